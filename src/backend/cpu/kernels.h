@@ -1,0 +1,84 @@
+/* kernels.h: the tuned one-thread kernels of the CPU backend, as one table per instruction set.
+ * cpu_kernels_best() picks the table once, by asking the processor; nothing here allocates,
+ * fails or knows about graphs.
+ *
+ * Matrices are row-major. A matrix of C columns has a row stride ("ld") that is a multiple of 16
+ * floats and at least C, its base is 64-byte aligned, and the columns from C up to the next
+ * multiple of 16 hold zeros: kernels may read them, compute on them and must leave them zero. */
+#ifndef MNP_CPU_KERNELS_H
+#define MNP_CPU_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What happens to C = A B on its way to memory:
+ *   h = relu?(A B + bias + old);  hidden = h;  c = h + residual                               */
+typedef struct gemm_epilogue {
+    const float *bias;     /* (N) or NULL                                              */
+    bool accumulate;       /* old = the present content of c, else 0                   */
+    bool relu;             /* clip below zero                                          */
+    const float *residual; /* (R,N) stride ldr, or NULL; added after the activation    */
+    int64_t ldr;
+    float *hidden; /* (R,N) stride ldc, or NULL; the activation before the residual */
+} gemm_epilogue;
+
+/* Multi-head attention of nq queries over nk keys, heads of width dh side by side in the columns:
+ *   o_h = q_h + softmax_rows(scale q_h k_h^T) v_h,     lse = log sum exp of the scaled scores    */
+typedef struct attn_args {
+    int64_t nq, nk; /* nk = 0: o = q, lse = -inf                        */
+    int heads, dh;
+    float scale;
+    const float *q; /* (nq, heads*dh) */
+    int64_t ldq;
+    const float *k, *v; /* (nk, heads*dh), both with stride ldk */
+    int64_t ldk;
+    float *o; /* (nq, heads*dh) */
+    int64_t ldo;
+    float *lse; /* (nq, heads), stride = heads  */
+} attn_args;
+
+typedef struct attn_grad_args {
+    attn_args fwd;   /* q, k, v, o, lse as the forward pass left them */
+    const float *go; /* (nq, heads*dh), stride ldgo: gradient of o     */
+    int64_t ldgo;
+    float *gq; /* stride ldgq */
+    int64_t ldgq;
+    float *gk, *gv; /* stride ldgk */
+    int64_t ldgk;
+    bool acc_q, acc_k; /* add to gq; add to gk and gv (else overwrite) */
+} attn_grad_args;
+
+typedef struct cpu_kernels {
+    const char *isa; /* "avx512", "avx2", "base" */
+    int width;       /* floats per vector        */
+
+    /* C(R,N) from A(R,K) B(K,N), see gemm_epilogue. */
+    void (*gemm_nn)(int64_t R, int64_t K, int64_t N, const float *a, int64_t lda, const float *b,
+                    int64_t ldb, float *c, int64_t ldc, const gemm_epilogue *e);
+    /* C(K,N) += A(R,K)^T B(R,N) */
+    void (*gemm_tn)(int64_t R, int64_t K, int64_t N, const float *a, int64_t lda, const float *b,
+                    int64_t ldb, float *c, int64_t ldc);
+    /* dst(C,R) = src(R,C)^T; dst's padding columns are zeroed. */
+    void (*transpose)(int64_t R, int64_t C, const float *src, int64_t lds, float *dst, int64_t ldd);
+    /* out(N) += sum over rows of a(R,N) */
+    void (*colsum)(int64_t R, int64_t N, const float *a, int64_t lda, float *out);
+
+    /* Bytes of 64-byte aligned scratch the two attention kernels need. */
+    size_t (*attn_scratch)(int64_t nq, int64_t nk, int heads, int dh);
+    void (*attn)(const attn_args *a, void *scratch);
+    void (*attn_grad)(const attn_grad_args *a, void *scratch);
+
+    /* y[i] = f(x[i]), stated errors in simd_math.h; in place allowed. */
+    void (*exp)(int64_t n, const float *x, float *y);
+    void (*log)(int64_t n, const float *x, float *y);
+    void (*softplus)(int64_t n, const float *x, float *y);
+    void (*sigmoid)(int64_t n, const float *x, float *y);
+    void (*tanh)(int64_t n, const float *x, float *y);
+} cpu_kernels;
+
+/* The widest table this processor runs; `want` (may be NULL) names one for tests and benches and
+ * gives NULL when the processor or the build lacks it. */
+const cpu_kernels *cpu_kernels_best(const char *want);
+
+#endif

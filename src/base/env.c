@@ -1,0 +1,93 @@
+/* env.c: memory, errors and callbacks of an env. See env.h for the contract. */
+#include "base/env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *default_alloc(void *user, size_t bytes, size_t align) {
+    (void)user;
+    size_t rounded = (bytes + align - 1) / align * align; /* aligned_alloc wants a multiple */
+    return aligned_alloc(align, rounded ? rounded : align);
+}
+
+static void default_free(void *user, void *ptr) {
+    (void)user;
+    free(ptr);
+}
+
+void env_init(env *e) {
+    *e = (env){.allocator = {default_alloc, default_free, NULL}};
+}
+
+static mnp_status no_memory(env *e, double bytes, const char *what) {
+    return env_fail(e, MNP_ENOMEM, "out of memory: %.1f MB for %s could not be had", bytes / 1e6,
+                    what);
+}
+
+void *env_alloc(env *e, size_t count, size_t size, const char *what) {
+    if (size != 0 && count > (SIZE_MAX / 2 - ENV_ALIGN) / size) {
+        no_memory(e, (double)count * (double)size, what);
+        return NULL;
+    }
+    void *p = e->allocator.alloc(e->allocator.user, count * size, ENV_ALIGN);
+    if (!p) {
+        no_memory(e, (double)count * (double)size, what);
+        return NULL;
+    }
+    memset(p, 0, count * size);
+    return p;
+}
+
+void env_free(env *e, void *ptr) {
+    if (ptr) e->allocator.free(e->allocator.user, ptr);
+}
+
+void *env_grow(env *e, void *ptr, size_t old_count, size_t new_count, size_t size,
+               const char *what) {
+    void *fresh = env_alloc(e, new_count, size, what);
+    if (!fresh) return NULL;
+    if (ptr) memcpy(fresh, ptr, (old_count < new_count ? old_count : new_count) * size);
+    env_free(e, ptr);
+    return fresh;
+}
+
+char *env_strdup(env *e, const char *s) {
+    size_t bytes = strlen(s) + 1;
+    char *copy = env_alloc(e, bytes, 1, "a string");
+    if (copy) memcpy(copy, s, bytes);
+    return copy;
+}
+
+mnp_status env_fail(env *e, mnp_status code, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(e->error, sizeof e->error, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+mnp_status env_context(env *e, mnp_status code, const char *fmt, ...) {
+    char inner[ENV_ERROR_MAX];
+    memcpy(inner, e->error, sizeof inner);
+    va_list ap;
+    va_start(ap, fmt);
+    int used = vsnprintf(e->error, sizeof e->error, fmt, ap);
+    va_end(ap);
+    if (used >= 0 && (size_t)used + 3 < sizeof e->error)
+        snprintf(e->error + used, sizeof e->error - (size_t)used, ": %s", inner);
+    return code;
+}
+
+void env_log(env *e, mnp_log_level level, const char *fmt, ...) {
+    if (!e->log) return;
+    char text[ENV_ERROR_MAX];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    e->log(e->log_user, level, text);
+}
+
+bool env_cancelled(env *e) {
+    return e->cancel && e->cancel(e->cancel_user);
+}

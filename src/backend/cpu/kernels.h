@@ -69,6 +69,14 @@ typedef struct cpu_kernels {
     void (*attn)(const attn_args *a, void *scratch);
     void (*attn_grad)(const attn_grad_args *a, void *scratch);
 
+    /* The same forward pass with the keys arriving in chunks: begin (reads q), accumulate once per
+     * chunk (reads k, v and nk of the chunk; scratch of attn_scratch(nq, nk of the chunk, ...)),
+     * finish (reads q, writes o and lse). The state is attn_state() bytes, 64-byte aligned. */
+    size_t (*attn_state)(int64_t nq, int heads, int dh);
+    void (*attn_begin)(const attn_args *a, void *state);
+    void (*attn_accumulate)(const attn_args *a, void *state, void *scratch);
+    void (*attn_finish)(const attn_args *a, void *state);
+
     /* y[i] = f(x[i]), stated errors in simd_math.h; in place allowed. */
     void (*exp)(int64_t n, const float *x, float *y);
     void (*log)(int64_t n, const float *x, float *y);

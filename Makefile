@@ -1,0 +1,232 @@
+# mnp: Markov Neural Processes in C.
+#
+#   make            build/mnp, build/libmnp.a, build/libmnp.so
+#   make demo       set up, build, train a small model and draw pictures
+#   make test       set up, build, run every test
+#   make help       every target and switch
+#
+# Sources are found by wildcard: a new file in src/, cli/, bench/, tests/ or examples/ needs no edit
+# here. Anything longer than a few lines lives in scripts/. Optional libraries are found by
+# scripts/detect.sh, which writes $(BUILD)/config.mk.
+
+# ---- switches (make help says what they do) ----------------------------------------------------
+PREFIX       ?= /usr/local
+DESTDIR      ?=
+PORTABLE     ?= 0
+WERROR       ?= 1
+SAN          ?=
+COVERAGE     ?= 0
+T            ?=
+TESTS        ?= unit contract property golden fault fuzz e2e
+FUZZ_SECONDS ?= 60
+
+# Every flavour of the build has a folder of its own, so that they do not rebuild each other.
+BUILD ?= build$(if $(filter 1,$(PORTABLE)),-portable)$(if $(SAN),-$(if \
+    $(findstring thread,$(SAN)),tsan,asan))$(if $(filter 1,$(COVERAGE)),-coverage)
+
+MAKEFLAGS += --no-builtin-rules
+ifeq ($(MAKELEVEL)$(findstring -j,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
+.DEFAULT_GOAL := all
+# One short line per file; V=1 shows the commands.
+say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $1 $@; )
+.DELETE_ON_ERROR:
+FORCE:
+
+VERSION := $(shell sed -n 's/^.define MNP_VERSION "\(.*\)"/\1/p' include/mnp.h)
+SOMAJOR := $(firstword $(subst ., ,$(VERSION)))
+
+# ---- what the machine offers -------------------------------------------------------------------
+# config.mk is made before anything else is read, and again when the compiler or PORTABLE changes.
+DETECT_KEY := $(CC) PORTABLE=$(PORTABLE)
+GOALS      := $(or $(MAKECMDGOALS),all)
+SETUP      := $(BUILD)/.setup-done
+ifneq ($(filter-out clean help format uninstall tsan asan coverage fuzz,$(GOALS)),)
+include $(BUILD)/config.mk
+endif
+ifneq ($(DETECT_KEY),$(DETECTED_FOR))
+$(BUILD)/config.mk: FORCE
+endif
+$(BUILD)/config.mk: scripts/detect.sh $(if $(filter demo test test-long,$(GOALS)),$(SETUP))
+	@mkdir -p $(@D)
+	@CC='$(CC)' PORTABLE=$(PORTABLE) scripts/detect.sh '$(DETECT_KEY)' > $@.tmp && mv $@.tmp $@
+$(SETUP): scripts/setup.sh
+	@mkdir -p $(@D)
+	@PORTABLE=$(PORTABLE) scripts/setup.sh && touch $@
+
+# ---- flags -------------------------------------------------------------------------------------
+# Floating point is strict everywhere: no fast-math. Only the kernels in src/backend/cpu/simd may
+# contract a*b + c; errno and traps of the maths library are used nowhere.
+ifneq ($(SAN),)
+SAN_FLAGS := -fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer
+CFLAGS    ?= -O1 -g
+SIMD_OPT  ?= -O1
+else ifeq ($(COVERAGE),1)
+SAN_FLAGS := --coverage
+CFLAGS    ?= -O1 -g
+SIMD_OPT  ?= -O1
+endif
+CFLAGS   ?= -O2 -g
+SIMD_OPT ?= -O3
+
+WARNINGS := -Wall -Wextra -Wconversion $(if $(filter 1,$(WERROR)),-Werror) \
+            $(if $(HAVE_OPENMP),,-Wno-unknown-pragmas)
+PARTS    := OPENMP AVX2 AVX512 CBLAS LAPACK LAPACKE CAIRO ZLIB
+DEFINES  := -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE \
+            $(foreach p,$(PARTS),$(if $(HAVE_$p),-DMNP_HAVE_$p))
+# A command-line CFLAGS or CPPFLAGS adds to these, and cannot take them away.
+BASE := -std=c17 $(WARNINGS) -fPIC -fvisibility=hidden -pthread -ffp-contract=off -fno-math-errno \
+        $(DEFINES) $(foreach p,$(PARTS),$($p_CFLAGS)) -Iinclude
+LIBS := $(foreach p,$(PARTS),$($p_LIBS)) -lm -pthread
+
+# CUDA needs nvcc; it is built when there are .cu files and nvcc was found, or on CUDA=1.
+CU_SRC := $(wildcard src/backend/cuda/*.cu)
+CUDA   ?= $(if $(CU_SRC),$(HAVE_NVCC))
+ARCH   ?= 90a
+ifeq ($(CUDA),1)
+BASE += -DMNP_HAVE_CUDA -I$(CUDA_HOME)/include
+LIBS += -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcublasLt -lcudart -lstdc++
+NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -DMNP_HAVE_CUDA \
+              -Iinclude -Isrc -Xcompiler -fPIC,-fvisibility=hidden
+endif
+
+COMPILE  = $(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) $(SAN_FLAGS)
+DEPFLAGS = -MMD -MP -MF $@.d -MT $@
+LINK     = -Wl,--as-needed $(LDFLAGS) $(SAN_FLAGS)
+
+# ---- sources -----------------------------------------------------------------------------------
+SIMD_SRC := $(wildcard src/backend/cpu/simd/*.c)
+LIB_SRC  := $(filter-out $(SIMD_SRC) $(if $(filter 1,$(CUDA)),,src/backend/cuda/%),\
+              $(sort $(shell find src -name '*.c')))
+CLI_SRC  := $(wildcard cli/*.c)
+MNP_SRC  := $(CLI_SRC) $(if $(CLI_SRC),$(wildcard bench/*.c))
+
+ISAS          := base $(if $(HAVE_AVX2),avx2) $(if $(HAVE_AVX512),avx512)
+LIB_OBJ       := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(if $(filter 1,$(CUDA)),$(CU_SRC:%=$(BUILD)/obj/%.o)) \
+                 $(foreach i,$(ISAS),$(SIMD_SRC:src/backend/cpu/simd/%.c=$(BUILD)/obj/simd-$i/%.o))
+MNP_OBJ       := $(MNP_SRC:%.c=$(BUILD)/obj/%.o)
+LIB           := $(BUILD)/libmnp.a
+SHLIB         := $(BUILD)/libmnp.so
+MNP           := $(if $(CLI_SRC),$(BUILD)/mnp)
+EXAMPLES      := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
+FUZZ_SRC      := $(if $(wildcard tests/fuzz/fuzz_main.c),\
+                   $(filter-out %/fuzz_main.c,$(wildcard tests/fuzz/fuzz_*.c)))
+FUZZERS       := $(FUZZ_SRC:%.c=$(BUILD)/%)
+TEST_PROGRAMS := $(foreach d,$(filter-out fuzz,$(TESTS)),\
+                   $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$d/test_*.c)) $(wildcard tests/$d/*.sh))\
+                 $(if $(filter fuzz,$(TESTS)),$(FUZZERS))
+ifneq ($(T),)
+TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(findstring $(T),$p),$p))
+endif
+TEST_BUILT    := $(filter $(BUILD)/%,$(TEST_PROGRAMS))
+
+# ---- rules -------------------------------------------------------------------------------------
+.PHONY: all demo setup test test-long bench lint format asan tsan coverage fuzz fuzzers examples \
+        install uninstall clean info help tests-built
+
+all: $(LIB) $(SHLIB) $(MNP)
+
+# Everything compiled depends on the flags it was compiled with.
+FLAGS_NOW = $(COMPILE) | $(SIMD_OPT) | $(LINK) $(LIBS) | $(NVCC_FLAGS)
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
+
+# cli/ and bench/ make the command and see each other's headers; src/ sees only its own.
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC)$(COMPILE) -Isrc $(if $(filter src/%,$<),,-I.) $(DEPFLAGS) -c $< -o $@
+
+# The CPU kernels: the same source once per instruction set, chosen at run time.
+ISA_base   :=
+ISA_avx2   := -mavx2 -mfma
+ISA_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma -mprefer-vector-width=512
+define SIMD_RULE
+$(BUILD)/obj/simd-$1/%.o: src/backend/cpu/simd/%.c $(BUILD)/flags
+	@mkdir -p $$(@D)
+	$$(call say,CC)$$(COMPILE) -Isrc $$(SIMD_OPT) -ffp-contract=fast -fno-trapping-math $(ISA_$1) $$(DEPFLAGS) \
+	    -c $$< -o $$@
+endef
+$(foreach i,base avx2 avx512,$(eval $(call SIMD_RULE,$i)))
+
+$(BUILD)/obj/%.cu.o: %.cu $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,NVCC)$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $@.d -c $< -o $@
+
+# A list of the objects, so that removing a source file also rebuilds the library.
+$(BUILD)/objects: FORCE
+	@mkdir -p $(@D)
+	@echo $(LIB_OBJ) $(MNP_OBJ) | cmp -s - $@ || echo $(LIB_OBJ) $(MNP_OBJ) > $@
+
+$(LIB): $(LIB_OBJ) $(BUILD)/objects
+	@rm -f $@
+	$(call say,AR)$(AR) rcs $@ $(LIB_OBJ)
+
+$(SHLIB): $(LIB_OBJ) $(BUILD)/objects scripts/libmnp.map
+	$(call say,LD)$(CC) -shared -Wl,-soname,libmnp.so.$(SOMAJOR) -Wl,--version-script=scripts/libmnp.map \
+	    $(CFLAGS) $(LINK) $(LIB_OBJ) $(LIBS) -o $@
+	@ln -sf libmnp.so $(BUILD)/libmnp.so.$(SOMAJOR)
+
+$(BUILD)/mnp: $(MNP_OBJ) $(LIB)
+	$(call say,LD)$(CC) $(CFLAGS) $(LINK) $(MNP_OBJ) $(LIB) $(LIBS) -o $@
+
+# Tests see the inside of the library; examples only what a user sees.
+$(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,TEST)$(COMPILE) -Isrc -Itests $(DEPFLAGS) $(LINK) $< $(if $(findstring fuzzer,$(SAN)),-fsanitize=fuzzer,\
+	    tests/fuzz/fuzz_main.c) $(LIB) $(LIBS) -o $@
+$(BUILD)/tests/%: tests/%.c $(LIB) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK) $< $(LIB) $(LIBS) -o $@
+$(BUILD)/examples/%: examples/%.c $(LIB) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC)$(COMPILE) $(DEPFLAGS) $(LINK) $< $(LIB) $(LIBS) -o $@
+
+-include $(addsuffix .d,$(LIB_OBJ) $(MNP_OBJ) $(TEST_BUILT) $(EXAMPLES))
+
+# ---- what people ask for -----------------------------------------------------------------------
+setup: $(SETUP)
+examples: $(EXAMPLES)
+fuzzers: $(FUZZERS)
+tests-built: all $(TEST_BUILT) $(EXAMPLES)
+
+demo: all
+	@BUILD=$(BUILD) scripts/demo.sh
+
+test: tests-built
+	@BUILD=$(BUILD) CC='$(CC)' scripts/run_tests.sh $(TEST_PROGRAMS)
+test-long: tests-built
+	@BUILD=$(BUILD) CC='$(CC)' MNP_TEST_LONG=1 scripts/run_tests.sh $(TEST_PROGRAMS) \
+	    $(wildcard tests/long/*.sh)
+
+bench: all
+	$(BUILD)/mnp bench $(ARGS)
+
+asan:
+	@$(MAKE) SAN=address,undefined test
+tsan:
+	@$(MAKE) SAN=thread test
+coverage:
+	@$(MAKE) COVERAGE=1 test
+	@scripts/coverage.sh build-coverage
+fuzz:
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) MAKE='$(MAKE)' scripts/fuzz.sh
+
+lint: all
+	@BUILD=$(BUILD) scripts/lint.sh
+format:
+	@scripts/c_files.sh | xargs -r clang-format -i
+
+install: all
+	@BUILD=$(BUILD) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) VERSION=$(VERSION) LIBS='$(LIBS)' \
+	    scripts/install.sh
+uninstall:
+	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) VERSION=$(VERSION) scripts/install.sh --remove
+
+info: $(BUILD)/config.mk
+	@scripts/info.sh $(BUILD)/config.mk '$(VERSION)' '$(BUILD)' '$(ISAS)' '$(CUDA)'
+clean:
+	rm -rf build build-*
+help:
+	@cat scripts/help.txt

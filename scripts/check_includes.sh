@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# check_includes.sh: dependencies point down only. Each room of src/ may include itself and the
+# rooms named here; standard headers and mnp.h are free to all. cli/ stands above everything.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+declare -A below=(
+    [base]=""
+    [graph]="base"
+    [op]="graph base"
+    [nn]="op graph base"
+    [model]="nn op graph base"
+    [data]="base"
+    [plot]="base"
+    [backend]="op graph base"
+    [run]="model nn op graph data plot backend base"
+    [api]="run model nn op graph data plot backend base"
+)
+
+bad=0
+complain() {
+    echo "$1"
+    bad=1
+}
+while IFS=: read -r file line text; do
+    path=${text#*\"}
+    path=${path%%\"*}
+    room=${file#src/}
+    room=${room%%/*}
+    target=${path%%/*}
+    [ -n "${below[$room]+known}" ] || complain "$file:$line: src/$room is not a known room"
+    case $path in
+    mnp.h | *.def) continue ;;
+    */*) ;;
+    *) [ -e "$(dirname "$file")/$path" ] && continue ;; # a neighbour in the same folder
+    esac
+    [ -e "$(dirname "$file")/$path" ] && [[ $path != ../* ]] && continue
+    if [ ! -e "src/$path" ] || [[ $path == *..* ]]; then
+        complain "$file:$line: \"$path\" is not written from src/ (as in \"base/env.h\")"
+    elif [[ " $room ${below[$room]-} " != *" $target "* ]]; then
+        complain "$file:$line: $room may not include $target (\"$path\")"
+    fi
+done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' src --include='*.[ch]' --include='*.cu' \
+    --include='*.cuh')
+
+# The public header includes nothing of ours, examples nothing but the public header.
+while IFS=: read -r file line text; do
+    [[ $text == *'"mnp.h"'* && $file == examples/* ]] || complain "$file:$line: only the public header: $text"
+done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' include examples --include='*.[ch]')
+exit $bad

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# check_library.sh: the promises of libmnp, read from the compiled library in $BUILD: it never
+# prints, exits, reads the environment, touches the host's signals or BLAS threads, keeps no
+# variable of its own, and the shared library shows only mnp_ names.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=${BUILD:-build}
+bad=0
+
+forbidden='printf|vprintf|puts|putchar|perror|__printf_chk|__vprintf_chk|stdout|stderr|exit|_exit|_Exit'
+forbidden+='|quick_exit|abort|getenv|secure_getenv|setenv|putenv|signal|sigaction|raise|rand|srand'
+forbidden+='|omp_set_num_threads|openblas_set_num_threads|setlocale'
+calls=$(nm -A -u "$build/libmnp.a" | grep -E " U ($forbidden)(@.*)?$" |
+    sed -E 's/^[^:]*:([^:]*):.* U (.*)$/\1 uses \2/')
+[ -z "$calls" ] || { echo "$calls" && bad=1; }
+
+# .data.rel.ro holds constant tables with pointers; .data, .bss and thread-local data are state.
+state=$(objdump -t "$build/libmnp.a" | awk '
+    /file format/ { object = $1; sub(":", "", object) }
+    / O \.(data|bss|tdata|tbss|data\.rel|data\.rel\.local)\t/ || /\*COM\*/ {
+        print object " keeps the variable " $NF }' | grep -v 'DW\.ref\.' | sort -u)
+[ -z "$state" ] || { echo "$state" && bad=1; }
+
+exports=$(nm -D --defined-only "$build/libmnp.so" | awk '{print $3}' | grep -v '^mnp_')
+[ -z "$exports" ] || { echo "libmnp.so exports:" "$exports" && bad=1; }
+exit $bad

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# detect.sh KEY > config.mk: what this compiler and machine offer, found by compiling and linking
+# tiny programs. Reads CC and PORTABLE from the environment; KEY is written back so that the
+# Makefile knows for which settings the answers hold. The same file serves CMakeLists.txt.
+set -u
+cc=${CC:-cc}
+portable=${PORTABLE:-0}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# links SOURCE FLAGS...: does this program compile and link?
+links() {
+    local source=$1
+    shift
+    printf '%s\n' "$source" >"$dir/probe.c"
+    # shellcheck disable=SC2086 # CC may carry flags
+    $cc -std=c17 "$dir/probe.c" "$@" -o "$dir/probe" >/dev/null 2>&1
+}
+say() { printf '%s := %s\n' "$1" "$2"; }
+
+# part NAME SOURCE "CFLAGS" "LIBS": writes the part down if its program links; false if not.
+part() {
+    # shellcheck disable=SC2086 # flags are lists
+    if links "$2" $3 $4; then
+        say "HAVE_$1" 1
+        say "$1_CFLAGS" "$3"
+        say "$1_LIBS" "$4"
+    else
+        return 1
+    fi
+}
+
+say DETECTED_FOR "$1"
+if ! links 'int main(void) { return 0; }'; then
+    echo "\$(error the C compiler \"$cc\" does not work: install gcc or clang, or set CC=...)"
+    exit 0
+fi
+
+part OPENMP '#include <omp.h>
+int main(void) { return omp_get_max_threads() < 1; }' -fopenmp -fopenmp
+
+# Instruction sets the compiler can write; the processor is asked at run time.
+x86='#ifndef __x86_64__
+#error other
+#endif
+#include <immintrin.h>
+int main(void) { return !__builtin_cpu_supports("avx2"); }'
+links "$x86" -mavx2 -mfma && say HAVE_AVX2 1
+links "$x86" -mavx512f -mavx512dq -mavx512vl -mavx512bw -mprefer-vector-width=512 &&
+    say HAVE_AVX512 1
+
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+if [ "$portable" != 1 ]; then
+    cblas='#include <cblas.h>
+    int main(void) { return cblas_sdot(0, 0, 1, 0, 1) != 0; }'
+    for try in "|-lopenblas" "-I/usr/include/openblas|-lopenblas" "|-lcblas -lblas" "|-lblas"; do
+        part CBLAS "$cblas" "${try%|*}" "${try#*|}" && break
+    done
+
+    lapack='void dpotrf_(const char *, const int *, double *, const int *, int *);
+    int main(void) { int n = 0, info; double a = 1; dpotrf_("L", &n, &a, &n, &info); return info; }'
+    for libs in -lopenblas "-llapack -lblas"; do part LAPACK "$lapack" "" "$libs" && break; done
+    lapacke='#include <lapacke.h>
+    int main(void) { double a = 1; return LAPACKE_dpotrf(LAPACK_COL_MAJOR, 76, 1, &a, 1); }'
+    for libs in "-llapacke -lopenblas" -lopenblas "-llapacke -llapack -lblas"; do
+        part LAPACKE "$lapacke" "" "$libs" && break
+    done
+
+    if command -v pkg-config >/dev/null 2>&1 && pkg-config --exists cairo; then
+        cairo_cflags=$(pkg-config --cflags cairo)
+    else
+        cairo_cflags=-I/usr/include/cairo
+    fi
+    part CAIRO '#include <cairo.h>
+    #include <cairo-pdf.h>
+    int main(void) { return cairo_version() < 1; }' "$cairo_cflags" -lcairo
+    part ZLIB '#include <zlib.h>
+    int main(void) { return !zlibVersion(); }' "" -lz
+    command -v mpicc >/dev/null 2>&1 && say HAVE_MPI 1
+    if [ -n "$nvcc" ]; then
+        say HAVE_NVCC 1
+        say NVCC "$nvcc"
+        say CUDA_HOME "$(dirname "$(dirname "$(readlink -f "$nvcc")")")"
+    fi
+fi
+exit 0

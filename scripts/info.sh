@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# info.sh CONFIG VERSION BUILD ISAS CUDA: what make info prints: the parts that were found, and
+# what a build without each of them cannot do.
+set -u
+config=$1
+value() { sed -n "s/^$1 := //p" "$config" | head -n 1; }
+
+printf 'mnp %s, build folder %s, detected for "%s"\n' "$2" "$3" "$(value DETECTED_FOR)"
+printf '%s\n' "$(uname -srm), $(nproc 2>/dev/null || echo '?') processors"
+printf 'CPU kernels compiled in: %s (the best one is chosen at run time)\n\n' "$4"
+
+row() { # NAME KEY "what it gives" "what is lost"
+    if [ -n "$(value "HAVE_$2")" ]; then
+        printf '  %-10s %-5s %s\n' "$1" yes "$3"
+    else
+        printf '  %-10s %-5s %s\n' "$1" no "$4"
+    fi
+}
+row OpenMP OPENMP "functions of a batch run in parallel" "one thread only; results are the same bits"
+row CBLAS CBLAS "$(value CBLAS_LIBS): peer for the dense products in mnp bench" \
+    "mnp bench has no peer to compare with; nothing else (our own kernels do the products)"
+row LAPACK LAPACK "$(value LAPACK_LIBS): Cholesky of Gaussian processes" \
+    "Gaussian processes use our own, slower Cholesky"
+row LAPACKE LAPACKE "$(value LAPACKE_LIBS): C interface of LAPACK" "nothing: LAPACK is called directly"
+row cairo CAIRO "PNG and PDF pictures" "pictures are written as SVG only"
+row zlib ZLIB "compressed files" "files are written uncompressed"
+row MPI MPI "mpicc is here" "training stays on one machine"
+row CUDA NVCC "$(value NVCC)" "no NVIDIA GPU backend; the CPU backend does everything"
+if [ -n "$(value HAVE_NVCC)" ] && [ "${5:-}" != 1 ]; then
+    printf '\nThe CUDA backend is left out of this build.\n'
+fi

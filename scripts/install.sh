@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# install.sh [--remove]: put the command, the libraries, the header, the pkg-config file, the manual
+# page and the trained models under DESTDIR/PREFIX, or take them away again.
+# Reads PREFIX, DESTDIR, BUILD, VERSION, LIBS.
+set -eu
+cd "$(dirname "$0")/.."
+root=${DESTDIR:-}${PREFIX:-/usr/local}
+so=libmnp.so.$VERSION
+soname=libmnp.so.${VERSION%%.*}
+
+if [ "${1:-}" = --remove ]; then
+    rm -f "$root/bin/mnp" "$root/include/mnp.h" "$root/lib/libmnp.a" "$root/lib/pkgconfig/mnp.pc" \
+        "$root/lib/$so" "$root/lib/$soname" "$root/lib/libmnp.so" "$root/share/man/man1/mnp.1"
+    rm -rf "$root/share/mnp"
+    echo "mnp removed from $root"
+    exit 0
+fi
+
+install -d "$root/bin" "$root/include" "$root/lib/pkgconfig" "$root/share/man/man1"
+[ ! -x "$BUILD/mnp" ] || install -m 755 "$BUILD/mnp" "$root/bin/mnp"
+install -m 644 include/mnp.h "$root/include/mnp.h"
+install -m 644 "$BUILD/libmnp.a" "$root/lib/libmnp.a"
+install -m 755 "$BUILD/libmnp.so" "$root/lib/$so"
+ln -sf "$so" "$root/lib/$soname"
+ln -sf "$soname" "$root/lib/libmnp.so"
+install -m 644 man/mnp.1 "$root/share/man/man1/mnp.1"
+sed -e "s|@PREFIX@|$PREFIX|" -e "s|@VERSION@|$VERSION|" -e "s|@LIBS@|$LIBS|" mnp.pc.in \
+    >"$root/lib/pkgconfig/mnp.pc"
+if [ -d models ]; then
+    find models -type f | while read -r file; do install -D -m 644 "$file" "$root/share/mnp/$file"; done
+fi
+echo "mnp $VERSION installed in $root"

@@ -1,0 +1,39 @@
+/* dump.c: a plan as text, for people. */
+#include "graph/plan.h"
+
+static const char *extent_name(const value *v, char *scratch, size_t size) {
+    const char *s = v->sampled ? "S," : "";
+    if (v->ext == EXT_FIXED)
+        snprintf(scratch, size, "(%s%d,%d)", s, v->rows, v->cols);
+    else
+        snprintf(scratch, size, "(%s%s,%d)", s, v->ext == EXT_N ? "n" : "m", v->cols);
+    return scratch;
+}
+
+static void print_value(const plan *p, val id, FILE *to) {
+    const value *v = &p->values[id];
+    char shape[48];
+    static const char *const mark[] = {"", "'", "d'", "~"};
+    fprintf(to, " %s%s.%d%s", mark[v->store], v->name ? v->name : "?", id,
+            extent_name(v, shape, sizeof shape));
+}
+
+void plan_dump(const plan *p, const char *(*op_name)(int32_t op), FILE *to) {
+    for (int32_t k = 0; k < p->n_instrs; k++) {
+        const instr *ins = &p->instrs[k];
+        if (k == p->n_function) fprintf(to, "-- once per step --\n");
+        fprintf(to, "%4d %-18s", k, op_name(ins->op));
+        for (int j = 0; j < INSTR_IN; j++)
+            if (ins->in[j] != VAL_NONE) print_value(p, ins->in[j], to);
+        fprintf(to, "  ->");
+        for (int j = 0; j < INSTR_OUT; j++) {
+            if (ins->out[j] == VAL_NONE) continue;
+            print_value(p, ins->out[j], to);
+            if (ins->acc >> j & 1u) fprintf(to, "+");
+        }
+        fprintf(to, "\n");
+    }
+    fprintf(to, "arena %.2f MB a worker, weights %.2f MB, state %.2f MB\n",
+            (double)p->act_words * 4e-6, (double)p->params->words * 4e-6,
+            (double)p->state_words * 4e-6);
+}

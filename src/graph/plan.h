@@ -1,0 +1,38 @@
+/* plan.h: a graph made ready to run: every value placed, nothing left to decide. A plan is
+ * read-only and says everything a backend needs: the instructions for one function, then the
+ * instructions of the step, and where each value lies. Backends take the whole plan, so that they
+ * may fuse, capture or interpret it as they like. */
+#ifndef MNP_GRAPH_PLAN_H
+#define MNP_GRAPH_PLAN_H
+
+#include "graph/graph.h"
+
+typedef struct plan_opts {
+    int64_t n, m;    /* capacities: the most points and context points a function may have */
+    int64_t samples; /* capacity of the sample axis */
+    bool no_reuse;   /* give every value its own memory: for debugging and for tests */
+} plan_opts;
+
+typedef struct plan {
+    env *env;
+    plan_opts opts;
+    const params *params; /* sealed */
+    value *values;
+    int32_t n_values;
+    instr *instrs; /* [0, n_function) per function, [n_function, n_instrs) once per step */
+    int32_t n_instrs, n_function;
+    int64_t act_words;   /* arena of one worker, in words (4 bytes; 8 on a double backend) */
+    int64_t state_words; /* STORE_STATE block                                              */
+    int32_t n_feeds, n_emits;
+} plan;
+
+/* Seals the params. `is_step(op)` tells the ops that run once per step. */
+mnp_status plan_make(graph *g, const plan_opts *opts, bool (*is_step)(int32_t op), plan **out);
+void plan_destroy(plan *p);
+
+/* Words of a value at the plan's capacities. */
+int64_t plan_words(const plan *p, const value *v);
+/* A readable listing: one line per instruction (names from op_name), then the memory. */
+void plan_dump(const plan *p, const char *(*op_name)(int32_t op), FILE *to);
+
+#endif

@@ -1,0 +1,125 @@
+/* linear.c: the dense layer, with bias, activation and residual in one op.
+ *
+ *   h = act(x W + b),   y = h + residual          x (R,K), W (K,N), b (1,N), y and h (R,N)
+ *
+ * Reverse: with g = dy,  d residual += g;  a = g * act'(h);  dx += a W^T,  dW += x^T a,  db += 1^T
+ * a. ReLU's derivative is read off its own output h, so h is kept when there is a residual. */
+#include "op/op.h"
+
+enum { IN_X, IN_W, IN_B, IN_RES };
+enum { OUT_Y, OUT_H };
+enum { I_ACT, I_SKIP }; /* I_SKIP: the residual is x itself, its gradient goes to dx */
+enum { GIN_X, GIN_W, GIN_H, GIN_G };
+enum { GOUT_X, GOUT_W, GOUT_B, GOUT_RES };
+
+val op_linear(graph *g, val x, val w, val b, act_kind act, val residual) {
+    if (!graph_ok(g)) return VAL_NONE;
+    value vx = *graph_at(g, x), vw = *graph_at(g, w), vb = *graph_at(g, b);
+    if (vx.cols != vw.rows || (b != VAL_NONE && vb.cols != vw.cols)) {
+        graph_fail(g, "linear: %s has %d columns, the weight %s is %d x %d", vx.name, vx.cols,
+                   vw.name, vw.rows, vw.cols);
+        return VAL_NONE;
+    }
+    const value *vr = graph_at(g, residual);
+    if (residual != VAL_NONE &&
+        (vr->cols != vw.cols || vr->sampled != vx.sampled || vr->ext != vx.ext)) {
+        graph_fail(g, "linear: the residual %s does not have the output's shape", vr->name);
+        return VAL_NONE;
+    }
+    val y = graph_matrix(g, vw.name, vx.ext, vx.rows, vw.cols, vx.sampled);
+    val h = act != ACT_NONE && residual != VAL_NONE
+                ? graph_matrix(g, vw.name, vx.ext, vx.rows, vw.cols, vx.sampled)
+                : VAL_NONE;
+    instr *ins = graph_append(g, OP_linear);
+    if (!ins) return VAL_NONE;
+    ins->in[IN_X] = x, ins->in[IN_W] = w, ins->in[IN_B] = b, ins->in[IN_RES] = residual;
+    ins->out[OUT_Y] = y, ins->out[OUT_H] = h;
+    ins->i[I_ACT] = act;
+    graph_done(g, ins);
+    return y;
+}
+
+static void grad_linear(graph *g, const instr *fwd) {
+    instr *ins = graph_append(g, OP_linear_grad);
+    if (!ins) return;
+    ins->in[GIN_X] = fwd->in[IN_X];
+    ins->in[GIN_W] = fwd->in[IN_W];
+    ins->in[GIN_G] = graph_grad(g, fwd->out[OUT_Y]);
+    if (fwd->i[I_ACT] == ACT_RELU)
+        ins->in[GIN_H] = fwd->out[OUT_H] != VAL_NONE ? fwd->out[OUT_H] : fwd->out[OUT_Y];
+    ins->i[I_ACT] = fwd->i[I_ACT];
+    ins->i[I_SKIP] = fwd->in[IN_RES] == fwd->in[IN_X];
+    if (!ins->i[I_SKIP]) graph_wire_grad(g, ins, GOUT_RES, fwd->in[IN_RES]);
+    graph_wire_grad(g, ins, GOUT_X, fwd->in[IN_X]);
+    graph_wire_grad(g, ins, GOUT_W, fwd->in[IN_W]);
+    graph_wire_grad(g, ins, GOUT_B, fwd->in[IN_B]);
+}
+
+/* ---- reference ------------------------------------------------------------------------------- */
+
+static void ref_linear(ref_run *r) {
+    ref_array x = ref_in(r, IN_X), w = ref_in(r, IN_W), b = ref_in(r, IN_B);
+    ref_array res = ref_in(r, IN_RES), y = ref_out(r, OUT_Y), h = ref_out(r, OUT_H);
+    if (r->failed) return;
+    for (int64_t i = 0; i < x.samples * x.rows; i++)
+        for (int64_t c = 0; c < w.cols; c++) {
+            double a = b.at ? b.at[c] : 0.0;
+            for (int64_t k = 0; k < x.cols; k++) a += x.at[i * x.cols + k] * w.at[k * w.cols + c];
+            if (r->ins->i[I_ACT] == ACT_RELU && !(a > 0.0)) a = 0.0;
+            if (h.at) h.at[i * h.cols + c] += a;
+            y.at[i * y.cols + c] += a + (res.at ? res.at[i * res.cols + c] : 0.0);
+        }
+}
+
+static void ref_linear_grad(ref_run *r) {
+    ref_array x = ref_in(r, GIN_X), w = ref_in(r, GIN_W), h = ref_in(r, GIN_H);
+    ref_array gy = ref_in(r, GIN_G);
+    ref_array gx = ref_out(r, GOUT_X), gw = ref_out(r, GOUT_W), gb = ref_out(r, GOUT_B);
+    ref_array gres = r->ins->i[I_SKIP] ? gx : ref_out(r, GOUT_RES);
+    if (r->failed) return;
+    for (int64_t i = 0; i < x.samples * x.rows; i++)
+        for (int64_t c = 0; c < w.cols; c++) {
+            double a = gy.at[i * gy.cols + c];
+            if (gres.at) gres.at[i * gres.cols + c] += a;
+            if (h.at && !(h.at[i * h.cols + c] > 0.0)) continue;
+            if (gb.at) gb.at[c] += a;
+            for (int64_t k = 0; k < x.cols; k++) {
+                if (gx.at) gx.at[i * gx.cols + k] += a * w.at[k * w.cols + c];
+                if (gw.at) gw.at[k * gw.cols + c] += a * x.at[i * x.cols + k];
+            }
+        }
+}
+
+/* ---- cases: a = K, b = N, c = activation and residual ---------------------------------------- */
+
+enum { PLAIN, RELU, RELU_RESIDUAL, NO_BIAS };
+
+static void build(case_build *b, const op_case *c) {
+    val x = case_matrix(b, "x", EXT_N, 0, c->a, c->S > 1, true, CASE_NORMAL(0, 1));
+    val w = case_weight(b, "w", c->a, c->b, 0.3);
+    val bias = c->c == NO_BIAS ? VAL_NONE : case_weight(b, "b", 1, c->b, 0.3);
+    act_kind act = c->c == RELU || c->c == RELU_RESIDUAL ? ACT_RELU : ACT_NONE;
+    case_output(b, op_linear(b->g, x, w, bias, act, c->c == RELU_RESIDUAL ? x : VAL_NONE));
+}
+
+#define FLOP(n, k, m) (2.0 * (n) * (k) * (m))
+static const op_case cases[] = {
+    {"160x128", 128, 50, 1, 160, 128, RELU, 0, CASE_BENCH, FLOP(128, 160, 128), 0},
+    {"128x128", 128, 50, 1, 128, 128, RELU, 0, CASE_BENCH, FLOP(128, 128, 128), 0},
+    {"128x29", 128, 50, 1, 128, 29, PLAIN, 0, CASE_BENCH, FLOP(128, 128, 29), 0},
+    {"64x64 residual", 128, 50, 1, 64, 64, RELU_RESIDUAL, 0, CASE_BENCH, FLOP(128, 64, 64), 0},
+    {"161x64", 128, 50, 1, 161, 64, PLAIN, 0, CASE_BENCH, FLOP(128, 161, 64), 0},
+    {"one point", 1, 0, 1, 7, 5, RELU, 0, 0, 0, 0},
+    {"one output", 17, 17, 1, 9, 1, NO_BIAS, 0, 0, 0, 0},
+    {"odd widths", 33, 12, 3, 13, 21, RELU, 0, 0, 0, 0},
+    {"samples, residual", 20, 20, 4, 6, 6, RELU_RESIDUAL, 0, 0, 0, 0},
+    {"n = 1000", 1000, 400, 1, 64, 64, RELU, 0, CASE_NO_FD, 0, 0},
+};
+
+const op_def op_linear_def = {.name = "linear",
+                              .grad = grad_linear,
+                              .ref = ref_linear,
+                              .build = build,
+                              .cases = cases,
+                              .n_cases = sizeof cases / sizeof *cases};
+const op_def op_linear_grad_def = {.name = "linear_grad", .ref = ref_linear_grad};

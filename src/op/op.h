@@ -1,0 +1,201 @@
+/* op.h: the vocabulary. One record function per operation; each lives in its own file together
+ * with its shape rule, its reverse rule, its obvious double-precision reference and its cases.
+ * Adding an op is one file and one line in ops.def (two if it has a backward op of its own). */
+#ifndef MNP_OP_OP_H
+#define MNP_OP_OP_H
+
+#include "op/case.h"
+#include "op/frame.h"
+#include "op/ref.h"
+
+typedef enum op_id {
+#define OP(name) OP_##name,
+#include "op/ops.def"
+#undef OP
+    OP_COUNT
+} op_id;
+
+typedef enum op_phase {
+    PHASE_FUNCTION, /* runs for every function of the batch                                   */
+    PHASE_BLOCK,    /* once per step, over ranges of the weight block, ranges in any order    */
+    PHASE_ONCE      /* once per step, on one thread                                           */
+} op_phase;
+
+/* The view of a PHASE_BLOCK or PHASE_ONCE op: the whole weight block, range [lo, hi) of it. */
+typedef struct step_view {
+    const plan *plan;
+    exec_io *io;
+    size_t element;
+    int64_t items;   /* functions in the batch                                       */
+    int64_t n_slots; /* gradient slots                                               */
+    void *slots;     /* (n_slots, words) gradients; slot 0 holds the sum once summed */
+    int64_t words;   /* stride of a slot                                             */
+    int64_t lo, hi;  /* PHASE_BLOCK: the range of words to work on                   */
+    double *partial; /* one double per range, for reductions: partial[range]         */
+    int64_t range, n_ranges;
+    const double *item_scalars; /* (items, 3): loss, kl, loglik of each function        */
+} step_view;
+
+typedef struct op_def {
+    const char *name;
+    op_phase phase;
+    void (*grad)(graph *g, const instr *fwd); /* record the reverse pass; NULL: none        */
+    void (*ref)(ref_run *r);                  /* PHASE_FUNCTION: double precision, obvious  */
+    void (*step)(const step_view *s, const instr *ins); /* the other phases                 */
+    void (*build)(case_build *b, const op_case *c);     /* records the op for one case      */
+    const op_case *cases;
+    int n_cases;
+} op_def;
+
+const op_def *op_at(int32_t id);
+const char *op_name(int32_t id);
+bool op_is_step(int32_t id);
+
+/* Append the reverse pass of everything recorded so far. The objective is a double scalar. */
+void op_append_grad(graph *g, val objective);
+
+/* ---- in and out ------------------------------------------------------------------------------ */
+
+/* Input binding: dense rows from the caller (io->feed[k]), k counted in recorded order. A feed
+ * `like_grad` needs a gradient, which can then be emitted. */
+val op_feed(graph *g, const char *name, extent ext, int32_t rows, int32_t cols, bool sampled,
+            bool wants_grad);
+/* The same for a number per row (ld 1). */
+val op_feed_scalars(graph *g, const char *name, extent ext, bool sampled, bool wants_grad);
+/* Output binding: returns its number k; the rows arrive densely in io->emit[k]. */
+int32_t op_emit(graph *g, val v);
+/* All zeros. */
+val op_zeros(graph *g, const char *name, extent ext, int32_t rows, int32_t cols, bool sampled);
+
+/* Draw one function of the resident data set, its points permuted, context first; sets n and m.
+ *   training:   function by epoch-wise random order, m ~ U{lo..hi} or 0 with probability p_empty
+ *   evaluation: function io->first_function + item, split drawn from its own stream
+ * x (n, X) and y (n) are the values to record on. */
+typedef struct draw_opts {
+    bool train;
+    int32_t x_dim;
+    int32_t lo, hi;      /* context sizes, both included; capped at n                 */
+    double p_empty;      /* probability of an empty context (training)                */
+    int32_t max_points;  /* use at most so many points of a function (0 = all)        */
+    int32_t few_targets; /* > 0: the authors' small target sets, k ~ U{1..hi+1-m}      */
+} draw_opts;
+void op_draw(graph *g, const draw_opts *o, val *x, val *y);
+
+/* ---- dense and set ops ----------------------------------------------------------------------- */
+
+/* phi(x) = [cos(2 pi f x), sin(2 pi f x)], cosines first; freq (F, X) is a frozen weight. With
+ * append_x the inputs follow the features. */
+val op_fourier(graph *g, val x, val freq, bool append_x);
+
+/* h = act(x W + b), y = h + residual. w (in, out); b (1, out) or none; residual none or like y. */
+typedef enum act_kind { ACT_NONE, ACT_RELU } act_kind;
+val op_linear(graph *g, val x, val w, val b, act_kind act, val residual);
+
+/* The sum that replaces a layer on a concatenation, without building it:
+ *   y[s,r,:] = act(a[s,r,:] + row[s,0,:] + p[s,r] w[0,:])
+ * a: per-point part, shared over samples or not; row: one row per function (or absent);
+ * p: a number per row (or absent) with its weight row w. */
+val op_join(graph *g, val a, val row, val p, val w, act_kind act);
+
+/* Multi-head attention o = q + softmax(q k^T / sqrt(D)) v over the first `keys` rows of kv, for
+ * the first `queries` rows of q (extents EXT_N, EXT_M or EXT_FIXED = all rows of the value).
+ * q (.., D) is columns [q_col, q_col + D) of qv; k and v likewise in kv. An empty key set gives
+ * o = q. */
+typedef struct attention_opts {
+    int32_t width, heads; /* D and H, H divides D */
+    int32_t q_col, k_col, v_col;
+    extent queries, keys;
+} attention_opts;
+val op_attention(graph *g, val qv, val kv, const attention_opts *o);
+/* The same in chunks of keys, for sets that do not fit: accumulate adds the rows of kv to the
+ * running state; finish gives o and leaves the state as it was. q must be EXT_FIXED rows. */
+val op_attention_state(graph *g, const char *name, int32_t queries, int32_t width, int32_t heads);
+void op_attention_reset(graph *g, val state);
+void op_attention_accumulate(graph *g, val state, val qv, val kv, const attention_opts *o);
+val op_attention_finish(graph *g, val state, val qv, const attention_opts *o);
+
+/* Mean or sum over the first rows (EXT_N or EXT_M) of h; an empty set gives zeros. */
+val op_pool(graph *g, val h, extent over, bool mean);
+val op_pool_state(graph *g, const char *name, int32_t width); /* sums in double, and a count */
+void op_pool_reset(graph *g, val state);
+void op_pool_accumulate(graph *g, val state, val h);
+val op_pool_finish(graph *g, val state, bool mean);
+
+/* Rows of x normalised (biased variance, eps 1e-5), times gain, plus shift (each (1, C)). */
+val op_layernorm(graph *g, val x, val gain, val shift);
+
+/* ---- small algebra --------------------------------------------------------------------------- */
+
+val op_concat(graph *g, val a, val b);    /* columns side by side; equal rows               */
+val op_stack(graph *g, val a, val b);     /* fixed rows: a's rows, then b's                 */
+val op_row(graph *g, val a, int32_t row); /* one fixed row of a                             */
+/* x when the function has context points, otherwise the row `empty` (a weight): (fixed 1 row). */
+val op_if_context(graph *g, val x, val empty);
+val op_add(graph *g, val a, val b); /* same shape, or b shared over samples           */
+val op_mul(graph *g, val a, val b); /* element by element                             */
+val op_scale(graph *g, val a, double factor, double shift);
+val op_dot(graph *g, val a, val weights); /* sum of a*weights over rows and columns: scalar */
+val op_cols(graph *g, val a, int32_t col, int32_t count); /* a slice of the columns, copied     */
+
+/* ---- maps of the outputs --------------------------------------------------------------------- */
+
+/* Both directions of a pointwise invertible map; y and logdet are numbers per row (ld 1).
+ * logdet_out = logdet_in + log |d out / d in|; logdet_in may be absent (0).
+ * raw (rows, 3K-1): K widths, K heights, K-1 inner derivatives (raw). */
+typedef struct rqs_opts {
+    int32_t bins;
+    double bound, min_width, min_height, min_derivative;
+} rqs_opts;
+typedef struct mapped {
+    val y, logdet;
+} mapped;
+mapped op_rqs_to_noise(graph *g, val y, val raw, val logdet, const rqs_opts *o);
+mapped op_rqs_to_data(graph *g, val y, val raw, val logdet, const rqs_opts *o);
+/* raw (rows, 2): beta, raw scale; alpha = exp(kappa tanh(raw/kappa)); data = alpha noise + beta. */
+mapped op_affine_to_noise(graph *g, val y, val raw, val logdet, double kappa);
+mapped op_affine_to_data(graph *g, val y, val raw, val logdet, double kappa);
+
+/* ---- probability ----------------------------------------------------------------------------- */
+
+/* sigma = floor + (1 - floor) sigmoid(raw), or floor + softplus(raw) */
+typedef enum sigma_kind { SIGMA_SIGMOID, SIGMA_SOFTPLUS } sigma_kind;
+/* z (1 row, sampled) = mu[row] + sigma(raw[row]) eps; mu and raw are (rows fixed, Z).
+ * eps comes from the counter (purpose, step, function, sample, `tag`, dimension); or, when
+ * `eps` is given (1 row, sampled), from there. */
+val op_gauss_sample(graph *g, val mu, val raw, int32_t row, val eps, int32_t purpose, int32_t tag,
+                    sigma_kind kind, double floor);
+/* KL( N(row 0) || N(row 1) ) summed over dimensions, a scalar. */
+val op_gauss_kl(graph *g, val mu, val raw, sigma_kind kind, double floor);
+/* log N(z; row 1) - log N(z; row 0): the sampled ratio, a scalar. */
+val op_gauss_ratio(graph *g, val z, val mu, val raw, sigma_kind kind, double floor);
+/* Points: log N(y; 0, 1) + logdet (absent = 0), numbers per row. */
+val op_normal_logp(graph *g, val y, val logdet);
+/* Points: log N(y; mu, sigma(raw)), heads (rows, 2) = mu, raw; sigma = floor + (1-floor) softplus
+ */
+val op_gauss_logp(graph *g, val y, val heads, double floor);
+/* Base noise for sampling: numbers per row, standard normal from the counter, or zero. */
+val op_base_noise(graph *g, extent ext, bool sampled, int32_t purpose, bool zero);
+/* Points drawn from heads: mu + sigma e with e (numbers per row). */
+val op_gauss_draw(graph *g, val e, val heads, double floor);
+/* Sum of numbers per row over [0,n), [m,n) or [0,m): a double scalar, per sample. */
+typedef enum row_range { ROWS_ALL, ROWS_REST, ROWS_CONTEXT } row_range;
+val op_sum_rows(graph *g, val per_point, row_range range);
+/* log (1/S) sum_s exp(x_s): a scalar that is not sampled. */
+val op_logmeanexp(graph *g, val x);
+/* Mean over samples of a sampled scalar (or the scalar itself). */
+val op_mean_samples(graph *g, val x);
+/* scalar * factor / (number of rows in range, at least 1); ROWS_ALL: n */
+val op_per_point(graph *g, val x, row_range range, double factor);
+/* log N(u | GP) in double. hyper (1, P): see op/gp.h. ROWS_ALL: joint; ROWS_REST: of the targets
+ * given the context. u: numbers per row, x (n, X). */
+val op_gp_logp(graph *g, val x, val u, val hyper, row_range range, int32_t kernel);
+
+/* ---- the step -------------------------------------------------------------------------------- */
+
+/* Tell the backend which scalars are this function's loss, KL and log-likelihood (any but the first
+ * may be absent): they are averaged into the step block. */
+void op_report(graph *g, val loss, val kl, val loglik);
+/* Sum the slots and divide by the batch, take the norm, clip, Adam, averaged weights, tick. */
+void op_update(graph *g);
+
+#endif

@@ -1,0 +1,239 @@
+/* gemm.c: the dense products of the CPU backend and their two small companions, for one thread and
+ * one instruction set: C = A B with a fused epilogue, C += A^T B, transpose, column sums.
+ *
+ * A product is cut into tiles of m rows by n vectors whose sums stay in registers while k runs; the
+ * operands are read in place, without packing, because the matrices here are at most a few hundred
+ * columns wide and a row block of one and a column panel of the other fit in the first-level cache
+ * or stream from the second. Rows are dealt evenly (128 rows: blocks of 12 and 13, no tail of 2).
+ *
+ * Every output is one plain sum over k = 0, 1, 2, ... in that order, whatever tile it falls into:
+ * a row of C has the same bits whether it is computed alone or among others, and gemm_tn gives the
+ * same bits whether its rows come in one call or in several. */
+#include "backend/cpu/simd/table.h"
+
+
+/* Asks for complete unrolling; the loops it stands before have constant bounds once inlined. */
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* TILES(X) lists every tile shape X(m, n); MAX_ROWS[n] is the tallest tile of n vectors. With 32
+ * vector registers the main tile is 14 x 2 (28 sums, 2 of B, 1 of A); with 16 it is 6 x 2. */
+#define ROWS_1_3(X, n) X(1, n) X(2, n) X(3, n)
+#define ROWS_4_6(X, n) X(4, n) X(5, n) X(6, n)
+#if defined(__AVX512F__) || defined(__aarch64__)
+#define ROWS_7_9(X, n)   X(7, n) X(8, n) X(9, n)
+#define ROWS_10_14(X, n) X(10, n) X(11, n) X(12, n) X(13, n) X(14, n)
+#define TILES(X)                                                                                   \
+    ROWS_1_3(X, 1) ROWS_4_6(X, 1) ROWS_7_9(X, 1) ROWS_10_14(X, 1)                                  \
+    ROWS_1_3(X, 2) ROWS_4_6(X, 2) ROWS_7_9(X, 2) ROWS_10_14(X, 2)                                  \
+    ROWS_1_3(X, 3) ROWS_4_6(X, 3) ROWS_7_9(X, 3)                                                   \
+    ROWS_1_3(X, 4) ROWS_4_6(X, 4)                                                                  \
+    ROWS_1_3(X, 8)
+enum { TILE_ROWS = 14, TILE_VECS = 8 };
+static const int8_t MAX_ROWS[TILE_VECS + 1] = {0, 14, 14, 9, 6, 0, 0, 0, 3};
+#else
+#define TILES(X)                                                                                   \
+    ROWS_1_3(X, 1) ROWS_4_6(X, 1)                                                                  \
+    ROWS_1_3(X, 2) ROWS_4_6(X, 2)                                                                  \
+    X(1, 4) X(2, 4)                                                                                \
+    X(1, 8)
+enum { TILE_ROWS = 6, TILE_VECS = 8 };
+static const int8_t MAX_ROWS[TILE_VECS + 1] = {0, 6, 6, 0, 2, 0, 0, 0, 1};
+#endif
+
+/* Floats of A or B that a block of rows may touch before the next column panel starts over: half
+ * of a common 512 KiB second-level cache, so that the block is still there. */
+enum { BLOCK_FLOATS = 32768 };
+
+typedef struct product {
+    int64_t K; /* length of the sums */
+    const float *a, *b;
+    float *c;
+    int64_t lda, ldb, ldc;
+    const gemm_epilogue *e; /* gemm_nn only */
+} product;
+
+/* Computes the tile whose top left element is C(i, j). */
+typedef void tile_fn(const product *p, int64_t i, int64_t j);
+
+/* acc(m,n) += sum over k of a(i,k) b(k,j), with a(i,k) = a[i*row + k*step]. */
+SIMD_INLINE void tile_sum(const int m, const int n, vf acc[TILE_ROWS][TILE_VECS], int64_t K,
+                          const float *a, int64_t row, int64_t step, const float *b, int64_t ldb) {
+    for (int64_t k = 0; k < K; k++) {
+        vf bk[TILE_VECS];
+        UNROLL for (int j = 0; j < n; j++) bk[j] = vload(b + j * VL);
+        UNROLL for (int i = 0; i < m; i++) {
+            const vf aik = vset(a[i * row]);
+            UNROLL for (int j = 0; j < n; j++) acc[i][j] += aik * bk[j];
+        }
+        a += step;
+        b += ldb;
+    }
+}
+
+/* Visits the n vectors of each of the tile's m rows. */
+#define EACH(i, j) UNROLL for (int i = 0; i < m; i++) UNROLL for (int j = 0; j < n; j++)
+
+/* x where x >= 0, x where x is not a number, else 0. */
+SIMD_INLINE vf clip(vf x) { return (vf)((vi)x & ~(vi)(x < (vf){0})); }
+
+SIMD_INLINE void tile_nn(const int m, const int n, const product *p, int64_t i0, int64_t j0) {
+    const gemm_epilogue *e = p->e;
+    const int64_t ldc = p->ldc;
+    const int64_t at = i0 * ldc + j0;
+    vf acc[TILE_ROWS][TILE_VECS];
+    EACH(i, j) acc[i][j] = (vf){0};
+    tile_sum(m, n, acc, p->K, p->a + i0 * p->lda, p->lda, 1, p->b + j0, p->ldb);
+    if (e->bias) {
+        EACH(i, j) acc[i][j] += vload(e->bias + j0 + j * VL);
+    }
+    if (e->accumulate) {
+        EACH(i, j) acc[i][j] += vload(p->c + at + i * ldc + j * VL);
+    }
+    if (e->relu) {
+        EACH(i, j) acc[i][j] = clip(acc[i][j]);
+    }
+    if (e->hidden) {
+        EACH(i, j) vstore(e->hidden + at + i * ldc + j * VL, acc[i][j]);
+    }
+    if (e->residual) {
+        const float *r = e->residual + i0 * e->ldr + j0;
+        EACH(i, j) acc[i][j] += vload(r + i * e->ldr + j * VL);
+    }
+    EACH(i, j) vstore(p->c + at + i * ldc + j * VL, acc[i][j]);
+}
+
+SIMD_INLINE void tile_tn(const int m, const int n, const product *p, int64_t i0, int64_t j0) {
+    float *c = p->c + i0 * p->ldc + j0;
+    vf acc[TILE_ROWS][TILE_VECS];
+    EACH(i, j) acc[i][j] = vload(c + i * p->ldc + j * VL);
+    tile_sum(m, n, acc, p->K, p->a + i0, 1, p->lda, p->b + j0, p->ldb);
+    EACH(i, j) vstore(c + i * p->ldc + j * VL, acc[i][j]);
+}
+
+#define DEFINE(m, n)                                                                               \
+    static void nn_##m##_##n(const product *p, int64_t i, int64_t j) { tile_nn(m, n, p, i, j); }   \
+    static void tn_##m##_##n(const product *p, int64_t i, int64_t j) { tile_tn(m, n, p, i, j); }
+TILES(DEFINE)
+
+#define ENTRY_NN(m, n) [n][m] = nn_##m##_##n,
+#define ENTRY_TN(m, n) [n][m] = tn_##m##_##n,
+typedef tile_fn *const tile_table[TILE_VECS + 1][TILE_ROWS + 1];
+static tile_table NN = {TILES(ENTRY_NN)};
+static tile_table TN = {TILES(ENTRY_TN)};
+
+
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* Vectors of the next column panel when `left` remain: the widest tile that few rows allow, so that
+ * enough sums are in flight, and two vectors (three once, to end an odd count) for many rows. */
+static int panel_vectors(int64_t rows, int64_t left) {
+    static const int8_t few[] = {8, 4};
+    for (int s = 0; s < 2; s++)
+        if (left >= few[s] && rows <= MAX_ROWS[few[s]]) return few[s];
+    if (left >= 3 && left % 2 == 1 && MAX_ROWS[3]) return 3;
+    return left >= 2 ? 2 : 1;
+}
+
+/* All tiles of rows [0, rows) and columns [0, N) of C; padding columns are computed like others. */
+static void all_tiles(tile_table table, const product *p, int64_t rows, int64_t N) {
+    const int64_t vectors = ceil_div(N, 16) * (16 / VL);
+    for (int64_t v = 0; v < vectors;) {
+        const int n = panel_vectors(rows, vectors - v);
+        const int64_t blocks = ceil_div(rows, MAX_ROWS[n]);
+        for (int64_t s = 0, i = 0; s < blocks; s++) {
+            const int64_t end = rows * (s + 1) / blocks;
+            table[n][end - i](p, i, v * VL);
+            i = end;
+        }
+        v += n;
+    }
+}
+
+void ISA(cpu_gemm_nn)(int64_t R, int64_t K, int64_t N, const float *a, int64_t lda, const float *b,
+                      int64_t ldb, float *c, int64_t ldc, const gemm_epilogue *e) {
+    const int64_t most = max64(BLOCK_FLOATS / max64(K, 1), 2 * TILE_ROWS);
+    const int64_t blocks = ceil_div(R, most);
+    for (int64_t s = 0, i = 0; s < blocks; s++) {
+        const int64_t end = R * (s + 1) / blocks;
+        gemm_epilogue es = *e;
+        if (es.hidden) es.hidden += i * ldc;
+        if (es.residual) es.residual += i * es.ldr;
+        const product p = {K, a + i * lda, b, c + i * ldc, lda, ldb, ldc, &es};
+        all_tiles(NN, &p, end - i, N);
+        i = end;
+    }
+}
+
+void ISA(cpu_gemm_tn)(int64_t R, int64_t K, int64_t N, const float *a, int64_t lda, const float *b,
+                      int64_t ldb, float *c, int64_t ldc) {
+    const int64_t most = max64(BLOCK_FLOATS / max64(K, N), 4 * TILE_ROWS);
+    const int64_t blocks = ceil_div(R, most);
+    for (int64_t s = 0, r = 0; s < blocks; s++) {
+        const int64_t end = R * (s + 1) / blocks;
+        const product p = {end - r, a + r * lda, b + r * ldb, c, lda, ldb, ldc, NULL};
+        all_tiles(TN, &p, K, N);
+        r = end;
+    }
+}
+
+typedef float v4 __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* dst(4,4) = src(4,4)^T */
+SIMD_INLINE void transpose4(const float *src, int64_t lds, float *dst, int64_t ldd) {
+    const v4 r0 = *(const v4 *)src, r1 = *(const v4 *)(src + lds);
+    const v4 r2 = *(const v4 *)(src + 2 * lds), r3 = *(const v4 *)(src + 3 * lds);
+    const v4 lo01 = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
+    const v4 hi01 = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
+    const v4 lo23 = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
+    const v4 hi23 = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+    *(v4 *)dst = __builtin_shufflevector(lo01, lo23, 0, 1, 4, 5);
+    *(v4 *)(dst + ldd) = __builtin_shufflevector(lo01, lo23, 2, 3, 6, 7);
+    *(v4 *)(dst + 2 * ldd) = __builtin_shufflevector(hi01, hi23, 0, 1, 4, 5);
+    *(v4 *)(dst + 3 * ldd) = __builtin_shufflevector(hi01, hi23, 2, 3, 6, 7);
+}
+
+void ISA(cpu_transpose)(int64_t R, int64_t C, const float *src, int64_t lds, float *dst,
+                        int64_t ldd) {
+    const int64_t R4 = R - R % 4, C4 = C - C % 4;
+    for (int64_t c = 0; c < C4; c += 4)
+        for (int64_t r = 0; r < R4; r += 4)
+            transpose4(src + r * lds + c, lds, dst + c * ldd + r, ldd);
+    for (int64_t c = C4; c < C; c++)
+        for (int64_t r = 0; r < R4; r++) dst[c * ldd + r] = src[r * lds + c];
+    for (int64_t c = 0; c < C; c++) {
+        for (int64_t r = R4; r < R; r++) dst[c * ldd + r] = src[r * lds + c];
+        for (int64_t r = R; r < ceil_div(R, 16) * 16; r++) dst[c * ldd + r] = 0;
+    }
+}
+
+/* out(n vectors) += column sums of a; two interleaved sums a column hide the adder's latency. */
+SIMD_INLINE void colsum_panel(const int n, int64_t R, const float *a, int64_t lda, float *out) {
+    vf even[4], odd[4];
+    UNROLL for (int j = 0; j < n; j++) {
+        even[j] = vload(out + j * VL);
+        odd[j] = (vf){0};
+    }
+    int64_t r = 0;
+    for (; r + 1 < R; r += 2) {
+        UNROLL for (int j = 0; j < n; j++) {
+            even[j] += vload(a + r * lda + j * VL);
+            odd[j] += vload(a + (r + 1) * lda + j * VL);
+        }
+    }
+    if (r < R) {
+        UNROLL for (int j = 0; j < n; j++) even[j] += vload(a + r * lda + j * VL);
+    }
+    UNROLL for (int j = 0; j < n; j++) vstore(out + j * VL, even[j] + odd[j]);
+}
+
+void ISA(cpu_colsum)(int64_t R, int64_t N, const float *a, int64_t lda, float *out) {
+    const int64_t padded = ceil_div(N, 16) * 16;
+    int64_t j = 0;
+    for (; j + 4 * VL <= padded; j += 4 * VL) colsum_panel(4, R, a + j, lda, out + j);
+    for (; j < padded; j += VL) colsum_panel(1, R, a + j, lda, out + j);
+}

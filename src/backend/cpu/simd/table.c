@@ -1,0 +1,22 @@
+/* table.c: the kernels of one instruction set gathered into the table that kernels.c hands out. */
+#include "backend/cpu/simd/table.h"
+
+#define STRING_(x) #x
+#define STRING(x)  STRING_(x)
+
+const cpu_kernels ISA(cpu_table) = {
+    .isa = STRING(ISA_SUFFIX),
+    .width = VL,
+    .gemm_nn = ISA(cpu_gemm_nn),
+    .gemm_tn = ISA(cpu_gemm_tn),
+    .transpose = ISA(cpu_transpose),
+    .colsum = ISA(cpu_colsum),
+    .attn_scratch = ISA(cpu_attn_scratch),
+    .attn = ISA(cpu_attn),
+    .attn_grad = ISA(cpu_attn_grad),
+    .exp = ISA(cpu_exp),
+    .log = ISA(cpu_log),
+    .softplus = ISA(cpu_softplus),
+    .sigmoid = ISA(cpu_sigmoid),
+    .tanh = ISA(cpu_tanh),
+};

@@ -1,0 +1,32 @@
+/* table.h: the kernels of one instruction set, by the names they have in this build (see ISA in
+ * simd.h). Contracts: backend/cpu/kernels.h. */
+#ifndef MNP_CPU_TABLE_H
+#define MNP_CPU_TABLE_H
+
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/simd/simd.h"
+
+extern const cpu_kernels ISA(cpu_table);
+
+/* gemm.c */
+void ISA(cpu_gemm_nn)(int64_t R, int64_t K, int64_t N, const float *a, int64_t lda, const float *b,
+                      int64_t ldb, float *c, int64_t ldc, const gemm_epilogue *e);
+void ISA(cpu_gemm_tn)(int64_t R, int64_t K, int64_t N, const float *a, int64_t lda, const float *b,
+                      int64_t ldb, float *c, int64_t ldc);
+void ISA(cpu_transpose)(int64_t R, int64_t C, const float *src, int64_t lds, float *dst,
+                        int64_t ldd);
+void ISA(cpu_colsum)(int64_t R, int64_t N, const float *a, int64_t lda, float *out);
+
+/* attn.c */
+size_t ISA(cpu_attn_scratch)(int64_t nq, int64_t nk, int heads, int dh);
+void ISA(cpu_attn)(const attn_args *a, void *scratch);
+void ISA(cpu_attn_grad)(const attn_grad_args *a, void *scratch);
+
+/* math.c */
+void ISA(cpu_exp)(int64_t n, const float *x, float *y);
+void ISA(cpu_log)(int64_t n, const float *x, float *y);
+void ISA(cpu_softplus)(int64_t n, const float *x, float *y);
+void ISA(cpu_sigmoid)(int64_t n, const float *x, float *y);
+void ISA(cpu_tanh)(int64_t n, const float *x, float *y);
+
+#endif

@@ -4,13 +4,9 @@
  *
  * Reverse: with g = dy,  d residual += g;  a = g * act'(h);  dx += a W^T,  dW += x^T a,  db += 1^T
  * a. ReLU's derivative is read off its own output h, so h is kept when there is a residual. */
-#include "op/op.h"
+#include "op/linear.h"
 
-enum { IN_X, IN_W, IN_B, IN_RES };
-enum { OUT_Y, OUT_H };
-enum { I_ACT, I_SKIP }; /* I_SKIP: the residual is x itself, its gradient goes to dx */
-enum { GIN_X, GIN_W, GIN_H, GIN_G };
-enum { GOUT_X, GOUT_W, GOUT_B, GOUT_RES };
+#include "op/op.h"
 
 val op_linear(graph *g, val x, val w, val b, act_kind act, val residual) {
     if (!graph_ok(g)) return VAL_NONE;
@@ -32,9 +28,9 @@ val op_linear(graph *g, val x, val w, val b, act_kind act, val residual) {
                 : VAL_NONE;
     instr *ins = graph_append(g, OP_linear);
     if (!ins) return VAL_NONE;
-    ins->in[IN_X] = x, ins->in[IN_W] = w, ins->in[IN_B] = b, ins->in[IN_RES] = residual;
-    ins->out[OUT_Y] = y, ins->out[OUT_H] = h;
-    ins->i[I_ACT] = act;
+    ins->in[LINEAR_X] = x, ins->in[LINEAR_W] = w, ins->in[LINEAR_B] = b, ins->in[LINEAR_RES] = residual;
+    ins->out[LINEAR_Y] = y, ins->out[LINEAR_H] = h;
+    ins->i[LINEAR_ACT] = act;
     graph_done(g, ins);
     return y;
 }
@@ -42,40 +38,40 @@ val op_linear(graph *g, val x, val w, val b, act_kind act, val residual) {
 static void grad_linear(graph *g, const instr *fwd) {
     instr *ins = graph_append(g, OP_linear_grad);
     if (!ins) return;
-    ins->in[GIN_X] = fwd->in[IN_X];
-    ins->in[GIN_W] = fwd->in[IN_W];
-    ins->in[GIN_G] = graph_grad(g, fwd->out[OUT_Y]);
-    if (fwd->i[I_ACT] == ACT_RELU)
-        ins->in[GIN_H] = fwd->out[OUT_H] != VAL_NONE ? fwd->out[OUT_H] : fwd->out[OUT_Y];
-    ins->i[I_ACT] = fwd->i[I_ACT];
-    ins->i[I_SKIP] = fwd->in[IN_RES] == fwd->in[IN_X];
-    if (!ins->i[I_SKIP]) graph_wire_grad(g, ins, GOUT_RES, fwd->in[IN_RES]);
-    graph_wire_grad(g, ins, GOUT_X, fwd->in[IN_X]);
-    graph_wire_grad(g, ins, GOUT_W, fwd->in[IN_W]);
-    graph_wire_grad(g, ins, GOUT_B, fwd->in[IN_B]);
+    ins->in[LINEAR_GRAD_X] = fwd->in[LINEAR_X];
+    ins->in[LINEAR_GRAD_W] = fwd->in[LINEAR_W];
+    ins->in[LINEAR_GRAD_G] = graph_grad(g, fwd->out[LINEAR_Y]);
+    if (fwd->i[LINEAR_ACT] == ACT_RELU)
+        ins->in[LINEAR_GRAD_H] = fwd->out[LINEAR_H] != VAL_NONE ? fwd->out[LINEAR_H] : fwd->out[LINEAR_Y];
+    ins->i[LINEAR_ACT] = fwd->i[LINEAR_ACT];
+    ins->i[LINEAR_SKIP] = fwd->in[LINEAR_RES] == fwd->in[LINEAR_X];
+    if (!ins->i[LINEAR_SKIP]) graph_wire_grad(g, ins, LINEAR_GRES, fwd->in[LINEAR_RES]);
+    graph_wire_grad(g, ins, LINEAR_GX, fwd->in[LINEAR_X]);
+    graph_wire_grad(g, ins, LINEAR_GW, fwd->in[LINEAR_W]);
+    graph_wire_grad(g, ins, LINEAR_GB, fwd->in[LINEAR_B]);
 }
 
 /* ---- reference ------------------------------------------------------------------------------- */
 
 static void ref_linear(ref_run *r) {
-    ref_array x = ref_in(r, IN_X), w = ref_in(r, IN_W), b = ref_in(r, IN_B);
-    ref_array res = ref_in(r, IN_RES), y = ref_out(r, OUT_Y), h = ref_out(r, OUT_H);
+    ref_array x = ref_in(r, LINEAR_X), w = ref_in(r, LINEAR_W), b = ref_in(r, LINEAR_B);
+    ref_array res = ref_in(r, LINEAR_RES), y = ref_out(r, LINEAR_Y), h = ref_out(r, LINEAR_H);
     if (r->failed) return;
     for (int64_t i = 0; i < x.samples * x.rows; i++)
         for (int64_t c = 0; c < w.cols; c++) {
             double a = b.at ? b.at[c] : 0.0;
             for (int64_t k = 0; k < x.cols; k++) a += x.at[i * x.cols + k] * w.at[k * w.cols + c];
-            if (r->ins->i[I_ACT] == ACT_RELU && !(a > 0.0)) a = 0.0;
+            if (r->ins->i[LINEAR_ACT] == ACT_RELU && !(a > 0.0)) a = 0.0;
             if (h.at) h.at[i * h.cols + c] += a;
             y.at[i * y.cols + c] += a + (res.at ? res.at[i * res.cols + c] : 0.0);
         }
 }
 
 static void ref_linear_grad(ref_run *r) {
-    ref_array x = ref_in(r, GIN_X), w = ref_in(r, GIN_W), h = ref_in(r, GIN_H);
-    ref_array gy = ref_in(r, GIN_G);
-    ref_array gx = ref_out(r, GOUT_X), gw = ref_out(r, GOUT_W), gb = ref_out(r, GOUT_B);
-    ref_array gres = r->ins->i[I_SKIP] ? gx : ref_out(r, GOUT_RES);
+    ref_array x = ref_in(r, LINEAR_GRAD_X), w = ref_in(r, LINEAR_GRAD_W), h = ref_in(r, LINEAR_GRAD_H);
+    ref_array gy = ref_in(r, LINEAR_GRAD_G);
+    ref_array gx = ref_out(r, LINEAR_GX), gw = ref_out(r, LINEAR_GW), gb = ref_out(r, LINEAR_GB);
+    ref_array gres = r->ins->i[LINEAR_SKIP] ? gx : ref_out(r, LINEAR_GRES);
     if (r->failed) return;
     for (int64_t i = 0; i < x.samples * x.rows; i++)
         for (int64_t c = 0; c < w.cols; c++) {

@@ -161,11 +161,11 @@ $(BUILD)/objects: FORCE
 
 $(LIB): $(LIB_OBJ) $(BUILD)/objects
 	@rm -f $@
-	$(call say,AR)$(AR) rcs $@ $(LIB_OBJ)
+	$(call say,AR)$(AR) qcs $@ $(LIB_OBJ)
 
 $(SHLIB): $(LIB_OBJ) $(BUILD)/objects scripts/libmnp.map
 	$(call say,LD)$(CC) -shared -Wl,-soname,libmnp.so.$(SOMAJOR) -Wl,--version-script=scripts/libmnp.map \
-	    $(CFLAGS) $(LINK) $(LIB_OBJ) $(LIBS) -o $@
+	    $(if $(SAN),,-Wl,-z,defs) $(CFLAGS) $(LINK) $(LIB_OBJ) $(LIBS) -o $@
 	@ln -sf libmnp.so $(BUILD)/libmnp.so.$(SOMAJOR)
 
 $(BUILD)/mnp: $(MNP_OBJ) $(LIB)
@@ -189,7 +189,7 @@ $(BUILD)/examples/%: examples/%.c $(LIB) $(BUILD)/flags
 setup: $(SETUP)
 examples: $(EXAMPLES)
 fuzzers: $(FUZZERS)
-tests-built: all $(TEST_BUILT) $(EXAMPLES)
+tests-built: $(TEST_BUILT) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
 
 demo: all
 	@BUILD=$(BUILD) scripts/demo.sh

@@ -1,0 +1,30 @@
+# check.sh: the shell's side of tests/check.h. A test sources it, calls
+#
+#     run NAME COMMAND...     a test that passes when the command succeeds
+#     skip NAME "why"         a test that cannot run here
+#
+# and ends with check_done, which prints "N passed, N failed[, N skipped]".
+# shellcheck shell=bash
+check_passed=0 check_failed=0 check_skipped=0
+
+run() {
+    local name=$1 output
+    shift
+    if output=$("$@" 2>&1); then
+        echo "ok   $name"
+        check_passed=$((check_passed + 1))
+    else
+        printf 'FAIL %s\n%s\n' "$name" "$output"
+        check_failed=$((check_failed + 1))
+    fi
+}
+skip() {
+    echo "skip $1: $2"
+    check_skipped=$((check_skipped + 1))
+}
+check_done() {
+    local tail=
+    [ "$check_skipped" = 0 ] || tail=", $check_skipped skipped"
+    echo "$check_passed passed, $check_failed failed$tail"
+    [ "$check_failed" = 0 ]
+}

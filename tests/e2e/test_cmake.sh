@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# test_cmake.sh: another project finds libmnp with CMake, installed and as a subfolder, and its
+# programs run. The libraries are built without optimisation: what is tested is the packaging.
+set -u
+# shellcheck source=tests/check.sh
+. tests/check.sh
+
+source=$PWD/tests/e2e/cmake_consumer
+work=$BUILD/cmake-test
+quick=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-g0)
+
+installed() {
+    rm -rf "$work/prefix"
+    cmake -S . -B "$work/mnp" "${quick[@]}" -DCMAKE_INSTALL_PREFIX="$work/prefix" &&
+        cmake --build "$work/mnp" && cmake --install "$work/mnp" &&
+        cmake -S "$source" -B "$work/found" "${quick[@]}" -DCMAKE_PREFIX_PATH="$work/prefix" &&
+        cmake --build "$work/found" && "$work/found/consumer" && "$work/found/consumer_static"
+}
+subfolder() {
+    cmake -S "$source" -B "$work/sub" "${quick[@]}" -DMNP_SOURCE="$PWD" &&
+        cmake --build "$work/sub" && "$work/sub/consumer" && "$work/sub/consumer_static"
+}
+
+if ! command -v cmake >/dev/null; then
+    skip cmake "cmake is not installed"
+elif [ "$(basename "$BUILD")" != build ]; then
+    skip cmake "done once, in the default build"
+else
+    run find_package installed
+    run add_subdirectory subfolder
+fi
+check_done

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# test_install.sh: make install puts everything where pkg-config and the compiler find it, programs
+# link against the shared and the static library, and make uninstall leaves nothing behind.
+set -u
+# shellcheck source=tests/check.sh
+. tests/check.sh
+
+root=$TEST_TMP/root
+cc=${CC:-cc}
+consumer=tests/e2e/cmake_consumer/consumer.c
+export PKG_CONFIG_PATH=$root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
+export PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
+
+do_make() { env -u BUILD make --no-print-directory PREFIX=/usr DESTDIR="$root" "$@"; }
+installs() {
+    do_make install && [ -x "$root/usr/bin/mnp" ] && [ -f "$root/usr/share/man/man1/mnp.1" ] &&
+        "$root/usr/bin/mnp" --version
+}
+# The library paths of the consumer point into $root; the names of the rest come from pkg-config.
+links_shared() {
+    # shellcheck disable=SC2046,SC2086 # lists of flags
+    $cc $(pkg-config --cflags mnp) $consumer $(pkg-config --libs mnp) -o "$TEST_TMP/shared" &&
+        LD_LIBRARY_PATH=$root/usr/lib "$TEST_TMP/shared"
+}
+links_static() {
+    # shellcheck disable=SC2046,SC2086 # lists of flags
+    $cc -I"$root/usr/include" $consumer "$root/usr/lib/libmnp.a" \
+        $(sed -n 's/^Libs.private: //p' "$PKG_CONFIG_PATH/mnp.pc") -o "$TEST_TMP/static" &&
+        "$TEST_TMP/static"
+}
+uninstalls() { do_make uninstall && [ -z "$(find "$root" -type f -o -type l)" ]; }
+
+if [[ $(basename "$BUILD") == *-asan || $(basename "$BUILD") == *-tsan || $BUILD == *-coverage ]]; then
+    skip install "instrumented builds are not installed"
+else
+    run install installs
+    if command -v pkg-config >/dev/null; then
+        run shared links_shared
+    else
+        skip shared "pkg-config is not installed"
+    fi
+    run static links_static
+    run uninstall uninstalls
+fi
+check_done

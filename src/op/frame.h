@@ -57,15 +57,16 @@ typedef struct exec_io {
 typedef struct frame {
     const plan *plan;
     exec_io *io;
-    int64_t item, function; /* place in the run, and number of the function (for random draws) */
+    int64_t item, items; /* place in the run, and how many there are      */
+    int64_t function;    /* number of the function (for random draws)     */
     int64_t n, m, S;
-    int64_t sample0;     /* number of the first sample here */
-    size_t element;      /* 4 or 8: bytes of a word         */
-    void *act;           /* this worker's arena             */
-    void *grads;         /* this function's gradient slot   */
-    void *scratch;       /* backend's own, one per worker   */
-    const void *backend; /* backend's own tables        */
-    int bad_op;          /* op that reported a non-finite number first, or -1 */
+    int64_t sample0;      /* number of the first sample here               */
+    size_t element;       /* 4 or 8: bytes of a word                       */
+    void *act;            /* this worker's arena                           */
+    void *grads;          /* this function's gradient slot                 */
+    void *scratch;        /* backend's own, one per worker                 */
+    const void *backend;  /* backend's own tables                          */
+    double *item_scalars; /* (items, 3): loss, KL, log-likelihood of each  */
 } frame;
 
 static inline int64_t frame_rows(const frame *f, const value *v) {

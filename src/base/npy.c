@@ -76,7 +76,7 @@ static bool read_text(header *h, char *out, size_t room) {
 }
 
 static mnp_status read_type(header *h, npy_array *a) {
-    char descr[16];
+    char descr[16] = "";
     if (!read_text(h, descr, sizeof descr))
         return env_fail(h->e, MNP_EUNSUPPORTED,
                         "the array holds records or text (only plain numbers can be read)");
@@ -194,7 +194,7 @@ static void copy_fortran(const npy_array *a, const char *from) {
 
 static mnp_status parse_into(env *e, const char *bytes, size_t size, npy_array *a) {
     header h = {.e = e};
-    size_t skip;
+    size_t skip = 0;
     MNP_TRY(find_header(&h, bytes, size, &skip));
     MNP_TRY(read_header(&h, a));
     size_t want = a->count * types[a->type].size, have = size - skip;

@@ -29,12 +29,13 @@ void *env_alloc(env *e, size_t count, size_t size, const char *what) {
         no_memory(e, (double)count * (double)size, what);
         return NULL;
     }
-    void *p = e->allocator.alloc(e->allocator.user, count * size, ENV_ALIGN);
+    size_t bytes = count * size; /* never ask for 0: an allocator may answer that with NULL */
+    void *p = e->allocator.alloc(e->allocator.user, bytes ? bytes : 1, ENV_ALIGN);
     if (!p) {
         no_memory(e, (double)count * (double)size, what);
         return NULL;
     }
-    memset(p, 0, count * size);
+    memset(p, 0, bytes);
     return p;
 }
 
@@ -67,14 +68,21 @@ mnp_status env_fail(env *e, mnp_status code, const char *fmt, ...) {
 }
 
 mnp_status env_context(env *e, mnp_status code, const char *fmt, ...) {
-    char inner[ENV_ERROR_MAX];
-    memcpy(inner, e->error, sizeof inner);
+    char outer[ENV_ERROR_MAX];
     va_list ap;
     va_start(ap, fmt);
-    int used = vsnprintf(e->error, sizeof e->error, fmt, ap);
+    vsnprintf(outer, sizeof outer, fmt, ap);
     va_end(ap);
-    if (used >= 0 && (size_t)used + 3 < sizeof e->error)
-        snprintf(e->error + used, sizeof e->error - (size_t)used, ": %s", inner);
+    size_t used = strlen(outer), inner = strlen(e->error), room = sizeof e->error - 1 - used;
+    if (room > 2) { /* the end of the inner text goes where both do not fit */
+        if (inner > room - 2) inner = room - 2;
+        memmove(e->error + used + 2, e->error, inner);
+        memcpy(e->error + used, ": ", 2);
+        e->error[used + 2 + inner] = '\0';
+    } else {
+        e->error[used] = '\0';
+    }
+    memcpy(e->error, outer, used);
     return code;
 }
 

@@ -1,0 +1,299 @@
+/* options.c: reading options into structs by table. See options.h; options_print.c writes. */
+#include "base/options.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static void *field(const option_view *v, const option_def *d) {
+    return (char *)v->target + d->offset;
+}
+
+static bool limited(const option_def *d) {
+    return d->min != 0 || d->max != 0;
+}
+
+bool option_choice(const char *choices, int i, char out[OPTION_NAME_MAX]) {
+    for (; i > 0; i--) {
+        choices = strchr(choices, '|');
+        if (!choices) return false;
+        choices++;
+    }
+    size_t length = strcspn(choices, "|");
+    if (length == 0 || length >= OPTION_NAME_MAX) return false;
+    memcpy(out, choices, length);
+    out[length] = '\0';
+    return true;
+}
+
+/* ---- errors that help ------------------------------------------------------------------------ */
+
+static mnp_status bad_value(env *e, const option_def *d, const char *value, const char *wanted) {
+    return env_fail(e, MNP_EINVAL, "%s=%.60s: %s", d->name, value, wanted);
+}
+
+static mnp_status out_of_limits(env *e, const option_def *d, const char *value) {
+    char lo[FSIO_NUMBER_TEXT], hi[FSIO_NUMBER_TEXT];
+    fsio_format_double(d->min, lo);
+    fsio_format_double(d->max, hi);
+    return env_fail(e, MNP_EINVAL, "%s=%.60s is not in %s .. %s", d->name, value, lo, hi);
+}
+
+static mnp_status bad_choice(env *e, const option_def *d, const char *value) {
+    char names[64][OPTION_NAME_MAX];
+    text_nearest near = text_nearest_to(value);
+    for (int i = 0; i < 64 && option_choice(d->choices, i, names[i]); i++)
+        text_nearest_try(&near, names[i]);
+    return env_fail(e, MNP_EINVAL, "%s=%.60s is not one of %.600s%s%s%s", d->name, value,
+                    d->choices, near.best ? " (did you mean " : "", near.best ? near.best : "",
+                    near.best ? "?)" : "");
+}
+
+static mnp_status unknown_name(env *e, const option_view *views, size_t count, const char *name) {
+    text_nearest near = text_nearest_to(name);
+    for (size_t v = 0; v < count; v++)
+        for (size_t i = 0; i < views[v].count; i++) text_nearest_try(&near, views[v].defs[i].name);
+    if (near.best)
+        return env_fail(e, MNP_EINVAL, "there is no option %.60s; did you mean %s?", name,
+                        near.best);
+    char list[512] = "";
+    size_t used = 0;
+    for (size_t v = 0; v < count; v++)
+        for (size_t i = 0; i < views[v].count; i++) {
+            const char *one = views[v].defs[i].name;
+            size_t length = strlen(one);
+            if (used + length + 6 > sizeof list) continue; /* long tables: name what fits */
+            list[used] = ' ';
+            memcpy(list + used + 1, one, length + 1);
+            used += length + 1;
+        }
+    return env_fail(e, MNP_EINVAL, "there is no option %.60s; there are:%s", name, list);
+}
+
+/* ---- one value ------------------------------------------------------------------------------- */
+
+static mnp_status parse_real(env *e, const option_def *d, const char *value, double *out) {
+    double v;
+    text_parse parsed = text_parse_double(value, &v);
+    if (parsed == TEXT_RANGE || (parsed == TEXT_OK && !isfinite(v)))
+        return bad_value(e, d, value, "the number must be finite");
+    if (parsed != TEXT_OK) return bad_value(e, d, value, "a number is wanted");
+    if (limited(d) && !(v >= d->min && v <= d->max)) return out_of_limits(e, d, value);
+    *out = v;
+    return MNP_OK;
+}
+
+static mnp_status parse_int(env *e, const option_def *d, const char *value, int64_t *out) {
+    int64_t v;
+    text_parse parsed = text_parse_int64(value, &v);
+    if (parsed == TEXT_RANGE) return bad_value(e, d, value, "the number is too large");
+    if (parsed != TEXT_OK) return bad_value(e, d, value, "a whole number is wanted");
+    if (limited(d) && !((double)v >= d->min && (double)v <= d->max))
+        return out_of_limits(e, d, value);
+    *out = v;
+    return MNP_OK;
+}
+
+/* Splits "lo:hi" (or "both") in place of a copy. */
+static bool split_ends(const char *value, char copy[256], const char **lo, const char **hi) {
+    size_t length = strlen(value);
+    if (length >= 256) return false;
+    memcpy(copy, value, length + 1);
+    char *colon = strchr(copy, ':');
+    if (colon) *colon = '\0';
+    *lo = copy;
+    *hi = colon ? colon + 1 : copy;
+    return true;
+}
+
+static mnp_status set_range(env *e, const option_def *d, void *at, const char *value) {
+    char copy[256];
+    const char *lo, *hi;
+    if (!split_ends(value, copy, &lo, &hi)) return bad_value(e, d, value, "lo:hi is wanted");
+    option_range r;
+    MNP_TRY(parse_real(e, d, lo, &r.lo));
+    MNP_TRY(parse_real(e, d, hi, &r.hi));
+    if (r.lo > r.hi) return bad_value(e, d, value, "the lower end is above the upper one");
+    *(option_range *)at = r;
+    return MNP_OK;
+}
+
+static mnp_status set_span(env *e, const option_def *d, void *at, const char *value) {
+    char copy[256];
+    const char *lo, *hi;
+    if (!split_ends(value, copy, &lo, &hi)) return bad_value(e, d, value, "lo:hi is wanted");
+    option_span s;
+    MNP_TRY(parse_int(e, d, lo, &s.lo));
+    MNP_TRY(parse_int(e, d, hi, &s.hi));
+    if (s.lo > s.hi) return bad_value(e, d, value, "the lower end is above the upper one");
+    *(option_span *)at = s;
+    return MNP_OK;
+}
+
+static mnp_status set_enum(env *e, const option_def *d, int *at, const char *value) {
+    char name[OPTION_NAME_MAX];
+    for (int i = 0; option_choice(d->choices, i, name); i++)
+        if (strcmp(name, value) == 0) {
+            *at = i;
+            return MNP_OK;
+        }
+    return bad_choice(e, d, value);
+}
+
+static mnp_status set_string(env *e, const option_def *d, char *at, const char *value) {
+    size_t length = strlen(value);
+    if (length >= d->size)
+        return env_fail(e, MNP_EINVAL, "%s: the text has %zu bytes, at most %zu fit", d->name,
+                        length, d->size - 1);
+    memset(at, 0, d->size); /* equal options have equal bytes */
+    memcpy(at, value, length);
+    return MNP_OK;
+}
+
+static mnp_status set_value(env *e, const option_view *v, const option_def *d, const char *value) {
+    void *at = field(v, d);
+    switch (d->type) {
+    case OPTION_TYPE_INT:
+        return parse_int(e, d, value, at);
+    case OPTION_TYPE_REAL:
+        return parse_real(e, d, value, at);
+    case OPTION_TYPE_BOOL:
+        if (text_parse_bool(value, at) == TEXT_OK) return MNP_OK;
+        return bad_value(e, d, value, "on or off is wanted");
+    case OPTION_TYPE_ENUM:
+        return set_enum(e, d, at, value);
+    case OPTION_TYPE_STRING:
+        return set_string(e, d, at, value);
+    case OPTION_TYPE_RANGE:
+        return set_range(e, d, at, value);
+    case OPTION_TYPE_SPAN:
+        return set_span(e, d, at, value);
+    }
+    return env_fail(e, MNP_EINVAL, "%s has a type that does not exist", d->name);
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static const option_def *find(const option_view *views, size_t count, const char *name,
+                              const option_view **view) {
+    for (size_t v = 0; v < count; v++)
+        for (size_t i = 0; i < views[v].count; i++)
+            if (strcmp(views[v].defs[i].name, name) == 0) {
+                *view = &views[v];
+                return &views[v].defs[i];
+            }
+    return NULL;
+}
+
+const option_def *options_find(const option_view *views, size_t count, const char *name) {
+    const option_view *view;
+    return find(views, count, name, &view);
+}
+
+mnp_status options_set(env *e, const option_view *views, size_t count, const char *name,
+                       const char *value) {
+    const option_view *view;
+    const option_def *d = find(views, count, name, &view);
+    if (!d) return unknown_name(e, views, count, name);
+    return set_value(e, view, d, value);
+}
+
+mnp_status options_defaults(env *e, const option_view *views, size_t count) {
+    for (size_t v = 0; v < count; v++)
+        for (size_t i = 0; i < views[v].count; i++)
+            MNP_TRY(set_value(e, &views[v], &views[v].defs[i], views[v].defs[i].fallback));
+    return MNP_OK;
+}
+
+static bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
+}
+
+/* Reads the value at *text (behind '=') and moves *text behind it. */
+static mnp_status read_value(env *e, const char *name, const char **text,
+                             char value[OPTION_VALUE_MAX]) {
+    const char *p = *text;
+    size_t n = 0;
+    bool quoted = *p == '"';
+    p += quoted;
+    while (*p && (quoted ? *p != '"' : !is_space(*p))) {
+        char c = *p++;
+        if (quoted && c == '\\') {
+            if (!*p) break;
+            c = *p++;
+            if (c == 'n') c = '\n';
+            if (c == 't') c = '\t';
+        }
+        if (n + 1 >= OPTION_VALUE_MAX)
+            return env_fail(e, MNP_EINVAL, "the value of %s is longer than %d bytes", name,
+                            OPTION_VALUE_MAX - 1);
+        value[n++] = c;
+    }
+    value[n] = '\0';
+    if (quoted && *p++ != '"')
+        return env_fail(e, MNP_EINVAL, "the quotes around the value of %s do not close", name);
+    if (*p && !is_space(*p))
+        return env_fail(e, MNP_EINVAL, "white space is missing after the value of %s", name);
+    *text = p;
+    return MNP_OK;
+}
+
+mnp_status options_parse(env *e, const option_view *views, size_t count, const char *text) {
+    char name[OPTION_NAME_MAX], value[OPTION_VALUE_MAX];
+    for (;;) {
+        while (is_space(*text)) text++;
+        if (!*text) return MNP_OK;
+        size_t length = strcspn(text, "= \t\n\r\v\f");
+        if (text[length] != '=' || length == 0)
+            return env_fail(e, MNP_EINVAL, "name=value is wanted, not \"%.*s\"",
+                            (int)(length < 60 ? length : 60), text);
+        if (length >= sizeof name)
+            return env_fail(e, MNP_EINVAL, "there is no option %.60s...", text);
+        memcpy(name, text, length);
+        name[length] = '\0';
+        text += length + 1;
+        MNP_TRY(read_value(e, name, &text, value));
+        MNP_TRY(options_set(e, views, count, name, value));
+    }
+}
+
+/* ---- the tables themselves ------------------------------------------------------------------- */
+
+static bool size_fits(const option_def *d) {
+    switch (d->type) {
+    case OPTION_TYPE_INT:
+        return d->size == sizeof(int64_t);
+    case OPTION_TYPE_REAL:
+        return d->size == sizeof(double);
+    case OPTION_TYPE_BOOL:
+        return d->size == sizeof(bool);
+    case OPTION_TYPE_ENUM:
+        return d->size == sizeof(int) && d->choices;
+    case OPTION_TYPE_STRING:
+        return d->size > 1 && d->size <= OPTION_VALUE_MAX;
+    case OPTION_TYPE_RANGE:
+        return d->size == sizeof(option_range);
+    case OPTION_TYPE_SPAN:
+        return d->size == sizeof(option_span);
+    }
+    return false;
+}
+
+mnp_status options_check(env *e, const option_view *views, size_t count) {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    for (size_t v = 0; v < count; v++)
+        for (size_t i = 0; i < views[v].count; i++) {
+            const option_def *d = &views[v].defs[i];
+            size_t length = strlen(d->name);
+            if (length == 0 || length >= OPTION_NAME_MAX || strspn(d->name, allowed) != length)
+                return env_fail(e, MNP_EINVAL, "\"%.60s\" is no name for an option", d->name);
+            if (options_find(views, count, d->name) != d)
+                return env_fail(e, MNP_EINVAL, "there are two options %s", d->name);
+            if (!size_fits(d) || d->min > d->max)
+                return env_fail(e, MNP_EINVAL, "%s: type, field and limits do not agree", d->name);
+            if (!d->help || !*d->help)
+                return env_fail(e, MNP_EINVAL, "%s has no help text", d->name);
+        }
+    return options_defaults(e, views, count);
+}

@@ -1,0 +1,51 @@
+/* text.h: small text helpers: numbers from text with a full-string check, numbers for people, and
+ * "did you mean". None depends on the locale. */
+#ifndef MNP_BASE_TEXT_H
+#define MNP_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- parsing: the whole text must be the number, without spaces -------------------------------
+ */
+
+typedef enum text_parse { TEXT_OK, TEXT_SYNTAX, TEXT_RANGE } text_parse;
+
+/* Decimal, optional sign. An integral real form such as 1e5 or 2.0 is accepted for an integer too.
+ * TEXT_RANGE where it does not fit; *out is written on TEXT_OK only. */
+text_parse text_parse_int64(const char *text, int64_t *out);
+text_parse text_parse_uint64(const char *text, uint64_t *out); /* digits only: seeds */
+/* Also "inf", "-inf", "nan". TEXT_RANGE where a finite text exceeds the largest double. */
+text_parse text_parse_double(const char *text, double *out);
+/* true/false, yes/no, on/off, 1/0 */
+text_parse text_parse_bool(const char *text, bool *out);
+
+/* ---- numbers for people -----------------------------------------------------------------------
+ */
+
+enum { TEXT_NUMBER = 32 };
+
+/* Return out, so that a call can be an argument of printf. */
+const char *text_count(char out[TEXT_NUMBER], double n);      /* 7, 950, 12.3k, 1.50M, 2.00G */
+const char *text_bytes(char out[TEXT_NUMBER], double n);      /* 512 B, 12.3 MB              */
+const char *text_time(char out[TEXT_NUMBER], double seconds); /* 850 ms, 12.3 s, 1:23, 2:03:04 */
+
+/* ---- names ------------------------------------------------------------------------------------
+ */
+
+/* Edit distance (insert, delete, replace, swap of neighbours each cost 1); texts are looked at up
+ * to 63 bytes. */
+int text_distance(const char *a, const char *b);
+
+/* Feed candidates one by one; `best` is then the nearest, or NULL where none is near enough to be a
+ * slip of the hand (distance above a third of the length, at least 1; or a common prefix). */
+typedef struct text_nearest {
+    const char *wanted, *best;
+    int distance;
+} text_nearest;
+
+text_nearest text_nearest_to(const char *wanted);
+void text_nearest_try(text_nearest *n, const char *candidate);
+
+#endif

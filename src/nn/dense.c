@@ -1,0 +1,39 @@
+/* dense.c: dense layers and multi-layer perceptrons. */
+#include "nn/nn.h"
+
+const char *nn_path(graph *g, char out[NN_PATH], const char *name, const char *suffix) {
+    int need = snprintf(out, NN_PATH, "%s.%s", name, suffix);
+    if (need < 0 || need >= NN_PATH) graph_fail(g, "the name '%s.%s' is too long", name, suffix);
+    return out;
+}
+
+val nn_weight(graph *g, const char *name, const char *suffix, int32_t in, int32_t out,
+              int32_t fan_in, double gain) {
+    char path[NN_PATH];
+    return graph_param(g, nn_path(g, path, name, suffix), in, out,
+                       (param_init){INIT_XAVIER, gain, fan_in, out, .frozen = false});
+}
+
+val nn_bias(graph *g, const char *name, int32_t out) {
+    char path[NN_PATH];
+    return graph_param(g, nn_path(g, path, name, "b"), 1, out, (param_init){.kind = INIT_ZERO});
+}
+
+val nn_dense(graph *g, val x, const char *name, int32_t out, act_kind act, double gain) {
+    int32_t in = graph_at(g, x)->cols;
+    val w = nn_weight(g, name, "w", in, out, in, gain);
+    return op_linear(g, x, w, nn_bias(g, name, out), act, VAL_NONE);
+}
+
+static const char *layer_path(graph *g, char out[NN_PATH], const char *name, int32_t layer) {
+    char number[16];
+    snprintf(number, sizeof number, "%d", layer);
+    return nn_path(g, out, name, number);
+}
+
+val nn_mlp_rest(graph *g, val h, const char *name, const nn_mlp_opts *o) {
+    char path[NN_PATH];
+    for (int32_t k = 1; k < o->layers; k++)
+        h = nn_dense(g, h, layer_path(g, path, name, k), o->hidden, ACT_RELU, 1.0);
+    return nn_dense(g, h, layer_path(g, path, name, o->layers), o->out, ACT_NONE, o->last_gain);
+}

@@ -25,7 +25,9 @@ typedef struct layer {
     float *gx, *gw;        /* (R,K) (K,N): where the gradients go     */
 } layer;
 
-static int64_t pad16(int64_t n) { return (n + 15) / 16 * 16; }
+static int64_t pad16(int64_t n) {
+    return (n + 15) / 16 * 16;
+}
 
 /* Small random numbers; the padding columns stay zero. */
 static float *matrix(int64_t rows, int64_t cols, uint32_t *seed) {
@@ -121,8 +123,8 @@ static bool bench_rows(FILE *out, const cpu_kernels *own, const cpu_kernels *bla
     fprintf(out, blas ? "   BLAS    best   median\n" : "\n");
     for (int i = 0; i < SHAPES; i++)
         if (!bench_shape(out, own, blas, R, SHAPE[i], s)) return false;
-    fprintf(out, "geometric mean of best %.1f%%, lowest %.1f%%", 100 * exp(s[0].log_sum / s[0].rows),
-            100 * s[0].lowest);
+    fprintf(out, "geometric mean of best %.1f%%, lowest %.1f%%",
+            100 * exp(s[0].log_sum / s[0].rows), 100 * s[0].lowest);
     if (blas)
         fprintf(out, "; BLAS %.1f%%, lowest %.1f%%", 100 * exp(s[1].log_sum / s[1].rows),
                 100 * s[1].lowest);

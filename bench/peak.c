@@ -40,12 +40,18 @@ double bench_seconds(void) {
                      :                                                                             \
                      : CLOBBERS)
 
-static void run_avx512(void) { PEAK_LOOP(ZERO_VEX, TWELVE(FMA_AVX512), "vzeroupper\n\t"); }
-static void run_avx2(void) { PEAK_LOOP(ZERO_VEX, TWELVE(FMA_AVX2), "vzeroupper\n\t"); }
+static void run_avx512(void) {
+    PEAK_LOOP(ZERO_VEX, TWELVE(FMA_AVX512), "vzeroupper\n\t");
+}
+static void run_avx2(void) {
+    PEAK_LOOP(ZERO_VEX, TWELVE(FMA_AVX2), "vzeroupper\n\t");
+}
 
 /* Six products and six sums a step, on separate registers. */
 #define SIX_PAIRS SSE(0, 1) SSE(2, 3) SSE(4, 5) SSE(6, 7) SSE(8, 9) SSE(10, 11)
-static void run_base(void) { PEAK_LOOP(ZERO_SSE, SIX_PAIRS, ""); }
+static void run_base(void) {
+    PEAK_LOOP(ZERO_SSE, SIX_PAIRS, "");
+}
 
 static double run_flop(const char *isa) {
     if (strcmp(isa, "avx512") == 0) {

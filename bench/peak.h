@@ -9,7 +9,8 @@
 double bench_seconds(void);
 
 /* FLOP/s of one run of about 20 us; isa as in cpu_kernels. The caller makes sure that the processor
- * has it. "base" on x86 has no fused multiply-add: a multiplication and an addition count as two. */
+ * has it. "base" on x86 has no fused multiply-add: a multiplication and an addition count as two.
+ */
 double bench_peak_once(const char *isa);
 
 typedef void bench_fn(void *user);
@@ -22,7 +23,8 @@ typedef struct bench_result {
     double median_time; /* seconds of one call, median over repeats          */
 } bench_result;
 
-/* Calls fn(user), which does `flop` operations, in `repeats` (1 to BENCH_REPEATS_MAX) short runs. */
+/* Calls fn(user), which does `flop` operations, in `repeats` (1 to BENCH_REPEATS_MAX) short runs.
+ */
 enum { BENCH_REPEATS_MAX = 400 };
 bench_result bench_against_peak(const char *isa, double flop, bench_fn *fn, void *user,
                                 int repeats);

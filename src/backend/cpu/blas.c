@@ -19,7 +19,9 @@ static void finish(int64_t R, int64_t N, float *c, int64_t ldc, const gemm_epilo
     }
 }
 
-static int64_t pad16(int64_t n) { return (n + 15) / 16 * 16; }
+static int64_t pad16(int64_t n) {
+    return (n + 15) / 16 * 16;
+}
 
 static void blas_gemm_nn(int64_t R, int64_t K, int64_t N, const float *a, int64_t lda,
                          const float *b, int64_t ldb, float *c, int64_t ldc,

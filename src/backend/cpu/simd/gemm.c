@@ -11,7 +11,6 @@
  * same bits whether its rows come in one call or in several. */
 #include "backend/cpu/simd/table.h"
 
-
 /* Asks for complete unrolling; the loops it stands before have constant bounds once inlined. */
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -27,19 +26,14 @@
 #define ROWS_7_9(X, n)   X(7, n) X(8, n) X(9, n)
 #define ROWS_10_14(X, n) X(10, n) X(11, n) X(12, n) X(13, n) X(14, n)
 #define TILES(X)                                                                                   \
-    ROWS_1_3(X, 1) ROWS_4_6(X, 1) ROWS_7_9(X, 1) ROWS_10_14(X, 1)                                  \
-    ROWS_1_3(X, 2) ROWS_4_6(X, 2) ROWS_7_9(X, 2) ROWS_10_14(X, 2)                                  \
-    ROWS_1_3(X, 3) ROWS_4_6(X, 3) ROWS_7_9(X, 3)                                                   \
-    ROWS_1_3(X, 4) ROWS_4_6(X, 4)                                                                  \
-    ROWS_1_3(X, 8)
+    ROWS_1_3(X, 1)                                                                                 \
+    ROWS_4_6(X, 1) ROWS_7_9(X, 1) ROWS_10_14(X, 1) ROWS_1_3(X, 2) ROWS_4_6(X, 2) ROWS_7_9(X, 2)    \
+        ROWS_10_14(X, 2) ROWS_1_3(X, 3) ROWS_4_6(X, 3) ROWS_7_9(X, 3) ROWS_1_3(X, 4)               \
+            ROWS_4_6(X, 4) ROWS_1_3(X, 8)
 enum { TILE_ROWS = 14, TILE_VECS = 8 };
 static const int8_t MAX_ROWS[TILE_VECS + 1] = {0, 14, 14, 9, 6, 0, 0, 0, 3};
 #else
-#define TILES(X)                                                                                   \
-    ROWS_1_3(X, 1) ROWS_4_6(X, 1)                                                                  \
-    ROWS_1_3(X, 2) ROWS_4_6(X, 2)                                                                  \
-    X(1, 4) X(2, 4)                                                                                \
-    X(1, 8)
+#define TILES(X) ROWS_1_3(X, 1) ROWS_4_6(X, 1) ROWS_1_3(X, 2) ROWS_4_6(X, 2) X(1, 4) X(2, 4) X(1, 8)
 enum { TILE_ROWS = 6, TILE_VECS = 8 };
 static const int8_t MAX_ROWS[TILE_VECS + 1] = {0, 6, 6, 0, 2, 0, 0, 0, 1};
 #endif
@@ -59,17 +53,28 @@ typedef struct product {
 /* Computes the tile whose top left element is C(i, j). */
 typedef void tile_fn(const product *p, int64_t i, int64_t j);
 
-/* acc(m,n) += sum over k of a(i,k) b(k,j), with a(i,k) = a[i*row + k*step]. */
+/* Makes the compiler forget how pointer p was computed. Otherwise it derives the address of every
+ * row from the first one, and that takes more offsets than there are general registers. */
+#define FORGET(p) __asm__("" : "+r"(p))
+
+/* acc(m,n) += sum over k of a(i,k) b(k,j), with a(i,k) = a[i*row + k*step]. One pointer serves
+ * GROUP rows. */
+enum { GROUP = 5, GROUPS = (TILE_ROWS + GROUP - 1) / GROUP };
 SIMD_INLINE void tile_sum(const int m, const int n, vf acc[TILE_ROWS][TILE_VECS], int64_t K,
                           const float *a, int64_t row, int64_t step, const float *b, int64_t ldb) {
+    const float *group[GROUPS];
+    UNROLL for (int g = 0; g < GROUPS; g++) {
+        group[g] = a + (g * GROUP < m ? g * GROUP : 0) * row;
+        FORGET(group[g]);
+    }
     for (int64_t k = 0; k < K; k++) {
         vf bk[TILE_VECS];
         UNROLL for (int j = 0; j < n; j++) bk[j] = vload(b + j * VL);
         UNROLL for (int i = 0; i < m; i++) {
-            const vf aik = vset(a[i * row]);
+            const vf aik = vset(group[i / GROUP][i % GROUP * row]);
             UNROLL for (int j = 0; j < n; j++) acc[i][j] += aik * bk[j];
         }
-        a += step;
+        UNROLL for (int g = 0; g < GROUPS; g++) group[g] += step;
         b += ldb;
     }
 }
@@ -77,46 +82,61 @@ SIMD_INLINE void tile_sum(const int m, const int n, vf acc[TILE_ROWS][TILE_VECS]
 /* Visits the n vectors of each of the tile's m rows. */
 #define EACH(i, j) UNROLL for (int i = 0; i < m; i++) UNROLL for (int j = 0; j < n; j++)
 
-/* x where x >= 0, x where x is not a number, else 0. */
-SIMD_INLINE vf clip(vf x) { return (vf)((vi)x & ~(vi)(x < (vf){0})); }
+SIMD_INLINE void tile_add(const int m, const int n, vf acc[TILE_ROWS][TILE_VECS], const float *x,
+                          int64_t ldx) {
+    UNROLL for (int i = 0; i < m; i++) {
+        UNROLL for (int j = 0; j < n; j++) acc[i][j] += vload(x + j * VL);
+        x += ldx;
+        FORGET(x);
+    }
+}
+
+SIMD_INLINE void tile_store(const int m, const int n, vf acc[TILE_ROWS][TILE_VECS], float *c,
+                            int64_t ldc) {
+    UNROLL for (int i = 0; i < m; i++) {
+        UNROLL for (int j = 0; j < n; j++) vstore(c + j * VL, acc[i][j]);
+        c += ldc;
+        FORGET(c);
+    }
+}
+
+/* 0 where x < 0, else x; x also where it is not a number, so that a NaN stays visible. */
+SIMD_INLINE vf clip(vf x) {
+    return (vf)((vi)x & ~(vi)(x < (vf){0}));
+}
 
 SIMD_INLINE void tile_nn(const int m, const int n, const product *p, int64_t i0, int64_t j0) {
     const gemm_epilogue *e = p->e;
-    const int64_t ldc = p->ldc;
-    const int64_t at = i0 * ldc + j0;
+    const int64_t at = i0 * p->ldc + j0;
     vf acc[TILE_ROWS][TILE_VECS];
     EACH(i, j) acc[i][j] = (vf){0};
     tile_sum(m, n, acc, p->K, p->a + i0 * p->lda, p->lda, 1, p->b + j0, p->ldb);
-    if (e->bias) {
-        EACH(i, j) acc[i][j] += vload(e->bias + j0 + j * VL);
-    }
-    if (e->accumulate) {
-        EACH(i, j) acc[i][j] += vload(p->c + at + i * ldc + j * VL);
-    }
+    if (e->bias) tile_add(m, n, acc, e->bias + j0, 0);
+    if (e->accumulate) tile_add(m, n, acc, p->c + at, p->ldc);
     if (e->relu) {
         EACH(i, j) acc[i][j] = clip(acc[i][j]);
     }
-    if (e->hidden) {
-        EACH(i, j) vstore(e->hidden + at + i * ldc + j * VL, acc[i][j]);
-    }
-    if (e->residual) {
-        const float *r = e->residual + i0 * e->ldr + j0;
-        EACH(i, j) acc[i][j] += vload(r + i * e->ldr + j * VL);
-    }
-    EACH(i, j) vstore(p->c + at + i * ldc + j * VL, acc[i][j]);
+    if (e->hidden) tile_store(m, n, acc, e->hidden + at, p->ldc);
+    if (e->residual) tile_add(m, n, acc, e->residual + i0 * e->ldr + j0, e->ldr);
+    tile_store(m, n, acc, p->c + at, p->ldc);
 }
 
 SIMD_INLINE void tile_tn(const int m, const int n, const product *p, int64_t i0, int64_t j0) {
     float *c = p->c + i0 * p->ldc + j0;
     vf acc[TILE_ROWS][TILE_VECS];
-    EACH(i, j) acc[i][j] = vload(c + i * p->ldc + j * VL);
+    EACH(i, j) acc[i][j] = (vf){0};
+    tile_add(m, n, acc, c, p->ldc);
     tile_sum(m, n, acc, p->K, p->a + i0, 1, p->lda, p->b + j0, p->ldb);
-    EACH(i, j) vstore(c + i * p->ldc + j * VL, acc[i][j]);
+    tile_store(m, n, acc, c, p->ldc);
 }
 
 #define DEFINE(m, n)                                                                               \
-    static void nn_##m##_##n(const product *p, int64_t i, int64_t j) { tile_nn(m, n, p, i, j); }   \
-    static void tn_##m##_##n(const product *p, int64_t i, int64_t j) { tile_tn(m, n, p, i, j); }
+    static void nn_##m##_##n(const product *p, int64_t i, int64_t j) {                             \
+        tile_nn(m, n, p, i, j);                                                                    \
+    }                                                                                              \
+    static void tn_##m##_##n(const product *p, int64_t i, int64_t j) {                             \
+        tile_tn(m, n, p, i, j);                                                                    \
+    }
 TILES(DEFINE)
 
 #define ENTRY_NN(m, n) [n][m] = nn_##m##_##n,
@@ -125,9 +145,12 @@ typedef tile_fn *const tile_table[TILE_VECS + 1][TILE_ROWS + 1];
 static tile_table NN = {TILES(ENTRY_NN)};
 static tile_table TN = {TILES(ENTRY_TN)};
 
-
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t max64(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+static int64_t ceil_div(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
 
 /* Vectors of the next column panel when `left` remain: the widest tile that few rows allow, so that
  * enough sums are in flight, and two vectors (three once, to end an odd count) for many rows. */

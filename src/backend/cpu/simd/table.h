@@ -21,8 +21,12 @@ void ISA(cpu_colsum)(int64_t R, int64_t N, const float *a, int64_t lda, float *o
 size_t ISA(cpu_attn_scratch)(int64_t nq, int64_t nk, int heads, int dh);
 void ISA(cpu_attn)(const attn_args *a, void *scratch);
 void ISA(cpu_attn_grad)(const attn_grad_args *a, void *scratch);
+size_t ISA(cpu_attn_state)(int64_t nq, int heads, int dh);
+void ISA(cpu_attn_begin)(const attn_args *a, void *state);
+void ISA(cpu_attn_accumulate)(const attn_args *a, void *state, void *scratch);
+void ISA(cpu_attn_finish)(const attn_args *a, void *state);
 
-/* math.c */
+/* vmath.c */
 void ISA(cpu_exp)(int64_t n, const float *x, float *y);
 void ISA(cpu_log)(int64_t n, const float *x, float *y);
 void ISA(cpu_softplus)(int64_t n, const float *x, float *y);

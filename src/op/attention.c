@@ -1,0 +1,243 @@
+/* attention.c: multi-head attention with the projected query as residual.
+ *
+ *   per head h, columns of width D/H:   A = softmax_rows(q k^T / sqrt(D)),   o = q + A v
+ *
+ * q (nq,D) is a block of columns of qv, k and v (nk,D) are blocks of kv; only the first m rows of
+ * each are used where the extent says so. The divisor is the square root of the full width. An
+ * empty key set gives o = q. The log of the sum of exponentials, lse (nq,H), is kept: it gives the
+ * weights back in the reverse pass, so that A is never stored.
+ *
+ * Reverse: with g = do,  dv += A^T g;  dA = g v^T,  dS = A * (dA - rowsum(A * dA)) / sqrt(D);
+ * dq += g + dS k,  dk += dS^T q. In self-attention (qv is kv) all three go to the same gradient. */
+#include "op/attention.h"
+
+#include <math.h>
+
+#include "op/op.h"
+
+/* ---- recording ------------------------------------------------------------------------------- */
+
+static bool disjoint(int32_t a, int32_t b, int32_t width) {
+    return a + width <= b || b + width <= a;
+}
+
+static bool columns_fit(const value *v, int32_t col, int32_t width) {
+    return col >= 0 && col + width <= v->cols;
+}
+
+static bool rows_fit(const value *v, extent used) {
+    return used == EXT_FIXED || v->ext == used || (v->ext == EXT_N && used == EXT_M);
+}
+
+static bool check(graph *g, val qv, val kv, const attention_opts *o) {
+    const value *vq = graph_at(g, qv), *vk = graph_at(g, kv);
+    if (qv == VAL_NONE || kv == VAL_NONE || o->heads < 1 || o->width < 1 ||
+        o->width % o->heads != 0) {
+        graph_fail(g, "attention: %d heads do not divide the width %d", o->heads, o->width);
+        return false;
+    }
+    if (!columns_fit(vq, o->q_col, o->width) || !columns_fit(vk, o->k_col, o->width) ||
+        !columns_fit(vk, o->v_col, o->width) || !disjoint(o->k_col, o->v_col, o->width) ||
+        (qv == kv &&
+         (!disjoint(o->q_col, o->k_col, o->width) || !disjoint(o->q_col, o->v_col, o->width)))) {
+        graph_fail(g, "attention: width %d at columns %d, %d, %d of %s (%d) and %s (%d)", o->width,
+                   o->q_col, o->k_col, o->v_col, vq->name, vq->cols, vk->name, vk->cols);
+        return false;
+    }
+    if (!rows_fit(vq, o->queries) || !rows_fit(vk, o->keys)) {
+        graph_fail(g, "attention: %s or %s does not have the rows asked for", vq->name, vk->name);
+        return false;
+    }
+    return true;
+}
+
+val op_attention(graph *g, val qv, val kv, const attention_opts *o) {
+    if (!graph_ok(g) || !check(g, qv, kv, o)) return VAL_NONE;
+    value vq = *graph_at(g, qv);
+    bool sampled = vq.sampled || graph_at(g, kv)->sampled;
+    extent ext = o->queries == EXT_FIXED ? vq.ext : o->queries;
+    val out = graph_matrix(g, "attention", ext, vq.rows, o->width, sampled);
+    val lse = graph_matrix(g, "attention lse", ext, vq.rows, o->heads, sampled);
+    instr *ins = graph_append(g, OP_attention);
+    if (!ins) return VAL_NONE;
+    g->values[lse].ld = o->heads; /* dense: nothing but attention_grad reads it */
+    ins->in[ATTENTION_QV] = qv, ins->in[ATTENTION_KV] = kv;
+    ins->out[ATTENTION_O] = out, ins->out[ATTENTION_LSE] = lse;
+    ins->i[ATTENTION_WIDTH] = o->width, ins->i[ATTENTION_HEADS] = o->heads;
+    ins->i[ATTENTION_QCOL] = o->q_col;
+    ins->i[ATTENTION_KCOL] = o->k_col, ins->i[ATTENTION_VCOL] = o->v_col;
+    ins->i[ATTENTION_QUERIES] = (int32_t)o->queries, ins->i[ATTENTION_KEYS] = (int32_t)o->keys;
+    graph_done(g, ins);
+    return out;
+}
+
+static void grad_attention(graph *g, const instr *fwd) {
+    instr *ins = graph_append(g, OP_attention_grad);
+    if (!ins) return;
+    ins->in[ATTENTION_GRAD_QV] = fwd->in[ATTENTION_QV];
+    ins->in[ATTENTION_GRAD_KV] = fwd->in[ATTENTION_KV];
+    ins->in[ATTENTION_GRAD_O] = fwd->out[ATTENTION_O];
+    ins->in[ATTENTION_GRAD_LSE] = fwd->out[ATTENTION_LSE];
+    ins->in[ATTENTION_GRAD_G] = graph_grad(g, fwd->out[ATTENTION_O]);
+    for (int j = 0; j < INSTR_INT; j++) ins->i[j] = fwd->i[j];
+    graph_wire_grad(g, ins, ATTENTION_GQ, fwd->in[ATTENTION_QV]);
+    if (fwd->in[ATTENTION_KV] != fwd->in[ATTENTION_QV])
+        graph_wire_grad(g, ins, ATTENTION_GK, fwd->in[ATTENTION_KV]);
+}
+
+/* ---- reference ------------------------------------------------------------------------------- */
+
+/* The rows of one head of one sample, as the loops below address them. */
+typedef struct head {
+    int64_t s, nq, nk, dh;
+    int32_t q, k, v, o; /* first columns */
+    double scale;
+} head;
+
+static head head_of(const ref_run *r, int64_t s, int32_t h) {
+    const int32_t *i = r->ins->i;
+    const value *values = r->f->plan->values;
+    int32_t dh = i[ATTENTION_WIDTH] / i[ATTENTION_HEADS];
+    return (head){.s = s,
+                  .nq =
+                      attention_rows(r->f, &values[r->ins->in[ATTENTION_QV]], i[ATTENTION_QUERIES]),
+                  .nk = attention_rows(r->f, &values[r->ins->in[ATTENTION_KV]], i[ATTENTION_KEYS]),
+                  .dh = dh,
+                  .q = i[ATTENTION_QCOL] + h * dh,
+                  .k = i[ATTENTION_KCOL] + h * dh,
+                  .v = i[ATTENTION_VCOL] + h * dh,
+                  .o = h * dh,
+                  .scale = 1.0 / sqrt((double)i[ATTENTION_WIDTH])};
+}
+
+static double dot(const double *a, const double *b, int64_t n) {
+    double sum = 0.0;
+    for (int64_t c = 0; c < n; c++) sum += a[c] * b[c];
+    return sum;
+}
+
+/* scores[j] = q_i . k_j / sqrt(D) over all keys; returns the log of the sum of exponentials */
+static double score(const head *t, ref_array qv, ref_array kv, int64_t i, double *scores) {
+    double most = -INFINITY, sum = 0.0;
+    for (int64_t j = 0; j < t->nk; j++) {
+        scores[j] = t->scale * dot(ref_el(qv, t->s, i, t->q), ref_el(kv, t->s, j, t->k), t->dh);
+        if (scores[j] > most) most = scores[j];
+    }
+    for (int64_t j = 0; j < t->nk; j++) sum += exp(scores[j] - most);
+    return t->nk ? most + log(sum) : -INFINITY;
+}
+
+static void ref_attention(ref_run *r) {
+    ref_array qv = ref_in(r, ATTENTION_QV), kv = ref_in(r, ATTENTION_KV);
+    ref_array o = ref_out(r, ATTENTION_O), lse = ref_out(r, ATTENTION_LSE);
+    double *p = ref_scratch(r, kv.rows);
+    if (r->failed) return;
+    for (int64_t s = 0; s < o.samples; s++)
+        for (int32_t h = 0; h < r->ins->i[ATTENTION_HEADS]; h++) {
+            head t = head_of(r, s, h);
+            for (int64_t i = 0; i < t.nq; i++) {
+                double l = score(&t, qv, kv, i, p);
+                *ref_el(lse, s, i, h) += l;
+                double *to = ref_el(o, s, i, t.o);
+                for (int64_t c = 0; c < t.dh; c++) to[c] += ref_el(qv, s, i, t.q)[c];
+                for (int64_t j = 0; j < t.nk; j++)
+                    for (int64_t c = 0; c < t.dh; c++)
+                        to[c] += exp(p[j] - l) * ref_el(kv, s, j, t.v)[c];
+            }
+        }
+}
+
+/* One query's part of the reverse pass; p (nk) becomes the weights A, da (nk) is room for dA. */
+static void query_grad(const head *t, ref_array qv, ref_array kv, const double *g, ref_array gq,
+                       ref_array gk, int64_t i, double *p, double *da) {
+    double l = score(t, qv, kv, i, p), mean = 0.0;
+    const double *q = ref_el(qv, t->s, i, t->q);
+    for (int64_t j = 0; j < t->nk; j++) {
+        p[j] = exp(p[j] - l);
+        da[j] = dot(g, ref_el(kv, t->s, j, t->v), t->dh);
+        mean += p[j] * da[j];
+    }
+    for (int64_t c = 0; gq.at && c < t->dh; c++) ref_el(gq, t->s, i, t->q)[c] += g[c];
+    for (int64_t j = 0; j < t->nk; j++) {
+        double ds = p[j] * (da[j] - mean) * t->scale;
+        for (int64_t c = 0; c < t->dh; c++) {
+            if (gq.at) ref_el(gq, t->s, i, t->q)[c] += ds * ref_el(kv, t->s, j, t->k)[c];
+            if (!gk.at) continue;
+            ref_el(gk, t->s, j, t->k)[c] += ds * q[c];
+            ref_el(gk, t->s, j, t->v)[c] += p[j] * g[c];
+        }
+    }
+}
+
+static void ref_attention_grad(ref_run *r) {
+    ref_array qv = ref_in(r, ATTENTION_GRAD_QV), kv = ref_in(r, ATTENTION_GRAD_KV);
+    ref_array gy = ref_in(r, ATTENTION_GRAD_G), gq = ref_out(r, ATTENTION_GQ);
+    bool self = r->ins->in[ATTENTION_GRAD_QV] == r->ins->in[ATTENTION_GRAD_KV];
+    ref_array gk = self ? gq : ref_out(r, ATTENTION_GK);
+    double *p = ref_scratch(r, kv.rows), *da = ref_scratch(r, kv.rows);
+    if (r->failed) return;
+    for (int64_t s = 0; s < gy.samples; s++)
+        for (int32_t h = 0; h < r->ins->i[ATTENTION_HEADS]; h++) {
+            head t = head_of(r, s, h);
+            for (int64_t i = 0; i < t.nq; i++)
+                query_grad(&t, qv, kv, ref_el(gy, s, i, t.o), gq, gk, i, p, da);
+        }
+}
+
+/* ---- cases: a = D, b = H, c = who attends to whom, d = fixed rows ---------------------------- */
+
+enum { SELF, SELF_CONTEXT, TO_CONTEXT, SEEDS, SEEDS_CONTEXT, TO_FIXED, SHARED_KEYS, GAPS };
+
+static void build(case_build *b, const op_case *c) {
+    const case_fill unit = CASE_NORMAL(0, 1);
+    bool sampled = c->S > 1;
+    attention_opts o = {.width = c->a, .heads = c->b, .q_col = 0, .k_col = c->a, .v_col = 2 * c->a};
+    val qv, kv;
+    if (c->c == SELF || c->c == SELF_CONTEXT || c->c == TO_CONTEXT) {
+        qv = kv = case_matrix(b, "qkv", EXT_N, 0, 3 * c->a, sampled, true, unit);
+        o.queries = c->c == SELF_CONTEXT ? EXT_M : EXT_N;
+        o.keys = c->c == SELF ? EXT_N : EXT_M;
+    } else if (c->c == GAPS) { /* unused columns before, between and behind the blocks */
+        qv = kv = case_matrix(b, "qkv", EXT_N, 0, 3 * c->a + 8, sampled, true, unit);
+        o.v_col = 1, o.q_col = c->a + 3, o.k_col = 2 * c->a + 5;
+        o.queries = EXT_N, o.keys = EXT_M;
+    } else {
+        bool fixed_q = c->c == SEEDS || c->c == SEEDS_CONTEXT;
+        qv = case_matrix(b, "q", fixed_q ? EXT_FIXED : EXT_N, c->d, c->a, sampled && !fixed_q, true,
+                         unit);
+        kv = case_matrix(b, "kv", c->c == TO_FIXED ? EXT_FIXED : EXT_N, c->d, 2 * c->a,
+                         sampled && c->c != SHARED_KEYS, true, unit);
+        o.k_col = 0, o.v_col = c->a;
+        o.queries = fixed_q ? EXT_FIXED : EXT_N;
+        o.keys = c->c == TO_FIXED ? EXT_FIXED : c->c == SEEDS_CONTEXT ? EXT_M : EXT_N;
+    }
+    case_output(b, op_attention(b->g, qv, kv, &o));
+}
+
+#define FLOP(nq, nk, d) (4.0 * (nq) * (nk) * (d))
+static const op_case cases[] = {
+    {"self, 64", 128, 50, 1, 64, 4, SELF, 0, CASE_BENCH, FLOP(128, 128, 64), 0},
+    {"self, context", 128, 50, 1, 64, 4, SELF_CONTEXT, 0, CASE_BENCH, FLOP(50, 50, 64), 0},
+    {"one seed", 128, 50, 1, 64, 4, SEEDS, 1, CASE_BENCH, FLOP(1, 128, 64), 0},
+    {"one point", 1, 0, 1, 8, 2, SELF, 0, 0, 0, 0},
+    {"no context", 5, 0, 2, 8, 2, TO_CONTEXT, 0, 0, 0, 0},
+    {"no context, self", 5, 0, 1, 16, 2, SELF_CONTEXT, 0, 0, 0, 0},
+    {"no context, seeds", 5, 0, 2, 12, 3, SEEDS_CONTEXT, 2, 0, 0, 0},
+    {"context is all", 7, 7, 1, 16, 1, SELF_CONTEXT, 0, 0, 0, 0},
+    {"odd head width", 17, 9, 2, 21, 3, SELF, 0, 0, 0, 0},
+    {"gaps between the blocks", 11, 6, 2, 10, 2, GAPS, 0, 0, 0, 0},
+    {"to the context, samples", 20, 13, 3, 16, 4, TO_CONTEXT, 0, 0, 0, 0},
+    {"shared seeds", 19, 8, 3, 16, 2, SEEDS, 5, 0, 0, 0},
+    {"to fixed rows", 19, 8, 3, 20, 2, TO_FIXED, 6, 0, 0, 0},
+    {"shared keys", 9, 4, 3, 16, 2, SHARED_KEYS, 0, 0, 0, 0},
+    {"n = 1000", 1000, 400, 1, 16, 2, SELF, 0, CASE_NO_FD | CASE_LARGE, 0, 0},
+    {"n = 8192, seeds", 8192, 4096, 1, 64, 4, SEEDS_CONTEXT, 4, CASE_NO_FD | CASE_LARGE, 0, 0},
+};
+
+const op_def op_attention_def = {.name = "attention",
+                                 .grad = grad_attention,
+                                 .ref = ref_attention,
+                                 .build = build,
+                                 .cases = cases,
+                                 .n_cases = sizeof cases / sizeof *cases};
+const op_def op_attention_grad_def = {.name = "attention_grad", .ref = ref_attention_grad};

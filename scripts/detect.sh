@@ -49,7 +49,6 @@ links "$x86" -mavx2 -mfma && say HAVE_AVX2 1
 links "$x86" -mavx512f -mavx512dq -mavx512vl -mavx512bw -mprefer-vector-width=512 &&
     say HAVE_AVX512 1
 
-nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 if [ "$portable" != 1 ]; then
     cblas='#include <cblas.h>
     int main(void) { return cblas_sdot(0, 0, 1, 0, 1) != 0; }'
@@ -77,6 +76,7 @@ if [ "$portable" != 1 ]; then
     part ZLIB '#include <zlib.h>
     int main(void) { return !zlibVersion(); }' "" -lz
     command -v mpicc >/dev/null 2>&1 && say HAVE_MPI 1
+    nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
     if [ -n "$nvcc" ]; then
         say HAVE_NVCC 1
         say NVCC "$nvcc"

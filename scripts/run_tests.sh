@@ -44,7 +44,7 @@ if [ "${1:-}" = --one ]; then # the part that runs in parallel
     status=$?
     rm -rf "$TEST_TMP"
     count=$(tail -n 1 "$log.log" | grep -E '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$')
-    read -r passed failed skipped <<<"$(echo "$count" | tr -cs '0-9' ' ') 0"
+    read -r passed failed skipped _ <<<"$(echo "$count" | tr -cs '0-9' ' ') 0"
     note=
     if [ -z "$count" ]; then
         passed=0 failed=0 skipped=0

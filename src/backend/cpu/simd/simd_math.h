@@ -23,7 +23,9 @@ typedef uint32_t vu __attribute__((vector_size(VL * 4), aligned(VL * 4)));
  * integer in the low bits of the sum. */
 #define ROUND_MAGIC 12582912.0f
 
-SIMD_INLINE vf vselect(vi mask, vf yes, vf no) { return (vf)((mask & (vi)yes) | (~mask & (vi)no)); }
+SIMD_INLINE vf vselect(vi mask, vf yes, vf no) {
+    return (vf)((mask & (vi)yes) | (~mask & (vi)no));
+}
 
 /* A NaN in x survives both, so clamping never hides one. */
 SIMD_INLINE vf vmax(vf x, vf low) {
@@ -36,7 +38,9 @@ SIMD_INLINE vf vmin(vf x, vf high) {
     for (int i = 0; i < VL; i++) r[i] = high[i] < x[i] ? high[i] : x[i];
     return r;
 }
-SIMD_INLINE vf vabs(vf x) { return (vf)((vi)x & 0x7fffffff); }
+SIMD_INLINE vf vabs(vf x) {
+    return (vf)((vi)x & 0x7fffffff);
+}
 SIMD_INLINE vf vcopysign(vf x, vf sign) {
     return (vf)(((vi)x & 0x7fffffff) | ((vi)sign & ~0x7fffffff));
 }
@@ -54,7 +58,9 @@ SIMD_INLINE float vhmax(vf x) {
 }
 
 /* 2^n for integers n in [-126, 127]. */
-SIMD_INLINE vf vpow2i(vi n) { return (vf)((vu)(n + 127) << 23); }
+SIMD_INLINE vf vpow2i(vi n) {
+    return (vf)((vu)(n + 127) << 23);
+}
 
 /* e^x */
 SIMD_INLINE vf vexp(vf x) {
@@ -81,11 +87,11 @@ SIMD_INLINE vf vexp2_neg(vf x) {
     x = vmax(x, vset(-126.0f));
     vf shifted = x + ROUND_MAGIC;
     vf r = x - (shifted - ROUND_MAGIC);
-    vf p = vset(0.00132647271f);
-    p = p * r + 0.00967151264f;
-    p = p * r + 0.0555073374f;
-    p = p * r + 0.240222421f;
-    p = p * r + 0.693146978f;
+    vf p = vset(0.00132257076f);
+    p = p * r + 0.00967176291f;
+    p = p * r + 0.0555089144f;
+    p = p * r + 0.24022237f;
+    p = p * r + 0.693146829f;
     p = p * r + 1.0f;
     return (vf)((vu)p + ((vu)shifted << 23));
 }

@@ -4,7 +4,9 @@
  *
  * Matrices are row-major. A matrix of C columns has a row stride ("ld") that is a multiple of 16
  * floats and at least C, its base is 64-byte aligned, and the columns from C up to the next
- * multiple of 16 hold zeros: kernels may read them, compute on them and must leave them zero. */
+ * multiple of 16 hold zeros: kernels may read them, compute on them and must leave them zero; a
+ * kernel that overwrites a matrix writes those zeros too. A vector (bias, column sums) is a matrix
+ * of one row. Operands overlap only where a kernel says so. */
 #ifndef MNP_CPU_KERNELS_H
 #define MNP_CPU_KERNELS_H
 
@@ -49,14 +51,36 @@ typedef struct attn_grad_args {
     bool acc_q, acc_k; /* add to gq; add to gk and gv (else overwrite) */
 } attn_grad_args;
 
+/* y = relu?(a + row + p w) for one sample: a and y (rows, ld), row and w (ld) or NULL, p one number
+ * per row (stride ldp) or NULL together with w. In place (y == a) allowed. */
+typedef struct join_args {
+    int64_t rows, ld; /* ld: the columns, padding included */
+    const float *a, *row, *p, *w;
+    int64_t ldp;
+    bool relu;
+    float *y;
+} join_args;
+
+/* Its reverse pass, with g the gradient of y where y > 0 (everywhere when y is NULL), else 0:
+ *   ga = g,   grow += sum_r g,   gp[r] = g[r] . w,   gw += sum_r p[r] g[r]       (NULL: not wanted) */
+typedef struct join_grad_args {
+    int64_t rows, ld;
+    const float *y, *g, *p, *w;
+    int64_t ldp; /* of p and gp */
+    float *ga, *grow, *gp, *gw;
+    bool acc_a, acc_p; /* add to ga; add to gp (else overwrite) */
+} join_grad_args;
+
 typedef struct cpu_kernels {
     const char *isa; /* "avx512", "avx2", "base" */
     int width;       /* floats per vector        */
 
-    /* C(R,N) from A(R,K) B(K,N), see gemm_epilogue. */
+    /* C(R,N) from A(R,K) B(K,N), see gemm_epilogue; R, K >= 0, N >= 1. Every element is one sum over
+     * k in order: a row's bits do not depend on the rows beside it. The residual may be c itself. */
     void (*gemm_nn)(int64_t R, int64_t K, int64_t N, const float *a, int64_t lda, const float *b,
                     int64_t ldb, float *c, int64_t ldc, const gemm_epilogue *e);
-    /* C(K,N) += A(R,K)^T B(R,N) */
+    /* C(K,N) += A(R,K)^T B(R,N); rows in order, starting from C: several calls over consecutive rows
+     * give the bits of one call over all of them. */
     void (*gemm_tn)(int64_t R, int64_t K, int64_t N, const float *a, int64_t lda, const float *b,
                     int64_t ldb, float *c, int64_t ldc);
     /* dst(C,R) = src(R,C)^T; dst's padding columns are zeroed. */
@@ -76,6 +100,16 @@ typedef struct cpu_kernels {
     void (*attn_begin)(const attn_args *a, void *state);
     void (*attn_accumulate)(const attn_args *a, void *state, void *scratch);
     void (*attn_finish)(const attn_args *a, void *state);
+
+    void (*join)(const join_args *a);
+    void (*join_grad)(const join_grad_args *a);
+    /* g[i] = h[i] > 0 ? g[i] : 0, after copy[i] = g[i] (or += where add) unless copy is NULL. The
+     * count is a multiple of 16. */
+    void (*relu_grad)(int64_t count, const float *h, float *g, float *copy, bool add);
+    /* y[r] = cos(2 pi t) in columns [0, F), sin(2 pi t) in [F, 2F), t = sum_x freq[x] x[r][x]; t is
+     * summed and reduced in double. freq (X, F padded to 16), x (rows, X). */
+    void (*fourier)(int64_t rows, int64_t X, int64_t F, const float *x, int64_t ldx,
+                    const double *freq, float *y, int64_t ldy);
 
     /* y[i] = f(x[i]), stated errors in simd_math.h; in place allowed. */
     void (*exp)(int64_t n, const float *x, float *y);

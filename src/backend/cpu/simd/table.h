@@ -26,6 +26,15 @@ void ISA(cpu_attn_begin)(const attn_args *a, void *state);
 void ISA(cpu_attn_accumulate)(const attn_args *a, void *state, void *scratch);
 void ISA(cpu_attn_finish)(const attn_args *a, void *state);
 
+/* join.c */
+void ISA(cpu_join)(const join_args *a);
+void ISA(cpu_join_grad)(const join_grad_args *a);
+void ISA(cpu_relu_grad)(int64_t count, const float *h, float *g, float *copy, bool add);
+
+/* fourier.c */
+void ISA(cpu_fourier)(int64_t rows, int64_t X, int64_t F, const float *x, int64_t ldx,
+                      const double *freq, float *y, int64_t ldy);
+
 /* vmath.c */
 void ISA(cpu_exp)(int64_t n, const float *x, float *y);
 void ISA(cpu_log)(int64_t n, const float *x, float *y);

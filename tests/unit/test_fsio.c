@@ -107,16 +107,27 @@ static void only_decimal_text_is_a_number(void) {
     CHECK(!fsio_parse_double(digits, sizeof digits, &v));
 }
 
+/* A locale that writes 1,5: an installed one, or one compiled for the test. */
+static bool use_decimal_comma(void) {
+    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "ru_RU.UTF-8"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (setlocale(LC_ALL, names[i])) return true;
+    char command[500];
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >&2", folder);
+    if (system(command) != 0 || setenv("LOCPATH", folder, 1) != 0) return false;
+    bool found = setlocale(LC_ALL, "de_DE.UTF-8") != NULL;
+    snprintf(command, sizeof command, "rm -r '%s/de_DE.UTF-8'", folder);
+    return system(command) == 0 && found;
+}
+
 static void a_decimal_comma_in_the_locale_changes_nothing(void) {
-    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8",  "de_DE",
-                                        "fr_FR.UTF-8", "nl_NL.UTF-8", "ru_RU.UTF-8"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && !found; i++)
-        found = setlocale(LC_ALL, names[i]) != NULL;
-    if (!found) {
+    if (!use_decimal_comma()) {
         SKIP("no locale with a decimal comma is installed");
         return;
     }
+    char comma[8];
+    snprintf(comma, sizeof comma, "%.1f", 0.5);
+    STREQ(comma, "0,5"); /* the locale is what this test is about */
     double v = 0;
     char text[FSIO_NUMBER_TEXT];
     CHECK(fsio_parse_double("-1.25e1", 7, &v) && v == -12.5);

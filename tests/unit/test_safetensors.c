@@ -1,0 +1,230 @@
+/* test_safetensors.c: files are read back as written; hostile ones are refused before harm. */
+#include "base/safetensors.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/fsio.h"
+#include "check.h"
+
+static env E;
+static char path[220];
+
+/* A file made of a header text and data bytes 0, 1, 2, ... */
+static mnp_status parse(const char *header, size_t data_bytes, safetensors_file **out) {
+    buf b;
+    buf_init(&b, &E);
+    uint64_t length = strlen(header);
+    buf_append(&b, &length, 8);
+    buf_text(&b, header);
+    for (size_t i = 0; i < data_bytes; i++) buf_append(&b, &(char){(char)i}, 1);
+    mnp_status status = safetensors_parse(&E, "t.st", b.data, b.len, out);
+    buf_free(&b);
+    return status;
+}
+
+static const float w[6] = {1, -2.5f, 0.1f, 3e-38f, INFINITY, 7};
+static const double d[2] = {0.1, -1e300};
+static const int64_t big[1] = {INT64_MIN};
+static const int32_t ints[3] = {-1, 0, INT32_MAX};
+static const uint8_t bytes[5] = {0, 1, 2, 254, 255};
+static const uint16_t half[2] = {0x3f80, 0xc040}; /* 1 and -3 */
+
+static const safetensors_tensor tensors[] = {
+    {.name = "u8", .dtype = SAFETENSORS_U8, .ndim = 1, .shape = {5}, .data = bytes},
+    {.name = "t0.flow.w", .dtype = SAFETENSORS_F32, .ndim = 2, .shape = {2, 3}, .data = w},
+    {.name = "half", .dtype = SAFETENSORS_BF16, .ndim = 1, .shape = {2}, .data = half},
+    {.name = "empty \"\xc3\xa9\"", .dtype = SAFETENSORS_F64, .ndim = 2, .shape = {0, 4}},
+    {.name = "d", .dtype = SAFETENSORS_F64, .ndim = 1, .shape = {2}, .data = d},
+    {.name = "scalar", .dtype = SAFETENSORS_I64, .ndim = 0, .data = big},
+    {.name = "i", .dtype = SAFETENSORS_I32, .ndim = 3, .shape = {1, 3, 1}, .data = ints},
+};
+enum { N = sizeof tensors / sizeof tensors[0] };
+static const safetensors_meta meta[] = {{"options", "steps=7\nhidden=\"64\""}, {"a", ""}};
+
+static void a_file_is_read_back(void) {
+    safetensors_file *f = NULL;
+    CHECK(safetensors_write(&E, path, meta, 2, tensors, N) == MNP_OK);
+    CHECK(safetensors_read(&E, path, 1 << 20, &f) == MNP_OK);
+    if (!f) return;
+    CHECK(f->count == N && f->meta_count == 2);
+    for (size_t i = 0; i < N; i++) {
+        const safetensors_tensor *t = &f->tensors[i], *want = &tensors[i];
+        CASE(want->name);
+        STREQ(t->name, want->name); /* in the given order */
+        CHECK(safetensors_find(f, want->name) == t);
+        CHECK(t->dtype == want->dtype && t->ndim == want->ndim);
+        CHECK(memcmp(t->shape, want->shape, sizeof t->shape) == 0);
+        CHECK((uintptr_t)t->data % 8 == 0);
+        if (t->count)
+            CHECK(!memcmp(t->data, want->data, t->count * safetensors_dtype_size(t->dtype)));
+    }
+    STREQ(safetensors_meta_get(f, "options"), meta[0].value);
+    STREQ(safetensors_meta_get(f, "a"), "");
+    CHECK(!safetensors_meta_get(f, "b") && !safetensors_find(f, "w"));
+    STREQ(safetensors_dtype_name(f->tensors[2].dtype), "BF16");
+    safetensors_destroy(f);
+}
+
+static void elements_are_converted(void) {
+    safetensors_file *f = NULL;
+    float x[6] = {0};
+    double y[6] = {0};
+    CHECK(safetensors_write(&E, path, meta, 2, tensors, N) == MNP_OK);
+    CHECK(safetensors_read(&E, path, 1 << 20, &f) == MNP_OK);
+    if (!f) return;
+    CHECK(safetensors_floats(&E, safetensors_find(f, "half"), x, 2) == MNP_OK);
+    CHECK(x[0] == 1 && x[1] == -3);
+    CHECK(safetensors_floats(&E, safetensors_find(f, "t0.flow.w"), x, 6) == MNP_OK);
+    CHECK(memcmp(x, w, sizeof w) == 0);
+    CHECK(safetensors_floats(&E, safetensors_find(f, "d"), x, 2) == MNP_OK && x[0] == 0.1f);
+    CHECK(safetensors_doubles(&E, safetensors_find(f, "i"), y, 3) == MNP_OK && y[2] == 2147483647);
+    CHECK(safetensors_doubles(&E, safetensors_find(f, "scalar"), y, 1) == MNP_OK &&
+          y[0] == -0x1p63);
+    CHECK(safetensors_doubles(&E, safetensors_find(f, "u8"), y, 5) == MNP_OK && y[4] == 255);
+    CHECK(safetensors_floats(&E, safetensors_find(f, "u8"), x, 5) == MNP_EFORMAT);
+    STREQ(E.error, "tensor \"u8\" holds U8 where real numbers are expected");
+    CHECK(safetensors_floats(&E, safetensors_find(f, "d"), x, 3) == MNP_EFORMAT);
+    safetensors_destroy(f);
+}
+
+static void the_bytes_are_the_format(void) {
+    static const char want[] =
+        "\x88\0\0\0\0\0\0\0"
+        "{\"__metadata__\":{\"k\":\"v\"},\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[4,"
+        "5]"
+        "},\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}      "
+        "\0\0\x80\x3f\x07";
+    float one = 1;
+    uint8_t seven = 7;
+    safetensors_tensor two[] = {
+        {.name = "b", .dtype = SAFETENSORS_U8, .ndim = 1, .shape = {1}, .data = &seven},
+        {.name = "a", .dtype = SAFETENSORS_F32, .ndim = 0, .data = &one}};
+    safetensors_meta kv = {"k", "v"};
+    char *data = NULL;
+    size_t size = 0;
+    CHECK(safetensors_write(&E, path, &kv, 1, two, 2) == MNP_OK);
+    CHECK(fsio_read(&E, path, 1000, &data, &size) == MNP_OK);
+    CHECK(size == sizeof want - 1 && memcmp(data, want, size) == 0);
+    env_free(&E, data);
+}
+
+static void odd_but_valid_files_are_read(void) {
+    safetensors_file *f = NULL;
+    CHECK(parse("{}", 0, &f) == MNP_OK && f->count == 0);
+    safetensors_destroy(f);
+    CHECK(parse("{\"__metadata__\":{}}   ", 0, &f) == MNP_OK && f->meta_count == 0);
+    safetensors_destroy(f);
+    /* Data in another order than the header, at odd places, with an empty tensor in between. */
+    CHECK(parse("{\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[3,7]},"
+                "\"z\":{\"dtype\":\"I64\",\"shape\":[9007199254740991,0],\"data_offsets\":[3,3]},"
+                "\"a\":{\"shape\":[3],\"data_offsets\":[0,3],\"dtype\":\"U8\"}}",
+                7, &f) == MNP_OK);
+    if (!f) return;
+    CHECK(memcmp(safetensors_find(f, "b")->data, "\3\4\5\6", 4) == 0);
+    CHECK((uintptr_t)safetensors_find(f, "b")->data % 8 == 0);
+    CHECK(safetensors_find(f, "z")->count == 0);
+    safetensors_destroy(f);
+}
+
+static void hostile_headers_are_refused(void) {
+#define T(dtype, shape, offsets)                                                                   \
+    "{\"a\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
+    static const struct {
+        const char *header, *why;
+    } cases[] = {
+        {T("F32", "[2]", "[0,8]") "x", "behind the end"},
+        {T("F16", "[4]", "[0,8]"), "dtype F16 is not supported"},
+        {T("F32", "[3]", "[0,8]"), "8 bytes of data where the shape needs 12"},
+        {T("F32", "[2]", "[0,12]"), "outside the file"},
+        {T("F32", "[2]", "[8,0]"), "outside the file"},
+        {T("F32", "[2]", "[-8,0]"), "outside the file"},
+        {T("F32", "[1]", "[0,4]"), "4 bytes behind the last tensor"},
+        {T("F32", "[1]", "[4,8]"), "leaves a gap"},
+        {T("F32", "[-2]", "[0,8]"), "negative or too large"},
+        {T("F32", "[1.5]", "[0,8]"), "whole number"},
+        {T("F32", "[4294967296,4294967296]", "[0,8]"), "too large"},
+        {T("F32", "[0,4294967296,4294967296]", "[0,0]"), "too large"},
+        {T("F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]"), "9 dimensions"},
+        {T("F32", "2", "[0,8]"), "shape must be an array"},
+        {T("F32", "[2]", "[0]"), "data_offsets"},
+        {T("F32", "[2]", "[0,8,8]"), "data_offsets"},
+        {T("F32", "[2]", "[0,1e300]"), "whole number"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[8]}}", "data_offsets is missing"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8],\"x\":1}}", "exactly"},
+        {"{\"a\":7}", "dtype is missing"},
+        {"{\"__metadata__\":[]}", "not an object"},
+        {"{\"__metadata__\":{\"a\":1}}", "must be a string"},
+        {"{\"a\\u0000\":1}", "NUL"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[5],\"data_offsets\":[0,5]},"
+         "\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}}",
+         "\"b\" overlaps"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8]},"
+         "\"b\":{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8]}}",
+         "overlaps"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
+         "\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}}",
+         "appears twice"},
+        {"[]", "not an object"},
+        {" {}", "not an object"},
+        {"", "not an object"},
+        {"{", "expected a key"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        safetensors_file *f = (safetensors_file *)&E;
+        CASE(cases[i].header);
+        mnp_status status = parse(cases[i].header, 8, &f);
+        CHECK((status == MNP_EFORMAT || status == MNP_EUNSUPPORTED) && f == NULL);
+        CHECK(strncmp(E.error, "t.st: ", 6) == 0);
+        CHECK(strstr(E.error, cases[i].why) || (fprintf(stderr, "%s\n", E.error), false));
+    }
+}
+
+static void every_cut_and_every_length_is_refused(void) {
+    char *data = NULL;
+    size_t size = 0;
+    safetensors_file *f;
+    CHECK(safetensors_write(&E, path, meta, 2, tensors, N) == MNP_OK);
+    CHECK(fsio_read(&E, path, 1 << 20, &data, &size) == MNP_OK);
+    for (size_t n = 0; n < size; n++)
+        CHECK(safetensors_parse(&E, "cut", data, n, &f) == MNP_EFORMAT && !f);
+    static const uint64_t lengths[] = {0, 1, 100000001, UINT64_MAX, UINT64_MAX - 7, 1ull << 63};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        memcpy(data, &lengths[i], 8);
+        CHECK(safetensors_parse(&E, "length", data, size, &f) == MNP_EFORMAT && !f);
+    }
+    env_free(&E, data);
+}
+
+static void impossible_tensors_are_not_written(void) {
+    unlink(path);
+    safetensors_tensor t[2] = {tensors[0], tensors[0]};
+    CHECK(safetensors_write(&E, path, NULL, 0, t, 2) == MNP_EINVAL &&
+          strstr(E.error, "two tensors"));
+    t[0].name = "__metadata__";
+    CHECK(safetensors_write(&E, path, NULL, 0, t, 1) == MNP_EINVAL);
+    t[0].name = "\xff";
+    CHECK(safetensors_write(&E, path, NULL, 0, t, 1) == MNP_EINVAL);
+    t[0] = tensors[0];
+    t[0].shape[0] = -1;
+    CHECK(safetensors_write(&E, path, NULL, 0, t, 1) == MNP_EINVAL);
+    safetensors_meta twice[2] = {{"a", "1"}, {"a", "2"}}, wrong = {"a", "\xff"};
+    CHECK(safetensors_write(&E, path, twice, 2, tensors, N) == MNP_EINVAL);
+    CHECK(safetensors_write(&E, path, &wrong, 1, tensors, N) == MNP_EINVAL);
+    CHECK(access(path, F_OK) != 0);
+}
+
+int main(void) {
+    env_init(&E);
+    const char *base = getenv("TEST_TMP");
+    snprintf(path, sizeof path, "%.150s/st-%ld.safetensors", base ? base : "/tmp", (long)getpid());
+    RUN(a_file_is_read_back);
+    RUN(elements_are_converted);
+    RUN(the_bytes_are_the_format);
+    RUN(odd_but_valid_files_are_read);
+    RUN(hostile_headers_are_refused);
+    RUN(every_cut_and_every_length_is_refused);
+    RUN(impossible_tensors_are_not_written);
+    unlink(path);
+    return check_done();
+}

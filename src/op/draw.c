@@ -1,0 +1,54 @@
+/* draw.c: one function of the resident data set, its points in random order, context first.
+ *
+ *   training:   position p = step B + item of an endless list that holds every function once per
+ *               epoch; the split comes from the stream (seed, RNG_SPLIT, step, item)
+ *   evaluation: function first_function + item; the stream (seed, RNG_SPLIT_EVAL, 0, function)
+ *
+ * B is the number of functions of the run. All chunks of a function get the same draw. Nothing
+ * depends on threads, on padding, or on how the plan lays out memory. Sets f->n and f->m for the
+ * instructions that follow. io->data->x_dim must be the x_dim of the recording, and in evaluation
+ * first_function + item must exist: whoever binds the data checks it. */
+#include "op/draw.h"
+
+#include "op/op.h"
+#include "op/permute.h"
+
+void op_draw(graph *g, const draw_opts *o, val *x, val *y) {
+    *x = *y = VAL_NONE;
+    if (!graph_ok(g)) return;
+    if (o->lo < 0 || o->hi < o->lo || o->x_dim < 1 || o->max_points < 0 || o->few_targets < 0 ||
+        !(o->p_empty >= 0 && o->p_empty <= 1)) {
+        graph_fail(g, "draw: context sizes %d to %d, %d inputs, empty with probability %g", o->lo,
+                   o->hi, o->x_dim, o->p_empty);
+        return;
+    }
+    val made_x = graph_matrix(g, "x", EXT_N, 0, o->x_dim, false);
+    val made_y = graph_scalars(g, "y", EXT_N, 0, false);
+    instr *ins = graph_append(g, OP_draw);
+    if (!ins) return;
+    ins->out[DRAW_X] = *x = made_x;
+    ins->out[DRAW_Y] = *y = made_y;
+    ins->i[DRAW_TRAIN] = o->train;
+    ins->i[DRAW_LO] = o->lo, ins->i[DRAW_HI] = o->hi;
+    ins->i[DRAW_MAX] = o->max_points, ins->i[DRAW_FEW] = o->few_targets;
+    ins->f[DRAW_P_EMPTY] = o->p_empty;
+}
+
+static void ref_draw(ref_run *r) {
+    /* counted in doubles, twice the memory it takes */
+    void *memory = ref_scratch(r, permute_words(r->f->plan->opts.n));
+    if (r->failed) return;
+    drawn d = permute_draw(r->f, r->ins, memory);
+    r->f->n = d.n, r->f->m = d.m; /* before the outputs: their rows are n */
+    const data_view *data = r->f->io->data;
+    ref_array x = ref_out(r, DRAW_X), y = ref_out(r, DRAW_Y);
+    if (r->failed) return;
+    for (int64_t i = 0; i < d.n; i++) {
+        int64_t point = d.first + d.order[i];
+        for (int64_t c = 0; c < x.cols; c++)
+            *ref_el(x, 0, i, c) += (double)data->x[point * x.cols + c];
+        y.at[i] += (double)data->y[point];
+    }
+}
+
+const op_def op_draw_def = {.name = "draw", .ref = ref_draw};

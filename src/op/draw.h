@@ -1,0 +1,9 @@
+/* draw.h: operands of the draw instruction, for backends. permute.h has the logic. */
+#ifndef MNP_OP_DRAW_H
+#define MNP_OP_DRAW_H
+
+enum { DRAW_X, DRAW_Y };                                   /* out */
+enum { DRAW_TRAIN, DRAW_LO, DRAW_HI, DRAW_MAX, DRAW_FEW }; /* i   */
+enum { DRAW_P_EMPTY };                                     /* f   */
+
+#endif

@@ -1,0 +1,94 @@
+/* permute.c: see permute.h. Positions below k live in an array; of those behind it only the few
+ * that a swap has touched are kept, in a hash table with linear probing. */
+#include "op/permute.h"
+
+#include "op/draw.h"
+
+/* A power of two, at least twice the k entries that can be in it. */
+static int64_t table_size(int64_t k) {
+    int64_t size = 2;
+    while (size < 2 * k) size *= 2;
+    return size;
+}
+
+int64_t permute_words(int64_t k) {
+    return k + 2 * table_size(k);
+}
+
+/* The slot of `position` (a key, stored plus one so that zero means free). */
+static int32_t *find(int32_t *table, int64_t size, int64_t position) {
+    uint64_t mask = (uint64_t)size - 1;
+    uint64_t at = ((uint64_t)position * 0x9E3779B97F4A7C15u >> 32) & mask;
+    while (table[2 * at] != 0 && table[2 * at] != (int32_t)position + 1) at = (at + 1) & mask;
+    return &table[2 * at];
+}
+
+int32_t *permute_prefix(rng_stream *s, int64_t count, int64_t k, int32_t *memory) {
+    int32_t *order = memory, *table = memory + k;
+    int64_t size = table_size(k);
+    for (int64_t i = 0; i < k; i++) order[i] = (int32_t)i;
+    for (int64_t i = 0; k < count && i < 2 * size; i++) table[i] = 0;
+    for (int64_t i = 0; i < k && i < count - 1; i++) {
+        int64_t j = i + (int64_t)rng_below(s, (uint64_t)(count - i));
+        int32_t mine = order[i];
+        if (j < k) {
+            order[i] = order[j];
+            order[j] = mine;
+        } else {
+            int32_t *slot = find(table, size, j);
+            order[i] = slot[0] ? slot[1] : (int32_t)j;
+            slot[0] = (int32_t)j + 1;
+            slot[1] = mine;
+        }
+    }
+    return order;
+}
+
+/* ---- the draw of a function --------------------------------------------------------------------
+ */
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Functions come epoch by epoch, each epoch in an order of its own. */
+static int64_t training_function(const frame *f, rng_key key, int64_t step, int64_t chunks) {
+    int64_t functions = f->io->data->functions;
+    int64_t position = step * (f->items / chunks) + f->item / chunks;
+    rng_at epoch = {.purpose = RNG_BATCH, .step = (uint32_t)(position / functions)};
+    return (int64_t)rng_perm_index(key, epoch, (uint64_t)functions,
+                                   (uint64_t)(position % functions));
+}
+
+/* m, and (few_targets) a smaller n; always two or three draws from the front of the stream. */
+static void draw_lengths(rng_stream *s, const frame *f, const instr *ins, drawn *d) {
+    int64_t hi = least(least(ins->i[DRAW_HI], d->n), f->plan->opts.m);
+    int64_t lo = least(ins->i[DRAW_LO], hi);
+    double u = rng_u01(s);
+    d->m = lo + (int64_t)rng_below(s, (uint64_t)(hi - lo + 1));
+    if (ins->i[DRAW_TRAIN] && u < ins->f[DRAW_P_EMPTY]) d->m = 0;
+    if (ins->i[DRAW_FEW])
+        d->n =
+            least(d->n, d->m + 1 + (int64_t)rng_below(s, (uint64_t)(ins->i[DRAW_HI] + 1 - d->m)));
+}
+
+drawn permute_draw(const frame *f, const instr *ins, int32_t *memory) {
+    const data_view *data = f->io->data;
+    rng_key key = {f->io->step ? f->io->step->seed : 0};
+    int64_t step = f->io->step ? f->io->step->step : 0;
+    int64_t chunks = f->io->chunks > 1 ? f->io->chunks : 1;
+    int64_t function = f->io->first_function + f->item / chunks;
+    rng_at at = {.purpose = RNG_SPLIT_EVAL, .function = (uint32_t)function};
+    if (ins->i[DRAW_TRAIN]) {
+        function = training_function(f, key, step, chunks);
+        at = (rng_at){
+            .purpose = RNG_SPLIT, .step = (uint32_t)step, .function = (uint32_t)(f->item / chunks)};
+    }
+    int64_t points = data->start[function + 1] - data->start[function];
+    drawn d = {.first = data->start[function], .n = least(points, f->plan->opts.n)};
+    if (ins->i[DRAW_MAX] > 0) d.n = least(d.n, ins->i[DRAW_MAX]);
+    rng_stream s = rng_stream_at(key, at);
+    draw_lengths(&s, f, ins, &d);
+    d.order = permute_prefix(&s, points, d.n, memory);
+    return d;
+}

@@ -1,0 +1,32 @@
+/* permute.h: the first entries of a random permutation, and with them the draw of one function of a
+ * data set, shared by the reference and the CPU. Integers only, so every backend can have the same
+ * bits.
+ *
+ * The permutation is Fisher and Yates' shuffle from the front: entry i is swapped with entry
+ * i + U{0..count-1-i}. Its first k entries take k draws and do not depend on how many more are
+ * wanted, so a function of a million points costs what its used points cost. */
+#ifndef MNP_OP_PERMUTE_H
+#define MNP_OP_PERMUTE_H
+
+#include "base/rng.h"
+#include "op/frame.h"
+
+/* int32 words of memory that permute_prefix() needs for k entries. */
+int64_t permute_words(int64_t k);
+/* order[0..k) = the first k entries of a permutation of 0..count-1. `memory` holds
+ * permute_words(k) words; the result is at its start. k <= count < 2^31. */
+int32_t *permute_prefix(rng_stream *s, int64_t count, int64_t k, int32_t *memory);
+
+/* Which function an item takes, how much of it, and in which order. */
+typedef struct drawn {
+    int64_t first;        /* place of the function's first point in the data set */
+    int64_t n, m;         /* points used, the first m of them context            */
+    const int32_t *order; /* (n) the points, counted within the function         */
+} drawn;
+
+/* The draw of the draw instruction `ins` for the frame's item; memory: permute_words(capacity n).
+ * Reads the lengths from io->data, the counters from io->step (a missing step block: seed and step
+ * zero), and never the frame's own n and m. */
+drawn permute_draw(const frame *f, const instr *ins, int32_t *memory);
+
+#endif

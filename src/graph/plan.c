@@ -104,6 +104,47 @@ static void split_phases(plan *p, const graph *g, bool (*is_step)(int32_t)) {
     }
 }
 
+/* ---- dead instructions ----------------------------------------------------------------------- */
+
+/* Does it act on something that outlives the function: a caller's buffer, a slot, a state? */
+static bool has_effect(const plan *p, const instr *ins) {
+    bool writes = false;
+    for (int j = 0; j < INSTR_OUT; j++) {
+        if (ins->out[j] == VAL_NONE) continue;
+        if (p->values[ins->out[j]].store != STORE_ACT) return true;
+        writes = true;
+    }
+    return !writes;
+}
+
+/* Drop what nobody reads: a model may record more than an objective needs. */
+static mnp_status drop_dead(plan *p) {
+    bool *read = env_alloc(p->env, (size_t)p->n_values + 1, sizeof *read, "the planner");
+    bool *keep = env_alloc(p->env, (size_t)p->n_instrs + 1, sizeof *keep, "the planner");
+    if (read && keep) {
+        for (int32_t k = p->n_instrs - 1; k >= 0; k--) {
+            const instr *ins = &p->instrs[k];
+            keep[k] = has_effect(p, ins);
+            for (int j = 0; j < INSTR_OUT; j++)
+                keep[k] |= ins->out[j] != VAL_NONE && read[ins->out[j]];
+            for (int j = 0; keep[k] && j < INSTR_IN; j++)
+                if (ins->in[j] != VAL_NONE) read[ins->in[j]] = true;
+        }
+        int32_t kept = 0, functions = 0;
+        for (int32_t k = 0; k < p->n_instrs; k++) {
+            if (!keep[k]) continue;
+            if (k < p->n_function) functions++;
+            p->instrs[kept++] = p->instrs[k];
+        }
+        p->n_instrs = kept;
+        p->n_function = functions;
+    }
+    mnp_status status = read && keep ? MNP_OK : MNP_ENOMEM;
+    env_free(p->env, read);
+    env_free(p->env, keep);
+    return status;
+}
+
 static mnp_status check_opts(graph *g, const plan_opts *o) {
     if (o->n < 1 || o->m < 0 || o->m > o->n || o->samples < 1)
         return env_fail(g->env, MNP_EINVAL, "a plan for n=%lld, m=%lld, S=%lld is impossible",
@@ -130,7 +171,8 @@ mnp_status plan_make(graph *g, const plan_opts *opts, bool (*is_step)(int32_t op
     if (status == MNP_OK) {
         if (g->n_values) memcpy(p->values, g->values, (size_t)g->n_values * sizeof *p->values);
         split_phases(p, g, is_step);
-        status = place(p);
+        status = drop_dead(p);
+        if (status == MNP_OK) status = place(p);
     }
     if (status != MNP_OK) {
         plan_destroy(p);

@@ -35,5 +35,11 @@ val nn_mlp_rest(graph *g, val h, const char *name, const nn_mlp_opts *o) {
     char path[NN_PATH];
     for (int32_t k = 1; k < o->layers; k++)
         h = nn_dense(g, h, layer_path(g, path, name, k), o->hidden, ACT_RELU, 1.0);
-    return nn_dense(g, h, layer_path(g, path, name, o->layers), o->out, ACT_NONE, o->last_gain);
+    layer_path(g, path, name, o->layers);
+    int32_t in = graph_at(g, h)->cols;
+    val w = nn_weight(g, path, "w", in, o->out, in, o->last_gain);
+    char bias[NN_PATH];
+    val b = graph_param(g, nn_path(g, bias, path, "b"), 1, o->out,
+                        (param_init){.kind = INIT_VALUES, .gain = o->last_bias});
+    return op_linear(g, h, w, b, ACT_NONE, VAL_NONE);
 }

@@ -30,7 +30,7 @@ val nn_dense(graph *g, val x, const char *name, int32_t out, act_kind act, doubl
  * given as its pre-activation parts (nn_first). name.1.w ... follow name.0. */
 typedef struct nn_mlp_opts {
     int32_t hidden, layers, out;
-    double last_gain;
+    double last_gain, last_bias; /* where the last layer starts */
 } nn_mlp_opts;
 /* Layers after the first: h is the activated first hidden layer. */
 val nn_mlp_rest(graph *g, val h, const char *name, const nn_mlp_opts *o);

@@ -1,0 +1,148 @@
+/* chain.c: see chain.h. */
+#include "model/chain.h"
+
+#include "base/rng.h"
+#include "model/encoder/encoder.h"
+#include "model/transition/transition.h"
+
+/* What is the same for every step of one recording. */
+typedef struct chain {
+    graph *g;
+    const model_spec *s;
+    const encoder_def *enc;
+    const transition_def *tr;
+    val phi;      /* features of x (rows, F)               */
+    val prepared; /* the encoder's product with them, once */
+} chain;
+
+static val features(graph *g, const model_spec *s, val x) {
+    if (s->rff == 0) return x;
+    param_init init = {.kind = INIT_NORMAL, .gain = s->rff_std, .frozen = true};
+    val freq = graph_param(g, "features.freq", (int32_t)s->rff, (int32_t)s->x_dim, init);
+    return op_fourier(g, x, freq, s->rff_append_x);
+}
+
+static chain chain_begin(graph *g, const model_spec *s, val x) {
+    chain c = {g, s, encoder_at(s->encoder), transition_at(s->transition), VAL_NONE, VAL_NONE};
+    c.phi = features(g, s, x);
+    return c;
+}
+
+static const char *step_name(char out[32], const char *what, int32_t t) {
+    snprintf(out, 32, "%s.%d", what, t);
+    return out;
+}
+
+/* Numbers per point for step t: MLP([phi, z_t]). The first layer is phi W_x + b, shared by all
+ * samples, plus z W_z, one row per sample. */
+static val conditioner(const chain *c, int32_t t, val z) {
+    const model_spec *s = c->s;
+    char name[32], first[NN_PATH];
+    step_name(name, "flow", t);
+    nn_path(c->g, first, name, "0");
+    int32_t features = graph_at(c->g, c->phi)->cols, d_z = (int32_t)s->d_z;
+    int32_t hidden = (int32_t)s->flow_hidden, fan_in = features + d_z;
+    val wx = nn_weight(c->g, first, "wx", features, hidden, fan_in, 1.0);
+    val wz = nn_weight(c->g, first, "wz", d_z, hidden, fan_in, 1.0);
+    val a = op_linear(c->g, c->phi, wx, nn_bias(c->g, first, hidden), ACT_NONE, VAL_NONE);
+    val row = op_linear(c->g, z, wz, VAL_NONE, ACT_NONE, VAL_NONE);
+    val h = op_join(c->g, a, row, VAL_NONE, VAL_NONE, ACT_RELU);
+    nn_mlp_opts o = {.hidden = hidden,
+                     .layers = (int32_t)s->flow_layers,
+                     .out = c->tr->numbers(s),
+                     .last_gain = s->flow_gain,
+                     .last_bias = c->tr->start_bias ? c->tr->start_bias(s) : 0.0};
+    return nn_mlp_rest(c->g, h, name, &o);
+}
+
+/* One inference head: MLP([z_{t+1}, r]) on every row of r. z_{T+1} = 0 brings nothing, so the top
+ * step has no weights for it. */
+static val head(const chain *c, const char *what, int32_t t, val r, val z_next) {
+    const model_spec *s = c->s;
+    char name[32], first[NN_PATH];
+    step_name(name, what, t);
+    nn_path(c->g, first, name, "0");
+    int32_t d_r = (int32_t)s->d_r, d_z = (int32_t)s->d_z, layers = (int32_t)s->head_layers;
+    int32_t width = layers > 0 ? (int32_t)s->head_hidden : d_z;
+    act_kind act = layers > 0 ? ACT_RELU : ACT_NONE;
+    val wr = nn_weight(c->g, first, "wr", d_r, width, d_r + d_z, 1.0);
+    val b = nn_bias(c->g, first, width);
+    val h = VAL_NONE;
+    if (z_next == VAL_NONE) {
+        h = op_linear(c->g, r, wr, b, act, VAL_NONE);
+    } else {
+        val wz = nn_weight(c->g, first, "wz", d_z, width, d_r + d_z, 1.0);
+        val row = op_linear(c->g, z_next, wz, VAL_NONE, ACT_NONE, VAL_NONE);
+        val a = op_linear(c->g, r, wr, b, ACT_NONE, VAL_NONE);
+        h = op_join(c->g, a, row, VAL_NONE, VAL_NONE, act);
+    }
+    if (layers == 0) return h;
+    nn_mlp_opts o = {.hidden = width, .layers = layers, .out = d_z, .last_gain = 1.0};
+    return nn_mlp_rest(c->g, h, name, &o);
+}
+
+/* Summary of the context, or the learned stand-in for an empty one. */
+static val context_summary(const chain *c, val points) {
+    val r = c->enc->summary(c->g, c->s, points, EXT_M);
+    param_init init = {INIT_XAVIER, 1.0, 1, (int32_t)c->s->d_r, .frozen = false};
+    val empty = graph_param(c->g, "enc.empty", 1, (int32_t)c->s->d_r, init);
+    return op_if_context(c->g, r, empty);
+}
+
+static val summaries(const chain *c, val points, const chain_walk_opts *o) {
+    if (o->source == CHAIN_CONTEXT) return context_summary(c, points);
+    val all = c->enc->summary(c->g, c->s, points, EXT_N);
+    return o->with_prior ? op_stack(c->g, all, context_summary(c, points)) : all;
+}
+
+static val add_up(graph *g, val sum, val term) {
+    return sum == VAL_NONE ? term : op_add(g, sum, term);
+}
+
+static void score_latent(const chain *c, chain_walk *w, int32_t t) {
+    sigma_kind kind = (sigma_kind)c->s->sigma_z;
+    double floor = c->s->sigma_z_floor;
+    val mu = w->mu[t - 1], raw = w->raw[t - 1];
+    w->kl[t - 1] = op_gauss_kl(c->g, mu, raw, kind, floor);
+    w->kl_sum = add_up(c->g, w->kl_sum, w->kl[t - 1]);
+    val ratio = op_gauss_ratio(c->g, w->z[t - 1], mu, raw, kind, floor);
+    w->ratio_sum = add_up(c->g, w->ratio_sum, ratio);
+}
+
+void chain_record_walk(graph *g, const model_spec *s, val x, val y, const chain_walk_opts *o,
+                       chain_walk *out) {
+    *out = (chain_walk){.kl_sum = VAL_NONE, .ratio_sum = VAL_NONE, .logp = VAL_NONE};
+    chain c = chain_begin(g, s, x);
+    c.prepared = c.enc->prepare(g, s, c.phi);
+    val logdet = VAL_NONE, z_next = VAL_NONE;
+    for (int32_t t = (int32_t)s->steps; t >= 1 && graph_ok(g); t--) {
+        out->y[t] = y;
+        val r = summaries(&c, c.enc->points(g, s, c.prepared, y), o);
+        val mu = out->mu[t - 1] = head(&c, "mu", t, r, z_next);
+        val raw = out->raw[t - 1] = head(&c, "sigma", t, r, z_next);
+        val eps = o->eps ? o->eps[t - 1] : VAL_NONE;
+        z_next = out->z[t - 1] = op_gauss_sample(g, mu, raw, 0, eps, o->purpose, t,
+                                                 (sigma_kind)s->sigma_z, s->sigma_z_floor);
+        if (o->with_prior) score_latent(&c, out, t);
+        if (t == 1 && !o->to_base) break;
+        mapped back = c.tr->to_noise(g, s, y, conditioner(&c, t, z_next), logdet);
+        y = back.y, logdet = back.logdet;
+    }
+    out->y[0] = o->to_base ? y : VAL_NONE;
+    if (o->to_base) out->logp = op_normal_logp(g, y, logdet);
+}
+
+void chain_record_draw(graph *g, const model_spec *s, val x, const val *z, val base, val *path) {
+    chain c = chain_begin(g, s, x);
+    path[0] = base;
+    for (int32_t t = 1; t <= s->steps && graph_ok(g); t++)
+        path[t] = c.tr->to_data(g, s, path[t - 1], conditioner(&c, t, z[t - 1]), VAL_NONE).y;
+}
+
+val chain_record_logp(graph *g, const model_spec *s, val x, val y, const val *z) {
+    chain c = chain_begin(g, s, x);
+    mapped m = {y, VAL_NONE};
+    for (int32_t t = (int32_t)s->steps; t >= 1 && graph_ok(g); t--)
+        m = c.tr->to_noise(g, s, m.y, conditioner(&c, t, z[t - 1]), m.logdet);
+    return op_normal_logp(g, m.y, m.logdet);
+}

@@ -1,0 +1,60 @@
+/* chain.h: the Markov chain over functions and its inference network, recorded for one function.
+ *
+ *   y_0 iid normal;  y_t = F_t(y_{t-1}; x, z_t), t = 1..T;  the data are y_T.
+ *   inference walks back: for t = T..1  r_t = Enc{(phi(x_i), y_{t,i})},
+ *   z_t ~ N(mu_t([z_{t+1}, r_t]), sigma_t([z_{t+1}, r_t])),  y_{t-1} = F_t^{-1}(y_t; x, z_t).
+ *
+ * The posterior reads all n points, the prior the m context points (a prefix of the same rows, so
+ * their y_t are computed once). docs/MATH.md derives what is recorded here. */
+#ifndef MNP_MODEL_CHAIN_H
+#define MNP_MODEL_CHAIN_H
+
+#include "model/spec.h"
+
+enum { CHAIN_STEPS_MAX = 64 };
+
+/* From which rows the latents are inferred. */
+typedef enum chain_source {
+    CHAIN_ALL,    /* posterior: all points                        */
+    CHAIN_CONTEXT /* the context alone (or nothing: then r_empty) */
+} chain_source;
+
+typedef struct chain_walk_opts {
+    chain_source source;
+    bool with_prior; /* also score z under the context's distribution (KL, ratio)        */
+    bool to_base;    /* carry the points all the way to y_0 and collect the log-density   */
+    int32_t purpose; /* rng_purpose of the latents' noise                                */
+    const val *eps;  /* (T) noise given by the caller instead, index t-1; or NULL        */
+} chain_walk_opts;
+
+typedef struct chain_walk {
+    val z[CHAIN_STEPS_MAX];     /* (1, Z) sampled; index t-1                             */
+    val mu[CHAIN_STEPS_MAX];    /* (1 or 2, Z): row 0 what was sampled, row 1 the prior  */
+    val raw[CHAIN_STEPS_MAX];   /* of sigma, likewise                                    */
+    val y[CHAIN_STEPS_MAX + 1]; /* y_t, index t; y[0] only with to_base                  */
+    val kl[CHAIN_STEPS_MAX];    /* scalars                                               */
+    val kl_sum, ratio_sum;      /* scalars: sum of KL; log q_C(z) - log q_D(z)           */
+    val logp;                   /* numbers per row: log p(y_i | z)                       */
+} chain_walk;
+
+/* x (rows, X) and y (numbers per row) are recorded already (op_draw or op_feed). */
+void chain_record_walk(graph *g, const model_spec *s, val x, val y, const chain_walk_opts *o,
+                       chain_walk *out);
+
+/* Noise to data at rows x, given latents z (T): path[t] = y_t, path[0] = base. */
+void chain_record_draw(graph *g, const model_spec *s, val x, const val *z, val base, val *path);
+
+/* log p(y_i | z) of each row, given latents. */
+val chain_record_logp(graph *g, const model_spec *s, val x, val y, const val *z);
+
+/* The training graph: draw a batch member, walk, objective, reverse pass, update. */
+typedef struct chain_train_opts {
+    draw_opts draw;
+    bool update; /* append the optimiser's step */
+} chain_train_opts;
+void chain_record_train(graph *g, const model_spec *s, const chain_train_opts *o);
+
+/* The objective of a finished walk: a scalar to minimise, divided by the scored points. */
+val chain_record_loss(graph *g, const model_spec *s, const chain_walk *w);
+
+#endif

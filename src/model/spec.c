@@ -1,0 +1,118 @@
+/* spec.c: the table of model options and the presets. */
+#include "model/spec.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "model/transition/transition.h"
+
+#define INT(f, def, lo, hi, help)  OPTION_INT(model_spec, f, def, lo, hi, help)
+#define REAL(f, def, lo, hi, help) OPTION_REAL(model_spec, f, def, lo, hi, help)
+#define BOOL(f, def, help)         OPTION_BOOL(model_spec, f, def, help)
+#define ENUM(f, def, all, help)    OPTION_ENUM(model_spec, f, def, all, help)
+
+/* The choices of an enum that is a registry are the registry's names, in its order. */
+#define TRANSITION(name) "|" #name
+#define ENCODER(name)    "|" #name
+
+static const char transition_names[] =
+#include "model/transition/transitions.def"
+    ;
+static const char encoder_names[] =
+#include "model/encoder/encoders.def"
+    ;
+
+static const option_def table[] = {
+    ENUM(kind, "mnp", "mnp|np", "the process; np is the one-step Gaussian case"),
+    INT(x_dim, "1", 1, 64, "inputs per point (taken from the data)"),
+    INT(steps, "7", 1, 64, "Markov steps T"),
+    ENUM(transition, "rqs", transition_names + 1, "map of one step"),
+    ENUM(encoder, "sab", encoder_names + 1, "set encoder"),
+    INT(rff, "80", 0, 4096, "random Fourier frequencies; 0 uses x itself"),
+    REAL(rff_std, "1", 1e-6, 1e6, "standard deviation of the frequencies"),
+    BOOL(rff_append_x, "off", "put x beside its Fourier features"),
+    INT(d_z, "128", 1, 4096, "width of a latent z_t"),
+    INT(d_r, "64", 1, 4096, "width of the set summary r"),
+    INT(head_hidden, "64", 1, 4096, "hidden width of the inference heads"),
+    INT(head_layers, "2", 0, 8, "hidden layers of the inference heads; 0 is one linear map"),
+    ENUM(sigma_z, "sigmoid", "sigmoid|softplus", "how a raw number becomes sigma of z"),
+    REAL(sigma_z_floor, "0.05", 1e-6, 0.999, "least sigma of z"),
+    INT(enc_width, "64", 1, 4096, "width of the encoder"),
+    INT(heads, "4", 1, 64, "attention heads; must divide enc_width"),
+    INT(n_sab, "2", 1, 16, "self-attention blocks"),
+    INT(n_inducing, "32", 1, 4096, "inducing points of isab"),
+    INT(ds_layers, "2", 1, 8, "hidden layers of the deepset encoder"),
+    BOOL(enc_out_relu, "off", "ReLU on the set summary (always on for deepset)"),
+    BOOL(layer_norm, "off", "layer norm in the attention blocks"),
+    ENUM(pool, "mean", "mean|sum", "how deepset pools"),
+    INT(flow_hidden, "128", 1, 4096, "hidden width of the conditioners"),
+    INT(flow_layers, "2", 1, 8, "hidden layers of the conditioners"),
+    INT(bins, "10", 2, 64, "bins K of a spline"),
+    REAL(bound, "5", 0.1, 1e6, "a spline acts on [-bound, bound]"),
+    REAL(min_width, "1e-3", 1e-9, 0.5, "least bin width, as a fraction of the interval"),
+    REAL(min_height, "1e-3", 1e-9, 0.5, "least bin height, likewise"),
+    REAL(min_derivative, "1e-3", 1e-9, 1, "least slope at a knot"),
+    REAL(kappa, "5", 0.01, 50, "affine: a step's log-scale stays within +-kappa"),
+    REAL(sigma_floor, "1e-3", 0, 0.999, "gauss: least sigma of the output"),
+    REAL(flow_gain, "0.1", 0, 10, "initial gain of a conditioner's last layer"),
+    BOOL(identity_init, "off", "start the splines at the identity"),
+    ENUM(init, "xavier", "xavier|authors", "initial weights"),
+    ENUM(kl, "analytic", "analytic|sampled",
+         "KL term: per step in closed form, or the sampled ratio"),
+    ENUM(objective, "elbo", "elbo|iwae", "training objective (iwae uses train_samples draws)"),
+    ENUM(train_score, "all", "all|rest",
+         "points scored in training: all, or those outside the context"),
+};
+
+option_view spec_view(model_spec *spec) {
+    return (option_view){table, OPTION_COUNT(table), spec};
+}
+
+typedef struct preset {
+    const char *name, *process, *options;
+} preset;
+
+static const preset presets[] = {
+    {"paper", "mnp", ""},
+    {"paper", "np", "steps=1 transition=gauss flow_gain=1"},
+    {"tiny", "mnp",
+     "steps=3 rff=16 d_z=16 d_r=32 enc_width=32 heads=2 n_sab=1 head_hidden=32 head_layers=1 "
+     "flow_hidden=48 bins=8"},
+    {"tiny", "np",
+     "steps=1 transition=gauss flow_gain=1 rff=16 d_z=16 d_r=32 enc_width=32 heads=2 n_sab=1 "
+     "head_hidden=32 head_layers=1 flow_hidden=48"},
+};
+
+mnp_status spec_preset(env *e, const char *process, const char *name, model_spec *spec) {
+    option_view view = spec_view(spec);
+    MNP_TRY(options_defaults(e, &view, 1));
+    MNP_TRY(options_set(e, &view, 1, "kind", process));
+    text_nearest near = text_nearest_to(name);
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+        text_nearest_try(&near, presets[i].name);
+        if (strcmp(presets[i].name, name) == 0 && strcmp(presets[i].process, process) == 0)
+            return options_parse(e, &view, 1, presets[i].options);
+    }
+    return env_fail(e, MNP_EINVAL,
+                    "there is no preset '%s' for %s; the presets are paper, tiny%s%s", name,
+                    process, near.best ? "; nearest: " : "", near.best ? near.best : "");
+}
+
+mnp_status spec_check(env *e, const model_spec *s) {
+    if (s->kind == SPEC_NP && (s->steps != 1 || s->transition != TRANSITION_gauss))
+        return env_fail(e, MNP_EINVAL,
+                        "model np has steps=1 and transition=gauss; for more use mnp");
+    if (s->enc_width % s->heads)
+        return env_fail(e, MNP_EINVAL, "heads=%lld does not divide enc_width=%lld",
+                        (long long)s->heads, (long long)s->enc_width);
+    if ((double)s->bins * s->min_width >= 1 || (double)s->bins * s->min_height >= 1)
+        return env_fail(e, MNP_EINVAL, "bins=%lld bins of at least min_width=%g do not fit",
+                        (long long)s->bins,
+                        s->min_width > s->min_height ? s->min_width : s->min_height);
+    return MNP_OK;
+}
+
+int32_t spec_features(const model_spec *s) {
+    if (s->rff == 0) return (int32_t)s->x_dim;
+    return (int32_t)(2 * s->rff + (s->rff_append_x ? s->x_dim : 0));
+}

@@ -34,7 +34,7 @@ say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $1 $@; )
 .DELETE_ON_ERROR:
 FORCE:
 
-VERSION := $(shell sed -n 's/^.define MNP_VERSION "\(.*\)"/\1/p' include/mnp.h)
+VERSION := $(shell sed -n 's/^.define MNP_VERSION  *"\(.*\)"/\1/p' include/mnp.h)
 SOMAJOR := $(firstword $(subst ., ,$(VERSION)))
 
 # ---- what the machine offers -------------------------------------------------------------------

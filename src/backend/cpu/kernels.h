@@ -62,7 +62,8 @@ typedef struct join_args {
 } join_args;
 
 /* Its reverse pass, with g the gradient of y where y > 0 (everywhere when y is NULL), else 0:
- *   ga = g,   grow += sum_r g,   gp[r] = g[r] . w,   gw += sum_r p[r] g[r]       (NULL: not wanted) */
+ *   ga = g,   grow += sum_r g,   gp[r] = g[r] . w,   gw += sum_r p[r] g[r]       (NULL: not wanted)
+ */
 typedef struct join_grad_args {
     int64_t rows, ld;
     const float *y, *g, *p, *w;
@@ -71,16 +72,25 @@ typedef struct join_grad_args {
     bool acc_a, acc_p; /* add to ga; add to gp (else overwrite) */
 } join_grad_args;
 
+/* One Adam step on n weights, see update_adam in op/update.h. */
+typedef struct adam_args {
+    const float *g;
+    float *m, *v, *w;
+    float *average; /* or NULL */
+    float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
+} adam_args;
+
 typedef struct cpu_kernels {
     const char *isa; /* "avx512", "avx2", "base" */
     int width;       /* floats per vector        */
 
-    /* C(R,N) from A(R,K) B(K,N), see gemm_epilogue; R, K >= 0, N >= 1. Every element is one sum over
-     * k in order: a row's bits do not depend on the rows beside it. The residual may be c itself. */
+    /* C(R,N) from A(R,K) B(K,N), see gemm_epilogue; R, K >= 0, N >= 1. Every element is one sum
+     * over k in order: a row's bits do not depend on the rows beside it. The residual may be c
+     * itself. */
     void (*gemm_nn)(int64_t R, int64_t K, int64_t N, const float *a, int64_t lda, const float *b,
                     int64_t ldb, float *c, int64_t ldc, const gemm_epilogue *e);
-    /* C(K,N) += A(R,K)^T B(R,N); rows in order, starting from C: several calls over consecutive rows
-     * give the bits of one call over all of them. */
+    /* C(K,N) += A(R,K)^T B(R,N); rows in order, starting from C: several calls over consecutive
+     * rows give the bits of one call over all of them. */
     void (*gemm_tn)(int64_t R, int64_t K, int64_t N, const float *a, int64_t lda, const float *b,
                     int64_t ldb, float *c, int64_t ldc);
     /* dst(C,R) = src(R,C)^T; dst's padding columns are zeroed. */
@@ -110,6 +120,11 @@ typedef struct cpu_kernels {
      * summed and reduced in double. freq (X, F padded to 16), x (rows, X). */
     void (*fourier)(int64_t rows, int64_t X, int64_t F, const float *x, int64_t ldx,
                     const double *freq, float *y, int64_t ldy);
+
+    /* The step, on n words: slot0 = (slot0 + slot 1 + ...) / divisor; sum of squares; Adam. */
+    void (*sum_slots)(int64_t n, int64_t slots, int64_t stride, float divisor, float *slot0);
+    double (*sum_squares)(int64_t n, const float *x);
+    void (*adam)(int64_t n, const adam_args *a);
 
     /* y[i] = f(x[i]), stated errors in simd_math.h; in place allowed. */
     void (*exp)(int64_t n, const float *x, float *y);

@@ -27,4 +27,7 @@ const cpu_kernels ISA(cpu_table) = {
     .softplus = ISA(cpu_softplus),
     .sigmoid = ISA(cpu_sigmoid),
     .tanh = ISA(cpu_tanh),
+    .sum_slots = ISA(cpu_sum_slots),
+    .sum_squares = ISA(cpu_sum_squares),
+    .adam = ISA(cpu_adam),
 };

@@ -42,4 +42,9 @@ void ISA(cpu_softplus)(int64_t n, const float *x, float *y);
 void ISA(cpu_sigmoid)(int64_t n, const float *x, float *y);
 void ISA(cpu_tanh)(int64_t n, const float *x, float *y);
 
+/* update.c */
+void ISA(cpu_sum_slots)(int64_t n, int64_t slots, int64_t stride, float divisor, float *slot0);
+double ISA(cpu_sum_squares)(int64_t n, const float *x);
+void ISA(cpu_adam)(int64_t n, const adam_args *a);
+
 #endif

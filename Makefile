@@ -123,7 +123,7 @@ TEST_BUILT    := $(filter $(BUILD)/%,$(TEST_PROGRAMS))
 all: $(LIB) $(SHLIB) $(MNP)
 
 # Everything compiled depends on the flags it was compiled with.
-FLAGS_NOW = $(COMPILE) | $(SIMD_OPT) | $(LINK) $(LIBS) | $(NVCC_FLAGS)
+FLAGS_NOW = $(VERSION) | $(COMPILE) | $(SIMD_OPT) | $(LINK) $(LIBS) | $(NVCC_FLAGS)
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@

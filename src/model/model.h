@@ -1,0 +1,48 @@
+/* model.h: a model: its options, its weights, how it scales the data, and notes on how it was made.
+ * Stored as one safetensors file: weights under their dotted names, scaling as scale.x and scale.y,
+ * options and notes as metadata. Nothing about time, host or threads goes in, so the same training
+ * gives the same bytes. */
+#ifndef MNP_MODEL_MODEL_H
+#define MNP_MODEL_MODEL_H
+
+#include "model/chain.h"
+
+enum { MODEL_X_MAX = 64, MODEL_NOTES_MAX = 64 };
+
+/* Inside the model x' = (x - x_shift) / x_scale and y' = (y - y_shift) / y_scale; densities of raw
+ * y are those of y' minus log y_scale. Off: shift 0, scale 1. */
+typedef struct model_scaling {
+    double x_shift[MODEL_X_MAX], x_scale[MODEL_X_MAX];
+    double y_shift, y_scale;
+} model_scaling;
+
+typedef struct model_note {
+    char *key, *value;
+} model_note;
+
+typedef struct model {
+    env env; /* its own copy: a model may outlive calls of many contexts */
+    model_spec spec;
+    params params;
+    float *weights; /* (params.words) */
+    model_scaling scaling;
+    model_note notes[MODEL_NOTES_MAX]; /* "data", "seed", "steps", ... in the order they were set */
+    int n_notes;
+} model;
+
+/* Fresh weights from the seed. */
+mnp_status model_create(env *e, const model_spec *spec, uint64_t seed, model **out);
+void model_destroy(model *m);
+
+mnp_status model_load(env *e, const char *path, model **out);
+/* `weights` (params.words floats) instead of the model's own; NULL = its own. */
+mnp_status model_save(env *e, const model *m, const float *weights, const char *path);
+
+/* Notes end up in the file's metadata. A NULL value removes the note. */
+mnp_status model_note_set(env *e, model *m, const char *key, const char *value);
+const char *model_note_get(const model *m, const char *key); /* NULL: not there */
+
+/* The options as canonical text "kind=mnp steps=7 ...". */
+mnp_status model_options_text(env *e, const model *m, buf *out);
+
+#endif

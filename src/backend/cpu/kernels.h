@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/rng.h"
+
 /* What happens to C = A B on its way to memory:
  *   h = relu?(A B + bias + old);  hidden = h;  c = h + residual                               */
 typedef struct gemm_epilogue {
@@ -80,6 +82,28 @@ typedef struct adam_args {
     float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
 } adam_args;
 
+/* The rational-quadratic spline of op/rqs_math.h on `rows` points, in single precision:
+ *   by_y false: out = f(y);   by_y true: out = f^-1(y);   logdet_out = logdet + log |d out / d y| */
+typedef struct rqs_args {
+    int64_t rows;
+    int bins;  /* K, at most 64 */
+    bool by_y; /* the inverse   */
+    float bound, min_width, min_height, min_derivative;
+    float room_x, room_y; /* 2 bound (1 - K min_width), 2 bound (1 - K min_height) */
+    const float *y, *raw; /* (rows), (rows, 3K-1) */
+    int64_t ldr;
+    const float *logdet;     /* (rows) or NULL: zeros */
+    float *out, *logdet_out; /* (rows) */
+} rqs_args;
+
+/* Its reverse pass; gradients that are NULL are absent (up, up_log) or not wanted. */
+typedef struct rqs_grad_args {
+    rqs_args map;             /* without its outputs and logdet     */
+    const float *up, *up_log; /* of out and of logdet_out           */
+    float *gy, *graw, *glogdet;
+    bool acc_y, acc_raw, acc_logdet; /* add (else overwrite); padding of graw stays zero */
+} rqs_grad_args;
+
 typedef struct cpu_kernels {
     const char *isa; /* "avx512", "avx2", "base" */
     int width;       /* floats per vector        */
@@ -132,6 +156,16 @@ typedef struct cpu_kernels {
     void (*softplus)(int64_t n, const float *x, float *y);
     void (*sigmoid)(int64_t n, const float *x, float *y);
     void (*tanh)(int64_t n, const float *x, float *y);
+
+    /* See rqs_args. */
+    void (*rqs)(const rqs_args *a);
+    void (*rqs_grad)(const rqs_grad_args *a);
+
+    /* out[i] = rng_normal_at() of dim `at.dim` + i, or of point `at.point` + i; at.dim % 4 == 0. */
+    void (*normals)(rng_key key, rng_at at, int64_t count, bool by_point, float *out);
+    /* sigma = floor + scale f(raw), f = sigmoid or softplus; slope (or NULL) = d sigma / d raw. */
+    void (*sigma)(int64_t n, const float *raw, bool sigmoid, float floor, float scale, float *sigma,
+                  float *slope);
 } cpu_kernels;
 
 /* The widest table this processor runs; `want` (may be NULL) names one for tests and benches and

@@ -30,4 +30,8 @@ const cpu_kernels ISA(cpu_table) = {
     .sum_slots = ISA(cpu_sum_slots),
     .sum_squares = ISA(cpu_sum_squares),
     .adam = ISA(cpu_adam),
+    .rqs = ISA(cpu_rqs),
+    .rqs_grad = ISA(cpu_rqs_grad),
+    .normals = ISA(cpu_normals),
+    .sigma = ISA(cpu_sigma),
 };

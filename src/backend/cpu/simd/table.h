@@ -47,4 +47,13 @@ void ISA(cpu_sum_slots)(int64_t n, int64_t slots, int64_t stride, float divisor,
 double ISA(cpu_sum_squares)(int64_t n, const float *x);
 void ISA(cpu_adam)(int64_t n, const adam_args *a);
 
+/* rqs.c */
+void ISA(cpu_rqs)(const rqs_args *a);
+void ISA(cpu_rqs_grad)(const rqs_grad_args *a);
+
+/* gauss.c */
+void ISA(cpu_normals)(rng_key key, rng_at at, int64_t count, bool by_point, float *out);
+void ISA(cpu_sigma)(int64_t n, const float *raw, bool sigmoid, float floor, float scale,
+                    float *sigma, float *slope);
+
 #endif

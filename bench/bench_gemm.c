@@ -1,6 +1,7 @@
 /* bench_gemm.c: the dense products at the shapes the model has, as a part of the machine's own
  * multiply-add peak, for every instruction set the processor runs and for the BLAS library when the
- * build has one. FLOP are 2 R K N with the true K and N: padding counts against the kernel. */
+ * build has one (with as many threads as its environment allows: set OPENBLAS_NUM_THREADS=1 to
+ * compare one thread). FLOP are 2 R K N with the true K and N: padding counts against a kernel. */
 #include "bench/bench_gemm.h"
 
 #include <math.h>

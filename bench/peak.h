@@ -8,7 +8,7 @@
 /* Seconds of a monotonic clock. */
 double bench_seconds(void);
 
-/* FLOP/s of one run of about 20 us; isa as in cpu_kernels. The caller makes sure that the processor
+/* FLOP/s of one run of 5 to 20 us; isa as in cpu_kernels. The caller makes sure that the processor
  * has it. "base" on x86 has no fused multiply-add: a multiplication and an addition count as two.
  */
 double bench_peak_once(const char *isa);

@@ -288,6 +288,7 @@ static void finish(fsio_writer *w) {
     if (w->temp) unlink(w->temp);
     env_free(w->e, w->temp);
     env_free(w->e, w->path);
+    env_free(w->e, w->name);
     env_free(w->e, w->block);
     *w = (fsio_writer){.e = w->e, .fd = -1, .status = w->status};
 }
@@ -307,7 +308,7 @@ static mnp_status open_temp(fsio_writer *w, mode_t mode) {
     if (w->fd < 0) {
         int err = errno;
         env_free(w->e, temp);
-        return os_error(w->e, w->path, "write", err);
+        return os_error(w->e, w->name, "write", err);
     }
     w->temp = temp;
     return MNP_OK;
@@ -321,9 +322,10 @@ mnp_status fsio_begin(env *e, const char *path, fsio_writer *w) {
     char real[PATH_MAX];
     bool file = !exists || S_ISREG(st.st_mode);
     mnp_status status = MNP_OK;
+    w->name = env_strdup(e, path);
     w->path = env_strdup(e, exists && file && realpath(path, real) ? real : path);
     w->block = env_alloc(e, WRITE_BLOCK, 1, "a write buffer");
-    if (!w->path || !w->block) {
+    if (!w->name || !w->path || !w->block) {
         status = MNP_ENOMEM;
     } else if (file) {
         status = open_temp(w, 0666);
@@ -342,7 +344,7 @@ static mnp_status write_through(fsio_writer *w, const char *data, size_t bytes) 
     while (bytes > 0) {
         long put = io_write(w->e, w->fd, data, bytes);
         if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) return w->status = os_error(w->e, w->path, "write", put < 0 ? errno : ENOSPC);
+        if (put <= 0) return w->status = os_error(w->e, w->name, "write", put < 0 ? errno : ENOSPC);
         data += put;
         bytes -= (size_t)put;
     }
@@ -377,18 +379,18 @@ static mnp_status sync_directory(fsio_writer *w, char *temp) {
     int rc = io_fsync(w->e, fd), err = errno;
     close(fd);
     if (rc == 0) return MNP_OK;
-    return env_fail(w->e, MNP_EIO, "%s: written, but its directory cannot be synced: %s", w->path,
+    return env_fail(w->e, MNP_EIO, "%s: written, but its directory cannot be synced: %s", w->name,
                     strerror(err));
 }
 
 static mnp_status put_in_place(fsio_writer *w) {
     MNP_TRY(flush(w));
-    if (w->temp && io_fsync(w->e, w->fd) != 0) return os_error(w->e, w->path, "write", errno);
+    if (w->temp && io_fsync(w->e, w->fd) != 0) return os_error(w->e, w->name, "write", errno);
     int rc = close(w->fd);
     w->fd = -1;
-    if (rc != 0) return os_error(w->e, w->path, "write", errno);
+    if (rc != 0) return os_error(w->e, w->name, "write", errno);
     if (!w->temp) return MNP_OK;
-    if (io_rename(w->e, w->temp, w->path) != 0) return os_error(w->e, w->path, "replace", errno);
+    if (io_rename(w->e, w->temp, w->path) != 0) return os_error(w->e, w->name, "replace", errno);
     char *temp = w->temp;
     w->temp = NULL; /* nothing to unlink any more */
     mnp_status status = sync_directory(w, temp);

@@ -58,6 +58,7 @@ mnp_status fsio_read(env *e, const char *path, size_t limit, char **data, size_t
  * (/dev/stdout) cannot be renamed over and are written straight through. */
 typedef struct fsio_writer {
     env *e;
+    char *name;  /* the path as it was given, for messages */
     char *path;  /* what is replaced: the target of a symbolic link, not the link */
     char *temp;  /* PATH.tmp-<pid>; NULL for a device */
     char *block; /* collects small appends */

@@ -1,0 +1,32 @@
+/* op_io.c: the caller's dense doubles in and out of the arena's padded floats. */
+#include <string.h>
+
+#include "backend/cpu/cpu.h"
+
+enum { IO_BINDING = 0 }; /* i[] of feed and emit: which of the caller's arrays */
+
+void cpu_feed(frame *f, const instr *ins) {
+    const value *v = cpu_value(f, ins->out[0]);
+    const int32_t k = ins->i[IO_BINDING];
+    const double *from = f->io->feed[k] + f->item * f->io->feed_stride[k];
+    float *to = cpu_f32(f, ins->out[0]);
+    const int64_t rows = cpu_all_rows(f, v), cols = v->cols, ld = v->ld;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < cols; c++) to[r * ld + c] = (float)from[r * cols + c];
+        memset(to + r * ld + cols, 0, (size_t)(ld - cols) * sizeof *to);
+    }
+}
+
+void cpu_emit(frame *f, const instr *ins) {
+    const value *v = cpu_value(f, ins->in[0]);
+    const int32_t k = ins->i[IO_BINDING];
+    double *to = f->io->emit[k];
+    if (!to) return; /* the caller does not want it this time */
+    to += f->item * f->io->emit_stride[k];
+    const int64_t rows = cpu_all_rows(f, v), cols = v->cols, ld = v->ld;
+    const float *single = cpu_f32(f, ins->in[0]);
+    const double *twice = cpu_f64(f, ins->in[0]);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++)
+            to[r * cols + c] = v->type == TYPE_F64 ? twice[r * ld + c] : (double)single[r * ld + c];
+}

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "op/update.h"
+
 enum { RANGE_WORDS = 8192 }; /* the unit of parallel work on the weight block */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -143,6 +145,7 @@ static bool all_finite(const frame *f, const value *v) {
 
 /* Runs the item again, which changes nothing, and names the first op with a non-finite output. */
 static mnp_status name_culprit(exec *x, int64_t item) {
+    if (item < 0) return env_fail(x->env, MNP_ENUMERIC, "the gradient of the batch is not finite");
     frame f = make_frame(x, item, 0, 0);
     for (int32_t k = 0; k < x->plan->n_function; k++) {
         const instr *ins = &x->plan->instrs[k];
@@ -158,7 +161,8 @@ static mnp_status name_culprit(exec *x, int64_t item) {
                             v->name, k);
         }
     }
-    return env_fail(x->env, MNP_ENUMERIC, "the gradient of the batch is not finite");
+    return env_fail(x->env, MNP_ENUMERIC, "the loss of function %lld of the batch is not finite",
+                    (long long)item);
 }
 
 /* A task is a slot when gradients are collected, otherwise a single item. */
@@ -259,7 +263,7 @@ mnp_status interp_run(exec *x, exec_io *io, int64_t items, int64_t steps) {
         if (status != MNP_OK) return status;
         run_step_part(x);
         bool updates = x->has_grad && x->plan->n_instrs > x->plan->n_function;
-        if (updates && io->step->bad_item >= 0) return name_culprit(x, io->step->bad_item);
+        if (updates && !update_ok(io->step)) return name_culprit(x, io->step->bad_item);
     }
     return MNP_OK;
 }

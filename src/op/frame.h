@@ -34,7 +34,7 @@ typedef struct data_view {
     const float *y;       /* (points) */
 } data_view;
 
-enum { EXEC_FEEDS = 24, EXEC_EMITS = 24 };
+enum { EXEC_FEEDS = 72, EXEC_EMITS = 72 }; /* a chain of 64 steps feeds and emits as many */
 
 /* The caller's side of a run. Blocks of weights have the backend's element and params->words
  * elements. A device backend mirrors what it needs and copies back what the caller may read. */
@@ -51,6 +51,7 @@ typedef struct exec_io {
     int64_t chunks;         /* items per function: item i is function i / chunks and draws  */
                             /* samples (i % chunks) S ...; 0 and 1 mean one                 */
     int64_t first_function; /* number of the function of item 0                             */
+    int64_t first_row;      /* number of row 0 (for noise), when points come in blocks      */
     void *state;            /* STORE_STATE block, backend's element, or NULL                */
 } exec_io;
 

@@ -1,0 +1,40 @@
+/* predict.h: conditioning a model on points and asking it questions.
+ *
+ * A predictor holds the observed set. Latents z_1..z_T are drawn once from q(z | set), S samples of
+ * them, and then queried at any targets, as often as wanted: the S functions stay the same
+ * functions. An empty set is legal: then the draws are from the prior over functions. */
+#ifndef MNP_RUN_PREDICT_H
+#define MNP_RUN_PREDICT_H
+
+#include "run/runner.h"
+
+typedef struct predictor predictor;
+
+typedef enum predict_base {
+    PREDICT_ZERO,  /* push y_0 = 0: the smooth function                */
+    PREDICT_NORMAL /* push iid normals: with the process's own noise   */
+} predict_base;
+
+mnp_status predictor_create(env *e, const model *m, pool *pool, const char *device,
+                            predictor **out);
+void predictor_destroy(predictor *p);
+
+/* Replace the set by n points (x (n,X), y (n), raw units); add one; forget all. */
+mnp_status predictor_condition(predictor *p, const double *x, const double *y, int64_t n);
+mnp_status predictor_observe(predictor *p, const double *x, double y);
+void predictor_reset(predictor *p);
+int64_t predictor_count(const predictor *p);
+
+/* Draw S latents from q(z | set). */
+mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples);
+/* y (S, n) at targets x (n, X), raw units; draws latents with seed 0, S = 1 if there are none. */
+mnp_status predictor_predict(predictor *p, const double *x, int64_t n, predict_base base,
+                             double *y);
+/* The whole way: path (T+1, S, n), in the model's own units (not unscaled). */
+mnp_status predictor_path(predictor *p, const double *x, int64_t n, predict_base base,
+                          double *path);
+/* log p(y_i | z_s) for each sample and target: logp (S, n), raw units. */
+mnp_status predictor_logp(predictor *p, const double *x, const double *y, int64_t n, double *logp);
+int64_t predictor_samples(const predictor *p);
+
+#endif

@@ -1,0 +1,59 @@
+/* runner.c: see runner.h. */
+#include "run/runner.h"
+
+#include <math.h>
+
+mnp_status runner_make(env *e, const model *m, const runner_opts *o, runner_record record,
+                       void *arg, runner **out) {
+    *out = NULL;
+    runner *r = env_alloc(e, 1, sizeof *r, "a runner");
+    if (!r) return MNP_ENOMEM;
+    r->env = e;
+    r->m = m;
+    r->b = backend_find(o->device);
+    mnp_status status = MNP_OK;
+    if (!r->b) {
+        status = env_fail(e, MNP_EUNSUPPORTED, "this build has no device '%s'", o->device);
+    } else {
+        /* Every name was declared when the model was made: recording only looks weights up. */
+        graph_init(&r->graph, e, (params *)(uintptr_t)&m->params);
+        record(&r->graph, &m->spec, arg);
+        status = plan_make(&r->graph, &o->capacity, op_is_step, &r->plan);
+    }
+    exec_opts eo = {.pool = o->pool};
+    if (status == MNP_OK) status = r->b->compile(e, r->plan, &eo, &r->exec);
+    if (status != MNP_OK) {
+        runner_destroy(r);
+        return status;
+    }
+    r->io = (exec_io){.weights = m->weights, .step = &r->step, .samples = o->capacity.samples};
+    *out = r;
+    return MNP_OK;
+}
+
+mnp_status runner_run(runner *r, uint64_t seed, int64_t items) {
+    r->step = (step_block){.seed = seed, .bad_item = -1};
+    return r->b->run(r->exec, &r->io, items, 1);
+}
+
+void runner_destroy(runner *r) {
+    if (!r) return;
+    if (r->exec) r->b->destroy(r->exec);
+    plan_destroy(r->plan);
+    if (r->graph.env) graph_free(&r->graph);
+    env_free(r->env, r);
+}
+
+void runner_scale_x(const model *m, const double *x, int64_t n, double *out) {
+    int64_t dims = m->spec.x_dim;
+    for (int64_t i = 0; i < n * dims; i++)
+        out[i] = (x[i] - m->scaling.x_shift[i % dims]) / m->scaling.x_scale[i % dims];
+}
+
+void runner_scale_y(const model *m, const double *y, int64_t n, double *out) {
+    for (int64_t i = 0; i < n; i++) out[i] = (y[i] - m->scaling.y_shift) / m->scaling.y_scale;
+}
+
+void runner_unscale_y(const model *m, double *y, int64_t n) {
+    for (int64_t i = 0; i < n; i++) y[i] = y[i] * m->scaling.y_scale + m->scaling.y_shift;
+}

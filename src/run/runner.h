@@ -1,0 +1,39 @@
+/* runner.h: a recorded graph of a model, planned and compiled: what evaluation, prediction and the
+ * checks have in common. The caller records (feeds in, emits out), then binds arrays and runs. */
+#ifndef MNP_RUN_RUNNER_H
+#define MNP_RUN_RUNNER_H
+
+#include "backend/backend.h"
+#include "model/model.h"
+
+typedef struct runner {
+    env *env;
+    const model *m;
+    const backend *b;
+    graph graph;
+    plan *plan;
+    exec *exec;
+    step_block step; /* carries the seed */
+    exec_io io;      /* feeds, emits and lengths are the caller's to set */
+} runner;
+
+typedef void (*runner_record)(graph *g, const model_spec *s, void *arg);
+
+typedef struct runner_opts {
+    pool *pool;         /* NULL: this thread            */
+    const char *device; /* name of a backend; NULL: cpu */
+    plan_opts capacity;
+} runner_opts;
+
+/* The model's weights are borrowed and must stay. */
+mnp_status runner_make(env *e, const model *m, const runner_opts *o, runner_record record,
+                       void *arg, runner **out);
+mnp_status runner_run(runner *r, uint64_t seed, int64_t items);
+void runner_destroy(runner *r);
+
+/* Scaled copies: x (n, X) and y (n) as the model sees them, and back. */
+void runner_scale_x(const model *m, const double *x, int64_t n, double *out);
+void runner_scale_y(const model *m, const double *y, int64_t n, double *out);
+void runner_unscale_y(const model *m, double *y, int64_t n);
+
+#endif

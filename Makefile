@@ -25,7 +25,7 @@ BUILD ?= build$(if $(filter 1,$(PORTABLE)),-portable)$(if $(SAN),-$(if \
     $(findstring thread,$(SAN)),tsan,asan))$(if $(filter 1,$(COVERAGE)),-coverage)
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
-ifeq ($(MAKELEVEL)$(findstring -j,$(MAKEFLAGS)),0)
+ifeq ($(MAKELEVEL),0) # a -j on the command line wins
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
 endif
 .DEFAULT_GOAL := all

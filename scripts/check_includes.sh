@@ -29,12 +29,8 @@ while IFS=: read -r file line text; do
     room=${room%%/*}
     target=${path%%/*}
     [ -n "${below[$room]+known}" ] || complain "$file:$line: src/$room is not a known room"
-    case $path in
-    mnp.h | *.def) continue ;;
-    */*) ;;
-    *) [ -e "$(dirname "$file")/$path" ] && continue ;; # a neighbour in the same folder
-    esac
-    [ -e "$(dirname "$file")/$path" ] && [[ $path != ../* ]] && continue
+    [ "$path" = mnp.h ] && continue
+    [[ $path != ../* ]] && [ -e "$(dirname "$file")/$path" ] && continue # a neighbour
     if [ ! -e "src/$path" ] || [[ $path == *..* ]]; then
         complain "$file:$line: \"$path\" is not written from src/ (as in \"base/env.h\")"
     elif [[ " $room ${below[$room]-} " != *" $target "* ]]; then

@@ -19,7 +19,12 @@ fi
 install -d "$root/bin" "$root/include" "$root/lib/pkgconfig" "$root/share/man/man1"
 [ ! -x "$BUILD/mnp" ] || install -m 755 "$BUILD/mnp" "$root/bin/mnp"
 install -m 644 include/mnp.h "$root/include/mnp.h"
-install -m 644 "$BUILD/libmnp.a" "$root/lib/libmnp.a"
+# In the installed archive every internal name is local, so that a program which links it may have
+# a json_parse of its own.
+ld -r --whole-archive "$BUILD/libmnp.a" -o "$BUILD/mnp-all.o"
+objcopy --localize-hidden "$BUILD/mnp-all.o"
+rm -f "$root/lib/libmnp.a"
+ar qcs "$root/lib/libmnp.a" "$BUILD/mnp-all.o"
 install -m 755 "$BUILD/libmnp.so" "$root/lib/$so"
 ln -sf "$so" "$root/lib/$soname"
 ln -sf "$soname" "$root/lib/libmnp.so"

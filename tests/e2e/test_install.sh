@@ -28,6 +28,10 @@ links_static() {
         $(sed -n 's/^Libs.private: //p' "$PKG_CONFIG_PATH/mnp.pc") -o "$TEST_TMP/static" &&
         "$TEST_TMP/static"
 }
+# No internal name of the static library can clash with one of the program that links it.
+shows_only_its_own() {
+    nm -g --defined-only "$root/usr/lib/libmnp.a" | awk 'NF == 3 && $3 !~ /^mnp_/ {print; bad = 1} END {exit bad}'
+}
 uninstalls() { do_make uninstall && [ -z "$(find "$root" -type f -o -type l)" ]; }
 
 if [[ $(basename "$BUILD") == *-asan || $(basename "$BUILD") == *-tsan || $BUILD == *-coverage ]]; then
@@ -40,6 +44,7 @@ else
         skip shared "pkg-config is not installed"
     fi
     run static links_static
+    run names shows_only_its_own
     run uninstall uninstalls
 fi
 check_done

@@ -122,7 +122,7 @@ SIMD_INLINE void absorb_row(int64_t dh, int64_t dp, int64_t n, int64_t i, runnin
     r.l[i] = merge(vset(r.l[i]), shrink, vset(total))[0];
     r.m[i] = m;
     memset(w.sum, 0, (size_t)dp * sizeof(float));
-    row_weigh(dp, n, w.p, w.v, w.sum);
+    row_weigh(dp, n_sub, w.p, w.v, dp, w.sum);
     for (int64_t d = 0; d < dp; d += VL) {
         float *o = r.o + i * dp + d;
         vstore(o, merge(vload(o), shrink, vload(w.sum + d)));
@@ -134,8 +134,8 @@ SIMD_INLINE void accumulate_head(const attn_args *a, int64_t dh, int64_t dp, int
     const bool few = last_is_few(a->nq);
     for (int64_t j = 0; j < a->nk; j += KB) {
         const int64_t n = least(KB, a->nk - j);
-        pack_keys(a, dh, dp, h, j, n, few ? PAD : JT, w.k, w.v);
-        if (few) transpose_block(round_up(n, PAD), dp, w.k, dp, w.kt, KB);
+        pack_keys(a, dh, dp, h, j, n, few ? SUB : JT, w.k, w.v);
+        if (few) transpose_block(round_up(n, SUB), dp, w.k, dp, w.kt, KB);
         for (int64_t i = 0; i < a->nq; i += QB) {
             running r = block_state(state, dp, a->nq, i);
             if (!r.by_rows)

@@ -97,19 +97,22 @@ static void load_queries(const attn_grad_args *g, int64_t h, int64_t dp, int64_t
 /* A block of queries against n keys: adds to gq of the block and to gk, gv of the workspace. */
 SIMD_INLINE void block_grad(int64_t dh, int64_t dp, int64_t n, queries b, workspace w) {
     for (int64_t j = 0; j < n; j += JT) {
-        vf p[JT][QV], gp[JT][QV];
-        UNROLL for (int k = 0; k < JT; k++) UNROLL for (int u = 0; u < QV; u++) p[k][u] =
+        vf s[JT][QV];
+        UNROLL for (int k = 0; k < JT; k++) UNROLL for (int u = 0; u < QV; u++) s[k][u] =
             vload(b.lse + u * VL);
-        score_tile(dh, dp, b.qt, w.k + j * dp, p);
-        UNROLL for (int k = 0; k < JT; k++) UNROLL for (int u = 0; u < QV; u++) {
-            p[k][u] = vexp2_neg(p[k][u]);
-            vstore(w.p + (j + k) * QB + u * VL, p[k][u]);
-            gp[k][u] = vload(b.D + u * VL);
-        }
+        score_tile(dh, dp, b.qt, w.k + j * dp, s);
+        UNROLL for (int k = 0; k < JT; k++) UNROLL for (int u = 0; u < QV; u++)
+            vstore(w.p + (j + k) * QB + u * VL, s[k][u]);
+    }
+    for (int64_t j = 0; j < n * QB; j += VL) vstore(w.p + j, vexp2_neg(vload(w.p + j)));
+    for (int64_t j = 0; j < n; j += JT) {
+        vf gp[JT][QV];
+        UNROLL for (int k = 0; k < JT; k++) UNROLL for (int u = 0; u < QV; u++) gp[k][u] =
+            vload(b.D + u * VL);
         score_tile(dh, dp, b.got, w.v + j * dp, gp);
         UNROLL for (int k = 0; k < JT; k++) UNROLL for (int u = 0; u < QV; u++) {
-            float *at = (j + k) * QB + u * VL + w.p;
-            vstore(at + (w.gs - w.p), vload(at) * gp[k][u]);
+            const int64_t at = (j + k) * QB + u * VL;
+            vstore(w.gs + at, vload(w.p + at) * gp[k][u]);
         }
     }
     weigh(dh, dp, n, w.gs, w.k, b.gq);
@@ -128,7 +131,7 @@ SIMD_INLINE void row_grad(int64_t dh, int64_t dp, int64_t n, int64_t i, queries 
         vstore(w.gs + j, p * vload(w.gs + j));
     }
     for (int64_t j = n; j < n_sub; j++) w.p[j] = w.gs[j] = 0;
-    row_weigh(dp, n, w.gs, w.k, b.gq + i * dp);
+    row_weigh(dp, n_sub, w.gs, w.k, dp, b.gq + i * dp);
     for (int64_t j = 0; j < n; j++)
         for (int64_t d = 0; d < dp; d += VL) {
             float *gv = w.gv + j * dp + d, *gk = w.gk + j * dp + d;
@@ -170,10 +173,10 @@ SIMD_INLINE void head_grad(const attn_grad_args *g, int64_t dh, int64_t dp, int6
         load_queries(g, h, dp, i, cut_queries(scratch, dp, a->nq, i));
     for (int64_t j = 0; j < a->nk; j += KB) {
         const int64_t n = least(KB, a->nk - j), at = j * g->ldgk + h * dh;
-        pack_keys(a, dh, dp, h, j, n, few ? PAD : JT, w.k, w.v);
+        pack_keys(a, dh, dp, h, j, n, few ? SUB : JT, w.k, w.v);
         if (few) {
-            transpose_block(round_up(n, PAD), dp, w.k, dp, w.kt, KB);
-            transpose_block(round_up(n, PAD), dp, w.v, dp, w.vt, KB);
+            transpose_block(round_up(n, SUB), dp, w.k, dp, w.kt, KB);
+            transpose_block(round_up(n, SUB), dp, w.v, dp, w.vt, KB);
         }
         memset(w.gk, 0, (size_t)(2 * KB * dp) * sizeof(float)); /* gk and gv */
         for (int64_t i = 0; i < a->nq; i += QB) {

@@ -40,8 +40,7 @@ enum { QV = 2, JT = 4, DT = 4 };
 enum {
     QB = QV * VL, /* queries per block                                  */
     SUB = 32,     /* keys whose sum is formed before it joins the total */
-    FEW = QB / 2, /* so many queries or fewer go row by row             */
-    PAD = 64      /* packed keys are padded to a multiple of this       */
+    FEW = QB / 2  /* so many queries or fewer go row by row             */
 };
 
 static inline int64_t round_up(int64_t n, int64_t to) {
@@ -197,39 +196,53 @@ SIMD_INLINE void outer(int64_t dp, int64_t n, const float *p, const float *y, fl
 
 /* ---- one query, keys or d in the lanes ------------------------------------------------------- */
 
-/* s[j] = init + sum_d q[d] kt[d][j] for n keys (and more, up to PAD); kt has rows of ldt floats. */
+/* s[j] = init + sum_d q[d] kt[d][j] for `vecs` vectors of keys; kt has rows of ldt floats. */
+SIMD_INLINE void row_score_tile(int vecs, int64_t dh, const float *q, const float *kt, int64_t ldt,
+                                float init, float *s) {
+    vf acc[4];
+    UNROLL for (int x = 0; x < vecs; x++) acc[x] = vset(init);
+    for (int64_t d = 0; d < dh; d++) {
+        vf c = vset(q[d]);
+        UNROLL for (int x = 0; x < vecs; x++) acc[x] += c * vload(kt + d * ldt + x * VL);
+    }
+    UNROLL for (int x = 0; x < vecs; x++) vstore(s + x * VL, acc[x]);
+}
+
+/* The same for n keys, a multiple of SUB. */
 SIMD_INLINE void row_scores(int64_t dh, int64_t n, const float *q, const float *kt, int64_t ldt,
                             float init, float *s) {
-    for (int64_t j = 0; j < n; j += 4 * VL) {
-        vf acc[4];
-        UNROLL for (int x = 0; x < 4; x++) acc[x] = vset(init);
-        for (int64_t d = 0; d < dh; d++) {
-            vf c = vset(q[d]);
-            UNROLL for (int x = 0; x < 4; x++) acc[x] += c * vload(kt + d * ldt + j + x * VL);
-        }
-        UNROLL for (int x = 0; x < 4; x++) vstore(s + j + x * VL, acc[x]);
+    int64_t j = 0;
+    for (; j + 4 * VL <= n; j += 4 * VL) row_score_tile(4, dh, q, kt + j, ldt, init, s + j);
+    for (; j < n; j += 2 * VL) row_score_tile(2, dh, q, kt + j, ldt, init, s + j);
+}
+
+/* out[d] += sum_j p[j] v[j][d] over `groups` groups of SUB keys, all at once because one sum alone
+ * would wait for itself; v has rows of ld floats. */
+SIMD_INLINE void row_weigh_groups(int groups, int64_t dp, const float *p, const float *v,
+                                  int64_t ld, float *out) {
+    for (int64_t d = 0; d < dp; d += VL) {
+        vf acc[4] = {vset(0), vset(0), vset(0), vset(0)}, total = vload(out + d);
+        for (int64_t i = 0; i < SUB; i++)
+            UNROLL for (int g = 0; g < groups; g++) acc[g] +=
+                p[i + g * SUB] * vload(v + (i + g * SUB) * ld + d);
+        UNROLL for (int g = 0; g < groups; g++) total = total + acc[g];
+        vstore(out + d, total);
     }
 }
 
-/* out[d] += sum_j p[j] v[j][d] for n keys rounded up to SUB (p is zero there), four groups of SUB
- * keys at a time because one sum alone would wait for itself. */
-SIMD_INLINE void row_weigh(int64_t dp, int64_t n, const float *p, const float *v, float *out) {
+/* The same for n keys, a multiple of SUB. */
+SIMD_INLINE void row_weigh(int64_t dp, int64_t n, const float *p, const float *v, int64_t ld,
+                           float *out) {
     for (int64_t j = 0; j < n; j += 4 * SUB) {
-        const int groups = (int)least(4, round_up(n - j, SUB) / SUB);
-        for (int64_t d = 0; d < dp; d += VL) {
-            vf acc[4] = {vset(0), vset(0), vset(0), vset(0)};
-            if (groups == 4)
-                for (int64_t i = j; i < j + SUB; i++)
-                    UNROLL for (int g = 0; g < 4; g++) acc[g] +=
-                        p[i + g * SUB] * vload(v + (i + g * SUB) * dp + d);
-            else
-                for (int g = 0; g < groups; g++)
-                    for (int64_t i = j + g * SUB; i < j + (g + 1) * SUB; i++)
-                        acc[g] += p[i] * vload(v + i * dp + d);
-            vf total = vload(out + d);
-            for (int g = 0; g < groups; g++) total = total + acc[g];
-            vstore(out + d, total);
-        }
+        const int64_t left = (n - j) / SUB;
+        if (left >= 4)
+            row_weigh_groups(4, dp, p + j, v + j * ld, ld, out);
+        else if (left == 3)
+            row_weigh_groups(3, dp, p + j, v + j * ld, ld, out);
+        else if (left == 2)
+            row_weigh_groups(2, dp, p + j, v + j * ld, ld, out);
+        else
+            row_weigh_groups(1, dp, p + j, v + j * ld, ld, out);
     }
 }
 

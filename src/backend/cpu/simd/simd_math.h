@@ -17,6 +17,10 @@
 
 #include "backend/cpu/simd/simd.h"
 
+#if defined(__SSE__)
+#include <immintrin.h>
+#endif
+
 typedef uint32_t vu __attribute__((vector_size(VL * 4), aligned(VL * 4)));
 
 /* Adding and subtracting 1.5 * 2^23 rounds to the nearest integer (|x| < 2^22), and leaves that
@@ -27,17 +31,37 @@ SIMD_INLINE vf vselect(vi mask, vf yes, vf no) {
     return (vf)((mask & (vi)yes) | (~mask & (vi)no));
 }
 
-/* A NaN in x survives both, so clamping never hides one. */
+/* A NaN in x survives both, so clamping never hides one. The x86 instruction returns its second
+ * operand when one is NaN; compilers do not reliably find it from the comparison. */
+#if VL == 16
 SIMD_INLINE vf vmax(vf x, vf low) {
-    vf r;
-    for (int i = 0; i < VL; i++) r[i] = x[i] < low[i] ? low[i] : x[i];
-    return r;
+    return (vf)_mm512_max_ps((__m512)low, (__m512)x);
 }
 SIMD_INLINE vf vmin(vf x, vf high) {
-    vf r;
-    for (int i = 0; i < VL; i++) r[i] = high[i] < x[i] ? high[i] : x[i];
-    return r;
+    return (vf)_mm512_min_ps((__m512)high, (__m512)x);
 }
+#elif VL == 8
+SIMD_INLINE vf vmax(vf x, vf low) {
+    return (vf)_mm256_max_ps((__m256)low, (__m256)x);
+}
+SIMD_INLINE vf vmin(vf x, vf high) {
+    return (vf)_mm256_min_ps((__m256)high, (__m256)x);
+}
+#elif defined(__SSE__)
+SIMD_INLINE vf vmax(vf x, vf low) {
+    return (vf)_mm_max_ps((__m128)low, (__m128)x);
+}
+SIMD_INLINE vf vmin(vf x, vf high) {
+    return (vf)_mm_min_ps((__m128)high, (__m128)x);
+}
+#else
+SIMD_INLINE vf vmax(vf x, vf low) {
+    return vselect(x < low, low, x);
+}
+SIMD_INLINE vf vmin(vf x, vf high) {
+    return vselect(high < x, high, x);
+}
+#endif
 SIMD_INLINE vf vabs(vf x) {
     return (vf)((vi)x & 0x7fffffff);
 }

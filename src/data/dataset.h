@@ -1,0 +1,71 @@
+/* dataset.h: a collection of functions, each a set of points (x, y), held in memory. It comes from
+ * a built-in family ("monotonic", "monotonic:alpha=0.5"), from a person's CSV file, or from arrays.
+ *
+ * Families draw function i of a split from its own counter-based stream, so the data depend on the
+ * name, the seed, the split and i alone. A family is one file and one line in datasets.def. */
+#ifndef MNP_DATA_DATASET_H
+#define MNP_DATA_DATASET_H
+
+#include "base/options.h"
+#include "base/pool.h"
+#include "base/rng.h"
+
+typedef enum data_split { DATA_TRAIN, DATA_VALID, DATA_TEST } data_split;
+
+typedef struct dataset {
+    env env;      /* its own copy */
+    char *name;   /* canonical name with the variant, or the path of the file        */
+    bool builtin; /* a family: unscaled; files are standardised inside the model     */
+    int64_t functions, points;
+    int32_t x_dim;
+    int64_t *start; /* (functions + 1) */
+    float *x;       /* (points, x_dim) */
+    float *y;       /* (points)        */
+    char **x_names; /* (x_dim)         */
+    char *y_name;
+    char **ids;                     /* (functions) labels of a file's functions, or NULL          */
+    int64_t longest;                /* points of the longest function                             */
+    int64_t context_lo, context_hi; /* usual context sizes                                 */
+    double rff_std;                 /* frequency scale that suits its x range                     */
+    char *report;                   /* what was read: functions, points, ranges, rows dropped     */
+} dataset;
+
+/* ---- families -------------------------------------------------------------------------------- */
+
+typedef struct family_def {
+    const char *name, *help;
+    const option_def *options; /* constants, settable in the name as name:key=value,key=value */
+    size_t n_options, opts_size;
+    int64_t (*points)(const void *opts);
+    option_span (*context)(const void *opts);
+    double (*rff_std)(const void *opts);
+    /* Function i of the split: x (points, 1) ascending or in any order, y (points). Draws only from
+     * streams (seed, RNG_DATA, step = split, function = i ...). e is for scratch memory. */
+    mnp_status (*draw)(env *e, const void *opts, uint64_t seed, data_split split, int64_t first,
+                       int64_t count, float *x, float *y);
+    int64_t
+        group; /* functions that share work (the same x): first and count are multiples; 1 = none */
+} family_def;
+
+const family_def *family_find(const char *name); /* without the variant; NULL: none */
+const family_def *family_at(int index);          /* NULL behind the last            */
+
+typedef struct data_source {
+    data_split split;
+    int64_t functions; /* families: 0 = 50 000 / 5 000 / 5 000                             */
+    uint64_t seed;
+    double holdout; /* files: share of the functions held out (valid), e.g. 0.2         */
+    const char *function_column, *x_columns, *y_column; /* files; NULL = guess, and say so  */
+    const char *cache; /* families: folder for generated sets; NULL = none                 */
+} data_source;
+
+/* `what`: a family's name with variant, or a path. */
+mnp_status dataset_open(env *e, pool *pool, const char *what, const data_source *s, dataset **out);
+/* Points of `functions` sets, one after the other, lengths in n. */
+mnp_status dataset_from_arrays(env *e, const char *name, int64_t functions, const int64_t *n,
+                               int32_t x_dim, const double *x, const double *y, dataset **out);
+void dataset_destroy(dataset *d);
+/* Rows function,x..,y. */
+mnp_status dataset_write_csv(env *e, const dataset *d, const char *path);
+
+#endif

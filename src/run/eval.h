@@ -1,0 +1,52 @@
+/* eval.h: scoring a model on a data set.
+ *
+ * For each function a split into context and targets is drawn from its own stream, then
+ *   loglik   importance-weighted bound with L samples from the posterior, per scored point
+ *   elbo     mean over samples of log-likelihood minus KL, per scored point
+ *   ess      effective sample size of the importance weights
+ *   prior    log (1/L) sum p(y|z), z ~ q(z | context): the prior-sampling estimate
+ *   coverage of central intervals and CRPS at the points outside the context, from draws with noise
+ * The protocol says which points are scored: strict = those outside the context, authors = all. */
+#ifndef MNP_RUN_EVAL_H
+#define MNP_RUN_EVAL_H
+
+#include "data/dataset.h"
+#include "run/runner.h"
+
+typedef enum eval_protocol { EVAL_STRICT, EVAL_AUTHORS } eval_protocol;
+
+typedef struct eval_opts {
+    int64_t functions; /* 0: all                                          */
+    int64_t samples;   /* L                                               */
+    int64_t draws;     /* for coverage and CRPS; 0: skip them (39 is exact for 50/80/95 %) */
+    eval_protocol protocol;
+    int64_t lo, hi; /* context sizes, both included                    */
+    uint64_t seed;
+    bool bound_only; /* only loglik, elbo, kl: for validation           */
+} eval_opts;
+
+enum { EVAL_BINS = 8 };
+
+typedef struct eval_scores {
+    double loglik, se, elbo, kl, ess, prior, prior_se;
+    double coverage50, coverage80, coverage95, crps; /* NaN when not asked for */
+    int64_t functions, points;                       /* scored                 */
+    /* the score by context size: bins of equal width between lo and hi */
+    int n_bins;
+    int64_t bin_lo[EVAL_BINS], bin_hi[EVAL_BINS], bin_functions[EVAL_BINS];
+    double bin_loglik[EVAL_BINS], bin_se[EVAL_BINS];
+} eval_scores;
+
+typedef struct evaluator evaluator; /* compiled plans, kept between calls */
+
+/* Weights may be given apart from the model's (validation of averages); NULL = the model's. */
+mnp_status evaluator_create(env *e, const model *m, const dataset *d, pool *pool,
+                            const char *device, evaluator **out);
+mnp_status evaluator_run(evaluator *v, const float *weights, const eval_opts *o, eval_scores *out);
+void evaluator_destroy(evaluator *v);
+
+/* Called with the number of functions done, between chunks. */
+typedef void (*eval_progress)(void *user, int64_t done, int64_t total);
+void evaluator_on_progress(evaluator *v, eval_progress fn, void *user);
+
+#endif

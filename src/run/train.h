@@ -1,0 +1,62 @@
+/* train.h: the training loop. One object holds the model being trained, the optimiser's state and
+ * the compiled step. The schedule is `steps` long whatever the number of calls that run it, so
+ * stopping and resuming changes no bit.
+ *
+ * Files of a run with stem M (M.safetensors asked for):
+ *   M.safetensors        best weights by validation (the averaged ones when ema > 0)
+ *   M.last.safetensors   last weights
+ *   M.train.safetensors  all that resuming needs: weights, moments, averages, step, best score
+ *   M.log.csv            step, loss, KL, norm, validation, seconds                               */
+#ifndef MNP_RUN_TRAIN_H
+#define MNP_RUN_TRAIN_H
+
+#include "data/dataset.h"
+#include "run/eval.h"
+
+typedef struct train_spec {
+    int64_t steps, batch;
+    option_span context; /* context sizes; -1:-1 = the data set's own */
+    double lr;
+    int schedule;   /* 0 constant, 1 cosine */
+    int64_t warmup; /* -1: min(1000, steps / 20) */
+    double clip, ema, p_empty;
+    double beta1, beta2, adam_eps;
+    int train_targets;     /* 0 all, 1 few */
+    int64_t train_samples; /* draws per function in training (iwae) */
+    int64_t max_points;    /* of one function per step; 0 = all */
+    int64_t slots;
+    int64_t valid_every, valid_functions, valid_samples;
+} train_spec;
+
+option_view train_view(train_spec *spec);
+mnp_status train_check(env *e, const train_spec *spec);
+
+typedef struct trainer trainer;
+
+typedef struct train_state {
+    int64_t step, steps;
+    double loss, kl, loglik, grad_norm, rate; /* of the last step, raw units per point */
+    double valid;                             /* last validation score, NaN before the first */
+    double best_valid;
+    int64_t best_step;
+} train_state;
+
+/* `valid` may be NULL: then nothing is validated and the last weights are the best. The model is
+ * trained in place. `seed` names every random draw of the run. */
+mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset *valid,
+                          const train_spec *spec, uint64_t seed, pool *pool, const char *device,
+                          trainer **out);
+void trainer_destroy(trainer *t);
+
+/* Run up to `steps` more steps (never beyond the schedule), validating where the plan says so. */
+mnp_status trainer_run(trainer *t, int64_t steps);
+train_state trainer_state(const trainer *t);
+size_t trainer_memory(const trainer *t);
+const float *trainer_best(const trainer *t); /* best weights so far */
+
+/* Weights, moments and counters. Loading refuses a state of other options, data or seed, unless
+ * `new_schedule`: then the moments are kept and the schedule starts again. */
+mnp_status trainer_save(trainer *t, const char *path);
+mnp_status trainer_load(trainer *t, const char *path, bool new_schedule);
+
+#endif

@@ -1,0 +1,138 @@
+/* checkpoint.c: the state of a training run in one file, so that no two files can disagree after a
+ * kill at any moment. */
+#include <math.h>
+#include <string.h>
+
+#include "base/safetensors.h"
+#include "run/train_inner.h"
+
+enum { STATE_LIMIT = 1 << 30, BLOCKS = 5, NUMBERS = 4 };
+static const char *const block_names[BLOCKS] = {"weights", "moment1", "moment2", "best", "average"};
+
+static void blocks_of(trainer *t, float *out[BLOCKS]) {
+    out[0] = t->m->weights;
+    out[1] = t->moment1;
+    out[2] = t->moment2;
+    out[3] = t->best;
+    out[4] = t->average; /* NULL without ema */
+}
+
+/* What a run is: two runs with the same description and step have the same state. */
+typedef struct description {
+    buf model, train;
+    char data[1024], seed[32];
+} description;
+
+static mnp_status describe(trainer *t, description *d) {
+    buf_init(&d->model, t->env);
+    buf_init(&d->train, t->env);
+    option_view view = train_view(&t->spec);
+    snprintf(d->data, sizeof d->data, "%.900s (%lld functions, %lld points)", t->data->name,
+             (long long)t->data->functions, (long long)t->data->points);
+    snprintf(d->seed, sizeof d->seed, "%llu", (unsigned long long)t->seed);
+    MNP_TRY(model_options_text(t->env, t->m, &d->model));
+    return options_print(&d->train, &view, 1);
+}
+
+static void forget(description *d) {
+    buf_free(&d->model);
+    buf_free(&d->train);
+}
+
+mnp_status trainer_save(trainer *t, const char *path) {
+    description d;
+    mnp_status status = describe(t, &d);
+    double numbers[NUMBERS] = {(double)t->step.step, t->last_valid, t->best_valid,
+                               (double)t->best_step};
+    float *blocks[BLOCKS];
+    blocks_of(t, blocks);
+    safetensors_tensor tensors[BLOCKS + 1];
+    size_t count = 0;
+    for (int k = 0; k < BLOCKS; k++)
+        if (blocks[k])
+            tensors[count++] = (safetensors_tensor){block_names[k],       SAFETENSORS_F32, 1,
+                                                    {t->m->params.words}, blocks[k],       0};
+    tensors[count++] = (safetensors_tensor){"numbers", SAFETENSORS_F64, 1, {NUMBERS}, numbers, 0};
+    safetensors_meta meta[] = {{"mnp.train", "1"},
+                               {"model", buf_str(&d.model)},
+                               {"train", buf_str(&d.train)},
+                               {"data", d.data},
+                               {"seed", d.seed}};
+    if (status == MNP_OK)
+        status = safetensors_write(t->env, path, meta, sizeof meta / sizeof *meta, tensors, count);
+    forget(&d);
+    return status;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+/* Names the first option in which two texts differ. */
+static mnp_status same_text(env *e, const char *what, const char *stored, const char *now) {
+    if (!stored) return env_fail(e, MNP_EFORMAT, "it says nothing of the run's %s", what);
+    if (strcmp(stored, now) == 0) return MNP_OK;
+    size_t at = 0;
+    while (stored[at] && stored[at] == now[at]) at++;
+    while (at > 0 && stored[at - 1] != ' ') at--;
+    if (strcmp(what, "data") == 0 || strcmp(what, "seed") == 0) at = 0;
+    size_t there = at ? strcspn(stored + at, " ") : strlen(stored);
+    size_t here = at ? strcspn(now + at, " ") : strlen(now);
+    return env_fail(e, MNP_EINVAL, "that run has %s %.*s, this one %.*s: resume with the same %s",
+                    what, (int)there, stored + at, (int)here, now + at, what);
+}
+
+static mnp_status check_description(trainer *t, const safetensors_file *f, bool new_schedule) {
+    const char *version = safetensors_meta_get(f, "mnp.train");
+    if (!version || strcmp(version, "1") != 0)
+        return env_fail(t->env, MNP_EFORMAT, "this is not the state of a training run");
+    description d;
+    mnp_status status = describe(t, &d);
+    if (status == MNP_OK)
+        status = same_text(t->env, "model", safetensors_meta_get(f, "model"), buf_str(&d.model));
+    if (status == MNP_OK)
+        status = same_text(t->env, "data", safetensors_meta_get(f, "data"), d.data);
+    if (status == MNP_OK)
+        status = same_text(t->env, "seed", safetensors_meta_get(f, "seed"), d.seed);
+    if (status == MNP_OK && !new_schedule)
+        status = same_text(t->env, "train", safetensors_meta_get(f, "train"), buf_str(&d.train));
+    forget(&d);
+    return status;
+}
+
+static mnp_status load_blocks(trainer *t, const safetensors_file *f) {
+    float *blocks[BLOCKS];
+    blocks_of(t, blocks);
+    for (int k = 0; k < BLOCKS; k++) {
+        const safetensors_tensor *tensor = safetensors_find(f, block_names[k]);
+        if (!blocks[k]) continue;
+        if (!tensor || tensor->count != (size_t)t->m->params.words)
+            return env_fail(t->env, MNP_EFORMAT, "'%s' is missing or has the wrong size",
+                            block_names[k]);
+        MNP_TRY(safetensors_floats(t->env, tensor, blocks[k], tensor->count));
+    }
+    return MNP_OK;
+}
+
+static mnp_status load_numbers(trainer *t, const safetensors_file *f, bool new_schedule) {
+    const safetensors_tensor *tensor = safetensors_find(f, "numbers");
+    double numbers[NUMBERS];
+    if (!tensor || tensor->count != NUMBERS)
+        return env_fail(t->env, MNP_EFORMAT, "'numbers' is missing or has the wrong size");
+    MNP_TRY(safetensors_doubles(t->env, tensor, numbers, NUMBERS));
+    if (!(numbers[0] >= 0 && numbers[0] <= 4294967295.0))
+        return env_fail(t->env, MNP_EFORMAT, "the step is out of range");
+    t->step.step = new_schedule ? 0 : (int64_t)numbers[0];
+    t->last_valid = numbers[1];
+    t->best_valid = numbers[2];
+    t->best_step = new_schedule ? 0 : (int64_t)numbers[3];
+    return MNP_OK;
+}
+
+mnp_status trainer_load(trainer *t, const char *path, bool new_schedule) {
+    safetensors_file *f = NULL;
+    MNP_TRY(safetensors_read(t->env, path, STATE_LIMIT, &f));
+    mnp_status status = check_description(t, f, new_schedule);
+    if (status == MNP_OK) status = load_blocks(t, f);
+    if (status == MNP_OK) status = load_numbers(t, f, new_schedule);
+    safetensors_destroy(f);
+    return status == MNP_OK ? MNP_OK : env_context(t->env, status, "%s", path);
+}

@@ -1,0 +1,257 @@
+/* train.c: see train.h. */
+#include "run/train_inner.h"
+
+#include <math.h>
+#include <string.h>
+
+#define INT(f, def, lo, hi, help)  OPTION_INT(train_spec, f, def, lo, hi, help)
+#define REAL(f, def, lo, hi, help) OPTION_REAL(train_spec, f, def, lo, hi, help)
+#define ENUM(f, def, all, help)    OPTION_ENUM(train_spec, f, def, all, help)
+
+static const option_def table[] = {
+    INT(steps, "10000", 1, 1e9, "length of the schedule"),
+    INT(batch, "100", 1, 1e6, "functions in a batch"),
+    OPTION_SPAN(train_spec, context, "-1:-1", -1, 1e8,
+                "context sizes; -1:-1 is the data set's own"),
+    REAL(lr, "1e-3", 0, 1, "learning rate at its peak"),
+    ENUM(schedule, "cosine", "constant|cosine", "the rate after the warm-up"),
+    INT(warmup, "-1", -1, 1e9, "steps of linear warm-up; -1 is min(1000, steps/20)"),
+    REAL(clip, "0", 0, 1e9, "clip the gradient's global norm; 0 never"),
+    REAL(ema, "0", 0, 0.999999, "decay of averaged weights; 0 keeps none"),
+    REAL(p_empty, "0.05", 0, 1, "probability of an empty context"),
+    REAL(beta1, "0.9", 0, 0.999999, "Adam"),
+    REAL(beta2, "0.999", 0, 0.99999999, "Adam"),
+    REAL(adam_eps, "1e-8", 0, 1, "Adam"),
+    ENUM(train_targets, "all", "all|few", "points of a function per step; few is the paper's code"),
+    INT(train_samples, "1", 1, 4096, "latent draws per function and step"),
+    INT(max_points, "0", 0, 1e8, "points of a function per step; 0 is all"),
+    INT(slots, "16", 1, 1024, "gradient slots; part of what fixes the bits of a run"),
+    INT(valid_every, "0", 0, 1e9, "steps between validations; 0 is 20 times a run"),
+    INT(valid_functions, "200", 1, 1e9, "functions validated"),
+    INT(valid_samples, "5", 1, 4096, "importance samples in validation"),
+};
+
+option_view train_view(train_spec *spec) {
+    return (option_view){table, OPTION_COUNT(table), spec};
+}
+
+mnp_status train_check(env *e, const train_spec *s) {
+    if (s->context.lo < -1 || (s->context.lo == -1) != (s->context.hi == -1))
+        return env_fail(e, MNP_EINVAL, "context sizes are lo:hi with 0 <= lo <= hi");
+    if (s->steps > UINT32_MAX)
+        return env_fail(e, MNP_EINVAL, "steps=%lld is more than the random counters can number",
+                        (long long)s->steps);
+    return MNP_OK;
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static mnp_status scale_data(trainer *t) {
+    const dataset *d = t->data;
+    const model_scaling *s = &t->m->scaling;
+    size_t points = (size_t)d->points, dims = (size_t)d->x_dim;
+    t->x = env_alloc(t->env, points * dims + 1, sizeof *t->x, "the training data");
+    t->y = env_alloc(t->env, points + 1, sizeof *t->y, "the training data");
+    if (!t->x || !t->y) return MNP_ENOMEM;
+    for (size_t i = 0; i < points * dims; i++)
+        t->x[i] = (float)(((double)d->x[i] - s->x_shift[i % dims]) / s->x_scale[i % dims]);
+    for (size_t i = 0; i < points; i++)
+        t->y[i] = (float)(((double)d->y[i] - s->y_shift) / s->y_scale);
+    t->view = (data_view){d->functions, d->x_dim, d->start, t->x, t->y};
+    return MNP_OK;
+}
+
+static mnp_status allocate_state(trainer *t) {
+    size_t words = (size_t)t->m->params.words + 16;
+    t->moment1 = env_alloc(t->env, words, sizeof(float), "the optimiser");
+    t->moment2 = env_alloc(t->env, words, sizeof(float), "the optimiser");
+    t->best = env_alloc(t->env, words, sizeof(float), "the best weights");
+    if (!t->moment1 || !t->moment2 || !t->best) return MNP_ENOMEM;
+    memcpy(t->best, t->m->weights, (size_t)t->m->params.words * sizeof(float));
+    if (t->spec.ema <= 0) return MNP_OK;
+    t->average = env_alloc(t->env, words, sizeof(float), "the averaged weights");
+    if (!t->average) return MNP_ENOMEM;
+    memcpy(t->average, t->m->weights, (size_t)t->m->params.words * sizeof(float));
+    return MNP_OK;
+}
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static void context_sizes(const trainer *t, int64_t *lo, int64_t *hi) {
+    bool own = t->spec.context.lo < 0;
+    *hi = least(own ? t->data->context_hi : t->spec.context.hi, t->data->longest);
+    *lo = least(own ? t->data->context_lo : t->spec.context.lo, *hi);
+}
+
+static mnp_status compile_step(trainer *t, pool *pool) {
+    int64_t lo, hi, n = t->data->longest;
+    context_sizes(t, &lo, &hi);
+    if (t->spec.max_points > 0) n = least(n, t->spec.max_points);
+    chain_train_opts o = {.update = true,
+                          .draw = {.train = true,
+                                   .x_dim = t->data->x_dim,
+                                   .lo = (int32_t)lo,
+                                   .hi = (int32_t)hi,
+                                   .p_empty = t->spec.p_empty,
+                                   .max_points = (int32_t)t->spec.max_points,
+                                   .few_targets = t->spec.train_targets}};
+    graph_init(&t->graph, t->env, &t->m->params);
+    chain_record_train(&t->graph, &t->m->spec, &o);
+    plan_opts po = {.n = n, .m = least(hi, n), .samples = t->spec.train_samples};
+    MNP_TRY(plan_make(&t->graph, &po, op_is_step, &t->plan));
+    exec_opts eo = {.pool = pool, .slots = (int32_t)t->spec.slots};
+    return t->b->compile(t->env, t->plan, &eo, &t->exec);
+}
+
+static void start_schedule(trainer *t) {
+    const train_spec *s = &t->spec;
+    t->step = (step_block){.seed = t->seed,
+                           .total = s->steps,
+                           .warmup = s->warmup >= 0 ? s->warmup : least(1000, s->steps / 20),
+                           .schedule = s->schedule,
+                           .rate_max = s->lr,
+                           .beta1 = s->beta1,
+                           .beta2 = s->beta2,
+                           .eps = s->adam_eps,
+                           .clip = s->clip,
+                           .ema = s->ema,
+                           .bad_item = -1};
+}
+
+static void bind(trainer *t) {
+    t->io = (exec_io){.weights = t->m->weights,
+                      .moment1 = t->moment1,
+                      .moment2 = t->moment2,
+                      .average = t->average,
+                      .step = &t->step,
+                      .data = &t->view,
+                      .samples = t->spec.train_samples};
+}
+
+mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset *valid,
+                          const train_spec *spec, uint64_t seed, pool *pool, const char *device,
+                          trainer **out) {
+    *out = NULL;
+    MNP_TRY(train_check(e, spec));
+    if (train->functions < 1) return env_fail(e, MNP_EINVAL, "there is no function to train on");
+    if (train->x_dim != m->spec.x_dim)
+        return env_fail(e, MNP_EINVAL, "the data have %d inputs per point, the model %lld",
+                        train->x_dim, (long long)m->spec.x_dim);
+    trainer *t = env_alloc(e, 1, sizeof *t, "a trainer");
+    if (!t) return MNP_ENOMEM;
+    *t = (trainer){.env = e, .m = m, .data = train, .spec = *spec, .seed = seed};
+    t->last_valid = NAN;
+    t->best_valid = -INFINITY;
+    t->b = backend_find(device);
+    mnp_status status = MNP_OK;
+    if (!t->b) MNP_TRY_DONE(env_fail(e, MNP_EUNSUPPORTED, "this build has no device '%s'", device));
+    MNP_TRY_DONE(scale_data(t));
+    MNP_TRY_DONE(allocate_state(t));
+    MNP_TRY_DONE(compile_step(t, pool));
+    if (valid && valid->functions > 0)
+        MNP_TRY_DONE(evaluator_create(e, m, valid, pool, device, &t->valid));
+    start_schedule(t);
+    bind(t);
+    *out = t;
+    return MNP_OK;
+done:
+    trainer_destroy(t);
+    return status;
+}
+
+void trainer_destroy(trainer *t) {
+    if (!t) return;
+    if (t->exec) t->b->destroy(t->exec);
+    plan_destroy(t->plan);
+    if (t->graph.env) graph_free(&t->graph);
+    evaluator_destroy(t->valid);
+    env_free(t->env, t->x);
+    env_free(t->env, t->y);
+    env_free(t->env, t->moment1);
+    env_free(t->env, t->moment2);
+    env_free(t->env, t->average);
+    env_free(t->env, t->best);
+    env_free(t->env, t);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static int64_t valid_every(const trainer *t) {
+    int64_t every = t->spec.valid_every > 0 ? t->spec.valid_every : t->spec.steps / 20;
+    return every > 0 ? every : 1;
+}
+
+/* Validations happen at fixed steps of the schedule and at its end: never because a run stopped. */
+static int64_t next_validation(const trainer *t) {
+    int64_t every = valid_every(t), at = (t->step.step / every + 1) * every;
+    return least(at, t->spec.steps);
+}
+
+static void keep_best(trainer *t) {
+    const float *from = t->average ? t->average : t->m->weights;
+    memcpy(t->best, from, (size_t)t->m->params.words * sizeof(float));
+    t->best_step = t->step.step;
+}
+
+static mnp_status validate(trainer *t) {
+    if (!t->valid) {
+        keep_best(t);
+        return MNP_OK;
+    }
+    int64_t lo, hi;
+    context_sizes(t, &lo, &hi);
+    eval_opts o = {.functions = t->spec.valid_functions,
+                   .samples = t->spec.valid_samples,
+                   .protocol = EVAL_AUTHORS,
+                   .lo = lo,
+                   .hi = hi,
+                   .seed = t->seed,
+                   .bound_only = true};
+    eval_scores scores;
+    MNP_TRY(evaluator_run(t->valid, t->average ? t->average : t->m->weights, &o, &scores));
+    t->last_valid = scores.loglik;
+    if (scores.loglik > t->best_valid) {
+        t->best_valid = scores.loglik;
+        keep_best(t);
+    }
+    return MNP_OK;
+}
+
+mnp_status trainer_run(trainer *t, int64_t steps) {
+    int64_t end = least(t->step.step + steps, t->spec.steps);
+    while (t->step.step < end) {
+        int64_t at = t->step.step, pause = next_validation(t);
+        int64_t count = least(end, pause) - at;
+        mnp_status status = t->b->run(t->exec, &t->io, t->spec.batch, count);
+        if (status == MNP_ENUMERIC)
+            return env_context(t->env, status, "training stopped at step %lld of %lld",
+                               (long long)t->step.step + 1, (long long)t->spec.steps);
+        MNP_TRY(status);
+        if (t->step.step == pause) MNP_TRY(validate(t));
+    }
+    return MNP_OK;
+}
+
+train_state trainer_state(const trainer *t) {
+    double shift = log(t->m->scaling.y_scale); /* densities of raw y */
+    return (train_state){.step = t->step.step,
+                         .steps = t->spec.steps,
+                         .loss = t->step.loss + shift,
+                         .kl = t->step.kl,
+                         .loglik = t->step.loglik - shift,
+                         .grad_norm = t->step.grad_norm,
+                         .rate = t->step.rate,
+                         .valid = t->last_valid,
+                         .best_valid = t->best_valid,
+                         .best_step = t->best_step};
+}
+
+size_t trainer_memory(const trainer *t) {
+    return t->b->memory(t->exec) + (size_t)t->m->params.words * sizeof(float) * 5;
+}
+
+const float *trainer_best(const trainer *t) {
+    return t->best;
+}

@@ -1,0 +1,27 @@
+/* train_inner.h: the inside of a trainer, for train.c and checkpoint.c alone. */
+#ifndef MNP_RUN_TRAIN_INNER_H
+#define MNP_RUN_TRAIN_INNER_H
+
+#include "run/train.h"
+
+struct trainer {
+    env *env;
+    model *m;
+    const dataset *data;
+    train_spec spec;
+    uint64_t seed;
+    const backend *b;
+    graph graph;
+    plan *plan;
+    exec *exec;
+    evaluator *valid; /* NULL: no validation */
+    float *x, *y;     /* the training data as the model sees them */
+    data_view view;
+    step_block step;
+    exec_io io;
+    float *moment1, *moment2, *average, *best;
+    double last_valid, best_valid;
+    int64_t best_step;
+};
+
+#endif

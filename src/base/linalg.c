@@ -1,0 +1,221 @@
+/* linalg.c: see linalg.h. The own code is blocked: nearly all the work is in dot products and row
+ * updates over contiguous rows, which the compiler turns into vector code. Sums run in a fixed
+ * order, so a result depends on nothing but the matrix and the build. */
+#include "base/linalg.h"
+
+#include <math.h>
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Eight sums side by side: a fixed order that vector units like. */
+static double dot(const double *x, const double *y, int64_t n) {
+    double s[8] = {0};
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int j = 0; j < 8; j++) s[j] += x[i + j] * y[i + j];
+    for (; i < n; i++) s[0] += x[i] * y[i];
+    return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
+}
+
+/* y -= f x */
+static void subtract(double *y, double f, const double *x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) y[i] -= f * x[i];
+}
+
+/* ---- own Cholesky: row by row, four columns' dot products at a time -------------------------- */
+
+/* out[j] = x . y_j for four rows y_j: x is read once. */
+static void dot4(const double *x, const double *y, int64_t ld, int64_t n, double out[4]) {
+    double s[4][4] = {{0}};
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int r = 0; r < 4; r++)
+            for (int j = 0; j < 4; j++) s[r][j] += x[i + j] * y[r * ld + i + j];
+    for (int r = 0; r < 4; r++) out[r] = (s[r][0] + s[r][2]) + (s[r][1] + s[r][3]);
+    for (; i < n; i++)
+        for (int r = 0; r < 4; r++) out[r] += x[i] * y[r * ld + i];
+}
+
+enum { PANEL = 64 };
+
+/* Rows [at, at + size) of L are finished up to column `at`; finish their triangle. */
+static int64_t finish_panel(double *a, int64_t ld, int64_t at, int64_t size) {
+    for (int64_t i = at; i < at + size; i++) {
+        double *row = a + i * ld;
+        for (int64_t j = at; j < i; j++) {
+            const double *other = a + j * ld;
+            row[j] = (row[j] - dot(row + at, other + at, j - at)) / other[j];
+        }
+        double pivot = row[i] - dot(row + at, row + at, i - at);
+        if (!(pivot > 0 && pivot < INFINITY)) return i + 1;
+        row[i] = sqrt(pivot);
+    }
+    return 0;
+}
+
+/* Row i against the finished panel [at, at + size): the panel's columns of L. */
+static void solve_panel(const double *a, double *row, int64_t ld, int64_t at, int64_t size) {
+    for (int64_t j = at; j < at + size; j++) {
+        const double *other = a + j * ld;
+        row[j] = (row[j] - dot(row + at, other + at, j - at)) / other[j];
+    }
+}
+
+/* A -= the panel's part, for the rows and columns behind it. */
+static void update_behind(double *a, int64_t n, int64_t ld, int64_t at, int64_t size) {
+    int64_t first = at + size;
+    for (int64_t j = first; j < n; j += 4)
+        for (int64_t i = j; i < n; i++) {
+            int64_t count = least(least(4, n - j), i - j + 1);
+            double sum[4];
+            if (count == 4)
+                dot4(a + i * ld + at, a + j * ld + at, ld, size, sum);
+            else
+                for (int64_t c = 0; c < count; c++)
+                    sum[c] = dot(a + i * ld + at, a + (j + c) * ld + at, size);
+            for (int64_t c = 0; c < count; c++) a[i * ld + j + c] -= sum[c];
+        }
+}
+
+static int64_t own_cholesky(double *a, int64_t n, int64_t ld) {
+    for (int64_t at = 0; at < n; at += PANEL) {
+        int64_t size = least(PANEL, n - at), bad = finish_panel(a, ld, at, size);
+        if (bad) return bad;
+        for (int64_t i = at + size; i < n; i++) solve_panel(a, a + i * ld, ld, at, size);
+        update_behind(a, n, ld, at, size);
+    }
+    return 0;
+}
+
+/* ---- own solves ------------------------------------------------------------------------------ */
+
+static void own_solve(const double *l, int64_t n, int64_t ld, double *b, int64_t cols,
+                      int64_t ldb) {
+    for (int64_t i = 0; i < n; i++) {
+        double *row = b + i * ldb, f = 1 / l[i * ld + i];
+        if (cols == 1 && ldb == 1) {
+            row[0] = (row[0] - dot(l + i * ld, b, i)) * f;
+            continue;
+        }
+        for (int64_t k = 0; k < i; k++) subtract(row, l[i * ld + k], b + k * ldb, cols);
+        for (int64_t c = 0; c < cols; c++) row[c] *= f;
+    }
+}
+
+static void own_solve_t(const double *l, int64_t n, int64_t ld, double *b, int64_t cols,
+                        int64_t ldb) {
+    for (int64_t i = n - 1; i >= 0; i--) {
+        double *row = b + i * ldb, f = 1 / l[i * ld + i];
+        for (int64_t c = 0; c < cols; c++) row[c] *= f;
+        if (cols == 1 && ldb == 1)
+            subtract(b, row[0], l + i * ld, i);
+        else
+            for (int64_t k = 0; k < i; k++) subtract(b + k * ldb, l[i * ld + k], row, cols);
+    }
+}
+
+/* Row i of the inverse is -(row i of L) times the rows already inverted, over the pivot. */
+static void own_invert(double *l, int64_t n, int64_t ld) {
+    for (int64_t i = 0; i < n; i++) {
+        double *row = l + i * ld, f = 1 / row[i];
+        for (int64_t k = 0; k < i; k++) {
+            double c = row[k];
+            row[k] = 0;
+            subtract(row, c * f, l + k * ld, k + 1);
+        }
+        row[i] = f;
+    }
+}
+
+static void own_gram_t(double f, const double *a, int64_t rows, int64_t n, int64_t lda, double *c,
+                       int64_t ldc) {
+    for (int64_t at = 0; at < n; at += PANEL) /* a panel of C's rows stays in the cache */
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t i = at; i < least(at + PANEL, n); i++)
+                subtract(c + i * ldc, -f * a[r * lda + i], a + r * lda, i + 1);
+}
+
+/* ---- LAPACK: column-major, so its upper triangle is our lower one ---------------------------- */
+
+#ifdef MNP_HAVE_LAPACK
+void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info);
+void dtrtri_(const char *uplo, const char *diag, const int *n, double *a, const int *lda,
+             int *info);
+void dtrsm_(const char *side, const char *uplo, const char *trans, const char *diag, const int *m,
+            const int *n, const double *alpha, const double *a, const int *lda, double *b,
+            const int *ldb);
+void dsyrk_(const char *uplo, const char *trans, const int *n, const int *k, const double *alpha,
+            const double *a, const int *lda, const double *beta, double *c, const int *ldc);
+
+enum { LAPACK_FROM = 96, LAPACK_TO = 1 << 24 };
+
+static int is_large(int64_t n, int64_t ld) {
+    return n >= LAPACK_FROM && ld < LAPACK_TO;
+}
+#endif
+
+int64_t linalg_cholesky(double *a, int64_t n, int64_t ld) {
+#ifdef MNP_HAVE_LAPACK
+    if (is_large(n, ld)) {
+        int size = (int)n, stride = (int)ld, info = 0;
+        dpotrf_("U", &size, a, &stride, &info);
+        /* A NaN passes through some versions of the routine unnoticed. */
+        for (int64_t i = 0; info == 0 && i < n; i++)
+            if (!(a[i * ld + i] > 0)) info = (int)i + 1;
+        return info;
+    }
+#endif
+    return own_cholesky(a, n, ld);
+}
+
+void linalg_solve_lower(const double *l, int64_t n, int64_t ld, double *b, int64_t cols,
+                        int64_t ldb) {
+#ifdef MNP_HAVE_LAPACK
+    if (is_large(n, ld) && cols > 1 && is_large(LAPACK_FROM, ldb)) {
+        int size = (int)n, stride = (int)ld, m = (int)cols, strideb = (int)ldb;
+        double one = 1;
+        dtrsm_("R", "U", "N", "N", &m, &size, &one, l, &stride, b, &strideb);
+        return;
+    }
+#endif
+    own_solve(l, n, ld, b, cols, ldb);
+}
+
+void linalg_solve_lower_t(const double *l, int64_t n, int64_t ld, double *b, int64_t cols,
+                          int64_t ldb) {
+#ifdef MNP_HAVE_LAPACK
+    if (is_large(n, ld) && cols > 1 && is_large(LAPACK_FROM, ldb)) {
+        int size = (int)n, stride = (int)ld, m = (int)cols, strideb = (int)ldb;
+        double one = 1;
+        dtrsm_("R", "U", "T", "N", &m, &size, &one, l, &stride, b, &strideb);
+        return;
+    }
+#endif
+    own_solve_t(l, n, ld, b, cols, ldb);
+}
+
+void linalg_invert_lower(double *l, int64_t n, int64_t ld) {
+#ifdef MNP_HAVE_LAPACK
+    if (is_large(n, ld)) {
+        int size = (int)n, stride = (int)ld, info = 0;
+        dtrtri_("U", "N", &size, l, &stride, &info);
+        return;
+    }
+#endif
+    own_invert(l, n, ld);
+}
+
+void linalg_gram_t(double f, const double *a, int64_t rows, int64_t n, int64_t lda, double *c,
+                   int64_t ldc) {
+#ifdef MNP_HAVE_LAPACK
+    if (is_large(n, lda) && is_large(n, ldc) && rows > 0) {
+        int size = (int)n, count = (int)rows, stride = (int)lda, stridec = (int)ldc;
+        double one = 1;
+        dsyrk_("U", "N", &size, &count, &f, a, &stride, &one, c, &stridec);
+        return;
+    }
+#endif
+    own_gram_t(f, a, rows, n, lda, c, ldc);
+}

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
+static const char byte_order_mark[] = "\xef\xbb\xbf";
+
 typedef struct parser {
     env *e;
     csv_table *t;
@@ -218,8 +220,10 @@ static mnp_status check_text(parser *p) {
 }
 
 static mnp_status parse_table(parser *p, char separator) {
+    if (separator == '"' || separator == '\n' || separator == '\r')
+        return env_fail(p->e, MNP_EINVAL, "a quote or a line end cannot separate fields");
     MNP_TRY(check_text(p));
-    if (p->end - p->at >= 3 && memcmp(p->at, "\xef\xbb\xbf", 3) == 0) p->at += 3;
+    if (p->end - p->at >= 3 && memcmp(p->at, byte_order_mark, 3) == 0) p->at += 3;
     while (p->at < p->end && is_end(p, p->at)) next_line(p);
     p->t->separator = separator ? separator : guess_separator(p->at, p->end);
     MNP_TRY(read_header(p));
@@ -345,6 +349,7 @@ static bool needs_quotes(const csv_writer *w, const char *text, bool first) {
     const char special[] = {'"', '\r', '\n', w->separator, '\0'};
     size_t n = strlen(text);
     if (n == 0) return first; /* a lone empty cell would be an empty line */
+    if (strncmp(text, byte_order_mark, 3) == 0) return true;
     return text[strcspn(text, special)] || strchr(" \t", text[0]) || strchr(" \t", text[n - 1]);
 }
 

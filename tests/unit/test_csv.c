@@ -66,6 +66,7 @@ static void the_separator_can_be_given(void) {
     csv_destroy(t);
     CHECK(csv_parse(&E, "d", "a|b\n1|2\n", 8, '|', &t) == MNP_OK && t->columns == 2);
     csv_destroy(t);
+    CHECK(csv_parse(&E, "d", "a\"b\n", 4, '"', &t) == MNP_EINVAL && !t);
     t = parse("\"a,b,c\";d\n1;2\n"); /* commas inside quotes do not count */
     CHECK(t && t->separator == ';' && t->columns == 2);
     csv_destroy(t);
@@ -169,9 +170,9 @@ static void many_columns_and_rows_are_kept(void) {
 }
 
 static void what_is_written_is_read_back(void) {
-    static const char *const texts[] = {"plain",      "",           "a,b",      "say \"hi\"",
-                                        " blank ",    "two\nlines", "\xc3\xa9", "cr\r",
-                                        "semi;colon", "tab\there"};
+    static const char *const texts[] = {"plain",   "",           "a,b",      "say \"hi\"",
+                                        " blank ", "two\nlines", "\xc3\xa9", "\xef\xbb\xbfmark",
+                                        "cr\r",    "semi;colon", "tab\there"};
     enum { N = sizeof texts / sizeof texts[0] };
     static const char separators[] = {',', ';', '\t'};
     for (int s = 0; s < 3; s++) {
@@ -222,6 +223,20 @@ static void the_text_is_plain(void) {
     buf_free(&b);
 }
 
+static void a_byte_order_mark_in_a_name_is_kept(void) {
+    buf b;
+    csv_writer w;
+    buf_init(&b, &E);
+    csv_writer_init(&w, &b, '\0');
+    csv_put_text(&w, "\xef\xbb\xbfx");
+    csv_end_row(&w);
+    csv_table *t = parse(buf_str(&b));
+    CHECK(t != NULL);
+    if (t) STREQ(csv_header(t, 0), "\xef\xbb\xbfx");
+    csv_destroy(t);
+    buf_free(&b);
+}
+
 static void a_file_is_read(void) {
     char path[200];
     const char *base = getenv("TEST_TMP");
@@ -244,6 +259,7 @@ int main(void) {
     RUN(many_columns_and_rows_are_kept);
     RUN(what_is_written_is_read_back);
     RUN(the_text_is_plain);
+    RUN(a_byte_order_mark_in_a_name_is_kept);
     RUN(a_file_is_read);
     return check_done();
 }

@@ -17,7 +17,7 @@ calls=$(nm -A -u "$build/libmnp.a" | grep -E " U ($forbidden)(@.*)?$" |
 # .data.rel.ro holds constant tables with pointers; .data, .bss and thread-local data are state.
 state=$(objdump -t "$build/libmnp.a" | awk '
     /file format/ { object = $1; sub(":", "", object) }
-    / O \.(data|bss|tdata|tbss|data\.rel|data\.rel\.local)\t/ || /\*COM\*/ {
+    / O \.(data|bss|data\.rel|data\.rel\.local)\t/ || /\*COM\*/ || (/ \.(tdata|tbss)\t/ && !/ d  \./) {
         print object " keeps the variable " $NF }' | grep -v 'DW\.ref\.' | sort -u)
 [ -z "$state" ] || { echo "$state" && bad=1; }
 

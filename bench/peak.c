@@ -1,6 +1,5 @@
 /* peak.c: the clock, the multiply-add peak of each instruction set, and the paired measurement that
  * peak.h describes. */
-#define _POSIX_C_SOURCE 200809L
 #include "bench/peak.h"
 
 #include <stdint.h>

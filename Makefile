@@ -204,7 +204,7 @@ tsan:
 	@$(MAKE) SAN=thread test
 coverage:
 	@$(MAKE) COVERAGE=1 test
-	@scripts/coverage.sh build-coverage
+	@scripts/coverage.sh $(BUILD)-coverage
 fuzz:
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) MAKE='$(MAKE)' scripts/fuzz.sh
 

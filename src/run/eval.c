@@ -1,0 +1,396 @@
+/* eval.c: see eval.h. Two recorded graphs: the bound (latents from the posterior, scored against
+ * the prior) and the predictive (latents from the context alone: densities and draws). Functions go
+ * through in chunks; each is an item, so workers share them. */
+#include "run/eval.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "op/permute.h"
+
+enum { CHUNK = 64 };
+
+typedef struct graph_key {
+    eval_protocol protocol;
+    int64_t samples;
+    bool draws;
+} graph_key;
+
+struct evaluator {
+    env *env;
+    const model *m;
+    const dataset *d;
+    pool *pool;
+    const char *device;
+    runner *bound, *predictive;
+    graph_key bound_key, predictive_key;
+    eval_progress progress;
+    void *progress_user;
+    /* one chunk of functions, split and scaled */
+    double *x, *y;      /* (CHUNK, longest, X), (CHUNK, longest) */
+    int64_t *n, *m_len; /* (CHUNK) */
+    int32_t *memory;    /* of permute_prefix */
+};
+
+/* What comes out of one function. */
+typedef struct function_score {
+    double loglik, elbo, kl, ess, prior; /* per scored point, raw units */
+    double covered[3], crps;             /* sums over targets           */
+    int64_t targets, scored, m;
+} function_score;
+
+/* ---- recording ------------------------------------------------------------------------------- */
+
+static row_range range_of(eval_protocol p) {
+    return p == EVAL_STRICT ? ROWS_REST : ROWS_ALL;
+}
+
+static void feed_points(graph *g, const model_spec *s, val *x, val *y) {
+    *x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
+    *y = op_feed_scalars(g, "y", EXT_N, false, false);
+}
+
+/* Emits: log-likelihood, KL and ratio of each sample. */
+static void record_bound(graph *g, const model_spec *s, void *arg) {
+    const graph_key *key = arg;
+    val x, y;
+    feed_points(g, s, &x, &y);
+    chain_walk_opts o = {
+        .source = CHAIN_ALL, .with_prior = true, .to_base = true, .purpose = RNG_LATENT_EVAL};
+    chain_walk w;
+    chain_record_walk(g, s, x, y, &o, &w);
+    op_emit(g, op_sum_rows(g, w.logp, range_of(key->protocol)));
+    op_emit(g, w.kl_sum);
+    op_emit(g, w.ratio_sum);
+}
+
+/* Emits: log-likelihood of each sample, and draws (S, n) at all points. */
+static void record_predictive(graph *g, const model_spec *s, void *arg) {
+    const graph_key *key = arg;
+    val x, y;
+    feed_points(g, s, &x, &y);
+    chain_walk_opts o = {.source = CHAIN_CONTEXT, .to_base = true, .purpose = RNG_LATENT_EVAL};
+    chain_walk w;
+    chain_record_walk(g, s, x, y, &o, &w);
+    op_emit(g, op_sum_rows(g, w.logp, range_of(key->protocol)));
+    if (!key->draws) return;
+    val path[CHAIN_STEPS_MAX + 1];
+    chain_record_draw(g, s, x, w.z, op_base_noise(g, EXT_N, true, RNG_BASE, false), path);
+    op_emit(g, path[s->steps]);
+}
+
+static mnp_status ensure(evaluator *v, runner **r, graph_key *have, graph_key want,
+                         runner_record record) {
+    if (*r && have->protocol == want.protocol && have->samples == want.samples &&
+        have->draws == want.draws)
+        return MNP_OK;
+    runner_destroy(*r);
+    *r = NULL;
+    *have = want;
+    runner_opts o = {.pool = v->pool,
+                     .device = v->device,
+                     .capacity = {v->d->longest, v->d->longest, want.samples, false}};
+    return runner_make(v->env, v->m, &o, record, have, r);
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+mnp_status evaluator_create(env *e, const model *m, const dataset *d, pool *pool,
+                            const char *device, evaluator **out) {
+    *out = NULL;
+    if (d->x_dim != m->spec.x_dim)
+        return env_fail(e, MNP_EINVAL, "the data have %d inputs per point, the model %lld",
+                        d->x_dim, (long long)m->spec.x_dim);
+    evaluator *v = env_alloc(e, 1, sizeof *v, "an evaluator");
+    if (!v) return MNP_ENOMEM;
+    *v = (evaluator){.env = e, .m = m, .d = d, .pool = pool, .device = device};
+    size_t rows = CHUNK * (size_t)d->longest;
+    v->x = env_alloc(e, rows * (size_t)d->x_dim, sizeof *v->x, "a chunk of functions");
+    v->y = env_alloc(e, rows, sizeof *v->y, "a chunk of functions");
+    v->n = env_alloc(e, CHUNK, sizeof *v->n, "a chunk of functions");
+    v->m_len = env_alloc(e, CHUNK, sizeof *v->m_len, "a chunk of functions");
+    v->memory = env_alloc(e, (size_t)permute_words(d->longest), sizeof *v->memory, "a split");
+    if (!v->x || !v->y || !v->n || !v->m_len || !v->memory) {
+        evaluator_destroy(v);
+        return MNP_ENOMEM;
+    }
+    *out = v;
+    return MNP_OK;
+}
+
+void evaluator_destroy(evaluator *v) {
+    if (!v) return;
+    runner_destroy(v->bound);
+    runner_destroy(v->predictive);
+    env_free(v->env, v->x);
+    env_free(v->env, v->y);
+    env_free(v->env, v->n);
+    env_free(v->env, v->m_len);
+    env_free(v->env, v->memory);
+    env_free(v->env, v);
+}
+
+void evaluator_on_progress(evaluator *v, eval_progress fn, void *user) {
+    v->progress = fn;
+    v->progress_user = user;
+}
+
+/* ---- one chunk ------------------------------------------------------------------------------- */
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Function i, its points permuted, context first; at least one point stays a target. */
+static void split_function(evaluator *v, const eval_opts *o, int64_t i, int64_t slot) {
+    const dataset *d = v->d;
+    int64_t first = d->start[i], n = d->start[i + 1] - first, longest = d->longest;
+    rng_at at = {.purpose = RNG_SPLIT_EVAL, .function = (uint32_t)i};
+    rng_stream s = rng_stream_at((rng_key){o->seed}, at);
+    int64_t hi = least(o->hi, n - 1), lo = least(o->lo, hi);
+    v->m_len[slot] = lo + (int64_t)rng_below(&s, (uint64_t)(hi - lo + 1));
+    v->n[slot] = n;
+    const int32_t *order = permute_prefix(&s, n, n, v->memory);
+    const model_scaling *sc = &v->m->scaling;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t from = first + order[k], to = slot * longest + k;
+        for (int32_t c = 0; c < d->x_dim; c++)
+            v->x[to * d->x_dim + c] =
+                ((double)d->x[from * d->x_dim + c] - sc->x_shift[c]) / sc->x_scale[c];
+        v->y[to] = ((double)d->y[from] - sc->y_shift) / sc->y_scale;
+    }
+}
+
+static mnp_status run_chunk(evaluator *v, runner *r, const float *weights, const eval_opts *o,
+                            int64_t first, int64_t count) {
+    exec_io *io = &r->io;
+    io->weights = (void *)(uintptr_t)weights;
+    io->feed[0] = v->x, io->feed_stride[0] = v->d->longest * v->d->x_dim;
+    io->feed[1] = v->y, io->feed_stride[1] = v->d->longest;
+    io->n = v->n, io->m = v->m_len;
+    io->first_function = first;
+    return runner_run(r, o->seed, count);
+}
+
+/* ---- scores of one function ------------------------------------------------------------------ */
+
+/* log (1/L) sum exp(a_s), and the effective sample size of the weights exp(a_s). */
+static double log_mean_exp(const double *a, int64_t count, double *ess) {
+    double top = -INFINITY, sum = 0, squares = 0;
+    for (int64_t s = 0; s < count; s++)
+        if (a[s] > top) top = a[s];
+    if (!isfinite(top)) return top;
+    for (int64_t s = 0; s < count; s++) {
+        double w = exp(a[s] - top);
+        sum += w;
+        squares += w * w;
+    }
+    if (ess) *ess = sum * sum / squares;
+    return top + log(sum / (double)count);
+}
+
+/* loglik[] becomes the log importance weights. */
+static void score_bound(function_score *f, double *loglik, const double *kl, const double *ratio,
+                        int64_t samples, double shift) {
+    double elbo = 0, kls = 0, points = (double)f->scored;
+    for (int64_t s = 0; s < samples; s++) {
+        elbo += loglik[s] - kl[s];
+        kls += kl[s];
+        loglik[s] += ratio[s];
+    }
+    f->loglik = log_mean_exp(loglik, samples, &f->ess) / points - shift;
+    f->elbo = elbo / (double)samples / points - shift;
+    f->kl = kls / (double)samples / points;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The rank of y among S exchangeable draws is uniform on 0..S when the draws are right, so the
+ * central interval between ranks k and S+1-k covers exactly (S+1-2k)/(S+1). */
+static void score_point(function_score *f, double *draws, int64_t count, double y) {
+    static const double level[3] = {0.50, 0.80, 0.95};
+    qsort(draws, (size_t)count, sizeof *draws, ascending);
+    int64_t rank = 0;
+    double apart = 0, spread = 0, S = (double)count;
+    for (int64_t s = 0; s < count; s++) {
+        rank += draws[s] < y;
+        apart += fabs(draws[s] - y);
+        spread += draws[s] * (2.0 * (double)s - S + 1.0);
+    }
+    for (int k = 0; k < 3; k++) {
+        double edge = floor((1.0 - level[k]) / 2.0 * (S + 1.0) + 0.5);
+        if ((double)rank >= edge && (double)rank <= S - edge) f->covered[k] += 1;
+    }
+    f->crps += apart / S - (count > 1 ? spread / (S * (S - 1.0)) : 0.0);
+    f->targets++;
+}
+
+/* draws (S, n) of one function; column holds S numbers. */
+static void score_draws(function_score *f, const double *draws, int64_t samples, int64_t n,
+                        const double *y, double y_scale, double *column) {
+    for (int64_t i = f->m; i < n; i++) {
+        for (int64_t s = 0; s < samples; s++) column[s] = draws[s * n + i];
+        score_point(f, column, samples, y[i]);
+    }
+    f->crps *= y_scale;
+}
+
+/* ---- all functions --------------------------------------------------------------------------- */
+
+typedef struct buffers {
+    double *loglik, *kl, *ratio; /* (CHUNK, samples)          */
+    double *prior;               /* (CHUNK, predictive)       */
+    double *draws;               /* (CHUNK, predictive, longest) */
+    double *column;              /* (predictive)              */
+    int64_t samples, predictive;
+} buffers;
+
+static mnp_status make_buffers(evaluator *v, const eval_opts *o, buffers *b) {
+    *b = (buffers){.samples = o->samples};
+    b->predictive = o->draws > o->samples ? o->draws : o->samples;
+    size_t each = CHUNK * (size_t)o->samples, wide = CHUNK * (size_t)b->predictive;
+    b->loglik = env_alloc(v->env, 3 * each, sizeof(double), "scores");
+    if (!b->loglik) return MNP_ENOMEM;
+    b->kl = b->loglik + each;
+    b->ratio = b->kl + each;
+    if (o->bound_only) return MNP_OK;
+    b->prior = env_alloc(v->env, wide + (size_t)b->predictive, sizeof(double), "scores");
+    b->draws = env_alloc(v->env, o->draws ? wide * (size_t)v->d->longest : 1, sizeof(double),
+                         "draws of a chunk of functions");
+    if (b->prior) b->column = b->prior + wide;
+    return b->prior && b->draws ? MNP_OK : MNP_ENOMEM;
+}
+
+static void free_buffers(evaluator *v, buffers *b) {
+    env_free(v->env, b->loglik);
+    env_free(v->env, b->prior);
+    env_free(v->env, b->draws);
+}
+
+static void bind_emits(runner *r, double *const *to, const int64_t *stride, int count) {
+    for (int k = 0; k < count; k++) {
+        r->io.emit[k] = to[k];
+        r->io.emit_stride[k] = stride[k];
+    }
+}
+
+static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opts *o, buffers *b,
+                              int64_t first, int64_t count, function_score *out) {
+    double shift = log(v->m->scaling.y_scale);
+    for (int64_t k = 0; k < count; k++) {
+        split_function(v, o, first + k, k);
+        int64_t n = v->n[k], m = v->m_len[k];
+        out[k] = (function_score){.m = m, .scored = o->protocol == EVAL_STRICT ? n - m : n};
+    }
+    MNP_TRY(run_chunk(v, v->bound, weights, o, first, count));
+    if (!o->bound_only) MNP_TRY(run_chunk(v, v->predictive, weights, o, first, count));
+    for (int64_t k = 0; k < count; k++) {
+        int64_t at = k * b->samples, wide = k * b->predictive;
+        score_bound(&out[k], b->loglik + at, b->kl + at, b->ratio + at, b->samples, shift);
+        if (o->bound_only) continue;
+        out[k].prior =
+            log_mean_exp(b->prior + wide, b->samples, NULL) / (double)out[k].scored - shift;
+        if (o->draws)
+            score_draws(&out[k], b->draws + wide * v->d->longest, b->predictive, v->n[k],
+                        v->y + k * v->d->longest, v->m->scaling.y_scale, b->column);
+    }
+    return MNP_OK;
+}
+
+/* Mean and standard error of one field over functions (of one bin, or all: bin < 0). */
+static double mean_of(const function_score *f, int64_t count, size_t offset, double *se, int64_t lo,
+                      int64_t hi, int64_t *used) {
+    double sum = 0, squares = 0;
+    int64_t k = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (f[i].m < lo || f[i].m > hi) continue;
+        sum += *(const double *)((const char *)&f[i] + offset);
+        k++;
+    }
+    double mean = k ? sum / (double)k : NAN;
+    for (int64_t i = 0; i < count; i++) {
+        if (f[i].m < lo || f[i].m > hi) continue;
+        double off = *(const double *)((const char *)&f[i] + offset) - mean;
+        squares += off * off;
+    }
+    if (se) *se = k > 1 ? sqrt(squares / (double)(k - 1) / (double)k) : NAN;
+    if (used) *used = k;
+    return mean;
+}
+
+#define MEAN(field, se)                                                                            \
+    mean_of(f, count, offsetof(function_score, field), se, INT64_MIN, INT64_MAX, NULL)
+
+static void summarise(const function_score *f, int64_t count, const eval_opts *o,
+                      eval_scores *out) {
+    *out = (eval_scores){.functions = count};
+    out->loglik = MEAN(loglik, &out->se);
+    out->elbo = MEAN(elbo, NULL);
+    out->kl = MEAN(kl, NULL);
+    out->ess = MEAN(ess, NULL);
+    out->prior = o->bound_only ? NAN : MEAN(prior, &out->prior_se);
+    double covered[3] = {0}, crps = 0, targets = 0;
+    for (int64_t i = 0; i < count; i++) {
+        out->points += f[i].scored;
+        targets += (double)f[i].targets;
+        crps += f[i].crps;
+        for (int k = 0; k < 3; k++) covered[k] += f[i].covered[k];
+    }
+    out->coverage50 = targets > 0 ? covered[0] / targets : NAN;
+    out->coverage80 = targets > 0 ? covered[1] / targets : NAN;
+    out->coverage95 = targets > 0 ? covered[2] / targets : NAN;
+    out->crps = targets > 0 ? crps / targets : NAN;
+    int64_t width = (o->hi - o->lo + EVAL_BINS) / EVAL_BINS;
+    for (int64_t lo = o->lo; lo <= o->hi && out->n_bins < EVAL_BINS; lo += width) {
+        int k = out->n_bins++;
+        out->bin_lo[k] = lo;
+        out->bin_hi[k] = least(lo + width - 1, o->hi);
+        out->bin_loglik[k] = mean_of(f, count, offsetof(function_score, loglik), &out->bin_se[k],
+                                     lo, out->bin_hi[k], &out->bin_functions[k]);
+    }
+}
+
+static mnp_status prepare_graphs(evaluator *v, const eval_opts *o, buffers *b) {
+    graph_key bound = {o->protocol, o->samples, false};
+    MNP_TRY(ensure(v, &v->bound, &v->bound_key, bound, record_bound));
+    bind_emits(v->bound, (double *[]){b->loglik, b->kl, b->ratio},
+               (int64_t[]){b->samples, b->samples, b->samples}, 3);
+    if (o->bound_only) return MNP_OK;
+    graph_key predictive = {o->protocol, b->predictive, o->draws > 0};
+    MNP_TRY(ensure(v, &v->predictive, &v->predictive_key, predictive, record_predictive));
+    bind_emits(v->predictive, (double *[]){b->prior, b->draws},
+               (int64_t[]){b->predictive, b->predictive * v->d->longest}, o->draws ? 2 : 1);
+    return MNP_OK;
+}
+
+static mnp_status check_opts(evaluator *v, const eval_opts *o) {
+    if (o->samples < 1) return env_fail(v->env, MNP_EINVAL, "at least one sample is needed");
+    if (o->lo < 0 || o->hi < o->lo)
+        return env_fail(v->env, MNP_EINVAL, "context sizes are lo:hi with 0 <= lo <= hi");
+    if (v->d->functions < 1) return env_fail(v->env, MNP_EINVAL, "there is no function to score");
+    return MNP_OK;
+}
+
+mnp_status evaluator_run(evaluator *v, const float *weights, const eval_opts *o, eval_scores *out) {
+    MNP_TRY(check_opts(v, o));
+    int64_t total = o->functions > 0 ? least(o->functions, v->d->functions) : v->d->functions;
+    function_score *scores = env_alloc(v->env, (size_t)total, sizeof *scores, "scores");
+    buffers b = {0};
+    mnp_status status = scores ? make_buffers(v, o, &b) : MNP_ENOMEM;
+    if (status == MNP_OK) status = prepare_graphs(v, o, &b);
+    for (int64_t at = 0; at < total && status == MNP_OK; at += CHUNK) {
+        int64_t count = least(CHUNK, total - at);
+        status = score_chunk(v, weights ? weights : v->m->weights, o, &b, at, count, scores + at);
+        if (v->progress) v->progress(v->progress_user, at + count, total);
+        if (status == MNP_OK && env_cancelled(v->env))
+            status = env_fail(v->env, MNP_ECANCELLED, "evaluation was cancelled");
+    }
+    if (status == MNP_OK) summarise(scores, total, o, out);
+    free_buffers(v, &b);
+    env_free(v->env, scores);
+    return status;
+}

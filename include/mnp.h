@@ -25,10 +25,10 @@ extern "C" {
 #define MNP_VERSION_MAJOR 0
 #define MNP_VERSION_MINOR 1
 #define MNP_VERSION_PATCH 0
-#define MNP_VERSION "0.1.0"
+#define MNP_VERSION       "0.1.0"
 
 #if defined(__GNUC__)
-#define MNP_API __attribute__((visibility("default")))
+#define MNP_API               __attribute__((visibility("default")))
 #define MNP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
 #define MNP_API
@@ -82,6 +82,205 @@ MNP_API mnp_status mnp_ctx_create(const mnp_ctx_opts *opts, mnp_ctx **out);
 MNP_API void mnp_ctx_destroy(mnp_ctx *ctx);
 /* Owned by ctx, valid until the next call that uses it; "" when nothing failed yet. */
 MNP_API const char *mnp_last_error(const mnp_ctx *ctx);
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+/* One function's points: x is (n, x_dim) row by row; y is (n), or NULL where it is asked for. */
+typedef struct mnp_set {
+    int64_t n;
+    const double *x, *y;
+} mnp_set;
+
+typedef struct mnp_data mnp_data;
+
+typedef enum mnp_split { MNP_TRAIN, MNP_VALID, MNP_TEST } mnp_split;
+
+typedef struct mnp_data_opts {
+    size_t size; /* sizeof(mnp_data_opts) */
+    mnp_split split;
+    int64_t functions;           /* families: how many; 0 = 50 000 / 5 000 / 5 000             */
+    uint64_t seed;               /* of the family's functions, or of a file's hold-out         */
+    double holdout;              /* files: share held out for MNP_VALID; 0 = 0.2, < 0 = none   */
+    const char *function_column; /* files: column names; NULL = guessed, and reported          */
+    const char *x_columns;       /* "a,b"                                                      */
+    const char *y_column;
+    const char *cache; /* folder that keeps generated sets; NULL = none              */
+} mnp_data_opts;
+
+/* `what` is a family with its variant ("monotonic", "periodic:noise_var=1e-3") or a CSV file. */
+MNP_API mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *opts,
+                                 mnp_data **out);
+/* Functions from arrays; MNP_EINVAL names the first bad number. */
+MNP_API mnp_status mnp_data_from_sets(mnp_ctx *ctx, const mnp_set *sets, int64_t count,
+                                      int64_t x_dim, mnp_data **out);
+MNP_API void mnp_data_destroy(mnp_data *data);
+MNP_API int64_t mnp_data_functions(const mnp_data *data);
+MNP_API int64_t mnp_data_points(const mnp_data *data);
+MNP_API int64_t mnp_data_x_dim(const mnp_data *data);
+MNP_API const char *mnp_data_name(const mnp_data *data);
+MNP_API const char *mnp_data_report(const mnp_data *data); /* what was read, for people */
+MNP_API const char *mnp_data_x_name(const mnp_data *data, int64_t k);
+MNP_API const char *mnp_data_y_name(const mnp_data *data);
+/* Points of function i, borrowed: x (n, x_dim), y (n). */
+MNP_API mnp_status mnp_data_function(mnp_ctx *ctx, const mnp_data *data, int64_t i, int64_t *n,
+                                     const float **x, const float **y);
+MNP_API mnp_status mnp_data_write_csv(mnp_ctx *ctx, const mnp_data *data, const char *path);
+/* Name and one line of help of the k-th built-in family; NULL behind the last. */
+MNP_API const char *mnp_data_family(int k, const char **help);
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+typedef struct mnp_model mnp_model;
+
+/* process "mnp" or "np"; preset "paper" or "tiny" (NULL = "paper"); options "steps=5 rff=40" on top
+ * of it, or NULL. The data fix the number of inputs, the frequency scale and, for files, the
+ * standardisation; NULL makes a model of one input, unscaled. */
+MNP_API mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *preset,
+                                    const char *options, const mnp_data *data, uint64_t seed,
+                                    mnp_model **out);
+MNP_API mnp_status mnp_model_load(mnp_ctx *ctx, const char *path, mnp_model **out);
+MNP_API mnp_status mnp_model_save(mnp_ctx *ctx, const mnp_model *model, const char *path);
+MNP_API void mnp_model_destroy(mnp_model *model);
+MNP_API int64_t mnp_model_parameters(const mnp_model *model);
+MNP_API int64_t mnp_model_x_dim(const mnp_model *model);
+MNP_API int64_t mnp_model_steps(const mnp_model *model);  /* T */
+MNP_API int64_t mnp_model_latent(const mnp_model *model); /* width of one z_t */
+/* All options as text; owned by the model. */
+MNP_API const char *mnp_model_options(const mnp_model *model);
+/* How it was made: "data", "seed", "steps", ...; NULL where it is not noted. k-th key for listing.
+ */
+MNP_API const char *mnp_model_note(const mnp_model *model, const char *key);
+MNP_API const char *mnp_model_note_key(const mnp_model *model, int k);
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+typedef struct mnp_trainer mnp_trainer;
+
+typedef struct mnp_train_opts {
+    size_t size;         /* sizeof(mnp_train_opts)                                     */
+    const char *options; /* "steps=2000 batch=50 lr=1e-3 context=2:20"; see mnp help train */
+    uint64_t seed;
+    const char *device; /* "cpu"; NULL = the best there is                            */
+} mnp_train_opts;
+
+typedef struct mnp_train_report {
+    int64_t step, steps;     /* done, and the length of the schedule              */
+    double loss, kl, loglik; /* of the last batch, per point, raw units           */
+    double grad_norm, rate;
+    double valid, best_valid; /* validation score; NaN and -inf before the first   */
+    int64_t best_step;
+} mnp_train_report;
+
+/* The model is trained in place; data and model must outlive the trainer. valid may be NULL. */
+MNP_API mnp_status mnp_trainer_create(mnp_ctx *ctx, mnp_model *model, const mnp_data *train,
+                                      const mnp_data *valid, const mnp_train_opts *opts,
+                                      mnp_trainer **out);
+MNP_API void mnp_trainer_destroy(mnp_trainer *trainer);
+/* Up to `steps` more steps, never beyond the schedule. */
+MNP_API mnp_status mnp_trainer_run(mnp_trainer *trainer, int64_t steps, mnp_train_report *report);
+MNP_API mnp_train_report mnp_trainer_report(const mnp_trainer *trainer);
+/* The state of the run, for mnp_trainer_resume() of a trainer made with the same arguments. */
+MNP_API mnp_status mnp_trainer_save(mnp_trainer *trainer, const char *path);
+MNP_API mnp_status mnp_trainer_resume(mnp_trainer *trainer, const char *path, bool new_schedule);
+/* The best weights so far, as a model file; and: put them into the model. */
+MNP_API mnp_status mnp_trainer_save_best(mnp_trainer *trainer, const char *path);
+MNP_API mnp_status mnp_trainer_save_last(mnp_trainer *trainer, const char *path);
+MNP_API mnp_status mnp_trainer_take_best(mnp_trainer *trainer);
+MNP_API size_t mnp_trainer_memory(const mnp_trainer *trainer); /* bytes of the compiled step */
+
+/* ---- scoring --------------------------------------------------------------------------------- */
+
+typedef enum mnp_protocol {
+    MNP_STRICT, /* score the points outside the context */
+    MNP_AUTHORS /* score all points, the context too    */
+} mnp_protocol;
+
+typedef struct mnp_eval_opts {
+    size_t size;       /* sizeof(mnp_eval_opts)                                          */
+    int64_t functions; /* 0 = all                                                        */
+    int64_t samples;   /* importance samples L; 0 = 20                                   */
+    int64_t draws;     /* for coverage and CRPS; 0 = 39, < 0 = none                      */
+    mnp_protocol protocol;
+    int64_t context_lo, context_hi; /* sizes; both 0 = the data set's own                */
+    uint64_t seed;
+    const char *device;
+    void (*progress)(void *user, int64_t done, int64_t total);
+    void *progress_user;
+} mnp_eval_opts;
+
+enum { MNP_SCORE_BINS = 8 };
+
+/* Nats per scored point. */
+typedef struct mnp_scores {
+    double loglik, se; /* importance-weighted bound, standard error over functions */
+    double elbo, kl, ess;
+    double loglik_prior_sampling, se_prior_sampling;
+    double coverage50, coverage80, coverage95, crps;
+    int64_t functions, points, samples;
+    int bins; /* the score by context size */
+    int64_t bin_lo[MNP_SCORE_BINS], bin_hi[MNP_SCORE_BINS], bin_functions[MNP_SCORE_BINS];
+    double bin_loglik[MNP_SCORE_BINS], bin_se[MNP_SCORE_BINS];
+} mnp_scores;
+
+MNP_API mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
+                                const mnp_eval_opts *opts, mnp_scores *out);
+
+/* log p(targets | context) of one function, in nats: the bound with `samples` draws, and the
+ * prior-sampling estimate. Either pointer may be NULL. */
+MNP_API mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp_set *context,
+                                 const mnp_set *targets, int64_t samples, uint64_t seed,
+                                 double *bound, double *prior);
+
+/* How well the laws of a stochastic process hold, as numbers (docs/MATH.md):
+ *   permutation  largest change of a point's log-density when the set is reordered
+ *   marginal     largest relative change of a point's term when other targets are dropped, given z
+ *   conditional  mean |log p(A|C) + log p(B|C,A) - log p(B|C) - log p(A|C,B)| per point, and error
+ */
+typedef struct mnp_laws {
+    double permutation, marginal;
+    double conditional, conditional_se;
+    int64_t functions, samples;
+} mnp_laws;
+
+MNP_API mnp_status mnp_check(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
+                             int64_t functions, int64_t samples, uint64_t seed, mnp_laws *out);
+
+/* ---- prediction ------------------------------------------------------------------------------ */
+
+typedef struct mnp_predictor mnp_predictor;
+
+typedef enum mnp_base {
+    MNP_BASE_ZERO,  /* push y_0 = 0: the smooth function                        */
+    MNP_BASE_NORMAL /* push iid normals: with the process's own noise           */
+} mnp_base;
+
+/* Many predictors may share a model, each with a context of its own thread. device: NULL = cpu. */
+MNP_API mnp_status mnp_predictor_create(mnp_ctx *ctx, const mnp_model *model, const char *device,
+                                        mnp_predictor **out);
+MNP_API void mnp_predictor_destroy(mnp_predictor *p);
+/* The observed set: replace it, add a point, forget it. An empty set is the prior over functions.
+ * Any of these makes the drawn latents void. */
+MNP_API mnp_status mnp_predictor_condition(mnp_predictor *p, const mnp_set *context);
+MNP_API mnp_status mnp_predictor_observe(mnp_predictor *p, const double *x, double y);
+MNP_API void mnp_predictor_reset(mnp_predictor *p);
+MNP_API int64_t mnp_predictor_observed(const mnp_predictor *p);
+/* Draw S functions (their latents) from q(z | set); they stay the same for all later queries. */
+MNP_API mnp_status mnp_predictor_draw_latents(mnp_predictor *p, uint64_t seed, int64_t samples);
+/* Values of the S functions at n targets: y (S, n). Draws one function with seed 0 if none were. */
+MNP_API mnp_status mnp_predictor_predict(mnp_predictor *p, const double *x, int64_t n,
+                                         mnp_base base, double *y);
+/* The whole chain y_0 .. y_T at the targets: path (T+1, S, n), in the model's own units. */
+MNP_API mnp_status mnp_predictor_path(mnp_predictor *p, const double *x, int64_t n, mnp_base base,
+                                      double *path);
+/* log p(y_i | z_s): logp (S, n). */
+MNP_API mnp_status mnp_predictor_logp(mnp_predictor *p, const mnp_set *targets, double *logp);
+
+/* ---- options, for help and tools --------------------------------------------------------------
+ */
+
+/* "model" and "train": the table of options as text, one line each, into a caller's buffer. Returns
+ * the length it would have (like snprintf). */
+MNP_API size_t mnp_options_help(const char *table, char *out, size_t size);
 
 #ifdef __cplusplus
 }

@@ -328,9 +328,11 @@ mnp_status fsio_begin(env *e, const char *path, fsio_writer *w) {
     if (!w->name || !w->path || !w->block) {
         status = MNP_ENOMEM;
     } else if (file) {
-        status = open_temp(w, 0666);
-        if (status == MNP_OK && exists && fchmod(w->fd, st.st_mode & 0777) != 0)
-            status = os_error(e, path, "set the permissions", errno);
+        mode_t mode = exists ? st.st_mode & 0777 : 0666;
+        status = open_temp(w, mode);
+        /* The umask does not apply to a mode that is kept. File systems without modes say no here,
+         * which does no harm. */
+        if (status == MNP_OK && exists) (void)!fchmod(w->fd, mode);
     } else {
         w->fd = open(path, O_WRONLY | O_CLOEXEC);
         if (w->fd < 0) status = os_error(e, path, "write", errno);

@@ -126,6 +126,14 @@ static mnp_status body_json(void) {
     return status;
 }
 
+static mnp_status body_json_read(void) {
+    json_doc *doc;
+    MNP_TRY(json_read(&E, path, 1 << 20, &doc));
+    mnp_status status = json_get(json_root(doc), "k99") ? MNP_OK : MNP_EFORMAT;
+    json_destroy(doc);
+    return status;
+}
+
 static mnp_status body_safetensors_write(void) {
     safetensors_meta meta = {"options", "steps=7"};
     safetensors_tensor t[2] = {
@@ -242,6 +250,7 @@ static const struct {
     {"fsio stream", NULL, body_fsio_stream, true},
     {"fsio_read", NULL, body_fsio_read, false},
     {"json", NULL, body_json, true},
+    {"json_read", body_json, body_json_read, false},
     {"safetensors_write", NULL, body_safetensors_write, true},
     {"safetensors_read", body_safetensors_write, body_safetensors_read, false},
     {"csv", NULL, body_csv, true},

@@ -174,6 +174,27 @@ static void buf_grows_and_keeps_its_text(void) {
     buf_free(&b);
 }
 
+static void contexts_stand_before_the_error(void) {
+    char longest[ENV_ERROR_MAX];
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    env_fail(&E, MNP_EIO, "inner %d", 7);
+    CHECK(env_context(&E, MNP_EIO, "outer %s", "file") == MNP_EIO);
+    STREQ(E.error, "outer file: inner 7");
+    CHECK(env_context(&E, MNP_EIO, "%s", E.error) == MNP_EIO); /* its own text as an argument */
+    STREQ(E.error, "outer file: inner 7: outer file: inner 7");
+    env_fail(&E, MNP_EIO, "%s", longest);
+    env_context(&E, MNP_EIO, "a");
+    CHECK(strlen(E.error) == ENV_ERROR_MAX - 1 && strncmp(E.error, "a: xxx", 6) == 0);
+    for (int room = 0; room < 5; room++) { /* of the inner text only what fits is kept */
+        env_fail(&E, MNP_EIO, "inner");
+        env_context(&E, MNP_EIO, "%.*s", ENV_ERROR_MAX - 1 - room, longest);
+        size_t kept = room > 2 ? (size_t)room : 0;
+        CHECK(strlen(E.error) == (size_t)(ENV_ERROR_MAX - 1 - room) + kept);
+    }
+    E.error[0] = '\0';
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static void a_file_is_replaced_whole(void) {
@@ -303,6 +324,7 @@ int main(void) {
     RUN(a_decimal_comma_in_the_locale_changes_nothing);
     RUN(utf8_is_checked);
     RUN(buf_grows_and_keeps_its_text);
+    RUN(contexts_stand_before_the_error);
     RUN(a_file_is_replaced_whole);
     RUN(a_stream_of_pieces_is_one_file);
     RUN(an_aborted_stream_leaves_no_trace);

@@ -1,0 +1,21 @@
+/* ticks.h: round numbers for an axis. */
+#ifndef MNP_PLOT_TICKS_H
+#define MNP_PLOT_TICKS_H
+
+#include <stdbool.h>
+
+enum { TICKS_MAX = 24, TICK_TEXT = 64 };
+
+typedef struct ticks {
+    int count;
+    double at[TICKS_MAX];
+    char text[TICKS_MAX][TICK_TEXT]; /* all with the same number of decimals; U+2212 as the minus */
+} ticks;
+
+/* Multiples of 1, 2 or 5 times a power of ten in lo .. hi, about `wanted` of them. */
+ticks ticks_linear(double lo, double hi, int wanted);
+/* Powers of ten (every n-th where there are many) in lo .. hi, with 2 and 5 between them where
+ * there are few. 0 < lo < hi. */
+ticks ticks_log(double lo, double hi, int wanted);
+
+#endif

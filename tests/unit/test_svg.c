@@ -1,0 +1,299 @@
+/* test_svg.c: charts and their SVG: escaping, ticks, every kind of series, layout, failures.
+ * Pictures are checked by what must be in them; equal calls must give equal bytes. */
+#include <unistd.h>
+
+#include "check.h"
+#include "plot/axes.h"
+#include "plot/svg.h"
+#include "plot/ticks.h"
+
+static int occurrences(const char *text, const char *what) {
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, what)); p += strlen(what)) n++;
+    return n;
+}
+
+/* Elements open and close in order, and quotes pair up: enough to catch a broken writer. */
+static bool well_formed(const char *xml) {
+    char stack[64][16];
+    int depth = 0;
+    for (const char *p = strchr(xml, '<'); p; p = strchr(p, '<')) {
+        const char *end = strchr(p, '>');
+        if (!end) return false;
+        size_t name = strcspn(p + 1 + (p[1] == '/'), " />");
+        if (name == 0 || name >= 16) return false;
+        int quotes = 0;
+        for (const char *q = p; q < end; q++) quotes += *q == '"';
+        if (quotes % 2) return false;
+        if (p[1] == '/') {
+            if (depth == 0 || strncmp(stack[--depth], p + 2, name) != 0) return false;
+        } else if (end[-1] != '/') {
+            if (depth == 64) return false;
+            memcpy(stack[depth], p + 1, name);
+            stack[depth++][name] = '\0';
+        }
+        p = end;
+    }
+    return depth == 0;
+}
+
+static void text_is_escaped(void) {
+    env e;
+    env_init(&e);
+    buf b;
+    buf_init(&b, &e);
+    svg_escape(&b, "a<b>&\"'\xC3\xA9\n");
+    STREQ(buf_str(&b), "a&lt;b&gt;&amp;&quot;&#39;\xC3\xA9\n");
+    buf_clear(&b);
+    svg_escape(&b, "\x01\xFF\xC3 \xEF\xBF\xBF");
+    STREQ(buf_str(&b), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD \xEF\xBF\xBD");
+    buf_free(&b);
+}
+
+static void check_ticks(ticks t, const char *want) {
+    char all[512] = "";
+    for (int i = 0; i < t.count; i++) {
+        if (i) strcat(all, " ");
+        strcat(all, t.text[i]);
+    }
+    STREQ(all, want);
+}
+
+static void ticks_are_round(void) {
+    check_ticks(ticks_linear(-2, 2, 4), "\xE2\x88\x92"
+                                        "2 \xE2\x88\x92"
+                                        "1 0 1 2");
+    check_ticks(ticks_linear(0, 1, 5), "0.0 0.2 0.4 0.6 0.8 1.0");
+    check_ticks(ticks_linear(0.013, 0.052, 4), "0.02 0.03 0.04 0.05");
+    check_ticks(ticks_linear(0, 200000, 4), "0 50k 100k 150k 200k");
+    check_ticks(ticks_linear(0, 3e6, 3), "0 1M 2M 3M");
+    check_ticks(ticks_linear(0, 5e-4, 5), "0 1e\xE2\x88\x92"
+                                          "4 2e\xE2\x88\x92"
+                                          "4 3e\xE2\x88\x92"
+                                          "4 "
+                                          "4e\xE2\x88\x92"
+                                          "4 5e\xE2\x88\x92"
+                                          "4");
+    check_ticks(ticks_linear(1000, 1004, 4), "1000 1001 1002 1003 1004");
+    check_ticks(ticks_log(0.01, 100, 5), "0.01 0.1 1 10 100");
+    check_ticks(ticks_log(1, 20, 8), "1 2 5 10 20");
+    check_ticks(ticks_log(1e-8, 1e4, 4), "1e\xE2\x88\x92"
+                                         "6 0.001 1 1k");
+    CHECK(ticks_linear(1, 1, 5).count == 0 && ticks_linear(0, INFINITY, 5).count == 0);
+    CHECK(ticks_log(0, 1, 5).count == 0 && ticks_log(-1, 1, 5).count == 0);
+    /* whatever the limits: in order, inside, not too many */
+    for (int k = 0; k < 400; k++) {
+        double width = pow(10, -9 + 0.045 * k), lo = (k % 7 - 3) * 0.37 * width;
+        ticks t = ticks_linear(lo, lo + width, 2 + k % 9);
+        CHECK(t.count >= 1 && t.count < TICKS_MAX);
+        for (int i = 0; i < t.count; i++) {
+            CHECK(t.at[i] >= lo - 1e-6 * width && t.at[i] <= lo + width * (1 + 1e-6));
+            if (i) CHECK(t.at[i] > t.at[i - 1] && strcmp(t.text[i], t.text[i - 1]) != 0);
+        }
+    }
+}
+
+static void colours_are_in_range(void) {
+    plot_colour dark = palette_map(PLOT_MAP_VIRIDIS, -5), light = palette_map(PLOT_MAP_VIRIDIS, 7);
+    CHECK(dark.r == 68 && dark.g == 1 && dark.b == 84);
+    CHECK(light.r == 253 && light.g == 231 && light.b == 37);
+    int before = -1; /* lightness rises */
+    for (int i = 0; i <= 100; i++) {
+        plot_colour c = palette_map(PLOT_MAP_VIRIDIS, i / 100.0);
+        int luma = 2126 * c.r + 7152 * c.g + 722 * c.b;
+        CHECK(luma > before);
+        before = luma;
+    }
+    CHECK(palette_map(PLOT_MAP_GREY, 0.5).g == 128);
+    plot_colour none = palette_map(PLOT_MAP_GREY, NAN);
+    CHECK(none.r != none.b);
+    CHECK(palette_hue(PLOT_GREEN, 0.5).a == 128);
+}
+
+enum { N = 50 };
+
+/* Two by two panels with every kind of series. */
+static chart *full_chart(env *e) {
+    chart *c;
+    if (chart_create(e, 2, 2, &c) != MNP_OK) return NULL;
+    double x[N], y[N], lo[N], hi[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = 1 + i;
+        y[i] = i == 20 ? NAN : sin(0.3 * i) + 1.5;
+        lo[i] = y[i] - 0.5;
+        hi[i] = y[i] + 0.5;
+    }
+    chart_title(c, "a < b & c");
+    panel *p = chart_panel(c, 0, 0);
+    panel_title(p, "lines");
+    panel_labels(p, "x", "y");
+    panel_band(p, &(plot_style){.hue = PLOT_BLUE, .label = "band"}, N, x, lo, hi);
+    panel_line(p, &(plot_style){.hue = PLOT_BLUE, .label = "mean"}, N, x, y);
+    panel_points(p, &(plot_style){.hue = PLOT_BLACK, .marker = PLOT_RING}, 5, x, y, lo);
+    panel_rule(p, &(plot_style){.dash = PLOT_DASHED}, PLOT_X, 10);
+    p = chart_panel(c, 0, 1);
+    panel_log(p, PLOT_Y);
+    panel_line(p, NULL, N, x, x);
+    panel_points(p, &(plot_style){.marker = PLOT_CROSS}, 2, (double[]){3, 4}, (double[]){-1, 2},
+                 NULL);
+    p = chart_panel(c, 1, 0);
+    panel_names(p, PLOT_Y, 3, (const char *const[]){"one", "two", "three"});
+    panel_bars(p, &(plot_style){.sideways = true}, 3, (double[]){0, 1, 2}, (double[]){1, -2, 3},
+               (double[]){0.1, 0.2, 0.3});
+    p = chart_panel(c, 1, 1);
+    panel_bare(p);
+    double cells[6] = {0, 0, 1, 2, NAN, 3};
+    panel_heatmap(p, &(plot_heatmap){.rows = 2, .cols = 3, .values = cells, .bar = true});
+    return c;
+}
+
+static void every_kind_is_drawn(void) {
+    env e;
+    env_init(&e);
+    chart *c = full_chart(&e);
+    CHECK(c != NULL);
+    if (!c) return;
+    buf one, two;
+    buf_init(&one, &e);
+    buf_init(&two, &e);
+    CHECK(chart_render_svg(c, &one) == MNP_OK);
+    CHECK(chart_render_svg(c, &two) == MNP_OK);
+    const char *svg = buf_str(&one);
+    STREQ(svg, buf_str(&two));
+    CHECK(well_formed(svg));
+    CHECK(!strstr(svg, "nan") && !strstr(svg, "inf"));
+    CHECK(strstr(svg, ">a &lt; b &amp; c</text>") != NULL);
+    CHECK(occurrences(svg, "<clipPath") == 4);
+    CHECK(occurrences(svg, "stroke-dasharray") == 1);
+    CHECK(occurrences(svg, "fill-opacity=\"0.2\"") == 3); /* a gap splits the band; legend */
+    CHECK(strstr(svg, ">three</text>") && strstr(svg, ">mean</text>"));
+    CHECK(strstr(svg, "M0 0h2v1h-2z") != NULL); /* equal cells in a row are one run */
+    CHECK(occurrences(svg, "<circle") == 5);
+    buf_free(&one);
+    buf_free(&two);
+    chart_destroy(c);
+}
+
+static void odd_data_is_survived(void) {
+    env e;
+    env_init(&e);
+    chart *c;
+    CHECK(chart_create(&e, 1, 3, &c) == MNP_OK);
+    chart_share(c, true, true);
+    panel *p = chart_panel(c, 0, 0);
+    panel_line(p, &(plot_style){.label = "empty"}, 0, NULL, NULL);
+    panel_line(p, NULL, 1, (double[]){1}, (double[]){1e300});
+    panel_line(p, NULL, 2, (double[]){NAN, INFINITY}, (double[]){1, 2});
+    p = chart_panel(c, 0, 1);
+    panel_log(p, PLOT_X);
+    panel_log(p, PLOT_Y);
+    panel_line(p, NULL, 2, (double[]){-1, 0}, (double[]){-1, 0});
+    panel_limits(p, PLOT_Y, -5, 5);
+    panel_limits(p, PLOT_X, NAN, 5);
+    p = chart_panel(c, 7, -2); /* clamped into the grid */
+    CHECK(p == chart_panel(c, 0, 0));
+    double nothing[4] = {NAN, NAN, NAN, NAN};
+    panel_heatmap(chart_panel(c, 0, 2), &(plot_heatmap){.rows = 2, .cols = 2, .values = nothing});
+    panel_heatmap(chart_panel(c, 0, 2), &(plot_heatmap){.rows = 0, .cols = 2});
+    buf out;
+    buf_init(&out, &e);
+    CHECK(chart_render_svg(c, &out) == MNP_OK);
+    CHECK(well_formed(buf_str(&out)));
+    CHECK(!strstr(buf_str(&out), "nan") && !strstr(buf_str(&out), "inf"));
+    buf_free(&out);
+    chart_destroy(c);
+    chart_destroy(NULL);
+    CHECK(chart_create(&e, 0, 1, &c) == MNP_EINVAL && c == NULL);
+    CHECK(chart_create(&e, 1, CHART_SIDE_MAX + 1, &c) == MNP_EINVAL);
+}
+
+typedef struct counting {
+    int until_failure, live;
+} counting;
+
+static void *counting_alloc(void *user, size_t bytes, size_t align) {
+    counting *c = user;
+    if (c->until_failure-- == 0) return NULL;
+    c->live++;
+    return aligned_alloc(align, (bytes + align) / align * align);
+}
+
+static void counting_free(void *user, void *ptr) {
+    ((counting *)user)->live--;
+    free(ptr);
+}
+
+/* Fail the first, second, third ... allocation until one run needs no more. */
+static void memory_failures_are_clean(void) {
+    bool done = false;
+    for (int n = 0; n < 500 && !done; n++) {
+        counting count = {.until_failure = n};
+        env e;
+        env_init(&e);
+        e.allocator = (mnp_allocator){counting_alloc, counting_free, &count};
+        buf out;
+        buf_init(&out, &e);
+        chart *c = full_chart(&e);
+        mnp_status s = c ? chart_render_svg(c, &out) : MNP_ENOMEM;
+        CHECK(s == MNP_OK || s == MNP_ENOMEM);
+        done = count.until_failure >= 0;
+        CHECK(done == (s == MNP_OK));
+        chart_destroy(c);
+        buf_free(&out);
+        CHECK(count.live == 0);
+    }
+    CHECK(done);
+}
+
+static size_t file_starts_with(env *e, const char *path, const char *magic, size_t n) {
+    char *data = NULL;
+    size_t bytes = 0;
+    if (fsio_read(e, path, 1 << 24, &data, &bytes) != MNP_OK) return 0;
+    if (bytes < n || memcmp(data, magic, n) != 0) bytes = 0;
+    env_free(e, data);
+    return bytes;
+}
+
+static void files_by_extension(void) {
+    env e;
+    env_init(&e);
+    char folder[] = "/tmp/mnp-test-XXXXXX", path[64];
+    CHECK(mkdtemp(folder) != NULL);
+    chart *c = full_chart(&e);
+    static const struct {
+        const char *extension, *magic;
+        size_t n;
+    } kinds[] = {{"svg", "<svg ", 5}, {"png", "\x89PNG", 4}, {"pdf", "%PDF", 4}};
+    for (int i = 0; i < 3; i++) {
+        CASE(kinds[i].extension);
+        snprintf(path, sizeof path, "%s/a.%s", folder, kinds[i].extension);
+        mnp_status s = chart_save(c, path);
+#ifndef MNP_HAVE_CAIRO
+        if (i > 0) {
+            CHECK(s == MNP_EUNSUPPORTED && strstr(e.error, "save as .svg"));
+            continue;
+        }
+#endif
+        CHECK(s == MNP_OK);
+        CHECK(file_starts_with(&e, path, kinds[i].magic, kinds[i].n) > 1000);
+        CHECK(unlink(path) == 0);
+    }
+    CASE(NULL);
+    snprintf(path, sizeof path, "%s/a.jpg", folder);
+    CHECK(chart_save(c, path) == MNP_EINVAL && strstr(e.error, ".svg, .png or .pdf"));
+    snprintf(path, sizeof path, "%s/none/a.svg", folder);
+    CHECK(chart_save(c, path) == MNP_EIO);
+    CHECK(rmdir(folder) == 0);
+    chart_destroy(c);
+}
+
+int main(void) {
+    RUN(text_is_escaped);
+    RUN(ticks_are_round);
+    RUN(colours_are_in_range);
+    RUN(every_kind_is_drawn);
+    RUN(odd_data_is_survived);
+    RUN(memory_failures_are_clean);
+    RUN(files_by_extension);
+    return check_done();
+}

@@ -1,0 +1,51 @@
+/* handles.h: what stands behind the public handles. */
+#ifndef MNP_API_HANDLES_H
+#define MNP_API_HANDLES_H
+
+#include "data/dataset.h"
+#include "run/predict.h"
+#include "run/train.h"
+
+struct mnp_ctx {
+    env env;
+    pool *pool; /* made when first needed */
+    int threads;
+};
+
+struct mnp_data {
+    dataset *d;
+    mnp_ctx *ctx;
+};
+
+struct mnp_model {
+    model *m;
+    buf options; /* the text behind mnp_model_options() */
+};
+
+struct mnp_trainer {
+    mnp_ctx *ctx;
+    trainer *t;
+    mnp_model *model;
+    const mnp_data *train;
+    train_spec spec;
+    uint64_t seed;
+};
+
+struct mnp_predictor {
+    mnp_ctx *ctx;
+    predictor *p;
+};
+
+/* The context's workers. */
+mnp_status ctx_pool(mnp_ctx *ctx, pool **out);
+/* A model handle around m, which it owns from then on, whatever happens. */
+mnp_status model_wrap(mnp_ctx *ctx, model *m, mnp_model **out);
+
+/* A struct of options may come from an older header: fields behind its size are zero. */
+#define OPTS_COPY(to, from)                                                                        \
+    do {                                                                                           \
+        memset(&(to), 0, sizeof(to));                                                              \
+        if (from) memcpy(&(to), from, (from)->size < sizeof(to) ? (from)->size : sizeof(to));      \
+    } while (0)
+
+#endif

@@ -1,0 +1,138 @@
+/* model.c: model handles. */
+#include <math.h>
+#include <string.h>
+
+#include "api/handles.h"
+
+mnp_status model_wrap(mnp_ctx *ctx, model *m, mnp_model **out) {
+    *out = NULL;
+    mnp_model *handle = env_alloc(&m->env, 1, sizeof *handle, "a model handle");
+    if (!handle) {
+        model_destroy(m);
+        return env_fail(&ctx->env, MNP_ENOMEM, "out of memory for a model handle");
+    }
+    handle->m = m;
+    buf_init(&handle->options, &m->env);
+    mnp_status status = model_options_text(&m->env, m, &handle->options);
+    if (status != MNP_OK) {
+        mnp_model_destroy(handle);
+        return env_fail(&ctx->env, status, "out of memory for a model handle");
+    }
+    *out = handle;
+    return MNP_OK;
+}
+
+/* Mean and standard deviation of the training data, so that the networks see numbers near one. */
+static void standardise(const dataset *d, model_scaling *s) {
+    double count = (double)d->points;
+    for (int32_t c = -1; c < d->x_dim; c++) {
+        double sum = 0, squares = 0;
+        for (int64_t i = 0; i < d->points; i++)
+            sum += (double)(c < 0 ? d->y[i] : d->x[i * d->x_dim + c]);
+        double mean = sum / count;
+        for (int64_t i = 0; i < d->points; i++) {
+            double off = (double)(c < 0 ? d->y[i] : d->x[i * d->x_dim + c]) - mean;
+            squares += off * off;
+        }
+        double sd = sqrt(squares / count);
+        if (!(sd > 0) || !isfinite(sd)) sd = 1.0; /* a constant column stays as it is */
+        if (c < 0)
+            s->y_shift = mean, s->y_scale = sd;
+        else
+            s->x_shift[c] = mean, s->x_scale[c] = sd;
+    }
+}
+
+/* Names of columns and of the data set, so that files written later can use them. */
+static mnp_status note_data(env *e, model *m, const dataset *d) {
+    char names[512] = "";
+    for (int32_t c = 0; c < d->x_dim; c++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", c ? "," : "", d->x_names[c]);
+    }
+    MNP_TRY(model_note_set(e, m, "data", d->name));
+    MNP_TRY(model_note_set(e, m, "x_names", names));
+    return model_note_set(e, m, "y_name", d->y_name);
+}
+
+static mnp_status set_from_data(env *e, const option_view *view, const dataset *d) {
+    char text[64];
+    snprintf(text, sizeof text, "%d", d->x_dim);
+    MNP_TRY(options_set(e, view, 1, "x_dim", text));
+    snprintf(text, sizeof text, "%.17g", d->rff_std);
+    return options_set(e, view, 1, "rff_std", text);
+}
+
+mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *preset,
+                            const char *options, const mnp_data *data, uint64_t seed,
+                            mnp_model **out) {
+    if (!ctx || !out) return MNP_EINVAL;
+    *out = NULL;
+    env *e = &ctx->env;
+    model_spec spec;
+    option_view view = spec_view(&spec);
+    MNP_TRY(spec_preset(e, process ? process : "mnp", preset ? preset : "paper", &spec));
+    if (data) MNP_TRY(set_from_data(e, &view, data->d));
+    if (options) MNP_TRY(options_parse(e, &view, 1, options));
+    model *m = NULL;
+    MNP_TRY(model_create(e, &spec, seed, &m));
+    mnp_status status = MNP_OK;
+    if (data) {
+        if (!data->d->builtin) standardise(data->d, &m->scaling);
+        status = note_data(e, m, data->d);
+    }
+    if (status != MNP_OK) {
+        model_destroy(m);
+        return status;
+    }
+    return model_wrap(ctx, m, out);
+}
+
+mnp_status mnp_model_load(mnp_ctx *ctx, const char *path, mnp_model **out) {
+    if (!ctx || !out) return MNP_EINVAL;
+    *out = NULL;
+    model *m = NULL;
+    MNP_TRY(model_load(&ctx->env, path, &m));
+    return model_wrap(ctx, m, out);
+}
+
+mnp_status mnp_model_save(mnp_ctx *ctx, const mnp_model *model, const char *path) {
+    return model_save(&ctx->env, model->m, NULL, path);
+}
+
+void mnp_model_destroy(mnp_model *handle) {
+    if (!handle) return;
+    env e = handle->m->env;
+    handle->options.e = &e;
+    buf_free(&handle->options);
+    model_destroy(handle->m);
+    env_free(&e, handle);
+}
+
+int64_t mnp_model_parameters(const mnp_model *model) {
+    return params_count(&model->m->params);
+}
+
+int64_t mnp_model_x_dim(const mnp_model *model) {
+    return model->m->spec.x_dim;
+}
+
+int64_t mnp_model_steps(const mnp_model *model) {
+    return model->m->spec.steps;
+}
+
+int64_t mnp_model_latent(const mnp_model *model) {
+    return model->m->spec.d_z;
+}
+
+const char *mnp_model_options(const mnp_model *model) {
+    return buf_str(&model->options);
+}
+
+const char *mnp_model_note(const mnp_model *model, const char *key) {
+    return model_note_get(model->m, key);
+}
+
+const char *mnp_model_note_key(const mnp_model *model, int k) {
+    return k >= 0 && k < model->m->n_notes ? model->m->notes[k].key : NULL;
+}

@@ -1,0 +1,111 @@
+/* trainer.c: trainer handles. */
+#include <string.h>
+
+#include "api/handles.h"
+
+mnp_status mnp_trainer_create(mnp_ctx *ctx, mnp_model *model, const mnp_data *train,
+                              const mnp_data *valid, const mnp_train_opts *opts,
+                              mnp_trainer **out) {
+    if (!ctx || !out) return MNP_EINVAL;
+    *out = NULL;
+    if (!model || !train) return env_fail(&ctx->env, MNP_EINVAL, "a model and data are needed");
+    mnp_train_opts o;
+    OPTS_COPY(o, opts);
+    mnp_trainer *t = env_alloc(&ctx->env, 1, sizeof *t, "a trainer handle");
+    if (!t) return MNP_ENOMEM;
+    *t = (mnp_trainer){.ctx = ctx, .model = model, .train = train, .seed = o.seed};
+    option_view view = train_view(&t->spec);
+    pool *workers = NULL;
+    mnp_status status = MNP_OK;
+    MNP_TRY_DONE(options_defaults(&ctx->env, &view, 1));
+    if (o.options) MNP_TRY_DONE(options_parse(&ctx->env, &view, 1, o.options));
+    MNP_TRY_DONE(ctx_pool(ctx, &workers));
+    MNP_TRY_DONE(trainer_create(&ctx->env, model->m, train->d, valid ? valid->d : NULL, &t->spec,
+                                o.seed, workers, o.device, &t->t));
+done:
+    if (status != MNP_OK) {
+        mnp_trainer_destroy(t);
+        return status;
+    }
+    *out = t;
+    return MNP_OK;
+}
+
+void mnp_trainer_destroy(mnp_trainer *t) {
+    if (!t) return;
+    trainer_destroy(t->t);
+    env_free(&t->ctx->env, t);
+}
+
+mnp_train_report mnp_trainer_report(const mnp_trainer *t) {
+    train_state s = trainer_state(t->t);
+    return (mnp_train_report){.step = s.step,
+                              .steps = s.steps,
+                              .loss = s.loss,
+                              .kl = s.kl,
+                              .loglik = s.loglik,
+                              .grad_norm = s.grad_norm,
+                              .rate = s.rate,
+                              .valid = s.valid,
+                              .best_valid = s.best_valid,
+                              .best_step = s.best_step};
+}
+
+mnp_status mnp_trainer_run(mnp_trainer *t, int64_t steps, mnp_train_report *report) {
+    mnp_status status = trainer_run(t->t, steps);
+    if (report) *report = mnp_trainer_report(t);
+    return status;
+}
+
+mnp_status mnp_trainer_save(mnp_trainer *t, const char *path) {
+    return trainer_save(t->t, path);
+}
+
+mnp_status mnp_trainer_resume(mnp_trainer *t, const char *path, bool new_schedule) {
+    return trainer_load(t->t, path, new_schedule);
+}
+
+/* How the weights were made, for the model file. */
+static mnp_status note_run(mnp_trainer *t, int64_t step) {
+    env *e = &t->ctx->env;
+    model *m = t->model->m;
+    buf options;
+    buf_init(&options, e);
+    option_view view = train_view(&t->spec);
+    char text[64];
+    mnp_status status = options_print(&options, &view, 1);
+    if (status == MNP_OK) status = model_note_set(e, m, "train", buf_str(&options));
+    snprintf(text, sizeof text, "%llu", (unsigned long long)t->seed);
+    if (status == MNP_OK) status = model_note_set(e, m, "seed", text);
+    snprintf(text, sizeof text, "%lld", (long long)step);
+    if (status == MNP_OK) status = model_note_set(e, m, "steps", text);
+    snprintf(text, sizeof text, "%lld", (long long)t->train->d->functions);
+    if (status == MNP_OK) status = model_note_set(e, m, "train_functions", text);
+    buf_free(&options);
+    return status;
+}
+
+mnp_status mnp_trainer_save_best(mnp_trainer *t, const char *path) {
+    train_state s = trainer_state(t->t);
+    char text[64];
+    snprintf(text, sizeof text, "%.6f", s.best_valid);
+    MNP_TRY(note_run(t, s.best_step));
+    MNP_TRY(model_note_set(&t->ctx->env, t->model->m, "best_valid", text));
+    return model_save(&t->ctx->env, t->model->m, trainer_best(t->t), path);
+}
+
+mnp_status mnp_trainer_save_last(mnp_trainer *t, const char *path) {
+    MNP_TRY(note_run(t, trainer_state(t->t).step));
+    MNP_TRY(model_note_set(&t->ctx->env, t->model->m, "best_valid", NULL));
+    return model_save(&t->ctx->env, t->model->m, NULL, path);
+}
+
+mnp_status mnp_trainer_take_best(mnp_trainer *t) {
+    model *m = t->model->m;
+    memcpy(m->weights, trainer_best(t->t), (size_t)m->params.words * sizeof(float));
+    return note_run(t, trainer_state(t->t).best_step);
+}
+
+size_t mnp_trainer_memory(const mnp_trainer *t) {
+    return trainer_memory(t->t);
+}

@@ -8,14 +8,9 @@
 #include <string.h>
 
 #include "op/permute.h"
+#include "run/score.h"
 
 enum { CHUNK = 64 };
-
-typedef struct graph_key {
-    eval_protocol protocol;
-    int64_t samples;
-    bool draws;
-} graph_key;
 
 struct evaluator {
     env *env;
@@ -24,7 +19,7 @@ struct evaluator {
     pool *pool;
     const char *device;
     runner *bound, *predictive;
-    graph_key bound_key, predictive_key;
+    score_key bound_key, predictive_key;
     eval_progress progress;
     void *progress_user;
     /* one chunk of functions, split and scaled */
@@ -40,47 +35,7 @@ typedef struct function_score {
     int64_t targets, scored, m;
 } function_score;
 
-/* ---- recording ------------------------------------------------------------------------------- */
-
-static row_range range_of(eval_protocol p) {
-    return p == EVAL_STRICT ? ROWS_REST : ROWS_ALL;
-}
-
-static void feed_points(graph *g, const model_spec *s, val *x, val *y) {
-    *x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
-    *y = op_feed_scalars(g, "y", EXT_N, false, false);
-}
-
-/* Emits: log-likelihood, KL and ratio of each sample. */
-static void record_bound(graph *g, const model_spec *s, void *arg) {
-    const graph_key *key = arg;
-    val x, y;
-    feed_points(g, s, &x, &y);
-    chain_walk_opts o = {
-        .source = CHAIN_ALL, .with_prior = true, .to_base = true, .purpose = RNG_LATENT_EVAL};
-    chain_walk w;
-    chain_record_walk(g, s, x, y, &o, &w);
-    op_emit(g, op_sum_rows(g, w.logp, range_of(key->protocol)));
-    op_emit(g, w.kl_sum);
-    op_emit(g, w.ratio_sum);
-}
-
-/* Emits: log-likelihood of each sample, and draws (S, n) at all points. */
-static void record_predictive(graph *g, const model_spec *s, void *arg) {
-    const graph_key *key = arg;
-    val x, y;
-    feed_points(g, s, &x, &y);
-    chain_walk_opts o = {.source = CHAIN_CONTEXT, .to_base = true, .purpose = RNG_LATENT_EVAL};
-    chain_walk w;
-    chain_record_walk(g, s, x, y, &o, &w);
-    op_emit(g, op_sum_rows(g, w.logp, range_of(key->protocol)));
-    if (!key->draws) return;
-    val path[CHAIN_STEPS_MAX + 1];
-    chain_record_draw(g, s, x, w.z, op_base_noise(g, EXT_N, true, RNG_BASE, false), path);
-    op_emit(g, path[s->steps]);
-}
-
-static mnp_status ensure(evaluator *v, runner **r, graph_key *have, graph_key want,
+static mnp_status ensure(evaluator *v, runner **r, score_key *have, score_key want,
                          runner_record record) {
     if (*r && have->protocol == want.protocol && have->samples == want.samples &&
         have->draws == want.draws)
@@ -175,21 +130,6 @@ static mnp_status run_chunk(evaluator *v, runner *r, const float *weights, const
 
 /* ---- scores of one function ------------------------------------------------------------------ */
 
-/* log (1/L) sum exp(a_s), and the effective sample size of the weights exp(a_s). */
-static double log_mean_exp(const double *a, int64_t count, double *ess) {
-    double top = -INFINITY, sum = 0, squares = 0;
-    for (int64_t s = 0; s < count; s++)
-        if (a[s] > top) top = a[s];
-    if (!isfinite(top)) return top;
-    for (int64_t s = 0; s < count; s++) {
-        double w = exp(a[s] - top);
-        sum += w;
-        squares += w * w;
-    }
-    if (ess) *ess = sum * sum / squares;
-    return top + log(sum / (double)count);
-}
-
 /* loglik[] becomes the log importance weights. */
 static void score_bound(function_score *f, double *loglik, const double *kl, const double *ratio,
                         int64_t samples, double shift) {
@@ -199,7 +139,7 @@ static void score_bound(function_score *f, double *loglik, const double *kl, con
         kls += kl[s];
         loglik[s] += ratio[s];
     }
-    f->loglik = log_mean_exp(loglik, samples, &f->ess) / points - shift;
+    f->loglik = score_log_mean_exp(loglik, samples, &f->ess) / points - shift;
     f->elbo = elbo / (double)samples / points - shift;
     f->kl = kls / (double)samples / points;
 }
@@ -293,7 +233,7 @@ static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opt
         score_bound(&out[k], b->loglik + at, b->kl + at, b->ratio + at, b->samples, shift);
         if (o->bound_only) continue;
         out[k].prior =
-            log_mean_exp(b->prior + wide, b->samples, NULL) / (double)out[k].scored - shift;
+            score_log_mean_exp(b->prior + wide, b->samples, NULL) / (double)out[k].scored - shift;
         if (o->draws)
             score_draws(&out[k], b->draws + wide * v->d->longest, b->predictive, v->n[k],
                         v->y + k * v->d->longest, v->m->scaling.y_scale, b->column);
@@ -355,13 +295,13 @@ static void summarise(const function_score *f, int64_t count, const eval_opts *o
 }
 
 static mnp_status prepare_graphs(evaluator *v, const eval_opts *o, buffers *b) {
-    graph_key bound = {o->protocol, o->samples, false};
-    MNP_TRY(ensure(v, &v->bound, &v->bound_key, bound, record_bound));
+    score_key bound = {o->protocol, o->samples, false};
+    MNP_TRY(ensure(v, &v->bound, &v->bound_key, bound, score_record_bound));
     bind_emits(v->bound, (double *[]){b->loglik, b->kl, b->ratio},
                (int64_t[]){b->samples, b->samples, b->samples}, 3);
     if (o->bound_only) return MNP_OK;
-    graph_key predictive = {o->protocol, b->predictive, o->draws > 0};
-    MNP_TRY(ensure(v, &v->predictive, &v->predictive_key, predictive, record_predictive));
+    score_key predictive = {o->protocol, b->predictive, o->draws > 0};
+    MNP_TRY(ensure(v, &v->predictive, &v->predictive_key, predictive, score_record_predictive));
     bind_emits(v->predictive, (double *[]){b->prior, b->draws},
                (int64_t[]){b->predictive, b->predictive * v->d->longest}, o->draws ? 2 : 1);
     return MNP_OK;

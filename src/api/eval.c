@@ -1,0 +1,104 @@
+/* eval.c: scoring through the public interface. */
+#include <string.h>
+
+#include "api/handles.h"
+#include "run/laws.h"
+
+static eval_opts options_of(const mnp_eval_opts *o, const dataset *d) {
+    bool own = o->context_lo == 0 && o->context_hi == 0;
+    return (eval_opts){.functions = o->functions,
+                       .samples = o->samples ? o->samples : 20,
+                       .draws = o->draws == 0  ? 39
+                                : o->draws < 0 ? 0
+                                               : o->draws,
+                       .protocol = o->protocol == MNP_AUTHORS ? EVAL_AUTHORS : EVAL_STRICT,
+                       .lo = own ? d->context_lo : o->context_lo,
+                       .hi = own ? d->context_hi : o->context_hi,
+                       .seed = o->seed};
+}
+
+static void copy_scores(const eval_scores *s, int64_t samples, mnp_scores *out) {
+    *out = (mnp_scores){.loglik = s->loglik,
+                        .se = s->se,
+                        .elbo = s->elbo,
+                        .kl = s->kl,
+                        .ess = s->ess,
+                        .loglik_prior_sampling = s->prior,
+                        .se_prior_sampling = s->prior_se,
+                        .coverage50 = s->coverage50,
+                        .coverage80 = s->coverage80,
+                        .coverage95 = s->coverage95,
+                        .crps = s->crps,
+                        .functions = s->functions,
+                        .points = s->points,
+                        .samples = samples,
+                        .bins = s->n_bins};
+    for (int k = 0; k < s->n_bins && k < MNP_SCORE_BINS; k++) {
+        out->bin_lo[k] = s->bin_lo[k];
+        out->bin_hi[k] = s->bin_hi[k];
+        out->bin_functions[k] = s->bin_functions[k];
+        out->bin_loglik[k] = s->bin_loglik[k];
+        out->bin_se[k] = s->bin_se[k];
+    }
+}
+
+mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
+                        const mnp_eval_opts *opts, mnp_scores *out) {
+    if (!ctx || !out) return MNP_EINVAL;
+    if (!model || !data) return env_fail(&ctx->env, MNP_EINVAL, "a model and data are needed");
+    mnp_eval_opts o;
+    OPTS_COPY(o, opts);
+    eval_opts run = options_of(&o, data->d);
+    pool *workers = NULL;
+    evaluator *v = NULL;
+    eval_scores scores;
+    MNP_TRY(ctx_pool(ctx, &workers));
+    MNP_TRY(evaluator_create(&ctx->env, model->m, data->d, workers, o.device, &v));
+    evaluator_on_progress(v, o.progress, o.progress_user);
+    mnp_status status = evaluator_run(v, NULL, &run, &scores);
+    if (status == MNP_OK) copy_scores(&scores, run.samples, out);
+    evaluator_destroy(v);
+    return status;
+}
+
+mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp_set *context,
+                         const mnp_set *targets, int64_t samples, uint64_t seed, double *bound,
+                         double *prior) {
+    if (!ctx || !model || !targets) return MNP_EINVAL;
+    int64_t m = context ? context->n : 0, n = m + targets->n, dims = model->m->spec.x_dim;
+    if (targets->n < 1 || m < 0)
+        return env_fail(&ctx->env, MNP_EINVAL, "there are no targets to score");
+    double *x = env_alloc(&ctx->env, (size_t)(n * dims), sizeof *x, "a set");
+    double *y = env_alloc(&ctx->env, (size_t)n, sizeof *y, "a set");
+    scorer *s = NULL;
+    pool *workers = NULL;
+    mnp_status status = x && y ? ctx_pool(ctx, &workers) : MNP_ENOMEM;
+    if (status == MNP_OK)
+        status = scorer_create(&ctx->env, model->m, workers, NULL, n, samples, &s);
+    if (status == MNP_OK) {
+        if (m > 0) {
+            memcpy(x, context->x, (size_t)(m * dims) * sizeof *x);
+            memcpy(y, context->y, (size_t)m * sizeof *y);
+        }
+        memcpy(x + m * dims, targets->x, (size_t)(targets->n * dims) * sizeof *x);
+        memcpy(y + m, targets->y, (size_t)targets->n * sizeof *y);
+        status = scorer_score(s, x, y, n, m, seed, bound, prior);
+    }
+    scorer_destroy(s);
+    env_free(&ctx->env, x);
+    env_free(&ctx->env, y);
+    return status;
+}
+
+mnp_status mnp_check(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data, int64_t functions,
+                     int64_t samples, uint64_t seed, mnp_laws *out) {
+    if (!ctx || !out) return MNP_EINVAL;
+    if (!model || !data) return env_fail(&ctx->env, MNP_EINVAL, "a model and data are needed");
+    pool *workers = NULL;
+    laws l;
+    MNP_TRY(ctx_pool(ctx, &workers));
+    MNP_TRY(laws_measure(&ctx->env, model->m, data->d, workers, functions, samples, seed, &l));
+    *out = (mnp_laws){l.permutation,    l.marginal,  l.conditional,
+                      l.conditional_se, l.functions, l.samples};
+    return MNP_OK;
+}

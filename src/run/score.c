@@ -1,0 +1,160 @@
+/* score.c: see score.h. */
+#include "run/score.h"
+
+#include <math.h>
+
+#include "base/rng.h"
+
+/* ---- recording ------------------------------------------------------------------------------- */
+
+static row_range range_of(eval_protocol p) {
+    return p == EVAL_STRICT ? ROWS_REST : ROWS_ALL;
+}
+
+static void feed_points(graph *g, const model_spec *s, val *x, val *y) {
+    *x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
+    *y = op_feed_scalars(g, "y", EXT_N, false, false);
+}
+
+/* Emits: log-likelihood, KL and ratio of each sample. */
+void score_record_bound(graph *g, const model_spec *s, void *arg) {
+    const score_key *key = arg;
+    val x, y;
+    feed_points(g, s, &x, &y);
+    chain_walk_opts o = {
+        .source = CHAIN_ALL, .with_prior = true, .to_base = true, .purpose = RNG_LATENT_EVAL};
+    chain_walk w;
+    chain_record_walk(g, s, x, y, &o, &w);
+    op_emit(g, op_sum_rows(g, w.logp, range_of(key->protocol)));
+    op_emit(g, w.kl_sum);
+    op_emit(g, w.ratio_sum);
+    op_emit(g, w.logp);
+}
+
+/* Emits: log-likelihood of each sample, and draws (S, n) at all points. */
+void score_record_predictive(graph *g, const model_spec *s, void *arg) {
+    const score_key *key = arg;
+    val x, y;
+    feed_points(g, s, &x, &y);
+    chain_walk_opts o = {.source = CHAIN_CONTEXT, .to_base = true, .purpose = RNG_LATENT_EVAL};
+    chain_walk w;
+    chain_record_walk(g, s, x, y, &o, &w);
+    op_emit(g, op_sum_rows(g, w.logp, range_of(key->protocol)));
+    if (!key->draws) return;
+    val path[CHAIN_STEPS_MAX + 1];
+    chain_record_draw(g, s, x, w.z, op_base_noise(g, EXT_N, true, RNG_BASE, false), path);
+    op_emit(g, path[s->steps]);
+}
+
+/* log (1/L) sum exp(a_s), and the effective sample size of the weights exp(a_s). */
+double score_log_mean_exp(const double *a, int64_t count, double *ess) {
+    double top = -INFINITY, sum = 0, squares = 0;
+    for (int64_t s = 0; s < count; s++)
+        if (a[s] > top) top = a[s];
+    if (!isfinite(top)) return top;
+    for (int64_t s = 0; s < count; s++) {
+        double w = exp(a[s] - top);
+        sum += w;
+        squares += w * w;
+    }
+    if (ess) *ess = sum * sum / squares;
+    return top + log(sum / (double)count);
+}
+
+/* ---- one function ---------------------------------------------------------------------------- */
+
+struct scorer {
+    env *env;
+    const model *m;
+    score_key key;
+    runner *bound, *predictive;
+    double *x, *y; /* scaled copies, (capacity) */
+    double *sums;  /* (3, samples)              */
+    int64_t capacity;
+};
+
+mnp_status scorer_create(env *e, const model *m, pool *pool, const char *device, int64_t n,
+                         int64_t samples, scorer **out) {
+    *out = NULL;
+    if (samples < 1) return env_fail(e, MNP_EINVAL, "at least one sample is needed");
+    scorer *s = env_alloc(e, 1, sizeof *s, "a scorer");
+    if (!s) return MNP_ENOMEM;
+    *s = (scorer){.env = e, .m = m, .key = {EVAL_STRICT, samples, false}, .capacity = n};
+    runner_opts o = {.pool = pool, .device = device, .capacity = {n, n, samples, false}};
+    size_t dims = (size_t)m->spec.x_dim;
+    s->x = env_alloc(e, (size_t)n * dims, sizeof *s->x, "a set");
+    s->y = env_alloc(e, (size_t)n, sizeof *s->y, "a set");
+    s->sums = env_alloc(e, 3 * (size_t)samples, sizeof *s->sums, "a score");
+    mnp_status status = s->x && s->y && s->sums ? MNP_OK : MNP_ENOMEM;
+    if (status == MNP_OK) status = runner_make(e, m, &o, score_record_bound, &s->key, &s->bound);
+    if (status == MNP_OK)
+        status = runner_make(e, m, &o, score_record_predictive, &s->key, &s->predictive);
+    if (status != MNP_OK) {
+        scorer_destroy(s);
+        return status;
+    }
+    *out = s;
+    return MNP_OK;
+}
+
+void scorer_destroy(scorer *s) {
+    if (!s) return;
+    runner_destroy(s->bound);
+    runner_destroy(s->predictive);
+    env_free(s->env, s->x);
+    env_free(s->env, s->y);
+    env_free(s->env, s->sums);
+    env_free(s->env, s);
+}
+
+static mnp_status load_set(scorer *s, const double *x, const double *y, int64_t n, int64_t m) {
+    if (n < 1 || n > s->capacity || m < 0 || m > n)
+        return env_fail(s->env, MNP_EINVAL, "%lld points with %lld of context cannot be scored",
+                        (long long)n, (long long)m);
+    for (int64_t i = 0; i < n * s->m->spec.x_dim; i++)
+        if (!isfinite(x[i])) return env_fail(s->env, MNP_EINVAL, "an x is not a finite number");
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(y[i])) return env_fail(s->env, MNP_EINVAL, "a y is not a finite number");
+    runner_scale_x(s->m, x, n, s->x);
+    runner_scale_y(s->m, y, n, s->y);
+    return MNP_OK;
+}
+
+static mnp_status run(scorer *s, runner *r, int64_t n, int64_t m, uint64_t seed) {
+    r->io.feed[0] = s->x;
+    r->io.feed[1] = s->y;
+    r->io.n = &n;
+    r->io.m = &m;
+    return runner_run(r, seed, 1);
+}
+
+mnp_status scorer_score(scorer *s, const double *x, const double *y, int64_t n, int64_t m,
+                        uint64_t seed, double *bound, double *prior) {
+    MNP_TRY(load_set(s, x, y, n, m));
+    int64_t L = s->key.samples;
+    double shift = (double)(n - m) * log(s->m->scaling.y_scale);
+    if (bound) {
+        for (int k = 0; k < 3; k++) s->bound->io.emit[k] = s->sums + k * L;
+        s->bound->io.emit[BOUND_LOGP] = NULL;
+        MNP_TRY(run(s, s->bound, n, m, seed));
+        for (int64_t k = 0; k < L; k++) s->sums[k] += s->sums[BOUND_RATIO * L + k];
+        *bound = score_log_mean_exp(s->sums, L, NULL) - shift;
+    }
+    if (prior) {
+        s->predictive->io.emit[PREDICTIVE_LOGLIK] = s->sums;
+        MNP_TRY(run(s, s->predictive, n, m, seed));
+        *prior = score_log_mean_exp(s->sums, L, NULL) - shift;
+    }
+    return MNP_OK;
+}
+
+mnp_status scorer_logp(scorer *s, const double *x, const double *y, int64_t n, int64_t m,
+                       uint64_t seed, double *logp) {
+    MNP_TRY(load_set(s, x, y, n, m));
+    for (int k = 0; k < 3; k++) s->bound->io.emit[k] = NULL;
+    s->bound->io.emit[BOUND_LOGP] = logp;
+    MNP_TRY(run(s, s->bound, n, m, seed));
+    double shift = log(s->m->scaling.y_scale);
+    for (int64_t i = 0; i < s->key.samples * n; i++) logp[i] -= shift;
+    return MNP_OK;
+}

@@ -1,0 +1,44 @@
+/* score.h: log-densities of one function's targets given its context, and the graphs and sums that
+ * evaluation shares with it. */
+#ifndef MNP_RUN_SCORE_H
+#define MNP_RUN_SCORE_H
+
+#include "run/eval.h"
+
+/* What a scoring graph was recorded for; the argument of the two record functions. Both feed x and
+ * y (n rows, context first, scaled). */
+typedef struct score_key {
+    eval_protocol protocol;
+    int64_t samples;
+    bool draws;
+} score_key;
+
+/* Latents from the posterior. Emits the log-likelihood, KL and ratio of each sample, then the
+ * log-density of each sample and point. */
+enum { BOUND_LOGLIK, BOUND_KL, BOUND_RATIO, BOUND_LOGP, BOUND_EMITS };
+void score_record_bound(graph *g, const model_spec *s, void *key);
+/* Latents from the context. Emits the log-likelihood of each sample, and (draws) values with noise
+ * at all points. */
+enum { PREDICTIVE_LOGLIK, PREDICTIVE_DRAWS };
+void score_record_predictive(graph *g, const model_spec *s, void *key);
+
+/* log (1/L) sum exp(a_s), and the effective sample size of the weights exp(a_s) (may be NULL). */
+double score_log_mean_exp(const double *a, int64_t count, double *ess);
+
+/* ---- one function ---------------------------------------------------------------------------- */
+
+typedef struct scorer scorer;
+
+/* For sets of up to n points, `samples` draws each. */
+mnp_status scorer_create(env *e, const model *m, pool *pool, const char *device, int64_t n,
+                         int64_t samples, scorer **out);
+void scorer_destroy(scorer *s);
+/* log p(points m..n-1 | points 0..m-1) in raw units, nats: the importance-weighted bound and the
+ * prior-sampling estimate (NULL: not wanted). */
+mnp_status scorer_score(scorer *s, const double *x, const double *y, int64_t n, int64_t m,
+                        uint64_t seed, double *bound, double *prior);
+/* log p(y_i | z_s) of all points with latents from the posterior: logp (samples, n). */
+mnp_status scorer_logp(scorer *s, const double *x, const double *y, int64_t n, int64_t m,
+                       uint64_t seed, double *logp);
+
+#endif

@@ -50,11 +50,11 @@ static void begin_head(const attn_args *a, int64_t h, int64_t dp, float *state) 
         if (r.by_rows) {
             pack_rows(rows, a->dh, dp, q, a->ldq, factor, r.q);
         } else {
-            memset(r.o + rows * dp, 0, (size_t)((QB - rows) * dp) * sizeof(float));
+            clear(r.o + rows * dp, (QB - rows) * dp);
             pack_rows(rows, a->dh, dp, q, a->ldq, factor, r.o);
             transpose_block(QB, dp, r.o, dp, r.q, QB);
         }
-        memset(r.o, 0, (size_t)(QB * dp) * sizeof(float));
+        clear(r.o, QB * dp);
         for (int j = 0; j < QB; j += VL) {
             vstore(r.m + j, vset(-__builtin_inff()));
             vstore(r.l + j, vset(0));
@@ -96,8 +96,7 @@ SIMD_INLINE void absorb_block(int64_t dh, int64_t dp, int64_t n, running r, work
         vstore(r.l + u * VL, merge(vload(r.l + u * VL), shrink, total));
         vstore(r.m + u * VL, shrink); /* until the outputs are shrunk as well */
     }
-    memset(w.sum, 0, (size_t)(dp * QB) * sizeof(float));
-    weigh(dh, dp, n, w.p, w.v, w.sum);
+    weigh(dh, dp, n, w.p, w.v, true, w.sum);
     for (int64_t d = 0; d < dh; d++) UNROLL for (int u = 0; u < QV; u++) {
             float *o = r.o + d * QB + u * VL;
             vstore(o, merge(vload(o), vload(r.m + u * VL), vload(w.sum + d * QB + u * VL)));
@@ -105,8 +104,9 @@ SIMD_INLINE void absorb_block(int64_t dh, int64_t dp, int64_t n, running r, work
     UNROLL for (int u = 0; u < QV; u++) vstore(r.m + u * VL, m[u]);
 }
 
-/* The same for the single query in row i of a block that goes row by row. */
-SIMD_INLINE void absorb_row(int64_t dh, int64_t dp, int64_t n, int64_t i, running r, workspace w) {
+/* The same for the single query in row i of a block that goes row by row; values in rows of ldv. */
+SIMD_INLINE void absorb_row(int64_t dh, int64_t dp, int64_t n, int64_t i, const float *v,
+                            int64_t ldv, running r, workspace w) {
     const int64_t n_sub = round_up(n, SUB);
     row_scores(dh, n_sub, r.q + i * dp, w.kt, KB, 0, w.p);
     vf most = vload(w.p);
@@ -114,15 +114,10 @@ SIMD_INLINE void absorb_row(int64_t dh, int64_t dp, int64_t n, int64_t i, runnin
     const float m = vhmax(vmax(most, vset(r.m[i])));
     for (int64_t j = 0; j < n_sub; j += VL) vstore(w.p + j, vexp2_neg(vload(w.p + j) - m));
     for (int64_t j = n; j < n_sub; j++) w.p[j] = 0;
-    float part[KB / SUB] = {0}, total = 0;
-    for (int64_t k = 0; k < SUB; k++)
-        for (int64_t g = 0; g < n_sub / SUB; g++) part[g] += w.p[g * SUB + k];
-    for (int64_t g = 0; g < n_sub / SUB; g++) total += part[g];
-    vf shrink = vexp2_neg(vset(r.m[i]) - m);
+    const float total = row_weigh(dp, n_sub, w.p, v, ldv, true, w.sum);
+    const vf shrink = vexp2_neg(vset(r.m[i]) - m);
     r.l[i] = merge(vset(r.l[i]), shrink, vset(total))[0];
     r.m[i] = m;
-    memset(w.sum, 0, (size_t)dp * sizeof(float));
-    row_weigh(dp, n_sub, w.p, w.v, dp, w.sum);
     for (int64_t d = 0; d < dp; d += VL) {
         float *o = r.o + i * dp + d;
         vstore(o, merge(vload(o), shrink, vload(w.sum + d)));
@@ -134,14 +129,22 @@ SIMD_INLINE void accumulate_head(const attn_args *a, int64_t dh, int64_t dp, int
     const bool few = last_is_few(a->nq);
     for (int64_t j = 0; j < a->nk; j += KB) {
         const int64_t n = least(KB, a->nk - j);
-        pack_keys(a, dh, dp, h, j, n, few ? SUB : JT, w.k, w.v);
-        if (few) transpose_block(round_up(n, SUB), dp, w.k, dp, w.kt, KB);
+        const float *k = w.k, *v = w.v;
+        int64_t ld = dp;
+        if (a->nq <= FEW && dh == dp && n % SUB == 0) { /* used once: packing would not pay */
+            k = a->k + j * a->ldk + h * dh;
+            v = a->v + j * a->ldk + h * dh;
+            ld = a->ldk;
+        } else {
+            pack_keys(a, dh, dp, h, j, n, few ? SUB : JT, w.k, w.v);
+        }
+        if (few) transpose_block(round_up(n, SUB), dp, k, ld, w.kt, KB);
         for (int64_t i = 0; i < a->nq; i += QB) {
             running r = block_state(state, dp, a->nq, i);
             if (!r.by_rows)
                 absorb_block(dh, dp, n, r, w);
             else
-                for (int64_t k = i; k < a->nq; k++) absorb_row(dh, dp, n, k - i, r, w);
+                for (int64_t q = i; q < a->nq; q++) absorb_row(dh, dp, n, q - i, v, ld, r, w);
         }
     }
 }

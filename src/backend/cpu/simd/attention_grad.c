@@ -67,7 +67,10 @@ static void load_queries(const attn_grad_args *g, int64_t h, int64_t dp, int64_t
     const attn_args *a = &g->fwd;
     const int64_t dh = a->dh, rows = least(QB, a->nq - first), column = h * dh;
     const float factor = a->scale * 1.44269504f;
-    memset(b.q, 0, (size_t)block_floats(dp) * sizeof(float));
+    clear(b.q + rows * dp, (QB - rows) * dp);
+    clear(b.go + rows * dp, (QB - rows) * dp);
+    clear(b.gq + rows * dp, (QB - rows) * dp);
+    clear(b.lse, QB);
     pack_rows(rows, dh, dp, a->q + first * a->ldq + column, a->ldq, 1, b.q);
     pack_rows(rows, dh, dp, g->go + first * g->ldgo + column, g->ldgo, 1, b.go);
     pack_rows(rows, dh, dp, a->o + first * a->ldo + column, a->ldo, 1, b.gq);
@@ -91,11 +94,12 @@ static void load_queries(const attn_grad_args *g, int64_t h, int64_t dp, int64_t
         transpose_block(QB, dp, b.q, dp, b.qt, QB);
         for (int64_t d = 0; d < QB * dp; d += VL) vstore(b.qt + d, vload(b.qt + d) * factor);
     }
-    memset(b.gq, 0, (size_t)(QB * dp) * sizeof(float));
+    clear(b.gq, QB * dp);
 }
 
-/* A block of queries against n keys: adds to gq of the block and to gk, gv of the workspace. */
-SIMD_INLINE void block_grad(int64_t dh, int64_t dp, int64_t n, queries b, workspace w) {
+/* A block of queries against n keys: adds to gq of the block and to gk, gv of the workspace,
+ * which hold nothing yet when fresh. */
+SIMD_INLINE void block_grad(int64_t dh, int64_t dp, int64_t n, bool fresh, queries b, workspace w) {
     for (int64_t j = 0; j < n; j += JT) {
         vf s[JT][QV];
         UNROLL for (int k = 0; k < JT; k++) UNROLL for (int u = 0; u < QV; u++) s[k][u] =
@@ -115,28 +119,38 @@ SIMD_INLINE void block_grad(int64_t dh, int64_t dp, int64_t n, queries b, worksp
             vstore(w.gs + at, vload(w.p + at) * gp[k][u]);
         }
     }
-    weigh(dh, dp, n, w.gs, w.k, b.gq);
-    outer(dp, n, w.p, b.go, w.gv);
-    outer(dp, n, w.gs, b.q, w.gk);
+    weigh(dh, dp, n, w.gs, w.k, false, b.gq);
+    outer(dp, n, w.p, b.go, fresh, w.gv);
+    outer(dp, n, w.gs, b.q, fresh, w.gk);
 }
 
-/* The same for the single query in row i of a block that goes row by row. */
-SIMD_INLINE void row_grad(int64_t dh, int64_t dp, int64_t n, int64_t i, queries b, workspace w) {
+/* The same for a block that goes row by row: keys and values in rows of ld floats, and here p and
+ * gs are (rows, KB). */
+SIMD_INLINE void rows_grad(int64_t dh, int64_t dp, int64_t n, bool fresh, int64_t rows,
+                           const float *k, int64_t ld, queries b, workspace w) {
     const int64_t n_sub = round_up(n, SUB);
-    row_scores(dh, n_sub, b.qt + i * dp, w.kt, KB, b.lse[i], w.p);
-    row_scores(dh, n_sub, b.go + i * dp, w.vt, KB, b.D[i], w.gs);
-    for (int64_t j = 0; j < n_sub; j += VL) {
-        vf p = vexp2_neg(vload(w.p + j));
-        vstore(w.p + j, p);
-        vstore(w.gs + j, p * vload(w.gs + j));
+    for (int64_t i = 0; i < rows; i++) {
+        float *p = w.p + i * KB, *gs = w.gs + i * KB;
+        row_scores(dh, n_sub, b.qt + i * dp, w.kt, KB, b.lse[i], p);
+        row_scores(dh, n_sub, b.go + i * dp, w.vt, KB, b.D[i], gs);
+        for (int64_t j = 0; j < n_sub; j += VL) {
+            vf weight = vexp2_neg(vload(p + j));
+            vstore(p + j, weight);
+            vstore(gs + j, weight * vload(gs + j));
+        }
+        for (int64_t j = n; j < n_sub; j++) p[j] = gs[j] = 0;
+        row_weigh(dp, n_sub, gs, k, ld, false, b.gq + i * dp);
     }
-    for (int64_t j = n; j < n_sub; j++) w.p[j] = w.gs[j] = 0;
-    row_weigh(dp, n_sub, w.gs, w.k, dp, b.gq + i * dp);
     for (int64_t j = 0; j < n; j++)
         for (int64_t d = 0; d < dp; d += VL) {
-            float *gv = w.gv + j * dp + d, *gk = w.gk + j * dp + d;
-            vstore(gv, w.p[j] * vload(b.go + i * dp + d) + vload(gv));
-            vstore(gk, w.gs[j] * vload(b.q + i * dp + d) + vload(gk));
+            vf gv = fresh ? vset(0) : vload(w.gv + j * dp + d);
+            vf gk = fresh ? vset(0) : vload(w.gk + j * dp + d);
+            for (int64_t i = 0; i < rows; i++) {
+                gv += w.p[i * KB + j] * vload(b.go + i * dp + d);
+                gk += w.gs[i * KB + j] * vload(b.q + i * dp + d);
+            }
+            vstore(w.gv + j * dp + d, gv);
+            vstore(w.gk + j * dp + d, gk);
         }
 }
 
@@ -173,19 +187,27 @@ SIMD_INLINE void head_grad(const attn_grad_args *g, int64_t dh, int64_t dp, int6
         load_queries(g, h, dp, i, cut_queries(scratch, dp, a->nq, i));
     for (int64_t j = 0; j < a->nk; j += KB) {
         const int64_t n = least(KB, a->nk - j), at = j * g->ldgk + h * dh;
-        pack_keys(a, dh, dp, h, j, n, few ? SUB : JT, w.k, w.v);
-        if (few) {
-            transpose_block(round_up(n, SUB), dp, w.k, dp, w.kt, KB);
-            transpose_block(round_up(n, SUB), dp, w.v, dp, w.vt, KB);
+        const float *k = w.k, *v = w.v;
+        int64_t ld = dp;
+        if (a->nq <= FEW && dh == dp && n % SUB == 0) { /* used once: packing would not pay */
+            k = a->k + j * a->ldk + h * dh;
+            v = a->v + j * a->ldk + h * dh;
+            ld = a->ldk;
+        } else {
+            pack_keys(a, dh, dp, h, j, n, few ? SUB : JT, w.k, w.v);
         }
-        memset(w.gk, 0, (size_t)(2 * KB * dp) * sizeof(float)); /* gk and gv */
+        if (few) {
+            transpose_block(round_up(n, SUB), dp, k, ld, w.kt, KB);
+            transpose_block(round_up(n, SUB), dp, v, ld, w.vt, KB);
+        }
         for (int64_t i = 0; i < a->nq; i += QB) {
             const queries b = cut_queries(scratch, dp, a->nq, i);
-            if (!b.by_rows)
-                block_grad(dh, dp, n, b, w);
+            if (b.by_rows)
+                rows_grad(dh, dp, n, i == 0, a->nq - i, k, ld, b, w);
             else
-                for (int64_t k = i; k < a->nq; k++) row_grad(dh, dp, n, k - i, b, w);
+                block_grad(dh, dp, n, i == 0, b, w);
         }
+        if (a->nq == 0) clear(w.gk, 2 * KB * dp); /* gk and gv */
         unpack_rows(n, dh, dp, w.gk, a->scale, NULL, 0, g->acc_k, g->gk + at, g->ldgk);
         unpack_rows(n, dh, dp, w.gv, 1, NULL, 0, g->acc_k, g->gv + at, g->ldgk);
     }

@@ -50,6 +50,15 @@ static inline int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
+/* n floats, a multiple of VL, become zero. Most are a few vectors; without the barrier compilers
+ * make it a call of memset or a string instruction, whose start alone takes longer. */
+SIMD_INLINE void clear(float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i += VL) {
+        vstore(x + i, vset(0));
+        __asm__ volatile("" : : : "memory");
+    }
+}
+
 /* Whether the last block of nq queries goes row by row. */
 static inline bool last_is_few(int64_t nq) {
     return nq % QB != 0 && nq % QB <= FEW;
@@ -74,7 +83,7 @@ SIMD_INLINE void pack_rows(int64_t n, int64_t dh, int64_t dp, const float *src, 
                 vstore(dst + i * dp + d, vload(src + i * ld + d) * factor);
         return;
     }
-    memset(dst, 0, (size_t)(n * dp) * sizeof *dst);
+    clear(dst, n * dp);
     for (int64_t i = 0; i < n; i++)
         for (int64_t d = 0; d < dh; d++) dst[i * dp + d] = src[i * ld + d] * factor;
 }
@@ -112,7 +121,7 @@ SIMD_INLINE void pack_keys(const attn_args *a, int64_t dh, int64_t dp, int64_t h
     pack_rows(n, dh, dp, a->v + at, a->ldk, 1, v);
     for (int64_t i = n; i < padded; i++)
         memcpy(k + i * dp, k + (n - 1) * dp, (size_t)dp * sizeof *k);
-    memset(v + n * dp, 0, (size_t)((padded - n) * dp) * sizeof *v);
+    clear(v + n * dp, (padded - n) * dp);
 }
 
 /* dst(C, R) = src(R, C)^T with rows of ldd and lds floats; R and C are multiples of VL. */
@@ -142,9 +151,9 @@ SIMD_INLINE void score_tile(int64_t dh, int64_t dp, const float *qt, const float
     }
 }
 
-/* out[d][] += sum over n <= SUB keys of v[j][d] p[j][], for `wide` values of d. */
+/* out[d][] (+)= sum over n <= SUB keys of v[j][d] p[j][], for `wide` values of d; fresh: no old. */
 SIMD_INLINE void weigh_tile(int wide, int64_t dp, int64_t n, const float *p, const float *v,
-                            float *out) {
+                            bool fresh, float *out) {
     vf acc[DT][QV];
     UNROLL for (int d = 0; d < wide; d++) UNROLL for (int u = 0; u < QV; u++) acc[d][u] = vset(0);
     for (int64_t j = 0; j < n; j++) {
@@ -157,30 +166,31 @@ SIMD_INLINE void weigh_tile(int wide, int64_t dp, int64_t n, const float *p, con
     }
     UNROLL for (int d = 0; d < wide; d++) UNROLL for (int u = 0; u < QV; u++) {
         float *at = out + d * QB + u * VL;
-        vstore(at, vload(at) + acc[d][u]);
+        vstore(at, fresh ? acc[d][u] : vload(at) + acc[d][u]);
     }
 }
 
 SIMD_INLINE void weigh(int64_t dh, int64_t dp, int64_t n, const float *p, const float *v,
-                       float *out) {
+                       bool fresh, float *out) {
     for (int64_t j = 0; j < n; j += SUB)
         for (int64_t d = 0; d < dh; d += DT) {
             const float *pj = p + j * QB, *vj = v + j * dp + d;
             const int64_t keys = least(SUB, n - j);
             if (dh - d > DT / 2)
-                weigh_tile(DT, dp, keys, pj, vj, out + d * QB);
+                weigh_tile(DT, dp, keys, pj, vj, fresh && j == 0, out + d * QB);
             else
-                weigh_tile(DT / 2, dp, keys, pj, vj, out + d * QB);
+                weigh_tile(DT / 2, dp, keys, pj, vj, fresh && j == 0, out + d * QB);
         }
 }
 
-/* g[j][] += sum_i p[j][i] y[i][] for n keys (rounded up to JT) and QB rows y of dp floats. */
-SIMD_INLINE void outer(int64_t dp, int64_t n, const float *p, const float *y, float *g) {
+/* g[j][] (+)= sum_i p[j][i] y[i][] for n keys (rounded up to JT) and QB rows y of dp floats. */
+SIMD_INLINE void outer(int64_t dp, int64_t n, const float *p, const float *y, bool fresh,
+                       float *g) {
     for (int64_t j = 0; j < n; j += JT)
         for (int64_t d = 0; d < dp; d += QV * VL) {
             vf acc[JT][QV];
             UNROLL for (int k = 0; k < JT; k++) UNROLL for (int u = 0; u < QV; u++) acc[k][u] =
-                vload(g + (j + k) * dp + d + u * VL);
+                fresh ? vset(0) : vload(g + (j + k) * dp + d + u * VL);
             for (int i = 0; i < QB; i++) {
                 vf r[QV];
                 UNROLL for (int u = 0; u < QV; u++) r[u] = vload(y + i * dp + d + u * VL);
@@ -216,34 +226,34 @@ SIMD_INLINE void row_scores(int64_t dh, int64_t n, const float *q, const float *
     for (; j < n; j += 2 * VL) row_score_tile(2, dh, q, kt + j, ldt, init, s + j);
 }
 
-/* out[d] += sum_j p[j] v[j][d] over `groups` groups of SUB keys, all at once because one sum alone
- * would wait for itself; v has rows of ld floats. */
-SIMD_INLINE void row_weigh_groups(int groups, int64_t dp, const float *p, const float *v,
-                                  int64_t ld, float *out) {
+/* out[d] (+)= sum_j p[j] v[j][d] over `groups` groups of SUB keys, all at once because one sum
+ * alone would wait for itself; v has rows of ld floats. Returns the sum of p, in the same order. */
+SIMD_INLINE float row_weigh_groups(int groups, int64_t dp, const float *p, const float *v,
+                                   int64_t ld, bool fresh, float *out) {
+    float weight = 0;
     for (int64_t d = 0; d < dp; d += VL) {
-        vf acc[4] = {vset(0), vset(0), vset(0), vset(0)}, total = vload(out + d);
-        for (int64_t i = 0; i < SUB; i++)
-            UNROLL for (int g = 0; g < groups; g++) acc[g] +=
-                p[i + g * SUB] * vload(v + (i + g * SUB) * ld + d);
-        UNROLL for (int g = 0; g < groups; g++) total = total + acc[g];
+        vf acc[4] = {vset(0), vset(0), vset(0), vset(0)};
+        float part[4] = {0, 0, 0, 0};
+        for (int64_t i = 0; i < SUB; i++) UNROLL for (int g = 0; g < groups; g++) {
+                acc[g] += p[i + g * SUB] * vload(v + (i + g * SUB) * ld + d);
+                part[g] += p[i + g * SUB];
+            }
+        vf total = fresh ? acc[0] : vload(out + d) + acc[0];
+        UNROLL for (int g = 1; g < groups; g++) total = total + acc[g];
         vstore(out + d, total);
+        if (d > 0) continue;
+        UNROLL for (int g = 0; g < groups; g++) weight += part[g];
     }
+    return weight;
 }
 
-/* The same for n keys, a multiple of SUB. */
-SIMD_INLINE void row_weigh(int64_t dp, int64_t n, const float *p, const float *v, int64_t ld,
-                           float *out) {
-    for (int64_t j = 0; j < n; j += 4 * SUB) {
-        const int64_t left = (n - j) / SUB;
-        if (left >= 4)
-            row_weigh_groups(4, dp, p + j, v + j * ld, ld, out);
-        else if (left == 3)
-            row_weigh_groups(3, dp, p + j, v + j * ld, ld, out);
-        else if (left == 2)
-            row_weigh_groups(2, dp, p + j, v + j * ld, ld, out);
-        else
-            row_weigh_groups(1, dp, p + j, v + j * ld, ld, out);
-    }
+/* The same for n keys, a multiple of SUB and at most 4 SUB. */
+SIMD_INLINE float row_weigh(int64_t dp, int64_t n, const float *p, const float *v, int64_t ld,
+                            bool fresh, float *out) {
+    if (n == 4 * SUB) return row_weigh_groups(4, dp, p, v, ld, fresh, out);
+    if (n == 3 * SUB) return row_weigh_groups(3, dp, p, v, ld, fresh, out);
+    if (n == 2 * SUB) return row_weigh_groups(2, dp, p, v, ld, fresh, out);
+    return row_weigh_groups(1, dp, p, v, ld, fresh, out);
 }
 
 #endif

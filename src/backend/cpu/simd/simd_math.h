@@ -111,11 +111,20 @@ SIMD_INLINE vf vexp2_neg(vf x) {
     x = vmax(x, vset(-126.0f));
     vf shifted = x + ROUND_MAGIC;
     vf r = x - (shifted - ROUND_MAGIC);
+#if defined(__FMA__) || defined(__aarch64__)
     vf p = vset(0.00132257076f);
     p = p * r + 0.00967176291f;
     p = p * r + 0.0555089144f;
     p = p * r + 0.24022237f;
     p = p * r + 0.693146829f;
+#else /* products are rounded too: a closer polynomial makes up for it */
+    vf p = vset(0.00015469732f);
+    p = p * r + 0.0013410001f;
+    p = p * r + 0.00961803078f;
+    p = p * r + 0.0555029731f;
+    p = p * r + 0.240226511f;
+    p = p * r + 0.693147225f;
+#endif
     p = p * r + 1.0f;
     return (vf)((vu)p + ((vu)shifted << 23));
 }

@@ -11,8 +11,6 @@
 
 enum { BINS_MAX = 64, COLS_MAX = 192 }; /* 3 BINS_MAX - 1, padded */
 
-#define LOG2E 1.44269504f
-
 SIMD_INLINE vf vsqrt(vf x) {
     vf r;
     for (int i = 0; i < VL; i++) r[i] = __builtin_sqrtf(x[i]);
@@ -52,7 +50,7 @@ SIMD_INLINE vf softmax_parts(int K, vf *u) {
     vf top = u[0], sum = vset(0);
     for (int j = 1; j < K; j++) top = vmax(u[j], top);
     for (int j = 0; j < K; j++) {
-        u[j] = vexp2_neg((u[j] - top) * LOG2E);
+        u[j] = vexp(u[j] - top); /* its last bits move the knots: no cheaper one will do */
         sum += u[j];
     }
     return 1.0f / sum;

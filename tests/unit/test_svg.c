@@ -7,6 +7,15 @@
 #include "plot/svg.h"
 #include "plot/ticks.h"
 
+#ifdef MNP_HAVE_CAIRO
+/* fontconfig, under cairo, keeps its caches until the process ends; the leak sanitizer asks here.
+ */
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) {
+    return "leak:libfontconfig\n";
+}
+#endif
+
 static int occurrences(const char *text, const char *what) {
     int n = 0;
     for (const char *p = text; (p = strstr(p, what)); p += strlen(what)) n++;

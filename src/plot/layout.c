@@ -12,7 +12,8 @@ double chart_text_width(const char *utf8, double size) {
     double width = 0;
     for (const char *p = utf8; *p; p++) {
         if (((unsigned char)*p & 0xC0) == 0x80) continue; /* inside a character */
-        width += strchr(".,:;'|!il ", *p) ? 0.34 : 0.6;
+        bool capital = *p >= 'A' && *p <= 'Z';
+        width += strchr(".,:;'|!il ", *p) ? 0.34 : capital ? 0.72 : 0.6;
     }
     return width * size;
 }
@@ -100,13 +101,22 @@ static void all_limits(chart *c, plot_axis which) {
         }
 }
 
+/* Whether the labels of an x axis would touch. */
+static bool crowded(const axis *a, double pixels) {
+    double widest = 0;
+    for (int i = 0; i < a->ticks.count; i++)
+        widest = fmax(widest, chart_text_width(a->ticks.text[i], SIZE_TICK));
+    return (widest + 10) * (a->ticks.count - 1) > pixels;
+}
+
+/* As many as there is room for; names, where there are any, take their place. */
 static void make_ticks(axis *a, double pixels, plot_axis which) {
     double lo = fmin(a->lo, a->hi), hi = fmax(a->lo, a->hi);
-    int wanted = (int)fmax(3, pixels / (which == PLOT_X ? 62 : 45));
-    if (a->name_count)
-        a->ticks.count = 0; /* names take their place */
-    else
-        a->ticks = a->log ? ticks_log(lo, hi, wanted) : ticks_linear(lo, hi, wanted);
+    int wanted = (int)fmax(3, pixels / (which == PLOT_X ? 50 : 45));
+    a->ticks.count = 0;
+    if (a->name_count) return;
+    do a->ticks = a->log ? ticks_log(lo, hi, wanted) : ticks_linear(lo, hi, wanted);
+    while (which == PLOT_X && crowded(a, pixels) && --wanted > 0);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */

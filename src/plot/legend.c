@@ -56,7 +56,8 @@ static double point_covered(const panel *p, const series *s, size_t i, box b) {
 }
 
 static double covered(const panel *p, box b) {
-    double hits = 0;
+    double hits = 0, air = 5;
+    b = (box){b.x - air, b.y - air, b.w + 2 * air, b.h + 2 * air};
     for (size_t i = 0; i < p->count; i++) {
         const series *s = &p->series[i];
         if (s->kind == SERIES_RULE || s->kind == SERIES_IMAGE) continue;

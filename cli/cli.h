@@ -1,0 +1,102 @@
+/* cli.h: the parts every command shares: flags from tables, one-line errors, the context, progress
+ * and JSON. A command is one file cmd_<name>.c with a `const command command_<name>`, and one line
+ * in commands.def. */
+#ifndef MNP_CLI_H
+#define MNP_CLI_H
+
+#include "base/fsio.h"
+#include "base/json.h"
+#include "mnp.h"
+
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+enum { CLI_FLAGS_MAX = 64, CLI_ARGS_MAX = 16 };
+
+/* --name or --name VALUE; the same table makes the parser and the help. */
+typedef struct flag_def {
+    const char *name;
+    const char *value; /* what the value is called in help, NULL for a switch */
+    const char *help;
+} flag_def;
+
+typedef struct cli {
+    const struct command *command;
+    mnp_ctx *ctx;
+    const char *values[CLI_FLAGS_MAX]; /* by place in the command's flags, then the common ones */
+    bool given[CLI_FLAGS_MAX];
+    const char *args[CLI_ARGS_MAX]; /* what is not a flag */
+    int n_args;
+    buf settings; /* all --set key=value, one after the other */
+    bool json, quiet;
+    uint64_t seed;
+    env env; /* for text, JSON and CSV of the command itself */
+    int status;
+} cli;
+
+typedef struct command {
+    const char *name;
+    const char *args;    /* of the usage line: "MODEL [--data D]"           */
+    const char *summary; /* one line                                        */
+    const char *details; /* paragraphs for `mnp help NAME`, or NULL         */
+    const flag_def *flags;
+    int n_flags;
+    int min_args, max_args;
+    int (*run)(cli *c);          /* exit status */
+    void (*more_help)(FILE *to); /* printed behind the flags, or NULL       */
+} command;
+
+const command *command_find(const char *name);
+const command *command_at(int k); /* NULL behind the last */
+void command_print_help(const command *c, FILE *to);
+
+/* Flags. A missing flag gives the fallback; a bad value prints one line and the status becomes
+ * EXIT_USAGE, which the command checks once with cli_bad(). */
+bool cli_has(const cli *c, const char *name);
+const char *cli_text(const cli *c, const char *name, const char *fallback);
+int64_t cli_int(cli *c, const char *name, int64_t fallback, int64_t lo, int64_t hi);
+double cli_real(cli *c, const char *name, double fallback, double lo, double hi);
+bool cli_span(cli *c, const char *name, int64_t *lo, int64_t *hi); /* "lo:hi"; false: not given */
+/* One of "a|b|c": its number. */
+int cli_choice(cli *c, const char *name, const char *choices, int fallback);
+bool cli_bad(const cli *c);
+
+/* One line "mnp NAME: text" on stderr; returns the exit status. */
+int cli_fail(cli *c, int status, const char *fmt, ...) MNP_PRINTF(3, 4);
+/* The same with the library's last error. EXIT_INTERRUPTED for MNP_ECANCELLED. */
+int cli_failed(cli *c, mnp_status status);
+
+/* Lines for people: to stdout, or to stderr when --json has stdout for itself; none with --quiet.
+ */
+void cli_say(const cli *c, const char *fmt, ...) MNP_PRINTF(2, 3);
+/* The one JSON object on the last line of stdout. Fields are added between begin and end, with the
+ * calls below or any of base/json.h on `w`; printed only with --json. */
+typedef struct cli_json {
+    buf text;
+    json_writer w;
+} cli_json;
+void cli_json_begin(cli *c, cli_json *j);
+void cli_json_number(cli_json *j, const char *key, double value);
+void cli_json_integer(cli_json *j, const char *key, int64_t value);
+void cli_json_text(cli_json *j, const char *key, const char *value); /* NULL: null */
+void cli_json_end(cli *c, cli_json *j);
+
+/* Has Ctrl-C been pressed? A second one ends the program at once. */
+bool cli_interrupted(void);
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+/* A bar on a terminal, a plain line now and then elsewhere. */
+typedef struct progress {
+    const cli *c;
+    const char *what;
+    double started, shown;
+    int64_t from, total;
+    bool terminal;
+} progress;
+
+void progress_begin(progress *p, const cli *c, const char *what, int64_t done, int64_t total);
+/* `note` goes behind the bar: loss and the like. */
+void progress_show(progress *p, int64_t done, const char *note);
+void progress_end(progress *p);
+double cli_now(void); /* seconds, monotonic */
+
+#endif

@@ -1,0 +1,112 @@
+/* term.c: what commands print: lines, errors, JSON, progress. */
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+
+static void say_line(FILE *to, const cli *c, const char *fmt, va_list ap) {
+    fprintf(to, "mnp %s: ", c->command->name);
+    vfprintf(to, fmt, ap);
+    fputc('\n', to);
+}
+
+int cli_fail(cli *c, int status, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    say_line(stderr, c, fmt, ap);
+    va_end(ap);
+    return status;
+}
+
+int cli_failed(cli *c, mnp_status status) {
+    const char *text = mnp_last_error(c->ctx);
+    if (status == MNP_ECANCELLED) return cli_fail(c, EXIT_INTERRUPTED, "interrupted");
+    return cli_fail(c, EXIT_FAILED, "%s", *text ? text : mnp_status_name(status));
+}
+
+void cli_say(const cli *c, const char *fmt, ...) {
+    if (c->quiet) return;
+    va_list ap;
+    va_start(ap, fmt);
+    vfprintf(c->json ? stderr : stdout, fmt, ap);
+    va_end(ap);
+    fputc('\n', c->json ? stderr : stdout);
+    fflush(c->json ? stderr : stdout);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+void cli_json_begin(cli *c, cli_json *j) {
+    buf_init(&j->text, &c->env);
+    json_writer_init(&j->w, &j->text, 0);
+    json_object_begin(&j->w);
+}
+
+void cli_json_number(cli_json *j, const char *key, double value) {
+    json_key(&j->w, key);
+    json_put_number(&j->w, value);
+}
+
+void cli_json_integer(cli_json *j, const char *key, int64_t value) {
+    json_key(&j->w, key);
+    json_put_integer(&j->w, value);
+}
+
+void cli_json_text(cli_json *j, const char *key, const char *value) {
+    json_key(&j->w, key);
+    if (value)
+        json_put_string(&j->w, value);
+    else
+        json_put_null(&j->w);
+}
+
+void cli_json_end(cli *c, cli_json *j) {
+    json_object_end(&j->w);
+    if (c->json && j->text.status == MNP_OK) printf("%s\n", buf_str(&j->text));
+    buf_free(&j->text);
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+double cli_now(void) {
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+void progress_begin(progress *p, const cli *c, const char *what, int64_t done, int64_t total) {
+    *p = (progress){.c = c, .what = what, .from = done, .total = total};
+    p->terminal = isatty(STDERR_FILENO) == 1;
+    p->started = cli_now();
+    p->shown = p->terminal ? 0 : p->started;
+}
+
+void progress_show(progress *p, int64_t done, const char *note) {
+    double now = cli_now(), every = p->terminal ? 0.1 : 10.0;
+    if (p->c->quiet || (now - p->shown < every && done < p->total)) return;
+    p->shown = now;
+    double took = now - p->started, rate = (double)(done - p->from) / (took > 0 ? took : 1e-9);
+    char left[TEXT_NUMBER] = "?", speed[TEXT_NUMBER];
+    if (rate > 0) text_time(left, (double)(p->total - done) / rate);
+    text_count(speed, rate);
+    int filled = p->total > 0 ? (int)(24 * done / p->total) : 24;
+    if (p->terminal) {
+        char bar[25];
+        memset(bar, '-', 24);
+        memset(bar, '=', (size_t)filled);
+        bar[24] = '\0';
+        fprintf(stderr, "\r%s [%s] %lld/%lld %s/s %s left  %s\033[K", p->what, bar, (long long)done,
+                (long long)p->total, speed, left, note);
+    } else {
+        fprintf(stderr, "%s %lld/%lld %s/s %s left  %s\n", p->what, (long long)done,
+                (long long)p->total, speed, left, note);
+    }
+    fflush(stderr);
+}
+
+void progress_end(progress *p) {
+    if (p->terminal && !p->c->quiet && p->shown > 0) fputc('\n', stderr);
+}

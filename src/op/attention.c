@@ -229,7 +229,7 @@ static const op_case cases[] = {
     {"to the context, samples", 20, 13, 3, 16, 4, TO_CONTEXT, 0, 0, 0, 0},
     {"shared seeds", 19, 8, 3, 16, 2, SEEDS, 5, 0, 0, 0},
     {"to fixed rows", 19, 8, 3, 20, 2, TO_FIXED, 6, 0, 0, 0},
-    {"shared keys", 9, 4, 3, 16, 2, SHARED_KEYS, 0, 0, 0, 0},
+    {"shared keys", 10, 4, 3, 16, 2, SHARED_KEYS, 0, 0, 0, 0},
     {"n = 1000", 1000, 400, 1, 16, 2, SELF, 0, CASE_NO_FD | CASE_LARGE, 0, 0},
     {"n = 8192, seeds", 8192, 4096, 1, 64, 4, SEEDS_CONTEXT, 4, CASE_NO_FD | CASE_LARGE, 0, 0},
 };

@@ -129,12 +129,29 @@ static void own_invert(double *l, int64_t n, int64_t ld) {
     }
 }
 
+/* y += f[0] x_0 + ... + f[3] x_3 for four rows x: y is read and written once. */
+static void add4(double *y, const double f[4], const double *x, int64_t ld, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] += (f[0] * x[i] + f[1] * x[ld + i]) + (f[2] * x[2 * ld + i] + f[3] * x[3 * ld + i]);
+}
+
+/* A is often triangular: where all four rows are zero there is nothing to do. */
 static void own_gram_t(double f, const double *a, int64_t rows, int64_t n, int64_t lda, double *c,
                        int64_t ldc) {
-    for (int64_t at = 0; at < n; at += PANEL) /* a panel of C's rows stays in the cache */
-        for (int64_t r = 0; r < rows; r++)
-            for (int64_t i = at; i < least(at + PANEL, n); i++)
+    for (int64_t at = 0; at < n; at += PANEL) { /* a panel of C's rows stays in the cache */
+        int64_t r = 0, end = least(at + PANEL, n);
+        for (; r + 4 <= rows; r += 4)
+            for (int64_t i = at; i < end; i++) {
+                const double *x = a + r * lda;
+                double g[4];
+                for (int j = 0; j < 4; j++) g[j] = f * x[j * lda + i];
+                if (g[0] != 0 || g[1] != 0 || g[2] != 0 || g[3] != 0)
+                    add4(c + i * ldc, g, x, lda, i + 1);
+            }
+        for (; r < rows; r++)
+            for (int64_t i = at; i < end; i++)
                 subtract(c + i * ldc, -f * a[r * lda + i], a + r * lda, i + 1);
+    }
 }
 
 /* ---- LAPACK: column-major, so its upper triangle is our lower one ---------------------------- */
@@ -149,7 +166,9 @@ void dtrsm_(const char *side, const char *uplo, const char *trans, const char *d
 void dsyrk_(const char *uplo, const char *trans, const int *n, const int *k, const double *alpha,
             const double *a, const int *lda, const double *beta, double *c, const int *ldc);
 
-enum { LAPACK_FROM = 96, LAPACK_TO = 1 << 24 };
+/* Below, starting the library's threads costs more than they save, and the own code has the same
+ * bits on every machine. */
+enum { LAPACK_FROM = 256, LAPACK_TO = 1 << 24 };
 
 static int is_large(int64_t n, int64_t ld) {
     return n >= LAPACK_FROM && ld < LAPACK_TO;

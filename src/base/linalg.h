@@ -2,8 +2,9 @@
  * solves, triangular inverse. Matrices are row-major with stride ld; "lower" means that only the
  * lower triangle is read or written and the upper one is left alone.
  *
- * Large matrices go to LAPACK where the build has it (MNP_HAVE_LAPACK), all others through the
- * blocked code here. Nothing allocates. */
+ * Matrices from 256 rows go to LAPACK where the build has it (MNP_HAVE_LAPACK): their last bits
+ * then depend on that library and on its number of threads. All others go through the blocked code
+ * here, with sums in a fixed order. Nothing allocates. */
 #ifndef MNP_BASE_LINALG_H
 #define MNP_BASE_LINALG_H
 

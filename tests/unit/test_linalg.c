@@ -4,8 +4,8 @@
 #include "base/rng.h"
 #include "check.h"
 
-static const int64_t sizes[] = {1, 2, 3, 5, 8, 31, 63, 64, 65, 95, 96, 97, 129, 200};
-enum { SIZES = sizeof sizes / sizeof *sizes, MAX = 200, LD = MAX + 3 };
+static const int64_t sizes[] = {1, 2, 3, 5, 8, 31, 63, 64, 65, 97, 129, 255, 256, 261};
+enum { SIZES = sizeof sizes / sizeof *sizes, MAX = 261, LD = MAX + 3 };
 #define GUARD 777.0 /* what lies outside the lower triangle must stay */
 
 static double a[MAX * LD], l[MAX * LD], b[MAX * LD], c[MAX * LD];

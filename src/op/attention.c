@@ -184,29 +184,43 @@ static void ref_attention_grad(ref_run *r) {
         }
 }
 
-/* ---- cases: a = D, b = H, c = who attends to whom, d = fixed rows ---------------------------- */
+/* ---- cases: a = D, b = H, c = who attends to whom, d = fixed rows ----------------------------
+ * TWICE: gradients of two readers meet; FIXED_QUERIES, FIXED_KEYS: one side gets no gradient. */
 
-enum { SELF, SELF_CONTEXT, TO_CONTEXT, SEEDS, SEEDS_CONTEXT, TO_FIXED, SHARED_KEYS, GAPS };
+enum {
+    SELF,
+    SELF_CONTEXT,
+    TO_CONTEXT,
+    SEEDS,
+    SEEDS_CONTEXT,
+    TO_FIXED,
+    SHARED_KEYS,
+    GAPS,
+    TWICE,
+    FIXED_QUERIES,
+    FIXED_KEYS
+};
 
 static void build(case_build *b, const op_case *c) {
     const case_fill unit = CASE_NORMAL(0, 1);
     bool sampled = c->S > 1;
     attention_opts o = {.width = c->a, .heads = c->b, .q_col = 0, .k_col = c->a, .v_col = 2 * c->a};
     val qv, kv;
-    if (c->c == SELF || c->c == SELF_CONTEXT || c->c == TO_CONTEXT) {
+    if (c->c == SELF || c->c == SELF_CONTEXT || c->c == TO_CONTEXT || c->c == TWICE) {
         qv = kv = case_matrix(b, "qkv", EXT_N, 0, 3 * c->a, sampled, true, unit);
         o.queries = c->c == SELF_CONTEXT ? EXT_M : EXT_N;
         o.keys = c->c == SELF ? EXT_N : EXT_M;
+        if (c->c == TWICE) case_output(b, op_attention(b->g, qv, kv, &o)), o.keys = EXT_N;
     } else if (c->c == GAPS) { /* unused columns before, between and behind the blocks */
         qv = kv = case_matrix(b, "qkv", EXT_N, 0, 3 * c->a + 8, sampled, true, unit);
         o.v_col = 1, o.q_col = c->a + 3, o.k_col = 2 * c->a + 5;
         o.queries = EXT_N, o.keys = EXT_M;
     } else {
         bool fixed_q = c->c == SEEDS || c->c == SEEDS_CONTEXT;
-        qv = case_matrix(b, "q", fixed_q ? EXT_FIXED : EXT_N, c->d, c->a, sampled && !fixed_q, true,
-                         unit);
+        qv = case_matrix(b, "q", fixed_q ? EXT_FIXED : EXT_N, c->d, c->a, sampled && !fixed_q,
+                         c->c != FIXED_QUERIES, unit);
         kv = case_matrix(b, "kv", c->c == TO_FIXED ? EXT_FIXED : EXT_N, c->d, 2 * c->a,
-                         sampled && c->c != SHARED_KEYS, true, unit);
+                         sampled && c->c != SHARED_KEYS, c->c != FIXED_KEYS, unit);
         o.k_col = 0, o.v_col = c->a;
         o.queries = fixed_q ? EXT_FIXED : EXT_N;
         o.keys = c->c == TO_FIXED ? EXT_FIXED : c->c == SEEDS_CONTEXT ? EXT_M : EXT_N;
@@ -230,6 +244,10 @@ static const op_case cases[] = {
     {"shared seeds", 19, 8, 3, 16, 2, SEEDS, 5, 0, 0, 0},
     {"to fixed rows", 19, 8, 3, 20, 2, TO_FIXED, 6, 0, 0, 0},
     {"shared keys", 10, 4, 3, 16, 2, SHARED_KEYS, 0, 0, 0, 0},
+    {"two readers", 9, 4, 2, 16, 2, TWICE, 0, 0, 0, 0},
+    {"two readers, odd", 9, 4, 2, 10, 1, TWICE, 0, 0, 0, 0},
+    {"no gradient to the queries", 7, 4, 2, 16, 2, FIXED_QUERIES, 0, 0, 0, 0},
+    {"no gradient to the keys", 7, 4, 2, 16, 2, FIXED_KEYS, 0, 0, 0, 0},
     {"n = 1000", 1000, 400, 1, 16, 2, SELF, 0, CASE_NO_FD | CASE_LARGE, 0, 0},
     {"n = 8192, seeds", 8192, 4096, 1, 64, 4, SEEDS_CONTEXT, 4, CASE_NO_FD | CASE_LARGE, 0, 0},
 };

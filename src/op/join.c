@@ -100,9 +100,10 @@ static void ref_join_grad(ref_run *r) {
             }
 }
 
-/* ---- cases: a = columns, b = parts, c = what is sampled -------------------------------------- */
+/* ---- cases: a = columns, b = parts, c = what is sampled --------------------------------------
+ * WIDE_P: the numbers per row are a matrix of one column; TWICE: gradients of two readers meet. */
 
-enum { WITH_ROW = 1, WITH_P = 2, WITH_RELU = 4 };
+enum { WITH_ROW = 1, WITH_P = 2, WITH_RELU = 4, WIDE_P = 8, TWICE = 16 };
 enum { SAMPLED_A = 1, SAMPLED_ROW = 2, SAMPLED_P = 4 };
 
 static void build(case_build *b, const op_case *c) {
@@ -112,9 +113,12 @@ static void build(case_build *b, const op_case *c) {
         row =
             case_matrix(b, "row", EXT_FIXED, 1, c->a, c->c & SAMPLED_ROW, true, CASE_NORMAL(0, 1));
     if (c->b & WITH_P) {
-        p = case_scalars(b, "p", EXT_N, c->c & SAMPLED_P, true, CASE_NORMAL(0, 1));
+        bool sampled = c->c & SAMPLED_P;
+        p = c->b & WIDE_P ? case_matrix(b, "p", EXT_N, 0, 1, sampled, true, CASE_NORMAL(0, 1))
+                          : case_scalars(b, "p", EXT_N, sampled, true, CASE_NORMAL(0, 1));
         w = case_weight(b, "w", 1, c->a, 1.0);
     }
+    if (c->b & TWICE) case_output(b, op_join(b->g, a, row, p, w, ACT_NONE));
     case_output(b, op_join(b->g, a, row, p, w, c->b & WITH_RELU ? ACT_RELU : ACT_NONE));
 }
 
@@ -132,6 +136,10 @@ static const op_case cases[] = {
     {"shared a", 13, 5, 3, 21, ALL_PARTS, SAMPLED_ROW | SAMPLED_P, 0, 0, 0, 0},
     {"shared row and p", 6, 6, 4, 19, ALL_PARTS, SAMPLED_A, 0, 0, 0, 0},
     {"shared a and p", 9, 2, 3, 33, WITH_ROW | WITH_P, SAMPLED_ROW, 0, 0, 0, 0},
+    {"p in a matrix", 9, 2, 3, 18, WITH_P | WIDE_P, SAMPLED_A | SAMPLED_P, 0, 0, 0, 0},
+    {"shared p in a matrix", 9, 2, 3, 18, WITH_P | WIDE_P | WITH_RELU, SAMPLED_A, 0, 0, 0, 0},
+    {"two readers", 7, 2, 3, 18, ALL_PARTS | TWICE, SAMPLED_P, 0, 0, 0, 0},
+    {"two readers, matrix", 7, 2, 2, 18, ALL_PARTS | TWICE | WIDE_P, SAMPLED_A, 0, 0, 0, 0},
     {"n = 1000", 1000, 400, 2, 48, ALL_PARTS, ALL_SAMPLED, 0, CASE_NO_FD, 0, 0},
     {"n = 8192", 8192, 4096, 1, 16, ALL_PARTS, 0, 0, CASE_NO_FD | CASE_LARGE, 0, 0},
 };

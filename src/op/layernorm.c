@@ -91,12 +91,13 @@ static void ref_layernorm_grad(ref_run *r) {
     }
 }
 
-/* ---- cases: a = columns ---------------------------------------------------------------------- */
+/* ---- cases: a = columns, b = 1 for two readers ----------------------------------------------- */
 
 static void build(case_build *b, const op_case *c) {
     val x = case_matrix(b, "x", EXT_N, 0, c->a, c->S > 1, true, CASE_NORMAL(0.5, 2));
     val gain = case_weight(b, "gain", 1, c->a, 1.0);
     val shift = case_weight(b, "shift", 1, c->a, 1.0);
+    if (c->b) case_output(b, op_layernorm(b->g, x, shift, gain));
     case_output(b, op_layernorm(b->g, x, gain, shift));
 }
 
@@ -106,6 +107,7 @@ static const op_case cases[] = {
     {"one column", 5, 5, 1, 1, 0, 0, 0, 0, 0, 0}, /* the variance is zero: y = shift */
     {"odd width", 33, 12, 1, 21, 0, 0, 0, 0, 0, 0},
     {"samples", 10, 4, 3, 37, 0, 0, 0, 0, 0, 0},
+    {"two readers", 10, 4, 2, 19, 1, 0, 0, 0, 0, 0},
     {"n = 1000", 1000, 400, 1, 64, 0, 0, 0, CASE_NO_FD, 0, 0},
 };
 

@@ -128,10 +128,11 @@ static void ref_pool_finish(ref_run *r) {
         y.at[c] += r->ins->i[POOL_MEAN] && count > 0.0 ? state.at[c] / count : state.at[c];
 }
 
-/* ---- cases: a = C, b = 1 for the mean, c = extent or chunks ---------------------------------- */
+/* ---- cases: a = C, b = 1 for the mean, c = extent or chunks, d = 1 for two readers ----------- */
 
 static void build(case_build *b, const op_case *c) {
     val h = case_matrix(b, "h", EXT_N, 0, c->a, c->S > 1, true, CASE_NORMAL(0.1, 1));
+    if (c->d) case_output(b, op_pool(b->g, h, EXT_N, true));
     case_output(b, op_pool(b->g, h, (extent)c->c, c->b != 0));
 }
 
@@ -143,6 +144,7 @@ static const op_case cases[] = {
     {"context is all", 6, 6, 1, 17, 1, EXT_M, 0, 0, 0, 0},
     {"samples, all rows", 33, 12, 3, 21, 0, EXT_FIXED, 0, 0, 0, 0},
     {"samples, context", 33, 12, 3, 21, 1, EXT_M, 0, 0, 0, 0},
+    {"two readers", 9, 4, 2, 18, 0, EXT_M, 1, 0, 0, 0},
     {"n = 1000", 1000, 400, 1, 48, 1, EXT_N, 0, CASE_NO_FD, 0, 0},
     {"n = 8192", 8192, 4096, 1, 16, 1, EXT_M, 0, CASE_NO_FD, 0, 0},
 };

@@ -150,6 +150,8 @@ MNP_API const char *mnp_model_options(const mnp_model *model);
 /* How it was made: "data", "seed", "steps", ...; NULL where it is not noted. k-th key for listing.
  */
 MNP_API const char *mnp_model_note(const mnp_model *model, const char *key);
+MNP_API mnp_status mnp_model_set_note(mnp_ctx *ctx, mnp_model *model, const char *key,
+                                      const char *value);
 MNP_API const char *mnp_model_note_key(const mnp_model *model, int k);
 
 /* ---- training -------------------------------------------------------------------------------- */
@@ -280,6 +282,7 @@ MNP_API mnp_status mnp_predictor_logp(mnp_predictor *p, const mnp_set *targets, 
 
 /* "model" and "train": the table of options as text, one line each, into a caller's buffer. Returns
  * the length it would have (like snprintf). */
+MNP_API bool mnp_options_has(const char *table, const char *name);
 MNP_API size_t mnp_options_help(const char *table, char *out, size_t size);
 
 #ifdef __cplusplus

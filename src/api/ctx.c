@@ -1,5 +1,4 @@
 /* ctx.c: contexts, status names, version. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/handles.h"
@@ -58,14 +57,31 @@ mnp_status ctx_pool(mnp_ctx *ctx, pool **out) {
     return MNP_OK;
 }
 
+/* ---- option tables -----------------------------------------------------------------------------
+ */
+
+typedef struct both_specs {
+    model_spec model;
+    train_spec train;
+} both_specs;
+
+static option_view view_of(const char *table, both_specs *s) {
+    return strcmp(table, "train") == 0 ? train_view(&s->train) : spec_view(&s->model);
+}
+
+bool mnp_options_has(const char *table, const char *name) {
+    both_specs s;
+    option_view view = view_of(table, &s);
+    return options_find(&view, 1, name) != NULL;
+}
+
 size_t mnp_options_help(const char *table, char *out, size_t size) {
     env e;
     env_init(&e);
     buf text;
     buf_init(&text, &e);
-    model_spec model;
-    train_spec train;
-    option_view view = strcmp(table, "train") == 0 ? train_view(&train) : spec_view(&model);
+    both_specs s;
+    option_view view = view_of(table, &s);
     options_help(&text, &view, 1);
     size_t length = text.len;
     if (size > 0) {

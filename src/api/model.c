@@ -136,3 +136,7 @@ const char *mnp_model_note(const mnp_model *model, const char *key) {
 const char *mnp_model_note_key(const mnp_model *model, int k) {
     return k >= 0 && k < model->m->n_notes ? model->m->notes[k].key : NULL;
 }
+
+mnp_status mnp_model_set_note(mnp_ctx *ctx, mnp_model *model, const char *key, const char *value) {
+    return model_note_set(&ctx->env, model->m, key, value);
+}

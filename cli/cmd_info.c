@@ -1,0 +1,44 @@
+/* cmd_info.c: mnp info MODEL: options, size, and how it was made. */
+#include "base/text.h"
+#include "cli/cli.h"
+
+static void say_notes(cli *c, const mnp_model *m) {
+    const char *key;
+    for (int k = 0; (key = mnp_model_note_key(m, k)); k++)
+        cli_say(c, "  %-16s %s", key, mnp_model_note(m, key));
+}
+
+static void put_json(cli *c, const mnp_model *m) {
+    cli_json j;
+    cli_json_begin(c, &j);
+    cli_json_text(&j, "model", c->args[0]);
+    cli_json_integer(&j, "parameters", mnp_model_parameters(m));
+    cli_json_text(&j, "options", mnp_model_options(m));
+    const char *key;
+    json_key(&j.w, "notes");
+    json_object_begin(&j.w);
+    for (int k = 0; (key = mnp_model_note_key(m, k)); k++)
+        cli_json_text(&j, key, mnp_model_note(m, key));
+    json_object_end(&j.w);
+    cli_json_end(c, &j);
+}
+
+static int run(cli *c) {
+    mnp_model *m = NULL;
+    mnp_status status = mnp_model_load(c->ctx, c->args[0], &m);
+    if (status != MNP_OK) return cli_failed(c, status);
+    char count[TEXT_NUMBER];
+    cli_say(c, "%s: %s parameters", c->args[0], text_count(count, (double)mnp_model_parameters(m)));
+    cli_say(c, "  options          %s", mnp_model_options(m));
+    say_notes(c, m);
+    put_json(c, m);
+    mnp_model_destroy(m);
+    return 0;
+}
+
+const command command_info = {.name = "info",
+                              .args = "MODEL",
+                              .summary = "options, size and history of a model file",
+                              .min_args = 1,
+                              .max_args = 1,
+                              .run = run};

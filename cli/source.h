@@ -1,0 +1,26 @@
+/* source.h: the data set of a command: named by flags, or by what a model says of its own. */
+#ifndef MNP_CLI_SOURCE_H
+#define MNP_CLI_SOURCE_H
+
+#include "cli/cli.h"
+
+#define SOURCE_FLAGS                                                                               \
+    {"data", "D", "a family with its variant (monotonic, convex:noise=0.01) or a CSV file"},       \
+        {"functions", "N", "families: how many functions"},                                        \
+        {"function-column", "C", "CSV: the column that tells functions apart"},                    \
+        {"x", "A,B", "CSV: input columns"}, {"y", "C", "CSV: output column"},                      \
+        {"holdout", "SHARE", "CSV: share of the functions held out (default 0.2; 0 = none)"}, {    \
+        "cache", "DIR", "families: keep generated functions there"                                 \
+    }
+
+/* Training and validation data from the flags; what was read is said. */
+mnp_status source_open_pair(cli *c, const char *what, mnp_data **train, mnp_data **valid);
+/* Notes how the data were opened, so that they can be opened again. */
+mnp_status source_note(cli *c, mnp_model *m);
+/* The same pair again, from a model's notes. */
+mnp_status source_open_noted(cli *c, const mnp_model *m, mnp_data **train, mnp_data **valid);
+/* Data to score a model on: --data if given (with a warning when it differs from the model's own),
+ * else the model's own: a family's test functions, a file's held-out functions. */
+mnp_status source_open_test(cli *c, const mnp_model *m, int64_t functions, mnp_data **out);
+
+#endif

@@ -62,11 +62,6 @@ static void begin_head(const attn_args *a, int64_t h, int64_t dp, float *state) 
     }
 }
 
-/* Total and old part of a running sum: one spelling, so that it is rounded alike everywhere. */
-SIMD_INLINE vf merge(vf old, vf shrink, vf more) {
-    return old * shrink + more;
-}
-
 /* Absorbs n keys into the state of a block of queries. */
 SIMD_INLINE void absorb_block(int64_t dh, int64_t dp, int64_t n, running r, workspace w) {
     vf m[QV];
@@ -93,13 +88,13 @@ SIMD_INLINE void absorb_block(int64_t dh, int64_t dp, int64_t n, running r, work
             total += part;
         }
         vf shrink = vexp2_neg(vload(r.m + u * VL) - m[u]);
-        vstore(r.l + u * VL, merge(vload(r.l + u * VL), shrink, total));
+        vstore(r.l + u * VL, vfma(vload(r.l + u * VL), shrink, total));
         vstore(r.m + u * VL, shrink); /* until the outputs are shrunk as well */
     }
     weigh(dh, dp, n, w.p, w.v, true, w.sum);
     for (int64_t d = 0; d < dh; d++) UNROLL for (int u = 0; u < QV; u++) {
             float *o = r.o + d * QB + u * VL;
-            vstore(o, merge(vload(o), vload(r.m + u * VL), vload(w.sum + d * QB + u * VL)));
+            vstore(o, vfma(vload(o), vload(r.m + u * VL), vload(w.sum + d * QB + u * VL)));
         }
     UNROLL for (int u = 0; u < QV; u++) vstore(r.m + u * VL, m[u]);
 }
@@ -116,11 +111,11 @@ SIMD_INLINE void absorb_row(int64_t dh, int64_t dp, int64_t n, int64_t i, const 
     for (int64_t j = n; j < n_sub; j++) w.p[j] = 0;
     const float total = row_weigh(dp, n_sub, w.p, v, ldv, true, w.sum);
     const vf shrink = vexp2_neg(vset(r.m[i]) - m);
-    r.l[i] = merge(vset(r.l[i]), shrink, vset(total))[0];
+    r.l[i] = vfma(vset(r.l[i]), shrink, vset(total))[0];
     r.m[i] = m;
     for (int64_t d = 0; d < dp; d += VL) {
         float *o = r.o + i * dp + d;
-        vstore(o, merge(vload(o), shrink, vload(w.sum + d)));
+        vstore(o, vfma(vload(o), shrink, vload(w.sum + d)));
     }
 }
 
@@ -161,18 +156,19 @@ static void finish_head(const attn_args *a, int64_t h, int64_t dp, float *state)
         }
         for (int j = 0; j < QB; j += VL) {
             vf l = vload(r.l + j);
-            vstore(r.m + j, vload(r.m + j) * 0.693147182f + vlog(l));
+            vstore(r.m + j, vfma(vload(r.m + j), vset(0.693147182f), vlog(l)));
             vstore(r.l + j, vselect(l == vset(0), vset(0), 1.0f / l));
         }
         for (int64_t k = 0; k < least(QB, a->nq - i); k++) {
             const float *q = a->q + (i + k) * a->ldq + h * dh, *x = rows + k * dp;
             float *o = a->o + (i + k) * a->ldo + h * dh;
             int64_t d = 0;
-            for (; d + VL <= dh; d += VL) vstore(o + d, vload(x + d) * r.l[k] + vload(q + d));
+            for (; d + VL <= dh; d += VL)
+                vstore(o + d, vfma(vload(x + d), vset(r.l[k]), vload(q + d)));
             if (d < dh) {
                 float last[VL] = {0};
                 memcpy(last, q + d, (size_t)(dh - d) * sizeof *q);
-                vstore(last, vload(x + d) * r.l[k] + vload(last));
+                vstore(last, vfma(vload(x + d), vset(r.l[k]), vload(last)));
                 memcpy(o + d, last, (size_t)(dh - d) * sizeof *o);
             }
             a->lse[(i + k) * a->heads + h] = r.m[k];

@@ -167,7 +167,7 @@ SIMD_INLINE void unpack_rows(int64_t n, int64_t dh, int64_t dp, const float *src
             if (more && !whole) memcpy(extra, more + i * ldm + d, bytes);
             if (accumulate && whole) vstore(old, vload(at));
             if (accumulate && !whole) memcpy(old, at, bytes);
-            vf sum = vload(src + i * dp + d) * factor + vload(extra) + vload(old);
+            vf sum = vfma(vload(src + i * dp + d), vset(factor), vload(extra)) + vload(old);
             if (whole) {
                 vstore(at, sum);
             } else {

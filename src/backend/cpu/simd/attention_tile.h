@@ -146,7 +146,7 @@ SIMD_INLINE void score_tile(int64_t dh, int64_t dp, const float *qt, const float
         UNROLL for (int u = 0; u < QV; u++) q[u] = vload(qt + d * QB + u * VL);
         UNROLL for (int j = 0; j < JT; j++) {
             vf c = vset(k[j * dp + d]);
-            UNROLL for (int u = 0; u < QV; u++) acc[j][u] += c * q[u];
+            UNROLL for (int u = 0; u < QV; u++) acc[j][u] = vfma(c, q[u], acc[j][u]);
         }
     }
 }
@@ -161,7 +161,7 @@ SIMD_INLINE void weigh_tile(int wide, int64_t dp, int64_t n, const float *p, con
         UNROLL for (int u = 0; u < QV; u++) w[u] = vload(p + j * QB + u * VL);
         UNROLL for (int d = 0; d < wide; d++) {
             vf c = vset(v[j * dp + d]);
-            UNROLL for (int u = 0; u < QV; u++) acc[d][u] += c * w[u];
+            UNROLL for (int u = 0; u < QV; u++) acc[d][u] = vfma(c, w[u], acc[d][u]);
         }
     }
     UNROLL for (int d = 0; d < wide; d++) UNROLL for (int u = 0; u < QV; u++) {
@@ -196,7 +196,7 @@ SIMD_INLINE void outer(int64_t dp, int64_t n, const float *p, const float *y, bo
                 UNROLL for (int u = 0; u < QV; u++) r[u] = vload(y + i * dp + d + u * VL);
                 UNROLL for (int k = 0; k < JT; k++) {
                     vf c = vset(p[(j + k) * QB + i]);
-                    UNROLL for (int u = 0; u < QV; u++) acc[k][u] += c * r[u];
+                    UNROLL for (int u = 0; u < QV; u++) acc[k][u] = vfma(c, r[u], acc[k][u]);
                 }
             }
             UNROLL for (int k = 0; k < JT; k++) UNROLL for (int u = 0; u < QV; u++)
@@ -213,7 +213,8 @@ SIMD_INLINE void row_score_tile(int vecs, int64_t dh, const float *q, const floa
     UNROLL for (int x = 0; x < vecs; x++) acc[x] = vset(init);
     for (int64_t d = 0; d < dh; d++) {
         vf c = vset(q[d]);
-        UNROLL for (int x = 0; x < vecs; x++) acc[x] += c * vload(kt + d * ldt + x * VL);
+        UNROLL for (int x = 0; x < vecs; x++) acc[x] =
+            vfma(c, vload(kt + d * ldt + x * VL), acc[x]);
     }
     UNROLL for (int x = 0; x < vecs; x++) vstore(s + x * VL, acc[x]);
 }
@@ -235,7 +236,7 @@ SIMD_INLINE float row_weigh_groups(int groups, int64_t dp, const float *p, const
         vf acc[4] = {vset(0), vset(0), vset(0), vset(0)};
         float part[4] = {0, 0, 0, 0};
         for (int64_t i = 0; i < SUB; i++) UNROLL for (int g = 0; g < groups; g++) {
-                acc[g] += p[i + g * SUB] * vload(v + (i + g * SUB) * ld + d);
+                acc[g] = vfma(vset(p[i + g * SUB]), vload(v + (i + g * SUB) * ld + d), acc[g]);
                 part[g] += p[i + g * SUB];
             }
         vf total = fresh ? acc[0] : vload(out + d) + acc[0];

@@ -31,6 +31,22 @@ SIMD_INLINE vf vselect(vi mask, vf yes, vf no) {
     return (vf)((mask & (vi)yes) | (~mask & (vi)no));
 }
 
+/* a b + c, rounded once wherever the machine can: for sums that must come out the same in two
+ * places, where the compiler might fuse the plain spelling in one and not in the other. */
+#if VL == 16
+SIMD_INLINE vf vfma(vf a, vf b, vf c) {
+    return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+#elif VL == 8
+SIMD_INLINE vf vfma(vf a, vf b, vf c) {
+    return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+}
+#else
+SIMD_INLINE vf vfma(vf a, vf b, vf c) {
+    return a * b + c;
+}
+#endif
+
 /* A NaN in x survives both, so clamping never hides one. The x86 instruction returns its second
  * operand when one is NaN; compilers do not reliably find it from the comparison. */
 #if VL == 16
@@ -148,9 +164,9 @@ SIMD_INLINE vf vlog(vf x) {
     const vf tiny = vset(1.17549435e-38f);
     vi sub = x < tiny;
     vf y = vselect(sub, x * 33554432.0f, x); /* 2^25 */
-    vi bits = (vi)y - 0x3f3504f3;            /* the bits of sqrt(1/2) */
+    vi bits = (vi)((vu)y - 0x3f3504f3u);     /* the bits of sqrt(1/2) */
     vi e = bits >> 23;
-    vf f = (vf)((vi)y - (vi)((vu)e << 23)) - 1.0f;
+    vf f = (vf)((vu)y - ((vu)e << 23)) - 1.0f;
     vf n = __builtin_convertvector(e - (sub & 25), vf);
     vf r = f + (vlog1p_rest(f) + n * 1.42860677e-06f) + n * 0.693145752f;
     r = vselect(x < vset(0), vset(__builtin_nanf("")), r);
@@ -201,7 +217,7 @@ SIMD_INLINE void vsincos2pi(vf t, vf *sine, vf *cosine) {
     c = c * y + -19.7392087f;
     c = c * y + 1.0f;
     vi swap = -(quarter & 1);
-    vi flip_s = (vi)((vu)quarter << 30), flip_c = (vi)((vu)(quarter + 1) << 30);
+    vi flip_s = (vi)((vu)quarter << 30), flip_c = (vi)(((vu)quarter + 1u) << 30);
     *sine = (vf)((vi)vselect(swap, c, s) ^ (flip_s & ~0x7fffffff));
     *cosine = (vf)((vi)vselect(swap, s, c) ^ (flip_c & ~0x7fffffff));
 }

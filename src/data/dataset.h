@@ -23,6 +23,7 @@ typedef struct dataset {
     float *y;       /* (points)        */
     char **x_names; /* (x_dim)         */
     char *y_name;
+    char *function_name;            /* of the column that tells functions apart, in CSV files     */
     char **ids;                     /* (functions) labels of a file's functions, or NULL          */
     int64_t longest;                /* points of the longest function                             */
     int64_t context_lo, context_hi; /* usual context sizes                                 */
@@ -39,16 +40,34 @@ typedef struct family_def {
     int64_t (*points)(const void *opts);
     option_span (*context)(const void *opts);
     double (*rff_std)(const void *opts);
-    /* Function i of the split: x (points, 1) ascending or in any order, y (points). Draws only from
-     * streams (seed, RNG_DATA, step = split, function = i ...). e is for scratch memory. */
+    /* Functions first .. first + count - 1 of the split: x (count, points) ascending or in any
+     * order, y (count, points). Draws only from streams (seed, RNG_DATA, step = split, function = i
+     * ...), so a function is the same whatever range it is asked in. e is for scratch memory. */
     mnp_status (*draw)(env *e, const void *opts, uint64_t seed, data_split split, int64_t first,
                        int64_t count, float *x, float *y);
-    int64_t
-        group; /* functions that share work (the same x): first and count are multiples; 1 = none */
+    int64_t group; /* functions that share work (the same x): first is a multiple; 1 = none */
+    mnp_status (*check)(env *e, const void *opts); /* what the table cannot say; may be NULL */
 } family_def;
 
 const family_def *family_find(const char *name); /* without the variant; NULL: none */
 const family_def *family_at(int index);          /* NULL behind the last            */
+
+/* A family with its constants: "periodic:noise_var=1e-3". An unknown family or constant is refused
+ * with the nearest valid name. */
+typedef struct family {
+    const family_def *def;
+    void *opts;
+    char *name; /* canonical: only the constants that differ from the default, in table order */
+} family;
+
+mnp_status family_parse(env *e, const char *what, family *out);
+void family_free(env *e, family *f);
+/* The usual number of functions of a split. */
+int64_t family_functions(data_split split);
+/* Functions first .. first + count - 1 of the split, over the pool (NULL: this thread alone), the
+ * same bits for any number of threads. x, y (count, points). */
+mnp_status family_draw(env *e, pool *pool, const family *f, uint64_t seed, data_split split,
+                       int64_t first, int64_t count, float *x, float *y);
 
 typedef struct data_source {
     data_split split;

@@ -1,0 +1,30 @@
+/* build.h: making data sets, inside src/data. dataset.c has the memory and the arrays, file.c the
+ * people's tables, cache.c the kept sets. */
+#ifndef MNP_DATA_BUILD_H
+#define MNP_DATA_BUILD_H
+
+#include "data/dataset.h"
+
+/* Memory for everything but report, ids and names of columns; start is zeroed. */
+mnp_status dataset_new(env *e, const char *name, int64_t functions, int64_t points, int32_t x_dim,
+                       dataset **out);
+/* Names columns: x_names (x_dim; NULL: x, or x1 x2 ...), y_name and function_name (NULL: y,
+ * function). */
+mnp_status dataset_name_columns(dataset *d, const char *const *x_names, const char *y_name,
+                                const char *function_name);
+/* Longest function, and for sets that are no family the context sizes 0 .. half the median length.
+ * `start` must be filled. Returns the shortest and median length. */
+mnp_status dataset_measure(dataset *d, int64_t *shortest, int64_t *median);
+
+/* A CSV file. */
+mnp_status file_open(env *e, const char *path, const data_source *s, dataset **out);
+
+/* Fills x and y (functions * points) from the file kept in `folder`; false where there is none or
+ * it is damaged (which is logged). */
+bool cache_load(env *e, const char *folder, const family *f, uint64_t seed, data_split split,
+                int64_t functions, float *x, float *y);
+/* Keeps the set; a failure is logged and costs nothing else. */
+void cache_store(env *e, const char *folder, const family *f, uint64_t seed, data_split split,
+                 int64_t functions, const float *x, const float *y);
+
+#endif

@@ -1,0 +1,64 @@
+/* rbf.c: functions drawn from a Gaussian process with an RBF kernel. */
+#include <math.h>
+
+#include "data/gp_family.h"
+
+typedef struct rbf_opts {
+    int64_t points;
+    option_range x;
+    double length, variance, noise_var;
+    option_span context;
+} rbf_opts;
+
+static const option_def table[] = {
+    FAMILY_POINTS(rbf_opts),
+    FAMILY_X(rbf_opts, "-2:2"),
+    OPTION_REAL(rbf_opts, length, "0.25", 1e-3, 1e6, "lengthscale"),
+    OPTION_REAL(rbf_opts, variance, "1", 1e-12, 1e12, "variance of the process"),
+    OPTION_REAL(rbf_opts, noise_var, "1e-4", 0, 1e12, "variance of the observation noise"),
+    FAMILY_CONTEXT(rbf_opts, "2:50"),
+};
+
+static int64_t points(const void *opts) {
+    return ((const rbf_opts *)opts)->points;
+}
+
+static option_span context(const void *opts) {
+    const rbf_opts *o = opts;
+    return family_context(o->context, o->points);
+}
+
+static double rff_std(const void *opts) {
+    return family_rff_std(((const rbf_opts *)opts)->x);
+}
+
+static mnp_status check(env *e, const void *opts) {
+    return family_check_range(e, ((const rbf_opts *)opts)->x);
+}
+
+static gp_kernel kernel(const rbf_opts *o) {
+    gp_kernel k = gp_kernel_make(GP_RBF);
+    k.hyper[GP_LOG_VARIANCE_RBF] = log(o->variance);
+    k.hyper[GP_LOG_LENGTH_RBF] = log(o->length);
+    k.hyper[GP_LOG_NOISE] = log(o->noise_var);
+    return k;
+}
+
+static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split, int64_t first,
+                       int64_t count, float *x, float *y) {
+    const rbf_opts *o = opts;
+    gp_kernel k = kernel(o);
+    return gp_family_draw(e, &k, o->x, o->points, seed, split, first, count, x, y);
+}
+
+const family_def family_rbf = {.name = "rbf",
+                               .help = "draws from a GP with an RBF kernel",
+                               .options = table,
+                               .n_options = OPTION_COUNT(table),
+                               .opts_size = sizeof(rbf_opts),
+                               .points = points,
+                               .context = context,
+                               .rff_std = rff_std,
+                               .draw = draw,
+                               .group = GP_FAMILY_GROUP,
+                               .check = check};

@@ -1,0 +1,141 @@
+/* sde.c: paths of a stochastic differential equation on an equispaced grid of times, observed
+ * without noise. See sde.h for the equation. With one Wiener process the iterated integral is
+ * exactly dW^2 / 2, and with the bar denoting a supporting value,
+ *
+ *   Ybar = Y_n + f(Y_n) h + g(Y_n) sqrt(h)
+ *   V_n  = g(Y_n) dW_n + (g(Ybar) - g(Y_n)) dW_n^2 / (2 sqrt(h))
+ *   Y_1  = Y_0 + f(Y_0) h + V_0
+ *   Y_n+1 = (Y_n + Y_n-1)/2 + h (f(Y_n+1)/2 + 3 f(Y_n)/4 + f(Y_n-1)/4) + V_n + V_n-1/2
+ *
+ * The last line is solved by Newton's method. */
+#include "data/sde.h"
+
+#include <math.h>
+
+#include "data/family.h"
+
+typedef struct equation {
+    double a, b;
+} equation;
+
+static double drift(equation q, double x) {
+    return -(q.a + q.b * q.b * x) * (1 - x * x);
+}
+
+static double drift_slope(equation q, double x) {
+    return -q.b * q.b * (1 - x * x) + 2 * x * (q.a + q.b * q.b * x);
+}
+
+static double diffusion(equation q, double x) {
+    return q.b * (1 - x * x);
+}
+
+static double step_noise(equation q, double y, double h, double dw) {
+    double root = sqrt(h), g = diffusion(q, y);
+    double bar = y + drift(q, y) * h + g * root;
+    return g * dw + (diffusion(q, bar) - g) * (0.5 * dw * dw) / root;
+}
+
+enum { NEWTON_STEPS = 3 }; /* exact to rounding at any usual h: the equation is nearly linear */
+
+void sde_path(double a, double b, double h, int64_t n, double x0, const double *dw, double *path) {
+    equation q = {a, b};
+    double f_before = 0, v_before = 0;
+    path[0] = x0;
+    for (int64_t i = 0; i + 1 < n; i++) {
+        double y = path[i], f = drift(q, y), v = step_noise(q, y, h, dw[i]), next = y;
+        if (i == 0) {
+            next = y + f * h + v;
+        } else {
+            double known =
+                0.5 * (y + path[i - 1]) + h * (0.75 * f + 0.25 * f_before) + v + 0.5 * v_before;
+            for (int k = 0; k < NEWTON_STEPS; k++)
+                next -= (next - known - 0.5 * h * drift(q, next)) /
+                        (1 - 0.5 * h * drift_slope(q, next));
+        }
+        path[i + 1] = next;
+        f_before = f;
+        v_before = v;
+    }
+}
+
+/* ---- the family ------------------------------------------------------------------------------ */
+
+typedef struct sde_opts {
+    int64_t points;
+    option_range x;
+    double a, b;
+    option_range start;
+    option_span context;
+} sde_opts;
+
+static const option_def table[] = {
+    FAMILY_POINTS(sde_opts),
+    FAMILY_X(sde_opts, "-5:5"),
+    OPTION_REAL(sde_opts, a, "0.1", -10, 10, "constant part of the drift"),
+    OPTION_REAL(sde_opts, b, "0.1", 0, 10, "strength of the noise"),
+    OPTION_RANGE(sde_opts, start, "0.2:0.6", -1, 1, "range of the first value"),
+    FAMILY_CONTEXT(sde_opts, "2:50"),
+};
+
+static int64_t points(const void *opts) {
+    return ((const sde_opts *)opts)->points;
+}
+
+static option_span context(const void *opts) {
+    const sde_opts *o = opts;
+    return family_context(o->context, o->points);
+}
+
+static double rff_std(const void *opts) {
+    return family_rff_std(((const sde_opts *)opts)->x);
+}
+
+static mnp_status check(env *e, const void *opts) {
+    return family_check_range(e, ((const sde_opts *)opts)->x);
+}
+
+static mnp_status draw_one(env *e, const sde_opts *o, rng_stream s, double *dw, double *path) {
+    int64_t n = o->points;
+    double h = (o->x.hi - o->x.lo) / (double)(n - 1), root = sqrt(h);
+    double x0 = o->start.lo + (o->start.hi - o->start.lo) * rng_u01(&s);
+    for (int64_t i = 0; i + 1 < n; i++) dw[i] = root * rng_normal(&s);
+    sde_path(o->a, o->b, h, n, x0, dw, path);
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(path[i]) < 2)) /* the equation itself keeps |x| <= 1 */
+            return env_fail(e, MNP_ENUMERIC,
+                            "a path ran away: the steps are too large for these constants; take "
+                            "more points or a shorter range");
+    return MNP_OK;
+}
+
+static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split, int64_t first,
+                       int64_t count, float *x, float *y) {
+    const sde_opts *o = opts;
+    int64_t n = o->points;
+    mnp_status status = MNP_OK;
+    double *scratch = env_alloc(e, (size_t)(2 * n), sizeof *scratch, "a path");
+    if (!scratch) return MNP_ENOMEM;
+    for (int64_t i = 0; i < count && status == MNP_OK; i++) {
+        status =
+            draw_one(e, o, family_stream(seed, split, first + i, FAMILY_OWN), scratch, scratch + n);
+        for (int64_t j = 0; j < n; j++) {
+            x[i * n + j] = (float)(o->x.lo + (o->x.hi - o->x.lo) * ((double)j / (double)(n - 1)));
+            y[i * n + j] = (float)scratch[n + j];
+        }
+    }
+    env_free(e, scratch);
+    return status;
+}
+
+const family_def family_sde = {.name = "sde",
+                               .help = "paths of a stochastic differential equation",
+                               .options = table,
+                               .n_options = OPTION_COUNT(table),
+                               .opts_size = sizeof(sde_opts),
+                               .points = points,
+                               .context = context,
+                               .rff_std = rff_std,
+                               .draw = draw,
+                               .group = 1,
+                               .check = check};

@@ -1,34 +1,40 @@
 /* affine.c: the linear flow, one scale and one shift per point.
  *
- *   data = alpha noise + beta,     log alpha = a = kappa tanh(raw / kappa)
+ *   data = alpha noise + beta,    a = log alpha
+ *   exp_tanh   a = kappa tanh(raw / kappa): alpha stays in (e^-kappa, e^kappa)
+ *   softplus   alpha = floor + (1 - floor) softplus(raw): a Gaussian's sigma
  *
  *   to_data    out = alpha y + beta       log |d out / d y| =  a
  *   to_noise   out = (y - beta) / alpha   log |d out / d y| = -a
  *
- * raw (rows, 2) = beta, raw scale. kappa bounds the scale: alpha is in (e^-kappa, e^kappa).
- *
- * Reverse, with (G, H) = gradients of (out, logdet_out) and a' = 1 - tanh^2:
+ * raw (rows, 2) = beta, raw scale. Reverse, with (G, H) = gradients of (out, logdet_out) and
+ * a' = d a / d raw:
  *   to_data    dy = G alpha,   dbeta = G,          draw = a' (G alpha y + H)
  *   to_noise   dy = G / alpha, dbeta = -G / alpha, draw = -a' (G out + H) */
 #include "op/affine.h"
 
 #include <math.h>
 
-static mapped record(graph *g, int32_t op, val y, val raw, val logdet, double kappa) {
-    if (graph_ok(g) && !(kappa > 0 && kappa <= 40))
-        graph_fail(g, "%s: kappa is %g, not in (0, 40]", op_name(op), kappa);
+static mapped record(graph *g, int32_t op, val y, val raw, val logdet, const affine_opts *o) {
+    if (graph_ok(g) && o->kind == AFFINE_EXP_TANH && !(o->kappa > 0 && o->kappa <= 40))
+        graph_fail(g, "%s: kappa is %g, not in (0, 40]", op_name(op), o->kappa);
+    if (graph_ok(g) && o->kind == AFFINE_SOFTPLUS && !(o->floor >= 0 && o->floor < 1))
+        graph_fail(g, "%s: the floor is %g, not in [0, 1)", op_name(op), o->floor);
     instr *ins;
     mapped out = map_record(g, op, y, raw, logdet, 2, &ins);
-    if (ins) ins->f[AFFINE_KAPPA] = kappa;
+    if (!ins) return out;
+    ins->i[AFFINE_KIND] = (int32_t)o->kind;
+    ins->f[AFFINE_KAPPA] = o->kappa;
+    ins->f[AFFINE_FLOOR] = o->floor;
     return out;
 }
 
-mapped op_affine_to_noise(graph *g, val y, val raw, val logdet, double kappa) {
-    return record(g, OP_affine_to_noise, y, raw, logdet, kappa);
+mapped op_affine_to_noise(graph *g, val y, val raw, val logdet, const affine_opts *o) {
+    return record(g, OP_affine_to_noise, y, raw, logdet, o);
 }
 
-mapped op_affine_to_data(graph *g, val y, val raw, val logdet, double kappa) {
-    return record(g, OP_affine_to_data, y, raw, logdet, kappa);
+mapped op_affine_to_data(graph *g, val y, val raw, val logdet, const affine_opts *o) {
+    return record(g, OP_affine_to_data, y, raw, logdet, o);
 }
 
 static void grad_to_noise(graph *g, const instr *fwd) {
@@ -41,15 +47,27 @@ static void grad_to_data(graph *g, const instr *fwd) {
 
 /* ---- reference ------------------------------------------------------------------------------- */
 
+/* log alpha and its slope with respect to the raw number. */
+static double log_scale(const instr *ins, double raw, double *slope) {
+    if (ins->i[AFFINE_KIND] == AFFINE_EXP_TANH) {
+        double kappa = ins->f[AFFINE_KAPPA], t = tanh(raw / kappa);
+        *slope = 1 - t * t;
+        return kappa * t;
+    }
+    double floor = ins->f[AFFINE_FLOOR], u = exp(-fabs(raw));
+    double alpha = floor + (1 - floor) * (fmax(raw, 0) + log1p(u));
+    *slope = (1 - floor) * (raw < 0 ? u : 1) / (1 + u) / alpha;
+    return log(alpha);
+}
+
 static void forward(ref_run *r, bool to_noise) {
     ref_array y = ref_in(r, MAP_Y), raw = ref_in(r, MAP_RAW), logdet = ref_in(r, MAP_LOGDET);
     ref_array out = ref_out(r, MAP_OUT), logdet_out = ref_out(r, MAP_LOGDET_OUT);
-    double kappa = r->ins->f[AFFINE_KAPPA];
     if (r->failed) return;
     for (int64_t s = 0; s < out.samples; s++)
         for (int64_t i = 0; i < out.rows; i++) {
             double v = *ref_el(y, s, i, 0), beta = *ref_el(raw, s, i, AFFINE_BETA);
-            double a = kappa * tanh(*ref_el(raw, s, i, AFFINE_SCALE) / kappa);
+            double slope, a = log_scale(r->ins, *ref_el(raw, s, i, AFFINE_SCALE), &slope);
             *ref_el(out, s, i, 0) += to_noise ? (v - beta) * exp(-a) : exp(a) * v + beta;
             *ref_el(logdet_out, s, i, 0) +=
                 (logdet.at ? *ref_el(logdet, s, i, 0) : 0.0) + (to_noise ? -a : a);
@@ -60,13 +78,12 @@ static void backward(ref_run *r, bool to_noise) {
     ref_array y = ref_in(r, MAP_GRAD_Y), raw = ref_in(r, MAP_GRAD_RAW);
     ref_array up = ref_in(r, MAP_GRAD_OUT), up_log = ref_in(r, MAP_GRAD_LOGDET);
     ref_array gy = ref_out(r, MAP_GY), graw = ref_out(r, MAP_GRAW), glog = ref_out(r, MAP_GLOGDET);
-    double kappa = r->ins->f[AFFINE_KAPPA];
     if (r->failed) return;
     int64_t samples = up.at ? up.samples : up_log.samples, rows = y.rows;
     for (int64_t s = 0; s < samples; s++)
         for (int64_t i = 0; i < rows; i++) {
             double v = *ref_el(y, s, i, 0), beta = *ref_el(raw, s, i, AFFINE_BETA);
-            double t = tanh(*ref_el(raw, s, i, AFFINE_SCALE) / kappa), alpha = exp(kappa * t);
+            double slope, alpha = exp(log_scale(r->ins, *ref_el(raw, s, i, AFFINE_SCALE), &slope));
             double G = up.at ? *ref_el(up, s, i, 0) : 0.0;
             double H = up_log.at ? *ref_el(up_log, s, i, 0) : 0.0;
             if (gy.at) *ref_el(gy, s, i, 0) += to_noise ? G / alpha : G * alpha;
@@ -74,7 +91,7 @@ static void backward(ref_run *r, bool to_noise) {
             if (!graw.at) continue;
             *ref_el(graw, s, i, AFFINE_BETA) += to_noise ? -G / alpha : G;
             *ref_el(graw, s, i, AFFINE_SCALE) +=
-                (1 - t * t) * (to_noise ? -(G * (v - beta) / alpha + H) : G * alpha * v + H);
+                slope * (to_noise ? -(G * (v - beta) / alpha + H) : G * alpha * v + H);
         }
 }
 
@@ -91,18 +108,24 @@ static void ref_to_data_grad(ref_run *r) {
     backward(r, false);
 }
 
-/* ---- cases: a = kappa, b = bits of map.h ----------------------------------------------------- */
+/* ---- cases: a = kappa, or 0 for softplus; b = bits of map.h ---------------------------------- */
+
+static affine_opts case_opts(const op_case *c) {
+    return (affine_opts){c->a ? AFFINE_EXP_TANH : AFFINE_SOFTPLUS, c->a, 0.05};
+}
 
 static void build_to_noise(case_build *b, const op_case *c) {
     val in[3];
     map_case_inputs(b, c, 2, 1.0, 1.5, in);
-    map_case_outputs(b, c, op_affine_to_noise(b->g, in[MAP_Y], in[MAP_RAW], in[MAP_LOGDET], c->a));
+    affine_opts o = case_opts(c);
+    map_case_outputs(b, c, op_affine_to_noise(b->g, in[MAP_Y], in[MAP_RAW], in[MAP_LOGDET], &o));
 }
 
 static void build_to_data(case_build *b, const op_case *c) {
     val in[3];
     map_case_inputs(b, c, 2, 1.0, 1.5, in);
-    map_case_outputs(b, c, op_affine_to_data(b->g, in[MAP_Y], in[MAP_RAW], in[MAP_LOGDET], c->a));
+    affine_opts o = case_opts(c);
+    map_case_outputs(b, c, op_affine_to_data(b->g, in[MAP_Y], in[MAP_RAW], in[MAP_LOGDET], &o));
 }
 
 static const op_case cases[] = {
@@ -115,6 +138,9 @@ static const op_case cases[] = {
     {"shared raw", 17, 17, 4, 5, MAP_SAMPLED_Y, 0, 0, 0, 0, 0},
     {"only out", 40, 9, 2, 5, MAP_SAMPLED_LOGDET | MAP_ONLY_OUT, 0, 0, 0, 0, 0},
     {"only logdet", 40, 9, 2, 5, MAP_SAMPLED_RAW | MAP_ONLY_LOGDET, 0, 0, 0, 0, 0},
+    {"softplus", 128, 50, 1, 0, 0, 0, 0, CASE_BENCH, 0, 0},
+    {"softplus, sampled", 21, 5, 3, 0, MAP_SAMPLED_Y | MAP_SAMPLED_RAW, 0, 0, 0, 0, 0},
+    {"softplus, shared y", 19, 0, 4, 0, MAP_SAMPLED_RAW | MAP_NO_LOGDET, 0, 0, 0, 0, 0},
     {"n = 1000", 1000, 400, 1, 5, 0, 0, 0, CASE_NO_FD, 0, 0},
 };
 

@@ -4,7 +4,8 @@
 
 #include "op/map.h"
 
-enum { AFFINE_KAPPA };              /* f                             */
-enum { AFFINE_BETA, AFFINE_SCALE }; /* columns of raw (rows, 2)      */
+enum { AFFINE_KIND };                /* i                             */
+enum { AFFINE_KAPPA, AFFINE_FLOOR }; /* f                             */
+enum { AFFINE_BETA, AFFINE_SCALE };  /* columns of raw (rows, 2)      */
 
 #endif

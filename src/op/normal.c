@@ -1,14 +1,8 @@
 /* normal.c: densities and draws of single points; every result is a number per row.
  *
  *   normal_logp   -y^2/2 - log(2 pi)/2 + logdet
- *   gauss_logp    -e^2/2 - log sigma - log(2 pi)/2,  e = (y - mu)/sigma,
- *                 heads (rows, 2) = mu, raw;  sigma = floor + (1 - floor) softplus(raw)
- *   gauss_draw    mu + sigma e
  *   base_noise    standard normals by position (purpose, function, sample, row), or zeros
- *
- * Reverse of gauss_logp with upstream G:
- *   dy = -G e / sigma,  dmu = G e / sigma,  draw = G (e^2 - 1) / sigma * d sigma / d raw
- * Drawing is not differentiated. */
+ */
 #include "op/normal.h"
 
 #include <math.h>
@@ -37,33 +31,6 @@ val op_normal_logp(graph *g, val y, val logdet) {
     return out;
 }
 
-static val record_heads(graph *g, int32_t op, const char *name, val y, val heads, double floor) {
-    if (!graph_ok(g)) return VAL_NONE;
-    value vy = *graph_at(g, y), vh = *graph_at(g, heads);
-    if (!is_numbers(&vy, &vy) || vh.cols != 2 || vh.ext != vy.ext || vh.rows != vy.rows ||
-        !(floor >= 0 && floor < 1)) {
-        graph_fail(g, "%s: %s must be a number per row, %s two, the floor %g in [0, 1)",
-                   op_name(op), vy.name, vh.name, floor);
-        return VAL_NONE;
-    }
-    val out = graph_scalars(g, name, vy.ext, vy.rows, vy.sampled || vh.sampled);
-    instr *ins = graph_append(g, op);
-    if (!ins) return VAL_NONE;
-    ins->in[HEADS_Y] = y, ins->in[HEADS_HEADS] = heads;
-    ins->out[0] = out;
-    ins->f[HEADS_FLOOR] = floor;
-    graph_done(g, ins);
-    return out;
-}
-
-val op_gauss_logp(graph *g, val y, val heads, double floor) {
-    return record_heads(g, OP_gauss_logp, "logp", y, heads, floor);
-}
-
-val op_gauss_draw(graph *g, val e, val heads, double floor) {
-    return record_heads(g, OP_gauss_draw, "draw", e, heads, floor);
-}
-
 val op_base_noise(graph *g, extent ext, bool sampled, int32_t purpose, bool zero) {
     if (graph_ok(g) && (purpose < 0 || purpose >= RNG_PURPOSES))
         graph_fail(g, "base_noise: there is no purpose %d", purpose);
@@ -84,16 +51,6 @@ static void grad_normal_logp(graph *g, const instr *fwd) {
     ins->in[NORMAL_GRAD_G] = graph_grad(g, fwd->out[0]);
     graph_wire_grad(g, ins, NORMAL_GY, fwd->in[NORMAL_Y]);
     graph_wire_grad(g, ins, NORMAL_GLOGDET, fwd->in[NORMAL_LOGDET]);
-}
-
-static void grad_gauss_logp(graph *g, const instr *fwd) {
-    instr *ins = graph_append(g, OP_gauss_logp_grad);
-    if (!ins) return;
-    ins->in[HEADS_Y] = fwd->in[HEADS_Y], ins->in[HEADS_HEADS] = fwd->in[HEADS_HEADS];
-    ins->in[HEADS_GRAD_G] = graph_grad(g, fwd->out[0]);
-    ins->f[HEADS_FLOOR] = fwd->f[HEADS_FLOOR];
-    graph_wire_grad(g, ins, HEADS_GY, fwd->in[HEADS_Y]);
-    graph_wire_grad(g, ins, HEADS_GHEADS, fwd->in[HEADS_HEADS]);
 }
 
 /* ---- reference ------------------------------------------------------------------------------- */
@@ -120,50 +77,6 @@ static void ref_normal_logp_grad(ref_run *r) {
         }
 }
 
-static double sigma_of(const instr *ins, double raw, double *slope) {
-    double floor = ins->f[HEADS_FLOOR], u = exp(-fabs(raw));
-    *slope = (1 - floor) * (raw < 0 ? u : 1) / (1 + u);
-    return floor + (1 - floor) * (fmax(raw, 0) + log1p(u));
-}
-
-static void ref_gauss_logp(ref_run *r) {
-    ref_array y = ref_in(r, HEADS_Y), heads = ref_in(r, HEADS_HEADS), out = ref_out(r, 0);
-    if (r->failed) return;
-    for (int64_t s = 0; s < out.samples; s++)
-        for (int64_t i = 0; i < out.rows; i++) {
-            double slope, sigma = sigma_of(r->ins, *ref_el(heads, s, i, HEADS_RAW), &slope);
-            double e = (*ref_el(y, s, i, 0) - *ref_el(heads, s, i, HEADS_MU)) / sigma;
-            *ref_el(out, s, i, 0) += -0.5 * e * e - log(sigma) - NORMAL_HALF_LOG_2PI;
-        }
-}
-
-static void ref_gauss_logp_grad(ref_run *r) {
-    ref_array y = ref_in(r, HEADS_Y), heads = ref_in(r, HEADS_HEADS);
-    ref_array up = ref_in(r, HEADS_GRAD_G);
-    ref_array gy = ref_out(r, HEADS_GY), gh = ref_out(r, HEADS_GHEADS);
-    if (r->failed) return;
-    for (int64_t s = 0; s < up.samples; s++)
-        for (int64_t i = 0; i < up.rows; i++) {
-            double slope, sigma = sigma_of(r->ins, *ref_el(heads, s, i, HEADS_RAW), &slope);
-            double e = (*ref_el(y, s, i, 0) - *ref_el(heads, s, i, HEADS_MU)) / sigma;
-            double G = *ref_el(up, s, i, 0);
-            if (gy.at) *ref_el(gy, s, i, 0) -= G * e / sigma;
-            if (!gh.at) continue;
-            *ref_el(gh, s, i, HEADS_MU) += G * e / sigma;
-            *ref_el(gh, s, i, HEADS_RAW) += G * (e * e - 1) / sigma * slope;
-        }
-}
-
-static void ref_gauss_draw(ref_run *r) {
-    ref_array e = ref_in(r, HEADS_Y), heads = ref_in(r, HEADS_HEADS), out = ref_out(r, 0);
-    if (r->failed) return;
-    for (int64_t s = 0; s < out.samples; s++)
-        for (int64_t i = 0; i < out.rows; i++) {
-            double slope, sigma = sigma_of(r->ins, *ref_el(heads, s, i, HEADS_RAW), &slope);
-            *ref_el(out, s, i, 0) += *ref_el(heads, s, i, HEADS_MU) + sigma * *ref_el(e, s, i, 0);
-        }
-}
-
 static void ref_base_noise(ref_run *r) {
     ref_array out = ref_out(r, 0);
     if (r->failed || r->ins->i[BASE_ZERO]) return;
@@ -171,7 +84,7 @@ static void ref_base_noise(ref_run *r) {
     for (int64_t s = 0; s < out.samples; s++)
         for (int64_t i = 0; i < out.rows; i++) {
             rng_at at = gauss_place(r->f, r->ins->i[BASE_PURPOSE], sampled ? r->f->sample0 + s : 0);
-            at.point = (uint32_t)i;
+            at.point = (uint32_t)(r->f->io->first_row + i);
             *ref_el(out, s, i, 0) += (double)rng_normal_at(gauss_key(r->f), at);
         }
 }
@@ -184,29 +97,12 @@ static val points(case_build *b, const op_case *c) {
     return case_scalars(b, "y", EXT_N, (c->a & SAMPLED_Y) != 0, true, CASE_NORMAL(0, 1));
 }
 
-static val heads(case_build *b, const op_case *c) {
-    return case_matrix(b, "heads", EXT_N, 0, 2, (c->a & SAMPLED_OTHER) != 0, true,
-                       CASE_NORMAL(0, 1));
-}
-
 static void build_normal_logp(case_build *b, const op_case *c) {
     val y = points(b, c), logdet = VAL_NONE;
     if (!(c->a & NO_LOGDET))
         logdet =
             case_scalars(b, "logdet", EXT_N, (c->a & SAMPLED_OTHER) != 0, true, CASE_NORMAL(0, 1));
     case_output(b, op_normal_logp(b->g, y, logdet));
-}
-
-static void build_gauss_logp(case_build *b, const op_case *c) {
-    val y = points(b, c);
-    case_output(b, op_gauss_logp(b->g, y, heads(b, c), 0.05));
-}
-
-static void build_gauss_draw(case_build *b, const op_case *c) {
-    val e = case_scalars(b, "e", EXT_N, (c->a & SAMPLED_Y) != 0, false, CASE_NORMAL(0, 1));
-    val h =
-        case_matrix(b, "heads", EXT_N, 0, 2, (c->a & SAMPLED_OTHER) != 0, false, CASE_NORMAL(0, 1));
-    case_output(b, op_gauss_draw(b->g, e, h, 0.05));
 }
 
 static void build_base_noise(case_build *b, const op_case *c) {
@@ -239,14 +135,6 @@ const op_def op_normal_logp_def = {.name = "normal_logp",
                                    .ref = ref_normal_logp,
                                    .build = build_normal_logp,
                                    CASES(cases)};
-const op_def op_gauss_logp_def = {.name = "gauss_logp",
-                                  .grad = grad_gauss_logp,
-                                  .ref = ref_gauss_logp,
-                                  .build = build_gauss_logp,
-                                  CASES(cases)};
-const op_def op_gauss_draw_def = {
-    .name = "gauss_draw", .ref = ref_gauss_draw, .build = build_gauss_draw, CASES(draw_cases)};
 const op_def op_base_noise_def = {
     .name = "base_noise", .ref = ref_base_noise, .build = build_base_noise, CASES(draw_cases)};
 const op_def op_normal_logp_grad_def = {.name = "normal_logp_grad", .ref = ref_normal_logp_grad};
-const op_def op_gauss_logp_grad_def = {.name = "gauss_logp_grad", .ref = ref_gauss_logp_grad};

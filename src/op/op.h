@@ -151,9 +151,17 @@ typedef struct mapped {
 } mapped;
 mapped op_rqs_to_noise(graph *g, val y, val raw, val logdet, const rqs_opts *o);
 mapped op_rqs_to_data(graph *g, val y, val raw, val logdet, const rqs_opts *o);
-/* raw (rows, 2): beta, raw scale; alpha = exp(kappa tanh(raw/kappa)); data = alpha noise + beta. */
-mapped op_affine_to_noise(graph *g, val y, val raw, val logdet, double kappa);
-mapped op_affine_to_data(graph *g, val y, val raw, val logdet, double kappa);
+/* data = alpha noise + beta; raw (rows, 2): beta, and the raw number that becomes alpha. */
+typedef enum affine_kind {
+    AFFINE_EXP_TANH, /* alpha = exp(kappa tanh(raw / kappa))        */
+    AFFINE_SOFTPLUS  /* alpha = floor + (1 - floor) softplus(raw)   */
+} affine_kind;
+typedef struct affine_opts {
+    affine_kind kind;
+    double kappa, floor;
+} affine_opts;
+mapped op_affine_to_noise(graph *g, val y, val raw, val logdet, const affine_opts *o);
+mapped op_affine_to_data(graph *g, val y, val raw, val logdet, const affine_opts *o);
 
 /* ---- probability ----------------------------------------------------------------------------- */
 
@@ -170,13 +178,8 @@ val op_gauss_kl(graph *g, val mu, val raw, sigma_kind kind, double floor);
 val op_gauss_ratio(graph *g, val z, val mu, val raw, sigma_kind kind, double floor);
 /* Points: log N(y; 0, 1) + logdet (absent = 0), numbers per row. */
 val op_normal_logp(graph *g, val y, val logdet);
-/* Points: log N(y; mu, sigma(raw)), heads (rows, 2) = mu, raw; sigma = floor + (1-floor) softplus
- */
-val op_gauss_logp(graph *g, val y, val heads, double floor);
 /* Base noise for sampling: numbers per row, standard normal from the counter, or zero. */
 val op_base_noise(graph *g, extent ext, bool sampled, int32_t purpose, bool zero);
-/* Points drawn from heads: mu + sigma e with e (numbers per row). */
-val op_gauss_draw(graph *g, val e, val heads, double floor);
 /* Sum of numbers per row over [0,n), [m,n) or [0,m): a double scalar, per sample. */
 typedef enum row_range { ROWS_ALL, ROWS_REST, ROWS_CONTEXT } row_range;
 val op_sum_rows(graph *g, val per_point, row_range range);

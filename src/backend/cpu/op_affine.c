@@ -1,5 +1,5 @@
-/* op_affine.c: the affine maps in single precision. tanh and exp go over whole columns (the vector
- * kernels), the rest is one pass over the points of a sample. Scratch: (2, n) floats. */
+/* op_affine.c: the affine maps in single precision. Elementary functions go over whole columns (the
+ * vector kernels), the rest is one pass over the points of a sample. Scratch: (3, n) floats. */
 #include "backend/cpu/cpu.h"
 #include "op/affine.h"
 
@@ -9,33 +9,60 @@ static float *sample_of(const frame *f, val v, int64_t s) {
     return cpu_f32(f, v) + (at->sampled ? s * frame_rows(f, at) * at->ld : 0);
 }
 
-/* t = tanh(raw scale / kappa), e = alpha or 1 / alpha, for the rows of one sample. */
-static void scales(const frame *f, const float *raw, int64_t ld, int64_t rows, double kappa,
-                   bool to_noise, float *t, float *e) {
-    const float inverse = (float)(1 / kappa), k = (float)(to_noise ? -kappa : kappa);
-    for (int64_t i = 0; i < rows; i++) t[i] = raw[i * ld + AFFINE_SCALE] * inverse;
-    cpu_k(f)->tanh(rows, t, t);
-    for (int64_t i = 0; i < rows; i++) e[i] = k * t[i];
-    cpu_k(f)->exp(rows, e, e);
+/* Of one sample's rows: log alpha, its slope, and the factor (alpha, or 1 / alpha to noise). */
+typedef struct scales {
+    float *log, *slope, *factor;
+} scales;
+
+static scales scales_in(const frame *f, int64_t rows) {
+    float *at = f->scratch;
+    return (scales){at, at + rows, at + 2 * rows};
+}
+
+static void exp_tanh(const frame *f, const instr *ins, int64_t rows, scales c) {
+    const float kappa = (float)ins->f[AFFINE_KAPPA], inverse = 1 / kappa;
+    for (int64_t i = 0; i < rows; i++) c.log[i] *= inverse;
+    cpu_k(f)->tanh(rows, c.log, c.log);
+    for (int64_t i = 0; i < rows; i++) {
+        c.slope[i] = 1 - c.log[i] * c.log[i];
+        c.log[i] *= kappa;
+    }
+}
+
+static void softplus(const frame *f, const instr *ins, int64_t rows, scales c) {
+    const float floor = (float)ins->f[AFFINE_FLOOR], span = (float)(1 - ins->f[AFFINE_FLOOR]);
+    cpu_k(f)->sigma(rows, c.log, false, floor, span, c.factor, c.slope);
+    for (int64_t i = 0; i < rows; i++) c.slope[i] /= c.factor[i];
+    cpu_k(f)->log(rows, c.factor, c.log);
+}
+
+static void fill_scales(const frame *f, const instr *ins, const float *raw, int64_t ld,
+                        int64_t rows, bool to_noise, scales c) {
+    for (int64_t i = 0; i < rows; i++) c.log[i] = raw[i * ld + AFFINE_SCALE];
+    if (ins->i[AFFINE_KIND] == AFFINE_EXP_TANH)
+        exp_tanh(f, ins, rows, c);
+    else
+        softplus(f, ins, rows, c);
+    for (int64_t i = 0; i < rows; i++) c.factor[i] = to_noise ? -c.log[i] : c.log[i];
+    cpu_k(f)->exp(rows, c.factor, c.factor);
 }
 
 static void forward(frame *f, const instr *ins, bool to_noise) {
     const value *raw = cpu_value(f, ins->in[MAP_RAW]);
     const int64_t rows = frame_rows(f, raw);
     const int64_t samples = frame_samples(f, cpu_value(f, ins->out[MAP_OUT]));
-    const double kappa = ins->f[AFFINE_KAPPA];
-    const float k = (float)(to_noise ? -kappa : kappa);
-    float *t = f->scratch, *e = t + rows;
+    const float sign = to_noise ? -1 : 1;
+    const scales c = scales_in(f, rows);
     for (int64_t s = 0; s < samples; s++) {
         const float *r = sample_of(f, ins->in[MAP_RAW], s), *y = sample_of(f, ins->in[MAP_Y], s);
         const float *logdet = sample_of(f, ins->in[MAP_LOGDET], s);
         float *out = sample_of(f, ins->out[MAP_OUT], s);
         float *logdet_out = sample_of(f, ins->out[MAP_LOGDET_OUT], s);
-        if (s == 0 || raw->sampled) scales(f, r, raw->ld, rows, kappa, to_noise, t, e);
+        if (s == 0 || raw->sampled) fill_scales(f, ins, r, raw->ld, rows, to_noise, c);
         for (int64_t i = 0; i < rows; i++) {
             const float beta = r[i * raw->ld + AFFINE_BETA];
-            out[i] = to_noise ? (y[i] - beta) * e[i] : y[i] * e[i] + beta;
-            logdet_out[i] = (logdet ? logdet[i] : 0) + k * t[i];
+            out[i] = to_noise ? (y[i] - beta) * c.factor[i] : y[i] * c.factor[i] + beta;
+            logdet_out[i] = (logdet ? logdet[i] : 0) + sign * c.log[i];
         }
     }
 }
@@ -61,23 +88,23 @@ static void backward(frame *f, const instr *ins, bool to_noise) {
     const val up = ins->in[MAP_GRAD_OUT], up_log = ins->in[MAP_GRAD_LOGDET];
     const int64_t rows = frame_rows(f, raw), ld = raw->ld;
     const int64_t samples = frame_samples(f, cpu_value(f, up != VAL_NONE ? up : up_log));
-    float *t = f->scratch, *e = t + rows;
+    const scales c = scales_in(f, rows);
     for (int64_t s = 0; s < samples; s++) {
         const float *r = sample_of(f, ins->in[MAP_GRAD_RAW], s);
         const float *y = sample_of(f, ins->in[MAP_GRAD_Y], s);
         const float *G = sample_of(f, up, s), *H = sample_of(f, up_log, s);
         const target gy = target_of(f, ins, MAP_GY, s), graw = target_of(f, ins, MAP_GRAW, s);
         const target glog = target_of(f, ins, MAP_GLOGDET, s);
-        if (s == 0 || raw->sampled) scales(f, r, ld, rows, ins->f[AFFINE_KAPPA], to_noise, t, e);
+        if (s == 0 || raw->sampled) fill_scales(f, ins, r, ld, rows, to_noise, c);
         for (int64_t i = 0; i < rows; i++) {
-            const float g = G ? G[i] * e[i] : 0, h = H ? H[i] : 0, slope = 1 - t[i] * t[i];
+            const float g = G ? G[i] * c.factor[i] : 0, h = H ? H[i] : 0, slope = c.slope[i];
             const float moved = to_noise ? y[i] - r[i * ld + AFFINE_BETA] : y[i];
             put(gy, i, g);
             put(glog, i, h);
             put(graw, i * ld + AFFINE_BETA, to_noise ? -g : G ? G[i] : 0);
             put(graw, i * ld + AFFINE_SCALE, slope * (to_noise ? -(g * moved + h) : g * moved + h));
             if (graw.at && !graw.add)
-                for (int64_t c = 2; c < ld; c++) graw.at[i * ld + c] = 0;
+                for (int64_t k = 2; k < ld; k++) graw.at[i * ld + k] = 0;
         }
     }
 }
@@ -85,7 +112,7 @@ static void backward(frame *f, const instr *ins, bool to_noise) {
 static size_t scratch(const plan *p, const instr *ins) {
     const value *raw = &p->values[ins->in[MAP_RAW]];
     const int64_t rows = raw->ext == EXT_FIXED ? raw->rows : p->opts.n;
-    return 2 * (size_t)rows * sizeof(float);
+    return 3 * (size_t)rows * sizeof(float);
 }
 
 #define AFFINE(name, pass, to_noise)                                                               \

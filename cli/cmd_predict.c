@@ -1,0 +1,146 @@
+/* cmd_predict.c: mnp predict MODEL: mean, spread and quantiles at given places, as CSV. They are
+ * taken over joint draws with the process's own noise. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/csv.h"
+#include "cli/points.h"
+
+enum { VALUES_MAX = 1 << 28 }; /* samples times targets: 2 GB */
+
+static const flag_def flags[] = {
+    {"context", "C.csv", "observed points (default: none, the prior over functions)"},
+    {"at", "X.csv", "where to predict: a file with the x columns"},
+    {"grid", "lo:hi:n", "where to predict: n places from lo to hi; lo:hi:n,lo:hi:n for two inputs"},
+    {"samples", "S", "joint draws behind the numbers (default 200)"},
+    {"draws", NULL, "add the joint draws as columns draw1 .. drawS"},
+    {"out", "P.csv", "where to write (default: stdout)"},
+};
+
+static const double levels[] = {0.05, 0.25, 0.5, 0.75, 0.95};
+static const char *const level_names[] = {"q05", "q25", "q50", "q75", "q95"};
+enum { LEVELS = sizeof levels / sizeof *levels };
+
+static int ascending(const void *a, const void *b) {
+    double u = *(const double *)a, v = *(const double *)b;
+    return (u > v) - (u < v);
+}
+
+/* Between the two nearest of the sorted values. */
+static double quantile(const double *sorted, int64_t count, double level) {
+    double at = level * (double)(count - 1);
+    int64_t below = (int64_t)at, above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (at - (double)below) * (sorted[above] - sorted[below]);
+}
+
+static void put_header(csv_writer *w, const point_names *names, int64_t draws) {
+    for (int64_t k = 0; k < names->x_dim; k++) csv_put_text(w, names->x[k]);
+    csv_put_text(w, "mean");
+    csv_put_text(w, "sd");
+    for (int k = 0; k < LEVELS; k++) csv_put_text(w, level_names[k]);
+    for (int64_t s = 1; s <= draws; s++) {
+        char name[32];
+        snprintf(name, sizeof name, "draw%lld", (long long)s);
+        csv_put_text(w, name);
+    }
+    csv_end_row(w);
+}
+
+/* `values` are the S draws at one target; they get sorted. sd divides by S - 1. */
+static void put_summary(csv_writer *w, double *values, int64_t samples) {
+    double mean = 0, squares = 0;
+    for (int64_t s = 0; s < samples; s++) mean += values[s] / (double)samples;
+    for (int64_t s = 0; s < samples; s++) squares += (values[s] - mean) * (values[s] - mean);
+    csv_put_double(w, mean);
+    csv_put_double(w, samples > 1 ? sqrt(squares / (double)(samples - 1)) : 0);
+    qsort(values, (size_t)samples, sizeof *values, ascending);
+    for (int k = 0; k < LEVELS; k++) csv_put_double(w, quantile(values, samples, levels[k]));
+}
+
+/* y (S, n), column (S) is scratch. */
+static int write_table(cli *c, const question *q, const double *y, int64_t samples,
+                       double *column) {
+    int64_t n = q->targets.n, x_dim = q->names.x_dim, draws = cli_has(c, "draws") ? samples : 0;
+    buf table;
+    csv_writer w;
+    buf_init(&table, &c->env);
+    csv_writer_init(&w, &table, '\0');
+    put_header(&w, &q->names, draws);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < x_dim; k++) csv_put_double(&w, q->targets.x[i * x_dim + k]);
+        for (int64_t s = 0; s < samples; s++) column[s] = y[s * n + i];
+        put_summary(&w, column, samples);
+        for (int64_t s = 0; s < draws; s++) csv_put_double(&w, y[s * n + i]);
+        csv_end_row(&w);
+    }
+    int code = points_write(c, &table);
+    buf_free(&table);
+    return code;
+}
+
+static int predict(cli *c, const question *q, int64_t samples) {
+    int64_t n = q->targets.n;
+    if (n > VALUES_MAX / samples)
+        return cli_fail(c, EXIT_USAGE,
+                        "%lld targets times %lld samples are too many values for one run (the most "
+                        "is %d): lower --samples or split the targets",
+                        (long long)n, (long long)samples, VALUES_MAX);
+    mnp_predictor *p = NULL;
+    int code = question_draw(c, q, samples, &p);
+    if (code != 0) return code;
+    double *y = env_alloc(&c->env, (size_t)(samples * n), sizeof *y, "the draws");
+    double *column = env_alloc(&c->env, (size_t)samples, sizeof *column, "the draws");
+    if (!y || !column) code = points_failed(c);
+    if (code == 0) {
+        mnp_status status = mnp_predictor_predict(p, q->targets.x, n, MNP_BASE_NORMAL, y);
+        if (status != MNP_OK) code = cli_failed(c, status);
+    }
+    if (code == 0) code = write_table(c, q, y, samples, column);
+    env_free(&c->env, y);
+    env_free(&c->env, column);
+    mnp_predictor_destroy(p);
+    return code;
+}
+
+static void report(cli *c, const question *q, int64_t samples) {
+    const char *out = cli_text(c, "out", NULL);
+    points_note(c, "%s: %lld points given %lld, %lld samples, seed %llu", out ? out : "stdout",
+                (long long)q->targets.n, (long long)q->context.n, (long long)samples,
+                (unsigned long long)c->seed);
+    cli_json j;
+    cli_json_begin(c, &j);
+    cli_json_integer(&j, "points", q->targets.n);
+    cli_json_text(&j, "out", out);
+    cli_json_integer(&j, "context", q->context.n);
+    cli_json_integer(&j, "samples", samples);
+    cli_json_integer(&j, "seed", (int64_t)c->seed);
+    cli_json_end(c, &j);
+}
+
+static int run(cli *c) {
+    int64_t samples = cli_int(c, "samples", 200, 1, 100000);
+    if (cli_bad(c)) return c->status;
+    int code = points_check_out(c);
+    if (code != 0) return code;
+    question q;
+    code = question_open(c, &q);
+    if (code == 0) code = question_targets(c, &q);
+    if (code == 0) code = predict(c, &q, samples);
+    if (code == 0) report(c, &q, samples);
+    question_close(c, &q);
+    return code;
+}
+
+const command command_predict = {
+    .name = "predict",
+    .args = "MODEL [--context C.csv] (--at X.csv | --grid lo:hi:n) [--samples S] [--out P.csv]",
+    .summary = "mean, sd and quantiles at given places",
+    .details = "The columns of files are those of the training data (x and y for the built-in\n"
+               "families); a file with other names and exactly as many numeric columns is read in\n"
+               "order. Rows of the context without y are dropped; a header alone is an empty\n"
+               "context. The table has the x columns, then mean, sd, q05, q25, q50, q75, q95.",
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run};

@@ -1,0 +1,62 @@
+/* points.h: what predict, sample, score and plot have in common: a model, the names of its columns,
+ * observed points from a CSV file, and the places that are asked about (a CSV file or a grid).
+ *
+ * Calls return an exit status; anything but 0 has already printed its one line. */
+#ifndef MNP_CLI_POINTS_H
+#define MNP_CLI_POINTS_H
+
+#include "cli/cli.h"
+
+enum { POINTS_DIMS_MAX = 64, POINTS_MAX = 10000000 };
+
+/* Names of the columns in files: the model's notes, or x (x1, x2 ...) and y. */
+typedef struct point_names {
+    int64_t x_dim;
+    char *text; /* owns the x names */
+    const char *x[POINTS_DIMS_MAX];
+    const char *y;
+} point_names;
+
+typedef struct points {
+    int64_t n;
+    double *x; /* (n, x_dim) */
+    double *y; /* (n), or NULL */
+} points;
+
+/* A loaded model and what is asked of it. */
+typedef struct question {
+    mnp_model *model;
+    point_names names;
+    points context; /* n = 0: none */
+    points targets;
+} question;
+
+/* Loads the model c->args[0] and, where the flag is given, --context. */
+int question_open(cli *c, question *q);
+/* Targets from --at or --grid, exactly one of which must be given. */
+int question_targets(cli *c, question *q);
+/* A predictor conditioned on the context, with S functions drawn by --seed. */
+int question_draw(cli *c, const question *q, int64_t samples, mnp_predictor **out);
+void question_close(cli *c, question *q); /* accepts a question of zeros */
+
+/* A CSV file by the columns' names; where these are missing and the file has exactly the right
+ * number of numeric columns, those in order, with a note. Rows without y are dropped with a note.
+ * Without `with_y` only the x columns are read. */
+int points_read(cli *c, const point_names *names, const char *path, bool with_y, points *out);
+/* "lo:hi:n[,lo:hi:n]": the last input runs fastest. */
+int points_grid(cli *c, int64_t x_dim, const char *text, points *out);
+/* n values evenly from lo to hi in each of x_dim inputs: n^x_dim points. */
+int points_span(cli *c, int64_t x_dim, const double *lo, const double *hi, const int64_t *n,
+                points *out);
+void points_free(cli *c, points *p);
+
+/* The error of c->env (files and memory of the command itself) as one line. */
+int points_failed(cli *c);
+/* A line for people on stderr: stdout may be a table. None with --quiet. */
+void points_note(const cli *c, const char *fmt, ...) MNP_PRINTF(2, 3);
+/* Writes a finished table to --out, or to stdout. */
+int points_write(cli *c, const buf *table);
+/* --json without --out would mix a table and an object on stdout: refused. */
+int points_check_out(cli *c);
+
+#endif

@@ -22,7 +22,7 @@ static val like(graph *g, const char *name, const value *v) {
                       : graph_matrix(g, name, v->ext, v->rows, v->cols, v->sampled);
 }
 
-static val record_pair(graph *g, op_id op, val a, val b) {
+static val record_pair(graph *g, int32_t op, val a, val b) {
     if (!graph_ok(g)) return VAL_NONE;
     value va = *graph_at(g, a), vb = *graph_at(g, b);
     if (va.ext != vb.ext || va.rows != vb.rows || va.cols != vb.cols || va.type != vb.type) {

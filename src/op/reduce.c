@@ -14,7 +14,7 @@
 
 _Static_assert(ROWS_ALL == 0 && ROWS_REST == 1 && ROWS_CONTEXT == 2, "reduce.h counts on it");
 
-static val record(graph *g, op_id op, val x, bool sampled, row_range range, double factor) {
+static val record(graph *g, int32_t op, val x, bool sampled, row_range range, double factor) {
     val y = graph_scalar(g, op_name(op), sampled);
     instr *ins = graph_append(g, op);
     if (!ins) return VAL_NONE;
@@ -39,7 +39,7 @@ val op_sum_rows(graph *g, val per_point, row_range range) {
     return record(g, OP_sum_rows, per_point, v.sampled, range, 0);
 }
 
-static val record_scalar(graph *g, op_id op, val x, bool keep_samples, row_range range,
+static val record_scalar(graph *g, int32_t op, val x, bool keep_samples, row_range range,
                          double factor) {
     if (!graph_ok(g)) return VAL_NONE;
     value v = *graph_at(g, x);
@@ -62,7 +62,7 @@ val op_per_point(graph *g, val x, row_range range, double factor) {
     return record_scalar(g, OP_per_point, x, true, range, factor);
 }
 
-static void record_grad(graph *g, op_id op, const instr *fwd) {
+static void record_grad(graph *g, int32_t op, const instr *fwd) {
     instr *ins = graph_append(g, op);
     if (!ins) return;
     ins->in[0] = graph_grad(g, fwd->out[0]);

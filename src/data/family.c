@@ -31,21 +31,30 @@ void family_min_max(double *y, int64_t n) {
     for (int64_t i = 0; i < n; i++) y[i] = hi > lo ? 2 * (y[i] - lo) / (hi - lo) - 1 : 0;
 }
 
-mnp_status family_check_range(env *e, option_range x) {
+/* ---- the common constants -------------------------------------------------------------------- */
+
+int64_t family_points(const void *opts) {
+    return ((const family_common *)opts)->points;
+}
+
+option_span family_context(const void *opts) {
+    const family_common *c = opts;
+    option_span s = c->context;
+    if (s.hi > c->points - 1) s.hi = c->points - 1;
+    if (s.lo > s.hi) s.lo = s.hi;
+    return s;
+}
+
+double family_rff_std(const void *opts) {
+    const family_common *c = opts;
+    return 4 / (c->x.hi - c->x.lo);
+}
+
+mnp_status family_check(env *e, const void *opts) {
+    option_range x = ((const family_common *)opts)->x;
     if ((float)x.lo < (float)x.hi) return MNP_OK;
     char lo[FSIO_NUMBER_TEXT], hi[FSIO_NUMBER_TEXT];
     fsio_format_double(x.lo, lo);
     fsio_format_double(x.hi, hi);
     return env_fail(e, MNP_EINVAL, "x=%s:%s: the range is empty", lo, hi);
-}
-
-option_span family_context(option_span wanted, int64_t points) {
-    option_span s = wanted;
-    if (s.hi > points - 1) s.hi = points - 1;
-    if (s.lo > s.hi) s.lo = s.hi;
-    return s;
-}
-
-double family_rff_std(option_range x) {
-    return 4 / (x.hi - x.lo);
 }

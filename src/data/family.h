@@ -11,11 +11,38 @@ enum { FAMILY_OWN, FAMILY_SHARED };
 
 enum { FAMILY_POINTS_MAX = 4096 };
 
-/* The constants every family has. Their order in the table is their order in a canonical name. */
-#define FAMILY_POINTS(S)   OPTION_INT(S, points, "128", 2, FAMILY_POINTS_MAX, "points of a function")
-#define FAMILY_X(S, range) OPTION_RANGE(S, x, range, -1e6, 1e6, "range of the inputs")
+/* The constants every family has: the first member of its struct. */
+typedef struct family_common {
+    int64_t points;
+    option_range x;
+    option_span context;
+} family_common;
+
+/* Their lines in a family's table; the order of the table is the order of a canonical name. */
+#define FAMILY_FIELD_(S, field, type, def, lo, hi, help)                                           \
+    {                                                                                              \
+#field, type, def, lo, hi, NULL, help, offsetof(S, common.field),                          \
+            sizeof(((S *)0)->common.field)                                                         \
+    }
+#define FAMILY_POINTS(S)                                                                           \
+    FAMILY_FIELD_(S, points, OPTION_TYPE_INT, "128", 2, FAMILY_POINTS_MAX, "points of a function")
+#define FAMILY_X(S, range)                                                                         \
+    FAMILY_FIELD_(S, x, OPTION_TYPE_RANGE, range, -1e6, 1e6, "range of the inputs")
 #define FAMILY_CONTEXT(S, span)                                                                    \
-    OPTION_SPAN(S, context, span, 0, FAMILY_POINTS_MAX, "usual context sizes")
+    FAMILY_FIELD_(S, context, OPTION_TYPE_SPAN, span, 0, FAMILY_POINTS_MAX, "usual context sizes")
+
+/* What follows from them: members of family_def. */
+int64_t family_points(const void *opts);
+/* The sizes, no larger than a function with one point left to predict allows. */
+option_span family_context(const void *opts);
+/* Random Fourier frequencies of scale 1 suit an interval of width 4; the scale goes with 1/width.
+ */
+double family_rff_std(const void *opts);
+mnp_status family_check(env *e, const void *opts);
+#define FAMILY_DEF(S, table)                                                                       \
+    .options = (table), .n_options = OPTION_COUNT(table), .opts_size = sizeof(S),                  \
+    .points = family_points, .context = family_context, .rff_std = family_rff_std,                 \
+    .check = family_check
 
 rng_stream family_stream(uint64_t seed, data_split split, int64_t function, uint32_t which);
 
@@ -25,12 +52,5 @@ void family_inputs(rng_stream *s, option_range range, int64_t n, double *x);
 
 /* Affine map of the values onto [-1, 1]; equal values become 0. */
 void family_min_max(double *y, int64_t n);
-
-mnp_status family_check_range(env *e, option_range x);
-/* The sizes, no larger than a function with one point left to predict allows. */
-option_span family_context(option_span wanted, int64_t points);
-/* Random Fourier frequencies of scale 1 suit an interval of width 4; the scale goes with 1/width.
- */
-double family_rff_std(option_range x);
 
 #endif

@@ -30,10 +30,9 @@ static void draw_one(rng_stream s, const gp_kernel *k, const double *l, int64_t 
     }
 }
 
-mnp_status gp_family_draw(env *e, const gp_kernel *k, option_range range, int64_t points,
-                          uint64_t seed, data_split split, int64_t first, int64_t count, float *x,
-                          float *y) {
-    int64_t n = points;
+mnp_status gp_family_draw(env *e, const gp_kernel *k, const family_common *c, uint64_t seed,
+                          data_split split, int64_t first, int64_t count, float *x, float *y) {
+    int64_t n = c->points;
     mnp_status status = MNP_ENOMEM;
     double *l = env_alloc(e, (size_t)(n * n), sizeof *l, "a Cholesky factor");
     double *at = env_alloc(e, (size_t)(2 * n), sizeof *at, "inputs of functions");
@@ -43,7 +42,7 @@ mnp_status gp_family_draw(env *e, const gp_kernel *k, option_range range, int64_
         int64_t function = first + i;
         if (function % GP_FAMILY_GROUP == 0) {
             rng_stream s = family_stream(seed, split, function, FAMILY_SHARED);
-            family_inputs(&s, range, n, at);
+            family_inputs(&s, c->x, n, at);
             MNP_TRY_DONE(factor(e, k, at, n, l));
         }
         for (int64_t j = 0; j < n; j++) x[i * n + j] = (float)at[j];

@@ -10,8 +10,7 @@ enum { GP_FAMILY_GROUP = 20 };
 
 /* y = L eps with L L^T = K(x, x) + noise I. x sorted uniforms, the same for each run of
  * GP_FAMILY_GROUP functions. */
-mnp_status gp_family_draw(env *e, const gp_kernel *k, option_range range, int64_t points,
-                          uint64_t seed, data_split split, int64_t first, int64_t count, float *x,
-                          float *y);
+mnp_status gp_family_draw(env *e, const gp_kernel *k, const family_common *c, uint64_t seed,
+                          data_split split, int64_t first, int64_t count, float *x, float *y);
 
 #endif

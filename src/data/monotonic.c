@@ -1,80 +1,22 @@
-/* monotonic.c: increasing curves. A random rising function (rising.h) at sorted uniform inputs, its
- * values mapped onto [-1, 1], plus noise. */
+/* monotonic.c: increasing curves: a random rising function at sorted uniform inputs, its values
+ * mapped onto [-1, 1], plus noise. See rising.h. */
 #include "data/rising.h"
 
-typedef struct monotonic_opts {
-    int64_t points;
-    option_range x;
-    double knots, alpha, gap, shape, noise;
-    option_span context;
-} monotonic_opts;
+static const option_def table[] = {RISING_OPTIONS("0.01")};
 
-static const option_def table[] = {
-    FAMILY_POINTS(monotonic_opts),
-    FAMILY_X(monotonic_opts, "-2:2"),
-    RISING_OPTIONS(monotonic_opts),
-    OPTION_REAL(monotonic_opts, noise, "0.01", 0, 1e6,
-                "standard deviation of the observation noise"),
-    FAMILY_CONTEXT(monotonic_opts, "2:20"),
-};
-
-static int64_t points(const void *opts) {
-    return ((const monotonic_opts *)opts)->points;
-}
-
-static option_span context(const void *opts) {
-    const monotonic_opts *o = opts;
-    return family_context(o->context, o->points);
-}
-
-static double rff_std(const void *opts) {
-    return family_rff_std(((const monotonic_opts *)opts)->x);
-}
-
-static mnp_status check(env *e, const void *opts) {
-    return family_check_range(e, ((const monotonic_opts *)opts)->x);
-}
-
-static void draw_one(const monotonic_opts *o, rng_stream s, rising *f, double *x, double *y) {
-    rising_law law = {o->x, o->knots, o->alpha, o->gap, o->shape};
-    rising_draw(&s, &law, f);
-    family_inputs(&s, o->x, o->points, x);
-    for (int64_t i = 0; i < o->points; i++) y[i] = pchip_value(&f->curve, x[i]);
-    family_min_max(y, o->points);
-    for (int64_t i = 0; o->noise > 0 && i < o->points; i++) y[i] += o->noise * rng_normal(&s);
+static void values(const rising_opts *o, const pchip *f, rng_stream *s, const double *x,
+                   double *y) {
+    (void)s;
+    for (int64_t i = 0; i < o->common.points; i++) y[i] = pchip_value(f, x[i]);
 }
 
 static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split, int64_t first,
                        int64_t count, float *x, float *y) {
-    const monotonic_opts *o = opts;
-    int64_t n = o->points;
-    mnp_status status = MNP_ENOMEM;
-    rising *f = env_alloc(e, 1, sizeof *f, "a function");
-    double *xy = env_alloc(e, (size_t)(2 * n), sizeof *xy, "a function");
-    if (!f || !xy) goto done;
-    for (int64_t i = 0; i < count; i++) {
-        draw_one(o, family_stream(seed, split, first + i, FAMILY_OWN), f, xy, xy + n);
-        for (int64_t j = 0; j < n; j++) {
-            x[i * n + j] = (float)xy[j];
-            y[i * n + j] = (float)xy[n + j];
-        }
-    }
-    status = MNP_OK;
-done:
-    env_free(e, f);
-    env_free(e, xy);
-    return status;
+    return rising_draw(e, opts, values, seed, split, first, count, x, y);
 }
 
-const family_def family_monotonic = {
-    .name = "monotonic",
-    .help = "increasing curves with random knots, values in [-1, 1] plus noise",
-    .options = table,
-    .n_options = OPTION_COUNT(table),
-    .opts_size = sizeof(monotonic_opts),
-    .points = points,
-    .context = context,
-    .rff_std = rff_std,
-    .draw = draw,
-    .group = 1,
-    .check = check};
+const family_def family_monotonic = {.name = "monotonic",
+                                     .help = "increasing curves, values in [-1, 1] plus noise",
+                                     FAMILY_DEF(rising_opts, table),
+                                     .draw = draw,
+                                     .group = 1};

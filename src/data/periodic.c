@@ -4,10 +4,8 @@
 #include "data/gp_family.h"
 
 typedef struct periodic_opts {
-    int64_t points;
-    option_range x;
+    family_common common;
     double length, period, variance, noise_var;
-    option_span context;
 } periodic_opts;
 
 static const option_def table[] = {
@@ -19,23 +17,6 @@ static const option_def table[] = {
     OPTION_REAL(periodic_opts, noise_var, "1e-2", 0, 1e12, "variance of the observation noise"),
     FAMILY_CONTEXT(periodic_opts, "2:50"),
 };
-
-static int64_t points(const void *opts) {
-    return ((const periodic_opts *)opts)->points;
-}
-
-static option_span context(const void *opts) {
-    const periodic_opts *o = opts;
-    return family_context(o->context, o->points);
-}
-
-static double rff_std(const void *opts) {
-    return family_rff_std(((const periodic_opts *)opts)->x);
-}
-
-static mnp_status check(env *e, const void *opts) {
-    return family_check_range(e, ((const periodic_opts *)opts)->x);
-}
 
 static gp_kernel kernel(const periodic_opts *o) {
     gp_kernel k = gp_kernel_make(GP_PERIODIC);
@@ -50,17 +31,11 @@ static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split
                        int64_t count, float *x, float *y) {
     const periodic_opts *o = opts;
     gp_kernel k = kernel(o);
-    return gp_family_draw(e, &k, o->x, o->points, seed, split, first, count, x, y);
+    return gp_family_draw(e, &k, &o->common, seed, split, first, count, x, y);
 }
 
 const family_def family_periodic = {.name = "periodic",
                                     .help = "draws from a GP with a periodic kernel",
-                                    .options = table,
-                                    .n_options = OPTION_COUNT(table),
-                                    .opts_size = sizeof(periodic_opts),
-                                    .points = points,
-                                    .context = context,
-                                    .rff_std = rff_std,
+                                    FAMILY_DEF(periodic_opts, table),
                                     .draw = draw,
-                                    .group = GP_FAMILY_GROUP,
-                                    .check = check};
+                                    .group = GP_FAMILY_GROUP};

@@ -4,10 +4,8 @@
 #include "data/gp_family.h"
 
 typedef struct rbf_opts {
-    int64_t points;
-    option_range x;
+    family_common common;
     double length, variance, noise_var;
-    option_span context;
 } rbf_opts;
 
 static const option_def table[] = {
@@ -18,23 +16,6 @@ static const option_def table[] = {
     OPTION_REAL(rbf_opts, noise_var, "1e-4", 0, 1e12, "variance of the observation noise"),
     FAMILY_CONTEXT(rbf_opts, "2:50"),
 };
-
-static int64_t points(const void *opts) {
-    return ((const rbf_opts *)opts)->points;
-}
-
-static option_span context(const void *opts) {
-    const rbf_opts *o = opts;
-    return family_context(o->context, o->points);
-}
-
-static double rff_std(const void *opts) {
-    return family_rff_std(((const rbf_opts *)opts)->x);
-}
-
-static mnp_status check(env *e, const void *opts) {
-    return family_check_range(e, ((const rbf_opts *)opts)->x);
-}
 
 static gp_kernel kernel(const rbf_opts *o) {
     gp_kernel k = gp_kernel_make(GP_RBF);
@@ -48,17 +29,11 @@ static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split
                        int64_t count, float *x, float *y) {
     const rbf_opts *o = opts;
     gp_kernel k = kernel(o);
-    return gp_family_draw(e, &k, o->x, o->points, seed, split, first, count, x, y);
+    return gp_family_draw(e, &k, &o->common, seed, split, first, count, x, y);
 }
 
 const family_def family_rbf = {.name = "rbf",
                                .help = "draws from a GP with an RBF kernel",
-                               .options = table,
-                               .n_options = OPTION_COUNT(table),
-                               .opts_size = sizeof(rbf_opts),
-                               .points = points,
-                               .context = context,
-                               .rff_std = rff_std,
+                               FAMILY_DEF(rbf_opts, table),
                                .draw = draw,
-                               .group = GP_FAMILY_GROUP,
-                               .check = check};
+                               .group = GP_FAMILY_GROUP};

@@ -62,11 +62,9 @@ void sde_path(double a, double b, double h, int64_t n, double x0, const double *
 /* ---- the family ------------------------------------------------------------------------------ */
 
 typedef struct sde_opts {
-    int64_t points;
-    option_range x;
+    family_common common;
     double a, b;
     option_range start;
-    option_span context;
 } sde_opts;
 
 static const option_def table[] = {
@@ -78,26 +76,9 @@ static const option_def table[] = {
     FAMILY_CONTEXT(sde_opts, "2:50"),
 };
 
-static int64_t points(const void *opts) {
-    return ((const sde_opts *)opts)->points;
-}
-
-static option_span context(const void *opts) {
-    const sde_opts *o = opts;
-    return family_context(o->context, o->points);
-}
-
-static double rff_std(const void *opts) {
-    return family_rff_std(((const sde_opts *)opts)->x);
-}
-
-static mnp_status check(env *e, const void *opts) {
-    return family_check_range(e, ((const sde_opts *)opts)->x);
-}
-
 static mnp_status draw_one(env *e, const sde_opts *o, rng_stream s, double *dw, double *path) {
-    int64_t n = o->points;
-    double h = (o->x.hi - o->x.lo) / (double)(n - 1), root = sqrt(h);
+    int64_t n = o->common.points;
+    double h = (o->common.x.hi - o->common.x.lo) / (double)(n - 1), root = sqrt(h);
     double x0 = o->start.lo + (o->start.hi - o->start.lo) * rng_u01(&s);
     for (int64_t i = 0; i + 1 < n; i++) dw[i] = root * rng_normal(&s);
     sde_path(o->a, o->b, h, n, x0, dw, path);
@@ -112,7 +93,7 @@ static mnp_status draw_one(env *e, const sde_opts *o, rng_stream s, double *dw, 
 static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split, int64_t first,
                        int64_t count, float *x, float *y) {
     const sde_opts *o = opts;
-    int64_t n = o->points;
+    int64_t n = o->common.points;
     mnp_status status = MNP_OK;
     double *scratch = env_alloc(e, (size_t)(2 * n), sizeof *scratch, "a path");
     if (!scratch) return MNP_ENOMEM;
@@ -120,7 +101,8 @@ static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split
         status =
             draw_one(e, o, family_stream(seed, split, first + i, FAMILY_OWN), scratch, scratch + n);
         for (int64_t j = 0; j < n; j++) {
-            x[i * n + j] = (float)(o->x.lo + (o->x.hi - o->x.lo) * ((double)j / (double)(n - 1)));
+            x[i * n + j] = (float)(o->common.x.lo + (o->common.x.hi - o->common.x.lo) *
+                                                        ((double)j / (double)(n - 1)));
             y[i * n + j] = (float)scratch[n + j];
         }
     }
@@ -130,12 +112,6 @@ static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split
 
 const family_def family_sde = {.name = "sde",
                                .help = "paths of a stochastic differential equation",
-                               .options = table,
-                               .n_options = OPTION_COUNT(table),
-                               .opts_size = sizeof(sde_opts),
-                               .points = points,
-                               .context = context,
-                               .rff_std = rff_std,
+                               FAMILY_DEF(sde_opts, table),
                                .draw = draw,
-                               .group = 1,
-                               .check = check};
+                               .group = 1};

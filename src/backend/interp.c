@@ -210,7 +210,7 @@ static void run_range(void *arg, int64_t range, int worker) {
     v.range = range;
     v.lo = range * RANGE_WORDS;
     if (v.lo + RANGE_WORDS < v.hi) v.hi = v.lo + RANGE_WORDS;
-    op_at(t->ins->op)->step(&v, t->ins);
+    t->x->step(t->x, &v, t->ins);
 }
 
 static void run_step_part(exec *x) {
@@ -219,7 +219,7 @@ static void run_step_part(exec *x) {
         if (op_at(t.ins->op)->phase == PHASE_BLOCK)
             interp_parallel(x, t.view.n_ranges, run_range, &t);
         else
-            op_at(t.ins->op)->step(&t.view, t.ins);
+            x->step(x, &t.view, t.ins);
     }
 }
 

@@ -33,7 +33,9 @@ struct exec {
 
     mnp_status (*execute)(exec *x, frame *f, const instr *ins, env *e);
     void (*prepare)(exec *x); /* before the functions of a step; may be NULL */
-    const void *shared;       /* goes to frame.backend                      */
+    /* one instruction of the step on one range */
+    void (*step)(exec *x, const step_view *v, const instr *ins);
+    const void *shared; /* goes to frame.backend                      */
 };
 
 mnp_status interp_compile(env *e, const plan *p, const exec_opts *o, size_t element,

@@ -2,6 +2,7 @@
  * Workers take functions; a kernel runs on one thread. */
 #include "backend/cpu/cpu.h"
 
+#include "backend/cpu/step.h"
 #include "backend/interp.h"
 #include "op/linear.h"
 
@@ -93,6 +94,10 @@ static mnp_status execute(exec *x, frame *f, const instr *ins, env *e) {
     return MNP_OK;
 }
 
+static void step(exec *x, const step_view *v, const instr *ins) {
+    cpu_step(v, ins, inner(x)->shared.k);
+}
+
 static size_t scratch_bytes(const plan *p, const cpu_kernels *k) {
     size_t most = 0;
     for (int32_t i = 0; i < p->n_function; i++) {
@@ -130,6 +135,7 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
         x->shared = c;
         x->execute = execute;
         x->prepare = prepare;
+        x->step = step;
         status = place_transposes(x);
     }
     if (status != MNP_OK) {

@@ -7,9 +7,15 @@ static mnp_status execute(exec *x, frame *f, const instr *ins, env *e) {
     return ref_execute(f, ins, e);
 }
 
+static void step(exec *x, const step_view *v, const instr *ins) {
+    (void)x;
+    op_at(ins->op)->step(v, ins);
+}
+
 static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out) {
     MNP_TRY(interp_compile(e, p, o, sizeof(double), 0, out));
     (*out)->execute = execute;
+    (*out)->step = step;
     return MNP_OK;
 }
 

@@ -48,7 +48,7 @@ val op_join(graph *g, val a, val row, val p, val w, act_kind act) {
     if (!ins) return VAL_NONE;
     ins->in[JOIN_A] = a, ins->in[JOIN_ROW] = row, ins->in[JOIN_P] = p, ins->in[JOIN_W] = w;
     ins->out[JOIN_Y] = y;
-    ins->i[JOIN_ACT] = act;
+    ins->i[JOIN_ACT] = (int32_t)act;
     graph_done(g, ins);
     return y;
 }

@@ -24,9 +24,12 @@ void cpu_emit(frame *f, const instr *ins) {
     if (!to) return; /* the caller does not want it this time */
     to += f->item * f->io->emit_stride[k];
     const int64_t rows = cpu_all_rows(f, v), cols = v->cols, ld = v->ld;
-    const float *single = cpu_f32(f, ins->in[0]);
-    const double *twice = cpu_f64(f, ins->in[0]);
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < cols; c++)
-            to[r * cols + c] = v->type == TYPE_F64 ? twice[r * ld + c] : (double)single[r * ld + c];
+    for (int64_t r = 0; r < rows; r++, to += cols) {
+        if (v->type == TYPE_F64) {
+            memcpy(to, cpu_f64(f, ins->in[0]) + r * ld, (size_t)cols * sizeof *to);
+            continue;
+        }
+        const float *from = cpu_f32(f, ins->in[0]) + r * ld;
+        for (int64_t c = 0; c < cols; c++) to[c] = (double)from[c];
+    }
 }

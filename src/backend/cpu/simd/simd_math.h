@@ -3,12 +3,12 @@
  * Largest errors in units of the last place, measured over the whole range against double
  * precision (tests/unit/test_simd_math.c sweeps them; with fused multiply-add / without):
  *
- *   vexp        1.1 / 1.2   exact 0 below -104, inf above 88.73, subnormal results rounded once
- *   vexp2_neg   1.4 / 1.6   x in [-126, 1]; below -126 the result is 2^-126, never 0
- *   vlog        0.9 / 1.0   subnormal x too; log(0) = -inf, log(x < 0) = NaN
- *   vsoftplus   2.0 / 2.1   all x, also where softplus(x) ~ exp(x)
- *   vsigmoid    2.3 / 2.5   all x, also where sigmoid(x) ~ exp(x)
- *   vtanh       1.8 / 1.8   all x
+ *   vexp        1.0 / 1.0   exact 0 below -104, inf above 88.73, subnormal results rounded once
+ *   vexp2_neg   1.8 / 1.2   x in [-126, 1]; below -126 the result is 2^-126, never 0
+ *   vlog        0.9 / 0.9   subnormal x too; log(0) = -inf, log(x < 0) = NaN
+ *   vsoftplus   1.6 / 1.6   all x, also where softplus(x) ~ exp(x)
+ *   vsigmoid    2.3 / 2.3   all x, also where sigmoid(x) ~ exp(x)
+ *   vtanh       1.3 / 1.3   all x
  *   vsincos2pi  1e-7 absolute for |t| <= 2^20
  *
  * A NaN comes out as NaN everywhere. The polynomials are minimax fits of this project. */

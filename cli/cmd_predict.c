@@ -1,7 +1,6 @@
 /* cmd_predict.c: mnp predict MODEL: mean, spread and quantiles at given places, as CSV. They are
  * taken over joint draws with the process's own noise. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/csv.h"
 #include "cli/points.h"
@@ -20,18 +19,6 @@ static const flag_def flags[] = {
 static const double levels[] = {0.05, 0.25, 0.5, 0.75, 0.95};
 static const char *const level_names[] = {"q05", "q25", "q50", "q75", "q95"};
 enum { LEVELS = sizeof levels / sizeof *levels };
-
-static int ascending(const void *a, const void *b) {
-    double u = *(const double *)a, v = *(const double *)b;
-    return (u > v) - (u < v);
-}
-
-/* Between the two nearest of the sorted values. */
-static double quantile(const double *sorted, int64_t count, double level) {
-    double at = level * (double)(count - 1);
-    int64_t below = (int64_t)at, above = below + 1 < count ? below + 1 : below;
-    return sorted[below] + (at - (double)below) * (sorted[above] - sorted[below]);
-}
 
 static void put_header(csv_writer *w, const point_names *names, int64_t draws) {
     for (int64_t k = 0; k < names->x_dim; k++) csv_put_text(w, names->x[k]);
@@ -53,8 +40,8 @@ static void put_summary(csv_writer *w, double *values, int64_t samples) {
     for (int64_t s = 0; s < samples; s++) squares += (values[s] - mean) * (values[s] - mean);
     csv_put_double(w, mean);
     csv_put_double(w, samples > 1 ? sqrt(squares / (double)(samples - 1)) : 0);
-    qsort(values, (size_t)samples, sizeof *values, ascending);
-    for (int k = 0; k < LEVELS; k++) csv_put_double(w, quantile(values, samples, levels[k]));
+    points_sort(values, samples);
+    for (int k = 0; k < LEVELS; k++) csv_put_double(w, points_quantile(values, samples, levels[k]));
 }
 
 /* y (S, n), column (S) is scratch. */

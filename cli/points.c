@@ -2,6 +2,7 @@
 #include "cli/points.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/csv.h"
@@ -38,6 +39,23 @@ void points_free(cli *c, points *p) {
     env_free(&c->env, p->x);
     env_free(&c->env, p->y);
     *p = (points){0};
+}
+
+/* ---- quantiles ------------------------------------------------------------------------------- */
+
+static int ascending(const void *a, const void *b) {
+    double u = *(const double *)a, v = *(const double *)b;
+    return (u > v) - (u < v);
+}
+
+void points_sort(double *values, int64_t count) {
+    qsort(values, (size_t)count, sizeof *values, ascending);
+}
+
+double points_quantile(const double *sorted, int64_t count, double level) {
+    double at = level * (double)(count - 1);
+    int64_t below = (int64_t)at, above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (at - (double)below) * (sorted[above] - sorted[below]);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -227,11 +245,14 @@ int points_grid(cli *c, int64_t x_dim, const char *text, points *out) {
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-int question_open(cli *c, question *q) {
+int question_open_model(cli *c, question *q) {
     *q = (question){0};
     mnp_status status = mnp_model_load(c->ctx, c->args[0], &q->model);
-    if (status != MNP_OK) return cli_failed(c, status);
-    int code = names_of(c, q->model, &q->names);
+    return status == MNP_OK ? names_of(c, q->model, &q->names) : cli_failed(c, status);
+}
+
+int question_open(cli *c, question *q) {
+    int code = question_open_model(c, q);
     const char *path = cli_text(c, "context", NULL);
     if (code == 0 && path) code = points_read(c, &q->names, path, true, &q->context);
     return code;

@@ -33,6 +33,7 @@ typedef struct question {
 
 /* Loads the model c->args[0] and, where the flag is given, --context. */
 int question_open(cli *c, question *q);
+int question_open_model(cli *c, question *q); /* without a context */
 /* Targets from --at or --grid, exactly one of which must be given. */
 int question_targets(cli *c, question *q);
 /* A predictor conditioned on the context, with S functions drawn by --seed. */
@@ -49,6 +50,10 @@ int points_grid(cli *c, int64_t x_dim, const char *text, points *out);
 int points_span(cli *c, int64_t x_dim, const double *lo, const double *hi, const int64_t *n,
                 points *out);
 void points_free(cli *c, points *p);
+
+/* Sorts values upwards; and of sorted ones the value at a level 0 .. 1, between the two nearest. */
+void points_sort(double *values, int64_t count);
+double points_quantile(const double *sorted, int64_t count, double level);
 
 /* The error of c->env (files and memory of the command itself) as one line. */
 int points_failed(cli *c);

@@ -1,0 +1,210 @@
+/* cmd_plot.c: mnp plot: pictures of a model's functions, of its chain, and of a training run. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/figure.h"
+#include "cli/source.h"
+
+enum { GRID_1D = 200, GRID_2D = 48, DRAWS = 12, CHAIN_DRAWS = 5, MAP_DRAWS = 2 };
+
+static const flag_def flags[] = {
+    {"context", "C.csv", "observed points; A.csv,B.csv draws a panel (or row) for each file"},
+    {"prior", NULL, "functions without any observed point; with --context, in front of it"},
+    {"chain", NULL, "the steps f(0) -> ... -> f(T): sampled means and one standard deviation"},
+    {"log", "M.log.csv", "training curves instead of functions; takes no model"},
+    {"grid", "lo:hi:n", "where (default: the range of the training data, else -2:2:200)"},
+    {"samples", "S", "functions behind the bands (default 200)"},
+    {"draws", "N", "functions drawn as lines (default 12; with --chain 5, as maps 2)"},
+    {"title", "T", "a title above the picture"},
+    {"out", "F.svg", "the picture; .png and .pdf need a build with cairo"},
+};
+
+/* Everything a figure of a model needs, read from the flags. */
+typedef struct plot_job {
+    question q;
+    points at, contexts[FIGURE_CONTEXTS_MAX];
+    figure_request r;
+} plot_job;
+
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+static int add_context(cli *c, plot_job *job, const char *path) {
+    if (job->r.contexts == FIGURE_CONTEXTS_MAX)
+        return cli_fail(c, EXIT_USAGE, "at most %d contexts fit into a picture",
+                        FIGURE_CONTEXTS_MAX);
+    points *to = &job->contexts[job->r.contexts++];
+    return path ? points_read(c, &job->q.names, path, true, to) : 0;
+}
+
+static int read_contexts(cli *c, plot_job *job) {
+    const char *list = cli_text(c, "context", NULL);
+    int code = !list || cli_has(c, "prior") ? add_context(c, job, NULL) : 0;
+    if (!list || code != 0) return code;
+    char *copy = env_strdup(&c->env, list);
+    if (!copy) return points_failed(c);
+    for (char *at = copy; at && code == 0;) {
+        char *comma = strchr(at, ',');
+        if (comma) *comma++ = '\0';
+        code = add_context(c, job, at);
+        at = comma;
+    }
+    env_free(&c->env, copy);
+    return code;
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+typedef struct span {
+    double lo[2], hi[2];
+} span;
+
+static void widen(span *s, int64_t x_dim, const double *x) {
+    for (int64_t k = 0; k < x_dim; k++) {
+        s->lo[k] = fmin(s->lo[k], x[k]);
+        s->hi[k] = fmax(s->hi[k], x[k]);
+    }
+}
+
+/* The x range of a few functions of the model's own data, where they can still be had. */
+static bool data_span(cli *c, const mnp_model *m, int64_t x_dim, span *s) {
+    mnp_data *data = NULL;
+    if (!mnp_model_note(m, "data") || source_open_test(c, m, 100, &data) != MNP_OK) return false;
+    bool good = mnp_data_x_dim(data) == x_dim && mnp_data_points(data) > 0;
+    int64_t functions = good ? mnp_data_functions(data) : 0;
+    for (int64_t i = 0; i < functions && good; i++) {
+        const float *x, *y;
+        int64_t n;
+        good = mnp_data_function(c->ctx, data, i, &n, &x, &y) == MNP_OK;
+        for (int64_t j = 0; good && j < n; j++) {
+            double at[2] = {(double)x[j * x_dim], x_dim > 1 ? (double)x[j * x_dim + 1] : 0};
+            widen(s, x_dim, at);
+        }
+    }
+    mnp_data_destroy(data);
+    return good;
+}
+
+/* Outwards to round numbers, so that the ends of the axis can carry labels. */
+static void round_outwards(double *lo, double *hi) {
+    double step = pow(10, floor(log10(*hi - *lo)) - 1);
+    *lo = floor(*lo / step + 1e-9) * step;
+    *hi = ceil(*hi / step - 1e-9) * step;
+}
+
+static int default_places(cli *c, plot_job *job) {
+    int64_t x_dim = job->q.names.x_dim, n[2] = {GRID_1D, GRID_1D};
+    span s = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
+    if (!data_span(c, job->q.model, x_dim, &s) || !(s.lo[0] < s.hi[0]))
+        s = (span){{-2, -2}, {2, 2}};
+    for (int k = 0; k < job->r.contexts; k++)
+        for (int64_t i = 0; i < job->contexts[k].n; i++)
+            widen(&s, x_dim, job->contexts[k].x + i * x_dim);
+    for (int64_t k = 0; k < x_dim; k++)
+        if (s.hi[k] > s.lo[k]) round_outwards(&s.lo[k], &s.hi[k]);
+    if (x_dim == 2) n[0] = n[1] = GRID_2D;
+    return points_span(c, x_dim, s.lo, s.hi, n, &job->at);
+}
+
+/* How many values each input takes: the second runs fastest. */
+static void count_grid(plot_job *job) {
+    int64_t up = 1;
+    while (up < job->at.n && job->at.x[2 * up] == job->at.x[0]) up++;
+    job->r.grid[0] = job->at.n / up;
+    job->r.grid[1] = up;
+}
+
+static int read_places(cli *c, plot_job *job) {
+    const char *grid = cli_text(c, "grid", NULL);
+    int64_t x_dim = job->q.names.x_dim, most = x_dim == 1 ? 5000 : 65536;
+    if (x_dim > 2)
+        return cli_fail(c, EXIT_FAILED,
+                        "functions of %lld inputs cannot be drawn; 'mnp predict' writes numbers",
+                        (long long)x_dim);
+    int code = grid ? points_grid(c, x_dim, grid, &job->at) : default_places(c, job);
+    if (code == 0 && (job->at.n < 2 || job->at.n > most))
+        code = cli_fail(c, EXIT_USAGE, "a picture wants from 2 to %lld places, not %lld",
+                        (long long)most, (long long)job->at.n);
+    if (code == 0 && x_dim == 2) count_grid(job);
+    return code;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int draw_model(cli *c, chart **out) {
+    plot_job job = {0};
+    figure_request *r = &job.r;
+    bool chain = cli_has(c, "chain");
+    int code = question_open_model(c, &job.q);
+    if (code == 0) code = read_contexts(c, &job);
+    if (code == 0) code = read_places(c, &job);
+    bool maps = job.q.names.x_dim == 2;
+    r->q = &job.q, r->context = job.contexts, r->at = &job.at,
+    r->title = cli_text(c, "title", NULL);
+    r->samples = cli_int(c, "samples", maps ? 50 : 200, 1, 10000);
+    r->draws = cli_int(c, "draws", chain ? CHAIN_DRAWS : maps ? MAP_DRAWS : DRAWS, chain, 1000);
+    if (code == 0) code = c->status;
+    if (code == 0 && chain && maps)
+        code = cli_fail(c, EXIT_FAILED, "--chain draws functions of one input; this model has two");
+    if (code == 0)
+        code = chain  ? figure_chain(c, r, out)
+               : maps ? figure_maps(c, r, out)
+                      : figure_functions(c, r, out);
+    points_free(c, &job.at);
+    for (int k = 0; k < FIGURE_CONTEXTS_MAX; k++) points_free(c, &job.contexts[k]);
+    question_close(c, &job.q);
+    return code;
+}
+
+static int check_flags(cli *c) {
+    static const char *const of_models[] = {"context", "prior",   "chain",
+                                            "grid",    "samples", "draws"};
+    const char *out = cli_text(c, "out", NULL), *dot = out ? strrchr(out, '.') : NULL;
+    if (!out) return cli_fail(c, EXIT_USAGE, "say where the picture goes: --out F.svg");
+    if (!dot || (strcmp(dot, ".svg") && strcmp(dot, ".png") && strcmp(dot, ".pdf")))
+        return cli_fail(c, EXIT_USAGE, "--out %s: a picture is .svg, .png or .pdf", out);
+    if (!cli_has(c, "log"))
+        return c->n_args ? 0
+                         : cli_fail(c, EXIT_USAGE,
+                                    "what shall be drawn? mnp plot MODEL, or mnp "
+                                    "plot --log M.log.csv");
+    if (c->n_args) return cli_fail(c, EXIT_USAGE, "--log takes no model ('%s')", c->args[0]);
+    for (size_t k = 0; k < sizeof of_models / sizeof *of_models; k++)
+        if (cli_has(c, of_models[k]))
+            return cli_fail(c, EXIT_USAGE, "--log and --%s exclude each other", of_models[k]);
+    return 0;
+}
+
+static int run(cli *c) {
+    int code = check_flags(c);
+    if (code != 0) return code;
+    chart *picture = NULL;
+    const char *log = cli_text(c, "log", NULL), *out = cli_text(c, "out", NULL);
+    code = log ? figure_log(c, log, cli_text(c, "title", NULL), &picture) : draw_model(c, &picture);
+    if (code == 0 && chart_save(picture, out) != MNP_OK) code = points_failed(c);
+    chart_destroy(picture);
+    if (code != 0) return code;
+    cli_say(c, "%s, seed %llu", out, (unsigned long long)c->seed);
+    cli_json j;
+    cli_json_begin(c, &j);
+    cli_json_text(&j, "out", out);
+    cli_json_integer(&j, "seed", (int64_t)c->seed);
+    cli_json_end(c, &j);
+    return 0;
+}
+
+const command command_plot = {
+    .name = "plot",
+    .args = "MODEL [--context C.csv] [--chain] [--grid lo:hi:n] --out F.svg | --log M.log.csv",
+    .summary = "pictures: functions given points, the chain, training curves",
+    .details =
+        "Bands hold 50 and 90 % of the values with the process's own noise; draws are smooth\n"
+        "(base zero). With two inputs: maps of the mean, the standard deviation and draws.\n"
+        "'mnp help predict' says how context files are read.\n"
+        "  mnp plot m.safetensors --context points.csv --out functions.svg\n"
+        "  mnp plot m.safetensors --context points.csv --chain --out chain.svg\n"
+        "  mnp plot --log m.log.csv --out training.svg",
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .min_args = 0,
+    .max_args = 1,
+    .run = run};

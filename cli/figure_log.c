@@ -1,0 +1,131 @@
+/* figure_log.c: training curves from M.log.csv: loss and KL with a running mean, and the validation
+ * score where there is one. */
+#include <math.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "cli/figure.h"
+
+/* The columns of a log: rows numbers each, NaN where there was none. */
+typedef struct train_log {
+    int64_t rows;
+    double *step, *loss, *kl, *valid, *smooth; /* smooth: scratch */
+} train_log;
+
+static int read_log(cli *c, const char *path, train_log *log) {
+    csv_table *t = NULL;
+    if (csv_read(&c->env, path, '\0', &t) != MNP_OK) return points_failed(c);
+    static const char *const names[] = {"step", "loss", "kl", "valid"};
+    double **columns[] = {&log->step, &log->loss, &log->kl, &log->valid};
+    mnp_status status = MNP_OK;
+    log->rows = (int64_t)t->rows;
+    log->smooth = env_alloc(&c->env, 2 * t->rows + 1, sizeof(double), "the training log");
+    bool *missing = env_alloc(&c->env, t->rows + 1, sizeof *missing, "the training log");
+    if (!missing || !log->smooth) status = MNP_ENOMEM;
+    for (int k = 0; k < 4 && status == MNP_OK; k++) {
+        size_t column;
+        status = csv_find(&c->env, t, names[k], &column);
+        if (status != MNP_OK) break;
+        *columns[k] = env_alloc(&c->env, t->rows + 1, sizeof(double), "the training log");
+        status = *columns[k] ? csv_numbers(&c->env, t, column, *columns[k], missing) : MNP_ENOMEM;
+    }
+    env_free(&c->env, missing);
+    csv_destroy(t);
+    if (status != MNP_OK) return points_failed(c);
+    return log->rows > 0 ? 0 : cli_fail(c, EXIT_FAILED, "%s: the log has no rows yet", path);
+}
+
+static void free_log(cli *c, train_log *log) {
+    env_free(&c->env, log->step);
+    env_free(&c->env, log->loss);
+    env_free(&c->env, log->kl);
+    env_free(&c->env, log->valid);
+    env_free(&c->env, log->smooth);
+}
+
+/* An exponential running mean over a thirtieth of the run, corrected for its start. */
+static void running_mean(const double *y, int64_t n, double *out) {
+    double keep = 1 - fmin(1, 30.0 / (double)n), sum = 0, weight = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (isfinite(y[i])) {
+            sum = keep * sum + (1 - keep) * y[i];
+            weight = keep * weight + (1 - keep);
+        }
+        out[i] = weight > 0 ? sum / weight : NAN;
+    }
+}
+
+/* The first steps are far above the rest and would flatten it: the axis covers what lies below the
+ * 97th percentile. `scratch` holds n numbers. */
+static void limit_values(panel *p, const double *y, int64_t n, double *scratch) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(y[i])) scratch[count++] = y[i];
+    if (count < 30) return;
+    points_sort(scratch, count);
+    double lo = scratch[0], hi = points_quantile(scratch, count, 0.97), pad = 0.06 * (hi - lo);
+    if (hi > lo) panel_limits(p, PLOT_Y, lo - pad, hi + pad);
+}
+
+static void draw_curve(panel *p, const train_log *log, const double *y, const char *title,
+                       plot_hue hue) {
+    size_t n = (size_t)log->rows;
+    panel_title(p, title);
+    panel_labels(p, "step", "nats per point");
+    limit_values(p, y, log->rows, log->smooth + n);
+    running_mean(y, log->rows, log->smooth);
+    panel_line(p, &(plot_style){.hue = hue, .alpha = 0.3, .width = 0.8, .label = "logged"}, n,
+               log->step, y);
+    panel_line(p, &(plot_style){.hue = hue, .width = 2, .label = "running mean"}, n, log->step,
+               log->smooth);
+}
+
+/* The log repeats the last score until there is a new one: only changes are points. */
+static int64_t scores_of(const train_log *log, double *step, double *score) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < log->rows; i++)
+        if (isfinite(log->valid[i]) && (count == 0 || log->valid[i] != score[count - 1])) {
+            step[count] = log->step[i];
+            score[count++] = log->valid[i];
+        }
+    return count;
+}
+
+static void draw_scores(panel *p, const double *step, const double *score, int64_t count) {
+    int64_t best = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (score[i] > score[best]) best = i;
+    panel_title(p, "validation score");
+    panel_labels(p, "step", "nats per point");
+    panel_line(p, &(plot_style){.hue = PLOT_GREEN, .width = 1.6}, (size_t)count, step, score);
+    panel_points(p, &(plot_style){.hue = PLOT_GREEN, .size = 5}, (size_t)count, step, score, NULL);
+    panel_points(p,
+                 &(plot_style){.hue = PLOT_BLACK, .marker = PLOT_RING, .size = 10, .label = "best"},
+                 1, step + best, score + best, NULL);
+}
+
+int figure_log(cli *c, const char *path, const char *title, chart **out) {
+    train_log log = {0};
+    int code = read_log(c, path, &log);
+    double *step = NULL;
+    int64_t scores = 0;
+    if (code == 0) {
+        step = env_alloc(&c->env, 2 * (size_t)log.rows, sizeof *step, "the training log");
+        if (!step)
+            code = points_failed(c);
+        else
+            scores = scores_of(&log, step, step + log.rows);
+    }
+    int cols = scores > 0 ? 3 : 2;
+    if (code == 0 && chart_create(&c->env, 1, cols, out) != MNP_OK) code = points_failed(c);
+    if (code == 0) {
+        chart_size(*out, 340 * cols, title ? 310 : 280);
+        if (title) chart_title(*out, title);
+        draw_curve(chart_panel(*out, 0, 0), &log, log.loss, "loss", PLOT_BLUE);
+        draw_curve(chart_panel(*out, 0, 1), &log, log.kl, "KL divergence", PLOT_VERMILION);
+        if (scores > 0) draw_scores(chart_panel(*out, 0, 2), step, step + log.rows, scores);
+    }
+    env_free(&c->env, step);
+    free_log(c, &log);
+    return code;
+}

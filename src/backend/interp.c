@@ -110,7 +110,7 @@ static frame make_frame(exec *x, int64_t item, int64_t slot, int worker) {
                    .sample0 = item % chunks * io->samples,
                    .element = x->element,
                    .act = x->act + (size_t)worker * (x->act_bytes + 64),
-                   .grads = x->slots + (size_t)(slot * x->words) * x->element,
+                   .grads = x->slots ? x->slots + (size_t)(slot * x->words) * x->element : NULL,
                    .scratch = x->scratch + (size_t)worker * (x->scratch_bytes + 64),
                    .backend = x->shared,
                    .item_scalars = x->item_scalars};

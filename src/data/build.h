@@ -10,11 +10,11 @@ mnp_status dataset_new(env *e, const char *name, int64_t functions, int64_t poin
                        dataset **out);
 /* Names columns: x_names (x_dim; NULL: x, or x1 x2 ...), y_name and function_name (NULL: y,
  * function). */
-mnp_status dataset_name_columns(dataset *d, const char *const *x_names, const char *y_name,
+mnp_status dataset_name_columns(env *e, dataset *d, const char *const *x_names, const char *y_name,
                                 const char *function_name);
 /* Longest function, and for sets that are no family the context sizes 0 .. half the median length.
  * `start` must be filled. Returns the shortest and median length. */
-mnp_status dataset_measure(dataset *d, int64_t *shortest, int64_t *median);
+mnp_status dataset_measure(env *e, dataset *d, int64_t *shortest, int64_t *median);
 
 /* A CSV file. */
 mnp_status file_open(env *e, const char *path, const data_source *s, dataset **out);

@@ -48,9 +48,8 @@ mnp_status dataset_new(env *e, const char *name, int64_t functions, int64_t poin
     return MNP_OK;
 }
 
-mnp_status dataset_name_columns(dataset *d, const char *const *x_names, const char *y_name,
+mnp_status dataset_name_columns(env *e, dataset *d, const char *const *x_names, const char *y_name,
                                 const char *function_name) {
-    env *e = &d->env;
     d->x_names = env_alloc(e, (size_t)d->x_dim, sizeof *d->x_names, "the names of columns");
     if (!d->x_names) return MNP_ENOMEM;
     for (int32_t i = 0; i < d->x_dim; i++) {
@@ -64,11 +63,11 @@ mnp_status dataset_name_columns(dataset *d, const char *const *x_names, const ch
     return d->y_name && d->function_name ? MNP_OK : MNP_ENOMEM;
 }
 
-mnp_status dataset_measure(dataset *d, int64_t *shortest, int64_t *median) {
+mnp_status dataset_measure(env *e, dataset *d, int64_t *shortest, int64_t *median) {
     d->longest = 0;
     for (int64_t i = 0; i < d->functions; i++)
         if (d->start[i + 1] - d->start[i] > d->longest) d->longest = d->start[i + 1] - d->start[i];
-    int64_t *count = env_alloc(&d->env, (size_t)d->longest + 1, sizeof *count, "lengths");
+    int64_t *count = env_alloc(e, (size_t)d->longest + 1, sizeof *count, "lengths");
     if (!count) return MNP_ENOMEM;
     for (int64_t i = 0; i < d->functions; i++) count[d->start[i + 1] - d->start[i]]++;
     int64_t low = 0, mid = 0, seen = 0;
@@ -77,7 +76,7 @@ mnp_status dataset_measure(dataset *d, int64_t *shortest, int64_t *median) {
         seen += count[mid];
         if (2 * seen >= d->functions) break;
     }
-    env_free(&d->env, count);
+    env_free(e, count);
     if (!d->builtin) {
         d->context_lo = 0;
         d->context_hi = mid / 2;
@@ -94,14 +93,14 @@ static const char *split_word(data_split split) {
     return words[split];
 }
 
-static mnp_status report_family(dataset *d, const data_source *s) {
+static mnp_status report_family(env *e, dataset *d, const data_source *s) {
     float lo = d->y[0], hi = d->y[0];
     for (int64_t i = 1; i < d->points; i++) {
         lo = fminf(lo, d->y[i]);
         hi = fmaxf(hi, d->y[i]);
     }
     buf b;
-    buf_init(&b, &d->env);
+    buf_init(&b, e);
     buf_printf(&b, "%s: %lld %s functions of %lld points, seed %llu; y from ", d->name,
                (long long)d->functions, split_word(s->split), (long long)d->longest,
                (unsigned long long)s->seed);
@@ -110,7 +109,7 @@ static mnp_status report_family(dataset *d, const data_source *s) {
     buf_float(&b, hi);
     buf_text(&b, "\n");
     mnp_status status = b.status;
-    if (status == MNP_OK && !(d->report = env_strdup(&d->env, buf_str(&b)))) status = MNP_ENOMEM;
+    if (status == MNP_OK && !(d->report = env_strdup(e, buf_str(&b)))) status = MNP_ENOMEM;
     buf_free(&b);
     return status;
 }
@@ -125,12 +124,12 @@ static mnp_status fill_family(env *e, pool *pool, const family *f, const data_so
     d->context_hi = context.hi;
     d->rff_std = f->def->rff_std(f->opts);
     for (int64_t i = 0; i <= d->functions; i++) d->start[i] = i * n;
-    MNP_TRY(dataset_name_columns(d, NULL, NULL, NULL));
+    MNP_TRY(dataset_name_columns(e, d, NULL, NULL, NULL));
     if (!s->cache || !cache_load(e, s->cache, f, s->seed, s->split, d->functions, d->x, d->y)) {
         MNP_TRY(family_draw(e, pool, f, s->seed, s->split, 0, d->functions, d->x, d->y));
         if (s->cache) cache_store(e, s->cache, f, s->seed, s->split, d->functions, d->x, d->y);
     }
-    return report_family(d, s);
+    return report_family(e, d, s);
 }
 
 static mnp_status open_family(env *e, pool *pool, const char *what, const data_source *s,
@@ -205,8 +204,8 @@ static mnp_status fill_arrays(env *e, dataset *d, const int64_t *n, const double
         }
         d->start[i + 1] = at;
     }
-    MNP_TRY(dataset_name_columns(d, NULL, NULL, NULL));
-    MNP_TRY(dataset_measure(d, NULL, NULL));
+    MNP_TRY(dataset_name_columns(e, d, NULL, NULL, NULL));
+    MNP_TRY(dataset_measure(e, d, NULL, NULL));
     char text[128];
     snprintf(text, sizeof text, "%lld functions, %lld points\n", (long long)d->functions,
              (long long)d->points);

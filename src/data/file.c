@@ -23,8 +23,8 @@ typedef struct reading {
     int64_t *place;    /* (functions): number in the split, or -1 */
     int64_t functions, kept, held_out;
     int64_t no_name, no_x, no_y, short_functions, short_points;
-    option_range *range; /* (x_dim + 1) of the kept points; the last is y's */
-    int64_t kept_points;
+    option_range *range;         /* (x_dim + 1) of the kept points; the last is y's */
+    int64_t kept_points, median; /* of the whole file */
     buf say;
 } reading;
 
@@ -132,7 +132,7 @@ static mnp_status name_columns(reading *r, dataset *d) {
     if (!names) return MNP_ENOMEM;
     for (int32_t i = 0; i < d->x_dim; i++) names[i] = csv_header(r->t, r->c.x[i]);
     mnp_status status =
-        dataset_name_columns(d, names, csv_header(r->t, r->c.y),
+        dataset_name_columns(r->e, d, names, csv_header(r->t, r->c.y),
                              r->c.has_function ? csv_header(r->t, r->c.function) : NULL);
     env_free(r->e, names);
     return status;
@@ -256,15 +256,15 @@ static mnp_status say_functions(reading *r) {
     if (!start) return MNP_ENOMEM;
     for (int64_t i = 0; i < r->functions; i++)
         if (r->place[i] >= 0) start[r->place[i] + 1] = start[r->place[i]] + r->length[i];
-    dataset all = {.env = *r->e, .functions = r->kept, .start = start};
-    int64_t shortest, median;
-    mnp_status status = dataset_measure(&all, &shortest, &median);
+    dataset all = {.functions = r->kept, .start = start};
+    int64_t shortest;
+    mnp_status status = dataset_measure(r->e, &all, &shortest, &r->median);
     if (status == MNP_OK)
         buf_printf(&r->say,
                    "%s: %" PRId64 " function%s, %" PRId64 " points; points per function: least "
                    "%" PRId64 ", median %" PRId64 ", most %" PRId64 "\n",
-                   r->t->name, r->kept, r->kept == 1 ? "" : "s", r->kept_points, shortest, median,
-                   all.longest);
+                   r->t->name, r->kept, r->kept == 1 ? "" : "s", r->kept_points, shortest,
+                   r->median, all.longest);
     env_free(r->e, start);
     return status;
 }
@@ -289,7 +289,8 @@ static mnp_status read_all(reading *r, const char *path, const data_source *s, d
     split_functions(r, s);
     say_split(r, s);
     MNP_TRY_DONE(build(r, path, out));
-    MNP_TRY_DONE(dataset_measure(*out, NULL, NULL));
+    MNP_TRY_DONE(dataset_measure(r->e, *out, NULL, NULL));
+    (*out)->context_hi = r->median / 2; /* the same for both parts of a split */
     status = columns_said.status != MNP_OK ? columns_said.status : r->say.status;
     if (status == MNP_OK && !((*out)->report = env_strdup(r->e, buf_str(&r->say))))
         status = MNP_ENOMEM;

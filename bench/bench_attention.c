@@ -82,39 +82,51 @@ static bool job_open(job *j, const cpu_kernels *kernels, int64_t nq, int64_t nk)
     return true;
 }
 
-static void bench_shape(FILE *out, const cpu_kernels *kernels, int64_t nq, int64_t nk) {
+static void bench_shape(bench_report *r, const cpu_kernels *kernels, int64_t nq, int64_t nk) {
     job j;
     if (!job_open(&j, kernels, nq, nk)) return;
     const double flop = 4.0 * (double)nq * (double)nk * D;
     bench_result f = bench_against_peak(kernels->isa, flop, run_forward, &j, REPEATS);
     bench_result b = bench_against_peak(kernels->isa, 2 * flop, run_backward, &j, REPEATS);
-    fprintf(out, "%-7s %5lld %5lld | %6.1f %6.1f %9.2f | %6.1f %6.1f %9.2f\n", kernels->isa,
+    fprintf(r->out, "%-7s %5lld %5lld | %6.1f %6.1f %9.2f | %6.1f %6.1f %9.2f\n", kernels->isa,
             (long long)nq, (long long)nk, 100 * f.best, 100 * f.median, 1e6 * f.median_time,
             100 * b.best, 100 * b.median, 1e6 * b.median_time);
+    if (kernels == cpu_kernels_best(NULL) && nq == 128 && nk == 128) {
+        report_held(r, "attention_forward", "attention of 128 points, forward", f.best, "of peak",
+                    REPORT_AT_LEAST, 0.45);
+        report_held(r, "attention_backward", "attention of 128 points, backward", b.best, "of peak",
+                    REPORT_AT_LEAST, 0.35);
+    }
     free(j.memory);
 }
 
-static void bench_exp(FILE *out, const cpu_kernels *kernels) {
-    job j;
-    if (!job_open(&j, kernels, 64, 16)) return; /* 4096 floats: first-level cache */
-    bench_result e = bench_against_peak(kernels->isa, (double)j.n, run_exp, &j, REPEATS);
-    fprintf(out, "%-7s exp %.2f G elements/s\n", kernels->isa, 1e-9 * e.flops);
-    free(j.memory);
+static const char *const isas[] = {"avx512", "avx2", "base"};
+enum { ISAS = 3 };
+
+void bench_exp(bench_report *r) {
+    for (int i = 0; i < ISAS; i++) {
+        const cpu_kernels *kernels = cpu_kernels_best(isas[i]);
+        job j;
+        if (!kernels || !job_open(&j, kernels, 64, 16)) continue; /* 4096 floats: first level */
+        bench_result e = bench_against_peak(kernels->isa, (double)j.n, run_exp, &j, REPEATS);
+        fprintf(r->out, "%-7s exp %.2f G elements/s\n", kernels->isa, 1e-9 * e.flops);
+        if (kernels == cpu_kernels_best(NULL))
+            report_held(r, "exp", "exp inside softmax, one thread", 1e-9 * e.flops, "G elements/s",
+                        REPORT_AT_LEAST, 2.0);
+        free(j.memory);
+    }
 }
 
-void bench_attention(FILE *out) {
-    static const char *const isas[] = {"avx512", "avx2", "base"};
+void bench_attention(bench_report *r) {
     static const int64_t shapes[][2] = {{20, 20},     {50, 50}, {128, 128},
                                         {1000, 1000}, {1, 128}, {1, 50}};
-    fprintf(out, "attention, %d heads of %d, one thread, percent of the multiply-add peak\n", HEADS,
-            DH);
-    fprintf(out, "%-7s %5s %5s | %-23s | %-23s\n", "isa", "nq", "nk", "forward: best median us",
+    fprintf(r->out, "attention, %d heads of %d, one thread, percent of the multiply-add peak\n",
+            HEADS, DH);
+    fprintf(r->out, "%-7s %5s %5s | %-23s | %-23s\n", "isa", "nq", "nk", "forward: best median us",
             "backward: best median us");
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < ISAS; i++) {
         const cpu_kernels *kernels = cpu_kernels_best(isas[i]);
-        if (!kernels) continue;
-        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-            bench_shape(out, kernels, shapes[s][0], shapes[s][1]);
-        bench_exp(out, kernels);
+        for (size_t s = 0; kernels && s < sizeof shapes / sizeof *shapes; s++)
+            bench_shape(r, kernels, shapes[s][0], shapes[s][1]);
     }
 }

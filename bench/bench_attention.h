@@ -2,9 +2,11 @@
 #ifndef MNP_BENCH_ATTENTION_H
 #define MNP_BENCH_ATTENTION_H
 
-#include <stdio.h>
+#include "bench/report.h"
 
-/* Prints one line per instruction set and shape. Takes a few seconds. */
-void bench_attention(FILE *out);
+/* One line per instruction set and shape; the best set at 128 points is reported. A few seconds. */
+void bench_attention(bench_report *r);
+/* Elements per second of the exponential inside softmax. */
+void bench_exp(bench_report *r);
 
 #endif

@@ -116,8 +116,8 @@ static bool bench_shape(FILE *out, const cpu_kernels *own, const cpu_kernels *bl
     return true;
 }
 
-static bool bench_rows(FILE *out, const cpu_kernels *own, const cpu_kernels *blas, int64_t R) {
-    score s[2] = {{0}};
+static bool bench_rows(FILE *out, const cpu_kernels *own, const cpu_kernels *blas, int64_t R,
+                       score s[2]) {
     fprintf(out, "\n%s, %lld rows, one thread, peak %.1f GFLOP/s\n", own->isa, (long long)R,
             1e-9 * bench_peak_once(own->isa));
     fprintf(out, "  rows    K x N    product  GFLOP/s    best   median");
@@ -133,7 +133,7 @@ static bool bench_rows(FILE *out, const cpu_kernels *own, const cpu_kernels *bla
     return true;
 }
 
-bool bench_gemm(FILE *out, int64_t R) {
+bool bench_gemm(bench_report *r, int64_t R) {
     static const char *const isa[] = {"avx512", "avx2", "base"};
     const cpu_kernels *blas = NULL;
 #ifdef MNP_HAVE_CBLAS
@@ -143,7 +143,14 @@ bool bench_gemm(FILE *out, int64_t R) {
 #endif
     for (int i = 0; i < 3; i++) {
         const cpu_kernels *own = cpu_kernels_best(isa[i]);
-        if (own && !bench_rows(out, own, blas, R)) return false;
+        score s[2] = {{0}};
+        if (!own) continue;
+        if (!bench_rows(r->out, own, blas, R, s)) return false;
+        if (own != cpu_kernels_best(NULL)) continue;
+        report_held(r, "gemm_mean", "dense products, part of peak, geometric mean",
+                    exp(s[0].log_sum / s[0].rows), "of peak", REPORT_AT_LEAST, 0.85);
+        report_held(r, "gemm_lowest", "dense products, lowest row", s[0].lowest, "of peak",
+                    REPORT_AT_LEAST, 0.72);
     }
     return true;
 }

@@ -2,11 +2,12 @@
 #ifndef MNP_BENCH_GEMM_H
 #define MNP_BENCH_GEMM_H
 
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
-/* Writes one table per instruction set for layers of R rows; false when memory ran out. */
-bool bench_gemm(FILE *out, int64_t R);
+#include "bench/report.h"
+
+/* Writes one table per instruction set for layers of R rows, and reports the best set's geometric
+ * mean and lowest row; false when memory ran out. */
+bool bench_gemm(bench_report *r, int64_t R);
 
 #endif

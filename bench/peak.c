@@ -103,12 +103,40 @@ double bench_peak_once(const char *isa) {
     return flop / (bench_seconds() - start);
 }
 
+double bench_cpu_seconds(void) {
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+enum { THREADS_MAX = 1024, RUNS = 100 };
+typedef struct peak_job {
+    const char *isa;
+    double best[THREADS_MAX]; /* by task */
+} peak_job;
+
+static void peak_task(void *arg, int64_t task, int worker) {
+    (void)worker;
+    peak_job *j = arg;
+    for (int k = 0; k < RUNS; k++) {
+        const double flops = bench_peak_once(j->isa);
+        if (flops > j->best[task]) j->best[task] = flops;
+    }
+}
+
+double bench_peak_threads(pool *p, const char *isa) {
+    peak_job j = {.isa = isa};
+    const int threads = pool_threads(p) < THREADS_MAX ? pool_threads(p) : THREADS_MAX;
+    pool_run(p, threads, peak_task, &j);
+    double sum = 0;
+    for (int k = 0; k < threads; k++) sum += j.best[k];
+    return sum;
+}
+
 static int ascending(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double median(double *x, int n) {
+double bench_median(double *x, int n) {
     qsort(x, (size_t)n, sizeof *x, ascending);
     return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
@@ -144,7 +172,7 @@ bench_result bench_against_peak(const char *isa, double flop, bench_fn *fn, void
         if (peak > r.peak) r.peak = peak;
     }
     r.best = r.flops / r.peak;
-    r.median = median(ratio, repeats);
-    r.median_time = median(seconds, repeats);
+    r.median = bench_median(ratio, repeats);
+    r.median_time = bench_median(seconds, repeats);
     return r;
 }

@@ -1,9 +1,11 @@
 /* peak.h: timing for benches on a machine that is shared and noisy. A kernel is measured in many
  * short repeats, each one right after a short run of nothing but independent multiply-adds of the
  * same instruction set; what is reported is a part of that peak, so that a change of clock or a
- * busy neighbour moves both. One thread. */
+ * busy neighbour moves both. One thread, unless it says so. */
 #ifndef MNP_BENCH_PEAK_H
 #define MNP_BENCH_PEAK_H
+
+#include "base/pool.h"
 
 /* Seconds of a monotonic clock. */
 double bench_seconds(void);
@@ -12,6 +14,16 @@ double bench_seconds(void);
  * has it. "base" on x86 has no fused multiply-add: a multiplication and an addition count as two.
  */
 double bench_peak_once(const char *isa);
+
+/* The same of all threads of a pool at once: each one's best of many runs, added up. A thread that
+ * loses its core for a while still has clean runs, so this is never too low by that. */
+double bench_peak_threads(pool *p, const char *isa);
+
+/* Seconds of processor time that this process has used, all threads together. */
+double bench_cpu_seconds(void);
+
+/* Sorts x; n >= 1. */
+double bench_median(double *x, int n);
 
 typedef void bench_fn(void *user);
 

@@ -1,0 +1,25 @@
+/* bench_model.h: the whole model: a training step, a prediction, long contexts. */
+#ifndef MNP_BENCH_MODEL_H
+#define MNP_BENCH_MODEL_H
+
+#include <stdint.h>
+
+#include "bench/report.h"
+#include "mnp.h"
+
+typedef struct bench_setup {
+    bench_report *report;
+    int threads;    /* of the training step; 0 = two, or the only one */
+    double seconds; /* to spend on each measurement                   */
+    uint64_t seed;
+    char error[512]; /* why a part failed */
+} bench_setup;
+
+/* MNP_OK, or what went wrong with `error` set. */
+mnp_status bench_step(bench_setup *s);    /* paper preset, batch 100, n = 128, m = 50       */
+mnp_status bench_predict(bench_setup *s); /* one draw at 128 targets from 20 points         */
+mnp_status bench_context(bench_setup *s); /* 1 k, 10 k, 100 k points of context             */
+/* Every case of the op table that is marked for it, forward alone and with its gradient. */
+mnp_status bench_ops(bench_setup *s, const char *only);
+
+#endif

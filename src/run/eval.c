@@ -326,7 +326,7 @@ mnp_status evaluator_run(evaluator *v, const float *weights, const eval_opts *o,
         int64_t count = least(CHUNK, total - at);
         status = score_chunk(v, weights ? weights : v->m->weights, o, &b, at, count, scores + at);
         if (v->progress) v->progress(v->progress_user, at + count, total);
-        if (status == MNP_OK && env_cancelled(v->env))
+        if (status == MNP_OK && !o->bound_only && env_cancelled(v->env))
             status = env_fail(v->env, MNP_ECANCELLED, "evaluation was cancelled");
     }
     if (status == MNP_OK) summarise(scores, total, o, out);

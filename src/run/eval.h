@@ -22,7 +22,8 @@ typedef struct eval_opts {
     eval_protocol protocol;
     int64_t lo, hi; /* context sizes, both included                    */
     uint64_t seed;
-    bool bound_only; /* only loglik, elbo, kl: for validation           */
+    bool bound_only; /* only loglik, elbo, kl, and not to be cancelled: for validation, which a */
+                     /* resumed run would not repeat                                            */
 } eval_opts;
 
 enum { EVAL_BINS = 8 };

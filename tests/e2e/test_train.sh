@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# test_train.sh: training from the command line: files, resume, interruption, full disk, bad input.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/check.sh
+MNP=${MNP:-$PWD/build/mnp}
+tmp=${TEST_TMP:-$(mktemp -d)}
+cd "$tmp" || exit 1
+
+tiny="--data monotonic --functions 60 --preset tiny --batch 8 --seed 3 --quiet"
+slow="--data monotonic --functions 400 --preset tiny --batch 200 --seed 3 --quiet"
+train() { "$MNP" train "$@"; }
+
+# fails STATUS "text" COMMAND...: that exit status and one line on stderr that contains the text
+fails() {
+    local status=$1 text=$2 got
+    shift 2
+    "$@" >out.txt 2>err.txt
+    got=$?
+    cat out.txt err.txt
+    [ $got = "$status" ] && [ "$(wc -l <err.txt)" = 1 ] && grep -qF -- "$text" err.txt
+}
+same() { cmp "$1" "$2"; }
+
+four_files() {
+    train $tiny --steps 40 --out whole.safetensors &&
+        for f in whole.safetensors whole.last.safetensors whole.train.safetensors whole.log.csv; do
+            [ -s $f ] || return 1
+        done
+    [ "$(head -n 1 whole.log.csv)" = step,loss,kl,grad_norm,valid,rate,seconds ] &&
+        [ "$(tail -n 1 whole.log.csv | cut -d, -f1)" = 40 ]
+}
+# one process, two with a pause, and other thread counts: the same bytes
+resume_is_exact() {
+    train $tiny --steps 40 --stop-at 17 --out parts && train --resume parts --quiet &&
+        same whole.safetensors parts.safetensors &&
+        same whole.last.safetensors parts.last.safetensors &&
+        same whole.train.safetensors parts.train.safetensors
+}
+threads_do_not_matter() {
+    for n in 1 2 3 8; do
+        train $tiny --steps 40 --threads $n --out t$n && same whole.last.safetensors t$n.last.safetensors ||
+            return 1
+    done
+}
+seed_matters() {
+    train $tiny --steps 40 --seed 4 --out other 2>/dev/null && return 1 # given twice: refused
+    train --data monotonic --functions 60 --preset tiny --batch 8 --seed 4 --quiet --steps 40 --out other &&
+        ! cmp -s whole.last.safetensors other.last.safetensors
+}
+new_schedule() {
+    fails 2 "--new-schedule" train --resume parts --steps 60 --quiet &&
+        train --resume parts --steps 60 --new-schedule --quiet &&
+        [ "$(tail -n 1 parts.log.csv | cut -d, -f1)" = 60 ]
+}
+other_options_refused() {
+    fails 1 "lr=0.001" train --resume whole --set lr=0.1 --stop-at 40 --quiet &&
+        fails 2 "--resume takes --batch" train --resume whole --batch 9 --quiet
+}
+seconds_calibrates() {
+    train --data monotonic --functions 60 --preset tiny --batch 8 --seed 3 --seconds 1 --json --out s \
+        >s.json 2>s.err && grep -q '"steps":' s.json &&
+        grep -q -- '--steps' s.err
+}
+json_keys() {
+    train $tiny --steps 5 --json --out j >j.json 2>/dev/null
+    for key in steps seconds loss best_valid out; do grep -q "\"$key\":" j.json || return 1; done
+    [ "$(wc -l <j.json)" = 1 ]
+}
+
+# Ctrl-C: exit 130, says how to go on, and the continuation is that of the undisturbed run
+interrupted_is_exact() {
+    train $slow --steps 60 --out calm || return 1
+    "$MNP" train $slow --steps 60 --out rude 2>rude.err &
+    local pid=$!
+    sleep 0.7
+    kill -INT $pid
+    wait $pid
+    local status=$?
+    if [ $status = 0 ]; then # a very fast machine: it was over before
+        same calm.last.safetensors rude.last.safetensors
+        return
+    fi
+    [ $status = 130 ] && grep -q 'mnp train --resume' rude.err && train --resume rude --quiet &&
+        same calm.last.safetensors rude.last.safetensors
+}
+# kill -9 at any moment: what is there can be loaded
+killed_leaves_a_model() {
+    train $slow --steps 60 --stop-at 5 --out dead || return 1
+    for wait in 0.05 0.2 0.4; do
+        "$MNP" train --resume dead --quiet 2>/dev/null &
+        local pid=$!
+        sleep $wait
+        kill -9 $pid 2>/dev/null
+        wait $pid 2>/dev/null
+        "$MNP" info dead.safetensors --quiet && "$MNP" info dead.last.safetensors --quiet || return 1
+    done
+    train --resume dead --quiet && same calm.last.safetensors dead.last.safetensors
+}
+# no room for the checkpoint: said, and the files of the last good one are intact
+full_disk() {
+    train $tiny --steps 40 --stop-at 10 --out full || return 1
+    cp full.last.safetensors before.safetensors
+    (
+        trap '' XFSZ
+        ulimit -f 8
+        "$MNP" train --resume full --quiet
+    ) 2>full.err
+    [ $? = 1 ] && grep -qE 'full.*(large|space|disk)' full.err && same before.safetensors full.last.safetensors &&
+        train --resume full --quiet && same whole.last.safetensors full.last.safetensors
+}
+
+run "the four files of a run" four_files
+run "stopping and resuming changes no bit" resume_is_exact
+run "1, 2, 3 and 8 threads give the same bits" threads_do_not_matter
+run "another seed is another run" seed_matters
+run "a finished run goes on with --new-schedule" new_schedule
+run "resuming with other options is refused" other_options_refused
+run "--seconds finds the number of steps" seconds_calibrates
+run "--json has its keys on one line" json_keys
+run "Ctrl-C saves, and resuming is exact" interrupted_is_exact
+run "kill -9 leaves loadable files" killed_leaves_a_model
+run "a full disk loses nothing" full_disk
+
+# ---- bad input: one line that says what and what to do
+run "no data" fails 2 "--data is missing" train --preset tiny
+run "unknown family" fails 1 "monotonic" train --data monotonc --preset tiny --out x
+run "unknown constant" fails 1 "alpha" train --data monotonic:alfa=2 --preset tiny --out x
+run "unknown flag" fails 2 "--steps" train --data monotonic --stpes 5
+run "unknown option" fails 1 "flow_hidden" train --data monotonic --functions 20 --set flow_hiden=3 --out x
+run "option out of range" fails 1 "bins" train --data monotonic --functions 20 --set bins=1 --out x
+run "unknown preset" fails 1 "tiny" train --data monotonic --functions 20 --preset tinny --out x
+run "heads must divide the width" fails 1 "heads" train --data monotonic --functions 20 --set heads=5 --out x
+run "missing file" fails 1 "nowhere.csv" train --data nowhere.csv --preset tiny --out x
+printf 'function,x,y\na,1,2\na,oops,3\n' >bad.csv
+run "a word among numbers" fails 1 "bad.csv:3" train --data bad.csv --preset tiny --out x
+printf 'function,x,y\na,1\n' >short.csv
+run "a short row" fails 1 "short.csv:2" train --data short.csv --preset tiny --out x
+: >empty.csv
+run "an empty file" fails 1 "empty.csv" train --data empty.csv --preset tiny --out x
+printf 'this is no model' >junk.safetensors
+run "a file that is no model" fails 1 "junk.safetensors" "$MNP" info junk.safetensors
+head -c 1000 whole.safetensors >cut.safetensors
+run "a truncated model" fails 1 "cut.safetensors" "$MNP" eval cut.safetensors
+run "a folder that is not there" fails 1 "no/such" train $tiny --steps 2 --out no/such/m
+check_done

@@ -73,12 +73,18 @@ typedef struct data_source {
     data_split split;
     int64_t functions; /* families: 0 = 50 000 / 5 000 / 5 000                             */
     uint64_t seed;
-    double holdout; /* files: share of the functions held out (valid), e.g. 0.2         */
-    const char *function_column, *x_columns, *y_column; /* files; NULL = guess, and say so  */
+    /* files: share of the functions held out by a seeded permutation: 0.2 gives a fifth to valid
+     * and test (the same) and the rest to train; 0 or less gives all to each */
+    double holdout;
+    /* files: names of columns, x as "a,b"; NULL = guessed where that is unambiguous, and said in
+     * the report. function_column "": there is none, the file is one function */
+    const char *function_column, *x_columns, *y_column;
     const char *cache; /* families: folder for generated sets; NULL = none                 */
 } data_source;
 
-/* `what`: a family's name with variant, or a path. */
+/* `what`: a family's name with variant, or the path of a CSV file: a header, then one row a point,
+ * in any order. A row without y (empty, NA, NaN) was not observed. The report says what was read,
+ * which columns were taken for what, and what was dropped and why. pool may be NULL. */
 mnp_status dataset_open(env *e, pool *pool, const char *what, const data_source *s, dataset **out);
 /* Points of `functions` sets, one after the other, lengths in n. */
 mnp_status dataset_from_arrays(env *e, const char *name, int64_t functions, const int64_t *n,

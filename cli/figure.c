@@ -9,6 +9,13 @@ enum { FUNCTION_REPEATS = 24, CHAIN_REPEATS = 96 }; /* noises per place and func
 static const double band_levels[] = {0.05, 0.25, 0.75, 0.95};
 enum { BANDS = sizeof band_levels / sizeof *band_levels };
 
+void figure_context_title(char out[64], int64_t n) {
+    if (n == 0)
+        snprintf(out, 64, "prior");
+    else
+        snprintf(out, 64, "given %lld point%s", (long long)n, n == 1 ? "" : "s");
+}
+
 /* ---- functions given points ------------------------------------------------------------------ */
 
 static void draw_functions(panel *p, const figure_request *r, const curves *v, const points *seen,
@@ -54,13 +61,6 @@ static int functions_panel(cli *c, const figure_request *r, int k, panel *p, boo
     return code;
 }
 
-static void context_title(char out[64], int64_t n) {
-    if (n == 0)
-        snprintf(out, 64, "prior");
-    else
-        snprintf(out, 64, "given %lld point%s", (long long)n, n == 1 ? "" : "s");
-}
-
 int figure_functions(cli *c, const figure_request *r, chart **out) {
     if (chart_create(&c->env, 1, r->contexts, out) != MNP_OK) return points_failed(c);
     chart_share(*out, false, true);
@@ -75,7 +75,7 @@ int figure_functions(cli *c, const figure_request *r, chart **out) {
     for (int k = 0; k < r->contexts && code == 0; k++) {
         panel *p = chart_panel(*out, 0, k);
         char title[64];
-        context_title(title, r->context[k].n);
+        figure_context_title(title, r->context[k].n);
         if (r->contexts > 1 || !r->title) panel_title(p, title);
         panel_labels(p, r->q->names.x[0], k == 0 ? r->q->names.y : NULL);
         panel_limits(p, PLOT_X, r->at->x[0], r->at->x[r->at->n - 1]);
@@ -100,7 +100,7 @@ static void chain_panel(panel *p, const figure_request *r, const curves *v, cons
             curves_moments(v, t, s, mean, sd);
             for (size_t i = 0; i < n; i++) lo[i] = mean[i] - sd[i], hi[i] = mean[i] + sd[i];
             if (pass == 0)
-                panel_band(p, &(plot_style){.hue = PLOT_BLUE, .alpha = 0.14}, n, r->at->x, lo, hi);
+                panel_band(p, &(plot_style){.hue = PLOT_BLUE, .alpha = 0.11}, n, r->at->x, lo, hi);
             else
                 panel_line(p, &(plot_style){.hue = PLOT_BLUE, .width = 1.5, .alpha = 0.9}, n,
                            r->at->x, mean);
@@ -116,6 +116,8 @@ static void chain_panel(panel *p, const figure_request *r, const curves *v, cons
 }
 
 static int chain_rows(cli *c, const figure_request *r, int k, int first_row, int cols, chart *out) {
+    int64_t panels = mnp_model_steps(r->q->model) + 1;
+    bool inner = panels % cols == 0 && k + 1 < r->contexts; /* x stands below the last row */
     curves v;
     int code = curves_make(c, r->q, &r->context[k], r->at, r->draws, CHAIN_REPEATS, &v);
     if (code != 0) return code;
@@ -126,7 +128,8 @@ static int chain_rows(cli *c, const figure_request *r, int k, int first_row, int
         char title[64];
         snprintf(title, sizeof title, "t = %d", t);
         panel_title(p, title);
-        panel_labels(p, r->q->names.x[0], t % cols == 0 ? r->q->names.y : NULL);
+        bool x_label = !inner && t + cols >= panels;
+        panel_labels(p, x_label ? r->q->names.x[0] : NULL, t % cols == 0 ? r->q->names.y : NULL);
         panel_limits(p, PLOT_X, r->at->x[0], r->at->x[r->at->n - 1]);
         chain_panel(p, r, &v, &r->context[k], t, space);
     }
@@ -140,9 +143,10 @@ int figure_chain(cli *c, const figure_request *r, chart **out) {
     int cols = panels < CHAIN_COLUMNS ? panels : CHAIN_COLUMNS;
     int rows = (panels + cols - 1) / cols;
     if (chart_create(&c->env, rows * r->contexts, cols, out) != MNP_OK) return points_failed(c);
-    chart_share(*out, true, true);
+    chart_share(*out, panels % cols == 0, true); /* no column without tick labels */
     if (r->title) chart_title(*out, r->title);
-    chart_size(*out, 70 + cols * 152, 45 + 180 * rows * r->contexts + (r->title ? 30 : 0));
+    double side = fmin(230, 1216.0 / cols);
+    chart_size(*out, 70 + cols * side, 50 + side * rows * r->contexts + (r->title ? 30 : 0));
     int code = 0;
     for (int k = 0; k < r->contexts && code == 0; k++)
         code = chain_rows(c, r, k, k * rows, cols, *out);

@@ -28,4 +28,7 @@ int figure_maps(cli *c, const figure_request *r, chart **out);
 /* Loss, KL and validation score against the step, from M.log.csv. */
 int figure_log(cli *c, const char *path, const char *title, chart **out);
 
+/* "prior" or "given 3 points". */
+void figure_context_title(char out[64], int64_t n);
+
 #endif

@@ -43,15 +43,16 @@ static void free_log(cli *c, train_log *log) {
     env_free(&c->env, log->smooth);
 }
 
-/* An exponential running mean over a thirtieth of the run, corrected for its start. */
+/* Over a fortieth of the run to either side, less at the ends; centred where the curve is steep, so
+ * that the mean does not lag. */
 static void running_mean(const double *y, int64_t n, double *out) {
-    double keep = 1 - fmin(1, 30.0 / (double)n), sum = 0, weight = 0;
+    int64_t half = n / 40;
     for (int64_t i = 0; i < n; i++) {
-        if (isfinite(y[i])) {
-            sum = keep * sum + (1 - keep) * y[i];
-            weight = keep * weight + (1 - keep);
-        }
-        out[i] = weight > 0 ? sum / weight : NAN;
+        int64_t left = i < half ? i : half, right = n - 1 - i < left ? n - 1 - i : left, count = 0;
+        double sum = 0;
+        for (int64_t j = i - left; j <= i + right; j++)
+            if (isfinite(y[j])) sum += y[j], count++;
+        out[i] = count ? sum / (double)count : NAN;
     }
 }
 
@@ -72,6 +73,7 @@ static void draw_curve(panel *p, const train_log *log, const double *y, const ch
     size_t n = (size_t)log->rows;
     panel_title(p, title);
     panel_labels(p, "step", "nats per point");
+    panel_limits(p, PLOT_X, 0, 1.02 * log->step[n - 1]);
     limit_values(p, y, log->rows, log->smooth + n);
     running_mean(y, log->rows, log->smooth);
     panel_line(p, &(plot_style){.hue = hue, .alpha = 0.3, .width = 0.8, .label = "logged"}, n,
@@ -91,12 +93,14 @@ static int64_t scores_of(const train_log *log, double *step, double *score) {
     return count;
 }
 
-static void draw_scores(panel *p, const double *step, const double *score, int64_t count) {
+static void draw_scores(panel *p, const train_log *log, const double *step, const double *score,
+                        int64_t count) {
     int64_t best = 0;
     for (int64_t i = 0; i < count; i++)
         if (score[i] > score[best]) best = i;
     panel_title(p, "validation score");
     panel_labels(p, "step", "nats per point");
+    panel_limits(p, PLOT_X, 0, 1.02 * log->step[log->rows - 1]);
     panel_line(p, &(plot_style){.hue = PLOT_GREEN, .width = 1.6}, (size_t)count, step, score);
     panel_points(p, &(plot_style){.hue = PLOT_GREEN, .size = 5}, (size_t)count, step, score, NULL);
     panel_points(p,
@@ -123,7 +127,7 @@ int figure_log(cli *c, const char *path, const char *title, chart **out) {
         if (title) chart_title(*out, title);
         draw_curve(chart_panel(*out, 0, 0), &log, log.loss, "loss", PLOT_BLUE);
         draw_curve(chart_panel(*out, 0, 1), &log, log.kl, "KL divergence", PLOT_VERMILION);
-        if (scores > 0) draw_scores(chart_panel(*out, 0, 2), step, step + log.rows, scores);
+        if (scores > 0) draw_scores(chart_panel(*out, 0, 2), &log, step, step + log.rows, scores);
     }
     env_free(&c->env, step);
     free_log(c, &log);

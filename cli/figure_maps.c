@@ -23,7 +23,10 @@ static void draw_map(panel *p, const figure_request *r, const points *seen, cons
                                      .y1 = last[1] + dy,
                                      .map = map,
                                      .bar = true});
-    panel_title(p, title);
+    char given[64], text[128];
+    figure_context_title(given, seen->n);
+    snprintf(text, sizeof text, "%s, %s", title, given);
+    panel_title(p, text);
     panel_labels(p, r->q->names.x[0], r->q->names.x[1]);
     double *xy = turned; /* the chart has its copy of the map */
     for (int64_t i = 0; i < seen->n && seen->n <= across * up / 2; i++) {
@@ -64,9 +67,9 @@ static int maps_row(cli *c, const figure_request *r, int k, int draws, chart *ou
         double *sd = mean + v.n, *turned = sd + v.n;
         moments(&v, mean, sd);
         draw_map(chart_panel(out, k, 0), r, seen, "mean", mean, PLOT_MAP_VIRIDIS, turned);
-        draw_map(chart_panel(out, k, 1), r, seen, "standard deviation", sd, PLOT_MAP_GREY, turned);
+        draw_map(chart_panel(out, k, 1), r, seen, "sd", sd, PLOT_MAP_GREY, turned);
         for (int s = 0; s < draws; s++)
-            draw_map(chart_panel(out, k, 2 + s), r, seen, "a draw",
+            draw_map(chart_panel(out, k, 2 + s), r, seen, "draw",
                      v.smooth + (v.steps * v.samples + s) * v.n, PLOT_MAP_VIRIDIS, turned);
     } else {
         code = points_failed(c);

@@ -63,7 +63,7 @@ __attribute__((unused)) static bool check_near(const char *file, int line, const
         check_.checks++;                                                                           \
         if (!g_ || !w_ || strcmp(g_, w_) != 0) {                                                   \
             char t_[400];                                                                          \
-            snprintf(t_, sizeof t_, #got " is \"%.150s\", want \"%.150s\"", g_ ? g_ : "(null)",   \
+            snprintf(t_, sizeof t_, #got " is \"%.150s\", want \"%.150s\"", g_ ? g_ : "(null)",    \
                      w_ ? w_ : "(null)");                                                          \
             check_bad(__FILE__, __LINE__, t_);                                                     \
         }                                                                                          \

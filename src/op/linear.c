@@ -28,9 +28,10 @@ val op_linear(graph *g, val x, val w, val b, act_kind act, val residual) {
                 : VAL_NONE;
     instr *ins = graph_append(g, OP_linear);
     if (!ins) return VAL_NONE;
-    ins->in[LINEAR_X] = x, ins->in[LINEAR_W] = w, ins->in[LINEAR_B] = b, ins->in[LINEAR_RES] = residual;
+    ins->in[LINEAR_X] = x, ins->in[LINEAR_W] = w, ins->in[LINEAR_B] = b,
+    ins->in[LINEAR_RES] = residual;
     ins->out[LINEAR_Y] = y, ins->out[LINEAR_H] = h;
-    ins->i[LINEAR_ACT] = act;
+    ins->i[LINEAR_ACT] = (int32_t)act;
     graph_done(g, ins);
     return y;
 }
@@ -42,7 +43,8 @@ static void grad_linear(graph *g, const instr *fwd) {
     ins->in[LINEAR_GRAD_W] = fwd->in[LINEAR_W];
     ins->in[LINEAR_GRAD_G] = graph_grad(g, fwd->out[LINEAR_Y]);
     if (fwd->i[LINEAR_ACT] == ACT_RELU)
-        ins->in[LINEAR_GRAD_H] = fwd->out[LINEAR_H] != VAL_NONE ? fwd->out[LINEAR_H] : fwd->out[LINEAR_Y];
+        ins->in[LINEAR_GRAD_H] =
+            fwd->out[LINEAR_H] != VAL_NONE ? fwd->out[LINEAR_H] : fwd->out[LINEAR_Y];
     ins->i[LINEAR_ACT] = fwd->i[LINEAR_ACT];
     ins->i[LINEAR_SKIP] = fwd->in[LINEAR_RES] == fwd->in[LINEAR_X];
     if (!ins->i[LINEAR_SKIP]) graph_wire_grad(g, ins, LINEAR_GRES, fwd->in[LINEAR_RES]);
@@ -68,7 +70,8 @@ static void ref_linear(ref_run *r) {
 }
 
 static void ref_linear_grad(ref_run *r) {
-    ref_array x = ref_in(r, LINEAR_GRAD_X), w = ref_in(r, LINEAR_GRAD_W), h = ref_in(r, LINEAR_GRAD_H);
+    ref_array x = ref_in(r, LINEAR_GRAD_X), w = ref_in(r, LINEAR_GRAD_W),
+              h = ref_in(r, LINEAR_GRAD_H);
     ref_array gy = ref_in(r, LINEAR_GRAD_G);
     ref_array gx = ref_out(r, LINEAR_GX), gw = ref_out(r, LINEAR_GW), gb = ref_out(r, LINEAR_GB);
     ref_array gres = r->ins->i[LINEAR_SKIP] ? gx : ref_out(r, LINEAR_GRES);

@@ -15,13 +15,13 @@
 #include <string.h>
 
 #if defined(__AVX512F__)
-#define VL 16
+#define VL         16
 #define ISA_SUFFIX avx512
 #elif defined(__AVX2__)
-#define VL 8
+#define VL         8
 #define ISA_SUFFIX avx2
 #else
-#define VL 4
+#define VL         4
 #define ISA_SUFFIX base
 #endif
 
@@ -35,8 +35,14 @@ typedef float vfu __attribute__((vector_size(VL * 4), aligned(4), may_alias));
 
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 
-SIMD_INLINE vf vload(const float *p) { return *(const vfu *)p; }
-SIMD_INLINE void vstore(float *p, vf v) { *(vfu *)p = v; }
-SIMD_INLINE vf vset(float x) { return x - (vf){0}; }
+SIMD_INLINE vf vload(const float *p) {
+    return *(const vfu *)p;
+}
+SIMD_INLINE void vstore(float *p, vf v) {
+    *(vfu *)p = v;
+}
+SIMD_INLINE vf vset(float x) {
+    return x - (vf){0};
+}
 
 #endif

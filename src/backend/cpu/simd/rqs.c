@@ -151,8 +151,8 @@ SIMD_INLINE void map_block(const rqs_args *a, bool by_y, const float *y, const f
     const vf image = by_y ? t.x0 + t.theta * t.w : t.y0 + t.h * r;
     const vf L = by_y ? -vlog(t.g) : vlog(t.g);
     const vi inside = is_inside(a, v);
+    /* a NaN stays visible: NOLINTNEXTLINE(misc-redundant-expression) */
     const vf tail = vselect(v == v, vset(0), v);
-        /* NaN stays visible */ // NOLINT(misc-redundant-expression)
     vstore(out, vselect(inside, image, v));
     vstore(logdet_out, vload(logdet) + vselect(inside, L, tail));
 }

@@ -6,7 +6,7 @@
  *   M.safetensors        best weights by validation (the averaged ones when ema > 0)
  *   M.last.safetensors   last weights
  *   M.train.safetensors  all that resuming needs: weights, moments, averages, step, best score
- *   M.log.csv            step, loss, KL, norm, validation, seconds                               */
+ *   M.log.csv            step, loss, kl, grad_norm, valid, rate, seconds                         */
 #ifndef MNP_RUN_TRAIN_H
 #define MNP_RUN_TRAIN_H
 

@@ -6,6 +6,7 @@
 #include "cli/source.h"
 
 enum { GRID_1D = 200, GRID_2D = 48, DRAWS = 12, CHAIN_DRAWS = 5, MAP_DRAWS = 2 };
+enum { SAMPLES = 200, MAP_SAMPLES = 50 };
 
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points; A.csv,B.csv draws a panel (or row) for each file"},
@@ -13,7 +14,7 @@ static const flag_def flags[] = {
     {"chain", NULL, "the steps f(0) -> ... -> f(T): sampled means and one standard deviation"},
     {"log", "M.log.csv", "training curves instead of functions; takes no model"},
     {"grid", "lo:hi:n", "where (default: the range of the training data, else -2:2:200)"},
-    {"samples", "S", "functions behind the bands (default 200)"},
+    {"samples", "S", "functions behind the bands (default 200; for maps 50)"},
     {"draws", "N", "functions drawn as lines (default 12; with --chain 5, as maps 2)"},
     {"title", "T", "a title above the picture"},
     {"out", "F.svg", "the picture; .png and .pdf need a build with cairo"},
@@ -124,6 +125,10 @@ static int read_places(cli *c, plot_job *job) {
     if (code == 0 && (job->at.n < 2 || job->at.n > most))
         code = cli_fail(c, EXIT_USAGE, "a picture wants from 2 to %lld places, not %lld",
                         (long long)most, (long long)job->at.n);
+    for (int64_t k = 0; k < x_dim && code == 0; k++)
+        if (!(job->at.x[k] < job->at.x[(job->at.n - 1) * x_dim + k]))
+            code = cli_fail(c, EXIT_USAGE, "a picture wants a range of %s, not one value",
+                            job->q.names.x[k]);
     if (code == 0 && x_dim == 2) count_grid(job);
     return code;
 }
@@ -134,15 +139,17 @@ static int draw_model(cli *c, chart **out) {
     plot_job job = {0};
     figure_request *r = &job.r;
     bool chain = cli_has(c, "chain");
+    r->samples = cli_int(c, "samples", 0, 1, 10000); /* 0: not given */
+    r->draws = cli_int(c, "draws", -1, chain, 1000); /* -1: not given */
+    if (cli_bad(c)) return c->status;
     int code = question_open_model(c, &job.q);
     if (code == 0) code = read_contexts(c, &job);
     if (code == 0) code = read_places(c, &job);
     bool maps = job.q.names.x_dim == 2;
     r->q = &job.q, r->context = job.contexts, r->at = &job.at,
     r->title = cli_text(c, "title", NULL);
-    r->samples = cli_int(c, "samples", maps ? 50 : 200, 1, 10000);
-    r->draws = cli_int(c, "draws", chain ? CHAIN_DRAWS : maps ? MAP_DRAWS : DRAWS, chain, 1000);
-    if (code == 0) code = c->status;
+    if (r->samples == 0) r->samples = maps ? MAP_SAMPLES : SAMPLES;
+    if (r->draws < 0) r->draws = chain ? CHAIN_DRAWS : maps ? MAP_DRAWS : DRAWS;
     if (code == 0 && chain && maps)
         code = cli_fail(c, EXIT_FAILED, "--chain draws functions of one input; this model has two");
     if (code == 0)
@@ -160,8 +167,9 @@ static int check_flags(cli *c) {
                                             "grid",    "samples", "draws"};
     const char *out = cli_text(c, "out", NULL), *dot = out ? strrchr(out, '.') : NULL;
     if (!out) return cli_fail(c, EXIT_USAGE, "say where the picture goes: --out F.svg");
-    if (!dot || (strcmp(dot, ".svg") && strcmp(dot, ".png") && strcmp(dot, ".pdf")))
-        return cli_fail(c, EXIT_USAGE, "--out %s: a picture is .svg, .png or .pdf", out);
+    bool known =
+        dot && (strcmp(dot, ".svg") == 0 || strcmp(dot, ".png") == 0 || strcmp(dot, ".pdf") == 0);
+    if (!known) return cli_fail(c, EXIT_USAGE, "--out %s: a picture is .svg, .png or .pdf", out);
     if (!cli_has(c, "log"))
         return c->n_args ? 0
                          : cli_fail(c, EXIT_USAGE,

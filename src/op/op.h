@@ -192,6 +192,23 @@ val op_per_point(graph *g, val x, row_range range, double factor);
 /* log N(u | GP) in double. hyper (1, P): see op/gp.h. ROWS_ALL: joint; ROWS_REST: of the targets
  * given the context. u: numbers per row, x (n, X). */
 val op_gp_logp(graph *g, val x, val u, val hyper, row_range range, int32_t kernel);
+/* The hyper-parameters of a process (1, P) from weights: variance and length (1, 3), one per part
+ * of the kernel; period, noise, mean (1, 1). */
+typedef struct gp_raw {
+    val variance, length, period, noise, mean;
+} gp_raw;
+typedef struct gp_raw_opts {
+    bool softplus;      /* a positive number is softplus(rate raw) instead of exp(rate raw) */
+    double rate, floor; /* floor: least variance of the noise                                */
+} gp_raw_opts;
+val op_gp_hyper(graph *g, const gp_raw *raw, const gp_raw_opts *o);
+/* Given the context, as scalars and numbers per row without a gradient: the joint log-density of
+ * fresh observations with values u at all rows; that of each row alone; draws at the rows outside
+ * the context from standard normals eps (with the observations' noise, or of the function itself),
+ * jointly, the context's rows being u. */
+val op_gp_again(graph *g, val x, val u, val hyper, int32_t kernel);
+val op_gp_marginal(graph *g, val x, val u, val hyper, int32_t kernel);
+val op_gp_draw(graph *g, val x, val u, val hyper, val eps, bool noisy, int32_t kernel);
 
 /* ---- the step -------------------------------------------------------------------------------- */
 

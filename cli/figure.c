@@ -95,12 +95,13 @@ static void chain_panel(panel *p, const figure_request *r, const curves *v, cons
                         int64_t t, double *space) {
     double *mean = space, *sd = mean + v->n, *lo = sd + v->n, *hi = lo + v->n;
     size_t n = (size_t)v->n;
-    for (int pass = 0; pass < 2; pass++) /* all bands, then all lines */
+    double alpha = 1 - pow(0.58, 1 / (double)v->samples); /* all on top of each other: 0.42 */
+    for (int pass = 0; pass < 2; pass++)                  /* all bands, then all lines */
         for (int64_t s = 0; s < v->samples; s++) {
             curves_moments(v, t, s, mean, sd);
             for (size_t i = 0; i < n; i++) lo[i] = mean[i] - sd[i], hi[i] = mean[i] + sd[i];
             if (pass == 0)
-                panel_band(p, &(plot_style){.hue = PLOT_BLUE, .alpha = 0.11}, n, r->at->x, lo, hi);
+                panel_band(p, &(plot_style){.hue = PLOT_BLUE, .alpha = alpha}, n, r->at->x, lo, hi);
             else
                 panel_line(p, &(plot_style){.hue = PLOT_BLUE, .width = 1.5, .alpha = 0.9}, n,
                            r->at->x, mean);
@@ -146,7 +147,8 @@ int figure_chain(cli *c, const figure_request *r, chart **out) {
     chart_share(*out, panels % cols == 0, true); /* no column without tick labels */
     if (r->title) chart_title(*out, r->title);
     double side = fmin(230, 1216.0 / cols);
-    chart_size(*out, 70 + cols * side, 50 + side * rows * r->contexts + (r->title ? 30 : 0));
+    double high = fmax(side, 195) * rows * r->contexts;
+    chart_size(*out, 70 + cols * side, 50 + high + (r->title ? 30 : 0));
     int code = 0;
     for (int k = 0; k < r->contexts && code == 0; k++)
         code = chain_rows(c, r, k, k * rows, cols, *out);

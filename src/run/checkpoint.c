@@ -98,41 +98,50 @@ static mnp_status check_description(trainer *t, const safetensors_file *f, bool 
     return status;
 }
 
+/* All are looked at before the first is taken, so that a bad file changes nothing. */
 static mnp_status load_blocks(trainer *t, const safetensors_file *f) {
     float *blocks[BLOCKS];
+    const safetensors_tensor *tensors[BLOCKS];
     blocks_of(t, blocks);
     for (int k = 0; k < BLOCKS; k++) {
-        const safetensors_tensor *tensor = safetensors_find(f, block_names[k]);
+        tensors[k] = safetensors_find(f, block_names[k]);
         if (!blocks[k]) continue;
-        if (!tensor || tensor->count != (size_t)t->m->params.words)
-            return env_fail(t->env, MNP_EFORMAT, "'%s' is missing or has the wrong size",
+        if (!tensors[k] || tensors[k]->count != (size_t)t->m->params.words ||
+            tensors[k]->dtype != SAFETENSORS_F32)
+            return env_fail(t->env, MNP_EFORMAT, "'%s' is missing or has the wrong size or type",
                             block_names[k]);
-        MNP_TRY(safetensors_floats(t->env, tensor, blocks[k], tensor->count));
     }
+    for (int k = 0; k < BLOCKS; k++)
+        if (blocks[k])
+            MNP_TRY(safetensors_floats(t->env, tensors[k], blocks[k], tensors[k]->count));
     return MNP_OK;
 }
 
-static mnp_status load_numbers(trainer *t, const safetensors_file *f, bool new_schedule) {
+static mnp_status read_numbers(env *e, const safetensors_file *f, double numbers[NUMBERS]) {
     const safetensors_tensor *tensor = safetensors_find(f, "numbers");
-    double numbers[NUMBERS];
     if (!tensor || tensor->count != NUMBERS)
-        return env_fail(t->env, MNP_EFORMAT, "'numbers' is missing or has the wrong size");
-    MNP_TRY(safetensors_doubles(t->env, tensor, numbers, NUMBERS));
+        return env_fail(e, MNP_EFORMAT, "'numbers' is missing or has the wrong size");
+    MNP_TRY(safetensors_doubles(e, tensor, numbers, NUMBERS));
     if (!(numbers[0] >= 0 && numbers[0] <= 4294967295.0))
-        return env_fail(t->env, MNP_EFORMAT, "the step is out of range");
+        return env_fail(e, MNP_EFORMAT, "the step is out of range");
+    return MNP_OK;
+}
+
+static void set_numbers(trainer *t, const double numbers[NUMBERS], bool new_schedule) {
     t->step.step = new_schedule ? 0 : (int64_t)numbers[0];
     t->last_valid = numbers[1];
     t->best_valid = numbers[2];
     t->best_step = new_schedule ? 0 : (int64_t)numbers[3];
-    return MNP_OK;
 }
 
 mnp_status trainer_load(trainer *t, const char *path, bool new_schedule) {
     safetensors_file *f = NULL;
+    double numbers[NUMBERS];
     MNP_TRY(safetensors_read(t->env, path, STATE_LIMIT, &f));
     mnp_status status = check_description(t, f, new_schedule);
+    if (status == MNP_OK) status = read_numbers(t->env, f, numbers);
     if (status == MNP_OK) status = load_blocks(t, f);
-    if (status == MNP_OK) status = load_numbers(t, f, new_schedule);
+    if (status == MNP_OK) set_numbers(t, numbers, new_schedule);
     safetensors_destroy(f);
     return status == MNP_OK ? MNP_OK : env_context(t->env, status, "%s", path);
 }

@@ -1,0 +1,333 @@
+/* test_training.c: training through the C interface. The bits of a run depend on its options and
+ * seed alone: not on the number of threads, and not on stopping and resuming. Averaged weights are
+ * the averages of what was there; the best weights are those of the best validation. A number that
+ * is not finite stops the run with the step, the function and the op named, and nothing changed. */
+#include <unistd.h>
+
+#include "api/handles.h"
+#include "base/fsio.h"
+#include "base/safetensors.h"
+#include "check.h"
+#include "run/train_inner.h"
+
+static char folder[200];
+
+static const char *in_folder(char out[260], const char *name) {
+    snprintf(out, 260, "%s/%s", folder, name);
+    return out;
+}
+
+/* ---- a session: everything one run needs ----------------------------------------------------- */
+
+enum { FUNCTIONS = 40, POINTS = 24 };
+
+typedef struct session {
+    mnp_ctx *ctx;
+    mnp_data *train, *valid;
+    mnp_model *model;
+    mnp_trainer *trainer;
+} session;
+
+#define OK(s, call)                                                                                \
+    do {                                                                                           \
+        mnp_status ok_ = (call);                                                                   \
+        CHECK(ok_ == MNP_OK);                                                                      \
+        if (ok_ != MNP_OK) fprintf(stderr, "%s: %s\n", #call, mnp_last_error((s)->ctx));           \
+    } while (0)
+
+/* Sine curves of random amplitude and phase, a little noise. */
+static mnp_data *curves(session *s, uint32_t stream) {
+    static double x[FUNCTIONS * POINTS], y[FUNCTIONS * POINTS];
+    mnp_set sets[FUNCTIONS];
+    mnp_data *data = NULL;
+    rng_stream r = rng_stream_make((rng_key){41}, RNG_TEST, stream);
+    for (int k = 0; k < FUNCTIONS; k++) {
+        double amplitude = 0.5 + rng_u01(&r), phase = 6 * rng_u01(&r);
+        for (int i = k * POINTS; i < (k + 1) * POINTS; i++) {
+            x[i] = 4 * rng_u01(&r) - 2;
+            y[i] = amplitude * sin(2 * x[i] + phase) + 0.05 * rng_normal(&r);
+        }
+        sets[k] = (mnp_set){POINTS - k % 5, x + k * POINTS, y + k * POINTS}; /* ragged */
+    }
+    OK(s, mnp_data_from_sets(s->ctx, sets, FUNCTIONS, 1, &data));
+    return data;
+}
+
+static void open_session(session *s, int threads, const char *options, uint64_t seed) {
+    *s = (session){0};
+    mnp_ctx_opts co = {.size = sizeof co, .threads = threads};
+    mnp_train_opts to = {.size = sizeof to, .options = options, .seed = seed};
+    CHECK(mnp_ctx_create(&co, &s->ctx) == MNP_OK);
+    s->train = curves(s, 1);
+    s->valid = curves(s, 2);
+    OK(s, mnp_model_create(s->ctx, "mnp", "tiny", "steps=2", s->train, 5, &s->model));
+    OK(s, mnp_trainer_create(s->ctx, s->model, s->train, s->valid, &to, &s->trainer));
+}
+
+static void close_session(session *s) {
+    mnp_trainer_destroy(s->trainer);
+    mnp_model_destroy(s->model);
+    mnp_data_destroy(s->train);
+    mnp_data_destroy(s->valid);
+    mnp_ctx_destroy(s->ctx);
+}
+
+/* Runs that must agree have the same state: weights, moments, averages, best, scores. */
+static bool same_state(const session *a, const session *b) {
+    const trainer *s = a->trainer->t, *t = b->trainer->t;
+    size_t bytes = (size_t)s->m->params.words * sizeof(float);
+    bool same = memcmp(s->m->weights, t->m->weights, bytes) == 0;
+    same = same && memcmp(s->moment1, t->moment1, bytes) == 0;
+    same = same && memcmp(s->moment2, t->moment2, bytes) == 0;
+    same = same && memcmp(s->best, t->best, bytes) == 0;
+    if (s->average) same = same && memcmp(s->average, t->average, bytes) == 0;
+    return same && s->step.step == t->step.step && s->last_valid == t->last_valid &&
+           s->best_valid == t->best_valid && s->best_step == t->best_step;
+}
+
+static bool same_file(session *s, const char *one, const char *two) {
+    env *e = &s->ctx->env;
+    char *a = NULL, *b = NULL;
+    size_t na = 0, nb = 0;
+    bool same = fsio_read(e, one, 1 << 26, &a, &na) == MNP_OK &&
+                fsio_read(e, two, 1 << 26, &b, &nb) == MNP_OK && na == nb && na > 0 &&
+                memcmp(a, b, na) == 0;
+    env_free(e, a);
+    env_free(e, b);
+    return same;
+}
+
+/* ---- the tests ------------------------------------------------------------------------------- */
+
+static const char plain[] = "steps=24 batch=10 valid_every=8 valid_functions=10 ema=0.9 clip=1";
+
+static void threads_change_no_bit(void) {
+    static const int threads[] = {1, 2, 3, 8};
+    session first, other;
+    char one[260], two[260];
+    open_session(&first, threads[0], plain, 7);
+    OK(&first, mnp_trainer_run(first.trainer, 24, NULL));
+    OK(&first, mnp_trainer_save(first.trainer, in_folder(one, "one")));
+    for (int k = 1; k < 4; k++) {
+        open_session(&other, threads[k], plain, 7);
+        OK(&other, mnp_trainer_run(other.trainer, 24, NULL));
+        CHECK(same_state(&first, &other));
+        OK(&other, mnp_trainer_save(other.trainer, in_folder(two, "two")));
+        CHECK(same_file(&other, one, two));
+        close_session(&other);
+    }
+    open_session(&other, 2, plain, 8); /* another seed is another run */
+    OK(&other, mnp_trainer_run(other.trainer, 24, NULL));
+    CHECK(!same_state(&first, &other));
+    close_session(&other);
+    close_session(&first);
+}
+
+static void resuming_changes_no_bit(void) {
+    static const int64_t stops[] = {1, 8, 13, 23};
+    session whole, half;
+    char state[260], one[260], two[260];
+    open_session(&whole, 2, plain, 7);
+    OK(&whole, mnp_trainer_run(whole.trainer, 100, NULL)); /* never beyond the schedule */
+    CHECK(mnp_trainer_report(whole.trainer).step == 24);
+    OK(&whole, mnp_trainer_save_best(whole.trainer, in_folder(one, "one")));
+    in_folder(state, "state");
+    for (int k = 0; k < 4; k++) {
+        open_session(&half, 2, plain, 7);
+        OK(&half, mnp_trainer_run(half.trainer, stops[k], NULL));
+        OK(&half, mnp_trainer_save(half.trainer, state));
+        close_session(&half);
+        open_session(&half, 1, plain, 7);
+        OK(&half, mnp_trainer_resume(half.trainer, state, false));
+        CHECK(mnp_trainer_report(half.trainer).step == stops[k]);
+        OK(&half, mnp_trainer_run(half.trainer, 3, NULL));
+        OK(&half, mnp_trainer_run(half.trainer, 24, NULL));
+        CHECK(same_state(&whole, &half));
+        OK(&half, mnp_trainer_save_best(half.trainer, in_folder(two, "two")));
+        CHECK(same_file(&half, one, two));
+        close_session(&half);
+    }
+    close_session(&whole);
+}
+
+/* A state of another run is refused, and says in what it differs; weights stay as they were. */
+static void other_runs_are_not_resumed(void) {
+    static const char *const options[] = {
+        "steps=25 batch=10 valid_every=8 valid_functions=10 ema=0.9 clip=1", plain};
+    static const char *const names[] = {"steps=24", "seed"};
+    session a, b;
+    char state[260];
+    in_folder(state, "state");
+    open_session(&a, 1, plain, 7);
+    OK(&a, mnp_trainer_run(a.trainer, 2, NULL));
+    OK(&a, mnp_trainer_save(a.trainer, state));
+    for (int k = 0; k < 2; k++) {
+        open_session(&b, 1, options[k], k == 1 ? 8 : 7);
+        float before = b.model->m->weights[3];
+        CHECK(mnp_trainer_resume(b.trainer, state, false) == MNP_EINVAL);
+        CHECK(strstr(mnp_last_error(b.ctx), names[k]) != NULL);
+        CHECK(b.model->m->weights[3] == before && mnp_trainer_report(b.trainer).step == 0);
+        close_session(&b);
+    }
+    /* The same weights on a new schedule of another length. */
+    open_session(&b, 1, options[0], 7);
+    OK(&b, mnp_trainer_resume(b.trainer, state, true));
+    size_t bytes = (size_t)a.model->m->params.words * sizeof(float);
+    CHECK(memcmp(a.model->m->weights, b.model->m->weights, bytes) == 0);
+    CHECK(mnp_trainer_report(b.trainer).step == 0);
+    OK(&b, mnp_trainer_run(b.trainer, 25, NULL));
+    CHECK(mnp_trainer_report(b.trainer).step == 25);
+    close_session(&b);
+    close_session(&a);
+}
+
+/* The file of `state` without its k-th tensor. */
+static void write_without(session *s, const char *state, size_t k, const char *path) {
+    safetensors_file *f = NULL;
+    OK(s, safetensors_read(&s->ctx->env, state, 1 << 26, &f));
+    if (!f) return;
+    memmove(f->tensors + k, f->tensors + k + 1, (f->count - k - 1) * sizeof *f->tensors);
+    OK(s, safetensors_write(&s->ctx->env, path, f->meta, f->meta_count, f->tensors, f->count - 1));
+    safetensors_destroy(f);
+}
+
+/* A state that ends too early, or lacks a tensor, changes nothing. */
+static void torn_states_change_nothing(void) {
+    session a, b, fresh;
+    char state[260], torn[260];
+    char *data = NULL;
+    size_t bytes = 0;
+    in_folder(state, "state");
+    in_folder(torn, "torn");
+    open_session(&a, 1, plain, 7);
+    open_session(&b, 1, plain, 7);
+    open_session(&fresh, 1, plain, 7);
+    fresh.trainer->t->last_valid = b.trainer->t->last_valid = 0; /* NaN is not equal to itself */
+    OK(&a, mnp_trainer_run(a.trainer, 2, NULL));
+    OK(&a, mnp_trainer_save(a.trainer, state));
+    OK(&a, fsio_read(&a.ctx->env, state, 1 << 26, &data, &bytes));
+    for (size_t k = 1; data && k < 8; k++) {
+        OK(&a, fsio_write(&a.ctx->env, torn, data, bytes * k / 8));
+        CHECK(mnp_trainer_resume(b.trainer, torn, false) == MNP_EFORMAT);
+        CHECK(same_state(&fresh, &b));
+    }
+    for (size_t k = 0; k < 6; k++) {
+        write_without(&a, state, k, torn);
+        CHECK(mnp_trainer_resume(b.trainer, torn, false) == MNP_EFORMAT);
+        CHECK(same_state(&fresh, &b));
+    }
+    env_free(&a.ctx->env, data);
+    close_session(&a);
+    close_session(&b);
+    close_session(&fresh);
+}
+
+/* average := weights at first, then average += (1 - ema) (weights - average). */
+static void averages_are_averages(void) {
+    session s;
+    open_session(&s, 1, "steps=12 batch=8 ema=0.8 valid_every=12", 7);
+    const trainer *t = s.trainer->t;
+    int64_t words = t->m->params.words;
+    double *mean = malloc((size_t)words * sizeof *mean), off = 0;
+    for (int step = 0; step < 12; step++) {
+        OK(&s, mnp_trainer_run(s.trainer, 1, NULL));
+        for (int64_t i = 0; i < words; i++) {
+            double w = (double)t->m->weights[i];
+            mean[i] = step == 0 ? w : mean[i] + 0.2 * (w - mean[i]);
+            off = fmax(off, fabs(mean[i] - (double)t->average[i]));
+        }
+    }
+    CHECK(off < 1e-6);
+    CHECK(memcmp(t->average, t->m->weights, (size_t)words * sizeof(float)) != 0);
+    /* Validated once, at the end: the best weights are the averaged ones. */
+    CHECK(t->best_step == 12 && isfinite(t->best_valid));
+    CHECK(memcmp(t->best, t->average, (size_t)words * sizeof(float)) == 0);
+    OK(&s, mnp_trainer_take_best(s.trainer));
+    CHECK(memcmp(t->m->weights, t->average, (size_t)words * sizeof(float)) == 0);
+    free(mean);
+    close_session(&s);
+}
+
+static void training_learns(void) {
+    session s;
+    mnp_train_report first, last;
+    open_session(&s, 2, "steps=200 batch=20 lr=3e-3 valid_every=50 valid_functions=20", 7);
+    OK(&s, mnp_trainer_run(s.trainer, 1, &first));
+    OK(&s, mnp_trainer_run(s.trainer, 200, &last));
+    CHECK(last.step == 200 && last.loss < first.loss - 0.4);
+    CHECK(last.best_valid > -first.loss + 0.4 && last.best_step > 0);
+    printf("loss %.3f -> %.3f, validation %.3f\n", first.loss, last.loss, last.best_valid);
+    close_session(&s);
+}
+
+/* ---- what is not finite ---------------------------------------------------------------------- */
+
+/* Poisons one number after a few good steps; the run must stop at once and keep what it has. */
+static void check_poison(float poison, const char *op, int threads) {
+    session s;
+    open_session(&s, threads, "steps=30 batch=40 ema=0.9", 7);
+    OK(&s, mnp_trainer_run(s.trainer, 3, NULL));
+    trainer *t = s.trainer->t;
+    size_t words = (size_t)t->m->params.words, bytes = words * sizeof(float);
+    float *kept = malloc(4 * bytes),
+          *blocks[] = {t->m->weights, t->moment1, t->moment2, t->average};
+    for (size_t k = 0; k < 4; k++) memcpy(kept + k * words, blocks[k], bytes);
+    float good = t->y[30];
+    t->y[30] = poison; /* a point of function 1; a batch has every function once */
+    CHECK(mnp_trainer_run(s.trainer, 10, NULL) == MNP_ENUMERIC);
+    const char *text = mnp_last_error(s.ctx);
+    CHECK(strstr(text, "step 4 of 30") != NULL);
+    CHECK(strstr(text, "function") != NULL && strstr(text, "of the batch") != NULL);
+    CHECK(strstr(text, op) != NULL);
+    if (check_.bad) fprintf(stderr, "%s\n", text);
+    for (size_t k = 0; k < 4; k++) CHECK(memcmp(kept + k * words, blocks[k], bytes) == 0);
+    CHECK(mnp_trainer_report(s.trainer).step == 3);
+    char path[260];
+    mnp_model *model = NULL;
+    OK(&s, mnp_trainer_save_last(s.trainer, in_folder(path, "last")));
+    OK(&s, mnp_model_load(s.ctx, path, &model));
+    if (model) CHECK(memcmp(model->m->weights, kept, bytes) == 0);
+    mnp_model_destroy(model);
+    t->y[30] = good; /* and the run can go on */
+    OK(&s, mnp_trainer_run(s.trainer, 2, NULL));
+    CHECK(mnp_trainer_report(s.trainer).step == 5);
+    free(kept);
+    close_session(&s);
+}
+
+static void bad_numbers_stop_the_run(void) {
+    check_poison(NAN, "draw", 1);
+    check_poison(NAN, "draw", 3);
+    check_poison(INFINITY, "draw", 2);
+    check_poison(3e38f, "op '", 1); /* finite, but its square is not */
+}
+
+static void bad_data_are_refused_at_once(void) {
+    session s = {0};
+    double x[] = {0, 1, 2}, y[] = {0, NAN, 1};
+    mnp_set set = {3, x, y};
+    mnp_data *data = NULL;
+    CHECK(mnp_ctx_create(NULL, &s.ctx) == MNP_OK);
+    CHECK(mnp_data_from_sets(s.ctx, &set, 1, 1, &data) == MNP_EINVAL && !data);
+    CHECK(mnp_last_error(s.ctx)[0] != '\0');
+    mnp_ctx_destroy(s.ctx);
+}
+
+int main(void) {
+    const char *base = getenv("TEST_TMP");
+    snprintf(folder, sizeof folder, "%.150s/training-XXXXXX", base ? base : "/tmp");
+    if (!mkdtemp(folder)) return 1;
+    RUN(threads_change_no_bit);
+    RUN(resuming_changes_no_bit);
+    RUN(other_runs_are_not_resumed);
+    RUN(torn_states_change_nothing);
+    RUN(averages_are_averages);
+    RUN(training_learns);
+    RUN(bad_numbers_stop_the_run);
+    RUN(bad_data_are_refused_at_once);
+    static const char *const files[] = {"one", "two", "state", "torn", "last"};
+    char path[260];
+    for (int k = 0; k < 5; k++) unlink(in_folder(path, files[k]));
+    rmdir(folder);
+    return check_done();
+}

@@ -1,0 +1,179 @@
+/* training.c: see training.h. */
+#include "cli/training.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+
+enum { CHECKPOINT_SECONDS = 60, LOG_LINES = 500 };
+
+void training_init(training *t, cli *c) {
+    *t = (training){.c = c, .what = "training", .saved_best = -1, .seed = c->seed};
+    buf_init(&t->model_options, &c->env);
+    buf_init(&t->train_options, &c->env);
+    buf_init(&t->files.lines, &c->env);
+}
+
+void training_free(training *t) {
+    mnp_trainer_destroy(t->trainer);
+    mnp_data_destroy(t->train);
+    mnp_data_destroy(t->valid);
+    mnp_model_destroy(t->model);
+    buf_free(&t->model_options);
+    buf_free(&t->train_options);
+    run_files_free(&t->files);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+void training_option(buf *to, const char *key, const char *value) {
+    buf_printf(to, "%s%s=%s", to->len ? " " : "", key, value);
+}
+
+void training_settings(training *t) {
+    char text[4096];
+    snprintf(text, sizeof text, "%s", buf_str(&t->c->settings));
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
+        char *equals = strchr(word, '=');
+        *equals = '\0';
+        training_option(mnp_options_has("train", word) ? &t->train_options : &t->model_options,
+                        word, equals + 1);
+    }
+}
+
+/* ---- making the parts ------------------------------------------------------------------------ */
+
+mnp_status training_make_trainer(training *t) {
+    mnp_train_opts o = {.size = sizeof o,
+                        .options = buf_str(&t->train_options),
+                        .seed = t->seed,
+                        .device = t->device};
+    return mnp_trainer_create(t->c->ctx, t->model, t->train, t->valid, &o, &t->trainer);
+}
+
+mnp_status training_make_model(training *t) {
+    return mnp_model_create(t->c->ctx, t->process, t->preset, buf_str(&t->model_options), t->train,
+                            t->seed, &t->model);
+}
+
+/* Seconds of one step, and of one validation. */
+static mnp_status time_steps(training *t, double *step, double *validation) {
+    mnp_status status = MNP_OK;
+    *step = INFINITY;
+    for (int k = 0; k < 3 && status == MNP_OK; k++) {
+        double start = cli_now();
+        status = mnp_trainer_run(t->trainer, 1, NULL);
+        double took = cli_now() - start;
+        if (k < 2) *step = fmin(*step, took);
+        if (k == 2) *validation = fmax(took - *step, 0);
+    }
+    return status;
+}
+
+mnp_status training_calibrate(training *t, double seconds, int64_t *steps) {
+    buf real = t->train_options;
+    buf_init(&t->train_options, &t->c->env);
+    buf_printf(&t->train_options, "%s steps=1000000000 valid_every=3", buf_str(&real));
+    double step = 1, validation = 0;
+    mnp_status status = training_make_model(t);
+    if (status == MNP_OK) status = training_make_trainer(t);
+    if (status == MNP_OK) status = time_steps(t, &step, &validation);
+    mnp_trainer_destroy(t->trainer);
+    mnp_model_destroy(t->model);
+    t->trainer = NULL;
+    t->model = NULL;
+    buf_free(&t->train_options);
+    t->train_options = real;
+    if (status != MNP_OK) return status;
+    double left = fmax(seconds - 21 * validation, 0.2 * seconds);
+    *steps = (int64_t)fmax(left * 0.95 / step, 20);
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)*steps);
+    training_option(&t->train_options, "steps", text);
+    return MNP_OK;
+}
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+/* Best weights when they changed, then the last ones, then the state. */
+static mnp_status save(training *t) {
+    mnp_train_report r = mnp_trainer_report(t->trainer);
+    mnp_status status = MNP_OK;
+    if (r.best_step != t->saved_best || !run_files_exist(t->files.best)) {
+        status = mnp_trainer_save_best(t->trainer, t->files.best);
+        if (status == MNP_OK) t->saved_best = r.best_step;
+    }
+    if (status == MNP_OK) status = mnp_trainer_save_last(t->trainer, t->files.last);
+    if (status == MNP_OK) status = mnp_trainer_save(t->trainer, t->files.train);
+    if (status == MNP_OK) status = run_files_write_log(&t->files, t->c);
+    t->saved = cli_now();
+    return status;
+}
+
+/* A full disk does not end a run: the files of the last good checkpoint are intact. */
+static void checkpoint(training *t) {
+    if (save(t) != MNP_OK)
+        cli_fail(t->c, 0, "checkpoint not written, training goes on: %s",
+                 mnp_last_error(t->c->ctx));
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static void note_of(const training *t, const mnp_train_report *r, char *text, size_t size) {
+    int used = snprintf(text, size, "loss %.4f  KL %.4f", r->loss, r->kl);
+    if (isfinite(r->valid) && used > 0)
+        snprintf(text + used, size - (size_t)used, "  valid %.4f", r->valid);
+    if (t->more) t->more(t->user, r, text + strlen(text), size - strlen(text));
+}
+
+/* Steps until the next line of the log, but no more than about a third of a second. */
+static int64_t next_chunk(const training *t, const mnp_train_report *r, double step_seconds) {
+    int64_t every = r->steps / LOG_LINES > 0 ? r->steps / LOG_LINES : 1;
+    int64_t chunk = every - r->step % every;
+    int64_t quick = step_seconds > 0 ? (int64_t)(0.3 / step_seconds) : 1;
+    if (chunk > quick) chunk = quick > 0 ? quick : 1;
+    return r->step + chunk > t->stop_at ? t->stop_at - r->step : chunk;
+}
+
+static mnp_status loop(training *t) {
+    mnp_train_report r = mnp_trainer_report(t->trainer);
+    progress p;
+    char note[256];
+    double step_seconds = 0;
+    mnp_status status = MNP_OK;
+    progress_begin(&p, t->c, t->what, r.step, r.steps);
+    while (status == MNP_OK && r.step < t->stop_at && !cli_interrupted()) {
+        int64_t chunk = next_chunk(t, &r, step_seconds);
+        double start = cli_now();
+        status = mnp_trainer_run(t->trainer, chunk, &r);
+        step_seconds = (cli_now() - start) / (double)chunk;
+        run_files_log(&t->files, &r, cli_now() - t->started);
+        note_of(t, &r, note, sizeof note);
+        if (status == MNP_OK) progress_show(&p, r.step, note);
+        if (cli_now() - t->saved > CHECKPOINT_SECONDS) checkpoint(t);
+    }
+    progress_end(&p);
+    return status;
+}
+
+double training_seconds(const training *t) {
+    return t->files.seconds + cli_now() - t->started;
+}
+
+int training_run(training *t) {
+    int64_t steps = mnp_trainer_report(t->trainer).steps;
+    if (t->stop_at <= 0 || t->stop_at > steps) t->stop_at = steps;
+    t->started = t->saved = cli_now();
+    mnp_status status = loop(t);
+    char why[1024];
+    snprintf(why, sizeof why, "%s", mnp_last_error(t->c->ctx));
+    mnp_status saved = save(t);
+    if (saved != MNP_OK) return cli_failed(t->c, saved);
+    if (status == MNP_ENUMERIC)
+        return cli_fail(t->c, EXIT_FAILED, "%s; the weights before it are in %s", why,
+                        t->files.last);
+    if (status == MNP_ECANCELLED || (status == MNP_OK && cli_interrupted()))
+        return EXIT_INTERRUPTED;
+    return status == MNP_OK ? 0 : cli_fail(t->c, EXIT_FAILED, "%s", why);
+}

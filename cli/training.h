@@ -1,0 +1,52 @@
+/* training.h: one training run as `mnp train` and `mnp repro` do it: the model and its trainer from
+ * option texts, a loop with progress, log and checkpoints, and files that can be resumed.
+ *
+ *     training t;  training_init(&t, c);
+ *     set process, preset, seed, device, train, valid, the options and files
+ *     training_make(&t);  perhaps training_resume(&t);  training_run(&t);  training_free(&t); */
+#ifndef MNP_CLI_TRAINING_H
+#define MNP_CLI_TRAINING_H
+
+#include "cli/run_files.h"
+
+typedef struct training {
+    cli *c;
+    /* what is trained; the data are owned, the texts are not */
+    const char *process, *preset, *device;
+    uint64_t seed;
+    mnp_data *train, *valid;
+    buf model_options, train_options;
+    run_files files;
+    int64_t stop_at; /* end after this step of the schedule; 0 = its end */
+    /* the name of the progress, and what stands behind its line; more may be NULL */
+    const char *what;
+    void (*more)(void *user, const mnp_train_report *r, char *text, size_t size);
+    void *user;
+    /* made from it */
+    mnp_model *model;
+    mnp_trainer *trainer;
+    double started, saved;
+    int64_t saved_best;
+} training;
+
+void training_init(training *t, cli *c);
+void training_free(training *t);
+
+/* "key=value" behind an option text. */
+void training_option(buf *to, const char *key, const char *value);
+/* Each --set goes to the table that knows its name. */
+void training_settings(training *t);
+
+mnp_status training_make_model(training *t);
+mnp_status training_make_trainer(training *t);
+/* Adds steps=N to the training options so that the run takes about so many seconds: a few trial
+ * steps on a model that is then thrown away. */
+mnp_status training_calibrate(training *t, double seconds, int64_t *steps);
+
+/* Runs to stop_at or the end and saves; 0, EXIT_INTERRUPTED (all saved, nothing said yet) or
+ * EXIT_FAILED after one line on stderr. */
+int training_run(training *t);
+/* Seconds of this run, its earlier parts included. */
+double training_seconds(const training *t);
+
+#endif

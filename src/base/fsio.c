@@ -314,13 +314,28 @@ static mnp_status open_temp(fsio_writer *w, mode_t mode) {
     return MNP_OK;
 }
 
+/* The descriptor a name such as /dev/stdout stands for, or -1. What is behind it may be a regular
+ * file, but the name is never to be renamed over. */
+static int named_descriptor(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    for (size_t k = 0; k < sizeof folders / sizeof *folders; k++) {
+        const char *digits = path + strlen(folders[k]);
+        if (strncmp(path, folders[k], strlen(folders[k])) == 0 && *digits >= '0' && *digits <= '9')
+            return atoi(digits);
+    }
+    return -1;
+}
+
 mnp_status fsio_begin(env *e, const char *path, fsio_writer *w) {
     *w = (fsio_writer){.e = e, .fd = -1};
     struct stat st;
     bool exists = stat(path, &st) == 0;
     if (exists && S_ISDIR(st.st_mode)) return w->status = os_error(e, path, "write", EISDIR);
     char real[PATH_MAX];
-    bool file = !exists || S_ISREG(st.st_mode);
+    int named = named_descriptor(path);
+    bool file = named < 0 && (!exists || S_ISREG(st.st_mode));
     mnp_status status = MNP_OK;
     w->name = env_strdup(e, path);
     w->path = env_strdup(e, exists && file && realpath(path, real) ? real : path);
@@ -334,7 +349,7 @@ mnp_status fsio_begin(env *e, const char *path, fsio_writer *w) {
          * which does no harm. */
         if (status == MNP_OK && exists) (void)!fchmod(w->fd, mode);
     } else {
-        w->fd = open(path, O_WRONLY | O_CLOEXEC);
+        w->fd = named >= 0 ? fcntl(named, F_DUPFD_CLOEXEC, 3) : open(path, O_WRONLY | O_CLOEXEC);
         if (w->fd < 0) status = os_error(e, path, "write", errno);
     }
     w->status = status;

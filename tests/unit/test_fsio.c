@@ -312,6 +312,27 @@ static void refusals_name_the_file_and_the_reason(void) {
     CHECK(files_in_folder() == 0);
 }
 
+/* The name of a descriptor is written through, also when an unlinked file is behind it: renaming
+ * over /dev/stdout would take it from every program of the machine. */
+static void a_descriptor_is_never_replaced(void) {
+    struct stat before, after;
+    CHECK(lstat("/dev/stdout", &before) == 0);
+    int saved = dup(STDOUT_FILENO);
+    FILE *gone = tmpfile();
+    fflush(stdout);
+    CHECK(dup2(fileno(gone), STDOUT_FILENO) == STDOUT_FILENO);
+    mnp_status status = fsio_write(&E, "/dev/stdout", "through", 7);
+    dup2(saved, STDOUT_FILENO);
+    close(saved);
+    CHECK(status == MNP_OK);
+    char text[8] = "";
+    CHECK(pread(fileno(gone), text, 7, 0) == 7);
+    STREQ(text, "through");
+    fclose(gone);
+    CHECK(lstat("/dev/stdout", &after) == 0 && after.st_ino == before.st_ino &&
+          after.st_mode == before.st_mode);
+}
+
 int main(void) {
     env_init(&E);
     const char *base = getenv("TEST_TMP");
@@ -334,5 +355,6 @@ int main(void) {
     RUN(a_bare_name_is_written_here);
     RUN(refusals_name_the_file_and_the_reason);
     rmdir(folder);
+    RUN(a_descriptor_is_never_replaced);
     return check_done();
 }

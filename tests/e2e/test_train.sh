@@ -8,7 +8,7 @@ tmp=${TEST_TMP:-$(mktemp -d)}
 cd "$tmp" || exit 1
 
 tiny="--data monotonic --functions 60 --preset tiny --batch 8 --seed 3 --quiet"
-slow="--data monotonic --functions 400 --preset tiny --batch 200 --seed 3 --quiet"
+slow="--data monotonic --functions 400 --preset tiny --batch 100 --seed 3 --quiet"
 train() { "$MNP" train "$@"; }
 
 # fails STATUS "text" COMMAND...: that exit status and one line on stderr that contains the text
@@ -70,8 +70,8 @@ json_keys() {
 
 # Ctrl-C: exit 130, says how to go on, and the continuation is that of the undisturbed run
 interrupted_is_exact() {
-    train $slow --steps 60 --out calm || return 1
-    "$MNP" train $slow --steps 60 --out rude 2>rude.err &
+    train $slow --steps 40 --out calm || return 1
+    "$MNP" train $slow --steps 40 --out rude 2>rude.err &
     local pid=$!
     sleep 0.7
     kill -INT $pid
@@ -86,7 +86,7 @@ interrupted_is_exact() {
 }
 # kill -9 at any moment: what is there can be loaded
 killed_leaves_a_model() {
-    train $slow --steps 60 --stop-at 5 --out dead || return 1
+    train $slow --steps 40 --stop-at 5 --out dead || return 1
     for wait in 0.05 0.2 0.4; do
         "$MNP" train --resume dead --quiet 2>/dev/null &
         local pid=$!

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# test_examples.sh: the example programs do what their comments say, use the public header alone, and
+# fail with a sentence.
+set -u
+# shellcheck source=tests/check.sh
+. tests/check.sh
+
+model=$TEST_TMP/curves.safetensors
+bin=$BUILD/examples
+
+trains() {
+    "$bin/train_and_predict" "$model" >"$TEST_TMP/train" && cat "$TEST_TMP/train" && [ -s "$model" ]
+}
+# The loss falls, and nine rows of x, mean, sd follow; an observed point is known best.
+train_says_something() {
+    awk '/^step/ {sub(":", "", $4); if (!seen++) first = $6; last = $6}
+         /^ *-?[0-9.]+ +-?[0-9.]+ +[0-9.]+$/ {rows++; sd[$1 + 0] = $3; mean[$1 + 0] = $2}
+         END {exit !(seen == 5 && last < first - 0.2 && rows == 9 && sd[0] < sd[1.5] &&
+              mean[-1.5] < mean[0] && mean[0] < mean[1])}' "$TEST_TMP/train"
+}
+loads() { "$bin/load_and_predict" "$model" >"$TEST_TMP/load" && cat "$TEST_TMP/load"; }
+# x = 0 is in both tables: the same functions have the same values there.
+functions_stay() {
+    [ "$(awk '$1 == 0 && NF == 4' "$TEST_TMP/load" | wc -l)" = 2 ] &&
+        [ "$(awk '$1 == 0 && NF == 4 {$1 = $1; print}' "$TEST_TMP/load" | uniq | wc -l)" = 1 ] &&
+        grep -q 'log p(.*) = -*[0-9]*\.[0-9]* nats' "$TEST_TMP/load"
+}
+streams() { "$bin/stream_observations" "$model" >"$TEST_TMP/stream" && cat "$TEST_TMP/stream"; }
+doubt_shrinks() {
+    awk '/points/ {if (!rows++) first = $NF; last = $NF}
+         END {exit !(rows == 9 && last < 0.7 * first)}' "$TEST_TMP/stream"
+}
+fails_clearly() {
+    local why
+    ! why=$("$bin/load_and_predict" "$TEST_TMP/none" 2>&1) && [[ $why == *"$TEST_TMP/none"* ]]
+}
+public_header_only() {
+    ! grep -n '#include "' examples/*.c &&
+        ! grep -n '#include <' examples/*.c | grep -v '<mnp.h>\|<math.h>\|<stdio.h>\|<stdlib.h>'
+}
+short() {
+    local f
+    for f in examples/*.c; do [ "$(wc -l <"$f")" -lt 80 ] || return 1; done
+}
+
+run train_and_predict trains
+run train_output train_says_something
+run load_and_predict loads
+run same_functions functions_stay
+run stream_observations streams
+run doubt_shrinks doubt_shrinks
+run missing_model fails_clearly
+run public_header public_header_only
+run short short
+check_done

@@ -132,7 +132,8 @@ MNP_API const char *mnp_data_family(int k, const char **help);
 
 typedef struct mnp_model mnp_model;
 
-/* process "mnp" or "np"; preset "paper" or "tiny" (NULL = "paper"); options "steps=5 rff=40" on top
+/* process "mnp", "np", "gp", "gp-authors", "cbp" or "oracle" (whose data must be a family drawn from
+ * a Gaussian process); preset "paper" or "tiny" (NULL = "paper"); options "steps=5 rff=40" on top
  * of it, or NULL. The data fix the number of inputs, the frequency scale and, for files, the
  * standardisation; NULL makes a model of one input, unscaled. */
 MNP_API mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *preset,
@@ -143,8 +144,8 @@ MNP_API mnp_status mnp_model_save(mnp_ctx *ctx, const mnp_model *model, const ch
 MNP_API void mnp_model_destroy(mnp_model *model);
 MNP_API int64_t mnp_model_parameters(const mnp_model *model);
 MNP_API int64_t mnp_model_x_dim(const mnp_model *model);
-MNP_API int64_t mnp_model_steps(const mnp_model *model);  /* T */
-MNP_API int64_t mnp_model_latent(const mnp_model *model); /* width of one z_t */
+MNP_API int64_t mnp_model_steps(const mnp_model *model);  /* T; splines of cbp; 0 for gp */
+MNP_API int64_t mnp_model_latent(const mnp_model *model); /* width of one z_t; 0: none */
 /* All options as text; owned by the model. */
 MNP_API const char *mnp_model_options(const mnp_model *model);
 /* How it was made: "data", "seed", "steps", ...; NULL where it is not noted. k-th key for listing.
@@ -218,7 +219,8 @@ typedef struct mnp_scores {
     double elbo, kl, ess;
     double loglik_prior_sampling, se_prior_sampling;
     double coverage50, coverage80, coverage95, crps;
-    int64_t functions, points, samples;
+    int64_t functions, points;
+    int64_t samples; /* 0: the process has no latents, and its scores are exact */
     int bins; /* the score by context size */
     int64_t bin_lo[MNP_SCORE_BINS], bin_hi[MNP_SCORE_BINS], bin_functions[MNP_SCORE_BINS];
     double bin_loglik[MNP_SCORE_BINS], bin_se[MNP_SCORE_BINS];
@@ -252,8 +254,8 @@ MNP_API mnp_status mnp_check(mnp_ctx *ctx, const mnp_model *model, const mnp_dat
 typedef struct mnp_predictor mnp_predictor;
 
 typedef enum mnp_base {
-    MNP_BASE_ZERO,  /* push y_0 = 0: the smooth function                        */
-    MNP_BASE_NORMAL /* push iid normals: with the process's own noise           */
+    MNP_BASE_ZERO,  /* push y_0 = 0: the smooth function (gp: a draw of the function) */
+    MNP_BASE_NORMAL /* push iid normals: with the process's own noise                 */
 } mnp_base;
 
 /* Many predictors may share a model, each with a context of its own thread. device: NULL = cpu. */
@@ -266,7 +268,8 @@ MNP_API mnp_status mnp_predictor_condition(mnp_predictor *p, const mnp_set *cont
 MNP_API mnp_status mnp_predictor_observe(mnp_predictor *p, const double *x, double y);
 MNP_API void mnp_predictor_reset(mnp_predictor *p);
 MNP_API int64_t mnp_predictor_observed(const mnp_predictor *p);
-/* Draw S functions (their latents) from q(z | set); they stay the same for all later queries. */
+/* Draw S functions (their latents) from q(z | set); they stay the same for all later queries. A
+ * process without latents (gp, cbp, oracle) draws anew, jointly over the targets of each query. */
 MNP_API mnp_status mnp_predictor_draw_latents(mnp_predictor *p, uint64_t seed, int64_t samples);
 /* Values of the S functions at n targets: y (S, n). Draws one function with seed 0 if none were. */
 MNP_API mnp_status mnp_predictor_predict(mnp_predictor *p, const double *x, int64_t n,
@@ -274,7 +277,7 @@ MNP_API mnp_status mnp_predictor_predict(mnp_predictor *p, const double *x, int6
 /* The whole chain y_0 .. y_T at the targets: path (T+1, S, n), in the model's own units. */
 MNP_API mnp_status mnp_predictor_path(mnp_predictor *p, const double *x, int64_t n, mnp_base base,
                                       double *path);
-/* log p(y_i | z_s): logp (S, n). */
+/* log p(y_i | z_s): logp (S, n); without latents log p(y_i | set), S times. */
 MNP_API mnp_status mnp_predictor_logp(mnp_predictor *p, const mnp_set *targets, double *logp);
 
 /* ---- options, for help and tools --------------------------------------------------------------

@@ -17,7 +17,7 @@ static eval_opts options_of(const mnp_eval_opts *o, const dataset *d) {
                        .seed = o->seed};
 }
 
-static void copy_scores(const eval_scores *s, int64_t samples, mnp_scores *out) {
+static void copy_scores(const eval_scores *s, mnp_scores *out) {
     *out = (mnp_scores){.loglik = s->loglik,
                         .se = s->se,
                         .elbo = s->elbo,
@@ -31,7 +31,7 @@ static void copy_scores(const eval_scores *s, int64_t samples, mnp_scores *out) 
                         .crps = s->crps,
                         .functions = s->functions,
                         .points = s->points,
-                        .samples = samples,
+                        .samples = s->samples,
                         .bins = s->n_bins};
     for (int k = 0; k < s->n_bins && k < MNP_SCORE_BINS; k++) {
         out->bin_lo[k] = s->bin_lo[k];
@@ -56,7 +56,7 @@ mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *da
     MNP_TRY(evaluator_create(&ctx->env, model->m, data->d, workers, o.device, &v));
     evaluator_on_progress(v, o.progress, o.progress_user);
     mnp_status status = evaluator_run(v, NULL, &run, &scores);
-    if (status == MNP_OK) copy_scores(&scores, run.samples, out);
+    if (status == MNP_OK) copy_scores(&scores, out);
     evaluator_destroy(v);
     return status;
 }

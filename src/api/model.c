@@ -63,6 +63,40 @@ static mnp_status set_from_data(env *e, const option_view *view, const dataset *
     return options_set(e, view, 1, "rff_std", text);
 }
 
+/* The true numbers of the process that the functions were drawn from. */
+static mnp_status set_oracle(env *e, const dataset *d, model_spec *s) {
+    family f;
+    if (!d || !d->builtin)
+        return env_fail(e, MNP_EINVAL,
+                        "the oracle knows the built-in families alone: name one as the data");
+    MNP_TRY(family_parse(e, d->name, &f));
+    mnp_status status = MNP_OK;
+    gp_kernel k = {0};
+    double ceiling = f.def->ceiling ? f.def->ceiling(f.opts) : NAN;
+    if (f.def->oracle)
+        f.def->oracle(f.opts, &k);
+    else if (isfinite(ceiling))
+        status = env_fail(e, MNP_EINVAL,
+                          "%s has no exact oracle; its noise allows %.3f nats per point at most",
+                          d->name, ceiling);
+    else
+        status = env_fail(e, MNP_EINVAL, "%s has no exact oracle, and no noise that sets a ceiling",
+                          d->name);
+    family_free(e, &f);
+    if (status != MNP_OK) return status;
+    gp_hyper variance = k.parts & GP_RBF      ? GP_LOG_VARIANCE_RBF
+                        : k.parts & GP_MATERN ? GP_LOG_VARIANCE_MATERN
+                                              : GP_LOG_VARIANCE_PERIODIC;
+    s->gp_rbf = k.parts & GP_RBF, s->gp_matern = k.parts & GP_MATERN;
+    s->gp_periodic = k.parts & GP_PERIODIC;
+    s->gp_variance = exp(k.hyper[variance]);
+    s->gp_length = exp(k.hyper[variance + 1]); /* a part's length follows its variance */
+    s->gp_period = exp(k.hyper[GP_LOG_PERIOD]);
+    /* data without noise were drawn with about this much on the diagonal */
+    s->gp_noise = fmax(exp(k.hyper[GP_LOG_NOISE]), 1e-10 * s->gp_variance);
+    return MNP_OK;
+}
+
 mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *preset,
                             const char *options, const mnp_data *data, uint64_t seed,
                             mnp_model **out) {
@@ -73,6 +107,7 @@ mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *prese
     option_view view = spec_view(&spec);
     MNP_TRY(spec_preset(e, process ? process : "mnp", preset ? preset : "paper", &spec));
     if (data) MNP_TRY(set_from_data(e, &view, data->d));
+    if (spec.kind == PROCESS_oracle) MNP_TRY(set_oracle(e, data ? data->d : NULL, &spec));
     if (options) MNP_TRY(options_parse(e, &view, 1, options));
     model *m = NULL;
     MNP_TRY(model_create(e, &spec, seed, &m));
@@ -118,11 +153,11 @@ int64_t mnp_model_x_dim(const mnp_model *model) {
 }
 
 int64_t mnp_model_steps(const mnp_model *model) {
-    return model->m->spec.steps;
+    return process_at(model->m->spec.kind)->steps(&model->m->spec);
 }
 
 int64_t mnp_model_latent(const mnp_model *model) {
-    return model->m->spec.d_z;
+    return process_is_exact(&model->m->spec) ? 0 : model->m->spec.d_z;
 }
 
 const char *mnp_model_options(const mnp_model *model) {

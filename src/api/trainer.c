@@ -18,6 +18,7 @@ mnp_status mnp_trainer_create(mnp_ctx *ctx, mnp_model *model, const mnp_data *tr
     pool *workers = NULL;
     mnp_status status = MNP_OK;
     MNP_TRY_DONE(options_defaults(&ctx->env, &view, 1));
+    MNP_TRY_DONE(options_parse(&ctx->env, &view, 1, process_at(model->m->spec.kind)->train));
     if (o.options) MNP_TRY_DONE(options_parse(&ctx->env, &view, 1, o.options));
     MNP_TRY_DONE(ctx_pool(ctx, &workers));
     MNP_TRY_DONE(trainer_create(&ctx->env, model->m, train->d, valid ? valid->d : NULL, &t->spec,

@@ -23,4 +23,5 @@ const family_def family_convex = {
     .help = "convex curves, values in [-1, 1], without noise unless asked for",
     FAMILY_DEF(rising_opts, table),
     .draw = draw,
-    .group = 1};
+    .group = 1,
+    .ceiling = rising_ceiling};

@@ -6,6 +6,7 @@
 #ifndef MNP_DATA_DATASET_H
 #define MNP_DATA_DATASET_H
 
+#include "base/gp_math.h"
 #include "base/options.h"
 #include "base/pool.h"
 #include "base/rng.h"
@@ -47,6 +48,10 @@ typedef struct family_def {
                        int64_t count, float *x, float *y);
     int64_t group; /* functions that share work (the same x): first is a multiple; 1 = none */
     mnp_status (*check)(env *e, const void *opts); /* what the table cannot say; may be NULL */
+    /* What a model can reach: the Gaussian process the functions are drawn from, or the most nats
+     * per point that the noise allows (NAN: no limit). Either may be NULL. */
+    void (*oracle)(const void *opts, gp_kernel *out);
+    double (*ceiling)(const void *opts);
 } family_def;
 
 const family_def *family_find(const char *name); /* without the variant; NULL: none */

@@ -25,6 +25,10 @@ static gp_kernel kernel(const matern_opts *o) {
     return k;
 }
 
+static void oracle(const void *opts, gp_kernel *out) {
+    *out = kernel(opts);
+}
+
 static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split, int64_t first,
                        int64_t count, float *x, float *y) {
     const matern_opts *o = opts;
@@ -36,4 +40,5 @@ const family_def family_matern = {.name = "matern",
                                   .help = "draws from a GP with a Matern-5/2 kernel",
                                   FAMILY_DEF(matern_opts, table),
                                   .draw = draw,
-                                  .group = GP_FAMILY_GROUP};
+                                  .group = GP_FAMILY_GROUP,
+                                  .oracle = oracle};

@@ -19,4 +19,5 @@ const family_def family_monotonic = {.name = "monotonic",
                                      .help = "increasing curves, values in [-1, 1] plus noise",
                                      FAMILY_DEF(rising_opts, table),
                                      .draw = draw,
-                                     .group = 1};
+                                     .group = 1,
+                                     .ceiling = rising_ceiling};

@@ -27,6 +27,10 @@ static gp_kernel kernel(const periodic_opts *o) {
     return k;
 }
 
+static void oracle(const void *opts, gp_kernel *out) {
+    *out = kernel(opts);
+}
+
 static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split, int64_t first,
                        int64_t count, float *x, float *y) {
     const periodic_opts *o = opts;
@@ -38,4 +42,5 @@ const family_def family_periodic = {.name = "periodic",
                                     .help = "draws from a GP with a periodic kernel",
                                     FAMILY_DEF(periodic_opts, table),
                                     .draw = draw,
-                                    .group = GP_FAMILY_GROUP};
+                                    .group = GP_FAMILY_GROUP,
+                                    .oracle = oracle};

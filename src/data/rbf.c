@@ -25,6 +25,10 @@ static gp_kernel kernel(const rbf_opts *o) {
     return k;
 }
 
+static void oracle(const void *opts, gp_kernel *out) {
+    *out = kernel(opts);
+}
+
 static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split, int64_t first,
                        int64_t count, float *x, float *y) {
     const rbf_opts *o = opts;
@@ -36,4 +40,5 @@ const family_def family_rbf = {.name = "rbf",
                                .help = "draws from a GP with an RBF kernel",
                                FAMILY_DEF(rbf_opts, table),
                                .draw = draw,
-                               .group = GP_FAMILY_GROUP};
+                               .group = GP_FAMILY_GROUP,
+                               .oracle = oracle};

@@ -1,6 +1,8 @@
 /* rising.c: see rising.h. */
 #include "data/rising.h"
 
+#include <math.h>
+
 /* w (count) ~ Dirichlet(alpha), as normalised Gammas; a draw that underflows is drawn again. */
 static void dirichlet(rng_stream *s, double alpha, int64_t count, double *w) {
     double sum;
@@ -61,4 +63,10 @@ done:
     env_free(e, f);
     env_free(e, xy);
     return status;
+}
+
+double rising_ceiling(const void *opts) {
+    const double half_log_2pi_e = 1.41893853320467274178;
+    double noise = ((const rising_opts *)opts)->noise;
+    return noise > 0 ? -log(noise) - half_log_2pi_e : NAN;
 }

@@ -42,5 +42,7 @@ typedef void (*rising_values)(const rising_opts *o, const pchip *f, rng_stream *
  * onto [-1, 1], and noise. */
 mnp_status rising_draw(env *e, const rising_opts *o, rising_values values, uint64_t seed,
                        data_split split, int64_t first, int64_t count, float *x, float *y);
+/* Noise of standard deviation s allows no more than -log s - log(2 pi e)/2 nats per point. */
+double rising_ceiling(const void *opts);
 
 #endif

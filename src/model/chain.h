@@ -47,13 +47,6 @@ void chain_record_draw(graph *g, const model_spec *s, val x, const val *z, val b
 /* log p(y_i | z) of each row, given latents. */
 val chain_record_logp(graph *g, const model_spec *s, val x, val y, const val *z);
 
-/* The training graph: draw a batch member, walk, objective, reverse pass, update. */
-typedef struct chain_train_opts {
-    draw_opts draw;
-    bool update; /* append the optimiser's step */
-} chain_train_opts;
-void chain_record_train(graph *g, const model_spec *s, const chain_train_opts *o);
-
 /* The objective of a finished walk: a scalar to minimise, divided by the scored points. */
 val chain_record_loss(graph *g, const model_spec *s, const chain_walk *w);
 

@@ -15,8 +15,8 @@ static const char format_key[] = "mnp.format", options_key[] = "mnp.options";
 static mnp_status declare(env *e, model *m) {
     graph g;
     graph_init(&g, e, &m->params);
-    chain_train_opts o = {.draw = {.train = true, .x_dim = (int32_t)m->spec.x_dim, .hi = 1}};
-    chain_record_train(&g, &m->spec, &o);
+    process_train_opts o = {.draw = {.train = true, .x_dim = (int32_t)m->spec.x_dim, .hi = 1}};
+    process_at(m->spec.kind)->train_step(&g, &m->spec, &o);
     mnp_status status = g.status;
     graph_free(&g);
     if (status == MNP_OK) params_seal(&m->params);

@@ -6,6 +6,7 @@
 #define MNP_MODEL_MODEL_H
 
 #include "model/chain.h"
+#include "model/process/process.h"
 
 enum { MODEL_X_MAX = 64, MODEL_NOTES_MAX = 64 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "model/transition/transition.h"
+#include "model/process/process.h"
 
 #define INT(f, def, lo, hi, help)  OPTION_INT(model_spec, f, def, lo, hi, help)
 #define REAL(f, def, lo, hi, help) OPTION_REAL(model_spec, f, def, lo, hi, help)
@@ -12,8 +12,9 @@
 #define ENUM(f, def, all, help)    OPTION_ENUM(model_spec, f, def, all, help)
 
 /* The choices of an enum that is a registry are the registry's names, in its order. */
-#define TRANSITION(name) "|" #name
-#define ENCODER(name)    "|" #name
+#define TRANSITION(name)  "|" #name
+#define ENCODER(name)     "|" #name
+#define PROCESS(id, name) "|" name
 
 static const char transition_names[] =
 #include "model/transition/transitions.def"
@@ -22,8 +23,12 @@ static const char encoder_names[] =
 #include "model/encoder/encoders.def"
     ;
 
+static const char process_names[] =
+#include "model/process/processes.def"
+    ;
+
 static const option_def table[] = {
-    ENUM(kind, "mnp", "mnp|np", "the process; np is the one-step Gaussian case"),
+    ENUM(kind, "mnp", process_names + 1, "the process; np is the one-step Gaussian case of mnp"),
     INT(x_dim, "1", 1, 64, "inputs per point (taken from the data)"),
     INT(steps, "7", 1, 64, "Markov steps T"),
     ENUM(transition, "rqs", transition_names + 1, "map of one step"),
@@ -62,6 +67,21 @@ static const option_def table[] = {
     ENUM(objective, "elbo", "elbo|iwae", "training objective (iwae uses train_samples draws)"),
     ENUM(train_score, "all", "all|rest",
          "points scored in training: all, or those outside the context"),
+    BOOL(gp_rbf, "on", "gp, cbp: RBF part of the kernel"),
+    BOOL(gp_matern, "on", "gp, cbp: Matern-5/2 part"),
+    BOOL(gp_periodic, "on", "gp, cbp: periodic part"),
+    BOOL(gp_variances, "on", "gp, cbp: learn each part's variance"),
+    REAL(gp_variance, "1", 1e-12, 1e12, "gp, cbp: variance of each part at the start"),
+    REAL(gp_length, "1", 1e-6, 1e6, "gp, cbp: lengthscales at the start"),
+    REAL(gp_period, "1", 1e-6, 1e6, "gp, cbp: period at the start"),
+    REAL(gp_noise, "1e-2", 1e-12, 1e12, "gp, cbp: variance of the noise at the start"),
+    REAL(gp_noise_floor, "1e-7", 0, 1, "gp, cbp: least variance of the noise"),
+    BOOL(gp_softplus, "off", "gp, cbp: positive numbers are softplus of a weight, not exp"),
+    BOOL(gp_unsquared, "off", "gp, cbp: the periodic part divides by its length, not its square"),
+    REAL(gp_rate, "1", 1e-3, 1e3, "gp, cbp: speed of hyper-parameters against other weights"),
+    BOOL(gp_restarts, "on", "gp, cbp: try 1/4, 1/2, 1 and 2 times gp_period; the best goes on"),
+    INT(cbp_layers, "5", 0, 16, "cbp: splines over the Gaussian process"),
+    BOOL(cbp_condition_x, "on", "cbp: the splines depend on x"),
 };
 
 option_view spec_view(model_spec *spec) {
@@ -72,8 +92,19 @@ typedef struct preset {
     const char *name, *process, *options;
 } preset;
 
+#define AUTHORS "gp_variances=off gp_softplus=on gp_restarts=off gp_noise=1e-4"
+#define COPULA  "rff=0 identity_init=on flow_gain=0 gp_rate=10"
+
 static const preset presets[] = {
     {"paper", "mnp", ""},
+    {"paper", "gp", ""},
+    {"tiny", "gp", ""},
+    {"paper", "gp-authors", AUTHORS},
+    {"tiny", "gp-authors", AUTHORS},
+    {"paper", "cbp", COPULA},
+    {"tiny", "cbp", COPULA " cbp_layers=2 flow_hidden=32"},
+    {"paper", "oracle", "gp_restarts=off gp_variances=off gp_noise_floor=0"},
+    {"tiny", "oracle", "gp_restarts=off gp_variances=off gp_noise_floor=0"},
     {"paper", "np", "steps=1 transition=gauss flow_gain=1"},
     {"tiny", "mnp",
      "steps=3 rff=16 d_z=16 d_r=32 enc_width=32 heads=2 n_sab=1 head_hidden=32 head_layers=1 "
@@ -99,17 +130,16 @@ mnp_status spec_preset(env *e, const char *process, const char *name, model_spec
 }
 
 mnp_status spec_check(env *e, const model_spec *s) {
-    if (s->kind == SPEC_NP && (s->steps != 1 || s->transition != TRANSITION_gauss))
-        return env_fail(e, MNP_EINVAL,
-                        "model np has steps=1 and transition=gauss; for more use mnp");
-    if (s->enc_width % s->heads)
-        return env_fail(e, MNP_EINVAL, "heads=%lld does not divide enc_width=%lld",
-                        (long long)s->heads, (long long)s->enc_width);
     if ((double)s->bins * s->min_width >= 1 || (double)s->bins * s->min_height >= 1)
         return env_fail(e, MNP_EINVAL, "bins=%lld bins of at least min_width=%g do not fit",
                         (long long)s->bins,
                         s->min_width > s->min_height ? s->min_width : s->min_height);
-    return MNP_OK;
+    const process_def *p = process_at(s->kind);
+    return p->check ? p->check(e, s) : MNP_OK;
+}
+
+row_range spec_scored(const model_spec *s) {
+    return s->train_score == 0 ? ROWS_ALL : ROWS_REST;
 }
 
 int32_t spec_features(const model_spec *s) {

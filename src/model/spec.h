@@ -6,10 +6,16 @@
 #include "base/options.h"
 #include "nn/nn.h"
 
-enum { SPEC_MNP, SPEC_NP };
+/* The kinds of models, PROCESS_<id>. */
+typedef enum process_id {
+#define PROCESS(id, name) PROCESS_##id,
+#include "model/process/processes.def"
+#undef PROCESS
+    PROCESS_COUNT
+} process_id;
 
 typedef struct model_spec {
-    int kind;       /* SPEC_MNP or SPEC_NP                                        */
+    int kind;       /* process_id                                                 */
     int64_t x_dim;  /* inputs per point                                           */
     int64_t steps;  /* T, Markov steps                                            */
     int transition; /* index in transitions.def                                   */
@@ -38,14 +44,28 @@ typedef struct model_spec {
     int kl;          /* 0 analytic per step, 1 sampled ratio                      */
     int objective;   /* 0 elbo, 1 iwae                                            */
     int train_score; /* 0 all points, 1 the rest                                  */
+    /* Gaussian processes */
+    bool gp_rbf, gp_matern, gp_periodic;                /* parts of the kernel                   */
+    bool gp_variances;                                  /* each part's variance is learned       */
+    double gp_variance, gp_length, gp_period, gp_noise; /* where they start       */
+    double gp_noise_floor;                              /* least variance of the noise           */
+    bool gp_softplus;                                   /* positive numbers by softplus, not exp */
+    bool gp_unsquared;                                  /* periodic part with l instead of l^2   */
+    double gp_rate;                                     /* speed against that of the weights     */
+    bool gp_restarts;                                   /* over several periods                  */
+    int64_t cbp_layers;                                 /* splines over the process              */
+    bool cbp_condition_x;                               /* splines that depend on x              */
 } model_spec;
 
 /* A view of the table on `spec`, for base/options.h. */
 option_view spec_view(model_spec *spec);
-/* Defaults of the preset ("paper", "tiny") for the process ("mnp", "np"). */
+/* Defaults of the preset ("paper", "tiny") for the process ("mnp", "gp", ...). */
 mnp_status spec_preset(env *e, const char *process, const char *preset, model_spec *spec);
 /* What no single option's range can say: heads divide the width, bins fit, ... */
 mnp_status spec_check(env *e, const model_spec *spec);
+
+/* The points that training scores. */
+row_range spec_scored(const model_spec *spec);
 
 /* Width F of the features phi(x). */
 int32_t spec_features(const model_spec *spec);

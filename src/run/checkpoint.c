@@ -128,6 +128,7 @@ static mnp_status read_numbers(env *e, const safetensors_file *f, double numbers
 }
 
 static void set_numbers(trainer *t, const double numbers[NUMBERS], bool new_schedule) {
+    t->fresh = false;
     t->step.step = new_schedule ? 0 : (int64_t)numbers[0];
     t->last_valid = numbers[1];
     t->best_valid = numbers[2];

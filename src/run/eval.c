@@ -38,7 +38,7 @@ typedef struct function_score {
 static mnp_status ensure(evaluator *v, runner **r, score_key *have, score_key want,
                          runner_record record) {
     if (*r && have->protocol == want.protocol && have->samples == want.samples &&
-        have->draws == want.draws)
+        have->draws == want.draws) /* points: never here */
         return MNP_OK;
     runner_destroy(*r);
     *r = NULL;
@@ -190,9 +190,9 @@ typedef struct buffers {
 } buffers;
 
 static mnp_status make_buffers(evaluator *v, const eval_opts *o, buffers *b) {
-    *b = (buffers){.samples = o->samples};
-    b->predictive = o->draws > o->samples ? o->draws : o->samples;
-    size_t each = CHUNK * (size_t)o->samples, wide = CHUNK * (size_t)b->predictive;
+    *b = (buffers){.samples = process_is_exact(&v->m->spec) ? 1 : o->samples};
+    b->predictive = o->draws > b->samples ? o->draws : b->samples;
+    size_t each = CHUNK * (size_t)b->samples, wide = CHUNK * (size_t)b->predictive;
     b->loglik = env_alloc(v->env, 3 * each, sizeof(double), "scores");
     if (!b->loglik) return MNP_ENOMEM;
     b->kl = b->loglik + each;
@@ -295,12 +295,12 @@ static void summarise(const function_score *f, int64_t count, const eval_opts *o
 }
 
 static mnp_status prepare_graphs(evaluator *v, const eval_opts *o, buffers *b) {
-    score_key bound = {o->protocol, o->samples, false};
+    score_key bound = {o->protocol, b->samples, false, false};
     MNP_TRY(ensure(v, &v->bound, &v->bound_key, bound, score_record_bound));
     bind_emits(v->bound, (double *[]){b->loglik, b->kl, b->ratio},
                (int64_t[]){b->samples, b->samples, b->samples}, 3);
     if (o->bound_only) return MNP_OK;
-    score_key predictive = {o->protocol, b->predictive, o->draws > 0};
+    score_key predictive = {o->protocol, b->predictive, false, o->draws > 0};
     MNP_TRY(ensure(v, &v->predictive, &v->predictive_key, predictive, score_record_predictive));
     bind_emits(v->predictive, (double *[]){b->prior, b->draws},
                (int64_t[]){b->predictive, b->predictive * v->d->longest}, o->draws ? 2 : 1);
@@ -329,7 +329,10 @@ mnp_status evaluator_run(evaluator *v, const float *weights, const eval_opts *o,
         if (status == MNP_OK && !o->bound_only && env_cancelled(v->env))
             status = env_fail(v->env, MNP_ECANCELLED, "evaluation was cancelled");
     }
-    if (status == MNP_OK) summarise(scores, total, o, out);
+    if (status == MNP_OK) {
+        summarise(scores, total, o, out);
+        out->samples = process_is_exact(&v->m->spec) ? 0 : o->samples;
+    }
     free_buffers(v, &b);
     env_free(v->env, scores);
     return status;

@@ -32,6 +32,7 @@ typedef struct eval_scores {
     double loglik, se, elbo, kl, ess, prior, prior_se;
     double coverage50, coverage80, coverage95, crps; /* NaN when not asked for */
     int64_t functions, points;                       /* scored                 */
+    int64_t samples;                                 /* L; 0: the scores are exact */
     /* the score by context size: bins of equal width between lo and hi */
     int n_bins;
     int64_t bin_lo[EVAL_BINS], bin_hi[EVAL_BINS], bin_functions[EVAL_BINS];

@@ -156,6 +156,7 @@ static mnp_status measure_all(bench *b, int64_t functions, uint64_t seed, laws *
 
 mnp_status laws_measure(env *e, const model *m, const dataset *d, pool *pool, int64_t functions,
                         int64_t samples, uint64_t seed, laws *out) {
+    if (process_is_exact(&m->spec)) samples = 1;
     *out = (laws){.samples = samples};
     if (d->x_dim != m->spec.x_dim)
         return env_fail(e, MNP_EINVAL, "the data have %d inputs per point, the model %lld",

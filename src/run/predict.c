@@ -1,7 +1,8 @@
 /* predict.c: see predict.h. Three recorded graphs: latents from the set, draws at targets, and
  * densities at targets. Each is compiled when first needed and again only when a longer set or more
  * samples than before are asked for. Samples are split into chunks, which are the parallel items;
- * targets are taken in blocks, so memory stays bounded. */
+ * targets are taken in blocks, so memory stays bounded. A process without latents has one graph of
+ * the set's rows followed by the targets', all in one block, because it draws them jointly. */
 #include "run/predict.h"
 
 #include <math.h>
@@ -10,12 +11,12 @@
 #include "base/rng.h"
 
 enum { SAMPLE_CHUNK = 8, TARGET_BLOCK = 512 };
-
-typedef enum query_kind { QUERY_ZERO, QUERY_NORMAL, QUERY_LOGP, QUERY_KINDS } query_kind;
+enum { JOINT_CHUNK = 256, JOINT_ROWS = 8192 }; /* without latents; rows: set and targets together */
 
 struct predictor {
     env *env;
     const model *m;
+    int64_t T; /* latents of one sample; 0: a process without */
     pool *pool;
     const char *device;
     double *x, *y; /* the set, scaled */
@@ -30,33 +31,13 @@ struct predictor {
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-/* The set arrives as context rows alone (extent m). Feeds: x, y. Emits: z_1 .. z_T. */
 static void record_latents(graph *g, const model_spec *s, void *arg) {
     (void)arg;
-    val x = op_feed(g, "x", EXT_M, 0, (int32_t)s->x_dim, false, false);
-    val y = op_feed_scalars(g, "y", EXT_M, false, false);
-    chain_walk_opts o = {.source = CHAIN_CONTEXT, .purpose = RNG_LATENT_EVAL};
-    chain_walk w;
-    chain_record_walk(g, s, x, y, &o, &w);
-    for (int64_t t = 0; t < s->steps; t++) op_emit(g, w.z[t]);
+    process_at(s->kind)->draw_latents(g, s);
 }
 
-/* Feeds: x, z_1 .. z_T (and y for densities). Emits: y_0 .. y_T, or the log-density. */
 static void record_query(graph *g, const model_spec *s, void *arg) {
-    query_kind kind = *(const query_kind *)arg;
-    val x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
-    val z[CHAIN_STEPS_MAX];
-    for (int64_t t = 0; t < s->steps; t++)
-        z[t] = op_feed(g, "z", EXT_FIXED, 1, (int32_t)s->d_z, true, false);
-    if (kind == QUERY_LOGP) {
-        val y = op_feed_scalars(g, "y", EXT_N, false, false);
-        op_emit(g, chain_record_logp(g, s, x, y, z));
-        return;
-    }
-    val path[CHAIN_STEPS_MAX + 1];
-    val base = op_base_noise(g, EXT_N, true, RNG_BASE, kind == QUERY_ZERO);
-    chain_record_draw(g, s, x, z, base, path);
-    for (int64_t t = 0; t <= s->steps; t++) op_emit(g, path[t]);
+    process_at(s->kind)->query(g, s, *(const process_query *)arg);
 }
 
 /* ---- the set --------------------------------------------------------------------------------- */
@@ -67,6 +48,7 @@ mnp_status predictor_create(env *e, const model *m, pool *pool, const char *devi
     predictor *p = env_alloc(e, 1, sizeof *p, "a predictor");
     if (!p) return MNP_ENOMEM;
     *p = (predictor){.env = e, .m = m, .pool = pool, .device = device};
+    p->T = process_at(m->spec.kind)->latents(&m->spec);
     *out = p;
     return MNP_OK;
 }
@@ -161,7 +143,7 @@ static mnp_status run_latents(predictor *p, uint64_t seed, int64_t chunks, int64
     for (int64_t i = 0; i < chunks; i++) lengths[i] = p->count;
     exec_io *io = &p->latents->io;
     io->feed[0] = p->x, io->feed[1] = p->y;
-    for (int64_t t = 0; t < p->m->spec.steps; t++) {
+    for (int64_t t = 0; t < p->T; t++) {
         io->emit[t] = z + t * chunks * chunk * p->m->spec.d_z;
         io->emit_stride[t] = chunk * p->m->spec.d_z;
     }
@@ -179,13 +161,13 @@ mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples) 
     if (samples < 1 || samples > RNG_SAMPLE_MAX / 2)
         return env_fail(p->env, MNP_EINVAL, "the number of samples must be from 1 to %d, not %lld",
                         RNG_SAMPLE_MAX / 2, (long long)samples);
-    int64_t chunks = (samples + SAMPLE_CHUNK - 1) / SAMPLE_CHUNK;
+    int64_t most = p->T ? SAMPLE_CHUNK : JOINT_CHUNK, chunks = (samples + most - 1) / most;
     int64_t chunk = (samples + chunks - 1) / chunks;
-    MNP_TRY(ensure_latents(p, chunk));
-    size_t words = (size_t)(chunks * chunk * p->m->spec.d_z * p->m->spec.steps);
-    double *z = env_alloc(p->env, words, sizeof *z, "the latents");
+    size_t words = (size_t)(chunks * chunk * p->m->spec.d_z * p->T);
+    double *z = env_alloc(p->env, words + 1, sizeof *z, "the latents");
     if (!z) return MNP_ENOMEM;
-    mnp_status status = run_latents(p, seed, chunks, chunk, z);
+    mnp_status status = p->T ? ensure_latents(p, chunk) : MNP_OK;
+    if (status == MNP_OK && p->T) status = run_latents(p, seed, chunks, chunk, z);
     if (status != MNP_OK) {
         env_free(p->env, z);
         return status;
@@ -201,20 +183,33 @@ mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples) 
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-static mnp_status ensure_query(predictor *p, query_kind kind, int64_t n) {
+/* Rows of the set that go before the targets of a query. */
+static int64_t lead(const predictor *p) {
+    return p->T ? 0 : p->count;
+}
+
+static mnp_status ensure_query(predictor *p, process_query kind, int64_t n) {
     int64_t block = n > TARGET_BLOCK / 4 ? TARGET_BLOCK : TARGET_BLOCK / 4;
+    if (p->T == 0) block = lead(p) + n;
+    if (p->T == 0 && block > JOINT_ROWS)
+        return env_fail(p->env, MNP_EUNSUPPORTED,
+                        "%lld targets given %lld points are more than the %d rows that can be "
+                        "drawn jointly: split the targets",
+                        (long long)n, (long long)lead(p), JOINT_ROWS);
     const plan_opts *have = p->query[kind] ? &p->query[kind]->plan->opts : NULL;
     if (have && have->n >= block && have->samples >= p->chunk) return MNP_OK;
     runner_destroy(p->query[kind]);
     p->query[kind] = NULL;
-    runner_opts o = {.pool = p->pool, .device = p->device, .capacity = {block, 0, p->chunk, false}};
+    runner_opts o = {.pool = p->pool,
+                     .device = p->device,
+                     .capacity = {block, p->T ? 0 : block, p->chunk, false}};
     return runner_make(p->env, p->m, &o, record_query, &kind, &p->query[kind]);
 }
 
 /* What a query reads and where its rows go: `outputs` arrays of (samples, n). */
 typedef struct query {
-    query_kind kind;
-    const double *x, *y; /* scaled; y for densities */
+    process_query kind;
+    const double *x, *y; /* scaled, after the set's rows; y for densities and without latents */
     int64_t n;
     int outputs;      /* 1: the last emit alone */
     int first_output; /* emits before it are not wanted */
@@ -225,8 +220,8 @@ static mnp_status run_block(predictor *p, const query *q, int64_t at, int64_t ro
                             int64_t *lengths) {
     runner *r = p->query[q->kind];
     exec_io *io = &r->io;
-    int64_t Z = p->m->spec.d_z, T = p->m->spec.steps, items = p->chunks;
-    int64_t each = items * p->chunk * rows; /* one output of all chunks */
+    int64_t Z = p->m->spec.d_z, T = p->T, items = p->chunks, first = lead(p);
+    int64_t all = first + rows, each = items * p->chunk * all; /* one output of all chunks */
     io->feed[0] = q->x + at * p->m->spec.x_dim;
     for (int64_t t = 0; t < T; t++) {
         io->feed[1 + t] = p->z + t * items * p->chunk * Z;
@@ -236,27 +231,30 @@ static mnp_status run_block(predictor *p, const query *q, int64_t at, int64_t ro
     for (int k = 0; k < q->first_output; k++) io->emit[k] = NULL;
     for (int k = 0; k < q->outputs; k++) {
         io->emit[q->first_output + k] = staging + k * each;
-        io->emit_stride[q->first_output + k] = p->chunk * rows;
+        io->emit_stride[q->first_output + k] = p->chunk * all;
     }
-    for (int64_t i = 0; i < items; i++) lengths[i] = rows;
-    io->n = lengths;
+    for (int64_t i = 0; i < items; i++) lengths[i] = all, lengths[items + i] = first;
+    io->n = lengths, io->m = lengths + items;
     io->samples = p->chunk;
     io->chunks = items;
     io->first_row = at;
     MNP_TRY(runner_run(r, p->seed, items));
+    bool same = T == 0 && q->kind == QUERY_LOGP; /* exact: the same for every sample */
     for (int k = 0; k < q->outputs; k++)
         for (int64_t s = 0; s < p->samples; s++)
-            memcpy(q->to + (k * p->samples + s) * q->n + at, staging + k * each + s * rows,
+            memcpy(q->to + (k * p->samples + s) * q->n + at,
+                   staging + k * each + (same ? 0 : s) * all + first,
                    (size_t)rows * sizeof *staging);
     return MNP_OK;
 }
 
 static mnp_status run_query(predictor *p, const query *q) {
     MNP_TRY(ensure_query(p, q->kind, q->n));
-    int64_t block = p->query[q->kind]->plan->opts.n;
-    size_t words = (size_t)(q->outputs * p->chunks * p->chunk * least(block, q->n));
+    int64_t block = p->T ? p->query[q->kind]->plan->opts.n : q->n;
+    size_t rows = (size_t)(lead(p) + least(block, q->n)), chunks = (size_t)p->chunks;
+    size_t words = (size_t)q->outputs * chunks * (size_t)p->chunk * rows;
     double *staging = env_alloc(p->env, words + 1, sizeof *staging, "a block of targets");
-    int64_t *lengths = env_alloc(p->env, (size_t)p->chunks, sizeof *lengths, "a block of targets");
+    int64_t *lengths = env_alloc(p->env, 2 * chunks, sizeof *lengths, "a block of targets");
     mnp_status status = staging && lengths ? MNP_OK : MNP_ENOMEM;
     for (int64_t at = 0; at < q->n && status == MNP_OK; at += block) {
         status = run_block(p, q, at, least(block, q->n - at), staging, lengths);
@@ -275,34 +273,52 @@ static mnp_status ask(predictor *p, query *q, const double *x, const double *y) 
     MNP_TRY(check_finite(p->env, x, n * dims, "x of target"));
     if (y) MNP_TRY(check_finite(p->env, y, n, "y of target"));
     if (p->samples == 0) MNP_TRY(predictor_draw_latents(p, 0, 1));
-    double *scaled = env_alloc(p->env, (size_t)(n * (dims + 1)), sizeof *scaled, "the targets");
-    if (!scaled) return MNP_ENOMEM;
-    runner_scale_x(p->m, x, n, scaled);
-    if (y) runner_scale_y(p->m, y, n, scaled + n * dims);
-    q->x = scaled;
-    q->y = y ? scaled + n * dims : NULL;
+    int64_t first = lead(p), all = first + n;
+    double *at = env_alloc(p->env, (size_t)(all * (dims + 1)), sizeof *at, "the targets");
+    if (!at) return MNP_ENOMEM;
+    double *at_y = at + all * dims;
+    if (first) memcpy(at, p->x, (size_t)(first * dims) * sizeof *at);
+    if (first) memcpy(at_y, p->y, (size_t)first * sizeof *at);
+    runner_scale_x(p->m, x, n, at + first * dims);
+    if (y) runner_scale_y(p->m, y, n, at_y + first);
+    q->x = at;
+    q->y = y || p->T == 0 ? at_y : NULL;
     mnp_status status = run_query(p, q);
-    env_free(p->env, scaled);
+    env_free(p->env, at);
     return status;
 }
 
-static query_kind kind_of(predict_base base) {
+static process_query kind_of(predict_base base) {
     return base == PREDICT_ZERO ? QUERY_ZERO : QUERY_NORMAL;
+}
+
+static int64_t steps(const predictor *p) {
+    return process_at(p->m->spec.kind)->steps(&p->m->spec);
+}
+
+/* A Gaussian process whose covariance is singular gives NaN: everywhere, or nowhere. */
+static mnp_status check_draws(const predictor *p, const double *y, int64_t n) {
+    if (p->T || isfinite(y[n - 1])) return MNP_OK;
+    return env_fail(p->env, MNP_ENUMERIC,
+                    "the covariance of %lld observed points and %lld targets is singular",
+                    (long long)p->count, (long long)n);
 }
 
 mnp_status predictor_predict(predictor *p, const double *x, int64_t n, predict_base base,
                              double *y) {
     query q = {.kind = kind_of(base), .n = n, .outputs = 1, .to = y};
-    q.first_output = (int)p->m->spec.steps;
+    q.first_output = (int)steps(p);
     MNP_TRY(ask(p, &q, x, NULL));
+    MNP_TRY(check_draws(p, y, n));
     runner_unscale_y(p->m, y, p->samples * n);
     return MNP_OK;
 }
 
 mnp_status predictor_path(predictor *p, const double *x, int64_t n, predict_base base,
                           double *path) {
-    query q = {.kind = kind_of(base), .n = n, .outputs = (int)p->m->spec.steps + 1, .to = path};
-    return ask(p, &q, x, NULL);
+    query q = {.kind = kind_of(base), .n = n, .outputs = (int)steps(p) + 1, .to = path};
+    MNP_TRY(ask(p, &q, x, NULL));
+    return check_draws(p, path, n);
 }
 
 mnp_status predictor_logp(predictor *p, const double *x, const double *y, int64_t n, double *logp) {

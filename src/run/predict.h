@@ -2,7 +2,8 @@
  *
  * A predictor holds the observed set. Latents z_1..z_T are drawn once from q(z | set), S samples of
  * them, and then queried at any targets, as often as wanted: the S functions stay the same
- * functions. An empty set is legal: then the draws are from the prior over functions. */
+ * functions. An empty set is legal: then the draws are from the prior over functions. A process
+ * without latents draws jointly over the targets of one query, anew for each query. */
 #ifndef MNP_RUN_PREDICT_H
 #define MNP_RUN_PREDICT_H
 
@@ -33,7 +34,8 @@ mnp_status predictor_predict(predictor *p, const double *x, int64_t n, predict_b
 /* The whole way: path (T+1, S, n), in the model's own units (not unscaled). */
 mnp_status predictor_path(predictor *p, const double *x, int64_t n, predict_base base,
                           double *path);
-/* log p(y_i | z_s) for each sample and target: logp (S, n), raw units. */
+/* log p(y_i | z_s) for each sample and target: logp (S, n), raw units; without latents the same
+ * log p(y_i | set) for every sample. */
 mnp_status predictor_logp(predictor *p, const double *x, const double *y, int64_t n, double *logp);
 int64_t predictor_samples(const predictor *p);
 

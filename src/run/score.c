@@ -3,47 +3,22 @@
 
 #include <math.h>
 
-#include "base/rng.h"
-
 /* ---- recording ------------------------------------------------------------------------------- */
 
-static row_range range_of(eval_protocol p) {
-    return p == EVAL_STRICT ? ROWS_REST : ROWS_ALL;
+static process_score_opts options_of(const score_key *key) {
+    return (process_score_opts){.scored = key->protocol == EVAL_STRICT ? ROWS_REST : ROWS_ALL,
+                                .points = key->points,
+                                .draws = key->draws};
 }
 
-static void feed_points(graph *g, const model_spec *s, val *x, val *y) {
-    *x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
-    *y = op_feed_scalars(g, "y", EXT_N, false, false);
+void score_record_bound(graph *g, const model_spec *s, void *key) {
+    process_score_opts o = options_of(key);
+    process_at(s->kind)->bound(g, s, &o);
 }
 
-/* Emits: log-likelihood, KL and ratio of each sample. */
-void score_record_bound(graph *g, const model_spec *s, void *arg) {
-    const score_key *key = arg;
-    val x, y;
-    feed_points(g, s, &x, &y);
-    chain_walk_opts o = {
-        .source = CHAIN_ALL, .with_prior = true, .to_base = true, .purpose = RNG_LATENT_EVAL};
-    chain_walk w;
-    chain_record_walk(g, s, x, y, &o, &w);
-    op_emit(g, op_sum_rows(g, w.logp, range_of(key->protocol)));
-    op_emit(g, w.kl_sum);
-    op_emit(g, w.ratio_sum);
-    op_emit(g, w.logp);
-}
-
-/* Emits: log-likelihood of each sample, and draws (S, n) at all points. */
-void score_record_predictive(graph *g, const model_spec *s, void *arg) {
-    const score_key *key = arg;
-    val x, y;
-    feed_points(g, s, &x, &y);
-    chain_walk_opts o = {.source = CHAIN_CONTEXT, .to_base = true, .purpose = RNG_LATENT_EVAL};
-    chain_walk w;
-    chain_record_walk(g, s, x, y, &o, &w);
-    op_emit(g, op_sum_rows(g, w.logp, range_of(key->protocol)));
-    if (!key->draws) return;
-    val path[CHAIN_STEPS_MAX + 1];
-    chain_record_draw(g, s, x, w.z, op_base_noise(g, EXT_N, true, RNG_BASE, false), path);
-    op_emit(g, path[s->steps]);
+void score_record_predictive(graph *g, const model_spec *s, void *key) {
+    process_score_opts o = options_of(key);
+    process_at(s->kind)->predictive(g, s, &o);
 }
 
 /* log (1/L) sum exp(a_s), and the effective sample size of the weights exp(a_s). */
@@ -77,9 +52,10 @@ mnp_status scorer_create(env *e, const model *m, pool *pool, const char *device,
                          int64_t samples, scorer **out) {
     *out = NULL;
     if (samples < 1) return env_fail(e, MNP_EINVAL, "at least one sample is needed");
+    if (process_is_exact(&m->spec)) samples = 1;
     scorer *s = env_alloc(e, 1, sizeof *s, "a scorer");
     if (!s) return MNP_ENOMEM;
-    *s = (scorer){.env = e, .m = m, .key = {EVAL_STRICT, samples, false}, .capacity = n};
+    *s = (scorer){.env = e, .m = m, .key = {EVAL_STRICT, samples, true, false}, .capacity = n};
     runner_opts o = {.pool = pool, .device = device, .capacity = {n, n, samples, false}};
     size_t dims = (size_t)m->spec.x_dim;
     s->x = env_alloc(e, (size_t)n * dims, sizeof *s->x, "a set");

@@ -5,21 +5,15 @@
 
 #include "run/eval.h"
 
-/* What a scoring graph was recorded for; the argument of the two record functions. Both feed x and
- * y (n rows, context first, scaled). */
+/* What a scoring graph was recorded for; the argument of the two record functions, which record
+ * what the model's process says (model/process/process.h). */
 typedef struct score_key {
     eval_protocol protocol;
     int64_t samples;
-    bool draws;
+    bool points, draws;
 } score_key;
 
-/* Latents from the posterior. Emits the log-likelihood, KL and ratio of each sample, then the
- * log-density of each sample and point. */
-enum { BOUND_LOGLIK, BOUND_KL, BOUND_RATIO, BOUND_LOGP, BOUND_EMITS };
 void score_record_bound(graph *g, const model_spec *s, void *key);
-/* Latents from the context. Emits the log-likelihood of each sample, and (draws) values with noise
- * at all points. */
-enum { PREDICTIVE_LOGLIK, PREDICTIVE_DRAWS };
 void score_record_predictive(graph *g, const model_spec *s, void *key);
 
 /* log (1/L) sum exp(a_s), and the effective sample size of the weights exp(a_s) (may be NULL). */
@@ -29,7 +23,7 @@ double score_log_mean_exp(const double *a, int64_t count, double *ess);
 
 typedef struct scorer scorer;
 
-/* For sets of up to n points, `samples` draws each. */
+/* For sets of up to n points, `samples` draws each (one where densities are exact). */
 mnp_status scorer_create(env *e, const model *m, pool *pool, const char *device, int64_t n,
                          int64_t samples, scorer **out);
 void scorer_destroy(scorer *s);

@@ -89,16 +89,16 @@ static mnp_status compile_step(trainer *t, pool *pool) {
     int64_t lo, hi, n = t->data->longest;
     context_sizes(t, &lo, &hi);
     if (t->spec.max_points > 0) n = least(n, t->spec.max_points);
-    chain_train_opts o = {.update = true,
-                          .draw = {.train = true,
-                                   .x_dim = t->data->x_dim,
-                                   .lo = (int32_t)lo,
-                                   .hi = (int32_t)hi,
-                                   .p_empty = t->spec.p_empty,
-                                   .max_points = (int32_t)t->spec.max_points,
-                                   .few_targets = t->spec.train_targets}};
+    process_train_opts o = {.update = true,
+                            .draw = {.train = true,
+                                     .x_dim = t->data->x_dim,
+                                     .lo = (int32_t)lo,
+                                     .hi = (int32_t)hi,
+                                     .p_empty = t->spec.p_empty,
+                                     .max_points = (int32_t)t->spec.max_points,
+                                     .few_targets = t->spec.train_targets}};
     graph_init(&t->graph, t->env, &t->m->params);
-    chain_record_train(&t->graph, &t->m->spec, &o);
+    process_at(t->m->spec.kind)->train_step(&t->graph, &t->m->spec, &o);
     plan_opts po = {.n = n, .m = least(hi, n), .samples = t->spec.train_samples};
     MNP_TRY(plan_make(&t->graph, &po, op_is_step, &t->plan));
     exec_opts eo = {.pool = pool, .slots = (int32_t)t->spec.slots};
@@ -141,7 +141,15 @@ mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset 
                         train->x_dim, (long long)m->spec.x_dim);
     trainer *t = env_alloc(e, 1, sizeof *t, "a trainer");
     if (!t) return MNP_ENOMEM;
-    *t = (trainer){.env = e, .m = m, .data = train, .spec = *spec, .seed = seed};
+    *t = (trainer){.env = e,
+                   .m = m,
+                   .data = train,
+                   .held_out = valid,
+                   .pool = pool,
+                   .device = device,
+                   .spec = *spec,
+                   .seed = seed,
+                   .fresh = true};
     t->last_valid = NAN;
     t->best_valid = -INFINITY;
     t->b = backend_find(device);
@@ -149,7 +157,7 @@ mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset 
     if (!t->b) MNP_TRY_DONE(env_fail(e, MNP_EUNSUPPORTED, "this build has no device '%s'", device));
     MNP_TRY_DONE(scale_data(t));
     MNP_TRY_DONE(allocate_state(t));
-    MNP_TRY_DONE(compile_step(t, pool));
+    if (m->params.trainable > 0) MNP_TRY_DONE(compile_step(t, pool));
     if (valid && valid->functions > 0)
         MNP_TRY_DONE(evaluator_create(e, m, valid, pool, device, &t->valid));
     start_schedule(t);
@@ -219,12 +227,21 @@ static mnp_status validate(trainer *t) {
     return MNP_OK;
 }
 
+/* A model with nothing to learn is finished at once. */
+static mnp_status run_steps(trainer *t, int64_t count) {
+    if (t->exec) return t->b->run(t->exec, &t->io, t->spec.batch, count);
+    t->step.step += count;
+    return MNP_OK;
+}
+
 mnp_status trainer_run(trainer *t, int64_t steps) {
     int64_t end = least(t->step.step + steps, t->spec.steps);
+    if (t->fresh) MNP_TRY(trainer_choose_start(t));
+    t->fresh = false;
     while (t->step.step < end) {
         int64_t at = t->step.step, pause = next_validation(t);
         int64_t count = least(end, pause) - at;
-        mnp_status status = t->b->run(t->exec, &t->io, t->spec.batch, count);
+        mnp_status status = run_steps(t, count);
         if (status == MNP_ENUMERIC)
             return env_context(t->env, status, "training stopped at step %lld of %lld",
                                (long long)t->step.step + 1, (long long)t->spec.steps);
@@ -249,7 +266,7 @@ train_state trainer_state(const trainer *t) {
 }
 
 size_t trainer_memory(const trainer *t) {
-    return t->b->memory(t->exec) + (size_t)t->m->params.words * sizeof(float) * 5;
+    return (t->exec ? t->b->memory(t->exec) : 0) + (size_t)t->m->params.words * sizeof(float) * 5;
 }
 
 const float *trainer_best(const trainer *t) {

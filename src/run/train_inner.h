@@ -7,7 +7,9 @@
 struct trainer {
     env *env;
     model *m;
-    const dataset *data;
+    const dataset *data, *held_out;
+    pool *pool;
+    const char *device;
     train_spec spec;
     uint64_t seed;
     const backend *b;
@@ -22,6 +24,11 @@ struct trainer {
     float *moment1, *moment2, *average, *best;
     double last_valid, best_valid;
     int64_t best_step;
+    bool fresh; /* no step done and nothing loaded: starts may be compared */
 };
+
+/* Where the model's process names several starts: a few steps from each, and the weights of the one
+ * with the best validation become the model's. Depends on the data, the options and the seed. */
+mnp_status trainer_choose_start(trainer *t);
 
 #endif

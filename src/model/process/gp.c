@@ -1,0 +1,147 @@
+/* gp.c: the Gaussian process with a sum of kernels, a learned noise and a constant mean. Training
+ * maximises the joint density of a function's points (train_score=rest: of those outside the
+ * context given it). The oracle is the same with the true numbers and nothing to learn. */
+#include "model/process/gp.h"
+
+#include <math.h>
+
+#include "base/gp_math.h"
+#include "base/rng.h"
+
+static int32_t kernel(const model_spec *s) {
+    return (s->gp_rbf ? GP_RBF : 0) | (s->gp_matern ? GP_MATERN : 0) |
+           (s->gp_periodic ? GP_PERIODIC : 0) | (s->gp_unsquared ? GP_UNSQUARED : 0);
+}
+
+mnp_status gp_check(env *e, const model_spec *s) {
+    if (kernel(s) & GP_SUM) return MNP_OK;
+    return env_fail(e, MNP_EINVAL, "a Gaussian process needs gp_rbf, gp_matern or gp_periodic");
+}
+
+int64_t gp_latents(const model_spec *s) {
+    (void)s;
+    return 0;
+}
+
+/* ---- hyper-parameters ------------------------------------------------------------------------ */
+
+/* The weight whose positive number is `at`: the inverse of op_gp_hyper without its floor. */
+static val positive(graph *g, const model_spec *s, const char *name, int32_t cols, double at,
+                    bool frozen) {
+    double raw = s->gp_softplus ? at + log(-expm1(-at)) : log(at);
+    param_init init = {.kind = INIT_VALUES, .gain = raw / s->gp_rate, .frozen = frozen};
+    return graph_param(g, name, 1, cols, init);
+}
+
+static val hyper(graph *g, const model_spec *s) {
+    bool fixed = s->kind == PROCESS_oracle;
+    gp_raw raw = {
+        .variance = positive(g, s, "gp.variance", 3, s->gp_variance, fixed || !s->gp_variances),
+        .length = positive(g, s, "gp.length", 3, s->gp_length, fixed),
+        .period = positive(g, s, "gp.period", 1, s->gp_period, fixed),
+        .noise = positive(g, s, "gp.noise", 1, s->gp_noise, fixed),
+        .mean = graph_param(g, "gp.mean", 1, 1, (param_init){.kind = INIT_ZERO, .frozen = fixed})};
+    gp_raw_opts o = {s->gp_softplus, s->gp_rate, s->gp_noise_floor};
+    return op_gp_hyper(g, &raw, &o);
+}
+
+/* Starts of the period: learning it is multimodal, the other numbers are not. */
+static const double period_starts[] = {0.25, 0.5, 1, 2};
+
+int gp_starts(const model_spec *s) {
+    return s->gp_restarts && s->gp_periodic ? (int)(sizeof period_starts / sizeof(double)) : 1;
+}
+
+void gp_start(model_spec *s, int k) {
+    s->gp_restarts = false;
+    s->gp_period *= period_starts[k];
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+void gp_train_step(graph *g, const model_spec *s, const process_train_opts *o) {
+    val x = VAL_NONE, y = VAL_NONE;
+    op_draw(g, &o->draw, &x, &y);
+    mapped warped = gp_warp_to_noise(g, s, x, y);
+    row_range scored = spec_scored(s);
+    val loglik = op_gp_logp(g, x, warped.y, hyper(g, s), scored, kernel(s));
+    if (warped.logdet != VAL_NONE)
+        loglik = op_add(g, loglik, op_sum_rows(g, warped.logdet, scored));
+    val loss = op_per_point(g, loglik, scored, -1.0);
+    op_report(g, loss, VAL_NONE, op_per_point(g, loglik, scored, 1.0));
+    if (s->kind == PROCESS_oracle) return;
+    op_append_grad(g, loss);
+    if (o->update) op_update(g);
+}
+
+/* ---- scores ---------------------------------------------------------------------------------- */
+
+typedef struct parts {
+    val x, hyper;
+    mapped warped;
+} parts;
+
+static parts feed_parts(graph *g, const model_spec *s) {
+    parts p;
+    val y;
+    process_feed_points(g, s, &p.x, &y);
+    p.warped = gp_warp_to_noise(g, s, p.x, y);
+    p.hyper = hyper(g, s);
+    return p;
+}
+
+static val log_likelihood(graph *g, const model_spec *s, const parts *p, row_range scored) {
+    val u = p->warped.y;
+    val loglik = scored == ROWS_ALL ? op_gp_again(g, p->x, u, p->hyper, kernel(s))
+                                    : op_gp_logp(g, p->x, u, p->hyper, scored, kernel(s));
+    if (p->warped.logdet == VAL_NONE) return loglik;
+    return op_add(g, loglik, op_sum_rows(g, p->warped.logdet, scored));
+}
+
+static val marginals(graph *g, const model_spec *s, const parts *p) {
+    val logp = op_gp_marginal(g, p->x, p->warped.y, p->hyper, kernel(s));
+    return p->warped.logdet == VAL_NONE ? logp : op_add(g, logp, p->warped.logdet);
+}
+
+/* There is nothing to infer: KL and ratio are zero. */
+void gp_bound(graph *g, const model_spec *s, const process_score_opts *o) {
+    parts p = feed_parts(g, s);
+    op_emit(g, log_likelihood(g, s, &p, o->scored));
+    val zero = op_zeros(g, "zero", EXT_FIXED, 1, 1, false);
+    op_emit(g, zero);
+    op_emit(g, zero);
+    if (o->points) op_emit(g, marginals(g, s, &p));
+}
+
+static void draw(graph *g, const model_spec *s, const parts *p, bool noisy, val *path) {
+    val eps = op_base_noise(g, EXT_N, true, RNG_BASE, false);
+    val u = op_gp_draw(g, p->x, p->warped.y, p->hyper, eps, noisy, kernel(s));
+    gp_warp_to_data(g, s, p->x, u, path);
+}
+
+void gp_predictive(graph *g, const model_spec *s, const process_score_opts *o) {
+    parts p = feed_parts(g, s);
+    op_emit(g, log_likelihood(g, s, &p, o->scored));
+    if (!o->draws) return;
+    val path[PROCESS_STEPS_MAX + 1];
+    draw(g, s, &p, true, path);
+    op_emit(g, path[gp_warp_steps(s)]);
+}
+
+void gp_query(graph *g, const model_spec *s, process_query kind) {
+    parts p = feed_parts(g, s);
+    if (kind == QUERY_LOGP) {
+        op_emit(g, marginals(g, s, &p));
+        return;
+    }
+    val path[PROCESS_STEPS_MAX + 1];
+    draw(g, s, &p, kind == QUERY_NORMAL, path);
+    for (int64_t t = 0; t <= gp_warp_steps(s); t++) op_emit(g, path[t]);
+}
+
+/* ---- the kinds ------------------------------------------------------------------------------- */
+
+const process_def process_gp = {GP_PROCESS, .train = "lr=1e-2 batch=20 steps=1000"};
+const process_def process_gp_authors = {
+    GP_PROCESS, .train = "lr=1e-4 schedule=constant warmup=0 batch=100 steps=10000"};
+const process_def process_oracle = {GP_PROCESS, .train = "steps=1"};

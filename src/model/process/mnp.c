@@ -1,0 +1,100 @@
+/* mnp.c: the Markov chain of model/chain.h as a process, and the Neural Process, which is a chain
+ * of one Gaussian step. */
+#include "base/rng.h"
+#include "model/chain.h"
+#include "model/process/process.h"
+#include "model/transition/transition.h"
+
+static mnp_status check(env *e, const model_spec *s) {
+    if (s->enc_width % s->heads)
+        return env_fail(e, MNP_EINVAL, "heads=%lld does not divide enc_width=%lld",
+                        (long long)s->heads, (long long)s->enc_width);
+    return MNP_OK;
+}
+
+static mnp_status check_np(env *e, const model_spec *s) {
+    if (s->steps != 1 || s->transition != TRANSITION_gauss)
+        return env_fail(e, MNP_EINVAL,
+                        "model np has steps=1 and transition=gauss; for more use mnp");
+    return check(e, s);
+}
+
+static int64_t steps(const model_spec *s) {
+    return s->steps;
+}
+
+static void train_step(graph *g, const model_spec *s, const process_train_opts *o) {
+    val x = VAL_NONE, y = VAL_NONE;
+    op_draw(g, &o->draw, &x, &y);
+    chain_walk w;
+    chain_walk_opts wo = {
+        .source = CHAIN_ALL, .with_prior = true, .to_base = true, .purpose = RNG_LATENT};
+    chain_record_walk(g, s, x, y, &wo, &w);
+    val loss = chain_record_loss(g, s, &w);
+    row_range scored = spec_scored(s);
+    val kl = op_per_point(g, op_mean_samples(g, w.kl_sum), scored, 1.0);
+    val loglik = op_sum_rows(g, w.logp, scored);
+    op_report(g, loss, kl, op_per_point(g, op_mean_samples(g, loglik), scored, 1.0));
+    op_append_grad(g, loss);
+    if (o->update) op_update(g);
+}
+
+/* Latents from the posterior. */
+static void bound(graph *g, const model_spec *s, const process_score_opts *o) {
+    val x, y;
+    process_feed_points(g, s, &x, &y);
+    chain_walk_opts wo = {
+        .source = CHAIN_ALL, .with_prior = true, .to_base = true, .purpose = RNG_LATENT_EVAL};
+    chain_walk w;
+    chain_record_walk(g, s, x, y, &wo, &w);
+    op_emit(g, op_sum_rows(g, w.logp, o->scored));
+    op_emit(g, w.kl_sum);
+    op_emit(g, w.ratio_sum);
+    if (o->points) op_emit(g, w.logp);
+}
+
+/* Latents from the context. */
+static void predictive(graph *g, const model_spec *s, const process_score_opts *o) {
+    val x, y;
+    process_feed_points(g, s, &x, &y);
+    chain_walk_opts wo = {.source = CHAIN_CONTEXT, .to_base = true, .purpose = RNG_LATENT_EVAL};
+    chain_walk w;
+    chain_record_walk(g, s, x, y, &wo, &w);
+    op_emit(g, op_sum_rows(g, w.logp, o->scored));
+    if (!o->draws) return;
+    val path[CHAIN_STEPS_MAX + 1];
+    chain_record_draw(g, s, x, w.z, op_base_noise(g, EXT_N, true, RNG_BASE, false), path);
+    op_emit(g, path[s->steps]);
+}
+
+static void draw_latents(graph *g, const model_spec *s) {
+    val x = op_feed(g, "x", EXT_M, 0, (int32_t)s->x_dim, false, false);
+    val y = op_feed_scalars(g, "y", EXT_M, false, false);
+    chain_walk_opts o = {.source = CHAIN_CONTEXT, .purpose = RNG_LATENT_EVAL};
+    chain_walk w;
+    chain_record_walk(g, s, x, y, &o, &w);
+    for (int64_t t = 0; t < s->steps; t++) op_emit(g, w.z[t]);
+}
+
+static void query(graph *g, const model_spec *s, process_query kind) {
+    val x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
+    val z[CHAIN_STEPS_MAX];
+    for (int64_t t = 0; t < s->steps; t++)
+        z[t] = op_feed(g, "z", EXT_FIXED, 1, (int32_t)s->d_z, true, false);
+    if (kind == QUERY_LOGP) {
+        val y = op_feed_scalars(g, "y", EXT_N, false, false);
+        op_emit(g, chain_record_logp(g, s, x, y, z));
+        return;
+    }
+    val path[CHAIN_STEPS_MAX + 1];
+    val base = op_base_noise(g, EXT_N, true, RNG_BASE, kind == QUERY_ZERO);
+    chain_record_draw(g, s, x, z, base, path);
+    for (int64_t t = 0; t <= s->steps; t++) op_emit(g, path[t]);
+}
+
+#define CHAIN                                                                                      \
+    .train = "", .steps = steps, .latents = steps, .train_step = train_step, .bound = bound,       \
+    .predictive = predictive, .draw_latents = draw_latents, .query = query
+
+const process_def process_mnp = {CHAIN, .check = check};
+const process_def process_np = {CHAIN, .check = check_np};

@@ -1,0 +1,20 @@
+/* process.c: the table of processes. */
+#include "model/process/process.h"
+
+#define PROCESS(id, name) extern const process_def process_##id;
+#include "model/process/processes.def"
+#undef PROCESS
+
+const process_def *process_at(int kind) {
+    static const process_def *const table[] = {
+#define PROCESS(id, name) &process_##id,
+#include "model/process/processes.def"
+#undef PROCESS
+    };
+    return kind >= 0 && kind < PROCESS_COUNT ? table[kind] : table[0];
+}
+
+void process_feed_points(graph *g, const model_spec *s, val *x, val *y) {
+    *x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
+    *y = op_feed_scalars(g, "y", EXT_N, false, false);
+}

@@ -1,0 +1,74 @@
+/* process.h: what a kind of model records: its training step, its scores, its predictions. The
+ * drivers in src/run know models through this table alone. Adding a kind is a line in processes.def
+ * and a process_def.
+ *
+ * Two ways to predict. A process with latents draws z_1 .. z_T from the context once and is then
+ * queried anywhere: given z, points are independent. A process without (latents() = 0) answers a
+ * query from the context's own rows, which come first, and draws jointly over the rows of that
+ * query; its densities are exact, so one sample says all. */
+#ifndef MNP_MODEL_PROCESS_H
+#define MNP_MODEL_PROCESS_H
+
+#include "model/spec.h"
+
+enum { PROCESS_STEPS_MAX = 64 };
+
+typedef struct process_train_opts {
+    draw_opts draw;
+    bool update; /* append the optimiser's step */
+} process_train_opts;
+
+/* Scores of one function: feeds x and y (n rows, context first, scaled). */
+typedef struct process_score_opts {
+    row_range scored; /* ROWS_REST: outside the context; ROWS_ALL: all, the context as if fresh */
+    bool points;      /* bound: also emit the log-density of each row                           */
+    bool draws;       /* predictive: also emit values with noise at all rows                    */
+} process_score_opts;
+
+/* What bound and predictive emit, each per sample (once without latents). */
+enum { BOUND_LOGLIK, BOUND_KL, BOUND_RATIO, BOUND_LOGP, BOUND_EMITS }; /* LOGP: also per point */
+enum { PREDICTIVE_LOGLIK, PREDICTIVE_DRAWS };
+
+typedef enum process_query {
+    QUERY_ZERO,   /* the smooth function                         */
+    QUERY_NORMAL, /* with the process's own noise                */
+    QUERY_LOGP,   /* the log-density of each row on its own      */
+    QUERY_KINDS
+} process_query;
+
+typedef struct process_def {
+    /* Options of the training where they differ from the usual ones, as text. */
+    const char *train;
+    /* Options that do not fit together; may be NULL. */
+    mnp_status (*check)(env *e, const model_spec *s);
+    /* Maps between noise and data: a path has one value more. */
+    int64_t (*steps)(const model_spec *s);
+    int64_t (*latents)(const model_spec *s); /* how many z, each d_z wide; 0: none */
+
+    /* Draw a batch member, objective, reverse pass, update. A model that is not trained records
+     * the objective alone. All weights are declared here. */
+    void (*train_step)(graph *g, const model_spec *s, const process_train_opts *o);
+    void (*bound)(graph *g, const model_spec *s, const process_score_opts *o);
+    void (*predictive)(graph *g, const model_spec *s, const process_score_opts *o);
+    /* Feeds x and y of extent m; emits the latents. NULL without latents. */
+    void (*draw_latents)(graph *g, const model_spec *s);
+    /* With latents: feeds x of the targets, z_1 .. z_T, and (densities) y. Without: x and y of the
+     * context and the targets. Emits the path from noise to data, or the log-densities. */
+    void (*query)(graph *g, const model_spec *s, process_query kind);
+
+    /* Training may begin from several starts, of which the best goes on; NULL: one. */
+    int (*starts)(const model_spec *s);
+    void (*start)(model_spec *s, int k); /* the options of the k-th, which has one start itself */
+} process_def;
+
+const process_def *process_at(int kind);
+
+/* Whether its densities are exact and need one sample only. */
+static inline bool process_is_exact(const model_spec *s) {
+    return process_at(s->kind)->latents(s) == 0;
+}
+
+/* Feeds of one function's points: x (n, X) and y (n). */
+void process_feed_points(graph *g, const model_spec *s, val *x, val *y);
+
+#endif

@@ -175,8 +175,9 @@ class Peer(nn.Module):
         self.bf16 = math_mode == "bf16-encoder"
 
     def features(self, x):
-        angle = 2 * math.pi * (x.double().unsqueeze(-1) * self.frequency.double())
-        return torch.cat([angle.cos(), angle.sin()], -1).float().detach()
+        turns = x.unsqueeze(-1) * self.frequency
+        angle = 2 * math.pi * (turns - turns.round())
+        return torch.cat([angle.cos(), angle.sin()], -1).detach()
 
     def encode(self, prepared, y, width, mask, has_context):
         """r of the whole set and of the context: (2, B, D_R)."""
@@ -341,15 +342,16 @@ def main():
     torch.manual_seed(o.seed)
     torch.set_float32_matmul_precision("highest" if o.math == "fp32" else "high")
     trainer = Trainer(o)
-    lines, times = [], []
+    lines, times, busy = [], [], []
     for k in range(o.steps):
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         loss, kl = trainer.step(k)
         if o.log:
             lines.append((k + 1, float(loss), float(kl)))
         elif o.device == "cuda":
             torch.cuda.synchronize()
         times.append(1e3 * (time.perf_counter() - start))
+        busy.append(1e3 * (time.process_time() - cpu))
     if o.log:
         with open(o.log, "w", newline="") as f:
             out = csv.writer(f)
@@ -359,6 +361,7 @@ def main():
     print(f"torch {torch.__version__} {o.device} {o.math} {'compiled' if o.compile else 'eager'}"
           f" {o.attention} threads {o.threads} batch {o.batch} steps {len(timed)}:"
           f" ms_per_step {statistics.median(timed):.2f} best {min(timed):.2f}"
+          f" cpu_best {min(busy[-len(timed):]):.2f}"
           f" loss {loss.item():.4f}")
     return 0 if math.isfinite(loss.item()) else 1
 

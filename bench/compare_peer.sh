@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# compare_peer.sh: a training step of mnp against PyTorch (bench/torch_peer.py: eager and compiled,
+# fused and plain attention) on this processor, same threads, in alternating rounds. Prints the best
+# milliseconds of each and how many times faster mnp is than the fastest of the others.
+#
+#   bench/compare_peer.sh                     MNP=build/mnp PYTHON=python3 THREADS=2 ROUNDS=3
+#   PREFIX="chrt -f 1" bench/compare_peer.sh  on a busy machine, where it is allowed
+set -eu
+cd "$(dirname "$0")/.."
+MNP=${MNP:-build/mnp} PYTHON=${PYTHON:-python3} THREADS=${THREADS:-2} ROUNDS=${ROUNDS:-3}
+PREFIX=${PREFIX:-}
+ways=("--attention sdpa" "--attention plain" "--compile --attention sdpa"
+    "--compile --attention plain")
+own=() peer=()
+
+least() { printf '%s\n' "$@" | sort -g | head -n 1; }
+
+own_step() { # milliseconds
+    # shellcheck disable=SC2086
+    $PREFIX "$MNP" bench step --threads "$THREADS" --seconds 5 --json 2>/dev/null |
+        sed -n 's/.*"step_ms":\([0-9.e+-]*\).*/\1/p'
+}
+
+peer_step() { # way
+    # shellcheck disable=SC2086
+    $PREFIX "$PYTHON" bench/torch_peer.py --threads "$THREADS" --steps 10 --warm 3 $1 2>/dev/null |
+        sed -n 's/.* best \([0-9.]*\).*/\1/p'
+}
+
+for ((round = 1; round <= ROUNDS; round++)); do
+    own+=("$(own_step)")
+    printf 'round %d  %-28s %9.1f ms\n' "$round" mnp "${own[-1]}"
+    for way in "${ways[@]}"; do
+        peer+=("$(peer_step "$way")")
+        printf 'round %d  %-28s %9.1f ms\n' "$round" "torch $way" "${peer[-1]}"
+    done
+done
+awk -v own="$(least "${own[@]}")" -v peer="$(least "${peer[@]}")" -v threads="$THREADS" 'BEGIN {
+    printf "%d threads: mnp %.1f ms, fastest PyTorch %.1f ms: %.2f times faster (bar 2) %s\n",
+        threads, own, peer, peer / own, peer / own >= 2 ? "reached" : "FALLS SHORT" }'

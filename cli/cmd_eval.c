@@ -20,15 +20,19 @@ static void on_progress(void *user, int64_t done, int64_t total) {
 }
 
 static void say_scores(cli *c, const mnp_scores *s, const char *data, const char *protocol) {
-    cli_say(c, "%s on %lld functions of %s, protocol %s (%s), %lld samples, seed %llu", c->args[0],
+    char how[64] = "exact";
+    if (s->samples) snprintf(how, sizeof how, "bound with %lld samples", (long long)s->samples);
+    cli_say(c, "%s on %lld functions of %s, protocol %s (%s), seed %llu", c->args[0],
             (long long)s->functions, data, protocol,
-            *protocol == 's' ? "points outside the context" : "all points", (long long)s->samples,
+            *protocol == 's' ? "points outside the context" : "all points",
             (unsigned long long)c->seed);
-    cli_say(c, "  log-likelihood   %8.4f +- %.4f nats per point (bound with %lld samples)",
-            s->loglik, s->se, (long long)s->samples);
-    cli_say(c, "  prior sampling   %8.4f +- %.4f", s->loglik_prior_sampling, s->se_prior_sampling);
-    cli_say(c, "  ELBO             %8.4f   KL %.4f   effective samples %.1f", s->elbo, s->kl,
-            s->ess);
+    cli_say(c, "  log-likelihood   %8.4f +- %.4f nats per point (%s)", s->loglik, s->se, how);
+    if (s->samples) {
+        cli_say(c, "  prior sampling   %8.4f +- %.4f", s->loglik_prior_sampling,
+                s->se_prior_sampling);
+        cli_say(c, "  ELBO             %8.4f   KL %.4f   effective samples %.1f", s->elbo, s->kl,
+                s->ess);
+    }
     if (isfinite(s->crps)) {
         cli_say(c, "  coverage         50%%: %.1f%%  80%%: %.1f%%  95%%: %.1f%%",
                 100 * s->coverage50, 100 * s->coverage80, 100 * s->coverage95);
@@ -116,7 +120,8 @@ const command command_eval = {
     .details =
         "The model's \"prior\" over latents is its own inference network on the context, so the\n"
         "scores of two nested contexts need not be those of one stochastic process; 'mnp check'\n"
-        "measures that gap. The bound is a lower bound that rises with the number of samples.",
+        "measures that gap. The bound is a lower bound that rises with the number of samples. The\n"
+        "scores of gp, cbp and oracle are exact: they have no latents.",
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,

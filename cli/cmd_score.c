@@ -12,8 +12,11 @@ static void report(cli *c, const question *q, int64_t samples, double bound, dou
     cli_say(c, "log-density of %lld targets given %lld points, in nats; %lld samples, seed %llu",
             (long long)q->targets.n, (long long)q->context.n, (long long)samples,
             (unsigned long long)c->seed);
-    cli_say(c, "  importance-weighted bound  %12.4f   per point %10.4f", bound, bound / n);
-    cli_say(c, "  prior sampling             %12.4f   per point %10.4f", prior, prior / n);
+    bool exact = mnp_model_latent(q->model) == 0;
+    cli_say(c, "  %-25s  %12.4f   per point %10.4f", exact ? "exact" : "importance-weighted bound",
+            bound, bound / n);
+    if (!exact)
+        cli_say(c, "  prior sampling             %12.4f   per point %10.4f", prior, prior / n);
     cli_json j;
     cli_json_begin(c, &j);
     cli_json_number(&j, "loglik", bound / n);
@@ -63,7 +66,8 @@ const command command_score = {
         "Two estimates, total and per point: the importance-weighted bound (latents from the\n"
         "posterior over context and targets) and prior sampling (latents from the context\n"
         "alone), which is lower and noisier. JSON: loglik and loglik_prior_sampling are per\n"
-        "point, total and total_prior_sampling for all targets together.",
+        "point, total and total_prior_sampling for all targets together. Models without\n"
+        "latents (gp, cbp, oracle) are exact, and both are the same.",
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,

@@ -5,11 +5,11 @@
 
 static const flag_def flags[] = {
     SOURCE_FLAGS,
-    {"model", "M", "mnp|np (default mnp)"},
+    {"model", "M", "mnp|np|gp|gp-authors|cbp|oracle (default mnp)"},
     {"preset", "P", "paper|tiny (default paper)"},
-    {"steps", "N", "length of the schedule (default 10000)"},
+    {"steps", "N", "length of the schedule (default 10000; gp 1000, cbp 2000)"},
     {"seconds", "S", "choose the number of steps so that it takes about so long"},
-    {"batch", "B", "functions in a batch (default 100)"},
+    {"batch", "B", "functions in a batch (default 100; gp and cbp 20)"},
     {"context", "LO:HI", "context sizes in training (default: the data set's own)"},
     {"out", "M.safetensors", "the model file (default model.safetensors)"},
     {"resume", "M.safetensors", "go on with an earlier run, with its own options"},

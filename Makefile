@@ -73,18 +73,17 @@ DEFINES  := -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE \
 # A command-line CFLAGS or CPPFLAGS adds to these, and cannot take them away.
 BASE := -std=c17 $(WARNINGS) -fPIC -fvisibility=hidden -pthread -ffp-contract=off -fno-math-errno \
         $(DEFINES) $(foreach p,$(PARTS),$($p_CFLAGS)) -Iinclude
-LIBS := $(foreach p,$(PARTS),$($p_LIBS)) -lm -pthread
+LIBS := $(foreach p,$(PARTS),$($p_LIBS)) -lm -ldl -pthread
 
-# CUDA needs nvcc; it is built when there are .cu files and nvcc was found, or on CUDA=1.
+# CUDA needs nvcc; it is built when there are .cu files and nvcc was found (CUDA=0 leaves it out,
+# ARCH=80 builds for another GPU). The kernels are a shared object of their own, which the library
+# loads on demand: nothing else needs CUDA, at build time or at run time.
 CU_SRC := $(wildcard src/backend/cuda/*.cu)
 CUDA   ?= $(if $(CU_SRC),$(HAVE_NVCC))
 ARCH   ?= 90a
-ifeq ($(CUDA),1)
-BASE += -DMNP_HAVE_CUDA -I$(CUDA_HOME)/include
-LIBS += -L$(CUDA_HOME)/lib64 -Wl,-rpath,$(CUDA_HOME)/lib64 -lcublasLt -lcudart -lstdc++
-NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -DMNP_HAVE_CUDA \
-              -Iinclude -Isrc -Xcompiler -fPIC,-fvisibility=hidden
-endif
+NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxrregcount 128 \
+              -DMNP_CUDA_ARCH=$(patsubst %a,%,$(ARCH)) -Iinclude -Isrc \
+              -Xcompiler -fPIC,-fvisibility=hidden
 
 COMPILE  = $(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) $(INSTRUMENT)
 DEPFLAGS = -MMD -MP -MF $@.d -MT $@
@@ -92,18 +91,19 @@ LINK     = -Wl,--as-needed $(LDFLAGS) $(INSTRUMENT)
 
 # ---- sources -----------------------------------------------------------------------------------
 SIMD_SRC := $(wildcard src/backend/cpu/simd/*.c)
-LIB_SRC  := $(filter-out $(SIMD_SRC) $(if $(filter 1,$(CUDA)),,src/backend/cuda/%),\
-              $(sort $(shell find src -name '*.c')))
+LIB_SRC  := $(filter-out $(SIMD_SRC),$(sort $(shell find src -name '*.c')))
 CLI_SRC  := $(wildcard cli/*.c)
 MNP_SRC  := $(CLI_SRC) $(if $(CLI_SRC),$(wildcard bench/*.c))
 
 ISAS          := base $(if $(HAVE_AVX2),avx2) $(if $(HAVE_AVX512),avx512)
-LIB_OBJ       := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(if $(filter 1,$(CUDA)),$(CU_SRC:%=$(BUILD)/obj/%.o)) \
+LIB_OBJ       := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) \
                  $(foreach i,$(ISAS),$(SIMD_SRC:src/backend/cpu/simd/%.c=$(BUILD)/obj/simd-$i/%.o))
 MNP_OBJ       := $(MNP_SRC:%.c=$(BUILD)/obj/%.o)
 LIB           := $(BUILD)/libmnp.a
 SHLIB         := $(BUILD)/libmnp.so
 MNP           := $(if $(CLI_SRC),$(BUILD)/mnp)
+CUDA_LIB      := $(if $(filter 1,$(CUDA)),$(BUILD)/libmnp_cuda.so)
+CUDA_OBJ      := $(CU_SRC:%=$(BUILD)/obj/%.o)
 EXAMPLES      := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 FUZZ_SRC      := $(if $(wildcard tests/fuzz/fuzz_main.c),\
                    $(filter-out %/fuzz_main.c,$(wildcard tests/fuzz/fuzz_*.c)))
@@ -120,10 +120,10 @@ TEST_BUILT    := $(filter $(BUILD)/%,$(TEST_PROGRAMS))
 .PHONY: all demo setup test test-long bench lint format asan tsan coverage fuzz fuzzers examples \
         install uninstall clean info help tests-built
 
-all: $(LIB) $(SHLIB) $(MNP)
+all: $(LIB) $(SHLIB) $(MNP) $(CUDA_LIB)
 
 # Everything compiled depends on the flags it was compiled with.
-FLAGS_NOW = $(VERSION) | $(COMPILE) | $(SIMD_OPT) | $(LINK) $(LIBS) | $(NVCC_FLAGS)
+FLAGS_NOW = $(VERSION) | $(COMPILE) | $(SIMD_OPT) | $(LINK) $(LIBS)
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
@@ -145,9 +145,14 @@ $(BUILD)/obj/simd-$1/%.o: src/backend/cpu/simd/%.c $(BUILD)/flags
 endef
 $(foreach i,base avx2 avx512,$(eval $(call SIMD_RULE,$i)))
 
-$(BUILD)/obj/%.cu.o: %.cu $(BUILD)/flags
+$(BUILD)/obj/%.cu.o: %.cu $(BUILD)/cuda-flags
 	@mkdir -p $(@D)
-	$(call say,NVCC)$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $@.d -c $< -o $@
+	$(call say,NVCC)$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $@.d -MT $@ -c $< -o $@
+$(BUILD)/cuda-flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(NVCC) $(NVCC_FLAGS)' | cmp -s - $@ || echo '$(NVCC) $(NVCC_FLAGS)' > $@
+$(BUILD)/libmnp_cuda.so: $(CUDA_OBJ)
+	$(call say,NVCC)$(NVCC) -shared -cudart static $(CUDA_OBJ) -o $@
 
 # A list of the objects, so that removing a source file also rebuilds the library.
 $(BUILD)/objects: FORCE
@@ -178,13 +183,13 @@ $(BUILD)/examples/%: examples/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) $(DEPFLAGS) $(LINK) $< $(LIB) $(LIBS) -o $@
 
--include $(addsuffix .d,$(LIB_OBJ) $(MNP_OBJ) $(TEST_BUILT) $(EXAMPLES))
+-include $(addsuffix .d,$(LIB_OBJ) $(MNP_OBJ) $(CUDA_OBJ) $(TEST_BUILT) $(EXAMPLES))
 
 # ---- what people ask for -----------------------------------------------------------------------
 setup: $(SETUP)
 examples: $(EXAMPLES)
 fuzzers: $(FUZZERS)
-tests-built: $(TEST_BUILT) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
+tests-built: $(TEST_BUILT) $(CUDA_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
 
 demo: all
 	@BUILD=$(BUILD) scripts/demo.sh

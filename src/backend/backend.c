@@ -1,6 +1,7 @@
 /* backend.c: the list of backends. */
 #include "backend/backend.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define BACKEND(name) extern const backend backend_##name;
@@ -16,4 +17,42 @@ const backend *backend_find(const char *name) {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (!name || strcmp(table[i]->name, name) == 0) return table[i];
     return NULL;
+}
+
+static mnp_status read_math(env *e, const char *text, exec_opts *o) {
+    static const char *const names[] = {"fp32", "tf32", "bf16"};
+    for (int k = 0; k < 3; k++)
+        if (strcmp(text, names[k]) == 0) {
+            o->math = (exec_math)k;
+            return MNP_OK;
+        }
+    return env_fail(e, MNP_EINVAL, "there is no precision '%s': fp32, tf32 or bf16", text);
+}
+
+mnp_status backend_choose(env *e, const char *device, const backend **out, exec_opts *o) {
+    char name[64];
+    *out = NULL;
+    snprintf(name, sizeof name, "%s", device ? device : "cpu");
+    char *colon = strchr(name, ':');
+    if (colon) {
+        *colon = '\0';
+        MNP_TRY(read_math(e, colon + 1, o));
+    }
+    if (strcmp(name, "auto") == 0) {
+        const backend *best = backend_find("cuda");
+        *out = best && (!best->usable || best->usable(e) == MNP_OK) ? best : backend_find("cpu");
+        if (*out != best) env_log(e, MNP_LOG_INFO, "computing on the CPU: %s", e->error);
+        return MNP_OK;
+    }
+    *out = backend_find(name);
+    if (!*out) return env_fail(e, MNP_EUNSUPPORTED, "this build has no device '%s'", name);
+    return (*out)->usable ? (*out)->usable(e) : MNP_OK;
+}
+
+mnp_status backend_push(const backend *b, exec *x, exec_io *io) {
+    return b->push ? b->push(x, io) : MNP_OK;
+}
+
+mnp_status backend_pull(const backend *b, exec *x, exec_io *io) {
+    return b->pull ? b->pull(x, io) : MNP_OK;
 }

@@ -9,10 +9,17 @@
 
 typedef struct exec exec; /* a compiled plan with its memory; one run at a time */
 
+/* How products of matrices are taken, where a device has a choice: with all digits of a float; with
+ * the 11 of tf32; the same with bfloat16 (8) in the encoder. */
+typedef enum exec_math { MATH_FP32, MATH_TF32, MATH_BF16 } exec_math;
+
 typedef struct exec_opts {
     pool *pool;      /* workers; NULL = this thread alone                               */
     int32_t slots;   /* gradient slots: function i of B adds to slot floor(i slots / B) */
     const char *isa; /* CPU: a named instruction set, NULL = the best                   */
+    exec_math math;  /* GPU                                                             */
+    bool uncaptured; /* GPU: launch every kernel by itself, for tests                   */
+    bool profile;    /* GPU: count the cycles of each instruction                       */
 } exec_opts;
 
 typedef struct backend {
@@ -22,6 +29,12 @@ typedef struct backend {
     /* `steps` times: the function part for items 0..items-1, then the step part. MNP_ENUMERIC
      * when a loss was not finite: io->step->bad_item says where; weights are as before the step. */
     mnp_status (*run)(exec *x, exec_io *io, int64_t items, int64_t steps);
+    /* Can it work here? The error text says why not. NULL: always. */
+    mnp_status (*usable)(env *e);
+    /* A device keeps its own copy of weights, moments and averages while a plan trains: push sends
+     * the caller's after he changed them, pull brings them back. NULL: the caller's are used. */
+    mnp_status (*push)(exec *x, exec_io *io);
+    mnp_status (*pull)(exec *x, exec_io *io);
     /* The summed gradient of the last step's batch (the trainable words), for tests. */
     const void *(*gradient)(const exec *x);
     size_t (*memory)(const exec *x); /* bytes held */
@@ -29,5 +42,13 @@ typedef struct backend {
 } backend;
 
 const backend *backend_find(const char *name); /* NULL when this build does not have it */
+
+/* The backend that a device's name asks for, and its precision into o->math:
+ *   "cpu" (also NULL), "cuda", "auto" (cuda where it can work, otherwise cpu and a note in the log),
+ *   with ":fp32", ":tf32" or ":bf16" behind it. */
+mnp_status backend_choose(env *e, const char *device, const backend **out, exec_opts *o);
+
+mnp_status backend_push(const backend *b, exec *x, exec_io *io);
+mnp_status backend_pull(const backend *b, exec *x, exec_io *io);
 
 #endif

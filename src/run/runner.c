@@ -10,17 +10,14 @@ mnp_status runner_make(env *e, const model *m, const runner_opts *o, runner_reco
     if (!r) return MNP_ENOMEM;
     r->env = e;
     r->m = m;
-    r->b = backend_find(o->device);
-    mnp_status status = MNP_OK;
-    if (!r->b) {
-        status = env_fail(e, MNP_EUNSUPPORTED, "this build has no device '%s'", o->device);
-    } else {
+    exec_opts eo = {.pool = o->pool};
+    mnp_status status = backend_choose(e, o->device, &r->b, &eo);
+    if (status == MNP_OK) {
         /* Every name was declared when the model was made: recording only looks weights up. */
         graph_init(&r->graph, e, (params *)(uintptr_t)&m->params);
         record(&r->graph, &m->spec, arg);
         status = plan_make(&r->graph, &o->capacity, op_is_step, &r->plan);
     }
-    exec_opts eo = {.pool = o->pool};
     if (status == MNP_OK) status = r->b->compile(e, r->plan, &eo, &r->exec);
     if (status != MNP_OK) {
         runner_destroy(r);

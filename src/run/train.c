@@ -85,7 +85,7 @@ static void context_sizes(const trainer *t, int64_t *lo, int64_t *hi) {
     *lo = least(own ? t->data->context_lo : t->spec.context.lo, *hi);
 }
 
-static mnp_status compile_step(trainer *t, pool *pool) {
+static mnp_status compile_step(trainer *t, const exec_opts *eo) {
     int64_t lo, hi, n = t->data->longest;
     context_sizes(t, &lo, &hi);
     if (t->spec.max_points > 0) n = least(n, t->spec.max_points);
@@ -101,8 +101,7 @@ static mnp_status compile_step(trainer *t, pool *pool) {
     process_at(t->m->spec.kind)->train_step(&t->graph, &t->m->spec, &o);
     plan_opts po = {.n = n, .m = least(hi, n), .samples = t->spec.train_samples};
     MNP_TRY(plan_make(&t->graph, &po, op_is_step, &t->plan));
-    exec_opts eo = {.pool = pool, .slots = (int32_t)t->spec.slots};
-    return t->b->compile(t->env, t->plan, &eo, &t->exec);
+    return t->b->compile(t->env, t->plan, eo, &t->exec);
 }
 
 static void start_schedule(trainer *t) {
@@ -152,12 +151,13 @@ mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset 
                    .fresh = true};
     t->last_valid = NAN;
     t->best_valid = -INFINITY;
-    t->b = backend_find(device);
+    exec_opts eo = {.pool = pool, .slots = (int32_t)spec->slots};
     mnp_status status = MNP_OK;
-    if (!t->b) MNP_TRY_DONE(env_fail(e, MNP_EUNSUPPORTED, "this build has no device '%s'", device));
+    MNP_TRY_DONE(backend_choose(e, device, &t->b, &eo));
+    if (t->b == backend_find("cpu")) t->device = device = "cpu"; /* "auto" is settled once */
     MNP_TRY_DONE(scale_data(t));
     MNP_TRY_DONE(allocate_state(t));
-    if (m->params.trainable > 0) MNP_TRY_DONE(compile_step(t, pool));
+    if (m->params.trainable > 0) MNP_TRY_DONE(compile_step(t, &eo));
     if (valid && valid->functions > 0)
         MNP_TRY_DONE(evaluator_create(e, m, valid, pool, device, &t->valid));
     start_schedule(t);
@@ -234,10 +234,7 @@ static mnp_status run_steps(trainer *t, int64_t count) {
     return MNP_OK;
 }
 
-mnp_status trainer_run(trainer *t, int64_t steps) {
-    int64_t end = least(t->step.step + steps, t->spec.steps);
-    if (t->fresh) MNP_TRY(trainer_choose_start(t));
-    t->fresh = false;
+static mnp_status run_until(trainer *t, int64_t end) {
     while (t->step.step < end) {
         int64_t at = t->step.step, pause = next_validation(t);
         int64_t count = least(end, pause) - at;
@@ -246,9 +243,24 @@ mnp_status trainer_run(trainer *t, int64_t steps) {
             return env_context(t->env, status, "training stopped at step %lld of %lld",
                                (long long)t->step.step + 1, (long long)t->spec.steps);
         MNP_TRY(status);
-        if (t->step.step == pause) MNP_TRY(validate(t));
+        if (t->step.step < pause) continue;
+        if (t->exec) MNP_TRY(backend_pull(t->b, t->exec, &t->io));
+        MNP_TRY(validate(t));
     }
     return MNP_OK;
+}
+
+/* Between calls the weights in the model are the ones that count, wherever steps are computed. */
+mnp_status trainer_run(trainer *t, int64_t steps) {
+    int64_t end = least(t->step.step + steps, t->spec.steps);
+    if (t->fresh) MNP_TRY(trainer_choose_start(t));
+    t->fresh = false;
+    if (!t->exec || t->step.step >= end) return run_until(t, end);
+    MNP_TRY(backend_push(t->b, t->exec, &t->io));
+    mnp_status status = run_until(t, end);
+    if (status != MNP_OK && status != MNP_ENUMERIC) return status;
+    mnp_status pulled = backend_pull(t->b, t->exec, &t->io);
+    return status != MNP_OK ? status : pulled;
 }
 
 train_state trainer_state(const trainer *t) {

@@ -1,0 +1,52 @@
+/* api.h: the functions of libmnp_cuda.so, the only part that touches the CUDA runtime. The library
+ * itself is plain C and loads this on demand (loader.c). Functions return 0, or a CUDA error number
+ * whose text error_text() gives. */
+#ifndef MNP_CUDA_API_H
+#define MNP_CUDA_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/cuda/device.h"
+
+enum { CUDA_API_VERSION = 3 };
+
+typedef struct cuda_queue cuda_queue; /* a stream with its captured step */
+
+typedef struct cuda_device_info {
+    char name[128];
+    int processors;       /* multiprocessors                       */
+    int major, minor;     /* compute capability                    */
+    int built_for;        /* 90 = code for 9.0                     */
+    size_t memory, spare; /* bytes, and those free now             */
+} cuda_device_info;
+
+typedef struct cuda_api {
+    int version;
+    const char *(*error_text)(int error);
+    int (*probe)(cuda_device_info *info);
+    int (*queue_make)(cuda_queue **out);
+    void (*queue_destroy)(cuda_queue *q);
+    int (*alloc)(void **out, size_t bytes); /* zeroed */
+    void (*release)(void *p);
+    int (*alloc_host)(void **out, size_t bytes); /* pinned, for fast copies */
+    void (*release_host)(void *p);
+    /* In the queue's order; `from`/`to` of the host should be pinned or stay until sync(). */
+    int (*upload)(cuda_queue *q, void *to, const void *from, size_t bytes);
+    int (*download)(cuda_queue *q, void *to, const void *from, size_t bytes);
+    int (*sync)(cuda_queue *q);
+    /* One pass of the function part over `blocks` blocks. */
+    int (*functions)(cuda_queue *q, const dev_run *run, int blocks);
+    /* `steps` training steps: functions, then the update. Captured once per (run, blocks, words,
+     * steps) unless `captured` is false. */
+    int (*steps)(cuda_queue *q, const dev_run *run, int blocks, int64_t words, int64_t steps,
+                 int captured);
+    /* Milliseconds the last steps() call took on the device; call after sync(). */
+    int (*elapsed)(cuda_queue *q, float *milliseconds);
+} cuda_api;
+
+/* The one exported symbol: const cuda_api *mnp_cuda_api(void). */
+typedef const cuda_api *(*cuda_api_entry)(void);
+#define CUDA_API_SYMBOL "mnp_cuda_api"
+
+#endif

@@ -1,0 +1,103 @@
+/* device.h: what the host and the device code of the CUDA backend share: a plan as the device reads
+ * it, and the block of addresses that a run works on. Plain old data, C and CUDA.
+ *
+ * The headers of op/ that declare more than operand numbers do not compile as CUDA; their numbers
+ * are repeated here, and program.c asserts that they agree. */
+#ifndef MNP_CUDA_DEVICE_H
+#define MNP_CUDA_DEVICE_H
+
+#include <stdint.h>
+
+typedef enum dev_op {
+#define OP(name) OPCODE_##name,
+#include "op/ops.def"
+#undef OP
+    OPCODE_COUNT
+} dev_op;
+
+enum { DEV_IN = 5, DEV_OUT = 4, DEV_INT = 8, DEV_REAL = 4, DEV_FEEDS = 72, DEV_EMITS = 72 };
+enum { DEV_EXT_FIXED, DEV_EXT_N, DEV_EXT_M };
+enum { DEV_STORE_ACT, DEV_STORE_PARAM, DEV_STORE_PGRAD, DEV_STORE_STATE };
+/* How products are taken: three tf32 products that make up a float's digits, tf32, bfloat16. */
+enum { DEV_FP32, DEV_TF32, DEV_BF16 };
+
+/* One operand, its value's description inlined. */
+typedef struct dev_operand {
+    int64_t offset;         /* words from the start of its store */
+    int32_t rows, cols, ld; /* rows: of EXT_FIXED                */
+    uint8_t present, store, ext, sampled;
+    uint8_t is_double, reserved[7];
+} dev_operand;
+
+typedef struct dev_instr {
+    int32_t op;
+    uint32_t acc;   /* bit j: out[j] is added to                                            */
+    uint32_t fresh; /* bit j: but the block's first function overwrites (weight gradients)  */
+    int32_t math;
+    int32_t i[DEV_INT];
+    double f[DEV_REAL];
+    dev_operand in[DEV_IN], out[DEV_OUT];
+} dev_instr;
+
+/* step_block of op/frame.h */
+typedef struct dev_step {
+    uint64_t seed;
+    int64_t step, total, warmup;
+    int32_t schedule, reserved;
+    double rate_max, rate, beta1, beta2, eps, clip, ema;
+    double loss, kl, loglik, grad_norm;
+    int64_t bad_item;
+} dev_step;
+
+/* What the update of one step needs, worked out once from the step block. */
+typedef struct dev_adam {
+    float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
+    int32_t go, averages, first;
+} dev_adam;
+
+/* Everything a run reads and writes. It lives on the device; kernels get its address alone, so that
+ * a captured step can be replayed whatever changes. */
+typedef struct dev_run {
+    const dev_instr *code;
+    int32_t n_code;
+    int32_t diagnose; /* 1: look for the first value that is not finite */
+    int64_t items, samples, chunks, first_function, first_row;
+    int64_t cap_n, cap_m; /* the plan's capacities */
+    float *act;
+    int64_t act_words; /* stride of an arena                   */
+    float *slots;
+    int64_t slot_words; /* stride of a slot                     */
+    int64_t n_slots;
+    int32_t *scratch; /* per block: permutations, attention   */
+    int64_t scratch_words;
+    float *weights, *moment1, *moment2, *average; /* average may be NULL */
+    int64_t words, trainable;
+    float *state;
+    dev_step *step;
+    dev_adam *adam;
+    double *item_scalars; /* (items, 3) */
+    double *partial;      /* (ranges) sums of squares */
+    int64_t data_functions, data_x_dim;
+    const int64_t *data_start;
+    const float *data_x, *data_y;
+    const int64_t *n, *m; /* (items) or NULL */
+    const double *feed[DEV_FEEDS];
+    int64_t feed_stride[DEV_FEEDS];
+    double *emit[DEV_EMITS];
+    int64_t emit_stride[DEV_EMITS];
+    int32_t *culprit; /* (2) instruction and output; -1 none */
+    int64_t *clocks;  /* (n_code + 1) cycles of block 0 per instruction, or NULL */
+} dev_run;
+
+/* Numbers of op/ headers. */
+enum { DATT_WIDTH, DATT_HEADS, DATT_QCOL, DATT_KCOL, DATT_VCOL, DATT_QUERIES, DATT_KEYS };
+enum { DATT_G_QV, DATT_G_KV, DATT_G_O, DATT_G_LSE, DATT_G_G };
+enum { DMAP_Y, DMAP_RAW, DMAP_LOGDET };
+enum { DMAP_G_Y, DMAP_G_RAW, DMAP_G_OUT, DMAP_G_LOGDET };
+enum { DMAP_GY, DMAP_GRAW, DMAP_GLOGDET };
+enum { DRQS_BOUND, DRQS_MIN_WIDTH, DRQS_MIN_HEIGHT, DRQS_MIN_DERIVATIVE };
+enum { DSAMPLE_ROW = 1, DSAMPLE_PURPOSE, DSAMPLE_TAG };
+enum { DREPORT_COUNT = 3 };
+enum { DEV_STEP_THREADS = 256, DEV_STEP_WORDS = 1024 }; /* a block of the update kernels */
+
+#endif

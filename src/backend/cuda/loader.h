@@ -1,0 +1,11 @@
+/* loader.h: finds and loads libmnp_cuda.so, or says in plain words why the GPU cannot be used. */
+#ifndef MNP_CUDA_LOADER_H
+#define MNP_CUDA_LOADER_H
+
+#include "backend/cuda/api.h"
+#include "base/env.h"
+
+/* MNP_EUNSUPPORTED with the reason. The library stays loaded until the process ends. */
+mnp_status cuda_load(env *e, const cuda_api **api, cuda_device_info *info);
+
+#endif

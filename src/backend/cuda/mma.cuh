@@ -1,0 +1,128 @@
+/* mma.cuh: products of 16 x 8 tiles on the tensor cores, and copies to shared memory.
+ *
+ * A fragment is held as floats in the layout of mma.m16n8k8 (tf32), two steps of k at a time:
+ *   A (16 x 16): a[step][0..3] = (g, t), (g+8, t), (g, t+4), (g+8, t+4) of that step's 8 columns
+ *   B (16 x 8):  b[step][0..1] = (t, g), (t+4, g)               lane = 4 g + t
+ *   C (16 x 8):  c[0..3]       = (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1)
+ * The order of k inside a product is free as long as A and B agree, so bfloat16 (m16n8k16) takes the
+ * same floats, packed two by two.
+ *
+ * fp32: x = hi + lo with hi the nearest tf32; hi hi + hi lo + lo hi leaves an error near 2^-21. */
+#ifndef MNP_CUDA_MMA_CUH
+#define MNP_CUDA_MMA_CUH
+
+#include "backend/cuda/frame.cuh"
+
+FN uint32_t to_tf32(float x) {
+    uint32_t r;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x));
+    return r;
+}
+
+FN uint32_t pack_bf16(float lo, float hi) {
+    uint32_t r;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+    return r;
+}
+
+FN void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2]) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+                 "{%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+FN void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2]) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, "
+                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* Operands as the unit wants them. */
+template <int MATH> struct FragA {
+    uint32_t hi[2][4], lo[2][4];
+};
+template <> struct FragA<DEV_TF32> {
+    uint32_t hi[2][4];
+};
+template <> struct FragA<DEV_BF16> {
+    uint32_t hi[4];
+};
+template <int MATH> struct FragB {
+    uint32_t hi[2][2], lo[2][2];
+};
+template <> struct FragB<DEV_TF32> {
+    uint32_t hi[2][2];
+};
+template <> struct FragB<DEV_BF16> {
+    uint32_t hi[2];
+};
+
+template <int MATH> FN void make_a(FragA<MATH> &f, const float a[2][4]) {
+    if constexpr (MATH == DEV_BF16) {
+        f.hi[0] = pack_bf16(a[0][0], a[0][2]);
+        f.hi[1] = pack_bf16(a[0][1], a[0][3]);
+        f.hi[2] = pack_bf16(a[1][0], a[1][2]);
+        f.hi[3] = pack_bf16(a[1][1], a[1][3]);
+    } else {
+#pragma unroll
+        for (int s = 0; s < 2; s++)
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                f.hi[s][j] = to_tf32(a[s][j]);
+                if constexpr (MATH == DEV_FP32)
+                    f.lo[s][j] = __float_as_uint(a[s][j] - __uint_as_float(f.hi[s][j]));
+            }
+    }
+}
+
+template <int MATH> FN void make_b(FragB<MATH> &f, const float b[2][2]) {
+    if constexpr (MATH == DEV_BF16) {
+        f.hi[0] = pack_bf16(b[0][0], b[0][1]);
+        f.hi[1] = pack_bf16(b[1][0], b[1][1]);
+    } else {
+#pragma unroll
+        for (int s = 0; s < 2; s++)
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                f.hi[s][j] = to_tf32(b[s][j]);
+                if constexpr (MATH == DEV_FP32)
+                    f.lo[s][j] = __float_as_uint(b[s][j] - __uint_as_float(f.hi[s][j]));
+            }
+    }
+}
+
+/* c += a b over 16 values of k */
+template <int MATH> FN void mma(float c[4], const FragA<MATH> &a, const FragB<MATH> &b) {
+    if constexpr (MATH == DEV_BF16) {
+        mma_bf16(c, a.hi, b.hi);
+    } else {
+#pragma unroll
+        for (int s = 0; s < 2; s++) {
+            if constexpr (MATH == DEV_FP32) {
+                mma_tf32(c, a.lo[s], b.hi[s]);
+                mma_tf32(c, a.hi[s], b.lo[s]);
+            }
+            mma_tf32(c, a.hi[s], b.hi[s]);
+        }
+    }
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+/* 16 bytes to shared memory, zeros when !valid. */
+FN void copy16(float *to, const float *from, bool valid) {
+    uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
+    int bytes = valid ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes)
+                 : "memory");
+}
+FN void copy_commit() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int N> FN void copy_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+
+#endif

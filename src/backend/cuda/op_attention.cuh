@@ -1,0 +1,584 @@
+/* op_attention.cuh: multi-head attention and its reverse pass (equations in op/attention.c).
+ *
+ * Heads of width 16 go through the tensor cores: a warp takes 16 queries of one head, keys pass in
+ * chunks of 128 through shared memory, the scores of 64 keys at a time live in registers and are
+ * never stored. The result layout of a product is the operand layout of the next one when k is
+ * numbered 2t, 2t+1 in place of t, t+4, so the weights P go from one product to the other without a
+ * move. The reverse pass runs twice over the scores, by queries for dq and by keys for dk and dv:
+ * no sum crosses warps, so its order is fixed.
+ *
+ * Other widths take a plain path, one warp per query (or key) and head. */
+#ifndef MNP_CUDA_OP_ATTENTION_CUH
+#define MNP_CUDA_OP_ATTENTION_CUH
+
+#include "backend/cuda/mma.cuh"
+
+enum { DH = 16, CHUNK = 128, TILE = 64, TILE_GRAD = 32, WIDTH_MAX = 96 };
+
+struct Attention {
+    View qv, kv;
+    int nq, nk, D, H, dh, S;
+    int qcol, kcol, vcol;
+    float scale;
+};
+
+FN int attention_rows(const Frame &f, const View &v, int ext) {
+    return ext == DEV_EXT_M ? f.m : v.rows;
+}
+
+FN Attention attention_of(const Frame &f, const dev_instr &ins) {
+    Attention a;
+    a.qv = view(f, ins.in[0]), a.kv = view(f, ins.in[1]);
+    a.nq = attention_rows(f, a.qv, ins.i[DATT_QUERIES]);
+    a.nk = attention_rows(f, a.kv, ins.i[DATT_KEYS]);
+    a.D = ins.i[DATT_WIDTH], a.H = ins.i[DATT_HEADS], a.dh = a.D / a.H;
+    a.qcol = ins.i[DATT_QCOL], a.kcol = ins.i[DATT_KCOL], a.vcol = ins.i[DATT_VCOL];
+    a.S = a.qv.sampled || a.kv.sampled ? f.S : 1;
+    a.scale = rsqrtf((float)a.D);
+    return a;
+}
+
+FN bool attention_fast(const Attention &a) {
+    return a.dh == DH && a.D <= WIDTH_MAX && (a.qcol | a.kcol | a.vcol) % 4 == 0;
+}
+
+#define LOG2E 1.4426950408889634f
+#define LN2   0.6931471805599453f
+
+/* rows [r0, r0 + CHUNK) of two column blocks to (CHUNK, D + 4) each; rows beyond n are zeros */
+FN void load_pair(const float *a, int lda, const float *b, int ldb, int r0, int n, int D, float *sa,
+                  float *sb) {
+    const int quads = D / 4, ld = D + 4;
+    for (int i = threadIdx.x; i < CHUNK * quads; i += THREADS) {
+        const int r = i / quads, c = i % quads * 4;
+        const bool ok = r0 + r < n;
+        copy16(sa + r * ld + c, ok ? a + (int64_t)(r0 + r) * lda + c : a, ok);
+        copy16(sb + r * ld + c, ok ? b + (int64_t)(r0 + r) * ldb + c : b, ok);
+    }
+    copy_commit();
+}
+
+/* A fragment: 16 rows from r0, 16 columns, straight from global memory; rows beyond n are zeros */
+FN void rows_fragment(const float *p, int ld, int r0, int n, float factor, float a[2][4]) {
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int s = 0; s < 2; s++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const int row = r0 + g + (j & 1) * 8;
+            a[s][j] = row < n ? factor * p[(int64_t)row * ld + s * 8 + t + (j >> 1) * 4] : 0.0f;
+        }
+}
+
+/* B fragment of rows^T: 8 rows of shared memory from r0 as columns, 16 dimensions as k */
+template <int MATH> FN void across_fragment(const float *s, int ld, int r0, FragB<MATH> &f) {
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    float b[2][2];
+#pragma unroll
+    for (int u = 0; u < 2; u++)
+#pragma unroll
+        for (int j = 0; j < 2; j++) b[u][j] = s[(r0 + g) * ld + u * 8 + t + j * 4];
+    make_b<MATH>(f, b);
+}
+
+/* B fragment: 16 rows from r0 as k (numbered 2t, 2t+1 of each eight), 8 dimensions from c0 */
+template <int MATH> FN void down_fragment(const float *s, int ld, int r0, int c0, FragB<MATH> &f) {
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    float b[2][2];
+#pragma unroll
+    for (int u = 0; u < 2; u++)
+#pragma unroll
+        for (int j = 0; j < 2; j++) b[u][j] = s[(r0 + u * 8 + 2 * t + j) * ld + c0 + g];
+    make_b<MATH>(f, b);
+}
+
+/* Two neighbouring result tiles as an A fragment over their 16 columns. */
+template <int MATH> FN void result_fragment(const float c0[4], const float c1[4], FragA<MATH> &f) {
+    float a[2][4] = {{c0[0], c0[2], c0[1], c0[3]}, {c1[0], c1[2], c1[1], c1[3]}};
+    make_a<MATH>(f, a);
+}
+
+FN float quad_sum(float v) {
+    v += __shfl_xor_sync(~0u, v, 1);
+    return v + __shfl_xor_sync(~0u, v, 2);
+}
+FN float quad_max(float v) {
+    v = fmaxf(v, __shfl_xor_sync(~0u, v, 1));
+    return fmaxf(v, __shfl_xor_sync(~0u, v, 2));
+}
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+/* The running softmax of a warp's 16 queries: two rows a thread. */
+struct Running {
+    float top[2], sum[2], o[2][4];
+};
+
+template <int MATH>
+FN void forward_tile(const FragA<MATH> &q, const float *sk, const float *sv, int ld, int k0,
+                     int left, Running &r) {
+    const int t = threadIdx.x % 4;
+    float p[TILE / 8][4];
+#pragma unroll
+    for (int nt = 0; nt < TILE / 8; nt++) {
+        FragB<MATH> b;
+        p[nt][0] = p[nt][1] = p[nt][2] = p[nt][3] = 0.0f;
+        across_fragment<MATH>(sk, ld, k0 + nt * 8, b);
+        mma<MATH>(p[nt], q, b);
+    }
+    float most[2] = {-INFINITY, -INFINITY};
+#pragma unroll
+    for (int nt = 0; nt < TILE / 8; nt++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            if (nt * 8 + 2 * t + (j & 1) >= left) p[nt][j] = -INFINITY;
+            most[j >> 1] = fmaxf(most[j >> 1], p[nt][j]);
+        }
+    float sum[2] = {0, 0}, base[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        most[i] = fmaxf(r.top[i], quad_max(most[i]));
+        base[i] = most[i] == -INFINITY ? 0.0f : most[i];
+        const float keep = exp2f(r.top[i] - base[i]);
+        r.sum[i] *= keep;
+        r.o[0][2 * i] *= keep, r.o[0][2 * i + 1] *= keep;
+        r.o[1][2 * i] *= keep, r.o[1][2 * i + 1] *= keep;
+        r.top[i] = most[i];
+    }
+#pragma unroll
+    for (int nt = 0; nt < TILE / 8; nt++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            p[nt][j] = exp2f(p[nt][j] - base[j >> 1]);
+            sum[j >> 1] += p[nt][j];
+        }
+    r.sum[0] += sum[0], r.sum[1] += sum[1];
+#pragma unroll
+    for (int nt = 0; nt < TILE / 8; nt += 2) {
+        FragA<MATH> a;
+        result_fragment<MATH>(p[nt], p[nt + 1], a);
+#pragma unroll
+        for (int c = 0; c < 2; c++) {
+            FragB<MATH> b;
+            down_fragment<MATH>(sv, ld, k0 + nt * 8, c * 8, b);
+            mma<MATH>(r.o[c], a, b);
+        }
+    }
+}
+
+/* o = q + o / sum and the log of the sum, for the rows that exist */
+FN void forward_store(const Attention &a, const float *q, int h, int q0, Running &r, float *o,
+                      int ldo, float *lse) {
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int row = q0 + g + i * 8;
+        const float sum = quad_sum(r.sum[i]);
+        if (row >= a.nq) continue;
+        const float inv = a.nk > 0 ? 1.0f / sum : 0.0f;
+#pragma unroll
+        for (int c = 0; c < 2; c++) {
+            const int col = h * DH + c * 8 + 2 * t;
+            const float *from = q + (int64_t)row * a.qv.ld + a.qcol + col;
+            float2 v = make_float2(from[0] + r.o[c][2 * i] * inv, from[1] + r.o[c][2 * i + 1] * inv);
+            *(float2 *)(o + (int64_t)row * ldo + col) = v;
+        }
+        if (t == 0) lse[row * a.H + h] = a.nk > 0 ? LN2 * (r.top[i] + log2f(sum)) : -INFINITY;
+    }
+}
+
+template <int MATH> FN void attention_forward(const Attention &a, const View &o, const View &lse) {
+    const int warp = threadIdx.x / 32, ld = a.D + 4;
+    float *sk = work(), *sv = sk + CHUNK * ld;
+    const int items = a.H * ((a.nq + 15) / 16), chunks = (a.nk + CHUNK - 1) / CHUNK;
+    for (int s = 0; s < a.S; s++) {
+        const float *q = a.qv.sample(s), *k = a.kv.sample(s) + a.kcol, *v = a.kv.sample(s) + a.vcol;
+        float *out = o.sample(s), *l = lse.sample(s);
+        for (int base = 0; base < items; base += WARPS) {
+            const int item = base + warp, h = item % a.H, q0 = item / a.H * 16;
+            Running r = {{-INFINITY, -INFINITY}, {0, 0}, {{0, 0, 0, 0}, {0, 0, 0, 0}}};
+            FragA<MATH> fq;
+            float tile[2][4] = {};
+            if (item < items)
+                rows_fragment(q + a.qcol + h * DH, a.qv.ld, q0, a.nq, a.scale * LOG2E, tile);
+            make_a<MATH>(fq, tile);
+            for (int c = 0; c < chunks; c++) {
+                if (chunks > 1 || base == 0) {
+                    __syncthreads();
+                    load_pair(k, a.kv.ld, v, a.kv.ld, c * CHUNK, a.nk, a.D, sk, sv);
+                    copy_wait<0>();
+                    __syncthreads();
+                }
+                const int here = min(CHUNK, a.nk - c * CHUNK);
+                for (int k0 = 0; k0 < here && item < items; k0 += TILE)
+                    forward_tile<MATH>(fq, sk + h * DH, sv + h * DH, ld, k0, here - k0, r);
+            }
+            if (item < items) forward_store(a, q, h, q0, r, out, o.ld, l);
+        }
+    }
+}
+
+/* Any width: lanes share the keys of one query and head, two passes. */
+FN void attention_plain(const Attention &a, const View &o, const View &lse) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    for (int item = warp; item < a.S * a.nq * a.H; item += WARPS) {
+        const int h = item % a.H, i = item / a.H % a.nq, s = item / a.H / a.nq;
+        const float *q = a.qv.sample(s) + (int64_t)i * a.qv.ld + a.qcol + h * a.dh;
+        const float *kv = a.kv.sample(s);
+        float most = -INFINITY, sum = 0;
+        for (int j = lane; j < a.nk; j += 32) {
+            const float *k = kv + (int64_t)j * a.kv.ld + a.kcol + h * a.dh;
+            float x = 0;
+            for (int c = 0; c < a.dh; c++) x += q[c] * k[c];
+            x *= a.scale;
+            if (x > most) sum *= expf(most - x), most = x;
+            sum += expf(x - most);
+        }
+        float top = most;
+        for (int d = 16; d > 0; d >>= 1) top = fmaxf(top, __shfl_xor_sync(~0u, top, d));
+        sum *= most == -INFINITY ? 0.0f : expf(most - top);
+        for (int d = 16; d > 0; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
+        const float l = a.nk > 0 ? top + logf(sum) : -INFINITY;
+        if (lane == 0) lse.sample(s)[(int64_t)i * a.H + h] = l;
+        for (int c = 0; c < a.dh; c++) {
+            float u = 0;
+            for (int j = lane; j < a.nk; j += 32) {
+                const float *k = kv + (int64_t)j * a.kv.ld + a.kcol + h * a.dh;
+                float x = 0;
+                for (int e = 0; e < a.dh; e++) x += q[e] * k[e];
+                u += expf(a.scale * x - l) * kv[(int64_t)j * a.kv.ld + a.vcol + h * a.dh + c];
+            }
+            for (int d = 16; d > 0; d >>= 1) u += __shfl_xor_sync(~0u, u, d);
+            if (lane == 0) o.sample(s)[(int64_t)i * o.ld + h * a.dh + c] = q[c] + u;
+        }
+    }
+}
+
+OP_FN void op_attention(const dev_instr &ins) {
+    const Frame &f = frame();
+    Attention a = attention_of(f, ins);
+    View o = view(f, ins.out[0]), lse = view(f, ins.out[1]);
+    if (o.ld > a.D)
+        for (int i = threadIdx.x; i < o.all_rows(f.S) * (o.ld - a.D); i += THREADS)
+            o.p[(int64_t)(i / (o.ld - a.D)) * o.ld + a.D + i % (o.ld - a.D)] = 0.0f;
+    if (!attention_fast(a))
+        attention_plain(a, o, lse);
+    else if (ins.math == DEV_TF32)
+        attention_forward<DEV_TF32>(a, o, lse);
+    else if (ins.math == DEV_BF16)
+        attention_forward<DEV_BF16>(a, o, lse);
+    else
+        attention_forward<DEV_FP32>(a, o, lse);
+}
+
+/* ---- reverse --------------------------------------------------------------------------------- */
+
+struct AttentionGrad {
+    Attention a;
+    View o, lse, g, gq, gk; /* gk is gq in self-attention */
+    bool add_q, add_k;
+    float *delta; /* (S, nq, H): sum of g (o - q) over a head's columns */
+};
+
+/* What no key or query writes to is zero when the gradient is overwritten. */
+FN void grad_zero(const View &v, int S, int rows, bool all_columns) {
+    const int64_t from = all_columns ? (int64_t)rows * v.ld : 0, all = (int64_t)v.rows * v.ld;
+    for (int s = 0; s < (v.sampled ? S : 1); s++)
+        for (int64_t i = from + threadIdx.x; i < all; i += THREADS) v.sample(s)[i] = 0.0f;
+}
+
+/* dq of one head's 16 queries: the scores again, by queries. */
+template <int MATH>
+FN void queries_tile(const FragA<MATH> &q, const FragA<MATH> &g, const float *sk, const float *sv,
+                     int ld, int k0, int left, const float lse[2], const float delta[2],
+                     float dq[2][4]) {
+    const int t = threadIdx.x % 4;
+    float p[TILE_GRAD / 8][4], d[TILE_GRAD / 8][4];
+#pragma unroll
+    for (int nt = 0; nt < TILE_GRAD / 8; nt++) {
+        FragB<MATH> b;
+        p[nt][0] = p[nt][1] = p[nt][2] = p[nt][3] = 0.0f;
+        d[nt][0] = d[nt][1] = d[nt][2] = d[nt][3] = 0.0f;
+        across_fragment<MATH>(sk, ld, k0 + nt * 8, b);
+        mma<MATH>(p[nt], q, b);
+        across_fragment<MATH>(sv, ld, k0 + nt * 8, b);
+        mma<MATH>(d[nt], g, b);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const float w = exp2f(p[nt][j] - lse[j >> 1]);
+            const bool live = nt * 8 + 2 * t + (j & 1) < left;
+            p[nt][j] = live ? w * (d[nt][j] - delta[j >> 1]) : 0.0f;
+        }
+    }
+#pragma unroll
+    for (int nt = 0; nt < TILE_GRAD / 8; nt += 2) {
+        FragA<MATH> a;
+        result_fragment<MATH>(p[nt], p[nt + 1], a);
+#pragma unroll
+        for (int c = 0; c < 2; c++) {
+            FragB<MATH> b;
+            down_fragment<MATH>(sk, ld, k0 + nt * 8, c * 8, b);
+            mma<MATH>(dq[c], a, b);
+        }
+    }
+}
+
+template <int MATH> FN void grad_by_queries(const AttentionGrad &w, int s, bool add) {
+    const Attention &a = w.a;
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, ld = a.D + 4;
+    float *sk = work(), *sv = sk + CHUNK * ld;
+    const int items = a.H * ((a.nq + 15) / 16), chunks = (a.nk + CHUNK - 1) / CHUNK;
+    const float *q = a.qv.sample(s) + a.qcol, *gr = w.g.sample(s), *o = w.o.sample(s);
+    const float *lse = w.lse.sample(s);
+    float *delta_at = w.delta + (int64_t)s * a.nq * a.H;
+    for (int base = 0; base < items; base += WARPS) {
+        const int item = base + threadIdx.x / 32, h = item % a.H, q0 = item / a.H * 16;
+        const bool live = item < items;
+        float tq[2][4] = {}, tg[2][4] = {}, delta[2] = {0, 0}, l[2] = {0, 0}, dq[2][4] = {};
+        FragA<MATH> fq, fg;
+        if (live) {
+            float to[2][4];
+            rows_fragment(q + h * DH, a.qv.ld, q0, a.nq, 1.0f, tq);
+            rows_fragment(gr + h * DH, w.g.ld, q0, a.nq, 1.0f, tg);
+            rows_fragment(o + h * DH, w.o.ld, q0, a.nq, 1.0f, to);
+#pragma unroll
+            for (int u = 0; u < 2; u++)
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    delta[j & 1] += tg[u][j] * (to[u][j] - tq[u][j]);
+                    tq[u][j] *= a.scale * LOG2E;
+                }
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const int row = q0 + g + i * 8;
+                delta[i] = quad_sum(delta[i]);
+                l[i] = row < a.nq ? lse[row * a.H + h] * LOG2E : 0.0f;
+                if (t == 0 && row < a.nq) delta_at[row * a.H + h] = delta[i];
+            }
+        }
+        make_a<MATH>(fq, tq);
+        make_a<MATH>(fg, tg);
+        for (int c = 0; c < chunks; c++) {
+            if (chunks > 1 || base == 0) {
+                __syncthreads();
+                const float *kv = a.kv.sample(s);
+                load_pair(kv + a.kcol, a.kv.ld, kv + a.vcol, a.kv.ld, c * CHUNK, a.nk, a.D, sk, sv);
+                copy_wait<0>();
+                __syncthreads();
+            }
+            const int here = min(CHUNK, a.nk - c * CHUNK);
+            for (int k0 = 0; k0 < here && live; k0 += TILE_GRAD)
+                queries_tile<MATH>(fq, fg, sk + h * DH, sv + h * DH, ld, k0, here - k0, l, delta,
+                                   dq);
+        }
+        if (!live || !w.gq.p) continue;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int row = q0 + g + (i >> 1) * 8, c = i & 1, col = h * DH + c * 8 + 2 * t;
+            if (row >= a.nq) continue;
+            float *to = w.gq.sample(s) + (int64_t)row * w.gq.ld + a.qcol + col;
+            const float *up = gr + (int64_t)row * w.g.ld + col;
+            put(to, up[0] + a.scale * dq[c][2 * (i >> 1)], add);
+            put(to + 1, up[1] + a.scale * dq[c][2 * (i >> 1) + 1], add);
+        }
+    }
+}
+
+/* dk and dv of one head's 16 keys over some queries. */
+template <int MATH>
+FN void keys_tile(const FragA<MATH> &k, const FragA<MATH> &v, const float *sq, const float *sg,
+                  int ld, const float *lse, const float *delta, int q0, float dk[2][4],
+                  float dv[2][4]) {
+    const int t = threadIdx.x % 4;
+    float p[TILE_GRAD / 8][4], d[TILE_GRAD / 8][4];
+#pragma unroll
+    for (int nt = 0; nt < TILE_GRAD / 8; nt++) {
+        FragB<MATH> b;
+        p[nt][0] = p[nt][1] = p[nt][2] = p[nt][3] = 0.0f;
+        d[nt][0] = d[nt][1] = d[nt][2] = d[nt][3] = 0.0f;
+        across_fragment<MATH>(sq, ld, q0 + nt * 8, b);
+        mma<MATH>(p[nt], k, b);
+        across_fragment<MATH>(sg, ld, q0 + nt * 8, b);
+        mma<MATH>(d[nt], v, b);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const int at = q0 + nt * 8 + 2 * t + (j & 1);
+            p[nt][j] = exp2f(p[nt][j] - lse[at]);
+            d[nt][j] = p[nt][j] * (d[nt][j] - delta[at]);
+        }
+    }
+#pragma unroll
+    for (int nt = 0; nt < TILE_GRAD / 8; nt += 2) {
+        FragA<MATH> fp, fd;
+        result_fragment<MATH>(p[nt], p[nt + 1], fp);
+        result_fragment<MATH>(d[nt], d[nt + 1], fd);
+#pragma unroll
+        for (int c = 0; c < 2; c++) {
+            FragB<MATH> b;
+            down_fragment<MATH>(sg, ld, q0 + nt * 8, c * 8, b);
+            mma<MATH>(dv[c], fp, b);
+            down_fragment<MATH>(sq, ld, q0 + nt * 8, c * 8, b);
+            mma<MATH>(dk[c], fd, b);
+        }
+    }
+}
+
+template <int MATH> FN void grad_by_keys(const AttentionGrad &w, int s, bool add) {
+    const Attention &a = w.a;
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, ld = a.D + 4;
+    float *sq = work() + 2 * CHUNK * ld, *sg = sq + CHUNK * ld;
+    float *sl = sg + CHUNK * ld, *sd = sl + CHUNK * a.H; /* (H, CHUNK) each */
+    const int items = a.H * ((a.nk + 15) / 16), chunks = (a.nq + CHUNK - 1) / CHUNK;
+    const float *q = a.qv.sample(s) + a.qcol, *gr = w.g.sample(s), *kv = a.kv.sample(s);
+    const float *lse = w.lse.sample(s), *delta = w.delta + (int64_t)s * a.nq * a.H;
+    float *out = w.gk.sample(s);
+    for (int base = 0; base < items; base += WARPS) {
+        const int item = base + threadIdx.x / 32, h = item % a.H, k0 = item / a.H * 16;
+        const bool live = item < items;
+        float tk[2][4] = {}, tv[2][4] = {}, dk[2][4] = {}, dv[2][4] = {};
+        FragA<MATH> fk, fv;
+        if (live) {
+            rows_fragment(kv + a.kcol + h * DH, a.kv.ld, k0, a.nk, a.scale * LOG2E, tk);
+            rows_fragment(kv + a.vcol + h * DH, a.kv.ld, k0, a.nk, 1.0f, tv);
+        }
+        make_a<MATH>(fk, tk);
+        make_a<MATH>(fv, tv);
+        for (int c = 0; c < chunks; c++) {
+            if (chunks > 1 || base == 0) {
+                __syncthreads();
+                load_pair(q, a.qv.ld, gr, w.g.ld, c * CHUNK, a.nq, a.D, sq, sg);
+                for (int i = threadIdx.x; i < CHUNK * a.H; i += THREADS) {
+                    const int at = c * CHUNK + i / a.H, hh = i % a.H;
+                    const bool ok = at < a.nq;
+                    sl[hh * CHUNK + i / a.H] = ok ? lse[at * a.H + hh] * LOG2E : INFINITY;
+                    sd[hh * CHUNK + i / a.H] = ok ? delta[at * a.H + hh] : 0.0f;
+                }
+                copy_wait<0>();
+                __syncthreads();
+            }
+            const int here = min(CHUNK, a.nq - c * CHUNK);
+            for (int q0 = 0; q0 < here && live; q0 += TILE_GRAD)
+                keys_tile<MATH>(fk, fv, sq + h * DH, sg + h * DH, ld, sl + h * CHUNK,
+                                sd + h * CHUNK, q0, dk, dv);
+        }
+        if (!live) continue;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int row = k0 + g + (i >> 1) * 8, c = i & 1, col = h * DH + c * 8 + 2 * t;
+            if (row >= a.nk) continue;
+            float *to = out + (int64_t)row * w.gk.ld;
+            put(to + a.kcol + col, a.scale * dk[c][2 * (i >> 1)], add);
+            put(to + a.kcol + col + 1, a.scale * dk[c][2 * (i >> 1) + 1], add);
+            put(to + a.vcol + col, dv[c][2 * (i >> 1)], add);
+            put(to + a.vcol + col + 1, dv[c][2 * (i >> 1) + 1], add);
+        }
+    }
+}
+
+template <int MATH> FN void attention_backward(const AttentionGrad &w) {
+    for (int s = 0; s < w.a.S; s++) {
+        /* a gradient that samples share collects them one after the other */
+        grad_by_queries<MATH>(w, s, w.add_q || (s > 0 && !w.gq.sampled));
+        __syncthreads();
+        if (w.gk.p) grad_by_keys<MATH>(w, s, w.add_k || (s > 0 && !w.gk.sampled));
+        __syncthreads();
+    }
+}
+
+FN float plain_score(const Attention &a, const float *q, const float *k) {
+    float x = 0;
+    for (int c = 0; c < a.dh; c++) x += q[c] * k[c];
+    return a.scale * x;
+}
+
+/* Any width. First by queries (delta, dq), then by keys (dk, dv). */
+FN void attention_backward_plain(const AttentionGrad &w) {
+    const Attention &a = w.a;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    for (int s = 0; s < a.S; s++) {
+        const float *qs = a.qv.sample(s) + a.qcol, *kv = a.kv.sample(s), *gr = w.g.sample(s);
+        const float *lse = w.lse.sample(s), *os = w.o.sample(s);
+        float *delta = w.delta + (int64_t)s * a.nq * a.H;
+        const bool addq = w.add_q || (s > 0 && !w.gq.sampled);
+        for (int item = warp; item < a.nq * a.H; item += WARPS) {
+            const int h = item % a.H, i = item / a.H;
+            const float *q = qs + (int64_t)i * a.qv.ld + h * a.dh;
+            const float *g = gr + (int64_t)i * w.g.ld + h * a.dh;
+            const float *o = os + (int64_t)i * w.o.ld + h * a.dh;
+            float d = 0;
+            for (int c = 0; c < a.dh; c++) d += g[c] * (o[c] - q[c]);
+            if (lane == 0) delta[item] = d;
+            for (int c = 0; c < a.dh && w.gq.p; c++) {
+                float u = 0;
+                for (int j = lane; j < a.nk; j += 32) {
+                    const float *k = kv + (int64_t)j * a.kv.ld + a.kcol + h * a.dh;
+                    const float *v = kv + (int64_t)j * a.kv.ld + a.vcol + h * a.dh;
+                    float da = 0;
+                    for (int e = 0; e < a.dh; e++) da += g[e] * v[e];
+                    u += expf(plain_score(a, q, k) - lse[item]) * (da - d) * k[c];
+                }
+                for (int x = 16; x > 0; x >>= 1) u += __shfl_xor_sync(~0u, u, x);
+                float *to = w.gq.sample(s) + (int64_t)i * w.gq.ld + a.qcol + h * a.dh + c;
+                if (lane == 0) put(to, g[c] + a.scale * u, addq);
+            }
+        }
+        __syncthreads();
+        const bool addk = w.add_k || (s > 0 && !w.gk.sampled);
+        for (int item = warp; item < a.nk * a.H && w.gk.p; item += WARPS) {
+            const int h = item % a.H, j = item / a.H;
+            const float *k = kv + (int64_t)j * a.kv.ld + a.kcol + h * a.dh;
+            const float *v = kv + (int64_t)j * a.kv.ld + a.vcol + h * a.dh;
+            for (int c = 0; c < a.dh; c++) {
+                float uk = 0, uv = 0;
+                for (int i = lane; i < a.nq; i += 32) {
+                    const float *q = qs + (int64_t)i * a.qv.ld + h * a.dh;
+                    const float *g = gr + (int64_t)i * w.g.ld + h * a.dh;
+                    const float p = expf(plain_score(a, q, k) - lse[i * a.H + h]);
+                    float da = 0;
+                    for (int e = 0; e < a.dh; e++) da += g[e] * v[e];
+                    uk += p * (da - delta[i * a.H + h]) * q[c];
+                    uv += p * g[c];
+                }
+                for (int x = 16; x > 0; x >>= 1) {
+                    uk += __shfl_xor_sync(~0u, uk, x);
+                    uv += __shfl_xor_sync(~0u, uv, x);
+                }
+                float *to = w.gk.sample(s) + (int64_t)j * w.gk.ld + h * a.dh + c;
+                if (lane == 0) put(to + a.kcol, a.scale * uk, addk), put(to + a.vcol, uv, addk);
+            }
+        }
+        __syncthreads();
+    }
+}
+
+OP_FN void op_attention_grad(const dev_instr &ins) {
+    const Frame &f = frame();
+    AttentionGrad w;
+    w.a = attention_of(f, ins);
+    w.o = view(f, ins.in[DATT_G_O]), w.lse = view(f, ins.in[DATT_G_LSE]);
+    w.g = view(f, ins.in[DATT_G_G]);
+    w.gq = view(f, ins.out[0]), w.gk = view(f, ins.out[1]);
+    w.add_q = adds(f, ins, 0), w.add_k = adds(f, ins, 1);
+    w.delta = (float *)f.scratch;
+    const Attention &a = w.a;
+    const bool self = a.qv.p == a.kv.p; /* one value: one gradient with all three blocks */
+    if (self) {
+        w.gk = w.gq, w.add_k = w.add_q;
+        if (w.gq.p && !w.add_q)
+            grad_zero(w.gq, f.S, a.nq, a.nq == a.nk && 3 * a.D == w.gq.ld);
+    } else {
+        if (w.gq.p && !w.add_q) grad_zero(w.gq, f.S, a.nq, a.D == w.gq.ld);
+        if (w.gk.p && !w.add_k) grad_zero(w.gk, f.S, a.nk, 2 * a.D == w.gk.ld);
+    }
+    __syncthreads();
+    if (!attention_fast(a))
+        attention_backward_plain(w);
+    else if (ins.math == DEV_TF32)
+        attention_backward<DEV_TF32>(w);
+    else if (ins.math == DEV_BF16)
+        attention_backward<DEV_BF16>(w);
+    else
+        attention_backward<DEV_FP32>(w);
+}
+
+#endif

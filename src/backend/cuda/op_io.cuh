@@ -1,0 +1,243 @@
+/* op_io.cuh: what enters and leaves a function: draw from the resident data, feed, emit, report.
+ * The draw gives the integers of op/permute.c and base/rng.c: the same streams, the same shuffle. */
+#ifndef MNP_CUDA_OP_IO_CUH
+#define MNP_CUDA_OP_IO_CUH
+
+#include "backend/cuda/frame.cuh"
+#include "base/rng.h"
+#include "op/draw.h"
+
+/* ---- streams and permutations, as in base/rng.c ---------------------------------------------- */
+
+struct Stream {
+    rng_key key;
+    rng_at at;
+    rng_words words;
+    int left;
+};
+
+FN uint32_t next_u32(Stream &s) {
+    if (s.left == 0) {
+        s.words = rng_words_at(s.key, s.at);
+        s.left = 4;
+        if (++s.at.point == 0) s.at.dim += 4;
+    }
+    const int k = 4 - s.left--;
+    return k == 0 ? s.words.w[0] : k == 1 ? s.words.w[1] : k == 2 ? s.words.w[2] : s.words.w[3];
+}
+FN uint64_t next_u64(Stream &s) {
+    const uint64_t hi = next_u32(s);
+    return hi << 32 | next_u32(s);
+}
+FN uint64_t next_below(Stream &s, uint64_t k) {
+    const uint64_t incomplete = (0 - k) % k;
+    for (;;) {
+        const uint64_t x = next_u64(s);
+        if (x >= incomplete) return x % k;
+    }
+}
+
+FN uint32_t perm_mix(uint32_t x) {
+    x = (x ^ x >> 16) * 0x85EBCA6Bu;
+    x = (x ^ x >> 13) * 0xC2B2AE35u;
+    return x ^ x >> 16;
+}
+
+/* rng_perm_index(): lane r of the first warp has the key of round r. All its lanes get the result. */
+FN uint64_t perm_index(rng_key key, rng_at at, uint64_t n, uint64_t i) {
+    enum { ROUNDS = 12 };
+    int half = 1;
+    while (n > (uint64_t)1 << 2 * half) half++;
+    at.dim = threadIdx.x % 32;
+    const uint32_t own = threadIdx.x % 32 < ROUNDS ? rng_u32_at(key, at) : 0;
+    const uint32_t mask = (uint32_t)(((uint64_t)1 << half) - 1);
+    do {
+        uint32_t left = (uint32_t)(i >> half), right = (uint32_t)i & mask;
+        for (int r = 0; r < ROUNDS; r++) {
+            const uint32_t k = __shfl_sync(~0u, own, r);
+            const uint32_t next = left ^ (perm_mix(perm_mix(right ^ k) + k) & mask);
+            left = right;
+            right = next;
+        }
+        i = (uint64_t)left << half | right;
+    } while (i >= n);
+    return i;
+}
+
+FN int64_t table_size(int64_t k) {
+    int64_t size = 2;
+    while (size < 2 * k) size *= 2;
+    return size;
+}
+
+FN int32_t *find_slot(int32_t *table, int64_t size, int64_t position) {
+    const uint64_t mask = (uint64_t)size - 1;
+    uint64_t at = ((uint64_t)position * 0x9E3779B97F4A7C15u >> 32) & mask;
+    while (table[2 * at] != 0 && table[2 * at] != (int32_t)position + 1) at = (at + 1) & mask;
+    return &table[2 * at];
+}
+
+/* One swap of permute_prefix(). */
+FN void swap_in(int32_t *order, int32_t *table, int64_t size, int64_t k, int64_t i, int64_t j) {
+    const int32_t mine = order[i];
+    if (j < k) {
+        order[i] = order[j];
+        order[j] = mine;
+        return;
+    }
+    int32_t *slot = find_slot(table, size, j);
+    order[i] = slot[0] ? slot[1] : (int32_t)j;
+    slot[0] = (int32_t)j + 1;
+    slot[1] = mine;
+}
+
+/* ---- draw ------------------------------------------------------------------------------------ */
+
+struct Drawn {
+    int64_t first, points;
+    int n, m;
+    Stream stream;
+    int ok; /* no draw of the shuffle was rejected */
+};
+
+FN void draw_lengths(const Frame &f, const dev_instr &ins, Drawn &d) {
+    const int64_t hi = min((int64_t)min((int64_t)ins.i[DRAW_HI], (int64_t)d.n), f.run->cap_m);
+    const int64_t lo = min((int64_t)ins.i[DRAW_LO], hi);
+    const uint32_t u_hi = next_u32(d.stream), u_lo = next_u32(d.stream);
+    const double u = rng_u64_to_double(u_hi, u_lo);
+    d.m = (int)(lo + (int64_t)next_below(d.stream, (uint64_t)(hi - lo + 1)));
+    if (ins.i[DRAW_TRAIN] && u < ins.f[DRAW_P_EMPTY]) d.m = 0;
+    if (ins.i[DRAW_FEW])
+        d.n = (int)min((int64_t)d.n, d.m + 1 + (int64_t)next_below(d.stream, (uint64_t)(ins.i[DRAW_HI] + 1 - d.m)));
+}
+
+/* Which function, its lengths, and the stream the shuffle goes on with; by the first warp. */
+FN void draw_choose(const Frame &f, const dev_instr &ins, Drawn &d) {
+    const dev_run *run = f.run;
+    const rng_key key = {run->step->seed};
+    const int64_t step = run->step->step, chunks = run->chunks > 1 ? run->chunks : 1;
+    int64_t function = run->first_function + f.item / chunks;
+    rng_at at = {};
+    at.purpose = RNG_SPLIT_EVAL, at.function = (uint32_t)function;
+    if (ins.i[DRAW_TRAIN]) {
+        const int64_t position = step * (f.items / chunks) + f.item / chunks;
+        rng_at epoch = {};
+        epoch.purpose = RNG_BATCH, epoch.step = (uint32_t)(position / run->data_functions);
+        function = (int64_t)perm_index(key, epoch, (uint64_t)run->data_functions,
+                                       (uint64_t)(position % run->data_functions));
+        at = {};
+        at.purpose = RNG_SPLIT, at.step = (uint32_t)step, at.function = (uint32_t)(f.item / chunks);
+    }
+    if (threadIdx.x != 0) return;
+    d.first = run->data_start[function];
+    d.points = run->data_start[function + 1] - d.first;
+    d.n = (int)min(d.points, run->cap_n);
+    if (ins.i[DRAW_MAX] > 0) d.n = min(d.n, ins.i[DRAW_MAX]);
+    d.stream = {};
+    d.stream.key = key, d.stream.at = at;
+    draw_lengths(f, ins, d);
+    d.ok = 1;
+}
+
+/* The draws of the shuffle are made by all threads at once, then swapped in order by one. A rejected
+ * draw (one in 2^56) would shift those behind it: then one thread does it all again. */
+FN int32_t *shuffle(Drawn &d, int32_t *memory) {
+    const int64_t k = d.n, count = d.points, size = table_size(k);
+    int32_t *order = memory, *table = memory + k, *jump = table + (k < count ? 2 * size : 0);
+    const int64_t moves = min(k, count - 1);
+    const int64_t used = 4 * (int64_t)d.stream.at.point - d.stream.left; /* words, always even */
+    for (int64_t i = threadIdx.x; i < k; i += THREADS) order[i] = (int32_t)i;
+    for (int64_t i = threadIdx.x; k < count && i < 2 * size; i += THREADS) table[i] = 0;
+    for (int64_t i = threadIdx.x; i < moves; i += THREADS) {
+        rng_at at = d.stream.at;
+        const int64_t word = used + 2 * i;
+        at.point = (uint32_t)(word / 4), at.dim = 0;
+        const rng_words w = rng_words_at(d.stream.key, at);
+        const uint64_t x = word % 4 ? (uint64_t)w.w[2] << 32 | w.w[3]
+                                    : (uint64_t)w.w[0] << 32 | w.w[1];
+        const uint64_t left = (uint64_t)(count - i), incomplete = (0 - left) % left;
+        if (x < incomplete) d.ok = 0;
+        jump[i] = (int32_t)(i + (int64_t)(x % left));
+    }
+    __syncthreads();
+    if (threadIdx.x == 0 && d.ok)
+        for (int64_t i = 0; i < moves; i++) swap_in(order, table, size, k, i, jump[i]);
+    if (threadIdx.x == 0 && !d.ok)
+        for (int64_t i = 0; i < moves; i++)
+            swap_in(order, table, size, k, i,
+                    i + (int64_t)next_below(d.stream, (uint64_t)(count - i)));
+    __syncthreads();
+    return order;
+}
+
+OP_FN void op_draw(const dev_instr &ins) {
+    Frame &f = frame();
+    const dev_run *run = f.run;
+    Drawn &d = *(Drawn *)work();
+    if (threadIdx.x < 32) draw_choose(f, ins, d);
+    __syncthreads();
+    const int64_t words = 2 * (int64_t)d.n + 2 * table_size(d.n);
+    int32_t *memory = (int32_t *)work() + 64;
+    const int32_t *order = shuffle(d, words + 64 <= WORK_WORDS ? memory : f.scratch);
+    if (threadIdx.x == 0) f.n = d.n, f.m = d.m;
+    __syncthreads();
+    View x = view(f, ins.out[DRAW_X]), y = view(f, ins.out[DRAW_Y]);
+    for (int64_t i = threadIdx.x; i < (int64_t)d.n * x.ld; i += THREADS) {
+        const int64_t r = i / x.ld, c = i % x.ld, point = d.first + order[r];
+        x.p[i] = c < x.cols ? run->data_x[point * x.cols + c] : 0.0f;
+        if (c == 0) y.p[r] = run->data_y[point];
+    }
+}
+
+/* ---- feed, emit, constants, report ----------------------------------------------------------- */
+
+OP_FN void op_feed(const dev_instr &ins) {
+    const Frame &f = frame();
+    View v = view(f, ins.out[0]);
+    const int k = ins.i[0];
+    const double *from = f.run->feed[k] + f.item * f.run->feed_stride[k];
+    const int64_t rows = v.all_rows(f.S);
+    for (int64_t i = threadIdx.x; i < rows * v.ld; i += THREADS) {
+        const int64_t r = i / v.ld, c = i % v.ld;
+        const double x = c < v.cols ? from[r * v.cols + c] : 0.0;
+        if (ins.out[0].is_double)
+            v.d()[i] = x;
+        else
+            v.p[i] = (float)x;
+    }
+}
+
+OP_FN void op_emit(const dev_instr &ins) {
+    const Frame &f = frame();
+    View v = view(f, ins.in[0]);
+    const int k = ins.i[0];
+    double *to = f.run->emit[k];
+    if (!to) return; /* the caller does not want it this time */
+    to += f.item * f.run->emit_stride[k];
+    const int64_t count = (int64_t)v.all_rows(f.S) * v.cols;
+    for (int64_t i = threadIdx.x; i < count; i += THREADS) {
+        const int64_t at = i / v.cols * v.ld + i % v.cols;
+        to[i] = ins.in[0].is_double ? v.d()[at] : (double)v.p[at];
+    }
+}
+
+OP_FN void op_fill(const dev_instr &ins) {
+    const Frame &f = frame();
+    View v = view(f, ins.out[0]);
+    const float one = ins.op == OPCODE_fill_one ? 1.0f : 0.0f;
+    for (int64_t i = threadIdx.x; i < (int64_t)v.all_rows(f.S) * v.ld; i += THREADS) {
+        if (ins.out[0].is_double)
+            v.d()[i] = one;
+        else
+            v.p[i] = i % v.ld < v.cols ? one : 0.0f;
+    }
+}
+
+OP_FN void op_report(const dev_instr &ins) {
+    const Frame &f = frame();
+    if (threadIdx.x >= DREPORT_COUNT) return;
+    View v = view(f, ins.in[threadIdx.x]);
+    f.run->item_scalars[f.item * DREPORT_COUNT + threadIdx.x] = v.p ? v.d()[0] : 0.0;
+}
+
+#endif

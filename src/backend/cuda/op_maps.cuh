@@ -1,0 +1,267 @@
+/* op_maps.cuh: the pointwise maps: rational-quadratic spline and affine, a thread per point. The
+ * equations are those of op/rqs_math.h in float, without branches on the bin; the reverse pass does
+ * the forward again. A gradient that samples share is added up by the thread that owns the row. */
+#ifndef MNP_CUDA_OP_MAPS_CUH
+#define MNP_CUDA_OP_MAPS_CUH
+
+#include "backend/cuda/frame.cuh"
+
+struct Spline {
+    int bins;
+    float bound, min_width, min_height, min_slope, room_x, room_y;
+};
+
+FN Spline spline_of(const dev_instr &ins) {
+    Spline o;
+    o.bins = ins.i[0];
+    const double B = ins.f[DRQS_BOUND], w = ins.f[DRQS_MIN_WIDTH], h = ins.f[DRQS_MIN_HEIGHT];
+    o.bound = (float)B, o.min_width = (float)w, o.min_height = (float)h;
+    o.min_slope = (float)ins.f[DRQS_MIN_DERIVATIVE];
+    o.room_x = (float)(2 * B * (1 - o.bins * w)), o.room_y = (float)(2 * B * (1 - o.bins * h));
+    return o;
+}
+
+#define SLOPE_MAX 1e12f
+
+FN float softplus(float v) {
+    return fmaxf(v, 0.0f) + log1pf(expf(-fabsf(v)));
+}
+FN float sigmoid(float v) {
+    const float u = expf(-fabsf(v));
+    return (v < 0 ? u : 1.0f) / (1.0f + u);
+}
+
+struct Place {
+    int k;
+    float x0, y0, w, h, s, q0, q1, d0, d1;
+    float share_x, share_y, before_x, before_y, top_x, top_y, inv_x, inv_y;
+    float theta, p, D, M, g;
+};
+
+/* The bin of v among the x knots (or the y knots). */
+FN void find_bin(const Spline &o, bool by_y, float v, const float *raw, Place &t) {
+    const int K = o.bins;
+    const float *rx = raw, *ry = raw + K, *q = raw + 2 * K;
+    const float B = o.bound, lx = 2 * B * o.min_width, ly = 2 * B * o.min_height;
+    float tx = rx[0], ty = ry[0], sx = 0, sy = 0;
+    for (int j = 1; j < K; j++) tx = fmaxf(tx, rx[j]), ty = fmaxf(ty, ry[j]);
+    for (int j = 0; j < K; j++) sx += expf(rx[j] - tx), sy += expf(ry[j] - ty);
+    t.top_x = tx, t.top_y = ty, t.inv_x = 1.0f / sx, t.inv_y = 1.0f / sy;
+    const float fx = t.inv_x * o.room_x, fy = t.inv_y * o.room_y;
+    float ex = expf(rx[0] - tx), ey = expf(ry[0] - ty);
+    float sum_x = lx + fx * ex, sum_y = ly + fy * ey, all_x = ex, all_y = ey;
+    float x1 = K > 1 ? sum_x - B : B, y1 = K > 1 ? sum_y - B : B;
+    t.x0 = t.y0 = -B, t.k = 0;
+    t.q0 = 0, t.q1 = K > 1 ? q[0] : 0.0f;
+    t.before_x = t.before_y = 0, t.share_x = ex, t.share_y = ey;
+    for (int k = 1; k < K; k++) {
+        const float knot_x = sum_x - B, knot_y = sum_y - B;
+        const bool last = k + 1 == K, past = (by_y ? knot_y : knot_x) <= v;
+        ex = expf(rx[k] - tx), ey = expf(ry[k] - ty);
+        sum_x += lx + fx * ex, sum_y += ly + fy * ey;
+        if (past) {
+            t.k = k, t.x0 = knot_x, t.y0 = knot_y;
+            x1 = last ? B : sum_x - B, y1 = last ? B : sum_y - B;
+            t.q0 = q[k - 1], t.q1 = last ? 0.0f : q[k];
+            t.before_x = all_x, t.before_y = all_y, t.share_x = ex, t.share_y = ey;
+        }
+        all_x += ex, all_y += ey;
+    }
+    t.w = x1 - t.x0, t.h = y1 - t.y0, t.s = t.h / t.w;
+    t.d0 = t.k == 0 ? 1.0f : fminf(o.min_slope + softplus(t.q0), SLOPE_MAX);
+    t.d1 = t.k == K - 1 ? 1.0f : fminf(o.min_slope + softplus(t.q1), SLOPE_MAX);
+}
+
+FN float spline_root(const Place &t, float y) {
+    const float e = y - t.y0;
+    const float b = t.h * t.d0 - e * (t.d0 + t.d1 - 2.0f * t.s);
+    const float a = t.h * t.s - b, c = -t.s * e;
+    const float q = sqrtf(fmaxf(b * b - 4.0f * a * c, 0.0f));
+    const float theta = b >= 0 ? 2.0f * c / (-b - q) : (q - b) / (2.0f * a);
+    return fminf(fmaxf(theta, 0.0f), 1.0f);
+}
+
+FN void locate(const Spline &o, bool by_y, float v, const float *raw, Place &t) {
+    find_bin(o, by_y, v, raw, t);
+    t.theta = by_y ? spline_root(t, v) : (v - t.x0) / t.w;
+    const float rest = 1.0f - t.theta;
+    t.p = t.theta * rest;
+    t.D = t.s * (1.0f - 2.0f * t.p) + (t.d0 + t.d1) * t.p;
+    t.M = t.d1 * t.theta * t.theta + 2.0f * t.s * t.p + t.d0 * rest * rest;
+    const float slope = t.s / t.D;
+    t.g = slope * slope * t.M;
+}
+
+OP_FN void op_rqs(const dev_instr &ins) {
+    const Frame &f = frame();
+    const Spline o = spline_of(ins);
+    const bool by_y = ins.op == OPCODE_rqs_to_data;
+    View y = view(f, ins.in[DMAP_Y]), raw = view(f, ins.in[DMAP_RAW]);
+    View logdet = view(f, ins.in[DMAP_LOGDET]), out = view(f, ins.out[0]), l = view(f, ins.out[1]);
+    for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
+        const int s = i / out.rows, r = i % out.rows;
+        const float v = y.sample(s)[(int64_t)r * y.ld];
+        float image = v, L = v == v ? 0.0f : v;
+        if (v >= -o.bound && v <= o.bound) {
+            Place t;
+            locate(o, by_y, v, raw.sample(s) + (int64_t)r * raw.ld, t);
+            const float share = (t.s * t.theta * t.theta + t.d0 * t.p) / t.D;
+            image = by_y ? t.x0 + t.theta * t.w : t.y0 + t.h * share;
+            L = by_y ? -logf(t.g) : logf(t.g);
+        }
+        if (logdet.p) L += logdet.sample(s)[(int64_t)r * logdet.ld];
+        out.p[(int64_t)i * out.ld] = image;
+        l.p[(int64_t)i * l.ld] = L;
+    }
+}
+
+struct BinGrad {
+    float v, x0, y0, w, h, d0, d1;
+};
+
+FN BinGrad spline_derive(const Place &t, bool by_y, float G, float H) {
+    const float s = t.s, th = t.theta, p = t.p, rest = 1.0f - th, u = 1.0f - 2.0f * th;
+    const float iD = 1.0f / t.D, iM = 1.0f / t.M, iw = 1.0f / t.w, u2 = 1.0f - 2.0f * p;
+    const float r = (s * th * th + t.d0 * p) * iD, sigma = t.d0 + t.d1 - 2.0f * s;
+    const float r_s = (th * th - r * u2) * iD;
+    const float L_t = 2.0f * ((t.d1 * th + s * u - t.d0 * rest) * iM - sigma * u * iD);
+    const float L_s = 2.0f * (1.0f / s + p * iM - u2 * iD);
+    const float L_x = L_t * iw, pD = p * iD;
+    const float E = (G - H * L_x) / t.g;
+    const float a = by_y ? -E : G, b = by_y ? -H : H;
+    BinGrad q;
+    q.x0 = -(a * t.g + b * L_x);
+    q.v = by_y ? E : -q.x0;
+    q.y0 = a;
+    q.w = -a * (th * t.g + s * s * r_s) - b * (th * L_t + s * L_s) * iw;
+    q.h = a * (r + s * r_s) + b * L_s * iw;
+    q.d0 = a * t.h * pD * (1.0f - r) + b * (rest * rest * iM - 2.0f * pD);
+    q.d1 = -a * t.h * pD * r + b * (th * th * iM - 2.0f * pD);
+    return q;
+}
+
+FN void spline_axis_grad(int K, int k, const float *raw, float top, float inv, float room,
+                         float share, float before, float size, float corner, float *to, bool add) {
+    size *= room, corner *= room;
+    const float mean = (share * size + before * corner) * inv;
+    for (int j = 0; j < K; j++) {
+        const float gamma = j == k ? size - mean : j < k ? corner - mean : -mean;
+        put(to + j, expf(raw[j] - top) * inv * gamma, add);
+    }
+}
+
+/* The raw gradient of one point into its row. */
+FN void spline_raw_grad(const Spline &o, const Place &t, const BinGrad &q, const float *raw,
+                        float *to, bool add) {
+    const int K = o.bins;
+    spline_axis_grad(K, t.k, raw, t.top_x, t.inv_x, o.room_x, t.share_x, t.before_x, q.w, q.x0, to,
+                     add);
+    spline_axis_grad(K, t.k, raw + K, t.top_y, t.inv_y, o.room_y, t.share_y, t.before_y, q.h, q.y0,
+                     to + K, add);
+    const float g0 = t.q0 < SLOPE_MAX ? q.d0 * sigmoid(t.q0) : 0.0f;
+    const float g1 = t.q1 < SLOPE_MAX ? q.d1 * sigmoid(t.q1) : 0.0f;
+    for (int j = 1; j < K; j++)
+        put(to + 2 * K + j - 1, t.k == j ? g0 : t.k == j - 1 ? g1 : 0.0f, add);
+}
+
+OP_FN void op_rqs_grad(const dev_instr &ins) {
+    const Frame &f = frame();
+    const Spline o = spline_of(ins);
+    const bool by_y = ins.op == OPCODE_rqs_to_data_grad;
+    View y = view(f, ins.in[DMAP_G_Y]), raw = view(f, ins.in[DMAP_G_RAW]);
+    View up = view(f, ins.in[DMAP_G_OUT]), up_log = view(f, ins.in[DMAP_G_LOGDET]);
+    View gy = view(f, ins.out[DMAP_GY]), graw = view(f, ins.out[DMAP_GRAW]);
+    View glog = view(f, ins.out[DMAP_GLOGDET]);
+    const int S = (up.p ? up.sampled : up_log.sampled) ? f.S : 1;
+    for (int r = threadIdx.x; r < y.rows; r += THREADS)
+        for (int s = 0; s < S; s++) {
+            const float v = y.sample(s)[(int64_t)r * y.ld];
+            const float G = up.p ? up.sample(s)[(int64_t)r * up.ld] : 0.0f;
+            const float H = up_log.p ? up_log.sample(s)[(int64_t)r * up_log.ld] : 0.0f;
+            if (glog.p)
+                put(glog.sample(s) + (int64_t)r * glog.ld, H,
+                    adds(f, ins, DMAP_GLOGDET) || (s > 0 && !glog.sampled));
+            const bool add_raw = adds(f, ins, DMAP_GRAW) || (s > 0 && !graw.sampled);
+            float *to = graw.p ? graw.sample(s) + (int64_t)r * graw.ld : nullptr;
+            float dv = G;
+            if (v >= -o.bound && v <= o.bound) {
+                Place t;
+                const float *from = raw.sample(s) + (int64_t)r * raw.ld;
+                locate(o, by_y, v, from, t);
+                const BinGrad q = spline_derive(t, by_y, G, H);
+                dv = q.v;
+                if (to) spline_raw_grad(o, t, q, from, to, add_raw);
+            } else if (to && !add_raw) {
+                for (int j = 0; j < graw.cols; j++) to[j] = 0.0f;
+            }
+            for (int j = graw.cols; to && !add_raw && j < graw.ld; j++) to[j] = 0.0f;
+            if (gy.p)
+                put(gy.sample(s) + (int64_t)r * gy.ld, dv,
+                    adds(f, ins, DMAP_GY) || (s > 0 && !gy.sampled));
+        }
+}
+
+/* ---- affine ---------------------------------------------------------------------------------- */
+
+FN float log_scale(const dev_instr &ins, float raw, float *slope) {
+    if (ins.i[0] == 0) {
+        const float kappa = (float)ins.f[0], t = tanhf(raw / kappa);
+        *slope = 1.0f - t * t;
+        return kappa * t;
+    }
+    const float floor = (float)ins.f[1], u = expf(-fabsf(raw));
+    const float alpha = floor + (1.0f - floor) * (fmaxf(raw, 0.0f) + log1pf(u));
+    *slope = (1.0f - floor) * (raw < 0 ? u : 1.0f) / (1.0f + u) / alpha;
+    return logf(alpha);
+}
+
+OP_FN void op_affine(const dev_instr &ins) {
+    const Frame &f = frame();
+    const bool to_noise = ins.op == OPCODE_affine_to_noise;
+    View y = view(f, ins.in[DMAP_Y]), raw = view(f, ins.in[DMAP_RAW]);
+    View logdet = view(f, ins.in[DMAP_LOGDET]), out = view(f, ins.out[0]), l = view(f, ins.out[1]);
+    for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
+        const int s = i / out.rows, r = i % out.rows;
+        const float v = y.sample(s)[(int64_t)r * y.ld];
+        const float *from = raw.sample(s) + (int64_t)r * raw.ld;
+        float slope;
+        const float a = log_scale(ins, from[1], &slope);
+        out.p[(int64_t)i * out.ld] = to_noise ? (v - from[0]) * expf(-a) : expf(a) * v + from[0];
+        const float before = logdet.p ? logdet.sample(s)[(int64_t)r * logdet.ld] : 0.0f;
+        l.p[(int64_t)i * l.ld] = before + (to_noise ? -a : a);
+    }
+}
+
+OP_FN void op_affine_grad(const dev_instr &ins) {
+    const Frame &f = frame();
+    const bool to_noise = ins.op == OPCODE_affine_to_noise_grad;
+    View y = view(f, ins.in[DMAP_G_Y]), raw = view(f, ins.in[DMAP_G_RAW]);
+    View up = view(f, ins.in[DMAP_G_OUT]), up_log = view(f, ins.in[DMAP_G_LOGDET]);
+    View gy = view(f, ins.out[DMAP_GY]), graw = view(f, ins.out[DMAP_GRAW]);
+    View glog = view(f, ins.out[DMAP_GLOGDET]);
+    const int S = (up.p ? up.sampled : up_log.sampled) ? f.S : 1;
+    for (int r = threadIdx.x; r < y.rows; r += THREADS)
+        for (int s = 0; s < S; s++) {
+            const float v = y.sample(s)[(int64_t)r * y.ld];
+            const float *from = raw.sample(s) + (int64_t)r * raw.ld;
+            const float G = up.p ? up.sample(s)[(int64_t)r * up.ld] : 0.0f;
+            const float H = up_log.p ? up_log.sample(s)[(int64_t)r * up_log.ld] : 0.0f;
+            float slope;
+            const float alpha = expf(log_scale(ins, from[1], &slope));
+            if (glog.p)
+                put(glog.sample(s) + (int64_t)r * glog.ld, H,
+                    adds(f, ins, DMAP_GLOGDET) || (s > 0 && !glog.sampled));
+            if (gy.p)
+                put(gy.sample(s) + (int64_t)r * gy.ld, to_noise ? G / alpha : G * alpha,
+                    adds(f, ins, DMAP_GY) || (s > 0 && !gy.sampled));
+            if (!graw.p) continue;
+            const bool add = adds(f, ins, DMAP_GRAW) || (s > 0 && !graw.sampled);
+            float *to = graw.sample(s) + (int64_t)r * graw.ld;
+            put(to, to_noise ? -G / alpha : G, add);
+            put(to + 1, slope * (to_noise ? -(G * (v - from[0]) / alpha + H) : G * alpha * v + H),
+                add);
+            for (int j = 2; !add && j < graw.ld; j++) to[j] = 0.0f;
+        }
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* program.h: a plan as the device reads it. */
+#ifndef MNP_CUDA_PROGRAM_H
+#define MNP_CUDA_PROGRAM_H
+
+#include "backend/backend.h"
+#include "backend/cuda/device.h"
+
+typedef struct cuda_program {
+    dev_instr *code;
+    int32_t count;         /* instructions of the function part           */
+    int64_t scratch_words; /* of one block                                */
+    bool has_grad;         /* it writes weight gradients                  */
+    bool updates;          /* the step part is the update of op/update.h  */
+} cuda_program;
+
+/* MNP_EUNSUPPORTED names an op the device does not have. */
+mnp_status program_make(env *e, const plan *p, exec_math math, cuda_program *out);
+void program_free(env *e, cuda_program *p);
+
+#endif

@@ -1,0 +1,152 @@
+/* runtime.cu: the functions of api.h: memory, copies, launches, and the captured step. */
+#include <cuda_runtime.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cuda/api.h"
+#include "backend/cuda/kernels.cuh"
+
+#ifndef MNP_CUDA_ARCH
+#define MNP_CUDA_ARCH 90
+#endif
+
+struct cuda_queue {
+    cudaStream_t stream;
+    cudaEvent_t begun, ended;
+    cudaGraphExec_t graph; /* one step of ... */
+    const dev_run *run;
+    int blocks;
+    int64_t words;
+};
+
+static const char *error_text(int error) {
+    return cudaGetErrorString((cudaError_t)error);
+}
+
+static int probe(cuda_device_info *info) {
+    int count = 0;
+    cudaError_t e = cudaGetDeviceCount(&count);
+    if (e != cudaSuccess) return (int)e;
+    if (count == 0) return (int)cudaErrorNoDevice;
+    cudaDeviceProp p;
+    e = cudaGetDeviceProperties(&p, 0);
+    if (e != cudaSuccess) return (int)e;
+    memcpy(info->name, p.name, sizeof info->name - 1);
+    info->name[sizeof info->name - 1] = '\0';
+    info->processors = p.multiProcessorCount;
+    info->major = p.major, info->minor = p.minor;
+    info->built_for = MNP_CUDA_ARCH;
+    return (int)cudaMemGetInfo(&info->spare, &info->memory);
+}
+
+static void queue_destroy(cuda_queue *q) {
+    if (!q) return;
+    if (q->graph) cudaGraphExecDestroy(q->graph);
+    if (q->begun) cudaEventDestroy(q->begun);
+    if (q->ended) cudaEventDestroy(q->ended);
+    if (q->stream) cudaStreamDestroy(q->stream);
+    free(q);
+}
+
+static int queue_make(cuda_queue **out) {
+    *out = NULL;
+    cuda_queue *q = (cuda_queue *)calloc(1, sizeof *q);
+    if (!q) return (int)cudaErrorMemoryAllocation;
+    cudaError_t e = cudaStreamCreateWithFlags(&q->stream, cudaStreamNonBlocking);
+    if (e == cudaSuccess) e = cudaEventCreate(&q->begun);
+    if (e == cudaSuccess) e = cudaEventCreate(&q->ended);
+    if (e == cudaSuccess) e = functions_prepare();
+    if (e != cudaSuccess) {
+        queue_destroy(q);
+        return (int)e;
+    }
+    *out = q;
+    return 0;
+}
+
+static int alloc(void **out, size_t bytes) {
+    *out = NULL;
+    cudaError_t e = cudaMalloc(out, bytes ? bytes : 16);
+    if (e == cudaSuccess) e = cudaMemset(*out, 0, bytes ? bytes : 16);
+    /* memset of the default stream: queues do not wait for it by themselves */
+    return (int)(e == cudaSuccess ? cudaStreamSynchronize(0) : e);
+}
+
+static void release(void *p) {
+    if (p) cudaFree(p);
+}
+
+static int alloc_host(void **out, size_t bytes) {
+    *out = NULL;
+    return (int)cudaMallocHost(out, bytes ? bytes : 16);
+}
+
+static void release_host(void *p) {
+    if (p) cudaFreeHost(p);
+}
+
+static int upload(cuda_queue *q, void *to, const void *from, size_t bytes) {
+    return (int)cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, q->stream);
+}
+
+static int download(cuda_queue *q, void *to, const void *from, size_t bytes) {
+    return (int)cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, q->stream);
+}
+
+static int sync_queue(cuda_queue *q) {
+    return (int)cudaStreamSynchronize(q->stream);
+}
+
+static int functions(cuda_queue *q, const dev_run *run, int blocks) {
+    functions_launch(run, blocks, q->stream);
+    return (int)cudaGetLastError();
+}
+
+static void one_step(cuda_queue *q, const dev_run *run, int blocks, int64_t words) {
+    functions_launch(run, blocks, q->stream);
+    update_launch(run, words, q->stream);
+}
+
+static cudaError_t capture(cuda_queue *q, const dev_run *run, int blocks, int64_t words) {
+    if (q->graph && q->run == run && q->blocks == blocks && q->words == words) return cudaSuccess;
+    if (q->graph) cudaGraphExecDestroy(q->graph);
+    q->graph = NULL;
+    cudaGraph_t graph;
+    cudaError_t e = cudaStreamBeginCapture(q->stream, cudaStreamCaptureModeThreadLocal);
+    if (e != cudaSuccess) return e;
+    one_step(q, run, blocks, words);
+    e = cudaStreamEndCapture(q->stream, &graph);
+    if (e != cudaSuccess) return e;
+    e = cudaGraphInstantiate(&q->graph, graph, 0);
+    cudaGraphDestroy(graph);
+    q->run = run, q->blocks = blocks, q->words = words;
+    return e;
+}
+
+static int steps(cuda_queue *q, const dev_run *run, int blocks, int64_t words, int64_t count,
+                 int captured) {
+    cudaError_t e = captured ? capture(q, run, blocks, words) : cudaSuccess;
+    if (e == cudaSuccess) e = cudaEventRecord(q->begun, q->stream);
+    for (int64_t k = 0; k < count && e == cudaSuccess; k++) {
+        if (captured) {
+            e = cudaGraphLaunch(q->graph, q->stream);
+        } else {
+            one_step(q, run, blocks, words);
+            e = cudaGetLastError();
+        }
+    }
+    if (e == cudaSuccess) e = cudaEventRecord(q->ended, q->stream);
+    return (int)e;
+}
+
+static int elapsed(cuda_queue *q, float *milliseconds) {
+    return (int)cudaEventElapsedTime(milliseconds, q->begun, q->ended);
+}
+
+extern "C" __attribute__((visibility("default"))) const cuda_api *mnp_cuda_api(void) {
+    static const cuda_api table = {CUDA_API_VERSION, error_text, probe,        queue_make,
+                                   queue_destroy,    alloc,      release,      alloc_host,
+                                   release_host,     upload,     download,     sync_queue,
+                                   functions,        steps,      elapsed};
+    return &table;
+}

@@ -1,0 +1,121 @@
+/* update.cu: the step that follows a batch (equations in op/update.h): sum of the slots and its
+ * norm, then the numbers of the step, then Adam. Ranges and orders of summation are fixed. */
+#include "backend/cuda/kernels.cuh"
+
+/* slot_sum and grad_norm: a block sums DEV_STEP_WORDS words over all slots. */
+__global__ void __launch_bounds__(DEV_STEP_THREADS) sum_kernel(const dev_run *run) {
+    __shared__ double room[DEV_STEP_THREADS / 32];
+    const int64_t at = (int64_t)blockIdx.x * DEV_STEP_WORDS + threadIdx.x * 4;
+    double square = 0;
+    if (at < run->trainable) {
+        float4 sum = make_float4(0, 0, 0, 0);
+        const float *from = run->slots + at;
+#pragma unroll 8
+        for (int64_t s = 0; s < run->n_slots; s++) {
+            const float4 v = __ldcs((const float4 *)(from + s * run->slot_words));
+            sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
+        }
+        const float items = (float)run->items;
+        sum.x /= items, sum.y /= items, sum.z /= items, sum.w /= items;
+        *(float4 *)(run->slots + at) = sum;
+        square = (double)sum.x * sum.x + (double)sum.y * sum.y + (double)sum.z * sum.z +
+                 (double)sum.w * sum.w;
+    }
+    for (int d = 16; d > 0; d >>= 1) square += __shfl_xor_sync(~0u, square, d);
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = square;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        double total = 0;
+        for (int w = 0; w < DEV_STEP_THREADS / 32; w++) total += room[w];
+        run->partial[blockIdx.x] = total;
+    }
+}
+
+static __device__ double rate_of(const dev_step *b, int64_t step) {
+    double rate = b->rate_max;
+    if (step + 1 < b->warmup) rate *= (double)(step + 1) / (double)b->warmup;
+    if (b->schedule == 1 && b->total > 0) {
+        const double done = step < b->total ? (double)step / (double)b->total : 1.0;
+        rate *= 0.5 * (1.0 + cos(3.14159265358979323846 * done));
+    }
+    return rate;
+}
+
+/* Each warp's sum of a strided list, then the warps in order. */
+static __device__ double ordered_sum(const double *list, int64_t count, int64_t stride,
+                                     double *room) {
+    double sum = 0;
+    for (int64_t i = threadIdx.x; i < count; i += blockDim.x) sum += list[i * stride];
+    for (int d = 16; d > 0; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = 0;
+    for (int w = 0; w < (int)blockDim.x / 32; w++) sum += room[w];
+    return sum;
+}
+
+/* grad_total, what adam needs, and tick: nothing that follows in the step reads the counter. */
+__global__ void __launch_bounds__(DEV_STEP_THREADS) total_kernel(const dev_run *run, int ranges) {
+    __shared__ double room[DEV_STEP_THREADS / 32];
+    __shared__ int bad;
+    dev_step *b = run->step;
+    const double squares = ordered_sum(run->partial, ranges, 1, room);
+    double mean[DREPORT_COUNT];
+    for (int j = 0; j < DREPORT_COUNT; j++)
+        mean[j] = ordered_sum(run->item_scalars + j, run->items, DREPORT_COUNT, room) /
+                  (double)run->items;
+    if (threadIdx.x == 0) bad = 0x7fffffff;
+    __syncthreads();
+    for (int64_t i = threadIdx.x; i < run->items; i += blockDim.x)
+        if (!isfinite(run->item_scalars[i * DREPORT_COUNT])) atomicMin(&bad, (int)i);
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    b->grad_norm = sqrt(squares);
+    b->bad_item = bad == 0x7fffffff ? -1 : bad;
+    b->loss = mean[0], b->kl = mean[1], b->loglik = mean[2];
+    b->rate = rate_of(b, b->step);
+    dev_adam *a = run->adam;
+    a->go = b->bad_item < 0 && isfinite(b->grad_norm);
+    if (!a->go) return;
+    const double t = (double)b->step + 1.0;
+    a->clip = (float)(b->clip > 0 && b->grad_norm > b->clip ? b->clip / b->grad_norm : 1.0);
+    a->beta1 = (float)b->beta1, a->mix1 = (float)(1.0 - b->beta1);
+    a->beta2 = (float)b->beta2, a->mix2 = (float)(1.0 - b->beta2);
+    a->rate = (float)(rate_of(b, b->step) / (1.0 - pow(b->beta1, t)));
+    a->inv_c2 = (float)(1.0 / (1.0 - pow(b->beta2, t)));
+    a->eps = (float)b->eps;
+    a->first = b->step == 0;
+    a->blend = (float)(a->first ? 1.0 : 1.0 - b->ema);
+    a->averages = b->ema > 0 && run->average;
+    b->step++;
+    b->rate = rate_of(b, b->step);
+}
+
+__global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *run) {
+    const dev_adam a = *run->adam;
+    const int64_t at = (int64_t)blockIdx.x * DEV_STEP_THREADS + threadIdx.x;
+    if (!a.go || at >= run->words) return;
+    if (at >= run->trainable) { /* frozen weights are their own average */
+        if (a.averages && a.first) run->average[at] = run->weights[at];
+        return;
+    }
+    const float d = a.clip * run->slots[at];
+    const float m = a.beta1 * run->moment1[at] + a.mix1 * d;
+    const float v = a.beta2 * run->moment2[at] + a.mix2 * (d * d);
+    const float w = run->weights[at] - a.rate * m / (sqrtf(v * a.inv_c2) + a.eps);
+    run->moment1[at] = m;
+    run->moment2[at] = v;
+    run->weights[at] = w;
+    if (!a.averages) return;
+    const float old = run->average[at];
+    run->average[at] = a.first ? w : old + a.blend * (w - old);
+}
+
+void update_launch(const dev_run *run, int64_t words, cudaStream_t stream) {
+    const int ranges = (int)((words + DEV_STEP_WORDS - 1) / DEV_STEP_WORDS);
+    const int blocks = (int)((words + DEV_STEP_THREADS - 1) / DEV_STEP_THREADS);
+    sum_kernel<<<ranges, DEV_STEP_THREADS, 0, stream>>>(run);
+    total_kernel<<<1, DEV_STEP_THREADS, 0, stream>>>(run, ranges);
+    adam_kernel<<<blocks, DEV_STEP_THREADS, 0, stream>>>(run);
+}

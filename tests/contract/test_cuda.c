@@ -1,0 +1,378 @@
+/* test_cuda.c: the CUDA backend against the CPU: every case of every op in full precision, whole
+ * training steps (loss, gradient, weights), the same bits from run to run and with or without
+ * capture, and the precision of the faster modes. Where there is no GPU it is skipped and says why.
+ *
+ *   test_cuda [name]        the tests, or only the ops whose name contains it
+ *   test_cuda --time        milliseconds a step in each precision, and where they go             */
+#include <float.h>
+#include <time.h>
+
+#include "backend/contract.h"
+#include "backend/cuda/cuda.h"
+#include "base/rng.h"
+#include "check.h"
+#include "model/model.h"
+#include "model/process/process.h"
+
+static env world;
+
+/* ---- ops ------------------------------------------------------------------------------------- */
+
+static void compare(const char *what, const double *got, const double *want, int64_t count,
+                    double tol) {
+    double largest = 0, worst = 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (fabs(want[i]) > largest) largest = fabs(want[i]);
+        double off = fabs(got[i] - want[i]);
+        if (!(off <= worst)) worst = off;
+    }
+    check_near(__FILE__, __LINE__, what, worst, 0.0, tol * (largest + 1e-3), 0.0);
+}
+
+static double *copy(const double *from, int64_t count) {
+    double *to = calloc((size_t)count + 1, sizeof *to);
+    if (to && count) memcpy(to, from, (size_t)count * sizeof *to);
+    return to;
+}
+
+static void run_case(const op_def *op, const op_case *c) {
+    contract *t = NULL;
+    CHECK(contract_make(&world, op, c, true, &t) == MNP_OK);
+    if (!t) return;
+    exec_opts o = {0};
+    double want = NAN, got = NAN, *arrays[CONTRACT_ARRAYS] = {0};
+    CHECK(contract_run(t, backend_find("ref"), &o, &want) == MNP_OK);
+    for (int k = 0; k < t->n_arrays; k++) arrays[k] = copy(t->array[k], t->array_count[k]);
+    double *gradient = copy(t->gradient, t->params.trainable);
+    double tol = c->tol > 0 ? c->tol : 2e-5;
+    mnp_status status = contract_run(t, backend_find("cuda"), &o, &got);
+    if (status == MNP_EUNSUPPORTED)
+        printf("     %s, %s: %s\n", op->name, c->name, world.error);
+    else if (status != MNP_OK)
+        check_bad(__FILE__, __LINE__, world.error);
+    for (int k = 0; status == MNP_OK && k < t->n_arrays; k++)
+        compare(t->array_name[k], t->array[k], arrays[k], t->array_count[k], tol);
+    if (status == MNP_OK)
+        compare("weight gradient", t->gradient, gradient, t->params.trainable, tol);
+    for (int k = 0; k < t->n_arrays; k++) free(arrays[k]);
+    free(gradient);
+    contract_destroy(t);
+}
+
+static const op_def *present;
+
+static void cases_of_op(void) {
+    for (int k = 0; k < present->n_cases; k++) {
+        CASE(present->cases[k].name);
+        run_case(present, &present->cases[k]);
+    }
+}
+
+/* ---- a training run -------------------------------------------------------------------------- */
+
+enum { FUNCTIONS = 300, POINTS = 128 };
+
+typedef struct training {
+    model *m;
+    graph graph;
+    plan *plan;
+    exec *exec;
+    const backend *b;
+    float *weights, *moment1, *moment2, *average, *x, *y;
+    int64_t *start;
+    data_view data;
+    step_block step;
+    exec_io io;
+} training;
+
+static void make_data(training *t) {
+    t->x = calloc(FUNCTIONS * POINTS, sizeof *t->x);
+    t->y = calloc(FUNCTIONS * POINTS, sizeof *t->y);
+    t->start = calloc(FUNCTIONS + 1, sizeof *t->start);
+    rng_stream s = rng_stream_make((rng_key){3}, RNG_TEST, 1);
+    for (int64_t i = 0; i < FUNCTIONS; i++) {
+        double phase = 6.0 * rng_u01(&s), slope = rng_normal(&s);
+        t->start[i + 1] = (i + 1) * POINTS;
+        for (int64_t k = 0; k < POINTS; k++) {
+            double x = -2.0 + 4.0 * (double)k / (POINTS - 1);
+            t->x[i * POINTS + k] = (float)x;
+            t->y[i * POINTS + k] = (float)(sin(3 * x + phase) + 0.3 * slope * x);
+        }
+    }
+    t->data = (data_view){FUNCTIONS, 1, t->start, t->x, t->y};
+}
+
+static bool training_open(training *t, const char *device, const char *preset, exec_opts o,
+                          double ema) {
+    *t = (training){.b = backend_find(device)};
+    model_spec spec;
+    CHECK(spec_preset(&world, "mnp", preset, &spec) == MNP_OK);
+    CHECK(model_create(&world, &spec, 5, &t->m) == MNP_OK);
+    process_train_opts c = {
+        .update = true,
+        .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50, .p_empty = 0.05}};
+    graph_init(&t->graph, &world, &t->m->params);
+    process_at(spec.kind)->train_step(&t->graph, &t->m->spec, &c);
+    plan_opts po = {.n = POINTS, .m = 50, .samples = 1};
+    CHECK(plan_make(&t->graph, &po, op_is_step, &t->plan) == MNP_OK);
+    mnp_status status = t->b->compile(&world, t->plan, &o, &t->exec);
+    if (status != MNP_OK) check_bad(__FILE__, __LINE__, world.error);
+    size_t words = (size_t)t->m->params.words + 16;
+    t->weights = calloc(words, sizeof(float));
+    t->moment1 = calloc(words, sizeof(float));
+    t->moment2 = calloc(words, sizeof(float));
+    t->average = calloc(words, sizeof(float));
+    memcpy(t->weights, t->m->weights, (words - 16) * sizeof(float));
+    make_data(t);
+    t->step = (step_block){.seed = 11,
+                           .total = 1000,
+                           .warmup = 10,
+                           .schedule = 1,
+                           .rate_max = 1e-3,
+                           .beta1 = 0.9,
+                           .beta2 = 0.999,
+                           .eps = 1e-8,
+                           .ema = ema,
+                           .bad_item = -1};
+    t->io = (exec_io){.weights = t->weights,
+                      .moment1 = t->moment1,
+                      .moment2 = t->moment2,
+                      .average = ema > 0 ? t->average : NULL,
+                      .step = &t->step,
+                      .data = &t->data,
+                      .samples = 1};
+    return status == MNP_OK;
+}
+
+static void training_close(training *t) {
+    if (t->exec) t->b->destroy(t->exec);
+    plan_destroy(t->plan);
+    graph_free(&t->graph);
+    model_destroy(t->m);
+    free(t->weights), free(t->moment1), free(t->moment2), free(t->average);
+    free(t->x), free(t->y), free(t->start);
+}
+
+static bool training_steps(training *t, int64_t batch, int64_t steps) {
+    mnp_status status = t->b->run(t->exec, &t->io, batch, steps);
+    if (status != MNP_OK) check_bad(__FILE__, __LINE__, world.error);
+    return status == MNP_OK && backend_pull(t->b, t->exec, &t->io) == MNP_OK;
+}
+
+/* |a - b| / |b| of two float arrays */
+static double apart(const float *a, const float *b, int64_t count) {
+    double off = 0, norm = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double d = (double)a[i] - (double)b[i];
+        off += d * d, norm += (double)b[i] * (double)b[i];
+    }
+    return sqrt(off / (norm > 0 ? norm : 1));
+}
+
+static void against_cpu(const char *preset, int64_t batch, int64_t steps) {
+    training cpu, gpu;
+    bool ok = training_open(&cpu, "cpu", preset, (exec_opts){.slots = 16}, 0.9);
+    ok = training_open(&gpu, "cuda", preset, (exec_opts){0}, 0.9) && ok;
+    int64_t words = cpu.m->params.words, trainable = cpu.m->params.trainable;
+    double worst = 0;
+    for (int64_t k = 0; ok && k < steps; k++) {
+        ok = training_steps(&cpu, batch, 1) && training_steps(&gpu, batch, 1);
+        if (!ok) break;
+        double off = fabs(gpu.step.loss - cpu.step.loss) / fabs(cpu.step.loss);
+        if (!(off <= worst)) worst = off;
+        if (k == 0) {
+            double g = apart(gpu.b->gradient(gpu.exec), cpu.b->gradient(cpu.exec), trainable);
+            printf("     %s: gradient off by %.2e, loss %.7f against %.7f, KL %.7f, %.7f\n", preset,
+                   g, gpu.step.loss, cpu.step.loss, gpu.step.kl, cpu.step.kl);
+            CHECK(g < 1e-4);
+            NEAR(gpu.step.kl, cpu.step.kl, 1e-6, 1e-4);
+            NEAR(gpu.step.grad_norm, cpu.step.grad_norm, 0, 1e-4);
+        }
+    }
+    printf("     %s: loss of %lld steps off by %.2e, weights %.2e, averages %.2e\n", preset,
+           (long long)steps, worst, apart(gpu.weights, cpu.weights, words),
+           apart(gpu.average, cpu.average, words));
+    CHECK(ok && worst < 1e-4);
+    CHECK(gpu.step.step == steps && cpu.step.step == steps);
+    CHECK(apart(gpu.weights, cpu.weights, words) < 1e-3);
+    CHECK(apart(gpu.average, cpu.average, words) < 1e-3);
+    training_close(&cpu);
+    training_close(&gpu);
+}
+
+static void tiny_steps(void) {
+    against_cpu("tiny", 20, 20);
+}
+
+static void paper_steps(void) {
+    against_cpu("paper", 20, 20);
+}
+
+/* More functions than multiprocessors: blocks take several and add up their gradients. */
+static void large_batch(void) {
+    against_cpu("tiny", 300, 3);
+}
+
+/* Two runs, one captured and one not, one step by step: the same bits. */
+static void same_bits(void) {
+    training a, b, c;
+    bool ok = training_open(&a, "cuda", "tiny", (exec_opts){.math = MATH_TF32}, 0);
+    ok = training_open(&b, "cuda", "tiny", (exec_opts){.math = MATH_TF32, .uncaptured = true}, 0) &&
+         ok;
+    ok = training_open(&c, "cuda", "tiny", (exec_opts){.math = MATH_TF32}, 0) && ok;
+    ok = ok && training_steps(&a, 50, 30) && training_steps(&b, 50, 30);
+    for (int k = 0; ok && k < 30; k++) ok = training_steps(&c, 50, 1);
+    CHECK(ok);
+    size_t bytes = (size_t)a.m->params.words * sizeof(float);
+    CHECK(memcmp(a.weights, b.weights, bytes) == 0);
+    CHECK(memcmp(a.weights, c.weights, bytes) == 0);
+    CHECK(memcmp(a.moment2, b.moment2, bytes) == 0);
+    CHECK(a.step.loss == b.step.loss && a.step.loss == c.step.loss);
+    training_close(&a);
+    training_close(&b);
+    training_close(&c);
+}
+
+/* How far the faster modes are from the full one. */
+static void precisions(void) {
+    training full, fast;
+    if (training_open(&full, "cuda", "paper", (exec_opts){0}, 0)) training_steps(&full, 100, 1);
+    const float *want = full.b->gradient(full.exec);
+    for (int math = MATH_TF32; math <= MATH_BF16; math++) {
+        if (training_open(&fast, "cuda", "paper", (exec_opts){.math = (exec_math)math}, 0))
+            training_steps(&fast, 100, 1);
+        double g = apart(fast.b->gradient(fast.exec), want, full.m->params.trainable);
+        printf("     %s: gradient off by %.2e, loss by %.2e\n", math == MATH_TF32 ? "tf32" : "bf16",
+               g, fabs(fast.step.loss / full.step.loss - 1));
+        CHECK(g < (math == MATH_TF32 ? 0.02 : 0.1));
+        NEAR(fast.step.loss, full.step.loss, 0, math == MATH_TF32 ? 1e-3 : 1e-2);
+        training_close(&fast);
+    }
+    training_close(&full);
+}
+
+/* A weight that is not a number stops the step and names an op. */
+static void names_culprit(void) {
+    training t;
+    if (training_open(&t, "cuda", "tiny", (exec_opts){0}, 0)) {
+        int32_t k = params_find(&t.m->params, "flow.2.1.w");
+        CHECK(k >= 0);
+        if (k >= 0) t.weights[t.m->params.list[k].offset] = NAN;
+        float first = t.weights[0];
+        CHECK(t.b->run(t.exec, &t.io, 10, 2) == MNP_ENUMERIC);
+        printf("     %s\n", world.error);
+        CHECK(strstr(world.error, "op '") != NULL);
+        CHECK(t.step.step == 0);
+        CHECK(backend_pull(t.b, t.exec, &t.io) == MNP_OK && t.weights[0] == first);
+    }
+    training_close(&t);
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+typedef struct cost {
+    const char *what;
+    int64_t cycles, count;
+} cost;
+
+static int dearest(const void *a, const void *b) {
+    int64_t x = ((const cost *)a)->cycles, y = ((const cost *)b)->cycles;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Cycles by op and size of its first output or weight. */
+static void print_profile(training *t, int64_t steps) {
+    const int64_t *clocks = cuda_clocks(t->exec);
+    static char names[512][96];
+    cost costs[512];
+    int n = 0;
+    int64_t all = 0;
+    for (int32_t k = 0; clocks && k < t->plan->n_function; k++) {
+        const instr *ins = &t->plan->instrs[k];
+        const value *v = &t->plan->values[ins->in[0] != VAL_NONE ? ins->in[0] : ins->out[0]];
+        const value *w = &t->plan->values[ins->in[1] != VAL_NONE ? ins->in[1] : ins->out[0]];
+        const value *o = &t->plan->values[ins->out[0] != VAL_NONE ? ins->out[0] : ins->in[0]];
+        char name[96];
+        snprintf(name, sizeof name, "%-18s %c%d x %d, %c%d x %d -> %c%d", op_name(ins->op),
+                 "-nm"[v->ext], v->rows, v->cols, "-nm"[w->ext], w->rows, w->cols, "-nm"[o->ext],
+                 o->cols);
+        int j = 0;
+        while (j < n && strcmp(names[j], name) != 0) j++;
+        if (j == n) {
+            if (n == 512) continue;
+            snprintf(names[n], sizeof names[n], "%s", name);
+            costs[n++] = (cost){names[j], 0, 0};
+        }
+        costs[j].cycles += clocks[k];
+        costs[j].count++;
+        all += clocks[k];
+    }
+    qsort(costs, (size_t)n, sizeof *costs, dearest);
+    printf("  cycles of block 0 a step: %.0f\n", (double)all / (double)steps);
+    for (int j = 0; j < n && j < 45; j++)
+        printf("  %5.1f%%  %8.0f cycles each, %3lld of  %s\n",
+               100.0 * (double)costs[j].cycles / (double)all,
+               (double)costs[j].cycles / (double)(steps * costs[j].count),
+               (long long)costs[j].count, costs[j].what);
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void time_steps(const char *preset, int64_t batch, int profile_math) {
+    static const char *const names[] = {"fp32", "tf32", "bf16"};
+    enum { ROUNDS = 25, STEPS = 10 };
+    for (int math = 0; math < 3; math++) {
+        training t;
+        if (training_open(&t, "cuda", preset, (exec_opts){.math = (exec_math)math}, 0)) {
+            double ms[ROUNDS];
+            training_steps(&t, batch, 20);
+            for (int k = 0; k < ROUNDS; k++) {
+                training_steps(&t, batch, STEPS);
+                ms[k] = cuda_milliseconds(t.exec) / STEPS;
+            }
+            qsort(ms, ROUNDS, sizeof *ms, ascending);
+            printf("%s batch %lld %s: %.4f ms a step (median of %d x %d; %.4f to %.4f), loss %.4f, "
+                   "%.0f MB\n",
+                   preset, (long long)batch, names[math], ms[ROUNDS / 2], ROUNDS, STEPS, ms[0],
+                   ms[ROUNDS - 1], t.step.loss, (double)t.b->memory(t.exec) / 1e6);
+        }
+        training_close(&t);
+        fflush(stdout);
+        if (math != profile_math) continue;
+        if (training_open(&t, "cuda", preset,
+                          (exec_opts){.math = (exec_math)math, .profile = true}, 0)) {
+            training_steps(&t, batch, 20);
+            print_profile(&t, 20);
+        }
+        training_close(&t);
+    }
+}
+
+int main(int argc, char **argv) {
+    env_init(&world);
+    mnp_status status = backend_find("cuda")->usable(&world);
+    if (status != MNP_OK) {
+        printf("skip test_cuda: %s\n0 passed, 0 failed, 1 skipped\n", world.error);
+        return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "--time") == 0) {
+        time_steps("paper", 100, argc > 2 ? atoi(argv[2]) : 1);
+        return 0;
+    }
+    for (int32_t id = 0; id < OP_COUNT; id++) {
+        present = op_at(id);
+        if (!present->n_cases || (argc > 1 && !strstr(present->name, argv[1]))) continue;
+        check_run(present->name, cases_of_op);
+    }
+    if (argc > 1 && strcmp(argv[1], "step") != 0) return check_done();
+    RUN(tiny_steps);
+    RUN(paper_steps);
+    RUN(large_batch);
+    RUN(same_bits);
+    RUN(precisions);
+    RUN(names_culprit);
+    return check_done();
+}

@@ -132,8 +132,8 @@ MNP_API const char *mnp_data_family(int k, const char **help);
 
 typedef struct mnp_model mnp_model;
 
-/* process "mnp", "np", "gp", "gp-authors", "cbp" or "oracle" (whose data must be a family drawn from
- * a Gaussian process); preset "paper" or "tiny" (NULL = "paper"); options "steps=5 rff=40" on top
+/* process "mnp", "np", "gp", "gp-authors", "cbp" or "oracle" (whose data must be a family drawn
+ * from a Gaussian process); preset "paper" or "tiny" (NULL = "paper"); options "T=5 rff=40" on top
  * of it, or NULL. The data fix the number of inputs, the frequency scale and, for files, the
  * standardisation; NULL makes a model of one input, unscaled. */
 MNP_API mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *preset,
@@ -221,7 +221,7 @@ typedef struct mnp_scores {
     double coverage50, coverage80, coverage95, crps;
     int64_t functions, points;
     int64_t samples; /* 0: the process has no latents, and its scores are exact */
-    int bins; /* the score by context size */
+    int bins;        /* the score by context size */
     int64_t bin_lo[MNP_SCORE_BINS], bin_hi[MNP_SCORE_BINS], bin_functions[MNP_SCORE_BINS];
     double bin_loglik[MNP_SCORE_BINS], bin_se[MNP_SCORE_BINS];
 } mnp_scores;

@@ -3,7 +3,7 @@
  * check, and what follows then does nothing.
  *
  *     lab l;
- *     lab_open(&l, "mnp", "steps=2 rff=3", 1);
+ *     lab_open(&l, "mnp", "T=2 rff=3", 1);
  *     lab_run r;
  *     lab_start(&r, &l, "ref", (plan_opts){.n = 5, .samples = 1}, record, NULL);
  *     r.io.feed[0] = x; r.io.emit[0] = out;

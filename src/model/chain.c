@@ -115,7 +115,7 @@ void chain_record_walk(graph *g, const model_spec *s, val x, val y, const chain_
     chain c = chain_begin(g, s, x);
     c.prepared = c.enc->prepare(g, s, c.phi);
     val logdet = VAL_NONE, z_next = VAL_NONE;
-    for (int32_t t = (int32_t)s->steps; t >= 1 && graph_ok(g); t--) {
+    for (int32_t t = (int32_t)s->T; t >= 1 && graph_ok(g); t--) {
         out->y[t] = y;
         val r = summaries(&c, c.enc->points(g, s, c.prepared, y), o);
         val mu = out->mu[t - 1] = head(&c, "mu", t, r, z_next);
@@ -135,14 +135,14 @@ void chain_record_walk(graph *g, const model_spec *s, val x, val y, const chain_
 void chain_record_draw(graph *g, const model_spec *s, val x, const val *z, val base, val *path) {
     chain c = chain_begin(g, s, x);
     path[0] = base;
-    for (int32_t t = 1; t <= s->steps && graph_ok(g); t++)
+    for (int32_t t = 1; t <= s->T && graph_ok(g); t++)
         path[t] = c.tr->to_data(g, s, path[t - 1], conditioner(&c, t, z[t - 1]), VAL_NONE).y;
 }
 
 val chain_record_logp(graph *g, const model_spec *s, val x, val y, const val *z) {
     chain c = chain_begin(g, s, x);
     mapped m = {y, VAL_NONE};
-    for (int32_t t = (int32_t)s->steps; t >= 1 && graph_ok(g); t--)
+    for (int32_t t = (int32_t)s->T; t >= 1 && graph_ok(g); t--)
         m = c.tr->to_noise(g, s, m.y, conditioner(&c, t, z[t - 1]), m.logdet);
     return op_normal_logp(g, m.y, m.logdet);
 }

@@ -43,7 +43,7 @@ mnp_status model_save(env *e, const model *m, const float *weights, const char *
 mnp_status model_note_set(env *e, model *m, const char *key, const char *value);
 const char *model_note_get(const model *m, const char *key); /* NULL: not there */
 
-/* The options as canonical text "kind=mnp steps=7 ...". */
+/* The options as canonical text "kind=mnp T=7 ...". */
 mnp_status model_options_text(env *e, const model *m, buf *out);
 
 #endif

@@ -30,7 +30,7 @@ static const char process_names[] =
 static const option_def table[] = {
     ENUM(kind, "mnp", process_names + 1, "the process; np is the one-step Gaussian case of mnp"),
     INT(x_dim, "1", 1, 64, "inputs per point (taken from the data)"),
-    INT(steps, "7", 1, 64, "Markov steps T"),
+    INT(T, "7", 1, 64, "Markov steps"),
     ENUM(transition, "rqs", transition_names + 1, "map of one step"),
     ENUM(encoder, "sab", encoder_names + 1, "set encoder"),
     INT(rff, "80", 0, 4096, "random Fourier frequencies; 0 uses x itself"),
@@ -105,12 +105,12 @@ static const preset presets[] = {
     {"tiny", "cbp", COPULA " cbp_layers=2 flow_hidden=32"},
     {"paper", "oracle", "gp_restarts=off gp_variances=off gp_noise_floor=0"},
     {"tiny", "oracle", "gp_restarts=off gp_variances=off gp_noise_floor=0"},
-    {"paper", "np", "steps=1 transition=gauss flow_gain=1"},
+    {"paper", "np", "T=1 transition=gauss flow_gain=1"},
     {"tiny", "mnp",
-     "steps=3 rff=16 d_z=16 d_r=32 enc_width=32 heads=2 n_sab=1 head_hidden=32 head_layers=1 "
+     "T=3 rff=16 d_z=16 d_r=32 enc_width=32 heads=2 n_sab=1 head_hidden=32 head_layers=1 "
      "flow_hidden=48 bins=8"},
     {"tiny", "np",
-     "steps=1 transition=gauss flow_gain=1 rff=16 d_z=16 d_r=32 enc_width=32 heads=2 n_sab=1 "
+     "T=1 transition=gauss flow_gain=1 rff=16 d_z=16 d_r=32 enc_width=32 heads=2 n_sab=1 "
      "head_hidden=32 head_layers=1 flow_hidden=48"},
 };
 

@@ -17,7 +17,7 @@ typedef enum process_id {
 typedef struct model_spec {
     int kind;       /* process_id                                                 */
     int64_t x_dim;  /* inputs per point                                           */
-    int64_t steps;  /* T, Markov steps                                            */
+    int64_t T;      /* Markov steps                                               */
     int transition; /* index in transitions.def                                   */
     int encoder;    /* index in encoders.def                                      */
     /* features of x */

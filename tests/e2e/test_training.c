@@ -60,7 +60,7 @@ static void open_session(session *s, int threads, const char *options, uint64_t 
     CHECK(mnp_ctx_create(&co, &s->ctx) == MNP_OK);
     s->train = curves(s, 1);
     s->valid = curves(s, 2);
-    OK(s, mnp_model_create(s->ctx, "mnp", "tiny", "steps=2", s->train, 5, &s->model));
+    OK(s, mnp_model_create(s->ctx, "mnp", "tiny", "T=2", s->train, 5, &s->model));
     OK(s, mnp_trainer_create(s->ctx, s->model, s->train, s->valid, &to, &s->trainer));
 }
 

@@ -341,7 +341,7 @@ int main(void) {
         return 1;
     }
     root = json_root(doc);
-    const char *dims = "steps=2 transition=rqs encoder=sab rff=3 d_z=2 d_r=3 head_hidden=4 "
+    const char *dims = "T=2 transition=rqs encoder=sab rff=3 d_z=2 d_r=3 head_hidden=4 "
                        "head_layers=2 enc_width=4 heads=2 n_sab=2 flow_hidden=5 flow_layers=2 "
                        "bins=4 bound=5 train_score=rest";
     if (lab_open(&tiny, "mnp", dims, 1)) {

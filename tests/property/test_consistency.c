@@ -17,7 +17,7 @@ static void record_logp(graph *g, const model_spec *s, void *arg) {
     val x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
     val y = op_feed_scalars(g, "y", EXT_N, false, false);
     val z[T_MAX];
-    for (int64_t t = 0; t < s->steps; t++)
+    for (int64_t t = 0; t < s->T; t++)
         z[t] = op_feed(g, "z", EXT_FIXED, 1, (int32_t)s->d_z, true, false);
     op_emit(g, chain_record_logp(g, s, x, y, z));
 }
@@ -82,12 +82,12 @@ static void check_dropping(const char *options, double gain, uint32_t stream) {
 }
 
 static void dropping_targets_changes_nothing(void) {
-    check_dropping("steps=3 transition=rqs x_dim=2", 0, 1);
-    check_dropping("steps=3 transition=rqs x_dim=2 bins=10", 1.0, 2);
-    check_dropping("steps=2 transition=affine x_dim=2 rff=0", 1.0, 3);
-    check_dropping("steps=3 transition=affine x_dim=2 flow_layers=1", 0.5, 4);
-    check_dropping("steps=1 transition=gauss x_dim=2 flow_hidden=7", 1.0, 5);
-    check_dropping("steps=3 transition=gauss x_dim=2 flow_layers=3", 0.5, 6);
+    check_dropping("T=3 transition=rqs x_dim=2", 0, 1);
+    check_dropping("T=3 transition=rqs x_dim=2 bins=10", 1.0, 2);
+    check_dropping("T=2 transition=affine x_dim=2 rff=0", 1.0, 3);
+    check_dropping("T=3 transition=affine x_dim=2 flow_layers=1", 0.5, 4);
+    check_dropping("T=1 transition=gauss x_dim=2 flow_hidden=7", 1.0, 5);
+    check_dropping("T=3 transition=gauss x_dim=2 flow_layers=3", 0.5, 6);
 }
 
 /* The same through a predictor, with more targets than fit in a block: drawn values too. */
@@ -96,7 +96,7 @@ static void predictions_agree_across_blocks(void) {
     static double x[MANY], y[MANY], whole[3][S * MANY], part[S * FEW];
     lab l;
     predictor *p = NULL;
-    if (!lab_open(&l, "mnp", "encoder=isab n_inducing=4 steps=2", 9)) return;
+    if (!lab_open(&l, "mnp", "encoder=isab n_inducing=4 T=2", 9)) return;
     CHECK(predictor_create(&l.env, l.m, NULL, "cpu", &p) == MNP_OK);
     rng_stream s = rng_stream_make((rng_key){13}, RNG_TEST, 1);
     for (int i = 0; i < MANY; i++) x[i] = 4 * rng_u01(&s) - 2, y[i] = rng_normal(&s);
@@ -277,11 +277,11 @@ static void check_np(const char *process, const char *options, scale_fn scale, u
 
 static void one_gaussian_step_is_a_neural_process(void) {
     check_np("np", NP_DIMS "sigma_floor=0.02", softplus_scale, 21);
-    check_np("mnp", NP_DIMS "steps=1 transition=gauss sigma_floor=0.02", softplus_scale, 22);
+    check_np("mnp", NP_DIMS "T=1 transition=gauss sigma_floor=0.02", softplus_scale, 22);
 }
 
 static void one_affine_step_is_gaussian(void) {
-    check_np("mnp", NP_DIMS "steps=1 transition=affine kappa=1.5", tanh_scale, 23);
+    check_np("mnp", NP_DIMS "T=1 transition=affine kappa=1.5", tanh_scale, 23);
 }
 
 int main(void) {

@@ -25,10 +25,10 @@ static void record_push(graph *g, const model_spec *s, void *arg) {
     val x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
     val u = op_feed_scalars(g, "u", EXT_N, false, false);
     val z[STEPS_MAX], path[STEPS_MAX + 1];
-    for (int64_t t = 0; t < s->steps; t++)
+    for (int64_t t = 0; t < s->T; t++)
         z[t] = op_feed(g, "z", EXT_FIXED, 1, (int32_t)s->d_z, false, false);
     chain_record_draw(g, s, x, z, u, path);
-    op_emit(g, path[s->steps]);
+    op_emit(g, path[s->T]);
 }
 
 static void record_density(graph *g, const model_spec *s, void *arg) {
@@ -36,7 +36,7 @@ static void record_density(graph *g, const model_spec *s, void *arg) {
     val x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
     val y = op_feed_scalars(g, "y", EXT_N, false, false);
     val z[STEPS_MAX];
-    for (int64_t t = 0; t < s->steps; t++)
+    for (int64_t t = 0; t < s->T; t++)
         z[t] = op_feed(g, "z", EXT_FIXED, 1, (int32_t)s->d_z, false, false);
     op_emit(g, chain_record_logp(g, s, x, y, z));
 }
@@ -45,7 +45,7 @@ static void record_density(graph *g, const model_spec *s, void *arg) {
 static void ask(scene *c, lab_run *r, const double *in, int64_t count, double *out) {
     const model_spec *s = &c->l->m->spec;
     r->io.feed[0] = c->rows, r->io.feed[1] = c->in, r->io.emit[0] = c->out;
-    for (int64_t t = 0; t < s->steps; t++) r->io.feed[2 + t] = c->z[t];
+    for (int64_t t = 0; t < s->T; t++) r->io.feed[2 + t] = c->z[t];
     for (int64_t at = 0; at < count; at += CHUNK) {
         int64_t n = count - at < CHUNK ? count - at : CHUNK;
         for (int64_t i = 0; i < n * s->x_dim; i++) c->rows[i] = c->x[i % s->x_dim];
@@ -172,7 +172,7 @@ static void check_model(const char *options, double gain, uint32_t stream) {
         lab_start(&c.density, &l, "ref", capacity, record_density, NULL))
         for (int point = 0; point < 2; point++) {
             for (int64_t k = 0; k < l.m->spec.x_dim; k++) c.x[k] = 2 * rng_normal(&s);
-            for (int64_t i = 0; i < l.m->spec.steps * l.m->spec.d_z; i++)
+            for (int64_t i = 0; i < l.m->spec.T * l.m->spec.d_z; i++)
                 c.z[i / l.m->spec.d_z][i % l.m->spec.d_z] = rng_normal(&s);
             check_scene(&c);
         }
@@ -184,25 +184,25 @@ static void check_model(const char *options, double gain, uint32_t stream) {
 #define SMALL "rff=4 d_z=3 flow_hidden=8 "
 
 static void splines(void) {
-    check_model("steps=1 transition=rqs bins=10 " SMALL, 1.0, 1);
-    check_model("steps=3 transition=rqs bins=8 " SMALL, 0.3, 2);
-    check_model("steps=3 transition=rqs bins=8 " SMALL, 1.0, 3);
-    check_model("steps=3 transition=rqs bins=8 " SMALL, 3.0, 4);
-    check_model("steps=4 transition=rqs bins=10 x_dim=2 flow_layers=1 " SMALL, 1.5, 5);
-    check_model("steps=2 transition=rqs bins=3 bound=3 identity_init=on rff=0 d_z=3", 2.0, 6);
+    check_model("T=1 transition=rqs bins=10 " SMALL, 1.0, 1);
+    check_model("T=3 transition=rqs bins=8 " SMALL, 0.3, 2);
+    check_model("T=3 transition=rqs bins=8 " SMALL, 1.0, 3);
+    check_model("T=3 transition=rqs bins=8 " SMALL, 3.0, 4);
+    check_model("T=4 transition=rqs bins=10 x_dim=2 flow_layers=1 " SMALL, 1.5, 5);
+    check_model("T=2 transition=rqs bins=3 bound=3 identity_init=on rff=0 d_z=3", 2.0, 6);
 }
 
 static void affine_maps(void) {
-    check_model("steps=1 transition=affine kappa=5 " SMALL, 1.0, 7);
-    check_model("steps=3 transition=affine kappa=2 " SMALL, 0.3, 8);
-    check_model("steps=3 transition=affine kappa=5 " SMALL, 3.0, 9);
-    check_model("steps=4 transition=affine kappa=1 x_dim=2 " SMALL, 10.0, 10);
+    check_model("T=1 transition=affine kappa=5 " SMALL, 1.0, 7);
+    check_model("T=3 transition=affine kappa=2 " SMALL, 0.3, 8);
+    check_model("T=3 transition=affine kappa=5 " SMALL, 3.0, 9);
+    check_model("T=4 transition=affine kappa=1 x_dim=2 " SMALL, 10.0, 10);
 }
 
 static void gaussian_maps(void) {
-    check_model("steps=1 transition=gauss sigma_floor=1e-3 " SMALL, 1.0, 11);
-    check_model("steps=2 transition=gauss sigma_floor=0.05 " SMALL, 0.3, 12);
-    check_model("steps=3 transition=gauss sigma_floor=1e-2 x_dim=2 " SMALL, 3.0, 13);
+    check_model("T=1 transition=gauss sigma_floor=1e-3 " SMALL, 1.0, 11);
+    check_model("T=2 transition=gauss sigma_floor=0.05 " SMALL, 0.3, 12);
+    check_model("T=3 transition=gauss sigma_floor=1e-2 x_dim=2 " SMALL, 3.0, 13);
 }
 
 int main(void) {

@@ -30,7 +30,7 @@ static void record(graph *g, const model_spec *s, void *arg) {
     o.with_prior = source == CHAIN_ALL;
     chain_record_walk(g, s, x, y, &o, &w);
     op_emit(g, w.logp);
-    for (int64_t t = 0; t < s->steps; t++) op_emit(g, w.z[t]);
+    for (int64_t t = 0; t < s->T; t++) op_emit(g, w.z[t]);
 }
 
 static void look(lab_run *r, const points *p, int64_t m, sight *out) {
@@ -150,7 +150,7 @@ static void check_model(const char *process, const char *options, bool strong, u
     lab l;
     CASE(options);
     if (!lab_open(&l, process, options, stream)) return;
-    CHECK(l.m->spec.steps <= T_MAX && l.m->spec.d_z <= Z_MAX);
+    CHECK(l.m->spec.T <= T_MAX && l.m->spec.d_z <= Z_MAX);
     check_source(&l, CHAIN_ALL, strong, stream);
     check_source(&l, CHAIN_CONTEXT, strong, stream);
     lab_close(&l);
@@ -162,7 +162,7 @@ static void check_all(bool strong) {
     static const char *const transitions[] = {"rqs", "affine", "gauss"};
     for (int k = 0; k < 15; k++) {
         char options[160];
-        snprintf(options, sizeof options, "flow_gain=%s encoder=%s transition=%s x_dim=%d steps=3",
+        snprintf(options, sizeof options, "flow_gain=%s encoder=%s transition=%s x_dim=%d T=3",
                  strong ? "1" : "0.1", encoders[k / 3], transitions[k % 3], 1 + k / 3 % 2);
         check_model("mnp", options, strong, (uint32_t)k + 1);
     }

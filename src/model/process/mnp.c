@@ -13,14 +13,14 @@ static mnp_status check(env *e, const model_spec *s) {
 }
 
 static mnp_status check_np(env *e, const model_spec *s) {
-    if (s->steps != 1 || s->transition != TRANSITION_gauss)
+    if (s->T != 1 || s->transition != TRANSITION_gauss)
         return env_fail(e, MNP_EINVAL,
-                        "model np has steps=1 and transition=gauss; for more use mnp");
+                        "model np has T=1 and transition=gauss; for more use mnp");
     return check(e, s);
 }
 
 static int64_t steps(const model_spec *s) {
-    return s->steps;
+    return s->T;
 }
 
 static void train_step(graph *g, const model_spec *s, const process_train_opts *o) {
@@ -64,7 +64,7 @@ static void predictive(graph *g, const model_spec *s, const process_score_opts *
     if (!o->draws) return;
     val path[CHAIN_STEPS_MAX + 1];
     chain_record_draw(g, s, x, w.z, op_base_noise(g, EXT_N, true, RNG_BASE, false), path);
-    op_emit(g, path[s->steps]);
+    op_emit(g, path[s->T]);
 }
 
 static void draw_latents(graph *g, const model_spec *s) {
@@ -73,13 +73,13 @@ static void draw_latents(graph *g, const model_spec *s) {
     chain_walk_opts o = {.source = CHAIN_CONTEXT, .purpose = RNG_LATENT_EVAL};
     chain_walk w;
     chain_record_walk(g, s, x, y, &o, &w);
-    for (int64_t t = 0; t < s->steps; t++) op_emit(g, w.z[t]);
+    for (int64_t t = 0; t < s->T; t++) op_emit(g, w.z[t]);
 }
 
 static void query(graph *g, const model_spec *s, process_query kind) {
     val x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
     val z[CHAIN_STEPS_MAX];
-    for (int64_t t = 0; t < s->steps; t++)
+    for (int64_t t = 0; t < s->T; t++)
         z[t] = op_feed(g, "z", EXT_FIXED, 1, (int32_t)s->d_z, true, false);
     if (kind == QUERY_LOGP) {
         val y = op_feed_scalars(g, "y", EXT_N, false, false);
@@ -89,7 +89,7 @@ static void query(graph *g, const model_spec *s, process_query kind) {
     val path[CHAIN_STEPS_MAX + 1];
     val base = op_base_noise(g, EXT_N, true, RNG_BASE, kind == QUERY_ZERO);
     chain_record_draw(g, s, x, z, base, path);
-    for (int64_t t = 0; t <= s->steps; t++) op_emit(g, path[t]);
+    for (int64_t t = 0; t <= s->T; t++) op_emit(g, path[t]);
 }
 
 #define CHAIN                                                                                      \

@@ -79,7 +79,7 @@ LIBS := $(foreach p,$(PARTS),$($p_LIBS)) -lm -ldl -pthread
 # ARCH=80 builds for another GPU). The kernels are a shared object of their own, which the library
 # loads on demand: nothing else needs CUDA, at build time or at run time.
 CU_SRC := $(wildcard src/backend/cuda/*.cu)
-CUDA   ?= $(if $(CU_SRC),$(HAVE_NVCC))
+CUDA   ?= $(if $(CU_SRC),$(if $(strip $(INSTRUMENT)) $(filter 1,$(PORTABLE)),,$(HAVE_NVCC)))
 ARCH   ?= 90a
 NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxrregcount 128 \
               -DMNP_CUDA_ARCH=$(patsubst %a,%,$(ARCH)) -Iinclude -Isrc \
@@ -109,7 +109,8 @@ FUZZ_SRC      := $(if $(wildcard tests/fuzz/fuzz_main.c),\
                    $(filter-out %/fuzz_main.c,$(wildcard tests/fuzz/fuzz_*.c)))
 FUZZERS       := $(FUZZ_SRC:%.c=$(BUILD)/%)
 TEST_PROGRAMS := $(foreach d,$(filter-out fuzz,$(TESTS)),\
-                   $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$d/test_*.c)) $(wildcard tests/$d/*.sh))\
+                   $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$d/test_*.c)) \
+                   $(if $(filter 1,$(COVERAGE)),,$(wildcard tests/$d/*.sh)))\
                  $(if $(filter fuzz,$(TESTS)),$(FUZZERS))
 ifneq ($(T),)
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(findstring $(T),$p),$p))

@@ -79,7 +79,7 @@ LIBS := $(foreach p,$(PARTS),$($p_LIBS)) -lm -ldl -pthread
 # ARCH=80 builds for another GPU). The kernels are a shared object of their own, which the library
 # loads on demand: nothing else needs CUDA, at build time or at run time.
 CU_SRC := $(wildcard src/backend/cuda/*.cu)
-CUDA   ?= $(if $(CU_SRC),$(if $(strip $(INSTRUMENT)) $(filter 1,$(PORTABLE)),,$(HAVE_NVCC)))
+CUDA   ?= $(if $(CU_SRC),$(if $(strip $(INSTRUMENT) $(filter 1,$(PORTABLE))),,$(HAVE_NVCC)))
 ARCH   ?= 90a
 NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxrregcount 128 \
               -DMNP_CUDA_ARCH=$(patsubst %a,%,$(ARCH)) -Iinclude -Isrc \

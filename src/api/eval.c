@@ -68,6 +68,8 @@ mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp_set *co
     int64_t m = context ? context->n : 0, n = m + targets->n, dims = model->m->spec.x_dim;
     if (targets->n < 1 || m < 0)
         return env_fail(&ctx->env, MNP_EINVAL, "there are no targets to score");
+    if (!targets->x || !targets->y || (m > 0 && (!context->x || !context->y)))
+        return env_fail(&ctx->env, MNP_EINVAL, "points need x and y");
     double *x = env_alloc(&ctx->env, (size_t)(n * dims), sizeof *x, "a set");
     double *y = env_alloc(&ctx->env, (size_t)n, sizeof *y, "a set");
     scorer *s = NULL;

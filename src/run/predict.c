@@ -97,25 +97,25 @@ static mnp_status check_finite(env *e, const double *a, int64_t count, const cha
     return MNP_OK;
 }
 
-static mnp_status append(predictor *p, const double *x, const double *y, int64_t n) {
+/* Puts n points behind the first `keep` of the set; nothing changes where one of them is bad. */
+static mnp_status append(predictor *p, int64_t keep, const double *x, const double *y, int64_t n) {
     int64_t dims = p->m->spec.x_dim;
     MNP_TRY(check_finite(p->env, x, n * dims, "x of observed point"));
     MNP_TRY(check_finite(p->env, y, n, "y of observed point"));
-    MNP_TRY(reserve(p, p->count + n));
-    runner_scale_x(p->m, x, n, p->x + p->count * dims);
-    runner_scale_y(p->m, y, n, p->y + p->count);
-    p->count += n;
+    MNP_TRY(reserve(p, keep + n));
+    runner_scale_x(p->m, x, n, p->x + keep * dims);
+    runner_scale_y(p->m, y, n, p->y + keep);
+    p->count = keep + n;
     p->samples = 0; /* latents of the old set no longer hold */
     return MNP_OK;
 }
 
 mnp_status predictor_condition(predictor *p, const double *x, const double *y, int64_t n) {
-    predictor_reset(p);
-    return append(p, x, y, n);
+    return append(p, 0, x, y, n);
 }
 
 mnp_status predictor_observe(predictor *p, const double *x, double y) {
-    return append(p, x, &y, 1);
+    return append(p, p->count, x, &y, 1);
 }
 
 /* ---- latents --------------------------------------------------------------------------------- */

@@ -234,10 +234,16 @@ static mnp_status run_steps(trainer *t, int64_t count) {
     return MNP_OK;
 }
 
+enum { CANCEL_STEPS = 10 }; /* between two questions whether to stop */
+
 static mnp_status run_until(trainer *t, int64_t end) {
     while (t->step.step < end) {
         int64_t at = t->step.step, pause = next_validation(t);
         int64_t count = least(end, pause) - at;
+        if (env_cancelled(t->env))
+            return env_fail(t->env, MNP_ECANCELLED, "training was cancelled at step %lld of %lld",
+                            (long long)at, (long long)t->spec.steps);
+        if (t->env->cancel) count = least(count, CANCEL_STEPS);
         mnp_status status = run_steps(t, count);
         if (status == MNP_ENUMERIC)
             return env_context(t->env, status, "training stopped at step %lld of %lld",
@@ -258,7 +264,7 @@ mnp_status trainer_run(trainer *t, int64_t steps) {
     if (!t->exec || t->step.step >= end) return run_until(t, end);
     MNP_TRY(backend_push(t->b, t->exec, &t->io));
     mnp_status status = run_until(t, end);
-    if (status != MNP_OK && status != MNP_ENUMERIC) return status;
+    if (status != MNP_OK && status != MNP_ENUMERIC && status != MNP_ECANCELLED) return status;
     mnp_status pulled = backend_pull(t->b, t->exec, &t->io);
     return status != MNP_OK ? status : pulled;
 }

@@ -313,6 +313,32 @@ static void bad_data_are_refused_at_once(void) {
     mnp_ctx_destroy(s.ctx);
 }
 
+/* ---- cancelling ------------------------------------------------------------------------------ */
+
+static bool ask(void *user) {
+    int *left = user;
+    return (*left)-- <= 0;
+}
+
+static void a_cancelled_run_can_go_on(void) {
+    session s;
+    int left = 1;
+    open_session(&s, 1, plain, 7);
+    s.ctx->env.cancel = ask;
+    s.ctx->env.cancel_user = &left;
+    CHECK(mnp_trainer_run(s.trainer, 24, NULL) == MNP_ECANCELLED);
+    int64_t done = mnp_trainer_report(s.trainer).step;
+    CHECK(done > 0 && done < 24);
+    s.ctx->env.cancel = NULL;
+    OK(&s, mnp_trainer_run(s.trainer, 24, NULL));
+    session whole;
+    open_session(&whole, 1, plain, 7);
+    OK(&whole, mnp_trainer_run(whole.trainer, 24, NULL));
+    CHECK(same_state(&s, &whole));
+    close_session(&whole);
+    close_session(&s);
+}
+
 int main(void) {
     const char *base = getenv("TEST_TMP");
     snprintf(folder, sizeof folder, "%.150s/training-XXXXXX", base ? base : "/tmp");
@@ -329,5 +355,6 @@ int main(void) {
     char path[260];
     for (int k = 0; k < 5; k++) unlink(in_folder(path, files[k]));
     rmdir(folder);
+    RUN(a_cancelled_run_can_go_on);
     return check_done();
 }

@@ -1,0 +1,65 @@
+/* cmd_repro.c: mnp repro STUDY: the tables of the documentation, from training to picture. */
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/repro.h"
+
+static const flag_def flags[] = {
+    {"models", "A,B", "table1: which models (default oracle,gp,cbp,np,mnp)"},
+    {"data", "C,D", "families or CSV files (default: the six families; ablation: monotonic)"},
+    {"protocol", "P", "strict|authors|both: what the tables show (default both)"},
+    {"functions", "N", "test functions (default 5000; quick 500)"},
+    {"train-functions", "N", "training functions (default 50000; quick 5000)"},
+    {"seeds", "K", "runs of each, with seeds from --seed on (default 5; ablation 1; quick 2, 1)"},
+    {"steps", "N", "training steps of each (default: by model)"},
+    {"seconds", "S", "or: as many steps as fit in so many seconds"},
+    {"batch", "B", "functions in a batch (default: by model)"},
+    {"samples", "L", "table1: importance samples (default 20)"},
+    {"preset", "P", "paper|tiny (default paper; quick tiny)"},
+    {"out", "DIR", "folder of the cells and tables (default repro-STUDY)"},
+    {"cache", "DIR", "keep generated functions there"},
+    {"device", "D", "where to compute (default cpu)"},
+    {"quick", NULL, "small settings that take minutes on two cores; the tables say so"},
+};
+
+static const struct {
+    const char *name;
+    int (*run)(cli *c);
+} studies[] = {{"table1", repro_table1}, {"ablation", repro_ablation}};
+enum { STUDIES = sizeof studies / sizeof *studies };
+
+static int run(cli *c) {
+    if (cli_has(c, "steps") && cli_has(c, "seconds"))
+        return cli_fail(c, EXIT_USAGE, "--steps and --seconds exclude each other");
+    cli_int(c, "steps", 1, 1, 1000000000);
+    cli_int(c, "batch", 1, 1, 1000000);
+    if (cli_bad(c)) return c->status;
+    text_nearest near = text_nearest_to(c->args[0]);
+    for (int k = 0; k < STUDIES; k++) {
+        if (strcmp(studies[k].name, c->args[0]) == 0) return studies[k].run(c);
+        text_nearest_try(&near, studies[k].name);
+    }
+    return cli_fail(c, EXIT_USAGE, "there is no study '%s'; there are table1 and ablation%s%s",
+                    c->args[0], near.best ? "; nearest: " : "", near.best ? near.best : "");
+}
+
+const command command_repro = {
+    .name = "repro",
+    .args = "table1|ablation [--models a,b] [--data c,d] [--seeds K] [--quick]",
+    .summary = "train and score a whole table of models, with pictures",
+    .details =
+        "table1    every model on every data set: mean and standard error over seeds, the oracle "
+        "or\n"
+        "          ceiling, the gap to it, the paper's number beside it\n"
+        "ablation  steps T, transition, encoder, Fourier features and importance samples: score,\n"
+        "          conditional-consistency gap, time and memory\n"
+        "Seed k fixes a run's data, first weights and draws; the models of one seed are scored on\n"
+        "the same test functions. Each cell's result is kept in DIR/cells under a key of all its\n"
+        "options: after Ctrl-C the same command goes on where it was. DIR/STUDY.md, .json and "
+        ".svg\n"
+        "are the tables.",
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run};

@@ -1,0 +1,48 @@
+/* repro_table1.c: table 1 as a list of cells: every model on every data set with every seed. */
+#include "cli/repro.h"
+
+static const char families[] = "rbf,matern,periodic,monotonic,convex,sde";
+
+static int read_flags(cli *c, repro_grid *g) {
+    bool quick = cli_has(c, "quick");
+    g->seeds = (int)cli_int(c, "seeds", quick ? 2 : 5, 1, 1000);
+    int protocol = cli_choice(c, "protocol", "strict|authors|both", 2);
+    g->shown[MNP_STRICT] = protocol != 1;
+    g->shown[MNP_AUTHORS] = protocol != 0;
+    if (cli_bad(c)) return c->status;
+    int code = repro_models_flag(c, repro_models(), &g->models);
+    return code ? code : repro_data_flag(c, families, &g->data);
+}
+
+static void fill(repro_study *s, const repro_grid *g) {
+    int at = 0;
+    for (int m = 0; m < g->models.count; m++)
+        for (int d = 0; d < g->data.count; d++)
+            for (int k = 0; k < g->seeds; k++) {
+                const repro_model *how = repro_model_find(g->models.at[m]);
+                s->tasks[at++] =
+                    repro_task_make(s, g->models.at[m], g->data.at[d], s->c->seed + (uint64_t)k,
+                                    s->quick ? how->quick : how->full);
+            }
+}
+
+int repro_table1(cli *c) {
+    repro_grid g = {0};
+    repro_study s = {.c = c};
+    int code = read_flags(c, &g);
+    if (code) return code;
+    int count = g.models.count * g.data.count * g.seeds;
+    if (repro_study_init(&s, c, "table1", count) != MNP_OK)
+        code = cli_fail(c, EXIT_FAILED, "%s", c->env.error);
+    if (code == 0) {
+        fill(&s, &g);
+        code = cli_bad(c) ? c->status : repro_prepare(&s);
+    }
+    if (code == 0) {
+        code = repro_run(&s);
+        int written = code == EXIT_INTERRUPTED ? 0 : repro_table1_write(&s, &g);
+        if (written) code = written;
+    }
+    repro_study_free(&s);
+    return code;
+}

@@ -60,6 +60,12 @@ static void fill_noisy(const double *raw, int repeats, curves *v) {
         }
 }
 
+/* raw (T+1, S, n): one noise for each function and place stands for all levels. */
+static void fill_single(const double *raw, curves *v) {
+    for (int64_t i = 0; i < (v->steps + 1) * v->samples * v->n * CURVE_LEVELS; i++)
+        v->noisy[i] = raw[i / CURVE_LEVELS];
+}
+
 /* The chain is in the model's own units; the last step is known in both, and the two differ by a
  * shift and a scale. */
 static void to_data_units(curves *v, const double *last) {
@@ -77,7 +83,8 @@ static void to_data_units(curves *v, const double *last) {
 }
 
 /* Every target has noise of its own, so asking for each place `repeats` times gives so many noises
- * of one function there. */
+ * of one function there. A process without latents draws anew for every query, and jointly: it is
+ * asked once. */
 static mnp_status ask(const question *q, mnp_predictor *p, const points *at, int repeats,
                       double *repeated, double *raw, double *last, curves *v) {
     int64_t x_dim = q->names.x_dim;
@@ -85,8 +92,13 @@ static mnp_status ask(const question *q, mnp_predictor *p, const points *at, int
         memcpy(repeated + i * x_dim, at->x + i / repeats * x_dim, (size_t)x_dim * sizeof *at->x);
     MNP_TRY(mnp_predictor_path(p, at->x, at->n, MNP_BASE_ZERO, v->smooth));
     MNP_TRY(mnp_predictor_predict(p, at->x, at->n, MNP_BASE_ZERO, last));
-    MNP_TRY(mnp_predictor_path(p, repeated, at->n * repeats, MNP_BASE_NORMAL, raw));
-    fill_noisy(raw, repeats, v);
+    bool exact = mnp_model_latent(q->model) == 0;
+    int64_t places = exact ? at->n : at->n * repeats;
+    MNP_TRY(mnp_predictor_path(p, exact ? at->x : repeated, places, MNP_BASE_NORMAL, raw));
+    if (exact)
+        fill_single(raw, v);
+    else
+        fill_noisy(raw, repeats, v);
     to_data_units(v, last);
     return MNP_OK;
 }

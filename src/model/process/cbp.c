@@ -51,4 +51,4 @@ void gp_warp_to_data(graph *g, const model_spec *s, val x, val u, val *path) {
     }
 }
 
-const process_def process_cbp = {GP_PROCESS, .train = "lr=1e-3 batch=20 steps=2000"};
+const process_def process_cbp = {GP_PROCESS, .train = "lr=2e-3 batch=20 steps=2000"};

@@ -1,7 +1,7 @@
 /* test_attention_kernel.c: the fused attention kernels of every instruction set this processor has
  * against a plain double-precision loop: sizes around the block borders, head widths of all kinds,
- * large scores, very many keys, accumulated gradients, keys in chunks, and the promise that a
- * query's result does not depend on the other queries. */
+ * large scores, very many keys, accumulated gradients, and the promise that a query's result does
+ * not depend on the other queries. */
 #include "check.h"
 
 #include "backend/cpu/kernels.h"
@@ -366,36 +366,6 @@ static void a_query_does_not_see_the_others(void) {
     }
 }
 
-static void keys_in_chunks_give_the_same(void) {
-    static const int64_t chunk[] = {1, 7, 64, 128, 129, 333};
-    for (int i = 0; i < 3; i++) {
-        const cpu_kernels *kern = cpu_kernels_best(ISAS[i]);
-        if (!kern) continue;
-        CASE(ISAS[i]);
-        for (int c = 0; c < 6; c++)
-            for (int64_t nq = 1; nq <= 40; nq += 13) {
-                seed_ = (uint64_t)c;
-                problem p = make(kern, nq, 333, 3, c % 2 ? 16 : 5, 2, 0.3f);
-                reference(&p);
-                void *state = memory(kern->attn_state(nq, 3, p.a.dh));
-                memset(state, 0xff, kern->attn_state(nq, 3, p.a.dh));
-                kern->attn_begin(&p.a, state);
-                attn_args part = p.a;
-                for (int64_t at = 0; at < 333; at += chunk[c]) {
-                    part.k = p.k + at * p.ld;
-                    part.v = p.v + at * p.ld;
-                    part.nk = 333 - at < chunk[c] ? 333 - at : chunk[c];
-                    kern->attn_accumulate(&part, state, p.scratch);
-                }
-                kern->attn_finish(&p.a, state);
-                CHECK(distance(&p, p.o, p.ro, nq) <= 2e-6);
-                CHECK(lse_distance(&p) <= 2e-6);
-                free(state);
-                drop(&p);
-            }
-    }
-}
-
 static void a_nan_is_not_hidden(void) {
     for (int i = 0; i < 3; i++) {
         const cpu_kernels *kern = cpu_kernels_best(ISAS[i]);
@@ -420,7 +390,6 @@ int main(void) {
     RUN(no_keys_and_no_queries);
     RUN(gradients_are_added_when_asked);
     RUN(a_query_does_not_see_the_others);
-    RUN(keys_in_chunks_give_the_same);
     RUN(a_nan_is_not_hidden);
     return check_done();
 }

@@ -83,7 +83,8 @@ typedef struct adam_args {
 } adam_args;
 
 /* The rational-quadratic spline of op/rqs_math.h on `rows` points, in single precision:
- *   by_y false: out = f(y);   by_y true: out = f^-1(y);   logdet_out = logdet + log |d out / d y| */
+ *   by_y false: out = f(y);   by_y true: out = f^-1(y);   logdet_out = logdet + log |d out / d y|
+ */
 typedef struct rqs_args {
     int64_t rows;
     int bins;  /* K, at most 64 */
@@ -126,14 +127,6 @@ typedef struct cpu_kernels {
     size_t (*attn_scratch)(int64_t nq, int64_t nk, int heads, int dh);
     void (*attn)(const attn_args *a, void *scratch);
     void (*attn_grad)(const attn_grad_args *a, void *scratch);
-
-    /* The same forward pass with the keys arriving in chunks: begin (reads q), accumulate once per
-     * chunk (reads k, v and nk of the chunk; scratch of attn_scratch(nq, nk of the chunk, ...)),
-     * finish (reads q, writes o and lse). The state is attn_state() bytes, 64-byte aligned. */
-    size_t (*attn_state)(int64_t nq, int heads, int dh);
-    void (*attn_begin)(const attn_args *a, void *state);
-    void (*attn_accumulate)(const attn_args *a, void *state, void *scratch);
-    void (*attn_finish)(const attn_args *a, void *state);
 
     void (*join)(const join_args *a);
     void (*join_grad)(const join_grad_args *a);

@@ -1,8 +1,8 @@
 /* attention.c: the forward pass of multi-head attention, o = q + softmax(scale q k^T) v per head.
  * The scores exist only for one block of queries and one block of keys at a time; a running maximum
  * m, sum l and unnormalised output carry over from key block to key block (streaming softmax), so
- * that the number of keys is not bounded by memory. The same running state, kept by the caller,
- * makes the chunked form. attention_tile.h describes the blocks and the order of the sums.
+ * that the number of keys is not bounded by memory. attention_tile.h describes the blocks and the
+ * order of the sums.
  *
  * scale log2(e) is folded into q: the scores are base-two logarithms, and m is kept in that base.
  */
@@ -192,26 +192,6 @@ void ISA(cpu_attn)(const attn_args *a, void *scratch) {
         accumulate(a, h, dp, state, work);
         finish_head(a, h, dp, state);
     }
-    clear_columns(a->o, a->ldo, a->nq, (int64_t)a->heads * a->dh);
-}
-
-size_t ISA(cpu_attn_state)(int64_t nq, int heads, int dh) {
-    return (size_t)(heads * round_up(head_floats(nq, round_up(dh, 16)), 16)) * sizeof(float);
-}
-
-void ISA(cpu_attn_begin)(const attn_args *a, void *state) {
-    const int64_t dp = round_up(a->dh, 16), each = round_up(head_floats(a->nq, dp), 16);
-    for (int64_t h = 0; h < a->heads; h++) begin_head(a, h, dp, (float *)state + h * each);
-}
-
-void ISA(cpu_attn_accumulate)(const attn_args *a, void *state, void *scratch) {
-    const int64_t dp = round_up(a->dh, 16), each = round_up(head_floats(a->nq, dp), 16);
-    for (int64_t h = 0; h < a->heads; h++) accumulate(a, h, dp, (float *)state + h * each, scratch);
-}
-
-void ISA(cpu_attn_finish)(const attn_args *a, void *state) {
-    const int64_t dp = round_up(a->dh, 16), each = round_up(head_floats(a->nq, dp), 16);
-    for (int64_t h = 0; h < a->heads; h++) finish_head(a, h, dp, (float *)state + h * each);
     clear_columns(a->o, a->ldo, a->nq, (int64_t)a->heads * a->dh);
 }
 

@@ -17,14 +17,10 @@ void ISA(cpu_transpose)(int64_t R, int64_t C, const float *src, int64_t lds, flo
                         int64_t ldd);
 void ISA(cpu_colsum)(int64_t R, int64_t N, const float *a, int64_t lda, float *out);
 
-/* attn.c */
+/* attention.c, attention_grad.c */
 size_t ISA(cpu_attn_scratch)(int64_t nq, int64_t nk, int heads, int dh);
 void ISA(cpu_attn)(const attn_args *a, void *scratch);
 void ISA(cpu_attn_grad)(const attn_grad_args *a, void *scratch);
-size_t ISA(cpu_attn_state)(int64_t nq, int heads, int dh);
-void ISA(cpu_attn_begin)(const attn_args *a, void *state);
-void ISA(cpu_attn_accumulate)(const attn_args *a, void *state, void *scratch);
-void ISA(cpu_attn_finish)(const attn_args *a, void *state);
 
 /* join.c */
 void ISA(cpu_join)(const join_args *a);

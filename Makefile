@@ -66,8 +66,8 @@ SIMD_OPT   ?= $(if $(strip $(INSTRUMENT)),-O1,-O3)
 # Instrumented code confuses the compiler's flow analysis; the plain build is the one that must be
 # free of warnings.
 WARNINGS := -Wall -Wextra -Wconversion $(if $(filter 1,$(WERROR)),-Werror) \
-            $(if $(HAVE_OPENMP),,-Wno-unknown-pragmas) $(if $(strip $(INSTRUMENT)),-w)
-PARTS    := OPENMP AVX2 AVX512 CBLAS LAPACK LAPACKE CAIRO ZLIB
+            $(if $(strip $(INSTRUMENT)),-w)
+PARTS    := AVX2 AVX512 CBLAS LAPACK CAIRO
 DEFINES  := -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE \
             $(foreach p,$(PARTS),$(if $(HAVE_$p),-DMNP_HAVE_$p))
 # A command-line CFLAGS or CPPFLAGS adds to these, and cannot take them away.

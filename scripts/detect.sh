@@ -36,9 +36,6 @@ if ! links 'int main(void) { return 0; }'; then
     exit 0
 fi
 
-part OPENMP '#include <omp.h>
-int main(void) { return omp_get_max_threads() < 1; }' -fopenmp -fopenmp
-
 # Instruction sets the compiler can write; the processor is asked at run time.
 x86='#ifndef __x86_64__
 #error other
@@ -59,11 +56,6 @@ if [ "$portable" != 1 ]; then
     lapack='void dpotrf_(const char *, const int *, double *, const int *, int *);
     int main(void) { int n = 0, info; double a = 1; dpotrf_("L", &n, &a, &n, &info); return info; }'
     for libs in -lopenblas "-llapack -lblas"; do part LAPACK "$lapack" "" "$libs" && break; done
-    lapacke='#include <lapacke.h>
-    int main(void) { double a = 1; return LAPACKE_dpotrf(LAPACK_COL_MAJOR, 76, 1, &a, 1); }'
-    for libs in "-llapacke -lopenblas" -lopenblas "-llapacke -llapack -lblas"; do
-        part LAPACKE "$lapacke" "" "$libs" && break
-    done
 
     if command -v pkg-config >/dev/null 2>&1 && pkg-config --exists cairo; then
         cairo_cflags=$(pkg-config --cflags cairo)
@@ -73,14 +65,10 @@ if [ "$portable" != 1 ]; then
     part CAIRO '#include <cairo.h>
     #include <cairo-pdf.h>
     int main(void) { return cairo_version() < 1; }' "$cairo_cflags" -lcairo
-    part ZLIB '#include <zlib.h>
-    int main(void) { return !zlibVersion(); }' "" -lz
-    command -v mpicc >/dev/null 2>&1 && say HAVE_MPI 1
     nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
     if [ -n "$nvcc" ]; then
         say HAVE_NVCC 1
         say NVCC "$nvcc"
-        say CUDA_HOME "$(dirname "$(dirname "$(readlink -f "$nvcc")")")"
     fi
 fi
 exit 0

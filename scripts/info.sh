@@ -16,15 +16,11 @@ row() { # NAME KEY "what it gives" "what is lost"
         printf '  %-10s %-5s %s\n' "$1" no "$4"
     fi
 }
-row OpenMP OPENMP "functions of a batch run in parallel" "one thread only; results are the same bits"
-row CBLAS CBLAS "$(value CBLAS_LIBS): peer for the dense products in mnp bench" \
-    "mnp bench has no peer to compare with; nothing else (our own kernels do the products)"
-row LAPACK LAPACK "$(value LAPACK_LIBS): Cholesky of Gaussian processes" \
-    "Gaussian processes use our own, slower Cholesky"
-row LAPACKE LAPACKE "$(value LAPACKE_LIBS): C interface of LAPACK" "nothing: LAPACK is called directly"
+row CBLAS CBLAS "$(value CBLAS_LIBS): measured beside our own dense products by mnp bench" \
+    "mnp bench measures our own dense products alone; nothing else is lost"
+row LAPACK LAPACK "$(value LAPACK_LIBS): Cholesky factors from 256 rows (Gaussian processes)" \
+    "large Gaussian processes use our own, slower Cholesky"
 row cairo CAIRO "PNG and PDF pictures" "pictures are written as SVG only"
-row zlib ZLIB "compressed files" "files are written uncompressed"
-row MPI MPI "mpicc is here" "training stays on one machine"
 row CUDA NVCC "$(value NVCC)" "no NVIDIA GPU backend; the CPU backend does everything"
 if [ -n "$(value HAVE_NVCC)" ] && [ "${5:-}" != 1 ]; then
     printf '\nThe CUDA backend is left out of this build.\n'

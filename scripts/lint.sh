@@ -29,8 +29,8 @@ tool() { # is it here? Its absence is told.
 # The functions below are called through check.
 # shellcheck disable=SC2317
 tidy() {
-    local flags=(-std=c17 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -Wno-unknown-pragmas -Iinclude
-        -Isrc -I. -I/usr/include/cairo)
+    local flags=(-std=c17 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -Iinclude -Isrc
+        -I. -I/usr/include/cairo)
     printf '%s\0' "${files[@]}" | grep -zE '^(src|cli|bench)/.*\.c$' |
         xargs -0 -I{} -P "$jobs" clang-tidy --quiet --warnings-as-errors='*' {} -- "${flags[@]}" 2>/dev/null
 }

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 mkdir -p "$BUILD"
 BUILD=$(cd "$BUILD" && pwd)
-export BUILD MNP="$BUILD/mnp" OMP_WAIT_POLICY=passive
+export BUILD MNP="$BUILD/mnp"
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1}
 limit=${MNP_TEST_TIMEOUT:-$([ -n "${MNP_TEST_LONG:-}" ] && echo 7200 || echo 600)}
 

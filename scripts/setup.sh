@@ -21,9 +21,7 @@ need_header stdio.h libc6-dev
 if [ "${PORTABLE:-0}" != 1 ]; then
     need_command pkg-config pkg-config
     need_header cblas.h libopenblas-dev "-I/usr/include/openblas"
-    need_header lapacke.h liblapacke-dev
     need_header cairo/cairo.h libcairo2-dev
-    need_header zlib.h zlib1g-dev
 fi
 if [ "${1:-}" = dev ]; then
     need_command clang clang
@@ -32,8 +30,6 @@ if [ "${1:-}" = dev ]; then
     need_command shellcheck shellcheck
     need_command gcovr gcovr
     need_command cmake cmake
-    [ -n "$(find /usr/lib/llvm-*/lib /usr/lib/*-linux-gnu -name 'libomp.so*' 2>/dev/null | head -n 1)" ] ||
-        missing+=(libomp-dev)
 fi
 [ ${#missing[@]} -eq 0 ] && exit 0
 

@@ -35,8 +35,8 @@ static void fill(repro_study *s, const char *data, int seeds) {
             int used =
                 snprintf(t->model_options, sizeof t->model_options, "%s", variants[v].options);
             if (variants[v].base_steps)
-                snprintf(t->model_options + used, sizeof t->model_options - (size_t)used,
-                         " steps=%d", repro_ablation_base(s));
+                snprintf(t->model_options + used, sizeof t->model_options - (size_t)used, " T=%d",
+                         repro_ablation_base(s));
             t->n_samples = REPRO_SAMPLES;
             for (int i = 0; i < REPRO_SAMPLES; i++) t->samples[i] = samples[i];
             if (s->quick && !cli_has(s->c, "functions")) t->functions = 200;

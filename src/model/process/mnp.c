@@ -14,8 +14,7 @@ static mnp_status check(env *e, const model_spec *s) {
 
 static mnp_status check_np(env *e, const model_spec *s) {
     if (s->T != 1 || s->transition != TRANSITION_gauss)
-        return env_fail(e, MNP_EINVAL,
-                        "model np has T=1 and transition=gauss; for more use mnp");
+        return env_fail(e, MNP_EINVAL, "model np has T=1 and transition=gauss; for more use mnp");
     return check(e, s);
 }
 

@@ -21,6 +21,7 @@ bool report_pass(const report_row *row) {
 }
 
 void report_print(const bench_report *r) {
+    if (r->count == 0) return;
     fprintf(r->out, "\n%-58s %10s %-12s %s\n", "summary", "measured", "", "bar");
     for (int k = 0; k < r->count; k++) {
         const report_row *row = &r->rows[k];

@@ -8,6 +8,8 @@
 #ifndef MNP_CPU_CPU_H
 #define MNP_CPU_CPU_H
 
+#include <string.h>
+
 #include "backend/backend.h"
 #include "backend/cpu/kernels.h"
 
@@ -32,6 +34,12 @@ static inline const cpu_kernels *cpu_k(const frame *f) {
 static inline float *cpu_f32(const frame *f, val v) {
     return v == VAL_NONE ? NULL : (float *)frame_at(f, &f->plan->values[v]);
 }
+/* Floats of sample s of a value, NULL when absent: the same for all samples when it is shared. */
+static inline float *cpu_sample(const frame *f, val v, int64_t s) {
+    if (v == VAL_NONE) return NULL;
+    const value *at = cpu_value(f, v);
+    return cpu_f32(f, v) + (at->sampled ? s * frame_rows(f, at) * at->ld : 0);
+}
 /* Doubles of a TYPE_F64 value. */
 static inline double *cpu_f64(const frame *f, val v) {
     return v == VAL_NONE ? NULL : (double *)frame_at(f, &f->plan->values[v]);
@@ -40,8 +48,21 @@ static inline double *cpu_f64(const frame *f, val v) {
 static inline int64_t cpu_all_rows(const frame *f, const value *v) {
     return frame_rows(f, v) * frame_samples(f, v);
 }
+/* Does output `slot` add to what is there? */
 static inline bool cpu_acc(const instr *ins, int slot) {
     return (ins->acc >> slot & 1u) != 0;
+}
+/* The same for sample s of a gradient: behind the first, samples that share an operand add. */
+static inline bool cpu_adds(const frame *f, const instr *ins, int slot, int64_t s) {
+    const val v = ins->out[slot];
+    return cpu_acc(ins, slot) || (s > 0 && v != VAL_NONE && !cpu_value(f, v)->sampled);
+}
+/* Zeros output `slot` (if present) where the instruction overwrites, for kernels that only add. */
+static inline void cpu_clear(const frame *f, const instr *ins, int slot) {
+    const val v = ins->out[slot];
+    if (v == VAL_NONE || cpu_acc(ins, slot)) return;
+    const value *at = cpu_value(f, v);
+    memset(cpu_f32(f, v), 0, (size_t)(cpu_all_rows(f, at) * at->ld) * sizeof(float));
 }
 
 #endif

@@ -3,12 +3,6 @@
 #include "backend/cpu/cpu.h"
 #include "op/affine.h"
 
-static float *sample_of(const frame *f, val v, int64_t s) {
-    if (v == VAL_NONE) return NULL;
-    const value *at = cpu_value(f, v);
-    return cpu_f32(f, v) + (at->sampled ? s * frame_rows(f, at) * at->ld : 0);
-}
-
 /* Of one sample's rows: log alpha, its slope, and the factor (alpha, or 1 / alpha to noise). */
 typedef struct scales {
     float *log, *slope, *factor;
@@ -54,10 +48,10 @@ static void forward(frame *f, const instr *ins, bool to_noise) {
     const float sign = to_noise ? -1 : 1;
     const scales c = scales_in(f, rows);
     for (int64_t s = 0; s < samples; s++) {
-        const float *r = sample_of(f, ins->in[MAP_RAW], s), *y = sample_of(f, ins->in[MAP_Y], s);
-        const float *logdet = sample_of(f, ins->in[MAP_LOGDET], s);
-        float *out = sample_of(f, ins->out[MAP_OUT], s);
-        float *logdet_out = sample_of(f, ins->out[MAP_LOGDET_OUT], s);
+        const float *r = cpu_sample(f, ins->in[MAP_RAW], s), *y = cpu_sample(f, ins->in[MAP_Y], s);
+        const float *logdet = cpu_sample(f, ins->in[MAP_LOGDET], s);
+        float *out = cpu_sample(f, ins->out[MAP_OUT], s);
+        float *logdet_out = cpu_sample(f, ins->out[MAP_LOGDET_OUT], s);
         if (s == 0 || raw->sampled) fill_scales(f, ins, r, raw->ld, rows, to_noise, c);
         for (int64_t i = 0; i < rows; i++) {
             const float beta = r[i * raw->ld + AFFINE_BETA];
@@ -74,9 +68,7 @@ typedef struct target {
 } target;
 
 static target target_of(const frame *f, const instr *ins, int slot, int64_t s) {
-    const val v = ins->out[slot];
-    const bool again = s > 0 && v != VAL_NONE && !cpu_value(f, v)->sampled;
-    return (target){sample_of(f, v, s), again || cpu_acc(ins, slot)};
+    return (target){cpu_sample(f, ins->out[slot], s), cpu_adds(f, ins, slot, s)};
 }
 
 static void put(target to, int64_t i, float x) {
@@ -90,9 +82,9 @@ static void backward(frame *f, const instr *ins, bool to_noise) {
     const int64_t samples = frame_samples(f, cpu_value(f, up != VAL_NONE ? up : up_log));
     const scales c = scales_in(f, rows);
     for (int64_t s = 0; s < samples; s++) {
-        const float *r = sample_of(f, ins->in[MAP_GRAD_RAW], s);
-        const float *y = sample_of(f, ins->in[MAP_GRAD_Y], s);
-        const float *G = sample_of(f, up, s), *H = sample_of(f, up_log, s);
+        const float *r = cpu_sample(f, ins->in[MAP_GRAD_RAW], s);
+        const float *y = cpu_sample(f, ins->in[MAP_GRAD_Y], s);
+        const float *G = cpu_sample(f, up, s), *H = cpu_sample(f, up_log, s);
         const target gy = target_of(f, ins, MAP_GY, s), graw = target_of(f, ins, MAP_GRAW, s);
         const target glog = target_of(f, ins, MAP_GLOGDET, s);
         if (s == 0 || raw->sampled) fill_scales(f, ins, r, ld, rows, to_noise, c);

@@ -27,21 +27,16 @@ static shape shape_of(const frame *f, const instr *ins) {
                    .dh = i[ATTENTION_WIDTH] / i[ATTENTION_HEADS]};
 }
 
-static float *sample(const frame *f, val v, int64_t s) {
-    const value *vv = cpu_value(f, v);
-    return cpu_f32(f, v) + (vv->sampled ? s * frame_rows(f, vv) * vv->ld : 0);
-}
-
 /* q, k and v of sample s; o and lse are the caller's. */
 static attn_args operands(const frame *f, const instr *ins, const shape *t, int64_t s) {
     const int32_t *i = ins->i;
-    const float *kv = sample(f, ins->in[ATTENTION_KV], s);
+    const float *kv = cpu_sample(f, ins->in[ATTENTION_KV], s);
     return (attn_args){.nq = t->nq,
                        .nk = t->nk,
                        .heads = t->heads,
                        .dh = t->dh,
                        .scale = 1.0f / sqrtf((float)t->width),
-                       .q = sample(f, ins->in[ATTENTION_QV], s) + i[ATTENTION_QCOL],
+                       .q = cpu_sample(f, ins->in[ATTENTION_QV], s) + i[ATTENTION_QCOL],
                        .ldq = cpu_value(f, ins->in[ATTENTION_QV])->ld,
                        .k = kv + i[ATTENTION_KCOL],
                        .v = kv + i[ATTENTION_VCOL],
@@ -76,8 +71,8 @@ void cpu_attention(frame *f, const instr *ins) {
     const value *o = cpu_value(f, ins->out[ATTENTION_O]);
     for (int64_t s = 0; s < frame_samples(f, o); s++) {
         attn_args a = operands(f, ins, &t, s);
-        a.o = sample(f, ins->out[ATTENTION_O], s), a.ldo = o->ld;
-        a.lse = sample(f, ins->out[ATTENTION_LSE], s);
+        a.o = cpu_sample(f, ins->out[ATTENTION_O], s), a.ldo = o->ld;
+        a.lse = cpu_sample(f, ins->out[ATTENTION_LSE], s);
         cpu_k(f)->attn(&a, f->scratch);
     }
 }
@@ -107,12 +102,12 @@ static targets targets_of(const frame *f, const instr *ins, const shape *t, floa
     to.k = to.q + t->nq * ld, to.v = to.k + t->nk * ld, to.ldk = ld;
     to.k_away = gk == VAL_NONE || ld != t->width;
     if (!to.q_away) {
-        to.q = sample(f, gq, s) + ins->i[ATTENTION_QCOL];
+        to.q = cpu_sample(f, gq, s) + ins->i[ATTENTION_QCOL];
         to.ldq = cpu_value(f, gq)->ld;
     }
     if (!to.k_away) {
-        to.k = sample(f, gk, s) + ins->i[ATTENTION_KCOL];
-        to.v = sample(f, gk, s) + ins->i[ATTENTION_VCOL];
+        to.k = cpu_sample(f, gk, s) + ins->i[ATTENTION_KCOL];
+        to.v = cpu_sample(f, gk, s) + ins->i[ATTENTION_VCOL];
         to.ldk = cpu_value(f, gk)->ld;
     }
     return to;
@@ -130,7 +125,7 @@ static bool prepare(frame *f, const instr *ins, int slot, int64_t rows, int64_t 
     const int64_t all = frame_rows(f, v), samples = frame_samples(f, v);
     if (overwrite && blocks * ins->i[ATTENTION_WIDTH] == v->ld) {
         for (int64_t s = 0; s < samples; s++)
-            memset(sample(f, g, s) + rows * v->ld, 0,
+            memset(cpu_sample(f, g, s) + rows * v->ld, 0,
                    (size_t)((all - rows) * v->ld) * sizeof(float));
         return false;
     }
@@ -149,12 +144,12 @@ static void fetch(const frame *f, const instr *ins, const shape *t, const target
     const bool self = ins->in[ATTENTION_GRAD_QV] == ins->in[ATTENTION_GRAD_KV];
     const val gq = ins->out[ATTENTION_GQ], gk = self ? gq : ins->out[ATTENTION_GK];
     if (to->q_away && gq != VAL_NONE)
-        add_block(t->nq, t->width, to->q, to->ldq, sample(f, gq, s) + ins->i[ATTENTION_QCOL],
+        add_block(t->nq, t->width, to->q, to->ldq, cpu_sample(f, gq, s) + ins->i[ATTENTION_QCOL],
                   cpu_value(f, gq)->ld);
     if (!to->k_away || gk == VAL_NONE) return;
     const int64_t ld = cpu_value(f, gk)->ld;
-    add_block(t->nk, t->width, to->k, to->ldk, sample(f, gk, s) + ins->i[ATTENTION_KCOL], ld);
-    add_block(t->nk, t->width, to->v, to->ldk, sample(f, gk, s) + ins->i[ATTENTION_VCOL], ld);
+    add_block(t->nk, t->width, to->k, to->ldk, cpu_sample(f, gk, s) + ins->i[ATTENTION_KCOL], ld);
+    add_block(t->nk, t->width, to->v, to->ldk, cpu_sample(f, gk, s) + ins->i[ATTENTION_VCOL], ld);
 }
 
 /* After the first sample, samples that share a gradient add to it. */
@@ -176,9 +171,9 @@ void cpu_attention_grad(frame *f, const instr *ins) {
     for (int64_t s = 0; s < frame_samples(f, o); s++) {
         const targets to = targets_of(f, ins, &t, room, s);
         attn_grad_args a = {.fwd = operands(f, ins, &t, s)};
-        a.fwd.o = sample(f, ins->in[ATTENTION_GRAD_O], s), a.fwd.ldo = o->ld;
-        a.fwd.lse = sample(f, ins->in[ATTENTION_GRAD_LSE], s);
-        a.go = sample(f, ins->in[ATTENTION_GRAD_G], s), a.ldgo = o->ld;
+        a.fwd.o = cpu_sample(f, ins->in[ATTENTION_GRAD_O], s), a.fwd.ldo = o->ld;
+        a.fwd.lse = cpu_sample(f, ins->in[ATTENTION_GRAD_LSE], s);
+        a.go = cpu_sample(f, ins->in[ATTENTION_GRAD_G], s), a.ldgo = o->ld;
         a.gq = to.q, a.ldgq = to.ldq;
         a.gk = to.k, a.gv = to.v, a.ldgk = to.ldk;
         a.acc_q = !to.q_away && (add_q || shared_after(f, ins->out[ATTENTION_GQ], s));

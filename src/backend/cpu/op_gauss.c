@@ -1,16 +1,9 @@
 /* op_gauss.c: Gaussians over latents in single precision; whatever is summed is summed in double,
- * dimension by dimension. Scratch: up to (5, Z) floats. */
+ * dimension by dimension. Scratch: up to (4, Z) floats. */
 #include <math.h>
-#include <string.h>
 
 #include "backend/cpu/cpu.h"
 #include "op/gauss.h"
-
-static float *sample_of(const frame *f, val v, int64_t s) {
-    if (v == VAL_NONE) return NULL;
-    const value *at = cpu_value(f, v);
-    return cpu_f32(f, v) + (at->sampled ? s * frame_rows(f, at) * at->ld : 0);
-}
 
 /* sigma (and its slope) of row `row` of raw in sample s. */
 static void sigma_row(const frame *f, const instr *ins, int64_t s, int32_t row, float *sigma,
@@ -18,28 +11,30 @@ static void sigma_row(const frame *f, const instr *ins, int64_t s, int32_t row, 
     const value *raw = cpu_value(f, ins->in[GAUSS_RAW]);
     const sigma_kind kind = (sigma_kind)ins->i[GAUSS_KIND];
     const double floor = ins->f[GAUSS_FLOOR];
-    cpu_k(f)->sigma(raw->cols, sample_of(f, ins->in[GAUSS_RAW], s) + row * raw->ld,
+    cpu_k(f)->sigma(raw->cols, cpu_sample(f, ins->in[GAUSS_RAW], s) + row * raw->ld,
                     kind == SIGMA_SIGMOID, (float)floor, (float)gauss_scale(kind, floor), sigma,
                     slope);
 }
 
-/* Gradients of an operand: where sample s is to be added. Zeroed first when the instruction
- * overwrites, so that kernels only ever add. */
-static void clear(const frame *f, const instr *ins, int slot) {
-    const val v = ins->out[slot];
-    if (v == VAL_NONE || cpu_acc(ins, slot)) return;
-    const value *at = cpu_value(f, v);
-    memset(cpu_f32(f, v), 0, (size_t)(cpu_all_rows(f, at) * at->ld) * sizeof(float));
-}
-
+/* Row `row` of gradient `slot` in sample s, or NULL. */
 static float *row_of(const frame *f, const instr *ins, int slot, int64_t s, int32_t row) {
     const val v = ins->out[slot];
-    return v == VAL_NONE ? NULL : sample_of(f, v, s) + row * cpu_value(f, v)->ld;
+    return v == VAL_NONE ? NULL : cpu_sample(f, v, s) + row * cpu_value(f, v)->ld;
 }
 
-static size_t rows_scratch(const plan *p, const instr *ins, size_t rows) {
-    return rows * (size_t)p->values[ins->in[GAUSS_MU]].ld * sizeof(float);
-}
+/* The number of latent rows an op needs as scratch. */
+#define SCRATCH(name, rows)                                                                        \
+    size_t cpu_##name##_scratch(const plan *p, const instr *ins, const cpu_kernels *k) {           \
+        (void)k;                                                                                   \
+        return (rows) * (size_t)p->values[ins->in[GAUSS_MU]].ld * sizeof(float);                   \
+    }
+
+SCRATCH(gauss_sample, 1)
+SCRATCH(gauss_sample_grad, 2)
+SCRATCH(gauss_kl, 3)
+SCRATCH(gauss_kl_grad, 4)
+SCRATCH(gauss_ratio, 3)
+SCRATCH(gauss_ratio_grad, 2)
 
 /* ---- sample ---------------------------------------------------------------------------------- */
 
@@ -48,11 +43,11 @@ void cpu_gauss_sample(frame *f, const instr *ins) {
     const int32_t row = ins->i[SAMPLE_ROW], Z = vz->cols, ld = vz->ld;
     float *sigma = f->scratch;
     for (int64_t s = 0; s < f->S; s++) {
-        const float *mu = sample_of(f, ins->in[GAUSS_MU], s) + row * vm->ld;
-        const float *eps = sample_of(f, ins->in[SAMPLE_EPS], s);
-        float *z = sample_of(f, ins->out[SAMPLE_Z], s);
+        const float *mu = cpu_sample(f, ins->in[GAUSS_MU], s) + row * vm->ld;
+        const float *eps = cpu_sample(f, ins->in[SAMPLE_EPS], s);
+        float *z = cpu_sample(f, ins->out[SAMPLE_Z], s);
         if (!eps) {
-            float *noise = sample_of(f, ins->out[SAMPLE_NOISE], s);
+            float *noise = cpu_sample(f, ins->out[SAMPLE_NOISE], s);
             rng_at at = gauss_place(f, ins->i[SAMPLE_PURPOSE], f->sample0 + s);
             at.point = (uint32_t)ins->i[SAMPLE_TAG];
             cpu_k(f)->normals(gauss_key(f), at, Z, false, noise);
@@ -65,20 +60,15 @@ void cpu_gauss_sample(frame *f, const instr *ins) {
     }
 }
 
-size_t cpu_gauss_sample_scratch(const plan *p, const instr *ins, const cpu_kernels *k) {
-    (void)k;
-    return rows_scratch(p, ins, 1);
-}
-
 void cpu_gauss_sample_grad(frame *f, const instr *ins) {
     const value *vg = cpu_value(f, ins->in[SAMPLE_GRAD_G]);
     const int32_t row = ins->i[SAMPLE_ROW], Z = vg->cols;
     float *sigma = f->scratch, *slope = sigma + vg->ld;
-    clear(f, ins, GAUSS_GMU);
-    clear(f, ins, GAUSS_GRAW);
+    cpu_clear(f, ins, GAUSS_GMU);
+    cpu_clear(f, ins, GAUSS_GRAW);
     for (int64_t s = 0; s < f->S; s++) {
-        const float *G = sample_of(f, ins->in[SAMPLE_GRAD_G], s);
-        const float *eps = sample_of(f, ins->in[SAMPLE_GRAD_NOISE], s);
+        const float *G = cpu_sample(f, ins->in[SAMPLE_GRAD_G], s);
+        const float *eps = cpu_sample(f, ins->in[SAMPLE_GRAD_NOISE], s);
         float *gmu = row_of(f, ins, GAUSS_GMU, s, row), *graw = row_of(f, ins, GAUSS_GRAW, s, row);
         if (gmu)
             for (int32_t d = 0; d < Z; d++) gmu[d] += G[d];
@@ -88,12 +78,17 @@ void cpu_gauss_sample_grad(frame *f, const instr *ins) {
     }
 }
 
-size_t cpu_gauss_sample_grad_scratch(const plan *p, const instr *ins, const cpu_kernels *k) {
-    (void)k;
-    return rows_scratch(p, ins, 2);
-}
+/* ---- two rows: KL and ratio ------------------------------------------------------------------ */
 
-/* ---- KL -------------------------------------------------------------------------------------- */
+/* sigma of rows 0 and 1 of raw in sample s, and logs = log (s0 / s1). */
+static void both_sigmas(const frame *f, const instr *ins, int64_t s, float *s0, float *s1,
+                        float *logs) {
+    const int32_t Z = cpu_value(f, ins->in[GAUSS_RAW])->cols;
+    sigma_row(f, ins, s, 0, s0, NULL);
+    sigma_row(f, ins, s, 1, s1, NULL);
+    for (int32_t d = 0; d < Z; d++) logs[d] = s0[d] / s1[d];
+    cpu_k(f)->log(Z, logs, logs);
+}
 
 /* With r = s0 / s1: KL = (r^2 - 1 + ((m0 - m1) / s1)^2) / 2 - log r. */
 void cpu_gauss_kl(frame *f, const instr *ins) {
@@ -103,11 +98,8 @@ void cpu_gauss_kl(frame *f, const instr *ins) {
     float *s0 = f->scratch, *s1 = s0 + ld, *logs = s1 + ld;
     double *kl = cpu_f64(f, ins->out[0]);
     for (int64_t s = 0; s < samples; s++) {
-        const float *m0 = sample_of(f, ins->in[GAUSS_MU], s), *m1 = m0 + ld;
-        sigma_row(f, ins, s, 0, s0, NULL);
-        sigma_row(f, ins, s, 1, s1, NULL);
-        for (int32_t d = 0; d < Z; d++) logs[d] = s0[d] / s1[d];
-        cpu_k(f)->log(Z, logs, logs);
+        const float *m0 = cpu_sample(f, ins->in[GAUSS_MU], s), *m1 = m0 + ld;
+        both_sigmas(f, ins, s, s0, s1, logs);
         double sum = 0;
         for (int32_t d = 0; d < Z; d++) {
             const float r = s0[d] / s1[d], apart = (m0[d] - m1[d]) / s1[d];
@@ -117,21 +109,16 @@ void cpu_gauss_kl(frame *f, const instr *ins) {
     }
 }
 
-size_t cpu_gauss_kl_scratch(const plan *p, const instr *ins, const cpu_kernels *k) {
-    (void)k;
-    return rows_scratch(p, ins, 3);
-}
-
 void cpu_gauss_kl_grad(frame *f, const instr *ins) {
     const value *vm = cpu_value(f, ins->in[GAUSS_MU]);
     const int32_t Z = vm->cols, ld = vm->ld;
     const int64_t samples = frame_samples(f, cpu_value(f, ins->in[KL_GRAD_G]));
     float *s0 = f->scratch, *s1 = s0 + ld, *slope0 = s1 + ld, *slope1 = slope0 + ld;
-    clear(f, ins, GAUSS_GMU);
-    clear(f, ins, GAUSS_GRAW);
+    cpu_clear(f, ins, GAUSS_GMU);
+    cpu_clear(f, ins, GAUSS_GRAW);
     for (int64_t s = 0; s < samples; s++) {
         const float G = (float)cpu_f64(f, ins->in[KL_GRAD_G])[s];
-        const float *m0 = sample_of(f, ins->in[GAUSS_MU], s), *m1 = m0 + ld;
+        const float *m0 = cpu_sample(f, ins->in[GAUSS_MU], s), *m1 = m0 + ld;
         float *gm0 = row_of(f, ins, GAUSS_GMU, s, 0), *gm1 = row_of(f, ins, GAUSS_GMU, s, 1);
         float *gr0 = row_of(f, ins, GAUSS_GRAW, s, 0), *gr1 = row_of(f, ins, GAUSS_GRAW, s, 1);
         sigma_row(f, ins, s, 0, s0, slope0);
@@ -146,13 +133,7 @@ void cpu_gauss_kl_grad(frame *f, const instr *ins) {
     }
 }
 
-size_t cpu_gauss_kl_grad_scratch(const plan *p, const instr *ins, const cpu_kernels *k) {
-    (void)k;
-    return rows_scratch(p, ins, 4);
-}
-
-/* ---- ratio ----------------------------------------------------------------------------------- */
-
+/* log N(z; row 1) - log N(z; row 0) */
 void cpu_gauss_ratio(frame *f, const instr *ins) {
     const value *vm = cpu_value(f, ins->in[GAUSS_MU]);
     const int32_t Z = vm->cols, ld = vm->ld;
@@ -160,12 +141,9 @@ void cpu_gauss_ratio(frame *f, const instr *ins) {
     float *s0 = f->scratch, *s1 = s0 + ld, *logs = s1 + ld;
     double *ratio = cpu_f64(f, ins->out[0]);
     for (int64_t s = 0; s < samples; s++) {
-        const float *m0 = sample_of(f, ins->in[GAUSS_MU], s), *m1 = m0 + ld;
-        const float *z = sample_of(f, ins->in[RATIO_Z], s);
-        sigma_row(f, ins, s, 0, s0, NULL);
-        sigma_row(f, ins, s, 1, s1, NULL);
-        for (int32_t d = 0; d < Z; d++) logs[d] = s0[d] / s1[d];
-        cpu_k(f)->log(Z, logs, logs);
+        const float *m0 = cpu_sample(f, ins->in[GAUSS_MU], s), *m1 = m0 + ld;
+        const float *z = cpu_sample(f, ins->in[RATIO_Z], s);
+        both_sigmas(f, ins, s, s0, s1, logs);
         double sum = 0;
         for (int32_t d = 0; d < Z; d++) {
             const float e0 = (z[d] - m0[d]) / s0[d], e1 = (z[d] - m1[d]) / s1[d];
@@ -175,25 +153,20 @@ void cpu_gauss_ratio(frame *f, const instr *ins) {
     }
 }
 
-size_t cpu_gauss_ratio_scratch(const plan *p, const instr *ins, const cpu_kernels *k) {
-    (void)k;
-    return rows_scratch(p, ins, 3);
-}
-
 void cpu_gauss_ratio_grad(frame *f, const instr *ins) {
     const value *vm = cpu_value(f, ins->in[GAUSS_MU]);
     const int32_t Z = vm->cols, ld = vm->ld;
     const int64_t samples = frame_samples(f, cpu_value(f, ins->in[RATIO_GRAD_G]));
     float *sigma = f->scratch, *slope = sigma + ld;
-    clear(f, ins, GAUSS_GMU);
-    clear(f, ins, GAUSS_GRAW);
-    clear(f, ins, RATIO_GZ);
+    cpu_clear(f, ins, GAUSS_GMU);
+    cpu_clear(f, ins, GAUSS_GRAW);
+    cpu_clear(f, ins, RATIO_GZ);
     for (int64_t s = 0; s < samples; s++)
         for (int32_t i = 0; i < 2; i++) {
             const double up = cpu_f64(f, ins->in[RATIO_GRAD_G])[s];
             const float G = (float)(i == 0 ? -up : up); /* of log N(z; row i) */
-            const float *mu = sample_of(f, ins->in[GAUSS_MU], s) + i * ld;
-            const float *z = sample_of(f, ins->in[RATIO_Z], s);
+            const float *mu = cpu_sample(f, ins->in[GAUSS_MU], s) + i * ld;
+            const float *z = cpu_sample(f, ins->in[RATIO_Z], s);
             float *gm = row_of(f, ins, GAUSS_GMU, s, i), *gr = row_of(f, ins, GAUSS_GRAW, s, i);
             float *gz = row_of(f, ins, RATIO_GZ, s, 0);
             sigma_row(f, ins, s, i, sigma, slope);
@@ -204,9 +177,4 @@ void cpu_gauss_ratio_grad(frame *f, const instr *ins) {
                 if (gr) gr[d] += G * slope[d] * inverse * (e - 1) * (e + 1);
             }
         }
-}
-
-size_t cpu_gauss_ratio_grad_scratch(const plan *p, const instr *ins, const cpu_kernels *k) {
-    (void)k;
-    return rows_scratch(p, ins, 2);
 }

@@ -4,28 +4,15 @@
 #include "backend/cpu/cpu.h"
 #include "op/normal.h"
 
-static float *sample_of(const frame *f, val v, int64_t s) {
-    if (v == VAL_NONE) return NULL;
-    const value *at = cpu_value(f, v);
-    return cpu_f32(f, v) + (at->sampled ? s * frame_rows(f, at) * at->ld : 0);
-}
-
-static void clear(const frame *f, const instr *ins, int slot) {
-    const val v = ins->out[slot];
-    if (v == VAL_NONE || cpu_acc(ins, slot)) return;
-    const value *at = cpu_value(f, v);
-    memset(cpu_f32(f, v), 0, (size_t)(cpu_all_rows(f, at) * at->ld) * sizeof(float));
-}
-
 /* ---- standard normal ------------------------------------------------------------------------- */
 
 void cpu_normal_logp(frame *f, const instr *ins) {
     const value *out = cpu_value(f, ins->out[0]);
     const int64_t rows = frame_rows(f, out), samples = frame_samples(f, out);
     for (int64_t s = 0; s < samples; s++) {
-        const float *y = sample_of(f, ins->in[NORMAL_Y], s);
-        const float *logdet = sample_of(f, ins->in[NORMAL_LOGDET], s);
-        float *to = sample_of(f, ins->out[0], s);
+        const float *y = cpu_sample(f, ins->in[NORMAL_Y], s);
+        const float *logdet = cpu_sample(f, ins->in[NORMAL_LOGDET], s);
+        float *to = cpu_sample(f, ins->out[0], s);
         for (int64_t i = 0; i < rows; i++)
             to[i] = (logdet ? logdet[i] : 0) - (0.5f * y[i] * y[i] + (float)NORMAL_HALF_LOG_2PI);
     }
@@ -34,13 +21,13 @@ void cpu_normal_logp(frame *f, const instr *ins) {
 void cpu_normal_logp_grad(frame *f, const instr *ins) {
     const value *up = cpu_value(f, ins->in[NORMAL_GRAD_G]);
     const int64_t rows = frame_rows(f, up), samples = frame_samples(f, up);
-    clear(f, ins, NORMAL_GY);
-    clear(f, ins, NORMAL_GLOGDET);
+    cpu_clear(f, ins, NORMAL_GY);
+    cpu_clear(f, ins, NORMAL_GLOGDET);
     for (int64_t s = 0; s < samples; s++) {
-        const float *y = sample_of(f, ins->in[NORMAL_GRAD_Y], s);
-        const float *G = sample_of(f, ins->in[NORMAL_GRAD_G], s);
-        float *gy = sample_of(f, ins->out[NORMAL_GY], s);
-        float *glog = sample_of(f, ins->out[NORMAL_GLOGDET], s);
+        const float *y = cpu_sample(f, ins->in[NORMAL_GRAD_Y], s);
+        const float *G = cpu_sample(f, ins->in[NORMAL_GRAD_G], s);
+        float *gy = cpu_sample(f, ins->out[NORMAL_GY], s);
+        float *glog = cpu_sample(f, ins->out[NORMAL_GLOGDET], s);
         for (int64_t i = 0; gy && i < rows; i++) gy[i] -= G[i] * y[i];
         for (int64_t i = 0; glog && i < rows; i++) glog[i] += G[i];
     }
@@ -52,7 +39,7 @@ void cpu_base_noise(frame *f, const instr *ins) {
     const value *out = cpu_value(f, ins->out[0]);
     const int64_t rows = frame_rows(f, out), samples = frame_samples(f, out);
     for (int64_t s = 0; s < samples; s++) {
-        float *to = sample_of(f, ins->out[0], s);
+        float *to = cpu_sample(f, ins->out[0], s);
         rng_at at = gauss_place(f, ins->i[BASE_PURPOSE], out->sampled ? f->sample0 + s : 0);
         at.point = (uint32_t)f->io->first_row;
         if (ins->i[BASE_ZERO])

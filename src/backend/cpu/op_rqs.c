@@ -2,13 +2,6 @@
 #include "backend/cpu/cpu.h"
 #include "op/rqs.h"
 
-/* Floats of sample s of a value, the same for all samples when it is shared. */
-static float *sample_of(const frame *f, val v, int64_t s) {
-    if (v == VAL_NONE) return NULL;
-    const value *at = cpu_value(f, v);
-    return cpu_f32(f, v) + (at->sampled ? s * frame_rows(f, at) * at->ld : 0);
-}
-
 static rqs_args describe(const frame *f, const instr *ins, bool by_y) {
     const int bins = ins->i[RQS_BINS];
     const double bound = ins->f[RQS_BOUND];
@@ -29,19 +22,13 @@ static void forward(frame *f, const instr *ins, bool by_y) {
     rqs_args a = describe(f, ins, by_y);
     const int64_t samples = frame_samples(f, cpu_value(f, ins->out[MAP_OUT]));
     for (int64_t s = 0; s < samples; s++) {
-        a.y = sample_of(f, ins->in[MAP_Y], s);
-        a.raw = sample_of(f, ins->in[MAP_RAW], s);
-        a.logdet = sample_of(f, ins->in[MAP_LOGDET], s);
-        a.out = sample_of(f, ins->out[MAP_OUT], s);
-        a.logdet_out = sample_of(f, ins->out[MAP_LOGDET_OUT], s);
+        a.y = cpu_sample(f, ins->in[MAP_Y], s);
+        a.raw = cpu_sample(f, ins->in[MAP_RAW], s);
+        a.logdet = cpu_sample(f, ins->in[MAP_LOGDET], s);
+        a.out = cpu_sample(f, ins->out[MAP_OUT], s);
+        a.logdet_out = cpu_sample(f, ins->out[MAP_LOGDET_OUT], s);
         cpu_k(f)->rqs(&a);
     }
-}
-
-/* The first sample of a shared operand's gradient follows the instruction, later ones add to it. */
-static bool adds(const frame *f, const instr *ins, int slot, int64_t s) {
-    if (cpu_acc(ins, slot)) return true;
-    return s > 0 && ins->out[slot] != VAL_NONE && !cpu_value(f, ins->out[slot])->sampled;
 }
 
 static void backward(frame *f, const instr *ins, bool by_y) {
@@ -49,16 +36,16 @@ static void backward(frame *f, const instr *ins, bool by_y) {
     const int64_t samples = frame_samples(f, cpu_value(f, up != VAL_NONE ? up : up_log));
     rqs_grad_args g = {.map = describe(f, ins, by_y)};
     for (int64_t s = 0; s < samples; s++) {
-        g.map.y = sample_of(f, ins->in[MAP_GRAD_Y], s);
-        g.map.raw = sample_of(f, ins->in[MAP_GRAD_RAW], s);
-        g.up = sample_of(f, up, s);
-        g.up_log = sample_of(f, up_log, s);
-        g.gy = sample_of(f, ins->out[MAP_GY], s);
-        g.graw = sample_of(f, ins->out[MAP_GRAW], s);
-        g.glogdet = sample_of(f, ins->out[MAP_GLOGDET], s);
-        g.acc_y = adds(f, ins, MAP_GY, s);
-        g.acc_raw = adds(f, ins, MAP_GRAW, s);
-        g.acc_logdet = adds(f, ins, MAP_GLOGDET, s);
+        g.map.y = cpu_sample(f, ins->in[MAP_GRAD_Y], s);
+        g.map.raw = cpu_sample(f, ins->in[MAP_GRAD_RAW], s);
+        g.up = cpu_sample(f, up, s);
+        g.up_log = cpu_sample(f, up_log, s);
+        g.gy = cpu_sample(f, ins->out[MAP_GY], s);
+        g.graw = cpu_sample(f, ins->out[MAP_GRAW], s);
+        g.glogdet = cpu_sample(f, ins->out[MAP_GLOGDET], s);
+        g.acc_y = cpu_adds(f, ins, MAP_GY, s);
+        g.acc_raw = cpu_adds(f, ins, MAP_GRAW, s);
+        g.acc_logdet = cpu_adds(f, ins, MAP_GLOGDET, s);
         cpu_k(f)->rqs_grad(&g);
     }
 }

@@ -110,22 +110,20 @@ static void ref_to_data_grad(ref_run *r) {
 
 /* ---- cases: a = kappa, or 0 for softplus; b = bits of map.h ---------------------------------- */
 
-static affine_opts case_opts(const op_case *c) {
-    return (affine_opts){c->a ? AFFINE_EXP_TANH : AFFINE_SOFTPLUS, c->a, 0.05};
+static mapped build(case_build *b, const op_case *c,
+                    mapped (*op)(graph *, val, val, val, const affine_opts *)) {
+    const affine_opts o = {c->a ? AFFINE_EXP_TANH : AFFINE_SOFTPLUS, c->a, 0.05};
+    val in[3];
+    map_case_inputs(b, c, 2, 1.0, 1.5, in);
+    return op(b->g, in[MAP_Y], in[MAP_RAW], in[MAP_LOGDET], &o);
 }
 
 static void build_to_noise(case_build *b, const op_case *c) {
-    val in[3];
-    map_case_inputs(b, c, 2, 1.0, 1.5, in);
-    affine_opts o = case_opts(c);
-    map_case_outputs(b, c, op_affine_to_noise(b->g, in[MAP_Y], in[MAP_RAW], in[MAP_LOGDET], &o));
+    map_case_outputs(b, c, build(b, c, op_affine_to_noise));
 }
 
 static void build_to_data(case_build *b, const op_case *c) {
-    val in[3];
-    map_case_inputs(b, c, 2, 1.0, 1.5, in);
-    affine_opts o = case_opts(c);
-    map_case_outputs(b, c, op_affine_to_data(b->g, in[MAP_Y], in[MAP_RAW], in[MAP_LOGDET], &o));
+    map_case_outputs(b, c, build(b, c, op_affine_to_data));
 }
 
 static const op_case cases[] = {

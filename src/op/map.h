@@ -12,13 +12,8 @@
 
 enum { MAP_Y, MAP_RAW, MAP_LOGDET }; /* in; MAP_LOGDET may be absent */
 enum { MAP_OUT, MAP_LOGDET_OUT };    /* out                          */
-enum {
-    MAP_GRAD_Y,
-    MAP_GRAD_RAW,
-    MAP_GRAD_OUT,
-    MAP_GRAD_LOGDET
-};                                      /* in of the grad: the last two
-                   are upstream gradients; at most one may be absent    */
+/* in of the grad: the last two are upstream gradients, of which one may be absent */
+enum { MAP_GRAD_Y, MAP_GRAD_RAW, MAP_GRAD_OUT, MAP_GRAD_LOGDET };
 enum { MAP_GY, MAP_GRAW, MAP_GLOGDET }; /* out of the grad              */
 
 /* Record op on y, raw (rows, cols) and logdet; the caller fills i and f of *ins. */

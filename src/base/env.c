@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static void *default_alloc(void *user, size_t bytes, size_t align) {
     (void)user;
     size_t rounded = (bytes + align - 1) / align * align; /* aligned_alloc wants a multiple */
@@ -20,8 +22,9 @@ void env_init(env *e) {
 }
 
 static mnp_status no_memory(env *e, double bytes, const char *what) {
-    return env_fail(e, MNP_ENOMEM, "out of memory: %.1f MB for %s could not be had", bytes / 1e6,
-                    what);
+    char size[TEXT_NUMBER];
+    return env_fail(e, MNP_ENOMEM, "out of memory: %s for %s could not be had",
+                    bytes < 1e18 ? text_bytes(size, bytes) : "far too much", what);
 }
 
 void *env_alloc(env *e, size_t count, size_t size, const char *what) {

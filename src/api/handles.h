@@ -38,8 +38,6 @@ struct mnp_predictor {
 
 /* The context's workers. */
 mnp_status ctx_pool(mnp_ctx *ctx, pool **out);
-/* A model handle around m, which it owns from then on, whatever happens. */
-mnp_status model_wrap(mnp_ctx *ctx, model *m, mnp_model **out);
 
 /* A struct of options may come from an older header: fields behind its size are zero. */
 #define OPTS_COPY(to, from)                                                                        \

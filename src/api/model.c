@@ -4,7 +4,8 @@
 
 #include "api/handles.h"
 
-mnp_status model_wrap(mnp_ctx *ctx, model *m, mnp_model **out) {
+/* A model handle around m, which it owns from then on, whatever happens. */
+static mnp_status wrap(mnp_ctx *ctx, model *m, mnp_model **out) {
     *out = NULL;
     mnp_model *handle = env_alloc(&m->env, 1, sizeof *handle, "a model handle");
     if (!handle) {
@@ -120,7 +121,7 @@ mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *prese
         model_destroy(m);
         return status;
     }
-    return model_wrap(ctx, m, out);
+    return wrap(ctx, m, out);
 }
 
 mnp_status mnp_model_load(mnp_ctx *ctx, const char *path, mnp_model **out) {
@@ -128,7 +129,7 @@ mnp_status mnp_model_load(mnp_ctx *ctx, const char *path, mnp_model **out) {
     *out = NULL;
     model *m = NULL;
     MNP_TRY(model_load(&ctx->env, path, &m));
-    return model_wrap(ctx, m, out);
+    return wrap(ctx, m, out);
 }
 
 mnp_status mnp_model_save(mnp_ctx *ctx, const mnp_model *model, const char *path) {

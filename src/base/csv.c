@@ -389,11 +389,6 @@ void csv_put_integer(csv_writer *w, int64_t v) {
     buf_printf(w->out, "%" PRId64, v);
 }
 
-void csv_put_missing(csv_writer *w) {
-    separate(w);
-    buf_text(w->out, "NA");
-}
-
 void csv_end_row(csv_writer *w) {
     buf_text(w->out, "\n");
     w->in_row = false;

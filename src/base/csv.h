@@ -56,7 +56,6 @@ void csv_put_text(csv_writer *w, const char *text);
 void csv_put_double(csv_writer *w, double v);
 void csv_put_float(csv_writer *w, float v);
 void csv_put_integer(csv_writer *w, int64_t v);
-void csv_put_missing(csv_writer *w);
 void csv_end_row(csv_writer *w);
 
 #endif

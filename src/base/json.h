@@ -79,7 +79,6 @@ void json_put_null(json_writer *w);
 void json_put_bool(json_writer *w, bool v);
 void json_put_integer(json_writer *w, int64_t v);
 void json_put_number(json_writer *w, double v);
-void json_put_float(json_writer *w, float v);
 void json_put_string(json_writer *w, const char *text);
 
 #endif

@@ -111,12 +111,3 @@ void json_put_number(json_writer *w, double v) {
     separate(w, false);
     buf_double(w->out, v);
 }
-
-void json_put_float(json_writer *w, float v) {
-    if (!isfinite(v)) {
-        json_put_null(w);
-        return;
-    }
-    separate(w, false);
-    buf_float(w->out, v);
-}

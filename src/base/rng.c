@@ -5,15 +5,6 @@
 
 static const double two_pi = 6.28318530717958647692;
 
-double rng_normal_double_at(rng_key key, rng_at at) {
-    uint32_t half = at.dim & 1;
-    at.dim = at.dim / 2 * 4;
-    rng_words r = rng_words_at(key, at);
-    double radius = sqrt(-2.0 * log(rng_u64_to_double(r.w[0], r.w[1])));
-    double angle = two_pi * rng_u64_to_double(r.w[2], r.w[3]);
-    return radius * (half ? sin(angle) : cos(angle));
-}
-
 /* ---- streams --------------------------------------------------------------------------------- */
 
 rng_stream rng_stream_at(rng_key key, rng_at at) {

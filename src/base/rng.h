@@ -115,9 +115,6 @@ RNG_FN double rng_uniform_double_at(rng_key key, rng_at at) {
 
 #ifndef __CUDACC__
 
-/* Standard normal in double precision (Box-Muller on the block's two doubles, C library math). */
-double rng_normal_double_at(rng_key key, rng_at at);
-
 /* ---- streams: one draw after the other, for generators ----------------------------------------
  */
 

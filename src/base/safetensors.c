@@ -26,10 +26,6 @@ size_t safetensors_dtype_size(safetensors_dtype dtype) {
     return dtypes[dtype].size;
 }
 
-const char *safetensors_dtype_name(safetensors_dtype dtype) {
-    return dtypes[dtype].name;
-}
-
 /* Elements of a shape; false where a dimension is negative or the bytes overflow. */
 static bool shape_count(const safetensors_tensor *t, size_t *count) {
     size_t n = 1, most = SIZE_MAX / 4 / dtypes[t->dtype].size;

@@ -20,7 +20,6 @@ typedef enum safetensors_dtype {
 } safetensors_dtype;
 
 size_t safetensors_dtype_size(safetensors_dtype dtype);
-const char *safetensors_dtype_name(safetensors_dtype dtype);
 
 typedef struct safetensors_tensor {
     const char *name;

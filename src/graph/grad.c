@@ -19,7 +19,9 @@ static val make_grad(graph *g, val v) {
     return made;
 }
 
-val graph_grad_to(graph *g, val v, bool *acc) {
+/* Where to put the gradient of input v: made on first use. VAL_NONE if v needs none. *acc says
+ * whether something is there already (then the op must add). */
+static val grad_to(graph *g, val v, bool *acc) {
     *acc = false;
     const value *at = graph_at(g, v);
     if (v == VAL_NONE || !at->needs_grad || !graph_ok(g)) return VAL_NONE;
@@ -31,6 +33,6 @@ val graph_grad_to(graph *g, val v, bool *acc) {
 void graph_wire_grad(graph *g, instr *ins, int slot, val v) {
     if (!ins) return;
     bool acc = false;
-    ins->out[slot] = graph_grad_to(g, v, &acc);
+    ins->out[slot] = grad_to(g, v, &acc);
     if (acc) ins->acc |= 1u << slot;
 }

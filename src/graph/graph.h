@@ -105,10 +105,9 @@ static inline int32_t graph_pad(int32_t cols) {
 
 /* For the reverse rules of ops. The gradient of an output, or VAL_NONE when nothing needs it. */
 val graph_grad(const graph *g, val v);
-/* Where to put the gradient of input v: made on first use. VAL_NONE if v needs none. *acc says
- * whether something is there already (then the op must add). */
-val graph_grad_to(graph *g, val v, bool *acc);
-/* The same, straight into output `slot` of a backward instruction, with its acc bit. */
+/* Output `slot` of a backward instruction becomes the gradient of input v, made on first use
+ * (absent if v needs none); its acc bit says that something is there already, so that the op must
+ * add. */
 void graph_wire_grad(graph *g, instr *ins, int slot, val v);
 
 #endif

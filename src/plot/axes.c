@@ -218,13 +218,6 @@ void panel_heatmap(panel *p, const plot_heatmap *h) {
         s->cells[i] = palette_map(h->map, (h->values[i] - lo) / (hi - lo));
 }
 
-void panel_image(panel *p, const plot_heatmap *h, const plot_colour *cells) {
-    series *s = add_image(p, h);
-    if (!s) return;
-    s->map.bar = false;
-    memcpy(s->cells, cells, (size_t)h->rows * (size_t)h->cols * sizeof *cells);
-}
-
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 static mnp_status prepare(chart *c) {

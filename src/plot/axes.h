@@ -75,8 +75,6 @@ typedef struct plot_heatmap {
 } plot_heatmap;
 
 void panel_heatmap(panel *p, const plot_heatmap *h);
-/* The same extent with given colours; only rows, cols and the extent of h are used. */
-void panel_image(panel *p, const plot_heatmap *h, const plot_colour *cells);
 
 /* The file's kind is its extension: .svg, .png or .pdf. */
 mnp_status chart_save(chart *c, const char *path);

@@ -72,10 +72,6 @@ int64_t predictor_count(const predictor *p) {
     return p->count;
 }
 
-int64_t predictor_samples(const predictor *p) {
-    return p->samples;
-}
-
 static mnp_status reserve(predictor *p, int64_t count) {
     if (count <= p->cap) return MNP_OK;
     int64_t cap = count > 2 * p->cap ? count : 2 * p->cap;

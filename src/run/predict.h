@@ -37,6 +37,5 @@ mnp_status predictor_path(predictor *p, const double *x, int64_t n, predict_base
 /* log p(y_i | z_s) for each sample and target: logp (S, n), raw units; without latents the same
  * log p(y_i | set) for every sample. */
 mnp_status predictor_logp(predictor *p, const double *x, const double *y, int64_t n, double *logp);
-int64_t predictor_samples(const predictor *p);
 
 #endif

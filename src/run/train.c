@@ -35,7 +35,7 @@ option_view train_view(train_spec *spec) {
     return (option_view){table, OPTION_COUNT(table), spec};
 }
 
-mnp_status train_check(env *e, const train_spec *s) {
+static mnp_status check_spec(env *e, const train_spec *s) {
     if (s->context.lo < -1 || (s->context.lo == -1) != (s->context.hi == -1))
         return env_fail(e, MNP_EINVAL, "context sizes are lo:hi with 0 <= lo <= hi");
     if (s->steps > UINT32_MAX)
@@ -133,7 +133,7 @@ mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset 
                           const train_spec *spec, uint64_t seed, pool *pool, const char *device,
                           trainer **out) {
     *out = NULL;
-    MNP_TRY(train_check(e, spec));
+    MNP_TRY(check_spec(e, spec));
     if (train->functions < 1) return env_fail(e, MNP_EINVAL, "there is no function to train on");
     if (train->x_dim != m->spec.x_dim)
         return env_fail(e, MNP_EINVAL, "the data have %d inputs per point, the model %lld",

@@ -29,7 +29,6 @@ typedef struct train_spec {
 } train_spec;
 
 option_view train_view(train_spec *spec);
-mnp_status train_check(env *e, const train_spec *spec);
 
 typedef struct trainer trainer;
 

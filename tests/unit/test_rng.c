@@ -167,13 +167,6 @@ static void normals_are_normal(void) {
     }
     NEAR(products, 0, 4 * sqrt(DRAWS / 2.0), 0); /* the two of a pair are uncorrelated */
     check_normal_sample(z, DRAWS);
-    CASE("double by place");
-    for (uint32_t i = 0; i < DRAWS; i++) {
-        rng_at at = draw_place(i);
-        at.dim = i % 4;
-        z[i] = rng_normal_double_at(key, at);
-    }
-    check_normal_sample(z, DRAWS);
     CASE("stream");
     rng_stream s = rng_stream_make(key, RNG_TEST, 5);
     for (uint32_t i = 0; i < DRAWS; i++) z[i] = rng_normal(&s);

@@ -10,7 +10,7 @@ static const flag_def flags[] = {
     {"protocol", "P", "strict|authors|both: what the tables show (default both)"},
     {"functions", "N", "test functions (default 5000; quick 500)"},
     {"train-functions", "N", "training functions (default 50000; quick 5000)"},
-    {"seeds", "K", "runs of each, with seeds from --seed on (default 5; ablation 1; quick 2, 1)"},
+    {"seeds", "K", "runs of each, with seeds from --seed on (default 5; quick and ablation 1)"},
     {"steps", "N", "training steps of each (default: by model)"},
     {"seconds", "S", "or: as many steps as fit in so many seconds"},
     {"batch", "B", "functions in a batch (default: by model)"},

@@ -66,7 +66,7 @@ damaged_cell_runs_again() {
     local cell
     cp -r whole damaged
     cell=$(ls damaged/cells/np-rbf-1-*.json)
-    head -c 100 "$cell" >cut && mv cut "$cell"
+    head -c 100 "$cell" >part.json && mv part.json "$cell"
     "$MNP" repro table1 $micro --out damaged --quiet && same_tables whole damaged
 }
 # a cell is the run that mnp train makes with the same options
@@ -82,9 +82,9 @@ cell_is_train() {
 # Ctrl-C at some moment, then the same command: the table of the undisturbed study
 interrupted_is_exact() {
     local long="--preset tiny --functions 5 --train-functions 60 --models np,mnp --data monotonic --seeds 1
-        --steps 60 --batch 100 --set valid_functions=5" pid status tries
+        --steps 60 --batch 100 --set valid_functions=5" pid status
     "$MNP" repro table1 $long --out calm --quiet || return 1
-    for tries in 1 2 3; do
+    for _ in 1 2 3; do
         "$MNP" repro table1 $long --out rude --quiet 2>rude.err &
         pid=$!
         sleep 0.5

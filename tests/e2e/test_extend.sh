@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# test_extend.sh: the examples of docs/EXTEND.md, taken out of the page, compiled with the flags of
+# this build and used. Files that include a list are compiled again with the longer list and linked
+# before the library, so the library's own are not taken.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/check.sh
+BUILD=${BUILD:-$PWD/build}
+tmp=${TEST_TMP:-$(mktemp -d)}
+top=$PWD
+page=$top/docs/EXTEND.md
+tree=$tmp/tree
+mkdir -p "$tree" && cp -r include src "$tree"
+
+compile=$(cut -d'|' -f2 "$BUILD/flags")
+link=$(cut -d'|' -f4 "$BUILD/flags")
+
+# The C blocks go to the file that their first line names, the lines into their lists.
+take_out() {
+    awk -v tree="$tree" '
+        /^```c$/ { getline; path = $2; sub(/:$/, "", path); file = tree "/" path }
+        /^```$/ { if (file) close(file); file = "" }
+        file { print > file }' "$page"
+    sed -n 's/^The line at the end of `\(.*\)`: `\(.*\)`$/\1 \2/p' "$page" >"$tmp/lines"
+    while read -r list line; do echo "$line" >>"$tree/$list"; done <"$tmp/lines"
+    [ "$(wc -l <"$tmp/lines")" = 3 ] && ls "$tree"/src/data/bumps.c "$tree"/src/model/transition/gentle.c \
+        "$tree"/src/model/encoder/single.c
+}
+formatted() {
+    command -v clang-format >/dev/null || return 0
+    cp .clang-format "$tree" && clang-format --dry-run -Werror "$tree"/src/data/bumps.c \
+        "$tree"/src/model/transition/gentle.c "$tree"/src/model/encoder/single.c
+}
+build() {
+    local file
+    cd "$tree" || return 1
+    for file in src/data/bumps.c src/data/families.c src/model/spec.c src/model/transition/gentle.c \
+        src/model/transition/transition.c src/model/encoder/single.c src/model/encoder/encoder.c; do
+        $compile -Isrc -c "$file" -o "$tmp/$(basename "$file" .c).o" || return 1
+    done
+    # shellcheck disable=SC2086
+    $compile $link "$tmp"/*.o "$BUILD"/obj/cli/*.o "$BUILD"/obj/bench/*.o "$BUILD/libmnp.a" $link -o "$tmp/mnp"
+}
+family() {
+    cd "$tmp" && ./mnp help gen | grep -q bumps && ./mnp gen bumps --functions 3 --out b.csv --quiet &&
+        [ "$(wc -l <b.csv)" = 385 ] && ./mnp gen bumps --functions 3 --threads 1 --out c.csv --quiet &&
+        cmp b.csv c.csv && ./mnp gen bumps:width=0.1,points=64 --functions 3 --out d.csv --quiet &&
+        [ "$(wc -l <d.csv)" = 193 ] && ! ./mnp gen bumps:widht=1 --functions 3 --out x.csv 2>err.txt &&
+        grep -q width err.txt
+}
+# trained, saved, loaded, and lawful: the order of the points does not matter
+part() { # OPTION
+    cd "$tmp" && ./mnp train --data bumps --functions 40 --preset tiny --steps 20 --batch 8 --set "$1" --out p \
+        --quiet && ./mnp info p.safetensors | grep -q "$1" &&
+        ./mnp check p.safetensors --functions 5 --json --quiet >check.json &&
+        awk 'match($0, /"permutation":[-+0-9.e]*/) { v = substr($0, RSTART + 14, RLENGTH - 14); exit !(v + 0 < 1e-3) }' \
+            check.json
+}
+
+run "the page's files and lines" take_out
+run "they are formatted as the sources are" formatted
+run "they compile with this build's flags" build
+run "the family draws" family
+run "the transition trains" part transition=gentle
+run "the encoder trains" part encoder=single
+check_done

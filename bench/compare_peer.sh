@@ -5,7 +5,7 @@
 #
 #   bench/compare_peer.sh                     MNP=build/mnp PYTHON=python3 THREADS=2 ROUNDS=3
 #   PREFIX="chrt -f 1" bench/compare_peer.sh  on a busy machine, where it is allowed
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/.."
 MNP=${MNP:-build/mnp} PYTHON=${PYTHON:-python3} THREADS=${THREADS:-2} ROUNDS=${ROUNDS:-3}
 PREFIX=${PREFIX:-}

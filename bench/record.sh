@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # record.sh: runs the whole bench and keeps it in bench/results/cpu-<processor>.txt, with the commit,
 # the machine and the date. Extra arguments go to mnp bench.
-set -eu
+set -euo pipefail
 cd "$(dirname "$0")/.."
 MNP=${MNP:-build/mnp} PREFIX=${PREFIX:-}
 model=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)

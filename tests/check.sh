@@ -2,6 +2,9 @@
 #
 #     run NAME COMMAND...     a test that passes when the command succeeds
 #     skip NAME "why"         a test that cannot run here
+#     fails STATUS "text" COMMAND...
+#                             succeeds when the command ends with that exit status, one line on
+#                             stderr that contains the text, and nothing on stdout
 #
 # and ends with check_done, which prints "N passed, N failed[, N skipped]".
 # shellcheck shell=bash
@@ -21,6 +24,15 @@ run() {
 skip() {
     echo "skip $1: $2"
     check_skipped=$((check_skipped + 1))
+}
+fails() {
+    local status=$1 text=$2 got
+    shift 2
+    "$@" >out.txt 2>err.txt
+    got=$?
+    cat out.txt err.txt
+    [ $got = "$status" ] && [ ! -s out.txt ] && [ "$(wc -l <err.txt)" = 1 ] &&
+        grep -qF -- "$text" err.txt
 }
 check_done() {
     local tail=

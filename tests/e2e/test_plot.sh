@@ -33,15 +33,6 @@ shows() {
     done
 }
 count() { grep -oE -- "$1" "$2" | wc -l; }
-fails() {
-    local status=$1 text=$2 got
-    shift 2
-    "$@" >out.txt 2>err.txt
-    got=$?
-    cat out.txt err.txt
-    [ $got = "$status" ] && [ ! -s out.txt ] && [ "$(wc -l <err.txt)" = 1 ] &&
-        grep -qF -- "$text" err.txt
-}
 
 functions() {
     "$MNP" plot m.safetensors --context c.csv --grid=-2:2:40 --samples 20 --out f.svg &&

@@ -20,17 +20,6 @@ awk 'BEGIN { srand(1); print "site,east,north,grade"
     --quiet --out ore || exit 1
 printf 'x,y\n-1,-0.5\n0,0\n1,0.7\n' >c.csv
 
-# fails STATUS "text" COMMAND...: that exit status, one line on stderr that contains the text, and
-# nothing on stdout
-fails() {
-    local status=$1 text=$2 got
-    shift 2
-    "$@" >out.txt 2>err.txt
-    got=$?
-    cat out.txt err.txt
-    [ $got = "$status" ] && [ ! -s out.txt ] && [ "$(wc -l <err.txt)" = 1 ] &&
-        grep -qF -- "$text" err.txt
-}
 header_is() { [ "$(head -n 1 "$1")" = "$2" ]; }
 rows_are() { [ "$(($(wc -l <"$1") - 1))" = "$2" ]; }
 

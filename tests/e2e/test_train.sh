@@ -13,15 +13,6 @@ tiny="--data monotonic --functions 60 --preset tiny --batch 8 --seed 3 --quiet"
 slow="--data monotonic --functions 400 --preset tiny --batch $((steps * 2)) --seed 3 --quiet"
 train() { "$MNP" train "$@"; }
 
-# fails STATUS "text" COMMAND...: that exit status and one line on stderr that contains the text
-fails() {
-    local status=$1 text=$2 got
-    shift 2
-    "$@" >out.txt 2>err.txt
-    got=$?
-    cat out.txt err.txt
-    [ $got = "$status" ] && [ "$(wc -l <err.txt)" = 1 ] && grep -qF -- "$text" err.txt
-}
 same() { cmp "$1" "$2"; }
 
 four_files() {

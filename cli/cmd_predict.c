@@ -44,9 +44,10 @@ static void put_summary(csv_writer *w, double *values, int64_t samples) {
     for (int k = 0; k < LEVELS; k++) csv_put_double(w, points_quantile(values, samples, levels[k]));
 }
 
-/* y (S, n), column (S) is scratch. */
-static int write_table(cli *c, const question *q, const double *y, int64_t samples,
-                       double *column) {
+/* y (S, n) */
+static int write_table(cli *c, const question *q, const double *y, int64_t samples) {
+    double *column = env_alloc(&c->env, (size_t)samples, sizeof *column, "the draws");
+    if (!column) return points_failed(c);
     int64_t n = q->targets.n, x_dim = q->names.x_dim, draws = cli_has(c, "draws") ? samples : 0;
     buf table;
     csv_writer w;
@@ -62,6 +63,7 @@ static int write_table(cli *c, const question *q, const double *y, int64_t sampl
     }
     int code = points_write(c, &table);
     buf_free(&table);
+    env_free(&c->env, column);
     return code;
 }
 
@@ -72,20 +74,10 @@ static int predict(cli *c, const question *q, int64_t samples) {
                         "%lld targets times %lld samples are too many values for one run (the most "
                         "is %d): lower --samples or split the targets",
                         (long long)n, (long long)samples, VALUES_MAX);
-    mnp_predictor *p = NULL;
-    int code = question_draw(c, q, samples, &p);
-    if (code != 0) return code;
-    double *y = env_alloc(&c->env, (size_t)(samples * n), sizeof *y, "the draws");
-    double *column = env_alloc(&c->env, (size_t)samples, sizeof *column, "the draws");
-    if (!y || !column) code = points_failed(c);
-    if (code == 0) {
-        mnp_status status = mnp_predictor_predict(p, q->targets.x, n, MNP_BASE_NORMAL, y);
-        if (status != MNP_OK) code = cli_failed(c, status);
-    }
-    if (code == 0) code = write_table(c, q, y, samples, column);
+    double *y;
+    int code = question_values(c, q, samples, MNP_BASE_NORMAL, &y);
+    if (code == 0) code = write_table(c, q, y, samples);
     env_free(&c->env, y);
-    env_free(&c->env, column);
-    mnp_predictor_destroy(p);
     return code;
 }
 

@@ -44,18 +44,10 @@ static int sample(cli *c, const question *q, int64_t count, mnp_base base) {
                         "%lld places times %lld functions are too many values for one run (the "
                         "most is %d)",
                         (long long)n, (long long)count, VALUES_MAX);
-    mnp_predictor *p = NULL;
-    int code = question_draw(c, q, count, &p);
-    if (code != 0) return code;
-    double *y = env_alloc(&c->env, (size_t)(count * n), sizeof *y, "the draws");
-    if (!y) code = points_failed(c);
-    if (code == 0) {
-        mnp_status status = mnp_predictor_predict(p, q->targets.x, n, base, y);
-        if (status != MNP_OK) code = cli_failed(c, status);
-    }
+    double *y;
+    int code = question_values(c, q, count, base, &y);
     if (code == 0) code = write_table(c, q, y, count);
     env_free(&c->env, y);
-    mnp_predictor_destroy(p);
     return code;
 }
 

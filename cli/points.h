@@ -38,6 +38,8 @@ int question_open_model(cli *c, question *q); /* without a context */
 int question_targets(cli *c, question *q);
 /* A predictor conditioned on the context, with S functions drawn by --seed. */
 int question_draw(cli *c, const question *q, int64_t samples, mnp_predictor **out);
+/* The values (samples, targets) of such a draw; also after a failure *y goes to env_free(). */
+int question_values(cli *c, const question *q, int64_t samples, mnp_base base, double **y);
 void question_close(cli *c, question *q); /* accepts a question of zeros */
 
 /* A CSV file by the columns' names; where these are missing and the file has exactly the right

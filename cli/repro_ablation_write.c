@@ -313,8 +313,8 @@ static void draw_scores(const rows *all, panel *p) {
 static void draw_samples(const rows *all, panel *p) {
     const row *r = &all->at[all->base];
     double x[REPRO_SAMPLES], y[REPRO_SAMPLES];
-    panel_title(p, "importance samples");
-    panel_labels(p, "samples", "nats per point");
+    panel_title(p, "score by importance samples");
+    panel_labels(p, "samples", NULL);
     panel_log(p, PLOT_X);
     for (int protocol = 0; protocol < REPRO_PROTOCOLS && r->runs; protocol++) {
         for (int k = 0; k < r->task->n_samples; k++) {
@@ -339,8 +339,8 @@ static void draw_steps(const rows *all, panel *p) {
         }
     fit_steps(all, &start, &slope);
     double ends[2] = {0, 8}, fit[2] = {1e3 * start, 1e3 * (start + 8 * slope)};
-    panel_title(p, "a training step");
-    panel_labels(p, "Markov steps T", "ms");
+    panel_title(p, "ms per training step");
+    panel_labels(p, "Markov steps T", NULL);
     panel_limits(p, PLOT_X, 0, 8);
     panel_limits(p, PLOT_Y, 0, fit[1] * 1.05);
     panel_line(p, &(plot_style){.hue = PLOT_GREY, .dash = PLOT_DASHED, .label = "a + b T"}, 2, ends,
@@ -352,8 +352,8 @@ static void draw_conditioning(const rows *all, panel *p) {
     static const plot_hue hues[] = {PLOT_BLUE, PLOT_GREEN, PLOT_VERMILION};
     double ms[REPRO_TIMES];
     int used = 0;
-    panel_title(p, "conditioning on m points");
-    panel_labels(p, "context size m", "ms");
+    panel_title(p, "ms to condition on m points");
+    panel_labels(p, "context size m", NULL);
     panel_log(p, PLOT_X);
     panel_log(p, PLOT_Y);
     for (int v = 0; v < all->count; v++) {

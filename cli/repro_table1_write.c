@@ -275,7 +275,8 @@ static void put_json(cli_json *j, const repro_study *s, const void *grid) {
 
 /* ---- picture --------------------------------------------------------------------------------- */
 
-/* A panel per data set: models from top to bottom, scores to the right. */
+/* A panel per data set: models from top to bottom, scores to the right. The first has the legend.
+ */
 static void draw_data(const repro_study *s, const repro_grid *g, int d, panel *p) {
     static const plot_hue hues[REPRO_PROTOCOLS] = {PLOT_BLUE, PLOT_VERMILION};
     double row[REPRO_LIST], value[REPRO_LIST], error[REPRO_LIST], paper[REPRO_LIST];
@@ -297,7 +298,7 @@ static void draw_data(const repro_study *s, const repro_grid *g, int d, panel *p
                             .size = 6,
                             .sideways = true,
                             .marker = k == MNP_STRICT ? PLOT_DOT : PLOT_SQUARE,
-                            .label = repro_protocol(k)};
+                            .label = d == 0 ? repro_protocol(k) : NULL};
         if (isfinite(any.top))
             panel_rule(p, &(plot_style){.hue = hues[k], .dash = PLOT_DASHED, .alpha = 0.8}, PLOT_X,
                        any.top);
@@ -308,7 +309,7 @@ static void draw_data(const repro_study *s, const repro_grid *g, int d, panel *p
                        .size = 8,
                        .sideways = true,
                        .marker = PLOT_RING,
-                       .label = "paper (all points)"};
+                       .label = d == 0 ? "paper (all points)" : NULL};
     if (g->shown[MNP_AUTHORS]) panel_points(p, &ring, (size_t)g->models.count, row, paper, NULL);
 }
 

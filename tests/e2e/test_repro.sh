@@ -77,7 +77,7 @@ cell_is_train() {
     cell=$(ls whole/cells/mnp-rbf-1-*.safetensors)
     "$MNP" eval alone.safetensors --functions 5 --draws 0 --seed 1 --json --quiet >a.json &&
         "$MNP" eval "$cell" --functions 5 --draws 0 --seed 1 --json --quiet >b.json && cmp a.json b.json &&
-        grep -qF "\"loglik\": $(sed 's/.*"loglik":\([-0-9.e]*\).*/\1/;q' a.json)" whole/table1.json
+        grep -qF "\"loglik\": $(sed 's/^{"loglik":\([^,]*\).*/\1/' a.json)" whole/table1.json
 }
 # Ctrl-C at some moment, then the same command: the table of the undisturbed study
 interrupted_is_exact() {

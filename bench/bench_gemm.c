@@ -118,8 +118,9 @@ static bool bench_shape(FILE *out, const cpu_kernels *own, const cpu_kernels *bl
 
 static bool bench_rows(FILE *out, const cpu_kernels *own, const cpu_kernels *blas, int64_t R,
                        score s[2]) {
-    fprintf(out, "\n%s, %lld rows, one thread, peak %.1f GFLOP/s\n", own->isa, (long long)R,
-            1e-9 * bench_peak_once(own->isa));
+    fprintf(out, "\n%s, %lld rows, one thread, peak %.1f GFLOP/s%s\n", own->isa, (long long)R,
+            1e-9 * bench_peak_once(own->isa),
+            blas ? "; BLAS with as many threads as its environment allows" : "");
     fprintf(out, "  rows    K x N    product  GFLOP/s    best   median");
     fprintf(out, blas ? "   BLAS    best   median\n" : "\n");
     for (int i = 0; i < SHAPES; i++)

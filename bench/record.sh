@@ -8,6 +8,7 @@ model=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
 family=$(sed -n 's/^cpu family[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
 number=$(sed -n 's/^model[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
 name=$(echo "$model $family-$number" | tr -cs 'A-Za-z0-9\n-' '-' | tr '[:upper:]' '[:lower:]')
+export OPENBLAS_NUM_THREADS=1 # the products are compared on one thread
 file=bench/results/cpu-$name.txt
 mkdir -p bench/results
 {

@@ -1,20 +1,32 @@
-/* cmd_gen.c: mnp gen DATASET: functions of a built-in family as CSV. */
+/* cmd_gen.c: mnp gen DATASET: functions of a built-in family as CSV; images in gen_images.c. */
 #include "cli/cli.h"
+#include "cli/gen_images.h"
 
 static const flag_def flags[] = {
     {"functions", "N", "how many functions (default 100)"},
     {"split", "S", "train|valid|test: which stream they come from (default train)"},
-    {"out", "F.csv", "where to write (default: stdout)"},
+    {"out", "F.csv", "where to write (default: stdout); geofluvial: DIR or F.npy"},
+    {"images", "N", "geofluvial: how many images (default 100)"},
+    {"size", "PIXELS", "geofluvial: side of an image (default 128)"},
+    {"value", "V", "geofluvial to F.npy: sdf|gray|mask (default sdf)"},
+    {"png", "K", "geofluvial to DIR: the first K images of each split as PNG too"},
+    {"sheet", "F.png", "geofluvial: contact sheet (for a folder DIR/sheet.png is the default)"},
 };
+static const char *const of_images[] = {"images", "size", "value", "png", "sheet"};
 
 static void list_families(FILE *to) {
     fprintf(to, "\nfamilies (constants as NAME:key=value,key=value):\n");
     const char *name, *help;
     for (int k = 0; (name = mnp_data_family(k, &help)); k++)
         fprintf(to, "  %-10s %s\n", name, help);
+    gen_images_help(to);
 }
 
 static int run(cli *c) {
+    if (gen_images_named(c->args[0])) return gen_images(c);
+    for (size_t k = 0; k < sizeof of_images / sizeof *of_images; k++)
+        if (cli_has(c, of_images[k]))
+            return cli_fail(c, EXIT_USAGE, "--%s is for images: mnp gen geofluvial", of_images[k]);
     mnp_data_opts o = {.size = sizeof o, .seed = c->seed};
     o.functions = cli_int(c, "functions", 100, 1, 100000000);
     o.split = (mnp_split)cli_choice(c, "split", "train|valid|test", 0);
@@ -43,8 +55,8 @@ static int run(cli *c) {
 }
 
 const command command_gen = {.name = "gen",
-                             .args = "DATASET [--functions N] [--seed S] [--out F.csv]",
-                             .summary = "write functions of a built-in family as CSV",
+                             .args = "DATASET [--functions N | --images N] [--seed S] [--out F]",
+                             .summary = "write functions of a built-in family, or images of rivers",
                              .flags = flags,
                              .n_flags = sizeof flags / sizeof *flags,
                              .min_args = 1,

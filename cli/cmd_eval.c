@@ -27,6 +27,9 @@ static void say_scores(cli *c, const mnp_scores *s, const char *data, const char
             *protocol == 's' ? "points outside the context" : "all points",
             (unsigned long long)c->seed);
     cli_say(c, "  log-likelihood   %8.4f +- %.4f nats per point (%s)", s->loglik, s->se, how);
+    if (isfinite(s->loglik_true))
+        cli_say(c, "  true process     %8.4f +- %.4f   the model is %.4f short of it",
+                s->loglik_true, s->se_true, s->loglik_true - s->loglik);
     if (s->samples) {
         cli_say(c, "  prior sampling   %8.4f +- %.4f", s->loglik_prior_sampling,
                 s->se_prior_sampling);
@@ -60,6 +63,7 @@ static void put_json(cli *c, const mnp_scores *s, const char *data, const char *
     cli_json_text(&j, "data", data);
     cli_json_number(&j, "ess", s->ess);
     cli_json_number(&j, "loglik_prior_sampling", s->loglik_prior_sampling);
+    cli_json_number(&j, "loglik_true", s->loglik_true);
     cli_json_number(&j, "coverage50", s->coverage50);
     cli_json_number(&j, "coverage80", s->coverage80);
     cli_json_number(&j, "coverage95", s->coverage95);

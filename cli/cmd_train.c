@@ -13,6 +13,7 @@ static const flag_def flags[] = {
     {"context", "LO:HI", "context sizes in training (default: the data set's own)"},
     {"out", "M.safetensors", "the model file (default model.safetensors)"},
     {"resume", "M.safetensors", "go on with an earlier run, with its own options"},
+    {"fresh", NULL, "families: new functions for every pass over the data"},
     {"stop-at", "K", "end after step K of the schedule; resumable"},
     {"new-schedule", NULL, "with --resume: keep weights and moments, start a new schedule"},
     {"device", "D", "where to compute (default cpu)"},
@@ -25,6 +26,7 @@ static void collect_options(cli *c, training *t) {
     for (int k = 0; k < 3; k++)
         if (cli_has(c, direct[k]))
             training_option(&t->train_options, direct[k], cli_text(c, direct[k], ""));
+    if (cli_has(c, "fresh")) training_option(&t->train_options, "fresh", "on");
     training_settings(t);
 }
 
@@ -62,7 +64,8 @@ static int start_fresh(cli *c, training *t) {
 
 /* Everything but weights and moments comes from the notes in M.last.safetensors. */
 static int start_resumed(cli *c, training *t) {
-    static const char *const fixed[] = {"data", "model", "preset", "batch", "context", "seconds"};
+    static const char *const fixed[] = {"data",    "model",   "preset", "batch",
+                                        "context", "seconds", "fresh"};
     for (size_t k = 0; k < sizeof fixed / sizeof *fixed; k++)
         if (cli_has(c, fixed[k]))
             return cli_fail(c, EXIT_USAGE, "--resume takes --%s from the run itself", fixed[k]);

@@ -218,6 +218,7 @@ typedef struct mnp_scores {
     double loglik, se; /* importance-weighted bound, standard error over functions */
     double elbo, kl, ess;
     double loglik_prior_sampling, se_prior_sampling;
+    double loglik_true, se_true; /* the process that made the data (families, MNP_STRICT); or NaN */
     double coverage50, coverage80, coverage95, crps;
     int64_t functions, points;
     int64_t samples; /* 0: the process has no latents, and its scores are exact */

@@ -25,6 +25,8 @@ static void copy_scores(const eval_scores *s, mnp_scores *out) {
                         .ess = s->ess,
                         .loglik_prior_sampling = s->prior,
                         .se_prior_sampling = s->prior_se,
+                        .loglik_true = s->truth,
+                        .se_true = s->truth_se,
                         .coverage50 = s->coverage50,
                         .coverage80 = s->coverage80,
                         .coverage95 = s->coverage95,

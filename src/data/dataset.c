@@ -119,6 +119,7 @@ static mnp_status fill_family(env *e, pool *pool, const family *f, const data_so
     int64_t n = f->def->points(f->opts);
     option_span context = f->def->context(f->opts);
     d->builtin = true;
+    d->seed = s->seed;
     d->longest = n;
     d->context_lo = context.lo;
     d->context_hi = context.hi;

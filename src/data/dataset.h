@@ -14,9 +14,10 @@
 typedef enum data_split { DATA_TRAIN, DATA_VALID, DATA_TEST } data_split;
 
 typedef struct dataset {
-    env env;      /* its own copy */
-    char *name;   /* canonical name with the variant, or the path of the file        */
-    bool builtin; /* a family: unscaled; files are standardised inside the model     */
+    env env;       /* its own copy */
+    char *name;    /* canonical name with the variant, or the path of the file        */
+    bool builtin;  /* a family: unscaled; files are standardised inside the model     */
+    uint64_t seed; /* of a family's functions */
     int64_t functions, points;
     int32_t x_dim;
     int64_t *start; /* (functions + 1) */
@@ -51,6 +52,9 @@ typedef struct family_def {
     /* What a model can reach: the Gaussian process the functions are drawn from, or the most nats
      * per point that the noise allows (NAN: no limit). Either may be NULL. */
     void (*oracle)(const void *opts, gp_kernel *out);
+    /* Or its own density of targets given a context, as truth_logp() asks for it; may be NULL. */
+    mnp_status (*logp)(env *e, const void *opts, const double *x, const double *y, int64_t n,
+                       int64_t m, double *out);
     double (*ceiling)(const void *opts);
 } family_def;
 

@@ -11,6 +11,7 @@
 #include "data/sde.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "data/family.h"
 
@@ -110,8 +111,73 @@ static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split
     return status;
 }
 
+/* ---- its density ------------------------------------------------------------------------------
+ * u = artanh x obeys du = -(a + b^2 tanh u) dt + b dW: the path is Markov and, over a gap, almost
+ * exactly Gaussian. The first value is uniform and is integrated over where it was not seen. */
+
+typedef struct seen {
+    double t, u; /* time since the start, artanh of the value */
+    bool target;
+} seen;
+
+static int by_time(const void *a, const void *b) {
+    double x = ((const seen *)a)->t, y = ((const seen *)b)->t;
+    return x < y ? -1 : x > y;
+}
+
+static double transition(const sde_opts *o, double u0, double u1, double dt) {
+    double middle = tanh(0.5 * (u0 + u1)), v = o->b * o->b * dt;
+    double off = u1 - u0 + (o->a + o->b * o->b * middle) * dt;
+    return -0.5 * off * off / v - 0.5 * log(2 * 3.14159265358979323846 * v);
+}
+
+/* log density, in u, of the first value seen, t after a start that is uniform. */
+static double first_seen(const sde_opts *o, const seen *s) {
+    enum { CELLS = 2000 };
+    double lo = o->start.lo, width = o->start.hi - o->start.lo, top = -INFINITY, sum = 0;
+    if (s->t <= 0) return -log(width) + log1p(-tanh(s->u) * tanh(s->u));
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k <= CELLS; k++) {
+            double v = transition(o, atanh(lo + width * k / CELLS), s->u, s->t);
+            if (pass == 0)
+                top = fmax(top, v);
+            else
+                sum += (k == 0 || k == CELLS ? 0.5 : 1.0) * exp(v - top);
+        }
+    return top + log(sum / CELLS);
+}
+
+/* The values with target == false alone, or all of them; s is in order of time. */
+static double marginal(const sde_opts *o, const seen *s, int64_t n, bool all) {
+    double sum = 0;
+    const seen *before = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        if (s[i].target && !all) continue;
+        sum += before ? transition(o, before->u, s[i].u, s[i].t - before->t) : first_seen(o, &s[i]);
+        before = &s[i];
+    }
+    return sum;
+}
+
+static mnp_status logp(env *e, const void *opts, const double *x, const double *y, int64_t n,
+                       int64_t m, double *out) {
+    const sde_opts *o = opts;
+    seen *s = env_alloc(e, (size_t)n, sizeof *s, "a path");
+    if (!s) return MNP_ENOMEM;
+    double jacobian = 0; /* from u back to x, of the targets */
+    for (int64_t i = 0; i < n; i++) {
+        s[i] = (seen){x[i] - o->common.x.lo, atanh(y[i]), i >= m};
+        if (i >= m) jacobian -= log1p(-y[i] * y[i]);
+    }
+    qsort(s, (size_t)n, sizeof *s, by_time);
+    *out = marginal(o, s, n, true) - marginal(o, s, n, false) + jacobian;
+    env_free(e, s);
+    return MNP_OK;
+}
+
 const family_def family_sde = {.name = "sde",
                                .help = "paths of a stochastic differential equation",
                                FAMILY_DEF(sde_opts, table),
                                .draw = draw,
+                               .logp = logp,
                                .group = 1};

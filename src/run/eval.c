@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/truth.h"
 #include "op/permute.h"
 #include "run/score.h"
 
@@ -22,6 +23,7 @@ struct evaluator {
     score_key bound_key, predictive_key;
     eval_progress progress;
     void *progress_user;
+    family family; /* of a built-in data set: the truth is known there */
     /* one chunk of functions, split and scaled */
     double *x, *y;      /* (CHUNK, longest, X), (CHUNK, longest) */
     int64_t *n, *m_len; /* (CHUNK) */
@@ -30,8 +32,8 @@ struct evaluator {
 
 /* What comes out of one function. */
 typedef struct function_score {
-    double loglik, elbo, kl, ess, prior; /* per scored point, raw units */
-    double covered[3], crps;             /* sums over targets           */
+    double loglik, elbo, kl, ess, prior, truth; /* per scored point, raw units */
+    double covered[3], crps;                    /* sums over targets           */
     int64_t targets, scored, m;
 } function_score;
 
@@ -45,7 +47,7 @@ static mnp_status ensure(evaluator *v, runner **r, score_key *have, score_key wa
     *have = want;
     runner_opts o = {.pool = v->pool,
                      .device = v->device,
-                     .capacity = {v->d->longest, v->d->longest, want.samples, false}};
+                     .capacity = {v->d->longest, v->d->longest, want.samples}};
     return runner_make(v->env, v->m, &o, record, have, r);
 }
 
@@ -64,6 +66,10 @@ mnp_status evaluator_create(env *e, const model *m, const dataset *d, pool *pool
     evaluator *v = env_alloc(e, 1, sizeof *v, "an evaluator");
     if (!v) return MNP_ENOMEM;
     *v = (evaluator){.env = e, .m = m, .d = d, .pool = pool, .device = device};
+    if (d->builtin && family_parse(e, d->name, &v->family) != MNP_OK) {
+        evaluator_destroy(v);
+        return MNP_ENOMEM;
+    }
     size_t rows = CHUNK * (size_t)d->longest;
     v->x = env_alloc(e, rows * (size_t)d->x_dim, sizeof *v->x, "a chunk of functions");
     v->y = env_alloc(e, rows, sizeof *v->y, "a chunk of functions");
@@ -87,6 +93,7 @@ void evaluator_destroy(evaluator *v) {
     env_free(v->env, v->n);
     env_free(v->env, v->m_len);
     env_free(v->env, v->memory);
+    if (v->family.def) family_free(v->env, &v->family);
     env_free(v->env, v);
 }
 
@@ -222,6 +229,39 @@ static void bind_emits(runner *r, double *const *to, const int64_t *stride, int 
     }
 }
 
+/* ---- the process that made the data ------------------------------------------------------------
+ */
+
+typedef struct truth_task {
+    evaluator *v;
+    function_score *out;
+} truth_task;
+
+static void score_truth(void *arg, int64_t k, int worker) {
+    (void)worker;
+    const truth_task *t = arg;
+    const evaluator *v = t->v;
+    const model_scaling *s = &v->m->scaling;
+    env e = *v->env; /* a worker's own */
+    int64_t n = v->n[k], m = v->m_len[k], at = k * v->d->longest;
+    double *raw = env_alloc(&e, (size_t)(2 * n), sizeof *raw, "a function"), sum = NAN;
+    for (int64_t i = 0; raw && i < n; i++) {
+        raw[i] = v->x[at + i] * s->x_scale[0] + s->x_shift[0];
+        raw[n + i] = v->y[at + i] * s->y_scale + s->y_shift;
+    }
+    if (!raw || truth_logp(&e, &v->family, raw, raw + n, n, m, &sum) != MNP_OK) sum = NAN;
+    t->out[k].truth = sum / (double)(n - m);
+    env_free(&e, raw);
+}
+
+static void score_truths(evaluator *v, const eval_opts *o, int64_t count, function_score *out) {
+    truth_task t = {v, out};
+    bool known = v->family.def && o->protocol == EVAL_STRICT && !o->bound_only;
+    for (int64_t k = 0; k < count; k++) out[k].truth = NAN;
+    if (known && v->pool) pool_run(v->pool, count, score_truth, &t);
+    for (int64_t k = 0; known && !v->pool && k < count; k++) score_truth(&t, k, 0);
+}
+
 static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opts *o, buffers *b,
                               int64_t first, int64_t count, function_score *out) {
     double shift = log(v->m->scaling.y_scale);
@@ -230,6 +270,7 @@ static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opt
         int64_t n = v->n[k], m = v->m_len[k];
         out[k] = (function_score){.m = m, .scored = o->protocol == EVAL_STRICT ? n - m : n};
     }
+    score_truths(v, o, count, out);
     MNP_TRY(run_chunk(v, v->bound, weights, o, first, count));
     if (!o->bound_only) MNP_TRY(run_chunk(v, v->predictive, weights, o, first, count));
     for (int64_t k = 0; k < count; k++) {
@@ -277,6 +318,7 @@ static void summarise(const function_score *f, int64_t count, const eval_opts *o
     out->kl = MEAN(kl, NULL);
     out->ess = MEAN(ess, NULL);
     out->prior = o->bound_only ? NAN : MEAN(prior, &out->prior_se);
+    out->truth = MEAN(truth, &out->truth_se);
     double covered[3] = {0}, crps = 0, targets = 0;
     for (int64_t i = 0; i < count; i++) {
         out->points += f[i].scored;

@@ -6,6 +6,7 @@
  *   ess      effective sample size of the importance weights
  *   prior    log (1/L) sum p(y|z), z ~ q(z | context): the prior-sampling estimate
  *   coverage of central intervals and CRPS at the points outside the context, from draws with noise
+ *   truth    the same targets under the process that made the data (families, strict protocol)
  * The protocol says which points are scored: strict = those outside the context, authors = all. */
 #ifndef MNP_RUN_EVAL_H
 #define MNP_RUN_EVAL_H
@@ -30,6 +31,7 @@ enum { EVAL_BINS = 8 };
 
 typedef struct eval_scores {
     double loglik, se, elbo, kl, ess, prior, prior_se;
+    double truth, truth_se; /* of the process that made the data; NaN where it is not known */
     double coverage50, coverage80, coverage95, crps; /* NaN when not asked for */
     int64_t functions, points;                       /* scored                 */
     int64_t samples;                                 /* L; 0: the scores are exact */

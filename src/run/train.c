@@ -25,6 +25,7 @@ static const option_def table[] = {
     ENUM(train_targets, "all", "all|few", "points of a function per step; few is the paper's code"),
     INT(train_samples, "1", 1, 4096, "latent draws per function and step"),
     INT(max_points, "0", 0, 1e8, "points of a function per step; 0 is all"),
+    OPTION_BOOL(train_spec, fresh, "off", "families: new functions for every pass over the data"),
     INT(slots, "16", 1, 1024, "gradient slots; part of what fixes the bits of a run"),
     INT(valid_every, "0", 0, 1e9, "steps between validations; 0 is 20 times a run"),
     INT(valid_functions, "200", 1, 1e9, "functions validated"),
@@ -58,6 +59,39 @@ static mnp_status scale_data(trainer *t) {
     for (size_t i = 0; i < points; i++)
         t->y[i] = (float)(((double)d->y[i] - s->y_shift) / s->y_scale);
     t->view = (data_view){d->functions, d->x_dim, d->start, t->x, t->y};
+    return MNP_OK;
+}
+
+/* Fresh functions: pass k over the data takes functions k F .. k F + F - 1 of the family. They are
+ * drawn into the other pair of arrays, so that a device sees that the data changed. */
+static mnp_status prepare_fresh(trainer *t) {
+    const dataset *d = t->data;
+    if (!t->spec.fresh) return MNP_OK;
+    if (!d->builtin)
+        return env_fail(t->env, MNP_EINVAL, "fresh=on needs a built-in family, not %s", d->name);
+    MNP_TRY(family_parse(t->env, d->name, &t->family));
+    if (d->functions % t->family.def->group)
+        return env_fail(t->env, MNP_EINVAL, "fresh=on with %s needs a multiple of %lld functions",
+                        d->name, (long long)t->family.def->group);
+    t->x2 = env_alloc(t->env, (size_t)d->points + 1, sizeof *t->x2, "fresh functions");
+    t->y2 = env_alloc(t->env, (size_t)d->points + 1, sizeof *t->y2, "fresh functions");
+    return t->x2 && t->y2 ? MNP_OK : MNP_ENOMEM;
+}
+
+static int64_t block_at(const trainer *t, int64_t step) {
+    return step * t->spec.batch / t->data->functions;
+}
+
+static mnp_status refresh_data(trainer *t) {
+    int64_t block = block_at(t, t->step.step);
+    if (!t->spec.fresh || block == t->block) return MNP_OK;
+    float *x = t->x2, *y = t->y2;
+    MNP_TRY(family_draw(t->env, t->pool, &t->family, t->data->seed, DATA_TRAIN,
+                        block * t->data->functions, t->data->functions, x, y));
+    t->x2 = t->x, t->y2 = t->y;
+    t->x = x, t->y = y;
+    t->view.x = x, t->view.y = y;
+    t->block = block;
     return MNP_OK;
 }
 
@@ -156,6 +190,7 @@ mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset 
     MNP_TRY_DONE(backend_choose(e, device, &t->b, &eo));
     if (t->b == backend_find("cpu")) t->device = device = "cpu"; /* "auto" is settled once */
     MNP_TRY_DONE(scale_data(t));
+    MNP_TRY_DONE(prepare_fresh(t));
     MNP_TRY_DONE(allocate_state(t));
     if (m->params.trainable > 0) MNP_TRY_DONE(compile_step(t, &eo));
     if (valid && valid->functions > 0)
@@ -177,6 +212,9 @@ void trainer_destroy(trainer *t) {
     evaluator_destroy(t->valid);
     env_free(t->env, t->x);
     env_free(t->env, t->y);
+    env_free(t->env, t->x2);
+    env_free(t->env, t->y2);
+    if (t->family.def) family_free(t->env, &t->family);
     env_free(t->env, t->moment1);
     env_free(t->env, t->moment2);
     env_free(t->env, t->average);
@@ -244,6 +282,8 @@ static mnp_status run_until(trainer *t, int64_t end) {
             return env_fail(t->env, MNP_ECANCELLED, "training was cancelled at step %lld of %lld",
                             (long long)at, (long long)t->spec.steps);
         if (t->env->cancel) count = least(count, CANCEL_STEPS);
+        MNP_TRY(refresh_data(t));
+        while (t->spec.fresh && count > 1 && block_at(t, at + count - 1) != t->block) count--;
         mnp_status status = run_steps(t, count);
         if (status == MNP_ENUMERIC)
             return env_context(t->env, status, "training stopped at step %lld of %lld",

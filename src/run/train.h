@@ -24,6 +24,7 @@ typedef struct train_spec {
     int train_targets;     /* 0 all, 1 few */
     int64_t train_samples; /* draws per function in training (iwae) */
     int64_t max_points;    /* of one function per step; 0 = all */
+    bool fresh;            /* families: new functions for every pass over the data */
     int64_t slots;
     int64_t valid_every, valid_functions, valid_samples;
 } train_spec;

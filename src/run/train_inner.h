@@ -18,6 +18,9 @@ struct trainer {
     exec *exec;
     evaluator *valid; /* NULL: no validation */
     float *x, *y;     /* the training data as the model sees them */
+    float *x2, *y2;   /* the other half of the exchange, with fresh functions */
+    int64_t block;    /* which functions of the family x and y hold */
+    family family;    /* of a built-in data set */
     data_view view;
     step_block step;
     exec_io io;

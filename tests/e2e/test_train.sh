@@ -55,6 +55,15 @@ seconds_calibrates() {
         >s.json 2>s.err && grep -q '"steps":' s.json &&
         grep -q -- '--steps' s.err
 }
+# new functions in every pass: another run than with the same ones, and resumed exactly
+fresh_functions() {
+    local some="--data rbf --functions 20 --preset tiny --batch 8 --seed 3 --quiet --fresh"
+    train $some --steps 12 --out new && train $some --steps 12 --stop-at 7 --out half &&
+        train --resume half --quiet && same new.train.safetensors half.train.safetensors &&
+        train --data rbf --functions 20 --preset tiny --batch 8 --seed 3 --quiet --steps 12 --out old &&
+        ! cmp -s new.last.safetensors old.last.safetensors &&
+        fails 1 "built-in family" train --data bad2.csv --preset tiny --fresh --out x
+}
 json_keys() {
     train $tiny --steps 5 --json --out j >j.json 2>/dev/null
     for key in steps seconds loss best_valid out; do grep -q "\"$key\":" j.json || return 1; done
@@ -110,6 +119,8 @@ run "another seed is another run" seed_matters
 run "a finished run goes on with --new-schedule" new_schedule
 run "resuming with other options is refused" other_options_refused
 run "--seconds finds the number of steps" seconds_calibrates
+printf 'function,x,y\na,1,2\na,2,3\nb,1,2\nb,2,3\n' >bad2.csv
+run "--fresh draws new functions, and resumes exactly" fresh_functions
 run "--json has its keys on one line" json_keys
 run "Ctrl-C saves, and resuming is exact" interrupted_is_exact
 run "kill -9 leaves loadable files" killed_leaves_a_model

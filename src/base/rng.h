@@ -90,27 +90,10 @@ RNG_FN uint32_t rng_u32_at(rng_key key, rng_at at) {
     return rng_words_at(key, at).w[at.dim & 3];
 }
 
-/* Uniform in the open interval (0, 1): the middle of one of 2^23 (2^52) equal cells. One bit less
- * than the significand holds, so that cell + 1/2 is exact and the last cell cannot round to 1. */
-RNG_FN float rng_u32_to_float(uint32_t u) {
-    return ((float)(u >> 9) + 0.5f) * 0x1p-23f;
-}
-
+/* Uniform in the open interval (0, 1): the middle of one of 2^52 equal cells. One bit less than the
+ * significand holds, so that cell + 1/2 is exact and the last cell cannot round to 1. */
 RNG_FN double rng_u64_to_double(uint32_t hi, uint32_t lo) {
     return ((double)(((uint64_t)hi << 32 | lo) >> 12) + 0.5) * 0x1p-52;
-}
-
-RNG_FN float rng_uniform_at(rng_key key, rng_at at) {
-    return rng_u32_to_float(rng_u32_at(key, at));
-}
-
-/* Doubles take two words each, so a block holds two dims: dim < RNG_DIM_MAX / 2. Use either floats
- * or doubles for one purpose, not both. */
-RNG_FN double rng_uniform_double_at(rng_key key, rng_at at) {
-    uint32_t half = at.dim & 1;
-    at.dim = at.dim / 2 * 4;
-    rng_words r = rng_words_at(key, at);
-    return rng_u64_to_double(r.w[2 * half], r.w[2 * half + 1]);
 }
 
 #ifndef __CUDACC__

@@ -196,16 +196,15 @@ static void helpers_do_what_they_say(void) {
         y[i] = (float)i;
     }
     vf a = vload(x), b = vload(y);
-    float sum = 0, most = x[0];
+    float most = x[0];
     for (int i = 0; i < VL; i++) {
-        sum += x[i];
         most = x[i] > most ? x[i] : most;
         CHECK(vmax(a, b)[i] == (x[i] > y[i] ? x[i] : y[i]));
         CHECK(vmin(a, b)[i] == (x[i] < y[i] ? x[i] : y[i]));
         CHECK(vselect(a < b, a, b)[i] == (x[i] < y[i] ? x[i] : y[i]));
         CHECK(vcopysign(b, a)[i] == copysignf(y[i], x[i]) && vabs(a)[i] == fabsf(x[i]));
     }
-    CHECK(vhsum(a) == sum && vhmax(a) == most);
+    CHECK(vhmax(a) == most);
 }
 
 int main(void) {

@@ -85,12 +85,7 @@ SIMD_INLINE vf vcopysign(vf x, vf sign) {
     return (vf)(((vi)x & 0x7fffffff) | ((vi)sign & ~0x7fffffff));
 }
 
-/* The sum and the largest of the lanes, lane by lane in order. */
-SIMD_INLINE float vhsum(vf x) {
-    float s = x[0];
-    for (int i = 1; i < VL; i++) s += x[i];
-    return s;
-}
+/* The largest of the lanes, lane by lane in order. */
 SIMD_INLINE float vhmax(vf x) {
     float m = x[0];
     for (int i = 1; i < VL; i++) m = x[i] > m ? x[i] : m;

@@ -66,7 +66,6 @@ static void place_acts(plan *p, life *lives, life *placed) {
     for (int32_t k = 0; k < p->n_values; k++) {
         value *v = &p->values[lives[k].v];
         if (v->store != STORE_ACT || lives[k].first < 0) continue;
-        if (p->opts.no_reuse) lives[k].first = 0, lives[k].last = p->n_function;
         v->offset = lowest_gap(p, placed, count, &lives[k]);
         if (v->offset + lives[k].words > end) end = v->offset + lives[k].words;
         int32_t at = count++;

@@ -10,7 +10,6 @@
 typedef struct plan_opts {
     int64_t n, m;    /* capacities: the most points and context points a function may have */
     int64_t samples; /* capacity of the sample axis */
-    bool no_reuse;   /* give every value its own memory: for debugging and for tests */
 } plan_opts;
 
 typedef struct plan {

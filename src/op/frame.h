@@ -1,7 +1,7 @@
 /* frame.h: what the instructions of a plan see while they run. A frame is one worker's view of one
- * function (lengths, arena, weights, its gradient slot); the exec_io is what the
- * caller bound to the run. Both are the same for every backend; only the element differs: float on
- * fast backends, double on the reference. */
+ * function (lengths, arena, weights, its gradient slot); the exec_io is what the caller bound to
+ * the run. Both are the same for the CPU and the reference; only the element differs: float or
+ * double. A device has a frame of its own. */
 #ifndef MNP_OP_FRAME_H
 #define MNP_OP_FRAME_H
 

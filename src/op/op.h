@@ -56,8 +56,8 @@ void op_append_grad(graph *g, val objective);
 
 /* ---- in and out ------------------------------------------------------------------------------ */
 
-/* Input binding: dense rows from the caller (io->feed[k]), k counted in recorded order. A feed
- * `like_grad` needs a gradient, which can then be emitted. */
+/* Input binding: dense rows from the caller (io->feed[k]), k counted in recorded order. With
+ * wants_grad it gets a gradient, which can then be emitted. */
 val op_feed(graph *g, const char *name, extent ext, int32_t rows, int32_t cols, bool sampled,
             bool wants_grad);
 /* The same for a number per row (ld 1). */

@@ -127,7 +127,7 @@ static mnp_status ensure_latents(predictor *p, int64_t chunk) {
     runner_destroy(p->latents);
     p->latents = NULL;
     int64_t cap = p->cap > 64 ? p->cap : 64;
-    runner_opts o = {.pool = p->pool, .device = p->device, .capacity = {cap, cap, chunk, false}};
+    runner_opts o = {.pool = p->pool, .device = p->device, .capacity = {cap, cap, chunk}};
     return runner_make(p->env, p->m, &o, record_latents, NULL, &p->latents);
 }
 
@@ -196,9 +196,8 @@ static mnp_status ensure_query(predictor *p, process_query kind, int64_t n) {
     if (have && have->n >= block && have->samples >= p->chunk) return MNP_OK;
     runner_destroy(p->query[kind]);
     p->query[kind] = NULL;
-    runner_opts o = {.pool = p->pool,
-                     .device = p->device,
-                     .capacity = {block, p->T ? 0 : block, p->chunk, false}};
+    runner_opts o = {
+        .pool = p->pool, .device = p->device, .capacity = {block, p->T ? 0 : block, p->chunk}};
     return runner_make(p->env, p->m, &o, record_query, &kind, &p->query[kind]);
 }
 

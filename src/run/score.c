@@ -56,7 +56,7 @@ mnp_status scorer_create(env *e, const model *m, pool *pool, const char *device,
     scorer *s = env_alloc(e, 1, sizeof *s, "a scorer");
     if (!s) return MNP_ENOMEM;
     *s = (scorer){.env = e, .m = m, .key = {EVAL_STRICT, samples, true, false}, .capacity = n};
-    runner_opts o = {.pool = pool, .device = device, .capacity = {n, n, samples, false}};
+    runner_opts o = {.pool = pool, .device = device, .capacity = {n, n, samples}};
     size_t dims = (size_t)m->spec.x_dim;
     s->x = env_alloc(e, (size_t)n * dims, sizeof *s->x, "a set");
     s->y = env_alloc(e, (size_t)n, sizeof *s->y, "a set");

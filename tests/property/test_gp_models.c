@@ -124,7 +124,7 @@ static points some_points(void) {
 static double score(lab *l, const points *p, row_range range, int64_t m, double *each) {
     lab_run r;
     double loglik = NAN, kl, ratio;
-    if (lab_start(&r, l, "ref", (plan_opts){N, N, 1, false}, record_score, &range)) {
+    if (lab_start(&r, l, "ref", (plan_opts){N, N, 1}, record_score, &range)) {
         r.io.feed[0] = p->x, r.io.feed[1] = p->y;
         r.io.emit[BOUND_LOGLIK] = &loglik, r.io.emit[BOUND_KL] = &kl;
         r.io.emit[BOUND_RATIO] = &ratio, r.io.emit[BOUND_LOGP] = each;
@@ -143,7 +143,7 @@ static void check_gradient(const char *kind, const char *options) {
     lab_randomise(&l, 0.5, 11);
     int64_t start[2] = {0, N};
     data_view view = {1, 2, start, p.xf, p.yf};
-    if (lab_start(&r, &l, "ref", (plan_opts){N, N, 1, false}, record_train, NULL)) {
+    if (lab_start(&r, &l, "ref", (plan_opts){N, N, 1}, record_train, NULL)) {
         r.io.data = &view;
         r.step = (step_block){.seed = 1, .bad_item = -1};
         CHECK(r.b->run(r.exec, &r.io, 1, 1) == MNP_OK);

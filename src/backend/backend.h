@@ -44,8 +44,8 @@ typedef struct backend {
 const backend *backend_find(const char *name); /* NULL when this build does not have it */
 
 /* The backend that a device's name asks for, and its precision into o->math:
- *   "cpu" (also NULL), "cuda", "auto" (cuda where it can work, otherwise cpu and a note in the log),
- *   with ":fp32", ":tf32" or ":bf16" behind it. */
+ *   "cpu" (also NULL), "cuda", "auto" (cuda where it can work, otherwise cpu and a note in the
+ * log), with ":fp32", ":tf32" or ":bf16" behind it. */
 mnp_status backend_choose(env *e, const char *device, const backend **out, exec_opts *o);
 
 mnp_status backend_push(const backend *b, exec *x, exec_io *io);

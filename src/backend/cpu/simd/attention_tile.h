@@ -23,12 +23,6 @@
 /* Floats of scratch for cpu_attn_grad with packed head width dp. */
 int64_t ISA(cpu_attn_grad_floats)(int64_t nq, int64_t dp);
 
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /* Vectors of queries in a block, keys in a score tile, columns in a tile of weighted sums. With 32
  * registers one vector against 16 columns; with 16 registers two vectors share each broadcast. */
 #if defined(__AVX512F__)

@@ -16,13 +16,6 @@
  * same bits whether its rows come in one call or in several. */
 #include "backend/cpu/simd/table.h"
 
-/* Asks for complete unrolling; the loops it stands before have constant bounds once inlined. */
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /* TILES(X) lists every tile shape X(m, n); MAX_ROWS[n] is the tallest tile of n vectors. With 32
  * vector registers the main tile is 14 x 2 (28 sums, 2 of B, 1 of A); with 16 it is 6 x 2. */
 #define UP_TO_2(X, n) X(1, n) X(2, n)

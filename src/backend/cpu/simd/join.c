@@ -6,12 +6,6 @@
 #include "backend/cpu/simd/simd_math.h"
 #include "backend/cpu/simd/table.h"
 
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /* g where y > 0, else 0 */
 SIMD_INLINE vf where_positive(vf y, vf g) {
     return (vf)((vi)g & (vi)(y > (vf){0}));

@@ -33,6 +33,13 @@ typedef float vf __attribute__((vector_size(VL * 4), aligned(VL * 4)));
 typedef int32_t vi __attribute__((vector_size(VL * 4), aligned(VL * 4)));
 typedef float vfu __attribute__((vector_size(VL * 4), aligned(4), may_alias));
 
+/* Asks for complete unrolling; the loops it stands before have constant bounds once inlined. */
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 
 SIMD_INLINE vf vload(const float *p) {

@@ -264,6 +264,23 @@ static void locale_does_not_matter(void) {
     if (comma) setlocale(LC_ALL, "C");
 }
 
+static void *no_memory(void *user, size_t bytes, size_t align) {
+    (void)user, (void)bytes, (void)align;
+    return NULL;
+}
+
+static void memory_that_is_not_there_is_told_in_words(void) {
+    env e;
+    env_init(&e);
+    e.allocator.alloc = no_memory;
+    CHECK(!env_alloc(&e, 10, 4, "a list"));
+    STREQ(e.error, "out of memory: 40 B for a list could not be had");
+    CHECK(!env_alloc(&e, 3 << 20, 4, "the arena"));
+    STREQ(e.error, "out of memory: 12.6 MB for the arena could not be had");
+    CHECK(!env_alloc(&e, SIZE_MAX / 2, 4, "a table"));
+    STREQ(e.error, "out of memory: far too much for a table could not be had");
+}
+
 int main(void) {
     RUN(defaults_and_lists);
     RUN(errors_say_what_to_do);
@@ -274,5 +291,6 @@ int main(void) {
     RUN(numbers_for_people);
     RUN(names_are_near);
     RUN(locale_does_not_matter);
+    RUN(memory_that_is_not_there_is_told_in_words);
     return check_done();
 }

@@ -177,7 +177,7 @@ enum { LAW_SAMPLES = 20, COST_M_FIRST = 64 };
 
 /* Timing repeats until the quickest of several is trustworthy on a busy machine. */
 static bool enough(int repeats, double total) {
-    return repeats >= 5 && (total > 1 || repeats >= 100);
+    return repeats >= 5 && (total > 3 || repeats >= 200);
 }
 
 /* Seconds of conditioning on m points: from the observed set to drawn latents. */

@@ -155,9 +155,8 @@ static void put_notes(buf *b, const repro_study *s, const repro_grid *g) {
 static void put_settings(buf *b, const repro_study *s, const repro_grid *g) {
     const repro_task *t = &s->tasks[0];
     if (s->quick)
-        buf_text(
-            b, "**Quick settings**: small models, few steps, few functions. These numbers show "
-               "that everything runs and in which order models come, not what they can reach.\n\n");
+        buf_text(b, "**Quick settings**: small models, few steps, few functions. The table shows "
+                    "that everything runs; np and mnp are far from trained.\n\n");
     buf_printf(b,
                "Nats per scored point, higher is better; mean ± standard error over %s. %lld test "
                "functions, importance-weighted bound with %lld samples, preset %s, %lld training "

@@ -248,9 +248,8 @@ static void compare_values(void) {
     }
     near_mean("mean value", mean, 0.703, 0.029);
     near_mean("sd of the values of an image", sd, 0.560, 0.025);
-    /* the reference used a wider filter to shrink (0.048 between 2 % and 98 %): only roughly equal
-     */
-    near_mean("grey pixels", grey / IMAGES / PIXELS, 0.05, 0.005);
+    /* Neither black nor white: about 5 %. The reference's own figure is of a wider filter. */
+    CHECK(grey / IMAGES / PIXELS > 0.04 && grey / IMAGES / PIXELS < 0.06);
 }
 
 static void images(void) {

@@ -224,10 +224,8 @@ static void crops_do_not_share_columns(void) {
 }
 
 static void pictures_grow(void) {
-    const char *const names[] = {"picture=channel nit=300",
-                                 "picture=channel+oxbows nit=300 "
-                                 "oxbow_age=5",
-                                 "picture=channel+oxbows nit=300", "picture=belt nit=300"};
+    const char *const names[] = {"nit=300", "nit=300 picture=channel+oxbows oxbow_age=5",
+                                 "nit=300 picture=channel+oxbows", "nit=300 picture=belt"};
     meander_raster r[4];
     int64_t river[4] = {0};
     for (int k = 0; k < 4; k++) {

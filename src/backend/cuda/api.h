@@ -9,7 +9,8 @@
 
 #include "backend/cuda/device.h"
 
-enum { CUDA_API_VERSION = 3 };
+/* Both sides must know the same operations. */
+enum { CUDA_API_VERSION = 4000 + OPCODE_COUNT };
 
 typedef struct cuda_queue cuda_queue; /* a stream with its captured step */
 

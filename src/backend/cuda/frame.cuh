@@ -20,36 +20,11 @@ enum { WORK_WORDS = WORK_BYTES / 4 };
 #define FN     static __device__ __forceinline__
 #define MEMBER __device__ __forceinline__
 
-struct Frame {
-    const dev_run *run;
-    float *act, *grads, *weights, *state;
-    int32_t *scratch;
-    int64_t item, items, function, sample0;
-    int n, m, S;
-    int first; /* the block's first function */
-    int flag;
-};
-
-struct Head {
-    Frame f;
-    dev_instr ins[2];
-};
-static_assert(sizeof(Head) <= HEAD_BYTES, "the head does not fit");
-
-extern __shared__ __align__(128) unsigned char smem[];
-
-FN Frame &frame() {
-    return ((Head *)smem)->f;
-}
-FN float *work() {
-    return (float *)(smem + HEAD_BYTES);
-}
-
 /* A value of the running function. */
 struct View {
     float *p; /* NULL when absent */
     int rows, cols, ld;
-    bool sampled;
+    int sampled;
     MEMBER float *sample(int s) const {
         return sampled ? p + (int64_t)s * rows * ld : p;
     }
@@ -64,7 +39,34 @@ struct View {
     }
 };
 
-FN View view(const Frame &f, const dev_operand &o) {
+struct Frame {
+    const dev_run *run;
+    float *act, *grads, *weights, *state;
+    int32_t *scratch;
+    int64_t item, items, function, sample0;
+    int n, m, S;
+    int first; /* the block's first function */
+    int flag;
+};
+
+struct Head {
+    Frame f;
+    __align__(16) dev_instr ins[2]; /* copied 16 bytes at a time */
+    View views[DEV_IN + DEV_OUT];   /* of the present instruction */
+};
+static_assert(sizeof(Head) <= HEAD_BYTES, "the head does not fit");
+
+extern __shared__ __align__(128) unsigned char smem[];
+
+FN Frame &frame() {
+    return ((Head *)smem)->f;
+}
+FN float *work() {
+    return (float *)(smem + HEAD_BYTES);
+}
+
+/* Where an operand lies and how large it is in this function. */
+FN View resolve(const Frame &f, const dev_operand &o) {
     View v;
     float *base = o.store == DEV_STORE_ACT     ? f.act
                   : o.store == DEV_STORE_PARAM ? f.weights
@@ -76,6 +78,21 @@ FN View view(const Frame &f, const dev_operand &o) {
     v.ld = o.ld;
     v.sampled = o.sampled;
     return v;
+}
+
+/* Threads 0 .. 8 resolve the operands of an instruction, once for all. */
+FN void resolve_all(const dev_instr &ins) {
+    Head &h = *(Head *)smem;
+    const int j = threadIdx.x;
+    if (j < DEV_IN + DEV_OUT)
+        h.views[j] = resolve(h.f, j < DEV_IN ? ins.in[j] : ins.out[j - DEV_IN]);
+}
+
+FN View view_in(int j) {
+    return ((Head *)smem)->views[j];
+}
+FN View view_out(int j) {
+    return ((Head *)smem)->views[DEV_IN + j];
 }
 
 /* Is out[j] added to? */

@@ -19,7 +19,7 @@ FN void fetch(const dev_run *run, int k) {
     copy_commit();
 }
 
-FN void execute(const dev_instr &ins) {
+static __device__ __noinline__ void execute_other(const dev_instr &ins) {
     switch (ins.op) {
     case OPCODE_feed: op_feed(ins); break;
     case OPCODE_emit: op_emit(ins); break;
@@ -27,12 +27,8 @@ FN void execute(const dev_instr &ins) {
     case OPCODE_fill_one: op_fill(ins); break;
     case OPCODE_draw: op_draw(ins); break;
     case OPCODE_fourier: op_fourier(ins); break;
-    case OPCODE_linear: op_linear(ins); break;
-    case OPCODE_linear_grad: op_linear_grad(ins); break;
     case OPCODE_join: op_join(ins); break;
     case OPCODE_join_grad: op_join_grad(ins); break;
-    case OPCODE_attention: op_attention(ins); break;
-    case OPCODE_attention_grad: op_attention_grad(ins); break;
     case OPCODE_pool: op_pool(ins); break;
     case OPCODE_pool_grad: op_pool_grad(ins); break;
     case OPCODE_layernorm: op_layernorm(ins); break;
@@ -84,6 +80,16 @@ FN void execute(const dev_instr &ins) {
     }
 }
 
+/* Most instructions are one of four; the rest goes through the switch. */
+FN void execute(const dev_instr &ins) {
+    const int op = ins.op;
+    if (op == OPCODE_linear_grad) op_linear_grad(ins);
+    else if (op == OPCODE_linear) op_linear(ins);
+    else if (op == OPCODE_attention) op_attention(ins);
+    else if (op == OPCODE_attention_grad) op_attention_grad(ins);
+    else execute_other(ins);
+}
+
 /* Names the first instruction with an output that is not finite. */
 OP_FN void diagnose(const dev_instr &ins, int k) {
     Frame &f = frame();
@@ -91,8 +97,8 @@ OP_FN void diagnose(const dev_instr &ins, int k) {
     __syncthreads();
     for (int j = 0; j < DEV_OUT; j++) {
         if (!ins.out[j].present || ins.out[j].store != DEV_STORE_ACT) continue;
-        View v = view(f, ins.out[j]);
-        for (int64_t i = threadIdx.x; i < (int64_t)v.all_rows(f.S) * v.ld; i += THREADS)
+        View v = resolve(f, ins.out[j]);
+        for (int i = threadIdx.x; i < v.all_rows(f.S) * v.ld; i += THREADS)
             if (i % v.ld < v.cols && !(ins.out[j].is_double ? isfinite(v.d()[i]) : isfinite(v.p[i])))
                 f.flag = j;
     }
@@ -131,7 +137,9 @@ __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *ru
         int64_t last = clocks ? clock64() : 0;
         for (int k = 0; k < n_code; k++) {
             const dev_instr &ins = ((Head *)smem)->ins[k & 1];
+            resolve_all(ins);
             fetch(run, k + 1);
+            __syncthreads();
             execute(ins);
             copy_wait<0>();
             __syncthreads();

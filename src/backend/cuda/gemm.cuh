@@ -162,17 +162,9 @@ FN void gemm_tiles(const Product &p, const Epilogue &epilogue) {
     __syncthreads(); /* the ring may be filled again */
 }
 
-/* The narrowest tile that wastes little. */
 template <int MATH, bool AT, bool BT, class Epilogue>
-FN void gemm_math(const Product &p, const Epilogue &epilogue) {
-    if (p.N <= 32)
-        gemm_tiles<MATH, AT, BT, 32>(p, epilogue);
-    else if (p.N <= 64)
-        gemm_tiles<MATH, AT, BT, 64>(p, epilogue);
-    else if (p.N <= 128 || p.N > 192)
-        gemm_tiles<MATH, AT, BT, 128>(p, epilogue);
-    else
-        gemm_tiles<MATH, AT, BT, 192>(p, epilogue);
+static __device__ __noinline__ void gemm_math(Product p, Epilogue epilogue) {
+    gemm_tiles<MATH, AT, BT, 128>(p, epilogue);
 }
 
 template <bool AT, bool BT, class Epilogue>

@@ -28,7 +28,7 @@ FN int attention_rows(const Frame &f, const View &v, int ext) {
 
 FN Attention attention_of(const Frame &f, const dev_instr &ins) {
     Attention a;
-    a.qv = view(f, ins.in[0]), a.kv = view(f, ins.in[1]);
+    a.qv = view_in(0), a.kv = view_in(1);
     a.nq = attention_rows(f, a.qv, ins.i[DATT_QUERIES]);
     a.nk = attention_rows(f, a.kv, ins.i[DATT_KEYS]);
     a.D = ins.i[DATT_WIDTH], a.H = ins.i[DATT_HEADS], a.dh = a.D / a.H;
@@ -72,12 +72,10 @@ FN void rows_fragment(const float *p, int ld, int r0, int n, float factor, float
 
 /* B fragment of rows^T: 8 rows of shared memory from r0 as columns, 16 dimensions as k */
 template <int MATH> FN void across_fragment(const float *s, int ld, int r0, FragB<MATH> &f) {
-    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    float b[2][2];
-#pragma unroll
-    for (int u = 0; u < 2; u++)
-#pragma unroll
-        for (int j = 0; j < 2; j++) b[u][j] = s[(r0 + g) * ld + u * 8 + t + j * 4];
+    const int lane = threadIdx.x % 32;
+    float r[4];
+    load_pieces(s + (r0 + lane % 8) * ld + lane / 8 * 4, r);
+    const float b[2][2] = {{r[0], r[1]}, {r[2], r[3]}};
     make_b<MATH>(f, b);
 }
 
@@ -96,6 +94,13 @@ template <int MATH> FN void down_fragment(const float *s, int ld, int r0, int c0
 template <int MATH> FN void result_fragment(const float c0[4], const float c1[4], FragA<MATH> &f) {
     float a[2][4] = {{c0[0], c0[2], c0[1], c0[3]}, {c1[0], c1[2], c1[1], c1[3]}};
     make_a<MATH>(f, a);
+}
+
+FN float2 pair_at(const float *p) {
+    return *(const float2 *)p;
+}
+FN void put_pair(float *p, float x, float y) {
+    *(float2 *)p = make_float2(x, y);
 }
 
 FN float quad_sum(float v) {
@@ -139,7 +144,7 @@ FN void forward_tile(const FragA<MATH> &q, const float *sk, const float *sv, int
     for (int i = 0; i < 2; i++) {
         most[i] = fmaxf(r.top[i], quad_max(most[i]));
         base[i] = most[i] == -INFINITY ? 0.0f : most[i];
-        const float keep = exp2f(r.top[i] - base[i]);
+        const float keep = fast_exp2(r.top[i] - base[i]);
         r.sum[i] *= keep;
         r.o[0][2 * i] *= keep, r.o[0][2 * i + 1] *= keep;
         r.o[1][2 * i] *= keep, r.o[1][2 * i + 1] *= keep;
@@ -149,7 +154,7 @@ FN void forward_tile(const FragA<MATH> &q, const float *sk, const float *sv, int
     for (int nt = 0; nt < TILE / 8; nt++)
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            p[nt][j] = exp2f(p[nt][j] - base[j >> 1]);
+            p[nt][j] = fast_exp2(p[nt][j] - base[j >> 1]);
             sum[j >> 1] += p[nt][j];
         }
     r.sum[0] += sum[0], r.sum[1] += sum[1];
@@ -187,7 +192,9 @@ FN void forward_store(const Attention &a, const float *q, int h, int q0, Running
     }
 }
 
-template <int MATH> FN void attention_forward(const Attention &a, const View &o, const View &lse) {
+template <int MATH> static __device__ __noinline__ void attention_forward(const dev_instr &ins) {
+    const Attention a = attention_of(frame(), ins);
+    const View o = view_out(0), lse = view_out(1);
     const int warp = threadIdx.x / 32, ld = a.D + 4;
     float *sk = work(), *sv = sk + CHUNK * ld;
     const int items = a.H * ((a.nq + 15) / 16), chunks = (a.nk + CHUNK - 1) / CHUNK;
@@ -219,7 +226,9 @@ template <int MATH> FN void attention_forward(const Attention &a, const View &o,
 }
 
 /* Any width: lanes share the keys of one query and head, two passes. */
-FN void attention_plain(const Attention &a, const View &o, const View &lse) {
+static __device__ __noinline__ void attention_plain(const dev_instr &ins) {
+    const Attention a = attention_of(frame(), ins);
+    const View o = view_out(0), lse = view_out(1);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     for (int item = warp; item < a.S * a.nq * a.H; item += WARPS) {
         const int h = item % a.H, i = item / a.H % a.nq, s = item / a.H / a.nq;
@@ -254,21 +263,90 @@ FN void attention_plain(const Attention &a, const View &o, const View &lse) {
     }
 }
 
-OP_FN void op_attention(const dev_instr &ins) {
-    const Frame &f = frame();
-    Attention a = attention_of(f, ins);
-    View o = view(f, ins.out[0]), lse = view(f, ins.out[1]);
-    if (o.ld > a.D)
-        for (int i = threadIdx.x; i < o.all_rows(f.S) * (o.ld - a.D); i += THREADS)
-            o.p[(int64_t)(i / (o.ld - a.D)) * o.ld + a.D + i % (o.ld - a.D)] = 0.0f;
-    if (!attention_fast(a))
-        attention_plain(a, o, lse);
-    else if (ins.math == DEV_TF32)
-        attention_forward<DEV_TF32>(a, o, lse);
-    else if (ins.math == DEV_BF16)
-        attention_forward<DEV_BF16>(a, o, lse);
-    else
-        attention_forward<DEV_FP32>(a, o, lse);
+/* One query per sample (pooling by a seed), up to THREADS / H keys: a thread is a key and a head. */
+FN bool attention_single(const Attention &a) {
+    return attention_fast(a) && a.nq == 1 && a.qv.p != a.kv.p &&
+           max(1, (a.nk + 31) / 32) * a.H <= WARPS;
+}
+
+/* The row's 16 numbers. */
+FN void head_row(const float *p, float v[DH]) {
+#pragma unroll
+    for (int c = 0; c < DH; c += 4) {
+        const float4 u = ld4(p + c);
+        v[c] = u.x, v[c + 1] = u.y, v[c + 2] = u.z, v[c + 3] = u.w;
+    }
+}
+FN float head_dot(const float a[DH], const float b[DH]) {
+    float s = 0;
+#pragma unroll
+    for (int c = 0; c < DH; c++) s += a[c] * b[c];
+    return s;
+}
+
+/* Threads of head h are h * span ... : whole warps, so that sums over keys go by warps. */
+FN int single_span(const Attention &a) {
+    return (a.nk + 31) / 32 * 32;
+}
+
+static __device__ __noinline__ void single_forward(const dev_instr &ins) {
+    const Attention a = attention_of(frame(), ins);
+    const View o = view_out(0), lse = view_out(1);
+    const int span = max(32, single_span(a)), h = threadIdx.x / span, j = threadIdx.x - h * span;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, per = span / 32;
+    float *top = work(), *sum = top + WARPS, *part = sum + WARPS; /* part (WARPS, DH) */
+    const bool live = h < a.H && j < a.nk;
+    for (int s = 0; s < a.S; s++) {
+        float q[DH], k[DH], v[DH], x = -INFINITY;
+        if (live) {
+            const float *row = a.kv.sample(s) + (int64_t)j * a.kv.ld + h * DH;
+            head_row(a.qv.sample(s) + a.qcol + h * DH, q);
+            head_row(row + a.kcol, k);
+            head_row(row + a.vcol, v);
+            x = head_dot(q, k) * (a.scale * LOG2E);
+        }
+        float most = x;
+        for (int d = 16; d > 0; d >>= 1) most = fmaxf(most, __shfl_xor_sync(~0u, most, d));
+        const float base = most == -INFINITY ? 0.0f : most;
+        float p = live ? fast_exp2(x - base) : 0.0f, total = p;
+        for (int d = 16; d > 0; d >>= 1) total += __shfl_xor_sync(~0u, total, d);
+        if (lane == 0) top[warp] = most, sum[warp] = total;
+#pragma unroll
+        for (int c = 0; c < DH; c++) {
+            float u = live ? p * v[c] : 0.0f;
+            for (int d = 16; d > 0; d >>= 1) u += __shfl_xor_sync(~0u, u, d);
+            if (lane == 0) part[warp * DH + c] = u;
+        }
+        __syncthreads();
+        if (threadIdx.x < a.D) {
+            const int hh = threadIdx.x / DH, c = threadIdx.x % DH;
+            float high = -INFINITY, z = 0, u = 0;
+            for (int w = 0; w < per; w++) high = fmaxf(high, top[hh * per + w]);
+            for (int w = 0; w < per && high > -INFINITY; w++) {
+                const float f = fast_exp2(top[hh * per + w] - high);
+                z += f * sum[hh * per + w];
+                u += f * part[(hh * per + w) * DH + c];
+            }
+            const float from = a.qv.sample(s)[a.qcol + threadIdx.x];
+            o.sample(s)[threadIdx.x] = a.nk > 0 ? from + u / z : from;
+            if (c == 0) lse.sample(s)[hh] = a.nk > 0 ? LN2 * (high + log2f(z)) : -INFINITY;
+        }
+        __syncthreads();
+    }
+}
+
+FN void op_attention(const dev_instr &ins) {
+    const Attention a = attention_of(frame(), ins);
+    const View o = view_out(0);
+    const int pad = o.ld - a.D;
+#pragma unroll 1
+    for (int i = threadIdx.x; pad > 0 && i < o.all_rows(frame().S) * pad; i += THREADS)
+        o.p[(int64_t)(i / pad) * o.ld + a.D + i % pad] = 0.0f;
+    if (attention_single(a)) single_forward(ins);
+    else if (!attention_fast(a)) attention_plain(ins);
+    else if (ins.math == DEV_TF32) attention_forward<DEV_TF32>(ins);
+    else if (ins.math == DEV_BF16) attention_forward<DEV_BF16>(ins);
+    else attention_forward<DEV_FP32>(ins);
 }
 
 /* ---- reverse --------------------------------------------------------------------------------- */
@@ -280,8 +358,20 @@ struct AttentionGrad {
     float *delta; /* (S, nq, H): sum of g (o - q) over a head's columns */
 };
 
+FN AttentionGrad attention_grad_of(const dev_instr &ins) {
+    const Frame &f = frame();
+    AttentionGrad w;
+    w.a = attention_of(f, ins);
+    w.o = view_in(DATT_G_O), w.lse = view_in(DATT_G_LSE), w.g = view_in(DATT_G_G);
+    w.gq = view_out(0), w.gk = view_out(1);
+    w.add_q = adds(f, ins, 0), w.add_k = adds(f, ins, 1);
+    w.delta = (float *)f.scratch;
+    if (w.a.qv.p == w.a.kv.p) w.gk = w.gq, w.add_k = w.add_q; /* one gradient with all blocks */
+    return w;
+}
+
 /* What no key or query writes to is zero when the gradient is overwritten. */
-FN void grad_zero(const View &v, int S, int rows, bool all_columns) {
+static __device__ __noinline__ void grad_zero(View v, int S, int rows, bool all_columns) {
     const int64_t from = all_columns ? (int64_t)rows * v.ld : 0, all = (int64_t)v.rows * v.ld;
     for (int s = 0; s < (v.sampled ? S : 1); s++)
         for (int64_t i = from + threadIdx.x; i < all; i += THREADS) v.sample(s)[i] = 0.0f;
@@ -305,7 +395,7 @@ FN void queries_tile(const FragA<MATH> &q, const FragA<MATH> &g, const float *sk
         mma<MATH>(d[nt], g, b);
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            const float w = exp2f(p[nt][j] - lse[j >> 1]);
+            const float w = fast_exp2(p[nt][j] - lse[j >> 1]);
             const bool live = nt * 8 + 2 * t + (j & 1) < left;
             p[nt][j] = live ? w * (d[nt][j] - delta[j >> 1]) : 0.0f;
         }
@@ -372,14 +462,24 @@ template <int MATH> FN void grad_by_queries(const AttentionGrad &w, int s, bool 
                                    dq);
         }
         if (!live || !w.gq.p) continue;
+        float *out = w.gq.sample(s) + a.qcol;
+        float2 up[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) { /* all loads first */
+            const int row = q0 + g + (i >> 1) * 8, col = h * DH + (i & 1) * 8 + 2 * t;
+            up[i] = make_float2(0, 0);
+            if (row >= a.nq) continue;
+            up[i] = pair_at(gr + (int64_t)row * w.g.ld + col);
+            if (!add) continue;
+            const float2 old = pair_at(out + (int64_t)row * w.gq.ld + col);
+            up[i].x += old.x, up[i].y += old.y;
+        }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int row = q0 + g + (i >> 1) * 8, c = i & 1, col = h * DH + c * 8 + 2 * t;
             if (row >= a.nq) continue;
-            float *to = w.gq.sample(s) + (int64_t)row * w.gq.ld + a.qcol + col;
-            const float *up = gr + (int64_t)row * w.g.ld + col;
-            put(to, up[0] + a.scale * dq[c][2 * (i >> 1)], add);
-            put(to + 1, up[1] + a.scale * dq[c][2 * (i >> 1) + 1], add);
+            put_pair(out + (int64_t)row * w.gq.ld + col, up[i].x + a.scale * dq[c][2 * (i >> 1)],
+                     up[i].y + a.scale * dq[c][2 * (i >> 1) + 1]);
         }
     }
 }
@@ -403,7 +503,7 @@ FN void keys_tile(const FragA<MATH> &k, const FragA<MATH> &v, const float *sq, c
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const int at = q0 + nt * 8 + 2 * t + (j & 1);
-            p[nt][j] = exp2f(p[nt][j] - lse[at]);
+            p[nt][j] = fast_exp2(p[nt][j] - lse[at]);
             d[nt][j] = p[nt][j] * (d[nt][j] - delta[at]);
         }
     }
@@ -462,20 +562,29 @@ template <int MATH> FN void grad_by_keys(const AttentionGrad &w, int s, bool add
                                 sd + h * CHUNK, q0, dk, dv);
         }
         if (!live) continue;
+        float2 old[8];
+#pragma unroll
+        for (int i = 0; i < 8; i++) { /* all loads first */
+            const int row = k0 + g + (i >> 1 & 1) * 8, col = h * DH + (i & 1) * 8 + 2 * t;
+            const bool in = add && row < a.nk;
+            const float *at = out + (int64_t)row * w.gk.ld + (i < 4 ? a.kcol : a.vcol) + col;
+            old[i] = in ? pair_at(at) : make_float2(0, 0);
+        }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int row = k0 + g + (i >> 1) * 8, c = i & 1, col = h * DH + c * 8 + 2 * t;
             if (row >= a.nk) continue;
-            float *to = out + (int64_t)row * w.gk.ld;
-            put(to + a.kcol + col, a.scale * dk[c][2 * (i >> 1)], add);
-            put(to + a.kcol + col + 1, a.scale * dk[c][2 * (i >> 1) + 1], add);
-            put(to + a.vcol + col, dv[c][2 * (i >> 1)], add);
-            put(to + a.vcol + col + 1, dv[c][2 * (i >> 1) + 1], add);
+            float *to = out + (int64_t)row * w.gk.ld + col;
+            put_pair(to + a.kcol, old[i].x + a.scale * dk[c][2 * (i >> 1)],
+                     old[i].y + a.scale * dk[c][2 * (i >> 1) + 1]);
+            put_pair(to + a.vcol, old[i + 4].x + dv[c][2 * (i >> 1)],
+                     old[i + 4].y + dv[c][2 * (i >> 1) + 1]);
         }
     }
 }
 
-template <int MATH> FN void attention_backward(const AttentionGrad &w) {
+template <int MATH> static __device__ __noinline__ void attention_backward(const dev_instr &ins) {
+    const AttentionGrad w = attention_grad_of(ins);
     for (int s = 0; s < w.a.S; s++) {
         /* a gradient that samples share collects them one after the other */
         grad_by_queries<MATH>(w, s, w.add_q || (s > 0 && !w.gq.sampled));
@@ -492,7 +601,8 @@ FN float plain_score(const Attention &a, const float *q, const float *k) {
 }
 
 /* Any width. First by queries (delta, dq), then by keys (dk, dv). */
-FN void attention_backward_plain(const AttentionGrad &w) {
+static __device__ __noinline__ void attention_backward_plain(const dev_instr &ins) {
+    const AttentionGrad w = attention_grad_of(ins);
     const Attention &a = w.a;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     for (int s = 0; s < a.S; s++) {
@@ -551,34 +661,80 @@ FN void attention_backward_plain(const AttentionGrad &w) {
     }
 }
 
-OP_FN void op_attention_grad(const dev_instr &ins) {
-    const Frame &f = frame();
-    AttentionGrad w;
-    w.a = attention_of(f, ins);
-    w.o = view(f, ins.in[DATT_G_O]), w.lse = view(f, ins.in[DATT_G_LSE]);
-    w.g = view(f, ins.in[DATT_G_G]);
-    w.gq = view(f, ins.out[0]), w.gk = view(f, ins.out[1]);
-    w.add_q = adds(f, ins, 0), w.add_k = adds(f, ins, 1);
-    w.delta = (float *)f.scratch;
+static __device__ __noinline__ void single_backward(const dev_instr &ins) {
+    const AttentionGrad w = attention_grad_of(ins);
     const Attention &a = w.a;
-    const bool self = a.qv.p == a.kv.p; /* one value: one gradient with all three blocks */
-    if (self) {
-        w.gk = w.gq, w.add_k = w.add_q;
-        if (w.gq.p && !w.add_q)
-            grad_zero(w.gq, f.S, a.nq, a.nq == a.nk && 3 * a.D == w.gq.ld);
+    const int span = max(32, single_span(a)), h = threadIdx.x / span, j = threadIdx.x - h * span;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, per = span / 32;
+    float *part = work(); /* (WARPS, DH) */
+    const bool live = h < a.H && j < a.nk;
+    for (int s = 0; s < a.S; s++) {
+        const bool add_q = w.add_q || (s > 0 && !w.gq.sampled);
+        const bool add_k = w.add_k || (s > 0 && !w.gk.sampled);
+        float q[DH], g[DH], k[DH], v[DH], o[DH], ds = 0;
+        if (live) {
+            const float *row = a.kv.sample(s) + (int64_t)j * a.kv.ld + h * DH;
+            head_row(row + a.kcol, k);
+            head_row(row + a.vcol, v);
+            head_row(a.qv.sample(s) + a.qcol + h * DH, q);
+            head_row(w.g.sample(s) + h * DH, g);
+            head_row(w.o.sample(s) + h * DH, o);
+            float delta = 0;
+#pragma unroll
+            for (int c = 0; c < DH; c++) delta += g[c] * (o[c] - q[c]);
+            const float p =
+                fast_exp2((head_dot(q, k) * a.scale - w.lse.sample(s)[h]) * LOG2E);
+            ds = p * (head_dot(g, v) - delta) * a.scale;
+            if (w.gk.p) {
+                float *to = w.gk.sample(s) + (int64_t)j * w.gk.ld + h * DH;
+#pragma unroll
+                for (int c = 0; c < DH; c += 4) {
+                    float4 dk = make_float4(ds * q[c], ds * q[c + 1], ds * q[c + 2], ds * q[c + 3]);
+                    float4 dv = make_float4(p * g[c], p * g[c + 1], p * g[c + 2], p * g[c + 3]);
+                    if (add_k) {
+                        const float4 x = ld4(to + a.kcol + c), y = ld4(to + a.vcol + c);
+                        dk.x += x.x, dk.y += x.y, dk.z += x.z, dk.w += x.w;
+                        dv.x += y.x, dv.y += y.y, dv.z += y.z, dv.w += y.w;
+                    }
+                    st4(to + a.kcol + c, dk);
+                    st4(to + a.vcol + c, dv);
+                }
+            }
+        }
+        if (!w.gq.p) continue;
+#pragma unroll
+        for (int c = 0; c < DH; c++) {
+            float u = live ? ds * k[c] : 0.0f;
+            for (int d = 16; d > 0; d >>= 1) u += __shfl_xor_sync(~0u, u, d);
+            if (lane == 0) part[warp * DH + c] = u;
+        }
+        __syncthreads();
+        if (threadIdx.x < a.D) {
+            const int hh = threadIdx.x / DH, c = threadIdx.x % DH;
+            float u = w.g.sample(s)[threadIdx.x];
+            for (int i = 0; i < per; i++) u += part[(hh * per + i) * DH + c];
+            put(w.gq.sample(s) + a.qcol + threadIdx.x, u, add_q);
+        }
+        __syncthreads();
+    }
+}
+
+FN void op_attention_grad(const dev_instr &ins) {
+    const AttentionGrad w = attention_grad_of(ins);
+    const Attention &a = w.a;
+    const int S = frame().S;
+    if (a.qv.p == a.kv.p) {
+        if (w.gq.p && !w.add_q) grad_zero(w.gq, S, a.nq, a.nq == a.nk && 3 * a.D == w.gq.ld);
     } else {
-        if (w.gq.p && !w.add_q) grad_zero(w.gq, f.S, a.nq, a.D == w.gq.ld);
-        if (w.gk.p && !w.add_k) grad_zero(w.gk, f.S, a.nk, 2 * a.D == w.gk.ld);
+        if (w.gq.p && !w.add_q) grad_zero(w.gq, S, a.nq, a.D == w.gq.ld);
+        if (w.gk.p && !w.add_k) grad_zero(w.gk, S, a.nk, 2 * a.D == w.gk.ld);
     }
     __syncthreads();
-    if (!attention_fast(a))
-        attention_backward_plain(w);
-    else if (ins.math == DEV_TF32)
-        attention_backward<DEV_TF32>(w);
-    else if (ins.math == DEV_BF16)
-        attention_backward<DEV_BF16>(w);
-    else
-        attention_backward<DEV_FP32>(w);
+    if (attention_single(a)) single_backward(ins);
+    else if (!attention_fast(a)) attention_backward_plain(ins);
+    else if (ins.math == DEV_TF32) attention_backward<DEV_TF32>(ins);
+    else if (ins.math == DEV_BF16) attention_backward<DEV_BF16>(ins);
+    else attention_backward<DEV_FP32>(ins);
 }
 
 #endif

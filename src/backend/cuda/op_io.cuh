@@ -53,6 +53,7 @@ FN uint64_t perm_index(rng_key key, rng_at at, uint64_t n, uint64_t i) {
     const uint32_t mask = (uint32_t)(((uint64_t)1 << half) - 1);
     do {
         uint32_t left = (uint32_t)(i >> half), right = (uint32_t)i & mask;
+#pragma unroll 1
         for (int r = 0; r < ROUNDS; r++) {
             const uint32_t k = __shfl_sync(~0u, own, r);
             const uint32_t next = left ^ (perm_mix(perm_mix(right ^ k) + k) & mask);
@@ -146,8 +147,11 @@ FN int32_t *shuffle(Drawn &d, int32_t *memory) {
     int32_t *order = memory, *table = memory + k, *jump = table + (k < count ? 2 * size : 0);
     const int64_t moves = min(k, count - 1);
     const int64_t used = 4 * (int64_t)d.stream.at.point - d.stream.left; /* words, always even */
+#pragma unroll 1
     for (int64_t i = threadIdx.x; i < k; i += THREADS) order[i] = (int32_t)i;
+#pragma unroll 1
     for (int64_t i = threadIdx.x; k < count && i < 2 * size; i += THREADS) table[i] = 0;
+#pragma unroll 1
     for (int64_t i = threadIdx.x; i < moves; i += THREADS) {
         rng_at at = d.stream.at;
         const int64_t word = used + 2 * i;
@@ -161,8 +165,10 @@ FN int32_t *shuffle(Drawn &d, int32_t *memory) {
     }
     __syncthreads();
     if (threadIdx.x == 0 && d.ok)
+#pragma unroll 1
         for (int64_t i = 0; i < moves; i++) swap_in(order, table, size, k, i, jump[i]);
     if (threadIdx.x == 0 && !d.ok)
+#pragma unroll 1
         for (int64_t i = 0; i < moves; i++)
             swap_in(order, table, size, k, i,
                     i + (int64_t)next_below(d.stream, (uint64_t)(count - i)));
@@ -181,9 +187,11 @@ OP_FN void op_draw(const dev_instr &ins) {
     const int32_t *order = shuffle(d, words + 64 <= WORK_WORDS ? memory : f.scratch);
     if (threadIdx.x == 0) f.n = d.n, f.m = d.m;
     __syncthreads();
-    View x = view(f, ins.out[DRAW_X]), y = view(f, ins.out[DRAW_Y]);
-    for (int64_t i = threadIdx.x; i < (int64_t)d.n * x.ld; i += THREADS) {
-        const int64_t r = i / x.ld, c = i % x.ld, point = d.first + order[r];
+    View x = resolve(f, ins.out[DRAW_X]), y = resolve(f, ins.out[DRAW_Y]);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < d.n * x.ld; i += THREADS) {
+        const int r = i / x.ld, c = i % x.ld;
+        const int64_t point = d.first + order[r];
         x.p[i] = c < x.cols ? run->data_x[point * x.cols + c] : 0.0f;
         if (c == 0) y.p[r] = run->data_y[point];
     }
@@ -193,12 +201,13 @@ OP_FN void op_draw(const dev_instr &ins) {
 
 OP_FN void op_feed(const dev_instr &ins) {
     const Frame &f = frame();
-    View v = view(f, ins.out[0]);
+    View v = view_out(0);
     const int k = ins.i[0];
     const double *from = f.run->feed[k] + f.item * f.run->feed_stride[k];
-    const int64_t rows = v.all_rows(f.S);
-    for (int64_t i = threadIdx.x; i < rows * v.ld; i += THREADS) {
-        const int64_t r = i / v.ld, c = i % v.ld;
+    const int rows = v.all_rows(f.S);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < rows * v.ld; i += THREADS) {
+        const int r = i / v.ld, c = i % v.ld;
         const double x = c < v.cols ? from[r * v.cols + c] : 0.0;
         if (ins.out[0].is_double)
             v.d()[i] = x;
@@ -209,23 +218,25 @@ OP_FN void op_feed(const dev_instr &ins) {
 
 OP_FN void op_emit(const dev_instr &ins) {
     const Frame &f = frame();
-    View v = view(f, ins.in[0]);
+    View v = view_in(0);
     const int k = ins.i[0];
     double *to = f.run->emit[k];
     if (!to) return; /* the caller does not want it this time */
     to += f.item * f.run->emit_stride[k];
-    const int64_t count = (int64_t)v.all_rows(f.S) * v.cols;
-    for (int64_t i = threadIdx.x; i < count; i += THREADS) {
-        const int64_t at = i / v.cols * v.ld + i % v.cols;
+    const int count = v.all_rows(f.S) * v.cols;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < count; i += THREADS) {
+        const int at = i / v.cols * v.ld + i % v.cols;
         to[i] = ins.in[0].is_double ? v.d()[at] : (double)v.p[at];
     }
 }
 
 OP_FN void op_fill(const dev_instr &ins) {
     const Frame &f = frame();
-    View v = view(f, ins.out[0]);
+    View v = view_out(0);
     const float one = ins.op == OPCODE_fill_one ? 1.0f : 0.0f;
-    for (int64_t i = threadIdx.x; i < (int64_t)v.all_rows(f.S) * v.ld; i += THREADS) {
+#pragma unroll 1
+    for (int i = threadIdx.x; i < v.all_rows(f.S) * v.ld; i += THREADS) {
         if (ins.out[0].is_double)
             v.d()[i] = one;
         else
@@ -236,7 +247,7 @@ OP_FN void op_fill(const dev_instr &ins) {
 OP_FN void op_report(const dev_instr &ins) {
     const Frame &f = frame();
     if (threadIdx.x >= DREPORT_COUNT) return;
-    View v = view(f, ins.in[threadIdx.x]);
+    View v = view_in(threadIdx.x);
     f.run->item_scalars[f.item * DREPORT_COUNT + threadIdx.x] = v.p ? v.d()[0] : 0.0;
 }
 

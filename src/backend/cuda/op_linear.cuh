@@ -1,12 +1,20 @@
-/* op_linear.cuh: the dense layer and its reverse pass. Many rows go through the tensor cores, a few
- * (heads, seeds, latents) through sums that read the weight once, coalesced. */
+/* op_linear.cuh: the dense layer and its reverse pass. Three ways, by size: a few rows (heads, seeds,
+ * latents) as sums that read the weight once; operands that fit in shared memory as one fetch and
+ * then products by warps; anything larger through the ring of gemm.cuh. */
 #ifndef MNP_CUDA_OP_LINEAR_CUH
 #define MNP_CUDA_OP_LINEAR_CUH
 
 #include "backend/cuda/gemm.cuh"
+#include "backend/cuda/resident.cuh"
 #include "op/linear.h"
 
-enum { FEW_ROWS = 4 };
+enum { FEW_ROWS = 4, FEW_WIDTH = 512 };
+
+FN float relu_of(float v) { /* a NaN stays one */
+    return v < 0.0f ? 0.0f : v;
+}
+
+/* ---- epilogues ------------------------------------------------------------------------------- */
 
 /* h = act(acc + b), y = h + residual */
 struct ForwardEpilogue {
@@ -14,19 +22,49 @@ struct ForwardEpilogue {
     float *y, *h;
     int ldy, ldr;
     bool relu;
+    template <int NT> struct Ahead {
+        float2 bias[NT];
+    };
     MEMBER int bound() const {
         return ldy;
     }
     MEMBER void operator()(int row, int col, float v0, float v1) const {
         if (bias) v0 += bias[col], v1 += bias[col + 1];
-        if (relu) v0 = v0 > 0.0f ? v0 : v0 != v0 ? v0 : 0.0f, v1 = v1 > 0.0f ? v1 : v1 != v1 ? v1 : 0.0f;
-        int64_t at = (int64_t)row * ldy + col;
+        put_pair(row, col, v0, v1);
+    }
+    MEMBER void put_pair(int row, int col, float v0, float v1) const {
+        if (relu) v0 = relu_of(v0), v1 = relu_of(v1);
+        const int64_t at = (int64_t)row * ldy + col;
         if (h) *(float2 *)(h + at) = make_float2(v0, v1);
         if (residual) {
-            float2 r = *(const float2 *)(residual + (int64_t)row * ldr + col);
+            const float2 r = *(const float2 *)(residual + (int64_t)row * ldr + col);
             v0 += r.x, v1 += r.y;
         }
         *(float2 *)(y + at) = make_float2(v0, v1);
+    }
+    template <int NT> MEMBER void before(int n0, Ahead<NT> &a) const {
+        const int t = threadIdx.x % 4;
+#pragma unroll
+        for (int j = 0; j < NT; j++) {
+            const int col = n0 + j * 8 + 2 * t;
+            a.bias[j] = bias && col < ldy ? *(const float2 *)(bias + col) : make_float2(0, 0);
+        }
+    }
+    template <int MT, int NT>
+    MEMBER void tile(int m0, int n0, int M, const float (&c)[MT][NT][4], const Ahead<NT> &a) const {
+        const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+        for (int i = 0; i < 2 * MT; i++) {
+            const int row = m0 + i * 8 + g;
+            if (row >= M) continue;
+#pragma unroll
+            for (int j = 0; j < NT; j++) {
+                const int col = n0 + j * 8 + 2 * t;
+                if (col >= ldy) continue;
+                put_pair(row, col, c[i / 2][j][i % 2 * 2] + a.bias[j].x,
+                         c[i / 2][j][i % 2 * 2 + 1] + a.bias[j].y);
+            }
+        }
     }
 };
 
@@ -36,205 +74,446 @@ struct AddEpilogue {
     const float *skip;
     int ld, lds;
     bool add;
+    template <int NT> struct Ahead {};
+    template <int NT> MEMBER void before(int, Ahead<NT> &) const {}
     MEMBER int bound() const {
         return ld;
     }
     MEMBER void operator()(int row, int col, float v0, float v1) const {
         float2 *to = (float2 *)(out + (int64_t)row * ld + col);
         if (skip) {
-            float2 s = *(const float2 *)(skip + (int64_t)row * lds + col);
+            const float2 s = *(const float2 *)(skip + (int64_t)row * lds + col);
             v0 += s.x, v1 += s.y;
         }
         if (add) v0 += to->x, v1 += to->y;
         *to = make_float2(v0, v1);
+    }
+    /* All loads first: one wait, not one per row. */
+    template <int MT, int NT>
+    MEMBER void tile(int m0, int n0, int M, float (&c)[MT][NT][4], const Ahead<NT> &) const {
+        const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+        for (int pass = 0; pass < 2; pass++) {
+            const float *from = pass == 0 ? skip : add ? out : nullptr;
+            const int ldf = pass == 0 ? lds : ld;
+            if (!from) continue;
+#pragma unroll
+            for (int i = 0; i < 2 * MT; i++)
+#pragma unroll
+                for (int j = 0; j < NT; j++) {
+                    const int row = m0 + i * 8 + g, col = n0 + j * 8 + 2 * t;
+                    if (row >= M || col >= ld) continue;
+                    const float2 v = *(const float2 *)(from + (int64_t)row * ldf + col);
+                    c[i / 2][j][i % 2 * 2] += v.x, c[i / 2][j][i % 2 * 2 + 1] += v.y;
+                }
+        }
+#pragma unroll
+        for (int i = 0; i < 2 * MT; i++)
+#pragma unroll
+            for (int j = 0; j < NT; j++) {
+                const int row = m0 + i * 8 + g, col = n0 + j * 8 + 2 * t;
+                if (row < M && col < ld)
+                    *(float2 *)(out + (int64_t)row * ld + col) =
+                        make_float2(c[i / 2][j][i % 2 * 2], c[i / 2][j][i % 2 * 2 + 1]);
+            }
     }
 };
 
 /* ---- few rows -------------------------------------------------------------------------------- */
 
 /* Two rows at a time: threads are (slice of k, four columns); slices are summed in order. */
-FN void few_rows_forward(const View &x, const View &w, int r0, int rows, int row_stride,
-                         const ForwardEpilogue &e) {
-    const int quads = w.ld / 4, slices = THREADS / quads > 0 ? THREADS / quads : 1;
+FN void few_rows_forward(const View &x, const View &w, int r0, int rows, const ForwardEpilogue &e) {
+    const int quads = w.ld / 4, slices = max(1, min(32, THREADS / quads));
     const int per = (w.rows + slices - 1) / slices;
     float *room = work(); /* (slices, 2, ld) */
-    const bool two = rows > 1;
-    const float *x0 = x.p + (int64_t)r0 * row_stride, *x1 = two ? x0 + row_stride : x0;
+    const float *x0 = x.p + (int64_t)r0 * x.ld, *x1 = rows > 1 ? x0 + x.ld : x0;
     for (int q = threadIdx.x; q < quads * slices; q += THREADS) {
-        const int slice = q / quads, c = q % quads * 4;
+        const int slice = q / quads, c = (q - slice * quads) * 4;
         const int lo = slice * per, hi = min(lo + per, w.rows);
         float4 s0 = make_float4(0, 0, 0, 0), s1 = s0;
-#pragma unroll 4
-        for (int k = lo; k < hi; k++) {
-            float4 b = ld4(w.p + (int64_t)k * w.ld + c);
-            float u = x0[(int64_t)k], v = x1[(int64_t)k];
-            s0.x += u * b.x, s0.y += u * b.y, s0.z += u * b.z, s0.w += u * b.w;
-            s1.x += v * b.x, s1.y += v * b.y, s1.z += v * b.z, s1.w += v * b.w;
+        for (int k = lo; k < hi; k += 4) {
+            float4 b[4];
+            float u[4], v[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                const bool in = k + j < hi;
+                b[j] = in ? ld4(w.p + (int64_t)(k + j) * w.ld + c) : make_float4(0, 0, 0, 0);
+                u[j] = in ? x0[k + j] : 0.0f;
+                v[j] = in ? x1[k + j] : 0.0f;
+            }
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                s0.x += u[j] * b[j].x, s0.y += u[j] * b[j].y;
+                s0.z += u[j] * b[j].z, s0.w += u[j] * b[j].w;
+                s1.x += v[j] * b[j].x, s1.y += v[j] * b[j].y;
+                s1.z += v[j] * b[j].z, s1.w += v[j] * b[j].w;
+            }
         }
         st4(room + (slice * 2 + 0) * w.ld + c, s0);
         st4(room + (slice * 2 + 1) * w.ld + c, s1);
     }
+    const int halves = w.ld / 2;
+    const bool mine = threadIdx.x < rows * halves && rows * halves <= THREADS;
+    float2 bias = make_float2(0, 0); /* on its way while the others finish */
+    if (mine && e.bias) bias = *(const float2 *)(e.bias + threadIdx.x % halves * 2);
     __syncthreads();
-    for (int i = threadIdx.x; i < rows * w.ld / 2; i += THREADS) {
-        const int r = i / (w.ld / 2), c = i % (w.ld / 2) * 2;
+    for (int i = threadIdx.x; i < rows * halves; i += THREADS) {
+        const int r = i / halves, c = (i - r * halves) * 2;
         float v0 = 0, v1 = 0;
+#pragma unroll 8
         for (int s = 0; s < slices; s++) {
-            float2 part = *(const float2 *)(room + (s * 2 + r) * w.ld + c);
+            const float2 part = *(const float2 *)(room + (s * 2 + r) * w.ld + c);
             v0 += part.x, v1 += part.y;
         }
-        e(r0 + r, c, v0, v1);
+        if (mine)
+            e.put_pair(r0 + r, c, v0 + bias.x, v1 + bias.y);
+        else
+            e(r0 + r, c, v0, v1);
     }
     __syncthreads();
 }
 
-OP_FN void op_linear(const dev_instr &ins) {
-    const Frame &f = frame();
-    View x = view(f, ins.in[LINEAR_X]), w = view(f, ins.in[LINEAR_W]);
-    View b = view(f, ins.in[LINEAR_B]), res = view(f, ins.in[LINEAR_RES]);
-    View y = view(f, ins.out[LINEAR_Y]), h = view(f, ins.out[LINEAR_H]);
-    const int rows = x.all_rows(f.S);
-    ForwardEpilogue e = {b.p, res.p, y.p, h.p, y.ld, res.ld, ins.i[LINEAR_ACT] == 1};
-    if (rows <= FEW_ROWS || x.ld == 1) {
-        for (int r = 0; r < rows; r += 2) few_rows_forward(x, w, r, min(2, rows - r), x.ld, e);
-        return;
-    }
-    Product p = {x.p, w.p, x.ld, w.ld, rows, w.cols, w.rows};
-    gemm<false, false>(ins.math, p, e);
+/* ---- forward --------------------------------------------------------------------------------- */
+
+FN ForwardEpilogue forward_epilogue(const dev_instr &ins) {
+    const View b = view_in(LINEAR_B), res = view_in(LINEAR_RES);
+    const View y = view_out(LINEAR_Y), h = view_out(LINEAR_H);
+    return {b.p, res.p, y.p, h.p, y.ld, res.ld, ins.i[LINEAR_ACT] == 1};
 }
 
-/* ---- reverse --------------------------------------------------------------------------------- */
+template <int MATH> static __device__ __noinline__ void linear_resident(const dev_instr &ins) {
+    const View x = view_in(LINEAR_X), w = view_in(LINEAR_W);
+    const ForwardEpilogue e = forward_epilogue(ins);
+    const int rows = x.all_rows(frame().S);
+    /* W is read down alone: a stride of 8 modulo 32 suits that */
+    const int pa = pitch_of(x.cols), pb = pitch_of(w.cols) + 4, K16 = (w.rows + 15) / 16 * 16;
+    float *sx = work(), *sw = sx + ROWS_AT_ONCE * pa;
+    fetch_matrix(sw, pb, w.p, w.ld, w.rows, w.cols, K16);
+    for (int r0 = 0; r0 < rows; r0 += ROWS_AT_ONCE) {
+        const int here = min(ROWS_AT_ONCE, rows - r0);
+        if (r0 > 0) __syncthreads();
+        fetch_matrix(sx, pa, x.p + (int64_t)r0 * x.ld, x.ld, here, K16, here);
+        copy_commit();
+        copy_wait<0>();
+        __syncthreads();
+        const Resident p = {sx, sw, pa, pb, here, w.cols, K16};
+        ForwardEpilogue part = e;
+        part.y += (int64_t)r0 * e.ldy;
+        if (e.h) part.h += (int64_t)r0 * e.ldy;
+        if (e.residual == x.p)
+            part.residual = sx, part.ldr = pa; /* it is here already */
+        else if (e.residual)
+            part.residual += (int64_t)r0 * e.ldr;
+        resident_product<MATH, ALONG, DOWN>(p, part);
+    }
+}
 
-/* Before the products: the gradient to the residual, the mask of the activation (in place: nobody
- * reads the unmasked gradient later), and the bias gradient. A thread owns four columns and every
- * strip-th row; strips are summed in order. */
-FN void linear_prepare(View g, const float *h, View gres, bool add_res, View gx, bool skip,
-                       bool add_gx, View gb, bool add_gb, int rows) {
-    const int quads = g.ld / 4, strips = max(1, THREADS / quads);
+FN bool forward_fits(const View &x, const View &w) {
+    const int64_t words = (int64_t)ROWS_AT_ONCE * pitch_of(x.cols) +
+                          (int64_t)((w.rows + 15) / 16 * 16) * (pitch_of(w.cols) + 4);
+    return words + 64 <= WORK_WORDS && w.cols <= 192; /* a tile may read 28 words too far */
+}
+
+static __device__ __noinline__ void linear_few(const dev_instr &ins) {
+    const View x = view_in(LINEAR_X), w = view_in(LINEAR_W);
+    const ForwardEpilogue e = forward_epilogue(ins);
+    const int rows = x.all_rows(frame().S);
+#pragma unroll 1
+    for (int r = 0; r < rows; r += 2) few_rows_forward(x, w, r, min(2, rows - r), e);
+}
+
+static __device__ __noinline__ void linear_large(const dev_instr &ins) {
+    const View x = view_in(LINEAR_X), w = view_in(LINEAR_W);
+    const Product p = {x.p, w.p, x.ld, w.ld, x.all_rows(frame().S), w.cols, w.rows};
+    gemm<false, false>(ins.math, p, forward_epilogue(ins));
+}
+
+FN void op_linear(const dev_instr &ins) {
+    const View x = view_in(LINEAR_X), w = view_in(LINEAR_W);
+    const int rows = x.all_rows(frame().S), math = ins.math;
+    if ((rows <= FEW_ROWS && w.ld <= FEW_WIDTH) || x.ld == 1) linear_few(ins);
+    else if (!forward_fits(x, w)) linear_large(ins);
+    else if (math == DEV_TF32) linear_resident<DEV_TF32>(ins);
+    else if (math == DEV_BF16) linear_resident<DEV_BF16>(ins);
+    else linear_resident<DEV_FP32>(ins);
+}
+
+/* ---- reverse: what all ways have in common --------------------------------------------------- */
+
+struct LinearGrad {
+    View x, w, h, g, gx, gw, gb, gres;
+    int rows;
+    bool skip, add_x, add_w, add_b, add_res;
+};
+
+FN LinearGrad linear_grad_of(const dev_instr &ins) {
+    const Frame &f = frame();
+    LinearGrad d;
+    d.x = view_in(LINEAR_GRAD_X), d.w = view_in(LINEAR_GRAD_W);
+    d.h = view_in(LINEAR_GRAD_H), d.g = view_in(LINEAR_GRAD_G);
+    d.gx = view_out(LINEAR_GX), d.gw = view_out(LINEAR_GW);
+    d.gb = view_out(LINEAR_GB), d.gres = view_out(LINEAR_GRES);
+    d.rows = d.x.all_rows(f.S);
+    d.skip = ins.i[LINEAR_SKIP] && d.gx.p;
+    d.add_x = adds(f, ins, LINEAR_GX), d.add_w = adds(f, ins, LINEAR_GW);
+    d.add_b = adds(f, ins, LINEAR_GB), d.add_res = adds(f, ins, LINEAR_GRES);
+    return d;
+}
+
+/* ---- reverse, few rows ----------------------------------------------------------------------- */
+
+static __device__ __noinline__ void few_rows_reverse(const dev_instr &ins) {
+    const LinearGrad d = linear_grad_of(ins);
+    const int N = d.g.ld, K = d.w.rows, rows = d.rows;
+    float *sg = work(), *sx = sg + FEW_ROWS * N; /* masked g (rows, N), x (rows, K) */
+    for (int i = threadIdx.x; i < rows * N; i += THREADS) {
+        float v = d.g.p[i];
+        if (d.gres.p) put(d.gres.p + i, v, d.add_res);
+        if (d.h.p && !(d.h.p[i] > 0.0f)) v = 0.0f;
+        sg[i] = v;
+    }
+    for (int i = threadIdx.x; i < rows * K; i += THREADS)
+        sx[i] = d.x.p[(int64_t)(i / K) * d.x.ld + i % K];
+    __syncthreads();
+    if (d.gb.p)
+        for (int c = threadIdx.x; c < d.g.cols; c += THREADS) {
+            float sum = 0;
+            for (int r = 0; r < rows; r++) sum += sg[r * N + c];
+            put(d.gb.p + c, sum, d.add_b);
+        }
+    if (d.gx.p) { /* eight lanes to a row of W */
+        const int lane = threadIdx.x % 8;
+        for (int k = threadIdx.x / 8; k < (K + 63) / 64 * 64; k += THREADS / 8) {
+            float s[FEW_ROWS] = {};
+            if (k < K) {
+#pragma unroll 4
+                for (int c = lane * 4; c < N; c += 32) {
+                    const float4 b = ld4(d.w.p + (int64_t)k * d.w.ld + c);
+#pragma unroll
+                    for (int r = 0; r < FEW_ROWS; r++) {
+                        if (r >= rows) break;
+                        const float4 v = ld4(sg + r * N + c);
+                        s[r] += v.x * b.x + v.y * b.y + v.z * b.z + v.w * b.w;
+                    }
+                }
+            }
+#pragma unroll
+            for (int r = 0; r < FEW_ROWS; r++) {
+                if (r >= rows) break;
+                for (int x = 4; x > 0; x >>= 1) s[r] += __shfl_xor_sync(~0u, s[r], x);
+            }
+            if (lane < rows && k < K) {
+                float v = lane == 0 ? s[0] : lane == 1 ? s[1] : lane == 2 ? s[2] : s[3];
+                if (d.skip) v += d.g.p[(int64_t)lane * N + k];
+                put(d.gx.p + (int64_t)lane * d.gx.ld + k, v, d.add_x);
+            }
+        }
+        const int pad = d.gx.ld - K;
+        for (int i = threadIdx.x; !d.add_x && pad > 0 && i < rows * pad; i += THREADS)
+            d.gx.p[(int64_t)(i / pad) * d.gx.ld + K + i % pad] = 0.0f;
+    }
+    if (!d.gw.p) return;
+    const int quads = N / 4, all = K * quads;
+    for (int i0 = threadIdx.x; i0 < all; i0 += 4 * THREADS) {
+        float4 s[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const int i = i0 + j * THREADS;
+            s[j] = d.add_w && i < all ? ld4(d.gw.p + (int64_t)i * 4) : make_float4(0, 0, 0, 0);
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const int i = i0 + j * THREADS;
+            if (i >= all) break;
+            const int k = i / quads, c = (i - k * quads) * 4;
+            for (int r = 0; r < rows; r++) {
+                const float u = sx[r * K + k];
+                const float4 v = ld4(sg + r * N + c);
+                s[j].x += u * v.x, s[j].y += u * v.y, s[j].z += u * v.z, s[j].w += u * v.w;
+            }
+            st4(d.gw.p + (int64_t)i * 4, s[j]);
+        }
+    }
+}
+
+/* ---- reverse, resident ----------------------------------------------------------------------- */
+
+/* g of up to 128 rows to shared memory, masked; its copy to the residual's gradient on the way. */
+FN void fetch_masked(const LinearGrad &d, int r0, int here, int zero_to, float *sg, int pitch) {
+    const int quads = d.g.ld / 4, all = zero_to * quads;
+    for (int i0 = threadIdx.x; i0 < all; i0 += 4 * THREADS) {
+        float4 v[4], m[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const int i = i0 + j * THREADS;
+            const bool in = i < here * quads;
+            const int64_t at = (int64_t)r0 * d.g.ld + (int64_t)i * 4;
+            v[j] = in ? ld4(d.g.p + at) : make_float4(0, 0, 0, 0);
+            m[j] = in && d.h.p ? ld4(d.h.p + at) : make_float4(1, 1, 1, 1);
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const int i = i0 + j * THREADS;
+            if (i >= all) break;
+            const int r = i / quads, c = (i - r * quads) * 4;
+            if (d.gres.p && r < here) {
+                float *to = d.gres.p + (int64_t)r0 * d.g.ld + (int64_t)i * 4;
+                const float4 u = d.add_res ? ld4(to) : make_float4(0, 0, 0, 0);
+                st4(to, make_float4(u.x + v[j].x, u.y + v[j].y, u.z + v[j].z, u.w + v[j].w));
+            }
+            v[j].x = m[j].x > 0 ? v[j].x : 0, v[j].y = m[j].y > 0 ? v[j].y : 0;
+            v[j].z = m[j].z > 0 ? v[j].z : 0, v[j].w = m[j].w > 0 ? v[j].w : 0;
+            st4(sg + r * pitch + c, v[j]);
+        }
+    }
+}
+
+/* Sums of the columns of sg: strips of rows by threads, strips in order. */
+FN void bias_grad(const LinearGrad &d, const float *sg, int pitch, int here, float *room, bool add) {
+    const int N = d.g.cols, strips = max(1, THREADS / N);
+    for (int i = threadIdx.x; i < N * strips; i += THREADS) {
+        const int strip = i / N, c = i - strip * N;
+        float sum = 0;
+#pragma unroll 4
+        for (int r = strip; r < here; r += strips) sum += sg[r * pitch + c];
+        room[i] = sum;
+    }
+    __syncthreads();
+    for (int c = threadIdx.x; c < N; c += THREADS) {
+        float sum = 0;
+        for (int s = 0; s < strips; s++) sum += room[s * N + c];
+        put(d.gb.p + c, sum, add);
+    }
+}
+
+FN int reverse_words(const View &x, const View &w, bool to_x, bool to_w) {
+    const int rows = w.rows <= 128 ? (w.rows + 31) / 32 * 32 : 192;
+    return ROWS_AT_ONCE * pitch_of(w.cols) + (to_w ? ROWS_AT_ONCE * pitch_of(x.cols) : 0) +
+           (to_x ? rows * pitch_of(w.cols) : 0) + 2 * THREADS + 64;
+}
+
+template <int MATH> static __device__ __noinline__ void linear_reverse(const dev_instr &ins) {
+    const LinearGrad d = linear_grad_of(ins);
+    const int pg = pitch_of(d.g.cols), px = pitch_of(d.x.cols);
+    float *room = work(), *sg = room + 2 * THREADS, *sx = sg + ROWS_AT_ONCE * pg;
+    float *sw = sx + (d.gw.p ? ROWS_AT_ONCE * px : 0);
+    const int N16 = (d.g.cols + 15) / 16 * 16;
+    if (d.gx.p) fetch_matrix(sw, pg, d.w.p, d.w.ld, d.w.rows, N16, d.w.rows);
+    for (int r0 = 0; r0 == 0 || r0 < d.rows; r0 += ROWS_AT_ONCE) {
+        const int here = min(ROWS_AT_ONCE, d.rows - r0), R16 = (here + 15) / 16 * 16;
+        if (r0 > 0) __syncthreads();
+        if (d.gw.p)
+            fetch_matrix(sx, px, d.x.p + (int64_t)r0 * d.x.ld, d.x.ld, here, d.x.cols, R16);
+        copy_commit();
+        fetch_masked(d, r0, here, R16, sg, pg);
+        copy_wait<0>();
+        __syncthreads();
+        if (d.gb.p) bias_grad(d, sg, pg, here, room, d.add_b || r0 > 0);
+        if (d.gx.p) {
+            const Resident p = {sg, sw, pg, pg, here, d.w.rows, N16};
+            AddEpilogue e = {d.gx.p + (int64_t)r0 * d.gx.ld,
+                             d.skip ? d.g.p + (int64_t)r0 * d.g.ld : nullptr, d.gx.ld, d.g.ld,
+                             d.add_x};
+            resident_product<MATH, ALONG, ALONG>(p, e);
+        }
+        if (d.gw.p) {
+            const Resident p = {sx, sg, px, pg, d.w.rows, d.w.cols, R16};
+            AddEpilogue e = {d.gw.p, nullptr, d.gw.ld, 0, d.add_w || r0 > 0};
+            resident_product<MATH, DOWN_PAIRS, DOWN_PAIRS>(p, e);
+        }
+    }
+}
+
+/* ---- reverse, large -------------------------------------------------------------------------- */
+
+/* Masks g in place (nobody reads it later), gives it to the residual, sums it into the bias. */
+FN void large_prepare(LinearGrad &d) {
+    const int quads = d.g.ld / 4, strips = max(1, THREADS / quads);
     float *room = work(); /* (strips, ld) */
     for (int q = threadIdx.x; q < quads * strips; q += THREADS) {
         const int strip = q / quads, c = q % quads * 4;
         float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll 4
-        for (int r = strip; r < rows; r += strips) {
-            const int64_t at = (int64_t)r * g.ld + c;
-            float4 v = ld4(g.p + at);
-            if (gres.p) {
-                float4 to = add_res ? ld4(gres.p + at) : make_float4(0, 0, 0, 0);
-                st4(gres.p + at, make_float4(to.x + v.x, to.y + v.y, to.z + v.z, to.w + v.w));
+        for (int r = strip; r < d.rows; r += strips) {
+            const int64_t at = (int64_t)r * d.g.ld + c;
+            float4 v = ld4(d.g.p + at);
+            for (int k = 0; k < 2; k++) { /* the residual's gradient, or dx itself */
+                float *to = k ? (d.skip ? d.gx.p : nullptr) : d.gres.p;
+                if (!to) continue;
+                if (k && d.gx.ld == 1) {
+                    if (c == 0) put(to + r, v.x, d.add_x);
+                    continue;
+                }
+                const float4 u =
+                    (k ? d.add_x : d.add_res) ? ld4(to + at) : make_float4(0, 0, 0, 0);
+                st4(to + at, make_float4(u.x + v.x, u.y + v.y, u.z + v.z, u.w + v.w));
             }
-            if (skip && gx.ld > 1) {
-                float4 to = add_gx ? ld4(gx.p + at) : make_float4(0, 0, 0, 0);
-                st4(gx.p + at, make_float4(to.x + v.x, to.y + v.y, to.z + v.z, to.w + v.w));
-            } else if (skip && c == 0) {
-                put(gx.p + r, v.x, add_gx);
-            }
-            if (h) {
-                float4 m = ld4(h + at);
+            if (d.h.p) {
+                const float4 m = ld4(d.h.p + at);
                 v.x = m.x > 0 ? v.x : 0, v.y = m.y > 0 ? v.y : 0;
                 v.z = m.z > 0 ? v.z : 0, v.w = m.w > 0 ? v.w : 0;
-                st4(g.p + at, v);
+                st4(d.g.p + at, v);
             }
             sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
         }
-        if (gb.p) st4(room + strip * g.ld + c, sum);
+        st4(room + strip * d.g.ld + c, sum);
     }
     __syncthreads();
-    if (!gb.p) return;
-    for (int c = threadIdx.x; c < g.cols; c += THREADS) {
+    for (int c = threadIdx.x; d.gb.p && c < d.g.cols; c += THREADS) {
         float sum = 0;
-        for (int s = 0; s < strips; s++) sum += room[s * g.ld + c];
-        put(gb.p + c, sum, add_gb);
+        for (int s = 0; s < strips; s++) sum += room[s * d.g.ld + c];
+        put(d.gb.p + c, sum, d.add_b);
     }
     __syncthreads();
+    if (d.skip) d.add_x = true, d.skip = false;
 }
 
-/* dx of a few rows: a warp per row of W, lanes along it. */
-FN void few_rows_gx(const View &g, const View &w, View gx, int rows, bool add) {
+/* x of numbers per row: one column, one row of W. */
+FN void narrow_reverse(const LinearGrad &d) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    for (int k = warp; k < w.rows; k += WARPS)
-        for (int r0 = 0; r0 < rows; r0 += 2) {
-            const bool two = r0 + 1 < rows;
-            float s0 = 0, s1 = 0;
-            for (int c = lane * 4; c < w.ld; c += 128) {
-                float4 b = ld4(w.p + (int64_t)k * w.ld + c);
-                float4 u = ld4(g.p + (int64_t)r0 * g.ld + c);
-                float4 v = two ? ld4(g.p + (int64_t)(r0 + 1) * g.ld + c) : u;
-                s0 += u.x * b.x + u.y * b.y + u.z * b.z + u.w * b.w;
-                s1 += v.x * b.x + v.y * b.y + v.z * b.z + v.w * b.w;
-            }
-            for (int d = 16; d > 0; d >>= 1) {
-                s0 += __shfl_xor_sync(~0u, s0, d);
-                s1 += __shfl_xor_sync(~0u, s1, d);
-            }
-            if (lane == 0) {
-                put(gx.p + (int64_t)r0 * gx.ld + k, s0, add);
-                if (two) put(gx.p + (int64_t)(r0 + 1) * gx.ld + k, s1, add);
-            }
-        }
-    if (!add && gx.ld > w.rows) /* the padding stays zero */
-        for (int i = threadIdx.x; i < rows * (gx.ld - w.rows); i += THREADS)
-            gx.p[(int64_t)(i / (gx.ld - w.rows)) * gx.ld + w.rows + i % (gx.ld - w.rows)] = 0.0f;
-}
-
-FN void few_rows_gw(const View &x, const View &g, View gw, int rows, bool add) {
-    const int quads = gw.ld / 4;
-    for (int i = threadIdx.x; i < gw.rows * quads; i += THREADS) {
-        const int k = i / quads, c = i % quads * 4;
-        float4 s = add ? ld4(gw.p + (int64_t)k * gw.ld + c) : make_float4(0, 0, 0, 0);
-        for (int r = 0; r < rows; r++) {
-            const float u = x.p[(int64_t)r * x.ld + k];
-            const float4 v = ld4(g.p + (int64_t)r * g.ld + c);
-            s.x += u * v.x, s.y += u * v.y, s.z += u * v.z, s.w += u * v.w;
-        }
-        st4(gw.p + (int64_t)k * gw.ld + c, s);
-    }
-}
-
-/* The same for an x of numbers per row (one row of W) and many rows. */
-FN void narrow_gw(const View &x, const View &g, View gw, int rows, bool add) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    for (int c = warp; c < gw.cols; c += WARPS) {
+    for (int r = warp; d.gx.p && r < d.rows; r += WARPS) {
         float s = 0;
-        for (int r = lane; r < rows; r += 32) s += x.p[r] * g.p[(int64_t)r * g.ld + c];
-        for (int d = 16; d > 0; d >>= 1) s += __shfl_xor_sync(~0u, s, d);
-        if (lane == 0) put(gw.p + c, s, add);
+        for (int c = lane; c < d.g.cols; c += 32) s += d.g.p[(int64_t)r * d.g.ld + c] * d.w.p[c];
+        for (int x = 16; x > 0; x >>= 1) s += __shfl_xor_sync(~0u, s, x);
+        if (lane == 0) put(d.gx.p + r, s, d.add_x);
+    }
+    for (int c = warp; d.gw.p && c < d.gw.cols; c += WARPS) {
+        float s = 0;
+        for (int r = lane; r < d.rows; r += 32) s += d.x.p[r] * d.g.p[(int64_t)r * d.g.ld + c];
+        for (int x = 16; x > 0; x >>= 1) s += __shfl_xor_sync(~0u, s, x);
+        if (lane == 0) put(d.gw.p + c, s, d.add_w);
     }
 }
 
-OP_FN void op_linear_grad(const dev_instr &ins) {
-    const Frame &f = frame();
-    View x = view(f, ins.in[LINEAR_GRAD_X]), w = view(f, ins.in[LINEAR_GRAD_W]);
-    View h = view(f, ins.in[LINEAR_GRAD_H]), g = view(f, ins.in[LINEAR_GRAD_G]);
-    View gx = view(f, ins.out[LINEAR_GX]), gw = view(f, ins.out[LINEAR_GW]);
-    View gb = view(f, ins.out[LINEAR_GB]), gres = view(f, ins.out[LINEAR_GRES]);
-    const int rows = x.all_rows(f.S);
-    const bool skip = ins.i[LINEAR_SKIP] && gx.p;
-    bool add_gx = adds(f, ins, LINEAR_GX);
-    const bool narrow = x.ld == 1;
-    const bool early = skip && (h.p || narrow || rows <= FEW_ROWS); /* skip before the product */
-    if (h.p || gres.p || gb.p || early) {
-        linear_prepare(g, h.p, gres, adds(f, ins, LINEAR_GRES), gx, early, add_gx, gb,
-                       adds(f, ins, LINEAR_GB), rows);
-        if (early) add_gx = true;
-    }
-    if (rows <= FEW_ROWS || narrow) {
-        if (gx.p) few_rows_gx(g, w, gx, rows, add_gx);
-        if (gw.p && narrow && rows > FEW_ROWS)
-            narrow_gw(x, g, gw, rows, adds(f, ins, LINEAR_GW));
-        else if (gw.p)
-            few_rows_gw(x, g, gw, rows, adds(f, ins, LINEAR_GW));
+static __device__ __noinline__ void linear_reverse_large(const dev_instr &ins) {
+    LinearGrad d = linear_grad_of(ins);
+    const int math = ins.math;
+    large_prepare(d);
+    if (d.x.ld == 1) {
+        narrow_reverse(d);
         return;
     }
-    if (gx.p) {
-        Product p = {g.p, w.p, g.ld, w.ld, rows, w.rows, w.cols};
-        AddEpilogue e = {gx.p, skip && !early ? g.p : nullptr, gx.ld, g.ld, add_gx};
-        gemm<false, true>(ins.math, p, e);
+    if (d.gx.p) {
+        Product p = {d.g.p, d.w.p, d.g.ld, d.w.ld, d.rows, d.w.rows, d.w.cols};
+        AddEpilogue e = {d.gx.p, nullptr, d.gx.ld, d.g.ld, d.add_x};
+        gemm<false, true>(math, p, e);
     }
-    if (gw.p) {
-        Product p = {x.p, g.p, x.ld, g.ld, w.rows, w.cols, rows};
-        AddEpilogue e = {gw.p, nullptr, gw.ld, 0, adds(f, ins, LINEAR_GW)};
-        gemm<true, false>(ins.math, p, e);
+    if (d.gw.p) {
+        Product p = {d.x.p, d.g.p, d.x.ld, d.g.ld, d.w.rows, d.w.cols, d.rows};
+        AddEpilogue e = {d.gw.p, nullptr, d.gw.ld, 0, d.add_w};
+        gemm<true, false>(math, p, e);
     }
+}
+
+FN void op_linear_grad(const dev_instr &ins) {
+    const View x = view_in(LINEAR_GRAD_X), w = view_in(LINEAR_GRAD_W);
+    const int rows = x.all_rows(frame().S), math = ins.math;
+    if (x.ld > 1 && rows <= FEW_ROWS && w.ld <= FEW_WIDTH && w.rows <= FEW_WIDTH)
+        few_rows_reverse(ins);
+    else if (x.ld == 1 || w.cols > 192 || w.rows > 192 ||
+             reverse_words(x, w, view_out(LINEAR_GX).p, view_out(LINEAR_GW).p) > WORK_WORDS)
+        linear_reverse_large(ins);
+    else if (math == DEV_TF32) linear_reverse<DEV_TF32>(ins);
+    else if (math == DEV_BF16) linear_reverse<DEV_BF16>(ins);
+    else linear_reverse<DEV_FP32>(ins);
 }
 
 #endif

@@ -38,13 +38,17 @@ struct Place {
     float theta, p, D, M, g;
 };
 
-/* The bin of v among the x knots (or the y knots). */
+/* The bin of v among the x knots (or the y knots). BINS: their number where it is known, which keeps
+ * everything in registers; 0: any. */
+template <int BINS>
 FN void find_bin(const Spline &o, bool by_y, float v, const float *raw, Place &t) {
-    const int K = o.bins;
+    const int K = BINS ? BINS : o.bins;
     const float *rx = raw, *ry = raw + K, *q = raw + 2 * K;
     const float B = o.bound, lx = 2 * B * o.min_width, ly = 2 * B * o.min_height;
     float tx = rx[0], ty = ry[0], sx = 0, sy = 0;
+#pragma unroll
     for (int j = 1; j < K; j++) tx = fmaxf(tx, rx[j]), ty = fmaxf(ty, ry[j]);
+#pragma unroll
     for (int j = 0; j < K; j++) sx += expf(rx[j] - tx), sy += expf(ry[j] - ty);
     t.top_x = tx, t.top_y = ty, t.inv_x = 1.0f / sx, t.inv_y = 1.0f / sy;
     const float fx = t.inv_x * o.room_x, fy = t.inv_y * o.room_y;
@@ -54,6 +58,7 @@ FN void find_bin(const Spline &o, bool by_y, float v, const float *raw, Place &t
     t.x0 = t.y0 = -B, t.k = 0;
     t.q0 = 0, t.q1 = K > 1 ? q[0] : 0.0f;
     t.before_x = t.before_y = 0, t.share_x = ex, t.share_y = ey;
+#pragma unroll
     for (int k = 1; k < K; k++) {
         const float knot_x = sum_x - B, knot_y = sum_y - B;
         const bool last = k + 1 == K, past = (by_y ? knot_y : knot_x) <= v;
@@ -81,8 +86,8 @@ FN float spline_root(const Place &t, float y) {
     return fminf(fmaxf(theta, 0.0f), 1.0f);
 }
 
-FN void locate(const Spline &o, bool by_y, float v, const float *raw, Place &t) {
-    find_bin(o, by_y, v, raw, t);
+template <int BINS> FN void locate(const Spline &o, bool by_y, float v, const float *raw, Place &t) {
+    find_bin<BINS>(o, by_y, v, raw, t);
     t.theta = by_y ? spline_root(t, v) : (v - t.x0) / t.w;
     const float rest = 1.0f - t.theta;
     t.p = t.theta * rest;
@@ -92,19 +97,39 @@ FN void locate(const Spline &o, bool by_y, float v, const float *raw, Place &t) 
     t.g = slope * slope * t.M;
 }
 
-OP_FN void op_rqs(const dev_instr &ins) {
+/* A point's raw numbers: a copy in registers where their number is known. */
+template <int BINS> struct Row {
+    float v[(3 * BINS + 3) / 4 * 4];
+    MEMBER const float *get(const float *p) {
+#pragma unroll
+        for (int c = 0; c < (3 * BINS + 3) / 4 * 4; c += 4) {
+            const float4 u = ld4(p + c);
+            v[c] = u.x, v[c + 1] = u.y, v[c + 2] = u.z, v[c + 3] = u.w;
+        }
+        return v;
+    }
+};
+template <> struct Row<0> {
+    MEMBER const float *get(const float *p) {
+        return p;
+    }
+};
+
+template <int BINS> FN void rqs_points(const dev_instr &ins) {
     const Frame &f = frame();
     const Spline o = spline_of(ins);
     const bool by_y = ins.op == OPCODE_rqs_to_data;
-    View y = view(f, ins.in[DMAP_Y]), raw = view(f, ins.in[DMAP_RAW]);
-    View logdet = view(f, ins.in[DMAP_LOGDET]), out = view(f, ins.out[0]), l = view(f, ins.out[1]);
+    View y = view_in(DMAP_Y), raw = view_in(DMAP_RAW);
+    View logdet = view_in(DMAP_LOGDET), out = view_out(0), l = view_out(1);
+#pragma unroll 1
     for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
         const int s = i / out.rows, r = i % out.rows;
         const float v = y.sample(s)[(int64_t)r * y.ld];
         float image = v, L = v == v ? 0.0f : v;
         if (v >= -o.bound && v <= o.bound) {
             Place t;
-            locate(o, by_y, v, raw.sample(s) + (int64_t)r * raw.ld, t);
+            Row<BINS> row;
+            locate<BINS>(o, by_y, v, row.get(raw.sample(s) + (int64_t)r * raw.ld), t);
             const float share = (t.s * t.theta * t.theta + t.d0 * t.p) / t.D;
             image = by_y ? t.x0 + t.theta * t.w : t.y0 + t.h * share;
             L = by_y ? -logf(t.g) : logf(t.g);
@@ -113,6 +138,11 @@ OP_FN void op_rqs(const dev_instr &ins) {
         out.p[(int64_t)i * out.ld] = image;
         l.p[(int64_t)i * l.ld] = L;
     }
+}
+
+OP_FN void op_rqs(const dev_instr &ins) {
+    if (ins.i[0] == 10) rqs_points<10>(ins);
+    else rqs_points<0>(ins);
 }
 
 struct BinGrad {
@@ -140,10 +170,13 @@ FN BinGrad spline_derive(const Place &t, bool by_y, float G, float H) {
     return q;
 }
 
-FN void spline_axis_grad(int K, int k, const float *raw, float top, float inv, float room,
+template <int BINS>
+FN void spline_axis_grad(int bins, int k, const float *raw, float top, float inv, float room,
                          float share, float before, float size, float corner, float *to, bool add) {
     size *= room, corner *= room;
     const float mean = (share * size + before * corner) * inv;
+    const int K = BINS ? BINS : bins;
+#pragma unroll
     for (int j = 0; j < K; j++) {
         const float gamma = j == k ? size - mean : j < k ? corner - mean : -mean;
         put(to + j, expf(raw[j] - top) * inv * gamma, add);
@@ -151,29 +184,33 @@ FN void spline_axis_grad(int K, int k, const float *raw, float top, float inv, f
 }
 
 /* The raw gradient of one point into its row. */
+template <int BINS>
 FN void spline_raw_grad(const Spline &o, const Place &t, const BinGrad &q, const float *raw,
                         float *to, bool add) {
-    const int K = o.bins;
-    spline_axis_grad(K, t.k, raw, t.top_x, t.inv_x, o.room_x, t.share_x, t.before_x, q.w, q.x0, to,
+    const int K = BINS ? BINS : o.bins;
+    spline_axis_grad<BINS>(K, t.k, raw, t.top_x, t.inv_x, o.room_x, t.share_x, t.before_x, q.w, q.x0, to,
                      add);
-    spline_axis_grad(K, t.k, raw + K, t.top_y, t.inv_y, o.room_y, t.share_y, t.before_y, q.h, q.y0,
+    spline_axis_grad<BINS>(K, t.k, raw + K, t.top_y, t.inv_y, o.room_y, t.share_y, t.before_y, q.h, q.y0,
                      to + K, add);
     const float g0 = t.q0 < SLOPE_MAX ? q.d0 * sigmoid(t.q0) : 0.0f;
     const float g1 = t.q1 < SLOPE_MAX ? q.d1 * sigmoid(t.q1) : 0.0f;
+#pragma unroll
     for (int j = 1; j < K; j++)
         put(to + 2 * K + j - 1, t.k == j ? g0 : t.k == j - 1 ? g1 : 0.0f, add);
 }
 
-OP_FN void op_rqs_grad(const dev_instr &ins) {
+template <int BINS> FN void rqs_points_grad(const dev_instr &ins) {
     const Frame &f = frame();
     const Spline o = spline_of(ins);
     const bool by_y = ins.op == OPCODE_rqs_to_data_grad;
-    View y = view(f, ins.in[DMAP_G_Y]), raw = view(f, ins.in[DMAP_G_RAW]);
-    View up = view(f, ins.in[DMAP_G_OUT]), up_log = view(f, ins.in[DMAP_G_LOGDET]);
-    View gy = view(f, ins.out[DMAP_GY]), graw = view(f, ins.out[DMAP_GRAW]);
-    View glog = view(f, ins.out[DMAP_GLOGDET]);
+    View y = view_in(DMAP_G_Y), raw = view_in(DMAP_G_RAW);
+    View up = view_in(DMAP_G_OUT), up_log = view_in(DMAP_G_LOGDET);
+    View gy = view_out(DMAP_GY), graw = view_out(DMAP_GRAW);
+    View glog = view_out(DMAP_GLOGDET);
     const int S = (up.p ? up.sampled : up_log.sampled) ? f.S : 1;
+#pragma unroll 1
     for (int r = threadIdx.x; r < y.rows; r += THREADS)
+#pragma unroll 1
         for (int s = 0; s < S; s++) {
             const float v = y.sample(s)[(int64_t)r * y.ld];
             const float G = up.p ? up.sample(s)[(int64_t)r * up.ld] : 0.0f;
@@ -186,11 +223,12 @@ OP_FN void op_rqs_grad(const dev_instr &ins) {
             float dv = G;
             if (v >= -o.bound && v <= o.bound) {
                 Place t;
-                const float *from = raw.sample(s) + (int64_t)r * raw.ld;
-                locate(o, by_y, v, from, t);
+                Row<BINS> row;
+                const float *from = row.get(raw.sample(s) + (int64_t)r * raw.ld);
+                locate<BINS>(o, by_y, v, from, t);
                 const BinGrad q = spline_derive(t, by_y, G, H);
                 dv = q.v;
-                if (to) spline_raw_grad(o, t, q, from, to, add_raw);
+                if (to) spline_raw_grad<BINS>(o, t, q, from, to, add_raw);
             } else if (to && !add_raw) {
                 for (int j = 0; j < graw.cols; j++) to[j] = 0.0f;
             }
@@ -199,6 +237,11 @@ OP_FN void op_rqs_grad(const dev_instr &ins) {
                 put(gy.sample(s) + (int64_t)r * gy.ld, dv,
                     adds(f, ins, DMAP_GY) || (s > 0 && !gy.sampled));
         }
+}
+
+OP_FN void op_rqs_grad(const dev_instr &ins) {
+    if (ins.i[0] == 10) rqs_points_grad<10>(ins);
+    else rqs_points_grad<0>(ins);
 }
 
 /* ---- affine ---------------------------------------------------------------------------------- */
@@ -218,8 +261,9 @@ FN float log_scale(const dev_instr &ins, float raw, float *slope) {
 OP_FN void op_affine(const dev_instr &ins) {
     const Frame &f = frame();
     const bool to_noise = ins.op == OPCODE_affine_to_noise;
-    View y = view(f, ins.in[DMAP_Y]), raw = view(f, ins.in[DMAP_RAW]);
-    View logdet = view(f, ins.in[DMAP_LOGDET]), out = view(f, ins.out[0]), l = view(f, ins.out[1]);
+    View y = view_in(DMAP_Y), raw = view_in(DMAP_RAW);
+    View logdet = view_in(DMAP_LOGDET), out = view_out(0), l = view_out(1);
+#pragma unroll 1
     for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
         const int s = i / out.rows, r = i % out.rows;
         const float v = y.sample(s)[(int64_t)r * y.ld];
@@ -235,12 +279,14 @@ OP_FN void op_affine(const dev_instr &ins) {
 OP_FN void op_affine_grad(const dev_instr &ins) {
     const Frame &f = frame();
     const bool to_noise = ins.op == OPCODE_affine_to_noise_grad;
-    View y = view(f, ins.in[DMAP_G_Y]), raw = view(f, ins.in[DMAP_G_RAW]);
-    View up = view(f, ins.in[DMAP_G_OUT]), up_log = view(f, ins.in[DMAP_G_LOGDET]);
-    View gy = view(f, ins.out[DMAP_GY]), graw = view(f, ins.out[DMAP_GRAW]);
-    View glog = view(f, ins.out[DMAP_GLOGDET]);
+    View y = view_in(DMAP_G_Y), raw = view_in(DMAP_G_RAW);
+    View up = view_in(DMAP_G_OUT), up_log = view_in(DMAP_G_LOGDET);
+    View gy = view_out(DMAP_GY), graw = view_out(DMAP_GRAW);
+    View glog = view_out(DMAP_GLOGDET);
     const int S = (up.p ? up.sampled : up_log.sampled) ? f.S : 1;
+#pragma unroll 1
     for (int r = threadIdx.x; r < y.rows; r += THREADS)
+#pragma unroll 1
         for (int s = 0; s < S; s++) {
             const float v = y.sample(s)[(int64_t)r * y.ld];
             const float *from = raw.sample(s) + (int64_t)r * raw.ld;

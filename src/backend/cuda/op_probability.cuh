@@ -29,10 +29,11 @@ FN rng_at noise_place(const Frame &f, int purpose, int64_t sample) {
 
 OP_FN void op_gauss_sample(const dev_instr &ins) {
     const Frame &f = frame();
-    View mu = view(f, ins.in[0]), raw = view(f, ins.in[1]), eps = view(f, ins.in[2]);
-    View z = view(f, ins.out[0]), noise = view(f, ins.out[1]);
+    View mu = view_in(0), raw = view_in(1), eps = view_in(2);
+    View z = view_out(0), noise = view_out(1);
     const int row = ins.i[DSAMPLE_ROW];
     const rng_key key = {f.run->step->seed};
+#pragma unroll 1
     for (int i = threadIdx.x; i < f.S * z.ld; i += THREADS) {
         const int s = i / z.ld, d = i % z.ld;
         if (d >= z.cols) {
@@ -58,19 +59,22 @@ OP_FN void op_gauss_sample(const dev_instr &ins) {
 /* Rows that get nothing are zeroed when a gradient is overwritten. */
 FN void zero_other_rows(const View &v, int S, int row, bool add) {
     if (!v.p || add) return;
+#pragma unroll 1
     for (int i = threadIdx.x; i < v.all_rows(S) * v.ld; i += THREADS)
         if (i / v.ld % v.rows != row || i % v.ld >= v.cols) v.p[i] = 0.0f;
 }
 
 OP_FN void op_gauss_sample_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View raw = view(f, ins.in[1]), eps = view(f, ins.in[2]), up = view(f, ins.in[3]);
-    View gmu = view(f, ins.out[0]), graw = view(f, ins.out[1]);
+    View raw = view_in(1), eps = view_in(2), up = view_in(3);
+    View gmu = view_out(0), graw = view_out(1);
     const int row = ins.i[DSAMPLE_ROW];
     const bool add_mu = adds(f, ins, 0), add_raw = adds(f, ins, 1);
     zero_other_rows(gmu, f.S, row, add_mu);
     zero_other_rows(graw, f.S, row, add_raw);
+#pragma unroll 1
     for (int d = threadIdx.x; d < up.cols; d += THREADS)
+#pragma unroll 1
         for (int s = 0; s < f.S; s++) {
             const float G = up.sample(s)[d];
             float slope;
@@ -83,49 +87,43 @@ OP_FN void op_gauss_sample_grad(const dev_instr &ins) {
         }
 }
 
-FN double row_sum(float v) { /* over a warp's lanes, in double */
-    double sum = (double)v;
-    for (int d = 16; d > 0; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
-    return sum;
-}
-
-/* A warp per sample. */
+/* A thread per dimension. */
 OP_FN void op_gauss_scalar(const dev_instr &ins) {
     const Frame &f = frame();
     const bool ratio = ins.op == OPCODE_gauss_ratio;
-    View mu = view(f, ins.in[0]), raw = view(f, ins.in[1]), z = view(f, ins.in[2]);
-    View out = view(f, ins.out[0]);
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    for (int s = warp; s < (out.sampled ? f.S : 1); s += WARPS) {
+    View mu = view_in(0), raw = view_in(1), z = view_in(2), out = view_out(0);
+    for (int s = 0; s < (out.sampled ? f.S : 1); s++) {
         double total = 0;
-        for (int d0 = 0; d0 < mu.cols; d0 += 32) {
-            const int d = d0 + lane;
-            float term = 0, slope;
-            if (d < mu.cols) {
-                const float s0 = sigma_of(ins, raw.sample(s)[d], &slope);
-                const float s1 = sigma_of(ins, raw.sample(s)[raw.ld + d], &slope);
-                const float m0 = mu.sample(s)[d], m1 = mu.sample(s)[mu.ld + d];
-                if (ratio) {
-                    const float v = z.sample(s)[d], e0 = (v - m0) / s0, e1 = (v - m1) / s1;
-                    term = logf(s0 / s1) + 0.5f * (e0 * e0 - e1 * e1);
-                } else {
-                    const float apart = m0 - m1;
-                    term = logf(s1 / s0) + (s0 * s0 + apart * apart) / (2.0f * s1 * s1) - 0.5f;
-                }
+#pragma unroll 1
+        for (int d = threadIdx.x; d < mu.cols; d += THREADS) {
+            float slope;
+            const float m0 = mu.sample(s)[d], m1 = mu.sample(s)[mu.ld + d];
+            const float w0 = raw.sample(s)[d], w1 = raw.sample(s)[raw.ld + d];
+            const float v = ratio ? z.sample(s)[d] : 0.0f;
+            const float s0 = sigma_of(ins, w0, &slope), s1 = sigma_of(ins, w1, &slope);
+            if (ratio) {
+                const float e0 = (v - m0) / s0, e1 = (v - m1) / s1;
+                total += (double)(logf(s0 / s1) + 0.5f * (e0 * e0 - e1 * e1));
+            } else {
+                const float apart = m0 - m1;
+                total += (double)(logf(s1 / s0) + (s0 * s0 + apart * apart) / (2.0f * s1 * s1) -
+                                  0.5f);
             }
-            total += row_sum(term);
         }
-        if (lane == 0) out.d()[s] = total;
+        total = block_sum(total, (double *)work());
+        if (threadIdx.x == 0) out.d()[s] = total;
     }
 }
 
 OP_FN void op_gauss_kl_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View mu = view(f, ins.in[0]), raw = view(f, ins.in[1]), up = view(f, ins.in[2]);
-    View gmu = view(f, ins.out[0]), graw = view(f, ins.out[1]);
+    View mu = view_in(0), raw = view_in(1), up = view_in(2);
+    View gmu = view_out(0), graw = view_out(1);
     const bool add_mu = adds(f, ins, 0), add_raw = adds(f, ins, 1);
     const int S = up.sampled ? f.S : 1;
+#pragma unroll 1
     for (int d = threadIdx.x; d < mu.ld; d += THREADS)
+#pragma unroll 1
         for (int s = 0; s < S; s++) {
             const bool to_mu = add_mu || (s > 0 && !gmu.sampled);
             const bool to_raw = add_raw || (s > 0 && !graw.sampled);
@@ -150,31 +148,37 @@ OP_FN void op_gauss_kl_grad(const dev_instr &ins) {
             }
         }
     if (gmu.p && gmu.rows > 2 && !add_mu)
+#pragma unroll 1
         for (int i = threadIdx.x; i < gmu.all_rows(f.S) * gmu.ld; i += THREADS)
             if (i / gmu.ld % gmu.rows > 1) gmu.p[i] = 0.0f;
     if (graw.p && graw.rows > 2 && !add_raw)
+#pragma unroll 1
         for (int i = threadIdx.x; i < graw.all_rows(f.S) * graw.ld; i += THREADS)
             if (i / graw.ld % graw.rows > 1) graw.p[i] = 0.0f;
 }
 
 OP_FN void op_gauss_ratio_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View mu = view(f, ins.in[0]), raw = view(f, ins.in[1]), z = view(f, ins.in[2]);
-    View up = view(f, ins.in[3]);
-    View gmu = view(f, ins.out[0]), graw = view(f, ins.out[1]), gz = view(f, ins.out[2]);
+    View mu = view_in(0), raw = view_in(1), z = view_in(2);
+    View up = view_in(3);
+    View gmu = view_out(0), graw = view_out(1), gz = view_out(2);
     const bool add_mu = adds(f, ins, 0), add_raw = adds(f, ins, 1), add_z = adds(f, ins, 2);
     const int S = up.sampled ? f.S : 1;
     for (int j = 0; j < 2; j++) {
         const View &v = j ? graw : gmu;
         if (!v.p || (j ? add_raw : add_mu)) continue;
+#pragma unroll 1
         for (int i = threadIdx.x; i < v.all_rows(f.S) * v.ld; i += THREADS)
             if (i / v.ld % v.rows > 1) v.p[i] = 0.0f;
     }
+#pragma unroll 1
     for (int d = threadIdx.x; d < mu.ld; d += THREADS)
+#pragma unroll 1
         for (int s = 0; s < S; s++) {
             float m[2] = {0, 0}, w[2] = {0, 0}, dz = 0;
             if (d < mu.cols) {
                 const float G = (float)*up.d(s), v = z.sample(s)[d];
+#pragma unroll 1
                 for (int k = 0; k < 2; k++) {
                     float slope;
                     const float sig = sigma_of(ins, raw.sample(s)[k * raw.ld + d], &slope);
@@ -185,6 +189,7 @@ OP_FN void op_gauss_ratio_grad(const dev_instr &ins) {
                     dz -= sign * G * e / sig;
                 }
             }
+#pragma unroll 1
             for (int k = 0; k < 2; k++) {
                 if (gmu.p)
                     put(gmu.sample(s) + k * gmu.ld + d, m[k], add_mu || (s > 0 && !gmu.sampled));
@@ -202,7 +207,8 @@ OP_FN void op_gauss_ratio_grad(const dev_instr &ins) {
 
 OP_FN void op_normal_logp(const dev_instr &ins) {
     const Frame &f = frame();
-    View y = view(f, ins.in[0]), logdet = view(f, ins.in[1]), out = view(f, ins.out[0]);
+    View y = view_in(0), logdet = view_in(1), out = view_out(0);
+#pragma unroll 1
     for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
         const int s = i / out.rows, r = i % out.rows;
         const float v = y.sample(s)[r];
@@ -212,10 +218,12 @@ OP_FN void op_normal_logp(const dev_instr &ins) {
 
 OP_FN void op_normal_logp_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View y = view(f, ins.in[0]), up = view(f, ins.in[1]);
-    View gy = view(f, ins.out[0]), glog = view(f, ins.out[1]);
+    View y = view_in(0), up = view_in(1);
+    View gy = view_out(0), glog = view_out(1);
     const bool add_y = adds(f, ins, 0), add_log = adds(f, ins, 1);
+#pragma unroll 1
     for (int r = threadIdx.x; r < up.rows; r += THREADS)
+#pragma unroll 1
         for (int s = 0; s < (up.sampled ? f.S : 1); s++) {
             const float G = up.sample(s)[r];
             if (gy.p)
@@ -226,8 +234,9 @@ OP_FN void op_normal_logp_grad(const dev_instr &ins) {
 
 OP_FN void op_base_noise(const dev_instr &ins) {
     const Frame &f = frame();
-    View out = view(f, ins.out[0]);
+    View out = view_out(0);
     const rng_key key = {f.run->step->seed};
+#pragma unroll 1
     for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
         const int s = i / max(out.rows, 1), r = i % max(out.rows, 1);
         rng_at at = noise_place(f, ins.i[0], out.sampled ? f.sample0 + s : 0);
@@ -246,9 +255,10 @@ FN void row_span(const Frame &f, int range, int rows, int *lo, int *hi) {
 /* A warp per sample. */
 OP_FN void op_sum_rows(const dev_instr &ins) {
     const Frame &f = frame();
-    View x = view(f, ins.in[0]), y = view(f, ins.out[0]);
+    View x = view_in(0), y = view_out(0);
     int lo, hi;
     row_span(f, ins.i[0], x.rows, &lo, &hi);
+#pragma unroll 1
     for (int s = threadIdx.x / 32; s < (y.sampled ? f.S : 1); s += WARPS) {
         double sum = 0;
         for (int r = lo + threadIdx.x % 32; r < hi; r += 32)
@@ -260,10 +270,11 @@ OP_FN void op_sum_rows(const dev_instr &ins) {
 
 OP_FN void op_sum_rows_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View g = view(f, ins.in[0]), gx = view(f, ins.out[0]);
+    View g = view_in(0), gx = view_out(0);
     int lo, hi;
     row_span(f, ins.i[0], gx.rows, &lo, &hi);
     const bool add = adds(f, ins, 0);
+#pragma unroll 1
     for (int i = threadIdx.x; i < gx.all_rows(f.S) * gx.ld; i += THREADS) {
         const int r = i / gx.ld % gx.rows, s = i / gx.ld / gx.rows;
         const bool in = i % gx.ld == 0 && r >= lo && r < hi;
@@ -278,31 +289,37 @@ OP_FN void op_sum_rows_grad(const dev_instr &ins) {
 OP_FN void op_scalars(const dev_instr &ins) {
     const Frame &f = frame();
     if (threadIdx.x != 0) return;
-    View x = view(f, ins.in[0]), y = view(f, ins.out[0]);
+    View x = view_in(0), y = view_out(0);
     const bool add = adds(f, ins, 0);
     int lo, hi;
     row_span(f, ins.i[0], f.n, &lo, &hi);
     const double count = hi - lo > 1 ? (double)(hi - lo) : 1.0;
     if (ins.op == OPCODE_per_point || ins.op == OPCODE_per_point_grad) {
         const double scale = ins.f[0] / count;
+#pragma unroll 1
         for (int s = 0; s < (y.sampled ? f.S : 1); s++) put(y.d() + s, scale * *x.d(s), add);
     } else if (ins.op == OPCODE_mean_samples) {
         const int S = x.sampled ? f.S : 1;
         double sum = 0;
+#pragma unroll 1
         for (int s = 0; s < S; s++) sum += *x.d(s) / (double)S;
         put(y.d(), sum, add);
     } else if (ins.op == OPCODE_mean_samples_grad) {
         const int S = y.sampled ? f.S : 1;
+#pragma unroll 1
         for (int s = 0; s < S; s++) put(y.d() + s, *x.d() / (double)S, add);
     } else { /* logmeanexp and its grad: in[1] is the forward input there */
         const bool grad = ins.op == OPCODE_logmeanexp_grad;
-        View v = grad ? view(f, ins.in[1]) : x;
+        View v = grad ? view_in(1) : x;
         const int S = v.sampled ? f.S : 1;
         double top = -INFINITY, sum = 0, plain = 0;
+#pragma unroll 1
         for (int s = 0; s < S; s++) top = *v.d(s) > top ? *v.d(s) : top, plain += *v.d(s);
+#pragma unroll 1
         for (int s = 0; s < S; s++) sum += exp(*v.d(s) - top);
         if (!grad)
             put(y.d(), isfinite(top) ? top + log(sum / (double)S) : plain, add);
+#pragma unroll 1
         for (int s = 0; grad && s < S; s++) {
             const double w = top == -INFINITY ? 1.0 / (double)S : exp(*v.d(s) - top) / sum;
             put(y.d() + s, *x.d() * w, add);

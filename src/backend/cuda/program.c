@@ -42,13 +42,23 @@ _Static_assert(POOL_OVER == 0 && POOL_MEAN == 1 && REDUCE_RANGE == 0 && REDUCE_F
                "pool, reduce");
 _Static_assert((int)DREPORT_COUNT == (int)REPORT_COUNT && ACT_RELU == 1, "report, act");
 
-/* Ops the device does not have: chunks of keys (for sets that do not fit) and the GP likelihood. */
-static bool is_missing(int32_t op) {
-    static const op_id missing[] = {OP_attention_reset, OP_attention_accumulate,
-                                    OP_attention_finish, OP_pool_reset, OP_pool_accumulate,
-                                    OP_pool_finish, OP_gp_logp, OP_gp_logp_grad};
-    for (size_t k = 0; k < sizeof missing / sizeof *missing; k++)
-        if (op == (int32_t)missing[k]) return true;
+/* Ops the device has. Not among them: chunks of keys and pooled sums that are kept between runs (for
+ * sets that do not fit), and Gaussian processes, which compute in double. */
+static bool is_known(int32_t op) {
+    static const op_id known[] = {
+        OP_feed, OP_emit, OP_zeros, OP_fill_one, OP_draw, OP_fourier, OP_linear, OP_linear_grad,
+        OP_join, OP_join_grad, OP_attention, OP_attention_grad, OP_pool, OP_pool_grad,
+        OP_layernorm, OP_layernorm_grad, OP_concat, OP_concat_grad, OP_stack, OP_stack_grad,
+        OP_row, OP_row_grad, OP_if_context, OP_if_context_grad, OP_add, OP_add_grad, OP_mul,
+        OP_mul_grad, OP_scale, OP_scale_grad, OP_dot, OP_dot_grad, OP_cols, OP_cols_grad,
+        OP_rqs_to_noise, OP_rqs_to_noise_grad, OP_rqs_to_data, OP_rqs_to_data_grad,
+        OP_affine_to_noise, OP_affine_to_noise_grad, OP_affine_to_data, OP_affine_to_data_grad,
+        OP_gauss_sample, OP_gauss_sample_grad, OP_gauss_kl, OP_gauss_kl_grad, OP_gauss_ratio,
+        OP_gauss_ratio_grad, OP_normal_logp, OP_normal_logp_grad, OP_base_noise, OP_sum_rows,
+        OP_sum_rows_grad, OP_logmeanexp, OP_logmeanexp_grad, OP_mean_samples, OP_mean_samples_grad,
+        OP_per_point, OP_per_point_grad, OP_report};
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (op == (int32_t)known[k]) return true;
     return false;
 }
 
@@ -81,7 +91,7 @@ static int32_t math_of(const plan *p, const instr *ins, exec_math math) {
 
 static mnp_status translate(env *e, const plan *p, const instr *ins, exec_math math,
                             dev_instr *out) {
-    if (is_missing(ins->op))
+    if (!is_known(ins->op))
         return env_fail(e, MNP_EUNSUPPORTED, "the op '%s' is not there on cuda",
                         op_name(ins->op));
     bool fits = true;

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "data/meander.h"
+#include "data/meander_math.h"
 
 static const double YEAR = 365.0 * 24 * 3600; /* s */
 
@@ -47,11 +48,12 @@ mnp_status meander_migrate(meander *m) {
     if (!(m->sinuosity > 0) || !isfinite(m->sinuosity))
         return env_fail(m->e, MNP_ENUMERIC, "step %lld: the river's line is no longer finite",
                         (long long)m->step);
-    double factor = pow(m->sinuosity, o->sinuosity_exponent), alpha = 2 * o->k * o->Cf / o->D;
+    double factor = meander_exp(o->sinuosity_exponent * meander_log(m->sinuosity));
+    double alpha = 2 * o->k * o->Cf / o->D;
     double seconds = o->dt * YEAR, A = m->R0[0], B = 1;
     for (int64_t i = 0; i < n; i++) {
         if (i > 0) {
-            double q = exp(-alpha * m->ds[i - 1]);
+            double q = meander_exp(-alpha * m->ds[i - 1]);
             A = m->R0[i] + q * A;
             B = 1 + q * B;
         }

@@ -28,7 +28,8 @@ typedef struct cli {
     buf settings; /* all --set key=value, one after the other */
     bool json, quiet;
     uint64_t seed;
-    env env; /* for text, JSON and CSV of the command itself */
+    char device[64]; /* of cli_device() */
+    env env;         /* for text, JSON and CSV of the command itself */
     int status;
 } cli;
 
@@ -48,10 +49,18 @@ const command *command_find(const char *name);
 const command *command_at(int k); /* NULL behind the last */
 void command_print_help(const command *c, FILE *to);
 
+/* The flags that cli_device() reads. */
+#define DEVICE_FLAGS                                                                               \
+    {"device", "D", "where to compute: cpu, cuda or auto (default cpu)"}, {                        \
+        "math", "M", "products on a GPU: fp32, tf32 or bf16, for the encoder (default fp32)"       \
+    }
+
 /* Flags. A missing flag gives the fallback; a bad value prints one line and the status becomes
  * EXIT_USAGE, which the command checks once with cli_bad(). */
 bool cli_has(const cli *c, const char *name);
 const char *cli_text(const cli *c, const char *name, const char *fallback);
+/* --device and --math as one name for the library ("cuda:tf32"); NULL: neither was given. */
+const char *cli_device(cli *c);
 int64_t cli_int(cli *c, const char *name, int64_t fallback, int64_t lo, int64_t hi);
 double cli_real(cli *c, const char *name, double fallback, double lo, double hi);
 bool cli_span(cli *c, const char *name, int64_t *lo, int64_t *hi); /* "lo:hi"; false: not given */

@@ -11,7 +11,7 @@ static const flag_def flags[] = {
     {"protocol", "P",
      "strict|authors: score the points outside the context, or all (default strict)"},
     {"context", "LO:HI", "context sizes (default: the data set's own)"},
-    {"device", "D", "where to compute (default cpu)"},
+    DEVICE_FLAGS,
 };
 
 static void on_progress(void *user, int64_t done, int64_t total) {
@@ -85,7 +85,7 @@ static void put_json(cli *c, const mnp_scores *s, const char *data, const char *
 
 static int run(cli *c) {
     progress p;
-    mnp_eval_opts o = {.size = sizeof o, .seed = c->seed, .device = cli_text(c, "device", NULL)};
+    mnp_eval_opts o = {.size = sizeof o, .seed = c->seed, .device = cli_device(c)};
     o.functions = cli_int(c, "functions", 1000, 1, 100000000);
     o.samples = cli_int(c, "samples", 20, 1, 100000);
     o.draws = cli_int(c, "draws", 39, 0, 100000);

@@ -16,7 +16,7 @@ static const flag_def flags[] = {
     {"fresh", NULL, "families: new functions for every pass over the data"},
     {"stop-at", "K", "end after step K of the schedule; resumable"},
     {"new-schedule", NULL, "with --resume: keep weights and moments, start a new schedule"},
-    {"device", "D", "where to compute (default cpu)"},
+    DEVICE_FLAGS,
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ static int run(cli *c) {
     training_init(&t, c);
     t.process = cli_text(c, "model", "mnp");
     t.preset = cli_text(c, "preset", "paper");
-    t.device = cli_text(c, "device", NULL);
+    t.device = cli_device(c);
     const char *resume = cli_text(c, "resume", NULL);
     const char *out = cli_text(c, "out", resume ? resume : "model.safetensors");
     int code = run_files_init(&t.files, c, out);

@@ -121,6 +121,13 @@ const char *cli_text(const cli *c, const char *name, const char *fallback) {
     return k >= 0 && c->given[k] ? c->values[k] : fallback;
 }
 
+const char *cli_device(cli *c) {
+    const char *device = cli_text(c, "device", NULL), *math = cli_text(c, "math", NULL);
+    if (!math) return device;
+    snprintf(c->device, sizeof c->device, "%.31s:%.31s", device ? device : "cpu", math);
+    return c->device;
+}
+
 int64_t cli_int(cli *c, const char *name, int64_t fallback, int64_t lo, int64_t hi) {
     const char *text = cli_text(c, name, NULL);
     int64_t v = fallback;

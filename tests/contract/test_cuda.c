@@ -109,8 +109,7 @@ static bool training_open(training *t, const char *device, const char *preset, e
     CHECK(spec_preset(&world, "mnp", preset, &spec) == MNP_OK);
     CHECK(model_create(&world, &spec, 5, &t->m) == MNP_OK);
     process_train_opts c = {
-        .update = true,
-        .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50, .p_empty = 0.05}};
+        .update = true, .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50, .p_empty = 0.05}};
     graph_init(&t->graph, &world, &t->m->params);
     process_at(spec.kind)->train_step(&t->graph, &t->m->spec, &c);
     plan_opts po = {.n = POINTS, .m = 50, .samples = 1};
@@ -294,8 +293,8 @@ static void print_profile(training *t, int64_t steps) {
         const value *o = &t->plan->values[ins->out[0] != VAL_NONE ? ins->out[0] : ins->in[0]];
         char name[96];
         snprintf(name, sizeof name, "%-18s %c%d x %d, %c%d x %d -> %c%d", op_name(ins->op),
-                 "-nm"[v->ext], v->rows, v->cols, "-nm"[w->ext], w->rows, w->cols, "-nm"[o->ext],
-                 o->cols);
+                 "-nm"[v->ext], v -> rows, v -> cols, "-nm"[w->ext], w -> rows, w -> cols,
+                 "-nm"[o->ext], o -> cols);
         int j = 0;
         while (j < n && strcmp(names[j], name) != 0) j++;
         if (j == n) {
@@ -342,8 +341,8 @@ static void time_steps(const char *preset, int64_t batch, int profile_math) {
         training_close(&t);
         fflush(stdout);
         if (math != profile_math) continue;
-        if (training_open(&t, "cuda", preset,
-                          (exec_opts){.math = (exec_math)math, .profile = true}, 0)) {
+        if (training_open(&t, "cuda", preset, (exec_opts){.math = (exec_math)math, .profile = true},
+                          0)) {
             training_steps(&t, batch, 20);
             print_profile(&t, 20);
         }

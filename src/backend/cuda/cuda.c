@@ -87,10 +87,10 @@ static void destroy(exec *x) {
     if (!x) return;
     env *e = x->env;
     if (x->api) {
-        block *own[] = {&x->code,    &x->run,        &x->act,    &x->slots, &x->scratch,
-                        &x->step,    &x->adam,       &x->scalars, &x->partial, &x->state,
-                        &x->culprit, &x->clocks,     &x->data_start, &x->data_x, &x->data_y,
-                        &x->lengths};
+        block *own[] = {&x->code,       &x->run,    &x->act,     &x->slots,
+                        &x->scratch,    &x->step,   &x->adam,    &x->scalars,
+                        &x->partial,    &x->state,  &x->culprit, &x->clocks,
+                        &x->data_start, &x->data_x, &x->data_y,  &x->lengths};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
@@ -211,8 +211,8 @@ static mnp_status place_blocks(exec *x, int64_t items, int *blocks) {
     const size_t scratch = (size_t)(x->program.scratch_words + 31) / 32 * 32;
     MNP_TRY(room(x, &x->act, (size_t)count * act * sizeof(float), "the activations"));
     MNP_TRY(room(x, &x->scratch, (size_t)count * scratch * sizeof(int32_t) + 64, "scratch"));
-    MNP_TRY(room(x, &x->slots, (size_t)(count * x->slot_words) * sizeof(float),
-                 "the gradient slots"));
+    MNP_TRY(
+        room(x, &x->slots, (size_t)(count * x->slot_words) * sizeof(float), "the gradient slots"));
     MNP_TRY(room(x, &x->scalars, (size_t)items * REPORT_COUNT * sizeof(double), "the scores"));
     x->image.act = x->act.at, x->image.act_words = (int64_t)act;
     x->image.scratch = x->scratch.at, x->image.scratch_words = (int64_t)scratch;
@@ -230,8 +230,8 @@ static mnp_status place_data(exec *x, const exec_io *io) {
         const size_t points = (size_t)d->start[d->functions];
         MNP_TRY(send(x, &x->data_start, d->start, (size_t)(d->functions + 1) * sizeof(int64_t),
                      "the data set"));
-        MNP_TRY(send(x, &x->data_x, d->x, points * (size_t)d->x_dim * sizeof(float),
-                     "the data set"));
+        MNP_TRY(
+            send(x, &x->data_x, d->x, points * (size_t)d->x_dim * sizeof(float), "the data set"));
         MNP_TRY(send(x, &x->data_y, d->y, points * sizeof(float), "the data set"));
         MNP_TRY(wait_for(x));
         x->data = *d;
@@ -366,8 +366,8 @@ static mnp_status name_culprit(exec *x, int64_t item, int blocks) {
     MNP_TRY(fetch(x, found, &x->culprit, sizeof found, "the program"));
     MNP_TRY(wait_for(x));
     if (found[0] < 0)
-        return env_fail(x->env, MNP_ENUMERIC, "the loss of function %lld of the batch is not finite",
-                        (long long)item);
+        return env_fail(x->env, MNP_ENUMERIC,
+                        "the loss of function %lld of the batch is not finite", (long long)item);
     const instr *ins = &x->plan->instrs[found[0]];
     return env_fail(x->env, MNP_ENUMERIC,
                     "function %lld of the batch: op '%s' gave a NaN or an infinity in '%s' "

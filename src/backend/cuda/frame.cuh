@@ -1,5 +1,5 @@
 /* frame.cuh: how device code sees a function that is running. One thread block runs one function;
- * its frame, the present instruction and the next one lie at the start of shared memory, the rest
+ * its frame, the present instruction and the next two lie at the start of shared memory, the rest
  * of it is the ops' working room.
  *
  * Every op is a function that all threads of the block call. It may assume that what earlier
@@ -13,10 +13,11 @@
 #include "backend/cuda/device.h"
 
 enum { THREADS = 512, WARPS = THREADS / 32 };
-enum { HEAD_BYTES = 2048, SMEM_BYTES = 227 * 1024, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };
+enum { AHEAD = 4 }; /* instructions held: the present one, two on their way */
+enum { HEAD_BYTES = 3072, SMEM_BYTES = 227 * 1024, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };
 enum { WORK_WORDS = WORK_BYTES / 4 };
 
-#define OP_FN static __device__ __noinline__
+#define OP_FN  static __device__ __noinline__
 #define FN     static __device__ __forceinline__
 #define MEMBER __device__ __forceinline__
 
@@ -25,18 +26,10 @@ struct View {
     float *p; /* NULL when absent */
     int rows, cols, ld;
     int sampled;
-    MEMBER float *sample(int s) const {
-        return sampled ? p + (int64_t)s * rows * ld : p;
-    }
-    MEMBER int all_rows(int S) const {
-        return sampled ? S * rows : rows;
-    }
-    MEMBER double *d() const {
-        return (double *)p;
-    }
-    MEMBER double *d(int s) const {
-        return (double *)p + (sampled ? s : 0);
-    }
+    MEMBER float *sample(int s) const { return sampled ? p + (int64_t)s * rows * ld : p; }
+    MEMBER int all_rows(int S) const { return sampled ? S * rows : rows; }
+    MEMBER double *d() const { return (double *)p; }
+    MEMBER double *d(int s) const { return (double *)p + (sampled ? s : 0); }
 };
 
 struct Frame {
@@ -51,8 +44,8 @@ struct Frame {
 
 struct Head {
     Frame f;
-    __align__(16) dev_instr ins[2]; /* copied 16 bytes at a time */
-    View views[DEV_IN + DEV_OUT];   /* of the present instruction */
+    __align__(16) dev_instr ins[AHEAD]; /* copied 16 bytes at a time */
+    View views[DEV_IN + DEV_OUT];       /* of the present instruction */
 };
 static_assert(sizeof(Head) <= HEAD_BYTES, "the head does not fit");
 

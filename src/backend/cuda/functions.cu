@@ -1,6 +1,7 @@
 /* functions.cu: the function part of a plan as one kernel. A block takes one function after the
- * other and interprets the instruction list; activations live in the block's arena in global memory,
- * which is also where the plan placed them. The next instruction is fetched while one runs. */
+ * other and interprets the instruction list; activations live in the block's arena in global
+ * memory, which is also where the plan placed them. The next instruction is fetched while one runs.
+ */
 #include "backend/cuda/kernels.cuh"
 #include "backend/cuda/op_attention.cuh"
 #include "backend/cuda/op_io.cuh"
@@ -11,83 +12,166 @@
 
 static_assert(sizeof(dev_instr) % 16 == 0, "instructions are copied 16 bytes at a time");
 
-FN void fetch(const dev_run *run, int k) {
+FN void fetch(const dev_instr *code, int n_code, int k) {
     const int pieces = sizeof(dev_instr) / 16;
-    if (threadIdx.x < pieces && k < run->n_code)
-        copy16((float *)&((Head *)smem)->ins[k & 1] + threadIdx.x * 4,
-               (const float *)(run->code + k) + threadIdx.x * 4, true);
+    if (threadIdx.x < pieces && k < n_code)
+        copy16((float *)&((Head *)smem)->ins[k % AHEAD] + threadIdx.x * 4,
+               (const float *)(code + k) + threadIdx.x * 4, true);
     copy_commit();
 }
 
 static __device__ __noinline__ void execute_other(const dev_instr &ins) {
     switch (ins.op) {
-    case OPCODE_feed: op_feed(ins); break;
-    case OPCODE_emit: op_emit(ins); break;
+    case OPCODE_feed:
+        op_feed(ins);
+        break;
+    case OPCODE_emit:
+        op_emit(ins);
+        break;
     case OPCODE_zeros:
-    case OPCODE_fill_one: op_fill(ins); break;
-    case OPCODE_draw: op_draw(ins); break;
-    case OPCODE_fourier: op_fourier(ins); break;
-    case OPCODE_join: op_join(ins); break;
-    case OPCODE_join_grad: op_join_grad(ins); break;
-    case OPCODE_pool: op_pool(ins); break;
-    case OPCODE_pool_grad: op_pool_grad(ins); break;
-    case OPCODE_layernorm: op_layernorm(ins); break;
-    case OPCODE_layernorm_grad: op_layernorm_grad(ins); break;
-    case OPCODE_concat: op_concat(ins); break;
-    case OPCODE_concat_grad: op_concat_grad(ins); break;
-    case OPCODE_stack: op_stack(ins); break;
-    case OPCODE_stack_grad: op_stack_grad(ins); break;
+    case OPCODE_fill_one:
+        op_fill(ins);
+        break;
+    case OPCODE_draw:
+        op_draw(ins);
+        break;
+    case OPCODE_fourier:
+        op_fourier(ins);
+        break;
+    case OPCODE_join:
+        op_join(ins);
+        break;
+    case OPCODE_join_grad:
+        op_join_grad(ins);
+        break;
+    case OPCODE_pool:
+        op_pool(ins);
+        break;
+    case OPCODE_pool_grad:
+        op_pool_grad(ins);
+        break;
+    case OPCODE_layernorm:
+        op_layernorm(ins);
+        break;
+    case OPCODE_layernorm_grad:
+        op_layernorm_grad(ins);
+        break;
+    case OPCODE_concat:
+        op_concat(ins);
+        break;
+    case OPCODE_concat_grad:
+        op_concat_grad(ins);
+        break;
+    case OPCODE_stack:
+        op_stack(ins);
+        break;
+    case OPCODE_stack_grad:
+        op_stack_grad(ins);
+        break;
     case OPCODE_row:
-    case OPCODE_cols: op_row_cols(ins); break;
+    case OPCODE_cols:
+        op_row_cols(ins);
+        break;
     case OPCODE_row_grad:
-    case OPCODE_cols_grad: op_row_cols_grad(ins); break;
-    case OPCODE_if_context: op_if_context(ins); break;
-    case OPCODE_if_context_grad: op_if_context_grad(ins); break;
+    case OPCODE_cols_grad:
+        op_row_cols_grad(ins);
+        break;
+    case OPCODE_if_context:
+        op_if_context(ins);
+        break;
+    case OPCODE_if_context_grad:
+        op_if_context_grad(ins);
+        break;
     case OPCODE_add:
     case OPCODE_mul:
-    case OPCODE_scale: op_element(ins); break;
+    case OPCODE_scale:
+        op_element(ins);
+        break;
     case OPCODE_add_grad:
     case OPCODE_mul_grad:
-    case OPCODE_scale_grad: op_element_grad(ins); break;
-    case OPCODE_dot: op_dot(ins); break;
-    case OPCODE_dot_grad: op_dot_grad(ins); break;
+    case OPCODE_scale_grad:
+        op_element_grad(ins);
+        break;
+    case OPCODE_dot:
+        op_dot(ins);
+        break;
+    case OPCODE_dot_grad:
+        op_dot_grad(ins);
+        break;
     case OPCODE_rqs_to_noise:
-    case OPCODE_rqs_to_data: op_rqs(ins); break;
+    case OPCODE_rqs_to_data:
+        op_rqs(ins);
+        break;
     case OPCODE_rqs_to_noise_grad:
-    case OPCODE_rqs_to_data_grad: op_rqs_grad(ins); break;
+    case OPCODE_rqs_to_data_grad:
+        op_rqs_grad(ins);
+        break;
     case OPCODE_affine_to_noise:
-    case OPCODE_affine_to_data: op_affine(ins); break;
+    case OPCODE_affine_to_data:
+        op_affine(ins);
+        break;
     case OPCODE_affine_to_noise_grad:
-    case OPCODE_affine_to_data_grad: op_affine_grad(ins); break;
-    case OPCODE_gauss_sample: op_gauss_sample(ins); break;
-    case OPCODE_gauss_sample_grad: op_gauss_sample_grad(ins); break;
+    case OPCODE_affine_to_data_grad:
+        op_affine_grad(ins);
+        break;
+    case OPCODE_gauss_sample:
+        op_gauss_sample(ins);
+        break;
+    case OPCODE_gauss_sample_grad:
+        op_gauss_sample_grad(ins);
+        break;
     case OPCODE_gauss_kl:
-    case OPCODE_gauss_ratio: op_gauss_scalar(ins); break;
-    case OPCODE_gauss_kl_grad: op_gauss_kl_grad(ins); break;
-    case OPCODE_gauss_ratio_grad: op_gauss_ratio_grad(ins); break;
-    case OPCODE_normal_logp: op_normal_logp(ins); break;
-    case OPCODE_normal_logp_grad: op_normal_logp_grad(ins); break;
-    case OPCODE_base_noise: op_base_noise(ins); break;
-    case OPCODE_sum_rows: op_sum_rows(ins); break;
-    case OPCODE_sum_rows_grad: op_sum_rows_grad(ins); break;
+    case OPCODE_gauss_ratio:
+        op_gauss_scalar(ins);
+        break;
+    case OPCODE_gauss_kl_grad:
+        op_gauss_kl_grad(ins);
+        break;
+    case OPCODE_gauss_ratio_grad:
+        op_gauss_ratio_grad(ins);
+        break;
+    case OPCODE_normal_logp:
+        op_normal_logp(ins);
+        break;
+    case OPCODE_normal_logp_grad:
+        op_normal_logp_grad(ins);
+        break;
+    case OPCODE_base_noise:
+        op_base_noise(ins);
+        break;
+    case OPCODE_sum_rows:
+        op_sum_rows(ins);
+        break;
+    case OPCODE_sum_rows_grad:
+        op_sum_rows_grad(ins);
+        break;
     case OPCODE_logmeanexp:
     case OPCODE_logmeanexp_grad:
     case OPCODE_mean_samples:
     case OPCODE_mean_samples_grad:
     case OPCODE_per_point:
-    case OPCODE_per_point_grad: op_scalars(ins); break;
-    case OPCODE_report: op_report(ins); break;
+    case OPCODE_per_point_grad:
+        op_scalars(ins);
+        break;
+    case OPCODE_report:
+        op_report(ins);
+        break;
     }
 }
 
 /* Most instructions are one of four; the rest goes through the switch. */
 FN void execute(const dev_instr &ins) {
     const int op = ins.op;
-    if (op == OPCODE_linear_grad) op_linear_grad(ins);
-    else if (op == OPCODE_linear) op_linear(ins);
-    else if (op == OPCODE_attention) op_attention(ins);
-    else if (op == OPCODE_attention_grad) op_attention_grad(ins);
-    else execute_other(ins);
+    if (op == OPCODE_linear_grad)
+        op_linear_grad(ins);
+    else if (op == OPCODE_linear)
+        op_linear(ins);
+    else if (op == OPCODE_attention)
+        op_attention(ins);
+    else if (op == OPCODE_attention_grad)
+        op_attention_grad(ins);
+    else
+        execute_other(ins);
 }
 
 /* Names the first instruction with an output that is not finite. */
@@ -99,7 +183,8 @@ OP_FN void diagnose(const dev_instr &ins, int k) {
         if (!ins.out[j].present || ins.out[j].store != DEV_STORE_ACT) continue;
         View v = resolve(f, ins.out[j]);
         for (int i = threadIdx.x; i < v.all_rows(f.S) * v.ld; i += THREADS)
-            if (i % v.ld < v.cols && !(ins.out[j].is_double ? isfinite(v.d()[i]) : isfinite(v.p[i])))
+            if (i % v.ld < v.cols &&
+                !(ins.out[j].is_double ? isfinite(v.d()[i]) : isfinite(v.p[i])))
                 f.flag = j;
     }
     __syncthreads();
@@ -128,20 +213,22 @@ FN void begin(const dev_run *run, int64_t item, int first) {
 
 __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *run) {
     const int n_code = run->n_code, look = run->diagnose;
+    const dev_instr *code = run->code;
     int64_t *clocks = blockIdx.x == 0 ? run->clocks : nullptr;
     for (int64_t item = blockIdx.x; item < run->items; item += gridDim.x) {
         if (threadIdx.x == 0) begin(run, item, item == blockIdx.x);
-        fetch(run, 0);
-        copy_wait<0>();
+        fetch(code, n_code, 0);
+        fetch(code, n_code, 1);
+        copy_wait<1>();
         __syncthreads();
         int64_t last = clocks ? clock64() : 0;
         for (int k = 0; k < n_code; k++) {
-            const dev_instr &ins = ((Head *)smem)->ins[k & 1];
+            const dev_instr &ins = ((Head *)smem)->ins[k % AHEAD];
             resolve_all(ins);
-            fetch(run, k + 1);
+            fetch(code, n_code, k + 2);
             __syncthreads();
             execute(ins);
-            copy_wait<0>();
+            copy_wait<1>(); /* k + 1 is there; k + 2 may still be on its way */
             __syncthreads();
             if (look) diagnose(ins, k);
             if (clocks && threadIdx.x == 0) {

@@ -137,8 +137,7 @@ FN void gemm_tiles(const Product &p, const Epilogue &epilogue) {
         copy_commit();
         const int tile = it / chunks, m0 = tile / tiles_n * BM, n0 = tile % tiles_n * BN;
         const bool live = m0 + wm * 32 < p.M && n0 + wn * (BN / 4) < p.N;
-        if (live)
-            multiply_stage<MATH, AT, BT, BN>(stages + it % STAGES * stage_words, c, wm, wn);
+        if (live) multiply_stage<MATH, AT, BT, BN>(stages + it % STAGES * stage_words, c, wm, wn);
         if (it % chunks != chunks - 1) continue;
         if (live || n0 + wn * (BN / 4) < epilogue.bound()) {
 #pragma unroll

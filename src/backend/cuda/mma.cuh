@@ -4,12 +4,13 @@
  *   A (16 x 16): a[step][0..3] = (g, t), (g+8, t), (g, t+4), (g+8, t+4) of that step's 8 columns
  *   B (16 x 8):  b[step][0..1] = (t, g), (t+4, g)               lane = 4 g + t
  *   C (16 x 8):  c[0..3]       = (g, 2t), (g, 2t+1), (g+8, 2t), (g+8, 2t+1)
- * The order of k inside a product is free as long as A and B agree, so bfloat16 (m16n8k16) takes the
- * same floats, packed two by two.
+ * The order of k inside a product is free as long as A and B agree, so bfloat16 (m16n8k16) takes
+ * the same floats, packed two by two.
  *
  * fp32: x = hi + lo, hi the upper bits; hi hi + hi lo + lo hi leaves an error near 2^-21.
- * tf32: left to itself the unit cuts digits off, all in one direction: thirty times the error in the
- * loss (1.3e-3 against 4e-5, measured on the first step of the paper's model); see to_tf32(). */
+ * tf32: left to itself the unit cuts digits off, all in one direction: thirty times the error in
+ * the loss (1.3e-3 against 4e-5, measured on the first step of the paper's model); see to_tf32().
+ */
 #ifndef MNP_CUDA_MMA_CUH
 #define MNP_CUDA_MMA_CUH
 
@@ -17,7 +18,8 @@
 
 /* The unit cuts a float's last 13 bits off, so something is added first to make the error's mean
  * zero: 0.72 of half a unit per unit of the float, since floats in [1, 2) are 1.39 on average by
- * Benford's law. One product where rounding proper takes three instructions, and a NaN stays one. */
+ * Benford's law. One product where rounding proper takes three instructions, and a NaN stays one.
+ */
 FN uint32_t to_tf32(float x) {
     return __float_as_uint(x * (1.0f + 0.72f / 2048.0f));
 }
@@ -48,24 +50,12 @@ FN void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2]) {
 }
 
 /* Operands as the unit wants them. */
-template <int MATH> struct FragA {
-    uint32_t hi[2][4], lo[2][4];
-};
-template <> struct FragA<DEV_TF32> {
-    uint32_t hi[2][4];
-};
-template <> struct FragA<DEV_BF16> {
-    uint32_t hi[4];
-};
-template <int MATH> struct FragB {
-    uint32_t hi[2][2], lo[2][2];
-};
-template <> struct FragB<DEV_TF32> {
-    uint32_t hi[2][2];
-};
-template <> struct FragB<DEV_BF16> {
-    uint32_t hi[2];
-};
+template <int MATH> struct FragA { uint32_t hi[2][4], lo[2][4]; };
+template <> struct FragA<DEV_TF32> { uint32_t hi[2][4]; };
+template <> struct FragA<DEV_BF16> { uint32_t hi[4]; };
+template <int MATH> struct FragB { uint32_t hi[2][2], lo[2][2]; };
+template <> struct FragB<DEV_TF32> { uint32_t hi[2][2]; };
+template <> struct FragB<DEV_BF16> { uint32_t hi[2]; };
 
 template <int MATH> FN void make_a(FragA<MATH> &f, const float a[2][4]) {
     if constexpr (MATH == DEV_BF16) {

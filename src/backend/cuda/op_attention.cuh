@@ -185,7 +185,8 @@ FN void forward_store(const Attention &a, const float *q, int h, int q0, Running
         for (int c = 0; c < 2; c++) {
             const int col = h * DH + c * 8 + 2 * t;
             const float *from = q + (int64_t)row * a.qv.ld + a.qcol + col;
-            float2 v = make_float2(from[0] + r.o[c][2 * i] * inv, from[1] + r.o[c][2 * i + 1] * inv);
+            float2 v =
+                make_float2(from[0] + r.o[c][2 * i] * inv, from[1] + r.o[c][2 * i + 1] * inv);
             *(float2 *)(o + (int64_t)row * ldo + col) = v;
         }
         if (t == 0) lse[row * a.H + h] = a.nk > 0 ? LN2 * (r.top[i] + log2f(sum)) : -INFINITY;
@@ -263,7 +264,8 @@ static __device__ __noinline__ void attention_plain(const dev_instr &ins) {
     }
 }
 
-/* One query per sample (pooling by a seed), up to THREADS / H keys: a thread is a key and a head. */
+/* One query per sample (pooling by a seed), up to THREADS / H keys: a thread is a key and a head.
+ */
 FN bool attention_single(const Attention &a) {
     return attention_fast(a) && a.nq == 1 && a.qv.p != a.kv.p &&
            max(1, (a.nk + 31) / 32) * a.H <= WARPS;
@@ -342,11 +344,16 @@ FN void op_attention(const dev_instr &ins) {
 #pragma unroll 1
     for (int i = threadIdx.x; pad > 0 && i < o.all_rows(frame().S) * pad; i += THREADS)
         o.p[(int64_t)(i / pad) * o.ld + a.D + i % pad] = 0.0f;
-    if (attention_single(a)) single_forward(ins);
-    else if (!attention_fast(a)) attention_plain(ins);
-    else if (ins.math == DEV_TF32) attention_forward<DEV_TF32>(ins);
-    else if (ins.math == DEV_BF16) attention_forward<DEV_BF16>(ins);
-    else attention_forward<DEV_FP32>(ins);
+    if (attention_single(a))
+        single_forward(ins);
+    else if (!attention_fast(a))
+        attention_plain(ins);
+    else if (ins.math == DEV_TF32)
+        attention_forward<DEV_TF32>(ins);
+    else if (ins.math == DEV_BF16)
+        attention_forward<DEV_BF16>(ins);
+    else
+        attention_forward<DEV_FP32>(ins);
 }
 
 /* ---- reverse --------------------------------------------------------------------------------- */
@@ -682,8 +689,7 @@ static __device__ __noinline__ void single_backward(const dev_instr &ins) {
             float delta = 0;
 #pragma unroll
             for (int c = 0; c < DH; c++) delta += g[c] * (o[c] - q[c]);
-            const float p =
-                fast_exp2((head_dot(q, k) * a.scale - w.lse.sample(s)[h]) * LOG2E);
+            const float p = fast_exp2((head_dot(q, k) * a.scale - w.lse.sample(s)[h]) * LOG2E);
             ds = p * (head_dot(g, v) - delta) * a.scale;
             if (w.gk.p) {
                 float *to = w.gk.sample(s) + (int64_t)j * w.gk.ld + h * DH;
@@ -730,11 +736,16 @@ FN void op_attention_grad(const dev_instr &ins) {
         if (w.gk.p && !w.add_k) grad_zero(w.gk, S, a.nk, 2 * a.D == w.gk.ld);
     }
     __syncthreads();
-    if (attention_single(a)) single_backward(ins);
-    else if (!attention_fast(a)) attention_backward_plain(ins);
-    else if (ins.math == DEV_TF32) attention_backward<DEV_TF32>(ins);
-    else if (ins.math == DEV_BF16) attention_backward<DEV_BF16>(ins);
-    else attention_backward<DEV_FP32>(ins);
+    if (attention_single(a))
+        single_backward(ins);
+    else if (!attention_fast(a))
+        attention_backward_plain(ins);
+    else if (ins.math == DEV_TF32)
+        attention_backward<DEV_TF32>(ins);
+    else if (ins.math == DEV_BF16)
+        attention_backward<DEV_BF16>(ins);
+    else
+        attention_backward<DEV_FP32>(ins);
 }
 
 #endif

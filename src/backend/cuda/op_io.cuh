@@ -1,5 +1,6 @@
 /* op_io.cuh: what enters and leaves a function: draw from the resident data, feed, emit, report.
- * The draw gives the integers of op/permute.c and base/rng.c: the same streams, the same shuffle. */
+ * The draw gives the integers of op/permute.c and base/rng.c: the same streams, the same shuffle.
+ */
 #ifndef MNP_CUDA_OP_IO_CUH
 #define MNP_CUDA_OP_IO_CUH
 
@@ -43,7 +44,8 @@ FN uint32_t perm_mix(uint32_t x) {
     return x ^ x >> 16;
 }
 
-/* rng_perm_index(): lane r of the first warp has the key of round r. All its lanes get the result. */
+/* rng_perm_index(): lane r of the first warp has the key of round r. All its lanes get the result.
+ */
 FN uint64_t perm_index(rng_key key, rng_at at, uint64_t n, uint64_t i) {
     enum { ROUNDS = 12 };
     int half = 1;
@@ -109,7 +111,9 @@ FN void draw_lengths(const Frame &f, const dev_instr &ins, Drawn &d) {
     d.m = (int)(lo + (int64_t)next_below(d.stream, (uint64_t)(hi - lo + 1)));
     if (ins.i[DRAW_TRAIN] && u < ins.f[DRAW_P_EMPTY]) d.m = 0;
     if (ins.i[DRAW_FEW])
-        d.n = (int)min((int64_t)d.n, d.m + 1 + (int64_t)next_below(d.stream, (uint64_t)(ins.i[DRAW_HI] + 1 - d.m)));
+        d.n =
+            (int)min((int64_t)d.n,
+                     d.m + 1 + (int64_t)next_below(d.stream, (uint64_t)(ins.i[DRAW_HI] + 1 - d.m)));
 }
 
 /* Which function, its lengths, and the stream the shuffle goes on with; by the first warp. */
@@ -140,8 +144,8 @@ FN void draw_choose(const Frame &f, const dev_instr &ins, Drawn &d) {
     d.ok = 1;
 }
 
-/* The draws of the shuffle are made by all threads at once, then swapped in order by one. A rejected
- * draw (one in 2^56) would shift those behind it: then one thread does it all again. */
+/* The draws of the shuffle are made by all threads at once, then swapped in order by one. A
+ * rejected draw (one in 2^56) would shift those behind it: then one thread does it all again. */
 FN int32_t *shuffle(Drawn &d, int32_t *memory) {
     const int64_t k = d.n, count = d.points, size = table_size(k);
     int32_t *order = memory, *table = memory + k, *jump = table + (k < count ? 2 * size : 0);
@@ -157,8 +161,8 @@ FN int32_t *shuffle(Drawn &d, int32_t *memory) {
         const int64_t word = used + 2 * i;
         at.point = (uint32_t)(word / 4), at.dim = 0;
         const rng_words w = rng_words_at(d.stream.key, at);
-        const uint64_t x = word % 4 ? (uint64_t)w.w[2] << 32 | w.w[3]
-                                    : (uint64_t)w.w[0] << 32 | w.w[1];
+        const uint64_t x =
+            word % 4 ? (uint64_t)w.w[2] << 32 | w.w[3] : (uint64_t)w.w[0] << 32 | w.w[1];
         const uint64_t left = (uint64_t)(count - i), incomplete = (0 - left) % left;
         if (x < incomplete) d.ok = 0;
         jump[i] = (int32_t)(i + (int64_t)(x % left));

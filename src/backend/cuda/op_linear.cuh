@@ -1,6 +1,6 @@
-/* op_linear.cuh: the dense layer and its reverse pass. Three ways, by size: a few rows (heads, seeds,
- * latents) as sums that read the weight once; operands that fit in shared memory as one fetch and
- * then products by warps; anything larger through the ring of gemm.cuh. */
+/* op_linear.cuh: the dense layer and its reverse pass. Three ways, by size: a few rows (heads,
+ * seeds, latents) as sums that read the weight once; operands that fit in shared memory as one
+ * fetch and then products by warps; anything larger through the ring of gemm.cuh. */
 #ifndef MNP_CUDA_OP_LINEAR_CUH
 #define MNP_CUDA_OP_LINEAR_CUH
 
@@ -22,12 +22,8 @@ struct ForwardEpilogue {
     float *y, *h;
     int ldy, ldr;
     bool relu;
-    template <int NT> struct Ahead {
-        float2 bias[NT];
-    };
-    MEMBER int bound() const {
-        return ldy;
-    }
+    template <int MT, int NT> struct Ahead { float2 bias[NT]; };
+    MEMBER int bound() const { return ldy; }
     MEMBER void operator()(int row, int col, float v0, float v1) const {
         if (bias) v0 += bias[col], v1 += bias[col + 1];
         put_pair(row, col, v0, v1);
@@ -42,7 +38,7 @@ struct ForwardEpilogue {
         }
         *(float2 *)(y + at) = make_float2(v0, v1);
     }
-    template <int NT> MEMBER void before(int n0, Ahead<NT> &a) const {
+    template <int MT, int NT> MEMBER void before(int, int n0, int, Ahead<MT, NT> &a) const {
         const int t = threadIdx.x % 4;
 #pragma unroll
         for (int j = 0; j < NT; j++) {
@@ -51,7 +47,8 @@ struct ForwardEpilogue {
         }
     }
     template <int MT, int NT>
-    MEMBER void tile(int m0, int n0, int M, const float (&c)[MT][NT][4], const Ahead<NT> &a) const {
+    MEMBER void tile(int m0, int n0, int M, const float (&c)[MT][NT][4],
+                     const Ahead<MT, NT> &a) const {
         const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
         for (int i = 0; i < 2 * MT; i++) {
@@ -74,8 +71,25 @@ struct AddEpilogue {
     const float *skip;
     int ld, lds;
     bool add;
-    template <int NT> struct Ahead {};
-    template <int NT> MEMBER void before(int, Ahead<NT> &) const {}
+    /* What is added to is fetched before the product, so that nobody waits for it behind. */
+    template <int MT, int NT> struct Ahead { float2 old[2 * MT][NT]; };
+    template <int MT, int NT> MEMBER void before(int m0, int n0, int M, Ahead<MT, NT> &a) const {
+        const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+        for (int i = 0; i < 2 * MT; i++)
+#pragma unroll
+            for (int j = 0; j < NT; j++) {
+                const int row = m0 + i * 8 + g, col = n0 + j * 8 + 2 * t;
+                const bool in = row < M && col < ld;
+                float2 v = make_float2(0, 0);
+                if (in && add) v = *(const float2 *)(out + (int64_t)row * ld + col);
+                if (in && skip) {
+                    const float2 u = *(const float2 *)(skip + (int64_t)row * lds + col);
+                    v.x += u.x, v.y += u.y;
+                }
+                a.old[i][j] = v;
+            }
+    }
     MEMBER int bound() const {
         return ld;
     }
@@ -88,24 +102,10 @@ struct AddEpilogue {
         if (add) v0 += to->x, v1 += to->y;
         *to = make_float2(v0, v1);
     }
-    /* All loads first: one wait, not one per row. */
     template <int MT, int NT>
-    MEMBER void tile(int m0, int n0, int M, float (&c)[MT][NT][4], const Ahead<NT> &) const {
+    MEMBER void tile(int m0, int n0, int M, const float (&c)[MT][NT][4],
+                     const Ahead<MT, NT> &a) const {
         const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-        for (int pass = 0; pass < 2; pass++) {
-            const float *from = pass == 0 ? skip : add ? out : nullptr;
-            const int ldf = pass == 0 ? lds : ld;
-            if (!from) continue;
-#pragma unroll
-            for (int i = 0; i < 2 * MT; i++)
-#pragma unroll
-                for (int j = 0; j < NT; j++) {
-                    const int row = m0 + i * 8 + g, col = n0 + j * 8 + 2 * t;
-                    if (row >= M || col >= ld) continue;
-                    const float2 v = *(const float2 *)(from + (int64_t)row * ldf + col);
-                    c[i / 2][j][i % 2 * 2] += v.x, c[i / 2][j][i % 2 * 2 + 1] += v.y;
-                }
-        }
 #pragma unroll
         for (int i = 0; i < 2 * MT; i++)
 #pragma unroll
@@ -113,7 +113,8 @@ struct AddEpilogue {
                 const int row = m0 + i * 8 + g, col = n0 + j * 8 + 2 * t;
                 if (row < M && col < ld)
                     *(float2 *)(out + (int64_t)row * ld + col) =
-                        make_float2(c[i / 2][j][i % 2 * 2], c[i / 2][j][i % 2 * 2 + 1]);
+                        make_float2(c[i / 2][j][i % 2 * 2] + a.old[i][j].x,
+                                    c[i / 2][j][i % 2 * 2 + 1] + a.old[i][j].y);
             }
     }
 };
@@ -230,11 +231,16 @@ static __device__ __noinline__ void linear_large(const dev_instr &ins) {
 FN void op_linear(const dev_instr &ins) {
     const View x = view_in(LINEAR_X), w = view_in(LINEAR_W);
     const int rows = x.all_rows(frame().S), math = ins.math;
-    if ((rows <= FEW_ROWS && w.ld <= FEW_WIDTH) || x.ld == 1) linear_few(ins);
-    else if (!forward_fits(x, w)) linear_large(ins);
-    else if (math == DEV_TF32) linear_resident<DEV_TF32>(ins);
-    else if (math == DEV_BF16) linear_resident<DEV_BF16>(ins);
-    else linear_resident<DEV_FP32>(ins);
+    if ((rows <= FEW_ROWS && w.ld <= FEW_WIDTH) || x.ld == 1)
+        linear_few(ins);
+    else if (!forward_fits(x, w))
+        linear_large(ins);
+    else if (math == DEV_TF32)
+        linear_resident<DEV_TF32>(ins);
+    else if (math == DEV_BF16)
+        linear_resident<DEV_BF16>(ins);
+    else
+        linear_resident<DEV_FP32>(ins);
 }
 
 /* ---- reverse: what all ways have in common --------------------------------------------------- */
@@ -265,6 +271,17 @@ static __device__ __noinline__ void few_rows_reverse(const dev_instr &ins) {
     const LinearGrad d = linear_grad_of(ins);
     const int N = d.g.ld, K = d.w.rows, rows = d.rows;
     float *sg = work(), *sx = sg + FEW_ROWS * N; /* masked g (rows, N), x (rows, K) */
+    /* Everything is on its way before the first barrier: W for dx, and what dW and db add to. */
+    const int lane = threadIdx.x % 8, k0 = threadIdx.x / 8, quads = N / 4, all = K * quads;
+    const float4 none = make_float4(0, 0, 0, 0);
+    float4 ahead_w[4], ahead_g[4];
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        const int c = lane * 4 + j * 32, i = threadIdx.x + j * THREADS;
+        ahead_w[j] = d.gx.p && k0 < K && c < N ? ld4(d.w.p + (int64_t)k0 * d.w.ld + c) : none;
+        ahead_g[j] = d.gw.p && d.add_w && i < all ? ld4(d.gw.p + (int64_t)i * 4) : none;
+    }
+    const float ahead_b = d.gb.p && d.add_b && threadIdx.x < d.g.cols ? d.gb.p[threadIdx.x] : 0.0f;
     for (int i = threadIdx.x; i < rows * N; i += THREADS) {
         float v = d.g.p[i];
         if (d.gres.p) put(d.gres.p + i, v, d.add_res);
@@ -275,19 +292,24 @@ static __device__ __noinline__ void few_rows_reverse(const dev_instr &ins) {
         sx[i] = d.x.p[(int64_t)(i / K) * d.x.ld + i % K];
     __syncthreads();
     if (d.gb.p)
-        for (int c = threadIdx.x; c < d.g.cols; c += THREADS) {
-            float sum = 0;
+        for (int c = threadIdx.x; c < d.g.cols; c += THREADS) { /* at most THREADS columns */
+            float sum = ahead_b;
             for (int r = 0; r < rows; r++) sum += sg[r * N + c];
-            put(d.gb.p + c, sum, d.add_b);
+            d.gb.p[c] = sum;
         }
     if (d.gx.p) { /* eight lanes to a row of W */
-        const int lane = threadIdx.x % 8;
-        for (int k = threadIdx.x / 8; k < (K + 63) / 64 * 64; k += THREADS / 8) {
+        for (int k = k0; k < (K + 63) / 64 * 64; k += THREADS / 8) {
             float s[FEW_ROWS] = {};
             if (k < K) {
 #pragma unroll 4
-                for (int c = lane * 4; c < N; c += 32) {
-                    const float4 b = ld4(d.w.p + (int64_t)k * d.w.ld + c);
+                for (int j = 0; j * 32 < N; j++) {
+                    const int c = lane * 4 + j * 32;
+                    if (c >= N) break;
+                    const float4 b = k > k0 || j > 3 ? ld4(d.w.p + (int64_t)k * d.w.ld + c)
+                                     : j == 0        ? ahead_w[0]
+                                     : j == 1        ? ahead_w[1]
+                                     : j == 2        ? ahead_w[2]
+                                                     : ahead_w[3];
 #pragma unroll
                     for (int r = 0; r < FEW_ROWS; r++) {
                         if (r >= rows) break;
@@ -312,13 +334,14 @@ static __device__ __noinline__ void few_rows_reverse(const dev_instr &ins) {
             d.gx.p[(int64_t)(i / pad) * d.gx.ld + K + i % pad] = 0.0f;
     }
     if (!d.gw.p) return;
-    const int quads = N / 4, all = K * quads;
     for (int i0 = threadIdx.x; i0 < all; i0 += 4 * THREADS) {
         float4 s[4];
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const int i = i0 + j * THREADS;
-            s[j] = d.add_w && i < all ? ld4(d.gw.p + (int64_t)i * 4) : make_float4(0, 0, 0, 0);
+            s[j] = i0 == threadIdx.x    ? ahead_g[j]
+                   : d.add_w && i < all ? ld4(d.gw.p + (int64_t)i * 4)
+                                        : none;
         }
 #pragma unroll
         for (int j = 0; j < 4; j++) {
@@ -368,7 +391,8 @@ FN void fetch_masked(const LinearGrad &d, int r0, int here, int zero_to, float *
 }
 
 /* Sums of the columns of sg: strips of rows by threads, strips in order. */
-FN void bias_grad(const LinearGrad &d, const float *sg, int pitch, int here, float *room, bool add) {
+FN void bias_grad(const LinearGrad &d, const float *sg, int pitch, int here, float *room,
+                  bool add) {
     const int N = d.g.cols, strips = max(1, THREADS / N);
     for (int i = threadIdx.x; i < N * strips; i += THREADS) {
         const int strip = i / N, c = i - strip * N;
@@ -401,8 +425,7 @@ template <int MATH> static __device__ __noinline__ void linear_reverse(const dev
     for (int r0 = 0; r0 == 0 || r0 < d.rows; r0 += ROWS_AT_ONCE) {
         const int here = min(ROWS_AT_ONCE, d.rows - r0), R16 = (here + 15) / 16 * 16;
         if (r0 > 0) __syncthreads();
-        if (d.gw.p)
-            fetch_matrix(sx, px, d.x.p + (int64_t)r0 * d.x.ld, d.x.ld, here, d.x.cols, R16);
+        if (d.gw.p) fetch_matrix(sx, px, d.x.p + (int64_t)r0 * d.x.ld, d.x.ld, here, d.x.cols, R16);
         copy_commit();
         fetch_masked(d, r0, here, R16, sg, pg);
         copy_wait<0>();
@@ -442,8 +465,7 @@ FN void large_prepare(LinearGrad &d) {
                     if (c == 0) put(to + r, v.x, d.add_x);
                     continue;
                 }
-                const float4 u =
-                    (k ? d.add_x : d.add_res) ? ld4(to + at) : make_float4(0, 0, 0, 0);
+                const float4 u = (k ? d.add_x : d.add_res) ? ld4(to + at) : make_float4(0, 0, 0, 0);
                 st4(to + at, make_float4(u.x + v.x, u.y + v.y, u.z + v.z, u.w + v.w));
             }
             if (d.h.p) {
@@ -511,9 +533,12 @@ FN void op_linear_grad(const dev_instr &ins) {
     else if (x.ld == 1 || w.cols > 192 || w.rows > 192 ||
              reverse_words(x, w, view_out(LINEAR_GX).p, view_out(LINEAR_GW).p) > WORK_WORDS)
         linear_reverse_large(ins);
-    else if (math == DEV_TF32) linear_reverse<DEV_TF32>(ins);
-    else if (math == DEV_BF16) linear_reverse<DEV_BF16>(ins);
-    else linear_reverse<DEV_FP32>(ins);
+    else if (math == DEV_TF32)
+        linear_reverse<DEV_TF32>(ins);
+    else if (math == DEV_BF16)
+        linear_reverse<DEV_BF16>(ins);
+    else
+        linear_reverse<DEV_FP32>(ins);
 }
 
 #endif

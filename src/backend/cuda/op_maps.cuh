@@ -38,8 +38,8 @@ struct Place {
     float theta, p, D, M, g;
 };
 
-/* The bin of v among the x knots (or the y knots). BINS: their number where it is known, which keeps
- * everything in registers; 0: any. */
+/* The bin of v among the x knots (or the y knots). BINS: their number where it is known, which
+ * keeps everything in registers; 0: any. */
 template <int BINS>
 FN void find_bin(const Spline &o, bool by_y, float v, const float *raw, Place &t) {
     const int K = BINS ? BINS : o.bins;
@@ -86,7 +86,8 @@ FN float spline_root(const Place &t, float y) {
     return fminf(fmaxf(theta, 0.0f), 1.0f);
 }
 
-template <int BINS> FN void locate(const Spline &o, bool by_y, float v, const float *raw, Place &t) {
+template <int BINS>
+FN void locate(const Spline &o, bool by_y, float v, const float *raw, Place &t) {
     find_bin<BINS>(o, by_y, v, raw, t);
     t.theta = by_y ? spline_root(t, v) : (v - t.x0) / t.w;
     const float rest = 1.0f - t.theta;
@@ -110,9 +111,7 @@ template <int BINS> struct Row {
     }
 };
 template <> struct Row<0> {
-    MEMBER const float *get(const float *p) {
-        return p;
-    }
+    MEMBER const float *get(const float *p) { return p; }
 };
 
 template <int BINS> FN void rqs_points(const dev_instr &ins) {
@@ -141,8 +140,10 @@ template <int BINS> FN void rqs_points(const dev_instr &ins) {
 }
 
 OP_FN void op_rqs(const dev_instr &ins) {
-    if (ins.i[0] == 10) rqs_points<10>(ins);
-    else rqs_points<0>(ins);
+    if (ins.i[0] == 10)
+        rqs_points<10>(ins);
+    else
+        rqs_points<0>(ins);
 }
 
 struct BinGrad {
@@ -188,10 +189,10 @@ template <int BINS>
 FN void spline_raw_grad(const Spline &o, const Place &t, const BinGrad &q, const float *raw,
                         float *to, bool add) {
     const int K = BINS ? BINS : o.bins;
-    spline_axis_grad<BINS>(K, t.k, raw, t.top_x, t.inv_x, o.room_x, t.share_x, t.before_x, q.w, q.x0, to,
-                     add);
-    spline_axis_grad<BINS>(K, t.k, raw + K, t.top_y, t.inv_y, o.room_y, t.share_y, t.before_y, q.h, q.y0,
-                     to + K, add);
+    spline_axis_grad<BINS>(K, t.k, raw, t.top_x, t.inv_x, o.room_x, t.share_x, t.before_x, q.w,
+                           q.x0, to, add);
+    spline_axis_grad<BINS>(K, t.k, raw + K, t.top_y, t.inv_y, o.room_y, t.share_y, t.before_y, q.h,
+                           q.y0, to + K, add);
     const float g0 = t.q0 < SLOPE_MAX ? q.d0 * sigmoid(t.q0) : 0.0f;
     const float g1 = t.q1 < SLOPE_MAX ? q.d1 * sigmoid(t.q1) : 0.0f;
 #pragma unroll
@@ -240,8 +241,10 @@ template <int BINS> FN void rqs_points_grad(const dev_instr &ins) {
 }
 
 OP_FN void op_rqs_grad(const dev_instr &ins) {
-    if (ins.i[0] == 10) rqs_points_grad<10>(ins);
-    else rqs_points_grad<0>(ins);
+    if (ins.i[0] == 10)
+        rqs_points_grad<10>(ins);
+    else
+        rqs_points_grad<0>(ins);
 }
 
 /* ---- affine ---------------------------------------------------------------------------------- */

@@ -115,7 +115,11 @@ OP_FN void op_join_grad(const dev_instr &ins) {
                     for (int j = 0; j < 4; j++) d[j] += __shfl_xor_sync(~0u, d[j], x);
                 if (lane < 4 && r0 + lane * WARPS < g.rows)
                     put(to + (int64_t)(r0 + lane * WARPS) * gp.ld,
-                        lane == 0 ? d[0] : lane == 1 ? d[1] : lane == 2 ? d[2] : d[3], to_p);
+                        lane == 0   ? d[0]
+                        : lane == 1 ? d[1]
+                        : lane == 2 ? d[2]
+                                    : d[3],
+                        to_p);
             }
             if (grow.p && (grow.sampled || s == S - 1)) {
                 st4(room + warp * 128 + lane * 4, sr);
@@ -346,8 +350,7 @@ OP_FN void op_concat_grad(const dev_instr &ins) {
     const Frame &f = frame();
     View g = view_in(0);
     slice_grad(g, view_out(CONCAT_GA), 0, 0, adds(f, ins, CONCAT_GA), f.S);
-    slice_grad(g, view_out(CONCAT_GB), 0, ins.i[CONCAT_SPLIT], adds(f, ins, CONCAT_GB),
-               f.S);
+    slice_grad(g, view_out(CONCAT_GB), 0, ins.i[CONCAT_SPLIT], adds(f, ins, CONCAT_GB), f.S);
 }
 
 /* y = rows from r0, columns from c0 of a */
@@ -363,8 +366,7 @@ FN void slice(const View &a, const View &y, int r0, int c0, int S) {
 FN void unslice(const View &g, const View &ga, int r0, int c0, bool add, int S) {
     if (!ga.p) return;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < (ga.sampled ? S : 1) * ga.rows * ga.ld;
-         i += THREADS) {
+    for (int i = threadIdx.x; i < (ga.sampled ? S : 1) * ga.rows * ga.ld; i += THREADS) {
         const int c = i % ga.ld - c0, r = i / ga.ld % ga.rows - r0;
         const int s = i / ga.ld / ga.rows;
         const bool in = c >= 0 && c < g.cols && r >= 0 && r < g.rows;
@@ -378,15 +380,14 @@ FN void unslice(const View &g, const View &ga, int r0, int c0, bool add, int S) 
 OP_FN void op_row_cols(const dev_instr &ins) {
     const Frame &f = frame();
     const bool rows = ins.op == OPCODE_row;
-    slice(view_in(0), view_out(0), rows ? ins.i[ROW_INDEX] : 0,
-          rows ? 0 : ins.i[COLS_FIRST], f.S);
+    slice(view_in(0), view_out(0), rows ? ins.i[ROW_INDEX] : 0, rows ? 0 : ins.i[COLS_FIRST], f.S);
 }
 
 OP_FN void op_row_cols_grad(const dev_instr &ins) {
     const Frame &f = frame();
     const bool rows = ins.op == OPCODE_row_grad;
-    unslice(view_in(0), view_out(0), rows ? ins.i[ROW_INDEX] : 0,
-            rows ? 0 : ins.i[COLS_FIRST], adds(f, ins, 0), f.S);
+    unslice(view_in(0), view_out(0), rows ? ins.i[ROW_INDEX] : 0, rows ? 0 : ins.i[COLS_FIRST],
+            adds(f, ins, 0), f.S);
 }
 
 OP_FN void op_if_context(const dev_instr &ins) {

@@ -79,8 +79,7 @@ OP_FN void op_gauss_sample_grad(const dev_instr &ins) {
             const float G = up.sample(s)[d];
             float slope;
             sigma_of(ins, raw.sample(s)[row * raw.ld + d], &slope);
-            if (gmu.p)
-                put(gmu.sample(s) + row * gmu.ld + d, G, add_mu || (s > 0 && !gmu.sampled));
+            if (gmu.p) put(gmu.sample(s) + row * gmu.ld + d, G, add_mu || (s > 0 && !gmu.sampled));
             if (graw.p)
                 put(graw.sample(s) + row * graw.ld + d, G * eps.sample(s)[d] * slope,
                     add_raw || (s > 0 && !graw.sampled));
@@ -106,8 +105,8 @@ OP_FN void op_gauss_scalar(const dev_instr &ins) {
                 total += (double)(logf(s0 / s1) + 0.5f * (e0 * e0 - e1 * e1));
             } else {
                 const float apart = m0 - m1;
-                total += (double)(logf(s1 / s0) + (s0 * s0 + apart * apart) / (2.0f * s1 * s1) -
-                                  0.5f);
+                total +=
+                    (double)(logf(s1 / s0) + (s0 * s0 + apart * apart) / (2.0f * s1 * s1) - 0.5f);
             }
         }
         total = block_sum(total, (double *)work());
@@ -226,8 +225,7 @@ OP_FN void op_normal_logp_grad(const dev_instr &ins) {
 #pragma unroll 1
         for (int s = 0; s < (up.sampled ? f.S : 1); s++) {
             const float G = up.sample(s)[r];
-            if (gy.p)
-                put(gy.sample(s) + r, -G * y.sample(s)[r], add_y || (s > 0 && !gy.sampled));
+            if (gy.p) put(gy.sample(s) + r, -G * y.sample(s)[r], add_y || (s > 0 && !gy.sampled));
             if (glog.p) put(glog.sample(s) + r, G, add_log || (s > 0 && !glog.sampled));
         }
 }
@@ -317,8 +315,7 @@ OP_FN void op_scalars(const dev_instr &ins) {
         for (int s = 0; s < S; s++) top = *v.d(s) > top ? *v.d(s) : top, plain += *v.d(s);
 #pragma unroll 1
         for (int s = 0; s < S; s++) sum += exp(*v.d(s) - top);
-        if (!grad)
-            put(y.d(), isfinite(top) ? top + log(sum / (double)S) : plain, add);
+        if (!grad) put(y.d(), isfinite(top) ? top + log(sum / (double)S) : plain, add);
 #pragma unroll 1
         for (int s = 0; grad && s < S; s++) {
             const double w = top == -INFINITY ? 1.0 / (double)S : exp(*v.d(s) - top) / sum;

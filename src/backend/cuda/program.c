@@ -1,5 +1,6 @@
 /* program.c: see program.h. Operands are inlined, products get their precision, and the first
- * instruction that writes a weight's gradient is told to overwrite it: slots then need no zeroing. */
+ * instruction that writes a weight's gradient is told to overwrite it: slots then need no zeroing.
+ */
 #include "backend/cuda/program.h"
 
 #include <string.h>
@@ -17,7 +18,8 @@
 /* device.h repeats these. */
 _Static_assert((int)OPCODE_COUNT == (int)OP_COUNT && (int)OPCODE_tick == (int)OP_tick, "ops.def");
 _Static_assert((int)DEV_EXT_N == (int)EXT_N && (int)DEV_EXT_M == (int)EXT_M, "extent");
-_Static_assert((int)DEV_STORE_PARAM == (int)STORE_PARAM && (int)DEV_STORE_PGRAD == (int)STORE_PGRAD &&
+_Static_assert((int)DEV_STORE_PARAM == (int)STORE_PARAM &&
+                   (int)DEV_STORE_PGRAD == (int)STORE_PGRAD &&
                    (int)DEV_STORE_STATE == (int)STORE_STATE,
                "store");
 _Static_assert((int)DEV_FEEDS == (int)EXEC_FEEDS && (int)DEV_EMITS == (int)EXEC_EMITS, "bindings");
@@ -32,8 +34,8 @@ _Static_assert((int)DMAP_LOGDET == (int)MAP_LOGDET && (int)DMAP_G_LOGDET == (int
                    (int)DMAP_GLOGDET == (int)MAP_GLOGDET,
                "maps");
 _Static_assert((int)DRQS_MIN_DERIVATIVE == (int)RQS_MIN_DERIVATIVE && RQS_BINS == 0, "rqs");
-_Static_assert(AFFINE_KIND == 0 && AFFINE_KAPPA == 0 && AFFINE_FLOOR == 1 &&
-                   AFFINE_EXP_TANH == 0 && AFFINE_SCALE == 1,
+_Static_assert(AFFINE_KIND == 0 && AFFINE_KAPPA == 0 && AFFINE_FLOOR == 1 && AFFINE_EXP_TANH == 0 &&
+                   AFFINE_SCALE == 1,
                "affine");
 _Static_assert((int)DSAMPLE_TAG == (int)SAMPLE_TAG && GAUSS_KIND == 0 && SIGMA_SIGMOID == 0 &&
                    SAMPLE_GRAD_G == 3 && RATIO_GRAD_G == 3 && KL_GRAD_G == 2,
@@ -42,21 +44,69 @@ _Static_assert(POOL_OVER == 0 && POOL_MEAN == 1 && REDUCE_RANGE == 0 && REDUCE_F
                "pool, reduce");
 _Static_assert((int)DREPORT_COUNT == (int)REPORT_COUNT && ACT_RELU == 1, "report, act");
 
-/* Ops the device has. Not among them: chunks of keys and pooled sums that are kept between runs (for
- * sets that do not fit), and Gaussian processes, which compute in double. */
+/* Ops the device has. Not among them: chunks of keys and pooled sums that are kept between runs
+ * (for sets that do not fit), and Gaussian processes, which compute in double. */
 static bool is_known(int32_t op) {
-    static const op_id known[] = {
-        OP_feed, OP_emit, OP_zeros, OP_fill_one, OP_draw, OP_fourier, OP_linear, OP_linear_grad,
-        OP_join, OP_join_grad, OP_attention, OP_attention_grad, OP_pool, OP_pool_grad,
-        OP_layernorm, OP_layernorm_grad, OP_concat, OP_concat_grad, OP_stack, OP_stack_grad,
-        OP_row, OP_row_grad, OP_if_context, OP_if_context_grad, OP_add, OP_add_grad, OP_mul,
-        OP_mul_grad, OP_scale, OP_scale_grad, OP_dot, OP_dot_grad, OP_cols, OP_cols_grad,
-        OP_rqs_to_noise, OP_rqs_to_noise_grad, OP_rqs_to_data, OP_rqs_to_data_grad,
-        OP_affine_to_noise, OP_affine_to_noise_grad, OP_affine_to_data, OP_affine_to_data_grad,
-        OP_gauss_sample, OP_gauss_sample_grad, OP_gauss_kl, OP_gauss_kl_grad, OP_gauss_ratio,
-        OP_gauss_ratio_grad, OP_normal_logp, OP_normal_logp_grad, OP_base_noise, OP_sum_rows,
-        OP_sum_rows_grad, OP_logmeanexp, OP_logmeanexp_grad, OP_mean_samples, OP_mean_samples_grad,
-        OP_per_point, OP_per_point_grad, OP_report};
+    static const op_id known[] = {OP_feed,
+                                  OP_emit,
+                                  OP_zeros,
+                                  OP_fill_one,
+                                  OP_draw,
+                                  OP_fourier,
+                                  OP_linear,
+                                  OP_linear_grad,
+                                  OP_join,
+                                  OP_join_grad,
+                                  OP_attention,
+                                  OP_attention_grad,
+                                  OP_pool,
+                                  OP_pool_grad,
+                                  OP_layernorm,
+                                  OP_layernorm_grad,
+                                  OP_concat,
+                                  OP_concat_grad,
+                                  OP_stack,
+                                  OP_stack_grad,
+                                  OP_row,
+                                  OP_row_grad,
+                                  OP_if_context,
+                                  OP_if_context_grad,
+                                  OP_add,
+                                  OP_add_grad,
+                                  OP_mul,
+                                  OP_mul_grad,
+                                  OP_scale,
+                                  OP_scale_grad,
+                                  OP_dot,
+                                  OP_dot_grad,
+                                  OP_cols,
+                                  OP_cols_grad,
+                                  OP_rqs_to_noise,
+                                  OP_rqs_to_noise_grad,
+                                  OP_rqs_to_data,
+                                  OP_rqs_to_data_grad,
+                                  OP_affine_to_noise,
+                                  OP_affine_to_noise_grad,
+                                  OP_affine_to_data,
+                                  OP_affine_to_data_grad,
+                                  OP_gauss_sample,
+                                  OP_gauss_sample_grad,
+                                  OP_gauss_kl,
+                                  OP_gauss_kl_grad,
+                                  OP_gauss_ratio,
+                                  OP_gauss_ratio_grad,
+                                  OP_normal_logp,
+                                  OP_normal_logp_grad,
+                                  OP_base_noise,
+                                  OP_sum_rows,
+                                  OP_sum_rows_grad,
+                                  OP_logmeanexp,
+                                  OP_logmeanexp_grad,
+                                  OP_mean_samples,
+                                  OP_mean_samples_grad,
+                                  OP_per_point,
+                                  OP_per_point_grad,
+                                  OP_report};
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (op == (int32_t)known[k]) return true;
     return false;
@@ -92,8 +142,7 @@ static int32_t math_of(const plan *p, const instr *ins, exec_math math) {
 static mnp_status translate(env *e, const plan *p, const instr *ins, exec_math math,
                             dev_instr *out) {
     if (!is_known(ins->op))
-        return env_fail(e, MNP_EUNSUPPORTED, "the op '%s' is not there on cuda",
-                        op_name(ins->op));
+        return env_fail(e, MNP_EUNSUPPORTED, "the op '%s' is not there on cuda", op_name(ins->op));
     bool fits = true;
     for (int j = DEV_IN; j < INSTR_IN; j++) fits &= ins->in[j] == VAL_NONE;
     for (int j = DEV_OUT; j < INSTR_OUT; j++) fits &= ins->out[j] == VAL_NONE;

@@ -1,10 +1,11 @@
 /* resident.cuh: products whose operands lie whole in shared memory, which is the case for the sets
- * and layers of the usual models: everything is fetched at once, then each warp multiplies by itself.
+ * and layers of the usual models: everything is fetched at once, then each warp multiplies by
+ * itself.
  *
- * Strides are a multiple of 32 plus 4. "Along" (k runs along a row) is read with ldmatrix, "down" (k
- * runs over rows) with single words of rows 2t and 2t+1: both touch every bank once. The order of k
- * inside a product is free; the two operands of one product are read the same way or, where one is
- * along and the other down, in the plain order. */
+ * Strides are a multiple of 32 plus 4. "Along" (k runs along a row) is read with ldmatrix, "down"
+ * (k runs over rows) with single words of rows 2t and 2t+1: both touch every bank once. The order
+ * of k inside a product is free; the two operands of one product are read the same way or, where
+ * one is along and the other down, in the plain order. */
 #ifndef MNP_CUDA_RESIDENT_CUH
 #define MNP_CUDA_RESIDENT_CUH
 
@@ -33,7 +34,8 @@ FN void fetch_matrix(float *to, int pitch, const float *from, int ld, int rows, 
 /* How an operand is read: along rows, down rows in plain order, down rows in pairs. */
 enum { ALONG, DOWN, DOWN_PAIRS };
 
-template <int MATH, int HOW> FN void read_a(FragA<MATH> &f, const float *s, int pitch, int m0, int k) {
+template <int MATH, int HOW>
+FN void read_a(FragA<MATH> &f, const float *s, int pitch, int m0, int k) {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     float a[2][4];
 #pragma unroll
@@ -50,7 +52,8 @@ template <int MATH, int HOW> FN void read_a(FragA<MATH> &f, const float *s, int 
     make_a<MATH>(f, a);
 }
 
-template <int MATH, int HOW> FN void read_b(FragB<MATH> &f, const float *s, int pitch, int n0, int k) {
+template <int MATH, int HOW>
+FN void read_b(FragB<MATH> &f, const float *s, int pitch, int n0, int k) {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     float b[2][2];
     if (HOW == ALONG) {
@@ -83,14 +86,13 @@ FN void resident_tiles(const Resident &p, const Epilogue &epilogue) {
     for (int tile = warp; tile < tiles_m * tiles_n; tile += WARPS) {
         const int m0 = tile / tiles_n * 16 * MT, n0 = tile % tiles_n * 8 * NT;
         float c[MT][NT][4] = {};
-        typename Epilogue::template Ahead<NT> ahead;
-        epilogue.before(n0, ahead);
+        typename Epilogue::template Ahead<MT, NT> ahead;
+        epilogue.before(m0, n0, p.M, ahead);
 #pragma unroll 1
         for (int k = 0; k < p.K; k += 16) {
             FragA<MATH> a[MT];
 #pragma unroll
-            for (int i = 0; i < MT; i++)
-                read_a<MATH, HOW_A>(a[i], p.a, p.pitch_a, m0 + i * 16, k);
+            for (int i = 0; i < MT; i++) read_a<MATH, HOW_A>(a[i], p.a, p.pitch_a, m0 + i * 16, k);
 #pragma unroll
             for (int j = 0; j < NT; j++) {
                 FragB<MATH> b;

@@ -144,9 +144,9 @@ static int elapsed(cuda_queue *q, float *milliseconds) {
 }
 
 extern "C" __attribute__((visibility("default"))) const cuda_api *mnp_cuda_api(void) {
-    static const cuda_api table = {CUDA_API_VERSION, error_text, probe,        queue_make,
-                                   queue_destroy,    alloc,      release,      alloc_host,
-                                   release_host,     upload,     download,     sync_queue,
+    static const cuda_api table = {CUDA_API_VERSION, error_text, probe,    queue_make,
+                                   queue_destroy,    alloc,      release,  alloc_host,
+                                   release_host,     upload,     download, sync_queue,
                                    functions,        steps,      elapsed};
     return &table;
 }

@@ -119,7 +119,8 @@ static int train(cli *c, training *t) {
     t->stop_at = cli_int(c, "stop-at", r.steps, 1, r.steps);
     if (cli_bad(c)) return c->status;
     char count[TEXT_NUMBER];
-    cli_say(c, "%s", mnp_data_report(t->train));
+    const char *read = mnp_data_report(t->train);
+    cli_say(c, "%.*s", (int)strlen(read) - (*read != '\0'), read); /* its own last newline */
     cli_say(c, "%s parameters, seed %llu, steps %lld to %lld",
             text_count(count, (double)mnp_model_parameters(t->model)), (unsigned long long)c->seed,
             (long long)r.step, (long long)t->stop_at);

@@ -125,7 +125,7 @@ static mnp_status prepare(exec *x) {
     if (!x->program.has_grad) return MNP_OK;
     const int64_t trainable = x->plan->params->trainable;
     x->slot_words = (trainable + 31) / 32 * 32;
-    const size_t ranges = (size_t)(trainable / DEV_STEP_WORDS) + 1;
+    const size_t ranges = (size_t)(x->plan->params->words / DEV_STEP_WORDS) + 1;
     MNP_TRY(room(x, &x->partial, ranges * sizeof(double), "reductions"));
     x->gradient = env_alloc(x->env, (size_t)x->slot_words + 1, sizeof(float), "the gradient");
     return x->gradient ? MNP_OK : MNP_ENOMEM;

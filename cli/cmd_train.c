@@ -1,4 +1,6 @@
 /* cmd_train.c: mnp train: from data to a model file, with progress, checkpoints and resume. */
+#include <string.h>
+
 #include "base/text.h"
 #include "cli/source.h"
 #include "cli/training.h"

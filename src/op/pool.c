@@ -147,6 +147,7 @@ static const op_case cases[] = {
     {"two readers", 9, 4, 2, 18, 0, EXT_M, 1, 0, 0, 0},
     {"n = 1000", 1000, 400, 1, 48, 1, EXT_N, 0, CASE_NO_FD, 0, 0},
     {"n = 8192", 8192, 4096, 1, 16, 1, EXT_M, 0, CASE_NO_FD, 0, 0},
+    {"100 000 points", 100000, 50000, 1, 16, 1, EXT_N, 0, CASE_NO_FD | CASE_LARGE, 0, 0},
 };
 
 static void build_chunks(case_build *b, const op_case *c) {
@@ -165,6 +166,7 @@ static const op_case chunk_cases[] = {
     {"an empty chunk between", 9, 0, 1, 16, 1, 3, 0, CASE_NO_FD, 0, 0},
     {"sum of three chunks", 33, 12, 1, 21, 0, 3, 0, CASE_NO_FD, 0, 0},
     {"chunks of 8192", 8192, 4096, 1, 64, 1, 2, 0, CASE_BENCH | CASE_NO_FD, 0, 0},
+    {"a chunk of 100 000", 100000, 0, 1, 16, 0, 1, 0, CASE_NO_FD | CASE_LARGE, 0, 0},
 };
 
 const op_def op_pool_def = {.name = "pool",

@@ -8,6 +8,24 @@ static void say_notes(cli *c, const mnp_model *m) {
         cli_say(c, "  %-16s %s", key, mnp_model_note(m, key));
 }
 
+static const flag_def flags[] = {
+    {"plan", NULL, "list the operations of a training step on 128 points"},
+};
+
+static int say_plan(cli *c, const mnp_model *m) {
+    enum { POINTS = 128, CONTEXT = 50 };
+    size_t length = mnp_model_plan(c->ctx, m, POINTS, CONTEXT, NULL, 0);
+    char *text = env_alloc(&c->env, length + 1, 1, "a plan");
+    if (length == 0 || !text) {
+        env_free(&c->env, text);
+        return cli_failed(c, MNP_ENOMEM);
+    }
+    mnp_model_plan(c->ctx, m, POINTS, CONTEXT, text, length + 1);
+    cli_say(c, "%s", text);
+    env_free(&c->env, text);
+    return 0;
+}
+
 static void put_json(cli *c, const mnp_model *m) {
     cli_json j;
     cli_json_begin(c, &j);
@@ -31,14 +49,17 @@ static int run(cli *c) {
     cli_say(c, "%s: %s parameters", c->args[0], text_count(count, (double)mnp_model_parameters(m)));
     cli_say(c, "  options          %s", mnp_model_options(m));
     say_notes(c, m);
-    put_json(c, m);
+    int code = cli_has(c, "plan") ? say_plan(c, m) : 0;
+    if (code == 0) put_json(c, m);
     mnp_model_destroy(m);
-    return 0;
+    return code;
 }
 
 const command command_info = {.name = "info",
-                              .args = "MODEL",
+                              .args = "MODEL [--plan]",
                               .summary = "options, size and history of a model file",
+                              .flags = flags,
+                              .n_flags = sizeof flags / sizeof *flags,
                               .min_args = 1,
                               .max_args = 1,
                               .run = run};

@@ -155,6 +155,12 @@ MNP_API mnp_status mnp_model_set_note(mnp_ctx *ctx, mnp_model *model, const char
                                       const char *value);
 MNP_API const char *mnp_model_note_key(const mnp_model *model, int k);
 
+/* The training step as it is run, one line per operation, for a function of n points with up to m
+ * of context; into a caller's buffer, returns the length it would have (like snprintf), 0 on
+ * failure. */
+MNP_API size_t mnp_model_plan(mnp_ctx *ctx, const mnp_model *model, int64_t n, int64_t m, char *out,
+                              size_t size);
+
 /* ---- training -------------------------------------------------------------------------------- */
 
 typedef struct mnp_trainer mnp_trainer;

@@ -176,3 +176,24 @@ const char *mnp_model_note_key(const mnp_model *model, int k) {
 mnp_status mnp_model_set_note(mnp_ctx *ctx, mnp_model *model, const char *key, const char *value) {
     return model_note_set(&ctx->env, model->m, key, value);
 }
+
+size_t mnp_model_plan(mnp_ctx *ctx, const mnp_model *model, int64_t n, int64_t m, char *out,
+                      size_t size) {
+    const model_spec *s = &model->m->spec;
+    process_train_opts o = {.update = true,
+                            .draw = {.train = true, .x_dim = (int32_t)s->x_dim, .hi = (int32_t)m}};
+    graph g;
+    plan *p = NULL;
+    buf text;
+    buf_init(&text, &ctx->env);
+    graph_init(&g, &ctx->env, &model->m->params);
+    process_at(s->kind)->train_step(&g, s, &o);
+    mnp_status status = plan_make(&g, &(plan_opts){.n = n, .m = m, .samples = 1}, op_is_step, &p);
+    if (status == MNP_OK) plan_dump(p, op_name, &text);
+    size_t length = text.status == MNP_OK ? text.len : 0;
+    if (size > 0) snprintf(out, size, "%s", buf_str(&text));
+    plan_destroy(p);
+    graph_free(&g);
+    buf_free(&text);
+    return length;
+}

@@ -10,30 +10,30 @@ static const char *extent_name(const value *v, char *scratch, size_t size) {
     return scratch;
 }
 
-static void print_value(const plan *p, val id, FILE *to) {
+static void print_value(const plan *p, val id, buf *to) {
     const value *v = &p->values[id];
     char shape[48];
     static const char *const mark[] = {"", "'", "d'", "~"};
-    fprintf(to, " %s%s.%d%s", mark[v->store], v->name ? v->name : "?", id,
-            extent_name(v, shape, sizeof shape));
+    buf_printf(to, " %s%s.%d%s", mark[v->store], v->name ? v->name : "?", id,
+               extent_name(v, shape, sizeof shape));
 }
 
-void plan_dump(const plan *p, const char *(*op_name)(int32_t op), FILE *to) {
+void plan_dump(const plan *p, const char *(*op_name)(int32_t op), buf *to) {
     for (int32_t k = 0; k < p->n_instrs; k++) {
         const instr *ins = &p->instrs[k];
-        if (k == p->n_function) fprintf(to, "-- once per step --\n");
-        fprintf(to, "%4d %-18s", k, op_name(ins->op));
+        if (k == p->n_function) buf_printf(to, "-- once per step --\n");
+        buf_printf(to, "%4d %-18s", k, op_name(ins->op));
         for (int j = 0; j < INSTR_IN; j++)
             if (ins->in[j] != VAL_NONE) print_value(p, ins->in[j], to);
-        fprintf(to, "  ->");
+        buf_printf(to, "  ->");
         for (int j = 0; j < INSTR_OUT; j++) {
             if (ins->out[j] == VAL_NONE) continue;
             print_value(p, ins->out[j], to);
-            if (ins->acc >> j & 1u) fprintf(to, "+");
+            if (ins->acc >> j & 1u) buf_printf(to, "+");
         }
-        fprintf(to, "\n");
+        buf_printf(to, "\n");
     }
-    fprintf(to, "arena %.2f MB a worker, weights %.2f MB, state %.2f MB\n",
-            (double)p->act_words * 4e-6, (double)p->params->words * 4e-6,
-            (double)p->state_words * 4e-6);
+    buf_printf(to, "arena %lld kB a worker, weights %lld kB, state %lld kB\n",
+               (long long)p->act_words / 250, (long long)p->params->words / 250,
+               (long long)p->state_words / 250);
 }

@@ -5,6 +5,7 @@
 #ifndef MNP_GRAPH_PLAN_H
 #define MNP_GRAPH_PLAN_H
 
+#include "base/fsio.h"
 #include "graph/graph.h"
 
 typedef struct plan_opts {
@@ -32,6 +33,6 @@ void plan_destroy(plan *p);
 /* Words of a value at the plan's capacities. */
 int64_t plan_words(const plan *p, const value *v);
 /* A readable listing: one line per instruction (names from op_name), then the memory. */
-void plan_dump(const plan *p, const char *(*op_name)(int32_t op), FILE *to);
+void plan_dump(const plan *p, const char *(*op_name)(int32_t op), buf *to);
 
 #endif

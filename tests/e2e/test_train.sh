@@ -126,6 +126,12 @@ run "Ctrl-C saves, and resuming is exact" interrupted_is_exact
 run "kill -9 leaves loadable files" killed_leaves_a_model
 run "a full disk loses nothing" full_disk
 
+plan_is_listed() {
+    "$MNP" info whole.safetensors --plan >plan.txt && grep -q 'attention_grad' plan.txt &&
+        grep -q 'once per step' plan.txt && grep -q 'arena .* kB a worker' plan.txt
+}
+run "info --plan lists the operations" plan_is_listed
+
 # ---- bad input: one line that says what and what to do
 run "no data" fails 2 "--data is missing" train --preset tiny
 run "unknown family" fails 1 "monotonic" train --data monotonc --preset tiny --out x

@@ -3,9 +3,10 @@
  * memory, which is also where the plan placed them. The next instruction is fetched while one runs.
  */
 #include "backend/cuda/kernels.cuh"
-#include "backend/cuda/op_attention.cuh"
+#include "backend/cuda/op_algebra.cuh"
+#include "backend/cuda/op_attention_grad.cuh"
 #include "backend/cuda/op_io.cuh"
-#include "backend/cuda/op_linear.cuh"
+#include "backend/cuda/op_linear_grad.cuh"
 #include "backend/cuda/op_maps.cuh"
 #include "backend/cuda/op_points.cuh"
 #include "backend/cuda/op_probability.cuh"

@@ -1,0 +1,252 @@
+/* op_algebra.cuh: copies and slices, element by element, weighted sums. Rows of all samples lie one
+ * after the other; what samples share is added up over them by one thread, in order. */
+#ifndef MNP_CUDA_OP_ALGEBRA_CUH
+#define MNP_CUDA_OP_ALGEBRA_CUH
+
+#include "backend/cuda/frame.cuh"
+#include "op/cols.h"
+#include "op/concat.h"
+#include "op/dot.h"
+#include "op/elementwise.h"
+#include "op/if_context.h"
+#include "op/row.h"
+#include "op/stack.h"
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+OP_FN void op_stack(const dev_instr &ins) {
+    const Frame &f = frame();
+    View a = view_in(STACK_A), b = view_in(STACK_B), y = view_out(0);
+    const int each = y.rows * y.ld;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < (y.sampled ? f.S : 1) * each; i += THREADS) {
+        const int s = i / each, r = i % each / y.ld, c = i % y.ld;
+        y.p[i] = c >= y.cols  ? 0.0f
+                 : r < a.rows ? a.sample(s)[r * a.ld + c]
+                              : b.sample(s)[(r - a.rows) * b.ld + c];
+    }
+}
+
+OP_FN void op_concat(const dev_instr &ins) {
+    const Frame &f = frame();
+    View a = view_in(CONCAT_A), b = view_in(CONCAT_B), y = view_out(0);
+    const int S = y.sampled ? f.S : 1;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < S * y.rows * y.ld; i += THREADS) {
+        const int c = i % y.ld, r = i / y.ld % y.rows, s = i / y.ld / y.rows;
+        y.p[i] = c >= y.cols  ? 0.0f
+                 : c < a.cols ? a.sample(s)[(int64_t)r * a.ld + c]
+                              : b.sample(s)[(int64_t)r * b.ld + c - a.cols];
+    }
+}
+
+/* gx[s, r, c] (+)= g[s, r0 + r, c0 + c], summed over samples when gx is shared. */
+FN void slice_grad(const View &g, const View &gx, int r0, int c0, bool add, int S) {
+    if (!gx.p) return;
+    const int out = gx.sampled ? S : 1, per = gx.sampled || !g.sampled ? 1 : S;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < out * gx.rows * gx.ld; i += THREADS) {
+        const int c = i % gx.ld, r = i / gx.ld % gx.rows;
+        const int s = i / gx.ld / gx.rows;
+        if (c >= gx.cols) {
+            if (!add) gx.p[i] = 0.0f;
+            continue;
+        }
+        float sum = 0;
+#pragma unroll 1
+        for (int k = 0; k < per; k++)
+            sum += g.sample(per > 1 ? k : s)[(int64_t)(r0 + r) * g.ld + c0 + c];
+        put(gx.p + i, sum, add);
+    }
+}
+
+OP_FN void op_stack_grad(const dev_instr &ins) {
+    const Frame &f = frame();
+    View g = view_in(0);
+    slice_grad(g, view_out(STACK_GA), 0, 0, adds(f, ins, STACK_GA), f.S);
+    slice_grad(g, view_out(STACK_GB), ins.i[STACK_SPLIT], 0, adds(f, ins, STACK_GB), f.S);
+}
+
+OP_FN void op_concat_grad(const dev_instr &ins) {
+    const Frame &f = frame();
+    View g = view_in(0);
+    slice_grad(g, view_out(CONCAT_GA), 0, 0, adds(f, ins, CONCAT_GA), f.S);
+    slice_grad(g, view_out(CONCAT_GB), 0, ins.i[CONCAT_SPLIT], adds(f, ins, CONCAT_GB), f.S);
+}
+
+/* y = rows from r0, columns from c0 of a */
+FN void slice(const View &a, const View &y, int r0, int c0, int S) {
+#pragma unroll 1
+    for (int i = threadIdx.x; i < (y.sampled ? S : 1) * y.rows * y.ld; i += THREADS) {
+        const int c = i % y.ld, r = i / y.ld % y.rows, s = i / y.ld / y.rows;
+        y.p[i] = c < y.cols ? a.sample(s)[(int64_t)(r0 + r) * a.ld + c0 + c] : 0.0f;
+    }
+}
+
+/* ga (+)= g at that place, nothing elsewhere */
+FN void unslice(const View &g, const View &ga, int r0, int c0, bool add, int S) {
+    if (!ga.p) return;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < (ga.sampled ? S : 1) * ga.rows * ga.ld; i += THREADS) {
+        const int c = i % ga.ld - c0, r = i / ga.ld % ga.rows - r0;
+        const int s = i / ga.ld / ga.rows;
+        const bool in = c >= 0 && c < g.cols && r >= 0 && r < g.rows;
+        if (in)
+            put(ga.p + i, g.sample(s)[(int64_t)r * g.ld + c], add);
+        else if (!add)
+            ga.p[i] = 0.0f;
+    }
+}
+
+OP_FN void op_row_cols(const dev_instr &ins) {
+    const Frame &f = frame();
+    const bool rows = ins.op == OPCODE_row;
+    slice(view_in(0), view_out(0), rows ? ins.i[ROW_INDEX] : 0, rows ? 0 : ins.i[COLS_FIRST], f.S);
+}
+
+OP_FN void op_row_cols_grad(const dev_instr &ins) {
+    const Frame &f = frame();
+    const bool rows = ins.op == OPCODE_row_grad;
+    unslice(view_in(0), view_out(0), rows ? ins.i[ROW_INDEX] : 0, rows ? 0 : ins.i[COLS_FIRST],
+            adds(f, ins, 0), f.S);
+}
+
+OP_FN void op_if_context(const dev_instr &ins) {
+    const Frame &f = frame();
+    View used = view_in(f.m > 0 ? IF_CONTEXT_X : IF_CONTEXT_EMPTY), y = view_out(0);
+    slice(used, y, 0, 0, f.S);
+}
+
+OP_FN void op_if_context_grad(const dev_instr &ins) {
+    const Frame &f = frame();
+    View g = view_in(0);
+    const int used = f.m > 0 ? IF_CONTEXT_GX : IF_CONTEXT_GEMPTY, other = 1 - used;
+    View to = view_out(used), rest = view_out(other);
+    slice_grad(g, to, 0, 0, adds(f, ins, used), f.S);
+    if (rest.p && !adds(f, ins, other)) zero_words(rest.p, (int64_t)rest.all_rows(f.S) * rest.ld);
+}
+
+/* ---- element by element ---------------------------------------------------------------------- */
+
+FN double get(const View &v, bool is_double, int s, int r, int c) {
+    return is_double ? v.d()[v.sampled ? s : 0] : (double)v.sample(s)[(int64_t)r * v.ld + c];
+}
+
+OP_FN void op_element(const dev_instr &ins) {
+    const Frame &f = frame();
+    View a = view_in(ELEMENT_A), b = view_in(ELEMENT_B), y = view_out(0);
+    const bool d = ins.out[0].is_double;
+    const int S = y.sampled ? f.S : 1;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < S * y.rows * y.ld; i += THREADS) {
+        const int c = i % y.ld, r = i / y.ld % y.rows, s = i / y.ld / y.rows;
+        if (c >= y.cols) {
+            y.p[i] = 0.0f;
+            continue;
+        }
+        const double u = get(a, d, s, r, c);
+        double v;
+        if (ins.op == OPCODE_scale)
+            v = ins.f[SCALE_FACTOR] * u + ins.f[SCALE_SHIFT];
+        else if (ins.op == OPCODE_add)
+            v = u + get(b, d, s, r, c);
+        else
+            v = u * get(b, d, s, r, c);
+        if (d)
+            y.d()[i] = v;
+        else
+            y.p[i] = (float)v;
+    }
+}
+
+/* to (+)= factor g (other), summed over samples when `to` is shared */
+FN void element_grad(const View &g, const View &other, const View &to, bool d, double factor,
+                     bool add, int S) {
+    if (!to.p) return;
+    const int out = to.sampled ? S : 1, per = to.sampled || !g.sampled ? 1 : S;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < out * to.rows * to.ld; i += THREADS) {
+        const int c = i % to.ld, r = i / to.ld % to.rows;
+        const int s = i / to.ld / to.rows;
+        if (c >= to.cols) {
+            if (!add) to.p[i] = 0.0f;
+            continue;
+        }
+        double sum = 0;
+#pragma unroll 1
+        for (int k = 0; k < per; k++) {
+            const int at = per > 1 ? k : s;
+            sum += factor * get(g, d, at, r, c) * (other.p ? get(other, d, at, r, c) : 1.0);
+        }
+        if (d)
+            put(to.d() + i, sum, add);
+        else
+            put(to.p + i, (float)sum, add);
+    }
+}
+
+OP_FN void op_element_grad(const dev_instr &ins) {
+    const Frame &f = frame();
+    View g = view_in(ELEMENT_GRAD_G), none = g;
+    none.p = nullptr;
+    const bool d = ins.in[ELEMENT_GRAD_G].is_double, product = ins.op == OPCODE_mul_grad;
+    const double factor = ins.op == OPCODE_scale_grad ? ins.f[SCALE_FACTOR] : 1.0;
+    View a = product ? view_in(ELEMENT_GRAD_A) : none;
+    View b = product ? view_in(ELEMENT_GRAD_B) : none;
+    element_grad(g, b, view_out(ELEMENT_GA), d, factor, adds(f, ins, ELEMENT_GA), f.S);
+    if (ins.op != OPCODE_scale_grad)
+        element_grad(g, a, view_out(ELEMENT_GB), d, factor, adds(f, ins, ELEMENT_GB), f.S);
+}
+
+/* ---- dot ------------------------------------------------------------------------------------- */
+
+OP_FN void op_dot(const dev_instr &ins) {
+    const Frame &f = frame();
+    View a = view_in(DOT_A), w = view_in(DOT_W), y = view_out(0);
+    const bool da = ins.in[DOT_A].is_double, dw = ins.in[DOT_W].is_double;
+#pragma unroll 1
+    for (int s = 0; s < (y.sampled ? f.S : 1); s++) {
+        double sum = 0;
+#pragma unroll 1
+        for (int i = threadIdx.x; i < a.rows * a.cols; i += THREADS) {
+            const int r = i / a.cols, c = i % a.cols;
+            sum += get(a, da, s, r, c) * get(w, dw, s, r, c);
+        }
+        sum = block_sum(sum, (double *)work());
+        if (threadIdx.x == 0) y.d()[y.sampled ? s : 0] = sum;
+    }
+}
+
+FN void dot_to(const View &g, const View &other, bool d_other, const View &to, bool d_to, bool add,
+               int S) {
+    if (!to.p) return;
+    const int out = to.sampled ? S : 1, per = to.sampled || !g.sampled ? 1 : S;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < out * to.rows * to.ld; i += THREADS) {
+        const int c = i % to.ld, r = i / to.ld % to.rows;
+        const int s = i / to.ld / to.rows;
+        if (c >= to.cols) {
+            if (!add) to.p[i] = 0.0f;
+            continue;
+        }
+        double sum = 0;
+#pragma unroll 1
+        for (int k = 0; k < per; k++)
+            sum += *g.d(per > 1 ? k : s) * get(other, d_other, per > 1 ? k : s, r, c);
+        if (d_to)
+            put(to.d() + i, sum, add);
+        else
+            put(to.p + i, (float)sum, add);
+    }
+}
+
+OP_FN void op_dot_grad(const dev_instr &ins) {
+    const Frame &f = frame();
+    View a = view_in(DOT_GRAD_A), w = view_in(DOT_GRAD_W);
+    View g = view_in(DOT_GRAD_G);
+    const bool da = ins.in[DOT_GRAD_A].is_double, dw = ins.in[DOT_GRAD_W].is_double;
+    dot_to(g, w, dw, view_out(DOT_GA), da, adds(f, ins, DOT_GA), f.S);
+    dot_to(g, a, da, view_out(DOT_GW), dw, adds(f, ins, DOT_GW), f.S);
+}
+
+#endif

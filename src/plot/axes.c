@@ -16,7 +16,8 @@ mnp_status chart_create(env *e, int rows, int cols, chart **out) {
     c->e = e;
     c->rows = rows;
     c->cols = cols;
-    c->panels = env_alloc(e, (size_t)rows * (size_t)cols, sizeof *c->panels, "the panels of a chart");
+    c->panels =
+        env_alloc(e, (size_t)rows * (size_t)cols, sizeof *c->panels, "the panels of a chart");
     if (!c->panels) {
         env_free(e, c);
         return MNP_ENOMEM;

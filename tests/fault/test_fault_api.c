@@ -64,8 +64,7 @@ typedef struct life {
     mnp_predictor *predictor;
 } life;
 
-static const char tiny[] =
-    "T=2 rff=2 d_z=3 d_r=3 enc_width=4 head_hidden=4 flow_hidden=5 bins=3";
+static const char tiny[] = "T=2 rff=2 d_z=3 d_r=3 enc_width=4 head_hidden=4 flow_hidden=5 bins=3";
 static const char schedule[] = "steps=4 batch=2 ema=0.5 valid_every=2 valid_functions=2 slots=2";
 
 static mnp_status open_data(life *l) {

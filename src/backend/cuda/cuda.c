@@ -223,10 +223,15 @@ static mnp_status place_blocks(exec *x, int64_t items, int *blocks) {
     return MNP_OK;
 }
 
+static bool same_data(const data_view *a, const data_view *b) {
+    return a->functions == b->functions && a->x_dim == b->x_dim && a->start == b->start &&
+           a->x == b->x && a->y == b->y;
+}
+
 static mnp_status place_data(exec *x, const exec_io *io) {
     const data_view *d = io->data;
     if (!d) return MNP_OK;
-    if (memcmp(d, &x->data, sizeof *d) != 0) {
+    if (!same_data(d, &x->data)) {
         const size_t points = (size_t)d->start[d->functions];
         MNP_TRY(send(x, &x->data_start, d->start, (size_t)(d->functions + 1) * sizeof(int64_t),
                      "the data set"));

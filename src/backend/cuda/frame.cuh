@@ -1,5 +1,5 @@
 /* frame.cuh: how device code sees a function that is running. One thread block runs one function;
- * its frame, the present instruction and the next two lie at the start of shared memory, the rest
+ * its frame, the present instruction and the next three lie at the start of shared memory, the rest
  * of it is the ops' working room.
  *
  * Every op is a function that all threads of the block call. It may assume that what earlier
@@ -13,7 +13,7 @@
 #include "backend/cuda/device.h"
 
 enum { THREADS = 512, WARPS = THREADS / 32 };
-enum { AHEAD = 4 }; /* instructions held: the present one, two on their way */
+enum { AHEAD = 4 }; /* instructions held: the present one, the next, two on their way */
 enum { HEAD_BYTES = 3072, SMEM_BYTES = 227 * 1024, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };
 enum { WORK_WORDS = WORK_BYTES / 4 };
 
@@ -42,11 +42,17 @@ struct Frame {
     int flag;
 };
 
+/* An instruction and its operands as they are in the running function. */
+struct __align__(16) Slot {
+    dev_instr ins; /* first: &slot.ins is &slot */
+    View views[DEV_IN + DEV_OUT];
+};
+
 struct Head {
     Frame f;
-    __align__(16) dev_instr ins[AHEAD]; /* copied 16 bytes at a time */
-    View views[DEV_IN + DEV_OUT];       /* of the present instruction */
+    __align__(16) Slot slots[AHEAD]; /* instructions are copied 16 bytes at a time */
 };
+static_assert(sizeof(Slot) % 16 == 0, "slots keep their alignment");
 static_assert(sizeof(Head) <= HEAD_BYTES, "the head does not fit");
 
 extern __shared__ __align__(128) unsigned char smem[];
@@ -73,19 +79,27 @@ FN View resolve(const Frame &f, const dev_operand &o) {
     return v;
 }
 
-/* Threads 0 .. 8 resolve the operands of an instruction, once for all. */
-FN void resolve_all(const dev_instr &ins) {
+/* Threads 0 .. 8 resolve the operands of instruction k, once for all. */
+FN void resolve_all(int k) {
     Head &h = *(Head *)smem;
+    Slot &slot = h.slots[k % AHEAD];
     const int j = threadIdx.x;
     if (j < DEV_IN + DEV_OUT)
-        h.views[j] = resolve(h.f, j < DEV_IN ? ins.in[j] : ins.out[j - DEV_IN]);
+        slot.views[j] = resolve(h.f, j < DEV_IN ? slot.ins.in[j] : slot.ins.out[j - DEV_IN]);
 }
 
-FN View view_in(int j) {
-    return ((Head *)smem)->views[j];
+/* An operand of the running instruction. Values never lie in shared memory. */
+FN View view_at(const dev_instr &ins, int j) {
+    __builtin_assume(__isShared(&ins));
+    const View v = ((const Slot *)&ins)->views[j];
+    __builtin_assume(!__isShared(v.p) && !__isLocal(v.p));
+    return v;
 }
-FN View view_out(int j) {
-    return ((Head *)smem)->views[DEV_IN + j];
+FN View view_in(const dev_instr &ins, int j) {
+    return view_at(ins, j);
+}
+FN View view_out(const dev_instr &ins, int j) {
+    return view_at(ins, DEV_IN + j);
 }
 
 /* Is out[j] added to? */

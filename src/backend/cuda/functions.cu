@@ -16,7 +16,7 @@ static_assert(sizeof(dev_instr) % 16 == 0, "instructions are copied 16 bytes at 
 FN void fetch(const dev_instr *code, int n_code, int k) {
     const int pieces = sizeof(dev_instr) / 16;
     if (threadIdx.x < pieces && k < n_code)
-        copy16((float *)&((Head *)smem)->ins[k % AHEAD] + threadIdx.x * 4,
+        copy16((float *)&((Head *)smem)->slots[k % AHEAD].ins + threadIdx.x * 4,
                (const float *)(code + k) + threadIdx.x * 4, true);
     copy_commit();
 }
@@ -218,18 +218,18 @@ __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *ru
     int64_t *clocks = blockIdx.x == 0 ? run->clocks : nullptr;
     for (int64_t item = blockIdx.x; item < run->items; item += gridDim.x) {
         if (threadIdx.x == 0) begin(run, item, item == blockIdx.x);
-        fetch(code, n_code, 0);
-        fetch(code, n_code, 1);
-        copy_wait<1>();
+        for (int k = 0; k < AHEAD - 1; k++) fetch(code, n_code, k);
+        copy_wait<1>(); /* the first two are there */
+        __syncthreads();
+        resolve_all(0);
         __syncthreads();
         int64_t last = clocks ? clock64() : 0;
         for (int k = 0; k < n_code; k++) {
-            const dev_instr &ins = ((Head *)smem)->ins[k % AHEAD];
-            resolve_all(ins);
-            fetch(code, n_code, k + 2);
-            __syncthreads();
+            const dev_instr &ins = ((Head *)smem)->slots[k % AHEAD].ins;
+            fetch(code, n_code, k + AHEAD - 1);
             execute(ins);
-            copy_wait<1>(); /* k + 1 is there; k + 2 may still be on its way */
+            resolve_all(k + 1); /* behind the op: a draw sets the lengths */
+            copy_wait<1>();     /* k + 2 is there; k + 3 may still be on its way */
             __syncthreads();
             if (look) diagnose(ins, k);
             if (clocks && threadIdx.x == 0) {

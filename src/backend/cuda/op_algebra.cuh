@@ -16,7 +16,7 @@
 
 OP_FN void op_stack(const dev_instr &ins) {
     const Frame &f = frame();
-    View a = view_in(STACK_A), b = view_in(STACK_B), y = view_out(0);
+    View a = view_in(ins, STACK_A), b = view_in(ins, STACK_B), y = view_out(ins, 0);
     const int each = y.rows * y.ld;
 #pragma unroll 1
     for (int i = threadIdx.x; i < (y.sampled ? f.S : 1) * each; i += THREADS) {
@@ -29,7 +29,7 @@ OP_FN void op_stack(const dev_instr &ins) {
 
 OP_FN void op_concat(const dev_instr &ins) {
     const Frame &f = frame();
-    View a = view_in(CONCAT_A), b = view_in(CONCAT_B), y = view_out(0);
+    View a = view_in(ins, CONCAT_A), b = view_in(ins, CONCAT_B), y = view_out(ins, 0);
     const int S = y.sampled ? f.S : 1;
 #pragma unroll 1
     for (int i = threadIdx.x; i < S * y.rows * y.ld; i += THREADS) {
@@ -62,16 +62,16 @@ FN void slice_grad(const View &g, const View &gx, int r0, int c0, bool add, int 
 
 OP_FN void op_stack_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View g = view_in(0);
-    slice_grad(g, view_out(STACK_GA), 0, 0, adds(f, ins, STACK_GA), f.S);
-    slice_grad(g, view_out(STACK_GB), ins.i[STACK_SPLIT], 0, adds(f, ins, STACK_GB), f.S);
+    View g = view_in(ins, 0);
+    slice_grad(g, view_out(ins, STACK_GA), 0, 0, adds(f, ins, STACK_GA), f.S);
+    slice_grad(g, view_out(ins, STACK_GB), ins.i[STACK_SPLIT], 0, adds(f, ins, STACK_GB), f.S);
 }
 
 OP_FN void op_concat_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View g = view_in(0);
-    slice_grad(g, view_out(CONCAT_GA), 0, 0, adds(f, ins, CONCAT_GA), f.S);
-    slice_grad(g, view_out(CONCAT_GB), 0, ins.i[CONCAT_SPLIT], adds(f, ins, CONCAT_GB), f.S);
+    View g = view_in(ins, 0);
+    slice_grad(g, view_out(ins, CONCAT_GA), 0, 0, adds(f, ins, CONCAT_GA), f.S);
+    slice_grad(g, view_out(ins, CONCAT_GB), 0, ins.i[CONCAT_SPLIT], adds(f, ins, CONCAT_GB), f.S);
 }
 
 /* y = rows from r0, columns from c0 of a */
@@ -101,27 +101,28 @@ FN void unslice(const View &g, const View &ga, int r0, int c0, bool add, int S) 
 OP_FN void op_row_cols(const dev_instr &ins) {
     const Frame &f = frame();
     const bool rows = ins.op == OPCODE_row;
-    slice(view_in(0), view_out(0), rows ? ins.i[ROW_INDEX] : 0, rows ? 0 : ins.i[COLS_FIRST], f.S);
+    slice(view_in(ins, 0), view_out(ins, 0), rows ? ins.i[ROW_INDEX] : 0,
+          rows ? 0 : ins.i[COLS_FIRST], f.S);
 }
 
 OP_FN void op_row_cols_grad(const dev_instr &ins) {
     const Frame &f = frame();
     const bool rows = ins.op == OPCODE_row_grad;
-    unslice(view_in(0), view_out(0), rows ? ins.i[ROW_INDEX] : 0, rows ? 0 : ins.i[COLS_FIRST],
-            adds(f, ins, 0), f.S);
+    unslice(view_in(ins, 0), view_out(ins, 0), rows ? ins.i[ROW_INDEX] : 0,
+            rows ? 0 : ins.i[COLS_FIRST], adds(f, ins, 0), f.S);
 }
 
 OP_FN void op_if_context(const dev_instr &ins) {
     const Frame &f = frame();
-    View used = view_in(f.m > 0 ? IF_CONTEXT_X : IF_CONTEXT_EMPTY), y = view_out(0);
+    View used = view_in(ins, f.m > 0 ? IF_CONTEXT_X : IF_CONTEXT_EMPTY), y = view_out(ins, 0);
     slice(used, y, 0, 0, f.S);
 }
 
 OP_FN void op_if_context_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View g = view_in(0);
+    View g = view_in(ins, 0);
     const int used = f.m > 0 ? IF_CONTEXT_GX : IF_CONTEXT_GEMPTY, other = 1 - used;
-    View to = view_out(used), rest = view_out(other);
+    View to = view_out(ins, used), rest = view_out(ins, other);
     slice_grad(g, to, 0, 0, adds(f, ins, used), f.S);
     if (rest.p && !adds(f, ins, other)) zero_words(rest.p, (int64_t)rest.all_rows(f.S) * rest.ld);
 }
@@ -134,7 +135,7 @@ FN double get(const View &v, bool is_double, int s, int r, int c) {
 
 OP_FN void op_element(const dev_instr &ins) {
     const Frame &f = frame();
-    View a = view_in(ELEMENT_A), b = view_in(ELEMENT_B), y = view_out(0);
+    View a = view_in(ins, ELEMENT_A), b = view_in(ins, ELEMENT_B), y = view_out(ins, 0);
     const bool d = ins.out[0].is_double;
     const int S = y.sampled ? f.S : 1;
 #pragma unroll 1
@@ -187,22 +188,22 @@ FN void element_grad(const View &g, const View &other, const View &to, bool d, d
 
 OP_FN void op_element_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View g = view_in(ELEMENT_GRAD_G), none = g;
+    View g = view_in(ins, ELEMENT_GRAD_G), none = g;
     none.p = nullptr;
     const bool d = ins.in[ELEMENT_GRAD_G].is_double, product = ins.op == OPCODE_mul_grad;
     const double factor = ins.op == OPCODE_scale_grad ? ins.f[SCALE_FACTOR] : 1.0;
-    View a = product ? view_in(ELEMENT_GRAD_A) : none;
-    View b = product ? view_in(ELEMENT_GRAD_B) : none;
-    element_grad(g, b, view_out(ELEMENT_GA), d, factor, adds(f, ins, ELEMENT_GA), f.S);
+    View a = product ? view_in(ins, ELEMENT_GRAD_A) : none;
+    View b = product ? view_in(ins, ELEMENT_GRAD_B) : none;
+    element_grad(g, b, view_out(ins, ELEMENT_GA), d, factor, adds(f, ins, ELEMENT_GA), f.S);
     if (ins.op != OPCODE_scale_grad)
-        element_grad(g, a, view_out(ELEMENT_GB), d, factor, adds(f, ins, ELEMENT_GB), f.S);
+        element_grad(g, a, view_out(ins, ELEMENT_GB), d, factor, adds(f, ins, ELEMENT_GB), f.S);
 }
 
 /* ---- dot ------------------------------------------------------------------------------------- */
 
 OP_FN void op_dot(const dev_instr &ins) {
     const Frame &f = frame();
-    View a = view_in(DOT_A), w = view_in(DOT_W), y = view_out(0);
+    View a = view_in(ins, DOT_A), w = view_in(ins, DOT_W), y = view_out(ins, 0);
     const bool da = ins.in[DOT_A].is_double, dw = ins.in[DOT_W].is_double;
 #pragma unroll 1
     for (int s = 0; s < (y.sampled ? f.S : 1); s++) {
@@ -242,11 +243,11 @@ FN void dot_to(const View &g, const View &other, bool d_other, const View &to, b
 
 OP_FN void op_dot_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View a = view_in(DOT_GRAD_A), w = view_in(DOT_GRAD_W);
-    View g = view_in(DOT_GRAD_G);
+    View a = view_in(ins, DOT_GRAD_A), w = view_in(ins, DOT_GRAD_W);
+    View g = view_in(ins, DOT_GRAD_G);
     const bool da = ins.in[DOT_GRAD_A].is_double, dw = ins.in[DOT_GRAD_W].is_double;
-    dot_to(g, w, dw, view_out(DOT_GA), da, adds(f, ins, DOT_GA), f.S);
-    dot_to(g, a, da, view_out(DOT_GW), dw, adds(f, ins, DOT_GW), f.S);
+    dot_to(g, w, dw, view_out(ins, DOT_GA), da, adds(f, ins, DOT_GA), f.S);
+    dot_to(g, a, da, view_out(ins, DOT_GW), dw, adds(f, ins, DOT_GW), f.S);
 }
 
 #endif

@@ -27,7 +27,7 @@ FN int attention_rows(const Frame &f, const View &v, int ext) {
 
 FN Attention attention_of(const Frame &f, const dev_instr &ins) {
     Attention a;
-    a.qv = view_in(0), a.kv = view_in(1);
+    a.qv = view_in(ins, 0), a.kv = view_in(ins, 1);
     a.nq = attention_rows(f, a.qv, ins.i[DATT_QUERIES]);
     a.nk = attention_rows(f, a.kv, ins.i[DATT_KEYS]);
     a.D = ins.i[DATT_WIDTH], a.H = ins.i[DATT_HEADS], a.dh = a.D / a.H;
@@ -194,7 +194,7 @@ FN void forward_store(const Attention &a, const float *q, int h, int q0, Running
 
 template <int MATH> static __device__ __noinline__ void attention_forward(const dev_instr &ins) {
     const Attention a = attention_of(frame(), ins);
-    const View o = view_out(0), lse = view_out(1);
+    const View o = view_out(ins, 0), lse = view_out(ins, 1);
     const int warp = threadIdx.x / 32, ld = a.D + 4;
     float *sk = work(), *sv = sk + CHUNK * ld;
     const int items = a.H * ((a.nq + 15) / 16), chunks = (a.nk + CHUNK - 1) / CHUNK;
@@ -228,7 +228,7 @@ template <int MATH> static __device__ __noinline__ void attention_forward(const 
 /* Any width: lanes share the keys of one query and head, two passes. */
 static __device__ __noinline__ void attention_plain(const dev_instr &ins) {
     const Attention a = attention_of(frame(), ins);
-    const View o = view_out(0), lse = view_out(1);
+    const View o = view_out(ins, 0), lse = view_out(ins, 1);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     for (int item = warp; item < a.S * a.nq * a.H; item += WARPS) {
         const int h = item % a.H, i = item / a.H % a.nq, s = item / a.H / a.nq;
@@ -292,7 +292,7 @@ FN int single_span(const Attention &a) {
 
 static __device__ __noinline__ void single_forward(const dev_instr &ins) {
     const Attention a = attention_of(frame(), ins);
-    const View o = view_out(0), lse = view_out(1);
+    const View o = view_out(ins, 0), lse = view_out(ins, 1);
     const int span = max(32, single_span(a)), h = threadIdx.x / span, j = threadIdx.x - h * span;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, per = span / 32;
     float *top = work(), *sum = top + WARPS, *part = sum + WARPS; /* part (WARPS, DH) */
@@ -338,7 +338,7 @@ static __device__ __noinline__ void single_forward(const dev_instr &ins) {
 
 FN void op_attention(const dev_instr &ins) {
     const Attention a = attention_of(frame(), ins);
-    const View o = view_out(0);
+    const View o = view_out(ins, 0);
     const int pad = o.ld - a.D;
 #pragma unroll 1
     for (int i = threadIdx.x; pad > 0 && i < o.all_rows(frame().S) * pad; i += THREADS)

@@ -19,8 +19,8 @@ FN AttentionGrad attention_grad_of(const dev_instr &ins) {
     const Frame &f = frame();
     AttentionGrad w;
     w.a = attention_of(f, ins);
-    w.o = view_in(DATT_G_O), w.lse = view_in(DATT_G_LSE), w.g = view_in(DATT_G_G);
-    w.gq = view_out(0), w.gk = view_out(1);
+    w.o = view_in(ins, DATT_G_O), w.lse = view_in(ins, DATT_G_LSE), w.g = view_in(ins, DATT_G_G);
+    w.gq = view_out(ins, 0), w.gk = view_out(ins, 1);
     w.add_q = adds(f, ins, 0), w.add_k = adds(f, ins, 1);
     w.delta = (float *)f.scratch;
     if (w.a.qv.p == w.a.kv.p) w.gk = w.gq, w.add_k = w.add_q; /* one gradient with all blocks */

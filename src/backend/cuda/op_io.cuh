@@ -205,7 +205,7 @@ OP_FN void op_draw(const dev_instr &ins) {
 
 OP_FN void op_feed(const dev_instr &ins) {
     const Frame &f = frame();
-    View v = view_out(0);
+    View v = view_out(ins, 0);
     const int k = ins.i[0];
     const double *from = f.run->feed[k] + f.item * f.run->feed_stride[k];
     const int rows = v.all_rows(f.S);
@@ -222,7 +222,7 @@ OP_FN void op_feed(const dev_instr &ins) {
 
 OP_FN void op_emit(const dev_instr &ins) {
     const Frame &f = frame();
-    View v = view_in(0);
+    View v = view_in(ins, 0);
     const int k = ins.i[0];
     double *to = f.run->emit[k];
     if (!to) return; /* the caller does not want it this time */
@@ -237,7 +237,7 @@ OP_FN void op_emit(const dev_instr &ins) {
 
 OP_FN void op_fill(const dev_instr &ins) {
     const Frame &f = frame();
-    View v = view_out(0);
+    View v = view_out(ins, 0);
     const float one = ins.op == OPCODE_fill_one ? 1.0f : 0.0f;
 #pragma unroll 1
     for (int i = threadIdx.x; i < v.all_rows(f.S) * v.ld; i += THREADS) {
@@ -251,7 +251,7 @@ OP_FN void op_fill(const dev_instr &ins) {
 OP_FN void op_report(const dev_instr &ins) {
     const Frame &f = frame();
     if (threadIdx.x >= DREPORT_COUNT) return;
-    View v = view_in(threadIdx.x);
+    View v = view_in(ins, threadIdx.x);
     f.run->item_scalars[f.item * DREPORT_COUNT + threadIdx.x] = v.p ? v.d()[0] : 0.0;
 }
 

@@ -176,13 +176,13 @@ FN void few_rows_forward(const View &x, const View &w, int r0, int rows, const F
 /* ---- forward --------------------------------------------------------------------------------- */
 
 FN ForwardEpilogue forward_epilogue(const dev_instr &ins) {
-    const View b = view_in(LINEAR_B), res = view_in(LINEAR_RES);
-    const View y = view_out(LINEAR_Y), h = view_out(LINEAR_H);
+    const View b = view_in(ins, LINEAR_B), res = view_in(ins, LINEAR_RES);
+    const View y = view_out(ins, LINEAR_Y), h = view_out(ins, LINEAR_H);
     return {b.p, res.p, y.p, h.p, y.ld, res.ld, ins.i[LINEAR_ACT] == 1};
 }
 
 template <int MATH> static __device__ __noinline__ void linear_resident(const dev_instr &ins) {
-    const View x = view_in(LINEAR_X), w = view_in(LINEAR_W);
+    const View x = view_in(ins, LINEAR_X), w = view_in(ins, LINEAR_W);
     const ForwardEpilogue e = forward_epilogue(ins);
     const int rows = x.all_rows(frame().S);
     /* W is read down alone: a stride of 8 modulo 32 suits that */
@@ -215,7 +215,7 @@ FN bool forward_fits(const View &x, const View &w) {
 }
 
 static __device__ __noinline__ void linear_few(const dev_instr &ins) {
-    const View x = view_in(LINEAR_X), w = view_in(LINEAR_W);
+    const View x = view_in(ins, LINEAR_X), w = view_in(ins, LINEAR_W);
     const ForwardEpilogue e = forward_epilogue(ins);
     const int rows = x.all_rows(frame().S);
 #pragma unroll 1
@@ -223,13 +223,13 @@ static __device__ __noinline__ void linear_few(const dev_instr &ins) {
 }
 
 static __device__ __noinline__ void linear_large(const dev_instr &ins) {
-    const View x = view_in(LINEAR_X), w = view_in(LINEAR_W);
+    const View x = view_in(ins, LINEAR_X), w = view_in(ins, LINEAR_W);
     const Product p = {x.p, w.p, x.ld, w.ld, x.all_rows(frame().S), w.cols, w.rows};
     gemm<false, false>(ins.math, p, forward_epilogue(ins));
 }
 
 FN void op_linear(const dev_instr &ins) {
-    const View x = view_in(LINEAR_X), w = view_in(LINEAR_W);
+    const View x = view_in(ins, LINEAR_X), w = view_in(ins, LINEAR_W);
     const int rows = x.all_rows(frame().S), math = ins.math;
     if ((rows <= FEW_ROWS && w.ld <= FEW_WIDTH) || x.ld == 1)
         linear_few(ins);

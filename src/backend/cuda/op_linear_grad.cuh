@@ -15,10 +15,10 @@ struct LinearGrad {
 FN LinearGrad linear_grad_of(const dev_instr &ins) {
     const Frame &f = frame();
     LinearGrad d;
-    d.x = view_in(LINEAR_GRAD_X), d.w = view_in(LINEAR_GRAD_W);
-    d.h = view_in(LINEAR_GRAD_H), d.g = view_in(LINEAR_GRAD_G);
-    d.gx = view_out(LINEAR_GX), d.gw = view_out(LINEAR_GW);
-    d.gb = view_out(LINEAR_GB), d.gres = view_out(LINEAR_GRES);
+    d.x = view_in(ins, LINEAR_GRAD_X), d.w = view_in(ins, LINEAR_GRAD_W);
+    d.h = view_in(ins, LINEAR_GRAD_H), d.g = view_in(ins, LINEAR_GRAD_G);
+    d.gx = view_out(ins, LINEAR_GX), d.gw = view_out(ins, LINEAR_GW);
+    d.gb = view_out(ins, LINEAR_GB), d.gres = view_out(ins, LINEAR_GRES);
     d.rows = d.x.all_rows(f.S);
     d.skip = ins.i[LINEAR_SKIP] && d.gx.p;
     d.add_x = adds(f, ins, LINEAR_GX), d.add_w = adds(f, ins, LINEAR_GW);
@@ -287,12 +287,13 @@ static __device__ __noinline__ void linear_reverse_large(const dev_instr &ins) {
 }
 
 FN void op_linear_grad(const dev_instr &ins) {
-    const View x = view_in(LINEAR_GRAD_X), w = view_in(LINEAR_GRAD_W);
+    const View x = view_in(ins, LINEAR_GRAD_X), w = view_in(ins, LINEAR_GRAD_W);
     const int rows = x.all_rows(frame().S), math = ins.math;
     if (x.ld > 1 && rows <= FEW_ROWS && w.ld <= FEW_WIDTH && w.rows <= FEW_WIDTH)
         few_rows_reverse(ins);
     else if (x.ld == 1 || w.cols > 192 || w.rows > 192 ||
-             reverse_words(x, w, view_out(LINEAR_GX).p, view_out(LINEAR_GW).p) > WORK_WORDS)
+             reverse_words(x, w, view_out(ins, LINEAR_GX).p, view_out(ins, LINEAR_GW).p) >
+                 WORK_WORDS)
         linear_reverse_large(ins);
     else if (math == DEV_TF32)
         linear_reverse<DEV_TF32>(ins);

@@ -118,8 +118,8 @@ template <int BINS> FN void rqs_points(const dev_instr &ins) {
     const Frame &f = frame();
     const Spline o = spline_of(ins);
     const bool by_y = ins.op == OPCODE_rqs_to_data;
-    View y = view_in(DMAP_Y), raw = view_in(DMAP_RAW);
-    View logdet = view_in(DMAP_LOGDET), out = view_out(0), l = view_out(1);
+    View y = view_in(ins, DMAP_Y), raw = view_in(ins, DMAP_RAW);
+    View logdet = view_in(ins, DMAP_LOGDET), out = view_out(ins, 0), l = view_out(ins, 1);
 #pragma unroll 1
     for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
         const int s = i / out.rows, r = i % out.rows;
@@ -204,10 +204,10 @@ template <int BINS> FN void rqs_points_grad(const dev_instr &ins) {
     const Frame &f = frame();
     const Spline o = spline_of(ins);
     const bool by_y = ins.op == OPCODE_rqs_to_data_grad;
-    View y = view_in(DMAP_G_Y), raw = view_in(DMAP_G_RAW);
-    View up = view_in(DMAP_G_OUT), up_log = view_in(DMAP_G_LOGDET);
-    View gy = view_out(DMAP_GY), graw = view_out(DMAP_GRAW);
-    View glog = view_out(DMAP_GLOGDET);
+    View y = view_in(ins, DMAP_G_Y), raw = view_in(ins, DMAP_G_RAW);
+    View up = view_in(ins, DMAP_G_OUT), up_log = view_in(ins, DMAP_G_LOGDET);
+    View gy = view_out(ins, DMAP_GY), graw = view_out(ins, DMAP_GRAW);
+    View glog = view_out(ins, DMAP_GLOGDET);
     const int S = (up.p ? up.sampled : up_log.sampled) ? f.S : 1;
 #pragma unroll 1
     for (int r = threadIdx.x; r < y.rows; r += THREADS)
@@ -264,8 +264,8 @@ FN float log_scale(const dev_instr &ins, float raw, float *slope) {
 OP_FN void op_affine(const dev_instr &ins) {
     const Frame &f = frame();
     const bool to_noise = ins.op == OPCODE_affine_to_noise;
-    View y = view_in(DMAP_Y), raw = view_in(DMAP_RAW);
-    View logdet = view_in(DMAP_LOGDET), out = view_out(0), l = view_out(1);
+    View y = view_in(ins, DMAP_Y), raw = view_in(ins, DMAP_RAW);
+    View logdet = view_in(ins, DMAP_LOGDET), out = view_out(ins, 0), l = view_out(ins, 1);
 #pragma unroll 1
     for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
         const int s = i / out.rows, r = i % out.rows;
@@ -282,10 +282,10 @@ OP_FN void op_affine(const dev_instr &ins) {
 OP_FN void op_affine_grad(const dev_instr &ins) {
     const Frame &f = frame();
     const bool to_noise = ins.op == OPCODE_affine_to_noise_grad;
-    View y = view_in(DMAP_G_Y), raw = view_in(DMAP_G_RAW);
-    View up = view_in(DMAP_G_OUT), up_log = view_in(DMAP_G_LOGDET);
-    View gy = view_out(DMAP_GY), graw = view_out(DMAP_GRAW);
-    View glog = view_out(DMAP_GLOGDET);
+    View y = view_in(ins, DMAP_G_Y), raw = view_in(ins, DMAP_G_RAW);
+    View up = view_in(ins, DMAP_G_OUT), up_log = view_in(ins, DMAP_G_LOGDET);
+    View gy = view_out(ins, DMAP_GY), graw = view_out(ins, DMAP_GRAW);
+    View glog = view_out(ins, DMAP_GLOGDET);
     const int S = (up.p ? up.sampled : up_log.sampled) ? f.S : 1;
 #pragma unroll 1
     for (int r = threadIdx.x; r < y.rows; r += THREADS)

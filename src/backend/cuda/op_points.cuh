@@ -13,8 +13,8 @@
 
 OP_FN void op_join(const dev_instr &ins) {
     const Frame &f = frame();
-    View a = view_in(JOIN_A), row = view_in(JOIN_ROW);
-    View p = view_in(JOIN_P), w = view_in(JOIN_W), y = view_out(JOIN_Y);
+    View a = view_in(ins, JOIN_A), row = view_in(ins, JOIN_ROW);
+    View p = view_in(ins, JOIN_P), w = view_in(ins, JOIN_W), y = view_out(ins, JOIN_Y);
     const bool relu = ins.i[JOIN_ACT] == 1;
     const int quads = y.ld / 4, S = y.sampled ? f.S : 1, each = y.rows * quads;
 #pragma unroll 1
@@ -51,10 +51,10 @@ OP_FN void op_join(const dev_instr &ins) {
 /* A warp takes rows; a lane owns four of 128 columns and adds them up over its rows. */
 OP_FN void op_join_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View y = view_in(JOIN_GRAD_Y), p = view_in(JOIN_GRAD_P);
-    View w = view_in(JOIN_GRAD_W), g = view_in(JOIN_GRAD_G);
-    View ga = view_out(JOIN_GA), grow = view_out(JOIN_GROW);
-    View gp = view_out(JOIN_GP), gw = view_out(JOIN_GW);
+    View y = view_in(ins, JOIN_GRAD_Y), p = view_in(ins, JOIN_GRAD_P);
+    View w = view_in(ins, JOIN_GRAD_W), g = view_in(ins, JOIN_GRAD_G);
+    View ga = view_out(ins, JOIN_GA), grow = view_out(ins, JOIN_GROW);
+    View gp = view_out(ins, JOIN_GP), gw = view_out(ins, JOIN_GW);
     const bool add_a = adds(f, ins, JOIN_GA), add_row = adds(f, ins, JOIN_GROW);
     const bool add_p = adds(f, ins, JOIN_GP), add_w = adds(f, ins, JOIN_GW);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, S = g.sampled ? f.S : 1;
@@ -162,8 +162,8 @@ FN void row_moments(const float *x, int cols, float *mu, float *inv) {
 
 OP_FN void op_layernorm(const dev_instr &ins) {
     const Frame &f = frame();
-    View x = view_in(LAYERNORM_X), gain = view_in(LAYERNORM_GAIN);
-    View shift = view_in(LAYERNORM_SHIFT), y = view_out(LAYERNORM_Y);
+    View x = view_in(ins, LAYERNORM_X), gain = view_in(ins, LAYERNORM_GAIN);
+    View shift = view_in(ins, LAYERNORM_SHIFT), y = view_out(ins, LAYERNORM_Y);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll 1
     for (int r = warp; r < x.all_rows(f.S); r += WARPS) {
@@ -179,9 +179,9 @@ OP_FN void op_layernorm(const dev_instr &ins) {
 
 OP_FN void op_layernorm_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View x = view_in(LAYERNORM_GRAD_X), gain = view_in(LAYERNORM_GRAD_GAIN);
-    View g = view_in(LAYERNORM_GRAD_G), gx = view_out(LAYERNORM_GX);
-    View ggain = view_out(LAYERNORM_GGAIN), gshift = view_out(LAYERNORM_GSHIFT);
+    View x = view_in(ins, LAYERNORM_GRAD_X), gain = view_in(ins, LAYERNORM_GRAD_GAIN);
+    View g = view_in(ins, LAYERNORM_GRAD_G), gx = view_out(ins, LAYERNORM_GX);
+    View ggain = view_out(ins, LAYERNORM_GGAIN), gshift = view_out(ins, LAYERNORM_GSHIFT);
     const bool add_x = adds(f, ins, LAYERNORM_GX);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, rows = x.all_rows(f.S);
     float *stats = work(); /* (rows of a batch, 2) */
@@ -227,7 +227,7 @@ OP_FN void op_layernorm_grad(const dev_instr &ins) {
 
 OP_FN void op_pool(const dev_instr &ins) {
     const Frame &f = frame();
-    View h = view_in(0), y = view_out(0);
+    View h = view_in(ins, 0), y = view_out(ins, 0);
     const int rows = ins.i[0] == DEV_EXT_M ? f.m : h.rows, warp = threadIdx.x / 32;
     const float factor = ins.i[1] && rows ? 1.0f / (float)rows : 1.0f;
 #pragma unroll 1
@@ -244,7 +244,7 @@ OP_FN void op_pool(const dev_instr &ins) {
 
 OP_FN void op_pool_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View g = view_in(0), gh = view_out(0);
+    View g = view_in(ins, 0), gh = view_out(ins, 0);
     if (!gh.p) return;
     const int rows = ins.i[0] == DEV_EXT_M ? f.m : gh.rows;
     const float factor = ins.i[1] && rows ? 1.0f / (float)rows : 1.0f;
@@ -261,8 +261,8 @@ OP_FN void op_pool_grad(const dev_instr &ins) {
 
 OP_FN void op_fourier(const dev_instr &ins) {
     const Frame &f = frame();
-    View x = view_in(FOURIER_X), w = view_in(FOURIER_FREQ);
-    View y = view_out(FOURIER_Y);
+    View x = view_in(ins, FOURIER_X), w = view_in(ins, FOURIER_FREQ);
+    View y = view_out(ins, FOURIER_Y);
     const int rows = x.all_rows(f.S), F = w.rows, rest = y.ld - 2 * F;
 #pragma unroll 1
     for (int i = threadIdx.x; i < rows * F; i += THREADS) {

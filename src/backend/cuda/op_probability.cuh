@@ -29,8 +29,8 @@ FN rng_at noise_place(const Frame &f, int purpose, int64_t sample) {
 
 OP_FN void op_gauss_sample(const dev_instr &ins) {
     const Frame &f = frame();
-    View mu = view_in(0), raw = view_in(1), eps = view_in(2);
-    View z = view_out(0), noise = view_out(1);
+    View mu = view_in(ins, 0), raw = view_in(ins, 1), eps = view_in(ins, 2);
+    View z = view_out(ins, 0), noise = view_out(ins, 1);
     const int row = ins.i[DSAMPLE_ROW];
     const rng_key key = {f.run->step->seed};
 #pragma unroll 1
@@ -66,8 +66,8 @@ FN void zero_other_rows(const View &v, int S, int row, bool add) {
 
 OP_FN void op_gauss_sample_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View raw = view_in(1), eps = view_in(2), up = view_in(3);
-    View gmu = view_out(0), graw = view_out(1);
+    View raw = view_in(ins, 1), eps = view_in(ins, 2), up = view_in(ins, 3);
+    View gmu = view_out(ins, 0), graw = view_out(ins, 1);
     const int row = ins.i[DSAMPLE_ROW];
     const bool add_mu = adds(f, ins, 0), add_raw = adds(f, ins, 1);
     zero_other_rows(gmu, f.S, row, add_mu);
@@ -90,7 +90,7 @@ OP_FN void op_gauss_sample_grad(const dev_instr &ins) {
 OP_FN void op_gauss_scalar(const dev_instr &ins) {
     const Frame &f = frame();
     const bool ratio = ins.op == OPCODE_gauss_ratio;
-    View mu = view_in(0), raw = view_in(1), z = view_in(2), out = view_out(0);
+    View mu = view_in(ins, 0), raw = view_in(ins, 1), z = view_in(ins, 2), out = view_out(ins, 0);
     for (int s = 0; s < (out.sampled ? f.S : 1); s++) {
         double total = 0;
 #pragma unroll 1
@@ -116,8 +116,8 @@ OP_FN void op_gauss_scalar(const dev_instr &ins) {
 
 OP_FN void op_gauss_kl_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View mu = view_in(0), raw = view_in(1), up = view_in(2);
-    View gmu = view_out(0), graw = view_out(1);
+    View mu = view_in(ins, 0), raw = view_in(ins, 1), up = view_in(ins, 2);
+    View gmu = view_out(ins, 0), graw = view_out(ins, 1);
     const bool add_mu = adds(f, ins, 0), add_raw = adds(f, ins, 1);
     const int S = up.sampled ? f.S : 1;
 #pragma unroll 1
@@ -158,9 +158,9 @@ OP_FN void op_gauss_kl_grad(const dev_instr &ins) {
 
 OP_FN void op_gauss_ratio_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View mu = view_in(0), raw = view_in(1), z = view_in(2);
-    View up = view_in(3);
-    View gmu = view_out(0), graw = view_out(1), gz = view_out(2);
+    View mu = view_in(ins, 0), raw = view_in(ins, 1), z = view_in(ins, 2);
+    View up = view_in(ins, 3);
+    View gmu = view_out(ins, 0), graw = view_out(ins, 1), gz = view_out(ins, 2);
     const bool add_mu = adds(f, ins, 0), add_raw = adds(f, ins, 1), add_z = adds(f, ins, 2);
     const int S = up.sampled ? f.S : 1;
     for (int j = 0; j < 2; j++) {
@@ -206,7 +206,7 @@ OP_FN void op_gauss_ratio_grad(const dev_instr &ins) {
 
 OP_FN void op_normal_logp(const dev_instr &ins) {
     const Frame &f = frame();
-    View y = view_in(0), logdet = view_in(1), out = view_out(0);
+    View y = view_in(ins, 0), logdet = view_in(ins, 1), out = view_out(ins, 0);
 #pragma unroll 1
     for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
         const int s = i / out.rows, r = i % out.rows;
@@ -217,8 +217,8 @@ OP_FN void op_normal_logp(const dev_instr &ins) {
 
 OP_FN void op_normal_logp_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View y = view_in(0), up = view_in(1);
-    View gy = view_out(0), glog = view_out(1);
+    View y = view_in(ins, 0), up = view_in(ins, 1);
+    View gy = view_out(ins, 0), glog = view_out(ins, 1);
     const bool add_y = adds(f, ins, 0), add_log = adds(f, ins, 1);
 #pragma unroll 1
     for (int r = threadIdx.x; r < up.rows; r += THREADS)
@@ -232,7 +232,7 @@ OP_FN void op_normal_logp_grad(const dev_instr &ins) {
 
 OP_FN void op_base_noise(const dev_instr &ins) {
     const Frame &f = frame();
-    View out = view_out(0);
+    View out = view_out(ins, 0);
     const rng_key key = {f.run->step->seed};
 #pragma unroll 1
     for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
@@ -253,7 +253,7 @@ FN void row_span(const Frame &f, int range, int rows, int *lo, int *hi) {
 /* A warp per sample. */
 OP_FN void op_sum_rows(const dev_instr &ins) {
     const Frame &f = frame();
-    View x = view_in(0), y = view_out(0);
+    View x = view_in(ins, 0), y = view_out(ins, 0);
     int lo, hi;
     row_span(f, ins.i[0], x.rows, &lo, &hi);
 #pragma unroll 1
@@ -268,7 +268,7 @@ OP_FN void op_sum_rows(const dev_instr &ins) {
 
 OP_FN void op_sum_rows_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View g = view_in(0), gx = view_out(0);
+    View g = view_in(ins, 0), gx = view_out(ins, 0);
     int lo, hi;
     row_span(f, ins.i[0], gx.rows, &lo, &hi);
     const bool add = adds(f, ins, 0);
@@ -287,7 +287,7 @@ OP_FN void op_sum_rows_grad(const dev_instr &ins) {
 OP_FN void op_scalars(const dev_instr &ins) {
     const Frame &f = frame();
     if (threadIdx.x != 0) return;
-    View x = view_in(0), y = view_out(0);
+    View x = view_in(ins, 0), y = view_out(ins, 0);
     const bool add = adds(f, ins, 0);
     int lo, hi;
     row_span(f, ins.i[0], f.n, &lo, &hi);
@@ -308,7 +308,7 @@ OP_FN void op_scalars(const dev_instr &ins) {
         for (int s = 0; s < S; s++) put(y.d() + s, *x.d() / (double)S, add);
     } else { /* logmeanexp and its grad: in[1] is the forward input there */
         const bool grad = ins.op == OPCODE_logmeanexp_grad;
-        View v = grad ? view_in(1) : x;
+        View v = grad ? view_in(ins, 1) : x;
         const int S = v.sampled ? f.S : 1;
         double top = -INFINITY, sum = 0, plain = 0;
 #pragma unroll 1

@@ -108,9 +108,11 @@ EXAMPLES      := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 FUZZ_SRC      := $(if $(wildcard tests/fuzz/fuzz_main.c),\
                    $(filter-out %/fuzz_main.c,$(wildcard tests/fuzz/fuzz_*.c)))
 FUZZERS       := $(FUZZ_SRC:%.c=$(BUILD)/%)
+# Instrumented code is ten times slower: of the shell tests those that reach most of cli/.
+SLOW_SH       := $(if $(filter 1,$(COVERAGE)),,$(addprefix tests/e2e/,test_predict.sh test_train.sh))
 TEST_PROGRAMS := $(foreach d,$(filter-out fuzz,$(TESTS)),\
                    $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$d/test_*.c)) \
-                   $(if $(filter 1,$(COVERAGE)),,$(wildcard tests/$d/*.sh)))\
+                   $(if $(strip $(INSTRUMENT)),$(filter tests/$d/%,$(SLOW_SH)),$(wildcard tests/$d/*.sh)))\
                  $(if $(filter fuzz,$(TESTS)),$(FUZZERS))
 ifneq ($(T),)
 TEST_PROGRAMS := $(foreach p,$(TEST_PROGRAMS),$(if $(findstring $(T),$p),$p))

@@ -9,8 +9,8 @@ cd "$tmp" || exit 1
 
 # An instrumented build is ten times slower: shorter runs show the same.
 case ${BUILD:-} in *san | *san/*) steps=20 stop=9 ;; *) steps=40 stop=17 ;; esac
-tiny="--data monotonic --functions 60 --preset tiny --batch 8 --seed 3 --quiet"
-slow="--data monotonic --functions 400 --preset tiny --batch $((steps * 2)) --seed 3 --quiet"
+tiny="--data monotonic --functions 60 --preset tiny --batch 8 --seed 3 --quiet --set valid_functions=10"
+slow="--data monotonic --functions 400 --preset tiny --batch $((steps * 4)) --seed 3 --quiet --set valid_functions=10"
 train() { "$MNP" train "$@"; }
 
 same() { cmp "$1" "$2"; }
@@ -38,7 +38,7 @@ threads_do_not_matter() {
 }
 seed_matters() {
     train $tiny --steps $steps --seed 4 --out other 2>/dev/null && return 1 # given twice: refused
-    train --data monotonic --functions 60 --preset tiny --batch 8 --seed 4 --quiet --steps $steps --out other &&
+    train --data monotonic --functions 60 --preset tiny --batch 8 --seed 4 --quiet --set valid_functions=10 --steps $steps --out other &&
         ! cmp -s whole.last.safetensors other.last.safetensors
 }
 new_schedule() {
@@ -51,16 +51,16 @@ other_options_refused() {
         fails 2 "--resume takes --batch" train --resume whole --batch 9 --quiet
 }
 seconds_calibrates() {
-    train --data monotonic --functions 60 --preset tiny --batch 8 --seed 3 --seconds 1 --json --out s \
+    train --data monotonic --functions 60 --preset tiny --batch 8 --seed 3 --set valid_functions=10 --seconds 1 --json --out s \
         >s.json 2>s.err && grep -q '"steps":' s.json &&
         grep -q -- '--steps' s.err
 }
 # new functions in every pass: another run than with the same ones, and resumed exactly
 fresh_functions() {
-    local some="--data rbf --functions 20 --preset tiny --batch 8 --seed 3 --quiet --fresh"
+    local some="--data rbf --functions 20 --preset tiny --batch 8 --seed 3 --quiet --set valid_functions=10 --fresh"
     train $some --steps 12 --out new && train $some --steps 12 --stop-at 7 --out half &&
         train --resume half --quiet && same new.train.safetensors half.train.safetensors &&
-        train --data rbf --functions 20 --preset tiny --batch 8 --seed 3 --quiet --steps 12 --out old &&
+        train --data rbf --functions 20 --preset tiny --batch 8 --seed 3 --quiet --set valid_functions=10 --steps 12 --out old &&
         ! cmp -s new.last.safetensors old.last.safetensors &&
         fails 1 "built-in family" train --data bad2.csv --preset tiny --fresh --out x
 }

@@ -56,3 +56,20 @@ mnp_status backend_push(const backend *b, exec *x, exec_io *io) {
 mnp_status backend_pull(const backend *b, exec *x, exec_io *io) {
     return b->pull ? b->pull(x, io) : MNP_OK;
 }
+
+mnp_status backend_check_lengths(env *e, const plan *p, const exec_io *io, int64_t items) {
+    const plan_opts *o = &p->opts;
+    if (io->samples > o->samples)
+        return env_fail(e, MNP_EINVAL, "%lld samples asked of a plan for %lld",
+                        (long long)io->samples, (long long)o->samples);
+    for (int64_t i = 0; io->n && i < items; i++) {
+        int64_t m = io->m ? io->m[i] : 0;
+        if (io->n[i] < 0 || io->n[i] > o->n || m < 0 || m > o->m || m > io->n[i])
+            return env_fail(e, MNP_EINVAL,
+                            "item %lld has %lld points and %lld context points, the plan is for "
+                            "%lld and %lld",
+                            (long long)i, (long long)io->n[i], (long long)m, (long long)o->n,
+                            (long long)o->m);
+    }
+    return MNP_OK;
+}

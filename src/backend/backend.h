@@ -51,4 +51,7 @@ mnp_status backend_choose(env *e, const char *device, const backend **out, exec_
 mnp_status backend_push(const backend *b, exec *x, exec_io *io);
 mnp_status backend_pull(const backend *b, exec *x, exec_io *io);
 
+/* For backends: does what the caller bound fit the plan's capacities? */
+mnp_status backend_check_lengths(env *e, const plan *p, const exec_io *io, int64_t items);
+
 #endif

@@ -233,26 +233,9 @@ static mnp_status ensure_items(exec *x, int64_t items) {
     return MNP_OK;
 }
 
-static mnp_status check_lengths(exec *x, const exec_io *io, int64_t items) {
-    const plan_opts *o = &x->plan->opts;
-    if (io->samples > o->samples)
-        return env_fail(x->env, MNP_EINVAL, "%lld samples asked of a plan for %lld",
-                        (long long)io->samples, (long long)o->samples);
-    for (int64_t i = 0; io->n && i < items; i++) {
-        int64_t m = io->m ? io->m[i] : 0;
-        if (io->n[i] < 0 || io->n[i] > o->n || m < 0 || m > o->m || m > io->n[i])
-            return env_fail(x->env, MNP_EINVAL,
-                            "item %lld has %lld points and %lld context points, the plan is for "
-                            "%lld and %lld",
-                            (long long)i, (long long)io->n[i], (long long)m, (long long)o->n,
-                            (long long)o->m);
-    }
-    return MNP_OK;
-}
-
 mnp_status interp_run(exec *x, exec_io *io, int64_t items, int64_t steps) {
     MNP_TRY(ensure_items(x, items));
-    MNP_TRY(check_lengths(x, io, items));
+    MNP_TRY(backend_check_lengths(x->env, x->plan, io, items));
     x->io = io;
     x->items = items;
     atomic_store(&x->status, MNP_OK);

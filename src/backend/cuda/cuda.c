@@ -186,23 +186,6 @@ static mnp_status pull(exec *x, exec_io *io) {
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-static mnp_status check_lengths(exec *x, const exec_io *io, int64_t items) {
-    const plan_opts *o = &x->plan->opts;
-    if (io->samples > o->samples)
-        return env_fail(x->env, MNP_EINVAL, "%lld samples asked of a plan for %lld",
-                        (long long)io->samples, (long long)o->samples);
-    for (int64_t i = 0; io->n && i < items; i++) {
-        int64_t m = io->m ? io->m[i] : 0;
-        if (io->n[i] < 0 || io->n[i] > o->n || m < 0 || m > o->m || m > io->n[i])
-            return env_fail(x->env, MNP_EINVAL,
-                            "item %lld has %lld points and %lld context points, the plan is for "
-                            "%lld and %lld",
-                            (long long)i, (long long)io->n[i], (long long)m, (long long)o->n,
-                            (long long)o->m);
-    }
-    return MNP_OK;
-}
-
 /* A block per multiprocessor at most: each takes all of its shared memory. */
 static mnp_status place_blocks(exec *x, int64_t items, int *blocks) {
     int64_t count = x->device.processors;
@@ -395,7 +378,7 @@ static mnp_status run_updates(exec *x, exec_io *io, int64_t steps, int blocks) {
 static mnp_status run(exec *x, exec_io *io, int64_t items, int64_t steps) {
     if (steps < 1 || items < 1) return MNP_OK;
     int blocks = 1;
-    MNP_TRY(check_lengths(x, io, items));
+    MNP_TRY(backend_check_lengths(x->env, x->plan, io, items));
     MNP_TRY(place(x, io, items, &blocks));
     if (x->program.updates) return run_updates(x, io, steps, blocks);
     for (int64_t s = 0; s < steps; s++)

@@ -14,7 +14,8 @@ declare -A below=(
     [plot]="base"
     [backend]="op graph base"
     [run]="model nn op graph data plot backend base"
-    [api]="run model nn op graph data plot backend base"
+    [bandit]="run model nn op graph data plot backend base"
+    [api]="bandit run model nn op graph data plot backend base"
 )
 
 bad=0

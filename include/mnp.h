@@ -287,6 +287,15 @@ MNP_API mnp_status mnp_predictor_path(mnp_predictor *p, const double *x, int64_t
 /* log p(y_i | z_s): logp (S, n); without latents log p(y_i | set), S times. */
 MNP_API mnp_status mnp_predictor_logp(mnp_predictor *p, const mnp_set *targets, double *logp);
 
+/* Given its latents a function is, at every x, a monotone map of the base noise. Its values at n
+ * targets for fixed levels of the noise, each the same at all targets: y (MNP_LEVELS, S, n). Level
+ * 0 is the smooth function; the others are equally likely and go upwards, so their mean, spread and
+ * share below a number are those of the function with its noise. Targets may be asked about in
+ * parts. MNP_EUNSUPPORTED for a process without latents. */
+enum { MNP_LEVELS = 9 };
+MNP_API mnp_status mnp_predictor_levels(mnp_predictor *p, const double *x, int64_t n, double *y);
+MNP_API double mnp_level(int k); /* the base noise of level k */
+
 /* ---- options, for help and tools --------------------------------------------------------------
  */
 

@@ -74,3 +74,14 @@ mnp_status mnp_predictor_logp(mnp_predictor *p, const mnp_set *targets, double *
         return env_fail(&p->ctx->env, MNP_EINVAL, "targets need x and y");
     return predictor_logp(p->p, targets->x, targets->y, targets->n, logp);
 }
+
+_Static_assert((int)MNP_LEVELS == (int)PROCESS_LEVELS, "levels of the noise");
+
+mnp_status mnp_predictor_levels(mnp_predictor *p, const double *x, int64_t n, double *y) {
+    if (!x || !y) return env_fail(&p->ctx->env, MNP_EINVAL, "targets and a place for y are needed");
+    return predictor_levels(p->p, x, n, y);
+}
+
+double mnp_level(int k) {
+    return k >= 0 && k < MNP_LEVELS ? process_level[k] : 0;
+}

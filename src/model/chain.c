@@ -139,6 +139,17 @@ void chain_record_draw(graph *g, const model_spec *s, val x, const val *z, val b
         path[t] = c.tr->to_data(g, s, path[t - 1], conditioner(&c, t, z[t - 1]), VAL_NONE).y;
 }
 
+void chain_record_levels(graph *g, const model_spec *s, val x, const val *z, const double *level,
+                         int count, val *y) {
+    chain c = chain_begin(g, s, x);
+    val zero = op_base_noise(g, EXT_N, true, RNG_BASE, true);
+    for (int k = 0; k < count; k++) y[k] = op_scale(g, zero, 1.0, level[k]);
+    for (int32_t t = 1; t <= s->T && graph_ok(g); t++) {
+        val raw = conditioner(&c, t, z[t - 1]);
+        for (int k = 0; k < count; k++) y[k] = c.tr->to_data(g, s, y[k], raw, VAL_NONE).y;
+    }
+}
+
 val chain_record_logp(graph *g, const model_spec *s, val x, val y, const val *z) {
     chain c = chain_begin(g, s, x);
     mapped m = {y, VAL_NONE};

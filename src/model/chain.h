@@ -44,6 +44,11 @@ void chain_record_walk(graph *g, const model_spec *s, val x, val y, const chain_
 /* Noise to data at rows x, given latents z (T): path[t] = y_t, path[0] = base. */
 void chain_record_draw(graph *g, const model_spec *s, val x, const val *z, val base, val *path);
 
+/* The same for `count` values of the base noise, each the same at all rows: y[k] is the data at
+ * level[k]. What does not depend on the noise is recorded once. */
+void chain_record_levels(graph *g, const model_spec *s, val x, const val *z, const double *level,
+                         int count, val *y);
+
 /* log p(y_i | z) of each row, given latents. */
 val chain_record_logp(graph *g, const model_spec *s, val x, val y, const val *z);
 

@@ -3,31 +3,14 @@
  * samples than before are asked for. Samples are split into chunks, which are the parallel items;
  * targets are taken in blocks, so memory stays bounded. A process without latents has one graph of
  * the set's rows followed by the targets', all in one block, because it draws them jointly. */
-#include "run/predict.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "base/rng.h"
+#include "run/predict_state.h"
 
 enum { SAMPLE_CHUNK = 8, TARGET_BLOCK = 512 };
 enum { JOINT_CHUNK = 256, JOINT_ROWS = 8192 }; /* without latents; rows: set and targets together */
-
-struct predictor {
-    env *env;
-    const model *m;
-    int64_t T; /* latents of one sample; 0: a process without */
-    pool *pool;
-    const char *device;
-    double *x, *y; /* the set, scaled */
-    int64_t count, cap;
-    runner *latents;
-    runner *query[QUERY_KINDS];
-    double *z;             /* (T, chunks chunk, Z) */
-    int64_t samples;       /* asked for; 0: none drawn */
-    int64_t chunks, chunk; /* chunks of `chunk` samples, at least `samples` in all */
-    uint64_t seed;
-};
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
@@ -86,7 +69,7 @@ static mnp_status reserve(predictor *p, int64_t count) {
     return MNP_OK;
 }
 
-static mnp_status check_finite(env *e, const double *a, int64_t count, const char *what) {
+mnp_status predictor_check_finite(env *e, const double *a, int64_t count, const char *what) {
     for (int64_t i = 0; i < count; i++)
         if (!isfinite(a[i]))
             return env_fail(e, MNP_EINVAL, "%s %lld is not a finite number", what, (long long)i);
@@ -96,8 +79,8 @@ static mnp_status check_finite(env *e, const double *a, int64_t count, const cha
 /* Puts n points behind the first `keep` of the set; nothing changes where one of them is bad. */
 static mnp_status append(predictor *p, int64_t keep, const double *x, const double *y, int64_t n) {
     int64_t dims = p->m->spec.x_dim;
-    MNP_TRY(check_finite(p->env, x, n * dims, "x of observed point"));
-    MNP_TRY(check_finite(p->env, y, n, "y of observed point"));
+    MNP_TRY(predictor_check_finite(p->env, x, n * dims, "x of observed point"));
+    MNP_TRY(predictor_check_finite(p->env, y, n, "y of observed point"));
     MNP_TRY(reserve(p, keep + n));
     runner_scale_x(p->m, x, n, p->x + keep * dims);
     runner_scale_y(p->m, y, n, p->y + keep);
@@ -184,7 +167,7 @@ static int64_t lead(const predictor *p) {
     return p->T ? 0 : p->count;
 }
 
-static mnp_status ensure_query(predictor *p, process_query kind, int64_t n) {
+mnp_status predictor_ensure_query(predictor *p, process_query kind, int64_t n) {
     int64_t block = n > TARGET_BLOCK / 4 ? TARGET_BLOCK : TARGET_BLOCK / 4;
     if (p->T == 0) block = lead(p) + n;
     if (p->T == 0 && block > JOINT_ROWS)
@@ -244,7 +227,7 @@ static mnp_status run_block(predictor *p, const query *q, int64_t at, int64_t ro
 }
 
 static mnp_status run_query(predictor *p, const query *q) {
-    MNP_TRY(ensure_query(p, q->kind, q->n));
+    MNP_TRY(predictor_ensure_query(p, q->kind, q->n));
     int64_t block = p->T ? p->query[q->kind]->plan->opts.n : q->n;
     size_t rows = (size_t)(lead(p) + least(block, q->n)), chunks = (size_t)p->chunks;
     size_t words = (size_t)q->outputs * chunks * (size_t)p->chunk * rows;
@@ -265,8 +248,8 @@ static mnp_status run_query(predictor *p, const query *q) {
 static mnp_status ask(predictor *p, query *q, const double *x, const double *y) {
     int64_t dims = p->m->spec.x_dim, n = q->n;
     if (n < 1) return env_fail(p->env, MNP_EINVAL, "there are no target points");
-    MNP_TRY(check_finite(p->env, x, n * dims, "x of target"));
-    if (y) MNP_TRY(check_finite(p->env, y, n, "y of target"));
+    MNP_TRY(predictor_check_finite(p->env, x, n * dims, "x of target"));
+    if (y) MNP_TRY(predictor_check_finite(p->env, y, n, "y of target"));
     if (p->samples == 0) MNP_TRY(predictor_draw_latents(p, 0, 1));
     int64_t first = lead(p), all = first + n;
     double *at = env_alloc(p->env, (size_t)(all * (dims + 1)), sizeof *at, "the targets");

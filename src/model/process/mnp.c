@@ -85,6 +85,12 @@ static void query(graph *g, const model_spec *s, process_query kind) {
         op_emit(g, chain_record_logp(g, s, x, y, z));
         return;
     }
+    if (kind == QUERY_LEVELS) {
+        val y[PROCESS_LEVELS];
+        chain_record_levels(g, s, x, z, process_level, PROCESS_LEVELS, y);
+        for (int k = 0; k < PROCESS_LEVELS; k++) op_emit(g, y[k]);
+        return;
+    }
     val path[CHAIN_STEPS_MAX + 1];
     val base = op_base_noise(g, EXT_N, true, RNG_BASE, kind == QUERY_ZERO);
     chain_record_draw(g, s, x, z, base, path);

@@ -5,6 +5,16 @@
 #include "model/process/processes.def"
 #undef PROCESS
 
+const double process_level[PROCESS_LEVELS] = {0,
+                                              -1.6629596035333782,
+                                              -0.961651218017327,
+                                              -0.5298250061482329,
+                                              -0.17052200667927234,
+                                              0.17052200667927234,
+                                              0.5298250061482329,
+                                              0.961651218017327,
+                                              1.6629596035333782};
+
 const process_def *process_at(int kind) {
     static const process_def *const table[] = {
 #define PROCESS(id, name) &process_##id,

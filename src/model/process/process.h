@@ -33,8 +33,14 @@ typedef enum process_query {
     QUERY_ZERO,   /* the smooth function                         */
     QUERY_NORMAL, /* with the process's own noise                */
     QUERY_LOGP,   /* the log-density of each row on its own      */
+    QUERY_LEVELS, /* at fixed levels of the noise; with latents  */
     QUERY_KINDS
 } process_query;
+
+/* The levels of the base noise: 0, then eight equally likely ones upwards, scaled to variance one.
+ */
+enum { PROCESS_LEVELS = 9 };
+extern const double process_level[PROCESS_LEVELS];
 
 typedef struct process_def {
     /* Options of the training where they differ from the usual ones, as text. */

@@ -1,0 +1,27 @@
+/* predict_state.h: the inside of a predictor, shared by predict.c and predict_levels.c. */
+#ifndef MNP_RUN_PREDICT_STATE_H
+#define MNP_RUN_PREDICT_STATE_H
+
+#include "run/predict.h"
+
+struct predictor {
+    env *env;
+    const model *m;
+    int64_t T; /* latents of one sample; 0: a process without */
+    pool *pool;
+    const char *device;
+    double *x, *y; /* the set, scaled */
+    int64_t count, cap;
+    runner *latents;
+    runner *query[QUERY_KINDS];
+    double *z;             /* (T, chunks chunk, Z) */
+    int64_t samples;       /* asked for; 0: none drawn */
+    int64_t chunks, chunk; /* chunks of `chunk` samples, at least `samples` in all */
+    uint64_t seed;
+};
+
+mnp_status predictor_check_finite(env *e, const double *a, int64_t count, const char *what);
+/* Compiles the graph of a kind of query for n targets where it is not yet. */
+mnp_status predictor_ensure_query(predictor *p, process_query kind, int64_t n);
+
+#endif

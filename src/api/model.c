@@ -113,10 +113,9 @@ mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *prese
     model *m = NULL;
     MNP_TRY(model_create(e, &spec, seed, &m));
     mnp_status status = MNP_OK;
-    if (data) {
-        if (!data->d->builtin) standardise(data->d, &m->scaling);
-        status = note_data(e, m, data->d);
-    }
+    if (data && !data->d->builtin) standardise(data->d, &m->scaling);
+    if (spec.y_scale > 0) m->scaling.y_shift = spec.y_shift, m->scaling.y_scale = spec.y_scale;
+    if (data) status = note_data(e, m, data->d);
     if (status != MNP_OK) {
         model_destroy(m);
         return status;

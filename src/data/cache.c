@@ -35,7 +35,7 @@ typedef struct entry {
     char what[512]; /* everything the numbers depend on */
     char sum[24];
     char *path;
-    size_t count; /* floats of x, and of y */
+    size_t count, dims; /* points; floats of x per point */
 } entry;
 
 static mnp_status entry_make(env *e, const char *folder, const family *f, uint64_t seed,
@@ -47,6 +47,7 @@ static mnp_status entry_make(env *e, const char *folder, const family *f, uint64
     if (n < 0 || (size_t)n >= sizeof out->what)
         return env_fail(e, MNP_EINVAL, "the name of the data set is too long for the cache");
     out->count = (size_t)(functions * f->def->points(f->opts));
+    out->dims = (size_t)family_x_dim(f->def);
     buf path;
     buf_init(&path, e);
     buf_printf(&path, "%s/%s-%016" PRIx64 ".safetensors", folder, f->def->name,
@@ -59,7 +60,7 @@ static mnp_status entry_make(env *e, const char *folder, const family *f, uint64
 
 static void sum_of(entry *c, const float *x, const float *y) {
     snprintf(c->sum, sizeof c->sum, "%016" PRIx64,
-             checksum(checksum(fnv_start, x, c->count), y, c->count));
+             checksum(checksum(fnv_start, x, c->count * c->dims), y, c->count));
 }
 
 static bool same_text(const char *a, const char *b) {
@@ -80,10 +81,10 @@ bool cache_load(env *e, const char *folder, const family *f, uint64_t seed, data
     bool good = false;
     if (entry_make(e, folder, f, seed, split, functions, &c) == MNP_OK &&
         stat(c.path, &there) == 0) {
-        size_t limit = 2 * c.count * sizeof *x + 65536;
+        size_t limit = (1 + c.dims) * c.count * sizeof *x + 65536;
         if (safetensors_read(e, c.path, limit, &file) == MNP_OK &&
             same_text(safetensors_meta_get(file, "what"), c.what) &&
-            take(e, file, "x", c.count, x) && take(e, file, "y", c.count, y)) {
+            take(e, file, "x", c.count * c.dims, x) && take(e, file, "y", c.count, y)) {
             sum_of(&c, x, y);
             good = same_text(safetensors_meta_get(file, "checksum"), c.sum);
         }
@@ -99,9 +100,9 @@ static mnp_status store(env *e, const char *folder, entry *c, int64_t functions,
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return env_fail(e, MNP_EIO, "%s: cannot make the folder: %s", folder, strerror(errno));
     sum_of(c, x, y);
-    int64_t points = (int64_t)c->count / functions;
+    int64_t points = (int64_t)c->count / functions, wide = points * (int64_t)c->dims;
     safetensors_meta meta[] = {{"what", c->what}, {"checksum", c->sum}};
-    safetensors_tensor tensors[] = {{"x", SAFETENSORS_F32, 2, {functions, points}, x, 0},
+    safetensors_tensor tensors[] = {{"x", SAFETENSORS_F32, 2, {functions, wide}, x, 0},
                                     {"y", SAFETENSORS_F32, 2, {functions, points}, y, 0}};
     return safetensors_write(e, c->path, meta, 2, tensors, 2);
 }

@@ -125,7 +125,7 @@ static mnp_status fill_family(env *e, pool *pool, const family *f, const data_so
     d->context_hi = context.hi;
     d->rff_std = f->def->rff_std(f->opts);
     for (int64_t i = 0; i <= d->functions; i++) d->start[i] = i * n;
-    MNP_TRY(dataset_name_columns(e, d, NULL, NULL, NULL));
+    MNP_TRY(dataset_name_columns(e, d, f->def->x_names, f->def->y_name, NULL));
     if (!s->cache || !cache_load(e, s->cache, f, s->seed, s->split, d->functions, d->x, d->y)) {
         MNP_TRY(family_draw(e, pool, f, s->seed, s->split, 0, d->functions, d->x, d->y));
         if (s->cache) cache_store(e, s->cache, f, s->seed, s->split, d->functions, d->x, d->y);
@@ -138,13 +138,16 @@ static mnp_status open_family(env *e, pool *pool, const char *what, const data_s
     family f;
     dataset *d = NULL;
     MNP_TRY(family_parse(e, what, &f));
-    int64_t functions = s->functions ? s->functions : family_functions(s->split);
+    int64_t usual = family_functions(s->split);
+    if (s->split == DATA_TRAIN && f.def->train_functions) usual = f.def->train_functions;
+    int64_t functions = s->functions ? s->functions : usual;
     mnp_status status = MNP_OK;
     if (functions < 1 || functions > INT32_MAX)
         status = env_fail(e, MNP_EINVAL, "%lld functions are not in 1 .. %d", (long long)functions,
                           INT32_MAX);
     if (status == MNP_OK)
-        status = dataset_new(e, f.name, functions, functions * f.def->points(f.opts), 1, &d);
+        status = dataset_new(e, f.name, functions, functions * f.def->points(f.opts),
+                             family_x_dim(f.def), &d);
     if (status == MNP_OK) status = fill_family(e, pool, &f, s, d);
     family_free(e, &f);
     if (status == MNP_OK)

@@ -39,11 +39,16 @@ typedef struct family_def {
     const char *name, *help;
     const option_def *options; /* constants, settable in the name as name:key=value,key=value */
     size_t n_options, opts_size;
+    int32_t x_dim;              /* numbers of one input; 0 = 1                            */
+    const char *const *x_names; /* (x_dim), or NULL: x, or x1 x2 ...                      */
+    const char *y_name;         /* NULL: y                                                */
+    int64_t train_functions;    /* the usual number to train on; 0 = family_functions()   */
     int64_t (*points)(const void *opts);
     option_span (*context)(const void *opts);
     double (*rff_std)(const void *opts);
-    /* Functions first .. first + count - 1 of the split: x (count, points) ascending or in any
-     * order, y (count, points). Draws only from streams (seed, RNG_DATA, step = split, function = i
+    /* Functions first .. first + count - 1 of the split: x (count, points, x_dim) ascending or in
+     * any order, y (count, points). Draws only from streams (seed, RNG_DATA, step = split, function
+     * = i
      * ...), so a function is the same whatever range it is asked in. e is for scratch memory. */
     mnp_status (*draw)(env *e, const void *opts, uint64_t seed, data_split split, int64_t first,
                        int64_t count, float *x, float *y);
@@ -73,8 +78,10 @@ mnp_status family_parse(env *e, const char *what, family *out);
 void family_free(env *e, family *f);
 /* The usual number of functions of a split. */
 int64_t family_functions(data_split split);
+/* Numbers of one input. */
+int32_t family_x_dim(const family_def *def);
 /* Functions first .. first + count - 1 of the split, over the pool (NULL: this thread alone), the
- * same bits for any number of threads. x, y (count, points). */
+ * same bits for any number of threads. x (count, points, x_dim), y (count, points). */
 mnp_status family_draw(env *e, pool *pool, const family *f, uint64_t seed, data_split split,
                        int64_t first, int64_t count, float *x, float *y);
 

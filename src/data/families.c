@@ -30,6 +30,10 @@ int64_t family_functions(data_split split) {
     return split == DATA_TRAIN ? 50000 : 5000;
 }
 
+int32_t family_x_dim(const family_def *def) {
+    return def->x_dim > 0 ? def->x_dim : 1;
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 static option_view view_of(const family_def *def, void *opts) {
@@ -211,9 +215,10 @@ static void draw_chunk(void *arg, int64_t task, int worker) {
     }
     env own = {.allocator = {locked_alloc, locked_free, &job->memory}};
     int64_t at = task * job->chunk, n = job->count - at < job->chunk ? job->count - at : job->chunk;
+    const family_def *def = job->f->def;
     mnp_status status =
-        job->f->def->draw(&own, job->f->opts, job->seed, job->split, job->first + at, n,
-                          job->x + at * job->points, job->y + at * job->points);
+        def->draw(&own, job->f->opts, job->seed, job->split, job->first + at, n,
+                  job->x + at * job->points * family_x_dim(def), job->y + at * job->points);
     if (status != MNP_OK) note_failure(job, task, status, own.error);
 }
 

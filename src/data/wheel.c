@@ -16,8 +16,81 @@ void wheel_context(rng_stream *s, double x[WHEEL_DIMS]) {
 int32_t wheel_means(double delta, const double x[WHEEL_DIMS], double means[WHEEL_ACTIONS]) {
     means[0] = 1.2;
     for (int k = 1; k < WHEEL_ACTIONS; k++) means[k] = 1.0;
-    if (sqrt(x[0] * x[0] + x[1] * x[1]) <= delta) return 0;
+    if (hypot(x[0], x[1]) <= delta) return 0;
     int32_t quadrant = 1 + (x[0] > 0 ? 0 : 2) + (x[1] > 0 ? 0 : 1);
     means[quadrant] = 50.0;
     return quadrant;
 }
+
+/* ---- the family ------------------------------------------------------------------------------ */
+
+enum { INPUTS = WHEEL_DIMS + WHEEL_ACTIONS };
+
+typedef struct wheel_opts {
+    family_common common; /* must come first */
+    option_range delta;
+    option_range best;
+} wheel_opts;
+
+static const option_def table[] = {
+    FAMILY_FIELD_(wheel_opts, points, OPTION_TYPE_INT, "562", 2, FAMILY_POINTS_MAX,
+                  "points of a function"),
+    OPTION_RANGE(wheel_opts, delta, "0:1", 0, 1, "radii of the wheels, uniform"),
+    OPTION_RANGE(
+        wheel_opts, best, "0", 0, 1,
+        "share of a wheel's points that play its best action, uniform; the rest are random"),
+    FAMILY_CONTEXT(wheel_opts, "10:512"),
+};
+
+static double between(rng_stream *s, option_range r) {
+    return r.lo + (r.hi - r.lo) * rng_u01(s);
+}
+
+/* x (points, INPUTS), y (points). The means belong to the stored contexts exactly. */
+static void draw_one(const wheel_opts *o, rng_stream s, float *x, float *y) {
+    double delta = between(&s, o->delta), best = between(&s, o->best);
+    for (int64_t i = 0; i < o->common.points; i++) {
+        double at[WHEEL_DIMS], means[WHEEL_ACTIONS];
+        wheel_context(&s, at);
+        for (int k = 0; k < WHEEL_DIMS; k++) at[k] = (double)(x[i * INPUTS + k] = (float)at[k]);
+        int32_t action = wheel_means(delta, at, means);
+        if (best == 0 || rng_u01(&s) >= best) action = (int32_t)rng_below(&s, WHEEL_ACTIONS);
+        for (int k = 0; k < WHEEL_ACTIONS; k++)
+            x[i * INPUTS + WHEEL_DIMS + k] = k == action ? 1.0f : 0.0f;
+        y[i] = (float)(means[action] + WHEEL_NOISE * rng_normal(&s));
+    }
+}
+
+static mnp_status draw(env *e, const void *opts, uint64_t seed, data_split split, int64_t first,
+                       int64_t count, float *x, float *y) {
+    const wheel_opts *o = opts;
+    (void)e;
+    for (int64_t i = 0; i < count; i++) {
+        float *to = x + i * o->common.points * INPUTS;
+        draw_one(o, family_stream(seed, split, first + i, FAMILY_OWN), to,
+                 y + i * o->common.points);
+    }
+    return MNP_OK;
+}
+
+static double rff_std(const void *opts) {
+    (void)opts;
+    return 1;
+}
+
+static const char *const names[INPUTS] = {"x1", "x2", "a0", "a1", "a2", "a3", "a4"};
+
+const family_def family_wheel = {.name = "wheel",
+                                 .help = "wheel bandits: context and one-hot action to reward",
+                                 .options = table,
+                                 .n_options = OPTION_COUNT(table),
+                                 .opts_size = sizeof(wheel_opts),
+                                 .x_dim = INPUTS,
+                                 .x_names = names,
+                                 .y_name = "reward",
+                                 .train_functions = 64,
+                                 .points = family_points,
+                                 .context = family_context,
+                                 .rff_std = rff_std,
+                                 .draw = draw,
+                                 .group = 1};

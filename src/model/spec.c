@@ -33,6 +33,8 @@ static const option_def table[] = {
     INT(T, "7", 1, 64, "Markov steps"),
     ENUM(transition, "rqs", transition_names + 1, "map of one step"),
     ENUM(encoder, "sab", encoder_names + 1, "set encoder"),
+    REAL(y_shift, "0", -1e9, 1e9, "taken off y inside the model, where y_scale is given"),
+    REAL(y_scale, "0", 0, 1e9, "y is divided by it inside the model; 0: 1, and files standardised"),
     INT(rff, "80", 0, 4096, "random Fourier frequencies; 0 uses x itself"),
     REAL(rff_std, "1", 1e-6, 1e6, "standard deviation of the frequencies"),
     BOOL(rff_append_x, "off", "put x beside its Fourier features"),
@@ -94,6 +96,10 @@ typedef struct preset {
 
 #define AUTHORS "gp_variances=off gp_softplus=on gp_restarts=off gp_noise=1e-4"
 #define COPULA  "rff=0 identity_init=on flow_gain=0 gp_rate=10"
+/* Rewards reach 50; the inputs are a point of the disc and one-hot actions. */
+#define WHEEL                                                                                      \
+    "rff=0 encoder=deepset d_z=32 d_r=64 enc_width=64 ds_layers=2 head_hidden=64 head_layers=1 "   \
+    "flow_hidden=64 flow_layers=2 y_scale=10"
 
 static const preset presets[] = {
     {"paper", "mnp", ""},
@@ -106,6 +112,8 @@ static const preset presets[] = {
     {"paper", "oracle", "gp_restarts=off gp_variances=off gp_noise_floor=0"},
     {"tiny", "oracle", "gp_restarts=off gp_variances=off gp_noise_floor=0"},
     {"paper", "np", "T=1 transition=gauss flow_gain=1"},
+    {"wheel", "mnp", "T=1 transition=affine kappa=8 flow_gain=1 " WHEEL},
+    {"wheel", "np", "T=1 transition=gauss sigma_floor=1e-4 flow_gain=1 " WHEEL},
     {"tiny", "mnp",
      "T=3 rff=16 d_z=16 d_r=32 enc_width=32 heads=2 n_sab=1 head_hidden=32 head_layers=1 "
      "flow_hidden=48 bins=8"},
@@ -125,7 +133,7 @@ mnp_status spec_preset(env *e, const char *process, const char *name, model_spec
             return options_parse(e, &view, 1, presets[i].options);
     }
     return env_fail(e, MNP_EINVAL,
-                    "there is no preset '%s' for %s; the presets are paper, tiny%s%s", name,
+                    "there is no preset '%s' for %s; the presets are paper, tiny, wheel%s%s", name,
                     process, near.best ? "; nearest: " : "", near.best ? near.best : "");
 }
 

@@ -15,11 +15,12 @@ typedef enum process_id {
 } process_id;
 
 typedef struct model_spec {
-    int kind;       /* process_id                                                 */
-    int64_t x_dim;  /* inputs per point                                           */
-    int64_t T;      /* Markov steps                                               */
-    int transition; /* index in transitions.def                                   */
-    int encoder;    /* index in encoders.def                                      */
+    int kind;                /* process_id                                                 */
+    int64_t x_dim;           /* inputs per point                                           */
+    int64_t T;               /* Markov steps                                               */
+    int transition;          /* index in transitions.def                                   */
+    int encoder;             /* index in encoders.def                                      */
+    double y_shift, y_scale; /* y' = (y - y_shift) / y_scale inside; scale 0: the data's own */
     /* features of x */
     int64_t rff;       /* random frequencies; 0 = x itself                        */
     double rff_std;    /* their standard deviation                                */

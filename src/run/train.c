@@ -47,17 +47,23 @@ static mnp_status check_spec(env *e, const train_spec *s) {
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
+/* x and y as the model sees them; in place is fine. */
+static void scale_points(const trainer *t, const float *x, const float *y, float *to_x,
+                         float *to_y) {
+    const model_scaling *s = &t->m->scaling;
+    size_t points = (size_t)t->data->points, dims = (size_t)t->data->x_dim;
+    for (size_t i = 0; i < points * dims; i++)
+        to_x[i] = (float)(((double)x[i] - s->x_shift[i % dims]) / s->x_scale[i % dims]);
+    for (size_t i = 0; i < points; i++) to_y[i] = (float)(((double)y[i] - s->y_shift) / s->y_scale);
+}
+
 static mnp_status scale_data(trainer *t) {
     const dataset *d = t->data;
-    const model_scaling *s = &t->m->scaling;
     size_t points = (size_t)d->points, dims = (size_t)d->x_dim;
     t->x = env_alloc(t->env, points * dims + 1, sizeof *t->x, "the training data");
     t->y = env_alloc(t->env, points + 1, sizeof *t->y, "the training data");
     if (!t->x || !t->y) return MNP_ENOMEM;
-    for (size_t i = 0; i < points * dims; i++)
-        t->x[i] = (float)(((double)d->x[i] - s->x_shift[i % dims]) / s->x_scale[i % dims]);
-    for (size_t i = 0; i < points; i++)
-        t->y[i] = (float)(((double)d->y[i] - s->y_shift) / s->y_scale);
+    scale_points(t, d->x, d->y, t->x, t->y);
     t->view = (data_view){d->functions, d->x_dim, d->start, t->x, t->y};
     return MNP_OK;
 }
@@ -73,7 +79,7 @@ static mnp_status prepare_fresh(trainer *t) {
     if (d->functions % t->family.def->group)
         return env_fail(t->env, MNP_EINVAL, "fresh=on with %s needs a multiple of %lld functions",
                         d->name, (long long)t->family.def->group);
-    t->x2 = env_alloc(t->env, (size_t)d->points + 1, sizeof *t->x2, "fresh functions");
+    t->x2 = env_alloc(t->env, (size_t)(d->points * d->x_dim) + 1, sizeof *t->x2, "fresh functions");
     t->y2 = env_alloc(t->env, (size_t)d->points + 1, sizeof *t->y2, "fresh functions");
     return t->x2 && t->y2 ? MNP_OK : MNP_ENOMEM;
 }
@@ -88,6 +94,7 @@ static mnp_status refresh_data(trainer *t) {
     float *x = t->x2, *y = t->y2;
     MNP_TRY(family_draw(t->env, t->pool, &t->family, t->data->seed, DATA_TRAIN,
                         block * t->data->functions, t->data->functions, x, y));
+    scale_points(t, x, y, x, y);
     t->x2 = t->x, t->y2 = t->y;
     t->x = x, t->y = y;
     t->view.x = x, t->view.y = y;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/figure.h"
-#include "cli/source.h"
+#include "cli/places.h"
 
 enum { GRID_1D = 200, GRID_2D = 48, DRAWS = 12, CHAIN_DRAWS = 5, MAP_DRAWS = 2 };
 enum { SAMPLES = 200, MAP_SAMPLES = 50 };
@@ -55,53 +55,15 @@ static int read_contexts(cli *c, plot_job *job) {
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-typedef struct span {
-    double lo[2], hi[2];
-} span;
-
-static void widen(span *s, int64_t x_dim, const double *x) {
-    for (int64_t k = 0; k < x_dim; k++) {
-        s->lo[k] = fmin(s->lo[k], x[k]);
-        s->hi[k] = fmax(s->hi[k], x[k]);
-    }
-}
-
-/* The x range of a few functions of the model's own data, where they can still be had. */
-static bool data_span(cli *c, const mnp_model *m, int64_t x_dim, span *s) {
-    mnp_data *data = NULL;
-    if (!mnp_model_note(m, "data") || source_open_test(c, m, 100, &data) != MNP_OK) return false;
-    bool good = mnp_data_x_dim(data) == x_dim && mnp_data_points(data) > 0;
-    int64_t functions = good ? mnp_data_functions(data) : 0;
-    for (int64_t i = 0; i < functions && good; i++) {
-        const float *x, *y;
-        int64_t n;
-        good = mnp_data_function(c->ctx, data, i, &n, &x, &y) == MNP_OK;
-        for (int64_t j = 0; good && j < n; j++) {
-            double at[2] = {(double)x[j * x_dim], x_dim > 1 ? (double)x[j * x_dim + 1] : 0};
-            widen(s, x_dim, at);
-        }
-    }
-    mnp_data_destroy(data);
-    return good;
-}
-
-/* Outwards to round numbers, so that the ends of the axis can carry labels. */
-static void round_outwards(double *lo, double *hi) {
-    double step = pow(10, floor(log10(*hi - *lo)) - 1);
-    *lo = floor(*lo / step + 1e-9) * step;
-    *hi = ceil(*hi / step - 1e-9) * step;
-}
-
 static int default_places(cli *c, plot_job *job) {
     int64_t x_dim = job->q.names.x_dim, n[2] = {GRID_1D, GRID_1D};
-    span s = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
-    if (!data_span(c, job->q.model, x_dim, &s) || !(s.lo[0] < s.hi[0]))
-        s = (span){{-2, -2}, {2, 2}};
+    places_span s = places_nothing();
+    if (!places_of_data(c, job->q.model, x_dim, &s) || !(s.lo[0] < s.hi[0]))
+        s = (places_span){{-2, -2}, {2, 2}};
     for (int k = 0; k < job->r.contexts; k++)
         for (int64_t i = 0; i < job->contexts[k].n; i++)
-            widen(&s, x_dim, job->contexts[k].x + i * x_dim);
-    for (int64_t k = 0; k < x_dim; k++)
-        if (s.hi[k] > s.lo[k]) round_outwards(&s.lo[k], &s.hi[k]);
+            places_widen(&s, x_dim, job->contexts[k].x + i * x_dim);
+    places_round(&s, x_dim);
     if (x_dim == 2) n[0] = n[1] = GRID_2D;
     return points_span(c, x_dim, s.lo, s.hi, n, &job->at);
 }

@@ -1,19 +1,20 @@
 /* cmd_predict.c: mnp predict MODEL: mean, spread and quantiles at given places, as CSV. They are
- * taken over joint draws with the process's own noise. */
+ * taken over joint draws with the process's own noise. --grid ROWSxCOLS makes maps (map.h). */
 #include <math.h>
 
 #include "base/csv.h"
-#include "cli/points.h"
+#include "cli/map.h"
 
 enum { VALUES_MAX = 1 << 28 }; /* samples times targets: 2 GB */
 
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points (default: none, the prior over functions)"},
     {"at", "X.csv", "where to predict: a file with the x columns"},
-    {"grid", "lo:hi:n", "where to predict: n places from lo to hi; lo:hi:n,lo:hi:n for two inputs"},
-    {"samples", "S", "joint draws behind the numbers (default 200)"},
+    {"grid", "lo:hi:n", "n places from lo to hi; lo:hi:n,lo:hi:n for two inputs; 128x128: a map"},
+    {"samples", "S", "joint draws behind the numbers (default 200; of a map 100)"},
     {"draws", NULL, "add the joint draws as columns draw1 .. drawS"},
-    {"out", "P.csv", "where to write (default: stdout)"},
+    {"out", "P.csv", "where to write (default: stdout); of a map the prefix of its files"},
+    DEVICE_FLAGS,
 };
 
 static const double levels[] = {0.05, 0.25, 0.5, 0.75, 0.95};
@@ -96,16 +97,70 @@ static void report(cli *c, const question *q, int64_t samples) {
     cli_json_end(c, &j);
 }
 
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+static int write_map(cli *c, const question *q, const map *m) {
+    const char *out = cli_text(c, "out", NULL);
+    if (out) return map_write(c, q, m, out);
+    buf table;
+    buf_init(&table, &c->env);
+    int code = map_table(c, q, m, &table);
+    if (code == 0) code = points_write(c, &table);
+    buf_free(&table);
+    return code;
+}
+
+static void report_map(cli *c, const question *q, const map *m, double seconds) {
+    const char *out = cli_text(c, "out", NULL);
+    points_note(c, "%s: a map of %lld x %lld given %lld, %lld realisations, %.1f s, seed %llu",
+                out ? out : "stdout", (long long)m->at.rows, (long long)m->at.cols,
+                (long long)q->context.n, (long long)m->samples, seconds,
+                (unsigned long long)c->seed);
+    cli_json j;
+    cli_json_begin(c, &j);
+    cli_json_integer(&j, "rows", m->at.rows);
+    cli_json_integer(&j, "cols", m->at.cols);
+    cli_json_text(&j, "out", out);
+    cli_json_integer(&j, "context", q->context.n);
+    cli_json_integer(&j, "samples", m->samples);
+    cli_json_integer(&j, "seed", (int64_t)c->seed);
+    cli_json_number(&j, "seconds", seconds);
+    cli_json_end(c, &j);
+}
+
+static int predict_map(cli *c, question *q, const char *grid, int64_t samples) {
+    map_frame frame;
+    map m = {0};
+    if (cli_has(c, "at") || cli_has(c, "draws"))
+        return cli_fail(c, EXIT_USAGE, "--%s is not for maps (--grid %s)",
+                        cli_has(c, "at") ? "at" : "draws", grid);
+    int code = map_frame_read(c, q, grid, &frame);
+    if (code == 0) code = map_place(c, &frame, cli_text(c, "context", ""), &q->context);
+    double start = cli_now();
+    if (code == 0) code = map_make(c, q, &q->context, &frame, samples, cli_device(c), &m);
+    double seconds = cli_now() - start;
+    if (code == 0) code = write_map(c, q, &m);
+    if (code == 0) report_map(c, q, &m, seconds);
+    map_free(c, &m);
+    return code;
+}
+
 static int run(cli *c) {
-    int64_t samples = cli_int(c, "samples", 200, 1, 100000);
+    const char *grid = cli_text(c, "grid", NULL);
+    bool maps = grid && map_named(grid);
+    int64_t samples = cli_int(c, "samples", maps ? 100 : 200, 1, 100000);
     if (cli_bad(c)) return c->status;
     int code = points_check_out(c);
     if (code != 0) return code;
     question q;
     code = question_open(c, &q);
-    if (code == 0) code = question_targets(c, &q);
-    if (code == 0) code = predict(c, &q, samples);
-    if (code == 0) report(c, &q, samples);
+    if (code == 0 && maps) {
+        code = predict_map(c, &q, grid, samples);
+    } else if (code == 0) {
+        code = question_targets(c, &q);
+        if (code == 0) code = predict(c, &q, samples);
+        if (code == 0) report(c, &q, samples);
+    }
     question_close(c, &q);
     return code;
 }

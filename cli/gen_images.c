@@ -7,11 +7,9 @@
 #include <sys/stat.h>
 
 #include "base/npy.h"
-#include "base/png.h"
 #include "base/pool.h"
+#include "cli/sheet.h"
 #include "data/geofluvial_set.h"
-
-enum { SHEET_COLS = 8, SHEET_MAX = 48, SHEET_GAP = 4 };
 
 typedef struct job {
     cli *c;
@@ -63,37 +61,6 @@ static void show_progress(void *user, int64_t done) {
     j->shown = done;
 }
 
-/* ---- pictures: river bright ------------------------------------------------------------------ */
-
-typedef struct sheet {
-    int64_t count, size, cols, width, height;
-    uint8_t *pixels;
-} sheet;
-
-static mnp_status sheet_begin(env *e, int64_t images, int64_t size, sheet *s) {
-    s->size = size;
-    s->count = images < SHEET_MAX ? images : SHEET_MAX;
-    s->cols = s->count < SHEET_COLS ? s->count : SHEET_COLS;
-    int64_t rows = (s->count + s->cols - 1) / s->cols;
-    s->width = s->cols * (size + SHEET_GAP) + SHEET_GAP;
-    s->height = rows * (size + SHEET_GAP) + SHEET_GAP;
-    s->pixels = env_alloc(e, (size_t)(s->width * s->height), 1, "a contact sheet");
-    if (!s->pixels) return MNP_ENOMEM;
-    memset(s->pixels, 128, (size_t)(s->width * s->height));
-    return MNP_OK;
-}
-
-/* Where pixel (row, col) of image k is. */
-static uint8_t *sheet_pixel(const sheet *s, int64_t k, int64_t row, int64_t col) {
-    int64_t top = SHEET_GAP + k / s->cols * (s->size + SHEET_GAP);
-    int64_t left = SHEET_GAP + k % s->cols * (s->size + SHEET_GAP);
-    return s->pixels + (top + row) * s->width + left + col;
-}
-
-static mnp_status write_sheet(job *j, const sheet *s) {
-    return png_write_gray(&j->e, j->sheet, s->width, s->height, 8, s->pixels);
-}
-
 /* ---- a folder -------------------------------------------------------------------------------- */
 
 /* The first images of the splits, one after the other, while there is room. */
@@ -101,7 +68,7 @@ static mnp_status folder_sheet(job *j, const geofluvial_set *set) {
     sheet s = {0};
     int64_t all = set->images[0] + set->images[1] + set->images[2], size = set->o.size, done = 0;
     uint8_t *mask = env_alloc(&j->e, (size_t)(size * size), 1, "an image");
-    mnp_status status = mask ? sheet_begin(&j->e, all, size, &s) : MNP_ENOMEM;
+    mnp_status status = mask ? sheet_begin(&j->e, all, size, size, &s) : MNP_ENOMEM;
     for (int split = 0; split < GEOFLUVIAL_SPLITS; split++)
         for (int64_t i = 0; i < set->images[split] && done < s.count && status == MNP_OK; i++) {
             status = geofluvial_set_read(&j->e, set, (data_split)split, i, 1, mask);
@@ -109,9 +76,9 @@ static mnp_status folder_sheet(job *j, const geofluvial_set *set) {
                 *sheet_pixel(&s, done, p / size, p % size) = mask[p] ? 255 : 0;
             done++;
         }
-    if (status == MNP_OK) status = write_sheet(j, &s);
+    if (status == MNP_OK) status = sheet_write(&j->e, j->sheet, &s);
     env_free(&j->e, mask);
-    env_free(&j->e, s.pixels);
+    sheet_free(&j->e, &s);
     return status;
 }
 
@@ -224,12 +191,12 @@ static uint8_t brightness(const npy_array *a, int64_t i) {
 static mnp_status array_sheet(job *j, const npy_array *a) {
     sheet s = {0};
     int64_t size = j->o.size;
-    MNP_TRY(sheet_begin(&j->e, j->images, size, &s));
+    MNP_TRY(sheet_begin(&j->e, j->images, size, size, &s));
     for (int64_t k = 0; k < s.count; k++)
         for (int64_t p = 0; p < size * size; p++)
             *sheet_pixel(&s, k, p / size, p % size) = brightness(a, k * size * size + p);
-    mnp_status status = write_sheet(j, &s);
-    env_free(&j->e, s.pixels);
+    mnp_status status = sheet_write(&j->e, j->sheet, &s);
+    sheet_free(&j->e, &s);
     return status;
 }
 

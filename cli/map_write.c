@@ -1,0 +1,132 @@
+/* map_write.c: a map as a table, arrays and pictures. */
+#include <math.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "base/npy.h"
+#include "cli/map.h"
+#include "cli/sheet.h"
+
+enum { PATH = 4096 };
+
+/* What a map of probabilities is called. */
+static const char *below_name(const map *m) {
+    return m->at.pixels ? "channel" : "below";
+}
+
+int map_table(cli *c, const question *q, const map *m, buf *out) {
+    csv_writer w;
+    csv_writer_init(&w, out, '\0');
+    csv_put_text(&w, m->at.pixels ? "row" : q->names.x[0]);
+    csv_put_text(&w, m->at.pixels ? "col" : q->names.x[1]);
+    csv_put_text(&w, "mean");
+    csv_put_text(&w, "sd");
+    csv_put_text(&w, m->at.pixels ? "p_channel" : "p_below");
+    csv_end_row(&w);
+    for (int64_t i = 0; i < m->at.rows * m->at.cols; i++) {
+        double at[2];
+        map_label(&m->at, i, at);
+        csv_put_double(&w, at[0]);
+        csv_put_double(&w, at[1]);
+        csv_put_float(&w, (float)m->mean[i]);
+        csv_put_float(&w, (float)m->sd[i]);
+        csv_put_float(&w, (float)m->below[i]);
+        csv_end_row(&w);
+    }
+    return out->status == MNP_OK ? 0 : points_failed(c);
+}
+
+typedef struct layer {
+    const char *name;
+    const double *values;
+    double black, white; /* what these shades are; equal: the range of the values */
+} layer;
+
+static mnp_status write_array(cli *c, const map *m, const char *path, const double *values) {
+    int64_t n = m->at.rows * m->at.cols;
+    float *narrow = env_alloc(&c->env, (size_t)n, sizeof *narrow, "a map");
+    if (!narrow) return MNP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) narrow[i] = (float)values[i];
+    npy_array a = {.type = NPY_F4, .ndim = 2, .shape = {m->at.rows, m->at.cols}, .data = narrow};
+    mnp_status status = npy_write(&c->env, path, &a);
+    env_free(&c->env, narrow);
+    return status;
+}
+
+static uint8_t shade(double v, double black, double white) {
+    double t = white != black ? (v - black) / (white - black) : 0.5;
+    return (uint8_t)(255 * fmin(fmax(t, 0), 1) + 0.5);
+}
+
+static void range_of(const double *values, int64_t n, double *lo, double *hi) {
+    *lo = INFINITY, *hi = -INFINITY;
+    for (int64_t i = 0; i < n; i++) *lo = fmin(*lo, values[i]), *hi = fmax(*hi, values[i]);
+}
+
+static mnp_status write_picture(cli *c, const map *m, const char *path, const layer *l) {
+    int64_t n = m->at.rows * m->at.cols;
+    double black = l->black, white = l->white;
+    if (black == white) range_of(l->values, n, &black, &white);
+    uint8_t *pixels = env_alloc(&c->env, (size_t)n, 1, "a picture");
+    if (!pixels) return MNP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) pixels[i] = shade(l->values[i], black, white);
+    mnp_status status = png_write_gray(&c->env, path, m->at.cols, m->at.rows, 8, pixels);
+    env_free(&c->env, pixels);
+    return status;
+}
+
+/* The first realisations, with the shades of the mean. */
+static mnp_status write_sheet(cli *c, const map *m, const char *path, const layer *l) {
+    int64_t n = m->at.rows * m->at.cols;
+    double black = l->black, white = l->white;
+    if (black == white) range_of(l->values, n, &black, &white);
+    sheet s;
+    mnp_status status = sheet_begin(&c->env, m->samples, m->at.rows, m->at.cols, &s);
+    for (int64_t k = 0; k < s.count && status == MNP_OK; k++)
+        for (int64_t i = 0; i < n; i++)
+            *sheet_pixel(&s, k, i / m->at.cols, i % m->at.cols) =
+                shade((double)m->draws[k * n + i], black, white);
+    if (status == MNP_OK) status = sheet_write(&c->env, path, &s);
+    sheet_free(&c->env, &s);
+    return status;
+}
+
+static mnp_status write_layers(cli *c, const map *m, const char *stem) {
+    bool pixels = m->at.pixels; /* images have values from -1 (river, bright) to 1 */
+    const layer layers[] = {{"mean", m->mean, pixels, -pixels},
+                            {"sd", m->sd, 0, pixels},
+                            {below_name(m), m->below, 0, 1}};
+    char path[PATH];
+    mnp_status status = MNP_OK;
+    for (int k = 0; k < 3 && status == MNP_OK; k++) {
+        snprintf(path, sizeof path, "%s-%s.npy", stem, layers[k].name);
+        status = write_array(c, m, path, layers[k].values);
+        snprintf(path, sizeof path, "%s-%s.png", stem, layers[k].name);
+        if (status == MNP_OK) status = write_picture(c, m, path, &layers[k]);
+    }
+    if (status != MNP_OK) return status;
+    snprintf(path, sizeof path, "%s-draws.png", stem);
+    status = write_sheet(c, m, path, &layers[0]);
+    if (status != MNP_OK) return status;
+    snprintf(path, sizeof path, "%s-draws.npy", stem);
+    npy_array draws = {
+        .type = NPY_F4, .ndim = 3, .shape = {m->samples, m->at.rows, m->at.cols}, .data = m->draws};
+    return npy_write(&c->env, path, &draws);
+}
+
+int map_write(cli *c, const question *q, const map *m, const char *prefix) {
+    char stem[PATH - 64], path[PATH];
+    size_t length = strlen(prefix);
+    if (length >= sizeof stem) return cli_fail(c, EXIT_USAGE, "--out is too long");
+    if (length > 4 && strcmp(prefix + length - 4, ".csv") == 0) length -= 4;
+    snprintf(stem, sizeof stem, "%.*s", (int)length, prefix);
+    snprintf(path, sizeof path, "%s.csv", stem);
+    buf table;
+    buf_init(&table, &c->env);
+    int code = map_table(c, q, m, &table);
+    if (code == 0 && fsio_write(&c->env, path, table.data, table.len) != MNP_OK)
+        code = points_failed(c);
+    if (code == 0 && write_layers(c, m, stem) != MNP_OK) code = points_failed(c);
+    buf_free(&table);
+    return code;
+}

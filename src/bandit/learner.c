@@ -1,0 +1,194 @@
+/* learner.c: episodes and files, see learner.h. */
+#include "bandit/learner.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* ---- episodes -------------------------------------------------------------------------------- */
+
+mnp_status episode_create(env *e, const dataset *d, episode *out) {
+    *out = (episode){0};
+    out->x = env_alloc(e, (size_t)(d->longest * d->x_dim), sizeof *out->x, "an episode");
+    out->y = env_alloc(e, (size_t)d->longest, sizeof *out->y, "an episode");
+    if (out->x && out->y) return MNP_OK;
+    episode_free(e, out);
+    return MNP_ENOMEM;
+}
+
+void episode_free(env *e, episode *ep) {
+    env_free(e, ep->x);
+    env_free(e, ep->y);
+    *ep = (episode){0};
+}
+
+static int64_t within(int64_t v, int64_t lo, int64_t hi) {
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+void episode_draw(episode *ep, const dataset *d, const double scale[2], uint64_t seed, int64_t step,
+                  int64_t item) {
+    rng_at at = {.purpose = RNG_SPLIT, .step = (uint32_t)step, .function = (uint32_t)item};
+    rng_stream s = rng_stream_at((rng_key){seed}, at);
+    int64_t f = (int64_t)rng_below(&s, (uint64_t)d->functions), first = d->start[f];
+    int64_t n = d->start[f + 1] - first;
+    int64_t hi = within(d->context_hi, 1, n - 1), lo = within(d->context_lo, 1, hi);
+    ep->context = lo + (int64_t)rng_below(&s, (uint64_t)(hi - lo + 1));
+    ep->points = within(ep->context + EPISODE_TARGETS, 0, n);
+    at.sample = 1; /* a place of its own beside the stream's */
+    rng_perm order = rng_perm_make((rng_key){seed}, at, (uint64_t)n);
+    for (int64_t i = 0; i < ep->points; i++) {
+        int64_t from = first + (int64_t)rng_perm_apply(&order, (uint64_t)i);
+        memcpy(ep->x + i * d->x_dim, d->x + from * d->x_dim, (size_t)d->x_dim * sizeof *ep->x);
+        ep->y[i] = (float)(((double)d->y[from] - scale[0]) / scale[1]);
+    }
+}
+
+void episode_scale(const dataset *d, double scale[2]) {
+    double sum = 0, squares = 0, n = (double)d->points;
+    for (int64_t i = 0; i < d->points; i++) sum += (double)d->y[i];
+    for (int64_t i = 0; i < d->points; i++) {
+        double off = (double)d->y[i] - sum / n;
+        squares += off * off;
+    }
+    scale[0] = sum / n;
+    scale[1] = squares > 0 ? sqrt(squares / n) : 1;
+}
+
+double learner_rate(double rate, int64_t step, int64_t steps) {
+    return rate * 0.5 * (1 + cos(3.14159265358979323846 * (double)step / (double)steps));
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+enum { TENSORS_MAX = 2 * MLP_LAYERS_MAX + 2, TENSOR_NAME = 16 };
+
+static const char format_name[] = "mnp-agent";
+
+/* Name, shape and place of the k-th matrix: w0, b0, w1, ... */
+static const float *matrix_of(const mlp *net, int k, const float *weights, char name[TENSOR_NAME],
+                              int64_t shape[2]) {
+    int l = k / 2;
+    bool bias = k % 2;
+    snprintf(name, TENSOR_NAME, "%c%d", bias ? 'b' : 'w', l);
+    shape[0] = bias ? 1 : net->width[l];
+    shape[1] = net->width[l + 1];
+    return weights + (bias ? net->bias[l] : net->weight[l]);
+}
+
+static void write_meta(const learner_file *f, const buf *options, char inputs[32],
+                       safetensors_meta meta[5]) {
+    snprintf(inputs, 32, "%d", (int)f->net->width[0]);
+    meta[0] = (safetensors_meta){"format", format_name};
+    meta[1] = (safetensors_meta){"agent", f->kind};
+    meta[2] = (safetensors_meta){"options", buf_str(options)};
+    meta[3] = (safetensors_meta){"inputs", inputs};
+    meta[4] = (safetensors_meta){"data", f->data ? f->data : ""};
+}
+
+mnp_status learner_write(env *e, const char *path, const learner_file *f) {
+    safetensors_tensor tensors[TENSORS_MAX];
+    safetensors_meta meta[5];
+    char names[TENSORS_MAX][TENSOR_NAME], inputs[32];
+    int count = 0;
+    buf options;
+    buf_init(&options, e);
+    float *dense = env_alloc(e, (size_t)f->net->words, sizeof *dense, "the weights of a file"), *to;
+    mnp_status status = dense ? options_print(&options, f->options, 1) : MNP_ENOMEM;
+    if (status != MNP_OK) goto done;
+    to = dense;
+    for (; count < 2 * f->net->layers; count++) {
+        int64_t shape[2], ld = f->net->ld[count / 2 + 1];
+        const float *from = matrix_of(f->net, count, f->weights, names[count], shape);
+        tensors[count] =
+            (safetensors_tensor){names[count], SAFETENSORS_F32, 2, {shape[0], shape[1]}, to, 0};
+        for (int64_t r = 0; r < shape[0]; r++, to += shape[1])
+            memcpy(to, from + r * ld, (size_t)shape[1] * sizeof *to);
+    }
+    tensors[count++] = (safetensors_tensor){"scale", SAFETENSORS_F64, 1, {2}, f->scale, 0};
+    tensors[count++] =
+        (safetensors_tensor){"numbers", SAFETENSORS_F64, 1, {f->n_numbers}, f->numbers, 0};
+    write_meta(f, &options, inputs, meta);
+    status = safetensors_write(e, path, meta, 5, tensors, (size_t)count);
+done:
+    env_free(e, dense);
+    buf_free(&options);
+    return status;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+enum { FILE_BYTES_MAX = 1 << 28 };
+
+static mnp_status open_any(env *e, const char *path, safetensors_file **file, const char **kind) {
+    MNP_TRY(safetensors_read(e, path, FILE_BYTES_MAX, file));
+    const char *format = safetensors_meta_get(*file, "format");
+    *kind = safetensors_meta_get(*file, "agent");
+    if (format && *kind && strcmp(format, format_name) == 0) return MNP_OK;
+    safetensors_destroy(*file);
+    *file = NULL;
+    return env_fail(e, MNP_EFORMAT, "%s is not the file of a trained agent", path);
+}
+
+mnp_status learner_kind(env *e, const char *path, char out[OPTION_NAME_MAX]) {
+    safetensors_file *file = NULL;
+    const char *kind;
+    MNP_TRY(open_any(e, path, &file, &kind));
+    snprintf(out, OPTION_NAME_MAX, "%s", kind);
+    safetensors_destroy(file);
+    return MNP_OK;
+}
+
+mnp_status learner_open(env *e, const char *path, const char *kind, const option_view *options,
+                        safetensors_file **file, int32_t *inputs) {
+    const char *found, *text, *number;
+    int64_t count = 0;
+    MNP_TRY(open_any(e, path, file, &found));
+    text = safetensors_meta_get(*file, "options");
+    number = safetensors_meta_get(*file, "inputs");
+    mnp_status status = MNP_OK;
+    if (strcmp(found, kind) != 0)
+        status =
+            env_fail(e, MNP_EFORMAT, "%s holds an agent of kind %.40s, not %s", path, found, kind);
+    else if (!text || !number || text_parse_int64(number, &count) != TEXT_OK || count < 1 ||
+             count > 4096)
+        status = env_fail(e, MNP_EFORMAT, "%s: options or inputs are missing or wrong", path);
+    if (status == MNP_OK) status = options_defaults(e, options, 1);
+    if (status == MNP_OK) status = options_parse(e, options, 1, text);
+    *inputs = (int32_t)count;
+    if (status != MNP_OK) {
+        safetensors_destroy(*file);
+        *file = NULL;
+    }
+    return status;
+}
+
+static mnp_status find(env *e, const char *path, const safetensors_file *file, const char *name,
+                       int64_t count, const safetensors_tensor **out) {
+    *out = safetensors_find(file, name);
+    if (*out && (*out)->count == (size_t)count) return MNP_OK;
+    return env_fail(e, MNP_EFORMAT, "%s: the array %s is missing or has another size", path, name);
+}
+
+mnp_status learner_read(env *e, const char *path, const safetensors_file *file, learner_file *f) {
+    const safetensors_tensor *t;
+    float *dense = env_alloc(e, (size_t)f->net->words, sizeof *dense, "the weights of a file");
+    mnp_status status = dense ? MNP_OK : MNP_ENOMEM;
+    for (int k = 0; k < 2 * f->net->layers && status == MNP_OK; k++) {
+        char name[TENSOR_NAME];
+        int64_t shape[2], ld = f->net->ld[k / 2 + 1];
+        int64_t at = matrix_of(f->net, k, f->weights, name, shape) - f->weights;
+        status = find(e, path, file, name, shape[0] * shape[1], &t);
+        if (status == MNP_OK) status = safetensors_floats(e, t, dense, t->count);
+        for (int64_t r = 0; r < shape[0] && status == MNP_OK; r++)
+            memcpy(f->weights + at + r * ld, dense + r * shape[1],
+                   (size_t)shape[1] * sizeof *dense);
+    }
+    env_free(e, dense);
+    if (status == MNP_OK) status = find(e, path, file, "scale", 2, &t);
+    if (status == MNP_OK) status = safetensors_doubles(e, t, f->scale, 2);
+    if (status == MNP_OK) status = find(e, path, file, "numbers", f->n_numbers, &t);
+    if (status == MNP_OK) status = safetensors_doubles(e, t, f->numbers, t->count);
+    return status;
+}

@@ -1,0 +1,66 @@
+/* learner.h: what the two learners that are not processes (maml.h, bruno.h) share: episodes drawn
+ * from a data set, options, and files.
+ *
+ * An episode is a function of the data set with its points in a random order, cut into a context
+ * and targets. Inputs are the data set's own (a bandit's: context and one-hot action), outputs are
+ * standardised: y = (r - shift) / scale. */
+#ifndef MNP_BANDIT_LEARNER_H
+#define MNP_BANDIT_LEARNER_H
+
+#include "bandit/mlp.h"
+#include "base/options.h"
+#include "base/safetensors.h"
+#include "data/dataset.h"
+
+/* A training run as its caller sees it; any member may be NULL. */
+typedef struct learner_watch {
+    void (*progress)(void *user, int64_t step, int64_t steps, double loss);
+    void *user;
+} learner_watch;
+
+/* ---- episodes -------------------------------------------------------------------------------- */
+
+typedef struct episode {
+    int64_t points, context; /* the first `context` points are the context */
+    float *x;                /* (points, x_dim) */
+    float *y;                /* (points), standardised */
+} episode;
+
+enum { EPISODE_TARGETS = 50 }; /* at most, behind the context */
+
+mnp_status episode_create(env *e, const dataset *d, episode *out);
+void episode_free(env *e, episode *ep);
+/* Episode `item` of step `step`: the same for the same seed, whatever was drawn before. */
+void episode_draw(episode *ep, const dataset *d, const double scale[2], uint64_t seed, int64_t step,
+                  int64_t item);
+/* Mean and standard deviation of the data's y (1 where they are all equal). */
+void episode_scale(const dataset *d, double scale[2]);
+
+/* A rate that falls along half a cosine from `rate` to nothing. */
+double learner_rate(double rate, int64_t step, int64_t steps);
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* What every learner's file holds: the network's weights, a few more numbers, the scale of y, the
+ * options as text, the kind ("maml") and the data it was trained on. */
+typedef struct learner_file {
+    const char *kind;
+    const option_view *options; /* printed or parsed */
+    mlp *net;                   /* made from the options and inputs when reading */
+    float *weights;
+    double *numbers; /* (n_numbers) */
+    int64_t n_numbers;
+    double *scale; /* (2) */
+    const char *data;
+} learner_file;
+
+mnp_status learner_write(env *e, const char *path, const learner_file *f);
+/* The kind of a learner's file in out; MNP_EFORMAT where it is none. */
+mnp_status learner_kind(env *e, const char *path, char out[OPTION_NAME_MAX]);
+/* First the options and the number of inputs, from which the caller makes net, weights and numbers;
+ * then their values. */
+mnp_status learner_open(env *e, const char *path, const char *kind, const option_view *options,
+                        safetensors_file **file, int32_t *inputs);
+mnp_status learner_read(env *e, const char *path, const safetensors_file *file, learner_file *f);
+
+#endif

@@ -94,6 +94,10 @@ instr *graph_append(graph *g, int32_t op);
 /* Mark outputs as needing a gradient when any input does; call after filling in and out. */
 void graph_done(graph *g, instr *ins);
 
+/* Merges operations that have the same weights as their only inputs (share.c). Called before a
+ * reverse pass is recorded and by plan_make(). */
+void graph_share(graph *g);
+
 const value *graph_at(const graph *g, val v);
 mnp_status graph_fail(graph *g, const char *fmt, ...) MNP_PRINTF(2, 3);
 bool graph_ok(const graph *g);

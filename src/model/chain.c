@@ -81,12 +81,15 @@ static val head(const chain *c, const char *what, int32_t t, val r, val z_next) 
     return nn_mlp_rest(c->g, h, name, &o);
 }
 
-/* Summary of the context, or the learned stand-in for an empty one. */
-static val context_summary(const chain *c, val points) {
-    val r = c->enc->summary(c->g, c->s, points, EXT_M);
+/* The summary r of the context, or the learned stand-in for an empty one. */
+static val unless_empty(const chain *c, val r) {
     param_init init = {INIT_XAVIER, 1.0, 1, (int32_t)c->s->d_r, .frozen = false};
     val empty = graph_param(c->g, "enc.empty", 1, (int32_t)c->s->d_r, init);
     return op_if_context(c->g, r, empty);
+}
+
+static val context_summary(const chain *c, val points) {
+    return unless_empty(c, c->enc->summary(c->g, c->s, points, EXT_M));
 }
 
 static val summaries(const chain *c, val points, const chain_walk_opts *o) {
@@ -156,4 +159,22 @@ val chain_record_logp(graph *g, const model_spec *s, val x, val y, const val *z)
     for (int32_t t = (int32_t)s->T; t >= 1 && graph_ok(g); t--)
         m = c.tr->to_noise(g, s, m.y, conditioner(&c, t, z[t - 1]), m.logdet);
     return op_normal_logp(g, m.y, m.logdet);
+}
+
+/* ---- sets that grow -------------------------------------------------------------------------- */
+
+int64_t chain_stream_width(const model_spec *s) {
+    return s->T == 1 && encoder_at(s->encoder)->of_pooled ? s->enc_width : 0;
+}
+
+val chain_record_sum(graph *g, const model_spec *s, val x, val y) {
+    chain c = chain_begin(g, s, x);
+    return op_pool(g, c.enc->points(g, s, c.enc->prepare(g, s, c.phi), y), EXT_M, false);
+}
+
+val chain_record_latent(graph *g, const model_spec *s, val pooled, int32_t purpose) {
+    chain c = {g, s, encoder_at(s->encoder), transition_at(s->transition), VAL_NONE, VAL_NONE};
+    val r = unless_empty(&c, c.enc->of_pooled(g, s, pooled));
+    return op_gauss_sample(g, head(&c, "mu", 1, r, VAL_NONE), head(&c, "sigma", 1, r, VAL_NONE), 0,
+                           VAL_NONE, purpose, 1, (sigma_kind)s->sigma_z, s->sigma_z_floor);
 }

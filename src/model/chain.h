@@ -52,6 +52,14 @@ void chain_record_levels(graph *g, const model_spec *s, val x, const val *z, con
 /* log p(y_i | z) of each row, given latents. */
 val chain_record_logp(graph *g, const model_spec *s, val x, val y, const val *z);
 
+/* With one step, and an encoder that pools, the latent depends on the set through a sum of rows
+ * that grows point by point: the width of that sum, or 0. */
+int64_t chain_stream_width(const model_spec *s);
+/* The sum over the rows x, y (1, width); and from the mean or sum of a whole set (by s->pool) the
+ * latent z (1, Z), sampled. m > 0 says that the set is not empty. */
+val chain_record_sum(graph *g, const model_spec *s, val x, val y);
+val chain_record_latent(graph *g, const model_spec *s, val pooled, int32_t purpose);
+
 /* The objective of a finished walk: a scalar to minimise, divided by the scored points. */
 val chain_record_loss(graph *g, const model_spec *s, const chain_walk *w);
 

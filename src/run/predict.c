@@ -2,7 +2,8 @@
  * densities at targets. Each is compiled when first needed and again only when a longer set or more
  * samples than before are asked for. Samples are split into chunks, which are the parallel items;
  * targets are taken in blocks, so memory stays bounded. A process without latents has one graph of
- * the set's rows followed by the targets', all in one block, because it draws them jointly. */
+ * the set's rows followed by the targets', all in one block, because it draws them jointly. Where
+ * the latents depend on a sum over the set, that sum is kept instead (stream.h). */
 #include <math.h>
 #include <string.h>
 
@@ -32,6 +33,13 @@ mnp_status predictor_create(env *e, const model *m, pool *pool, const char *devi
     if (!p) return MNP_ENOMEM;
     *p = (predictor){.env = e, .m = m, .pool = pool, .device = device};
     p->T = process_at(m->spec.kind)->latents(&m->spec);
+    if (!device || strcmp(device, "cpu") == 0) {
+        mnp_status status = stream_create(e, m, pool, &p->stream);
+        if (status != MNP_OK) {
+            env_free(e, p);
+            return status;
+        }
+    }
     *out = p;
     return MNP_OK;
 }
@@ -39,6 +47,7 @@ mnp_status predictor_create(env *e, const model *m, pool *pool, const char *devi
 void predictor_destroy(predictor *p) {
     if (!p) return;
     runner_destroy(p->latents);
+    stream_destroy(p->stream);
     for (int k = 0; k < QUERY_KINDS; k++) runner_destroy(p->query[k]);
     env_free(p->env, p->x);
     env_free(p->env, p->y);
@@ -49,6 +58,7 @@ void predictor_destroy(predictor *p) {
 void predictor_reset(predictor *p) {
     p->count = 0;
     p->samples = 0;
+    if (p->stream) stream_reset(p->stream);
 }
 
 int64_t predictor_count(const predictor *p) {
@@ -84,6 +94,7 @@ static mnp_status append(predictor *p, int64_t keep, const double *x, const doub
     MNP_TRY(reserve(p, keep + n));
     runner_scale_x(p->m, x, n, p->x + keep * dims);
     runner_scale_y(p->m, y, n, p->y + keep);
+    if (p->stream && keep == 0) stream_reset(p->stream);
     p->count = keep + n;
     p->samples = 0; /* latents of the old set no longer hold */
     return MNP_OK;
@@ -134,6 +145,16 @@ static mnp_status run_latents(predictor *p, uint64_t seed, int64_t chunks, int64
     return status;
 }
 
+static mnp_status infer_latents(predictor *p, uint64_t seed, int64_t chunks, int64_t chunk,
+                                double *z) {
+    if (p->stream) {
+        MNP_TRY(stream_catch_up(p->stream, p->x, p->y, p->count));
+        return stream_draw(p->stream, seed, chunks, chunk, z);
+    }
+    MNP_TRY(ensure_latents(p, chunk));
+    return run_latents(p, seed, chunks, chunk, z);
+}
+
 /* The number of chunks is fixed by the samples, and a chunk's last draws may be surplus: then they
  * are computed and never shown. */
 mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples) {
@@ -145,8 +166,7 @@ mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples) 
     size_t words = (size_t)(chunks * chunk * p->m->spec.d_z * p->T);
     double *z = env_alloc(p->env, words + 1, sizeof *z, "the latents");
     if (!z) return MNP_ENOMEM;
-    mnp_status status = p->T ? ensure_latents(p, chunk) : MNP_OK;
-    if (status == MNP_OK && p->T) status = run_latents(p, seed, chunks, chunk, z);
+    mnp_status status = p->T ? infer_latents(p, seed, chunks, chunk, z) : MNP_OK;
     if (status != MNP_OK) {
         env_free(p->env, z);
         return status;

@@ -3,6 +3,7 @@
 #define MNP_RUN_PREDICT_STATE_H
 
 #include "run/predict.h"
+#include "run/stream.h"
 
 struct predictor {
     env *env;
@@ -13,6 +14,7 @@ struct predictor {
     double *x, *y; /* the set, scaled */
     int64_t count, cap;
     runner *latents;
+    stream *stream; /* instead of it; NULL: the model or the device has none */
     runner *query[QUERY_KINDS];
     double *z;             /* (T, chunks chunk, Z) */
     int64_t samples;       /* asked for; 0: none drawn */

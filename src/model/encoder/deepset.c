@@ -16,9 +16,12 @@ static val points(graph *g, const model_spec *s, val prepared, val y) {
     return nn_mlp_rest(g, h, "enc", &(nn_mlp_opts){width, (int32_t)s->ds_layers, width, 1.0, 0.0});
 }
 
-static val summary(graph *g, const model_spec *s, val h, extent over) {
-    val pooled = op_pool(g, h, over, s->pool == 0);
+static val of_pooled(graph *g, const model_spec *s, val pooled) {
     return nn_dense(g, pooled, "enc.r", (int32_t)s->d_r, ACT_RELU, 1.0);
 }
 
-const encoder_def encoder_deepset = {"deepset", prepare, points, summary};
+static val summary(graph *g, const model_spec *s, val h, extent over) {
+    return of_pooled(g, s, op_pool(g, h, over, s->pool == 0));
+}
+
+const encoder_def encoder_deepset = {"deepset", prepare, points, summary, of_pooled};

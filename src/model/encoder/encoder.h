@@ -12,6 +12,9 @@ typedef struct encoder_def {
     val (*prepare)(graph *g, const model_spec *s, val phi); /* (rows, *) of phi (rows, F) */
     val (*points)(graph *g, const model_spec *s, val prepared, val y); /* y: a number per row */
     val (*summary)(graph *g, const model_spec *s, val points, extent over); /* r (1, d_r) */
+    /* Where the summary is a function of the mean (s->pool 0) or the sum of the points alone: that
+     * function of a row (1, *). Then sets can grow point by point. NULL: it is not. */
+    val (*of_pooled)(graph *g, const model_spec *s, val pooled);
 } encoder_def;
 
 typedef enum encoder_id {

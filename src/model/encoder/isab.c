@@ -33,4 +33,7 @@ static val summary(graph *g, const model_spec *s, val qkv, extent over) {
     return set_transformer_pool(g, s, h, over);
 }
 
-const encoder_def encoder_isab = {"isab", set_transformer_prepare, set_transformer_points, summary};
+const encoder_def encoder_isab = {.name = "isab",
+                                  .prepare = set_transformer_prepare,
+                                  .points = set_transformer_points,
+                                  .summary = summary};

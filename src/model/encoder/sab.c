@@ -14,4 +14,7 @@ static val summary(graph *g, const model_spec *s, val qkv, extent over) {
     return set_transformer_pool(g, s, h, over);
 }
 
-const encoder_def encoder_sab = {"sab", set_transformer_prepare, set_transformer_points, summary};
+const encoder_def encoder_sab = {.name = "sab",
+                                 .prepare = set_transformer_prepare,
+                                 .points = set_transformer_points,
+                                 .summary = summary};

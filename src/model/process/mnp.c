@@ -75,6 +75,18 @@ static void draw_latents(graph *g, const model_spec *s) {
     for (int64_t t = 0; t < s->T; t++) op_emit(g, w.z[t]);
 }
 
+static void sum(graph *g, const model_spec *s) {
+    val x = op_feed(g, "x", EXT_M, 0, (int32_t)s->x_dim, false, false);
+    val y = op_feed_scalars(g, "y", EXT_M, false, false);
+    op_emit(g, chain_record_sum(g, s, x, y));
+}
+
+static void latents_of_sum(graph *g, const model_spec *s) {
+    int32_t width = (int32_t)chain_stream_width(s);
+    val pooled = op_feed(g, "pooled", EXT_FIXED, 1, width, false, false);
+    op_emit(g, chain_record_latent(g, s, pooled, RNG_LATENT_EVAL));
+}
+
 static void query(graph *g, const model_spec *s, process_query kind) {
     val x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
     val z[CHAIN_STEPS_MAX];
@@ -99,7 +111,8 @@ static void query(graph *g, const model_spec *s, process_query kind) {
 
 #define CHAIN                                                                                      \
     .train = "", .steps = steps, .latents = steps, .train_step = train_step, .bound = bound,       \
-    .predictive = predictive, .draw_latents = draw_latents, .query = query
+    .predictive = predictive, .draw_latents = draw_latents, .query = query,                        \
+    .stream_width = chain_stream_width, .sum = sum, .latents_of_sum = latents_of_sum
 
 const process_def process_mnp = {CHAIN, .check = check};
 const process_def process_np = {CHAIN, .check = check_np};

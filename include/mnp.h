@@ -296,6 +296,60 @@ enum { MNP_LEVELS = 9 };
 MNP_API mnp_status mnp_predictor_levels(mnp_predictor *p, const double *x, int64_t n, double *y);
 MNP_API double mnp_level(int k); /* the base noise of level k */
 
+/* ---- bandits --------------------------------------------------------------------------------- */
+
+typedef struct mnp_bandit_opts {
+    size_t size;               /* sizeof(mnp_bandit_opts); zero elsewhere means the default       */
+    const char *agent;         /* see mnp_bandit_agent(); NULL = "mnp"                            */
+    const char *agent_options; /* the agent's own; NULL = its defaults                            */
+    const char *policy;        /* "thompson", "greedy" or "ucb"; NULL = "thompson"                */
+    double width;              /* ucb: standard deviations above the mean; 0 = 1                  */
+    int64_t draws;             /* greedy and ucb: functions behind a mean; 0 = 20                 */
+    int64_t initial_pulls;     /* round robin: each action so often first; 0 = 2, < 0 = none      */
+    int64_t refresh;           /* 0: new functions every step; R: every max(1, step / R) steps    */
+    uint64_t seed;
+    /* mnp_bandit_wheel() alone */
+    double delta;          /* the wheel's radius, 0 <= delta < 1                             */
+    int64_t trials, steps; /* 0 = 20, 2000                                                     */
+    int64_t last;          /* steps of the simple regret; 0 = 500                              */
+    /* what happened, (trials, steps) each; NULL: not wanted */
+    double *regret;
+    int32_t *actions;
+    void (*progress)(void *user, int64_t done, int64_t total); /* trials; one call at a time    */
+    void *progress_user;
+} mnp_bandit_opts;
+
+/* Regret over trials in percent of the uniform agent's mean on the same contexts: of all steps, and
+ * of the last ones. sd and se are NaN for a single trial. */
+typedef struct mnp_bandit_scores {
+    double cumulative, cumulative_sd, cumulative_se;
+    double simple, simple_sd, simple_se;
+    double uniform_cumulative, uniform_simple; /* what 100 percent are: regret per step        */
+    double seconds;                            /* of one trial on one core, on average         */
+} mnp_bandit_scores;
+
+/* Plays `trials` wheels. The model is for agents that need one, otherwise NULL. The same bits for
+ * any number of threads. */
+MNP_API mnp_status mnp_bandit_wheel(mnp_ctx *ctx, const mnp_model *model,
+                                    const mnp_bandit_opts *opts, mnp_bandit_scores *out);
+/* The contexts of a trial, x (steps, 2), for pictures. */
+MNP_API mnp_status mnp_bandit_wheel_contexts(mnp_ctx *ctx, double delta, uint64_t seed,
+                                             int64_t trial, int64_t steps, double *x);
+/* Name and one line of help of the k-th agent; NULL behind the last. */
+MNP_API const char *mnp_bandit_agent(int k, const char **help);
+
+/* One player, for problems of your own: contexts of `dims` numbers, actions 0 .. actions - 1.
+ * Models have inputs [context, one-hot(action)] and the reward as their output. */
+typedef struct mnp_player mnp_player;
+MNP_API mnp_status mnp_player_create(mnp_ctx *ctx, const mnp_model *model,
+                                     const mnp_bandit_opts *opts, int64_t dims, int64_t actions,
+                                     mnp_player **out);
+MNP_API void mnp_player_destroy(mnp_player *player);
+MNP_API mnp_status mnp_player_act(mnp_player *player, const double *x, int64_t *action);
+/* A reward that is not finite is refused with its row, and nothing changes. */
+MNP_API mnp_status mnp_player_observe(mnp_player *player, const double *x, int64_t action,
+                                      double reward);
+
 /* ---- options, for help and tools --------------------------------------------------------------
  */
 

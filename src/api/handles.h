@@ -2,6 +2,7 @@
 #ifndef MNP_API_HANDLES_H
 #define MNP_API_HANDLES_H
 
+#include "bandit/trial.h"
 #include "data/dataset.h"
 #include "run/predict.h"
 #include "run/train.h"
@@ -34,6 +35,13 @@ struct mnp_trainer {
 struct mnp_predictor {
     mnp_ctx *ctx;
     predictor *p;
+};
+
+struct mnp_player {
+    mnp_ctx *ctx;
+    agent *agent;
+    player *player;
+    int64_t actions;
 };
 
 /* The context's workers. */

@@ -1,0 +1,164 @@
+/* cmd_bandit.c: mnp bandit [MODEL]: plays the wheel and prints the regret. */
+#include <math.h>
+#include <string.h>
+
+#include "base/csv.h"
+#include "cli/cli.h"
+
+static const flag_def flags[] = {
+    {"agent", "A", "who plays (default mnp)"},
+    {"delta", "D", "the wheel's radius, 0 to below 1 (default 0.5)"},
+    {"trials", "R", "wheels played, in parallel (default 20)"},
+    {"steps", "H", "contexts of a trial (default 2000)"},
+    {"policy", "P", "thompson|greedy|ucb (default thompson)"},
+    {"draws", "S", "greedy, ucb: functions behind a mean (default 20)"},
+    {"width", "W", "ucb: standard deviations above the mean (default 1)"},
+    {"refresh", "R", "new functions every max(1, step / R) steps; 0: every step (default 0)"},
+    {"last", "N", "steps of the simple regret (default 500)"},
+    {"options", "TEXT", "options of the agent itself, \"name=value name=value\""},
+    {"out", "F.csv", "the cumulative regret along the steps, averaged over trials"},
+};
+
+static void show(void *user, int64_t done, int64_t total) {
+    (void)total;
+    progress_show(user, done, "");
+}
+
+/* ---- the curve ------------------------------------------------------------------------------- */
+
+enum { CURVE_ROWS = 1000 };
+
+static int write_curve(cli *c, const char *path, const mnp_bandit_opts *o) {
+    buf text;
+    csv_writer w;
+    buf_init(&text, &c->env);
+    csv_writer_init(&w, &text, ',');
+    csv_put_text(&w, "step");
+    csv_put_text(&w, "cumulative_regret");
+    csv_put_text(&w, "sd");
+    csv_end_row(&w);
+    double *sum = env_alloc(&c->env, (size_t)o->trials, sizeof *sum, "a curve");
+    if (!sum) return cli_fail(c, EXIT_FAILED, "%s", c->env.error);
+    int64_t every = o->steps / CURVE_ROWS > 0 ? o->steps / CURVE_ROWS : 1;
+    for (int64_t t = 0; t < o->steps; t++) {
+        double mean = 0, squares = 0, n = (double)o->trials;
+        for (int64_t k = 0; k < o->trials; k++) sum[k] += o->regret[k * o->steps + t];
+        if ((t + 1) % every && t + 1 < o->steps) continue;
+        for (int64_t k = 0; k < o->trials; k++) mean += sum[k] / n;
+        for (int64_t k = 0; k < o->trials; k++) squares += (sum[k] - mean) * (sum[k] - mean);
+        csv_put_integer(&w, t + 1);
+        csv_put_double(&w, mean);
+        csv_put_double(&w, o->trials > 1 ? sqrt(squares / (n - 1)) : 0);
+        csv_end_row(&w);
+    }
+    env_free(&c->env, sum);
+    mnp_status status = text.status;
+    if (status == MNP_OK) status = fsio_write(&c->env, path, text.data, text.len);
+    buf_free(&text);
+    return status == MNP_OK ? 0 : cli_fail(c, EXIT_FAILED, "%s", c->env.error);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static void report(cli *c, const mnp_bandit_opts *o, const mnp_bandit_scores *s) {
+    cli_say(c, "%s%s%s on wheels of delta %g: %lld trials of %lld steps, %s, seed %llu", o->agent,
+            c->n_args ? " " : "", c->n_args ? c->args[0] : "", o->delta, (long long)o->trials,
+            (long long)o->steps, o->policy, (unsigned long long)c->seed);
+    cli_say(c, "  cumulative regret  %8.3f %%  sd %.3f  se %.3f", s->cumulative, s->cumulative_sd,
+            s->cumulative_se);
+    cli_say(c, "  simple regret      %8.3f %%  sd %.3f  se %.3f", s->simple, s->simple_sd,
+            s->simple_se);
+    cli_say(c,
+            "  100 %% are the uniform agent's %.4f a step (%.4f at the end); %.3g s a trial, "
+            "%.3g us a step",
+            s->uniform_cumulative, s->uniform_simple, s->seconds,
+            1e6 * s->seconds / (double)o->steps);
+    cli_json j;
+    cli_json_begin(c, &j);
+    cli_json_text(&j, "agent", o->agent);
+    cli_json_text(&j, "policy", o->policy);
+    cli_json_number(&j, "delta", o->delta);
+    cli_json_integer(&j, "trials", o->trials);
+    cli_json_integer(&j, "steps", o->steps);
+    cli_json_number(&j, "cumulative", s->cumulative);
+    cli_json_number(&j, "cumulative_sd", s->cumulative_sd);
+    cli_json_number(&j, "cumulative_se", s->cumulative_se);
+    cli_json_number(&j, "simple", s->simple);
+    cli_json_number(&j, "simple_sd", s->simple_sd);
+    cli_json_number(&j, "simple_se", s->simple_se);
+    cli_json_number(&j, "uniform_cumulative", s->uniform_cumulative);
+    cli_json_number(&j, "uniform_simple", s->uniform_simple);
+    cli_json_number(&j, "seconds", s->seconds);
+    cli_json_integer(&j, "seed", (int64_t)c->seed);
+    cli_json_end(c, &j);
+}
+
+static mnp_bandit_opts options(cli *c) {
+    static const char *const policies[] = {"thompson", "greedy", "ucb"};
+    mnp_bandit_opts o = {.size = sizeof o, .seed = c->seed};
+    o.agent = cli_text(c, "agent", "mnp");
+    o.agent_options = cli_text(c, "options", NULL);
+    o.policy = policies[cli_choice(c, "policy", "thompson|greedy|ucb", 0)];
+    o.delta = cli_real(c, "delta", 0.5, 0, 0.999999);
+    o.trials = cli_int(c, "trials", 20, 1, 1000000);
+    o.steps = cli_int(c, "steps", 2000, 1, 100000000);
+    o.draws = cli_int(c, "draws", 20, 1, 10000);
+    o.width = cli_real(c, "width", 1, 1e-6, 1e6);
+    o.refresh = cli_int(c, "refresh", 0, 0, 100000000);
+    o.last = cli_int(c, "last", 500, 1, 100000000);
+    return o;
+}
+
+static int run(cli *c) {
+    mnp_bandit_opts o = options(c);
+    const char *out = cli_text(c, "out", NULL);
+    if (cli_bad(c)) return c->status;
+    mnp_model *m = NULL;
+    mnp_bandit_scores scores;
+    progress p;
+    mnp_status status = c->n_args ? mnp_model_load(c->ctx, c->args[0], &m) : MNP_OK;
+    if (status != MNP_OK) return cli_failed(c, status);
+    if (out) {
+        size_t words = (size_t)(o.trials * o.steps);
+        o.regret = env_alloc(&c->env, words, sizeof *o.regret, "the regret of every step");
+        if (!o.regret) status = MNP_ENOMEM;
+    }
+    progress_begin(&p, c, "trials", 0, o.trials);
+    o.progress = show, o.progress_user = &p;
+    int code = 0;
+    if (status == MNP_OK) {
+        status = mnp_bandit_wheel(c->ctx, m, &o, &scores);
+        progress_end(&p);
+        if (status != MNP_OK) code = cli_failed(c, status);
+    } else {
+        code = cli_fail(c, EXIT_FAILED, "%s", c->env.error);
+    }
+    if (code == 0 && out) code = write_curve(c, out, &o);
+    if (code == 0) report(c, &o, &scores);
+    env_free(&c->env, o.regret);
+    mnp_model_destroy(m);
+    return code;
+}
+
+static void more_help(FILE *to) {
+    const char *help, *name;
+    fprintf(to, "\nAgents:\n");
+    for (int k = 0; (name = mnp_bandit_agent(k, &help)); k++)
+        fprintf(to, "  %-10s %s\n", name, help);
+}
+
+const command command_bandit = {
+    .name = "bandit",
+    .args = "[MODEL] [--agent A] [--delta D] [--trials R] [--steps H]",
+    .summary = "play the wheel bandit with a model and measure the regret",
+    .details = "Contexts are uniform in the unit disc; outside the radius delta the quadrant's "
+               "action pays 50, the\nsafe action pays 1.2 everywhere, all else 1. The model is "
+               "conditioned on every reward as it comes\nand plays the best action of a function "
+               "drawn from it (docs/BANDITS.md). Regret is in percent of\nthe uniform agent's, "
+               "averaged over trials on the same contexts.",
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .min_args = 0,
+    .max_args = 1,
+    .run = run,
+    .more_help = more_help};

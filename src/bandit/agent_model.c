@@ -1,0 +1,148 @@
+/* agent_model.c: plays by a trained model: mnp and np. The history is the context set of a
+ * predictor; a draw of the latents is a function, and the values of all actions are read from the
+ * same functions, without noise (y_0 = 0).
+ *
+ *   thompson  one function, its best action
+ *   greedy    the action with the best mean over `draws` functions
+ *   ucb       the action with the best mean + width standard deviations
+ *
+ * With refresh = R the functions are kept for max(1, t / R) steps: drawing them costs a pass over
+ * the history where the model has more than one Markov step. */
+#include <math.h>
+#include <string.h>
+
+#include "bandit/agent.h"
+#include "run/predict.h"
+
+typedef struct by_model {
+    env *env;
+    agent_opts opts;
+    predictor *p;
+    int64_t samples;
+    int64_t drawn_at; /* the step at which the functions were drawn; -1: none yet */
+    double *inputs;   /* (actions, dims + actions) */
+    double *values;   /* (samples, actions)        */
+    double score[BANDIT_ACTIONS_MAX];
+    /* what came since the functions were drawn: the predictor sees it at the next drawing */
+    double *wait_x, *wait_y;
+    int64_t waiting, wait_cap;
+} by_model;
+
+static void destroy(void *self) {
+    by_model *b = self;
+    predictor_destroy(b->p);
+    env_free(b->env, b->inputs);
+    env_free(b->env, b->values);
+    env_free(b->env, b->wait_x);
+    env_free(b->env, b->wait_y);
+    env_free(b->env, b);
+}
+
+static mnp_status create(env *e, const agent_opts *o, const void *shared, void **self) {
+    (void)shared;
+    *self = NULL;
+    by_model *b = env_alloc(e, 1, sizeof *b, "an agent");
+    if (!b) return MNP_ENOMEM;
+    *b = (by_model){.env = e, .opts = *o, .drawn_at = -1};
+    b->samples = o->policy == POLICY_THOMPSON ? 1 : o->draws;
+    size_t actions = (size_t)o->actions, wide = actions + (size_t)o->dims;
+    b->inputs = env_alloc(e, actions * wide, sizeof *b->inputs, "an agent");
+    b->values = env_alloc(e, (size_t)b->samples * actions, sizeof *b->values, "an agent");
+    mnp_status status = b->inputs && b->values ? MNP_OK : MNP_ENOMEM;
+    if (status == MNP_OK) status = predictor_create(e, o->m, NULL, "cpu", &b->p);
+    if (status != MNP_OK) {
+        destroy(b);
+        return status;
+    }
+    *self = b;
+    return MNP_OK;
+}
+
+/* ---- acting ---------------------------------------------------------------------------------- */
+
+static bool due(const by_model *b, int64_t t) {
+    if (b->drawn_at < 0 || b->opts.refresh <= 0) return true;
+    int64_t every = t / b->opts.refresh > 1 ? t / b->opts.refresh : 1;
+    return t - b->drawn_at >= every;
+}
+
+/* The seed of a step's draw: one Philox word pair at the step's place. */
+static uint64_t seed_of(const by_model *b, int64_t t) {
+    rng_words w =
+        rng_words_at((rng_key){b->opts.seed}, (rng_at){.purpose = RNG_BANDIT, .step = (uint32_t)t});
+    return (uint64_t)w.w[0] << 32 | w.w[1];
+}
+
+static mnp_status take_in(by_model *b) {
+    int64_t wide = b->opts.dims + b->opts.actions;
+    for (int64_t i = 0; i < b->waiting; i++)
+        MNP_TRY(predictor_observe(b->p, b->wait_x + i * wide, b->wait_y[i]));
+    b->waiting = 0;
+    return MNP_OK;
+}
+
+/* Mean, and with UCB some deviations, over the functions. */
+static void scores(by_model *b) {
+    int32_t actions = b->opts.actions;
+    double n = (double)b->samples, width = b->opts.policy == POLICY_UCB ? b->opts.width : 0;
+    for (int32_t k = 0; k < actions; k++) {
+        double mean = 0, squares = 0;
+        for (int64_t s = 0; s < b->samples; s++) mean += b->values[s * actions + k] / n;
+        for (int64_t s = 0; s < b->samples && width > 0; s++) {
+            double off = b->values[s * actions + k] - mean;
+            squares += off * off / n;
+        }
+        b->score[k] = mean + width * sqrt(squares);
+    }
+}
+
+static mnp_status act(void *self, int64_t t, const double *x, int32_t *action) {
+    by_model *b = self;
+    int32_t actions = b->opts.actions, wide = b->opts.dims + actions;
+    if (due(b, t)) {
+        MNP_TRY(take_in(b));
+        MNP_TRY(predictor_draw_latents(b->p, seed_of(b, t), b->samples));
+        b->drawn_at = t;
+    }
+    for (int32_t k = 0; k < actions; k++) agent_input(&b->opts, x, k, b->inputs + k * wide);
+    MNP_TRY(predictor_predict(b->p, b->inputs, actions, PREDICT_ZERO, b->values));
+    scores(b);
+    *action = agent_best(b->score, actions);
+    return MNP_OK;
+}
+
+/* ---- observing ------------------------------------------------------------------------------- */
+
+static mnp_status reserve(by_model *b, int64_t count, size_t wide) {
+    if (count <= b->wait_cap) return MNP_OK;
+    int64_t cap = 2 * b->wait_cap + 16;
+    size_t old = (size_t)b->wait_cap, fresh = (size_t)cap;
+    double *x = env_grow(b->env, b->wait_x, old * wide, fresh * wide, sizeof *x, "the history");
+    if (!x) return MNP_ENOMEM;
+    b->wait_x = x;
+    double *y = env_grow(b->env, b->wait_y, old, fresh, sizeof *y, "the history");
+    if (!y) return MNP_ENOMEM;
+    b->wait_y = y;
+    b->wait_cap = cap;
+    return MNP_OK;
+}
+
+/* The predictor forgets its functions when its set changes, so observations wait for the next
+ * drawing. */
+static mnp_status observe(void *self, const double *x, int32_t action, double reward) {
+    by_model *b = self;
+    int64_t wide = b->opts.dims + b->opts.actions;
+    MNP_TRY(reserve(b, b->waiting + 1, (size_t)wide));
+    agent_input(&b->opts, x, action, b->wait_x + b->waiting * wide);
+    b->wait_y[b->waiting++] = reward;
+    return MNP_OK;
+}
+
+#define BY_MODEL                                                                                   \
+    .needs_model = true, .learns = true, .create = create, .destroy = destroy, .act = act,         \
+    .observe = observe
+
+const agent_def agent_mnp = {
+    .name = "mnp", .help = "a Markov Neural Process: the model's functions", BY_MODEL};
+const agent_def agent_np = {
+    .name = "np", .help = "a Neural Process: the same, for the baseline's row", BY_MODEL};

@@ -1,0 +1,229 @@
+/* krige_fit.c: ranges, sill and nuggets by restricted likelihood (krige.h). The search is Nelder
+ * and Mead's simplex on logarithms, from one start for each shape of the covariance; the better
+ * shape is kept. */
+#include <math.h>
+#include <string.h>
+
+#include "base/linalg.h"
+#include "base/rng.h"
+#include "run/krige.h"
+
+enum { PARAMETERS_MAX = 5, STEPS = 160 };
+
+double krige_covariance(const krige *k, double rows_apart, double cols_apart) {
+    double a = rows_apart / k->range[0], b = cols_apart / k->range[1], h = sqrt(a * a + b * b);
+    return k->sill * (k->shape == KRIGE_EXPONENTIAL ? 1 : 1 + h) * exp(-h);
+}
+
+double krige_restricted(const krige *k, int64_t n, const double *u, const int32_t *place,
+                        const uint8_t *well, double *work) {
+    double *l = work, *right = work + n * n; /* right (n, 2): u and ones */
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < i; j++)
+            l[i * n + j] = krige_covariance(k, place[2 * i] - place[2 * j],
+                                            place[2 * i + 1] - place[2 * j + 1]);
+        l[i * n + i] = k->sill + (well[i] ? k->nugget_well : k->nugget_pixel);
+        right[2 * i] = u[i];
+        right[2 * i + 1] = 1;
+    }
+    if (linalg_cholesky(l, n, n) != 0) return -INFINITY;
+    linalg_solve_lower(l, n, n, right, 2, 2);
+    double uu = 0, u1 = 0, ones = 0, logs = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uu += right[2 * i] * right[2 * i];
+        u1 += right[2 * i] * right[2 * i + 1];
+        ones += right[2 * i + 1] * right[2 * i + 1];
+        logs += log(l[i * n + i]);
+    }
+    return -0.5 * (uu - u1 * u1 / ones) - logs - 0.5 * log(ones);
+}
+
+/* ---- the points of the fit ------------------------------------------------------------------- */
+
+typedef struct fit {
+    env *e;
+    pool *pool;
+    const krige_fit_opts *o;
+    krige *k;
+    int parameters;
+    double *u;      /* (count, points) */
+    int32_t *place; /* (count, points, 2) */
+    uint8_t *well;  /* (points): the first half is measured */
+    double *work;   /* (threads, points (points + 2)) */
+    double *terms;  /* (count) */
+} fit;
+
+static void draw_points(fit *f, const float *y) {
+    const krige_fit_opts *o = f->o;
+    int64_t pixels = o->rows * o->cols;
+    for (int64_t i = 0; i < o->count; i++) {
+        rng_stream s = rng_stream_make((rng_key){o->seed}, RNG_SPLIT, (uint32_t)i);
+        for (int64_t j = 0; j < o->points; j++) {
+            int64_t at = (int64_t)rng_below(&s, (uint64_t)pixels), to = i * o->points + j;
+            f->place[2 * to] = (int32_t)(at / o->cols);
+            f->place[2 * to + 1] = (int32_t)(at % o->cols);
+            double v = (double)y[i * pixels + at];
+            if (!f->well[j]) v += o->noise * rng_normal(&s);
+            f->u[to] = o->kind == KRIGE_SCORES ? krige_score(&f->k->scores, v, NULL) : v;
+        }
+    }
+}
+
+static mnp_status make_fit(fit *f, const float *y) {
+    size_t n = (size_t)f->o->points, all = (size_t)f->o->count * n;
+    size_t threads = f->pool ? (size_t)pool_threads(f->pool) : 1;
+    f->u = env_alloc(f->e, all, sizeof *f->u, "the fit of a variogram");
+    f->place = env_alloc(f->e, 2 * all, sizeof *f->place, "the fit of a variogram");
+    f->well = env_alloc(f->e, n, 1, "the fit of a variogram");
+    f->work = env_alloc(f->e, threads * n * (n + 2), sizeof *f->work, "the fit of a variogram");
+    f->terms = env_alloc(f->e, (size_t)f->o->count, sizeof *f->terms, "the fit of a variogram");
+    if (!f->u || !f->place || !f->well || !f->work || !f->terms) return MNP_ENOMEM;
+    for (size_t j = 0; j < n; j++) f->well[j] = j < n / 2;
+    draw_points(f, y);
+    return MNP_OK;
+}
+
+static void free_fit(fit *f) {
+    env_free(f->e, f->u);
+    env_free(f->e, f->place);
+    env_free(f->e, f->well);
+    env_free(f->e, f->work);
+    env_free(f->e, f->terms);
+}
+
+/* ---- the objective --------------------------------------------------------------------------- */
+
+/* Logarithms of range, range, sill, nugget of wells, (scores) nugget of pixels. */
+static void set_parameters(krige *k, const double *p) {
+    k->range[0] = exp(p[0]);
+    k->range[1] = exp(p[1]);
+    k->sill = exp(p[2]);
+    k->nugget_well = exp(p[3]) + 1e-5 * k->sill; /* wells may lie side by side */
+    k->nugget_pixel =
+        k->kind == KRIGE_SCORES ? exp(p[4]) + 1e-5 * k->sill : k->nugget_well + k->noise * k->noise;
+}
+
+static void one_image(void *arg, int64_t i, int worker) {
+    fit *f = arg;
+    int64_t n = f->o->points;
+    f->terms[i] = krige_restricted(f->k, n, f->u + i * n, f->place + 2 * i * n, f->well,
+                                   f->work + worker * n * (n + 2));
+}
+
+/* To be made small; a place far outside what is sensible is as bad as a singular matrix. */
+static double objective(fit *f, const double *p) {
+    for (int j = 0; j < f->parameters; j++)
+        if (!(p[j] > -16 && p[j] < 8)) return INFINITY;
+    set_parameters(f->k, p);
+    if (f->pool)
+        pool_run(f->pool, f->o->count, one_image, f);
+    else
+        for (int64_t i = 0; i < f->o->count; i++) one_image(f, i, 0);
+    double sum = 0;
+    for (int64_t i = 0; i < f->o->count; i++) sum += f->terms[i];
+    return isnan(sum) ? INFINITY : -sum;
+}
+
+typedef struct simplex {
+    double p[PARAMETERS_MAX + 1][PARAMETERS_MAX], value[PARAMETERS_MAX + 1];
+} simplex;
+
+/* out = centre of all but `worst`, plus t (worst - centre). */
+static void along(const simplex *s, int n, int worst, double t, double *out) {
+    for (int j = 0; j < n; j++) {
+        double centre = 0;
+        for (int i = 0; i <= n; i++)
+            if (i != worst) centre += s->p[i][j] / n;
+        out[j] = centre + t * (s->p[worst][j] - centre);
+    }
+}
+
+static void shrink(fit *f, simplex *s, int n, int best) {
+    for (int i = 0; i <= n; i++) {
+        if (i == best) continue;
+        for (int j = 0; j < n; j++) s->p[i][j] = (s->p[i][j] + s->p[best][j]) / 2;
+        s->value[i] = objective(f, s->p[i]);
+    }
+}
+
+static void replace(simplex *s, int n, int at, const double *p, double value) {
+    memcpy(s->p[at], p, (size_t)n * sizeof *p);
+    s->value[at] = value;
+}
+
+static void simplex_step(fit *f, simplex *s, int n, int best, int worst, double second) {
+    double p[PARAMETERS_MAX], q[PARAMETERS_MAX];
+    along(s, n, worst, -1, p);
+    double value = objective(f, p);
+    if (value < s->value[best]) {
+        along(s, n, worst, -2, q);
+        double further = objective(f, q);
+        replace(s, n, worst, further < value ? q : p, fmin(further, value));
+    } else if (value < second) {
+        replace(s, n, worst, p, value);
+    } else {
+        along(s, n, worst, value < s->value[worst] ? -0.5 : 0.5, q);
+        double nearer = objective(f, q);
+        if (nearer < fmin(value, s->value[worst]))
+            replace(s, n, worst, q, nearer);
+        else
+            shrink(f, s, n, best);
+    }
+}
+
+/* The best parameters into p; returns the objective there. */
+static double minimise(fit *f, double *p) {
+    int n = f->parameters, best = 0;
+    simplex s;
+    for (int i = 0; i <= n; i++) {
+        for (int j = 0; j < n; j++) s.p[i][j] = p[j] + (i == j + 1 ? 0.7 : 0);
+        s.value[i] = objective(f, s.p[i]);
+    }
+    for (int step = 0; step < STEPS && !env_cancelled(f->e); step++) {
+        int worst = 0;
+        best = 0;
+        for (int i = 1; i <= n; i++) {
+            if (s.value[i] < s.value[best]) best = i;
+            if (s.value[i] > s.value[worst]) worst = i;
+        }
+        double second = -INFINITY;
+        for (int i = 0; i <= n; i++)
+            if (i != worst) second = fmax(second, s.value[i]);
+        if (s.value[worst] - s.value[best] < 1e-4 * (double)f->o->count) break;
+        simplex_step(f, &s, n, best, worst, second);
+    }
+    for (int i = 0; i <= n; i++)
+        if (s.value[i] < s.value[best]) best = i;
+    memcpy(p, s.p[best], (size_t)n * sizeof *p);
+    return s.value[best];
+}
+
+mnp_status krige_fit(env *e, pool *pool, const krige_fit_opts *o, const float *y, krige *out) {
+    if (o->count < 1 || o->points < 4 || o->rows < 2 || o->cols < 2)
+        return env_fail(e, MNP_EINVAL, "a variogram needs images and at least 4 pixels of each");
+    *out = (krige){.kind = o->kind, .rows = o->rows, .cols = o->cols, .noise = o->noise};
+    if (o->kind == KRIGE_SCORES)
+        krige_scores_make(y, o->count * o->rows * o->cols, o->noise, &out->scores);
+    fit f = {.e = e, .pool = pool, .o = o, .k = out, .parameters = o->kind == KRIGE_SCORES ? 5 : 4};
+    mnp_status status = make_fit(&f, y);
+    double least = INFINITY, best[PARAMETERS_MAX] = {0};
+    krige_shape shape = KRIGE_EXPONENTIAL;
+    for (int k = 0; k < KRIGE_SHAPES && status == MNP_OK; k++) {
+        double start = log((double)o->rows / 10), p[PARAMETERS_MAX] = {start, start, -1, -5, -3};
+        out->shape = (krige_shape)k;
+        double value = minimise(&f, p);
+        if (env_cancelled(e)) status = env_fail(e, MNP_ECANCELLED, "the fit was cancelled");
+        if (!(value < least)) continue;
+        least = value;
+        shape = (krige_shape)k;
+        memcpy(best, p, sizeof best);
+    }
+    free_fit(&f);
+    if (status != MNP_OK) return status;
+    if (!isfinite(least))
+        return env_fail(e, MNP_ENUMERIC, "no variogram fits: are the images constant?");
+    out->shape = shape;
+    set_parameters(out, best);
+    out->loglik = -least / (double)(o->count * o->points);
+    return MNP_OK;
+}

@@ -300,11 +300,14 @@ static void a_function_does_not_depend_on_the_range(void) {
         dataset *many = draw(name, 100, 23, DATA_TEST), *few = draw(name, 7, 23, DATA_TEST);
         CHECK(same(many, few, 7));
         family f;
-        static float x[40 * POINTS], y[40 * POINTS];
-        CHECK(family_parse(&E, name, &f) == MNP_OK);
+        size_t rows = (size_t)(40 * many->longest), wide = rows * (size_t)many->x_dim;
+        float *x = env_alloc(&E, wide, sizeof *x, "x"), *y = env_alloc(&E, rows, sizeof *y, "y");
+        CHECK(family_parse(&E, name, &f) == MNP_OK && family_x_dim(f.def) == many->x_dim);
         CHECK(family_draw(&E, NULL, &f, 23, DATA_TEST, 60, 40, x, y) == MNP_OK);
-        CHECK(memcmp(x, many->x + 60 * POINTS, sizeof x) == 0);
-        CHECK(memcmp(y, many->y + 60 * POINTS, sizeof y) == 0);
+        CHECK(memcmp(x, many->x + 60 * wide / 40, wide * sizeof *x) == 0);
+        CHECK(memcmp(y, many->y + 60 * rows / 40, rows * sizeof *y) == 0);
+        env_free(&E, x);
+        env_free(&E, y);
         family_free(&E, &f);
         dataset_destroy(few);
         dataset_destroy(many);
@@ -353,6 +356,8 @@ static void names_are_canonical(void) {
         {"monotonic:points=32,points=64", "monotonic:points=64"},
         {"convex:noise=0.01,x=-5:5", "convex:x=-5:5,noise=0.01"},
         {"sde:points=501,context=0:9", "sde:points=501,context=0:9"},
+        {"wheel:delta=0:1,best=0", "wheel"},
+        {"wheel:best=0:0.5,delta=0.9", "wheel:delta=0.9:0.9,best=0:0.5"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         family f = {0}, again = {0};
@@ -403,6 +408,7 @@ static void defaults_are_the_documented_ones(void) {
         {"periodic", 128, 2, 50, 1},     {"monotonic", 128, 2, 20, 1},
         {"convex", 128, 2, 20, 1},       {"sde", 128, 2, 50, 0.4},
         {"rbf:points=16", 16, 2, 15, 1}, {"rbf:x=-4:4,context=0:3", 128, 0, 3, 0.5},
+        {"wheel", 562, 10, 512, 1},      {"wheel:points=20", 20, 10, 19, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CASE(cases[i].name);

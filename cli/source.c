@@ -19,6 +19,7 @@ static source from_flags(cli *c, const char *what) {
     s.opts.function_column = cli_text(c, "function-column", NULL);
     s.opts.x_columns = cli_text(c, "x", NULL);
     s.opts.y_column = cli_text(c, "y", NULL);
+    s.opts.action_column = cli_text(c, "action", NULL);
     s.opts.cache = cli_text(c, "cache", NULL);
     double holdout = cli_real(c, "holdout", 0.2, 0, 0.9);
     s.opts.holdout = holdout == 0 ? -1 : holdout;
@@ -44,7 +45,7 @@ mnp_status source_open_pair(cli *c, const char *what, mnp_data **train, mnp_data
 
 /* ---- notes ----------------------------------------------------------------------------------- */
 
-static const char *const noted[] = {"functions", "function-column", "x", "y", "holdout"};
+static const char *const noted[] = {"functions", "function-column", "x", "y", "action", "holdout"};
 
 mnp_status source_note(cli *c, mnp_model *m) {
     char seed[32];
@@ -71,6 +72,7 @@ static source from_notes(cli *c, const mnp_model *m) {
     s.opts.function_column = mnp_model_note(m, "data.function-column");
     s.opts.x_columns = mnp_model_note(m, "data.x");
     s.opts.y_column = mnp_model_note(m, "data.y");
+    s.opts.action_column = mnp_model_note(m, "data.action");
     s.opts.cache = cli_text(c, "cache", NULL);
     return s;
 }

@@ -9,6 +9,7 @@
         {"functions", "N", "families: how many functions"},                                        \
         {"function-column", "C", "CSV: the column that tells functions apart"},                    \
         {"x", "A,B", "CSV: input columns"}, {"y", "C", "CSV: output column"},                      \
+        {"action", "C", "CSV: a bandit's action; each of its values becomes an input, 1 or 0"},    \
         {"holdout", "SHARE", "CSV: share of the functions held out (default 0.2; 0 = none)"}, {    \
         "cache", "DIR", "families: keep generated functions there"                                 \
     }

@@ -104,7 +104,8 @@ typedef struct mnp_data_opts {
     const char *function_column; /* files: column names; NULL = guessed, and reported          */
     const char *x_columns;       /* "a,b"                                                      */
     const char *y_column;
-    const char *cache; /* folder that keeps generated sets; NULL = none              */
+    const char *cache;         /* folder that keeps generated sets; NULL = none              */
+    const char *action_column; /* files: one more input for each of its values, 1 or 0 (bandits) */
 } mnp_data_opts;
 
 /* `what` is a family with its variant ("monotonic", "periodic:noise_var=1e-3") or a CSV file. */

@@ -29,6 +29,7 @@ mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *op
                      .function_column = o.function_column,
                      .x_columns = o.x_columns,
                      .y_column = o.y_column,
+                     .action_column = o.action_column,
                      .cache = o.cache};
     pool *workers = NULL;
     dataset *d = NULL;

@@ -46,7 +46,7 @@ static void standardise(const dataset *d, model_scaling *s) {
 
 /* Names of columns and of the data set, so that files written later can use them. */
 static mnp_status note_data(env *e, model *m, const dataset *d) {
-    char names[512] = "";
+    char names[2048] = "";
     for (int32_t c = 0; c < d->x_dim; c++) {
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", c ? "," : "", d->x_names[c]);

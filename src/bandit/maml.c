@@ -11,7 +11,8 @@ static const option_def table[] = {
     OPTION_INT(maml_opts, batch, "16", 1, 1e5, "functions in a step"),
     OPTION_REAL(maml_opts, lr, "2e-3", 0, 1, "rate of the outer loop at its start"),
     OPTION_INT(maml_opts, inner, "5", 1, 1000, "gradient steps of an adaptation"),
-    OPTION_REAL(maml_opts, inner_rate, "0.05", 1e-9, 10, "first rate of the adaptation"),
+    OPTION_REAL(maml_opts, inner_rate, "0.1", 1e-9, 10, "first rate of the adaptation"),
+    OPTION_REAL(maml_opts, inner_clip, "2", 1e-9, 1e9, "longest gradient of the adaptation"),
 };
 
 option_view maml_view(maml_opts *o) {
@@ -99,8 +100,10 @@ void maml_adapt(maml_learner *l, const float *x, const float *y, int64_t n) {
     for (int64_t k = 0; k < l->m->opts.inner && n > 0; k++) {
         memset(l->gradient, 0, bytes);
         maml_loss(l, x, y, n);
+        double norm = sqrt(l->pass.kernels->sum_squares(net->words, l->gradient));
+        double clip = l->m->opts.inner_clip < norm ? l->m->opts.inner_clip / norm : 1;
         for (int layer = 0; layer < net->layers; layer++) {
-            float rate = (float)exp(l->m->log_rate[layer]);
+            float rate = (float)(clip * exp(l->m->log_rate[layer]));
             for (int64_t i = net->weight[layer]; i < layer_end(net, layer); i++)
                 l->adapted[i] -= rate * l->gradient[i];
         }

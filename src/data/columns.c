@@ -132,8 +132,8 @@ static mnp_status guess_function(chooser *c) {
     return find_repeating(c, true, c->y_given ? NONE : last_free(c), &c->function);
 }
 
-static mnp_status choose_y(chooser *c, const char *given) {
-    static const char *const words[] = {"y", "value", "target"};
+static mnp_status choose_y(chooser *c, const char *given, bool log) {
+    static const char *const words[] = {"y", "value", "target", "reward"};
     c->y = NONE;
     c->y_given = true;
     if (given) {
@@ -145,7 +145,7 @@ static mnp_status choose_y(chooser *c, const char *given) {
         return MNP_OK;
     }
     c->why_y = "guessed from its name";
-    MNP_TRY(find_named(c, "y", words, 3, &c->y));
+    MNP_TRY(find_named(c, "y", words, log ? 4 : 3, &c->y));
     c->y_given = c->y != NONE;
     if (c->y_given) c->taken[c->y] = true;
     return MNP_OK;
@@ -191,7 +191,21 @@ static mnp_status take_x(chooser *c, const char *list, columns *out) {
     }
 }
 
+/* A bandit's log: its action column is given, its reward is y unless that is given too, and how
+ * likely the action was is no input. */
+static mnp_status choose_action(chooser *c, const data_source *s, columns *out) {
+    static const char *const likely[] = {"propensity", "probability", "prob"};
+    if (!s->action_column) return MNP_OK;
+    MNP_TRY(csv_find(c->e, c->t, s->action_column, &out->action));
+    out->has_action = true;
+    c->taken[out->action] = true;
+    for (size_t i = 0; i < c->t->columns && !s->x_columns; i++)
+        if (is_one_of(csv_header(c->t, i), likely, 3)) c->taken[i] = true;
+    return MNP_OK;
+}
+
 static mnp_status choose_all(chooser *c, const data_source *s, columns *out) {
+    MNP_TRY(choose_action(c, s, out));
     c->x_given = s->x_columns != NULL;
     if (s->x_columns) MNP_TRY(take_x(c, s->x_columns, out));
     bool reserved = false; /* a given function column is not y's to guess */
@@ -201,7 +215,7 @@ static mnp_status choose_all(chooser *c, const data_source *s, columns *out) {
         reserved = !c->taken[function];
         c->taken[function] = true;
     }
-    MNP_TRY(choose_y(c, s->y_column));
+    MNP_TRY(choose_y(c, s->y_column, out->has_action));
     if (reserved) c->taken[function] = false;
     MNP_TRY(choose_function(c, s->function_column));
     if (c->y == NONE) {
@@ -211,7 +225,7 @@ static mnp_status choose_all(chooser *c, const data_source *s, columns *out) {
     }
     for (size_t i = 0; i < c->t->columns && !s->x_columns; i++)
         if (!c->taken[i]) out->x[out->x_dim++] = i;
-    if (c->y == NONE || out->x_dim == 0)
+    if (c->y == NONE || (out->x_dim == 0 && !out->has_action))
         return env_fail(c->e, MNP_EFORMAT,
                         "%s: a column for x and one for y are needed, and there %s only %zu",
                         c->t->name, c->t->columns == 1 ? "is" : "are", c->t->columns);
@@ -234,7 +248,10 @@ static void say_choice(const chooser *c, const data_source *s, const columns *ou
         buf_text(say, "no function column, all rows are one function");
     for (int32_t i = 0; i < out->x_dim; i++)
         buf_printf(say, "%s\"%s\"", i ? ", " : "; x ", csv_header(t, out->x[i]));
-    if (!s->x_columns) buf_text(say, out->x_dim == 1 ? " (what is left)" : " (those left)");
+    if (!s->x_columns && out->x_dim)
+        buf_text(say, out->x_dim == 1 ? " (what is left)" : " (those left)");
+    if (out->has_action)
+        buf_printf(say, "; action \"%s\", one input per value", csv_header(t, out->action));
     buf_printf(say, "; y \"%s\"%s%s%s\n", csv_header(t, out->y), s->y_column ? "" : " (",
                s->y_column ? "" : c->why_y, s->y_column ? "" : ")");
     size_t unused = free_columns(c);

@@ -7,8 +7,8 @@
 
 typedef struct columns {
     env *e;
-    bool has_function;
-    size_t function, y;
+    bool has_function, has_action;
+    size_t function, y, action;
     size_t *x; /* (x_dim) */
     int32_t x_dim;
 } columns;

@@ -95,6 +95,9 @@ typedef struct data_source {
     /* files: names of columns, x as "a,b"; NULL = guessed where that is unambiguous, and said in
      * the report. function_column "": there is none, the file is one function */
     const char *function_column, *x_columns, *y_column;
+    /* files: a column of names or numbers that becomes one input per value, 1 or 0 (a bandit's
+     * action: inputs are then [x, one-hot(action)]); NULL = none */
+    const char *action_column;
     const char *cache; /* families: folder for generated sets; NULL = none                 */
 } data_source;
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/actions.h"
 #include "data/build.h"
 #include "data/columns.h"
 #include "data/labels.h"
@@ -16,14 +17,16 @@ typedef struct reading {
     env *e;
     csv_table *t;
     columns c;
+    actions actions; /* none where there is no action column */
+    int32_t dims;    /* inputs: columns of x, then one per action */
     labels names;
-    float *x, *y;      /* (rows, x_dim), (rows) */
+    float *x, *y;      /* (rows, dims), (rows) */
     int64_t *function; /* (rows); -1: dropped */
     int64_t *length;   /* (functions): points observed */
     int64_t *place;    /* (functions): number in the split, or -1 */
     int64_t functions, kept, held_out;
     int64_t no_name, no_x, no_y, short_functions, short_points;
-    option_range *range;         /* (x_dim + 1) of the kept points; the last is y's */
+    option_range *range;         /* (dims + 1) of the kept points; the last is y's */
     int64_t kept_points, median; /* of the whole file */
     buf say;
 } reading;
@@ -43,12 +46,14 @@ static mnp_status cell(reading *r, size_t row, size_t column, float *out, bool *
 }
 
 static mnp_status read_row(reading *r, size_t row) {
-    int32_t d = r->c.x_dim;
+    float *x = r->x + row * (size_t)r->dims;
     bool missing, no_x = false, no_y = false;
-    for (int32_t i = 0; i < d; i++) {
-        MNP_TRY(cell(r, row, r->c.x[i], &r->x[row * (size_t)d + (size_t)i], &missing));
+    for (int32_t i = 0; i < r->c.x_dim; i++) {
+        MNP_TRY(cell(r, row, r->c.x[i], &x[i], &missing));
         no_x |= missing;
     }
+    if (r->c.has_action)
+        x[r->c.x_dim + actions_find(&r->actions, csv_cell(r->t, row, r->c.action))] = 1;
     MNP_TRY(cell(r, row, r->c.y, &r->y[row], &no_y));
     const char *name = r->c.has_function ? csv_cell(r->t, row, r->c.function) : "0";
     r->function[row] = -1;
@@ -69,7 +74,9 @@ static mnp_status read_row(reading *r, size_t row) {
 }
 
 static mnp_status read_rows(reading *r) {
-    size_t rows = r->t->rows, d = (size_t)r->c.x_dim;
+    if (r->c.has_action) MNP_TRY(actions_collect(r->e, r->t, r->c.action, &r->actions));
+    r->dims = r->c.x_dim + r->actions.count;
+    size_t rows = r->t->rows, d = (size_t)r->dims;
     MNP_TRY(labels_init(&r->names, r->e, rows));
     r->x = env_alloc(r->e, rows * d, sizeof *r->x, "a table's numbers");
     r->y = env_alloc(r->e, rows, sizeof *r->y, "a table's numbers");
@@ -127,10 +134,20 @@ static mnp_status name_functions(reading *r, dataset *d) {
     return MNP_OK;
 }
 
+/* The i-th input: a column's header, or "action=NAME". */
+static const char *input_name(const reading *r, int32_t i,
+                              char texts[ACTIONS_MAX][ACTIONS_NAME_MAX + 8]) {
+    int32_t a = i - r->c.x_dim;
+    if (a < 0) return csv_header(r->t, r->c.x[i]);
+    snprintf(texts[a], ACTIONS_NAME_MAX + 8, "action=%s", r->actions.name[a]);
+    return texts[a];
+}
+
 static mnp_status name_columns(reading *r, dataset *d) {
     const char **names = env_alloc(r->e, (size_t)d->x_dim, sizeof *names, "the names of columns");
     if (!names) return MNP_ENOMEM;
-    for (int32_t i = 0; i < d->x_dim; i++) names[i] = csv_header(r->t, r->c.x[i]);
+    char texts[ACTIONS_MAX][ACTIONS_NAME_MAX + 8];
+    for (int32_t i = 0; i < d->x_dim; i++) names[i] = input_name(r, i, texts);
     mnp_status status =
         dataset_name_columns(r->e, d, names, csv_header(r->t, r->c.y),
                              r->c.has_function ? csv_header(r->t, r->c.function) : NULL);
@@ -164,7 +181,7 @@ static mnp_status build(reading *r, const char *path, dataset **out) {
             functions++;
             points += r->length[i];
         }
-    MNP_TRY(dataset_new(r->e, path, functions, points, r->c.x_dim, out));
+    MNP_TRY(dataset_new(r->e, path, functions, points, r->dims, out));
     MNP_TRY(name_functions(r, *out));
     MNP_TRY(name_columns(r, *out));
     place_rows(r, *out);
@@ -175,7 +192,7 @@ static mnp_status build(reading *r, const char *path, dataset **out) {
 
 /* Ranges of the points of kept functions; before the split takes its part. */
 static void find_ranges(reading *r) {
-    size_t d = (size_t)r->c.x_dim;
+    size_t d = (size_t)r->dims;
     for (size_t i = 0; i <= d; i++) r->range[i] = (option_range){INFINITY, -INFINITY};
     for (size_t row = 0; row < r->t->rows; row++) {
         if (r->function[row] < 0 || r->place[r->function[row]] < 0) continue;
@@ -187,9 +204,14 @@ static void find_ranges(reading *r) {
     }
 }
 
+/* Of a column of x, or of y behind the last; actions have none worth telling. */
+static option_range range_of(const reading *r, int32_t i) {
+    return r->range[i < r->c.x_dim ? i : r->dims];
+}
+
 static void say_ranges(reading *r) {
     for (int32_t i = 0; i <= r->c.x_dim; i++) {
-        option_range v = r->range[i];
+        option_range v = range_of(r, i);
         size_t column = i < r->c.x_dim ? r->c.x[i] : r->c.y;
         buf_printf(&r->say, "%s%s from ", i ? ", " : "ranges: ", csv_header(r->t, column));
         buf_float(&r->say, (float)v.lo);
@@ -198,7 +220,7 @@ static void say_ranges(reading *r) {
     }
     buf_text(&r->say, "\n");
     for (int32_t i = 0; i <= r->c.x_dim; i++) { /* 2^-24: half a unit in the last place */
-        option_range v = r->range[i];
+        option_range v = range_of(r, i);
         double step = fmax(fabs(v.lo), fabs(v.hi)) * 0x1p-24, span = v.hi - v.lo;
         if (span > 0 && step > 1e-4 * span)
             buf_printf(&r->say,
@@ -308,6 +330,7 @@ mnp_status file_open(env *e, const char *path, const data_source *s, dataset **o
     buf_init(&r.say, e);
     mnp_status status = read_all(&r, path, s, &d);
     columns_free(&r.c);
+    actions_free(&r.actions);
     labels_free(&r.names);
     csv_destroy(r.t);
     buf_free(&r.say);

@@ -42,7 +42,7 @@ mnp_status bruno_create(env *e, const bruno_opts *o, int32_t inputs, uint64_t se
 void bruno_destroy(bruno *b) {
     if (!b) return;
     env_free(b->e, b->weights);
-    env_free(b->e, b->data);
+    learner_origin_free(b->e, &b->origin);
     env_free(b->e, b);
 }
 
@@ -172,7 +172,7 @@ static learner_file file_of(bruno *b, const option_view *view) {
                           .numbers = b->law,
                           .n_numbers = 2,
                           .scale = b->scale,
-                          .data = b->data};
+                          .origin = &b->origin};
 }
 
 mnp_status bruno_save(env *e, const bruno *b, const char *path) {
@@ -193,10 +193,6 @@ mnp_status bruno_load(env *e, const char *path, bruno **out) {
     if (status == MNP_OK) {
         learner_file f = file_of(*out, &view);
         status = learner_read(e, path, file, &f);
-    }
-    if (status == MNP_OK) {
-        (*out)->data = env_strdup(e, safetensors_meta_get(file, "data"));
-        if (!(*out)->data) status = MNP_ENOMEM;
     }
     safetensors_destroy(file);
     if (status == MNP_OK) return MNP_OK;

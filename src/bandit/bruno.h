@@ -29,7 +29,7 @@ typedef struct bruno {
     float *weights; /* (words)                                         */
     double law[2];  /* log v, logit(c / v)                             */
     double scale[2];
-    char *data;
+    learner_origin origin;
 } bruno;
 
 mnp_status bruno_create(env *e, const bruno_opts *o, int32_t inputs, uint64_t seed, bruno **out);

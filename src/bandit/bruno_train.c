@@ -79,11 +79,10 @@ mnp_status bruno_train(bruno *b, const dataset *d, uint64_t seed, const learner_
         return env_fail(e, MNP_EINVAL, "the agent has %d inputs, the data %d", (int)b->net.width[0],
                         (int)d->x_dim);
     episode_scale(d, b->scale);
-    env_free(e, b->data);
-    b->data = env_strdup(e, d->name);
+    MNP_TRY(learner_origin_of(e, d, &b->origin));
     r.gradient = env_alloc(e, (size_t)b->net.words, sizeof(float), "an agent's gradient");
     r.u = env_alloc(e, (size_t)(2 * d->longest), sizeof(double), "an agent's latents");
-    mnp_status status = r.gradient && r.u && b->data ? MNP_OK : MNP_ENOMEM;
+    mnp_status status = r.gradient && r.u ? MNP_OK : MNP_ENOMEM;
     if (r.u) r.du = r.u + d->longest;
     if (status == MNP_OK) status = mlp_pass_create(e, &b->net, d->longest, &r.pass);
     if (status == MNP_OK) status = episode_create(e, d, &r.ep);

@@ -60,6 +60,34 @@ double learner_rate(double rate, int64_t step, int64_t steps) {
     return rate * 0.5 * (1 + cos(3.14159265358979323846 * (double)step / (double)steps));
 }
 
+/* ---- origins --------------------------------------------------------------------------------- */
+
+mnp_status learner_origin_of(env *e, const dataset *d, learner_origin *out) {
+    buf names;
+    buf_init(&names, e);
+    learner_origin_free(e, out);
+    for (int32_t k = 0; k < d->x_dim; k++) buf_printf(&names, "%s%s", k ? "," : "", d->x_names[k]);
+    out->data = env_strdup(e, d->name);
+    out->x_names = env_strdup(e, buf_str(&names));
+    mnp_status status = names.status;
+    buf_free(&names);
+    return out->data && out->x_names ? status : MNP_ENOMEM;
+}
+
+void learner_origin_free(env *e, learner_origin *o) {
+    env_free(e, o->data);
+    env_free(e, o->x_names);
+    *o = (learner_origin){0};
+}
+
+static mnp_status read_origin(env *e, const safetensors_file *file, learner_origin *out) {
+    const char *data = safetensors_meta_get(file, "data");
+    const char *names = safetensors_meta_get(file, "x_names");
+    out->data = env_strdup(e, data ? data : "");
+    out->x_names = env_strdup(e, names ? names : "");
+    return out->data && out->x_names ? MNP_OK : MNP_ENOMEM;
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 enum { TENSORS_MAX = 2 * MLP_LAYERS_MAX + 2, TENSOR_NAME = 16 };
@@ -78,18 +106,19 @@ static const float *matrix_of(const mlp *net, int k, const float *weights, char 
 }
 
 static void write_meta(const learner_file *f, const buf *options, char inputs[32],
-                       safetensors_meta meta[5]) {
+                       safetensors_meta meta[6]) {
     snprintf(inputs, 32, "%d", (int)f->net->width[0]);
     meta[0] = (safetensors_meta){"format", format_name};
     meta[1] = (safetensors_meta){"agent", f->kind};
     meta[2] = (safetensors_meta){"options", buf_str(options)};
     meta[3] = (safetensors_meta){"inputs", inputs};
-    meta[4] = (safetensors_meta){"data", f->data ? f->data : ""};
+    meta[4] = (safetensors_meta){"data", f->origin->data ? f->origin->data : ""};
+    meta[5] = (safetensors_meta){"x_names", f->origin->x_names ? f->origin->x_names : ""};
 }
 
 mnp_status learner_write(env *e, const char *path, const learner_file *f) {
     safetensors_tensor tensors[TENSORS_MAX];
-    safetensors_meta meta[5];
+    safetensors_meta meta[6];
     char names[TENSORS_MAX][TENSOR_NAME], inputs[32];
     int count = 0;
     buf options;
@@ -110,7 +139,7 @@ mnp_status learner_write(env *e, const char *path, const learner_file *f) {
     tensors[count++] =
         (safetensors_tensor){"numbers", SAFETENSORS_F64, 1, {f->n_numbers}, f->numbers, 0};
     write_meta(f, &options, inputs, meta);
-    status = safetensors_write(e, path, meta, 5, tensors, (size_t)count);
+    status = safetensors_write(e, path, meta, 6, tensors, (size_t)count);
 done:
     env_free(e, dense);
     buf_free(&options);
@@ -131,11 +160,14 @@ static mnp_status open_any(env *e, const char *path, safetensors_file **file, co
     return env_fail(e, MNP_EFORMAT, "%s is not the file of a trained agent", path);
 }
 
-mnp_status learner_kind(env *e, const char *path, char out[OPTION_NAME_MAX]) {
+mnp_status learner_kind(env *e, const char *path, char out[OPTION_NAME_MAX],
+                        char x_names[LEARNER_NAMES]) {
     safetensors_file *file = NULL;
     const char *kind;
     MNP_TRY(open_any(e, path, &file, &kind));
     snprintf(out, OPTION_NAME_MAX, "%s", kind);
+    const char *names = safetensors_meta_get(file, "x_names");
+    if (x_names) snprintf(x_names, LEARNER_NAMES, "%s", names ? names : "");
     safetensors_destroy(file);
     return MNP_OK;
 }
@@ -190,5 +222,5 @@ mnp_status learner_read(env *e, const char *path, const safetensors_file *file, 
     if (status == MNP_OK) status = safetensors_doubles(e, t, f->scale, 2);
     if (status == MNP_OK) status = find(e, path, file, "numbers", f->n_numbers, &t);
     if (status == MNP_OK) status = safetensors_doubles(e, t, f->numbers, t->count);
-    return status;
+    return status == MNP_OK ? read_origin(e, file, f->origin) : status;
 }

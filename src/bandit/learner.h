@@ -41,6 +41,16 @@ double learner_rate(double rate, int64_t step, int64_t steps);
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* What a learner was trained on. */
+typedef struct learner_origin {
+    char *data;    /* the name of the data set            */
+    char *x_names; /* of its inputs, "x1,x2,action=a,..." */
+} learner_origin;
+
+/* In place of what was there. */
+mnp_status learner_origin_of(env *e, const dataset *d, learner_origin *out);
+void learner_origin_free(env *e, learner_origin *o);
+
 /* What every learner's file holds: the network's weights, a few more numbers, the scale of y, the
  * options as text, the kind ("maml") and the data it was trained on. */
 typedef struct learner_file {
@@ -51,12 +61,14 @@ typedef struct learner_file {
     double *numbers; /* (n_numbers) */
     int64_t n_numbers;
     double *scale; /* (2) */
-    const char *data;
+    learner_origin *origin;
 } learner_file;
 
 mnp_status learner_write(env *e, const char *path, const learner_file *f);
-/* The kind of a learner's file in out; MNP_EFORMAT where it is none. */
-mnp_status learner_kind(env *e, const char *path, char out[OPTION_NAME_MAX]);
+/* Kind and inputs of a learner's file; MNP_EFORMAT where it is none. x_names may be NULL. */
+enum { LEARNER_NAMES = 4096 };
+mnp_status learner_kind(env *e, const char *path, char out[OPTION_NAME_MAX],
+                        char x_names[LEARNER_NAMES]);
 /* First the options and the number of inputs, from which the caller makes net, weights and numbers;
  * then their values. */
 mnp_status learner_open(env *e, const char *path, const char *kind, const option_view *options,

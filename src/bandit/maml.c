@@ -10,9 +10,9 @@ static const option_def table[] = {
     OPTION_INT(maml_opts, steps, "3000", 1, 1e8, "steps of the outer loop"),
     OPTION_INT(maml_opts, batch, "16", 1, 1e5, "functions in a step"),
     OPTION_REAL(maml_opts, lr, "2e-3", 0, 1, "rate of the outer loop at its start"),
-    OPTION_INT(maml_opts, inner, "5", 1, 1000, "gradient steps of an adaptation"),
+    OPTION_INT(maml_opts, inner, "10", 1, 1000, "gradient steps of an adaptation"),
     OPTION_REAL(maml_opts, inner_rate, "0.1", 1e-9, 10, "first rate of the adaptation"),
-    OPTION_REAL(maml_opts, inner_clip, "2", 1e-9, 1e9, "longest gradient of the adaptation"),
+    OPTION_REAL(maml_opts, inner_clip, "1", 1e-9, 1e9, "longest gradient of the adaptation"),
 };
 
 option_view maml_view(maml_opts *o) {
@@ -41,7 +41,7 @@ mnp_status maml_create(env *e, const maml_opts *o, int32_t inputs, uint64_t seed
 void maml_destroy(maml *m) {
     if (!m) return;
     env_free(m->e, m->weights);
-    env_free(m->e, m->data);
+    learner_origin_free(m->e, &m->origin);
     env_free(m->e, m);
 }
 
@@ -180,10 +180,9 @@ mnp_status maml_train(maml *m, const dataset *d, uint64_t seed, const learner_wa
         return env_fail(e, MNP_EINVAL, "the agent has %d inputs, the data %d", (int)m->net.width[0],
                         (int)d->x_dim);
     episode_scale(d, m->scale);
-    env_free(e, m->data);
-    m->data = env_strdup(e, d->name);
+    MNP_TRY(learner_origin_of(e, d, &m->origin));
     t.gradient = env_alloc(e, (size_t)m->net.words, sizeof(float), "an agent's gradient");
-    status = t.gradient && m->data ? MNP_OK : MNP_ENOMEM;
+    status = t.gradient ? MNP_OK : MNP_ENOMEM;
     if (status == MNP_OK) status = maml_learner_create(e, m, d->longest, &t.learner);
     if (status == MNP_OK) status = episode_create(e, d, &t.ep);
     if (status == MNP_OK) status = mlp_adam_create(e, m->net.words, &t.adam);
@@ -209,7 +208,7 @@ static learner_file file_of(maml *m, const option_view *view) {
                           .numbers = m->log_rate,
                           .n_numbers = m->net.layers,
                           .scale = m->scale,
-                          .data = m->data};
+                          .origin = &m->origin};
 }
 
 mnp_status maml_save(env *e, const maml *m, const char *path) {
@@ -230,10 +229,6 @@ mnp_status maml_load(env *e, const char *path, maml **out) {
     if (status == MNP_OK) {
         learner_file f = file_of(*out, &view);
         status = learner_read(e, path, file, &f);
-    }
-    if (status == MNP_OK) {
-        (*out)->data = env_strdup(e, safetensors_meta_get(file, "data"));
-        if (!(*out)->data) status = MNP_ENOMEM;
     }
     safetensors_destroy(file);
     if (status == MNP_OK) return MNP_OK;

@@ -1,9 +1,9 @@
 /* maml.h: a regressor that is trained to be adapted (model-agnostic meta-learning, first order).
  *
  *   regressor   f_w(x), a perceptron on the inputs (a bandit's: context and one-hot action)
- *   inner       w' = w - sum over K steps of a_l grad mean (f - y)^2 on the context, from w each time
- *   outer       Adam on the targets' mean (f_w' - y)^2, taking dw'/dw for the identity
- *   rates       a_l, one per layer, are learned too: d loss / d log a_l = <grad_l, w'_l - w_l> */
+ *   inner       w' = w - sum over K steps of a_l grad mean (f - y)^2 on the context, from w each
+ * time outer       Adam on the targets' mean (f_w' - y)^2, taking dw'/dw for the identity rates
+ * a_l, one per layer, are learned too: d loss / d log a_l = <grad_l, w'_l - w_l> */
 #ifndef MNP_BANDIT_MAML_H
 #define MNP_BANDIT_MAML_H
 
@@ -15,7 +15,8 @@ typedef struct maml_opts {
     double lr;
     int64_t inner;     /* K */
     double inner_rate; /* first value of every a_l */
-    double inner_clip; /* longer gradients are shortened to it: far from w' a step may not explode */
+    double
+        inner_clip; /* longer gradients are shortened to it: far from w' a step may not explode */
 } maml_opts;
 
 option_view maml_view(maml_opts *o); /* its table of options */
@@ -27,7 +28,7 @@ typedef struct maml {
     float *weights;
     double scale[2];
     double log_rate[MLP_LAYERS_MAX];
-    char *data; /* what it was trained on */
+    learner_origin origin;
 } maml;
 
 /* First weights; not trained yet. */

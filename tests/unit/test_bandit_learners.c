@@ -102,7 +102,7 @@ static void maml_adapts(void) {
     env e;
     env_init(&e);
     dataset *d = make_wheels(&e, 24, 120, 1);
-    maml_opts o = maml_defaults(&e, "steps=300 batch=4 hidden=32 inner_rate=0.1");
+    maml_opts o = maml_defaults(&e, "steps=300 batch=4 hidden=32");
     maml *m;
     maml_learner l;
     CHECK(maml_create(&e, &o, d->x_dim, 1, &m) == MNP_OK);
@@ -301,13 +301,14 @@ static void files_read_back(void) {
     const char *dir = getenv("TEST_TMP");
     snprintf(path, sizeof path, "%s/agent.safetensors", dir ? dir : "/tmp");
     CHECK(maml_create(&e, &mo, d->x_dim, 1, &m) == MNP_OK && maml_train(m, d, 1, NULL) == MNP_OK);
-    CHECK(maml_save(&e, m, path) == MNP_OK && learner_kind(&e, path, kind) == MNP_OK);
+    CHECK(maml_save(&e, m, path) == MNP_OK && learner_kind(&e, path, kind, NULL) == MNP_OK);
     STREQ(kind, "maml");
     CHECK(bruno_load(&e, path, &b2) == MNP_EFORMAT && !b2);
     CHECK(maml_load(&e, path, &m2) == MNP_OK);
     CHECK(m2 && memcmp(m2->weights, m->weights, (size_t)m->net.words * sizeof(float)) == 0);
     CHECK(m2 && memcmp(m2->log_rate, m->log_rate, sizeof m->log_rate) == 0);
     CHECK(m2 && m2->scale[0] == m->scale[0] && m2->opts.hidden == 20);
+    STREQ(m2 ? m2->origin.data : NULL, "wheels");
     CHECK(bruno_create(&e, &bo, d->x_dim, 1, &b) == MNP_OK && bruno_train(b, d, 1, NULL) == MNP_OK);
     CHECK(bruno_save(&e, b, path) == MNP_OK && bruno_load(&e, path, &b2) == MNP_OK);
     CHECK(b2 && memcmp(b2->weights, b->weights, (size_t)b->net.words * sizeof(float)) == 0);

@@ -10,6 +10,8 @@
 #include "bandit/agents.def"
 #undef AGENT
 
+enum { CANCEL_STEPS = 64 }; /* between two questions whether to stop */
+
 struct agent {
     env *env;
     const agent_def *def;
@@ -109,6 +111,8 @@ void player_destroy(player *p) {
 
 mnp_status player_act(player *p, const double *x, int32_t *action) {
     const agent_opts *o = &p->agent->opts;
+    if (p->step % CANCEL_STEPS == 0 && env_cancelled(p->env))
+        return env_fail(p->env, MNP_ECANCELLED, "cancelled at step %lld", (long long)p->step + 1);
     for (int32_t k = 0; k < o->dims; k++)
         if (!isfinite(x[k]))
             return env_fail(p->env, MNP_EINVAL, "row %lld: number %d of the context is not finite",

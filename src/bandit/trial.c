@@ -76,8 +76,16 @@ static double thread_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* One worker's view: worker 0 may also ask the caller. */
+typedef struct task {
+    run_state *r;
+    int worker;
+} task;
+
 static bool should_stop(void *user) {
-    return atomic_load(&((run_state *)user)->stop);
+    const task *t = user;
+    if (t->worker == 0 && env_cancelled(t->r->e)) atomic_store(&t->r->stop, true);
+    return atomic_load(&t->r->stop);
 }
 
 static totals add_up(const run_state *r, const double *regret, int64_t steps) {
@@ -119,29 +127,28 @@ static mnp_status one_trial(env *e, run_state *r, int64_t k) {
     return status;
 }
 
+/* The lowest trial that failed by itself is told; those it stopped are not. */
+static void note_failure(run_state *r, int64_t k, mnp_status status, const char *text) {
+    bool first = r->status == MNP_OK, real = status != MNP_ECANCELLED;
+    if (!first && (!real || (r->status != MNP_ECANCELLED && k > r->failed_trial))) return;
+    r->failed_trial = k;
+    r->status = status;
+    snprintf(r->error, sizeof r->error, "trial %lld: %.900s", (long long)k + 1, text);
+    atomic_store(&r->stop, true);
+}
+
 static void trial_task(void *arg, int64_t k, int worker) {
     run_state *r = arg;
     if (atomic_load(&r->stop)) return;
+    task t = {r, worker};
     env own = {
-        .allocator = {locked_alloc, locked_free, r}, .cancel = should_stop, .cancel_user = r};
+        .allocator = {locked_alloc, locked_free, r}, .cancel = should_stop, .cancel_user = &t};
     mnp_status status = one_trial(&own, r, k);
     pthread_mutex_lock(&r->mutex);
-    if (status != MNP_OK && (r->status == MNP_OK || k < r->failed_trial)) {
-        r->failed_trial = k;
-        r->status = status;
-        snprintf(r->error, sizeof r->error, "trial %lld: %.900s", (long long)k + 1, own.error);
-    }
-    if (status != MNP_OK) atomic_store(&r->stop, true);
+    if (status != MNP_OK) note_failure(r, k, status, own.error);
     r->done++;
     if (r->o->progress) r->o->progress(r->o->progress_user, r->done, r->o->trials);
     pthread_mutex_unlock(&r->mutex);
-    if (worker == 0 && env_cancelled(r->e)) {
-        pthread_mutex_lock(&r->mutex);
-        if (r->status == MNP_OK) r->status = MNP_ECANCELLED;
-        snprintf(r->error, sizeof r->error, "the bandit was cancelled");
-        pthread_mutex_unlock(&r->mutex);
-        atomic_store(&r->stop, true);
-    }
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

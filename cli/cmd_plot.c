@@ -2,22 +2,27 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/figure.h"
+#include "base/npy.h"
+#include "cli/figure_panel.h"
 #include "cli/places.h"
 
 enum { GRID_1D = 200, GRID_2D = 48, DRAWS = 12, CHAIN_DRAWS = 5, MAP_DRAWS = 2 };
-enum { SAMPLES = 200, MAP_SAMPLES = 50 };
+enum { SAMPLES = 200, MAP_SAMPLES = 50, SHEET_DRAWS = 24 };
 
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points; A.csv,B.csv draws a panel (or row) for each file"},
     {"prior", NULL, "functions without any observed point; with --context, in front of it"},
     {"chain", NULL, "the steps f(0) -> ... -> f(T): sampled means and one standard deviation"},
     {"log", "M.log.csv", "training curves instead of functions; takes no model"},
-    {"grid", "lo:hi:n", "where (default: the range of the training data, else -2:2:200)"},
+    {"grid", "lo:hi:n",
+     "where (default: the range of the training data, else -2:2:200); 128x128: maps"},
+    {"sheet", NULL, "with --grid ROWSxCOLS: realisations instead of mean and sd"},
+    {"truth", "F.npy", "with --grid ROWSxCOLS: the true image, (rows, cols), beside the maps"},
     {"samples", "S", "functions behind the bands (default 200; for maps 50)"},
     {"draws", "N", "functions drawn as lines (default 12; with --chain 5, as maps 2)"},
     {"title", "T", "a title above the picture"},
     {"out", "F.svg", "the picture; .png and .pdf need a build with cairo"},
+    DEVICE_FLAGS,
 };
 
 /* Everything a figure of a model needs, read from the flags. */
@@ -95,20 +100,74 @@ static int read_places(cli *c, plot_job *job) {
     return code;
 }
 
+/* ---- maps on a grid of rows and columns ------------------------------------------------------ */
+
+/* (rows, cols), or the first of a stack; env memory. */
+static int read_truth(cli *c, const map_frame *f, double **out) {
+    const char *path = cli_text(c, "truth", NULL);
+    npy_array a = {0};
+    *out = NULL;
+    if (!path) return 0;
+    if (npy_read(&c->env, path, (size_t)1 << 32, &a) != MNP_OK) return points_failed(c);
+    bool fits = a.ndim >= 2 && a.ndim <= 3 && a.shape[a.ndim - 2] == f->rows &&
+                a.shape[a.ndim - 1] == f->cols;
+    int code = fits ? 0
+                    : cli_fail(c, EXIT_FAILED, "%s: wanted an array of %lld x %lld, as --grid says",
+                               path, (long long)f->rows, (long long)f->cols);
+    if (code == 0) *out = env_alloc(&c->env, a.count, sizeof **out, "an image");
+    if (code == 0 && !*out) code = points_failed(c);
+    if (code == 0) npy_doubles(&a, *out);
+    npy_free(&c->env, &a);
+    return code;
+}
+
+/* Places of the k-th context file as inputs; the name of the file is not needed for its message. */
+static int make_maps(cli *c, plot_job *job, const map_frame *f, map *maps) {
+    int code = 0;
+    for (int k = 0; k < job->r.contexts && code == 0; k++) {
+        code = map_place(c, f, cli_text(c, "context", ""), &job->contexts[k]);
+        if (code == 0)
+            code =
+                map_make(c, &job->q, &job->contexts[k], f, job->r.samples, cli_device(c), &maps[k]);
+    }
+    return code;
+}
+
+static int draw_grid(cli *c, plot_job *job, const char *grid, chart **out) {
+    map maps[FIGURE_CONTEXTS_MAX] = {0};
+    map_frame f;
+    double *truth = NULL;
+    bool sheet = cli_has(c, "sheet");
+    figure_request *r = &job->r;
+    if (r->draws < 0) r->draws = SHEET_DRAWS;
+    if (r->samples == 0) r->samples = sheet ? r->draws : MAP_SAMPLES;
+    if (cli_has(c, "chain")) return cli_fail(c, EXIT_USAGE, "--chain draws functions of one input");
+    if (sheet && (r->contexts != 1 || r->draws < 1))
+        return cli_fail(c, EXIT_USAGE, "--sheet shows realisations of one context");
+    int code = map_frame_read(c, &job->q, grid, &f);
+    if (code == 0) code = read_truth(c, &f, &truth);
+    if (code == 0) code = make_maps(c, job, &f, maps);
+    panel_request p = {.count = r->contexts,
+                       .maps = maps,
+                       .seen = job->contexts,
+                       .truth = truth,
+                       .title = cli_text(c, "title", NULL)};
+    if (code == 0)
+        code = sheet ? figure_sheet(c, maps, job->contexts, r->draws, p.title, out)
+                     : figure_panel(c, &p, out);
+    for (int k = 0; k < FIGURE_CONTEXTS_MAX; k++) map_free(c, &maps[k]);
+    env_free(&c->env, truth);
+    return code;
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static int draw_model(cli *c, chart **out) {
-    plot_job job = {0};
-    figure_request *r = &job.r;
+static int draw_places(cli *c, plot_job *job, chart **out) {
+    figure_request *r = &job->r;
     bool chain = cli_has(c, "chain");
-    r->samples = cli_int(c, "samples", 0, 1, 10000); /* 0: not given */
-    r->draws = cli_int(c, "draws", -1, chain, 1000); /* -1: not given */
-    if (cli_bad(c)) return c->status;
-    int code = question_open_model(c, &job.q);
-    if (code == 0) code = read_contexts(c, &job);
-    if (code == 0) code = read_places(c, &job);
-    bool maps = job.q.names.x_dim == 2;
-    r->q = &job.q, r->context = job.contexts, r->at = &job.at,
+    int code = read_places(c, job);
+    bool maps = job->q.names.x_dim == 2;
+    r->q = &job->q, r->context = job->contexts, r->at = &job->at,
     r->title = cli_text(c, "title", NULL);
     if (r->samples == 0) r->samples = maps ? MAP_SAMPLES : SAMPLES;
     if (r->draws < 0) r->draws = chain ? CHAIN_DRAWS : maps ? MAP_DRAWS : DRAWS;
@@ -118,6 +177,22 @@ static int draw_model(cli *c, chart **out) {
         code = chain  ? figure_chain(c, r, out)
                : maps ? figure_maps(c, r, out)
                       : figure_functions(c, r, out);
+    return code;
+}
+
+static int draw_model(cli *c, chart **out) {
+    plot_job job = {0};
+    const char *grid = cli_text(c, "grid", NULL);
+    job.r.samples = cli_int(c, "samples", 0, 1, 10000);               /* 0: not given */
+    job.r.draws = cli_int(c, "draws", -1, cli_has(c, "chain"), 1000); /* -1: not given */
+    if (cli_bad(c)) return c->status;
+    bool rows = grid && map_named(grid);
+    if (!rows && (cli_has(c, "sheet") || cli_has(c, "truth")))
+        return cli_fail(c, EXIT_USAGE, "--%s needs --grid ROWSxCOLS",
+                        cli_has(c, "sheet") ? "sheet" : "truth");
+    int code = question_open_model(c, &job.q);
+    if (code == 0) code = read_contexts(c, &job);
+    if (code == 0) code = rows ? draw_grid(c, &job, grid, out) : draw_places(c, &job, out);
     points_free(c, &job.at);
     for (int k = 0; k < FIGURE_CONTEXTS_MAX; k++) points_free(c, &job.contexts[k]);
     question_close(c, &job.q);
@@ -169,6 +244,8 @@ const command command_plot = {
     .details =
         "Bands hold 50 and 90 % of the values with the process's own noise; draws are smooth\n"
         "(base zero). With two inputs: maps of the mean, the standard deviation and draws.\n"
+        "--grid ROWSxCOLS: mean above sd for each context, measurements marked, or a --sheet of\n"
+        "realisations; 'mnp help predict' says what rows and columns are.\n"
         "'mnp help predict' says how context files are read.\n"
         "  mnp plot m.safetensors --context points.csv --out functions.svg\n"
         "  mnp plot m.safetensors --context points.csv --chain --out chain.svg\n"

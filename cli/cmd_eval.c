@@ -10,7 +10,11 @@ static const flag_def flags[] = {
     {"draws", "S", "draws for coverage and CRPS (default 39; 0 = skip them)"},
     {"protocol", "P",
      "strict|authors: score the points outside the context, or all (default strict)"},
-    {"context", "LO:HI", "context sizes (default: the data set's own)"},
+    {"context", "LO:HI",
+     "context sizes (default: the data set's own); images: also uniform:N, top, left, center"},
+    {"noise", "SD", "images: noise added to the scored values (default: the data's; 0 = none)"},
+    {"targets", "K", "images: score K pixels, chosen at random (default: all)"},
+    {"proposal", "K", "images: pixels beside the context that the posterior sees (default 1024)"},
     DEVICE_FLAGS,
 };
 
@@ -19,13 +23,36 @@ static void on_progress(void *user, int64_t done, int64_t total) {
     progress_show(user, done, "");
 }
 
-static void say_scores(cli *c, const mnp_scores *s, const char *data, const char *protocol) {
+/* What is particular to images: which pixels are seen, how many scored, with what noise. */
+typedef struct image_terms {
+    const char *context; /* NULL: no images */
+    double noise;
+    int64_t pixels; /* scored, of one image */
+} image_terms;
+
+static image_terms terms_of(const mnp_data *data, const mnp_eval_opts *o, const mnp_scores *s) {
+    int64_t rows, cols;
+    mnp_data_grid(data, &rows, &cols);
+    if (!rows) return (image_terms){0};
+    return (image_terms){.context = o->context ? o->context : "uniform",
+                         .noise = o->noise == 0  ? mnp_data_noise(data)
+                                  : o->noise < 0 ? 0
+                                                 : o->noise,
+                         .pixels = s->functions ? s->points / s->functions : 0};
+}
+
+static void say_scores(cli *c, const mnp_scores *s, const char *data, const char *protocol,
+                       const image_terms *t) {
     char how[64] = "exact";
     if (s->samples) snprintf(how, sizeof how, "bound with %lld samples", (long long)s->samples);
     cli_say(c, "%s on %lld functions of %s, protocol %s (%s), seed %llu", c->args[0],
             (long long)s->functions, data, protocol,
             *protocol == 's' ? "points outside the context" : "all points",
             (unsigned long long)c->seed);
+    if (t->context)
+        cli_say(c, "  images           context %s without noise; %lld pixels scored, %s (sd %g)",
+                t->context, (long long)t->pixels, t->noise > 0 ? "with target noise" : "noise-free",
+                t->noise);
     cli_say(c, "  log-likelihood   %8.4f +- %.4f nats per point (%s)", s->loglik, s->se, how);
     if (isfinite(s->loglik_true))
         cli_say(c, "  true process     %8.4f +- %.4f   the model is %.4f short of it",
@@ -41,7 +68,7 @@ static void say_scores(cli *c, const mnp_scores *s, const char *data, const char
                 100 * s->coverage50, 100 * s->coverage80, 100 * s->coverage95);
         cli_say(c, "  CRPS             %8.4f", s->crps);
     }
-    cli_say(c, "  by context size");
+    if (s->bins) cli_say(c, "  by context size");
     for (int k = 0; k < s->bins; k++)
         if (s->bin_functions[k])
             cli_say(c, "    %4lld - %-4lld      %8.4f +- %.4f  (%lld functions)",
@@ -49,7 +76,8 @@ static void say_scores(cli *c, const mnp_scores *s, const char *data, const char
                     s->bin_se[k], (long long)s->bin_functions[k]);
 }
 
-static void put_json(cli *c, const mnp_scores *s, const char *data, const char *protocol) {
+static void put_json(cli *c, const mnp_scores *s, const char *data, const char *protocol,
+                     const image_terms *t) {
     cli_json j;
     cli_json_begin(c, &j);
     cli_json_number(&j, "loglik", s->loglik);
@@ -68,6 +96,11 @@ static void put_json(cli *c, const mnp_scores *s, const char *data, const char *
     cli_json_number(&j, "coverage80", s->coverage80);
     cli_json_number(&j, "coverage95", s->coverage95);
     cli_json_number(&j, "crps", s->crps);
+    if (t->context) {
+        cli_json_text(&j, "context", t->context);
+        cli_json_number(&j, "noise", t->noise);
+        cli_json_integer(&j, "pixels", t->pixels);
+    }
     json_key(&j.w, "by_context");
     json_array_begin(&j.w);
     for (int k = 0; k < s->bins; k++) {
@@ -83,6 +116,15 @@ static void put_json(cli *c, const mnp_scores *s, const char *data, const char *
     cli_json_end(c, &j);
 }
 
+/* "2:50", or a kind of context with or without a size. */
+static void read_context(cli *c, mnp_eval_opts *o) {
+    const char *text = cli_text(c, "context", "");
+    if (*text >= 'a' && *text <= 'z')
+        o->context = text;
+    else
+        cli_span(c, "context", &o->context_lo, &o->context_hi);
+}
+
 static int run(cli *c) {
     progress p;
     mnp_eval_opts o = {.size = sizeof o, .seed = c->seed, .device = cli_device(c)};
@@ -91,7 +133,11 @@ static int run(cli *c) {
     o.draws = cli_int(c, "draws", 39, 0, 100000);
     if (o.draws == 0) o.draws = -1;
     o.protocol = cli_choice(c, "protocol", "strict|authors", 0) ? MNP_AUTHORS : MNP_STRICT;
-    cli_span(c, "context", &o.context_lo, &o.context_hi);
+    read_context(c, &o);
+    o.targets = cli_int(c, "targets", 0, 1, 100000000);
+    o.proposal = cli_int(c, "proposal", 0, 1, 100000000);
+    o.noise = cli_real(c, "noise", 0, 0, 1e6);
+    if (cli_has(c, "noise") && o.noise == 0) o.noise = -1;
     o.progress = on_progress;
     o.progress_user = &p;
     if (cli_bad(c)) return c->status;
@@ -109,8 +155,9 @@ static int run(cli *c) {
     }
     int code = cli_bad(c) ? c->status : status == MNP_OK ? 0 : cli_failed(c, status);
     if (code == 0) {
-        say_scores(c, &scores, mnp_data_name(data), protocol);
-        put_json(c, &scores, mnp_data_name(data), protocol);
+        image_terms t = terms_of(data, &o, &scores);
+        say_scores(c, &scores, mnp_data_name(data), protocol, &t);
+        put_json(c, &scores, mnp_data_name(data), protocol, &t);
     }
     mnp_data_destroy(data);
     mnp_model_destroy(m);

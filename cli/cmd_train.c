@@ -8,7 +8,7 @@
 static const flag_def flags[] = {
     SOURCE_FLAGS,
     {"model", "M", "mnp|np|gp|gp-authors|cbp|oracle (default mnp)"},
-    {"preset", "P", "paper|tiny (default paper)"},
+    {"preset", "P", "paper|tiny|image|image-small (default paper; the last two for images)"},
     {"steps", "N", "length of the schedule (default 10000; gp 1000, cbp 2000)"},
     {"seconds", "S", "choose the number of steps so that it takes about so long"},
     {"batch", "B", "functions in a batch (default 100; gp and cbp 20)"},
@@ -46,7 +46,8 @@ static int choose_steps(cli *c, training *t, double seconds) {
 static int start_fresh(cli *c, training *t) {
     if (!cli_has(c, "data"))
         return cli_fail(c, EXIT_USAGE,
-                        "--data is missing: a family (see 'mnp help gen') or a CSV file");
+                        "--data is missing: a family (see 'mnp help gen'), a CSV file or "
+                        "images:DIR");
     if (cli_has(c, "new-schedule"))
         return cli_fail(c, EXIT_USAGE, "--new-schedule goes with --resume");
     collect_options(c, t);

@@ -5,8 +5,10 @@
 #include "cli/cli.h"
 
 #define SOURCE_FLAGS                                                                               \
-    {"data", "D", "a family with its variant (monotonic, convex:noise=0.01) or a CSV file"},       \
-        {"functions", "N", "families: how many functions"},                                        \
+    {"data", "D",                                                                                  \
+     "a family with its variant (monotonic, convex:noise=0.01), a CSV file, images:DIR or "        \
+     "images:F.npy"},                                                                              \
+        {"functions", "N", "families and images: how many functions"},                             \
         {"function-column", "C", "CSV: the column that tells functions apart"},                    \
         {"x", "A,B", "CSV: input columns"}, {"y", "C", "CSV: output column"},                      \
         {"action", "C", "CSV: a bandit's action; each of its values becomes an input, 1 or 0"},    \

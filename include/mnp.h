@@ -108,7 +108,9 @@ typedef struct mnp_data_opts {
     const char *action_column; /* files: one more input for each of its values, 1 or 0 (bandits) */
 } mnp_data_opts;
 
-/* `what` is a family with its variant ("monotonic", "periodic:noise_var=1e-3") or a CSV file. */
+/* `what` is a family with its variant ("monotonic", "periodic:noise_var=1e-3"), a CSV file, or
+ * images: "images:DIR" (a folder of `mnp gen geofluvial` or of PNG files), "images:F.npy", or
+ * "geofluvial:size=64" (drawn here). Images are functions of (row, col) in [-1, 1]. */
 MNP_API mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *opts,
                                  mnp_data **out);
 /* Functions from arrays; MNP_EINVAL names the first bad number. */
@@ -118,6 +120,9 @@ MNP_API void mnp_data_destroy(mnp_data *data);
 MNP_API int64_t mnp_data_functions(const mnp_data *data);
 MNP_API int64_t mnp_data_points(const mnp_data *data);
 MNP_API int64_t mnp_data_x_dim(const mnp_data *data);
+/* Images: every function is a grid of so many rows and columns, row by row; 0 where it is none. */
+MNP_API void mnp_data_grid(const mnp_data *data, int64_t *rows, int64_t *cols);
+MNP_API double mnp_data_noise(const mnp_data *data); /* sd that belongs on targets */
 MNP_API const char *mnp_data_name(const mnp_data *data);
 MNP_API const char *mnp_data_report(const mnp_data *data); /* what was read, for people */
 MNP_API const char *mnp_data_x_name(const mnp_data *data, int64_t k);
@@ -134,7 +139,8 @@ MNP_API const char *mnp_data_family(int k, const char **help);
 typedef struct mnp_model mnp_model;
 
 /* process "mnp", "np", "gp", "gp-authors", "cbp" or "oracle" (whose data must be a family drawn
- * from a Gaussian process); preset "paper" or "tiny" (NULL = "paper"); options "T=5 rff=40" on top
+ * from a Gaussian process); preset "paper", "tiny", "image" or
+ * "image-small" (NULL = "paper"); options "T=5 rff=40" on top
  * of it, or NULL. The data fix the number of inputs, the frequency scale and, for files, the
  * standardisation; NULL makes a model of one input, unscaled. */
 MNP_API mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *preset,
@@ -216,6 +222,12 @@ typedef struct mnp_eval_opts {
     const char *device;
     void (*progress)(void *user, int64_t done, int64_t total);
     void *progress_user;
+    /* images */
+    const char
+        *context;     /* "uniform:40", "uniform:20:160", "top", "left" or "center"; NULL: sizes */
+    int64_t targets;  /* pixels scored, chosen at random; 0 = all                     */
+    int64_t proposal; /* pixels the posterior sees beside the context; 0 = 1024       */
+    double noise;     /* sd added to targets; 0 = the data set's own, < 0 = none      */
 } mnp_eval_opts;
 
 enum { MNP_SCORE_BINS = 8 };

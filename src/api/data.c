@@ -87,6 +87,15 @@ int64_t mnp_data_x_dim(const mnp_data *data) {
     return data->d->x_dim;
 }
 
+void mnp_data_grid(const mnp_data *data, int64_t *rows, int64_t *cols) {
+    *rows = data->d->rows;
+    *cols = data->d->cols;
+}
+
+double mnp_data_noise(const mnp_data *data) {
+    return data->d->noise;
+}
+
 const char *mnp_data_name(const mnp_data *data) {
     return data->d->name;
 }
@@ -110,7 +119,7 @@ mnp_status mnp_data_function(mnp_ctx *ctx, const mnp_data *data, int64_t i, int6
         return env_fail(&ctx->env, MNP_EINVAL, "there is no function %lld; there are %lld",
                         (long long)i, (long long)d->functions);
     *n = d->start[i + 1] - d->start[i];
-    *x = d->x + d->start[i] * d->x_dim;
+    *x = dataset_x(d, i);
     *y = d->y + d->start[i];
     return MNP_OK;
 }

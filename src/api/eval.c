@@ -1,6 +1,8 @@
 /* eval.c: scoring through the public interface. */
 #include <string.h>
 
+#include "base/text.h"
+
 #include "api/handles.h"
 #include "run/laws.h"
 
@@ -14,7 +16,34 @@ static eval_opts options_of(const mnp_eval_opts *o, const dataset *d) {
                        .protocol = o->protocol == MNP_AUTHORS ? EVAL_AUTHORS : EVAL_STRICT,
                        .lo = own ? d->context_lo : o->context_lo,
                        .hi = own ? d->context_hi : o->context_hi,
-                       .seed = o->seed};
+                       .seed = o->seed,
+                       .targets = o->targets,
+                       .proposal = o->proposal,
+                       .noise = o->noise == 0  ? d->noise
+                                : o->noise < 0 ? 0
+                                               : o->noise};
+}
+
+/* "top", "uniform:40", "uniform:20:160". */
+static mnp_status set_context(env *e, const char *text, const dataset *d, eval_opts *o) {
+    static const char *const names[] = {"uniform", "top", "left", "center"};
+    if (!text) return MNP_OK;
+    size_t length = strcspn(text, ":");
+    int kind = 0;
+    while (kind < 4 && (strlen(names[kind]) != length || strncmp(text, names[kind], length) != 0))
+        kind++;
+    char lo[32] = "", hi[32] = "";
+    int parts = text[length] ? sscanf(text + length, ":%31[0-9]:%31[0-9]", lo, hi) : 0;
+    size_t used = length + (parts > 0 ? 1 + strlen(lo) : 0) + (parts > 1 ? 1 + strlen(hi) : 0);
+    bool sizes = parts > 0 && text_parse_int64(lo, &o->lo) == TEXT_OK &&
+                 text_parse_int64(parts > 1 ? hi : lo, &o->hi) == TEXT_OK;
+    if (kind == 4 || text[used] || sizes != (kind == EVAL_UNIFORM))
+        return env_fail(e, MNP_EINVAL,
+                        "context '%.40s': uniform:N, uniform:LO:HI, top, left or center", text);
+    if (kind != EVAL_UNIFORM && !d->rows)
+        return env_fail(e, MNP_EINVAL, "context %s needs images, and %s are none", text, d->name);
+    o->context = (eval_context)kind;
+    return MNP_OK;
 }
 
 static void copy_scores(const eval_scores *s, mnp_scores *out) {
@@ -51,6 +80,7 @@ mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *da
     mnp_eval_opts o;
     OPTS_COPY(o, opts);
     eval_opts run = options_of(&o, data->d);
+    MNP_TRY(set_context(&ctx->env, o.context, data->d, &run));
     pool *workers = NULL;
     evaluator *v = NULL;
     eval_scores scores;

@@ -27,6 +27,7 @@ static mnp_status wrap(mnp_ctx *ctx, model *m, mnp_model **out) {
 static void standardise(const dataset *d, model_scaling *s) {
     double count = (double)d->points;
     for (int32_t c = -1; c < d->x_dim; c++) {
+        if (c < 0 ? d->raw_y : d->raw_x) continue;
         double sum = 0, squares = 0;
         for (int64_t i = 0; i < d->points; i++)
             sum += (double)(c < 0 ? d->y[i] : d->x[i * d->x_dim + c]);
@@ -113,7 +114,7 @@ mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *prese
     model *m = NULL;
     MNP_TRY(model_create(e, &spec, seed, &m));
     mnp_status status = MNP_OK;
-    if (data && !data->d->builtin) standardise(data->d, &m->scaling);
+    if (data) standardise(data->d, &m->scaling);
     if (spec.y_scale > 0) m->scaling.y_shift = spec.y_shift, m->scaling.y_scale = spec.y_scale;
     if (data) status = note_data(e, m, data->d);
     if (status != MNP_OK) {

@@ -8,6 +8,9 @@
 /* Memory for everything but report, ids and names of columns; start is zeroed. */
 mnp_status dataset_new(env *e, const char *name, int64_t functions, int64_t points, int32_t x_dim,
                        dataset **out);
+/* The same with one x for all functions, which have the same number of points. */
+mnp_status dataset_new_shared(env *e, const char *name, int64_t functions, int64_t points,
+                              int32_t x_dim, bool shared_x, dataset **out);
 /* Names columns: x_names (x_dim; NULL: x, or x1 x2 ...), y_name and function_name (NULL: y,
  * function). */
 mnp_status dataset_name_columns(env *e, dataset *d, const char *const *x_names, const char *y_name,

@@ -8,6 +8,7 @@
 #include "base/csv.h"
 #include "base/text.h"
 #include "data/build.h"
+#include "data/images.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -29,16 +30,20 @@ void dataset_destroy(dataset *d) {
     env_free(&copy, d);
 }
 
-mnp_status dataset_new(env *e, const char *name, int64_t functions, int64_t points, int32_t x_dim,
-                       dataset **out) {
+mnp_status dataset_new_shared(env *e, const char *name, int64_t functions, int64_t points,
+                              int32_t x_dim, bool shared_x, dataset **out) {
     dataset *d = env_alloc(e, 1, sizeof *d, "a data set");
     if (!d) return MNP_ENOMEM;
-    *d = (dataset){
-        .env = *e, .functions = functions, .points = points, .x_dim = x_dim, .rff_std = 1};
-    size_t n = (size_t)points;
+    *d = (dataset){.env = *e,
+                   .functions = functions,
+                   .points = points,
+                   .x_dim = x_dim,
+                   .rff_std = 1,
+                   .shared_x = shared_x};
+    size_t n = (size_t)points, inputs = shared_x ? n / (size_t)functions : n;
     d->name = env_strdup(e, name);
     d->start = env_alloc(e, (size_t)functions + 1, sizeof *d->start, "a data set");
-    d->x = env_alloc(e, n * (size_t)x_dim, sizeof *d->x, "the inputs of a data set");
+    d->x = env_alloc(e, inputs * (size_t)x_dim, sizeof *d->x, "the inputs of a data set");
     d->y = env_alloc(e, n, sizeof *d->y, "the values of a data set");
     if (!d->name || !d->start || !d->x || !d->y) {
         dataset_destroy(d);
@@ -46,6 +51,11 @@ mnp_status dataset_new(env *e, const char *name, int64_t functions, int64_t poin
     }
     *out = d;
     return MNP_OK;
+}
+
+mnp_status dataset_new(env *e, const char *name, int64_t functions, int64_t points, int32_t x_dim,
+                       dataset **out) {
+    return dataset_new_shared(e, name, functions, points, x_dim, false, out);
 }
 
 mnp_status dataset_name_columns(env *e, dataset *d, const char *const *x_names, const char *y_name,
@@ -118,7 +128,7 @@ static mnp_status fill_family(env *e, pool *pool, const family *f, const data_so
                               dataset *d) {
     int64_t n = f->def->points(f->opts);
     option_span context = f->def->context(f->opts);
-    d->builtin = true;
+    d->builtin = d->raw_x = d->raw_y = true;
     d->seed = s->seed;
     d->longest = n;
     d->context_lo = context.lo;
@@ -180,6 +190,7 @@ mnp_status dataset_open(env *e, pool *pool, const char *what, const data_source 
     if (s->split != DATA_TRAIN && s->split != DATA_VALID && s->split != DATA_TEST)
         return env_fail(e, MNP_EINVAL, "split %d does not exist", (int)s->split);
     if (is_family(what)) return open_family(e, pool, what, s, out);
+    if (images_named(what)) return images_open(e, pool, what, s, out);
     size_t length = strcspn(what, ":");
     bool looks_like_path = memchr(what, '/', length) || memchr(what, '.', length);
     if (!looks_like_path && access(what, F_OK) != 0) return neither(e, what);
@@ -258,7 +269,8 @@ static void put_function(csv_writer *w, const dataset *d, int64_t i) {
             csv_put_text(w, d->ids[i]);
         else
             csv_put_integer(w, i);
-        for (int32_t c = 0; c < d->x_dim; c++) csv_put_float(w, d->x[at * d->x_dim + c]);
+        const float *x = dataset_x(d, i) + (at - d->start[i]) * d->x_dim;
+        for (int32_t c = 0; c < d->x_dim; c++) csv_put_float(w, x[c]);
         csv_put_float(w, d->y[at]);
         csv_end_row(w);
     }

@@ -21,7 +21,7 @@ typedef struct dataset {
     int64_t functions, points;
     int32_t x_dim;
     int64_t *start; /* (functions + 1) */
-    float *x;       /* (points, x_dim) */
+    float *x;       /* (points, x_dim), or one function's where shared_x */
     float *y;       /* (points)        */
     char **x_names; /* (x_dim)         */
     char *y_name;
@@ -30,8 +30,19 @@ typedef struct dataset {
     int64_t longest;                /* points of the longest function                             */
     int64_t context_lo, context_hi; /* usual context sizes                                 */
     double rff_std;                 /* frequency scale that suits its x range                     */
+    bool shared_x;                  /* all functions have one length and one x (longest, x_dim)   */
+    bool raw_x, raw_y;              /* a model takes them as they are, not standardised           */
+    int64_t rows, cols;             /* images: every function is such a grid, row by row; else 0  */
+    int64_t step_points;            /* points of a function that suit a training step; 0: all     */
+    double p_region;                /* share of training contexts from a region (op/region.h)     */
+    double noise;                   /* sd of the noise that belongs on targets, in units of y     */
     char *report;                   /* what was read: functions, points, ranges, rows dropped     */
 } dataset;
+
+/* The inputs of function i. */
+static inline const float *dataset_x(const dataset *d, int64_t i) {
+    return d->shared_x ? d->x : d->x + d->start[i] * d->x_dim;
+}
 
 /* ---- families -------------------------------------------------------------------------------- */
 
@@ -101,9 +112,10 @@ typedef struct data_source {
     const char *cache; /* families: folder for generated sets; NULL = none                 */
 } data_source;
 
-/* `what`: a family's name with variant, or the path of a CSV file: a header, then one row a point,
- * in any order. A row without y (empty, NA, NaN) was not observed. The report says what was read,
- * which columns were taken for what, and what was dropped and why. pool may be NULL. */
+/* `what`: a family's name with variant, "images:PATH" (images.h), "geofluvial:key=value,..."
+ * (images drawn anew), or the path of a CSV file: a header, then one row a point, in any order. A
+ * row without y (empty, NA, NaN) was not observed. The report says what was read, which columns
+ * were taken for what, and what was dropped and why. pool may be NULL. */
 mnp_status dataset_open(env *e, pool *pool, const char *what, const data_source *s, dataset **out);
 /* Points of `functions` sets, one after the other, lengths in n. */
 mnp_status dataset_from_arrays(env *e, const char *name, int64_t functions, const int64_t *n,

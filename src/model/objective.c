@@ -1,6 +1,6 @@
 /* objective.c: what training minimises. Per function, with n scored points:
  *
- *   elbo, analytic:  -(log p(y|z) - sum_t KL_t) / n
+ *   elbo, analytic:  -(log p(y|z) - kl_weight sum_t KL_t) / n
  *   elbo, sampled:   -(log p(y|z) + log q_C(z) - log q_D(z)) / n
  *   iwae:            -log (1/S) sum_s exp(log p(y|z_s) + log q_C(z_s) - log q_D(z_s)) / n        */
 #include "model/chain.h"
@@ -14,6 +14,6 @@ val chain_record_loss(graph *g, const model_spec *s, const chain_walk *w) {
     else if (s->kl == 1)
         score = op_mean_samples(g, logw);
     else
-        score = op_mean_samples(g, op_add(g, loglik, op_scale(g, w->kl_sum, -1.0, 0.0)));
+        score = op_mean_samples(g, op_add(g, loglik, op_scale(g, w->kl_sum, -s->kl_weight, 0.0)));
     return op_per_point(g, score, spec_scored(s), -1.0);
 }

@@ -66,6 +66,10 @@ static const option_def table[] = {
     ENUM(init, "xavier", "xavier|authors", "initial weights"),
     ENUM(kl, "analytic", "analytic|sampled",
          "KL term: per step in closed form, or the sampled ratio"),
+    REAL(
+        kl_weight, "1", 0, 1e3,
+        "factor on the KL term of elbo; scored points of a step / of a function weighs a sample of "
+        "the points as all of them"),
     ENUM(objective, "elbo", "elbo|iwae", "training objective (iwae uses train_samples draws)"),
     ENUM(train_score, "all", "all|rest",
          "points scored in training: all, or those outside the context"),
@@ -101,6 +105,14 @@ typedef struct preset {
     "rff=0 encoder=deepset d_z=32 d_r=64 enc_width=64 ds_layers=2 head_hidden=64 head_layers=1 "   \
     "flow_hidden=64 flow_layers=2 y_scale=10"
 
+/* docs/GEOLOGY.md says why. */
+#define IMAGE_CODE                                                                                 \
+    "encoder=isab enc_width=96 heads=6 n_sab=2 n_inducing=32 d_r=128 d_z=128 head_hidden=128 "     \
+    "head_layers=1 rff=64 train_score=rest kl_weight=0.1 flow_layers=2"
+#define IMAGE_SMALL_CODE                                                                           \
+    "encoder=isab enc_width=32 heads=2 n_sab=1 n_inducing=16 d_r=64 d_z=64 head_hidden=64 "        \
+    "head_layers=1 rff=32 train_score=rest kl_weight=0.1 flow_layers=2"
+
 static const preset presets[] = {
     {"paper", "mnp", ""},
     {"paper", "gp", ""},
@@ -114,6 +126,10 @@ static const preset presets[] = {
     {"paper", "np", "T=1 transition=gauss flow_gain=1"},
     {"wheel", "mnp", "T=1 transition=affine kappa=8 flow_gain=1 " WHEEL},
     {"wheel", "np", "T=1 transition=gauss sigma_floor=1e-4 flow_gain=1 " WHEEL},
+    {"image", "mnp", IMAGE_CODE " T=4 flow_hidden=128 bins=8"},
+    {"image", "np", IMAGE_CODE " T=1 transition=gauss flow_gain=1 flow_hidden=128"},
+    {"image-small", "mnp", IMAGE_SMALL_CODE " T=2 flow_hidden=64 bins=8"},
+    {"image-small", "np", IMAGE_SMALL_CODE " T=1 transition=gauss flow_gain=1 flow_hidden=64"},
     {"tiny", "mnp",
      "T=3 rff=16 d_z=16 d_r=32 enc_width=32 heads=2 n_sab=1 head_hidden=32 head_layers=1 "
      "flow_hidden=48 bins=8"},
@@ -133,8 +149,9 @@ mnp_status spec_preset(env *e, const char *process, const char *name, model_spec
             return options_parse(e, &view, 1, presets[i].options);
     }
     return env_fail(e, MNP_EINVAL,
-                    "there is no preset '%s' for %s; the presets are paper, tiny, wheel%s%s", name,
-                    process, near.best ? "; nearest: " : "", near.best ? near.best : "");
+                    "there is no preset '%s' for %s; the presets are paper, tiny, wheel, image, "
+                    "image-small%s%s",
+                    name, process, near.best ? "; nearest: " : "", near.best ? near.best : "");
 }
 
 mnp_status spec_check(env *e, const model_spec *s) {

@@ -42,9 +42,10 @@ typedef struct model_spec {
     bool identity_init; /* start the splines at the identity                      */
     int init;           /* nn_init */
     /* training objective */
-    int kl;          /* 0 analytic per step, 1 sampled ratio                      */
-    int objective;   /* 0 elbo, 1 iwae                                            */
-    int train_score; /* 0 all points, 1 the rest                                  */
+    int kl;           /* 0 analytic per step, 1 sampled ratio                      */
+    double kl_weight; /* analytic: factor on the KL term                          */
+    int objective;    /* 0 elbo, 1 iwae                                            */
+    int train_score;  /* 0 all points, 1 the rest                                  */
     /* Gaussian processes */
     bool gp_rbf, gp_matern, gp_periodic;                /* parts of the kernel                   */
     bool gp_variances;                                  /* each part's variance is learned       */
@@ -60,7 +61,8 @@ typedef struct model_spec {
 
 /* A view of the table on `spec`, for base/options.h. */
 option_view spec_view(model_spec *spec);
-/* Defaults of the preset ("paper", "tiny") for the process ("mnp", "gp", ...). */
+/* Defaults of the preset ("paper", "tiny", "image", "image-small") for the process ("mnp", "gp",
+ * ...). */
 mnp_status spec_preset(env *e, const char *process, const char *preset, model_spec *spec);
 /* What no single option's range can say: heads divide the width, bins fit, ... */
 mnp_status spec_check(env *e, const model_spec *spec);

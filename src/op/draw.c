@@ -5,8 +5,9 @@
  *   evaluation: function first_function + item; the stream (seed, RNG_SPLIT_EVAL, 0, function)
  *
  * B is the number of functions of the run. All chunks of a function get the same draw. Nothing
- * depends on threads, on padding, or on how the plan lays out memory. Sets f->n and f->m for the
- * instructions that follow. io->data->x_dim must be the x_dim of the recording, and in evaluation
+ * depends on threads, on padding, or on how the plan lays out memory. Noise on row i comes from
+ * (seed, RNG_NOISE, step and item, or function, i). Sets f->n and f->m for the instructions that
+ * follow. io->data->x_dim must be the x_dim of the recording, and in evaluation
  * first_function + item must exist: whoever binds the data checks it. */
 #include "op/draw.h"
 
@@ -22,6 +23,12 @@ void op_draw(graph *g, const draw_opts *o, val *x, val *y) {
                    o->hi, o->x_dim, o->p_empty);
         return;
     }
+    if (!(o->p_region >= 0 && o->p_region <= 1) || (o->p_region > 0 && o->x_dim != 2) ||
+        !(o->noise >= 0)) {
+        graph_fail(g, "draw: a region with probability %g of %d inputs, noise %g", o->p_region,
+                   o->x_dim, o->noise);
+        return;
+    }
     val made_x = graph_matrix(g, "x", EXT_N, 0, o->x_dim, false);
     val made_y = graph_scalars(g, "y", EXT_N, 0, false);
     instr *ins = graph_append(g, OP_draw);
@@ -32,6 +39,7 @@ void op_draw(graph *g, const draw_opts *o, val *x, val *y) {
     ins->i[DRAW_LO] = o->lo, ins->i[DRAW_HI] = o->hi;
     ins->i[DRAW_MAX] = o->max_points, ins->i[DRAW_FEW] = o->few_targets;
     ins->f[DRAW_P_EMPTY] = o->p_empty;
+    ins->f[DRAW_P_REGION] = o->p_region, ins->f[DRAW_NOISE] = o->noise;
 }
 
 static void ref_draw(ref_run *r) {
@@ -44,10 +52,10 @@ static void ref_draw(ref_run *r) {
     ref_array x = ref_out(r, DRAW_X), y = ref_out(r, DRAW_Y);
     if (r->failed) return;
     for (int64_t i = 0; i < d.n; i++) {
-        int64_t point = d.first + d.order[i];
+        int64_t row = d.first_x + d.order[i];
         for (int64_t c = 0; c < x.cols; c++)
-            *ref_el(x, 0, i, c) += (double)data->x[point * x.cols + c];
-        y.at[i] += (double)data->y[point];
+            *ref_el(x, 0, i, c) += (double)data->x[row * x.cols + c];
+        y.at[i] += (double)permute_noisy(&d, i, data->y[d.first + d.order[i]]);
     }
 }
 

@@ -32,6 +32,7 @@ typedef struct data_view {
     const int64_t *start; /* (functions + 1) first point of each */
     const float *x;       /* (points, x_dim) */
     const float *y;       /* (points) */
+    bool shared_x;        /* x holds the inputs of one function, which all have */
 } data_view;
 
 enum { EXEC_FEEDS = 72, EXEC_EMITS = 72 }; /* a chain of 64 steps feeds and emits as many */

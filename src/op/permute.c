@@ -2,7 +2,9 @@
  * that a swap has touched are kept, in a hash table with linear probing. */
 #include "op/permute.h"
 
+#include "base/rng_normal.h"
 #include "op/draw.h"
+#include "op/region.h"
 
 /* A power of two, at least twice the k entries that can be in it. */
 static int64_t table_size(int64_t k) {
@@ -72,6 +74,38 @@ static void draw_lengths(rng_stream *s, const frame *f, const instr *ins, drawn 
             least(d->n, d->m + 1 + (int64_t)rng_below(s, (uint64_t)(ins->i[DRAW_HI] + 1 - d->m)));
 }
 
+int64_t permute_region(int which, const float *x, int32_t *order, int64_t n, int32_t *spare) {
+    int64_t inside = 0, outside = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const float *at = x + 2 * (int64_t)order[i];
+        if (region_holds(which, at[0], at[1]))
+            order[inside++] = order[i];
+        else
+            spare[outside++] = order[i];
+    }
+    for (int64_t i = 0; i < outside; i++) order[inside + i] = spare[i];
+    return inside;
+}
+
+/* A region's context instead of the drawn one, or nothing. u says which, v how much of it. */
+static void draw_region(const frame *f, const instr *ins, double u, double v, int32_t *memory,
+                        drawn *d) {
+    double p = ins->f[DRAW_P_REGION];
+    if (!(u < p)) return;
+    int which = (int)(u / p * REGION_COUNT);
+    const float *x = f->io->data->x + 2 * d->first_x;
+    int64_t inside = permute_region(which < REGION_COUNT ? which : REGION_COUNT - 1, x, memory,
+                                    d->n, memory + d->n);
+    d->m = least(inside - (int64_t)(v * (double)(inside / 2 + 1)), f->plan->opts.m);
+}
+
+float permute_noisy(const drawn *d, int64_t i, float y) {
+    if (d->noise <= 0 || i < d->m) return y;
+    rng_at at = d->noise_at;
+    at.point = (uint32_t)i;
+    return fmaf(d->noise, rng_normal_at(d->key, at), y);
+}
+
 drawn permute_draw(const frame *f, const instr *ins, int32_t *memory) {
     const data_view *data = f->io->data;
     rng_key key = {f->io->step ? f->io->step->seed : 0};
@@ -85,10 +119,17 @@ drawn permute_draw(const frame *f, const instr *ins, int32_t *memory) {
             .purpose = RNG_SPLIT, .step = (uint32_t)step, .function = (uint32_t)(f->item / chunks)};
     }
     int64_t points = data->start[function + 1] - data->start[function];
-    drawn d = {.first = data->start[function], .n = least(points, f->plan->opts.n)};
+    drawn d = {.first = data->start[function], .n = least(points, f->plan->opts.n), .key = key};
+    d.first_x = data->shared_x ? 0 : d.first;
+    d.noise = (float)ins->f[DRAW_NOISE];
+    d.noise_at = at;
+    d.noise_at.purpose = RNG_NOISE;
     if (ins->i[DRAW_MAX] > 0) d.n = least(d.n, ins->i[DRAW_MAX]);
     rng_stream s = rng_stream_at(key, at);
     draw_lengths(&s, f, ins, &d);
+    double u = 1, v = 0;
+    if (ins->f[DRAW_P_REGION] > 0) u = rng_u01(&s), v = rng_u01(&s);
     d.order = permute_prefix(&s, points, d.n, memory);
+    if (d.m > 0 || !ins->i[DRAW_TRAIN]) draw_region(f, ins, u, v, memory, &d);
     return d;
 }

@@ -1,34 +1,13 @@
 /* eval.c: see eval.h. Two recorded graphs: the bound (latents from the posterior, scored against
  * the prior) and the predictive (latents from the context alone: densities and draws). Functions go
  * through in chunks; each is an item, so workers share them. */
-#include "run/eval.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/truth.h"
 #include "op/permute.h"
-#include "run/score.h"
-
-enum { CHUNK = 128 }; /* functions at a time: a GPU has as many multiprocessors */
-
-struct evaluator {
-    env *env;
-    const model *m;
-    const dataset *d;
-    pool *pool;
-    const char *device;
-    runner *bound, *predictive;
-    score_key bound_key, predictive_key;
-    eval_progress progress;
-    void *progress_user;
-    family family; /* of a built-in data set: the truth is known there */
-    /* one chunk of functions, split and scaled */
-    double *x, *y;      /* (CHUNK, longest, X), (CHUNK, longest) */
-    int64_t *n, *m_len; /* (CHUNK) */
-    int32_t *memory;    /* of permute_prefix */
-};
+#include "run/eval_inner.h"
 
 /* What comes out of one function. */
 typedef struct function_score {
@@ -40,14 +19,13 @@ typedef struct function_score {
 static mnp_status ensure(evaluator *v, runner **r, score_key *have, score_key want,
                          runner_record record) {
     if (*r && have->protocol == want.protocol && have->samples == want.samples &&
-        have->draws == want.draws) /* points: never here */
-        return MNP_OK;
+        have->draws == want.draws && (*r)->plan->opts.n >= v->longest)
+        return MNP_OK; /* points: never here; latents: always with images */
     runner_destroy(*r);
     *r = NULL;
     *have = want;
-    runner_opts o = {.pool = v->pool,
-                     .device = v->device,
-                     .capacity = {v->d->longest, v->d->longest, want.samples}};
+    runner_opts o = {
+        .pool = v->pool, .device = v->device, .capacity = {v->longest, v->longest, want.samples}};
     return runner_make(v->env, v->m, &o, record, have, r);
 }
 
@@ -70,13 +48,10 @@ mnp_status evaluator_create(env *e, const model *m, const dataset *d, pool *pool
         evaluator_destroy(v);
         return MNP_ENOMEM;
     }
-    size_t rows = CHUNK * (size_t)d->longest;
-    v->x = env_alloc(e, rows * (size_t)d->x_dim, sizeof *v->x, "a chunk of functions");
-    v->y = env_alloc(e, rows, sizeof *v->y, "a chunk of functions");
-    v->n = env_alloc(e, CHUNK, sizeof *v->n, "a chunk of functions");
-    v->m_len = env_alloc(e, CHUNK, sizeof *v->m_len, "a chunk of functions");
+    v->n = env_alloc(e, EVAL_CHUNK, sizeof *v->n, "a chunk of functions");
+    v->m_len = env_alloc(e, EVAL_CHUNK, sizeof *v->m_len, "a chunk of functions");
     v->memory = env_alloc(e, (size_t)permute_words(d->longest), sizeof *v->memory, "a split");
-    if (!v->x || !v->y || !v->n || !v->m_len || !v->memory) {
+    if (!v->n || !v->m_len || !v->memory) {
         evaluator_destroy(v);
         return MNP_ENOMEM;
     }
@@ -84,10 +59,27 @@ mnp_status evaluator_create(env *e, const model *m, const dataset *d, pool *pool
     return MNP_OK;
 }
 
+/* Room for the rows of a chunk of functions. */
+static mnp_status make_rows(evaluator *v, const eval_opts *o) {
+    int64_t rows = v->d->longest;
+    if (v->d->rows) MNP_TRY(eval_images_rows(v, o, &rows));
+    if (rows <= v->longest) return MNP_OK;
+    size_t all = EVAL_CHUNK * (size_t)rows;
+    env_free(v->env, v->x);
+    env_free(v->env, v->y);
+    v->longest = 0;
+    v->x = env_alloc(v->env, all * (size_t)v->d->x_dim, sizeof *v->x, "a chunk of functions");
+    v->y = env_alloc(v->env, all, sizeof *v->y, "a chunk of functions");
+    if (!v->x || !v->y) return MNP_ENOMEM;
+    v->longest = rows;
+    return MNP_OK;
+}
+
 void evaluator_destroy(evaluator *v) {
     if (!v) return;
     runner_destroy(v->bound);
     runner_destroy(v->predictive);
+    eval_images_free(v);
     env_free(v->env, v->x);
     env_free(v->env, v->y);
     env_free(v->env, v->n);
@@ -111,7 +103,12 @@ static int64_t least(int64_t a, int64_t b) {
 /* Function i, its points permuted, context first; at least one point stays a target. */
 static void split_function(evaluator *v, const eval_opts *o, int64_t i, int64_t slot) {
     const dataset *d = v->d;
-    int64_t first = d->start[i], n = d->start[i + 1] - first, longest = d->longest;
+    if (d->rows) {
+        eval_images_split(v, o, i, slot);
+        return;
+    }
+    int64_t first = d->start[i], n = d->start[i + 1] - first;
+    const float *x = dataset_x(d, i);
     rng_at at = {.purpose = RNG_SPLIT_EVAL, .function = (uint32_t)i};
     rng_stream s = rng_stream_at((rng_key){o->seed}, at);
     int64_t hi = least(o->hi, n - 1), lo = least(o->lo, hi);
@@ -120,11 +117,11 @@ static void split_function(evaluator *v, const eval_opts *o, int64_t i, int64_t 
     const int32_t *order = permute_prefix(&s, n, n, v->memory);
     const model_scaling *sc = &v->m->scaling;
     for (int64_t k = 0; k < n; k++) {
-        int64_t from = first + order[k], to = slot * longest + k;
+        int64_t to = slot * v->longest + k;
         for (int32_t c = 0; c < d->x_dim; c++)
             v->x[to * d->x_dim + c] =
-                ((double)d->x[from * d->x_dim + c] - sc->x_shift[c]) / sc->x_scale[c];
-        v->y[to] = ((double)d->y[from] - sc->y_shift) / sc->y_scale;
+                ((double)x[order[k] * d->x_dim + c] - sc->x_shift[c]) / sc->x_scale[c];
+        v->y[to] = ((double)d->y[first + order[k]] - sc->y_shift) / sc->y_scale;
     }
 }
 
@@ -132,8 +129,8 @@ static mnp_status run_chunk(evaluator *v, runner *r, const float *weights, const
                             int64_t first, int64_t count) {
     exec_io *io = &r->io;
     io->weights = (void *)(uintptr_t)weights;
-    io->feed[0] = v->x, io->feed_stride[0] = v->d->longest * v->d->x_dim;
-    io->feed[1] = v->y, io->feed_stride[1] = v->d->longest;
+    io->feed[0] = v->x, io->feed_stride[0] = v->longest * v->d->x_dim;
+    io->feed[1] = v->y, io->feed_stride[1] = v->longest;
     io->n = v->n, io->m = v->m_len;
     io->first_function = first;
     return runner_run(r, o->seed, count);
@@ -193,9 +190,9 @@ static void score_draws(function_score *f, const double *draws, int64_t samples,
 /* ---- all functions --------------------------------------------------------------------------- */
 
 typedef struct buffers {
-    double *loglik, *kl, *ratio; /* (CHUNK, samples)          */
-    double *prior;               /* (CHUNK, predictive)       */
-    double *draws;               /* (CHUNK, predictive, longest) */
+    double *loglik, *kl, *ratio; /* (EVAL_CHUNK, samples)          */
+    double *prior;               /* (EVAL_CHUNK, predictive)       */
+    double *draws;               /* (EVAL_CHUNK, predictive, longest) */
     double *column;              /* (predictive)              */
     int64_t samples, predictive;
 } buffers;
@@ -203,14 +200,14 @@ typedef struct buffers {
 static mnp_status make_buffers(evaluator *v, const eval_opts *o, buffers *b) {
     *b = (buffers){.samples = process_is_exact(&v->m->spec) ? 1 : o->samples};
     b->predictive = o->draws > b->samples ? o->draws : b->samples;
-    size_t each = CHUNK * (size_t)b->samples, wide = CHUNK * (size_t)b->predictive;
+    size_t each = EVAL_CHUNK * (size_t)b->samples, wide = EVAL_CHUNK * (size_t)b->predictive;
     b->loglik = env_alloc(v->env, 3 * each, sizeof(double), "scores");
     if (!b->loglik) return MNP_ENOMEM;
     b->kl = b->loglik + each;
     b->ratio = b->kl + each;
     if (o->bound_only) return MNP_OK;
     b->prior = env_alloc(v->env, wide + (size_t)b->predictive, sizeof(double), "scores");
-    b->draws = env_alloc(v->env, o->draws ? wide * (size_t)v->d->longest : 1, sizeof(double),
+    b->draws = env_alloc(v->env, o->draws ? wide * (size_t)v->longest : 1, sizeof(double),
                          "draws of a chunk of functions");
     if (b->prior) b->column = b->prior + wide;
     return b->prior && b->draws ? MNP_OK : MNP_ENOMEM;
@@ -243,7 +240,7 @@ static void score_truth(void *arg, int64_t k, int worker) {
     const evaluator *v = t->v;
     const model_scaling *s = &v->m->scaling;
     env e = *v->env; /* a worker's own */
-    int64_t n = v->n[k], m = v->m_len[k], at = k * v->d->longest;
+    int64_t n = v->n[k], m = v->m_len[k], at = k * v->longest;
     double *raw = env_alloc(&e, (size_t)(2 * n), sizeof *raw, "a function"), sum = NAN;
     for (int64_t i = 0; raw && i < n; i++) {
         raw[i] = v->x[at + i] * s->x_scale[0] + s->x_shift[0];
@@ -262,17 +259,38 @@ static void score_truths(evaluator *v, const eval_opts *o, int64_t count, functi
     for (int64_t k = 0; known && !v->pool && k < count; k++) score_truth(&t, k, 0);
 }
 
-static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opts *o, buffers *b,
-                              int64_t first, int64_t count, function_score *out) {
-    double shift = log(v->m->scaling.y_scale);
+/* Splits the functions of a chunk. */
+static void split_chunk(evaluator *v, const eval_opts *o, int64_t first, int64_t count,
+                        function_score *out) {
     for (int64_t k = 0; k < count; k++) {
         split_function(v, o, first + k, k);
         int64_t n = v->n[k], m = v->m_len[k];
         out[k] = (function_score){.m = m, .scored = o->protocol == EVAL_STRICT ? n - m : n};
+        if (v->d->rows) out[k].scored = v->images.count[k];
     }
-    score_truths(v, o, count, out);
+}
+
+/* Both graphs on a chunk; of images also the targets that are not in their rows. */
+static mnp_status run_both(evaluator *v, const float *weights, const eval_opts *o, buffers *b,
+                           int64_t first, int64_t count) {
+    bool images = v->d->rows && !process_is_exact(&v->m->spec);
+    if (images) eval_images_bind(v, v->bound, BOUND_LOGP, b->samples);
     MNP_TRY(run_chunk(v, v->bound, weights, o, first, count));
-    if (!o->bound_only) MNP_TRY(run_chunk(v, v->predictive, weights, o, first, count));
+    if (images)
+        MNP_TRY(eval_images_rest(v, weights, o, first, count, b->samples, b->samples, b->loglik));
+    if (o->bound_only) return MNP_OK;
+    if (images) eval_images_bind(v, v->predictive, o->draws ? 2 : 1, b->predictive);
+    MNP_TRY(run_chunk(v, v->predictive, weights, o, first, count));
+    if (!images) return MNP_OK;
+    return eval_images_rest(v, weights, o, first, count, b->samples, b->predictive, b->prior);
+}
+
+static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opts *o, buffers *b,
+                              int64_t first, int64_t count, function_score *out) {
+    double shift = log(v->m->scaling.y_scale);
+    split_chunk(v, o, first, count, out);
+    score_truths(v, o, count, out);
+    MNP_TRY(run_both(v, weights, o, b, first, count));
     for (int64_t k = 0; k < count; k++) {
         int64_t at = k * b->samples, wide = k * b->predictive;
         score_bound(&out[k], b->loglik + at, b->kl + at, b->ratio + at, b->samples, shift);
@@ -280,8 +298,8 @@ static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opt
         out[k].prior =
             score_log_mean_exp(b->prior + wide, b->samples, NULL) / (double)out[k].scored - shift;
         if (o->draws)
-            score_draws(&out[k], b->draws + wide * v->d->longest, b->predictive, v->n[k],
-                        v->y + k * v->d->longest, v->m->scaling.y_scale, b->column);
+            score_draws(&out[k], b->draws + wide * v->longest, b->predictive, v->n[k],
+                        v->y + k * v->longest, v->m->scaling.y_scale, b->column);
     }
     return MNP_OK;
 }
@@ -330,6 +348,7 @@ static void summarise(const function_score *f, int64_t count, const eval_opts *o
     out->coverage80 = targets > 0 ? covered[1] / targets : NAN;
     out->coverage95 = targets > 0 ? covered[2] / targets : NAN;
     out->crps = targets > 0 ? crps / targets : NAN;
+    if (o->context != EVAL_UNIFORM) return;
     int64_t width = (o->hi - o->lo + EVAL_BINS) / EVAL_BINS;
     for (int64_t lo = o->lo; lo <= o->hi && out->n_bins < EVAL_BINS; lo += width) {
         int k = out->n_bins++;
@@ -341,15 +360,18 @@ static void summarise(const function_score *f, int64_t count, const eval_opts *o
 }
 
 static mnp_status prepare_graphs(evaluator *v, const eval_opts *o, buffers *b) {
-    score_key bound = {o->protocol, b->samples, false, false};
+    bool images = v->d->rows > 0; /* whose targets stand apart from the context */
+    eval_protocol protocol = images ? EVAL_STRICT : o->protocol;
+    if (images) MNP_TRY(eval_images_prepare(v, b->predictive));
+    score_key bound = {protocol, b->samples, false, false, images};
     MNP_TRY(ensure(v, &v->bound, &v->bound_key, bound, score_record_bound));
     bind_emits(v->bound, (double *[]){b->loglik, b->kl, b->ratio},
                (int64_t[]){b->samples, b->samples, b->samples}, 3);
     if (o->bound_only) return MNP_OK;
-    score_key predictive = {o->protocol, b->predictive, false, o->draws > 0};
+    score_key predictive = {protocol, b->predictive, false, o->draws > 0, images};
     MNP_TRY(ensure(v, &v->predictive, &v->predictive_key, predictive, score_record_predictive));
     bind_emits(v->predictive, (double *[]){b->prior, b->draws},
-               (int64_t[]){b->predictive, b->predictive * v->d->longest}, o->draws ? 2 : 1);
+               (int64_t[]){b->predictive, b->predictive * v->longest}, o->draws ? 2 : 1);
     return MNP_OK;
 }
 
@@ -366,10 +388,11 @@ mnp_status evaluator_run(evaluator *v, const float *weights, const eval_opts *o,
     int64_t total = o->functions > 0 ? least(o->functions, v->d->functions) : v->d->functions;
     function_score *scores = env_alloc(v->env, (size_t)total, sizeof *scores, "scores");
     buffers b = {0};
-    mnp_status status = scores ? make_buffers(v, o, &b) : MNP_ENOMEM;
+    mnp_status status = scores ? make_rows(v, o) : MNP_ENOMEM;
+    if (status == MNP_OK) status = make_buffers(v, o, &b);
     if (status == MNP_OK) status = prepare_graphs(v, o, &b);
-    for (int64_t at = 0; at < total && status == MNP_OK; at += CHUNK) {
-        int64_t count = least(CHUNK, total - at);
+    for (int64_t at = 0; at < total && status == MNP_OK; at += EVAL_CHUNK) {
+        int64_t count = least(EVAL_CHUNK, total - at);
         status = score_chunk(v, weights ? weights : v->m->weights, o, &b, at, count, scores + at);
         if (v->progress) v->progress(v->progress_user, at + count, total);
         if (status == MNP_OK && !o->bound_only && env_cancelled(v->env))

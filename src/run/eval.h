@@ -7,7 +7,13 @@
  *   prior    log (1/L) sum p(y|z), z ~ q(z | context): the prior-sampling estimate
  *   coverage of central intervals and CRPS at the points outside the context, from draws with noise
  *   truth    the same targets under the process that made the data (families, strict protocol)
- * The protocol says which points are scored: strict = those outside the context, authors = all. */
+ * The protocol says which points are scored: strict = those outside the context, authors = all.
+ *
+ * Images are large, and their targets carry noise. Context and targets are then separate sets (a
+ * pixel of the context that is scored is scored with noise, as any other); the latents come from
+ * q(z | context and a random part of the targets), a proposal like any other for the bound; and
+ * given the latents the log-densities of all targets add up block by block. Coverage and CRPS are
+ * those of the same random part. */
 #ifndef MNP_RUN_EVAL_H
 #define MNP_RUN_EVAL_H
 
@@ -16,12 +22,19 @@
 
 typedef enum eval_protocol { EVAL_STRICT, EVAL_AUTHORS } eval_protocol;
 
+typedef enum eval_context { EVAL_UNIFORM, EVAL_TOP, EVAL_LEFT, EVAL_CENTER } eval_context;
+
 typedef struct eval_opts {
     int64_t functions; /* 0: all                                          */
     int64_t samples;   /* L                                               */
     int64_t draws;     /* for coverage and CRPS; 0: skip them (39 is exact for 50/80/95 %) */
     eval_protocol protocol;
     int64_t lo, hi; /* context sizes, both included                    */
+    /* images */
+    eval_context context; /* where the context comes from; a region gives all its pixels       */
+    int64_t targets;      /* pixels scored, a random choice; 0: all                             */
+    int64_t proposal;     /* pixels that the posterior sees beside the context; 0: 1024        */
+    double noise;         /* sd of the noise on targets, raw units; the context has none        */
     uint64_t seed;
     bool bound_only; /* only loglik, elbo, kl, and not to be cancelled: for validation, which a */
                      /* resumed run would not repeat                                            */

@@ -8,7 +8,8 @@
 static process_score_opts options_of(const score_key *key) {
     return (process_score_opts){.scored = key->protocol == EVAL_STRICT ? ROWS_REST : ROWS_ALL,
                                 .points = key->points,
-                                .draws = key->draws};
+                                .draws = key->draws,
+                                .latents = key->latents};
 }
 
 void score_record_bound(graph *g, const model_spec *s, void *key) {
@@ -55,7 +56,8 @@ mnp_status scorer_create(env *e, const model *m, pool *pool, const char *device,
     if (process_is_exact(&m->spec)) samples = 1;
     scorer *s = env_alloc(e, 1, sizeof *s, "a scorer");
     if (!s) return MNP_ENOMEM;
-    *s = (scorer){.env = e, .m = m, .key = {EVAL_STRICT, samples, true, false}, .capacity = n};
+    *s = (scorer){
+        .env = e, .m = m, .key = {EVAL_STRICT, samples, true, false, false}, .capacity = n};
     runner_opts o = {.pool = pool, .device = device, .capacity = {n, n, samples}};
     size_t dims = (size_t)m->spec.x_dim;
     s->x = env_alloc(e, (size_t)n * dims, sizeof *s->x, "a set");

@@ -10,7 +10,7 @@
 typedef struct score_key {
     eval_protocol protocol;
     int64_t samples;
-    bool points, draws;
+    bool points, draws, latents;
 } score_key;
 
 void score_record_bound(graph *g, const model_spec *s, void *key);

@@ -24,7 +24,10 @@ static const option_def table[] = {
     REAL(adam_eps, "1e-8", 0, 1, "Adam"),
     ENUM(train_targets, "all", "all|few", "points of a function per step; few is the paper's code"),
     INT(train_samples, "1", 1, 4096, "latent draws per function and step"),
-    INT(max_points, "0", 0, 1e8, "points of a function per step; 0 is all"),
+    INT(max_points, "-1", -1, 1e8, "points of a function per step; 0 is all, -1 the data's own"),
+    REAL(p_region, "-1", -1, 1,
+         "images: share of contexts from the top half, left half or centre; -1 the data's own"),
+    REAL(noise, "-1", -1, 1e6, "sd of noise added to y outside the context; -1 the data's own"),
     OPTION_BOOL(train_spec, fresh, "off", "families: new functions for every pass over the data"),
     INT(slots, "16", 1, 1024, "gradient slots; part of what fixes the bits of a run"),
     INT(valid_every, "0", 0, 1e9, "steps between validations; 0 is 20 times a run"),
@@ -47,24 +50,49 @@ static mnp_status check_spec(env *e, const train_spec *s) {
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* x and y as the model sees them; in place is fine. */
-static void scale_points(const trainer *t, const float *x, const float *y, float *to_x,
-                         float *to_y) {
+/* x (inputs, dims) and y as the model sees them; in place is fine. */
+static void scale_x(const trainer *t, size_t inputs, const float *x, float *to) {
     const model_scaling *s = &t->m->scaling;
-    size_t points = (size_t)t->data->points, dims = (size_t)t->data->x_dim;
-    for (size_t i = 0; i < points * dims; i++)
-        to_x[i] = (float)(((double)x[i] - s->x_shift[i % dims]) / s->x_scale[i % dims]);
-    for (size_t i = 0; i < points; i++) to_y[i] = (float)(((double)y[i] - s->y_shift) / s->y_scale);
+    size_t dims = (size_t)t->data->x_dim;
+    for (size_t i = 0; i < inputs * dims; i++)
+        to[i] = (float)(((double)x[i] - s->x_shift[i % dims]) / s->x_scale[i % dims]);
 }
 
+static void scale_y(const trainer *t, const float *y, float *to) {
+    const model_scaling *s = &t->m->scaling;
+    for (int64_t i = 0; i < t->data->points; i++)
+        to[i] = (float)(((double)y[i] - s->y_shift) / s->y_scale);
+}
+
+static bool takes_x_as_is(const trainer *t) {
+    bool same = !t->spec.fresh;
+    for (int32_t c = 0; c < t->data->x_dim; c++)
+        same &= t->m->scaling.x_shift[c] == 0 && t->m->scaling.x_scale[c] == 1;
+    return same;
+}
+
+static bool takes_y_as_is(const trainer *t) {
+    return !t->spec.fresh && t->m->scaling.y_shift == 0 && t->m->scaling.y_scale == 1;
+}
+
+/* What a model takes as it is needs no copy, unless fresh functions will take its place. */
 static mnp_status scale_data(trainer *t) {
     const dataset *d = t->data;
     size_t points = (size_t)d->points, dims = (size_t)d->x_dim;
-    t->x = env_alloc(t->env, points * dims + 1, sizeof *t->x, "the training data");
-    t->y = env_alloc(t->env, points + 1, sizeof *t->y, "the training data");
-    if (!t->x || !t->y) return MNP_ENOMEM;
-    scale_points(t, d->x, d->y, t->x, t->y);
-    t->view = (data_view){d->functions, d->x_dim, d->start, t->x, t->y};
+    size_t inputs = d->shared_x ? (size_t)d->longest : points;
+    t->view = (data_view){d->functions, d->x_dim, d->start, d->x, d->y, d->shared_x};
+    if (!takes_x_as_is(t)) {
+        t->x = env_alloc(t->env, inputs * dims + 1, sizeof *t->x, "the training data");
+        if (!t->x) return MNP_ENOMEM;
+        scale_x(t, inputs, d->x, t->x);
+        t->view.x = t->x;
+    }
+    if (!takes_y_as_is(t)) {
+        t->y = env_alloc(t->env, points + 1, sizeof *t->y, "the training data");
+        if (!t->y) return MNP_ENOMEM;
+        scale_y(t, d->y, t->y);
+        t->view.y = t->y;
+    }
     return MNP_OK;
 }
 
@@ -94,7 +122,8 @@ static mnp_status refresh_data(trainer *t) {
     float *x = t->x2, *y = t->y2;
     MNP_TRY(family_draw(t->env, t->pool, &t->family, t->data->seed, DATA_TRAIN,
                         block * t->data->functions, t->data->functions, x, y));
-    scale_points(t, x, y, x, y);
+    scale_x(t, (size_t)t->data->points, x, x);
+    scale_y(t, y, y);
     t->x2 = t->x, t->y2 = t->y;
     t->x = x, t->y = y;
     t->view.x = x, t->view.y = y;
@@ -130,6 +159,7 @@ static mnp_status compile_step(trainer *t, const exec_opts *eo) {
     int64_t lo, hi, n = t->data->longest;
     context_sizes(t, &lo, &hi);
     if (t->spec.max_points > 0) n = least(n, t->spec.max_points);
+    bool regions = t->spec.p_region > 0;
     process_train_opts o = {.update = true,
                             .draw = {.train = true,
                                      .x_dim = t->data->x_dim,
@@ -137,10 +167,12 @@ static mnp_status compile_step(trainer *t, const exec_opts *eo) {
                                      .hi = (int32_t)hi,
                                      .p_empty = t->spec.p_empty,
                                      .max_points = (int32_t)t->spec.max_points,
-                                     .few_targets = t->spec.train_targets}};
+                                     .few_targets = t->spec.train_targets,
+                                     .p_region = t->spec.p_region,
+                                     .noise = t->spec.noise / t->m->scaling.y_scale}};
     graph_init(&t->graph, t->env, &t->m->params);
     process_at(t->m->spec.kind)->train_step(&t->graph, &t->m->spec, &o);
-    plan_opts po = {.n = n, .m = least(hi, n), .samples = t->spec.train_samples};
+    plan_opts po = {.n = n, .m = regions ? n : least(hi, n), .samples = t->spec.train_samples};
     MNP_TRY(plan_make(&t->graph, &po, op_is_step, &t->plan));
     return t->b->compile(t->env, t->plan, eo, &t->exec);
 }
@@ -190,6 +222,9 @@ mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset 
                    .spec = *spec,
                    .seed = seed,
                    .fresh = true};
+    if (spec->max_points < 0) t->spec.max_points = train->step_points;
+    if (spec->p_region < 0) t->spec.p_region = train->p_region;
+    if (spec->noise < 0) t->spec.noise = train->noise;
     t->last_valid = NAN;
     t->best_valid = -INFINITY;
     exec_opts eo = {.pool = pool, .slots = (int32_t)spec->slots};
@@ -261,6 +296,8 @@ static mnp_status validate(trainer *t) {
                    .lo = lo,
                    .hi = hi,
                    .seed = t->seed,
+                   .noise = t->spec.noise,
+                   .proposal = t->spec.max_points,
                    .bound_only = true};
     eval_scores scores;
     MNP_TRY(evaluator_run(t->valid, t->average ? t->average : t->m->weights, &o, &scores));

@@ -23,7 +23,9 @@ typedef struct train_spec {
     double beta1, beta2, adam_eps;
     int train_targets;     /* 0 all, 1 few */
     int64_t train_samples; /* draws per function in training (iwae) */
-    int64_t max_points;    /* of one function per step; 0 = all */
+    int64_t max_points;    /* of one function per step; 0 = all, -1 = the data set's own */
+    double p_region;       /* of a context from a region; -1 = the data set's own */
+    double noise;          /* sd on targets, units of y; -1 = the data set's own */
     bool fresh;            /* families: new functions for every pass over the data */
     int64_t slots;
     int64_t valid_every, valid_functions, valid_samples;

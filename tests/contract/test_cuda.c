@@ -99,7 +99,7 @@ static void make_data(training *t) {
             t->y[i * POINTS + k] = (float)(sin(3 * x + phase) + 0.3 * slope * x);
         }
     }
-    t->data = (data_view){FUNCTIONS, 1, t->start, t->x, t->y};
+    t->data = (data_view){FUNCTIONS, 1, t->start, t->x, t->y, false};
 }
 
 static bool training_open(training *t, const char *device, const char *preset, exec_opts o,

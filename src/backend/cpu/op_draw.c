@@ -18,8 +18,8 @@ void cpu_draw(frame *f, const instr *ins) {
     float *x = cpu_f32(f, ins->out[DRAW_X]), *y = cpu_f32(f, ins->out[DRAW_Y]);
     memset(x, 0, (size_t)(d.n * vx->ld) * sizeof *x);
     for (int64_t i = 0; i < d.n; i++) {
-        int64_t point = d.first + d.order[i];
-        memcpy(x + i * vx->ld, data->x + point * vx->cols, (size_t)vx->cols * sizeof *x);
-        y[i] = data->y[point];
+        int64_t row = d.first_x + d.order[i];
+        memcpy(x + i * vx->ld, data->x + row * vx->cols, (size_t)vx->cols * sizeof *x);
+        y[i] = permute_noisy(&d, i, data->y[d.first + d.order[i]]);
     }
 }

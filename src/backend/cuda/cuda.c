@@ -208,7 +208,7 @@ static mnp_status place_blocks(exec *x, int64_t items, int *blocks) {
 
 static bool same_data(const data_view *a, const data_view *b) {
     return a->functions == b->functions && a->x_dim == b->x_dim && a->start == b->start &&
-           a->x == b->x && a->y == b->y;
+           a->x == b->x && a->y == b->y && a->shared_x == b->shared_x;
 }
 
 static mnp_status place_data(exec *x, const exec_io *io) {
@@ -218,14 +218,15 @@ static mnp_status place_data(exec *x, const exec_io *io) {
         const size_t points = (size_t)d->start[d->functions];
         MNP_TRY(send(x, &x->data_start, d->start, (size_t)(d->functions + 1) * sizeof(int64_t),
                      "the data set"));
+        const size_t inputs = d->shared_x ? (size_t)d->start[1] : points;
         MNP_TRY(
-            send(x, &x->data_x, d->x, points * (size_t)d->x_dim * sizeof(float), "the data set"));
+            send(x, &x->data_x, d->x, inputs * (size_t)d->x_dim * sizeof(float), "the data set"));
         MNP_TRY(send(x, &x->data_y, d->y, points * sizeof(float), "the data set"));
         MNP_TRY(wait_for(x));
         x->data = *d;
     }
     x->image.data_functions = d->functions, x->image.data_x_dim = d->x_dim;
-    x->image.data_start = x->data_start.at;
+    x->image.data_start = x->data_start.at, x->image.data_shared_x = d->shared_x;
     x->image.data_x = x->data_x.at, x->image.data_y = x->data_y.at;
     return MNP_OK;
 }

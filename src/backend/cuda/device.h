@@ -80,6 +80,7 @@ typedef struct dev_run {
     int64_t data_functions, data_x_dim;
     const int64_t *data_start;
     const float *data_x, *data_y;
+    int64_t data_shared_x;
     const int64_t *n, *m; /* (items) or NULL */
     const double *feed[DEV_FEEDS];
     int64_t feed_stride[DEV_FEEDS];

@@ -6,7 +6,9 @@
 
 #include "backend/cuda/frame.cuh"
 #include "base/rng.h"
+#include "base/rng_normal.h"
 #include "op/draw.h"
+#include "op/region.h"
 
 /* ---- streams and permutations, as in base/rng.c ---------------------------------------------- */
 
@@ -99,8 +101,11 @@ FN void swap_in(int32_t *order, int32_t *table, int64_t size, int64_t k, int64_t
 struct Drawn {
     int64_t first, points;
     int n, m;
+    int64_t first_x;
     Stream stream;
-    int ok; /* no draw of the shuffle was rejected */
+    rng_at noise_at;
+    double u, v; /* which region the context comes from, and how much of it; u = 1: none */
+    int ok;      /* no draw of the shuffle was rejected */
 };
 
 FN void draw_lengths(const Frame &f, const dev_instr &ins, Drawn &d) {
@@ -114,6 +119,12 @@ FN void draw_lengths(const Frame &f, const dev_instr &ins, Drawn &d) {
         d.n =
             (int)min((int64_t)d.n,
                      d.m + 1 + (int64_t)next_below(d.stream, (uint64_t)(ins.i[DRAW_HI] + 1 - d.m)));
+    d.u = 1, d.v = 0;
+    if (ins.f[DRAW_P_REGION] > 0) {
+        const uint32_t a_hi = next_u32(d.stream), a_lo = next_u32(d.stream);
+        const uint32_t b_hi = next_u32(d.stream), b_lo = next_u32(d.stream);
+        d.u = rng_u64_to_double(a_hi, a_lo), d.v = rng_u64_to_double(b_hi, b_lo);
+    }
 }
 
 /* Which function, its lengths, and the stream the shuffle goes on with; by the first warp. */
@@ -135,6 +146,9 @@ FN void draw_choose(const Frame &f, const dev_instr &ins, Drawn &d) {
     }
     if (threadIdx.x != 0) return;
     d.first = run->data_start[function];
+    d.first_x = run->data_shared_x ? 0 : d.first;
+    d.noise_at = at;
+    d.noise_at.purpose = RNG_NOISE;
     d.points = run->data_start[function + 1] - d.first;
     d.n = (int)min(d.points, run->cap_n);
     if (ins.i[DRAW_MAX] > 0) d.n = min(d.n, ins.i[DRAW_MAX]);
@@ -180,6 +194,35 @@ FN int32_t *shuffle(Drawn &d, int32_t *memory) {
     return order;
 }
 
+/* permute_region() and what draw_region() makes of it: flags by all threads, then one moves. */
+FN void draw_region(const Frame &f, const dev_instr &ins, Drawn &d, int32_t *order) {
+    const double p = ins.f[DRAW_P_REGION];
+    if (!(d.u < p) || (d.m == 0 && ins.i[DRAW_TRAIN])) return;
+    const int which = min((int)(d.u / p * REGION_COUNT), (int)REGION_COUNT - 1);
+    int32_t *flag = order + d.n, *spare = flag + d.n;
+    const float *x = f.run->data_x + 2 * d.first_x;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < d.n; i += THREADS) {
+        const float *at = x + 2 * (int64_t)order[i];
+        flag[i] = region_holds(which, at[0], at[1]);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        int inside = 0, outside = 0;
+#pragma unroll 1
+        for (int i = 0; i < d.n; i++) {
+            if (flag[i])
+                order[inside++] = order[i];
+            else
+                spare[outside++] = order[i];
+        }
+#pragma unroll 1
+        for (int i = 0; i < outside; i++) order[inside + i] = spare[i];
+        d.m = (int)min(inside - (int64_t)(d.v * (double)(inside / 2 + 1)), f.run->cap_m);
+    }
+    __syncthreads();
+}
+
 OP_FN void op_draw(const dev_instr &ins) {
     Frame &f = frame();
     const dev_run *run = f.run;
@@ -188,16 +231,25 @@ OP_FN void op_draw(const dev_instr &ins) {
     __syncthreads();
     const int64_t words = 2 * (int64_t)d.n + 2 * table_size(d.n);
     int32_t *memory = (int32_t *)work() + 64;
-    const int32_t *order = shuffle(d, words + 64 <= WORK_WORDS ? memory : f.scratch);
+    int32_t *order = shuffle(d, words + 64 <= WORK_WORDS ? memory : f.scratch);
+    draw_region(f, ins, d, order);
     if (threadIdx.x == 0) f.n = d.n, f.m = d.m;
     __syncthreads();
     View x = resolve(f, ins.out[DRAW_X]), y = resolve(f, ins.out[DRAW_Y]);
 #pragma unroll 1
     for (int i = threadIdx.x; i < d.n * x.ld; i += THREADS) {
         const int r = i / x.ld, c = i % x.ld;
-        const int64_t point = d.first + order[r];
-        x.p[i] = c < x.cols ? run->data_x[point * x.cols + c] : 0.0f;
-        if (c == 0) y.p[r] = run->data_y[point];
+        const int64_t row = d.first_x + order[r];
+        x.p[i] = c < x.cols ? run->data_x[row * x.cols + c] : 0.0f;
+        if (c > 0) continue;
+        float value = run->data_y[d.first + order[r]];
+        if (ins.f[DRAW_NOISE] > 0 && r >= d.m) {
+            rng_at at = d.noise_at;
+            at.point = (uint32_t)r;
+            const rng_key key = {run->step->seed};
+            value = RNG_FMA((float)ins.f[DRAW_NOISE], rng_normal_at(key, at), value);
+        }
+        y.p[r] = value;
     }
 }
 

@@ -50,6 +50,7 @@ static void bound(graph *g, const model_spec *s, const process_score_opts *o) {
     op_emit(g, w.kl_sum);
     op_emit(g, w.ratio_sum);
     if (o->points) op_emit(g, w.logp);
+    for (int64_t t = 0; o->latents && t < s->T; t++) op_emit(g, w.z[t]);
 }
 
 /* Latents from the context. */
@@ -60,10 +61,12 @@ static void predictive(graph *g, const model_spec *s, const process_score_opts *
     chain_walk w;
     chain_record_walk(g, s, x, y, &wo, &w);
     op_emit(g, op_sum_rows(g, w.logp, o->scored));
-    if (!o->draws) return;
     val path[CHAIN_STEPS_MAX + 1];
-    chain_record_draw(g, s, x, w.z, op_base_noise(g, EXT_N, true, RNG_BASE, false), path);
-    op_emit(g, path[s->T]);
+    if (o->draws) {
+        chain_record_draw(g, s, x, w.z, op_base_noise(g, EXT_N, true, RNG_BASE, false), path);
+        op_emit(g, path[s->T]);
+    }
+    for (int64_t t = 0; o->latents && t < s->T; t++) op_emit(g, w.z[t]);
 }
 
 static void draw_latents(graph *g, const model_spec *s) {

@@ -1,0 +1,19 @@
+/* images.h: images as functions R^2 -> R. Every image of a set is one function on the same grid:
+ * x = (row, column), pixel centres, each mapped linearly so that the first is -1 and the last +1
+ * (geofluvial_input()); y is the pixel's value in the image's own scale. The grid is kept once.
+ *
+ *     images:DIR       a folder of `mnp gen geofluvial`: its splits, its values (river < 0)
+ *     images:DIR       a folder of PNG files, in the order of their names: grey / 255
+ *     images:F.npy     an array (N, rows, columns): its numbers
+ *     geofluvial:k=v   river images drawn here and now, `functions` of the split
+ *
+ * Folders of PNG files and arrays have no splits: a share is held out as with CSV files. */
+#ifndef MNP_DATA_IMAGES_H
+#define MNP_DATA_IMAGES_H
+
+#include "data/dataset.h"
+
+bool images_named(const char *what); /* "images:..." or "geofluvial[:...]" */
+mnp_status images_open(env *e, pool *pool, const char *what, const data_source *s, dataset **out);
+
+#endif

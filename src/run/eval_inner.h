@@ -1,0 +1,59 @@
+/* eval_inner.h: the inside of an evaluator, for eval.c and eval_images.c alone. */
+#ifndef MNP_RUN_EVAL_INNER_H
+#define MNP_RUN_EVAL_INNER_H
+
+#include "run/score.h"
+
+enum { EVAL_CHUNK = 128 }; /* functions at a time: a GPU has as many multiprocessors */
+
+/* One chunk of images: their targets, of which the first `near` stand in the rows of the evaluator
+ * and the rest is scored block by block. */
+typedef struct image_chunk {
+    int32_t *targets; /* (CHUNK, pixels) pixels in random order        */
+    int64_t *count;   /* (CHUNK) targets                               */
+    int64_t *near;    /* (CHUNK)                                       */
+    int32_t *order;   /* (permute_words(pixels)) of the context's draw */
+    double *x, *y;    /* (CHUNK, block, 2), (CHUNK, block)             */
+    double *logp;     /* (CHUNK, samples, block)                       */
+    int64_t *lengths; /* (2, CHUNK) n and m of a block                 */
+    double *z;        /* (T, CHUNK, samples, Z) of the bound or the predictive */
+    int64_t samples;  /* what logp and z have room for                 */
+    int64_t stride;   /* between the latents of two functions          */
+    runner *query;    /* log-densities given latents                   */
+} image_chunk;
+
+struct evaluator {
+    env *env;
+    const model *m;
+    const dataset *d;
+    pool *pool;
+    const char *device;
+    runner *bound, *predictive;
+    score_key bound_key, predictive_key;
+    eval_progress progress;
+    void *progress_user;
+    family family; /* of a built-in data set: the truth is known there */
+    /* one chunk of functions, split and scaled: rows of context, then targets */
+    int64_t longest;    /* rows that there is room for               */
+    double *x, *y;      /* (CHUNK, longest, X), (CHUNK, longest)     */
+    int64_t *n, *m_len; /* (CHUNK)                                   */
+    int32_t *memory;    /* of permute_prefix                         */
+    image_chunk images;
+};
+
+/* Rows that the options need for one image: context and near targets. MNP_EINVAL where a process
+ * without latents would have more than it can score jointly. */
+mnp_status eval_images_rows(evaluator *v, const eval_opts *o, int64_t *rows);
+/* Memory for `samples` draws of a chunk. */
+mnp_status eval_images_prepare(evaluator *v, int64_t samples);
+/* Context and targets of image i into place `slot` of the chunk. */
+void eval_images_split(evaluator *v, const eval_opts *o, int64_t i, int64_t slot);
+/* Asks r for the latents of a run, behind its other `emits`. */
+void eval_images_bind(evaluator *v, runner *r, int emits, int64_t samples);
+/* Adds the log-densities of the targets that are not near, given the latents of the last run:
+ * loglik (count, stride). Nothing where all are near. */
+mnp_status eval_images_rest(evaluator *v, const float *weights, const eval_opts *o, int64_t first,
+                            int64_t count, int64_t samples, int64_t stride, double *loglik);
+void eval_images_free(evaluator *v);
+
+#endif

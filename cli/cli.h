@@ -31,6 +31,10 @@ typedef struct cli {
     char device[64]; /* of cli_device() */
     env env;         /* for text, JSON and CSV of the command itself */
     int status;
+    /* of a job started by mpirun (job.h): rank 0 speaks and writes, the others work */
+    int rank, ranks;    /* 0 of 1 without a job */
+    bool joined, alone; /* alone: each rank works for itself, and writes */
+    char why[1024];     /* the last error of a rank in a job, told at the end */
 } cli;
 
 typedef struct command {
@@ -41,6 +45,7 @@ typedef struct command {
     const flag_def *flags;
     int n_flags;
     int min_args, max_args;
+    bool spreads;                /* works with all ranks of a job; others leave it to rank 0 */
     int (*run)(cli *c);          /* exit status */
     void (*more_help)(FILE *to); /* printed behind the flags, or NULL       */
 } command;
@@ -54,6 +59,10 @@ void command_print_help(const command *c, FILE *to);
     {"device", "D", "where to compute: cpu, cuda or auto (default cpu)"}, {                        \
         "math", "M", "products on a GPU: fp32, tf32 or bf16, for the encoder (default fp32)"       \
     }
+
+/* The flag of commands that spread over ranks. */
+#define RANK_FLAGS                                                                                 \
+    { "rank-timeout", "S", "under mpirun: a rank silent for S seconds ends the job (default 120)" }
 
 /* Flags. A missing flag gives the fallback; a bad value prints one line and the status becomes
  * EXIT_USAGE, which the command checks once with cli_bad(). */
@@ -72,6 +81,8 @@ bool cli_bad(const cli *c);
 int cli_fail(cli *c, int status, const char *fmt, ...) MNP_PRINTF(3, 4);
 /* The same with the library's last error. EXIT_INTERRUPTED for MNP_ECANCELLED. */
 int cli_failed(cli *c, mnp_status status);
+/* At the end: in a job, one rank prints the error that waited. */
+void cli_tell(cli *c);
 
 /* Lines for people: to stdout, or to stderr when --json has stdout for itself; none with --quiet.
  */
@@ -87,6 +98,10 @@ void cli_json_number(cli_json *j, const char *key, double value);
 void cli_json_integer(cli_json *j, const char *key, int64_t value);
 void cli_json_text(cli_json *j, const char *key, const char *value); /* NULL: null */
 void cli_json_end(cli *c, cli_json *j);
+
+/* Does this process write files? In a job rank 0 does, unless the ranks work alone. */
+bool cli_writes(const cli *c);
+void cli_alone(cli *c, bool on);
 
 /* Has Ctrl-C been pressed? A second one ends the program at once. */
 bool cli_interrupted(void);

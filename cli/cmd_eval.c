@@ -16,6 +16,7 @@ static const flag_def flags[] = {
     {"targets", "K", "images: score K pixels, chosen at random (default: all)"},
     {"proposal", "K", "images: pixels beside the context that the posterior sees (default 1024)"},
     DEVICE_FLAGS,
+    RANK_FLAGS,
 };
 
 static void on_progress(void *user, int64_t done, int64_t total) {
@@ -177,4 +178,5 @@ const command command_eval = {
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,
     .max_args = 1,
+    .spreads = true,
     .run = run};

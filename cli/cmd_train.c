@@ -19,6 +19,8 @@ static const flag_def flags[] = {
     {"stop-at", "K", "end after step K of the schedule; resumable"},
     {"new-schedule", NULL, "with --resume: keep weights and moments, start a new schedule"},
     DEVICE_FLAGS,
+    RANK_FLAGS,
+    {"reduce", "R", "under mpirun: ordered (same bits for any ranks, default) or fast"},
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -129,8 +131,8 @@ static int train(cli *c, training *t) {
             (long long)r.step, (long long)t->stop_at);
     int code = training_run(t);
     if (code == EXIT_INTERRUPTED)
-        return cli_fail(c, code, "interrupted at step %lld; go on with: mnp train --resume %s",
-                        (long long)mnp_trainer_report(t->trainer).step, t->files.best);
+        return cli_fail(c, code, "interrupted at step %lld%s; go on with: mnp train --resume %s",
+                        (long long)mnp_trainer_report(t->trainer).step, t->why, t->files.best);
     if (code == 0) report(c, t);
     return code;
 }
@@ -169,5 +171,6 @@ const command command_train = {
                "written every minute and at Ctrl-C.",
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
+    .spreads = true,
     .run = run,
     .more_help = all_options};

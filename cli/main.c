@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/flags.h"
+#include "cli/job.h"
 
 static volatile sig_atomic_t interrupts;
 
@@ -46,21 +47,23 @@ static int make_context(cli *c) {
                       .cancel = cancelled};
     if (cli_bad(c)) return c->status;
     if (mnp_ctx_create(&o, &c->ctx) != MNP_OK) return cli_fail(c, EXIT_FAILED, "out of memory");
-    return 0;
+    return job_join(c);
 }
 
 static int run_command(const command *cmd, int argc, char **argv) {
-    cli c = {.command = cmd};
+    cli c = {.command = cmd, .ranks = 1};
     env_init(&c.env);
     buf_init(&c.settings, &c.env);
+    if (!job_detect(&c)) return 0;
     int status = flags_parse(&c, argc, argv);
     if (status == FLAGS_HELP) {
-        command_print_help(cmd, stdout);
+        if (c.rank == 0) command_print_help(cmd, stdout);
         status = 0;
     } else if (status == 0) {
         status = make_context(&c);
         if (status == 0) status = cmd->run(&c);
     }
+    cli_tell(&c);
     mnp_ctx_destroy(c.ctx);
     buf_free(&c.settings);
     if (fflush(stdout) != 0 && status == 0) {

@@ -7,18 +7,31 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
-static void say_line(FILE *to, const cli *c, const char *fmt, va_list ap) {
-    fprintf(to, "mnp %s: ", c->command->name);
-    vfprintf(to, fmt, ap);
-    fputc('\n', to);
+static void say_line(const cli *c, const char *text) {
+    if (c->rank > 0)
+        fprintf(stderr, "mnp %s: rank %d: %s\n", c->command->name, c->rank, text);
+    else
+        fprintf(stderr, "mnp %s: %s\n", c->command->name, text);
 }
 
+/* In a job an error waits for the end: one rank tells it. Before it is joined all ranks find the
+ * same errors, and rank 0 tells them. */
 int cli_fail(cli *c, int status, const char *fmt, ...) {
+    char text[sizeof c->why];
     va_list ap;
     va_start(ap, fmt);
-    say_line(stderr, c, fmt, ap);
+    vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    if (c->joined && status != 0)
+        memcpy(c->why, text, sizeof text);
+    else if (c->rank == 0 || c->joined)
+        say_line(c, text);
     return status;
+}
+
+void cli_tell(cli *c) {
+    if (c->joined && c->why[0] && mnp_ctx_tell(c->ctx, c->why)) say_line(c, c->why);
+    fflush(stderr);
 }
 
 int cli_failed(cli *c, mnp_status status) {

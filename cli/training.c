@@ -88,6 +88,8 @@ mnp_status training_calibrate(training *t, double seconds, int64_t *steps) {
     if (status != MNP_OK) return status;
     double left = fmax(seconds - 21 * validation, 0.2 * seconds);
     *steps = (int64_t)fmax(left * 0.95 / step, 20);
+    status = mnp_ctx_share(t->c->ctx, steps, sizeof *steps);
+    if (status != MNP_OK) return status;
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)*steps);
     training_option(&t->train_options, "steps", text);
@@ -100,6 +102,8 @@ mnp_status training_calibrate(training *t, double seconds, int64_t *steps) {
 static mnp_status save(training *t) {
     mnp_train_report r = mnp_trainer_report(t->trainer);
     mnp_status status = MNP_OK;
+    t->saved = cli_now();
+    if (!cli_writes(t->c)) return MNP_OK;
     if (r.best_step != t->saved_best || !run_files_exist(t->files.best)) {
         status = mnp_trainer_save_best(t->trainer, t->files.best);
         if (status == MNP_OK) t->saved_best = r.best_step;
@@ -143,7 +147,8 @@ static mnp_status loop(training *t) {
     double step_seconds = 0;
     mnp_status status = MNP_OK;
     progress_begin(&p, t->c, t->what, r.step, r.steps);
-    while (status == MNP_OK && r.step < t->stop_at && !cli_interrupted()) {
+    bool agreed = t->c->joined && !t->c->alone; /* ranks stop together, after the same step */
+    while (status == MNP_OK && r.step < t->stop_at && (agreed || !cli_interrupted())) {
         int64_t chunk = next_chunk(t, &r, step_seconds);
         double start = cli_now();
         status = mnp_trainer_run(t->trainer, chunk, &r);
@@ -169,11 +174,17 @@ int training_run(training *t) {
     char why[1024];
     snprintf(why, sizeof why, "%s", mnp_last_error(t->c->ctx));
     mnp_status saved = save(t);
+    mnp_train_report r = mnp_trainer_report(t->trainer);
     if (saved != MNP_OK) return cli_failed(t->c, saved);
     if (status == MNP_ENUMERIC)
         return cli_fail(t->c, EXIT_FAILED, "%s; the weights before it are in %s", why,
                         t->files.last);
-    if (status == MNP_ECANCELLED || (status == MNP_OK && cli_interrupted()))
+    if (t->c->joined && status == MNP_ECANCELLED) snprintf(t->why, sizeof t->why, " (%.500s)", why);
+    if (status == MNP_ECANCELLED || (status == MNP_OK && r.step < t->stop_at))
         return EXIT_INTERRUPTED;
+    if (status == MNP_EPEER)
+        return cli_fail(t->c, EXIT_FAILED,
+                        "%s; step %lld is saved, go on with: mnp train --resume %s", why,
+                        (long long)r.step, t->files.best);
     return status == MNP_OK ? 0 : cli_fail(t->c, EXIT_FAILED, "%s", why);
 }

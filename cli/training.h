@@ -27,6 +27,7 @@ typedef struct training {
     mnp_trainer *trainer;
     double started, saved;
     int64_t saved_best;
+    char why[512]; /* in a job: " (why it was interrupted)", or "" */
 } training;
 
 void training_init(training *t, cli *c);

@@ -46,7 +46,8 @@ typedef enum mnp_status {
     MNP_EUNSUPPORTED, /* this build or this device cannot do it                 */
     MNP_EDEVICE,      /* the accelerator failed                                 */
     MNP_ENUMERIC,     /* a NaN or an infinity appeared where none may           */
-    MNP_ECANCELLED    /* the cancel callback said stop                          */
+    MNP_ECANCELLED,   /* the cancel callback said stop                          */
+    MNP_EPEER         /* another process of the job failed or is silent         */
 } mnp_status;
 
 MNP_API const char *mnp_status_name(mnp_status s); /* "invalid argument", ... never NULL */
@@ -82,6 +83,37 @@ MNP_API mnp_status mnp_ctx_create(const mnp_ctx_opts *opts, mnp_ctx **out);
 MNP_API void mnp_ctx_destroy(mnp_ctx *ctx);
 /* Owned by ctx, valid until the next call that uses it; "" when nothing failed yet. */
 MNP_API const char *mnp_last_error(const mnp_ctx *ctx);
+
+/* ---- many processes -------------------------------------------------------------------------- */
+
+/* A program started by mpirun may make its context one rank of the job: from then on training,
+ * scoring and drawing families of functions are shared by all ranks, with the bits of one process.
+ * Every rank makes the same calls in the same order; files are the caller's business (rank 0's).
+ * docs/CLUSTER.md */
+typedef struct mnp_job_opts {
+    size_t size;    /* sizeof(mnp_job_opts)                                                     */
+    double timeout; /* seconds of silence after which a rank is lost; 0 = 120                   */
+    bool fast;      /* add gradients in MPI's own order: the bits then depend on the rank count */
+} mnp_job_opts;
+
+/* MNP_EUNSUPPORTED: this build has no MPI. */
+MNP_API mnp_status mnp_ctx_join(mnp_ctx *ctx, const mnp_job_opts *opts);
+MNP_API int mnp_ctx_rank(const mnp_ctx *ctx);  /* 0 without a job */
+MNP_API int mnp_ctx_ranks(const mnp_ctx *ctx); /* 1 without a job */
+/* While on, this rank works for itself; all ranks switch in the same place. */
+MNP_API void mnp_ctx_alone(mnp_ctx *ctx, bool on);
+/* Waits for all ranks. */
+MNP_API mnp_status mnp_ctx_meet(mnp_ctx *ctx);
+/* Rank 0's bytes for all. */
+MNP_API mnp_status mnp_ctx_share(mnp_ctx *ctx, void *data, size_t bytes);
+/* This rank's part [lo, hi) of `total` things in whole units; and: every rank's part for all. */
+MNP_API void mnp_ctx_part(const mnp_ctx *ctx, int64_t total, int64_t unit, int64_t *lo,
+                          int64_t *hi);
+MNP_API mnp_status mnp_ctx_gather(mnp_ctx *ctx, void *data, int64_t total, int64_t unit,
+                                  size_t element);
+/* A rank that cannot go on tells the others, which end too when they next wait. True: this rank is
+ * the one that should print why. mnp_ctx_destroy() then ends the job. */
+MNP_API bool mnp_ctx_tell(mnp_ctx *ctx, const char *why);
 
 /* ---- data ------------------------------------------------------------------------------------ */
 

@@ -10,12 +10,13 @@ declare -A below=(
     [op]="graph base"
     [nn]="op graph base"
     [model]="nn op graph base"
-    [data]="base"
+    [comm]="base"
+    [data]="comm base"
     [plot]="base"
-    [backend]="op graph base"
-    [run]="model nn op graph data plot backend base"
-    [bandit]="run model nn op graph data plot backend base"
-    [api]="bandit run model nn op graph data plot backend base"
+    [backend]="op graph comm base"
+    [run]="model nn op graph data plot backend comm base"
+    [bandit]="run model nn op graph data plot backend comm base"
+    [api]="bandit run model nn op graph data plot backend comm base"
 )
 
 bad=0

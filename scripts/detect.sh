@@ -65,6 +65,13 @@ if [ "$portable" != 1 ]; then
     part CAIRO '#include <cairo.h>
     #include <cairo-pdf.h>
     int main(void) { return cairo_version() < 1; }' "$cairo_cflags" -lcairo
+    # Of an MPI the flags of its compiler wrapper: Open MPI answers --showme, MPICH -compile-info.
+    if command -v mpicc >/dev/null 2>&1; then
+        mpi_cflags=$(mpicc --showme:compile 2>/dev/null || mpicc -compile-info | cut -d' ' -f2-)
+        mpi_libs=$(mpicc --showme:link 2>/dev/null || mpicc -link-info | cut -d' ' -f2-)
+        part MPI '#include <mpi.h>
+        int main(void) { return MPI_Init(0, 0); }' "$mpi_cflags" "$mpi_libs"
+    fi
     nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
     if [ -n "$nvcc" ]; then
         say HAVE_NVCC 1

@@ -11,6 +11,7 @@ soname=libmnp.so.${VERSION%%.*}
 if [ "${1:-}" = --remove ]; then
     rm -f "$root/bin/mnp" "$root/include/mnp.h" "$root/lib/libmnp.a" "$root/lib/pkgconfig/mnp.pc" \
         "$root/lib/$so" "$root/lib/$soname" "$root/lib/libmnp.so" "$root/lib/libmnp_cuda.so" \
+        "$root/lib/libmnp_mpi.so" "$root/lib/libmnp_nccl.so" \
         "$root/share/man/man1/mnp.1"
     rm -rf "$root/share/mnp"
     echo "mnp removed from $root"
@@ -29,7 +30,9 @@ ar qcs "$root/lib/libmnp.a" "$BUILD/mnp-all.o"
 install -m 755 "$BUILD/libmnp.so" "$root/lib/$so"
 ln -sf "$so" "$root/lib/$soname"
 ln -sf "$soname" "$root/lib/libmnp.so"
-[ ! -f "$BUILD/libmnp_cuda.so" ] || install -m 755 "$BUILD/libmnp_cuda.so" "$root/lib/libmnp_cuda.so"
+for part in cuda mpi nccl; do
+    [ ! -f "$BUILD/libmnp_$part.so" ] || install -m 755 "$BUILD/libmnp_$part.so" "$root/lib/libmnp_$part.so"
+done
 install -m 644 man/mnp.1 "$root/share/man/man1/mnp.1"
 sed -e "s|@PREFIX@|$PREFIX|" -e "s|@VERSION@|$VERSION|" -e "s|@LIBS@|$LIBS|" mnp.pc.in \
     >"$root/lib/pkgconfig/mnp.pc"

@@ -31,6 +31,8 @@ tool() { # is it here? Its absence is told.
 tidy() {
     local flags=(-std=c17 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -Iinclude -Isrc
         -I. -I/usr/include/cairo)
+    read -ra mpi <<<"$(mpicc --showme:compile 2>/dev/null)"
+    flags+=("${mpi[@]}")
     printf '%s\0' "${files[@]}" | grep -zE '^(src|cli|bench)/.*\.c$' |
         xargs -0 -I{} -P "$jobs" clang-tidy --quiet --warnings-as-errors='*' {} -- "${flags[@]}" 2>/dev/null
 }

@@ -22,6 +22,8 @@ if [ "${PORTABLE:-0}" != 1 ]; then
     need_command pkg-config pkg-config
     need_header cblas.h libopenblas-dev "-I/usr/include/openblas"
     need_header cairo/cairo.h libcairo2-dev
+    need_command mpicc libopenmpi-dev
+    need_command mpirun openmpi-bin
 fi
 if [ "${1:-}" = dev ]; then
     need_command clang clang

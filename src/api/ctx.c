@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/handles.h"
+#include "comm/comm.h"
 
 const char *mnp_version(void) {
     return MNP_VERSION;
@@ -16,7 +17,8 @@ const char *mnp_status_name(mnp_status s) {
                                         [MNP_EUNSUPPORTED] = "not supported",
                                         [MNP_EDEVICE] = "device error",
                                         [MNP_ENUMERIC] = "not a finite number",
-                                        [MNP_ECANCELLED] = "cancelled"};
+                                        [MNP_ECANCELLED] = "cancelled",
+                                        [MNP_EPEER] = "another process failed"};
     return (unsigned)s < sizeof names / sizeof *names ? names[s] : "unknown status";
 }
 
@@ -42,6 +44,7 @@ mnp_status mnp_ctx_create(const mnp_ctx_opts *opts, mnp_ctx **out) {
 
 void mnp_ctx_destroy(mnp_ctx *ctx) {
     if (!ctx) return;
+    comm_close(&ctx->env);
     pool_destroy(ctx->pool);
     env e = ctx->env;
     env_free(&e, ctx);
@@ -55,6 +58,49 @@ mnp_status ctx_pool(mnp_ctx *ctx, pool **out) {
     if (!ctx->pool) MNP_TRY(pool_create(&ctx->env, ctx->threads, &ctx->pool));
     *out = ctx->pool;
     return MNP_OK;
+}
+
+/* ---- many processes -------------------------------------------------------------------------- */
+
+mnp_status mnp_ctx_join(mnp_ctx *ctx, const mnp_job_opts *opts) {
+    if (!ctx) return MNP_EINVAL;
+    mnp_job_opts o;
+    OPTS_COPY(o, opts);
+    if (ctx->env.comm) return env_fail(&ctx->env, MNP_EINVAL, "the context is in a job already");
+    return comm_open(&ctx->env, &(comm_opts){.timeout = o.timeout, .fast = o.fast});
+}
+
+void mnp_ctx_alone(mnp_ctx *ctx, bool on) {
+    comm_alone(&ctx->env, on);
+}
+
+int mnp_ctx_rank(const mnp_ctx *ctx) {
+    return comm_job_rank(&ctx->env);
+}
+
+int mnp_ctx_ranks(const mnp_ctx *ctx) {
+    return comm_job_size(&ctx->env);
+}
+
+mnp_status mnp_ctx_meet(mnp_ctx *ctx) {
+    return comm_barrier(&ctx->env, "a meeting of all ranks");
+}
+
+mnp_status mnp_ctx_share(mnp_ctx *ctx, void *data, size_t bytes) {
+    return comm_broadcast(&ctx->env, data, bytes, "numbers of rank 0");
+}
+
+mnp_status mnp_ctx_gather(mnp_ctx *ctx, void *data, int64_t total, int64_t unit, size_t element) {
+    return comm_gather_parts(&ctx->env, data, total, unit, element, "parts of all ranks");
+}
+
+void mnp_ctx_part(const mnp_ctx *ctx, int64_t total, int64_t unit, int64_t *lo, int64_t *hi) {
+    comm_span own = comm_own(&ctx->env, total, unit);
+    *lo = own.lo, *hi = own.hi;
+}
+
+bool mnp_ctx_tell(mnp_ctx *ctx, const char *why) {
+    return comm_tell(&ctx->env, why);
 }
 
 /* ---- option tables -----------------------------------------------------------------------------

@@ -29,6 +29,8 @@ typedef struct backend {
     /* `steps` times: the function part for items 0..items-1, then the step part. MNP_ENUMERIC
      * when a loss was not finite: io->step->bad_item says where; weights are as before the step. */
     mnp_status (*run)(exec *x, exec_io *io, int64_t items, int64_t steps);
+    /* What fixes the bits of its results on this machine ("avx2"); NULL: nothing of its own. */
+    const char *(*kernels)(void);
     /* Can it work here? The error text says why not. NULL: always. */
     mnp_status (*usable)(env *e);
     /* A device keeps its own copy of weights, moments and averages while a plan trains: push sends

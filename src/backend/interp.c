@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "comm/comm.h"
 #include "op/update.h"
 
 enum { RANGE_WORDS = 8192 }; /* the unit of parallel work on the weight block */
@@ -30,11 +31,19 @@ static mnp_status allocate(exec *x) {
     if (!x->act || !x->scratch || !x->worker_env) return MNP_ENOMEM;
     for (size_t w = 0; w < workers; w++) x->worker_env[w] = *x->env;
     x->has_grad = plan_trains(p);
+    x->updates = x->has_grad && p->n_instrs > p->n_function;
     if (!x->has_grad) return MNP_OK;
     x->n_slots = x->opts.slots > 0 ? x->opts.slots : 16;
     x->words = (p->params->trainable + 15) / 16 * 16;
-    x->slots =
-        env_alloc(x->env, (size_t)(x->n_slots * x->words) + 1, x->element, "the gradient slots");
+    int ranks = x->updates ? comm_size(x->env) : 1;
+    if (ranks > x->n_slots)
+        return env_fail(x->env, MNP_EINVAL, "%d ranks share %lld gradient slots: --set slots=%d",
+                        ranks, (long long)x->n_slots, ranks);
+    comm_span own = comm_part(x->n_slots, 1, ranks > 1 ? comm_rank(x->env) : 0, ranks);
+    x->slot_lo = own.lo, x->slot_hi = own.hi;
+    int64_t all = x->n_slots + (ranks > 1);
+    x->slots = env_alloc(x->env, (size_t)(all * x->words) + 1, x->element, "the gradient slots");
+    x->sum = x->slots;
     x->partial = env_alloc(x->env, (size_t)range_count(x) + 1, sizeof(double), "reductions");
     return x->slots && x->partial ? MNP_OK : MNP_ENOMEM;
 }
@@ -67,6 +76,7 @@ void interp_destroy(exec *x) {
     env_free(e, x->worker_env);
     env_free(e, x->slots);
     env_free(e, x->partial);
+    env_free(e, x->notes);
     env_free(e, x->item_scalars);
     env_free(e, x);
 }
@@ -77,7 +87,7 @@ size_t interp_memory(const exec *x) {
 }
 
 const void *interp_gradient(const exec *x) {
-    return x->slots; /* slot 0 holds the sum after slot_sum */
+    return x->sum;
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -165,12 +175,16 @@ static mnp_status name_culprit(exec *x, int64_t item) {
                     (long long)item);
 }
 
-/* A task is a slot when gradients are collected, otherwise a single item. */
-static void run_slot(void *arg, int64_t slot, int worker) {
+int64_t interp_first_item(const exec *x, int64_t slot) {
+    return (slot * x->items + x->n_slots - 1) / x->n_slots;
+}
+
+/* A task is a slot of this rank when gradients are collected, otherwise a single item. */
+static void run_slot(void *arg, int64_t task, int worker) {
     exec *x = arg;
+    int64_t slot = x->slot_lo + task;
     memset(x->slots + (size_t)(slot * x->words) * x->element, 0, (size_t)x->words * x->element);
-    int64_t lo = (slot * x->items + x->n_slots - 1) / x->n_slots;
-    int64_t hi = ((slot + 1) * x->items + x->n_slots - 1) / x->n_slots;
+    int64_t lo = interp_first_item(x, slot), hi = interp_first_item(x, slot + 1);
     for (int64_t i = lo; i < hi && atomic_load(&x->status) == MNP_OK; i++)
         run_item(x, i, slot, worker);
 }
@@ -193,8 +207,8 @@ static step_view make_view(exec *x) {
                        .io = x->io,
                        .element = x->element,
                        .items = x->items,
-                       .n_slots = x->n_slots,
-                       .slots = x->slots,
+                       .n_slots = interp_spread(x) ? 1 : x->n_slots, /* else summed already */
+                       .slots = x->sum,
                        .words = x->words,
                        .lo = 0,
                        .hi = x->plan->params->trainable,
@@ -241,12 +255,14 @@ mnp_status interp_run(exec *x, exec_io *io, int64_t items, int64_t steps) {
     atomic_store(&x->status, MNP_OK);
     for (int64_t s = 0; s < steps; s++) {
         if (x->prepare) x->prepare(x);
-        interp_parallel(x, x->has_grad ? x->n_slots : items, x->has_grad ? run_slot : run_one, x);
-        mnp_status status = (mnp_status)atomic_load(&x->status);
-        if (status != MNP_OK) return status;
+        bool stop = false;
+        interp_parallel(x, x->has_grad ? x->slot_hi - x->slot_lo : items,
+                        x->has_grad ? run_slot : run_one, x);
+        MNP_TRY((mnp_status)atomic_load(&x->status));
+        if (interp_spread(x)) MNP_TRY(interp_exchange(x, &stop));
         run_step_part(x);
-        bool updates = x->has_grad && x->plan->n_instrs > x->plan->n_function;
-        if (updates && !update_ok(io->step)) return name_culprit(x, io->step->bad_item);
+        if (x->updates && !update_ok(io->step)) return name_culprit(x, io->step->bad_item);
+        if (stop) return env_fail(x->env, MNP_ECANCELLED, "the ranks were asked to stop");
     }
     return MNP_OK;
 }

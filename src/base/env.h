@@ -27,6 +27,7 @@ typedef struct env {
     void *log_user;
     mnp_cancel_fn cancel;
     void *cancel_user;
+    struct comm *comm; /* the other processes of the job (comm/comm.h); NULL: there are none */
     char error[ENV_ERROR_MAX];
 } env;
 

@@ -7,6 +7,7 @@
 
 #include "base/csv.h"
 #include "base/text.h"
+#include "comm/comm.h"
 #include "data/build.h"
 #include "data/images.h"
 
@@ -136,9 +137,12 @@ static mnp_status fill_family(env *e, pool *pool, const family *f, const data_so
     d->rff_std = f->def->rff_std(f->opts);
     for (int64_t i = 0; i <= d->functions; i++) d->start[i] = i * n;
     MNP_TRY(dataset_name_columns(e, d, f->def->x_names, f->def->y_name, NULL));
-    if (!s->cache || !cache_load(e, s->cache, f, s->seed, s->split, d->functions, d->x, d->y)) {
+    bool kept = s->cache && cache_load(e, s->cache, f, s->seed, s->split, d->functions, d->x, d->y);
+    MNP_TRY(comm_all(e, kept, &kept, "the cache"));
+    if (!kept) {
         MNP_TRY(family_draw(e, pool, f, s->seed, s->split, 0, d->functions, d->x, d->y));
-        if (s->cache) cache_store(e, s->cache, f, s->seed, s->split, d->functions, d->x, d->y);
+        if (s->cache && comm_rank(e) == 0)
+            cache_store(e, s->cache, f, s->seed, s->split, d->functions, d->x, d->y);
     }
     return report_family(e, d, s);
 }

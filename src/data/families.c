@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "comm/comm.h"
 #include "data/dataset.h"
 
 #define FAMILY(name) extern const family_def family_##name;
@@ -224,14 +225,9 @@ static void draw_chunk(void *arg, int64_t task, int worker) {
 
 enum { CHUNK = 20 }; /* functions of one task, where a family has no groups */
 
-mnp_status family_draw(env *e, pool *pool, const family *f, uint64_t seed, data_split split,
-                       int64_t first, int64_t count, float *x, float *y) {
+static mnp_status draw_here(env *e, pool *pool, const family *f, uint64_t seed, data_split split,
+                            int64_t first, int64_t count, float *x, float *y) {
     int64_t group = f->def->group;
-    if (first < 0 || count < 0 || first % group != 0 || first + count > INT32_MAX)
-        return env_fail(e, MNP_EINVAL,
-                        "functions %lld .. +%lld of %s: the first must be a multiple of %lld, and "
-                        "there are no more than %d",
-                        (long long)first, (long long)count, f->name, (long long)group, INT32_MAX);
     draw_job job = {.e = e,
                     .f = f,
                     .seed = seed,
@@ -252,4 +248,22 @@ mnp_status family_draw(env *e, pool *pool, const family *f, uint64_t seed, data_
     pthread_mutex_destroy(&job.memory.mutex);
     if (job.status != MNP_OK) return env_fail(e, job.status, "%s: %s", f->name, job.error);
     return MNP_OK;
+}
+
+/* The ranks of a job draw a part each and give it to the others: that is quicker, and functions do
+ * not depend on who draws them. */
+mnp_status family_draw(env *e, pool *pool, const family *f, uint64_t seed, data_split split,
+                       int64_t first, int64_t count, float *x, float *y) {
+    int64_t group = f->def->group, points = f->def->points(f->opts);
+    if (first < 0 || count < 0 || first % group != 0 || first + count > INT32_MAX)
+        return env_fail(e, MNP_EINVAL,
+                        "functions %lld .. +%lld of %s: the first must be a multiple of %lld, and "
+                        "there are no more than %d",
+                        (long long)first, (long long)count, f->name, (long long)group, INT32_MAX);
+    comm_span own = comm_own(e, count, group);
+    int64_t wide = points * family_x_dim(f->def);
+    MNP_TRY(draw_here(e, pool, f, seed, split, first + own.lo, own.hi - own.lo, x + own.lo * wide,
+                      y + own.lo * points));
+    MNP_TRY(comm_gather_parts(e, x, count, group, (size_t)wide * sizeof *x, "the functions"));
+    return comm_gather_parts(e, y, count, group, (size_t)points * sizeof *y, "the functions");
 }

@@ -3,10 +3,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/object.h"
 #include "base/safetensors.h"
+#include "comm/comm.h"
 #include "run/train_inner.h"
 
-enum { STATE_LIMIT = 1 << 30, BLOCKS = 5, NUMBERS = 4 };
+enum { STATE_LIMIT = 1 << 30, PROGRAM_LIMIT = 1 << 30, BLOCKS = 5, NUMBERS = 4 };
 static const char *const block_names[BLOCKS] = {"weights", "moment1", "moment2", "best", "average"};
 
 static void blocks_of(trainer *t, float *out[BLOCKS]) {
@@ -60,6 +62,59 @@ mnp_status trainer_save(trainer *t, const char *path) {
                                {"seed", d.seed}};
     if (status == MNP_OK)
         status = safetensors_write(t->env, path, meta, sizeof meta / sizeof *meta, tensors, count);
+    forget(&d);
+    return status;
+}
+
+/* ---- the ranks of a job ---------------------------------------------------------------------- */
+
+static mnp_status same_data(env *e, const char *what, const dataset *d) {
+    if (!d) return comm_same(e, what, "none");
+    size_t points = (size_t)d->points;
+    uint64_t h = comm_hash(0, d->start, ((size_t)d->functions + 1) * sizeof *d->start);
+    h = comm_hash(h, d->x, points * (size_t)d->x_dim * sizeof *d->x);
+    h = comm_hash(h, d->y, points * sizeof *d->y);
+    char text[320];
+    snprintf(text, sizeof text, "%.200s with %lld points, checksum %016llx", d->name,
+             (long long)d->points, (unsigned long long)h);
+    return comm_same(e, what, text);
+}
+
+/* Two builds of one version may round differently. */
+static mnp_status same_program(env *e) {
+    char path[4096], text[128], *bytes = NULL;
+    size_t size = 0;
+    uint64_t hash = 0;
+    if (object_own_path(path, sizeof path) &&
+        fsio_read(e, path, PROGRAM_LIMIT, &bytes, &size) == MNP_OK)
+        hash = comm_hash(0, bytes, size);
+    env_free(e, bytes);
+    snprintf(text, sizeof text, "%s, checksum %016llx", MNP_VERSION, (unsigned long long)hash);
+    return comm_same(e, "version of mnp", text);
+}
+
+mnp_status trainer_compare(trainer *t) {
+    env *e = t->env;
+    if (comm_size(e) < 2) return MNP_OK;
+    description d;
+    char at[32];
+    snprintf(at, sizeof at, "%lld", (long long)t->step.step);
+    mnp_status status = describe(t, &d);
+    if (status == MNP_OK) status = same_program(e);
+    if (status == MNP_OK) status = comm_same(e, "device", t->b->kernels ? t->b->kernels() : "gpu");
+    if (status == MNP_OK) status = comm_same(e, "reduction", comm_fast(e) ? "fast" : "ordered");
+    if (status == MNP_OK) status = comm_same(e, "seed", d.seed);
+    if (status == MNP_OK) status = comm_same(e, "model", buf_str(&d.model));
+    if (status == MNP_OK) status = comm_same(e, "training", buf_str(&d.train));
+    if (status == MNP_OK) status = same_data(e, "training data", t->data);
+    if (status == MNP_OK) status = same_data(e, "validation data", t->held_out);
+    if (status == MNP_OK) status = comm_same(e, "step", at);
+    float *blocks[BLOCKS];
+    blocks_of(t, blocks);
+    for (int k = 0; k < BLOCKS && status == MNP_OK; k++)
+        if (blocks[k])
+            status = comm_same_bytes(e, block_names[k], blocks[k],
+                                     (size_t)t->m->params.words * sizeof(float));
     forget(&d);
     return status;
 }

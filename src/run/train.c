@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "comm/comm.h"
+
 #define INT(f, def, lo, hi, help)  OPTION_INT(train_spec, f, def, lo, hi, help)
 #define REAL(f, def, lo, hi, help) OPTION_REAL(train_spec, f, def, lo, hi, help)
 #define ENUM(f, def, all, help)    OPTION_ENUM(train_spec, f, def, all, help)
@@ -284,6 +286,8 @@ static void keep_best(trainer *t) {
 }
 
 static mnp_status validate(trainer *t) {
+    MNP_TRY(comm_same_bytes(t->env, "weights", t->m->weights,
+                            (size_t)t->m->params.words * sizeof(float)));
     if (!t->valid) {
         keep_best(t);
         return MNP_OK;
@@ -322,13 +326,18 @@ static mnp_status run_until(trainer *t, int64_t end) {
     while (t->step.step < end) {
         int64_t at = t->step.step, pause = next_validation(t);
         int64_t count = least(end, pause) - at;
-        if (env_cancelled(t->env))
+        /* ranks agree on it at the end of a step */
+        if (comm_size(t->env) < 2 && env_cancelled(t->env))
             return env_fail(t->env, MNP_ECANCELLED, "training was cancelled at step %lld of %lld",
                             (long long)at, (long long)t->spec.steps);
         if (t->env->cancel) count = least(count, CANCEL_STEPS);
         MNP_TRY(refresh_data(t));
         while (t->spec.fresh && count > 1 && block_at(t, at + count - 1) != t->block) count--;
         mnp_status status = run_steps(t, count);
+        comm_beat(t->env);
+        if (status == MNP_ECANCELLED)
+            return env_context(t->env, status, "training was cancelled at step %lld of %lld",
+                               (long long)t->step.step, (long long)t->spec.steps);
         if (status == MNP_ENUMERIC)
             return env_context(t->env, status, "training stopped at step %lld of %lld",
                                (long long)t->step.step + 1, (long long)t->spec.steps);
@@ -343,6 +352,8 @@ static mnp_status run_until(trainer *t, int64_t end) {
 /* Between calls the weights in the model are the ones that count, wherever steps are computed. */
 mnp_status trainer_run(trainer *t, int64_t steps) {
     int64_t end = least(t->step.step + steps, t->spec.steps);
+    if (!t->compared) MNP_TRY(trainer_compare(t));
+    t->compared = true;
     if (t->fresh) MNP_TRY(trainer_choose_start(t));
     t->fresh = false;
     if (!t->exec || t->step.step >= end) return run_until(t, end);

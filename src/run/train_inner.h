@@ -27,8 +27,13 @@ struct trainer {
     float *moment1, *moment2, *average, *best;
     double last_valid, best_valid;
     int64_t best_step;
-    bool fresh; /* no step done and nothing loaded: starts may be compared */
+    bool fresh;    /* no step done and nothing loaded: starts may be compared */
+    bool compared; /* all ranks of the job train the same                     */
 };
+
+/* Do all ranks of the job have this trainer's program, kernels, options, data, seed and state?
+ * MNP_EINVAL names the rank that does not, and in what. checkpoint.c */
+mnp_status trainer_compare(trainer *t);
 
 /* Where the model's process names several starts: a few steps from each, and the weights of the one
  * with the best validation become the model's. Depends on the data, the options and the seed. */

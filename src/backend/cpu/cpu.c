@@ -98,6 +98,11 @@ static void step(exec *x, const step_view *v, const instr *ins) {
     cpu_step(v, ins, inner(x)->shared.k);
 }
 
+static void fold(exec *x, int64_t first, int64_t count, int64_t lo, int64_t hi) {
+    float *at = (float *)x->slots + first * x->words + lo;
+    inner(x)->shared.k->sum_slots(hi - lo, count, x->words, 1.0f, at);
+}
+
 static size_t scratch_bytes(const plan *p, const cpu_kernels *k) {
     size_t most = 0;
     for (int32_t i = 0; i < p->n_function; i++) {
@@ -136,6 +141,7 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
         x->execute = execute;
         x->prepare = prepare;
         x->step = step;
+        x->fold = fold;
         status = place_transposes(x);
     }
     if (status != MNP_OK) {
@@ -146,8 +152,13 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
     return MNP_OK;
 }
 
+static const char *kernels(void) {
+    return cpu_kernels_best(NULL)->isa;
+}
+
 const backend backend_cpu = {.name = "cpu",
                              .element = sizeof(float),
+                             .kernels = kernels,
                              .compile = compile,
                              .run = interp_run,
                              .gradient = interp_gradient,

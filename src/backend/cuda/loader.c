@@ -1,68 +1,17 @@
-/* loader.c: see loader.h. The shared object is looked for beside the file this code is in (the
- * command, or libmnp.so), in the library folder that goes with it, and in the build folder above
- * (for tests); last by the system's own search. */
-#define _GNU_SOURCE
+/* loader.c: see loader.h; base/object.h says where the shared object is looked for. */
 #include "backend/cuda/loader.h"
 
-#include <dlfcn.h>
-#include <string.h>
-#include <unistd.h>
+#include "base/object.h"
 
-enum { PATH_SIZE = 4096 };
 static const char file_name[] = "libmnp_cuda.so";
 
-/* Cuts the last component off; false when there is none. */
-static bool to_folder(char *path) {
-    char *slash = strrchr(path, '/');
-    if (!slash) return false;
-    *slash = '\0';
-    return true;
-}
-
-static bool own_folder(char out[PATH_SIZE]) {
-    static const char anchor; /* an address inside this file's object */
-    Dl_info info;
-    if (dladdr(&anchor, &info) && info.dli_fname && strchr(info.dli_fname, '/')) {
-        snprintf(out, PATH_SIZE, "%s", info.dli_fname);
-        return to_folder(out);
-    }
-    ssize_t length = readlink("/proc/self/exe", out, PATH_SIZE - 1);
-    if (length <= 0) return false;
-    out[length] = '\0';
-    return to_folder(out);
-}
-
-static void *open_library(char tried[PATH_SIZE], char why[256]) {
-    static const char *const places[] = {"", "/../lib", "/..", "/../.."};
-    char folder[PATH_SIZE], path[PATH_SIZE + 64];
-    why[0] = '\0';
-    if (!own_folder(folder)) snprintf(folder, sizeof folder, ".");
-    snprintf(tried, PATH_SIZE, "%s", folder);
-    for (size_t k = 0; k < sizeof places / sizeof *places; k++) {
-        snprintf(path, sizeof path, "%s%s/%s", folder, places[k], file_name);
-        if (access(path, R_OK) != 0) continue;
-        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-        if (!handle) snprintf(why, 256, "%.255s", dlerror());
-        return handle;
-    }
-    return dlopen(file_name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-}
-
 static mnp_status find_api(env *e, const cuda_api **api) {
-    char folder[PATH_SIZE], why[256];
-    void *handle = open_library(folder, why);
-    if (!handle && why[0])
-        return env_fail(e, MNP_EUNSUPPORTED, "CUDA cannot be used: %s does not load (%s)",
-                        file_name, why);
-    if (!handle)
-        return env_fail(e, MNP_EUNSUPPORTED,
-                        "CUDA cannot be used: there is no %s in %.300s; it is built where nvcc is "
-                        "installed",
-                        file_name, folder);
-    cuda_api_entry entry;
-    void *symbol = dlsym(handle, CUDA_API_SYMBOL);
-    memcpy(&entry, &symbol, sizeof entry); /* ISO C has no cast from data to function pointers */
-    *api = entry ? entry() : NULL;
+    object_fn found;
+    *api = NULL;
+    mnp_status status =
+        object_load(e, file_name, CUDA_API_SYMBOL, "it is built where nvcc is installed", &found);
+    if (status != MNP_OK) return env_context(e, status, "CUDA cannot be used");
+    *api = ((cuda_api_entry)found)();
     if (!*api || (*api)->version != CUDA_API_VERSION)
         return env_fail(e, MNP_EUNSUPPORTED, "CUDA cannot be used: %s belongs to another version",
                         file_name);

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/csv.h"
-#include "cli/cli.h"
+#include "cli/bandit_log.h"
 
 static const flag_def flags[] = {
-    {"agent", "A", "who plays (default mnp)"},
+    {"agent", "A", "who plays (default: by the file, or mnp)"},
     {"delta", "D", "the wheel's radius, 0 to below 1 (default 0.5)"},
     {"trials", "R", "wheels played, in parallel (default 20)"},
     {"steps", "H", "contexts of a trial (default 2000)"},
@@ -17,6 +17,7 @@ static const flag_def flags[] = {
     {"last", "N", "steps of the simple regret (default 500)"},
     {"options", "TEXT", "options of the agent itself, \"name=value name=value\""},
     {"out", "F.csv", "the cumulative regret along the steps, averaged over trials"},
+    LOG_FLAGS,
 };
 
 static void show(void *user, int64_t done, int64_t total) {
@@ -116,8 +117,18 @@ static int run(cli *c) {
     mnp_model *m = NULL;
     mnp_bandit_scores scores;
     progress p;
-    mnp_status status = c->n_args ? mnp_model_load(c->ctx, c->args[0], &m) : MNP_OK;
+    char agent[32];
+    mnp_status status = MNP_OK;
+    if (c->n_args && mnp_agent_file(c->ctx, c->args[0], agent, sizeof agent))
+        o.agent = agent, o.agent_file = c->args[0];
+    else if (c->n_args)
+        status = mnp_model_load(c->ctx, c->args[0], &m);
     if (status != MNP_OK) return cli_failed(c, status);
+    if (cli_has(c, "log")) {
+        int code = bandit_log(c, m, &o);
+        mnp_model_destroy(m);
+        return code;
+    }
     if (out) {
         size_t words = (size_t)(o.trials * o.steps);
         o.regret = env_alloc(&c->env, words, sizeof *o.regret, "the regret of every step");
@@ -149,13 +160,17 @@ static void more_help(FILE *to) {
 
 const command command_bandit = {
     .name = "bandit",
-    .args = "[MODEL] [--agent A] [--delta D] [--trials R] [--steps H]",
-    .summary = "play the wheel bandit with a model and measure the regret",
+    .args = "[MODEL] [--agent A] [--delta D] [--trials R] [--steps H] | [MODEL] --log F.csv",
+    .summary = "play the wheel bandit, or your own log of decisions, with a model",
     .details = "Contexts are uniform in the unit disc; outside the radius delta the quadrant's "
                "action pays 50, the\nsafe action pays 1.2 everywhere, all else 1. The model is "
                "conditioned on every reward as it comes\nand plays the best action of a function "
                "drawn from it (docs/BANDITS.md). Regret is in percent of\nthe uniform agent's, "
-               "averaged over trials on the same contexts.",
+               "averaged over trials on the same contexts.\nMODEL is a model of `mnp train`, or "
+               "an agent of `mnp train --model maml|c-bruno`.\n"
+               "--log replays decisions that somebody else made: an event counts, and is "
+               "observed, when the agent\nchooses the logged action. The columns are action, "
+               "reward, perhaps propensity, and the context.",
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 0,

@@ -3,12 +3,13 @@
 
 #include "base/text.h"
 #include "cli/source.h"
+#include "cli/train_agent.h"
 #include "cli/training.h"
 
 static const flag_def flags[] = {
     SOURCE_FLAGS,
-    {"model", "M", "mnp|np|gp|gp-authors|cbp|oracle (default mnp)"},
-    {"preset", "P", "paper|tiny|image|image-small (default paper; the last two for images)"},
+    {"model", "M", "mnp|np|gp|gp-authors|cbp|oracle (default mnp); a bandit's agent: maml|c-bruno"},
+    {"preset", "P", "paper|tiny|wheel|image|image-small (default paper)"},
     {"steps", "N", "length of the schedule (default 10000; gp 1000, cbp 2000)"},
     {"seconds", "S", "choose the number of steps so that it takes about so long"},
     {"batch", "B", "functions in a batch (default 100; gp and cbp 20)"},
@@ -138,6 +139,7 @@ static int train(cli *c, training *t) {
 }
 
 static int run(cli *c) {
+    if (mnp_agent_trains(cli_text(c, "model", "mnp"))) return train_agent(c);
     training t;
     training_init(&t, c);
     t.process = cli_text(c, "model", "mnp");
@@ -154,11 +156,16 @@ static int run(cli *c) {
 
 /* Every option of the model and of the training, from the tables themselves. */
 static void all_options(FILE *to) {
-    static const char *const tables[] = {"train", "model"};
-    for (int k = 0; k < 2; k++) {
+    static const struct {
+        const char *table, *title;
+    } tables[] = {{"train", "the training"},
+                  {"model", "the model"},
+                  {"maml", "the agent maml"},
+                  {"c-bruno", "the agent c-bruno"}};
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++) {
         static char text[32768];
-        mnp_options_help(tables[k], text, sizeof text);
-        fprintf(to, "\n--set options of the %s:\n%s", k ? "model" : "training", text);
+        mnp_options_help(tables[k].table, text, sizeof text);
+        fprintf(to, "\n--set options of %s:\n%s", tables[k].title, text);
     }
 }
 

@@ -362,6 +362,7 @@ typedef struct mnp_bandit_opts {
     int32_t *actions;
     void (*progress)(void *user, int64_t done, int64_t total); /* trials; one call at a time    */
     void *progress_user;
+    const char *agent_file; /* of mnp_agent_train(); NULL: maml and c-bruno train themselves    */
 } mnp_bandit_opts;
 
 /* Regret over trials in percent of the uniform agent's mean on the same contexts: of all steps, and
@@ -395,11 +396,51 @@ MNP_API mnp_status mnp_player_act(mnp_player *player, const double *x, int64_t *
 MNP_API mnp_status mnp_player_observe(mnp_player *player, const double *x, int64_t action,
                                       double reward);
 
+/* Agents that are trained but are no models, "maml" and "c-bruno": from data whose inputs are
+ * [context, one-hot(action)] to a file that plays. `options` as in mnp_options_help("maml", ...).
+ */
+typedef struct mnp_agent_train_opts {
+    size_t size; /* sizeof(mnp_agent_train_opts) */
+    const char *options;
+    uint64_t seed;
+    void (*progress)(void *user, int64_t step, int64_t steps, double loss);
+    void *progress_user;
+} mnp_agent_train_opts;
+MNP_API bool mnp_agent_trains(const char *agent);
+MNP_API mnp_status mnp_agent_train(mnp_ctx *ctx, const char *agent, const mnp_data *data,
+                                   const mnp_agent_train_opts *opts, const char *path);
+/* Is this the file of such an agent? Then its name is in `agent`. */
+MNP_API bool mnp_agent_file(mnp_ctx *ctx, const char *path, char *agent, size_t size);
+
+/* A log of decisions, a CSV file: one row per decision, in the order of time. Column names; NULL:
+ * action, reward, propensity (if there is one), and as the context what the model or agent was
+ * trained on, or else all other columns of numbers. */
+typedef struct mnp_log_opts {
+    size_t size; /* sizeof(mnp_log_opts) */
+    const char *context_columns, *action_column, *reward_column, *propensity_column;
+    int64_t passes; /* over the log, each with a player of its own seed; 0 = 1 */
+} mnp_log_opts;
+
+typedef struct mnp_replay_scores {
+    int64_t events, actions;
+    double matched;            /* events that counted, mean over the passes              */
+    double reward, se;         /* per matched event, its standard error in one pass      */
+    double sd;                 /* of the mean reward over the passes; NaN for one        */
+    double log_reward, log_se; /* of the policy that made the log                       */
+} mnp_replay_scores;
+
+/* How the agent would have fared: an event counts, and is observed, when the agent chooses the
+ * logged action (docs/BANDITS.md). A bad reward, an unknown action or a ragged row is refused with
+ * file and line. */
+MNP_API mnp_status mnp_bandit_replay(mnp_ctx *ctx, const char *log, const mnp_model *model,
+                                     const mnp_bandit_opts *opts, const mnp_log_opts *log_opts,
+                                     mnp_replay_scores *out);
+
 /* ---- options, for help and tools --------------------------------------------------------------
  */
 
-/* "model" and "train": the table of options as text, one line each, into a caller's buffer. Returns
- * the length it would have (like snprintf). */
+/* "model", "train", "maml" and "c-bruno": the table of options as text, one line each, into a
+ * caller's buffer. Returns the length it would have (like snprintf). */
 MNP_API bool mnp_options_has(const char *table, const char *name);
 MNP_API size_t mnp_options_help(const char *table, char *out, size_t size);
 

@@ -17,9 +17,10 @@ static mnp_status policy_of(env *e, const char *name, bandit_policy *out) {
                     name, near.best ? "; nearest: " : "", near.best ? near.best : "");
 }
 
-static mnp_status play_of(env *e, const mnp_model *model, const mnp_bandit_opts *o,
+mnp_status bandit_play_of(env *e, const mnp_model *model, const mnp_bandit_opts *o,
                           agent_opts *out) {
     *out = (agent_opts){.m = model ? model->m : NULL,
+                        .file = o->agent_file,
                         .options = o->agent_options,
                         .delta = NAN,
                         .width = o->width,
@@ -47,7 +48,7 @@ mnp_status mnp_bandit_wheel(mnp_ctx *ctx, const mnp_model *model, const mnp_band
                        .actions = o.actions,
                        .progress = o.progress,
                        .progress_user = o.progress_user};
-    MNP_TRY(play_of(&ctx->env, model, &o, &run.play));
+    MNP_TRY(bandit_play_of(&ctx->env, model, &o, &run.play));
     pool *workers = NULL;
     bandit_result r;
     MNP_TRY(ctx_pool(ctx, &workers));
@@ -95,7 +96,7 @@ mnp_status mnp_player_create(mnp_ctx *ctx, const mnp_model *model, const mnp_ban
     mnp_bandit_opts o;
     OPTS_COPY(o, opts);
     agent_opts play;
-    MNP_TRY(play_of(&ctx->env, model, &o, &play));
+    MNP_TRY(bandit_play_of(&ctx->env, model, &o, &play));
     play.dims = (int32_t)dims, play.actions = (int32_t)actions;
     mnp_player *p = env_alloc(&ctx->env, 1, sizeof *p, "a player handle");
     if (!p) return MNP_ENOMEM;

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "api/handles.h"
+#include "bandit/bruno.h"
+#include "bandit/maml.h"
 #include "comm/comm.h"
 
 const char *mnp_version(void) {
@@ -106,17 +108,21 @@ bool mnp_ctx_tell(mnp_ctx *ctx, const char *why) {
 /* ---- option tables -----------------------------------------------------------------------------
  */
 
-typedef struct both_specs {
+typedef struct all_specs {
     model_spec model;
     train_spec train;
-} both_specs;
+    maml_opts maml;
+    bruno_opts bruno;
+} all_specs;
 
-static option_view view_of(const char *table, both_specs *s) {
+static option_view view_of(const char *table, all_specs *s) {
+    if (strcmp(table, "maml") == 0) return maml_view(&s->maml);
+    if (strcmp(table, "c-bruno") == 0) return bruno_view(&s->bruno);
     return strcmp(table, "train") == 0 ? train_view(&s->train) : spec_view(&s->model);
 }
 
 bool mnp_options_has(const char *table, const char *name) {
-    both_specs s;
+    all_specs s;
     option_view view = view_of(table, &s);
     return options_find(&view, 1, name) != NULL;
 }
@@ -126,7 +132,7 @@ size_t mnp_options_help(const char *table, char *out, size_t size) {
     env_init(&e);
     buf text;
     buf_init(&text, &e);
-    both_specs s;
+    all_specs s;
     option_view view = view_of(table, &s);
     options_help(&text, &view, 1);
     size_t length = text.len;

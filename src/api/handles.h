@@ -46,6 +46,9 @@ struct mnp_player {
 
 /* The context's workers. */
 mnp_status ctx_pool(mnp_ctx *ctx, pool **out);
+/* How to play, checked; dims and actions are left to the caller. */
+mnp_status bandit_play_of(env *e, const mnp_model *model, const mnp_bandit_opts *o,
+                          agent_opts *out);
 
 /* A struct of options may come from an older header: fields behind its size are zero. */
 #define OPTS_COPY(to, from)                                                                        \

@@ -19,6 +19,7 @@ typedef enum bandit_policy { POLICY_THOMPSON, POLICY_GREEDY, POLICY_UCB } bandit
 
 typedef struct agent_opts {
     const model *m;        /* a trained model, for agents that need one            */
+    const char *file;      /* of a trained agent that is no model; NULL: it trains itself */
     const char *options;   /* the agent's own, "rate=0.1 inner=5"; NULL: defaults  */
     int32_t dims, actions; /* of the problem                                       */
     double delta;          /* of the wheel, for the oracle; NAN where there is none */

@@ -1,25 +1,16 @@
 /* agent_cbruno.c: Thompson sampling by a conditional BRUNO (bruno.h): draw the latent mean from its
  * posterior, push it through the bijection of every action, play the best. An observation updates
- * the posterior in O(1). Policy `greedy` pushes the posterior mean. Options: file=M.safetensors
- * (from `mnp train --model c-bruno`); without a file it is trained on wheels first, with the
- * options of bruno.h. */
+ * the posterior in O(1). Policy `greedy` pushes the posterior mean. Its file is made by
+ * `mnp train --model c-bruno`; without one it is trained on wheels first, with the options of
+ * bruno.h. */
 #include <math.h>
 
 #include "bandit/agent.h"
 #include "bandit/agent_file.h"
 #include "bandit/bruno.h"
 
-typedef struct play_opts {
-    char file[AGENT_PATH];
-} play_opts;
-
-static const option_def table[] = {
-    OPTION_STRING(play_opts, file, "", "the trained agent; empty: it is trained first, on wheels"),
-};
-
 typedef struct shared {
     env *env;
-    play_opts play;
     bruno *b;
 } shared;
 
@@ -53,14 +44,13 @@ static mnp_status prepare(env *e, const agent_opts *o, pool *pool, void **out) {
     shared *s = env_alloc(e, 1, sizeof *s, "an agent");
     if (!s) return MNP_ENOMEM;
     bruno_opts how;
-    option_view views[2] = {{table, OPTION_COUNT(table), &s->play}, bruno_view(&how)};
+    option_view view = bruno_view(&how);
     s->env = e;
-    mnp_status status = options_defaults(e, views, 2);
-    if (status == MNP_OK && o->options) status = options_parse(e, views, 2, o->options);
+    mnp_status status = options_defaults(e, &view, 1);
+    if (status == MNP_OK && o->options) status = options_parse(e, &view, 1, o->options);
     if (status == MNP_OK)
-        status = *s->play.file ? bruno_load(e, s->play.file, &s->b)
-                               : train_first(e, o, &how, pool, &s->b);
-    if (status == MNP_OK) status = agent_check_inputs(e, o, s->play.file, s->b->net.width[0]);
+        status = o->file ? bruno_load(e, o->file, &s->b) : train_first(e, o, &how, pool, &s->b);
+    if (status == MNP_OK) status = agent_check_inputs(e, o, s->b->net.width[0]);
     if (status != MNP_OK) {
         release(s);
         return status;

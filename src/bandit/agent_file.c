@@ -8,14 +8,15 @@ enum { WHEELS = 64 };
 mnp_status agent_wheels(env *e, const agent_opts *o, pool *pool, dataset **out) {
     if (!(o->delta >= 0) || o->dims != WHEEL_DIMS || o->actions != WHEEL_ACTIONS)
         return env_fail(e, MNP_EINVAL,
-                        "this agent needs a file trained on your data (mnp train --model maml "
-                        "--data ..., then file=...); only for the wheel it trains itself");
+                        "this agent needs its file, trained on your data (mnp train --model maml "
+                        "--data ...); only for the wheel it trains itself");
     data_source s = {.split = DATA_TRAIN, .functions = WHEELS, .seed = o->seed};
     return dataset_open(e, pool, "wheel", &s, out);
 }
 
-mnp_status agent_check_inputs(env *e, const agent_opts *o, const char *file, int32_t inputs) {
+mnp_status agent_check_inputs(env *e, const agent_opts *o, int32_t inputs) {
     if (inputs == o->dims + o->actions) return MNP_OK;
     return env_fail(e, MNP_EINVAL, "%s has %d inputs; %d numbers of context and %d actions need %d",
-                    file, (int)inputs, (int)o->dims, (int)o->actions, (int)(o->dims + o->actions));
+                    o->file ? o->file : "the agent", (int)inputs, (int)o->dims, (int)o->actions,
+                    (int)(o->dims + o->actions));
 }

@@ -5,11 +5,9 @@
 #include "bandit/agent.h"
 #include "data/dataset.h"
 
-enum { AGENT_PATH = 2048 };
-
 /* The wheels an agent without a file is trained on; refused where the problem is another. */
 mnp_status agent_wheels(env *e, const agent_opts *o, pool *pool, dataset **out);
 /* Do the inputs of a file fit the problem? */
-mnp_status agent_check_inputs(env *e, const agent_opts *o, const char *file, int32_t inputs);
+mnp_status agent_check_inputs(env *e, const agent_opts *o, int32_t inputs);
 
 #endif

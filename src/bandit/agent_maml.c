@@ -1,20 +1,18 @@
 /* agent_maml.c: plays greedily by a regressor that is adapted to what was seen (maml.h).
  *
  * Every few steps it starts again from the meta-trained weights and takes a few gradient steps on a
- * random part of all observations, so the cost of a step does not grow with the history. Options:
- * file=M.safetensors (from `mnp train --model maml`), every, window; without a file it is trained
- * on wheels first, with the options of maml.h. */
+ * random part of all observations, so the cost of a step does not grow with the history. Its file
+ * is made by `mnp train --model maml`; without one it is trained on wheels first, with the options
+ * of maml.h. */
 #include "bandit/agent.h"
 #include "bandit/agent_file.h"
 #include "bandit/maml.h"
 
 typedef struct play_opts {
-    char file[AGENT_PATH];
     int64_t every, window;
 } play_opts;
 
 static const option_def table[] = {
-    OPTION_STRING(play_opts, file, "", "the trained agent; empty: it is trained first, on wheels"),
     OPTION_INT(play_opts, every, "20", 1, 1e9,
                "adapt again after so many steps, sooner while the history is short"),
     OPTION_INT(play_opts, window, "512", 1, 1e6, "observations an adaptation uses, at most"),
@@ -64,9 +62,8 @@ static mnp_status prepare(env *e, const agent_opts *o, pool *pool, void **out) {
     mnp_status status = options_defaults(e, views, 2);
     if (status == MNP_OK && o->options) status = options_parse(e, views, 2, o->options);
     if (status == MNP_OK)
-        status = *s->play.file ? maml_load(e, s->play.file, &s->m)
-                               : train_first(e, o, &how, pool, &s->m);
-    if (status == MNP_OK) status = agent_check_inputs(e, o, s->play.file, s->m->net.width[0]);
+        status = o->file ? maml_load(e, o->file, &s->m) : train_first(e, o, &how, pool, &s->m);
+    if (status == MNP_OK) status = agent_check_inputs(e, o, s->m->net.width[0]);
     if (status != MNP_OK) {
         release(s);
         return status;

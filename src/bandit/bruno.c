@@ -11,8 +11,8 @@ static const option_def table[] = {
     OPTION_INT(bruno_opts, bins, "8", 2, RQS_BINS_MAX, "bins of the spline"),
     OPTION_INT(bruno_opts, steps, "3000", 1, 1e8, "training steps"),
     OPTION_INT(bruno_opts, batch, "16", 1, 1e5, "functions in a step"),
-    OPTION_REAL(bruno_opts, lr, "2e-3", 0, 1, "learning rate at the start"),
-    OPTION_REAL(bruno_opts, jitter, "0.005", 0, 10,
+    OPTION_REAL(bruno_opts, lr, "1e-3", 0, 1, "learning rate at the start"),
+    OPTION_REAL(bruno_opts, jitter, "0.02", 0, 10,
                 "noise added to rewards in training, in their standard deviations"),
 };
 

@@ -1,0 +1,87 @@
+/* train_agent.c: see train_agent.h. */
+#include "cli/train_agent.h"
+
+#include <string.h>
+
+#include "cli/source.h"
+
+typedef struct watching {
+    progress bar;
+    double loss; /* smoothed */
+} watching;
+
+static void show(void *user, int64_t step, int64_t steps, double loss) {
+    watching *w = user;
+    char note[48];
+    (void)steps;
+    w->loss = step == 1 ? loss : 0.98 * w->loss + 0.02 * loss;
+    snprintf(note, sizeof note, "loss %.4f", w->loss);
+    progress_show(&w->bar, step, note);
+}
+
+static int refuse_flags(cli *c, const char *agent) {
+    static const char *const other[] = {"preset",  "seconds", "context",      "resume", "fresh",
+                                        "stop-at", "device",  "new-schedule", "math"};
+    for (size_t k = 0; k < sizeof other / sizeof *other; k++)
+        if (cli_has(c, other[k]))
+            return cli_fail(c, EXIT_USAGE, "--%s is not for --model %s", other[k], agent);
+    if (!cli_has(c, "data"))
+        return cli_fail(c, EXIT_USAGE,
+                        "--data is missing: wheel, or a log of decisions with --action");
+    return 0;
+}
+
+static void report(cli *c, const watching *w, const char *agent, const char *out, double seconds) {
+    cli_say(c, "%s: agent %s, loss %.4f, seed %llu, %.1f s", out, agent, w->loss,
+            (unsigned long long)c->seed, seconds);
+    cli_json j;
+    cli_json_begin(c, &j);
+    cli_json_text(&j, "agent", agent);
+    cli_json_integer(&j, "steps", w->bar.total);
+    cli_json_number(&j, "seconds", seconds);
+    cli_json_number(&j, "loss", w->loss);
+    cli_json_integer(&j, "seed", (int64_t)c->seed);
+    cli_json_text(&j, "out", out);
+    cli_json_end(c, &j);
+}
+
+/* The progress needs the number of steps before the first: as the last steps= of the options says,
+ * else as many as the tables have it. */
+enum { USUAL_STEPS = 3000 };
+
+int train_agent(cli *c) {
+    const char *agent = cli_text(c, "model", "maml"), *out = cli_text(c, "out", NULL);
+    int code = refuse_flags(c, agent);
+    if (code) return code;
+    char path[64];
+    snprintf(path, sizeof path, "%s.safetensors", agent);
+    if (!out) out = path;
+    watching w = {0};
+    int64_t steps = cli_int(c, "steps", USUAL_STEPS, 1, 100000000);
+    int64_t batch = cli_int(c, "batch", 0, 1, 100000);
+    if (cli_bad(c)) return c->status;
+    mnp_data *train = NULL, *valid = NULL;
+    mnp_status status = source_open_pair(c, cli_text(c, "data", NULL), &train, &valid);
+    if (status != MNP_OK) return cli_failed(c, status);
+    const char *read = mnp_data_report(train);
+    cli_say(c, "%.*s", (int)strlen(read) - (*read != '\0'), read);
+    buf options;
+    buf_init(&options, &c->env);
+    buf_printf(&options, "steps=%lld %s", (long long)steps, buf_str(&c->settings));
+    if (batch) buf_printf(&options, " batch=%lld", (long long)batch);
+    mnp_agent_train_opts o = {.size = sizeof o,
+                              .options = buf_str(&options),
+                              .seed = c->seed,
+                              .progress = show,
+                              .progress_user = &w};
+    double started = cli_now();
+    progress_begin(&w.bar, c, agent, 0, steps);
+    status = mnp_agent_train(c->ctx, agent, train, &o, out);
+    progress_end(&w.bar);
+    code = status == MNP_OK ? 0 : cli_failed(c, status);
+    if (code == 0) report(c, &w, agent, out, cli_now() - started);
+    buf_free(&options);
+    mnp_data_destroy(train);
+    mnp_data_destroy(valid);
+    return code;
+}

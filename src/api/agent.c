@@ -1,0 +1,113 @@
+/* agent.c: trained agents and logs of decisions through the public interface. */
+#include <string.h>
+
+#include "api/handles.h"
+#include "bandit/bruno.h"
+#include "bandit/maml.h"
+#include "bandit/replay.h"
+
+bool mnp_agent_trains(const char *agent) {
+    return agent && (strcmp(agent, "maml") == 0 || strcmp(agent, "c-bruno") == 0);
+}
+
+static mnp_status train_maml(env *e, const dataset *d, const mnp_agent_train_opts *o,
+                             const learner_watch *watch, const char *path) {
+    maml_opts how;
+    option_view view = maml_view(&how);
+    maml *m = NULL;
+    mnp_status status = options_defaults(e, &view, 1);
+    if (status == MNP_OK && o->options) status = options_parse(e, &view, 1, o->options);
+    if (status == MNP_OK) status = maml_create(e, &how, d->x_dim, o->seed, &m);
+    if (status == MNP_OK) status = maml_train(m, d, o->seed, watch);
+    if (status == MNP_OK) status = maml_save(e, m, path);
+    maml_destroy(m);
+    return status;
+}
+
+static mnp_status train_bruno(env *e, const dataset *d, const mnp_agent_train_opts *o,
+                              const learner_watch *watch, const char *path) {
+    bruno_opts how;
+    option_view view = bruno_view(&how);
+    bruno *b = NULL;
+    mnp_status status = options_defaults(e, &view, 1);
+    if (status == MNP_OK && o->options) status = options_parse(e, &view, 1, o->options);
+    if (status == MNP_OK) status = bruno_create(e, &how, d->x_dim, o->seed, &b);
+    if (status == MNP_OK) status = bruno_train(b, d, o->seed, watch);
+    if (status == MNP_OK) status = bruno_save(e, b, path);
+    bruno_destroy(b);
+    return status;
+}
+
+mnp_status mnp_agent_train(mnp_ctx *ctx, const char *agent, const mnp_data *data,
+                           const mnp_agent_train_opts *opts, const char *path) {
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    if (!data || !path) return env_fail(e, MNP_EINVAL, "data and a path are needed");
+    if (!mnp_agent_trains(agent))
+        return env_fail(e, MNP_EINVAL, "the agents that are trained are maml and c-bruno");
+    mnp_agent_train_opts o;
+    OPTS_COPY(o, opts);
+    learner_watch watch = {o.progress, o.progress_user};
+    return strcmp(agent, "maml") == 0 ? train_maml(e, data->d, &o, &watch, path)
+                                      : train_bruno(e, data->d, &o, &watch, path);
+}
+
+bool mnp_agent_file(mnp_ctx *ctx, const char *path, char *agent, size_t size) {
+    char kind[OPTION_NAME_MAX];
+    env quiet = ctx->env; /* "no" is an answer here, not an error to keep */
+    if (learner_kind(&quiet, path, kind, NULL) != MNP_OK) return false;
+    snprintf(agent, size, "%s", kind);
+    return true;
+}
+
+/* ---- logs ------------------------------------------------------------------------------------ */
+
+/* The inputs that the model or the agent's file was trained on, or NULL. */
+static mnp_status inputs_of(env *e, const mnp_model *model, const char *file,
+                            char names[LEARNER_NAMES], const char **out) {
+    char kind[OPTION_NAME_MAX];
+    *out = model ? mnp_model_note(model, "x_names") : NULL;
+    if (model || !file) return MNP_OK;
+    MNP_TRY(learner_kind(e, file, kind, names));
+    *out = names;
+    return MNP_OK;
+}
+
+mnp_status mnp_bandit_replay(mnp_ctx *ctx, const char *log, const mnp_model *model,
+                             const mnp_bandit_opts *opts, const mnp_log_opts *log_opts,
+                             mnp_replay_scores *out) {
+    if (!ctx || !out) return MNP_EINVAL;
+    env *e = &ctx->env;
+    if (!log) return env_fail(e, MNP_EINVAL, "a log is needed");
+    mnp_bandit_opts o;
+    mnp_log_opts l;
+    OPTS_COPY(o, opts);
+    OPTS_COPY(l, log_opts);
+    if (l.passes < 0) return env_fail(e, MNP_EINVAL, "passes cannot be negative");
+    char names[LEARNER_NAMES];
+    log_source source = {.action = l.action_column,
+                         .reward = l.reward_column,
+                         .propensity = l.propensity_column,
+                         .context = l.context_columns};
+    replay_opts how = {
+        .agent = o.agent ? o.agent : "mnp", .passes = l.passes ? l.passes : 1, .seed = o.seed};
+    decision_log *d = NULL;
+    pool *workers = NULL;
+    replay_result r;
+    MNP_TRY(bandit_play_of(e, model, &o, &how.play));
+    MNP_TRY(inputs_of(e, model, o.agent_file, names, &source.inputs));
+    MNP_TRY(ctx_pool(ctx, &workers));
+    MNP_TRY(log_read(e, log, &source, &d));
+    mnp_status status = replay_run(e, workers, d, &how, &r);
+    if (status == MNP_OK)
+        *out = (mnp_replay_scores){.events = r.events,
+                                   .actions = d->actions.count,
+                                   .matched = r.matched,
+                                   .reward = r.mean,
+                                   .se = r.se,
+                                   .sd = r.mean_sd,
+                                   .log_reward = r.log_mean,
+                                   .log_se = r.log_se};
+    log_destroy(d);
+    return status;
+}

@@ -10,6 +10,7 @@ static const flag_def flags[] = {
     {"size", "PIXELS", "geofluvial: side of an image (default 128)"},
     {"value", "V", "geofluvial to F.npy: sdf|gray|mask (default sdf)"},
     {"png", "K", "geofluvial to DIR: the first K images of each split as PNG too"},
+    RANK_FLAGS,
     {"sheet", "F.png", "geofluvial: contact sheet (for a folder DIR/sheet.png is the default)"},
 };
 static const char *const of_images[] = {"images", "size", "value", "png", "sheet"};
@@ -34,7 +35,7 @@ static int run(cli *c) {
     const char *out = cli_text(c, "out", "/dev/stdout");
     mnp_data *data = NULL;
     mnp_status status = mnp_data_open(c->ctx, c->args[0], &o, &data);
-    if (status == MNP_OK) status = mnp_data_write_csv(c->ctx, data, out);
+    if (status == MNP_OK && cli_writes(c)) status = mnp_data_write_csv(c->ctx, data, out);
     int code = status == MNP_OK ? 0 : cli_failed(c, status);
     if (code == 0 && cli_has(c, "out"))
         cli_say(c, "%s: %lld functions, %lld points of %s, seed %llu", out,
@@ -61,5 +62,6 @@ const command command_gen = {.name = "gen",
                              .n_flags = sizeof flags / sizeof *flags,
                              .min_args = 1,
                              .max_args = 1,
+                             .spreads = true,
                              .run = run,
                              .more_help = list_families};

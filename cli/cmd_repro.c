@@ -19,6 +19,7 @@ static const flag_def flags[] = {
     {"out", "DIR", "folder of the cells and tables (default repro-STUDY)"},
     {"cache", "DIR", "keep generated functions there"},
     {"device", "D", "where to compute (default cpu)"},
+    RANK_FLAGS,
     {"quick", NULL, "small settings that take minutes on two cores; the tables say so"},
 };
 
@@ -34,6 +35,7 @@ static int run(cli *c) {
     cli_int(c, "steps", 1, 1, 1000000000);
     cli_int(c, "batch", 1, 1, 1000000);
     if (cli_bad(c)) return c->status;
+    cli_alone(c, true); /* ranks share cells, not steps */
     text_nearest near = text_nearest_to(c->args[0]);
     for (int k = 0; k < STUDIES; k++) {
         if (strcmp(studies[k].name, c->args[0]) == 0) return studies[k].run(c);
@@ -57,9 +59,10 @@ const command command_repro = {
         "the same test functions. Each cell's result is kept in DIR/cells under a key of all its\n"
         "options: after Ctrl-C the same command goes on where it was. DIR/STUDY.md, .json and "
         ".svg\n"
-        "are the tables.",
+        "are the tables. Under mpirun every rank takes cells; the folder must be one they share.",
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,
     .max_args = 1,
+    .spreads = true,
     .run = run};

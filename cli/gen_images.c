@@ -55,6 +55,11 @@ static int failed(job *j, mnp_status status) {
                     j->value < 0 ? "; the same command goes on from here" : "");
 }
 
+/* The error of a call of the library, for failed(). */
+static mnp_status from_ctx(job *j, mnp_status status) {
+    return status == MNP_OK ? status : env_fail(&j->e, status, "%s", mnp_last_error(j->c->ctx));
+}
+
 static void show_progress(void *user, int64_t done) {
     job *j = user;
     if (done > j->shown) progress_show(&j->bar, done, "");
@@ -123,6 +128,24 @@ static void report_folder(job *j, const geofluvial_set *set, int64_t drawn) {
     cli_json_end(j->c, &w);
 }
 
+/* In a job every rank makes some of the files; then the first one looks whether all are there. */
+static mnp_status share_files(job *j, geofluvial_set *set, const geofluvial_watch *watch,
+                              int64_t *drawn) {
+    if (!j->c->joined) return geofluvial_set_write(&j->e, j->pool, set, watch, drawn);
+    int64_t *made = env_alloc(&j->e, (size_t)j->c->ranks, sizeof *made, "a job's ranks"), more = 0;
+    if (!made) return MNP_ENOMEM;
+    set->part = j->c->rank, set->parts = j->c->ranks;
+    mnp_status status = geofluvial_set_write(&j->e, j->pool, set, watch, &made[j->c->rank]);
+    set->part = set->parts = 0;
+    if (status == MNP_OK) status = from_ctx(j, mnp_ctx_gather(j->c->ctx, made, j->c->ranks, 1, 8));
+    if (status == MNP_OK && j->c->rank == 0)
+        status = geofluvial_set_write(&j->e, j->pool, set, watch, &more);
+    *drawn = more;
+    for (int r = 0; r < j->c->ranks; r++) *drawn += made[r];
+    env_free(&j->e, made);
+    return status;
+}
+
 static int to_folder(job *j) {
     geofluvial_set set = {.o = j->o, .seed = j->c->seed};
     char sheet_path[GEOFLUVIAL_PATH + 64];
@@ -138,9 +161,10 @@ static int to_folder(job *j) {
         geofluvial_shares(j->images, set.images);
     geofluvial_watch watch = {show_progress, j};
     progress_begin(&j->bar, j->c, "images", 0, j->images);
-    mnp_status status = geofluvial_set_write(&j->e, j->pool, &set, &watch, &drawn);
+    mnp_status status = share_files(j, &set, &watch, &drawn);
     progress_end(&j->bar);
     j->seconds = cli_now() - j->bar.started;
+    if (status == MNP_OK && j->c->rank > 0) return 0;
     if (status == MNP_OK) status = folder_sheet(j, &set);
     if (status == MNP_OK && pngs > 0) status = folder_pngs(j, &set, pngs);
     if (status != MNP_OK) return failed(j, status);
@@ -227,11 +251,20 @@ static int to_array(job *j) {
                             "images (a folder takes them one bit a pixel: --out DIR)");
     mnp_status status = gray ? MNP_OK : MNP_ENOMEM;
     progress_begin(&j->bar, j->c, "simulations", 0, runs);
+    int64_t lo, hi, pixels = j->o.size * j->o.size; /* each rank draws whole simulations */
+    mnp_ctx_part(j->c->ctx, j->images, j->o.crops, &lo, &hi);
     if (status == MNP_OK)
-        status = geofluvial_draw(&j->e, j->pool, &j->o, j->c->seed, j->split, 0, j->images, &watch,
-                                 gray);
+        status = geofluvial_draw(&j->e, j->pool, &j->o, j->c->seed, j->split, lo, hi - lo, &watch,
+                                 gray + lo * pixels);
+    if (status == MNP_OK)
+        status = from_ctx(j, mnp_ctx_gather(j->c->ctx, gray, j->images, j->o.crops,
+                                            (size_t)pixels * sizeof *gray));
     progress_end(&j->bar);
     j->seconds = cli_now() - j->bar.started;
+    if (status == MNP_OK && j->c->rank > 0) {
+        env_free(&j->e, gray);
+        return 0;
+    }
     if (status == MNP_OK) status = to_values(j, gray, &a);
     if (status == MNP_OK) status = npy_write(&j->e, j->out, &a);
     if (status == MNP_OK && j->sheet) status = array_sheet(j, &a);

@@ -64,7 +64,8 @@ int repro_ablation(cli *c) {
     }
     if (code == 0) {
         code = repro_run(&s);
-        int written = code == EXIT_INTERRUPTED ? 0 : repro_ablation_write(&s, seeds);
+        int written =
+            code == EXIT_INTERRUPTED || !cli_writes(c) ? 0 : repro_ablation_write(&s, seeds);
         if (written) code = written;
     }
     repro_study_free(&s);

@@ -40,7 +40,7 @@ int repro_table1(cli *c) {
     }
     if (code == 0) {
         code = repro_run(&s);
-        int written = code == EXIT_INTERRUPTED ? 0 : repro_table1_write(&s, &g);
+        int written = code == EXIT_INTERRUPTED || !cli_writes(c) ? 0 : repro_table1_write(&s, &g);
         if (written) code = written;
     }
     repro_study_free(&s);

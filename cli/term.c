@@ -22,7 +22,7 @@ int cli_fail(cli *c, int status, const char *fmt, ...) {
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    if (c->joined && status != 0)
+    if (c->joined && !c->alone && status != 0)
         memcpy(c->why, text, sizeof text);
     else if (c->rank == 0 || c->joined)
         say_line(c, text);

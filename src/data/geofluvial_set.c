@@ -190,7 +190,8 @@ static mnp_status write_split(writing *w, data_split split) {
         char path[GEOFLUVIAL_PATH];
         w->count = total - first < each ? total - first : each;
         MNP_TRY(file_path(w->e, s, split, first / each, path));
-        if (!w->trust || !file_is_there(w->e, s, path, w->count)) {
+        bool own = s->parts < 2 || first / each % s->parts == s->part;
+        if (own && (!w->trust || !file_is_there(w->e, s, path, w->count))) {
             MNP_TRY(geofluvial_draw(w->e, w->pool, &s->o, s->seed, split, first, w->count, &watch,
                                     w->gray));
             MNP_TRY(write_file(w->e, s, path, w->gray, w->count));
@@ -232,7 +233,7 @@ mnp_status geofluvial_set_write(env *e, pool *pool, geofluvial_set *set,
     *drawn = 0;
     MNP_TRY(enter_folder(e, set, &w.trust));
     set->complete = false;
-    MNP_TRY(write_settings(e, set));
+    if (set->part == 0) MNP_TRY(write_settings(e, set));
     w.gray = env_alloc(e, (size_t)(file_images(&set->o) * set->o.size * set->o.size),
                        sizeof *w.gray, "images");
     mnp_status status = w.gray ? MNP_OK : MNP_ENOMEM;
@@ -240,7 +241,7 @@ mnp_status geofluvial_set_write(env *e, pool *pool, geofluvial_set *set,
         status = write_split(&w, (data_split)k);
     env_free(e, w.gray);
     *drawn = w.drawn;
-    if (status != MNP_OK) return status;
+    if (status != MNP_OK || set->parts > 1) return status;
     set->complete = true;
     return write_settings(e, set);
 }

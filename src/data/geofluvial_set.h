@@ -24,6 +24,8 @@ typedef struct geofluvial_set {
     uint64_t seed;
     int64_t images[GEOFLUVIAL_SPLITS];
     bool complete;
+    int part, parts; /* parts > 1: writing makes only every parts-th file, from `part` on, and does
+                        not complete the set: several processes share the work */
 } geofluvial_set;
 
 /* Makes the folder where there is none (but not the one above it), then the missing files. A folder

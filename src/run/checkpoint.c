@@ -70,9 +70,9 @@ mnp_status trainer_save(trainer *t, const char *path) {
 
 static mnp_status same_data(env *e, const char *what, const dataset *d) {
     if (!d) return comm_same(e, what, "none");
-    size_t points = (size_t)d->points;
+    size_t points = (size_t)d->points, inputs = d->shared_x ? (size_t)d->longest : points;
     uint64_t h = comm_hash(0, d->start, ((size_t)d->functions + 1) * sizeof *d->start);
-    h = comm_hash(h, d->x, points * (size_t)d->x_dim * sizeof *d->x);
+    h = comm_hash(h, d->x, inputs * (size_t)d->x_dim * sizeof *d->x);
     h = comm_hash(h, d->y, points * sizeof *d->y);
     char text[320];
     snprintf(text, sizeof text, "%.200s with %lld points, checksum %016llx", d->name,

@@ -276,6 +276,9 @@ typedef struct mnp_scores {
     int bins;        /* the score by context size */
     int64_t bin_lo[MNP_SCORE_BINS], bin_hi[MNP_SCORE_BINS], bin_functions[MNP_SCORE_BINS];
     double bin_loglik[MNP_SCORE_BINS], bin_se[MNP_SCORE_BINS];
+    /* images: mean over pixels of log p(pixel | context), each by itself, latents drawn from the
+     * context; of the pixels that the proposal did not see; else NaN */
+    double loglik_pixels, se_pixels;
 } mnp_scores;
 
 MNP_API mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,

@@ -54,6 +54,8 @@ static void copy_scores(const eval_scores *s, mnp_scores *out) {
                         .ess = s->ess,
                         .loglik_prior_sampling = s->prior,
                         .se_prior_sampling = s->prior_se,
+                        .loglik_pixels = s->alone,
+                        .se_pixels = s->alone_se,
                         .loglik_true = s->truth,
                         .se_true = s->truth_se,
                         .coverage50 = s->coverage50,

@@ -13,6 +13,7 @@
 /* What comes out of one function. */
 typedef struct function_score {
     double loglik, elbo, kl, ess, prior, truth; /* per scored point, raw units */
+    double alone;                               /* images: pixels one by one   */
     double covered[3], crps;                    /* sums over targets           */
     int64_t targets, scored, m;
 } function_score;
@@ -195,11 +196,13 @@ typedef struct buffers {
     double *prior;               /* (EVAL_CHUNK, predictive)       */
     double *draws;               /* (EVAL_CHUNK, predictive, longest) */
     double *column;              /* (predictive)              */
+    double alone[EVAL_CHUNK];    /* of images; else NaN       */
     int64_t samples, predictive;
 } buffers;
 
 static mnp_status make_buffers(evaluator *v, const eval_opts *o, buffers *b) {
     *b = (buffers){.samples = process_is_exact(&v->m->spec) ? 1 : o->samples};
+    for (int k = 0; k < EVAL_CHUNK; k++) b->alone[k] = NAN;
     b->predictive = o->draws > b->samples ? o->draws : b->samples;
     size_t each = EVAL_CHUNK * (size_t)b->samples, wide = EVAL_CHUNK * (size_t)b->predictive;
     b->loglik = env_alloc(v->env, 3 * each, sizeof(double), "scores");
@@ -278,12 +281,14 @@ static mnp_status run_both(evaluator *v, const float *weights, const eval_opts *
     if (images) eval_images_bind(v, v->bound, BOUND_LOGP, b->samples);
     MNP_TRY(run_chunk(v, v->bound, weights, o, first, count));
     if (images)
-        MNP_TRY(eval_images_rest(v, weights, o, first, count, b->samples, b->samples, b->loglik));
+        MNP_TRY(
+            eval_images_rest(v, weights, o, first, count, b->samples, b->samples, b->loglik, NULL));
     if (o->bound_only) return MNP_OK;
     if (images) eval_images_bind(v, v->predictive, o->draws ? 2 : 1, b->predictive);
     MNP_TRY(run_chunk(v, v->predictive, weights, o, first, count));
     if (!images) return MNP_OK;
-    return eval_images_rest(v, weights, o, first, count, b->samples, b->predictive, b->prior);
+    return eval_images_rest(v, weights, o, first, count, b->samples, b->predictive, b->prior,
+                            b->alone);
 }
 
 static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opts *o, buffers *b,
@@ -298,6 +303,7 @@ static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opt
         if (o->bound_only) continue;
         out[k].prior =
             score_log_mean_exp(b->prior + wide, b->samples, NULL) / (double)out[k].scored - shift;
+        out[k].alone = b->alone[k] - shift;
         if (o->draws)
             score_draws(&out[k], b->draws + wide * v->longest, b->predictive, v->n[k],
                         v->y + k * v->longest, v->m->scaling.y_scale, b->column);
@@ -337,6 +343,7 @@ static void summarise(const function_score *f, int64_t count, const eval_opts *o
     out->kl = MEAN(kl, NULL);
     out->ess = MEAN(ess, NULL);
     out->prior = o->bound_only ? NAN : MEAN(prior, &out->prior_se);
+    out->alone = o->bound_only ? NAN : MEAN(alone, &out->alone_se);
     out->truth = MEAN(truth, &out->truth_se);
     double covered[3] = {0}, crps = 0, targets = 0;
     for (int64_t i = 0; i < count; i++) {

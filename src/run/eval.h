@@ -44,6 +44,9 @@ enum { EVAL_BINS = 8 };
 
 typedef struct eval_scores {
     double loglik, se, elbo, kl, ess, prior, prior_se;
+    double alone,
+        alone_se; /* images: mean over pixels of log p(pixel | context), each by itself, */
+                  /* z ~ q(z | context); over those beside the proposal's; else NaN      */
     double truth, truth_se; /* of the process that made the data; NaN where it is not known */
     double coverage50, coverage80, coverage95, crps; /* NaN when not asked for */
     int64_t functions, points;                       /* scored                 */

@@ -1,5 +1,6 @@
 /* eval_images.c: the parts of an evaluation that images need (eval.h): contexts that are regions,
  * targets with noise, and densities of many targets in blocks. See eval_inner.h. */
+#include <math.h>
 #include <string.h>
 
 #include "base/rng_normal.h"
@@ -191,11 +192,28 @@ static mnp_status run_block(evaluator *v, const float *weights, const eval_opts 
     return runner_run(c->query, o->seed, count);
 }
 
+/* The sum over a block's rows of log mean_s exp(logp), logp (samples, rows). */
+static double sum_alone(const double *logp, int64_t samples, int64_t rows) {
+    double sum = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        double top = -INFINITY, total = 0;
+        for (int64_t s = 0; s < samples; s++) top = fmax(top, logp[s * rows + i]);
+        for (int64_t s = 0; s < samples; s++) total += exp(logp[s * rows + i] - top);
+        sum += top + log(total / (double)samples);
+    }
+    return sum;
+}
+
 mnp_status eval_images_rest(evaluator *v, const float *weights, const eval_opts *o, int64_t first,
-                            int64_t count, int64_t samples, int64_t stride, double *loglik) {
+                            int64_t count, int64_t samples, int64_t stride, double *loglik,
+                            double *alone) {
     image_chunk *c = &v->images;
+    for (int64_t k = 0; k < count && alone; k++) alone[k] = c->count[k] > c->near[k] ? 0 : NAN;
     for (int64_t at = 0; fill_block(v, o, first, count, at); at += BLOCK) {
         MNP_TRY(run_block(v, weights, o, count, samples));
+        for (int64_t k = 0; k < count && alone; k++)
+            alone[k] += sum_alone(c->logp + k * samples * BLOCK, samples, c->lengths[k]) /
+                        (double)(c->count[k] - c->near[k]);
         for (int64_t k = 0; k < count; k++)
             for (int64_t s = 0; s < samples; s++) {
                 const double *logp = c->logp + k * samples * BLOCK + s * c->lengths[k];

@@ -51,9 +51,11 @@ void eval_images_split(evaluator *v, const eval_opts *o, int64_t i, int64_t slot
 /* Asks r for the latents of a run, behind its other `emits`. */
 void eval_images_bind(evaluator *v, runner *r, int emits, int64_t samples);
 /* Adds the log-densities of the targets that are not near, given the latents of the last run:
- * loglik (count, stride). Nothing where all are near. */
+ * loglik (count, stride). Nothing where all are near. alone (count, or NULL): the mean over these
+ * targets of log mean_s p(y | z_s), each by itself; NaN where there are none. */
 mnp_status eval_images_rest(evaluator *v, const float *weights, const eval_opts *o, int64_t first,
-                            int64_t count, int64_t samples, int64_t stride, double *loglik);
+                            int64_t count, int64_t samples, int64_t stride, double *loglik,
+                            double *alone);
 void eval_images_free(evaluator *v);
 
 #endif

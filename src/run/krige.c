@@ -234,7 +234,7 @@ void krige_plan_destroy(krige_plan *p) {
 /* ---- use ------------------------------------------------------------------------------------- */
 
 static double to_field(const krige *k, double y, double *log_slope) {
-    if (k->kind == KRIGE_SCORES) return krige_score(&k->scores, y, log_slope);
+    if (k->kind == KRIGE_SCORES) return krige_score_of(&k->scores, y, log_slope);
     if (log_slope) *log_slope = 0;
     return y;
 }

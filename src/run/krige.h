@@ -68,8 +68,9 @@ double krige_covariance(const krige *k, double rows_apart, double cols_apart);
 /* ---- normal scores --------------------------------------------------------------------------- */
 
 void krige_scores_make(const float *y, int64_t count, double noise, krige_scores *out);
-double krige_score(const krige_scores *s, double y, double *log_slope); /* log_slope may be NULL */
-double krige_unscore(const krige_scores *s, double u);                  /* the y of a score */
+double krige_score_of(const krige_scores *s, double y,
+                      double *log_slope);              /* log_slope may be NULL */
+double krige_unscore(const krige_scores *s, double u); /* the y of a score */
 
 /* ---- prediction ------------------------------------------------------------------------------ */
 

@@ -64,7 +64,7 @@ static void draw_points(fit *f, const float *y) {
             f->place[2 * to + 1] = (int32_t)(at % o->cols);
             double v = (double)y[i * pixels + at];
             if (!f->well[j]) v += o->noise * rng_normal(&s);
-            f->u[to] = o->kind == KRIGE_SCORES ? krige_score(&f->k->scores, v, NULL) : v;
+            f->u[to] = o->kind == KRIGE_SCORES ? krige_score_of(&f->k->scores, v, NULL) : v;
         }
     }
 }

@@ -50,7 +50,7 @@ void krige_scores_make(const float *y, int64_t count, double noise, krige_scores
     }
 }
 
-double krige_score(const krige_scores *s, double y, double *log_slope) {
+double krige_score_of(const krige_scores *s, double y, double *log_slope) {
     double at = (y + KRIGE_EDGE) / (2 * KRIGE_EDGE) * (KRIGE_TABLE - 1);
     at = fmin(fmax(at, 0), KRIGE_TABLE - 1.000001);
     int64_t i = (int64_t)at;

@@ -37,7 +37,7 @@ void gen_images_help(FILE *to) {
     buf_init(&text, &e);
     if (geofluvial_options_help(&text) == MNP_OK)
         fprintf(to,
-                "\nimages (not a data set of mnp train; options with --set KEY=VALUE):\n"
+                "\nimages (train on them with --data images:DIR; options with --set KEY=VALUE):\n"
                 "  geofluvial channels of simulated meandering rivers, 18:2:5 train:valid:test\n\n"
                 "options of geofluvial:\n%s",
                 buf_str(&text));

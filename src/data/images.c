@@ -158,9 +158,13 @@ static mnp_status draw_rivers(env *e, pool *pool, const char *what, const data_s
     for (char *c = settings; *c; c++)
         if (*c == ',') *c = ' ';
     MNP_TRY(geofluvial_options(e, settings, &o));
-    int64_t shares[GEOFLUVIAL_SPLITS];
-    geofluvial_shares(25000, shares);
-    int64_t count = s->functions > 0 ? s->functions : shares[s->split];
+    int64_t count = s->functions;
+    if (count < 1)
+        return env_fail(e, MNP_EINVAL,
+                        "%s: a simulation takes 0.2 s for three images: say how many to draw "
+                        "(--functions), or draw a folder once with 'mnp gen geofluvial' and use "
+                        "images:DIR",
+                        what);
     MNP_TRY(make_set(e, what, count, o.size, o.size, &d));
     rivers_are_raw(d, s->seed);
     mnp_status status = MNP_OK;

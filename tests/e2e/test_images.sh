@@ -49,5 +49,42 @@ run "images are no functions" fails 2 "geofluvial" "$MNP" gen sde --images 3
 run "a folder holds masks" fails 2 "--value" gen --value gray --out x
 run "a folder that cannot be" fails 1 "no/such/x" gen --images 1 --out no/such/x
 run "nothing is left" test ! -e x -a ! -e no
-run "not for training" bash -c '! "$0" train --data geofluvial --steps 1 --out m 2>/dev/null' "$MNP"
+
+# ---- images as functions
+train() { "$MNP" train --preset image-small --steps 4 --batch 4 --set valid_functions=4 --quiet "$@"; }
+eval_() { "$MNP" eval m.safetensors --functions 3 --samples 3 --quiet --json "$@" | tail -n 1; }
+run "a small folder" gen --images 50 --size 16 --seed 3 --out c
+run "trains a model" train --data images:c --out m.safetensors
+run "that says what it saw" grep -aqF 'images:c' m.safetensors
+for context in uniform:20 uniform:40 top left center; do
+    run "scored from $context" grep -qF "\"context\":\"$context\",\"noise\":0.05,\"pixels\":256" \
+        <(eval_ --context "$context" --protocol authors)
+done
+run "strictly" grep -qF '"pixels":128' <(eval_ --context left)
+run "without noise" grep -qF '"noise":0,' <(eval_ --context uniform:20 --noise 0)
+run "a few pixels" grep -qF '"pixels":50' <(eval_ --context uniform:20 --targets 50)
+# Given latents from the context alone, it does not matter which pixels come block by block.
+prior() { eval_ --context uniform:20 "$@" | sed 's/.*"loglik_prior_sampling":\([^,]*\),.*/\1/'; }
+run "the same in any blocks" awk -v a="$(prior --proposal 50)" -v b="$(prior)" \
+    'BEGIN { exit !(a - b < 1e-5 && b - a < 1e-5) }'
+run "another number of threads" train --data images:c --out m3.safetensors --threads 3
+run "the same model" cmp m.safetensors m3.safetensors
+run "a neural process" train --data images:c --model np --out np.safetensors
+run "an array" gen --images 12 --size 16 --seed 3 --value gray --out c.npy
+run "trains a model too" train --data images:c.npy --out g.safetensors
+mkdir pngs && run "pictures" gen --images 12 --size 16 --seed 3 --out d --png 12
+cp d/png/*.png pngs/
+run "train a model too" train --data images:pngs --out p.safetensors
+run "images drawn on the way" train --data geofluvial:size=16,nit=40 --functions 9 --out q.safetensors
+
+run "how many is asked" fails 1 "--functions" train --data geofluvial --out x
+run "no such folder" fails 1 "nowhere" train --data images:nowhere --out x
+mkdir empty
+run "nothing in it" fails 1 ".png" train --data images:empty --out x
+sed 's/"complete": true/"complete": false/' c/geofluvial.json > e.json
+cp -r c e && cp e.json e/geofluvial.json
+run "not all drawn yet" fails 1 "mnp gen geofluvial" train --data images:e --out x
+run "no such context" fails 1 "uniform:N" "$MNP" eval m.safetensors --context middle
+run "no size" fails 1 "uniform:N" "$MNP" eval m.safetensors --context uniform
+run "a region of no image" fails 1 "needs images" "$MNP" eval m.safetensors --data rbf --context top --quiet
 check_done

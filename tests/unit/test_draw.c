@@ -5,6 +5,7 @@
 #include "check.h"
 #include "op/draw.h"
 #include "op/permute.h"
+#include "op/region.h"
 
 void cpu_draw(frame *f, const instr *ins);
 size_t cpu_draw_scratch(const plan *p, const instr *ins, const cpu_kernels *k);
@@ -284,6 +285,82 @@ static void few_targets(void) {
     close_fixture(t);
 }
 
+/* Noise lies on y outside the context alone, and is normal; x does not change. */
+static void noise_on_targets(void) {
+    draw_opts o = train;
+    o.noise = 0.5;
+    fixture *t = open_fixture(&o, MOST, MOST), *clean = open_fixture(&train, MOST, MOST);
+    double sum = 0, squares = 0;
+    int64_t count = 0;
+    for (t->step.step = 0; t->step.step < 8; t->step.step++)
+        for (int64_t item = 0; item < FUNCTIONS; item++) {
+            clean->step.step = t->step.step;
+            result want = draw(clean, item, FUNCTIONS, CPU);
+            frame f = {.plan = t->plan,
+                       .io = &t->io,
+                       .item = item,
+                       .items = FUNCTIONS,
+                       .S = 1,
+                       .element = 4,
+                       .act = t->act,
+                       .scratch = t->scratch};
+            cpu_draw(&f, &t->plan->instrs[0]);
+            const value *vy = &t->plan->values[t->plan->instrs[0].out[DRAW_Y]];
+            CHECK(f.n == want.n && f.m == want.m);
+            for (int64_t i = 0; i < f.n; i++) {
+                double off = word(&f, vy, i) - (double)want.place[i];
+                if (i < f.m) CHECK(off == 0);
+                if (i < f.m) continue;
+                sum += off, squares += off * off, count++;
+            }
+        }
+    NEAR(sum / (double)count, 0, 0.02, 0);
+    NEAR(sqrt(squares / (double)count), 0.5, 0.02, 0);
+    close_fixture(clean);
+    close_fixture(t);
+}
+
+/* All functions on one grid of 20 x 20; y tells the place of a point in the data set. */
+static void regions(void) {
+    enum { SIDE = 20, PIXELS = SIDE * SIDE };
+    draw_opts o = train;
+    o.p_region = 0.6, o.p_empty = 0.1, o.max_points = 200;
+    fixture *t = open_fixture(&o, PIXELS, PIXELS);
+    for (int k = 0; k <= FUNCTIONS; k++) t->start[k] = k * PIXELS;
+    for (int p = 0; p < PIXELS; p++)
+        t->x[2 * p] = (float)(2 * (p / SIDE)) / (SIDE - 1) - 1,
+                 t->x[2 * p + 1] = (float)(2 * (p % SIDE)) / (SIDE - 1) - 1;
+    t->data.shared_x = true;
+    int count[4] = {0}, empty = 0, all = 0;
+    for (t->step.step = 0; t->step.step < 100; t->step.step++)
+        for (int64_t item = 0; item < FUNCTIONS; item++) {
+            static int32_t memory[20000];
+            frame f = {.plan = t->plan, .io = &t->io, .item = item, .items = FUNCTIONS};
+            drawn d = permute_draw(&f, &t->plan->instrs[0], memory);
+            CHECK(d.n == 200 && d.first_x == 0 && d.first % PIXELS == 0);
+            int64_t inside[3] = {0}, last[3] = {0};
+            for (int64_t i = 0; i < d.n; i++)
+                for (int which = 0; which < REGION_COUNT; which++) {
+                    const float *x = t->x + 2 * d.order[i];
+                    if (!region_holds(which, x[0], x[1])) continue;
+                    inside[which]++, last[which] = i + 1;
+                }
+            int kind = REGION_COUNT;
+            for (int which = 0; which < REGION_COUNT; which++)
+                if (last[which] == inside[which]) kind = which; /* they come first */
+            if (kind < REGION_COUNT)
+                CHECK(d.m <= inside[kind] && d.m >= inside[kind] - inside[kind] / 2 - 1);
+            else
+                CHECK(d.m == 0 || (d.m >= 2 && d.m <= 9));
+            count[kind]++, all++;
+            empty += d.m == 0;
+        }
+    NEAR(empty / (double)all, 0.1, 0.03, 0);
+    for (int which = 0; which < REGION_COUNT; which++)
+        NEAR(count[which] / (double)all, 0.9 * 0.6 / 3, 0.03, 0);
+    close_fixture(t);
+}
+
 static void permutations_are_uniform(void) {
     enum { DRAWS = 24000 };
     int count[27] = {0}, pairs[36] = {0};
@@ -326,7 +403,9 @@ static void bad_options(void) {
                              {.x_dim = 1, .lo = 3, .hi = 2},
                              {.x_dim = 0, .lo = 1, .hi = 2},
                              {.x_dim = 1, .lo = 1, .hi = 2, .p_empty = 1.5},
-                             {.x_dim = 1, .lo = 1, .hi = 2, .p_empty = NAN}};
+                             {.x_dim = 1, .lo = 1, .hi = 2, .p_empty = NAN},
+                             {.x_dim = 1, .lo = 1, .hi = 2, .p_region = 0.5},
+                             {.x_dim = 2, .lo = 1, .hi = 2, .noise = -1}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         env e;
         env_init(&e);
@@ -351,6 +430,8 @@ int main(void) {
     RUN(evaluation_splits);
     RUN(large_functions_are_cut);
     RUN(few_targets);
+    RUN(noise_on_targets);
+    RUN(regions);
     RUN(permutations_are_uniform);
     RUN(prefixes_agree);
     RUN(bad_options);

@@ -50,6 +50,9 @@ typedef struct command {
     void (*more_help)(FILE *to); /* printed behind the flags, or NULL       */
 } command;
 
+/* c->ctx with the threads of --threads, or a `share`-th part of them. 0 or an exit status. */
+int cli_make_context(cli *c, int share);
+
 const command *command_find(const char *name);
 const command *command_at(int k); /* NULL behind the last */
 void command_print_help(const command *c, FILE *to);

@@ -1,4 +1,5 @@
 /* cmd_train.c: mnp train: from data to a model file, with progress, checkpoints and resume. */
+#include <pthread.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -19,6 +20,7 @@ static const flag_def flags[] = {
     {"fresh", NULL, "families: new functions for every pass over the data"},
     {"stop-at", "K", "end after step K of the schedule; resumable"},
     {"new-schedule", NULL, "with --resume: keep weights and moments, start a new schedule"},
+    {"seeds", "K", "K runs at once: seeds S, S+1, ...; files M-s<seed>.safetensors"},
     DEVICE_FLAGS,
     RANK_FLAGS,
     {"reduce", "R", "under mpirun: ordered (same bits for any ranks, default) or fast"},
@@ -86,7 +88,6 @@ static int start_resumed(cli *c, training *t) {
                *options = mnp_model_note(t->model, "train");
     if (!seed || !options || text_parse_uint64(seed, &t->seed) != TEXT_OK)
         return cli_fail(c, EXIT_FAILED, "%s does not say how it was trained", t->files.last);
-    c->seed = t->seed;
     buf_text(&t->train_options, options);
     if (cli_has(c, "steps")) training_option(&t->train_options, "steps", cli_text(c, "steps", ""));
     training_settings(t);
@@ -100,58 +101,159 @@ static int start_resumed(cli *c, training *t) {
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static void report(cli *c, const training *t) {
+static void say_result(cli *c, const training *t) {
     mnp_train_report r = mnp_trainer_report(t->trainer);
-    double seconds = cli_now() - t->started;
     cli_say(c,
             "%s: step %lld of %lld, loss %.4f, best validation %.4f at step %lld, seed %llu, "
             "%.1f s",
             t->files.best, (long long)r.step, (long long)r.steps, r.loss, r.best_valid,
-            (long long)r.best_step, (unsigned long long)c->seed, seconds);
-    cli_json j;
-    cli_json_begin(c, &j);
-    cli_json_integer(&j, "steps", r.step);
-    cli_json_number(&j, "seconds", seconds);
-    cli_json_number(&j, "loss", r.loss);
-    cli_json_number(&j, "best_valid", r.best_valid);
-    cli_json_integer(&j, "best_step", r.best_step);
-    cli_json_integer(&j, "seed", (int64_t)c->seed);
-    cli_json_text(&j, "out", t->files.best);
-    cli_json_end(c, &j);
+            (long long)r.best_step, (unsigned long long)t->seed, cli_now() - t->started);
 }
 
-static int train(cli *c, training *t) {
+static void write_result(cli_json *j, const training *t) {
+    mnp_train_report r = mnp_trainer_report(t->trainer);
+    cli_json_integer(j, "steps", r.step);
+    cli_json_number(j, "seconds", cli_now() - t->started);
+    cli_json_number(j, "loss", r.loss);
+    cli_json_number(j, "best_valid", r.best_valid);
+    cli_json_integer(j, "best_step", r.best_step);
+    cli_json_integer(j, "seed", (int64_t)t->seed);
+    cli_json_text(j, "out", t->files.best);
+}
+
+static int start(cli *c, training *t, const char *out) {
+    t->process = cli_text(c, "model", "mnp");
+    t->preset = cli_text(c, "preset", "paper");
+    t->device = cli_device(c);
+    int code = run_files_init(&t->files, c, out);
+    if (code == 0) code = cli_has(c, "resume") ? start_resumed(c, t) : start_fresh(c, t);
+    if (code) return code;
     mnp_train_report r = mnp_trainer_report(t->trainer);
     t->stop_at = cli_int(c, "stop-at", r.steps, 1, r.steps);
-    if (cli_bad(c)) return c->status;
+    return cli_bad(c) ? c->status : 0;
+}
+
+static void say_start(cli *c, const training *t) {
+    mnp_train_report r = mnp_trainer_report(t->trainer);
     char count[TEXT_NUMBER];
     const char *read = mnp_data_report(t->train);
     cli_say(c, "%.*s", (int)strlen(read) - (*read != '\0'), read); /* its own last newline */
     cli_say(c, "%s parameters, seed %llu, steps %lld to %lld",
-            text_count(count, (double)mnp_model_parameters(t->model)), (unsigned long long)c->seed,
+            text_count(count, (double)mnp_model_parameters(t->model)), (unsigned long long)t->seed,
             (long long)r.step, (long long)t->stop_at);
-    int code = training_run(t);
+}
+
+static int finish(cli *c, const training *t, int code) {
     if (code == EXIT_INTERRUPTED)
         return cli_fail(c, code, "interrupted at step %lld%s; go on with: mnp train --resume %s",
                         (long long)mnp_trainer_report(t->trainer).step, t->why, t->files.best);
-    if (code == 0) report(c, t);
+    if (code == 0) say_result(c, t);
+    return code;
+}
+
+static int run_one(cli *c, const char *out) {
+    training t;
+    training_init(&t, c);
+    int code = start(c, &t, out);
+    if (code == 0) {
+        say_start(c, &t);
+        code = finish(c, &t, training_run(&t));
+    }
+    if (code == 0) {
+        cli_json j;
+        cli_json_begin(c, &j);
+        write_result(&j, &t);
+        cli_json_end(c, &j);
+    }
+    training_free(&t);
+    return code;
+}
+
+/* ---- several seeds at once ------------------------------------------------------------------- */
+
+enum { SEEDS_MAX = 64 };
+
+/* A run in a thread of its own, with a context of its own: on a GPU the runs then share the chip,
+ * which one run alone does not fill. */
+typedef struct seed_run {
+    cli c;
+    training t;
+    pthread_t thread;
+    int code;
+    bool running;
+} seed_run;
+
+static void *seed_thread(void *arg) {
+    seed_run *r = arg;
+    r->code = training_run(&r->t);
+    return NULL;
+}
+
+static int seed_open(cli *c, seed_run *r, const char *out, int k, int seeds) {
+    r->c = *c;
+    r->c.ctx = NULL;
+    r->c.quiet = c->quiet || k > 0; /* the first one speaks for all */
+    env_init(&r->c.env);
+    training_init(&r->t, &r->c);
+    r->t.seed = c->seed + (uint64_t)k;
+    char path[RUN_PATH];
+    const char *ending = strstr(out, ".safetensors");
+    const size_t stem = ending ? (size_t)(ending - out) : strlen(out);
+    snprintf(path, sizeof path, "%.*s-s%llu.safetensors", (int)stem, out,
+             (unsigned long long)r->t.seed);
+    int code = cli_make_context(&r->c, seeds);
+    return code ? code : start(&r->c, &r->t, path);
+}
+
+static void seed_close(seed_run *r) {
+    training_free(&r->t);
+    mnp_ctx_destroy(r->c.ctx);
+}
+
+static void write_seeds(cli *c, const seed_run *runs, int seeds) {
+    cli_json j;
+    cli_json_begin(c, &j);
+    json_key(&j.w, "runs");
+    json_array_begin(&j.w);
+    for (int k = 0; k < seeds; k++) {
+        json_object_begin(&j.w);
+        write_result(&j, &runs[k].t);
+        json_object_end(&j.w);
+    }
+    json_array_end(&j.w);
+    cli_json_end(c, &j);
+}
+
+static int run_seeds(cli *c, const char *out, int seeds) {
+    seed_run *runs = env_alloc(&c->env, (size_t)seeds, sizeof *runs, "the runs");
+    if (!runs) return cli_fail(c, EXIT_FAILED, "%s", c->env.error);
+    int code = 0, opened = 0;
+    while (opened < seeds && code == 0) {
+        code = seed_open(c, &runs[opened], out, opened, seeds);
+        opened++;
+    }
+    if (code == 0) say_start(c, &runs[0].t);
+    for (int k = 0; k < seeds && code == 0; k++) {
+        runs[k].t.what = "training all seeds";
+        runs[k].running = pthread_create(&runs[k].thread, NULL, seed_thread, &runs[k]) == 0;
+        if (!runs[k].running) code = cli_fail(c, EXIT_FAILED, "no thread for seed %d", k);
+    }
+    for (int k = 0; k < opened; k++)
+        if (runs[k].running) pthread_join(runs[k].thread, NULL);
+    for (int k = 0; k < opened && code == 0; k++) code = finish(c, &runs[k].t, runs[k].code);
+    if (code == 0) write_seeds(c, runs, seeds);
+    for (int k = 0; k < opened; k++) seed_close(&runs[k]);
+    env_free(&c->env, runs);
     return code;
 }
 
 static int run(cli *c) {
     if (mnp_agent_trains(cli_text(c, "model", "mnp"))) return train_agent(c);
-    training t;
-    training_init(&t, c);
-    t.process = cli_text(c, "model", "mnp");
-    t.preset = cli_text(c, "preset", "paper");
-    t.device = cli_device(c);
     const char *resume = cli_text(c, "resume", NULL);
     const char *out = cli_text(c, "out", resume ? resume : "model.safetensors");
-    int code = run_files_init(&t.files, c, out);
-    if (code == 0) code = resume ? start_resumed(c, &t) : start_fresh(c, &t);
-    if (code == 0) code = train(c, &t);
-    training_free(&t);
-    return code;
+    const int seeds = (int)cli_int(c, "seeds", 1, 1, SEEDS_MAX);
+    if (cli_bad(c)) return c->status;
+    return cli_has(c, "seeds") ? run_seeds(c, out, seeds) : run_one(c, out);
 }
 
 /* Every option of the model and of the training, from the tables themselves. */

@@ -1,6 +1,7 @@
 /* main.c: `mnp COMMAND ...`: finds the command, parses its flags, runs it. */
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "cli/cli.h"
@@ -39,13 +40,17 @@ static int unknown_command(const char *name) {
     return EXIT_USAGE;
 }
 
-static int make_context(cli *c) {
+int cli_make_context(cli *c, int share) {
     mnp_ctx_opts o = {.size = sizeof o,
                       .threads = (int)cli_int(c, "threads", 0, 0, 1024),
                       .log = on_log,
                       .log_user = c,
                       .cancel = cancelled};
     if (cli_bad(c)) return c->status;
+    if (share > 1) {
+        if (o.threads == 0) o.threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
+        o.threads = o.threads > share ? o.threads / share : 1;
+    }
     if (mnp_ctx_create(&o, &c->ctx) != MNP_OK) return cli_fail(c, EXIT_FAILED, "out of memory");
     return job_join(c);
 }
@@ -60,7 +65,7 @@ static int run_command(const command *cmd, int argc, char **argv) {
         if (c.rank == 0) command_print_help(cmd, stdout);
         status = 0;
     } else if (status == 0) {
-        status = make_context(&c);
+        status = cli_make_context(&c, 1);
         if (status == 0) status = cmd->run(&c);
     }
     cli_tell(&c);

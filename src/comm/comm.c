@@ -9,7 +9,7 @@
 #include "base/object.h"
 #include "comm/inner.h"
 
-enum { TELL_SECONDS = 2, LEAVE_SECONDS = 60 };
+enum { TELL_SECONDS = 2, LEAVE_SECONDS = 60, SPEAK_SECONDS = 5 };
 static const double beat_every = 1;
 static const double cancel_grace = 0.4;  /* for ranks that stop too: a launcher kills after 1 s */
 static const double look_every = 1e-3;   /* at signals while waiting                         */
@@ -333,7 +333,8 @@ bool comm_tell(env *e, const char *why) {
         while (!say(c, r, SIGNAL_FAIL, why) && r != c->lost && comm_now() - start < 1) hear(c, r);
     }
     c->told = true;
-    if (c->lost >= 0) return c->info.rank == (c->lost == 0 ? 1 : 0);
+    c->silent = c->lost >= 0 && c->info.rank != (c->lost == 0 ? 1 : 0);
+    if (c->lost >= 0) return !c->silent;
     if (!own) return false;
     wait_for_leavers(c, c->info.rank, TELL_SECONDS);
     for (int r = 0; r < c->info.rank; r++)
@@ -350,7 +351,11 @@ void comm_close(env *e) {
     if (c->failed && c->info.size > 1) {
         if (!c->told) comm_tell(e, c->why);
         bool all = wait_for_leavers(c, c->info.size, c->stopped ? cancel_grace : LEAVE_SECONDS);
-        if (!c->stopped && (!all || c->lost >= 0)) c->t->abort(c->link, 1);
+        bool forced = !c->stopped && (!all || c->lost >= 0);
+        /* the speaker's words must be through the launcher's pipe before all is ended */
+        struct timespec wait = {.tv_sec = c->silent ? SPEAK_SECONDS : 0, .tv_nsec = 500000000};
+        if (forced) nanosleep(&wait, NULL);
+        if (forced) c->t->abort(c->link, 1);
     }
     for (int r = 0; c->peers && r < c->info.size; r++) {
         if (c->peers[r].receiving) c->t->drop(c->link, &c->peers[r].receiving);

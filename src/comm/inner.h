@@ -31,6 +31,7 @@ struct comm {
     bool failed;  /* nothing more is sent or awaited; `why` says it */
     bool told;    /* ... and a peer has told it, or this rank to its peers */
     int lost;     /* the rank that is silent, -1: none */
+    bool silent;  /* another rank tells the user, and ends the job */
     bool stopped; /* the launcher stops the job: nothing is waited for */
     char why[ENV_ERROR_MAX];
     struct pending *work; /* [2 size] of one exchange             */

@@ -19,6 +19,8 @@ typedef struct bench_setup {
 mnp_status bench_step(bench_setup *s);    /* paper preset, batch 100, n = 128, m = 50       */
 mnp_status bench_predict(bench_setup *s); /* one draw at 128 targets from 20 points         */
 mnp_status bench_context(bench_setup *s); /* 1 k, 10 k, 100 k points of context             */
+/* Acting and observing in a bandit. */
+mnp_status bench_bandit(bench_setup *s);
 /* Every case of the op table that is marked for it, forward alone and with its gradient. */
 mnp_status bench_ops(bench_setup *s, const char *only);
 

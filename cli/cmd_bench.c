@@ -69,6 +69,10 @@ static mnp_status run_context(bench *b) {
     return bench_context(&b->setup);
 }
 
+static mnp_status run_bandit(bench *b) {
+    return bench_bandit(&b->setup);
+}
+
 typedef struct part {
     const char *name, *help;
     mnp_status (*run)(bench *b);
@@ -82,6 +86,7 @@ static const part parts[] = {
     {"step", "a training step of the paper preset (two threads, or --threads)", run_step},
     {"predict", "latency of conditioning, drawing and observing, one thread", run_predict},
     {"context", "time and memory for 1 000 to 100 000 context points", run_context},
+    {"bandit", "act and observe behind a history of 80 000, one thread", run_bandit},
     {"ops", "every operation at its own cases", run_ops},
 };
 enum { PARTS = sizeof parts / sizeof *parts };

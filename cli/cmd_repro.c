@@ -5,7 +5,9 @@
 #include "cli/repro.h"
 
 static const flag_def flags[] = {
-    {"models", "A,B", "table1: which models (default oracle,gp,cbp,np,mnp)"},
+    {"models", "A,B",
+     "table1: which models (default oracle,gp,cbp,np,mnp); table2: the folder of "
+     "wheel-*.safetensors (default models)"},
     {"data", "C,D", "families or CSV files (default: the six families; ablation: monotonic)"},
     {"protocol", "P", "strict|authors|both: what the tables show (default both)"},
     {"functions", "N", "test functions (default 5000; quick 500)"},
@@ -20,13 +22,17 @@ static const flag_def flags[] = {
     {"cache", "DIR", "keep generated functions there"},
     {"device", "D", "where to compute (default cpu)"},
     RANK_FLAGS,
+    {"agents", "A,B", "table2: who plays (default: all)"},
+    {"deltas", "D,E", "table2: radii (default 0.5,0.7,0.9,0.95,0.99; quick 0.5,0.9,0.99)"},
+    {"horizon", "H", "table2: short|long|both: 2000 or 80000 steps (default both)"},
+    {"trials", "R", "table2: trials of each (default 100 short, 20 long; quick 4)"},
     {"quick", NULL, "small settings that take minutes on two cores; the tables say so"},
 };
 
 static const struct {
     const char *name;
     int (*run)(cli *c);
-} studies[] = {{"table1", repro_table1}, {"ablation", repro_ablation}};
+} studies[] = {{"table1", repro_table1}, {"table2", repro_table2}, {"ablation", repro_ablation}};
 enum { STUDIES = sizeof studies / sizeof *studies };
 
 static int run(cli *c) {
@@ -41,18 +47,22 @@ static int run(cli *c) {
         if (strcmp(studies[k].name, c->args[0]) == 0) return studies[k].run(c);
         text_nearest_try(&near, studies[k].name);
     }
-    return cli_fail(c, EXIT_USAGE, "there is no study '%s'; there are table1 and ablation%s%s",
-                    c->args[0], near.best ? "; nearest: " : "", near.best ? near.best : "");
+    return cli_fail(c, EXIT_USAGE,
+                    "there is no study '%s'; there are table1, table2 and ablation%s%s", c->args[0],
+                    near.best ? "; nearest: " : "", near.best ? near.best : "");
 }
 
 const command command_repro = {
     .name = "repro",
-    .args = "table1|ablation [--models a,b] [--data c,d] [--seeds K] [--quick]",
+    .args = "table1|table2|ablation [--models a,b] [--data c,d] [--seeds K] [--quick]",
     .summary = "train and score a whole table of models, with pictures",
     .details =
         "table1    every model on every data set: mean and standard error over seeds, the oracle "
         "or\n"
         "          ceiling, the gap to it, the paper's number beside it\n"
+        "table2    every agent on the wheel bandit, at two horizons: cumulative and simple regret, "
+        "the\n"
+        "          paper's numbers beside them, regret curves and the wheels as they are played\n"
         "ablation  steps T, transition, encoder, Fourier features and importance samples: score,\n"
         "          conditional-consistency gap, time and memory\n"
         "Seed k fixes a run's data, first weights and draws; the models of one seed are scored on\n"

@@ -129,6 +129,7 @@ mnp_status repro_write_json(repro_study *s, repro_put put, const void *arg);
 void repro_path(const repro_study *s, const char *ending, char out[REPRO_PATH]);
 
 int repro_table1(cli *c);
+int repro_table2(cli *c); /* table2.h */
 int repro_ablation(cli *c);
 
 typedef struct repro_grid { /* table 1: the cells are tasks[(model * data + d) * seeds + k] */

@@ -1,0 +1,262 @@
+/* repro_table2_write.c: table2 as Markdown and JSON, with the paper's numbers beside ours. Nothing
+ * in the Markdown depends on time or place. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/table2.h"
+
+/* ---- the paper ------------------------------------------------------------------------------- */
+
+enum { PAPER_DELTAS = 5 };
+static const double paper_delta[PAPER_DELTAS] = {0.5, 0.7, 0.9, 0.95, 0.99};
+
+/* Its own row, and those it takes from Garnelo et al. (2018) and Korshunova et al. (2020). */
+static const table2_quote quotes[] = {
+    {"MAML (quoted)",
+     {2.95, 3.11, 4.84, 7.01, 22.93},
+     {0.12, 0.16, 0.22, 0.33, 1.57},
+     {2.49, 3.00, 4.75, 7.10, 22.89},
+     {0.12, 0.35, 0.48, 0.77, 1.41}},
+    {"C-BRUNO (quoted)",
+     {NAN, NAN, NAN, NAN, NAN},
+     {NAN, NAN, NAN, NAN, NAN},
+     {1.32, 1.43, 3.44, 6.17, 21.52},
+     {0.06, 0.07, 0.13, 0.21, 0.41}},
+    {"NP (quoted)",
+     {1.60, 1.75, 3.31, 5.71, 22.13},
+     {0.06, 0.05, 0.10, 0.24, 1.23},
+     {1.04, 1.26, 2.90, 5.45, 21.45},
+     {0.06, 0.21, 0.35, 0.47, 1.3}},
+    {"MNP (quoted)",
+     {1.08, 1.23, 2.10, 2.07, 5.46},
+     {0.00, 0.01, 0.01, 0.01, 0.05},
+     {1.14, 1.29, 2.12, 2.24, 5.22},
+     {0.06, 0.08, 0.16, 0.16, 0.38}},
+};
+
+const table2_quote *table2_quote_at(int k) {
+    return k >= 0 && (size_t)k < sizeof quotes / sizeof *quotes ? &quotes[k] : NULL;
+}
+
+int table2_quote_delta(double delta) {
+    for (int k = 0; k < PAPER_DELTAS; k++)
+        if (paper_delta[k] == delta) return k;
+    return -1;
+}
+
+/* ---- Markdown -------------------------------------------------------------------------------- */
+
+static void put_pm(buf *b, double v, double sd, double se) {
+    if (!isfinite(v)) {
+        buf_text(b, " — |");
+        return;
+    }
+    buf_text(b, " ");
+    buf_fixed(b, v, 2);
+    if (isfinite(sd)) {
+        buf_text(b, " ± ");
+        buf_fixed(b, sd, 2);
+    }
+    if (isfinite(se)) {
+        buf_text(b, " (");
+        buf_fixed(b, se, 2);
+        buf_text(b, ")");
+    }
+    buf_text(b, " |");
+}
+
+static bool row_shown(const table2 *s, int r, int horizon) {
+    return s->rows[r].on[horizon] && !*s->why[r];
+}
+
+static void put_table(buf *b, const table2 *s, int horizon, bool simple) {
+    buf_printf(b, "%s regret\n\n| δ |", simple ? "Simple" : "Cumulative");
+    for (int d = 0; d < s->n_deltas; d++) {
+        buf_text(b, " ");
+        buf_double(b, s->delta[d]);
+        buf_text(b, " |");
+    }
+    buf_text(b, "\n|---|");
+    for (int d = 0; d < s->n_deltas; d++) buf_text(b, "---|");
+    for (int r = 0; r < s->n_rows; r++) {
+        if (!row_shown(s, r, horizon)) continue;
+        buf_printf(b, "\n| %s |", s->rows[r].label);
+        for (int d = 0; d < s->n_deltas; d++) {
+            const table2_cell *cell = table2_find(s, r, d, horizon);
+            const mnp_bandit_scores *v = &cell->scores;
+            if (cell->state != REPRO_DONE)
+                buf_text(b, cell->state == REPRO_FAILED ? " failed |" : " — |");
+            else if (simple)
+                put_pm(b, v->simple, v->simple_sd, v->simple_se);
+            else
+                put_pm(b, v->cumulative, v->cumulative_sd, v->cumulative_se);
+        }
+    }
+    const table2_quote *q;
+    for (int k = 0; (q = table2_quote_at(k)); k++) {
+        if (!isfinite(simple ? q->simple[0] : q->cumulative[0])) continue;
+        buf_printf(b, "\n| *%s* |", q->label);
+        for (int d = 0; d < s->n_deltas; d++) {
+            int at = table2_quote_delta(s->delta[d]);
+            double v = at < 0 ? NAN : simple ? q->simple[at] : q->cumulative[at];
+            double sd = at < 0 ? NAN : simple ? q->simple_sd[at] : q->cumulative_sd[at];
+            put_pm(b, v, sd, NAN);
+        }
+    }
+    buf_text(b, "\n\n");
+}
+
+static void put_cost(buf *b, const table2 *s, int horizon) {
+    buf_text(b, "100 % are, per step:");
+    for (int d = 0; d < s->n_deltas; d++) {
+        const table2_cell *done = NULL;
+        for (int r = 0; r < s->n_rows && !done; r++) {
+            const table2_cell *cell = table2_find(s, r, d, horizon);
+            if (cell && cell->state == REPRO_DONE) done = cell;
+        }
+        if (!done) continue;
+        buf_text(b, d ? "; δ = " : " δ = ");
+        buf_double(b, s->delta[d]);
+        buf_text(b, ": ");
+        buf_fixed(b, done->scores.uniform_cumulative, 3);
+    }
+    buf_text(b, ".\n\n");
+}
+
+static void put_notes(buf *b, const table2 *s) {
+    buf_text(b,
+             "Regret in percent of the uniform agent's mean on the same contexts: mean ± standard "
+             "deviation over trials (standard error). Cumulative: all steps; simple: the last 500. "
+             "All agents meet the same contexts and rewards. Rows in italics are the paper's, "
+             "quoted: MNP is its own, MAML and NP are from Garnelo et al. (2018), C-BRUNO from "
+             "Korshunova et al. (2020); they were not run here, and their number of steps is not "
+             "stated.\n\n");
+    for (int r = 0; r < s->n_rows; r++)
+        if (*s->why[r]) buf_printf(b, "No row %s: %s.\n\n", s->rows[r].label, s->why[r]);
+}
+
+static void put_pictures(buf *b, const table2 *s) {
+    for (int h = 0; h < TABLE2_HORIZONS; h++)
+        if (s->shown[h])
+            buf_printf(
+                b,
+                "![Regret along %lld steps](table2-regret-%lld.svg)\n\n"
+                "![Decisions of one trial, the last of %lld steps](table2-wheel-%lld.svg)\n\n",
+                (long long)s->steps[h], (long long)s->steps[h], (long long)s->steps[h],
+                (long long)s->steps[h]);
+}
+
+static mnp_status write_file(table2 *s, const char *ending, const buf *text) {
+    char path[REPRO_PATH];
+    snprintf(path, sizeof path, "%.1500s/table2.%s", s->dir, ending);
+    if (text->status != MNP_OK) return text->status;
+    return fsio_write(&s->c->env, path, text->data, text->len);
+}
+
+static mnp_status write_markdown(table2 *s) {
+    buf b;
+    buf_init(&b, &s->c->env);
+    buf_printf(&b, "# Table 2: the wheel bandit%s\n\n", s->quick ? " (quick)" : "");
+    if (s->quick)
+        buf_text(&b, "**Quick settings**: few trials, short horizons, and models trained for "
+                     "seconds where no trained ones were found. The table shows that everything "
+                     "runs; it says nothing about the methods.\n\n");
+    put_notes(&b, s);
+    for (int h = 0; h < TABLE2_HORIZONS; h++) {
+        if (!s->shown[h]) continue;
+        buf_printf(&b, "## %lld steps, %lld trials, seed %llu\n\n", (long long)s->steps[h],
+                   (long long)s->trials[h], (unsigned long long)s->c->seed);
+        put_table(&b, s, h, false);
+        put_table(&b, s, h, true);
+        put_cost(&b, s, h);
+    }
+    put_pictures(&b, s);
+    mnp_status status = write_file(s, "md", &b);
+    buf_free(&b);
+    return status;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void put_cell(cli_json *j, const table2 *s, const table2_cell *cell) {
+    static const char *const states[] = {"open", "done", "absent", "failed"};
+    const mnp_bandit_scores *v = &cell->scores;
+    json_object_begin(&j->w);
+    cli_json_text(j, "agent", s->rows[cell->row].label);
+    cli_json_number(j, "delta", s->delta[cell->delta]);
+    cli_json_integer(j, "steps", s->steps[cell->horizon]);
+    cli_json_integer(j, "trials", s->trials[cell->horizon]);
+    cli_json_text(j, "state", states[cell->state]);
+    if (cell->state == REPRO_DONE) {
+        cli_json_number(j, "cumulative", v->cumulative);
+        cli_json_number(j, "cumulative_sd", v->cumulative_sd);
+        cli_json_number(j, "cumulative_se", v->cumulative_se);
+        cli_json_number(j, "simple", v->simple);
+        cli_json_number(j, "simple_sd", v->simple_sd);
+        cli_json_number(j, "simple_se", v->simple_se);
+        cli_json_number(j, "uniform_cumulative", v->uniform_cumulative);
+        cli_json_number(j, "uniform_simple", v->uniform_simple);
+        cli_json_number(j, "seconds", v->seconds);
+    }
+    cli_json_text(j, "model", s->file[cell->row]);
+    json_object_end(&j->w);
+}
+
+static void put_quotes(cli_json *j, const table2 *s) {
+    const table2_quote *q;
+    json_key(&j->w, "quoted");
+    json_array_begin(&j->w);
+    for (int k = 0; (q = table2_quote_at(k)); k++)
+        for (int d = 0; d < s->n_deltas; d++) {
+            int at = table2_quote_delta(s->delta[d]);
+            if (at < 0) continue;
+            json_object_begin(&j->w);
+            cli_json_text(j, "agent", q->label);
+            cli_json_number(j, "delta", s->delta[d]);
+            cli_json_number(j, "cumulative", q->cumulative[at]);
+            cli_json_number(j, "cumulative_sd", q->cumulative_sd[at]);
+            cli_json_number(j, "simple", q->simple[at]);
+            cli_json_number(j, "simple_sd", q->simple_sd[at]);
+            json_object_end(&j->w);
+        }
+    json_array_end(&j->w);
+}
+
+static void put_json(cli_json *j, const table2 *s) {
+    cli_json_text(j, "study", "table2");
+    cli_json_text(j, "version", mnp_version());
+    json_key(&j->w, "quick");
+    json_put_bool(&j->w, s->quick);
+    cli_json_integer(j, "seed", (int64_t)s->c->seed);
+    json_key(&j->w, "cells");
+    json_array_begin(&j->w);
+    for (int k = 0; k < s->count; k++) put_cell(j, s, &s->cells[k]);
+    json_array_end(&j->w);
+    put_quotes(j, s);
+    cli_json_text(j, "out", s->dir);
+}
+
+static mnp_status write_json(table2 *s) {
+    cli_json j;
+    buf_init(&j.text, &s->c->env);
+    json_writer_init(&j.w, &j.text, 2);
+    json_object_begin(&j.w);
+    put_json(&j, s);
+    json_object_end(&j.w);
+    buf_text(&j.text, "\n");
+    mnp_status status = write_file(s, "json", &j.text);
+    buf_free(&j.text);
+    cli_json_begin(s->c, &j);
+    put_json(&j, s);
+    cli_json_end(s->c, &j);
+    return status;
+}
+
+int table2_write(table2 *s) {
+    mnp_status status = write_markdown(s);
+    if (status == MNP_OK) status = table2_plot(s);
+    if (status == MNP_OK) status = write_json(s);
+    if (status != MNP_OK) return cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
+    cli_say(s->c, "%s/table2.md, table2.json and table2-*.svg are the table", s->dir);
+    return 0;
+}

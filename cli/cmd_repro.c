@@ -6,8 +6,9 @@
 
 static const flag_def flags[] = {
     {"models", "A,B",
-     "table1: which models (default oracle,gp,cbp,np,mnp); table2: the folder of "
-     "wheel-*.safetensors (default models)"},
+     "table1: which models (default oracle,gp,cbp,np,mnp); table2: folder of "
+     "wheel-*.safetensors (default models); table3: folder of geofluvial*.safetensors"},
+    {"images", "A,B", "table3: folders of images, one for each size (default: drawn, 128 and 64)"},
     {"data", "C,D", "families or CSV files (default: the six families; ablation: monotonic)"},
     {"protocol", "P", "strict|authors|both: what the tables show (default both)"},
     {"functions", "N", "test functions (default 5000; quick 500)"},
@@ -32,7 +33,10 @@ static const flag_def flags[] = {
 static const struct {
     const char *name;
     int (*run)(cli *c);
-} studies[] = {{"table1", repro_table1}, {"table2", repro_table2}, {"ablation", repro_ablation}};
+} studies[] = {{"table1", repro_table1},
+               {"table2", repro_table2},
+               {"table3", repro_table3},
+               {"ablation", repro_ablation}};
 enum { STUDIES = sizeof studies / sizeof *studies };
 
 static int run(cli *c) {
@@ -48,13 +52,13 @@ static int run(cli *c) {
         text_nearest_try(&near, studies[k].name);
     }
     return cli_fail(c, EXIT_USAGE,
-                    "there is no study '%s'; there are table1, table2 and ablation%s%s", c->args[0],
-                    near.best ? "; nearest: " : "", near.best ? near.best : "");
+                    "there is no study '%s'; there are table1, table2, table3 and ablation%s%s",
+                    c->args[0], near.best ? "; nearest: " : "", near.best ? near.best : "");
 }
 
 const command command_repro = {
     .name = "repro",
-    .args = "table1|table2|ablation [--models a,b] [--data c,d] [--seeds K] [--quick]",
+    .args = "table1|table2|table3|ablation [--models a,b] [--data c,d] [--seeds K] [--quick]",
     .summary = "train and score a whole table of models, with pictures",
     .details =
         "table1    every model on every data set: mean and standard error over seeds, the oracle "
@@ -63,6 +67,9 @@ const command command_repro = {
         "table2    every agent on the wheel bandit, at two horizons: cumulative and simple regret, "
         "the\n"
         "          paper's numbers beside them, regret curves and the wheels as they are played\n"
+        "table3    mnp, np and two kinds of kriging on river images: seven contexts, two sizes,\n"
+        "          targets with noise and without; --models DIR holds geofluvial.safetensors and\n"
+        "          geofluvial-np.safetensors (or -64, -128 for one size), the rest is trained\n"
         "ablation  steps T, transition, encoder, Fourier features and importance samples: score,\n"
         "          conditional-consistency gap, time and memory\n"
         "Seed k fixes a run's data, first weights and draws; the models of one seed are scored on\n"

@@ -131,6 +131,7 @@ void repro_path(const repro_study *s, const char *ending, char out[REPRO_PATH]);
 int repro_table1(cli *c);
 int repro_table2(cli *c); /* table2.h */
 int repro_ablation(cli *c);
+int repro_table3(cli *c); /* cli/table3.h */
 
 typedef struct repro_grid { /* table 1: the cells are tasks[(model * data + d) * seeds + k] */
     repro_names models, data;

@@ -1,0 +1,80 @@
+/* table3.h: mnp repro table3: river images from few measurements. MNP, NP and two kinds of kriging
+ * on seven contexts and two image sizes, scored with and without noise on the targets, all pixels
+ * together and one by one.
+ *
+ *     table3.c          flags, images, models (trained where there are none), the cells one by one
+ *     table3_score.c    one cell: a model on a context;  its file
+ *     table3_write.c    Markdown and JSON
+ *     table3_figures.c  the panels of mean and sd, and sheets of realisations */
+#ifndef MNP_CLI_TABLE3_H
+#define MNP_CLI_TABLE3_H
+
+#include "base/pool.h"
+#include "cli/repro.h"
+#include "run/krige_eval.h"
+
+enum { TABLE3_SIZES = 2, TABLE3_CONTEXTS = 7, TABLE3_SCORINGS = 2, TABLE3_LAWS = 2 };
+enum { TABLE3_NETS = 2, TABLE3_MODELS = 4 }; /* the first are networks, the others kriging */
+enum { TABLE3_MNP, TABLE3_NP, TABLE3_KRIGING, TABLE3_LATENT };
+enum { TABLE3_NOISY, TABLE3_CLEAN }; /* scorings, as KRIGE_NOISY and KRIGE_CLEAN */
+enum { TABLE3_ALONE, TABLE3_JOINT }; /* laws, as KRIGE_PIXELS and KRIGE_JOINT    */
+
+typedef struct table3_context {
+    const char *name;   /* in the table           */
+    const char *option; /* of an evaluation       */
+    eval_context kind;  /* of kriging, with wells */
+    int64_t wells;
+} table3_context;
+
+extern const table3_context table3_contexts[TABLE3_CONTEXTS];
+extern const char *const table3_models[TABLE3_MODELS];
+extern const char *const table3_scorings[TABLE3_SCORINGS];
+extern const char *const table3_laws[TABLE3_LAWS];
+extern const double table3_noise;
+
+typedef struct table3_cell {
+    int size, model, context;
+    char key[REPRO_TEXT * 4], path[REPRO_PATH];
+    bool done;
+    double loglik[TABLE3_SCORINGS][TABLE3_LAWS], se[TABLE3_SCORINGS][TABLE3_LAWS];
+    double seconds;
+} table3_cell;
+
+/* One size of images and what is known about it. */
+typedef struct table3_size {
+    char source[REPRO_PATH]; /* "images:DIR" or "geofluvial:size=64" */
+    int64_t side;
+    mnp_data *test;
+    mnp_model *net[TABLE3_NETS];
+    char file[TABLE3_NETS][REPRO_PATH];
+    uint64_t hash[TABLE3_NETS]; /* of the file */
+    krige fit[2];               /* ordinary, scores */
+    bool fitted;
+} table3_size;
+
+typedef struct table3 {
+    cli *c;
+    env e; /* the command's, with Ctrl-C */
+    pool *pool;
+    const char *dir, *device;
+    bool quick;
+    int64_t functions, samples, fit_images, fit_points;
+    int sizes;
+    table3_size size[TABLE3_SIZES];
+    table3_cell cells[TABLE3_SIZES * TABLE3_MODELS * TABLE3_CONTEXTS];
+    int count;
+} table3;
+
+const table3_cell *table3_at(const table3 *t, int size, int model, int context);
+
+/* All return an exit status; anything but 0 has printed its one line. */
+int table3_fail(table3 *t, mnp_status status); /* of t->e, or of the library where that is silent */
+int table3_fit(table3 *t, int size);           /* kriging, once for a size */
+int table3_score(table3 *t, table3_cell *cell);
+void table3_name(const table3 *t, table3_cell *cell); /* key and path */
+bool table3_read(table3 *t, table3_cell *cell);
+mnp_status table3_keep(table3 *t, const table3_cell *cell);
+int table3_write(table3 *t);
+int table3_figures(table3 *t);
+
+#endif

@@ -1,0 +1,222 @@
+/* table3_write.c: table 3 as Markdown and JSON. Nothing in the Markdown depends on time or place: a
+ * resumed study writes the same text as an undisturbed one. */
+#include <math.h>
+
+#include "cli/points.h"
+#include "cli/table3.h"
+
+/* The paper's table: mean and, it seems, standard deviation over test images. */
+static const struct {
+    const char *model;
+    double score[TABLE3_CONTEXTS], spread[TABLE3_CONTEXTS];
+} paper[] = {
+    {"MNPs",
+     {0.67, 0.80, 0.98, 1.12, 0.44, 0.22, 0.65},
+     {0.31, 0.23, 0.18, 0.15, 0.59, 0.61, 0.39}},
+    {"NPs",
+     {-0.35, -0.31, -0.28, -0.25, -39.63, -22.03, -1.18},
+     {0.30, 0.29, 0.27, 0.27, 304.08, 107.25, 4.20}},
+};
+enum { PAPER_ROWS = 2 };
+
+static const char *const full_names[TABLE3_MODELS] = {"MNP", "NP", "ordinary kriging",
+                                                      "latent GP (kriging of normal scores)"};
+
+/* ---- Markdown -------------------------------------------------------------------------------- */
+
+static void put_pm(buf *b, double v, double se, int digits) {
+    if (!isfinite(v)) {
+        buf_text(b, "—");
+        return;
+    }
+    buf_fixed(b, v, digits);
+    if (!isfinite(se)) return;
+    buf_text(b, " ± ");
+    buf_fixed(b, se, digits);
+}
+
+static void put_head(buf *b) {
+    buf_text(b, "| model |");
+    for (int k = 0; k < TABLE3_CONTEXTS; k++)
+        buf_printf(b, k < 4 ? " N = %s |" : " %s |", table3_contexts[k].name);
+    buf_text(b, "\n|---|---|---|---|---|---|---|---|\n");
+}
+
+static void put_table(buf *b, const table3 *t, int size, int scoring, int law) {
+    put_head(b);
+    for (int m = 0; m < TABLE3_MODELS; m++) {
+        buf_printf(b, "| %s |", full_names[m]);
+        for (int k = 0; k < TABLE3_CONTEXTS; k++) {
+            const table3_cell *c = table3_at(t, size, m, k);
+            buf_text(b, " ");
+            put_pm(b, c->loglik[scoring][law], c->se[scoring][law], 3);
+            buf_text(b, " |");
+        }
+        buf_text(b, "\n");
+    }
+    for (int r = 0; r < PAPER_ROWS && scoring == TABLE3_NOISY && law == TABLE3_JOINT; r++) {
+        buf_printf(b, "| *%s, paper (quoted)* |", paper[r].model);
+        for (int k = 0; k < TABLE3_CONTEXTS; k++) {
+            buf_text(b, " *");
+            put_pm(b, paper[r].score[k], paper[r].spread[k], 2);
+            buf_text(b, "* |");
+        }
+        buf_text(b, "\n");
+    }
+    buf_text(b, "\n");
+}
+
+static void put_fit(buf *b, const krige *k, const char *name) {
+    buf_printf(b, "| %s | %s | ", name,
+               k->shape == KRIGE_EXPONENTIAL ? "exp(-h)" : "(1 + h) exp(-h)");
+    buf_fixed(b, k->range[0], 2);
+    buf_text(b, ", ");
+    buf_fixed(b, k->range[1], 2);
+    buf_text(b, " | ");
+    buf_fixed(b, k->sill, 3);
+    buf_text(b, " | ");
+    buf_fixed(b, k->nugget_well, 4);
+    buf_text(b, ", ");
+    buf_fixed(b, k->nugget_pixel, 4);
+    buf_text(b, " |\n");
+}
+
+static void put_size(buf *b, table3 *t, int size) {
+    static const char *const scorings[] = {
+        "targets with noise 0.05 (as the authors score; no score above 1.577 is possible)",
+        "noise-free targets, the same densities"};
+    static const char *const laws[] = {"each pixel by itself", "all pixels together"};
+    const table3_size *s = &t->size[size];
+    buf_printf(b, "## %lld × %lld pixels\n\n", (long long)s->side, (long long)s->side);
+    for (int n = 0; n < TABLE3_NETS; n++) {
+        const char *data = mnp_model_note(s->net[n], "data");
+        buf_printf(b, "%s: %lld parameters, trained for %s steps on %s. ", full_names[n],
+                   (long long)mnp_model_parameters(s->net[n]),
+                   mnp_model_note(s->net[n], "steps") ? mnp_model_note(s->net[n], "steps") : "?",
+                   data ? data : "?");
+    }
+    buf_text(b, "\n\n");
+    for (int scoring = 0; scoring < TABLE3_SCORINGS; scoring++)
+        for (int law = TABLE3_LAWS - 1; law >= 0; law--) {
+            buf_printf(b, "### %s; %s\n\n", scorings[scoring], laws[law]);
+            put_table(b, t, size, scoring, law);
+        }
+    buf_text(b, "| kriging | covariance / sill | ranges, pixels (rows, columns) | sill | nuggets "
+                "(wells, pixels) |\n|---|---|---|---|---|\n");
+    put_fit(b, &s->fit[0], full_names[TABLE3_KRIGING]);
+    put_fit(b, &s->fit[1], full_names[TABLE3_LATENT]);
+    buf_text(b, "\n");
+}
+
+static void put_notes(buf *b, const table3 *t) {
+    buf_printf(
+        b,
+        "Nats per pixel, higher is better; mean ± standard error over %lld test images (%lld "
+        "importance samples, seed %llu, mnp %s). All pixels are scored, those of the context too; "
+        "the context has no noise. Contexts: N pixels at random, or the top half, the left half, "
+        "the middle half of rows and columns; all models see the same ones.\n\n"
+        "- *All pixels together*: the log-density of the image given the context. Networks: "
+        "importance-weighted bound. Kriging: the chain rule along a path from coarse to fine, each "
+        "pixel given its %d nearest among wells and pixels before it (the density of sequential "
+        "Gaussian simulation).\n"
+        "- *Each pixel by itself*: the mean over pixels of log p(pixel | context). Networks: "
+        "averaged over latents drawn from the context, over the pixels that the bound's proposal "
+        "did not see. Kriging: N(kriging mean, kriging variance); up to %d wells all are used, for "
+        "the halves and the centre the %d nearest (a moving neighbourhood).\n"
+        "- *Ordinary kriging*: a Gaussian process with unknown constant mean on the values "
+        "themselves. *Latent GP*: the same on normal scores u = Phi^-1(F(y)), F the distribution "
+        "of "
+        "noisy training values: a continuous score rather than an indicator, because it gives a "
+        "density of y. Both take covariances by restricted likelihood from %lld training images, "
+        "and both count the noise of 0.05 on targets, in either scoring.\n"
+        "- The paper's numbers are quoted as printed: its text has 128 × 128 pixels and 20 000 "
+        "training images, the authors' configuration 64 × 64; ± seems to be the standard deviation "
+        "over images.\n\n",
+        (long long)t->functions, (long long)t->samples, (unsigned long long)t->c->seed,
+        mnp_version(), KRIGE_NEAR, KRIGE_EXACT, KRIGE_NEAR, (long long)t->fit_images);
+}
+
+static mnp_status write_text(table3 *t, const char *ending, const buf *text) {
+    char path[REPRO_PATH];
+    snprintf(path, sizeof path, "%.1500s/table3.%s", t->dir, ending);
+    if (text->status != MNP_OK) return text->status;
+    return fsio_write(&t->c->env, path, text->data, text->len);
+}
+
+static mnp_status write_markdown(table3 *t) {
+    buf b;
+    buf_init(&b, &t->c->env);
+    buf_printf(&b, "# Table 3: river images from a few measurements%s\n\n",
+               t->quick ? " (quick)" : "");
+    if (t->quick)
+        buf_text(&b, "**Quick settings**: small images, models far from trained, few images. The "
+                     "table shows that everything runs.\n\n");
+    put_notes(&b, t);
+    for (int k = 0; k < t->sizes; k++) put_size(&b, t, k);
+    buf_text(&b, "Pictures: `panel-*.svg` (mean and sd by context), `draws-*.svg` (realisations "
+                 "given 40 wells).\n");
+    mnp_status status = write_text(t, "md", &b);
+    buf_free(&b);
+    return status;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void put_cell(cli_json *j, const table3 *t, const table3_cell *c, int scoring, int law) {
+    json_object_begin(&j->w);
+    cli_json_integer(j, "size", t->size[c->size].side);
+    cli_json_text(j, "model", table3_models[c->model]);
+    cli_json_text(j, "context", table3_contexts[c->context].name);
+    cli_json_text(j, "scoring", table3_scorings[scoring]);
+    cli_json_text(j, "density", table3_laws[law]);
+    cli_json_number(j, "loglik", c->loglik[scoring][law]);
+    cli_json_number(j, "se", c->se[scoring][law]);
+    bool quoted = c->model < PAPER_ROWS && scoring == TABLE3_NOISY && law == TABLE3_JOINT;
+    cli_json_number(j, "paper", quoted ? paper[c->model].score[c->context] : NAN);
+    json_object_end(&j->w);
+}
+
+static void put_json(cli_json *j, const table3 *t) {
+    cli_json_text(j, "study", "table3");
+    cli_json_text(j, "version", mnp_version());
+    json_key(&j->w, "quick");
+    json_put_bool(&j->w, t->quick);
+    cli_json_integer(j, "seed", (int64_t)t->c->seed);
+    cli_json_integer(j, "functions", t->functions);
+    cli_json_integer(j, "samples", t->samples);
+    json_key(&j->w, "cells");
+    json_array_begin(&j->w);
+    for (int k = 0; k < t->count; k++)
+        for (int s = 0; s < TABLE3_SCORINGS; s++)
+            for (int l = 0; l < TABLE3_LAWS; l++) put_cell(j, t, &t->cells[k], s, l);
+    json_array_end(&j->w);
+    cli_json_text(j, "out", t->dir);
+}
+
+static mnp_status write_json(table3 *t) {
+    cli_json j;
+    buf_init(&j.text, &t->c->env);
+    json_writer_init(&j.w, &j.text, 2);
+    json_object_begin(&j.w);
+    put_json(&j, t);
+    json_object_end(&j.w);
+    buf_text(&j.text, "\n");
+    mnp_status status = write_text(t, "json", &j.text);
+    buf_free(&j.text);
+    cli_json_begin(t->c, &j);
+    put_json(&j, t);
+    cli_json_end(t->c, &j);
+    return status;
+}
+
+int table3_write(table3 *t) {
+    for (int k = 0; k < t->sizes; k++) { /* the table tells what was fitted, also when resumed */
+        int code = table3_fit(t, k);
+        if (code) return code;
+    }
+    mnp_status status = write_markdown(t);
+    if (status == MNP_OK) status = write_json(t);
+    if (status != MNP_OK) return points_failed(t->c);
+    cli_say(t->c, "%s/table3.md and table3.json are the table", t->dir);
+    return 0;
+}

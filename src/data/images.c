@@ -12,7 +12,7 @@
 #include "data/images_png.h"
 
 static const char PREFIX[] = "images:", RIVERS[] = "geofluvial";
-enum { STEP_POINTS = 384, CONTEXT_LO = 5, CONTEXT_HI = 180, BLOCK = 300 };
+enum { STEP_POINTS = 256, CONTEXT_LO = 5, CONTEXT_HI = 180, BLOCK = 300 };
 enum { SIDE_MIN = 2, SIDE_MAX = 4096 };
 static const double REGIONS = 0.3;      /* share of training contexts that are regions        */
 static const double RIVER_NOISE = 0.05; /* on targets, as in the published experiment         */
@@ -108,8 +108,7 @@ static mnp_status finish(env *e, mnp_status status, dataset *d, const char *kind
 
 /* ---- rivers ---------------------------------------------------------------------------------- */
 
-static void rivers_are_raw(dataset *d, uint64_t seed) {
-    d->raw_y = true;
+static void mark_rivers(dataset *d, uint64_t seed) {
     d->noise = RIVER_NOISE;
     d->seed = seed;
 }
@@ -143,7 +142,7 @@ static mnp_status open_rivers(env *e, const char *what, const char *dir, const d
         return env_fail(e, MNP_EINVAL, "%s: it has no %s images", dir, split_word(s->split));
     int64_t count = s->functions > 0 && s->functions < have ? s->functions : have;
     MNP_TRY(make_set(e, what, count, set.o.size, set.o.size, &d));
-    rivers_are_raw(d, set.seed);
+    mark_rivers(d, set.seed);
     return finish(e, fill_from_folder(e, &set, s->split, d), d, split_word(s->split), out);
 }
 
@@ -166,7 +165,7 @@ static mnp_status draw_rivers(env *e, pool *pool, const char *what, const data_s
                         "images:DIR",
                         what);
     MNP_TRY(make_set(e, what, count, o.size, o.size, &d));
-    rivers_are_raw(d, s->seed);
+    mark_rivers(d, s->seed);
     mnp_status status = MNP_OK;
     uint8_t *mask = env_alloc(e, (size_t)(BLOCK * d->longest), 1, "masks of images");
     if (!mask) status = MNP_ENOMEM;

@@ -108,10 +108,10 @@ typedef struct preset {
 /* docs/GEOLOGY.md says why. */
 #define IMAGE_CODE                                                                                 \
     "encoder=isab enc_width=96 heads=6 n_sab=2 n_inducing=32 d_r=128 d_z=128 head_hidden=128 "     \
-    "head_layers=1 rff=64 train_score=rest kl_weight=0.1 flow_layers=2"
+    "head_layers=1 rff=64 flow_layers=2 train_score=rest kl_weight=0.1"
 #define IMAGE_SMALL_CODE                                                                           \
     "encoder=isab enc_width=32 heads=2 n_sab=1 n_inducing=16 d_r=64 d_z=64 head_hidden=64 "        \
-    "head_layers=1 rff=32 train_score=rest kl_weight=0.1 flow_layers=2"
+    "head_layers=1 rff=32 flow_layers=2 train_score=rest kl_weight=0.1"
 
 static const preset presets[] = {
     {"paper", "mnp", ""},
@@ -126,8 +126,8 @@ static const preset presets[] = {
     {"paper", "np", "T=1 transition=gauss flow_gain=1"},
     {"wheel", "mnp", "T=1 transition=affine kappa=8 flow_gain=1 " WHEEL},
     {"wheel", "np", "T=1 transition=gauss sigma_floor=1e-4 flow_gain=1 " WHEEL},
-    {"image", "mnp", IMAGE_CODE " T=4 flow_hidden=128 bins=8"},
-    {"image", "np", IMAGE_CODE " T=1 transition=gauss flow_gain=1 flow_hidden=128"},
+    {"image", "mnp", IMAGE_CODE " T=3 flow_hidden=192 bins=8"},
+    {"image", "np", IMAGE_CODE " T=1 transition=gauss flow_gain=1 flow_hidden=192"},
     {"image-small", "mnp", IMAGE_SMALL_CODE " T=2 flow_hidden=64 bins=8"},
     {"image-small", "np", IMAGE_SMALL_CODE " T=1 transition=gauss flow_gain=1 flow_hidden=64"},
     {"tiny", "mnp",

@@ -102,17 +102,41 @@ static void make_data(training *t) {
     t->data = (data_view){FUNCTIONS, 1, t->start, t->x, t->y, false};
 }
 
+/* Images of 16 x 16 on one grid: a band along a wave. */
+static void make_images(training *t) {
+    enum { SIDE = 16, PIXELS = SIDE * SIDE };
+    t->x = calloc(2 * PIXELS, sizeof *t->x);
+    t->y = calloc(FUNCTIONS * PIXELS, sizeof *t->y);
+    t->start = calloc(FUNCTIONS + 1, sizeof *t->start);
+    rng_stream s = rng_stream_make((rng_key){3}, RNG_TEST, 1);
+    for (int64_t i = 0; i < FUNCTIONS; i++) {
+        double phase = 6.0 * rng_u01(&s), middle = rng_u01(&s) - 0.5;
+        t->start[i + 1] = (i + 1) * PIXELS;
+        for (int64_t k = 0; k < PIXELS; k++) {
+            double row = 2.0 * (double)(k / SIDE) / (SIDE - 1) - 1.0;
+            double col = 2.0 * (double)(k % SIDE) / (SIDE - 1) - 1.0;
+            double away = fabs(row - middle - 0.3 * sin(4 * col + phase)) - 0.15;
+            t->x[2 * k] = (float)row, t->x[2 * k + 1] = (float)col;
+            t->y[i * PIXELS + k] = (float)tanh(5 * away);
+        }
+    }
+    t->data = (data_view){FUNCTIONS, 2, t->start, t->x, t->y, true};
+}
+
 static bool training_open(training *t, const char *device, const char *preset, exec_opts o,
                           double ema) {
     *t = (training){.b = backend_find(device)};
     model_spec spec;
+    bool images = strncmp(preset, "image", 5) == 0;
     CHECK(spec_preset(&world, "mnp", preset, &spec) == MNP_OK);
+    spec.x_dim = images ? 2 : 1;
     CHECK(model_create(&world, &spec, 5, &t->m) == MNP_OK);
     process_train_opts c = {
         .update = true, .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50, .p_empty = 0.05}};
+    if (images) c.draw.x_dim = 2, c.draw.p_region = 0.5, c.draw.noise = 0.05;
     graph_init(&t->graph, &world, &t->m->params);
     process_at(spec.kind)->train_step(&t->graph, &t->m->spec, &c);
-    plan_opts po = {.n = POINTS, .m = 50, .samples = 1};
+    plan_opts po = {.n = POINTS, .m = images ? POINTS : 50, .samples = 1};
     CHECK(plan_make(&t->graph, &po, op_is_step, &t->plan) == MNP_OK);
     mnp_status status = t->b->compile(&world, t->plan, &o, &t->exec);
     if (status != MNP_OK) check_bad(__FILE__, __LINE__, world.error);
@@ -122,7 +146,10 @@ static bool training_open(training *t, const char *device, const char *preset, e
     t->moment2 = calloc(words, sizeof(float));
     t->average = calloc(words, sizeof(float));
     memcpy(t->weights, t->m->weights, (words - 16) * sizeof(float));
-    make_data(t);
+    if (images)
+        make_images(t);
+    else
+        make_data(t);
     t->step = (step_block){.seed = 11,
                            .total = 60000,
                            .warmup = 1000,
@@ -205,6 +232,12 @@ static void tiny_steps(void) {
 
 static void paper_steps(void) {
     against_cpu("paper", 20, 20);
+}
+
+/* Contexts from regions, noise on targets, one grid for all functions. */
+static void image_steps(void) {
+    against_cpu("image-small", 20, 20);
+    against_cpu("image", 20, 5);
 }
 
 /* More functions than multiprocessors: blocks take several and add up their gradients. */
@@ -369,6 +402,7 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "step") != 0) return check_done();
     RUN(tiny_steps);
     RUN(paper_steps);
+    RUN(image_steps);
     RUN(large_batch);
     RUN(same_bits);
     RUN(precisions);

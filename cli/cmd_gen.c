@@ -9,11 +9,12 @@ static const flag_def flags[] = {
     {"images", "N", "geofluvial: how many images (default 100)"},
     {"size", "PIXELS", "geofluvial: side of an image (default 128)"},
     {"value", "V", "geofluvial to F.npy: sdf|gray|mask (default sdf)"},
+    {"wells", "K", "geofluvial to F.npy: K random pixels of the first image as F-wells.csv"},
     {"png", "K", "geofluvial to DIR: the first K images of each split as PNG too"},
     RANK_FLAGS,
     {"sheet", "F.png", "geofluvial: contact sheet (for a folder DIR/sheet.png is the default)"},
 };
-static const char *const of_images[] = {"images", "size", "value", "png", "sheet"};
+static const char *const of_images[] = {"images", "size", "value", "png", "sheet", "wells"};
 
 static void list_families(FILE *to) {
     fprintf(to, "\nfamilies (constants as NAME:key=value,key=value):\n");

@@ -9,6 +9,7 @@
 #include "base/npy.h"
 #include "base/pool.h"
 #include "cli/sheet.h"
+#include "cli/wells.h"
 #include "data/geofluvial_set.h"
 
 typedef struct job {
@@ -241,6 +242,15 @@ static void report_array(job *j) {
     cli_json_end(j->c, &w);
 }
 
+/* F-wells.csv beside F.npy. */
+static mnp_status array_wells(job *j, const npy_array *a) {
+    char path[GEOFLUVIAL_PATH];
+    int64_t count = cli_int(j->c, "wells", 1, 1, 1 << 24);
+    if (strlen(j->out) >= sizeof path - 16) return env_fail(&j->e, MNP_EINVAL, "--out: too long");
+    snprintf(path, sizeof path, "%.*s-wells.csv", (int)strlen(j->out) - 4, j->out);
+    return wells_write(&j->e, path, a->data, j->o.size, j->o.size, count, j->c->seed);
+}
+
 static int to_array(job *j) {
     if (cli_has(j->c, "png"))
         return cli_fail(j->c, EXIT_USAGE, "--png needs a folder: --out DIR instead of %s", j->out);
@@ -268,6 +278,7 @@ static int to_array(job *j) {
     if (status == MNP_OK) status = to_values(j, gray, &a);
     if (status == MNP_OK) status = npy_write(&j->e, j->out, &a);
     if (status == MNP_OK && j->sheet) status = array_sheet(j, &a);
+    if (status == MNP_OK && cli_has(j->c, "wells")) status = array_wells(j, &a);
     env_free(&j->e, gray);
     if (status != MNP_OK) return failed(j, status);
     report_array(j);
@@ -305,6 +316,7 @@ int gen_images(cli *c) {
     j.split = (data_split)cli_choice(c, "split", "train|valid|test", 0);
     j.one_split = cli_has(c, "split");
     j.value = cli_choice(c, "value", "sdf|gray|mask", VALUE_SDF);
+    cli_int(c, "wells", 1, 1, 1 << 24);
     int64_t size = cli_int(c, "size", 0, 2, 4096), threads = cli_int(c, "threads", 0, 0, 1024);
     if (cli_bad(c)) return c->status;
     if (!j.out) return cli_fail(c, EXIT_USAGE, "geofluvial needs --out DIR or --out F.npy");
@@ -314,6 +326,9 @@ int gen_images(cli *c) {
     bool array = ends_with(j.out, ".npy");
     if (!array && cli_has(c, "value"))
         return cli_fail(c, EXIT_USAGE, "a folder holds masks: --value needs --out F.npy");
+    if (cli_has(c, "wells") && (!array || j.value != VALUE_SDF))
+        return cli_fail(c, EXIT_USAGE,
+                        "--wells measures values: it needs --out F.npy, --value sdf");
     if (!array) j.value = VALUE_FOLDER;
     if (pool_create(&j.e, (int)threads, &j.pool) != MNP_OK) return failed(&j, MNP_ENOMEM);
     int code = array ? to_array(&j) : to_folder(&j);

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# test_geology.sh: from wells to maps: mnp gen --wells, mnp predict and mnp plot --grid ROWSxCOLS,
+# and a small mnp repro table3 that is stopped and goes on.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/check.sh
+. tests/check.sh
+MNP=${MNP:-$PWD/build/mnp}
+tmp=${TEST_TMP:-$(mktemp -d)}
+cd "$tmp" || exit 1
+export LC_ALL=C
+
+rivers=geofluvial:size=16,nit=40
+"$MNP" train --data $rivers --functions 12 --preset image-small --steps 3 --batch 2 \
+    --set valid_functions=2 --seed 1 --quiet --out m || exit 1
+"$MNP" gen geofluvial --set nit=40 --images 12 --size 16 --seed 3 --wells 9 --out r.npy --quiet || exit 1
+awk 'BEGIN { srand(1); print "site,east,north,grade"
+    for (f = 0; f < 6; f++) for (i = 0; i < 9; i++) {
+        a = rand() * 10; b = rand() * 10; print "s" f "," a "," b "," 5 + sin(a) + b / 5 + f / 9 } }' \
+    >ore.csv
+"$MNP" train --data ore.csv --function-column site --x east,north --y grade --preset tiny --steps 2 \
+    --quiet --out ore || exit 1
+
+shape() { head -c 128 "$1" | grep -aqF -- "$2"; }
+png() { [ "$(head -c 4 "$1" | tail -c 3)" = PNG ]; }
+map() { "$MNP" predict m.safetensors --context r-wells.csv --grid 16x16 --samples 10 "$@"; }
+
+# ---- wells
+wells() {
+    [ "$(head -n 1 r-wells.csv)" = row,col,value ] && [ "$(wc -l <r-wells.csv)" = 10 ] &&
+        awk -F, 'NR > 1 && ($1 < 0 || $1 > 15 || $2 < 0 || $2 > 15 || $3 < -1 || $3 > 1) { exit 1 }' r-wells.csv
+}
+run "wells of an image" wells
+run "wells need values" fails 2 "sdf" "$MNP" gen geofluvial --images 1 --wells 3 --out folder
+
+# ---- maps
+columns() {
+    map --out w && [ "$(head -n 1 w.csv)" = row,col,mean,sd,p_channel ] &&
+        [ "$(wc -l <w.csv)" = 257 ] && [ "$(tail -n 1 w.csv | cut -d, -f1,2)" = 15,15 ] &&
+        awk -F, 'NR > 1 && !($4 > 0 && $5 >= 0 && $5 <= 1) { exit 1 }' w.csv
+}
+arrays() {
+    for f in mean sd channel; do shape w-$f.npy "(16, 16)" && png w-$f.png || return 1; done
+    shape w-draws.npy "(10, 16, 16)" && png w-draws.png
+}
+same_for_threads() { map --out t --threads 3 && cmp w.csv t.csv && cmp w-draws.npy t-draws.npy; }
+stdout_is_the_table() { map 2>/dev/null >s.csv && cmp s.csv w.csv; }
+# a finer grid of the same places: pixels (0,0) and (15,15) are the corners of any grid
+grids_agree() {
+    printf 'row,col,value\n0,0,-0.9\n15,15,0.8\n' >a.csv
+    printf 'row,col,value\n0,0,-0.9\n30,30,0.8\n' >b.csv
+    "$MNP" predict m.safetensors --context a.csv --grid 16x16 --samples 4 --out a &&
+        "$MNP" predict m.safetensors --context b.csv --grid 31x31 --samples 4 --out b &&
+        [ "$(sed -n 2p a.csv)" = "$(sed -n 2p b.csv)" ] &&
+        [ "$(tail -n 1 a.csv | cut -d, -f3-)" = "$(tail -n 1 b.csv | cut -d, -f3-)" ]
+}
+json() {
+    map --out j.csv --json 2>/dev/null | grep -q '^{"rows":16,"cols":16,"out":"j.csv","context":9,"samples":10,"seed":0,' &&
+        cmp j.csv w.csv
+}
+other_inputs() {
+    "$MNP" predict ore.safetensors --context ore.csv --grid 4x5 --samples 5 --out o &&
+        [ "$(head -n 1 o.csv)" = east,north,mean,sd,p_below ] && [ "$(wc -l <o.csv)" = 21 ] &&
+        shape o-below.npy "(4, 5)"
+}
+run "a map: columns" columns
+run "a map: arrays and pictures" arrays
+run "a map: the same for any number of threads" same_for_threads
+run "a map: the table alone on stdout" stdout_is_the_table
+run "a map: grids of one image agree" grids_agree
+run "a map: JSON, and .csv in --out" json
+run "a map of other inputs" other_inputs
+printf 'row,col,value\n3,16,0.5\n' >out.csv
+run "a well outside" fails 1 "outside the 16 x 16 grid" "$MNP" predict m.safetensors --context out.csv --grid 16x16 --out x
+run "nothing was written" test ! -e x.csv
+run "a bad grid" fails 2 "ROWSxCOLS" "$MNP" predict m.safetensors --grid 1x16 --out x
+run "no map of one input" fails 2 "two inputs" bash -c "'$MNP' train --data monotonic --functions 5 --preset tiny --steps 1 --quiet --out f >/dev/null 2>&1; '$MNP' predict f.safetensors --grid 4x4 --out x"
+
+# ---- pictures
+"$MNP" gen geofluvial --set nit=40 --images 1 --size 16 --seed 3 --wells 3 --out few.npy --quiet
+panel() {
+    "$MNP" plot m.safetensors --context few-wells.csv,r-wells.csv --grid 16x16 --truth r.npy --samples 5 \
+        --out p.svg && grep -q 'given 3 points' p.svg && grep -q 'given 9 points' p.svg && grep -q truth p.svg
+}
+sheet() { "$MNP" plot m.safetensors --context r-wells.csv --grid 16x16 --sheet --draws 6 --out s.svg && grep -q '<path' s.svg; }
+run "a panel" panel
+run "a sheet" sheet
+run "a truth of another size" fails 1 "16 x 8" "$MNP" plot m.safetensors --context r-wells.csv --grid 16x8 --truth r.npy --out x.svg
+run "a sheet needs rows and columns" fails 2 ROWSxCOLS "$MNP" plot m.safetensors --sheet --out x.svg
+
+# ---- table 3
+table3() { "$MNP" repro table3 --quick --images r.npy --functions 2 --samples 2 --steps 2 --batch 2 --quiet "$@"; }
+table() {
+    table3 --out t3 && grep -q '^| MNP | .* |$' t3/table3.md && grep -q 'paper (quoted)' t3/table3.md &&
+        [ "$(grep -c '"loglik"' t3/table3.json)" = 112 ] && ! grep -q '"loglik": null' t3/table3.json &&
+        grep -q '<svg' t3/panel-mnp.svg && grep -q '<svg' t3/draws-kriging.svg
+}
+goes_on() {
+    cp t3/table3.md first.md && rm t3/cells/16-kriging-40-*.json t3/table3.md && table3 --out t3 --threads 3 &&
+        cmp first.md t3/table3.md
+}
+run "table 3" table
+run "table 3 goes on where it was, on any number of threads" goes_on
+run "a flag of another table" fails 2 "not for table3" table3 --seeds 3 --out t3
+check_done

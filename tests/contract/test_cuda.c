@@ -314,13 +314,14 @@ static int dearest(const void *a, const void *b) {
 
 /* Cycles by op and size of its first output or weight. */
 static void print_profile(training *t, int64_t steps) {
-    const int64_t *clocks = cuda_clocks(t->exec);
     static char names[512][96];
     cost costs[512];
     int n = 0;
     int64_t all = 0;
-    for (int32_t k = 0; clocks && k < t->plan->n_function; k++) {
-        const instr *ins = &t->plan->instrs[k];
+    cuda_cost at;
+    for (int32_t k = 0; cuda_profile(t->exec, k, &at); k++) {
+        if (at.together == 0) continue;
+        const instr *ins = &t->plan->instrs[at.from];
         const value *v = &t->plan->values[ins->in[0] != VAL_NONE ? ins->in[0] : ins->out[0]];
         const value *w = &t->plan->values[ins->in[1] != VAL_NONE ? ins->in[1] : ins->out[0]];
         const value *o = &t->plan->values[ins->out[0] != VAL_NONE ? ins->out[0] : ins->in[0]];
@@ -328,6 +329,8 @@ static void print_profile(training *t, int64_t steps) {
         snprintf(name, sizeof name, "%-18s %c%d x %d, %c%d x %d -> %c%d", op_name(ins->op),
                  "-nm"[v->ext], v -> rows, v -> cols, "-nm"[w->ext], w -> rows, w -> cols,
                  "-nm"[o->ext], o -> cols);
+        if (at.together > 1)
+            snprintf(name, sizeof name, "%d small ones side by side", at.together);
         int j = 0;
         while (j < n && strcmp(names[j], name) != 0) j++;
         if (j == n) {
@@ -335,9 +338,9 @@ static void print_profile(training *t, int64_t steps) {
             snprintf(names[n], sizeof names[n], "%s", name);
             costs[n++] = (cost){names[j], 0, 0};
         }
-        costs[j].cycles += clocks[k];
+        costs[j].cycles += at.cycles;
         costs[j].count++;
-        all += clocks[k];
+        all += at.cycles;
     }
     qsort(costs, (size_t)n, sizeof *costs, dearest);
     printf("  cycles of block 0 a step: %.0f\n", (double)all / (double)steps);

@@ -190,7 +190,7 @@ static mnp_status pull(exec *x, exec_io *io) {
 static mnp_status place_blocks(exec *x, int64_t items, int *blocks) {
     int64_t count = x->device.processors;
     if (items < count) count = items > 0 ? items : 1;
-    const size_t act = (size_t)(x->plan->act_words + 31) / 32 * 32;
+    const size_t act = (size_t)(x->program.act_words + 31) / 32 * 32;
     const size_t scratch = (size_t)(x->program.scratch_words + 31) / 32 * 32;
     MNP_TRY(room(x, &x->act, (size_t)count * act * sizeof(float), "the activations"));
     MNP_TRY(room(x, &x->scratch, (size_t)count * scratch * sizeof(int32_t) + 64, "scratch"));
@@ -357,12 +357,12 @@ static mnp_status name_culprit(exec *x, int64_t item, int blocks) {
     if (found[0] < 0)
         return env_fail(x->env, MNP_ENUMERIC,
                         "the loss of function %lld of the batch is not finite", (long long)item);
-    const instr *ins = &x->plan->instrs[found[0]];
+    const int32_t at = x->program.from[found[0]];
+    const instr *ins = &x->plan->instrs[at];
     return env_fail(x->env, MNP_ENUMERIC,
                     "function %lld of the batch: op '%s' gave a NaN or an infinity in '%s' "
                     "(instruction %d)",
-                    (long long)item, op_name(ins->op), x->plan->values[ins->out[found[1]]].name,
-                    found[0]);
+                    (long long)item, op_name(ins->op), x->plan->values[ins->out[found[1]]].name, at);
 }
 
 static mnp_status run_updates(exec *x, exec_io *io, int64_t steps, int blocks) {
@@ -414,11 +414,14 @@ double cuda_milliseconds(const exec *x) {
     return (double)x->milliseconds;
 }
 
-const int64_t *cuda_clocks(exec *x) {
-    if (!x->clocks_host) return NULL;
+bool cuda_profile(exec *x, int32_t k, cuda_cost *out) {
+    if (!x->clocks_host || k >= x->program.count) return false;
     const size_t bytes = (size_t)x->program.count * sizeof(int64_t);
-    if (x->api->download(x->queue, x->clocks_host, x->clocks.at, bytes)) return NULL;
-    return x->api->sync(x->queue) ? NULL : x->clocks_host;
+    if (k == 0 && (x->api->download(x->queue, x->clocks_host, x->clocks.at, bytes) ||
+                   x->api->sync(x->queue)))
+        return false;
+    *out = (cuda_cost){x->program.from[k], x->program.code[k].together, x->clocks_host[k]};
+    return true;
 }
 
 const backend backend_cuda = {.name = "cuda",

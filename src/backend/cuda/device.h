@@ -16,6 +16,7 @@ typedef enum dev_op {
 } dev_op;
 
 enum { DEV_IN = 5, DEV_OUT = 4, DEV_INT = 8, DEV_REAL = 4, DEV_FEEDS = 72, DEV_EMITS = 72 };
+enum { DEV_TOGETHER = 4 }; /* small instructions that run side by side at most */
 enum { DEV_EXT_FIXED, DEV_EXT_N, DEV_EXT_M };
 enum { DEV_STORE_ACT, DEV_STORE_PARAM, DEV_STORE_PGRAD, DEV_STORE_STATE };
 /* How products are taken: three tf32 products that make up a float's digits, tf32, bfloat16. */
@@ -34,6 +35,8 @@ typedef struct dev_instr {
     uint32_t acc;   /* bit j: out[j] is added to                                            */
     uint32_t fresh; /* bit j: but the block's first function overwrites (weight gradients)  */
     int32_t math;
+    int32_t together; /* it and those behind it run side by side: how many; 1: alone */
+    int32_t reserved[3];
     int32_t i[DEV_INT];
     double f[DEV_REAL];
     dev_operand in[DEV_IN], out[DEV_OUT];

@@ -1,9 +1,11 @@
 /* frame.cuh: how device code sees a function that is running. One thread block runs one function;
- * its frame, the present instruction and the next three lie at the start of shared memory, the rest
+ * its frame, the present instructions and the next ones lie at the start of shared memory, the rest
  * of it is the ops' working room.
  *
- * Every op is a function that all threads of the block call. It may assume that what earlier
- * instructions wrote is visible; the interpreter puts a barrier behind each instruction. */
+ * An op is a function that all threads of the block call, or, if it takes a Team, that the threads
+ * of the team call: small instructions that do not depend on each other run side by side
+ * (schedule.h). It may assume that what earlier instructions wrote is visible; the interpreter puts
+ * a barrier behind each instruction, or behind all of a team's neighbours. */
 #ifndef MNP_CUDA_FRAME_CUH
 #define MNP_CUDA_FRAME_CUH
 
@@ -13,8 +15,10 @@
 #include "backend/cuda/device.h"
 
 enum { THREADS = 512, WARPS = THREADS / 32 };
-enum { AHEAD = 4 }; /* instructions held: the present one, the next, two on their way */
-enum { HEAD_BYTES = 3072, SMEM_BYTES = 227 * 1024, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };
+enum { FEW_ROWS = 4 }; /* what small instructions have at most */
+/* Instructions held: up to DEV_TOGETHER that run now, as many next, and some on their way. */
+enum { HELD = 4 * DEV_TOGETHER };
+enum { HEAD_BYTES = 10240, SMEM_BYTES = 227 * 1024, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };
 enum { WORK_WORDS = WORK_BYTES / 4 };
 
 #define OP_FN  static __device__ __noinline__
@@ -50,7 +54,7 @@ struct __align__(16) Slot {
 
 struct Head {
     Frame f;
-    __align__(16) Slot slots[AHEAD]; /* instructions are copied 16 bytes at a time */
+    __align__(16) Slot slots[HELD]; /* instructions are copied 16 bytes at a time */
 };
 static_assert(sizeof(Slot) % 16 == 0, "slots keep their alignment");
 static_assert(sizeof(Head) <= HEAD_BYTES, "the head does not fit");
@@ -62,6 +66,27 @@ FN Frame &frame() {
 }
 FN float *work() {
     return (float *)(smem + HEAD_BYTES);
+}
+
+/* Threads that run one instruction: the whole block, or whole warps of it. */
+struct Team {
+    int rank, size, id;
+    MEMBER void sync() const {
+        if (size == THREADS)
+            __syncthreads();
+        else
+            asm volatile("bar.sync %0, %1;" ::"r"(id + 1), "r"(size) : "memory");
+    }
+    /* Its share of the working room. */
+    MEMBER float *room() const { return work() + id * (WORK_WORDS / DEV_TOGETHER / 4 * 4); }
+};
+FN Team whole_block() {
+    return {(int)threadIdx.x, THREADS, 0};
+}
+/* The block in 1, 2 or 4 teams of the same size. */
+FN Team team_of(int teams) {
+    const int size = THREADS / teams, id = (int)threadIdx.x / size;
+    return {(int)threadIdx.x - id * size, size, id};
 }
 
 /* Where an operand lies and how large it is in this function. */
@@ -79,13 +104,14 @@ FN View resolve(const Frame &f, const dev_operand &o) {
     return v;
 }
 
-/* Threads 0 .. 8 resolve the operands of instruction k, once for all. */
+/* The operands of the instructions from k on that may run together, once for all threads: nine
+ * threads of 16 to an instruction. */
 FN void resolve_all(int k) {
     Head &h = *(Head *)smem;
-    Slot &slot = h.slots[k % AHEAD];
-    const int j = threadIdx.x;
-    if (j < DEV_IN + DEV_OUT)
-        slot.views[j] = resolve(h.f, j < DEV_IN ? slot.ins.in[j] : slot.ins.out[j - DEV_IN]);
+    const int j = threadIdx.x % 16;
+    if (threadIdx.x >= 16 * DEV_TOGETHER || j >= DEV_IN + DEV_OUT) return;
+    Slot &slot = h.slots[(k + threadIdx.x / 16) % HELD];
+    slot.views[j] = resolve(h.f, j < DEV_IN ? slot.ins.in[j] : slot.ins.out[j - DEV_IN]);
 }
 
 /* An operand of the running instruction. Values never lie in shared memory. */
@@ -114,8 +140,8 @@ FN void put(double *to, double v, bool add) {
     *to = add ? *to + v : v;
 }
 
-FN void zero_words(float *p, int64_t words) {
-    for (int64_t i = threadIdx.x; i < words; i += THREADS) p[i] = 0.0f;
+FN void zero_words(float *p, int64_t words, Team t) {
+    for (int64_t i = t.rank; i < words; i += t.size) p[i] = 0.0f;
 }
 
 FN float4 ld4(const float *p) {
@@ -125,14 +151,15 @@ FN void st4(float *p, float4 v) {
     *(float4 *)p = v;
 }
 
-/* Sum over the block in a fixed order; `room` holds WARPS doubles. All threads get it. */
-FN double block_sum(double v, double *room) {
+/* Sum over the team in a fixed order, in its room. All threads get it. */
+FN double team_sum(double v, Team t) {
+    double *room = (double *)t.room();
     for (int d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = v;
-    __syncthreads();
+    t.sync();
+    if (t.rank % 32 == 0) room[t.rank / 32] = v;
+    t.sync();
     double sum = 0;
-    for (int w = 0; w < WARPS; w++) sum += room[w];
+    for (int w = 0; w < t.size / 32; w++) sum += room[w];
     return sum;
 }
 

@@ -13,15 +13,106 @@
 
 static_assert(sizeof(dev_instr) % 16 == 0, "instructions are copied 16 bytes at a time");
 
-FN void fetch(const dev_instr *code, int n_code, int k) {
-    const int pieces = sizeof(dev_instr) / 16;
-    if (threadIdx.x < pieces && k < n_code)
-        copy16((float *)&((Head *)smem)->slots[k % AHEAD].ins + threadIdx.x * 4,
-               (const float *)(code + k) + threadIdx.x * 4, true);
+/* Instructions [from, to), a warp each, as one group of copies. */
+FN void fetch(const dev_instr *code, int n_code, int from, int to) {
+    const int pieces = sizeof(dev_instr) / 16, k = from + threadIdx.x / 32;
+    if (k < min(to, n_code))
+        for (int i = threadIdx.x % 32; i < pieces; i += 32)
+            copy16((float *)&((Head *)smem)->slots[k % HELD].ins + i * 4,
+                   (const float *)(code + k) + i * 4, true);
     copy_commit();
 }
 
-static __device__ __noinline__ void execute_other(const dev_instr &ins) {
+FN const dev_instr &held(int k) {
+    return ((Head *)smem)->slots[k % HELD].ins;
+}
+
+/* Ops that a team can run. */
+static __device__ __noinline__ void execute_small(const dev_instr &ins, Team t) {
+    switch (ins.op) {
+    case OPCODE_linear:
+        linear_few(ins, t);
+        break;
+    case OPCODE_linear_grad:
+        few_rows_reverse(ins, t);
+        break;
+    case OPCODE_join:
+        op_join(ins, t);
+        break;
+    case OPCODE_join_grad:
+        op_join_grad(ins, t);
+        break;
+    case OPCODE_concat:
+        op_concat(ins, t);
+        break;
+    case OPCODE_concat_grad:
+        op_concat_grad(ins, t);
+        break;
+    case OPCODE_stack:
+        op_stack(ins, t);
+        break;
+    case OPCODE_stack_grad:
+        op_stack_grad(ins, t);
+        break;
+    case OPCODE_row:
+    case OPCODE_cols:
+        op_row_cols(ins, t);
+        break;
+    case OPCODE_row_grad:
+    case OPCODE_cols_grad:
+        op_row_cols_grad(ins, t);
+        break;
+    case OPCODE_if_context:
+        op_if_context(ins, t);
+        break;
+    case OPCODE_if_context_grad:
+        op_if_context_grad(ins, t);
+        break;
+    case OPCODE_add:
+    case OPCODE_mul:
+    case OPCODE_scale:
+        op_element(ins, t);
+        break;
+    case OPCODE_add_grad:
+    case OPCODE_mul_grad:
+    case OPCODE_scale_grad:
+        op_element_grad(ins, t);
+        break;
+    case OPCODE_dot:
+        op_dot(ins, t);
+        break;
+    case OPCODE_dot_grad:
+        op_dot_grad(ins, t);
+        break;
+    case OPCODE_gauss_sample:
+        op_gauss_sample(ins, t);
+        break;
+    case OPCODE_gauss_sample_grad:
+        op_gauss_sample_grad(ins, t);
+        break;
+    case OPCODE_gauss_kl:
+    case OPCODE_gauss_ratio:
+        op_gauss_scalar(ins, t);
+        break;
+    case OPCODE_gauss_kl_grad:
+        op_gauss_kl_grad(ins, t);
+        break;
+    case OPCODE_gauss_ratio_grad:
+        op_gauss_ratio_grad(ins, t);
+        break;
+    case OPCODE_logmeanexp:
+    case OPCODE_logmeanexp_grad:
+    case OPCODE_mean_samples:
+    case OPCODE_mean_samples_grad:
+    case OPCODE_per_point:
+    case OPCODE_per_point_grad:
+        op_scalars(ins, t);
+        break;
+    }
+}
+
+/* Ops that take the whole block, apart from the four of execute(). */
+static __device__ __noinline__ void execute_large(const dev_instr &ins) {
     switch (ins.op) {
     case OPCODE_feed:
         op_feed(ins);
@@ -39,12 +130,6 @@ static __device__ __noinline__ void execute_other(const dev_instr &ins) {
     case OPCODE_fourier:
         op_fourier(ins);
         break;
-    case OPCODE_join:
-        op_join(ins);
-        break;
-    case OPCODE_join_grad:
-        op_join_grad(ins);
-        break;
     case OPCODE_pool:
         op_pool(ins);
         break;
@@ -56,48 +141,6 @@ static __device__ __noinline__ void execute_other(const dev_instr &ins) {
         break;
     case OPCODE_layernorm_grad:
         op_layernorm_grad(ins);
-        break;
-    case OPCODE_concat:
-        op_concat(ins);
-        break;
-    case OPCODE_concat_grad:
-        op_concat_grad(ins);
-        break;
-    case OPCODE_stack:
-        op_stack(ins);
-        break;
-    case OPCODE_stack_grad:
-        op_stack_grad(ins);
-        break;
-    case OPCODE_row:
-    case OPCODE_cols:
-        op_row_cols(ins);
-        break;
-    case OPCODE_row_grad:
-    case OPCODE_cols_grad:
-        op_row_cols_grad(ins);
-        break;
-    case OPCODE_if_context:
-        op_if_context(ins);
-        break;
-    case OPCODE_if_context_grad:
-        op_if_context_grad(ins);
-        break;
-    case OPCODE_add:
-    case OPCODE_mul:
-    case OPCODE_scale:
-        op_element(ins);
-        break;
-    case OPCODE_add_grad:
-    case OPCODE_mul_grad:
-    case OPCODE_scale_grad:
-        op_element_grad(ins);
-        break;
-    case OPCODE_dot:
-        op_dot(ins);
-        break;
-    case OPCODE_dot_grad:
-        op_dot_grad(ins);
         break;
     case OPCODE_rqs_to_noise:
     case OPCODE_rqs_to_data:
@@ -115,22 +158,6 @@ static __device__ __noinline__ void execute_other(const dev_instr &ins) {
     case OPCODE_affine_to_data_grad:
         op_affine_grad(ins);
         break;
-    case OPCODE_gauss_sample:
-        op_gauss_sample(ins);
-        break;
-    case OPCODE_gauss_sample_grad:
-        op_gauss_sample_grad(ins);
-        break;
-    case OPCODE_gauss_kl:
-    case OPCODE_gauss_ratio:
-        op_gauss_scalar(ins);
-        break;
-    case OPCODE_gauss_kl_grad:
-        op_gauss_kl_grad(ins);
-        break;
-    case OPCODE_gauss_ratio_grad:
-        op_gauss_ratio_grad(ins);
-        break;
     case OPCODE_normal_logp:
         op_normal_logp(ins);
         break;
@@ -146,21 +173,15 @@ static __device__ __noinline__ void execute_other(const dev_instr &ins) {
     case OPCODE_sum_rows_grad:
         op_sum_rows_grad(ins);
         break;
-    case OPCODE_logmeanexp:
-    case OPCODE_logmeanexp_grad:
-    case OPCODE_mean_samples:
-    case OPCODE_mean_samples_grad:
-    case OPCODE_per_point:
-    case OPCODE_per_point_grad:
-        op_scalars(ins);
-        break;
     case OPCODE_report:
         op_report(ins);
         break;
+    default:
+        execute_small(ins, whole_block());
     }
 }
 
-/* Most instructions are one of four; the rest goes through the switch. */
+/* Most instructions are one of four; the rest goes through the switches. */
 FN void execute(const dev_instr &ins) {
     const int op = ins.op;
     if (op == OPCODE_linear_grad)
@@ -172,7 +193,7 @@ FN void execute(const dev_instr &ins) {
     else if (op == OPCODE_attention_grad)
         op_attention_grad(ins);
     else
-        execute_other(ins);
+        execute_large(ins);
 }
 
 /* Names the first instruction with an output that is not finite. */
@@ -218,25 +239,32 @@ __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *ru
     int64_t *clocks = blockIdx.x == 0 ? run->clocks : nullptr;
     for (int64_t item = blockIdx.x; item < run->items; item += gridDim.x) {
         if (threadIdx.x == 0) begin(run, item, item == blockIdx.x);
-        for (int k = 0; k < AHEAD - 1; k++) fetch(code, n_code, k);
-        copy_wait<1>(); /* the first two are there */
+        fetch(code, n_code, 0, 3 * DEV_TOGETHER);
+        copy_wait<0>();
         __syncthreads();
         resolve_all(0);
         __syncthreads();
         int64_t last = clocks ? clock64() : 0;
-        for (int k = 0; k < n_code; k++) {
-            const dev_instr &ins = ((Head *)smem)->slots[k % AHEAD].ins;
-            fetch(code, n_code, k + AHEAD - 1);
-            execute(ins);
-            resolve_all(k + 1); /* behind the op: a draw sets the lengths */
-            copy_wait<1>();     /* k + 2 is there; k + 3 may still be on its way */
+        for (int k = 0; k < n_code;) {
+            const int count = held(k).together, next = k + count;
+            /* What runs next is there, what runs after that has been asked for. */
+            fetch(code, n_code, k + 3 * DEV_TOGETHER, next + 3 * DEV_TOGETHER);
+            if (count == 1) {
+                execute(held(k));
+            } else {
+                const Team t = team_of(count == 2 ? 2 : DEV_TOGETHER);
+                if (t.id < count) execute_small(held(k + t.id), t);
+            }
+            resolve_all(next); /* behind the op: a draw sets the lengths */
+            copy_wait<1>();
             __syncthreads();
-            if (look) diagnose(ins, k);
+            for (int i = k; look && i < next; i++) diagnose(held(i), i);
             if (clocks && threadIdx.x == 0) {
                 const int64_t now = clock64();
                 clocks[k] += now - last;
                 last = now;
             }
+            k = next;
         }
     }
 }

@@ -14,12 +14,12 @@
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-OP_FN void op_stack(const dev_instr &ins) {
+OP_FN void op_stack(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View a = view_in(ins, STACK_A), b = view_in(ins, STACK_B), y = view_out(ins, 0);
     const int each = y.rows * y.ld;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < (y.sampled ? f.S : 1) * each; i += THREADS) {
+    for (int i = t.rank; i < (y.sampled ? f.S : 1) * each; i += t.size) {
         const int s = i / each, r = i % each / y.ld, c = i % y.ld;
         y.p[i] = c >= y.cols  ? 0.0f
                  : r < a.rows ? a.sample(s)[r * a.ld + c]
@@ -27,12 +27,12 @@ OP_FN void op_stack(const dev_instr &ins) {
     }
 }
 
-OP_FN void op_concat(const dev_instr &ins) {
+OP_FN void op_concat(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View a = view_in(ins, CONCAT_A), b = view_in(ins, CONCAT_B), y = view_out(ins, 0);
     const int S = y.sampled ? f.S : 1;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < S * y.rows * y.ld; i += THREADS) {
+    for (int i = t.rank; i < S * y.rows * y.ld; i += t.size) {
         const int c = i % y.ld, r = i / y.ld % y.rows, s = i / y.ld / y.rows;
         y.p[i] = c >= y.cols  ? 0.0f
                  : c < a.cols ? a.sample(s)[(int64_t)r * a.ld + c]
@@ -41,11 +41,11 @@ OP_FN void op_concat(const dev_instr &ins) {
 }
 
 /* gx[s, r, c] (+)= g[s, r0 + r, c0 + c], summed over samples when gx is shared. */
-FN void slice_grad(const View &g, const View &gx, int r0, int c0, bool add, int S) {
+FN void slice_grad(const View &g, const View &gx, int r0, int c0, bool add, int S, Team t) {
     if (!gx.p) return;
     const int out = gx.sampled ? S : 1, per = gx.sampled || !g.sampled ? 1 : S;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < out * gx.rows * gx.ld; i += THREADS) {
+    for (int i = t.rank; i < out * gx.rows * gx.ld; i += t.size) {
         const int c = i % gx.ld, r = i / gx.ld % gx.rows;
         const int s = i / gx.ld / gx.rows;
         if (c >= gx.cols) {
@@ -60,34 +60,35 @@ FN void slice_grad(const View &g, const View &gx, int r0, int c0, bool add, int 
     }
 }
 
-OP_FN void op_stack_grad(const dev_instr &ins) {
+OP_FN void op_stack_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View g = view_in(ins, 0);
-    slice_grad(g, view_out(ins, STACK_GA), 0, 0, adds(f, ins, STACK_GA), f.S);
-    slice_grad(g, view_out(ins, STACK_GB), ins.i[STACK_SPLIT], 0, adds(f, ins, STACK_GB), f.S);
+    slice_grad(g, view_out(ins, STACK_GA), 0, 0, adds(f, ins, STACK_GA), f.S, t);
+    slice_grad(g, view_out(ins, STACK_GB), ins.i[STACK_SPLIT], 0, adds(f, ins, STACK_GB), f.S, t);
 }
 
-OP_FN void op_concat_grad(const dev_instr &ins) {
+OP_FN void op_concat_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View g = view_in(ins, 0);
-    slice_grad(g, view_out(ins, CONCAT_GA), 0, 0, adds(f, ins, CONCAT_GA), f.S);
-    slice_grad(g, view_out(ins, CONCAT_GB), 0, ins.i[CONCAT_SPLIT], adds(f, ins, CONCAT_GB), f.S);
+    slice_grad(g, view_out(ins, CONCAT_GA), 0, 0, adds(f, ins, CONCAT_GA), f.S, t);
+    slice_grad(g, view_out(ins, CONCAT_GB), 0, ins.i[CONCAT_SPLIT], adds(f, ins, CONCAT_GB), f.S,
+               t);
 }
 
 /* y = rows from r0, columns from c0 of a */
-FN void slice(const View &a, const View &y, int r0, int c0, int S) {
+FN void slice(const View &a, const View &y, int r0, int c0, int S, Team t) {
 #pragma unroll 1
-    for (int i = threadIdx.x; i < (y.sampled ? S : 1) * y.rows * y.ld; i += THREADS) {
+    for (int i = t.rank; i < (y.sampled ? S : 1) * y.rows * y.ld; i += t.size) {
         const int c = i % y.ld, r = i / y.ld % y.rows, s = i / y.ld / y.rows;
         y.p[i] = c < y.cols ? a.sample(s)[(int64_t)(r0 + r) * a.ld + c0 + c] : 0.0f;
     }
 }
 
 /* ga (+)= g at that place, nothing elsewhere */
-FN void unslice(const View &g, const View &ga, int r0, int c0, bool add, int S) {
+FN void unslice(const View &g, const View &ga, int r0, int c0, bool add, int S, Team t) {
     if (!ga.p) return;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < (ga.sampled ? S : 1) * ga.rows * ga.ld; i += THREADS) {
+    for (int i = t.rank; i < (ga.sampled ? S : 1) * ga.rows * ga.ld; i += t.size) {
         const int c = i % ga.ld - c0, r = i / ga.ld % ga.rows - r0;
         const int s = i / ga.ld / ga.rows;
         const bool in = c >= 0 && c < g.cols && r >= 0 && r < g.rows;
@@ -98,33 +99,34 @@ FN void unslice(const View &g, const View &ga, int r0, int c0, bool add, int S) 
     }
 }
 
-OP_FN void op_row_cols(const dev_instr &ins) {
+OP_FN void op_row_cols(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     const bool rows = ins.op == OPCODE_row;
     slice(view_in(ins, 0), view_out(ins, 0), rows ? ins.i[ROW_INDEX] : 0,
-          rows ? 0 : ins.i[COLS_FIRST], f.S);
+          rows ? 0 : ins.i[COLS_FIRST], f.S, t);
 }
 
-OP_FN void op_row_cols_grad(const dev_instr &ins) {
+OP_FN void op_row_cols_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     const bool rows = ins.op == OPCODE_row_grad;
     unslice(view_in(ins, 0), view_out(ins, 0), rows ? ins.i[ROW_INDEX] : 0,
-            rows ? 0 : ins.i[COLS_FIRST], adds(f, ins, 0), f.S);
+            rows ? 0 : ins.i[COLS_FIRST], adds(f, ins, 0), f.S, t);
 }
 
-OP_FN void op_if_context(const dev_instr &ins) {
+OP_FN void op_if_context(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View used = view_in(ins, f.m > 0 ? IF_CONTEXT_X : IF_CONTEXT_EMPTY), y = view_out(ins, 0);
-    slice(used, y, 0, 0, f.S);
+    slice(used, y, 0, 0, f.S, t);
 }
 
-OP_FN void op_if_context_grad(const dev_instr &ins) {
+OP_FN void op_if_context_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View g = view_in(ins, 0);
     const int used = f.m > 0 ? IF_CONTEXT_GX : IF_CONTEXT_GEMPTY, other = 1 - used;
     View to = view_out(ins, used), rest = view_out(ins, other);
-    slice_grad(g, to, 0, 0, adds(f, ins, used), f.S);
-    if (rest.p && !adds(f, ins, other)) zero_words(rest.p, (int64_t)rest.all_rows(f.S) * rest.ld);
+    slice_grad(g, to, 0, 0, adds(f, ins, used), f.S, t);
+    if (rest.p && !adds(f, ins, other))
+        zero_words(rest.p, (int64_t)rest.all_rows(f.S) * rest.ld, t);
 }
 
 /* ---- element by element ---------------------------------------------------------------------- */
@@ -133,13 +135,13 @@ FN double get(const View &v, bool is_double, int s, int r, int c) {
     return is_double ? v.d()[v.sampled ? s : 0] : (double)v.sample(s)[(int64_t)r * v.ld + c];
 }
 
-OP_FN void op_element(const dev_instr &ins) {
+OP_FN void op_element(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View a = view_in(ins, ELEMENT_A), b = view_in(ins, ELEMENT_B), y = view_out(ins, 0);
     const bool d = ins.out[0].is_double;
     const int S = y.sampled ? f.S : 1;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < S * y.rows * y.ld; i += THREADS) {
+    for (int i = t.rank; i < S * y.rows * y.ld; i += t.size) {
         const int c = i % y.ld, r = i / y.ld % y.rows, s = i / y.ld / y.rows;
         if (c >= y.cols) {
             y.p[i] = 0.0f;
@@ -162,11 +164,11 @@ OP_FN void op_element(const dev_instr &ins) {
 
 /* to (+)= factor g (other), summed over samples when `to` is shared */
 FN void element_grad(const View &g, const View &other, const View &to, bool d, double factor,
-                     bool add, int S) {
+                     bool add, int S, Team t) {
     if (!to.p) return;
     const int out = to.sampled ? S : 1, per = to.sampled || !g.sampled ? 1 : S;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < out * to.rows * to.ld; i += THREADS) {
+    for (int i = t.rank; i < out * to.rows * to.ld; i += t.size) {
         const int c = i % to.ld, r = i / to.ld % to.rows;
         const int s = i / to.ld / to.rows;
         if (c >= to.cols) {
@@ -186,7 +188,7 @@ FN void element_grad(const View &g, const View &other, const View &to, bool d, d
     }
 }
 
-OP_FN void op_element_grad(const dev_instr &ins) {
+OP_FN void op_element_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View g = view_in(ins, ELEMENT_GRAD_G), none = g;
     none.p = nullptr;
@@ -194,14 +196,14 @@ OP_FN void op_element_grad(const dev_instr &ins) {
     const double factor = ins.op == OPCODE_scale_grad ? ins.f[SCALE_FACTOR] : 1.0;
     View a = product ? view_in(ins, ELEMENT_GRAD_A) : none;
     View b = product ? view_in(ins, ELEMENT_GRAD_B) : none;
-    element_grad(g, b, view_out(ins, ELEMENT_GA), d, factor, adds(f, ins, ELEMENT_GA), f.S);
+    element_grad(g, b, view_out(ins, ELEMENT_GA), d, factor, adds(f, ins, ELEMENT_GA), f.S, t);
     if (ins.op != OPCODE_scale_grad)
-        element_grad(g, a, view_out(ins, ELEMENT_GB), d, factor, adds(f, ins, ELEMENT_GB), f.S);
+        element_grad(g, a, view_out(ins, ELEMENT_GB), d, factor, adds(f, ins, ELEMENT_GB), f.S, t);
 }
 
 /* ---- dot ------------------------------------------------------------------------------------- */
 
-OP_FN void op_dot(const dev_instr &ins) {
+OP_FN void op_dot(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View a = view_in(ins, DOT_A), w = view_in(ins, DOT_W), y = view_out(ins, 0);
     const bool da = ins.in[DOT_A].is_double, dw = ins.in[DOT_W].is_double;
@@ -209,21 +211,21 @@ OP_FN void op_dot(const dev_instr &ins) {
     for (int s = 0; s < (y.sampled ? f.S : 1); s++) {
         double sum = 0;
 #pragma unroll 1
-        for (int i = threadIdx.x; i < a.rows * a.cols; i += THREADS) {
+        for (int i = t.rank; i < a.rows * a.cols; i += t.size) {
             const int r = i / a.cols, c = i % a.cols;
             sum += get(a, da, s, r, c) * get(w, dw, s, r, c);
         }
-        sum = block_sum(sum, (double *)work());
-        if (threadIdx.x == 0) y.d()[y.sampled ? s : 0] = sum;
+        sum = team_sum(sum, t);
+        if (t.rank == 0) y.d()[y.sampled ? s : 0] = sum;
     }
 }
 
 FN void dot_to(const View &g, const View &other, bool d_other, const View &to, bool d_to, bool add,
-               int S) {
+               int S, Team t) {
     if (!to.p) return;
     const int out = to.sampled ? S : 1, per = to.sampled || !g.sampled ? 1 : S;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < out * to.rows * to.ld; i += THREADS) {
+    for (int i = t.rank; i < out * to.rows * to.ld; i += t.size) {
         const int c = i % to.ld, r = i / to.ld % to.rows;
         const int s = i / to.ld / to.rows;
         if (c >= to.cols) {
@@ -241,13 +243,13 @@ FN void dot_to(const View &g, const View &other, bool d_other, const View &to, b
     }
 }
 
-OP_FN void op_dot_grad(const dev_instr &ins) {
+OP_FN void op_dot_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View a = view_in(ins, DOT_GRAD_A), w = view_in(ins, DOT_GRAD_W);
     View g = view_in(ins, DOT_GRAD_G);
     const bool da = ins.in[DOT_GRAD_A].is_double, dw = ins.in[DOT_GRAD_W].is_double;
-    dot_to(g, w, dw, view_out(ins, DOT_GA), da, adds(f, ins, DOT_GA), f.S);
-    dot_to(g, a, da, view_out(ins, DOT_GW), dw, adds(f, ins, DOT_GW), f.S);
+    dot_to(g, w, dw, view_out(ins, DOT_GA), da, adds(f, ins, DOT_GA), f.S, t);
+    dot_to(g, a, da, view_out(ins, DOT_GW), dw, adds(f, ins, DOT_GW), f.S, t);
 }
 
 #endif

@@ -11,45 +11,74 @@
 
 /* ---- join ------------------------------------------------------------------------------------ */
 
-OP_FN void op_join(const dev_instr &ins) {
+enum { JOIN_FLIGHT = 4 }; /* quads of a thread that are on their way at once */
+
+OP_FN void op_join(const dev_instr &ins, Team t) {
     const Frame &f = frame();
-    View a = view_in(ins, JOIN_A), row = view_in(ins, JOIN_ROW);
-    View p = view_in(ins, JOIN_P), w = view_in(ins, JOIN_W), y = view_out(ins, JOIN_Y);
+    const View a = view_in(ins, JOIN_A), row = view_in(ins, JOIN_ROW);
+    const View p = view_in(ins, JOIN_P), w = view_in(ins, JOIN_W), y = view_out(ins, JOIN_Y);
     const bool relu = ins.i[JOIN_ACT] == 1;
     const int quads = y.ld / 4, S = y.sampled ? f.S : 1, each = y.rows * quads;
+    const int dr = t.size / quads, dq = t.size % quads;
 #pragma unroll 1
     for (int s = 0; s < S; s++) {
         const float *as = a.sample(s), *ps = p.p ? p.sample(s) : nullptr;
         const float *rs = row.p ? row.sample(s) : nullptr;
         float *ys = y.sample(s);
-        const int dr = THREADS / quads, dq = THREADS % quads;
-        int r_at = threadIdx.x / quads, q_at = threadIdx.x % quads;
-#pragma unroll 4
-        for (int i = threadIdx.x; i < each; i += THREADS) {
-            const int r = r_at, c = q_at * 4;
-            r_at += dr, q_at += dq;
-            if (q_at >= quads) q_at -= quads, r_at++;
-            float4 v = ld4(as + (int64_t)i * 4);
-            if (rs) {
-                const float4 u = ld4(rs + c);
-                v.x += u.x, v.y += u.y, v.z += u.z, v.w += u.w;
+        int r = t.rank / quads, q = t.rank % quads;
+        for (int i0 = t.rank; i0 < each; i0 += JOIN_FLIGHT * t.size) {
+            float4 v[JOIN_FLIGHT], u[JOIN_FLIGHT], x[JOIN_FLIGHT];
+            float k[JOIN_FLIGHT];
+#pragma unroll
+            for (int j = 0; j < JOIN_FLIGHT; j++) { /* all loads first */
+                const int i = i0 + j * t.size;
+                const bool in = i < each;
+                v[j] = in ? ld4(as + (int64_t)i * 4) : make_float4(0, 0, 0, 0);
+                u[j] = in && rs ? ld4(rs + q * 4) : make_float4(0, 0, 0, 0);
+                x[j] = in && ps ? ld4(w.p + q * 4) : make_float4(0, 0, 0, 0);
+                k[j] = in && ps ? ps[(int64_t)r * p.ld] : 0.0f;
+                r += dr, q += dq;
+                if (q >= quads) q -= quads, r++;
             }
-            if (ps) {
-                const float k = ps[(int64_t)r * p.ld];
-                const float4 u = ld4(w.p + c);
-                v.x += k * u.x, v.y += k * u.y, v.z += k * u.z, v.w += k * u.w;
+#pragma unroll
+            for (int j = 0; j < JOIN_FLIGHT; j++) {
+                const int i = i0 + j * t.size;
+                v[j].x += u[j].x + k[j] * x[j].x, v[j].y += u[j].y + k[j] * x[j].y;
+                v[j].z += u[j].z + k[j] * x[j].z, v[j].w += u[j].w + k[j] * x[j].w;
+                if (relu) { /* a NaN stays one */
+                    v[j].x = v[j].x < 0 ? 0 : v[j].x, v[j].y = v[j].y < 0 ? 0 : v[j].y;
+                    v[j].z = v[j].z < 0 ? 0 : v[j].z, v[j].w = v[j].w < 0 ? 0 : v[j].w;
+                }
+                if (i < each) st4(ys + (int64_t)i * 4, v[j]);
             }
-            if (relu) { /* a NaN stays one */
-                v.x = v.x < 0 ? 0 : v.x, v.y = v.y < 0 ? 0 : v.y;
-                v.z = v.z < 0 ? 0 : v.z, v.w = v.w < 0 ? 0 : v.w;
-            }
-            st4(ys + (int64_t)i * 4, v);
         }
     }
 }
 
+/* A few rows and no product: a thread owns columns and goes down the rows. */
+OP_FN void join_grad_few(const dev_instr &ins, Team t) {
+    const Frame &f = frame();
+    const View y = view_in(ins, JOIN_GRAD_Y), g = view_in(ins, JOIN_GRAD_G);
+    const View ga = view_out(ins, JOIN_GA), grow = view_out(ins, JOIN_GROW);
+    const bool add_a = adds(f, ins, JOIN_GA), add_row = adds(f, ins, JOIN_GROW);
+    for (int c = t.rank; c < g.ld; c += t.size) {
+        float v[FEW_ROWS], sum = 0;
+#pragma unroll
+        for (int r = 0; r < FEW_ROWS; r++) {
+            const bool in = r < g.rows;
+            v[r] = in ? g.p[r * g.ld + c] : 0.0f;
+            if (in && y.p && !(y.p[r * y.ld + c] > 0)) v[r] = 0.0f;
+            sum += v[r];
+        }
+#pragma unroll
+        for (int r = 0; r < FEW_ROWS; r++)
+            if (ga.p && r < g.rows) put(ga.p + r * ga.ld + c, v[r], add_a);
+        if (grow.p) put(grow.p + c, sum, add_row);
+    }
+}
+
 /* A warp takes rows; a lane owns four of 128 columns and adds them up over its rows. */
-OP_FN void op_join_grad(const dev_instr &ins) {
+static __device__ __noinline__ void join_grad_many(const dev_instr &ins) {
     const Frame &f = frame();
     View y = view_in(ins, JOIN_GRAD_Y), p = view_in(ins, JOIN_GRAD_P);
     View w = view_in(ins, JOIN_GRAD_W), g = view_in(ins, JOIN_GRAD_G);
@@ -59,7 +88,8 @@ OP_FN void op_join_grad(const dev_instr &ins) {
     const bool add_p = adds(f, ins, JOIN_GP), add_w = adds(f, ins, JOIN_GW);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, S = g.sampled ? f.S : 1;
     float *room = work(); /* (2, WARPS, 128) */
-    if (gp.p && gp.ld > 1 && !add_p) zero_words(gp.p, (int64_t)gp.all_rows(f.S) * gp.ld);
+    if (gp.p && gp.ld > 1 && !add_p)
+        zero_words(gp.p, (int64_t)gp.all_rows(f.S) * gp.ld, whole_block());
     __syncthreads();
     for (int cb = 0; cb < g.ld; cb += 128) {
         const int c = cb + lane * 4;
@@ -140,6 +170,14 @@ OP_FN void op_join_grad(const dev_instr &ins) {
         }
         __syncthreads();
     }
+}
+
+FN void op_join_grad(const dev_instr &ins, Team t) {
+    const View g = view_in(ins, JOIN_GRAD_G);
+    if (g.rows <= FEW_ROWS && frame().S == 1 && !view_in(ins, JOIN_GRAD_P).p)
+        join_grad_few(ins, t);
+    else
+        join_grad_many(ins);
 }
 
 /* ---- layer norm: a warp per row -------------------------------------------------------------- */

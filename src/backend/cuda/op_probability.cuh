@@ -27,14 +27,14 @@ FN rng_at noise_place(const Frame &f, int purpose, int64_t sample) {
     return at;
 }
 
-OP_FN void op_gauss_sample(const dev_instr &ins) {
+OP_FN void op_gauss_sample(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View mu = view_in(ins, 0), raw = view_in(ins, 1), eps = view_in(ins, 2);
     View z = view_out(ins, 0), noise = view_out(ins, 1);
     const int row = ins.i[DSAMPLE_ROW];
     const rng_key key = {f.run->step->seed};
 #pragma unroll 1
-    for (int i = threadIdx.x; i < f.S * z.ld; i += THREADS) {
+    for (int i = t.rank; i < f.S * z.ld; i += t.size) {
         const int s = i / z.ld, d = i % z.ld;
         if (d >= z.cols) {
             z.p[i] = 0.0f;
@@ -57,23 +57,23 @@ OP_FN void op_gauss_sample(const dev_instr &ins) {
 }
 
 /* Rows that get nothing are zeroed when a gradient is overwritten. */
-FN void zero_other_rows(const View &v, int S, int row, bool add) {
+FN void zero_other_rows(const View &v, int S, int row, bool add, Team t) {
     if (!v.p || add) return;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < v.all_rows(S) * v.ld; i += THREADS)
+    for (int i = t.rank; i < v.all_rows(S) * v.ld; i += t.size)
         if (i / v.ld % v.rows != row || i % v.ld >= v.cols) v.p[i] = 0.0f;
 }
 
-OP_FN void op_gauss_sample_grad(const dev_instr &ins) {
+OP_FN void op_gauss_sample_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View raw = view_in(ins, 1), eps = view_in(ins, 2), up = view_in(ins, 3);
     View gmu = view_out(ins, 0), graw = view_out(ins, 1);
     const int row = ins.i[DSAMPLE_ROW];
     const bool add_mu = adds(f, ins, 0), add_raw = adds(f, ins, 1);
-    zero_other_rows(gmu, f.S, row, add_mu);
-    zero_other_rows(graw, f.S, row, add_raw);
+    zero_other_rows(gmu, f.S, row, add_mu, t);
+    zero_other_rows(graw, f.S, row, add_raw, t);
 #pragma unroll 1
-    for (int d = threadIdx.x; d < up.cols; d += THREADS)
+    for (int d = t.rank; d < up.cols; d += t.size)
 #pragma unroll 1
         for (int s = 0; s < f.S; s++) {
             const float G = up.sample(s)[d];
@@ -87,14 +87,14 @@ OP_FN void op_gauss_sample_grad(const dev_instr &ins) {
 }
 
 /* A thread per dimension. */
-OP_FN void op_gauss_scalar(const dev_instr &ins) {
+OP_FN void op_gauss_scalar(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     const bool ratio = ins.op == OPCODE_gauss_ratio;
     View mu = view_in(ins, 0), raw = view_in(ins, 1), z = view_in(ins, 2), out = view_out(ins, 0);
     for (int s = 0; s < (out.sampled ? f.S : 1); s++) {
         double total = 0;
 #pragma unroll 1
-        for (int d = threadIdx.x; d < mu.cols; d += THREADS) {
+        for (int d = t.rank; d < mu.cols; d += t.size) {
             float slope;
             const float m0 = mu.sample(s)[d], m1 = mu.sample(s)[mu.ld + d];
             const float w0 = raw.sample(s)[d], w1 = raw.sample(s)[raw.ld + d];
@@ -109,19 +109,19 @@ OP_FN void op_gauss_scalar(const dev_instr &ins) {
                     (double)(logf(s1 / s0) + (s0 * s0 + apart * apart) / (2.0f * s1 * s1) - 0.5f);
             }
         }
-        total = block_sum(total, (double *)work());
-        if (threadIdx.x == 0) out.d()[s] = total;
+        total = team_sum(total, t);
+        if (t.rank == 0) out.d()[s] = total;
     }
 }
 
-OP_FN void op_gauss_kl_grad(const dev_instr &ins) {
+OP_FN void op_gauss_kl_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View mu = view_in(ins, 0), raw = view_in(ins, 1), up = view_in(ins, 2);
     View gmu = view_out(ins, 0), graw = view_out(ins, 1);
     const bool add_mu = adds(f, ins, 0), add_raw = adds(f, ins, 1);
     const int S = up.sampled ? f.S : 1;
 #pragma unroll 1
-    for (int d = threadIdx.x; d < mu.ld; d += THREADS)
+    for (int d = t.rank; d < mu.ld; d += t.size)
 #pragma unroll 1
         for (int s = 0; s < S; s++) {
             const bool to_mu = add_mu || (s > 0 && !gmu.sampled);
@@ -148,15 +148,15 @@ OP_FN void op_gauss_kl_grad(const dev_instr &ins) {
         }
     if (gmu.p && gmu.rows > 2 && !add_mu)
 #pragma unroll 1
-        for (int i = threadIdx.x; i < gmu.all_rows(f.S) * gmu.ld; i += THREADS)
+        for (int i = t.rank; i < gmu.all_rows(f.S) * gmu.ld; i += t.size)
             if (i / gmu.ld % gmu.rows > 1) gmu.p[i] = 0.0f;
     if (graw.p && graw.rows > 2 && !add_raw)
 #pragma unroll 1
-        for (int i = threadIdx.x; i < graw.all_rows(f.S) * graw.ld; i += THREADS)
+        for (int i = t.rank; i < graw.all_rows(f.S) * graw.ld; i += t.size)
             if (i / graw.ld % graw.rows > 1) graw.p[i] = 0.0f;
 }
 
-OP_FN void op_gauss_ratio_grad(const dev_instr &ins) {
+OP_FN void op_gauss_ratio_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View mu = view_in(ins, 0), raw = view_in(ins, 1), z = view_in(ins, 2);
     View up = view_in(ins, 3);
@@ -167,11 +167,11 @@ OP_FN void op_gauss_ratio_grad(const dev_instr &ins) {
         const View &v = j ? graw : gmu;
         if (!v.p || (j ? add_raw : add_mu)) continue;
 #pragma unroll 1
-        for (int i = threadIdx.x; i < v.all_rows(f.S) * v.ld; i += THREADS)
+        for (int i = t.rank; i < v.all_rows(f.S) * v.ld; i += t.size)
             if (i / v.ld % v.rows > 1) v.p[i] = 0.0f;
     }
 #pragma unroll 1
-    for (int d = threadIdx.x; d < mu.ld; d += THREADS)
+    for (int d = t.rank; d < mu.ld; d += t.size)
 #pragma unroll 1
         for (int s = 0; s < S; s++) {
             float m[2] = {0, 0}, w[2] = {0, 0}, dz = 0;
@@ -284,9 +284,9 @@ OP_FN void op_sum_rows_grad(const dev_instr &ins) {
 }
 
 /* One thread: there are S numbers. */
-OP_FN void op_scalars(const dev_instr &ins) {
+OP_FN void op_scalars(const dev_instr &ins, Team t) {
     const Frame &f = frame();
-    if (threadIdx.x != 0) return;
+    if (t.rank != 0) return;
     View x = view_in(ins, 0), y = view_out(ins, 0);
     const bool add = adds(f, ins, 0);
     int lo, hi;

@@ -1,13 +1,16 @@
-/* program.c: see program.h. Operands are inlined, products get their precision, and the first
- * instruction that writes a weight's gradient is told to overwrite it: slots then need no zeroing.
- */
+/* program.c: see program.h. Operands are inlined, products get their precision, small instructions
+ * are set side by side (schedule.h), and the first instruction that writes a weight's gradient is
+ * told to overwrite it: slots then need no zeroing. The reverse pass of a small dense layer becomes
+ * two instructions, since only the input's gradient is waited for. */
 #include "backend/cuda/program.h"
 
 #include <string.h>
 
+#include "backend/cuda/schedule.h"
 #include "op/affine.h"
 #include "op/attention.h"
 #include "op/gauss.h"
+#include "op/join.h"
 #include "op/linear.h"
 #include "op/map.h"
 #include "op/pool.h"
@@ -112,10 +115,10 @@ static bool is_known(int32_t op) {
     return false;
 }
 
-static dev_operand operand_of(const plan *p, val v) {
+static dev_operand operand_of(const plan *p, const cuda_program *out, val v) {
     if (v == VAL_NONE) return (dev_operand){0};
     const value *at = &p->values[v];
-    return (dev_operand){.offset = at->offset,
+    return (dev_operand){.offset = out->offset[v],
                          .rows = at->rows,
                          .cols = at->cols,
                          .ld = at->ld,
@@ -139,8 +142,8 @@ static int32_t math_of(const plan *p, const instr *ins, exec_math math) {
     return math == MATH_BF16 && in_encoder(p, ins) ? DEV_BF16 : DEV_TF32;
 }
 
-static mnp_status translate(env *e, const plan *p, const instr *ins, exec_math math,
-                            dev_instr *out) {
+static mnp_status translate(env *e, const plan *p, const cuda_program *program, const instr *ins,
+                            exec_math math, dev_instr *out) {
     if (!is_known(ins->op))
         return env_fail(e, MNP_EUNSUPPORTED, "the op '%s' is not there on cuda", op_name(ins->op));
     bool fits = true;
@@ -152,8 +155,8 @@ static mnp_status translate(env *e, const plan *p, const instr *ins, exec_math m
     *out = (dev_instr){.op = ins->op, .acc = ins->acc, .math = math_of(p, ins, math)};
     for (int j = 0; j < DEV_INT; j++) out->i[j] = ins->i[j];
     for (int j = 0; j < DEV_REAL; j++) out->f[j] = ins->f[j];
-    for (int j = 0; j < DEV_IN; j++) out->in[j] = operand_of(p, ins->in[j]);
-    for (int j = 0; j < DEV_OUT; j++) out->out[j] = operand_of(p, ins->out[j]);
+    for (int j = 0; j < DEV_IN; j++) out->in[j] = operand_of(p, program, ins->in[j]);
+    for (int j = 0; j < DEV_OUT; j++) out->out[j] = operand_of(p, program, ins->out[j]);
     return MNP_OK;
 }
 
@@ -173,8 +176,6 @@ static int64_t scratch_of(const plan *p, const instr *ins) {
     return 0;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
-
 static mnp_status check_step(env *e, const plan *p, cuda_program *out) {
     static const op_id update[] = {OP_slot_sum, OP_grad_norm, OP_grad_total, OP_adam, OP_tick};
     const int32_t count = p->n_instrs - p->n_function, all = sizeof update / sizeof *update;
@@ -186,12 +187,157 @@ static mnp_status check_step(env *e, const plan *p, cuda_program *out) {
     return env_fail(e, MNP_EUNSUPPORTED, "cuda has no step but the usual update");
 }
 
-static mnp_status mark_fresh(env *e, const plan *p, cuda_program *out) {
+/* ---- small instructions, side by side -------------------------------------------------------- */
+
+_Static_assert((int)SCHEDULE_IN == (int)DEV_IN && (int)SCHEDULE_OUT == (int)DEV_OUT &&
+                   (int)SCHEDULE_TOGETHER == (int)DEV_TOGETHER,
+               "schedule");
+
+enum { SMALL_ROWS = 4, SMALL_WIDTH = 512 }; /* FEW_ROWS and FEW_WIDTH of the device */
+
+static bool team_can(int32_t op) {
+    static const op_id ops[] = {OP_linear,
+                                OP_linear_grad,
+                                OP_join,
+                                OP_join_grad,
+                                OP_concat,
+                                OP_concat_grad,
+                                OP_stack,
+                                OP_stack_grad,
+                                OP_row,
+                                OP_row_grad,
+                                OP_cols,
+                                OP_cols_grad,
+                                OP_if_context,
+                                OP_if_context_grad,
+                                OP_add,
+                                OP_add_grad,
+                                OP_mul,
+                                OP_mul_grad,
+                                OP_scale,
+                                OP_scale_grad,
+                                OP_gauss_sample,
+                                OP_gauss_sample_grad,
+                                OP_gauss_kl,
+                                OP_gauss_kl_grad,
+                                OP_mean_samples,
+                                OP_per_point,
+                                OP_mean_samples_grad,
+                                OP_per_point_grad};
+    for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+        if (op == (int32_t)ops[k]) return true;
+    return false;
+}
+
+static bool is_small_value(const plan *p, val v) {
+    if (v == VAL_NONE) return true;
+    const value *at = &p->values[v];
+    if (at->store != STORE_ACT) return at->ld <= SMALL_WIDTH;
+    return at->ext == EXT_FIXED && at->rows <= SMALL_ROWS && at->ld <= SMALL_WIDTH;
+}
+
+static bool is_small(const plan *p, const instr *ins) {
+    bool small = team_can(ins->op) && p->opts.samples == 1;
+    for (int j = 0; j < INSTR_IN; j++) small &= is_small_value(p, ins->in[j]);
+    for (int j = 0; j < INSTR_OUT; j++) small &= is_small_value(p, ins->out[j]);
+    /* the join with a column of points has a product, which goes by warps of the whole block */
+    return small && !(ins->op == OP_join_grad && ins->in[JOIN_GRAD_P] != VAL_NONE);
+}
+
+/* The two halves of a small dense layer's reverse pass: to the input, and to the weights. */
+static int halves_of(const plan *p, const instr *ins, instr half[2]) {
+    half[0] = half[1] = *ins;
+    const bool to_x = ins->out[LINEAR_GX] != VAL_NONE || ins->out[LINEAR_GRES] != VAL_NONE;
+    const bool to_w = ins->out[LINEAR_GW] != VAL_NONE || ins->out[LINEAR_GB] != VAL_NONE;
+    if (ins->op != OP_linear_grad || !to_x || !to_w || !is_small(p, ins)) return 1;
+    half[0].out[LINEAR_GW] = half[0].out[LINEAR_GB] = VAL_NONE;
+    half[1].out[LINEAR_GX] = half[1].out[LINEAR_GRES] = VAL_NONE;
+    half[1].i[LINEAR_SKIP] = 0;
+    return 2;
+}
+
+/* Small values get places of their own behind the plan's arena: sharing memory would tie together
+ * instructions that have nothing else in common. */
+static mnp_status place_small(env *e, const plan *p, cuda_program *out) {
+    out->offset = env_alloc(e, (size_t)p->n_values + 1, sizeof *out->offset, "a program");
+    if (!out->offset) return MNP_ENOMEM;
+    out->act_words = p->act_words;
+    for (val v = 0; v < p->n_values; v++) {
+        const value *at = &p->values[v];
+        out->offset[v] = at->offset;
+        if (at->store != STORE_ACT || at->offset < 0 || !is_small_value(p, v)) continue;
+        out->offset[v] = out->act_words;
+        out->act_words += plan_words(p, at);
+    }
+    return MNP_OK;
+}
+
+static span span_of(const plan *p, const cuda_program *out, val v) {
+    const value *at = &p->values[v];
+    return (span){at->store, out->offset[v], out->offset[v] + plan_words(p, at)};
+}
+
+/* Cycles on an H200, roughly; only their proportions matter. */
+static int32_t cost_of(const plan *p, const instr *ins, bool small) {
+    if (small) return ins->op == OP_linear_grad ? 1500 : 1000;
+    const bool attention = ins->op == OP_attention || ins->op == OP_attention_grad;
+    const bool reverse = ins->op == OP_attention_grad || ins->op == OP_linear_grad;
+    int32_t cost = (attention ? 8000 : 4000) * (reverse ? 2 : 1);
+    const value *out = &p->values[ins->out[0] != VAL_NONE ? ins->out[0] : ins->in[0]];
+    return out->ext == EXT_M ? cost / 2 : cost;
+}
+
+static task task_of(const plan *p, const cuda_program *out, const instr *ins) {
+    task t = {.small = is_small(p, ins), .fence = ins->op == OP_draw};
+    t.cost = ins->op == OP_draw ? 0 : cost_of(p, ins, t.small);
+    for (int j = 0; j < DEV_IN; j++)
+        if (ins->in[j] != VAL_NONE) t.in[t.n_in++] = span_of(p, out, ins->in[j]);
+    for (int j = 0; j < DEV_OUT; j++)
+        if (ins->out[j] != VAL_NONE) t.out[t.n_out++] = span_of(p, out, ins->out[j]);
+    return t;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* What is made ready: the plan's instructions, some of them in halves, and their order. */
+typedef struct draft {
+    instr *list;
+    int32_t *from; /* the plan's instruction it is, or is half of */
+    task *tasks;
+    int32_t count;
+} draft;
+
+static mnp_status draft_make(env *e, const plan *p, const cuda_program *out, draft *d) {
+    const size_t most = 2 * (size_t)p->n_function + 1;
+    d->list = env_alloc(e, most, sizeof *d->list, "a program");
+    d->from = env_alloc(e, most, sizeof *d->from, "a program");
+    d->tasks = env_alloc(e, most, sizeof *d->tasks, "a program");
+    if (!d->list || !d->from || !d->tasks) return MNP_ENOMEM;
+    for (int32_t k = 0; k < p->n_function; k++) {
+        instr half[2];
+        const int parts = halves_of(p, &p->instrs[k], half);
+        for (int j = 0; j < parts; j++) {
+            d->list[d->count] = half[j];
+            d->from[d->count] = k;
+            d->tasks[d->count++] = task_of(p, out, &half[j]);
+        }
+    }
+    return MNP_OK;
+}
+
+static void draft_free(env *e, draft *d) {
+    env_free(e, d->list);
+    env_free(e, d->from);
+    env_free(e, d->tasks);
+}
+
+static mnp_status mark_fresh(env *e, const plan *p, const draft *d, const int32_t *order,
+                             cuda_program *out) {
     bool *seen = env_alloc(e, (size_t)p->n_values + 1, sizeof *seen, "a program");
     if (!seen) return MNP_ENOMEM;
-    for (int32_t k = 0; k < p->n_function; k++)
+    for (int32_t k = 0; k < d->count; k++)
         for (int j = 0; j < DEV_OUT; j++) {
-            val v = p->instrs[k].out[j];
+            val v = d->list[order[k]].out[j];
             if (v == VAL_NONE || p->values[v].store != STORE_PGRAD) continue;
             out->has_grad = true;
             if (!seen[v]) out->code[k].fresh |= 1u << j;
@@ -201,21 +347,42 @@ static mnp_status mark_fresh(env *e, const plan *p, cuda_program *out) {
     return MNP_OK;
 }
 
-mnp_status program_make(env *e, const plan *p, exec_math math, cuda_program *out) {
-    *out = (cuda_program){.count = p->n_function};
-    out->code = env_alloc(e, (size_t)p->n_function + 1, sizeof *out->code, "a program");
-    mnp_status status = out->code ? check_step(e, p, out) : MNP_ENOMEM;
-    for (int32_t k = 0; k < p->n_function && status == MNP_OK; k++) {
-        const int64_t words = scratch_of(p, &p->instrs[k]);
-        if (words > out->scratch_words) out->scratch_words = words;
-        status = translate(e, p, &p->instrs[k], math, &out->code[k]);
+static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cuda_program *out) {
+    const size_t words = (size_t)d->count + 1;
+    int32_t *order = env_alloc(e, words, 2 * sizeof *order, "a program");
+    out->code = env_alloc(e, words, sizeof *out->code, "a program");
+    out->from = env_alloc(e, words, sizeof *out->from, "a program");
+    mnp_status status = order && out->code && out->from ? MNP_OK : MNP_ENOMEM;
+    if (status == MNP_OK) status = schedule_make(e, d->tasks, d->count, order, order + words);
+    for (int32_t k = 0; k < d->count && status == MNP_OK; k++) {
+        const instr *ins = &d->list[order[k]];
+        const int64_t scratch = scratch_of(p, ins);
+        if (scratch > out->scratch_words) out->scratch_words = scratch;
+        status = translate(e, p, out, ins, math, &out->code[k]);
+        out->code[k].together = order[words + (size_t)k];
+        out->from[k] = d->from[order[k]];
     }
-    if (status == MNP_OK) status = mark_fresh(e, p, out);
+    if (status == MNP_OK) status = mark_fresh(e, p, d, order, out);
+    env_free(e, order);
+    return status;
+}
+
+mnp_status program_make(env *e, const plan *p, exec_math math, cuda_program *out) {
+    *out = (cuda_program){0};
+    draft d = {0};
+    mnp_status status = check_step(e, p, out);
+    if (status == MNP_OK) status = place_small(e, p, out);
+    if (status == MNP_OK) status = draft_make(e, p, out, &d);
+    if (status == MNP_OK) status = fill(e, p, math, &d, out);
+    out->count = d.count;
+    draft_free(e, &d);
     if (status != MNP_OK) program_free(e, out);
     return status;
 }
 
 void program_free(env *e, cuda_program *p) {
     env_free(e, p->code);
+    env_free(e, p->from);
+    env_free(e, p->offset);
     *p = (cuda_program){0};
 }

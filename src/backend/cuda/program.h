@@ -6,8 +6,11 @@
 #include "backend/cuda/device.h"
 
 typedef struct cuda_program {
-    dev_instr *code;
-    int32_t count;         /* instructions of the function part           */
+    dev_instr *code; /* in the order in which they run              */
+    int32_t *from;   /* the instruction of the plan each one is     */
+    int32_t count;
+    int64_t *offset;       /* where each value of the plan lies           */
+    int64_t act_words;     /* of one arena                                */
     int64_t scratch_words; /* of one block                                */
     bool has_grad;         /* it writes weight gradients                  */
     bool updates;          /* the step part is the update of op/update.h  */

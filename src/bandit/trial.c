@@ -38,7 +38,6 @@ typedef struct totals {
     double all, last;
 } totals;
 
-/* The caller's allocator may not be made for threads: one at a time. */
 typedef struct run_state {
     env *e; /* the caller's: only worker 0, which is the caller's thread, may use it */
     const bandit_opts *o;
@@ -55,6 +54,7 @@ typedef struct run_state {
     char error[ENV_ERROR_MAX];
 } run_state;
 
+/* A caller's own allocator may not be made for threads: one at a time. */
 static void *locked_alloc(void *user, size_t bytes, size_t align) {
     run_state *r = user;
     pthread_mutex_lock(&r->mutex);
@@ -141,8 +141,11 @@ static void trial_task(void *arg, int64_t k, int worker) {
     run_state *r = arg;
     if (atomic_load(&r->stop)) return;
     task t = {r, worker};
-    env own = {
-        .allocator = {locked_alloc, locked_free, r}, .cancel = should_stop, .cancel_user = &t};
+    env own;
+    env_init(&own);
+    if (r->e->allocator.alloc != own.allocator.alloc)
+        own.allocator = (mnp_allocator){locked_alloc, locked_free, r};
+    own.cancel = should_stop, own.cancel_user = &t;
     mnp_status status = one_trial(&own, r, k);
     pthread_mutex_lock(&r->mutex);
     if (status != MNP_OK) note_failure(r, k, status, own.error);

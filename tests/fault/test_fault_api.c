@@ -62,6 +62,8 @@ typedef struct life {
     mnp_model *model, *loaded;
     mnp_trainer *trainer;
     mnp_predictor *predictor;
+    mnp_model *playing;
+    mnp_player *player;
 } life;
 
 static const char tiny[] = "T=2 rff=2 d_z=3 d_r=3 enc_width=4 head_hidden=4 flow_hidden=5 bins=3";
@@ -109,6 +111,30 @@ static mnp_status use(life *l) {
     return mnp_predictor_logp(l->predictor, &targets, out);
 }
 
+/* A model that keeps a running sum, players by several agents, and trials in parallel. */
+static mnp_status play(life *l) {
+    static const char *const agents[] = {"mnp", "gp", "uniform"};
+    double x[2] = {0.3, -0.6};
+    mnp_bandit_scores scores;
+    MNP_TRY(mnp_model_create(l->ctx, "mnp", "wheel",
+                             "x_dim=7 d_z=3 d_r=3 enc_width=4 flow_hidden=5", NULL, 1,
+                             &l->playing));
+    for (int k = 0; k < 3; k++) {
+        mnp_bandit_opts o = {.size = sizeof o, .agent = agents[k], .trials = 2, .steps = 14};
+        o.delta = 0.5;
+        MNP_TRY(mnp_player_create(l->ctx, l->playing, &o, 2, 5, &l->player));
+        for (int t = 0; t < 12; t++) {
+            int64_t action = 0;
+            MNP_TRY(mnp_player_act(l->player, x, &action));
+            MNP_TRY(mnp_player_observe(l->player, x, action, 1.0));
+        }
+        mnp_player_destroy(l->player);
+        l->player = NULL;
+        MNP_TRY(mnp_bandit_wheel(l->ctx, l->playing, &o, &scores));
+    }
+    return MNP_OK;
+}
+
 /* The disk itself is not under test. */
 static int no_fsync(void *user, int fd) {
     (void)user, (void)fd;
@@ -125,6 +151,8 @@ static mnp_status begin(life *l, int threads) {
 }
 
 static void end(life *l) {
+    mnp_player_destroy(l->player);
+    mnp_model_destroy(l->playing);
     mnp_predictor_destroy(l->predictor);
     mnp_trainer_destroy(l->trainer);
     mnp_model_destroy(l->loaded);
@@ -146,6 +174,7 @@ static bool live_once(long n, int threads) {
     if (status == MNP_OK) status = open_data(&l);
     if (status == MNP_OK) status = train(&l);
     if (status == MNP_OK) status = use(&l);
+    if (status == MNP_OK) status = play(&l);
     atomic_store(&left, -1);
     CHECK(status == (atomic_load(&failed) ? MNP_ENOMEM : MNP_OK));
     if (status != MNP_OK && l.ctx) CHECK(mnp_last_error(l.ctx)[0] != '\0');

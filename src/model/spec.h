@@ -29,10 +29,12 @@ typedef struct model_spec {
     int64_t d_z, d_r, head_hidden, head_layers;
     int sigma_z; /* sigma_kind */
     double sigma_z_floor;
+    double sigma_z_bias; /* of the raw number at the start                        */
     /* set encoder */
     int64_t enc_width, heads, n_sab, n_inducing, ds_layers;
     bool enc_out_relu, layer_norm;
-    int pool; /* 0 mean, 1 sum */
+    double y_gain; /* initial gain of the weights on y                            */
+    int pool;      /* 0 mean, 1 sum */
     /* transitions */
     int64_t flow_hidden, flow_layers, bins;
     double bound, min_width, min_height, min_derivative;

@@ -6,7 +6,8 @@
 
 static param_init attn_init(const nn_attn_opts *o, int32_t fan_in) {
     init_kind kind = o->init == NN_AUTHORS ? INIT_FAN_IN : INIT_XAVIER;
-    return (param_init){kind, 1.0, fan_in, o->width, .frozen = false};
+    double gain = o->gain > 0 ? o->gain : 1.0;
+    return (param_init){kind, gain, fan_in, o->width, .frozen = false};
 }
 
 val nn_project_weight(graph *g, const char *name, const char *suffix, int32_t in, int32_t fan_in,

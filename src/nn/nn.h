@@ -40,6 +40,7 @@ typedef struct nn_attn_opts {
     int32_t width, heads;
     bool layer_norm;
     nn_init init;
+    double gain; /* of initial weights; 0 means 1 */
 } nn_attn_opts;
 
 /* The packed projection [q k v] (or any subset, `parts` blocks of width D) of x. */

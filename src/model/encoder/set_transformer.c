@@ -21,6 +21,7 @@ val set_transformer_prepare(graph *g, const model_spec *s, val phi) {
 
 val set_transformer_points(graph *g, const model_spec *s, val prepared, val y) {
     nn_attn_opts o = set_transformer_opts(s);
+    o.gain = s->y_gain;
     val w = nn_project_weight(g, "enc.0.qkv", "wy", 1, spec_features(s) + 1, PARTS, &o);
     return op_join(g, prepared, VAL_NONE, y, w, ACT_NONE);
 }

@@ -39,8 +39,8 @@ static int read_flags(table3 *t) {
     t->quick = cli_has(c, "quick");
     t->dir = cli_text(c, "out", "repro-table3");
     t->device = cli_text(c, "device", NULL);
-    t->functions = cli_int(c, "functions", t->quick ? 6 : 1000, 1, 1000000);
-    t->samples = cli_int(c, "samples", t->quick ? 5 : 20, 1, 100000);
+    t->functions = cli_int(c, "functions", t->quick ? 16 : 1000, 1, 1000000);
+    t->samples = cli_int(c, "samples", t->quick ? 10 : 20, 1, 100000);
     t->fit_images = t->quick ? 12 : 64;
     t->fit_points = t->quick ? 60 : 120;
     return cli_bad(c) ? c->status : 0;
@@ -48,7 +48,7 @@ static int read_flags(table3 *t) {
 
 /* --images A,B: folders or arrays, each one size; else images drawn here. */
 static int name_sources(table3 *t) {
-    static const int64_t full[TABLE3_SIZES] = {128, 64}, quick[TABLE3_SIZES] = {32, 16};
+    static const int64_t full[TABLE3_SIZES] = {128, 64}, quick[TABLE3_SIZES] = {64, 32};
     const char *list = cli_text(t->c, "images", NULL);
     t->sizes = TABLE3_SIZES;
     for (int k = 0; k < TABLE3_SIZES && !list; k++)
@@ -124,9 +124,9 @@ static int train_net(table3 *t, table3_size *s, int net, const char *dir) {
     r.preset = cli_text(t->c, "preset", t->quick ? "image-small" : "image");
     r.device = t->device;
     r.what = what;
-    training_option(&r.train_options, "steps", cli_text(t->c, "steps", t->quick ? "150" : "60000"));
+    training_option(&r.train_options, "steps", cli_text(t->c, "steps", t->quick ? "800" : "60000"));
     training_option(&r.train_options, "batch", cli_text(t->c, "batch", t->quick ? "8" : "20"));
-    if (t->quick) training_option(&r.train_options, "valid_every", "75");
+    if (t->quick) training_option(&r.train_options, "valid_every", "200");
     training_settings(&r);
     int code = run_files_init(&r.files, t->c, stem);
     mnp_status status = MNP_OK;
@@ -243,6 +243,7 @@ int repro_table3(cli *c) {
     int code = prepare(t);
     if (code == 0) code = run_cells(t);
     if (code == 0) code = table3_figures(t);
+    if (code == 0) code = table3_spread(t);
     if (code == 0) code = table3_write(t);
     for (int k = 0; k < TABLE3_SIZES; k++) {
         mnp_data_destroy(t->size[k].test);

@@ -5,7 +5,9 @@
  *     table3.c          flags, images, models (trained where there are none), the cells one by one
  *     table3_score.c    one cell: a model on a context;  its file
  *     table3_write.c    Markdown and JSON
- *     table3_figures.c  the panels of mean and sd, and sheets of realisations */
+ *     table3_scene.c    one image under one context, and the map of any model
+ *     table3_figures.c  the panels of mean and sd, and sheets of realisations
+ *     table3_spread.c   sd by number of wells and distance; wells that the mean keeps */
 #ifndef MNP_CLI_TABLE3_H
 #define MNP_CLI_TABLE3_H
 
@@ -14,7 +16,8 @@
 #include "run/krige_eval.h"
 
 enum { TABLE3_SIZES = 2, TABLE3_CONTEXTS = 7, TABLE3_SCORINGS = 2, TABLE3_LAWS = 2 };
-enum { TABLE3_NETS = 2, TABLE3_MODELS = 4 }; /* the first are networks, the others kriging */
+enum { TABLE3_UNIFORM = 4, TABLE3_BINS = 7 }; /* the first contexts; bins of distance */
+enum { TABLE3_NETS = 2, TABLE3_MODELS = 4 };  /* the first are networks, the others kriging */
 enum { TABLE3_MNP, TABLE3_NP, TABLE3_KRIGING, TABLE3_LATENT };
 enum { TABLE3_NOISY, TABLE3_CLEAN }; /* scorings, as KRIGE_NOISY and KRIGE_CLEAN */
 enum { TABLE3_ALONE, TABLE3_JOINT }; /* laws, as KRIGE_PIXELS and KRIGE_JOINT    */
@@ -52,6 +55,12 @@ typedef struct table3_size {
     bool fitted;
 } table3_size;
 
+/* Sums over pixels and wells of some images. */
+typedef struct table3_behaviour {
+    double sd, pixels, bin_sd[TABLE3_BINS], bin_pixels[TABLE3_BINS];
+    double kept[2], wells; /* the mean within one and two times the noise */
+} table3_behaviour;
+
 typedef struct table3 {
     cli *c;
     env e; /* the command's, with Ctrl-C */
@@ -63,6 +72,8 @@ typedef struct table3 {
     table3_size size[TABLE3_SIZES];
     table3_cell cells[TABLE3_SIZES * TABLE3_MODELS * TABLE3_CONTEXTS];
     int count;
+    table3_behaviour behaviour[TABLE3_MODELS][TABLE3_UNIFORM]; /* first size */
+    int64_t behaviour_images;
 } table3;
 
 const table3_cell *table3_at(const table3 *t, int size, int model, int context);
@@ -76,5 +87,7 @@ bool table3_read(table3 *t, table3_cell *cell);
 mnp_status table3_keep(table3 *t, const table3_cell *cell);
 int table3_write(table3 *t);
 int table3_figures(table3 *t);
+int table3_spread(table3 *t);
+int table3_save(table3 *t, chart *picture, const char *what); /* WHAT.svg, and .png if it can be */
 
 #endif

@@ -136,6 +136,34 @@ static void put_notes(buf *b, const table3 *t) {
         mnp_version(), KRIGE_NEAR, KRIGE_EXACT, KRIGE_NEAR, (long long)t->fit_images);
 }
 
+static void put_behaviour(buf *b, const table3 *t) {
+    buf_printf(b,
+               "## Uncertainty, %lld × %lld pixels, %lld images\n\n"
+               "Mean sd; the ratio of the mean sd far from wells (8 pixels or more) to that near "
+               "them (below 2); the share of wells where the mean is within 0.05 and 0.1 of the "
+               "measured value.\n\n| model | N | sd | far / near | within 0.05 | within 0.1 |\n"
+               "|---|---|---|---|---|---|\n",
+               (long long)t->size[0].side, (long long)t->size[0].side,
+               (long long)t->behaviour_images);
+    for (int m = 0; m < TABLE3_MODELS; m++)
+        for (int k = 0; k < TABLE3_UNIFORM; k++) {
+            const table3_behaviour *v = &t->behaviour[m][k];
+            double near = (v->bin_sd[0] + v->bin_sd[1]) / (v->bin_pixels[0] + v->bin_pixels[1]);
+            double far = 0, pixels = 0;
+            for (int j = 4; j < TABLE3_BINS; j++) far += v->bin_sd[j], pixels += v->bin_pixels[j];
+            buf_printf(b, "| %s | %s | ", full_names[m], table3_contexts[k].name);
+            put_pm(b, v->sd / v->pixels, NAN, 3);
+            buf_text(b, " | ");
+            put_pm(b, far / pixels / near, NAN, 2);
+            for (int j = 0; j < 2; j++) {
+                buf_text(b, " | ");
+                put_pm(b, v->kept[j] / v->wells, NAN, 3);
+            }
+            buf_text(b, " |\n");
+        }
+    buf_text(b, "\n");
+}
+
 static mnp_status write_text(table3 *t, const char *ending, const buf *text) {
     char path[REPRO_PATH];
     snprintf(path, sizeof path, "%.1500s/table3.%s", t->dir, ending);
@@ -153,8 +181,9 @@ static mnp_status write_markdown(table3 *t) {
                      "table shows that everything runs.\n\n");
     put_notes(&b, t);
     for (int k = 0; k < t->sizes; k++) put_size(&b, t, k);
+    put_behaviour(&b, t);
     buf_text(&b, "Pictures: `panel-*.svg` (mean and sd by context), `draws-*.svg` (realisations "
-                 "given 40 wells).\n");
+                 "given 40 wells), `spread.svg` (sd by number of wells and distance).\n");
     mnp_status status = write_text(t, "md", &b);
     buf_free(&b);
     return status;
@@ -176,6 +205,28 @@ static void put_cell(cli_json *j, const table3 *t, const table3_cell *c, int sco
     json_object_end(&j->w);
 }
 
+static void put_behaviour_json(cli_json *j, const table3 *t) {
+    json_key(&j->w, "uncertainty");
+    json_array_begin(&j->w);
+    for (int m = 0; m < TABLE3_MODELS; m++)
+        for (int k = 0; k < TABLE3_UNIFORM; k++) {
+            const table3_behaviour *v = &t->behaviour[m][k];
+            json_object_begin(&j->w);
+            cli_json_text(j, "model", table3_models[m]);
+            cli_json_integer(j, "wells", table3_contexts[k].wells);
+            cli_json_number(j, "sd", v->sd / v->pixels);
+            cli_json_number(j, "within_noise", v->kept[0] / v->wells);
+            cli_json_number(j, "within_two_noise", v->kept[1] / v->wells);
+            json_key(&j->w, "sd_by_distance");
+            json_array_begin(&j->w);
+            for (int b = 0; b < TABLE3_BINS; b++)
+                json_put_number(&j->w, v->bin_sd[b] / v->bin_pixels[b]);
+            json_array_end(&j->w);
+            json_object_end(&j->w);
+        }
+    json_array_end(&j->w);
+}
+
 static void put_json(cli_json *j, const table3 *t) {
     cli_json_text(j, "study", "table3");
     cli_json_text(j, "version", mnp_version());
@@ -190,6 +241,7 @@ static void put_json(cli_json *j, const table3 *t) {
         for (int s = 0; s < TABLE3_SCORINGS; s++)
             for (int l = 0; l < TABLE3_LAWS; l++) put_cell(j, t, &t->cells[k], s, l);
     json_array_end(&j->w);
+    put_behaviour_json(j, t);
     cli_json_text(j, "out", t->dir);
 }
 

@@ -1,0 +1,82 @@
+/* table3_scene.c: see table3_scene.h. */
+#include "cli/table3_scene.h"
+
+#include "op/permute.h"
+
+static krige_eval_opts wells_of(const scene *v, int context) {
+    return (krige_eval_opts){.context = table3_contexts[context].kind,
+                             .wells = table3_contexts[context].wells,
+                             .seed = v->t->c->seed};
+}
+
+int scene_open(table3 *t, int size, int64_t number, scene *v) {
+    *v = (scene){.t = t, .s = &t->size[size], .number = number};
+    env *e = &t->c->env;
+    int64_t side = v->s->side, n = side * side, points_of;
+    const float *x;
+    int code = table3_fit(t, size);
+    if (code) return code;
+    v->frame = (map_frame){side, side, true, {-1, -1}, {1, 1}};
+    v->well = env_alloc(e, (size_t)n, 1, "wells");
+    v->memory = env_alloc(e, (size_t)permute_words(n), sizeof *v->memory, "wells");
+    if (!v->well || !v->memory) return points_failed(t->c);
+    mnp_status status = mnp_data_function(t->c->ctx, v->s->test, number, &points_of, &x, &v->image);
+    return status == MNP_OK ? 0 : cli_failed(t->c, status);
+}
+
+void scene_close(scene *v) {
+    if (!v->t) return;
+    env_free(&v->t->c->env, v->well);
+    env_free(&v->t->c->env, v->memory);
+    *v = (scene){0};
+}
+
+int scene_points(scene *v, int context, points *p) {
+    env *e = &v->t->c->env;
+    int64_t side = v->s->side, n = side * side;
+    krige_eval_opts o = wells_of(v, context);
+    krige_wells(&v->s->fit[0], &o, v->number, v->memory, v->well);
+    *p = (points){0};
+    for (int64_t i = 0; i < n; i++) p->n += v->well[i];
+    p->x = env_alloc(e, 2 * (size_t)p->n, sizeof *p->x, "wells");
+    p->y = env_alloc(e, (size_t)p->n, sizeof *p->y, "wells");
+    if (!p->x || !p->y) return points_failed(v->t->c);
+    for (int64_t i = 0, k = 0; i < n; i++) {
+        if (!v->well[i]) continue;
+        p->x[2 * k] = 2 * (double)(i / side) / (double)(side - 1) - 1;
+        p->x[2 * k + 1] = 2 * (double)(i % side) / (double)(side - 1) - 1;
+        p->y[k++] = (double)v->image[i];
+    }
+    return 0;
+}
+
+static int map_by_kriging(scene *v, int kind, int context, int64_t samples, map *m) {
+    table3 *t = v->t;
+    const krige *k = &v->s->fit[kind];
+    int64_t n = k->rows * k->cols;
+    krige_eval_opts o = wells_of(v, context);
+    krige_wells(k, &o, v->number, v->memory, v->well);
+    *m = (map){.at = v->frame, .samples = samples};
+    m->mean = env_alloc(&t->c->env, 6 * (size_t)n, sizeof *m->mean, "a map");
+    m->draws = env_alloc(&t->c->env, (size_t)(samples * n), sizeof *m->draws, "realisations");
+    if (!m->mean || !m->draws) return points_failed(t->c);
+    m->sd = m->mean + n, m->below = m->sd + n;
+    double *work = m->below + n;
+    krige_plan *p = NULL;
+    mnp_status status = krige_plan_make(&t->e, t->pool, k, v->well, KRIGE_PIXELS, &p);
+    if (status == MNP_OK) krige_map(p, v->image, work, m->mean, m->sd, m->below);
+    krige_plan_destroy(p);
+    p = NULL;
+    if (status == MNP_OK && samples > 0)
+        status = krige_plan_make(&t->e, t->pool, k, v->well, KRIGE_JOINT, &p);
+    for (int64_t s = 0; s < samples && status == MNP_OK; s++)
+        krige_draw(p, v->image, t->c->seed, s, work, m->draws + s * n);
+    krige_plan_destroy(p);
+    return status == MNP_OK ? 0 : table3_fail(t, status);
+}
+
+int scene_map(scene *v, int model, int context, const points *seen, int64_t samples, map *out) {
+    if (model >= TABLE3_NETS) return map_by_kriging(v, model - TABLE3_NETS, context, samples, out);
+    question q = {.model = v->s->net[model]};
+    return map_make(v->t->c, &q, seen, &v->frame, samples, v->t->device, out);
+}

@@ -1,0 +1,27 @@
+/* table3_scene.h: one test image under a context: its wells as points, and the map that any model
+ * of table 3 makes of them. */
+#ifndef MNP_CLI_TABLE3_SCENE_H
+#define MNP_CLI_TABLE3_SCENE_H
+
+#include "cli/map.h"
+#include "cli/table3.h"
+
+typedef struct scene {
+    table3 *t;
+    table3_size *s;
+    int64_t number; /* of the image */
+    const float *image;
+    uint8_t *well;   /* (n): of the last context asked about */
+    int32_t *memory; /* of the wells' draw */
+    map_frame frame;
+} scene;
+
+/* Calls return an exit status. Image `number` of a size; kriging is fitted to it. */
+int scene_open(table3 *t, int size, int64_t number, scene *v);
+void scene_close(scene *v); /* accepts zeros */
+/* The wells of a context (table3_contexts) in the model's inputs, as evaluation draws them. */
+int scene_points(scene *v, int context, points *out);
+/* `samples` realisations, and with networks so many draws behind the numbers. */
+int scene_map(scene *v, int model, int context, const points *seen, int64_t samples, map *out);
+
+#endif

@@ -1,0 +1,111 @@
+/* table3_spread.c: how uncertainty behaves: the mean standard deviation by number of wells and by
+ * the distance to the nearest, and the share of wells whose value the mean keeps. For the first
+ * size and a few test images, as numbers in t->spread and as spread.svg. */
+#include <math.h>
+
+#include "cli/table3_scene.h"
+
+static double nearest(const scene *v, const points *seen, int64_t pixel) {
+    int64_t side = v->s->side;
+    double row = (double)(pixel / side), col = (double)(pixel % side), best = INFINITY;
+    double half = (double)(side - 1) / 2;
+    for (int64_t i = 0; i < seen->n; i++) {
+        double dr = (seen->x[2 * i] + 1) * half - row, dc = (seen->x[2 * i + 1] + 1) * half - col;
+        best = fmin(best, dr * dr + dc * dc);
+    }
+    return sqrt(best);
+}
+
+/* Bins of distance: below 1, 2, 4, 8 ... pixels. */
+static int bin_of(double distance) {
+    int k = 0;
+    for (double edge = 1; k < TABLE3_BINS - 1 && distance >= edge; edge *= 2) k++;
+    return k;
+}
+
+static void add_map(const scene *v, const points *seen, const map *m, table3_behaviour *b) {
+    int64_t side = v->s->side, n = side * side;
+    for (int64_t i = 0; i < n; i++) {
+        int bin = bin_of(nearest(v, seen, i));
+        b->sd += m->sd[i];
+        b->pixels++;
+        b->bin_sd[bin] += m->sd[i];
+        b->bin_pixels[bin]++;
+    }
+    double half = (double)(side - 1) / 2;
+    for (int64_t i = 0; i < seen->n; i++) {
+        int64_t row = (int64_t)((seen->x[2 * i] + 1) * half + 0.5);
+        int64_t col = (int64_t)((seen->x[2 * i + 1] + 1) * half + 0.5);
+        double off = fabs(m->mean[row * side + col] - seen->y[i]);
+        b->kept[0] += off <= table3_noise;
+        b->kept[1] += off <= 2 * table3_noise;
+        b->wells++;
+    }
+}
+
+static int measure(table3 *t, int64_t image) {
+    scene v = {0};
+    int code = scene_open(t, 0, image, &v);
+    for (int k = 0; k < TABLE3_UNIFORM && code == 0; k++) {
+        points seen;
+        code = scene_points(&v, k, &seen);
+        for (int m = 0; m < TABLE3_MODELS && code == 0; m++) {
+            map map_of = {0};
+            int64_t samples = m >= TABLE3_NETS ? 0 : t->quick ? 8 : 50;
+            code = scene_map(&v, m, k, &seen, samples, &map_of);
+            if (code == 0) add_map(&v, &seen, &map_of, &t->behaviour[m][k]);
+            map_free(t->c, &map_of);
+        }
+        points_free(t->c, &seen);
+    }
+    scene_close(&v);
+    return code;
+}
+
+/* ---- the picture ----------------------------------------------------------------------------- */
+
+static int draw(table3 *t) {
+    static const plot_hue hues[TABLE3_MODELS] = {PLOT_BLUE, PLOT_SKY, PLOT_VERMILION, PLOT_ORANGE};
+    chart *picture = NULL;
+    if (chart_create(&t->c->env, 1, 2, &picture) != MNP_OK) return points_failed(t->c);
+    chart_size(picture, 900, 380);
+    panel *left = chart_panel(picture, 0, 0), *right = chart_panel(picture, 0, 1);
+    panel_title(left, "mean sd");
+    panel_labels(left, "wells", "sd");
+    panel_log(left, PLOT_X);
+    panel_title(right, "sd, 40 wells");
+    panel_labels(right, "distance to the nearest well, pixels (upper end)", "sd");
+    panel_log(right, PLOT_X);
+    for (int m = 0; m < TABLE3_MODELS; m++) {
+        plot_style style = {.hue = hues[m], .label = table3_models[m]};
+        plot_style dots = {.hue = hues[m], .size = 6};
+        double x[TABLE3_BINS], y[TABLE3_BINS];
+        for (int k = 0; k < TABLE3_UNIFORM; k++) {
+            const table3_behaviour *b = &t->behaviour[m][k];
+            x[k] = (double)table3_contexts[k].wells;
+            y[k] = b->sd / b->pixels;
+        }
+        panel_line(left, &style, TABLE3_UNIFORM, x, y);
+        panel_points(left, &dots, TABLE3_UNIFORM, x, y, NULL);
+        for (int k = 0; k < TABLE3_BINS; k++) {
+            const table3_behaviour *b = &t->behaviour[m][1];
+            x[k] = exp2(k);
+            y[k] = b->bin_pixels[k] > 0 ? b->bin_sd[k] / b->bin_pixels[k] : NAN;
+        }
+        panel_line(right, &style, TABLE3_BINS, x, y);
+        panel_points(right, &dots, TABLE3_BINS, x, y, NULL);
+    }
+    int code = table3_save(t, picture, "spread");
+    chart_destroy(picture);
+    return code;
+}
+
+int table3_spread(table3 *t) {
+    int64_t images = t->quick ? 2 : 8;
+    if (images > t->functions) images = t->functions;
+    t->behaviour_images = images;
+    int code = 0;
+    for (int64_t i = 0; i < images && code == 0; i++)
+        code = cli_interrupted() ? table3_fail(t, MNP_ECANCELLED) : measure(t, i);
+    return code ? code : draw(t);
+}

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "cli/table2.h"
@@ -139,10 +140,21 @@ static int train_agent_here(table2 *s, const table2_row *row, const char *path) 
     return status == MNP_OK ? 0 : cli_failed(c, status);
 }
 
+/* The model in its place, and nothing else: a run that was interrupted leaves no model. */
+static int keep_model(table2 *s, const run_files *f, const char *path) {
+    unlink(f->last);
+    unlink(f->train);
+    unlink(f->log);
+    if (rename(f->best, path) == 0) return 0;
+    return cli_fail(s->c, EXIT_FAILED, "%s cannot be made: %s", path, strerror(errno));
+}
+
 /* With --quick a small model stands in for one that is not there. */
-static int train_model_here(table2 *s, const table2_row *row, const char *stem) {
+static int train_model_here(table2 *s, const table2_row *row, const char *path) {
     cli *c = s->c;
     training t;
+    char stem[REPRO_PATH];
+    snprintf(stem, sizeof stem, "%.1500s/training", s->dir);
     training_init(&t, c);
     t.process = row->agent;
     t.preset = "wheel";
@@ -163,25 +175,27 @@ static int train_model_here(table2 *s, const table2_row *row, const char *stem) 
         code = cli_failed(c, status);
     else if (code == 0)
         code = training_run(&t);
+    if (code == 0) code = keep_model(s, &t.files, path);
     training_free(&t);
-    return code;
+    if (code != EXIT_INTERRUPTED) return code;
+    return cli_fail(c, code, "interrupted while training %s; the same command starts it again",
+                    row->label);
 }
 
 /* Where the row's file lies: in --models, else in the study's folder, else it is made there. */
 static int find_model(table2 *s, int k) {
     const table2_row *row = &s->rows[k];
-    char *path = s->file[k], stem[REPRO_PATH];
+    char *path = s->file[k];
     if (!row->file) return 0;
     snprintf(path, REPRO_PATH, "%.1500s/%s.safetensors", s->models, row->file);
     if (hash_file(s, path, &s->hash[k])) return 0;
-    snprintf(stem, sizeof stem, "%.1500s/%s", s->dir, row->file);
     snprintf(path, REPRO_PATH, "%.1500s/%s.safetensors", s->dir, row->file);
     if (hash_file(s, path, &s->hash[k])) return 0;
     int code = 0;
     if (mnp_agent_trains(row->agent))
         code = train_agent_here(s, row, path);
     else if (s->quick)
-        code = train_model_here(s, row, stem);
+        code = train_model_here(s, row, path);
     else
         snprintf(s->why[k], REPRO_TEXT,
                  "there is no %.200s/%s.safetensors (mnp train --model %s --preset wheel --data "

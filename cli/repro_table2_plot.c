@@ -44,10 +44,11 @@ static mnp_status plot_regret(table2 *s, int horizon) {
         panel_log(p, PLOT_X);
         panel_log(p, PLOT_Y);
         panel_limits(p, PLOT_X, 10, (double)s->steps[horizon]);
-        panel_limits(p, PLOT_Y, 1e-3, 150);
+        panel_limits(p, PLOT_Y, 0.1, 120);
         for (int r = 0; r < s->n_rows; r++) {
             const table2_cell *cell = table2_find(s, r, d, horizon);
-            if (!cell || cell->state != REPRO_DONE) continue;
+            bool none = cell && cell->state == REPRO_DONE && !(cell->scores.cumulative > 0.05);
+            if (!cell || cell->state != REPRO_DONE || none) continue; /* the oracle has none */
             plot_style style = {
                 .hue = hue_of(s, r), .width = 1.8, .label = d == 0 ? s->rows[r].label : NULL};
             panel_line(p, &style, (size_t)cell->n_curve, cell->step, cell->regret);
@@ -87,7 +88,7 @@ static mnp_status draw_wheel(table2 *s, const table2_cell *cell, panel *p) {
                 px[n] = x[2 * (steps - shown + k)];
                 py[n++] = x[2 * (steps - shown + k) + 1];
             }
-        panel_points(p, &(plot_style){.hue = hues[a], .size = 3}, n, px, py, NULL);
+        panel_points(p, &(plot_style){.hue = hues[a], .size = 3.5}, n, px, py, NULL);
     }
     draw_circle(p, s->delta[cell->delta]);
     draw_circle(p, 1);

@@ -17,7 +17,7 @@ enum {
     TABLE2_DELTAS = 8,
     TABLE2_HORIZONS = 2, /* short: several Markov steps; long: the running sum of one */
     TABLE2_CURVE = 80,   /* places of a regret curve */
-    TABLE2_SHOWN = 1000  /* decisions of the first trial that are kept: its last */
+    TABLE2_SHOWN = 400   /* decisions of the first trial that are kept: its last */
 };
 
 typedef struct table2_row {

@@ -83,10 +83,8 @@ static mnp_status create(env *e, const agent_opts *o, const void *shared_part, v
 
 /* The network's numbers for [x, action] in row `row` of the pass. */
 static void put_input(bruno_player *p, const double *x, int32_t action, int64_t row) {
-    double input[BANDIT_DIMS_MAX + BANDIT_ACTIONS_MAX];
-    agent_input(&p->opts, x, action, input);
-    float *to = p->pass.h[0] + row * p->pass.net->ld[0];
-    for (int32_t k = 0; k < p->opts.dims + p->opts.actions; k++) to[k] = (float)input[k];
+    agent_scaled_input(&p->opts, &p->shared->b->scale, x, action,
+                       p->pass.h[0] + row * p->pass.net->ld[0]);
 }
 
 static const float *raw_of(const bruno_player *p, int64_t row) {
@@ -119,7 +117,7 @@ static mnp_status observe(void *self, const double *x, int32_t action, double re
     double slope;
     put_input(p, x, action, 0);
     mlp_forward(&p->pass, b->weights, 1);
-    double y = (reward - b->scale[0]) / b->scale[1];
+    double y = (double)learner_y(&b->scale, reward);
     bruno_observe(&p->state, b->law, bruno_to_latent(b, raw_of(p, 0), y, &slope));
     return MNP_OK;
 }

@@ -20,3 +20,10 @@ mnp_status agent_check_inputs(env *e, const agent_opts *o, int32_t inputs) {
                     o->file ? o->file : "the agent", (int)inputs, (int)o->dims, (int)o->actions,
                     (int)(o->dims + o->actions));
 }
+
+void agent_scaled_input(const agent_opts *o, const learner_scale *s, const double *x,
+                        int32_t action, float *out) {
+    double input[BANDIT_DIMS_MAX + BANDIT_ACTIONS_MAX];
+    agent_input(o, x, action, input);
+    for (int32_t k = 0; k < o->dims + o->actions; k++) out[k] = learner_x(s, k, input[k]);
+}

@@ -3,11 +3,14 @@
 #define MNP_BANDIT_AGENT_FILE_H
 
 #include "bandit/agent.h"
-#include "data/dataset.h"
+#include "bandit/learner.h"
 
 /* The wheels an agent without a file is trained on; refused where the problem is another. */
 mnp_status agent_wheels(env *e, const agent_opts *o, pool *pool, dataset **out);
 /* Do the inputs of a file fit the problem? */
 mnp_status agent_check_inputs(env *e, const agent_opts *o, int32_t inputs);
+/* [x, one-hot(action)] as a network sees it; out (dims + actions). */
+void agent_scaled_input(const agent_opts *o, const learner_scale *s, const double *x,
+                        int32_t action, float *out);
 
 #endif

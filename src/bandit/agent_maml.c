@@ -123,14 +123,12 @@ enum { EAGER = 20 }; /* adapt again when the history has grown by a 20th */
 static mnp_status act(void *self, int64_t t, const double *x, int32_t *action) {
     maml_player *p = self;
     int32_t inputs = p->opts.dims + p->opts.actions;
-    double value[BANDIT_ACTIONS_MAX], input[BANDIT_DIMS_MAX + BANDIT_ACTIONS_MAX];
+    double value[BANDIT_ACTIONS_MAX];
     int64_t fresh = p->n - p->adapted_at;
     (void)t;
     if (p->adapted_at < 0 || fresh >= p->shared->play.every || fresh * EAGER > p->n) adapt(p);
-    for (int32_t a = 0; a < p->opts.actions; a++) {
-        agent_input(&p->opts, x, a, input);
-        for (int32_t k = 0; k < inputs; k++) p->part_x[a * inputs + k] = (float)input[k];
-    }
+    for (int32_t a = 0; a < p->opts.actions; a++)
+        agent_scaled_input(&p->opts, &p->shared->m->scale, x, a, p->part_x + a * inputs);
     maml_predict(&p->learner, p->part_x, p->opts.actions, value);
     *action = agent_best(value, p->opts.actions);
     return MNP_OK;
@@ -151,12 +149,10 @@ static mnp_status grow(maml_player *p) {
 static mnp_status observe(void *self, const double *x, int32_t action, double reward) {
     maml_player *p = self;
     int32_t inputs = p->opts.dims + p->opts.actions;
-    double input[BANDIT_DIMS_MAX + BANDIT_ACTIONS_MAX];
+    const learner_scale *scale = &p->shared->m->scale;
     if (p->n == p->cap) MNP_TRY(grow(p));
-    agent_input(&p->opts, x, action, input);
-    for (int32_t k = 0; k < inputs; k++) p->x[p->n * inputs + k] = (float)input[k];
-    const double *scale = p->shared->m->scale;
-    p->y[p->n++] = (float)((reward - scale[0]) / scale[1]);
+    agent_scaled_input(&p->opts, scale, x, action, p->x + p->n * inputs);
+    p->y[p->n++] = learner_y(scale, reward);
     return MNP_OK;
 }
 

@@ -28,7 +28,7 @@ mnp_status bruno_create(env *e, const bruno_opts *o, int32_t inputs, uint64_t se
     b->opts = *o;
     b->spline = (rqs_opts){(int32_t)o->bins, 5, 1e-3, 1e-3, 1e-3};
     b->net = mlp_make((int)o->layers, inputs, (int32_t)o->hidden, (int32_t)(3 * o->bins + 1));
-    b->scale[1] = 1;
+    learner_scale_none(&b->scale);
     b->weights = env_alloc(e, (size_t)b->net.words, sizeof *b->weights, "an agent's weights");
     if (!b->weights) {
         bruno_destroy(b);
@@ -171,7 +171,7 @@ static learner_file file_of(bruno *b, const option_view *view) {
                           .weights = b->weights,
                           .numbers = b->law,
                           .n_numbers = 2,
-                          .scale = b->scale,
+                          .scale = &b->scale,
                           .origin = &b->origin};
 }
 

@@ -28,7 +28,7 @@ typedef struct bruno {
     mlp net;        /* x -> m, s, 3 bins - 1 raw numbers of the spline */
     float *weights; /* (words)                                         */
     double law[2];  /* log v, logit(c / v)                             */
-    double scale[2];
+    learner_scale scale;
     learner_origin origin;
 } bruno;
 

@@ -24,7 +24,7 @@ static double one_function(run *r, int64_t step, int64_t item) {
     int last = b->net.layers;
     int64_t ld_in = b->net.ld[0], ld = b->net.ld[last], inputs = b->net.width[0];
     episode *ep = &r->ep;
-    episode_draw(ep, r->d, b->scale, r->seed, step, item);
+    episode_draw(ep, r->d, &b->scale, r->seed, step, item);
     rng_at at = {.purpose = RNG_NOISE, .step = (uint32_t)step, .function = (uint32_t)item};
     rng_stream s = rng_stream_at((rng_key){r->seed}, at);
     int64_t n = ep->points;
@@ -78,7 +78,7 @@ mnp_status bruno_train(bruno *b, const dataset *d, uint64_t seed, const learner_
     if (d->x_dim != b->net.width[0])
         return env_fail(e, MNP_EINVAL, "the agent has %d inputs, the data %d", (int)b->net.width[0],
                         (int)d->x_dim);
-    episode_scale(d, b->scale);
+    MNP_TRY(learner_scale_of(e, d, &b->scale));
     MNP_TRY(learner_origin_of(e, d, &b->origin));
     r.gradient = env_alloc(e, (size_t)b->net.words, sizeof(float), "an agent's gradient");
     r.u = env_alloc(e, (size_t)(2 * d->longest), sizeof(double), "an agent's latents");

@@ -27,8 +27,8 @@ static int64_t within(int64_t v, int64_t lo, int64_t hi) {
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-void episode_draw(episode *ep, const dataset *d, const double scale[2], uint64_t seed, int64_t step,
-                  int64_t item) {
+void episode_draw(episode *ep, const dataset *d, const learner_scale *scale, uint64_t seed,
+                  int64_t step, int64_t item) {
     rng_at at = {.purpose = RNG_SPLIT, .step = (uint32_t)step, .function = (uint32_t)item};
     rng_stream s = rng_stream_at((rng_key){seed}, at);
     int64_t f = (int64_t)rng_below(&s, (uint64_t)d->functions), first = d->start[f];
@@ -40,20 +40,40 @@ void episode_draw(episode *ep, const dataset *d, const double scale[2], uint64_t
     rng_perm order = rng_perm_make((rng_key){seed}, at, (uint64_t)n);
     for (int64_t i = 0; i < ep->points; i++) {
         int64_t from = first + (int64_t)rng_perm_apply(&order, (uint64_t)i);
-        memcpy(ep->x + i * d->x_dim, d->x + from * d->x_dim, (size_t)d->x_dim * sizeof *ep->x);
-        ep->y[i] = (float)(((double)d->y[from] - scale[0]) / scale[1]);
+        for (int32_t k = 0; k < d->x_dim; k++)
+            ep->x[i * d->x_dim + k] = learner_x(scale, k, (double)d->x[from * d->x_dim + k]);
+        ep->y[i] = learner_y(scale, (double)d->y[from]);
     }
 }
 
-void episode_scale(const dataset *d, double scale[2]) {
-    double sum = 0, squares = 0, n = (double)d->points;
-    for (int64_t i = 0; i < d->points; i++) sum += (double)d->y[i];
-    for (int64_t i = 0; i < d->points; i++) {
-        double off = (double)d->y[i] - sum / n;
+/* ---- scales ---------------------------------------------------------------------------------- */
+
+void learner_scale_none(learner_scale *s) {
+    s->y[0] = 0;
+    s->y[1] = 1;
+    for (int k = 0; k < LEARNER_INPUTS_MAX; k++) s->x[k][0] = 0, s->x[k][1] = 1;
+}
+
+static void measure(const float *values, int64_t n, int64_t stride, double out[2]) {
+    double sum = 0, squares = 0, count = (double)n;
+    for (int64_t i = 0; i < n; i++) sum += (double)values[i * stride];
+    for (int64_t i = 0; i < n; i++) {
+        double off = (double)values[i * stride] - sum / count;
         squares += off * off;
     }
-    scale[0] = sum / n;
-    scale[1] = squares > 0 ? sqrt(squares / n) : 1;
+    out[0] = sum / count;
+    out[1] = squares > 0 ? sqrt(squares / count) : 1;
+}
+
+mnp_status learner_scale_of(env *e, const dataset *d, learner_scale *out) {
+    if (d->x_dim > LEARNER_INPUTS_MAX)
+        return env_fail(e, MNP_EINVAL, "%d inputs are too many for this agent; %d are possible",
+                        (int)d->x_dim, LEARNER_INPUTS_MAX);
+    learner_scale_none(out);
+    measure(d->y, d->points, 1, out->y);
+    for (int32_t k = 0; k < d->x_dim && !d->builtin; k++)
+        measure(d->x + k, d->points, d->x_dim, out->x[k]);
+    return MNP_OK;
 }
 
 double learner_rate(double rate, int64_t step, int64_t steps) {
@@ -135,7 +155,8 @@ mnp_status learner_write(env *e, const char *path, const learner_file *f) {
         for (int64_t r = 0; r < shape[0]; r++, to += shape[1])
             memcpy(to, from + r * ld, (size_t)shape[1] * sizeof *to);
     }
-    tensors[count++] = (safetensors_tensor){"scale", SAFETENSORS_F64, 1, {2}, f->scale, 0};
+    tensors[count++] = (safetensors_tensor){
+        "scale", SAFETENSORS_F64, 2, {1 + f->net->width[0], 2}, (double *)f->scale, 0};
     tensors[count++] =
         (safetensors_tensor){"numbers", SAFETENSORS_F64, 1, {f->n_numbers}, f->numbers, 0};
     write_meta(f, &options, inputs, meta);
@@ -184,7 +205,7 @@ mnp_status learner_open(env *e, const char *path, const char *kind, const option
         status =
             env_fail(e, MNP_EFORMAT, "%s holds an agent of kind %.40s, not %s", path, found, kind);
     else if (!text || !number || text_parse_int64(number, &count) != TEXT_OK || count < 1 ||
-             count > 4096)
+             count > LEARNER_INPUTS_MAX)
         status = env_fail(e, MNP_EFORMAT, "%s: options or inputs are missing or wrong", path);
     if (status == MNP_OK) status = options_defaults(e, options, 1);
     if (status == MNP_OK) status = options_parse(e, options, 1, text);
@@ -218,8 +239,8 @@ mnp_status learner_read(env *e, const char *path, const safetensors_file *file, 
                    (size_t)shape[1] * sizeof *dense);
     }
     env_free(e, dense);
-    if (status == MNP_OK) status = find(e, path, file, "scale", 2, &t);
-    if (status == MNP_OK) status = safetensors_doubles(e, t, f->scale, 2);
+    if (status == MNP_OK) status = find(e, path, file, "scale", 2 * (1 + f->net->width[0]), &t);
+    if (status == MNP_OK) status = safetensors_doubles(e, t, (double *)f->scale, t->count);
     if (status == MNP_OK) status = find(e, path, file, "numbers", f->n_numbers, &t);
     if (status == MNP_OK) status = safetensors_doubles(e, t, f->numbers, t->count);
     return status == MNP_OK ? read_origin(e, file, f->origin) : status;

@@ -2,8 +2,8 @@
  * from a data set, options, and files.
  *
  * An episode is a function of the data set with its points in a random order, cut into a context
- * and targets. Inputs are the data set's own (a bandit's: context and one-hot action), outputs are
- * standardised: y = (r - shift) / scale. */
+ * and targets. Inputs are the data set's own (a bandit's: context and one-hot action). Networks see
+ * standardised numbers: outputs always, inputs where the data come from a person's file. */
 #ifndef MNP_BANDIT_LEARNER_H
 #define MNP_BANDIT_LEARNER_H
 
@@ -18,12 +18,36 @@ typedef struct learner_watch {
     void *user;
 } learner_watch;
 
+/* ---- scales ---------------------------------------------------------------------------------- */
+
+enum { LEARNER_INPUTS_MAX = 128 };
+
+/* What is taken off and what is divided by, for the output and for every input. */
+typedef struct learner_scale {
+    double y[2], x[LEARNER_INPUTS_MAX][2];
+} learner_scale;
+
+void learner_scale_none(learner_scale *s);
+/* Means and standard deviations of the data (1 where all are equal); MNP_EINVAL: too many inputs.
+ */
+mnp_status learner_scale_of(env *e, const dataset *d, learner_scale *out);
+
+static inline float learner_y(const learner_scale *s, double reward) {
+    return (float)((reward - s->y[0]) / s->y[1]);
+}
+static inline double learner_reward(const learner_scale *s, double y) {
+    return s->y[0] + s->y[1] * y;
+}
+static inline float learner_x(const learner_scale *s, int32_t k, double x) {
+    return (float)((x - s->x[k][0]) / s->x[k][1]);
+}
+
 /* ---- episodes -------------------------------------------------------------------------------- */
 
 typedef struct episode {
     int64_t points, context; /* the first `context` points are the context */
     float *x;                /* (points, x_dim) */
-    float *y;                /* (points), standardised */
+    float *y;                /* (points); both standardised */
 } episode;
 
 enum { EPISODE_TARGETS = 50 }; /* at most, behind the context */
@@ -31,10 +55,8 @@ enum { EPISODE_TARGETS = 50 }; /* at most, behind the context */
 mnp_status episode_create(env *e, const dataset *d, episode *out);
 void episode_free(env *e, episode *ep);
 /* Episode `item` of step `step`: the same for the same seed, whatever was drawn before. */
-void episode_draw(episode *ep, const dataset *d, const double scale[2], uint64_t seed, int64_t step,
-                  int64_t item);
-/* Mean and standard deviation of the data's y (1 where they are all equal). */
-void episode_scale(const dataset *d, double scale[2]);
+void episode_draw(episode *ep, const dataset *d, const learner_scale *scale, uint64_t seed,
+                  int64_t step, int64_t item);
 
 /* A rate that falls along half a cosine from `rate` to nothing. */
 double learner_rate(double rate, int64_t step, int64_t steps);
@@ -51,7 +73,7 @@ typedef struct learner_origin {
 mnp_status learner_origin_of(env *e, const dataset *d, learner_origin *out);
 void learner_origin_free(env *e, learner_origin *o);
 
-/* What every learner's file holds: the network's weights, a few more numbers, the scale of y, the
+/* What every learner's file holds: the network's weights, a few more numbers, the scales, the
  * options as text, the kind ("maml") and the data it was trained on. */
 typedef struct learner_file {
     const char *kind;
@@ -60,7 +82,7 @@ typedef struct learner_file {
     float *weights;
     double *numbers; /* (n_numbers) */
     int64_t n_numbers;
-    double *scale; /* (2) */
+    learner_scale *scale;
     learner_origin *origin;
 } learner_file;
 

@@ -26,7 +26,7 @@ mnp_status maml_create(env *e, const maml_opts *o, int32_t inputs, uint64_t seed
     m->e = e;
     m->opts = *o;
     m->net = mlp_make((int)o->layers, inputs, (int32_t)o->hidden, 1);
-    m->scale[1] = 1;
+    learner_scale_none(&m->scale);
     for (int l = 0; l < m->net.layers; l++) m->log_rate[l] = log(o->inner_rate);
     m->weights = env_alloc(e, (size_t)m->net.words, sizeof *m->weights, "an agent's weights");
     if (!m->weights) {
@@ -114,7 +114,7 @@ void maml_predict(maml_learner *l, const float *x, int64_t n, double *r) {
     int last = l->m->net.layers;
     forward(l, x, n);
     for (int64_t i = 0; i < n; i++)
-        r[i] = l->m->scale[0] + l->m->scale[1] * (double)l->pass.h[last][i * l->m->net.ld[last]];
+        r[i] = learner_reward(&l->m->scale, (double)l->pass.h[last][i * l->m->net.ld[last]]);
 }
 
 /* ---- meta-training --------------------------------------------------------------------------- */
@@ -135,7 +135,7 @@ typedef struct meta {
 static double outer_episode(meta *t, int64_t step, int64_t item) {
     maml_learner *l = &t->learner;
     const mlp *net = &t->m->net;
-    episode_draw(&t->ep, t->d, t->m->scale, t->seed, step, item);
+    episode_draw(&t->ep, t->d, &t->m->scale, t->seed, step, item);
     maml_adapt(l, t->ep.x, t->ep.y, t->ep.context);
     memset(l->gradient, 0, (size_t)net->words * sizeof(float));
     double loss = maml_loss(l, t->ep.x + t->ep.context * net->width[0], t->ep.y + t->ep.context,
@@ -179,7 +179,7 @@ mnp_status maml_train(maml *m, const dataset *d, uint64_t seed, const learner_wa
     if (d->x_dim != m->net.width[0])
         return env_fail(e, MNP_EINVAL, "the agent has %d inputs, the data %d", (int)m->net.width[0],
                         (int)d->x_dim);
-    episode_scale(d, m->scale);
+    MNP_TRY(learner_scale_of(e, d, &m->scale));
     MNP_TRY(learner_origin_of(e, d, &m->origin));
     t.gradient = env_alloc(e, (size_t)m->net.words, sizeof(float), "an agent's gradient");
     status = t.gradient ? MNP_OK : MNP_ENOMEM;
@@ -207,7 +207,7 @@ static learner_file file_of(maml *m, const option_view *view) {
                           .weights = m->weights,
                           .numbers = m->log_rate,
                           .n_numbers = m->net.layers,
-                          .scale = m->scale,
+                          .scale = &m->scale,
                           .origin = &m->origin};
 }
 

@@ -26,7 +26,7 @@ typedef struct maml {
     maml_opts opts;
     mlp net;
     float *weights;
-    double scale[2];
+    learner_scale scale;
     double log_rate[MLP_LAYERS_MAX];
     learner_origin origin;
 } maml;

@@ -27,6 +27,7 @@ static dataset *make_wheels(env *e, int64_t wheels, int64_t n, uint64_t seed) {
     }
     dataset *d = NULL;
     CHECK(dataset_from_arrays(e, "wheels", wheels, lengths, INPUTS, x, y, &d) == MNP_OK);
+    if (d) d->builtin = true; /* inputs as they are */
     env_free(e, x);
     env_free(e, y);
     env_free(e, lengths);
@@ -113,8 +114,7 @@ static void maml_adapts(void) {
     for (int64_t w = 0; w < 10; w++) {
         float y[120];
         const float *x = test->x + w * 120 * d->x_dim;
-        for (int i = 0; i < 120; i++)
-            y[i] = (float)(((double)test->y[w * 120 + i] - m->scale[0]) / m->scale[1]);
+        for (int i = 0; i < 120; i++) y[i] = learner_y(&m->scale, (double)test->y[w * 120 + i]);
         maml_adapt(&l, x, y, 0);
         before += maml_loss(&l, x + 80 * d->x_dim, y + 80, 40);
         maml_adapt(&l, x, y, 80);
@@ -137,8 +137,8 @@ static void maml_rate_gradient(void) {
     maml_learner l;
     float y[60];
     CHECK(maml_create(&e, &o, d->x_dim, 4, &m) == MNP_OK);
-    episode_scale(d, m->scale);
-    for (int i = 0; i < 60; i++) y[i] = (float)(((double)d->y[i] - m->scale[0]) / m->scale[1]);
+    CHECK(learner_scale_of(&e, d, &m->scale) == MNP_OK);
+    for (int i = 0; i < 60; i++) y[i] = learner_y(&m->scale, (double)d->y[i]);
     CHECK(maml_learner_create(&e, m, 60, &l) == MNP_OK);
     for (int layer = 0; layer < m->net.layers; layer++) {
         int64_t from = m->net.weight[layer],
@@ -307,7 +307,7 @@ static void files_read_back(void) {
     CHECK(maml_load(&e, path, &m2) == MNP_OK);
     CHECK(m2 && memcmp(m2->weights, m->weights, (size_t)m->net.words * sizeof(float)) == 0);
     CHECK(m2 && memcmp(m2->log_rate, m->log_rate, sizeof m->log_rate) == 0);
-    CHECK(m2 && m2->scale[0] == m->scale[0] && m2->opts.hidden == 20);
+    CHECK(m2 && memcmp(&m2->scale, &m->scale, sizeof m->scale) == 0 && m2->opts.hidden == 20);
     STREQ(m2 ? m2->origin.data : NULL, "wheels");
     CHECK(bruno_create(&e, &bo, d->x_dim, 1, &b) == MNP_OK && bruno_train(b, d, 1, NULL) == MNP_OK);
     CHECK(bruno_save(&e, b, path) == MNP_OK && bruno_load(&e, path, &b2) == MNP_OK);

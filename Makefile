@@ -85,7 +85,8 @@ NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxr
               -DMNP_CUDA_ARCH=$(patsubst %a,%,$(ARCH)) -Iinclude -Isrc \
               -Xcompiler -fPIC,-fvisibility=hidden
 
-# MPI likewise (MPI=0 leaves it out): the transport between processes is its own shared object.
+# MPI likewise (MPI=0 leaves it out), and NCCL between GPUs: what carries numbers between processes
+# are shared objects of their own.
 MPI ?= $(HAVE_MPI)
 
 COMPILE  = $(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) $(INSTRUMENT)
@@ -95,7 +96,8 @@ LINK     = -Wl,--as-needed $(LDFLAGS) $(INSTRUMENT)
 # ---- sources -----------------------------------------------------------------------------------
 SIMD_SRC := $(wildcard src/backend/cpu/simd/*.c)
 MPI_SRC  := $(wildcard src/comm/mpi/*.c)
-LIB_SRC  := $(filter-out $(SIMD_SRC) $(MPI_SRC),$(sort $(shell find src -name '*.c')))
+NCCL_SRC := $(wildcard src/comm/nccl/*.c)
+LIB_SRC  := $(filter-out $(SIMD_SRC) $(MPI_SRC) $(NCCL_SRC),$(sort $(shell find src -name '*.c')))
 CLI_SRC  := $(wildcard cli/*.c)
 MNP_SRC  := $(CLI_SRC) $(if $(CLI_SRC),$(wildcard bench/*.c))
 
@@ -109,6 +111,7 @@ MNP           := $(if $(CLI_SRC),$(BUILD)/mnp)
 CUDA_LIB      := $(if $(filter 1,$(CUDA)),$(BUILD)/libmnp_cuda.so)
 CUDA_OBJ      := $(CU_SRC:%=$(BUILD)/obj/%.o)
 MPI_LIB       := $(if $(filter 1,$(MPI)),$(BUILD)/libmnp_mpi.so)
+NCCL_LIB      := $(if $(CUDA_LIB),$(if $(HAVE_NCCL),$(BUILD)/libmnp_nccl.so))
 EXAMPLES      := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
 FUZZ_SRC      := $(if $(wildcard tests/fuzz/fuzz_main.c),\
                    $(filter-out %/fuzz_main.c,$(wildcard tests/fuzz/fuzz_*.c)))
@@ -128,7 +131,7 @@ TEST_BUILT    := $(filter $(BUILD)/%,$(TEST_PROGRAMS))
 .PHONY: all demo setup test test-long bench lint format asan tsan coverage fuzz fuzzers examples \
         install uninstall clean info help tests-built
 
-all: $(LIB) $(SHLIB) $(MNP) $(CUDA_LIB) $(MPI_LIB)
+all: $(LIB) $(SHLIB) $(MNP) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB)
 
 # Everything compiled depends on the flags it was compiled with.
 FLAGS_NOW = $(VERSION) | $(COMPILE) | $(SIMD_OPT) | $(LINK) $(LIBS)
@@ -164,6 +167,8 @@ $(BUILD)/libmnp_cuda.so: $(CUDA_OBJ)
 
 $(BUILD)/libmnp_mpi.so: $(MPI_SRC) $(BUILD)/flags
 	$(call say,LD)$(COMPILE) -Isrc $(MPI_CFLAGS) $(DEPFLAGS) -shared $(LINK) $(MPI_SRC) $(MPI_LIBS) -o $@
+$(BUILD)/libmnp_nccl.so: $(NCCL_SRC) $(BUILD)/flags
+	$(call say,LD)$(COMPILE) -Isrc $(NCCL_CFLAGS) $(DEPFLAGS) -shared $(LINK) $(NCCL_SRC) $(NCCL_LIBS) -o $@
 
 # A list of the objects, so that removing a source file also rebuilds the library.
 $(BUILD)/objects: FORCE
@@ -194,13 +199,13 @@ $(BUILD)/examples/%: examples/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) $(DEPFLAGS) $(LINK) $< $(LIB) $(LIBS) -o $@
 
--include $(addsuffix .d,$(LIB_OBJ) $(MNP_OBJ) $(CUDA_OBJ) $(MPI_LIB) $(TEST_BUILT) $(EXAMPLES))
+-include $(addsuffix .d,$(LIB_OBJ) $(MNP_OBJ) $(CUDA_OBJ) $(MPI_LIB) $(NCCL_LIB) $(TEST_BUILT) $(EXAMPLES))
 
 # ---- what people ask for -----------------------------------------------------------------------
 setup: $(SETUP)
 examples: $(EXAMPLES)
 fuzzers: $(FUZZERS)
-tests-built: $(TEST_BUILT) $(CUDA_LIB) $(MPI_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
+tests-built: $(TEST_BUILT) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
 
 demo: all
 	@BUILD=$(BUILD) scripts/demo.sh

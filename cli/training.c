@@ -150,6 +150,8 @@ static mnp_status loop(training *t) {
     bool agreed = t->c->joined && !t->c->alone; /* ranks stop together, after the same step */
     while (status == MNP_OK && r.step < t->stop_at && (agreed || !cli_interrupted())) {
         int64_t chunk = next_chunk(t, &r, step_seconds);
+        if (agreed) status = mnp_ctx_share(t->c->ctx, &chunk, sizeof chunk);
+        if (status != MNP_OK) break;
         double start = cli_now();
         status = mnp_trainer_run(t->trainer, chunk, &r);
         step_seconds = (cli_now() - start) / (double)chunk;

@@ -76,6 +76,16 @@ if [ "$portable" != 1 ]; then
     if [ -n "$nvcc" ]; then
         say HAVE_NVCC 1
         say NVCC "$nvcc"
+        # NCCL adds gradients over GPUs; NCCL_HOME names a place of its own.
+        cuda=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+        for home in ${NCCL_HOME:-} "$cuda" /usr /usr/local; do
+            for lib in "$home/lib" "$home/lib64" "$home/lib/x86_64-linux-gnu"; do
+                [ -e "$lib/libnccl.so.2" ] || continue
+                part NCCL '#include <nccl.h>
+                int main(void) { ncclUniqueId id; return (int)ncclGetUniqueId(&id); }' \
+                    "-I$home/include -I$cuda/include" "-L$lib -Wl,-rpath,$lib -l:libnccl.so.2" && break 2
+            done
+        done
     fi
 fi
 exit 0

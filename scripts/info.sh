@@ -22,6 +22,7 @@ row LAPACK LAPACK "$(value LAPACK_LIBS): Cholesky factors from 256 rows (Gaussia
     "large Gaussian processes use our own, slower Cholesky"
 row cairo CAIRO "PNG and PDF pictures" "pictures are written as SVG only"
 row CUDA NVCC "$(value NVCC)" "no NVIDIA GPU backend; the CPU backend does everything"
+row NCCL NCCL "$(value NCCL_LIBS)" "GPUs of several ranks do not share training steps"
 row MPI MPI "$(value MPI_LIBS): mpirun -n R mnp train, eval, gen, repro" \
     "no runs over several processes or machines (mpirun)"
 if [ -n "$(value HAVE_NVCC)" ] && [ "${5:-}" != 1 ]; then

@@ -19,6 +19,7 @@ typedef struct exec_opts {
     const char *isa; /* CPU: a named instruction set, NULL = the best                   */
     exec_math math;  /* GPU                                                             */
     bool uncaptured; /* GPU: launch every kernel by itself, for tests                   */
+    bool linked;     /* GPU: share steps through NCCL even as the only rank, for tests    */
     bool profile;    /* GPU: count the cycles of each instruction                       */
 } exec_opts;
 

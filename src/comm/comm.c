@@ -9,8 +9,7 @@
 #include "base/object.h"
 #include "comm/inner.h"
 
-enum { TELL_SECONDS = 2, LEAVE_SECONDS = 60, SPEAK_SECONDS = 5 };
-static const double beat_every = 1;
+enum { TELL_SECONDS = 2, LEAVE_SECONDS = 60, SPEAK_SECONDS = 2 };
 static const double cancel_grace = 0.4;  /* for ranks that stop too: a launcher kills after 1 s */
 static const double look_every = 1e-3;   /* at signals while waiting                         */
 static const double patience = 2e-3;     /* of a busy wait before it sleeps between questions */
@@ -108,9 +107,14 @@ static void hear_all(comm *c) {
 static bool say(comm *c, int rank, int kind, const char *text) {
     peer *p = &c->peers[rank];
     if (p->sending && (c->t->test(c->link, &p->sending) || p->sending)) return false;
-    p->out = (signal_message){.kind = kind};
+    p->out = (signal_message){.kind = kind, .lost = c->lost, .stopped = c->stopped};
     snprintf(p->out.text, sizeof p->out.text, "%s", text);
     return c->t->send(c->link, &p->out, sizeof p->out, rank, TAG_SIGNAL, &p->sending) == 0;
+}
+
+/* Seconds between signs of life. */
+static double pulse(const comm *c) {
+    return c->timeout < 5 ? c->timeout / 5 : 1;
 }
 
 static void beat(comm *c, double every) {
@@ -122,9 +126,9 @@ static void beat(comm *c, double every) {
 
 void comm_beat(env *e) {
     comm *c = e->comm;
-    if (!c || c->info.size < 2 || c->failed || comm_now() - c->beaten < beat_every) return;
+    if (!c || c->info.size < 2 || c->failed || comm_now() - c->beaten < pulse(c)) return;
     hear_all(c);
-    beat(c, beat_every);
+    beat(c, pulse(c));
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -149,6 +153,11 @@ static mnp_status peer_failed(env *e) {
     for (int r = 0; r < c->info.size; r++) {
         const peer *p = &c->peers[r];
         if (!p->left) continue;
+        if (p->in.lost >= 0 && p->in.lost != c->info.rank) { /* it was quicker to find out */
+            c->lost = p->in.lost;
+            c->stopped = p->in.stopped;
+            return fail(e, c->stopped ? MNP_ECANCELLED : MNP_EPEER, p->in.text);
+        }
         char text[ENV_ERROR_MAX];
         snprintf(text, sizeof text, "rank %d failed: %s", r, p->in.text);
         c->told = true;
@@ -184,7 +193,8 @@ static mnp_status find_silent(env *e, const waiting *w, double now) {
 static mnp_status give_up(env *e, const waiting *w, double now) {
     comm *c = e->comm;
     char text[512];
-    int used = snprintf(text, sizeof text, "stopped in %s; no sign of rank", w->what), missing = 0;
+    int used = snprintf(text, sizeof text, "stopped while waiting (%s); no sign of rank", w->what),
+        missing = 0;
     for (int r = c->info.size - 1; r >= 0; r--) {
         if (r == c->info.rank || silence(c, w, r, now) < 0.7 * cancel_grace) continue;
         c->lost = r;
@@ -205,7 +215,7 @@ static mnp_status look(env *e, waiting *w) {
     hear_all(c);
     MNP_TRY(peer_failed(e));
     if (w->cancelled == 0 && env_cancelled(e)) w->cancelled = now;
-    beat(c, w->cancelled > 0 ? cancel_grace / 8 : beat_every);
+    beat(c, w->cancelled > 0 ? cancel_grace / 8 : pulse(c));
     if (w->cancelled > 0 && now - w->cancelled > cancel_grace) return give_up(e, w, now);
     return find_silent(e, w, now);
 }
@@ -253,6 +263,17 @@ mnp_status comm_finish(env *e, pending *p, int count, const char *what) {
     }
     if (status != MNP_OK) comm_drop(e, p, count);
     return status;
+}
+
+mnp_status comm_wait(env *e, bool (*done)(void *arg), void *arg, const char *what) {
+    waiting w = comm_waiting(what);
+    while (!done(arg)) {
+        if (comm_size(e) > 1)
+            MNP_TRY(comm_idle(e, &w));
+        else
+            sched_yield();
+    }
+    return MNP_OK;
 }
 
 /* ---- joining --------------------------------------------------------------------------------- */

@@ -66,6 +66,9 @@ mnp_status comm_same_bytes(env *e, const char *what, const void *data, size_t by
 /* FNV-1a of bytes, continued from `hash` (0: from the start). */
 uint64_t comm_hash(uint64_t hash, const void *data, size_t bytes);
 
+/* Waits for something outside that needs the other ranks, until done() says it has come. */
+mnp_status comm_wait(env *e, bool (*done)(void *arg), void *arg, const char *what);
+
 /* A sign of life, at most one a second: between pieces of long work that needs no other rank. */
 void comm_beat(env *e);
 

@@ -10,7 +10,8 @@ enum { SIGNAL_BEAT, SIGNAL_FAIL };
 /* A few words at any time; each rank always has a receive open for each other one. */
 typedef struct signal_message {
     int kind;
-    char text[508];
+    int lost, stopped; /* of the sender, see comm below */
+    char text[500];
 } signal_message;
 
 typedef struct peer {

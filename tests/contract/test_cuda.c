@@ -3,14 +3,17 @@
  * capture, and the precision of the faster modes. Where there is no GPU it is skipped and says why.
  *
  *   test_cuda [name]        the tests, or only the ops whose name contains it
+ *   test_cuda nccl          only: a step through NCCL has the bits of one without
  *   test_cuda --time        milliseconds a step in each precision, and where they go             */
 #include <float.h>
 #include <time.h>
 
 #include "backend/contract.h"
 #include "backend/cuda/cuda.h"
+#include "base/object.h"
 #include "base/rng.h"
 #include "check.h"
+#include "comm/comm.h"
 #include "model/model.h"
 #include "model/process/process.h"
 
@@ -265,6 +268,48 @@ static void same_bits(void) {
     training_close(&c);
 }
 
+/* ---- steps shared through NCCL, by one rank -------------------------------------------------- */
+
+static int open_one(void **link, transport_info *info) {
+    *link = NULL;
+    *info = (transport_info){.size = 1};
+    return 0;
+}
+
+static void close_one(void *link, int all) {
+    (void)link, (void)all;
+}
+
+/* One rank that adds through NCCL, in either way, captured or not, has the bits of none. */
+static void linked_bits(void) {
+    static const transport one = {
+        .version = TRANSPORT_VERSION, .open = open_one, .close = close_one};
+    object_fn found;
+    if (object_load(&world, "libmnp_nccl.so", "mnp_nccl_link", "no NCCL", &found) != MNP_OK) {
+        SKIP("there is no libmnp_nccl.so");
+        return;
+    }
+    training plain;
+    bool ok = training_open(&plain, "cuda", "tiny", (exec_opts){.math = MATH_TF32}, 0.9) &&
+              training_steps(&plain, 50, 30);
+    size_t bytes = (size_t)plain.m->params.words * sizeof(float);
+    for (int k = 0; ok && k < 4; k++) {
+        training t;
+        comm_opts how = {.fast = k % 2};
+        exec_opts o = {.math = MATH_TF32, .linked = true, .uncaptured = k / 2};
+        CHECK(comm_open_over(&world, &one, &how) == MNP_OK);
+        ok = training_open(&t, "cuda", "tiny", o, 0.9) && training_steps(&t, 50, 30);
+        CHECK(memcmp(plain.weights, t.weights, bytes) == 0);
+        CHECK(memcmp(plain.moment2, t.moment2, bytes) == 0);
+        CHECK(memcmp(plain.average, t.average, bytes) == 0);
+        CHECK(plain.step.loss == t.step.loss && plain.step.grad_norm == t.step.grad_norm);
+        training_close(&t);
+        comm_close(&world);
+    }
+    CHECK(ok);
+    training_close(&plain);
+}
+
 /* How far the faster modes are from the full one. */
 static void precisions(void) {
     training full, fast;
@@ -387,6 +432,7 @@ static void time_steps(const char *preset, int64_t batch, int profile_math) {
 }
 
 int main(int argc, char **argv) {
+    bool nccl = argc > 1 && strcmp(argv[1], "nccl") == 0;
     env_init(&world);
     mnp_status status = backend_find("cuda")->usable(&world);
     if (status != MNP_OK) {
@@ -396,6 +442,10 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--time") == 0) {
         time_steps("paper", argc > 3 ? atoi(argv[3]) : 100, argc > 2 ? atoi(argv[2]) : 1);
         return 0;
+    }
+    if (nccl) {
+        RUN(linked_bits);
+        return check_done();
     }
     for (int32_t id = 0; id < OP_COUNT; id++) {
         present = op_at(id);
@@ -408,6 +458,7 @@ int main(int argc, char **argv) {
     RUN(image_steps);
     RUN(large_batch);
     RUN(same_bits);
+    RUN(linked_bits);
     RUN(precisions);
     RUN(names_culprit);
     return check_done();

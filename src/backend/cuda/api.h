@@ -8,11 +8,24 @@
 #include <stdint.h>
 
 #include "backend/cuda/device.h"
+#include "comm/gpu_link.h"
 
 /* Both sides must know the same operations. */
-enum { CUDA_API_VERSION = 4000 + OPCODE_COUNT };
+enum { CUDA_API_VERSION = 5000 + OPCODE_COUNT };
 
 typedef struct cuda_queue cuda_queue; /* a stream with its captured step */
+
+/* A step that ranks share: each computes its functions, then reports and sums travel. */
+typedef struct cuda_shared_step {
+    const gpu_link_api *api;
+    void *link;
+    int ranks, rank, fast; /* fast: NCCL adds; else ranks are added in order on every GPU */
+    float *sums;           /* (ranks, slot_words), or slot 0 where fast       */
+    float *own;            /* slot 0                                           */
+    size_t words;          /* of a slot                                        */
+    double *reports, *all; /* (items, 3), and (ranks, most, 3)                 */
+    int64_t items, most;   /* of the batch; of one rank at most                */
+} cuda_shared_step;
 
 typedef struct cuda_device_info {
     char name[128];
@@ -42,6 +55,10 @@ typedef struct cuda_api {
      * steps) unless `captured` is false. */
     int (*steps)(cuda_queue *q, const dev_run *run, int blocks, int64_t words, int64_t steps,
                  int captured);
+    /* The steps that follow are shared; NULL: they are not. The struct is copied. */
+    void (*share)(cuda_queue *q, const cuda_shared_step *s);
+    int (*busy)(cuda_queue *q, int *yes); /* is there work that sync() would wait for? */
+    int (*select)(int ordinal);           /* the GPU of this thread, modulo their number */
     /* Milliseconds the last steps() call took on the device; call after sync(). */
     int (*elapsed)(cuda_queue *q, float *milliseconds);
 } cuda_api;

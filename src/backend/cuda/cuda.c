@@ -11,6 +11,8 @@
 
 #include "backend/cuda/loader.h"
 #include "backend/cuda/program.h"
+#include "backend/cuda/share.h"
+#include "comm/comm.h"
 #include "op/update.h"
 
 enum { MIRRORS = 4 }; /* weights, first and second moment, average */
@@ -41,6 +43,8 @@ struct exec {
     double *staging;      /* of emitted numbers                  */
     size_t staging_count;
     float milliseconds;
+    cuda_share *share; /* with the ranks of a job; NULL: this process computes every step alone */
+    int64_t own_lo, own_hi; /* functions of the batch that this process computes */
 };
 
 /* ---- small helpers --------------------------------------------------------------------------- */
@@ -96,6 +100,7 @@ static void destroy(exec *x) {
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
         for (int k = 0; k < EXEC_FEEDS; k++) x->api->release(x->feed[k].at);
         for (int k = 0; k < EXEC_EMITS; k++) x->api->release(x->emit[k].at);
+        share_close(x->share, x->api);
         x->api->queue_destroy(x->queue);
     }
     program_free(e, &x->program);
@@ -128,7 +133,9 @@ static mnp_status prepare(exec *x) {
     const size_t ranges = (size_t)(x->plan->params->words / DEV_STEP_WORDS) + 1;
     MNP_TRY(room(x, &x->partial, ranges * sizeof(double), "reductions"));
     x->gradient = env_alloc(x->env, (size_t)x->slot_words + 1, sizeof(float), "the gradient");
-    return x->gradient ? MNP_OK : MNP_ENOMEM;
+    if (!x->gradient) return MNP_ENOMEM;
+    if (!x->program.updates || (comm_size(x->env) < 2 && !x->opts.linked)) return MNP_OK;
+    return share_open(x->env, &x->share);
 }
 
 static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out) {
@@ -140,6 +147,8 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
     x->opts = *o;
     const cuda_api *api = NULL;
     mnp_status status = cuda_load(e, &api, &x->device);
+    if (status == MNP_OK && comm_job_size(e) > 1)
+        status = cuda_select(e, api, comm_local(e), &x->device);
     if (status == MNP_OK) {
         x->api = api;
         status = program_make(e, p, o->math, &x->program);
@@ -188,15 +197,18 @@ static mnp_status pull(exec *x, exec_io *io) {
 
 /* A block per multiprocessor at most: each takes all of its shared memory. */
 static mnp_status place_blocks(exec *x, int64_t items, int *blocks) {
+    const comm_span own = x->share ? comm_own(x->env, items, 1) : (comm_span){0, items};
     int64_t count = x->device.processors;
-    if (items < count) count = items > 0 ? items : 1;
+    if (own.hi - own.lo < count) count = own.hi > own.lo ? own.hi - own.lo : 1;
     const size_t act = (size_t)(x->program.act_words + 31) / 32 * 32;
     const size_t scratch = (size_t)(x->program.scratch_words + 31) / 32 * 32;
     MNP_TRY(room(x, &x->act, (size_t)count * act * sizeof(float), "the activations"));
     MNP_TRY(room(x, &x->scratch, (size_t)count * scratch * sizeof(int32_t) + 64, "scratch"));
     MNP_TRY(
         room(x, &x->slots, (size_t)(count * x->slot_words) * sizeof(float), "the gradient slots"));
-    MNP_TRY(room(x, &x->scalars, (size_t)items * REPORT_COUNT * sizeof(double), "the scores"));
+    const size_t reports = (size_t)(items + 1) * REPORT_COUNT;
+    MNP_TRY(room(x, &x->scalars, reports * sizeof(double), "the scores"));
+    x->image.item_lo = x->own_lo = own.lo, x->image.item_hi = x->own_hi = own.hi;
     x->image.act = x->act.at, x->image.act_words = (int64_t)act;
     x->image.scratch = x->scratch.at, x->image.scratch_words = (int64_t)scratch;
     x->image.slots = x->slots.at, x->image.slot_words = x->slot_words;
@@ -350,6 +362,7 @@ static mnp_status name_culprit(exec *x, int64_t item, int blocks) {
     int32_t found[2] = {-1, -1};
     MNP_TRY(send(x, &x->culprit, found, sizeof found, "the program"));
     x->image.diagnose = 1;
+    x->image.item_lo = 0, x->image.item_hi = x->image.items;
     MNP_TRY(send(x, &x->run, &x->image, sizeof x->image, "the program"));
     MNP_TRY(device_check(x, x->api->functions(x->queue, x->run.at, blocks), "a launch"));
     MNP_TRY(fetch(x, found, &x->culprit, sizeof found, "the program"));
@@ -362,15 +375,29 @@ static mnp_status name_culprit(exec *x, int64_t item, int blocks) {
     return env_fail(x->env, MNP_ENUMERIC,
                     "function %lld of the batch: op '%s' gave a NaN or an infinity in '%s' "
                     "(instruction %d)",
-                    (long long)item, op_name(ins->op), x->plan->values[ins->out[found[1]]].name, at);
+                    (long long)item, op_name(ins->op), x->plan->values[ins->out[found[1]]].name,
+                    at);
+}
+
+static mnp_status share_steps(exec *x, int64_t items) {
+    if (x->own_lo == x->own_hi)
+        return env_fail(x->env, MNP_EINVAL, "%d ranks share a batch of %lld functions",
+                        comm_size(x->env), (long long)items);
+    bool go;
+    MNP_TRY(comm_all(x->env, !env_cancelled(x->env), &go, "the next steps"));
+    if (!go) return env_fail(x->env, MNP_ECANCELLED, "the ranks were asked to stop");
+    return share_place(x->share, x->env, x->api, x->queue, items, (size_t)x->slot_words,
+                       x->slots.at, x->scalars.at);
 }
 
 static mnp_status run_updates(exec *x, exec_io *io, int64_t steps, int blocks) {
+    if (x->share) MNP_TRY(share_steps(x, x->image.items));
     MNP_TRY(device_check(x,
                          x->api->steps(x->queue, x->run.at, blocks, x->plan->params->words, steps,
                                        !x->opts.uncaptured),
                          "a launch"));
     MNP_TRY(fetch(x, io->step, &x->step, sizeof *io->step, "the step"));
+    if (x->share) MNP_TRY(share_wait(x->share, x->env, x->api, x->queue));
     MNP_TRY(wait_for(x));
     MNP_TRY(device_check(x, x->api->elapsed(x->queue, &x->milliseconds), "timing"));
     return update_ok(io->step) ? MNP_OK : name_culprit(x, io->step->bad_item, blocks);
@@ -417,8 +444,8 @@ double cuda_milliseconds(const exec *x) {
 bool cuda_profile(exec *x, int32_t k, cuda_cost *out) {
     if (!x->clocks_host || k >= x->program.count) return false;
     const size_t bytes = (size_t)x->program.count * sizeof(int64_t);
-    if (k == 0 && (x->api->download(x->queue, x->clocks_host, x->clocks.at, bytes) ||
-                   x->api->sync(x->queue)))
+    if (k == 0 &&
+        (x->api->download(x->queue, x->clocks_host, x->clocks.at, bytes) || x->api->sync(x->queue)))
         return false;
     *out = (cuda_cost){x->program.from[k], x->program.code[k].together, x->clocks_host[k]};
     return true;

@@ -65,7 +65,8 @@ typedef struct dev_run {
     int32_t n_code;
     int32_t diagnose; /* 1: look for the first value that is not finite */
     int64_t items, samples, chunks, first_function, first_row;
-    int64_t cap_n, cap_m; /* the plan's capacities */
+    int64_t item_lo, item_hi; /* those of this process: all, unless ranks share a step */
+    int64_t cap_n, cap_m;     /* the plan's capacities */
     float *act;
     int64_t act_words; /* stride of an arena                   */
     float *slots;

@@ -237,8 +237,9 @@ __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *ru
     const int n_code = run->n_code, look = run->diagnose;
     const dev_instr *code = run->code;
     int64_t *clocks = blockIdx.x == 0 ? run->clocks : nullptr;
-    for (int64_t item = blockIdx.x; item < run->items; item += gridDim.x) {
-        if (threadIdx.x == 0) begin(run, item, item == blockIdx.x);
+    const int64_t first = run->item_lo + blockIdx.x;
+    for (int64_t item = first; item < run->item_hi; item += gridDim.x) {
+        if (threadIdx.x == 0) begin(run, item, item == first);
         fetch(code, n_code, 0, 3 * DEV_TOGETHER);
         copy_wait<0>();
         __syncthreads();

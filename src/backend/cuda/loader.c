@@ -39,3 +39,11 @@ mnp_status cuda_load(env *e, const cuda_api **api, cuda_device_info *info) {
                         info->built_for % 10, has);
     return MNP_OK;
 }
+
+mnp_status cuda_select(env *e, const cuda_api *api, int ordinal, cuda_device_info *info) {
+    int error = api->select(ordinal);
+    if (!error) error = api->probe(info);
+    if (!error) return MNP_OK;
+    return env_fail(e, MNP_EDEVICE, "GPU %d of this host cannot be used: %s", ordinal,
+                    api->error_text(error));
+}

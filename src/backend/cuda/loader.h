@@ -7,5 +7,7 @@
 
 /* MNP_EUNSUPPORTED with the reason. The library stays loaded until the process ends. */
 mnp_status cuda_load(env *e, const cuda_api **api, cuda_device_info *info);
+/* This thread's GPU, where a host has several: `ordinal` modulo their number. */
+mnp_status cuda_select(env *e, const cuda_api *api, int ordinal, cuda_device_info *info);
 
 #endif

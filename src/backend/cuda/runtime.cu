@@ -17,6 +17,8 @@ struct cuda_queue {
     const dev_run *run;
     int blocks;
     int64_t words;
+    int shares; /* `shared` holds */
+    cuda_shared_step shared;
 };
 
 static const char *error_text(int error) {
@@ -29,7 +31,9 @@ static int probe(cuda_device_info *info) {
     if (e != cudaSuccess) return (int)e;
     if (count == 0) return (int)cudaErrorNoDevice;
     cudaDeviceProp p;
-    e = cudaGetDeviceProperties(&p, 0);
+    int at = 0;
+    e = cudaGetDevice(&at);
+    if (e == cudaSuccess) e = cudaGetDeviceProperties(&p, at);
     if (e != cudaSuccess) return (int)e;
     memcpy(info->name, p.name, sizeof info->name - 1);
     info->name[sizeof info->name - 1] = '\0';
@@ -102,9 +106,48 @@ static int functions(cuda_queue *q, const dev_run *run, int blocks) {
     return (int)cudaGetLastError();
 }
 
-static void one_step(cuda_queue *q, const dev_run *run, int blocks, int64_t words) {
+/* 0, or an error of the link. */
+static int shared_update(cuda_queue *q, const dev_run *run, int64_t words) {
+    const cuda_shared_step *s = &q->shared;
+    const int64_t row = 3 * (int64_t)sizeof(double), lo = s->items * s->rank / s->ranks;
+    update_local_launch(run, words, q->stream);
+    int e = s->api->gather(s->link, (char *)s->reports + lo * row, s->all, (size_t)(s->most * row),
+                           q->stream);
+    update_reports_launch(run, s->all, s->ranks, s->most, q->stream);
+    if (!e && s->fast) e = s->api->sum(s->link, s->own, s->words, q->stream);
+    if (!e && !s->fast)
+        e = s->api->gather(s->link, s->own, s->sums, s->words * sizeof(float), q->stream);
+    update_linked_launch(run, words, s->fast ? s->own : s->sums, s->fast ? 1 : s->ranks, q->stream);
+    return e;
+}
+
+static int one_step(cuda_queue *q, const dev_run *run, int blocks, int64_t words) {
     functions_launch(run, blocks, q->stream);
+    if (q->shares) return shared_update(q, run, words) ? (int)cudaErrorUnknown : 0;
     update_launch(run, words, q->stream);
+    return 0;
+}
+
+static void share(cuda_queue *q, const cuda_shared_step *s) {
+    const int same = q->shares == (s != NULL) && (!s || memcmp(&q->shared, s, sizeof *s) == 0);
+    if (same) return;
+    q->shares = s != NULL;
+    if (s) q->shared = *s;
+    if (q->graph) cudaGraphExecDestroy(q->graph);
+    q->graph = NULL;
+}
+
+static int busy(cuda_queue *q, int *yes) {
+    const cudaError_t e = cudaStreamQuery(q->stream);
+    *yes = e == cudaErrorNotReady;
+    return *yes ? 0 : (int)e;
+}
+
+static int select_device(int ordinal) {
+    int count = 0;
+    cudaError_t e = cudaGetDeviceCount(&count);
+    if (e == cudaSuccess && count > 0) e = cudaSetDevice(ordinal % count);
+    return (int)e;
 }
 
 static cudaError_t capture(cuda_queue *q, const dev_run *run, int blocks, int64_t words) {
@@ -114,8 +157,10 @@ static cudaError_t capture(cuda_queue *q, const dev_run *run, int blocks, int64_
     cudaGraph_t graph;
     cudaError_t e = cudaStreamBeginCapture(q->stream, cudaStreamCaptureModeThreadLocal);
     if (e != cudaSuccess) return e;
-    one_step(q, run, blocks, words);
+    const int failed = one_step(q, run, blocks, words);
     e = cudaStreamEndCapture(q->stream, &graph);
+    if (e == cudaSuccess && failed) cudaGraphDestroy(graph);
+    if (failed) return (cudaError_t)failed;
     if (e != cudaSuccess) return e;
     e = cudaGraphInstantiate(&q->graph, graph, 0);
     cudaGraphDestroy(graph);
@@ -131,8 +176,8 @@ static int steps(cuda_queue *q, const dev_run *run, int blocks, int64_t words, i
         if (captured) {
             e = cudaGraphLaunch(q->graph, q->stream);
         } else {
-            one_step(q, run, blocks, words);
-            e = cudaGetLastError();
+            e = (cudaError_t)one_step(q, run, blocks, words);
+            if (e == cudaSuccess) e = cudaGetLastError();
         }
     }
     if (e == cudaSuccess) e = cudaEventRecord(q->ended, q->stream);
@@ -144,9 +189,9 @@ static int elapsed(cuda_queue *q, float *milliseconds) {
 }
 
 extern "C" __attribute__((visibility("default"))) const cuda_api *mnp_cuda_api(void) {
-    static const cuda_api table = {CUDA_API_VERSION, error_text, probe,    queue_make,
-                                   queue_destroy,    alloc,      release,  alloc_host,
-                                   release_host,     upload,     download, sync_queue,
-                                   functions,        steps,      elapsed};
+    static const cuda_api table = {
+        CUDA_API_VERSION, error_text, probe,        queue_make, queue_destroy, alloc,
+        release,          alloc_host, release_host, upload,     download,      sync_queue,
+        functions,        steps,      share,        busy,       select_device, elapsed};
     return &table;
 }

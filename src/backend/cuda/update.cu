@@ -2,19 +2,27 @@
  * norm, then the numbers of the step, then Adam. Ranges and orders of summation are fixed. */
 #include "backend/cuda/kernels.cuh"
 
-/* slot_sum and grad_norm: a block sums DEV_STEP_WORDS words over all slots. */
-__global__ void __launch_bounds__(DEV_STEP_THREADS) sum_kernel(const dev_run *run) {
+/* Words at .. at + 3 of `count` blocks of numbers, added in order. */
+static __device__ float4 ordered_words(const float *from, int64_t count, int64_t stride) {
+    float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll 8
+    for (int64_t s = 0; s < count; s++) {
+        const float4 v = __ldcs((const float4 *)(from + s * stride));
+        sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
+    }
+    return sum;
+}
+
+/* slot_sum and grad_norm: a block sums DEV_STEP_WORDS words over all slots, or over the sums of the
+ * ranks where there are such. */
+__global__ void __launch_bounds__(DEV_STEP_THREADS)
+    sum_kernel(const dev_run *run, const float *sums, int ranks) {
     __shared__ double room[DEV_STEP_THREADS / 32];
     const int64_t at = (int64_t)blockIdx.x * DEV_STEP_WORDS + threadIdx.x * 4;
     double square = 0;
     if (at < run->trainable) {
-        float4 sum = make_float4(0, 0, 0, 0);
-        const float *from = run->slots + at;
-#pragma unroll 8
-        for (int64_t s = 0; s < run->n_slots; s++) {
-            const float4 v = __ldcs((const float4 *)(from + s * run->slot_words));
-            sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
-        }
+        float4 sum = ordered_words((sums ? sums : run->slots) + at, sums ? ranks : run->n_slots,
+                                   run->slot_words);
         const float items = (float)run->items;
         sum.x /= items, sum.y /= items, sum.z /= items, sum.w /= items;
         *(float4 *)(run->slots + at) = sum;
@@ -112,10 +120,46 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
     run->average[at] = a.first ? w : old + a.blend * (w - old);
 }
 
+/* The sum of this rank's slots into the first; the batch's size comes in later. */
+__global__ void __launch_bounds__(DEV_STEP_THREADS) local_kernel(const dev_run *run) {
+    const int64_t at = (int64_t)blockIdx.x * DEV_STEP_WORDS + threadIdx.x * 4;
+    if (at < run->trainable)
+        *(float4 *)(run->slots + at) =
+            ordered_words(run->slots + at, run->n_slots, run->slot_words);
+}
+
+/* Rank r's reports are those of functions items r / ranks .. items (r + 1) / ranks. */
+__global__ void __launch_bounds__(DEV_STEP_THREADS)
+    reports_kernel(const dev_run *run, const double *all, int ranks, int64_t most) {
+    for (int r = 0; r < ranks; r++) {
+        const int64_t lo = run->items * r / ranks, hi = run->items * (r + 1) / ranks;
+        for (int64_t i = threadIdx.x; i < (hi - lo) * DREPORT_COUNT; i += blockDim.x)
+            run->item_scalars[lo * DREPORT_COUNT + i] = all[r * most * DREPORT_COUNT + i];
+    }
+}
+
+static int ranges_of(int64_t words) {
+    return (int)((words + DEV_STEP_WORDS - 1) / DEV_STEP_WORDS);
+}
+
+void update_local_launch(const dev_run *run, int64_t words, cudaStream_t stream) {
+    local_kernel<<<ranges_of(words), DEV_STEP_THREADS, 0, stream>>>(run);
+}
+
+void update_reports_launch(const dev_run *run, const double *all, int ranks, int64_t most,
+                           cudaStream_t stream) {
+    reports_kernel<<<1, DEV_STEP_THREADS, 0, stream>>>(run, all, ranks, most);
+}
+
 void update_launch(const dev_run *run, int64_t words, cudaStream_t stream) {
-    const int ranges = (int)((words + DEV_STEP_WORDS - 1) / DEV_STEP_WORDS);
+    update_linked_launch(run, words, nullptr, 1, stream);
+}
+
+void update_linked_launch(const dev_run *run, int64_t words, const float *sums, int ranks,
+                          cudaStream_t stream) {
+    const int ranges = ranges_of(words);
     const int blocks = (int)((words + DEV_STEP_THREADS - 1) / DEV_STEP_THREADS);
-    sum_kernel<<<ranges, DEV_STEP_THREADS, 0, stream>>>(run);
+    sum_kernel<<<ranges, DEV_STEP_THREADS, 0, stream>>>(run, sums, ranks);
     total_kernel<<<1, DEV_STEP_THREADS, 0, stream>>>(run, ranges);
     adam_kernel<<<blocks, DEV_STEP_THREADS, 0, stream>>>(run);
 }

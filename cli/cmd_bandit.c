@@ -39,7 +39,10 @@ static int write_curve(cli *c, const char *path, const mnp_bandit_opts *o) {
     csv_put_text(&w, "sd");
     csv_end_row(&w);
     double *sum = env_alloc(&c->env, (size_t)o->trials, sizeof *sum, "a curve");
-    if (!sum) return cli_fail(c, EXIT_FAILED, "%s", c->env.error);
+    if (!sum) {
+        buf_free(&text);
+        return cli_fail(c, EXIT_FAILED, "%s", c->env.error);
+    }
     int64_t every = o->steps / CURVE_ROWS > 0 ? o->steps / CURVE_ROWS : 1;
     for (int64_t t = 0; t < o->steps; t++) {
         double mean = 0, squares = 0, n = (double)o->trials;

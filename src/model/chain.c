@@ -77,11 +77,7 @@ static val head(const chain *c, const char *what, int32_t t, val r, val z_next) 
         h = op_join(c->g, a, row, VAL_NONE, VAL_NONE, act);
     }
     if (layers == 0) return h;
-    nn_mlp_opts o = {.hidden = width,
-                     .layers = layers,
-                     .out = d_z,
-                     .last_gain = 1.0,
-                     .last_bias = *what == 's' ? s->sigma_z_bias : 0.0};
+    nn_mlp_opts o = {.hidden = width, .layers = layers, .out = d_z, .last_gain = 1.0};
     return nn_mlp_rest(c->g, h, name, &o);
 }
 

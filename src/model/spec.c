@@ -44,8 +44,6 @@ static const option_def table[] = {
     INT(head_layers, "2", 0, 8, "hidden layers of the inference heads; 0 is one linear map"),
     ENUM(sigma_z, "sigmoid", "sigmoid|softplus", "how a raw number becomes sigma of z"),
     REAL(sigma_z_floor, "0.05", 1e-6, 0.999, "least sigma of z"),
-    REAL(sigma_z_bias, "0", -20, 20,
-         "bias of the raw number at the start; -3 begins near the floor"),
     INT(enc_width, "64", 1, 4096, "width of the encoder"),
     INT(heads, "4", 1, 64, "attention heads; must divide enc_width"),
     INT(n_sab, "2", 1, 16, "self-attention blocks"),
@@ -111,10 +109,10 @@ typedef struct preset {
 /* docs/GEOLOGY.md says why. */
 #define IMAGE_CODE                                                                                 \
     "encoder=isab enc_width=96 heads=6 n_sab=2 n_inducing=32 d_r=128 d_z=128 head_hidden=128 "     \
-    "head_layers=1 rff=64 flow_layers=2 train_score=rest kl_weight=0.1"
+    "head_layers=1 rff=63 rff_append_x=on y_gain=4 flow_layers=2 train_score=rest kl_weight=0.05"
 #define IMAGE_SMALL_CODE                                                                           \
     "encoder=isab enc_width=32 heads=2 n_sab=1 n_inducing=16 d_r=64 d_z=64 head_hidden=64 "        \
-    "head_layers=1 rff=32 flow_layers=2 train_score=rest kl_weight=0.1"
+    "head_layers=1 rff=31 rff_append_x=on y_gain=4 flow_layers=2 train_score=rest kl_weight=0.05"
 
 static const preset presets[] = {
     {"paper", "mnp", ""},

@@ -29,7 +29,6 @@ typedef struct model_spec {
     int64_t d_z, d_r, head_hidden, head_layers;
     int sigma_z; /* sigma_kind */
     double sigma_z_floor;
-    double sigma_z_bias; /* of the raw number at the start                        */
     /* set encoder */
     int64_t enc_width, heads, n_sab, n_inducing, ds_layers;
     bool enc_out_relu, layer_norm;

@@ -6,6 +6,8 @@
 #include "cli/source.h"
 
 typedef struct watching {
+    cli *c;
+    const char *read; /* what the data are, said when the training begins */
     progress bar;
     double loss; /* smoothed */
 } watching;
@@ -14,6 +16,8 @@ static void show(void *user, int64_t step, int64_t steps, double loss) {
     watching *w = user;
     char note[48];
     (void)steps;
+    if (step == 1)
+        cli_say(w->c, "%.*s", (int)strlen(w->read) - (*w->read != '\0'), w->read); /* less its \n */
     w->loss = step == 1 ? loss : 0.98 * w->loss + 0.02 * loss;
     snprintf(note, sizeof note, "loss %.4f", w->loss);
     progress_show(&w->bar, step, note);
@@ -56,15 +60,13 @@ int train_agent(cli *c) {
     char path[64];
     snprintf(path, sizeof path, "%s.safetensors", agent);
     if (!out) out = path;
-    watching w = {0};
+    watching w = {.c = c};
     int64_t steps = cli_int(c, "steps", USUAL_STEPS, 1, 100000000);
     int64_t batch = cli_int(c, "batch", 0, 1, 100000);
     if (cli_bad(c)) return c->status;
     mnp_data *train = NULL, *valid = NULL;
     mnp_status status = source_open_pair(c, cli_text(c, "data", NULL), &train, &valid);
     if (status != MNP_OK) return cli_failed(c, status);
-    const char *read = mnp_data_report(train);
-    cli_say(c, "%.*s", (int)strlen(read) - (*read != '\0'), read);
     buf options;
     buf_init(&options, &c->env);
     buf_printf(&options, "steps=%lld %s", (long long)steps, buf_str(&c->settings));
@@ -74,6 +76,7 @@ int train_agent(cli *c) {
                               .seed = c->seed,
                               .progress = show,
                               .progress_user = &w};
+    w.read = mnp_data_report(train);
     double started = cli_now();
     progress_begin(&w.bar, c, agent, 0, steps);
     status = mnp_agent_train(c->ctx, agent, train, &o, out);

@@ -30,13 +30,21 @@ doubt_shrinks() {
     awk '/points/ {if (!rows++) first = $NF; last = $NF}
          END {exit !(rows == 9 && last < 0.7 * first)}' "$TEST_TMP/stream"
 }
+# a wheel from nothing but quickly trained weights: better than by lot, and bad rewards are refused
+plays() {
+    "$BUILD/mnp" train --data wheel:points=120,context=10:100 --functions 200 --preset wheel --steps 300 \
+        --batch 16 --set valid_functions=10 --set lr=3e-3 --seed 1 --quiet --out "$TEST_TMP/wheel" &&
+        "$bin/bandit" "$TEST_TMP/wheel.safetensors" 600 >"$TEST_TMP/bandit" && cat "$TEST_TMP/bandit" &&
+        awk '/by the model/ {model = $5} /by lot/ {lot = $4} /refused: .*row 601.*not a number/ {refused = 1}
+             END {exit !(refused && model > 1.3 * lot)}' "$TEST_TMP/bandit"
+}
 fails_clearly() {
     local why
     ! why=$("$bin/load_and_predict" "$TEST_TMP/none" 2>&1) && [[ $why == *"$TEST_TMP/none"* ]]
 }
 public_header_only() {
     ! grep -n '#include "' examples/*.c &&
-        ! grep -n '#include <' examples/*.c | grep -v '<mnp.h>\|<math.h>\|<stdio.h>\|<stdlib.h>'
+        ! grep -n '#include <' examples/*.c | grep -v '<mnp.h>\|<math.h>\|<stdio.h>\|<stdlib.h>\|<time.h>'
 }
 short() {
     local f
@@ -49,6 +57,7 @@ run load_and_predict loads
 run same_functions functions_stay
 run stream_observations streams
 run doubt_shrinks doubt_shrinks
+run bandit plays
 run missing_model fails_clearly
 run public_header public_header_only
 run short short

@@ -10,8 +10,8 @@
  *                   values of the training images. A latent Gaussian field seen through u^-1; the
  *                   density of y is that of u times du/dy. Both nuggets are fitted.
  *
- * Ranges, sill and nuggets maximise the restricted likelihood (mean integrated out) of scattered
- * pixels of training images, half of them as measured, half with noise.
+ * Ranges, sill and nuggets maximise the restricted likelihood (mean integrated out) of pixels of
+ * training images, scattered and in clusters, half of them as measured, half with noise.
  *
  * Two predictive densities of an image given measured pixels:
  *   KRIGE_PIXELS  each pixel by itself: N(kriging mean, kriging variance). With up to KRIGE_EXACT

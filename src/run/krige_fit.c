@@ -48,18 +48,33 @@ typedef struct fit {
     int parameters;
     double *u;      /* (count, points) */
     int32_t *place; /* (count, points, 2) */
-    uint8_t *well;  /* (points): the first half is measured */
+    uint8_t *well;  /* (points): every other one is measured */
     double *work;   /* (threads, points (points + 2)) */
     double *terms;  /* (count) */
 } fit;
+
+static int64_t clipped(int64_t v, int64_t size) {
+    return v < 0 ? 0 : v >= size ? size - 1 : v;
+}
+
+/* One point in three anywhere, the next two 1 to 16 pixels from it: short distances decide what is
+ * range and what is nugget, and scattered points have few of them. */
+static int64_t draw_pixel(rng_stream *s, const krige_fit_opts *o, int64_t j, int64_t centre) {
+    if (j % 3 == 0) return (int64_t)rng_below(s, (uint64_t)(o->rows * o->cols));
+    int64_t reach = (int64_t)1 << rng_below(s, 5), wide = 2 * reach + 1;
+    int64_t row = centre / o->cols + (int64_t)rng_below(s, (uint64_t)wide) - reach;
+    int64_t col = centre % o->cols + (int64_t)rng_below(s, (uint64_t)wide) - reach;
+    return clipped(row, o->rows) * o->cols + clipped(col, o->cols);
+}
 
 static void draw_points(fit *f, const float *y) {
     const krige_fit_opts *o = f->o;
     int64_t pixels = o->rows * o->cols;
     for (int64_t i = 0; i < o->count; i++) {
         rng_stream s = rng_stream_make((rng_key){o->seed}, RNG_SPLIT, (uint32_t)i);
-        for (int64_t j = 0; j < o->points; j++) {
-            int64_t at = (int64_t)rng_below(&s, (uint64_t)pixels), to = i * o->points + j;
+        for (int64_t j = 0, centre = 0; j < o->points; j++) {
+            int64_t at = draw_pixel(&s, o, j, centre), to = i * o->points + j;
+            if (j % 3 == 0) centre = at;
             f->place[2 * to] = (int32_t)(at / o->cols);
             f->place[2 * to + 1] = (int32_t)(at % o->cols);
             double v = (double)y[i * pixels + at];
@@ -78,7 +93,7 @@ static mnp_status make_fit(fit *f, const float *y) {
     f->work = env_alloc(f->e, threads * n * (n + 2), sizeof *f->work, "the fit of a variogram");
     f->terms = env_alloc(f->e, (size_t)f->o->count, sizeof *f->terms, "the fit of a variogram");
     if (!f->u || !f->place || !f->well || !f->work || !f->terms) return MNP_ENOMEM;
-    for (size_t j = 0; j < n; j++) f->well[j] = j < n / 2;
+    for (size_t j = 0; j < n; j++) f->well[j] = j % 2 == 0;
     draw_points(f, y);
     return MNP_OK;
 }

@@ -90,11 +90,20 @@ static const char *stem_of(int net) {
     return net == TABLE3_MNP ? "geofluvial" : "geofluvial-np";
 }
 
-static bool try_file(table3_size *s, int net, const char *dir, bool sided) {
-    char side[32] = "";
-    if (sided) snprintf(side, sizeof side, "-%lld", (long long)s->side);
-    snprintf(s->file[net], sizeof s->file[net], "%.1500s/%s%s.safetensors", dir, stem_of(net),
-             side);
+/* "geofluvial-64", "geofluvial-np-64". */
+static bool try_file(table3_size *s, int net, const char *dir) {
+    snprintf(s->file[net], sizeof s->file[net], "%.1500s/%s-%lld.safetensors", dir, stem_of(net),
+             (long long)s->side);
+    return run_files_exist(s->file[net]);
+}
+
+/* The same; or "geofluvial-mnp-64", as scripts/train_geofluvial.sh calls it; or one of any size. */
+static bool try_given(table3_size *s, int net, const char *dir) {
+    if (try_file(s, net, dir)) return true;
+    snprintf(s->file[net], sizeof s->file[net], "%.1500s/geofluvial-%s-%lld.safetensors", dir,
+             table3_models[net], (long long)s->side);
+    if (run_files_exist(s->file[net])) return true;
+    snprintf(s->file[net], sizeof s->file[net], "%.1500s/%s.safetensors", dir, stem_of(net));
     return run_files_exist(s->file[net]);
 }
 
@@ -158,11 +167,11 @@ static mnp_status hash_file(table3 *t, const char *path, uint64_t *out) {
 static int find_net(table3 *t, table3_size *s, int net) {
     const char *given = cli_text(t->c, "models", NULL);
     char own[REPRO_PATH];
-    if (!given || !(try_file(s, net, given, true) || try_file(s, net, given, false))) {
+    if (!given || !try_given(s, net, given)) {
         int code = make_folder(t, "models", own);
         if (code) return code;
         char state[REPRO_PATH + 32];
-        bool there = try_file(s, net, own, true);
+        bool there = try_file(s, net, own);
         snprintf(state, sizeof state, "%.1500s/%s-%lld.done", own, stem_of(net),
                  (long long)s->side);
         if (!there || !run_files_exist(state)) {

@@ -1,6 +1,6 @@
 /* wheel.c: see wheel.h; and the wheels as a family of functions to train on: a function is one
- * delta, its points are contexts with a uniformly random action and the reward of it, inputs
- * [x1, x2, one-hot(action)]. */
+ * delta, its points are contexts with an action (uniformly random, or with `played` partly that of
+ * a player) and the reward of it, inputs [x1, x2, one-hot(action)]. */
 #include "data/wheel.h"
 
 #include <math.h>
@@ -29,16 +29,15 @@ enum { INPUTS = WHEEL_DIMS + WHEEL_ACTIONS };
 typedef struct wheel_opts {
     family_common common; /* must come first */
     option_range delta;
-    option_range best;
+    option_range played;
 } wheel_opts;
 
 static const option_def table[] = {
     FAMILY_FIELD_(wheel_opts, points, OPTION_TYPE_INT, "562", 2, FAMILY_POINTS_MAX,
                   "points of a function"),
     OPTION_RANGE(wheel_opts, delta, "0:1", 0, 1, "radii of the wheels, uniform"),
-    OPTION_RANGE(
-        wheel_opts, best, "0", 0, 1,
-        "share of a wheel's points that play its best action, uniform; the rest are random"),
+    OPTION_RANGE(wheel_opts, played, "0", 0, 1,
+                 "share of a wheel's actions that a player chose, uniform; the rest are random"),
     FAMILY_CONTEXT(wheel_opts, "10:512"),
 };
 
@@ -46,15 +45,26 @@ static double between(rng_stream *s, option_range r) {
     return r.lo + (r.hi - r.lo) * rng_u01(s);
 }
 
-/* x (points, INPUTS), y (points). The means belong to the stored contexts exactly. */
+/* The action of a player who believes in the radius rho. */
+static int32_t choice(double rho, const double at[WHEEL_DIMS]) {
+    double ignored[WHEEL_ACTIONS];
+    return wheel_means(rho, at, ignored);
+}
+
+/* x (points, INPUTS), y (points). The means belong to the stored contexts exactly. A player knows
+ * the wheel, or (every second one) still believes in a smaller radius: who explores is never far
+ * from one or the other. */
 static void draw_one(const wheel_opts *o, rng_stream s, float *x, float *y) {
-    double delta = between(&s, o->delta), best = between(&s, o->best);
+    double delta = between(&s, o->delta), rho = delta;
+    double played = o->played.hi > 0 ? between(&s, o->played) : 0;
+    if (played > 0 && rng_u01(&s) < 0.5) rho *= rng_u01(&s);
     for (int64_t i = 0; i < o->common.points; i++) {
         double at[WHEEL_DIMS], means[WHEEL_ACTIONS];
         wheel_context(&s, at);
         for (int k = 0; k < WHEEL_DIMS; k++) at[k] = (double)(x[i * INPUTS + k] = (float)at[k]);
-        int32_t action = wheel_means(delta, at, means);
-        if (best == 0 || rng_u01(&s) >= best) action = (int32_t)rng_below(&s, WHEEL_ACTIONS);
+        wheel_means(delta, at, means);
+        int32_t action = (int32_t)rng_below(&s, WHEEL_ACTIONS);
+        if (played > 0 && rng_u01(&s) < played) action = choice(rho, at);
         for (int k = 0; k < WHEEL_ACTIONS; k++)
             x[i * INPUTS + WHEEL_DIMS + k] = k == action ? 1.0f : 0.0f;
         y[i] = (float)(means[action] + WHEEL_NOISE * rng_normal(&s));

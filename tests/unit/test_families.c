@@ -356,8 +356,8 @@ static void names_are_canonical(void) {
         {"monotonic:points=32,points=64", "monotonic:points=64"},
         {"convex:noise=0.01,x=-5:5", "convex:x=-5:5,noise=0.01"},
         {"sde:points=501,context=0:9", "sde:points=501,context=0:9"},
-        {"wheel:delta=0:1,best=0", "wheel"},
-        {"wheel:best=0:0.5,delta=0.9", "wheel:delta=0.9:0.9,best=0:0.5"},
+        {"wheel:delta=0:1,played=0", "wheel"},
+        {"wheel:played=0:0.5,delta=0.9", "wheel:delta=0.9:0.9,played=0:0.5"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         family f = {0}, again = {0};

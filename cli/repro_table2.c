@@ -215,7 +215,7 @@ const table2_cell *table2_find(const table2 *s, int row, int delta, int horizon)
 }
 
 static int fill(table2 *s) {
-    size_t most = (size_t)(s->n_rows * s->n_deltas * TABLE2_HORIZONS);
+    size_t most = (size_t)s->n_rows * (size_t)s->n_deltas * TABLE2_HORIZONS;
     s->cells = env_alloc(&s->c->env, most, sizeof *s->cells, "the cells of a study");
     if (!s->cells) return cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
     for (int h = 0; h < TABLE2_HORIZONS; h++)

@@ -135,7 +135,7 @@ static mnp_status act(void *self, int64_t t, const double *x, int32_t *action) {
 }
 
 static mnp_status grow(maml_player *p) {
-    size_t inputs = (size_t)(p->opts.dims + p->opts.actions), old = (size_t)p->cap;
+    size_t inputs = (size_t)p->opts.dims + (size_t)p->opts.actions, old = (size_t)p->cap;
     size_t cap = old ? 2 * old : 256;
     float *x = env_grow(p->env, p->x, old * inputs, cap * inputs, sizeof *x, "an agent's history");
     if (x) p->x = x;

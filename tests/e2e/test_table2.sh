@@ -62,7 +62,7 @@ missing_models_are_told() {
 models_are_trained() {
     "$MNP" repro table2 $micro --agents "mnp T=5,np" --horizon short --out models --quiet 2>/dev/null &&
         [ -s models/wheel-mnp-t5.safetensors ] && [ -s models/wheel-np-t1.safetensors ] &&
-        [ -z "$(ls models | grep training)" ] && grep -q '^| mnp T=5 | ' models/table2.md
+        ! compgen -G "models/training*" >/dev/null && grep -q '^| mnp T=5 | ' models/table2.md
 }
 interrupted() {
     local status

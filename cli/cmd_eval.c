@@ -14,7 +14,8 @@ static const flag_def flags[] = {
      "context sizes (default: the data set's own); images: also uniform:N, top, left, center"},
     {"noise", "SD", "images: noise added to the scored values (default: the data's; 0 = none)"},
     {"targets", "K", "images: score K pixels, chosen at random (default: all)"},
-    {"proposal", "K", "images: pixels beside the context that the posterior sees (default 1024)"},
+    {"proposal", "K", "images: pixels beside the context that the posterior sees (default 2048)"},
+    {"seen", "K", "images: pixels of a larger context that the model looks at (default 1024)"},
     DEVICE_FLAGS,
     RANK_FLAGS,
 };
@@ -137,6 +138,7 @@ static int run(cli *c) {
     read_context(c, &o);
     o.targets = cli_int(c, "targets", 0, 1, 100000000);
     o.proposal = cli_int(c, "proposal", 0, 1, 100000000);
+    o.seen = cli_int(c, "seen", 0, 1, 100000000);
     o.noise = cli_real(c, "noise", 0, 0, 1e6);
     if (cli_has(c, "noise") && o.noise == 0) o.noise = -1;
     o.progress = on_progress;

@@ -258,8 +258,9 @@ typedef struct mnp_eval_opts {
     const char
         *context;     /* "uniform:40", "uniform:20:160", "top", "left" or "center"; NULL: sizes */
     int64_t targets;  /* pixels scored, chosen at random; 0 = all                     */
-    int64_t proposal; /* pixels the posterior sees beside the context; 0 = 1024       */
+    int64_t proposal; /* pixels the posterior sees beside the context; 0 = 2048       */
     double noise;     /* sd added to targets; 0 = the data set's own, < 0 = none      */
+    int64_t seen;     /* images: pixels of a larger context the model looks at; 0 = 1024 */
 } mnp_eval_opts;
 
 enum { MNP_SCORE_BINS = 8 };

@@ -19,6 +19,7 @@ static eval_opts options_of(const mnp_eval_opts *o, const dataset *d) {
                        .seed = o->seed,
                        .targets = o->targets,
                        .proposal = o->proposal,
+                       .seen = o->seen,
                        .noise = o->noise == 0  ? d->noise
                                 : o->noise < 0 ? 0
                                                : o->noise};

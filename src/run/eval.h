@@ -33,7 +33,8 @@ typedef struct eval_opts {
     /* images */
     eval_context context; /* where the context comes from; a region gives all its pixels       */
     int64_t targets;      /* pixels scored, a random choice; 0: all                             */
-    int64_t proposal;     /* pixels that the posterior sees beside the context; 0: 1024        */
+    int64_t seen;         /* pixels of a larger context that the model looks at; 0: 1024        */
+    int64_t proposal;     /* pixels that the posterior sees beside the context; 0: 2048        */
     double noise;         /* sd of the noise on targets, raw units; the context has none        */
     uint64_t seed;
     bool bound_only; /* only loglik, elbo, kl, and not to be cancelled: for validation, which a */

@@ -8,7 +8,7 @@
 #include "op/region.h"
 #include "run/eval_inner.h"
 
-enum { BLOCK = 2048, PROPOSAL = 1024, JOINT_ROWS = 4096 };
+enum { BLOCK = 2048, PROPOSAL = 2048, SEEN = 1024, JOINT_ROWS = 4096 };
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -29,6 +29,11 @@ static int64_t context_size(const evaluator *v, const eval_opts *o) {
     return inside;
 }
 
+/* Of a context of m pixels. */
+static int64_t seen_of(const eval_opts *o, int64_t m) {
+    return least(m, o->seen > 0 ? o->seen : SEEN);
+}
+
 static int64_t most_near(const evaluator *v, const eval_opts *o) {
     int64_t targets = o->targets > 0 ? least(o->targets, v->d->longest) : v->d->longest;
     if (process_is_exact(&v->m->spec)) return targets;
@@ -36,14 +41,13 @@ static int64_t most_near(const evaluator *v, const eval_opts *o) {
 }
 
 mnp_status eval_images_rows(evaluator *v, const eval_opts *o, int64_t *rows) {
-    *rows = context_size(v, o) + most_near(v, o);
+    int64_t seen = seen_of(o, context_size(v, o));
+    *rows = seen + most_near(v, o);
     if (process_is_exact(&v->m->spec) && *rows > JOINT_ROWS)
-        return env_fail(
-            v->env, MNP_EINVAL,
-            "this model scores all pixels jointly, and %lld with the context are too "
-            "many: give --targets (%lld at most here)",
-            (long long)*rows,
-            (long long)(JOINT_ROWS > context_size(v, o) ? JOINT_ROWS - context_size(v, o) : 0));
+        return env_fail(v->env, MNP_EINVAL,
+                        "this model scores all pixels jointly, and %lld with the context are too "
+                        "many: give --targets (%lld at most here)",
+                        (long long)*rows, (long long)(JOINT_ROWS > seen ? JOINT_ROWS - seen : 0));
     return MNP_OK;
 }
 
@@ -125,7 +129,8 @@ void eval_images_split(evaluator *v, const eval_opts *o, int64_t i, int64_t slot
         m = permute_region(region_of(o->context), v->d->x, order, pixels, order + pixels);
     int32_t *targets = c->targets + slot * pixels;
     double *x = v->x + slot * v->longest * 2, *y = v->y + slot * v->longest;
-    for (int64_t k = 0; k < m; k++) put_pixel(v, o, i, order[k], false, x + 2 * k, y + k);
+    int64_t seen = seen_of(o, m);
+    for (int64_t k = 0; k < seen; k++) put_pixel(v, o, i, order[k], false, x + 2 * k, y + k);
     if (o->protocol == EVAL_STRICT) {
         count = pixels - m;
         memcpy(targets, order + m, (size_t)count * sizeof *targets);
@@ -136,11 +141,11 @@ void eval_images_split(evaluator *v, const eval_opts *o, int64_t i, int64_t slot
     if (o->targets > 0) count = least(count, o->targets);
     int64_t near = least(count, most_near(v, o));
     for (int64_t k = 0; k < near; k++)
-        put_pixel(v, o, i, targets[k], true, x + 2 * (m + k), y + m + k);
+        put_pixel(v, o, i, targets[k], true, x + 2 * (seen + k), y + seen + k);
     c->count[slot] = count;
     c->near[slot] = near;
-    v->m_len[slot] = m;
-    v->n[slot] = m + near;
+    v->m_len[slot] = seen;
+    v->n[slot] = seen + near;
 }
 
 /* ---- targets that are not near --------------------------------------------------------------- */

@@ -62,6 +62,7 @@ for context in uniform:20 uniform:40 top left center; do
 done
 run "strictly" grep -qF '"pixels":128' <(eval_ --context left)
 run "without noise" grep -qF '"noise":0,' <(eval_ --context uniform:20 --noise 0)
+run "a glance at the context" grep -qF '"pixels":128' <(eval_ --context left --seen 20)
 run "a few pixels" grep -qF '"pixels":50' <(eval_ --context uniform:20 --targets 50)
 # Given latents from the context alone, it does not matter which pixels come block by block.
 prior() { eval_ --context uniform:20 "$@" | sed 's/.*"loglik_prior_sampling":\([^,]*\),.*/\1/'; }

@@ -17,10 +17,11 @@ static const table2_row all_rows[] = {
     {"oracle", "oracle", NULL, NULL, {true, true}},
     {"maml", "maml", "wheel-maml", "", {true, true}},
     {"c-bruno", "c-bruno", "wheel-c-bruno", "", {true, true}},
-    {"gp", "gp", NULL, NULL, {true, false}}, /* its cost grows with the square of the history */
-    {"np", "np", "wheel-np-t1", "T=1", {true, true}},
-    {"mnp T=1", "mnp", "wheel-mnp-t1", "T=1", {true, true}},
-    {"mnp T=5", "mnp", "wheel-mnp-t5", "T=5", {true, false}},
+    {"gp", "gp", NULL, NULL, {true, true}},
+    {"np", "np", "wheel-np-t1", "", {true, true}},
+    {"np 5x", "np", "wheel-np-t5", NULL, {true, false}}, /* the training budget of T=5 */
+    {"mnp T=1", "mnp", "wheel-mnp-t1", "", {true, true}},
+    {"mnp T=5", "mnp", "wheel-mnp-t5", "T=5 kappa=3 flow_gain=0.3", {true, false}},
 };
 enum { ALL_ROWS = sizeof all_rows / sizeof *all_rows };
 
@@ -194,13 +195,13 @@ static int find_model(table2 *s, int k) {
     int code = 0;
     if (mnp_agent_trains(row->agent))
         code = train_agent_here(s, row, path);
-    else if (s->quick)
+    else if (s->quick && row->options)
         code = train_model_here(s, row, path);
     else
         snprintf(s->why[k], REPRO_TEXT,
-                 "there is no %.200s/%s.safetensors (mnp train --model %s --preset wheel --data "
-                 "wheel --set %s, or --models DIR)",
-                 s->models, row->file, row->agent, row->options);
+                 "there is no %.200s/%s.safetensors (scripts/train_wheel.sh makes it; --models DIR "
+                 "says where it is)",
+                 s->models, row->file);
     if (code || *s->why[k]) return code;
     return hash_file(s, path, &s->hash[k]) ? 0 : cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
 }

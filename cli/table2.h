@@ -24,7 +24,7 @@ typedef struct table2_row {
     const char *label;
     const char *agent;
     const char *file;    /* of the model: FILE.safetensors; NULL: it has none    */
-    const char *options; /* of its training, when the study trains it            */
+    const char *options; /* of the model, when --quick trains it; NULL: it does not */
     bool on[TABLE2_HORIZONS];
 } table2_row;
 

@@ -18,6 +18,7 @@
 enum { TABLE3_SIZES = 2, TABLE3_CONTEXTS = 7, TABLE3_SCORINGS = 2, TABLE3_LAWS = 2 };
 enum { TABLE3_UNIFORM = 4, TABLE3_BINS = 7 }; /* the first contexts; bins of distance */
 enum { TABLE3_NETS = 2, TABLE3_MODELS = 4 };  /* the first are networks, the others kriging */
+enum { TABLE3_SEEN = 1024 };                  /* pixels of a larger context that networks look at */
 enum { TABLE3_MNP, TABLE3_NP, TABLE3_KRIGING, TABLE3_LATENT };
 enum { TABLE3_NOISY, TABLE3_CLEAN }; /* scorings, as KRIGE_NOISY and KRIGE_CLEAN */
 enum { TABLE3_ALONE, TABLE3_JOINT }; /* laws, as KRIGE_PIXELS and KRIGE_JOINT    */

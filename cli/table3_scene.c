@@ -75,8 +75,30 @@ static int map_by_kriging(scene *v, int kind, int context, int64_t samples, map 
     return status == MNP_OK ? 0 : table3_fail(t, status);
 }
 
+/* The first of a random order of p's points: all that a network looks at of a large context. */
+static int thin(scene *v, const points *p, points *out) {
+    env *e = &v->t->c->env;
+    *out = (points){.n = TABLE3_SEEN};
+    out->x = env_alloc(e, 2 * (size_t)out->n, sizeof *out->x, "wells");
+    out->y = env_alloc(e, (size_t)out->n, sizeof *out->y, "wells");
+    if (!out->x || !out->y) return points_failed(v->t->c);
+    rng_stream s = rng_stream_make((rng_key){v->t->c->seed}, RNG_SPLIT_EVAL, (uint32_t)v->number);
+    const int32_t *order = permute_prefix(&s, p->n, out->n, v->memory);
+    for (int64_t i = 0; i < out->n; i++) {
+        out->x[2 * i] = p->x[2 * order[i]];
+        out->x[2 * i + 1] = p->x[2 * order[i] + 1];
+        out->y[i] = p->y[order[i]];
+    }
+    return 0;
+}
+
 int scene_map(scene *v, int model, int context, const points *seen, int64_t samples, map *out) {
     if (model >= TABLE3_NETS) return map_by_kriging(v, model - TABLE3_NETS, context, samples, out);
     question q = {.model = v->s->net[model]};
-    return map_make(v->t->c, &q, seen, &v->frame, samples, v->t->device, out);
+    points few = {0};
+    int code = seen->n > TABLE3_SEEN ? thin(v, seen, &few) : 0;
+    if (code == 0)
+        code = map_make(v->t->c, &q, few.n ? &few : seen, &v->frame, samples, v->t->device, out);
+    points_free(v->t->c, &few);
+    return code;
 }

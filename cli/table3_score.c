@@ -5,7 +5,7 @@
 #include "cli/points.h"
 #include "cli/table3.h"
 
-enum { PROPOSAL = 1024 };
+enum { PROPOSAL = 2048 };
 
 int table3_fail(table3 *t, mnp_status status) {
     if (status == MNP_ECANCELLED || cli_interrupted())
@@ -39,8 +39,9 @@ void table3_name(const table3 *t, table3_cell *cell) {
     if (used > 0 && (size_t)used < sizeof cell->key) {
         if (cell->model < TABLE3_NETS)
             snprintf(cell->key + used, sizeof cell->key - (size_t)used,
-                     " %016llx, %lld samples, proposal %d",
-                     (unsigned long long)s->hash[cell->model], (long long)t->samples, PROPOSAL);
+                     " %016llx, %lld samples, proposal %d, seen %d",
+                     (unsigned long long)s->hash[cell->model], (long long)t->samples, PROPOSAL,
+                     TABLE3_SEEN);
         else
             snprintf(cell->key + used, sizeof cell->key - (size_t)used,
                      ", fitted to %lld images with %lld points", (long long)t->fit_images,
@@ -116,6 +117,7 @@ static int score_net(table3 *t, table3_cell *cell, progress *p) {
                            .device = t->device,
                            .context = table3_contexts[cell->context].option,
                            .proposal = proposal_of(s->side * s->side),
+                           .seen = TABLE3_SEEN,
                            .noise = k == TABLE3_NOISY ? table3_noise : -1,
                            .progress = on_progress,
                            .progress_user = p};

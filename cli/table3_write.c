@@ -114,7 +114,8 @@ static void put_notes(buf *b, const table3 *t) {
         "Nats per pixel, higher is better; mean ± standard error over %lld test images (%lld "
         "importance samples, seed %llu, mnp %s). All pixels are scored, those of the context too; "
         "the context has no noise. Contexts: N pixels at random, or the top half, the left half, "
-        "the middle half of rows and columns; all models see the same ones.\n\n"
+        "the middle half of rows and columns; all models see the same ones (networks look at %d "
+        "random pixels of a larger context).\n\n"
         "- *All pixels together*: the log-density of the image given the context. Networks: "
         "importance-weighted bound. Kriging: the chain rule along a path from coarse to fine, each "
         "pixel given its %d nearest among wells and pixels before it (the density of sequential "
@@ -133,7 +134,7 @@ static void put_notes(buf *b, const table3 *t) {
         "training images, the authors' configuration 64 × 64; ± seems to be the standard deviation "
         "over images.\n\n",
         (long long)t->functions, (long long)t->samples, (unsigned long long)t->c->seed,
-        mnp_version(), KRIGE_NEAR, KRIGE_EXACT, KRIGE_NEAR, (long long)t->fit_images);
+        mnp_version(), TABLE3_SEEN, KRIGE_NEAR, KRIGE_EXACT, KRIGE_NEAR, (long long)t->fit_images);
 }
 
 static void put_behaviour(buf *b, const table3 *t) {

@@ -41,7 +41,20 @@ static void put_json(cli *c, const mnp_model *m) {
     cli_json_end(c, &j);
 }
 
+/* The file of a trained agent is no model: who it is and what it is for. */
+static int say_agent(cli *c, const char *agent) {
+    cli_say(c, "%s: a trained agent, %s; mnp bandit %s plays it", c->args[0], agent, c->args[0]);
+    cli_json j;
+    cli_json_begin(c, &j);
+    cli_json_text(&j, "model", c->args[0]);
+    cli_json_text(&j, "agent", agent);
+    cli_json_end(c, &j);
+    return 0;
+}
+
 static int run(cli *c) {
+    char agent[32];
+    if (mnp_agent_file(c->ctx, c->args[0], agent, sizeof agent)) return say_agent(c, agent);
     mnp_model *m = NULL;
     mnp_status status = mnp_model_load(c->ctx, c->args[0], &m);
     if (status != MNP_OK) return cli_failed(c, status);

@@ -63,6 +63,7 @@ wheel_agents() {
         "$MNP" bandit wm --delta 0.5 --trials 2 --steps 300 --json --quiet >w.json && cat w.json &&
         grep -q '"agent":"maml"' w.json && awk -v r="$(value cumulative w.json)" 'BEGIN { exit !(r < 60) }'
 }
+info_tells() { "$MNP" info wm | grep -q 'a trained agent, maml' && "$MNP" info m.safetensors | grep -q parameters; }
 bad() { # LINE TEXT: the example's log with a line more
     cp "$data/offers_new.csv" bad.csv
     echo "$1" >>bad.csv
@@ -77,6 +78,7 @@ run "the same for any number of threads" same_for_any_threads
 run "the uniform agent, for people" uniform_is_told
 run "JSON keys" keys
 run "a trained agent on the wheel" wheel_agents
+run "mnp info of an agent" info_tells
 run "a reward that is no number" bad "new,30,20,none,nan,0.5" 'bad.csv:1502: the reward "nan"'
 run "an infinite reward" bad "new,30,20,none,inf,0.5" "bad.csv:1502"
 run "an unknown action" bad "new,30,20,gift,1,0.5" 'bad.csv:1502: the model does not know the action "gift"'

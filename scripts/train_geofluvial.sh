@@ -11,7 +11,8 @@
 #   STEPS    of the schedule (20000 on cuda, else 2000), or SECONDS_ of training instead
 #   STOP_AT  end this call after that step (resumable)
 #   BATCH    (132 on cuda: one image a multiprocessor of an H200; else 32)
-#   SET      options ("lr=3e-3 clip=5"; more: "max_points=384 kl_weight=0.02 T=4")
+#   SET      options of model and training, behind lr=3e-3 clip=5 and kl_weight, which is about the
+#            share of the pixels that a step scores: 0.05 at 64 x 64 ("max_points=384 T=4")
 #   SEED     of images and training (1)
 #   OUT      folder (out/geofluvial)     TEST  images scored (500 on cuda, else 50)
 #   DO       what to do: "images train eval" or some of it
@@ -43,7 +44,8 @@ for part in ${DO:-images train eval}; do
         [ -z "${SECONDS_:-}" ] || length=(--seconds "$SECONDS_")
         [ -z "${STOP_AT:-}" ] || length+=(--stop-at "$STOP_AT")
         options=()
-        for o in ${SET:-lr=3e-3 clip=5}; do options+=(--set "$o"); done
+        share=$(awk -v s="$size" 'BEGIN { print 0.05 * 4096 / (s * s) }')
+        for o in lr=3e-3 clip=5 kl_weight="$share" ${SET:-}; do options+=(--set "$o"); done
         if [ -f "$stem.train.safetensors" ]; then
             show train --resume "$stem.safetensors" "${where[@]}" \
                 ${STOP_AT:+--stop-at "$STOP_AT"}

@@ -60,6 +60,7 @@ int map_frame_read(cli *c, const question *q, const char *grid, map_frame *out) 
     return 0;
 }
 
+/* Of a row (k = 0) or a column, which may lie between two. */
 static double input_at(const map_frame *f, int k, double index) {
     int64_t n = k == 0 ? f->rows : f->cols;
     return f->lo[k] + index / (double)(n - 1) * (f->hi[k] - f->lo[k]);
@@ -81,16 +82,17 @@ int map_place(cli *c, const map_frame *f, const char *path, points *p) {
 }
 
 void map_label(const map_frame *f, int64_t i, double out[2]) {
-    double row = (double)(i / f->cols), col = (double)(i % f->cols);
-    out[0] = f->pixels ? row : input_at(f, 0, row);
-    out[1] = f->pixels ? col : input_at(f, 1, col);
+    int64_t row = i / f->cols, col = i % f->cols;
+    out[0] = f->pixels ? (double)row : input_at(f, 0, (double)row);
+    out[1] = f->pixels ? (double)col : input_at(f, 1, (double)col);
 }
 
 /* x (count, 2) of places first .. first + count - 1. */
 static void fill_places(const map_frame *f, int64_t first, int64_t count, double *x) {
     for (int64_t i = 0; i < count; i++) {
-        x[2 * i] = input_at(f, 0, (double)((first + i) / f->cols));
-        x[2 * i + 1] = input_at(f, 1, (double)((first + i) % f->cols));
+        int64_t row = (first + i) / f->cols, col = (first + i) % f->cols;
+        x[2 * i] = input_at(f, 0, (double)row);
+        x[2 * i + 1] = input_at(f, 1, (double)col);
     }
 }
 

@@ -33,6 +33,8 @@ static bool cancelled(void *user) {
 static int read_flags(table3 *t) {
     static const char *const others[] = {"data", "protocol", "seeds", "seconds"};
     cli *c = t->c;
+    if (c->ranks > 1)
+        return cli_fail(c, EXIT_USAGE, "table3 runs in one process (it uses all of its threads)");
     for (size_t k = 0; k < sizeof others / sizeof *others; k++)
         if (cli_has(c, others[k]))
             return cli_fail(c, EXIT_USAGE, "--%s is not for table3", others[k]);

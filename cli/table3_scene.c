@@ -1,6 +1,7 @@
 /* table3_scene.c: see table3_scene.h. */
 #include "cli/table3_scene.h"
 
+#include "data/geofluvial.h"
 #include "op/permute.h"
 
 static krige_eval_opts wells_of(const scene *v, int context) {
@@ -43,8 +44,8 @@ int scene_points(scene *v, int context, points *p) {
     if (!p->x || !p->y) return points_failed(v->t->c);
     for (int64_t i = 0, k = 0; i < n; i++) {
         if (!v->well[i]) continue;
-        p->x[2 * k] = 2 * (double)(i / side) / (double)(side - 1) - 1;
-        p->x[2 * k + 1] = 2 * (double)(i % side) / (double)(side - 1) - 1;
+        p->x[2 * k] = geofluvial_input(i / side, side);
+        p->x[2 * k + 1] = geofluvial_input(i % side, side);
         p->y[k++] = (double)v->image[i];
     }
     return 0;

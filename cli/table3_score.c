@@ -81,8 +81,8 @@ bool table3_read(table3 *t, table3_cell *cell) {
     const json_value *list = json_get(root, "loglik_se"), *seconds = json_get(root, "seconds");
     bool good = key && key->kind == JSON_STRING && strcmp(key->string, cell->key) == 0;
     for (int k = 0; k < TABLE3_SCORINGS * TABLE3_LAWS && good; k++) {
-        const json_value *a = json_at(list, (size_t)(2 * k)),
-                         *b = json_at(list, (size_t)(2 * k) + 1);
+        size_t at = 2 * (size_t)k;
+        const json_value *a = json_at(list, at), *b = json_at(list, at + 1);
         good = a && b;
         if (!good) break;
         cell->loglik[k / TABLE3_LAWS][k % TABLE3_LAWS] = a->kind == JSON_NUMBER ? a->number : NAN;

@@ -4,13 +4,14 @@
 #include <math.h>
 
 #include "cli/table3_scene.h"
+#include "data/geofluvial.h"
 
 static double nearest(const scene *v, const points *seen, int64_t pixel) {
     int64_t side = v->s->side;
-    double row = (double)(pixel / side), col = (double)(pixel % side), best = INFINITY;
-    double half = (double)(side - 1) / 2;
+    double row = geofluvial_input(pixel / side, side), col = geofluvial_input(pixel % side, side);
+    double half = (double)(side - 1) / 2, best = INFINITY;
     for (int64_t i = 0; i < seen->n; i++) {
-        double dr = (seen->x[2 * i] + 1) * half - row, dc = (seen->x[2 * i + 1] + 1) * half - col;
+        double dr = (seen->x[2 * i] - row) * half, dc = (seen->x[2 * i + 1] - col) * half;
         best = fmin(best, dr * dr + dc * dc);
     }
     return sqrt(best);

@@ -205,7 +205,8 @@ mnp_status krige_plan_make(env *e, pool *pool, const krige *k, const uint8_t *we
     }
     for (int64_t i = 0; i < n; i++) {
         p->is_well[i] = well[i] != 0;
-        p->cov[i] = krige_covariance(k, (double)(i / k->cols), (double)(i % k->cols));
+        int64_t rows_apart = i / k->cols, cols_apart = i % k->cols;
+        p->cov[i] = krige_covariance(k, (double)rows_apart, (double)cols_apart);
     }
     make_path(p);
     p->tasks = (n + PIXELS_PER_TASK - 1) / PIXELS_PER_TASK;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng_normal.h"
+#include "data/geofluvial.h"
 #include "op/permute.h"
 #include "op/region.h"
 
@@ -26,9 +27,8 @@ void krige_wells(const krige *k, const krige_eval_opts *o, int64_t i, int32_t *m
                  : o->context == EVAL_LEFT ? REGION_LEFT
                                            : REGION_CENTER;
     for (int64_t p = 0; p < n; p++)
-        well[p] =
-            region_holds(region, (float)(2 * (double)(p / k->cols) / (double)(k->rows - 1) - 1),
-                         (float)(2 * (double)(p % k->cols) / (double)(k->cols - 1) - 1));
+        well[p] = region_holds(region, (float)geofluvial_input(p / k->cols, k->rows),
+                               (float)geofluvial_input(p % k->cols, k->cols));
 }
 
 typedef struct run_state {

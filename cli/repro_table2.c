@@ -123,8 +123,9 @@ static void show_training(void *user, int64_t step, int64_t steps, double loss) 
 static int train_agent_here(table2 *s, const table2_row *row, const char *path) {
     cli *c = s->c;
     mnp_data *wheels = NULL;
-    mnp_data_opts d = {.size = sizeof d, .seed = c->seed};
     int64_t steps = cli_int(c, "steps", s->quick ? 600 : 3000, 1, 100000000);
+    int64_t wheel_count = cli_int(c, "train-functions", s->quick ? 64 : 4000, 1, 100000000);
+    mnp_data_opts d = {.size = sizeof d, .seed = c->seed, .functions = wheel_count};
     char options[64];
     progress bar;
     snprintf(options, sizeof options, "steps=%lld", (long long)steps);

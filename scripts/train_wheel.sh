@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # train_wheel.sh: trains the models that play the wheel, models/wheel-{mnp,np}-t{1,5}.safetensors,
-# and prints their regret. Settings come from the environment:
+# and the agents wheel-{maml,c-bruno}.safetensors, and prints their regret. Settings come from the
+# environment:
 #
-#   DEVICE=cuda STEPS=100000 scripts/train_wheel.sh             all four
+#   DEVICE=cuda STEPS=100000 scripts/train_wheel.sh             all six
 #   MODELS="mnp-t1" STEPS=5000 OUT=/tmp/w scripts/train_wheel.sh
 #
-#   MODELS     which of mnp-t1 np-t1 mnp-t5 np-t5
+#   MODELS     which of mnp-t1 np-t1 mnp-t5 np-t5 maml c-bruno (the last two take a minute, on the CPU)
 #   DEVICE     cpu or cuda                      STEPS      length of the schedule
 #   FUNCTIONS  wheels to train on               BATCH      wheels of a step
 #   DATA       the family with its constants    SEED       of data and weights
@@ -17,7 +18,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 MNP=${MNP:-build/mnp}
-models=${MODELS:-mnp-t1 np-t1 mnp-t5 np-t5}
+models=${MODELS:-mnp-t1 np-t1 mnp-t5 np-t5 maml c-bruno}
 device=${DEVICE:-cpu} steps=${STEPS:-100000} out=${OUT:-models}
 functions=${FUNCTIONS:-20000} batch=${BATCH:-64} seed=${SEED:-1}
 data=${DATA:-wheel} trials=${TRIALS:-20}
@@ -34,6 +35,10 @@ train() { # name process steps options...
         --steps "$length" --batch "$batch" --seed "$seed" --device "$device" \
         --out "$out/wheel-$name.safetensors" "${own[@]}" ${sets[@]+"${sets[@]}"}
 }
+train_agent() { # name: with its own number of steps
+    "$MNP" train --data "$data" --functions "$functions" --model "$1" --seed "$seed" \
+        --out "$out/wheel-$1.safetensors"
+}
 regret() { # name process steps trials
     for delta in 0.5 0.7 0.9 0.95 0.99; do
         "$MNP" bandit "$out/wheel-$1.safetensors" --agent "$2" --delta "$delta" --steps "$3" \
@@ -49,6 +54,7 @@ for name in $models; do
     np-t1) train "$name" np "$steps" ;;
     mnp-t5) train "$name" mnp "$steps" T=5 kappa=3 flow_gain=0.3 ;;
     np-t5) train "$name" np $((5 * steps)) ;;
+    maml | c-bruno) train_agent "$name" ;;
     *) echo "there is no model $name" >&2 && exit 2 ;;
     esac
     [ "$trials" = 0 ] && continue

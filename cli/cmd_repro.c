@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/job.h"
 #include "cli/repro.h"
 
 static const flag_def flags[] = {
@@ -34,10 +35,11 @@ static const flag_def flags[] = {
 static const struct {
     const char *name;
     int (*run)(cli *c);
-} studies[] = {{"table1", repro_table1},
-               {"table2", repro_table2},
-               {"table3", repro_table3},
-               {"ablation", repro_ablation}};
+    bool shared; /* its cells are shared by the ranks of a job */
+} studies[] = {{"table1", repro_table1, true},
+               {"table2", repro_table2, true},
+               {"table3", repro_table3, false},
+               {"ablation", repro_ablation, true}};
 enum { STUDIES = sizeof studies / sizeof *studies };
 
 static int run(cli *c) {
@@ -46,10 +48,14 @@ static int run(cli *c) {
     cli_int(c, "steps", 1, 1, 1000000000);
     cli_int(c, "batch", 1, 1, 1000000);
     if (cli_bad(c)) return c->status;
-    cli_alone(c, true); /* ranks share cells, not steps */
     text_nearest near = text_nearest_to(c->args[0]);
     for (int k = 0; k < STUDIES; k++) {
-        if (strcmp(studies[k].name, c->args[0]) == 0) return studies[k].run(c);
+        if (strcmp(studies[k].name, c->args[0]) == 0) {
+            if (!studies[k].shared) job_leave(c);
+            if (!studies[k].shared && c->rank > 0) return 0;
+            cli_alone(c, true); /* ranks share cells, not steps */
+            return studies[k].run(c);
+        }
         text_nearest_try(&near, studies[k].name);
     }
     return cli_fail(c, EXIT_USAGE,

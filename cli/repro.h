@@ -87,6 +87,11 @@ int repro_prepare(repro_study *s);
 /* 0, EXIT_INTERRUPTED, or EXIT_FAILED when some cell failed; each after one line on stderr. */
 int repro_run(repro_study *s);
 
+/* In a job ranks share cells: is cell k this one's? And: wait until all have run theirs; from then
+ * on rank 0 alone writes. 0 or an exit status. */
+bool repro_mine(const cli *c, int k);
+int repro_meet(cli *c);
+
 /* ---- models and the paper -------------------------------------------------------------------- */
 
 typedef struct repro_model {

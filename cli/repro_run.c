@@ -312,15 +312,23 @@ static int interrupted(const repro_study *s) {
                     s->current + 1, s->count, s->dir);
 }
 
+bool repro_mine(const cli *c, int k) {
+    return k % c->ranks == c->rank;
+}
+
+int repro_meet(cli *c) {
+    cli_alone(c, false);
+    mnp_status status = mnp_ctx_meet(c->ctx);
+    return status == MNP_OK ? 0 : cli_failed(c, status);
+}
+
 /* In a job each rank has run some cells; the first one reads the results of the others. */
 static int collect(repro_study *s, int failed) {
     cli *c = s->c;
-    cli_alone(c, false);
-    if (!c->joined) return failed ? EXIT_FAILED : 0;
-    mnp_status status = mnp_ctx_meet(c->ctx);
-    if (status != MNP_OK) return cli_failed(c, status);
+    int code = repro_meet(c);
+    if (code) return code;
     for (int k = 0; k < s->count && c->rank == 0; k++) {
-        if (s->results[k].state != REPRO_OPEN) continue;
+        if (s->results[k].state != REPRO_OPEN || repro_mine(c, k)) continue;
         if (repro_cell_read(s, &s->tasks[k], &s->results[k])) continue;
         s->results[k].state = REPRO_FAILED;
         failed++;
@@ -337,7 +345,7 @@ int repro_run(repro_study *s) {
             s->quick ? " (quick: small settings)" : "", (unsigned long long)s->c->seed);
     if (kept) cli_say(s->c, "%d of them are finished already", kept);
     for (int k = 0; k < s->count; k++) {
-        if (s->results[k].state != REPRO_OPEN || k % s->c->ranks != s->c->rank) continue;
+        if (s->results[k].state != REPRO_OPEN || !repro_mine(s->c, k)) continue;
         const repro_task *task = &s->tasks[k];
         s->current = k;
         s->cell_started = cli_now();

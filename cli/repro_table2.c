@@ -247,7 +247,7 @@ static int run_cells(table2 *s) {
     for (int k = 0; k < s->count; k++) {
         table2_cell *cell = &s->cells[k];
         char what[REPRO_TEXT];
-        if (cell->state != REPRO_OPEN) continue;
+        if (cell->state != REPRO_OPEN || !repro_mine(s->c, k)) continue;
         snprintf(what, sizeof what, "[%d/%d] %s, delta %g, %lld steps", k + 1, s->count,
                  s->rows[cell->row].label, s->delta[cell->delta],
                  (long long)s->steps[cell->horizon]);
@@ -264,7 +264,11 @@ static int run_cells(table2 *s) {
         cell->state = REPRO_FAILED;
         failed++;
     }
-    return failed ? EXIT_FAILED : 0;
+    int code = repro_meet(s->c);
+    for (int k = 0; k < s->count && code == 0; k++)
+        if (s->cells[k].state == REPRO_OPEN && !table2_cell_read(s, &s->cells[k]))
+            failed += s->c->rank == 0;
+    return code ? code : failed ? EXIT_FAILED : 0;
 }
 
 int repro_table2(cli *c) {
@@ -280,7 +284,7 @@ int repro_table2(cli *c) {
     if (code == 0) code = fill(s);
     if (code == 0) {
         code = run_cells(s);
-        int written = code == EXIT_INTERRUPTED ? 0 : table2_write(s);
+        int written = code == EXIT_INTERRUPTED || !cli_writes(c) ? 0 : table2_write(s);
         if (written) code = written;
     }
     env_free(&c->env, s->cells);

@@ -98,6 +98,7 @@ void progress_begin(progress *p, const cli *c, const char *what, int64_t done, i
 }
 
 void progress_show(progress *p, int64_t done, const char *note) {
+    if (p->c->joined) mnp_ctx_beat(p->c->ctx);
     double now = cli_now(), every = p->terminal ? 0.1 : 10.0;
     if (p->c->quiet || (now - p->shown < every && done < p->total)) return;
     p->shown = now;

@@ -111,6 +111,10 @@ MNP_API void mnp_ctx_part(const mnp_ctx *ctx, int64_t total, int64_t unit, int64
                           int64_t *hi);
 MNP_API mnp_status mnp_ctx_gather(mnp_ctx *ctx, void *data, int64_t total, int64_t unit,
                                   size_t element);
+/* A sign of life to the others, between pieces of long work that the caller does himself. */
+MNP_API void mnp_ctx_beat(mnp_ctx *ctx);
+/* All ranks leave the job, in the same place, and go on without it. */
+MNP_API void mnp_ctx_leave(mnp_ctx *ctx);
 /* A rank that cannot go on tells the others, which end too when they next wait. True: this rank is
  * the one that should print why. mnp_ctx_destroy() then ends the job. */
 MNP_API bool mnp_ctx_tell(mnp_ctx *ctx, const char *why);

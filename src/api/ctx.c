@@ -101,6 +101,14 @@ void mnp_ctx_part(const mnp_ctx *ctx, int64_t total, int64_t unit, int64_t *lo, 
     *lo = own.lo, *hi = own.hi;
 }
 
+void mnp_ctx_beat(mnp_ctx *ctx) {
+    comm_beat(&ctx->env);
+}
+
+void mnp_ctx_leave(mnp_ctx *ctx) {
+    comm_close(&ctx->env);
+}
+
 bool mnp_ctx_tell(mnp_ctx *ctx, const char *why) {
     return comm_tell(&ctx->env, why);
 }

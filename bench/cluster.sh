@@ -29,7 +29,7 @@ clean() {
 trap clean EXIT
 
 median() { sort -g | awk '{a[NR] = $1} END {print NR % 2 ? a[(NR + 1) / 2] : (a[NR / 2] + a[NR / 2 + 1]) / 2}'; }
-run="train --data monotonic --functions 1000 --preset paper --seed 1 --quiet --set valid_every=100000 --set valid_functions=1 --steps 100000 "
+run="train --data monotonic --functions 1000 --preset paper --seed 1 --quiet --set valid_every=100000 --set valid_functions=1 --steps 100000"
 # Seconds of a step: the median over a run's steps but the first.
 timed() { # out "flags" launcher...
     local out=$1 flags=$2

@@ -80,7 +80,15 @@ static int choose_deltas(table2 *s) {
 static int read_flags(table2 *s) {
     static const int64_t steps[2][2] = {{2000, 80000}, {500, 2000}};
     static const int64_t trials[2][2] = {{100, 20}, {4, 4}};
+    static const char *const others[] = {"data",  "protocol", "functions", "seeds", "seconds",
+                                         "batch", "samples",  "preset",    "cache", "device"};
     cli *c = s->c;
+    if (c->ranks > 1)
+        return cli_fail(c, EXIT_USAGE,
+                        "table2 runs in one process (cells of several folders can be merged)");
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+        if (cli_has(c, others[k]))
+            return cli_fail(c, EXIT_USAGE, "--%s is not for table2", others[k]);
     s->quick = cli_has(c, "quick");
     s->dir = cli_text(c, "out", "repro-table2");
     s->models = cli_text(c, "models", "models");

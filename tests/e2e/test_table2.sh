@@ -86,6 +86,7 @@ run "missing models are told" missing_models_are_told
 run "quick trains what is not there" models_are_trained
 run "Ctrl-C" interrupted
 run "unknown agent" fails 2 "did you mean maml?" "$MNP" repro table2 --agents mml --out bad
+run "a flag of another study" fails 2 "--seeds is not for table2" "$MNP" repro table2 --seeds 3 --out bad
 run "bad radius" fails 2 "below 1" "$MNP" repro table2 --deltas 0.5,1.2 --out bad
 run "bad horizon" fails 2 "short|long|both" "$MNP" repro table2 --horizon shor --out bad
 run "a refused command leaves nothing" test ! -e bad

@@ -120,7 +120,7 @@ static mnp_status pixel(const reading *r, const uint8_t *row, int64_t c, float *
 }
 
 static mnp_status read_pixels(reading *r, png_picture *out) {
-    size_t bits = (size_t)(channels(r->kind) * r->depth);
+    size_t bits = (size_t)channels(r->kind) * (size_t)r->depth;
     size_t width = ((size_t)r->cols * bits + 7) / 8, bytes = (size_t)r->rows * (width + 1);
     uint8_t *rows = env_alloc(r->e, bytes, 1, "a picture");
     out->gray = env_alloc(r->e, (size_t)(r->rows * r->cols), sizeof *out->gray, "a picture");

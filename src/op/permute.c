@@ -96,7 +96,8 @@ static void draw_region(const frame *f, const instr *ins, double u, double v, in
     const float *x = f->io->data->x + 2 * d->first_x;
     int64_t inside = permute_region(which < REGION_COUNT ? which : REGION_COUNT - 1, x, memory,
                                     d->n, memory + d->n);
-    d->m = least(inside - (int64_t)(v * (double)(inside / 2 + 1)), f->plan->opts.m);
+    int64_t left_out = inside / 2 + 1; /* fewer than that */
+    d->m = least(inside - (int64_t)(v * (double)left_out), f->plan->opts.m);
 }
 
 float permute_noisy(const drawn *d, int64_t i, float y) {

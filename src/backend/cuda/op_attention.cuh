@@ -1,48 +1,25 @@
 /* op_attention.cuh: multi-head attention (equations in op/attention.c).
  *
- * Heads of width 16 go through the tensor cores: a warp takes 16 queries of one head, keys pass in
- * chunks of 128 through shared memory, the scores of 64 keys at a time live in registers and are
- * never stored. The result layout of a product is the operand layout of the next one when k is
- * numbered 2t, 2t+1 in place of t, t+4, so the weights P go from one product to the other without a
- * move. Pooling by a seed has one query: there a thread is a key and a head.
+ * What most models need has files of its own: one query (attention_single.cuh), and sets that fit
+ * in shared memory (attention_resident.cuh). Here are the others, and the choice.
+ *
+ * Larger sets with heads of width 16: a warp takes 16 queries of one head, keys pass in chunks of
+ * 128 through shared memory, the scores of 64 keys at a time live in registers and are never
+ * stored. The result layout of a product is the operand layout of the next one when k is numbered
+ * 2t, 2t+1 in place of t, t+4, so the weights P go from one product to the other without a move.
  *
  * Other widths take a plain path, one warp per query (or key) and head. */
 #ifndef MNP_CUDA_OP_ATTENTION_CUH
 #define MNP_CUDA_OP_ATTENTION_CUH
 
-#include "backend/cuda/mma.cuh"
+#include "backend/cuda/attention_resident.cuh"
+#include "backend/cuda/attention_single.cuh"
 
-enum { DH = 16, CHUNK = 128, TILE = 64, TILE_GRAD = 32, WIDTH_MAX = 96 };
+enum { CHUNK = 128, TILE = 64, TILE_GRAD = 32, WIDTH_MAX = 96 };
 
-struct Attention {
-    View qv, kv;
-    int nq, nk, D, H, dh, S;
-    int qcol, kcol, vcol;
-    float scale;
-};
-
-FN int attention_rows(const Frame &f, const View &v, int ext) {
-    return ext == DEV_EXT_M ? f.m : v.rows;
+FN bool attention_chunked(const Attention &a) {
+    return attention_quads(a) && a.D <= WIDTH_MAX;
 }
-
-FN Attention attention_of(const Frame &f, const dev_instr &ins) {
-    Attention a;
-    a.qv = view_in(ins, 0), a.kv = view_in(ins, 1);
-    a.nq = attention_rows(f, a.qv, ins.i[DATT_QUERIES]);
-    a.nk = attention_rows(f, a.kv, ins.i[DATT_KEYS]);
-    a.D = ins.i[DATT_WIDTH], a.H = ins.i[DATT_HEADS], a.dh = a.D / a.H;
-    a.qcol = ins.i[DATT_QCOL], a.kcol = ins.i[DATT_KCOL], a.vcol = ins.i[DATT_VCOL];
-    a.S = a.qv.sampled || a.kv.sampled ? f.S : 1;
-    a.scale = rsqrtf((float)a.D);
-    return a;
-}
-
-FN bool attention_fast(const Attention &a) {
-    return a.dh == DH && a.D <= WIDTH_MAX && (a.qcol | a.kcol | a.vcol) % 4 == 0;
-}
-
-#define LOG2E 1.4426950408889634f
-#define LN2   0.6931471805599453f
 
 /* rows [r0, r0 + CHUNK) of two column blocks to (CHUNK, D + 4) each; rows beyond n are zeros */
 FN void load_pair(const float *a, int lda, const float *b, int ldb, int r0, int n, int D, float *sa,
@@ -100,15 +77,6 @@ FN float2 pair_at(const float *p) {
 }
 FN void put_pair(float *p, float x, float y) {
     *(float2 *)p = make_float2(x, y);
-}
-
-FN float quad_sum(float v) {
-    v += __shfl_xor_sync(~0u, v, 1);
-    return v + __shfl_xor_sync(~0u, v, 2);
-}
-FN float quad_max(float v) {
-    v = fmaxf(v, __shfl_xor_sync(~0u, v, 1));
-    return fmaxf(v, __shfl_xor_sync(~0u, v, 2));
 }
 
 /* ---- forward --------------------------------------------------------------------------------- */
@@ -171,8 +139,8 @@ FN void forward_tile(const FragA<MATH> &q, const float *sk, const float *sv, int
 }
 
 /* o = q + o / sum and the log of the sum, for the rows that exist */
-FN void forward_store(const Attention &a, const float *q, int h, int q0, Running &r, float *o,
-                      int ldo, float *lse) {
+FN void chunks_store(const Attention &a, const float *q, int h, int q0, Running &r, float *o,
+                     int ldo, float *lse) {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -220,7 +188,7 @@ template <int MATH> static __device__ __noinline__ void attention_forward(const 
                 for (int k0 = 0; k0 < here && item < items; k0 += TILE)
                     forward_tile<MATH>(fq, sk + h * DH, sv + h * DH, ld, k0, here - k0, r);
             }
-            if (item < items) forward_store(a, q, h, q0, r, out, o.ld, l);
+            if (item < items) chunks_store(a, q, h, q0, r, out, o.ld, l);
         }
     }
 }
@@ -263,77 +231,20 @@ static __device__ __noinline__ void attention_plain(const dev_instr &ins) {
     }
 }
 
-/* One query per sample (pooling by a seed), up to THREADS / H keys: a thread is a key and a head.
- */
-FN bool attention_single(const Attention &a) {
-    return attention_fast(a) && a.nq == 1 && a.qv.p != a.kv.p &&
-           max(1, (a.nk + 31) / 32) * a.H <= WARPS;
+/* How many rounds the block's warps need for this much work, in units of 16 rows: tiles of 32 rows
+ * take twice as long and read half as often. */
+FN bool worth_pairs(int items, int items_of_pairs) {
+    return 2 * ((items_of_pairs + WARPS - 1) / WARPS) <= (items + WARPS - 1) / WARPS;
 }
 
-/* The row's 16 numbers. */
-FN void head_row(const float *p, float v[DH]) {
-#pragma unroll
-    for (int c = 0; c < DH; c += 4) {
-        const float4 u = ld4(p + c);
-        v[c] = u.x, v[c + 1] = u.y, v[c + 2] = u.z, v[c + 3] = u.w;
-    }
-}
-FN float head_dot(const float a[DH], const float b[DH]) {
-    float s = 0;
-#pragma unroll
-    for (int c = 0; c < DH; c++) s += a[c] * b[c];
-    return s;
-}
-
-/* Threads of head h are h * span ... : whole warps, so that sums over keys go by warps. */
-FN int single_span(const Attention &a) {
-    return (a.nk + 31) / 32 * 32;
-}
-
-static __device__ __noinline__ void single_forward(const dev_instr &ins) {
-    const Attention a = attention_of(frame(), ins);
-    const View o = view_out(ins, 0), lse = view_out(ins, 1);
-    const int span = max(32, single_span(a)), h = threadIdx.x / span, j = threadIdx.x - h * span;
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, per = span / 32;
-    float *top = work(), *sum = top + WARPS, *part = sum + WARPS; /* part (WARPS, DH) */
-    const bool live = h < a.H && j < a.nk;
-    for (int s = 0; s < a.S; s++) {
-        float q[DH], k[DH], v[DH], x = -INFINITY;
-        if (live) {
-            const float *row = a.kv.sample(s) + (int64_t)j * a.kv.ld + h * DH;
-            head_row(a.qv.sample(s) + a.qcol + h * DH, q);
-            head_row(row + a.kcol, k);
-            head_row(row + a.vcol, v);
-            x = head_dot(q, k) * (a.scale * LOG2E);
-        }
-        float most = x;
-        for (int d = 16; d > 0; d >>= 1) most = fmaxf(most, __shfl_xor_sync(~0u, most, d));
-        const float base = most == -INFINITY ? 0.0f : most;
-        float p = live ? fast_exp2(x - base) : 0.0f, total = p;
-        for (int d = 16; d > 0; d >>= 1) total += __shfl_xor_sync(~0u, total, d);
-        if (lane == 0) top[warp] = most, sum[warp] = total;
-#pragma unroll
-        for (int c = 0; c < DH; c++) {
-            float u = live ? p * v[c] : 0.0f;
-            for (int d = 16; d > 0; d >>= 1) u += __shfl_xor_sync(~0u, u, d);
-            if (lane == 0) part[warp * DH + c] = u;
-        }
-        __syncthreads();
-        if (threadIdx.x < a.D) {
-            const int hh = threadIdx.x / DH, c = threadIdx.x % DH;
-            float high = -INFINITY, z = 0, u = 0;
-            for (int w = 0; w < per; w++) high = fmaxf(high, top[hh * per + w]);
-            for (int w = 0; w < per && high > -INFINITY; w++) {
-                const float f = fast_exp2(top[hh * per + w] - high);
-                z += f * sum[hh * per + w];
-                u += f * part[(hh * per + w) * DH + c];
-            }
-            const float from = a.qv.sample(s)[a.qcol + threadIdx.x];
-            o.sample(s)[threadIdx.x] = a.nk > 0 ? from + u / z : from;
-            if (c == 0) lse.sample(s)[hh] = a.nk > 0 ? LN2 * (high + log2f(z)) : -INFINITY;
-        }
-        __syncthreads();
-    }
+FN void attention_by_math(const dev_instr &ins, const Attention &a) {
+    const bool pairs = worth_pairs(a.H * ((a.nq + 15) / 16), a.H * ((a.nq + 31) / 32));
+    if (ins.math == DEV_TF32)
+        pairs ? resident_forward<DEV_TF32, 2>(ins) : resident_forward<DEV_TF32, 1>(ins);
+    else if (ins.math == DEV_BF16)
+        pairs ? resident_forward<DEV_BF16, 2>(ins) : resident_forward<DEV_BF16, 1>(ins);
+    else
+        resident_forward<DEV_FP32, 1>(ins); /* operands of pairs would not fit in registers */
 }
 
 FN void op_attention(const dev_instr &ins) {
@@ -345,7 +256,9 @@ FN void op_attention(const dev_instr &ins) {
         o.p[(int64_t)(i / pad) * o.ld + a.D + i % pad] = 0.0f;
     if (attention_single(a))
         single_forward(ins);
-    else if (!attention_fast(a))
+    else if (forward_fits(a))
+        attention_by_math(ins, a);
+    else if (!attention_chunked(a))
         attention_plain(ins);
     else if (ins.math == DEV_TF32)
         attention_forward<DEV_TF32>(ins);

@@ -1,38 +1,11 @@
-/* op_attention_grad.cuh: the reverse pass of attention (equations in op/attention.c, layouts in
- * op_attention.cuh). It runs twice over the scores, by queries for dq and by keys for dk and dv: no
- * sum crosses warps, so its order is fixed. */
+/* op_attention_grad.cuh: the reverse pass of attention (equations in op/attention.c, paths and
+ * layouts in op_attention.cuh). It runs twice over the scores, by queries for dq and by keys for dk
+ * and dv: no sum crosses warps, so its order is fixed. */
 #ifndef MNP_CUDA_OP_ATTENTION_GRAD_CUH
 #define MNP_CUDA_OP_ATTENTION_GRAD_CUH
 
+#include "backend/cuda/attention_resident_grad.cuh"
 #include "backend/cuda/op_attention.cuh"
-
-/* ---- reverse --------------------------------------------------------------------------------- */
-
-struct AttentionGrad {
-    Attention a;
-    View o, lse, g, gq, gk; /* gk is gq in self-attention */
-    bool add_q, add_k;
-    float *delta; /* (S, nq, H): sum of g (o - q) over a head's columns */
-};
-
-FN AttentionGrad attention_grad_of(const dev_instr &ins) {
-    const Frame &f = frame();
-    AttentionGrad w;
-    w.a = attention_of(f, ins);
-    w.o = view_in(ins, DATT_G_O), w.lse = view_in(ins, DATT_G_LSE), w.g = view_in(ins, DATT_G_G);
-    w.gq = view_out(ins, 0), w.gk = view_out(ins, 1);
-    w.add_q = adds(f, ins, 0), w.add_k = adds(f, ins, 1);
-    w.delta = (float *)f.scratch;
-    if (w.a.qv.p == w.a.kv.p) w.gk = w.gq, w.add_k = w.add_q; /* one gradient with all blocks */
-    return w;
-}
-
-/* What no key or query writes to is zero when the gradient is overwritten. */
-static __device__ __noinline__ void grad_zero(View v, int S, int rows, bool all_columns) {
-    const int64_t from = all_columns ? (int64_t)rows * v.ld : 0, all = (int64_t)v.rows * v.ld;
-    for (int s = 0; s < (v.sampled ? S : 1); s++)
-        for (int64_t i = from + threadIdx.x; i < all; i += THREADS) v.sample(s)[i] = 0.0f;
-}
 
 /* dq of one head's 16 queries: the scores again, by queries. */
 template <int MATH>
@@ -318,61 +291,35 @@ static __device__ __noinline__ void attention_backward_plain(const dev_instr &in
     }
 }
 
-static __device__ __noinline__ void single_backward(const dev_instr &ins) {
-    const AttentionGrad w = attention_grad_of(ins);
-    const Attention &a = w.a;
-    const int span = max(32, single_span(a)), h = threadIdx.x / span, j = threadIdx.x - h * span;
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, per = span / 32;
-    float *part = work(); /* (WARPS, DH) */
-    const bool live = h < a.H && j < a.nk;
-    for (int s = 0; s < a.S; s++) {
-        const bool add_q = w.add_q || (s > 0 && !w.gq.sampled);
-        const bool add_k = w.add_k || (s > 0 && !w.gk.sampled);
-        float q[DH], g[DH], k[DH], v[DH], o[DH], ds = 0;
-        if (live) {
-            const float *row = a.kv.sample(s) + (int64_t)j * a.kv.ld + h * DH;
-            head_row(row + a.kcol, k);
-            head_row(row + a.vcol, v);
-            head_row(a.qv.sample(s) + a.qcol + h * DH, q);
-            head_row(w.g.sample(s) + h * DH, g);
-            head_row(w.o.sample(s) + h * DH, o);
-            float delta = 0;
-#pragma unroll
-            for (int c = 0; c < DH; c++) delta += g[c] * (o[c] - q[c]);
-            const float p = fast_exp2((head_dot(q, k) * a.scale - w.lse.sample(s)[h]) * LOG2E);
-            ds = p * (head_dot(g, v) - delta) * a.scale;
-            if (w.gk.p) {
-                float *to = w.gk.sample(s) + (int64_t)j * w.gk.ld + h * DH;
-#pragma unroll
-                for (int c = 0; c < DH; c += 4) {
-                    float4 dk = make_float4(ds * q[c], ds * q[c + 1], ds * q[c + 2], ds * q[c + 3]);
-                    float4 dv = make_float4(p * g[c], p * g[c + 1], p * g[c + 2], p * g[c + 3]);
-                    if (add_k) {
-                        const float4 x = ld4(to + a.kcol + c), y = ld4(to + a.vcol + c);
-                        dk.x += x.x, dk.y += x.y, dk.z += x.z, dk.w += x.w;
-                        dv.x += y.x, dv.y += y.y, dv.z += y.z, dv.w += y.w;
-                    }
-                    st4(to + a.kcol + c, dk);
-                    st4(to + a.vcol + c, dv);
-                }
-            }
+/* Zeros where no key or query writes when the gradient is overwritten: a value's block of columns
+ * from q_col has nq rows with a gradient, the ones from k_col and v_col have nk (a column < 0: the
+ * block is not there). Nobody else writes there, so nothing waits. */
+static __device__ __noinline__ void grad_zero(View v, int S, int D, int q_col, int nq, int k_col,
+                                              int v_col, int nk) {
+    const int blocks = (q_col >= 0) + 2 * (k_col >= 0);
+    const int least = q_col < 0 ? nk : k_col < 0 ? nq : min(nq, nk);
+    const int first = blocks * D == v.ld ? least : 0; /* rows before it are written whole */
+    const int rest = (v.rows - first) * v.ld;
+    for (int s = 0; s < (v.sampled ? S : 1); s++)
+        for (int i = threadIdx.x; i < rest; i += THREADS) {
+            const int r = first + i / v.ld, c = i % v.ld;
+            const bool by_query = q_col >= 0 && r < nq && c >= q_col && c < q_col + D;
+            const bool by_key = k_col >= 0 && r < nk &&
+                                ((c >= k_col && c < k_col + D) || (c >= v_col && c < v_col + D));
+            if (!by_query && !by_key) v.sample(s)[(int64_t)r * v.ld + c] = 0.0f;
         }
-        if (!w.gq.p) continue;
-#pragma unroll
-        for (int c = 0; c < DH; c++) {
-            float u = live ? ds * k[c] : 0.0f;
-            for (int d = 16; d > 0; d >>= 1) u += __shfl_xor_sync(~0u, u, d);
-            if (lane == 0) part[warp * DH + c] = u;
-        }
-        __syncthreads();
-        if (threadIdx.x < a.D) {
-            const int hh = threadIdx.x / DH, c = threadIdx.x % DH;
-            float u = w.g.sample(s)[threadIdx.x];
-            for (int i = 0; i < per; i++) u += part[(hh * per + i) * DH + c];
-            put(w.gq.sample(s) + a.qcol + threadIdx.x, u, add_q);
-        }
-        __syncthreads();
-    }
+}
+
+FN void attention_grad_by_math(const dev_instr &ins, const Attention &a) {
+    const int items = (a.nq + 15) / 16 + (a.nk + 15) / 16;
+    const int items_of_pairs = (a.nq + 31) / 32 + (a.nk + 31) / 32;
+    const bool pairs = worth_pairs(a.H * items, a.H * items_of_pairs);
+    if (ins.math == DEV_TF32)
+        pairs ? resident_backward<DEV_TF32, 2>(ins) : resident_backward<DEV_TF32, 1>(ins);
+    else if (ins.math == DEV_BF16)
+        pairs ? resident_backward<DEV_BF16, 2>(ins) : resident_backward<DEV_BF16, 1>(ins);
+    else
+        resident_backward<DEV_FP32, 1>(ins);
 }
 
 FN void op_attention_grad(const dev_instr &ins) {
@@ -380,15 +327,16 @@ FN void op_attention_grad(const dev_instr &ins) {
     const Attention &a = w.a;
     const int S = frame().S;
     if (a.qv.p == a.kv.p) {
-        if (w.gq.p && !w.add_q) grad_zero(w.gq, S, a.nq, a.nq == a.nk && 3 * a.D == w.gq.ld);
+        if (w.gq.p && !w.add_q) grad_zero(w.gq, S, a.D, a.qcol, a.nq, a.kcol, a.vcol, a.nk);
     } else {
-        if (w.gq.p && !w.add_q) grad_zero(w.gq, S, a.nq, a.D == w.gq.ld);
-        if (w.gk.p && !w.add_k) grad_zero(w.gk, S, a.nk, 2 * a.D == w.gk.ld);
+        if (w.gq.p && !w.add_q) grad_zero(w.gq, S, a.D, a.qcol, a.nq, -1, -1, 0);
+        if (w.gk.p && !w.add_k) grad_zero(w.gk, S, a.D, -1, 0, a.kcol, a.vcol, a.nk);
     }
-    __syncthreads();
     if (attention_single(a))
         single_backward(ins);
-    else if (!attention_fast(a))
+    else if (grad_fits(a))
+        attention_grad_by_math(ins, a);
+    else if (!attention_chunked(a))
         attention_backward_plain(ins);
     else if (ins.math == DEV_TF32)
         attention_backward<DEV_TF32>(ins);

@@ -1,0 +1,194 @@
+/* attention_tiles.cuh: rows of up to four heads in shared memory and the fragments read from them.
+ *
+ * A row is kept in the form the products want, converted once when it is put there:
+ *   fp32  floats as they are (split at every use);  68 words
+ *   tf32  floats rounded by to_tf32();              68 words
+ *   bf16  pairs;                                    36 words
+ * The pitch is the same for fewer heads, so that addresses inside a tile are constants, and an odd
+ * multiple of 4 words, so that all the reads below touch every bank once. */
+#ifndef MNP_CUDA_ATTENTION_TILES_CUH
+#define MNP_CUDA_ATTENTION_TILES_CUH
+
+#include "backend/cuda/attention.cuh"
+
+enum { HEADS_AT_ONCE = 4 };
+
+template <int MATH>
+constexpr int PITCH = (MATH == DEV_BF16 ? HEADS_AT_ONCE * DH / 2 : HEADS_AT_ONCE * DH) + 4;
+/* words of a head in a row */
+template <int MATH> constexpr int HEAD_WORDS = MATH == DEV_BF16 ? DH / 2 : DH;
+
+/* Numbers 4 quad .. 4 quad + 3 of a row. */
+template <int MATH> FN void put_quad(float *row, int quad, float4 v) {
+    if constexpr (MATH == DEV_BF16)
+        *(uint2 *)(row + quad * 2) = make_uint2(pack_bf16(v.x, v.y), pack_bf16(v.z, v.w));
+    else if constexpr (MATH == DEV_TF32)
+        *(uint4 *)(row + quad * 4) =
+            make_uint4(to_tf32(v.x), to_tf32(v.y), to_tf32(v.z), to_tf32(v.w));
+    else
+        st4(row + quad * 4, v);
+}
+
+/* The bias that rounds a power of two when it is cut to tf32, as a summand of the exponent:
+ * log2(1 + 0.72 / 2048), see to_tf32(). */
+template <int MATH> FN float exponent_bias() {
+    return MATH == DEV_TF32 ? 5.0711e-4f : 0.0f;
+}
+
+/* Four 8 x 8 pieces of 16-bit numbers (or 8 x 4 of words); a lane names row l % 8 of piece l / 8.
+ */
+template <bool TRANSPOSED> FN void load_words(const float *row, uint32_t w[4]) {
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(row);
+    if constexpr (TRANSPOSED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                     : "r"(at)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                     : "r"(at)
+                     : "memory");
+}
+
+/* Where a lane reads in a block of 16 rows, in words. */
+template <int MATH> FN int lane_rows() {
+    const int lane = threadIdx.x % 32;
+    return lane % 16 * PITCH<MATH> + lane / 16 * 4;
+}
+template <int MATH> FN int lane_across() {
+    const int lane = threadIdx.x % 32;
+    return MATH == DEV_BF16 ? (lane % 8 + lane / 16 * 8) * PITCH<MATH> + (lane / 8 & 1) * 4
+                            : lane % 8 * PITCH<MATH> + lane / 8 * 4;
+}
+template <int MATH> FN int lane_down() {
+    const int lane = threadIdx.x % 32;
+    return MATH == DEV_BF16 ? lane_rows<MATH>() : lane % 4 * 2 * PITCH<MATH> + lane / 4;
+}
+
+/* 16 rows as the left operand, k the head's numbers; rows: the block plus lane_rows(). */
+template <int MATH> FN void rows_a(FragA<MATH> &f, const float *rows) {
+    if constexpr (MATH == DEV_BF16) {
+        load_words<false>(rows, f.hi);
+    } else {
+        uint32_t w[2][4];
+        load_words<false>(rows, w[0]);
+        load_words<false>(rows + 8, w[1]);
+#pragma unroll
+        for (int u = 0; u < 2; u++)
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                f.hi[u][j] = w[u][j];
+                if constexpr (MATH == DEV_FP32) {
+                    f.hi[u][j] = w[u][j] & 0xffffe000u;
+                    f.lo[u][j] =
+                        __float_as_uint(__uint_as_float(w[u][j]) - __uint_as_float(f.hi[u][j]));
+                }
+            }
+    }
+}
+
+/* A word of shared memory as element (u, j) of a right operand that is not bf16. */
+template <int MATH> FN void set_b(FragB<MATH> &f, int u, int j, uint32_t w) {
+    f.hi[u][j] = w;
+    if constexpr (MATH == DEV_FP32) {
+        f.hi[u][j] = w & 0xffffe000u;
+        f.lo[u][j] = __float_as_uint(__uint_as_float(w) - __uint_as_float(f.hi[u][j]));
+    }
+}
+
+/* 16 rows as the columns of two right operands, k the head's numbers; across: the block plus
+ * lane_across(). */
+template <int MATH> FN void across_b(FragB<MATH> f[2], const float *across) {
+    if constexpr (MATH == DEV_BF16) {
+        uint32_t w[4];
+        load_words<false>(across, w);
+        f[0].hi[0] = w[0], f[0].hi[1] = w[1], f[1].hi[0] = w[2], f[1].hi[1] = w[3];
+    } else {
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            uint32_t w[4];
+            load_words<false>(across + i * 8 * PITCH<MATH>, w);
+#pragma unroll
+            for (int j = 0; j < 4; j++) set_b<MATH>(f[i], j >> 1, j & 1, w[j]);
+        }
+    }
+}
+
+/* 16 rows as k (numbered 2t, 2t+1 of each eight), the head's numbers as columns of two tiles;
+ * down: the block plus lane_down(). */
+template <int MATH> FN void down_b(FragB<MATH> f[2], const float *down) {
+    if constexpr (MATH == DEV_BF16) {
+        uint32_t w[4];
+        load_words<true>(down, w);
+        f[0].hi[0] = w[0], f[0].hi[1] = w[1], f[1].hi[0] = w[2], f[1].hi[1] = w[3];
+    } else {
+#pragma unroll
+        for (int u = 0; u < 2; u++)
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                const float *row = down + (u * 8 + j) * PITCH<MATH>;
+                set_b<MATH>(f[0], u, j, __float_as_uint(row[0]));
+                set_b<MATH>(f[1], u, j, __float_as_uint(row[8]));
+            }
+    }
+}
+
+/* Two neighbouring result tiles as a left operand over their 16 columns. In tf32 the results carry
+ * their rounding already (exponent_bias). */
+template <int MATH> FN void results_a(FragA<MATH> &f, const float c[2][4]) {
+    const float a[2][4] = {{c[0][0], c[0][2], c[0][1], c[0][3]},
+                           {c[1][0], c[1][2], c[1][1], c[1][3]}};
+    if constexpr (MATH == DEV_TF32) {
+#pragma unroll
+        for (int u = 0; u < 2; u++)
+#pragma unroll
+            for (int j = 0; j < 4; j++) f.hi[u][j] = __float_as_uint(a[u][j]);
+    } else {
+        make_a<MATH>(f, a);
+    }
+}
+
+FN void first_tf32(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%10,%11,%12,%13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+          "f"(c[2]), "f"(c[3]));
+}
+FN void first_bf16(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%10,%11,%12,%13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+          "f"(c[2]), "f"(c[3]));
+}
+
+/* d = a b + c: many products start from one c without its being copied for each. */
+template <int MATH>
+FN void mma_from(float d[4], const FragA<MATH> &a, const FragB<MATH> &b, const float c[4]) {
+    if constexpr (MATH == DEV_BF16) {
+        first_bf16(d, a.hi, b.hi, c);
+    } else if constexpr (MATH == DEV_TF32) {
+        first_tf32(d, a.hi[0], b.hi[0], c);
+        mma_tf32(d, a.hi[1], b.hi[1]);
+    } else {
+        first_tf32(d, a.lo[0], b.hi[0], c);
+        mma_tf32(d, a.hi[0], b.lo[0]);
+        mma_tf32(d, a.hi[0], b.hi[0]);
+        mma_tf32(d, a.lo[1], b.hi[1]);
+        mma_tf32(d, a.hi[1], b.lo[1]);
+        mma_tf32(d, a.hi[1], b.hi[1]);
+    }
+}
+
+/* The same four floats again and again: read each time, since a copy in registers costs more. */
+FN void load_start(float c[4], const float *quad) {
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(quad);
+    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
+                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+#endif

@@ -45,7 +45,7 @@ static mnp_status play(mnp_player *p, int64_t before, int64_t steps, double *too
     return MNP_OK;
 }
 
-static mnp_status one(bench_setup *s, const char *options, int64_t before, int64_t steps,
+static mnp_status one(bench_setup *s, const char *preset, int64_t before, int64_t steps,
                       played *out) {
     mnp_ctx_opts o = {.size = sizeof o, .threads = 1};
     mnp_bandit_opts b = {.size = sizeof b, .seed = s->seed};
@@ -55,7 +55,7 @@ static mnp_status one(bench_setup *s, const char *options, int64_t before, int64
     double *took = malloc((size_t)steps * sizeof *took);
     mnp_status status = took ? mnp_ctx_create(&o, &ctx) : MNP_ENOMEM;
     if (status == MNP_OK)
-        status = mnp_model_create(ctx, "mnp", "wheel", options, NULL, s->seed, &model);
+        status = mnp_model_create(ctx, "mnp", preset, "x_dim=7", NULL, s->seed, &model);
     if (status == MNP_OK) status = mnp_player_create(ctx, model, &b, DIMS, ACTIONS, &p);
     if (status == MNP_OK) status = play(p, before, steps, took, out);
     if (status != MNP_OK && ctx) snprintf(s->error, sizeof s->error, "%s", mnp_last_error(ctx));
@@ -69,10 +69,10 @@ static mnp_status one(bench_setup *s, const char *options, int64_t before, int64
 mnp_status bench_bandit(bench_setup *s) {
     played fresh, old, chain;
     FILE *out = s->report->out;
-    MNP_TRY(one(s, "x_dim=7 T=1", 10, REPEATS, &fresh));
-    MNP_TRY(one(s, "x_dim=7 T=1", HISTORY, REPEATS, &old));
-    MNP_TRY(one(s, "x_dim=7 T=5", 10, TRIAL, &chain));
-    fprintf(out, "bandit, wheel preset, one thread, act and observe     best   median\n");
+    MNP_TRY(one(s, "wheel", 10, REPEATS, &fresh));
+    MNP_TRY(one(s, "wheel", HISTORY, REPEATS, &old));
+    MNP_TRY(one(s, "wheel5", 10, TRIAL, &chain));
+    fprintf(out, "bandit, wheel presets, one thread, act and observe     best   median\n");
     fprintf(out, "  %-44s %8.1f %8.1f us\n", "T = 1, history of 10 to 2 000", 1e6 * fresh.best,
             1e6 * fresh.median);
     fprintf(out, "  %-44s %8.1f %8.1f us\n", "T = 1, history of 80 000", 1e6 * old.best,

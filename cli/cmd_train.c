@@ -10,7 +10,7 @@
 static const flag_def flags[] = {
     SOURCE_FLAGS,
     {"model", "M", "mnp|np|gp|gp-authors|cbp|oracle (default mnp); a bandit's agent: maml|c-bruno"},
-    {"preset", "P", "paper|tiny|wheel|image|image-small (default paper)"},
+    {"preset", "P", "paper|tiny|wheel|wheel5|image|image-small (default paper)"},
     {"steps", "N", "length of the schedule (default 10000; gp 1000, cbp 2000)"},
     {"seconds", "S", "choose the number of steps so that it takes about so long"},
     {"batch", "B", "functions in a batch (default 100; gp and cbp 20)"},

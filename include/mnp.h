@@ -175,7 +175,7 @@ MNP_API const char *mnp_data_family(int k, const char **help);
 typedef struct mnp_model mnp_model;
 
 /* process "mnp", "np", "gp", "gp-authors", "cbp" or "oracle" (whose data must be a family drawn
- * from a Gaussian process); preset "paper", "tiny", "wheel", "image" or
+ * from a Gaussian process); preset "paper", "tiny", "wheel", "wheel5", "image" or
  * "image-small" (NULL = "paper"); options "T=5 rff=40" on top
  * of it, or NULL. The data fix the number of inputs, the frequency scale and, for files, the
  * standardisation; NULL makes a model of one input, unscaled. */

@@ -13,7 +13,8 @@
 #   OUT        folder of the models             SETS       more options, "key=value key=value"
 #   TRIALS     of the regret printed behind; 0 prints none
 #
-# np-t5 is the Neural Process with the training budget of mnp-t5: as many steps as make the same
+# The wheels' actions are partly a player's (docs/BANDITS.md says why); DATA=wheel is the paper's data,
+# all actions random. np-t5 is the Neural Process with the training budget of mnp-t5: as many steps as make the same
 # number of network passes, five times those of np-t1.
 set -eu
 cd "$(dirname "$0")/.."
@@ -21,19 +22,16 @@ MNP=${MNP:-build/mnp}
 models=${MODELS:-mnp-t1 np-t1 mnp-t5 np-t5 maml c-bruno}
 device=${DEVICE:-cpu} steps=${STEPS:-100000} out=${OUT:-models}
 functions=${FUNCTIONS:-20000} batch=${BATCH:-64} seed=${SEED:-1}
-data=${DATA:-wheel} trials=${TRIALS:-20}
+data=${DATA:-wheel:played=0:1} trials=${TRIALS:-20}
 
 read -ra more <<<"${SETS:-}"
 sets=()
 for s in "${more[@]}"; do sets+=(--set "$s"); done
 
-train() { # name process steps options...
-    local name=$1 process=$2 length=$3 own=()
-    shift 3
-    for s in "$@"; do own+=(--set "$s"); done
-    "$MNP" train --data "$data" --functions "$functions" --model "$process" --preset wheel \
-        --steps "$length" --batch "$batch" --seed "$seed" --device "$device" \
-        --out "$out/wheel-$name.safetensors" "${own[@]}" ${sets[@]+"${sets[@]}"}
+train() { # name process preset steps
+    "$MNP" train --data "$data" --functions "$functions" --model "$2" --preset "$3" \
+        --steps "$4" --batch "$batch" --seed "$seed" --device "$device" \
+        --out "$out/wheel-$1.safetensors" ${sets[@]+"${sets[@]}"}
 }
 train_agent() { # name: with its own number of steps
     "$MNP" train --data "$data" --functions "$functions" --model "$1" --seed "$seed" \
@@ -50,10 +48,10 @@ regret() { # name process steps trials
 mkdir -p "$out"
 for name in $models; do
     case $name in
-    mnp-t1) train "$name" mnp "$steps" ;;
-    np-t1) train "$name" np "$steps" ;;
-    mnp-t5) train "$name" mnp "$steps" T=5 kappa=3 flow_gain=0.3 ;;
-    np-t5) train "$name" np $((5 * steps)) ;;
+    mnp-t1) train "$name" mnp wheel "$steps" ;;
+    np-t1) train "$name" np wheel "$steps" ;;
+    mnp-t5) train "$name" mnp wheel5 "$steps" ;;
+    np-t5) train "$name" np wheel5 $((5 * steps)) ;;
     maml | c-bruno) train_agent "$name" ;;
     *) echo "there is no model $name" >&2 && exit 2 ;;
     esac

@@ -101,10 +101,15 @@ typedef struct preset {
 
 #define AUTHORS "gp_variances=off gp_softplus=on gp_restarts=off gp_noise=1e-4"
 #define COPULA  "rff=0 identity_init=on flow_gain=0 gp_rate=10"
-/* Rewards reach 50; the inputs are a point of the disc and one-hot actions. */
-#define WHEEL                                                                                      \
-    "rff=0 encoder=deepset d_z=32 d_r=64 enc_width=64 ds_layers=2 head_hidden=64 head_layers=1 "   \
-    "flow_hidden=64 flow_layers=2 y_scale=10"
+/* Wheels: rewards reach 50, and a 50 that is missed costs far more than the noise. So the scale is
+ * bounded, and errors of the mean weigh as squares: with free scales the exact fit of the many
+ * constant rewards drowns what the radius has to say. The chain is small enough to push a history
+ * of 2 000 back at every step. */
+#define WHEEL_COMMON                                                                               \
+    "rff=0 encoder=deepset d_z=32 d_r=64 head_hidden=64 head_layers=1 "                            \
+    "sigma_z_floor=0.001 y_scale=2 "
+#define WHEEL  WHEEL_COMMON "enc_width=128 ds_layers=3 flow_hidden=128 flow_layers=3 flow_gain=3"
+#define WHEEL5 WHEEL_COMMON "enc_width=64 ds_layers=3 flow_hidden=128 flow_layers=2"
 
 /* docs/GEOLOGY.md says why. */
 #define IMAGE_CODE                                                                                 \
@@ -125,8 +130,10 @@ static const preset presets[] = {
     {"paper", "oracle", "gp_restarts=off gp_variances=off gp_noise_floor=0"},
     {"tiny", "oracle", "gp_restarts=off gp_variances=off gp_noise_floor=0"},
     {"paper", "np", "T=1 transition=gauss flow_gain=1"},
-    {"wheel", "mnp", "T=1 transition=affine kappa=8 flow_gain=1 " WHEEL},
-    {"wheel", "np", "T=1 transition=gauss sigma_floor=1e-4 flow_gain=1 " WHEEL},
+    {"wheel", "mnp", "T=1 transition=affine kappa=1.5 " WHEEL},
+    {"wheel", "np", "T=1 transition=gauss sigma_floor=0.1 " WHEEL},
+    {"wheel5", "mnp", "T=5 transition=affine kappa=0.3 flow_gain=1 " WHEEL5},
+    {"wheel5", "np", "T=1 transition=gauss sigma_floor=0.1 flow_gain=3 " WHEEL5},
     {"image", "mnp", IMAGE_CODE " T=3 flow_hidden=192 bins=8"},
     {"image", "np", IMAGE_CODE " T=1 transition=gauss flow_gain=1 flow_hidden=192"},
     {"image-small", "mnp", IMAGE_SMALL_CODE " T=2 flow_hidden=64 bins=8"},
@@ -149,10 +156,11 @@ mnp_status spec_preset(env *e, const char *process, const char *name, model_spec
         if (strcmp(presets[i].name, name) == 0 && strcmp(presets[i].process, process) == 0)
             return options_parse(e, &view, 1, presets[i].options);
     }
-    return env_fail(e, MNP_EINVAL,
-                    "there is no preset '%s' for %s; the presets are paper, tiny, wheel, image, "
-                    "image-small%s%s",
-                    name, process, near.best ? "; nearest: " : "", near.best ? near.best : "");
+    return env_fail(
+        e, MNP_EINVAL,
+        "there is no preset '%s' for %s; the presets are paper, tiny, wheel, wheel5, image, "
+        "image-small%s%s",
+        name, process, near.best ? "; nearest: " : "", near.best ? near.best : "");
 }
 
 mnp_status spec_check(env *e, const model_spec *s) {

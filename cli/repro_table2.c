@@ -21,7 +21,7 @@ static const table2_row all_rows[] = {
     {"np", "np", "wheel-np-t1", "", {true, true}},
     {"np 5x", "np", "wheel-np-t5", NULL, {true, false}}, /* the training budget of T=5 */
     {"mnp T=1", "mnp", "wheel-mnp-t1", "", {true, true}},
-    {"mnp T=5", "mnp", "wheel-mnp-t5", "T=5 kappa=3 flow_gain=0.3", {true, false}},
+    {"mnp T=5", "mnp", "wheel-mnp-t5", "T=5 kappa=0.3 flow_gain=1", {true, false}},
 };
 enum { ALL_ROWS = sizeof all_rows / sizeof *all_rows };
 

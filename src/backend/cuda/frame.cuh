@@ -38,11 +38,15 @@ struct View {
 
 struct Frame {
     const dev_run *run;
+    const dev_instr *code;
+    int n_code;
     float *act, *grads, *weights, *state;
     int32_t *scratch;
     int64_t item, items, function, sample0;
     int n, m, S;
-    int first; /* the block's first function */
+    int first;   /* the block's first function                     */
+    int watched; /* cycles are counted or a bad value is looked for */
+    int64_t last;
     int flag;
 };
 
@@ -104,14 +108,16 @@ FN View resolve(const Frame &f, const dev_operand &o) {
     return v;
 }
 
-/* The operands of the instructions from k on that may run together, once for all threads: nine
- * threads of 16 to an instruction. */
+/* The operands of the instructions from k on that may run together, once for all threads: one warp,
+ * nine lanes of 16 to an instruction. */
 FN void resolve_all(int k) {
     Head &h = *(Head *)smem;
     const int j = threadIdx.x % 16;
-    if (threadIdx.x >= 16 * DEV_TOGETHER || j >= DEV_IN + DEV_OUT) return;
-    Slot &slot = h.slots[(k + threadIdx.x / 16) % HELD];
-    slot.views[j] = resolve(h.f, j < DEV_IN ? slot.ins.in[j] : slot.ins.out[j - DEV_IN]);
+    if (j >= DEV_IN + DEV_OUT) return;
+    for (int i = threadIdx.x % 32 / 16; i < DEV_TOGETHER; i += 2) {
+        Slot &slot = h.slots[(k + i) % HELD];
+        slot.views[j] = resolve(h.f, j < DEV_IN ? slot.ins.in[j] : slot.ins.out[j - DEV_IN]);
+    }
 }
 
 /* An operand of the running instruction. Values never lie in shared memory. */

@@ -13,15 +13,23 @@
 
 static_assert(sizeof(dev_instr) % 16 == 0, "instructions are copied 16 bytes at a time");
 
-/* Instructions [from, to), a warp each, as one group of copies. */
-FN void fetch(const dev_instr *code, int n_code, int from, int to) {
-    const int pieces = sizeof(dev_instr) / 16, k = from + threadIdx.x / 32;
-    if (k < min(to, n_code))
-        for (int i = threadIdx.x % 32; i < pieces; i += 32)
-            copy16((float *)&((Head *)smem)->slots[k % HELD].ins + i * 4,
-                   (const float *)(code + k) + i * 4, true);
+/* The warp that fetches instructions and finds their operands: one of the last team, which is idle
+ * most often. */
+FN bool keeper() {
+    return threadIdx.x >= THREADS - 32;
+}
+
+/* Instructions [from, to), as one group of copies. */
+FN void fetch(int from, int to) {
+    const Frame &f = frame();
+    const int pieces = sizeof(dev_instr) / 16, lane = threadIdx.x % 32;
+    for (int k = from; k < min(to, f.n_code); k++)
+        if (lane < pieces)
+            copy16((float *)&((Head *)smem)->slots[k % HELD].ins + lane * 4,
+                   (const float *)(f.code + k) + lane * 4, true);
     copy_commit();
 }
+static_assert(sizeof(dev_instr) / 16 <= 32, "a warp copies an instruction");
 
 FN const dev_instr &held(int k) {
     return ((Head *)smem)->slots[k % HELD].ins;
@@ -31,10 +39,8 @@ FN const dev_instr &held(int k) {
 static __device__ __noinline__ void execute_small(const dev_instr &ins, Team t) {
     switch (ins.op) {
     case OPCODE_linear:
-        linear_few(ins, t);
-        break;
     case OPCODE_linear_grad:
-        few_rows_reverse(ins, t);
+        team_linear(ins, t);
         break;
     case OPCODE_join:
         op_join(ins, t);
@@ -181,17 +187,36 @@ static __device__ __noinline__ void execute_large(const dev_instr &ins) {
     }
 }
 
+OP_FN void execute_together(int k, int count) {
+    const Team t = team_of(DEV_TOGETHER);
+    if (t.id < count) execute_small(held(k + t.id), t);
+}
+
+/* Calls that stay calls: the loop that interprets keeps its few registers. */
+OP_FN void run_linear(const dev_instr &ins) {
+    op_linear(ins);
+}
+OP_FN void run_linear_grad(const dev_instr &ins) {
+    op_linear_grad(ins);
+}
+OP_FN void run_attention(const dev_instr &ins) {
+    op_attention(ins);
+}
+OP_FN void run_attention_grad(const dev_instr &ins) {
+    op_attention_grad(ins);
+}
+
 /* Most instructions are one of four; the rest goes through the switches. */
 FN void execute(const dev_instr &ins) {
     const int op = ins.op;
     if (op == OPCODE_linear_grad)
-        op_linear_grad(ins);
+        run_linear_grad(ins);
     else if (op == OPCODE_linear)
-        op_linear(ins);
+        run_linear(ins);
     else if (op == OPCODE_attention)
-        op_attention(ins);
+        run_attention(ins);
     else if (op == OPCODE_attention_grad)
-        op_attention_grad(ins);
+        run_attention_grad(ins);
     else
         execute_large(ins);
 }
@@ -219,6 +244,7 @@ FN void begin(const dev_run *run, int64_t item, int first) {
     Frame &f = frame();
     const int64_t chunks = run->chunks > 1 ? run->chunks : 1;
     f.run = run;
+    f.code = run->code, f.n_code = run->n_code;
     f.act = run->act + (int64_t)blockIdx.x * run->act_words;
     f.grads = run->slots + (int64_t)blockIdx.x * run->slot_words;
     f.weights = run->weights;
@@ -231,41 +257,48 @@ FN void begin(const dev_run *run, int64_t item, int first) {
     f.n = run->n ? (int)run->n[item] : 0;
     f.m = run->m ? (int)run->m[item] : 0;
     f.first = first;
+    f.watched = run->diagnose || (run->clocks && blockIdx.x == 0);
 }
 
+/* For measurements and for the search of a bad value: behind instructions [k, next). */
+OP_FN void watch(int k, int next) {
+    Frame &f = frame();
+    for (int i = k; f.run->diagnose && i < next; i++) diagnose(held(i), i);
+    if (!f.run->clocks || blockIdx.x || threadIdx.x) return;
+    const int64_t now = clock64();
+    if (next > k) f.run->clocks[k] += now - f.last;
+    f.last = now;
+}
+
+/* The loop keeps next to nothing in registers across the calls: what does not fit would lie in
+ * local memory, and that is far away when shared memory takes all of the L1. */
 __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *run) {
-    const int n_code = run->n_code, look = run->diagnose;
-    const dev_instr *code = run->code;
-    int64_t *clocks = blockIdx.x == 0 ? run->clocks : nullptr;
     const int64_t first = run->item_lo + blockIdx.x;
     for (int64_t item = first; item < run->item_hi; item += gridDim.x) {
         if (threadIdx.x == 0) begin(run, item, item == first);
-        fetch(code, n_code, 0, 3 * DEV_TOGETHER);
+        __syncthreads();
+        if (keeper()) fetch(0, 3 * DEV_TOGETHER);
         copy_wait<0>();
         __syncthreads();
-        resolve_all(0);
+        if (keeper()) resolve_all(0);
         __syncthreads();
-        int64_t last = clocks ? clock64() : 0;
-        for (int k = 0; k < n_code;) {
-            const int count = held(k).together, next = k + count;
+        if (frame().watched) watch(0, 0);
+        int k = 0, next;
+        for (; k < frame().n_code; k = next) {
+            const int count = held(k).together;
+            next = k + count;
             /* What runs next is there, what runs after that has been asked for. */
-            fetch(code, n_code, k + 3 * DEV_TOGETHER, next + 3 * DEV_TOGETHER);
-            if (count == 1) {
+            if (keeper()) fetch(k + 3 * DEV_TOGETHER, next + 3 * DEV_TOGETHER);
+            if (count == 1)
                 execute(held(k));
-            } else {
-                const Team t = team_of(count == 2 ? 2 : DEV_TOGETHER);
-                if (t.id < count) execute_small(held(k + t.id), t);
+            else
+                execute_together(k, count);
+            if (keeper()) {
+                resolve_all(next); /* behind the op: a draw sets the lengths */
+                copy_wait<1>();
             }
-            resolve_all(next); /* behind the op: a draw sets the lengths */
-            copy_wait<1>();
             __syncthreads();
-            for (int i = k; look && i < next; i++) diagnose(held(i), i);
-            if (clocks && threadIdx.x == 0) {
-                const int64_t now = clock64();
-                clocks[k] += now - last;
-                last = now;
-            }
-            k = next;
+            if (frame().watched) watch(k, next);
         }
     }
 }

@@ -11,48 +11,47 @@
 
 /* ---- join ------------------------------------------------------------------------------------ */
 
-enum { JOIN_FLIGHT = 4 }; /* quads of a thread that are on their way at once */
+enum { JOIN_FLIGHT = 7 }; /* quads of a thread that are on their way at once */
 
+/* A thread keeps four columns and goes down the rows. */
 OP_FN void op_join(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     const View a = view_in(ins, JOIN_A), row = view_in(ins, JOIN_ROW);
     const View p = view_in(ins, JOIN_P), w = view_in(ins, JOIN_W), y = view_out(ins, JOIN_Y);
-    const bool relu = ins.i[JOIN_ACT] == 1;
-    const int quads = y.ld / 4, S = y.sampled ? f.S : 1, each = y.rows * quads;
-    const int dr = t.size / quads, dq = t.size % quads;
+    const float floor = ins.i[JOIN_ACT] == 1 ? 0.0f : -INFINITY;
+    const int quads = y.ld / 4, S = y.sampled ? f.S : 1;
+    const int width = min(quads, t.size), step = t.size / width; /* rows at once */
+    const int first = t.rank / width, c = t.rank % width;
+    const float4 none = make_float4(0, 0, 0, 0);
 #pragma unroll 1
-    for (int s = 0; s < S; s++) {
-        const float *as = a.sample(s), *ps = p.p ? p.sample(s) : nullptr;
-        const float *rs = row.p ? row.sample(s) : nullptr;
-        float *ys = y.sample(s);
-        int r = t.rank / quads, q = t.rank % quads;
-        for (int i0 = t.rank; i0 < each; i0 += JOIN_FLIGHT * t.size) {
-            float4 v[JOIN_FLIGHT], u[JOIN_FLIGHT], x[JOIN_FLIGHT];
-            float k[JOIN_FLIGHT];
+    for (int s = 0; s < S; s++)
+#pragma unroll 1
+        for (int q = first < step ? c : quads; q < quads; q += width) {
+            const float4 u = row.p ? ld4(row.sample(s) + q * 4) : none;
+            const float4 x = p.p ? ld4(w.p + q * 4) : none;
+            const float *from = a.sample(s) + q * 4, *ps = p.p ? p.sample(s) : nullptr;
+            float *to = y.sample(s) + q * 4;
+#pragma unroll 1
+            for (int r0 = first; r0 < y.rows; r0 += JOIN_FLIGHT * step) {
+                float4 v[JOIN_FLIGHT];
+                float k[JOIN_FLIGHT];
 #pragma unroll
-            for (int j = 0; j < JOIN_FLIGHT; j++) { /* all loads first */
-                const int i = i0 + j * t.size;
-                const bool in = i < each;
-                v[j] = in ? ld4(as + (int64_t)i * 4) : make_float4(0, 0, 0, 0);
-                u[j] = in && rs ? ld4(rs + q * 4) : make_float4(0, 0, 0, 0);
-                x[j] = in && ps ? ld4(w.p + q * 4) : make_float4(0, 0, 0, 0);
-                k[j] = in && ps ? ps[(int64_t)r * p.ld] : 0.0f;
-                r += dr, q += dq;
-                if (q >= quads) q -= quads, r++;
-            }
-#pragma unroll
-            for (int j = 0; j < JOIN_FLIGHT; j++) {
-                const int i = i0 + j * t.size;
-                v[j].x += u[j].x + k[j] * x[j].x, v[j].y += u[j].y + k[j] * x[j].y;
-                v[j].z += u[j].z + k[j] * x[j].z, v[j].w += u[j].w + k[j] * x[j].w;
-                if (relu) { /* a NaN stays one */
-                    v[j].x = v[j].x < 0 ? 0 : v[j].x, v[j].y = v[j].y < 0 ? 0 : v[j].y;
-                    v[j].z = v[j].z < 0 ? 0 : v[j].z, v[j].w = v[j].w < 0 ? 0 : v[j].w;
+                for (int j = 0; j < JOIN_FLIGHT; j++) { /* all loads first */
+                    const int r = r0 + j * step;
+                    v[j] = r < y.rows ? ld4(from + r * y.ld) : none;
+                    k[j] = ps && r < y.rows ? ps[r * p.ld] : 0.0f;
                 }
-                if (i < each) st4(ys + (int64_t)i * 4, v[j]);
+#pragma unroll
+                for (int j = 0; j < JOIN_FLIGHT; j++) {
+                    const int r = r0 + j * step;
+                    v[j].x += u.x + k[j] * x.x, v[j].y += u.y + k[j] * x.y;
+                    v[j].z += u.z + k[j] * x.z, v[j].w += u.w + k[j] * x.w;
+                    v[j].x = v[j].x < floor ? 0 : v[j].x, v[j].y = v[j].y < floor ? 0 : v[j].y;
+                    v[j].z = v[j].z < floor ? 0 : v[j].z, v[j].w = v[j].w < floor ? 0 : v[j].w;
+                    if (r < y.rows) st4(to + r * y.ld, v[j]); /* a NaN stays one */
+                }
             }
         }
-    }
 }
 
 /* A few rows and no product: a thread owns columns and goes down the rows. */
@@ -77,8 +76,110 @@ OP_FN void join_grad_few(const dev_instr &ins, Team t) {
     }
 }
 
-/* A warp takes rows; a lane owns four of 128 columns and adds them up over its rows. */
+/* Four neighbouring threads share a row and take every fourth quad of it, so that the product with
+ * w is summed over four lanes only; what goes to the columns (dw, or the gradient of the shared
+ * row) is summed over the warp's eight rows by shuffles, then over warps in shared memory, in
+ * order. 512 threads are 128 rows. PRODUCT: with p and w and without a row; otherwise the other way
+ * round. */
+template <int QUADS, bool PRODUCT>
+FN void join_grad_rows(const dev_instr &ins, int s, float4 (&sum)[QUADS / 4]) {
+    const Frame &f = frame();
+    const View y = view_in(ins, JOIN_GRAD_Y), p = view_in(ins, JOIN_GRAD_P);
+    const View g = view_in(ins, JOIN_GRAD_G);
+    const View ga = view_out(ins, JOIN_GA), gp = view_out(ins, JOIN_GP);
+    const bool to_a = adds(f, ins, JOIN_GA) || (s > 0 && !ga.sampled);
+    const bool to_p = adds(f, ins, JOIN_GP) || (s > 0 && !gp.sampled);
+    const int lane = threadIdx.x % 4;
+    const float *w = PRODUCT ? view_in(ins, JOIN_GRAD_W).p + lane * 4 : nullptr;
+    constexpr int FLIGHT = 4;
+#pragma unroll 1
+    for (int r = threadIdx.x / 4; r < (g.rows + 7) / 8 * 8; r += THREADS / 4) {
+        const bool in = r < g.rows;
+        const int at = (in ? r : 0) * (4 * QUADS) + lane * 4;
+        const float *gs = g.sample(s) + at, *ys = y.p ? y.sample(s) + at : nullptr;
+        float *as = ga.p && in ? ga.sample(s) + at : nullptr;
+        const float k = !in ? 0.0f : PRODUCT ? p.sample(s)[r * p.ld] : 1.0f;
+        float d = 0;
+#pragma unroll
+        for (int j0 = 0; j0 < QUADS / 4; j0 += FLIGHT) { /* all loads of a batch first */
+            float4 v[FLIGHT], m[FLIGHT], old[FLIGHT], u[FLIGHT];
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++) {
+                v[j] = ld4(gs + (j0 + j) * 16);
+                if (!PRODUCT && ys) m[j] = ld4(ys + (j0 + j) * 16);
+                old[j] = as && to_a ? ld4(as + (j0 + j) * 16) : make_float4(0, 0, 0, 0);
+                if (PRODUCT) u[j] = ld4(w + (j0 + j) * 16);
+            }
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++) {
+                if (!PRODUCT && ys) {
+                    v[j].x = m[j].x > 0 ? v[j].x : 0, v[j].y = m[j].y > 0 ? v[j].y : 0;
+                    v[j].z = m[j].z > 0 ? v[j].z : 0, v[j].w = m[j].w > 0 ? v[j].w : 0;
+                }
+                if (PRODUCT)
+                    d += v[j].x * u[j].x + v[j].y * u[j].y + v[j].z * u[j].z + v[j].w * u[j].w;
+                sum[j0 + j].x += k * v[j].x, sum[j0 + j].y += k * v[j].y;
+                sum[j0 + j].z += k * v[j].z, sum[j0 + j].w += k * v[j].w;
+                if (as)
+                    st4(as + (j0 + j) * 16, make_float4(v[j].x + old[j].x, v[j].y + old[j].y,
+                                                        v[j].z + old[j].z, v[j].w + old[j].w));
+            }
+        }
+        if (!PRODUCT || !gp.p) continue;
+        d += __shfl_xor_sync(~0u, d, 1);
+        d += __shfl_xor_sync(~0u, d, 2);
+        if (lane == 0 && in) put(gp.sample(s) + r, d, to_p);
+    }
+}
+
+/* Sums over the block's rows of what each thread has at its columns, to (4 QUADS) numbers. */
+template <int QUADS>
+FN void join_columns(const float4 (&part)[QUADS / 4], float *to, int cols, int ld, bool add) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    float *room = work(); /* (WARPS, 4 QUADS) */
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < QUADS / 4; j++) {
+        float4 v = part[j];
+#pragma unroll
+        for (int x = 4; x < 32; x <<= 1) {
+            v.x += __shfl_xor_sync(~0u, v.x, x), v.y += __shfl_xor_sync(~0u, v.y, x);
+            v.z += __shfl_xor_sync(~0u, v.z, x), v.w += __shfl_xor_sync(~0u, v.w, x);
+        }
+        if (lane < 4) st4(room + warp * 4 * QUADS + lane * 4 + j * 16, v);
+    }
+    __syncthreads();
+    for (int c = threadIdx.x; c < ld; c += THREADS) {
+        float sum = 0;
+#pragma unroll
+        for (int k = 0; k < WARPS; k++) sum += room[k * 4 * QUADS + c];
+        if (c < cols)
+            put(to + c, sum, add);
+        else if (!add)
+            to[c] = 0.0f;
+    }
+}
+
+template <int QUADS, bool PRODUCT>
 static __device__ __noinline__ void join_grad_many(const dev_instr &ins) {
+    const Frame &f = frame();
+    const View g = view_in(ins, JOIN_GRAD_G);
+    const View grow = view_out(ins, JOIN_GROW), gw = view_out(ins, JOIN_GW);
+    const int S = g.sampled ? f.S : 1;
+    float4 sum[QUADS / 4] = {};
+#pragma unroll 1
+    for (int s = 0; s < S; s++) {
+        join_grad_rows<QUADS, PRODUCT>(ins, s, sum);
+        if (PRODUCT || !grow.p || !(grow.sampled || s == S - 1)) continue;
+        join_columns<QUADS>(sum, grow.sample(s), g.cols, grow.ld, adds(f, ins, JOIN_GROW));
+#pragma unroll
+        for (int j = 0; j < QUADS / 4; j++) sum[j] = make_float4(0, 0, 0, 0);
+    }
+    if (PRODUCT && gw.p) join_columns<QUADS>(sum, gw.p, g.cols, gw.ld, adds(f, ins, JOIN_GW));
+}
+
+/* Any width: a warp takes rows; a lane owns four of 128 columns and adds them up over its rows. */
+static __device__ __noinline__ void join_grad_any(const dev_instr &ins) {
     const Frame &f = frame();
     View y = view_in(ins, JOIN_GRAD_Y), p = view_in(ins, JOIN_GRAD_P);
     View w = view_in(ins, JOIN_GRAD_W), g = view_in(ins, JOIN_GRAD_G);
@@ -173,11 +274,17 @@ static __device__ __noinline__ void join_grad_many(const dev_instr &ins) {
 }
 
 FN void op_join_grad(const dev_instr &ins, Team t) {
-    const View g = view_in(ins, JOIN_GRAD_G);
-    if (g.rows <= FEW_ROWS && frame().S == 1 && !view_in(ins, JOIN_GRAD_P).p)
+    const View g = view_in(ins, JOIN_GRAD_G), gp = view_out(ins, JOIN_GP);
+    const bool product = view_in(ins, JOIN_GRAD_P).p, row = view_out(ins, JOIN_GROW).p;
+    const bool relu = view_in(ins, JOIN_GRAD_Y).p;
+    if (g.rows <= FEW_ROWS && frame().S == 1 && !product)
         join_grad_few(ins, t);
+    else if (g.ld == 192 && product && !row && !relu && !(gp.p && gp.ld > 1))
+        join_grad_many<48, true>(ins);
+    else if (g.ld == 128 && !product)
+        join_grad_many<32, false>(ins);
     else
-        join_grad_many(ins);
+        join_grad_any(ins);
 }
 
 /* ---- layer norm: a warp per row -------------------------------------------------------------- */

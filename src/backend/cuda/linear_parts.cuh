@@ -7,7 +7,8 @@
 #include "op/linear.h"
 
 FN float relu_of(float v) { /* a NaN stays one */
-    return v < 0.0f ? 0.0f : v;
+    asm("max.NaN.f32 %0, %0, %1;" : "+f"(v) : "f"(0.0f));
+    return v;
 }
 
 /* ---- epilogues ------------------------------------------------------------------------------- */
@@ -18,7 +19,6 @@ struct ForwardEpilogue {
     float *y, *h;
     int ldy, ldr;
     bool relu;
-    template <int MT, int NT> struct Ahead { float2 bias[NT]; };
     MEMBER int bound() const { return ldy; }
     MEMBER void operator()(int row, int col, float v0, float v1) const {
         if (bias) v0 += bias[col], v1 += bias[col + 1];
@@ -34,31 +34,6 @@ struct ForwardEpilogue {
         }
         *(float2 *)(y + at) = make_float2(v0, v1);
     }
-    template <int MT, int NT> MEMBER void before(int, int n0, int, Ahead<MT, NT> &a) const {
-        const int t = threadIdx.x % 4;
-#pragma unroll
-        for (int j = 0; j < NT; j++) {
-            const int col = n0 + j * 8 + 2 * t;
-            a.bias[j] = bias && col < ldy ? *(const float2 *)(bias + col) : make_float2(0, 0);
-        }
-    }
-    template <int MT, int NT>
-    MEMBER void tile(int m0, int n0, int M, const float (&c)[MT][NT][4],
-                     const Ahead<MT, NT> &a) const {
-        const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-#pragma unroll
-        for (int i = 0; i < 2 * MT; i++) {
-            const int row = m0 + i * 8 + g;
-            if (row >= M) continue;
-#pragma unroll
-            for (int j = 0; j < NT; j++) {
-                const int col = n0 + j * 8 + 2 * t;
-                if (col >= ldy) continue;
-                put_pair(row, col, c[i / 2][j][i % 2 * 2] + a.bias[j].x,
-                         c[i / 2][j][i % 2 * 2 + 1] + a.bias[j].y);
-            }
-        }
-    }
 };
 
 /* out = acc (+ what is there) (+ skip) */
@@ -67,28 +42,7 @@ struct AddEpilogue {
     const float *skip;
     int ld, lds;
     bool add;
-    /* What is added to is fetched before the product, so that nobody waits for it behind. */
-    template <int MT, int NT> struct Ahead { float2 old[2 * MT][NT]; };
-    template <int MT, int NT> MEMBER void before(int m0, int n0, int M, Ahead<MT, NT> &a) const {
-        const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-#pragma unroll
-        for (int i = 0; i < 2 * MT; i++)
-#pragma unroll
-            for (int j = 0; j < NT; j++) {
-                const int row = m0 + i * 8 + g, col = n0 + j * 8 + 2 * t;
-                const bool in = row < M && col < ld;
-                float2 v = make_float2(0, 0);
-                if (in && add) v = *(const float2 *)(out + (int64_t)row * ld + col);
-                if (in && skip) {
-                    const float2 u = *(const float2 *)(skip + (int64_t)row * lds + col);
-                    v.x += u.x, v.y += u.y;
-                }
-                a.old[i][j] = v;
-            }
-    }
-    MEMBER int bound() const {
-        return ld;
-    }
+    MEMBER int bound() const { return ld; }
     MEMBER void operator()(int row, int col, float v0, float v1) const {
         float2 *to = (float2 *)(out + (int64_t)row * ld + col);
         if (skip) {
@@ -97,21 +51,6 @@ struct AddEpilogue {
         }
         if (add) v0 += to->x, v1 += to->y;
         *to = make_float2(v0, v1);
-    }
-    template <int MT, int NT>
-    MEMBER void tile(int m0, int n0, int M, const float (&c)[MT][NT][4],
-                     const Ahead<MT, NT> &a) const {
-        const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-#pragma unroll
-        for (int i = 0; i < 2 * MT; i++)
-#pragma unroll
-            for (int j = 0; j < NT; j++) {
-                const int row = m0 + i * 8 + g, col = n0 + j * 8 + 2 * t;
-                if (row < M && col < ld)
-                    *(float2 *)(out + (int64_t)row * ld + col) =
-                        make_float2(c[i / 2][j][i % 2 * 2] + a.old[i][j].x,
-                                    c[i / 2][j][i % 2 * 2 + 1] + a.old[i][j].y);
-            }
     }
 };
 

@@ -113,10 +113,15 @@ template <int MATH> FN void mma(float c[4], const FragA<MATH> &a, const FragB<MA
     }
 }
 
+/* An address in shared memory, in bytes. */
+FN uint32_t shared_at(const float *p) {
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
 /* Four 8 x 4 pieces of shared memory; each lane names the row it fetches (row l % 8 of piece l / 8)
  * and gets element (g, t) of every piece. */
-FN void load_pieces(const float *row, float r[4]) {
-    uint32_t at = (uint32_t)__cvta_generic_to_shared(row), w[4];
+FN void load_pieces(uint32_t at, float r[4]) {
+    uint32_t w[4];
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                  : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
                  : "r"(at)
@@ -124,11 +129,47 @@ FN void load_pieces(const float *row, float r[4]) {
 #pragma unroll
     for (int j = 0; j < 4; j++) r[j] = __uint_as_float(w[j]);
 }
+FN void load_pieces(const float *row, float r[4]) {
+    load_pieces(shared_at(row), r);
+}
+
+/* Two and four words of shared memory, read where the read stands in the program. */
+FN float2 load_pair(uint32_t at) {
+    float2 v;
+    asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(at) : "memory");
+    return v;
+}
+FN float4 load_quad(uint32_t at) {
+    float4 v;
+    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "r"(at)
+                 : "memory");
+    return v;
+}
 
 FN float fast_exp2(float x) {
     float r;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
+}
+
+/* Four numbers of global memory, zeros when !go; and back. Written so that they stay one
+ * instruction of 16 bytes without a branch. */
+FN float4 global_quad(const float *from, bool go) {
+    float4 v = make_float4(0, 0, 0, 0);
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %5, 0; "
+                 "@p ld.global.v4.f32 {%0,%1,%2,%3}, [%4]; }"
+                 : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
+                 : "l"(from), "r"((int)go)
+                 : "memory");
+    return v;
+}
+FN void global_quad(float *to, float4 v, bool go) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %5, 0; "
+                 "@p st.global.v4.f32 [%4], {%0,%1,%2,%3}; }" ::"f"(v.x),
+                 "f"(v.y), "f"(v.z), "f"(v.w), "l"(to), "r"((int)go)
+                 : "memory");
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -138,6 +179,11 @@ FN void copy16(float *to, const float *from, bool valid) {
     uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
     int bytes = valid ? 16 : 0;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes)
+                 : "memory");
+}
+FN void copy16(uint32_t to, const float *from, bool valid) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                 "r"(valid ? 16 : 0)
                  : "memory");
 }
 FN void copy_commit() {

@@ -6,90 +6,197 @@
 
 /* ---- reverse, resident ----------------------------------------------------------------------- */
 
-/* g of up to 128 rows to shared memory, masked; its copy to the residual's gradient on the way. */
-FN void fetch_masked(const LinearGrad &d, int r0, int here, int zero_to, float *sg, int pitch) {
-    const int quads = d.g.ld / 4, all = zero_to * quads;
-    for (int i0 = threadIdx.x; i0 < all; i0 += 4 * THREADS) {
-        float4 v[4], m[4];
+/* Shared memory of a reverse pass, in words from work(): sums for db, the ticket, masked g (128,
+ * N), W (K, N) where dx is wanted, x (128, K) where dW is. */
+enum { TICKET = 2048, ROOM_G = TICKET + 4 };
+template <class S> FN int room_w(const S &s) {
+    return ROOM_G + ROWS_AT_ONCE * (s.NP + 4);
+}
+template <class S> FN int room_x(const S &s, bool to_x) {
+    return room_w(s) + (to_x ? up32(s.K) * (s.NP + 4) : 0);
+}
+template <class S> FN int room_end(const S &s, bool to_x, bool to_w) {
+    return room_x(s, to_x) + (to_w ? ROWS_AT_ONCE * (s.KP + 4) : 0) + SLACK_WORDS;
+}
+
+/* A chunk of rows: [r0, r0 + here). As in the forward pass operands are looked up where they are
+ * needed. */
+struct Chunk {
+    int r0, here;
+};
+
+/* g of the chunk to shared memory, masked; its copy to the residual's gradient on the way. The
+ * thread's sum of what it saw goes to work() (strips of rows, columns). */
+template <class S> FN void fetch_masked(const dev_instr &ins, const S &s, const Chunk &k) {
+    const Strip strip = strip_of<S>(s.NP / 4);
+    const int zero_to = up16(k.here), ld = s.NP;
+    if (strip.row >= ROWS_AT_ONCE) return;
+    const int64_t at = (int64_t)(k.r0 + strip.row) * ld + strip.col;
+    const float *g = view_in(ins, LINEAR_GRAD_G).p + at, *h = view_in(ins, LINEAR_GRAD_H).p;
+    const bool all = !h; /* nothing is masked */
+    h += at;
+    float4 sum = make_float4(0, 0, 0, 0);
+    constexpr int AT_ONCE = S::flight;
+#pragma unroll 1
+    for (int r1 = 0; r1 + strip.row < zero_to; r1 += AT_ONCE * strip.rows) {
+        float4 v[AT_ONCE], m[AT_ONCE];
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const int i = i0 + j * THREADS;
-            const bool in = i < here * quads;
-            const int64_t at = (int64_t)r0 * d.g.ld + (int64_t)i * 4;
-            v[j] = in ? ld4(d.g.p + at) : make_float4(0, 0, 0, 0);
-            m[j] = in && d.h.p ? ld4(d.h.p + at) : make_float4(1, 1, 1, 1);
+        for (int j = 0; j < AT_ONCE; j++) {
+            const int r = r1 + j * strip.rows;
+            v[j] = global_quad(g + r * ld, r + strip.row < k.here);
+            m[j] = global_quad(h + r * ld, r + strip.row < k.here && !all);
         }
+        float *sg = work() + ROOM_G + (r1 + strip.row) * (ld + 4) + strip.col;
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const int i = i0 + j * THREADS;
-            if (i >= all) break;
-            const int r = i / quads, c = (i - r * quads) * 4;
-            if (d.gres.p && r < here) {
-                float *to = d.gres.p + (int64_t)r0 * d.g.ld + (int64_t)i * 4;
-                const float4 u = d.add_res ? ld4(to) : make_float4(0, 0, 0, 0);
-                st4(to, make_float4(u.x + v[j].x, u.y + v[j].y, u.z + v[j].z, u.w + v[j].w));
-            }
-            v[j].x = m[j].x > 0 ? v[j].x : 0, v[j].y = m[j].y > 0 ? v[j].y : 0;
-            v[j].z = m[j].z > 0 ? v[j].z : 0, v[j].w = m[j].w > 0 ? v[j].w : 0;
-            st4(sg + r * pitch + c, v[j]);
+        for (int j = 0; j < AT_ONCE; j++) {
+            const int r = r1 + j * strip.rows;
+            v[j].x = m[j].x > 0 || all ? v[j].x : 0, v[j].y = m[j].y > 0 || all ? v[j].y : 0;
+            v[j].z = m[j].z > 0 || all ? v[j].z : 0, v[j].w = m[j].w > 0 || all ? v[j].w : 0;
+            if (r + strip.row < zero_to) st4(sg + j * strip.rows * (ld + 4), v[j]);
+            sum.x += v[j].x, sum.y += v[j].y, sum.z += v[j].z, sum.w += v[j].w;
         }
+    }
+    st4(work() + strip.row * ld + strip.col, sum);
+    float *res = view_out(ins, LINEAR_GRES).p;
+    if (!res) return;
+    const bool add = adds(frame(), ins, LINEAR_GRES);
+#pragma unroll 1
+    for (int r = strip.row; r < k.here; r += strip.rows) {
+        float *to = res + at + (r - strip.row) * ld;
+        const float4 u = global_quad(to, add), v = global_quad(g + (r - strip.row) * ld, true);
+        global_quad(to, make_float4(u.x + v.x, u.y + v.y, u.z + v.z, u.w + v.w), true);
     }
 }
 
-/* Sums of the columns of sg: strips of rows by threads, strips in order. */
-FN void bias_grad(const LinearGrad &d, const float *sg, int pitch, int here, float *room,
-                  bool add) {
-    const int N = d.g.cols, strips = max(1, THREADS / N);
-    for (int i = threadIdx.x; i < N * strips; i += THREADS) {
-        const int strip = i / N, c = i - strip * N;
-        float sum = 0;
-#pragma unroll 4
-        for (int r = strip; r < here; r += strips) sum += sg[r * pitch + c];
-        room[i] = sum;
+/* db by one warp: strips in order */
+template <class S> FN void bias_grad(const dev_instr &ins, const S &s, bool more) {
+    const View gb = view_out(ins, LINEAR_GB);
+    const bool add = more || adds(frame(), ins, LINEAR_GB);
+    const int strips = S::fixed ? THREADS / (s.NP / 4) : quotient(THREADS, s.NP / 4);
+#pragma unroll 1
+    for (int c = threadIdx.x % 32; c < gb.cols; c += 32) {
+        float sum = add ? gb.p[c] : 0.0f;
+#pragma unroll 8
+        for (int k = 0; k < strips; k++) sum += work()[k * s.NP + c];
+        gb.p[c] = sum;
     }
+}
+
+template <int MATH, class S, int MT>
+FN void x_tile(const dev_instr &ins, const S &s, const Chunk &c, int job) {
+    const int tiles_n = up32(s.KP) / 32;
+    const int m = S::fixed ? job / tiles_n : quotient(job, tiles_n), n = job - m * tiles_n;
+    const Operands at = {work() + ROOM_G, work() + room_w(s), s.NP + 4, s.NP + 4};
+    float *to = view_out(ins, LINEAR_GX).p + (int64_t)c.r0 * s.KP;
+    Tile<TO_X, MT> tile(at, m * 16 * MT, n * 32); /* the sum starts from what it is added to */
+    if (ins.i[LINEAR_SKIP])
+        tile.add_from(view_in(ins, LINEAR_GRAD_G).p + (int64_t)c.r0 * s.NP, s.KP, c.here);
+    if (adds(frame(), ins, LINEAR_GX)) tile.add_from(to, s.KP, c.here);
+    tile.template multiply<MATH>(0, s.NP);
+    tile.store(to, s.KP, c.here);
+}
+
+template <int MATH, class S, int MT>
+FN void w_tile(const dev_instr &ins, const S &s, const Chunk &c, int job) {
+    const int tiles_n = up32(s.NP) / 32;
+    const int m = S::fixed ? job / tiles_n : quotient(job, tiles_n), n = job - m * tiles_n;
+    const Operands at = {work() + room_x(s, view_out(ins, LINEAR_GX).p), work() + ROOM_G, s.KP + 4,
+                         s.NP + 4};
+    float *to = view_out(ins, LINEAR_GW).p;
+    Tile<TO_W, MT> tile(at, m * 16 * MT, n * 32);
+    if (c.r0 > 0 || adds(frame(), ins, LINEAR_GW)) tile.add_from(to, s.NP, s.K);
+    tile.template multiply<MATH>(0, up16(c.here));
+    tile.store(to, s.NP, s.K);
+}
+
+/* How many tiles of 16 mt rows a product makes; small products take smaller tiles. */
+struct GradTiles {
+    int mt, count;
+    MEMBER GradTiles(bool wanted, int rows, int ld) {
+        mt = up32(rows) * up32(ld) >= 8 * 32 * 32 ? 2 : 1;
+        count = wanted ? (rows + 16 * mt - 1) / (16 * mt) * (up32(ld) / 32) : 0;
+    }
+};
+
+/* dx, dW and db of a chunk of rows are jobs that warps take one after the other, as they get done;
+ * who takes which changes nothing in the numbers. */
+template <int MATH, class S>
+FN void reverse_jobs(const dev_instr &ins, const S &s, const Chunk &c) {
+    const GradTiles tx(view_out(ins, LINEAR_GX).p, c.here, s.KP);
+    const GradTiles tw(view_out(ins, LINEAR_GW).p, s.K, s.NP);
+    const int both = tx.count + tw.count, jobs = both + (view_out(ins, LINEAR_GB).p ? 1 : 0);
+    int *ticket = (int *)(work() + TICKET);
+    int job = threadIdx.x / 32;
+#pragma unroll 1
+    while (job < jobs) {
+        if (job < tx.count) {
+            if (tx.mt == 2)
+                x_tile<MATH, S, 2>(ins, s, c, job);
+            else
+                x_tile<MATH, S, 1>(ins, s, c, job);
+        } else if (job < both) {
+            if (tw.mt == 2)
+                w_tile<MATH, S, 2>(ins, s, c, job - tx.count);
+            else
+                w_tile<MATH, S, 1>(ins, s, c, job - tx.count);
+        } else {
+            bias_grad(ins, s, c.r0 > 0);
+        }
+        if (threadIdx.x % 32 == 0) job = atomicAdd(ticket, 1);
+        job = __shfl_sync(~0u, job, 0);
+    }
+}
+
+template <int MATH, class S>
+FN void reverse_chunk(const dev_instr &ins, const S &s, const Chunk &c) {
+    const bool to_x = view_out(ins, LINEAR_GX).p;
+    float *base = work();
+    if (to_x && c.r0 == 0)
+        fetch_matrix<S, true>(strip_of<S>(s.NP / 4), base + room_w(s), s.NP + 4,
+                              view_in(ins, LINEAR_GRAD_W).p, s.NP, s.K, s.NP, up32(s.K));
+    if (view_out(ins, LINEAR_GW).p)
+        fetch_matrix<S>(strip_of<S>(s.KP / 4), base + room_x(s, to_x), s.KP + 4,
+                        view_in(ins, LINEAR_GRAD_X).p + (int64_t)c.r0 * s.KP, s.KP, c.here, s.KP,
+                        S::fixed ? ROWS_AT_ONCE : up16(c.here));
+    copy_commit();
+    fetch_masked(ins, s, c);
+    if (threadIdx.x == 0) *(int *)(base + TICKET) = WARPS;
+    copy_wait<0>();
     __syncthreads();
-    for (int c = threadIdx.x; c < N; c += THREADS) {
-        float sum = 0;
-        for (int s = 0; s < strips; s++) sum += room[s * N + c];
-        put(d.gb.p + c, sum, add);
+    reverse_jobs<MATH, S>(ins, s, c);
+}
+
+template <int MATH, class S>
+static __device__ __noinline__ void linear_reverse(const dev_instr &ins) {
+    const S s(view_in(ins, LINEAR_GRAD_W));
+    const int rows = view_in(ins, LINEAR_GRAD_X).all_rows(frame().S);
+    if constexpr (S::fixed) {
+        reverse_chunk<MATH, S>(ins, s, {0, rows});
+    } else {
+#pragma unroll 1
+        for (int r0 = 0; r0 == 0 || r0 < rows; r0 += ROWS_AT_ONCE) {
+            if (r0 > 0) __syncthreads();
+            reverse_chunk<MATH, S>(ins, s, {r0, min(ROWS_AT_ONCE, rows - r0)});
+        }
     }
 }
 
-FN int reverse_words(const View &x, const View &w, bool to_x, bool to_w) {
-    const int rows = w.rows <= 128 ? (w.rows + 31) / 32 * 32 : 192;
-    return ROWS_AT_ONCE * pitch_of(w.cols) + (to_w ? ROWS_AT_ONCE * pitch_of(x.cols) : 0) +
-           (to_x ? rows * pitch_of(w.cols) : 0) + 2 * THREADS + 64;
-}
-
-template <int MATH> static __device__ __noinline__ void linear_reverse(const dev_instr &ins) {
-    const LinearGrad d = linear_grad_of(ins);
-    const int pg = pitch_of(d.g.cols), px = pitch_of(d.x.cols);
-    float *room = work(), *sg = room + 2 * THREADS, *sx = sg + ROWS_AT_ONCE * pg;
-    float *sw = sx + (d.gw.p ? ROWS_AT_ONCE * px : 0);
-    const int N16 = (d.g.cols + 15) / 16 * 16;
-    if (d.gx.p) fetch_matrix(sw, pg, d.w.p, d.w.ld, d.w.rows, N16, d.w.rows);
-    for (int r0 = 0; r0 == 0 || r0 < d.rows; r0 += ROWS_AT_ONCE) {
-        const int here = min(ROWS_AT_ONCE, d.rows - r0), R16 = (here + 15) / 16 * 16;
-        if (r0 > 0) __syncthreads();
-        if (d.gw.p) fetch_matrix(sx, px, d.x.p + (int64_t)r0 * d.x.ld, d.x.ld, here, d.x.cols, R16);
-        copy_commit();
-        fetch_masked(d, r0, here, R16, sg, pg);
-        copy_wait<0>();
-        __syncthreads();
-        if (d.gb.p) bias_grad(d, sg, pg, here, room, d.add_b || r0 > 0);
-        if (d.gx.p) {
-            const Resident p = {sg, sw, pg, pg, here, d.w.rows, N16};
-            AddEpilogue e = {d.gx.p + (int64_t)r0 * d.gx.ld,
-                             d.skip ? d.g.p + (int64_t)r0 * d.g.ld : nullptr, d.gx.ld, d.g.ld,
-                             d.add_x};
-            resident_product<MATH, ALONG, ALONG>(p, e);
-        }
-        if (d.gw.p) {
-            const Resident p = {sx, sg, px, pg, d.w.rows, d.w.cols, R16};
-            AddEpilogue e = {d.gw.p, nullptr, d.gw.ld, 0, d.add_w || r0 > 0};
-            resident_product<MATH, DOWN_PAIRS, DOWN_PAIRS>(p, e);
-        }
-    }
+template <int MATH> FN void reverse_by_shape(const dev_instr &ins, const View &w, int rows) {
+    const int shape = rows <= ROWS_AT_ONCE ? w.rows << 8 | w.ld : 0;
+    if (shape == (64 << 8 | 64))
+        linear_reverse<MATH, Fixed<64, 64>>(ins);
+    else if (shape == (64 << 8 | 192))
+        linear_reverse<MATH, Fixed<64, 192>>(ins);
+    else if (shape == (64 << 8 | 128))
+        linear_reverse<MATH, Fixed<64, 128>>(ins);
+    else if (shape == (128 << 8 | 128))
+        linear_reverse<MATH, Fixed<128, 128>>(ins);
+    else if (shape == (160 << 8 | 128))
+        linear_reverse<MATH, Fixed<160, 128>>(ins);
+    else if (shape == (128 << 8 | 32))
+        linear_reverse<MATH, Fixed<128, 32>>(ins);
+    else
+        linear_reverse<MATH, Sized>(ins);
 }
 
 /* ---- reverse, large -------------------------------------------------------------------------- */
@@ -174,18 +281,18 @@ static __device__ __noinline__ void linear_reverse_large(const dev_instr &ins) {
 FN void op_linear_grad(const dev_instr &ins) {
     const View x = view_in(ins, LINEAR_GRAD_X), w = view_in(ins, LINEAR_GRAD_W);
     const int rows = x.all_rows(frame().S), math = ins.math;
+    const bool to_x = view_out(ins, LINEAR_GX).p, to_w = view_out(ins, LINEAR_GW).p;
     if (x.ld > 1 && rows <= FEW_ROWS && w.ld <= FEW_WIDTH && w.rows <= FEW_WIDTH)
         few_rows_reverse(ins);
     else if (x.ld == 1 || w.cols > 192 || w.rows > 192 ||
-             reverse_words(x, w, view_out(ins, LINEAR_GX).p, view_out(ins, LINEAR_GW).p) >
-                 WORK_WORDS)
+             room_end(Sized(w), to_x, to_w) > WORK_WORDS)
         linear_reverse_large(ins);
     else if (math == DEV_TF32)
-        linear_reverse<DEV_TF32>(ins);
+        reverse_by_shape<DEV_TF32>(ins, w, rows);
     else if (math == DEV_BF16)
-        linear_reverse<DEV_BF16>(ins);
+        reverse_by_shape<DEV_BF16>(ins, w, rows);
     else
-        linear_reverse<DEV_FP32>(ins);
+        reverse_by_shape<DEV_FP32>(ins, w, rows);
 }
 
 #endif

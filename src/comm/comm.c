@@ -153,12 +153,14 @@ static mnp_status peer_failed(env *e) {
     for (int r = 0; r < c->info.size; r++) {
         const peer *p = &c->peers[r];
         if (!p->left) continue;
+        char text[ENV_ERROR_MAX];
         if (p->in.lost >= 0 && p->in.lost != c->info.rank) { /* it was quicker to find out */
             c->lost = p->in.lost;
             c->stopped = p->in.stopped;
-            return fail(e, c->stopped ? MNP_ECANCELLED : MNP_EPEER, p->in.text);
+            snprintf(text, sizeof text, "rank %d has been silent for too long, says rank %d",
+                     c->lost, r);
+            return fail(e, c->stopped ? MNP_ECANCELLED : MNP_EPEER, text);
         }
-        char text[ENV_ERROR_MAX];
         snprintf(text, sizeof text, "rank %d failed: %s", r, p->in.text);
         c->told = true;
         return fail(e, MNP_EPEER, text);

@@ -8,8 +8,11 @@ MNP=${MNP:-$PWD/build/mnp}
 tmp=${TEST_TMP:-$(mktemp -d)}
 cd "$tmp" || exit 1
 
-"$MNP" train --data wheel:points=120,context=10:100 --functions 200 --preset wheel --steps 300 \
-    --batch 16 --set valid_functions=10 --set lr=3e-3 --seed 1 --quiet --out w || exit 1
+# Small networks and free scales learn the quadrants in seconds.
+small=(--set enc_width=64 --set ds_layers=2 --set flow_hidden=64 --set flow_layers=2 --set flow_gain=1
+    --set kappa=8 --set y_scale=10 --set sigma_z_floor=0.05)
+"$MNP" train --data wheel:points=120,context=10:100 --functions 200 --preset wheel "${small[@]}" \
+    --steps 300 --batch 16 --set valid_functions=10 --set lr=3e-3 --seed 1 --quiet --out w || exit 1
 "$MNP" train --data wheel:points=40 --functions 20 --model np --preset wheel --steps 3 \
     --set valid_functions=2 --quiet --out n || exit 1
 "$MNP" train --data wheel:points=40 --functions 20 --preset wheel --set T=3 --set transition=rqs \

@@ -33,7 +33,9 @@ doubt_shrinks() {
 # a wheel from nothing but quickly trained weights: better than by lot, and bad rewards are refused
 plays() {
     "$BUILD/mnp" train --data wheel:points=120,context=10:100 --functions 200 --preset wheel --steps 300 \
-        --batch 16 --set valid_functions=10 --set lr=3e-3 --seed 1 --quiet --out "$TEST_TMP/wheel" &&
+        --batch 16 --set valid_functions=10 --set lr=3e-3 --seed 1 --quiet --out "$TEST_TMP/wheel" \
+        --set enc_width=64 --set ds_layers=2 --set flow_hidden=64 --set flow_layers=2 --set flow_gain=1 \
+        --set kappa=8 --set y_scale=10 --set sigma_z_floor=0.05 &&
         "$bin/bandit" "$TEST_TMP/wheel.safetensors" 600 >"$TEST_TMP/bandit" && cat "$TEST_TMP/bandit" &&
         awk '/by the model/ {model = $5} /by lot/ {lot = $4} /refused: .*row 601.*not a number/ {refused = 1}
              END {exit !(refused && model > 1.3 * lot)}' "$TEST_TMP/bandit"

@@ -32,8 +32,8 @@ static bool parse_sides(const char *text, int64_t *rows, int64_t *cols) {
 
 static bool of_images(const question *q) {
     const char *data = mnp_model_note(q->model, "data");
-    bool named = strcmp(q->names.x[0], "row") == 0 && strcmp(q->names.x[1], "col") == 0;
-    return named || (data && strncmp(data, "images:", 7) == 0);
+    if (data) return strncmp(data, "images:", 7) == 0 || strncmp(data, "geofluvial", 10) == 0;
+    return strcmp(q->names.x[0], "row") == 0 && strcmp(q->names.x[1], "col") == 0;
 }
 
 int map_frame_read(cli *c, const question *q, const char *grid, map_frame *out) {

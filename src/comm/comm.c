@@ -9,6 +9,7 @@
 #include "base/object.h"
 #include "comm/inner.h"
 
+enum { END_PATIENCE = 30 }; /* the last rank may have much to write: times the usual limit */
 enum { TELL_SECONDS = 2, LEAVE_SECONDS = 60, SPEAK_SECONDS = 2 };
 static const double cancel_grace = 0.4;  /* for ranks that stop too: a launcher kills after 1 s */
 static const double look_every = 1e-3;   /* at signals while waiting                         */
@@ -370,6 +371,7 @@ void comm_close(env *e) {
     comm *c = e->comm;
     if (!c) return;
     c->alone = false;
+    c->timeout *= END_PATIENCE;
     if (!c->failed) comm_barrier(e, "the end");
     if (c->failed && c->info.size > 1) {
         if (!c->told) comm_tell(e, c->why);

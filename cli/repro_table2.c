@@ -83,9 +83,6 @@ static int read_flags(table2 *s) {
     static const char *const others[] = {"data",  "protocol", "functions", "seeds", "seconds",
                                          "batch", "samples",  "preset",    "cache", "device"};
     cli *c = s->c;
-    if (c->ranks > 1)
-        return cli_fail(c, EXIT_USAGE,
-                        "table2 runs in one process (cells of several folders can be merged)");
     for (size_t k = 0; k < sizeof others / sizeof *others; k++)
         if (cli_has(c, others[k]))
             return cli_fail(c, EXIT_USAGE, "--%s is not for table2", others[k]);
@@ -279,6 +276,19 @@ static int run_cells(table2 *s) {
     return code ? code : failed ? EXIT_FAILED : 0;
 }
 
+/* In a job rank 0 looks first, since it may have to train one; the others then find it. */
+static int find_models(table2 *s) {
+    cli *c = s->c;
+    int code = 0;
+    for (int turn = 0; turn < 2 && code == 0; turn++) {
+        for (int k = 0; k < s->n_rows && code == 0 && (c->rank > 0) == turn; k++)
+            code = find_model(s, k);
+        if (turn == 0 && code == 0) code = repro_meet(c);
+        cli_alone(c, true);
+    }
+    return code;
+}
+
 int repro_table2(cli *c) {
     table2 *s = env_alloc(&c->env, 1, sizeof *s, "a study");
     if (!s) return cli_fail(c, EXIT_FAILED, "%s", c->env.error);
@@ -288,7 +298,7 @@ int repro_table2(cli *c) {
     if (code == 0) code = make_folder(c, s->dir);
     snprintf(cells, sizeof cells, "%.1500s/cells", s->dir ? s->dir : "");
     if (code == 0) code = make_folder(c, cells);
-    for (int k = 0; k < s->n_rows && code == 0; k++) code = find_model(s, k);
+    if (code == 0) code = find_models(s);
     if (code == 0) code = fill(s);
     if (code == 0) {
         code = run_cells(s);

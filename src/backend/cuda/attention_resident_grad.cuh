@@ -20,9 +20,11 @@ struct GradRoom {
     int nq, nk; /* rows: rounded up */
 };
 
-template <int MATH, int MT> FN GradRoom grad_room(int nq, int nk) {
+/* Worked out where it is needed: kept in registers through the loops it would be spilled. */
+template <int MATH, int MT> FN GradRoom grad_room(const dev_instr &ins) {
+    const Attention a = attention_of(frame(), ins);
     GradRoom r;
-    r.nq = round_up(nq, 16 * MT), r.nk = round_up(nk, 16 * MT);
+    r.nq = round_up(a.nq, 16 * MT), r.nk = round_up(a.nk, 16 * MT);
     r.q = work(), r.g = r.q + r.nq * PITCH<MATH>;
     r.k = r.g + r.nq * PITCH<MATH>, r.v = r.k + r.nk * PITCH<MATH>;
     r.lse = r.v + r.nk * PITCH<MATH>, r.delta = r.lse + 2 * r.nq * HEADS_AT_ONCE;
@@ -97,6 +99,12 @@ FN void grad_fetch(const dev_instr &ins, const GradRoom &room, int s, int h0, in
     __syncthreads();
 }
 
+/* Rows that will be added to at the end: from memory to the second cache while the products run. */
+FN void expect_rows(const float *rows, int words) {
+    for (int i = threadIdx.x * 32; i < words; i += THREADS * 32)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(rows + i));
+}
+
 /* factor times the sums of one head's rows that exist, plus `plus` and what was there before;
  * plus (NULL for nothing) and out: the head's columns */
 template <int MT>
@@ -166,9 +174,9 @@ FN void queries_keys(Queries<MATH, MT> &x, const float *k, const float *v, const
 }
 
 /* dq = g + dS k scale for 16 MT queries of head h0 + h. */
-template <int MATH, int MT>
-FN void by_queries(const dev_instr &ins, const GradRoom &room, int nk, int s, int h0, int h,
-                   int q0) {
+template <int MATH, int MT> FN void by_queries(const dev_instr &ins, int s, int h0, int h, int q0) {
+    const int nk = attention_of(frame(), ins).nk;
+    const GradRoom room = grad_room<MATH, MT>(ins);
     const int at = h * HEAD_WORDS<MATH>;
     Queries<MATH, MT> x;
 #pragma unroll
@@ -248,8 +256,8 @@ FN void keys_sums(float sums[MT][2][4], const float weights[MT][2][4], const flo
 }
 
 /* dk and dv for 16 MT keys of head h0 + h. */
-template <int MATH, int MT>
-FN void by_keys(const dev_instr &ins, const GradRoom &room, int s, int h0, int h, int k0) {
+template <int MATH, int MT> FN void by_keys(const dev_instr &ins, int s, int h0, int h, int k0) {
+    const GradRoom room = grad_room<MATH, MT>(ins);
     const int at = h * HEAD_WORDS<MATH>;
     Keys<MATH, MT> x;
 #pragma unroll
@@ -284,26 +292,27 @@ FN void by_keys(const dev_instr &ins, const GradRoom &room, int s, int h0, int h
  */
 template <int MATH, int MT>
 static __device__ __noinline__ void resident_backward(const dev_instr &ins) {
-    int queries, keys, nk, H, S;
-    GradRoom room;
+    int queries, keys, H, S;
     {
         const AttentionGrad w = attention_grad_of(ins);
-        H = w.a.H, S = w.a.S, nk = w.a.nk;
-        room = grad_room<MATH, MT>(w.a.nq, nk);
-        queries = w.gq.p ? room.nq / (16 * MT) : 0;
-        keys = w.gk.p ? room.nk / (16 * MT) : 0;
+        const Attention &a = w.a;
+        H = a.H, S = a.S;
+        if (w.gq.p && w.add_q) expect_rows(w.gq.p, a.nq * w.gq.ld);
+        if (w.gk.p && w.add_k && w.gk.p != w.gq.p) expect_rows(w.gk.p, a.nk * w.gk.ld);
+        queries = w.gq.p ? (a.nq + 16 * MT - 1) / (16 * MT) : 0;
+        keys = w.gk.p ? (a.nk + 16 * MT - 1) / (16 * MT) : 0;
     }
     for (int s = 0; s < S; s++)
         for (int h0 = 0; h0 < H; h0 += HEADS_AT_ONCE) {
             const int heads = min((int)HEADS_AT_ONCE, H - h0);
             if (s > 0 || h0 > 0) __syncthreads();
-            grad_fetch<MATH>(ins, room, s, h0, heads);
+            grad_fetch<MATH>(ins, grad_room<MATH, MT>(ins), s, h0, heads);
             for (int item = threadIdx.x / 32; item < heads * (queries + keys); item += WARPS) {
                 const int h = item % heads, group = item / heads;
                 if (group < queries)
-                    by_queries<MATH, MT>(ins, room, nk, s, h0, h, group * 16 * MT);
+                    by_queries<MATH, MT>(ins, s, h0, h, group * 16 * MT);
                 else
-                    by_keys<MATH, MT>(ins, room, s, h0, h, (group - queries) * 16 * MT);
+                    by_keys<MATH, MT>(ins, s, h0, h, (group - queries) * 16 * MT);
             }
         }
 }

@@ -39,9 +39,9 @@ FN void single_load(SingleKeys &x, const Attention &a, int s, int j, int step, i
     }
 }
 
-/* part (groups, D + 4): weighted values; top, sum (groups, H): their base and weights */
+/* part (groups + 1, D + 4): weighted values, and q; top, sum (groups, H): their base and weights */
 FN void single_meet(const Attention &a, int groups, const float *part, const float *top,
-                    const float *sum, const float *q, float *o, float *lse) {
+                    const float *sum, float *o, float *lse) {
     const int share = threadIdx.x % SINGLE_PARTS;
     for (int c = threadIdx.x / SINGLE_PARTS; c < a.D; c += THREADS / SINGLE_PARTS) {
         const int h = c / DH;
@@ -58,7 +58,8 @@ FN void single_meet(const Attention &a, int groups, const float *part, const flo
         }
         z = part_sum(z), u = part_sum(u);
         if (share > 0) continue;
-        o[c] = a.nk > 0 ? q[c] + u / z : q[c];
+        const float q = part[groups * (a.D + 4) + c];
+        o[c] = a.nk > 0 ? q + __fdividef(u, z) : q;
         if (c % DH == 0) lse[h] = a.nk > 0 ? LN2 * (most + log2f(z)) : -INFINITY;
     }
 }
@@ -68,10 +69,9 @@ static __device__ __noinline__ void single_forward(const dev_instr &ins) {
     const View o = view_out(ins, 0), lse = view_out(ins, 1);
     const int quads = a.D / 4, groups = THREADS / quads, mine = threadIdx.x / quads;
     const int col = threadIdx.x % quads * 4;
-    float *part = work(), *top = part + groups * (a.D + 4), *sum = top + groups * a.H;
+    float *part = work(), *top = part + (groups + 1) * (a.D + 4), *sum = top + groups * a.H;
     for (int s = 0; s < a.S; s++) {
-        const float *qs = a.qv.sample(s) + a.qcol;
-        const float4 q = get4(qs + col);
+        const float4 q = get4(a.qv.sample(s) + a.qcol + col);
         float most = -INFINITY, z = 0;
         float4 u = zero4();
         for (int j = 0; j < a.nk; j += SINGLE_KEYS * groups) {
@@ -96,9 +96,10 @@ static __device__ __noinline__ void single_forward(const dev_instr &ins) {
             }
         }
         st4(part + mine * (a.D + 4) + col, u);
+        if (mine == 0) st4(part + groups * (a.D + 4) + col, q);
         if (col % DH == 0) top[mine * a.H + col / DH] = most, sum[mine * a.H + col / DH] = z;
         __syncthreads();
-        single_meet(a, groups, part, top, sum, qs, o.sample(s), lse.sample(s));
+        single_meet(a, groups, part, top, sum, o.sample(s), lse.sample(s));
         if (s + 1 < a.S) __syncthreads();
     }
 }

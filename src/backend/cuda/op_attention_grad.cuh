@@ -298,16 +298,22 @@ static __device__ __noinline__ void grad_zero(View v, int S, int D, int q_col, i
                                               int v_col, int nk) {
     const int blocks = (q_col >= 0) + 2 * (k_col >= 0);
     const int least = q_col < 0 ? nk : k_col < 0 ? nq : min(nq, nk);
+    const int most = q_col < 0 ? nk : k_col < 0 ? nq : max(nq, nk);
     const int first = blocks * D == v.ld ? least : 0; /* rows before it are written whole */
-    const int rest = (v.rows - first) * v.ld;
-    for (int s = 0; s < (v.sampled ? S : 1); s++)
-        for (int i = threadIdx.x; i < rest; i += THREADS) {
-            const int r = first + i / v.ld, c = i % v.ld;
+    for (int s = 0; s < (v.sampled ? S : 1); s++) {
+        float *to = v.sample(s);
+#pragma unroll 4
+        for (int i = most * v.ld / 4 + threadIdx.x; i < v.rows * v.ld / 4; i += THREADS)
+            set4(to + (unsigned)i * 4, zero4()); /* rows that nobody writes */
+#pragma unroll 1
+        for (int i = first * v.ld + threadIdx.x; i < most * v.ld; i += THREADS) {
+            const int r = i / v.ld, c = i % v.ld;
             const bool by_query = q_col >= 0 && r < nq && c >= q_col && c < q_col + D;
             const bool by_key = k_col >= 0 && r < nk &&
                                 ((c >= k_col && c < k_col + D) || (c >= v_col && c < v_col + D));
-            if (!by_query && !by_key) v.sample(s)[(int64_t)r * v.ld + c] = 0.0f;
+            if (!by_query && !by_key) to[i] = 0.0f;
         }
+    }
 }
 
 FN void attention_grad_by_math(const dev_instr &ins, const Attention &a) {

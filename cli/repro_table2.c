@@ -10,7 +10,7 @@
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-#define QUICK_MODEL "steps=800 batch=16 valid_every=400 valid_functions=16"
+#define QUICK_MODEL "steps=300 batch=16 valid_every=300 valid_functions=16"
 
 static const table2_row all_rows[] = {
     {"uniform", "uniform", NULL, NULL, {true, true}},

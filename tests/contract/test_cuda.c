@@ -1,10 +1,15 @@
 /* test_cuda.c: the CUDA backend against the CPU: every case of every op in full precision, whole
  * training steps (loss, gradient, weights), the same bits from run to run and with or without
- * capture, and the precision of the faster modes. Where there is no GPU it is skipped and says why.
+ * capture, and the precision of the faster modes. Where there is no GPU it is skipped and says why;
+ * so is a case that needs an op the device does not have.
  *
- *   test_cuda [name]        the tests, or only the ops whose name contains it
- *   test_cuda nccl          only: a step through NCCL has the bits of one without
- *   test_cuda --time        milliseconds a step in each precision, and where they go             */
+ *   test_cuda               all tests
+ *   test_cuda NAME ...      those that any of the names selects: an op whose name contains it,
+ *                           "step": the training runs, "nccl": a step through NCCL has the bits of
+ *                           one without. A name that selects nothing is an error (exit status 2)
+ *   test_cuda --time [0|1|2] [batch]
+ *                           milliseconds a step in each precision, and where they go in one of them
+ *                           (fp32, tf32 or bf16; default 1)                                      */
 #include <float.h>
 #include <time.h>
 
@@ -61,7 +66,7 @@ static void run_case(const op_def *op, const op_case *c) {
         o.math = (exec_math)math;
         mnp_status status = contract_run(t, backend_find("cuda"), &o, &got);
         if (status == MNP_EUNSUPPORTED && strstr(world.error, "the op '"))
-            printf("     %s, %s: %s\n", op->name, c->name, world.error);
+            SKIP(world.error);
         else if (status != MNP_OK)
             check_bad(__FILE__, __LINE__, world.error);
         for (int k = 0; status == MNP_OK && k < t->n_arrays; k++)
@@ -74,12 +79,21 @@ static void run_case(const op_def *op, const op_case *c) {
     contract_destroy(t);
 }
 
-static const op_def *present;
+static const op_def *present_op;
+static const op_case *present_case;
 
-static void cases_of_op(void) {
-    for (int k = 0; k < present->n_cases; k++) {
-        CASE(present->cases[k].name);
-        run_case(present, &present->cases[k]);
+static void present(void) {
+    run_case(present_op, present_case);
+}
+
+/* Each case is a test of its own: some need ops that others do not. */
+static void cases_of(const op_def *op) {
+    present_op = op;
+    for (int k = 0; k < op->n_cases; k++) {
+        char name[128];
+        present_case = &op->cases[k];
+        snprintf(name, sizeof name, "%s, %s", op->name, present_case->name);
+        check_run(name, present);
     }
 }
 
@@ -386,8 +400,7 @@ static void print_profile(training *t, int64_t steps) {
         snprintf(name, sizeof name, "%-18s %c%d x %d, %c%d x %d -> %c%d", op_name(ins->op),
                  "-nm"[v->ext], v -> rows, v -> cols, "-nm"[w->ext], w -> rows, w -> cols,
                  "-nm"[o->ext], o -> cols);
-        if (at.together > 1)
-            snprintf(name, sizeof name, "%d small ones side by side", at.together);
+        if (at.together > 1) snprintf(name, sizeof name, "%d small ones side by side", at.together);
         int j = 0;
         while (j < n && strcmp(names[j], name) != 0) j++;
         if (j == n) {
@@ -443,35 +456,66 @@ static void time_steps(const char *preset, int64_t batch, int profile_math) {
     }
 }
 
+/* ---- which of them --------------------------------------------------------------------------- */
+
+typedef struct names {
+    int count;
+    char **at;
+} names;
+
+/* Without names everything is meant. */
+static bool chosen(const names *n, const char *word) {
+    bool any = n->count == 0;
+    for (int k = 0; k < n->count; k++) any |= strcmp(n->at[k], word) == 0;
+    return any;
+}
+
+static bool chosen_op(const names *n, const op_def *op) {
+    bool any = n->count == 0;
+    for (int k = 0; k < n->count; k++) any |= strstr(op->name, n->at[k]) != NULL;
+    return any && op->n_cases > 0;
+}
+
+static bool selects_something(char *name) {
+    const names one = {1, &name};
+    bool any = chosen(&one, "step") || chosen(&one, "nccl");
+    for (int32_t id = 0; id < OP_COUNT; id++) any |= chosen_op(&one, op_at(id));
+    return any;
+}
+
+static void run_chosen(const names *n) {
+    for (int32_t id = 0; id < OP_COUNT; id++)
+        if (chosen_op(n, op_at(id))) cases_of(op_at(id));
+    if (chosen(n, "step")) {
+        RUN(tiny_steps);
+        RUN(paper_steps);
+        RUN(image_steps);
+        RUN(large_batch);
+        RUN(same_bits);
+        RUN(precisions);
+        RUN(names_culprit);
+    }
+    if (chosen(n, "step") || chosen(n, "nccl")) RUN(linked_bits);
+}
+
 int main(int argc, char **argv) {
-    bool nccl = argc > 1 && strcmp(argv[1], "nccl") == 0;
+    const bool timing = argc > 1 && strcmp(argv[1], "--time") == 0;
+    const names n = {timing ? 0 : argc - 1, argv + 1};
     env_init(&world);
+    for (int k = 0; k < n.count; k++)
+        if (!selects_something(n.at[k])) {
+            fprintf(stderr, "test_cuda: '%s' selects nothing: an op, step or nccl\n", n.at[k]);
+            return 2;
+        }
     mnp_status status = backend_find("cuda")->usable(&world);
     if (status != MNP_OK) {
         printf("skip test_cuda: %s\n0 passed, 0 failed, 1 skipped\n", world.error);
         return 0;
     }
-    if (argc > 1 && strcmp(argv[1], "--time") == 0) {
+    if (timing) {
         time_steps("paper", argc > 3 ? atoi(argv[3]) : 100, argc > 2 ? atoi(argv[2]) : 1);
         return 0;
     }
-    if (nccl) {
-        RUN(linked_bits);
-        return check_done();
-    }
-    for (int32_t id = 0; id < OP_COUNT; id++) {
-        present = op_at(id);
-        if (!present->n_cases || (argc > 1 && !strstr(present->name, argv[1]))) continue;
-        check_run(present->name, cases_of_op);
-    }
-    if (argc > 1 && strcmp(argv[1], "step") != 0) return check_done();
-    RUN(tiny_steps);
-    RUN(paper_steps);
-    RUN(image_steps);
-    RUN(large_batch);
-    RUN(same_bits);
-    RUN(linked_bits);
-    RUN(precisions);
-    RUN(names_culprit);
+    run_chosen(&n);
     return check_done();
 }

@@ -20,7 +20,7 @@ static const flag_def flags[] = {
     {"fresh", NULL, "families: new functions for every pass over the data"},
     {"stop-at", "K", "end after step K of the schedule; resumable"},
     {"new-schedule", NULL, "with --resume: keep weights and moments, start a new schedule"},
-    {"seeds", "K", "K runs at once: seeds S, S+1, ...; files M-s<seed>.safetensors"},
+    {"seeds", "K", "K runs at once, same data: seeds S, S+1, ...; files M-s<seed>.safetensors"},
     DEVICE_FLAGS,
     RANK_FLAGS,
     {"reduce", "R", "under mpirun: ordered (same bits for any ranks, default) or fast"},
@@ -253,6 +253,8 @@ static int run(cli *c) {
     const char *out = cli_text(c, "out", resume ? resume : "model.safetensors");
     const int seeds = (int)cli_int(c, "seeds", 1, 1, SEEDS_MAX);
     if (cli_bad(c)) return c->status;
+    if (cli_has(c, "seeds") && c->ranks > 1)
+        return cli_fail(c, EXIT_USAGE, "--seeds is for one process; under mpirun train one seed");
     return cli_has(c, "seeds") ? run_seeds(c, out, seeds) : run_one(c, out);
 }
 

@@ -151,6 +151,7 @@ run "another build is refused" one_line "another version of mnp" other_program
 run "an error of one rank is told once, with its number" one_line "rank 1: " fails_there
 run "an error of all ranks is told once" one_line "cannot open" ranks 3 train --data none.csv $short
 run "too many ranks" one_line "--set slots=3" ranks 3 train $tiny --steps 2 --set slots=2 --out odd
+run "several seeds are for one process" one_line "--seeds is for one process" ranks 2 train $tiny --steps 2 --seeds 2 --out odd
 run "a rank that hangs is noticed" hung
 run "kill -9 of a random rank" killed "$([ -n "${MNP_TEST_LONG:-}" ] && echo 20 || echo 2)"
 check_done

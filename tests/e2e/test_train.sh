@@ -69,6 +69,29 @@ json_keys() {
     for key in steps seconds loss best_valid out; do grep -q "\"$key\":" j.json || return 1; done
     [ "$(wc -l <j.json)" = 1 ]
 }
+# --seeds 2: two runs at once on the data of the first, which has the bits of a run alone; stopped and resumed together
+several_seeds() {
+    local some="--data monotonic --functions 60 --preset tiny --batch 8 --quiet --set valid_functions=10 --steps 12"
+    train $some --seed 0 --out alone &&
+        train $some --seed 0 --seeds 2 --json --out both >both.json || return 1
+    for f in safetensors last.safetensors train.safetensors; do
+        same alone.$f both-s0.$f && [ -s both-s1.$f ] && ! cmp -s both-s0.$f both-s1.$f || return 1
+    done
+    [ -s both-s0.log.csv ] && [ -s both-s1.log.csv ] && [ ! -e both.safetensors ] &&
+        [ "$(wc -l <both.json)" = 1 ] && grep -q '^{"runs":\[{.*},{.*}\]}$' both.json &&
+        [ "$(grep -o '"steps":12' both.json | wc -l)" = 2 ] &&
+        grep -q '"out":"both-s0.safetensors"' both.json && grep -q '"out":"both-s1.safetensors"' both.json
+}
+seeds_resume() {
+    local some="--data monotonic --functions 60 --preset tiny --batch 8 --quiet --set valid_functions=10 --steps 12"
+    train $some --seed 0 --seeds 2 --stop-at 5 --out halves && ! cmp -s both-s1.last.safetensors halves-s1.last.safetensors &&
+        train --resume halves --seeds 2 --quiet || return 1
+    for k in 0 1; do
+        same both-s$k.last.safetensors halves-s$k.last.safetensors &&
+            same both-s$k.train.safetensors halves-s$k.train.safetensors || return 1
+    done
+    fails 1 "halves-s2" train --resume halves --seeds 3 --quiet
+}
 
 # Ctrl-C: exit 130, says how to go on, and the continuation is that of the undisturbed run
 interrupted_is_exact() {
@@ -122,6 +145,8 @@ run "--seconds finds the number of steps" seconds_calibrates
 printf 'function,x,y\na,1,2\na,2,3\nb,1,2\nb,2,3\n' >bad2.csv
 run "--fresh draws new functions, and resumes exactly" fresh_functions
 run "--json has its keys on one line" json_keys
+run "--seeds trains several; the first as if it were alone" several_seeds
+run "--seeds goes on with --resume" seeds_resume
 run "Ctrl-C saves, and resuming is exact" interrupted_is_exact
 run "kill -9 leaves loadable files" killed_leaves_a_model
 run "a full disk loses nothing" full_disk

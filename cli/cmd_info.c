@@ -1,4 +1,6 @@
-/* cmd_info.c: mnp info MODEL: options, size, and how it was made. */
+/* cmd_info.c: mnp info MODEL: options, size, and how it was made; --note adds to that. */
+#include <string.h>
+
 #include "base/text.h"
 #include "cli/cli.h"
 
@@ -10,6 +12,7 @@ static void say_notes(cli *c, const mnp_model *m) {
 
 static const flag_def flags[] = {
     {"plan", NULL, "list the operations of a training step on 128 points"},
+    {"note", "KEY=TEXT", "write a note into the file; an empty text removes it"},
 };
 
 static int say_plan(cli *c, const mnp_model *m) {
@@ -24,6 +27,22 @@ static int say_plan(cli *c, const mnp_model *m) {
     cli_say(c, "%s", text);
     env_free(&c->env, text);
     return 0;
+}
+
+/* --note "device=NVIDIA H200, tf32". What the commands themselves read back stays as it is. */
+static int set_note(cli *c, mnp_model *m) {
+    static const char *const own[] = {"data", "x_names", "y_name", "seed", "steps", "train"};
+    const char *text = cli_text(c, "note", ""), *equals = strchr(text, '=');
+    char key[64];
+    if (!equals || equals == text || (size_t)(equals - text) >= sizeof key)
+        return cli_fail(c, EXIT_USAGE, "--note wants KEY=TEXT, not '%s'", text);
+    snprintf(key, sizeof key, "%.*s", (int)(equals - text), text);
+    bool taken = strncmp(key, "data.", 5) == 0;
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++) taken |= strcmp(key, own[k]) == 0;
+    if (taken) return cli_fail(c, EXIT_USAGE, "the note '%s' is written by mnp train alone", key);
+    mnp_status status = mnp_model_set_note(c->ctx, m, key, equals[1] ? equals + 1 : NULL);
+    if (status == MNP_OK) status = mnp_model_save(c->ctx, m, c->args[0]);
+    return status == MNP_OK ? 0 : cli_failed(c, status);
 }
 
 static void put_json(cli *c, const mnp_model *m) {
@@ -58,18 +77,23 @@ static int run(cli *c) {
     mnp_model *m = NULL;
     mnp_status status = mnp_model_load(c->ctx, c->args[0], &m);
     if (status != MNP_OK) return cli_failed(c, status);
+    int code = cli_has(c, "note") ? set_note(c, m) : 0;
+    if (code) {
+        mnp_model_destroy(m);
+        return code;
+    }
     char count[TEXT_NUMBER];
     cli_say(c, "%s: %s parameters", c->args[0], text_count(count, (double)mnp_model_parameters(m)));
     cli_say(c, "  options          %s", mnp_model_options(m));
     say_notes(c, m);
-    int code = cli_has(c, "plan") ? say_plan(c, m) : 0;
+    if (cli_has(c, "plan")) code = say_plan(c, m);
     if (code == 0) put_json(c, m);
     mnp_model_destroy(m);
     return code;
 }
 
 const command command_info = {.name = "info",
-                              .args = "MODEL [--plan]",
+                              .args = "MODEL [--plan] [--note KEY=TEXT]",
                               .summary = "options, size and history of a model file",
                               .flags = flags,
                               .n_flags = sizeof flags / sizeof *flags,

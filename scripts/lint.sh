@@ -60,6 +60,7 @@ tool clang-format && check "format" clang-format --dry-run -Werror "${files[@]}"
 check "include direction" scripts/check_includes.sh
 check "library rules" scripts/check_library.sh
 check "file sizes" big_files
+check "shipped models" scripts/check_models.sh
 tool shellcheck && check "shell scripts" shellcheck -x -S warning "${shell[@]}"
 tool clang-tidy && check "clang-tidy" tidy
 long_things

@@ -1,6 +1,7 @@
 /* contract.c: see contract.h. */
 #include "backend/contract.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,11 +15,13 @@ static int64_t count_of(const contract *t, val v) {
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-/* One output's share of the objective: a random linear form of it. */
+/* One output's share of the objective: a random linear form of it, or this part of a scalar. */
+static const double share_of_scalar = 0.7;
+
 static val weigh(contract *t, val out) {
     graph *g = &t->graph;
     value v = *graph_at(g, out);
-    if (v.type == TYPE_F64) return op_mean_samples(g, op_scale(g, out, 0.7, 0.0));
+    if (v.type == TYPE_F64) return op_mean_samples(g, op_scale(g, out, share_of_scalar, 0.0));
     val w = v.ld == 1 ? op_feed_scalars(g, "weights", v.ext, v.sampled, false)
                       : op_feed(g, "weights", v.ext, v.rows, v.cols, v.sampled, false);
     t->build.inputs[t->build.n_inputs] = w;
@@ -185,6 +188,24 @@ static mnp_status run_once(contract *t, const backend *b, exec *x, exec_io *io, 
 
 mnp_status contract_run(contract *t, const backend *b, const exec_opts *o, double *objective) {
     return run_with(t, b, o, run_once, objective, 1);
+}
+
+/* The terms are those of weigh(): the weights of the objective are the last feeds, in the order of
+ * the outputs that have some. */
+double contract_magnitude(const contract *t) {
+    double sum = 0;
+    int weights = t->build.n_inputs;
+    for (int k = 0; k < t->build.n_outputs; k++)
+        weights -= graph_at(&t->graph, t->build.outputs[k])->type != TYPE_F64;
+    for (int k = 0; k < t->build.n_outputs; k++) {
+        const value *v = graph_at(&t->graph, t->build.outputs[k]);
+        const double *w = v->type == TYPE_F64 ? NULL : t->feed[weights++];
+        double part = 0;
+        for (int64_t i = 0; i < t->array_count[k]; i++)
+            part += fabs(t->array[k][i] * (w ? w[i] : share_of_scalar));
+        sum += v->sampled && t->c->S > 0 ? part / (double)t->c->S : part;
+    }
+    return sum;
 }
 
 static double seconds_now(void) {

@@ -31,6 +31,9 @@ mnp_status contract_make(env *e, const op_def *op, const op_case *c, bool differ
                          contract **out);
 /* Fills array[], gradient and *objective. */
 mnp_status contract_run(contract *t, const backend *b, const exec_opts *o, double *objective);
+/* Of the last run: the sum of the magnitudes of the objective's terms. The terms may cancel, so the
+ * objective's rounding is to be measured by this, not by the objective. */
+double contract_magnitude(const contract *t);
 /* Time of one pass, best of `repeats`, in seconds. */
 mnp_status contract_time(contract *t, const backend *b, const exec_opts *o, int repeats,
                          double *seconds);

@@ -243,7 +243,7 @@ static const op_case cases[] = {
     {"to the context, samples", 20, 13, 3, 16, 4, TO_CONTEXT, 0, 0, 0, 0},
     {"shared seeds", 19, 8, 3, 16, 2, SEEDS, 5, 0, 0, 0},
     {"to fixed rows", 19, 8, 3, 20, 2, TO_FIXED, 6, 0, 0, 0},
-    {"shared keys", 10, 4, 3, 16, 2, SHARED_KEYS, 0, 0, 0, 0},
+    {"shared keys", 9, 4, 3, 16, 2, SHARED_KEYS, 0, 0, 0, 0},
     {"two readers", 9, 4, 2, 16, 2, TWICE, 0, 0, 0, 0},
     {"two readers, odd", 9, 4, 2, 10, 1, TWICE, 0, 0, 0, 0},
     {"no gradient to the queries", 7, 4, 2, 16, 2, FIXED_QUERIES, 0, 0, 0, 0},

@@ -10,9 +10,10 @@
 
 static env world;
 
+/* Off by tol of the largest number at most; of `size` where that is larger. */
 static void compare(const char *what, const double *got, const double *want, int64_t count,
-                    double tol) {
-    double largest = 0, worst = 0;
+                    double size, double tol) {
+    double largest = size, worst = 0;
     for (int64_t i = 0; i < count; i++) {
         if (fabs(want[i]) > largest) largest = fabs(want[i]);
         double off = fabs(got[i] - want[i]);
@@ -24,7 +25,7 @@ static void compare(const char *what, const double *got, const double *want, int
 /* The reference run's results, kept to compare with. */
 typedef struct kept {
     double *array[CONTRACT_ARRAYS], *gradient;
-    double objective;
+    double objective, magnitude; /* the sum of its terms, and of their magnitudes */
 } kept;
 
 static double *copy(const double *from, int64_t count) {
@@ -34,7 +35,9 @@ static double *copy(const double *from, int64_t count) {
 }
 
 static kept keep(const contract *t, double objective) {
-    kept k = {.objective = objective, .gradient = copy(t->gradient, t->params.trainable)};
+    kept k = {.objective = objective,
+              .magnitude = contract_magnitude(t),
+              .gradient = copy(t->gradient, t->params.trainable)};
     for (int i = 0; i < t->n_arrays; i++) k.array[i] = copy(t->array[i], t->array_count[i]);
     return k;
 }
@@ -53,8 +56,9 @@ static void against_reference(contract *t, const kept *ref) {
         double objective = NAN;
         CHECK(contract_run(t, backend_find("cpu"), &o, &objective) == MNP_OK);
         for (int k = 0; k < t->n_arrays; k++)
-            compare(t->array_name[k], t->array[k], ref->array[k], t->array_count[k], tol);
-        compare("weight gradient", t->gradient, ref->gradient, t->params.trainable, tol);
+            compare(t->array_name[k], t->array[k], ref->array[k], t->array_count[k],
+                    k == t->n_arrays - 1 ? ref->magnitude : 0, tol);
+        compare("weight gradient", t->gradient, ref->gradient, t->params.trainable, 0, tol);
     }
 }
 
@@ -110,6 +114,7 @@ static void run_case(const op_def *op, const op_case *c) {
     CHECK(contract_run(t, backend_find("ref"), &o, &objective) == MNP_OK);
     CHECK(isfinite(objective));
     kept ref = keep(t, objective);
+    CHECK(fabs(objective) <= ref.magnitude * (1 + 1e-12));
     against_reference(t, &ref);
     bool has_grad = false;
     for (int32_t v = 0; v < t->graph.n_values; v++) has_grad |= t->graph.values[v].grad != VAL_NONE;

@@ -157,7 +157,7 @@ mnp_status bench_step_gpu(bench_setup *s) {
     const backend *b;
     mnp_status status = backend_choose(&e, s->device, &b, &unused);
     if (status != MNP_OK) {
-        snprintf(s->error, sizeof s->error, "%s", e.error);
+        snprintf(s->error, sizeof s->error, "%.511s", e.error);
         return status;
     }
     fprintf(s->report->out, "training step, paper preset, batch %lld, n = 128, m = 50, %s\n",

@@ -274,7 +274,7 @@ static mnp_status place_small(env *e, const plan *p, cuda_program *out) {
 
 static span span_of(const plan *p, const cuda_program *out, val v) {
     const value *at = &p->values[v];
-    return (span){at->store, out->offset[v], out->offset[v] + plan_words(p, at)};
+    return (span){(int32_t)at->store, out->offset[v], out->offset[v] + plan_words(p, at)};
 }
 
 /* Cycles on an H200, roughly; only their proportions matter. */

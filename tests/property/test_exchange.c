@@ -3,11 +3,12 @@
  * stay what they were (their noise is given by the seed, not by the order). Latents inferred from
  * the context alone do not see the other points at all.
  *
- * How exactly, depends on how much a model amplifies rounding. A fresh model: 1e-5 in float, of
- * log-densities relative to 1 + |log p| (a number of size 40 has no digit below 4e-6). With
- * conditioners ten times as strong as they start, and sums instead of means over the set, a
- * latent's last digit matters a million times as much: there the change that is seen in double says
- * how badly conditioned the model is, and float may lose as many digits as double does. */
+ * How exactly, depends on how much a model amplifies rounding. A fresh model: each point's
+ * log-density within 1e-5 in float, without regard to its size (a number of size 40 has no digit
+ * below 4e-6); the models that miss this are listed with what was measured. With conditioners ten
+ * times as strong as they start, and sums instead of means over the set, a latent's last digit
+ * matters a million times as much: there the change that is seen in double says how badly
+ * conditioned the model is, and float may lose as many digits as double does. */
 #include "lab.h"
 
 enum { N = 40, M = 15, S = 3, T_MAX = 3, Z_MAX = 16 };
@@ -67,7 +68,6 @@ static double densities_apart(const sight *a, const sight *b, const points *p) {
     double off = 0;
     for (int k = 0; k < S * N; k++) {
         double d = fabs(b->logp[k] - a->logp[k / N * N + p->order[k % N]]);
-        d /= 1 + fabs(b->logp[k]);
         off = isfinite(d) ? fmax(off, d) : INFINITY;
     }
     return off;
@@ -118,11 +118,33 @@ static double as_float(double off) {
     return 10 * 0x1p29 * fmax(off, 1e-14);
 }
 
-static void check_change(const change off[2], bool strong) {
+/* Fresh models that miss 1e-5 somewhere: the largest change of a point's log-density that was
+ * measured in float with gcc 12 and clang 14 and avx512, avx2 or base. Everything else holds 1e-5;
+ * so do these in their latents. */
+static const struct exception {
+    const char *options;
+    double measured;
+} exceptions[] = {
+    {"encoder=deepset pool=sum transition=gauss", 2.7e-5},
+    {"encoder=deepset pool=sum transition=rqs", 1.7e-5},
+    {"encoder=sab transition=gauss", 1.1e-5},                       /* base               */
+    {"encoder=deepset pool=mean transition=rqs", 1.1e-5},           /* avx512 and avx2    */
+    {"encoder=sab layer_norm=on n_sab=2 transition=gauss", 1.2e-5}, /* avx512 of clang    */
+};
+
+/* How far a fresh model's log-density may move in float: 1e-5, or half as much again as measured
+ * in the table (another compiler rounds differently). */
+static double fresh_limit(const char *options) {
+    for (size_t k = 0; k < sizeof exceptions / sizeof *exceptions; k++)
+        if (strstr(options, exceptions[k].options)) return 1.5 * exceptions[k].measured;
+    return 1e-5;
+}
+
+static void check_change(const change off[2], const char *options, bool strong) {
     CHECK(off[0].density <= (strong ? 1e-9 : 1e-12));
     CHECK(off[0].latents <= (strong ? 1e-11 : 1e-12));
-    CHECK(off[1].density <= (strong ? as_float(off[0].density) : 1e-5));
-    CHECK(off[1].latents <= (strong ? as_float(off[0].latents) : 1e-5));
+    NEAR(off[1].density, 0, strong ? as_float(off[0].density) : fresh_limit(options), 0);
+    NEAR(off[1].latents, 0, strong ? as_float(off[0].latents) : 1e-5, 0);
     for (int device = 0; device < 2; device++) {
         change *w = &worst[strong][device];
         w->density = fmax(w->density, off[device].density);
@@ -130,7 +152,8 @@ static void check_change(const change off[2], bool strong) {
     }
 }
 
-static void check_source(lab *l, chain_source from, bool strong, uint32_t stream) {
+static void check_source(lab *l, chain_source from, const char *options, bool strong,
+                         uint32_t stream) {
     lab_run r[2];
     plan_opts capacity = {.n = N, .m = N, .samples = S};
     bool ok = lab_start(&r[0], l, "ref", capacity, record, &from);
@@ -139,7 +162,7 @@ static void check_source(lab *l, chain_source from, bool strong, uint32_t stream
     for (int k = 0; ok && k < 3; k++) {
         change off[2];
         for (int d = 0; d < 2; d++) off[d] = shuffle(&r[d], contexts[k], stream);
-        check_change(off, strong);
+        check_change(off, options, strong);
     }
     for (int d = 0; ok && from == CHAIN_CONTEXT && d < 2; d++) check_blindness(&r[d], stream);
     lab_stop(&r[0]);
@@ -151,8 +174,8 @@ static void check_model(const char *process, const char *options, bool strong, u
     CASE(options);
     if (!lab_open(&l, process, options, stream)) return;
     CHECK(l.m->spec.T <= T_MAX && l.m->spec.d_z <= Z_MAX);
-    check_source(&l, CHAIN_ALL, strong, stream);
-    check_source(&l, CHAIN_CONTEXT, strong, stream);
+    check_source(&l, CHAIN_ALL, options, strong, stream);
+    check_source(&l, CHAIN_CONTEXT, options, strong, stream);
     lab_close(&l);
 }
 

@@ -23,7 +23,7 @@ static const flag_def flags[] = {
     {"preset", "P", "paper|tiny (default paper; quick tiny)"},
     {"out", "DIR", "folder of the cells and tables (default repro-STUDY)"},
     {"cache", "DIR", "keep generated functions there"},
-    {"device", "D", "where to compute (default cpu)"},
+    DEVICE_FLAGS,
     RANK_FLAGS,
     {"agents", "A,B", "table2: who plays (default: all)"},
     {"deltas", "D,E", "table2: radii (default 0.5,0.7,0.9,0.95,0.99; quick 0.5,0.9,0.99)"},

@@ -23,7 +23,7 @@ static int try_model(repro_study *s, const repro_task *task, repro_result *r) {
     training_init(&t, c);
     t.process = task->model;
     t.preset = task->preset;
-    t.device = cli_text(c, "device", NULL);
+    t.device = cli_device(c);
     buf_text(&t.model_options, task->model_options);
     buf_text(&t.train_options, task->train_options);
     training_settings(&t);
@@ -134,7 +134,7 @@ static mnp_status start_training(repro_study *s, const repro_task *task, trainin
     t->process = task->model;
     t->preset = task->preset;
     t->seed = task->seed;
-    t->device = cli_text(s->c, "device", NULL);
+    t->device = cli_device(s->c);
     t->what = s->what;
     t->more = time_left;
     t->user = s;
@@ -164,7 +164,7 @@ static mnp_status score(repro_study *s, const repro_task *task, const mnp_model 
                                .draws = -1,
                                .protocol = (mnp_protocol)p,
                                .seed = task->seed,
-                               .device = cli_text(s->c, "device", NULL)};
+                               .device = cli_device(s->c)};
             mnp_scores scores;
             mnp_status status = mnp_evaluate(s->c->ctx, m, test, &o, &scores);
             if (status != MNP_OK) return status;

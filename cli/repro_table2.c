@@ -80,8 +80,9 @@ static int choose_deltas(table2 *s) {
 static int read_flags(table2 *s) {
     static const int64_t steps[2][2] = {{2000, 80000}, {500, 2000}};
     static const int64_t trials[2][2] = {{100, 20}, {4, 4}};
-    static const char *const others[] = {"data",  "protocol", "functions", "seeds", "seconds",
-                                         "batch", "samples",  "preset",    "cache", "device"};
+    static const char *const others[] = {"data",    "protocol", "functions", "seeds",
+                                         "seconds", "batch",    "samples",   "preset",
+                                         "cache",   "device",   "math"};
     cli *c = s->c;
     for (size_t k = 0; k < sizeof others / sizeof *others; k++)
         if (cli_has(c, others[k]))

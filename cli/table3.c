@@ -40,7 +40,7 @@ static int read_flags(table3 *t) {
             return cli_fail(c, EXIT_USAGE, "--%s is not for table3", others[k]);
     t->quick = cli_has(c, "quick");
     t->dir = cli_text(c, "out", "repro-table3");
-    t->device = cli_text(c, "device", NULL);
+    t->device = cli_device(c);
     t->functions = cli_int(c, "functions", t->quick ? 16 : 1000, 1, 1000000);
     t->samples = cli_int(c, "samples", t->quick ? 10 : 20, 1, 100000);
     t->fit_images = t->quick ? 12 : 64;

@@ -9,6 +9,8 @@ static const flag_def flags[] = {
     {"models", "A,B",
      "table1: which models (default oracle,gp,cbp,np,mnp); table2: folder of "
      "wheel-*.safetensors (default models); table3: folder of geofluvial*.safetensors"},
+    {"trained", "DIR",
+     "table1: read networks from DIR/MODEL-DATA[-sSEED].safetensors instead of training them"},
     {"images", "A,B", "table3: folders of images, one for each size (default: drawn, 128 and 64)"},
     {"data", "C,D", "families or CSV files (default: the six families; ablation: monotonic)"},
     {"protocol", "P", "strict|authors|both: what the tables show (default both)"},
@@ -70,7 +72,11 @@ const command command_repro = {
     .details =
         "table1    every model on every data set: mean and standard error over seeds, the oracle "
         "or\n"
-        "          ceiling, the gap to it, the paper's number beside it\n"
+        "          ceiling, the gap to it, the paper's number beside it, scores by context size. "
+        "With\n"
+        "          --trained models mnp and np come from files (without -sSEED: seed 0) and are "
+        "left\n"
+        "          out where there is none; the rest is fitted as usual\n"
         "table2    every agent on the wheel bandit, at two horizons: cumulative and simple regret, "
         "the\n"
         "          paper's numbers beside them, regret curves and the wheels as they are played\n"

@@ -6,8 +6,10 @@
  *     repro_study.c   the list of cells, from flags; the files of a study
  *     repro_cell.c    the key of a cell, and its file
  *     repro_run.c     running one cell, and all of them with the time left
+ *     repro_trained.c cells whose model is read from a file instead
  *     repro_models.c  how each model is trained in a study, the paper's numbers, known ceilings
- *     repro_table1.c  table 1 as cells;  repro_table1_write.c  as Markdown, JSON and picture
+ *     repro_table1.c  table 1 as cells;  repro_table1_write.c  as Markdown, JSON and picture;
+ *     repro_curves.c  its scores by context size
  *     repro_ablation.c  and  repro_ablation_write.c: the same for the ablation */
 #ifndef MNP_CLI_REPRO_H
 #define MNP_CLI_REPRO_H
@@ -26,6 +28,12 @@ enum {
 
 const char *repro_protocol(int protocol); /* mnp_protocol to "strict", "authors" */
 
+typedef struct repro_names { /* they lie in `memory` */
+    int count;
+    const char *at[REPRO_LIST];
+    char memory[REPRO_PATH];
+} repro_names;
+
 /* ---- cells ----------------------------------------------------------------------------------- */
 
 typedef struct repro_task {
@@ -37,14 +45,23 @@ typedef struct repro_task {
     int64_t train_functions, functions;
     int n_samples;
     int64_t samples[REPRO_SAMPLES];
-    int64_t law_functions; /* for the conditional-consistency gap; 0: not measured    */
-    int64_t cost_m;        /* largest context whose conditioning is timed; 0: no costs */
+    int64_t law_functions;    /* for the conditional-consistency gap; 0: not measured    */
+    int64_t cost_m;           /* largest context whose conditioning is timed; 0: no costs */
+    char trained[REPRO_PATH]; /* the model is read from this file; "": it is trained */
+    char made[REPRO_TEXT];    /* and how it was made, as a row of a table            */
+    uint64_t weights;         /* a checksum of that file                             */
     char key[4 * REPRO_TEXT], stem[REPRO_PATH]; /* repro_task_name() */
 } repro_task;
 
 typedef struct repro_score {
     double loglik, se, elbo, kl;
 } repro_score;
+
+typedef struct repro_curve { /* the score by context size */
+    int bins;
+    int64_t lo[MNP_SCORE_BINS], hi[MNP_SCORE_BINS];
+    double loglik[MNP_SCORE_BINS], se[MNP_SCORE_BINS]; /* NaN: no function with such a context */
+} repro_curve;
 
 typedef enum repro_state { REPRO_OPEN, REPRO_DONE, REPRO_ABSENT, REPRO_FAILED } repro_state;
 
@@ -54,7 +71,8 @@ typedef struct repro_result {
     int64_t steps, best_step, parameters;
     double seconds; /* training and scoring */
     repro_score scores[REPRO_PROTOCOLS][REPRO_SAMPLES];
-    double gap, gap_se; /* conditional consistency */
+    repro_curve curves[REPRO_PROTOCOLS]; /* of the first number of samples */
+    double gap, gap_se;                  /* conditional consistency        */
     double step_seconds, memory;
     int n_times;
     double times_m[REPRO_TIMES], times[REPRO_TIMES]; /* seconds of conditioning on m points */
@@ -67,6 +85,7 @@ typedef struct repro_study {
     int count;
     repro_task *tasks;     /* [count] */
     repro_result *results; /* [count] */
+    const char *trained;   /* folder of trained models, or NULL */
     /* of the run in progress */
     int current;
     double cell_started;
@@ -76,6 +95,8 @@ typedef struct repro_study {
 mnp_status repro_study_init(repro_study *s, cli *c, const char *name, int count);
 void repro_study_free(repro_study *s);
 
+/* Letters, digits and '.' of a name; anything else becomes '-'. */
+void repro_plain_name(const char *name, char *out, size_t size);
 /* Key and file stem, once every other field is set. */
 void repro_task_name(const repro_study *s, repro_task *task);
 /* The kept result of a cell; false where there is none with this very key. */
@@ -86,6 +107,23 @@ mnp_status repro_cell_write(repro_study *s, const repro_task *task, const repro_
 int repro_prepare(repro_study *s);
 /* 0, EXIT_INTERRUPTED, or EXIT_FAILED when some cell failed; each after one line on stderr. */
 int repro_run(repro_study *s);
+
+/* Scores a model on the cell's test functions. */
+mnp_status repro_score_model(repro_study *s, const repro_task *task, const mnp_model *m,
+                             repro_result *r);
+
+/* ---- trained models (--trained DIR) ---------------------------------------------------------- */
+
+/* Fills `trained` of every cell whose file is there: DIR/MODEL-DATA-sSEED.safetensors, or, for seed
+ * 0, DIR/MODEL-DATA.safetensors. */
+void repro_trained_find(const char *dir, repro_task *task);
+/* How many seeds, from `first` on, there are files for; 0: none at all. */
+int repro_trained_seeds(const char *dir, const repro_names *models, const repro_names *data,
+                        uint64_t first);
+/* Reads the file of a cell: its data are the cell's, its weights part of the key. Where there is no
+ * file, a network is REPRO_ABSENT (it would take hours), and anything else is trained. */
+int repro_trained_check(repro_study *s, repro_task *task, repro_result *r);
+mnp_status repro_trained_run(repro_study *s, const repro_task *task, repro_result *r);
 
 /* In a job ranks share cells: is cell k this one's? And: wait until all have run theirs; from then
  * on rank 0 alone writes. 0 or an exit status. */
@@ -99,6 +137,7 @@ typedef struct repro_model {
     const char *full, *quick; /* options of the training */
     bool fixed;               /* --steps and --seconds are not for it              */
     bool some;                /* there is not one for every data set               */
+    bool network;             /* with --trained it comes from a file or not at all */
 } repro_model;
 
 const repro_model *repro_model_find(const char *name); /* an unlisted one has a row of its own */
@@ -115,12 +154,7 @@ double repro_ceiling(const char *data, mnp_protocol protocol, const char **what)
 
 /* ---- flags and files of a study -------------------------------------------------------------- */
 
-/* Names from a flag or its fallback; they lie in `memory`. 0 or an exit status. */
-typedef struct repro_names {
-    int count;
-    const char *at[REPRO_LIST];
-    char memory[REPRO_PATH];
-} repro_names;
+/* Names from a flag or its fallback. 0 or an exit status. */
 int repro_models_flag(cli *c, const char *fallback, repro_names *out);
 /* Data sets by their canonical names: "periodic:noise_var=1e-3" is "periodic:noise_var=0.001". */
 int repro_data_flag(cli *c, const char *fallback, repro_names *out);
@@ -144,6 +178,11 @@ typedef struct repro_grid { /* table 1: the cells are tasks[(model * data + d) *
     bool shown[REPRO_PROTOCOLS];
 } repro_grid;
 int repro_table1_write(repro_study *s, const repro_grid *g);
+/* Model m on data set d: the mean curve of its seeds; as JSON, as Markdown, as a picture. */
+repro_curve repro_curve_of(const repro_study *s, const repro_grid *g, int m, int d, int protocol);
+void repro_curve_json(cli_json *j, const repro_curve *c);
+void repro_curves_markdown(buf *b, const repro_study *s, const repro_grid *g, int protocol);
+mnp_status repro_curves_picture(repro_study *s, const repro_grid *g, int protocol);
 int repro_ablation_base(const repro_study *s); /* steps T of the model the others vary */
 int repro_ablation_write(repro_study *s, int seeds);
 

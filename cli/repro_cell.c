@@ -17,8 +17,7 @@ static uint64_t fnv1a(const char *text) {
     return h;
 }
 
-/* Letters, digits, '.' and '-' of the name; anything else becomes '-'. */
-static void plain_name(const char *name, char *out, size_t size) {
+void repro_plain_name(const char *name, char *out, size_t size) {
     const char *slash = strrchr(name, '/');
     snprintf(out, size, "%s", slash ? slash + 1 : name);
     for (char *p = out; *p; p++)
@@ -26,12 +25,16 @@ static void plain_name(const char *name, char *out, size_t size) {
 }
 
 void repro_task_name(const repro_study *s, repro_task *t) {
-    int used = snprintf(
-        t->key, sizeof t->key,
-        "mnp %s; model %s, preset %s, %s; training %s, %g s; data %s, %lld functions; "
-        "seed %llu; scored on %lld functions with samples",
-        mnp_version(), t->model, t->preset, t->model_options, t->train_options, t->seconds, t->data,
-        (long long)t->train_functions, (unsigned long long)t->seed, (long long)t->functions);
+    char weights[32] = "";
+    if (*t->trained)
+        snprintf(weights, sizeof weights, "weights %016llx; ", (unsigned long long)t->weights);
+    int used =
+        snprintf(t->key, sizeof t->key,
+                 "mnp %s; %smodel %s, preset %s, %s; training %s, %g s; data %s, %lld functions; "
+                 "seed %llu; scored on %lld functions with samples",
+                 mnp_version(), weights, t->model, t->preset, t->model_options, t->train_options,
+                 t->seconds, t->data, (long long)t->train_functions, (unsigned long long)t->seed,
+                 (long long)t->functions);
     for (int k = 0; k < t->n_samples && used > 0 && (size_t)used < sizeof t->key; k++)
         used += snprintf(t->key + used, sizeof t->key - (size_t)used, " %lld",
                          (long long)t->samples[k]);
@@ -39,8 +42,8 @@ void repro_task_name(const repro_study *s, repro_task *t) {
         snprintf(t->key + used, sizeof t->key - (size_t)used, "; laws %lld, costs %lld, set %.900s",
                  (long long)t->law_functions, (long long)t->cost_m, buf_str(&s->c->settings));
     char label[64], data[64];
-    plain_name(t->label, label, sizeof label);
-    plain_name(t->data, data, sizeof data);
+    repro_plain_name(t->label, label, sizeof label);
+    repro_plain_name(t->data, data, sizeof data);
     snprintf(t->stem, sizeof t->stem, "%.1500s/cells/%s-%s-%llu-%08llx", s->dir, label, data,
              (unsigned long long)t->seed, (unsigned long long)(fnv1a(t->key) >> 32));
 }
@@ -60,6 +63,7 @@ static void put_scores(cli_json *j, const repro_task *task, const repro_result *
             cli_json_number(j, "se", score->se);
             cli_json_number(j, "elbo", score->elbo);
             cli_json_number(j, "kl", score->kl);
+            if (k == 0) repro_curve_json(j, &r->curves[p]);
             json_object_end(&j->w);
         }
     json_array_end(&j->w);
@@ -112,6 +116,17 @@ static double number(const json_value *object, const char *key) {
     return v && v->kind == JSON_NUMBER ? v->number : NAN;
 }
 
+static void get_curve(const json_value *score, repro_curve *c) {
+    const json_value *list = json_get(score, "by_context"), *v;
+    for (size_t k = 0; k < MNP_SCORE_BINS && (v = json_at(list, k)); k++) {
+        c->lo[k] = (int64_t)number(v, "lo");
+        c->hi[k] = (int64_t)number(v, "hi");
+        c->loglik[k] = number(v, "loglik");
+        c->se[k] = number(v, "se");
+        c->bins = (int)k + 1;
+    }
+}
+
 static bool get_scores(const json_value *root, const repro_task *task, repro_result *out) {
     const json_value *list = json_get(root, "scores");
     size_t at = 0;
@@ -121,6 +136,7 @@ static bool get_scores(const json_value *root, const repro_task *task, repro_res
             if (!v || !isfinite(number(v, "loglik"))) return false;
             out->scores[p][k] = (repro_score){number(v, "loglik"), number(v, "se"),
                                               number(v, "elbo"), number(v, "kl")};
+            if (k == 0) get_curve(v, &out->curves[p]);
         }
     return true;
 }

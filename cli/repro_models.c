@@ -13,16 +13,16 @@
 
 static const repro_model models[] = {
     {"oracle", "steps=1", "steps=1 valid_functions=1", .fixed = true, .some = true},
-    {"gp", "", QUICK_GP " lr=0.05", false, false},
-    {"gp-authors", "", QUICK_GP " lr=0.05", false, false},
-    {"cbp", "", QUICK_GP " lr=0.005", false, false},
-    {"np", "steps=60000", QUICK_NP, false, false},
-    {"mnp", "steps=60000", QUICK_NP, false, false},
+    {"gp", "", QUICK_GP " lr=0.05", .network = false},
+    {"gp-authors", "", QUICK_GP " lr=0.05", .network = false},
+    {"cbp", "", QUICK_GP " lr=0.005", .network = false},
+    {"np", "steps=60000", QUICK_NP, .network = true},
+    {"mnp", "steps=60000", QUICK_NP, .network = true},
 };
 enum { MODELS = sizeof models / sizeof *models };
 
 const repro_model *repro_model_find(const char *name) {
-    static const repro_model other = {NULL, "", QUICK_NP, false, false};
+    static const repro_model other = {NULL, "", QUICK_NP, .network = false};
     for (int k = 0; k < MODELS; k++)
         if (strcmp(models[k].name, name) == 0) return &models[k];
     return &other;
@@ -95,7 +95,7 @@ const char *repro_paper_data_note(const char *data) {
 const char *repro_paper_model_note(const char *model) {
     if (strcmp(model, "np") == 0)
         return "np: the paper's has a least sigma of 0.05, so no score above 2.077 is possible; "
-               "ours has 1e-3 (--set sigma_floor=0.05 is the paper's)";
+               "ours has 1e-3 unless it was set (--set sigma_floor=0.05 is the paper's)";
     if (strcmp(model, "gp") == 0)
         return "gp: variances are learned and the period starts from four places; gp-authors has "
                "the paper's setting";

@@ -47,7 +47,12 @@ int repro_prepare(repro_study *s) {
     snprintf(cells, sizeof cells, "%.1500s/cells", s->dir);
     uint64_t first = s->tasks[0].seed; /* the seeds of a cell differ in nothing that could fail */
     for (int k = 0; k < s->count; k++) {
+        if (s->trained) {
+            int code = repro_trained_check(s, &s->tasks[k], &s->results[k]);
+            if (code) return code;
+        }
         repro_task_name(s, &s->tasks[k]);
+        if (*s->tasks[k].trained || s->results[k].state == REPRO_ABSENT) continue;
         int code = s->tasks[k].seed == first ? try_model(s, &s->tasks[k], &s->results[k]) : 0;
         if (code) return code;
         if (s->tasks[k].seed != first) s->results[k] = s->results[k - 1];
@@ -155,8 +160,24 @@ static mnp_status start_training(repro_study *s, const repro_task *task, trainin
     return status;
 }
 
+static void on_score(void *user, int64_t done, int64_t total) {
+    (void)total;
+    progress_show(user, done, "");
+}
+
+static repro_curve curve_of(const mnp_scores *s) {
+    repro_curve c = {.bins = s->bins};
+    for (int k = 0; k < s->bins; k++) {
+        c.lo[k] = s->bin_lo[k], c.hi[k] = s->bin_hi[k];
+        c.loglik[k] = s->bin_functions[k] ? s->bin_loglik[k] : NAN;
+        c.se[k] = s->bin_se[k];
+    }
+    return c;
+}
+
 static mnp_status score(repro_study *s, const repro_task *task, const mnp_model *m,
                         const mnp_data *test, repro_result *r) {
+    progress bar;
     for (int p = 0; p < REPRO_PROTOCOLS; p++)
         for (int k = 0; k < task->n_samples; k++) {
             mnp_eval_opts o = {.size = sizeof o,
@@ -164,13 +185,27 @@ static mnp_status score(repro_study *s, const repro_task *task, const mnp_model 
                                .draws = -1,
                                .protocol = (mnp_protocol)p,
                                .seed = task->seed,
-                               .device = cli_device(s->c)};
+                               .device = cli_device(s->c),
+                               .progress = on_score,
+                               .progress_user = &bar};
             mnp_scores scores;
+            progress_begin(&bar, s->c, s->what, 0, mnp_data_functions(test));
             mnp_status status = mnp_evaluate(s->c->ctx, m, test, &o, &scores);
+            progress_end(&bar);
             if (status != MNP_OK) return status;
+            if (k == 0) r->curves[p] = curve_of(&scores);
             r->scores[p][k] = (repro_score){scores.loglik, scores.se, scores.elbo, scores.kl};
         }
     return MNP_OK;
+}
+
+mnp_status repro_score_model(repro_study *s, const repro_task *task, const mnp_model *m,
+                             repro_result *r) {
+    mnp_data *test = NULL;
+    mnp_status status = open_data(s, task, MNP_TEST, task->functions, &test);
+    if (status == MNP_OK) status = score(s, task, m, test, r);
+    mnp_data_destroy(test);
+    return status;
 }
 
 enum { LAW_SAMPLES = 20, COST_M_FIRST = 64 };
@@ -270,7 +305,19 @@ static void remove_state(const repro_task *task, const run_files *f) {
     unlink(steps);
 }
 
+/* A cell whose model lies in a file. */
+static int read_cell(repro_study *s, const repro_task *task, repro_result *r) {
+    mnp_status status = repro_trained_run(s, task, r);
+    if (status == MNP_ECANCELLED) return EXIT_INTERRUPTED;
+    if (status != MNP_OK) return cli_failed(s->c, status);
+    r->state = REPRO_DONE;
+    r->seconds = cli_now() - s->cell_started;
+    status = repro_cell_write(s, task, r);
+    return status == MNP_OK ? 0 : cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
+}
+
 static int run_cell(repro_study *s, const repro_task *task, repro_result *r) {
+    if (*task->trained) return read_cell(s, task, r);
     training t;
     training_init(&t, s->c);
     int code = run_files_init(&t.files, s->c, task->stem);

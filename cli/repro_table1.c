@@ -11,7 +11,16 @@ static int read_flags(cli *c, repro_grid *g) {
     g->shown[MNP_AUTHORS] = protocol != 0;
     if (cli_bad(c)) return c->status;
     int code = repro_models_flag(c, repro_models(), &g->models);
-    return code ? code : repro_data_flag(c, families, &g->data);
+    if (code == 0) code = repro_data_flag(c, families, &g->data);
+    const char *trained = cli_text(c, "trained", NULL);
+    if (code || !trained) return code;
+    int found = repro_trained_seeds(trained, &g->models, &g->data, c->seed);
+    if (!found)
+        return cli_fail(c, EXIT_FAILED,
+                        "%s has no model for this table: %s-%s.safetensors and the like", trained,
+                        g->models.at[g->models.count - 1], g->data.at[0]);
+    if (!cli_has(c, "seeds")) g->seeds = found;
+    return 0;
 }
 
 static void fill(repro_study *s, const repro_grid *g) {
@@ -20,9 +29,11 @@ static void fill(repro_study *s, const repro_grid *g) {
         for (int d = 0; d < g->data.count; d++)
             for (int k = 0; k < g->seeds; k++) {
                 const repro_model *how = repro_model_find(g->models.at[m]);
-                s->tasks[at++] =
+                s->tasks[at] =
                     repro_task_make(s, g->models.at[m], g->data.at[d], s->c->seed + (uint64_t)k,
                                     s->quick ? how->quick : how->full);
+                if (s->trained) repro_trained_find(s->trained, &s->tasks[at]);
+                at++;
             }
 }
 
@@ -35,6 +46,7 @@ int repro_table1(cli *c) {
     if (repro_study_init(&s, c, "table1", count) != MNP_OK)
         code = cli_fail(c, EXIT_FAILED, "%s", c->env.error);
     if (code == 0) {
+        s.trained = cli_text(c, "trained", NULL);
         fill(&s, &g);
         code = cli_bad(c) ? c->status : repro_prepare(&s);
     }

@@ -9,8 +9,8 @@
 typedef struct entry {
     const char *model, *data;
     int protocol, runs;
-    double loglik, se; /* standard error over seeds; over functions when there is one seed */
-    bool over_seeds;
+    double loglik, se;      /* standard error over seeds; over functions when there is one seed */
+    bool over_seeds, lone;  /* lone: one seed where others have more */
     const repro_task *task; /* of the first seed */
     const repro_result *result;
     double top, gap; /* oracle or ceiling, and what is missing to it; NaN */
@@ -60,6 +60,7 @@ static entry entry_of(const repro_study *s, const repro_grid *g, int m, int d, i
     e.task = &s->tasks[first];
     e.result = &s->results[first];
     average(s, first, g->seeds, &e);
+    e.lone = e.runs == 1 && g->seeds > 1;
     find_top(s, g, d, &e);
     e.gap = e.top - e.loglik;
     if (!repro_paper_score(e.model, e.data, &e.paper, &e.paper_se)) e.paper = e.paper_se = NAN;
@@ -84,6 +85,7 @@ static void put_score(buf *b, const entry *e) {
         buf_text(b, "failed");
     else
         put_pm(b, e->loglik, e->se);
+    if (e->lone) buf_text(b, " (one seed)");
 }
 
 static void wide_table(buf *b, const repro_study *s, const repro_grid *g, int protocol) {
@@ -152,6 +154,15 @@ static void put_notes(buf *b, const repro_study *s, const repro_grid *g) {
             buf_printf(b, "No %s: %s.\n", s->tasks[k].model, s->results[k].why);
 }
 
+/* Where the models were read from, and how they were made. */
+static void put_made(buf *b, const repro_study *s) {
+    buf_text(b, "| read from | network | seed | step | functions | trained on |\n"
+                "|---|---|---|---|---|---|\n");
+    for (int k = 0; k < s->count; k++)
+        if (*s->tasks[k].trained) buf_printf(b, "%s\n", s->tasks[k].made);
+    buf_text(b, "\n");
+}
+
 static void put_settings(buf *b, const repro_study *s, const repro_grid *g) {
     const repro_task *t = &s->tasks[0];
     if (s->quick)
@@ -161,9 +172,9 @@ static void put_settings(buf *b, const repro_study *s, const repro_grid *g) {
                "Nats per scored point, higher is better; mean ± standard error over %s. %lld test "
                "functions, importance-weighted bound with %lld samples, preset %s, %lld training "
                "functions, seeds %llu to %llu, mnp %s.\n\n",
-               g->seeds > 1 ? "seeds" : "functions (one seed)", (long long)t->functions,
-               (long long)t->samples[0], t->preset, (long long)t->train_functions,
-               (unsigned long long)s->c->seed,
+               g->seeds > 1 ? "seeds (one seed: over functions)" : "functions (one seed)",
+               (long long)t->functions, (long long)t->samples[0], t->preset,
+               (long long)t->train_functions, (unsigned long long)s->c->seed,
                (unsigned long long)(s->c->seed + (uint64_t)g->seeds - 1), mnp_version());
     buf_text(b, "| model | parameters | steps | training |\n|---|---|---|---|\n");
     for (int m = 0; m < g->models.count; m++) {
@@ -172,9 +183,17 @@ static void put_settings(buf *b, const repro_study *s, const repro_grid *g) {
         const char *options = s->tasks[k].train_options;
         buf_printf(b, "| %s | %lld | %lld | %s |\n", g->models.at[m],
                    (long long)s->results[k].parameters, (long long)s->results[k].steps,
-                   *options ? options : "as `mnp train` does it");
+                   *s->tasks[k].trained ? "read from a file"
+                   : *options           ? options
+                                        : "as `mnp train` does it");
     }
     buf_text(b, "\n");
+    if (s->trained) put_made(b, s);
+}
+
+/* The protocol whose curves are drawn: strict, unless it is not shown. */
+static int curve_protocol(const repro_grid *g) {
+    return g->shown[MNP_STRICT] ? MNP_STRICT : MNP_AUTHORS;
 }
 
 static mnp_status write_markdown(repro_study *s, const repro_grid *g) {
@@ -192,6 +211,7 @@ static mnp_status write_markdown(repro_study *s, const repro_grid *g) {
         put_tops(&b, s, g, p);
         buf_text(&b, ".\n\n");
     }
+    repro_curves_markdown(&b, s, g, curve_protocol(g));
     put_notes(&b, s, g);
     mnp_status status = repro_write(s, "md", &b);
     buf_free(&b);
@@ -215,6 +235,7 @@ static void put_runs(cli_json *j, const repro_study *s, const repro_grid *g, con
         cli_json_integer(j, "steps", s->results[k].steps);
         cli_json_integer(j, "best_step", s->results[k].best_step);
         cli_json_number(j, "seconds", s->results[k].seconds);
+        if (*s->tasks[k].trained) cli_json_text(j, "trained", s->tasks[k].trained);
         json_object_end(&j->w);
     }
     json_array_end(&j->w);
@@ -241,6 +262,10 @@ static void put_entry(cli_json *j, const repro_study *s, const repro_grid *g, co
     cli_json_integer(j, "steps", e->result->steps);
     cli_json_integer(j, "parameters", e->result->parameters);
     cli_json_text(j, "train", e->task->train_options);
+    int first = (int)(e->task - s->tasks) / g->seeds;
+    repro_curve curve =
+        repro_curve_of(s, g, first / g->data.count, first % g->data.count, e->protocol);
+    repro_curve_json(j, &curve);
     put_runs(j, s, g, e);
     json_object_end(&j->w);
 }
@@ -331,8 +356,10 @@ static mnp_status write_picture(repro_study *s, const repro_grid *g) {
 int repro_table1_write(repro_study *s, const repro_grid *g) {
     mnp_status status = write_markdown(s, g);
     if (status == MNP_OK) status = write_picture(s, g);
+    if (status == MNP_OK) status = repro_curves_picture(s, g, curve_protocol(g));
     if (status == MNP_OK) status = repro_write_json(s, put_json, g);
     if (status != MNP_OK) return cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
-    cli_say(s->c, "%s/table1.md, table1.json and table1.svg are the table", s->dir);
+    cli_say(s->c, "%s/table1.md, table1.json, table1.svg and table1-curves.svg are the table",
+            s->dir);
     return 0;
 }

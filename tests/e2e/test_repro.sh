@@ -109,6 +109,35 @@ ablation() {
             scores samples step_seconds_per_T &&
         grep -q 'Quick settings' ab/ablation.md && grep -q '^| isab |' ab/ablation.md
 }
+# Trained models from a folder: a file is a seed, what is missing is named, notes do not matter.
+trained() {
+    local from="--functions 6 --models oracle,np,mnp --data rbf,monotonic --trained box" train
+    mkdir -p box
+    for seed in 0 1; do
+        train="--functions 60 --preset tiny --steps 3 --batch 4 --seed $seed --set valid_functions=5 --quiet"
+        "$MNP" train --model mnp --data rbf $train --out t-$seed && cp t-$seed.safetensors box/mnp-rbf-s$seed.safetensors || return 1
+    done
+    "$MNP" train --model np --data rbf $train --out np && cp np.safetensors box/np-rbf.safetensors &&
+        "$MNP" repro table1 $from --out t1 --json >t1.json 2>/dev/null || return 1
+    has_keys t1/table1.json trained by_context && [ -s t1/table1-curves.svg ] &&
+        [ "$(ls t1/cells/*.json | wc -l)" = 5 ] && ! ls t1/cells/*np-*.safetensors 2>/dev/null &&
+        grep -qE '^\| np \| .* \(one seed\) \| — \|$' t1/table1.md &&
+        grep -qE '^\| mnp \| -?[0-9.]+ ± [0-9.]+ \| — \|$' t1/table1.md &&
+        grep -q 'No mnp: there is no box/mnp-monotonic.safetensors' t1/table1.md &&
+        grep -qE '^\| box/mnp-rbf-s1.safetensors \| T=3 \| 1 \| [0-9]+ of 3 \| 60 \| — \|$' t1/table1.md &&
+        grep -qE '^\| rbf \| 2–8 \|' t1/table1.md || return 1
+    "$MNP" eval t-1.safetensors --functions 6 --draws 0 --seed 1 --json --quiet >a.json &&
+        grep -qF "\"loglik\": $(sed 's/^{"loglik":\([^,]*\).*/\1/' a.json)" t1/table1.json &&
+        "$MNP" info box/np-rbf.safetensors --note "trained_on=a test" --quiet &&
+        "$MNP" repro table1 $from --out t1 | grep -q '^5 of them are finished already' &&
+        grep -q '| a test |$' t1/table1.md
+}
+trained_wrong() {
+    cp box/np-rbf.safetensors box/mnp-matern.safetensors && cp t-0.safetensors box/mnp-sde.safetensors &&
+        fails 1 "mnp-matern.safetensors is no mnp: kind=np" "$MNP" repro table1 --models mnp --data matern --trained box --out bad &&
+        fails 1 "was trained on rbf, not on sde" "$MNP" repro table1 --models mnp --data sde --trained box --out bad &&
+        fails 1 "has no model for this table" "$MNP" repro table1 --models mnp --data rbf --trained cells --out bad
+}
 nothing_left() { [ ! -e bad ]; }
 
 run "table1: Markdown, JSON, picture" table_and_files
@@ -120,6 +149,9 @@ run "a cell is what mnp train makes" cell_is_train
 run "Ctrl-C, and the same command gives the same table" interrupted_is_exact
 run "--seconds" seconds_are_kept
 run "ablation: Markdown, JSON, picture" ablation
+
+run "trained models from a folder" trained
+run "another model than the name says" trained_wrong
 
 run "unknown study" fails 2 "nearest: table1" "$MNP" repro tabel1 --out bad
 run "unknown model" fails 1 "did you mean mnp?" "$MNP" repro table1 --models mpn --data rbf --out bad

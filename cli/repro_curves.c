@@ -1,0 +1,118 @@
+/* repro_curves.c: the scores of table 1 by context size: JSON, Markdown and a picture. */
+#include <math.h>
+
+#include "cli/repro.h"
+
+/* Bins are the data's, so they are the same for all seeds and models. The standard error is that
+ * over functions for one seed, and over seeds for several. */
+repro_curve repro_curve_of(const repro_study *s, const repro_grid *g, int m, int d, int protocol) {
+    repro_curve mean = {0};
+    double squares[MNP_SCORE_BINS] = {0};
+    int first = (m * g->data.count + d) * g->seeds, runs = 0;
+    for (int k = first; k < first + g->seeds; k++) {
+        const repro_curve *c = &s->results[k].curves[protocol];
+        if (s->results[k].state != REPRO_DONE || c->bins == 0) continue;
+        if (runs++ == 0) {
+            mean = *c;
+            continue;
+        }
+        for (int b = 0; b < mean.bins; b++) { /* the running mean and sum of squares */
+            double off = c->loglik[b] - mean.loglik[b];
+            mean.loglik[b] += off / runs;
+            squares[b] += off * (c->loglik[b] - mean.loglik[b]);
+        }
+    }
+    for (int b = 0; b < mean.bins && runs > 1; b++)
+        mean.se[b] = sqrt(squares[b] / (runs - 1) / runs);
+    return mean;
+}
+
+void repro_curve_json(cli_json *j, const repro_curve *c) {
+    json_key(&j->w, "by_context");
+    json_array_begin(&j->w);
+    for (int k = 0; k < c->bins; k++) {
+        json_object_begin(&j->w);
+        cli_json_integer(j, "lo", c->lo[k]);
+        cli_json_integer(j, "hi", c->hi[k]);
+        cli_json_number(j, "loglik", c->loglik[k]);
+        cli_json_number(j, "se", c->se[k]);
+        json_object_end(&j->w);
+    }
+    json_array_end(&j->w);
+}
+
+static void put_row(buf *b, const char *model, const repro_curve *c) {
+    buf_printf(b, "| %s |", model);
+    for (int k = 0; k < c->bins; k++) {
+        buf_text(b, " ");
+        if (isfinite(c->loglik[k]))
+            buf_fixed(b, c->loglik[k], 3);
+        else
+            buf_text(b, "—");
+        buf_text(b, " |");
+    }
+    buf_text(b, "\n");
+}
+
+void repro_curves_markdown(buf *b, const repro_study *s, const repro_grid *g, int protocol) {
+    buf_printf(b, "## By context size, protocol %s\n\n", repro_protocol(protocol));
+    for (int d = 0; d < g->data.count; d++) {
+        bool head = false;
+        for (int m = 0; m < g->models.count; m++) {
+            repro_curve c = repro_curve_of(s, g, m, d, protocol);
+            if (c.bins == 0) continue;
+            if (!head) {
+                buf_printf(b, "| %s |", g->data.at[d]);
+                for (int k = 0; k < c.bins; k++)
+                    buf_printf(b, " %lld–%lld |", (long long)c.lo[k], (long long)c.hi[k]);
+                buf_text(b, "\n|---|");
+                for (int k = 0; k < c.bins; k++) buf_text(b, "---|");
+                buf_text(b, "\n");
+                head = true;
+            }
+            put_row(b, g->models.at[m], &c);
+        }
+        if (head) buf_text(b, "\n");
+    }
+}
+
+/* ---- picture --------------------------------------------------------------------------------- */
+
+static void draw(const repro_study *s, const repro_grid *g, int d, int protocol, panel *p) {
+    static const plot_hue hues[] = {PLOT_GREY, PLOT_GREEN,  PLOT_ORANGE, PLOT_VERMILION,
+                                    PLOT_BLUE, PLOT_PURPLE, PLOT_SKY};
+    enum { HUES = sizeof hues / sizeof *hues };
+    panel_title(p, g->data.at[d]);
+    panel_labels(p, "points of context", "nats per point");
+    for (int m = 0; m < g->models.count; m++) {
+        repro_curve c = repro_curve_of(s, g, m, d, protocol);
+        double middle[MNP_SCORE_BINS];
+        for (int k = 0; k < c.bins; k++) middle[k] = 0.5 * (double)(c.lo[k] + c.hi[k]);
+        plot_style style = {.hue = hues[m % HUES],
+                            .width = 1.6,
+                            .dash = m < HUES ? PLOT_SOLID : PLOT_DASHED,
+                            .label = d == 0 ? g->models.at[m] : NULL};
+        panel_line(p, &style, (size_t)c.bins, middle, c.loglik);
+        style.label = NULL;
+        style.size = 5;
+        panel_points(p, &style, (size_t)c.bins, middle, c.loglik, c.se);
+    }
+}
+
+mnp_status repro_curves_picture(repro_study *s, const repro_grid *g, int protocol) {
+    int cols = g->data.count < 3 ? g->data.count : 3, rows = (g->data.count + cols - 1) / cols;
+    char path[REPRO_PATH], title[128];
+    chart *c = NULL;
+    mnp_status status = chart_create(&s->c->env, rows, cols, &c);
+    if (status != MNP_OK) return status;
+    chart_size(c, 330 * cols, 240 * rows + 40);
+    snprintf(title, sizeof title, "Table 1%s by context size, protocol %s",
+             s->quick ? ", quick settings," : "", repro_protocol(protocol));
+    chart_title(c, title);
+    for (int d = 0; d < g->data.count; d++)
+        draw(s, g, d, protocol, chart_panel(c, d / cols, d % cols));
+    snprintf(path, sizeof path, "%.1500s/%s-curves.svg", s->dir, s->name);
+    status = chart_save(c, path);
+    chart_destroy(c);
+    return status;
+}

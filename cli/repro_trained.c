@@ -1,0 +1,134 @@
+/* repro_trained.c: cells of a study whose model is read from a file (--trained DIR): which file, is
+ * it the right one, and what it says of itself. */
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/repro.h"
+#include "cli/run_files.h"
+
+static void path_of(const char *dir, const char *model, const char *data, const char *ending,
+                    char out[REPRO_PATH]) {
+    char m[64], d[64];
+    repro_plain_name(model, m, sizeof m);
+    repro_plain_name(data, d, sizeof d);
+    snprintf(out, REPRO_PATH, "%.1500s/%s-%s%s.safetensors", dir, m, d, ending);
+}
+
+static bool find(const char *dir, const char *model, const char *data, uint64_t seed,
+                 char out[REPRO_PATH]) {
+    char ending[32];
+    snprintf(ending, sizeof ending, "-s%llu", (unsigned long long)seed);
+    path_of(dir, model, data, ending, out);
+    if (run_files_exist(out)) return true;
+    path_of(dir, model, data, "", out);
+    if (seed == 0 && run_files_exist(out)) return true;
+    out[0] = '\0';
+    return false;
+}
+
+void repro_trained_find(const char *dir, repro_task *task) {
+    find(dir, task->model, task->data, task->seed, task->trained);
+}
+
+int repro_trained_seeds(const char *dir, const repro_names *models, const repro_names *data,
+                        uint64_t first) {
+    enum { SEEDS_MAX = 64 };
+    char path[REPRO_PATH];
+    int seeds = 0;
+    for (int k = 0; k < SEEDS_MAX; k++)
+        for (int m = 0; m < models->count && seeds <= k; m++)
+            for (int d = 0; d < data->count; d++)
+                if (find(dir, models->at[m], data->at[d], first + (uint64_t)k, path)) seeds = k + 1;
+    return seeds;
+}
+
+/* ---- is it the right one? -------------------------------------------------------------------- */
+
+#define PRIME 1099511628211u
+
+/* Of the weights and options: notes may come and go. FNV-1a. */
+static mnp_status checksum(cli *c, const char *path, const mnp_model *m, uint64_t *out) {
+    enum { LIMIT = 1 << 28, LENGTH = 8 };
+    char *bytes = NULL;
+    size_t count = 0, header = 0;
+    mnp_status status = fsio_read(&c->env, path, LIMIT, &bytes, &count);
+    *out = 1469598103934665603u;
+    if (status == MNP_OK) /* the file was loaded before: it has a header, and data behind it */
+        for (int k = LENGTH - 1; k >= 0; k--) header = header << 8 | (uint8_t)bytes[k];
+    for (size_t i = LENGTH + header; i < count; i++) *out = (*out ^ (uint8_t)bytes[i]) * PRIME;
+    for (const char *p = mnp_model_options(m); *p; p++) *out = (*out ^ (uint8_t)*p) * PRIME;
+    env_free(&c->env, bytes);
+    return status;
+}
+
+static const char *note(const mnp_model *m, const char *key) {
+    const char *text = mnp_model_note(m, key);
+    return text ? text : "—";
+}
+
+/* The value of "key=" in "steps=60000 batch=100 ..."; "" where there is none. */
+static void value_of(const char *options, const char *key, char *out, size_t size) {
+    const char *at = strstr(options, key);
+    if (at) at += strlen(key);
+    snprintf(out, size, "%.*s", at ? (int)strcspn(at, " ") : 0, at ? at : "");
+}
+
+static int compare(cli *c, repro_task *task, const mnp_model *m) {
+    char kind[64], steps[32], detail[32];
+    const char *options = mnp_model_options(m);
+    snprintf(kind, sizeof kind, "kind=%.50s ", task->model);
+    if (strncmp(options, kind, strlen(kind)) != 0)
+        return cli_fail(c, EXIT_FAILED, "%s is no %s: %.*s", task->trained, task->model,
+                        (int)strcspn(options, " "), options);
+    if (strcmp(note(m, "data"), task->data) != 0)
+        return cli_fail(c, EXIT_FAILED, "%s was trained on %s, not on %s", task->trained,
+                        note(m, "data"), task->data);
+    bool np = strcmp(task->model, "np") == 0; /* what tells one network from another */
+    value_of(note(m, "train"), "steps=", steps, sizeof steps);
+    value_of(options, np ? " sigma_floor=" : " T=", detail, sizeof detail);
+    snprintf(task->made, sizeof task->made,
+             "| %.150s | %s=%s | %.20s | %.20s of %s | %.20s | %.100s |", task->trained,
+             np ? "sigma_floor" : "T", detail, note(m, "seed"), note(m, "steps"), steps,
+             note(m, "train_functions"), note(m, "trained_on"));
+    return 0;
+}
+
+int repro_trained_check(repro_study *s, repro_task *task, repro_result *r) {
+    if (!*task->trained) {
+        if (!repro_model_find(task->model)->network) return 0;
+        char path[REPRO_PATH];
+        path_of(s->trained, task->model, task->data, "", path);
+        r->state = REPRO_ABSENT;
+        snprintf(r->why, sizeof r->why, "there is no %.400s", path);
+        if (task->seed == s->tasks[0].seed)
+            cli_say(s->c, "%s on %s is left out: %s", task->model, task->data, r->why);
+        return 0;
+    }
+    mnp_model *m = NULL;
+    mnp_status status = mnp_model_load(s->c->ctx, task->trained, &m);
+    int code = status == MNP_OK ? compare(s->c, task, m) : cli_failed(s->c, status);
+    if (code == 0 && checksum(s->c, task->trained, m, &task->weights) != MNP_OK)
+        code = cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
+    if (code == 0)
+        snprintf(task->train_options, sizeof task->train_options, "%s", note(m, "train"));
+    mnp_model_destroy(m);
+    return code;
+}
+
+/* ---- its scores ------------------------------------------------------------------------------ */
+
+mnp_status repro_trained_run(repro_study *s, const repro_task *task, repro_result *r) {
+    mnp_model *m = NULL;
+    mnp_status status = mnp_model_load(s->c->ctx, task->trained, &m);
+    if (status != MNP_OK) return status;
+    r->parameters = mnp_model_parameters(m);
+    if (text_parse_int64(note(m, "steps"), &r->best_step) != TEXT_OK) r->best_step = 0;
+    char steps[32];
+    value_of(note(m, "train"), "steps=", steps, sizeof steps);
+    if (text_parse_int64(steps, &r->steps) != TEXT_OK) r->steps = r->best_step;
+    r->gap = r->gap_se = r->step_seconds = r->memory = NAN;
+    status = repro_score_model(s, task, m, r);
+    mnp_model_destroy(m);
+    return status;
+}

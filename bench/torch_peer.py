@@ -13,11 +13,18 @@ Same model, objective, schedule and initialisation, and the same four exact savi
 Context sizes differ per function: the context is padded to the largest size and masked; with
 --context k:k there is nothing to mask and none is passed. Attention is
 scaled_dot_product_attention (fused on CPU and GPU) or, with --attention plain, three separate
-operations. Adam is the fused one. On a GPU the whole step is captured once and replayed.
+operations. Adam is the fused one. On a GPU the whole step (forward, backward, Adam) is captured
+once and replayed, and timed by the device's clock with the batches drawn beforehand. --packed is
+the arrangement of torch_packed.py, the stronger one on a GPU.
 
   torch_peer.py --threads 2 --steps 20                        milliseconds per step, eager
   torch_peer.py --threads 2 --steps 20 --compile              the same through torch.compile
+  torch_peer.py --device cuda --math tf32 --packed --compile --steps 400
   torch_peer.py --data rbf.csv --steps 300 --log curve.csv    a learning curve
+  torch_peer.py --check --batch 4                             both arrangements agree
+
+A compilation that takes longer than --compile-limit seconds is given up, and the same step runs
+uncompiled; the line of results says which it was.
 
 Data come as the CSV that `mnp gen` writes (function,x,y; functions of equal length) or as .npy of
 shape (functions, points, 2); without --data smooth random curves are made up, for timing.
@@ -25,6 +32,8 @@ shape (functions, points, 2); without --data smooth random curves are made up, f
 import argparse
 import csv
 import math
+import os
+import signal
 import statistics
 import sys
 import time
@@ -172,7 +181,7 @@ class Peer(nn.Module):
         self.mu = nn.ModuleList([Head(t == T - 1) for t in range(T)])
         self.raw = nn.ModuleList([Head(t == T - 1) for t in range(T)])
         self.flow = nn.ModuleList([Flow() for t in range(T)])
-        self.bf16 = math_mode == "bf16-encoder"
+        self.bf16 = math_mode == "bf16"
 
     def features(self, x):
         turns = x.unsqueeze(-1) * self.frequency
@@ -266,44 +275,91 @@ def rate(step, o):
 
 class Trainer:
     def __init__(self, o):
-        self.o, self.device = o, torch.device(o.device)
-        cuda = o.device == "cuda"
-        self.net = Peer(o.math, o.attention == "plain").to(self.device)
-        self.rate = torch.tensor(o.lr, device=self.device)
-        self.adam = torch.optim.Adam(self.net.parameters(), lr=self.rate, fused=True, capturable=cuda)
+        self.o, self.device, self.cuda = o, torch.device(o.device), o.device == "cuda"
         self.batches = Batches(o, self.device)
         self.x, self.y, self.mask, self.some = self.batches.next()
-        self.eps = torch.empty(T, o.batch, D_Z, device=self.device)
-        self.loss_of = torch.compile(self.net, dynamic=False) if o.compile else self.net
         self.masked = self.batches.lo != self.batches.hi or o.p_empty > 0
-        self.graph = self.capture() if cuda and o.graph else None
+        self.eps = torch.empty(T, o.batch, D_Z, device=self.device)
+        self.compiled, self.preparing = o.compile, 0.0
+        if o.compile:
+            self.compiled = self.within_limit(lambda: self.build(True))
+        if not self.compiled:
+            self.build(False)
+        self.graph = self.capture() if self.cuda and o.graph else None
+
+    def build(self, compiled):
+        """The network and its optimiser; a first step, so that all is compiled."""
+        o = self.o
+        torch.manual_seed(o.seed)
+        net = Peer(o.math, o.attention == "plain").to(self.device)
+
+        def how(f):
+            return torch.compile(f, dynamic=False, mode=o.compile_mode) if compiled else f
+
+        if o.packed:
+            from torch_packed import Packed
+            self.net = self.loss_of = Packed(net, o.attention == "plain", how).to(self.device)
+        else:
+            self.net, self.loss_of = net, how(net)
+        self.rate = torch.tensor(0.0 if compiled else o.lr, device=self.device)
+        self.adam = torch.optim.Adam(self.net.parameters(), lr=self.rate, fused=True,
+                                     capturable=self.cuda)
+        if compiled:
+            self.body()  # at rate 0
+            self.forget()
+
+    def within_limit(self, build):
+        def late(signum, frame):
+            raise TimeoutError
+
+        start = time.perf_counter()
+        signal.signal(signal.SIGALRM, late)
+        signal.alarm(self.o.compile_limit)
+        try:
+            build()
+            self.preparing = time.perf_counter() - start
+            return True
+        except Exception as error:  # the alarm may come wrapped by the compiler
+            print(f"not compiled after {time.perf_counter() - start:.0f} s"
+                  f" ({type(error).__name__}): uncompiled from here on", file=sys.stderr)
+            torch._dynamo.reset()
+            return False
+        finally:
+            signal.alarm(0)
+
+    def forget(self):
+        for state in self.adam.state.values():
+            for value in state.values():
+                value.zero_()
 
     def body(self):
         self.eps.normal_()
         mask = self.mask if self.masked else None
+        self.adam.zero_grad(set_to_none=True)
         self.loss, self.kl = self.loss_of(
             self.x, self.y, self.eps, self.batches.hi, mask, self.some)
-        self.adam.zero_grad(set_to_none=False)
         self.loss.backward()
         self.adam.step()
 
     def capture(self):
         self.rate.fill_(0.0)  # the steps before the capture must not train
         side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(4):
                 self.body()
+        torch.cuda.current_stream().wait_stream(side)
+        self.adam.zero_grad(set_to_none=True)
+        self.loss = self.kl = None
         torch.cuda.synchronize()
-        for state in self.adam.state.values():
-            for value in state.values():
-                value.zero_()
+        self.forget()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             self.body()
         return graph
 
-    def step(self, number):
-        for to, fresh in zip((self.x, self.y, self.mask, self.some), self.batches.next()):
+    def run(self, batch, number):
+        for to, fresh in zip((self.x, self.y, self.mask, self.some), batch):
             to.copy_(fresh)
         self.rate.fill_(rate(number, self.o))
         if self.graph:
@@ -312,11 +368,81 @@ class Trainer:
             self.body()
         return self.loss.detach(), self.kl.detach()
 
+    def step(self, number):
+        return self.run(self.batches.next(), number)
+
+
+def run_on_cuda(trainer, o):
+    """Milliseconds a step by the device's clock, in rounds of ten; batches drawn beforehand."""
+    each, ring = 10, [trainer.batches.next() for _ in range(16)]
+    marks, number = [torch.cuda.Event(enable_timing=True)], 0
+    for k in range(max(o.warm, 1)):
+        trainer.run(ring[k % len(ring)], k)
+    marks[0].record()
+    while number < o.steps:
+        for _ in range(each):
+            loss, kl = trainer.run(ring[number % len(ring)], o.warm + number)
+            number += 1
+        marks.append(torch.cuda.Event(enable_timing=True))
+        marks[-1].record()
+    torch.cuda.synchronize()
+    return [a.elapsed_time(b) / each for a, b in zip(marks, marks[1:])], loss
+
+
+def run_steps(trainer, o):
+    """-> milliseconds of each step and of the processor's time in it, loss, rows of the log"""
+    lines, times, busy = [], [], []
+    for k in range(o.steps):
+        start, cpu = time.perf_counter(), time.process_time()
+        loss, kl = trainer.step(k)
+        if o.log:
+            lines.append((k + 1, float(loss), float(kl)))
+        times.append(1e3 * (time.perf_counter() - start))
+        busy.append(1e3 * (time.process_time() - cpu))
+    kept = o.warm if o.steps > o.warm else 0
+    return times[kept:], busy[kept:], loss, lines
+
+
+def check(o):
+    """Loss and gradients of both arrangements from the same weights, data and noise."""
+    from torch_packed import Packed, pack
+    torch.manual_seed(o.seed)
+    device = torch.device(o.device)
+    net = Peer(o.math, True).to(device)
+    for p in net.parameters():  # zero biases would hide what is done with them
+        if p.dim() == 1:
+            nn.init.uniform_(p, -0.1, 0.1)
+    how = (lambda f: torch.compile(f, dynamic=False)) if o.compile else (lambda f: f)
+    packed = Packed(net, o.attention == "plain", how).to(device)
+    batches = Batches(o, device)
+    x, y, mask, some = batches.next()
+    mask = mask if batches.lo != batches.hi or o.p_empty > 0 else None
+    eps = torch.randn(T, o.batch, D_Z, device=device)
+    losses = []
+    for f in (net, packed):
+        loss, kl = f(x, y, eps, batches.hi, mask, some)
+        loss.backward()
+        losses.append((loss.item(), kl.item()))
+    want = pack(net, lambda p: torch.zeros_like(p) if p.grad is None else p.grad)
+    off = {k: ((v.grad - want[k]).norm() / want[k].norm()).item() for k, v in packed.flat.items()}
+    if o.math != "fp32":  # small parts of the gradient are mostly rounding there
+        off = {"all": math.sqrt(sum((v.grad - want[k]).norm().item() ** 2 for k, v in
+                                    packed.flat.items()) / sum(v.norm().item() ** 2
+                                                               for v in want.values()))}
+    worst = max(off, key=off.get)
+    bar = 0.05 if o.math == "bf16" else 1e-2 if o.math == "tf32" else 1e-4
+    ok = off[worst] <= bar and abs(losses[0][0] - losses[1][0]) <= bar * abs(losses[0][0])
+    print(f"loss {losses[0][0]:.6f} {losses[1][0]:.6f}, KL {losses[0][1]:.6f} {losses[1][1]:.6f},"
+          f" gradients off by at most {off[worst]:.1e} ({worst}), allowed {bar:.0e}:"
+          f" {'they agree' if ok else 'THEY DIFFER'}")
+    return 0 if ok else 1
+
 
 def options():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    p.add_argument("--math", choices=["fp32", "tf32", "bf16-encoder"], default="fp32")
+    p.add_argument("--math", choices=["fp32", "tf32", "bf16"], default="fp32",
+                   help="bf16: the encoder; the rest of it as tf32")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--steps", type=int, default=20, help="steps to run")
     p.add_argument("--schedule-steps", type=int, help="length of the schedule (default: --steps)")
@@ -327,44 +453,59 @@ def options():
     p.add_argument("--lr", type=float, default=1e-3)
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--data", help="CSV of mnp gen, or .npy (functions, points, 2)")
+    p.add_argument("--packed", action="store_true", help="the arrangement of torch_packed.py")
     p.add_argument("--compile", action="store_true", help="torch.compile")
+    p.add_argument("--compile-mode", default="default", help="of torch.compile")
+    p.add_argument("--compile-limit", type=int, default=600, help="seconds; then uncompiled")
     p.add_argument("--attention", choices=["sdpa", "plain"], default="sdpa")
     p.add_argument("--no-graph", dest="graph", action="store_false", help="cuda: no graph capture")
+    p.add_argument("--hold", metavar="FIFO", help="when all is compiled and captured make the file "
+                   "FIFO.ready and wait for a line from FIFO before the clock starts")
     p.add_argument("--log", help="CSV of step,loss,kl")
+    p.add_argument("--check", action="store_true", help="compare both arrangements, and end")
     o = p.parse_args()
     o.schedule_steps = o.schedule_steps or o.steps
+    if o.device == "cuda" and not torch.cuda.is_available():
+        sys.exit("torch_peer.py: PyTorch finds no GPU here")
     return o
+
+
+def wait_for_turn(fifo):
+    open(fifo + ".ready", "w").close()
+    with open(fifo) as f:
+        f.readline()
 
 
 def main():
     o = options()
     torch.set_num_threads(o.threads)
-    torch.manual_seed(o.seed)
     torch.set_float32_matmul_precision("highest" if o.math == "fp32" else "high")
+    if o.check:
+        return check(o)
     trainer = Trainer(o)
-    lines, times, busy = [], [], []
-    for k in range(o.steps):
-        start, cpu = time.perf_counter(), time.process_time()
-        loss, kl = trainer.step(k)
-        if o.log:
-            lines.append((k + 1, float(loss), float(kl)))
-        elif o.device == "cuda":
-            torch.cuda.synchronize()
-        times.append(1e3 * (time.perf_counter() - start))
-        busy.append(1e3 * (time.process_time() - cpu))
+    if o.hold:
+        wait_for_turn(o.hold)
+    cpu = ""
+    if trainer.cuda and not o.log:
+        timed, loss = run_on_cuda(trainer, o)
+    else:
+        timed, busy, loss, lines = run_steps(trainer, o)
+        cpu = f" cpu_best {min(busy):.2f}"
     if o.log:
         with open(o.log, "w", newline="") as f:
             out = csv.writer(f)
             out.writerow(["step", "loss", "kl"])
             out.writerows(lines)
-    timed = times[o.warm :] if o.steps > o.warm else times
-    print(f"torch {torch.__version__} {o.device} {o.math} {'compiled' if o.compile else 'eager'}"
-          f" {o.attention} threads {o.threads} batch {o.batch} steps {len(timed)}:"
-          f" ms_per_step {statistics.median(timed):.2f} best {min(timed):.2f}"
-          f" cpu_best {min(busy[-len(timed):]):.2f}"
+    how = f"compiled in {trainer.preparing:.0f} s" if trainer.compiled else "eager"
+    print(f"torch {torch.__version__} {o.device} {o.math} {'packed' if o.packed else 'unpacked'}"
+          f" {how}{' captured' if trainer.graph else ''} {o.attention} threads {o.threads}"
+          f" batch {o.batch} steps {o.steps}:"
+          f" ms_per_step {statistics.median(timed):.3f} best {min(timed):.3f}{cpu}"
           f" loss {loss.item():.4f}")
     return 0 if math.isfinite(loss.item()) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # the compiler's workers need not be waited for

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# demo.sh: the whole journey in about a minute and a half on two cores: functions of a family, a
-# small Markov Neural Process trained on them, its score on functions it has not seen, and pictures.
+# demo.sh: the whole journey in about a minute and a half on two cores: a shipped model at once, given
+# four points; then functions of a family, a small Markov Neural Process trained on them, its score on
+# functions it has not seen, and pictures.
 set -eu
 cd "$(dirname "$0")/.."
 mnp=${BUILD:-build}/mnp
@@ -11,12 +12,28 @@ show() {
     "$mnp" "$@"
 }
 
+printf 'x,y\n-1.5,-0.9\n-0.4,-0.35\n0.3,0.3\n1.2,0.6\n' >"$out/points.csv"
+
+# A full-size model from the box: conditioned, drawn, scored beside what its file says.
+shipped=
+for name in mnp-monotonic mnp-rbf; do
+    [ -n "$shipped" ] || [ ! -e "models/$name.safetensors" ] || shipped=models/$name.safetensors
+done
+if [ -n "$shipped" ]; then
+    show predict "$shipped" --context "$out/points.csv" --grid=-2:2:100 --out "$out/shipped.csv"
+    show plot "$shipped" --context "$out/points.csv" --grid=-2:2:200 --out "$out/shipped.svg"
+    show eval "$shipped" --functions 50 --draws 0 --protocol strict
+    noted=$("$mnp" info "$shipped" | sed -n 's/^  score\.strict  *//p')
+    printf '  its file says    %s\n' "${noted:-nothing: scripts/note_scores.sh $shipped}"
+else
+    printf 'There is no models/mnp-monotonic.safetensors: no shipped model is shown.\n'
+fi
+
 show gen monotonic --functions 200 --seed 1 --out "$out/curves.csv"
 show train --data monotonic --preset tiny --batch 32 --set lr=3e-3 --seconds "${DEMO_SECONDS:-60}" \
     --seed 1 --out "$out/monotonic.safetensors"
 show eval "$out/monotonic.safetensors" --functions 500 --protocol strict
 
-printf 'x,y\n-1.5,-0.9\n-0.4,-0.35\n0.3,0.3\n1.2,0.6\n' >"$out/points.csv"
 show predict "$out/monotonic.safetensors" --context "$out/points.csv" --grid=-2:2:100 \
     --out "$out/prediction.csv"
 show plot "$out/monotonic.safetensors" --context "$out/points.csv" --grid=-2:2:200 \
@@ -24,5 +41,6 @@ show plot "$out/monotonic.safetensors" --context "$out/points.csv" --grid=-2:2:2
 show plot "$out/monotonic.safetensors" --chain --grid=-2:2:200 --out "$out/chain.svg"
 show check "$out/monotonic.safetensors" --functions 10
 
-printf '\nLook at %s/conditioned.svg and %s/chain.svg.\n' "$out" "$out"
+printf '\nLook at %s/conditioned.svg and %s/chain.svg%s.\n' "$out" "$out" \
+    "${shipped:+, and $out/shipped.svg of the shipped model}"
 printf 'Your own curves: mnp train --data yours.csv --preset tiny --seconds 60 --out yours.safetensors\n'

@@ -102,6 +102,8 @@ void repro_task_name(const repro_study *s, repro_task *task);
 /* The kept result of a cell; false where there is none with this very key. */
 bool repro_cell_read(repro_study *s, const repro_task *task, repro_result *out);
 mnp_status repro_cell_write(repro_study *s, const repro_task *task, const repro_result *r);
+/* Ends the object begun by cli_json_begin() and writes it to STEM.json. */
+mnp_status repro_cell_close(cli *c, cli_json *j, const char *stem);
 /* Makes the study's folder, and checks that every cell's model can be made: a bad name or option is
  * found before hours of training. 0 or an exit status. */
 int repro_prepare(repro_study *s);
@@ -165,6 +167,7 @@ mnp_status repro_write(repro_study *s, const char *ending, const buf *text);
 /* STUDY.json; with --json the same on one line of stdout. */
 typedef void (*repro_put)(cli_json *j, const repro_study *s, const void *arg);
 mnp_status repro_write_json(repro_study *s, repro_put put, const void *arg);
+void repro_put_head(cli_json *j, const repro_study *s); /* which study, by which version, quick? */
 void repro_path(const repro_study *s, const char *ending, char out[REPRO_PATH]);
 
 int repro_table1(cli *c);

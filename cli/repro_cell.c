@@ -81,6 +81,17 @@ static void put_times(cli_json *j, const repro_result *r) {
     json_array_end(&j->w);
 }
 
+mnp_status repro_cell_close(cli *c, cli_json *j, const char *stem) {
+    json_object_end(&j->w);
+    buf_text(&j->text, "\n");
+    char path[REPRO_PATH + 8];
+    snprintf(path, sizeof path, "%s.json", stem);
+    mnp_status status = j->text.status;
+    if (status == MNP_OK) status = fsio_write(&c->env, path, j->text.data, j->text.len);
+    buf_free(&j->text);
+    return status;
+}
+
 mnp_status repro_cell_write(repro_study *s, const repro_task *task, const repro_result *r) {
     cli_json j;
     cli_json_begin(s->c, &j);
@@ -98,14 +109,7 @@ mnp_status repro_cell_write(repro_study *s, const repro_task *task, const repro_
     cli_json_number(&j, "memory", r->memory);
     put_scores(&j, task, r);
     put_times(&j, r);
-    json_object_end(&j.w);
-    buf_text(&j.text, "\n");
-    char path[REPRO_PATH + 8];
-    snprintf(path, sizeof path, "%s.json", task->stem);
-    mnp_status status = j.text.status;
-    if (status == MNP_OK) status = fsio_write(&s->c->env, path, j.text.data, j.text.len);
-    buf_free(&j.text);
-    return status;
+    return repro_cell_close(s->c, &j, task->stem);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -121,6 +121,13 @@ mnp_status repro_write(repro_study *s, const char *ending, const buf *text) {
     return fsio_write(&s->c->env, path, text->data, text->len);
 }
 
+void repro_put_head(cli_json *j, const repro_study *s) {
+    cli_json_text(j, "study", s->name);
+    cli_json_text(j, "version", mnp_version());
+    json_key(&j->w, "quick");
+    json_put_bool(&j->w, s->quick);
+}
+
 mnp_status repro_write_json(repro_study *s, repro_put put, const void *arg) {
     cli_json j;
     buf_init(&j.text, &s->c->env);

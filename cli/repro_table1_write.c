@@ -273,10 +273,7 @@ static void put_entry(cli_json *j, const repro_study *s, const repro_grid *g, co
 static void put_json(cli_json *j, const repro_study *s, const void *grid) {
     const repro_grid *g = grid;
     const repro_task *t = &s->tasks[0];
-    cli_json_text(j, "study", s->name);
-    cli_json_text(j, "version", mnp_version());
-    json_key(&j->w, "quick");
-    json_put_bool(&j->w, s->quick);
+    repro_put_head(j, s);
     cli_json_text(j, "preset", t->preset);
     cli_json_integer(j, "seed", (int64_t)s->c->seed);
     cli_json_integer(j, "seeds", g->seeds);

@@ -65,14 +65,7 @@ mnp_status table2_cell_write(table2 *s, const table2_cell *cell) {
     put_numbers(&j, "regret", cell->regret, cell->n_curve);
     put_numbers(&j, "sd", cell->sd, cell->n_curve);
     cli_json_text(&j, "decisions", cell->decisions);
-    json_object_end(&j.w);
-    buf_text(&j.text, "\n");
-    char path[REPRO_PATH + 8];
-    snprintf(path, sizeof path, "%s.json", cell->stem);
-    mnp_status status = j.text.status;
-    if (status == MNP_OK) status = fsio_write(&s->c->env, path, j.text.data, j.text.len);
-    buf_free(&j.text);
-    return status;
+    return repro_cell_close(s->c, &j, cell->stem);
 }
 
 static double number(const json_value *v) { /* NaN was written as null */

@@ -146,11 +146,9 @@ static void put_pictures(buf *b, const table2 *s) {
                 (long long)s->steps[h]);
 }
 
-static mnp_status write_file(table2 *s, const char *ending, const buf *text) {
-    char path[REPRO_PATH];
-    snprintf(path, sizeof path, "%.1500s/table2.%s", s->dir, ending);
-    if (text->status != MNP_OK) return text->status;
-    return fsio_write(&s->c->env, path, text->data, text->len);
+/* As a study whose files are written. */
+static repro_study as_study(const table2 *s) {
+    return (repro_study){.c = s->c, .name = "table2", .dir = s->dir, .quick = s->quick};
 }
 
 static mnp_status write_markdown(table2 *s) {
@@ -171,7 +169,8 @@ static mnp_status write_markdown(table2 *s) {
         put_cost(&b, s, h);
     }
     put_pictures(&b, s);
-    mnp_status status = write_file(s, "md", &b);
+    repro_study study = as_study(s);
+    mnp_status status = repro_write(&study, "md", &b);
     buf_free(&b);
     return status;
 }
@@ -222,11 +221,9 @@ static void put_quotes(cli_json *j, const table2 *s) {
     json_array_end(&j->w);
 }
 
-static void put_json(cli_json *j, const table2 *s) {
-    cli_json_text(j, "study", "table2");
-    cli_json_text(j, "version", mnp_version());
-    json_key(&j->w, "quick");
-    json_put_bool(&j->w, s->quick);
+static void put_json(cli_json *j, const repro_study *study, const void *arg) {
+    const table2 *s = arg;
+    repro_put_head(j, study);
     cli_json_integer(j, "seed", (int64_t)s->c->seed);
     json_key(&j->w, "cells");
     json_array_begin(&j->w);
@@ -236,26 +233,11 @@ static void put_json(cli_json *j, const table2 *s) {
     cli_json_text(j, "out", s->dir);
 }
 
-static mnp_status write_json(table2 *s) {
-    cli_json j;
-    buf_init(&j.text, &s->c->env);
-    json_writer_init(&j.w, &j.text, 2);
-    json_object_begin(&j.w);
-    put_json(&j, s);
-    json_object_end(&j.w);
-    buf_text(&j.text, "\n");
-    mnp_status status = write_file(s, "json", &j.text);
-    buf_free(&j.text);
-    cli_json_begin(s->c, &j);
-    put_json(&j, s);
-    cli_json_end(s->c, &j);
-    return status;
-}
-
 int table2_write(table2 *s) {
+    repro_study study = as_study(s);
     mnp_status status = write_markdown(s);
     if (status == MNP_OK) status = table2_plot(s);
-    if (status == MNP_OK) status = write_json(s);
+    if (status == MNP_OK) status = repro_write_json(&study, put_json, s);
     if (status != MNP_OK) return cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
     cli_say(s->c, "%s/table2.md, table2.json and table2-*.svg are the table", s->dir);
     return 0;

@@ -165,11 +165,9 @@ static void put_behaviour(buf *b, const table3 *t) {
     buf_text(b, "\n");
 }
 
-static mnp_status write_text(table3 *t, const char *ending, const buf *text) {
-    char path[REPRO_PATH];
-    snprintf(path, sizeof path, "%.1500s/table3.%s", t->dir, ending);
-    if (text->status != MNP_OK) return text->status;
-    return fsio_write(&t->c->env, path, text->data, text->len);
+/* As a study whose files are written. */
+static repro_study as_study(const table3 *t) {
+    return (repro_study){.c = t->c, .name = "table3", .dir = t->dir, .quick = t->quick};
 }
 
 static mnp_status write_markdown(table3 *t) {
@@ -185,7 +183,8 @@ static mnp_status write_markdown(table3 *t) {
     put_behaviour(&b, t);
     buf_text(&b, "Pictures: `panel-*.svg` (mean and sd by context), `draws-*.svg` (realisations "
                  "given 40 wells), `spread.svg` (sd by number of wells and distance).\n");
-    mnp_status status = write_text(t, "md", &b);
+    repro_study study = as_study(t);
+    mnp_status status = repro_write(&study, "md", &b);
     buf_free(&b);
     return status;
 }
@@ -228,11 +227,9 @@ static void put_behaviour_json(cli_json *j, const table3 *t) {
     json_array_end(&j->w);
 }
 
-static void put_json(cli_json *j, const table3 *t) {
-    cli_json_text(j, "study", "table3");
-    cli_json_text(j, "version", mnp_version());
-    json_key(&j->w, "quick");
-    json_put_bool(&j->w, t->quick);
+static void put_json(cli_json *j, const repro_study *study, const void *arg) {
+    const table3 *t = arg;
+    repro_put_head(j, study);
     cli_json_integer(j, "seed", (int64_t)t->c->seed);
     cli_json_integer(j, "functions", t->functions);
     cli_json_integer(j, "samples", t->samples);
@@ -246,29 +243,14 @@ static void put_json(cli_json *j, const table3 *t) {
     cli_json_text(j, "out", t->dir);
 }
 
-static mnp_status write_json(table3 *t) {
-    cli_json j;
-    buf_init(&j.text, &t->c->env);
-    json_writer_init(&j.w, &j.text, 2);
-    json_object_begin(&j.w);
-    put_json(&j, t);
-    json_object_end(&j.w);
-    buf_text(&j.text, "\n");
-    mnp_status status = write_text(t, "json", &j.text);
-    buf_free(&j.text);
-    cli_json_begin(t->c, &j);
-    put_json(&j, t);
-    cli_json_end(t->c, &j);
-    return status;
-}
-
 int table3_write(table3 *t) {
     for (int k = 0; k < t->sizes; k++) { /* the table tells what was fitted, also when resumed */
         int code = table3_fit(t, k);
         if (code) return code;
     }
+    repro_study study = as_study(t);
     mnp_status status = write_markdown(t);
-    if (status == MNP_OK) status = write_json(t);
+    if (status == MNP_OK) status = repro_write_json(&study, put_json, t);
     if (status != MNP_OK) return points_failed(t->c);
     cli_say(t->c, "%s/table3.md and table3.json are the table", t->dir);
     return 0;

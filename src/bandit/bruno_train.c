@@ -60,7 +60,8 @@ static void move_law(run *r, double rate) {
     }
 }
 
-static double train_step(run *r, int64_t step) {
+static double train_step(void *self, int64_t step) {
+    run *r = self;
     const bruno_opts *o = &r->b->opts;
     double loss = 0, rate = learner_rate(o->lr, step, o->steps);
     memset(r->gradient, 0, (size_t)r->b->net.words * sizeof(float));
@@ -75,11 +76,7 @@ static double train_step(run *r, int64_t step) {
 mnp_status bruno_train(bruno *b, const dataset *d, uint64_t seed, const learner_watch *watch) {
     env *e = b->e;
     run r = {.b = b, .d = d, .seed = seed};
-    if (d->x_dim != b->net.width[0])
-        return env_fail(e, MNP_EINVAL, "the agent has %d inputs, the data %d", (int)b->net.width[0],
-                        (int)d->x_dim);
-    MNP_TRY(learner_scale_of(e, d, &b->scale));
-    MNP_TRY(learner_origin_of(e, d, &b->origin));
+    MNP_TRY(learner_take(e, d, &b->net, &b->scale, &b->origin));
     r.gradient = env_alloc(e, (size_t)b->net.words, sizeof(float), "an agent's gradient");
     r.u = env_alloc(e, (size_t)(2 * d->longest), sizeof(double), "an agent's latents");
     mnp_status status = r.gradient && r.u ? MNP_OK : MNP_ENOMEM;
@@ -87,11 +84,7 @@ mnp_status bruno_train(bruno *b, const dataset *d, uint64_t seed, const learner_
     if (status == MNP_OK) status = mlp_pass_create(e, &b->net, d->longest, &r.pass);
     if (status == MNP_OK) status = episode_create(e, d, &r.ep);
     if (status == MNP_OK) status = mlp_adam_create(e, b->net.words, &r.adam);
-    for (int64_t step = 0; step < b->opts.steps && status == MNP_OK; step++) {
-        double loss = train_step(&r, step);
-        if (env_cancelled(e)) status = env_fail(e, MNP_ECANCELLED, "cancelled");
-        if (watch && watch->progress) watch->progress(watch->user, step + 1, b->opts.steps, loss);
-    }
+    if (status == MNP_OK) status = learner_run(e, b->opts.steps, train_step, &r, watch);
     mlp_pass_free(&r.pass);
     episode_free(e, &r.ep);
     mlp_adam_free(e, &r.adam);

@@ -80,6 +80,28 @@ double learner_rate(double rate, int64_t step, int64_t steps) {
     return rate * 0.5 * (1 + cos(3.14159265358979323846 * (double)step / (double)steps));
 }
 
+/* ---- training -------------------------------------------------------------------------------- */
+
+mnp_status learner_take(env *e, const dataset *d, const mlp *net, learner_scale *scale,
+                        learner_origin *origin) {
+    if (d->x_dim != net->width[0])
+        return env_fail(e, MNP_EINVAL, "the agent has %d inputs, the data %d", (int)net->width[0],
+                        (int)d->x_dim);
+    MNP_TRY(learner_scale_of(e, d, scale));
+    return learner_origin_of(e, d, origin);
+}
+
+mnp_status learner_run(env *e, int64_t steps, double (*step)(void *self, int64_t k), void *self,
+                       const learner_watch *watch) {
+    mnp_status status = MNP_OK;
+    for (int64_t k = 0; k < steps && status == MNP_OK; k++) {
+        double loss = step(self, k);
+        if (env_cancelled(e)) status = env_fail(e, MNP_ECANCELLED, "cancelled");
+        if (watch && watch->progress) watch->progress(watch->user, k + 1, steps, loss);
+    }
+    return status;
+}
+
 /* ---- origins --------------------------------------------------------------------------------- */
 
 mnp_status learner_origin_of(env *e, const dataset *d, learner_origin *out) {

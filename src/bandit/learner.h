@@ -18,6 +18,10 @@ typedef struct learner_watch {
     void *user;
 } learner_watch;
 
+/* `steps` steps, step(self, k) gives the loss of step k; ends early when cancelled. */
+mnp_status learner_run(env *e, int64_t steps, double (*step)(void *self, int64_t k), void *self,
+                       const learner_watch *watch);
+
 /* ---- scales ---------------------------------------------------------------------------------- */
 
 enum { LEARNER_INPUTS_MAX = 128 };
@@ -72,6 +76,10 @@ typedef struct learner_origin {
 /* In place of what was there. */
 mnp_status learner_origin_of(env *e, const dataset *d, learner_origin *out);
 void learner_origin_free(env *e, learner_origin *o);
+
+/* Before training: do the data have the network's inputs? Then its scales and origin are theirs. */
+mnp_status learner_take(env *e, const dataset *d, const mlp *net, learner_scale *scale,
+                        learner_origin *origin);
 
 /* What every learner's file holds: the network's weights, a few more numbers, the scales, the
  * options as text, the kind ("maml") and the data it was trained on. */

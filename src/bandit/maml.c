@@ -160,7 +160,8 @@ static void move_rates(meta *t, double rate) {
     }
 }
 
-static double outer_step(meta *t, int64_t step) {
+static double outer_step(void *self, int64_t step) {
+    meta *t = self;
     const maml_opts *o = &t->m->opts;
     double loss = 0, rate = learner_rate(o->lr, step, o->steps);
     memset(t->gradient, 0, (size_t)t->m->net.words * sizeof(float));
@@ -175,22 +176,13 @@ static double outer_step(meta *t, int64_t step) {
 mnp_status maml_train(maml *m, const dataset *d, uint64_t seed, const learner_watch *watch) {
     env *e = m->e;
     meta t = {.m = m, .d = d, .seed = seed};
-    mnp_status status;
-    if (d->x_dim != m->net.width[0])
-        return env_fail(e, MNP_EINVAL, "the agent has %d inputs, the data %d", (int)m->net.width[0],
-                        (int)d->x_dim);
-    MNP_TRY(learner_scale_of(e, d, &m->scale));
-    MNP_TRY(learner_origin_of(e, d, &m->origin));
+    MNP_TRY(learner_take(e, d, &m->net, &m->scale, &m->origin));
     t.gradient = env_alloc(e, (size_t)m->net.words, sizeof(float), "an agent's gradient");
-    status = t.gradient ? MNP_OK : MNP_ENOMEM;
+    mnp_status status = t.gradient ? MNP_OK : MNP_ENOMEM;
     if (status == MNP_OK) status = maml_learner_create(e, m, d->longest, &t.learner);
     if (status == MNP_OK) status = episode_create(e, d, &t.ep);
     if (status == MNP_OK) status = mlp_adam_create(e, m->net.words, &t.adam);
-    for (int64_t step = 0; step < m->opts.steps && status == MNP_OK; step++) {
-        double loss = outer_step(&t, step);
-        if (env_cancelled(e)) status = env_fail(e, MNP_ECANCELLED, "cancelled");
-        if (watch && watch->progress) watch->progress(watch->user, step + 1, m->opts.steps, loss);
-    }
+    if (status == MNP_OK) status = learner_run(e, m->opts.steps, outer_step, &t, watch);
     maml_learner_free(e, &t.learner);
     episode_free(e, &t.ep);
     mlp_adam_free(e, &t.adam);

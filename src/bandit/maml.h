@@ -1,9 +1,10 @@
 /* maml.h: a regressor that is trained to be adapted (model-agnostic meta-learning, first order).
  *
  *   regressor   f_w(x), a perceptron on the inputs (a bandit's: context and one-hot action)
- *   inner       w' = w - sum over K steps of a_l grad mean (f - y)^2 on the context, from w each
- * time outer       Adam on the targets' mean (f_w' - y)^2, taking dw'/dw for the identity rates
- * a_l, one per layer, are learned too: d loss / d log a_l = <grad_l, w'_l - w_l> */
+ *   inner       w' = w - sum over K steps of a_l grad mean (f - y)^2 on the context, always from w
+ *   outer       Adam on the targets' mean (f_w' - y)^2, taking dw'/dw for the identity
+ *
+ * The rates a_l, one per layer, are learned too: d loss / d log a_l = <grad_l, w'_l - w_l>. */
 #ifndef MNP_BANDIT_MAML_H
 #define MNP_BANDIT_MAML_H
 

@@ -6,33 +6,15 @@
 #include "backend/contract.h"
 #include "backend/cpu/kernels.h"
 #include "base/rng.h"
-#include "check.h"
+#include "contract/compare.h"
 
 static env world;
-
-/* Off by tol of the largest number at most; of `size` where that is larger. */
-static void compare(const char *what, const double *got, const double *want, int64_t count,
-                    double size, double tol) {
-    double largest = size, worst = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (fabs(want[i]) > largest) largest = fabs(want[i]);
-        double off = fabs(got[i] - want[i]);
-        if (!(off <= worst)) worst = off;
-    }
-    check_near(__FILE__, __LINE__, what, worst, 0.0, tol * (largest + 1e-3), 0.0);
-}
 
 /* The reference run's results, kept to compare with. */
 typedef struct kept {
     double *array[CONTRACT_ARRAYS], *gradient;
     double objective, magnitude; /* the sum of its terms, and of their magnitudes */
 } kept;
-
-static double *copy(const double *from, int64_t count) {
-    double *to = calloc((size_t)count + 1, sizeof *to);
-    if (to && count) memcpy(to, from, (size_t)count * sizeof *to);
-    return to;
-}
 
 static kept keep(const contract *t, double objective) {
     kept k = {.objective = objective,

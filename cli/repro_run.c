@@ -16,6 +16,12 @@ static int make_folder(cli *c, const char *path) {
     return cli_fail(c, EXIT_FAILED, "the folder %s cannot be made: %s", path, strerror(errno));
 }
 
+/* --device is for networks: the exact processes have no operations on a GPU. */
+static const char *device_of(cli *c, const repro_task *task) {
+    const repro_model *how = repro_model_find(task->model);
+    return how->name && !how->network ? "cpu" : cli_device(c);
+}
+
 /* A model of a few functions, thrown away: its names and options are right, or it is not there. */
 static int try_model(repro_study *s, const repro_task *task, repro_result *r) {
     cli *c = s->c;
@@ -23,7 +29,7 @@ static int try_model(repro_study *s, const repro_task *task, repro_result *r) {
     training_init(&t, c);
     t.process = task->model;
     t.preset = task->preset;
-    t.device = cli_device(c);
+    t.device = device_of(c, task);
     buf_text(&t.model_options, task->model_options);
     buf_text(&t.train_options, task->train_options);
     training_settings(&t);
@@ -139,7 +145,7 @@ static mnp_status start_training(repro_study *s, const repro_task *task, trainin
     t->process = task->model;
     t->preset = task->preset;
     t->seed = task->seed;
-    t->device = cli_device(s->c);
+    t->device = device_of(s->c, task);
     t->what = s->what;
     t->more = time_left;
     t->user = s;
@@ -185,7 +191,7 @@ static mnp_status score(repro_study *s, const repro_task *task, const mnp_model 
                                .draws = -1,
                                .protocol = (mnp_protocol)p,
                                .seed = task->seed,
-                               .device = cli_device(s->c),
+                               .device = device_of(s->c, task),
                                .progress = on_score,
                                .progress_user = &bar};
             mnp_scores scores;

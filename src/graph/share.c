@@ -20,8 +20,7 @@ static bool same_work(const instr *a, const instr *b) {
     bool same = a->op == b->op && memcmp(a->in, b->in, sizeof a->in) == 0 &&
                 memcmp(a->i, b->i, sizeof a->i) == 0;
     for (int j = 0; j < INSTR_REAL; j++) same &= a->f[j] == b->f[j];
-    for (int j = 0; j < INSTR_OUT; j++)
-        same &= (a->out[j] == VAL_NONE) == (b->out[j] == VAL_NONE);
+    for (int j = 0; j < INSTR_OUT; j++) same &= (a->out[j] == VAL_NONE) == (b->out[j] == VAL_NONE);
     return same;
 }
 
@@ -41,8 +40,7 @@ void graph_share(graph *g) {
             g->instrs[kept++] = ins;
             continue;
         }
-        for (int j = 0; j < INSTR_OUT; j++)
-            replace(g, k + 1, ins.out[j], g->instrs[twin].out[j]);
+        for (int j = 0; j < INSTR_OUT; j++) replace(g, k + 1, ins.out[j], g->instrs[twin].out[j]);
     }
     g->n_instrs = kept;
 }

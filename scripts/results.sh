@@ -6,11 +6,12 @@
 #   scripts/results.sh table1 repro-table1 "One NVIDIA H200, fp32, commit cfed454, 4 minutes."
 set -eu
 cd "$(dirname "$0")/.."
-page=docs/RESULTS.md most=1000000
+page=${PAGE:-docs/RESULTS.md} most=1000000 # PAGE: another page, with a folder figures beside it
+figures=$(dirname "$page")/figures
 [ $# -ge 2 ] || { echo "usage: scripts/results.sh table1|table2|table3 DIR [\"how\"]" >&2 && exit 2; }
 study=$1 dir=$2 how=${3:-}
 [ -s "$dir/$study.md" ] || { echo "$dir/$study.md is not there: mnp repro $study --out $dir" >&2 && exit 1; }
-grep -q "^<!-- $study -->\$" $page && grep -q "^<!-- /$study -->\$" $page ||
+grep -q "^<!-- $study -->\$" "$page" && grep -q "^<!-- /$study -->\$" "$page" ||
     { echo "$page has no place for $study" >&2 && exit 1; }
 
 new=$(mktemp) text=$(mktemp)
@@ -20,7 +21,7 @@ trap 'rm -f "$new" "$text"' EXIT
     # the study's title goes, its sections become sections of ours
     sed -e 1,2d -e 's/^##/###/' -e "s|](\([^/)]*\.svg\))|](figures/\1)|" "$dir/$study.md"
 } >"$text"
-mkdir -p docs/figures
+mkdir -p "$figures"
 for picture in "$dir"/*.svg; do
     [ -e "$picture" ] || continue
     name=$(basename "$picture")
@@ -29,12 +30,12 @@ for picture in "$dir"/*.svg; do
         echo "$picture is too large for the documentation and stays where it is" >&2
         continue
     fi
-    cp "$picture" "docs/figures/$name"
+    cp "$picture" "$figures/$name"
     grep -qF "(figures/$name)" "$text" || printf '\n![%s](figures/%s)\n' "${name%.svg}" "$name" >>"$text"
 done
 awk -v study="$study" -v text="$text" '
     $0 == "<!-- /" study " -->" { inside = 0 }
     !inside { print }
-    $0 == "<!-- " study " -->" { inside = 1; while ((getline line < text) > 0) print line }' $page >"$new"
-cat "$new" >$page
+    $0 == "<!-- " study " -->" { inside = 1; while ((getline line < text) > 0) print line }' "$page" >"$new"
+cat "$new" >"$page"
 echo "$page: $study from $dir"

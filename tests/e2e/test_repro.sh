@@ -5,6 +5,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/check.sh
 MNP=${MNP:-$PWD/build/mnp}
 tmp=${TEST_TMP:-$(mktemp -d)}
+top=$PWD
 cd "$tmp" || exit 1
 
 small="--preset tiny --functions 5 --train-functions 60 --batch 4 --set valid_functions=5"
@@ -132,6 +133,14 @@ trained() {
         "$MNP" repro table1 $from --out t1 | grep -q '^5 of them are finished already' &&
         grep -q '| a test |$' t1/table1.md
 }
+page_is_filled() {
+    mkdir -p page && printf 'a\n<!-- table1 -->\nold\n<!-- /table1 -->\nb\n<!-- table2 -->\n<!-- /table2 -->\n' >page/p.md
+    for _ in 1 2; do PAGE=$PWD/page/p.md "$top/scripts/results.sh" table1 "$PWD/t1" "Here." >/dev/null || return 1; done
+    [ "$(head -n 3 page/p.md | tr '\n' ' ')" = 'a <!-- table1 --> Here. ' ] && ! grep -q '^old' page/p.md &&
+        [ "$(tail -n 4 page/p.md | tr '\n' ' ')" = '<!-- /table1 --> b <!-- table2 --> <!-- /table2 --> ' ] &&
+        [ "$(grep -c '^### Protocol' page/p.md)" = 2 ] && grep -q '(figures/table1-curves.svg)' page/p.md &&
+        cmp page/figures/table1.svg t1/table1.svg
+}
 trained_wrong() {
     cp box/np-rbf.safetensors box/mnp-matern.safetensors && cp t-0.safetensors box/mnp-sde.safetensors &&
         fails 1 "mnp-matern.safetensors is no mnp: kind=np" "$MNP" repro table1 --models mnp --data matern --trained box --out bad &&
@@ -151,6 +160,7 @@ run "--seconds" seconds_are_kept
 run "ablation: Markdown, JSON, picture" ablation
 
 run "trained models from a folder" trained
+run "a study goes into the page of results" page_is_filled
 run "another model than the name says" trained_wrong
 
 run "unknown study" fails 2 "nearest: table1" "$MNP" repro tabel1 --out bad

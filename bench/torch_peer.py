@@ -273,6 +273,14 @@ def rate(step, o):
     return o.lr * up * 0.5 * (1 + math.cos(math.pi * min(step / o.schedule_steps, 1.0)))
 
 
+def start_again(why):
+    """The same command without compiling, in this process. A compiler that is stopped half-way
+    leaves half-loaded modules behind, and may take an exception for its own."""
+    print(why, file=sys.stderr, flush=True)
+    rest = [a for a in sys.argv if a != "--compile"]
+    os.execv(sys.executable, [sys.executable] + rest + ["--gave-up", why])
+
+
 class Trainer:
     def __init__(self, o):
         self.o, self.device, self.cuda = o, torch.device(o.device), o.device == "cuda"
@@ -280,10 +288,10 @@ class Trainer:
         self.x, self.y, self.mask, self.some = self.batches.next()
         self.masked = self.batches.lo != self.batches.hi or o.p_empty > 0
         self.eps = torch.empty(T, o.batch, D_Z, device=self.device)
-        self.compiled, self.preparing = o.compile, 0.0
+        self.preparing = 0.0
         if o.compile:
-            self.compiled = self.within_limit(lambda: self.build(True))
-        if not self.compiled:
+            self.build_in_time()
+        else:
             self.build(False)
         self.graph = self.capture() if self.cuda and o.graph else None
 
@@ -308,24 +316,20 @@ class Trainer:
             self.body()  # at rate 0
             self.forget()
 
-    def within_limit(self, build):
+    def build_in_time(self):
         def late(signum, frame):
-            raise TimeoutError
+            start_again(f"not compiled within {self.o.compile_limit} s")
 
         start = time.perf_counter()
         signal.signal(signal.SIGALRM, late)
         signal.alarm(self.o.compile_limit)
         try:
-            build()
-            self.preparing = time.perf_counter() - start
-            return True
-        except Exception as error:  # the alarm may come wrapped by the compiler
-            print(f"not compiled after {time.perf_counter() - start:.0f} s"
-                  f" ({type(error).__name__}): uncompiled from here on", file=sys.stderr)
-            torch._dynamo.reset()
-            return False
-        finally:
-            signal.alarm(0)
+            self.build(True)
+        except Exception as error:
+            why = str(error).strip().splitlines() or [""]
+            start_again(f"not compiled ({type(error).__name__}: {why[0][:120]})")
+        signal.alarm(0)
+        self.preparing = time.perf_counter() - start
 
     def forget(self):
         for state in self.adam.state.values():
@@ -461,6 +465,7 @@ def options():
     p.add_argument("--no-graph", dest="graph", action="store_false", help="cuda: no graph capture")
     p.add_argument("--hold", metavar="FIFO", help="when all is compiled and captured make the file "
                    "FIFO.ready and wait for a line from FIFO before the clock starts")
+    p.add_argument("--gave-up", help=argparse.SUPPRESS)  # why it is not compiled
     p.add_argument("--log", help="CSV of step,loss,kl")
     p.add_argument("--check", action="store_true", help="compare both arrangements, and end")
     o = p.parse_args()
@@ -496,7 +501,9 @@ def main():
             out = csv.writer(f)
             out.writerow(["step", "loss", "kl"])
             out.writerows(lines)
-    how = f"compiled in {trainer.preparing:.0f} s" if trainer.compiled else "eager"
+    how = f"compiled in {trainer.preparing:.0f} s" if o.compile else "eager"
+    if o.gave_up:
+        how += f" ({o.gave_up})"
     print(f"torch {torch.__version__} {o.device} {o.math} {'packed' if o.packed else 'unpacked'}"
           f" {how}{' captured' if trainer.graph else ''} {o.attention} threads {o.threads}"
           f" batch {o.batch} steps {o.steps}:"

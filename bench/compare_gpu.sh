@@ -27,7 +27,7 @@ export TORCHINDUCTOR_COMPILE_THREADS=${TORCHINDUCTOR_COMPILE_THREADS:-4}
 work=$(mktemp -d)
 pids=()
 finish() {
-    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+    for pid in $(jobs -pr); do kill "$pid" 2>/dev/null || true; done
     rm -rf "$work"
 }
 trap finish EXIT

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# test_bench.sh: mnp bench says what it measured, and why it cannot; no test depends on a speed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/check.sh
+. tests/check.sh
+MNP=${MNP:-$PWD/build/mnp}
+tmp=${TEST_TMP:-$(mktemp -d)}
+cd "$tmp" || exit 1
+
+scores_functions() {
+    "$MNP" bench eval --functions 3 --threads 1 --json >e.json 2>e.txt &&
+        grep -q '"device":"cpu".*"eval_functions":3,"eval_seconds":[0-9]' e.json &&
+        grep -q '3 functions of 128 points, 20 samples, cpu' e.txt
+}
+run "scoring a few functions is timed" scores_functions
+run "a part without a GPU's side is refused with --device cuda" \
+    fails 2 "'gemm' is measured on the processor only" "$MNP" bench gemm --device cuda
+run "an unknown precision is refused" \
+    fails 2 "fp32|tf32|bf16|all" "$MNP" bench step --device cuda --math fp16
+run "no run at all is refused" fails 2 "--runs" "$MNP" bench step --device cuda --runs 0
+if nvidia-smi -L >/dev/null 2>&1; then
+    skip "without a GPU one line says why" "there is a GPU here"
+else
+    run "without a GPU one line says why" \
+        fails 1 "CUDA cannot be used" "$MNP" bench step eval --device cuda --runs 5
+    run "the same for scoring" fails 1 "CUDA cannot be used" "$MNP" bench eval --device cuda
+fi
+check_done

@@ -11,7 +11,6 @@
 #include "backend/cuda/cuda.h"
 #include "bench/bench_model.h"
 #include "bench/peak.h"
-#include "run/train_inner.h"
 
 enum { ROUNDS = 40, ROUND_STEPS = 10, WARM = 20, TOGETHER_STEPS = 400, SAMPLES = 20 };
 
@@ -83,7 +82,7 @@ static mnp_status alone(bench_setup *s, const precision *p, const char *device) 
     mnp_status status = run_open(&r, s, device, 0);
     for (int k = 0; k < ROUNDS && status == MNP_OK; k++) {
         status = mnp_trainer_run(r.trainer, ROUND_STEPS, NULL);
-        if (status == MNP_OK) ms[k] = cuda_milliseconds(r.trainer->t->exec) / ROUND_STEPS;
+        if (status == MNP_OK) ms[k] = cuda_milliseconds(trainer_exec(r.trainer->t)) / ROUND_STEPS;
     }
     if (status == MNP_OK) {
         const double median = bench_median(ms, ROUNDS); /* sorts */

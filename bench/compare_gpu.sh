@@ -88,6 +88,9 @@ for k in "${!ways[@]}"; do
     # shellcheck disable=SC2086
     start_peer "$k" ${ways[$k]}
 done
+# in the meantime: does the peer's arrangement have the gradients of the plain one on this GPU?
+agreed=$("$PYTHON" bench/torch_peer.py --check --device cuda --math tf32 --batch "$BATCH" \
+    2>"$work/check.err" || tail -n 1 "$work/check.err")
 for k in "${!ways[@]}"; do wait_ready "$k" || true; done
 prepared=$SECONDS
 if ! "$MNP" bench step eval --device cuda --math all --runs 5 --batch "$BATCH" --json \
@@ -99,6 +102,7 @@ fi
     echo "commit   $COMMIT"
     echo "date     $(date -u +%Y-%m-%d)"
     echo "device   ${device:-unknown}, driver ${driver:-unknown}"
+    echo "peer     packed against plain, tf32: $agreed"
     echo "command  bench/compare_gpu.sh (the peer was ready after $prepared s)"
     echo
     cat "$work/own.err"

@@ -378,6 +378,10 @@ train_state trainer_state(const trainer *t) {
                          .best_step = t->best_step};
 }
 
+const exec *trainer_exec(const trainer *t) {
+    return t->exec;
+}
+
 size_t trainer_memory(const trainer *t) {
     return (t->exec ? t->b->memory(t->exec) : 0) + (size_t)t->m->params.words * sizeof(float) * 5;
 }

@@ -54,6 +54,7 @@ void trainer_destroy(trainer *t);
 mnp_status trainer_run(trainer *t, int64_t steps);
 train_state trainer_state(const trainer *t);
 size_t trainer_memory(const trainer *t);
+const exec *trainer_exec(const trainer *t);  /* the compiled step, for measurements; may be NULL */
 const float *trainer_best(const trainer *t); /* best weights so far */
 
 /* Weights, moments and counters. Loading refuses a state of other options, data or seed, unless

@@ -33,9 +33,9 @@ import argparse
 import csv
 import math
 import os
-import signal
 import statistics
 import sys
+import threading
 import time
 
 import numpy as np
@@ -317,18 +317,17 @@ class Trainer:
             self.forget()
 
     def build_in_time(self):
-        def late(signum, frame):
-            start_again(f"not compiled within {self.o.compile_limit} s")
-
-        start = time.perf_counter()
-        signal.signal(signal.SIGALRM, late)
-        signal.alarm(self.o.compile_limit)
+        # a thread, as the one that compiles may be waiting for the backward pass and hear no signal
+        start, why = time.perf_counter(), f"not compiled within {self.o.compile_limit} s"
+        watch = threading.Timer(self.o.compile_limit, start_again, [why])
+        watch.daemon = True
+        watch.start()
         try:
             self.build(True)
         except Exception as error:
             why = str(error).strip().splitlines() or [""]
             start_again(f"not compiled ({type(error).__name__}: {why[0][:120]})")
-        signal.alarm(0)
+        watch.cancel()
         self.preparing = time.perf_counter() - start
 
     def forget(self):

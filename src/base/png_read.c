@@ -7,6 +7,7 @@
 #include "base/inflate.h"
 
 enum { HEAD = 8, CHUNK_EXTRA = 12, SIDE_MAX = 1 << 15, FILE_MAX = 1 << 30 };
+enum { INFLATE_MOST = 1032 }; /* bytes that one byte of deflated data can become */
 enum { GRAY = 0, COLOUR = 2, PALETTE = 3, GRAY_ALPHA = 4, COLOUR_ALPHA = 6 };
 
 typedef struct reading {
@@ -122,6 +123,8 @@ static mnp_status pixel(const reading *r, const uint8_t *row, int64_t c, float *
 static mnp_status read_pixels(reading *r, png_picture *out) {
     size_t bits = (size_t)channels(r->kind) * (size_t)r->depth;
     size_t width = ((size_t)r->cols * bits + 7) / 8, bytes = (size_t)r->rows * (width + 1);
+    /* a header may promise what the data cannot hold: no memory is taken for that */
+    if (bytes / INFLATE_MOST > r->packed.len) return damaged(r, "a damaged PNG file (its pixels)");
     uint8_t *rows = env_alloc(r->e, bytes, 1, "a picture");
     out->gray = env_alloc(r->e, (size_t)(r->rows * r->cols), sizeof *out->gray, "a picture");
     mnp_status status = rows && out->gray ? MNP_OK : MNP_ENOMEM;

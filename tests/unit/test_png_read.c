@@ -130,6 +130,11 @@ static void own_files_come_back(void) {
 }
 
 /* No byte, whatever its value, leads outside the arrays; a file cut short is refused. */
+static void *modest(void *user, size_t bytes, size_t align) {
+    (void)user;
+    return bytes > 1 << 20 ? NULL : aligned_alloc(align, (bytes + align - 1) / align * align);
+}
+
 static void damaged_files(void) {
     uint8_t copy[sizeof rgb8];
     png_picture p;
@@ -145,6 +150,11 @@ static void damaged_files(void) {
     copy[60] ^= 4; /* within the pixels: the checksum tells */
     CHECK(png_parse(&E, "bad.png", copy, sizeof copy, &p) == MNP_EFORMAT);
     CHECK(strstr(E.error, "bad.png: a damaged PNG file") != NULL);
+    memcpy(copy, rgb8, sizeof copy);
+    copy[18] = copy[22] = 0x7F; /* a billion pixels, which so few bytes cannot hold */
+    E.allocator.alloc = modest;
+    CHECK(png_parse(&E, "vast.png", copy, sizeof copy, &p) == MNP_EFORMAT);
+    env_init(&E);
     memcpy(copy, rgb8, sizeof copy);
     copy[28] = 1;
     CHECK(png_parse(&E, "woven.png", copy, sizeof copy, &p) == MNP_EFORMAT);

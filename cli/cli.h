@@ -9,7 +9,7 @@
 #include "mnp.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
-enum { CLI_FLAGS_MAX = 64, CLI_ARGS_MAX = 16 };
+enum { CLI_FLAGS_MAX = 64, CLI_ARGS_MAX = 16, CLI_SETTINGS_MAX = 4096 };
 
 /* --name or --name VALUE; the same table makes the parser and the help. */
 typedef struct flag_def {

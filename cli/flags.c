@@ -39,8 +39,18 @@ static int unknown_flag(cli *c, const char *name) {
                     c->command->name);
 }
 
+/* One "key=value" or several with blanks between: every word has its "=". */
 static int take_setting(cli *c, const char *text) {
-    if (!strchr(text, '=')) return cli_fail(c, EXIT_USAGE, "--set wants key=value, not '%s'", text);
+    bool good = *text != '\0';
+    for (const char *word = text; *word && good; word += strspn(word, " ")) {
+        size_t length = strcspn(word, " "), key = strcspn(word, "= ");
+        good = key > 0 && key < length;
+        word += length;
+    }
+    if (!good) return cli_fail(c, EXIT_USAGE, "--set wants key=value, not '%s'", text);
+    if (c->settings.len + strlen(text) + 1 >= CLI_SETTINGS_MAX)
+        return cli_fail(c, EXIT_USAGE, "all --set together are longer than %d letters",
+                        CLI_SETTINGS_MAX);
     buf_printf(&c->settings, "%s%s", c->settings.len ? " " : "", text);
     return 0;
 }

@@ -32,7 +32,7 @@ void training_option(buf *to, const char *key, const char *value) {
 }
 
 void training_settings(training *t) {
-    char text[4096];
+    char text[CLI_SETTINGS_MAX];
     snprintf(text, sizeof text, "%s", buf_str(&t->c->settings));
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
         char *equals = strchr(word, '=');

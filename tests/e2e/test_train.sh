@@ -41,6 +41,11 @@ seed_matters() {
     train --data monotonic --functions 60 --preset tiny --batch 8 --seed 4 --quiet --set valid_functions=10 --steps $steps --out other &&
         ! cmp -s whole.last.safetensors other.last.safetensors
 }
+settings_are_pairs() {
+    for bad in lr "lr=1e-3 kappa" "=1" ""; do
+        fails 2 "--set wants key=value" train $tiny --steps 2 --set "$bad" --out none || return 1
+    done
+}
 new_schedule() {
     fails 2 "--new-schedule" train --resume parts --steps 60 --quiet &&
         train --resume parts --steps 60 --new-schedule --quiet &&
@@ -139,6 +144,7 @@ run "the four files of a run" four_files
 run "stopping and resuming changes no bit" resume_is_exact
 run "1, 2, 3 and 8 threads give the same bits" threads_do_not_matter
 run "another seed is another run" seed_matters
+run "--set without a value is refused" settings_are_pairs
 run "a finished run goes on with --new-schedule" new_schedule
 run "resuming with other options is refused" other_options_refused
 run "--seconds finds the number of steps" seconds_calibrates

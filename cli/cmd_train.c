@@ -197,10 +197,13 @@ static int seed_open(cli *c, seed_run *r, const char *out, int k, int seeds) {
     training_init(&r->t, &r->c);
     r->t.seed = c->seed + (uint64_t)k;
     char path[RUN_PATH];
-    const char *ending = strstr(out, ".safetensors");
-    const size_t stem = ending ? (size_t)(ending - out) : strlen(out);
-    snprintf(path, sizeof path, "%.*s-s%llu.safetensors", (int)stem, out,
-             (unsigned long long)r->t.seed);
+    static const char ending[] = ".safetensors";
+    size_t stem = strlen(out), tail = sizeof ending - 1;
+    if (stem > tail && strcmp(out + stem - tail, ending) == 0) stem -= tail;
+    if (stem > RUN_PATH - 64)
+        return cli_fail(c, EXIT_USAGE, "'%s' is no name for a model file", out);
+    snprintf(path, sizeof path, "%.*s-s%llu%s", (int)stem, out, (unsigned long long)r->t.seed,
+             ending);
     int code = cli_make_context(&r->c, seeds);
     return code ? code : start(&r->c, &r->t, path);
 }

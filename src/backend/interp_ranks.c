@@ -32,8 +32,7 @@ static mnp_status make_notes(exec *x) {
 }
 
 static mnp_status exchange_reports(exec *x, bool *stop) {
-    enum { RANKS_MAX = 1024 };
-    size_t at[RANKS_MAX + 1];
+    size_t at[COMM_RANKS_MAX + 1];
     int size = comm_size(x->env), me = comm_rank(x->env);
     MNP_TRY(make_notes(x));
     for (int r = 0; r < size; r++) at[r] = (size_t)notes_before(x, r) * sizeof(double);

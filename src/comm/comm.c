@@ -16,7 +16,8 @@ static const double look_every = 1e-3;   /* at signals while waiting            
 static const double patience = 2e-3;     /* of a busy wait before it sleeps between questions */
 static const double stopped_clock = 2.0; /* this process itself did not run: no rank is to blame */
 
-double comm_now(void) {
+/* seconds, monotonic */
+static double comm_now(void) {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
@@ -301,6 +302,13 @@ mnp_status comm_open_over(env *e, const transport *t, const comm_opts *o) {
         t->error_text(error, text, sizeof text);
         env_free(e, c);
         return env_fail(e, MNP_EUNSUPPORTED, "MPI does not start: %s", text);
+    }
+    if (c->info.size > COMM_RANKS_MAX) { /* all ranks see it and leave together */
+        int ranks = c->info.size;
+        t->close(c->link, 1);
+        env_free(e, c);
+        return env_fail(e, MNP_EUNSUPPORTED, "a job of %d ranks; %d is the most", ranks,
+                        COMM_RANKS_MAX);
     }
     size_t size = (size_t)c->info.size;
     c->peers = env_alloc(e, size, sizeof *c->peers, "a job's ranks");

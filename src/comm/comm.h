@@ -20,7 +20,7 @@ typedef struct comm_opts {
     bool fast;      /* gradients: sum first, then let the transport add, in an order of its own */
 } comm_opts;
 
-enum { COMM_TIMEOUT = 120 };
+enum { COMM_TIMEOUT = 120, COMM_RANKS_MAX = 1024 };
 
 /* Joins the MPI job this process was started in, and puts it into e->comm. MNP_EUNSUPPORTED:
  * there is no libmnp_mpi.so. */

@@ -48,7 +48,6 @@ typedef struct pending {
     int rank;
 } pending;
 
-double comm_now(void); /* seconds, monotonic */
 mnp_status comm_send(env *e, const void *from, size_t bytes, int rank, int tag, pending *p);
 mnp_status comm_recv(env *e, void *to, size_t bytes, int rank, int tag, pending *p);
 

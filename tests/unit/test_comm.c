@@ -197,6 +197,16 @@ static void no_job(void) {
     comm_close(&e);
 }
 
+static void too_many_ranks(void) {
+    env e;
+    env_init(&e);
+    post_office large = {.size = COMM_RANKS_MAX + 1};
+    counter c = {&large, 0};
+    arriving = &c;
+    CHECK(comm_open_over(&e, &mail, &(comm_opts){0}) == MNP_EUNSUPPORTED && !e.comm);
+    CHECK(strstr(e.error, "1025 ranks") != NULL);
+}
+
 enum { THINGS = 23 };
 
 static void play_exchange(member *m) {
@@ -345,6 +355,7 @@ static void stopped(void) {
 int main(void) {
     RUN(parts);
     RUN(no_job);
+    RUN(too_many_ranks);
     RUN(exchange);
     RUN(ordered_sum);
     RUN(differences);

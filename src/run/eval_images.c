@@ -56,10 +56,20 @@ static void record_query(graph *g, const model_spec *s, void *arg) {
     process_at(s->kind)->query(g, s, QUERY_LOGP);
 }
 
+static void free_lists(evaluator *v) {
+    image_chunk *c = &v->images;
+    env_free(v->env, c->targets);
+    env_free(v->env, c->order);
+    env_free(v->env, c->count);
+    env_free(v->env, c->x);
+    env_free(v->env, c->y);
+}
+
 static mnp_status make_lists(evaluator *v) {
     image_chunk *c = &v->images;
     size_t pixels = (size_t)v->d->longest;
-    if (c->targets) return MNP_OK;
+    if (c->lengths) return MNP_OK;
+    free_lists(v); /* of a call that found no memory for all of them */
     c->targets = env_alloc(v->env, EVAL_CHUNK * pixels, sizeof *c->targets, "pixels to score");
     c->order = env_alloc(v->env, (size_t)permute_words(v->d->longest), sizeof *c->order, "a split");
     c->count = env_alloc(v->env, 4 * EVAL_CHUNK, sizeof *c->count, "pixels to score");
@@ -93,11 +103,7 @@ mnp_status eval_images_prepare(evaluator *v, int64_t samples) {
 void eval_images_free(evaluator *v) {
     image_chunk *c = &v->images;
     runner_destroy(c->query);
-    env_free(v->env, c->targets);
-    env_free(v->env, c->order);
-    env_free(v->env, c->count);
-    env_free(v->env, c->x);
-    env_free(v->env, c->y);
+    free_lists(v);
     env_free(v->env, c->logp);
     env_free(v->env, c->z);
 }

@@ -140,16 +140,19 @@ static void plan_task(void *arg, int64_t task, int worker) {
 }
 
 /* All wells serve all pixels: one factor. */
-static void plan_exact(krige_plan *p, int64_t wells) {
+static mnp_status plan_exact(krige_plan *p, int64_t wells) {
     double *l = p->work, *right = l + wells * wells;
     int32_t *all = p->at;
     for (int64_t i = 0, m = 0; i < p->n; i++)
         if (p->is_well[i]) all[m++] = (int32_t)i;
     for (int64_t i = 1; i < p->n; i++)
         memcpy(p->at + i * p->near, all, (size_t)wells * sizeof *all);
-    factor(p, all, wells, l);
+    if (!factor(p, all, wells, l))
+        return env_fail(p->e, MNP_ENUMERIC, "the covariance of %lld measurements is singular",
+                        (long long)wells);
     for (int64_t i = 0; i < p->n; i += SOLVED)
         solve_weights(p, i, i + SOLVED < p->n ? SOLVED : p->n - i, l, wells, right);
+    return MNP_OK;
 }
 
 /* ---- plans ----------------------------------------------------------------------------------- */
@@ -211,13 +214,16 @@ mnp_status krige_plan_make(env *e, pool *pool, const krige *k, const uint8_t *we
     make_path(p);
     p->tasks = (n + PIXELS_PER_TASK - 1) / PIXELS_PER_TASK;
     if (exact)
-        plan_exact(p, wells);
+        status = plan_exact(p, wells);
     else if (pool)
         pool_run(pool, p->tasks, plan_task, p);
     else
         for (int64_t t = 0; t < p->tasks; t++) plan_task(p, t, 0);
-    *out = p;
-    return MNP_OK;
+    if (status == MNP_OK)
+        *out = p;
+    else
+        krige_plan_destroy(p);
+    return status;
 }
 
 void krige_plan_destroy(krige_plan *p) {

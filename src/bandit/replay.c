@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "bandit/crew.h"
 #include "bandit/trial.h"
 
 typedef struct pass {
@@ -13,12 +14,15 @@ typedef struct pass {
 } pass;
 
 typedef struct job {
+    crew crew;
     const agent *agent;
     const decision_log *l;
     const replay_opts *o;
     double least; /* propensity; 0: the log has none */
     pass *passes;
 } job;
+
+enum { CANCEL_EVENTS = 256 }; /* between two questions whether to stop */
 
 /* Does a matching event count? By chance where the log was not uniform. */
 static bool kept(const job *j, int64_t pass, int64_t i) {
@@ -34,6 +38,8 @@ static mnp_status walk(const job *j, int64_t k, player *p, pass *out) {
     double squares = 0; /* about the running mean (Welford) */
     for (int64_t i = 0; i < l->n; i++) {
         int32_t action;
+        if (i % CANCEL_EVENTS == 0 && env_cancelled(&out->env))
+            return env_fail(&out->env, MNP_ECANCELLED, "cancelled");
         const double *x = l->x + i * l->dims;
         MNP_TRY(player_act(p, x, &action));
         if (action != l->action[i] || !kept(j, k, i)) continue;
@@ -41,8 +47,6 @@ static mnp_status walk(const job *j, int64_t k, player *p, pass *out) {
         double off = l->reward[i] - out->mean;
         out->mean += off / (double)++out->matched;
         squares += off * (l->reward[i] - out->mean);
-        if (i % 256 == 0 && env_cancelled(&out->env))
-            return env_fail(&out->env, MNP_ECANCELLED, "cancelled");
     }
     double n = (double)out->matched;
     out->se = n > 1 ? sqrt(squares / (n - 1) / n) : NAN;
@@ -50,10 +54,11 @@ static mnp_status walk(const job *j, int64_t k, player *p, pass *out) {
 }
 
 static void run_pass(void *arg, int64_t task, int worker) {
-    const job *j = arg;
+    job *j = arg;
     pass *out = &j->passes[task];
     player *p = NULL;
-    (void)worker;
+    crew_seat seat;
+    crew_env(&j->crew, worker, &seat, &out->env);
     out->status =
         player_create(&out->env, j->agent, bandit_player_seed(j->o->seed, j->o->agent, task), &p);
     if (out->status == MNP_OK) out->status = walk(j, task, p, out);
@@ -95,8 +100,9 @@ mnp_status replay_run(env *e, pool *pool, const decision_log *l, const replay_op
     mnp_status status = j.passes ? agent_create(e, o->agent, &play, pool, &a) : MNP_ENOMEM;
     if (status == MNP_OK) {
         j.agent = a;
-        for (int64_t k = 0; k < o->passes; k++) j.passes[k].env = *e;
+        crew_begin(&j.crew, e);
         pool_run(pool, o->passes, run_pass, &j);
+        crew_end(&j.crew);
         status = summarise(e, &j, out);
     }
     agent_destroy(a);

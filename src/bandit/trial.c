@@ -3,10 +3,10 @@
 #include "bandit/trial.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
+
+#include "bandit/crew.h"
 
 mnp_status trial_play(player *p, const problem *on, double *regret, int32_t *actions) {
     for (int64_t t = 0; t < on->steps; t++) {
@@ -39,53 +39,23 @@ typedef struct totals {
 } totals;
 
 typedef struct run_state {
-    env *e; /* the caller's: only worker 0, which is the caller's thread, may use it */
+    crew crew;
     const bandit_opts *o;
     const agent *played, *uniform;
     int64_t last;
     totals *mine, *unit; /* (trials) */
     double *seconds;     /* (trials) */
-    pthread_mutex_t mutex;
-    _Atomic bool stop;
+    /* under the crew's mutex: how many are done, and the failure of the lowest trial */
     int64_t done;
-    /* under the mutex: the failure of the lowest trial */
     int64_t failed_trial;
     mnp_status status;
     char error[ENV_ERROR_MAX];
 } run_state;
 
-/* A caller's own allocator may not be made for threads: one at a time. */
-static void *locked_alloc(void *user, size_t bytes, size_t align) {
-    run_state *r = user;
-    pthread_mutex_lock(&r->mutex);
-    void *p = r->e->allocator.alloc(r->e->allocator.user, bytes, align);
-    pthread_mutex_unlock(&r->mutex);
-    return p;
-}
-
-static void locked_free(void *user, void *ptr) {
-    run_state *r = user;
-    pthread_mutex_lock(&r->mutex);
-    r->e->allocator.free(r->e->allocator.user, ptr);
-    pthread_mutex_unlock(&r->mutex);
-}
-
 static double thread_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* One worker's view: worker 0 may also ask the caller. */
-typedef struct task {
-    run_state *r;
-    int worker;
-} task;
-
-static bool should_stop(void *user) {
-    const task *t = user;
-    if (t->worker == 0 && env_cancelled(t->r->e)) atomic_store(&t->r->stop, true);
-    return atomic_load(&t->r->stop);
 }
 
 static totals add_up(const run_state *r, const double *regret, int64_t steps) {
@@ -134,24 +104,21 @@ static void note_failure(run_state *r, int64_t k, mnp_status status, const char 
     r->failed_trial = k;
     r->status = status;
     snprintf(r->error, sizeof r->error, "trial %lld: %.900s", (long long)k + 1, text);
-    atomic_store(&r->stop, true);
+    atomic_store(&r->crew.stop, true);
 }
 
 static void trial_task(void *arg, int64_t k, int worker) {
     run_state *r = arg;
-    if (atomic_load(&r->stop)) return;
-    task t = {r, worker};
+    if (atomic_load(&r->crew.stop)) return;
+    crew_seat seat;
     env own;
-    env_init(&own);
-    if (r->e->allocator.alloc != own.allocator.alloc)
-        own.allocator = (mnp_allocator){locked_alloc, locked_free, r};
-    own.cancel = should_stop, own.cancel_user = &t;
+    crew_env(&r->crew, worker, &seat, &own);
     mnp_status status = one_trial(&own, r, k);
-    pthread_mutex_lock(&r->mutex);
+    pthread_mutex_lock(&r->crew.mutex);
     if (status != MNP_OK) note_failure(r, k, status, own.error);
     r->done++;
     if (r->o->progress) r->o->progress(r->o->progress_user, r->done, r->o->trials);
-    pthread_mutex_unlock(&r->mutex);
+    pthread_mutex_unlock(&r->crew.mutex);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -202,12 +169,12 @@ static mnp_status run_all(env *e, pool *pool, run_state *r) {
     r->unit = env_alloc(e, n, sizeof *r->unit, "regrets");
     r->seconds = env_alloc(e, n, sizeof *r->seconds, "regrets");
     if (!r->mine || !r->unit || !r->seconds) return MNP_ENOMEM;
-    pthread_mutex_init(&r->mutex, NULL); /* cannot fail with default attributes on Linux */
+    crew_begin(&r->crew, e);
     if (pool)
         pool_run(pool, r->o->trials, trial_task, r);
     else
         for (int64_t k = 0; k < r->o->trials; k++) trial_task(r, k, 0);
-    pthread_mutex_destroy(&r->mutex);
+    crew_end(&r->crew);
     return r->status == MNP_OK ? MNP_OK : env_fail(e, r->status, "%s", r->error);
 }
 
@@ -218,7 +185,7 @@ mnp_status bandit_run(env *e, pool *pool, const bandit_opts *o, bandit_result *o
     play.delta = o->delta;
     play.seed = o->seed;
     int64_t last = o->last > 0 ? o->last : 500;
-    run_state r = {.e = e, .o = o, .last = last < o->steps ? last : o->steps};
+    run_state r = {.o = o, .last = last < o->steps ? last : o->steps};
     agent *played = NULL, *uniform = NULL;
     mnp_status status = agent_create(e, o->agent, &play, pool, &played);
     if (status == MNP_OK) status = agent_create(e, "uniform", &play, pool, &uniform);

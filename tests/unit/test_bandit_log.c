@@ -1,6 +1,10 @@
 /* test_bandit_log.c: logs of decisions: what is read and what is refused, and that a replay is an
  * unbiased sample of an agent's own history, uniform log or not. */
 #include "bandit/replay.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "check.h"
 #include "data/dataset.h"
 
@@ -134,6 +138,52 @@ static void a_lopsided_log(void) {
     log_destroy(l);
 }
 
+/* Memory of a caller who expects one call at a time. */
+static atomic_int inside, collisions;
+
+static void *one_at_a_time(void *user, size_t bytes, size_t align) {
+    (void)user;
+    if (atomic_fetch_add(&inside, 1) > 0) atomic_fetch_add(&collisions, 1);
+    void *p = aligned_alloc(align, (bytes + align - 1) / align * align);
+    atomic_fetch_sub(&inside, 1);
+    return p;
+}
+
+static void free_one(void *user, void *ptr) {
+    (void)user;
+    if (atomic_fetch_add(&inside, 1) > 0) atomic_fetch_add(&collisions, 1);
+    free(ptr);
+    atomic_fetch_sub(&inside, 1);
+}
+
+static pthread_t caller;
+
+/* A caller who is asked from another thread would not know what to do. */
+static bool asked_here(void *user) {
+    bool *stop = user;
+    if (!pthread_equal(pthread_self(), caller)) atomic_fetch_add(&collisions, 1);
+    return *stop;
+}
+
+static void workers_do_not_meet_in_the_caller(void) {
+    const double p[3] = {1 / 3.0, 1 / 3.0, 1 / 3.0};
+    bool stop = false;
+    decision_log *l = make_log(2000, p, false);
+    env own = {.allocator = {one_at_a_time, free_one, NULL}, .cancel = asked_here};
+    replay_opts o = {.agent = "gp", .passes = 8, .seed = 3};
+    replay_result r;
+    pool *workers;
+    own.cancel_user = &stop;
+    caller = pthread_self();
+    CHECK(pool_create(&e, 3, &workers) == MNP_OK);
+    CHECK(replay_run(&own, workers, l, &o, &r) == MNP_OK && r.matched > 0);
+    stop = true;
+    CHECK(replay_run(&own, workers, l, &o, &r) == MNP_ECANCELLED);
+    CHECK(atomic_load(&collisions) == 0);
+    pool_destroy(workers);
+    log_destroy(l);
+}
+
 static void agents_that_cannot_play(void) {
     const double p[3] = {0.5, 0.5, 0};
     decision_log *l = make_log(30, p, false);
@@ -173,6 +223,7 @@ int main(void) {
     RUN(a_model_fixes_the_order);
     RUN(bad_logs);
     RUN(a_uniform_log);
+    RUN(workers_do_not_meet_in_the_caller);
     RUN(a_lopsided_log);
     RUN(agents_that_cannot_play);
     RUN(data_with_actions);

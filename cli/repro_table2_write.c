@@ -10,6 +10,13 @@
 enum { PAPER_DELTAS = 5 };
 static const double paper_delta[PAPER_DELTAS] = {0.5, 0.7, 0.9, 0.95, 0.99};
 
+/* What the paper reports, of its own models and as it quotes others; NaN: nothing. */
+typedef struct table2_quote {
+    const char *label;
+    double cumulative[PAPER_DELTAS], cumulative_sd[PAPER_DELTAS];
+    double simple[PAPER_DELTAS], simple_sd[PAPER_DELTAS];
+} table2_quote;
+
 /* Its own row, and those it takes from Garnelo et al. (2018) and Korshunova et al. (2020). */
 static const table2_quote quotes[] = {
     {"MAML (quoted)",
@@ -34,11 +41,13 @@ static const table2_quote quotes[] = {
      {0.06, 0.08, 0.16, 0.16, 0.38}},
 };
 
-const table2_quote *table2_quote_at(int k) {
+/* NULL behind the last. */
+static const table2_quote *table2_quote_at(int k) {
     return k >= 0 && (size_t)k < sizeof quotes / sizeof *quotes ? &quotes[k] : NULL;
 }
 
-int table2_quote_delta(double delta) {
+/* Its column in a quote; -1: none. */
+static int table2_quote_delta(double delta) {
     for (int k = 0; k < PAPER_DELTAS; k++)
         if (paper_delta[k] == delta) return k;
     return -1;

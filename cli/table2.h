@@ -62,14 +62,6 @@ mnp_status table2_cell_write(table2 *s, const table2_cell *cell);
 /* Plays it and keeps the result; 0, EXIT_INTERRUPTED or EXIT_FAILED after one line on stderr. */
 int table2_cell_run(table2 *s, table2_cell *cell, const char *what);
 
-/* What the paper reports, of its own models and as it quotes others; NaN: nothing. */
-typedef struct table2_quote {
-    const char *label;
-    double cumulative[5], cumulative_sd[5], simple[5], simple_sd[5]; /* delta .5 .7 .9 .95 .99 */
-} table2_quote;
-const table2_quote *table2_quote_at(int k); /* NULL behind the last */
-int table2_quote_delta(double delta);       /* its column in a quote; -1: none */
-
 int table2_write(table2 *s);
 mnp_status table2_plot(table2 *s);
 

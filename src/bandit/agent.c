@@ -35,7 +35,8 @@ const agent_def *agent_at(int k) {
     return k >= 0 && (size_t)k < sizeof table / sizeof *table ? table[k] : NULL;
 }
 
-mnp_status agent_find(env *e, const char *name, const agent_def **out) {
+/* The agent of that name; unknown names are refused with the nearest one. */
+static mnp_status agent_find(env *e, const char *name, const agent_def **out) {
     text_nearest near = text_nearest_to(name);
     for (int k = 0; agent_at(k); k++) {
         *out = agent_at(k);

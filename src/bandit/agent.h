@@ -48,8 +48,6 @@ typedef struct agent_def {
 } agent_def;
 
 const agent_def *agent_at(int k); /* NULL behind the last */
-/* The agent of that name; unknown names are refused with the nearest one. */
-mnp_status agent_find(env *e, const char *name, const agent_def **out);
 
 /* An agent prepared, and a player of it in one trial. */
 typedef struct agent agent;

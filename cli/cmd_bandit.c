@@ -123,10 +123,14 @@ static int run(cli *c) {
     char agent[32];
     mnp_status status = MNP_OK;
     if (c->n_args && mnp_agent_file(c->ctx, c->args[0], agent, sizeof agent))
-        o.agent = agent, o.agent_file = c->args[0];
+        o.agent_file = c->args[0];
     else if (c->n_args)
         status = mnp_model_load(c->ctx, c->args[0], &m);
     if (status != MNP_OK) return cli_failed(c, status);
+    if (o.agent_file && cli_has(c, "agent") && strcmp(o.agent, agent) != 0)
+        return cli_fail(c, EXIT_USAGE, "%s is an agent %s; --agent %s cannot play by it",
+                        o.agent_file, agent, o.agent);
+    if (o.agent_file) o.agent = agent;
     if (cli_has(c, "log")) {
         int code = bandit_log(c, m, &o);
         mnp_model_destroy(m);

@@ -15,7 +15,7 @@ typedef struct watching {
 static void show(void *user, int64_t step, int64_t steps, double loss) {
     watching *w = user;
     char note[48];
-    (void)steps;
+    w->bar.total = steps; /* --set steps=N may have changed it */
     if (step == 1)
         cli_say(w->c, "%.*s", (int)strlen(w->read) - (*w->read != '\0'), w->read); /* less its \n */
     w->loss = step == 1 ? loss : 0.98 * w->loss + 0.02 * loss;
@@ -51,9 +51,7 @@ static void report(cli *c, const watching *w, const char *agent, const char *out
     cli_json_end(c, &j);
 }
 
-/* The progress needs the number of steps before the first: as the last steps= of the options says,
- * else as many as the tables have it. */
-enum { USUAL_STEPS = 3000 };
+enum { USUAL_STEPS = 3000 }; /* as the tables of options have it */
 
 int train_agent(cli *c) {
     const char *agent = cli_text(c, "model", "maml"), *out = cli_text(c, "out", NULL);

@@ -61,7 +61,9 @@ keys() {
 wheel_agents() {
     "$MNP" train --model maml --data wheel:points=120 --functions 20 --steps 60 --batch 8 --out wm --quiet &&
         "$MNP" bandit wm --delta 0.5 --trials 2 --steps 300 --json --quiet >w.json && cat w.json &&
-        grep -q '"agent":"maml"' w.json && awk -v r="$(value cumulative w.json)" 'BEGIN { exit !(r < 60) }'
+        grep -q '"agent":"maml"' w.json &&
+        "$MNP" train --model maml --data wheel:points=40 --functions 9 --set steps=7 --json --quiet --out s7 | grep -q '"steps":7,' &&
+        awk -v r="$(value cumulative w.json)" 'BEGIN { exit !(r < 60) }'
 }
 info_tells() { "$MNP" info wm | grep -q 'a trained agent, maml' && "$MNP" info m.safetensors | grep -q parameters; }
 bad() { # LINE TEXT: the example's log with a line more
@@ -89,6 +91,7 @@ run "no such column" fails 1 "offer" "$MNP" bandit m.safetensors --log "$data/of
 run "a flag of the wheel" fails 2 "--delta belongs to the wheel" "$MNP" bandit m.safetensors --log x.csv --delta 0.5
 run "maml without its file" fails 1 "needs its file" "$MNP" bandit --agent maml --log "$data/offers_new.csv"
 run "a model of other inputs" fails 1 "inputs" "$MNP" bandit wm --log "$data/offers_new.csv"
+run "an agent's file and another agent" fails 2 "is an agent maml" "$MNP" bandit wm --agent mnp --trials 1 --steps 20
 run "flags that are not for agents" fails 2 "--resume is not for --model maml" "$MNP" train --model maml --resume m
 run "options of an agent" fails 1 "inner" "$MNP" train --model maml --data wheel --set iner=3 --out none
 run "nothing is left of a refused training" test ! -e none

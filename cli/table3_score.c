@@ -147,7 +147,7 @@ static int score_kriging(table3 *t, table3_cell *cell, progress *p) {
     table3_size *s = &t->size[cell->size];
     int code = table3_fit(t, cell->size);
     if (code) return code;
-    int64_t count = mnp_data_functions(s->test);
+    int64_t count = t->functions; /* as many as the networks are scored on */
     const float **image = env_alloc(&t->e, (size_t)count, sizeof *image, "images");
     mnp_status status = image ? images_of(t, s->test, count, image) : MNP_ENOMEM;
     krige_eval_opts o = {.context = table3_contexts[cell->context].kind,
@@ -199,7 +199,7 @@ int table3_score(table3 *t, table3_cell *cell) {
     snprintf(what, sizeof what, "%lld %s, %s", (long long)t->size[cell->size].side,
              table3_models[cell->model], table3_contexts[cell->context].name);
     double start = cli_now();
-    progress_begin(&p, t->c, what, 0, mnp_data_functions(t->size[cell->size].test));
+    progress_begin(&p, t->c, what, 0, t->functions);
     int code = cell->model < TABLE3_NETS ? score_net(t, cell, &p) : score_kriging(t, cell, &p);
     progress_end(&p);
     cell->seconds = cli_now() - start;

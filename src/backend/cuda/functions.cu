@@ -1,7 +1,8 @@
 /* functions.cu: the function part of a plan as one kernel. A block takes one function after the
  * other and interprets the instruction list; activations live in the block's arena in global
- * memory, which is also where the plan placed them. The next instruction is fetched while one runs.
- */
+ * memory, where the plan placed them, small ones behind its part (program.c). Small instructions
+ * that do not depend on each other run side by side, a team of threads each; the next ones are
+ * fetched meanwhile. */
 #include "backend/cuda/kernels.cuh"
 #include "backend/cuda/op_algebra.cuh"
 #include "backend/cuda/op_attention_grad.cuh"

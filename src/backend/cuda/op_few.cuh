@@ -1,5 +1,6 @@
 /* op_few.cuh: the dense layer on a few rows (heads, seeds, latents), forward and reverse. A team
- * reads the weight once; everything it needs from memory is on its way before the first barrier. */
+ * reads the weight once for two rows; what its first turn needs from memory is on its way before
+ * the first barrier. The usual shapes have code of their own. */
 #ifndef MNP_CUDA_OP_FEW_CUH
 #define MNP_CUDA_OP_FEW_CUH
 

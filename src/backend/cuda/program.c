@@ -283,8 +283,9 @@ static int32_t cost_of(const plan *p, const instr *ins, bool small) {
     const bool attention = ins->op == OP_attention || ins->op == OP_attention_grad;
     const bool reverse = ins->op == OP_attention_grad || ins->op == OP_linear_grad;
     int32_t cost = (attention ? 8000 : 4000) * (reverse ? 2 : 1);
-    const value *out = &p->values[ins->out[0] != VAL_NONE ? ins->out[0] : ins->in[0]];
-    return out->ext == EXT_M ? cost / 2 : cost;
+    val v = ins->out[0]; /* else its first operand: a join without ReLU begins with none */
+    for (int j = 0; j < INSTR_IN && v == VAL_NONE; j++) v = ins->in[j];
+    return v != VAL_NONE && p->values[v].ext == EXT_M ? cost / 2 : cost;
 }
 
 static task task_of(const plan *p, const cuda_program *out, const instr *ins) {

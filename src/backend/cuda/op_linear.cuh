@@ -1,5 +1,5 @@
 /* op_linear.cuh: the dense layer. Three ways, by size: a few rows (heads, seeds, latents) as sums
- * that read the weight once; operands that fit in shared memory as one fetch and then products by
+ * (op_few.cuh); operands that fit in shared memory as one fetch and then products by
  * warps; anything larger through the ring of gemm.cuh. */
 #ifndef MNP_CUDA_OP_LINEAR_CUH
 #define MNP_CUDA_OP_LINEAR_CUH

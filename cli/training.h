@@ -3,8 +3,8 @@
  *
  *     training t;  training_init(&t, c);
  *     set process, preset, seed, device, train, valid, the options and files
- *     training_make_model(&t);  training_make_trainer(&t);  perhaps mnp_trainer_resume(t.trainer,
- * ...); training_run(&t);  training_free(&t); */
+ *     training_make_model(&t);  training_make_trainer(&t);  perhaps mnp_trainer_resume()
+ *     training_run(&t);  training_free(&t); */
 #ifndef MNP_CLI_TRAINING_H
 #define MNP_CLI_TRAINING_H
 

@@ -37,11 +37,10 @@ static const flag_def flags[] = {
 static const struct {
     const char *name;
     int (*run)(cli *c);
-    bool shared; /* its cells are shared by the ranks of a job */
-} studies[] = {{"table1", repro_table1, true},
-               {"table2", repro_table2, true},
-               {"table3", repro_table3, false},
-               {"ablation", repro_ablation, true}};
+} studies[] = {{"table1", repro_table1},
+               {"table2", repro_table2},
+               {"table3", repro_table3},
+               {"ablation", repro_ablation}};
 enum { STUDIES = sizeof studies / sizeof *studies };
 
 static int run(cli *c) {
@@ -53,8 +52,6 @@ static int run(cli *c) {
     text_nearest near = text_nearest_to(c->args[0]);
     for (int k = 0; k < STUDIES; k++) {
         if (strcmp(studies[k].name, c->args[0]) == 0) {
-            if (!studies[k].shared) job_leave(c);
-            if (!studies[k].shared && c->rank > 0) return 0;
             cli_alone(c, true); /* ranks share cells, not steps */
             return studies[k].run(c);
         }

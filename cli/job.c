@@ -60,9 +60,3 @@ void cli_alone(cli *c, bool on) {
     c->alone = on;
     mnp_ctx_alone(c->ctx, on);
 }
-
-void job_leave(cli *c) {
-    mnp_ctx_leave(c->ctx);
-    c->joined = false;
-    c->ranks = 1;
-}

@@ -9,7 +9,5 @@
 bool job_detect(cli *c);
 /* Joins the job, if there is one. 0, or an exit status after one line on stderr. */
 int job_join(cli *c);
-/* All ranks leave it again: rank 0 goes on by itself. */
-void job_leave(cli *c);
 
 #endif

@@ -33,8 +33,6 @@ static bool cancelled(void *user) {
 static int read_flags(table3 *t) {
     static const char *const others[] = {"data", "protocol", "seeds", "seconds"};
     cli *c = t->c;
-    if (c->ranks > 1)
-        return cli_fail(c, EXIT_USAGE, "table3 runs in one process (it uses all of its threads)");
     for (size_t k = 0; k < sizeof others / sizeof *others; k++)
         if (cli_has(c, others[k]))
             return cli_fail(c, EXIT_USAGE, "--%s is not for table3", others[k]);
@@ -190,6 +188,19 @@ static int find_net(table3 *t, table3_size *s, int net) {
     return status == MNP_OK ? 0 : table3_fail(t, status);
 }
 
+/* In a job rank 0 looks first, since it may have to train one; the others then find it. */
+static int find_nets(table3 *t) {
+    cli *c = t->c;
+    int code = 0;
+    for (int turn = 0; turn < 2 && code == 0; turn++) {
+        for (int k = 0; k < t->sizes * TABLE3_NETS && code == 0 && (c->rank > 0) == turn; k++)
+            code = find_net(t, &t->size[k / TABLE3_NETS], k % TABLE3_NETS);
+        if (turn == 0 && code == 0) code = repro_meet(c);
+        cli_alone(c, true);
+    }
+    return code;
+}
+
 /* ---- the study ------------------------------------------------------------------------------- */
 
 static int prepare(table3 *t) {
@@ -202,8 +213,7 @@ static int prepare(table3 *t) {
     if (code == 0 && pool_create(&t->e, (int)threads, &t->pool) != MNP_OK)
         code = table3_fail(t, MNP_ENOMEM);
     for (int k = 0; k < t->sizes && code == 0; k++) code = open_images(t, &t->size[k]);
-    for (int k = 0; k < t->sizes * TABLE3_NETS && code == 0; k++)
-        code = find_net(t, &t->size[k / TABLE3_NETS], k % TABLE3_NETS);
+    if (code == 0) code = find_nets(t);
     for (int s = 0; s < t->sizes && code == 0; s++)
         for (int m = 0; m < TABLE3_MODELS; m++)
             for (int k = 0; k < TABLE3_CONTEXTS; k++) {
@@ -232,7 +242,7 @@ static int run_cells(table3 *t) {
             kept ? "; some are finished already" : "");
     for (int k = 0; k < t->count && code == 0; k++) {
         table3_cell *cell = &t->cells[k];
-        if (cell->done) continue;
+        if (cell->done || !repro_mine(t->c, k)) continue;
         code = cli_interrupted() ? table3_fail(t, MNP_ECANCELLED) : table3_score(t, cell);
         char time[TEXT_NUMBER];
         if (code == 0)
@@ -245,6 +255,18 @@ static int run_cells(table3 *t) {
     return code;
 }
 
+/* In a job each rank has scored some cells; the first one reads those of the others. */
+static int collect(table3 *t) {
+    int code = repro_meet(t->c);
+    cli_alone(t->c, true);
+    for (int k = 0; k < t->count && code == 0 && t->c->rank == 0; k++) {
+        table3_cell *cell = &t->cells[k];
+        if (!cell->done && !(cell->done = table3_read(t, cell)))
+            code = cli_fail(t->c, EXIT_FAILED, "%s was not written by its rank", cell->path);
+    }
+    return code;
+}
+
 int repro_table3(cli *c) {
     table3 *t = env_alloc(&c->env, 1, sizeof *t, "table 3");
     if (!t) return points_failed(c);
@@ -253,9 +275,10 @@ int repro_table3(cli *c) {
     t->e.cancel = cancelled;
     int code = prepare(t);
     if (code == 0) code = run_cells(t);
-    if (code == 0) code = table3_figures(t);
-    if (code == 0) code = table3_spread(t);
-    if (code == 0) code = table3_write(t);
+    if (code == 0) code = collect(t);
+    if (code == 0 && c->rank == 0) code = table3_figures(t);
+    if (code == 0 && c->rank == 0) code = table3_spread(t);
+    if (code == 0 && c->rank == 0) code = table3_write(t);
     for (int k = 0; k < TABLE3_SIZES; k++) {
         mnp_data_destroy(t->size[k].test);
         for (int n = 0; n < TABLE3_NETS; n++) mnp_model_destroy(t->size[k].net[n]);

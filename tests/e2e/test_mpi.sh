@@ -68,6 +68,11 @@ repro_is_shared() {
     "$MNP" $some --out q1 && ranks 3 $some --out q2 && cmp q1/table1.svg q2/table1.svg &&
         for f in q1/cells/*.safetensors; do cmp "$f" "q2/${f#q1/}" || return 1; done
 }
+table3_is_shared() {
+    local some="repro table3 --quick --images r.npy --functions 2 --samples 2 --steps 2 --batch 2 --quiet"
+    "$MNP" gen geofluvial --set nit=40 --images 30 --size 16 --seed 3 --out r.npy --quiet && "$MNP" $some --out t1 &&
+        ranks 2 $some --out t2 && cmp t1/table3.md t2/table3.md && cmp t1/spread.svg t2/spread.svg
+}
 one_command_of_many() { # a command that does not spread is run by one rank
     ranks 3 info one.safetensors --json --quiet >info.json && [ "$(wc -l <info.json)" = 1 ]
 }
@@ -144,6 +149,7 @@ run "fresh functions on 3 ranks" fresh_and_starts
 run "eval on 3 ranks" eval_is_shared
 run "gen on 3 ranks" gen_is_shared
 run "repro: cells on 3 ranks" repro_is_shared
+run "repro table3: cells on 2 ranks" table3_is_shared
 run "other commands run once" one_command_of_many
 run "a rank with another seed is refused" one_line "rank 1 on" other_seed
 run "a rank with other data is refused" one_line "another training data" other_data

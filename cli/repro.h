@@ -130,6 +130,10 @@ mnp_status repro_trained_run(repro_study *s, const repro_task *task, repro_resul
 /* In a job ranks share cells: is cell k this one's? And: wait until all have run theirs; from then
  * on rank 0 alone writes. 0 or an exit status. */
 bool repro_mine(const cli *c, int k);
+/* Makes the folder unless it is there. 0 or an exit status. */
+int repro_folder(cli *c, const char *path);
+/* Of all bytes of a file. */
+mnp_status repro_hash_file(env *e, const char *path, uint64_t *out);
 int repro_meet(cli *c);
 
 /* ---- models and the paper -------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/repro.h"
 
 const char *repro_protocol(int protocol) {
@@ -10,12 +11,6 @@ const char *repro_protocol(int protocol) {
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
-
-static uint64_t fnv1a(const char *text) {
-    uint64_t h = 1469598103934665603u;
-    for (; *text; text++) h = (h ^ (uint8_t)*text) * 1099511628211u;
-    return h;
-}
 
 void repro_plain_name(const char *name, char *out, size_t size) {
     const char *slash = strrchr(name, '/');
@@ -45,7 +40,8 @@ void repro_task_name(const repro_study *s, repro_task *t) {
     repro_plain_name(t->label, label, sizeof label);
     repro_plain_name(t->data, data, sizeof data);
     snprintf(t->stem, sizeof t->stem, "%.1500s/cells/%s-%s-%llu-%08llx", s->dir, label, data,
-             (unsigned long long)t->seed, (unsigned long long)(fnv1a(t->key) >> 32));
+             (unsigned long long)t->seed,
+             (unsigned long long)(text_hash(0, t->key, strlen(t->key)) >> 32));
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

@@ -11,9 +11,18 @@
 
 /* ---- before the first cell ------------------------------------------------------------------- */
 
-static int make_folder(cli *c, const char *path) {
+int repro_folder(cli *c, const char *path) {
     if (mkdir(path, 0777) == 0 || errno == EEXIST) return 0;
     return cli_fail(c, EXIT_FAILED, "the folder %s cannot be made: %s", path, strerror(errno));
+}
+
+mnp_status repro_hash_file(env *e, const char *path, uint64_t *out) {
+    char *bytes = NULL;
+    size_t count = 0;
+    mnp_status status = fsio_read(e, path, (size_t)1 << 30, &bytes, &count);
+    if (status == MNP_OK) *out = text_hash(0, bytes, count);
+    env_free(e, bytes);
+    return status;
 }
 
 /* --device is for networks: the exact processes have no operations on a GPU. */
@@ -63,8 +72,8 @@ int repro_prepare(repro_study *s) {
         if (code) return code;
         if (s->tasks[k].seed != first) s->results[k] = s->results[k - 1];
     }
-    int code = make_folder(s->c, s->dir);
-    return code ? code : make_folder(s->c, cells);
+    int code = repro_folder(s->c, s->dir);
+    return code ? code : repro_folder(s->c, cells);
 }
 
 /* ---- time left ------------------------------------------------------------------------------- */

@@ -1,7 +1,6 @@
 /* repro_table2.c: the study table2: its rows and cells from the flags, and all of them run. */
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -103,19 +102,8 @@ static int read_flags(table2 *s) {
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-static int make_folder(cli *c, const char *path) {
-    if (mkdir(path, 0777) == 0 || errno == EEXIST) return 0;
-    return cli_fail(c, EXIT_FAILED, "the folder %s cannot be made: %s", path, strerror(errno));
-}
-
 static bool hash_file(table2 *s, const char *path, uint64_t *out) {
-    char *bytes = NULL;
-    size_t n;
-    if (fsio_read(&s->c->env, path, (size_t)1 << 30, &bytes, &n) != MNP_OK) return false;
-    *out = 1469598103934665603u;
-    for (size_t k = 0; k < n; k++) *out = (*out ^ (uint8_t)bytes[k]) * 1099511628211u;
-    env_free(&s->c->env, bytes);
-    return true;
+    return repro_hash_file(&s->c->env, path, out) == MNP_OK;
 }
 
 static void show_training(void *user, int64_t step, int64_t steps, double loss) {
@@ -296,9 +284,9 @@ int repro_table2(cli *c) {
     s->c = c;
     char cells[REPRO_PATH];
     int code = read_flags(s);
-    if (code == 0) code = make_folder(c, s->dir);
+    if (code == 0) code = repro_folder(c, s->dir);
     snprintf(cells, sizeof cells, "%.1500s/cells", s->dir ? s->dir : "");
-    if (code == 0) code = make_folder(c, cells);
+    if (code == 0) code = repro_folder(c, cells);
     if (code == 0) code = find_models(s);
     if (code == 0) code = fill(s);
     if (code == 0) {

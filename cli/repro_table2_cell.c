@@ -3,15 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/table2.h"
 
 /* ---- keys ------------------------------------------------------------------------------------ */
-
-static uint64_t fnv1a(const char *text) {
-    uint64_t h = 1469598103934665603u;
-    for (; *text; text++) h = (h ^ (uint8_t)*text) * 1099511628211u;
-    return h;
-}
 
 void table2_cell_name(const table2 *s, table2_cell *cell) {
     const table2_row *row = &s->rows[cell->row];
@@ -26,7 +21,7 @@ void table2_cell_name(const table2 *s, table2_cell *cell) {
              (long long)s->steps[cell->horizon], (unsigned long long)s->c->seed);
     snprintf(cell->stem, sizeof cell->stem, "%.1500s/cells/%s-%g-%lld-%08llx", s->dir, label,
              s->delta[cell->delta], (long long)s->steps[cell->horizon],
-             (unsigned long long)(fnv1a(cell->key) >> 32));
+             (unsigned long long)(text_hash(0, cell->key, strlen(cell->key)) >> 32));
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

@@ -45,19 +45,18 @@ int repro_trained_seeds(const char *dir, const repro_names *models, const repro_
 
 /* ---- is it the right one? -------------------------------------------------------------------- */
 
-#define PRIME 1099511628211u
-
-/* Of the weights and options: notes may come and go. FNV-1a. */
+/* Of the weights and options: notes may come and go. */
 static mnp_status checksum(cli *c, const char *path, const mnp_model *m, uint64_t *out) {
     enum { LIMIT = 1 << 28, LENGTH = 8 };
     char *bytes = NULL;
     size_t count = 0, header = 0;
     mnp_status status = fsio_read(&c->env, path, LIMIT, &bytes, &count);
-    *out = 1469598103934665603u;
+    const char *options = mnp_model_options(m);
     if (status == MNP_OK) /* the file was loaded before: it has a header, and data behind it */
         for (int k = LENGTH - 1; k >= 0; k--) header = header << 8 | (uint8_t)bytes[k];
-    for (size_t i = LENGTH + header; i < count; i++) *out = (*out ^ (uint8_t)bytes[i]) * PRIME;
-    for (const char *p = mnp_model_options(m); *p; p++) *out = (*out ^ (uint8_t)*p) * PRIME;
+    const size_t from = LENGTH + header < count ? LENGTH + header : count;
+    if (status == MNP_OK)
+        *out = text_hash(text_hash(0, bytes + from, count - from), options, strlen(options));
     env_free(&c->env, bytes);
     return status;
 }

@@ -1,9 +1,7 @@
 /* table3.c: see table3.h. */
 #include "cli/table3.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/text.h"
 #include "cli/points.h"
@@ -109,8 +107,7 @@ static bool try_given(table3_size *s, int net, const char *dir) {
 
 static int make_folder(table3 *t, const char *name, char out[REPRO_PATH]) {
     snprintf(out, REPRO_PATH, "%.1500s%s%s", t->dir, *name ? "/" : "", name);
-    if (mkdir(out, 0777) == 0 || errno == EEXIST) return 0;
-    return cli_fail(t->c, EXIT_FAILED, "the folder %s cannot be made: %s", out, strerror(errno));
+    return repro_folder(t->c, out);
 }
 
 static mnp_status open_pair(table3 *t, const table3_size *s, training *r) {
@@ -152,17 +149,6 @@ static int train_net(table3 *t, table3_size *s, int net, const char *dir) {
     return code;
 }
 
-static mnp_status hash_file(table3 *t, const char *path, uint64_t *out) {
-    char *text = NULL;
-    size_t bytes = 0;
-    mnp_status status = fsio_read(&t->e, path, (size_t)1 << 30, &text, &bytes);
-    if (status != MNP_OK) return status;
-    *out = 1469598103934665603u;
-    for (size_t i = 0; i < bytes; i++) *out = (*out ^ (uint8_t)text[i]) * 1099511628211u;
-    env_free(&t->e, text);
-    return MNP_OK;
-}
-
 /* From --models, for this size or for any; else trained here. */
 static int find_net(table3 *t, table3_size *s, int net) {
     const char *given = cli_text(t->c, "models", NULL);
@@ -184,7 +170,7 @@ static int find_net(table3 *t, table3_size *s, int net) {
     if (status != MNP_OK) return cli_failed(t->c, status);
     if (mnp_model_x_dim(s->net[net]) != 2)
         return cli_fail(t->c, EXIT_FAILED, "%s: not a model of images", s->file[net]);
-    status = hash_file(t, s->file[net], &s->hash[net]);
+    status = repro_hash_file(&t->e, s->file[net], &s->hash[net]);
     return status == MNP_OK ? 0 : table3_fail(t, status);
 }
 

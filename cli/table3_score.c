@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/points.h"
 #include "cli/table3.h"
 
@@ -23,12 +24,6 @@ const table3_cell *table3_at(const table3 *t, int size, int model, int context) 
 
 /* ---- keys and files -------------------------------------------------------------------------- */
 
-static uint64_t fnv1a(const char *text) {
-    uint64_t h = 1469598103934665603u;
-    for (; *text; text++) h = (h ^ (uint8_t)*text) * 1099511628211u;
-    return h;
-}
-
 void table3_name(const table3 *t, table3_cell *cell) {
     const table3_size *s = &t->size[cell->size];
     int used = snprintf(cell->key, sizeof cell->key,
@@ -49,7 +44,7 @@ void table3_name(const table3 *t, table3_cell *cell) {
     }
     snprintf(cell->path, sizeof cell->path, "%.1500s/cells/%lld-%s-%s-%08llx.json", t->dir,
              (long long)s->side, table3_models[cell->model], table3_contexts[cell->context].name,
-             (unsigned long long)(fnv1a(cell->key) >> 32));
+             (unsigned long long)(text_hash(0, cell->key, strlen(cell->key)) >> 32));
 }
 
 mnp_status table3_keep(table3 *t, const table3_cell *cell) {

@@ -167,3 +167,10 @@ void text_nearest_try(text_nearest *n, const char *candidate) {
     n->best = candidate;
     n->distance = distance;
 }
+
+uint64_t text_hash(uint64_t hash, const void *data, size_t bytes) {
+    const unsigned char *p = data;
+    uint64_t h = hash ? hash : 1469598103934665603u;
+    for (size_t i = 0; i < bytes; i++) h = (h ^ p[i]) * 1099511628211u;
+    return h;
+}

@@ -38,6 +38,9 @@ const char *text_time(char out[TEXT_NUMBER], double seconds); /* 850 ms, 12.3 s,
  * to 63 bytes. */
 int text_distance(const char *a, const char *b);
 
+/* FNV-1a of some bytes, going on from `hash`; 0 begins. */
+uint64_t text_hash(uint64_t hash, const void *data, size_t bytes);
+
 /* Feed candidates one by one; `best` is then the nearest, or NULL where none is near enough to be a
  * slip of the hand (distance above a third of the length, at least 1; or a common prefix). */
 typedef struct text_nearest {

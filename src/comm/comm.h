@@ -63,8 +63,6 @@ mnp_status comm_all(env *e, bool mine, bool *all, const char *what);
 /* MNP_EINVAL on every rank, naming the first rank whose text is not rank 0's. */
 mnp_status comm_same(env *e, const char *what, const char *text);
 mnp_status comm_same_bytes(env *e, const char *what, const void *data, size_t bytes);
-/* FNV-1a of bytes, continued from `hash` (0: from the start). */
-uint64_t comm_hash(uint64_t hash, const void *data, size_t bytes);
 
 /* Waits for something outside that needs the other ranks, until done() says it has come. */
 mnp_status comm_wait(env *e, bool (*done)(void *arg), void *arg, const char *what);

@@ -3,6 +3,7 @@
  * does not come is known by name. See comm.h. */
 #include <string.h>
 
+#include "base/text.h"
 #include "comm/inner.h"
 
 static const size_t piece = (size_t)1 << 28; /* bytes of one message: MPI counts in int */
@@ -94,7 +95,7 @@ mnp_status comm_same(env *e, const char *what, const char *text) {
     /* Long texts differ in the middle: their number tells what the letters do not show. */
     char cell[COMM_CELL] = "";
     size_t length = strlen(text);
-    uint64_t hash = comm_hash(0, text, length);
+    uint64_t hash = text_hash(0, text, length);
     memcpy(cell, &hash, sizeof hash);
     snprintf(cell + 8, 128, "%s", c->info.host);
     snprintf(cell + 136, sizeof cell - 136, "%s", text);
@@ -111,17 +112,10 @@ mnp_status comm_same(env *e, const char *what, const char *text) {
     return MNP_OK;
 }
 
-uint64_t comm_hash(uint64_t hash, const void *data, size_t bytes) {
-    const unsigned char *p = data;
-    uint64_t h = hash ? hash : 1469598103934665603u;
-    for (size_t i = 0; i < bytes; i++) h = (h ^ p[i]) * 1099511628211u;
-    return h;
-}
-
 mnp_status comm_same_bytes(env *e, const char *what, const void *data, size_t bytes) {
     if (alone(e)) return MNP_OK;
     char text[64];
     snprintf(text, sizeof text, "%zu bytes, checksum %016llx", bytes,
-             (unsigned long long)comm_hash(0, data, bytes));
+             (unsigned long long)text_hash(0, data, bytes));
     return comm_same(e, what, text);
 }

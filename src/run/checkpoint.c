@@ -5,6 +5,7 @@
 
 #include "base/object.h"
 #include "base/safetensors.h"
+#include "base/text.h"
 #include "comm/comm.h"
 #include "run/train_inner.h"
 
@@ -71,9 +72,9 @@ mnp_status trainer_save(trainer *t, const char *path) {
 static mnp_status same_data(env *e, const char *what, const dataset *d) {
     if (!d) return comm_same(e, what, "none");
     size_t points = (size_t)d->points, inputs = d->shared_x ? (size_t)d->longest : points;
-    uint64_t h = comm_hash(0, d->start, ((size_t)d->functions + 1) * sizeof *d->start);
-    h = comm_hash(h, d->x, inputs * (size_t)d->x_dim * sizeof *d->x);
-    h = comm_hash(h, d->y, points * sizeof *d->y);
+    uint64_t h = text_hash(0, d->start, ((size_t)d->functions + 1) * sizeof *d->start);
+    h = text_hash(h, d->x, inputs * (size_t)d->x_dim * sizeof *d->x);
+    h = text_hash(h, d->y, points * sizeof *d->y);
     char text[320];
     snprintf(text, sizeof text, "%.200s with %lld points, checksum %016llx", d->name,
              (long long)d->points, (unsigned long long)h);
@@ -87,7 +88,7 @@ static mnp_status same_program(env *e) {
     uint64_t hash = 0;
     if (object_own_path(path, sizeof path) &&
         fsio_read(e, path, PROGRAM_LIMIT, &bytes, &size) == MNP_OK)
-        hash = comm_hash(0, bytes, size);
+        hash = text_hash(0, bytes, size);
     env_free(e, bytes);
     snprintf(text, sizeof text, "%s, checksum %016llx", MNP_VERSION, (unsigned long long)hash);
     return comm_same(e, "version of mnp", text);

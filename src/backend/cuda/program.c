@@ -47,6 +47,12 @@ _Static_assert(POOL_OVER == 0 && POOL_MEAN == 1 && REDUCE_RANGE == 0 && REDUCE_F
                "pool, reduce");
 _Static_assert((int)DREPORT_COUNT == (int)REPORT_COUNT && ACT_RELU == 1, "report, act");
 
+static bool among(const op_id *list, size_t count, int32_t op) {
+    for (size_t k = 0; k < count; k++)
+        if (op == (int32_t)list[k]) return true;
+    return false;
+}
+
 /* Ops the device has. Not among them: chunks of keys and pooled sums that are kept between runs
  * (for sets that do not fit), and Gaussian processes, which compute in double. */
 static bool is_known(int32_t op) {
@@ -110,9 +116,7 @@ static bool is_known(int32_t op) {
                                   OP_per_point,
                                   OP_per_point_grad,
                                   OP_report};
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-        if (op == (int32_t)known[k]) return true;
-    return false;
+    return among(known, sizeof known / sizeof *known, op);
 }
 
 static dev_operand operand_of(const plan *p, const cuda_program *out, val v) {
@@ -224,9 +228,7 @@ static bool team_can(int32_t op) {
                                 OP_per_point,
                                 OP_mean_samples_grad,
                                 OP_per_point_grad};
-    for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
-        if (op == (int32_t)ops[k]) return true;
-    return false;
+    return among(ops, sizeof ops / sizeof *ops, op);
 }
 
 static bool is_small_value(const plan *p, val v) {

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bandit/agent_file.h"
 #include "base/text.h"
 
 #define AGENT(id, name) extern const agent_def agent_##id;
@@ -62,10 +63,7 @@ mnp_status agent_create(env *e, const char *name, const agent_opts *o, pool *poo
     MNP_TRY(agent_find(e, name, &def));
     if (def->needs_model && !o->m)
         return env_fail(e, MNP_EINVAL, "agent %s needs a model file", name);
-    if (def->needs_model && o->m->spec.x_dim != o->dims + o->actions)
-        return env_fail(e, MNP_EINVAL,
-                        "the model has %lld inputs; %d numbers of context and %d actions need %d",
-                        (long long)o->m->spec.x_dim, o->dims, o->actions, o->dims + o->actions);
+    if (def->needs_model) MNP_TRY(agent_check_inputs(e, o, (int32_t)o->m->spec.x_dim));
     agent *a = env_alloc(e, 1, sizeof *a, "an agent");
     if (!a) return MNP_ENOMEM;
     *a = (agent){.env = e, .def = def, .opts = *o};

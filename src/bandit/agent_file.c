@@ -16,8 +16,10 @@ mnp_status agent_wheels(env *e, const agent_opts *o, pool *pool, dataset **out) 
 
 mnp_status agent_check_inputs(env *e, const agent_opts *o, int32_t inputs) {
     if (inputs == o->dims + o->actions) return MNP_OK;
-    return env_fail(e, MNP_EINVAL, "%s has %d inputs; %d numbers of context and %d actions need %d",
-                    o->file ? o->file : "the agent", (int)inputs, (int)o->dims, (int)o->actions,
+    return env_fail(e, MNP_EINVAL,
+                    "%s has %d inputs; %d numbers of context and %d actions need %d (train one on "
+                    "such decisions: --data wheel, or a log with --action)",
+                    o->file ? o->file : "the model", (int)inputs, (int)o->dims, (int)o->actions,
                     (int)(o->dims + o->actions));
 }
 

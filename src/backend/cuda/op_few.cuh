@@ -405,10 +405,7 @@ static __device__ __noinline__ void team_linear(const dev_instr &ins, Team t) {
 }
 
 /* With all threads of the block. */
-FN void linear_few(const dev_instr &ins) {
-    team_linear(ins, whole_block());
-}
-FN void few_rows_reverse(const dev_instr &ins) {
+FN void block_linear(const dev_instr &ins) {
     team_linear(ins, whole_block());
 }
 

@@ -153,7 +153,7 @@ FN void op_linear(const dev_instr &ins) {
     const View x = view_in(ins, LINEAR_X), w = view_in(ins, LINEAR_W);
     const int rows = x.all_rows(frame().S), math = ins.math;
     if ((rows <= FEW_ROWS && w.ld <= FEW_WIDTH) || x.ld == 1)
-        linear_few(ins);
+        block_linear(ins);
     else if (!forward_fits(w))
         linear_large(ins);
     else if (math == DEV_TF32)

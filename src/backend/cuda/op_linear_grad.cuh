@@ -283,7 +283,7 @@ FN void op_linear_grad(const dev_instr &ins) {
     const int rows = x.all_rows(frame().S), math = ins.math;
     const bool to_x = view_out(ins, LINEAR_GX).p, to_w = view_out(ins, LINEAR_GW).p;
     if (x.ld > 1 && rows <= FEW_ROWS && w.ld <= FEW_WIDTH && w.rows <= FEW_WIDTH)
-        few_rows_reverse(ins);
+        block_linear(ins);
     else if (x.ld == 1 || w.cols > 192 || w.rows > 192 ||
              room_end(Sized(w), to_x, to_w) > WORK_WORDS)
         linear_reverse_large(ins);

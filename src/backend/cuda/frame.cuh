@@ -15,7 +15,7 @@
 #include "backend/cuda/device.h"
 
 enum { THREADS = 512, WARPS = THREADS / 32 };
-enum { FEW_ROWS = 4 }; /* what small instructions have at most */
+enum { FEW_ROWS = DEV_FEW_ROWS };
 /* Instructions held: up to DEV_TOGETHER that run now, as many next, and some on their way. */
 enum { HELD = 4 * DEV_TOGETHER };
 enum { HEAD_BYTES = 10240, SMEM_BYTES = 227 * 1024, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };

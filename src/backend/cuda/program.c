@@ -197,8 +197,6 @@ _Static_assert((int)SCHEDULE_IN == (int)DEV_IN && (int)SCHEDULE_OUT == (int)DEV_
                    (int)SCHEDULE_TOGETHER == (int)DEV_TOGETHER,
                "schedule");
 
-enum { SMALL_ROWS = 4, SMALL_WIDTH = 512 }; /* FEW_ROWS and FEW_WIDTH of the device */
-
 static bool team_can(int32_t op) {
     static const op_id ops[] = {OP_linear,
                                 OP_linear_grad,
@@ -234,8 +232,8 @@ static bool team_can(int32_t op) {
 static bool is_small_value(const plan *p, val v) {
     if (v == VAL_NONE) return true;
     const value *at = &p->values[v];
-    if (at->store != STORE_ACT) return at->ld <= SMALL_WIDTH;
-    return at->ext == EXT_FIXED && at->rows <= SMALL_ROWS && at->ld <= SMALL_WIDTH;
+    if (at->store != STORE_ACT) return at->ld <= DEV_FEW_WIDTH;
+    return at->ext == EXT_FIXED && at->rows <= DEV_FEW_ROWS && at->ld <= DEV_FEW_WIDTH;
 }
 
 static bool is_small(const plan *p, const instr *ins) {

@@ -243,7 +243,13 @@ static int run_seeds(cli *c, const char *out, int seeds) {
     }
     for (int k = 0; k < opened; k++)
         if (runs[k].running) pthread_join(runs[k].thread, NULL);
-    for (int k = 0; k < opened && code == 0; k++) code = finish(c, &runs[k].t, runs[k].code);
+    for (int k = 0; k < opened && code == 0; k++)
+        code =
+            runs[k].code == EXIT_INTERRUPTED
+                ? cli_fail(c, EXIT_INTERRUPTED,
+                           "interrupted; go on with: mnp train --resume %s --seeds %d --seed %llu",
+                           out, seeds, (unsigned long long)c->seed)
+                : finish(c, &runs[k].t, runs[k].code);
     if (code == 0) write_seeds(c, runs, seeds);
     for (int k = 0; k < opened; k++) seed_close(&runs[k]);
     env_free(&c->env, runs);

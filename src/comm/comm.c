@@ -197,14 +197,13 @@ static mnp_status find_silent(env *e, const waiting *w, double now) {
 static mnp_status give_up(env *e, const waiting *w, double now) {
     comm *c = e->comm;
     char text[512];
-    int used = snprintf(text, sizeof text, "stopped while waiting (%s); no sign of rank", w->what),
-        missing = 0;
+    int used = snprintf(text, sizeof text, "stopped while waiting (%s)", w->what), missing = 0;
     for (int r = c->info.size - 1; r >= 0; r--) {
         if (r == c->info.rank || silence(c, w, r, now) < 0.7 * cancel_grace) continue;
         c->lost = r;
         missing++;
-        if (used > 0 && (size_t)used < sizeof text - 16)
-            used += snprintf(text + used, 16, "%s%d", missing > 1 ? "," : " ", r);
+        if (used > 0 && (size_t)used < sizeof text - 32)
+            used += snprintf(text + used, 32, "%s%d", missing > 1 ? "," : "; no sign of rank ", r);
     }
     if (missing == 0 && now - w->cancelled < 10 * cancel_grace) return MNP_OK;
     c->stopped = true;

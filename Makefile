@@ -81,7 +81,7 @@ LIBS := $(foreach p,$(PARTS),$($p_LIBS)) -lm -ldl -pthread
 CU_SRC := $(wildcard src/backend/cuda/*.cu)
 CUDA   ?= $(if $(CU_SRC),$(if $(strip $(INSTRUMENT) $(filter 1,$(PORTABLE))),,$(HAVE_NVCC)))
 ARCH   ?= 90a
-NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxrregcount 128 \
+NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxrregcount 128 -rdc=true \
               -DMNP_CUDA_ARCH=$(patsubst %a,%,$(ARCH)) -Iinclude -Isrc \
               -Xcompiler -fPIC,-fvisibility=hidden
 
@@ -163,7 +163,7 @@ $(BUILD)/cuda-flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(NVCC) $(NVCC_FLAGS)' | cmp -s - $@ || echo '$(NVCC) $(NVCC_FLAGS)' > $@
 $(BUILD)/libmnp_cuda.so: $(CUDA_OBJ)
-	$(call say,NVCC)$(NVCC) -shared -cudart static $(CUDA_OBJ) -o $@
+	$(call say,NVCC)$(NVCC) $(NVCC_FLAGS) -shared -cudart static $(CUDA_OBJ) -o $@
 
 $(BUILD)/libmnp_mpi.so: $(MPI_SRC) $(BUILD)/flags
 	$(call say,LD)$(COMPILE) -Isrc $(MPI_CFLAGS) $(DEPFLAGS) -shared $(LINK) $(MPI_SRC) $(MPI_LIBS) -o $@

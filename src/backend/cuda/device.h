@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "backend/cuda/fused.h"
+
 typedef enum dev_op {
 #define OP(name) OPCODE_##name,
 #include "op/ops.def"
@@ -15,6 +17,7 @@ typedef enum dev_op {
     OPCODE_COUNT
 } dev_op;
 
+enum { DEV_FUSED = 7 }; /* i of a fused instruction (op: OPCODE_COUNT + its kind): which of them */
 enum { DEV_IN = 5, DEV_OUT = 4, DEV_INT = 8, DEV_REAL = 4, DEV_FEEDS = 72, DEV_EMITS = 72 };
 enum { DEV_TOGETHER = 4 }; /* small instructions that run side by side at most */
 enum { DEV_FEW_ROWS = 4, DEV_FEW_WIDTH = 512 }; /* and what they have at most */
@@ -63,6 +66,7 @@ typedef struct dev_adam {
  * a captured step can be replayed whatever changes. */
 typedef struct dev_run {
     const dev_instr *code;
+    const dev_fused *fused; /* operands of the fused instructions */
     int32_t n_code;
     int32_t diagnose; /* 1: look for the first value that is not finite */
     int64_t items, samples, chunks, first_function, first_row;

@@ -13,12 +13,13 @@
 #include <stdint.h>
 
 #include "backend/cuda/device.h"
+#include "backend/cuda/fused.h"
 
 enum { THREADS = 512, WARPS = THREADS / 32 };
 enum { FEW_ROWS = DEV_FEW_ROWS };
 /* Instructions held: up to DEV_TOGETHER that run now, as many next, and some on their way. */
 enum { HELD = 4 * DEV_TOGETHER };
-enum { HEAD_BYTES = 10240, SMEM_BYTES = 227 * 1024, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };
+enum { HEAD_BYTES = 10752, SMEM_BYTES = 227 * 1024, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };
 enum { WORK_WORDS = WORK_BYTES / 4 };
 
 #define OP_FN  static __device__ __noinline__
@@ -58,6 +59,8 @@ struct __align__(16) Slot {
 
 struct Head {
     Frame f;
+    float *at[FUSED_SLOTS]; /* operands of the fused instruction that runs; NULL when absent */
+    uint64_t adds;          /* bit k: operand k is added to                                  */
     __align__(16) Slot slots[HELD]; /* instructions are copied 16 bytes at a time */
 };
 static_assert(sizeof(Slot) % 16 == 0, "slots keep their alignment");
@@ -93,14 +96,17 @@ FN Team team_of(int teams) {
     return {(int)threadIdx.x - id * size, size, id};
 }
 
+FN float *base_of(const Frame &f, int store) {
+    return store == DEV_STORE_ACT     ? f.act
+           : store == DEV_STORE_PARAM ? f.weights
+           : store == DEV_STORE_PGRAD ? f.grads
+                                      : f.state;
+}
+
 /* Where an operand lies and how large it is in this function. */
 FN View resolve(const Frame &f, const dev_operand &o) {
     View v;
-    float *base = o.store == DEV_STORE_ACT     ? f.act
-                  : o.store == DEV_STORE_PARAM ? f.weights
-                  : o.store == DEV_STORE_PGRAD ? f.grads
-                                               : f.state;
-    v.p = o.present ? base + o.offset : nullptr;
+    v.p = o.present ? base_of(f, o.store) + o.offset : nullptr;
     v.rows = o.ext == DEV_EXT_N ? f.n : o.ext == DEV_EXT_M ? f.m : o.rows;
     v.cols = o.cols;
     v.ld = o.ld;
@@ -137,6 +143,16 @@ FN View view_out(const dev_instr &ins, int j) {
 /* Is out[j] added to? */
 FN bool adds(const Frame &f, const dev_instr &ins, int j) {
     return (ins.acc >> j & 1u) && !((ins.fresh >> j & 1u) && f.first);
+}
+
+/* Operands of the fused instruction that runs (fused.h). Values never lie in shared memory. */
+FN float *fused_at(int k) {
+    float *p = ((Head *)smem)->at[k];
+    __builtin_assume(!__isShared(p) && !__isLocal(p));
+    return p;
+}
+FN bool fused_adds(int k) {
+    return ((Head *)smem)->adds >> k & 1u;
 }
 
 FN void put(float *to, float v, bool add) {

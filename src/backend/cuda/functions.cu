@@ -3,6 +3,7 @@
  * memory, where the plan placed them, small ones behind its part (program.c). Small instructions
  * that do not depend on each other run side by side, a team of threads each; the next ones are
  * fetched meanwhile. */
+#include "backend/cuda/fused.cuh"
 #include "backend/cuda/kernels.cuh"
 #include "backend/cuda/op_algebra.cuh"
 #include "backend/cuda/op_attention_grad.cuh"
@@ -207,10 +208,43 @@ OP_FN void run_attention_grad(const dev_instr &ins) {
     op_attention_grad(ins);
 }
 
-/* Most instructions are one of four; the rest goes through the switches. */
+/* A part of the model as one instruction. Its operands are found first, a thread each. */
+OP_FN void run_fused(const dev_instr &ins) {
+    Head &h = *(Head *)smem;
+    const dev_fused &from = h.f.run->fused[ins.i[DEV_FUSED]];
+    const int k = threadIdx.x;
+    if (k < FUSED_SLOTS)
+        h.at[k] = from.present >> k & 1u ? base_of(h.f, from.store[k]) + from.offset[k] : nullptr;
+    if (k == 0) h.adds = from.acc & ~(h.f.first ? from.fresh : 0);
+    __syncthreads();
+    switch (ins.op - OPCODE_COUNT) {
+    case FUSED_FLOW:
+        fused_flow(ins);
+        break;
+    case FUSED_FLOW_GRAD:
+        fused_flow_grad(ins);
+        break;
+    case FUSED_SET:
+        fused_set(ins);
+        break;
+    case FUSED_SET_GRAD:
+        fused_set_grad(ins);
+        break;
+    case FUSED_LATENT:
+        fused_latent(ins);
+        break;
+    case FUSED_LATENT_GRAD:
+        fused_latent_grad(ins);
+        break;
+    }
+}
+
+/* Most instructions are one of a few; the rest goes through the switches. */
 FN void execute(const dev_instr &ins) {
     const int op = ins.op;
-    if (op == OPCODE_linear_grad)
+    if (op >= OPCODE_COUNT)
+        run_fused(ins);
+    else if (op == OPCODE_linear_grad)
         run_linear_grad(ins);
     else if (op == OPCODE_linear)
         run_linear(ins);

@@ -1,0 +1,237 @@
+/* fused.h: stretches of a plan that the device runs as one instruction, and their operands.
+ *
+ * The parts of the usual model come back at every transition with the same shapes: the set encoder
+ * on all points and on the context, the latent of the transition, the conditioner with its spline,
+ * and the reverse pass of each. Run op by op they spend their time on ways to memory and back;
+ * fused, a part keeps in shared memory what its layers hand on and stores what the reverse pass
+ * reads. Shapes are constants (n <= 128 points, m <= 64 of them context, one sample); a plan that
+ * has others runs op by op.
+ *
+ * fuse.c finds the parts in a plan by dataflow (fuse_patterns.c has them, one table each); the
+ * enums below number their operands. Rows are named n or m; ld is the number of columns, 32 for
+ * the 29 numbers of a spline, 1 for a column. "kept": the reverse pass reads it. */
+#ifndef MNP_CUDA_FUSED_H
+#define MNP_CUDA_FUSED_H
+
+#include <stdint.h>
+
+enum { FUSED_POINTS = 128, FUSED_CONTEXT = 64 }; /* at most */
+
+typedef enum fused_kind {
+    FUSED_FLOW,
+    FUSED_FLOW_GRAD,
+    FUSED_SET,
+    FUSED_SET_GRAD,
+    FUSED_LATENT,
+    FUSED_LATENT_GRAD,
+    FUSED_COUNT
+} fused_kind;
+
+enum { FUSED_SLOTS = 64 };
+
+/* As the device reads it; dev_instr.i[7] is its number. */
+typedef struct dev_fused {
+    uint64_t present, acc,
+        fresh; /* bit k: operand k is there, is added to, but not the first time */
+    uint8_t store[FUSED_SLOTS];
+    int64_t offset[FUSED_SLOTS];
+} dev_fused;
+
+/* The conditioner and the spline of a transition, data to noise:
+ *   h0 = relu(x wx + b0 + pz), h1 = relu(h0 w1 + b1), raw = h1 w2 + b2,
+ *   out = spline(y; raw), logdet = before + log of its slope
+ * i and f of the instruction are those of the spline (rqs_to_noise, 10 bins). */
+enum {
+    FLOW_X,      /* (n, 160)                            */
+    FLOW_WX,     /* (160, 128)                          */
+    FLOW_B0,     /* (1, 128)                            */
+    FLOW_PZ,     /* (1, 128) the latent's share         */
+    FLOW_W1,     /* (128, 128)                          */
+    FLOW_B1,     /* (1, 128)                            */
+    FLOW_W2,     /* (128, 29), ld 32                    */
+    FLOW_B2,     /* (1, 29), ld 32                      */
+    FLOW_Y,      /* (n, 1)                              */
+    FLOW_BEFORE, /* (n, 1) or absent                    */
+    FLOW_H0,     /* out (n, 128), kept                  */
+    FLOW_H1,     /* out (n, 128), kept                  */
+    FLOW_RAW,    /* out (n, 29), ld 32, kept            */
+    FLOW_OUT,    /* out (n, 1), kept                    */
+    FLOW_LOGDET, /* out (n, 1)                          */
+    FLOW_SLOTS
+};
+
+/* Its reverse pass. Gradients of weights (d*) are added to the block's slot. */
+enum {
+    FLOWG_X,       /* (n, 160)                                              */
+    FLOWG_H0,      /* (n, 128)                                              */
+    FLOWG_W1,      /* (128, 128)                                            */
+    FLOWG_H1,      /* (n, 128)                                              */
+    FLOWG_W2,      /* (128, 29), ld 32                                      */
+    FLOWG_RAW,     /* (n, 29), ld 32                                        */
+    FLOWG_Y,       /* (n, 1)                                                */
+    FLOWG_GOUT,    /* (n, 1)                                                */
+    FLOWG_GLOGDET, /* (n, 1)                                                */
+    FLOWG_DWX,     /* out (160, 128)                                        */
+    FLOWG_DB0,     /* out (1, 128)                                          */
+    FLOWG_DW1,     /* out (128, 128)                                        */
+    FLOWG_DB1,     /* out (1, 128)                                          */
+    FLOWG_DW2,     /* out (128, 29), ld 32: columns 29..31 become zeros     */
+    FLOWG_DB2,     /* out (1, 29), ld 32                                    */
+    FLOWG_GPZ,     /* out (1, 128): the sum over points of h0's gradient    */
+    FLOWG_GY,      /* out (n, 1) or absent                                  */
+    FLOWG_GBEFORE, /* out (n, 1) or absent: glogdet                         */
+    FLOWG_SLOTS
+};
+
+/* The set encoder on all points (side 0) and on the first m of them (side 1): two self-attention
+ * blocks and a pooling with one seed, four heads of 16. With j = pre + y wy (n, 192) = [q k v],
+ * for each side's rows:
+ *   a0, l0 = attention(j),  h0 = relu(a0 w0 + b0),  x1 = h0 + a0,  q1 = x1 wq + bq
+ *   a1, l1 = attention(q1), h1 = relu(a1 w1 + b1),  x2 = h1 + a1,  kv = x2 wkv + bkv
+ *   pa, pl = attention(pq; kv), ph = relu(pa wo + bo), px = ph + pa, r = px wr + br
+ *   stack = [r of side 0; r of side 1, or `empty` where m is 0]
+ * attention adds the query to its result and keeps the log of the sum of exponentials. */
+enum {
+    SIDE_A0, /* (., 64) */
+    SIDE_L0, /* (., 4)  */
+    SIDE_H0, /* (., 64) */
+    SIDE_X1, /* (., 64) */
+    SIDE_Q1, /* (., 192) */
+    SIDE_A1, /* (., 64) */
+    SIDE_L1, /* (., 4)  */
+    SIDE_H1, /* (., 64) */
+    SIDE_X2, /* (., 64) */
+    SIDE_KV, /* (., 128) */
+    SIDE_PA, /* (1, 64) */
+    SIDE_PL, /* (1, 4)  */
+    SIDE_PH, /* (1, 64) */
+    SIDE_PX, /* (1, 64) */
+    SIDE_SLOTS
+};
+enum {
+    SET_PRE,                           /* (n, 192)                                    */
+    SET_Y,                             /* (n, 1)                                      */
+    SET_WY,                            /* (1, 192)                                    */
+    SET_W0,                            /* (64, 64)                                    */
+    SET_B0,                            /* (1, 64)                                     */
+    SET_WQ,                            /* (64, 192)                                   */
+    SET_BQ,                            /* (1, 192)                                    */
+    SET_W1,                            /* (64, 64)                                    */
+    SET_B1,                            /* (1, 64)                                     */
+    SET_WKV,                           /* (64, 128)                                   */
+    SET_BKV,                           /* (1, 128)                                    */
+    SET_PQ,                            /* (1, 64)                                     */
+    SET_WO,                            /* (64, 64)                                    */
+    SET_BO,                            /* (1, 64)                                     */
+    SET_WR,                            /* (64, 64)                                    */
+    SET_BR,                            /* (1, 64)                                     */
+    SET_EMPTY,                         /* (1, 64)                                     */
+    SET_J,                             /* out (n, 192), kept                          */
+    SET_ALL,                           /* out: SIDE_SLOTS values of all points, kept  */
+    SET_SOME = SET_ALL + SIDE_SLOTS,   /* out: and of the context                    */
+    SET_STACK = SET_SOME + SIDE_SLOTS, /* out (2, 64)                              */
+    SET_SLOTS
+};
+
+/* Its reverse pass. */
+enum {
+    SETG_J,                            /* (n, 192)                                  */
+    SETG_ALL,                          /* SIDE_SLOTS values of all points           */
+    SETG_SOME = SETG_ALL + SIDE_SLOTS, /* and of the context                        */
+    SETG_Y = SETG_SOME + SIDE_SLOTS,   /* (n, 1)                                    */
+    SETG_WY,                           /* (1, 192)                                  */
+    SETG_W0,                           /* (64, 64)                                  */
+    SETG_WQ,                           /* (64, 192)                                 */
+    SETG_W1,                           /* (64, 64)                                  */
+    SETG_WKV,                          /* (64, 128)                                 */
+    SETG_PQ,                           /* (1, 64)                                   */
+    SETG_WO,                           /* (64, 64)                                  */
+    SETG_WR,                           /* (64, 64)                                  */
+    SETG_GSTACK,                       /* (2, 64)                                   */
+    SETG_DWY,                          /* out (1, 192)                              */
+    SETG_DW0,                          /* out (64, 64)                              */
+    SETG_DB0,                          /* out (1, 64)                               */
+    SETG_DWQ,                          /* out (64, 192)                             */
+    SETG_DBQ,                          /* out (1, 192)                              */
+    SETG_DW1,                          /* out (64, 64)                              */
+    SETG_DB1,                          /* out (1, 64)                               */
+    SETG_DWKV,                         /* out (64, 128)                             */
+    SETG_DBKV,                         /* out (1, 128)                              */
+    SETG_GPQ,                          /* out (1, 64)                               */
+    SETG_DWO,                          /* out (64, 64)                              */
+    SETG_DBO,                          /* out (1, 64)                               */
+    SETG_DWR,                          /* out (64, 64)                              */
+    SETG_DBR,                          /* out (1, 64)                               */
+    SETG_DEMPTY,                       /* out (1, 64): the second row, where m is 0 */
+    SETG_GPRE,                         /* out (n, 192)                              */
+    SETG_GY,                           /* out (n, 1) or absent                      */
+    SETG_SLOTS
+};
+
+/* The latent of a transition. For each of mu and sigma (two networks of the same form)
+ *   h0 = relu(stack wr + b0 + before wz), h1 = relu(h0 w1 + b1), out = h1 w2 + b2     (2 rows)
+ * then z = mu[0] + sigma(raw[0]) eps, kl = KL of row 0 from row 1, pz = z wf. `before` is the
+ * latent of the transition before and absent for the first. i and f of the instruction are those of
+ * gauss_sample (kind, row, purpose, tag; floor). */
+enum {
+    NET_WR,  /* (64, 64)            */
+    NET_B0,  /* (1, 64)             */
+    NET_WZ,  /* (128, 64) or absent */
+    NET_W1,  /* (64, 64)            */
+    NET_B1,  /* (1, 64)             */
+    NET_W2,  /* (64, 128)           */
+    NET_B2,  /* (1, 128)            */
+    NET_H0,  /* out (2, 64), kept   */
+    NET_H1,  /* out (2, 64), kept   */
+    NET_OUT, /* out (2, 128), kept */
+    NET_SLOTS
+};
+enum {
+    LATENT_STACK,                         /* (2, 64)                          */
+    LATENT_BEFORE,                        /* (1, 128) or absent               */
+    LATENT_MU,                            /* NET_SLOTS values                 */
+    LATENT_SIGMA = LATENT_MU + NET_SLOTS, /* and again                        */
+    LATENT_WF = LATENT_SIGMA + NET_SLOTS, /* (128, 128)                       */
+    LATENT_Z,                             /* out (1, 128), kept               */
+    LATENT_EPS,                           /* out (1, 128), kept               */
+    LATENT_KL,                            /* out (1, 1), a double             */
+    LATENT_PZ,                            /* out (1, 128)                     */
+    LATENT_SLOTS
+};
+
+/* Its reverse pass: gz arrives from the transition after (absent for the last) and from gpz. */
+enum {
+    NETG_WR,  /* (64, 64)                 */
+    NETG_WZ,  /* (128, 64) or absent      */
+    NETG_W1,  /* (64, 64)                 */
+    NETG_W2,  /* (64, 128)                */
+    NETG_H0,  /* (2, 64)                  */
+    NETG_H1,  /* (2, 64)                  */
+    NETG_OUT, /* (2, 128)                 */
+    NETG_DWR, /* out (64, 64)             */
+    NETG_DB0, /* out (1, 64)              */
+    NETG_DWZ, /* out (128, 64) or absent  */
+    NETG_DW1, /* out (64, 64)             */
+    NETG_DB1, /* out (1, 64)              */
+    NETG_DW2, /* out (64, 128)            */
+    NETG_DB2, /* out (1, 128)             */
+    NETG_SLOTS
+};
+enum {
+    LATENTG_STACK,                           /* (2, 64)                              */
+    LATENTG_BEFORE,                          /* (1, 128) or absent                   */
+    LATENTG_MU,                              /* NETG_SLOTS values                    */
+    LATENTG_SIGMA = LATENTG_MU + NETG_SLOTS, /* and again                            */
+    LATENTG_WF = LATENTG_SIGMA + NETG_SLOTS, /* (128, 128)                           */
+    LATENTG_Z,                               /* (1, 128)                             */
+    LATENTG_EPS,                             /* (1, 128)                             */
+    LATENTG_GKL,                             /* (1, 1), a double                     */
+    LATENTG_GPZ,                             /* (1, 128)                             */
+    LATENTG_GZ,      /* in and out (1, 128): nobody reads what is left in it; acc: it holds a sum */
+    LATENTG_DWF,     /* out (128, 128)                       */
+    LATENTG_GSTACK,  /* out (2, 64)                          */
+    LATENTG_GBEFORE, /* out (1, 128) or absent               */
+    LATENTG_SLOTS
+};
+
+#endif

@@ -101,8 +101,7 @@ FN void grad_fetch(const dev_instr &ins, const GradRoom &room, int s, int h0, in
 
 /* Rows that will be added to at the end: from memory to the second cache while the products run. */
 FN void expect_rows(const float *rows, int words) {
-    for (int i = threadIdx.x * 32; i < words; i += THREADS * 32)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(rows + i));
+    for (int i = threadIdx.x * 32; i < words; i += THREADS * 32) prefetch(rows + i);
 }
 
 /* factor times the sums of one head's rows that exist, plus `plus` and what was there before;

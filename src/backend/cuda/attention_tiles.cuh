@@ -35,20 +35,11 @@ template <int MATH> FN float exponent_bias() {
     return MATH == DEV_TF32 ? 5.0711e-4f : 0.0f;
 }
 
-/* Four 8 x 8 pieces of 16-bit numbers (or 8 x 4 of words); a lane names row l % 8 of piece l / 8.
- */
 template <bool TRANSPOSED> FN void load_words(const float *row, uint32_t w[4]) {
-    const uint32_t at = (uint32_t)__cvta_generic_to_shared(row);
     if constexpr (TRANSPOSED)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                     : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
-                     : "r"(at)
-                     : "memory");
+        load_transposed(shared_at(row), w);
     else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                     : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
-                     : "r"(at)
-                     : "memory");
+        load_matrices(shared_at(row), w);
 }
 
 /* Where a lane reads in a block of 16 rows, in words. */
@@ -149,22 +140,7 @@ template <int MATH> FN void results_a(FragA<MATH> &f, const float c[2][4]) {
     }
 }
 
-FN void first_tf32(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%10,%11,%12,%13};"
-        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
-          "f"(c[2]), "f"(c[3]));
-}
-FN void first_bf16(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%10,%11,%12,%13};"
-        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
-          "f"(c[2]), "f"(c[3]));
-}
-
-/* d = a b + c: many products start from one c without its being copied for each. */
+/* d = a b + c over 16 values of k */
 template <int MATH>
 FN void mma_from(float d[4], const FragA<MATH> &a, const FragB<MATH> &b, const float c[4]) {
     if constexpr (MATH == DEV_BF16) {
@@ -184,11 +160,8 @@ FN void mma_from(float d[4], const FragA<MATH> &a, const FragB<MATH> &b, const f
 
 /* The same four floats again and again: read each time, since a copy in registers costs more. */
 FN void load_start(float c[4], const float *quad) {
-    const uint32_t at = (uint32_t)__cvta_generic_to_shared(quad);
-    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
-                 : "=f"(c[0]), "=f"(c[1]), "=f"(c[2]), "=f"(c[3])
-                 : "r"(at)
-                 : "memory");
+    const float4 v = load_quad(shared_at(quad));
+    c[0] = v.x, c[1] = v.y, c[2] = v.z, c[3] = v.w;
 }
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "backend/cuda/device.h"
 #include "backend/cuda/fused.h"
+#include "backend/cuda/ptx.cuh"
 
 enum { THREADS = 512, WARPS = THREADS / 32 };
 enum { FEW_ROWS = DEV_FEW_ROWS };
@@ -82,7 +83,7 @@ struct Team {
         if (size == THREADS)
             __syncthreads();
         else
-            asm volatile("bar.sync %0, %1;" ::"r"(id + 1), "r"(size) : "memory");
+            barrier(id + 1, size);
     }
     /* Its share of the working room. */
     MEMBER float *room() const { return work() + id * (WORK_WORDS / DEV_TOGETHER / 4 * 4); }

@@ -344,5 +344,6 @@ cudaError_t functions_prepare(void) {
 }
 
 void functions_launch(const dev_run *run, int blocks, cudaStream_t stream) {
-    functions_kernel<<<blocks, THREADS, SMEM_BYTES, stream>>>(run);
+    const cudaLaunchConfig_t how = launch_of(blocks, THREADS, SMEM_BYTES, stream);
+    cudaLaunchKernelEx(&how, functions_kernel, run);
 }

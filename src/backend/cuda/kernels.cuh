@@ -6,6 +6,17 @@
 
 #include "backend/cuda/device.h"
 
+/* How a kernel is launched, for cudaLaunchKernelEx: <<< >>> is not C++, which the emulator's
+ * compiler reads (tests/emulator). */
+static inline cudaLaunchConfig_t launch_of(int blocks, int threads, size_t shared_bytes,
+                                           cudaStream_t stream) {
+    cudaLaunchConfig_t c = {};
+    c.gridDim = dim3((unsigned)blocks), c.blockDim = dim3((unsigned)threads);
+    c.dynamicSmemBytes = shared_bytes;
+    c.stream = stream;
+    return c;
+}
+
 cudaError_t functions_prepare(void);
 void functions_launch(const dev_run *run, int blocks, cudaStream_t stream);
 /* slot_sum and grad_norm; grad_total and tick; adam */

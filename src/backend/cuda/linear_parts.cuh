@@ -6,11 +6,6 @@
 #include "backend/cuda/frame.cuh"
 #include "op/linear.h"
 
-FN float relu_of(float v) { /* a NaN stays one */
-    asm("max.NaN.f32 %0, %0, %1;" : "+f"(v) : "f"(0.0f));
-    return v;
-}
-
 /* ---- epilogues ------------------------------------------------------------------------------- */
 
 /* h = act(acc + b), y = h + residual */

@@ -29,26 +29,6 @@ FN uint32_t upper(float x) {
     return __float_as_uint(x) & 0xffffe000u;
 }
 
-FN uint32_t pack_bf16(float lo, float hi) {
-    uint32_t r;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
-    return r;
-}
-
-FN void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2]) {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-                 "{%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-FN void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2]) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, "
-                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 /* Operands as the unit wants them. */
 template <int MATH> struct FragA { uint32_t hi[2][4], lo[2][4]; };
 template <> struct FragA<DEV_TF32> { uint32_t hi[2][4]; };
@@ -113,19 +93,11 @@ template <int MATH> FN void mma(float c[4], const FragA<MATH> &a, const FragB<MA
     }
 }
 
-/* An address in shared memory, in bytes. */
-FN uint32_t shared_at(const float *p) {
-    return (uint32_t)__cvta_generic_to_shared(p);
-}
-
 /* Four 8 x 4 pieces of shared memory; each lane names the row it fetches (row l % 8 of piece l / 8)
  * and gets element (g, t) of every piece. */
 FN void load_pieces(uint32_t at, float r[4]) {
     uint32_t w[4];
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
-                 : "r"(at)
-                 : "memory");
+    load_matrices(at, w);
 #pragma unroll
     for (int j = 0; j < 4; j++) r[j] = __uint_as_float(w[j]);
 }
@@ -133,64 +105,11 @@ FN void load_pieces(const float *row, float r[4]) {
     load_pieces(shared_at(row), r);
 }
 
-/* Two and four words of shared memory, read where the read stands in the program. */
-FN float2 load_pair(uint32_t at) {
-    float2 v;
-    asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(at) : "memory");
-    return v;
-}
-FN float4 load_quad(uint32_t at) {
-    float4 v;
-    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-                 : "r"(at)
-                 : "memory");
-    return v;
-}
-
-FN float fast_exp2(float x) {
-    float r;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-    return r;
-}
-
-/* Four numbers of global memory, zeros when !go; and back. Written so that they stay one
- * instruction of 16 bytes without a branch. */
-FN float4 global_quad(const float *from, bool go) {
-    float4 v = make_float4(0, 0, 0, 0);
-    asm volatile("{ .reg .pred p; setp.ne.s32 p, %5, 0; "
-                 "@p ld.global.v4.f32 {%0,%1,%2,%3}, [%4]; }"
-                 : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
-                 : "l"(from), "r"((int)go)
-                 : "memory");
-    return v;
-}
-FN void global_quad(float *to, float4 v, bool go) {
-    asm volatile("{ .reg .pred p; setp.ne.s32 p, %5, 0; "
-                 "@p st.global.v4.f32 [%4], {%0,%1,%2,%3}; }" ::"f"(v.x),
-                 "f"(v.y), "f"(v.z), "f"(v.w), "l"(to), "r"((int)go)
-                 : "memory");
-}
-
 /* ---- copies ---------------------------------------------------------------------------------- */
 
 /* 16 bytes to shared memory, zeros when !valid. */
 FN void copy16(float *to, const float *from, bool valid) {
-    uint32_t at = (uint32_t)__cvta_generic_to_shared(to);
-    int bytes = valid ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes)
-                 : "memory");
-}
-FN void copy16(uint32_t to, const float *from, bool valid) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
-                 "r"(valid ? 16 : 0)
-                 : "memory");
-}
-FN void copy_commit() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-template <int N> FN void copy_wait() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+    copy16(shared_at(to), from, valid);
 }
 
 #endif

@@ -217,7 +217,7 @@ template <int SIZE> FN void few_sync() {
     if (SIZE == THREADS)
         __syncthreads();
     else
-        asm volatile("bar.sync %0, %1;" ::"r"((int)threadIdx.x / SIZE + 1), "n"(SIZE) : "memory");
+        barrier((int)threadIdx.x / SIZE + 1, SIZE);
 }
 
 template <int K, int N, int SIZE>

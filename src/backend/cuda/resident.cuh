@@ -33,9 +33,7 @@ enum { FORWARD, TO_X, TO_W };
 
 /* a / b for small numbers */
 FN int quotient(int a, int b) {
-    float r;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"((float)b));
-    return (int)(((float)a + 0.5f) * r);
+    return (int)(((float)a + 0.5f) * fast_inverse((float)b));
 }
 FN int up16(int x) {
     return (x + 15) & ~15;

@@ -143,12 +143,14 @@ static int ranges_of(int64_t words) {
 }
 
 void update_local_launch(const dev_run *run, int64_t words, cudaStream_t stream) {
-    local_kernel<<<ranges_of(words), DEV_STEP_THREADS, 0, stream>>>(run);
+    const cudaLaunchConfig_t how = launch_of(ranges_of(words), DEV_STEP_THREADS, 0, stream);
+    cudaLaunchKernelEx(&how, local_kernel, run);
 }
 
 void update_reports_launch(const dev_run *run, const double *all, int ranks, int64_t most,
                            cudaStream_t stream) {
-    reports_kernel<<<1, DEV_STEP_THREADS, 0, stream>>>(run, all, ranks, most);
+    const cudaLaunchConfig_t how = launch_of(1, DEV_STEP_THREADS, 0, stream);
+    cudaLaunchKernelEx(&how, reports_kernel, run, all, ranks, most);
 }
 
 void update_launch(const dev_run *run, int64_t words, cudaStream_t stream) {
@@ -159,7 +161,10 @@ void update_linked_launch(const dev_run *run, int64_t words, const float *sums, 
                           cudaStream_t stream) {
     const int ranges = ranges_of(words);
     const int blocks = (int)((words + DEV_STEP_THREADS - 1) / DEV_STEP_THREADS);
-    sum_kernel<<<ranges, DEV_STEP_THREADS, 0, stream>>>(run, sums, ranks);
-    total_kernel<<<1, DEV_STEP_THREADS, 0, stream>>>(run, ranges);
-    adam_kernel<<<blocks, DEV_STEP_THREADS, 0, stream>>>(run);
+    cudaLaunchConfig_t how = launch_of(ranges, DEV_STEP_THREADS, 0, stream);
+    cudaLaunchKernelEx(&how, sum_kernel, run, sums, ranks);
+    how.gridDim.x = 1;
+    cudaLaunchKernelEx(&how, total_kernel, run, ranges);
+    how.gridDim.x = (unsigned)blocks;
+    cudaLaunchKernelEx(&how, adam_kernel, run);
 }

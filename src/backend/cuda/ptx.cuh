@@ -1,0 +1,151 @@
+/* ptx.cuh: every machine instruction that C++ has no word for, as a small function; no other file
+ * has inline assembly. tests/emulator has a file of the same name with the same functions, written
+ * for the CPU. Addresses in shared memory are in bytes (shared_at). */
+#ifndef MNP_CUDA_PTX_CUH
+#define MNP_CUDA_PTX_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#define PTX static __device__ __forceinline__
+
+/* ---- one thread ------------------------------------------------------------------------------ */
+
+PTX float fast_exp2(float x) {
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+PTX float fast_inverse(float x) {
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+/* max(x, 0); a NaN stays one */
+PTX float relu_of(float x) {
+    asm("max.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(0.0f));
+    return x;
+}
+PTX uint32_t pack_bf16(float lo, float hi) {
+    uint32_t r;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+    return r;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* An address in shared memory, in bytes. */
+PTX uint32_t shared_at(const float *p) {
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+/* Two and four words of shared memory, read where the read stands in the program. */
+PTX float2 load_pair(uint32_t at) {
+    float2 v;
+    asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(v.x), "=f"(v.y) : "r"(at) : "memory");
+    return v;
+}
+PTX float4 load_quad(uint32_t at) {
+    float4 v;
+    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "r"(at)
+                 : "memory");
+    return v;
+}
+
+/* Four numbers of global memory, zeros when !go; and back. Written so that they stay one
+ * instruction of 16 bytes without a branch. */
+PTX float4 global_quad(const float *from, bool go) {
+    float4 v = make_float4(0, 0, 0, 0);
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %5, 0; "
+                 "@p ld.global.v4.f32 {%0,%1,%2,%3}, [%4]; }"
+                 : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
+                 : "l"(from), "r"((int)go)
+                 : "memory");
+    return v;
+}
+PTX void global_quad(float *to, float4 v, bool go) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %5, 0; "
+                 "@p st.global.v4.f32 [%4], {%0,%1,%2,%3}; }" ::"f"(v.x),
+                 "f"(v.y), "f"(v.z), "f"(v.w), "l"(to), "r"((int)go)
+                 : "memory");
+}
+
+/* A line of global memory to the second cache. */
+PTX void prefetch(const float *p) {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+}
+
+/* 16 bytes from global to shared memory, zeros when !valid; they are there for the thread that
+ * copied behind copy_wait<N>, which leaves the last N committed groups on their way. */
+PTX void copy16(uint32_t to, const float *from, bool valid) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+                 "r"(valid ? 16 : 0)
+                 : "memory");
+}
+PTX void copy_commit() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int N> PTX void copy_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+
+/* ---- a warp ---------------------------------------------------------------------------------- */
+
+/* Four 8 x 8 pieces of 16-bit numbers (or 8 x 4 of words); a lane names row l % 8 of piece l / 8
+ * and gets word (l / 4, l % 4) of every piece, of the transposed pieces numbers 2 (l % 4) and the
+ * next of column l / 4. */
+PTX void load_matrices(uint32_t at, uint32_t w[4]) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                 : "r"(at)
+                 : "memory");
+}
+PTX void load_transposed(uint32_t at, uint32_t w[4]) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+/* c += a b, layouts in mma.cuh */
+PTX void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2]) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+                 "{%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+PTX void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2]) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, "
+                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* d = a b + c: many products start from one c without its being copied for each. */
+PTX void first_tf32(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%10,%11,%12,%13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+          "f"(c[2]), "f"(c[3]));
+}
+PTX void first_bf16(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%10,%11,%12,%13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+          "f"(c[2]), "f"(c[3]));
+}
+
+/* ---- a block --------------------------------------------------------------------------------- */
+
+/* A barrier of some of a block's warps; 0 is the one of __syncthreads. */
+PTX void barrier(int id, int threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+#undef PTX
+
+#endif

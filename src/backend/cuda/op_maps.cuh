@@ -1,42 +1,10 @@
 /* op_maps.cuh: the pointwise maps: rational-quadratic spline and affine, a thread per point. The
- * equations are those of op/rqs_math.h in float, without branches on the bin; the reverse pass does
- * the forward again. A gradient that samples share is added up by the thread that owns the row. */
+ * bin is found without branches; the reverse pass does the forward again. A gradient that samples
+ * share is added up by the thread that owns the row. */
 #ifndef MNP_CUDA_OP_MAPS_CUH
 #define MNP_CUDA_OP_MAPS_CUH
 
-#include "backend/cuda/frame.cuh"
-
-struct Spline {
-    int bins;
-    float bound, min_width, min_height, min_slope, room_x, room_y;
-};
-
-FN Spline spline_of(const dev_instr &ins) {
-    Spline o;
-    o.bins = ins.i[0];
-    const double B = ins.f[DRQS_BOUND], w = ins.f[DRQS_MIN_WIDTH], h = ins.f[DRQS_MIN_HEIGHT];
-    o.bound = (float)B, o.min_width = (float)w, o.min_height = (float)h;
-    o.min_slope = (float)ins.f[DRQS_MIN_DERIVATIVE];
-    o.room_x = (float)(2 * B * (1 - o.bins * w)), o.room_y = (float)(2 * B * (1 - o.bins * h));
-    return o;
-}
-
-#define SLOPE_MAX 1e12f
-
-FN float softplus(float v) {
-    return fmaxf(v, 0.0f) + log1pf(expf(-fabsf(v)));
-}
-FN float sigmoid(float v) {
-    const float u = expf(-fabsf(v));
-    return (v < 0 ? u : 1.0f) / (1.0f + u);
-}
-
-struct Place {
-    int k;
-    float x0, y0, w, h, s, q0, q1, d0, d1;
-    float share_x, share_y, before_x, before_y, top_x, top_y, inv_x, inv_y;
-    float theta, p, D, M, g;
-};
+#include "backend/cuda/spline.cuh"
 
 /* The bin of v among the x knots (or the y knots). BINS: their number where it is known, which
  * keeps everything in registers; 0: any. */
@@ -77,25 +45,11 @@ FN void find_bin(const Spline &o, bool by_y, float v, const float *raw, Place &t
     t.d1 = t.k == K - 1 ? 1.0f : fminf(o.min_slope + softplus(t.q1), SLOPE_MAX);
 }
 
-FN float spline_root(const Place &t, float y) {
-    const float e = y - t.y0;
-    const float b = t.h * t.d0 - e * (t.d0 + t.d1 - 2.0f * t.s);
-    const float a = t.h * t.s - b, c = -t.s * e;
-    const float q = sqrtf(fmaxf(b * b - 4.0f * a * c, 0.0f));
-    const float theta = b >= 0 ? 2.0f * c / (-b - q) : (q - b) / (2.0f * a);
-    return fminf(fmaxf(theta, 0.0f), 1.0f);
-}
-
 template <int BINS>
 FN void locate(const Spline &o, bool by_y, float v, const float *raw, Place &t) {
     find_bin<BINS>(o, by_y, v, raw, t);
     t.theta = by_y ? spline_root(t, v) : (v - t.x0) / t.w;
-    const float rest = 1.0f - t.theta;
-    t.p = t.theta * rest;
-    t.D = t.s * (1.0f - 2.0f * t.p) + (t.d0 + t.d1) * t.p;
-    t.M = t.d1 * t.theta * t.theta + 2.0f * t.s * t.p + t.d0 * rest * rest;
-    const float slope = t.s / t.D;
-    t.g = slope * slope * t.M;
+    settle(t);
 }
 
 /* A point's raw numbers: a copy in registers where their number is known. */
@@ -129,8 +83,7 @@ template <int BINS> FN void rqs_points(const dev_instr &ins) {
             Place t;
             Row<BINS> row;
             locate<BINS>(o, by_y, v, row.get(raw.sample(s) + (int64_t)r * raw.ld), t);
-            const float share = (t.s * t.theta * t.theta + t.d0 * t.p) / t.D;
-            image = by_y ? t.x0 + t.theta * t.w : t.y0 + t.h * share;
+            image = by_y ? t.x0 + t.theta * t.w : t.y0 + t.h * spline_share(t);
             L = by_y ? -logf(t.g) : logf(t.g);
         }
         if (logdet.p) L += logdet.sample(s)[(int64_t)r * logdet.ld];
@@ -144,31 +97,6 @@ OP_FN void op_rqs(const dev_instr &ins) {
         rqs_points<10>(ins);
     else
         rqs_points<0>(ins);
-}
-
-struct BinGrad {
-    float v, x0, y0, w, h, d0, d1;
-};
-
-FN BinGrad spline_derive(const Place &t, bool by_y, float G, float H) {
-    const float s = t.s, th = t.theta, p = t.p, rest = 1.0f - th, u = 1.0f - 2.0f * th;
-    const float iD = 1.0f / t.D, iM = 1.0f / t.M, iw = 1.0f / t.w, u2 = 1.0f - 2.0f * p;
-    const float r = (s * th * th + t.d0 * p) * iD, sigma = t.d0 + t.d1 - 2.0f * s;
-    const float r_s = (th * th - r * u2) * iD;
-    const float L_t = 2.0f * ((t.d1 * th + s * u - t.d0 * rest) * iM - sigma * u * iD);
-    const float L_s = 2.0f * (1.0f / s + p * iM - u2 * iD);
-    const float L_x = L_t * iw, pD = p * iD;
-    const float E = (G - H * L_x) / t.g;
-    const float a = by_y ? -E : G, b = by_y ? -H : H;
-    BinGrad q;
-    q.x0 = -(a * t.g + b * L_x);
-    q.v = by_y ? E : -q.x0;
-    q.y0 = a;
-    q.w = -a * (th * t.g + s * s * r_s) - b * (th * L_t + s * L_s) * iw;
-    q.h = a * (r + s * r_s) + b * L_s * iw;
-    q.d0 = a * t.h * pD * (1.0f - r) + b * (rest * rest * iM - 2.0f * pD);
-    q.d1 = -a * t.h * pD * r + b * (th * th * iM - 2.0f * pD);
-    return q;
 }
 
 template <int BINS>

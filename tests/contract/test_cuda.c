@@ -384,6 +384,7 @@ static void print_profile(training *t, int64_t steps) {
         snprintf(name, sizeof name, "%-18s %c%d x %d, %c%d x %d -> %c%d", op_name(ins->op),
                  "-nm"[v->ext], v -> rows, v -> cols, "-nm"[w->ext], w -> rows, w -> cols,
                  "-nm"[o->ext], o -> cols);
+        if (at.part) snprintf(name, sizeof name, "%s", at.part);
         if (at.together > 1) snprintf(name, sizeof name, "%d small ones side by side", at.together);
         int j = 0;
         while (j < n && strcmp(names[j], name) != 0) j++;

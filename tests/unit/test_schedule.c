@@ -47,8 +47,8 @@ static void random_tasks(void) {
     rng_stream s = rng_stream_make((rng_key){5}, RNG_TEST, 0);
     for (int k = 0; k < COUNT; k++) {
         task *t = &tasks[k];
-        t->n_in = (int32_t)rng_below(&s, SCHEDULE_IN + 1);
-        t->n_out = (int32_t)rng_below(&s, SCHEDULE_OUT + 1);
+        t->n_in = (int32_t)rng_below(&s, 6);
+        t->n_out = (int32_t)rng_below(&s, 5);
         for (int j = 0; j < t->n_in; j++) t->in[j] = words((int64_t)rng_below(&s, 400), 3);
         for (int j = 0; j < t->n_out; j++) t->out[j] = words((int64_t)rng_below(&s, 400), 3);
         t->small = rng_below(&s, 2) == 0;

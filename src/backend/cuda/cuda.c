@@ -7,6 +7,7 @@
  * plan that does not update sends the weights with every run. */
 #include "backend/cuda/cuda.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/cuda/loader.h"
@@ -31,7 +32,8 @@ struct exec {
     cuda_device_info device;
     cuda_queue *queue;
     cuda_program program;
-    block code, run, act, slots, scratch, step, adam, scalars, partial, state, culprit, clocks;
+    block code, fused, run, act, slots, scratch, step, adam, scalars, partial, state, culprit,
+        clocks;
     block mirror[MIRRORS], data_start, data_x, data_y, lengths;
     block feed[EXEC_FEEDS], emit[EXEC_EMITS];
     dev_run image;        /* what `run` holds on the device      */
@@ -91,10 +93,10 @@ static void destroy(exec *x) {
     if (!x) return;
     env *e = x->env;
     if (x->api) {
-        block *own[] = {&x->code,       &x->run,    &x->act,     &x->slots,
-                        &x->scratch,    &x->step,   &x->adam,    &x->scalars,
-                        &x->partial,    &x->state,  &x->culprit, &x->clocks,
-                        &x->data_start, &x->data_x, &x->data_y,  &x->lengths};
+        block *own[] = {&x->code,    &x->fused,   &x->run,    &x->act,        &x->slots,
+                        &x->scratch, &x->step,    &x->adam,   &x->scalars,    &x->partial,
+                        &x->state,   &x->culprit, &x->clocks, &x->data_start, &x->data_x,
+                        &x->data_y,  &x->lengths};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
@@ -110,10 +112,15 @@ static void destroy(exec *x) {
     env_free(e, x);
 }
 
+static mnp_status send_program(exec *x) {
+    const cuda_program *p = &x->program;
+    MNP_TRY(send(x, &x->code, p->code, (size_t)p->count * sizeof *p->code, "the program"));
+    return send(x, &x->fused, p->fused, (size_t)p->n_fused * sizeof *p->fused, "the program");
+}
+
 static mnp_status prepare(exec *x) {
-    const size_t code = (size_t)x->program.count * sizeof(dev_instr);
     MNP_TRY(device_check(x, x->api->queue_make(&x->queue), "setting up"));
-    MNP_TRY(send(x, &x->code, x->program.code, code, "the program"));
+    MNP_TRY(send_program(x));
     MNP_TRY(room(x, &x->run, sizeof(dev_run), "the program"));
     MNP_TRY(room(x, &x->step, sizeof(dev_step), "the step"));
     MNP_TRY(room(x, &x->adam, sizeof(dev_adam), "the step"));
@@ -151,7 +158,9 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
         status = cuda_select(e, api, comm_local(e), &x->device);
     if (status == MNP_OK) {
         x->api = api;
-        status = program_make(e, p, o->math, &x->program);
+        const char *some = getenv("MNP_FUSED");
+        status = program_make(e, p, o->math, some ? (uint32_t)atoi(some) : PROGRAM_FUSE_ALL,
+                              &x->program);
     }
     if (status == MNP_OK) status = prepare(x);
     if (status != MNP_OK) {
@@ -338,7 +347,8 @@ static mnp_status place_step(exec *x, const exec_io *io) {
 static mnp_status place(exec *x, exec_io *io, int64_t items, int *blocks) {
     const plan *p = x->plan;
     dev_run *r = &x->image;
-    *r = (dev_run){.code = x->code.at, .n_code = x->program.count, .items = items};
+    *r = (dev_run){
+        .code = x->code.at, .n_code = x->program.count, .fused = x->fused.at, .items = items};
     r->samples = io->samples, r->chunks = io->chunks;
     r->first_function = io->first_function, r->first_row = io->first_row;
     r->cap_n = p->opts.n, r->cap_m = p->opts.m;
@@ -447,7 +457,8 @@ bool cuda_profile(exec *x, int32_t k, cuda_cost *out) {
     if (k == 0 &&
         (x->api->download(x->queue, x->clocks_host, x->clocks.at, bytes) || x->api->sync(x->queue)))
         return false;
-    *out = (cuda_cost){x->program.from[k], x->program.code[k].together, x->clocks_host[k]};
+    *out = (cuda_cost){x->program.from[k], x->program.part[k], x->program.code[k].together,
+                       x->clocks_host[k]};
     return true;
 }
 

@@ -12,6 +12,7 @@ double cuda_milliseconds(const exec *x);
  * Instructions that run side by side have one place. */
 typedef struct cuda_cost {
     int32_t from;     /* the plan's instruction */
+    const char *part; /* the name of a fused part, else NULL */
     int32_t together; /* and how many more: 1 = alone */
     int64_t cycles;
 } cuda_cost;

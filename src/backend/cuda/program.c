@@ -1,11 +1,13 @@
-/* program.c: see program.h. Operands are inlined, products get their precision, small instructions
- * are set side by side (schedule.h), and the first instruction that writes a weight's gradient is
- * told to overwrite it: slots then need no zeroing. The reverse pass of a small dense layer becomes
- * two instructions, since only the input's gradient is waited for. */
+/* program.c: see program.h. Parts are fused (fuse.h), operands are inlined, products get their
+ * precision, small instructions are set side by side (schedule.h), and the first instruction that
+ * writes a weight's gradient is told to overwrite it: slots then need no zeroing. The reverse pass
+ * of a small dense layer becomes two instructions, since only the input's gradient is waited for.
+ */
 #include "backend/cuda/program.h"
 
 #include <string.h>
 
+#include "backend/cuda/fuse.h"
 #include "backend/cuda/schedule.h"
 #include "op/affine.h"
 #include "op/attention.h"
@@ -193,8 +195,8 @@ static mnp_status check_step(env *e, const plan *p, cuda_program *out) {
 
 /* ---- small instructions, side by side -------------------------------------------------------- */
 
-_Static_assert((int)SCHEDULE_IN == (int)DEV_IN && (int)SCHEDULE_OUT == (int)DEV_OUT &&
-                   (int)SCHEDULE_TOGETHER == (int)DEV_TOGETHER,
+_Static_assert((int)SCHEDULE_TOGETHER == (int)DEV_TOGETHER &&
+                   (int)SCHEDULE_SPANS >= (int)FUSED_SLOTS,
                "schedule");
 
 static bool team_can(int32_t op) {
@@ -298,84 +300,172 @@ static task task_of(const plan *p, const cuda_program *out, const instr *ins) {
     return t;
 }
 
+/* ---- fused parts ----------------------------------------------------------------------------- */
+
+static task task_of_part(const plan *p, const cuda_program *out, const fuse_part *part) {
+    task t = {.cost = 60000}; /* about the mean of them */
+    for (int k = 0; k < FUSED_SLOTS; k++) {
+        if (part->slot[k] == VAL_NONE) continue;
+        const span at = span_of(p, out, part->slot[k]);
+        if (part->outs >> k & 1u)
+            t.out[t.n_out++] = at;
+        else
+            t.in[t.n_in++] = at;
+    }
+    return t;
+}
+
+static dev_fused operands_of(const plan *p, const cuda_program *out, const fuse_part *part) {
+    dev_fused d = {.acc = part->acc};
+    for (int k = 0; k < FUSED_SLOTS; k++) {
+        const val v = part->slot[k];
+        if (v == VAL_NONE) continue;
+        d.present |= (uint64_t)1 << k;
+        d.store[k] = (uint8_t)p->values[v].store;
+        d.offset[k] = out->offset[v];
+    }
+    return d;
+}
+
+/* The instruction for part `which`, with the attributes of one of its ops. */
+static dev_instr call_part(const plan *p, const fuse_part *part, int32_t which, exec_math math) {
+    const instr *like = &p->instrs[part->like];
+    dev_instr d = {.op = OPCODE_COUNT + (int32_t)part->pattern->kind,
+                   .math = math_of(p, like, math)};
+    for (int j = 0; j < DEV_INT; j++) d.i[j] = like->i[j];
+    for (int j = 0; j < DEV_REAL; j++) d.f[j] = like->f[j];
+    d.i[DEV_FUSED] = which;
+    return d;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* What is made ready: the plan's instructions, some of them in halves, and their order. */
+/* What is made ready: the plan's instructions, some of them in halves, and its parts. */
 typedef struct draft {
+    fuse_list units;
     instr *list;
-    int32_t *from; /* the plan's instruction it is, or is half of */
+    int32_t *from; /* the plan's instruction it is, or is half of; ~k: part k */
     task *tasks;
     int32_t count;
 } draft;
 
-static mnp_status draft_make(env *e, const plan *p, const cuda_program *out, draft *d) {
+static void add_instruction(const plan *p, const cuda_program *out, draft *d, int32_t k) {
+    instr half[2];
+    const int parts = halves_of(p, &p->instrs[k], half);
+    for (int j = 0; j < parts; j++) {
+        d->list[d->count] = half[j];
+        d->from[d->count] = k;
+        d->tasks[d->count++] = task_of(p, out, &half[j]);
+    }
+}
+
+static void add_part(const plan *p, const cuda_program *out, draft *d, int32_t unit) {
+    d->from[d->count] = unit;
+    d->tasks[d->count++] = task_of_part(p, out, &d->units.parts[~unit]);
+}
+
+static mnp_status draft_make(env *e, const plan *p, uint32_t kinds, cuda_program *out, draft *d) {
     const size_t most = 2 * (size_t)p->n_function + 1;
     d->list = env_alloc(e, most, sizeof *d->list, "a program");
     d->from = env_alloc(e, most, sizeof *d->from, "a program");
     d->tasks = env_alloc(e, most, sizeof *d->tasks, "a program");
     if (!d->list || !d->from || !d->tasks) return MNP_ENOMEM;
-    for (int32_t k = 0; k < p->n_function; k++) {
-        instr half[2];
-        const int parts = halves_of(p, &p->instrs[k], half);
-        for (int j = 0; j < parts; j++) {
-            d->list[d->count] = half[j];
-            d->from[d->count] = k;
-            d->tasks[d->count++] = task_of(p, out, &half[j]);
-        }
+    for (int32_t k = 0; k < p->n_function; k++) d->tasks[k] = task_of(p, out, &p->instrs[k]);
+    MNP_TRY(fuse_find(e, p, d->tasks, kinds, out->offset, &out->act_words, &d->units));
+    for (int32_t k = 0; k < d->units.n_units; k++) {
+        const int32_t unit = d->units.units[k];
+        if (unit < 0)
+            add_part(p, out, d, unit);
+        else
+            add_instruction(p, out, d, unit);
     }
     return MNP_OK;
 }
 
 static void draft_free(env *e, draft *d) {
+    fuse_free(e, &d->units);
     env_free(e, d->list);
     env_free(e, d->from);
     env_free(e, d->tasks);
+}
+
+/* Is v a weight's gradient that nothing has written so far? */
+static bool is_fresh(const plan *p, val v, bool *seen, cuda_program *out) {
+    if (v == VAL_NONE || p->values[v].store != STORE_PGRAD) return false;
+    const bool fresh = !seen[v];
+    out->has_grad = seen[v] = true;
+    return fresh;
 }
 
 static mnp_status mark_fresh(env *e, const plan *p, const draft *d, const int32_t *order,
                              cuda_program *out) {
     bool *seen = env_alloc(e, (size_t)p->n_values + 1, sizeof *seen, "a program");
     if (!seen) return MNP_ENOMEM;
-    for (int32_t k = 0; k < d->count; k++)
-        for (int j = 0; j < DEV_OUT; j++) {
-            val v = d->list[order[k]].out[j];
-            if (v == VAL_NONE || p->values[v].store != STORE_PGRAD) continue;
-            out->has_grad = true;
-            if (!seen[v]) out->code[k].fresh |= 1u << j;
-            seen[v] = true;
+    for (int32_t k = 0; k < d->count; k++) {
+        const int32_t from = d->from[order[k]];
+        if (from < 0) {
+            const fuse_part *part = &d->units.parts[~from];
+            for (int j = 0; j < FUSED_SLOTS; j++)
+                if ((part->outs >> j & 1u) && is_fresh(p, part->slot[j], seen, out))
+                    out->fused[~from].fresh |= (uint64_t)1 << j;
+        } else {
+            for (int j = 0; j < DEV_OUT; j++)
+                if (is_fresh(p, d->list[order[k]].out[j], seen, out)) out->code[k].fresh |= 1u << j;
         }
+    }
     env_free(e, seen);
     return MNP_OK;
+}
+
+static mnp_status room_for(env *e, const draft *d, cuda_program *out) {
+    const size_t words = (size_t)d->count + 1, parts = (size_t)d->units.n_parts + 1;
+    out->count = d->count, out->n_fused = d->units.n_parts;
+    out->code = env_alloc(e, words, sizeof *out->code, "a program");
+    out->from = env_alloc(e, words, sizeof *out->from, "a program");
+    out->part = env_alloc(e, words, sizeof *out->part, "a program");
+    out->fused = env_alloc(e, parts, sizeof *out->fused, "a program");
+    return out->code && out->from && out->part && out->fused ? MNP_OK : MNP_ENOMEM;
+}
+
+/* What stands at place k of the program: task number `at` of the draft. */
+static mnp_status fill_place(env *e, const plan *p, exec_math math, const draft *d, int32_t at,
+                             int32_t k, cuda_program *out) {
+    const int32_t from = d->from[at];
+    if (from < 0) {
+        const fuse_part *part = &d->units.parts[~from];
+        out->fused[~from] = operands_of(p, out, part);
+        out->code[k] = call_part(p, part, ~from, math);
+        out->from[k] = part->like;
+        out->part[k] = part->pattern->name;
+        return MNP_OK;
+    }
+    const int64_t scratch = scratch_of(p, &d->list[at]);
+    if (scratch > out->scratch_words) out->scratch_words = scratch;
+    out->from[k] = from;
+    return translate(e, p, out, &d->list[at], math, &out->code[k]);
 }
 
 static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cuda_program *out) {
     const size_t words = (size_t)d->count + 1;
     int32_t *order = env_alloc(e, words, 2 * sizeof *order, "a program");
-    out->code = env_alloc(e, words, sizeof *out->code, "a program");
-    out->from = env_alloc(e, words, sizeof *out->from, "a program");
-    mnp_status status = order && out->code && out->from ? MNP_OK : MNP_ENOMEM;
+    mnp_status status = order ? room_for(e, d, out) : MNP_ENOMEM;
     if (status == MNP_OK) status = schedule_make(e, d->tasks, d->count, order, order + words);
     for (int32_t k = 0; k < d->count && status == MNP_OK; k++) {
-        const instr *ins = &d->list[order[k]];
-        const int64_t scratch = scratch_of(p, ins);
-        if (scratch > out->scratch_words) out->scratch_words = scratch;
-        status = translate(e, p, out, ins, math, &out->code[k]);
+        status = fill_place(e, p, math, d, order[k], k, out);
         out->code[k].together = order[words + (size_t)k];
-        out->from[k] = d->from[order[k]];
     }
     if (status == MNP_OK) status = mark_fresh(e, p, d, order, out);
     env_free(e, order);
     return status;
 }
 
-mnp_status program_make(env *e, const plan *p, exec_math math, cuda_program *out) {
+mnp_status program_make(env *e, const plan *p, exec_math math, uint32_t kinds, cuda_program *out) {
     *out = (cuda_program){0};
     draft d = {0};
     mnp_status status = check_step(e, p, out);
     if (status == MNP_OK) status = place_small(e, p, out);
-    if (status == MNP_OK) status = draft_make(e, p, out, &d);
+    if (status == MNP_OK) status = draft_make(e, p, kinds, out, &d);
     if (status == MNP_OK) status = fill(e, p, math, &d, out);
-    out->count = d.count;
     draft_free(e, &d);
     if (status != MNP_OK) program_free(e, out);
     return status;
@@ -384,6 +474,8 @@ mnp_status program_make(env *e, const plan *p, exec_math math, cuda_program *out
 void program_free(env *e, cuda_program *p) {
     env_free(e, p->code);
     env_free(e, p->from);
+    env_free(e, p->part);
+    env_free(e, p->fused);
     env_free(e, p->offset);
     *p = (cuda_program){0};
 }

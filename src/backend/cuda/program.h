@@ -6,9 +6,12 @@
 #include "backend/cuda/device.h"
 
 typedef struct cuda_program {
-    dev_instr *code; /* in the order in which they run              */
-    int32_t *from;   /* the instruction of the plan each one is     */
+    dev_instr *code;   /* in the order in which they run              */
+    int32_t *from;     /* the instruction of the plan each one is     */
+    const char **part; /* the name of a fused one, else NULL        */
     int32_t count;
+    dev_fused *fused; /* operands of the fused ones                 */
+    int32_t n_fused;
     int64_t *offset;       /* where each value of the plan lies           */
     int64_t act_words;     /* of one arena                                */
     int64_t scratch_words; /* of one block                                */
@@ -16,8 +19,10 @@ typedef struct cuda_program {
     bool updates;          /* the step part is the update of op/update.h  */
 } cuda_program;
 
-/* MNP_EUNSUPPORTED names an op the device does not have. */
-mnp_status program_make(env *e, const plan *p, exec_math math, cuda_program *out);
+/* Parts of the kinds whose bit is set are fused (fuse.h). MNP_EUNSUPPORTED names an op the device
+ * does not have. */
+enum { PROGRAM_FUSE_ALL = (1 << FUSED_COUNT) - 1 };
+mnp_status program_make(env *e, const plan *p, exec_math math, uint32_t kinds, cuda_program *out);
 void program_free(env *e, cuda_program *p);
 
 #endif

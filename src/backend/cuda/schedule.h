@@ -6,7 +6,7 @@
 
 #include "base/env.h"
 
-enum { SCHEDULE_IN = 5, SCHEDULE_OUT = 4, SCHEDULE_TOGETHER = 4 };
+enum { SCHEDULE_SPANS = 64, SCHEDULE_TOGETHER = 4 };
 
 /* Words [from, to) of a store. */
 typedef struct span {
@@ -15,7 +15,7 @@ typedef struct span {
 } span;
 
 typedef struct task {
-    span in[SCHEDULE_IN], out[SCHEDULE_OUT];
+    span in[SCHEDULE_SPANS], out[SCHEDULE_SPANS];
     int32_t n_in, n_out;
     int32_t cost; /* a guess in cycles: what the longest way to the end is made of */
     bool small;   /* a team can run it                                             */

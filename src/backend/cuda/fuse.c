@@ -1,0 +1,235 @@
+/* fuse.c: see fuse.h. Patterns are tried at every instruction that may be their anchor; each
+ * further step is the one instruction that agrees with the slots found so far. */
+#include "backend/cuda/fuse.h"
+
+#include <string.h>
+
+typedef struct search {
+    const plan *plan;
+    const task *tasks;
+    int64_t *where, *words;
+    int32_t *owner; /* (n_function) part that has the instruction, -1: none */
+    fuse_list *list;
+    int32_t *members; /* (FUSE_SLOTS) instructions of the present match, by step */
+} search;
+
+/* ---- matching -------------------------------------------------------------------------------- */
+
+static bool has_shape(const search *s, const fuse_pattern *f, uint8_t slot, val v) {
+    const value *at = &s->plan->values[v];
+    for (int32_t k = 0; k < f->n_shapes; k++) {
+        const fuse_shape *want = &f->shapes[k];
+        if (want->slot == slot)
+            return at->ext == want->ext && at->cols == want->cols &&
+                   (at->ext != EXT_FIXED || at->rows == want->rows);
+    }
+    return true;
+}
+
+/* The slot is this value: it was before, or is from now on. */
+static bool bind(const search *s, const fuse_pattern *f, uint8_t code, val v, val *slot) {
+    if (code == FUSE_ABSENT) return v == VAL_NONE;
+    const uint8_t k = code & (FUSE_MAYBE - 1);
+    if (v == VAL_NONE) return (code & FUSE_MAYBE) != 0;
+    if (slot[k] != VAL_NONE) return slot[k] == v;
+    slot[k] = v;
+    return has_shape(s, f, k, v);
+}
+
+static bool step_fits(const search *s, const fuse_pattern *f, const fuse_step *step, int32_t at,
+                      val slot[FUSE_SLOTS]) {
+    const instr *ins = &s->plan->instrs[at];
+    val bound[FUSE_SLOTS];
+    if (ins->op != step->op || s->owner[at] >= 0) return false;
+    for (int j = 0; j < step->n_ints; j++)
+        if (ins->i[j] != step->ints[j]) return false;
+    memcpy(bound, slot, sizeof bound);
+    bool same = true;
+    for (int j = 0; j < FUSE_IN; j++) same = same && bind(s, f, step->in[j], ins->in[j], bound);
+    for (int j = 0; j < FUSE_OUT; j++) same = same && bind(s, f, step->out[j], ins->out[j], bound);
+    if (same) memcpy(slot, bound, sizeof bound);
+    return same;
+}
+
+/* Steps from the second on; members[0] is the anchor. */
+static bool match_steps(search *s, const fuse_pattern *f, fuse_part *part) {
+    for (int32_t k = 0; k < FUSE_SLOTS; k++) part->slot[k] = VAL_NONE;
+    if (!step_fits(s, f, &f->steps[0], s->members[0], part->slot)) return false;
+    for (int32_t k = 1; k < f->n_steps; k++) {
+        int32_t at = 0;
+        bool found = false;
+        for (; at < s->plan->n_function && !found; at += !found) {
+            bool taken = false;
+            for (int32_t j = 0; j < k; j++) taken |= s->members[j] == at;
+            found = !taken && step_fits(s, f, &f->steps[k], at, part->slot);
+        }
+        if (!found) return false;
+        s->members[k] = at;
+    }
+    return true;
+}
+
+/* ---- may it be taken? ------------------------------------------------------------------------ */
+
+static bool is_member(const search *s, const fuse_pattern *f, int32_t at) {
+    for (int32_t k = 0; k < f->n_steps; k++)
+        if (s->members[k] == at) return true;
+    return false;
+}
+
+/* What stays inside is neither read nor written by anybody else. */
+static bool inner_are_private(const search *s, const fuse_pattern *f, const fuse_part *part) {
+    for (int32_t at = 0; at < s->plan->n_function; at++) {
+        const instr *ins = &s->plan->instrs[at];
+        if (is_member(s, f, at)) continue;
+        for (int32_t k = FUSE_INNER; k < FUSE_SLOTS; k++) {
+            const val v = part->slot[k];
+            if (v == VAL_NONE || s->plan->values[v].store != STORE_ACT) continue;
+            for (int j = 0; j < INSTR_IN; j++)
+                if (ins->in[j] == v) return false;
+            for (int j = 0; j < INSTR_OUT; j++)
+                if (ins->out[j] == v) return false;
+        }
+    }
+    return true;
+}
+
+/* Which slots are written, and what the first op that writes one does with what is there. */
+static void find_outputs(const search *s, const fuse_pattern *f, fuse_part *part) {
+    int32_t first[FUSED_SLOTS];
+    for (int32_t k = 0; k < f->n_steps; k++) {
+        const fuse_step *step = &f->steps[k];
+        const instr *ins = &s->plan->instrs[s->members[k]];
+        for (int j = 0; j < FUSE_OUT; j++) {
+            const uint8_t slot = step->out[j] & (FUSE_MAYBE - 1);
+            if (step->out[j] == FUSE_ABSENT || slot >= FUSED_SLOTS || ins->out[j] == VAL_NONE)
+                continue;
+            const uint64_t bit = (uint64_t)1 << slot;
+            if ((part->outs & bit) && first[slot] < s->members[k]) continue;
+            first[slot] = s->members[k];
+            part->outs |= bit;
+            part->acc = ins->acc >> j & 1u ? part->acc | bit : part->acc & ~bit;
+        }
+    }
+}
+
+static span span_of(const search *s, val v) {
+    const value *at = &s->plan->values[v];
+    return (span){(int32_t)at->store, s->where[v], s->where[v] + plan_words(s->plan, at)};
+}
+
+static bool meets(const search *s, val v, val w) {
+    const span x = span_of(s, v), y = span_of(s, w);
+    return x.store == y.store && x.from < y.to && y.from < x.to;
+}
+
+/* The plan lets values share memory for ops that run one after the other. What a part writes gets a
+ * place of its own where it would lie on something else that the part has. */
+static void set_apart(search *s, const fuse_part *part) {
+    for (int a = 0; a < FUSED_SLOTS; a++) {
+        const val v = part->slot[a];
+        bool alone = true;
+        for (int b = 0; b < FUSED_SLOTS && (part->outs >> a & 1u); b++)
+            alone &= a == b || part->slot[b] == VAL_NONE || !meets(s, v, part->slot[b]);
+        if (alone) continue;
+        s->where[v] = *s->words;
+        *s->words += plan_words(s->plan, &s->plan->values[v]);
+    }
+}
+
+/* ---- its place ------------------------------------------------------------------------------- */
+
+/* Does what unit b touches keep it behind instruction a? */
+static bool unit_depends(const search *s, int32_t a, int32_t b) {
+    if (b >= 0) return schedule_depends(&s->tasks[a], &s->tasks[b]);
+    for (int32_t at = 0; at < s->plan->n_function; at++)
+        if (s->owner[at] == ~b && schedule_depends(&s->tasks[a], &s->tasks[at])) return true;
+    return false;
+}
+static bool units_depend(const search *s, int32_t a, int32_t b) {
+    if (a >= 0) return unit_depends(s, a, b);
+    for (int32_t at = 0; at < s->plan->n_function; at++)
+        if (s->owner[at] == ~a && unit_depends(s, at, b)) return true;
+    return false;
+}
+
+static bool depends_on_any(const search *s, const int32_t *units, int32_t count, int32_t b) {
+    for (int32_t k = 0; k < count; k++)
+        if (units_depend(s, units[k], b)) return true;
+    return false;
+}
+
+/* The units in a new order with the part at one place: others that do not depend on its ops go
+ * before it, the rest behind it, and no op may depend on one of those. scratch: 3 lists. */
+static bool put_in_place(search *s, const fuse_pattern *f, int32_t *scratch) {
+    fuse_list *list = s->list;
+    const int32_t most = s->plan->n_function + 1;
+    int32_t *head = scratch, *own = scratch + most, *tail = scratch + 2 * most;
+    int32_t n_head = 0, n_own = 0, n_tail = 0;
+    for (int32_t k = 0; k < list->n_units; k++) {
+        const int32_t unit = list->units[k];
+        const bool after = depends_on_any(s, tail, n_tail, unit);
+        if (unit >= 0 && is_member(s, f, unit)) {
+            if (after) return false;
+            own[n_own++] = unit;
+        } else if (n_own == f->n_steps || after || depends_on_any(s, own, n_own, unit)) {
+            tail[n_tail++] = unit;
+        } else {
+            head[n_head++] = unit;
+        }
+    }
+    memcpy(list->units, head, (size_t)n_head * sizeof *head);
+    list->units[n_head] = ~list->n_parts;
+    memcpy(list->units + n_head + 1, tail, (size_t)n_tail * sizeof *tail);
+    list->n_units = n_head + 1 + n_tail;
+    return true;
+}
+
+static void try_at(search *s, const fuse_pattern *f, int32_t anchor, int32_t *scratch) {
+    fuse_list *list = s->list;
+    fuse_part *part = &list->parts[list->n_parts];
+    *part = (fuse_part){.pattern = f};
+    s->members[0] = anchor;
+    if (!match_steps(s, f, part)) return;
+    find_outputs(s, f, part);
+    if (!inner_are_private(s, f, part) || !put_in_place(s, f, scratch)) return;
+    set_apart(s, part);
+    for (int32_t k = 0; k < f->n_steps; k++) s->owner[s->members[k]] = list->n_parts;
+    part->like = s->members[f->like];
+    list->n_parts++;
+}
+
+static bool sizes_fit(const plan *p) {
+    return p->opts.samples == 1 && p->opts.n <= FUSED_POINTS && p->opts.m <= FUSED_CONTEXT;
+}
+
+mnp_status fuse_find(env *e, const plan *p, const task *tasks, uint32_t kinds, int64_t *where,
+                     int64_t *words, fuse_list *out) {
+    const size_t most = (size_t)p->n_function + 1;
+    *out = (fuse_list){.units = env_alloc(e, most, sizeof *out->units, "a program"),
+                       .parts = env_alloc(e, most, sizeof *out->parts, "a program")};
+    int32_t members[FUSE_SLOTS];
+    search s = {.plan = p,
+                .tasks = tasks,
+                .where = where,
+                .words = words,
+                .list = out,
+                .members = members,
+                .owner = env_alloc(e, 4 * most, sizeof *s.owner, "a program")};
+    const bool ok = out->units && out->parts && s.owner;
+    for (int32_t k = 0; ok && k < p->n_function; k++) out->units[k] = k, s.owner[k] = -1;
+    out->n_units = ok ? p->n_function : 0;
+    for (int32_t j = 0; ok && sizes_fit(p) && j < fuse_pattern_count; j++)
+        for (int32_t k = 0; k < p->n_function; k++)
+            if (kinds >> fuse_patterns[j].kind & 1u)
+                try_at(&s, &fuse_patterns[j], k, s.owner + most);
+    env_free(e, s.owner);
+    if (!ok) fuse_free(e, out);
+    return ok ? MNP_OK : MNP_ENOMEM;
+}
+
+void fuse_free(env *e, fuse_list *list) {
+    env_free(e, list->units);
+    env_free(e, list->parts);
+    *list = (fuse_list){0};
+}

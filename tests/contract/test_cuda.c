@@ -339,9 +339,9 @@ static void precisions(void) {
 }
 
 /* A weight that is not a number stops the step and names an op. */
-static void names_culprit(void) {
+static void culprit_of(const char *preset) {
     training t;
-    if (training_open(&t, "cuda", "tiny", (exec_opts){0}, 0)) {
+    if (training_open(&t, "cuda", preset, (exec_opts){0}, 0)) {
         int32_t k = params_find(&t.m->params, "flow.2.1.w");
         CHECK(k >= 0);
         if (k >= 0) t.weights[t.m->params.list[k].offset] = NAN;
@@ -353,6 +353,11 @@ static void names_culprit(void) {
         CHECK(backend_pull(t.b, t.exec, &t.io) == MNP_OK && t.weights[0] == first);
     }
     training_close(&t);
+}
+
+static void names_culprit(void) {
+    culprit_of("tiny");
+    culprit_of("paper"); /* in a fused part */
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */

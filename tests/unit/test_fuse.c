@@ -19,8 +19,7 @@ static void record(recorded *r, const char *preset, int64_t n, int64_t m, int64_
     CHECK(spec_preset(&world, "mnp", preset, &spec) == MNP_OK);
     spec.x_dim = 1;
     CHECK(model_create(&world, &spec, 5, &r->m) == MNP_OK);
-    process_train_opts c = {.update = true,
-                            .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50}};
+    process_train_opts c = {.update = true, .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50}};
     graph_init(&r->graph, &world, &r->m->params);
     process_at(spec.kind)->train_step(&r->graph, &r->m->spec, &c);
     plan_opts o = {.n = n, .m = m, .samples = samples};
@@ -39,29 +38,41 @@ static void count_kinds(const cuda_program *p, int32_t count[FUSED_COUNT]) {
         if (p->code[k].op >= OPCODE_COUNT) count[p->code[k].op - OPCODE_COUNT]++;
 }
 
-static void paper_parts(void) {
+static int32_t parts_of(const char *preset, int64_t n, int64_t m, int64_t samples, uint32_t kinds,
+                        int32_t count[FUSED_COUNT]) {
     recorded r;
     cuda_program p;
-    int32_t count[FUSED_COUNT];
-    record(&r, "paper", 128, 50, 1);
-    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    record(&r, preset, n, m, samples);
+    CHECK(program_make(&world, r.plan, MATH_TF32, kinds, &p) == MNP_OK);
+    const int32_t parts = p.n_fused;
     count_kinds(&p, count);
-    for (int k = 0; k < FUSED_COUNT; k++) { printf("     kind %d: %d\n", k, count[k]); CHECK(count[k] == 7); }
-    CHECK(p.n_fused == 7 * FUSED_COUNT);
-    CHECK(p.count < 100);
     program_free(&world, &p);
     forget(&r);
+    return parts;
 }
 
-/* Words that one place of a program reads or writes. */
-typedef struct touched {
-    int64_t from[FUSED_SLOTS], to[FUSED_SLOTS];
-    bool write[FUSED_SLOTS];
-    int count;
-} touched;
+/* Seven transitions have each kind once. */
+static void paper_parts(void) {
+    int32_t count[FUSED_COUNT];
+    CHECK(parts_of("paper", 128, 50, 1, PROGRAM_FUSE_ALL, count) == 7 * FUSED_COUNT);
+    for (int k = 0; k < FUSED_COUNT; k++) CHECK(count[k] == 7);
+    CHECK(parts_of("paper", 128, 50, 1, 1u << FUSED_SET_GRAD, count) == 7);
+    CHECK(count[FUSED_SET_GRAD] == 7 && count[FUSED_SET] == 0);
+    CHECK(parts_of("paper", 128, 50, 1, 0, count) == 0);
+}
+
+/* Other widths, larger sets and several samples run op by op. */
+static void others_stay(void) {
+    int32_t count[FUSED_COUNT];
+    CHECK(parts_of("tiny", 128, 50, 1, PROGRAM_FUSE_ALL, count) == 0);
+    CHECK(parts_of("paper", FUSED_POINTS + 1, 50, 1, PROGRAM_FUSE_ALL, count) == 0);
+    CHECK(parts_of("paper", 128, FUSED_CONTEXT + 1, 1, PROGRAM_FUSE_ALL, count) == 0);
+    CHECK(parts_of("paper", 128, 50, 2, PROGRAM_FUSE_ALL, count) == 0);
+}
 
 int main(void) {
     env_init(&world);
     RUN(paper_parts);
+    RUN(others_stay);
     return check_done();
 }

@@ -366,10 +366,22 @@ static mnp_status place(exec *x, exec_io *io, int64_t items, int *blocks) {
     return send(x, &x->run, r, sizeof *r, "the program");
 }
 
+/* The same program op by op: inside a part nobody can tell which of them it was. */
+static mnp_status unfuse(exec *x, int *blocks) {
+    if (x->program.n_fused == 0) return MNP_OK;
+    program_free(x->env, &x->program);
+    MNP_TRY(program_make(x->env, x->plan, x->opts.math, 0, &x->program));
+    MNP_TRY(send_program(x));
+    x->image.code = x->code.at, x->image.n_code = x->program.count;
+    x->image.clocks = NULL; /* there were fewer instructions */
+    return place_blocks(x, x->image.items, blocks);
+}
+
 /* Runs the functions again, which changes nothing, and names the first op that went wrong. */
 static mnp_status name_culprit(exec *x, int64_t item, int blocks) {
     if (item < 0) return env_fail(x->env, MNP_ENUMERIC, "the gradient of the batch is not finite");
     int32_t found[2] = {-1, -1};
+    MNP_TRY(unfuse(x, &blocks));
     MNP_TRY(send(x, &x->culprit, found, sizeof found, "the program"));
     x->image.diagnose = 1;
     x->image.item_lo = 0, x->image.item_hi = x->image.items;

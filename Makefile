@@ -128,7 +128,7 @@ endif
 TEST_BUILT    := $(filter $(BUILD)/%,$(TEST_PROGRAMS))
 
 # ---- rules -------------------------------------------------------------------------------------
-.PHONY: all demo setup test test-long bench lint format asan tsan coverage fuzz fuzzers examples \
+.PHONY: all demo setup test test-long bench lint format asan tsan emulator coverage fuzz fuzzers examples \
         install uninstall clean info help tests-built
 
 all: $(LIB) $(SHLIB) $(MNP) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB)
@@ -165,6 +165,19 @@ $(BUILD)/cuda-flags: FORCE
 $(BUILD)/libmnp_cuda.so: $(CUDA_OBJ)
 	$(call say,NVCC)$(NVCC) $(NVCC_FLAGS) -shared -cudart static $(CUDA_OBJ) -o $@
 
+# The same kernels compiled for the CPU (tests/emulator): nvcc is not needed, a GPU neither.
+EMU_OBJ := $(patsubst %,$(BUILD)/emulator/%.o,$(CU_SRC) $(wildcard tests/emulator/*.cpp))
+$(BUILD)/emulator/%.o: % $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,EMU)$(CXX) -std=c++17 -O2 -g -Wall -Wno-unknown-pragmas -Wno-sign-compare -fPIC \
+	    -fvisibility=hidden $(INSTRUMENT) -Itests/emulator -Iinclude -Isrc -include cuda_runtime.h \
+	    $(DEPFLAGS) -x c++ -c $< -o $@
+$(BUILD)/emulator/libmnp_cuda.so: $(EMU_OBJ)
+	$(call say,LD)$(CXX) -shared $(INSTRUMENT) $(EMU_OBJ) -o $@
+$(BUILD)/emulator/test_cuda: $(BUILD)/tests/contract/test_cuda
+	@mkdir -p $(@D)
+	@cp $< $@
+
 $(BUILD)/libmnp_mpi.so: $(MPI_SRC) $(BUILD)/flags
 	$(call say,LD)$(COMPILE) -Isrc $(MPI_CFLAGS) $(DEPFLAGS) -shared $(LINK) $(MPI_SRC) $(MPI_LIBS) -o $@
 $(BUILD)/libmnp_nccl.so: $(NCCL_SRC) $(BUILD)/flags
@@ -199,7 +212,7 @@ $(BUILD)/examples/%: examples/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) $(DEPFLAGS) $(LINK) $< $(LIB) $(LIBS) -o $@
 
--include $(addsuffix .d,$(LIB_OBJ) $(MNP_OBJ) $(CUDA_OBJ) $(MPI_LIB) $(NCCL_LIB) $(TEST_BUILT) $(EXAMPLES))
+-include $(addsuffix .d,$(LIB_OBJ) $(MNP_OBJ) $(CUDA_OBJ) $(MPI_LIB) $(NCCL_LIB) $(TEST_BUILT) $(EXAMPLES) $(EMU_OBJ))
 
 # ---- what people ask for -----------------------------------------------------------------------
 setup: $(SETUP)
@@ -223,6 +236,8 @@ asan:
 	@$(MAKE) SAN=address,undefined test
 tsan:
 	@$(MAKE) SAN=thread test
+emulator: $(BUILD)/emulator/test_cuda $(BUILD)/emulator/libmnp_cuda.so
+	$(BUILD)/emulator/test_cuda --small $(T)
 coverage:
 	@$(MAKE) COVERAGE=1 test
 	@scripts/coverage.sh $(BUILD)-coverage

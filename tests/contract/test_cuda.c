@@ -3,10 +3,13 @@
  * capture, and the precision of the faster modes. Where there is no GPU it is skipped and says why;
  * so is a case that needs an op the device does not have.
  *
- *   test_cuda               all tests
- *   test_cuda NAME ...      those that any of the names selects: an op whose name contains it,
- *                           "step": the training runs, "nccl": a step through NCCL has the bits of
- *                           one without. A name that selects nothing is an error (exit status 2)
+ *   test_cuda [--small]     all tests; small: of the training runs a few functions and steps, for
+ *                           the emulator (tests/emulator)
+ *   test_cuda [--small] NAME ...
+ *                           those that any of the names selects: an op whose name contains it, a
+ *                           training run (tiny, paper, image, large, bits, precision, culprit;
+ *                           nccl: a step through NCCL has the bits of one without), "step": all of
+ *                           them. A name that selects nothing is an error (exit status 2)
  *   test_cuda --time [0|1|2] [batch]
  *                           milliseconds a step in each precision, and where they go in one of them
  *                           (fp32, tf32 or bf16; default 1)                                      */
@@ -23,6 +26,7 @@
 #include "model/process/process.h"
 
 static env world;
+static bool small; /* few functions and steps */
 
 /* ---- ops ------------------------------------------------------------------------------------- */
 
@@ -240,33 +244,34 @@ static void against_cpu(const char *preset, int64_t batch, int64_t steps) {
 }
 
 static void tiny_steps(void) {
-    against_cpu("tiny", 20, 20);
+    against_cpu("tiny", small ? 5 : 20, small ? 3 : 20);
 }
 
 static void paper_steps(void) {
-    against_cpu("paper", 20, 20);
+    against_cpu("paper", small ? 5 : 20, small ? 2 : 20);
 }
 
 /* Contexts from regions, noise on targets, one grid for all functions. */
 static void image_steps(void) {
-    against_cpu("image-small", 20, 20);
-    against_cpu("image", 20, 5);
+    against_cpu("image-small", small ? 5 : 20, small ? 2 : 20);
+    against_cpu("image", small ? 1 : 20, small ? 1 : 5);
 }
 
 /* More functions than multiprocessors: blocks take several and add up their gradients. */
 static void large_batch(void) {
-    against_cpu("tiny", 300, 3);
+    against_cpu("tiny", small ? 30 : 300, small ? 1 : 3);
 }
 
 /* Two runs, one captured and one not, one step by step: the same bits. */
 static void same_bits(void) {
+    const int64_t batch = small ? 6 : 50, steps = small ? 2 : 30;
     training a, b, c;
     bool ok = training_open(&a, "cuda", "tiny", (exec_opts){.math = MATH_TF32}, 0);
     ok = training_open(&b, "cuda", "tiny", (exec_opts){.math = MATH_TF32, .uncaptured = true}, 0) &&
          ok;
     ok = training_open(&c, "cuda", "tiny", (exec_opts){.math = MATH_TF32}, 0) && ok;
-    ok = ok && training_steps(&a, 50, 30) && training_steps(&b, 50, 30);
-    for (int k = 0; ok && k < 30; k++) ok = training_steps(&c, 50, 1);
+    ok = ok && training_steps(&a, batch, steps) && training_steps(&b, batch, steps);
+    for (int k = 0; ok && k < steps; k++) ok = training_steps(&c, batch, 1);
     CHECK(ok);
     size_t bytes = (size_t)a.m->params.words * sizeof(float);
     CHECK(memcmp(a.weights, b.weights, bytes) == 0);
@@ -322,12 +327,13 @@ static void linked_bits(void) {
 
 /* How far the faster modes are from the full one. */
 static void precisions(void) {
+    const int64_t batch = small ? 4 : 100;
     training full, fast;
-    if (training_open(&full, "cuda", "paper", (exec_opts){0}, 0)) training_steps(&full, 100, 1);
+    if (training_open(&full, "cuda", "paper", (exec_opts){0}, 0)) training_steps(&full, batch, 1);
     const float *want = full.b->gradient(full.exec);
     for (int math = MATH_TF32; math <= MATH_BF16; math++) {
         if (training_open(&fast, "cuda", "paper", (exec_opts){.math = (exec_math)math}, 0))
-            training_steps(&fast, 100, 1);
+            training_steps(&fast, batch, 1);
         double g = apart(fast.b->gradient(fast.exec), want, full.m->params.trainable);
         printf("     %s: gradient off by %.2e, loss by %.2e\n", math == MATH_TF32 ? "tf32" : "bf16",
                g, fabs(fast.step.loss / full.step.loss - 1));
@@ -466,9 +472,21 @@ static bool chosen_op(const names *n, const op_def *op) {
     return any && op->n_cases > 0;
 }
 
+typedef struct training_run {
+    const char *name;
+    void (*run)(void);
+} training_run;
+static const training_run training_runs[] = {
+    {"tiny", tiny_steps},       {"paper", paper_steps}, {"image", image_steps},
+    {"large", large_batch},     {"bits", same_bits},    {"precision", precisions},
+    {"culprit", names_culprit}, {"nccl", linked_bits},
+};
+enum { TRAINING_RUNS = sizeof training_runs / sizeof *training_runs };
+
 static bool selects_something(char *name) {
     const names one = {1, &name};
-    bool any = chosen(&one, "step") || chosen(&one, "nccl");
+    bool any = chosen(&one, "step");
+    for (int k = 0; k < TRAINING_RUNS; k++) any |= chosen(&one, training_runs[k].name);
     for (int32_t id = 0; id < OP_COUNT; id++) any |= chosen_op(&one, op_at(id));
     return any;
 }
@@ -476,25 +494,19 @@ static bool selects_something(char *name) {
 static void run_chosen(const names *n) {
     for (int32_t id = 0; id < OP_COUNT; id++)
         if (chosen_op(n, op_at(id))) cases_of(op_at(id));
-    if (chosen(n, "step")) {
-        RUN(tiny_steps);
-        RUN(paper_steps);
-        RUN(image_steps);
-        RUN(large_batch);
-        RUN(same_bits);
-        RUN(precisions);
-        RUN(names_culprit);
-    }
-    if (chosen(n, "step") || chosen(n, "nccl")) RUN(linked_bits);
+    for (int k = 0; k < TRAINING_RUNS; k++)
+        if (chosen(n, "step") || chosen(n, training_runs[k].name))
+            check_run(training_runs[k].name, training_runs[k].run);
 }
 
 int main(int argc, char **argv) {
     const bool timing = argc > 1 && strcmp(argv[1], "--time") == 0;
-    const names n = {timing ? 0 : argc - 1, argv + 1};
+    small = argc > 1 && strcmp(argv[1], "--small") == 0;
+    const names n = {timing ? 0 : argc - 1 - small, argv + 1 + small};
     env_init(&world);
     for (int k = 0; k < n.count; k++)
         if (!selects_something(n.at[k])) {
-            fprintf(stderr, "test_cuda: '%s' selects nothing: an op, step or nccl\n", n.at[k]);
+            fprintf(stderr, "test_cuda: '%s' selects nothing: an op, step, paper, ...\n", n.at[k]);
             return 2;
         }
     mnp_status status = backend_find("cuda")->usable(&world);

@@ -67,8 +67,6 @@ struct Head {
 static_assert(sizeof(Slot) % 16 == 0, "slots keep their alignment");
 static_assert(sizeof(Head) <= HEAD_BYTES, "the head does not fit");
 
-extern __shared__ __align__(128) unsigned char smem[];
-
 FN Frame &frame() {
     return ((Head *)smem)->f;
 }

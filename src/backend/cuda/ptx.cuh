@@ -1,6 +1,6 @@
-/* ptx.cuh: every machine instruction that C++ has no word for, as a small function; no other file
- * has inline assembly. tests/emulator has a file of the same name with the same functions, written
- * for the CPU. Addresses in shared memory are in bytes (shared_at). */
+/* ptx.cuh: what C++ has no word for: the block's shared memory, and machine instructions as small
+ * functions; no other file has inline assembly. tests/emulator has a file of the same name with the
+ * same functions, written for the CPU. Addresses in shared memory are in bytes (shared_at). */
 #ifndef MNP_CUDA_PTX_CUH
 #define MNP_CUDA_PTX_CUH
 
@@ -8,6 +8,9 @@
 #include <stdint.h>
 
 #define PTX static __device__ __forceinline__
+
+/* Shared memory of the block; frame.cuh divides it. */
+extern __shared__ __align__(128) unsigned char smem[];
 
 /* ---- one thread ------------------------------------------------------------------------------ */
 

@@ -1,0 +1,98 @@
+/* ptx.cuh: the functions of src/backend/cuda/ptx.cuh for the emulator; see there. */
+#ifndef MNP_CUDA_PTX_CUH
+#define MNP_CUDA_PTX_CUH
+
+#include <cuda_runtime.h>
+#include <string.h>
+
+#define PTX static inline
+
+/* Shared memory of the block; frame.cuh divides it. */
+extern unsigned char smem[];
+
+/* ---- one thread ------------------------------------------------------------------------------ */
+
+PTX float fast_exp2(float x) {
+    return exp2f(x);
+}
+PTX float fast_inverse(float x) {
+    return 1.0f / x;
+}
+PTX float relu_of(float x) {
+    return x < 0.0f ? 0.0f : x;
+}
+/* to nearest, to even; a NaN stays one */
+PTX uint32_t bf16_of(float x) {
+    const uint32_t u = __float_as_uint(x);
+    return isnan(x) ? 0x7fffu : (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
+}
+PTX uint32_t pack_bf16(float lo, float hi) {
+    return bf16_of(hi) << 16 | bf16_of(lo);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+PTX uint32_t shared_at(const float *p) {
+    return emulated_shared_at(p);
+}
+PTX float2 load_pair(uint32_t at) {
+    return *(const float2 *)emulated_shared(at, sizeof(float2));
+}
+PTX float4 load_quad(uint32_t at) {
+    return *(const float4 *)emulated_shared(at, sizeof(float4));
+}
+PTX float4 global_quad(const float *from, bool go) {
+    return go ? *(const float4 *)from : make_float4(0, 0, 0, 0);
+}
+PTX void global_quad(float *to, float4 v, bool go) {
+    if (go) *(float4 *)to = v;
+}
+PTX void prefetch(const float *) {}
+PTX void copy16(uint32_t to, const float *from, bool valid) {
+    emulated_copy16(to, from, valid);
+}
+PTX void copy_commit() {
+    emulated_copy_commit();
+}
+template <int N> PTX void copy_wait() {
+    emulated_copy_wait(N);
+}
+
+/* ---- a warp ---------------------------------------------------------------------------------- */
+
+PTX void load_matrices(uint32_t at, uint32_t w[4], emulated_place here = EMULATED_HERE) {
+    emulated_rows x = {emulated_shared(at, 16), w};
+    emulated_together(emulated_load_matrices, ~0u, &x, here);
+}
+PTX void load_transposed(uint32_t at, uint32_t w[4], emulated_place here = EMULATED_HERE) {
+    emulated_rows x = {emulated_shared(at, 16), w};
+    emulated_together(emulated_load_transposed, ~0u, &x, here);
+}
+PTX void first_tf32(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4],
+                    emulated_place here = EMULATED_HERE) {
+    emulated_product x = {d, a, b, c};
+    emulated_together(emulated_mma_tf32, ~0u, &x, here);
+}
+PTX void first_bf16(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4],
+                    emulated_place here = EMULATED_HERE) {
+    emulated_product x = {d, a, b, c};
+    emulated_together(emulated_mma_bf16, ~0u, &x, here);
+}
+PTX void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2],
+                  emulated_place here = EMULATED_HERE) {
+    first_tf32(c, a, b, c, here);
+}
+PTX void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2],
+                  emulated_place here = EMULATED_HERE) {
+    first_bf16(c, a, b, c, here);
+}
+
+/* ---- a block --------------------------------------------------------------------------------- */
+
+PTX void barrier(int id, int threads, emulated_place here = EMULATED_HERE) {
+    emulated_barrier(id, threads, false, here);
+}
+
+#undef PTX
+
+#endif

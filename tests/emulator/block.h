@@ -1,0 +1,9 @@
+/* block.h: a block of a kernel, from its first thread's begin to its last one's end. */
+#ifndef MNP_EMULATOR_BLOCK_H
+#define MNP_EMULATOR_BLOCK_H
+
+#include <functional>
+
+void emulated_run_block(unsigned index, unsigned threads, const std::function<void()> &body);
+
+#endif

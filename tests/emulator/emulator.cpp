@@ -1,0 +1,338 @@
+/* emulator.cpp: see emulator.h: fibres, their rendezvous, shared memory and copies to it, and what
+ * the lanes of a warp do together. x86-64 alone: the switch of fibres is written in assembly. */
+#include "emulator.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <functional>
+#include <vector>
+
+#include "block.h"
+
+enum { THREADS_MOST = 1024, WARPS_MOST = THREADS_MOST / 32, BARRIERS = 16 };
+enum { STACK_BYTES = 256 * 1024, GUARD_BYTES = 4096 };
+
+struct Copy {
+    uint32_t to;
+    const float *from; /* NULL: zeros */
+    int64_t group;
+};
+
+struct Fibre {
+    void *sp; /* where it goes on */
+    emulated_place waits;
+    std::vector<Copy> copies; /* on their way */
+    int64_t groups;           /* committed    */
+};
+
+/* Bits are lanes. */
+struct Warp {
+    unsigned ready, arrived;
+    emulated_act *act[32];
+    unsigned mask[32];
+    void *what[32];
+};
+
+struct Barrier {
+    int threads, arrived;
+    emulated_place first;
+    unsigned waiting[WARPS_MOST];
+};
+
+emulated_xyz emulated_thread, emulated_block, emulated_block_size, emulated_grid_size;
+alignas(128) unsigned char smem[EMULATED_SHARED_BYTES];
+
+static Fibre fibres[THREADS_MOST];
+static Warp warps[WARPS_MOST];
+static Barrier barriers[BARRIERS];
+static unsigned char *stacks;
+static void *host; /* the stack pointer of the caller of run_block */
+static int n_warps, n_running;
+static const std::function<void()> *kernel;
+
+[[noreturn]] static void fail(emulated_place at, const char *what) {
+    fprintf(stderr, "emulator: block %u, thread %u, %s:%d: %s\n", emulated_block.x,
+            emulated_thread.x, at.file, at.line, what);
+    abort();
+}
+
+/* ---- fibres ---------------------------------------------------------------------------------- */
+
+/* Keeps the registers that a called function must keep on the present stack, and goes on with
+ * another one. */
+extern "C" void emulator_switch(void **from, void *to);
+asm(".text\n"
+    ".type emulator_switch, @function\n"
+    "emulator_switch:\n"
+    "    pushq %rbp\n    pushq %rbx\n    pushq %r12\n    pushq %r13\n    pushq %r14\n    pushq "
+    "%r15\n"
+    "    movq %rsp, (%rdi)\n"
+    "    movq %rsi, %rsp\n"
+    "    popq %r15\n    popq %r14\n    popq %r13\n    popq %r12\n    popq %rbx\n    popq %rbp\n"
+    "    ret\n"
+    ".size emulator_switch, . - emulator_switch\n");
+
+static void deadlock(void) {
+    fprintf(stderr, "emulator: block %u: the threads wait for each other:\n", emulated_block.x);
+    for (int t = 0, from = 0; t < n_warps * 32; t++) {
+        const bool last = t + 1 == n_warps * 32 ||
+                          fibres[t + 1].waits.line != fibres[t].waits.line ||
+                          fibres[t + 1].waits.file != fibres[t].waits.file;
+        if (!last) continue;
+        if (fibres[t].waits.file)
+            fprintf(stderr, "  threads %d to %d: %s:%d\n", from, t, fibres[t].waits.file,
+                    fibres[t].waits.line);
+        else
+            fprintf(stderr, "  threads %d to %d: at the kernel's end\n", from, t);
+        from = t + 1;
+    }
+    abort();
+}
+
+/* The next thread that can go on: a lane of the same warp, so that few stacks are in use at a time,
+ * or one of the next warp. */
+static int next_thread(int now) {
+    const int warp = now / 32;
+    const unsigned behind = warps[warp].ready & ~((2u << now % 32) - 1u);
+    if (behind) return warp * 32 + __builtin_ctz(behind);
+    if (warps[warp].ready) return warp * 32 + __builtin_ctz(warps[warp].ready);
+    for (int k = 1; k < n_warps; k++) {
+        const int w = (warp + k) % n_warps;
+        if (warps[w].ready) return w * 32 + __builtin_ctz(warps[w].ready);
+    }
+    deadlock();
+    return 0;
+}
+
+/* The present thread waits; others run until it can go on. */
+static void wait(void) {
+    const int now = (int)emulated_thread.x, next = next_thread(now);
+    if (next == now) return;
+    emulated_thread.x = (unsigned)next;
+    emulator_switch(&fibres[now].sp, fibres[next].sp);
+}
+
+static void thread_main(void) {
+    (*kernel)();
+    const int now = (int)emulated_thread.x;
+    warps[now / 32].ready &= ~(1u << now % 32);
+    fibres[now].waits = {nullptr, 0};
+    if (--n_running == 0)
+        emulator_switch(&fibres[now].sp, host);
+    else
+        wait();
+    abort(); /* nobody goes on with a thread that has ended */
+}
+
+/* Stacks of neighbours begin at different places of the cache. */
+static void start_thread(int t) {
+    unsigned char *end = stacks + (size_t)(t + 1) * STACK_BYTES - t % 32 * 832 / 64 * 64;
+    void **sp = (void **)end;
+    *--sp = nullptr; /* a called function finds its stack 8 bytes off a multiple of 16 */
+    *--sp = (void *)thread_main;
+    for (int k = 0; k < 6; k++) *--sp = nullptr;
+    fibres[t].sp = sp;
+    fibres[t].waits = {nullptr, 0};
+    fibres[t].copies.clear();
+    fibres[t].groups = 0;
+}
+
+static void make_stacks(void) {
+    const size_t bytes = (size_t)THREADS_MOST * STACK_BYTES;
+    stacks = (unsigned char *)mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stacks == MAP_FAILED) abort();
+    for (int t = 0; t < THREADS_MOST; t++)
+        mprotect(stacks + (size_t)t * STACK_BYTES, GUARD_BYTES, PROT_NONE);
+}
+
+void emulated_run_block(unsigned index, unsigned threads, const std::function<void()> &body) {
+    if (!stacks) make_stacks();
+    if (threads % 32 || threads > THREADS_MOST) abort();
+    memset(smem, 0xff, sizeof smem); /* NaNs */
+    memset(barriers, 0, sizeof barriers);
+    n_warps = (int)threads / 32, n_running = (int)threads;
+    kernel = &body;
+    for (int w = 0; w < n_warps; w++) warps[w].ready = ~0u, warps[w].arrived = 0;
+    for (int t = 0; t < (int)threads; t++) start_thread(t);
+    emulated_block = {index, 0, 0};
+    emulated_block_size = {threads, 1, 1};
+    emulated_thread = {0, 0, 0};
+    emulator_switch(&host, fibres[0].sp);
+}
+
+/* ---- rendezvous ------------------------------------------------------------------------------ */
+
+void emulated_together(emulated_act *act, unsigned mask, void *what, emulated_place at) {
+    const int now = (int)emulated_thread.x, lane = now % 32;
+    Warp &w = warps[now / 32];
+    if (!(mask >> lane & 1u)) fail(at, "a lane is not in its own mask");
+    w.act[lane] = act, w.mask[lane] = mask, w.what[lane] = what;
+    w.arrived |= 1u << lane;
+    if ((w.arrived & mask) != mask) {
+        fibres[now].waits = at;
+        w.ready &= ~(1u << lane);
+        wait();
+        return;
+    }
+    for (int l = 0; l < 32; l++)
+        if ((mask >> l & 1u) && (w.act[l] != act || w.mask[l] != mask))
+            fail(at, "the lanes of a warp are in different instructions");
+    act(w.what, mask);
+    w.arrived &= ~mask;
+    w.ready |= mask;
+}
+
+void emulated_barrier(int id, int threads, bool strict, emulated_place at) {
+    const int now = (int)emulated_thread.x;
+    if (id < 0 || id >= BARRIERS) fail(at, "there is no such barrier");
+    Barrier &b = barriers[id];
+    if (b.arrived == 0) b.threads = threads, b.first = at;
+    if (b.threads != threads) fail(at, "a barrier of different sizes");
+    if (strict && (b.first.line != at.line || strcmp(b.first.file, at.file) != 0)) {
+        fprintf(stderr, "emulator: the others wait in %s:%d\n", b.first.file, b.first.line);
+        fail(at, "threads of a block are at different barriers");
+    }
+    b.waiting[now / 32] |= 1u << now % 32;
+    if (++b.arrived < threads) {
+        fibres[now].waits = at;
+        warps[now / 32].ready &= ~(1u << now % 32);
+        wait();
+        return;
+    }
+    for (int w = 0; w < n_warps; w++) warps[w].ready |= b.waiting[w], b.waiting[w] = 0;
+    b.arrived = 0;
+}
+
+/* ---- shared memory --------------------------------------------------------------------------- */
+
+uint32_t emulated_shared_at(const void *p) {
+    return (uint32_t)((const unsigned char *)p - smem);
+}
+
+void *emulated_shared(uint32_t at, uint32_t bytes) {
+    if (at % bytes) fail({"shared memory", (int)at}, "the address is not aligned");
+    if (at > EMULATED_SHARED_BYTES - bytes) fail({"shared memory", (int)at}, "out of range");
+    return smem + at;
+}
+
+void emulated_copy16(uint32_t to, const float *from, bool valid) {
+    Fibre &f = fibres[emulated_thread.x];
+    if (valid && (uintptr_t)from % 16) fail({"copy16", 0}, "the source is not aligned");
+    memset(emulated_shared(to, 16), 0xff, 16); /* not there before somebody waits for it */
+    f.copies.push_back({to, valid ? from : nullptr, f.groups});
+}
+
+void emulated_copy_commit(void) {
+    fibres[emulated_thread.x].groups++;
+}
+
+void emulated_copy_wait(int leave) {
+    Fibre &f = fibres[emulated_thread.x];
+    size_t k = 0;
+    for (; k < f.copies.size() && f.copies[k].group < f.groups - leave; k++) {
+        const Copy &c = f.copies[k];
+        if (c.from)
+            memcpy(smem + c.to, c.from, 16);
+        else
+            memset(smem + c.to, 0, 16);
+    }
+    f.copies.erase(f.copies.begin(), f.copies.begin() + (ptrdiff_t)k);
+}
+
+/* ---- what lanes do together ------------------------------------------------------------------ */
+
+void emulated_nothing(void *const[32], unsigned) {}
+
+void emulated_shuffle(void *const what[32], unsigned mask) {
+    uint64_t value[32];
+    for (int l = 0; l < 32; l++)
+        if (mask >> l & 1u) value[l] = ((emulated_exchange *)what[l])->value;
+    for (int l = 0; l < 32; l++) {
+        if (!(mask >> l & 1u)) continue;
+        emulated_exchange *x = (emulated_exchange *)what[l];
+        if (!(mask >> x->from & 1u)) fail({"shuffle", 0}, "it asks a lane that is not in the mask");
+        x->value = value[x->from];
+    }
+}
+
+void emulated_ballot(void *const what[32], unsigned mask) {
+    unsigned all = 0;
+    for (int l = 0; l < 32; l++)
+        if ((mask >> l & 1u) && ((emulated_vote *)what[l])->yes) all |= 1u << l;
+    for (int l = 0; l < 32; l++)
+        if (mask >> l & 1u) ((emulated_vote *)what[l])->all = all;
+}
+
+void emulated_load_matrices(void *const what[32], unsigned) {
+    for (int l = 0; l < 32; l++)
+        for (int piece = 0; piece < 4; piece++) {
+            const emulated_rows *of = (const emulated_rows *)what[piece * 8 + l / 4];
+            ((emulated_rows *)what[l])->w[piece] = ((const uint32_t *)of->row)[l % 4];
+        }
+}
+
+void emulated_load_transposed(void *const what[32], unsigned) {
+    for (int l = 0; l < 32; l++)
+        for (int piece = 0; piece < 4; piece++) {
+            const int row = piece * 8 + l % 4 * 2;
+            const uint16_t *lo = (const uint16_t *)((const emulated_rows *)what[row])->row;
+            const uint16_t *hi = (const uint16_t *)((const emulated_rows *)what[row + 1])->row;
+            ((emulated_rows *)what[l])->w[piece] = lo[l / 4] | (uint32_t)hi[l / 4] << 16;
+        }
+}
+
+static float float_of(uint32_t u) {
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+/* d = a b + c, a (16, K), b (K, 8); the lanes hold c and d as mma.cuh says. */
+template <int K>
+static void multiply(void *const what[32], const float (&a)[16][K], const float (&b)[K][8]) {
+    float c[16][8];
+    for (int l = 0; l < 32; l++) {
+        const emulated_product *p = (const emulated_product *)what[l];
+        for (int j = 0; j < 4; j++) c[l / 4 + j / 2 * 8][l % 4 * 2 + j % 2] = p->c[j];
+    }
+    for (int r = 0; r < 16; r++)
+        for (int k = 0; k < K; k++)
+            for (int n = 0; n < 8; n++) c[r][n] += a[r][k] * b[k][n];
+    for (int l = 0; l < 32; l++) {
+        const emulated_product *p = (const emulated_product *)what[l];
+        for (int j = 0; j < 4; j++) p->d[j] = c[l / 4 + j / 2 * 8][l % 4 * 2 + j % 2];
+    }
+}
+
+/* The unit reads 19 bits of a number. */
+void emulated_mma_tf32(void *const what[32], unsigned) {
+    float a[16][8], b[8][8];
+    for (int l = 0; l < 32; l++) {
+        const emulated_product *p = (const emulated_product *)what[l];
+        for (int j = 0; j < 4; j++)
+            a[l / 4 + j % 2 * 8][l % 4 + j / 2 * 4] = float_of(p->a[j] & 0xffffe000u);
+        for (int j = 0; j < 2; j++) b[l % 4 + j * 4][l / 4] = float_of(p->b[j] & 0xffffe000u);
+    }
+    multiply(what, a, b);
+}
+
+void emulated_mma_bf16(void *const what[32], unsigned) {
+    float a[16][16], b[16][8];
+    for (int l = 0; l < 32; l++) {
+        const emulated_product *p = (const emulated_product *)what[l];
+        for (int j = 0; j < 4; j++) {
+            float *to = &a[l / 4 + j % 2 * 8][l % 4 * 2 + j / 2 * 8];
+            to[0] = float_of(p->a[j] << 16), to[1] = float_of(p->a[j] & 0xffff0000u);
+        }
+        for (int j = 0; j < 2; j++) {
+            const int k = l % 4 * 2 + j * 8;
+            b[k][l / 4] = float_of(p->b[j] << 16);
+            b[k + 1][l / 4] = float_of(p->b[j] & 0xffff0000u);
+        }
+    }
+    multiply(what, a, b);
+}

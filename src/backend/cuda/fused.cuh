@@ -4,13 +4,13 @@
 #ifndef MNP_CUDA_FUSED_CUH
 #define MNP_CUDA_FUSED_CUH
 
-#include "backend/cuda/device.h"
+#include "backend/cuda/frame.cuh"
 
-__device__ void fused_flow(const dev_instr &ins);
-__device__ void fused_flow_grad(const dev_instr &ins);
-__device__ void fused_set(const dev_instr &ins);
-__device__ void fused_set_grad(const dev_instr &ins);
-__device__ void fused_latent(const dev_instr &ins);
-__device__ void fused_latent_grad(const dev_instr &ins);
+KEEPS_LITTLE __device__ void fused_flow(const dev_instr &ins);
+KEEPS_LITTLE __device__ void fused_flow_grad(const dev_instr &ins);
+KEEPS_LITTLE __device__ void fused_set(const dev_instr &ins);
+KEEPS_LITTLE __device__ void fused_set_grad(const dev_instr &ins);
+KEEPS_LITTLE __device__ void fused_latent(const dev_instr &ins);
+KEEPS_LITTLE __device__ void fused_latent_grad(const dev_instr &ins);
 
 #endif

@@ -141,7 +141,7 @@ FN void map_points(const Spline &o, int n, float v, float before) {
     fused_at(FLOW_LOGDET)[point] = L + before;
 }
 
-template <int MATH> static __device__ __noinline__ void flow(const dev_instr &ins) {
+template <int MATH> FN void flow(const dev_instr &ins) {
     const int n = frame().n, point = threadIdx.x / 4;
     fetch_part<0>(n);
     fetch_biases();

@@ -171,7 +171,7 @@ template <int MATH, int MT> FN void grad_wx(int m0, int n0, int n) {
     tile.store(fused_at(FLOWG_DWX), WIDTH, IN);
 }
 
-template <int MATH> static __device__ __noinline__ void flow_grad(const dev_instr &ins) {
+template <int MATH> FN void flow_grad(const dev_instr &ins) {
     const int n = frame().n, point = threadIdx.x / 4, warp = threadIdx.x / 32;
     fetch_matrix<Known>(strip(POINT_RAW), work() + ROOM_RAW, POINT_PITCH, fused_at(FLOWG_RAW),
                         POINT_RAW, n, POINT_RAW, POINTS);

@@ -209,7 +209,7 @@ OP_FN void run_attention_grad(const dev_instr &ins) {
 }
 
 /* A part of the model as one instruction. Its operands are found first, a thread each. */
-KEEPS_LITTLE OP_FN void run_fused(const dev_instr &ins) {
+FN void run_fused(const dev_instr &ins) {
     Head &h = *(Head *)smem;
     const dev_fused &from = h.f.run->fused[ins.i[DEV_FUSED]];
     const int k = threadIdx.x;

@@ -95,9 +95,9 @@ RNG_FN void rng_normal4_at(rng_key key, rng_at at, float out[4]) {
 
 RNG_FN float rng_normal_at(rng_key key, rng_at at) {
     rng_words r = rng_words_at(key, at);
-    uint32_t pair = at.dim & 2;
+    uint32_t upper = at.dim & 2; /* no index that is known late: words stay in registers */
     float a, b;
-    rng_box_muller(r.w[pair], r.w[pair + 1], &a, &b);
+    rng_box_muller(upper ? r.w[2] : r.w[0], upper ? r.w[3] : r.w[1], &a, &b);
     return at.dim & 1 ? b : a;
 }
 

@@ -4,13 +4,10 @@
 #ifndef MNP_CUDA_OP_FEW_CUH
 #define MNP_CUDA_OP_FEW_CUH
 
+#include "backend/cuda/lanes.cuh"
 #include "backend/cuda/linear_parts.cuh"
 
 enum { FEW_WIDTH = DEV_FEW_WIDTH, FEW_FLIGHT = 8 };
-
-FN void add_scaled(float4 &sum, float k, const float4 &v) {
-    sum.x += k * v.x, sum.y += k * v.y, sum.z += k * v.z, sum.w += k * v.w;
-}
 
 /* ---- forward --------------------------------------------------------------------------------- */
 

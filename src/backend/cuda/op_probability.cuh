@@ -3,36 +3,15 @@
 #ifndef MNP_CUDA_OP_PROBABILITY_CUH
 #define MNP_CUDA_OP_PROBABILITY_CUH
 
-#include "backend/cuda/frame.cuh"
-#include "backend/cuda/op_maps.cuh"
-#include "base/rng_normal.h"
+#include "backend/cuda/gauss.cuh"
 
 /* ---- Gaussians ------------------------------------------------------------------------------- */
-
-FN float sigma_of(const dev_instr &ins, float raw, float *slope) {
-    const float floor = (float)ins.f[0], s = sigmoid(raw);
-    const bool logistic = ins.i[0] == 0;
-    const float scale = logistic ? (float)(1.0 - ins.f[0]) : 1.0f;
-    *slope = scale * (logistic ? s * sigmoid(-raw) : s);
-    return floor + scale * (logistic ? s : softplus(raw));
-}
-
-FN rng_at noise_place(const Frame &f, int purpose, int64_t sample) {
-    const bool training = purpose == RNG_LATENT || purpose == RNG_SPLIT || purpose == RNG_BATCH;
-    rng_at at = {};
-    at.purpose = (rng_purpose)purpose;
-    at.step = training ? (uint32_t)f.run->step->step : 0;
-    at.function = (uint32_t)f.function;
-    at.sample = (uint32_t)sample;
-    return at;
-}
 
 OP_FN void op_gauss_sample(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View mu = view_in(ins, 0), raw = view_in(ins, 1), eps = view_in(ins, 2);
     View z = view_out(ins, 0), noise = view_out(ins, 1);
     const int row = ins.i[DSAMPLE_ROW];
-    const rng_key key = {f.run->step->seed};
 #pragma unroll 1
     for (int i = t.rank; i < f.S * z.ld; i += t.size) {
         const int s = i / z.ld, d = i % z.ld;
@@ -41,14 +20,7 @@ OP_FN void op_gauss_sample(const dev_instr &ins, Team t) {
             if (noise.p) noise.p[i] = 0.0f;
             continue;
         }
-        float e;
-        if (eps.p) {
-            e = eps.sample(s)[d];
-        } else {
-            rng_at at = noise_place(f, ins.i[DSAMPLE_PURPOSE], f.sample0 + s);
-            at.point = (uint32_t)ins.i[DSAMPLE_TAG], at.dim = (uint32_t)d;
-            e = rng_normal_at(key, at);
-        }
+        const float e = eps.p ? eps.sample(s)[d] : latent_noise(f, ins, s, d);
         float slope;
         const float sigma = sigma_of(ins, raw.sample(s)[row * raw.ld + d], &slope);
         if (noise.p) noise.p[i] = e;
@@ -104,9 +76,7 @@ OP_FN void op_gauss_scalar(const dev_instr &ins, Team t) {
                 const float e0 = (v - m0) / s0, e1 = (v - m1) / s1;
                 total += (double)(logf(s0 / s1) + 0.5f * (e0 * e0 - e1 * e1));
             } else {
-                const float apart = m0 - m1;
-                total +=
-                    (double)(logf(s1 / s0) + (s0 * s0 + apart * apart) / (2.0f * s1 * s1) - 0.5f);
+                total += (double)kl_of(m0, s0, m1, s1);
             }
         }
         total = team_sum(total, t);
@@ -132,10 +102,9 @@ OP_FN void op_gauss_kl_grad(const dev_instr &ins, Team t) {
                 const float G = (float)*up.d(s);
                 const float s0 = sigma_of(ins, raw.sample(s)[d], &slope0);
                 const float s1 = sigma_of(ins, raw.sample(s)[raw.ld + d], &slope1);
-                const float apart = mu.sample(s)[d] - mu.sample(s)[mu.ld + d], v1 = s1 * s1;
-                a = G * apart / v1;
-                b0 = G * slope0 * (s0 / v1 - 1.0f / s0);
-                b1 = G * slope1 * (1.0f - (s0 * s0 + apart * apart) / v1) / s1;
+                const KlSlopes k =
+                    kl_slopes(mu.sample(s)[d], s0, slope0, mu.sample(s)[mu.ld + d], s1, slope1);
+                a = G * k.mean, b0 = G * k.raw0, b1 = G * k.raw1;
             }
             if (gmu.p) {
                 put(gmu.sample(s) + d, a, to_mu);

@@ -1,0 +1,52 @@
+/* gauss.cuh: the numbers of a Gaussian latent: its standard deviation, where its noise comes from,
+ * KL and the KL's slopes. The same formulas serve the ops and the fused latent. */
+#ifndef MNP_CUDA_GAUSS_CUH
+#define MNP_CUDA_GAUSS_CUH
+
+#include "backend/cuda/frame.cuh"
+#include "backend/cuda/op_maps.cuh"
+#include "base/rng_normal.h"
+
+FN float sigma_of(const dev_instr &ins, float raw, float *slope) {
+    const float floor = (float)ins.f[0], s = sigmoid(raw);
+    const bool logistic = ins.i[0] == 0;
+    const float scale = logistic ? (float)(1.0 - ins.f[0]) : 1.0f;
+    *slope = scale * (logistic ? s * sigmoid(-raw) : s);
+    return floor + scale * (logistic ? s : softplus(raw));
+}
+
+FN rng_at noise_place(const Frame &f, int purpose, int64_t sample) {
+    const bool training = purpose == RNG_LATENT || purpose == RNG_SPLIT || purpose == RNG_BATCH;
+    rng_at at = {};
+    at.purpose = (rng_purpose)purpose;
+    at.step = training ? (uint32_t)f.run->step->step : 0;
+    at.function = (uint32_t)f.function;
+    at.sample = (uint32_t)sample;
+    return at;
+}
+
+/* Noise number d of sample s, for an instruction with the parameters of gauss_sample. */
+FN float latent_noise(const Frame &f, const dev_instr &ins, int s, int d) {
+    const rng_key key = {f.run->step->seed};
+    rng_at at = noise_place(f, ins.i[DSAMPLE_PURPOSE], f.sample0 + s);
+    at.point = (uint32_t)ins.i[DSAMPLE_TAG], at.dim = (uint32_t)d;
+    return rng_normal_at(key, at);
+}
+
+/* One dimension of KL(N(m0, s0^2) | N(m1, s1^2)). */
+FN float kl_of(float m0, float s0, float m1, float s1) {
+    const float apart = m0 - m1;
+    return logf(s1 / s0) + (s0 * s0 + apart * apart) / (2.0f * s1 * s1) - 0.5f;
+}
+
+/* Its slopes: to m0 (to m1: the opposite), to the raw numbers of s0 and s1. */
+struct KlSlopes {
+    float mean, raw0, raw1;
+};
+FN KlSlopes kl_slopes(float m0, float s0, float slope0, float m1, float s1, float slope1) {
+    const float apart = m0 - m1, v1 = s1 * s1;
+    return {apart / v1, slope0 * (s0 / v1 - 1.0f / s0),
+            slope1 * (1.0f - (s0 * s0 + apart * apart) / v1) / s1};
+}
+
+#endif

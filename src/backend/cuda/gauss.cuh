@@ -4,7 +4,7 @@
 #define MNP_CUDA_GAUSS_CUH
 
 #include "backend/cuda/frame.cuh"
-#include "backend/cuda/op_maps.cuh"
+#include "backend/cuda/spline.cuh"
 #include "base/rng_normal.h"
 
 FN float sigma_of(const dev_instr &ins, float raw, float *slope) {

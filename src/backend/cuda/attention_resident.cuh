@@ -64,7 +64,7 @@ FN void forward_fetch(const Attention &a, const ForwardRoom &room, int s, int h0
                 const int r = r0 + u * ROW_STEP;
                 if (r >= room.nk) continue;
                 put_quad<MATH>(room.k + r * PITCH<MATH>, quad, x[u]);
-                put_quad<MATH>(room.v + r * PITCH<MATH>, quad, y[u]);
+                put_values<MATH>(room.v + r * PITCH<MATH>, quad, y[u]);
             }
         }
     }
@@ -96,11 +96,49 @@ template <int MATH> FN void queries_a(FragA<MATH> &f, const float *q, float fact
 
 /* ---- scores and values ----------------------------------------------------------------------- */
 
-/* The running softmax of a warp's queries: two rows a thread and tile. */
-template <int MT> struct Softmax { float top[MT][2], sum[MT][2], o[MT][2][4]; };
+/* The running softmax of a warp's queries, two rows a thread and tile. Exponents are scores plus
+ * lift; the lift makes the largest of the first 32 keys zero and stays as it is unless a later sum
+ * gets out of hand, so that products start from it and nothing is subtracted. */
+template <int MT> struct Softmax { float lift[MT][2], sum[MT][2], o[MT][2][4]; };
 
-/* The largest score so far is the base of the exponents; what was summed up is moved to it. */
-template <int MT> FN void raise_top(Softmax<MT> &r, const float p[MT][KEYS_AT_ONCE / 8][4]) {
+template <int MT> FN void softmax_begin(Softmax<MT> &r) {
+#pragma unroll
+    for (int m = 0; m < MT; m++) {
+#pragma unroll
+        for (int i = 0; i < 2; i++) r.lift[m][i] = 0.0f, r.sum[m][i] = 0.0f;
+#pragma unroll
+        for (int j = 0; j < 8; j++) r.o[m][j >> 2][j & 3] = 0.0f;
+    }
+}
+
+/* The exponents of 32 keys, of which the first `left` (one at least) exist; k is read across. */
+template <int MATH, int MT>
+FN void key_exponents(float p[MT][KEYS_AT_ONCE / 8][4], const Softmax<MT> &r,
+                      const FragA<MATH> q[MT], const float *k, int left) {
+#pragma unroll
+    for (int n = 0; n < KEYS_AT_ONCE / 8; n += 2) {
+        FragB<MATH> b[2];
+        across_b<MATH>(b, k + n * 8 * PITCH<MATH>);
+#pragma unroll
+        for (int m = 0; m < MT; m++) {
+            const float start[4] = {r.lift[m][0], r.lift[m][0], r.lift[m][1], r.lift[m][1]};
+            mma_from<MATH>(p[m][n], q[m], b[0], start);
+            mma_from<MATH>(p[m][n + 1], q[m], b[1], start);
+        }
+    }
+    if (left < KEYS_AT_ONCE) {
+#pragma unroll
+        for (int i = 0; i < KEYS_AT_ONCE / 2; i++)
+            if ((i >> 2) * 8 + (int)threadIdx.x % 4 * 2 + (i & 1) >= left)
+#pragma unroll
+                for (int m = 0; m < MT; m++) p[m][i >> 2][i & 3] = -INFINITY;
+    }
+}
+
+/* Lowers the lift so that the largest exponent becomes zero (and the bias that rounds); what was
+ * summed up follows. The first time the lift may rise as well: there are no sums yet. */
+template <int MATH, int MT>
+FN void lower_lift(Softmax<MT> &r, float p[MT][KEYS_AT_ONCE / 8][4], bool first) {
 #pragma unroll
     for (int m = 0; m < MT; m++)
 #pragma unroll
@@ -109,55 +147,59 @@ template <int MT> FN void raise_top(Softmax<MT> &r, const float p[MT][KEYS_AT_ON
 #pragma unroll
             for (int n = 1; n < KEYS_AT_ONCE / 8; n++)
                 most = fmaxf(most, fmaxf(p[m][n][2 * i], p[m][n][2 * i + 1]));
-            most = fmaxf(r.top[m][i], quad_max(most));
-            const float keep = fast_exp2(r.top[m][i] - most);
-            r.top[m][i] = most;
+            most = quad_max(most) - exponent_bias<MATH>();
+            if (!first) most = fmaxf(most, 0.0f);
+            const float keep = fast_exp2(fminf(-most, 0.0f));
+            r.lift[m][i] -= most;
             r.sum[m][i] *= keep;
 #pragma unroll
             for (int c = 0; c < 2; c++) r.o[m][c][2 * i] *= keep, r.o[m][c][2 * i + 1] *= keep;
+#pragma unroll
+            for (int n = 0; n < KEYS_AT_ONCE / 8; n++)
+                p[m][n][2 * i] -= most, p[m][n][2 * i + 1] -= most;
         }
 }
 
-/* 32 keys, of which the first `left` (one at least) exist in the tail; k is read across, v down. */
-template <int MATH, int MT, bool TAIL>
-FN void forward_keys(Softmax<MT> &r, const FragA<MATH> q[MT], const float *k, const float *v,
-                     int left) {
-    const float none[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-    float p[MT][KEYS_AT_ONCE / 8][4];
+/* The powers and their sums over this thread's keys; whether one is too large for the lift. */
+template <int MT> FN bool key_weights(float p[MT][KEYS_AT_ONCE / 8][4], float sum[MT][2]) {
+    bool large = false;
 #pragma unroll
-    for (int n = 0; n < KEYS_AT_ONCE / 8; n += 2) {
-        FragB<MATH> b[2];
-        across_b<MATH>(b, k + n * 8 * PITCH<MATH>);
+    for (int m = 0; m < MT; m++)
 #pragma unroll
-        for (int m = 0; m < MT; m++) {
-            mma_from<MATH>(p[m][n], q[m], b[0], none);
-            mma_from<MATH>(p[m][n + 1], q[m], b[1], none);
+        for (int i = 0; i < 2; i++) {
+            float s[2] = {0.0f, 0.0f};
+#pragma unroll
+            for (int n = 0; n < KEYS_AT_ONCE / 8; n++)
+#pragma unroll
+                for (int j = 0; j < 2; j++) {
+                    p[m][n][2 * i + j] = fast_exp2(p[m][n][2 * i + j]);
+                    s[j] += p[m][n][2 * i + j];
+                }
+            sum[m][i] = s[0] + s[1];
+            large |= sum[m][i] > 0x1p60f;
         }
+    return __any_sync(~0u, large);
+}
+
+/* 32 keys, of which the first `left` exist; k is read across, v by values_b(). */
+template <int MATH, int MT>
+FN void forward_keys(Softmax<MT> &r, const FragA<MATH> q[MT], const float *k, const float *v,
+                     int left, bool first) {
+    float p[MT][KEYS_AT_ONCE / 8][4], sum[MT][2];
+    bool exact = first;
+#pragma unroll 1
+    for (;;) {
+        key_exponents<MATH, MT>(p, r, q, k, left);
+        if (exact) lower_lift<MATH, MT>(r, p, first);
+        if (!key_weights<MT>(p, sum) || exact) break;
+        exact = true; /* once more, after a look at the largest */
     }
-    if constexpr (TAIL) {
 #pragma unroll
-        for (int i = 0; i < KEYS_AT_ONCE / 2; i++)
-            if ((i >> 2) * 8 + (int)threadIdx.x % 4 * 2 + (i & 1) >= left)
-#pragma unroll
-                for (int m = 0; m < MT; m++) p[m][i >> 2][i & 3] = -INFINITY;
-    }
-    raise_top<MT>(r, p);
-#pragma unroll
-    for (int m = 0; m < MT; m++) {
-        const float base[2] = {exponent_bias<MATH>() - r.top[m][0],
-                               exponent_bias<MATH>() - r.top[m][1]};
-#pragma unroll
-        for (int n = 0; n < KEYS_AT_ONCE / 8; n++)
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-                p[m][n][j] = fast_exp2(p[m][n][j] + base[j >> 1]);
-                r.sum[m][j >> 1] += p[m][n][j];
-            }
-    }
+    for (int m = 0; m < MT; m++) r.sum[m][0] += sum[m][0], r.sum[m][1] += sum[m][1];
 #pragma unroll
     for (int n = 0; n < KEYS_AT_ONCE / 8; n += 2) {
         FragB<MATH> b[2];
-        down_b<MATH>(b, v + n * 8 * PITCH<MATH>);
+        values_b<MATH>(b, v + n * 8 * PITCH<MATH>);
 #pragma unroll
         for (int m = 0; m < MT; m++) {
             FragA<MATH> f;
@@ -168,15 +210,37 @@ FN void forward_keys(Softmax<MT> &r, const FragA<MATH> q[MT], const float *k, co
     }
 }
 
-/* o = q + o / sum and the log of the sum, for the rows that exist. In tf32 the sum carries the
- * exponents' bias, o, cut off, does not. h counts from h0 on in shared memory. */
+/* All keys. q, k, v: the head's numbers of the warp's first query and of the first key. */
+template <int MATH, int MT>
+FN void forward_sums(Softmax<MT> &r, const float *q, const float *k, const float *v, int nk,
+                     float factor) {
+    FragA<MATH> fq[MT];
+#pragma unroll
+    for (int m = 0; m < MT; m++) queries_a<MATH>(fq[m], q + m * 16 * PITCH_Q, factor);
+    softmax_begin<MT>(r);
+    k += lane_across<MATH>(), v += lane_values<MATH>();
+#pragma unroll 1
+    for (int left = nk; left > 0; left -= KEYS_AT_ONCE) {
+        forward_keys<MATH, MT>(r, fq, k, v, left, left == nk);
+        k += KEYS_AT_ONCE * PITCH<MATH>, v += KEYS_AT_ONCE * PITCH<MATH>;
+    }
+}
+
+/* What the sums of a row are multiplied by. In tf32 the sum of powers carries the exponents' bias,
+ * the sums of values, cut off, do not. */
+template <int MATH> FN float forward_share(float sum) {
+    return __fdividef(MATH == DEV_TF32 ? 1.0f + 0.72f / 2048.0f : 1.0f, sum);
+}
+
+/* o = q + o / sum and the log of the sum, for the rows that exist. h counts from h0 on in shared
+ * memory. */
 template <int MATH, int MT>
 FN void forward_store(const dev_instr &ins, const Softmax<MT> &r, const float *q, int s, int h,
                       int q0) {
     const int lane = threadIdx.x % 32, t = lane % 4;
     const Attention a = attention_of(frame(), ins);
     const View ov = view_out(ins, 0);
-    float *o = ov.sample(s) + h * DH + 2 * t, *lse = view_out(ins, 1).sample(s) + h;
+    float *o = ov.sample(s) + h * DH + 4 * t, *lse = view_out(ins, 1).sample(s) + h;
 #pragma unroll
     for (int m = 0; m < MT; m++)
 #pragma unroll
@@ -184,18 +248,11 @@ FN void forward_store(const dev_instr &ins, const Softmax<MT> &r, const float *q
             const int row = q0 + m * 16 + lane / 4 + i * 8;
             const float sum = quad_sum(r.sum[m][i]);
             if (row >= a.nq) continue;
-            const float bias = MATH == DEV_TF32 ? 1.0f + 0.72f / 2048.0f : 1.0f;
-            const float inv = a.nk > 0 ? __fdividef(bias, sum) : 0.0f;
-#pragma unroll
-            for (int c = 0; c < 2; c++) {
-                const float2 from = *(const float2 *)(q + row * PITCH_Q + c * 8 + 2 * t);
-                set2(o + (unsigned)row * ov.ld + c * 8,
-                     make_float2(from.x + r.o[m][c][2 * i] * inv,
-                                 from.y + r.o[m][c][2 * i + 1] * inv));
-            }
+            set4(o + (unsigned)row * ov.ld,
+                 add4(ld4(q + row * PITCH_Q + 4 * t), a.nk > 0 ? forward_share<MATH>(sum) : 0.0f,
+                      result_quad<MATH>(r.o[m], i)));
             if (t == 0)
-                lse[(unsigned)row * a.H] =
-                    a.nk > 0 ? LN2 * (r.top[m][i] + log2f(sum) - exponent_bias<MATH>()) : -INFINITY;
+                lse[(unsigned)row * a.H] = a.nk > 0 ? LN2 * (log2f(sum) - r.lift[m][i]) : -INFINITY;
         }
 }
 
@@ -204,25 +261,9 @@ template <int MATH, int MT>
 FN void forward_item(const dev_instr &ins, const ForwardRoom &room, int nk, float factor, int s,
                      int h0, int h, int q0) {
     const float *q = room.q + h * DH;
-    const float *k = room.k + h * HEAD_WORDS<MATH> + lane_across<MATH>();
-    const float *v = room.v + h * HEAD_WORDS<MATH> + lane_down<MATH>();
-    FragA<MATH> fq[MT];
     Softmax<MT> r;
-#pragma unroll
-    for (int m = 0; m < MT; m++) {
-        queries_a<MATH>(fq[m], q + (q0 + m * 16) * PITCH_Q, factor);
-#pragma unroll
-        for (int i = 0; i < 2; i++) r.top[m][i] = -INFINITY, r.sum[m][i] = 0.0f;
-#pragma unroll
-        for (int j = 0; j < 8; j++) r.o[m][j >> 2][j & 3] = 0.0f;
-    }
-    int left = nk;
-#pragma unroll 1
-    for (; left >= KEYS_AT_ONCE; left -= KEYS_AT_ONCE) {
-        forward_keys<MATH, MT, false>(r, fq, k, v, left);
-        k += KEYS_AT_ONCE * PITCH<MATH>, v += KEYS_AT_ONCE * PITCH<MATH>;
-    }
-    if (left > 0) forward_keys<MATH, MT, true>(r, fq, k, v, left);
+    forward_sums<MATH, MT>(r, q + q0 * PITCH_Q, room.k + h * HEAD_WORDS<MATH>,
+                           room.v + h * HEAD_WORDS<MATH>, nk, factor);
     forward_store<MATH, MT>(ins, r, q, s, h0 + h, q0);
 }
 

@@ -29,6 +29,16 @@ template <int MATH> FN void put_quad(float *row, int quad, float4 v) {
         st4(row + quad * 4, v);
 }
 
+/* The same for a row of values, which values_b() reads. */
+template <int MATH> FN void put_values(float *row, int quad, float4 v) {
+    if constexpr (MATH == DEV_BF16) {
+        uint32_t *to = (uint32_t *)row + quad / 4 * 8 + quad % 4;
+        to[0] = pack_bf16(v.x, v.y), to[4] = pack_bf16(v.z, v.w);
+    } else {
+        put_quad<MATH>(row, quad, v);
+    }
+}
+
 /* The bias that rounds a power of two when it is cut to tf32, as a summand of the exponent:
  * log2(1 + 0.72 / 2048), see to_tf32(). */
 template <int MATH> FN float exponent_bias() {
@@ -123,6 +133,33 @@ template <int MATH, int P = PITCH<MATH>> FN void down_b(FragB<MATH> f[2], const 
                 set_b<MATH>(f[1], u, j, __float_as_uint(row[8]));
             }
     }
+}
+
+/* As down_b, but the columns of the two tiles are taken in an order that gives a lane of the
+ * results four neighbours; values: the block plus lane_values(). */
+template <int MATH> FN int lane_values() {
+    const int lane = threadIdx.x % 32;
+    return MATH == DEV_BF16 ? lane_rows<MATH>() : lane % 4 * 2 * PITCH<MATH> + lane / 4 * 2;
+}
+template <int MATH> FN void values_b(FragB<MATH> f[2], const float *values) {
+    if constexpr (MATH == DEV_BF16) {
+        down_b<MATH>(f, values); /* put_values() changed the order */
+    } else {
+#pragma unroll
+        for (int u = 0; u < 2; u++)
+#pragma unroll
+            for (int j = 0; j < 2; j++) { /* columns 2 c and 2 c + 1 are c of the tiles */
+                const float2 x = *(const float2 *)(values + (u * 8 + j) * PITCH<MATH>);
+                set_b<MATH>(f[0], u, j, __float_as_uint(x.x));
+                set_b<MATH>(f[1], u, j, __float_as_uint(x.y));
+            }
+    }
+}
+/* Numbers 4 t .. 4 t + 3 of row g + 8 i from the results' two tiles. */
+template <int MATH> FN float4 result_quad(const float o[2][4], int i) {
+    return MATH == DEV_BF16
+               ? make_float4(o[0][2 * i], o[0][2 * i + 1], o[1][2 * i], o[1][2 * i + 1])
+               : make_float4(o[0][2 * i], o[1][2 * i], o[0][2 * i + 1], o[1][2 * i + 1]);
 }
 
 /* Two neighbouring result tiles as a left operand over their 16 columns. In tf32 the results carry

@@ -169,7 +169,7 @@ $(BUILD)/libmnp_cuda.so: $(CUDA_OBJ)
 EMU_OBJ := $(patsubst %,$(BUILD)/emulator/%.o,$(CU_SRC) $(wildcard tests/emulator/*.cpp))
 $(BUILD)/emulator/%.o: % $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,EMU)$(CXX) -std=c++17 -O2 -g -Wall -Wno-unknown-pragmas -Wno-sign-compare -fPIC \
+	$(call say,EMU)$(CXX) -std=c++17 -O$(if $(filter %.cpp,$<),3,2) -g -Wall -Wno-unknown-pragmas -Wno-sign-compare -fPIC \
 	    -fvisibility=hidden $(INSTRUMENT) -Itests/emulator -Iinclude -Isrc -include cuda_runtime.h \
 	    $(DEPFLAGS) -x c++ -c $< -o $@
 $(BUILD)/emulator/libmnp_cuda.so: $(EMU_OBJ)

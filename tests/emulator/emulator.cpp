@@ -169,7 +169,11 @@ void emulated_run_block(unsigned index, unsigned threads, const std::function<vo
 void emulated_together(emulated_act *act, unsigned mask, void *what, emulated_place at) {
     const int now = (int)emulated_thread.x, lane = now % 32;
     Warp &w = warps[now / 32];
+    const unsigned others = w.arrived & mask;
+    const int other = others ? __builtin_ctz(others) : lane;
     if (!(mask >> lane & 1u)) fail(at, "a lane is not in its own mask");
+    if (others && (w.act[other] != act || w.mask[other] != mask))
+        fail(at, "the lanes of a warp are in different instructions");
     w.act[lane] = act, w.mask[lane] = mask, w.what[lane] = what;
     w.arrived |= 1u << lane;
     if ((w.arrived & mask) != mask) {
@@ -178,9 +182,6 @@ void emulated_together(emulated_act *act, unsigned mask, void *what, emulated_pl
         wait();
         return;
     }
-    for (int l = 0; l < 32; l++)
-        if ((mask >> l & 1u) && (w.act[l] != act || w.mask[l] != mask))
-            fail(at, "the lanes of a warp are in different instructions");
     act(w.what, mask);
     w.arrived &= ~mask;
     w.ready |= mask;
@@ -291,47 +292,63 @@ static float float_of(uint32_t u) {
     return x;
 }
 
-/* d = a b + c, a (16, K), b (K, 8); the lanes hold c and d as mma.cuh says. */
+static float tf32_of(uint32_t u) { /* the unit reads 19 bits */
+    return float_of(u & 0xffffe000u);
+}
+
+typedef float quad __attribute__((vector_size(16)));
+
+/* d = a b + c, a (16, K), b (K, 8); a lane holds of c and d (g, 2t), (g, 2t+1), (g+8, 2t),
+ * (g+8, 2t+1), as mma.cuh says. Most of the emulator's time is spent here. */
 template <int K>
 static void multiply(void *const what[32], const float (&a)[16][K], const float (&b)[K][8]) {
-    float c[16][8];
+    alignas(16) float c[16][8];
     for (int l = 0; l < 32; l++) {
-        const emulated_product *p = (const emulated_product *)what[l];
-        for (int j = 0; j < 4; j++) c[l / 4 + j / 2 * 8][l % 4 * 2 + j % 2] = p->c[j];
+        const float *from = ((const emulated_product *)what[l])->c;
+        memcpy(&c[l / 4][l % 4 * 2], from, 8);
+        memcpy(&c[l / 4 + 8][l % 4 * 2], from + 2, 8);
     }
-    for (int r = 0; r < 16; r++)
-        for (int k = 0; k < K; k++)
-            for (int n = 0; n < 8; n++) c[r][n] += a[r][k] * b[k][n];
+    for (int r = 0; r < 16; r++) {
+        quad left = *(quad *)c[r], right = *(quad *)(c[r] + 4);
+        for (int k = 0; k < K; k++) {
+            left += a[r][k] * *(const quad *)b[k];
+            right += a[r][k] * *(const quad *)(b[k] + 4);
+        }
+        *(quad *)c[r] = left, *(quad *)(c[r] + 4) = right;
+    }
     for (int l = 0; l < 32; l++) {
-        const emulated_product *p = (const emulated_product *)what[l];
-        for (int j = 0; j < 4; j++) p->d[j] = c[l / 4 + j / 2 * 8][l % 4 * 2 + j % 2];
+        float *to = ((const emulated_product *)what[l])->d;
+        memcpy(to, &c[l / 4][l % 4 * 2], 8);
+        memcpy(to + 2, &c[l / 4 + 8][l % 4 * 2], 8);
     }
 }
 
-/* The unit reads 19 bits of a number. */
 void emulated_mma_tf32(void *const what[32], unsigned) {
-    float a[16][8], b[8][8];
-    for (int l = 0; l < 32; l++) {
-        const emulated_product *p = (const emulated_product *)what[l];
-        for (int j = 0; j < 4; j++)
-            a[l / 4 + j % 2 * 8][l % 4 + j / 2 * 4] = float_of(p->a[j] & 0xffffe000u);
-        for (int j = 0; j < 2; j++) b[l % 4 + j * 4][l / 4] = float_of(p->b[j] & 0xffffe000u);
-    }
+    alignas(16) float a[16][8], b[8][8];
+    for (int g = 0; g < 8; g++)
+        for (int t = 0; t < 4; t++) {
+            const emulated_product *p = (const emulated_product *)what[g * 4 + t];
+            a[g][t] = tf32_of(p->a[0]), a[g + 8][t] = tf32_of(p->a[1]);
+            a[g][t + 4] = tf32_of(p->a[2]), a[g + 8][t + 4] = tf32_of(p->a[3]);
+            b[t][g] = tf32_of(p->b[0]), b[t + 4][g] = tf32_of(p->b[1]);
+        }
     multiply(what, a, b);
 }
 
 void emulated_mma_bf16(void *const what[32], unsigned) {
-    float a[16][16], b[16][8];
+    alignas(16) float a[16][16], b[16][8];
     for (int l = 0; l < 32; l++) {
         const emulated_product *p = (const emulated_product *)what[l];
-        for (int j = 0; j < 4; j++) {
-            float *to = &a[l / 4 + j % 2 * 8][l % 4 * 2 + j / 2 * 8];
-            to[0] = float_of(p->a[j] << 16), to[1] = float_of(p->a[j] & 0xffff0000u);
-        }
-        for (int j = 0; j < 2; j++) {
-            const int k = l % 4 * 2 + j * 8;
-            b[k][l / 4] = float_of(p->b[j] << 16);
-            b[k + 1][l / 4] = float_of(p->b[j] & 0xffff0000u);
+        const int g = l / 4, k = l % 4 * 2;
+        for (int half = 0; half < 2; half++) {
+            const int at = k + half * 8;
+            for (int down = 0; down < 2; down++) {
+                const uint32_t pair = p->a[half * 2 + down];
+                a[g + down * 8][at] = float_of(pair << 16);
+                a[g + down * 8][at + 1] = float_of(pair & 0xffff0000u);
+            }
+            b[at][g] = float_of(p->b[half] << 16);
+            b[at + 1][g] = float_of(p->b[half] & 0xffff0000u);
         }
     }
     multiply(what, a, b);

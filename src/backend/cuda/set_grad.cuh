@@ -1,0 +1,98 @@
+/* set_grad.cuh: what the phases of the set encoder's reverse pass share (fused_set_grad.cu): rows,
+ * rooms in shared memory, copies to them.
+ *
+ * Rows of all points are 0 .. 127, those of the context stand behind them, from 128 on: a dense
+ * layer takes both at once. Rows up to the next multiple of 32 that do not exist are zeros.
+ *
+ * Shared memory is four rooms of (192, 64) with a pitch of 68 words, and a rest of 3200 words:
+ *
+ *   phase               room 0        room 1      room 2             room 3      rest
+ *   pooling             k, dk         v, dv       wkv, w1 (coming)               sums of gpq, rows
+ *   layer wkv           dk            dv          wkv                            sums of db
+ *   layer w1            (k coming)    (q coming)  (v coming), w1     dh1         sums of db
+ *   attention by query  k             q           v                  g           lse, delta
+ *            and by key k, then dq    q           v, then dv         g           lse, delta
+ *   layer wq            dq            dk          dv                 wq          sums of db
+ *   layer w0            (k coming) w0 (q coming)  (v coming)         dh0         sums of db
+ *   attention           k, sums       q           v                  g           lse, delta
+ *
+ * The x of a layer does not come to shared memory: dW reads it from global memory, each number
+ * twice. Numbers lie there as they are. In tf32 the unit cuts digits off; the mean of what is lost
+ * is put back into the sums of a product, RESTORED (see to_tf32()). In bf16 attention packs its
+ * four rooms in place. */
+#ifndef MNP_CUDA_SET_GRAD_CUH
+#define MNP_CUDA_SET_GRAD_CUH
+
+#include "backend/cuda/attention_resident_grad.cuh"
+#include "backend/cuda/resident.cuh"
+
+enum { SET_PITCH = 68, SOME_ROW = FUSED_POINTS, SET_ROWS = FUSED_POINTS + FUSED_CONTEXT };
+enum { ROOM_WORDS = SET_ROWS * SET_PITCH, REST_WORDS = WORK_WORDS - 4 * ROOM_WORDS };
+enum { AT_K, AT_Q, AT_V, AT_G, AT_REST };
+enum { BEHIND_POINTS = FUSED_POINTS * SET_PITCH }; /* in a room: room for 64 x 64 weights */
+
+/* In the rest: lse and delta (4, 2 x 192) as load_start() wants them; or sums on their way. */
+enum { LSE_HEAD = 2 * SET_ROWS, AT_DELTA = 4 * LSE_HEAD };
+enum { AT_GPQ = 0, AT_BIAS = 1024, AT_BIAS_64 = AT_BIAS + 768, AT_POOL = 2048 };
+static_assert(2 * AT_DELTA <= REST_WORDS, "lse and delta do not fit");
+
+template <int MATH>
+constexpr float RESTORED = MATH == DEV_TF32 ? (1.0f + 0.72f / 2048.0f) * (1.0f + 0.72f / 2048.0f)
+                                            : 1.0f;
+
+FN float *room(int k) {
+    return work() + k * ROOM_WORDS;
+}
+
+/* Rows of both sides, a multiple of 32. */
+FN int set_rows() {
+    const int n = frame().n, m = frame().m;
+    return m > 0 ? SOME_ROW + up32(m) : up32(n);
+}
+
+/* Where a row lies in a value of each side. */
+struct SetRow {
+    int of_side;
+    bool some, exists;
+};
+FN SetRow set_row(int row) {
+    const bool some = row >= SOME_ROW;
+    const int of_side = some ? row - SOME_ROW : row;
+    return {of_side, some, of_side < (some ? frame().m : frame().n)};
+}
+
+/* A value that the forward pass kept, of both sides. */
+struct Saved {
+    const float *all, *some;
+};
+FN Saved saved(int slot) {
+    return {fused_at(SETG_ALL + slot), fused_at(SETG_SOME + slot)};
+}
+
+/* Rows [r0, r1) of 64 columns to a room; THREADS / 16 rows at a time. */
+FN void fetch_rows(float *to, const Saved &from, int ld, int col, int r0, int r1) {
+    const int quad = threadIdx.x % 16 * 4;
+#pragma unroll 2
+    for (int r = r0 + threadIdx.x / 16; r < r1; r += THREADS / 16) {
+        const SetRow row = set_row(r);
+        const float *p = (row.some ? from.some : from.all) + col + quad;
+        copy16(to + r * SET_PITCH + quad, row.exists ? p + row.of_side * ld : from.all, row.exists);
+    }
+}
+
+/* Weights (64, 64 PANELS) by the threads of a team, rows in the order that products want. */
+template <int PANELS> FN void fetch_weights(float *to, const float *from, int rank, int size) {
+#pragma unroll 4
+    for (int i = rank; i < 64 * 16 * PANELS; i += size) {
+        const int row = i / (16 * PANELS), quad = i % (16 * PANELS) * 4;
+        copy16(to + swapped_row(row) * (64 * PANELS + 4) + quad, from + i * 4, true);
+    }
+}
+
+FN void expect_saved(int slot, int ld) {
+    const Saved s = saved(slot);
+    expect_rows(s.all, frame().n * ld);
+    expect_rows(s.some, frame().m * ld);
+}
+
+#endif

@@ -1,0 +1,363 @@
+/* set_grad_attention.cuh: attention of the set encoder in reverse, on the rooms of set_grad.cuh.
+ *
+ * A warp has 32 rows of one head, once as queries (dq) and once as keys (dk, dv), with the loops of
+ * attention_resident_grad.cuh. When all are done with queries, the keys and values of a warp's rows
+ * are read by that warp alone, so that dq and dv take their place; dk takes that of q behind the
+ * next barrier: the three are the operand of the layer in front.
+ *
+ * In the first attention of the encoder (the last on the way back) q, k and v of the context are
+ * the first rows of those of all points. Its sums go on from one side to the other, and what comes
+ * out is added to the gradients of pre, y and wy. */
+#ifndef MNP_CUDA_SET_GRAD_ATTENTION_CUH
+#define MNP_CUDA_SET_GRAD_ATTENTION_CUH
+
+#include "backend/cuda/set_grad_layers.cuh"
+
+#define SET_SCALE 0.125f /* 1 / sqrt(64) */
+
+template <int MATH> constexpr int ITEM_TILES = MATH == DEV_FP32 ? 1 : 2; /* as registers allow */
+template <int MATH> constexpr int ITEMS = 2 / ITEM_TILES<MATH>;
+/* In bf16 q is scaled when it is packed. */
+template <int MATH> constexpr float Q_SCALE = MATH == DEV_BF16 ? LN2 : SET_SCALE;
+
+/* Sums of 16 MT rows of a head: row(i), i = 2 tile + half; columns 8 c + 2 t + e. */
+template <int MATH> using HeadSums = float[ITEM_TILES<MATH>][2][4];
+
+/* The first word of a lane in a head's rows from r0 on; its rows are 8 rows apart. */
+FN int lane_word(int r0, int h) {
+    const int lane = threadIdx.x % 32;
+    return (r0 + lane / 4) * SET_PITCH + h * DH + lane % 4 * 2;
+}
+
+/* ---- bf16 ------------------------------------------------------------------------------------ */
+
+FN float low_half(uint32_t w) {
+    return __uint_as_float(w << 16);
+}
+FN float high_half(uint32_t w) {
+    return __uint_as_float(w & 0xffff0000u);
+}
+
+/* Each head's 16 numbers become 8 words, in place; what rounding left goes behind them (LEFT). */
+template <bool LEFT> FN void pack_rows(float *rows, int count, float factor) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll 2
+    for (int r = threadIdx.x / 32 * 8 + lane % 8; r < count; r += WARPS * 8) {
+        float *at = rows + r * SET_PITCH + lane / 8 * DH;
+        float x[16];
+        uint32_t w[8];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float4 v = scaled4(ld4(at + k * 4), factor);
+            x[4 * k] = v.x, x[4 * k + 1] = v.y, x[4 * k + 2] = v.z, x[4 * k + 3] = v.w;
+        }
+#pragma unroll
+        for (int k = 0; k < 8; k++) w[k] = pack_bf16(x[2 * k], x[2 * k + 1]);
+        *(uint4 *)at = make_uint4(w[0], w[1], w[2], w[3]);
+        *(uint4 *)(at + 4) = make_uint4(w[4], w[5], w[6], w[7]);
+        if constexpr (LEFT) {
+#pragma unroll
+            for (int k = 0; k < 8; k++)
+                w[k] = pack_bf16(x[2 * k] - low_half(w[k]), x[2 * k + 1] - high_half(w[k]));
+            *(uint4 *)(at + 8) = make_uint4(w[0], w[1], w[2], w[3]);
+            *(uint4 *)(at + 12) = make_uint4(w[4], w[5], w[6], w[7]);
+        }
+    }
+}
+
+template <int MATH> FN void pack_rooms(int rows, int rows_g) {
+    if constexpr (MATH == DEV_BF16) {
+        pack_rows<false>(room(AT_K), rows, 1.0f);
+        pack_rows<false>(room(AT_Q), rows, SET_SCALE * LOG2E);
+        pack_rows<false>(room(AT_V), rows, 1.0f);
+        pack_rows<true>(room(AT_G), rows_g, 1.0f);
+        __syncthreads();
+    }
+}
+
+/* Two numbers of g; word: lane_word() and 8 c words on. */
+template <int MATH> FN float2 g_pair(int word, int c) {
+    const float *g = room(AT_G) + word;
+    if constexpr (MATH == DEV_BF16) {
+        g += c * 4 - (int)threadIdx.x % 4; /* words are pairs */
+        const uint32_t w = __float_as_uint(g[0]), left = __float_as_uint(g[8]);
+        return make_float2(low_half(w) + low_half(left), high_half(w) + high_half(left));
+    } else {
+        return *(const float2 *)(g + c * 8);
+    }
+}
+
+/* ---- the two passes -------------------------------------------------------------------------- */
+
+/* 16 rows times factor as a left operand; in bf16 as they are */
+template <int MATH> FN void scaled_rows(FragA<MATH> &f, const float *rows, float factor) {
+    rows += lane_rows<MATH, SET_PITCH>();
+    if constexpr (MATH == DEV_BF16) {
+        load_words<false>(rows, f.hi);
+    } else {
+#pragma unroll
+        for (int u = 0; u < 2; u++) {
+            float w[4];
+            load_pieces(rows + u * 8, w);
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                if constexpr (MATH == DEV_FP32)
+                    split(w[j] * factor, f.hi[u][j], f.lo[u][j]);
+                else
+                    f.hi[u][j] = __float_as_uint(w[j] * factor);
+            }
+        }
+    }
+}
+
+/* x.dq += dS k for the queries from row on, g, lse and delta from g_row on; count keys from key on.
+ */
+template <int MATH, int MT>
+FN void pass_queries(Queries<MATH, MT> &x, int h, int row, int g_row, int key, int count) {
+#pragma unroll
+    for (int m = 0; m < MT; m++) {
+        scaled_rows<MATH>(x.q[m], room(AT_Q) + (row + m * 16) * SET_PITCH + h * DH,
+                          SET_SCALE * LOG2E * RESTORED<MATH>);
+        scaled_rows<MATH>(x.g[m], room(AT_G) + (g_row + m * 16) * SET_PITCH + h * DH,
+                          RESTORED<MATH>);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const int r = g_row + m * 16 + (int)threadIdx.x % 32 / 4 + (j >> 1) * 8;
+            const float *lse = room(AT_REST) + h * LSE_HEAD + pair_word(r);
+            x.lse[m][j] = lse[0], x.delta[m][j] = lse[AT_DELTA];
+        }
+    }
+    const int at = key * SET_PITCH + h * DH;
+    const float *k = room(AT_K) + at + lane_across<MATH, SET_PITCH>();
+    const float *v = room(AT_V) + at + lane_across<MATH, SET_PITCH>();
+    const float *k_down = room(AT_K) + at + lane_down<MATH, SET_PITCH>();
+    int left = count;
+#pragma unroll 1
+    for (; left >= 16; left -= 16) {
+        queries_keys<MATH, MT, false, SET_PITCH>(x, k, v, k_down, left);
+        k += 16 * SET_PITCH, v += 16 * SET_PITCH, k_down += 16 * SET_PITCH;
+    }
+    if (left > 0) queries_keys<MATH, MT, true, SET_PITCH>(x, k, v, k_down, left);
+}
+
+template <int MATH, int MT> FN void take_keys(Keys<MATH, MT> &x, int h, int row) {
+#pragma unroll
+    for (int m = 0; m < MT; m++) {
+        const int at = (row + m * 16) * SET_PITCH + h * DH;
+        scaled_rows<MATH>(x.k[m], room(AT_K) + at, SET_SCALE * LOG2E * RESTORED<MATH>);
+        scaled_rows<MATH>(x.v[m], room(AT_V) + at, RESTORED<MATH>);
+#pragma unroll
+        for (int j = 0; j < 8; j++) x.dk[m][j >> 2][j & 3] = x.dv[m][j >> 2][j & 3] = 0.0f;
+    }
+}
+
+/* x.dk and x.dv += those of `count` queries from row on, g from g_row on; rows of x from `exist` on
+ * are zeros afterwards. */
+template <int MATH, int MT>
+FN void pass_keys(Keys<MATH, MT> &x, int h, int row, int g_row, int count, int exist) {
+    const float *q = room(AT_Q) + row * SET_PITCH + h * DH;
+    const float *g = room(AT_G) + g_row * SET_PITCH + h * DH;
+    const float *lse = room(AT_REST) + h * LSE_HEAD + g_row * 2 + (int)threadIdx.x % 4 * 4;
+    const int across = lane_across<MATH, SET_PITCH>(), down = lane_down<MATH, SET_PITCH>();
+#pragma unroll 1
+    for (int left = count; left > 0; left -= 16) {
+        float p[MT][2][4], d[MT][2][4];
+        keys_weights<MATH, MT, SET_PITCH>(x, q + across, g + across, lse, lse + AT_DELTA, p, d);
+        keys_sums<MATH, MT, SET_PITCH>(x.dv, p, g + down);
+        keys_sums<MATH, MT, SET_PITCH>(x.dk, d, q + down);
+        q += 16 * SET_PITCH, g += 16 * SET_PITCH, lse += 32;
+    }
+#pragma unroll
+    for (int k = 0; k < MT * 8; k++) {
+        const int m = k >> 3, c = k >> 2 & 1, j = k & 3;
+        if (m * 16 + (j >> 1) * 8 + (int)threadIdx.x % 32 / 4 < exist) continue;
+        x.dk[m][c][j] = x.dv[m][c][j] = 0.0f;
+    }
+}
+
+/* ---- what comes out -------------------------------------------------------------------------- */
+
+/* sums = factor sums */
+template <int MATH> FN void scale_sums(HeadSums<MATH> &sums, float factor) {
+#pragma unroll
+    for (int k = 0; k < ITEM_TILES<MATH> * 8; k++) sums[k >> 3][k >> 2 & 1][k & 3] *= factor;
+}
+
+/* dq += g: attention has its query as residual. */
+template <int MATH> FN void add_g(HeadSums<MATH> &dq, int h, int g_row) {
+#pragma unroll
+    for (int k = 0; k < ITEM_TILES<MATH> * 4; k++) {
+        const int i = k >> 1, c = k & 1;
+        const float2 g = g_pair<MATH>(lane_word(g_row + i * 8, h), c);
+        dq[i >> 1][c][(i & 1) * 2] += g.x, dq[i >> 1][c][(i & 1) * 2 + 1] += g.y;
+    }
+}
+
+template <int MATH> FN void put_sums_at(float *to, const HeadSums<MATH> &sums, int h, int row) {
+#pragma unroll
+    for (int k = 0; k < ITEM_TILES<MATH> * 4; k++) {
+        const int i = k >> 1, c = k & 1;
+        const float *s = sums[i >> 1][c] + (i & 1) * 2;
+        *(float2 *)(to + lane_word(row + i * 8, h) + c * 8) = make_float2(s[0], s[1]);
+    }
+}
+
+/* Sums for dy and dwy on their way, behind the keys: (3 x 4 heads, 128) and (8, 192). */
+FN float *sums_of_y() {
+    return room(AT_K) + BEHIND_POINTS;
+}
+FN float *sums_of_wy() {
+    return sums_of_y() + 12 * FUSED_POINTS;
+}
+
+/* One of dq, dk, dv (panel 0, 1, 2) of the first attention: added to the gradient of pre, its sums
+ * over columns with wy and over rows with y. */
+template <int MATH> FN void give_sums(const HeadSums<MATH> &sums, int panel, int h, int row) {
+    constexpr int ROWS = ITEM_TILES<MATH> * 2; /* of a lane */
+    const int lane = threadIdx.x % 32, t = lane % 4, first = row + lane / 4, n = frame().n;
+    const int col = panel * 64 + h * DH + 2 * t;
+    float *to = fused_at(SETG_GPRE) + first * 192 + col;
+    const bool add = fused_adds(SETG_GPRE);
+    const float *wy = fused_at(SETG_WY) + col, *ys = fused_at(SETG_Y) + first;
+    const float2 w[2] = {*(const float2 *)wy, *(const float2 *)(wy + 8)};
+    float2 old[ROWS][2], down[2] = {make_float2(0, 0), make_float2(0, 0)};
+    float y[ROWS];
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) { /* all loads first */
+        const bool exists = first + i * 8 < n;
+        y[i] = exists ? ys[i * 8] : 0.0f;
+#pragma unroll
+        for (int c = 0; c < 2; c++) {
+            old[i][c] = make_float2(0, 0);
+            if (exists && add) old[i][c] = get2(to + i * 8 * 192 + c * 8);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+        float across = 0;
+#pragma unroll
+        for (int c = 0; c < 2; c++) {
+            const float *s = sums[i >> 1][c] + (i & 1) * 2;
+            across += s[0] * w[c].x + s[1] * w[c].y;
+            down[c].x += y[i] * s[0], down[c].y += y[i] * s[1];
+            if (first + i * 8 < n)
+                set2(to + i * 8 * 192 + c * 8, make_float2(old[i][c].x + s[0], old[i][c].y + s[1]));
+        }
+        across = quad_sum(across);
+        if (t == 0) sums_of_y()[(panel * 4 + h) * FUSED_POINTS + first + i * 8] = across;
+    }
+#pragma unroll
+    for (int c = 0; c < 2; c++) {
+#pragma unroll
+        for (int d = 4; d < 32; d *= 2) {
+            down[c].x += __shfl_xor_sync(~0u, down[c].x, d);
+            down[c].y += __shfl_xor_sync(~0u, down[c].y, d);
+        }
+        if (lane < 4) *(float2 *)(sums_of_wy() + row / (8 * ROWS) * 192 + col + c * 8) = down[c];
+    }
+}
+
+/* The gradients of y and wy: sums in order. */
+template <int MATH> FN void finish_y() {
+    const int id = threadIdx.x, n = frame().n;
+    if (id < 192) {
+        float sum = 0;
+#pragma unroll
+        for (int k = 0; k < 4 * ITEMS<MATH>; k++) sum += sums_of_wy()[k * 192 + id];
+        put(fused_at(SETG_DWY) + id, sum, fused_adds(SETG_DWY));
+    } else if (id >= 256 && id - 256 < n && fused_at(SETG_GY)) {
+        float sum = 0;
+#pragma unroll
+        for (int k = 0; k < 12; k++) sum += sums_of_y()[k * FUSED_POINTS + id - 256];
+        put(fused_at(SETG_GY) + id - 256, sum, fused_adds(SETG_GY));
+    }
+}
+
+/* ---- the two attentions ---------------------------------------------------------------------- */
+
+/* The second attention of the encoder, one side: dq, dk and dv to the rooms. `first`: the side's
+ * first row; row: the warp's first; all warps of the side call it. */
+template <int MATH> FN void side_reverse(Team side, int h, int first, int count, int row) {
+    constexpr int MT = ITEM_TILES<MATH>, N = ITEMS<MATH>;
+    float kept[N][MT][2][4]; /* dq, then dk */
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        Queries<MATH, MT> x;
+#pragma unroll
+        for (int j = 0; j < MT * 8; j++) x.dq[j >> 3][j >> 2 & 1][j & 3] = 0.0f;
+        pass_queries<MATH, MT>(x, h, row + i * 16, row + i * 16, first, count);
+        scale_sums<MATH>(x.dq, SET_SCALE * RESTORED<MATH>);
+        add_g<MATH>(x.dq, h, row + i * 16);
+#pragma unroll
+        for (int j = 0; j < MT * 8; j++)
+            kept[i][j >> 3][j >> 2 & 1][j & 3] = x.dq[j >> 3][j >> 2 & 1][j & 3];
+    }
+    side.sync();
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+        const int r = row + i * 16;
+        Keys<MATH, MT> x;
+        take_keys<MATH, MT>(x, h, r);
+        __syncwarp();
+        put_sums_at<MATH>(room(AT_K), kept[i], h, r);
+        pass_keys<MATH, MT>(x, h, first, first, count, first + count - r);
+        scale_sums<MATH>(x.dv, RESTORED<MATH>);
+        put_sums_at<MATH>(room(AT_V), x.dv, h, r);
+#pragma unroll
+        for (int j = 0; j < MT * 8; j++)
+            kept[i][j >> 3][j >> 2 & 1][j & 3] =
+                Q_SCALE<MATH> * RESTORED<MATH> * x.dk[j >> 3][j >> 2 & 1][j & 3];
+    }
+    side.sync();
+#pragma unroll
+    for (int i = 0; i < N; i++) put_sums_at<MATH>(room(AT_Q), kept[i], h, row + i * 16);
+}
+
+template <int MATH> static __device__ __noinline__ void second_attention_reverse() {
+    const int warp = threadIdx.x / 32, h = warp % 4, row = warp / 4 * 32;
+    const int n = frame().n, m = frame().m, groups = (m + 31) / 32;
+    pack_rooms<MATH>(set_rows(), set_rows());
+#pragma unroll 1
+    for (int some = 1; some >= 0; some--) { /* the context's warps first, the others go ahead */
+        if (some && warp >= groups * 4) continue;
+        const Team side = {(int)threadIdx.x, some ? groups * 128 : (int)THREADS, 0};
+        side_reverse<MATH>(side, h, some ? SOME_ROW : 0, some ? m : n, (some ? SOME_ROW : 0) + row);
+    }
+}
+
+/* The first attention of the encoder, both sides. */
+template <int MATH> static __device__ __noinline__ void first_attention_reverse() {
+    constexpr int MT = ITEM_TILES<MATH>;
+    const int warp = threadIdx.x / 32, h = warp % 4;
+    pack_rooms<MATH>(min(set_rows(), (int)SOME_ROW), set_rows());
+#pragma unroll 1
+    for (int row = warp / 4 * 32; row < warp / 4 * 32 + 32; row += 16 * MT) {
+        const int n = frame().n, m = frame().m;
+        const int sides = row < m ? 2 : 1;
+        {
+            Queries<MATH, MT> x;
+#pragma unroll
+            for (int j = 0; j < MT * 8; j++) x.dq[j >> 3][j >> 2 & 1][j & 3] = 0.0f;
+#pragma unroll 1
+            for (int s = sides - 1; s >= 0; s--)
+                pass_queries<MATH, MT>(x, h, row, s * SOME_ROW + row, 0, s ? m : n);
+            scale_sums<MATH>(x.dq, SET_SCALE * RESTORED<MATH>);
+            add_g<MATH>(x.dq, h, row);
+            if (sides > 1) add_g<MATH>(x.dq, h, SOME_ROW + row);
+            give_sums<MATH>(x.dq, 0, h, row);
+        }
+        Keys<MATH, MT> x;
+        take_keys<MATH, MT>(x, h, row);
+#pragma unroll 1
+        for (int s = sides - 1; s >= 0; s--)
+            pass_keys<MATH, MT>(x, h, 0, s * SOME_ROW, s ? m : n, (s ? m : n) - row);
+        scale_sums<MATH>(x.dk, Q_SCALE<MATH> * RESTORED<MATH>);
+        scale_sums<MATH>(x.dv, RESTORED<MATH>);
+        give_sums<MATH>(x.dk, 1, h, row);
+        give_sums<MATH>(x.dv, 2, h, row);
+    }
+    __syncthreads();
+    finish_y<MATH>();
+}
+
+#endif

@@ -1,0 +1,424 @@
+/* set_grad_layers.cuh: two dense layers of the set encoder in reverse, on the rows of both sides:
+ *
+ *   x (64) -> [PANELS of 64] W1:  dx = g W1^T, dW1 += x^T g, db1 += sums of g
+ *   x = h + a, h = relu(a W2 + b2):  dh = dx where h > 0, da = dx + dh W2^T, dW2 += a^T dh, db2
+ *
+ * g stands in shared memory; da takes its place as the g of attention, with lse and delta. Half of
+ * the warps make dx, 48 x 32 numbers each, and keep them in registers from the first layer to the
+ * second; the other half makes dW, 16 x 32 of every panel, with x from global memory. Both take the
+ * same time. */
+#ifndef MNP_CUDA_SET_GRAD_LAYERS_CUH
+#define MNP_CUDA_SET_GRAD_LAYERS_CUH
+
+#include "backend/cuda/set_grad.cuh"
+
+enum { HALF_WARPS = WARPS / 2, HALF_THREADS = THREADS / 2 };
+
+/* dx: [i][j][..] as in a tile of resident.cuh with 48 rows; dW: a tile of 16 x 32 a panel */
+typedef float LayerSums[3][4][4];
+
+/* Threads 256 .. 511 make dx. */
+FN bool makes_dx() {
+    return threadIdx.x >= HALF_THREADS;
+}
+FN Team dx_team() {
+    return {(int)threadIdx.x - HALF_THREADS, HALF_THREADS, 0};
+}
+
+/* This warp's columns in a panel, of dx and of dW; its rows of dx; its rows of dW. */
+FN int warp_col() {
+    return threadIdx.x / 32 % 2 * 32;
+}
+FN int warp_dx_row() {
+    return threadIdx.x / 32 % HALF_WARPS / 2 * 48;
+}
+FN int warp_dw_row() {
+    return threadIdx.x / 32 % HALF_WARPS / 2 * 16;
+}
+
+/* A lane's quads of dx: r < 6, f < 2. */
+FN int dx_row(int r) {
+    return warp_dx_row() + threadIdx.x % 32 / 4 + 8 * r;
+}
+FN int lane_col(int f) {
+    return warp_col() + 4 * ((int)threadIdx.x % 4 ^ 5 * f);
+}
+FN float4 dx_quad(const LayerSums &c, int r, int f) {
+    const int i = r / 2, e = r % 2 * 2 + f;
+    return make_float4(c[i][0][e], c[i][1][e], c[i][2][e], c[i][3][e]);
+}
+
+/* ---- dx -------------------------------------------------------------------------------------- */
+
+template <int PANELS> FN void read_step(Step<3> &s, uint32_t a, uint32_t b, int k) {
+#pragma unroll
+    for (int i = 0; i < 3; i++) load_pieces(a + (k + i * 16 * SET_PITCH) * 4, s.a[i]);
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        float v[4];
+        load_pieces(b + (k + e * 16 * (64 * PANELS + 4)) * 4, v);
+        s.b[2 * e][0] = v[0], s.b[2 * e][1] = v[1];
+        s.b[2 * e + 1][0] = v[2], s.b[2 * e + 1][1] = v[3];
+    }
+}
+
+template <int MATH> FN void step_ready(Ready<MATH, 3> &r, const Step<3> &s) {
+    if constexpr (MATH == DEV_TF32) {
+#pragma unroll
+        for (int k = 0; k < 12; k++) r.a[k / 4][k % 4] = __float_as_uint(s.a[k / 4][k % 4]);
+#pragma unroll
+        for (int k = 0; k < 8; k++) r.b[k / 2][k % 2] = __float_as_uint(s.b[k / 2][k % 2]);
+    } else {
+        make_ready<MATH, 3>(r, s);
+    }
+}
+
+/* c += g W^T; g: PANELS rooms one behind the other, W (64, 64 PANELS) */
+template <int MATH, int PANELS> FN void to_x(LayerSums &c, const float *g, const float *w) {
+    const int lane = threadIdx.x % 32;
+    uint32_t a = shared_at(g + (warp_dx_row() + lane % 16) * SET_PITCH + lane / 16 * 4);
+    uint32_t b = shared_at(w + (warp_col() + lane / 16 * 8 + lane % 8) * (64 * PANELS + 4) +
+                           lane / 8 % 2 * 4);
+#pragma unroll 1
+    for (int p = 0; p < PANELS; p++, a += ROOM_WORDS * 4, b += 64 * 4) {
+        Step<3> even, odd;
+        if constexpr (MATH == DEV_FP32) { /* registers for one step alone */
+#pragma unroll 1
+            for (int k = 0; k < 64; k += 8) {
+                Ready<MATH, 3> r;
+                read_step<PANELS>(even, a, b, k);
+                step_ready<MATH>(r, even);
+                multiply_step<MATH, 3>(c, r);
+            }
+        } else {
+            read_step<PANELS>(even, a, b, 0);
+#pragma unroll
+            for (int k = 0; k < 64; k += 16) {
+                Ready<MATH, 3> r, q;
+                read_step<PANELS>(odd, a, b, k + 8);
+                step_ready<MATH>(r, even);
+                if constexpr (MATH == DEV_TF32) multiply_step<MATH, 3>(c, r);
+                if (k + 16 < 64) read_step<PANELS>(even, a, b, k + 16);
+                step_ready<MATH>(q, odd);
+                if constexpr (MATH == DEV_TF32)
+                    multiply_step<MATH, 3>(c, q);
+                else
+                    multiply_steps<3>(c, r, q);
+            }
+        }
+    }
+}
+
+/* Bit 8 r + 4 f + j: is h above zero there? */
+struct Mask {
+    uint32_t bits[2];
+};
+FN Mask mask_of(const Saved &h) {
+    Mask mask = {{0, 0}};
+    float4 v[12];
+#pragma unroll
+    for (int k = 0; k < 12; k++) { /* all loads first */
+        const SetRow row = set_row(dx_row(k / 2));
+        const float *p = row.some ? h.some : h.all;
+        v[k] = global_quad(p + row.of_side * 64 + lane_col(k % 2), row.exists);
+    }
+#pragma unroll
+    for (int k = 0; k < 12; k++) {
+        const uint32_t b = (v[k].x > 0 ? 1u : 0u) | (v[k].y > 0 ? 2u : 0u) |
+                           (v[k].z > 0 ? 4u : 0u) | (v[k].w > 0 ? 8u : 0u);
+        mask.bits[k / 8] |= b << k % 8 * 4;
+    }
+    return mask;
+}
+
+/* dh to the room of g, and its sums over this warp's rows for db. */
+template <int MATH> FN void put_masked(const LayerSums &c, const Mask &mask, int rows) {
+    float4 sum[2] = {zero4(), zero4()};
+#pragma unroll
+    for (int k = 0; k < 12; k++) {
+        const int r = k / 2, f = k % 2, bit = k % 8 * 4;
+        const uint32_t b = mask.bits[k / 8];
+        float4 v = scaled4(dx_quad(c, r, f), RESTORED<MATH>);
+        v.x = b >> bit & 1u ? v.x : 0, v.y = b >> (bit + 1) & 1u ? v.y : 0;
+        v.z = b >> (bit + 2) & 1u ? v.z : 0, v.w = b >> (bit + 3) & 1u ? v.w : 0;
+        if (dx_row(r) < rows) st4(room(AT_G) + dx_row(r) * SET_PITCH + lane_col(f), v);
+        sum[f] = add4(sum[f], 1.0f, v);
+    }
+#pragma unroll
+    for (int f = 0; f < 2; f++) {
+#pragma unroll
+        for (int d = 4; d < 32; d *= 2) {
+            sum[f].x += __shfl_xor_sync(~0u, sum[f].x, d);
+            sum[f].y += __shfl_xor_sync(~0u, sum[f].y, d);
+            sum[f].z += __shfl_xor_sync(~0u, sum[f].z, d);
+            sum[f].w += __shfl_xor_sync(~0u, sum[f].w, d);
+        }
+        if (threadIdx.x % 32 < 4)
+            st4(room(AT_REST) + AT_BIAS_64 + warp_dx_row() / 48 * 64 + lane_col(f), sum[f]);
+    }
+}
+
+/* da to its room, and lse and delta of its rows; o and q of the attention in front. q_some: the
+ * first row of the context's queries in their room. */
+template <int MATH>
+FN void put_gradient(const LayerSums &c, const Saved &o, const Saved &lse, int q_some, int rows) {
+    const int t = threadIdx.x % 4;
+    float *to = room(AT_REST) + (t < 2 ? 0 : AT_DELTA) + t % 2 * 2;
+#pragma unroll
+    for (int r0 = 0; r0 < 6; r0 += 3) {
+        float4 x[6];
+        float l[6];
+#pragma unroll
+        for (int k = 0; k < 6; k++) { /* all loads first */
+            const SetRow row = set_row(dx_row(r0 + k / 2));
+            x[k] = global_quad((row.some ? o.some : o.all) + row.of_side * 64 + lane_col(k % 2),
+                               row.exists);
+            l[k] = INFINITY;
+            if (row.exists)
+                l[k] = (row.some ? lse.some : lse.all)[row.of_side * 4 + lane_col(k % 2) / DH];
+        }
+#pragma unroll
+        for (int k = 0; k < 6; k++) {
+            const int row = dx_row(r0 + k / 2), col = lane_col(k % 2);
+            const int of_q = row < SOME_ROW ? row : row - SOME_ROW + q_some;
+            const float4 v = scaled4(dx_quad(c, r0 + k / 2, k % 2), RESTORED<MATH>);
+            float4 q = zero4();
+            if (row < rows) q = ld4(room(AT_Q) + of_q * SET_PITCH + col);
+            const float delta = quad_sum(dot4(v, add4(x[k], -1.0f, q)));
+            if (row >= rows) continue;
+            st4(room(AT_G) + row * SET_PITCH + col, v);
+            to[col / DH * LSE_HEAD + pair_word(row)] = t < 2 ? -LOG2E * l[k] : -delta;
+        }
+    }
+}
+
+/* ---- dW -------------------------------------------------------------------------------------- */
+
+FN float quad_at(const float4 &v, int j) {
+    return j == 0 ? v.x : j == 1 ? v.y : j == 2 ? v.z : v.w;
+}
+
+/* Steps of 8 rows that a product takes. */
+template <int MATH> constexpr int STEPS = MATH == DEV_BF16 ? 2 : 1;
+
+/* c += x^T g over the rows 2 t, 2 t + 1 of each step; x: two columns, g: four */
+template <int MATH>
+FN void multiply_down(float (&c)[4][4], const float2 (*x)[2], const float4 (&g)[STEPS<MATH>][2]) {
+    if constexpr (MATH == DEV_BF16) {
+        const uint32_t a[4] = {pack_bf16(x[0][0].x, x[0][1].x), pack_bf16(x[0][0].y, x[0][1].y),
+                               pack_bf16(x[1][0].x, x[1][1].x), pack_bf16(x[1][0].y, x[1][1].y)};
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const uint32_t b[2] = {pack_bf16(quad_at(g[0][0], j), quad_at(g[0][1], j)),
+                                   pack_bf16(quad_at(g[1][0], j), quad_at(g[1][1], j))};
+            mma_bf16(c[j], a, b);
+        }
+    } else {
+        const float of[4] = {x[0][0].x, x[0][0].y, x[0][1].x, x[0][1].y};
+        uint32_t a[4], low_a[4], b[4][2], low_b[4][2];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            if constexpr (MATH == DEV_FP32)
+                split(of[k], a[k], low_a[k]);
+            else
+                a[k] = __float_as_uint(of[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            const float v = quad_at(g[0][k % 2], k / 2);
+            if constexpr (MATH == DEV_FP32)
+                split(v, b[k / 2][k % 2], low_b[k / 2][k % 2]);
+            else
+                b[k / 2][k % 2] = __float_as_uint(v);
+        }
+        if constexpr (MATH == DEV_FP32) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) mma_tf32(c[j], low_a, b[j]);
+#pragma unroll
+            for (int j = 0; j < 4; j++) mma_tf32(c[j], a, low_b[j]);
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) mma_tf32(c[j], a, b[j]);
+    }
+}
+
+/* 32 rows of x from row k on, this lane's columns of them: how many exist. */
+struct Block {
+    const float *from;
+    int left;
+};
+FN Block block_at(const Saved &x, int k) {
+    const int lane = threadIdx.x % 32, at = lane % 4 * 2;
+    const float *from = k < SOME_ROW ? x.all + k * 64 : x.some + (k - SOME_ROW) * 64;
+    const int rows = k < SOME_ROW ? frame().n - k : frame().m - (k - SOME_ROW);
+    return {from + at * 64 + warp_dw_row() + lane / 4 * 2, rows - at};
+}
+FN void load_x(float2 (&x)[2], const Block &b, int step) {
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        x[e] = make_float2(0.0f, 0.0f);
+        if (step * 8 + e < b.left) x[e] = get2(b.from + (step * 8 + e) * 64);
+    }
+}
+
+template <int MATH> FN void read_down(float4 (&g)[STEPS<MATH>][2], uint32_t at) {
+#pragma unroll
+    for (int k = 0; k < 2 * STEPS<MATH>; k++)
+        g[k / 2][k % 2] = load_quad(at + (k / 2 * 8 + k % 2) * SET_PITCH * 4);
+}
+
+/* c += x^T g, panel by panel; sums (BIAS): of every fourth step of g. x is asked for 32 rows ahead,
+ * g one product ahead. */
+template <int MATH, int PANELS, bool BIAS>
+FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *g, const Saved &x, int rows) {
+    constexpr int ALL = 4 / STEPS<MATH> * PANELS;
+    const int lane = threadIdx.x % 32, quarter = warp_dw_row() / 16;
+    const int quad = lane / 8 ^ (lane / 4 % 2 ? 5 : 0);
+    uint32_t at = shared_at(g + lane % 4 * 2 * SET_PITCH + warp_col() + quad * 4);
+    float2 xs[4][2];
+    float4 v[2][STEPS<MATH>][2];
+    Block block = block_at(x, 0);
+#pragma unroll
+    for (int i = 0; i < 4; i++) load_x(xs[i], block, i);
+    read_down<MATH>(v[0], at);
+#pragma unroll 1
+    for (int k = 0; k < rows; k += 32, at += 32 * SET_PITCH * 4) {
+        block = block_at(x, k + 32);
+#pragma unroll
+        for (int s = 0; s < ALL; s++) {
+            const int i = s / PANELS * STEPS<MATH>, p = s % PANELS;
+            const int next = (s + 1) / PANELS * STEPS<MATH> * 8 * SET_PITCH;
+            read_down<MATH>(v[(s + 1) % 2], at + (next + (s + 1) % PANELS * ROOM_WORDS) * 4);
+            multiply_down<MATH>(c[p], &xs[i], v[s % 2]);
+#pragma unroll
+            for (int u = 0; u < STEPS<MATH>; u++) {
+                if (BIAS && quarter == i + u)
+                    sums[p] = add4(add4(sums[p], 1.0f, v[s % 2][u][0]), 1.0f, v[s % 2][u][1]);
+                if (p == PANELS - 1) load_x(xs[i + u], block, i + u);
+            }
+        }
+    }
+}
+
+/* This warp's sums of g's columns meet those of other rows. */
+template <int PANELS> FN void put_sums(float4 (&sums)[PANELS]) {
+    const int lane = threadIdx.x % 32, quad = lane / 8 ^ (lane / 4 % 2 ? 5 : 0);
+    float *to = room(AT_REST) + AT_BIAS + warp_dw_row() / 16 * 64 * PANELS + warp_col() + quad * 4;
+#pragma unroll
+    for (int p = 0; p < PANELS; p++) {
+        const float4 v = make_float4(quad_sum(sums[p].x), quad_sum(sums[p].y), quad_sum(sums[p].z),
+                                     quad_sum(sums[p].w));
+        if (lane % 4 == 0) st4(to + p * 64, v);
+    }
+}
+
+/* dW (64, 64 PANELS) += c, or = c */
+template <int MATH, int PANELS> FN void add_w(const LayerSums &c, int slot) {
+    const int row = warp_dw_row() + threadIdx.x % 32 / 4 * 2;
+    float *to = fused_at(slot) + row * 64 * PANELS;
+    const bool add = fused_adds(slot);
+    float4 old[4 * PANELS];
+#pragma unroll
+    for (int k = 0; k < 4 * PANELS; k++) /* k = 4 panel + 2 row + f */
+        old[k] = global_quad(to + k / 2 % 2 * 64 * PANELS + k / 4 * 64 + lane_col(k % 2), add);
+#pragma unroll
+    for (int k = 0; k < 4 * PANELS; k++) {
+        const int p = k / 4, e = k % 4;
+        const float4 v = make_float4(c[p][0][e], c[p][1][e], c[p][2][e], c[p][3][e]);
+        global_quad(to + k / 2 % 2 * 64 * PANELS + p * 64 + lane_col(k % 2),
+                    add4(old[k], RESTORED<MATH>, v), true);
+    }
+}
+
+/* db of both layers: a column each of the threads that make dW, four sums in order. */
+template <int PANELS> FN void add_biases(int slot, int slot_64) {
+    const int id = threadIdx.x, wide = 64 * PANELS;
+    if (id >= wide + 64) return;
+    const bool first = id < wide;
+    const float *sums = room(AT_REST) + (first ? AT_BIAS + id : AT_BIAS_64 + id - wide);
+    const int step = first ? wide : 64;
+    const int dx_warps = (set_rows() + 47) / 48; /* rows that nobody took have no sums */
+    float sum = 0;
+#pragma unroll
+    for (int k = 0; k < 4; k++) sum += first || k < dx_warps ? sums[k * step] : 0.0f;
+    const int to = first ? slot : slot_64;
+    put(fused_at(to) + (first ? id : id - wide), sum, fused_adds(to));
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+/* The layers in front of pooling (2 panels) and of the second attention (3). */
+template <int PANELS> struct Layers {
+    static constexpr bool last = PANELS == 3; /* on the way back */
+    static constexpr int X = last ? SIDE_X1 : SIDE_X2, H = last ? SIDE_H0 : SIDE_H1;
+    static constexpr int A = last ? SIDE_A0 : SIDE_A1, LSE = last ? SIDE_L0 : SIDE_L1;
+    static constexpr int DW = last ? SETG_DWQ : SETG_DWKV, DB = last ? SETG_DBQ : SETG_DBKV;
+    static constexpr int DW_64 = last ? SETG_DW0 : SETG_DW1, DB_64 = last ? SETG_DB0 : SETG_DB1;
+    static constexpr int ROOM_W = last ? AT_G : AT_V, ROOM_W_64 = last ? AT_K : AT_V;
+};
+
+/* What comes to the rooms while the second layer multiplies: q, k and v of the attention in front.
+ */
+template <bool LAST> FN void fetch_attention(int rows) {
+    const Saved j = {fused_at(SETG_J), nullptr}, q1 = saved(SIDE_Q1), from = LAST ? j : q1;
+    const int points = min(rows, (int)SOME_ROW);
+    fetch_rows(room(AT_Q), from, 192, 0, 0, LAST ? points : rows);
+    fetch_rows(room(AT_K), from, 192, 64, 0, LAST ? points : rows);
+    fetch_rows(room(AT_V), from, 192, 128, 0, points);
+    copy_commit();
+}
+
+template <int MATH, int PANELS> static __device__ __noinline__ void layers_reverse() {
+    using L = Layers<PANELS>;
+    const int rows = set_rows();
+    LayerSums c = {};
+    if (makes_dx()) {
+        const Mask mask = mask_of(saved(L::H));
+        copy_wait<0>();
+        dx_team().sync();
+        if (warp_dx_row() < rows) to_x<MATH, PANELS>(c, room(AT_K), room(L::ROOM_W));
+        dx_team().sync();
+        if (warp_dx_row() < rows) put_masked<MATH>(c, mask, rows);
+    } else {
+        float4 sums[PANELS];
+#pragma unroll
+        for (int p = 0; p < PANELS; p++) sums[p] = zero4();
+        to_w<MATH, PANELS, true>(c, sums, room(AT_K), saved(L::X), rows);
+        put_sums<PANELS>(sums);
+    }
+    __syncthreads();
+    if (L::last && makes_dx()) {
+        fetch_weights<1>(room(L::ROOM_W_64) + BEHIND_POINTS, fused_at(SETG_W0), dx_team().rank,
+                         HALF_THREADS);
+        copy_commit();
+    }
+    fetch_attention<L::last>(rows);
+    if (makes_dx()) {
+        if (L::last) {
+            copy_wait<1>();
+            dx_team().sync();
+        }
+        if (warp_dx_row() < rows) to_x<MATH, 1>(c, room(AT_G), room(L::ROOM_W_64) + BEHIND_POINTS);
+    } else {
+        float4 none[1];
+        add_w<MATH, PANELS>(c, L::DW);
+        add_biases<PANELS>(L::DB, L::DB_64);
+#pragma unroll
+        for (int k = 0; k < 48; k++) c[k / 16][k / 4 % 4][k % 4] = 0;
+        to_w<MATH, 1, false>(c, none, room(AT_G), saved(L::A), rows);
+    }
+    copy_wait<0>();
+    __syncthreads();
+    if (!L::last && rows > SOME_ROW) {
+        fetch_rows(room(AT_V), saved(SIDE_Q1), 192, 128, SOME_ROW, rows);
+        copy_commit();
+    }
+    if (makes_dx())
+        put_gradient<MATH>(c, saved(L::A), saved(L::LSE), L::last ? 0 : (int)SOME_ROW, rows);
+    else
+        add_w<MATH, 1>(c, L::DW_64);
+    copy_wait<0>();
+    __syncthreads();
+}
+
+#endif

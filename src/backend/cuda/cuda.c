@@ -32,8 +32,8 @@ struct exec {
     cuda_device_info device;
     cuda_queue *queue;
     cuda_program program;
-    block code, fused, run, act, slots, scratch, step, adam, scalars, partial, state, culprit,
-        clocks;
+    block code, fused, outer, outer_of, kept, run, act, slots, scratch, step, adam, scalars,
+        partial, state, culprit, clocks;
     block mirror[MIRRORS], data_start, data_x, data_y, lengths;
     block feed[EXEC_FEEDS], emit[EXEC_EMITS];
     dev_run image;        /* what `run` holds on the device      */
@@ -93,10 +93,10 @@ static void destroy(exec *x) {
     if (!x) return;
     env *e = x->env;
     if (x->api) {
-        block *own[] = {&x->code,    &x->fused,   &x->run,    &x->act,        &x->slots,
-                        &x->scratch, &x->step,    &x->adam,   &x->scalars,    &x->partial,
-                        &x->state,   &x->culprit, &x->clocks, &x->data_start, &x->data_x,
-                        &x->data_y,  &x->lengths};
+        block *own[] = {&x->code,   &x->fused,      &x->outer,   &x->outer_of, &x->kept,
+                        &x->run,    &x->act,        &x->slots,   &x->scratch,  &x->step,
+                        &x->adam,   &x->scalars,    &x->partial, &x->state,    &x->culprit,
+                        &x->clocks, &x->data_start, &x->data_x,  &x->data_y,   &x->lengths};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
@@ -115,7 +115,11 @@ static void destroy(exec *x) {
 static mnp_status send_program(exec *x) {
     const cuda_program *p = &x->program;
     MNP_TRY(send(x, &x->code, p->code, (size_t)p->count * sizeof *p->code, "the program"));
-    return send(x, &x->fused, p->fused, (size_t)p->n_fused * sizeof *p->fused, "the program");
+    MNP_TRY(send(x, &x->fused, p->fused, (size_t)p->n_fused * sizeof *p->fused, "the program"));
+    if (p->n_outer == 0) return MNP_OK;
+    const int64_t pieces = x->plan->params->trainable / DEV_OUTER_WORDS + 1;
+    MNP_TRY(send(x, &x->outer, p->outer, (size_t)p->n_outer * sizeof *p->outer, "the program"));
+    return send(x, &x->outer_of, p->outer_of, (size_t)pieces * sizeof *p->outer_of, "the program");
 }
 
 static mnp_status prepare(exec *x) {
@@ -215,6 +219,8 @@ static mnp_status place_blocks(exec *x, int64_t items, int *blocks) {
     MNP_TRY(room(x, &x->scratch, (size_t)count * scratch * sizeof(int32_t) + 64, "scratch"));
     MNP_TRY(
         room(x, &x->slots, (size_t)(count * x->slot_words) * sizeof(float), "the gradient slots"));
+    const size_t kept = (size_t)(own.hi - own.lo) * (size_t)x->program.kept_words;
+    MNP_TRY(room(x, &x->kept, kept * sizeof(float), "the rows of gradients"));
     const size_t reports = (size_t)(items + 1) * REPORT_COUNT;
     MNP_TRY(room(x, &x->scalars, reports * sizeof(double), "the scores"));
     x->image.item_lo = x->own_lo = own.lo, x->image.item_hi = x->own_hi = own.hi;
@@ -222,6 +228,9 @@ static mnp_status place_blocks(exec *x, int64_t items, int *blocks) {
     x->image.scratch = x->scratch.at, x->image.scratch_words = (int64_t)scratch;
     x->image.slots = x->slots.at, x->image.slot_words = x->slot_words;
     x->image.n_slots = count;
+    x->image.kept = x->kept.at, x->image.kept_words = x->program.kept_words;
+    x->image.outer = x->outer.at;
+    x->image.outer_of = x->program.n_outer ? x->outer_of.at : NULL;
     x->image.item_scalars = x->scalars.at;
     *blocks = (int)count;
     return MNP_OK;
@@ -451,7 +460,7 @@ static const void *gradient(const exec *x) {
 }
 
 static size_t memory(const exec *x) {
-    const block *own[] = {&x->code,  &x->act,     &x->slots,  &x->scratch,
+    const block *own[] = {&x->code,  &x->act,     &x->kept,   &x->slots, &x->scratch,
                           &x->state, &x->scalars, &x->data_x, &x->data_y};
     size_t sum = 0;
     for (size_t k = 0; k < sizeof own / sizeof *own; k++) sum += own[k]->bytes;

@@ -22,7 +22,7 @@ enum { DEV_IN = 5, DEV_OUT = 4, DEV_INT = 8, DEV_REAL = 4, DEV_FEEDS = 72, DEV_E
 enum { DEV_TOGETHER = 4 }; /* small instructions that run side by side at most */
 enum { DEV_FEW_ROWS = 4, DEV_FEW_WIDTH = 512 }; /* and what they have at most */
 enum { DEV_EXT_FIXED, DEV_EXT_N, DEV_EXT_M };
-enum { DEV_STORE_ACT, DEV_STORE_PARAM, DEV_STORE_PGRAD, DEV_STORE_STATE };
+enum { DEV_STORE_ACT, DEV_STORE_PARAM, DEV_STORE_PGRAD, DEV_STORE_STATE, DEV_STORE_KEPT };
 /* How products are taken: three tf32 products that make up a float's digits, tf32, bfloat16. */
 enum { DEV_FP32, DEV_TF32, DEV_BF16 };
 
@@ -45,6 +45,14 @@ typedef struct dev_instr {
     double f[DEV_REAL];
     dev_operand in[DEV_IN], out[DEV_OUT];
 } dev_instr;
+
+/* A weight gradient that is a sum of `count` (1 or 2) outer products per function: of rows x and g
+ * that the function left in its part of dev_run.kept (words from its start, steps between rows). */
+typedef struct dev_outer {
+    int64_t at; /* the gradient's first word */
+    int32_t rows, cols, count, x, x_step, g, g_step;
+} dev_outer;
+enum { DEV_OUTER_WORDS = 16 }; /* weights begin at multiples of so many words */
 
 /* step_block of op/frame.h */
 typedef struct dev_step {
@@ -77,7 +85,11 @@ typedef struct dev_run {
     float *slots;
     int64_t slot_words; /* stride of a slot                     */
     int64_t n_slots;
-    int32_t *scratch; /* per block: permutations, attention   */
+    float *kept; /* per function: rows of outer products */
+    int64_t kept_words;
+    const dev_outer *outer;
+    const int16_t *outer_of; /* per DEV_OUTER_WORDS words of a slot: which outer, or -1; or NULL */
+    int32_t *scratch;        /* per block: permutations, attention   */
     int64_t scratch_words;
     float *weights, *moment1, *moment2, *average; /* average may be NULL */
     int64_t words, trainable;

@@ -50,7 +50,7 @@ struct Frame {
     const dev_run *run;
     const dev_instr *code;
     int n_code;
-    float *act, *grads, *weights, *state;
+    float *act, *grads, *weights, *state, *kept;
     int32_t *scratch;
     int64_t item, items, function, sample0;
     int n, m, S;
@@ -107,6 +107,7 @@ FN float *base_of(const Frame &f, int store) {
     return store == DEV_STORE_ACT     ? f.act
            : store == DEV_STORE_PARAM ? f.weights
            : store == DEV_STORE_PGRAD ? f.grads
+           : store == DEV_STORE_KEPT  ? f.kept
                                       : f.state;
 }
 

@@ -284,6 +284,7 @@ FN void begin(const dev_run *run, int64_t item, int first) {
     f.grads = run->slots + (int64_t)blockIdx.x * run->slot_words;
     f.weights = run->weights;
     f.state = run->state;
+    f.kept = run->kept + (item - run->item_lo) * run->kept_words;
     f.scratch = run->scratch + (int64_t)blockIdx.x * run->scratch_words;
     f.item = item, f.items = run->items;
     f.function = run->first_function + item / chunks;

@@ -231,7 +231,24 @@ enum {
     LATENTG_DWF,     /* out (128, 128)                       */
     LATENTG_GSTACK,  /* out (2, 64)                          */
     LATENTG_GBEFORE, /* out (1, 128) or absent               */
+    LATENTG_KEPT,    /* out: LATENT_KEPT numbers, or absent  */
     LATENTG_SLOTS
+};
+
+/* Weight gradients of the latent are outer products of a row or two. Where LATENTG_KEPT is there,
+ * the part leaves the rows and does not touch DWR, DWZ, DW1, DW2, DWF: the sum over functions is
+ * formed from rows (kept.h). Words from its start: */
+enum {
+    KEPT_H0 = 0,                    /* (net, 2, 64)                       */
+    KEPT_H1 = KEPT_H0 + 256,        /* (net, 2, 64)                       */
+    KEPT_STACK = KEPT_H1 + 256,     /* (2, 64)                            */
+    KEPT_BEFORE = KEPT_STACK + 128, /* (1, 128)                          */
+    KEPT_Z = KEPT_BEFORE + 128,     /* (1, 128)                           */
+    KEPT_GPZ = KEPT_Z + 128,        /* (1, 128)                           */
+    KEPT_GOUT = KEPT_GPZ + 128,     /* (net, 2, 128)                      */
+    KEPT_G1 = KEPT_GOUT + 512,      /* (net, 2, 64), behind the ReLU      */
+    KEPT_G0 = KEPT_G1 + 256,        /* (net, 2, 64), likewise             */
+    LATENT_KEPT = KEPT_G0 + 256
 };
 
 #endif

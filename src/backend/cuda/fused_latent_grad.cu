@@ -2,9 +2,8 @@
  *
  * Eight warps have a network. A warp keeps rows of the weights in registers, asked for a layer or
  * two ahead; the gradient to a layer's input is one sum along each row, added up across lanes, so a
- * layer takes one barrier. Weight gradients are outer products of two rows: a thread stores those
- * of the places it holds the weights of, behind the layer's sums and while the next weights come.
- */
+ * layer takes one barrier. Weight gradients are outer products of two rows, which are left to the
+ * sum over functions (kept.h) where that can be. */
 #include "backend/cuda/fused.cuh"
 #include "backend/cuda/gauss.cuh"
 #include "backend/cuda/lanes.cuh"
@@ -26,9 +25,11 @@ enum {
     AT_H1 = AT_H0 + 4 * NARROW,
     AT_STACK = AT_H1 + 4 * NARROW, /* (row, 64) */
     AT_BEFORE = AT_STACK + 2 * NARROW,
-    AT_END = AT_BEFORE + WIDE
+    AT_Z = AT_BEFORE + WIDE,
+    AT_GPZ = AT_Z + WIDE,
+    AT_END = AT_GPZ + WIDE
 };
-static_assert((int)AT_END <= (int)WORK_WORDS && AT_INPUTS % 4 == 0, "room of the latent");
+static_assert((int)AT_END + WIDE <= (int)WORK_WORDS && AT_INPUTS % 4 == 0, "room of the latent");
 
 struct Net {
     int base, net, warp, lane, half, column; /* column: of a narrow weight, half a warp to a row */
@@ -43,38 +44,72 @@ FN Net net_of_warp() {
 
 /* ---- weight gradients ------------------------------------------------------------------------ */
 
-/* Four rows of an outer product, `ld` apart: x0 g0 + x1 g1 at four columns. */
-FN void outer_four(float *to, int ld, bool add, const float4 &x0, const float4 &g0,
-                   const float4 &x1, const float4 &g1) {
-    float u[4], v[4];
-    float4 s[4];
-    spread4(u, x0), spread4(v, x1);
+/* A layer's weight gradient in the slot: x0 g0 + x1 g1, rows of x and g in shared memory. */
+template <int K, int N>
+FN void outer_product(int slot, const float *x0, const float *x1, const float *g0,
+                      const float *g1) {
+    constexpr int QUADS = N / 4, STEP = THREADS / QUADS, FLIGHT = K / STEP < 4 ? K / STEP : 4;
+    const int column = threadIdx.x % QUADS * 4, first = threadIdx.x / QUADS;
+    float *to = fused_at(slot) + column;
+    const bool add = fused_adds(slot);
+    const float4 u = ld4(g0 + column), v = ld4(g1 + column);
+#pragma unroll 1
+    for (int k = first; k < K; k += STEP * FLIGHT) {
+        float4 s[FLIGHT] = {};
+        if (add) fetch_rows(s, to + k * N, STEP * N);
 #pragma unroll
-    for (int j = 0; j < 4; j++) s[j] = make_float4(0, 0, 0, 0);
-    if (add) fetch_rows(s, to, ld);
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-        add_scaled(s[j], u[j], g0), add_scaled(s[j], v[j], g1);
-        __stcg((float4 *)(to + j * ld), s[j]);
+        for (int j = 0; j < FLIGHT; j++) {
+            const int i = k + j * STEP;
+            add_scaled(s[j], x0[i], u), add_scaled(s[j], x1[i], v);
+            st4(to + i * N, s[j]);
+        }
     }
 }
 
-/* COUNT rows from `from` on; x lies in shared memory. */
-template <int COUNT>
-FN void outer_rows(int slot, int from, int ld, const float *x0, const float4 &g0, const float *x1,
-                   const float4 &g1) {
-    float *to = fused_at(slot) + from;
-    const bool add = fused_adds(slot);
-#pragma unroll
-    for (int i = 0; i < COUNT; i += 4)
-        outer_four(to + i * ld, ld, add, ld4(x0 + i), g0, ld4(x1 + i), g1);
+/* Where the sum over functions is not formed from rows: all of them. pz has one row; the second is
+ * zeros. */
+static __device__ __noinline__ void outer_products() {
+    float *room = work();
+    if (threadIdx.x < WIDE) room[AT_END + threadIdx.x] = 0.0f;
+    __syncthreads();
+    outer_product<WIDE, WIDE>(LATENTG_DWF, room + AT_Z, room + AT_Z, room + AT_GPZ, room + AT_END);
+    const float *stack = room + AT_STACK, *before = room + AT_BEFORE;
+#pragma unroll 1
+    for (int net = 0; net < 2; net++) {
+        const int base = LATENTG_MU + net * NETG_SLOTS;
+        const float *h0 = room + AT_H0 + net * 2 * NARROW, *h1 = room + AT_H1 + net * 2 * NARROW;
+        const float *g0 = room + AT_G0 + net * 2 * HID_ROW, *g1 = room + AT_G1 + net * 2 * HID_ROW;
+        const float *g = room + AT_GOUT + net * 2 * OUT_ROW;
+        outer_product<NARROW, WIDE>(base + NETG_DW2, h1, h1 + NARROW, g, g + OUT_ROW);
+        outer_product<NARROW, NARROW>(base + NETG_DW1, h0, h0 + NARROW, g1, g1 + HID_ROW);
+        outer_product<NARROW, NARROW>(base + NETG_DWR, stack, stack + NARROW, g0, g0 + HID_ROW);
+        if (fused_at(LATENTG_BEFORE))
+            outer_product<WIDE, NARROW>(base + NETG_DWZ, before, before, g0, g0 + HID_ROW);
+    }
 }
 
-FN void bias_grad(int slot, int column, const float4 &g0, const float4 &g1) {
-    float4 *to = (float4 *)(fused_at(slot) + column);
-    float4 sum = plus(g0, g1);
-    if (fused_adds(slot)) sum = plus(__ldcg(to), sum);
-    *to = sum;
+/* The rows they are made of, four numbers a thread. */
+FN void leave_rows(float *kept) {
+    const float *room = work();
+    const int at = threadIdx.x * 4;
+    const int row_wide = (at - KEPT_GOUT) / WIDE, row_1 = (at - KEPT_G1) / NARROW;
+    const float *from = at < KEPT_GOUT ? room + AT_INPUTS + at
+                        : at < KEPT_G1 ? room + AT_GOUT + row_wide * OUT_ROW + at % WIDE
+                                       : room + AT_G1 + row_1 * HID_ROW + at % NARROW;
+    st4(kept + at, ld4(from));
+}
+static_assert((int)KEPT_GPZ + WIDE == (int)KEPT_GOUT && (int)AT_END - AT_INPUTS == (int)KEPT_GOUT &&
+                  (int)LATENT_KEPT == 4 * (int)THREADS,
+              "what is kept lies as in the room");
+
+/* A bias each thread: b2 of both networks, b1, b0. */
+FN void leave_biases() {
+    const int t = threadIdx.x, part = t / WIDE, wide = part < 2, net = wide ? part : t / NARROW % 2;
+    const int slot = wide ? NETG_DB2 : part == 2 ? NETG_DB1 : NETG_DB0;
+    const int column = t % (wide ? WIDE : NARROW), pitch = wide ? OUT_ROW : HID_ROW;
+    const float *g = work() + (wide ? AT_GOUT : part == 2 ? AT_G1 : AT_G0) + net * 2 * pitch;
+    const int at = LATENTG_MU + net * NETG_SLOTS + slot;
+    put(fused_at(at) + column, g[column] + g[pitch + column], fused_adds(at));
 }
 
 /* ---- the chain ------------------------------------------------------------------------------- */
@@ -87,8 +122,10 @@ FN void fetch_inputs() {
                      : piece == 2 ? LATENTG_MU + NETG_H1
                      : piece == 3 ? LATENTG_SIGMA + NETG_H1
                      : piece == 4 ? LATENTG_STACK
-                                  : LATENTG_BEFORE;
-    if (piece <= 5 && fused_at(slot))
+                     : piece == 5 ? LATENTG_BEFORE
+                     : piece == 6 ? LATENTG_Z
+                                  : LATENTG_GPZ;
+    if (piece <= 7 && fused_at(slot))
         copy16(shared_at(work() + AT_INPUTS + at), fused_at(slot) + rest, true);
     copy_commit();
 }
@@ -186,50 +223,34 @@ __device__ void fused_latent_grad(const dev_instr &ins) {
     const Net n = net_of_warp();
     const int wide = threadIdx.x / 32 * 8, k = n.warp * 8 + n.half * 4;
     const int k_wide = n.warp * 16 + n.half * 8;
-    float4 wf[8], w2[8], gpz[1], z[2];
+    float4 wf[8], w2[8], gpz[1];
     fetch_rows(gpz, fused_at(LATENTG_GPZ) + n.lane * 4, 0);
     fetch_rows(wf, fused_at(LATENTG_WF) + wide * WIDE + n.lane * 4, WIDE);
     const Latent latent = latent_at(wide + n.lane / 4);
-    fetch_rows(z, fused_at(LATENTG_Z) + wide, 4);
     fetch_rows(w2, n.at(NETG_W2) + n.warp * 8 * WIDE + n.lane * 4, WIDE);
     fetch_inputs();
-    float *dwf = fused_at(LATENTG_DWF) + wide * WIDE + n.lane * 4;
-    const float4 none = make_float4(0, 0, 0, 0);
-    outer_four(dwf, WIDE, fused_adds(LATENTG_DWF), z[0], gpz[0], none, none);
-    outer_four(dwf + 4 * WIDE, WIDE, fused_adds(LATENTG_DWF), z[1], gpz[0], none, none);
     to_outputs(ins, wf, gpz[0], latent);
     float4 w1[4], wr[4];
     fetch_rows(w1, n.at(NETG_W1) + k * NARROW + n.column, NARROW);
     fetch_rows(wr, n.at(NETG_WR) + k * NARROW + n.column, NARROW);
     copy_wait<0>();
     __syncthreads();
-    float *room = work(), *rows = room + AT_GOUT + n.net * 2 * OUT_ROW + n.lane * 4;
-    float4 g0 = ld4(rows), g1 = ld4(rows + OUT_ROW);
-    to_second(n, w2, g0, g1);
+    const float *rows = work() + AT_GOUT + n.net * 2 * OUT_ROW + n.lane * 4;
+    to_second(n, w2, ld4(rows), ld4(rows + OUT_ROW));
     float4 wz[8];
     if (fused_at(LATENTG_BEFORE))
         fetch_rows(wz, n.at(NETG_WZ) + k_wide * NARROW + n.column, NARROW);
     n.sync();
-    float *h1 = room + AT_H1 + n.net * 2 * NARROW, *h0 = room + AT_H0 + n.net * 2 * NARROW;
-    outer_rows<8>(n.base + NETG_DW2, n.warp * 8 * WIDE + n.lane * 4, WIDE, h1 + n.warp * 8, g0,
-                  h1 + NARROW + n.warp * 8, g1);
-    if (n.warp == 0) bias_grad(n.base + NETG_DB2, n.lane * 4, g0, g1);
-    rows = room + AT_G1 + n.net * 2 * HID_ROW + n.column;
-    g0 = ld4(rows), g1 = ld4(rows + HID_ROW);
-    to_first(n, w1, g0, g1);
+    rows = work() + AT_G1 + n.net * 2 * HID_ROW + n.column;
+    to_first(n, w1, ld4(rows), ld4(rows + HID_ROW));
     n.sync();
-    outer_rows<4>(n.base + NETG_DW1, k * NARROW + n.column, NARROW, h0 + k, g0, h0 + NARROW + k,
-                  g1);
-    if (n.warp == 0 && n.half == 0) bias_grad(n.base + NETG_DB1, n.column, g0, g1);
-    rows = room + AT_G0 + n.net * 2 * HID_ROW + n.column;
-    g0 = ld4(rows), g1 = ld4(rows + HID_ROW);
-    to_inputs(n, wr, wz, g0, g1);
+    rows = work() + AT_G0 + n.net * 2 * HID_ROW + n.column;
+    to_inputs(n, wr, wz, ld4(rows), ld4(rows + HID_ROW));
     __syncthreads();
     leave_inputs();
-    const float *stack = room + AT_STACK + k;
-    outer_rows<4>(n.base + NETG_DWR, k * NARROW + n.column, NARROW, stack, g0, stack + NARROW, g1);
-    if (n.warp == 0 && n.half == 0) bias_grad(n.base + NETG_DB0, n.column, g0, g1);
-    if (!fused_at(LATENTG_BEFORE)) return;
-    const float *before = room + AT_BEFORE + k_wide;
-    outer_rows<8>(n.base + NETG_DWZ, k_wide * NARROW + n.column, NARROW, before, g0, before, g1);
+    leave_biases();
+    if (fused_at(LATENTG_KEPT))
+        leave_rows(fused_at(LATENTG_KEPT));
+    else
+        outer_products();
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backend/cuda/fuse.h"
+#include "backend/cuda/kept.h"
 #include "backend/cuda/schedule.h"
 #include "op/affine.h"
 #include "op/attention.h"
@@ -455,6 +456,7 @@ static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cu
         out->code[k].together = order[words + (size_t)k];
     }
     if (status == MNP_OK) status = mark_fresh(e, p, d, order, out);
+    if (status == MNP_OK && out->updates) status = kept_place(e, p->params->trainable, out);
     env_free(e, order);
     return status;
 }
@@ -476,6 +478,8 @@ void program_free(env *e, cuda_program *p) {
     env_free(e, p->from);
     env_free(e, p->part);
     env_free(e, p->fused);
+    env_free(e, p->outer);
+    env_free(e, p->outer_of);
     env_free(e, p->offset);
     *p = (cuda_program){0};
 }

@@ -15,8 +15,12 @@ typedef struct cuda_program {
     int64_t *offset;       /* where each value of the plan lies           */
     int64_t act_words;     /* of one arena                                */
     int64_t scratch_words; /* of one block                                */
-    bool has_grad;         /* it writes weight gradients                  */
-    bool updates;          /* the step part is the update of op/update.h  */
+    dev_outer *outer;      /* weight gradients left as rows (kept.h)      */
+    int32_t n_outer;
+    int16_t *outer_of;  /* dev_run.outer_of, or NULL                   */
+    int64_t kept_words; /* of one function                             */
+    bool has_grad;      /* it writes weight gradients                  */
+    bool updates;       /* the step part is the update of op/update.h  */
 } cuda_program;
 
 /* Parts of the kinds whose bit is set are fused (fuse.h). MNP_EUNSUPPORTED names an op the device

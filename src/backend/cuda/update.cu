@@ -13,6 +13,32 @@ static __device__ float4 ordered_words(const float *from, int64_t count, int64_t
     return sum;
 }
 
+/* The same of a gradient that is made of ROWS outer products per function. */
+template <int ROWS>
+static __device__ float4 outer_words(const dev_run *run, const dev_outer &o, int64_t at) {
+    const int within = (int)(at - o.at), k = within / o.cols;
+    const float *x = run->kept + o.x + k, *g = run->kept + o.g + (within - k * o.cols);
+    const int64_t functions = run->item_hi - run->item_lo, stride = run->kept_words;
+    float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll 8
+    for (int64_t s = 0; s < functions; s++, x += stride, g += stride)
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            const float k = __ldg(x + r * o.x_step);
+            const float4 v = __ldg((const float4 *)(g + r * o.g_step));
+            sum.x += k * v.x, sum.y += k * v.y, sum.z += k * v.z, sum.w += k * v.w;
+        }
+    return sum;
+}
+
+/* The sum over this process's functions. */
+static __device__ float4 function_words(const dev_run *run, int64_t at) {
+    const int which = run->outer_of ? run->outer_of[at / DEV_OUTER_WORDS] : -1;
+    if (which < 0) return ordered_words(run->slots + at, run->n_slots, run->slot_words);
+    const dev_outer o = run->outer[which];
+    return o.count == 1 ? outer_words<1>(run, o, at) : outer_words<2>(run, o, at);
+}
+
 /* slot_sum and grad_norm: a block sums DEV_STEP_WORDS words over all slots, or over the sums of the
  * ranks where there are such. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS)
@@ -21,8 +47,8 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS)
     const int64_t at = (int64_t)blockIdx.x * DEV_STEP_WORDS + threadIdx.x * 4;
     double square = 0;
     if (at < run->trainable) {
-        float4 sum = ordered_words((sums ? sums : run->slots) + at, sums ? ranks : run->n_slots,
-                                   run->slot_words);
+        float4 sum =
+            sums ? ordered_words(sums + at, ranks, run->slot_words) : function_words(run, at);
         const float items = (float)run->items;
         sum.x /= items, sum.y /= items, sum.z /= items, sum.w /= items;
         *(float4 *)(run->slots + at) = sum;
@@ -123,9 +149,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
 /* The sum of this rank's slots into the first; the batch's size comes in later. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS) local_kernel(const dev_run *run) {
     const int64_t at = (int64_t)blockIdx.x * DEV_STEP_WORDS + threadIdx.x * 4;
-    if (at < run->trainable)
-        *(float4 *)(run->slots + at) =
-            ordered_words(run->slots + at, run->n_slots, run->slot_words);
+    if (at < run->trainable) *(float4 *)(run->slots + at) = function_words(run, at);
 }
 
 /* Rank r's reports are those of functions items r / ranks .. items (r + 1) / ranks. */

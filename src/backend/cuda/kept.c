@@ -1,0 +1,96 @@
+/* kept.c: see kept.h. */
+#include "backend/cuda/kept.h"
+
+/* Weights of a part whose gradients are outer products of what it keeps. */
+typedef struct kept_row {
+    int32_t slot; /* the gradient's operand */
+    dev_outer outer;
+} kept_row;
+
+#define NETWORK(s, net)                                                                            \
+    {s + NETG_DWR, {0, 64, 64, 2, KEPT_STACK, 64, KEPT_G0 + (net)*128, 64}},                       \
+        {s + NETG_DWZ, {0, 128, 64, 2, KEPT_BEFORE, 0, KEPT_G0 + (net)*128, 64}},                  \
+        {s + NETG_DW1, {0, 64, 64, 2, KEPT_H0 + (net)*128, 64, KEPT_G1 + (net)*128, 64}}, {        \
+        s + NETG_DW2, {                                                                            \
+            0, 64, 128, 2, KEPT_H1 + (net)*128, 64, KEPT_GOUT + (net)*256, 128                     \
+        }                                                                                          \
+    }
+static const kept_row latent_rows[] = {
+    NETWORK(LATENTG_MU, 0),
+    NETWORK(LATENTG_SIGMA, 1),
+    {LATENTG_DWF, {0, 128, 128, 1, KEPT_Z, 0, KEPT_GPZ, 0}},
+};
+enum { LATENT_ROWS = sizeof latent_rows / sizeof *latent_rows };
+
+static bool has(const dev_fused *f, int32_t slot) {
+    return f->present >> slot & 1u;
+}
+
+/* How many instructions write to a gradient, by its first word. */
+static void count_writers(const cuda_program *p, int16_t *writers) {
+    for (int32_t k = 0; k < p->count; k++)
+        for (int j = 0; j < DEV_OUT; j++) {
+            const dev_operand *o = &p->code[k].out[j];
+            if (o->present && o->store == DEV_STORE_PGRAD) writers[o->offset / DEV_OUTER_WORDS]++;
+        }
+    for (int32_t k = 0; k < p->n_fused; k++)
+        for (int32_t j = 0; j < FUSED_SLOTS; j++)
+            if (has(&p->fused[k], j) && p->fused[k].store[j] == DEV_STORE_PGRAD)
+                writers[p->fused[k].offset[j] / DEV_OUTER_WORDS]++;
+}
+
+static bool writes_alone(const dev_fused *f, const int16_t *writers) {
+    bool alone = true;
+    for (int32_t k = 0; k < LATENT_ROWS; k++) {
+        const int32_t slot = latent_rows[k].slot;
+        alone &= !has(f, slot) || writers[f->offset[slot] / DEV_OUTER_WORDS] == 1;
+    }
+    return alone;
+}
+
+static void keep_rows(cuda_program *p, dev_fused *f) {
+    for (int32_t k = 0; k < LATENT_ROWS; k++) {
+        if (!has(f, latent_rows[k].slot)) continue;
+        dev_outer *o = &p->outer[p->n_outer++];
+        *o = latent_rows[k].outer;
+        o->at = f->offset[latent_rows[k].slot];
+        o->x += (int32_t)p->kept_words, o->g += (int32_t)p->kept_words;
+    }
+    f->present |= (uint64_t)1 << LATENTG_KEPT;
+    f->store[LATENTG_KEPT] = DEV_STORE_KEPT;
+    f->offset[LATENTG_KEPT] = p->kept_words;
+    p->kept_words += LATENT_KEPT;
+}
+
+/* Which gradient the words of a slot belong to. */
+static void mark_words(const cuda_program *p, int64_t pieces) {
+    for (int64_t k = 0; k < pieces; k++) p->outer_of[k] = -1;
+    for (int32_t j = 0; j < p->n_outer; j++) {
+        const dev_outer *o = &p->outer[j];
+        const int64_t first = o->at / DEV_OUTER_WORDS;
+        for (int64_t k = 0; k < o->rows * o->cols / DEV_OUTER_WORDS; k++)
+            p->outer_of[first + k] = (int16_t)j;
+    }
+}
+
+mnp_status kept_place(env *e, int64_t trainable, cuda_program *p) {
+    const int64_t pieces = trainable / DEV_OUTER_WORDS + 1;
+    int16_t *writers = env_alloc(e, (size_t)pieces, sizeof *writers, "a program");
+    p->outer = env_alloc(e, (size_t)p->n_fused * LATENT_ROWS + 1, sizeof *p->outer, "a program");
+    if (!writers || !p->outer) {
+        env_free(e, writers);
+        return MNP_ENOMEM;
+    }
+    count_writers(p, writers);
+    for (int32_t k = 0; k < p->count; k++) {
+        if (p->code[k].op != OPCODE_COUNT + FUSED_LATENT_GRAD) continue;
+        dev_fused *f = &p->fused[p->code[k].i[DEV_FUSED]];
+        if (writes_alone(f, writers)) keep_rows(p, f);
+    }
+    env_free(e, writers);
+    if (p->n_outer == 0) return MNP_OK;
+    p->outer_of = env_alloc(e, (size_t)pieces, sizeof *p->outer_of, "a program");
+    if (!p->outer_of) return MNP_ENOMEM;
+    mark_words(p, pieces);
+    return MNP_OK;
+}

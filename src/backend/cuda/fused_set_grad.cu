@@ -92,12 +92,14 @@ FN Pool pool_of(const float *o, const float *lse, const float *g, bool exists) {
     return p;
 }
 
-/* dk and dv in the place of k and v for every 32nd row in [r0, r1); returns the sum of dS k */
+/* dk and dv in the place of k and v for every 32nd row in [r0, r1), multiples of 32; returns the
+ * sum of dS k */
 FN float4 pool_rows(const Pool &p, int r0, int r1, int rows) {
     const int col = threadIdx.x % 16 * 4;
     float4 sum = zero4();
-#pragma unroll 4
-    for (int r = r0 + threadIdx.x / 16; r < r1; r += THREADS / 16) {
+#pragma unroll 2
+    for (int j = r0; j < r1; j += THREADS / 16) {
+        const int r = j + threadIdx.x / 16;
         float *at = room(AT_K) + r * SET_PITCH + col;
         const float4 k = ld4(at), v = ld4(at + ROOM_WORDS);
         const float score = quad_sum(dot4(p.q, k)) * (SET_SCALE * LOG2E);
@@ -136,7 +138,7 @@ FN void query_grad() {
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static __device__ __noinline__ void pooling_reverse() {
+FN void pooling_reverse() {
     const int rows = set_rows();
     const Saved kv = saved(SIDE_KV);
     fetch_rows(room(AT_K), kv, 128, 0, 0, rows);
@@ -157,7 +159,7 @@ static __device__ __noinline__ void pooling_reverse() {
     query_grad();
 }
 
-template <int MATH> static __device__ void set_reverse() {
+template <int MATH> static __device__ __noinline__ void set_reverse() {
     pooling_reverse();
     layers_reverse<MATH, 2>();
     second_attention_reverse<MATH>();

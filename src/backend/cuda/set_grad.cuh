@@ -69,11 +69,12 @@ FN Saved saved(int slot) {
     return {fused_at(SETG_ALL + slot), fused_at(SETG_SOME + slot)};
 }
 
-/* Rows [r0, r1) of 64 columns to a room; THREADS / 16 rows at a time. */
+/* Rows [r0, r1), multiples of 32, of 64 columns to a room; THREADS / 16 = 32 rows at a time. */
 FN void fetch_rows(float *to, const Saved &from, int ld, int col, int r0, int r1) {
     const int quad = threadIdx.x % 16 * 4;
-#pragma unroll 2
-    for (int r = r0 + threadIdx.x / 16; r < r1; r += THREADS / 16) {
+#pragma unroll 1
+    for (int k = r0; k < r1; k += THREADS / 16) {
+        const int r = k + threadIdx.x / 16;
         const SetRow row = set_row(r);
         const float *p = (row.some ? from.some : from.all) + col + quad;
         copy16(to + r * SET_PITCH + quad, row.exists ? p + row.of_side * ld : from.all, row.exists);
@@ -82,9 +83,9 @@ FN void fetch_rows(float *to, const Saved &from, int ld, int col, int r0, int r1
 
 /* Weights (64, 64 PANELS) by the threads of a team, rows in the order that products want. */
 template <int PANELS> FN void fetch_weights(float *to, const float *from, int rank, int size) {
-#pragma unroll 4
-    for (int i = rank; i < 64 * 16 * PANELS; i += size) {
-        const int row = i / (16 * PANELS), quad = i % (16 * PANELS) * 4;
+#pragma unroll 2
+    for (int k = 0; k < 64 * 16 * PANELS; k += size) {
+        const int i = k + rank, row = i / (16 * PANELS), quad = i % (16 * PANELS) * 4;
         copy16(to + swapped_row(row) * (64 * PANELS + 4) + quad, from + i * 4, true);
     }
 }

@@ -313,7 +313,7 @@ template <int MATH> FN void side_reverse(Team side, int h, int first, int count,
     for (int i = 0; i < N; i++) put_sums_at<MATH>(room(AT_Q), kept[i], h, row + i * 16);
 }
 
-template <int MATH> static __device__ __noinline__ void second_attention_reverse() {
+template <int MATH> FN void second_attention_reverse() {
     const int warp = threadIdx.x / 32, h = warp % 4, row = warp / 4 * 32;
     const int n = frame().n, m = frame().m, groups = (m + 31) / 32;
     pack_rooms<MATH>(set_rows(), set_rows());
@@ -326,7 +326,7 @@ template <int MATH> static __device__ __noinline__ void second_attention_reverse
 }
 
 /* The first attention of the encoder, both sides. */
-template <int MATH> static __device__ __noinline__ void first_attention_reverse() {
+template <int MATH> FN void first_attention_reverse() {
     constexpr int MT = ITEM_TILES<MATH>;
     const int warp = threadIdx.x / 32, h = warp % 4;
     pack_rooms<MATH>(min(set_rows(), (int)SOME_ROW), set_rows());

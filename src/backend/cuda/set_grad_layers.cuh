@@ -270,11 +270,10 @@ template <int MATH> FN void read_down(float4 (&g)[STEPS<MATH>][2], uint32_t at) 
 /* c += x^T g, panel by panel; sums (BIAS): of every fourth step of g. x is asked for 32 rows ahead,
  * g one product ahead. */
 template <int MATH, int PANELS, bool BIAS>
-FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *g, const Saved &x, int rows) {
-    constexpr int ALL = 4 / STEPS<MATH> * PANELS;
+FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *matrix, const Saved &x, int rows) {
     const int lane = threadIdx.x % 32, quarter = warp_dw_row() / 16;
     const int quad = lane / 8 ^ (lane / 4 % 2 ? 5 : 0);
-    uint32_t at = shared_at(g + lane % 4 * 2 * SET_PITCH + warp_col() + quad * 4);
+    uint32_t at = shared_at(matrix + lane % 4 * 2 * SET_PITCH + warp_col() + quad * 4);
     float2 xs[4][2];
     float4 v[2][STEPS<MATH>][2];
     Block block = block_at(x, 0);
@@ -285,18 +284,22 @@ FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *g, const Saved &
     for (int k = 0; k < rows; k += 32, at += 32 * SET_PITCH * 4) {
         block = block_at(x, k + 32);
 #pragma unroll
-        for (int s = 0; s < ALL; s++) {
-            const int i = s / PANELS * STEPS<MATH>, p = s % PANELS;
-            const int next = (s + 1) / PANELS * STEPS<MATH> * 8 * SET_PITCH;
-            read_down<MATH>(v[(s + 1) % 2], at + (next + (s + 1) % PANELS * ROOM_WORDS) * 4);
-            multiply_down<MATH>(c[p], &xs[i], v[s % 2]);
+        for (int i = 0; i < 4; i += STEPS<MATH>)
 #pragma unroll
-            for (int u = 0; u < STEPS<MATH>; u++) {
-                if (BIAS && quarter == i + u)
-                    sums[p] = add4(add4(sums[p], 1.0f, v[s % 2][u][0]), 1.0f, v[s % 2][u][1]);
-                if (p == PANELS - 1) load_x(xs[i + u], block, i + u);
+            for (int p = 0; p < PANELS; p++) {
+                const int now = i / STEPS<MATH> * PANELS + p, then = now + 1;
+                const int row = then / PANELS * STEPS<MATH> * 8;
+                read_down<MATH>(v[then % 2],
+                                at + (row * SET_PITCH + then % PANELS * ROOM_WORDS) * 4);
+                multiply_down<MATH>(c[p], &xs[i], v[now % 2]);
+#pragma unroll
+                for (int u = 0; u < STEPS<MATH>; u++) {
+                    const float4(&g)[2] = v[now % 2][u];
+                    if (BIAS && quarter == i + u)
+                        sums[p] = add4(add4(sums[p], 1.0f, g[0]), 1.0f, g[1]);
+                    if (p == PANELS - 1) load_x(xs[i + u], block, i + u);
+                }
             }
-        }
     }
 }
 
@@ -368,7 +371,7 @@ template <bool LAST> FN void fetch_attention(int rows) {
     copy_commit();
 }
 
-template <int MATH, int PANELS> static __device__ __noinline__ void layers_reverse() {
+template <int MATH, int PANELS> FN void layers_reverse() {
     using L = Layers<PANELS>;
     const int rows = set_rows();
     LayerSums c = {};

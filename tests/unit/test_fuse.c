@@ -1,6 +1,6 @@
 /* test_fuse.c: the parts of the paper's model are found in its training plan, every one of them,
  * and the program that has them keeps what depends on what; other models stay as they are. */
-#include "backend/cuda/program.h"
+#include "backend/cuda/kept.h"
 #include "check.h"
 #include "model/model.h"
 #include "model/process/process.h"
@@ -70,9 +70,55 @@ static void others_stay(void) {
     CHECK(parts_of("paper", 128, 50, 2, PROGRAM_FUSE_ALL, count) == 0);
 }
 
+/* Weight gradients of the latent are left as rows: nine weights a transition, but the first has no
+ * latent before it. Each word of a slot belongs to one of them at most. */
+static void latent_rows(void) {
+    recorded r;
+    cuda_program p;
+    record(&r, "paper", 128, 50, 1);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(p.n_outer == 7 * 9 - 2);
+    CHECK(p.kept_words == 7 * LATENT_KEPT);
+    int64_t words = 0, marked = 0;
+    for (int32_t j = 0; j < p.n_outer; j++) {
+        const dev_outer *o = &p.outer[j];
+        words += o->rows * o->cols;
+        CHECK(o->at % DEV_OUTER_WORDS == 0 && o->at + o->rows * o->cols <= r.m->params.trainable);
+        CHECK(o->x + o->x_step * (o->count - 1) + o->rows <= p.kept_words);
+        CHECK(o->g + o->g_step * (o->count - 1) + o->cols <= p.kept_words);
+    }
+    for (int64_t k = 0; k < r.m->params.trainable / DEV_OUTER_WORDS; k++)
+        marked += p.outer_of[k] >= 0;
+    CHECK(marked * DEV_OUTER_WORDS == words);
+    program_free(&world, &p);
+    CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
+    CHECK(p.n_outer == 0 && p.kept_words == 0 && !p.outer_of);
+    program_free(&world, &p);
+    forget(&r);
+}
+
+/* A weight that something else adds to has its gradient in the slot. */
+static void shared_weight(void) {
+    for (int shared = 0; shared < 2; shared++) {
+        dev_instr code[2] = {{.op = OPCODE_COUNT + FUSED_LATENT_GRAD}, {.op = OPCODE_linear_grad}};
+        dev_fused part = {.present = (uint64_t)1 << LATENTG_DWF};
+        part.store[LATENTG_DWF] = DEV_STORE_PGRAD, part.offset[LATENTG_DWF] = 64;
+        code[1].out[0] = (dev_operand){
+            .present = 1, .store = DEV_STORE_PGRAD, .offset = shared ? 64 : 64 + 128 * 128};
+        cuda_program p = {.code = code, .count = 2, .fused = &part, .n_fused = 1};
+        CHECK(kept_place(&world, 64 + 2 * 128 * 128, &p) == MNP_OK);
+        CHECK(p.n_outer == !shared);
+        CHECK((part.present >> LATENTG_KEPT & 1u) == !shared);
+        env_free(&world, p.outer);
+        env_free(&world, p.outer_of);
+    }
+}
+
 int main(void) {
     env_init(&world);
     RUN(paper_parts);
     RUN(others_stay);
+    RUN(latent_rows);
+    RUN(shared_weight);
     return check_done();
 }

@@ -20,7 +20,7 @@ static __device__ float4 outer_words(const dev_run *run, const dev_outer &o, int
     const float *x = run->kept + o.x + k, *g = run->kept + o.g + (within - k * o.cols);
     const int64_t functions = run->item_hi - run->item_lo, stride = run->kept_words;
     float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll 8
+#pragma unroll(8 / ROWS)
     for (int64_t s = 0; s < functions; s++, x += stride, g += stride)
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
@@ -41,7 +41,7 @@ static __device__ float4 function_words(const dev_run *run, int64_t at) {
 
 /* slot_sum and grad_norm: a block sums DEV_STEP_WORDS words over all slots, or over the sums of the
  * ranks where there are such. */
-__global__ void __launch_bounds__(DEV_STEP_THREADS)
+__global__ void __launch_bounds__(DEV_STEP_THREADS, 4)
     sum_kernel(const dev_run *run, const float *sums, int ranks) {
     __shared__ double room[DEV_STEP_THREADS / 32];
     const int64_t at = (int64_t)blockIdx.x * DEV_STEP_WORDS + threadIdx.x * 4;
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
 }
 
 /* The sum of this rank's slots into the first; the batch's size comes in later. */
-__global__ void __launch_bounds__(DEV_STEP_THREADS) local_kernel(const dev_run *run) {
+__global__ void __launch_bounds__(DEV_STEP_THREADS, 4) local_kernel(const dev_run *run) {
     const int64_t at = (int64_t)blockIdx.x * DEV_STEP_WORDS + threadIdx.x * 4;
     if (at < run->trainable) *(float4 *)(run->slots + at) = function_words(run, at);
 }

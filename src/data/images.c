@@ -110,6 +110,8 @@ static mnp_status finish(env *e, mnp_status status, dataset *d, const char *kind
 
 static void mark_rivers(dataset *d, uint64_t seed) {
     d->noise = RIVER_NOISE;
+    d->mirrors =
+        true; /* no bank is preferred; mirrored in the columns the water runs the other way */
     d->seed = seed;
 }
 

@@ -6,11 +6,13 @@
  *
  * B is the number of functions of the run. All chunks of a function get the same draw. Nothing
  * depends on threads, on padding, or on how the plan lays out memory. Noise on row i comes from
- * (seed, RNG_NOISE, step and item, or function, i). Sets f->n and f->m for the instructions that
+ * (seed, RNG_NOISE, step and item, or function, i), the signs of mirrored inputs from
+ * (seed, RNG_MIRROR, step and item). Sets f->n and f->m for the instructions that
  * follow. io->data->x_dim must be the x_dim of the recording, and in evaluation
  * first_function + item must exist: whoever binds the data checks it. */
 #include "op/draw.h"
 
+#include "op/mirror.h"
 #include "op/op.h"
 #include "op/permute.h"
 
@@ -29,6 +31,10 @@ void op_draw(graph *g, const draw_opts *o, val *x, val *y) {
                    o->x_dim, o->noise);
         return;
     }
+    if (o->mirror < 0 || o->mirror > o->x_dim) {
+        graph_fail(g, "draw: %d of %d inputs mirrored", o->mirror, o->x_dim);
+        return;
+    }
     val made_x = graph_matrix(g, "x", EXT_N, 0, o->x_dim, false);
     val made_y = graph_scalars(g, "y", EXT_N, 0, false);
     instr *ins = graph_append(g, OP_draw);
@@ -38,6 +44,7 @@ void op_draw(graph *g, const draw_opts *o, val *x, val *y) {
     ins->i[DRAW_TRAIN] = o->train;
     ins->i[DRAW_LO] = o->lo, ins->i[DRAW_HI] = o->hi;
     ins->i[DRAW_MAX] = o->max_points, ins->i[DRAW_FEW] = o->few_targets;
+    ins->i[DRAW_MIRROR] = o->train ? o->mirror : 0;
     ins->f[DRAW_P_EMPTY] = o->p_empty;
     ins->f[DRAW_P_REGION] = o->p_region, ins->f[DRAW_NOISE] = o->noise;
 }
@@ -54,7 +61,8 @@ static void ref_draw(ref_run *r) {
     for (int64_t i = 0; i < d.n; i++) {
         int64_t row = d.first_x + d.order[i];
         for (int64_t c = 0; c < x.cols; c++)
-            *ref_el(x, 0, i, c) += (double)data->x[row * x.cols + c];
+            *ref_el(x, 0, i, c) +=
+                (double)mirror_input(d.mirrored, (int)c, data->x[row * x.cols + c]);
         y.at[i] += (double)permute_noisy(&d, i, data->y[d.first + d.order[i]]);
     }
 }

@@ -70,6 +70,8 @@ val op_zeros(graph *g, const char *name, extent ext, int32_t rows, int32_t cols,
 /* Draw one function of the resident data set, its points permuted, context first; sets n and m.
  *   training:   function by epoch-wise random order, m ~ U{lo..hi} or 0 with probability p_empty
  *   evaluation: function io->first_function + item, split drawn from its own stream
+ * In training each of the first `mirror` inputs changes its sign with probability 1/2, the same for
+ * all points of a function; regions are those of the mirrored function.
  * With probability p_region (two inputs) one of the regions of op/region.h gives the context:
  * of the n points, those inside come first, and m ~ U{half of them .. all of them}.
  * x (n, X) and y (n) are the values to record on. */
@@ -82,6 +84,7 @@ typedef struct draw_opts {
     int32_t few_targets; /* > 0: the authors' small target sets, k ~ U{1..hi+1-m}      */
     double p_region;     /* probability of a context from a region of the inputs      */
     double noise;        /* sd of normal noise on y outside the context               */
+    int32_t mirror;      /* training: how many of the inputs are mirrored, 0 to x_dim */
 } draw_opts;
 void op_draw(graph *g, const draw_opts *o, val *x, val *y);
 

@@ -30,6 +30,8 @@ static const option_def table[] = {
     REAL(p_region, "-1", -1, 1,
          "images: share of contexts from the top half, left half or centre; -1 the data's own"),
     REAL(noise, "-1", -1, 1e6, "sd of noise added to y outside the context; -1 the data's own"),
+    ENUM(mirror, "data", "data|off|on|rows",
+         "flip functions about 0 at random; rows: the first input alone; data: on for rivers"),
     OPTION_BOOL(train_spec, fresh, "off", "families: new functions for every pass over the data"),
     INT(slots, "16", 1, 1024, "gradient slots; part of what fixes the bits of a run"),
     INT(valid_every, "0", 0, 1e9, "steps between validations; 0 is 20 times a run"),
@@ -162,6 +164,7 @@ static mnp_status compile_step(trainer *t, const exec_opts *eo) {
     context_sizes(t, &lo, &hi);
     if (t->spec.max_points > 0) n = least(n, t->spec.max_points);
     bool regions = t->spec.p_region > 0;
+    int32_t mirror = t->spec.mirror == MIRROR_ON ? t->data->x_dim : t->spec.mirror == MIRROR_ROWS;
     process_train_opts o = {.update = true,
                             .draw = {.train = true,
                                      .x_dim = t->data->x_dim,
@@ -171,7 +174,8 @@ static mnp_status compile_step(trainer *t, const exec_opts *eo) {
                                      .max_points = (int32_t)t->spec.max_points,
                                      .few_targets = t->spec.train_targets,
                                      .p_region = t->spec.p_region,
-                                     .noise = t->spec.noise / t->m->scaling.y_scale}};
+                                     .noise = t->spec.noise / t->m->scaling.y_scale,
+                                     .mirror = mirror}};
     graph_init(&t->graph, t->env, &t->m->params);
     process_at(t->m->spec.kind)->train_step(&t->graph, &t->m->spec, &o);
     plan_opts po = {.n = n, .m = regions ? n : least(hi, n), .samples = t->spec.train_samples};
@@ -227,6 +231,7 @@ mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset 
     if (spec->max_points < 0) t->spec.max_points = train->step_points;
     if (spec->p_region < 0) t->spec.p_region = train->p_region;
     if (spec->noise < 0) t->spec.noise = train->noise;
+    if (spec->mirror == MIRROR_DATA) t->spec.mirror = train->mirrors ? MIRROR_ON : MIRROR_OFF;
     t->last_valid = NAN;
     t->best_valid = -INFINITY;
     exec_opts eo = {.pool = pool, .slots = (int32_t)spec->slots};

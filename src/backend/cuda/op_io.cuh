@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "base/rng_normal.h"
 #include "op/draw.h"
+#include "op/mirror.h"
 #include "op/region.h"
 
 /* ---- streams and permutations, as in base/rng.c ---------------------------------------------- */
@@ -105,7 +106,8 @@ struct Drawn {
     Stream stream;
     rng_at noise_at;
     double u, v; /* which region the context comes from, and how much of it; u = 1: none */
-    int ok;      /* no draw of the shuffle was rejected */
+    uint32_t mirrored;
+    int ok; /* no draw of the shuffle was rejected */
 };
 
 FN void draw_lengths(const Frame &f, const dev_instr &ins, Drawn &d) {
@@ -151,6 +153,7 @@ FN void draw_choose(const Frame &f, const dev_instr &ins, Drawn &d) {
     d.noise_at.purpose = RNG_NOISE;
     d.points = run->data_start[function + 1] - d.first;
     d.n = (int)min(d.points, run->cap_n);
+    d.mirrored = ins.i[DRAW_MIRROR] > 0 ? mirror_draw(key, at, ins.i[DRAW_MIRROR]) : 0;
     if (ins.i[DRAW_MAX] > 0) d.n = min(d.n, ins.i[DRAW_MAX]);
     d.stream = {};
     d.stream.key = key, d.stream.at = at;
@@ -204,7 +207,8 @@ FN void draw_region(const Frame &f, const dev_instr &ins, Drawn &d, int32_t *ord
 #pragma unroll 1
     for (int i = threadIdx.x; i < d.n; i += THREADS) {
         const float *at = x + 2 * (int64_t)order[i];
-        flag[i] = region_holds(which, at[0], at[1]);
+        flag[i] = region_holds(which, mirror_input(d.mirrored, 0, at[0]),
+                               mirror_input(d.mirrored, 1, at[1]));
     }
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -240,7 +244,7 @@ OP_FN void op_draw(const dev_instr &ins) {
     for (int i = threadIdx.x; i < d.n * x.ld; i += THREADS) {
         const int r = i / x.ld, c = i % x.ld;
         const int64_t row = d.first_x + order[r];
-        x.p[i] = c < x.cols ? run->data_x[row * x.cols + c] : 0.0f;
+        x.p[i] = c < x.cols ? mirror_input(d.mirrored, c, run->data_x[row * x.cols + c]) : 0.0f;
         if (c > 0) continue;
         float value = run->data_y[d.first + order[r]];
         if (ins.f[DRAW_NOISE] > 0 && r >= d.m) {

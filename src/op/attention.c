@@ -2,8 +2,8 @@
  *
  *   per head h, columns of width D/H:   A = softmax_rows(q k^T / sqrt(D)),   o = q + A v
  *
- * q (nq,D) is a block of columns of qv, k and v (nk,D) are blocks of kv; only the first m rows of
- * each are used where the extent says so. The divisor is the square root of the full width. An
+ * q (nq,D) is a block of columns of qv, k and v (nk,D) are blocks of kv; only the first m or k rows
+ * of each are used where the extent says so. The divisor is the square root of the full width. An
  * empty key set gives o = q. The log of the sum of exponentials, lse (nq,H), is kept: it gives the
  * weights back in the reverse pass, so that A is never stored.
  *
@@ -25,10 +25,6 @@ static bool columns_fit(const value *v, int32_t col, int32_t width) {
     return col >= 0 && col + width <= v->cols;
 }
 
-static bool rows_fit(const value *v, extent used) {
-    return used == EXT_FIXED || v->ext == used || (v->ext == EXT_N && used == EXT_M);
-}
-
 static bool check(graph *g, val qv, val kv, const attention_opts *o) {
     const value *vq = graph_at(g, qv), *vk = graph_at(g, kv);
     if (qv == VAL_NONE || kv == VAL_NONE || o->heads < 1 || o->width < 1 ||
@@ -44,7 +40,7 @@ static bool check(graph *g, val qv, val kv, const attention_opts *o) {
                    o->q_col, o->k_col, o->v_col, vq->name, vq->cols, vk->name, vk->cols);
         return false;
     }
-    if (!rows_fit(vq, o->queries) || !rows_fit(vk, o->keys)) {
+    if (!graph_has_rows(vq, o->queries) || !graph_has_rows(vk, o->keys)) {
         graph_fail(g, "attention: %s or %s does not have the rows asked for", vq->name, vk->name);
         return false;
     }

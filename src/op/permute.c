@@ -63,7 +63,7 @@ static int64_t training_function(const frame *f, rng_key key, int64_t step, int6
                                    (uint64_t)(position % functions));
 }
 
-/* m, and (few_targets) a smaller n; always two or three draws from the front of the stream. */
+/* m, k, and (few_targets) a smaller n; always two or three draws from the front of the stream. */
 static void draw_lengths(rng_stream *s, const frame *f, const instr *ins, drawn *d) {
     int64_t hi = least(least(ins->i[DRAW_HI], d->n), f->plan->opts.m);
     int64_t lo = least(ins->i[DRAW_LO], hi);
@@ -73,6 +73,8 @@ static void draw_lengths(rng_stream *s, const frame *f, const instr *ins, drawn 
     if (ins->i[DRAW_FEW])
         d->n =
             least(d->n, d->m + 1 + (int64_t)rng_below(s, (uint64_t)(ins->i[DRAW_HI] + 1 - d->m)));
+    int64_t seen = ins->i[DRAW_SEEN] > d->m ? ins->i[DRAW_SEEN] : d->m;
+    d->k = ins->i[DRAW_SEEN] > 0 ? least(seen, d->n) : d->n;
 }
 
 int64_t permute_region(int which, const float *x, uint32_t mirrored, int32_t *order, int64_t n,
@@ -89,7 +91,8 @@ int64_t permute_region(int which, const float *x, uint32_t mirrored, int32_t *or
     return inside;
 }
 
-/* A region's context instead of the drawn one, or nothing. u says which, v how much of it. */
+/* A region's context among the points seen instead of the drawn one, or nothing. u says which, v
+ * how much of it. */
 static void draw_region(const frame *f, const instr *ins, double u, double v, int32_t *memory,
                         drawn *d) {
     double p = ins->f[DRAW_P_REGION];
@@ -97,7 +100,7 @@ static void draw_region(const frame *f, const instr *ins, double u, double v, in
     int which = (int)(u / p * REGION_COUNT);
     const float *x = f->io->data->x + 2 * d->first_x;
     int64_t inside = permute_region(which < REGION_COUNT ? which : REGION_COUNT - 1, x, d->mirrored,
-                                    memory, d->n, memory + d->n);
+                                    memory, d->k, memory + d->n);
     int64_t left_out = inside / 2 + 1; /* fewer than that */
     d->m = least(inside - (int64_t)(v * (double)left_out), f->plan->opts.m);
 }

@@ -2,8 +2,8 @@
  *
  *   y[s,0,:] = sum_{r < R} h[s,r,:]   or   (1/R) sum_{r < R} h[s,r,:]      h (.., C), y (1,C)
  *
- * over the first R rows: all of h, or the context points. An empty set gives zeros.
- * Reverse: dh[s,r,:] += dy[s,0,:] (times 1/R for the mean) for r < R.
+ * over the first R rows: all of h, the points seen, or the context points. An empty set gives
+ * zeros. Reverse: dh[s,r,:] += dy[s,0,:] (times 1/R for the mean) for r < R.
  *
  * In chunks: a state of C sums and a count, in double on every backend, since 80 000 additions in
  * float lose three to four digits. No gradient: this is for prediction and growing sets. */
@@ -16,8 +16,7 @@
 val op_pool(graph *g, val h, extent over, bool mean) {
     if (!graph_ok(g)) return VAL_NONE;
     value vh = *graph_at(g, h);
-    bool rows = over == EXT_FIXED || vh.ext == over || (vh.ext == EXT_N && over == EXT_M);
-    if (h == VAL_NONE || !rows || vh.ld != graph_pad(vh.cols)) {
+    if (h == VAL_NONE || !graph_has_rows(&vh, over) || vh.ld != graph_pad(vh.cols)) {
         graph_fail(g, "pool: %s is not a matrix with the rows asked for", vh.name);
         return VAL_NONE;
     }

@@ -24,6 +24,7 @@ typedef struct train_spec {
     int train_targets;     /* 0 all, 1 few */
     int64_t train_samples; /* draws per function in training (iwae) */
     int64_t max_points;    /* of one function per step; 0 = all, -1 = the data set's own */
+    int64_t seen;          /* of those by the posterior; 0 = all, -1 = the data set's own */
     double p_region;       /* of a context from a region; -1 = the data set's own */
     double noise;          /* sd on targets, units of y; -1 = the data set's own */
     int mirror;            /* train_mirror */

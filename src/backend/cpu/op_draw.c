@@ -14,7 +14,7 @@ size_t cpu_draw_scratch(const plan *p, const instr *ins, const cpu_kernels *k) {
 void cpu_draw(frame *f, const instr *ins) {
     const data_view *data = f->io->data;
     drawn d = permute_draw(f, ins, f->scratch);
-    f->n = d.n, f->m = d.m;
+    f->n = d.n, f->k = d.k, f->m = d.m;
     const value *vx = cpu_value(f, ins->out[DRAW_X]);
     float *x = cpu_f32(f, ins->out[DRAW_X]), *y = cpu_f32(f, ins->out[DRAW_Y]);
     memset(x, 0, (size_t)(d.n * vx->ld) * sizeof *x);

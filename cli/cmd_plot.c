@@ -18,6 +18,8 @@ static const flag_def flags[] = {
      "where (default: the range of the training data, else -2:2:200); 128x128: maps"},
     {"sheet", NULL, "with --grid ROWSxCOLS: realisations instead of mean and sd"},
     {"truth", "F.npy", "with --grid ROWSxCOLS: the true image, (rows, cols), beside the maps"},
+    {"honour", "on|off|R",
+     "with --grid ROWSxCOLS: functions pass through the measurements ('mnp help predict')"},
     {"samples", "S", "functions behind the bands (default 200; for maps 50)"},
     {"draws", "N", "functions drawn as lines (default 12; with --chain 5, as maps 2)"},
     {"title", "T", "a title above the picture"},
@@ -126,9 +128,10 @@ static int make_maps(cli *c, plot_job *job, const map_frame *f, map *maps) {
     int code = 0;
     for (int k = 0; k < job->r.contexts && code == 0; k++) {
         code = map_place(c, f, cli_text(c, "context", ""), &job->contexts[k]);
-        if (code == 0)
-            code =
-                map_make(c, &job->q, &job->contexts[k], f, job->r.samples, cli_device(c), &maps[k]);
+        map_ask ask = {
+            .context = &job->contexts[k], .samples = job->r.samples, .device = cli_device(c)};
+        if (code == 0) code = map_honour(c, f, &ask);
+        if (code == 0) code = map_make(c, &job->q, &ask, f, &maps[k]);
     }
     return code;
 }
@@ -187,9 +190,10 @@ static int draw_model(cli *c, chart **out) {
     job.r.draws = cli_int(c, "draws", -1, cli_has(c, "chain"), 1000); /* -1: not given */
     if (cli_bad(c)) return c->status;
     bool rows = grid && map_named(grid);
-    if (!rows && (cli_has(c, "sheet") || cli_has(c, "truth")))
-        return cli_fail(c, EXIT_USAGE, "--%s needs --grid ROWSxCOLS",
-                        cli_has(c, "sheet") ? "sheet" : "truth");
+    static const char *const of_maps[] = {"sheet", "truth", "honour"};
+    for (size_t k = 0; k < sizeof of_maps / sizeof *of_maps && !rows; k++)
+        if (cli_has(c, of_maps[k]))
+            return cli_fail(c, EXIT_USAGE, "--%s needs --grid ROWSxCOLS", of_maps[k]);
     int code = question_open_model(c, &job.q);
     if (code == 0) code = read_contexts(c, &job);
     if (code == 0) code = rows ? draw_grid(c, &job, grid, out) : draw_places(c, &job, out);

@@ -12,6 +12,9 @@ static const flag_def flags[] = {
     {"at", "X.csv", "where to predict: a file with the x columns"},
     {"grid", "lo:hi:n", "n places from lo to hi; lo:hi:n,lo:hi:n for two inputs; 128x128: a map"},
     {"samples", "S", "joint draws behind the numbers (default 200; of a map 100)"},
+    {"honour", "on|off|R",
+     "maps: functions pass through the measurements, felt up to R pixels away (default: on for "
+     "images, R a tenth of the longer side)"},
     {"draws", NULL, "add the joint draws as columns draw1 .. drawS"},
     {"out", "P.csv", "where to write (default: stdout); of a map the prefix of its files"},
     DEVICE_FLAGS,
@@ -112,10 +115,10 @@ static int write_map(cli *c, const question *q, const map *m) {
 
 static void report_map(cli *c, const question *q, const map *m, double seconds) {
     const char *out = cli_text(c, "out", NULL);
-    points_note(c, "%s: a map of %lld x %lld given %lld, %lld realisations, %.1f s, seed %llu",
+    points_note(c, "%s: a map of %lld x %lld given %lld%s, %lld realisations, %.1f s, seed %llu",
                 out ? out : "stdout", (long long)m->at.rows, (long long)m->at.cols,
-                (long long)q->context.n, (long long)m->samples, seconds,
-                (unsigned long long)c->seed);
+                (long long)q->context.n, m->honoured ? ", honoured" : "", (long long)m->samples,
+                seconds, (unsigned long long)c->seed);
     cli_json j;
     cli_json_begin(c, &j);
     cli_json_integer(&j, "rows", m->at.rows);
@@ -124,6 +127,7 @@ static void report_map(cli *c, const question *q, const map *m, double seconds) 
     cli_json_integer(&j, "context", q->context.n);
     cli_json_integer(&j, "samples", m->samples);
     cli_json_integer(&j, "seed", (int64_t)c->seed);
+    cli_json_integer(&j, "honoured", m->honoured);
     cli_json_number(&j, "seconds", seconds);
     cli_json_end(c, &j);
 }
@@ -137,7 +141,9 @@ static int predict_map(cli *c, question *q, const char *grid, int64_t samples) {
     int code = map_frame_read(c, q, grid, &frame);
     if (code == 0) code = map_place(c, &frame, cli_text(c, "context", ""), &q->context);
     double start = cli_now();
-    if (code == 0) code = map_make(c, q, &q->context, &frame, samples, cli_device(c), &m);
+    map_ask ask = {.context = &q->context, .samples = samples, .device = cli_device(c)};
+    if (code == 0) code = map_honour(c, &frame, &ask);
+    if (code == 0) code = map_make(c, q, &ask, &frame, &m);
     double seconds = cli_now() - start;
     if (code == 0) code = write_map(c, q, &m);
     if (code == 0) report_map(c, q, &m, seconds);
@@ -148,6 +154,8 @@ static int predict_map(cli *c, question *q, const char *grid, int64_t samples) {
 static int run(cli *c) {
     const char *grid = cli_text(c, "grid", NULL);
     bool maps = grid && map_named(grid);
+    if (!maps && cli_has(c, "honour"))
+        return cli_fail(c, EXIT_USAGE, "--honour is for maps (--grid ROWSxCOLS)");
     int64_t samples = cli_int(c, "samples", maps ? 100 : 200, 1, 100000);
     if (cli_bad(c)) return c->status;
     int code = points_check_out(c);

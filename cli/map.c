@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/places.h"
+#include "run/honour.h"
 
 enum {
     LEVELS = MNP_LEVELS,
@@ -96,6 +97,55 @@ static void fill_places(const map_frame *f, int64_t first, int64_t count, double
     }
 }
 
+/* Rows and columns of a place of inputs x, fractions included. */
+static void in_pixels(const map_frame *f, const double x[2], double out[2]) {
+    for (int k = 0; k < 2; k++) {
+        int64_t n = k == 0 ? f->rows : f->cols;
+        out[k] = (x[k] - f->lo[k]) / (f->hi[k] - f->lo[k]) * (double)(n - 1);
+    }
+}
+
+/* ---- wells that are honoured ----------------------------------------------------------------- */
+
+int map_honour(cli *c, const map_frame *f, map_ask *ask) {
+    const char *text = cli_text(c, "honour", f->pixels ? "on" : "off");
+    ask->wells = strcmp(text, "off") == 0 ? NULL : ask->context;
+    ask->range = 0;
+    if (strcmp(text, "off") == 0 || strcmp(text, "on") == 0) return 0;
+    if (text_parse_double(text, &ask->range) != TEXT_OK ||
+        !(ask->range >= 1 && ask->range <= MAP_SIDE_MAX))
+        return cli_fail(c, EXIT_USAGE,
+                        "--honour wants on, off or a range of 1 to %d pixels, not '%s'",
+                        MAP_SIDE_MAX, text);
+    return 0;
+}
+
+/* *out is NULL where there is nothing to honour. */
+static int prepare_honour(cli *c, mnp_predictor *p, const map_ask *ask, const map_frame *f,
+                          honour **out) {
+    const points *wells = ask->wells;
+    *out = NULL;
+    if (!wells || wells->n == 0) return 0;
+    size_t n = (size_t)wells->n;
+    int64_t side = f->rows > f->cols ? f->rows : f->cols;
+    double *place = env_alloc(&c->env, 2 * n, sizeof *place, "places of wells");
+    double *smooth = env_alloc(&c->env, n * (size_t)ask->samples, sizeof *smooth, "misfits");
+    int code = place && smooth ? 0 : points_failed(c);
+    if (code == 0) {
+        mnp_status status = mnp_predictor_predict(p, wells->x, wells->n, MNP_BASE_ZERO, smooth);
+        if (status != MNP_OK) code = cli_failed(c, status);
+    }
+    for (int64_t i = 0; i < wells->n && code == 0; i++)
+        in_pixels(f, wells->x + 2 * i, place + 2 * i);
+    honour_opts o = {wells->n, ask->samples,
+                     place,    wells->y,
+                     smooth,   ask->range > 0 ? ask->range : HONOUR_RANGE * (double)(side - 1)};
+    if (code == 0 && honour_make(&c->env, &o, out) != MNP_OK) code = points_failed(c);
+    env_free(&c->env, place);
+    env_free(&c->env, smooth);
+    return code;
+}
+
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 /* P(y < 0) of one function at one place: y rises with the noise, straight between the levels and
@@ -129,11 +179,11 @@ static void summarise_levels(map *m, const double *y, int64_t first, int64_t cou
     }
 }
 
-static int by_levels(cli *c, mnp_predictor *p, map *m) {
+static int by_levels(cli *c, mnp_predictor *p, const honour *h, map *m) {
     int64_t n = m->at.rows * m->at.cols, block = BLOCK_VALUES / (LEVELS * m->samples);
     if (block > n) block = n;
     if (block < 1) block = 1;
-    double *x = env_alloc(&c->env, 2 * (size_t)block, sizeof *x, "places of a map");
+    double *x = env_alloc(&c->env, 4 * (size_t)block, sizeof *x, "places of a map");
     double *y =
         env_alloc(&c->env, (size_t)(LEVELS * m->samples * block), sizeof *y, "values of a map");
     int code = x && y ? 0 : points_failed(c);
@@ -141,10 +191,13 @@ static int by_levels(cli *c, mnp_predictor *p, map *m) {
         int64_t count = at + block < n ? block : n - at;
         fill_places(&m->at, at, count, x);
         mnp_status status = mnp_predictor_levels(p, x, count, y);
-        if (status != MNP_OK)
+        if (status != MNP_OK) {
             code = cli_failed(c, status);
-        else
-            summarise_levels(m, y, at, count);
+            break;
+        }
+        for (int64_t i = 0; i < count; i++) in_pixels(&m->at, x + 2 * i, x + 2 * (block + i));
+        if (h) honour_apply(h, x + 2 * block, count, LEVELS, y);
+        summarise_levels(m, y, at, count);
     }
     env_free(&c->env, x);
     env_free(&c->env, y);
@@ -180,9 +233,18 @@ static int by_draws(cli *c, mnp_predictor *p, map *m) {
     return code;
 }
 
-int map_make(cli *c, const question *q, const points *context, const map_frame *f, int64_t samples,
-             const char *device, map *out) {
-    int64_t n = f->rows * f->cols;
+static int fill(cli *c, const question *q, mnp_predictor *p, const map_ask *ask, map *out) {
+    if (mnp_model_latent(q->model) == 0) return by_draws(c, p, out);
+    honour *h;
+    int code = prepare_honour(c, p, ask, &out->at, &h);
+    if (h) out->honoured = ask->wells->n;
+    if (code == 0) code = by_levels(c, p, h, out);
+    honour_destroy(h);
+    return code;
+}
+
+int map_make(cli *c, const question *q, const map_ask *ask, const map_frame *f, map *out) {
+    int64_t n = f->rows * f->cols, samples = ask->samples;
     *out = (map){.at = *f, .samples = samples};
     if (n > DRAWS_MAX / samples)
         return cli_fail(c, EXIT_USAGE,
@@ -194,14 +256,12 @@ int map_make(cli *c, const question *q, const points *context, const map_frame *
     if (!out->mean || !out->draws) return points_failed(c);
     out->sd = out->mean + n;
     out->below = out->sd + n;
-    mnp_set set = {context->n, context->x, context->y};
+    mnp_set set = {ask->context->n, ask->context->x, ask->context->y};
     mnp_predictor *p = NULL;
-    mnp_status status = mnp_predictor_create(c->ctx, q->model, device, &p);
+    mnp_status status = mnp_predictor_create(c->ctx, q->model, ask->device, &p);
     if (status == MNP_OK) status = mnp_predictor_condition(p, &set);
     if (status == MNP_OK) status = mnp_predictor_draw_latents(p, c->seed, samples);
-    int code = status != MNP_OK                 ? cli_failed(c, status)
-               : mnp_model_latent(q->model) > 0 ? by_levels(c, p, out)
-                                                : by_draws(c, p, out);
+    int code = status != MNP_OK ? cli_failed(c, status) : fill(c, q, p, ask, out);
     mnp_predictor_destroy(p);
     return code;
 }

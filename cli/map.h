@@ -7,6 +7,10 @@
  *
  * A realisation is the smooth function of one draw of the latents. Mean, sd and probability include
  * the process's own noise: they are taken over the draws and eight equally likely levels of noise.
+ * The network's functions pass near the measurements; "--honour" (run/honour.h) makes them pass
+ * through them, by default where places are pixels. All numbers of the map are of the honoured
+ * functions then. A process without latents keeps its measurements by itself.
+ *
  * Calls return an exit status; anything but 0 has already printed its one line. */
 #ifndef MNP_CLI_MAP_H
 #define MNP_CLI_MAP_H
@@ -23,7 +27,7 @@ typedef struct map_frame {
 
 typedef struct map {
     map_frame at;
-    int64_t samples;
+    int64_t samples, honoured; /* realisations; measurements they pass through */
     double *mean, *sd, *below; /* (rows, cols) */
     float *draws;              /* (samples, rows, cols) */
 } map;
@@ -37,8 +41,18 @@ int map_place(cli *c, const map_frame *f, const char *path, points *p);
 /* (row, col) of an image, or the two inputs, of place i as files have them. */
 void map_label(const map_frame *f, int64_t i, double out[2]);
 
-int map_make(cli *c, const question *q, const points *context, const map_frame *f, int64_t samples,
-             const char *device, map *out);
+/* What a map is made from. */
+typedef struct map_ask {
+    const points *context; /* what the model is given: inputs (map_place) and values */
+    const points *wells;   /* what functions pass through; NULL: nothing             */
+    double range;          /* of that, in pixels; 0: the usual one                   */
+    int64_t samples;
+    const char *device;
+} map_ask;
+
+/* --honour on|off|PIXELS into ask->wells (the context, or NULL) and ask->range. */
+int map_honour(cli *c, const map_frame *f, map_ask *ask);
+int map_make(cli *c, const question *q, const map_ask *ask, const map_frame *f, map *out);
 void map_free(cli *c, map *m); /* accepts zeros */
 
 /* PREFIX.csv, PREFIX-mean.npy, -sd, -channel (-below for other models), -draws, and the same as

@@ -74,6 +74,7 @@ typedef struct table3 {
     table3_cell cells[TABLE3_SIZES * TABLE3_MODELS * TABLE3_CONTEXTS];
     int count;
     table3_behaviour behaviour[TABLE3_MODELS][TABLE3_UNIFORM]; /* first size */
+    table3_behaviour as_drawn[TABLE3_NETS][TABLE3_UNIFORM];    /* wells not honoured */
     int64_t behaviour_images;
 } table3;
 

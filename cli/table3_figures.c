@@ -41,7 +41,7 @@ static int draw_model(scene *v, int model, const points *seen, const double *tru
     int64_t samples = v->t->quick || model >= TABLE3_NETS ? DRAWS : 50;
     int code = 0;
     for (int k = 0; k < SHOWN && code == 0; k++)
-        code = scene_map(v, model, k, &seen[k], samples, &maps[k]);
+        code = scene_map(v, model, k, &seen[k], samples, true, &maps[k]);
     if (code == 0) code = draw_panel(v->t, model, maps, seen, truth);
     for (int k = 0; k < SHOWN; k++) map_free(v->t->c, &maps[k]);
     return code;

@@ -93,13 +93,17 @@ static int thin(scene *v, const points *p, points *out) {
     return 0;
 }
 
-int scene_map(scene *v, int model, int context, const points *seen, int64_t samples, map *out) {
+int scene_map(scene *v, int model, int context, const points *seen, int64_t samples, bool honoured,
+              map *out) {
     if (model >= TABLE3_NETS) return map_by_kriging(v, model - TABLE3_NETS, context, samples, out);
     question q = {.model = v->s->net[model]};
     points few = {0};
     int code = seen->n > TABLE3_SEEN ? thin(v, seen, &few) : 0;
-    if (code == 0)
-        code = map_make(v->t->c, &q, few.n ? &few : seen, &v->frame, samples, v->t->device, out);
+    map_ask ask = {.context = few.n ? &few : seen,
+                   .wells = honoured ? seen : NULL,
+                   .samples = samples,
+                   .device = v->t->device};
+    if (code == 0) code = map_make(v->t->c, &q, &ask, &v->frame, out);
     points_free(v->t->c, &few);
     return code;
 }

@@ -44,19 +44,26 @@ static void add_map(const scene *v, const points *seen, const map *m, table3_beh
     }
 }
 
+static int measure_map(scene *v, int model, int context, const points *seen, bool honoured,
+                       table3_behaviour *to) {
+    map map_of = {0};
+    int64_t samples = model >= TABLE3_NETS ? 0 : v->t->quick ? 8 : 50;
+    int code = scene_map(v, model, context, seen, samples, honoured, &map_of);
+    if (code == 0) add_map(v, seen, &map_of, to);
+    map_free(v->t->c, &map_of);
+    return code;
+}
+
 static int measure(table3 *t, int64_t image) {
     scene v = {0};
     int code = scene_open(t, 0, image, &v);
     for (int k = 0; k < TABLE3_UNIFORM && code == 0; k++) {
         points seen;
         code = scene_points(&v, k, &seen);
-        for (int m = 0; m < TABLE3_MODELS && code == 0; m++) {
-            map map_of = {0};
-            int64_t samples = m >= TABLE3_NETS ? 0 : t->quick ? 8 : 50;
-            code = scene_map(&v, m, k, &seen, samples, &map_of);
-            if (code == 0) add_map(&v, &seen, &map_of, &t->behaviour[m][k]);
-            map_free(t->c, &map_of);
-        }
+        for (int m = 0; m < TABLE3_MODELS && code == 0; m++)
+            code = measure_map(&v, m, k, &seen, true, &t->behaviour[m][k]);
+        for (int m = 0; m < TABLE3_NETS && code == 0; m++)
+            code = measure_map(&v, m, k, &seen, false, &t->as_drawn[m][k]);
         points_free(t->c, &seen);
     }
     scene_close(&v);

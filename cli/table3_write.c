@@ -137,31 +137,42 @@ static void put_notes(buf *b, const table3 *t) {
         mnp_version(), TABLE3_SEEN, KRIGE_NEAR, KRIGE_EXACT, KRIGE_NEAR, (long long)t->fit_images);
 }
 
+static void put_behaviour_rows(buf *b, const char *name, const table3_behaviour *rows) {
+    for (int k = 0; k < TABLE3_UNIFORM; k++) {
+        const table3_behaviour *v = &rows[k];
+        double near = (v->bin_sd[0] + v->bin_sd[1]) / (v->bin_pixels[0] + v->bin_pixels[1]);
+        double far = 0, pixels = 0;
+        for (int j = 4; j < TABLE3_BINS; j++) far += v->bin_sd[j], pixels += v->bin_pixels[j];
+        buf_printf(b, "| %s | %s | ", name, table3_contexts[k].name);
+        put_pm(b, v->sd / v->pixels, NAN, 3);
+        buf_text(b, " | ");
+        put_pm(b, far / pixels / near, NAN, 2);
+        for (int j = 0; j < 2; j++) {
+            buf_text(b, " | ");
+            put_pm(b, v->kept[j] / v->wells, NAN, 3);
+        }
+        buf_text(b, " |\n");
+    }
+}
+
 static void put_behaviour(buf *b, const table3 *t) {
     buf_printf(b,
                "## Uncertainty, %lld × %lld pixels, %lld images\n\n"
                "Mean sd; the ratio of the mean sd far from wells (8 pixels or more) to that near "
                "them (below 2); the share of wells where the mean is within 0.05 and 0.1 of the "
-               "measured value.\n\n| model | N | sd | far / near | within 0.05 | within 0.1 |\n"
+               "measured value. Maps of networks are those of `mnp predict`, wells honoured by "
+               "kriging of the misfit; *as drawn*: `--honour off`, the model's own functions. The "
+               "scores above are the model's own.\n\n"
+               "| model | N | sd | far / near | within 0.05 | within 0.1 |\n"
                "|---|---|---|---|---|---|\n",
                (long long)t->size[0].side, (long long)t->size[0].side,
                (long long)t->behaviour_images);
-    for (int m = 0; m < TABLE3_MODELS; m++)
-        for (int k = 0; k < TABLE3_UNIFORM; k++) {
-            const table3_behaviour *v = &t->behaviour[m][k];
-            double near = (v->bin_sd[0] + v->bin_sd[1]) / (v->bin_pixels[0] + v->bin_pixels[1]);
-            double far = 0, pixels = 0;
-            for (int j = 4; j < TABLE3_BINS; j++) far += v->bin_sd[j], pixels += v->bin_pixels[j];
-            buf_printf(b, "| %s | %s | ", full_names[m], table3_contexts[k].name);
-            put_pm(b, v->sd / v->pixels, NAN, 3);
-            buf_text(b, " | ");
-            put_pm(b, far / pixels / near, NAN, 2);
-            for (int j = 0; j < 2; j++) {
-                buf_text(b, " | ");
-                put_pm(b, v->kept[j] / v->wells, NAN, 3);
-            }
-            buf_text(b, " |\n");
-        }
+    for (int m = 0; m < TABLE3_MODELS; m++) put_behaviour_rows(b, full_names[m], t->behaviour[m]);
+    for (int m = 0; m < TABLE3_NETS; m++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s, as drawn", full_names[m]);
+        put_behaviour_rows(b, name, t->as_drawn[m]);
+    }
     buf_text(b, "\n");
 }
 
@@ -208,22 +219,24 @@ static void put_cell(cli_json *j, const table3 *t, const table3_cell *c, int sco
 static void put_behaviour_json(cli_json *j, const table3 *t) {
     json_key(&j->w, "uncertainty");
     json_array_begin(&j->w);
-    for (int m = 0; m < TABLE3_MODELS; m++)
-        for (int k = 0; k < TABLE3_UNIFORM; k++) {
-            const table3_behaviour *v = &t->behaviour[m][k];
-            json_object_begin(&j->w);
-            cli_json_text(j, "model", table3_models[m]);
-            cli_json_integer(j, "wells", table3_contexts[k].wells);
-            cli_json_number(j, "sd", v->sd / v->pixels);
-            cli_json_number(j, "within_noise", v->kept[0] / v->wells);
-            cli_json_number(j, "within_two_noise", v->kept[1] / v->wells);
-            json_key(&j->w, "sd_by_distance");
-            json_array_begin(&j->w);
-            for (int b = 0; b < TABLE3_BINS; b++)
-                json_put_number(&j->w, v->bin_sd[b] / v->bin_pixels[b]);
-            json_array_end(&j->w);
-            json_object_end(&j->w);
-        }
+    for (int row = 0; row < (TABLE3_MODELS + TABLE3_NETS) * TABLE3_UNIFORM; row++) {
+        int m = row / TABLE3_UNIFORM, k = row % TABLE3_UNIFORM, drawn = m - TABLE3_MODELS;
+        const table3_behaviour *v = drawn < 0 ? &t->behaviour[m][k] : &t->as_drawn[drawn][k];
+        json_object_begin(&j->w);
+        cli_json_text(j, "model", table3_models[drawn < 0 ? m : drawn]);
+        json_key(&j->w, "as_drawn");
+        json_put_bool(&j->w, drawn >= 0);
+        cli_json_integer(j, "wells", table3_contexts[k].wells);
+        cli_json_number(j, "sd", v->sd / v->pixels);
+        cli_json_number(j, "within_noise", v->kept[0] / v->wells);
+        cli_json_number(j, "within_two_noise", v->kept[1] / v->wells);
+        json_key(&j->w, "sd_by_distance");
+        json_array_begin(&j->w);
+        for (int b = 0; b < TABLE3_BINS; b++)
+            json_put_number(&j->w, v->bin_sd[b] / v->bin_pixels[b]);
+        json_array_end(&j->w);
+        json_object_end(&j->w);
+    }
     json_array_end(&j->w);
 }
 

@@ -63,8 +63,8 @@ mnp_status backend_check_lengths(env *e, const plan *p, const exec_io *io, int64
         return env_fail(e, MNP_EINVAL, "%lld samples asked of a plan for %lld",
                         (long long)io->samples, (long long)o->samples);
     for (int64_t i = 0; io->n && i < items; i++) {
-        int64_t m = io->m ? io->m[i] : 0;
-        if (io->n[i] < 0 || io->n[i] > o->n || m < 0 || m > o->m || m > io->n[i])
+        int64_t m = io->m ? io->m[i] : 0, k = io->k ? io->k[i] : io->n[i];
+        if (io->n[i] < 0 || io->n[i] > o->n || m < 0 || m > o->m || m > k || k > io->n[i])
             return env_fail(e, MNP_EINVAL,
                             "item %lld has %lld points and %lld context points, the plan is for "
                             "%lld and %lld",

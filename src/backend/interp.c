@@ -115,6 +115,9 @@ static frame make_frame(exec *x, int64_t item, int64_t slot, int worker) {
                    .items = x->items,
                    .function = io->first_function + item / chunks,
                    .n = io->n ? io->n[item] : 0,
+                   .k = io->k   ? io->k[item]
+                        : io->n ? io->n[item]
+                                : 0,
                    .m = io->m ? io->m[item] : 0,
                    .S = io->samples > 0 ? io->samples : 1,
                    .sample0 = item % chunks * io->samples,

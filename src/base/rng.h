@@ -36,6 +36,7 @@ typedef enum rng_purpose {
     RNG_NOISE,       /* observation noise                            */
     RNG_BANDIT,      /* contexts, rewards and choices of a bandit    */
     RNG_TEST,        /* tests and benchmarks                         */
+    RNG_MIRROR,      /* which functions training mirrors             */
     RNG_PURPOSES
 } rng_purpose;
 

@@ -34,9 +34,11 @@ typedef struct dataset {
     bool raw_x, raw_y;              /* a model takes them as they are, not standardised           */
     int64_t rows, cols;             /* images: every function is such a grid, row by row; else 0  */
     int64_t step_points;            /* points of a function that suit a training step; 0: all     */
-    double p_region;                /* share of training contexts from a region (op/region.h)     */
-    double noise;                   /* sd of the noise that belongs on targets, in units of y     */
-    char *report;                   /* what was read: functions, points, ranges, rows dropped     */
+    int64_t step_seen; /* of those, that the posterior should see at most; 0: all     */
+    double p_region;   /* share of training contexts from a region (op/region.h)     */
+    bool mirrors;      /* a function mirrored in any input might be one of them too  */
+    double noise;      /* sd of the noise that belongs on targets, in units of y     */
+    char *report;      /* what was read: functions, points, ranges, rows dropped     */
 } dataset;
 
 /* The inputs of function i. */

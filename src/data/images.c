@@ -12,7 +12,7 @@
 #include "data/images_png.h"
 
 static const char PREFIX[] = "images:", RIVERS[] = "geofluvial";
-enum { STEP_POINTS = 256, CONTEXT_LO = 5, CONTEXT_HI = 180, BLOCK = 300 };
+enum { STEP_POINTS = 512, STEP_SEEN = 256, CONTEXT_LO = 5, CONTEXT_HI = 180, BLOCK = 300 };
 enum { SIDE_MIN = 2, SIDE_MAX = 4096 };
 static const double REGIONS = 0.3;      /* share of training contexts that are regions        */
 static const double RIVER_NOISE = 0.05; /* on targets, as in the published experiment         */
@@ -55,6 +55,7 @@ static mnp_status make_set(env *e, const char *what, int64_t count, int64_t rows
     d->context_hi = pixels / 2 < CONTEXT_HI ? pixels / 2 : CONTEXT_HI;
     d->context_lo = d->context_hi < CONTEXT_LO ? d->context_hi : CONTEXT_LO;
     d->step_points = pixels < STEP_POINTS ? pixels : STEP_POINTS;
+    d->step_seen = pixels / 2 < STEP_SEEN ? pixels / 2 : STEP_SEEN;
     d->p_region = REGIONS;
     d->rff_std = FREQUENCIES;
     mnp_status status = dataset_name_columns(e, d, inputs, "value", "image");
@@ -110,6 +111,8 @@ static mnp_status finish(env *e, mnp_status status, dataset *d, const char *kind
 
 static void mark_rivers(dataset *d, uint64_t seed) {
     d->noise = RIVER_NOISE;
+    d->mirrors =
+        true; /* no bank is preferred; mirrored in the columns the water runs the other way */
     d->seed = seed;
 }
 

@@ -6,7 +6,11 @@ static const char *extent_name(const value *v, char *scratch, size_t size) {
     if (v->ext == EXT_FIXED)
         snprintf(scratch, size, "(%s%d,%d)", s, v->rows, v->cols);
     else
-        snprintf(scratch, size, "(%s%s,%d)", s, v->ext == EXT_N ? "n" : "m", v->cols);
+        snprintf(scratch, size, "(%s%s,%d)", s,
+                 v->ext == EXT_N   ? "n"
+                 : v->ext == EXT_M ? "m"
+                                   : "k",
+                 v->cols);
     return scratch;
 }
 

@@ -2,13 +2,14 @@
  * through; a backend maps it over the functions. Nothing is computed here.
  *
  * A value is a matrix per function. Its row count is an extent: a fixed number, the n points of the
- * function, or its m context points (the context always comes first, so it is a prefix). n and m
- * are run-time data. A value may be `sampled`: then there is one copy per draw of the latents, and
+ * function, its k points that the posterior sees, or its m context points. These are nested
+ * prefixes, m <= k <= n: the context comes first, then what else is seen. n, k and m are run-time
+ * data. A value may be `sampled`: then there is one copy per draw of the latents, and
  * the copies lie one after the other: element (s, r, c) of a value with R rows in this function is
  * at ((s R + r) ld + c).
  *
- * Alphabet: B functions, S samples, n points, m context points, T transitions, H heads, D width,
- * Z latent width, K bins, X/Y input/output dimensions.
+ * Alphabet: B functions, S samples, n points, k points seen, m context points, T transitions, H
+ * heads, D width, Z latent width, K bins, X/Y input/output dimensions.
  *
  * A recording error (shape mismatch, no memory) is remembered by the graph; later calls then do
  * nothing and plan_make() reports it. So recording code needs no checks. */
@@ -24,7 +25,8 @@ enum { VAL_NONE = -1 };
 typedef enum extent {
     EXT_FIXED, /* a number known at record time */
     EXT_N,     /* all points of the function    */
-    EXT_M      /* its context points            */
+    EXT_M,     /* its context points            */
+    EXT_K      /* those the posterior sees      */
 } extent;
 
 typedef enum store {
@@ -99,6 +101,11 @@ void graph_done(graph *g, instr *ins);
 void graph_share(graph *g);
 
 const value *graph_at(const graph *g, val v);
+/* Does v have the first rows that `used` names: all its own, or a prefix of the n points? */
+static inline bool graph_has_rows(const value *v, extent used) {
+    return used == EXT_FIXED || v->ext == used ||
+           (v->ext == EXT_N && (used == EXT_M || used == EXT_K));
+}
 mnp_status graph_fail(graph *g, const char *fmt, ...) MNP_PRINTF(2, 3);
 bool graph_ok(const graph *g);
 static inline int32_t graph_pad(int32_t cols) {

@@ -12,7 +12,7 @@ typedef struct life {
 } life;
 
 static int64_t rows_at_capacity(const plan *p, const value *v) {
-    int64_t rows = v->ext == EXT_N ? p->opts.n : v->ext == EXT_M ? p->opts.m : v->rows;
+    int64_t rows = plan_rows(p, v->ext, v->rows);
     return v->sampled ? rows * p->opts.samples : rows;
 }
 

@@ -9,7 +9,8 @@
 #include "graph/graph.h"
 
 typedef struct plan_opts {
-    int64_t n, m;    /* capacities: the most points and context points a function may have */
+    int64_t n, m;    /* capacities: the most points and context points a function may have; */
+                     /* as many may be seen as there are                                    */
     int64_t samples; /* capacity of the sample axis */
 } plan_opts;
 
@@ -30,6 +31,10 @@ typedef struct plan {
 mnp_status plan_make(graph *g, const plan_opts *opts, bool (*is_step)(int32_t op), plan **out);
 void plan_destroy(plan *p);
 
+/* Rows of an extent at the plan's capacities; `fixed` are those of EXT_FIXED. */
+static inline int64_t plan_rows(const plan *p, extent ext, int32_t fixed) {
+    return ext == EXT_FIXED ? fixed : ext == EXT_M ? p->opts.m : p->opts.n;
+}
 /* Words of a value at the plan's capacities. */
 int64_t plan_words(const plan *p, const value *v);
 /* A readable listing: one line per instruction (names from op_name), then the memory. */

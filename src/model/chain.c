@@ -94,7 +94,7 @@ static val context_summary(const chain *c, val points) {
 
 static val summaries(const chain *c, val points, const chain_walk_opts *o) {
     if (o->source == CHAIN_CONTEXT) return context_summary(c, points);
-    val all = c->enc->summary(c->g, c->s, points, EXT_N);
+    val all = c->enc->summary(c->g, c->s, points, o->source == CHAIN_SEEN ? EXT_K : EXT_N);
     return o->with_prior ? op_stack(c->g, all, context_summary(c, points)) : all;
 }
 

@@ -4,8 +4,8 @@
  *   inference walks back: for t = T..1  r_t = Enc{(phi(x_i), y_{t,i})},
  *   z_t ~ N(mu_t([z_{t+1}, r_t]), sigma_t([z_{t+1}, r_t])),  y_{t-1} = F_t^{-1}(y_t; x, z_t).
  *
- * The posterior reads all n points, the prior the m context points (a prefix of the same rows, so
- * their y_t are computed once). docs/MATH.md derives what is recorded here. */
+ * The posterior reads all n points, or the k it is to see, the prior the m context points (prefixes
+ * of the same rows, so their y_t are computed once). docs/MATH.md derives what is recorded here. */
 #ifndef MNP_MODEL_CHAIN_H
 #define MNP_MODEL_CHAIN_H
 
@@ -16,6 +16,7 @@ enum { CHAIN_STEPS_MAX = 64 };
 /* From which rows the latents are inferred. */
 typedef enum chain_source {
     CHAIN_ALL,    /* posterior: all points                        */
+    CHAIN_SEEN,   /* posterior: the k points it is to see         */
     CHAIN_CONTEXT /* the context alone (or nothing: then r_empty) */
 } chain_source;
 
@@ -61,6 +62,6 @@ val chain_record_sum(graph *g, const model_spec *s, val x, val y);
 val chain_record_latent(graph *g, const model_spec *s, val pooled, int32_t purpose);
 
 /* The objective of a finished walk: a scalar to minimise, divided by the scored points. */
-val chain_record_loss(graph *g, const model_spec *s, const chain_walk *w);
+val chain_record_loss(graph *g, const model_spec *s, const chain_walk *w, row_range scored);
 
 #endif

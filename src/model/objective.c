@@ -5,8 +5,8 @@
  *   iwae:            -log (1/S) sum_s exp(log p(y|z_s) + log q_C(z_s) - log q_D(z_s)) / n        */
 #include "model/chain.h"
 
-val chain_record_loss(graph *g, const model_spec *s, const chain_walk *w) {
-    val loglik = op_sum_rows(g, w->logp, spec_scored(s));
+val chain_record_loss(graph *g, const model_spec *s, const chain_walk *w, row_range scored) {
+    val loglik = op_sum_rows(g, w->logp, scored);
     val logw = op_add(g, loglik, w->ratio_sum);
     val score = VAL_NONE;
     if (s->objective == 1)
@@ -15,5 +15,5 @@ val chain_record_loss(graph *g, const model_spec *s, const chain_walk *w) {
         score = op_mean_samples(g, logw);
     else
         score = op_mean_samples(g, op_add(g, loglik, op_scale(g, w->kl_sum, -s->kl_weight, 0.0)));
-    return op_per_point(g, score, spec_scored(s), -1.0);
+    return op_per_point(g, score, scored, -1.0);
 }

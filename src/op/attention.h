@@ -37,7 +37,7 @@ void attention_absorb(int64_t dh, double x, const double *v, double *u, double *
 
 /* How many rows of v an attention uses, given the extent recorded for it. */
 static inline int64_t attention_rows(const frame *f, const value *v, int32_t ext) {
-    return ext == EXT_M ? f->m : frame_rows(f, v);
+    return frame_extent(f, ext == EXT_FIXED ? v->ext : (extent)ext, v->rows);
 }
 
 #endif

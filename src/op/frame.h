@@ -48,6 +48,7 @@ typedef struct exec_io {
     double *emit[EXEC_EMITS]; /* item i writes to emit[k] + i emit_stride[k], rows dense */
     int64_t emit_stride[EXEC_EMITS];
     const int64_t *n, *m;   /* lengths of each item; NULL when an op (draw) sets them       */
+    const int64_t *k;       /* likewise, m <= k <= n; NULL: all n points are seen           */
     int64_t samples;        /* S of this run, at most the plan's capacity                   */
     int64_t chunks;         /* items per function: item i is function i / chunks and draws  */
                             /* samples (i % chunks) S ...; 0 and 1 mean one                 */
@@ -61,7 +62,7 @@ typedef struct frame {
     exec_io *io;
     int64_t item, items; /* place in the run, and how many there are      */
     int64_t function;    /* number of the function (for random draws)     */
-    int64_t n, m, S;
+    int64_t n, k, m, S;
     int64_t sample0;      /* number of the first sample here               */
     size_t element;       /* 4 or 8: bytes of a word                       */
     void *act;            /* this worker's arena                           */
@@ -71,8 +72,11 @@ typedef struct frame {
     double *item_scalars; /* (items, 3): loss, KL, log-likelihood of each  */
 } frame;
 
+static inline int64_t frame_extent(const frame *f, extent ext, int64_t fixed) {
+    return ext == EXT_N ? f->n : ext == EXT_M ? f->m : ext == EXT_K ? f->k : fixed;
+}
 static inline int64_t frame_rows(const frame *f, const value *v) {
-    return v->ext == EXT_N ? f->n : v->ext == EXT_M ? f->m : v->rows;
+    return frame_extent(f, v->ext, v->rows);
 }
 static inline int64_t frame_samples(const frame *f, const value *v) {
     return v->sampled ? f->S : 1;

@@ -67,12 +67,15 @@ int32_t op_emit(graph *g, val v);
 /* All zeros. */
 val op_zeros(graph *g, const char *name, extent ext, int32_t rows, int32_t cols, bool sampled);
 
-/* Draw one function of the resident data set, its points permuted, context first; sets n and m.
+/* Draw one function of the resident data set, its points permuted, context first; sets n, k and m.
  *   training:   function by epoch-wise random order, m ~ U{lo..hi} or 0 with probability p_empty
  *   evaluation: function io->first_function + item, split drawn from its own stream
- * With probability p_region (two inputs) one of the regions of op/region.h gives the context:
- * of the n points, those inside come first, and m ~ U{half of them .. all of them}.
- * x (n, X) and y (n) are the values to record on. */
+ * In training each of the first `mirror` inputs changes its sign with probability 1/2, the same for
+ * all points of a function; regions are those of the mirrored function.
+ * The posterior sees the first k = max(seen, m) of them (seen = 0: all n); the others are drawn to
+ * be scored only. With probability p_region (two inputs) one of the regions of op/region.h gives
+ * the context: of the k points, those inside come first, and m ~ U{half of them .. all of them}. x
+ * (n, X) and y (n) are the values to record on. */
 typedef struct draw_opts {
     bool train;
     int32_t x_dim;
@@ -82,6 +85,8 @@ typedef struct draw_opts {
     int32_t few_targets; /* > 0: the authors' small target sets, k ~ U{1..hi+1-m}      */
     double p_region;     /* probability of a context from a region of the inputs      */
     double noise;        /* sd of normal noise on y outside the context               */
+    int32_t mirror;      /* training: how many of the inputs are mirrored, 0 to x_dim */
+    int32_t seen;        /* points that the posterior sees; 0: all                    */
 } draw_opts;
 void op_draw(graph *g, const draw_opts *o, val *x, val *y);
 
@@ -102,7 +107,7 @@ val op_linear(graph *g, val x, val w, val b, act_kind act, val residual);
 val op_join(graph *g, val a, val row, val p, val w, act_kind act);
 
 /* Multi-head attention o = q + softmax(q k^T / sqrt(D)) v over the first `keys` rows of kv, for
- * the first `queries` rows of q (extents EXT_N, EXT_M or EXT_FIXED = all rows of the value).
+ * the first `queries` rows of q (extents EXT_N, EXT_K, EXT_M or EXT_FIXED = all rows of the value).
  * q (.., D) is columns [q_col, q_col + D) of qv; k and v likewise in kv. An empty key set gives
  * o = q. */
 typedef struct attention_opts {
@@ -118,7 +123,7 @@ void op_attention_reset(graph *g, val state);
 void op_attention_accumulate(graph *g, val state, val qv, val kv, const attention_opts *o);
 val op_attention_finish(graph *g, val state, val qv, const attention_opts *o);
 
-/* Mean or sum over the first rows (EXT_N or EXT_M) of h; an empty set gives zeros. */
+/* Mean or sum over the first rows (EXT_N, EXT_K or EXT_M) of h; an empty set gives zeros. */
 val op_pool(graph *g, val h, extent over, bool mean);
 val op_pool_state(graph *g, const char *name, int32_t width); /* sums in double, and a count */
 void op_pool_reset(graph *g, val state);
@@ -184,8 +189,8 @@ val op_gauss_ratio(graph *g, val z, val mu, val raw, sigma_kind kind, double flo
 val op_normal_logp(graph *g, val y, val logdet);
 /* Base noise for sampling: numbers per row, standard normal from the counter, or zero. */
 val op_base_noise(graph *g, extent ext, bool sampled, int32_t purpose, bool zero);
-/* Sum of numbers per row over [0,n), [m,n) or [0,m): a double scalar, per sample. */
-typedef enum row_range { ROWS_ALL, ROWS_REST, ROWS_CONTEXT } row_range;
+/* Sum of numbers per row over [0,n), [m,n), [0,m) or [k,n): a double scalar, per sample. */
+typedef enum row_range { ROWS_ALL, ROWS_REST, ROWS_CONTEXT, ROWS_UNSEEN } row_range;
 val op_sum_rows(graph *g, val per_point, row_range range);
 /* log (1/S) sum_s exp(x_s): a scalar that is not sampled. */
 val op_logmeanexp(graph *g, val x);

@@ -4,6 +4,7 @@
 
 #include "base/rng_normal.h"
 #include "op/draw.h"
+#include "op/mirror.h"
 #include "op/region.h"
 
 /* A power of two, at least twice the k entries that can be in it. */
@@ -62,7 +63,7 @@ static int64_t training_function(const frame *f, rng_key key, int64_t step, int6
                                    (uint64_t)(position % functions));
 }
 
-/* m, and (few_targets) a smaller n; always two or three draws from the front of the stream. */
+/* m, k, and (few_targets) a smaller n; always two or three draws from the front of the stream. */
 static void draw_lengths(rng_stream *s, const frame *f, const instr *ins, drawn *d) {
     int64_t hi = least(least(ins->i[DRAW_HI], d->n), f->plan->opts.m);
     int64_t lo = least(ins->i[DRAW_LO], hi);
@@ -72,13 +73,16 @@ static void draw_lengths(rng_stream *s, const frame *f, const instr *ins, drawn 
     if (ins->i[DRAW_FEW])
         d->n =
             least(d->n, d->m + 1 + (int64_t)rng_below(s, (uint64_t)(ins->i[DRAW_HI] + 1 - d->m)));
+    int64_t seen = ins->i[DRAW_SEEN] > d->m ? ins->i[DRAW_SEEN] : d->m;
+    d->k = ins->i[DRAW_SEEN] > 0 ? least(seen, d->n) : d->n;
 }
 
-int64_t permute_region(int which, const float *x, int32_t *order, int64_t n, int32_t *spare) {
+int64_t permute_region(int which, const float *x, uint32_t mirrored, int32_t *order, int64_t n,
+                       int32_t *spare) {
     int64_t inside = 0, outside = 0;
     for (int64_t i = 0; i < n; i++) {
         const float *at = x + 2 * (int64_t)order[i];
-        if (region_holds(which, at[0], at[1]))
+        if (region_holds(which, mirror_input(mirrored, 0, at[0]), mirror_input(mirrored, 1, at[1])))
             order[inside++] = order[i];
         else
             spare[outside++] = order[i];
@@ -87,15 +91,16 @@ int64_t permute_region(int which, const float *x, int32_t *order, int64_t n, int
     return inside;
 }
 
-/* A region's context instead of the drawn one, or nothing. u says which, v how much of it. */
+/* A region's context among the points seen instead of the drawn one, or nothing. u says which, v
+ * how much of it. */
 static void draw_region(const frame *f, const instr *ins, double u, double v, int32_t *memory,
                         drawn *d) {
     double p = ins->f[DRAW_P_REGION];
     if (!(u < p)) return;
     int which = (int)(u / p * REGION_COUNT);
     const float *x = f->io->data->x + 2 * d->first_x;
-    int64_t inside = permute_region(which < REGION_COUNT ? which : REGION_COUNT - 1, x, memory,
-                                    d->n, memory + d->n);
+    int64_t inside = permute_region(which < REGION_COUNT ? which : REGION_COUNT - 1, x, d->mirrored,
+                                    memory, d->k, memory + d->n);
     int64_t left_out = inside / 2 + 1; /* fewer than that */
     d->m = least(inside - (int64_t)(v * (double)left_out), f->plan->opts.m);
 }
@@ -125,6 +130,7 @@ drawn permute_draw(const frame *f, const instr *ins, int32_t *memory) {
     d.noise = (float)ins->f[DRAW_NOISE];
     d.noise_at = at;
     d.noise_at.purpose = RNG_NOISE;
+    if (ins->i[DRAW_MIRROR] > 0) d.mirrored = mirror_draw(key, at, ins->i[DRAW_MIRROR]);
     if (ins->i[DRAW_MAX] > 0) d.n = least(d.n, ins->i[DRAW_MAX]);
     rng_stream s = rng_stream_at(key, at);
     draw_lengths(&s, f, ins, &d);

@@ -21,22 +21,24 @@ int32_t *permute_prefix(rng_stream *s, int64_t count, int64_t k, int32_t *memory
 typedef struct drawn {
     int64_t first;        /* place of the function's first point in the data set */
     int64_t first_x;      /* and of its inputs, which functions may share        */
-    int64_t n, m;         /* points used, the first m of them context            */
+    int64_t n, k, m;      /* points used, the first k seen, the first m context  */
     const int32_t *order; /* (n) the points, counted within the function         */
     rng_key key;          /* of the noise outside the context, and its place     */
     rng_at noise_at;
-    float noise; /* its sd */
+    float noise;       /* its sd */
+    uint32_t mirrored; /* mirror.h */
 } drawn;
 
 /* The draw of the draw instruction `ins` for the frame's item; memory: permute_words(capacity n).
  * Reads the lengths from io->data, the counters from io->step (a missing step block: seed and step
- * zero), and never the frame's own n and m. */
+ * zero), and never the frame's own n, k and m. */
 drawn permute_draw(const frame *f, const instr *ins, int32_t *memory);
 /* y of row i of the draw with its noise. */
 float permute_noisy(const drawn *d, int64_t i, float y);
 
-/* Those of order[0..n) whose inputs x (rows, 2) lie in the region go to the front, both parts in
- * their order; returns how many. spare: n words. */
-int64_t permute_region(int which, const float *x, int32_t *order, int64_t n, int32_t *spare);
+/* Those of order[0..n) whose inputs x (rows, 2), mirrored as said, lie in the region go to the
+ * front, both parts in their order; returns how many. spare: n words. */
+int64_t permute_region(int which, const float *x, uint32_t mirrored, int32_t *order, int64_t n,
+                       int32_t *spare);
 
 #endif

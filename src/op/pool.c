@@ -2,8 +2,8 @@
  *
  *   y[s,0,:] = sum_{r < R} h[s,r,:]   or   (1/R) sum_{r < R} h[s,r,:]      h (.., C), y (1,C)
  *
- * over the first R rows: all of h, or the context points. An empty set gives zeros.
- * Reverse: dh[s,r,:] += dy[s,0,:] (times 1/R for the mean) for r < R.
+ * over the first R rows: all of h, the points seen, or the context points. An empty set gives
+ * zeros. Reverse: dh[s,r,:] += dy[s,0,:] (times 1/R for the mean) for r < R.
  *
  * In chunks: a state of C sums and a count, in double on every backend, since 80 000 additions in
  * float lose three to four digits. No gradient: this is for prediction and growing sets. */
@@ -16,8 +16,7 @@
 val op_pool(graph *g, val h, extent over, bool mean) {
     if (!graph_ok(g)) return VAL_NONE;
     value vh = *graph_at(g, h);
-    bool rows = over == EXT_FIXED || vh.ext == over || (vh.ext == EXT_N && over == EXT_M);
-    if (h == VAL_NONE || !rows || vh.ld != graph_pad(vh.cols)) {
+    if (h == VAL_NONE || !graph_has_rows(&vh, over) || vh.ld != graph_pad(vh.cols)) {
         graph_fail(g, "pool: %s is not a matrix with the rows asked for", vh.name);
         return VAL_NONE;
     }
@@ -140,11 +139,14 @@ static const op_case cases[] = {
     {"mean, 64", 128, 50, 1, 64, 1, EXT_N, 0, CASE_BENCH, 128.0 * 64, 0},
     {"sum, context", 128, 50, 1, 64, 0, EXT_M, 0, 0, 0, 0},
     {"one point, one column", 1, 0, 1, 1, 1, EXT_N, 0, 0, 0, 0},
+    {"mean, seen", 128, 50, 1, 64, 1, EXT_K, 0, 0, 0, 0},
+    {"sum, seen, no context", 6, 0, 2, 20, 0, EXT_K, 0, 0, 0, 0},
     {"no context", 5, 0, 2, 9, 1, EXT_M, 0, 0, 0, 0},
     {"context is all", 6, 6, 1, 17, 1, EXT_M, 0, 0, 0, 0},
     {"samples, all rows", 33, 12, 3, 21, 0, EXT_FIXED, 0, 0, 0, 0},
     {"samples, context", 33, 12, 3, 21, 1, EXT_M, 0, 0, 0, 0},
     {"two readers", 9, 4, 2, 18, 0, EXT_M, 1, 0, 0, 0},
+    {"two readers, seen", 9, 4, 2, 18, 0, EXT_K, 1, 0, 0, 0},
     {"n = 1000", 1000, 400, 1, 48, 1, EXT_N, 0, CASE_NO_FD, 0, 0},
     {"n = 8192", 8192, 4096, 1, 16, 1, EXT_M, 0, CASE_NO_FD, 0, 0},
     {"100 000 points", 100000, 50000, 1, 16, 1, EXT_N, 0, CASE_NO_FD | CASE_LARGE, 0, 0},

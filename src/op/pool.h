@@ -14,7 +14,7 @@ enum { POOL_STATE = 0 };       /* out of reset and accumulate, in of finish */
 
 /* How many rows of h are pooled, given the extent recorded for it. */
 static inline int64_t pool_rows(const frame *f, const value *h, int32_t over) {
-    return over == EXT_M ? f->m : frame_rows(f, h);
+    return frame_extent(f, over == EXT_FIXED ? h->ext : (extent)over, h->rows);
 }
 
 #endif

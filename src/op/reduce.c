@@ -5,14 +5,16 @@
  *   mean_samples: y = (1/S) sum_s x[s]
  *   per_point:    y[s] = factor x[s] / max(1, rows in range)
  *
- * range: all rows [0,n), the rest [m,n) or the context [0,m). Sums go in the order of the rows. */
+ * range: all rows [0,n), the rest [m,n), the context [0,m) or the unseen [k,n). Sums go in the
+ * order of the rows. */
 #include "op/reduce.h"
 
 #include <math.h>
 
 #include "op/op.h"
 
-_Static_assert(ROWS_ALL == 0 && ROWS_REST == 1 && ROWS_CONTEXT == 2, "reduce.h counts on it");
+_Static_assert(ROWS_ALL == 0 && ROWS_REST == 1 && ROWS_CONTEXT == 2 && ROWS_UNSEEN == 3,
+               "reduce.h counts on it");
 
 static val record(graph *g, int32_t op, val x, bool sampled, row_range range, double factor) {
     val y = graph_scalar(g, op_name(op), sampled);
@@ -196,6 +198,9 @@ static const op_case cases[] = {
     {"all", 128, 50, 1, ROWS_ALL, 0, 0, 0, 0, 0, 0},
     {"rest", 128, 50, 3, ROWS_REST, 0, 0, 0, 0, 0, 0},
     {"context", 128, 50, 3, ROWS_CONTEXT, 0, 0, 0, 0, 0, 0},
+    {"unseen", 128, 50, 3, ROWS_UNSEEN, 0, 0, 0, 0, 0, 0},
+    {"unseen, all seen", 17, 17, 2, ROWS_UNSEEN, 0, 0, 0, 0, 0, 0},
+    {"unseen, padded column", 9, 0, 2, ROWS_UNSEEN, 1, 0, 0, 0, 0, 0},
     {"rest, m = n", 17, 17, 2, ROWS_REST, 0, 0, 0, 0, 0, 0},
     {"context, m = 0", 17, 0, 2, ROWS_CONTEXT, 0, 0, 0, 0, 0, 0},
     {"one point", 1, 0, 1, ROWS_REST, 0, 0, 0, 0, 0, 0},

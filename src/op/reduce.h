@@ -12,10 +12,10 @@ enum { REDUCE_FACTOR }; /* f, per_point */
 /* logmeanexp_grad: in[0] is the upstream gradient, in[1] the forward input. */
 enum { LOGMEANEXP_GRAD_G, LOGMEANEXP_GRAD_X };
 
-/* Rows [lo, hi) of a value with `rows` rows that a range (ROWS_ALL, ROWS_REST, ROWS_CONTEXT)
- * names, and per_point's divisor. */
+/* Rows [lo, hi) of a value with `rows` rows that a range (ROWS_ALL, ROWS_REST, ROWS_CONTEXT,
+ * ROWS_UNSEEN) names, and per_point's divisor. */
 static inline int64_t reduce_lo(const frame *f, int32_t range) {
-    return range == 1 ? f->m : 0;
+    return range == 1 ? f->m : range == 3 ? f->k : 0;
 }
 static inline int64_t reduce_hi(const frame *f, int32_t range, int64_t rows) {
     return range == 2 ? f->m : rows;

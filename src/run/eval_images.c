@@ -132,7 +132,7 @@ void eval_images_split(evaluator *v, const eval_opts *o, int64_t i, int64_t slot
     m = lo + (int64_t)rng_below(&s, (uint64_t)(hi - lo + 1));
     int32_t *order = permute_prefix(&s, pixels, pixels, c->order);
     if (o->context != EVAL_UNIFORM)
-        m = permute_region(region_of(o->context), v->d->x, order, pixels, order + pixels);
+        m = permute_region(region_of(o->context), v->d->x, 0, order, pixels, order + pixels);
     int32_t *targets = c->targets + slot * pixels;
     double *x = v->x + slot * v->longest * 2, *y = v->y + slot * v->longest;
     int64_t seen = seen_of(o, m);

@@ -27,9 +27,15 @@ static const option_def table[] = {
     ENUM(train_targets, "all", "all|few", "points of a function per step; few is the paper's code"),
     INT(train_samples, "1", 1, 4096, "latent draws per function and step"),
     INT(max_points, "-1", -1, 1e8, "points of a function per step; 0 is all, -1 the data's own"),
+    INT(seen, "-1", -1, 1e8,
+        "how many of those the posterior sees, the others being scored only; 0 is all, -1 the "
+        "data's "
+        "own"),
     REAL(p_region, "-1", -1, 1,
          "images: share of contexts from the top half, left half or centre; -1 the data's own"),
     REAL(noise, "-1", -1, 1e6, "sd of noise added to y outside the context; -1 the data's own"),
+    ENUM(mirror, "data", "data|off|on|rows",
+         "flip functions about 0 at random; rows: the first input alone; data: on for rivers"),
     OPTION_BOOL(train_spec, fresh, "off", "families: new functions for every pass over the data"),
     INT(slots, "16", 1, 1024, "gradient slots; part of what fixes the bits of a run"),
     INT(valid_every, "0", 0, 1e9, "steps between validations; 0 is 20 times a run"),
@@ -41,7 +47,10 @@ option_view train_view(train_spec *spec) {
     return (option_view){table, OPTION_COUNT(table), spec};
 }
 
-static mnp_status check_spec(env *e, const train_spec *s) {
+static mnp_status check_spec(env *e, const train_spec *s, const model_spec *m) {
+    if (s->seen > 0 && process_is_exact(m))
+        return env_fail(e, MNP_EINVAL, "seen=%lld: this model has no posterior; leave it out",
+                        (long long)s->seen);
     if (s->context.lo < -1 || (s->context.lo == -1) != (s->context.hi == -1))
         return env_fail(e, MNP_EINVAL, "context sizes are lo:hi with 0 <= lo <= hi");
     if (s->steps > UINT32_MAX)
@@ -151,6 +160,10 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
+static int64_t most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
 static void context_sizes(const trainer *t, int64_t *lo, int64_t *hi) {
     bool own = t->spec.context.lo < 0;
     *hi = least(own ? t->data->context_hi : t->spec.context.hi, t->data->longest);
@@ -161,7 +174,9 @@ static mnp_status compile_step(trainer *t, const exec_opts *eo) {
     int64_t lo, hi, n = t->data->longest;
     context_sizes(t, &lo, &hi);
     if (t->spec.max_points > 0) n = least(n, t->spec.max_points);
+    int64_t seen = t->spec.seen > 0 ? least(n, most(t->spec.seen, hi)) : n; /* or fewer */
     bool regions = t->spec.p_region > 0;
+    int32_t mirror = t->spec.mirror == MIRROR_ON ? t->data->x_dim : t->spec.mirror == MIRROR_ROWS;
     process_train_opts o = {.update = true,
                             .draw = {.train = true,
                                      .x_dim = t->data->x_dim,
@@ -171,10 +186,12 @@ static mnp_status compile_step(trainer *t, const exec_opts *eo) {
                                      .max_points = (int32_t)t->spec.max_points,
                                      .few_targets = t->spec.train_targets,
                                      .p_region = t->spec.p_region,
-                                     .noise = t->spec.noise / t->m->scaling.y_scale}};
+                                     .noise = t->spec.noise / t->m->scaling.y_scale,
+                                     .mirror = mirror,
+                                     .seen = (int32_t)t->spec.seen}};
     graph_init(&t->graph, t->env, &t->m->params);
     process_at(t->m->spec.kind)->train_step(&t->graph, &t->m->spec, &o);
-    plan_opts po = {.n = n, .m = regions ? n : least(hi, n), .samples = t->spec.train_samples};
+    plan_opts po = {.n = n, .m = regions ? seen : least(hi, n), .samples = t->spec.train_samples};
     MNP_TRY(plan_make(&t->graph, &po, op_is_step, &t->plan));
     return t->b->compile(t->env, t->plan, eo, &t->exec);
 }
@@ -204,11 +221,25 @@ static void bind(trainer *t) {
                       .samples = t->spec.train_samples};
 }
 
+/* Options left to the data set. Where the posterior sees but a part of a step's points, a model
+ * without one takes that part alone. */
+static void take_data_set(trainer *t) {
+    train_spec *s = &t->spec;
+    const dataset *d = t->data;
+    bool exact = process_is_exact(&t->m->spec);
+    if (s->max_points < 0) s->max_points = exact && d->step_seen ? d->step_seen : d->step_points;
+    int64_t points = s->max_points > 0 ? least(s->max_points, d->longest) : d->longest;
+    if (s->seen < 0) s->seen = exact ? 0 : least(d->step_seen, points / 2);
+    if (s->p_region < 0) s->p_region = d->p_region;
+    if (s->noise < 0) s->noise = d->noise;
+    if (s->mirror == MIRROR_DATA) s->mirror = d->mirrors ? MIRROR_ON : MIRROR_OFF;
+}
+
 mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset *valid,
                           const train_spec *spec, uint64_t seed, pool *pool, const char *device,
                           trainer **out) {
     *out = NULL;
-    MNP_TRY(check_spec(e, spec));
+    MNP_TRY(check_spec(e, spec, &m->spec));
     if (train->functions < 1) return env_fail(e, MNP_EINVAL, "there is no function to train on");
     if (train->x_dim != m->spec.x_dim)
         return env_fail(e, MNP_EINVAL, "the data have %d inputs per point, the model %lld",
@@ -224,9 +255,7 @@ mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset 
                    .spec = *spec,
                    .seed = seed,
                    .fresh = true};
-    if (spec->max_points < 0) t->spec.max_points = train->step_points;
-    if (spec->p_region < 0) t->spec.p_region = train->p_region;
-    if (spec->noise < 0) t->spec.noise = train->noise;
+    take_data_set(t);
     t->last_valid = NAN;
     t->best_valid = -INFINITY;
     exec_opts eo = {.pool = pool, .slots = (int32_t)spec->slots};
@@ -301,7 +330,7 @@ static mnp_status validate(trainer *t) {
                    .hi = hi,
                    .seed = t->seed,
                    .noise = t->spec.noise,
-                   .proposal = t->spec.max_points,
+                   .proposal = t->spec.seen > 0 ? t->spec.seen : t->spec.max_points,
                    .bound_only = true};
     eval_scores scores;
     MNP_TRY(evaluator_run(t->valid, t->average ? t->average : t->m->weights, &o, &scores));

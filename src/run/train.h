@@ -24,12 +24,17 @@ typedef struct train_spec {
     int train_targets;     /* 0 all, 1 few */
     int64_t train_samples; /* draws per function in training (iwae) */
     int64_t max_points;    /* of one function per step; 0 = all, -1 = the data set's own */
+    int64_t seen;          /* of those by the posterior; 0 = all, -1 = the data set's own */
     double p_region;       /* of a context from a region; -1 = the data set's own */
     double noise;          /* sd on targets, units of y; -1 = the data set's own */
+    int mirror;            /* train_mirror */
     bool fresh;            /* families: new functions for every pass over the data */
     int64_t slots;
     int64_t valid_every, valid_functions, valid_samples;
 } train_spec;
+
+/* Which inputs a training step mirrors at random: the data set's own, none, all, the first. */
+typedef enum train_mirror { MIRROR_DATA, MIRROR_OFF, MIRROR_ON, MIRROR_ROWS } train_mirror;
 
 option_view train_view(train_spec *spec);
 

@@ -79,6 +79,66 @@ run "nothing was written" test ! -e x.csv
 run "a bad grid" fails 2 "ROWSxCOLS" "$MNP" predict m.safetensors --grid 1x16 --out x
 run "no map of one input" fails 2 "two inputs" bash -c "'$MNP' train --data monotonic --functions 5 --preset tiny --steps 1 --quiet --out f >/dev/null 2>&1; '$MNP' predict f.safetensors --grid 4x4 --out x"
 
+# ---- wells that are honoured
+map --honour off --out off || exit 1
+map --honour 5 --out five || exit 1
+# How many wells the mean of a map ($1.csv) keeps within 0.05, of how many.
+kept() {
+    awk -F, 'NR == FNR { if (FNR > 1) v[$1 "," $2] = $3; next }
+        FNR > 1 && ($1 "," $2) in v { off = $3 - v[$1 "," $2]; all++; in_noise += off * off <= 0.0025 }
+        END { print in_noise + 0, all }' r-wells.csv "$1.csv"
+}
+passes_through() { [ "$(kept w)" = "9 9" ] && [ "$(kept five)" = "9 9" ] && [ "$(kept off)" != "9 9" ]; }
+# Rows of the map within ($2 = 1) or beyond the distance $1 of all wells, as text.
+rows_by_distance() {
+    awk -F, -v range="$1" -v within="$2" 'NR == FNR { if (FNR > 1) { r[++k] = $1; c[k] = $2 } next }
+        FNR > 1 { near = 0
+            for (i = 1; i <= k; i++) near += ($1 - r[i]) ^ 2 + ($2 - c[i]) ^ 2 < range ^ 2 - 1e-6
+            if ((near > 0) == within) print }' r-wells.csv "$3.csv"
+}
+untouched_far_away() {
+    cmp <(rows_by_distance 1.5 0 off) <(rows_by_distance 1.5 0 w) &&
+        cmp <(rows_by_distance 5 0 off) <(rows_by_distance 5 0 five) &&
+        [ "$(rows_by_distance 5 0 five | wc -l)" -gt 5 ] &&
+        ! cmp -s <(rows_by_distance 5 1 off) <(rows_by_distance 5 1 five)
+}
+surer_at_wells() {
+    awk -F, -v far="$(rows_by_distance 5 0 five | awk -F, '{ s += $4 } END { print s / NR }')" \
+        'NR == FNR { if (FNR > 1) w[$1 "," $2] = 1; next }
+        FNR > 1 && ($1 "," $2) in w && $4 > far / 2 { exit 1 }' r-wells.csv five.csv
+}
+in_any_order() {
+    (head -n 1 r-wells.csv && tail -n +2 r-wells.csv && sed -n 2p r-wells.csv) >twice.csv # one well twice
+    "$MNP" predict m.safetensors --context twice.csv --grid 16x16 --samples 10 --out twice --quiet &&
+        [ "$(kept twice)" = "9 9" ]
+}
+nothing_to_honour() {
+    head -n 1 r-wells.csv >none.csv
+    "$MNP" predict m.safetensors --context none.csv --grid 16x16 --samples 3 --out none --json 2>/dev/null |
+        grep -q '"honoured":0,' &&
+        "$MNP" predict m.safetensors --grid 16x16 --samples 3 --honour off --out prior && cmp none.csv prior.csv
+}
+one_well() {
+    head -n 2 r-wells.csv >one.csv
+    "$MNP" predict m.safetensors --context one.csv --grid 16x16 --samples 3 --out alone --json 2>/dev/null |
+        grep -q '"honoured":1,'
+}
+off_for_other_inputs() {
+    "$MNP" predict ore.safetensors --context ore.csv --grid 4x5 --samples 5 --honour off --out o2 && cmp o.csv o2.csv &&
+        "$MNP" predict ore.safetensors --context ore.csv --grid 4x5 --samples 5 --honour on --out o2 && ! cmp -s o.csv o2.csv
+}
+run "the mean keeps every well" passes_through
+run "beyond the range nothing changes" untouched_far_away
+run "at wells the sd is below half of that far away" surer_at_wells
+run "a well twice" in_any_order
+run "no wells" nothing_to_honour
+run "one well" one_well
+run "other inputs only if asked" off_for_other_inputs
+run "a range that is none" fails 2 "on, off or a range" map --honour maybe --out x
+run "a range of nothing" fails 2 "on, off or a range" map --honour 0 --out x
+run "only maps honour" fails 2 "for maps" "$MNP" predict m.safetensors --grid 0:1:3,0:1:3 --honour on --out x
+run "nothing was written" test ! -e x.csv
+
 # ---- pictures
 "$MNP" gen geofluvial --set nit=40 --images 1 --size 16 --seed 3 --wells 3 --out few.npy --quiet
 panel() {
@@ -88,6 +148,13 @@ panel() {
 sheet() { "$MNP" plot m.safetensors --context r-wells.csv --grid 16x16 --sheet --draws 6 --out s.svg && grep -q '<path' s.svg; }
 run "a panel" panel
 run "a sheet" sheet
+honoured_or_not() {
+    "$MNP" plot m.safetensors --context r-wells.csv --grid 16x16 --samples 5 --out on.svg &&
+        "$MNP" plot m.safetensors --context r-wells.csv --grid 16x16 --samples 5 --honour off --out off.svg &&
+        ! cmp -s on.svg off.svg
+}
+run "wells honoured in pictures, or not" honoured_or_not
+run "pictures of functions do not" fails 2 ROWSxCOLS "$MNP" plot m.safetensors --honour on --out x.svg
 run "a truth of another size" fails 1 "16 x 8" "$MNP" plot m.safetensors --context r-wells.csv --grid 16x8 --truth r.npy --out x.svg
 run "a sheet needs rows and columns" fails 2 ROWSxCOLS "$MNP" plot m.safetensors --sheet --out x.svg
 
@@ -96,7 +163,7 @@ table3() { "$MNP" repro table3 --quick --images r.npy --functions 2 --samples 2 
 table() {
     table3 --out t3 && grep -q '^| MNP | .* |$' t3/table3.md && grep -q 'paper (quoted)' t3/table3.md &&
         [ "$(grep -c '"loglik"' t3/table3.json)" = 112 ] && ! grep -q '"loglik": null' t3/table3.json &&
-        grep -q '<svg' t3/panel-mnp.svg && grep -q '<svg' t3/draws-kriging.svg
+        grep -q '^| MNP, as drawn | ' t3/table3.md && grep -q '<svg' t3/panel-mnp.svg && grep -q '<svg' t3/draws-kriging.svg
 }
 goes_on() {
     cp t3/table3.md first.md && rm t3/cells/16-kriging-40-*.json t3/table3.md && table3 --out t3 --threads 3 &&

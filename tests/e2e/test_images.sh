@@ -56,6 +56,10 @@ eval_() { "$MNP" eval m.safetensors --functions 3 --samples 3 --quiet --json "$@
 run "a small folder" gen --images 50 --size 16 --seed 3 --out c
 run "trains a model" train --data images:c --out m.safetensors
 run "that says what it saw" grep -aqF 'images:c' m.safetensors
+run "mirrored or not is another model" train --data images:c --set mirror=off --out u.safetensors
+run "for rivers it is the default" bash -c '! cmp -s <(tail -c 1000 m.safetensors) <(tail -c 1000 u.safetensors)'
+run "by the same option" train --data images:c --set mirror=on --out w.safetensors
+run "with the same weights" cmp <(tail -c 1000 m.safetensors) <(tail -c 1000 w.safetensors)
 for context in uniform:20 uniform:40 top left center; do
     run "scored from $context" grep -qF "\"context\":\"$context\",\"noise\":0.05,\"pixels\":256" \
         <(eval_ --context "$context" --protocol authors)

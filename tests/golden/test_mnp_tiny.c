@@ -165,7 +165,7 @@ static void record(graph *g, const model_spec *s, void *arg) {
     chain_walk w;
     chain_walk_opts o = {.source = CHAIN_ALL, .with_prior = true, .to_base = true, .eps = eps};
     chain_record_walk(g, s, x, y, &o, &w);
-    val loss = chain_record_loss(g, s, &w);
+    val loss = chain_record_loss(g, s, &w, spec_scored(s));
     op_emit(g, loss);
     op_emit(g, op_sum_rows(g, w.logp, ROWS_REST));
     op_emit(g, w.kl_sum);

@@ -43,7 +43,7 @@ done
 
 honours() {
     awk '{ k += $2; one += $3; two += $4 }
-        END { print "within 0.05:", one / k, " within 0.1:", two / k; exit !(two >= 0.95 * k) }' measured.txt
+        END { print "within 0.05:", one / k, " within 0.1:", two / k; exit !(one >= 0.95 * k) }' measured.txt
 }
 falls() {
     awk '{ s[$1] += $5; n[$1]++ }
@@ -54,7 +54,7 @@ grows() {
     awk '{ a += $6; na += $7; b += $8; nb += $9; c += $10; nc += $11 }
         END { print a / na, b / nb, c / nc; exit !(a / na < b / nb && b / nb < c / nc) }' measured.txt
 }
-run "the mean is within the noise (two standard deviations) at 95 % of the wells" honours
+run "the mean is within the noise (0.05) at 95 % of the wells" honours
 run "the mean standard deviation falls with the number of wells" falls
 run "and grows with the distance from them" grows
 honours

@@ -131,7 +131,7 @@ static void record_np(graph *g, const model_spec *s, void *arg) {
     chain_walk w;
     chain_walk_opts o = {.source = CHAIN_ALL, .with_prior = true, .to_base = true, .eps = &eps};
     chain_record_walk(g, s, x, y, &o, &w);
-    op_emit(g, chain_record_loss(g, s, &w));
+    op_emit(g, chain_record_loss(g, s, &w, spec_scored(s)));
     op_emit(g, w.kl_sum);
     op_emit(g, w.logp);
     op_emit(g, w.z[0]);

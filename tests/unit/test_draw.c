@@ -4,6 +4,7 @@
 #include "backend/cpu/cpu.h"
 #include "check.h"
 #include "op/draw.h"
+#include "op/mirror.h"
 #include "op/permute.h"
 #include "op/region.h"
 
@@ -324,7 +325,7 @@ static void noise_on_targets(void) {
 static void regions(void) {
     enum { SIDE = 20, PIXELS = SIDE * SIDE };
     draw_opts o = train;
-    o.p_region = 0.6, o.p_empty = 0.1, o.max_points = 200;
+    o.p_region = 0.6, o.p_empty = 0.1, o.max_points = 200, o.mirror = 2;
     fixture *t = open_fixture(&o, PIXELS, PIXELS);
     for (int k = 0; k <= FUNCTIONS; k++) t->start[k] = k * PIXELS;
     for (int p = 0; p < PIXELS; p++)
@@ -342,7 +343,9 @@ static void regions(void) {
             for (int64_t i = 0; i < d.n; i++)
                 for (int which = 0; which < REGION_COUNT; which++) {
                     const float *x = t->x + 2 * d.order[i];
-                    if (!region_holds(which, x[0], x[1])) continue;
+                    if (!region_holds(which, mirror_input(d.mirrored, 0, x[0]),
+                                      mirror_input(d.mirrored, 1, x[1])))
+                        continue;
                     inside[which]++, last[which] = i + 1;
                 }
             int kind = REGION_COUNT;
@@ -358,6 +361,70 @@ static void regions(void) {
     NEAR(empty / (double)all, 0.1, 0.03, 0);
     for (int which = 0; which < REGION_COUNT; which++)
         NEAR(count[which] / (double)all, 0.9 * 0.6 / 3, 0.03, 0);
+    close_fixture(t);
+}
+
+/* Which inputs of an item's function have the other sign, two bits; the points themselves, their
+ * order and their y are those of the unmirrored draw. -1 where they are not. */
+static int mirrored(fixture *t, const fixture *plain, int64_t item, how by) {
+    frame f = {.plan = t->plan,
+               .io = &t->io,
+               .item = item,
+               .items = FUNCTIONS,
+               .S = 1,
+               .element = by == REF_DOUBLE ? 8 : 4,
+               .act = t->act,
+               .scratch = t->scratch};
+    const instr *ins = &t->plan->instrs[0];
+    if (by == CPU)
+        cpu_draw(&f, ins);
+    else
+        CHECK(ref_execute(&f, ins, &t->env) == MNP_OK);
+    result want = draw((fixture *)plain, item, FUNCTIONS, CPU);
+    const value *vx = &t->plan->values[ins->out[DRAW_X]], *vy = &t->plan->values[ins->out[DRAW_Y]];
+    bool same = f.n == want.n && f.m == want.m;
+    int signs = -1;
+    for (int64_t i = 0; same && i < f.n; i++) {
+        double y = word(&f, vy, i), a = word(&f, vx, i * vx->ld), b = word(&f, vx, i * vx->ld + 1);
+        same &= (int64_t)y == want.place[i] && fabs(a) == y && fabs(b) == y + 1;
+        if (y == 0) continue; /* a zero tells nothing of its sign */
+        int here = (a > 0) + 2 * (b < 0);
+        same &= signs < 0 || here == signs;
+        signs = here;
+    }
+    return same ? signs : -1;
+}
+
+static void mirrors(void) {
+    draw_opts o = train;
+    o.mirror = 2;
+    fixture *t = open_fixture(&o, MOST, MOST), *plain = open_fixture(&train, MOST, MOST);
+    o.mirror = 1;
+    fixture *first = open_fixture(&o, MOST, MOST);
+    int count[4] = {0}, all = 0, other_step = 0;
+    for (int64_t step = 0; step < 30; step++)
+        for (int64_t item = 0; item < FUNCTIONS; item++) {
+            t->step.step = plain->step.step = first->step.step = step;
+            int signs = mirrored(t, plain, item, CPU);
+            CHECK(signs >= 0);
+            CHECK(mirrored(t, plain, item, REF_FLOAT) == signs);
+            CHECK(mirrored(t, plain, item, REF_DOUBLE) == signs);
+            CHECK(mirrored(first, plain, item, CPU) == (signs & 1));
+            count[signs & 3]++, all++;
+            t->step.step = plain->step.step = step + 1;
+            other_step += mirrored(t, plain, item, CPU) != signs;
+        }
+    for (int k = 0; k < 4; k++) NEAR(count[k] / (double)all, 0.25, 0.07, 0);
+    NEAR(other_step / (double)all, 0.75, 0.07, 0);
+    close_fixture(first);
+    close_fixture(plain);
+    close_fixture(t);
+
+    o = eval, o.mirror = 2; /* never in evaluation */
+    t = open_fixture(&o, MOST, MOST), plain = open_fixture(&eval, MOST, MOST);
+    for (int64_t item = 0; item < FUNCTIONS; item++)
+        CHECK(mirrored(t, plain, item, CPU) == 0 || t->start[item + 1] - t->start[item] < 2);
+    close_fixture(plain);
     close_fixture(t);
 }
 
@@ -405,7 +472,8 @@ static void bad_options(void) {
                              {.x_dim = 1, .lo = 1, .hi = 2, .p_empty = 1.5},
                              {.x_dim = 1, .lo = 1, .hi = 2, .p_empty = NAN},
                              {.x_dim = 1, .lo = 1, .hi = 2, .p_region = 0.5},
-                             {.x_dim = 2, .lo = 1, .hi = 2, .noise = -1}};
+                             {.x_dim = 2, .lo = 1, .hi = 2, .noise = -1},
+                             {.x_dim = 2, .lo = 1, .hi = 2, .mirror = 3}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         env e;
         env_init(&e);
@@ -432,6 +500,7 @@ int main(void) {
     RUN(few_targets);
     RUN(noise_on_targets);
     RUN(regions);
+    RUN(mirrors);
     RUN(permutations_are_uniform);
     RUN(prefixes_agree);
     RUN(bad_options);

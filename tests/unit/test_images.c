@@ -54,7 +54,7 @@ static void an_array(void) {
     if (!d) return;
     CHECK(d->functions == COUNT && d->points == COUNT * PIXELS && d->x_dim == 2 && d->shared_x);
     CHECK(d->rows == ROWS && d->cols == COLS && d->longest == PIXELS && d->noise == 0);
-    CHECK(d->raw_x && !d->raw_y && !d->builtin);
+    CHECK(!d->mirrors && d->raw_x && !d->raw_y && !d->builtin);
     STREQ(d->x_names[0], "row");
     STREQ(d->x_names[1], "col");
     STREQ(d->y_name, "value");
@@ -150,7 +150,7 @@ static void rivers(void) {
         CHECK(dataset_open(&E, NULL, "geofluvial:nit=30,size=16", &s, &drawn) == MNP_OK);
         if (!d || !drawn) return;
         CHECK(d->functions == s.functions && drawn->functions == s.functions);
-        CHECK(d->noise == 0.05 && d->rows == 16 && !d->raw_y);
+        CHECK(d->mirrors && d->noise == 0.05 && d->rows == 16 && !d->raw_y);
         bool same = true, both = false;
         for (int64_t i = 0; i < d->points; i++) {
             same &= d->y[i] == drawn->y[i] && d->y[i] >= -1 && d->y[i] <= 1;

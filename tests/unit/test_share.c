@@ -161,7 +161,7 @@ static val record_loss(graph *g, const model_spec *s) {
     chain_walk_opts o = {.source = CHAIN_ALL, .with_prior = true, .to_base = true};
     o.purpose = RNG_LATENT_EVAL;
     chain_record_walk(g, s, x, y, &o, &w);
-    return chain_record_loss(g, s, &w);
+    return chain_record_loss(g, s, &w, spec_scored(s));
 }
 
 static void record_both(graph *g, const model_spec *s, void *arg) {

@@ -48,7 +48,7 @@ static attn_args operands(const frame *f, const instr *ins, const shape *t, int6
 /* Rows of a value at the plan's capacities, all samples. */
 static int64_t most_rows(const plan *p, val v) {
     const value *vv = &p->values[v];
-    return vv->ext == EXT_N ? p->opts.n : vv->ext == EXT_M ? p->opts.m : vv->rows;
+    return plan_rows(p, vv->ext, vv->rows);
 }
 
 static size_t round_64(size_t bytes) {

@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "base/rng_normal.h"
 #include "op/draw.h"
+#include "op/mirror.h"
 #include "op/region.h"
 
 /* ---- streams and permutations, as in base/rng.c ---------------------------------------------- */
@@ -100,12 +101,13 @@ FN void swap_in(int32_t *order, int32_t *table, int64_t size, int64_t k, int64_t
 
 struct Drawn {
     int64_t first, points;
-    int n, m;
+    int n, k, m;
     int64_t first_x;
     Stream stream;
     rng_at noise_at;
     double u, v; /* which region the context comes from, and how much of it; u = 1: none */
-    int ok;      /* no draw of the shuffle was rejected */
+    uint32_t mirrored;
+    int ok; /* no draw of the shuffle was rejected */
 };
 
 FN void draw_lengths(const Frame &f, const dev_instr &ins, Drawn &d) {
@@ -119,6 +121,7 @@ FN void draw_lengths(const Frame &f, const dev_instr &ins, Drawn &d) {
         d.n =
             (int)min((int64_t)d.n,
                      d.m + 1 + (int64_t)next_below(d.stream, (uint64_t)(ins.i[DRAW_HI] + 1 - d.m)));
+    d.k = ins.i[DRAW_SEEN] > 0 ? min(max(ins.i[DRAW_SEEN], d.m), d.n) : d.n;
     d.u = 1, d.v = 0;
     if (ins.f[DRAW_P_REGION] > 0) {
         const uint32_t a_hi = next_u32(d.stream), a_lo = next_u32(d.stream);
@@ -151,6 +154,7 @@ FN void draw_choose(const Frame &f, const dev_instr &ins, Drawn &d) {
     d.noise_at.purpose = RNG_NOISE;
     d.points = run->data_start[function + 1] - d.first;
     d.n = (int)min(d.points, run->cap_n);
+    d.mirrored = ins.i[DRAW_MIRROR] > 0 ? mirror_draw(key, at, ins.i[DRAW_MIRROR]) : 0;
     if (ins.i[DRAW_MAX] > 0) d.n = min(d.n, ins.i[DRAW_MAX]);
     d.stream = {};
     d.stream.key = key, d.stream.at = at;
@@ -202,15 +206,16 @@ FN void draw_region(const Frame &f, const dev_instr &ins, Drawn &d, int32_t *ord
     int32_t *flag = order + d.n, *spare = flag + d.n;
     const float *x = f.run->data_x + 2 * d.first_x;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < d.n; i += THREADS) {
+    for (int i = threadIdx.x; i < d.k; i += THREADS) {
         const float *at = x + 2 * (int64_t)order[i];
-        flag[i] = region_holds(which, at[0], at[1]);
+        flag[i] = region_holds(which, mirror_input(d.mirrored, 0, at[0]),
+                               mirror_input(d.mirrored, 1, at[1]));
     }
     __syncthreads();
     if (threadIdx.x == 0) {
         int inside = 0, outside = 0;
 #pragma unroll 1
-        for (int i = 0; i < d.n; i++) {
+        for (int i = 0; i < d.k; i++) {
             if (flag[i])
                 order[inside++] = order[i];
             else
@@ -233,14 +238,14 @@ OP_FN void op_draw(const dev_instr &ins) {
     int32_t *memory = (int32_t *)work() + 64;
     int32_t *order = shuffle(d, words + 64 <= WORK_WORDS ? memory : f.scratch);
     draw_region(f, ins, d, order);
-    if (threadIdx.x == 0) f.n = d.n, f.m = d.m;
+    if (threadIdx.x == 0) f.n = d.n, f.k = d.k, f.m = d.m;
     __syncthreads();
     View x = resolve(f, ins.out[DRAW_X]), y = resolve(f, ins.out[DRAW_Y]);
 #pragma unroll 1
     for (int i = threadIdx.x; i < d.n * x.ld; i += THREADS) {
         const int r = i / x.ld, c = i % x.ld;
         const int64_t row = d.first_x + order[r];
-        x.p[i] = c < x.cols ? run->data_x[row * x.cols + c] : 0.0f;
+        x.p[i] = c < x.cols ? mirror_input(d.mirrored, c, run->data_x[row * x.cols + c]) : 0.0f;
         if (c > 0) continue;
         float value = run->data_y[d.first + order[r]];
         if (ins.f[DRAW_NOISE] > 0 && r >= d.m) {

@@ -26,11 +26,15 @@ static void train_step(graph *g, const model_spec *s, const process_train_opts *
     val x = VAL_NONE, y = VAL_NONE;
     op_draw(g, &o->draw, &x, &y);
     chain_walk w;
-    chain_walk_opts wo = {
-        .source = CHAIN_ALL, .with_prior = true, .to_base = true, .purpose = RNG_LATENT};
+    bool part = o->draw.seen > 0; /* the posterior sees k of the n points */
+    chain_walk_opts wo = {.source = part ? CHAIN_SEEN : CHAIN_ALL,
+                          .with_prior = true,
+                          .to_base = true,
+                          .purpose = RNG_LATENT};
     chain_record_walk(g, s, x, y, &wo, &w);
-    val loss = chain_record_loss(g, s, &w);
     row_range scored = spec_scored(s);
+    if (part && scored == ROWS_REST) scored = ROWS_UNSEEN;
+    val loss = chain_record_loss(g, s, &w, scored);
     val kl = op_per_point(g, op_mean_samples(g, w.kl_sum), scored, 1.0);
     val loglik = op_sum_rows(g, w.logp, scored);
     op_report(g, loss, kl, op_per_point(g, op_mean_samples(g, loglik), scored, 1.0));

@@ -81,7 +81,7 @@ LIBS := $(foreach p,$(PARTS),$($p_LIBS)) -lm -ldl -pthread
 CU_SRC := $(wildcard src/backend/cuda/*.cu)
 CUDA   ?= $(if $(CU_SRC),$(if $(strip $(INSTRUMENT) $(filter 1,$(PORTABLE))),,$(HAVE_NVCC)))
 ARCH   ?= 90a
-NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxrregcount 128 -rdc=true \
+NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxrregcount 128 \
               -DMNP_CUDA_ARCH=$(patsubst %a,%,$(ARCH)) -Iinclude -Isrc \
               -Xcompiler -fPIC,-fvisibility=hidden
 

@@ -221,22 +221,22 @@ FN void run_fused(const dev_instr &ins) {
     __syncthreads();
     switch (ins.op - OPCODE_COUNT) {
     case FUSED_FLOW:
-        fused_flow(ins);
+        flow_part::run(ins);
         break;
     case FUSED_FLOW_GRAD:
-        fused_flow_grad(ins);
+        flow_grad_part::run(ins);
         break;
     case FUSED_SET:
-        fused_set(ins);
+        set_part::run(ins);
         break;
     case FUSED_SET_GRAD:
-        fused_set_grad(ins);
+        set_grad_part::run(ins);
         break;
     case FUSED_LATENT:
-        fused_latent(ins);
+        latent_part::run(ins);
         break;
     case FUSED_LATENT_GRAD:
-        fused_latent_grad(ins);
+        latent_grad_part::run(ins);
         break;
     }
 }

@@ -81,7 +81,7 @@ LIBS := $(foreach p,$(PARTS),$($p_LIBS)) -lm -ldl -pthread
 CU_SRC := $(wildcard src/backend/cuda/*.cu)
 CUDA   ?= $(if $(CU_SRC),$(if $(strip $(INSTRUMENT) $(filter 1,$(PORTABLE))),,$(HAVE_NVCC)))
 ARCH   ?= 90a
-NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxrregcount 128 -rdc=true \
+NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxrregcount 128 \
               -DMNP_CUDA_ARCH=$(patsubst %a,%,$(ARCH)) -Iinclude -Isrc \
               -Xcompiler -fPIC,-fvisibility=hidden
 
@@ -165,13 +165,15 @@ $(BUILD)/cuda-flags: FORCE
 $(BUILD)/libmnp_cuda.so: $(CUDA_OBJ)
 	$(call say,NVCC)$(NVCC) $(NVCC_FLAGS) -shared -cudart static $(CUDA_OBJ) -o $@
 
-# The same kernels compiled for the CPU (tests/emulator): nvcc is not needed, a GPU neither.
-EMU_OBJ := $(patsubst %,$(BUILD)/emulator/%.o,$(CU_SRC) $(wildcard tests/emulator/*.cpp))
+# The same kernels compiled for the CPU (tests/emulator): neither nvcc nor a GPU is needed. Kernels
+# compute addresses that they do not use.
+EMU_OBJ   := $(patsubst %,$(BUILD)/emulator/%.o,$(CU_SRC) $(wildcard tests/emulator/*.cpp))
+EMU_FLAGS := -std=c++17 $(if $(strip $(INSTRUMENT)),-O1,-O2) -g -Wall -Wno-unknown-pragmas -Wno-sign-compare \
+             -Wno-enum-compare -fPIC -fvisibility=hidden -Itests/emulator -Iinclude -Isrc \
+             -include cuda_runtime.h $(INSTRUMENT) $(if $(SAN),-fno-sanitize=pointer-overflow)
 $(BUILD)/emulator/%.o: % $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,EMU)$(CXX) -std=c++17 -O$(if $(filter %.cpp,$<),3,2) -g -Wall -Wno-unknown-pragmas -Wno-sign-compare -fPIC \
-	    -fvisibility=hidden $(INSTRUMENT) -Itests/emulator -Iinclude -Isrc -include cuda_runtime.h \
-	    $(DEPFLAGS) -x c++ -c $< -o $@
+	$(call say,EMU)$(CXX) $(EMU_FLAGS) $(if $(filter %.cpp,$<),-O3) $(DEPFLAGS) -x c++ -c $< -o $@
 $(BUILD)/emulator/libmnp_cuda.so: $(EMU_OBJ)
 	$(call say,LD)$(CXX) -shared $(INSTRUMENT) $(EMU_OBJ) -o $@
 $(BUILD)/emulator/test_cuda: $(BUILD)/tests/contract/test_cuda

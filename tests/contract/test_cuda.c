@@ -265,13 +265,12 @@ static void large_batch(void) {
 }
 
 /* Two runs, one captured and one not, one step by step: the same bits. */
-static void same_bits(void) {
-    const int64_t batch = small ? 6 : 50, steps = small ? 2 : 30;
+static void same_bits_of(const char *preset, int64_t batch, int64_t steps) {
     training a, b, c;
-    bool ok = training_open(&a, "cuda", "tiny", (exec_opts){.math = MATH_TF32}, 0);
-    ok = training_open(&b, "cuda", "tiny", (exec_opts){.math = MATH_TF32, .uncaptured = true}, 0) &&
+    bool ok = training_open(&a, "cuda", preset, (exec_opts){.math = MATH_TF32}, 0);
+    ok = training_open(&b, "cuda", preset, (exec_opts){.math = MATH_TF32, .uncaptured = true}, 0) &&
          ok;
-    ok = training_open(&c, "cuda", "tiny", (exec_opts){.math = MATH_TF32}, 0) && ok;
+    ok = training_open(&c, "cuda", preset, (exec_opts){.math = MATH_TF32}, 0) && ok;
     ok = ok && training_steps(&a, batch, steps) && training_steps(&b, batch, steps);
     for (int k = 0; ok && k < steps; k++) ok = training_steps(&c, batch, 1);
     CHECK(ok);
@@ -283,6 +282,11 @@ static void same_bits(void) {
     training_close(&a);
     training_close(&b);
     training_close(&c);
+}
+
+static void same_bits(void) {
+    same_bits_of("tiny", small ? 6 : 50, small ? 2 : 30);
+    same_bits_of("paper", small ? 2 : 50, small ? 2 : 10);
 }
 
 /* ---- steps shared through NCCL, by one rank -------------------------------------------------- */

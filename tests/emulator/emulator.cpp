@@ -51,6 +51,11 @@ static Barrier barriers[BARRIERS];
 static unsigned char *stacks;
 static void *host; /* the stack pointer of the caller of run_block */
 static int n_warps, n_running;
+/* Threads run in turn, forwards or backwards. Which of them changes at barriers, so that a barrier
+ * that is missing shows wherever it is; the bits of `order` decide. It goes on from launch to
+ * launch: a step that is repeated runs in another order, and must have the same bits. */
+static bool backwards;
+static uint32_t order;
 static const std::function<void()> *kernel;
 
 [[noreturn]] static void fail(emulated_place at, const char *what) {
@@ -75,7 +80,7 @@ asm(".text\n"
     "    ret\n"
     ".size emulator_switch, . - emulator_switch\n");
 
-static void deadlock(void) {
+[[noreturn]] static void deadlock(void) {
     fprintf(stderr, "emulator: block %u: the threads wait for each other:\n", emulated_block.x);
     for (int t = 0, from = 0; t < n_warps * 32; t++) {
         const bool last = t + 1 == n_warps * 32 ||
@@ -92,19 +97,22 @@ static void deadlock(void) {
     abort();
 }
 
+static int lane_of(unsigned ready) {
+    return backwards ? 31 - __builtin_clz(ready) : __builtin_ctz(ready);
+}
+
 /* The next thread that can go on: a lane of the same warp, so that few stacks are in use at a time,
  * or one of the next warp. */
 static int next_thread(int now) {
     const int warp = now / 32;
-    const unsigned behind = warps[warp].ready & ~((2u << now % 32) - 1u);
-    if (behind) return warp * 32 + __builtin_ctz(behind);
-    if (warps[warp].ready) return warp * 32 + __builtin_ctz(warps[warp].ready);
+    const unsigned ready = warps[warp].ready, own = 1u << now % 32;
+    const unsigned ahead = ready & (backwards ? own - 1u : ~(own | (own - 1u)));
+    if (ready) return warp * 32 + lane_of(ahead ? ahead : ready);
     for (int k = 1; k < n_warps; k++) {
-        const int w = (warp + k) % n_warps;
-        if (warps[w].ready) return w * 32 + __builtin_ctz(warps[w].ready);
+        const int w = (warp + (backwards ? n_warps - k : k)) % n_warps;
+        if (warps[w].ready) return w * 32 + lane_of(warps[w].ready);
     }
     deadlock();
-    return 0;
 }
 
 /* The present thread waits; others run until it can go on. */
@@ -206,6 +214,8 @@ void emulated_barrier(int id, int threads, bool strict, emulated_place at) {
     }
     for (int w = 0; w < n_warps; w++) warps[w].ready |= b.waiting[w], b.waiting[w] = 0;
     b.arrived = 0;
+    order = order * 1664525u + 1013904223u;
+    backwards = order >> 31;
 }
 
 /* ---- shared memory --------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* emulator.h: the CUDA kernels on the CPU. A block runs at a time; each of its threads is a fibre
  * with a stack of its own, which runs until it has to wait for others: at a barrier or in an
- * instruction of a warp. Which fibre goes on is fixed, so results are the same from run to run.
+ * instruction of a warp. Which fibre goes on changes at barriers, forwards or backwards, so that a
+ * missing barrier shows; but it is the same in every run, and so are the results.
  *
  * What a GPU leaves undefined stops the program with a message that says where: a barrier that some
  * threads never reach, threads at different __syncthreads, lanes of a warp in different

@@ -101,14 +101,14 @@ static void latent_rows(void) {
 static void shared_weight(void) {
     for (int shared = 0; shared < 2; shared++) {
         dev_instr code[2] = {{.op = OPCODE_COUNT + FUSED_LATENT_GRAD}, {.op = OPCODE_linear_grad}};
-        dev_fused part = {.present = (uint64_t)1 << LATENTG_DWF};
-        part.store[LATENTG_DWF] = DEV_STORE_PGRAD, part.offset[LATENTG_DWF] = 64;
+        for (int k = 0; k < FUSED_SLOTS; k++) code[0].fused.place[k] = FUSED_ABSENT;
+        code[0].fused.place[LATENTG_DWF] = fused_place(DEV_STORE_PGRAD, 64);
         code[1].out[0] = (dev_operand){
             .present = 1, .store = DEV_STORE_PGRAD, .offset = shared ? 64 : 64 + 128 * 128};
-        cuda_program p = {.code = code, .count = 2, .fused = &part, .n_fused = 1};
+        cuda_program p = {.code = code, .count = 2, .n_fused = 1};
         CHECK(kept_place(&world, 64 + 2 * 128 * 128, &p) == MNP_OK);
         CHECK(p.n_outer == !shared);
-        CHECK((part.present >> LATENTG_KEPT & 1u) == !shared);
+        CHECK((code[0].fused.place[LATENTG_KEPT] == FUSED_ABSENT) == shared);
         env_free(&world, p.outer);
         env_free(&world, p.outer_of);
     }

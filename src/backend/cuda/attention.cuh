@@ -90,9 +90,6 @@ FN void set2(float *p, float2 v) {
     __stcg((float2 *)p, v);
 }
 
-FN float dot4(float4 a, float4 b) {
-    return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
-}
 /* a + f b */
 FN float4 add4(float4 a, float f, float4 b) {
     return make_float4(a.x + f * b.x, a.y + f * b.y, a.z + f * b.z, a.w + f * b.w);

@@ -32,8 +32,8 @@ struct exec {
     cuda_device_info device;
     cuda_queue *queue;
     cuda_program program;
-    block code, fused, outer, outer_of, kept, run, act, slots, scratch, step, adam, scalars,
-        partial, state, culprit, clocks;
+    block code, outer, outer_of, kept, run, act, slots, scratch, step, adam, scalars, partial,
+        state, culprit, clocks;
     block mirror[MIRRORS], data_start, data_x, data_y, lengths;
     block feed[EXEC_FEEDS], emit[EXEC_EMITS];
     dev_run image;        /* what `run` holds on the device      */
@@ -93,10 +93,10 @@ static void destroy(exec *x) {
     if (!x) return;
     env *e = x->env;
     if (x->api) {
-        block *own[] = {&x->code,   &x->fused,      &x->outer,   &x->outer_of, &x->kept,
-                        &x->run,    &x->act,        &x->slots,   &x->scratch,  &x->step,
-                        &x->adam,   &x->scalars,    &x->partial, &x->state,    &x->culprit,
-                        &x->clocks, &x->data_start, &x->data_x,  &x->data_y,   &x->lengths};
+        block *own[] = {&x->code,       &x->outer,   &x->outer_of, &x->kept,    &x->run,
+                        &x->act,        &x->slots,   &x->scratch,  &x->step,    &x->adam,
+                        &x->scalars,    &x->partial, &x->state,    &x->culprit, &x->clocks,
+                        &x->data_start, &x->data_x,  &x->data_y,   &x->lengths};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
@@ -115,7 +115,6 @@ static void destroy(exec *x) {
 static mnp_status send_program(exec *x) {
     const cuda_program *p = &x->program;
     MNP_TRY(send(x, &x->code, p->code, (size_t)p->count * sizeof *p->code, "the program"));
-    MNP_TRY(send(x, &x->fused, p->fused, (size_t)p->n_fused * sizeof *p->fused, "the program"));
     if (p->n_outer == 0) return MNP_OK;
     const int64_t pieces = x->plan->params->trainable / DEV_OUTER_WORDS + 1;
     MNP_TRY(send(x, &x->outer, p->outer, (size_t)p->n_outer * sizeof *p->outer, "the program"));
@@ -362,8 +361,7 @@ static mnp_status place_step(exec *x, const exec_io *io) {
 static mnp_status place(exec *x, exec_io *io, int64_t items, int *blocks) {
     const plan *p = x->plan;
     dev_run *r = &x->image;
-    *r = (dev_run){
-        .code = x->code.at, .n_code = x->program.count, .fused = x->fused.at, .items = items};
+    *r = (dev_run){.code = x->code.at, .n_code = x->program.count, .items = items};
     r->samples = io->samples, r->chunks = io->chunks;
     r->first_function = io->first_function, r->first_row = io->first_row;
     r->cap_n = p->opts.n, r->cap_m = p->opts.m;

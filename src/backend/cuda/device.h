@@ -17,7 +17,6 @@ typedef enum dev_op {
     OPCODE_COUNT
 } dev_op;
 
-enum { DEV_FUSED = 7 }; /* i of a fused instruction (op: OPCODE_COUNT + its kind): which of them */
 enum { DEV_IN = 5, DEV_OUT = 4, DEV_INT = 8, DEV_REAL = 4, DEV_FEEDS = 72, DEV_EMITS = 72 };
 enum { DEV_TOGETHER = 4 }; /* small instructions that run side by side at most */
 enum { DEV_FEW_ROWS = 4, DEV_FEW_WIDTH = 512 }; /* and what they have at most */
@@ -43,7 +42,12 @@ typedef struct dev_instr {
     int32_t reserved[3];
     int32_t i[DEV_INT];
     double f[DEV_REAL];
-    dev_operand in[DEV_IN], out[DEV_OUT];
+    union {
+        struct {
+            dev_operand in[DEV_IN], out[DEV_OUT];
+        };
+        dev_fused fused; /* op >= OPCODE_COUNT: OPCODE_COUNT + its kind */
+    };
 } dev_instr;
 
 /* A weight gradient that is a sum of `count` (1 or 2) outer products per function: of rows x and g
@@ -74,7 +78,6 @@ typedef struct dev_adam {
  * a captured step can be replayed whatever changes. */
 typedef struct dev_run {
     const dev_instr *code;
-    const dev_fused *fused; /* operands of the fused instructions */
     int32_t n_code;
     int32_t diagnose; /* 1: look for the first value that is not finite */
     int64_t items, samples, chunks, first_function, first_row;

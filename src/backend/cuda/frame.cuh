@@ -26,14 +26,6 @@ enum { WORK_WORDS = WORK_BYTES / 4 };
 #define OP_FN  static __device__ __noinline__
 #define FN     static __device__ __forceinline__
 #define MEMBER __device__ __forceinline__
-/* In front of a large function that stays a call, at its first declaration: it
- * keeps 8 registers of its caller and not half of them, which go to L2 and back at every call
- * because shared memory leaves next to no L1. Not for templates. */
-#if defined(__CUDACC_VER_MAJOR__) && __CUDACC_VER_MAJOR__ >= 13
-#define KEEPS_LITTLE _Pragma("nv_abi preserve_n_data(8)")
-#else
-#define KEEPS_LITTLE
-#endif
 
 /* A value of the running function. */
 struct View {
@@ -186,6 +178,10 @@ FN float4 ld4(const float *p) {
 }
 FN void st4(float *p, float4 v) {
     *(float4 *)p = v;
+}
+
+FN float dot4(const float4 &a, const float4 &b) {
+    return a.x * b.x + a.y * b.y + (a.z * b.z + a.w * b.w);
 }
 
 /* Sum over the team in a fixed order, in its room. All threads get it. */

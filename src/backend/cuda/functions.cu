@@ -211,30 +211,32 @@ OP_FN void run_attention_grad(const dev_instr &ins) {
 /* A part of the model as one instruction. Its operands are found first, a thread each. */
 FN void run_fused(const dev_instr &ins) {
     Head &h = *(Head *)smem;
-    const dev_fused &from = h.f.run->fused[ins.i[DEV_FUSED]];
     const int k = threadIdx.x;
-    if (k < FUSED_SLOTS)
-        h.at[k] = from.present >> k & 1u ? base_of(h.f, from.store[k]) + from.offset[k] : nullptr;
-    if (k == 0) h.adds = from.acc & ~(h.f.first ? from.fresh : 0);
+    if (k < FUSED_SLOTS) {
+        const uint32_t place = ins.fused.place[k], words = place << FUSED_STORE_BITS;
+        float *base = base_of(h.f, (int)(place >> FUSED_OFFSET_BITS));
+        h.at[k] = place == FUSED_ABSENT ? nullptr : base + (words >> FUSED_STORE_BITS);
+    }
+    if (k == 0) h.adds = ins.fused.acc & ~(h.f.first ? ins.fused.fresh : 0);
     __syncthreads();
     switch (ins.op - OPCODE_COUNT) {
     case FUSED_FLOW:
-        fused_flow(ins);
+        flow_part::run(ins);
         break;
     case FUSED_FLOW_GRAD:
-        fused_flow_grad(ins);
+        flow_grad_part::run(ins);
         break;
     case FUSED_SET:
-        fused_set(ins);
+        set_part::run(ins);
         break;
     case FUSED_SET_GRAD:
-        fused_set_grad(ins);
+        set_grad_part::run(ins);
         break;
     case FUSED_LATENT:
-        fused_latent(ins);
+        latent_part::run(ins);
         break;
     case FUSED_LATENT_GRAD:
-        fused_latent_grad(ins);
+        latent_grad_part::run(ins);
         break;
     }
 }

@@ -29,13 +29,18 @@ typedef enum fused_kind {
 
 enum { FUSED_SLOTS = 64 };
 
-/* As the device reads it; dev_instr.i[7] is its number. */
+/* As the device reads it: where the operands lie, in the instruction itself, so that they arrive
+ * with it. A place is a store and words from its start. */
 typedef struct dev_fused {
-    uint64_t present, acc,
-        fresh; /* bit k: operand k is there, is added to, but not the first time */
-    uint8_t store[FUSED_SLOTS];
-    int64_t offset[FUSED_SLOTS];
+    uint64_t acc, fresh; /* bit k: operand k is added to, but not the first time */
+    uint32_t place[FUSED_SLOTS];
 } dev_fused;
+enum { FUSED_STORE_BITS = 3, FUSED_OFFSET_BITS = 32 - FUSED_STORE_BITS };
+#define FUSED_ABSENT 0xffffffffu
+
+static inline uint32_t fused_place(int store, int64_t offset) {
+    return (uint32_t)store << FUSED_OFFSET_BITS | (uint32_t)offset;
+}
 
 /* The conditioner and the spline of a transition, data to noise:
  *   h0 = relu(x wx + b0 + pz), h1 = relu(h0 w1 + b1), raw = h1 w2 + b2,

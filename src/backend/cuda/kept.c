@@ -22,43 +22,45 @@ static const kept_row latent_rows[] = {
 };
 enum { LATENT_ROWS = sizeof latent_rows / sizeof *latent_rows };
 
-static bool has(const dev_fused *f, int32_t slot) {
-    return f->present >> slot & 1u;
+/* Where the gradient of operand k begins, in pieces of DEV_OUTER_WORDS words; -1: it is none. */
+static int64_t gradient_at(const dev_fused *f, int32_t k) {
+    const uint32_t first = fused_place(DEV_STORE_PGRAD, 0), place = f->place[k];
+    const bool is = place != FUSED_ABSENT && place >> FUSED_OFFSET_BITS == DEV_STORE_PGRAD;
+    return is ? (int64_t)(place - first) / DEV_OUTER_WORDS : -1;
 }
 
-/* How many instructions write to a gradient, by its first word. */
+/* How many instructions write to a gradient, by its first words. */
 static void count_writers(const cuda_program *p, int16_t *writers) {
-    for (int32_t k = 0; k < p->count; k++)
-        for (int j = 0; j < DEV_OUT; j++) {
-            const dev_operand *o = &p->code[k].out[j];
-            if (o->present && o->store == DEV_STORE_PGRAD) writers[o->offset / DEV_OUTER_WORDS]++;
-        }
-    for (int32_t k = 0; k < p->n_fused; k++)
-        for (int32_t j = 0; j < FUSED_SLOTS; j++)
-            if (has(&p->fused[k], j) && p->fused[k].store[j] == DEV_STORE_PGRAD)
-                writers[p->fused[k].offset[j] / DEV_OUTER_WORDS]++;
+    for (int32_t k = 0; k < p->count; k++) {
+        const dev_instr *ins = &p->code[k];
+        const bool is_part = ins->op >= OPCODE_COUNT;
+        for (int32_t j = 0; is_part && j < FUSED_SLOTS; j++)
+            if (gradient_at(&ins->fused, j) >= 0) writers[gradient_at(&ins->fused, j)]++;
+        for (int j = 0; !is_part && j < DEV_OUT; j++)
+            if (ins->out[j].present && ins->out[j].store == DEV_STORE_PGRAD)
+                writers[ins->out[j].offset / DEV_OUTER_WORDS]++;
+    }
 }
 
 static bool writes_alone(const dev_fused *f, const int16_t *writers) {
     bool alone = true;
     for (int32_t k = 0; k < LATENT_ROWS; k++) {
-        const int32_t slot = latent_rows[k].slot;
-        alone &= !has(f, slot) || writers[f->offset[slot] / DEV_OUTER_WORDS] == 1;
+        const int64_t at = gradient_at(f, latent_rows[k].slot);
+        alone &= at < 0 || writers[at] == 1;
     }
     return alone;
 }
 
 static void keep_rows(cuda_program *p, dev_fused *f) {
     for (int32_t k = 0; k < LATENT_ROWS; k++) {
-        if (!has(f, latent_rows[k].slot)) continue;
+        const int64_t at = gradient_at(f, latent_rows[k].slot);
+        if (at < 0) continue;
         dev_outer *o = &p->outer[p->n_outer++];
         *o = latent_rows[k].outer;
-        o->at = f->offset[latent_rows[k].slot];
+        o->at = at * DEV_OUTER_WORDS;
         o->x += (int32_t)p->kept_words, o->g += (int32_t)p->kept_words;
     }
-    f->present |= (uint64_t)1 << LATENTG_KEPT;
-    f->store[LATENTG_KEPT] = DEV_STORE_KEPT;
-    f->offset[LATENTG_KEPT] = p->kept_words;
+    f->place[LATENTG_KEPT] = fused_place(DEV_STORE_KEPT, p->kept_words);
     p->kept_words += LATENT_KEPT;
 }
 
@@ -84,8 +86,7 @@ mnp_status kept_place(env *e, int64_t trainable, cuda_program *p) {
     count_writers(p, writers);
     for (int32_t k = 0; k < p->count; k++) {
         if (p->code[k].op != OPCODE_COUNT + FUSED_LATENT_GRAD) continue;
-        dev_fused *f = &p->fused[p->code[k].i[DEV_FUSED]];
-        if (writes_alone(f, writers)) keep_rows(p, f);
+        if (writes_alone(&p->code[k].fused, writers)) keep_rows(p, &p->code[k].fused);
     }
     env_free(e, writers);
     if (p->n_outer == 0) return MNP_OK;

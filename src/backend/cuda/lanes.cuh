@@ -16,9 +16,6 @@ template <int COUNT> FN void fetch_rows(float4 (&to)[COUNT], const float *from, 
 FN void add_scaled(float4 &sum, float k, const float4 &v) {
     sum.x += k * v.x, sum.y += k * v.y, sum.z += k * v.z, sum.w += k * v.w;
 }
-FN float dot4(const float4 &a, const float4 &b) {
-    return a.x * b.x + a.y * b.y + (a.z * b.z + a.w * b.w);
-}
 FN float4 plus(const float4 &a, const float4 &b) {
     return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
 }

@@ -322,23 +322,27 @@ static dev_fused operands_of(const plan *p, const cuda_program *out, const fuse_
     dev_fused d = {.acc = part->acc};
     for (int k = 0; k < FUSED_SLOTS; k++) {
         const val v = part->slot[k];
-        if (v == VAL_NONE) continue;
-        d.present |= (uint64_t)1 << k;
-        d.store[k] = (uint8_t)p->values[v].store;
-        d.offset[k] = out->offset[v];
+        d.place[k] = v == VAL_NONE ? FUSED_ABSENT : fused_place(p->values[v].store, out->offset[v]);
     }
     return d;
 }
 
-/* The instruction for part `which`, with the attributes of one of its ops. */
-static dev_instr call_part(const plan *p, const fuse_part *part, int32_t which, exec_math math) {
+/* The instruction for a part, with the attributes of one of its ops. */
+static dev_instr call_part(const plan *p, const cuda_program *out, const fuse_part *part,
+                           exec_math math) {
     const instr *like = &p->instrs[part->like];
     dev_instr d = {.op = OPCODE_COUNT + (int32_t)part->pattern->kind,
                    .math = math_of(p, like, math)};
     for (int j = 0; j < DEV_INT; j++) d.i[j] = like->i[j];
     for (int j = 0; j < DEV_REAL; j++) d.f[j] = like->f[j];
-    d.i[DEV_FUSED] = which;
+    d.fused = operands_of(p, out, part);
     return d;
+}
+
+/* Do the places of all operands have a name? */
+static bool places_fit(const plan *p, const cuda_program *out) {
+    const int64_t most = (int64_t)1 << FUSED_OFFSET_BITS;
+    return 2 * out->act_words < most && p->params->words < most && p->state_words < most;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -374,6 +378,7 @@ static mnp_status draft_make(env *e, const plan *p, uint32_t kinds, cuda_program
     d->tasks = env_alloc(e, most, sizeof *d->tasks, "a program");
     if (!d->list || !d->from || !d->tasks) return MNP_ENOMEM;
     for (int32_t k = 0; k < p->n_function; k++) d->tasks[k] = task_of(p, out, &p->instrs[k]);
+    if (!places_fit(p, out)) kinds = 0;
     MNP_TRY(fuse_find(e, p, d->tasks, kinds, out->offset, &out->act_words, &d->units));
     for (int32_t k = 0; k < d->units.n_units; k++) {
         const int32_t unit = d->units.units[k];
@@ -410,7 +415,7 @@ static mnp_status mark_fresh(env *e, const plan *p, const draft *d, const int32_
             const fuse_part *part = &d->units.parts[~from];
             for (int j = 0; j < FUSED_SLOTS; j++)
                 if ((part->outs >> j & 1u) && is_fresh(p, part->slot[j], seen, out))
-                    out->fused[~from].fresh |= (uint64_t)1 << j;
+                    out->code[k].fused.fresh |= (uint64_t)1 << j;
         } else {
             for (int j = 0; j < DEV_OUT; j++)
                 if (is_fresh(p, d->list[order[k]].out[j], seen, out)) out->code[k].fresh |= 1u << j;
@@ -421,13 +426,12 @@ static mnp_status mark_fresh(env *e, const plan *p, const draft *d, const int32_
 }
 
 static mnp_status room_for(env *e, const draft *d, cuda_program *out) {
-    const size_t words = (size_t)d->count + 1, parts = (size_t)d->units.n_parts + 1;
+    const size_t words = (size_t)d->count + 1;
     out->count = d->count, out->n_fused = d->units.n_parts;
     out->code = env_alloc(e, words, sizeof *out->code, "a program");
     out->from = env_alloc(e, words, sizeof *out->from, "a program");
     out->part = env_alloc(e, words, sizeof *out->part, "a program");
-    out->fused = env_alloc(e, parts, sizeof *out->fused, "a program");
-    return out->code && out->from && out->part && out->fused ? MNP_OK : MNP_ENOMEM;
+    return out->code && out->from && out->part ? MNP_OK : MNP_ENOMEM;
 }
 
 /* What stands at place k of the program: task number `at` of the draft. */
@@ -436,8 +440,7 @@ static mnp_status fill_place(env *e, const plan *p, exec_math math, const draft 
     const int32_t from = d->from[at];
     if (from < 0) {
         const fuse_part *part = &d->units.parts[~from];
-        out->fused[~from] = operands_of(p, out, part);
-        out->code[k] = call_part(p, part, ~from, math);
+        out->code[k] = call_part(p, out, part, math);
         out->from[k] = part->like;
         out->part[k] = part->pattern->name;
         return MNP_OK;
@@ -479,7 +482,6 @@ void program_free(env *e, cuda_program *p) {
     env_free(e, p->code);
     env_free(e, p->from);
     env_free(e, p->part);
-    env_free(e, p->fused);
     env_free(e, p->outer);
     env_free(e, p->outer_of);
     env_free(e, p->offset);

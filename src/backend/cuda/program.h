@@ -10,8 +10,7 @@ typedef struct cuda_program {
     int32_t *from;     /* the instruction of the plan each one is     */
     const char **part; /* the name of a fused one, else NULL        */
     int32_t count;
-    dev_fused *fused; /* operands of the fused ones                 */
-    int32_t n_fused;
+    int32_t n_fused;       /* of them are parts (fused.h) */
     int64_t *offset;       /* where each value of the plan lies           */
     int64_t act_words;     /* of one arena                                */
     int64_t scratch_words; /* of one block                                */

@@ -26,6 +26,8 @@
 #include "backend/cuda/attention_resident_grad.cuh"
 #include "backend/cuda/resident.cuh"
 
+namespace set_grad_part {
+
 enum { SET_PITCH = 68, SOME_ROW = FUSED_POINTS, SET_ROWS = FUSED_POINTS + FUSED_CONTEXT };
 enum { ROOM_WORDS = SET_ROWS * SET_PITCH, REST_WORDS = WORK_WORDS - 4 * ROOM_WORDS };
 enum { AT_K, AT_Q, AT_V, AT_G, AT_REST };
@@ -95,5 +97,7 @@ FN void expect_saved(int slot, int ld) {
     expect_rows(s.all, frame().n * ld);
     expect_rows(s.some, frame().m * ld);
 }
+
+} // namespace set_grad_part
 
 #endif

@@ -13,6 +13,8 @@
 
 #include "backend/cuda/set_grad_layers.cuh"
 
+namespace set_grad_part {
+
 #define SET_SCALE 0.125f /* 1 / sqrt(64) */
 
 template <int MATH> constexpr int ITEM_TILES = MATH == DEV_FP32 ? 1 : 2; /* as registers allow */
@@ -359,5 +361,7 @@ template <int MATH> FN void first_attention_reverse() {
     __syncthreads();
     finish_y<MATH>();
 }
+
+} // namespace set_grad_part
 
 #endif

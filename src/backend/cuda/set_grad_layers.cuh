@@ -12,6 +12,8 @@
 
 #include "backend/cuda/set_grad.cuh"
 
+namespace set_grad_part {
+
 enum { HALF_WARPS = WARPS / 2, HALF_THREADS = THREADS / 2 };
 
 /* dx: [i][j][..] as in a tile of resident.cuh with 48 rows; dW: a tile of 16 x 32 a panel */
@@ -423,5 +425,7 @@ template <int MATH, int PANELS> FN void layers_reverse() {
     copy_wait<0>();
     __syncthreads();
 }
+
+} // namespace set_grad_part
 
 #endif

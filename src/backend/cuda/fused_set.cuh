@@ -1,4 +1,4 @@
-/* fused_set.cu: the set encoder on all points and on the context, forward (FUSED_SET of fused.h).
+/* fused_set.cuh: the set encoder on all points and on the context, forward (FUSED_SET of fused.h).
  *
  * Both sides go through the layers together: the context's rows stand in shared memory behind those
  * of all points, from row 128 on. A dense layer belongs to a warp by 16 rows. It holds them in
@@ -20,12 +20,14 @@
  *   39168   wq                    wq                      w1, wkv             w1     wkv
  *   52480   sums of weights and their lifts (192, 8), biases, the pooled rows
  */
+#ifndef MNP_CUDA_FUSED_SET_CUH
+#define MNP_CUDA_FUSED_SET_CUH
+
 #include "backend/cuda/attention_resident.cuh"
-#include "backend/cuda/fused.cuh"
 #include "backend/cuda/linear_parts.cuh"
 #include "backend/cuda/resident.cuh"
 
-namespace {
+namespace set_part {
 
 enum { WIDTH = 64, HEADS = 4, SIDE_ROWS = FUSED_POINTS, ALL_ROWS = SIDE_ROWS + FUSED_CONTEXT };
 enum { FLOATS = PITCH_Q * ALL_ROWS };
@@ -545,9 +547,7 @@ template <int MATH> static __device__ __noinline__ void set_as() {
     pool_sides();
 }
 
-} // namespace
-
-__device__ void fused_set(const dev_instr &ins) {
+static __device__ __noinline__ void run(const dev_instr &ins) {
     if (ins.math == DEV_TF32)
         set_as<DEV_TF32>();
     else if (ins.math == DEV_BF16)
@@ -555,3 +555,7 @@ __device__ void fused_set(const dev_instr &ins) {
     else
         set_as<DEV_FP32>();
 }
+
+} // namespace set_part
+
+#endif

@@ -1,4 +1,4 @@
-/* fused_flow_grad.cu: the reverse pass of the conditioner and its spline as one instruction
+/* fused_flow_grad.cuh: the reverse pass of the conditioner and its spline as one instruction
  * (fused.h). Gradients of the layers' values stay in shared memory; only those of weights, of y
  * and of the log determinant are stored. A warp takes tiles of 32 x 32 numbers.
  *
@@ -14,9 +14,13 @@
  * x (n, 160) takes the place of what the first half of dw1's points leaves free: points 0..79 over
  * raw and h0, the others over dh1. The four words behind row c of dh1 and dh0 hold the sums of
  * column c over four strips of points, those behind row c of raw's gradient likewise. */
-#include "backend/cuda/fused.cuh"
+#ifndef MNP_CUDA_FUSED_FLOW_GRAD_CUH
+#define MNP_CUDA_FUSED_FLOW_GRAD_CUH
+
 #include "backend/cuda/resident.cuh"
 #include "backend/cuda/spline_lanes.cuh"
+
+namespace flow_grad_part {
 
 enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS, HALF = POINTS / 2 };
 enum { PITCH_X = IN + 4, PITCH_H = WIDTH + 4, X_LOW = 80 };
@@ -212,9 +216,13 @@ template <int MATH> FN void flow_grad(const dev_instr &ins) {
     if (warp < 8) grad_wx<MATH, 1>(WIDTH + warp / 4 * 16, warp % 4 * 32, n); /* rows 128..159 */
 }
 
-__device__ void fused_flow_grad(const dev_instr &ins) {
+static __device__ __noinline__ void run(const dev_instr &ins) {
     if (ins.math == DEV_FP32)
         flow_grad<DEV_FP32>(ins);
     else
         flow_grad<DEV_TF32>(ins);
 }
+
+} // namespace flow_grad_part
+
+#endif

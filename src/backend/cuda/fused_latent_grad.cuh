@@ -1,12 +1,16 @@
-/* fused_latent_grad.cu: the reverse pass of a transition's latent (FUSED_LATENT_GRAD in fused.h).
+/* fused_latent_grad.cuh: the reverse pass of a transition's latent (FUSED_LATENT_GRAD in fused.h).
  *
  * Eight warps have a network. A warp keeps rows of the weights in registers, asked for a layer or
  * two ahead; the gradient to a layer's input is one sum along each row, added up across lanes, so a
  * layer takes one barrier. Weight gradients are outer products of two rows, which are left to the
  * sum over functions (kept.h) where that can be. */
-#include "backend/cuda/fused.cuh"
+#ifndef MNP_CUDA_FUSED_LATENT_GRAD_CUH
+#define MNP_CUDA_FUSED_LATENT_GRAD_CUH
+
 #include "backend/cuda/gauss.cuh"
 #include "backend/cuda/lanes.cuh"
+
+namespace latent_grad_part {
 
 enum { WIDE = 128, NARROW = 64, NET_WARPS = WARPS / 2 };
 
@@ -219,7 +223,7 @@ FN void leave_inputs() {
             room[AT_GBEFORE + t - WIDE] + room[AT_GBEFORE + t], fused_adds(LATENTG_GBEFORE));
 }
 
-__device__ void fused_latent_grad(const dev_instr &ins) {
+static __device__ __noinline__ void run(const dev_instr &ins) {
     const Net n = net_of_warp();
     const int wide = threadIdx.x / 32 * 8, k = n.warp * 8 + n.half * 4;
     const int k_wide = n.warp * 16 + n.half * 8;
@@ -254,3 +258,7 @@ __device__ void fused_latent_grad(const dev_instr &ins) {
     else
         outer_products();
 }
+
+} // namespace latent_grad_part
+
+#endif

@@ -1,4 +1,4 @@
-/* fused_flow.cu: the conditioner of a transition and its spline as one instruction (fused.h). A
+/* fused_flow.cuh: the conditioner of a transition and its spline as one instruction (fused.h). A
  * warp has 32 x 32 numbers of a layer's 128 x 128; what a layer computes stays in shared memory
  * for the next one and is stored for the reverse pass.
  *
@@ -12,9 +12,13 @@
  *    34432   x  (n, 160)
  *    38528   h0, then h1    over x
  *      416   raw (n, 29)    over w1 */
-#include "backend/cuda/fused.cuh"
+#ifndef MNP_CUDA_FUSED_FLOW_CUH
+#define MNP_CUDA_FUSED_FLOW_CUH
+
 #include "backend/cuda/resident.cuh"
 #include "backend/cuda/spline_lanes.cuh"
+
+namespace flow_part {
 
 enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS };
 enum { PITCH_X = IN + 4, PITCH_W = WIDTH + 8, PITCH_H = WIDTH + 4, PITCH_W2 = POINT_RAW + 8 };
@@ -162,9 +166,13 @@ template <int MATH> FN void flow(const dev_instr &ins) {
     map_points(spline_of(ins), n, v, L);
 }
 
-__device__ void fused_flow(const dev_instr &ins) {
+static __device__ __noinline__ void run(const dev_instr &ins) {
     if (ins.math == DEV_FP32)
         flow<DEV_FP32>(ins);
     else
         flow<DEV_TF32>(ins);
 }
+
+} // namespace flow_part
+
+#endif

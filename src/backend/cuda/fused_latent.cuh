@@ -1,13 +1,17 @@
-/* fused_latent.cu: the latent of a transition as one instruction (FUSED_LATENT in fused.h).
+/* fused_latent.cuh: the latent of a transition as one instruction (FUSED_LATENT in fused.h).
  *
  * What takes time is the way of 256 KB of weights from the L2, so every thread asks for its share
  * of the next layers before it multiplies, and keeps it in registers. Eight warps have a network;
  * a warp multiplies eight rows of a weight (sixteen of wz) with the two rows of its input, and the
  * eight partial sums meet in shared memory: one barrier a layer. Whoever needs numbers of the
  * layer adds the parts up for itself, lane by lane, in a fixed order. */
-#include "backend/cuda/fused.cuh"
+#ifndef MNP_CUDA_FUSED_LATENT_CUH
+#define MNP_CUDA_FUSED_LATENT_CUH
+
 #include "backend/cuda/gauss.cuh"
 #include "backend/cuda/lanes.cuh"
+
+namespace latent_part {
 
 enum { WIDE = 128, NARROW = 64, NET_WARPS = WARPS / 2 };
 
@@ -161,7 +165,7 @@ FN void follow(const float4 (&wf)[8], float z) {
     *(double *)fused_at(LATENT_KL) = kl;
 }
 
-__device__ void fused_latent(const dev_instr &ins) {
+static __device__ __noinline__ void run(const dev_instr &ins) {
     const Net n = net_of_warp();
     const int warp = threadIdx.x / 32, column = n.lane % 16 * 4, k = n.warp * 8 + n.half * 4;
     const float *stack = fused_at(LATENT_STACK), *before = fused_at(LATENT_BEFORE);
@@ -194,3 +198,7 @@ __device__ void fused_latent(const dev_instr &ins) {
     __syncthreads();
     follow(wf, sample(ins, b2, eps));
 }
+
+} // namespace latent_part
+
+#endif

@@ -1,9 +1,14 @@
-/* fused_set_grad.cu: the reverse pass of the set encoder (FUSED_SET_GRAD in fused.h), both sides at
- * once. Here: the two rows behind the pooling, and the pooling itself; then two layers, attention,
- * two layers, attention (set_grad_layers.cuh, set_grad_attention.cuh; rooms in set_grad.cuh). The
- * gradient stays in shared memory or registers from the first line to the last. */
-#include "backend/cuda/fused.cuh"
+/* fused_set_grad.cuh: the reverse pass of the set encoder (FUSED_SET_GRAD in fused.h), both sides
+ * at once. Here: the two rows behind the pooling, and the pooling itself; then two layers,
+ * attention, two layers, attention (set_grad_layers.cuh, set_grad_attention.cuh; rooms in
+ * set_grad.cuh). The gradient stays in shared memory or registers from the first line to the last.
+ */
+#ifndef MNP_CUDA_FUSED_SET_GRAD_CUH
+#define MNP_CUDA_FUSED_SET_GRAD_CUH
+
 #include "backend/cuda/set_grad_attention.cuh"
+
+namespace set_grad_part {
 
 /* ---- the rows behind the pooling ------------------------------------------------------------- */
 
@@ -172,7 +177,7 @@ template <int MATH> static __device__ __noinline__ void set_reverse() {
     first_attention_reverse<MATH>();
 }
 
-__device__ void fused_set_grad(const dev_instr &ins) {
+static __device__ __noinline__ void run(const dev_instr &ins) {
     if (ins.math == DEV_FP32)
         set_reverse<DEV_FP32>();
     else if (ins.math == DEV_BF16)
@@ -180,3 +185,7 @@ __device__ void fused_set_grad(const dev_instr &ins) {
     else
         set_reverse<DEV_TF32>();
 }
+
+} // namespace set_grad_part
+
+#endif

@@ -44,6 +44,11 @@ static_assert(AT_W0 + WIDTH * PITCH_64 <= AT_WQ && AT_WQ + WIDTH * PITCH_192 <= 
                   AT_END <= WORK_WORDS,
               "the rooms overlap");
 
+/* In tf32 operands lie in shared memory as they are and lose digits in the unit. What they lose on
+ * average (mma.cuh) is put back into the results: a factor for each such operand. */
+template <int MATH> constexpr float LOST = MATH == DEV_TF32 ? 1.0f + 0.72f / 2048.0f : 1.0f;
+template <int MATH> constexpr int RAW = MATH == DEV_TF32 ? DEV_FP32 : MATH;
+
 /* Rows of a side in shared memory: whole groups of 32, so that nothing undefined is multiplied. */
 FN int side_rows(int side) {
     return up32(side ? frame().m : frame().n);
@@ -101,8 +106,8 @@ template <int MATH> static __device__ __noinline__ void ready_weight(int at, int
             *(uint4 *)(w + c) = make_uint4(pack_bf16(x.x, y.x), pack_bf16(x.y, y.y),
                                            pack_bf16(x.z, y.z), pack_bf16(x.w, y.w));
         } else {
-            put_quad<MATH>(w + c, 0, make_float4(x.x, y.x, x.y, y.y));
-            put_quad<MATH>(next + c, 0, make_float4(x.z, y.z, x.w, y.w));
+            st4(w + c, make_float4(x.x, y.x, x.y, y.y));
+            st4(next + c, make_float4(x.z, y.z, x.w, y.w));
         }
     }
 }
@@ -164,8 +169,8 @@ template <int MATH> static __device__ __noinline__ void join_set() {
         }
         st4(work() + AT_Q + at * PITCH_Q + quad * 4, x[r][0]);
         if (at < copies) st4(work() + AT_Q + (SIDE_ROWS + at) * PITCH_Q + quad * 4, x[r][0]);
-        put_quad<MATH>(work() + AT_K + at * PITCH<MATH>, quad, x[r][1]);
-        put_values<MATH>(work() + AT_V0 + at * PITCH<MATH>, quad, x[r][2]);
+        put_quad<RAW<MATH>>(work() + AT_K + at * PITCH<MATH>, quad, x[r][1]);
+        put_values<RAW<MATH>>(work() + AT_V0 + at * PITCH<MATH>, quad, x[r][2]);
     }
 }
 
@@ -184,7 +189,7 @@ FN void attention_store(const Softmax<MT> &r, const RowTile &tile, int h, int ou
         for (int i = 0; i < 2; i++) {
             const int row = m * 16 + i * 8;
             const float sum = quad_sum(r.sum[m][i]);
-            const float4 v = add4(ld4(q + row * PITCH_Q), forward_share<MATH>(sum),
+            const float4 v = add4(ld4(q + row * PITCH_Q), LOST<MATH> * forward_share<MATH>(sum),
                                   result_quad<MATH>(r.o[m], i));
             st4(q + row * PITCH_Q, v);
             global_quad(a + row * WIDTH, v, tile.first() + g + row < tile.rows());
@@ -204,7 +209,7 @@ template <int MATH> static __device__ __noinline__ void attend(int v, int some, 
         const int key = (tile.side ? some : 0) * PITCH<MATH> + h * HEAD_WORDS<MATH>;
         Softmax<MT> r;
         forward_sums<MATH, MT>(r, work() + AT_Q + tile.row * PITCH_Q + h * DH, work() + AT_K + key,
-                               work() + v + key, tile.rows(), 0.125f * LOG2E);
+                               work() + v + key, tile.rows(), 0.125f * LOG2E * LOST<MATH>);
         attention_store<MATH, MT>(r, tile, h, out);
     }
 }
@@ -242,8 +247,6 @@ template <int MATH> FN void set_row(Rows<MATH> &r, int G, int h, float4 f0, floa
         uint32_t *a = r.a[4 * G + j] + h;
         if constexpr (MATH == DEV_BF16)
             a[0] = pack_bf16(x[0][j], x[1][j]);
-        else if constexpr (MATH == DEV_TF32)
-            a[0] = to_tf32(x[0][j]), a[2] = to_tf32(x[1][j]);
         else
             a[0] = __float_as_uint(x[0][j]), a[2] = __float_as_uint(x[1][j]);
     }
@@ -311,7 +314,7 @@ FN void multiply_rows(float (&c)[4][4], const Rows<MATH> &x, int w, int pitch, i
     const uint32_t at = shared_at(work() + w + t * pitch + 4 * quad), step = 8 * pitch * 4;
 #pragma unroll
     for (int e = 0; e < 2; e++) {
-        const float4 v = ld4(work() + bias + row_col(e));
+        const float4 v = scaled4(ld4(work() + bias + row_col(e)), 1.0f / (LOST<MATH> * LOST<MATH>));
         c[0][e] = c[0][e + 2] = v.x, c[1][e] = c[1][e + 2] = v.y;
         c[2][e] = c[2][e + 2] = v.z, c[3][e] = c[3][e + 2] = v.w;
     }
@@ -332,8 +335,9 @@ FN void multiply_rows(float (&c)[4][4], const Rows<MATH> &x, int w, int pitch, i
     }
 }
 
-FN float4 quad_of(const float c[4][4], int e) {
-    return make_float4(c[0][e], c[1][e], c[2][e], c[3][e]);
+/* Four neighbours of the results. */
+template <int MATH> FN float4 quad_of(const float c[4][4], int e) {
+    return scaled4(make_float4(c[0][e], c[1][e], c[2][e], c[3][e]), LOST<MATH> * LOST<MATH>);
 }
 
 /* h = relu(a w + b), x = h + a for the rows of a that attention left. x goes to `room` for this
@@ -353,7 +357,7 @@ FN void narrow_layer(const Rows<MATH> &a, const RowTile &tile, int room, bool st
 #pragma unroll
         for (int e = 0; e < 4; e++) {
             const int col = n + row_col(e % 2), row = e / 2 * 8;
-            float4 v = quad_of(c, e);
+            float4 v = quad_of<MATH>(c, e);
             v = make_float4(relu_of(v.x), relu_of(v.y), relu_of(v.z), relu_of(v.w));
             const float4 sum = add4(ld4(from + row * PITCH_Q + col), 1.0f, v);
             st4(to + row * PITCH_Q + col, sum);
@@ -371,9 +375,7 @@ template <int MATH> FN void put_part(int part, int row, int col, float4 v, bool 
     else if (MATH == DEV_BF16 && part == 2 && !last)
         put_values<MATH>(work() + AT_V + row * PITCH<MATH>, col / 4, v);
     else
-        st4(work() + part * FLOATS + row * PITCH_Q + col,
-            MATH == DEV_TF32 && part && !last ? add4(zero4(), __uint_as_float(to_tf32(1.0f)), v)
-                                              : v);
+        st4(work() + part * FLOATS + row * PITCH_Q + col, v);
 }
 
 /* Columns [n0, n1) of q1 = x1 wq + bq or kv = x2 wkv + bkv. */
@@ -389,7 +391,7 @@ FN void wide_layer(const Rows<MATH> &x, const RowTile &tile, int n0, int n1, boo
 #pragma unroll
         for (int e = 0; e < 4; e++) {
             const int col = row_col(e % 2), row = e / 2 * 8;
-            const float4 v = quad_of(c, e);
+            const float4 v = quad_of<MATH>(c, e);
             global_quad(to + row * N + col, v, row < left);
             put_part<MATH>(n / 64 + last, tile.row + g + row, n % 64 + col, v, last);
         }

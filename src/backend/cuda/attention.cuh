@@ -94,6 +94,9 @@ FN void set2(float *p, float2 v) {
 FN float4 add4(float4 a, float f, float4 b) {
     return make_float4(a.x + f * b.x, a.y + f * b.y, a.z + f * b.z, a.w + f * b.w);
 }
+FN float4 scaled4(float4 v, float f) {
+    return make_float4(f * v.x, f * v.y, f * v.z, f * v.w);
+}
 FN float4 zero4() {
     return make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 }

@@ -44,10 +44,6 @@ FN int pair_word(int r) {
 
 /* ---- fetching -------------------------------------------------------------------------------- */
 
-FN float4 scaled4(float4 v, float f) {
-    return make_float4(f * v.x, f * v.y, f * v.z, f * v.w);
-}
-
 /* Everything at once: the loads of keys and queries are on their way together. */
 template <int MATH>
 FN void grad_fetch(const dev_instr &ins, const GradRoom &room, int s, int h0, int heads) {

@@ -44,6 +44,11 @@ static_assert(AT_W0 + WIDTH * PITCH_64 <= AT_WQ && AT_WQ + WIDTH * PITCH_192 <= 
                   AT_END <= WORK_WORDS,
               "the rooms overlap");
 
+/* In tf32 operands lie in shared memory as they are and lose digits in the unit. What they lose on
+ * average (mma.cuh) is put back into the results: a factor for each such operand. */
+template <int MATH> constexpr float LOST = MATH == DEV_TF32 ? 1.0f + 0.72f / 2048.0f : 1.0f;
+template <int MATH> constexpr int RAW = MATH == DEV_TF32 ? DEV_FP32 : MATH;
+
 /* Rows of a side in shared memory: whole groups of 32, so that nothing undefined is multiplied. */
 FN int side_rows(int side) {
     return up32(side ? frame().m : frame().n);
@@ -67,53 +72,52 @@ FN int row_tiles() {
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* A thread copies quads of two rows that a step of the unit multiplies together: step (G, j) takes
- * columns 4 t + j and 4 (t ^ 5) + j of 32, as rows of the left operand hold them. They go to rows
- * 8 (4 G + j) + t and 4 further. i: which of the thread's pairs. */
-template <int N> struct WeightPair {
-    int from[2], to;
-    MEMBER WeightPair(int i) {
-        const int pair = (int)threadIdx.x + i * THREADS, row = pair / (N / 4);
-        const int t = row % 4, k = row / 16 * 32 + row / 4 % 4, col = pair % (N / 4) * 4;
-        from[0] = (k + 4 * t) * N + col, from[1] = (k + 4 * (t ^ 5)) * N + col;
-        to = (row / 4 * 8 + t) * (N + 8) + col;
-    }
-    static constexpr int pairs = WIDTH / 2 * N / 4 / THREADS, next = 4 * (N + 8);
-};
+/* A thread copies quads of two rows that a step of the unit multiplies together, of every 64th
+ * column: step (G, j) takes columns 4 t + j and 4 (t ^ 5) + j of 32, as rows of the left operand
+ * hold them. They go to rows 8 (4 G + j) + t and 4 further. */
+FN int weight_row(int f) {
+    const int row = threadIdx.x / 16, t = row % 4;
+    return row / 16 * 32 + row / 4 % 4 + 4 * (f ? t ^ 5 : t);
+}
+FN int weight_word(int cols) {
+    const int row = threadIdx.x / 16;
+    return (row / 4 * 8 + row % 4) * (cols + 8) + threadIdx.x % 16 * 4;
+}
 
-template <int N> FN void fetch_weight(int at, int k) {
-    const float *from = fused_at(k);
-#pragma unroll
-    for (int i = 0; i < WeightPair<N>::pairs; i++) {
-        const WeightPair<N> p(i);
-        copy16(work() + at + p.to, from + p.from[0], true);
-        copy16(work() + at + p.to + p.next, from + p.from[1], true);
+static __device__ __noinline__ void fetch_weight(int at, int k, int cols) {
+    const float *from = fused_at(k) + threadIdx.x % 16 * 4;
+    float *to = work() + at + weight_word(cols);
+    const int first = weight_row(0) * cols, second = weight_row(1) * cols;
+#pragma unroll 1
+    for (int c = 0; c < cols; c += 64) {
+        copy16(to + c, from + first + c, true);
+        copy16(to + c + 4 * (cols + 8), from + second + c, true);
     }
 }
 
 /* Turns what fetch_weight() brought into what the unit reads, by the threads that asked for it and
  * waited: the two rows' numbers of a column side by side; in bf16 they are one word. */
-template <int MATH, int N> FN void ready_weight(int at) {
-#pragma unroll
-    for (int i = 0; i < WeightPair<N>::pairs; i++) {
-        float *w = work() + at + WeightPair<N>(i).to, *next = w + WeightPair<N>::next;
-        const float4 x = ld4(w), y = ld4(next);
+template <int MATH> static __device__ __noinline__ void ready_weight(int at, int cols) {
+    float *w = work() + at + weight_word(cols), *next = w + 4 * (cols + 8);
+#pragma unroll 1
+    for (int c = 0; c < cols; c += 64) {
+        const float4 x = ld4(w + c), y = ld4(next + c);
         if constexpr (MATH == DEV_BF16) {
-            *(uint4 *)w = make_uint4(pack_bf16(x.x, y.x), pack_bf16(x.y, y.y), pack_bf16(x.z, y.z),
-                                     pack_bf16(x.w, y.w));
+            *(uint4 *)(w + c) = make_uint4(pack_bf16(x.x, y.x), pack_bf16(x.y, y.y),
+                                           pack_bf16(x.z, y.z), pack_bf16(x.w, y.w));
         } else {
-            put_quad<MATH>(w, 0, make_float4(x.x, y.x, x.y, y.y));
-            put_quad<MATH>(next, 0, make_float4(x.z, y.z, x.w, y.w));
+            st4(w + c, make_float4(x.x, y.x, x.y, y.y));
+            st4(next + c, make_float4(x.z, y.z, x.w, y.w));
         }
     }
 }
 
 /* A weight of 64 columns as it is. */
 FN void fetch_plain(int at, int k) {
-    const float *from = fused_at(k);
-#pragma unroll
-    for (int i = threadIdx.x; i < WIDTH * WIDTH / 4; i += THREADS)
-        copy16(work() + at + i / 16 * PITCH_64 + i % 16 * 4, from + i * 4, true);
+    const float *from = fused_at(k) + threadIdx.x * 4;
+    float *to = work() + at + threadIdx.x / 16 * PITCH_64 + threadIdx.x % 16 * 4;
+    copy16(to, from, true);
+    copy16(to + WIDTH / 2 * PITCH_64, from + WIDTH * WIDTH / 2, true);
 }
 
 /* A row of 4 quads numbers by threads first .. first + quads - 1. */
@@ -134,7 +138,7 @@ FN void fetch_rows() {
 /* ---- j = pre + y wy -------------------------------------------------------------------------- */
 
 /* A thread has four columns of each of q, k, v and every 32nd row. */
-template <int MATH> FN void join_set() {
+template <int MATH> static __device__ __noinline__ void join_set() {
     constexpr int TURNS = SIDE_ROWS / ROW_STEP;
     const int quad = threadIdx.x % ROW_QUADS, row = threadIdx.x / ROW_QUADS;
     const int n = frame().n, copies = side_rows(1), place = row * 192 + quad * 4;
@@ -150,8 +154,8 @@ template <int MATH> FN void join_set() {
     for (int c = 0; c < 3; c++) w[c] = global_quad(wy + c * 64 + quad * 4, true);
 #pragma unroll
     for (int r = 0; r < TURNS; r++) u[r] = row + r * ROW_STEP < n ? y[row + r * ROW_STEP] : 0.0f;
-    fetch_weight<64>(AT_W0, SET_W0);
-    fetch_weight<192>(AT_WQ, SET_WQ);
+    fetch_weight(AT_W0, SET_W0, 64);
+    fetch_weight(AT_WQ, SET_WQ, 192);
     fetch_rows();
     copy_commit();
     float *j = fused_at(SET_J) + place;
@@ -165,8 +169,8 @@ template <int MATH> FN void join_set() {
         }
         st4(work() + AT_Q + at * PITCH_Q + quad * 4, x[r][0]);
         if (at < copies) st4(work() + AT_Q + (SIDE_ROWS + at) * PITCH_Q + quad * 4, x[r][0]);
-        put_quad<MATH>(work() + AT_K + at * PITCH<MATH>, quad, x[r][1]);
-        put_values<MATH>(work() + AT_V0 + at * PITCH<MATH>, quad, x[r][2]);
+        put_quad<RAW<MATH>>(work() + AT_K + at * PITCH<MATH>, quad, x[r][1]);
+        put_values<RAW<MATH>>(work() + AT_V0 + at * PITCH<MATH>, quad, x[r][2]);
     }
 }
 
@@ -185,7 +189,7 @@ FN void attention_store(const Softmax<MT> &r, const RowTile &tile, int h, int ou
         for (int i = 0; i < 2; i++) {
             const int row = m * 16 + i * 8;
             const float sum = quad_sum(r.sum[m][i]);
-            const float4 v = add4(ld4(q + row * PITCH_Q), forward_share<MATH>(sum),
+            const float4 v = add4(ld4(q + row * PITCH_Q), LOST<MATH> * forward_share<MATH>(sum),
                                   result_quad<MATH>(r.o[m], i));
             st4(q + row * PITCH_Q, v);
             global_quad(a + row * WIDTH, v, tile.first() + g + row < tile.rows());
@@ -205,24 +209,23 @@ template <int MATH> static __device__ __noinline__ void attend(int v, int some, 
         const int key = (tile.side ? some : 0) * PITCH<MATH> + h * HEAD_WORDS<MATH>;
         Softmax<MT> r;
         forward_sums<MATH, MT>(r, work() + AT_Q + tile.row * PITCH_Q + h * DH, work() + AT_K + key,
-                               work() + v + key, tile.rows(), 0.125f * LOG2E);
+                               work() + v + key, tile.rows(), 0.125f * LOG2E * LOST<MATH>);
         attention_store<MATH, MT>(r, tile, h, out);
     }
 }
 
 /* The logs of the sums that attention left, by four warps that have no rows of the layers. */
 FN void store_logs(int out) {
-    const int i = (int)threadIdx.x - ALL_ROWS / 16 * 32;
-    if (i < 0) return;
-    static_assert(THREADS - ALL_ROWS / 16 * 32 == SIDE_ROWS, "a row for each thread");
+    constexpr int FIRST = ALL_ROWS / 16 * 32;
+    if (threadIdx.x < FIRST) return;
+    const int n = frame().n * HEADS, m = frame().m * HEADS;
+    float *all = fused_at(SET_ALL + out), *some = fused_at(SET_SOME + out);
 #pragma unroll 1
-    for (int side = 0; side < 2; side++) {
-        if (i >= (side ? frame().m : frame().n)) continue;
-        const float *from = work() + AT_LOG + (side * SIDE_ROWS + i) * HEADS * 2;
-        const float4 a = ld4(from), b = ld4(from + 4); /* sum and lift of each head */
-        set4(fused_at((side ? SET_SOME : SET_ALL) + out) + i * HEADS,
-             make_float4(LN2 * (log2f(a.x) - a.y), LN2 * (log2f(a.z) - a.w),
-                         LN2 * (log2f(b.x) - b.y), LN2 * (log2f(b.z) - b.w)));
+    for (int i = threadIdx.x - FIRST; i < ALL_ROWS * HEADS; i += THREADS - FIRST) {
+        const bool context = i >= SIDE_ROWS * HEADS;
+        const int to = context ? i - SIDE_ROWS * HEADS : i;
+        const float2 v = *(const float2 *)(work() + AT_LOG + 2 * i); /* sum and lift */
+        if (to < (context ? m : n)) (context ? some : all)[to] = LN2 * (log2f(v.x) - v.y);
     }
 }
 
@@ -244,22 +247,17 @@ template <int MATH> FN void set_row(Rows<MATH> &r, int G, int h, float4 f0, floa
         uint32_t *a = r.a[4 * G + j] + h;
         if constexpr (MATH == DEV_BF16)
             a[0] = pack_bf16(x[0][j], x[1][j]);
-        else if constexpr (MATH == DEV_TF32)
-            a[0] = to_tf32(x[0][j]), a[2] = to_tf32(x[1][j]);
         else
             a[0] = __float_as_uint(x[0][j]), a[2] = __float_as_uint(x[1][j]);
     }
 }
 
-/* Where row g + 8 h of a tile begins in a room of rows. */
-FN int room_row(const RowTile &tile, int h) {
-    return (tile.row + (int)threadIdx.x % 32 / 4 + h * 8) * PITCH_Q;
-}
-
-template <int MATH> FN void rows_from(Rows<MATH> &r, const RowTile &tile) {
+/* 16 rows from a room. */
+template <int MATH> FN void rows_from(Rows<MATH> &r, int room) {
+    const float *from = work() + room + threadIdx.x % 32 / 4 * PITCH_Q;
 #pragma unroll
     for (int q = 0; q < 4; q++) {
-        const float *row = work() + AT_Q + room_row(tile, q % 2) + q / 2 * 32;
+        const float *row = from + q % 2 * 8 * PITCH_Q + q / 2 * 32;
         set_row<MATH>(r, q / 2, q % 2, ld4(row + row_col(0)), ld4(row + row_col(1)));
     }
 }
@@ -308,216 +306,209 @@ FN void multiply_steps(float (&c)[4][4], const uint32_t (&a)[2], const uint32_t 
     }
 }
 
-/* 32 columns of x W + b as c[j][2 h + f]: row g + 8 h, the column's number 4 (t ^ 5 f) + j; w and
- * bias: the first of these columns in shared memory. */
-template <int MATH, int PITCH_W>
-FN void multiply_rows(float (&c)[4][4], const Rows<MATH> &x, int w, int bias) {
+/* 32 columns of x W + b as c[j][2 h + f]: row g + 8 h, the column's number 4 (t ^ 5 f) + j; w (of
+ * that pitch) and bias: the first of these columns in shared memory. */
+template <int MATH>
+FN void multiply_rows(float (&c)[4][4], const Rows<MATH> &x, int w, int pitch, int bias) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4, quad = g >> 1 ^ (g & 1 ? 5 : 0);
-    const uint32_t at = shared_at(work() + w + t * PITCH_W + 4 * quad);
-    constexpr int STEP = 8 * PITCH_W * 4; /* bytes */
+    const uint32_t at = shared_at(work() + w + t * pitch + 4 * quad), step = 8 * pitch * 4;
 #pragma unroll
     for (int e = 0; e < 2; e++) {
-        const float4 v = ld4(work() + bias + row_col(e));
+        const float4 v = scaled4(ld4(work() + bias + row_col(e)), 1.0f / (LOST<MATH> * LOST<MATH>));
         c[0][e] = c[0][e + 2] = v.x, c[1][e] = c[1][e + 2] = v.y;
         c[2][e] = c[2][e + 2] = v.z, c[3][e] = c[3][e + 2] = v.w;
     }
-    Right<MATH> b[2] = {Right<MATH>(at, STEP / 2), Right<MATH>()};
+    Right<MATH> b[2] = {Right<MATH>(at, step / 2), Right<MATH>()};
 #pragma unroll
     for (int k = 0; k < 8; k++) {
         if constexpr (MATH == DEV_BF16) {
-            if (k % 2 == 0) b[1] = Right<MATH>(at + (k + 1) * STEP, STEP / 2);
+            if (k % 2 == 0) b[1] = Right<MATH>(at + (k + 1) * step, step / 2);
             if (k % 2 == 1) {
                 const Right<MATH> last = b[0];
-                if (k < 7) b[0] = Right<MATH>(at + (k + 1) * STEP, STEP / 2);
+                if (k < 7) b[0] = Right<MATH>(at + (k + 1) * step, step / 2);
                 multiply_steps(c, x.a[k - 1], x.a[k], last, b[1]);
             }
         } else {
-            if (k < 7) b[(k + 1) % 2] = Right<MATH>(at + (k + 1) * STEP, STEP / 2);
+            if (k < 7) b[(k + 1) % 2] = Right<MATH>(at + (k + 1) * step, step / 2);
             multiply_step(c, x.a[k], b[k % 2]);
         }
     }
 }
 
-FN float4 quad_of(const float c[4][4], int e) {
-    return make_float4(c[0][e], c[1][e], c[2][e], c[3][e]);
+/* Four neighbours of the results. */
+template <int MATH> FN float4 quad_of(const float c[4][4], int e) {
+    return scaled4(make_float4(c[0][e], c[1][e], c[2][e], c[3][e]), LOST<MATH> * LOST<MATH>);
 }
 
-/* h = relu(a w + b), x = h + a for the rows of a that attention left; out: h's number, x's behind
- * it. */
+/* h = relu(a w + b), x = h + a for the rows of a that attention left. x goes to `room` for this
+ * lane, where it reads it as the next operand; of two warps with the same rows one stores. */
 template <int MATH>
-FN void narrow_layer(Rows<MATH> &r, const RowTile &tile, int w, int b, int out) {
-    float c[2][4][4];
-    rows_from<MATH>(r, tile);
-#pragma unroll
-    for (int G = 0; G < 2; G++) multiply_rows<MATH, PITCH_64>(c[G], r, w + G * 32, b + G * 32);
-    const int row = tile.first() + (int)threadIdx.x % 32 / 4;
-    float *h = tile.value(out) + row * WIDTH, *x = tile.value(out + 1) + row * WIDTH;
-#pragma unroll
-    for (int q = 0; q < 4; q++) {
-        const int G = q / 2, i = q % 2;
-        const bool exists = row + i * 8 < tile.rows();
-        float4 sum[2];
-#pragma unroll
-        for (int f = 0; f < 2; f++) {
-            const int at = G * 32 + row_col(f);
-            float4 v = quad_of(c[G], 2 * i + f);
-            v = make_float4(relu_of(v.x), relu_of(v.y), relu_of(v.z), relu_of(v.w));
-            sum[f] = add4(ld4(work() + AT_Q + room_row(tile, i) + at), 1.0f, v);
-            global_quad(h + i * 8 * WIDTH + at, v, exists);
-            global_quad(x + i * 8 * WIDTH + at, sum[f], exists);
-        }
-        set_row<MATH>(r, G, i, sum[0], sum[1]);
-    }
-}
-
-/* Four numbers of q1 = [q k v], part 0, 1, 2, as attention wants them. */
-template <int MATH> FN void put_part(int part, int row, int col, float4 v) {
-    if constexpr (MATH == DEV_BF16) {
-        if (part == 0)
-            st4(work() + AT_Q + row * PITCH_Q + col, v);
-        else if (part == 1)
-            put_quad<MATH>(work() + AT_K + row * PITCH<MATH>, col / 4, v);
-        else
-            put_values<MATH>(work() + AT_V + row * PITCH<MATH>, col / 4, v);
-    } else { /* the same for all but the rounding */
-        const float factor = MATH == DEV_TF32 && part ? __uint_as_float(to_tf32(1.0f)) : 1.0f;
-        st4(work() + part * FLOATS + row * PITCH_Q + col, add4(zero4(), factor, v));
-    }
-}
-
-/* q1 = x1 wq + bq or (LAST) kv = x2 wkv + bkv. The pooling takes keys and values as they are. */
-template <int MATH, bool LAST> FN void wide_layer(const Rows<MATH> &r, const RowTile &tile) {
-    constexpr int N = LAST ? 128 : 192, W = LAST ? AT_WKV : AT_WQ, B = LAST ? AT_BKV : AT_BQ;
-    const int g = threadIdx.x % 32 / 4, row = tile.first() + g;
-    float *to = tile.value(LAST ? SIDE_KV : SIDE_Q1) + row * N;
+FN void narrow_layer(const Rows<MATH> &a, const RowTile &tile, int room, bool stores, bool last) {
+    const int g = threadIdx.x % 32 / 4, at = (tile.first() + g) * WIDTH;
+    const int left = (stores ? tile.rows() : 0) - tile.first() - g;
+    float *h = tile.value(last ? SIDE_H1 : SIDE_H0) + at;
+    float *x = tile.value(last ? SIDE_X2 : SIDE_X1) + at;
+    const float *from = work() + AT_Q + (tile.row + g) * PITCH_Q;
+    float *to = work() + room + g * PITCH_Q;
 #pragma unroll 1
-    for (int n = 0; n < N; n += 32) {
+    for (int n = 0; n < WIDTH; n += 32) {
         float c[4][4];
-        multiply_rows<MATH, N + 8>(c, r, W + n, B + n);
+        multiply_rows<MATH>(c, a, (last ? AT_W1 : AT_W0) + n, PITCH_64, (last ? AT_B1 : AT_B0) + n);
 #pragma unroll
         for (int e = 0; e < 4; e++) {
-            const int col = row_col(e % 2), in_room = tile.row + g + e / 2 * 8;
-            const float4 v = quad_of(c, e);
-            global_quad(to + e / 2 * 8 * N + n + col, v, row + e / 2 * 8 < tile.rows());
-            if (LAST)
-                put_part<DEV_FP32>(n / 64 + 1, in_room, n % 64 + col, v);
-            else
-                put_part<MATH>(n / 64, in_room, n % 64 + col, v);
+            const int col = n + row_col(e % 2), row = e / 2 * 8;
+            float4 v = quad_of<MATH>(c, e);
+            v = make_float4(relu_of(v.x), relu_of(v.y), relu_of(v.z), relu_of(v.w));
+            const float4 sum = add4(ld4(from + row * PITCH_Q + col), 1.0f, v);
+            st4(to + row * PITCH_Q + col, sum);
+            global_quad(h + row * WIDTH + col, v, row < left);
+            global_quad(x + row * WIDTH + col, sum, row < left);
         }
     }
 }
 
-/* The layers between two attentions: the narrow one on what attention left, the wide one on that.
- */
-template <int MATH, bool LAST> static __device__ __noinline__ void layers() {
-    const int i = threadIdx.x / 32;
-    const bool mine = i < row_tiles();
-    const RowTile tile(i);
-    Rows<MATH> r;
-    store_logs(LAST ? SIDE_L1 : SIDE_L0);
-    if (mine)
-        narrow_layer<MATH>(r, tile, LAST ? AT_W1 : AT_W0, LAST ? AT_B1 : AT_B0,
-                           LAST ? SIDE_H1 : SIDE_H0);
+/* Four numbers of [q k v], part 0, 1, 2, as attention wants them; kv, part 1 and 2, for the pooling
+ * as they are. */
+template <int MATH> FN void put_part(int part, int row, int col, float4 v, bool last) {
+    if (MATH == DEV_BF16 && part == 1 && !last)
+        put_quad<MATH>(work() + AT_K + row * PITCH<MATH>, col / 4, v);
+    else if (MATH == DEV_BF16 && part == 2 && !last)
+        put_values<MATH>(work() + AT_V + row * PITCH<MATH>, col / 4, v);
+    else
+        st4(work() + part * FLOATS + row * PITCH_Q + col, v);
+}
+
+/* Columns [n0, n1) of q1 = x1 wq + bq or kv = x2 wkv + bkv. */
+template <int MATH>
+FN void wide_layer(const Rows<MATH> &x, const RowTile &tile, int n0, int n1, bool last) {
+    const int N = last ? 128 : 192, w = last ? AT_WKV : AT_WQ, b = last ? AT_BKV : AT_BQ;
+    const int g = threadIdx.x % 32 / 4, left = tile.rows() - tile.first() - g;
+    float *to = tile.value(last ? SIDE_KV : SIDE_Q1) + (tile.first() + g) * N + n0;
+#pragma unroll 1
+    for (int n = n0; n < n1; n += 32, to += 32) {
+        float c[4][4];
+        multiply_rows<MATH>(c, x, w + n, N + 8, b + n);
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const int col = row_col(e % 2), row = e / 2 * 8;
+            const float4 v = quad_of<MATH>(c, e);
+            global_quad(to + row * N + col, v, row < left);
+            put_part<MATH>(n / 64 + last, tile.row + g + row, n % 64 + col, v, last);
+        }
+    }
+}
+
+/* The layers behind an attention: the narrow one on what attention left, the wide one on that. A
+ * warp has 16 rows. Where the context has 32 at most, two warps share its tiles: both take the
+ * narrow layer, half of the wide one each, so that the quarters of a multiprocessor have the same
+ * work. The same code both times: what runs for the first time waits for its instructions. */
+template <int MATH> static __device__ __noinline__ void layers(bool last) {
+    const int warp = threadIdx.x / 32, whole = side_rows(0) / 16, N = last ? 128 : 192;
+    const bool shared = side_rows(1) == 32 && warp >= whole;
+    const bool mine = warp < row_tiles() + (side_rows(1) == 32 ? 2 : 0);
+    const int half = shared ? (warp - whole) % 2 : 0;
+    const RowTile tile(shared ? whole + (warp - whole) / 2 : warp);
+    const int room = AT_K + warp * 16 * PITCH_Q; /* nobody else's */
+    Rows<MATH> r = {};
+    store_logs(last ? SIDE_L1 : SIDE_L0);
+    if (mine) {
+        rows_from<MATH>(r, AT_Q + tile.row * PITCH_Q);
+        narrow_layer<MATH>(r, tile, room, half == 0, last);
+        rows_from<MATH>(r, room);
+    }
     __syncthreads(); /* w0 is in the way of q1, a1 in that of wo */
-    if (LAST) {
+    if (last) {
         fetch_plain(AT_WO, SET_WO);
         fetch_plain(AT_WR, SET_WR);
         copy_commit();
     }
-    if (mine) wide_layer<MATH, LAST>(r, tile);
+    if (mine) wide_layer<MATH>(r, tile, half * N / 2, shared ? (half + 1) * N / 2 : N, last);
 }
 
 /* ---- pooling --------------------------------------------------------------------------------- */
 
-/* The seed's attention to a side's points, one head: a warp, whose lanes have every 32nd point. */
-FN void pool_head(int side, int h) {
-    constexpr int TURNS = SIDE_ROWS / 32;
-    const int lane = threadIdx.x % 32, rows = side ? frame().m : frame().n;
-    const int first = (side * SIDE_ROWS + lane) * PITCH_Q + h * DH;
-    float p[TURNS], most = -INFINITY, sum = 0, o[DH] = {};
-    float4 q[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++) q[i] = ld4(work() + AT_PQ + h * DH + i * 4);
-#pragma unroll
-    for (int k = 0; k < TURNS; k++) {
-        p[k] = -INFINITY;
-        if (lane + k * 32 >= rows) continue;
-        const float *key = work() + AT_K + first + k * 32 * PITCH_Q;
+/* The seed's scores; a thread has one head of a point. */
+FN void pool_scores() {
+    const int key = threadIdx.x / HEADS, h = threadIdx.x % HEADS;
+    const float *q = work() + AT_PQ + h * DH;
+#pragma unroll 1
+    for (int side = 0; side < 2; side++) {
+        const float *k = work() + AT_K + (side * SIDE_ROWS + key) * PITCH_Q + h * DH;
         float dot = 0;
+        if (key >= side_rows(side)) continue;
 #pragma unroll
-        for (int i = 0; i < 4; i++) dot += dot4(q[i], ld4(key + i * 4));
-        p[k] = dot * (0.125f * LOG2E);
-        most = fmaxf(most, p[k]);
+        for (int i = 0; i < DH; i += 4) dot += dot4(ld4(q + i), ld4(k + i));
+        work()[AT_LOG + (side * HEADS + h) * SIDE_ROWS + key] = dot * (0.125f * LOG2E);
+    }
+}
+
+/* Scores to shares of one head, by a warp; those of points that are not there become zero. */
+FN void pool_shares(int side, int h) {
+    const int lane = threadIdx.x % 32, rows = side ? frame().m : frame().n;
+    float *p = work() + AT_LOG + (side * HEADS + h) * SIDE_ROWS + lane, x[SIDE_ROWS / 32];
+    float most = -INFINITY, sum = 0;
+#pragma unroll
+    for (int k = 0; k < SIDE_ROWS / 32; k++) {
+        x[k] = lane + k * 32 < rows ? p[k * 32] : -INFINITY;
+        most = fmaxf(most, x[k]);
     }
 #pragma unroll
     for (int d = 16; d > 0; d >>= 1) most = fmaxf(most, __shfl_xor_sync(~0u, most, d));
 #pragma unroll
-    for (int k = 0; k < TURNS; k++) {
-        if (lane + k * 32 >= rows) continue;
-        const float *value = work() + AT_V + first + k * 32 * PITCH_Q;
-        const float weight = fast_exp2(p[k] - most);
-        sum += weight;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const float4 v = ld4(value + i * 4);
-            o[4 * i] += weight * v.x, o[4 * i + 1] += weight * v.y;
-            o[4 * i + 2] += weight * v.z, o[4 * i + 3] += weight * v.w;
-        }
-    }
-    /* Lanes halve what they sum up until each pair has a column, that of its lane / 2. */
-#pragma unroll
-    for (int half = 8; half > 0; half >>= 1) {
-        const bool upper = lane & 2 * half;
-#pragma unroll
-        for (int c = 0; c < half; c++) {
-            const float mine = upper ? o[c + half] : o[c], other = upper ? o[c] : o[c + half];
-            o[c] = mine + __shfl_xor_sync(~0u, other, 2 * half);
-        }
-    }
-    o[0] += __shfl_xor_sync(~0u, o[0], 1);
+    for (int k = 0; k < SIDE_ROWS / 32; k++) sum += x[k] = fast_exp2(x[k] - most);
 #pragma unroll
     for (int d = 16; d > 0; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
-    const int slots = side ? SET_SOME : SET_ALL, c = h * DH + lane / 2;
-    const float v = work()[AT_PQ + c] + __fdividef(o[0], sum);
-    if (lane % 2 == 0) work()[AT_PA + side * WIDTH + c] = fused_at(slots + SIDE_PA)[c] = v;
-    if (lane == 0) fused_at(slots + SIDE_PL)[h] = LN2 * (most + log2f(sum));
-}
-
-/* x w + b for one column of one side; four lanes share it. */
-FN float pooled_sum(int x, int w, int b, int side, int col) {
-    const int part = threadIdx.x % 4;
-    float sum = 0;
+    const float inv = __fdividef(1.0f, sum);
 #pragma unroll
-    for (int k = 0; k < WIDTH; k += 4)
-        sum += work()[x + side * WIDTH + k + part] * work()[w + (k + part) * PITCH_64 + col];
-    return quad_sum(sum) + work()[b + col];
+    for (int k = 0; k < SIDE_ROWS / 32; k++) p[k * 32] = x[k] * inv;
+    if (lane == 0) fused_at((side ? SET_SOME : SET_ALL) + SIDE_PL)[h] = LN2 * (most + log2f(sum));
 }
 
-/* Both sides' pooled rows through the last two layers; the second row is `empty` without context.
- */
+/* The sum of x[k] w[k pitch] over n values of k (a multiple of 32), by four lanes. */
+static __device__ __noinline__ float pooled_sum(int x, int w, int pitch, int n) {
+    const float *left = work() + x + threadIdx.x % 4;
+    const float *right = work() + w + threadIdx.x % 4 * pitch;
+    float sum = 0;
+#pragma unroll 1
+    for (int k = 0; k < n; k += 32, left += 32, right += 32 * pitch)
+#pragma unroll
+        for (int i = 0; i < 32; i += 4) sum += left[i] * right[i * pitch];
+    return quad_sum(sum);
+}
+
+/* Both sides' seeds and their two layers; four threads have a column of a side. The second row of
+ * the stack is `empty` without context. */
 static __device__ __noinline__ void pool_sides() {
     const int warp = threadIdx.x / 32, m = frame().m;
-    if (warp < (m > 0 ? 2 * HEADS : HEADS)) pool_head(warp / HEADS, warp % HEADS);
+    pool_scores();
     copy_wait<0>();
     __syncthreads();
-    const int side = threadIdx.x / 4 / WIDTH, col = threadIdx.x / 4 % WIDTH;
-    const bool mine = side == 0 || m > 0, writes = threadIdx.x % 4 == 0;
+    if (warp < (m > 0 ? 2 * HEADS : HEADS)) pool_shares(warp / HEADS, warp % HEADS);
+    __syncthreads();
+    const int side = threadIdx.x / 4 / WIDTH, col = threadIdx.x / 4 % WIDTH,
+              at = side * WIDTH + col;
     const int slots = side ? SET_SOME : SET_ALL;
-    float *stack = fused_at(SET_STACK) + side * WIDTH + col;
-    if (mine) {
-        const float ph = relu_of(pooled_sum(AT_PA, AT_WO, AT_BO, side, col));
-        const float px = ph + work()[AT_PA + side * WIDTH + col];
-        if (writes) {
-            work()[AT_PX + side * WIDTH + col] = px;
-            fused_at(slots + SIDE_PH)[col] = ph;
-            fused_at(slots + SIDE_PX)[col] = px;
-        }
-    }
+    const bool mine = side == 0 || m > 0, writes = mine && threadIdx.x % 4 == 0;
+    float pa = 0, px = 0;
+    if (mine)
+        pa = work()[AT_PQ + col] + pooled_sum(AT_LOG + (side * HEADS + col / DH) * SIDE_ROWS,
+                                              AT_V + side * SIDE_ROWS * PITCH_Q + col, PITCH_Q,
+                                              side_rows(side));
+    if (writes) work()[AT_PA + at] = fused_at(slots + SIDE_PA)[col] = pa;
     __syncthreads();
     if (mine) {
-        const float r = pooled_sum(AT_PX, AT_WR, AT_BR, side, col);
-        if (writes) *stack = r;
-    } else if (writes) {
+        const float ph = relu_of(pooled_sum(AT_PA + side * WIDTH, AT_WO + col, PITCH_64, WIDTH) +
+                                 work()[AT_BO + col]);
+        px = ph + pa;
+        if (writes) fused_at(slots + SIDE_PH)[col] = ph;
+    }
+    if (writes) work()[AT_PX + at] = fused_at(slots + SIDE_PX)[col] = px;
+    __syncthreads();
+    float *stack = fused_at(SET_STACK) + at;
+    if (mine) {
+        const float r = pooled_sum(AT_PX + side * WIDTH, AT_WR + col, PITCH_64, WIDTH);
+        if (writes) *stack = r + work()[AT_BR + col];
+    } else if (threadIdx.x % 4 == 0) {
         *stack = fused_at(SET_EMPTY)[col];
     }
 }
@@ -529,20 +520,20 @@ template <int MATH> static __device__ __noinline__ void set_as() {
     __syncthreads();
     attend<MATH>(AT_V0, 0, SIDE_A0);
     copy_wait<0>();
-    ready_weight<MATH, 64>(AT_W0);
-    ready_weight<MATH, 192>(AT_WQ);
+    ready_weight<MATH>(AT_W0, 64);
+    ready_weight<MATH>(AT_WQ, 192);
     __syncthreads();
-    layers<MATH, false>();
+    layers<MATH>(false);
     __syncthreads();
-    fetch_weight<64>(AT_W1, SET_W1);
-    fetch_weight<128>(AT_WKV, SET_WKV);
+    fetch_weight(AT_W1, SET_W1, 64);
+    fetch_weight(AT_WKV, SET_WKV, 128);
     copy_commit();
     attend<MATH>(AT_V, SIDE_ROWS, SIDE_A1);
     copy_wait<0>();
-    ready_weight<MATH, 64>(AT_W1);
-    ready_weight<MATH, 128>(AT_WKV);
+    ready_weight<MATH>(AT_W1, 64);
+    ready_weight<MATH>(AT_WKV, 128);
     __syncthreads();
-    layers<MATH, true>();
+    layers<MATH>(true);
     __syncthreads();
     pool_sides();
 }

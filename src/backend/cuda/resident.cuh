@@ -76,6 +76,7 @@ struct Strip {
 template <class S> FN Strip strip_of(int quads) {
     Strip s;
     const int id = threadIdx.x;
+    __builtin_assume(id >= 0 && id < THREADS);
     s.row = S::fixed ? id / quads : quotient(id, quads);
     s.rows = S::fixed ? THREADS / quads : quotient(THREADS, quads);
     s.col = (id - s.row * quads) * 4;

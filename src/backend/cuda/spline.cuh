@@ -22,12 +22,17 @@ FN Spline spline_of(const dev_instr &ins) {
 
 #define SLOPE_MAX 1e12f
 
+/* a / b to a unit in the last place or two; division proper is ten instructions and a branch. */
+FN float over(float a, float b) {
+    return a * fast_inverse(b);
+}
+
 FN float softplus(float v) {
     return fmaxf(v, 0.0f) + log1pf(expf(-fabsf(v)));
 }
 FN float sigmoid(float v) {
     const float u = expf(-fabsf(v));
-    return (v < 0 ? u : 1.0f) / (1.0f + u);
+    return over(v < 0 ? u : 1.0f, 1.0f + u);
 }
 
 struct Place {
@@ -52,13 +57,13 @@ FN void settle(Place &t) {
     t.p = t.theta * rest;
     t.D = t.s * (1.0f - 2.0f * t.p) + (t.d0 + t.d1) * t.p;
     t.M = t.d1 * t.theta * t.theta + 2.0f * t.s * t.p + t.d0 * rest * rest;
-    const float slope = t.s / t.D;
+    const float slope = over(t.s, t.D);
     t.g = slope * slope * t.M;
 }
 
 /* Where theta is mapped to, as a share of the bin's height. */
 FN float spline_share(const Place &t) {
-    return (t.s * t.theta * t.theta + t.d0 * t.p) / t.D;
+    return over(t.s * t.theta * t.theta + t.d0 * t.p, t.D);
 }
 
 struct BinGrad {
@@ -67,11 +72,12 @@ struct BinGrad {
 
 FN BinGrad spline_derive(const Place &t, bool by_y, float G, float H) {
     const float s = t.s, th = t.theta, p = t.p, rest = 1.0f - th, u = 1.0f - 2.0f * th;
-    const float iD = 1.0f / t.D, iM = 1.0f / t.M, iw = 1.0f / t.w, u2 = 1.0f - 2.0f * p;
+    const float iD = fast_inverse(t.D), iM = fast_inverse(t.M), iw = fast_inverse(t.w);
+    const float u2 = 1.0f - 2.0f * p;
     const float r = (s * th * th + t.d0 * p) * iD, sigma = t.d0 + t.d1 - 2.0f * s;
     const float r_s = (th * th - r * u2) * iD;
     const float L_t = 2.0f * ((t.d1 * th + s * u - t.d0 * rest) * iM - sigma * u * iD);
-    const float L_s = 2.0f * (1.0f / s + p * iM - u2 * iD);
+    const float L_s = 2.0f * (fast_inverse(s) + p * iM - u2 * iD);
     const float L_x = L_t * iw, pD = p * iD;
     const float E = (G - H * L_x) / t.g;
     const float a = by_y ? -E : G, b = by_y ? -H : H;

@@ -40,9 +40,9 @@ FN void locate_lanes(const Spline &o, float v, const float *raw, Place &t, LaneB
     for (int j = 1; j < LANE_BINS; j++) top = fmaxf(top, r[j]);
     top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
 #pragma unroll
-    for (int j = 0; j < LANE_BINS; j++) sum += l.e[j] = expf(r[j] - top);
+    for (int j = 0; j < LANE_BINS; j++) sum += l.e[j] = fast_exp2((r[j] - top) * (float)M_LOG2E);
     const float other = __shfl_xor_sync(~0u, sum, 1);
-    l.inv = 1.0f / (sum + other), l.room = axis ? o.room_y : o.room_x;
+    l.inv = fast_inverse(sum + other), l.room = axis ? o.room_y : o.room_x;
 
     const float least = 2 * o.bound * (axis ? o.min_height : o.min_width), f = l.inv * l.room;
     float at = 0;
@@ -78,7 +78,7 @@ FN void locate_lanes(const Spline &o, float v, const float *raw, Place &t, LaneB
     const float slope = inner ? fminf(o.min_slope + softplus(l.slope_raw), SLOPE_MAX) : 1.0f;
     const float across = __shfl_xor_sync(~0u, slope, 1);
     t.d0 = half ? across : slope, t.d1 = half ? slope : across;
-    t.s = t.h / t.w, t.theta = (v - t.x0) / t.w;
+    t.s = over(t.h, t.w), t.theta = over(v - t.x0, t.w);
     settle(t);
 }
 

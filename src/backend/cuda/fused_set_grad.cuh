@@ -146,14 +146,12 @@ FN void query_grad() {
 FN void pooling_reverse() {
     const int rows = set_rows();
     const Saved kv = saved(SIDE_KV);
-    fetch_rows(room(AT_K), kv, 128, 0, 0, rows);
-    fetch_rows(room(AT_Q), kv, 128, 64, 0, rows);
+    fetch_rows(room(AT_K), kv, 128, 0, rows);
+    fetch_rows(room(AT_Q), {kv.all + 64, kv.some + 64}, 128, 0, rows);
     copy_commit();
-    fetch_weights<2>(room(AT_V), fused_at(SETG_WKV), threadIdx.x, THREADS);
-    fetch_weights<1>(room(AT_V) + BEHIND_POINTS, fused_at(SETG_W1), threadIdx.x, THREADS);
+    fetch_weights(room(AT_V), fused_at(SETG_WKV), 2, whole_block());
+    fetch_weights(weights_64(), fused_at(SETG_W1), 1, whole_block());
     copy_commit();
-    expect_saved(SIDE_X2, 64);
-    expect_saved(SIDE_H1, 64);
     rows_reverse();
     copy_wait<1>();
     __syncthreads();
@@ -166,15 +164,17 @@ FN void pooling_reverse() {
 
 template <int MATH> static __device__ __noinline__ void set_reverse() {
     pooling_reverse();
-    layers_reverse<MATH, 2>();
-    second_attention_reverse<MATH>();
-    if (makes_dx()) {
-        fetch_weights<3>(room(AT_G), fused_at(SETG_WQ), dx_team().rank, HALF_THREADS);
-        copy_commit();
+#pragma unroll 1
+    for (int k = 0; k < 2; k++) {
+        layers_reverse<MATH>({k == 1});
+        attention_reverse<MATH>();
+        if (k == 0 && makes_dx()) {
+            fetch_weights(room(AT_G), fused_at(SETG_WQ), 3, dx_team());
+            copy_commit();
+        }
+        __syncthreads();
     }
-    __syncthreads();
-    layers_reverse<MATH, 3>();
-    first_attention_reverse<MATH>();
+    finish_values();
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {

@@ -4,17 +4,19 @@
  * Rows of all points are 0 .. 127, those of the context stand behind them, from 128 on: a dense
  * layer takes both at once. Rows up to the next multiple of 32 that do not exist are zeros.
  *
+ * The way back goes twice through two layers and an attention: wkv and w1, the second attention of
+ * the encoder; wq and w0, the first. The same code runs both turns, and what can be a loop is one:
+ * code that runs once a call comes from L2, which takes some 30 cycles an instruction.
+ *
  * Shared memory is four rooms of (192, 64) with a pitch of 68 words, and a rest of 3200 words:
  *
- *   phase               room 0        room 1      room 2             room 3      rest
- *   pooling             k, dk         v, dv       wkv, w1 (coming)               sums of gpq, rows
- *   layer wkv           dk            dv          wkv                            sums of db
- *   layer w1            (k coming)    (q coming)  (v coming), w1     dh1         sums of db
- *   attention by query  k             q           v                  g           lse, delta
- *            and by key k, then dq    q           v, then dv         g           lse, delta
- *   layer wq            dq            dk          dv                 wq          sums of db
- *   layer w0            (k coming) w0 (q coming)  (v coming)         dh0         sums of db
- *   attention           k, sums       q           v                  g           lse, delta
+ *   phase                 room 0       room 1      room 2                room 3      rest
+ *   pooling               k, dk        v, dv       wkv and w1 (coming)               sums of gpq
+ *   layer wkv (turn 0)    dk           dv          wkv, w1 behind                    sums of db
+ *   layer wq (turn 1)     dq           dk          dv                    wq          sums of db
+ *   layer w1 or w0        (k coming)   (q coming)  (v coming), w behind  dh          sums of db
+ *   attention by queries  k            q           v                     g           lse, delta
+ *             by keys     k, then dq   q           v, then dv            g           lse, delta
  *
  * The x of a layer does not come to shared memory: dW reads it from global memory, each number
  * twice. Numbers lie there as they are. In tf32 the unit cuts digits off; the mean of what is lost
@@ -35,8 +37,8 @@ enum { BEHIND_POINTS = FUSED_POINTS * SET_PITCH }; /* in a room: room for 64 x 6
 
 /* In the rest: lse and delta (4, 2 x 192) as load_start() wants them; or sums on their way. */
 enum { LSE_HEAD = 2 * SET_ROWS, AT_DELTA = 4 * LSE_HEAD };
-enum { AT_GPQ = 0, AT_BIAS = 1024, AT_BIAS_64 = AT_BIAS + 768, AT_POOL = 2048 };
-static_assert(2 * AT_DELTA <= REST_WORDS, "lse and delta do not fit");
+enum { AT_GPQ = 0, AT_BIAS = 1024, AT_POOL = 2048, AT_BIAS_64 = 2 * AT_DELTA };
+static_assert(AT_BIAS_64 + 2 * 64 <= REST_WORDS, "lse and delta do not fit");
 
 template <int MATH>
 constexpr float RESTORED = MATH == DEV_TF32 ? (1.0f + 0.72f / 2048.0f) * (1.0f + 0.72f / 2048.0f)
@@ -72,23 +74,27 @@ FN Saved saved(int slot) {
 }
 
 /* Rows [r0, r1), multiples of 32, of 64 columns to a room; THREADS / 16 = 32 rows at a time. */
-FN void fetch_rows(float *to, const Saved &from, int ld, int col, int r0, int r1) {
+OP_FN void fetch_rows(float *to, Saved from, int ld, int r0, int r1) {
     const int quad = threadIdx.x % 16 * 4;
 #pragma unroll 1
     for (int k = r0; k < r1; k += THREADS / 16) {
         const int r = k + threadIdx.x / 16;
         const SetRow row = set_row(r);
-        const float *p = (row.some ? from.some : from.all) + col + quad;
+        const float *p = (row.some ? from.some : from.all) + quad;
         copy16(to + r * SET_PITCH + quad, row.exists ? p + row.of_side * ld : from.all, row.exists);
     }
 }
 
-/* Weights (64, 64 PANELS) by the threads of a team, rows in the order that products want. */
-template <int PANELS> FN void fetch_weights(float *to, const float *from, int rank, int size) {
-#pragma unroll 2
-    for (int k = 0; k < 64 * 16 * PANELS; k += size) {
-        const int i = k + rank, row = i / (16 * PANELS), quad = i % (16 * PANELS) * 4;
-        copy16(to + swapped_row(row) * (64 * PANELS + 4) + quad, from + i * 4, true);
+/* Weights (64, 64 panels) by the threads of a team, rows in the order that products want. */
+OP_FN void fetch_weights(float *to, const float *from, int panels, Team t) {
+    const int quad = t.rank % 16 * 4;
+#pragma unroll 1
+    for (int k = 0; k < 64; k += t.size / 16) {
+        const int row = k + t.rank / 16;
+        float *at = to + swapped_row(row) * (64 * panels + 4) + quad;
+#pragma unroll 1
+        for (int p = 0; p < 64 * panels; p += 64)
+            copy16(at + p, from + row * 64 * panels + p + quad, true);
     }
 }
 

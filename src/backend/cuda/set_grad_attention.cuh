@@ -5,9 +5,8 @@
  * are read by that warp alone, so that dq and dv take their place; dk takes that of q behind the
  * next barrier: the three are the operand of the layer in front.
  *
- * In the first attention of the encoder (the last on the way back) q, k and v of the context are
- * the first rows of those of all points. Its sums go on from one side to the other, and what comes
- * out is added to the gradients of pre, y and wy. */
+ * In the first attention of the encoder q, k and v of the context are the first rows of those of
+ * all points: they lie in the rooms twice, and the gradients are added up at the end. */
 #ifndef MNP_CUDA_SET_GRAD_ATTENTION_CUH
 #define MNP_CUDA_SET_GRAD_ATTENTION_CUH
 
@@ -41,7 +40,8 @@ FN float high_half(uint32_t w) {
 }
 
 /* Each head's 16 numbers become 8 words, in place; what rounding left goes behind them (LEFT). */
-template <bool LEFT> FN void pack_rows(float *rows, int count, float factor) {
+template <bool LEFT>
+static __device__ __noinline__ void pack_rows(float *rows, int count, float factor) {
     const int lane = threadIdx.x % 32;
 #pragma unroll 2
     for (int r = threadIdx.x / 32 * 8 + lane % 8; r < count; r += WARPS * 8) {
@@ -67,12 +67,12 @@ template <bool LEFT> FN void pack_rows(float *rows, int count, float factor) {
     }
 }
 
-template <int MATH> FN void pack_rooms(int rows, int rows_g) {
+template <int MATH> FN void pack_rooms(int rows) {
     if constexpr (MATH == DEV_BF16) {
         pack_rows<false>(room(AT_K), rows, 1.0f);
         pack_rows<false>(room(AT_Q), rows, SET_SCALE * LOG2E);
         pack_rows<false>(room(AT_V), rows, 1.0f);
-        pack_rows<true>(room(AT_G), rows_g, 1.0f);
+        pack_rows<true>(room(AT_G), rows, 1.0f);
         __syncthreads();
     }
 }
@@ -112,19 +112,17 @@ template <int MATH> FN void scaled_rows(FragA<MATH> &f, const float *rows, float
     }
 }
 
-/* x.dq += dS k for the queries from row on, g, lse and delta from g_row on; count keys from key on.
- */
+/* x.dq += dS k for the queries from row on; count keys from key on */
 template <int MATH, int MT>
-FN void pass_queries(Queries<MATH, MT> &x, int h, int row, int g_row, int key, int count) {
+FN void pass_queries(Queries<MATH, MT> &x, int h, int row, int key, int count) {
 #pragma unroll
     for (int m = 0; m < MT; m++) {
         scaled_rows<MATH>(x.q[m], room(AT_Q) + (row + m * 16) * SET_PITCH + h * DH,
                           SET_SCALE * LOG2E * RESTORED<MATH>);
-        scaled_rows<MATH>(x.g[m], room(AT_G) + (g_row + m * 16) * SET_PITCH + h * DH,
-                          RESTORED<MATH>);
+        scaled_rows<MATH>(x.g[m], room(AT_G) + (row + m * 16) * SET_PITCH + h * DH, RESTORED<MATH>);
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            const int r = g_row + m * 16 + (int)threadIdx.x % 32 / 4 + (j >> 1) * 8;
+            const int r = row + m * 16 + (int)threadIdx.x % 32 / 4 + (j >> 1) * 8;
             const float *lse = room(AT_REST) + h * LSE_HEAD + pair_word(r);
             x.lse[m][j] = lse[0], x.delta[m][j] = lse[AT_DELTA];
         }
@@ -133,13 +131,11 @@ FN void pass_queries(Queries<MATH, MT> &x, int h, int row, int g_row, int key, i
     const float *k = room(AT_K) + at + lane_across<MATH, SET_PITCH>();
     const float *v = room(AT_V) + at + lane_across<MATH, SET_PITCH>();
     const float *k_down = room(AT_K) + at + lane_down<MATH, SET_PITCH>();
-    int left = count;
 #pragma unroll 1
-    for (; left >= 16; left -= 16) {
-        queries_keys<MATH, MT, false, SET_PITCH>(x, k, v, k_down, left);
+    for (int left = count; left > 0; left -= 16) {
+        queries_keys<MATH, MT, true, SET_PITCH>(x, k, v, k_down, left);
         k += 16 * SET_PITCH, v += 16 * SET_PITCH, k_down += 16 * SET_PITCH;
     }
-    if (left > 0) queries_keys<MATH, MT, true, SET_PITCH>(x, k, v, k_down, left);
 }
 
 template <int MATH, int MT> FN void take_keys(Keys<MATH, MT> &x, int h, int row) {
@@ -153,13 +149,13 @@ template <int MATH, int MT> FN void take_keys(Keys<MATH, MT> &x, int h, int row)
     }
 }
 
-/* x.dk and x.dv += those of `count` queries from row on, g from g_row on; rows of x from `exist` on
- * are zeros afterwards. */
+/* x.dk and x.dv += those of `count` queries from row on; rows of x from `exist` on are zeros
+ * afterwards. */
 template <int MATH, int MT>
-FN void pass_keys(Keys<MATH, MT> &x, int h, int row, int g_row, int count, int exist) {
+FN void pass_keys(Keys<MATH, MT> &x, int h, int row, int count, int exist) {
     const float *q = room(AT_Q) + row * SET_PITCH + h * DH;
-    const float *g = room(AT_G) + g_row * SET_PITCH + h * DH;
-    const float *lse = room(AT_REST) + h * LSE_HEAD + g_row * 2 + (int)threadIdx.x % 4 * 4;
+    const float *g = room(AT_G) + row * SET_PITCH + h * DH;
+    const float *lse = room(AT_REST) + h * LSE_HEAD + row * 2 + (int)threadIdx.x % 4 * 4;
     const int across = lane_across<MATH, SET_PITCH>(), down = lane_down<MATH, SET_PITCH>();
 #pragma unroll 1
     for (int left = count; left > 0; left -= 16) {
@@ -204,81 +200,10 @@ template <int MATH> FN void put_sums_at(float *to, const HeadSums<MATH> &sums, i
     }
 }
 
-/* Sums for dy and dwy on their way, behind the keys: (3 x 4 heads, 128) and (8, 192). */
-FN float *sums_of_y() {
-    return room(AT_K) + BEHIND_POINTS;
-}
-FN float *sums_of_wy() {
-    return sums_of_y() + 12 * FUSED_POINTS;
-}
+/* ---- one side -------------------------------------------------------------------------------- */
 
-/* One of dq, dk, dv (panel 0, 1, 2) of the first attention: added to the gradient of pre, its sums
- * over columns with wy and over rows with y. */
-template <int MATH> FN void give_sums(const HeadSums<MATH> &sums, int panel, int h, int row) {
-    constexpr int ROWS = ITEM_TILES<MATH> * 2; /* of a lane */
-    const int lane = threadIdx.x % 32, t = lane % 4, first = row + lane / 4, n = frame().n;
-    const int col = panel * 64 + h * DH + 2 * t;
-    float *to = fused_at(SETG_GPRE) + first * 192 + col;
-    const bool add = fused_adds(SETG_GPRE);
-    const float *wy = fused_at(SETG_WY) + col, *ys = fused_at(SETG_Y) + first;
-    const float2 w[2] = {*(const float2 *)wy, *(const float2 *)(wy + 8)};
-    float2 old[ROWS][2], down[2] = {make_float2(0, 0), make_float2(0, 0)};
-    float y[ROWS];
-#pragma unroll
-    for (int i = 0; i < ROWS; i++) { /* all loads first */
-        const bool exists = first + i * 8 < n;
-        y[i] = exists ? ys[i * 8] : 0.0f;
-#pragma unroll
-        for (int c = 0; c < 2; c++) {
-            old[i][c] = make_float2(0, 0);
-            if (exists && add) old[i][c] = get2(to + i * 8 * 192 + c * 8);
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < ROWS; i++) {
-        float across = 0;
-#pragma unroll
-        for (int c = 0; c < 2; c++) {
-            const float *s = sums[i >> 1][c] + (i & 1) * 2;
-            across += s[0] * w[c].x + s[1] * w[c].y;
-            down[c].x += y[i] * s[0], down[c].y += y[i] * s[1];
-            if (first + i * 8 < n)
-                set2(to + i * 8 * 192 + c * 8, make_float2(old[i][c].x + s[0], old[i][c].y + s[1]));
-        }
-        across = quad_sum(across);
-        if (t == 0) sums_of_y()[(panel * 4 + h) * FUSED_POINTS + first + i * 8] = across;
-    }
-#pragma unroll
-    for (int c = 0; c < 2; c++) {
-#pragma unroll
-        for (int d = 4; d < 32; d *= 2) {
-            down[c].x += __shfl_xor_sync(~0u, down[c].x, d);
-            down[c].y += __shfl_xor_sync(~0u, down[c].y, d);
-        }
-        if (lane < 4) *(float2 *)(sums_of_wy() + row / (8 * ROWS) * 192 + col + c * 8) = down[c];
-    }
-}
-
-/* The gradients of y and wy: sums in order. */
-template <int MATH> FN void finish_y() {
-    const int id = threadIdx.x, n = frame().n;
-    if (id < 192) {
-        float sum = 0;
-#pragma unroll
-        for (int k = 0; k < 4 * ITEMS<MATH>; k++) sum += sums_of_wy()[k * 192 + id];
-        put(fused_at(SETG_DWY) + id, sum, fused_adds(SETG_DWY));
-    } else if (id >= 256 && id - 256 < n && fused_at(SETG_GY)) {
-        float sum = 0;
-#pragma unroll
-        for (int k = 0; k < 12; k++) sum += sums_of_y()[k * FUSED_POINTS + id - 256];
-        put(fused_at(SETG_GY) + id - 256, sum, fused_adds(SETG_GY));
-    }
-}
-
-/* ---- the two attentions ---------------------------------------------------------------------- */
-
-/* The second attention of the encoder, one side: dq, dk and dv to the rooms. `first`: the side's
- * first row; row: the warp's first; all warps of the side call it. */
+/* dq, dk and dv to the rooms. first: the side's first row; row: the warp's first; all warps of the
+ * side call it. */
 template <int MATH> FN void side_reverse(Team side, int h, int first, int count, int row) {
     constexpr int MT = ITEM_TILES<MATH>, N = ITEMS<MATH>;
     float kept[N][MT][2][4]; /* dq, then dk */
@@ -287,7 +212,7 @@ template <int MATH> FN void side_reverse(Team side, int h, int first, int count,
         Queries<MATH, MT> x;
 #pragma unroll
         for (int j = 0; j < MT * 8; j++) x.dq[j >> 3][j >> 2 & 1][j & 3] = 0.0f;
-        pass_queries<MATH, MT>(x, h, row + i * 16, row + i * 16, first, count);
+        pass_queries<MATH, MT>(x, h, row + i * 16, first, count);
         scale_sums<MATH>(x.dq, SET_SCALE * RESTORED<MATH>);
         add_g<MATH>(x.dq, h, row + i * 16);
 #pragma unroll
@@ -302,7 +227,7 @@ template <int MATH> FN void side_reverse(Team side, int h, int first, int count,
         take_keys<MATH, MT>(x, h, r);
         __syncwarp();
         put_sums_at<MATH>(room(AT_K), kept[i], h, r);
-        pass_keys<MATH, MT>(x, h, first, first, count, first + count - r);
+        pass_keys<MATH, MT>(x, h, first, count, first + count - r);
         scale_sums<MATH>(x.dv, RESTORED<MATH>);
         put_sums_at<MATH>(room(AT_V), x.dv, h, r);
 #pragma unroll
@@ -315,10 +240,10 @@ template <int MATH> FN void side_reverse(Team side, int h, int first, int count,
     for (int i = 0; i < N; i++) put_sums_at<MATH>(room(AT_Q), kept[i], h, row + i * 16);
 }
 
-template <int MATH> FN void second_attention_reverse() {
+template <int MATH> FN void attention_reverse() {
     const int warp = threadIdx.x / 32, h = warp % 4, row = warp / 4 * 32;
     const int n = frame().n, m = frame().m, groups = (m + 31) / 32;
-    pack_rooms<MATH>(set_rows(), set_rows());
+    pack_rooms<MATH>(set_rows());
 #pragma unroll 1
     for (int some = 1; some >= 0; some--) { /* the context's warps first, the others go ahead */
         if (some && warp >= groups * 4) continue;
@@ -327,39 +252,65 @@ template <int MATH> FN void second_attention_reverse() {
     }
 }
 
-/* The first attention of the encoder, both sides. */
-template <int MATH> FN void first_attention_reverse() {
-    constexpr int MT = ITEM_TILES<MATH>;
-    const int warp = threadIdx.x / 32, h = warp % 4;
-    pack_rooms<MATH>(min(set_rows(), (int)SOME_ROW), set_rows());
-#pragma unroll 1
-    for (int row = warp / 4 * 32; row < warp / 4 * 32 + 32; row += 16 * MT) {
-        const int n = frame().n, m = frame().m;
-        const int sides = row < m ? 2 : 1;
-        {
-            Queries<MATH, MT> x;
+/* ---- the first values ------------------------------------------------------------------------ */
+
+/* dj (n, 192) is in the rooms, the context's share behind: added to the gradient of pre, its sums
+ * over columns with wy to that of y, over rows with y to that of wy. A thread has four columns of
+ * every panel in every 32nd row. */
+FN void finish_values() {
+    const int n = frame().n, m = frame().m, col = threadIdx.x % 16 * 4, lane = threadIdx.x % 32;
+    float *gpre = fused_at(SETG_GPRE) + col;
+    float *gy = fused_at(SETG_GY);
+    const float *ys = fused_at(SETG_Y), *wy = fused_at(SETG_WY) + col;
+    const bool add = fused_adds(SETG_GPRE), add_y = fused_adds(SETG_GY);
+    float4 old[3], down[3], w[3];
+    int row = threadIdx.x / 16;
 #pragma unroll
-            for (int j = 0; j < MT * 8; j++) x.dq[j >> 3][j >> 2 & 1][j & 3] = 0.0f;
+    for (int p = 0; p < 3; p++) {
+        w[p] = global_quad(wy + p * 64, true);
+        old[p] = global_quad(gpre + row * 192 + p * 64, add && row < n);
+        down[p] = zero4();
+    }
 #pragma unroll 1
-            for (int s = sides - 1; s >= 0; s--)
-                pass_queries<MATH, MT>(x, h, row, s * SOME_ROW + row, 0, s ? m : n);
-            scale_sums<MATH>(x.dq, SET_SCALE * RESTORED<MATH>);
-            add_g<MATH>(x.dq, h, row);
-            if (sides > 1) add_g<MATH>(x.dq, h, SOME_ROW + row);
-            give_sums<MATH>(x.dq, 0, h, row);
+    for (; row < up32(n); row += THREADS / 16) {
+        const float y = row < n ? ys[row] : 0.0f;
+        float across = 0;
+        float4 v[3];
+#pragma unroll
+        for (int p = 0; p < 3; p++) {
+            const float *at = room(p) + row * SET_PITCH + col;
+            v[p] = ld4(at);
+            if (row < m) v[p] = add4(v[p], 1.0f, ld4(at + SOME_ROW * SET_PITCH));
+            across += dot4(v[p], w[p]);
+            down[p] = add4(down[p], y, v[p]);
+            v[p] = add4(v[p], 1.0f, old[p]);
         }
-        Keys<MATH, MT> x;
-        take_keys<MATH, MT>(x, h, row);
-#pragma unroll 1
-        for (int s = sides - 1; s >= 0; s--)
-            pass_keys<MATH, MT>(x, h, 0, s * SOME_ROW, s ? m : n, (s ? m : n) - row);
-        scale_sums<MATH>(x.dk, Q_SCALE<MATH> * RESTORED<MATH>);
-        scale_sums<MATH>(x.dv, RESTORED<MATH>);
-        give_sums<MATH>(x.dk, 1, h, row);
-        give_sums<MATH>(x.dv, 2, h, row);
+#pragma unroll
+        for (int p = 0; p < 3; p++) {
+            const int next = row + THREADS / 16;
+            old[p] = global_quad(gpre + next * 192 + p * 64, add && next < n);
+            global_quad(gpre + row * 192 + p * 64, v[p], row < n);
+        }
+#pragma unroll
+        for (int d = 1; d < 16; d *= 2) across += __shfl_xor_sync(~0u, across, d);
+        if (lane % 16 == 0 && row < n && gy) put(gy + row, across, add_y);
+    }
+    float *sums = room(AT_G); /* (16, 192) */
+#pragma unroll
+    for (int p = 0; p < 3; p++) {
+        down[p].x += __shfl_xor_sync(~0u, down[p].x, 16);
+        down[p].y += __shfl_xor_sync(~0u, down[p].y, 16);
+        down[p].z += __shfl_xor_sync(~0u, down[p].z, 16);
+        down[p].w += __shfl_xor_sync(~0u, down[p].w, 16);
+        if (lane < 16) st4(sums + threadIdx.x / 32 * 192 + p * 64 + col, down[p]);
     }
     __syncthreads();
-    finish_y<MATH>();
+    const int c = threadIdx.x;
+    if (c >= 192) return;
+    float sum = 0;
+#pragma unroll
+    for (int k = 0; k < WARPS; k++) sum += sums[k * 192 + c];
+    put(fused_at(SETG_DWY) + c, sum, fused_adds(SETG_DWY));
 }
 
 } // namespace set_grad_part

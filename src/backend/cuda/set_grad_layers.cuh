@@ -52,13 +52,14 @@ FN float4 dx_quad(const LayerSums &c, int r, int f) {
 
 /* ---- dx -------------------------------------------------------------------------------------- */
 
-template <int PANELS> FN void read_step(Step<3> &s, uint32_t a, uint32_t b, int k) {
+/* b_rows: 16 rows of W in bytes */
+FN void read_step(Step<3> &s, uint32_t a, uint32_t b, int b_rows, int k) {
 #pragma unroll
     for (int i = 0; i < 3; i++) load_pieces(a + (k + i * 16 * SET_PITCH) * 4, s.a[i]);
 #pragma unroll
     for (int e = 0; e < 2; e++) {
         float v[4];
-        load_pieces(b + (k + e * 16 * (64 * PANELS + 4)) * 4, v);
+        load_pieces(b + k * 4 + e * b_rows, v);
         s.b[2 * e][0] = v[0], s.b[2 * e][1] = v[1];
         s.b[2 * e + 1][0] = v[2], s.b[2 * e + 1][1] = v[3];
     }
@@ -75,32 +76,31 @@ template <int MATH> FN void step_ready(Ready<MATH, 3> &r, const Step<3> &s) {
     }
 }
 
-/* c += g W^T; g: PANELS rooms one behind the other, W (64, 64 PANELS) */
-template <int MATH, int PANELS> FN void to_x(LayerSums &c, const float *g, const float *w) {
-    const int lane = threadIdx.x % 32;
+/* c += g W^T; g: `panels` rooms one behind the other, W (64, 64 panels) */
+template <int MATH> FN void to_x(LayerSums &c, const float *g, const float *w, int panels) {
+    const int lane = threadIdx.x % 32, pitch = 64 * panels + 4;
     uint32_t a = shared_at(g + (warp_dx_row() + lane % 16) * SET_PITCH + lane / 16 * 4);
-    uint32_t b = shared_at(w + (warp_col() + lane / 16 * 8 + lane % 8) * (64 * PANELS + 4) +
-                           lane / 8 % 2 * 4);
+    uint32_t b = shared_at(w + (warp_col() + lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 4);
 #pragma unroll 1
-    for (int p = 0; p < PANELS; p++, a += ROOM_WORDS * 4, b += 64 * 4) {
+    for (int p = 0; p < panels; p++, a += ROOM_WORDS * 4, b += 64 * 4) {
         Step<3> even, odd;
         if constexpr (MATH == DEV_FP32) { /* registers for one step alone */
 #pragma unroll 1
             for (int k = 0; k < 64; k += 8) {
                 Ready<MATH, 3> r;
-                read_step<PANELS>(even, a, b, k);
+                read_step(even, a, b, 64 * pitch, k);
                 step_ready<MATH>(r, even);
                 multiply_step<MATH, 3>(c, r);
             }
         } else {
-            read_step<PANELS>(even, a, b, 0);
+            read_step(even, a, b, 64 * pitch, 0);
 #pragma unroll
             for (int k = 0; k < 64; k += 16) {
                 Ready<MATH, 3> r, q;
-                read_step<PANELS>(odd, a, b, k + 8);
+                read_step(odd, a, b, 64 * pitch, k + 8);
                 step_ready<MATH>(r, even);
                 if constexpr (MATH == DEV_TF32) multiply_step<MATH, 3>(c, r);
-                if (k + 16 < 64) read_step<PANELS>(even, a, b, k + 16);
+                if (k + 16 < 64) read_step(even, a, b, 64 * pitch, k + 16);
                 step_ready<MATH>(q, odd);
                 if constexpr (MATH == DEV_TF32)
                     multiply_step<MATH, 3>(c, q);
@@ -111,86 +111,35 @@ template <int MATH, int PANELS> FN void to_x(LayerSums &c, const float *g, const
     }
 }
 
-/* Bit 8 r + 4 f + j: is h above zero there? */
-struct Mask {
-    uint32_t bits[2];
-};
-FN Mask mask_of(const Saved &h) {
-    Mask mask = {{0, 0}};
-    float4 v[12];
-#pragma unroll
-    for (int k = 0; k < 12; k++) { /* all loads first */
-        const SetRow row = set_row(dx_row(k / 2));
-        const float *p = row.some ? h.some : h.all;
-        v[k] = global_quad(p + row.of_side * 64 + lane_col(k % 2), row.exists);
-    }
-#pragma unroll
-    for (int k = 0; k < 12; k++) {
-        const uint32_t b = (v[k].x > 0 ? 1u : 0u) | (v[k].y > 0 ? 2u : 0u) |
-                           (v[k].z > 0 ? 4u : 0u) | (v[k].w > 0 ? 8u : 0u);
-        mask.bits[k / 8] |= b << k % 8 * 4;
-    }
-    return mask;
-}
-
-/* dh to the room of g, and its sums over this warp's rows for db. */
-template <int MATH> FN void put_masked(const LayerSums &c, const Mask &mask, int rows) {
-    float4 sum[2] = {zero4(), zero4()};
-#pragma unroll
-    for (int k = 0; k < 12; k++) {
-        const int r = k / 2, f = k % 2, bit = k % 8 * 4;
-        const uint32_t b = mask.bits[k / 8];
-        float4 v = scaled4(dx_quad(c, r, f), RESTORED<MATH>);
-        v.x = b >> bit & 1u ? v.x : 0, v.y = b >> (bit + 1) & 1u ? v.y : 0;
-        v.z = b >> (bit + 2) & 1u ? v.z : 0, v.w = b >> (bit + 3) & 1u ? v.w : 0;
-        if (dx_row(r) < rows) st4(room(AT_G) + dx_row(r) * SET_PITCH + lane_col(f), v);
-        sum[f] = add4(sum[f], 1.0f, v);
-    }
-#pragma unroll
-    for (int f = 0; f < 2; f++) {
-#pragma unroll
-        for (int d = 4; d < 32; d *= 2) {
-            sum[f].x += __shfl_xor_sync(~0u, sum[f].x, d);
-            sum[f].y += __shfl_xor_sync(~0u, sum[f].y, d);
-            sum[f].z += __shfl_xor_sync(~0u, sum[f].z, d);
-            sum[f].w += __shfl_xor_sync(~0u, sum[f].w, d);
-        }
-        if (threadIdx.x % 32 < 4)
-            st4(room(AT_REST) + AT_BIAS_64 + warp_dx_row() / 48 * 64 + lane_col(f), sum[f]);
-    }
-}
-
-/* da to its room, and lse and delta of its rows; o and q of the attention in front. q_some: the
- * first row of the context's queries in their room. */
-template <int MATH>
-FN void put_gradient(const LayerSums &c, const Saved &o, const Saved &lse, int q_some, int rows) {
-    const int t = threadIdx.x % 4;
-    float *to = room(AT_REST) + (t < 2 ? 0 : AT_DELTA) + t % 2 * 2;
+/* dh to the room of g: dx where h is above zero. */
+template <int MATH> FN void put_masked(const LayerSums &c, const Saved &h, int rows) {
 #pragma unroll
     for (int r0 = 0; r0 < 6; r0 += 3) {
-        float4 x[6];
-        float l[6];
+        float4 m[6];
 #pragma unroll
         for (int k = 0; k < 6; k++) { /* all loads first */
             const SetRow row = set_row(dx_row(r0 + k / 2));
-            x[k] = global_quad((row.some ? o.some : o.all) + row.of_side * 64 + lane_col(k % 2),
+            m[k] = global_quad((row.some ? h.some : h.all) + row.of_side * 64 + lane_col(k % 2),
                                row.exists);
-            l[k] = INFINITY;
-            if (row.exists)
-                l[k] = (row.some ? lse.some : lse.all)[row.of_side * 4 + lane_col(k % 2) / DH];
         }
 #pragma unroll
         for (int k = 0; k < 6; k++) {
-            const int row = dx_row(r0 + k / 2), col = lane_col(k % 2);
-            const int of_q = row < SOME_ROW ? row : row - SOME_ROW + q_some;
-            const float4 v = scaled4(dx_quad(c, r0 + k / 2, k % 2), RESTORED<MATH>);
-            float4 q = zero4();
-            if (row < rows) q = ld4(room(AT_Q) + of_q * SET_PITCH + col);
-            const float delta = quad_sum(dot4(v, add4(x[k], -1.0f, q)));
-            if (row >= rows) continue;
-            st4(room(AT_G) + row * SET_PITCH + col, v);
-            to[col / DH * LSE_HEAD + pair_word(row)] = t < 2 ? -LOG2E * l[k] : -delta;
+            float4 v = scaled4(dx_quad(c, r0 + k / 2, k % 2), RESTORED<MATH>);
+            v.x = m[k].x > 0 ? v.x : 0, v.y = m[k].y > 0 ? v.y : 0;
+            v.z = m[k].z > 0 ? v.z : 0, v.w = m[k].w > 0 ? v.w : 0;
+            const int row = dx_row(r0 + k / 2);
+            if (row < rows) st4(room(AT_G) + row * SET_PITCH + lane_col(k % 2), v);
         }
+    }
+}
+
+/* da to its room */
+template <int MATH> FN void put_gradient(const LayerSums &c, int rows) {
+#pragma unroll
+    for (int k = 0; k < 12; k++) {
+        const int row = dx_row(k / 2);
+        const float4 v = scaled4(dx_quad(c, k / 2, k % 2), RESTORED<MATH>);
+        if (row < rows) st4(room(AT_G) + row * SET_PITCH + lane_col(k % 2), v);
     }
 }
 
@@ -269,9 +218,10 @@ template <int MATH> FN void read_down(float4 (&g)[STEPS<MATH>][2], uint32_t at) 
         g[k / 2][k % 2] = load_quad(at + (k / 2 * 8 + k % 2) * SET_PITCH * 4);
 }
 
-/* c += x^T g, panel by panel; sums (BIAS): of every fourth step of g. x is asked for 32 rows ahead,
+/* c += x^T g, panel by panel; sums: of every other step of g,
+ * for warps of the first two quarters. x is asked for 32 rows ahead,
  * g one product ahead. */
-template <int MATH, int PANELS, bool BIAS>
+template <int MATH, int PANELS>
 FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *matrix, const Saved &x, int rows) {
     const int lane = threadIdx.x % 32, quarter = warp_dw_row() / 16;
     const int quad = lane / 8 ^ (lane / 4 % 2 ? 5 : 0);
@@ -297,7 +247,7 @@ FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *matrix, const Sa
 #pragma unroll
                 for (int u = 0; u < STEPS<MATH>; u++) {
                     const float4(&g)[2] = v[now % 2][u];
-                    if (BIAS && quarter == i + u)
+                    if (quarter == (i + u) % 2)
                         sums[p] = add4(add4(sums[p], 1.0f, g[0]), 1.0f, g[1]);
                     if (p == PANELS - 1) load_x(xs[i + u], block, i + u);
                 }
@@ -305,15 +255,15 @@ FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *matrix, const Sa
     }
 }
 
-/* This warp's sums of g's columns meet those of other rows. */
-template <int PANELS> FN void put_sums(float4 (&sums)[PANELS]) {
+/* This warp's sums of g's columns meet those of other rows in shared memory: (2, 64 PANELS). */
+template <int PANELS> FN void put_sums(const float4 (&sums)[PANELS], float *to) {
     const int lane = threadIdx.x % 32, quad = lane / 8 ^ (lane / 4 % 2 ? 5 : 0);
-    float *to = room(AT_REST) + AT_BIAS + warp_dw_row() / 16 * 64 * PANELS + warp_col() + quad * 4;
+    to += warp_dw_row() / 16 * 64 * PANELS + warp_col() + quad * 4;
 #pragma unroll
     for (int p = 0; p < PANELS; p++) {
         const float4 v = make_float4(quad_sum(sums[p].x), quad_sum(sums[p].y), quad_sum(sums[p].z),
                                      quad_sum(sums[p].w));
-        if (lane % 4 == 0) st4(to + p * 64, v);
+        if (lane % 4 == 0 && warp_dw_row() < 32) st4(to + p * 64, v);
     }
 }
 
@@ -335,93 +285,147 @@ template <int MATH, int PANELS> FN void add_w(const LayerSums &c, int slot) {
     }
 }
 
-/* db of both layers: a column each of the threads that make dW, four sums in order. */
-template <int PANELS> FN void add_biases(int slot, int slot_64) {
-    const int id = threadIdx.x, wide = 64 * PANELS;
-    if (id >= wide + 64) return;
-    const bool first = id < wide;
-    const float *sums = room(AT_REST) + (first ? AT_BIAS + id : AT_BIAS_64 + id - wide);
-    const int step = first ? wide : 64;
-    const int dx_warps = (set_rows() + 47) / 48; /* rows that nobody took have no sums */
-    float sum = 0;
+/* db: a column each of the threads that make dW */
+FN void add_bias(int slot, const float *sums, int columns) {
+    const int c = threadIdx.x;
+    if (c < columns) put(fused_at(slot) + c, sums[c] + sums[columns + c], fused_adds(slot));
+}
+
+/* A layer's dW and the sums for its db; when all are done, dW to global memory. */
+template <int MATH, int PANELS>
+FN void make_w(LayerSums &c, const float *g, const Saved &x, int rows, float *sums_at) {
+    float4 sums[PANELS];
 #pragma unroll
-    for (int k = 0; k < 4; k++) sum += first || k < dx_warps ? sums[k * step] : 0.0f;
-    const int to = first ? slot : slot_64;
-    put(fused_at(to) + (first ? id : id - wide), sum, fused_adds(to));
+    for (int p = 0; p < PANELS; p++) sums[p] = zero4();
+    to_w<MATH, PANELS>(c, sums, g, x, rows);
+    put_sums<PANELS>(sums, sums_at);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-/* The layers in front of pooling (2 panels) and of the second attention (3). */
-template <int PANELS> struct Layers {
-    static constexpr bool last = PANELS == 3; /* on the way back */
-    static constexpr int X = last ? SIDE_X1 : SIDE_X2, H = last ? SIDE_H0 : SIDE_H1;
-    static constexpr int A = last ? SIDE_A0 : SIDE_A1, LSE = last ? SIDE_L0 : SIDE_L1;
-    static constexpr int DW = last ? SETG_DWQ : SETG_DWKV, DB = last ? SETG_DBQ : SETG_DBKV;
-    static constexpr int DW_64 = last ? SETG_DW0 : SETG_DW1, DB_64 = last ? SETG_DB0 : SETG_DB1;
-    static constexpr int ROOM_W = last ? AT_G : AT_V, ROOM_W_64 = last ? AT_K : AT_V;
+/* Operands of a turn: the layers in front of pooling, those in front of the second attention. */
+struct Turn {
+    bool last;
+    MEMBER int panels() const { return last ? 3 : 2; }
+    MEMBER Saved x() const { return saved(last ? SIDE_X1 : SIDE_X2); }
+    MEMBER Saved h() const { return saved(last ? SIDE_H0 : SIDE_H1); }
+    MEMBER Saved a() const { return saved(last ? SIDE_A0 : SIDE_A1); }
+    MEMBER Saved lse() const { return saved(last ? SIDE_L0 : SIDE_L1); }
+    MEMBER int dw() const { return last ? SETG_DWQ : SETG_DWKV; }
+    MEMBER int db() const { return last ? SETG_DBQ : SETG_DBKV; }
+    MEMBER int dw_64() const { return last ? SETG_DW0 : SETG_DW1; }
+    MEMBER int db_64() const { return last ? SETG_DB0 : SETG_DB1; }
+    MEMBER const float *weights() const { return room(last ? AT_G : AT_V); }
+    /* columns `col` .. + 63 of the q, k, v that attention had */
+    MEMBER Saved qkv(int col) const {
+        const Saved s = saved(SIDE_Q1);
+        const float *j = fused_at(SETG_J);
+        return {(last ? j : s.all) + col, (last ? j : s.some) + col};
+    }
 };
-
-/* What comes to the rooms while the second layer multiplies: q, k and v of the attention in front.
- */
-template <bool LAST> FN void fetch_attention(int rows) {
-    const Saved j = {fused_at(SETG_J), nullptr}, q1 = saved(SIDE_Q1), from = LAST ? j : q1;
-    const int points = min(rows, (int)SOME_ROW);
-    fetch_rows(room(AT_Q), from, 192, 0, 0, LAST ? points : rows);
-    fetch_rows(room(AT_K), from, 192, 64, 0, LAST ? points : rows);
-    fetch_rows(room(AT_V), from, 192, 128, 0, points);
-    copy_commit();
+FN float *weights_64() {
+    return room(AT_V) + BEHIND_POINTS;
 }
 
-template <int MATH, int PANELS> FN void layers_reverse() {
-    using L = Layers<PANELS>;
-    const int rows = set_rows();
-    LayerSums c = {};
+/* First layer: dh to the room of g, sums of dW in c. */
+template <int MATH> FN void first_layer(LayerSums &c, const Turn &t, int rows) {
+    float *sums_at = room(AT_REST) + AT_BIAS;
     if (makes_dx()) {
-        const Mask mask = mask_of(saved(L::H));
         copy_wait<0>();
         dx_team().sync();
-        if (warp_dx_row() < rows) to_x<MATH, PANELS>(c, room(AT_K), room(L::ROOM_W));
-        dx_team().sync();
-        if (warp_dx_row() < rows) put_masked<MATH>(c, mask, rows);
+        if (warp_dx_row() < rows) to_x<MATH>(c, room(AT_K), t.weights(), t.panels());
+        dx_team().sync(); /* dh may take the weights' place */
+        if (warp_dx_row() < rows) put_masked<MATH>(c, t.h(), rows);
+    } else if (t.last) {
+        make_w<MATH, 3>(c, room(AT_K), t.x(), rows, sums_at);
     } else {
-        float4 sums[PANELS];
-#pragma unroll
-        for (int p = 0; p < PANELS; p++) sums[p] = zero4();
-        to_w<MATH, PANELS, true>(c, sums, room(AT_K), saved(L::X), rows);
-        put_sums<PANELS>(sums);
+        make_w<MATH, 2>(c, room(AT_K), t.x(), rows, sums_at);
     }
-    __syncthreads();
-    if (L::last && makes_dx()) {
-        fetch_weights<1>(room(L::ROOM_W_64) + BEHIND_POINTS, fused_at(SETG_W0), dx_team().rank,
-                         HALF_THREADS);
-        copy_commit();
-    }
-    fetch_attention<L::last>(rows);
+}
+
+/* Second layer: da in c; and dW of both. */
+template <int MATH> FN void second_layer(LayerSums &c, const Turn &t, int rows) {
     if (makes_dx()) {
-        if (L::last) {
+        if (t.last) {
             copy_wait<1>();
             dx_team().sync();
         }
-        if (warp_dx_row() < rows) to_x<MATH, 1>(c, room(AT_G), room(L::ROOM_W_64) + BEHIND_POINTS);
+        if (warp_dx_row() < rows) to_x<MATH>(c, room(AT_G), weights_64(), 1);
     } else {
-        float4 none[1];
-        add_w<MATH, PANELS>(c, L::DW);
-        add_biases<PANELS>(L::DB, L::DB_64);
+        if (t.last)
+            add_w<MATH, 3>(c, t.dw());
+        else
+            add_w<MATH, 2>(c, t.dw());
+        add_bias(t.db(), room(AT_REST) + AT_BIAS, 64 * t.panels());
 #pragma unroll
         for (int k = 0; k < 48; k++) c[k / 16][k / 4 % 4][k % 4] = 0;
-        to_w<MATH, 1, false>(c, none, room(AT_G), saved(L::A), rows);
+        make_w<MATH, 1>(c, room(AT_G), t.a(), rows, room(AT_REST) + AT_BIAS_64);
     }
-    copy_wait<0>();
+}
+
+/* q, k and v of the attention come while the second layer multiplies; v of the context later. */
+FN void fetch_attention(const Turn &t, int rows) {
+    fetch_rows(room(AT_Q), t.qkv(0), 192, 0, rows);
+    fetch_rows(room(AT_K), t.qkv(64), 192, 0, rows);
+    fetch_rows(room(AT_V), t.qkv(128), 192, 0, min(rows, (int)SOME_ROW));
+    copy_commit();
+}
+
+/* What delta = sum of g (o - q) and lse are made of: four columns of every 32nd row. */
+struct Outputs {
+    float4 o[SET_ROWS / 32];
+    float lse[SET_ROWS / 32];
+};
+FN void load_outputs(Outputs &x, const Turn &t) {
+    const int col = threadIdx.x % 16 * 4;
+    const Saved o = t.a(), lse = t.lse();
+#pragma unroll
+    for (int k = 0; k < SET_ROWS / 32; k++) {
+        const SetRow row = set_row(k * 32 + threadIdx.x / 16);
+        x.o[k] = global_quad((row.some ? o.some : o.all) + row.of_side * 64 + col, row.exists);
+        x.lse[k] = INFINITY;
+        if (row.exists) x.lse[k] = (row.some ? lse.some : lse.all)[row.of_side * 4 + col / DH];
+    }
+}
+/* Of the four lanes of a head two put lse there and two delta, which are read in pairs of rows. */
+FN void put_lse(const Outputs &x, int rows) {
+    const int col = threadIdx.x % 16 * 4, t = threadIdx.x % 4;
+    float *to = room(AT_REST) + (t < 2 ? 0 : AT_DELTA) + t % 2 * 2 + col / DH * LSE_HEAD;
+#pragma unroll
+    for (int k = 0; k < SET_ROWS / 32; k++) {
+        const int row = k * 32 + threadIdx.x / 16, at = row * SET_PITCH + col;
+        if (k * 32 >= rows) break;
+        const float4 g = ld4(room(AT_G) + at), q = ld4(room(AT_Q) + at);
+        const float delta = quad_sum(dot4(g, add4(x.o[k], -1.0f, q)));
+        to[pair_word(row)] = t < 2 ? -LOG2E * x.lse[k] : -delta;
+    }
+}
+
+template <int MATH> FN void layers_reverse(const Turn &t) {
+    const int rows = set_rows();
+    LayerSums c = {};
+    first_layer<MATH>(c, t, rows);
     __syncthreads();
-    if (!L::last && rows > SOME_ROW) {
-        fetch_rows(room(AT_V), saved(SIDE_Q1), 192, 128, SOME_ROW, rows);
+    if (t.last && makes_dx()) {
+        fetch_weights(weights_64(), fused_at(SETG_W0), 1, dx_team());
         copy_commit();
     }
-    if (makes_dx())
-        put_gradient<MATH>(c, saved(L::A), saved(L::LSE), L::last ? 0 : (int)SOME_ROW, rows);
-    else
-        add_w<MATH, 1>(c, L::DW_64);
+    fetch_attention(t, rows);
+    second_layer<MATH>(c, t, rows);
+    copy_wait<0>();
+    __syncthreads();
+    if (rows > SOME_ROW) fetch_rows(room(AT_V), t.qkv(128), 192, SOME_ROW, rows);
+    copy_commit();
+    if (makes_dx()) {
+        put_gradient<MATH>(c, rows);
+    } else {
+        add_w<MATH, 1>(c, t.dw_64());
+        add_bias(t.db_64(), room(AT_REST) + AT_BIAS_64, 64);
+    }
+    Outputs x;
+    load_outputs(x, t);
+    __syncthreads();
+    put_lse(x, rows);
     copy_wait<0>();
     __syncthreads();
 }

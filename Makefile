@@ -165,8 +165,10 @@ $(BUILD)/cuda-flags: FORCE
 $(BUILD)/libmnp_cuda.so: $(CUDA_OBJ)
 	$(call say,NVCC)$(NVCC) $(NVCC_FLAGS) -shared -cudart static $(CUDA_OBJ) -o $@
 
-# The same kernels compiled for the CPU (tests/emulator): neither nvcc nor a GPU is needed. Kernels
-# compute addresses that they do not use.
+# The same kernels compiled for the CPU (tests/emulator): neither nvcc nor a GPU is needed, but a C++
+# compiler and x86-64. Kernels compute addresses that they do not use.
+EMULATOR  := $(if $(filter x86_64,$(shell uname -m)),$(if $(shell command -v $(CXX)),$(if \
+    $(filter 1,$(PORTABLE)),,$(addprefix $(BUILD)/emulator/,test_cuda libmnp_cuda.so))))
 EMU_OBJ   := $(patsubst %,$(BUILD)/emulator/%.o,$(CU_SRC) $(wildcard tests/emulator/*.cpp))
 EMU_FLAGS := -std=c++17 $(if $(strip $(INSTRUMENT)),-O1,-O2) -g -Wall -Wno-unknown-pragmas -Wno-sign-compare \
              -Wno-enum-compare -fPIC -fvisibility=hidden -Itests/emulator -Iinclude -Isrc \
@@ -220,7 +222,7 @@ $(BUILD)/examples/%: examples/%.c $(LIB) $(BUILD)/flags
 setup: $(SETUP)
 examples: $(EXAMPLES)
 fuzzers: $(FUZZERS)
-tests-built: $(TEST_BUILT) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
+tests-built: $(TEST_BUILT) $(if $(findstring test_emulator,$(TEST_PROGRAMS)),$(EMULATOR)) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
 
 demo: all
 	@BUILD=$(BUILD) scripts/demo.sh
@@ -238,8 +240,8 @@ asan:
 	@$(MAKE) SAN=address,undefined test
 tsan:
 	@$(MAKE) SAN=thread test
-emulator: $(BUILD)/emulator/test_cuda $(BUILD)/emulator/libmnp_cuda.so
-	$(BUILD)/emulator/test_cuda --small $(T)
+emulator: $(EMULATOR)
+	$(if $(EMULATOR),$(BUILD)/emulator/test_cuda --small $(T),@BUILD=$(BUILD) tests/contract/test_emulator.sh)
 coverage:
 	@$(MAKE) COVERAGE=1 test
 	@scripts/coverage.sh $(BUILD)-coverage

@@ -3,13 +3,13 @@
  * capture, and the precision of the faster modes. Where there is no GPU it is skipped and says why;
  * so is a case that needs an op the device does not have.
  *
- *   test_cuda [--small]     all tests; small: of the training runs a few functions and steps, for
- *                           the emulator (tests/emulator)
- *   test_cuda [--small] NAME ...
- *                           those that any of the names selects: an op whose name contains it, a
- *                           training run (tiny, paper, image, large, bits, precision, culprit;
- *                           nccl: a step through NCCL has the bits of one without), "step": all of
- *                           them. A name that selects nothing is an error (exit status 2)
+ *   test_cuda [--small] [NAME ...]
+ *                           all tests, or those that any of the names selects: an op whose name
+ *                           contains it, "ops": all ops, a training run (tiny, paper, image, large,
+ *                           bits, precision, culprit; nccl: a step through NCCL has the bits of one
+ *                           without), "step": all training runs. A name that selects nothing is an
+ *                           error (exit status 2). Small: a few functions and steps, for the
+ *                           emulator (tests/emulator)
  *   test_cuda --time [0|1|2] [batch]
  *                           milliseconds a step in each precision, and where they go in one of them
  *                           (fp32, tf32 or bf16; default 1)                                      */
@@ -474,7 +474,8 @@ static bool chosen(const names *n, const char *word) {
 
 static bool chosen_op(const names *n, const op_def *op) {
     bool any = n->count == 0;
-    for (int k = 0; k < n->count; k++) any |= strstr(op->name, n->at[k]) != NULL;
+    for (int k = 0; k < n->count; k++)
+        any |= strcmp(n->at[k], "ops") == 0 || strstr(op->name, n->at[k]) != NULL;
     return any && op->n_cases > 0;
 }
 

@@ -104,10 +104,7 @@ FN float *base_of(const Frame &f, int store) {
 }
 
 FN int extent_rows(const Frame &f, int ext, int fixed) {
-    return ext == DEV_EXT_N   ? f.n
-           : ext == DEV_EXT_M ? f.m
-           : ext == DEV_EXT_K ? f.k
-                              : fixed;
+    return ext == DEV_EXT_N ? f.n : ext == DEV_EXT_M ? f.m : ext == DEV_EXT_K ? f.k : fixed;
 }
 
 /* Where an operand lies and how large it is in this function. */

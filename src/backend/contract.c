@@ -9,7 +9,10 @@
 
 static int64_t count_of(const contract *t, val v) {
     const value *at = graph_at(&t->graph, v);
-    int64_t rows = at->ext == EXT_N ? t->c->n : at->ext == EXT_M ? t->c->m : at->rows;
+    int64_t rows = at->ext == EXT_N   ? t->c->n
+                   : at->ext == EXT_M ? t->c->m
+                   : at->ext == EXT_K ? t->k
+                                      : at->rows;
     return rows * at->cols * (at->sampled ? t->c->S : 1);
 }
 
@@ -100,6 +103,7 @@ mnp_status contract_make(env *e, const op_def *op, const op_case *c, bool differ
     if (!t) return MNP_ENOMEM;
     t->env = e;
     t->c = c;
+    t->k = c->m + (c->n - c->m + 1) / 2;
     params_init(&t->params);
     graph_init(&t->graph, e, &t->params);
     record(t, op, differentiate);
@@ -129,7 +133,7 @@ void contract_destroy(contract *t) {
 /* ---- running --------------------------------------------------------------------------------- */
 
 static void bind(contract *t, exec_io *io, step_block *step, void *weights) {
-    *io = (exec_io){.weights = weights, .step = step, .n = &t->c->n, .m = &t->c->m};
+    *io = (exec_io){.weights = weights, .step = step, .n = &t->c->n, .k = &t->k, .m = &t->c->m};
     io->samples = t->c->S > 0 ? t->c->S : 1;
     for (int k = 0; k < t->n_feeds; k++) io->feed[k] = t->feed[k];
     for (int k = 0; k < t->n_arrays; k++) io->emit[k] = t->array[k];

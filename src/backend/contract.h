@@ -11,6 +11,7 @@ enum { CONTRACT_ARRAYS = 2 * CASE_MAX };
 typedef struct contract {
     env *env;
     const op_case *c;
+    int64_t k; /* points seen: midway between the case's m and n */
     params params;
     graph graph;
     case_build build;

@@ -194,7 +194,9 @@ enum {
     GAPS,
     TWICE,
     FIXED_QUERIES,
-    FIXED_KEYS
+    FIXED_KEYS,
+    SELF_SEEN,
+    SEEDS_SEEN
 };
 
 static void build(case_build *b, const op_case *c) {
@@ -202,24 +204,33 @@ static void build(case_build *b, const op_case *c) {
     bool sampled = c->S > 1;
     attention_opts o = {.width = c->a, .heads = c->b, .q_col = 0, .k_col = c->a, .v_col = 2 * c->a};
     val qv, kv;
-    if (c->c == SELF || c->c == SELF_CONTEXT || c->c == TO_CONTEXT || c->c == TWICE) {
+    if (c->c == SELF || c->c == SELF_CONTEXT || c->c == TO_CONTEXT || c->c == TWICE ||
+        c->c == SELF_SEEN) {
         qv = kv = case_matrix(b, "qkv", EXT_N, 0, 3 * c->a, sampled, true, unit);
         o.queries = c->c == SELF_CONTEXT ? EXT_M : EXT_N;
         o.keys = c->c == SELF ? EXT_N : EXT_M;
         if (c->c == TWICE) case_output(b, op_attention(b->g, qv, kv, &o)), o.keys = EXT_N;
+        if (c->c == SELF_SEEN) { /* as a training step has it: the context is a part of it */
+            o.queries = o.keys = EXT_K;
+            case_output(b, op_attention(b->g, qv, kv, &o));
+            o.queries = o.keys = EXT_M;
+        }
     } else if (c->c == GAPS) { /* unused columns before, between and behind the blocks */
         qv = kv = case_matrix(b, "qkv", EXT_N, 0, 3 * c->a + 8, sampled, true, unit);
         o.v_col = 1, o.q_col = c->a + 3, o.k_col = 2 * c->a + 5;
         o.queries = EXT_N, o.keys = EXT_M;
     } else {
-        bool fixed_q = c->c == SEEDS || c->c == SEEDS_CONTEXT;
+        bool fixed_q = c->c == SEEDS || c->c == SEEDS_CONTEXT || c->c == SEEDS_SEEN;
         qv = case_matrix(b, "q", fixed_q ? EXT_FIXED : EXT_N, c->d, c->a, sampled && !fixed_q,
                          c->c != FIXED_QUERIES, unit);
         kv = case_matrix(b, "kv", c->c == TO_FIXED ? EXT_FIXED : EXT_N, c->d, 2 * c->a,
                          sampled && c->c != SHARED_KEYS, c->c != FIXED_KEYS, unit);
         o.k_col = 0, o.v_col = c->a;
         o.queries = fixed_q ? EXT_FIXED : EXT_N;
-        o.keys = c->c == TO_FIXED ? EXT_FIXED : c->c == SEEDS_CONTEXT ? EXT_M : EXT_N;
+        o.keys = c->c == TO_FIXED        ? EXT_FIXED
+                 : c->c == SEEDS_CONTEXT ? EXT_M
+                 : c->c == SEEDS_SEEN    ? EXT_K
+                                         : EXT_N;
     }
     case_output(b, op_attention(b->g, qv, kv, &o));
 }
@@ -234,6 +245,9 @@ static const op_case cases[] = {
     {"no context, self", 5, 0, 1, 16, 2, SELF_CONTEXT, 0, 0, 0, 0},
     {"no context, seeds", 5, 0, 2, 12, 3, SEEDS_CONTEXT, 2, 0, 0, 0},
     {"context is all", 7, 7, 1, 16, 1, SELF_CONTEXT, 0, 0, 0, 0},
+    {"seen", 17, 6, 2, 12, 2, SELF_SEEN, 0, 0, 0, 0},
+    {"seen, no context", 9, 0, 1, 8, 2, SELF_SEEN, 0, 0, 0, 0},
+    {"seen, seeds", 19, 8, 2, 12, 3, SEEDS_SEEN, 3, 0, 0, 0},
     {"odd head width", 17, 9, 2, 21, 3, SELF, 0, 0, 0, 0},
     {"gaps between the blocks", 11, 6, 2, 10, 2, GAPS, 0, 0, 0, 0},
     {"to the context, samples", 20, 13, 3, 16, 4, TO_CONTEXT, 0, 0, 0, 0},
@@ -251,6 +265,9 @@ static const op_case cases[] = {
     {"heads of 16, seed and no context", 5, 0, 2, 32, 2, SEEDS_CONTEXT, 1, 0, 0, 0},
     {"heads of 16, shared seeds", 19, 8, 3, 32, 2, SEEDS, 5, 0, 0, 0},
     {"heads of 16, shared keys", 18, 4, 3, 16, 1, SHARED_KEYS, 0, 0, 0, 0},
+    {"heads of 16, seen", 40, 13, 2, 32, 2, SELF_SEEN, 0, 0, 0, 0},
+    {"heads of 16, seen, seed", 40, 13, 2, 32, 2, SEEDS_SEEN, 1, 0, 0, 0},
+    {"heads of 16, seen, seeds", 150, 40, 1, 64, 4, SEEDS_SEEN, 16, CASE_NO_FD, 0, 0},
     {"six heads of 16", 70, 33, 1, 96, 6, SELF, 0, CASE_NO_FD, 0, 0},
     {"eight heads of 16", 128, 50, 1, 128, 8, TO_CONTEXT, 0, CASE_NO_FD, 0, 0},
     {"n = 300", 300, 120, 1, 32, 2, SELF, 0, CASE_NO_FD | CASE_LARGE, 0, 0},

@@ -147,6 +147,7 @@ static bool training_open(training *t, const char *device, const char *preset, e
     process_train_opts c = {
         .update = true, .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50, .p_empty = 0.05}};
     if (images) c.draw.x_dim = 2, c.draw.p_region = 0.5, c.draw.noise = 0.05, c.draw.mirror = 2;
+    if (strcmp(preset, "image-small") == 0) c.draw.seen = POINTS / 2;
     graph_init(&t->graph, &world, &t->m->params);
     process_at(spec.kind)->train_step(&t->graph, &t->m->spec, &c);
     plan_opts po = {.n = POINTS, .m = images ? POINTS : 50, .samples = 1};
@@ -247,7 +248,8 @@ static void paper_steps(void) {
     against_cpu("paper", 20, 20);
 }
 
-/* Contexts from regions, noise on targets, one grid for all functions. */
+/* Contexts from regions, noise on targets, one grid for all functions; the posterior of the small
+ * one sees half of the points, the others are scored. */
 static void image_steps(void) {
     against_cpu("image-small", 20, 20);
     against_cpu("image", 20, 5);

@@ -19,7 +19,7 @@ struct Attention {
 };
 
 FN int attention_rows(const Frame &f, const View &v, int ext) {
-    return ext == DEV_EXT_M ? f.m : v.rows;
+    return extent_rows(f, ext, v.rows);
 }
 
 FN Attention attention_of(const Frame &f, const dev_instr &ins) {

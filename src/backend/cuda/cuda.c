@@ -244,16 +244,21 @@ static mnp_status place_data(exec *x, const exec_io *io) {
 }
 
 static mnp_status place_lengths(exec *x, const exec_io *io, int64_t items) {
-    x->image.n = x->image.m = NULL;
+    x->image.n = x->image.k = x->image.m = NULL;
     if (!io->n) return MNP_OK;
     const size_t bytes = (size_t)items * sizeof(int64_t);
-    MNP_TRY(room(x, &x->lengths, 2 * bytes, "the lengths"));
+    MNP_TRY(room(x, &x->lengths, 3 * bytes, "the lengths"));
     x->image.n = x->lengths.at;
     MNP_TRY(device_check(x, x->api->upload(x->queue, x->lengths.at, io->n, bytes), "the lengths"));
-    if (!io->m) return MNP_OK;
-    char *second = (char *)x->lengths.at + bytes;
-    x->image.m = (const int64_t *)(const void *)second;
-    return device_check(x, x->api->upload(x->queue, second, io->m, bytes), "the lengths");
+    if (io->m) {
+        char *second = (char *)x->lengths.at + bytes;
+        x->image.m = (const int64_t *)(const void *)second;
+        MNP_TRY(device_check(x, x->api->upload(x->queue, second, io->m, bytes), "the lengths"));
+    }
+    if (!io->k) return MNP_OK;
+    char *third = (char *)x->lengths.at + 2 * bytes;
+    x->image.k = (const int64_t *)(const void *)third;
+    return device_check(x, x->api->upload(x->queue, third, io->k, bytes), "the lengths");
 }
 
 /* Numbers of item i that a binding carries; -1: the host cannot know (a draw sets the length). */
@@ -262,6 +267,7 @@ static int64_t bound_count(const exec *x, const exec_io *io, val v, int64_t i) {
     if (at->ext != EXT_FIXED && !io->n) return -1;
     int64_t rows = at->ext == EXT_N   ? io->n[i]
                    : at->ext == EXT_M ? (io->m ? io->m[i] : 0)
+                   : at->ext == EXT_K ? (io->k ? io->k[i] : io->n[i])
                                       : at->rows;
     return rows * at->cols * (at->sampled && io->samples > 0 ? io->samples : 1);
 }

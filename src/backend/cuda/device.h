@@ -18,7 +18,7 @@ typedef enum dev_op {
 enum { DEV_IN = 5, DEV_OUT = 4, DEV_INT = 8, DEV_REAL = 4, DEV_FEEDS = 72, DEV_EMITS = 72 };
 enum { DEV_TOGETHER = 4 }; /* small instructions that run side by side at most */
 enum { DEV_FEW_ROWS = 4, DEV_FEW_WIDTH = 512 }; /* and what they have at most */
-enum { DEV_EXT_FIXED, DEV_EXT_N, DEV_EXT_M };
+enum { DEV_EXT_FIXED, DEV_EXT_N, DEV_EXT_M, DEV_EXT_K };
 enum { DEV_STORE_ACT, DEV_STORE_PARAM, DEV_STORE_PGRAD, DEV_STORE_STATE };
 /* How products are taken: three tf32 products that make up a float's digits, tf32, bfloat16. */
 enum { DEV_FP32, DEV_TF32, DEV_BF16 };
@@ -86,7 +86,7 @@ typedef struct dev_run {
     const int64_t *data_start;
     const float *data_x, *data_y;
     int64_t data_shared_x;
-    const int64_t *n, *m; /* (items) or NULL */
+    const int64_t *n, *k, *m; /* (items) or NULL; k NULL: all n */
     const double *feed[DEV_FEEDS];
     int64_t feed_stride[DEV_FEEDS];
     double *emit[DEV_EMITS];

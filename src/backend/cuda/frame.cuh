@@ -43,7 +43,7 @@ struct Frame {
     float *act, *grads, *weights, *state;
     int32_t *scratch;
     int64_t item, items, function, sample0;
-    int n, m, S;
+    int n, k, m, S;
     int first;   /* the block's first function                     */
     int watched; /* cycles are counted or a bad value is looked for */
     int64_t last;
@@ -93,6 +93,13 @@ FN Team team_of(int teams) {
     return {(int)threadIdx.x - id * size, size, id};
 }
 
+FN int extent_rows(const Frame &f, int ext, int fixed) {
+    return ext == DEV_EXT_N   ? f.n
+           : ext == DEV_EXT_M ? f.m
+           : ext == DEV_EXT_K ? f.k
+                              : fixed;
+}
+
 /* Where an operand lies and how large it is in this function. */
 FN View resolve(const Frame &f, const dev_operand &o) {
     View v;
@@ -101,7 +108,7 @@ FN View resolve(const Frame &f, const dev_operand &o) {
                   : o.store == DEV_STORE_PGRAD ? f.grads
                                                : f.state;
     v.p = o.present ? base + o.offset : nullptr;
-    v.rows = o.ext == DEV_EXT_N ? f.n : o.ext == DEV_EXT_M ? f.m : o.rows;
+    v.rows = extent_rows(f, o.ext, o.rows);
     v.cols = o.cols;
     v.ld = o.ld;
     v.sampled = o.sampled;

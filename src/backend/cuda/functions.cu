@@ -256,6 +256,7 @@ FN void begin(const dev_run *run, int64_t item, int first) {
     f.S = run->samples > 0 ? (int)run->samples : 1;
     f.sample0 = item % chunks * run->samples;
     f.n = run->n ? (int)run->n[item] : 0;
+    f.k = run->k ? (int)run->k[item] : f.n;
     f.m = run->m ? (int)run->m[item] : 0;
     f.first = first;
     f.watched = run->diagnose || (run->clocks && blockIdx.x == 0);

@@ -101,7 +101,7 @@ FN void swap_in(int32_t *order, int32_t *table, int64_t size, int64_t k, int64_t
 
 struct Drawn {
     int64_t first, points;
-    int n, m;
+    int n, k, m;
     int64_t first_x;
     Stream stream;
     rng_at noise_at;
@@ -121,6 +121,7 @@ FN void draw_lengths(const Frame &f, const dev_instr &ins, Drawn &d) {
         d.n =
             (int)min((int64_t)d.n,
                      d.m + 1 + (int64_t)next_below(d.stream, (uint64_t)(ins.i[DRAW_HI] + 1 - d.m)));
+    d.k = ins.i[DRAW_SEEN] > 0 ? min(max(ins.i[DRAW_SEEN], d.m), d.n) : d.n;
     d.u = 1, d.v = 0;
     if (ins.f[DRAW_P_REGION] > 0) {
         const uint32_t a_hi = next_u32(d.stream), a_lo = next_u32(d.stream);
@@ -205,7 +206,7 @@ FN void draw_region(const Frame &f, const dev_instr &ins, Drawn &d, int32_t *ord
     int32_t *flag = order + d.n, *spare = flag + d.n;
     const float *x = f.run->data_x + 2 * d.first_x;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < d.n; i += THREADS) {
+    for (int i = threadIdx.x; i < d.k; i += THREADS) {
         const float *at = x + 2 * (int64_t)order[i];
         flag[i] = region_holds(which, mirror_input(d.mirrored, 0, at[0]),
                                mirror_input(d.mirrored, 1, at[1]));
@@ -214,7 +215,7 @@ FN void draw_region(const Frame &f, const dev_instr &ins, Drawn &d, int32_t *ord
     if (threadIdx.x == 0) {
         int inside = 0, outside = 0;
 #pragma unroll 1
-        for (int i = 0; i < d.n; i++) {
+        for (int i = 0; i < d.k; i++) {
             if (flag[i])
                 order[inside++] = order[i];
             else
@@ -237,7 +238,7 @@ OP_FN void op_draw(const dev_instr &ins) {
     int32_t *memory = (int32_t *)work() + 64;
     int32_t *order = shuffle(d, words + 64 <= WORK_WORDS ? memory : f.scratch);
     draw_region(f, ins, d, order);
-    if (threadIdx.x == 0) f.n = d.n, f.m = d.m;
+    if (threadIdx.x == 0) f.n = d.n, f.k = d.k, f.m = d.m;
     __syncthreads();
     View x = resolve(f, ins.out[DRAW_X]), y = resolve(f, ins.out[DRAW_Y]);
 #pragma unroll 1

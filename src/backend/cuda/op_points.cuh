@@ -373,7 +373,7 @@ OP_FN void op_layernorm_grad(const dev_instr &ins) {
 OP_FN void op_pool(const dev_instr &ins) {
     const Frame &f = frame();
     View h = view_in(ins, 0), y = view_out(ins, 0);
-    const int rows = ins.i[0] == DEV_EXT_M ? f.m : h.rows, warp = threadIdx.x / 32;
+    const int rows = extent_rows(f, ins.i[0], h.rows), warp = threadIdx.x / 32;
     const float factor = ins.i[1] && rows ? 1.0f / (float)rows : 1.0f;
 #pragma unroll 1
     for (int i = warp; i < (y.sampled ? f.S : 1) * y.ld; i += WARPS) {
@@ -391,7 +391,7 @@ OP_FN void op_pool_grad(const dev_instr &ins) {
     const Frame &f = frame();
     View g = view_in(ins, 0), gh = view_out(ins, 0);
     if (!gh.p) return;
-    const int rows = ins.i[0] == DEV_EXT_M ? f.m : gh.rows;
+    const int rows = extent_rows(f, ins.i[0], gh.rows);
     const float factor = ins.i[1] && rows ? 1.0f / (float)rows : 1.0f;
     const bool add = adds(f, ins, 0);
 #pragma unroll 1

@@ -246,7 +246,7 @@ OP_FN void op_base_noise(const dev_instr &ins) {
 /* ---- reductions ------------------------------------------------------------------------------ */
 
 FN void row_span(const Frame &f, int range, int rows, int *lo, int *hi) {
-    *lo = range == 1 ? f.m : 0;
+    *lo = range == 1 ? f.m : range == 3 ? f.k : 0;
     *hi = range == 2 ? f.m : rows;
 }
 

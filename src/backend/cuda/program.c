@@ -20,7 +20,9 @@
 
 /* device.h repeats these. */
 _Static_assert((int)OPCODE_COUNT == (int)OP_COUNT && (int)OPCODE_tick == (int)OP_tick, "ops.def");
-_Static_assert((int)DEV_EXT_N == (int)EXT_N && (int)DEV_EXT_M == (int)EXT_M, "extent");
+_Static_assert((int)DEV_EXT_N == (int)EXT_N && (int)DEV_EXT_M == (int)EXT_M &&
+                   (int)DEV_EXT_K == (int)EXT_K,
+               "extent");
 _Static_assert((int)DEV_STORE_PARAM == (int)STORE_PARAM &&
                    (int)DEV_STORE_PGRAD == (int)STORE_PGRAD &&
                    (int)DEV_STORE_STATE == (int)STORE_STATE,
@@ -167,7 +169,7 @@ static mnp_status translate(env *e, const plan *p, const cuda_program *program, 
 /* ---- scratch --------------------------------------------------------------------------------- */
 
 static int64_t rows_of(const plan *p, const value *v) {
-    return v->ext == EXT_N ? p->opts.n : v->ext == EXT_M ? p->opts.m : v->rows;
+    return plan_rows(p, v->ext, v->rows);
 }
 
 static int64_t scratch_of(const plan *p, const instr *ins) {

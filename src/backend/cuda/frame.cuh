@@ -94,10 +94,7 @@ FN Team team_of(int teams) {
 }
 
 FN int extent_rows(const Frame &f, int ext, int fixed) {
-    return ext == DEV_EXT_N   ? f.n
-           : ext == DEV_EXT_M ? f.m
-           : ext == DEV_EXT_K ? f.k
-                              : fixed;
+    return ext == DEV_EXT_N ? f.n : ext == DEV_EXT_M ? f.m : ext == DEV_EXT_K ? f.k : fixed;
 }
 
 /* Where an operand lies and how large it is in this function. */

@@ -60,6 +60,12 @@ run "mirrored or not is another model" train --data images:c --set mirror=off --
 run "for rivers it is the default" bash -c '! cmp -s <(tail -c 1000 m.safetensors) <(tail -c 1000 u.safetensors)'
 run "by the same option" train --data images:c --set mirror=on --out w.safetensors
 run "with the same weights" cmp <(tail -c 1000 m.safetensors) <(tail -c 1000 w.safetensors)
+run "all pixels seen is another model" train --data images:c --set seen=0 --out u.safetensors
+run "by default half of them are" bash -c '! cmp -s <(tail -c 1000 m.safetensors) <(tail -c 1000 u.safetensors)'
+run "128 of 256" train --data images:c --set seen=128 --out w.safetensors
+run "give the same weights" cmp <(tail -c 1000 m.safetensors) <(tail -c 1000 w.safetensors)
+run "with importance weights" train --data images:c --set objective=iwae --set train_samples=3 --out u.safetensors
+run "a process without a posterior" fails 1 "seen=5" "$MNP" train --data images:c --model gp --steps 2 --set seen=5 --quiet --out x
 for context in uniform:20 uniform:40 top left center; do
     run "scored from $context" grep -qF "\"context\":\"$context\",\"noise\":0.05,\"pixels\":256" \
         <(eval_ --context "$context" --protocol authors)

@@ -4,6 +4,7 @@
  * relative in float, 1e-12 in double; the same for drawn values, and across blocks of many targets;
  *   - one Gaussian step is a Neural Process: log-likelihood, KL and objective agree with plain
  *     loops over the weights, written down here from the equations;
+ *   - the same where the posterior sees a part of the points and the others are scored;
  *   - one affine step is the same with sigma = alpha. */
 #include "lab.h"
 #include "run/predict.h"
@@ -120,18 +121,20 @@ static void predictions_agree_across_blocks(void) {
 
 /* ---- one step: a Neural Process by plain loops ----------------------------------------------- */
 
-enum { NP_N = 9, NP_M = 4, F = 3, W = 6, R = 4, Z = 3, H = 5 };
+enum { NP_N = 9, NP_K = 6, NP_M = 4, F = 3, W = 6, R = 4, Z = 3, H = 5 };
 enum { NP_LOSS, NP_KL, NP_LOGP, NP_Z };
 
+/* *arg: does the posterior see all points, or the first NP_K and the others are scored? */
 static void record_np(graph *g, const model_spec *s, void *arg) {
-    (void)arg;
+    bool all = *(const bool *)arg;
     val x = op_feed(g, "x", EXT_N, 0, X, false, false);
     val y = op_feed_scalars(g, "y", EXT_N, false, false);
     val eps = op_feed(g, "eps", EXT_FIXED, 1, Z, true, false);
     chain_walk w;
-    chain_walk_opts o = {.source = CHAIN_ALL, .with_prior = true, .to_base = true, .eps = &eps};
+    chain_walk_opts o = {
+        .source = all ? CHAIN_ALL : CHAIN_SEEN, .with_prior = true, .to_base = true, .eps = &eps};
     chain_record_walk(g, s, x, y, &o, &w);
-    op_emit(g, chain_record_loss(g, s, &w, spec_scored(s)));
+    op_emit(g, chain_record_loss(g, s, &w, all ? spec_scored(s) : ROWS_UNSEEN));
     op_emit(g, w.kl_sum);
     op_emit(g, w.logp);
     op_emit(g, w.z[0]);
@@ -231,7 +234,8 @@ static double kl_of(const double *mq, const double *sq, const double *mp, const 
     return kl;
 }
 
-static void check_np(const char *process, const char *options, scale_fn scale, uint32_t stream) {
+static void check_np(const char *process, const char *options, scale_fn scale, bool all,
+                     uint32_t stream) {
     static const char *const devices[] = {"ref", "cpu"};
     lab l;
     double x[NP_N * X], y[NP_N], eps[Z], z[Z], rq[R], rp[R], mq[Z], sq[Z], mp[Z], sp[Z];
@@ -241,17 +245,19 @@ static void check_np(const char *process, const char *options, scale_fn scale, u
     for (int i = 0; i < NP_N * X; i++) x[i] = (double)(float)rng_normal(&s);
     for (int i = 0; i < NP_N; i++) y[i] = (double)(float)rng_normal(&s);
     for (int i = 0; i < Z; i++) eps[i] = (double)(float)rng_normal(&s);
-    summary(&l, x, y, NP_N, rq);
+    summary(&l, x, y, all ? NP_N : NP_K, rq);
     summary(&l, x, y, NP_M, rp);
     latent(&l, rq, mq, sq);
     latent(&l, rp, mp, sp);
     for (int c = 0; c < Z; c++) z[c] = mq[c] + sq[c] * eps[c];
+    const int64_t seen = NP_K;
     double kl = kl_of(mq, sq, mp, sp), sum = 0;
     for (int device = 0; device < 2; device++) {
         lab_run r;
         double loss = 0, got_kl = 0, logp[NP_N], got_z[Z], tol = device ? 1e-5 : 1e-12;
         if (lab_start(&r, &l, devices[device], (plan_opts){.n = NP_N, .m = NP_N, .samples = 1},
-                      record_np, NULL)) {
+                      record_np, &all)) {
+            r.io.k = all ? NULL : &seen;
             r.io.feed[0] = x, r.io.feed[1] = y, r.io.feed[2] = eps;
             r.io.emit[NP_LOSS] = &loss, r.io.emit[NP_KL] = &got_kl;
             r.io.emit[NP_LOGP] = logp, r.io.emit[NP_Z] = got_z;
@@ -261,10 +267,10 @@ static void check_np(const char *process, const char *options, scale_fn scale, u
             for (int i = 0; i < NP_N; i++) {
                 double want = point_logp(&l, x + i * X, y[i], z, scale);
                 NEAR(logp[i], want, tol, tol);
-                sum += want;
+                if (all || i >= NP_K) sum += want;
             }
             NEAR(got_kl, kl, tol, tol);
-            NEAR(loss, -(sum - kl) / NP_N, tol, tol); /* train_score=all */
+            NEAR(loss, -(sum - kl) / (all ? NP_N : NP_N - NP_K), tol, tol); /* train_score=all */
         }
         lab_stop(&r);
     }
@@ -276,18 +282,23 @@ static void check_np(const char *process, const char *options, scale_fn scale, u
     "head_layers=1 flow_hidden=5 flow_layers=2 "
 
 static void one_gaussian_step_is_a_neural_process(void) {
-    check_np("np", NP_DIMS "sigma_floor=0.02", softplus_scale, 21);
-    check_np("mnp", NP_DIMS "T=1 transition=gauss sigma_floor=0.02", softplus_scale, 22);
+    check_np("np", NP_DIMS "sigma_floor=0.02", softplus_scale, true, 21);
+    check_np("mnp", NP_DIMS "T=1 transition=gauss sigma_floor=0.02", softplus_scale, true, 22);
+}
+
+static void unseen_points_are_scored(void) {
+    check_np("np", NP_DIMS "sigma_floor=0.02", softplus_scale, false, 24);
 }
 
 static void one_affine_step_is_gaussian(void) {
-    check_np("mnp", NP_DIMS "T=1 transition=affine kappa=1.5", tanh_scale, 23);
+    check_np("mnp", NP_DIMS "T=1 transition=affine kappa=1.5", tanh_scale, true, 23);
 }
 
 int main(void) {
     RUN(dropping_targets_changes_nothing);
     RUN(predictions_agree_across_blocks);
     RUN(one_gaussian_step_is_a_neural_process);
+    RUN(unseen_points_are_scored);
     RUN(one_affine_step_is_gaussian);
     printf("dropping targets: largest relative change %.1e in double, %.1e in float\n", worst[0],
            worst[1]);

@@ -28,7 +28,7 @@ typedef struct fixture {
 
 /* What an item got: lengths, and for each point its place in the data set. */
 typedef struct result {
-    int64_t n, m, place[MOST];
+    int64_t n, k, m, place[MOST];
 } result;
 
 static const int64_t sizes[FUNCTIONS] = {128, 1, 40, 2, 3000, 7};
@@ -80,6 +80,7 @@ static result draw(fixture *t, int64_t item, int64_t items, how by) {
                .item = item,
                .items = items,
                .n = -5, /* the draw must not look at these */
+               .k = -5,
                .m = -5,
                .S = 1,
                .element = by == REF_DOUBLE ? 8 : 4,
@@ -93,7 +94,7 @@ static result draw(fixture *t, int64_t item, int64_t items, how by) {
         CHECK(ref_execute(&f, ins, &t->env) == MNP_OK);
     const value *vx = &t->plan->values[ins->out[DRAW_X]], *vy = &t->plan->values[ins->out[DRAW_Y]];
     static result r;
-    r.n = f.n, r.m = f.m;
+    r.n = f.n, r.k = f.k, r.m = f.m;
     bool right = f.n >= 0 && f.n <= MOST;
     for (int64_t i = 0; right && i < f.n; i++) {
         double y = word(&f, vy, i);
@@ -106,7 +107,7 @@ static result draw(fixture *t, int64_t item, int64_t items, how by) {
 }
 
 static bool equal(const result *a, const result *b) {
-    return a->n == b->n && a->m == b->m &&
+    return a->n == b->n && a->k == b->k && a->m == b->m &&
            memcmp(a->place, b->place, (size_t)a->n * sizeof *a->place) == 0;
 }
 
@@ -321,12 +322,48 @@ static void noise_on_targets(void) {
     close_fixture(t);
 }
 
-/* All functions on one grid of 20 x 20; y tells the place of a point in the data set. */
-static void regions(void) {
+/* Context inside what is seen inside what is drawn: the same points in the same order as without.
+ */
+static void seen_points(void) {
+    draw_opts o = train;
+    o.max_points = 100;
+    fixture *plain = open_fixture(&o, MOST, MOST);
+    o.seen = 5; /* contexts have 2 to 9 points */
+    fixture *few = open_fixture(&o, MOST, MOST);
+    o.seen = 40;
+    fixture *t = open_fixture(&o, MOST, MOST);
+    for (int64_t step = 0; step < 20; step++)
+        for (int64_t item = 0; item < FUNCTIONS; item++) {
+            t->step.step = plain->step.step = few->step.step = step;
+            result want = draw(plain, item, FUNCTIONS, CPU), got = draw(t, item, FUNCTIONS, CPU);
+            CHECK(want.k == want.n);
+            CHECK(got.k == (got.n < 40 ? got.n : 40) && got.m <= got.k);
+            for (int by = 0; by < 3; by++) {
+                result same = draw(t, item, FUNCTIONS, (how)by);
+                CHECK(equal(&same, &got));
+            }
+            got.k = got.n;
+            CHECK(equal(&got, &want));
+            got = draw(few, item, FUNCTIONS, CPU);
+            int64_t least = got.m > 5 ? got.m : 5;
+            CHECK(got.k == (got.n < least ? got.n : least));
+            got.k = got.n;
+            CHECK(equal(&got, &want));
+        }
+    close_fixture(plain);
+    close_fixture(few);
+    close_fixture(t);
+}
+
+/* All functions on one grid of 20 x 20; y tells the place of a point in the data set. Only points
+ * that are seen are sorted by region. */
+static void check_regions(int32_t seen) {
     enum { SIDE = 20, PIXELS = SIDE * SIDE };
     draw_opts o = train;
-    o.p_region = 0.6, o.p_empty = 0.1, o.max_points = 200, o.mirror = 2;
+    o.p_region = 0.6, o.p_empty = 0.1, o.max_points = 200, o.mirror = 2, o.seen = seen;
     fixture *t = open_fixture(&o, PIXELS, PIXELS);
+    instr never = t->plan->instrs[0]; /* the same draws, but no region */
+    never.f[DRAW_P_REGION] = 1e-300;
     for (int k = 0; k <= FUNCTIONS; k++) t->start[k] = k * PIXELS;
     for (int p = 0; p < PIXELS; p++)
         t->x[2 * p] = (float)(2 * (p / SIDE)) / (SIDE - 1) - 1,
@@ -339,8 +376,13 @@ static void regions(void) {
             frame f = {.plan = t->plan, .io = &t->io, .item = item, .items = FUNCTIONS};
             drawn d = permute_draw(&f, &t->plan->instrs[0], memory);
             CHECK(d.n == 200 && d.first_x == 0 && d.first % PIXELS == 0);
+            CHECK(d.k == (seen ? seen : 200));
+            static int32_t other[20000];
+            drawn plain = permute_draw(&f, &never, other);
+            CHECK(memcmp(plain.order + d.k, d.order + d.k, sizeof *d.order * (size_t)(d.n - d.k)) ==
+                  0);
             int64_t inside[3] = {0}, last[3] = {0};
-            for (int64_t i = 0; i < d.n; i++)
+            for (int64_t i = 0; i < d.k; i++)
                 for (int which = 0; which < REGION_COUNT; which++) {
                     const float *x = t->x + 2 * d.order[i];
                     if (!region_holds(which, mirror_input(d.mirrored, 0, x[0]),
@@ -362,6 +404,11 @@ static void regions(void) {
     for (int which = 0; which < REGION_COUNT; which++)
         NEAR(count[which] / (double)all, 0.9 * 0.6 / 3, 0.03, 0);
     close_fixture(t);
+}
+
+static void regions(void) {
+    check_regions(0);
+    check_regions(120);
 }
 
 /* Which inputs of an item's function have the other sign, two bits; the points themselves, their
@@ -473,7 +520,8 @@ static void bad_options(void) {
                              {.x_dim = 1, .lo = 1, .hi = 2, .p_empty = NAN},
                              {.x_dim = 1, .lo = 1, .hi = 2, .p_region = 0.5},
                              {.x_dim = 2, .lo = 1, .hi = 2, .noise = -1},
-                             {.x_dim = 2, .lo = 1, .hi = 2, .mirror = 3}};
+                             {.x_dim = 2, .lo = 1, .hi = 2, .mirror = 3},
+                             {.x_dim = 1, .lo = 1, .hi = 2, .seen = -1}};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         env e;
         env_init(&e);
@@ -499,6 +547,7 @@ int main(void) {
     RUN(large_functions_are_cut);
     RUN(few_targets);
     RUN(noise_on_targets);
+    RUN(seen_points);
     RUN(regions);
     RUN(mirrors);
     RUN(permutations_are_uniform);

@@ -110,7 +110,7 @@ static void wells_are_kept(void) {
         drawn += fabs(mean_at(v->before, pixel, NULL) - v->y[i]) <= 0.05;
         near_sd += sd / (double)v->wells;
     }
-    CHECK(kept >= 0.95 * (double)v->wells && drawn < v->wells / 2);
+    CHECK(100 * kept >= 95 * v->wells && drawn < v->wells / 2);
     for (int64_t i = 0; i < N; i++) {
         double distance = nearest(v, i), sd;
         mean_at(v->after, i, &sd);
@@ -132,7 +132,7 @@ static void one_well(void) {
     for (int64_t col = 3; col < SIDE; col++) {
         honour_weights w;
         honour_at(h, (double[]){12, (double)col}, &w);
-        CHECK((w.count == 0) == (col >= 3 + RANGE));
+        CHECK((w.count == 0) == ((double)col >= 3 + RANGE));
         if (w.count == 0) break;
         CHECK(w.well[0] == 0 && w.w[0] < last && w.noise > left);
         last = w.w[0], left = w.noise;

@@ -65,6 +65,7 @@ static void an_array(void) {
         NEAR(x[1], (double)(i % COLS) / 2 - 1, 1e-7, 0);
     }
     CHECK(d->context_hi == PIXELS / 2 && d->step_points == PIXELS);
+    CHECK(d->step_seen == PIXELS / 2);
     dataset_destroy(d);
 }
 

@@ -36,6 +36,7 @@ template <int MATH> static __device__ __noinline__ void join_set() {
     fetch_weight(AT_WQ, SET_WQ, 192);
     fetch_rows();
     copy_commit();
+    if (threadIdx.x == 0) *(uint2 *)(work() + AT_MASK) = make_uint2(0xffffe000u, 0);
     float *j = fused_at(SET_J) + place;
 #pragma unroll
     for (int r = 0; r < TURNS; r++) {

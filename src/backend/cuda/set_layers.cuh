@@ -57,23 +57,30 @@ struct Sums {
 };
 
 /* c += 8 values of k: b has two columns' pairs */
-FN void multiply_step(Sums &s, const Rows<DEV_TF32> &x, int k, const uint32_t (&b)[4]) {
+FN void multiply_step(Sums &s, const Rows<DEV_TF32> &x, int k, const uint32_t (&b)[4], uint32_t) {
 #pragma unroll
     for (int j = 0; j < 2; j++)
 #pragma unroll
         for (int m = 0; m < 2; m++) mma_tf32(s.c[m][j], x.a[m][k], b + 2 * j);
 }
-FN void multiply_step(Sums &s, const Rows<DEV_FP32> &x, int k, const uint32_t (&b)[4]) {
-    uint32_t high[2][4], low[2][4], right[4], low_right[4];
+/* What the unit leaves of an operand is read by the unit alone; mask tells what it loses. */
+FN uint32_t lost_part(uint32_t x, uint32_t mask) {
+    return __float_as_uint(__uint_as_float(x) - __uint_as_float(x & mask));
+}
+FN void multiply_step(Sums &s, const Rows<DEV_FP32> &x, int k, const uint32_t (&b)[4],
+                      uint32_t mask) {
+    uint32_t low_right[4];
 #pragma unroll
-    for (int e = 0; e < 8; e++)
-        split(__uint_as_float(x.a[e / 4][k][e % 4]), high[e / 4][e % 4], low[e / 4][e % 4]);
+    for (int e = 0; e < 4; e++) low_right[e] = lost_part(b[e], mask);
 #pragma unroll
-    for (int e = 0; e < 4; e++) split(__uint_as_float(b[e]), right[e], low_right[e]);
+    for (int m = 0; m < 2; m++) { /* one after the other: registers are short */
+        uint32_t low[4];
 #pragma unroll
-    for (int i = 0; i < 12; i++) { /* neighbours do not wait for each other */
-        const int m = i % 2, j = i / 2 % 2;
-        mma_tf32(s.c[m][j], i < 4 ? low[m] : high[m], (i / 4 == 1 ? low_right : right) + 2 * j);
+        for (int e = 0; e < 4; e++) low[e] = lost_part(x.a[m][k][e], mask);
+#pragma unroll
+        for (int i = 0; i < 6; i++)
+            mma_tf32(s.c[m][i % 2], i < 2 ? low : x.a[m][k],
+                     (i / 2 == 1 ? low_right : b) + i % 2 * 2);
     }
 }
 
@@ -97,6 +104,10 @@ FN void multiply_rows(Sums &s, const Rows<MATH> &x, const float *w, int pitch, c
         }
     } else {
         const uint32_t at = shared_at(w + t * pitch + 4 * g);
+        /* from memory, so that lost parts are not computed once for all columns: they would not
+         * fit into the registers */
+        const uint32_t mask =
+            MATH == DEV_FP32 ? __float_as_uint(load_pair(shared_at(work() + AT_MASK)).x) : 0;
         float4 b[2] = {load_quad(at), load_quad(at + step)}; /* two steps ahead */
 #pragma unroll
         for (int k = 0; k < 8; k++) {
@@ -104,7 +115,7 @@ FN void multiply_rows(Sums &s, const Rows<MATH> &x, const float *w, int pitch, c
             const uint32_t right[4] = {__float_as_uint(v.x), __float_as_uint(v.y),
                                        __float_as_uint(v.z), __float_as_uint(v.w)};
             if (k < 6) b[k % 2] = load_quad(at + (k + 2) * step);
-            multiply_step(s, x, k, right);
+            multiply_step(s, x, k, right, mask);
         }
     }
 }

@@ -39,7 +39,8 @@ enum { AT_WO = 0, AT_WR = WIDTH * PITCH_PLAIN };
 enum { AT_LOG = AT_WKV + PAIRS * (2 * 128 + 8), AT_SCORES = AT_LOG };
 enum { AT_B0 = AT_LOG + ALL_ROWS * HEADS * 2, AT_BQ = AT_B0 + 64, AT_B1 = AT_BQ + 192 };
 enum { AT_BKV = AT_B1 + 64, AT_PQ = AT_BKV + 128, AT_BO = AT_PQ + 64, AT_BR = AT_BO + 64 };
-enum { AT_PA = AT_BR + 64, AT_PX = AT_PA + 2 * WIDTH, AT_END = AT_PX + 2 * WIDTH };
+enum { AT_PA = AT_BR + 64, AT_PX = AT_PA + 2 * WIDTH, AT_MASK = AT_PX + 2 * WIDTH };
+enum { AT_END = AT_MASK + 4 };
 enum { AT_PARTS = AT_WQ }; /* of the pooled rows: (2, 16 warps, 64) */
 static_assert((int)AT_W0 + PAIRS * (2 * 64 + 8) <= (int)AT_WQ &&
                   (int)AT_WQ + PAIRS * (2 * 192 + 8) <= (int)AT_LOG &&

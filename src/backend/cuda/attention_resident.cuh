@@ -139,24 +139,38 @@ FN void key_exponents(float p[MT][KEYS_AT_ONCE / 8][4], const Softmax<MT> &r,
  * summed up follows. The first time the lift may rise as well: there are no sums yet. */
 template <int MATH, int MT>
 FN void lower_lift(Softmax<MT> &r, float p[MT][KEYS_AT_ONCE / 8][4], bool first) {
+    float most[MT][2];
+#pragma unroll
+    for (int i = 0; i < 2 * MT; i++) {
+        float &x = most[i / 2][i % 2];
+        const int e = i % 2 * 2;
+        x = fmaxf(p[i / 2][0][e], p[i / 2][0][e + 1]);
+#pragma unroll
+        for (int n = 1; n < KEYS_AT_ONCE / 8; n++)
+            x = fmaxf(x, fmaxf(p[i / 2][n][e], p[i / 2][n][e + 1]));
+    }
+#pragma unroll
+    for (int i = 0; i < 2 * MT; i++) { /* side by side: nothing waits for one of them */
+        float &x = most[i / 2][i % 2];
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+    }
+#pragma unroll
+    for (int i = 0; i < 2 * MT; i++) {
+        float &x = most[i / 2][i % 2];
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, 2)) - exponent_bias<MATH>();
+        if (!first) x = fmaxf(x, 0.0f);
+    }
 #pragma unroll
     for (int m = 0; m < MT; m++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            float most = fmaxf(p[m][0][2 * i], p[m][0][2 * i + 1]);
-#pragma unroll
-            for (int n = 1; n < KEYS_AT_ONCE / 8; n++)
-                most = fmaxf(most, fmaxf(p[m][n][2 * i], p[m][n][2 * i + 1]));
-            most = quad_max(most) - exponent_bias<MATH>();
-            if (!first) most = fmaxf(most, 0.0f);
-            const float keep = fast_exp2(fminf(-most, 0.0f));
-            r.lift[m][i] -= most;
+            const float x = most[m][i], keep = fast_exp2(fminf(-x, 0.0f));
+            r.lift[m][i] -= x;
             r.sum[m][i] *= keep;
 #pragma unroll
             for (int c = 0; c < 2; c++) r.o[m][c][2 * i] *= keep, r.o[m][c][2 * i + 1] *= keep;
 #pragma unroll
-            for (int n = 0; n < KEYS_AT_ONCE / 8; n++)
-                p[m][n][2 * i] -= most, p[m][n][2 * i + 1] -= most;
+            for (int n = 0; n < KEYS_AT_ONCE / 8; n++) p[m][n][2 * i] -= x, p[m][n][2 * i + 1] -= x;
         }
 }
 

@@ -150,6 +150,7 @@ static bool training_open(training *t, const char *device, const char *preset, e
     CHECK(model_create(&world, &spec, 5, &t->m) == MNP_OK);
     process_train_opts c = {
         .update = true, .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50, .p_empty = 0.05}};
+    if (small) c.draw.p_empty = 0.4; /* so that some of the few have no context */
     if (images) c.draw.x_dim = 2, c.draw.p_region = 0.5, c.draw.noise = 0.05, c.draw.mirror = 2;
     if (strcmp(preset, "image-small") == 0) c.draw.seen = POINTS / 2;
     graph_init(&t->graph, &world, &t->m->params);
@@ -249,7 +250,7 @@ static void tiny_steps(void) {
 }
 
 static void paper_steps(void) {
-    against_cpu("paper", small ? 5 : 20, small ? 2 : 20);
+    against_cpu("paper", small ? 5 : 20, small ? 1 : 20);
 }
 
 /* Contexts from regions, noise on targets, one grid for all functions; the posterior of the small
@@ -333,7 +334,7 @@ static void linked_bits(void) {
 
 /* How far the faster modes are from the full one. */
 static void precisions(void) {
-    const int64_t batch = small ? 4 : 100;
+    const int64_t batch = small ? 3 : 100;
     training full, fast;
     if (training_open(&full, "cuda", "paper", (exec_opts){0}, 0)) training_steps(&full, batch, 1);
     const float *want = full.b->gradient(full.exec);

@@ -2,6 +2,7 @@
  * the lanes of a warp do together. x86-64 alone: the switch of fibres is written in assembly. */
 #include "emulator.h"
 
+#include <sanitizer/asan_interface.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,8 @@ static void thread_main(void) {
 static void start_thread(int t) {
     unsigned char *end = stacks + (size_t)(t + 1) * STACK_BYTES - t % 32 * 832 / 64 * 64;
     void **sp = (void **)end;
+    ASAN_UNPOISON_MEMORY_REGION(end - 4096,
+                                4096); /* the last thread that ended here did not return */
     *--sp = nullptr; /* a called function finds its stack 8 bytes off a multiple of 16 */
     *--sp = (void *)thread_main;
     for (int k = 0; k < 6; k++) *--sp = nullptr;

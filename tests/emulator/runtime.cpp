@@ -78,7 +78,9 @@ static cudaError_t submit(cudaStream_t s, std::function<void()> work) {
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, int, cudaStream_t s) {
-    return submit(s, [=] { memcpy(to, from, bytes); });
+    return submit(s, [=] {
+        if (bytes) memcpy(to, from, bytes);
+    });
 }
 
 cudaError_t emulated_launch(const cudaLaunchConfig_t &how, std::function<void()> kernel) {

@@ -327,6 +327,7 @@ static mnp_status collect_emits(exec *x, const exec_io *io, int64_t items) {
         if (ins->op != OP_emit || !io->emit[b]) continue;
         const int64_t stride = io->emit_stride[b];
         const size_t span = (size_t)bound_span(x, io, ins->in[0], stride, items);
+        if (span == 0) continue; /* no context */
         if (span > x->staging_count) {
             env_free(x->env, x->staging);
             x->staging_count = 0;

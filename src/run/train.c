@@ -223,7 +223,7 @@ static void bind(trainer *t) {
 
 /* Options left to the data set. Where the posterior sees but a part of a step's points, a model
  * without one takes that part alone. */
-static void take_data_set(trainer *t) {
+static mnp_status take_data_set(trainer *t) {
     train_spec *s = &t->spec;
     const dataset *d = t->data;
     bool exact = process_is_exact(&t->m->spec);
@@ -233,6 +233,12 @@ static void take_data_set(trainer *t) {
     if (s->p_region < 0) s->p_region = d->p_region;
     if (s->noise < 0) s->noise = d->noise;
     if (s->mirror == MIRROR_DATA) s->mirror = d->mirrors ? MIRROR_ON : MIRROR_OFF;
+    if (s->seen < points || spec_scored(&t->m->spec) == ROWS_ALL) return MNP_OK;
+    return env_fail(
+        t->env, MNP_EINVAL,
+        "seen=%lld leaves none of the %lld points of a step to score: less, or a larger "
+        "max_points",
+        (long long)s->seen, (long long)points);
 }
 
 mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset *valid,
@@ -255,11 +261,11 @@ mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset 
                    .spec = *spec,
                    .seed = seed,
                    .fresh = true};
-    take_data_set(t);
     t->last_valid = NAN;
     t->best_valid = -INFINITY;
     exec_opts eo = {.pool = pool, .slots = (int32_t)spec->slots};
     mnp_status status = MNP_OK;
+    MNP_TRY_DONE(take_data_set(t));
     MNP_TRY_DONE(backend_choose(e, device, &t->b, &eo));
     if (t->b == backend_find("cpu")) t->device = device = "cpu"; /* "auto" is settled once */
     MNP_TRY_DONE(scale_data(t));

@@ -65,6 +65,7 @@ run "by default half of them are" bash -c '! cmp -s <(tail -c 1000 m.safetensors
 run "128 of 256" train --data images:c --set seen=128 --out w.safetensors
 run "give the same weights" cmp <(tail -c 1000 m.safetensors) <(tail -c 1000 w.safetensors)
 run "with importance weights" train --data images:c --set objective=iwae --set train_samples=3 --out u.safetensors
+run "nothing left to score" fails 1 "max_points" train --data images:c --set seen=256 --out x
 run "a process without a posterior" fails 1 "seen=5" "$MNP" train --data images:c --model gp --steps 2 --set seen=5 --quiet --out x
 for context in uniform:20 uniform:40 top left center; do
     run "scored from $context" grep -qF "\"context\":\"$context\",\"noise\":0.05,\"pixels\":256" \

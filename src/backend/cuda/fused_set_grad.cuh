@@ -34,14 +34,6 @@ FN void put_outer(float *to, const Eight &old, float x0, const Eight &g0, float 
     global_quad(to + 4, add4(add4(old.b, x0, g0.b), x1, g1.b), true);
 }
 
-/* Two rows in shared memory: dh and da of the pooling's layer. */
-FN float *pool_dh() {
-    return room(AT_REST) + AT_POOL;
-}
-FN float *pool_da() {
-    return pool_dh() + 128;
-}
-
 /* r = px wr + br, px = ph + pa, ph = relu(pa wo + bo), of both sides; da to shared memory. */
 FN void rows_reverse() {
     const int id = threadIdx.x, i = id / 8, c = id % 8 * 8;
@@ -67,99 +59,166 @@ FN void rows_reverse() {
     put_outer(fused_at(SETG_DWO) + i * 64 + c, old_o, pa0, h0, pa1, h1);
 }
 
-/* Their biases, and the row that stands for an empty context. */
+/* Their biases, the row that stands for an empty context, and the pooling's bias: that of keys
+ * changes nothing, that of values gets g. */
 FN void row_biases() {
     const int c = threadIdx.x % 64, which = threadIdx.x / 64;
-    const float *g = fused_at(SETG_GSTACK), *dh = pool_dh();
+    const float *g = fused_at(SETG_GSTACK), *dh = pool_dh(), *da = pool_da();
     const bool some = frame().m > 0;
     if (which == 0)
         put(fused_at(SETG_DBR) + c, some ? g[c] + g[64 + c] : g[c], fused_adds(SETG_DBR));
     else if (which == 1)
         put(fused_at(SETG_DBO) + c, dh[c] + dh[64 + c], fused_adds(SETG_DBO));
-    else if (which == 2 && fused_at(SETG_DEMPTY))
+    else if (which == 2)
         put(fused_at(SETG_DEMPTY) + c, some ? 0.0f : g[64 + c], fused_adds(SETG_DEMPTY));
+    else if (which < 5)
+        put(fused_at(SETG_DBKV) + (which - 3) * 64 + c, which == 3 ? 0.0f : da[c] + da[64 + c],
+            fused_adds(SETG_DBKV));
 }
 
 /* ---- the pooling ----------------------------------------------------------------------------- */
 
-/* What a thread knows of one side: four columns of a head of q, g and o. */
-struct Pool {
-    float4 q, g;
-    float lse, delta;
-};
-FN Pool pool_of(const float *o, const float *lse, const float *g, bool exists) {
-    const int col = threadIdx.x % 16 * 4;
-    Pool p;
-    p.q = global_quad(fused_at(SETG_PQ) + col, true);
-    p.g = ld4(g + col);
-    p.lse = exists ? lse[col / DH] * LOG2E : 0.0f;
-    p.delta = quad_sum(dot4(p.g, add4(global_quad(o + col, exists), -1.0f, p.q)));
-    return p;
+/* There is one query for all rows, so keys and values need not be made: with
+ *   u_h = W_k,h q_h,  t_h = W_v,h g_h  (64 numbers each, t of either side)
+ * the scores are x u_h, the gradient of a weight is x t_h (and what is the same for all rows), and
+ *   dx = sum over h of p_h t_h + ds_h u_h,   ds = p (x t_h - sum of p x t_h) / 8
+ *   dW_v,h = (sum of p_h x) g_h^T,   dW_k,h = (sum of ds_h x) q_h^T,   dq_h = g_h + dW_k,h^T q_h's
+ * own W_k,h^T (sum of ds_h x). As two products: dx = P B and P^T x, where a row of P is p of side
+ * 0, of side 1, ds of side 0, of side 1, 16 numbers, and B is t of side 0, of side 1, u, u. */
+
+/* In room 1: u, t of side 0, t of side 1, (12, 64); behind them sums of warps (16, 2, 8). */
+FN float *pool_vectors() {
+    return room(AT_Q);
+}
+FN float *pool_parts() {
+    return pool_vectors() + 12 * 64;
 }
 
-/* dk and dv in the place of k and v for every 32nd row in [r0, r1), multiples of 32; returns the
- * sum of dS k */
-FN float4 pool_rows(const Pool &p, int r0, int r1, int rows) {
-    const int col = threadIdx.x % 16 * 4;
-    float4 sum = zero4();
-#pragma unroll 2
-    for (int j = r0; j < r1; j += THREADS / 16) {
-        const int r = j + threadIdx.x / 16;
-        float *at = room(AT_K) + r * SET_PITCH + col;
-        const float4 k = ld4(at), v = ld4(at + ROOM_WORDS);
-        const float score = quad_sum(dot4(p.q, k)) * (SET_SCALE * LOG2E);
-        const float da = quad_sum(dot4(p.g, v));
-        const float w = r - r0 < rows ? fast_exp2(score - p.lse) : 0.0f;
-        const float ds = w * (da - p.delta) * SET_SCALE;
-        sum = add4(sum, ds, k);
-        st4(at, scaled4(p.q, ds));
-        st4(at + ROOM_WORDS, scaled4(p.g, w));
-    }
-    return sum;
-}
-
-FN void pool_reverse() {
-    const int rows = set_rows(), n = frame().n, m = frame().m;
-    const int col = threadIdx.x % 16 * 4;
-    const Saved o = saved(SIDE_PA), lse = saved(SIDE_PL);
-    const Pool all = pool_of(o.all, lse.all, pool_da(), true);
-    const Pool some = pool_of(o.some, lse.some, pool_da() + 64, m > 0);
-    float4 dq = pool_rows(all, 0, min(rows, (int)SOME_ROW), n);
-    if (m > 0) dq = add4(dq, 1.0f, pool_rows(some, SOME_ROW, rows, m));
-    dq.x += __shfl_xor_sync(~0u, dq.x, 16), dq.y += __shfl_xor_sync(~0u, dq.y, 16);
-    dq.z += __shfl_xor_sync(~0u, dq.z, 16), dq.w += __shfl_xor_sync(~0u, dq.w, 16);
-    if (threadIdx.x % 32 < 16) st4(room(AT_REST) + AT_GPQ + threadIdx.x / 32 * 64 + col, dq);
-}
-
-FN void query_grad() {
-    const int c = threadIdx.x;
-    if (c >= 64) return;
-    const float *sums = room(AT_REST) + AT_GPQ + c, *da = pool_da() + c;
-    float sum = da[0] + da[64];
+/* u and t: a thread has 16 columns of a row of W, one head of keys or values. */
+FN void make_vectors(const float4 (&w)[4]) {
+    const int c = threadIdx.x / 8, b = threadIdx.x % 8, h = b % 4;
+    const bool values = b >= 4;
+    const float *q = fused_at(SETG_PQ) + h * DH, *g = pool_da() + h * DH;
+    float *row = room(AT_V) + swapped_row(c) * POOL_PITCH, *to = pool_vectors() + h * 64 + c;
+    float first = 0, second = 0;
 #pragma unroll
-    for (int k = 0; k < WARPS; k++) sum += sums[k * 64];
-    put(fused_at(SETG_GPQ) + c, sum, fused_adds(SETG_GPQ));
+    for (int k = 0; k < 4; k++) {
+        const float4 y = values ? ld4(g + k * 4) : ld4(q + k * 4);
+        first += dot4(w[k], y);
+        second += dot4(w[k], ld4(g + 64 + k * 4));
+    }
+    if (!values) second = first;
+    row[values ? h : 8 + h] = first, row[values ? 4 + h : 12 + h] = second;
+    to[values ? 256 : 0] = first;
+    if (values) to[512] = second;
+}
+
+/* Eight sums over the 16 lanes of a row: lane l gets that of number l / 2. */
+FN float share_sums(float (&v)[8]) {
+    const int lane = threadIdx.x;
+#pragma unroll
+    for (int half = 4; half > 0; half /= 2) {
+        const bool upper_half = lane & 2 * half;
+#pragma unroll
+        for (int k = 0; k < half; k++) {
+            const float mine = upper_half ? v[k + half] : v[k];
+            v[k] = mine + __shfl_xor_sync(~0u, upper_half ? v[k] : v[k + half], 2 * half);
+        }
+    }
+    return v[0] + __shfl_xor_sync(~0u, v[0], 1);
+}
+
+/* Of a row this lane has the weight (lanes 0 .. 7 of 16) of head l / 2 % 4, or the weight's
+ * gradient. The sums of weights, and of weights times gradients, go to shared memory. */
+struct PoolRows {
+    float v[SET_ROWS / 32];
+};
+FN void pool_scores(PoolRows &x, const float4 (&rows)[SET_ROWS / 32]) {
+    const int lane = threadIdx.x % 32, col = lane % 16 * 4, h = lane / 2 % 4;
+    const bool weight = lane % 16 < 8;
+    const float *vectors = pool_vectors() + col;
+    const Saved lse = saved(SIDE_PL);
+    float4 u[8];
+#pragma unroll
+    for (int k = 0; k < 4; k++) u[k] = ld4(vectors + k * 64);
+#pragma unroll
+    for (int s = 0; s < 2; s++) {
+        const int n = s ? frame().m : frame().n;
+        const float base = n > 0 ? (s ? lse.some : lse.all)[h] * LOG2E : 0.0f;
+        float sum = 0;
+#pragma unroll
+        for (int k = 0; k < 4; k++) u[4 + k] = ld4(vectors + (4 + 4 * s + k) * 64);
+#pragma unroll
+        for (int j = s ? 4 : 0; j < (s ? 6 : 4); j++) {
+            float d[8];
+#pragma unroll
+            for (int k = 0; k < 8; k++) d[k] = dot4(rows[j], u[k]);
+            float v = share_sums(d);
+            const bool exists = (j - 4 * s) * 32 + (int)threadIdx.x / 16 < n;
+            if (weight) v = exists ? fast_exp2(v * (SET_SCALE * LOG2E) - base) : 0.0f;
+            x.v[j] = v;
+            const float other = __shfl_xor_sync(~0u, v, 8);
+            sum += weight ? v : v * other;
+        }
+        sum += __shfl_xor_sync(~0u, sum, 16);
+        if (lane < 16 && lane % 2 == 0)
+            pool_parts()[threadIdx.x / 32 * 16 + s * 8 + lane / 2] = sum;
+    }
+}
+
+/* P, a word each of 16 lanes. */
+FN void put_weights(const PoolRows &x, int rows) {
+    const int lane = threadIdx.x % 32, h = lane / 2 % 4;
+    const bool weight = lane % 16 < 8;
+#pragma unroll
+    for (int s = 0; s < 2; s++) {
+        float sum = 0, of_g = 0;
+#pragma unroll
+        for (int k = 0; k < WARPS; k++) {
+            sum += pool_parts()[k * 16 + s * 8 + h];
+            of_g += pool_parts()[k * 16 + s * 8 + 4 + h];
+        }
+        const float inverse = sum > 0 ? 1.0f / sum : 0.0f, delta = of_g * inverse;
+        float *to = room(AT_K) + threadIdx.x / 16 * SET_PITCH + (weight ? 0 : 8) + h +
+                    (lane % 2 == s ? 0 : 4);
+#pragma unroll
+        for (int j = s ? 4 : 0; j < (s ? 6 : 4); j++) {
+            const float other = __shfl_xor_sync(~0u, x.v[j], 8);
+            const float p = (weight ? x.v[j] : other) * inverse;
+            const float v = weight ? p : p * (x.v[j] - delta) * SET_SCALE;
+            if (j * 32 < rows) to[j * 32 * SET_PITCH] = lane % 2 == 0 ? v : 0.0f;
+        }
+    }
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 FN void pooling_reverse() {
     const int rows = set_rows();
-    const Saved kv = saved(SIDE_KV);
-    fetch_rows(room(AT_K), kv, 128, 0, rows);
-    fetch_rows(room(AT_Q), {kv.all + 64, kv.some + 64}, 128, 0, rows);
-    copy_commit();
-    fetch_weights(room(AT_V), fused_at(SETG_WKV), 2, whole_block());
+    const Saved x2 = saved(SIDE_X2);
+    float4 w[4], x[SET_ROWS / 32];
     fetch_weights(weights_64(), fused_at(SETG_W1), 1, whole_block());
     copy_commit();
     rows_reverse();
-    copy_wait<1>();
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        w[k] = global_quad(fused_at(SETG_WKV) + threadIdx.x * 16 + k * 4, true);
+#pragma unroll
+    for (int j = 0; j < SET_ROWS / 32; j++) {
+        const SetRow row = set_row(j * 32 + threadIdx.x / 16);
+        x[j] = global_quad((row.some ? x2.some : x2.all) + row.of_side * 64 + threadIdx.x % 16 * 4,
+                           row.exists);
+    }
     __syncthreads();
+    make_vectors(w);
     row_biases();
-    pool_reverse();
+    __syncthreads();
+    PoolRows weights;
+    pool_scores(weights, x);
+    __syncthreads();
+    put_weights(weights, rows);
     copy_wait<0>();
     __syncthreads();
-    query_grad();
 }
 
 template <int MATH> static __device__ __noinline__ void set_reverse() {

@@ -4,15 +4,14 @@
  * Rows of all points are 0 .. 127, those of the context stand behind them, from 128 on: a dense
  * layer takes both at once. Rows up to the next multiple of 32 that do not exist are zeros.
  *
- * The way back goes twice through two layers and an attention: wkv and w1, the second attention of
- * the encoder; wq and w0, the first. The same code runs both turns, and what can be a loop is one:
- * code that runs once a call comes from L2, which takes some 30 cycles an instruction.
+ * The way back goes twice through two layers and an attention: pooling and w1, the second
+ * attention of the encoder; wq and w0, the first. The same code runs both turns, and what can be a
+ * loop is one: code that runs once a call comes from L2, which takes some 30 cycles an instruction.
  *
  * Shared memory is four rooms of (192, 64) with a pitch of 68 words, and a rest of 3200 words:
  *
  *   phase                 room 0       room 1      room 2                room 3      rest
- *   pooling               k, dk        v, dv       wkv and w1 (coming)               sums of gpq
- *   layer wkv (turn 0)    dk           dv          wkv, w1 behind                    sums of db
+ *   pooling (turn 0)      P            vectors     B, w1 behind                      P^T x
  *   layer wq (turn 1)     dq           dk          dv                    wq          sums of db
  *   layer w1 or w0        (k coming)   (q coming)  (v coming), w behind  dh          sums of db
  *   attention by queries  k            q           v                     g           lse, delta
@@ -37,7 +36,8 @@ enum { BEHIND_POINTS = FUSED_POINTS * SET_PITCH }; /* in a room: room for 64 x 6
 
 /* In the rest: lse and delta (4, 2 x 192) as load_start() wants them; or sums on their way. */
 enum { LSE_HEAD = 2 * SET_ROWS, AT_DELTA = 4 * LSE_HEAD };
-enum { AT_GPQ = 0, AT_BIAS = 1024, AT_POOL = 2048, AT_BIAS_64 = 2 * AT_DELTA };
+enum { AT_NARROW = 0, AT_GPQ = 1280, AT_BIAS = 1280, AT_POOL = 2048, AT_BIAS_64 = 2 * AT_DELTA };
+enum { POOL_PITCH = 20 }; /* of 16 numbers */
 static_assert(AT_BIAS_64 + 2 * 64 <= REST_WORDS, "lse and delta do not fit");
 
 template <int MATH>
@@ -96,6 +96,14 @@ OP_FN void fetch_weights(float *to, const float *from, int panels, Team t) {
         for (int p = 0; p < 64 * panels; p += 64)
             copy16(at + p, from + row * 64 * panels + p + quad, true);
     }
+}
+
+/* Two rows in shared memory: dh and da of the pooling's layer. */
+FN float *pool_dh() {
+    return room(AT_REST) + AT_POOL;
+}
+FN float *pool_da() {
+    return pool_dh() + 128;
 }
 
 FN void expect_saved(int slot, int ld) {

@@ -76,38 +76,30 @@ template <int MATH> FN void step_ready(Ready<MATH, 3> &r, const Step<3> &s) {
     }
 }
 
-/* c += g W^T; g: `panels` rooms one behind the other, W (64, 64 panels) */
-template <int MATH> FN void to_x(LayerSums &c, const float *g, const float *w, int panels) {
-    const int lane = threadIdx.x % 32, pitch = 64 * panels + 4;
+/* c += g W^T over 16 `units` values of k; g: rooms one behind the other, 64 values each */
+template <int MATH>
+FN void to_x(LayerSums &c, const float *g, const float *w, int pitch, int units) {
+    const int lane = threadIdx.x % 32;
     uint32_t a = shared_at(g + (warp_dx_row() + lane % 16) * SET_PITCH + lane / 16 * 4);
     uint32_t b = shared_at(w + (warp_col() + lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 4);
+    Step<3> even, odd;
+    read_step(even, a, b, 64 * pitch, 0);
 #pragma unroll 1
-    for (int p = 0; p < panels; p++, a += ROOM_WORDS * 4, b += 64 * 4) {
-        Step<3> even, odd;
-        if constexpr (MATH == DEV_FP32) { /* registers for one step alone */
-#pragma unroll 1
-            for (int k = 0; k < 64; k += 8) {
-                Ready<MATH, 3> r;
-                read_step(even, a, b, 64 * pitch, k);
-                step_ready<MATH>(r, even);
-                multiply_step<MATH, 3>(c, r);
-            }
-        } else {
+    for (int u = 0; u < units; u++) {
+        Ready<MATH, 3> r, q;
+        if constexpr (MATH != DEV_FP32) read_step(odd, a, b, 64 * pitch, 8);
+        step_ready<MATH>(r, even);
+        if constexpr (MATH != DEV_BF16) multiply_step<MATH, 3>(c, r);
+        if constexpr (MATH == DEV_FP32) read_step(odd, a, b, 64 * pitch, 8);
+        if (u + 1 < units) a += u % 4 == 3 ? (ROOM_WORDS - 48) * 4 : 16 * 4, b += 16 * 4;
+        if constexpr (MATH != DEV_FP32) /* behind the last once more */
             read_step(even, a, b, 64 * pitch, 0);
-#pragma unroll
-            for (int k = 0; k < 64; k += 16) {
-                Ready<MATH, 3> r, q;
-                read_step(odd, a, b, 64 * pitch, k + 8);
-                step_ready<MATH>(r, even);
-                if constexpr (MATH == DEV_TF32) multiply_step<MATH, 3>(c, r);
-                if (k + 16 < 64) read_step(even, a, b, 64 * pitch, k + 16);
-                step_ready<MATH>(q, odd);
-                if constexpr (MATH == DEV_TF32)
-                    multiply_step<MATH, 3>(c, q);
-                else
-                    multiply_steps<3>(c, r, q);
-            }
-        }
+        step_ready<MATH>(q, odd);
+        if constexpr (MATH != DEV_BF16)
+            multiply_step<MATH, 3>(c, q);
+        else
+            multiply_steps<3>(c, r, q);
+        if constexpr (MATH == DEV_FP32) read_step(even, a, b, 64 * pitch, 0);
     }
 }
 
@@ -291,31 +283,63 @@ FN void add_bias(int slot, const float *sums, int columns) {
     if (c < columns) put(fused_at(slot) + c, sums[c] + sums[columns + c], fused_adds(slot));
 }
 
-/* A layer's dW and the sums for its db; when all are done, dW to global memory. */
-template <int MATH, int PANELS>
-FN void make_w(LayerSums &c, const float *g, const Saved &x, int rows, float *sums_at) {
-    float4 sums[PANELS];
+/* The same of a product with few columns: the first 16 of them to shared memory (64, 16). */
+template <int MATH> FN void put_narrow(const LayerSums &c, float *to) {
+    const int lane = threadIdx.x % 32, row = warp_dw_row() + lane / 4 * 2;
 #pragma unroll
-    for (int p = 0; p < PANELS; p++) sums[p] = zero4();
-    to_w<MATH, PANELS>(c, sums, g, x, rows);
-    put_sums<PANELS>(sums, sums_at);
+    for (int k = 0; k < 2; k++) {
+        const int e = 2 * k; /* f = 0 */
+        const float4 v = make_float4(c[0][0][e], c[0][1][e], c[0][2][e], c[0][3][e]);
+        st4(to + (row + k) * POOL_PITCH + lane % 4 * 4, scaled4(v, RESTORED<MATH>));
+    }
+}
+
+/* dWkv += the outer products of P^T x (64, 16) with q and g of both sides: a warp takes rows, a
+ * lane four columns. The query's gradient: sums over 8 rows of it. */
+FN void add_pool_w() {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, h = lane % 16 / 4;
+    const bool values = lane >= 16, add = fused_adds(SETG_DWKV);
+    const float *t = room(AT_REST) + AT_NARROW + warp * 8 * POOL_PITCH + (values ? 0 : 8) + h;
+    const float *w = fused_at(SETG_WKV) + warp * 8 * 128 + lane * 4;
+    float *to = fused_at(SETG_DWKV) + warp * 8 * 128 + lane * 4;
+    const float *g = pool_da() + lane % 16 * 4;
+    const float4 q = global_quad(fused_at(SETG_PQ) + lane % 16 * 4, true);
+    const float4 y0 = values ? ld4(g) : q, y1 = values ? ld4(g + 64) : q;
+    float4 old[8], of_w[8], dq = zero4();
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        old[k] = global_quad(to + k * 128, add);
+        of_w[k] = global_quad(w + k * 128, !values);
+    }
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        const float t0 = t[k * POOL_PITCH], t1 = t[k * POOL_PITCH + 4];
+        global_quad(to + k * 128, add4(add4(old[k], t0, y0), t1, y1), true);
+        dq = add4(dq, t0 + t1, of_w[k]);
+    }
+    if (!values) st4(room(AT_REST) + AT_GPQ + warp * 64 + lane * 4, dq);
+}
+
+FN void add_query() {
+    const int c = threadIdx.x;
+    if (c >= 64) return;
+    const float *sums = room(AT_REST) + AT_GPQ + c, *da = pool_da() + c;
+    float sum = da[0] + da[64];
+#pragma unroll
+    for (int k = 0; k < HALF_WARPS; k++) sum += sums[k * 64];
+    put(fused_at(SETG_GPQ) + c, sum, fused_adds(SETG_GPQ));
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-/* Operands of a turn: the layers in front of pooling, those in front of the second attention. */
+/* Operands of a turn: pooling and w1, then wq and w0. */
 struct Turn {
     bool last;
-    MEMBER int panels() const { return last ? 3 : 2; }
-    MEMBER Saved x() const { return saved(last ? SIDE_X1 : SIDE_X2); }
     MEMBER Saved h() const { return saved(last ? SIDE_H0 : SIDE_H1); }
     MEMBER Saved a() const { return saved(last ? SIDE_A0 : SIDE_A1); }
     MEMBER Saved lse() const { return saved(last ? SIDE_L0 : SIDE_L1); }
-    MEMBER int dw() const { return last ? SETG_DWQ : SETG_DWKV; }
-    MEMBER int db() const { return last ? SETG_DBQ : SETG_DBKV; }
     MEMBER int dw_64() const { return last ? SETG_DW0 : SETG_DW1; }
     MEMBER int db_64() const { return last ? SETG_DB0 : SETG_DB1; }
-    MEMBER const float *weights() const { return room(last ? AT_G : AT_V); }
     /* columns `col` .. + 63 of the q, k, v that attention had */
     MEMBER Saved qkv(int col) const {
         const Saved s = saved(SIDE_Q1);
@@ -329,17 +353,22 @@ FN float *weights_64() {
 
 /* First layer: dh to the room of g, sums of dW in c. */
 template <int MATH> FN void first_layer(LayerSums &c, const Turn &t, int rows) {
-    float *sums_at = room(AT_REST) + AT_BIAS;
     if (makes_dx()) {
         copy_wait<0>();
         dx_team().sync();
-        if (warp_dx_row() < rows) to_x<MATH>(c, room(AT_K), t.weights(), t.panels());
+        if (warp_dx_row() < rows)
+            to_x<MATH>(c, room(AT_K), room(t.last ? AT_G : AT_V), t.last ? 196 : (int)POOL_PITCH,
+                       t.last ? 12 : 1);
         dx_team().sync(); /* dh may take the weights' place */
         if (warp_dx_row() < rows) put_masked<MATH>(c, t.h(), rows);
     } else if (t.last) {
-        make_w<MATH, 3>(c, room(AT_K), t.x(), rows, sums_at);
-    } else {
-        make_w<MATH, 2>(c, room(AT_K), t.x(), rows, sums_at);
+        float4 sums[3] = {zero4(), zero4(), zero4()};
+        to_w<MATH, 3>(c, sums, room(AT_K), saved(SIDE_X1), rows);
+        put_sums<3>(sums, room(AT_REST) + AT_BIAS);
+    } else if (warp_col() == 0) {
+        float4 sums[1] = {zero4()};
+        to_w<MATH, 1>(c, sums, room(AT_K), saved(SIDE_X2), rows);
+        put_narrow<MATH>(c, room(AT_REST) + AT_NARROW);
     }
 }
 
@@ -350,16 +379,19 @@ template <int MATH> FN void second_layer(LayerSums &c, const Turn &t, int rows) 
             copy_wait<1>();
             dx_team().sync();
         }
-        if (warp_dx_row() < rows) to_x<MATH>(c, room(AT_G), weights_64(), 1);
+        if (warp_dx_row() < rows) to_x<MATH>(c, room(AT_G), weights_64(), SET_PITCH, 4);
     } else {
-        if (t.last)
-            add_w<MATH, 3>(c, t.dw());
-        else
-            add_w<MATH, 2>(c, t.dw());
-        add_bias(t.db(), room(AT_REST) + AT_BIAS, 64 * t.panels());
+        if (t.last) {
+            add_w<MATH, 3>(c, SETG_DWQ);
+            add_bias(SETG_DBQ, room(AT_REST) + AT_BIAS, 192);
+        } else {
+            add_pool_w();
+        }
 #pragma unroll
         for (int k = 0; k < 48; k++) c[k / 16][k / 4 % 4][k % 4] = 0;
-        make_w<MATH, 1>(c, room(AT_G), t.a(), rows, room(AT_REST) + AT_BIAS_64);
+        float4 sums[1] = {zero4()};
+        to_w<MATH, 1>(c, sums, room(AT_G), t.a(), rows);
+        put_sums<1>(sums, room(AT_REST) + AT_BIAS_64);
     }
 }
 
@@ -421,6 +453,7 @@ template <int MATH> FN void layers_reverse(const Turn &t) {
     } else {
         add_w<MATH, 1>(c, t.dw_64());
         add_bias(t.db_64(), room(AT_REST) + AT_BIAS_64, 64);
+        if (!t.last) add_query();
     }
     Outputs x;
     load_outputs(x, t);

@@ -15,17 +15,21 @@ namespace latent_part {
 
 enum { WIDE = 128, NARROW = 64, NET_WARPS = WARPS / 2 };
 
-/* Partial sums in the working room, in words. Pitches put the lanes of a read in different banks.
- *   hidden layers (net, warp, row, 64), outputs (net, warp, row, 128), pz (warp, 128), KL (warp) */
-enum { HID_ROW = NARROW + 8, HID_PART = 2 * HID_ROW, HID_NET = NET_WARPS * HID_PART };
+/* The working room, in words; pitches put the lanes of a read in different banks. Partial sums of
+ * the hidden layers (net, half warp, row, 64), of the outputs (net, warp, row, 128), of pz (warp,
+ * 128); hidden numbers of each warp (layer, warp, row, 8), noise (128), KL (warp). */
+enum { HID_ROW = NARROW + 8, HID_PART = 2 * HID_ROW, HID_NET = 2 * NET_WARPS * HID_PART };
 enum { OUT_ROW = WIDE + 8, OUT_PART = 2 * OUT_ROW, OUT_NET = NET_WARPS * OUT_PART + 16 };
-enum { PZ_PART = WIDE + 8 };
+enum { PZ_PART = WIDE + 8, OWN = 16 };
 enum {
     AT_H0 = 0,
     AT_H1 = AT_H0 + 2 * HID_NET,
     AT_OUT = AT_H1 + 2 * HID_NET,
     AT_PZ = AT_OUT + 2 * OUT_NET,
-    AT_KL = AT_PZ + WARPS * PZ_PART,
+    AT_X1 = AT_PZ + WARPS * PZ_PART,
+    AT_X2 = AT_X1 + WARPS * OWN,
+    AT_EPS = AT_X2 + WARPS * OWN,
+    AT_KL = AT_EPS + WIDE,
     AT_END = AT_KL + 2 * WARPS
 };
 static_assert((int)AT_END <= (int)WORK_WORDS && AT_KL % 2 == 0, "room of the latent");
@@ -42,43 +46,29 @@ FN Net net_of_warp() {
     return {LATENT_MU + net * NET_SLOTS, net, warp % NET_WARPS, lane, lane / 16};
 }
 
-/* A warp's part of a hidden layer: each half has its sums of both rows; together row 0 goes to the
- * lower half and row 1 to the upper. */
+/* Half a warp's part of a hidden layer. */
 FN void leave_part(const Net &n, float *room, const float4 &s0, const float4 &s1) {
-    const float4 give = n.half ? s0 : s1, keep = n.half ? s1 : s0;
-    float4 sum;
-    sum.x = keep.x + __shfl_xor_sync(~0u, give.x, 16);
-    sum.y = keep.y + __shfl_xor_sync(~0u, give.y, 16);
-    sum.z = keep.z + __shfl_xor_sync(~0u, give.z, 16);
-    sum.w = keep.w + __shfl_xor_sync(~0u, give.w, 16);
-    float *to = room + n.net * HID_NET + n.warp * HID_PART + n.half * HID_ROW;
-    st4(to + n.lane % 16 * 4, sum);
+    float *to = room + n.net * HID_NET + (n.warp * 2 + n.half) * HID_PART + n.lane % 16 * 4;
+    st4(to, s0);
+    st4(to + HID_ROW, s1);
 }
 
-/* The eight hidden numbers that a warp multiplies next, of both rows: the parts are added up, and
- * the lane has number 8 warp + hidden_at() of row hidden_row(); lanes that differ in bit 4 have the
- * same. */
-FN int hidden_at(int lane) {
-    return (lane & 1) * 4 + lane / 8;
-}
-FN int hidden_row(int lane) {
-    return lane / 2 % 2;
-}
-FN float take_parts(const Net &n, const float *room) {
-    const float *from = room + n.net * HID_NET + n.lane / 4 * HID_PART;
-    float v[4];
-    spread4(v, ld4(from + hidden_row(n.lane) * HID_ROW + n.warp * 8 + (n.lane & 1) * 4));
-    return lane_sum<4, 16, 4>(v);
-}
-/* Number j of row r from the lane that has it. */
-FN float hidden_of(float mine, int r, int j) {
-    return __shfl_sync(~0u, mine, j / 4 + r * 2 + j % 4 * 8);
-}
-
-FN float finish_hidden(const Net &n, const float *room, float bias, int slot) {
-    const float h = relu_of(take_parts(n, room) + bias);
-    if (!(n.lane & 4)) n.at(slot)[hidden_row(n.lane) * NARROW + n.warp * 8 + hidden_at(n.lane)] = h;
-    return h;
+/* The eight hidden numbers that a warp multiplies next, of both rows: the parts are added up, by
+ * the lane number 8 warp + lane % 8 of row lane / 8 % 2, and laid into `own` (row, 8). */
+FN void take_parts(const Net &n, const float *room, float bias, int slot, float *own) {
+    const int row = n.lane / 8 % 2, i = n.warp * 8 + n.lane % 8;
+    const float *part = room + n.net * HID_NET + n.half * HID_PART + row * HID_ROW + i;
+    float v[8];
+#pragma unroll
+    for (int p = 0; p < 8; p++) v[p] = part[p * 2 * HID_PART];
+    float h = ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+    h += __shfl_xor_sync(~0u, h, 16);
+    h = relu_of(h + bias);
+    if (n.half == 0) {
+        own[n.lane] = h;
+        n.at(slot)[row * NARROW + i] = h;
+    }
+    __syncwarp();
 }
 
 /* stack wr + before wz: the warp's part. */
@@ -96,73 +86,91 @@ FN void first_layer(const Net &n, const float4 (&wr)[4], const float4 (&wz)[8],
     leave_part(n, work() + AT_H0, s0, s1);
 }
 
-FN void second_layer(const Net &n, const float4 (&w1)[4], float h) {
+FN void second_layer(const Net &n, const float4 (&w1)[4], const float *own) {
+    float h0[4], h1[4];
+    spread4(h0, ld4(own + n.half * 4)), spread4(h1, ld4(own + 8 + n.half * 4));
     float4 s0 = make_float4(0, 0, 0, 0), s1 = s0;
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
-        add_scaled(s0, hidden_of(h, 0, n.half * 4 + j), w1[j]);
-        add_scaled(s1, hidden_of(h, 1, n.half * 4 + j), w1[j]);
-    }
+    for (int j = 0; j < 4; j++) add_scaled(s0, h0[j], w1[j]), add_scaled(s1, h1[j], w1[j]);
     leave_part(n, work() + AT_H1, s0, s1);
 }
 
-FN void last_layer(const Net &n, const float4 (&w2)[8], float h) {
+FN void last_layer(const Net &n, const float4 (&w2)[8], const float *own) {
+    float h0[8], h1[8];
+    spread4(h0, ld4(own)), spread4(h0 + 4, ld4(own + 4));
+    spread4(h1, ld4(own + 8)), spread4(h1 + 4, ld4(own + 12));
     float4 s0 = make_float4(0, 0, 0, 0), s1 = s0;
 #pragma unroll
-    for (int j = 0; j < 8; j++) {
-        add_scaled(s0, hidden_of(h, 0, j), w2[j]);
-        add_scaled(s1, hidden_of(h, 1, j), w2[j]);
-    }
+    for (int j = 0; j < 8; j++) add_scaled(s0, h0[j], w2[j]), add_scaled(s1, h1[j], w2[j]);
     float *to = work() + AT_OUT + n.net * OUT_NET + n.warp * OUT_PART + n.lane * 4;
     st4(to, s0);
     st4(to + OUT_ROW, s1);
 }
 
-/* Eight dimensions a warp, four lanes a dimension d: mu and raw of both rows. Returns z[d]. */
-FN float sample(const dev_instr &ins, float bias, float eps) {
+/* Four warps draw the noise, a lane each; one on every quarter of the multiprocessor. */
+FN void draw_noise(const dev_instr &ins) {
+    const int d = (int)threadIdx.x - (THREADS - WIDE);
+    if (d < 0) return;
+    const float eps = latent_noise(frame(), ins, 0, d);
+    work()[AT_EPS + d] = eps;
+    fused_at(LATENT_EPS)[d] = eps;
+}
+
+/* Eight dimensions a warp, four lanes a dimension d: mu and raw of both rows. */
+struct Drawn {
+    float m0, m1, s0, s1, z;
+};
+FN Drawn sample(const dev_instr &ins, float bias) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, d = warp * 8 + lane % 8;
     const int which = lane / 8, net = which / 2, row = which % 2;
     const float *part = work() + AT_OUT + net * OUT_NET + row * OUT_ROW + d;
-    float v = bias;
+    float p[NET_WARPS];
 #pragma unroll
-    for (int p = 0; p < NET_WARPS; p++) v += part[p * OUT_PART];
-    fused_at(LATENT_MU + net * NET_SLOTS + NET_OUT)[row * WIDE + d] = v;
+    for (int k = 0; k < NET_WARPS; k++) p[k] = part[k * OUT_PART];
+    const float eps = work()[AT_EPS + d];
+    const float v = bias + (((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7])));
     float slope;
     const float sigma = sigma_of(ins, v, &slope); /* of use where v is a raw number */
-    const float m0 = __shfl_sync(~0u, v, lane % 8), m1 = __shfl_sync(~0u, v, lane % 8 + 8);
-    const float s0 = __shfl_sync(~0u, sigma, lane % 8 + 16);
-    const float s1 = __shfl_sync(~0u, sigma, lane % 8 + 24);
-    const float z = m0 + s0 * eps;
-    if (which == 0) fused_at(LATENT_Z)[d] = z;
-    if (which == 1) fused_at(LATENT_EPS)[d] = eps;
-    double kl = (double)kl_of(m0, s0, m1, s1);
-    for (int k = 4; k > 0; k /= 2) kl += __shfl_xor_sync(~0u, kl, k);
-    if (lane == 0) ((double *)(work() + AT_KL))[warp] = kl;
-    return z;
+    Drawn o;
+    o.m0 = __shfl_sync(~0u, v, lane % 8), o.m1 = __shfl_sync(~0u, v, lane % 8 + 8);
+    o.s0 = __shfl_sync(~0u, sigma, lane % 8 + 16), o.s1 = __shfl_sync(~0u, sigma, lane % 8 + 24);
+    o.z = o.m0 + o.s0 * eps;
+    fused_at(LATENT_MU + net * NET_SLOTS + NET_OUT)[row * WIDE + d] = v;
+    if (which == 0) fused_at(LATENT_Z)[d] = o.z;
+    return o;
 }
 
-/* pz = z wf from eight rows a warp; and the sum of the KL. */
-FN void follow(const float4 (&wf)[8], float z) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+/* A warp's part of the KL. */
+FN void leave_kl(const Drawn &o) {
+    double kl = (double)kl_of(o.m0, o.s0, o.m1, o.s1);
+    for (int k = 4; k > 0; k /= 2) kl += __shfl_xor_sync(~0u, kl, k);
+    if (threadIdx.x % 32 == 0) ((double *)(work() + AT_KL))[threadIdx.x / 32] = kl;
+}
+
+/* A warp's part of pz = z wf: eight rows. */
+FN void leave_pz(const float4 (&wf)[8], float z) {
     float4 s = make_float4(0, 0, 0, 0);
 #pragma unroll
     for (int j = 0; j < 8; j++) add_scaled(s, __shfl_sync(~0u, z, j), wf[j]);
-    float *room = work() + AT_PZ;
-    st4(room + warp * PZ_PART + lane * 4, s);
-    __syncthreads();
-    const int column = warp * 8 + lane % 8;
-    float sum = 0;
+    st4(work() + AT_PZ + threadIdx.x / 32 * PZ_PART + threadIdx.x % 32 * 4, s);
+}
+
+/* The parts of pz and of the KL together. */
+FN void finish() {
+    const int t = threadIdx.x;
+    if (t < WIDE) {
+        const float *part = work() + AT_PZ + t;
+        float sum[4] = {0, 0, 0, 0};
 #pragma unroll
-    for (int p = 0; p < WARPS; p += 4) sum += room[(p + lane / 8) * PZ_PART + column];
-    sum += __shfl_xor_sync(~0u, sum, 8);
-    sum += __shfl_xor_sync(~0u, sum, 16);
-    if (lane < 8) fused_at(LATENT_PZ)[column] = sum;
-    if (threadIdx.x != THREADS - 1) return;
-    const double *parts = (const double *)(work() + AT_KL);
-    double kl = 0;
+        for (int p = 0; p < WARPS; p++) sum[p % 4] += part[p * PZ_PART];
+        fused_at(LATENT_PZ)[t] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    } else if (t == WIDE) {
+        const double *parts = (const double *)(work() + AT_KL);
+        double kl[2] = {0, 0};
 #pragma unroll
-    for (int p = 0; p < WARPS; p++) kl += parts[p];
-    *(double *)fused_at(LATENT_KL) = kl;
+        for (int p = 0; p < WARPS; p++) kl[p % 2] += parts[p];
+        *(double *)fused_at(LATENT_KL) = kl[0] + kl[1];
+    }
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {
@@ -182,21 +190,29 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     fetch_rows(wr, n.at(NET_WR) + k * NARROW + column, NARROW);
     __syncwarp(); /* these are on their way first */
     fetch_rows(w1, n.at(NET_W1) + k * NARROW + column, NARROW);
-    const int own = n.warp * 8 + hidden_at(n.lane), d = warp * 8 + n.lane % 8;
+    const int own = n.warp * 8 + n.lane % 8;
     const float b0 = __ldcg(n.at(NET_B0) + own), b1 = __ldcg(n.at(NET_B1) + own);
-    const float b2 = __ldcg(fused_at(LATENT_MU + n.lane / 16 * NET_SLOTS + NET_B2) + d);
+    const float b2 =
+        __ldcg(fused_at(LATENT_MU + n.half * NET_SLOTS + NET_B2) + warp * 8 + n.lane % 8);
     __syncwarp();
-    const float eps = latent_noise(frame(), ins, 0, d);
+    draw_noise(ins);
     first_layer(n, wr, wz, x, b);
     float4 w2[8], wf[8];
     fetch_rows(w2, n.at(NET_W2) + n.warp * 8 * WIDE + n.lane * 4, WIDE);
     fetch_rows(wf, fused_at(LATENT_WF) + warp * 8 * WIDE + n.lane * 4, WIDE);
+    float *x1 = work() + AT_X1 + warp * OWN, *x2 = work() + AT_X2 + warp * OWN;
     n.sync();
-    second_layer(n, w1, finish_hidden(n, work() + AT_H0, b0, NET_H0));
+    take_parts(n, work() + AT_H0, b0, NET_H0, x1);
+    second_layer(n, w1, x1);
     n.sync();
-    last_layer(n, w2, finish_hidden(n, work() + AT_H1, b1, NET_H1));
+    take_parts(n, work() + AT_H1, b1, NET_H1, x2);
+    last_layer(n, w2, x2);
     __syncthreads();
-    follow(wf, sample(ins, b2, eps));
+    const Drawn drawn = sample(ins, b2);
+    leave_pz(wf, drawn.z);
+    leave_kl(drawn);
+    __syncthreads();
+    finish();
 }
 
 } // namespace latent_part

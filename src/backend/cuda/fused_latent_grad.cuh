@@ -35,15 +35,48 @@ enum {
 };
 static_assert((int)AT_END + WIDE <= (int)WORK_WORDS && AT_INPUTS % 4 == 0, "room of the latent");
 
+/* Eight lanes share a row of a weight and take every eighth four columns of it; a warp has four
+ * rows at a time. */
 struct Net {
-    int base, net, warp, lane, half, column; /* column: of a narrow weight, half a warp to a row */
+    int base, net, warp, lane, row, column;
     MEMBER float *at(int k) const { return fused_at(base + k); }
     MEMBER void sync() const { barrier(net + 1, THREADS / 2); }
 };
 
 FN Net net_of_warp() {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, net = warp / NET_WARPS;
-    return {LATENTG_MU + net * NETG_SLOTS, net, warp % NET_WARPS, lane, lane / 16, lane % 16 * 4};
+    return {LATENTG_MU + net * NETG_SLOTS, net, warp % NET_WARPS, lane, lane / 8, lane % 8 * 4};
+}
+
+/* Rows first + 4 i + n.row of a weight of N columns. */
+template <int N, int ROWS> struct Held { float4 w[ROWS][N / 32]; };
+
+template <int N, int ROWS>
+FN void fetch(const Net &n, Held<N, ROWS> &h, const float *weight, int first) {
+    const float *from = weight + (first + n.row) * N + n.column;
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) fetch_rows(h.w[i], from + i * 4 * N, 32);
+}
+
+/* The lane's columns of a row in shared memory. */
+template <int N> FN void columns_of(const Net &n, float4 (&to)[N / 32], const float *row) {
+#pragma unroll
+    for (int q = 0; q < N / 32; q++) to[q] = ld4(row + n.column + q * 32);
+}
+
+/* The lane's part of the sums along the rows. */
+template <int N, int ROWS>
+FN void add_rows(const Held<N, ROWS> &h, const float4 (&g)[N / 32], float *sum) {
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+        sum[i] = 0.0f;
+#pragma unroll
+        for (int q = 0; q < N / 32; q++) {
+            const float4 w = h.w[i][q];
+            sum[i] += w.x * g[q].x, sum[i] += w.y * g[q].y;
+            sum[i] += w.z * g[q].z, sum[i] += w.w * g[q].w;
+        }
+    }
 }
 
 /* ---- weight gradients ------------------------------------------------------------------------ */
@@ -134,81 +167,77 @@ FN void fetch_inputs() {
     copy_commit();
 }
 
-/* What a lane knows of its dimension d = 8 warp + lane / 4 before the chain starts. */
+/* What a lane knows of its dimension before gz is there: the KL's gradient to one of mu[0], mu[1],
+ * raw[0], raw[1] (lane % 4), and gz's weight in it. */
 struct Latent {
-    float m0, m1, w0, w1, eps, gz, gkl;
+    float gz, own, share;
 };
-FN Latent latent_at(int d) {
+FN int dimension_of(int lane) {
+    return threadIdx.x / 32 * 8 + lane / 4 % 2 * 4 + lane / 8;
+}
+FN Latent latent_of(const dev_instr &ins, int lane) {
+    const int d = dimension_of(lane), which = lane % 4;
     const float *mu = fused_at(LATENTG_MU + NETG_OUT), *raw = fused_at(LATENTG_SIGMA + NETG_OUT);
+    const float m0 = __ldcg(mu + d), m1 = __ldcg(mu + WIDE + d);
+    const float w0 = __ldcg(raw + d), w1 = __ldcg(raw + WIDE + d);
+    const float eps = __ldcg(fused_at(LATENTG_EPS) + d);
+    const float G = (float)__ldcg((const double *)fused_at(LATENTG_GKL));
     Latent v;
-    v.m0 = __ldcg(mu + d), v.m1 = __ldcg(mu + WIDE + d);
-    v.w0 = __ldcg(raw + d), v.w1 = __ldcg(raw + WIDE + d);
-    v.eps = __ldcg(fused_at(LATENTG_EPS) + d);
     v.gz = fused_adds(LATENTG_GZ) ? __ldcg(fused_at(LATENTG_GZ) + d) : 0.0f;
-    v.gkl = (float)__ldcg((const double *)fused_at(LATENTG_GKL));
+    float slope0, slope1;
+    const float s0 = sigma_of(ins, w0, &slope0), s1 = sigma_of(ins, w1, &slope1);
+    const KlSlopes k = kl_slopes(m0, s0, slope0, m1, s1, slope1);
+    v.own = G * (which == 0 ? k.mean : which == 1 ? -k.mean : which == 2 ? k.raw0 : k.raw1);
+    v.share = which == 0 ? 1.0f : which == 2 ? eps * slope0 : 0.0f;
     return v;
 }
 
-/* gz from pz, and through the sample and the KL to mu and raw: lane % 4 keeps one of mu[0], mu[1],
- * raw[0], raw[1]. */
-FN void to_outputs(const dev_instr &ins, const float4 (&wf)[8], const float4 &gpz,
-                   const Latent &v) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, which = lane % 4;
-    float sum[8];
-#pragma unroll
-    for (int j = 0; j < 8; j++) sum[j] = dot4(wf[j], gpz);
-    const float gz = v.gz + lane_sum<8, 16, 1>(sum);
-    float slope0, slope1;
-    const float s0 = sigma_of(ins, v.w0, &slope0), s1 = sigma_of(ins, v.w1, &slope1);
-    const KlSlopes k = kl_slopes(v.m0, s0, slope0, v.m1, s1, slope1);
-    const float g = which == 0   ? v.gkl * k.mean + gz
-                    : which == 1 ? -v.gkl * k.mean
-                    : which == 2 ? v.gkl * k.raw0 + gz * v.eps * slope0
-                                 : v.gkl * k.raw1;
-    work()[AT_GOUT + which * OUT_ROW + warp * 8 + lane / 4] = g;
+/* gz from pz, and through the sample and the KL to mu and raw. */
+FN void to_outputs(const Net &n, const Held<WIDE, 2> &wf, const float4 (&gpz)[4], const Latent &v) {
+    float sum[2];
+    add_rows(wf, gpz, sum);
+    const float gz = v.gz + lane_sum<2, 4, 1>(sum);
+    work()[AT_GOUT + n.lane % 4 * OUT_ROW + dimension_of(n.lane)] = v.own + v.share * gz;
 }
 
-/* The masked gradient of h1, eight numbers of both rows a warp: a row of w2 is a warp wide. */
-FN void to_second(const Net &n, const float4 (&w2)[8], const float4 &g0, const float4 &g1) {
-    float sum[16];
-#pragma unroll
-    for (int j = 0; j < 8; j++) sum[j] = dot4(w2[j], g0), sum[8 + j] = dot4(w2[j], g1);
-    const float v = lane_sum<16, 16, 1>(sum);
-    const int row = n.net * 2 + n.lane / 16, i = n.warp * 8 + n.lane / 2 % 8;
-    const float h = work()[AT_H1 + row * NARROW + i];
-    if (n.lane % 2 == 0) work()[AT_G1 + row * HID_ROW + i] = h > 0.0f ? v : 0.0f;
+/* Both rows through eight rows of a weight: the lane has number 8 warp + eighth_of() of row
+ * lane / 4 % 2, and so has its neighbour. */
+FN int eighth_of(const Net &n) {
+    return n.warp * 8 + n.lane / 2 % 2 * 4 + n.row;
+}
+template <int N> FN float both_rows(const Net &n, const Held<N, 2> &w, const float *g, int pitch) {
+    float sum[4];
+    float4 row[N / 32];
+    columns_of<N>(n, row, g);
+    add_rows(w, row, sum);
+    columns_of<N>(n, row, g + pitch);
+    add_rows(w, row, sum + 2);
+    return lane_sum<4, 4, 1>(sum);
 }
 
-/* Four rows of a narrow square weight to half a warp: number 8 warp + 4 half + lane / 2 % 4 of row
- * lane / 8 % 2. */
-FN float narrow_sum(const float4 (&w)[4], const float4 &g0, const float4 &g1) {
-    float sum[8];
-#pragma unroll
-    for (int j = 0; j < 4; j++) sum[j] = dot4(w[j], g0), sum[4 + j] = dot4(w[j], g1);
-    return lane_sum<8, 8, 1>(sum);
-}
-
-FN void to_first(const Net &n, const float4 (&w1)[4], const float4 &g0, const float4 &g1) {
-    const float v = narrow_sum(w1, g0, g1);
-    const int row = n.net * 2 + n.lane / 8 % 2, i = n.warp * 8 + n.half * 4 + n.lane / 2 % 4;
-    const float h = work()[AT_H0 + row * NARROW + i];
-    if (n.lane % 2 == 0) work()[AT_G0 + row * HID_ROW + i] = h > 0.0f ? v : 0.0f;
+/* The gradient of a hidden layer behind its ReLU. */
+FN void leave_hidden(const Net &n, float v, const float *h, float *g) {
+    const int row = n.lane / 4 % 2, i = eighth_of(n);
+    const bool on = h[n.net * 2 * NARROW + row * NARROW + i] > 0.0f;
+    if (n.lane % 2 == 0) g[n.net * 2 * HID_ROW + row * HID_ROW + i] = on ? v : 0.0f;
 }
 
 /* The network's share of gstack and gbefore. */
-FN void to_inputs(const Net &n, const float4 (&wr)[4], const float4 (&wz)[8], const float4 &g0,
-                  const float4 &g1) {
-    const float v = narrow_sum(wr, g0, g1);
-    const int row = n.net * 2 + n.lane / 8 % 2, i = n.warp * 8 + n.half * 4 + n.lane / 2 % 4;
-    if (n.lane % 2 == 0) work()[AT_GSTACK + row * NARROW + i] = v;
+FN void to_inputs(const Net &n, const Held<NARROW, 2> &wr, const Held<NARROW, 4> &wz) {
+    const float *g = work() + AT_G0 + n.net * 2 * HID_ROW;
+    const float v = both_rows(n, wr, g, HID_ROW);
+    const int which = n.net * 2 + n.lane / 4 % 2;
+    if (n.lane % 2 == 0) work()[AT_GSTACK + which * NARROW + eighth_of(n)] = v;
     if (!fused_at(LATENTG_BEFORE)) return;
-    const float4 g = plus(g0, g1);
-    float sum[8];
-#pragma unroll
-    for (int j = 0; j < 8; j++) sum[j] = dot4(wz[j], g);
-    const float b = lane_sum<8, 8, 1>(sum);
-    if (n.lane % 2 == 0)
-        work()[AT_GBEFORE + n.net * WIDE + n.warp * 16 + n.half * 8 + n.lane / 2 % 8] = b;
+    float sum[4];
+    float4 row[2], second[2];
+    columns_of<NARROW>(n, row, g);
+    columns_of<NARROW>(n, second, g + HID_ROW);
+    row[0] = plus(row[0], second[0]), row[1] = plus(row[1], second[1]);
+    add_rows(wz, row, sum);
+    const float b = lane_sum<4, 4, 1>(sum);
+    const int i = n.warp * 16 + n.lane / 2 % 4 * 4 + n.row;
+    if (n.lane % 2 == 0) work()[AT_GBEFORE + n.net * WIDE + i] = b;
 }
 
 /* Both networks together. */
@@ -225,31 +254,31 @@ FN void leave_inputs() {
 
 static __device__ __noinline__ void run(const dev_instr &ins) {
     const Net n = net_of_warp();
-    const int wide = threadIdx.x / 32 * 8, k = n.warp * 8 + n.half * 4;
-    const int k_wide = n.warp * 16 + n.half * 8;
-    float4 wf[8], w2[8], gpz[1];
-    fetch_rows(gpz, fused_at(LATENTG_GPZ) + n.lane * 4, 0);
-    fetch_rows(wf, fused_at(LATENTG_WF) + wide * WIDE + n.lane * 4, WIDE);
-    const Latent latent = latent_at(wide + n.lane / 4);
-    fetch_rows(w2, n.at(NETG_W2) + n.warp * 8 * WIDE + n.lane * 4, WIDE);
+    const int first = n.warp * 8;
+    Held<WIDE, 2> wf, w2;
+    float4 gpz[4];
+    fetch_rows(gpz, fused_at(LATENTG_GPZ) + n.column, 32);
+    fetch(n, wf, fused_at(LATENTG_WF), threadIdx.x / 32 * 8);
     fetch_inputs();
-    to_outputs(ins, wf, gpz[0], latent);
-    float4 w1[4], wr[4];
-    fetch_rows(w1, n.at(NETG_W1) + k * NARROW + n.column, NARROW);
-    fetch_rows(wr, n.at(NETG_WR) + k * NARROW + n.column, NARROW);
+    fetch(n, w2, n.at(NETG_W2), first);
+    __syncwarp(); /* these are on their way first */
+    const Latent latent = latent_of(ins, n.lane);
+    to_outputs(n, wf, gpz, latent);
+    Held<NARROW, 2> w1, wr;
+    fetch(n, w1, n.at(NETG_W1), first);
+    fetch(n, wr, n.at(NETG_WR), first);
     copy_wait<0>();
     __syncthreads();
-    const float *rows = work() + AT_GOUT + n.net * 2 * OUT_ROW + n.lane * 4;
-    to_second(n, w2, ld4(rows), ld4(rows + OUT_ROW));
-    float4 wz[8];
-    if (fused_at(LATENTG_BEFORE))
-        fetch_rows(wz, n.at(NETG_WZ) + k_wide * NARROW + n.column, NARROW);
+    float *room = work();
+    const float *gout = room + AT_GOUT + n.net * 2 * OUT_ROW;
+    leave_hidden(n, both_rows(n, w2, gout, OUT_ROW), room + AT_H1, room + AT_G1);
+    Held<NARROW, 4> wz;
+    if (fused_at(LATENTG_BEFORE)) fetch(n, wz, n.at(NETG_WZ), n.warp * 16);
     n.sync();
-    rows = work() + AT_G1 + n.net * 2 * HID_ROW + n.column;
-    to_first(n, w1, ld4(rows), ld4(rows + HID_ROW));
+    const float *g1 = room + AT_G1 + n.net * 2 * HID_ROW;
+    leave_hidden(n, both_rows(n, w1, g1, HID_ROW), room + AT_H0, room + AT_G0);
     n.sync();
-    rows = work() + AT_G0 + n.net * 2 * HID_ROW + n.column;
-    to_inputs(n, wr, wz, ld4(rows), ld4(rows + HID_ROW));
+    to_inputs(n, wr, wz);
     __syncthreads();
     leave_inputs();
     leave_biases();

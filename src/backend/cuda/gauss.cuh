@@ -7,12 +7,17 @@
 #include "backend/cuda/spline.cuh"
 #include "base/rng_normal.h"
 
+/* The standard deviation of a raw number, by the kind and floor of gauss_sample. */
 FN float sigma_of(const dev_instr &ins, float raw, float *slope) {
-    const float floor = (float)ins.f[0], s = sigmoid(raw);
-    const bool logistic = ins.i[0] == 0;
-    const float scale = logistic ? (float)(1.0 - ins.f[0]) : 1.0f;
-    *slope = scale * (logistic ? s * sigmoid(-raw) : s);
-    return floor + scale * (logistic ? s : softplus(raw));
+    const float floor = (float)ins.f[0], u = expf(-fabsf(raw)), share = fast_inverse(1.0f + u);
+    const float up = (raw < 0 ? u : 1.0f) * share; /* the sigmoid of raw, and of -raw */
+    if (ins.i[0] == 0) {
+        const float scale = (float)(1.0 - ins.f[0]), down = (raw < 0 ? 1.0f : u) * share;
+        *slope = scale * up * down;
+        return floor + scale * up;
+    }
+    *slope = up;
+    return floor + softplus(raw);
 }
 
 FN rng_at noise_place(const Frame &f, int purpose, int64_t sample) {
@@ -36,7 +41,7 @@ FN float latent_noise(const Frame &f, const dev_instr &ins, int s, int d) {
 /* One dimension of KL(N(m0, s0^2) | N(m1, s1^2)). */
 FN float kl_of(float m0, float s0, float m1, float s1) {
     const float apart = m0 - m1;
-    return logf(s1 / s0) + (s0 * s0 + apart * apart) / (2.0f * s1 * s1) - 0.5f;
+    return logf(over(s1, s0)) + over(s0 * s0 + apart * apart, 2.0f * s1 * s1) - 0.5f;
 }
 
 /* Its slopes: to m0 (to m1: the opposite), to the raw numbers of s0 and s1. */
@@ -44,9 +49,9 @@ struct KlSlopes {
     float mean, raw0, raw1;
 };
 FN KlSlopes kl_slopes(float m0, float s0, float slope0, float m1, float s1, float slope1) {
-    const float apart = m0 - m1, v1 = s1 * s1;
-    return {apart / v1, slope0 * (s0 / v1 - 1.0f / s0),
-            slope1 * (1.0f - (s0 * s0 + apart * apart) / v1) / s1};
+    const float apart = m0 - m1, i1 = fast_inverse(s1), i2 = i1 * i1;
+    return {apart * i2, slope0 * (s0 * i2 - fast_inverse(s0)),
+            slope1 * (1.0f - (s0 * s0 + apart * apart) * i2) * i1};
 }
 
 #endif

@@ -32,8 +32,7 @@ template <int MATH> static __device__ __noinline__ void join_set() {
     for (int c = 0; c < 3; c++) w[c] = global_quad(wy + c * 64 + quad * 4, true);
 #pragma unroll
     for (int r = 0; r < TURNS; r++) u[r] = row + r * ROW_STEP < n ? y[row + r * ROW_STEP] : 0.0f;
-    fetch_weight(AT_W0, SET_W0, 64);
-    fetch_weight(AT_WQ, SET_WQ, 192);
+    fetch_first();
     fetch_rows();
     copy_commit();
     if (threadIdx.x == 0) *(uint2 *)(work() + AT_MASK) = make_uint2(0xffffe000u, 0);
@@ -104,19 +103,13 @@ template <int MATH> static __device__ __noinline__ void set_as() {
     join_set<MATH>();
     __syncthreads();
     attend<MATH>(AT_V0, 0, SIDE_A0);
-    copy_wait<0>();
-    ready_weight<MATH>(AT_W0, 64);
-    ready_weight<MATH>(AT_WQ, 192);
+    ready_first<MATH>();
     __syncthreads();
     layers<MATH>(false);
     __syncthreads();
-    fetch_weight(AT_W1, SET_W1, 64);
-    fetch_weight(AT_WKV, SET_WKV, 128);
-    copy_commit();
+    fetch_second();
     attend<MATH>(AT_V, SIDE_ROWS, SIDE_A1);
-    copy_wait<0>();
-    ready_weight<MATH>(AT_W1, 64);
-    ready_weight<MATH>(AT_WKV, 128);
+    ready_second<MATH>();
     __syncthreads();
     layers<MATH>(true);
     __syncthreads();

@@ -123,33 +123,34 @@ template <int MATH> FN float4 result(const Sums &s, int i) {
     return scaled4(s.quad(i), LOST<MATH> * LOST<MATH>);
 }
 
-/* h = relu(a w + b), x = h + a from the rows that attention left: four warps have a tile, 16
- * columns each. */
+/* h = relu(a w + b), x = h + a from the rows that attention left: two warps have a tile, 32 columns
+ * each. */
 template <int MATH> FN void narrow_layer(bool last) {
-    const int t = threadIdx.x % 4;
+    const int unit = threadIdx.x / 32, t = threadIdx.x % 4;
+    if (unit >= row_tiles(32) * 2) return;
+    const RowTile tile(unit / 2, 32);
+    const int row = tile.first() + tile_row(), left = tile.rows() - row, n0 = unit % 2 * 32;
+    float *h = tile.value(last ? SIDE_H1 : SIDE_H0) + row * WIDTH + 4 * t;
+    float *x = tile.value(last ? SIDE_X2 : SIDE_X1) + row * WIDTH + 4 * t;
+    const int at = (tile.row + tile_row()) * PITCH_Q + 4 * t;
     Rows<MATH> r;
+    rows_from<MATH>(r, AT_Q + tile.row * PITCH_Q);
 #pragma unroll 1
-    for (int unit = threadIdx.x / 32; unit < row_tiles(32) * 4; unit += WARPS) {
-        const RowTile tile(unit / 4, 32);
-        const int n = unit % 4 * 16, row = tile.first() + tile_row(), left = tile.rows() - row;
+    for (int n = n0; n < n0 + 32; n += 16) {
         Sums s;
-        rows_from<MATH>(r, AT_Q + tile.row * PITCH_Q);
+        float4 a[4];
         multiply_rows<MATH>(s, r, work() + (last ? AT_W1 : AT_W0) + 2 * n, pair_pitch(64),
                             work() + (last ? AT_B1 : AT_B0) + n);
-        float *h = tile.value(last ? SIDE_H1 : SIDE_H0) + row * WIDTH + n + 4 * t;
-        float *x = tile.value(last ? SIDE_X2 : SIDE_X1) + row * WIDTH + n + 4 * t;
-        const int at = (tile.row + tile_row()) * PITCH_Q + n + 4 * t;
-        float4 a[4];
 #pragma unroll
-        for (int i = 0; i < 4; i++) a[i] = ld4(work() + AT_Q + at + i * 8 * PITCH_Q);
+        for (int i = 0; i < 4; i++) a[i] = ld4(work() + AT_Q + at + n + i * 8 * PITCH_Q);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const float4 c = result<MATH>(s, i);
             const float4 v = make_float4(relu_of(c.x), relu_of(c.y), relu_of(c.z), relu_of(c.w));
             a[i] = add4(a[i], 1.0f, v);
-            st4(work() + AT_X + at + i * 8 * PITCH_Q, a[i]);
-            global_quad(h + i * 8 * WIDTH, v, i * 8 < left);
-            global_quad(x + i * 8 * WIDTH, a[i], i * 8 < left);
+            st4(work() + AT_X + at + n + i * 8 * PITCH_Q, a[i]);
+            global_quad(h + n + i * 8 * WIDTH, v, i * 8 < left);
+            global_quad(x + n + i * 8 * WIDTH, a[i], i * 8 < left);
         }
     }
 }
@@ -200,7 +201,8 @@ FN void wide_layer(const Rows<MATH> &x, const RowTile &tile, int n0, int n1, boo
     }
 }
 
-/* The logs of the sums that attention left, by four warps; four others have more of the layers. */
+/* The logs of the sums that attention left, by four warps that have no rows of the
+ * narrow layer. */
 FN void store_logs(int out) {
     constexpr int FIRST = THREADS - 4 * 32;
     if (threadIdx.x < FIRST) return;

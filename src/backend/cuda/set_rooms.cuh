@@ -80,44 +80,64 @@ FN int row_tiles(int rows) {
 /* Two rows of a weight that meet in a step of the unit are neighbours k and k + 1 and lie in one
  * row of the room, a column's two numbers side by side (in bf16 as one word): pair 4 s + t belongs
  * to step s and lane t, k = 16 (s / 2) + 4 t + 2 (s % 2), which is how a lane holds the left
- * operand. The warps that have one item of attention copy them, the other four have two. */
-enum { COPIERS = THREADS - 4 * 32 };
+ * operand. */
+FN int weight_from(int cols) {
+    const int pair = threadIdx.x / 16;
+    return (pair / 8 * 16 + pair % 4 * 4 + pair / 4 % 2 * 2) * cols + threadIdx.x % 16 * 4;
+}
+FN int weight_to(int cols) {
+    return threadIdx.x / 16 * pair_pitch(cols) + threadIdx.x % 16 * 8;
+}
 
-struct WeightPiece {
-    int from, to; /* words: of k's quad; of its place */
-    MEMBER WeightPiece(int i, int cols) {
-        const int pair = i / 16 % PAIRS, col = i / (16 * PAIRS) * 64 + i % 16 * 4;
-        from = (pair / 8 * 16 + pair % 4 * 4 + pair / 4 % 2 * 2) * cols + col;
-        to = pair * pair_pitch(cols) + 2 * col;
-    }
-};
-
-static __device__ __noinline__ void fetch_weight(int at, int k, int cols) {
-    const float *from = fused_at(k);
-#pragma unroll 1
-    for (int i = (int)threadIdx.x + COPIERS - THREADS; i < PAIRS * cols / 4; i += COPIERS) {
-        if (i < 0) break;
-        const WeightPiece p(i, cols);
-        copy16(work() + at + p.to, from + p.from, true);
-        copy16(work() + at + p.to + 4, from + p.from + cols, true);
+/* A thread copies quads of a pair of rows, of every 64th column. */
+template <int COLS> FN void fetch_weight(int at, int k) {
+    const float *from = fused_at(k) + weight_from(COLS);
+    float *to = work() + at + weight_to(COLS);
+#pragma unroll
+    for (int c = 0; c < COLS; c += 64) {
+        copy16(to + 2 * c, from + c, true);
+        copy16(to + 2 * c + 4, from + c + COLS, true);
     }
 }
 
 /* Puts what fetch_weight() brought in order, by the threads that asked for it and waited. */
-template <int MATH> static __device__ __noinline__ void ready_weight(int at, int cols) {
-#pragma unroll 1
-    for (int i = (int)threadIdx.x + COPIERS - THREADS; i < PAIRS * cols / 4; i += COPIERS) {
-        if (i < 0) break;
-        float *w = work() + at + WeightPiece(i, cols).to;
-        const float4 x = ld4(w), y = ld4(w + 4);
+template <int MATH, int COLS> FN void ready_weight(int at) {
+    float *w = work() + at + weight_to(COLS);
+    float4 x[COLS / 64], y[COLS / 64];
+#pragma unroll
+    for (int i = 0; i < COLS / 64; i++) x[i] = ld4(w + i * 128), y[i] = ld4(w + i * 128 + 4);
+#pragma unroll
+    for (int i = 0; i < COLS / 64; i++) {
         if constexpr (MATH == DEV_BF16) {
-            *(uint4 *)w = make_uint4(pack_bf16(x.x, y.x), pack_bf16(x.y, y.y), pack_bf16(x.z, y.z),
-                                     pack_bf16(x.w, y.w));
+            *(uint4 *)(w + i * 128) =
+                make_uint4(pack_bf16(x[i].x, y[i].x), pack_bf16(x[i].y, y[i].y),
+                           pack_bf16(x[i].z, y[i].z), pack_bf16(x[i].w, y[i].w));
         } else {
-            st4(w, make_float4(x.x, y.x, x.y, y.y));
-            st4(w + 4, make_float4(x.z, y.z, x.w, y.w));
+            st4(w + i * 128, make_float4(x[i].x, y[i].x, x[i].y, y[i].y));
+            st4(w + i * 128 + 4, make_float4(x[i].z, y[i].z, x[i].w, y[i].w));
         }
     }
+}
+
+/* Calls that stay calls: what they compute shall not stay in registers through attention. */
+static __device__ __noinline__ void fetch_first() {
+    fetch_weight<64>(AT_W0, SET_W0);
+    fetch_weight<192>(AT_WQ, SET_WQ);
+}
+static __device__ __noinline__ void fetch_second() {
+    fetch_weight<64>(AT_W1, SET_W1);
+    fetch_weight<128>(AT_WKV, SET_WKV);
+    copy_commit();
+}
+template <int MATH> static __device__ __noinline__ void ready_first() {
+    copy_wait<0>();
+    ready_weight<MATH, 64>(AT_W0);
+    ready_weight<MATH, 192>(AT_WQ);
+}
+template <int MATH> static __device__ __noinline__ void ready_second() {
+    copy_wait<0>();
+    ready_weight<MATH, 64>(AT_W1);
+    ready_weight<MATH, 128>(AT_WKV);
 }
 
 /* A weight of 64 columns as it is. */

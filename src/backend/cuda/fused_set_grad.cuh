@@ -86,9 +86,9 @@ FN void row_biases() {
  * own W_k,h^T (sum of ds_h x). As two products: dx = P B and P^T x, where a row of P is p of side
  * 0, of side 1, ds of side 0, of side 1, 16 numbers, and B is t of side 0, of side 1, u, u. */
 
-/* In room 1: u, t of side 0, t of side 1, (12, 64); behind them sums of warps (16, 2, 8). */
+/* In the rest: u, t of side 0, t of side 1, (12, 64); behind them sums of warps (16, 2, 8). */
 FN float *pool_vectors() {
-    return room(AT_Q);
+    return room(AT_REST) + AT_NARROW;
 }
 FN float *pool_parts() {
     return pool_vectors() + 12 * 64;
@@ -99,7 +99,7 @@ FN void make_vectors(const float4 (&w)[4]) {
     const int c = threadIdx.x / 8, b = threadIdx.x % 8, h = b % 4;
     const bool values = b >= 4;
     const float *q = fused_at(SETG_PQ) + h * DH, *g = pool_da() + h * DH;
-    float *row = room(AT_V) + swapped_row(c) * POOL_PITCH, *to = pool_vectors() + h * 64 + c;
+    float *row = room(AT_G) + AT_B + swapped_row(c) * SET_PITCH, *to = pool_vectors() + h * 64 + c;
     float first = 0, second = 0;
 #pragma unroll
     for (int k = 0; k < 4; k++) {
@@ -179,7 +179,7 @@ FN void put_weights(const PoolRows &x, int rows) {
             of_g += pool_parts()[k * 16 + s * 8 + 4 + h];
         }
         const float inverse = sum > 0 ? 1.0f / sum : 0.0f, delta = of_g * inverse;
-        float *to = room(AT_K) + threadIdx.x / 16 * SET_PITCH + (weight ? 0 : 8) + h +
+        float *to = room(AT_G) + threadIdx.x / 16 * SET_PITCH + (weight ? 0 : 8) + h +
                     (lane % 2 == s ? 0 : 4);
 #pragma unroll
         for (int j = s ? 4 : 0; j < (s ? 6 : 4); j++) {
@@ -197,8 +197,6 @@ FN void pooling_reverse() {
     const int rows = set_rows();
     const Saved x2 = saved(SIDE_X2);
     float4 w[4], x[SET_ROWS / 32];
-    fetch_weights(weights_64(), fused_at(SETG_W1), 1, whole_block());
-    copy_commit();
     rows_reverse();
 #pragma unroll
     for (int k = 0; k < 4; k++)
@@ -209,6 +207,9 @@ FN void pooling_reverse() {
         x[j] = global_quad((row.some ? x2.some : x2.all) + row.of_side * 64 + threadIdx.x % 16 * 4,
                            row.exists);
     }
+    fetch_weights(weights_64(), fused_at(SETG_W1), 1, whole_block());
+    copy_commit();
+    fetch_attention({false}, rows);
     __syncthreads();
     make_vectors(w);
     row_biases();
@@ -217,8 +218,21 @@ FN void pooling_reverse() {
     pool_scores(weights, x);
     __syncthreads();
     put_weights(weights, rows);
-    copy_wait<0>();
+    expect_saved(SIDE_H1);
+    expect_saved(SIDE_A1);
+    expect_words(fused_at(SETG_DW1), 64 * 64);
     __syncthreads();
+}
+
+/* Attention leaves memory alone: what the second turn reads comes closer meanwhile. */
+FN void expect_turn() {
+    expect_saved(SIDE_X1);
+    expect_saved(SIDE_H0);
+    expect_saved(SIDE_A0);
+    expect_words(fused_at(SETG_J), frame().n * 192);
+    expect_words(fused_at(SETG_GPRE), frame().n * 192);
+    expect_words(fused_at(SETG_DWQ), 64 * 192);
+    expect_words(fused_at(SETG_DW0), 64 * 64);
 }
 
 template <int MATH> static __device__ __noinline__ void set_reverse() {
@@ -226,6 +240,7 @@ template <int MATH> static __device__ __noinline__ void set_reverse() {
 #pragma unroll 1
     for (int k = 0; k < 2; k++) {
         layers_reverse<MATH>({k == 1});
+        if (k == 0) expect_turn();
         attention_reverse<MATH>();
         if (k == 0 && makes_dx()) {
             fetch_weights(room(AT_G), fused_at(SETG_WQ), 3, dx_team());

@@ -11,7 +11,7 @@
  * Shared memory is four rooms of (192, 64) with a pitch of 68 words, and a rest of 3200 words:
  *
  *   phase                 room 0       room 1      room 2                room 3      rest
- *   pooling (turn 0)      P            vectors     B, w1 behind                      P^T x
+ *   pooling (turn 0)      (k coming)   (q coming)  (v coming), w behind  P, B        vectors, P^T x
  *   layer wq (turn 1)     dq           dk          dv                    wq          sums of db
  *   layer w1 or w0        (k coming)   (q coming)  (v coming), w behind  dh          sums of db
  *   attention by queries  k            q           v                     g           lse, delta
@@ -37,7 +37,7 @@ enum { BEHIND_POINTS = FUSED_POINTS * SET_PITCH }; /* in a room: room for 64 x 6
 /* In the rest: lse and delta (4, 2 x 192) as load_start() wants them; or sums on their way. */
 enum { LSE_HEAD = 2 * SET_ROWS, AT_DELTA = 4 * LSE_HEAD };
 enum { AT_NARROW = 0, AT_GPQ = 1280, AT_BIAS = 1280, AT_POOL = 2048, AT_BIAS_64 = 2 * AT_DELTA };
-enum { POOL_PITCH = 20 }; /* of 16 numbers */
+enum { POOL_PITCH = 20, AT_B = 20 }; /* of 16 numbers; columns of B in the room of g */
 static_assert(AT_BIAS_64 + 2 * 64 <= REST_WORDS, "lse and delta do not fit");
 
 template <int MATH>
@@ -106,10 +106,14 @@ FN float *pool_da() {
     return pool_dh() + 128;
 }
 
-FN void expect_saved(int slot, int ld) {
+/* Memory that will be read: from there to the second cache. */
+OP_FN void expect_words(const float *p, int words) {
+    expect_rows(p, words);
+}
+FN void expect_saved(int slot) {
     const Saved s = saved(slot);
-    expect_rows(s.all, frame().n * ld);
-    expect_rows(s.some, frame().m * ld);
+    expect_words(s.all, frame().n * 64);
+    expect_words(s.some, frame().m * 64);
 }
 
 } // namespace set_grad_part

@@ -263,33 +263,32 @@ FN void finish_values() {
     float *gy = fused_at(SETG_GY);
     const float *ys = fused_at(SETG_Y), *wy = fused_at(SETG_WY) + col;
     const bool add = fused_adds(SETG_GPRE), add_y = fused_adds(SETG_GY);
-    float4 old[3], down[3], w[3];
-    int row = threadIdx.x / 16;
+    const int first = threadIdx.x / 16;
+    float4 old[4][3], down[3], w[3];
+    float y[4];
 #pragma unroll
-    for (int p = 0; p < 3; p++) {
-        w[p] = global_quad(wy + p * 64, true);
-        old[p] = global_quad(gpre + row * 192 + p * 64, add && row < n);
-        down[p] = zero4();
+    for (int j = 0; j < 4; j++) { /* all loads first */
+        const int row = first + j * 32;
+        y[j] = row < n ? ys[row] : 0.0f;
+#pragma unroll
+        for (int p = 0; p < 3; p++)
+            old[j][p] = global_quad(gpre + row * 192 + p * 64, add && row < n);
     }
-#pragma unroll 1
-    for (; row < up32(n); row += THREADS / 16) {
-        const float y = row < n ? ys[row] : 0.0f;
+#pragma unroll
+    for (int p = 0; p < 3; p++) w[p] = global_quad(wy + p * 64, true), down[p] = zero4();
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        const int row = first + j * 32;
+        if (j * 32 >= n) break;
         float across = 0;
-        float4 v[3];
 #pragma unroll
         for (int p = 0; p < 3; p++) {
             const float *at = room(p) + row * SET_PITCH + col;
-            v[p] = ld4(at);
-            if (row < m) v[p] = add4(v[p], 1.0f, ld4(at + SOME_ROW * SET_PITCH));
-            across += dot4(v[p], w[p]);
-            down[p] = add4(down[p], y, v[p]);
-            v[p] = add4(v[p], 1.0f, old[p]);
-        }
-#pragma unroll
-        for (int p = 0; p < 3; p++) {
-            const int next = row + THREADS / 16;
-            old[p] = global_quad(gpre + next * 192 + p * 64, add && next < n);
-            global_quad(gpre + row * 192 + p * 64, v[p], row < n);
+            float4 v = ld4(at);
+            if (row < m) v = add4(v, 1.0f, ld4(at + SOME_ROW * SET_PITCH));
+            across += dot4(v, w[p]);
+            down[p] = add4(down[p], y[j], v);
+            global_quad(gpre + row * 192 + p * 64, add4(v, 1.0f, old[j][p]), row < n);
         }
 #pragma unroll
         for (int d = 1; d < 16; d *= 2) across += __shfl_xor_sync(~0u, across, d);

@@ -211,40 +211,47 @@ template <int MATH> FN void read_down(float4 (&g)[STEPS<MATH>][2], uint32_t at) 
 }
 
 /* c += x^T g, panel by panel; sums: of every other step of g,
- * for warps of the first two quarters. x is asked for 32 rows ahead,
+ * for warps of the first two quarters. x is asked for 32 or 96 rows ahead,
  * g one product ahead. */
 template <int MATH, int PANELS>
 FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *matrix, const Saved &x, int rows) {
+    constexpr int AHEAD = PANELS == 1 ? 3 : 1; /* blocks of 32 rows */
     const int lane = threadIdx.x % 32, quarter = warp_dw_row() / 16;
     const int quad = lane / 8 ^ (lane / 4 % 2 ? 5 : 0);
     uint32_t at = shared_at(matrix + lane % 4 * 2 * SET_PITCH + warp_col() + quad * 4);
-    float2 xs[4][2];
+    float2 xs[AHEAD][4][2];
     float4 v[2][STEPS<MATH>][2];
-    Block block = block_at(x, 0);
 #pragma unroll
-    for (int i = 0; i < 4; i++) load_x(xs[i], block, i);
+    for (int a = 0; a < AHEAD; a++) {
+        const Block block = block_at(x, a * 32);
+#pragma unroll
+        for (int i = 0; i < 4; i++) load_x(xs[a][i], block, i);
+    }
     read_down<MATH>(v[0], at);
 #pragma unroll 1
-    for (int k = 0; k < rows; k += 32, at += 32 * SET_PITCH * 4) {
-        block = block_at(x, k + 32);
+    for (int k = 0; k < rows; k += 32 * AHEAD)
 #pragma unroll
-        for (int i = 0; i < 4; i += STEPS<MATH>)
+        for (int a = 0; a < AHEAD; a++, at += 32 * SET_PITCH * 4) {
+            if (k + a * 32 >= rows) break;
+            const Block block = block_at(x, k + (AHEAD + a) * 32);
 #pragma unroll
-            for (int p = 0; p < PANELS; p++) {
-                const int now = i / STEPS<MATH> * PANELS + p, then = now + 1;
-                const int row = then / PANELS * STEPS<MATH> * 8;
-                read_down<MATH>(v[then % 2],
-                                at + (row * SET_PITCH + then % PANELS * ROOM_WORDS) * 4);
-                multiply_down<MATH>(c[p], &xs[i], v[now % 2]);
+            for (int i = 0; i < 4; i += STEPS<MATH>)
 #pragma unroll
-                for (int u = 0; u < STEPS<MATH>; u++) {
-                    const float4(&g)[2] = v[now % 2][u];
-                    if (quarter == (i + u) % 2)
-                        sums[p] = add4(add4(sums[p], 1.0f, g[0]), 1.0f, g[1]);
-                    if (p == PANELS - 1) load_x(xs[i + u], block, i + u);
+                for (int p = 0; p < PANELS; p++) {
+                    const int now = i / STEPS<MATH> * PANELS + p, then = now + 1;
+                    const int row = then / PANELS * STEPS<MATH> * 8;
+                    read_down<MATH>(v[then % 2],
+                                    at + (row * SET_PITCH + then % PANELS * ROOM_WORDS) * 4);
+                    multiply_down<MATH>(c[p], &xs[a][i], v[now % 2]);
+#pragma unroll
+                    for (int u = 0; u < STEPS<MATH>; u++) {
+                        const float4(&g)[2] = v[now % 2][u];
+                        if (quarter == (i + u) % 2)
+                            sums[p] = add4(add4(sums[p], 1.0f, g[0]), 1.0f, g[1]);
+                        if (p == PANELS - 1) load_x(xs[a][i + u], block, i + u);
+                    }
                 }
-            }
-    }
+        }
 }
 
 /* This warp's sums of g's columns meet those of other rows in shared memory: (2, 64 PANELS). */
@@ -354,22 +361,25 @@ FN float *weights_64() {
 /* First layer: dh to the room of g, sums of dW in c. */
 template <int MATH> FN void first_layer(LayerSums &c, const Turn &t, int rows) {
     if (makes_dx()) {
-        copy_wait<0>();
-        dx_team().sync();
+        if (t.last) {
+            copy_wait<0>();
+            dx_team().sync();
+        }
         if (warp_dx_row() < rows)
-            to_x<MATH>(c, room(AT_K), room(t.last ? AT_G : AT_V), t.last ? 196 : (int)POOL_PITCH,
-                       t.last ? 12 : 1);
-        dx_team().sync(); /* dh may take the weights' place */
-        if (warp_dx_row() < rows) put_masked<MATH>(c, t.h(), rows);
+            to_x<MATH>(c, room(t.last ? AT_K : AT_G), room(AT_G) + (t.last ? 0 : AT_B),
+                       t.last ? 196 : (int)SET_PITCH, t.last ? 12 : 1);
+        if (t.last) dx_team().sync(); /* dh takes the weights' place */
     } else if (t.last) {
         float4 sums[3] = {zero4(), zero4(), zero4()};
         to_w<MATH, 3>(c, sums, room(AT_K), saved(SIDE_X1), rows);
         put_sums<3>(sums, room(AT_REST) + AT_BIAS);
     } else if (warp_col() == 0) {
         float4 sums[1] = {zero4()};
-        to_w<MATH, 1>(c, sums, room(AT_K), saved(SIDE_X2), rows);
+        to_w<MATH, 1>(c, sums, room(AT_G), saved(SIDE_X2), rows);
         put_narrow<MATH>(c, room(AT_REST) + AT_NARROW);
     }
+    if (!t.last) __syncthreads(); /* or that of P */
+    if (makes_dx() && warp_dx_row() < rows) put_masked<MATH>(c, t.h(), rows);
 }
 
 /* Second layer: da in c; and dW of both. */
@@ -437,12 +447,13 @@ template <int MATH> FN void layers_reverse(const Turn &t) {
     const int rows = set_rows();
     LayerSums c = {};
     first_layer<MATH>(c, t, rows);
+    if (!t.last) copy_wait<1>(); /* w1 is there, q, k and v are on their way */
     __syncthreads();
-    if (t.last && makes_dx()) {
-        fetch_weights(weights_64(), fused_at(SETG_W0), 1, dx_team());
+    if (t.last) {
+        if (makes_dx()) fetch_weights(weights_64(), fused_at(SETG_W0), 1, dx_team());
         copy_commit();
+        fetch_attention(t, rows);
     }
-    fetch_attention(t, rows);
     second_layer<MATH>(c, t, rows);
     copy_wait<0>();
     __syncthreads();

@@ -22,6 +22,7 @@ enum { FEW_ROWS = DEV_FEW_ROWS };
 enum { HELD = 4 * DEV_TOGETHER };
 enum { HEAD_BYTES = 10752, SMEM_BYTES = 227 * 1024, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };
 enum { WORK_WORDS = WORK_BYTES / 4 };
+enum { ARRIVALS = 8 };
 
 #define OP_FN  static __device__ __noinline__
 #define FN     static __device__ __forceinline__
@@ -60,8 +61,9 @@ struct __align__(16) Slot {
 
 struct Head {
     Frame f;
-    float *at[FUSED_SLOTS]; /* operands of the fused instruction that runs; NULL when absent */
-    uint64_t adds;          /* bit k: operand k is added to                                  */
+    float *at[FUSED_SLOTS];      /* operands of the fused instruction that runs; NULL when absent */
+    uint64_t adds;               /* bit k: operand k is added to                                  */
+    uint64_t arrivals[ARRIVALS]; /* of copies by rows (rows.cuh)                             */
     __align__(16) Slot slots[HELD]; /* instructions are copied 16 bytes at a time */
 };
 static_assert(sizeof(Slot) % 16 == 0, "slots keep their alignment");

@@ -12,12 +12,13 @@
  *   spline, dw2 and dh1 | dh0 | dw1 | dwx
  *
  * x (n, 160) takes the place of what the first half of dw1's points leaves free: points 0..79 over
- * raw and h0, the others over dh1. The four words behind row c of dh1 and dh0 hold the sums of
- * column c over four strips of points, those behind row c of raw's gradient likewise. */
+ * raw and h0, the others over dh1; dw1 leaves from the second half. The four words behind row c of
+ * dh1 and dh0 hold the sums of column c over four strips of points, those behind row c of raw's
+ * gradient likewise. */
 #ifndef MNP_CUDA_FUSED_FLOW_GRAD_CUH
 #define MNP_CUDA_FUSED_FLOW_GRAD_CUH
 
-#include "backend/cuda/resident.cuh"
+#include "backend/cuda/rows.cuh"
 #include "backend/cuda/spline_lanes.cuh"
 
 namespace flow_grad_part {
@@ -39,20 +40,47 @@ static_assert(ROOM_X + X_LOW * PITCH_X <= ROOM_H + HALF * PITCH_H, "x: over raw 
 static_assert((POINTS - X_LOW) * PITCH_X <= HALF * PITCH_H, "the rest of x: over half of dh1");
 static_assert(X_LOW % 16 == 0, "products take points by 16");
 
+/* What comes by rows. */
+enum { HERE_W1, HERE_H0, HERE_X };
+
 using Known = Fixed<IN, WIDTH>;
 
 FN Strip strip(int columns) {
     return strip_of<Known>(columns / 4);
 }
-FN void fetch_values(int which, int n) {
-    fetch_matrix<Known>(strip(WIDTH), work() + ROOM_H, PITCH_H, fused_at(which), WIDTH, n, WIDTH,
+
+/* What the spline needs goes first. Groups: raw; h1 and w2. */
+FN void fetch_first(int n) {
+    fetch_matrix<Known>(strip(POINT_RAW), work() + ROOM_RAW, POINT_PITCH, fused_at(FLOWG_RAW),
+                        POINT_RAW, n, POINT_RAW, POINTS);
+    copy_commit();
+    begin_rows();
+    if (threadIdx.x == 0) {
+        expect_words(HERE_W1, WIDTH * WIDTH);
+        expect_words(HERE_H0, n * WIDTH);
+        expect_words(HERE_X, n * IN);
+    }
+    fetch_matrix<Known, true>(strip(POINT_RAW), work() + ROOM_W2, POINT_PITCH, fused_at(FLOWG_W2),
+                              POINT_RAW, WIDTH, POINT_RAW, WIDTH);
+    fetch_matrix<Known>(strip(WIDTH), work() + ROOM_H, PITCH_H, fused_at(FLOWG_H1), WIDTH, n, WIDTH,
                         POINTS);
+    copy_commit();
 }
-FN void fetch_x(int n) {
-    const Strip s = strip(IN);
-    fetch_matrix<Known>(s, work() + ROOM_X, PITCH_X, fused_at(FLOWG_X), IN, n, IN, X_LOW);
-    fetch_matrix<Known>(s, work() + ROOM_X_HIGH, PITCH_X, fused_at(FLOWG_X) + X_LOW * IN, IN,
-                        n - X_LOW, IN, POINTS - X_LOW);
+
+/* 16 rows each by the warps that take dh1: asking costs them time. */
+FN void ask_w1() {
+    const int lane = threadIdx.x % 32, r = ((int)threadIdx.x / 32 - 8) * 16 + lane;
+    if (lane < 16)
+        bulk_load(shared_at(work() + ROOM_W1 + swapped_row(r) * PITCH_H),
+                  fused_at(FLOWG_W1) + r * WIDTH, WIDTH * 4, arrival_at(HERE_W1));
+}
+
+/* In two pieces; see above. */
+FN void ask_x(int n) {
+    ask_rows(HERE_X, 0, min(n, (int)X_LOW), work() + ROOM_X, PITCH_X, fused_at(FLOWG_X), IN, IN);
+    ask_rows(HERE_X, POINTS, n - X_LOW, work() + ROOM_X_HIGH, PITCH_X,
+             fused_at(FLOWG_X) + X_LOW * IN, IN, IN);
+    zero_rows(work() + (n < X_LOW ? (int)ROOM_X : ROOM_X_HIGH - X_LOW * PITCH_X), PITCH_X, IN, n);
 }
 
 /* ---- the spline ------------------------------------------------------------------------------ */
@@ -94,11 +122,15 @@ FN void bias_grad(int which, const float *room, int pitch, int behind, int c, in
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* A gradient of a layer's values to its place, with the sums of its columns. */
-FN void keep_grad(Tile<TO_X, 2> &tile, float *room, int n) {
-    float *sums = room + tile.n0 * PITCH_H + WIDTH + tile.m0 / 32;
+/* Where the sums of a tile's columns go: behind the rows of `room`. */
+FN void keep_sum(const Tile<TO_X, 2> &tile, float *room, float sum) {
+    room[tile.summed_column() * PITCH_H + WIDTH + tile.m0 / 32] = sum;
+}
+
+/* A gradient of a layer's values to its place; beyond the points sums are zero. */
+FN void keep_grad(const Tile<TO_X, 2> &tile, float *room, int n) {
     if (tile.m0 < n) tile.keep(room, PITCH_H);
-    tile.sum_columns(sums, PITCH_H); /* zeros for a tile beyond the points */
+    keep_sum(tile, room, tile.sum_column());
 }
 
 /* Rows of a weight's gradient: x^T g over the points. TILE is Tile<TO_W, .> */
@@ -106,9 +138,7 @@ template <class TILE> FN void begin_weight(TILE &tile, int which, int ld, int ro
     if (fused_adds(which)) tile.add_from(fused_at(which), ld, rows);
 }
 
-template <int MATH> FN void grad_w2(int n) {
-    const int m0 = threadIdx.x / 32 * 16;
-    if (m0 >= WIDTH) return;
+template <int MATH> FN void grad_w2(int m0, int n) {
     const Operands at = {work() + ROOM_H, work() + ROOM_RAW, PITCH_H, POINT_PITCH};
     Tile<TO_W, 1> tile(at, m0, 0);
     begin_weight(tile, FLOWG_DW2, POINT_RAW, WIDTH);
@@ -116,19 +146,38 @@ template <int MATH> FN void grad_w2(int n) {
     tile.store(fused_at(FLOWG_DW2), POINT_RAW, WIDTH);
 }
 
-/* dh1 = draw w2^T where h1 > 0; then h0 comes in the place of h1 */
-template <int MATH> FN void grad_h1(int n) {
-    const int warp = threadIdx.x / 32;
+template <int MATH> FN void grad_h1_tile(Tile<TO_X, 2> &tile, int n) {
+    if (tile.m0 >= n) return;
+    tile.multiply<MATH>(0, POINT_RAW);
+    tile.mask(work() + ROOM_H, PITCH_H);
+}
+
+/* dw2 = h1^T draw by half of the warps, dh1 = draw w2^T where h1 > 0 by the others, two tiles each:
+ * w2 lies where rows 0..34 of dh1 go, so the second tile and the sums wait for a barrier. Then h0
+ * comes in the place of h1. */
+template <int MATH> FN void grad_top(int n) {
+    const int warp = threadIdx.x / 32, job = warp % 8;
     const Operands at = {work() + ROOM_RAW, work() + ROOM_W2, POINT_PITCH, POINT_PITCH};
-    Tile<TO_X, 2> tile(at, warp / 4 * 32, warp % 4 * 32);
-    if (tile.m0 < n) {
-        tile.multiply<MATH>(0, POINT_RAW);
-        tile.mask(work() + ROOM_H, PITCH_H);
+    float *dh1 = work() + ROOM_DH1, sum = 0;
+    Tile<TO_X, 2> tile(at, HALF + job / 4 * 32, job % 4 * 32);
+    if (warp < 8) {
+        grad_w2<MATH>(job * 16, n);
+        if (warp < 4) sum_raw_grad(warp, n);
+    } else {
+        ask_w1();
+        grad_h1_tile<MATH>(tile, n);
+        if (tile.m0 < n) tile.keep(dh1, PITCH_H);
+        sum = tile.sum_column();
+        tile = Tile<TO_X, 2>(at, job / 4 * 32, job % 4 * 32);
+        grad_h1_tile<MATH>(tile, n);
     }
+    bulk_fence();
     __syncthreads(); /* h1, w2 and raw's gradient have been read */
-    fetch_values(FLOWG_H0, n);
-    copy_commit();
-    keep_grad(tile, work() + ROOM_DH1, n);
+    ask_rows(HERE_H0, 0, n, work() + ROOM_H, PITCH_H, fused_at(FLOWG_H0), WIDTH, WIDTH);
+    if (warp < 8) return;
+    keep_grad(tile, dh1, n);
+    tile.m0 += HALF;
+    keep_sum(tile, dh1, sum);
 }
 
 /* dh0 = dh1 w1^T where h0 > 0 */
@@ -137,10 +186,26 @@ template <int MATH> FN void grad_h0(int n) {
     const Operands at = {work() + ROOM_DH1, work() + ROOM_W1, PITCH_H, PITCH_H};
     Tile<TO_X, 2> tile(at, warp / 4 * 32, warp % 4 * 32);
     if (tile.m0 < n) tile.multiply<MATH>(0, WIDTH);
-    copy_wait<0>();
-    __syncthreads(); /* w1 has been read, h0 is there */
+    wait_rows(HERE_H0);
+    __syncthreads(); /* w1 has been read */
     if (tile.m0 < n) tile.mask(work() + ROOM_H, PITCH_H);
     keep_grad(tile, work() + ROOM_DH0, n);
+}
+
+/* Rows of a gradient go out by themselves from where the second half of the points was. */
+FN float *staged_row(int r) {
+    return work() + (r < HALF ? (int)ROOM_H + (r + HALF) * PITCH_H : ROOM_DH1 + r * PITCH_H);
+}
+FN void store_staged(const Tile<TO_W, 2> &tile, int which) {
+    __syncthreads(); /* it has been read */
+    tile.keep(staged_row(tile.m0) - tile.m0 * PITCH_H, PITCH_H);
+    bulk_fence();
+    __syncthreads();
+    const int r = threadIdx.x;
+    if (r < WIDTH) {
+        bulk_store(fused_at(which) + r * WIDTH, shared_at(staged_row(r)), WIDTH * 4);
+        bulk_commit();
+    }
 }
 
 /* dw1 = h0^T dh1; x comes in the place of what the first half of the points took. */
@@ -152,13 +217,13 @@ template <int MATH> FN void grad_w1(int n) {
 #pragma unroll 1
     for (int k = 0; k < POINTS; k += HALF) {
         if (k > 0) {
+            bulk_fence(); /* raw's gradient and dh1 were written by threads */
             __syncthreads();
-            fetch_x(n);
-            copy_commit();
+            ask_x(n);
         }
         if (k < points) tile.multiply<MATH>(k, min(k + HALF, points));
     }
-    tile.store(fused_at(FLOWG_DW1), WIDTH, WIDTH);
+    store_staged(tile, FLOWG_DW1);
 }
 
 /* Rows m0.. of dwx = x^T dh0 */
@@ -177,43 +242,32 @@ template <int MATH, int MT> FN void grad_wx(int m0, int n0, int n) {
 
 template <int MATH> FN void flow_grad(const dev_instr &ins) {
     const int n = frame().n, point = threadIdx.x / 4, warp = threadIdx.x / 32;
-    fetch_matrix<Known>(strip(POINT_RAW), work() + ROOM_RAW, POINT_PITCH, fused_at(FLOWG_RAW),
-                        POINT_RAW, n, POINT_RAW, POINTS);
-    copy_commit();
-    fetch_matrix<Known, true>(strip(POINT_RAW), work() + ROOM_W2, POINT_PITCH, fused_at(FLOWG_W2),
-                              POINT_RAW, WIDTH, POINT_RAW, WIDTH);
-    fetch_values(FLOWG_H1, n);
-    copy_commit();
-    fetch_matrix<Known, true>(strip(WIDTH), work() + ROOM_W1, PITCH_H, fused_at(FLOWG_W1), WIDTH,
-                              WIDTH, WIDTH, WIDTH);
-    copy_commit();
+    fetch_first(n);
     {
         const float v = point < n ? fused_at(FLOWG_Y)[point] : 0.0f;
         const float G = point < n ? fused_at(FLOWG_GOUT)[point] : 0.0f;
         const float H = point < n ? fused_at(FLOWG_GLOGDET)[point] : 0.0f;
         const Spline o = spline_of(ins);
-        copy_wait<2>();
+        copy_wait<1>();
         __syncthreads();
         spline_grad(o, n, v, G, H);
     }
-    copy_wait<1>();
+    copy_wait<0>();
     __syncthreads();
-    grad_w2<MATH>(n); /* by half of the warps */
-    if (warp >= 8 && warp < 12) sum_raw_grad(warp - 8, n);
-    grad_h1<MATH>(n);
+    grad_top<MATH>(n);
     bias_grad(FLOWG_DB2, work() + ROOM_RAW, POINT_PITCH, POINT_RAW, threadIdx.x, 29);
-    copy_wait<1>(); /* w1 */
     __syncthreads();
+    wait_rows(HERE_W1);
     bias_grad(FLOWG_DB1, work() + ROOM_DH1, PITCH_H, WIDTH, threadIdx.x, WIDTH);
     grad_h0<MATH>(n);
     __syncthreads();
     bias_grad(FLOWG_DB0, work() + ROOM_DH0, PITCH_H, WIDTH, threadIdx.x, WIDTH);
     bias_grad(FLOWG_GPZ, work() + ROOM_DH0, PITCH_H, WIDTH, threadIdx.x - WIDTH, WIDTH);
     grad_w1<MATH>(n);
-    copy_wait<0>();
-    __syncthreads();
+    wait_rows(HERE_X);
     grad_wx<MATH, 2>(warp / 4 * 32, warp % 4 * 32, n);
     if (warp < 8) grad_wx<MATH, 1>(WIDTH + warp / 4 * 16, warp % 4 * 32, n); /* rows 128..159 */
+    bulk_wait();
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {

@@ -142,6 +142,56 @@ PTX void first_bf16(float d[4], const uint32_t a[4], const uint32_t b[2], const 
           "f"(c[2]), "f"(c[3]));
 }
 
+/* ---- copies by themselves -------------------------------------------------------------------- */
+
+/* Whole rows that the copy engine moves; a thread only asks for them. Addresses and sizes are
+ * multiples of 16 bytes.
+ *
+ * Into shared memory: an arrival (8 bytes of shared memory) is told how many bytes will come, and
+ * whoever waits for it sees them. It serves once: it is made, a barrier of the block follows, then
+ * copies are asked for, and at least one more barrier lies between that and the wait. What threads
+ * wrote into the place before must be behind a bulk_fence() of theirs and a barrier. */
+PTX void arrival_make(uint32_t arrival) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(arrival) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+PTX void arrival_expect(uint32_t arrival, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrival), "r"(bytes)
+                 : "memory");
+}
+PTX void arrival_wait(uint32_t arrival) {
+    asm volatile(
+        "{ .reg .pred p; AGAIN_%=: "
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra AGAIN_%=; }" ::"r"(arrival)
+        : "memory");
+}
+PTX void bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(arrival)
+                 : "memory");
+}
+
+/* Out of shared memory. What threads wrote there must be behind a bulk_fence() of theirs and a
+ * barrier; the place may be written to again when the threads that asked have waited. */
+PTX void bulk_fence() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+PTX void bulk_store(float *to, uint32_t from, int bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from),
+                 "r"(bytes)
+                 : "memory");
+}
+PTX void bulk_commit() {
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+PTX void bulk_wait_read() {
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+PTX void bulk_wait() {
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
 /* ---- a block --------------------------------------------------------------------------------- */
 
 /* A barrier of some of a block's warps; 0 is the one of __syncthreads. */

@@ -275,9 +275,9 @@ template <int HOW, int MT> struct Tile {
             c[i][2][e] = m.z > 0 ? c[i][2][e] : 0, c[i][3][e] = m.w > 0 ? c[i][3][e] : 0;
         }
     }
-    /* Sums over the tile's rows, that of column n0 + k in to[k * pitch]: over a lane's rows, then
-     * over the eight lanes of a column, which share out their eight columns as they go. */
-    MEMBER void sum_columns(float *to, int pitch) const {
+    /* Sums over the tile's rows: over a lane's rows, then over the eight lanes of a column, which
+     * share out their eight columns as they go: the lane's is that of summed_column(). */
+    MEMBER float sum_column() const {
         float v[8];
         const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -295,8 +295,11 @@ template <int HOW, int MT> struct Tile {
                 v[k] = mine + __shfl_xor_sync(~0u, upper_half ? v[k] : v[k + half], 4 * half);
             }
         }
-        const int k = lane / 4; /* of the eight: f = k / 4, j = k % 4 */
-        to[(4 * (lane % 4 ^ 5 * (k / 4)) + k % 4) * pitch] = v[0];
+        return v[0];
+    }
+    MEMBER int summed_column() const {
+        const int lane = threadIdx.x % 32, k = lane / 4; /* of the eight: f = k / 4, j = k % 4 */
+        return n0 + 4 * (lane % 4 ^ 5 * (k / 4)) + k % 4;
     }
 
     MEMBER void read_a(Step<MT> &s, int k) const {

@@ -87,6 +87,31 @@ PTX void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2],
     first_bf16(c, a, b, c, here);
 }
 
+/* ---- copies by themselves: done at once ------------------------------------------------------ */
+
+PTX void arrival_make(uint32_t arrival) {
+    memset(emulated_shared(arrival, 8), 0, 8);
+}
+PTX void arrival_expect(uint32_t arrival, int bytes) {
+    *(int64_t *)emulated_shared(arrival, 8) += bytes;
+}
+PTX void arrival_wait(uint32_t arrival) {
+    if (*(int64_t *)emulated_shared(arrival, 8) != 0) abort(); /* what was announced has not come */
+}
+PTX void bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival) {
+    for (int b = 0; b < bytes; b += 16)
+        memcpy(emulated_shared(to + (uint32_t)b, 16), from + b / 4, 16);
+    *(int64_t *)emulated_shared(arrival, 8) -= bytes;
+}
+PTX void bulk_fence() {}
+PTX void bulk_store(float *to, uint32_t from, int bytes) {
+    for (int b = 0; b < bytes; b += 16)
+        memcpy(to + b / 4, emulated_shared(from + (uint32_t)b, 16), 16);
+}
+PTX void bulk_commit() {}
+PTX void bulk_wait_read() {}
+PTX void bulk_wait() {}
+
 /* ---- a block --------------------------------------------------------------------------------- */
 
 PTX void barrier(int id, int threads, emulated_place here = EMULATED_HERE) {

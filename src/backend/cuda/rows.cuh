@@ -1,0 +1,57 @@
+/* rows.cuh: matrices that travel between global and shared memory row by row, moved by the copy
+ * engine: nothing of it goes through registers or the queue of loads and stores. The engine takes a
+ * row in about 10 cycles and holds the warp that asks up as long (measured, H200), so rows should
+ * be long and few warps ask. An arrival is a number below ARRIVALS; each is good for one wait in an
+ * instruction. */
+#ifndef MNP_CUDA_ROWS_CUH
+#define MNP_CUDA_ROWS_CUH
+
+#include "backend/cuda/resident.cuh"
+
+FN uint32_t arrival_at(int k) {
+    return shared_at((const float *)&((Head *)smem)->arrivals[k]);
+}
+
+/* All threads, before anything is asked for; what they wrote to shared memory is behind it. */
+FN void begin_rows() {
+    if (threadIdx.x < ARRIVALS) arrival_make(arrival_at((int)threadIdx.x));
+    bulk_fence();
+    __syncthreads();
+}
+
+/* How many words arrival k waits for; by one thread. */
+FN void expect_words(int k, int words) {
+    arrival_expect(arrival_at(k), words * 4);
+}
+
+/* Rows of `words` words that lie `ld` apart, to rows `pitch` apart: thread first + r takes row r.
+ */
+FN void ask_rows(int k, int first, int rows, float *to, int pitch, const float *from, int ld,
+                 int words) {
+    const int r = (int)threadIdx.x - first;
+    if (r >= 0 && r < rows)
+        bulk_load(shared_at(to + r * pitch), from + r * ld, words * 4, arrival_at(k));
+}
+
+FN void wait_rows(int k) {
+    arrival_wait(arrival_at(k));
+}
+
+/* Rows [n, up16(n)) become zeros: sums over points go that far. `words` is a multiple of 4. */
+FN void zero_rows(float *to, int pitch, int words, int n) {
+    const int quads = words / 4;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < (up16(n) - n) * quads; i += THREADS)
+        st4(to + (n + i / quads) * pitch + i % quads * 4, make_float4(0, 0, 0, 0));
+}
+
+/* The way back, behind a bulk_fence() and a barrier: thread r takes row r. */
+FN void store_rows(float *to, int ld, const float *from, int pitch, int rows, int words) {
+    const int r = threadIdx.x;
+    if (r < rows) {
+        bulk_store(to + r * ld, shared_at(from + r * pitch), words * 4);
+        bulk_commit();
+    }
+}
+
+#endif

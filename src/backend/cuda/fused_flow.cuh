@@ -35,12 +35,15 @@ enum {
     ROOM_H = WORK_WORDS - POINTS * PITCH_H,
     ROOM_RAW = ROOM_W1
 };
-/* x and wx come in parts of k, two ahead of the product; behind them come w1 and w2, over the rows
- * of wx before the last part but one. More at once would hold warps up that could multiply. */
-enum { PART = 32, PARTS = IN / PART, W1_EARLY = 80 };
+/* x and wx come in three parts of k, the first one small; when the third is multiplied, the rows of
+ * wx before it are free. (Asking for a part while another is multiplied costs more than waiting:
+ * copies and reads of operands share a queue.) */
+enum { PARTS = 3, W1_EARLY = 80 };
+FN int part_start(int part) {
+    return part ? part * 64 - 32 : 0;
+}
 static_assert(ROOM_W1 + W1_EARLY * PITCH_W <= ROOM_WX, "the first rows of w1 lie before wx");
-static_assert(ROOM_W2_END <= ROOM_WX + (PARTS - 2) * PART * PITCH_W,
-              "w1 and w2 end in what has been used");
+static_assert(ROOM_W2_END <= ROOM_WX + 96 * PITCH_W, "w1 and w2 end in what has been used");
 static_assert(ROOM_RAW + POINTS * POINT_PITCH <= ROOM_H, "raw and h1 are there together");
 
 using Known = Fixed<IN, WIDTH>;
@@ -49,12 +52,12 @@ FN Strip strip(int columns) {
     return strip_of<Known>(columns / 4);
 }
 
-FN void fetch_part(int part, int n) {
-    const int k0 = part * PART;
-    fetch_matrix<Known>(strip(PART), work() + ROOM_X + k0, PITCH_X, fused_at(FLOW_X) + k0, IN, n,
-                        PART, POINTS);
+template <int PART> FN void fetch_part(int n) {
+    constexpr int k0 = PART ? PART * 64 - 32 : 0, part = PART ? 64 : 32;
+    fetch_matrix<Known>(strip(part), work() + ROOM_X + k0, PITCH_X, fused_at(FLOW_X) + k0, IN, n,
+                        part, POINTS);
     fetch_matrix<Known>(strip(WIDTH), work() + ROOM_WX + k0 * PITCH_W, PITCH_W,
-                        fused_at(FLOW_WX) + k0 * WIDTH, WIDTH, PART, WIDTH, PART);
+                        fused_at(FLOW_WX) + k0 * WIDTH, WIDTH, part, WIDTH, part);
 }
 
 template <int FROM, int TO> FN void fetch_w1() {
@@ -69,20 +72,6 @@ FN void fetch_biases() {
     const int which = warp == 0 ? FLOW_B0 : warp == 1 ? FLOW_PZ : warp == 2 ? FLOW_B1 : FLOW_B2;
     if (lane * 4 < (which == FLOW_B2 ? (int)POINT_RAW : (int)WIDTH))
         copy16(work() + ROOM_B0 + warp * WIDTH + lane * 4, fused_at(which) + lane * 4, true);
-}
-
-/* What is asked for when part `part` is there. */
-FN void fetch_next(int part, int n) {
-    if (part + 2 < PARTS) {
-        fetch_part(part + 2, n);
-    } else if (part + 2 == PARTS) {
-        fetch_w1<0, W1_EARLY>();
-    } else {
-        fetch_w1<W1_EARLY, WIDTH>();
-        fetch_matrix<Known>(strip(POINT_RAW), work() + ROOM_W2, PITCH_W2, fused_at(FLOW_W2),
-                            POINT_RAW, WIDTH, POINT_RAW, WIDTH);
-    }
-    copy_commit();
 }
 
 /* h of a layer: for the next one, and for the reverse pass. */
@@ -103,14 +92,23 @@ template <int MATH> FN void first_layer(int n) {
     Tile<FORWARD, 2> tile(at, warp / 4 * 32, warp % 4 * 32);
 #pragma unroll 1
     for (int part = 0; part < PARTS; part++) {
-        copy_wait<1>();
+        if (part == 0)
+            copy_wait<3>();
+        else if (part == 1)
+            copy_wait<2>();
+        else
+            copy_wait<1>();
         __syncthreads();
-        fetch_next(part, n);
         if (part == 0) {
             tile.start(work() + ROOM_B0);
             tile.start(work() + ROOM_PZ);
+        } else if (part == PARTS - 1) {
+            fetch_w1<W1_EARLY, WIDTH>();
+            fetch_matrix<Known>(strip(POINT_RAW), work() + ROOM_W2, PITCH_W2, fused_at(FLOW_W2),
+                                POINT_RAW, WIDTH, POINT_RAW, WIDTH);
+            copy_commit();
         }
-        if (tile.m0 < n) tile.multiply<MATH>(part * PART, (part + 1) * PART);
+        if (tile.m0 < n) tile.multiply<MATH>(part_start(part), part_start(part + 1));
     }
     finish_layer(tile, FLOW_H0, n);
 }
@@ -152,10 +150,14 @@ FN void map_points(const Spline &o, int n, float v, float before) {
 
 template <int MATH> FN void flow(const dev_instr &ins) {
     const int n = frame().n, point = threadIdx.x / 4;
-    fetch_part(0, n);
+    fetch_part<0>(n);
     fetch_biases();
     copy_commit();
-    fetch_part(1, n);
+    fetch_part<1>(n);
+    copy_commit();
+    fetch_part<2>(n);
+    copy_commit();
+    fetch_w1<0, W1_EARLY>();
     copy_commit();
     const float *before = fused_at(FLOW_BEFORE);
     const float v = point < n ? fused_at(FLOW_Y)[point] : 0.0f;

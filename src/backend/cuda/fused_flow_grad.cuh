@@ -67,20 +67,23 @@ FN void fetch_first(int n) {
     copy_commit();
 }
 
-/* 16 rows each by the warps that take dh1: asking costs them time. */
 FN void ask_w1() {
-    const int lane = threadIdx.x % 32, r = ((int)threadIdx.x / 32 - 8) * 16 + lane;
-    if (lane < 16)
+    const int r = asked_row();
+    if (r < WIDTH)
         bulk_load(shared_at(work() + ROOM_W1 + swapped_row(r) * PITCH_H),
                   fused_at(FLOWG_W1) + r * WIDTH, WIDTH * 4, arrival_at(HERE_W1));
 }
 
 /* In two pieces; see above. */
+FN int room_x(int r) {
+    return r < X_LOW ? (int)ROOM_X : ROOM_X_HIGH - X_LOW * PITCH_X;
+}
 FN void ask_x(int n) {
-    ask_rows(HERE_X, 0, min(n, (int)X_LOW), work() + ROOM_X, PITCH_X, fused_at(FLOWG_X), IN, IN);
-    ask_rows(HERE_X, POINTS, n - X_LOW, work() + ROOM_X_HIGH, PITCH_X,
-             fused_at(FLOWG_X) + X_LOW * IN, IN, IN);
-    zero_rows(work() + (n < X_LOW ? (int)ROOM_X : ROOM_X_HIGH - X_LOW * PITCH_X), PITCH_X, IN, n);
+    const int r = asked_row();
+    if (r < n)
+        bulk_load(shared_at(work() + room_x(r) + r * PITCH_X), fused_at(FLOWG_X) + r * IN, IN * 4,
+                  arrival_at(HERE_X));
+    zero_rows(work() + room_x(n), PITCH_X, IN, n);
 }
 
 /* ---- the spline ------------------------------------------------------------------------------ */
@@ -160,11 +163,11 @@ template <int MATH> FN void grad_top(int n) {
     const Operands at = {work() + ROOM_RAW, work() + ROOM_W2, POINT_PITCH, POINT_PITCH};
     float *dh1 = work() + ROOM_DH1, sum = 0;
     Tile<TO_X, 2> tile(at, HALF + job / 4 * 32, job % 4 * 32);
+    ask_w1();
     if (warp < 8) {
         grad_w2<MATH>(job * 16, n);
         if (warp < 4) sum_raw_grad(warp, n);
     } else {
-        ask_w1();
         grad_h1_tile<MATH>(tile, n);
         if (tile.m0 < n) tile.keep(dh1, PITCH_H);
         sum = tile.sum_column();
@@ -173,7 +176,7 @@ template <int MATH> FN void grad_top(int n) {
     }
     bulk_fence();
     __syncthreads(); /* h1, w2 and raw's gradient have been read */
-    ask_rows(HERE_H0, 0, n, work() + ROOM_H, PITCH_H, fused_at(FLOWG_H0), WIDTH, WIDTH);
+    ask_rows(HERE_H0, n, work() + ROOM_H, PITCH_H, fused_at(FLOWG_H0), WIDTH, WIDTH);
     if (warp < 8) return;
     keep_grad(tile, dh1, n);
     tile.m0 += HALF;
@@ -201,11 +204,9 @@ FN void store_staged(const Tile<TO_W, 2> &tile, int which) {
     tile.keep(staged_row(tile.m0) - tile.m0 * PITCH_H, PITCH_H);
     bulk_fence();
     __syncthreads();
-    const int r = threadIdx.x;
-    if (r < WIDTH) {
-        bulk_store(fused_at(which) + r * WIDTH, shared_at(staged_row(r)), WIDTH * 4);
-        bulk_commit();
-    }
+    const int r = asked_row();
+    if (r < WIDTH) bulk_store(fused_at(which) + r * WIDTH, shared_at(staged_row(r)), WIDTH * 4);
+    bulk_commit();
 }
 
 /* dw1 = h0^T dh1; x comes in the place of what the first half of the points took. */

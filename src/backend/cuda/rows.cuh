@@ -24,13 +24,16 @@ FN void expect_words(int k, int words) {
     arrival_expect(arrival_at(k), words * 4);
 }
 
-/* Rows of `words` words that lie `ld` apart, to rows `pitch` apart: thread first + r takes row r.
- */
-FN void ask_rows(int k, int first, int rows, float *to, int pitch, const float *from, int ld,
-                 int words) {
-    const int r = (int)threadIdx.x - first;
-    if (r >= 0 && r < rows)
-        bulk_load(shared_at(to + r * pitch), from + r * ld, words * 4, arrival_at(k));
+/* The row of 128 that a lane asks for, or one that does not exist. */
+FN int asked_row() {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    return lane < FUSED_POINTS / WARPS ? warp * (FUSED_POINTS / WARPS) + lane : THREADS;
+}
+
+/* Rows of `words` words that lie `ld` apart, to rows `pitch` apart. */
+FN void ask_rows(int k, int rows, float *to, int pitch, const float *from, int ld, int words) {
+    const int r = asked_row();
+    if (r < rows) bulk_load(shared_at(to + r * pitch), from + r * ld, words * 4, arrival_at(k));
 }
 
 FN void wait_rows(int k) {
@@ -45,13 +48,11 @@ FN void zero_rows(float *to, int pitch, int words, int n) {
         st4(to + (n + i / quads) * pitch + i % quads * 4, make_float4(0, 0, 0, 0));
 }
 
-/* The way back, behind a bulk_fence() and a barrier: thread r takes row r. */
+/* The way back, behind a bulk_fence() and a barrier. */
 FN void store_rows(float *to, int ld, const float *from, int pitch, int rows, int words) {
-    const int r = threadIdx.x;
-    if (r < rows) {
-        bulk_store(to + r * ld, shared_at(from + r * pitch), words * 4);
-        bulk_commit();
-    }
+    const int r = asked_row();
+    if (r < rows) bulk_store(to + r * ld, shared_at(from + r * pitch), words * 4);
+    bulk_commit();
 }
 
 #endif

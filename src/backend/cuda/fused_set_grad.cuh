@@ -193,7 +193,7 @@ FN void put_weights(const PoolRows &x, int rows) {
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-FN void pooling_reverse() {
+OP_FN void pooling_reverse() {
     const int rows = set_rows();
     const Saved x2 = saved(SIDE_X2);
     float4 w[4], x[SET_ROWS / 32];

@@ -240,7 +240,7 @@ template <int MATH> FN void side_reverse(Team side, int h, int first, int count,
     for (int i = 0; i < N; i++) put_sums_at<MATH>(room(AT_Q), kept[i], h, row + i * 16);
 }
 
-template <int MATH> FN void attention_reverse() {
+template <int MATH> static __device__ __noinline__ void attention_reverse() {
     const int warp = threadIdx.x / 32, h = warp % 4, row = warp / 4 * 32;
     const int n = frame().n, m = frame().m, groups = (m + 31) / 32;
     pack_rooms<MATH>(set_rows());
@@ -257,7 +257,7 @@ template <int MATH> FN void attention_reverse() {
 /* dj (n, 192) is in the rooms, the context's share behind: added to the gradient of pre, its sums
  * over columns with wy to that of y, over rows with y to that of wy. A thread has four columns of
  * every panel in every 32nd row. */
-FN void finish_values() {
+OP_FN void finish_values() {
     const int n = frame().n, m = frame().m, col = threadIdx.x % 16 * 4, lane = threadIdx.x % 32;
     float *gpre = fused_at(SETG_GPRE) + col;
     float *gy = fused_at(SETG_GY);

@@ -443,7 +443,7 @@ FN void put_lse(const Outputs &x, int rows) {
     }
 }
 
-template <int MATH> FN void layers_reverse(const Turn &t) {
+template <int MATH> static __device__ __noinline__ void layers_reverse(Turn t) {
     const int rows = set_rows();
     LayerSums c = {};
     first_layer<MATH>(c, t, rows);

@@ -185,9 +185,6 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
         fetch_rows(b, before + first, 4);
         fetch_rows(wz, n.at(NET_WZ) + first * NARROW + column, NARROW);
     }
-    const int line = (int)threadIdx.x * 32; /* a thread's words of 64 KB */
-    prefetch(n.at(NET_W2) + line % (NARROW * WIDE));
-    prefetch(fused_at(LATENT_WF) + line);
     float4 x[2];
     fetch_rows(x, stack + k, NARROW);
     fetch_rows(wr, n.at(NET_WR) + k * NARROW + column, NARROW);

@@ -167,14 +167,6 @@ FN void fetch_inputs() {
     copy_commit();
 }
 
-/* Weights that there are no registers for yet, from memory into the L2: the forward pass was long
- * ago. A thread has 32 words of 64 KB. */
-FN void ask_for_more(const Net &n) {
-    const int line = (int)threadIdx.x * 32 % (NARROW * WIDE), square = NARROW * NARROW;
-    prefetch(line < square ? n.at(NETG_W1) + line : n.at(NETG_WR) + line - square);
-    if (fused_at(LATENTG_BEFORE)) prefetch(n.at(NETG_WZ) + line);
-}
-
 /* What a lane knows of its dimension before gz is there: the KL's gradient to one of mu[0], mu[1],
  * raw[0], raw[1] (lane % 4), and gz's weight in it. */
 struct Latent {
@@ -269,7 +261,6 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     fetch(n, wf, fused_at(LATENTG_WF), threadIdx.x / 32 * 8);
     fetch_inputs();
     fetch(n, w2, n.at(NETG_W2), first);
-    ask_for_more(n);
     __syncwarp(); /* these are on their way first */
     const Latent latent = latent_of(ins, n.lane);
     to_outputs(n, wf, gpz, latent);

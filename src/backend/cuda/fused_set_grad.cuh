@@ -224,15 +224,16 @@ OP_FN void pooling_reverse() {
     __syncthreads();
 }
 
-/* Attention leaves memory alone: what the second turn reads comes closer meanwhile. */
-FN void expect_turn() {
+/* Attention leaves memory alone: what is read behind it comes closer meanwhile, and no more than
+ * the second cache holds for all blocks. */
+FN void expect_next(bool last) {
+    if (last) {
+        expect_words(fused_at(SETG_GPRE), frame().n * 192);
+        return;
+    }
     expect_saved(SIDE_X1);
     expect_saved(SIDE_H0);
-    expect_saved(SIDE_A0);
-    expect_words(fused_at(SETG_J), frame().n * 192);
-    expect_words(fused_at(SETG_GPRE), frame().n * 192);
     expect_words(fused_at(SETG_DWQ), 64 * 192);
-    expect_words(fused_at(SETG_DW0), 64 * 64);
 }
 
 template <int MATH> static __device__ __noinline__ void set_reverse() {
@@ -240,7 +241,7 @@ template <int MATH> static __device__ __noinline__ void set_reverse() {
 #pragma unroll 1
     for (int k = 0; k < 2; k++) {
         layers_reverse<MATH>({k == 1});
-        if (k == 0) expect_turn();
+        expect_next(k == 1);
         attention_reverse<MATH>();
         if (k == 0 && makes_dx()) {
             fetch_weights(room(AT_G), fused_at(SETG_WQ), 3, dx_team());

@@ -211,11 +211,11 @@ template <int MATH> FN void read_down(float4 (&g)[STEPS<MATH>][2], uint32_t at) 
 }
 
 /* c += x^T g, panel by panel; sums: of every other step of g,
- * for warps of the first two quarters. x is asked for 32 or 96 rows ahead,
+ * for warps of the first two quarters. x is asked for 32 or 64 rows ahead,
  * g one product ahead. */
 template <int MATH, int PANELS>
 FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *matrix, const Saved &x, int rows) {
-    constexpr int AHEAD = PANELS == 1 ? 3 : 1; /* blocks of 32 rows */
+    constexpr int AHEAD = PANELS == 1 ? 2 : 1; /* blocks of 32 rows */
     const int lane = threadIdx.x % 32, quarter = warp_dw_row() / 16;
     const int quad = lane / 8 ^ (lane / 4 % 2 ? 5 : 0);
     uint32_t at = shared_at(matrix + lane % 4 * 2 * SET_PITCH + warp_col() + quad * 4);

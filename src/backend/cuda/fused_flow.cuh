@@ -6,7 +6,7 @@
  * multiplies, in part over rows of wx that have been used:
  *
  *        0   biases         b0, pz, b1, b2
- *      416   w1 (128, 128)  rows 0..79 at once, the others over wx
+ *      416   w1 (128, 128)  rows 0..79 before wx, the others over it
  *    17824   w2 (128, 32)   over wx
  *    12672   wx (160, 128)
  *    34432   x  (n, 160)
@@ -35,13 +35,15 @@ enum {
     ROOM_H = WORK_WORDS - POINTS * PITCH_H,
     ROOM_RAW = ROOM_W1
 };
-/* x and wx come in three parts of k, the first one small; when the third is multiplied, the rows of
- * wx before it are free. (Asking for a part while another is multiplied costs more than waiting:
- * copies and reads of operands share a queue.) */
-enum { PARTS = 3, W1_EARLY = 80 };
+/* x and wx come in three parts of k. The first one is small and comes by 16 bytes, which is sooner;
+ * the others come by rows, which leaves the queue of loads to the products. When the third part is
+ * multiplied, the rows of wx before it are free. */
+enum { PARTS = 3, FIRST = 32, W1_EARLY = 80 };
 FN int part_start(int part) {
     return part ? part * 64 - 32 : 0;
 }
+/* What comes by rows. */
+enum { HERE_PART_1, HERE_PART_2, HERE_W1 };
 static_assert(ROOM_W1 + W1_EARLY * PITCH_W <= ROOM_WX, "the first rows of w1 lie before wx");
 static_assert(ROOM_W2_END <= ROOM_WX + 96 * PITCH_W, "w1 and w2 end in what has been used");
 static_assert(ROOM_RAW + POINTS * POINT_PITCH <= ROOM_H, "raw and h1 are there together");
@@ -52,17 +54,33 @@ FN Strip strip(int columns) {
     return strip_of<Known>(columns / 4);
 }
 
-template <int PART> FN void fetch_part(int n) {
-    constexpr int k0 = PART ? PART * 64 - 32 : 0, part = PART ? 64 : 32;
-    fetch_matrix<Known>(strip(part), work() + ROOM_X + k0, PITCH_X, fused_at(FLOW_X) + k0, IN, n,
-                        part, POINTS);
-    fetch_matrix<Known>(strip(WIDTH), work() + ROOM_WX + k0 * PITCH_W, PITCH_W,
-                        fused_at(FLOW_WX) + k0 * WIDTH, WIDTH, part, WIDTH, part);
+FN void fetch_first_part(int n) {
+    fetch_matrix<Known>(strip(FIRST), work() + ROOM_X, PITCH_X, fused_at(FLOW_X), IN, n, FIRST,
+                        POINTS);
+    fetch_matrix<Known>(strip(WIDTH), work() + ROOM_WX, PITCH_W, fused_at(FLOW_WX), WIDTH, FIRST,
+                        WIDTH, FIRST);
 }
 
-template <int FROM, int TO> FN void fetch_w1() {
-    fetch_matrix<Known>(strip(WIDTH), work() + ROOM_W1 + FROM * PITCH_W, PITCH_W,
-                        fused_at(FLOW_W1) + FROM * WIDTH, WIDTH, TO - FROM, WIDTH, TO - FROM);
+/* Rows of x arrive whole with the second part. */
+FN void ask_parts(int n) {
+    const int r = asked_row(), rest = IN - FIRST, words_2 = WIDTH * (IN - part_start(2));
+    if (threadIdx.x == 0) {
+        expect_words(HERE_PART_1, n * rest + rest * WIDTH - words_2);
+        expect_words(HERE_PART_2, words_2);
+        expect_words(HERE_W1, WIDTH * WIDTH);
+    }
+    ask_rows(HERE_PART_1, n, work() + ROOM_X + FIRST, PITCH_X, fused_at(FLOW_X) + FIRST, IN, rest);
+    if (r < rest)
+        bulk_load(shared_at(work() + ROOM_WX + (FIRST + r) * PITCH_W),
+                  fused_at(FLOW_WX) + (FIRST + r) * WIDTH, WIDTH * 4,
+                  arrival_at(FIRST + r < part_start(2) ? HERE_PART_1 : HERE_PART_2));
+}
+
+FN void ask_w1(int from, int to) {
+    const int r = asked_row();
+    if (r >= from && r < to)
+        bulk_load(shared_at(work() + ROOM_W1 + r * PITCH_W), fused_at(FLOW_W1) + r * WIDTH,
+                  WIDTH * 4, arrival_at(HERE_W1));
 }
 
 /* A warp takes one of the rows. */
@@ -92,18 +110,18 @@ template <int MATH> FN void first_layer(int n) {
     Tile<FORWARD, 2> tile(at, warp / 4 * 32, warp % 4 * 32);
 #pragma unroll 1
     for (int part = 0; part < PARTS; part++) {
-        if (part == 0)
-            copy_wait<3>();
-        else if (part == 1)
-            copy_wait<2>();
-        else
-            copy_wait<1>();
-        __syncthreads();
         if (part == 0) {
+            copy_wait<0>();
+            __syncthreads();
             tile.start(work() + ROOM_B0);
             tile.start(work() + ROOM_PZ);
-        } else if (part == PARTS - 1) {
-            fetch_w1<W1_EARLY, WIDTH>();
+        } else if (part == 1) {
+            wait_rows(HERE_PART_1);
+            ask_w1(0, W1_EARLY);
+        } else {
+            wait_rows(HERE_PART_2);
+            __syncthreads();
+            ask_w1(W1_EARLY, WIDTH);
             fetch_matrix<Known>(strip(POINT_RAW), work() + ROOM_W2, PITCH_W2, fused_at(FLOW_W2),
                                 POINT_RAW, WIDTH, POINT_RAW, WIDTH);
             copy_commit();
@@ -118,6 +136,7 @@ template <int MATH> FN void second_layer(int n) {
     const Operands at = {work() + ROOM_H, work() + ROOM_W1, PITCH_H, PITCH_W};
     Tile<FORWARD, 2> tile(at, warp / 4 * 32, warp % 4 * 32);
     tile.start(work() + ROOM_B1);
+    wait_rows(HERE_W1);
     if (tile.m0 < n) tile.multiply<MATH>(0, WIDTH);
     finish_layer(tile, FLOW_H1, n);
 }
@@ -150,15 +169,11 @@ FN void map_points(const Spline &o, int n, float v, float before) {
 
 template <int MATH> FN void flow(const dev_instr &ins) {
     const int n = frame().n, point = threadIdx.x / 4;
-    fetch_part<0>(n);
+    fetch_first_part(n);
     fetch_biases();
     copy_commit();
-    fetch_part<1>(n);
-    copy_commit();
-    fetch_part<2>(n);
-    copy_commit();
-    fetch_w1<0, W1_EARLY>();
-    copy_commit();
+    begin_rows();
+    ask_parts(n);
     const float *before = fused_at(FLOW_BEFORE);
     const float v = point < n ? fused_at(FLOW_Y)[point] : 0.0f;
     const float L = before && point < n ? before[point] : 0.0f;

@@ -41,7 +41,7 @@ static_assert((POINTS - X_LOW) * PITCH_X <= HALF * PITCH_H, "the rest of x: over
 static_assert(X_LOW % 16 == 0, "products take points by 16");
 
 /* What comes by rows. */
-enum { HERE_W1, HERE_H0, HERE_X };
+enum { HERE_H1, HERE_W1, HERE_H0, HERE_X };
 
 using Known = Fixed<IN, WIDTH>;
 
@@ -49,22 +49,23 @@ FN Strip strip(int columns) {
     return strip_of<Known>(columns / 4);
 }
 
-/* What the spline needs goes first. Groups: raw; h1 and w2. */
+/* What the spline needs goes first. Groups: raw; w2. */
 FN void fetch_first(int n) {
     fetch_matrix<Known>(strip(POINT_RAW), work() + ROOM_RAW, POINT_PITCH, fused_at(FLOWG_RAW),
                         POINT_RAW, n, POINT_RAW, POINTS);
     copy_commit();
+    fetch_matrix<Known, true>(strip(POINT_RAW), work() + ROOM_W2, POINT_PITCH, fused_at(FLOWG_W2),
+                              POINT_RAW, WIDTH, POINT_RAW, WIDTH);
+    copy_commit();
     begin_rows();
     if (threadIdx.x == 0) {
+        expect_words(HERE_H1, n * WIDTH);
         expect_words(HERE_W1, WIDTH * WIDTH);
         expect_words(HERE_H0, n * WIDTH);
         expect_words(HERE_X, n * IN);
     }
-    fetch_matrix<Known, true>(strip(POINT_RAW), work() + ROOM_W2, POINT_PITCH, fused_at(FLOWG_W2),
-                              POINT_RAW, WIDTH, POINT_RAW, WIDTH);
-    fetch_matrix<Known>(strip(WIDTH), work() + ROOM_H, PITCH_H, fused_at(FLOWG_H1), WIDTH, n, WIDTH,
-                        POINTS);
-    copy_commit();
+    ask_rows(HERE_H1, n, work() + ROOM_H, PITCH_H, fused_at(FLOWG_H1), WIDTH, WIDTH);
+    zero_rows(work() + ROOM_H, PITCH_H, WIDTH, n); /* good for h0 as well */
 }
 
 FN void ask_w1() {
@@ -255,6 +256,7 @@ template <int MATH> FN void flow_grad(const dev_instr &ins) {
     }
     copy_wait<0>();
     __syncthreads();
+    wait_rows(HERE_H1);
     grad_top<MATH>(n);
     bias_grad(FLOWG_DB2, work() + ROOM_RAW, POINT_PITCH, POINT_RAW, threadIdx.x, 29);
     __syncthreads();

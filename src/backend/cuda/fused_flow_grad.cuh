@@ -150,12 +150,6 @@ template <int MATH> FN void grad_w2(int m0, int n) {
     tile.store(fused_at(FLOWG_DW2), POINT_RAW, WIDTH);
 }
 
-template <int MATH> FN void grad_h1_tile(Tile<TO_X, 2> &tile, int n) {
-    if (tile.m0 >= n) return;
-    tile.multiply<MATH>(0, POINT_RAW);
-    tile.mask(work() + ROOM_H, PITCH_H);
-}
-
 /* dw2 = h1^T draw by half of the warps, dh1 = draw w2^T where h1 > 0 by the others, two tiles each:
  * w2 lies where rows 0..34 of dh1 go, so the second tile and the sums wait for a barrier. Then h0
  * comes in the place of h1. */
@@ -169,11 +163,16 @@ template <int MATH> FN void grad_top(int n) {
         grad_w2<MATH>(job * 16, n);
         if (warp < 4) sum_raw_grad(warp, n);
     } else {
-        grad_h1_tile<MATH>(tile, n);
-        if (tile.m0 < n) tile.keep(dh1, PITCH_H);
-        sum = tile.sum_column();
-        tile = Tile<TO_X, 2>(at, job / 4 * 32, job % 4 * 32);
-        grad_h1_tile<MATH>(tile, n);
+#pragma unroll 1
+        for (int half = 1; half >= 0; half--) {
+            tile = Tile<TO_X, 2>(at, half * HALF + job / 4 * 32, job % 4 * 32);
+            if (tile.m0 < n) {
+                tile.multiply<MATH>(0, POINT_RAW);
+                tile.mask(work() + ROOM_H, PITCH_H);
+                if (half) tile.keep(dh1, PITCH_H);
+            }
+            if (half) sum = tile.sum_column();
+        }
     }
     bulk_fence();
     __syncthreads(); /* h1, w2 and raw's gradient have been read */
@@ -228,22 +227,25 @@ template <int MATH> FN void grad_w1(int n) {
     store_staged(tile, FLOWG_DW1);
 }
 
-/* Rows m0.. of dwx = x^T dh0 */
-template <int MATH, int MT> FN void grad_wx(int m0, int n0, int n) {
+/* dwx = x^T dh0, over both pieces of x */
+template <int MATH> FN void grad_wx(int n) {
     const Operands at = {work() + ROOM_X, work() + ROOM_DH0, PITCH_X, PITCH_H};
     const int points = up16(n);
-    Tile<TO_W, MT> tile(at, m0, n0);
-    begin_weight(tile, FLOWG_DWX, WIDTH, IN);
-    tile.template multiply<MATH>(0, min(points, (int)X_LOW));
-    if (points > X_LOW) {
-        tile.a += (ROOM_X_HIGH - ROOM_X - X_LOW * PITCH_X) * 4;
-        tile.template multiply<MATH>(X_LOW, points);
+#pragma unroll 1
+    for (int job = threadIdx.x / 32; job < IN / 32 * (WIDTH / 32); job += WARPS) {
+        Tile<TO_W, 2> tile(at, job / 4 * 32, job % 4 * 32);
+        begin_weight(tile, FLOWG_DWX, WIDTH, IN);
+#pragma unroll 1
+        for (int k = 0; k < points; k += X_LOW) {
+            tile.multiply<MATH>(k, min(points, k + X_LOW));
+            tile.a += (ROOM_X_HIGH - ROOM_X - X_LOW * PITCH_X) * 4;
+        }
+        tile.store(fused_at(FLOWG_DWX), WIDTH, IN);
     }
-    tile.store(fused_at(FLOWG_DWX), WIDTH, IN);
 }
 
 template <int MATH> FN void flow_grad(const dev_instr &ins) {
-    const int n = frame().n, point = threadIdx.x / 4, warp = threadIdx.x / 32;
+    const int n = frame().n, point = threadIdx.x / 4;
     fetch_first(n);
     {
         const float v = point < n ? fused_at(FLOWG_Y)[point] : 0.0f;
@@ -268,8 +270,7 @@ template <int MATH> FN void flow_grad(const dev_instr &ins) {
     bias_grad(FLOWG_GPZ, work() + ROOM_DH0, PITCH_H, WIDTH, threadIdx.x - WIDTH, WIDTH);
     grad_w1<MATH>(n);
     wait_rows(HERE_X);
-    grad_wx<MATH, 2>(warp / 4 * 32, warp % 4 * 32, n);
-    if (warp < 8) grad_wx<MATH, 1>(WIDTH + warp / 4 * 16, warp % 4 * 32, n); /* rows 128..159 */
+    grad_wx<MATH>(n);
     bulk_wait();
 }
 

@@ -63,21 +63,22 @@ FN void fetch_first_part(int n) {
 
 /* Rows of x arrive whole with the second part. */
 FN void ask_parts(int n) {
-    const int r = asked_row(), rest = IN - FIRST, words_2 = WIDTH * (IN - part_start(2));
+    const int r = (int)threadIdx.x - POINTS, rest = IN - FIRST,
+              words_2 = WIDTH * (IN - part_start(2));
     if (threadIdx.x == 0) {
         expect_words(HERE_PART_1, n * rest + rest * WIDTH - words_2);
         expect_words(HERE_PART_2, words_2);
         expect_words(HERE_W1, WIDTH * WIDTH);
     }
     ask_rows(HERE_PART_1, n, work() + ROOM_X + FIRST, PITCH_X, fused_at(FLOW_X) + FIRST, IN, rest);
-    if (r < rest)
+    if (r >= 0 && r < rest)
         bulk_load(shared_at(work() + ROOM_WX + (FIRST + r) * PITCH_W),
                   fused_at(FLOW_WX) + (FIRST + r) * WIDTH, WIDTH * 4,
                   arrival_at(FIRST + r < part_start(2) ? HERE_PART_1 : HERE_PART_2));
 }
 
 FN void ask_w1(int from, int to) {
-    const int r = asked_row();
+    const int r = (int)threadIdx.x - 2 * POINTS;
     if (r >= from && r < to)
         bulk_load(shared_at(work() + ROOM_W1 + r * PITCH_W), fused_at(FLOW_W1) + r * WIDTH,
                   WIDTH * 4, arrival_at(HERE_W1));
@@ -92,8 +93,8 @@ FN void fetch_biases() {
         copy16(work() + ROOM_B0 + warp * WIDTH + lane * 4, fused_at(which) + lane * 4, true);
 }
 
-/* h of a layer: for the next one, and for the reverse pass. */
-FN void finish_layer(Tile<FORWARD, 2> &tile, int kept, int n) {
+/* h of a layer, for the next one. */
+FN void finish_layer(Tile<FORWARD, 2> &tile, int n) {
     tile.relu();
     copy_wait<0>();
     bulk_wait_read();
@@ -101,7 +102,11 @@ FN void finish_layer(Tile<FORWARD, 2> &tile, int kept, int n) {
     if (tile.m0 < n) tile.keep(work() + ROOM_H, PITCH_H);
     bulk_fence();
     __syncthreads();
-    store_rows(fused_at(kept), WIDTH, work() + ROOM_H, PITCH_H, n, WIDTH);
+}
+
+/* Row r of the h that lies there now to where the reverse pass finds it. */
+FN void store_h(int kept, int r, int n) {
+    store_row(r, n, fused_at(kept), WIDTH, work() + ROOM_H, PITCH_H, WIDTH);
 }
 
 template <int MATH> FN void first_layer(int n) {
@@ -128,7 +133,7 @@ template <int MATH> FN void first_layer(int n) {
         }
         if (tile.m0 < n) tile.multiply<MATH>(part_start(part), part_start(part + 1));
     }
-    finish_layer(tile, FLOW_H0, n);
+    finish_layer(tile, n);
 }
 
 template <int MATH> FN void second_layer(int n) {
@@ -137,13 +142,19 @@ template <int MATH> FN void second_layer(int n) {
     Tile<FORWARD, 2> tile(at, warp / 4 * 32, warp % 4 * 32);
     tile.start(work() + ROOM_B1);
     wait_rows(HERE_W1);
-    if (tile.m0 < n) tile.multiply<MATH>(0, WIDTH);
-    finish_layer(tile, FLOW_H1, n);
+#pragma unroll 1
+    for (int k = 0; k < WIDTH; k += 32) { /* h0 leaves meanwhile, a row or two at a time */
+        const int lane = threadIdx.x % 32;
+        store_h(FLOW_H0, lane < 2 ? k + warp * 2 + lane : -1, n);
+        if (tile.m0 < n) tile.multiply<MATH>(k, k + 32);
+    }
+    finish_layer(tile, n);
 }
 
-/* raw (n, 29): eight tiles of 16 points */
+/* raw (n, 29): eight tiles of 16 points. The other warps store half of h1. */
 template <int MATH> FN void third_layer(int n) {
-    const int m0 = threadIdx.x / 32 * 16;
+    const int m0 = threadIdx.x / 32 * 16, lane = threadIdx.x % 32;
+    if (m0 >= POINTS) store_h(FLOW_H1, lane < 8 ? (m0 - POINTS) / 2 + lane : -1, n);
     if (m0 >= n) return;
     const Operands at = {work() + ROOM_H, work() + ROOM_W2, PITCH_H, PITCH_W2};
     Tile<FORWARD, 1> tile(at, m0, 0);
@@ -181,6 +192,7 @@ template <int MATH> FN void flow(const dev_instr &ins) {
     second_layer<MATH>(n);
     third_layer<MATH>(n);
     __syncthreads();
+    store_h(FLOW_H1, threadIdx.x % 32 < 4 ? 64 + point / 8 * 4 + (int)threadIdx.x % 32 : -1, n);
     map_points(spline_of(ins), n, v, L);
     bulk_wait();
 }

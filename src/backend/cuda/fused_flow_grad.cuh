@@ -69,8 +69,8 @@ FN void fetch_first(int n) {
 }
 
 FN void ask_w1() {
-    const int r = asked_row();
-    if (r < WIDTH)
+    const int r = (int)threadIdx.x - 3 * POINTS; /* by the last warps */
+    if (r >= 0)
         bulk_load(shared_at(work() + ROOM_W1 + swapped_row(r) * PITCH_H),
                   fused_at(FLOWG_W1) + r * WIDTH, WIDTH * 4, arrival_at(HERE_W1));
 }
@@ -80,7 +80,7 @@ FN int room_x(int r) {
     return r < X_LOW ? (int)ROOM_X : ROOM_X_HIGH - X_LOW * PITCH_X;
 }
 FN void ask_x(int n) {
-    const int r = asked_row();
+    const int r = threadIdx.x;
     if (r < n)
         bulk_load(shared_at(work() + room_x(r) + r * PITCH_X), fused_at(FLOWG_X) + r * IN, IN * 4,
                   arrival_at(HERE_X));
@@ -204,8 +204,9 @@ FN void store_staged(const Tile<TO_W, 2> &tile, int which) {
     tile.keep(staged_row(tile.m0) - tile.m0 * PITCH_H, PITCH_H);
     bulk_fence();
     __syncthreads();
-    const int r = asked_row();
-    if (r < WIDTH) bulk_store(fused_at(which) + r * WIDTH, shared_at(staged_row(r)), WIDTH * 4);
+    const int r = (int)threadIdx.x - POINTS; /* by warps that have one tile of dwx, not two */
+    if (r >= 0 && r < WIDTH)
+        bulk_store(fused_at(which) + r * WIDTH, shared_at(staged_row(r)), WIDTH * 4);
     bulk_commit();
 }
 

@@ -359,7 +359,7 @@ static void culprit_of(const char *preset) {
         CHECK(k >= 0);
         if (k >= 0) t.weights[t.m->params.list[k].offset] = NAN;
         float first = t.weights[0];
-        CHECK(t.b->run(t.exec, &t.io, 10, 2) == MNP_ENUMERIC);
+        CHECK(t.b->run(t.exec, &t.io, small ? 2 : 10, 2) == MNP_ENUMERIC);
         printf("     %s\n", world.error);
         CHECK(strstr(world.error, "op '") != NULL);
         CHECK(t.step.step == 0);

@@ -1,5 +1,6 @@
 /* cuda_runtime.h: what the kernels and runtime.cu use of CUDA, for a C++ compiler; emulator.h says
- * how it runs. In the emulated build this file is found in place of CUDA's. */
+ * how it runs. In the emulated build this file is found in place of CUDA's; a function that it
+ * lacks is added here. */
 #ifndef MNP_EMULATED_CUDA_RUNTIME_H
 #define MNP_EMULATED_CUDA_RUNTIME_H
 
@@ -44,15 +45,6 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
-struct alignas(8) int2 {
-    int x, y;
-};
-struct alignas(16) int4 {
-    int x, y, z, w;
-};
-struct alignas(16) double2 {
-    double x, y;
-};
 static inline float2 make_float2(float x, float y) {
     return {x, y};
 }
@@ -64,15 +56,6 @@ static inline uint2 make_uint2(unsigned x, unsigned y) {
 }
 static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
     return {x, y, z, w};
-}
-static inline int2 make_int2(int x, int y) {
-    return {x, y};
-}
-static inline int4 make_int4(int x, int y, int z, int w) {
-    return {x, y, z, w};
-}
-static inline double2 make_double2(double x, double y) {
-    return {x, y};
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -121,26 +104,11 @@ static inline float __uint_as_float(unsigned u) {
     memcpy(&x, &u, sizeof x);
     return x;
 }
-static inline int __float_as_int(float x) {
-    return (int)__float_as_uint(x);
-}
-static inline float __int_as_float(int x) {
-    return __uint_as_float((unsigned)x);
-}
 static inline float __fmul_rn(float a, float b) {
     return a * b;
 }
-static inline float __fadd_rn(float a, float b) {
-    return a + b;
-}
-static inline float __fmaf_rn(float a, float b, float c) {
-    return fmaf(a, b, c);
-}
 static inline float __fdividef(float a, float b) {
     return a / b;
-}
-static inline float __frcp_rn(float x) {
-    return 1.0f / x;
 }
 /* the C library has functions of these names */
 #define __expf  expf
@@ -151,21 +119,6 @@ static inline float rsqrtf(float x) {
 }
 static inline void sincospif(float x, float *sine, float *cosine) {
     *sine = (float)sin(M_PI * (double)x), *cosine = (float)cos(M_PI * (double)x);
-}
-static inline unsigned __umulhi(unsigned a, unsigned b) {
-    return (unsigned)((uint64_t)a * b >> 32);
-}
-static inline uint64_t __umul64hi(uint64_t a, uint64_t b) {
-    return (uint64_t)((unsigned __int128)a * b >> 64);
-}
-static inline int __popc(unsigned x) {
-    return __builtin_popcount(x);
-}
-static inline int __clz(int x) {
-    return x ? __builtin_clz((unsigned)x) : 32;
-}
-static inline int __ffs(int x) {
-    return __builtin_ffs(x);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -193,11 +146,6 @@ static inline int atomicAdd(int *p, int v) {
 static inline int atomicMin(int *p, int v) {
     const int old = *p;
     *p = min(old, v);
-    return old;
-}
-static inline int atomicMax(int *p, int v) {
-    const int old = *p;
-    *p = max(old, v);
     return old;
 }
 static inline void __threadfence() {}

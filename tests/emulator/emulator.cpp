@@ -1,5 +1,5 @@
-/* emulator.cpp: see emulator.h: fibres, their rendezvous, shared memory and copies to it, and what
- * the lanes of a warp do together. x86-64 alone: the switch of fibres is written in assembly. */
+/* emulator.cpp: see emulator.h: fibres, their rendezvous, shared memory and copies to it. x86-64
+ * alone: the switch of fibres is written in assembly. */
 #include "emulator.h"
 
 #include <sanitizer/asan_interface.h>
@@ -22,11 +22,26 @@ struct Copy {
     int64_t group;
 };
 
+struct BulkLoad {
+    uint32_t to, arrival;
+    const float *from;
+    size_t bytes;
+};
+
+struct BulkStore {
+    float *to;
+    uint32_t from;
+    size_t bytes;
+    std::vector<unsigned char> read; /* empty: not yet */
+};
+
 struct Fibre {
     void *sp; /* where it goes on */
     emulated_place waits;
     std::vector<Copy> copies; /* on their way */
     int64_t groups;           /* committed    */
+    std::vector<BulkStore> stores;
+    size_t stores_committed;
 };
 
 /* Bits are lanes. */
@@ -49,6 +64,7 @@ alignas(128) unsigned char smem[EMULATED_SHARED_BYTES];
 static Fibre fibres[THREADS_MOST];
 static Warp warps[WARPS_MOST];
 static Barrier barriers[BARRIERS];
+static std::vector<BulkLoad> loads; /* on their way */
 static unsigned char *stacks;
 static void *host; /* the stack pointer of the caller of run_block */
 static int n_warps, n_running;
@@ -59,7 +75,7 @@ static bool backwards;
 static uint32_t order;
 static const std::function<void()> *kernel;
 
-[[noreturn]] static void fail(emulated_place at, const char *what) {
+void emulated_fail(emulated_place at, const char *what) {
     fprintf(stderr, "emulator: block %u, thread %u, %s:%d: %s\n", emulated_block.x,
             emulated_thread.x, at.file, at.line, what);
     abort();
@@ -127,6 +143,8 @@ static void wait(void) {
 static void thread_main(void) {
     (*kernel)();
     const int now = (int)emulated_thread.x;
+    if (!fibres[now].stores.empty())
+        emulated_fail(fibres[now].waits, "a thread has ended whose stores are on their way");
     warps[now / 32].ready &= ~(1u << now % 32);
     fibres[now].waits = {nullptr, 0};
     if (--n_running == 0)
@@ -149,6 +167,7 @@ static void start_thread(int t) {
     fibres[t].waits = {nullptr, 0};
     fibres[t].copies.clear();
     fibres[t].groups = 0;
+    fibres[t].stores_committed = 0;
 }
 
 static void make_stacks(void) {
@@ -165,6 +184,7 @@ void emulated_run_block(unsigned index, unsigned threads, const std::function<vo
     if (threads % 32 || threads > THREADS_MOST) abort();
     memset(smem, 0xff, sizeof smem); /* NaNs */
     memset(barriers, 0, sizeof barriers);
+    loads.clear();
     n_warps = (int)threads / 32, n_running = (int)threads;
     kernel = &body;
     for (int w = 0; w < n_warps; w++) warps[w].ready = ~0u, warps[w].arrived = 0;
@@ -182,9 +202,9 @@ void emulated_together(emulated_act *act, unsigned mask, void *what, emulated_pl
     Warp &w = warps[now / 32];
     const unsigned others = w.arrived & mask;
     const int other = others ? __builtin_ctz(others) : lane;
-    if (!(mask >> lane & 1u)) fail(at, "a lane is not in its own mask");
+    if (!(mask >> lane & 1u)) emulated_fail(at, "a lane is not in its own mask");
     if (others && (w.act[other] != act || w.mask[other] != mask))
-        fail(at, "the lanes of a warp are in different instructions");
+        emulated_fail(at, "the lanes of a warp are in different instructions");
     w.act[lane] = act, w.mask[lane] = mask, w.what[lane] = what;
     w.arrived |= 1u << lane;
     if ((w.arrived & mask) != mask) {
@@ -200,13 +220,13 @@ void emulated_together(emulated_act *act, unsigned mask, void *what, emulated_pl
 
 void emulated_barrier(int id, int threads, bool strict, emulated_place at) {
     const int now = (int)emulated_thread.x;
-    if (id < 0 || id >= BARRIERS) fail(at, "there is no such barrier");
+    if (id < 0 || id >= BARRIERS) emulated_fail(at, "there is no such barrier");
     Barrier &b = barriers[id];
     if (b.arrived == 0) b.threads = threads, b.first = at;
-    if (b.threads != threads) fail(at, "a barrier of different sizes");
+    if (b.threads != threads) emulated_fail(at, "a barrier of different sizes");
     if (strict && (b.first.line != at.line || strcmp(b.first.file, at.file) != 0)) {
         fprintf(stderr, "emulator: the others wait in %s:%d\n", b.first.file, b.first.line);
-        fail(at, "threads of a block are at different barriers");
+        emulated_fail(at, "threads of a block are at different barriers");
     }
     b.waiting[now / 32] |= 1u << now % 32;
     if (++b.arrived < threads) {
@@ -228,14 +248,15 @@ uint32_t emulated_shared_at(const void *p) {
 }
 
 void *emulated_shared(uint32_t at, uint32_t bytes) {
-    if (at % bytes) fail({"shared memory", (int)at}, "the address is not aligned");
-    if (at > EMULATED_SHARED_BYTES - bytes) fail({"shared memory", (int)at}, "out of range");
+    if (at % bytes) emulated_fail({"shared memory", (int)at}, "the address is not aligned");
+    if (at > EMULATED_SHARED_BYTES - bytes)
+        emulated_fail({"shared memory", (int)at}, "out of range");
     return smem + at;
 }
 
 void emulated_copy16(uint32_t to, const float *from, bool valid) {
     Fibre &f = fibres[emulated_thread.x];
-    if (valid && (uintptr_t)from % 16) fail({"copy16", 0}, "the source is not aligned");
+    if (valid && (uintptr_t)from % 16) emulated_fail({"copy16", 0}, "the source is not aligned");
     memset(emulated_shared(to, 16), 0xff, 16); /* not there before somebody waits for it */
     f.copies.push_back({to, valid ? from : nullptr, f.groups});
 }
@@ -257,112 +278,54 @@ void emulated_copy_wait(int leave) {
     f.copies.erase(f.copies.begin(), f.copies.begin() + (ptrdiff_t)k);
 }
 
-/* ---- what lanes do together ------------------------------------------------------------------ */
+/* ---- the copy engine ------------------------------------------------------------------------- */
 
-void emulated_nothing(void *const[32], unsigned) {}
+static void check_bulk(const float *global, uint32_t shared, int bytes, emulated_place at) {
+    if (((uintptr_t)global | shared | (uint32_t)bytes) % 16)
+        emulated_fail(at, "a copy is not aligned");
+    if (bytes < 0 || shared + (uint32_t)bytes > EMULATED_SHARED_BYTES)
+        emulated_fail(at, "out of range");
+}
 
-void emulated_shuffle(void *const what[32], unsigned mask) {
-    uint64_t value[32];
-    for (int l = 0; l < 32; l++)
-        if (mask >> l & 1u) value[l] = ((emulated_exchange *)what[l])->value;
-    for (int l = 0; l < 32; l++) {
-        if (!(mask >> l & 1u)) continue;
-        emulated_exchange *x = (emulated_exchange *)what[l];
-        if (!(mask >> x->from & 1u)) fail({"shuffle", 0}, "it asks a lane that is not in the mask");
-        x->value = value[x->from];
+void emulated_bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival,
+                        emulated_place at) {
+    check_bulk(from, to, bytes, at);
+    memset(smem + to, 0xff, (size_t)bytes);
+    *(int64_t *)emulated_shared(arrival, 8) -= bytes;
+    loads.push_back({to, arrival, from, (size_t)bytes});
+}
+
+void emulated_arrival_wait(uint32_t arrival, emulated_place at) {
+    if (*(int64_t *)emulated_shared(arrival, 8) != 0)
+        emulated_fail(at, "not what is expected has been asked for");
+    size_t left = 0;
+    for (const BulkLoad &l : loads) {
+        if (l.arrival == arrival)
+            memcpy(smem + l.to, l.from, l.bytes);
+        else
+            loads[left++] = l;
     }
+    loads.resize(left);
 }
 
-void emulated_ballot(void *const what[32], unsigned mask) {
-    unsigned all = 0;
-    for (int l = 0; l < 32; l++)
-        if ((mask >> l & 1u) && ((emulated_vote *)what[l])->yes) all |= 1u << l;
-    for (int l = 0; l < 32; l++)
-        if (mask >> l & 1u) ((emulated_vote *)what[l])->all = all;
+void emulated_bulk_store(float *to, uint32_t from, int bytes, emulated_place at) {
+    check_bulk(to, from, bytes, at);
+    fibres[emulated_thread.x].stores.push_back({to, from, (size_t)bytes, {}});
 }
 
-void emulated_load_matrices(void *const what[32], unsigned) {
-    for (int l = 0; l < 32; l++)
-        for (int piece = 0; piece < 4; piece++) {
-            const emulated_rows *of = (const emulated_rows *)what[piece * 8 + l / 4];
-            ((emulated_rows *)what[l])->w[piece] = ((const uint32_t *)of->row)[l % 4];
-        }
+void emulated_bulk_commit(void) {
+    Fibre &f = fibres[emulated_thread.x];
+    f.stores_committed = f.stores.size();
 }
 
-void emulated_load_transposed(void *const what[32], unsigned) {
-    for (int l = 0; l < 32; l++)
-        for (int piece = 0; piece < 4; piece++) {
-            const int row = piece * 8 + l % 4 * 2;
-            const uint16_t *lo = (const uint16_t *)((const emulated_rows *)what[row])->row;
-            const uint16_t *hi = (const uint16_t *)((const emulated_rows *)what[row + 1])->row;
-            ((emulated_rows *)what[l])->w[piece] = lo[l / 4] | (uint32_t)hi[l / 4] << 16;
-        }
-}
-
-static float float_of(uint32_t u) {
-    float x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
-
-static float tf32_of(uint32_t u) { /* the unit reads 19 bits */
-    return float_of(u & 0xffffe000u);
-}
-
-typedef float quad __attribute__((vector_size(16)));
-
-/* d = a b + c, a (16, K), b (K, 8); a lane holds of c and d (g, 2t), (g, 2t+1), (g+8, 2t),
- * (g+8, 2t+1), as mma.cuh says. Most of the emulator's time is spent here. */
-template <int K>
-static void multiply(void *const what[32], const float (&a)[16][K], const float (&b)[K][8]) {
-    alignas(16) float c[16][8];
-    for (int l = 0; l < 32; l++) {
-        const float *from = ((const emulated_product *)what[l])->c;
-        memcpy(&c[l / 4][l % 4 * 2], from, 8);
-        memcpy(&c[l / 4 + 8][l % 4 * 2], from + 2, 8);
+void emulated_bulk_wait(bool read) {
+    Fibre &f = fibres[emulated_thread.x];
+    for (size_t k = 0; k < f.stores_committed; k++) {
+        BulkStore &s = f.stores[k];
+        if (s.read.empty()) s.read.assign(smem + s.from, smem + s.from + s.bytes);
+        if (!read) memcpy(s.to, s.read.data(), s.bytes);
     }
-    for (int r = 0; r < 16; r++) {
-        quad left = *(quad *)c[r], right = *(quad *)(c[r] + 4);
-        for (int k = 0; k < K; k++) {
-            left += a[r][k] * *(const quad *)b[k];
-            right += a[r][k] * *(const quad *)(b[k] + 4);
-        }
-        *(quad *)c[r] = left, *(quad *)(c[r] + 4) = right;
-    }
-    for (int l = 0; l < 32; l++) {
-        float *to = ((const emulated_product *)what[l])->d;
-        memcpy(to, &c[l / 4][l % 4 * 2], 8);
-        memcpy(to + 2, &c[l / 4 + 8][l % 4 * 2], 8);
-    }
-}
-
-void emulated_mma_tf32(void *const what[32], unsigned) {
-    alignas(16) float a[16][8], b[8][8];
-    for (int g = 0; g < 8; g++)
-        for (int t = 0; t < 4; t++) {
-            const emulated_product *p = (const emulated_product *)what[g * 4 + t];
-            a[g][t] = tf32_of(p->a[0]), a[g + 8][t] = tf32_of(p->a[1]);
-            a[g][t + 4] = tf32_of(p->a[2]), a[g + 8][t + 4] = tf32_of(p->a[3]);
-            b[t][g] = tf32_of(p->b[0]), b[t + 4][g] = tf32_of(p->b[1]);
-        }
-    multiply(what, a, b);
-}
-
-void emulated_mma_bf16(void *const what[32], unsigned) {
-    alignas(16) float a[16][16], b[16][8];
-    for (int l = 0; l < 32; l++) {
-        const emulated_product *p = (const emulated_product *)what[l];
-        const int g = l / 4, k = l % 4 * 2;
-        for (int half = 0; half < 2; half++) {
-            const int at = k + half * 8;
-            for (int down = 0; down < 2; down++) {
-                const uint32_t pair = p->a[half * 2 + down];
-                a[g + down * 8][at] = float_of(pair << 16);
-                a[g + down * 8][at + 1] = float_of(pair & 0xffff0000u);
-            }
-            b[at][g] = float_of(p->b[half] << 16);
-            b[at + 1][g] = float_of(p->b[half] & 0xffff0000u);
-        }
-    }
-    multiply(what, a, b);
+    if (read) return;
+    f.stores.erase(f.stores.begin(), f.stores.begin() + (ptrdiff_t)f.stores_committed);
+    f.stores_committed = 0;
 }

@@ -26,6 +26,7 @@ struct emulated_place {
     const char *file;
     int line;
 };
+[[noreturn]] void emulated_fail(emulated_place at, const char *what);
 #define EMULATED_HERE                                                                              \
     { __builtin_FILE(), __builtin_LINE() }
 
@@ -45,6 +46,15 @@ void *emulated_shared(uint32_t at, uint32_t bytes);
 void emulated_copy16(uint32_t to, const float *from, bool valid);
 void emulated_copy_commit(void);
 void emulated_copy_wait(int leave);
+
+/* The copy engine. Into shared memory: NaNs until somebody waits for the arrival. Out of it: read
+ * as late as may be, when the thread waits for that, and there when it waits for all. */
+void emulated_bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival,
+                        emulated_place at);
+void emulated_arrival_wait(uint32_t arrival, emulated_place at);
+void emulated_bulk_store(float *to, uint32_t from, int bytes, emulated_place at);
+void emulated_bulk_commit(void);
+void emulated_bulk_wait(bool read);
 
 /* The tensor core: d = a b + c of the lane; K = 8 (tf32) or 16 (bf16) */
 struct emulated_product {

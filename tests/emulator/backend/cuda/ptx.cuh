@@ -87,30 +87,34 @@ PTX void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2],
     first_bf16(c, a, b, c, here);
 }
 
-/* ---- copies by themselves: done at once ------------------------------------------------------ */
+/* ---- copies by themselves -------------------------------------------------------------------- */
 
 PTX void arrival_make(uint32_t arrival) {
-    memset(emulated_shared(arrival, 8), 0, 8);
+    *(int64_t *)emulated_shared(arrival, 8) = 0; /* bytes that are expected and not asked for */
 }
 PTX void arrival_expect(uint32_t arrival, int bytes) {
     *(int64_t *)emulated_shared(arrival, 8) += bytes;
 }
-PTX void arrival_wait(uint32_t arrival) {
-    if (*(int64_t *)emulated_shared(arrival, 8) != 0) abort(); /* what was announced has not come */
+PTX void arrival_wait(uint32_t arrival, emulated_place here = EMULATED_HERE) {
+    emulated_arrival_wait(arrival, here);
 }
-PTX void bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival) {
-    for (int b = 0; b < bytes; b += 16)
-        memcpy(emulated_shared(to + (uint32_t)b, 16), from + b / 4, 16);
-    *(int64_t *)emulated_shared(arrival, 8) -= bytes;
+PTX void bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival,
+                   emulated_place here = EMULATED_HERE) {
+    emulated_bulk_load(to, from, bytes, arrival, here);
 }
 PTX void bulk_fence() {}
-PTX void bulk_store(float *to, uint32_t from, int bytes) {
-    for (int b = 0; b < bytes; b += 16)
-        memcpy(to + b / 4, emulated_shared(from + (uint32_t)b, 16), 16);
+PTX void bulk_store(float *to, uint32_t from, int bytes, emulated_place here = EMULATED_HERE) {
+    emulated_bulk_store(to, from, bytes, here);
 }
-PTX void bulk_commit() {}
-PTX void bulk_wait_read() {}
-PTX void bulk_wait() {}
+PTX void bulk_commit() {
+    emulated_bulk_commit();
+}
+PTX void bulk_wait_read() {
+    emulated_bulk_wait(true);
+}
+PTX void bulk_wait() {
+    emulated_bulk_wait(false);
+}
 
 /* ---- a block --------------------------------------------------------------------------------- */
 

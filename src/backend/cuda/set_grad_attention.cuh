@@ -1,9 +1,9 @@
 /* set_grad_attention.cuh: attention of the set encoder in reverse, on the rooms of set_grad.cuh.
  *
- * A warp has 32 rows of one head, once as queries (dq) and once as keys (dk, dv), with the loops of
- * attention_resident_grad.cuh. When all are done with queries, the keys and values of a warp's rows
- * are read by that warp alone, so that dq and dv take their place; dk takes that of q behind the
- * next barrier: the three are the operand of the layer in front.
+ * A warp has 32 points and 16 of the context in one head, once as queries (dq) and once as keys
+ * (dk, dv), with the loops of attention_resident_grad.cuh. When all are done with queries, the keys
+ * and values of a warp's rows are read by that warp alone, so that dq and dv take their place; dk
+ * takes that of q behind the next barrier: the three are the operand of the layer in front.
  *
  * In the first attention of the encoder q, k and v of the context are the first rows of those of
  * all points: they lie in the rooms twice, and the gradients are added up at the end. */
@@ -16,13 +16,12 @@ namespace set_grad_part {
 
 #define SET_SCALE 0.125f /* 1 / sqrt(64) */
 
-template <int MATH> constexpr int ITEM_TILES = MATH == DEV_FP32 ? 1 : 2; /* as registers allow */
-template <int MATH> constexpr int ITEMS = 2 / ITEM_TILES<MATH>;
+template <int MATH> constexpr int TILES = MATH == DEV_FP32 ? 1 : 2; /* as registers allow */
 /* In bf16 q is scaled when it is packed. */
 template <int MATH> constexpr float Q_SCALE = MATH == DEV_BF16 ? LN2 : SET_SCALE;
 
 /* Sums of 16 MT rows of a head: row(i), i = 2 tile + half; columns 8 c + 2 t + e. */
-template <int MATH> using HeadSums = float[ITEM_TILES<MATH>][2][4];
+template <int MT> using HeadSums = float[MT][2][4];
 
 /* The first word of a lane in a head's rows from r0 on; its rows are 8 rows apart. */
 FN int lane_word(int r0, int h) {
@@ -175,81 +174,85 @@ FN void pass_keys(Keys<MATH, MT> &x, int h, int row, int count, int exist) {
 
 /* ---- what comes out -------------------------------------------------------------------------- */
 
-/* sums = factor sums */
-template <int MATH> FN void scale_sums(HeadSums<MATH> &sums, float factor) {
+template <int MT> FN void scale_sums(HeadSums<MT> &sums, float factor) {
 #pragma unroll
-    for (int k = 0; k < ITEM_TILES<MATH> * 8; k++) sums[k >> 3][k >> 2 & 1][k & 3] *= factor;
+    for (int k = 0; k < MT * 8; k++) sums[k >> 3][k >> 2 & 1][k & 3] *= factor;
 }
 
 /* dq += g: attention has its query as residual. */
-template <int MATH> FN void add_g(HeadSums<MATH> &dq, int h, int g_row) {
+template <int MATH, int MT> FN void add_g(HeadSums<MT> &dq, int h, int row) {
 #pragma unroll
-    for (int k = 0; k < ITEM_TILES<MATH> * 4; k++) {
+    for (int k = 0; k < MT * 4; k++) {
         const int i = k >> 1, c = k & 1;
-        const float2 g = g_pair<MATH>(lane_word(g_row + i * 8, h), c);
+        const float2 g = g_pair<MATH>(lane_word(row + i * 8, h), c);
         dq[i >> 1][c][(i & 1) * 2] += g.x, dq[i >> 1][c][(i & 1) * 2 + 1] += g.y;
     }
 }
 
-template <int MATH> FN void put_sums_at(float *to, const HeadSums<MATH> &sums, int h, int row) {
+template <int MT> FN void put_sums_at(float *to, const HeadSums<MT> &sums, int h, int row) {
 #pragma unroll
-    for (int k = 0; k < ITEM_TILES<MATH> * 4; k++) {
+    for (int k = 0; k < MT * 4; k++) {
         const int i = k >> 1, c = k & 1;
         const float *s = sums[i >> 1][c] + (i & 1) * 2;
         *(float2 *)(to + lane_word(row + i * 8, h) + c * 8) = make_float2(s[0], s[1]);
     }
 }
 
-/* ---- one side -------------------------------------------------------------------------------- */
+/* ---- rows of a warp -------------------------------------------------------------------------- */
 
-/* dq, dk and dv to the rooms. first: the side's first row; row: the warp's first; all warps of the
- * side call it. */
-template <int MATH> FN void side_reverse(Team side, int h, int first, int count, int row) {
-    constexpr int MT = ITEM_TILES<MATH>, N = ITEMS<MATH>;
-    float kept[N][MT][2][4]; /* dq, then dk */
+/* The sides' first rows and how many there are. */
+struct Side {
+    int first, count;
+};
+
+/* kept = dq of 16 MT rows from row on */
+template <int MATH, int MT> FN void make_dq(HeadSums<MT> &kept, int h, const Side &s, int row) {
+    Queries<MATH, MT> x;
 #pragma unroll
-    for (int i = 0; i < N; i++) {
-        Queries<MATH, MT> x;
+    for (int j = 0; j < MT * 8; j++) x.dq[j >> 3][j >> 2 & 1][j & 3] = 0.0f;
+    pass_queries<MATH, MT>(x, h, row, s.first, s.count);
+    scale_sums<MT>(x.dq, SET_SCALE * RESTORED<MATH>);
+    add_g<MATH, MT>(x.dq, h, row);
 #pragma unroll
-        for (int j = 0; j < MT * 8; j++) x.dq[j >> 3][j >> 2 & 1][j & 3] = 0.0f;
-        pass_queries<MATH, MT>(x, h, row + i * 16, first, count);
-        scale_sums<MATH>(x.dq, SET_SCALE * RESTORED<MATH>);
-        add_g<MATH>(x.dq, h, row + i * 16);
+    for (int j = 0; j < MT * 8; j++)
+        kept[j >> 3][j >> 2 & 1][j & 3] = x.dq[j >> 3][j >> 2 & 1][j & 3];
+}
+
+/* dq, kept until now, and dv to their rooms; dk is kept. */
+template <int MATH, int MT> FN void make_dk(HeadSums<MT> &kept, int h, const Side &s, int row) {
+    Keys<MATH, MT> x;
+    take_keys<MATH, MT>(x, h, row);
+    __syncwarp();
+    put_sums_at<MT>(room(AT_K), kept, h, row);
+    pass_keys<MATH, MT>(x, h, s.first, s.count, s.first + s.count - row);
+    scale_sums<MT>(x.dv, RESTORED<MATH>);
+    put_sums_at<MT>(room(AT_V), x.dv, h, row);
 #pragma unroll
-        for (int j = 0; j < MT * 8; j++)
-            kept[i][j >> 3][j >> 2 & 1][j & 3] = x.dq[j >> 3][j >> 2 & 1][j & 3];
-    }
-    side.sync();
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-        const int r = row + i * 16;
-        Keys<MATH, MT> x;
-        take_keys<MATH, MT>(x, h, r);
-        __syncwarp();
-        put_sums_at<MATH>(room(AT_K), kept[i], h, r);
-        pass_keys<MATH, MT>(x, h, first, count, first + count - r);
-        scale_sums<MATH>(x.dv, RESTORED<MATH>);
-        put_sums_at<MATH>(room(AT_V), x.dv, h, r);
-#pragma unroll
-        for (int j = 0; j < MT * 8; j++)
-            kept[i][j >> 3][j >> 2 & 1][j & 3] =
-                Q_SCALE<MATH> * RESTORED<MATH> * x.dk[j >> 3][j >> 2 & 1][j & 3];
-    }
-    side.sync();
-#pragma unroll
-    for (int i = 0; i < N; i++) put_sums_at<MATH>(room(AT_Q), kept[i], h, row + i * 16);
+    for (int j = 0; j < MT * 8; j++)
+        kept[j >> 3][j >> 2 & 1][j & 3] =
+            Q_SCALE<MATH> * RESTORED<MATH> * x.dk[j >> 3][j >> 2 & 1][j & 3];
 }
 
 template <int MATH> static __device__ __noinline__ void attention_reverse() {
-    const int warp = threadIdx.x / 32, h = warp % 4, row = warp / 4 * 32;
-    const int n = frame().n, m = frame().m, groups = (m + 31) / 32;
+    constexpr int MT = TILES<MATH>, N = 2 / MT;
+    const int h = threadIdx.x / 32 % 4, group = threadIdx.x / 128;
+    const Side all = {0, frame().n}, some = {SOME_ROW, frame().m};
+    const bool has_some = group * 16 < some.count;
+    const int row = group * 32, row_some = SOME_ROW + group * 16;
+    float kept[N][MT][2][4], kept_some[1][2][4] = {}; /* dq, then dk */
     pack_rooms<MATH>(set_rows());
-#pragma unroll 1
-    for (int some = 1; some >= 0; some--) { /* the context's warps first, the others go ahead */
-        if (some && warp >= groups * 4) continue;
-        const Team side = {(int)threadIdx.x, some ? groups * 128 : (int)THREADS, 0};
-        side_reverse<MATH>(side, h, some ? SOME_ROW : 0, some ? m : n, (some ? SOME_ROW : 0) + row);
-    }
+#pragma unroll
+    for (int i = 0; i < N; i++) make_dq<MATH, MT>(kept[i], h, all, row + i * 16);
+    if (has_some) make_dq<MATH, 1>(kept_some, h, some, row_some);
+    __syncthreads();
+    if (has_some) make_dk<MATH, 1>(kept_some, h, some, row_some);
+    __syncthreads();
+    if (has_some) put_sums_at<1>(room(AT_Q), kept_some, h, row_some);
+#pragma unroll
+    for (int i = 0; i < N; i++) make_dk<MATH, MT>(kept[i], h, all, row + i * 16);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < N; i++) put_sums_at<MT>(room(AT_Q), kept[i], h, row + i * 16);
 }
 
 /* ---- the first values ------------------------------------------------------------------------ */

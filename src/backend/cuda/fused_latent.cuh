@@ -30,7 +30,9 @@ enum {
     AT_X2 = AT_X1 + WARPS * OWN,
     AT_EPS = AT_X2 + WARPS * OWN,
     AT_KL = AT_EPS + WIDE,
-    AT_END = AT_KL + 2 * WARPS
+    AT_W2 = AT_KL + 2 * WARPS, /* staged: 16 bytes of each row a thread */
+    AT_WF = AT_W2 + 8 * THREADS * 4,
+    AT_END = AT_WF + 8 * THREADS * 4
 };
 static_assert((int)AT_END <= (int)WORK_WORDS && AT_KL % 2 == 0, "room of the latent");
 
@@ -195,18 +197,24 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     const float b2 =
         __ldcg(fused_at(LATENT_MU + n.half * NET_SLOTS + NET_B2) + warp * 8 + n.lane % 8);
     __syncwarp();
+    stage_rows<8>(work() + AT_W2, n.at(NET_W2) + n.warp * 8 * WIDE + n.lane * 4, WIDE);
+    copy_commit();
+    stage_rows<8>(work() + AT_WF, fused_at(LATENT_WF) + warp * 8 * WIDE + n.lane * 4, WIDE);
+    copy_commit();
     draw_noise(ins);
     first_layer(n, wr, wz, x, b);
-    float4 w2[8], wf[8];
-    fetch_rows(w2, n.at(NET_W2) + n.warp * 8 * WIDE + n.lane * 4, WIDE);
-    fetch_rows(wf, fused_at(LATENT_WF) + warp * 8 * WIDE + n.lane * 4, WIDE);
     float *x1 = work() + AT_X1 + warp * OWN, *x2 = work() + AT_X2 + warp * OWN;
     n.sync();
     take_parts(n, work() + AT_H0, b0, NET_H0, x1);
     second_layer(n, w1, x1);
     n.sync();
     take_parts(n, work() + AT_H1, b1, NET_H1, x2);
+    float4 w2[8], wf[8];
+    copy_wait<1>();
+    staged_rows(w2, work() + AT_W2);
     last_layer(n, w2, x2);
+    copy_wait<0>();
+    staged_rows(wf, work() + AT_WF);
     __syncthreads();
     const Drawn drawn = sample(ins, b2);
     leave_pz(wf, drawn.z);

@@ -31,9 +31,13 @@ enum {
     AT_BEFORE = AT_STACK + 2 * NARROW,
     AT_Z = AT_BEFORE + WIDE,
     AT_GPZ = AT_Z + WIDE,
-    AT_END = AT_GPZ + WIDE
+    AT_END = AT_GPZ + WIDE,
+    AT_W1 = AT_END + WIDE, /* staged: 16 bytes of each row a thread */
+    AT_WR = AT_W1 + 4 * THREADS * 4,
+    AT_WZ = AT_WR + 4 * THREADS * 4,
+    AT_LAST = AT_WZ + 8 * THREADS * 4
 };
-static_assert((int)AT_END + WIDE <= (int)WORK_WORDS && AT_INPUTS % 4 == 0, "room of the latent");
+static_assert((int)AT_LAST <= (int)WORK_WORDS && AT_INPUTS % 4 == 0, "room of the latent");
 
 /* Eight lanes share a row of a weight and take every eighth four columns of it; a warp has four
  * rows at a time. */
@@ -56,6 +60,18 @@ FN void fetch(const Net &n, Held<N, ROWS> &h, const float *weight, int first) {
     const float *from = weight + (first + n.row) * N + n.column;
 #pragma unroll
     for (int i = 0; i < ROWS; i++) fetch_rows(h.w[i], from + i * 4 * N, 32);
+}
+/* By way of shared memory. */
+template <int N, int ROWS>
+FN void stage(const Net &n, float *room, const float *weight, int first) {
+    const float *from = weight + (first + n.row) * N + n.column;
+#pragma unroll
+    for (int i = 0; i < ROWS; i++)
+        stage_rows<N / 32>(room + i * (N / 32) * THREADS * 4, from + i * 4 * N, 32);
+}
+template <int N, int ROWS> FN void staged(Held<N, ROWS> &h, const float *room) {
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) staged_rows(h.w[i], room + i * (N / 32) * THREADS * 4);
 }
 
 /* The lane's columns of a row in shared memory. */
@@ -167,37 +183,45 @@ FN void fetch_inputs() {
     copy_commit();
 }
 
-/* What a lane knows of its dimension before gz is there: the KL's gradient to one of mu[0], mu[1],
- * raw[0], raw[1] (lane % 4), and gz's weight in it. */
+/* What a lane reads of its dimension. */
 struct Latent {
-    float gz, own, share;
+    float m0, m1, w0, w1, eps, gkl, gz;
 };
 FN int dimension_of(int lane) {
     return threadIdx.x / 32 * 8 + lane / 4 % 2 * 4 + lane / 8;
 }
-FN Latent latent_of(const dev_instr &ins, int lane) {
-    const int d = dimension_of(lane), which = lane % 4;
+FN Latent latent_of(int lane) {
+    const int d = dimension_of(lane);
     const float *mu = fused_at(LATENTG_MU + NETG_OUT), *raw = fused_at(LATENTG_SIGMA + NETG_OUT);
-    const float m0 = __ldcg(mu + d), m1 = __ldcg(mu + WIDE + d);
-    const float w0 = __ldcg(raw + d), w1 = __ldcg(raw + WIDE + d);
-    const float eps = __ldcg(fused_at(LATENTG_EPS) + d);
-    const float G = (float)__ldcg((const double *)fused_at(LATENTG_GKL));
     Latent v;
+    v.m0 = __ldcg(mu + d), v.m1 = __ldcg(mu + WIDE + d);
+    v.w0 = __ldcg(raw + d), v.w1 = __ldcg(raw + WIDE + d);
+    v.eps = __ldcg(fused_at(LATENTG_EPS) + d);
+    v.gkl = (float)__ldcg((const double *)fused_at(LATENTG_GKL));
     v.gz = fused_adds(LATENTG_GZ) ? __ldcg(fused_at(LATENTG_GZ) + d) : 0.0f;
-    float slope0, slope1;
-    const float s0 = sigma_of(ins, w0, &slope0), s1 = sigma_of(ins, w1, &slope1);
-    const KlSlopes k = kl_slopes(m0, s0, slope0, m1, s1, slope1);
-    v.own = G * (which == 0 ? k.mean : which == 1 ? -k.mean : which == 2 ? k.raw0 : k.raw1);
-    v.share = which == 0 ? 1.0f : which == 2 ? eps * slope0 : 0.0f;
     return v;
 }
 
+/* The KL's gradient to one of mu[0], mu[1], raw[0], raw[1] (lane % 4), and gz's weight in it. */
+struct Share {
+    float own, of_gz;
+};
+FN Share share_of(const dev_instr &ins, const Latent &v, int which) {
+    float slope0, slope1;
+    const float s0 = sigma_of(ins, v.w0, &slope0), s1 = sigma_of(ins, v.w1, &slope1);
+    const KlSlopes k = kl_slopes(v.m0, s0, slope0, v.m1, s1, slope1);
+    const float g = which == 0 ? k.mean : which == 1 ? -k.mean : which == 2 ? k.raw0 : k.raw1;
+    return {v.gkl * g, which == 0 ? 1.0f : which == 2 ? v.eps * slope0 : 0.0f};
+}
+
 /* gz from pz, and through the sample and the KL to mu and raw. */
-FN void to_outputs(const Net &n, const Held<WIDE, 2> &wf, const float4 (&gpz)[4], const Latent &v) {
+FN void to_outputs(const dev_instr &ins, const Net &n, const Held<WIDE, 2> &wf,
+                   const float4 (&gpz)[4], const Latent &v) {
+    const Share share = share_of(ins, v, n.lane % 4);
     float sum[2];
     add_rows(wf, gpz, sum);
     const float gz = v.gz + lane_sum<2, 4, 1>(sum);
-    work()[AT_GOUT + n.lane % 4 * OUT_ROW + dimension_of(n.lane)] = v.own + v.share * gz;
+    work()[AT_GOUT + n.lane % 4 * OUT_ROW + dimension_of(n.lane)] = share.own + share.of_gz * gz;
 }
 
 /* Both rows through eight rows of a weight: the lane has number 8 warp + eighth_of() of row
@@ -255,28 +279,33 @@ FN void leave_inputs() {
 static __device__ __noinline__ void run(const dev_instr &ins) {
     const Net n = net_of_warp();
     const int first = n.warp * 8;
+    float *room = work();
     Held<WIDE, 2> wf, w2;
     float4 gpz[4];
     fetch_rows(gpz, fused_at(LATENTG_GPZ) + n.column, 32);
+    const Latent latent = latent_of(n.lane);
     fetch(n, wf, fused_at(LATENTG_WF), threadIdx.x / 32 * 8);
     fetch_inputs();
     fetch(n, w2, n.at(NETG_W2), first);
-    __syncwarp(); /* these are on their way first */
-    const Latent latent = latent_of(ins, n.lane);
-    to_outputs(n, wf, gpz, latent);
-    Held<NARROW, 2> w1, wr;
-    fetch(n, w1, n.at(NETG_W1), first);
-    fetch(n, wr, n.at(NETG_WR), first);
-    copy_wait<0>();
+    __syncwarp(); /* in this order */
+    stage<NARROW, 2>(n, room + AT_W1, n.at(NETG_W1), first);
+    stage<NARROW, 2>(n, room + AT_WR, n.at(NETG_WR), first);
+    if (fused_at(LATENTG_BEFORE)) stage<NARROW, 4>(n, room + AT_WZ, n.at(NETG_WZ), n.warp * 16);
+    copy_commit();
+    to_outputs(ins, n, wf, gpz, latent);
+    copy_wait<1>();
     __syncthreads();
-    float *room = work();
     const float *gout = room + AT_GOUT + n.net * 2 * OUT_ROW;
     leave_hidden(n, both_rows(n, w2, gout, OUT_ROW), room + AT_H1, room + AT_G1);
-    Held<NARROW, 4> wz;
-    if (fused_at(LATENTG_BEFORE)) fetch(n, wz, n.at(NETG_WZ), n.warp * 16);
+    copy_wait<0>();
+    Held<NARROW, 2> w1, wr;
+    staged(w1, room + AT_W1);
     n.sync();
     const float *g1 = room + AT_G1 + n.net * 2 * HID_ROW;
     leave_hidden(n, both_rows(n, w1, g1, HID_ROW), room + AT_H0, room + AT_G0);
+    Held<NARROW, 4> wz;
+    staged(wr, room + AT_WR);
+    staged(wz, room + AT_WZ);
     n.sync();
     to_inputs(n, wr, wz);
     __syncthreads();

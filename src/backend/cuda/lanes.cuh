@@ -13,6 +13,18 @@ template <int COUNT> FN void fetch_rows(float4 (&to)[COUNT], const float *from, 
     for (int j = 0; j < COUNT; j++) to[j] = __ldcg((const float4 *)(from + j * ld));
 }
 
+/* The same by way of shared memory: rows that come too early for the registers. Each thread has its
+ * own 16 bytes of every row there, so it needs copy_wait() and no barrier. */
+template <int COUNT> FN void stage_rows(float *room, const float *from, int ld) {
+#pragma unroll
+    for (int j = 0; j < COUNT; j++)
+        copy16(shared_at(room + (j * THREADS + (int)threadIdx.x) * 4), from + j * ld, true);
+}
+template <int COUNT> FN void staged_rows(float4 (&to)[COUNT], const float *room) {
+#pragma unroll
+    for (int j = 0; j < COUNT; j++) to[j] = ld4(room + (j * THREADS + (int)threadIdx.x) * 4);
+}
+
 FN void add_scaled(float4 &sum, float k, const float4 &v) {
     sum.x += k * v.x, sum.y += k * v.y, sum.z += k * v.z, sum.w += k * v.w;
 }

@@ -63,6 +63,9 @@ FN void fetch_first(int n) {
         expect_words(HERE_W1, WIDTH * WIDTH);
         expect_words(HERE_H0, n * WIDTH);
         expect_words(HERE_X, n * IN);
+    } else if (threadIdx.x == THREADS - 1) { /* a step's values do not all fit in the L2 */
+        bulk_prefetch(fused_at(FLOWG_H0), n * WIDTH * 4);
+        bulk_prefetch(fused_at(FLOWG_X), n * IN * 4);
     }
     ask_rows(HERE_H1, n, work() + ROOM_H, PITCH_H, fused_at(FLOWG_H1), WIDTH, WIDTH);
     zero_rows(work() + ROOM_H, PITCH_H, WIDTH, n); /* good for h0 as well */

@@ -1,10 +1,11 @@
 /* fused_latent.cuh: the latent of a transition as one instruction (FUSED_LATENT in fused.h).
  *
- * What takes time is the way of 256 KB of weights from the L2, so every thread asks for its share
- * of the next layers before it multiplies, and keeps it in registers. Eight warps have a network;
- * a warp multiplies eight rows of a weight (sixteen of wz) with the two rows of its input, and the
- * eight partial sums meet in shared memory: one barrier a layer. Whoever needs numbers of the
- * layer adds the parts up for itself, lane by lane, in a fixed order. */
+ * What takes time is the way of 256 KB of weights from memory, so every thread asks for its share
+ * of all layers before it multiplies: the first ones come to registers, the later ones to 16 bytes
+ * of shared memory each that no other thread reads. Eight warps have a network; a warp multiplies
+ * eight rows of a weight (sixteen of wz) with the two rows of its input, and the partial sums meet
+ * in shared memory: one barrier a layer. Whoever needs numbers of the layer adds the parts up for
+ * itself, in a fixed order. */
 #ifndef MNP_CUDA_FUSED_LATENT_CUH
 #define MNP_CUDA_FUSED_LATENT_CUH
 

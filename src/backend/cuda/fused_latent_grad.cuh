@@ -1,9 +1,9 @@
 /* fused_latent_grad.cuh: the reverse pass of a transition's latent (FUSED_LATENT_GRAD in fused.h).
  *
- * Eight warps have a network. A warp keeps rows of the weights in registers, asked for a layer or
- * two ahead; the gradient to a layer's input is one sum along each row, added up across lanes, so a
- * layer takes one barrier. Weight gradients are outer products of two rows, which are left to the
- * sum over functions (kept.h) where that can be. */
+ * Eight warps have a network. Every thread asks for its share of all weights first, as in the
+ * forward pass; the gradient to a layer's input is one sum along each row, added up across lanes,
+ * so a layer takes one barrier. Weight gradients are outer products of two rows, which are left to
+ * the sum over functions (kept.h) where that can be. */
 #ifndef MNP_CUDA_FUSED_LATENT_GRAD_CUH
 #define MNP_CUDA_FUSED_LATENT_GRAD_CUH
 

@@ -137,51 +137,56 @@ template <int MATH> FN void put_gradient(const LayerSums &c, int rows) {
 
 /* ---- dW -------------------------------------------------------------------------------------- */
 
-FN float quad_at(const float4 &v, int j) {
-    return j == 0 ? v.x : j == 1 ? v.y : j == 2 ? v.z : v.w;
-}
-
 /* Steps of 8 rows that a product takes. */
 template <int MATH> constexpr int STEPS = MATH == DEV_BF16 ? 2 : 1;
 
-/* c += x^T g over the rows 2 t, 2 t + 1 of each step; x: two columns, g: four */
+/* What a lane reads of 32 columns of g: of the rows 2 t and 2 t + 1 of each step the columns 2 g,
+ * 2 g + 1 (lane = 4 g + t) and the same 16 columns on. With g as the left operand neighbours in
+ * shared memory are neighbours in registers. */
+template <int MATH> using Down = float2[STEPS<MATH>][2][2]; /* step, tile, row */
+
+/* c += (x^T g)^T: g's columns are rows of the unit's results, x's 2 g + u columns: c[2 tile + u].
+ */
 template <int MATH>
-FN void multiply_down(float (&c)[4][4], const float2 (*x)[2], const float4 (&g)[STEPS<MATH>][2]) {
+FN void multiply_down(float (&c)[4][4], const float2 (*x)[2], const Down<MATH> &g) {
     if constexpr (MATH == DEV_BF16) {
-        const uint32_t a[4] = {pack_bf16(x[0][0].x, x[0][1].x), pack_bf16(x[0][0].y, x[0][1].y),
-                               pack_bf16(x[1][0].x, x[1][1].x), pack_bf16(x[1][0].y, x[1][1].y)};
+        const uint32_t b[2][2] = {
+            {pack_bf16(x[0][0].x, x[0][1].x), pack_bf16(x[1][0].x, x[1][1].x)},
+            {pack_bf16(x[0][0].y, x[0][1].y), pack_bf16(x[1][0].y, x[1][1].y)}};
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const uint32_t b[2] = {pack_bf16(quad_at(g[0][0], j), quad_at(g[0][1], j)),
-                                   pack_bf16(quad_at(g[1][0], j), quad_at(g[1][1], j))};
-            mma_bf16(c[j], a, b);
+        for (int i = 0; i < 2; i++) {
+            const uint32_t a[4] = {
+                pack_bf16(g[0][i][0].x, g[0][i][1].x), pack_bf16(g[0][i][0].y, g[0][i][1].y),
+                pack_bf16(g[1][i][0].x, g[1][i][1].x), pack_bf16(g[1][i][0].y, g[1][i][1].y)};
+            mma_bf16(c[2 * i], a, b[0]);
+            mma_bf16(c[2 * i + 1], a, b[1]);
         }
     } else {
-        const float of[4] = {x[0][0].x, x[0][0].y, x[0][1].x, x[0][1].y};
-        uint32_t a[4], low_a[4], b[4][2], low_b[4][2];
+        const float of_x[2][2] = {{x[0][0].x, x[0][1].x}, {x[0][0].y, x[0][1].y}};
+        uint32_t a[2][4], low_a[2][4], b[2][2], low_b[2][2];
 #pragma unroll
         for (int k = 0; k < 4; k++) {
             if constexpr (MATH == DEV_FP32)
-                split(of[k], a[k], low_a[k]);
+                split(of_x[k / 2][k % 2], b[k / 2][k % 2], low_b[k / 2][k % 2]);
             else
-                a[k] = __float_as_uint(of[k]);
+                b[k / 2][k % 2] = __float_as_uint(of_x[k / 2][k % 2]);
         }
 #pragma unroll
         for (int k = 0; k < 8; k++) {
-            const float v = quad_at(g[0][k % 2], k / 2);
+            const float2 v = g[0][k / 4][k / 2 % 2];
             if constexpr (MATH == DEV_FP32)
-                split(v, b[k / 2][k % 2], low_b[k / 2][k % 2]);
+                split(k % 2 ? v.y : v.x, a[k / 4][k % 4], low_a[k / 4][k % 4]);
             else
-                b[k / 2][k % 2] = __float_as_uint(v);
+                a[k / 4][k % 4] = __float_as_uint(k % 2 ? v.y : v.x);
         }
         if constexpr (MATH == DEV_FP32) {
 #pragma unroll
-            for (int j = 0; j < 4; j++) mma_tf32(c[j], low_a, b[j]);
+            for (int j = 0; j < 4; j++) mma_tf32(c[j], low_a[j / 2], b[j % 2]);
 #pragma unroll
-            for (int j = 0; j < 4; j++) mma_tf32(c[j], a, low_b[j]);
+            for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], low_b[j % 2]);
         }
 #pragma unroll
-        for (int j = 0; j < 4; j++) mma_tf32(c[j], a, b[j]);
+        for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], b[j % 2]);
     }
 }
 
@@ -200,14 +205,15 @@ FN void load_x(float2 (&x)[2], const Block &b, int step) {
 #pragma unroll
     for (int e = 0; e < 2; e++) {
         x[e] = make_float2(0.0f, 0.0f);
-        if (step * 8 + e < b.left) x[e] = get2(b.from + (step * 8 + e) * 64);
+        if (step * 8 + e < b.left) x[e] = *(const float2 *)(b.from + (step * 8 + e) * 64);
     }
 }
 
-template <int MATH> FN void read_down(float4 (&g)[STEPS<MATH>][2], uint32_t at) {
+template <int MATH> FN void read_down(Down<MATH> &g, uint32_t at) {
 #pragma unroll
-    for (int k = 0; k < 2 * STEPS<MATH>; k++)
-        g[k / 2][k % 2] = load_quad(at + (k / 2 * 8 + k % 2) * SET_PITCH * 4);
+    for (int k = 0; k < 4 * STEPS<MATH>; k++) /* step, tile, row */
+        g[k / 4][k / 2 % 2][k % 2] =
+            load_pair(at + ((k / 4 * 8 + k % 2) * SET_PITCH + k / 2 % 2 * 16) * 4);
 }
 
 /* c += x^T g, panel by panel; sums: of every other step of g,
@@ -217,10 +223,9 @@ template <int MATH, int PANELS>
 FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *matrix, const Saved &x, int rows) {
     constexpr int AHEAD = PANELS == 1 ? 2 : 1; /* blocks of 32 rows */
     const int lane = threadIdx.x % 32, quarter = warp_dw_row() / 16;
-    const int quad = lane / 8 ^ (lane / 4 % 2 ? 5 : 0);
-    uint32_t at = shared_at(matrix + lane % 4 * 2 * SET_PITCH + warp_col() + quad * 4);
+    uint32_t at = shared_at(matrix + lane % 4 * 2 * SET_PITCH + warp_col() + lane / 4 * 2);
     float2 xs[AHEAD][4][2];
-    float4 v[2][STEPS<MATH>][2];
+    Down<MATH> v[2];
 #pragma unroll
     for (int a = 0; a < AHEAD; a++) {
         const Block block = block_at(x, a * 32);
@@ -245,9 +250,11 @@ FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *matrix, const Sa
                     multiply_down<MATH>(c[p], &xs[a][i], v[now % 2]);
 #pragma unroll
                     for (int u = 0; u < STEPS<MATH>; u++) {
-                        const float4(&g)[2] = v[now % 2][u];
-                        if (quarter == (i + u) % 2)
-                            sums[p] = add4(add4(sums[p], 1.0f, g[0]), 1.0f, g[1]);
+                        const float2(&g)[2][2] = v[now % 2][u];
+                        if (quarter == (i + u) % 2) {
+                            sums[p].x += g[0][0].x + g[0][1].x, sums[p].y += g[0][0].y + g[0][1].y;
+                            sums[p].z += g[1][0].x + g[1][1].x, sums[p].w += g[1][0].y + g[1][1].y;
+                        }
                         if (p == PANELS - 1) load_x(xs[a][i + u], block, i + u);
                     }
                 }
@@ -256,31 +263,41 @@ FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *matrix, const Sa
 
 /* This warp's sums of g's columns meet those of other rows in shared memory: (2, 64 PANELS). */
 template <int PANELS> FN void put_sums(const float4 (&sums)[PANELS], float *to) {
-    const int lane = threadIdx.x % 32, quad = lane / 8 ^ (lane / 4 % 2 ? 5 : 0);
-    to += warp_dw_row() / 16 * 64 * PANELS + warp_col() + quad * 4;
+    const int lane = threadIdx.x % 32;
+    to += warp_dw_row() / 16 * 64 * PANELS + warp_col() + lane / 4 * 2;
 #pragma unroll
     for (int p = 0; p < PANELS; p++) {
         const float4 v = make_float4(quad_sum(sums[p].x), quad_sum(sums[p].y), quad_sum(sums[p].z),
                                      quad_sum(sums[p].w));
-        if (lane % 4 == 0 && warp_dw_row() < 32) st4(to + p * 64, v);
+        if (lane % 4 > 0 || warp_dw_row() >= 32) continue;
+        *(float2 *)(to + p * 64) = make_float2(v.x, v.y);
+        *(float2 *)(to + p * 64 + 16) = make_float2(v.z, v.w);
     }
+}
+
+/* Two neighbours in row 4 t + r of dW: r = 2 e + u, tile 0 or 1. */
+FN float2 dw_pair(const float (&c)[4][4], int r, int tile) {
+    const float *v = c[2 * tile + r % 2];
+    return make_float2(v[r / 2], v[2 + r / 2]);
 }
 
 /* dW (64, 64 PANELS) += c, or = c */
 template <int MATH, int PANELS> FN void add_w(const LayerSums &c, int slot) {
-    const int row = warp_dw_row() + threadIdx.x % 32 / 4 * 2;
-    float *to = fused_at(slot) + row * 64 * PANELS;
+    const int lane = threadIdx.x % 32;
+    float *to =
+        fused_at(slot) + (warp_dw_row() + lane % 4 * 4) * 64 * PANELS + warp_col() + lane / 4 * 2;
     const bool add = fused_adds(slot);
-    float4 old[4 * PANELS];
+    float2 old[8 * PANELS];
 #pragma unroll
-    for (int k = 0; k < 4 * PANELS; k++) /* k = 4 panel + 2 row + f */
-        old[k] = global_quad(to + k / 2 % 2 * 64 * PANELS + k / 4 * 64 + lane_col(k % 2), add);
+    for (int k = 0; k < 8 * PANELS; k++) { /* panel, row, tile; all loads first */
+        old[k] = make_float2(0.0f, 0.0f);
+        if (add) old[k] = get2(to + k / 2 % 4 * 64 * PANELS + k / 8 * 64 + k % 2 * 16);
+    }
 #pragma unroll
-    for (int k = 0; k < 4 * PANELS; k++) {
-        const int p = k / 4, e = k % 4;
-        const float4 v = make_float4(c[p][0][e], c[p][1][e], c[p][2][e], c[p][3][e]);
-        global_quad(to + k / 2 % 2 * 64 * PANELS + p * 64 + lane_col(k % 2),
-                    add4(old[k], RESTORED<MATH>, v), true);
+    for (int k = 0; k < 8 * PANELS; k++) {
+        const float2 v = dw_pair(c[k / 8], k / 2 % 4, k % 2);
+        set2(to + k / 2 % 4 * 64 * PANELS + k / 8 * 64 + k % 2 * 16,
+             make_float2(old[k].x + RESTORED<MATH> * v.x, old[k].y + RESTORED<MATH> * v.y));
     }
 }
 
@@ -290,14 +307,14 @@ FN void add_bias(int slot, const float *sums, int columns) {
     if (c < columns) put(fused_at(slot) + c, sums[c] + sums[columns + c], fused_adds(slot));
 }
 
-/* The same of a product with few columns: the first 16 of them to shared memory (64, 16). */
+/* The same of a product with 16 columns: to shared memory (64, 16). */
 template <int MATH> FN void put_narrow(const LayerSums &c, float *to) {
-    const int lane = threadIdx.x % 32, row = warp_dw_row() + lane / 4 * 2;
+    const int lane = threadIdx.x % 32;
+    to += (warp_dw_row() + lane % 4 * 4) * POOL_PITCH + lane / 4 * 2;
 #pragma unroll
-    for (int k = 0; k < 2; k++) {
-        const int e = 2 * k; /* f = 0 */
-        const float4 v = make_float4(c[0][0][e], c[0][1][e], c[0][2][e], c[0][3][e]);
-        st4(to + (row + k) * POOL_PITCH + lane % 4 * 4, scaled4(v, RESTORED<MATH>));
+    for (int r = 0; r < 4; r++) {
+        const float2 v = dw_pair(c[0], r, 0);
+        *(float2 *)(to + r * POOL_PITCH) = make_float2(RESTORED<MATH> * v.x, RESTORED<MATH> * v.y);
     }
 }
 

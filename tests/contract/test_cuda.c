@@ -5,11 +5,11 @@
  *
  *   test_cuda [--small] [NAME ...]
  *                           all tests, or those that any of the names selects: an op whose name
- *                           contains it, "ops": all ops, a training run (tiny, paper, image, large,
- *                           bits, precision, culprit; nccl: a step through NCCL has the bits of one
- *                           without), "step": all training runs. A name that selects nothing is an
- *                           error (exit status 2). Small: a few functions and steps, for the
- *                           emulator (tests/emulator)
+ *                           contains it, "ops": all ops, a training run (tiny, paper, image,
+ *                           gradient, large, bits, precision, culprit; nccl: a step through NCCL
+ *                           has the bits of one without), "step": all training runs. A name that
+ *                           selects nothing is an error (exit status 2). Small: a few functions and
+ *                           steps, for the emulator (tests/emulator)
  *   test_cuda --time [0|1|2] [batch]
  *                           milliseconds a step in each precision, and where they go in one of them
  *                           (fp32, tf32 or bf16; default 1)                                      */
@@ -140,8 +140,8 @@ static void make_images(training *t) {
     t->data = (data_view){FUNCTIONS, 2, t->start, t->x, t->y, true};
 }
 
-static bool training_open(training *t, const char *device, const char *preset, exec_opts o,
-                          double ema) {
+static bool training_open_as(training *t, const char *device, const char *preset, exec_opts o,
+                             double ema, bool update) {
     *t = (training){.b = backend_find(device)};
     model_spec spec;
     bool images = strncmp(preset, "image", 5) == 0;
@@ -149,7 +149,7 @@ static bool training_open(training *t, const char *device, const char *preset, e
     spec.x_dim = images ? 2 : 1;
     CHECK(model_create(&world, &spec, 5, &t->m) == MNP_OK);
     process_train_opts c = {
-        .update = true, .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50, .p_empty = 0.05}};
+        .update = update, .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50, .p_empty = 0.05}};
     if (small) c.draw.p_empty = 0.4; /* so that some of the few have no context */
     if (images) c.draw.x_dim = 2, c.draw.p_region = 0.5, c.draw.noise = 0.05, c.draw.mirror = 2;
     if (strcmp(preset, "image-small") == 0) c.draw.seen = POINTS / 2;
@@ -187,6 +187,11 @@ static bool training_open(training *t, const char *device, const char *preset, e
                       .data = &t->data,
                       .samples = 1};
     return status == MNP_OK;
+}
+
+static bool training_open(training *t, const char *device, const char *preset, exec_opts o,
+                          double ema) {
+    return training_open_as(t, device, preset, o, ema, true);
 }
 
 static void training_close(training *t) {
@@ -258,6 +263,32 @@ static void paper_steps(void) {
 static void image_steps(void) {
     against_cpu("image-small", small ? 5 : 20, small ? 2 : 20);
     against_cpu("image", small ? 1 : 20, small ? 1 : 5);
+}
+
+/* A plan without an update: the gradient of one function, against the double reference. A relu
+ * whose argument is nearly zero may fall to the other side, which no batch averages out: 1.1e-4. */
+static void gradient_alone(void) {
+    training ref, gpu;
+    bool ok = training_open_as(&ref, "ref", "paper", (exec_opts){.slots = 1}, 0, false);
+    ok = training_open_as(&gpu, "cuda", "paper", (exec_opts){0}, 0, false) && ok;
+    const int64_t trainable = ref.m->params.trainable;
+    double *weights = calloc((size_t)ref.m->params.words + 16, sizeof *weights);
+    float *want = calloc((size_t)trainable, sizeof *want);
+    for (int64_t i = 0; i < ref.m->params.words; i++) weights[i] = (double)ref.weights[i];
+    ref.io.weights = weights;
+    ok = ok && ref.b->run(ref.exec, &ref.io, 1, 1) == MNP_OK;
+    ok = ok && gpu.b->run(gpu.exec, &gpu.io, 1, 1) == MNP_OK;
+    CHECK(ok);
+    if (ok) {
+        const double *exact = ref.b->gradient(ref.exec);
+        for (int64_t i = 0; i < trainable; i++) want[i] = (float)exact[i];
+        double g = apart(gpu.b->gradient(gpu.exec), want, trainable);
+        printf("     paper: gradient off by %.2e\n", g);
+        CHECK(g < 1e-3);
+    }
+    free(weights), free(want);
+    training_close(&ref);
+    training_close(&gpu);
 }
 
 /* More functions than multiprocessors: blocks take several and add up their gradients. */
@@ -485,9 +516,9 @@ typedef struct training_run {
     void (*run)(void);
 } training_run;
 static const training_run training_runs[] = {
-    {"tiny", tiny_steps},       {"paper", paper_steps}, {"image", image_steps},
-    {"large", large_batch},     {"bits", same_bits},    {"precision", precisions},
-    {"culprit", names_culprit}, {"nccl", linked_bits},
+    {"tiny", tiny_steps},         {"paper", paper_steps},     {"image", image_steps},
+    {"gradient", gradient_alone}, {"large", large_batch},     {"bits", same_bits},
+    {"precision", precisions},    {"culprit", names_culprit}, {"nccl", linked_bits},
 };
 enum { TRAINING_RUNS = sizeof training_runs / sizeof *training_runs };
 

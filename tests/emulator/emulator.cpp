@@ -191,8 +191,8 @@ void emulated_run_block(unsigned index, unsigned threads, const std::function<vo
     for (int t = 0; t < (int)threads; t++) start_thread(t);
     emulated_block = {index, 0, 0};
     emulated_block_size = {threads, 1, 1};
-    emulated_thread = {0, 0, 0};
-    emulator_switch(&host, fibres[0].sp);
+    emulated_thread = {backwards ? threads - 1 : 0, 0, 0};
+    emulator_switch(&host, fibres[emulated_thread.x].sp);
 }
 
 /* ---- rendezvous ------------------------------------------------------------------------------ */

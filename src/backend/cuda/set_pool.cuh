@@ -7,41 +7,49 @@
 
 namespace set_part {
 
-/* Scores to shares of one head, by a warp; those of points that are not there become zero. */
-FN void pool_shares(int side, int h) {
-    const int lane = threadIdx.x % 32, rows = side ? frame().m : frame().n;
-    float *p = work() + AT_SCORES + (side * HEADS + h) * SIDE_ROWS + lane, x[SIDE_ROWS / 32];
-    float most = -INFINITY, sum = 0;
+/* The seed's attention to 32 points of a side, one head, by a warp: weights, their sum and the
+ * weighted values, to be joined by the base they count from. POOL_PART words: 16 values, base, sum.
+ */
+FN void pool_points(int side, int h, int quarter) {
+    const int lane = threadIdx.x % 32, quad = lane % 4, key = quarter * 32 + lane;
+    const bool exists = key < (side ? frame().m : frame().n);
+    const float *from = work() + AT_V + (side * SIDE_ROWS + quarter * 32 + lane / 4) * PITCH_Q;
+    float4 v[4], sum = zero4();
 #pragma unroll
-    for (int k = 0; k < SIDE_ROWS / 32; k++) {
-        x[k] = lane + k * 32 < rows ? p[k * 32] : -INFINITY;
-        most = fmaxf(most, x[k]);
-    }
+    for (int i = 0; i < 4; i++) v[i] = ld4(from + i * 8 * PITCH_Q + h * DH + quad * 4);
+    const float score = work()[AT_SCORES + (side * HEADS + h) * SIDE_ROWS + key];
+    float most = exists ? score : -INFINITY;
 #pragma unroll
     for (int d = 16; d > 0; d >>= 1) most = fmaxf(most, __shfl_xor_sync(~0u, most, d));
+    const float weight = exists ? fast_exp2(score - most) : 0.0f;
+    float total = weight;
 #pragma unroll
-    for (int k = 0; k < SIDE_ROWS / 32; k++) sum += x[k] = fast_exp2(x[k] - most);
+    for (int i = 0; i < 4; i++) /* four lanes have the columns of every eighth point */
+        sum = add4(sum, __shfl_sync(~0u, weight, i * 8 + lane / 4), v[i]);
 #pragma unroll
-    for (int d = 16; d > 0; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
-    const float inv = __fdividef(1.0f, sum);
-#pragma unroll
-    for (int k = 0; k < SIDE_ROWS / 32; k++) p[k * 32] = x[k] * inv;
-    if (lane == 0) fused_at((side ? SET_SOME : SET_ALL) + SIDE_PL)[h] = LN2 * (most + log2f(sum));
+    for (int d = 16; d > 0; d >>= 1) {
+        total += __shfl_xor_sync(~0u, total, d);
+        if (d < 4) continue;
+        sum.x += __shfl_xor_sync(~0u, sum.x, d), sum.y += __shfl_xor_sync(~0u, sum.y, d);
+        sum.z += __shfl_xor_sync(~0u, sum.z, d), sum.w += __shfl_xor_sync(~0u, sum.w, d);
+    }
+    float *to = work() + AT_PARTS + ((side * HEADS + h) * 4 + quarter) * POOL_PART;
+    if (lane < 4) st4(to + quad * 4, sum);
+    if (lane == 0) *(float2 *)(to + DH) = make_float2(most, total);
 }
 
-/* Shares times values: a thread has four columns and every 32nd point, a warp's two halves meet. */
-FN void pool_values(int side) {
-    const int warp = threadIdx.x / 32, quad = threadIdx.x % 16, row = threadIdx.x / 16;
-    const float *p = work() + AT_SCORES + (side * HEADS + quad / 4) * SIDE_ROWS + row;
-    const float *v = work() + AT_V + (side * SIDE_ROWS + row) * PITCH_Q + quad * 4;
-    float4 sum = zero4();
-#pragma unroll
-    for (int k = 0; k < SIDE_ROWS; k += 32)
-        if (k < side_rows(side)) sum = add4(sum, p[k], ld4(v + k * PITCH_Q));
-    sum.x += __shfl_xor_sync(~0u, sum.x, 16), sum.y += __shfl_xor_sync(~0u, sum.y, 16);
-    sum.z += __shfl_xor_sync(~0u, sum.z, 16), sum.w += __shfl_xor_sync(~0u, sum.w, 16);
-    if (threadIdx.x % 32 < 16)
-        st4(work() + AT_PARTS + (side * WARPS + warp) * WIDTH + quad * 4, sum);
+/* pa of one column, of which a lane has a quarter of the points. */
+FN float pool_join(int side, int col) {
+    const int part = threadIdx.x % 4, h = col / DH;
+    const float *from = work() + AT_PARTS + ((side * HEADS + h) * 4 + part) * POOL_PART;
+    const bool exists = part * 32 < side_rows(side);
+    const float2 base = exists ? *(const float2 *)(from + DH) : make_float2(-INFINITY, 0.0f);
+    const float most = quad_max(base.x), keep = fast_exp2(base.x - most);
+    const float sum = quad_sum(exists ? keep * base.y : 0.0f);
+    const float value = quad_sum(exists ? keep * from[col % DH] : 0.0f);
+    if (part == 0 && col % DH == 0)
+        fused_at((side ? SET_SOME : SET_ALL) + SIDE_PL)[h] = LN2 * (most + log2f(sum));
+    return work()[AT_PQ + col] + __fdividef(value, sum);
 }
 
 /* x w for one column; four lanes share it. */
@@ -58,23 +66,19 @@ static __device__ __noinline__ float pooled_sum(int x, int w) {
  * is `empty` without context. */
 static __device__ __noinline__ void pool_sides() {
     const int warp = threadIdx.x / 32, m = frame().m;
-    if (warp < (m > 0 ? 2 * HEADS : HEADS)) pool_shares(warp / HEADS, warp % HEADS);
+#pragma unroll 1
+    for (int i = warp; i < (side_rows(0) + side_rows(1)) / 32 * HEADS; i += WARPS) {
+        const int tile = i / HEADS, all = side_rows(0) / 32;
+        pool_points(tile >= all, i % HEADS, tile >= all ? tile - all : tile);
+    }
     copy_wait<0>();
-    __syncthreads();
-    pool_values(0);
-    if (m > 0) pool_values(1);
     __syncthreads();
     const int side = threadIdx.x / 4 / WIDTH, col = threadIdx.x / 4 % WIDTH,
               at = side * WIDTH + col;
     const int slots = side ? SET_SOME : SET_ALL, part = threadIdx.x % 4;
     const bool mine = side == 0 || m > 0, writes = mine && part == 0;
     float pa = 0, px = 0;
-    if (mine) {
-        const float *from = work() + AT_PARTS + (side * WARPS + part) * WIDTH + col;
-#pragma unroll
-        for (int k = 0; k < WARPS; k += 4) pa += from[k * WIDTH];
-        pa = quad_sum(pa) + work()[AT_PQ + col];
-    }
+    if (mine) pa = pool_join(side, col);
     if (writes) work()[AT_PA + at] = fused_at(slots + SIDE_PA)[col] = pa;
     __syncthreads();
     if (mine) {

@@ -41,7 +41,7 @@ enum { AT_B0 = AT_LOG + ALL_ROWS * HEADS * 2, AT_BQ = AT_B0 + 64, AT_B1 = AT_BQ 
 enum { AT_BKV = AT_B1 + 64, AT_PQ = AT_BKV + 128, AT_BO = AT_PQ + 64, AT_BR = AT_BO + 64 };
 enum { AT_PA = AT_BR + 64, AT_PX = AT_PA + 2 * WIDTH, AT_MASK = AT_PX + 2 * WIDTH };
 enum { AT_END = AT_MASK + 4 };
-enum { AT_PARTS = AT_WQ }; /* of the pooled rows: (2, 16 warps, 64) */
+enum { AT_PARTS = AT_WQ, POOL_PART = DH + 4 }; /* of the pooled rows: (2, 4 heads, 4) of them */
 static_assert((int)AT_W0 + PAIRS * (2 * 64 + 8) <= (int)AT_WQ &&
                   (int)AT_WQ + PAIRS * (2 * 192 + 8) <= (int)AT_LOG &&
                   (int)AT_END <= (int)WORK_WORDS,

@@ -32,10 +32,11 @@ template <int MATH> static __device__ __noinline__ void join_set() {
     for (int c = 0; c < 3; c++) w[c] = global_quad(wy + c * 64 + quad * 4, true);
 #pragma unroll
     for (int r = 0; r < TURNS; r++) u[r] = row + r * ROW_STEP < n ? y[row + r * ROW_STEP] : 0.0f;
-    fetch_first();
-    fetch_rows();
-    copy_commit();
-    if (threadIdx.x == 0) *(uint2 *)(work() + AT_MASK) = make_uint2(0xffffe000u, 0);
+    if (threadIdx.x == 0) {
+        *(uint2 *)(work() + AT_MASK) = make_uint2(0xffffe000u, 0);
+        arrival_begin(shared_at(work() + AT_FIRST));
+        arrival_begin(shared_at(work() + AT_SECOND));
+    }
     float *j = fused_at(SET_J) + place;
 #pragma unroll
     for (int r = 0; r < TURNS; r++) {
@@ -102,17 +103,22 @@ template <int MATH> static __device__ __noinline__ void attend(int v, int some, 
 template <int MATH> static __device__ __noinline__ void set_as() {
     join_set<MATH>();
     __syncthreads();
+    copy_first();
     attend<MATH>(AT_V0, 0, SIDE_A0);
-    ready_first<MATH>();
+    arrival_wait(shared_at(work() + AT_FIRST));
     __syncthreads();
     layers<MATH>(false);
     __syncthreads();
-    fetch_second();
+    copy_second();
     attend<MATH>(AT_V, SIDE_ROWS, SIDE_A1);
-    ready_second<MATH>();
+    arrival_wait(shared_at(work() + AT_SECOND));
     __syncthreads();
     layers<MATH>(true);
     __syncthreads();
+    if (threadIdx.x == 0) {
+        arrival_end(shared_at(work() + AT_FIRST));
+        arrival_end(shared_at(work() + AT_SECOND));
+    }
     pool_sides();
 }
 

@@ -88,33 +88,32 @@ FN void multiply_step(Sums &s, const Rows<DEV_FP32> &x, int k, const uint32_t (&
 template <int MATH>
 FN void multiply_rows(Sums &s, const Rows<MATH> &x, const float *w, int pitch, const float *bias) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    const uint32_t step = 4 * pitch * 4; /* bytes */
+    const uint32_t at = shared_at(w + t * pitch + 2 * g), half = 4 * pitch * 4; /* bytes */
     s.begin(scaled4(ld4(bias + 4 * t), 1.0f / (LOST<MATH> * LOST<MATH>)));
-    if constexpr (MATH == DEV_BF16) {
-        const uint32_t at = shared_at(w + t * pitch + g / 2 * 8 + g % 2 * 2);
-        float2 b[4][2];
+    /* from memory, so that lost parts are not computed once for all columns: they would not fit
+     * into the registers */
+    const uint32_t mask =
+        MATH == DEV_FP32 ? __float_as_uint(load_pair(shared_at(work() + AT_MASK)).x) : 0;
+    float2 b[2][2]; /* two steps ahead */
 #pragma unroll
-        for (int e = 0; e < 8; e++) b[e / 2][e % 2] = load_pair(at + e * step);
+    for (int e = 0; e < 4; e++) b[e / 2][e % 2] = load_pair(at + e * half);
+    uint32_t last[2];
 #pragma unroll
-        for (int G = 0; G < 4; G++) {
-            const uint32_t right[2][2] = {{__float_as_uint(b[G][0].x), __float_as_uint(b[G][1].x)},
-                                          {__float_as_uint(b[G][0].y), __float_as_uint(b[G][1].y)}};
+    for (int k = 0; k < 8; k++) {
+        const float2 v = b[k % 2][0], u = b[k % 2][1];
 #pragma unroll
-            for (int i = 0; i < 4; i++) mma_bf16(s.c[i % 2][i / 2], x.a[i % 2][G], right[i / 2]);
-        }
-    } else {
-        const uint32_t at = shared_at(w + t * pitch + 4 * g);
-        /* from memory, so that lost parts are not computed once for all columns: they would not
-         * fit into the registers */
-        const uint32_t mask =
-            MATH == DEV_FP32 ? __float_as_uint(load_pair(shared_at(work() + AT_MASK)).x) : 0;
-        float4 b[2] = {load_quad(at), load_quad(at + step)}; /* two steps ahead */
+        for (int e = 0; e < 2 && k < 6; e++) b[k % 2][e] = load_pair(at + (2 * k + 4 + e) * half);
+        if constexpr (MATH == DEV_BF16) { /* two steps are one of the unit */
+            const uint32_t now[2] = {pack_bf16(v.x, u.x), pack_bf16(v.y, u.y)};
 #pragma unroll
-        for (int k = 0; k < 8; k++) {
-            const float4 v = b[k % 2];
-            const uint32_t right[4] = {__float_as_uint(v.x), __float_as_uint(v.y),
-                                       __float_as_uint(v.z), __float_as_uint(v.w)};
-            if (k < 6) b[k % 2] = load_quad(at + (k + 2) * step);
+            for (int i = 0; i < 4 && k % 2; i++) {
+                const uint32_t right[2] = {last[i / 2], now[i / 2]};
+                mma_bf16(s.c[i % 2][i / 2], x.a[i % 2][k / 2], right);
+            }
+            last[0] = now[0], last[1] = now[1];
+        } else {
+            const uint32_t right[4] = {__float_as_uint(v.x), __float_as_uint(u.x),
+                                       __float_as_uint(v.y), __float_as_uint(u.y)};
             multiply_step(s, x, k, right, mask);
         }
     }
@@ -139,7 +138,7 @@ template <int MATH> FN void narrow_layer(bool last) {
     for (int n = n0; n < n0 + 32; n += 16) {
         Sums s;
         float4 a[4];
-        multiply_rows<MATH>(s, r, work() + (last ? AT_W1 : AT_W0) + 2 * n, pair_pitch(64),
+        multiply_rows<MATH>(s, r, work() + (last ? AT_W1 : AT_W0) + n, PITCH_64,
                             work() + (last ? AT_B1 : AT_B0) + n);
 #pragma unroll
         for (int i = 0; i < 4; i++) a[i] = ld4(work() + AT_Q + at + n + i * 8 * PITCH_Q);
@@ -189,7 +188,7 @@ FN void wide_layer(const Rows<MATH> &x, const RowTile &tile, int n0, int n1, boo
     for (int n = n0; n < n1; n += 16) {
         Sums s;
         float4 v[4];
-        multiply_rows<MATH>(s, x, w + 2 * n, pair_pitch(N), b + n);
+        multiply_rows<MATH>(s, x, w + n, N + 8, b + n);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             v[i] = result<MATH>(s, i);

@@ -55,10 +55,10 @@ FN float pool_join(int side, int col) {
 /* x w for one column; four lanes share it. */
 static __device__ __noinline__ float pooled_sum(int x, int w) {
     const float *left = work() + x + threadIdx.x % 4;
-    const float *right = work() + w + threadIdx.x % 4 * PITCH_PLAIN;
+    const float *right = work() + w + threadIdx.x % 4 * PITCH_64;
     float sum[2] = {0, 0};
 #pragma unroll
-    for (int k = 0; k < WIDTH; k += 4) sum[k / 4 % 2] += left[k] * right[k * PITCH_PLAIN];
+    for (int k = 0; k < WIDTH; k += 4) sum[k / 4 % 2] += left[k] * right[k * PITCH_64];
     return quad_sum(sum[0] + sum[1]);
 }
 

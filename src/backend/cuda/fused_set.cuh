@@ -32,11 +32,7 @@ template <int MATH> static __device__ __noinline__ void join_set() {
     for (int c = 0; c < 3; c++) w[c] = global_quad(wy + c * 64 + quad * 4, true);
 #pragma unroll
     for (int r = 0; r < TURNS; r++) u[r] = row + r * ROW_STEP < n ? y[row + r * ROW_STEP] : 0.0f;
-    if (threadIdx.x == 0) {
-        *(uint2 *)(work() + AT_MASK) = make_uint2(0xffffe000u, 0);
-        arrival_begin(shared_at(work() + AT_FIRST));
-        arrival_begin(shared_at(work() + AT_SECOND));
-    }
+    if (threadIdx.x == 0) *(uint2 *)(work() + AT_MASK) = make_uint2(0xffffe000u, 0);
     float *j = fused_at(SET_J) + place;
 #pragma unroll
     for (int r = 0; r < TURNS; r++) {
@@ -101,24 +97,21 @@ template <int MATH> static __device__ __noinline__ void attend(int v, int some, 
 /* ---- the part -------------------------------------------------------------------------------- */
 
 template <int MATH> static __device__ __noinline__ void set_as() {
+    begin_rows();
     join_set<MATH>();
-    __syncthreads();
     copy_first();
-    attend<MATH>(AT_V0, 0, SIDE_A0);
-    arrival_wait(shared_at(work() + AT_FIRST));
     __syncthreads();
+    attend<MATH>(AT_V0, 0, SIDE_A0);
+    __syncthreads();
+    wait_rows(FIRST_WEIGHTS);
     layers<MATH>(false);
     __syncthreads();
     copy_second();
     attend<MATH>(AT_V, SIDE_ROWS, SIDE_A1);
-    arrival_wait(shared_at(work() + AT_SECOND));
     __syncthreads();
+    wait_rows(SECOND_WEIGHTS);
     layers<MATH>(true);
     __syncthreads();
-    if (threadIdx.x == 0) {
-        arrival_end(shared_at(work() + AT_FIRST));
-        arrival_end(shared_at(work() + AT_SECOND));
-    }
     pool_sides();
 }
 

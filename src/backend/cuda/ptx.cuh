@@ -94,36 +94,6 @@ template <int N> PTX void copy_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 
-/* Copies of a multiple of 16 bytes to shared memory that no thread carries out; an arrival (8 bytes
- * of shared memory) counts what is expected and what came. One thread makes it, a barrier follows;
- * one announces all bytes; it is used once and then ended. */
-PTX void arrival_begin(uint32_t arrival) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(arrival) : "memory");
-}
-PTX void arrival_expect(uint32_t arrival, int bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrival), "r"(bytes)
-                 : "memory");
-}
-PTX void arrival_wait(uint32_t arrival) {
-    asm volatile("{ .reg .pred p; "
-                 "again: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; "
-                 "@!p bra again; }" ::"r"(arrival)
-                 : "memory");
-}
-PTX void arrival_end(uint32_t arrival) {
-    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(arrival) : "memory");
-}
-/* What was read or written here before comes before the copies asked for from now on. */
-PTX void before_copies() {
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-PTX void copy_row(uint32_t to, const float *from, int bytes, uint32_t arrival) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], "
-                 "%2, [%3];" ::"r"(to),
-                 "l"(from), "r"(bytes), "r"(arrival)
-                 : "memory");
-}
-
 /* ---- a warp ---------------------------------------------------------------------------------- */
 
 /* Four 8 x 8 pieces of 16-bit numbers (or 8 x 4 of words); a lane names row l % 8 of piece l / 8

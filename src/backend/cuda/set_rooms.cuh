@@ -20,6 +20,7 @@
 #include "backend/cuda/attention_resident.cuh"
 #include "backend/cuda/linear_parts.cuh"
 #include "backend/cuda/resident.cuh"
+#include "backend/cuda/rows.cuh"
 
 namespace set_part {
 
@@ -36,7 +37,8 @@ enum { AT_LOG = AT_WKV + WIDTH * PITCH_128, AT_SCORES = AT_LOG };
 enum { AT_B0 = AT_LOG + ALL_ROWS * HEADS * 2, AT_BQ = AT_B0 + 64, AT_B1 = AT_BQ + 192 };
 enum { AT_BKV = AT_B1 + 64, AT_PQ = AT_BKV + 128, AT_BO = AT_PQ + 64, AT_BR = AT_BO + 64 };
 enum { AT_PA = AT_BR + 64, AT_PX = AT_PA + 2 * WIDTH, AT_MASK = AT_PX + 2 * WIDTH };
-enum { AT_FIRST = AT_MASK + 4, AT_SECOND = AT_FIRST + 2, AT_END = AT_SECOND + 2 }; /* arrivals */
+enum { AT_END = AT_MASK + 4 };
+enum { FIRST_WEIGHTS, SECOND_WEIGHTS };        /* arrivals */
 enum { AT_PARTS = AT_WQ, POOL_PART = DH + 4 }; /* of the pooled rows: (2, 4 heads, 4) of them */
 static_assert((int)AT_W0 + WIDTH * PITCH_64 <= (int)AT_WQ &&
                   (int)AT_WQ + WIDTH * PITCH_192 <= (int)AT_LOG && (int)AT_END <= (int)WORK_WORDS,
@@ -87,21 +89,19 @@ FN int copier() {
 FN void copy_weights(int narrow, int narrow_at, int wide, int wide_at, int cols, int arrival) {
     const int k = copier() % WIDTH, of = copier() < WIDTH ? 64 : cols;
     const int at = (copier() < WIDTH ? narrow_at : wide_at) + weight_row(k) * (of + 8);
-    copy_row(shared_at(work() + at), fused_at(copier() < WIDTH ? narrow : wide) + k * of, of * 4,
-             shared_at(work() + arrival));
+    bulk_load(shared_at(work() + at), fused_at(copier() < WIDTH ? narrow : wide) + k * of, of * 4,
+              arrival_at(arrival));
 }
 FN void copy_bias(int i, int at, int k, int cols) {
     if (copier() == i)
-        copy_row(shared_at(work() + at), fused_at(k), cols * 4, shared_at(work() + AT_FIRST));
+        bulk_load(shared_at(work() + at), fused_at(k), cols * 4, arrival_at(FIRST_WEIGHTS));
 }
 
 static __device__ __noinline__ void copy_first() {
     if (copier() < 0) return;
-    before_copies();
     if (copier() == 0)
-        arrival_expect(shared_at(work() + AT_FIRST),
-                       (WIDTH * (64 + 192) + 64 + 192 + 64 + 128 + 3 * 64) * 4);
-    copy_weights(SET_W0, AT_W0, SET_WQ, AT_WQ, 192, AT_FIRST);
+        expect_words(FIRST_WEIGHTS, WIDTH * (64 + 192) + 64 + 192 + 64 + 128 + 3 * 64);
+    copy_weights(SET_W0, AT_W0, SET_WQ, AT_WQ, 192, FIRST_WEIGHTS);
     copy_bias(0, AT_B0, SET_B0, 64);
     copy_bias(1, AT_BQ, SET_BQ, 192);
     copy_bias(2, AT_B1, SET_B1, 64);
@@ -112,9 +112,8 @@ static __device__ __noinline__ void copy_first() {
 }
 static __device__ __noinline__ void copy_second() {
     if (copier() < 0) return;
-    before_copies();
-    if (copier() == 0) arrival_expect(shared_at(work() + AT_SECOND), WIDTH * (64 + 128) * 4);
-    copy_weights(SET_W1, AT_W1, SET_WKV, AT_WKV, 128, AT_SECOND);
+    if (copier() == 0) expect_words(SECOND_WEIGHTS, WIDTH * (64 + 128));
+    copy_weights(SET_W1, AT_W1, SET_WKV, AT_WKV, 128, SECOND_WEIGHTS);
 }
 
 /* A weight of 64 columns as it is. */

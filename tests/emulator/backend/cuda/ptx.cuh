@@ -58,15 +58,6 @@ template <int N> PTX void copy_wait() {
     emulated_copy_wait(N);
 }
 
-PTX void arrival_begin(uint32_t) {}
-PTX void arrival_expect(uint32_t, int) {}
-PTX void arrival_wait(uint32_t) {}
-PTX void arrival_end(uint32_t) {}
-PTX void before_copies() {}
-PTX void copy_row(uint32_t to, const float *from, int bytes, uint32_t) {
-    memcpy(emulated_shared(to, 16), from, (size_t)bytes);
-}
-
 /* ---- a warp ---------------------------------------------------------------------------------- */
 
 PTX void load_matrices(uint32_t at, uint32_t w[4], emulated_place here = EMULATED_HERE) {

@@ -4,8 +4,8 @@
  * Rooms, in words; rows of 64 have a pitch of 68 (bf16 keys and values: 36). The context's rows
  * stand behind those of all points, from row 128 on:
  *
- *   from    j, attention 0        w0           wq              attention 1      w1        wkv,
- * pooling 0   q, becomes a0  (192)  a0           q of q1         q, becomes a1    a1        wo, wr
+ *   from    j, attention 0        w0           wq              attention 1      w1        wkv, pool
+ *       0   q, becomes a0  (192)  a0           q of q1         q, becomes a1    a1        wo, wr
  *   13056   k (128)               -> x1 (192)  k of q1 (192)   k                -> x2     k (192)
  *   21760   v (128)
  *   26112                                      v of q1 (192)   v                          v (192)

@@ -322,7 +322,8 @@ static dev_fused operands_of(const plan *p, const cuda_program *out, const fuse_
     dev_fused d = {.acc = part->acc};
     for (int k = 0; k < FUSED_SLOTS; k++) {
         const val v = part->slot[k];
-        d.place[k] = v == VAL_NONE ? FUSED_ABSENT : fused_place(p->values[v].store, out->offset[v]);
+        d.place[k] =
+            v == VAL_NONE ? FUSED_ABSENT : fused_place((int)p->values[v].store, out->offset[v]);
     }
     return d;
 }

@@ -106,7 +106,7 @@ enum {
     SIDE_L1, /* (., 4)  */
     SIDE_H1, /* (., 64) */
     SIDE_X2, /* (., 64) */
-    SIDE_KV, /* (., 128) */
+    SIDE_KV, /* (., 128): the reverse pass does without it */
     SIDE_PA, /* (1, 64) */
     SIDE_PL, /* (1, 4)  */
     SIDE_PH, /* (1, 64) */

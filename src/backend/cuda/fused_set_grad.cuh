@@ -80,11 +80,13 @@ FN void row_biases() {
 
 /* There is one query for all rows, so keys and values need not be made: with
  *   u_h = W_k,h q_h,  t_h = W_v,h g_h  (64 numbers each, t of either side)
- * the scores are x u_h, the gradient of a weight is x t_h (and what is the same for all rows), and
+ * the scores are x u_h, the gradient of a weight is x t_h (but for what all rows share), and
  *   dx = sum over h of p_h t_h + ds_h u_h,   ds = p (x t_h - sum of p x t_h) / 8
- *   dW_v,h = (sum of p_h x) g_h^T,   dW_k,h = (sum of ds_h x) q_h^T,   dq_h = g_h + dW_k,h^T q_h's
- * own W_k,h^T (sum of ds_h x). As two products: dx = P B and P^T x, where a row of P is p of side
- * 0, of side 1, ds of side 0, of side 1, 16 numbers, and B is t of side 0, of side 1, u, u. */
+ *   dW_v,h = (sum of p_h x) g_h^T,   dW_k,h = (sum of ds_h x) q_h^T
+ *   dq_h = g_h + W_k,h^T (sum of ds_h x)
+ * As two products: dx = P B and P^T x, where a row of P is p of side 0, of side 1, ds of side 0, of
+ * side 1, 16 numbers, and B is t of side 0, of side 1, u, u. The logs that the forward pass kept
+ * are the base of exponents alone: weights are divided by their sum. */
 
 /* In the rest: u, t of side 0, t of side 1, (12, 64); behind them sums of warps (16, 2, 8). */
 FN float *pool_vectors() {

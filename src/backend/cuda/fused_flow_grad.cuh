@@ -4,12 +4,11 @@
  *
  * Shared memory, in words from work(), by the time it is used:
  *
- *        0   raw (n, 29), then its gradient in place        from point 80 x 164 on: x, see below
- *     4736   h1 (n, 128)                 h0 (n, 128)
- *    21632   w2 (128, 29)                dh1 (n, 128)
- *    38528   w1 (128, 128)                                  dh0 (n, 128)
- *
- *   spline, dw2 and dh1 | dh0 | dw1 | dwx
+ *              spline, dw2 and dh1   dh0           dw1              dwx
+ *        0     raw, its gradient                                    x, points 0..79
+ *     4736     h1 (n, 128)           h0 (n, 128)   h0
+ *    21632     w2, then dh1          dh1           dh1              x, the others
+ *    38528     w1 (128, 128)         w1            dh0 (n, 128)     dh0
  *
  * x (n, 160) takes the place of what the first half of dw1's points leaves free: points 0..79 over
  * raw and h0, the others over dh1; dw1 leaves from the second half. The four words behind row c of
@@ -63,9 +62,6 @@ FN void fetch_first(int n) {
         expect_words(HERE_W1, WIDTH * WIDTH);
         expect_words(HERE_H0, n * WIDTH);
         expect_words(HERE_X, n * IN);
-    } else if (threadIdx.x == THREADS - 1) { /* a step's values do not all fit in the L2 */
-        bulk_prefetch(fused_at(FLOWG_H0), n * WIDTH * 4);
-        bulk_prefetch(fused_at(FLOWG_X), n * IN * 4);
     }
     ask_rows(HERE_H1, n, work() + ROOM_H, PITCH_H, fused_at(FLOWG_H1), WIDTH, WIDTH);
     zero_rows(work() + ROOM_H, PITCH_H, WIDTH, n); /* good for h0 as well */

@@ -172,11 +172,6 @@ PTX void bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival) 
                  : "memory");
 }
 
-/* From memory into the L2, for a later copy. */
-PTX void bulk_prefetch(const float *from, int bytes) {
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
-}
-
 /* Out of shared memory. What threads wrote there must be behind a bulk_fence() of theirs and a
  * barrier; the place may be written to again when the threads that asked have waited. */
 PTX void bulk_fence() {

@@ -211,7 +211,6 @@ OP_FN void pooling_reverse() {
     }
     fetch_weights(weights_64(), fused_at(SETG_W1), 1, whole_block());
     copy_commit();
-    fetch_attention({false}, rows);
     __syncthreads();
     make_vectors(w);
     row_biases();

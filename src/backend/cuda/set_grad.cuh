@@ -73,12 +73,12 @@ FN Saved saved(int slot) {
     return {fused_at(SETG_ALL + slot), fused_at(SETG_SOME + slot)};
 }
 
-/* Rows [r0, r1), multiples of 32, of 64 columns to a room; THREADS / 16 = 32 rows at a time. */
-OP_FN void fetch_rows(float *to, Saved from, int ld, int r0, int r1) {
-    const int quad = threadIdx.x % 16 * 4;
+/* Rows [r0, r1), multiples of 32, of 64 columns to a room by the threads of a team. */
+OP_FN void fetch_rows(float *to, Saved from, int ld, int r0, int r1, Team t) {
+    const int quad = t.rank % 16 * 4;
 #pragma unroll 1
-    for (int k = r0; k < r1; k += THREADS / 16) {
-        const int r = k + threadIdx.x / 16;
+    for (int k = r0; k < r1; k += t.size / 16) {
+        const int r = k + t.rank / 16;
         const SetRow row = set_row(r);
         const float *p = (row.some ? from.some : from.all) + quad;
         copy16(to + r * SET_PITCH + quad, row.exists ? p + row.of_side * ld : from.all, row.exists);

@@ -131,6 +131,13 @@ FN float *weights_64() {
     return room(AT_V) + BEHIND_POINTS;
 }
 
+/* q, k and v of the attention; v of the context later, when the weights behind it are done with. */
+FN void fetch_attention(const Turn &t, int rows, Team by) {
+    fetch_rows(room(AT_Q), t.qkv(0), 192, 0, rows, by);
+    fetch_rows(room(AT_K), t.qkv(64), 192, 0, rows, by);
+    fetch_rows(room(AT_V), t.qkv(128), 192, 0, min(rows, (int)SOME_ROW), by);
+}
+
 /* First layer: dh to the room of g, sums of dW in c. */
 template <int MATH> FN void first_layer(LayerSums &c, const Turn &t, int rows) {
     if (makes_dx()) {
@@ -150,6 +157,9 @@ template <int MATH> FN void first_layer(LayerSums &c, const Turn &t, int rows) {
         float4 sums[1] = {zero4()};
         to_w<MATH, 1>(c, sums, room(AT_G), saved(SIDE_X2), rows);
         put_narrow<MATH>(c, room(AT_REST) + AT_NARROW);
+    } else { /* half of these warps have no part in a product of 16 columns */
+        const int id = threadIdx.x;
+        fetch_attention(t, rows, {id / 64 * 32 + id % 32, HALF_THREADS / 2, 0});
     }
     if (!t.last) __syncthreads(); /* or that of P */
     if (makes_dx() && warp_dx_row() < rows) put_masked<MATH>(c, t.h(), rows);
@@ -176,14 +186,6 @@ template <int MATH> FN void second_layer(LayerSums &c, const Turn &t, int rows) 
         to_w<MATH, 1>(c, sums, room(AT_G), t.a(), rows);
         put_sums<1>(sums, room(AT_REST) + AT_BIAS_64);
     }
-}
-
-/* q, k and v of the attention come while the second layer multiplies; v of the context later. */
-FN void fetch_attention(const Turn &t, int rows) {
-    fetch_rows(room(AT_Q), t.qkv(0), 192, 0, rows);
-    fetch_rows(room(AT_K), t.qkv(64), 192, 0, rows);
-    fetch_rows(room(AT_V), t.qkv(128), 192, 0, min(rows, (int)SOME_ROW));
-    copy_commit();
 }
 
 /* What delta = sum of g (o - q) and lse are made of: four columns of every 32nd row. */
@@ -220,17 +222,19 @@ template <int MATH> static __device__ __noinline__ void layers_reverse(Turn t) {
     const int rows = set_rows();
     LayerSums c = {};
     first_layer<MATH>(c, t, rows);
+    copy_commit();
     if (!t.last) copy_wait<1>(); /* w1 is there, q, k and v are on their way */
     __syncthreads();
     if (t.last) {
         if (makes_dx()) fetch_weights(weights_64(), fused_at(SETG_W0), 1, dx_team());
         copy_commit();
-        fetch_attention(t, rows);
+        fetch_attention(t, rows, whole_block());
+        copy_commit();
     }
     second_layer<MATH>(c, t, rows);
     copy_wait<0>();
     __syncthreads();
-    if (rows > SOME_ROW) fetch_rows(room(AT_V), t.qkv(128), 192, SOME_ROW, rows);
+    if (rows > SOME_ROW) fetch_rows(room(AT_V), t.qkv(128), 192, SOME_ROW, rows, whole_block());
     copy_commit();
     if (makes_dx()) {
         put_gradient<MATH>(c, rows);

@@ -7,7 +7,6 @@
  * plan that does not update sends the weights with every run. */
 #include "backend/cuda/cuda.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/cuda/loader.h"
@@ -161,9 +160,7 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
         status = cuda_select(e, api, comm_local(e), &x->device);
     if (status == MNP_OK) {
         x->api = api;
-        const char *some = getenv("MNP_FUSED");
-        status = program_make(e, p, o->math, some ? (uint32_t)atoi(some) : PROGRAM_FUSE_ALL,
-                              &x->program);
+        status = program_make(e, p, o->math, PROGRAM_FUSE_ALL, &x->program);
     }
     if (status == MNP_OK) status = prepare(x);
     if (status != MNP_OK) {

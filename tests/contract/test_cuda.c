@@ -418,6 +418,7 @@ static int dearest(const void *a, const void *b) {
 
 /* Cycles by op and size of its first output or weight. */
 static void print_profile(training *t, int64_t steps) {
+    static const char EXTENT[] = {[EXT_FIXED] = '-', [EXT_N] = 'n', [EXT_M] = 'm', [EXT_K] = 'k'};
     static char names[512][96];
     cost costs[512];
     int n = 0;
@@ -431,8 +432,8 @@ static void print_profile(training *t, int64_t steps) {
         const value *o = &t->plan->values[ins->out[0] != VAL_NONE ? ins->out[0] : ins->in[0]];
         char name[96];
         snprintf(name, sizeof name, "%-18s %c%d x %d, %c%d x %d -> %c%d", op_name(ins->op),
-                 "-nm"[v->ext], v -> rows, v -> cols, "-nm"[w->ext], w -> rows, w -> cols,
-                 "-nm"[o->ext], o -> cols);
+                 EXTENT[v->ext], v->rows, v->cols, EXTENT[w->ext], w->rows, w->cols, EXTENT[o->ext],
+                 o->cols);
         if (at.part) snprintf(name, sizeof name, "%s", at.part);
         if (at.together > 1) snprintf(name, sizeof name, "%d small ones side by side", at.together);
         int j = 0;

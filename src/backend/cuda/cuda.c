@@ -377,14 +377,19 @@ static mnp_status place(exec *x, exec_io *io, int64_t items, int *blocks) {
     return send(x, &x->run, r, sizeof *r, "the program");
 }
 
-/* The same program op by op: inside a part nobody can tell which of them it was. */
+/* The same program op by op: inside a part nobody can tell which of them it was. It has more
+ * instructions than a profile has room for, so that ends. */
 static mnp_status unfuse(exec *x, int *blocks) {
     if (x->program.n_fused == 0) return MNP_OK;
     program_free(x->env, &x->program);
+    x->api->release(x->clocks.at);
+    x->clocks = (block){0};
+    env_free(x->env, x->clocks_host);
+    x->clocks_host = NULL;
     MNP_TRY(program_make(x->env, x->plan, x->opts.math, 0, &x->program));
     MNP_TRY(send_program(x));
     x->image.code = x->code.at, x->image.n_code = x->program.count;
-    x->image.clocks = NULL; /* there were fewer instructions */
+    x->image.clocks = NULL;
     return place_blocks(x, x->image.items, blocks);
 }
 

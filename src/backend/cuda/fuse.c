@@ -36,13 +36,22 @@ static bool bind(const search *s, const fuse_pattern *f, uint8_t code, val v, va
     return has_shape(s, f, k, v);
 }
 
+static bool attributes_fit(const search *s, const fuse_step *step, const instr *ins) {
+    const instr *first = &s->plan->instrs[s->members[0]];
+    for (int j = 0; j < step->n_ints; j++)
+        if (step->ints[j] != FUSE_ANY && ins->i[j] != step->ints[j]) return false;
+    return !step->as_first || (ins->i[0] == first->i[0] && ins->f[0] == first->f[0]);
+}
+
 static bool step_fits(const search *s, const fuse_pattern *f, const fuse_step *step, int32_t at,
                       val slot[FUSE_SLOTS]) {
     const instr *ins = &s->plan->instrs[at];
     val bound[FUSE_SLOTS];
-    if (ins->op != step->op || s->owner[at] >= 0) return false;
-    for (int j = 0; j < step->n_ints; j++)
-        if (ins->i[j] != step->ints[j]) return false;
+    if (ins->op != step->op || s->owner[at] >= 0 || !attributes_fit(s, step, ins)) return false;
+    for (int j = FUSE_IN; j < INSTR_IN; j++)
+        if (ins->in[j] != VAL_NONE) return false;
+    for (int j = FUSE_OUT; j < INSTR_OUT; j++)
+        if (ins->out[j] != VAL_NONE) return false;
     memcpy(bound, slot, sizeof bound);
     bool same = true;
     for (int j = 0; j < FUSE_IN; j++) same = same && bind(s, f, step->in[j], ins->in[j], bound);
@@ -51,20 +60,24 @@ static bool step_fits(const search *s, const fuse_pattern *f, const fuse_step *s
     return same;
 }
 
-/* Steps from the second on; members[0] is the anchor. */
+/* The first instruction that fits as step k and is none of the steps before it; -1: there is none.
+ */
+static int32_t find_step(const search *s, const fuse_pattern *f, int32_t k, val slot[FUSE_SLOTS]) {
+    for (int32_t at = 0; at < s->plan->n_function; at++) {
+        bool taken = false;
+        for (int32_t j = 0; j < k; j++) taken |= s->members[j] == at;
+        if (!taken && step_fits(s, f, &f->steps[k], at, slot)) return at;
+    }
+    return -1;
+}
+
+/* members[0] is the anchor. */
 static bool match_steps(search *s, const fuse_pattern *f, fuse_part *part) {
     for (int32_t k = 0; k < FUSE_SLOTS; k++) part->slot[k] = VAL_NONE;
     if (!step_fits(s, f, &f->steps[0], s->members[0], part->slot)) return false;
     for (int32_t k = 1; k < f->n_steps; k++) {
-        int32_t at = 0;
-        bool found = false;
-        for (; at < s->plan->n_function && !found; at += !found) {
-            bool taken = false;
-            for (int32_t j = 0; j < k; j++) taken |= s->members[j] == at;
-            found = !taken && step_fits(s, f, &f->steps[k], at, part->slot);
-        }
-        if (!found) return false;
-        s->members[k] = at;
+        s->members[k] = find_step(s, f, k, part->slot);
+        if (s->members[k] < 0) return false;
     }
     return true;
 }
@@ -111,6 +124,15 @@ static void find_outputs(const search *s, const fuse_pattern *f, fuse_part *part
             part->acc = ins->acc >> j & 1u ? part->acc | bit : part->acc & ~bit;
         }
     }
+}
+
+/* What is written is no other operand too (a weight that two layers share): the part would lose
+ * one of the two. */
+static bool outputs_are_single(const fuse_part *part) {
+    for (int a = 0; a < FUSED_SLOTS; a++)
+        for (int b = 0; b < FUSED_SLOTS && (part->outs >> a & 1u); b++)
+            if (a != b && part->slot[a] == part->slot[b]) return false;
+    return true;
 }
 
 static span span_of(const search *s, val v) {
@@ -192,7 +214,8 @@ static void try_at(search *s, const fuse_pattern *f, int32_t anchor, int32_t *sc
     s->members[0] = anchor;
     if (!match_steps(s, f, part)) return;
     find_outputs(s, f, part);
-    if (!inner_are_private(s, f, part) || !put_in_place(s, f, scratch)) return;
+    if (!inner_are_private(s, f, part) || !outputs_are_single(part)) return;
+    if (!put_in_place(s, f, scratch)) return;
     set_apart(s, part);
     for (int32_t k = 0; k < f->n_steps; k++) s->owner[s->members[k]] = list->n_parts;
     part->like = s->members[f->like];
@@ -219,10 +242,11 @@ mnp_status fuse_find(env *e, const plan *p, const task *tasks, uint32_t kinds, i
     const bool ok = out->units && out->parts && s.owner;
     for (int32_t k = 0; ok && k < p->n_function; k++) out->units[k] = k, s.owner[k] = -1;
     out->n_units = ok ? p->n_function : 0;
-    for (int32_t j = 0; ok && sizes_fit(p) && j < fuse_pattern_count; j++)
+    for (int32_t j = 0; ok && sizes_fit(p) && j < fuse_pattern_count; j++) {
+        if (!(kinds >> fuse_patterns[j].kind & 1u)) continue;
         for (int32_t k = 0; k < p->n_function; k++)
-            if (kinds >> fuse_patterns[j].kind & 1u)
-                try_at(&s, &fuse_patterns[j], k, s.owner + most);
+            try_at(&s, &fuse_patterns[j], k, s.owner + most);
+    }
     env_free(e, s.owner);
     if (!ok) fuse_free(e, out);
     return ok ? MNP_OK : MNP_ENOMEM;

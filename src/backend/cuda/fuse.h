@@ -2,8 +2,9 @@
  *
  * A part is described by a pattern: the ops it is made of and how their operands hang together. A
  * match gives every operand of the part the plan's value it is. What the ops of a part hand to each
- * other alone is never stored; so a match is taken only if nobody else reads it and if the part can
- * stand at one place of the program. */
+ * other alone is never stored; so a match is taken only if nobody else reads it, if each operand
+ * that the part writes is a value of its own, and if the part can stand at one place of the
+ * program. */
 #ifndef MNP_CUDA_FUSE_H
 #define MNP_CUDA_FUSE_H
 
@@ -16,14 +17,16 @@
 /* Slots of a pattern: operands of the part, then values that stay inside it. */
 enum { FUSE_INNER = FUSED_SLOTS, FUSE_SLOTS = 96 };
 enum { FUSE_IN = 5, FUSE_OUT = 4, FUSE_INTS = 7, FUSE_ABSENT = 255, FUSE_MAYBE = 128 };
+enum { FUSE_ANY = -1 }; /* attributes are not negative */
 
 /* One op: the slots of its operands (FUSE_ABSENT: not there; FUSE_MAYBE added: may be missing), and
- * what its first attributes must be. */
+ * what its first attributes must be (FUSE_ANY: whatever they are). */
 typedef struct fuse_step {
     int32_t op;
     uint8_t in[FUSE_IN], out[FUSE_OUT];
     int8_t n_ints;
     int32_t ints[FUSE_INTS];
+    bool as_first; /* i[0] and f[0] are those of the pattern's first step */
 } fuse_step;
 
 typedef struct fuse_shape {
@@ -65,8 +68,8 @@ typedef struct fuse_list {
 } fuse_list;
 
 /* tasks: what each instruction of the plan touches. kinds: bit k allows fused_kind k. where: the
- * places of the plan's values in an arena of so many words; a few values may move behind its end.
- */
+ * places of the plan's values in an arena of so many words; a few values may move behind its end,
+ * each of them once. */
 mnp_status fuse_find(env *e, const plan *p, const task *tasks, uint32_t kinds, int64_t *where,
                      int64_t *words, fuse_list *out);
 void fuse_free(env *e, fuse_list *list);

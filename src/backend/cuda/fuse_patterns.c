@@ -23,13 +23,14 @@ _Static_assert((int)FUSE_SLOTS <= (int)FUSE_MAYBE, "a slot and the mark fit in a
     STEP(join, .in = {a, row, p, w, NO}, .out = {y, NO, NO, NO}, .n_ints = 1, .ints = {act})
 #define JOIN_GRAD(y, p, w, g, ga, grow, gp, gw)                                                    \
     STEP(join_grad, .in = {y, p, w, g, NO}, .out = {ga, grow, gp, gw})
-/* Four heads of 16; keys from column k on, values from v on. */
-#define ATTENTION(q, kv, k, v, o, lse)                                                             \
-    STEP(attention, .in = {q, kv, NO, NO, NO}, .out = {o, lse, NO, NO}, .n_ints = 5,               \
-         .ints = {64, 4, 0, k, v})
-#define ATTENTION_GRAD(q, kv, k, v, o, lse, g, gq, gk)                                             \
-    STEP(attention_grad, .in = {q, kv, o, lse, g}, .out = {gq, gk, NO, NO}, .n_ints = 5,           \
-         .ints = {64, 4, 0, k, v})
+/* Four heads of 16: the columns are q, k, v of a point, rows of one extent (self), or the k and v
+ * of a side, read by the seed (pool). */
+#define SELF(over) .n_ints = 7, .ints = {64, 4, 0, 64, 128, over, over}
+#define POOL(over) .n_ints = 7, .ints = {64, 4, 0, 0, 64, EXT_FIXED, over}
+#define ATTENTION(q, kv, o, lse, how)                                                              \
+    STEP(attention, .in = {q, kv, NO, NO, NO}, .out = {o, lse, NO, NO}, how)
+#define ATTENTION_GRAD(q, kv, o, lse, g, gq, gk, how)                                              \
+    STEP(attention_grad, .in = {q, kv, o, lse, g}, .out = {gq, gk, NO, NO}, how)
 
 #define ROWS_N(slot, cols)                                                                         \
     { slot, EXT_N, 0, cols }
@@ -69,22 +70,22 @@ static const fuse_shape flow_grad_shapes[] = {
 /* ---- the set encoder ------------------------------------------------------------------------- */
 
 /* One side, from its r back to the attention over j. */
-#define SIDE(s, r)                                                                                 \
+#define SIDE(s, r, over)                                                                           \
     LINEAR(s + SIDE_PX, SET_WR, SET_BR, NO, r, NO, 0),                                             \
         LINEAR(s + SIDE_PA, SET_WO, SET_BO, s + SIDE_PA, s + SIDE_PX, s + SIDE_PH, 1),             \
-        ATTENTION(SET_PQ, s + SIDE_KV, 0, 64, s + SIDE_PA, s + SIDE_PL),                           \
+        ATTENTION(SET_PQ, s + SIDE_KV, s + SIDE_PA, s + SIDE_PL, POOL(over)),                      \
         LINEAR(s + SIDE_X2, SET_WKV, SET_BKV, NO, s + SIDE_KV, NO, 0),                             \
         LINEAR(s + SIDE_A1, SET_W1, SET_B1, s + SIDE_A1, s + SIDE_X2, s + SIDE_H1, 1),             \
-        ATTENTION(s + SIDE_Q1, s + SIDE_Q1, 64, 128, s + SIDE_A1, s + SIDE_L1),                    \
+        ATTENTION(s + SIDE_Q1, s + SIDE_Q1, s + SIDE_A1, s + SIDE_L1, SELF(over)),                 \
         LINEAR(s + SIDE_X1, SET_WQ, SET_BQ, NO, s + SIDE_Q1, NO, 0),                               \
         LINEAR(s + SIDE_A0, SET_W0, SET_B0, s + SIDE_A0, s + SIDE_X1, s + SIDE_H0, 1),             \
-        ATTENTION(SET_J, SET_J, 64, 128, s + SIDE_A0, s + SIDE_L0)
+        ATTENTION(SET_J, SET_J, s + SIDE_A0, s + SIDE_L0, SELF(over))
 
 static const fuse_step set[] = {
     STEP(stack, .in = {I(0), I(1), NO, NO, NO}, .out = {SET_STACK, NO, NO, NO}),
     STEP(if_context, .in = {I(2), SET_EMPTY, NO, NO, NO}, .out = {I(1), NO, NO, NO}),
-    SIDE(SET_ALL, I(0)),
-    SIDE(SET_SOME, I(2)),
+    SIDE(SET_ALL, I(0), EXT_N),
+    SIDE(SET_SOME, I(2), EXT_M),
     JOIN(SET_PRE, NO, SET_Y, SET_WY, SET_J, 0),
 };
 static const fuse_shape set_shapes[] = {
@@ -106,24 +107,24 @@ static const fuse_shape set_shapes[] = {
 
 /* The gradient of one side from that of its r (g) on; from i on there is room for what stays
  * inside. */
-#define SIDE_GRAD(s, g, i)                                                                         \
+#define SIDE_GRAD(s, g, i, over)                                                                   \
     LINEAR_GRAD(s + SIDE_PX, SETG_WR, NO, g, I(i), SETG_DWR, SETG_DBR, 0),                         \
         LINEAR_GRAD(s + SIDE_PA, SETG_WO, s + SIDE_PH, I(i), I(i + 1), SETG_DWO, SETG_DBO, 1),     \
-        ATTENTION_GRAD(SETG_PQ, s + SIDE_KV, 0, 64, s + SIDE_PA, s + SIDE_PL, I(i + 1), SETG_GPQ,  \
-                       I(i + 2)),                                                                  \
+        ATTENTION_GRAD(SETG_PQ, s + SIDE_KV, s + SIDE_PA, s + SIDE_PL, I(i + 1), SETG_GPQ,         \
+                       I(i + 2), POOL(over)),                                                      \
         LINEAR_GRAD(s + SIDE_X2, SETG_WKV, NO, I(i + 2), I(i + 3), SETG_DWKV, SETG_DBKV, 0),       \
         LINEAR_GRAD(s + SIDE_A1, SETG_W1, s + SIDE_H1, I(i + 3), I(i + 4), SETG_DW1, SETG_DB1, 1), \
-        ATTENTION_GRAD(s + SIDE_Q1, s + SIDE_Q1, 64, 128, s + SIDE_A1, s + SIDE_L1, I(i + 4),      \
-                       I(i + 5), NO),                                                              \
+        ATTENTION_GRAD(s + SIDE_Q1, s + SIDE_Q1, s + SIDE_A1, s + SIDE_L1, I(i + 4), I(i + 5), NO, \
+                       SELF(over)),                                                                \
         LINEAR_GRAD(s + SIDE_X1, SETG_WQ, NO, I(i + 5), I(i + 6), SETG_DWQ, SETG_DBQ, 0),          \
         LINEAR_GRAD(s + SIDE_A0, SETG_W0, s + SIDE_H0, I(i + 6), I(i + 7), SETG_DW0, SETG_DB0, 1), \
-        ATTENTION_GRAD(SETG_J, SETG_J, 64, 128, s + SIDE_A0, s + SIDE_L0, I(i + 7), I(3), NO)
+        ATTENTION_GRAD(SETG_J, SETG_J, s + SIDE_A0, s + SIDE_L0, I(i + 7), I(3), NO, SELF(over))
 
 static const fuse_step set_grad[] = {
     STEP(stack_grad, .in = {SETG_GSTACK, NO, NO, NO, NO}, .out = {I(0), I(1), NO, NO}),
     STEP(if_context_grad, .in = {I(1), NO, NO, NO, NO}, .out = {I(2), SETG_DEMPTY, NO, NO}),
-    SIDE_GRAD(SETG_SOME, I(2), 4),
-    SIDE_GRAD(SETG_ALL, I(0), 12),
+    SIDE_GRAD(SETG_SOME, I(2), 4, EXT_M),
+    SIDE_GRAD(SETG_ALL, I(0), 12, EXT_N),
     JOIN_GRAD(NO, SETG_Y, SETG_WY, I(3), SETG_GPRE, NO, MAYBE(SETG_GY), SETG_DWY),
 };
 static const fuse_shape set_grad_shapes[] = {
@@ -150,12 +151,12 @@ static const fuse_shape set_grad_shapes[] = {
         LINEAR(LATENT_STACK, s + NET_WR, s + NET_B0, NO, I(i), NO, 0),                             \
         LINEAR(LATENT_BEFORE, s + NET_WZ, NO, NO, I(i + 1), NO, 0)
 #define NET_FIRST(s) NET_END(s), LINEAR(LATENT_STACK, s + NET_WR, s + NET_B0, NO, s + NET_H0, NO, 1)
-/* sigma of the second row is that of the context: the KL is from row 0 to row 1. */
+/* Row 0 is drawn; the KL is from it to row 1, the context's, with the same kind and floor. */
 #define DRAWN                                                                                      \
     STEP(gauss_sample, .in = {LATENT_MU + NET_OUT, LATENT_SIGMA + NET_OUT, NO, NO, NO},            \
-         .out = {LATENT_Z, LATENT_EPS, NO, NO}),                                                   \
+         .out = {LATENT_Z, LATENT_EPS, NO, NO}, .n_ints = 2, .ints = {FUSE_ANY, 0}),               \
         STEP(gauss_kl, .in = {LATENT_MU + NET_OUT, LATENT_SIGMA + NET_OUT, NO, NO, NO},            \
-             .out = {LATENT_KL, NO, NO, NO}),                                                      \
+             .out = {LATENT_KL, NO, NO, NO}, .as_first = true),                                    \
         LINEAR(LATENT_Z, LATENT_WF, NO, NO, LATENT_PZ, NO, 0)
 
 static const fuse_step latent[] = {DRAWN, NET(LATENT_MU, 0), NET(LATENT_SIGMA, 2)};
@@ -185,10 +186,10 @@ static const fuse_shape latent_shapes[] = {FIXED(LATENT_STACK, 2, 64), FIXED(LAT
 #define DRAWN_GRAD                                                                                 \
     STEP(gauss_sample_grad,                                                                        \
          .in = {LATENTG_MU + NETG_OUT, LATENTG_SIGMA + NETG_OUT, LATENTG_EPS, LATENTG_GZ, NO},     \
-         .out = {I(0), I(1), NO, NO}),                                                             \
+         .out = {I(0), I(1), NO, NO}, .n_ints = 2, .ints = {FUSE_ANY, 0}),                         \
         STEP(gauss_kl_grad,                                                                        \
              .in = {LATENTG_MU + NETG_OUT, LATENTG_SIGMA + NETG_OUT, LATENTG_GKL, NO, NO},         \
-             .out = {I(0), I(1), NO, NO}),                                                         \
+             .out = {I(0), I(1), NO, NO}, .as_first = true),                                       \
         LINEAR_GRAD(LATENTG_Z, LATENTG_WF, NO, LATENTG_GPZ, LATENTG_GZ, LATENTG_DWF, NO, 0)
 
 static const fuse_step latent_grad[] = {DRAWN_GRAD, NETG(LATENTG_SIGMA, I(1), 2),

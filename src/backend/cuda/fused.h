@@ -9,7 +9,7 @@
  *
  * fuse.c finds the parts in a plan by dataflow (fuse_patterns.c has them, one table each); the
  * enums below number their operands. Rows are named n or m; ld is the number of columns, 32 for
- * the 29 numbers of a spline, 1 for a column. "kept": the reverse pass reads it. */
+ * the 29 numbers of a spline, 1 for a column. "kept": stored for the reverse pass. */
 #ifndef MNP_CUDA_FUSED_H
 #define MNP_CUDA_FUSED_H
 
@@ -95,7 +95,8 @@ enum {
  *   a1, l1 = attention(q1), h1 = relu(a1 w1 + b1),  x2 = h1 + a1,  kv = x2 wkv + bkv
  *   pa, pl = attention(pq; kv), ph = relu(pa wo + bo), px = ph + pa, r = px wr + br
  *   stack = [r of side 0; r of side 1, or `empty` where m is 0]
- * attention adds the query to its result and keeps the log of the sum of exponentials. */
+ * attention adds the query to its result and keeps the log of the sum of exponentials. All of a
+ * side's values are stored: a reverse pass that runs op by op reads every one, kv too. */
 enum {
     SIDE_A0, /* (., 64) */
     SIDE_L0, /* (., 4)  */
@@ -106,7 +107,7 @@ enum {
     SIDE_L1, /* (., 4)  */
     SIDE_H1, /* (., 64) */
     SIDE_X2, /* (., 64) */
-    SIDE_KV, /* (., 128): the reverse pass does without it */
+    SIDE_KV, /* (., 128): FUSED_SET_GRAD does without it */
     SIDE_PA, /* (1, 64) */
     SIDE_PL, /* (1, 4)  */
     SIDE_PH, /* (1, 64) */
@@ -188,7 +189,7 @@ enum {
     NET_B2,  /* (1, 128)            */
     NET_H0,  /* out (2, 64), kept   */
     NET_H1,  /* out (2, 64), kept   */
-    NET_OUT, /* out (2, 128), kept */
+    NET_OUT, /* out (2, 128), kept  */
     NET_SLOTS
 };
 enum {

@@ -30,7 +30,7 @@ static int64_t gradient_at(const dev_fused *f, int32_t k) {
 }
 
 /* How many instructions write to a gradient, by its first words. */
-static void count_writers(const cuda_program *p, int16_t *writers) {
+static void count_writers(const cuda_program *p, int32_t *writers) {
     for (int32_t k = 0; k < p->count; k++) {
         const dev_instr *ins = &p->code[k];
         const bool is_part = ins->op >= OPCODE_COUNT;
@@ -42,7 +42,7 @@ static void count_writers(const cuda_program *p, int16_t *writers) {
     }
 }
 
-static bool writes_alone(const dev_fused *f, const int16_t *writers) {
+static bool writes_alone(const dev_fused *f, const int32_t *writers) {
     bool alone = true;
     for (int32_t k = 0; k < LATENT_ROWS; k++) {
         const int64_t at = gradient_at(f, latent_rows[k].slot);
@@ -77,7 +77,7 @@ static void mark_words(const cuda_program *p, int64_t pieces) {
 
 mnp_status kept_place(env *e, int64_t trainable, cuda_program *p) {
     const int64_t pieces = trainable / DEV_OUTER_WORDS + 1;
-    int16_t *writers = env_alloc(e, (size_t)pieces, sizeof *writers, "a program");
+    int32_t *writers = env_alloc(e, (size_t)pieces, sizeof *writers, "a program");
     p->outer = env_alloc(e, (size_t)p->n_fused * LATENT_ROWS + 1, sizeof *p->outer, "a program");
     if (!writers || !p->outer) {
         env_free(e, writers);

@@ -340,10 +340,13 @@ static dev_instr call_part(const plan *p, const cuda_program *out, const fuse_pa
     return d;
 }
 
-/* Do the places of all operands have a name? */
+/* Do the places of all operands have a name, even if every value gets one of its own (fuse.h)? */
 static bool places_fit(const plan *p, const cuda_program *out) {
     const int64_t most = (int64_t)1 << FUSED_OFFSET_BITS;
-    return 2 * out->act_words < most && p->params->words < most && p->state_words < most;
+    int64_t words = out->act_words;
+    for (val v = 0; v < p->n_values; v++)
+        if (p->values[v].store == STORE_ACT) words += plan_words(p, &p->values[v]);
+    return words < most && p->params->words < most && p->state_words < most;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */

@@ -1,9 +1,15 @@
-/* test_fuse.c: the parts of the paper's model are found in its training plan, every one of them,
- * and the program that has them keeps what depends on what; other models stay as they are. */
+/* test_fuse.c: the parts of the paper's model are found in its training plan, every one of them;
+ * what is nearly such a part is not taken for one, and other models stay as they are. That programs
+ * with parts compute the same is for tests/contract/test_cuda.c. */
+#include "backend/cuda/fuse.h"
 #include "backend/cuda/kept.h"
 #include "check.h"
 #include "model/model.h"
 #include "model/process/process.h"
+#include "op/attention.h"
+#include "op/gauss.h"
+#include "op/linear.h"
+#include "op/op.h"
 
 static env world;
 
@@ -70,6 +76,115 @@ static void others_stay(void) {
     CHECK(parts_of("paper", 128, 50, 2, PROGRAM_FUSE_ALL, count) == 0);
 }
 
+/* ---- nearly a part ----------------------------------------------------------------------------
+ */
+
+/* The paper's plan with something changed: one part less, of one kind. */
+static void one_less(recorded *r, fused_kind kind) {
+    cuda_program p;
+    int32_t count[FUSED_COUNT];
+    CHECK(program_make(&world, r->plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    count_kinds(&p, count);
+    for (int k = 0; k < FUSED_COUNT; k++) CHECK(count[k] == (k == (int)kind ? 6 : 7));
+    program_free(&world, &p);
+    forget(r);
+}
+
+/* The first instruction of an op; its first output has so many columns, or 0: any. */
+static instr *first_of(const recorded *r, op_id op, int32_t cols) {
+    for (int32_t k = 0; k < r->plan->n_function; k++) {
+        instr *ins = &r->plan->instrs[k];
+        if (ins->op == (int32_t)op && (cols == 0 || r->plan->values[ins->out[0]].cols == cols))
+            return ins;
+    }
+    CHECK(false);
+    return &r->plan->instrs[0];
+}
+
+static void record_paper(recorded *r) {
+    record(r, "paper", 128, 50, 1);
+}
+
+/* One op of a part is another: it stays op by op, with all the others it would have had. */
+static void another_op(void) {
+    recorded r;
+    record_paper(&r);
+    first_of(&r, OP_rqs_to_noise, 0)->i[0] = 9; /* bins */
+    one_less(&r, FUSED_FLOW);
+    record_paper(&r);
+    first_of(&r, OP_linear, 29)->i[0] = ACT_RELU;
+    one_less(&r, FUSED_FLOW);
+    record_paper(&r); /* all points look at the context alone */
+    first_of(&r, OP_attention, 64)->i[ATTENTION_KEYS] = EXT_M;
+    one_less(&r, FUSED_SET);
+    record_paper(&r);
+    first_of(&r, OP_gauss_sample, 0)->i[SAMPLE_ROW] = 1;
+    one_less(&r, FUSED_LATENT);
+    record_paper(&r); /* two sigmas of one latent */
+    first_of(&r, OP_gauss_kl, 0)->f[GAUSS_FLOOR] *= 2;
+    one_less(&r, FUSED_LATENT);
+    record_paper(&r);
+    first_of(&r, OP_gauss_kl_grad, 0)->i[GAUSS_KIND] ^= 1;
+    one_less(&r, FUSED_LATENT_GRAD);
+}
+
+/* What stays inside a part is not stored, so nobody else may read it; what is stored, anybody may.
+ */
+static void read_elsewhere(void) {
+    for (int inner = 0; inner < 2; inner++) {
+        recorded r;
+        record_paper(&r);
+        instr *reader = first_of(&r, OP_report, 0);
+        const instr *last = first_of(&r, OP_linear, 29);
+        const val h1 = last->in[LINEAR_X]; /* of the conditioner: kept */
+        val h0 = VAL_NONE, sum = VAL_NONE; /* h0 = relu(sum + pz)      */
+        for (int32_t k = 0; k < r.plan->n_function; k++)
+            if (r.plan->instrs[k].out[0] == h1) h0 = r.plan->instrs[k].in[LINEAR_X];
+        for (int32_t k = 0; k < r.plan->n_function; k++)
+            if (r.plan->instrs[k].out[0] == h0) sum = r.plan->instrs[k].in[0];
+        CHECK(h0 != VAL_NONE && sum != VAL_NONE && reader->in[FUSE_IN - 1] == VAL_NONE);
+        reader->in[FUSE_IN - 1] = inner ? sum : h0;
+        if (inner) {
+            one_less(&r, FUSED_FLOW);
+            continue;
+        }
+        cuda_program p;
+        CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+        CHECK(p.n_fused == 7 * FUSED_COUNT);
+        program_free(&world, &p);
+        forget(&r);
+    }
+}
+
+/* Two layers of the encoder that share a weight add to one gradient: a part would write it twice.
+ */
+static void gradient_of_two(void) {
+    recorded r;
+    cuda_program p;
+    int32_t count[FUSED_COUNT];
+    val own[2] = {VAL_NONE, VAL_NONE};
+    record_paper(&r);
+    for (int32_t k = 0; k < r.plan->n_function; k++) { /* of 64 x 64, in the encoder */
+        instr *ins = &r.plan->instrs[k];
+        const val w = ins->op == OP_linear_grad ? ins->out[LINEAR_GW] : VAL_NONE;
+        if (w == VAL_NONE || ins->in[LINEAR_GRAD_H] == VAL_NONE || !ins->i[LINEAR_SKIP]) continue;
+        if (own[0] == VAL_NONE) own[0] = w;
+        if (own[1] == VAL_NONE && w != own[0]) own[1] = w;
+        if (w == own[1]) ins->out[LINEAR_GW] = own[0];
+    }
+    CHECK(own[1] != VAL_NONE);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    count_kinds(&p, count);
+    for (int k = 0; k < FUSED_COUNT; k++) CHECK(count[k] == (k == FUSED_SET_GRAD ? 0 : 7));
+    for (val v = 0; v < r.plan->n_values; v++) /* and gradients stay where they are */
+        if (r.plan->values[v].store == STORE_PGRAD) CHECK(p.offset[v] == r.plan->values[v].offset);
+    program_free(&world, &p);
+    forget(&r);
+}
+
+/* ---- rows that are kept -----------------------------------------------------------------------
+ */
+
 /* Weight gradients of the latent are left as rows: nine weights a transition, but the first has no
  * latent before it. Each word of a slot belongs to one of them at most. */
 static void latent_rows(void) {
@@ -118,6 +233,9 @@ int main(void) {
     env_init(&world);
     RUN(paper_parts);
     RUN(others_stay);
+    RUN(another_op);
+    RUN(read_elsewhere);
+    RUN(gradient_of_two);
     RUN(latent_rows);
     RUN(shared_weight);
     return check_done();

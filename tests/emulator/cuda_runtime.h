@@ -21,7 +21,6 @@
 #define __noinline__    __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __align__(bytes) alignas(bytes)
-#define __restrict__ __restrict
 
 #define threadIdx emulated_thread
 #define blockIdx  emulated_block
@@ -61,7 +60,6 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 using std::isfinite;
-using std::isinf;
 using std::isnan;
 
 static inline int min(int a, int b) {
@@ -110,10 +108,6 @@ static inline float __fmul_rn(float a, float b) {
 static inline float __fdividef(float a, float b) {
     return a / b;
 }
-/* the C library has functions of these names */
-#define __expf  expf
-#define __logf  logf
-#define __log2f log2f
 static inline float rsqrtf(float x) {
     return 1.0f / sqrtf(x);
 }
@@ -135,9 +129,6 @@ template <class T> static inline T __ldcs(const T *p) {
 template <class T> static inline void __stcg(T *p, T v) {
     *p = v;
 }
-template <class T> static inline void __stcs(T *p, T v) {
-    *p = v;
-}
 static inline int atomicAdd(int *p, int v) {
     const int old = *p;
     *p = old + v;
@@ -148,8 +139,6 @@ static inline int atomicMin(int *p, int v) {
     *p = min(old, v);
     return old;
 }
-static inline void __threadfence() {}
-static inline void __threadfence_block() {}
 static inline int64_t clock64() {
     return (int64_t)__builtin_ia32_rdtsc();
 }
@@ -182,18 +171,6 @@ static inline T __shfl_xor_sync(unsigned mask, T v, int with, int width = 32,
     const int own = (int)threadIdx.x % 32, from = own ^ with;
     return emulated_from_lane(mask, v, from / width <= own / width ? from : own, here);
 }
-template <class T>
-static inline T __shfl_up_sync(unsigned mask, T v, int by, int width = 32,
-                               emulated_place here = EMULATED_HERE) {
-    const int own = (int)threadIdx.x % 32;
-    return emulated_from_lane(mask, v, own % width >= by ? own - by : own, here);
-}
-template <class T>
-static inline T __shfl_down_sync(unsigned mask, T v, int by, int width = 32,
-                                 emulated_place here = EMULATED_HERE) {
-    const int own = (int)threadIdx.x % 32;
-    return emulated_from_lane(mask, v, own % width + by < width ? own + by : own, here);
-}
 static inline unsigned __ballot_sync(unsigned mask, bool yes, emulated_place here = EMULATED_HERE) {
     emulated_vote x = {yes, 0};
     emulated_together(emulated_ballot, mask, &x, here);
@@ -202,12 +179,8 @@ static inline unsigned __ballot_sync(unsigned mask, bool yes, emulated_place her
 static inline bool __any_sync(unsigned mask, bool yes, emulated_place here = EMULATED_HERE) {
     return __ballot_sync(mask, yes, here) != 0;
 }
-static inline bool __all_sync(unsigned mask, bool yes, emulated_place here = EMULATED_HERE) {
-    return __ballot_sync(mask, yes, here) == mask;
-}
 
-/* ---- the host's side --------------------------------------------------------------------------
- */
+/* ---- the host's side ------------------------------------------------------------------------- */
 
 enum cudaError_t {
     cudaSuccess = 0,
@@ -216,7 +189,7 @@ enum cudaError_t {
     cudaErrorNotReady = 600,
     cudaErrorUnknown = 999
 };
-enum { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+enum { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
 enum { cudaStreamNonBlocking = 1, cudaStreamCaptureModeThreadLocal = 1 };
 enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 

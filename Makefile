@@ -75,8 +75,8 @@ BASE := -std=c17 $(WARNINGS) -fPIC -fvisibility=hidden -pthread -ffp-contract=of
         $(DEFINES) $(foreach p,$(PARTS),$($p_CFLAGS)) -Iinclude
 LIBS := $(foreach p,$(PARTS),$($p_LIBS)) -lm -ldl -pthread
 
-# CUDA needs nvcc; it is built when there are .cu files and nvcc was found (CUDA=0 leaves it out,
-# ARCH=80 builds for another GPU). The kernels are a shared object of their own, which the library
+# CUDA needs nvcc; it is built when there are .cu files and nvcc was found (CUDA=0 leaves it out).
+# The kernels need compute capability 9.0; they are a shared object of their own, which the library
 # loads on demand: nothing else needs CUDA, at build time or at run time.
 CU_SRC := $(wildcard src/backend/cuda/*.cu)
 CUDA   ?= $(if $(CU_SRC),$(if $(strip $(INSTRUMENT) $(filter 1,$(PORTABLE))),,$(HAVE_NVCC)))

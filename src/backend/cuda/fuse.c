@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "op/op.h"
+
 typedef struct search {
     const plan *plan;
     const task *tasks;
@@ -226,6 +228,26 @@ static bool sizes_fit(const plan *p) {
     return p->opts.samples == 1 && p->opts.n <= FUSED_POINTS && p->opts.m <= FUSED_CONTEXT;
 }
 
+/* All parts of the allowed kinds. scratch: 3 lists. */
+static void find_parts(search *s, uint32_t kinds, int32_t *scratch) {
+    s->list->n_units = s->plan->n_function, s->list->n_parts = 0;
+    for (int32_t k = 0; k < s->plan->n_function; k++) s->list->units[k] = k, s->owner[k] = -1;
+    for (int32_t j = 0; sizes_fit(s->plan) && j < fuse_pattern_count; j++) {
+        if (!(kinds >> fuse_patterns[j].kind & 1u)) continue;
+        for (int32_t k = 0; k < s->plan->n_function; k++) try_at(s, &fuse_patterns[j], k, scratch);
+    }
+}
+
+/* Of a context without points the fused set encoder stores nothing, which its fused reverse pass
+ * knows; a reverse pass op by op would read it. */
+static bool reads_what_is_not_there(const fuse_list *list, const plan *p) {
+    bool stores = false, reads = false;
+    for (int32_t k = 0; k < list->n_parts; k++) stores |= list->parts[k].pattern->kind == FUSED_SET;
+    for (int32_t k = 0; k < list->n_units; k++)
+        reads |= list->units[k] >= 0 && p->instrs[list->units[k]].op == OP_attention_grad;
+    return stores && reads;
+}
+
 mnp_status fuse_find(env *e, const plan *p, const task *tasks, uint32_t kinds, int64_t *where,
                      int64_t *words, fuse_list *out) {
     const size_t most = (size_t)p->n_function + 1;
@@ -240,13 +262,9 @@ mnp_status fuse_find(env *e, const plan *p, const task *tasks, uint32_t kinds, i
                 .members = members,
                 .owner = env_alloc(e, 4 * most, sizeof *s.owner, "a program")};
     const bool ok = out->units && out->parts && s.owner;
-    for (int32_t k = 0; ok && k < p->n_function; k++) out->units[k] = k, s.owner[k] = -1;
-    out->n_units = ok ? p->n_function : 0;
-    for (int32_t j = 0; ok && sizes_fit(p) && j < fuse_pattern_count; j++) {
-        if (!(kinds >> fuse_patterns[j].kind & 1u)) continue;
-        for (int32_t k = 0; k < p->n_function; k++)
-            try_at(&s, &fuse_patterns[j], k, s.owner + most);
-    }
+    if (ok) find_parts(&s, kinds, s.owner + most);
+    if (ok && reads_what_is_not_there(out, p))
+        find_parts(&s, kinds & ~(1u << FUSED_SET), s.owner + most);
     env_free(e, s.owner);
     if (!ok) fuse_free(e, out);
     return ok ? MNP_OK : MNP_ENOMEM;

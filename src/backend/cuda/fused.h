@@ -95,8 +95,9 @@ enum {
  *   a1, l1 = attention(q1), h1 = relu(a1 w1 + b1),  x2 = h1 + a1,  kv = x2 wkv + bkv
  *   pa, pl = attention(pq; kv), ph = relu(pa wo + bo), px = ph + pa, r = px wr + br
  *   stack = [r of side 0; r of side 1, or `empty` where m is 0]
- * attention adds the query to its result and keeps the log of the sum of exponentials. All of a
- * side's values are stored: a reverse pass that runs op by op reads every one, kv too. */
+ * attention adds the query to its result and keeps the log of the sum of exponentials. All values
+ * of a side are stored, kv too, which FUSED_SET_GRAD does not read; those of side 1 only where
+ * m > 0, so there is no FUSED_SET in a plan whose reverse pass runs op by op (fuse.c). */
 enum {
     SIDE_A0, /* (., 64) */
     SIDE_L0, /* (., 4)  */
@@ -107,7 +108,7 @@ enum {
     SIDE_L1, /* (., 4)  */
     SIDE_H1, /* (., 64) */
     SIDE_X2, /* (., 64) */
-    SIDE_KV, /* (., 128): FUSED_SET_GRAD does without it */
+    SIDE_KV, /* (., 128) */
     SIDE_PA, /* (1, 64) */
     SIDE_PL, /* (1, 4)  */
     SIDE_PH, /* (1, 64) */

@@ -9,6 +9,7 @@
 
 #include "backend/cuda/fuse.h"
 #include "backend/cuda/kept.h"
+#include "backend/cuda/known.h"
 #include "backend/cuda/schedule.h"
 #include "op/affine.h"
 #include "op/attention.h"
@@ -52,78 +53,6 @@ _Static_assert(POOL_OVER == 0 && POOL_MEAN == 1 && REDUCE_RANGE == 0 && REDUCE_F
                "pool, reduce");
 _Static_assert((int)DREPORT_COUNT == (int)REPORT_COUNT && ACT_RELU == 1, "report, act");
 
-static bool among(const op_id *list, size_t count, int32_t op) {
-    for (size_t k = 0; k < count; k++)
-        if (op == (int32_t)list[k]) return true;
-    return false;
-}
-
-/* Ops the device has. Not among them: chunks of keys and pooled sums that are kept between runs
- * (for sets that do not fit), and Gaussian processes, which compute in double. */
-static bool is_known(int32_t op) {
-    static const op_id known[] = {OP_feed,
-                                  OP_emit,
-                                  OP_zeros,
-                                  OP_fill_one,
-                                  OP_draw,
-                                  OP_fourier,
-                                  OP_linear,
-                                  OP_linear_grad,
-                                  OP_join,
-                                  OP_join_grad,
-                                  OP_attention,
-                                  OP_attention_grad,
-                                  OP_pool,
-                                  OP_pool_grad,
-                                  OP_layernorm,
-                                  OP_layernorm_grad,
-                                  OP_concat,
-                                  OP_concat_grad,
-                                  OP_stack,
-                                  OP_stack_grad,
-                                  OP_row,
-                                  OP_row_grad,
-                                  OP_if_context,
-                                  OP_if_context_grad,
-                                  OP_add,
-                                  OP_add_grad,
-                                  OP_mul,
-                                  OP_mul_grad,
-                                  OP_scale,
-                                  OP_scale_grad,
-                                  OP_dot,
-                                  OP_dot_grad,
-                                  OP_cols,
-                                  OP_cols_grad,
-                                  OP_rqs_to_noise,
-                                  OP_rqs_to_noise_grad,
-                                  OP_rqs_to_data,
-                                  OP_rqs_to_data_grad,
-                                  OP_affine_to_noise,
-                                  OP_affine_to_noise_grad,
-                                  OP_affine_to_data,
-                                  OP_affine_to_data_grad,
-                                  OP_gauss_sample,
-                                  OP_gauss_sample_grad,
-                                  OP_gauss_kl,
-                                  OP_gauss_kl_grad,
-                                  OP_gauss_ratio,
-                                  OP_gauss_ratio_grad,
-                                  OP_normal_logp,
-                                  OP_normal_logp_grad,
-                                  OP_base_noise,
-                                  OP_sum_rows,
-                                  OP_sum_rows_grad,
-                                  OP_logmeanexp,
-                                  OP_logmeanexp_grad,
-                                  OP_mean_samples,
-                                  OP_mean_samples_grad,
-                                  OP_per_point,
-                                  OP_per_point_grad,
-                                  OP_report};
-    return among(known, sizeof known / sizeof *known, op);
-}
-
 static dev_operand operand_of(const plan *p, const cuda_program *out, val v) {
     if (v == VAL_NONE) return (dev_operand){0};
     const value *at = &p->values[v];
@@ -153,7 +82,7 @@ static int32_t math_of(const plan *p, const instr *ins, exec_math math) {
 
 static mnp_status translate(env *e, const plan *p, const cuda_program *program, const instr *ins,
                             exec_math math, dev_instr *out) {
-    if (!is_known(ins->op))
+    if (!known_op(ins->op))
         return env_fail(e, MNP_EUNSUPPORTED, "the op '%s' is not there on cuda", op_name(ins->op));
     bool fits = true;
     for (int j = DEV_IN; j < INSTR_IN; j++) fits &= ins->in[j] == VAL_NONE;
@@ -202,38 +131,6 @@ _Static_assert((int)SCHEDULE_TOGETHER == (int)DEV_TOGETHER &&
                    (int)SCHEDULE_SPANS >= (int)FUSED_SLOTS,
                "schedule");
 
-static bool team_can(int32_t op) {
-    static const op_id ops[] = {OP_linear,
-                                OP_linear_grad,
-                                OP_join,
-                                OP_join_grad,
-                                OP_concat,
-                                OP_concat_grad,
-                                OP_stack,
-                                OP_stack_grad,
-                                OP_row,
-                                OP_row_grad,
-                                OP_cols,
-                                OP_cols_grad,
-                                OP_if_context,
-                                OP_if_context_grad,
-                                OP_add,
-                                OP_add_grad,
-                                OP_mul,
-                                OP_mul_grad,
-                                OP_scale,
-                                OP_scale_grad,
-                                OP_gauss_sample,
-                                OP_gauss_sample_grad,
-                                OP_gauss_kl,
-                                OP_gauss_kl_grad,
-                                OP_mean_samples,
-                                OP_per_point,
-                                OP_mean_samples_grad,
-                                OP_per_point_grad};
-    return among(ops, sizeof ops / sizeof *ops, op);
-}
-
 static bool is_small_value(const plan *p, val v) {
     if (v == VAL_NONE) return true;
     const value *at = &p->values[v];
@@ -242,7 +139,7 @@ static bool is_small_value(const plan *p, val v) {
 }
 
 static bool is_small(const plan *p, const instr *ins) {
-    bool small = team_can(ins->op) && p->opts.samples == 1;
+    bool small = known_to_teams(ins->op) && p->opts.samples == 1;
     for (int j = 0; j < INSTR_IN; j++) small &= is_small_value(p, ins->in[j]);
     for (int j = 0; j < INSTR_OUT; j++) small &= is_small_value(p, ins->out[j]);
     /* the join with a column of points has a product, which goes by warps of the whole block */

@@ -6,7 +6,7 @@
  *
  * The way back goes twice through two layers and an attention: pooling and w1, the second
  * attention of the encoder; wq and w0, the first. The same code runs both turns: what is not in the
- * instruction caches when a call begins costs it 40 000 of 210 000 cycles (m = 50).
+ * instruction caches when a call begins is dear (178 k cycles in a first call, 147 k in the next).
  *
  * Shared memory is four rooms of (192, 64) with a pitch of 68 words, and a rest of 3200 words:
  *

@@ -87,9 +87,8 @@ template <int MATH> FN void read_down(Down<MATH> &g, uint32_t at) {
             load_pair(at + ((k / 4 * 8 + k % 2) * SET_PITCH + k / 2 % 2 * 16) * 4);
 }
 
-/* c += x^T g, panel by panel; sums: of every other step of g,
- * for warps of the first two quarters. x is asked for 32 or 64 rows ahead,
- * g one product ahead. */
+/* c += x^T g, panel by panel; sums: of every other step of g, for warps of the first two quarters.
+ * x is asked for 32 or 64 rows ahead, g one product ahead. */
 template <int MATH, int PANELS>
 FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *matrix, const Saved &x, int rows) {
     constexpr int AHEAD = PANELS == 1 ? 2 : 1; /* blocks of 32 rows */

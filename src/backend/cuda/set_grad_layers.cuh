@@ -5,7 +5,7 @@
  *
  * g stands in shared memory; da takes its place as the g of attention, with lse and delta. Half of
  * the warps make dx, 48 x 32 numbers each, and keep them in registers from the first layer to the
- * second; the other half makes dW (set_grad_dw.cuh). Both take the same time. */
+ * second; the other half makes dW (set_grad_dw.cuh). */
 #ifndef MNP_CUDA_SET_GRAD_LAYERS_CUH
 #define MNP_CUDA_SET_GRAD_LAYERS_CUH
 

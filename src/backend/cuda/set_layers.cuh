@@ -200,8 +200,7 @@ FN void wide_layer(const Rows<MATH> &x, const RowTile &tile, int n0, int n1, boo
     }
 }
 
-/* The logs of the sums that attention left, by four warps that have no rows of the
- * narrow layer. */
+/* The logs of the sums that attention left, by four warps that have no rows of the narrow layer. */
 FN void store_logs(int out) {
     constexpr int FIRST = THREADS - 4 * 32;
     if (threadIdx.x < FIRST) return;

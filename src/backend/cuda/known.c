@@ -1,0 +1,106 @@
+/* known.c: see known.h. */
+#include "backend/cuda/known.h"
+
+#include "op/op.h"
+
+static bool among(const op_id *list, size_t count, int32_t op) {
+    for (size_t k = 0; k < count; k++)
+        if (op == (int32_t)list[k]) return true;
+    return false;
+}
+
+bool known_op(int32_t op) {
+    static const op_id known[] = {OP_feed,
+                                  OP_emit,
+                                  OP_zeros,
+                                  OP_fill_one,
+                                  OP_draw,
+                                  OP_fourier,
+                                  OP_linear,
+                                  OP_linear_grad,
+                                  OP_join,
+                                  OP_join_grad,
+                                  OP_attention,
+                                  OP_attention_grad,
+                                  OP_pool,
+                                  OP_pool_grad,
+                                  OP_layernorm,
+                                  OP_layernorm_grad,
+                                  OP_concat,
+                                  OP_concat_grad,
+                                  OP_stack,
+                                  OP_stack_grad,
+                                  OP_row,
+                                  OP_row_grad,
+                                  OP_if_context,
+                                  OP_if_context_grad,
+                                  OP_add,
+                                  OP_add_grad,
+                                  OP_mul,
+                                  OP_mul_grad,
+                                  OP_scale,
+                                  OP_scale_grad,
+                                  OP_dot,
+                                  OP_dot_grad,
+                                  OP_cols,
+                                  OP_cols_grad,
+                                  OP_rqs_to_noise,
+                                  OP_rqs_to_noise_grad,
+                                  OP_rqs_to_data,
+                                  OP_rqs_to_data_grad,
+                                  OP_affine_to_noise,
+                                  OP_affine_to_noise_grad,
+                                  OP_affine_to_data,
+                                  OP_affine_to_data_grad,
+                                  OP_gauss_sample,
+                                  OP_gauss_sample_grad,
+                                  OP_gauss_kl,
+                                  OP_gauss_kl_grad,
+                                  OP_gauss_ratio,
+                                  OP_gauss_ratio_grad,
+                                  OP_normal_logp,
+                                  OP_normal_logp_grad,
+                                  OP_base_noise,
+                                  OP_sum_rows,
+                                  OP_sum_rows_grad,
+                                  OP_logmeanexp,
+                                  OP_logmeanexp_grad,
+                                  OP_mean_samples,
+                                  OP_mean_samples_grad,
+                                  OP_per_point,
+                                  OP_per_point_grad,
+                                  OP_report};
+    return among(known, sizeof known / sizeof *known, op);
+}
+
+bool known_to_teams(int32_t op) {
+    static const op_id ops[] = {OP_linear,
+                                OP_linear_grad,
+                                OP_join,
+                                OP_join_grad,
+                                OP_concat,
+                                OP_concat_grad,
+                                OP_stack,
+                                OP_stack_grad,
+                                OP_row,
+                                OP_row_grad,
+                                OP_cols,
+                                OP_cols_grad,
+                                OP_if_context,
+                                OP_if_context_grad,
+                                OP_add,
+                                OP_add_grad,
+                                OP_mul,
+                                OP_mul_grad,
+                                OP_scale,
+                                OP_scale_grad,
+                                OP_gauss_sample,
+                                OP_gauss_sample_grad,
+                                OP_gauss_kl,
+                                OP_gauss_kl_grad,
+                                OP_mean_samples,
+                                OP_per_point,
+                                OP_mean_samples_grad,
+                                OP_per_point_grad};
+    return among(ops, sizeof ops / sizeof *ops, op);
+}

@@ -3,6 +3,7 @@
  * with parts compute the same is for tests/contract/test_cuda.c. */
 #include "backend/cuda/fuse.h"
 #include "backend/cuda/kept.h"
+#include "backend/cuda/known.h"
 #include "check.h"
 #include "model/model.h"
 #include "model/process/process.h"
@@ -232,6 +233,16 @@ static void shared_weight(void) {
     }
 }
 
+/* Teams run no op that the device does not have. */
+static void teams_know_less(void) {
+    int32_t ops = 0, of_teams = 0;
+    for (int32_t op = 0; op < OP_COUNT; op++) {
+        CHECK(known_op(op) || !known_to_teams(op));
+        ops += known_op(op), of_teams += known_to_teams(op);
+    }
+    CHECK(of_teams > 0 && of_teams < ops && ops < OP_COUNT);
+}
+
 int main(void) {
     env_init(&world);
     RUN(paper_parts);
@@ -241,5 +252,6 @@ int main(void) {
     RUN(gradient_of_two);
     RUN(latent_rows);
     RUN(shared_weight);
+    RUN(teams_know_less);
     return check_done();
 }

@@ -17,16 +17,11 @@
 #include <time.h>
 
 #include "backend/contract.h"
-#include "backend/cuda/cuda.h"
 #include "base/object.h"
-#include "base/rng.h"
 #include "comm/comm.h"
 #include "contract/compare.h"
-#include "model/model.h"
-#include "model/process/process.h"
-
-static env world;
-static bool small; /* few functions and steps */
+#include "contract/cuda_time.h"
+#include "contract/training.h"
 
 /* ---- ops ------------------------------------------------------------------------------------- */
 
@@ -85,129 +80,7 @@ static void cases_of(const op_def *op) {
     }
 }
 
-/* ---- a training run -------------------------------------------------------------------------- */
-
-enum { FUNCTIONS = 300, POINTS = 128 };
-
-typedef struct training {
-    model *m;
-    graph graph;
-    plan *plan;
-    exec *exec;
-    const backend *b;
-    float *weights, *moment1, *moment2, *average, *x, *y;
-    int64_t *start;
-    data_view data;
-    step_block step;
-    exec_io io;
-} training;
-
-static void make_data(training *t) {
-    t->x = calloc(FUNCTIONS * POINTS, sizeof *t->x);
-    t->y = calloc(FUNCTIONS * POINTS, sizeof *t->y);
-    t->start = calloc(FUNCTIONS + 1, sizeof *t->start);
-    rng_stream s = rng_stream_make((rng_key){3}, RNG_TEST, 1);
-    for (int64_t i = 0; i < FUNCTIONS; i++) {
-        double phase = 6.0 * rng_u01(&s), slope = rng_normal(&s);
-        t->start[i + 1] = (i + 1) * POINTS;
-        for (int64_t k = 0; k < POINTS; k++) {
-            double x = -2.0 + 4.0 * (double)k / (POINTS - 1);
-            t->x[i * POINTS + k] = (float)x;
-            t->y[i * POINTS + k] = (float)(sin(3 * x + phase) + 0.3 * slope * x);
-        }
-    }
-    t->data = (data_view){FUNCTIONS, 1, t->start, t->x, t->y, false};
-}
-
-/* Images of 16 x 16 on one grid: a band along a wave. */
-static void make_images(training *t) {
-    enum { SIDE = 16, PIXELS = SIDE * SIDE };
-    t->x = calloc(2 * PIXELS, sizeof *t->x);
-    t->y = calloc(FUNCTIONS * PIXELS, sizeof *t->y);
-    t->start = calloc(FUNCTIONS + 1, sizeof *t->start);
-    rng_stream s = rng_stream_make((rng_key){3}, RNG_TEST, 1);
-    for (int64_t i = 0; i < FUNCTIONS; i++) {
-        double phase = 6.0 * rng_u01(&s), middle = rng_u01(&s) - 0.5;
-        t->start[i + 1] = (i + 1) * PIXELS;
-        for (int64_t k = 0; k < PIXELS; k++) {
-            double row = 2.0 * (double)(k / SIDE) / (SIDE - 1) - 1.0;
-            double col = 2.0 * (double)(k % SIDE) / (SIDE - 1) - 1.0;
-            double away = fabs(row - middle - 0.3 * sin(4 * col + phase)) - 0.15;
-            t->x[2 * k] = (float)row, t->x[2 * k + 1] = (float)col;
-            t->y[i * PIXELS + k] = (float)tanh(5 * away);
-        }
-    }
-    t->data = (data_view){FUNCTIONS, 2, t->start, t->x, t->y, true};
-}
-
-static bool training_open_as(training *t, const char *device, const char *preset, exec_opts o,
-                             double ema, bool update) {
-    *t = (training){.b = backend_find(device)};
-    model_spec spec;
-    bool images = strncmp(preset, "image", 5) == 0;
-    CHECK(spec_preset(&world, "mnp", preset, &spec) == MNP_OK);
-    spec.x_dim = images ? 2 : 1;
-    CHECK(model_create(&world, &spec, 5, &t->m) == MNP_OK);
-    process_train_opts c = {
-        .update = update, .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50, .p_empty = 0.05}};
-    if (small) c.draw.p_empty = 0.4; /* so that some of the few have no context */
-    if (images) c.draw.x_dim = 2, c.draw.p_region = 0.5, c.draw.noise = 0.05, c.draw.mirror = 2;
-    if (strcmp(preset, "image-small") == 0) c.draw.seen = POINTS / 2;
-    graph_init(&t->graph, &world, &t->m->params);
-    process_at(spec.kind)->train_step(&t->graph, &t->m->spec, &c);
-    plan_opts po = {.n = POINTS, .m = images ? POINTS : 50, .samples = 1};
-    CHECK(plan_make(&t->graph, &po, op_is_step, &t->plan) == MNP_OK);
-    mnp_status status = t->b->compile(&world, t->plan, &o, &t->exec);
-    if (status != MNP_OK) check_bad(__FILE__, __LINE__, world.error);
-    size_t words = (size_t)t->m->params.words + 16;
-    t->weights = calloc(words, sizeof(float));
-    t->moment1 = calloc(words, sizeof(float));
-    t->moment2 = calloc(words, sizeof(float));
-    t->average = calloc(words, sizeof(float));
-    memcpy(t->weights, t->m->weights, (words - 16) * sizeof(float));
-    if (images)
-        make_images(t);
-    else
-        make_data(t);
-    t->step = (step_block){.seed = 11,
-                           .total = 60000,
-                           .warmup = 1000,
-                           .schedule = 1,
-                           .rate_max = 1e-3,
-                           .beta1 = 0.9,
-                           .beta2 = 0.999,
-                           .eps = 1e-8,
-                           .ema = ema,
-                           .bad_item = -1};
-    t->io = (exec_io){.weights = t->weights,
-                      .moment1 = t->moment1,
-                      .moment2 = t->moment2,
-                      .average = ema > 0 ? t->average : NULL,
-                      .step = &t->step,
-                      .data = &t->data,
-                      .samples = 1};
-    return status == MNP_OK;
-}
-
-static bool training_open(training *t, const char *device, const char *preset, exec_opts o,
-                          double ema) {
-    return training_open_as(t, device, preset, o, ema, true);
-}
-
-static void training_close(training *t) {
-    if (t->exec) t->b->destroy(t->exec);
-    plan_destroy(t->plan);
-    graph_free(&t->graph);
-    model_destroy(t->m);
-    free(t->weights), free(t->moment1), free(t->moment2), free(t->average);
-    free(t->x), free(t->y), free(t->start);
-}
-
-static bool training_steps(training *t, int64_t batch, int64_t steps) {
-    mnp_status status = t->b->run(t->exec, &t->io, batch, steps);
-    if (status != MNP_OK) check_bad(__FILE__, __LINE__, world.error);
-    return status == MNP_OK && backend_pull(t->b, t->exec, &t->io) == MNP_OK;
-}
+/* ---- training runs --------------------------------------------------------------------------- */
 
 /* |a - b| / |b| of two float arrays */
 static double apart(const float *a, const float *b, int64_t count) {
@@ -405,93 +278,6 @@ static void culprit_of(const char *preset) {
 static void names_culprit(void) {
     culprit_of("tiny");
     culprit_of("paper"); /* in a fused part */
-}
-
-/* ---- time ------------------------------------------------------------------------------------ */
-
-typedef struct cost {
-    const char *what;
-    int64_t cycles, count;
-} cost;
-
-static int dearest(const void *a, const void *b) {
-    int64_t x = ((const cost *)a)->cycles, y = ((const cost *)b)->cycles;
-    return x < y ? 1 : x > y ? -1 : 0;
-}
-
-/* Cycles by op and size of its first output or weight. */
-static void print_profile(training *t, int64_t steps) {
-    static const char EXTENT[] = {[EXT_FIXED] = '-', [EXT_N] = 'n', [EXT_M] = 'm', [EXT_K] = 'k'};
-    static char names[512][96];
-    cost costs[512];
-    int n = 0;
-    int64_t all = 0;
-    cuda_cost at;
-    for (int32_t k = 0; cuda_profile(t->exec, k, &at); k++) {
-        if (at.together == 0) continue;
-        const instr *ins = &t->plan->instrs[at.from];
-        const value *v = &t->plan->values[ins->in[0] != VAL_NONE ? ins->in[0] : ins->out[0]];
-        const value *w = &t->plan->values[ins->in[1] != VAL_NONE ? ins->in[1] : ins->out[0]];
-        const value *o = &t->plan->values[ins->out[0] != VAL_NONE ? ins->out[0] : ins->in[0]];
-        char name[96];
-        snprintf(name, sizeof name, "%-18s %c%d x %d, %c%d x %d -> %c%d", op_name(ins->op),
-                 EXTENT[v->ext], v->rows, v->cols, EXTENT[w->ext], w->rows, w->cols, EXTENT[o->ext],
-                 o->cols);
-        if (at.part) snprintf(name, sizeof name, "%s", at.part);
-        if (at.together > 1) snprintf(name, sizeof name, "%d small ones side by side", at.together);
-        int j = 0;
-        while (j < n && strcmp(names[j], name) != 0) j++;
-        if (j == n) {
-            if (n == 512) continue;
-            snprintf(names[n], sizeof names[n], "%s", name);
-            costs[n++] = (cost){names[j], 0, 0};
-        }
-        costs[j].cycles += at.cycles;
-        costs[j].count++;
-        all += at.cycles;
-    }
-    qsort(costs, (size_t)n, sizeof *costs, dearest);
-    printf("  cycles of block 0 a step: %.0f\n", (double)all / (double)steps);
-    for (int j = 0; j < n && j < 70; j++)
-        printf("  %5.1f%%  %8.0f cycles each, %3lld of  %s\n",
-               100.0 * (double)costs[j].cycles / (double)all,
-               (double)costs[j].cycles / (double)(steps * costs[j].count),
-               (long long)costs[j].count, costs[j].what);
-}
-
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static void time_steps(const char *preset, int64_t batch, int profile_math) {
-    static const char *const names[] = {"fp32", "tf32", "bf16"};
-    enum { ROUNDS = 25, STEPS = 10 };
-    for (int math = 0; math < 3; math++) {
-        training t;
-        if (training_open(&t, "cuda", preset, (exec_opts){.math = (exec_math)math}, 0)) {
-            double ms[ROUNDS];
-            training_steps(&t, batch, 20);
-            for (int k = 0; k < ROUNDS; k++) {
-                training_steps(&t, batch, STEPS);
-                ms[k] = cuda_milliseconds(t.exec) / STEPS;
-            }
-            qsort(ms, ROUNDS, sizeof *ms, ascending);
-            printf("%s batch %lld %s: %.4f ms a step (median of %d x %d; %.4f to %.4f), loss %.4f, "
-                   "%.0f MB\n",
-                   preset, (long long)batch, names[math], ms[ROUNDS / 2], ROUNDS, STEPS, ms[0],
-                   ms[ROUNDS - 1], t.step.loss, (double)t.b->memory(t.exec) / 1e6);
-        }
-        training_close(&t);
-        fflush(stdout);
-        if (math != profile_math) continue;
-        if (training_open(&t, "cuda", preset, (exec_opts){.math = (exec_math)math, .profile = true},
-                          0)) {
-            training_steps(&t, batch, 20);
-            print_profile(&t, 20);
-        }
-        training_close(&t);
-    }
 }
 
 /* ---- which of them --------------------------------------------------------------------------- */

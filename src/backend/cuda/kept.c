@@ -86,6 +86,7 @@ mnp_status kept_place(env *e, int64_t trainable, cuda_program *p) {
     count_writers(p, writers);
     for (int32_t k = 0; k < p->count; k++) {
         if (p->code[k].op != OPCODE_COUNT + FUSED_LATENT_GRAD) continue;
+        if (p->n_outer > INT16_MAX - LATENT_ROWS) break; /* outer_of counts no further */
         if (writes_alone(&p->code[k].fused, writers)) keep_rows(p, &p->code[k].fused);
     }
     env_free(e, writers);

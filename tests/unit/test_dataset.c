@@ -7,6 +7,7 @@
 #include "base/fsio.h"
 #include "check.h"
 #include "data/dataset.h"
+#include "scarce.h"
 
 static env E;
 static char folder[200], path[300];
@@ -234,22 +235,6 @@ static void generated_sets_are_kept(void) {
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
-
-typedef struct scarce {
-    long left, live;
-} scarce;
-
-static void *scarce_alloc(void *user, size_t bytes, size_t align) {
-    scarce *m = user;
-    if (m->left-- <= 0) return NULL;
-    m->live++;
-    return aligned_alloc(align, (bytes + align - 1) / align * align);
-}
-
-static void scarce_free(void *user, void *ptr) {
-    ((scarce *)user)->live--;
-    free(ptr);
-}
 
 static mnp_status some_work(env *e, const char *what) {
     dataset *d = NULL;

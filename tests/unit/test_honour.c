@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "check.h"
+#include "scarce.h"
 
 enum { SIDE = 24, N = SIDE * SIDE, S = 12, LEVELS = 9, WELLS_MAX = N };
 static const double RANGE = 5;
@@ -256,22 +257,6 @@ static void bad_requests(void) {
     CHECK(honour_make(&E, &(honour_opts){1, 1, at, y, f, NAN}, &h) == MNP_EINVAL && !h);
     CHECK(honour_make(&E, &(honour_opts){1, 0, at, y, f, 1}, &h) == MNP_EINVAL && !h);
     honour_destroy(NULL);
-}
-
-typedef struct scarce {
-    long left, live;
-} scarce;
-
-static void *scarce_alloc(void *user, size_t bytes, size_t align) {
-    scarce *m = user;
-    if (m->left-- <= 0) return NULL;
-    m->live++;
-    return aligned_alloc(align, (bytes + align - 1) / align * align);
-}
-
-static void scarce_free(void *user, void *ptr) {
-    ((scarce *)user)->live--;
-    free(ptr);
 }
 
 static void every_allocation_may_fail(void) {

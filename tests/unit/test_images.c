@@ -10,6 +10,7 @@
 #include "base/png.h"
 #include "check.h"
 #include "data/geofluvial_set.h"
+#include "scarce.h"
 
 static env E;
 static char folder[200];
@@ -169,22 +170,6 @@ static void rivers(void) {
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
-
-typedef struct scarce {
-    long left, live;
-} scarce;
-
-static void *scarce_alloc(void *user, size_t bytes, size_t align) {
-    scarce *m = user;
-    if (m->left-- <= 0) return NULL;
-    m->live++;
-    return aligned_alloc(align, (bytes + align - 1) / align * align);
-}
-
-static void scarce_free(void *user, void *ptr) {
-    ((scarce *)user)->live--;
-    free(ptr);
-}
 
 static void every_allocation_may_fail(void) {
     static const char *const names[] = {"a.npy", "pics", "geo"};

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "bandit/crew.h"
 #include "bandit/trial.h"
+#include "base/crew.h"
 
 typedef struct pass {
     env env;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "bandit/crew.h"
+#include "base/crew.h"
 
 mnp_status trial_play(player *p, const problem *on, double *regret, int32_t *actions) {
     for (int64_t t = 0; t < on->steps; t++) {
@@ -45,11 +45,7 @@ typedef struct run_state {
     int64_t last;
     totals *mine, *unit; /* (trials) */
     double *seconds;     /* (trials) */
-    /* under the crew's mutex: how many are done, and the failure of the lowest trial */
-    int64_t done;
-    int64_t failed_trial;
-    mnp_status status;
-    char error[ENV_ERROR_MAX];
+    int64_t done;        /* under the crew's mutex */
 } run_state;
 
 static double thread_seconds(void) {
@@ -97,16 +93,6 @@ static mnp_status one_trial(env *e, run_state *r, int64_t k) {
     return status;
 }
 
-/* The lowest trial that failed by itself is told; those it stopped are not. */
-static void note_failure(run_state *r, int64_t k, mnp_status status, const char *text) {
-    bool first = r->status == MNP_OK, real = status != MNP_ECANCELLED;
-    if (!first && (!real || (r->status != MNP_ECANCELLED && k > r->failed_trial))) return;
-    r->failed_trial = k;
-    r->status = status;
-    snprintf(r->error, sizeof r->error, "trial %lld: %.900s", (long long)k + 1, text);
-    atomic_store(&r->crew.stop, true);
-}
-
 static void trial_task(void *arg, int64_t k, int worker) {
     run_state *r = arg;
     if (atomic_load(&r->crew.stop)) return;
@@ -114,8 +100,11 @@ static void trial_task(void *arg, int64_t k, int worker) {
     env own;
     crew_env(&r->crew, worker, &seat, &own);
     mnp_status status = one_trial(&own, r, k);
+    if (status != MNP_OK) {
+        env_context(&own, status, "trial %lld", (long long)k + 1);
+        crew_fail(&r->crew, k, status, own.error);
+    }
     pthread_mutex_lock(&r->crew.mutex);
-    if (status != MNP_OK) note_failure(r, k, status, own.error);
     r->done++;
     if (r->o->progress) r->o->progress(r->o->progress_user, r->done, r->o->trials);
     pthread_mutex_unlock(&r->crew.mutex);
@@ -174,8 +163,8 @@ static mnp_status run_all(env *e, pool *pool, run_state *r) {
         pool_run(pool, r->o->trials, trial_task, r);
     else
         for (int64_t k = 0; k < r->o->trials; k++) trial_task(r, k, 0);
-    crew_end(&r->crew);
-    return r->status == MNP_OK ? MNP_OK : env_fail(e, r->status, "%s", r->error);
+    mnp_status status = crew_end(&r->crew);
+    return status == MNP_OK ? MNP_OK : env_fail(e, status, "%s", r->crew.error);
 }
 
 mnp_status bandit_run(env *e, pool *pool, const bandit_opts *o, bandit_result *out) {

@@ -1,9 +1,8 @@
 /* families.c: the table of built-in families, their names with constants, and drawing many
  * functions at once over the pool. See dataset.h. */
-#include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
+#include "base/crew.h"
 #include "base/text.h"
 #include "comm/comm.h"
 #include "data/dataset.h"
@@ -159,68 +158,30 @@ void family_free(env *e, family *f) {
 
 /* ---- drawing over the pool ------------------------------------------------------------------- */
 
-/* The caller's allocator may not be made for threads: one at a time. */
-typedef struct locked_memory {
-    pthread_mutex_t mutex;
-    mnp_allocator inner;
-} locked_memory;
-
-static void *locked_alloc(void *user, size_t bytes, size_t align) {
-    locked_memory *m = user;
-    pthread_mutex_lock(&m->mutex);
-    void *p = m->inner.alloc(m->inner.user, bytes, align);
-    pthread_mutex_unlock(&m->mutex);
-    return p;
-}
-
-static void locked_free(void *user, void *ptr) {
-    locked_memory *m = user;
-    pthread_mutex_lock(&m->mutex);
-    m->inner.free(m->inner.user, ptr);
-    pthread_mutex_unlock(&m->mutex);
-}
-
 typedef struct draw_job {
-    env *e; /* the caller's: only worker 0, which is the caller's thread, may use it */
     const family *f;
     uint64_t seed;
     data_split split;
     int64_t first, count, chunk, points;
     float *x, *y;
-    locked_memory memory;
-    _Atomic bool stop;
-    /* under memory.mutex: the failure of the lowest chunk, so that the message is always the same
-     * one where several chunks fail */
-    int64_t failed_chunk;
-    mnp_status status;
-    char error[ENV_ERROR_MAX];
+    crew crew;
 } draw_job;
-
-static void note_failure(draw_job *job, int64_t chunk, mnp_status status, const char *text) {
-    pthread_mutex_lock(&job->memory.mutex);
-    if (job->status == MNP_OK || chunk < job->failed_chunk) {
-        job->failed_chunk = chunk;
-        job->status = status;
-        snprintf(job->error, sizeof job->error, "%s", text);
-    }
-    pthread_mutex_unlock(&job->memory.mutex);
-    atomic_store(&job->stop, true);
-}
 
 static void draw_chunk(void *arg, int64_t task, int worker) {
     draw_job *job = arg;
-    if (atomic_load(&job->stop)) return;
-    if (worker == 0 && env_cancelled(job->e)) {
-        note_failure(job, -1, MNP_ECANCELLED, "drawing functions was cancelled");
+    if (crew_stopped(&job->crew, worker)) {
+        crew_fail(&job->crew, task, MNP_ECANCELLED, "drawing functions was cancelled");
         return;
     }
-    env own = {.allocator = {locked_alloc, locked_free, &job->memory}};
+    crew_seat seat;
+    env own;
+    crew_env(&job->crew, worker, &seat, &own);
     int64_t at = task * job->chunk, n = job->count - at < job->chunk ? job->count - at : job->chunk;
     const family_def *def = job->f->def;
     mnp_status status =
         def->draw(&own, job->f->opts, job->seed, job->split, job->first + at, n,
                   job->x + at * job->points * family_x_dim(def), job->y + at * job->points);
-    if (status != MNP_OK) note_failure(job, task, status, own.error);
+    if (status != MNP_OK) crew_fail(&job->crew, task, status, own.error);
 }
 
 enum { CHUNK = 20 }; /* functions of one task, where a family has no groups */
@@ -228,8 +189,7 @@ enum { CHUNK = 20 }; /* functions of one task, where a family has no groups */
 static mnp_status draw_here(env *e, pool *pool, const family *f, uint64_t seed, data_split split,
                             int64_t first, int64_t count, float *x, float *y) {
     int64_t group = f->def->group;
-    draw_job job = {.e = e,
-                    .f = f,
+    draw_job job = {.f = f,
                     .seed = seed,
                     .split = split,
                     .first = first,
@@ -237,17 +197,15 @@ static mnp_status draw_here(env *e, pool *pool, const family *f, uint64_t seed, 
                     .chunk = group > 1 ? group : CHUNK,
                     .points = f->def->points(f->opts),
                     .x = x,
-                    .y = y,
-                    .memory.inner = e->allocator};
-    pthread_mutex_init(&job.memory.mutex, NULL); /* cannot fail with default attributes on Linux */
+                    .y = y};
+    crew_begin(&job.crew, e);
     int64_t tasks = (count + job.chunk - 1) / job.chunk;
     if (pool)
         pool_run(pool, tasks, draw_chunk, &job);
     else
         for (int64_t t = 0; t < tasks; t++) draw_chunk(&job, t, 0);
-    pthread_mutex_destroy(&job.memory.mutex);
-    if (job.status != MNP_OK) return env_fail(e, job.status, "%s: %s", f->name, job.error);
-    return MNP_OK;
+    mnp_status status = crew_end(&job.crew);
+    return status == MNP_OK ? MNP_OK : env_fail(e, status, "%s: %s", f->name, job.crew.error);
 }
 
 /* The ranks of a job draw a part each and give it to the others: that is quicker, and functions do

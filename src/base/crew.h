@@ -1,8 +1,9 @@
 /* crew.h: what lets the workers of a pool use a caller's env: each has an env of its own, whose
  * memory comes from the caller's allocator one call at a time, and which asks the caller whether to
- * stop from the caller's own thread alone. */
-#ifndef MNP_BANDIT_CREW_H
-#define MNP_BANDIT_CREW_H
+ * stop from the caller's own thread alone. When tasks fail, the others stop, and the caller hears
+ * of the lowest task that failed by itself, so that the message is always the same one. */
+#ifndef MNP_BASE_CREW_H
+#define MNP_BASE_CREW_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -13,6 +14,10 @@ typedef struct crew {
     env *e; /* the caller's: only worker 0, which is the caller's thread, may ask it */
     pthread_mutex_t mutex;
     _Atomic bool stop; /* for all workers */
+    /* under the mutex: the failure to tell */
+    int64_t failed_task;
+    mnp_status status;
+    char error[ENV_ERROR_MAX];
 } crew;
 
 /* One worker's place; it lives as long as the env that was made with it. */
@@ -22,7 +27,13 @@ typedef struct crew_seat {
 } crew_seat;
 
 void crew_begin(crew *c, env *e);
-void crew_end(crew *c);
+/* The status of the failure to tell, its text in c->error; MNP_OK: there was none. */
+mnp_status crew_end(crew *c);
+
 void crew_env(crew *c, int worker, crew_seat *seat, env *out);
+/* Shall this worker stop? The caller is asked, if it is the caller's thread. */
+bool crew_stopped(crew *c, int worker);
+/* A task failed: all stop. */
+void crew_fail(crew *c, int64_t task, mnp_status status, const char *text);
 
 #endif

@@ -7,6 +7,7 @@
 #define MNP_CUDA_FUSED_SET_GRAD_CUH
 
 #include "backend/cuda/set_grad_attention.cuh"
+#include "backend/cuda/set_grad_values.cuh"
 
 namespace set_grad_part {
 

@@ -33,11 +33,11 @@ FN uint64_t next_u64(Stream &s) {
     const uint64_t hi = next_u32(s);
     return hi << 32 | next_u32(s);
 }
+/* Draws below 2^64 % k, all of which are below k, are rejected. */
 FN uint64_t next_below(Stream &s, uint64_t k) {
-    const uint64_t incomplete = (0 - k) % k;
     for (;;) {
         const uint64_t x = next_u64(s);
-        if (x >= incomplete) return x % k;
+        if (x >= k || x >= (0 - k) % k) return x % k;
     }
 }
 
@@ -68,33 +68,6 @@ FN uint64_t perm_index(rng_key key, rng_at at, uint64_t n, uint64_t i) {
         i = (uint64_t)left << half | right;
     } while (i >= n);
     return i;
-}
-
-FN int64_t table_size(int64_t k) {
-    int64_t size = 2;
-    while (size < 2 * k) size *= 2;
-    return size;
-}
-
-FN int32_t *find_slot(int32_t *table, int64_t size, int64_t position) {
-    const uint64_t mask = (uint64_t)size - 1;
-    uint64_t at = ((uint64_t)position * 0x9E3779B97F4A7C15u >> 32) & mask;
-    while (table[2 * at] != 0 && table[2 * at] != (int32_t)position + 1) at = (at + 1) & mask;
-    return &table[2 * at];
-}
-
-/* One swap of permute_prefix(). */
-FN void swap_in(int32_t *order, int32_t *table, int64_t size, int64_t k, int64_t i, int64_t j) {
-    const int32_t mine = order[i];
-    if (j < k) {
-        order[i] = order[j];
-        order[j] = mine;
-        return;
-    }
-    int32_t *slot = find_slot(table, size, j);
-    order[i] = slot[0] ? slot[1] : (int32_t)j;
-    slot[0] = (int32_t)j + 1;
-    slot[1] = mine;
 }
 
 /* ---- draw ------------------------------------------------------------------------------------ */
@@ -162,38 +135,70 @@ FN void draw_choose(const Frame &f, const dev_instr &ins, Drawn &d) {
     d.ok = 1;
 }
 
-/* The draws of the shuffle are made by all threads at once, then swapped in order by one. A
- * rejected draw (one in 2^56) would shift those behind it: then one thread does it all again. */
-FN int32_t *shuffle(Drawn &d, int32_t *memory) {
-    const int64_t k = d.n, count = d.points, size = table_size(k);
-    int32_t *order = memory, *table = memory + k, *jump = table + (k < count ? 2 * size : 0);
-    const int64_t moves = min(k, count - 1);
+/* jump[i]: the place that swap i of permute_prefix() takes its number from, i < k. All threads draw
+ * at once. A rejected draw (one in 2^56) would shift those behind it: where there may be one, one
+ * thread draws all of them again. */
+FN void draw_jumps(Drawn &d, int32_t *jump) {
+    const int k = d.n;
     const int64_t used = 4 * (int64_t)d.stream.at.point - d.stream.left; /* words, always even */
 #pragma unroll 1
-    for (int64_t i = threadIdx.x; i < k; i += THREADS) order[i] = (int32_t)i;
-#pragma unroll 1
-    for (int64_t i = threadIdx.x; k < count && i < 2 * size; i += THREADS) table[i] = 0;
-#pragma unroll 1
-    for (int64_t i = threadIdx.x; i < moves; i += THREADS) {
+    for (int i = threadIdx.x; i < k; i += THREADS) {
         rng_at at = d.stream.at;
         const int64_t word = used + 2 * i;
         at.point = (uint32_t)(word / 4), at.dim = 0;
         const rng_words w = rng_words_at(d.stream.key, at);
         const uint64_t x =
             word % 4 ? (uint64_t)w.w[2] << 32 | w.w[3] : (uint64_t)w.w[0] << 32 | w.w[1];
-        const uint64_t left = (uint64_t)(count - i), incomplete = (0 - left) % left;
-        if (x < incomplete) d.ok = 0;
-        jump[i] = (int32_t)(i + (int64_t)(x % left));
+        const uint64_t left = (uint64_t)(d.points - i);
+        if (x < left && left > 1) d.ok = 0;
+        jump[i] = i + (int32_t)(x % left);
     }
     __syncthreads();
-    if (threadIdx.x == 0 && d.ok)
+    if (d.ok) return;
+    if (threadIdx.x == 0)
 #pragma unroll 1
-        for (int64_t i = 0; i < moves; i++) swap_in(order, table, size, k, i, jump[i]);
-    if (threadIdx.x == 0 && !d.ok)
+        for (int i = 0; i < k && i < d.points - 1; i++)
+            jump[i] = i + (int32_t)next_below(d.stream, (uint64_t)(d.points - i));
+    __syncthreads();
+}
+
+/* The last swap before number `end` that took its number from `place` (and left there what it had
+ * itself), -1: none did. Four lanes share the search. */
+FN int last_swap(const int32_t *jump, int place, int end) {
+    int last = -1;
+#pragma unroll 4
+    for (int s = threadIdx.x % 4; s < end; s += 4)
+        if (jump[s] == place) last = s;
+    last = max(last, __shfl_xor_sync(~0u, last, 1));
+    return max(last, __shfl_xor_sync(~0u, last, 2));
+}
+
+/* The first n places of the shuffle. Swaps go one after the other, but where each number of the
+ * result comes from can be told by itself: place i gets what lies at jump[i] when its turn comes.
+ * The last swap that took from there left what lay at its own place by then; so back from swap to
+ * swap, until a place is found that none had touched. */
+FN int32_t *shuffle(Drawn &d, int32_t *memory) {
+    const int k = d.n;
+    int32_t *order = memory, *jump = memory + k, *came = jump + k;
+    draw_jumps(d, jump);
 #pragma unroll 1
-        for (int64_t i = 0; i < moves; i++)
-            swap_in(order, table, size, k, i,
-                    i + (int64_t)next_below(d.stream, (uint64_t)(count - i)));
+    for (int i0 = 0; i0 < k; i0 += THREADS / 4) {
+        const int i = min(i0 + (int)threadIdx.x / 4, k - 1);
+        const int own = last_swap(jump, i, i), before = last_swap(jump, jump[i], i);
+        if (threadIdx.x % 4 == 0) came[i] = own, order[i] = before;
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int i = threadIdx.x; i < k; i += THREADS) {
+        int place = order[i];
+        if (place < 0) {
+            place = jump[i];
+        } else {
+#pragma unroll 1
+            for (int next; (next = came[place]) >= 0;) place = next;
+        }
+        order[i] = place;
+    }
     __syncthreads();
     return order;
 }
@@ -234,9 +239,8 @@ OP_FN void op_draw(const dev_instr &ins) {
     Drawn &d = *(Drawn *)work();
     if (threadIdx.x < 32) draw_choose(f, ins, d);
     __syncthreads();
-    const int64_t words = 2 * (int64_t)d.n + 2 * table_size(d.n);
-    int32_t *memory = (int32_t *)work() + 64;
-    int32_t *order = shuffle(d, words + 64 <= WORK_WORDS ? memory : f.scratch);
+    int32_t *memory = (int32_t *)work() + 64; /* three lists of n */
+    int32_t *order = shuffle(d, 3 * (int64_t)d.n + 64 <= WORK_WORDS ? memory : f.scratch);
     draw_region(f, ins, d, order);
     if (threadIdx.x == 0) f.n = d.n, f.k = d.k, f.m = d.m;
     __syncthreads();

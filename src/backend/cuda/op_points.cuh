@@ -404,28 +404,40 @@ OP_FN void op_pool_grad(const dev_instr &ins) {
 
 /* ---- features -------------------------------------------------------------------------------- */
 
+/* Threads are (row, frequency) and stay at their frequency; x and the frequencies are read from
+ * shared memory where they fit. */
 OP_FN void op_fourier(const dev_instr &ins) {
     const Frame &f = frame();
-    View x = view_in(ins, FOURIER_X), w = view_in(ins, FOURIER_FREQ);
-    View y = view_out(ins, FOURIER_Y);
-    const int rows = x.all_rows(f.S), F = w.rows, rest = y.ld - 2 * F;
+    const View x = view_in(ins, FOURIER_X), w = view_in(ins, FOURIER_FREQ);
+    const View y = view_out(ins, FOURIER_Y);
+    const int rows = x.all_rows(f.S), F = w.rows, cols = x.cols, rest = y.ld - 2 * F;
+    const bool fits = rows * x.ld + F * w.ld <= WORK_WORDS;
+    float *room = work(), *room_w = room + rows * x.ld;
+    const float *xs = fits ? room : x.p, *ws = fits ? room_w : w.p;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < rows * F; i += THREADS) {
-        const int r = i / F, k = i % F;
-        double t = 0;
+    for (int i = threadIdx.x; fits && i < F * w.ld; i += THREADS) room_w[i] = w.p[i];
 #pragma unroll 1
-        for (int c = 0; c < x.cols; c++)
-            t += (double)w.p[(int64_t)k * w.ld + c] * (double)x.p[(int64_t)r * x.ld + c];
-        float sine, cosine;
-        sincospif(2.0f * (float)(t - rint(t)), &sine, &cosine);
-        y.p[(int64_t)r * y.ld + k] = cosine;
-        y.p[(int64_t)r * y.ld + F + k] = sine;
-    }
+    for (int i = threadIdx.x; fits && i < rows * x.ld; i += THREADS) room[i] = x.p[i];
+    __syncthreads();
+    const int side = max(1, THREADS / F); /* rows at a time; threads left over have none */
+    const int first = side > 1 ? (int)threadIdx.x / F : 0;
+#pragma unroll 1
+    for (int k = (int)threadIdx.x - first * F; first < side && k < F; k += THREADS)
+#pragma unroll 1
+        for (int r = first; r < rows; r += side) {
+            double t = (double)ws[k * w.ld] * (double)xs[r * x.ld];
+#pragma unroll 1
+            for (int c = 1; c < cols; c++) t += (double)ws[k * w.ld + c] * (double)xs[r * x.ld + c];
+            float sine, cosine;
+            sincospif(2.0f * (float)(t - rint(t)), &sine, &cosine);
+            float *to = y.p + (int64_t)r * y.ld + k;
+            to[0] = cosine, to[F] = sine;
+        }
 #pragma unroll 1
     for (int i = threadIdx.x; i < rows * rest; i += THREADS) {
         const int r = i / rest, c = i % rest;
-        const bool own = ins.i[FOURIER_APPEND] && c < x.cols;
-        y.p[(int64_t)r * y.ld + 2 * F + c] = own ? x.p[(int64_t)r * x.ld + c] : 0.0f;
+        const bool own = ins.i[FOURIER_APPEND] && c < cols;
+        y.p[(int64_t)r * y.ld + 2 * F + c] = own ? xs[r * x.ld + c] : 0.0f;
     }
 }
 

@@ -105,9 +105,7 @@ static int64_t rows_of(const plan *p, const value *v) {
 }
 
 static int64_t scratch_of(const plan *p, const instr *ins) {
-    if (ins->op == OP_draw) { /* an order, its draws, and a table of at most 4 n pairs */
-        return 2 * p->opts.n + 8 * p->opts.n + 16;
-    }
+    if (ins->op == OP_draw) return 3 * p->opts.n; /* an order, its draws, where numbers came from */
     if (ins->op == OP_attention_grad)
         return rows_of(p, &p->values[ins->in[ATTENTION_GRAD_QV]]) * ins->i[ATTENTION_HEADS] *
                p->opts.samples;

@@ -238,6 +238,9 @@ FN void run_fused(const dev_instr &ins) {
     case FUSED_LATENT_GRAD:
         latent_grad_part::run(ins);
         break;
+    case FUSED_END:
+        end_part::run(ins);
+        break;
     }
 }
 

@@ -42,6 +42,7 @@ static bool attributes_fit(const search *s, const fuse_step *step, const instr *
     const instr *first = &s->plan->instrs[s->members[0]];
     for (int j = 0; j < step->n_ints; j++)
         if (step->ints[j] != FUSE_ANY && ins->i[j] != step->ints[j]) return false;
+    if (step->real != 0 && ins->f[0] != step->real) return false;
     return !step->as_first || (ins->i[0] == first->i[0] && ins->f[0] == first->f[0]);
 }
 

@@ -24,6 +24,7 @@ typedef enum fused_kind {
     FUSED_SET_GRAD,
     FUSED_LATENT,
     FUSED_LATENT_GRAD,
+    FUSED_END,
     FUSED_COUNT
 } fused_kind;
 
@@ -177,9 +178,10 @@ enum {
 
 /* The latent of a transition. For each of mu and sigma (two networks of the same form)
  *   h0 = relu(stack wr + b0 + before wz), h1 = relu(h0 w1 + b1), out = h1 w2 + b2     (2 rows)
- * then z = mu[0] + sigma(raw[0]) eps, kl = KL of row 0 from row 1, pz = z wf. `before` is the
- * latent of the transition before and absent for the first. i and f of the instruction are those of
- * gauss_sample (kind, row, purpose, tag; floor). */
+ * then z = mu[0] + sigma(raw[0]) eps, kl = klbefore + KL of row 0 from row 1, pz = z wf. `before`
+ * is the latent of the transition before, klbefore the sum of KLs up to there; both are absent for
+ * the first. i and f of the instruction are those of gauss_sample (kind, row, purpose, tag; floor).
+ */
 enum {
     NET_WR,  /* (64, 64)            */
     NET_B0,  /* (1, 64)             */
@@ -201,6 +203,7 @@ enum {
     LATENT_WF = LATENT_SIGMA + NET_SLOTS, /* (128, 128)                       */
     LATENT_Z,                             /* out (1, 128), kept               */
     LATENT_EPS,                           /* out (1, 128), kept               */
+    LATENT_KLBEFORE,                      /* (1, 1), a double, or absent      */
     LATENT_KL,                            /* out (1, 1), a double             */
     LATENT_PZ,                            /* out (1, 128)                     */
     LATENT_SLOTS
@@ -233,6 +236,7 @@ enum {
     LATENTG_Z,                               /* (1, 128)                             */
     LATENTG_EPS,                             /* (1, 128)                             */
     LATENTG_GKL,                             /* (1, 1), a double                     */
+    LATENTG_GKLBEFORE,                       /* out (1, 1), a double, or absent: gkl */
     LATENTG_GPZ,                             /* (1, 128)                             */
     LATENTG_GZ,      /* in and out (1, 128): nobody reads what is left in it; acc: it holds a sum */
     LATENTG_DWF,     /* out (128, 128)                       */
@@ -256,6 +260,20 @@ enum {
     KEPT_G1 = KEPT_GOUT + 512,      /* (net, 2, 64), behind the ReLU      */
     KEPT_G0 = KEPT_G1 + 256,        /* (net, 2, 64), likewise             */
     LATENT_KEPT = KEPT_G0 + 256
+};
+
+/* Between the two passes: the loss of the function, what it reports, and the first gradients. With
+ * sum = sum over points of the standard normal's log-density at y plus logdet:
+ *   loss = -(sum + f[0] kl + f[1]) / n; reported: loss, kl / n, sum / n
+ * The gradient of the loss is 1. f of the instruction is that of scale. */
+enum {
+    END_Y,       /* (n, 1)                    */
+    END_LOGDET,  /* (n, 1)                    */
+    END_KL,      /* (1, 1), a double          */
+    END_GY,      /* out (n, 1)                */
+    END_GLOGDET, /* out (n, 1)                */
+    END_GKL,     /* out (1, 1), a double      */
+    END_SLOTS
 };
 
 #endif

@@ -185,7 +185,8 @@ FN void fetch_inputs() {
 
 /* What a lane reads of its dimension. */
 struct Latent {
-    float m0, m1, w0, w1, eps, gkl, gz;
+    float m0, m1, w0, w1, eps, gz;
+    double gkl;
 };
 FN int dimension_of(int lane) {
     return threadIdx.x / 32 * 8 + lane / 4 % 2 * 4 + lane / 8;
@@ -197,7 +198,7 @@ FN Latent latent_of(int lane) {
     v.m0 = __ldcg(mu + d), v.m1 = __ldcg(mu + WIDE + d);
     v.w0 = __ldcg(raw + d), v.w1 = __ldcg(raw + WIDE + d);
     v.eps = __ldcg(fused_at(LATENTG_EPS) + d);
-    v.gkl = (float)__ldcg((const double *)fused_at(LATENTG_GKL));
+    v.gkl = __ldcg((const double *)fused_at(LATENTG_GKL));
     v.gz = fused_adds(LATENTG_GZ) ? __ldcg(fused_at(LATENTG_GZ) + d) : 0.0f;
     return v;
 }
@@ -211,7 +212,13 @@ FN Share share_of(const dev_instr &ins, const Latent &v, int which) {
     const float s0 = sigma_of(ins, v.w0, &slope0), s1 = sigma_of(ins, v.w1, &slope1);
     const KlSlopes k = kl_slopes(v.m0, s0, slope0, v.m1, s1, slope1);
     const float g = which == 0 ? k.mean : which == 1 ? -k.mean : which == 2 ? k.raw0 : k.raw1;
-    return {v.gkl * g, which == 0 ? 1.0f : which == 2 ? v.eps * slope0 : 0.0f};
+    return {(float)v.gkl * g, which == 0 ? 1.0f : which == 2 ? v.eps * slope0 : 0.0f};
+}
+
+/* The KLs of the transitions before are in the same sum. */
+FN void hand_on(double gkl) {
+    double *to = (double *)fused_at(LATENTG_GKLBEFORE);
+    if (to && threadIdx.x == 0) put(to, gkl, fused_adds(LATENTG_GKLBEFORE));
 }
 
 /* gz from pz, and through the sample and the KL to mu and raw. */
@@ -292,6 +299,7 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     stage<NARROW, 2>(n, room + AT_WR, n.at(NETG_WR), first);
     if (fused_at(LATENTG_BEFORE)) stage<NARROW, 4>(n, room + AT_WZ, n.at(NETG_WZ), n.warp * 16);
     copy_commit();
+    hand_on(latent.gkl);
     to_outputs(ins, n, wf, gpz, latent);
     copy_wait<1>();
     __syncthreads();

@@ -38,6 +38,13 @@ FN float latent_noise(const Frame &f, const dev_instr &ins, int s, int d) {
     return rng_normal_at(key, at);
 }
 
+#define HALF_LOG_2PI 0.91893853320467274178f
+
+/* The log of the standard normal's density. */
+FN float normal_logp(float v) {
+    return -0.5f * v * v - HALF_LOG_2PI;
+}
+
 /* One dimension of KL(N(m0, s0^2) | N(m1, s1^2)). */
 FN float kl_of(float m0, float s0, float m1, float s1) {
     const float apart = m0 - m1;

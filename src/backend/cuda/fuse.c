@@ -239,14 +239,62 @@ static void find_parts(search *s, uint32_t kinds, int32_t *scratch) {
     }
 }
 
-/* Of a context without points the fused set encoder stores nothing, which its fused reverse pass
- * knows; a reverse pass op by op would read it. */
-static bool reads_what_is_not_there(const fuse_list *list, const plan *p) {
-    bool stores = false, reads = false;
-    for (int32_t k = 0; k < list->n_parts; k++) stores |= list->parts[k].pattern->kind == FUSED_SET;
-    for (int32_t k = 0; k < list->n_units; k++)
-        reads |= list->units[k] >= 0 && p->instrs[list->units[k]].op == OP_attention_grad;
-    return stores && reads;
+/* ---- the set encoder and its reverse pass -----------------------------------------------------
+ */
+
+static bool is_set(const fuse_part *part) {
+    return part->pattern->kind == FUSED_SET;
+}
+static bool is_set_grad(const fuse_part *part) {
+    return part->pattern->kind == FUSED_SET_GRAD;
+}
+
+/* The part that computed what this one takes back; NULL: there is none. */
+static const fuse_part *set_of(const fuse_list *list, const fuse_part *grad) {
+    for (int32_t k = 0; k < list->n_parts; k++)
+        if (is_set(&list->parts[k]) && list->parts[k].slot[SET_J] == grad->slot[SETG_J])
+            return &list->parts[k];
+    return NULL;
+}
+
+static bool reads_kept(const instr *ins, const fuse_part *set) {
+    for (int j = 0; j < INSTR_IN; j++)
+        for (int k = SET_J; k < SET_STACK && ins->in[j] != VAL_NONE; k++)
+            if (ins->in[j] == set->slot[k]) return true;
+    return false;
+}
+
+/* What the fused set encoder keeps is for its fused reverse pass alone: there is less of it than
+ * the ops would store, and some has another form (fused.h). So there are both of them or none. */
+static bool sets_agree(const search *s) {
+    const fuse_list *list = s->list;
+    for (int32_t k = 0; k < list->n_parts; k++)
+        if (is_set_grad(&list->parts[k]) && !set_of(list, &list->parts[k])) return false;
+    for (int32_t at = 0; at < s->plan->n_function; at++) {
+        const fuse_part *own = s->owner[at] >= 0 ? &list->parts[s->owner[at]] : NULL;
+        if (own && (is_set(own) || is_set_grad(own))) continue;
+        for (int32_t k = 0; k < list->n_parts; k++)
+            if (is_set(&list->parts[k]) && reads_kept(&s->plan->instrs[at], &list->parts[k]))
+                return false;
+    }
+    return true;
+}
+
+/* The reverse pass makes j again from pre, which no op of it reads: it gets pre as an operand, and
+ * pre a place of its own, where it outlives the forward pass. */
+static void link_sets(search *s) {
+    for (int32_t k = 0; k < s->list->n_parts; k++) {
+        fuse_part *part = &s->list->parts[k];
+        if (!is_set_grad(part)) continue;
+        const val pre = set_of(s->list, part)->slot[SET_PRE];
+        bool moved = false;
+        for (int32_t j = 0; j < k; j++)
+            moved |= is_set_grad(&s->list->parts[j]) && s->list->parts[j].slot[SETG_PRE] == pre;
+        part->slot[SETG_PRE] = pre;
+        if (moved || s->plan->values[pre].store != STORE_ACT) continue;
+        s->where[pre] = *s->words;
+        *s->words += plan_words(s->plan, &s->plan->values[pre]);
+    }
 }
 
 mnp_status fuse_find(env *e, const plan *p, const task *tasks, uint32_t kinds, int64_t *where,
@@ -264,8 +312,9 @@ mnp_status fuse_find(env *e, const plan *p, const task *tasks, uint32_t kinds, i
                 .owner = env_alloc(e, 4 * most, sizeof *s.owner, "a program")};
     const bool ok = out->units && out->parts && s.owner;
     if (ok) find_parts(&s, kinds, s.owner + most);
-    if (ok && reads_what_is_not_there(out, p))
-        find_parts(&s, kinds & ~(1u << FUSED_SET), s.owner + most);
+    if (ok && !sets_agree(&s))
+        find_parts(&s, kinds & ~(1u << FUSED_SET | 1u << FUSED_SET_GRAD), s.owner + most);
+    if (ok) link_sets(&s);
     env_free(e, s.owner);
     if (!ok) fuse_free(e, out);
     return ok ? MNP_OK : MNP_ENOMEM;

@@ -96,20 +96,22 @@ enum {
  *   a1, l1 = attention(q1), h1 = relu(a1 w1 + b1),  x2 = h1 + a1,  kv = x2 wkv + bkv
  *   pa, pl = attention(pq; kv), ph = relu(pa wo + bo), px = ph + pa, r = px wr + br
  *   stack = [r of side 0; r of side 1, or `empty` where m is 0]
- * attention adds the query to its result and keeps the log of the sum of exponentials. All values
- * of a side are stored, kv too, which FUSED_SET_GRAD does not read; those of side 1 only where
- * m > 0, so there is no FUSED_SET in a plan whose reverse pass runs op by op (fuse.c). */
+ * attention adds the query to its result and keeps the log of the sum of exponentials; pl is that
+ * of x2 . W_k pq / 8, without what the bias of keys adds to every score. Of h0 and h1 the signs are
+ * kept, 64 bits a row: bit c is h[c] > 0. j and kv are not kept: their slots are names that the two
+ * patterns have in common. Values of side 1 are there only where m > 0. So what is kept is for
+ * FUSED_SET_GRAD alone, and a plan has both parts or none of them (fuse.c). */
 enum {
     SIDE_A0, /* (., 64) */
     SIDE_L0, /* (., 4)  */
-    SIDE_H0, /* (., 64) */
+    SIDE_H0, /* (., 64) bits */
     SIDE_X1, /* (., 64) */
     SIDE_Q1, /* (., 192) */
     SIDE_A1, /* (., 64) */
     SIDE_L1, /* (., 4)  */
-    SIDE_H1, /* (., 64) */
+    SIDE_H1, /* (., 64) bits */
     SIDE_X2, /* (., 64) */
-    SIDE_KV, /* (., 128) */
+    SIDE_KV, /* (., 128), not kept */
     SIDE_PA, /* (1, 64) */
     SIDE_PL, /* (1, 4)  */
     SIDE_PH, /* (1, 64) */
@@ -134,7 +136,7 @@ enum {
     SET_WR,                            /* (64, 64)                                    */
     SET_BR,                            /* (1, 64)                                     */
     SET_EMPTY,                         /* (1, 64)                                     */
-    SET_J,                             /* out (n, 192), kept                          */
+    SET_J,                             /* (n, 192), not kept                          */
     SET_ALL,                           /* out: SIDE_SLOTS values of all points, kept  */
     SET_SOME = SET_ALL + SIDE_SLOTS,   /* out: and of the context                    */
     SET_STACK = SET_SOME + SIDE_SLOTS, /* out (2, 64)                              */
@@ -143,7 +145,7 @@ enum {
 
 /* Its reverse pass. */
 enum {
-    SETG_J,                            /* (n, 192)                                  */
+    SETG_J,                            /* (n, 192), not there                       */
     SETG_ALL,                          /* SIDE_SLOTS values of all points           */
     SETG_SOME = SETG_ALL + SIDE_SLOTS, /* and of the context                        */
     SETG_Y = SETG_SOME + SIDE_SLOTS,   /* (n, 1)                                    */
@@ -173,6 +175,7 @@ enum {
     SETG_DEMPTY,                       /* out (1, 64): the second row, where m is 0 */
     SETG_GPRE,                         /* out (n, 192)                              */
     SETG_GY,                           /* out (n, 1) or absent                      */
+    SETG_PRE,                          /* (n, 192): SET_PRE of the forward part     */
     SETG_SLOTS
 };
 

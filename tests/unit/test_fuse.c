@@ -281,6 +281,46 @@ static void teams_know_less(void) {
     CHECK(of_teams > 0 && of_teams < ops && ops < OP_COUNT);
 }
 
+/* ---- sums that begin early --------------------------------------------------------------------
+ */
+
+static bool among(const int32_t *list, int32_t count, int64_t range) {
+    bool found = false;
+    for (int32_t k = 0; k < count; k++) found |= list[k] == range;
+    return found;
+}
+
+/* What the last sets still write to is late: the encoder. Conditioners and latents are early. */
+static void early_ranges(void) {
+    recorded r;
+    cuda_program p;
+    record_paper(&r);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    const int32_t ranges = (int32_t)((r.m->params.words + DEV_STEP_WORDS - 1) / DEV_STEP_WORDS);
+    int32_t releases = 0, sets = 0;
+    for (int32_t k = 0; k < p.count; k++) {
+        const bool is_set = p.code[k].op == OPCODE_COUNT + FUSED_SET_GRAD;
+        sets += is_set, releases += p.code[k].releases;
+        if (p.code[k].releases) CHECK(is_set && sets == 7);
+    }
+    CHECK(releases == 1);
+    CHECK(p.n_early > ranges * 8 / 10 && p.n_early < ranges);
+    for (int32_t k = 0; k < ranges; k++) CHECK(among(p.ranges, ranges, k));
+    for (int32_t i = 0; i < r.m->params.count; i++) {
+        const param *w = &r.m->params.list[i];
+        const int64_t range = w->offset / DEV_STEP_WORDS;
+        if (strncmp(w->name, "enc.", 4) == 0) CHECK(!among(p.ranges, p.n_early, range));
+        if (strcmp(w->name, "flow.3.1.w") == 0) CHECK(among(p.ranges, p.n_early, range));
+        if (strcmp(w->name, "mu.5.1.w") == 0) CHECK(among(p.ranges, p.n_early, range));
+    }
+    program_free(&world, &p);
+    CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
+    CHECK(p.n_early == 0); /* op by op nothing releases */
+    for (int32_t k = 0; k < p.count; k++) CHECK(p.code[k].releases == 0);
+    program_free(&world, &p);
+    forget(&r);
+}
+
 int main(void) {
     env_init(&world);
     RUN(paper_parts);
@@ -292,5 +332,6 @@ int main(void) {
     RUN(latent_rows);
     RUN(shared_weight);
     RUN(teams_know_less);
+    RUN(early_ranges);
     return check_done();
 }

@@ -11,7 +11,7 @@
 #include "comm/gpu_link.h"
 
 /* Both sides must know the same operations. */
-enum { CUDA_API_VERSION = 5000 + OPCODE_COUNT };
+enum { CUDA_API_VERSION = 6000 + OPCODE_COUNT };
 
 typedef struct cuda_queue cuda_queue; /* a stream with its captured step */
 

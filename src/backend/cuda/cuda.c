@@ -14,10 +14,10 @@ static void destroy(exec *x) {
     if (!x) return;
     env *e = x->env;
     if (x->api) {
-        block *own[] = {&x->code,       &x->outer,   &x->outer_of, &x->kept,    &x->run,
-                        &x->act,        &x->slots,   &x->scratch,  &x->step,    &x->adam,
-                        &x->scalars,    &x->partial, &x->state,    &x->culprit, &x->clocks,
-                        &x->data_start, &x->data_x,  &x->data_y,   &x->lengths};
+        block *own[] = {&x->code,   &x->outer,      &x->outer_of, &x->ranges,  &x->kept,
+                        &x->run,    &x->act,        &x->slots,    &x->scratch, &x->step,
+                        &x->adam,   &x->scalars,    &x->partial,  &x->state,   &x->culprit,
+                        &x->clocks, &x->data_start, &x->data_x,   &x->data_y,  &x->lengths};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
@@ -36,6 +36,11 @@ static void destroy(exec *x) {
 static mnp_status send_program(exec *x) {
     const cuda_program *p = &x->program;
     MNP_TRY(exec_send(x, &x->code, p->code, (size_t)p->count * sizeof *p->code, "the program"));
+    if (p->ranges) {
+        const size_t ranges =
+            (size_t)(x->plan->params->words + DEV_STEP_WORDS - 1) / DEV_STEP_WORDS;
+        MNP_TRY(exec_send(x, &x->ranges, p->ranges, ranges * sizeof *p->ranges, "the program"));
+    }
     if (p->n_outer == 0) return MNP_OK;
     const int64_t pieces = x->plan->params->trainable / DEV_OUTER_WORDS + 1;
     MNP_TRY(

@@ -39,7 +39,8 @@ typedef struct dev_instr {
     uint32_t fresh; /* bit j: but the block's first function overwrites (weight gradients)  */
     int32_t math;
     int32_t together; /* it and those behind it run side by side: how many; 1: alone */
-    int32_t reserved[3];
+    int32_t releases; /* 1: gradients complete before it may be summed while it runs (early.h) */
+    int32_t reserved[2];
     int32_t i[DEV_INT];
     double f[DEV_REAL];
     union {
@@ -72,6 +73,9 @@ typedef struct dev_step {
 typedef struct dev_adam {
     float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
     int32_t go, averages, first;
+    int32_t released; /* blocks of functions that are past the instruction that releases */
+    int32_t done;     /* blocks of the sum that are */
+    double next_rate; /* of the step that follows   */
 } dev_adam;
 
 /* Everything a run reads and writes. It lives on the device; kernels get its address alone, so that
@@ -99,8 +103,10 @@ typedef struct dev_run {
     float *state;
     dev_step *step;
     dev_adam *adam;
-    double *item_scalars; /* (items, 3) */
-    double *partial;      /* (ranges) sums of squares */
+    double *item_scalars;  /* (items, 3) */
+    double *partial;       /* (ranges) sums of squares */
+    const int32_t *ranges; /* of the gradient as they are summed: the first n_early may be early */
+    int64_t n_early;
     int64_t data_functions, data_x_dim;
     const int64_t *data_start;
     const float *data_x, *data_y;

@@ -312,6 +312,15 @@ OP_FN void watch(int k, int next) {
     f.last = now;
 }
 
+/* By one thread: the sum of what the block has completed may begin, unless it has more to do. */
+OP_FN void release_gradients() {
+    const Frame &f = frame();
+    if (f.item + gridDim.x < f.run->item_hi) return;
+    __threadfence();
+    atomicAdd(&f.run->adam->released, 1);
+    grid_release();
+}
+
 /* The loop keeps next to nothing in registers across the calls: what does not fit would lie in
  * local memory, and that is far away when shared memory takes all of the L1. */
 __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *run) {
@@ -329,6 +338,7 @@ __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *ru
         for (; k < frame().n_code; k = next) {
             const int count = held(k).together;
             next = k + count;
+            if (held(k).releases && threadIdx.x == THREADS - 1) release_gradients();
             /* What runs next is there, what runs after that has been asked for. */
             if (keeper()) fetch(k + 3 * DEV_TOGETHER, next + 3 * DEV_TOGETHER);
             if (count == 1)

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "backend/cuda/early.h"
 #include "backend/cuda/fuse.h"
 #include "backend/cuda/kept.h"
 #include "backend/cuda/known.h"
@@ -361,6 +362,7 @@ static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cu
     }
     if (status == MNP_OK) status = mark_fresh(e, p, d, order, out);
     if (status == MNP_OK && out->updates) status = kept_place(e, p->params->trainable, out);
+    if (status == MNP_OK && out->updates) status = early_find(e, p->params, out);
     env_free(e, order);
     return status;
 }
@@ -383,6 +385,7 @@ void program_free(env *e, cuda_program *p) {
     env_free(e, p->part);
     env_free(e, p->outer);
     env_free(e, p->outer_of);
+    env_free(e, p->ranges);
     env_free(e, p->offset);
     *p = (cuda_program){0};
 }

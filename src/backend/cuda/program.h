@@ -18,6 +18,8 @@ typedef struct cuda_program {
     int32_t n_outer;
     int16_t *outer_of;  /* dev_run.outer_of, or NULL                   */
     int64_t kept_words; /* of one function                             */
+    int32_t *ranges;    /* of the gradient as they are summed, or NULL */
+    int32_t n_early;    /* of them may be summed early (early.h)       */
     bool has_grad;      /* it writes weight gradients                  */
     bool updates;       /* the step part is the update of op/update.h  */
 } cuda_program;

@@ -199,6 +199,17 @@ PTX void barrier(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+/* ---- kernels that follow each other ---------------------------------------------------------- */
+
+/* A kernel that is launched early (launch_update) starts when all blocks of the one before it have
+ * called grid_release() or are done; what that one wrote is there behind grid_wait(). */
+PTX void grid_wait() {
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+PTX void grid_release() {
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
 #undef PTX
 
 #endif

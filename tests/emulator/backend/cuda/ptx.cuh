@@ -122,6 +122,11 @@ PTX void barrier(int id, int threads, emulated_place here = EMULATED_HERE) {
     emulated_barrier(id, threads, false, here);
 }
 
+/* ---- kernels that follow each other ---------------------------------------------------------- */
+
+PTX void grid_wait() {}
+PTX void grid_release() {}
+
 #undef PTX
 
 #endif

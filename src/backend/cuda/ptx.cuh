@@ -112,6 +112,13 @@ PTX void load_transposed(uint32_t at, uint32_t w[4]) {
                  : "memory");
 }
 
+/* An 8 x 8 piece of 16-bit numbers, transposed: a lane has word (l / 4, l % 4). */
+PTX uint32_t transposed(uint32_t w) {
+    uint32_t r;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r) : "r"(w));
+    return r;
+}
+
 /* c += a b, layouts in mma.cuh */
 PTX void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2]) {
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "

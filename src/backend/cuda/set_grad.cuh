@@ -14,13 +14,11 @@
  *   pooling (turn 0)      (k coming)   (q coming)  (v coming), w behind  P, B        vectors, P^T x
  *   layer wq (turn 1)     dq           dk          dv                    wq          sums of db
  *   layer w1 or w0        (k coming)   (q coming)  (v coming), w behind  dh          sums of db
- *   attention by queries  k            q           v                     g           lse, delta
- *             by keys     k, then dq   q           v, then dv            g           lse, delta
+ *   attention             k, then dq   q, then dk  v, then dv            g           lse, delta
  *
  * The x of a layer does not come to shared memory: dW reads it from global memory, each number
  * twice. Numbers lie there as they are. In tf32 the unit cuts digits off; the mean of what is lost
- * is put back into the sums of a product, RESTORED (see to_tf32()). In bf16 attention packs its
- * four rooms in place. */
+ * is put back into the sums of a product, RESTORED (see to_tf32()). */
 #ifndef MNP_CUDA_SET_GRAD_CUH
 #define MNP_CUDA_SET_GRAD_CUH
 

@@ -1,13 +1,19 @@
 /* set_grad_attention.cuh: attention of the set encoder in reverse, on the rooms of set_grad.cuh.
  *
- * A warp has 32 points and 16 of the context in one head, once as queries (dq) and once as keys
- * (dk, dv), with the loops of attention_resident_grad.cuh. When all are done with queries, the keys
- * and values of a warp's rows are read by that warp alone, so that dq and dv take their place; dk
- * takes that of q behind the next barrier: the three are the operand of the layer in front.
+ * One pass over the scores makes all three gradients. The four warps of a head have 32 keys each,
+ * which stay in their registers with dk and dv, and go over the queries a block of 32 at a time:
+ *   P = 2^(k q - lse),   dS = P (v g - delta)      keys as rows, queries as columns
+ *   dv^T += g^T P^T,   dk^T += q^T dS^T,   dq^T += k^T dS
+ * The order of k inside a product is free, so that P and dS are right operands of the next two
+ * products as they come; for the last one dS is turned round between lanes. dq is added up in
+ * shared memory: in step s warp w has block w + s, and a barrier of the head's warps lies between
+ * steps, so that the order of the sum is fixed. A warp's keys are read by that warp alone, before
+ * it starts: dq takes their place, dv that of the values, behind the last barrier dk that of the
+ * queries.
  *
- * In the first attention of the encoder q, k and v of the context are the first rows of those of
- * all points: they lie in the rooms twice, and the gradients are added up by set_grad_values.cuh.
- */
+ * The context has rows of its own and goes the same way, behind all points. In the first attention
+ * of the encoder q, k and v of the context are the first rows of those of all points: they lie in
+ * the rooms twice, and the gradients are added up by set_grad_values.cuh. */
 #ifndef MNP_CUDA_SET_GRAD_ATTENTION_CUH
 #define MNP_CUDA_SET_GRAD_ATTENTION_CUH
 
@@ -17,243 +23,298 @@ namespace set_grad_part {
 
 #define SET_SCALE 0.125f /* 1 / sqrt(64) */
 
-template <int MATH> constexpr int TILES = MATH == DEV_FP32 ? 1 : 2; /* as registers allow */
-/* In bf16 q is scaled when it is packed. */
-template <int MATH> constexpr float Q_SCALE = MATH == DEV_BF16 ? LN2 : SET_SCALE;
+/* ---- products -------------------------------------------------------------------------------- */
 
-/* Sums of 16 MT rows of a head: row(i), i = 2 tile + half; columns 8 c + 2 t + e. */
-template <int MT> using HeadSums = float[MT][2][4];
+/* A product is 16 x 8 numbers over DEPTH values of k (layouts in mma.cuh). Operands are floats as
+ * they are, in bf16 packed in pairs; fp32 takes them apart at every use. */
+template <int MATH> constexpr int DEPTH = MATH == DEV_BF16 ? 16 : 8;
 
-/* The first word of a lane in a head's rows from r0 on; its rows are 8 rows apart. */
-FN int lane_word(int r0, int h) {
-    const int lane = threadIdx.x % 32;
-    return (r0 + lane / 4) * SET_PITCH + h * DH + lane % 4 * 2;
-}
-
-/* ---- bf16 ------------------------------------------------------------------------------------ */
-
-FN float low_half(uint32_t w) {
-    return __uint_as_float(w << 16);
-}
-FN float high_half(uint32_t w) {
-    return __uint_as_float(w & 0xffff0000u);
-}
-
-/* Each head's 16 numbers become 8 words, in place; what rounding left goes behind them (LEFT). */
-template <bool LEFT>
-static __device__ __noinline__ void pack_rows(float *rows, int count, float factor) {
-    const int lane = threadIdx.x % 32;
-#pragma unroll 2
-    for (int r = threadIdx.x / 32 * 8 + lane % 8; r < count; r += WARPS * 8) {
-        float *at = rows + r * SET_PITCH + lane / 8 * DH;
-        float x[16];
-        uint32_t w[8];
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const float4 v = scaled4(ld4(at + k * 4), factor);
-            x[4 * k] = v.x, x[4 * k + 1] = v.y, x[4 * k + 2] = v.z, x[4 * k + 3] = v.w;
-        }
-#pragma unroll
-        for (int k = 0; k < 8; k++) w[k] = pack_bf16(x[2 * k], x[2 * k + 1]);
-        *(uint4 *)at = make_uint4(w[0], w[1], w[2], w[3]);
-        *(uint4 *)(at + 4) = make_uint4(w[4], w[5], w[6], w[7]);
-        if constexpr (LEFT) {
-#pragma unroll
-            for (int k = 0; k < 8; k++)
-                w[k] = pack_bf16(x[2 * k] - low_half(w[k]), x[2 * k + 1] - high_half(w[k]));
-            *(uint4 *)(at + 8) = make_uint4(w[0], w[1], w[2], w[3]);
-            *(uint4 *)(at + 12) = make_uint4(w[4], w[5], w[6], w[7]);
-        }
-    }
-}
-
-template <int MATH> FN void pack_rooms(int rows) {
+/* d = a b + c, in fp32 in three terms, so that others' can stand between them */
+template <int MATH> constexpr int TERMS = MATH == DEV_FP32 ? 3 : 1;
+template <int MATH>
+FN void product(int term, float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
+                const float *c) {
     if constexpr (MATH == DEV_BF16) {
-        pack_rows<false>(room(AT_K), rows, 1.0f);
-        pack_rows<false>(room(AT_Q), rows, SET_SCALE * LOG2E);
-        pack_rows<false>(room(AT_V), rows, 1.0f);
-        pack_rows<true>(room(AT_G), rows, 1.0f);
-        __syncthreads();
-    }
-}
-
-/* Two numbers of g; word: lane_word() and 8 c words on. */
-template <int MATH> FN float2 g_pair(int word, int c) {
-    const float *g = room(AT_G) + word;
-    if constexpr (MATH == DEV_BF16) {
-        g += c * 4 - (int)threadIdx.x % 4; /* words are pairs */
-        const uint32_t w = __float_as_uint(g[0]), left = __float_as_uint(g[8]);
-        return make_float2(low_half(w) + low_half(left), high_half(w) + high_half(left));
+        first_bf16(d, a, b, c);
+    } else if constexpr (MATH == DEV_TF32) {
+        first_tf32(d, a, b, c);
     } else {
-        return *(const float2 *)(g + c * 8);
+        uint32_t high_a[4], low_a[4], high_b[2], low_b[2];
+#pragma unroll
+        for (int j = 0; j < 4; j++) split(__uint_as_float(a[j]), high_a[j], low_a[j]);
+#pragma unroll
+        for (int j = 0; j < 2; j++) split(__uint_as_float(b[j]), high_b[j], low_b[j]);
+        if (term == 0)
+            first_tf32(d, low_a, high_b, c);
+        else
+            first_tf32(d, high_a, term == 1 ? low_b : high_b, d);
     }
 }
 
-/* ---- the two passes -------------------------------------------------------------------------- */
+/* Operands over the 16 numbers of a head. */
+template <int MATH> constexpr int PARTS = 16 / DEPTH<MATH>;
+template <int MATH> using LeftHead = uint32_t[PARTS<MATH>][4];
+template <int MATH> using RightHead = uint32_t[PARTS<MATH>][2];
 
-/* 16 rows times factor as a left operand; in bf16 as they are */
-template <int MATH> FN void scaled_rows(FragA<MATH> &f, const float *rows, float factor) {
-    rows += lane_rows<MATH, SET_PITCH>();
+/* Eight rows as columns of a right operand; row: the one this lane fetches from, l % 8, and its
+ * quad, l / 8 */
+template <int MATH> FN void right_rows(RightHead<MATH> &w, const float *row) {
+    float x[4];
+    load_pieces(row, x);
     if constexpr (MATH == DEV_BF16) {
-        load_words<false>(rows, f.hi);
+        w[0][0] = pack_bf16(x[0], x[1]), w[0][1] = pack_bf16(x[2], x[3]);
     } else {
 #pragma unroll
-        for (int u = 0; u < 2; u++) {
-            float w[4];
-            load_pieces(rows + u * 8, w);
+        for (int j = 0; j < 4; j++) w[j / 2][j % 2] = __float_as_uint(x[j]);
+    }
+}
+
+/* 16 rows times a factor as a left operand; row: l % 16, and quad l / 16 */
+template <int MATH> FN void left_rows(LeftHead<MATH> &w, const float *row, float factor) {
+    float x[2][4];
 #pragma unroll
-            for (int j = 0; j < 4; j++) {
-                if constexpr (MATH == DEV_FP32)
-                    split(w[j] * factor, f.hi[u][j], f.lo[u][j]);
-                else
-                    f.hi[u][j] = __float_as_uint(w[j] * factor);
+    for (int u = 0; u < 2; u++) {
+        load_pieces(row + u * 8, x[u]);
+#pragma unroll
+        for (int j = 0; j < 4; j++) x[u][j] *= factor;
+    }
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        if constexpr (MATH == DEV_BF16)
+            w[0][j] = pack_bf16(x[j / 2][j % 2], x[j / 2][j % 2 + 2]);
+        else
+            w[0][j] = __float_as_uint(x[0][j]), w[1][j] = __float_as_uint(x[1][j]);
+    }
+}
+
+/* DEPTH rows times a factor as k of a left operand, whose rows g and g + 8 are the head's numbers
+ * 2 g and 2 g + 1: a lane reads, and has of results whose columns are rows, neighbours in rows 2 t
+ * and 2 t + 1 of eight. */
+FN int lane_pairs() {
+    const int lane = threadIdx.x % 32;
+    return lane % 4 * 2 * SET_PITCH + lane / 4 * 2;
+}
+template <int MATH> FN void left_columns(uint32_t (&w)[4], const float *pairs, float factor) {
+#pragma unroll
+    for (int u = 0; u < DEPTH<MATH> / 8; u++) {
+        const float2 x = *(const float2 *)(pairs + u * 8 * SET_PITCH);
+        const float2 y = *(const float2 *)(pairs + (u * 8 + 1) * SET_PITCH);
+        if constexpr (MATH == DEV_BF16) {
+            w[u * 2] = pack_bf16(factor * x.x, factor * y.x);
+            w[u * 2 + 1] = pack_bf16(factor * x.y, factor * y.y);
+        } else {
+            w[0] = __float_as_uint(factor * x.x), w[1] = __float_as_uint(factor * x.y);
+            w[2] = __float_as_uint(factor * y.x), w[3] = __float_as_uint(factor * y.y);
+        }
+    }
+}
+
+/* ---- a warp's keys --------------------------------------------------------------------------- */
+
+/* Sums by key: columns of the tiles are keys, rows as in left_columns(). */
+typedef float KeySums[4][4];
+
+/* 32 keys: k and v by rows, k also by columns */
+template <int MATH> struct Keys32 {
+    LeftHead<MATH> k[2], v[2];
+    uint32_t columns[32 / DEPTH<MATH>][4];
+};
+
+/* The keys from `row` on, of which `exist` (one at least) do. Of the others k and v are copies of
+ * the last, so that their weights are finite, and the columns are zeros: they give dq nothing. */
+template <int MATH> FN void take_keys(Keys32<MATH> &x, int row, int exist, int h) {
+    const int lane = threadIdx.x % 32;
+    const float *pairs = room(AT_K) + row * SET_PITCH + h * DH + lane_pairs();
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int key = row + min(i * 16 + lane % 16, exist - 1);
+        const float *k = room(AT_K) + key * SET_PITCH + h * DH + lane / 16 * 4;
+        left_rows<MATH>(x.k[i], k, SET_SCALE * LOG2E * RESTORED<MATH>);
+        left_rows<MATH>(x.v[i], k + (AT_V - AT_K) * ROOM_WORDS, RESTORED<MATH>);
+    }
+#pragma unroll
+    for (int i = 0; i < 32 / DEPTH<MATH>; i++)
+        left_columns<MATH>(x.columns[i], pairs + i * DEPTH<MATH> * SET_PITCH,
+                           SET_SCALE * RESTORED<MATH>);
+    __syncwarp(); /* dq takes their place */
+}
+
+/* In fp32 the same for one turn of a loop: operands are taken apart where they are used, but what
+ * does not change would be taken apart in front of the loop, and fill the registers. nothing: zero,
+ * which the compiler does not know. */
+template <int MATH> FN void take_anew(Keys32<MATH> &x, const Keys32<MATH> &kept, uint32_t nothing) {
+    x = kept;
+    if constexpr (MATH == DEV_FP32) {
+#pragma unroll
+        for (int j = 0; j < 16; j++) {
+            x.k[j / 8][j / 4 % 2][j % 4] ^= nothing, x.v[j / 8][j / 4 % 2][j % 4] ^= nothing;
+            x.columns[j / 4][j % 4] ^= nothing;
+        }
+    }
+}
+
+/* ---- some queries ---------------------------------------------------------------------------- */
+
+/* Where this lane reads in the rows of the queries: q as right_rows() wants it, lse and delta, what
+ * dq is added to, q by pairs. g, dq: the same places in other rooms. */
+struct Lanes {
+    const float *q, *lse, *old;
+    float *pairs;
+    MEMBER void move(int rows) {
+        q += rows * SET_PITCH, old += rows * SET_PITCH, pairs += rows * SET_PITCH, lse += rows * 2;
+    }
+};
+
+/* Of DEPTH queries: by eight keys, as a right operand over the queries. */
+typedef uint32_t Scores[4][2];
+
+/* d[i] = a[i] b + c over a head for 16 keys each */
+template <int MATH>
+FN void key_products(float (&d)[2][4], const LeftHead<MATH> (&a)[2], const RightHead<MATH> &b,
+                     const float (&c)[4]) {
+#pragma unroll
+    for (int k = 0; k < PARTS<MATH> * TERMS<MATH> * 2; k++) {
+        const int u = k / 2 / TERMS<MATH>, i = k % 2;
+        product<MATH>(k / 2 % TERMS<MATH>, d[i], a[i][u], b[u], u ? d[i] : c);
+    }
+}
+
+/* P and dS */
+template <int MATH> FN void scores(Scores &p, Scores &d, const Keys32<MATH> &x, const Lanes &at) {
+#pragma unroll
+    for (int n = 0; n < DEPTH<MATH> / 8; n++) {
+        RightHead<MATH> q, g;
+        float lse[4], delta[4], s[2][4], e[2][4];
+        right_rows<MATH>(q, at.q + n * 8 * SET_PITCH);
+        load_start(lse, at.lse + n * 16);
+        right_rows<MATH>(g, at.q + n * 8 * SET_PITCH + (AT_G - AT_Q) * ROOM_WORDS);
+        load_start(delta, at.lse + n * 16 + AT_DELTA);
+        key_products<MATH>(s, x.k, q, lse);
+        key_products<MATH>(e, x.v, g, delta);
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            s[j / 4][j % 4] = fast_exp2(s[j / 4][j % 4]);
+            e[j / 4][j % 4] *= s[j / 4][j % 4];
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const float *sj = s[j / 2] + j % 2 * 2, *ej = e[j / 2] + j % 2 * 2;
+            if constexpr (MATH == DEV_BF16) {
+                p[j][n] = pack_bf16(sj[0], sj[1]), d[j][n] = pack_bf16(ej[0], ej[1]);
+            } else {
+                p[j][0] = __float_as_uint(sj[0]), p[j][1] = __float_as_uint(sj[1]);
+                d[j][0] = __float_as_uint(ej[0]), d[j][1] = __float_as_uint(ej[1]);
             }
         }
     }
 }
 
-/* x.dq += dS k for the queries from row on; count keys from key on */
-template <int MATH, int MT>
-FN void pass_queries(Queries<MATH, MT> &x, int h, int row, int key, int count) {
+/* sums += rows^T scores^T */
+template <int MATH> FN void add_sums(KeySums &sums, const Scores &scores, const float *pairs) {
+    uint32_t a[4];
+    left_columns<MATH>(a, pairs, 1.0f);
 #pragma unroll
-    for (int m = 0; m < MT; m++) {
-        scaled_rows<MATH>(x.q[m], room(AT_Q) + (row + m * 16) * SET_PITCH + h * DH,
-                          SET_SCALE * LOG2E * RESTORED<MATH>);
-        scaled_rows<MATH>(x.g[m], room(AT_G) + (row + m * 16) * SET_PITCH + h * DH, RESTORED<MATH>);
+    for (int k = 0; k < TERMS<MATH> * 4; k++)
+        product<MATH>(k / 4, sums[k % 4], a, scores[k % 4], sums[k % 4]);
+}
+
+/* An 8 x 8 tile, of which a lane has two neighbours of row g, turned round: two of column g, rows
+ * 2 t and 2 t + 1. Lanes of even rows send their first number first, the others their second. */
+FN void turn_round(uint32_t (&w)[2], const uint32_t (&x)[2]) {
+    const int lane = threadIdx.x % 32, from = lane % 4 * 8 + lane / 4 % 2 * 4 + lane / 8;
+    const bool odd = lane & 4;
+    const uint32_t a = __shfl_sync(~0u, odd ? x[1] : x[0], from);
+    const uint32_t b = __shfl_sync(~0u, odd ? x[0] : x[1], from ^ 4);
+    w[0] = odd ? b : a, w[1] = odd ? a : b;
+}
+
+/* dq += k^T dS: two sums that do not wait for each other, of eight queries each or half the keys */
+template <int MATH> FN void add_queries(const Keys32<MATH> &x, const Scores &d, const Lanes &at) {
+    float c[2][4] = {};
+    float2 old[DEPTH<MATH> / 4];
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const int r = row + m * 16 + (int)threadIdx.x % 32 / 4 + (j >> 1) * 8;
-            const float *lse = room(AT_REST) + h * LSE_HEAD + pair_word(r);
-            x.lse[m][j] = lse[0], x.delta[m][j] = lse[AT_DELTA];
+    for (int k = 0; k < DEPTH<MATH> / 4; k++)
+        old[k] = *(const float2 *)(at.old + (k / 2 * 8 + k % 2) * SET_PITCH);
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+        uint32_t b[2][2];
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            if constexpr (MATH == DEV_BF16)
+                b[i][0] = transposed(d[2 * j][i]), b[i][1] = transposed(d[2 * j + 1][i]);
+            else
+                turn_round(b[i], d[2 * j + i]);
         }
+#pragma unroll
+        for (int k = 0; k < TERMS<MATH> * 2; k++)
+            product<MATH>(k / 2, c[k % 2], x.columns[MATH == DEV_BF16 ? j : 2 * j + k % 2],
+                          b[k % 2], c[k % 2]);
     }
-    const int at = key * SET_PITCH + h * DH;
-    const float *k = room(AT_K) + at + lane_across<MATH, SET_PITCH>();
-    const float *v = room(AT_V) + at + lane_across<MATH, SET_PITCH>();
-    const float *k_down = room(AT_K) + at + lane_down<MATH, SET_PITCH>();
+    if constexpr (MATH != DEV_BF16)
+#pragma unroll
+        for (int k = 0; k < 4; k++) c[0][k] += c[1][k];
+#pragma unroll
+    for (int k = 0; k < DEPTH<MATH> / 4; k++) {
+        const float *sum = c[k / 2] + k % 2;
+        *(float2 *)(at.pairs + (k / 2 * 8 + k % 2) * SET_PITCH + (AT_K - AT_Q) * ROOM_WORDS) =
+            make_float2(old[k].x + sum[0], old[k].y + sum[2]);
+    }
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+/* Sums times a factor to a room; pairs: this lane's place; rows that do not exist get zeros. */
+FN void put_keys(float *pairs, const KeySums &sums, float factor, int exist) {
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        const int row = k / 2 * 8 + k % 2;
+        const float f = row + (int)threadIdx.x % 4 * 2 < exist ? factor : 0.0f;
+        *(float2 *)(pairs + row * SET_PITCH) =
+            make_float2(f * sums[k / 2][k % 2], f * sums[k / 2][k % 2 + 2]);
+    }
+}
+
+/* One side: `count` rows from `first` on. */
+template <int MATH> FN void side_reverse(int first, int count) {
+    const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, own = threadIdx.x / 128 * 32;
+    const int end = up32(count), row = first + own;
+    if (own >= count) return;
+    Keys32<MATH> kept;
+    KeySums dk = {}, dv = {};
+    take_keys<MATH>(kept, row, count - own, h);
+    float *q = room(AT_Q) + row * SET_PITCH + h * DH, *pairs = q + lane_pairs();
+    /* attention has its query as residual: dq starts from g */
+    Lanes at = {q + lane % 8 * SET_PITCH + lane / 8 * 4,
+                room(AT_REST) + h * LSE_HEAD + row * 2 + lane % 4 * 4,
+                pairs + (AT_G - AT_Q) * ROOM_WORDS, pairs};
+    int query = own; /* in a circle */
 #pragma unroll 1
-    for (int left = count; left > 0; left -= 16) {
-        queries_keys<MATH, MT, true, SET_PITCH>(x, k, v, k_down, left);
-        k += 16 * SET_PITCH, v += 16 * SET_PITCH, k_down += 16 * SET_PITCH;
-    }
+    do {
+        Keys32<MATH> x;
+        Scores p, d;
+        take_anew<MATH>(x, kept, shared_at(at.q) >> 31);
+        scores<MATH>(p, d, x, at);
+        add_sums<MATH>(dv, p, at.pairs + (AT_G - AT_Q) * ROOM_WORDS);
+        add_sums<MATH>(dk, d, at.pairs);
+        add_queries<MATH>(x, d, at);
+        at.move(DEPTH<MATH>);
+        query += DEPTH<MATH>;
+        if (query % 32 == 0) {
+            if (query == own + 32) at.old += (AT_K - AT_G) * ROOM_WORDS;
+            if (query == end) at.move(-end), query = 0;
+            barrier(1 + h, end);
+        }
+    } while (query != own);
+    put_keys(at.pairs + (AT_V - AT_Q) * ROOM_WORDS, dv, RESTORED<MATH>, count - own);
+    put_keys(at.pairs, dk, SET_SCALE * RESTORED<MATH>, count - own);
 }
 
-template <int MATH, int MT> FN void take_keys(Keys<MATH, MT> &x, int h, int row) {
-#pragma unroll
-    for (int m = 0; m < MT; m++) {
-        const int at = (row + m * 16) * SET_PITCH + h * DH;
-        scaled_rows<MATH>(x.k[m], room(AT_K) + at, SET_SCALE * LOG2E * RESTORED<MATH>);
-        scaled_rows<MATH>(x.v[m], room(AT_V) + at, RESTORED<MATH>);
-#pragma unroll
-        for (int j = 0; j < 8; j++) x.dk[m][j >> 2][j & 3] = x.dv[m][j >> 2][j & 3] = 0.0f;
-    }
-}
-
-/* x.dk and x.dv += those of `count` queries from row on; rows of x from `exist` on are zeros
- * afterwards. */
-template <int MATH, int MT>
-FN void pass_keys(Keys<MATH, MT> &x, int h, int row, int count, int exist) {
-    const float *q = room(AT_Q) + row * SET_PITCH + h * DH;
-    const float *g = room(AT_G) + row * SET_PITCH + h * DH;
-    const float *lse = room(AT_REST) + h * LSE_HEAD + row * 2 + (int)threadIdx.x % 4 * 4;
-    const int across = lane_across<MATH, SET_PITCH>(), down = lane_down<MATH, SET_PITCH>();
-#pragma unroll 1
-    for (int left = count; left > 0; left -= 16) {
-        float p[MT][2][4], d[MT][2][4];
-        keys_weights<MATH, MT, SET_PITCH>(x, q + across, g + across, lse, lse + AT_DELTA, p, d);
-        keys_sums<MATH, MT, SET_PITCH>(x.dv, p, g + down);
-        keys_sums<MATH, MT, SET_PITCH>(x.dk, d, q + down);
-        q += 16 * SET_PITCH, g += 16 * SET_PITCH, lse += 32;
-    }
-#pragma unroll
-    for (int k = 0; k < MT * 8; k++) {
-        const int m = k >> 3, c = k >> 2 & 1, j = k & 3;
-        if (m * 16 + (j >> 1) * 8 + (int)threadIdx.x % 32 / 4 < exist) continue;
-        x.dk[m][c][j] = x.dv[m][c][j] = 0.0f;
-    }
-}
-
-/* ---- what comes out -------------------------------------------------------------------------- */
-
-template <int MT> FN void scale_sums(HeadSums<MT> &sums, float factor) {
-#pragma unroll
-    for (int k = 0; k < MT * 8; k++) sums[k >> 3][k >> 2 & 1][k & 3] *= factor;
-}
-
-/* dq += g: attention has its query as residual. */
-template <int MATH, int MT> FN void add_g(HeadSums<MT> &dq, int h, int row) {
-#pragma unroll
-    for (int k = 0; k < MT * 4; k++) {
-        const int i = k >> 1, c = k & 1;
-        const float2 g = g_pair<MATH>(lane_word(row + i * 8, h), c);
-        dq[i >> 1][c][(i & 1) * 2] += g.x, dq[i >> 1][c][(i & 1) * 2 + 1] += g.y;
-    }
-}
-
-template <int MT> FN void put_sums_at(float *to, const HeadSums<MT> &sums, int h, int row) {
-#pragma unroll
-    for (int k = 0; k < MT * 4; k++) {
-        const int i = k >> 1, c = k & 1;
-        const float *s = sums[i >> 1][c] + (i & 1) * 2;
-        *(float2 *)(to + lane_word(row + i * 8, h) + c * 8) = make_float2(s[0], s[1]);
-    }
-}
-
-/* ---- rows of a warp -------------------------------------------------------------------------- */
-
-/* The sides' first rows and how many there are. */
-struct Side {
-    int first, count;
-};
-
-/* kept = dq of 16 MT rows from row on */
-template <int MATH, int MT> FN void make_dq(HeadSums<MT> &kept, int h, const Side &s, int row) {
-    Queries<MATH, MT> x;
-#pragma unroll
-    for (int j = 0; j < MT * 8; j++) x.dq[j >> 3][j >> 2 & 1][j & 3] = 0.0f;
-    pass_queries<MATH, MT>(x, h, row, s.first, s.count);
-    scale_sums<MT>(x.dq, SET_SCALE * RESTORED<MATH>);
-    add_g<MATH, MT>(x.dq, h, row);
-#pragma unroll
-    for (int j = 0; j < MT * 8; j++)
-        kept[j >> 3][j >> 2 & 1][j & 3] = x.dq[j >> 3][j >> 2 & 1][j & 3];
-}
-
-/* dq, kept until now, and dv to their rooms; dk is kept. */
-template <int MATH, int MT> FN void make_dk(HeadSums<MT> &kept, int h, const Side &s, int row) {
-    Keys<MATH, MT> x;
-    take_keys<MATH, MT>(x, h, row);
-    __syncwarp();
-    put_sums_at<MT>(room(AT_K), kept, h, row);
-    pass_keys<MATH, MT>(x, h, s.first, s.count, s.first + s.count - row);
-    scale_sums<MT>(x.dv, RESTORED<MATH>);
-    put_sums_at<MT>(room(AT_V), x.dv, h, row);
-#pragma unroll
-    for (int j = 0; j < MT * 8; j++)
-        kept[j >> 3][j >> 2 & 1][j & 3] =
-            Q_SCALE<MATH> * RESTORED<MATH> * x.dk[j >> 3][j >> 2 & 1][j & 3];
-}
-
+/* dq, dk and dv take the places of k, q and v; the room of g is free afterwards. */
 template <int MATH> static __device__ __noinline__ void attention_reverse() {
-    constexpr int MT = TILES<MATH>, N = 2 / MT;
-    const int h = threadIdx.x / 32 % 4, group = threadIdx.x / 128;
-    const Side all = {0, frame().n}, some = {SOME_ROW, frame().m};
-    const bool has_some = group * 16 < some.count;
-    const int row = group * 32, row_some = SOME_ROW + group * 16;
-    float kept[N][MT][2][4], kept_some[1][2][4] = {}; /* dq, then dk */
-    pack_rooms<MATH>(set_rows());
-#pragma unroll
-    for (int i = 0; i < N; i++) make_dq<MATH, MT>(kept[i], h, all, row + i * 16);
-    if (has_some) make_dq<MATH, 1>(kept_some, h, some, row_some);
+#pragma unroll 1
+    for (int side = 0; side < 2; side++)
+        side_reverse<MATH>(side ? SOME_ROW : 0, side ? frame().m : frame().n);
     __syncthreads();
-    if (has_some) make_dk<MATH, 1>(kept_some, h, some, row_some);
-    __syncthreads();
-    if (has_some) put_sums_at<1>(room(AT_Q), kept_some, h, row_some);
-#pragma unroll
-    for (int i = 0; i < N; i++) make_dk<MATH, MT>(kept[i], h, all, row + i * 16);
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < N; i++) put_sums_at<MT>(room(AT_Q), kept[i], h, row + i * 16);
 }
 
 } // namespace set_grad_part

@@ -68,6 +68,13 @@ PTX void load_transposed(uint32_t at, uint32_t w[4], emulated_place here = EMULA
     emulated_rows x = {emulated_shared(at, 16), w};
     emulated_together(emulated_load_transposed, ~0u, &x, here);
 }
+PTX uint32_t transposed(uint32_t w, emulated_place here = EMULATED_HERE) {
+    const int lane = (int)threadIdx.x % 32, from = lane % 4 * 8 + lane / 8,
+              down = lane & 4 ? 16 : 0;
+    const uint32_t a = __shfl_sync(~0u, w, from, 32, here),
+                   b = __shfl_sync(~0u, w, from + 4, 32, here);
+    return (a >> down & 0xffffu) | (b >> down & 0xffffu) << 16;
+}
 PTX void first_tf32(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4],
                     emulated_place here = EMULATED_HERE) {
     emulated_product x = {d, a, b, c};

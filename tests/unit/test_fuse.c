@@ -39,10 +39,10 @@ static void forget(recorded *r) {
     model_destroy(r->m);
 }
 
-/* Seven transitions have each kind once; the end comes once a step. */
-enum { ALL_PARTS = 7 * (FUSED_COUNT - 1) + 1 };
+/* Seven transitions have each kind once; the first layer and the end come once a step. */
+enum { ALL_PARTS = 7 * (FUSED_COUNT - 2) + 2 };
 static int32_t usual(int kind) {
-    return kind == FUSED_END ? 1 : 7;
+    return kind == FUSED_END || kind == FUSED_FIRST ? 1 : 7;
 }
 
 static void count_kinds(const cuda_program *p, int32_t count[FUSED_COUNT]) {
@@ -175,7 +175,7 @@ static void read_elsewhere(void) {
     for (int inner = 0; inner < 2; inner++) {
         recorded r;
         record_paper(&r);
-        instr *reader = first_of(&r, OP_fourier, 0); /* in no part */
+        instr *reader = first_of(&r, OP_draw, 0); /* in no part */
         const instr *last = first_of(&r, OP_linear, 29);
         const val h1 = last->in[LINEAR_X]; /* of the conditioner: kept */
         val h0 = VAL_NONE, sum = VAL_NONE; /* h0 = relu(sum + pz)      */

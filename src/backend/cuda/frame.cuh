@@ -46,6 +46,8 @@ struct Frame {
     float *act, *grads, *weights, *state, *kept;
     int32_t *scratch;
     int64_t item, items, function, sample0;
+    uint64_t seed; /* of the step block */
+    int64_t step;
     int n, k, m, S;
     int first;   /* the block's first function                     */
     int watched; /* cycles are counted or a bad value is looked for */

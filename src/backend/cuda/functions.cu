@@ -238,6 +238,9 @@ FN void run_fused(const dev_instr &ins) {
     case FUSED_LATENT_GRAD:
         latent_grad_part::run(ins);
         break;
+    case FUSED_FIRST:
+        first_part::run(ins);
+        break;
     case FUSED_END:
         end_part::run(ins);
         break;
@@ -292,6 +295,7 @@ FN void begin(const dev_run *run, int64_t item, int first) {
     f.kept = run->kept + (item - run->item_lo) * run->kept_words;
     f.scratch = run->scratch + (int64_t)blockIdx.x * run->scratch_words;
     f.item = item, f.items = run->items;
+    f.seed = run->step->seed, f.step = run->step->step;
     f.function = run->first_function + item / chunks;
     f.S = run->samples > 0 ? (int)run->samples : 1;
     f.sample0 = item % chunks * run->samples;

@@ -216,6 +216,16 @@ static const fuse_shape latent_grad_shapes[] = {
     FIXED(LATENTG_STACK, 2, 64), FIXED(LATENTG_BEFORE, 1, 128), FIXED(LATENTG_WF, 128, 128),
     NETG_SHAPES(LATENTG_MU), NETG_SHAPES(LATENTG_SIGMA)};
 
+/* ---- features and the first layer ------------------------------------------------------------ */
+
+static const fuse_step first[] = {
+    LINEAR(FIRST_X, FIRST_W, FIRST_B, NO, FIRST_PRE, NO, 0),
+    STEP(fourier, .in = {FIRST_AT, FIRST_FREQUENCY, NO, NO, NO}, .out = {FIRST_X, NO, NO, NO},
+         .n_ints = 1, .ints = {0}),
+};
+static const fuse_shape first_shapes[] = {ROWS_N(FIRST_AT, 1), FIXED(FIRST_FREQUENCY, 80, 1),
+                                          ROWS_N(FIRST_X, 160), FIXED(FIRST_W, 160, 192)};
+
 /* ---- between the passes ---------------------------------------------------------------------- */
 
 #define ONE(o, a, y, ...) STEP(o, .in = {a, NO, NO, NO, NO}, .out = {y, NO, NO, NO}, __VA_ARGS__)
@@ -257,6 +267,7 @@ const fuse_pattern fuse_patterns[] = {
     PATTERN(FUSED_LATENT_GRAD, latent_grad, latent_grad_shapes, 0),
     PATTERN(FUSED_LATENT_GRAD, latent_grad_second, latent_grad_shapes, 0),
     PATTERN(FUSED_LATENT_GRAD, latent_grad_first, latent_grad_shapes, 0),
+    PATTERN(FUSED_FIRST, first, first_shapes, 0),
     PATTERN(FUSED_END, end, end_shapes, 0),
 };
 const int32_t fuse_pattern_count = COUNT(fuse_patterns);

@@ -6,6 +6,7 @@
 #define MNP_CUDA_FUSED_CUH
 
 #include "backend/cuda/fused_end.cuh"
+#include "backend/cuda/fused_first.cuh"
 #include "backend/cuda/fused_flow.cuh"
 #include "backend/cuda/fused_flow_grad.cuh"
 #include "backend/cuda/fused_latent.cuh"

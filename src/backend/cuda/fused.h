@@ -24,6 +24,7 @@ typedef enum fused_kind {
     FUSED_SET_GRAD,
     FUSED_LATENT,
     FUSED_LATENT_GRAD,
+    FUSED_FIRST,
     FUSED_END,
     FUSED_COUNT
 } fused_kind;
@@ -263,6 +264,18 @@ enum {
     KEPT_G1 = KEPT_GOUT + 512,      /* (net, 2, 64), behind the ReLU      */
     KEPT_G0 = KEPT_G1 + 256,        /* (net, 2, 64), likewise             */
     LATENT_KEPT = KEPT_G0 + 256
+};
+
+/* What all transitions share: the Fourier features x = [cos, sin] of the turns at frequency, and
+ * what they give to the points of the set encoder, pre = x w + b. */
+enum {
+    FIRST_AT,        /* (n, 1), ld 16     */
+    FIRST_FREQUENCY, /* (80, 1), ld 16    */
+    FIRST_W,         /* (160, 192)        */
+    FIRST_B,         /* (1, 192)          */
+    FIRST_X,         /* out (n, 160)      */
+    FIRST_PRE,       /* out (n, 192)      */
+    FIRST_SLOTS
 };
 
 /* Between the two passes: the loss of the function, what it reports, and the first gradients. With

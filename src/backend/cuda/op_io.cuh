@@ -20,21 +20,21 @@ struct Stream {
     int left;
 };
 
+OP_FN void refill(Stream &s) {
+    s.words = rng_words_at(s.key, s.at);
+    s.left = 4;
+    if (++s.at.point == 0) s.at.dim += 4;
+}
 FN uint32_t next_u32(Stream &s) {
-    if (s.left == 0) {
-        s.words = rng_words_at(s.key, s.at);
-        s.left = 4;
-        if (++s.at.point == 0) s.at.dim += 4;
-    }
-    const int k = 4 - s.left--;
-    return k == 0 ? s.words.w[0] : k == 1 ? s.words.w[1] : k == 2 ? s.words.w[2] : s.words.w[3];
+    if (s.left == 0) refill(s);
+    return s.words.w[4 - s.left--];
 }
 FN uint64_t next_u64(Stream &s) {
     const uint64_t hi = next_u32(s);
     return hi << 32 | next_u32(s);
 }
 /* Draws below 2^64 % k, all of which are below k, are rejected. */
-FN uint64_t next_below(Stream &s, uint64_t k) {
+OP_FN uint64_t next_below(Stream &s, uint64_t k) {
     for (;;) {
         const uint64_t x = next_u64(s);
         if (x >= k || x >= (0 - k) % k) return x % k;
@@ -58,7 +58,7 @@ FN uint64_t perm_index(rng_key key, rng_at at, uint64_t n, uint64_t i) {
     const uint32_t mask = (uint32_t)(((uint64_t)1 << half) - 1);
     do {
         uint32_t left = (uint32_t)(i >> half), right = (uint32_t)i & mask;
-#pragma unroll 1
+#pragma unroll 4
         for (int r = 0; r < ROUNDS; r++) {
             const uint32_t k = __shfl_sync(~0u, own, r);
             const uint32_t next = left ^ (perm_mix(perm_mix(right ^ k) + k) & mask);
@@ -106,8 +106,8 @@ FN void draw_lengths(const Frame &f, const dev_instr &ins, Drawn &d) {
 /* Which function, its lengths, and the stream the shuffle goes on with; by the first warp. */
 FN void draw_choose(const Frame &f, const dev_instr &ins, Drawn &d) {
     const dev_run *run = f.run;
-    const rng_key key = {run->step->seed};
-    const int64_t step = run->step->step, chunks = run->chunks > 1 ? run->chunks : 1;
+    const rng_key key = {f.seed};
+    const int64_t step = f.step, chunks = run->chunks > 1 ? run->chunks : 1;
     int64_t function = run->first_function + f.item / chunks;
     rng_at at = {};
     at.purpose = RNG_SPLIT_EVAL, at.function = (uint32_t)function;
@@ -239,26 +239,29 @@ OP_FN void op_draw(const dev_instr &ins) {
     Drawn &d = *(Drawn *)work();
     if (threadIdx.x < 32) draw_choose(f, ins, d);
     __syncthreads();
-    int32_t *memory = (int32_t *)work() + 64; /* three lists of n */
+    const View x = resolve(f, ins.out[DRAW_X]);
+    float *y = resolve(f, ins.out[DRAW_Y]).p;
+    if (x.ld > x.cols) zero_words(x.p, d.n * x.ld, whole_block()); /* what is beyond its columns */
+    int32_t *memory = (int32_t *)work() + 64;                      /* three lists of n */
     int32_t *order = shuffle(d, 3 * (int64_t)d.n + 64 <= WORK_WORDS ? memory : f.scratch);
     draw_region(f, ins, d, order);
     if (threadIdx.x == 0) f.n = d.n, f.k = d.k, f.m = d.m;
     __syncthreads();
-    View x = resolve(f, ins.out[DRAW_X]), y = resolve(f, ins.out[DRAW_Y]);
+    const float *y_row = run->data_y + d.first, *x_row = run->data_x + d.first_x * x.cols;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < d.n * x.ld; i += THREADS) {
-        const int r = i / x.ld, c = i % x.ld;
-        const int64_t row = d.first_x + order[r];
-        x.p[i] = c < x.cols ? mirror_input(d.mirrored, c, run->data_x[row * x.cols + c]) : 0.0f;
-        if (c > 0) continue;
-        float value = run->data_y[d.first + order[r]];
+    for (int r = threadIdx.x; r < d.n; r += THREADS) {
+        const int64_t at = order[r];
+        float value = y_row[at];
+#pragma unroll 1
+        for (int c = 0; c < x.cols; c++)
+            x.p[r * x.ld + c] = mirror_input(d.mirrored, c, x_row[at * x.cols + c]);
         if (ins.f[DRAW_NOISE] > 0 && r >= d.m) {
             rng_at at = d.noise_at;
             at.point = (uint32_t)r;
-            const rng_key key = {run->step->seed};
+            const rng_key key = {f.seed};
             value = RNG_FMA((float)ins.f[DRAW_NOISE], rng_normal_at(key, at), value);
         }
-        y.p[r] = value;
+        y[r] = value;
     }
 }
 

@@ -135,8 +135,6 @@ template <int MATH> FN void linear_by_shape(const dev_instr &ins, const View &w,
         linear_resident<MATH, Fixed<128, 128>>(ins);
     else if (shape == (160 << 8 | 128))
         linear_resident<MATH, Fixed<160, 128>>(ins);
-    else if (shape == (160 << 8 | 192))
-        linear_resident<MATH, Fixed<160, 192>>(ins);
     else if (shape == (128 << 8 | 32))
         linear_resident<MATH, Fixed<128, 32>>(ins);
     else

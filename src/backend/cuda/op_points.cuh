@@ -4,6 +4,7 @@
 #ifndef MNP_CUDA_OP_POINTS_CUH
 #define MNP_CUDA_OP_POINTS_CUH
 
+#include "backend/cuda/fourier.cuh"
 #include "backend/cuda/frame.cuh"
 #include "op/fourier.h"
 #include "op/join.h"
@@ -425,13 +426,11 @@ OP_FN void op_fourier(const dev_instr &ins) {
     for (int k = (int)threadIdx.x - first * F; first < side && k < F; k += THREADS)
 #pragma unroll 1
         for (int r = first; r < rows; r += side) {
-            double t = (double)ws[k * w.ld] * (double)xs[r * x.ld];
+            float t = 0;
 #pragma unroll 1
-            for (int c = 1; c < cols; c++) t += (double)ws[k * w.ld + c] * (double)xs[r * x.ld + c];
-            float sine, cosine;
-            sincospif(2.0f * (float)(t - rint(t)), &sine, &cosine);
+            for (int c = 0; c < cols; c++) t += part_of_turn(ws[k * w.ld + c], xs[r * x.ld + c]);
             float *to = y.p + (int64_t)r * y.ld + k;
-            to[0] = cosine, to[F] = sine;
+            wave(t, to, to + F);
         }
 #pragma unroll 1
     for (int i = threadIdx.x; i < rows * rest; i += THREADS) {

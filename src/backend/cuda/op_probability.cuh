@@ -200,7 +200,7 @@ OP_FN void op_normal_logp_grad(const dev_instr &ins) {
 OP_FN void op_base_noise(const dev_instr &ins) {
     const Frame &f = frame();
     View out = view_out(ins, 0);
-    const rng_key key = {f.run->step->seed};
+    const rng_key key = {f.seed};
 #pragma unroll 1
     for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
         const int s = i / max(out.rows, 1), r = i % max(out.rows, 1);

@@ -1,0 +1,17 @@
+/* fourier.cuh: a Fourier feature, for the op and the fused first layer. */
+#ifndef MNP_CUDA_FOURIER_CUH
+#define MNP_CUDA_FOURIER_CUH
+
+#include "backend/cuda/frame.cuh"
+
+/* How far frequency times x is from a whole number: all digits of the product count, and what is
+ * left of it is rounded once. */
+FN float part_of_turn(float frequency, float x) {
+    return fmaf(frequency, x, -rintf(frequency * x));
+}
+
+FN void wave(float turns, float *cosine, float *sine) {
+    sincospif(2.0f * turns, sine, cosine);
+}
+
+#endif

@@ -163,7 +163,7 @@ static void sets_differ(void) {
     for (int32_t k = 0; k < r.plan->n_function; k++) {
         const instr *ins = &r.plan->instrs[k];
         if (ins->op != OP_linear || ins->out[LINEAR_H] == VAL_NONE) continue;
-        first_of(&r, OP_fourier, 0)->in[FUSE_IN - 1] = ins->out[LINEAR_H];
+        first_of(&r, OP_draw, 0)->in[FUSE_IN - 1] = ins->out[LINEAR_H];
         break;
     }
     no_sets(&r);

@@ -75,6 +75,38 @@ PTX void global_quad(float *to, float4 v, bool go) {
                  : "memory");
 }
 
+/* Two and one likewise. */
+PTX float global_word(const float *from, bool go) {
+    float v = 0;
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.f32 %0, [%1]; }"
+                 : "+f"(v)
+                 : "l"(from), "r"((int)go)
+                 : "memory");
+    return v;
+}
+PTX float2 global_pair(const float *from, bool go) {
+    float2 v = make_float2(0, 0);
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %3, 0; @p ld.global.v2.f32 {%0,%1}, [%2]; }"
+                 : "+f"(v.x), "+f"(v.y)
+                 : "l"(from), "r"((int)go)
+                 : "memory");
+    return v;
+}
+
+/* On top of what is there: memory does the sum, and nobody waits for it. Of two sums into one
+ * place the first is done first if a barrier lies between them. */
+PTX void global_add(float *to, float v) {
+    asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(v) : "memory");
+}
+PTX void global_add(float *to, float2 v) {
+    asm volatile("red.global.add.v2.f32 [%0], {%1,%2};" ::"l"(to), "f"(v.x), "f"(v.y) : "memory");
+}
+PTX void global_add(float *to, float4 v) {
+    asm volatile("red.global.add.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(to), "f"(v.x), "f"(v.y),
+                 "f"(v.z), "f"(v.w)
+                 : "memory");
+}
+
 /* A line of global memory to the second cache. */
 PTX void prefetch(const float *p) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(p));

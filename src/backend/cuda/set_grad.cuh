@@ -6,26 +6,32 @@
  *
  * The way back goes twice through two layers and an attention: pooling and w1, the second
  * attention of the encoder; wq and w0, the first. The same code runs both turns: what is not in the
- * instruction caches when a call begins is dear (178 k cycles in a first call, 147 k in the next).
+ * instruction caches when a call begins is dear.
  *
  * Shared memory is four rooms of (192, 64) with a pitch of 68 words, and a rest of 3200 words:
  *
  *   phase                 room 0       room 1      room 2                room 3      rest
- *   pooling (turn 0)      (k coming)   (q coming)  (v coming), w behind  P, B        vectors, P^T x
+ *   pooling (turn 0)      (k coming)   x2          (v coming), w behind  P, B        vectors, x^T P
  *   layer wq (turn 1)     dq           dk          dv                    wq          sums of db
  *   layer w1 or w0        (k coming)   (q coming)  (v coming), w behind  dh          sums of db
  *   attention             k, then dq   q, then dk  v, then dv            g           lse, delta
  *
- * The x of a layer does not come to shared memory: dW reads it from global memory, each number
- * twice. Numbers lie there as they are. In tf32 the unit cuts digits off; the mean of what is lost
- * is put back into the sums of a product, RESTORED (see to_tf32()). */
+ * The x of wq, w1 and w0 does not come to shared memory: dW reads it from global memory, each
+ * number twice. Numbers lie there as they are. In tf32 the unit cuts digits off; the mean of what
+ * is lost is put back into the sums of a product, RESTORED (see to_tf32()).
+ *
+ * Traffic to and from memory is what the layers wait for (about 25 bytes a cycle in, 14 to 20 out):
+ * q, k and v are fetched by the copy engine, gradients are added up by memory itself (give()). */
 #ifndef MNP_CUDA_SET_GRAD_CUH
 #define MNP_CUDA_SET_GRAD_CUH
 
 #include "backend/cuda/attention_resident_grad.cuh"
 #include "backend/cuda/resident.cuh"
+#include "backend/cuda/rows.cuh"
 
 namespace set_grad_part {
+
+#define SET_SCALE 0.125f /* 1 / sqrt(64) */
 
 enum { SET_PITCH = 68, SOME_ROW = FUSED_POINTS, SET_ROWS = FUSED_POINTS + FUSED_CONTEXT };
 enum { ROOM_WORDS = SET_ROWS * SET_PITCH, REST_WORDS = WORK_WORDS - 4 * ROOM_WORDS };
@@ -34,9 +40,10 @@ enum { BEHIND_POINTS = FUSED_POINTS * SET_PITCH }; /* in a room: room for 64 x 6
 
 /* In the rest: lse and delta (4, 2 x 192) as load_start() wants them; or sums on their way. */
 enum { LSE_HEAD = 2 * SET_ROWS, AT_DELTA = 4 * LSE_HEAD };
-enum { AT_NARROW = 0, AT_GPQ = 1280, AT_BIAS = 1280, AT_POOL = 2048, AT_BIAS_64 = 2 * AT_DELTA };
+static_assert(16 * SET_PITCH + 12 * 8 <= 64 * 20, "vectors and sums of the pooling do not fit");
+enum { AT_NARROW = 0, AT_BIAS = 1024, AT_GPQ = 1280, AT_POOL = 2048 };
 enum { POOL_PITCH = 20, AT_B = 20 }; /* of 16 numbers; columns of B in the room of g */
-static_assert(AT_BIAS_64 + 2 * 64 <= REST_WORDS, "lse and delta do not fit");
+static_assert(2 * AT_DELTA <= REST_WORDS, "lse and delta do not fit");
 
 template <int MATH>
 constexpr float RESTORED = MATH == DEV_TF32 ? (1.0f + 0.72f / 2048.0f) * (1.0f + 0.72f / 2048.0f)
@@ -71,16 +78,35 @@ FN Saved saved(int slot) {
     return {fused_at(SETG_ALL + slot), fused_at(SETG_SOME + slot)};
 }
 
-/* Rows [r0, r1), multiples of 32, of 64 columns to a room by the threads of a team. */
-OP_FN void fetch_rows(float *to, Saved from, int ld, int r0, int r1, Team t) {
-    const int quad = t.rank % 16 * 4;
+/* What the copy engine brings (rows.cuh): x of the pooling; k and v; q; v of the context, whose
+ * place the weights of a layer have until then; q, k and v of the last turn. */
+enum { X2_THERE, KV_THERE, Q_THERE, V_SOME_THERE, LAST_THERE };
+
+/* How much of each, by one thread. */
+FN void expect_all() {
+    const int all = frame().n * 64, some = frame().m * 64;
+    expect_words(X2_THERE, all + some);
+    expect_words(KV_THERE, all + some + all);
+    expect_words(Q_THERE, all + some);
+    if (some > 0) expect_words(V_SOME_THERE, some);
+    expect_words(LAST_THERE, all * 3);
+}
+
+/* A row of 64 columns to a room, if there is one. */
+FN void ask_row(int arrival, float *to, const Saved &from, int ld, int row) {
+    const SetRow r = set_row(row);
+    if (row >= SET_ROWS || !r.exists) return;
+    bulk_load(shared_at(to + row * SET_PITCH), (r.some ? from.some : from.all) + r.of_side * ld,
+              64 * 4, arrival_at(arrival));
+}
+
+/* Zeros behind the rows of a side. */
+FN void zero_behind(float *room, bool some) {
+    const int first = some ? SOME_ROW : 0, count = some ? frame().m : frame().n;
+    const int end = !some && frame().m > 0 ? (int)SOME_ROW : first + up32(count);
 #pragma unroll 1
-    for (int k = r0; k < r1; k += t.size / 16) {
-        const int r = k + t.rank / 16;
-        const SetRow row = set_row(r);
-        const float *p = (row.some ? from.some : from.all) + quad;
-        copy16(to + r * SET_PITCH + quad, row.exists ? p + row.of_side * ld : from.all, row.exists);
-    }
+    for (int row = first + count + threadIdx.x / 16; row < end; row += 32)
+        st4(room + row * SET_PITCH + threadIdx.x % 16 * 4, make_float4(0, 0, 0, 0));
 }
 
 /* Weights (64, 64 panels) by the threads of a team, rows in the order that products want. */
@@ -94,6 +120,23 @@ OP_FN void fetch_weights(float *to, const float *from, int panels, Team t) {
         for (int p = 0; p < 64 * panels; p += 64)
             copy16(at + p, from + row * 64 * panels + p + quad, true);
     }
+}
+
+/* A gradient to memory, added to what is there or in its place. */
+template <typename T> FN void give(float *to, const T &v, bool add) {
+    if (add)
+        global_add(to, v);
+    else
+        __stcg((T *)to, v);
+}
+
+/* y of the rows first + 32 j, j < 4, that a half of a warp has: lane j has it. */
+FN float load_y(int first) {
+    const int row = first + threadIdx.x % 16 * 32;
+    return global_word(fused_at(SETG_Y) + row, row < frame().n);
+}
+FN float y_of(float y, int j) {
+    return __shfl_sync(~0u, y, (threadIdx.x & 16) + j);
 }
 
 /* Two rows in shared memory: dh and da of the pooling's layer. */
@@ -110,6 +153,7 @@ enum { HALF_WARPS = WARPS / 2, HALF_THREADS = THREADS / 2 };
 
 /* dx: [i][j][..] as in a tile of resident.cuh with 48 rows; dW: a tile of 16 x 32 a panel */
 typedef float LayerSums[3][4][4];
+template <int PANELS> using PanelSums = float[PANELS][4][4];
 
 /* Threads 256 .. 511 make dx. */
 FN bool makes_dx() {

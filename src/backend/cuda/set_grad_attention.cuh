@@ -21,8 +21,6 @@
 
 namespace set_grad_part {
 
-#define SET_SCALE 0.125f /* 1 / sqrt(64) */
-
 /* ---- products -------------------------------------------------------------------------------- */
 
 /* A product is 16 x 8 numbers over DEPTH values of k (layouts in mma.cuh). Operands are floats as

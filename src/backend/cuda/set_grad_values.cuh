@@ -14,40 +14,31 @@ namespace set_grad_part {
  * every panel in every 32nd row. */
 OP_FN void finish_values() {
     const int n = frame().n, m = frame().m, col = threadIdx.x % 16 * 4, lane = threadIdx.x % 32;
-    float *gpre = fused_at(SETG_GPRE) + col;
-    float *gy = fused_at(SETG_GY);
-    const float *ys = fused_at(SETG_Y), *wy = fused_at(SETG_WY) + col;
-    const bool add = fused_adds(SETG_GPRE), add_y = fused_adds(SETG_GY);
     const int first = threadIdx.x / 16;
-    float4 old[4][3], down[3], w[3];
-    float y[4];
-#pragma unroll
-    for (int j = 0; j < 4; j++) { /* all loads first */
-        const int row = first + j * 32;
-        y[j] = row < n ? ys[row] : 0.0f;
-#pragma unroll
-        for (int p = 0; p < 3; p++)
-            old[j][p] = global_quad(gpre + row * 192 + p * 64, add && row < n);
-    }
+    const float *wy = fused_at(SETG_WY) + col;
+    const bool add = fused_adds(SETG_GPRE);
+    float *gpre = fused_at(SETG_GPRE) + first * 192 + col, *gy = fused_at(SETG_GY);
+    const float *at = work() + first * SET_PITCH + col;
+    const float ys = load_y(first);
+    float4 down[3], w[3];
 #pragma unroll
     for (int p = 0; p < 3; p++) w[p] = global_quad(wy + p * 64, true), down[p] = zero4();
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
+#pragma unroll 1
+    for (int j = 0; j * 32 < n; j++, at += 32 * SET_PITCH, gpre += 32 * 192) {
         const int row = first + j * 32;
-        if (j * 32 >= n) break;
+        const float y = y_of(ys, j);
         float across = 0;
 #pragma unroll
         for (int p = 0; p < 3; p++) {
-            const float *at = room(p) + row * SET_PITCH + col;
-            float4 v = ld4(at);
-            if (row < m) v = add4(v, 1.0f, ld4(at + SOME_ROW * SET_PITCH));
+            float4 v = ld4(at + p * ROOM_WORDS);
+            if (row < m) v = add4(v, 1.0f, ld4(at + p * ROOM_WORDS + BEHIND_POINTS));
             across += dot4(v, w[p]);
-            down[p] = add4(down[p], y[j], v);
-            global_quad(gpre + row * 192 + p * 64, add4(v, 1.0f, old[j][p]), row < n);
+            down[p] = add4(down[p], y, v);
+            if (row < n) give(gpre + p * 64, v, add);
         }
 #pragma unroll
         for (int d = 1; d < 16; d *= 2) across += __shfl_xor_sync(~0u, across, d);
-        if (lane % 16 == 0 && row < n && gy) put(gy + row, across, add_y);
+        if (lane % 16 == 0 && row < n && gy) give(gy + row, across, fused_adds(SETG_GY));
     }
     float *sums = room(AT_G); /* (16, 192) */
 #pragma unroll
@@ -64,7 +55,7 @@ OP_FN void finish_values() {
     float sum = 0;
 #pragma unroll
     for (int k = 0; k < WARPS; k++) sum += sums[k * 192 + c];
-    put(fused_at(SETG_DWY) + c, sum, fused_adds(SETG_DWY));
+    give(fused_at(SETG_DWY) + c, sum, fused_adds(SETG_DWY));
 }
 
 } // namespace set_grad_part

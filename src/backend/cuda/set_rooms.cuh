@@ -25,11 +25,6 @@
 
 namespace set_part {
 
-/* Until the reverse pass reads signs and pre: h as numbers, and j. */
-#ifndef BITS_H
-#define FLOAT_H
-#endif
-
 enum { WIDTH = 64, HEADS = 4, SIDE_ROWS = FUSED_POINTS, ALL_ROWS = SIDE_ROWS + FUSED_CONTEXT };
 enum { GROUPS = 4, GROUP_ALL = SIDE_ROWS / GROUPS, GROUP_SOME = FUSED_CONTEXT / GROUPS };
 enum { FLOATS = PITCH_Q * ALL_ROWS };

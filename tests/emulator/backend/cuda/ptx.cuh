@@ -47,6 +47,21 @@ PTX float4 global_quad(const float *from, bool go) {
 PTX void global_quad(float *to, float4 v, bool go) {
     if (go) *(float4 *)to = v;
 }
+PTX float global_word(const float *from, bool go) {
+    return go ? *from : 0.0f;
+}
+PTX float2 global_pair(const float *from, bool go) {
+    return go ? *(const float2 *)from : make_float2(0, 0);
+}
+PTX void global_add(float *to, float v) {
+    *to += v;
+}
+PTX void global_add(float *to, float2 v) {
+    to[0] += v.x, to[1] += v.y;
+}
+PTX void global_add(float *to, float4 v) {
+    to[0] += v.x, to[1] += v.y, to[2] += v.z, to[3] += v.w;
+}
 PTX void prefetch(const float *) {}
 PTX void copy16(uint32_t to, const float *from, bool valid) {
     emulated_copy16(to, from, valid);

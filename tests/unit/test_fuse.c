@@ -39,10 +39,10 @@ static void forget(recorded *r) {
     model_destroy(r->m);
 }
 
-/* Seven transitions have each kind once; the first layer and the end come once a step. */
-enum { ALL_PARTS = 7 * (FUSED_COUNT - 2) + 2 };
+/* Seven transitions have each kind once; what they share and the end come once a step. */
+enum { ALL_PARTS = 7 * (FUSED_COUNT - 3) + 3 };
 static int32_t usual(int kind) {
-    return kind == FUSED_END || kind == FUSED_FIRST ? 1 : 7;
+    return kind == FUSED_END || kind == FUSED_FIRST || kind == FUSED_FIRST_GRAD ? 1 : 7;
 }
 
 static void count_kinds(const cuda_program *p, int32_t count[FUSED_COUNT]) {

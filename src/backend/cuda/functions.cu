@@ -241,6 +241,9 @@ FN void run_fused(const dev_instr &ins) {
     case FUSED_FIRST:
         first_part::run(ins);
         break;
+    case FUSED_FIRST_GRAD:
+        first_grad_part::run(ins);
+        break;
     case FUSED_END:
         end_part::run(ins);
         break;

@@ -23,7 +23,8 @@ static bool has_shape(const search *s, const fuse_pattern *f, uint8_t slot, val 
         const fuse_shape *want = &f->shapes[k];
         if (want->slot == slot)
             return at->ext == want->ext && at->cols == want->cols &&
-                   (at->ext != EXT_FIXED || at->rows == want->rows);
+                   (at->ext != EXT_FIXED || at->rows == want->rows) &&
+                   (!want->weight || at->store == STORE_PARAM);
     }
     return true;
 }

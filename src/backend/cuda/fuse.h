@@ -33,10 +33,12 @@ typedef struct fuse_step {
 typedef struct fuse_shape {
     uint8_t slot;
     extent ext;
-    int32_t rows, cols; /* rows: of EXT_FIXED */
+    int32_t rows, cols; /* rows: of EXT_FIXED       */
+    bool weight;        /* it is one, nothing computed */
 } fuse_shape;
 
-/* The first step is the anchor; every later one shares a slot with an earlier one. */
+/* The first step is the anchor; a later one is the first op that agrees with the slots found before
+ * and has its shapes. */
 typedef struct fuse_pattern {
     fused_kind kind;
     const char *name;

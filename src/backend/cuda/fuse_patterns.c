@@ -33,9 +33,13 @@ _Static_assert((int)FUSE_SLOTS <= (int)FUSE_MAYBE, "a slot and the mark fit in a
     STEP(attention_grad, .in = {q, kv, o, lse, g}, .out = {gq, gk, NO, NO}, how)
 
 #define ROWS_N(slot, cols)                                                                         \
-    { slot, EXT_N, 0, cols }
+    { slot, EXT_N, 0, cols, false }
+#define ROWS_M(slot, cols)                                                                         \
+    { slot, EXT_M, 0, cols, false }
 #define FIXED(slot, rows, cols)                                                                    \
-    { slot, EXT_FIXED, rows, cols }
+    { slot, EXT_FIXED, rows, cols, false }
+#define WEIGHT(slot, rows, cols)                                                                   \
+    { slot, EXT_FIXED, rows, cols, true }
 
 /* ---- the conditioner and its spline ---------------------------------------------------------- */
 
@@ -94,9 +98,9 @@ static const fuse_shape set_shapes[] = {
     ROWS_N(SET_ALL + SIDE_A0, 64),
     ROWS_N(SET_ALL + SIDE_A1, 64),
     ROWS_N(SET_ALL + SIDE_KV, 128),
-    {SET_SOME + SIDE_A0, EXT_M, 0, 64},
-    {SET_SOME + SIDE_A1, EXT_M, 0, 64},
-    {SET_SOME + SIDE_KV, EXT_M, 0, 128},
+    ROWS_M(SET_SOME + SIDE_A0, 64),
+    ROWS_M(SET_SOME + SIDE_A1, 64),
+    ROWS_M(SET_SOME + SIDE_KV, 128),
     FIXED(SET_PQ, 1, 64),
     FIXED(SET_W0, 64, 64),
     FIXED(SET_W1, 64, 64),
@@ -128,16 +132,11 @@ static const fuse_step set_grad[] = {
     JOIN_GRAD(NO, SETG_Y, SETG_WY, I(3), SETG_GPRE, NO, MAYBE(SETG_GY), SETG_DWY),
 };
 static const fuse_shape set_grad_shapes[] = {
-    FIXED(SETG_GSTACK, 2, 64),
-    ROWS_N(SETG_J, 192),
-    ROWS_N(SETG_ALL + SIDE_A0, 64),
-    ROWS_N(SETG_ALL + SIDE_KV, 128),
-    {SETG_SOME + SIDE_A0, EXT_M, 0, 64},
-    {SETG_SOME + SIDE_KV, EXT_M, 0, 128},
-    FIXED(SETG_W0, 64, 64),
-    FIXED(SETG_W1, 64, 64),
-    FIXED(SETG_WO, 64, 64),
-    FIXED(SETG_WR, 64, 64),
+    FIXED(SETG_GSTACK, 2, 64),       ROWS_N(SETG_J, 192),
+    ROWS_N(SETG_ALL + SIDE_A0, 64),  ROWS_N(SETG_ALL + SIDE_KV, 128),
+    ROWS_M(SETG_SOME + SIDE_A0, 64), ROWS_M(SETG_SOME + SIDE_KV, 128),
+    FIXED(SETG_W0, 64, 64),          FIXED(SETG_W1, 64, 64),
+    FIXED(SETG_WO, 64, 64),          FIXED(SETG_WR, 64, 64),
 };
 
 /* ---- the latent ------------------------------------------------------------------------------ */
@@ -222,9 +221,20 @@ static const fuse_step first[] = {
     LINEAR(FIRST_X, FIRST_W, FIRST_B, NO, FIRST_PRE, NO, 0),
     STEP(fourier, .in = {FIRST_AT, FIRST_FREQUENCY, NO, NO, NO}, .out = {FIRST_X, NO, NO, NO},
          .n_ints = 1, .ints = {0}),
+    LINEAR(FIRST_SEED, FIRST_WQ, FIRST_BQ, NO, FIRST_PQ, NO, 0),
 };
-static const fuse_shape first_shapes[] = {ROWS_N(FIRST_AT, 1), FIXED(FIRST_FREQUENCY, 80, 1),
-                                          ROWS_N(FIRST_X, 160), FIXED(FIRST_W, 160, 192)};
+static const fuse_shape first_shapes[] = {
+    ROWS_N(FIRST_AT, 1),      FIXED(FIRST_FREQUENCY, 80, 1), ROWS_N(FIRST_X, 160),
+    FIXED(FIRST_W, 160, 192), WEIGHT(FIRST_SEED, 1, 64),     FIXED(FIRST_WQ, 64, 64),
+};
+
+static const fuse_step first_grad[] = {
+    LINEAR_GRAD(FIRSTG_X, I(0), NO, FIRSTG_GPRE, NO, FIRSTG_DW, FIRSTG_DB, 0),
+    LINEAR_GRAD(FIRSTG_SEED, FIRSTG_WQ, NO, FIRSTG_GPQ, FIRSTG_DSEED, FIRSTG_DWQ, FIRSTG_DBQ, 0),
+};
+static const fuse_shape first_grad_shapes[] = {ROWS_N(FIRSTG_X, 160), FIXED(FIRSTG_DW, 160, 192),
+                                               WEIGHT(FIRSTG_SEED, 1, 64),
+                                               FIXED(FIRSTG_WQ, 64, 64)};
 
 /* ---- between the passes ---------------------------------------------------------------------- */
 
@@ -268,6 +278,7 @@ const fuse_pattern fuse_patterns[] = {
     PATTERN(FUSED_LATENT_GRAD, latent_grad_second, latent_grad_shapes, 0),
     PATTERN(FUSED_LATENT_GRAD, latent_grad_first, latent_grad_shapes, 0),
     PATTERN(FUSED_FIRST, first, first_shapes, 0),
+    PATTERN(FUSED_FIRST_GRAD, first_grad, first_grad_shapes, 0),
     PATTERN(FUSED_END, end, end_shapes, 0),
 };
 const int32_t fuse_pattern_count = COUNT(fuse_patterns);

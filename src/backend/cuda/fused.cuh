@@ -7,6 +7,7 @@
 
 #include "backend/cuda/fused_end.cuh"
 #include "backend/cuda/fused_first.cuh"
+#include "backend/cuda/fused_first_grad.cuh"
 #include "backend/cuda/fused_flow.cuh"
 #include "backend/cuda/fused_flow_grad.cuh"
 #include "backend/cuda/fused_latent.cuh"

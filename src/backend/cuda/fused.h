@@ -25,6 +25,7 @@ typedef enum fused_kind {
     FUSED_LATENT,
     FUSED_LATENT_GRAD,
     FUSED_FIRST,
+    FUSED_FIRST_GRAD,
     FUSED_END,
     FUSED_COUNT
 } fused_kind;
@@ -266,16 +267,37 @@ enum {
     LATENT_KEPT = KEPT_G0 + 256
 };
 
-/* What all transitions share: the Fourier features x = [cos, sin] of the turns at frequency, and
- * what they give to the points of the set encoder, pre = x w + b. */
+/* What all transitions share: the Fourier features x = [cos, sin] of the turns at frequency, what
+ * they give to the points of the set encoder, pre = x w + b, and the seed's query pq = seed wq +
+ * bq.
+ */
 enum {
     FIRST_AT,        /* (n, 1), ld 16     */
     FIRST_FREQUENCY, /* (80, 1), ld 16    */
     FIRST_W,         /* (160, 192)        */
     FIRST_B,         /* (1, 192)          */
+    FIRST_SEED,      /* (1, 64)           */
+    FIRST_WQ,        /* (64, 64)          */
+    FIRST_BQ,        /* (1, 64)           */
     FIRST_X,         /* out (n, 160)      */
     FIRST_PRE,       /* out (n, 192)      */
+    FIRST_PQ,        /* out (1, 64)       */
     FIRST_SLOTS
+};
+
+/* Its reverse pass: features have no gradient. */
+enum {
+    FIRSTG_X,     /* (n, 160)        */
+    FIRSTG_GPRE,  /* (n, 192)        */
+    FIRSTG_SEED,  /* (1, 64)         */
+    FIRSTG_WQ,    /* (64, 64)        */
+    FIRSTG_GPQ,   /* (1, 64)         */
+    FIRSTG_DW,    /* out (160, 192)  */
+    FIRSTG_DB,    /* out (1, 192)    */
+    FIRSTG_DSEED, /* out (1, 64)     */
+    FIRSTG_DWQ,   /* out (64, 64)    */
+    FIRSTG_DBQ,   /* out (1, 64)     */
+    FIRSTG_SLOTS
 };
 
 /* Between the two passes: the loss of the function, what it reports, and the first gradients. With

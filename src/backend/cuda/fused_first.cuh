@@ -1,6 +1,6 @@
-/* fused_first.cuh: the Fourier features and the first layer of the set encoder, which does not see
- * y, as one instruction (FUSED_FIRST in fused.h). The weight comes by rows while the features are
- * computed; the product reads these where they were left. */
+/* fused_first.cuh: what all transitions share as one instruction (FUSED_FIRST in fused.h): Fourier
+ * features, the first layer of the set encoder, which does not see y, the seed's query. The weight
+ * comes by rows while the features are computed; the product reads these where they were left. */
 #ifndef MNP_CUDA_FUSED_FIRST_CUH
 #define MNP_CUDA_FUSED_FIRST_CUH
 
@@ -9,10 +9,11 @@
 
 namespace first_part {
 
-enum { WAVES = 80, IN = 2 * WAVES, OUT = 192, PITCH_X = IN + 4, PITCH_W = OUT + 8 };
+enum { SEED = 64, WAVES = 80, IN = 2 * WAVES, OUT = 192, PITCH_X = IN + 4, PITCH_W = OUT + 8 };
 enum { LD = 16 }; /* of columns that are matrices */
 enum { ROOM_X = 0, ROOM_W = ROOM_X + FUSED_POINTS * PITCH_X, ROOM_AT = ROOM_W + IN * PITCH_W };
 enum { ROOM_END = ROOM_AT + FUSED_POINTS };
+static_assert(THREADS - THREADS / WAVES * WAVES == 32, "a warp has no frequency");
 static_assert((int)ROOM_END <= (int)WORK_WORDS, "room of the first layer");
 
 /* Warps ask for ten rows each. */
@@ -25,13 +26,29 @@ FN void ask_weight() {
 }
 static_assert(IN % WARPS == 0, "rows of the weight");
 
-/* A thread stays at its frequency; the last ones are left over. */
+/* pq = seed wq + bq by one warp, two columns a lane. */
+FN void query() {
+    const int lane = threadIdx.x % 32;
+    const float2 *w = (const float2 *)fused_at(FIRST_WQ) + lane;
+    const float *seed = fused_at(FIRST_SEED);
+    float2 sum = ((const float2 *)fused_at(FIRST_BQ))[lane];
+#pragma unroll 16
+    for (int k = 0; k < SEED; k++) {
+        const float2 v = __ldcg(w + k * (SEED / 2));
+        const float x = __ldcg(seed + k);
+        sum.x += x * v.x, sum.y += x * v.y;
+    }
+    ((float2 *)fused_at(FIRST_PQ))[lane] = sum;
+}
+
+/* A thread stays at its frequency; the last warp is left over. */
 FN void features(int n) {
     constexpr int SIDE = THREADS / WAVES;
     const int first = threadIdx.x / WAVES, k = threadIdx.x % WAVES;
     const float frequency = fused_at(FIRST_FREQUENCY)[k * LD];
     if ((int)threadIdx.x < n) work()[ROOM_AT + threadIdx.x] = fused_at(FIRST_AT)[threadIdx.x * LD];
     __syncthreads();
+    if (first == SIDE) query();
     float *phi = fused_at(FIRST_X) + k, *room = work() + ROOM_X + k;
 #pragma unroll 2
     for (int r = first; first < SIDE && r < n; r += SIDE) {

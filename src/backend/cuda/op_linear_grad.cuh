@@ -193,8 +193,6 @@ template <int MATH> FN void reverse_by_shape(const dev_instr &ins, const View &w
         linear_reverse<MATH, Fixed<128, 128>>(ins);
     else if (shape == (160 << 8 | 128))
         linear_reverse<MATH, Fixed<160, 128>>(ins);
-    else if (shape == (160 << 8 | 192))
-        linear_reverse<MATH, Fixed<160, 192>>(ins);
     else if (shape == (128 << 8 | 32))
         linear_reverse<MATH, Fixed<128, 32>>(ins);
     else

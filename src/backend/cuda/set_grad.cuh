@@ -53,6 +53,15 @@ FN float *room(int k) {
     return work() + k * ROOM_WORDS;
 }
 
+/* For attention in bf16: of a head's 16 words in the room of q the first eight become q, the others
+ * g, numbers in the order 0 2 .. 14 1 3 .. 15; by the thread that has numbers 4 t .. 4 t + 3, when
+ * the head's other three have read theirs. */
+FN void pack_query(float *head, float4 q, float4 g) {
+    uint32_t *to = (uint32_t *)head + threadIdx.x % 4;
+    to[0] = pack_bf16(q.x, q.z), to[4] = pack_bf16(q.y, q.w);
+    to[8] = pack_bf16(g.x, g.z), to[12] = pack_bf16(g.y, g.w);
+}
+
 /* Rows of both sides, a multiple of 32. */
 FN int set_rows() {
     const int n = frame().n, m = frame().m;

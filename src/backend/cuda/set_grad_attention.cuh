@@ -11,9 +11,10 @@
  * it starts: dq takes their place, dv that of the values, behind the last barrier dk that of the
  * queries.
  *
- * The context has rows of its own and goes the same way, behind all points. In the first attention
- * of the encoder q, k and v of the context are the first rows of those of all points: they lie in
- * the rooms twice, and the gradients are added up by set_grad_values.cuh. */
+ * The context has rows of its own and goes the same way, behind all points; where there are 64 rows
+ * or less, warps share keys and have a part of the queries each, so that all have work. In the
+ * first attention of the encoder q, k and v of the context are the first rows of those of all
+ * points: they lie in the rooms twice, and the gradients are added up by set_grad_values.cuh. */
 #ifndef MNP_CUDA_SET_GRAD_ATTENTION_CUH
 #define MNP_CUDA_SET_GRAD_ATTENTION_CUH
 
@@ -54,55 +55,57 @@ template <int MATH> constexpr int PARTS = 16 / DEPTH<MATH>;
 template <int MATH> using LeftHead = uint32_t[PARTS<MATH>][4];
 template <int MATH> using RightHead = uint32_t[PARTS<MATH>][2];
 
-/* Eight rows as columns of a right operand; row: the one this lane fetches from, l % 8, and its
- * quad, l / 8 */
-template <int MATH> FN void right_rows(RightHead<MATH> &w, const float *row) {
-    float x[4];
-    load_pieces(row, x);
+/* Eight queries as columns of right operands, q and g; row: the one this lane fetches from, l % 8,
+ * and its quad, l / 8 */
+template <int MATH> FN void right_rows(RightHead<MATH> &q, RightHead<MATH> &g, const float *row) {
+    uint32_t w[2][4];
+    load_matrices(shared_at(row), w[0]);
     if constexpr (MATH == DEV_BF16) {
-        w[0][0] = pack_bf16(x[0], x[1]), w[0][1] = pack_bf16(x[2], x[3]);
+        q[0][0] = w[0][0], q[0][1] = w[0][1], g[0][0] = w[0][2], g[0][1] = w[0][3];
     } else {
+        load_matrices(shared_at(row + (AT_G - AT_Q) * ROOM_WORDS), w[1]);
 #pragma unroll
-        for (int j = 0; j < 4; j++) w[j / 2][j % 2] = __float_as_uint(x[j]);
+        for (int j = 0; j < 4; j++) q[j / 2][j % 2] = w[0][j], g[j / 2][j % 2] = w[1][j];
     }
 }
 
-/* 16 rows times a factor as a left operand; row: l % 16, and quad l / 16 */
-template <int MATH> FN void left_rows(LeftHead<MATH> &w, const float *row, float factor) {
-    float x[2][4];
+/* 16 rows of k or v times a factor as a left operand; of those from `exist` on the last one's. */
+template <int MATH>
+FN void left_rows(LeftHead<MATH> &w, const float *rows, int exist, float factor) {
+    const int lane = threadIdx.x % 32;
 #pragma unroll
     for (int u = 0; u < 2; u++) {
-        load_pieces(row + u * 8, x[u]);
+        if constexpr (MATH == DEV_BF16) { /* numbers in the order of pack_query() */
+            const int row = min(u * 8 + lane / 4, exist - 1);
+            const float4 x = scaled4(ld4(rows + row * SET_PITCH + lane % 4 * 4), factor);
+            w[0][u] = pack_bf16(x.x, x.z), w[0][u + 2] = pack_bf16(x.y, x.w);
+        } else {
+            const int row = min(lane % 16, exist - 1);
+            float x[4];
+            load_pieces(rows + row * SET_PITCH + lane / 16 * 4 + u * 8, x);
 #pragma unroll
-        for (int j = 0; j < 4; j++) x[u][j] *= factor;
-    }
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-        if constexpr (MATH == DEV_BF16)
-            w[0][j] = pack_bf16(x[j / 2][j % 2], x[j / 2][j % 2 + 2]);
-        else
-            w[0][j] = __float_as_uint(x[0][j]), w[1][j] = __float_as_uint(x[1][j]);
+            for (int j = 0; j < 4; j++) w[u][j] = __float_as_uint(factor * x[j]);
+        }
     }
 }
 
-/* DEPTH rows times a factor as k of a left operand, whose rows g and g + 8 are the head's numbers
- * 2 g and 2 g + 1: a lane reads, and has of results whose columns are rows, neighbours in rows 2 t
- * and 2 t + 1 of eight. */
+/* DEPTH rows as k of a left operand, whose rows g and g + 8 are the head's numbers 2 g and 2 g + 1:
+ * a lane reads, and has of results whose columns are rows, neighbours in rows 2 t and 2 t + 1 of
+ * eight. */
 FN int lane_pairs() {
     const int lane = threadIdx.x % 32;
     return lane % 4 * 2 * SET_PITCH + lane / 4 * 2;
 }
-template <int MATH> FN void left_columns(uint32_t (&w)[4], const float *pairs, float factor) {
+template <int MATH> FN void left_columns(uint32_t (&w)[4], const float *pairs) {
 #pragma unroll
     for (int u = 0; u < DEPTH<MATH> / 8; u++) {
         const float2 x = *(const float2 *)(pairs + u * 8 * SET_PITCH);
         const float2 y = *(const float2 *)(pairs + (u * 8 + 1) * SET_PITCH);
         if constexpr (MATH == DEV_BF16) {
-            w[u * 2] = pack_bf16(factor * x.x, factor * y.x);
-            w[u * 2 + 1] = pack_bf16(factor * x.y, factor * y.y);
+            w[u * 2] = pack_bf16(x.x, y.x), w[u * 2 + 1] = pack_bf16(x.y, y.y);
         } else {
-            w[0] = __float_as_uint(factor * x.x), w[1] = __float_as_uint(factor * x.y);
-            w[2] = __float_as_uint(factor * y.x), w[3] = __float_as_uint(factor * y.y);
+            w[0] = __float_as_uint(x.x), w[1] = __float_as_uint(x.y);
+            w[2] = __float_as_uint(y.x), w[3] = __float_as_uint(y.y);
         }
     }
 }
@@ -121,19 +124,16 @@ template <int MATH> struct Keys32 {
 /* The keys from `row` on, of which `exist` (one at least) do. Of the others k and v are copies of
  * the last, so that their weights are finite, and the columns are zeros: they give dq nothing. */
 template <int MATH> FN void take_keys(Keys32<MATH> &x, int row, int exist, int h) {
-    const int lane = threadIdx.x % 32;
-    const float *pairs = room(AT_K) + row * SET_PITCH + h * DH + lane_pairs();
+    const float *k = room(AT_K) + row * SET_PITCH + h * DH, *v = k + (AT_V - AT_K) * ROOM_WORDS;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        const int key = row + min(i * 16 + lane % 16, exist - 1);
-        const float *k = room(AT_K) + key * SET_PITCH + h * DH + lane / 16 * 4;
-        left_rows<MATH>(x.k[i], k, SET_SCALE * LOG2E * RESTORED<MATH>);
-        left_rows<MATH>(x.v[i], k + (AT_V - AT_K) * ROOM_WORDS, RESTORED<MATH>);
+        left_rows<MATH>(x.k[i], k + i * 16 * SET_PITCH, exist - i * 16,
+                        SET_SCALE * LOG2E * RESTORED<MATH>);
+        left_rows<MATH>(x.v[i], v + i * 16 * SET_PITCH, exist - i * 16, RESTORED<MATH>);
     }
 #pragma unroll
     for (int i = 0; i < 32 / DEPTH<MATH>; i++)
-        left_columns<MATH>(x.columns[i], pairs + i * DEPTH<MATH> * SET_PITCH,
-                           SET_SCALE * RESTORED<MATH>);
+        left_columns<MATH>(x.columns[i], k + i * DEPTH<MATH> * SET_PITCH + lane_pairs());
     __syncwarp(); /* dq takes their place */
 }
 
@@ -154,14 +154,29 @@ template <int MATH> FN void take_anew(Keys32<MATH> &x, const Keys32<MATH> &kept,
 /* ---- some queries ---------------------------------------------------------------------------- */
 
 /* Where this lane reads in the rows of the queries: q as right_rows() wants it, lse and delta, what
- * dq is added to, q by pairs. g, dq: the same places in other rooms. */
+ * dq is added to, q by pairs; in bf16 also q as load_transposed() wants it. g, dq: the same places
+ * in other rooms. */
 struct Lanes {
-    const float *q, *lse, *old;
+    const float *q, *lse, *old, *packed;
     float *pairs;
     MEMBER void move(int rows) {
         q += rows * SET_PITCH, old += rows * SET_PITCH, pairs += rows * SET_PITCH, lse += rows * 2;
+        packed += rows * SET_PITCH;
     }
 };
+FN int lane_packed() {
+    const int lane = threadIdx.x % 32;
+    return (lane % 8 + lane / 16 * 8) * SET_PITCH + lane / 8 % 2 * 4;
+}
+template <int MATH> FN void left_queries(uint32_t (&q)[4], uint32_t (&g)[4], const Lanes &at) {
+    if constexpr (MATH == DEV_BF16) {
+        load_transposed(shared_at(at.packed), q);
+        load_transposed(shared_at(at.packed + DH / 2), g);
+    } else {
+        left_columns<MATH>(q, at.pairs);
+        left_columns<MATH>(g, at.pairs + (AT_G - AT_Q) * ROOM_WORDS);
+    }
+}
 
 /* Of DEPTH queries: by eight keys, as a right operand over the queries. */
 typedef uint32_t Scores[4][2];
@@ -183,9 +198,8 @@ template <int MATH> FN void scores(Scores &p, Scores &d, const Keys32<MATH> &x, 
     for (int n = 0; n < DEPTH<MATH> / 8; n++) {
         RightHead<MATH> q, g;
         float lse[4], delta[4], s[2][4], e[2][4];
-        right_rows<MATH>(q, at.q + n * 8 * SET_PITCH);
+        right_rows<MATH>(q, g, at.q + n * 8 * SET_PITCH);
         load_start(lse, at.lse + n * 16);
-        right_rows<MATH>(g, at.q + n * 8 * SET_PITCH + (AT_G - AT_Q) * ROOM_WORDS);
         load_start(delta, at.lse + n * 16 + AT_DELTA);
         key_products<MATH>(s, x.k, q, lse);
         key_products<MATH>(e, x.v, g, delta);
@@ -208,12 +222,11 @@ template <int MATH> FN void scores(Scores &p, Scores &d, const Keys32<MATH> &x, 
 }
 
 /* sums += rows^T scores^T */
-template <int MATH> FN void add_sums(KeySums &sums, const Scores &scores, const float *pairs) {
-    uint32_t a[4];
-    left_columns<MATH>(a, pairs, 1.0f);
+template <int MATH>
+FN void add_sums(KeySums &sums, const Scores &scores, const uint32_t (&rows)[4]) {
 #pragma unroll
     for (int k = 0; k < TERMS<MATH> * 4; k++)
-        product<MATH>(k / 4, sums[k % 4], a, scores[k % 4], sums[k % 4]);
+        product<MATH>(k / 4, sums[k % 4], rows, scores[k % 4], sums[k % 4]);
 }
 
 /* An 8 x 8 tile, of which a lane has two neighbours of row g, turned round: two of column g, rows
@@ -228,6 +241,7 @@ FN void turn_round(uint32_t (&w)[2], const uint32_t (&x)[2]) {
 
 /* dq += k^T dS: two sums that do not wait for each other, of eight queries each or half the keys */
 template <int MATH> FN void add_queries(const Keys32<MATH> &x, const Scores &d, const Lanes &at) {
+    constexpr float factor = SET_SCALE * RESTORED<MATH>;
     float c[2][4] = {};
     float2 old[DEPTH<MATH> / 4];
 #pragma unroll
@@ -255,63 +269,114 @@ template <int MATH> FN void add_queries(const Keys32<MATH> &x, const Scores &d, 
     for (int k = 0; k < DEPTH<MATH> / 4; k++) {
         const float *sum = c[k / 2] + k % 2;
         *(float2 *)(at.pairs + (k / 2 * 8 + k % 2) * SET_PITCH + (AT_K - AT_Q) * ROOM_WORDS) =
-            make_float2(old[k].x + sum[0], old[k].y + sum[2]);
+            make_float2(old[k].x + factor * sum[0], old[k].y + factor * sum[2]);
     }
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Sums times a factor to a room; pairs: this lane's place; rows that do not exist get zeros. */
-FN void put_keys(float *pairs, const KeySums &sums, float factor, int exist) {
+/* Sums times a factor; rows that do not exist become zeros. */
+FN void finish_keys(KeySums &sums, float factor, int exist) {
 #pragma unroll
     for (int k = 0; k < 8; k++) {
-        const int row = k / 2 * 8 + k % 2;
-        const float f = row + (int)threadIdx.x % 4 * 2 < exist ? factor : 0.0f;
-        *(float2 *)(pairs + row * SET_PITCH) =
-            make_float2(f * sums[k / 2][k % 2], f * sums[k / 2][k % 2 + 2]);
+        const float f = k / 2 * 8 + (int)threadIdx.x % 4 * 2 + k % 2 < exist ? factor : 0.0f;
+        sums[k / 2][k % 2] *= f, sums[k / 2][k % 2 + 2] *= f;
+    }
+}
+/* To a room, and from there; pairs: this lane's place. */
+FN void put_keys(float *pairs, const KeySums &sums) {
+#pragma unroll
+    for (int k = 0; k < 8; k++)
+        *(float2 *)(pairs + (k / 2 * 8 + k % 2) * SET_PITCH) =
+            make_float2(sums[k / 2][k % 2], sums[k / 2][k % 2 + 2]);
+}
+FN void add_keys(KeySums &sums, const float *pairs) {
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        const float2 v = *(const float2 *)(pairs + (k / 2 * 8 + k % 2) * SET_PITCH);
+        sums[k / 2][k % 2] += v.x, sums[k / 2][k % 2 + 2] += v.y;
     }
 }
 
-/* One side: `count` rows from `first` on. */
-template <int MATH> FN void side_reverse(int first, int count) {
-    const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, own = threadIdx.x / 128 * 32;
-    const int end = up32(count), row = first + own;
-    if (own >= count) return;
+/* What a warp has of a side: 32 keys; where there are no more than 64, other warps have them, too,
+ * with other queries: a part of them, which is gone through in a circle, `step` at a time. */
+struct Share {
+    int first, count, key, part, parts, step, begin, end;
+    MEMBER bool empty() const { return key >= count || part >= parts; }
+    MEMBER int own() const { return begin + key / parts; }
+    MEMBER void sync() const { barrier(1 + threadIdx.x / 32 % 4, up32(count) * parts); }
+};
+template <int MATH> FN Share share_of(int side) {
+    const int count = side ? frame().m : frame().n, group = threadIdx.x / 128;
+    const int halved = count > 64 ? 0 : count > 32 ? 1 : 2;
+    const int parts = min(1 << halved, 32 / DEPTH<MATH>), part = group >> (2 - halved);
+    const int queries = up32(count) / parts;
+    return {side ? SOME_ROW : 0, count,          (group & 3 >> halved) * 32, part, parts,
+            32 / parts,          part * queries, (part + 1) * queries};
+}
+
+/* A warp's pass over its queries */
+template <int MATH> FN void pass(KeySums &dk, KeySums &dv, const Share &share) {
+    const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, row = share.first + share.own();
     Keys32<MATH> kept;
-    KeySums dk = {}, dv = {};
-    take_keys<MATH>(kept, row, count - own, h);
+    take_keys<MATH>(kept, share.first + share.key, share.count - share.key, h);
     float *q = room(AT_Q) + row * SET_PITCH + h * DH, *pairs = q + lane_pairs();
     /* attention has its query as residual: dq starts from g */
     Lanes at = {q + lane % 8 * SET_PITCH + lane / 8 * 4,
                 room(AT_REST) + h * LSE_HEAD + row * 2 + lane % 4 * 4,
-                pairs + (AT_G - AT_Q) * ROOM_WORDS, pairs};
-    int query = own; /* in a circle */
+                pairs + (AT_G - AT_Q) * ROOM_WORDS, q + lane_packed(), pairs};
+    if (share.parts > 1) share.sync(); /* all have their keys */
+    int query = share.own();
 #pragma unroll 1
     do {
         Keys32<MATH> x;
         Scores p, d;
+        uint32_t q[4], g[4];
         take_anew<MATH>(x, kept, shared_at(at.q) >> 31);
         scores<MATH>(p, d, x, at);
-        add_sums<MATH>(dv, p, at.pairs + (AT_G - AT_Q) * ROOM_WORDS);
-        add_sums<MATH>(dk, d, at.pairs);
+        left_queries<MATH>(q, g, at);
+        add_sums<MATH>(dv, p, g);
+        add_sums<MATH>(dk, d, q);
         add_queries<MATH>(x, d, at);
         at.move(DEPTH<MATH>);
         query += DEPTH<MATH>;
-        if (query % 32 == 0) {
-            if (query == own + 32) at.old += (AT_K - AT_G) * ROOM_WORDS;
-            if (query == end) at.move(-end), query = 0;
-            barrier(1 + h, end);
+        if ((query & (share.step - 1)) == 0) {
+            if (query == share.own() + share.step) at.old += (AT_K - AT_G) * ROOM_WORDS;
+            if (query == share.end) at.move(share.begin - share.end), query = share.begin;
+            share.sync();
         }
-    } while (query != own);
-    put_keys(at.pairs + (AT_V - AT_Q) * ROOM_WORDS, dv, RESTORED<MATH>, count - own);
-    put_keys(at.pairs, dk, SET_SCALE * RESTORED<MATH>, count - own);
+    } while (query != share.own());
+}
+
+/* dk and dv of a side to their rooms: those of other parts are added first, in pairs. */
+FN void put_sums(const Share &share, KeySums &dk, KeySums &dv) {
+    float *pairs = room(AT_Q) + (share.first + share.key) * SET_PITCH + threadIdx.x / 32 % 4 * DH +
+                   lane_pairs();
+#pragma unroll 1
+    for (int half = share.parts / 2;; half /= 2) {
+        /* not where others may still be reading */
+        const int slot = half ? (share.part & (half - 1)) + share.parts / 2 - half : 0;
+        float *at = pairs + slot * 32 * SET_PITCH;
+        if (share.part >= half && share.part < max(2 * half, 1))
+            put_keys(at, dk), put_keys(at + (AT_V - AT_Q) * ROOM_WORDS, dv);
+        if (half == 0) break;
+        share.sync();
+        if (share.part < half) add_keys(dk, at), add_keys(dv, at + (AT_V - AT_Q) * ROOM_WORDS);
+    }
 }
 
 /* dq, dk and dv take the places of k, q and v; the room of g is free afterwards. */
 template <int MATH> static __device__ __noinline__ void attention_reverse() {
 #pragma unroll 1
-    for (int side = 0; side < 2; side++)
-        side_reverse<MATH>(side ? SOME_ROW : 0, side ? frame().m : frame().n);
+    for (int side = 0; side < 2; side++) {
+        if (share_of<MATH>(side).empty()) continue;
+        KeySums dk = {}, dv = {};
+        pass<MATH>(dk, dv, share_of<MATH>(side));
+        const Share share = share_of<MATH>(side); /* again: not kept in registers */
+        finish_keys(dk, SET_SCALE * RESTORED<MATH>, share.count - share.key);
+        finish_keys(dv, RESTORED<MATH>, share.count - share.key);
+        put_sums(share, dk, dv);
+    }
     __syncthreads();
 }
 

@@ -156,17 +156,19 @@ FN void load_outputs(Outputs &x, const Turn &t) {
     }
 }
 /* Of the four lanes of a head two put lse there and two delta, which are read in pairs of rows. */
-FN void put_lse(const Outputs &x, int rows) {
+template <int MATH> FN void put_lse(const Outputs &x, int rows) {
     const int col = threadIdx.x % 16 * 4, t = threadIdx.x % 4, first = threadIdx.x / 16;
-    const float *g = room(AT_G) + first * SET_PITCH + col;
+    float *q = room(AT_Q) + first * SET_PITCH + col;
     float *to =
         room(AT_REST) + (t < 2 ? 0 : AT_DELTA) + t % 2 * 2 + col / DH * LSE_HEAD + pair_word(first);
 #pragma unroll
     for (int k = 0; k < SET_ROWS / 32; k++) {
         if (k * 32 >= rows) break;
-        const float4 q = ld4(g + (AT_Q - AT_G) * ROOM_WORDS + k * 32 * SET_PITCH);
-        const float delta = quad_sum(dot4(ld4(g + k * 32 * SET_PITCH), add4(x.o[k], -1.0f, q)));
+        float *at = q + k * 32 * SET_PITCH;
+        const float4 of_q = ld4(at), of_g = ld4(at + (AT_G - AT_Q) * ROOM_WORDS);
+        const float delta = quad_sum(dot4(of_g, add4(x.o[k], -1.0f, of_q)));
         to[k * 64] = t < 2 ? -LOG2E * x.lse[k] : -delta;
+        if constexpr (MATH == DEV_BF16) pack_query(at - t * 4, of_q, of_g);
     }
 }
 
@@ -283,7 +285,7 @@ template <int MATH> static __device__ __noinline__ void layers_reverse(Turn t) {
     else
         wait_rows(Q_THERE);
     __syncthreads();
-    put_lse(x, rows);
+    put_lse<MATH>(x, rows);
     if (!t.last && frame().m > 0) wait_rows(V_SOME_THERE);
     __syncthreads();
 }

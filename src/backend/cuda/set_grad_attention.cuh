@@ -299,20 +299,21 @@ FN void add_keys(KeySums &sums, const float *pairs) {
 }
 
 /* What a warp has of a side: 32 keys; where there are no more than 64, other warps have them, too,
- * with other queries: a part of them, which is gone through in a circle, `step` at a time. */
+ * with other queries: 2^log parts, each of which is gone through in a circle, `step` at a time. */
 struct Share {
-    int first, count, key, part, parts, step, begin, end;
-    MEMBER bool empty() const { return key >= count || part >= parts; }
-    MEMBER int own() const { return begin + key / parts; }
-    MEMBER void sync() const { barrier(1 + threadIdx.x / 32 % 4, up32(count) * parts); }
+    int first, count, key, part, log;
+    MEMBER bool empty() const { return key >= count || part >> log > 0; }
+    MEMBER int step() const { return 32 >> log; }
+    MEMBER int queries() const { return up32(count) >> log; }
+    MEMBER int begin() const { return part * queries(); }
+    MEMBER int own() const { return begin() + (key >> log); }
+    MEMBER void sync() const { barrier(1 + threadIdx.x / 32 % 4, up32(count) << log); }
 };
 template <int MATH> FN Share share_of(int side) {
     const int count = side ? frame().m : frame().n, group = threadIdx.x / 128;
-    const int halved = count > 64 ? 0 : count > 32 ? 1 : 2;
-    const int parts = min(1 << halved, 32 / DEPTH<MATH>), part = group >> (2 - halved);
-    const int queries = up32(count) / parts;
-    return {side ? SOME_ROW : 0, count,          (group & 3 >> halved) * 32, part, parts,
-            32 / parts,          part * queries, (part + 1) * queries};
+    const int log = count > 64 ? 0 : count > 32 ? 1 : 2;
+    return {side ? SOME_ROW : 0, count, (group & 3 >> log) * 32, group >> (2 - log),
+            min(log, MATH == DEV_BF16 ? 1 : 2)};
 }
 
 /* A warp's pass over its queries */
@@ -325,7 +326,7 @@ template <int MATH> FN void pass(KeySums &dk, KeySums &dv, const Share &share) {
     Lanes at = {q + lane % 8 * SET_PITCH + lane / 8 * 4,
                 room(AT_REST) + h * LSE_HEAD + row * 2 + lane % 4 * 4,
                 pairs + (AT_G - AT_Q) * ROOM_WORDS, q + lane_packed(), pairs};
-    if (share.parts > 1) share.sync(); /* all have their keys */
+    if (share.log > 0) share.sync(); /* all have their keys */
     int query = share.own();
 #pragma unroll 1
     do {
@@ -340,9 +341,10 @@ template <int MATH> FN void pass(KeySums &dk, KeySums &dv, const Share &share) {
         add_queries<MATH>(x, d, at);
         at.move(DEPTH<MATH>);
         query += DEPTH<MATH>;
-        if ((query & (share.step - 1)) == 0) {
-            if (query == share.own() + share.step) at.old += (AT_K - AT_G) * ROOM_WORDS;
-            if (query == share.end) at.move(share.begin - share.end), query = share.begin;
+        if ((query & (share.step() - 1)) == 0) {
+            if (query == share.own() + share.step()) at.old += (AT_K - AT_G) * ROOM_WORDS;
+            if (query == share.begin() + share.queries())
+                at.move(-share.queries()), query = share.begin();
             share.sync();
         }
     } while (query != share.own());
@@ -353,9 +355,9 @@ FN void put_sums(const Share &share, KeySums &dk, KeySums &dv) {
     float *pairs = room(AT_Q) + (share.first + share.key) * SET_PITCH + threadIdx.x / 32 % 4 * DH +
                    lane_pairs();
 #pragma unroll 1
-    for (int half = share.parts / 2;; half /= 2) {
+    for (int half = 1 << share.log >> 1;; half /= 2) {
         /* not where others may still be reading */
-        const int slot = half ? (share.part & (half - 1)) + share.parts / 2 - half : 0;
+        const int slot = half ? (share.part & (half - 1)) + (1 << share.log >> 1) - half : 0;
         float *at = pairs + slot * 32 * SET_PITCH;
         if (share.part >= half && share.part < max(2 * half, 1))
             put_keys(at, dk), put_keys(at + (AT_V - AT_Q) * ROOM_WORDS, dv);

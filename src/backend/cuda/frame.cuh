@@ -51,6 +51,7 @@ struct Frame {
     int n, k, m, S;
     int first;   /* the block's first function                     */
     int watched; /* cycles are counted or a bad value is looked for */
+    int at, was; /* the instruction that runs, and the one before it */
     int64_t last;
     int flag;
 };

@@ -98,6 +98,25 @@ static void one_less(recorded *r, fused_kind kind) {
     forget(r);
 }
 
+/* The paper's plan with something changed in a part that keeps values for its fused reverse pass
+ * alone: neither of the two is fused, everything else is. */
+static void no_pairs(recorded *r, fused_kind forward, fused_kind reverse) {
+    cuda_program p;
+    int32_t count[FUSED_COUNT];
+    CHECK(program_make(&world, r->plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    count_kinds(&p, count);
+    for (int k = 0; k < FUSED_COUNT; k++)
+        CHECK(count[k] == (k == (int)forward || k == (int)reverse ? 0 : usual(k)));
+    program_free(&world, &p);
+    forget(r);
+}
+static void no_sets(recorded *r) {
+    no_pairs(r, FUSED_SET, FUSED_SET_GRAD);
+}
+static void no_flows(recorded *r) {
+    no_pairs(r, FUSED_FLOW, FUSED_FLOW_GRAD);
+}
+
 /* The first instruction of an op; its first output has so many columns, or 0: any. */
 static instr *first_of(const recorded *r, op_id op, int32_t cols) {
     for (int32_t k = 0; k < r->plan->n_function; k++) {
@@ -118,10 +137,10 @@ static void another_op(void) {
     recorded r;
     record_paper(&r);
     first_of(&r, OP_rqs_to_noise, 0)->i[0] = 9; /* bins */
-    one_less(&r, FUSED_FLOW);
+    no_flows(&r);
     record_paper(&r);
     first_of(&r, OP_linear, 29)->i[0] = ACT_RELU;
-    one_less(&r, FUSED_FLOW);
+    no_flows(&r);
     record_paper(&r);
     first_of(&r, OP_gauss_sample, 0)->i[SAMPLE_ROW] = 1;
     one_less(&r, FUSED_LATENT);
@@ -137,19 +156,6 @@ static void another_op(void) {
     record_paper(&r); /* or another one */
     first_of(&r, OP_per_point, 0)->f[0] = -2.0;
     one_less(&r, FUSED_END);
-}
-
-/* The paper's plan with something changed in the set encoder: neither it nor its reverse pass is
- * fused, everything else is. */
-static void no_sets(recorded *r) {
-    cuda_program p;
-    int32_t count[FUSED_COUNT];
-    CHECK(program_make(&world, r->plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-    count_kinds(&p, count);
-    for (int k = 0; k < FUSED_COUNT; k++)
-        CHECK(count[k] == (k == FUSED_SET_GRAD || k == FUSED_SET ? 0 : usual(k)));
-    program_free(&world, &p);
-    forget(r);
 }
 
 /* All points look at the context alone in one op; or something else reads a layer's ReLU, of which
@@ -169,24 +175,24 @@ static void sets_differ(void) {
     no_sets(&r);
 }
 
-/* What stays inside a part is not stored, so nobody else may read it; what is stored, anybody may.
- */
+/* What stays inside a part is not stored, so nobody else may read it, nor what is stored in a form
+ * of its own; anything else that is stored, anybody may. */
 static void read_elsewhere(void) {
-    for (int inner = 0; inner < 2; inner++) {
+    for (int k = 0; k < 3; k++) {
         recorded r;
         record_paper(&r);
         instr *reader = first_of(&r, OP_draw, 0); /* in no part */
         const instr *last = first_of(&r, OP_linear, 29);
-        const val h1 = last->in[LINEAR_X]; /* of the conditioner: kept */
-        val h0 = VAL_NONE, sum = VAL_NONE; /* h0 = relu(sum + pz)      */
-        for (int32_t k = 0; k < r.plan->n_function; k++)
-            if (r.plan->instrs[k].out[0] == h1) h0 = r.plan->instrs[k].in[LINEAR_X];
-        for (int32_t k = 0; k < r.plan->n_function; k++)
-            if (r.plan->instrs[k].out[0] == h0) sum = r.plan->instrs[k].in[0];
+        const val raw = last->out[LINEAR_Y], h1 = last->in[LINEAR_X];
+        val h0 = VAL_NONE, sum = VAL_NONE; /* h0 = relu(sum + pz) */
+        for (int32_t i = 0; i < r.plan->n_function; i++)
+            if (r.plan->instrs[i].out[0] == h1) h0 = r.plan->instrs[i].in[LINEAR_X];
+        for (int32_t i = 0; i < r.plan->n_function; i++)
+            if (r.plan->instrs[i].out[0] == h0) sum = r.plan->instrs[i].in[0];
         CHECK(h0 != VAL_NONE && sum != VAL_NONE && reader->in[FUSE_IN - 1] == VAL_NONE);
-        reader->in[FUSE_IN - 1] = inner ? sum : h0;
-        if (inner) {
-            one_less(&r, FUSED_FLOW);
+        reader->in[FUSE_IN - 1] = k == 0 ? sum : k == 1 ? h0 : raw;
+        if (k < 2) {
+            no_flows(&r);
             continue;
         }
         cuda_program p;

@@ -240,45 +240,67 @@ static void find_parts(search *s, uint32_t kinds, int32_t *scratch) {
     }
 }
 
-/* ---- the set encoder and its reverse pass -----------------------------------------------------
- */
+/* ---- parts and their reverse passes ---------------------------------------------------------- */
 
-static bool is_set(const fuse_part *part) {
-    return part->pattern->kind == FUSED_SET;
-}
-static bool is_set_grad(const fuse_part *part) {
-    return part->pattern->kind == FUSED_SET_GRAD;
+/* What these parts keep is for their fused reverse passes alone: there is less of it than the ops
+ * would store, and some has another form (fused.h). So there are both of them or none. Slots
+ * [from, to) are kept; the reverse pass of a part is the one that has slot `from` as slot `back`.
+ */
+typedef struct pairing {
+    fused_kind forward, reverse;
+    int from, to, back;
+} pairing;
+static const pairing pairings[] = {
+    {FUSED_SET, FUSED_SET_GRAD, SET_J, SET_STACK, SETG_J},
+    {FUSED_FLOW, FUSED_FLOW_GRAD, FLOW_H0, FLOW_RAW, FLOWG_H0},
+};
+enum { PAIRINGS = sizeof pairings / sizeof *pairings };
+
+static bool is_kind(const fuse_part *part, fused_kind kind) {
+    return part->pattern->kind == kind;
 }
 
 /* The part that computed what this one takes back; NULL: there is none. */
-static const fuse_part *set_of(const fuse_list *list, const fuse_part *grad) {
+static const fuse_part *forward_of(const fuse_list *list, const pairing *p,
+                                   const fuse_part *reverse) {
     for (int32_t k = 0; k < list->n_parts; k++)
-        if (is_set(&list->parts[k]) && list->parts[k].slot[SET_J] == grad->slot[SETG_J])
+        if (is_kind(&list->parts[k], p->forward) &&
+            list->parts[k].slot[p->from] == reverse->slot[p->back])
             return &list->parts[k];
     return NULL;
 }
 
-static bool reads_kept(const instr *ins, const fuse_part *set) {
+static bool reads_kept(const instr *ins, const pairing *p, const fuse_part *part) {
     for (int j = 0; j < INSTR_IN; j++)
-        for (int k = SET_J; k < SET_STACK && ins->in[j] != VAL_NONE; k++)
-            if (ins->in[j] == set->slot[k]) return true;
+        for (int k = p->from; k < p->to && ins->in[j] != VAL_NONE; k++)
+            if (ins->in[j] == part->slot[k]) return true;
     return false;
 }
 
-/* What the fused set encoder keeps is for its fused reverse pass alone: there is less of it than
- * the ops would store, and some has another form (fused.h). So there are both of them or none. */
-static bool sets_agree(const search *s) {
+static bool pairs_agree(const search *s, const pairing *p) {
     const fuse_list *list = s->list;
     for (int32_t k = 0; k < list->n_parts; k++)
-        if (is_set_grad(&list->parts[k]) && !set_of(list, &list->parts[k])) return false;
+        if (is_kind(&list->parts[k], p->reverse) && !forward_of(list, p, &list->parts[k]))
+            return false;
     for (int32_t at = 0; at < s->plan->n_function; at++) {
         const fuse_part *own = s->owner[at] >= 0 ? &list->parts[s->owner[at]] : NULL;
-        if (own && (is_set(own) || is_set_grad(own))) continue;
+        if (own && (is_kind(own, p->forward) || is_kind(own, p->reverse))) continue;
         for (int32_t k = 0; k < list->n_parts; k++)
-            if (is_set(&list->parts[k]) && reads_kept(&s->plan->instrs[at], &list->parts[k]))
+            if (is_kind(&list->parts[k], p->forward) &&
+                reads_kept(&s->plan->instrs[at], p, &list->parts[k]))
                 return false;
     }
     return true;
+}
+
+/* Parts without those that would keep for others than their reverse pass. */
+static void find_pairs(search *s, uint32_t kinds, int32_t *scratch) {
+    find_parts(s, kinds, scratch);
+    for (int k = 0; k < PAIRINGS; k++) {
+        if (pairs_agree(s, &pairings[k])) continue;
+        kinds &= ~(1u << pairings[k].forward | 1u << pairings[k].reverse);
+        find_parts(s, kinds, scratch);
+    }
 }
 
 /* The reverse pass makes j again from pre, which no op of it reads: it gets pre as an operand, and
@@ -286,11 +308,12 @@ static bool sets_agree(const search *s) {
 static void link_sets(search *s) {
     for (int32_t k = 0; k < s->list->n_parts; k++) {
         fuse_part *part = &s->list->parts[k];
-        if (!is_set_grad(part)) continue;
-        const val pre = set_of(s->list, part)->slot[SET_PRE];
+        if (!is_kind(part, FUSED_SET_GRAD)) continue;
+        const val pre = forward_of(s->list, &pairings[0], part)->slot[SET_PRE];
         bool moved = false;
         for (int32_t j = 0; j < k; j++)
-            moved |= is_set_grad(&s->list->parts[j]) && s->list->parts[j].slot[SETG_PRE] == pre;
+            moved |= is_kind(&s->list->parts[j], FUSED_SET_GRAD) &&
+                     s->list->parts[j].slot[SETG_PRE] == pre;
         part->slot[SETG_PRE] = pre;
         if (moved || s->plan->values[pre].store != STORE_ACT) continue;
         s->where[pre] = *s->words;
@@ -312,9 +335,7 @@ mnp_status fuse_find(env *e, const plan *p, const task *tasks, uint32_t kinds, i
                 .members = members,
                 .owner = env_alloc(e, 4 * most, sizeof *s.owner, "a program")};
     const bool ok = out->units && out->parts && s.owner;
-    if (ok) find_parts(&s, kinds, s.owner + most);
-    if (ok && !sets_agree(&s))
-        find_parts(&s, kinds & ~(1u << FUSED_SET | 1u << FUSED_SET_GRAD), s.owner + most);
+    if (ok) find_pairs(&s, kinds, s.owner + most);
     if (ok) link_sets(&s);
     env_free(e, s.owner);
     if (!ok) fuse_free(e, out);

@@ -30,10 +30,42 @@ PTX uint32_t pack_bf16(float lo, float hi) {
     return bf16_of(hi) << 16 | bf16_of(lo);
 }
 
+PTX uint32_t half_of(float x) {
+    const _Float16 h = (_Float16)(x < 65504.0f ? x : 65504.0f);
+    uint16_t u;
+    memcpy(&u, &h, sizeof u);
+    return u;
+}
+PTX float of_half(uint32_t u) {
+    const uint16_t bits = (uint16_t)u;
+    _Float16 h;
+    memcpy(&h, &bits, sizeof h);
+    return (float)h;
+}
+PTX uint32_t pack_half(float lo, float hi) {
+    return half_of(hi) << 16 | half_of(lo);
+}
+PTX float2 unpack_half(uint32_t w) {
+    return make_float2(of_half(w & 0xffffu), of_half(w >> 16));
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 PTX uint32_t shared_at(const float *p) {
     return emulated_shared_at(p);
+}
+PTX uint32_t load_half(uint32_t at) {
+    uint16_t v;
+    memcpy(&v, emulated_shared(at, sizeof v), sizeof v);
+    return v;
+}
+PTX uint32_t load_word(uint32_t at) {
+    uint32_t v;
+    memcpy(&v, emulated_shared(at, sizeof v), sizeof v);
+    return v;
+}
+PTX void store_word(uint32_t at, uint32_t v) {
+    memcpy(emulated_shared(at, sizeof v), &v, sizeof v);
 }
 PTX float2 load_pair(uint32_t at) {
     return *(const float2 *)emulated_shared(at, sizeof(float2));
@@ -108,6 +140,30 @@ PTX void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2],
                   emulated_place here = EMULATED_HERE) {
     first_bf16(c, a, b, c, here);
 }
+
+/* ---- a group --------------------------------------------------------------------------------- */
+
+PTX uint64_t group_operand(uint32_t at, int pitch) {
+    return (uint64_t)at | (uint64_t)pitch << 32;
+}
+PTX uint64_t group_further(uint64_t b, int bytes) {
+    return b + (uint64_t)bytes;
+}
+PTX void group_begin() {}
+PTX uint32_t group_number(uint64_t b, int k, int n) {
+    const uint32_t at = (uint32_t)b + (uint32_t)(k / 4) * (uint32_t)(b >> 32);
+    return *(const uint32_t *)emulated_shared(at + (uint32_t)(16 * n + k % 4 * 4), 4);
+}
+template <int J>
+PTX void group_mma(float (&c)[J][4], const uint32_t a[4], uint64_t b,
+                   emulated_place here = EMULATED_HERE) {
+    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    for (int j = 0; j < J; j++) {
+        const uint32_t w[2] = {group_number(b, t, 8 * j + g), group_number(b, t + 4, 8 * j + g)};
+        mma_tf32(c[j], a, w, here);
+    }
+}
+PTX void group_wait() {}
 
 /* ---- copies by themselves -------------------------------------------------------------------- */
 

@@ -222,10 +222,9 @@ static mnp_status place_state(exec *x, const exec_io *io) {
 }
 
 static mnp_status place_step(exec *x, const exec_io *io) {
-    step_block none = {.bad_item = -1};
-    MNP_TRY(exec_send(x, &x->step, io->step ? io->step : &none, sizeof(dev_step), "the step"));
+    static const step_block none = {.bad_item = -1};
     x->image.step = x->step.at, x->image.adam = x->adam.at, x->image.partial = x->partial.at;
-    return exec_wait(x); /* `none` is on this stack */
+    return exec_send(x, &x->step, io->step ? io->step : &none, sizeof(dev_step), "the step");
 }
 
 mnp_status exec_place(exec *x, exec_io *io, int64_t items, int *blocks) {

@@ -80,26 +80,13 @@ static __device__ double rate_of(const dev_step *b, int64_t step) {
     return rate;
 }
 
-/* What the step says of its functions and what adam needs, but for the norm: work of one block
- * beside the sum. */
-static __device__ void report_functions(const dev_run *run, double *room) {
-    __shared__ int bad;
+/* What adam needs, but for the norm: known before the functions are done. */
+static __device__ void prepare_adam(const dev_run *run) {
     dev_step *b = run->step;
-    double mean[DREPORT_COUNT];
-    for (int j = 0; j < DREPORT_COUNT; j++)
-        mean[j] =
-            list_sum(run->item_scalars + j, run->items, DREPORT_COUNT, room) / (double)run->items;
-    if (threadIdx.x == 0) bad = 0x7fffffff;
-    __syncthreads();
-    for (int64_t i = threadIdx.x; i < run->items; i += DEV_STEP_THREADS)
-        if (!isfinite(run->item_scalars[i * DREPORT_COUNT])) atomicMin(&bad, (int)i);
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    b->bad_item = bad == 0x7fffffff ? -1 : bad;
-    b->loss = mean[0], b->kl = mean[1], b->loglik = mean[2];
-    b->rate = rate_of(b, b->step);
     dev_adam *a = run->adam;
     const double t = (double)b->step + 1.0;
+    b->rate = rate_of(b, b->step);
+    a->next_rate = rate_of(b, b->step + 1);
     a->beta1 = (float)b->beta1, a->mix1 = (float)(1.0 - b->beta1);
     a->beta2 = (float)b->beta2, a->mix2 = (float)(1.0 - b->beta2);
     a->rate = (float)(b->rate / (1.0 - pow(b->beta1, t)));
@@ -108,7 +95,23 @@ static __device__ void report_functions(const dev_run *run, double *room) {
     a->first = b->step == 0;
     a->blend = (float)(a->first ? 1.0 : 1.0 - b->ema);
     a->averages = b->ema > 0 && run->average;
-    a->next_rate = rate_of(b, b->step + 1);
+}
+
+/* What the step says of its functions. */
+static __device__ void report_functions(const dev_run *run, double *room) {
+    __shared__ int bad;
+    dev_step *b = run->step;
+    double mean[DREPORT_COUNT];
+    if (threadIdx.x == 0) bad = 0x7fffffff;
+    __syncthreads();
+    for (int64_t i = threadIdx.x; i < run->items; i += DEV_STEP_THREADS)
+        if (!isfinite(run->item_scalars[i * DREPORT_COUNT])) atomicMin(&bad, (int)i);
+    for (int j = 0; j < DREPORT_COUNT; j++)
+        mean[j] =
+            list_sum(run->item_scalars + j, run->items, DREPORT_COUNT, room) / (double)run->items;
+    if (threadIdx.x != 0) return;
+    b->bad_item = bad == 0x7fffffff ? -1 : bad;
+    b->loss = mean[0], b->kl = mean[1], b->loglik = mean[2];
 }
 
 /* grad_total and tick, by the block that is done last; nothing that follows reads the counter. */
@@ -143,6 +146,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS, 4)
     __shared__ double room[DEV_STEP_THREADS / 32];
     __shared__ int last;
     const int n_early = (int)run->n_early, place = (int)blockIdx.x;
+    if (place == n_early && threadIdx.x == 0) prepare_adam(run);
     if (place < n_early) {
         wait_released(run);
     } else {
@@ -190,12 +194,12 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
     float4 average = run->average ? *(const float4 *)(run->average + at) : zero;
     grid_wait();
     const dev_adam a = *run->adam;
+    const float4 g = frozen ? zero : *(const float4 *)(run->slots + at);
     if (!a.go) return;
     if (frozen) { /* their own average */
         if (a.averages && a.first) *(float4 *)(run->average + at) = w;
         return;
     }
-    const float4 g = *(const float4 *)(run->slots + at);
     w.x = adam_word(a, g.x, m.x, v.x, w.x), w.y = adam_word(a, g.y, m.y, v.y, w.y);
     w.z = adam_word(a, g.z, m.z, v.z, w.z), w.w = adam_word(a, g.w, m.w, v.w, w.w);
     *(float4 *)(run->moment1 + at) = m;

@@ -51,8 +51,8 @@ typedef struct cuda_api {
     int (*sync)(cuda_queue *q);
     /* One pass of the function part over `blocks` blocks. */
     int (*functions)(cuda_queue *q, const dev_run *run, int blocks);
-    /* `steps` training steps: functions, then the update. Captured once per (run, blocks, words,
-     * steps) unless `captured` is false. */
+    /* `steps` training steps: functions, then the update. Captured once per (run, blocks, words)
+     * unless `captured` is false. */
     int (*steps)(cuda_queue *q, const dev_run *run, int blocks, int64_t words, int64_t steps,
                  int captured);
     /* The steps that follow are shared; NULL: they are not. The struct is copied. */

@@ -387,6 +387,7 @@ OP_FN bool end_instruction() {
 
 __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *run) {
     const int64_t first = run->item_lo + blockIdx.x;
+    grid_wait();
     for (int64_t item = first; item < run->item_hi; item += gridDim.x)
         for (bool go = begin_function(run, item, item == first); go; go = end_instruction())
             execute(begin_instruction());
@@ -397,7 +398,6 @@ cudaError_t functions_prepare(void) {
                                 SMEM_BYTES);
 }
 
-void functions_launch(const dev_run *run, int blocks, cudaStream_t stream) {
-    const cudaLaunchConfig_t how = launch_of(blocks, THREADS, SMEM_BYTES, stream);
-    cudaLaunchKernelEx(&how, functions_kernel, run);
+void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t stream) {
+    launch_as(launch_of(blocks, THREADS, SMEM_BYTES, stream), false, early, functions_kernel, run);
 }

@@ -185,6 +185,7 @@ static __device__ float blended(const dev_adam &a, float old, float w) {
 /* Four words a thread; what the sum does not change is read before it is there. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *run) {
     const int64_t at = (int64_t)blockIdx.x * DEV_STEP_WORDS + threadIdx.x * 4;
+    grid_release();
     if (at >= run->words) return;
     const float4 zero = make_float4(0, 0, 0, 0);
     const bool frozen = at >= run->trainable;
@@ -231,18 +232,9 @@ static int ranges_of(int64_t words) {
     return (int)((words + DEV_STEP_WORDS - 1) / DEV_STEP_WORDS);
 }
 
-/* Before functions of other runs that wait for a multiprocessor; early: ptx.cuh, grid_wait(). */
 template <class K, class... A>
 static void launch_update(K kernel, int blocks, bool early, cudaStream_t stream, A... args) {
-    cudaLaunchConfig_t how = launch_of(blocks, DEV_STEP_THREADS, 0, stream);
-    cudaLaunchAttribute asked[2] = {};
-    int least;
-    asked[0].id = cudaLaunchAttributePriority;
-    cudaDeviceGetStreamPriorityRange(&least, &asked[0].val.priority);
-    asked[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    asked[1].val.programmaticStreamSerializationAllowed = 1;
-    how.attrs = asked, how.numAttrs = early ? 2 : 1;
-    cudaLaunchKernelEx(&how, kernel, args...);
+    launch_as(launch_of(blocks, DEV_STEP_THREADS, 0, stream), true, early, kernel, args...);
 }
 
 void update_local_launch(const dev_run *run, int64_t words, cudaStream_t stream) {

@@ -11,10 +11,10 @@
  * it starts: dq takes their place, dv that of the values, behind the last barrier dk that of the
  * queries.
  *
- * The context has rows of its own and goes the same way, behind all points; where there are 64 rows
- * or less, warps share keys and have a part of the queries each, so that all have work. In the
- * first attention of the encoder q, k and v of the context are the first rows of those of all
- * points: they lie in the rooms twice, and the gradients are added up by set_grad_values.cuh. */
+ * The context has rows of its own and goes the same way, behind all points. (That all warps share
+ * its queries was tried: what every warp does before and behind its loop costs more.) In the first
+ * attention of the encoder q, k and v of the context are the first rows of those of all points:
+ * they lie in the rooms twice, and the gradients are added up by set_grad_values.cuh. */
 #ifndef MNP_CUDA_SET_GRAD_ATTENTION_CUH
 #define MNP_CUDA_SET_GRAD_ATTENTION_CUH
 
@@ -275,110 +275,59 @@ template <int MATH> FN void add_queries(const Keys32<MATH> &x, const Scores &d, 
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Sums times a factor; rows that do not exist become zeros. */
-FN void finish_keys(KeySums &sums, float factor, int exist) {
+/* Sums times a factor to a room; pairs: this lane's place; rows that do not exist get zeros. */
+FN void put_keys(float *pairs, const KeySums &sums, float factor, int exist) {
 #pragma unroll
     for (int k = 0; k < 8; k++) {
-        const float f = k / 2 * 8 + (int)threadIdx.x % 4 * 2 + k % 2 < exist ? factor : 0.0f;
-        sums[k / 2][k % 2] *= f, sums[k / 2][k % 2 + 2] *= f;
-    }
-}
-/* To a room, and from there; pairs: this lane's place. */
-FN void put_keys(float *pairs, const KeySums &sums) {
-#pragma unroll
-    for (int k = 0; k < 8; k++)
-        *(float2 *)(pairs + (k / 2 * 8 + k % 2) * SET_PITCH) =
-            make_float2(sums[k / 2][k % 2], sums[k / 2][k % 2 + 2]);
-}
-FN void add_keys(KeySums &sums, const float *pairs) {
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const float2 v = *(const float2 *)(pairs + (k / 2 * 8 + k % 2) * SET_PITCH);
-        sums[k / 2][k % 2] += v.x, sums[k / 2][k % 2 + 2] += v.y;
+        const int row = k / 2 * 8 + k % 2;
+        const float f = row + (int)threadIdx.x % 4 * 2 < exist ? factor : 0.0f;
+        *(float2 *)(pairs + row * SET_PITCH) =
+            make_float2(f * sums[k / 2][k % 2], f * sums[k / 2][k % 2 + 2]);
     }
 }
 
-/* What a warp has of a side: 32 keys; where there are no more than 64, other warps have them, too,
- * with other queries: 2^log parts, each of which is gone through in a circle, `step` at a time. */
-struct Share {
-    int first, count, key, part, log;
-    MEMBER bool empty() const { return key >= count || part >> log > 0; }
-    MEMBER int step() const { return 32 >> log; }
-    MEMBER int queries() const { return up32(count) >> log; }
-    MEMBER int begin() const { return part * queries(); }
-    MEMBER int own() const { return begin() + (key >> log); }
-    MEMBER void sync() const { barrier(1 + threadIdx.x / 32 % 4, up32(count) << log); }
-};
-template <int MATH> FN Share share_of(int side) {
-    const int count = side ? frame().m : frame().n, group = threadIdx.x / 128;
-    const int log = count > 64 ? 0 : count > 32 ? 1 : 2;
-    return {side ? SOME_ROW : 0, count, (group & 3 >> log) * 32, group >> (2 - log),
-            min(log, MATH == DEV_BF16 ? 1 : 2)};
-}
-
-/* A warp's pass over its queries */
-template <int MATH> FN void pass(KeySums &dk, KeySums &dv, const Share &share) {
-    const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, row = share.first + share.own();
+/* One side: `count` rows from `first` on. */
+template <int MATH> FN void side_reverse(int first, int count) {
+    const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, own = threadIdx.x / 128 * 32;
+    const int end = up32(count), row = first + own;
+    if (own >= count) return;
     Keys32<MATH> kept;
-    take_keys<MATH>(kept, share.first + share.key, share.count - share.key, h);
+    KeySums dk = {}, dv = {};
+    take_keys<MATH>(kept, row, count - own, h);
     float *q = room(AT_Q) + row * SET_PITCH + h * DH, *pairs = q + lane_pairs();
     /* attention has its query as residual: dq starts from g */
     Lanes at = {q + lane % 8 * SET_PITCH + lane / 8 * 4,
                 room(AT_REST) + h * LSE_HEAD + row * 2 + lane % 4 * 4,
                 pairs + (AT_G - AT_Q) * ROOM_WORDS, q + lane_packed(), pairs};
-    if (share.log > 0) share.sync(); /* all have their keys */
-    int query = share.own();
+    int query = own; /* in a circle */
 #pragma unroll 1
     do {
         Keys32<MATH> x;
         Scores p, d;
-        uint32_t q[4], g[4];
+        uint32_t of_q[4], of_g[4];
         take_anew<MATH>(x, kept, shared_at(at.q) >> 31);
         scores<MATH>(p, d, x, at);
-        left_queries<MATH>(q, g, at);
-        add_sums<MATH>(dv, p, g);
-        add_sums<MATH>(dk, d, q);
+        left_queries<MATH>(of_q, of_g, at);
+        add_sums<MATH>(dv, p, of_g);
+        add_sums<MATH>(dk, d, of_q);
         add_queries<MATH>(x, d, at);
         at.move(DEPTH<MATH>);
         query += DEPTH<MATH>;
-        if ((query & (share.step() - 1)) == 0) {
-            if (query == share.own() + share.step()) at.old += (AT_K - AT_G) * ROOM_WORDS;
-            if (query == share.begin() + share.queries())
-                at.move(-share.queries()), query = share.begin();
-            share.sync();
+        if (query % 32 == 0) {
+            if (query == own + 32) at.old += (AT_K - AT_G) * ROOM_WORDS;
+            if (query == end) at.move(-end), query = 0;
+            barrier(1 + h, end);
         }
-    } while (query != share.own());
-}
-
-/* dk and dv of a side to their rooms: those of other parts are added first, in pairs. */
-FN void put_sums(const Share &share, KeySums &dk, KeySums &dv) {
-    float *pairs = room(AT_Q) + (share.first + share.key) * SET_PITCH + threadIdx.x / 32 % 4 * DH +
-                   lane_pairs();
-#pragma unroll 1
-    for (int half = 1 << share.log >> 1;; half /= 2) {
-        /* not where others may still be reading */
-        const int slot = half ? (share.part & (half - 1)) + (1 << share.log >> 1) - half : 0;
-        float *at = pairs + slot * 32 * SET_PITCH;
-        if (share.part >= half && share.part < max(2 * half, 1))
-            put_keys(at, dk), put_keys(at + (AT_V - AT_Q) * ROOM_WORDS, dv);
-        if (half == 0) break;
-        share.sync();
-        if (share.part < half) add_keys(dk, at), add_keys(dv, at + (AT_V - AT_Q) * ROOM_WORDS);
-    }
+    } while (query != own);
+    put_keys(at.pairs + (AT_V - AT_Q) * ROOM_WORDS, dv, RESTORED<MATH>, count - own);
+    put_keys(at.pairs, dk, SET_SCALE * RESTORED<MATH>, count - own);
 }
 
 /* dq, dk and dv take the places of k, q and v; the room of g is free afterwards. */
 template <int MATH> static __device__ __noinline__ void attention_reverse() {
 #pragma unroll 1
-    for (int side = 0; side < 2; side++) {
-        if (share_of<MATH>(side).empty()) continue;
-        KeySums dk = {}, dv = {};
-        pass<MATH>(dk, dv, share_of<MATH>(side));
-        const Share share = share_of<MATH>(side); /* again: not kept in registers */
-        finish_keys(dk, SET_SCALE * RESTORED<MATH>, share.count - share.key);
-        finish_keys(dv, RESTORED<MATH>, share.count - share.key);
-        put_sums(share, dk, dv);
-    }
+    for (int side = 0; side < 2; side++)
+        side_reverse<MATH>(side ? SOME_ROW : 0, side ? frame().m : frame().n);
     __syncthreads();
 }
 

@@ -70,7 +70,7 @@ FN void features(int n) {
 }
 
 /* pre^T = w^T x^T: a group of warps has 32 points. */
-template <int MATH> static __device__ __noinline__ void product(int n) {
+template <int MATH> FN void product(int n) {
 #pragma unroll 1
     for (int m = 0; m < OUT; m += 64) {
         GroupTile<DOWN, 4> tile(work() + ROOM_W, PITCH_W, points_room(), m,
@@ -81,7 +81,7 @@ template <int MATH> static __device__ __noinline__ void product(int n) {
     }
 }
 
-static __device__ __noinline__ void run(const dev_instr &ins) {
+FN void run(const dev_instr &ins) {
     const int n = frame().n;
     begin_rows();
     ask_weight();

@@ -118,7 +118,7 @@ template <int MATH> FN void leave_weights(const Weights &tile) {
     }
 }
 
-template <int MATH> static __device__ __noinline__ void products(int n) {
+template <int MATH> FN void products(int n) {
     constexpr int TILES_M = OUT / 64, TILES = TILES_M * (IN / 32);
 #pragma unroll 1
     for (int k = threadIdx.x / GROUP; k < (TILES + 3) / 4 * 4; k += THREADS / GROUP) {
@@ -130,7 +130,7 @@ template <int MATH> static __device__ __noinline__ void products(int n) {
     }
 }
 
-static __device__ __noinline__ void run(const dev_instr &ins) {
+FN void run(const dev_instr &ins) {
     const int n = frame().n, words = OUT / 4;
     begin_rows();
     if (threadIdx.x == 0) expect_words(0, n * OUT);

@@ -5,7 +5,7 @@
  *   P = 2^(k q - lse),   dS = P (v g - delta)      keys as rows, queries as columns
  *   dv^T += g^T P^T,   dk^T += q^T dS^T,   dq^T += k^T dS
  * The order of k inside a product is free, so that P and dS are right operands of the next two
- * products as they come; for the last one dS is turned round between lanes. dq is added up in
+ * products as they come; for the last one dS is turned round. dq is added up in
  * shared memory: in step s warp w has block w + s, and a barrier of the head's warps lies between
  * steps, so that the order of the sum is fixed. A warp's keys are read by that warp alone, before
  * it starts: dq takes their place, dv that of the values, behind the last barrier dk that of the
@@ -28,25 +28,27 @@ namespace set_grad_part {
  * they are, in bf16 packed in pairs; fp32 takes them apart at every use. */
 template <int MATH> constexpr int DEPTH = MATH == DEV_BF16 ? 16 : 8;
 
-/* d = a b + c, in fp32 in three terms, so that others' can stand between them */
+/* d = a b + c, in fp32 in three terms, so that others' can stand between them. upper: the bits that
+ * the unit reads, as a number that the compiler does not know: it would take apart the operands
+ * that do not change in front of the loop, and fill the registers with them. */
 template <int MATH> constexpr int TERMS = MATH == DEV_FP32 ? 3 : 1;
+FN uint32_t low_part(uint32_t x, uint32_t upper) {
+    return __float_as_uint(__uint_as_float(x) - __uint_as_float(x & upper));
+}
 template <int MATH>
 FN void product(int term, float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
-                const float *c) {
+                const float *c, uint32_t upper) {
     if constexpr (MATH == DEV_BF16) {
         first_bf16(d, a, b, c);
-    } else if constexpr (MATH == DEV_TF32) {
+    } else if (TERMS<MATH> == 1 || term == 2) {
         first_tf32(d, a, b, c);
+    } else if (term == 0) {
+        const uint32_t low[4] = {low_part(a[0], upper), low_part(a[1], upper),
+                                 low_part(a[2], upper), low_part(a[3], upper)};
+        first_tf32(d, low, b, c);
     } else {
-        uint32_t high_a[4], low_a[4], high_b[2], low_b[2];
-#pragma unroll
-        for (int j = 0; j < 4; j++) split(__uint_as_float(a[j]), high_a[j], low_a[j]);
-#pragma unroll
-        for (int j = 0; j < 2; j++) split(__uint_as_float(b[j]), high_b[j], low_b[j]);
-        if (term == 0)
-            first_tf32(d, low_a, high_b, c);
-        else
-            first_tf32(d, high_a, term == 1 ? low_b : high_b, d);
+        const uint32_t low[2] = {low_part(b[0], upper), low_part(b[1], upper)};
+        first_tf32(d, a, low, c);
     }
 }
 
@@ -129,26 +131,12 @@ template <int MATH> FN void take_keys(Keys32<MATH> &x, int row, int exist, int h
     for (int i = 0; i < 2; i++) {
         left_rows<MATH>(x.k[i], k + i * 16 * SET_PITCH, exist - i * 16,
                         SET_SCALE * LOG2E * RESTORED<MATH>);
-        left_rows<MATH>(x.v[i], v + i * 16 * SET_PITCH, exist - i * 16, RESTORED<MATH>);
+        left_rows<MATH>(x.v[i], v + i * 16 * SET_PITCH, exist - i * 16, 1.0f);
     }
 #pragma unroll
     for (int i = 0; i < 32 / DEPTH<MATH>; i++)
         left_columns<MATH>(x.columns[i], k + i * DEPTH<MATH> * SET_PITCH + lane_pairs());
     __syncwarp(); /* dq takes their place */
-}
-
-/* In fp32 the same for one turn of a loop: operands are taken apart where they are used, but what
- * does not change would be taken apart in front of the loop, and fill the registers. nothing: zero,
- * which the compiler does not know. */
-template <int MATH> FN void take_anew(Keys32<MATH> &x, const Keys32<MATH> &kept, uint32_t nothing) {
-    x = kept;
-    if constexpr (MATH == DEV_FP32) {
-#pragma unroll
-        for (int j = 0; j < 16; j++) {
-            x.k[j / 8][j / 4 % 2][j % 4] ^= nothing, x.v[j / 8][j / 4 % 2][j % 4] ^= nothing;
-            x.columns[j / 4][j % 4] ^= nothing;
-        }
-    }
 }
 
 /* ---- some queries ---------------------------------------------------------------------------- */
@@ -163,6 +151,7 @@ struct Lanes {
         q += rows * SET_PITCH, old += rows * SET_PITCH, pairs += rows * SET_PITCH, lse += rows * 2;
         packed += rows * SET_PITCH;
     }
+    MEMBER uint32_t upper() const { return 0xffffe000u | shared_at(q) >> 31; }
 };
 FN int lane_packed() {
     const int lane = threadIdx.x % 32;
@@ -184,11 +173,11 @@ typedef uint32_t Scores[4][2];
 /* d[i] = a[i] b + c over a head for 16 keys each */
 template <int MATH>
 FN void key_products(float (&d)[2][4], const LeftHead<MATH> (&a)[2], const RightHead<MATH> &b,
-                     const float (&c)[4]) {
+                     const float (&c)[4], uint32_t upper) {
 #pragma unroll
     for (int k = 0; k < PARTS<MATH> * TERMS<MATH> * 2; k++) {
         const int u = k / 2 / TERMS<MATH>, i = k % 2;
-        product<MATH>(k / 2 % TERMS<MATH>, d[i], a[i][u], b[u], u ? d[i] : c);
+        product<MATH>(k / 2 % TERMS<MATH>, d[i], a[i][u], b[u], k < 2 ? c : d[i], upper);
     }
 }
 
@@ -201,8 +190,8 @@ template <int MATH> FN void scores(Scores &p, Scores &d, const Keys32<MATH> &x, 
         right_rows<MATH>(q, g, at.q + n * 8 * SET_PITCH);
         load_start(lse, at.lse + n * 16);
         load_start(delta, at.lse + n * 16 + AT_DELTA);
-        key_products<MATH>(s, x.k, q, lse);
-        key_products<MATH>(e, x.v, g, delta);
+        key_products<MATH>(s, x.k, q, lse, at.upper());
+        key_products<MATH>(e, x.v, g, delta, at.upper());
 #pragma unroll
         for (int j = 0; j < 8; j++) {
             s[j / 4][j % 4] = fast_exp2(s[j / 4][j % 4]);
@@ -223,50 +212,66 @@ template <int MATH> FN void scores(Scores &p, Scores &d, const Keys32<MATH> &x, 
 
 /* sums += rows^T scores^T */
 template <int MATH>
-FN void add_sums(KeySums &sums, const Scores &scores, const uint32_t (&rows)[4]) {
+FN void add_sums(KeySums &sums, const Scores &scores, const uint32_t (&rows)[4], uint32_t upper) {
 #pragma unroll
     for (int k = 0; k < TERMS<MATH> * 4; k++)
-        product<MATH>(k / 4, sums[k % 4], rows, scores[k % 4], sums[k % 4]);
+        product<MATH>(k / 4, sums[k % 4], rows, scores[k % 4], sums[k % 4], upper);
 }
 
-/* An 8 x 8 tile, of which a lane has two neighbours of row g, turned round: two of column g, rows
- * 2 t and 2 t + 1. Lanes of even rows send their first number first, the others their second. */
-FN void turn_round(uint32_t (&w)[2], const uint32_t (&x)[2]) {
-    const int lane = threadIdx.x % 32, from = lane % 4 * 8 + lane / 4 % 2 * 4 + lane / 8;
-    const bool odd = lane & 4;
-    const uint32_t a = __shfl_sync(~0u, odd ? x[1] : x[0], from);
-    const uint32_t b = __shfl_sync(~0u, odd ? x[0] : x[1], from ^ 4);
-    w[0] = odd ? b : a, w[1] = odd ? a : b;
+/* dS turned round through 16 rows of this warp's values, which are in its registers: an operand
+ * over the keys. Keys 2 t and 2 t + 1 of eight lie where t and t + 4 of a row of queries would. */
+struct Turn8 {
+    float *put;
+    const float *get;
+};
+FN Turn8 turn_at(float *rows) {
+    const int lane = threadIdx.x % 32;
+    return {rows + lane % 4 * 2 * SET_PITCH + lane / 8 + lane / 4 % 2 * 4,
+            rows + lane % 8 * SET_PITCH + lane / 8 * 4};
 }
-
-/* dq += k^T dS: two sums that do not wait for each other, of eight queries each or half the keys */
-template <int MATH> FN void add_queries(const Keys32<MATH> &x, const Scores &d, const Lanes &at) {
-    constexpr float factor = SET_SCALE * RESTORED<MATH>;
-    float c[2][4] = {};
-    float2 old[DEPTH<MATH> / 4];
+FN void turn_round(Scores &turned, const Scores &d, const Turn8 &by) {
+    uint32_t w[4];
+    __syncwarp();
 #pragma unroll
-    for (int k = 0; k < DEPTH<MATH> / 4; k++)
-        old[k] = *(const float2 *)(at.old + (k / 2 * 8 + k % 2) * SET_PITCH);
+    for (int k = 0; k < 8; k++)
+        by.put[(k / 4 * 8 + k % 2) * SET_PITCH + k / 2 % 2 * 8] = __uint_as_float(d[k / 2][k % 2]);
+    __syncwarp();
 #pragma unroll
-    for (int j = 0; j < 2; j++) {
-        uint32_t b[2][2];
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            if constexpr (MATH == DEV_BF16)
-                b[i][0] = transposed(d[2 * j][i]), b[i][1] = transposed(d[2 * j + 1][i]);
-            else
-                turn_round(b[i], d[2 * j + i]);
-        }
-#pragma unroll
-        for (int k = 0; k < TERMS<MATH> * 2; k++)
-            product<MATH>(k / 2, c[k % 2], x.columns[MATH == DEV_BF16 ? j : 2 * j + k % 2],
-                          b[k % 2], c[k % 2]);
+    for (int k = 0; k < 8; k++) {
+        if (k % 4 == 0) load_matrices(shared_at(by.get + k * 2 * SET_PITCH), w);
+        turned[k / 2][k % 2] = w[k % 4];
     }
-    if constexpr (MATH != DEV_BF16)
+}
+template <int MATH> FN void over_keys(Scores &turned, const Scores &d, const Turn8 &by) {
+    if constexpr (MATH == DEV_BF16) {
 #pragma unroll
-        for (int k = 0; k < 4; k++) c[0][k] += c[1][k];
+        for (int k = 0; k < 8; k++)
+            turned[k % 2 * 2 + k / 4][k / 2 % 2] = transposed(d[k / 2][k % 2]);
+    } else {
+        turn_round(turned, d, by);
+    }
+}
+
+/* dq += k^T dS */
+template <int MATH>
+FN void add_queries(const Keys32<MATH> &x, const Scores &d, const Lanes &at, const Turn8 &by) {
+    constexpr float factor = SET_SCALE * RESTORED<MATH> * RESTORED<MATH>;
+    constexpr int EIGHTS = DEPTH<MATH> / 8, TILES = 4 / EIGHTS;
+    float c[EIGHTS][4] = {};
+    float2 old[EIGHTS * 2];
+    Scores b; /* [eight of queries, tile of keys] */
 #pragma unroll
-    for (int k = 0; k < DEPTH<MATH> / 4; k++) {
+    for (int k = 0; k < EIGHTS * 2; k++)
+        old[k] = *(const float2 *)(at.old + (k / 2 * 8 + k % 2) * SET_PITCH);
+    over_keys<MATH>(b, d, by);
+#pragma unroll
+    for (int k = 0; k < 4 * TERMS<MATH>; k++) {
+        const int n = k % EIGHTS, j = k / EIGHTS / TERMS<MATH>;
+        product<MATH>(k / EIGHTS % TERMS<MATH>, c[n], x.columns[j], b[n * TILES + j], c[n],
+                      at.upper());
+    }
+#pragma unroll
+    for (int k = 0; k < EIGHTS * 2; k++) {
         const float *sum = c[k / 2] + k % 2;
         *(float2 *)(at.pairs + (k / 2 * 8 + k % 2) * SET_PITCH + (AT_K - AT_Q) * ROOM_WORDS) =
             make_float2(old[k].x + factor * sum[0], old[k].y + factor * sum[2]);
@@ -291,26 +296,25 @@ template <int MATH> FN void side_reverse(int first, int count) {
     const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, own = threadIdx.x / 128 * 32;
     const int end = up32(count), row = first + own;
     if (own >= count) return;
-    Keys32<MATH> kept;
+    Keys32<MATH> x;
     KeySums dk = {}, dv = {};
-    take_keys<MATH>(kept, row, count - own, h);
+    take_keys<MATH>(x, row, count - own, h);
     float *q = room(AT_Q) + row * SET_PITCH + h * DH, *pairs = q + lane_pairs();
     /* attention has its query as residual: dq starts from g */
     Lanes at = {q + lane % 8 * SET_PITCH + lane / 8 * 4,
                 room(AT_REST) + h * LSE_HEAD + row * 2 + lane % 4 * 4,
                 pairs + (AT_G - AT_Q) * ROOM_WORDS, q + lane_packed(), pairs};
+    const Turn8 by = turn_at(q + (AT_V - AT_Q) * ROOM_WORDS);
     int query = own; /* in a circle */
 #pragma unroll 1
     do {
-        Keys32<MATH> x;
         Scores p, d;
         uint32_t of_q[4], of_g[4];
-        take_anew<MATH>(x, kept, shared_at(at.q) >> 31);
         scores<MATH>(p, d, x, at);
         left_queries<MATH>(of_q, of_g, at);
-        add_sums<MATH>(dv, p, of_g);
-        add_sums<MATH>(dk, d, of_q);
-        add_queries<MATH>(x, d, at);
+        add_sums<MATH>(dv, p, of_g, at.upper());
+        add_sums<MATH>(dk, d, of_q, at.upper());
+        add_queries<MATH>(x, d, at, by);
         at.move(DEPTH<MATH>);
         query += DEPTH<MATH>;
         if (query % 32 == 0) {
@@ -320,7 +324,7 @@ template <int MATH> FN void side_reverse(int first, int count) {
         }
     } while (query != own);
     put_keys(at.pairs + (AT_V - AT_Q) * ROOM_WORDS, dv, RESTORED<MATH>, count - own);
-    put_keys(at.pairs, dk, SET_SCALE * RESTORED<MATH>, count - own);
+    put_keys(at.pairs, dk, SET_SCALE * RESTORED<MATH> * RESTORED<MATH>, count - own);
 }
 
 /* dq, dk and dv take the places of k, q and v; the room of g is free afterwards. */

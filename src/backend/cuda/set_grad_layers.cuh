@@ -155,7 +155,8 @@ FN void load_outputs(Outputs &x, const Turn &t) {
         if (!exists) x.lse[k] = INFINITY;
     }
 }
-/* Of the four lanes of a head two put lse there and two delta, which are read in pairs of rows. */
+/* Of the four lanes of a head two put lse there and two delta, which are read in pairs of rows;
+ * delta in the measure of sums that are not yet restored. */
 template <int MATH> FN void put_lse(const Outputs &x, int rows) {
     const int col = threadIdx.x % 16 * 4, t = threadIdx.x % 4, first = threadIdx.x / 16;
     float *q = room(AT_Q) + first * SET_PITCH + col;
@@ -167,7 +168,7 @@ template <int MATH> FN void put_lse(const Outputs &x, int rows) {
         float *at = q + k * 32 * SET_PITCH;
         const float4 of_q = ld4(at), of_g = ld4(at + (AT_G - AT_Q) * ROOM_WORDS);
         const float delta = quad_sum(dot4(of_g, add4(x.o[k], -1.0f, of_q)));
-        to[k * 64] = t < 2 ? -LOG2E * x.lse[k] : -delta;
+        to[k * 64] = t < 2 ? -LOG2E * x.lse[k] : delta * (-1.0f / RESTORED<MATH>);
         if constexpr (MATH == DEV_BF16) pack_query(at - t * 4, of_q, of_g);
     }
 }

@@ -15,8 +15,8 @@ namespace set_part {
 
 /* ---- j = pre + y wy -------------------------------------------------------------------------- */
 
-/* A thread has four columns of each of q, k, v and every 32nd row. What it reads is asked for
- * first, then the weights. */
+/* A thread has four columns of each of q, k, v and every 32nd row. Weights are
+ * asked for when that is there: the way from the second cache is what takes time. */
 template <int MATH> FN void join_set() {
     constexpr int TURNS = SIDE_ROWS / ROW_STEP;
     const int quad = threadIdx.x % ROW_QUADS, row = threadIdx.x / ROW_QUADS;
@@ -35,25 +35,19 @@ template <int MATH> FN void join_set() {
 #pragma unroll
     for (int c = 0; c < 3; c++) w[c] = global_quad(wy + c * 64, true);
     begin_rows();
-    copy_first();
-#ifdef FLOAT_H
-    float *j = fused_at(SET_J) + row * 192 + quad * 4;
-#endif
 #pragma unroll
     for (int r = 0; r < TURNS; r++) {
         const int at = row + r * ROW_STEP;
 #pragma unroll
         for (int c = 0; c < 3; c++) {
             x[r][c] = add4(x[r][c], u[r], w[c]);
-#ifdef FLOAT_H
-            global_quad(j + r * ROW_STEP * 192 + c * 64, x[r][c], at < n);
-#endif
         }
         st4(work() + AT_Q + at * PITCH_Q + quad * 4, x[r][0]);
-        if (at < up32(m)) st4(work() + AT_Q + (SIDE_ROWS + at) * PITCH_Q + quad * 4, x[r][0]);
+        if (at < up16(m)) st4(work() + AT_Q + (SIDE_ROWS + at) * PITCH_Q + quad * 4, x[r][0]);
         put_quad<RAW<MATH>>(work() + AT_K + at * PITCH<MATH>, quad, x[r][1]);
         put_values<RAW<MATH>>(work() + AT_V0 + at * PITCH<MATH>, quad, x[r][2]);
     }
+    copy_first();
 }
 
 /* ---- attention ------------------------------------------------------------------------------- */
@@ -113,10 +107,8 @@ template <int MATH> static __device__ __noinline__ void set_as() {
         wait_rows(last ? SECOND_WEIGHTS : FIRST_WEIGHTS);
         if (last) make_u();
         group_sync();
-        narrow_layer<MATH>(last);
-        if (last) break;
-        wide_layer<MATH>();
-        __syncthreads();
+        layers<MATH>(last);
+        if (!last) __syncthreads();
     }
     pool_sides<MATH == DEV_FP32 ? DEV_FP32 : DEV_TF32>();
 }

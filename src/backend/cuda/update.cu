@@ -4,13 +4,21 @@
 #include "backend/cuda/kernels.cuh"
 #include "backend/cuda/ptx.cuh"
 
-/* Words at .. at + 3 of `count` blocks of numbers, added in order. */
+/* Words at .. at + 3 of `count` blocks of numbers, added in order; so many are asked for at once.
+ */
 static __device__ float4 ordered_words(const float *from, int64_t count, int64_t stride) {
+    enum { BATCH = 20 };
     float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll 8
-    for (int64_t s = 0; s < count; s++) {
-        const float4 v = __ldcs((const float4 *)(from + s * stride));
-        sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
+#pragma unroll 1
+    for (int64_t s = 0; s < count; s += BATCH) {
+        float4 v[BATCH];
+#pragma unroll
+        for (int k = 0; k < BATCH; k++)
+            v[k] = s + k < count ? __ldcs((const float4 *)(from + (s + k) * stride))
+                                 : make_float4(0, 0, 0, 0);
+#pragma unroll
+        for (int k = 0; k < BATCH; k++)
+            sum.x += v[k].x, sum.y += v[k].y, sum.z += v[k].z, sum.w += v[k].w;
     }
     return sum;
 }
@@ -22,7 +30,7 @@ static __device__ float4 outer_words(const dev_run *run, const dev_outer &o, int
     const float *x = run->kept + o.x + k, *g = run->kept + o.g + (within - k * o.cols);
     const int64_t functions = run->item_hi - run->item_lo, stride = run->kept_words;
     float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll(8 / ROWS)
+#pragma unroll(16 / ROWS)
     for (int64_t s = 0; s < functions; s++, x += stride, g += stride)
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
@@ -141,7 +149,7 @@ static __device__ void wait_released(const dev_run *run) {
 
 /* A block sums the DEV_STEP_WORDS words of a range, one reports. Those of early ranges come first;
  * the others wait for the end of the functions. */
-__global__ void __launch_bounds__(DEV_STEP_THREADS, 4)
+__global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
     sum_kernel(const dev_run *run, const float *sums, int ranks) {
     __shared__ double room[DEV_STEP_THREADS / 32];
     __shared__ int last;
@@ -213,7 +221,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
 }
 
 /* The sum of this rank's slots into the first; the batch's size comes in later. */
-__global__ void __launch_bounds__(DEV_STEP_THREADS, 4) local_kernel(const dev_run *run) {
+__global__ void __launch_bounds__(DEV_STEP_THREADS, 2) local_kernel(const dev_run *run) {
     const int64_t at = (int64_t)blockIdx.x * DEV_STEP_WORDS + threadIdx.x * 4;
     if (at < run->trainable) *(float4 *)(run->slots + at) = function_words(run, at);
 }

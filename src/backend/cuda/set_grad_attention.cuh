@@ -294,7 +294,7 @@ FN void put_keys(float *pairs, const KeySums &sums, float factor, int exist) {
 /* One side: `count` rows from `first` on. */
 template <int MATH> FN void side_reverse(int first, int count) {
     const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, own = threadIdx.x / 128 * 32;
-    const int end = up32(count), row = first + own;
+    const int row = first + own;
     if (own >= count) return;
     Keys32<MATH> x;
     KeySums dk = {}, dv = {};
@@ -317,10 +317,10 @@ template <int MATH> FN void side_reverse(int first, int count) {
         add_queries<MATH>(x, d, at, by);
         at.move(DEPTH<MATH>);
         query += DEPTH<MATH>;
-        if (query % 32 == 0) {
-            if (query == own + 32) at.old += (AT_K - AT_G) * ROOM_WORDS;
-            if (query == end) at.move(-end), query = 0;
-            barrier(1 + h, end);
+        if (query % 32 == 0 || query >= count) {
+            if (query > own && query <= own + 32) at.old += (AT_K - AT_G) * ROOM_WORDS;
+            if (query >= count) at.move(-query), query = 0;
+            barrier(1 + h, up32(count));
         }
     } while (query != own);
     put_keys(at.pairs + (AT_V - AT_Q) * ROOM_WORDS, dv, RESTORED<MATH>, count - own);

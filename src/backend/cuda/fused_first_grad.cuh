@@ -134,7 +134,7 @@ FN void run(const dev_instr &ins) {
     const int n = frame().n, words = OUT / 4;
     begin_rows();
     if (threadIdx.x == 0) expect_words(0, n * OUT);
-    ask_spread<FUSED_POINTS>(0, work() + ROOM_G, PITCH_G, fused_at(FIRSTG_GPRE), OUT, n);
+    ask_some<FUSED_POINTS / WARPS>(0, 0, n, work() + ROOM_G, PITCH_G, fused_at(FIRSTG_GPRE), OUT);
 #pragma unroll 1
     for (int i = threadIdx.x; i < (up32(n) - n) * words; i += THREADS)
         st4(work() + ROOM_G + (n + i / words) * PITCH_G + i % words * 4, make_float4(0, 0, 0, 0));

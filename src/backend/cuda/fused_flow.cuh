@@ -50,25 +50,23 @@ FN Quads points_room() {
 /* What comes by rows: blocks of wx and w1. */
 enum { HERE_WX, HERE_W1 = HERE_WX + BLOCKS };
 
-FN void ask_wx() {
-    const int r = (int)threadIdx.x % 32 * WARPS + (int)threadIdx.x / 32;
-    if (threadIdx.x < BLOCKS) expect_words(HERE_WX + (int)threadIdx.x, BLOCK * WIDTH);
-    if (threadIdx.x == BLOCKS) expect_words(HERE_W1, WIDTH * WIDTH);
-    if (r < IN)
-        bulk_load(shared_at(work() + ROOM_WX + r * PITCH_W), fused_at(FLOW_WX) + r * WIDTH,
-                  WIDTH * 4, arrival_at(HERE_WX + r / BLOCK));
+FN void ask_wx(int block) {
+    ask_some<2>(HERE_WX + block, block * BLOCK, IN, work() + ROOM_WX, PITCH_W, fused_at(FLOW_WX),
+                WIDTH);
 }
 FN void ask_w1(int block) {
-    ask_spread<BLOCK>(HERE_W1, work() + ROOM_W1 + block * BLOCK * PITCH_W, PITCH_W,
-                      fused_at(FLOW_W1) + block * BLOCK * WIDTH, WIDTH);
+    ask_some<2>(HERE_W1, block * BLOCK, WIDTH, work() + ROOM_W1, PITCH_W, fused_at(FLOW_W1), WIDTH);
 }
 
+/* Eight neighbouring lanes write 128 bytes and read 16 of each of eight rows, four of them 64: it
+ * is the places in shared memory that should lie together. */
 FN void fetch_x(int block, int n) {
-    const int quad = block * (BLOCK / 4) + (int)threadIdx.x % 8, point = threadIdx.x / 8;
+    const int warp = threadIdx.x / 32, point = warp / 2 * 8 + (int)threadIdx.x % 8;
+    const int quad = block * (BLOCK / 4) + warp % 2 * 4 + (int)threadIdx.x / 8 % 4;
     const float *from = fused_at(FLOW_X) + point * IN + quad * 4;
     const uint32_t place = shared_at(points_room().at(point, quad * 4));
 #pragma unroll
-    for (int p = 0; p < POINTS; p += THREADS / 8)
+    for (int p = 0; p < POINTS; p += POINTS / 2)
         copy16(place + p * 16, from + p * IN, point + p < n);
 }
 FN void fetch_w2() {
@@ -101,21 +99,33 @@ template <int MATH> FN void store_layer(int room, int kept, int n) {
     bulk_commit();
 }
 
-/* Groups of copies of x that may be on their way when block b is waited for: those behind it; an
- * empty group for every block before it makes that BLOCKS - 1 always. */
+/* What is asked for while block b is multiplied: x and wx of the block after the next, and w1 over
+ * the blocks that have been. */
+FN void ask_ahead(int block, int n) {
+    const int next = block + 2;
+    if (next < BLOCKS) {
+        fetch_x(next, n);
+        ask_wx(next);
+    } else if (next == BLOCKS) {
+        fetch_w2();
+    }
+    copy_commit();
+    if (block * BLOCK < WIDTH) ask_w1(block);
+}
+
 template <int MATH> FN void first_layer(int n) {
     const int group = threadIdx.x / GROUP;
     Layer tile(work() + ROOM_WX, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
 #pragma unroll 1
     for (int block = 0; block < BLOCKS; block++) {
-        copy_wait<BLOCKS - 1>();
+        copy_wait<1>(); /* the next block's may be on its way */
         bulk_fence();
         __syncthreads();
         wait_rows(HERE_WX + block);
-        if (block * BLOCK < WIDTH) ask_w1(block);
-        copy_commit();
-        tile.multiply<MATH, 4>(tile.n0 < n, points_room(), work() + ROOM_LOW, block * BLOCK,
-                               block * BLOCK + BLOCK);
+        tile.multiply<MATH, 4>(true, points_room(), work() + ROOM_LOW, block * BLOCK,
+                               block * BLOCK + BLOCK, [=](int k) {
+                                   if (k % BLOCK == 0) ask_ahead(block, n);
+                               });
     }
     tile.add_bias<MATH>(work() + ROOM_B0);
     tile.add_row(work() + ROOM_PZ);
@@ -131,7 +141,7 @@ template <int MATH> FN void second_layer(int n) {
     const int group = threadIdx.x / GROUP;
     Layer tile(work() + ROOM_W1, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
     wait_rows(HERE_W1);
-    tile.multiply<MATH, 4>(tile.n0 < n, points_room(), work() + ROOM_LOW, 0, WIDTH);
+    tile.multiply<MATH, 4>(true, points_room(), work() + ROOM_LOW, 0, WIDTH);
     tile.add_bias<MATH>(work() + ROOM_B1);
     tile.relu();
     __syncthreads(); /* h0 and w1 have been read */
@@ -148,7 +158,7 @@ template <int MATH> FN void third_layer(int n) {
                             (int)threadIdx.x / GROUP * 32);
     const bool mine = tile.row(0) < POINT_RAW;
     if (!mine) tile.a = shared_at(work() + ROOM_W2);
-    tile.multiply<MATH, 4>(tile.n0 < n, points_room(), work() + ROOM_LOW, 0, WIDTH);
+    tile.multiply<MATH, 4>(true, points_room(), work() + ROOM_LOW, 0, WIDTH);
     if (!mine) return;
     tile.add_bias<MATH>(work() + ROOM_B2);
     tile.turn(work() + ROOM_RAW, POINT_PITCH, POINTS);
@@ -171,15 +181,16 @@ FN void map_points(const Spline &o, int n, float v, float before) {
 
 template <int MATH> FN void flow(const dev_instr &ins) {
     const int n = frame().n, point = threadIdx.x / 4;
-    begin_rows();
-    ask_wx();
     fetch_biases();
-#pragma unroll 1
-    for (int block = 0; block < BLOCKS; block++) {
+    for (int block = 0; block < 2; block++) {
         fetch_x(block, n);
-        if (block == BLOCKS - 1) fetch_w2();
         copy_commit();
     }
+    begin_rows();
+    if (threadIdx.x < BLOCKS) expect_words(HERE_WX + (int)threadIdx.x, BLOCK * WIDTH);
+    if (threadIdx.x == BLOCKS) expect_words(HERE_W1, WIDTH * WIDTH);
+    ask_wx(0);
+    ask_wx(1);
     const float *before = fused_at(FLOW_BEFORE);
     const float v = point < n ? fused_at(FLOW_Y)[point] : 0.0f;
     const float L = before && point < n ? before[point] : 0.0f;
@@ -191,7 +202,7 @@ template <int MATH> FN void flow(const dev_instr &ins) {
     bulk_wait();
 }
 
-FN void run(const dev_instr &ins) {
+static __device__ __noinline__ void run(const dev_instr &ins) {
     if (ins.math == DEV_FP32)
         flow<DEV_FP32>(ins);
     else

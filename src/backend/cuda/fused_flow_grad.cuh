@@ -82,7 +82,7 @@ FN Quads dh1_by_points() {
 template <int MATH> FN void ask_h(int arrival, int which, int n) {
     float *room = h_room<MATH>();
     if (MATH == DEV_FP32)
-        ask_spread<POINTS>(arrival, room, PITCH_H, fused_at(which), WIDTH, n);
+        ask_some<POINTS / WARPS>(arrival, 0, n, room, PITCH_H, fused_at(which), WIDTH);
     else if (threadIdx.x == 0)
         bulk_load(shared_at(room), fused_at(which), n * HALF_ROW * 4, arrival_at(arrival));
 }
@@ -104,16 +104,17 @@ template <int MATH> FN void fetch_first(int n) {
     ask_h<MATH>(HERE_H1, FLOWG_H1, n);
     zero_rows(h_room<MATH>(), h_pitch<MATH>(), words, n); /* good for h0 as well */
 }
+FN void ask_w1(int from, int to) {
+    ask_some<WIDTH / WARPS / 2>(HERE_W1, from, to, work() + ROOM_W1, PITCH_H, fused_at(FLOWG_W1),
+                                WIDTH);
+}
 
 /* In two pieces; see above. */
 FN int room_x(int r) {
     return r < X_LOW ? (int)ROOM_X : ROOM_X_HIGH - X_LOW * PITCH_X;
 }
-FN void ask_x(int from, int to, int n) {
-    const int r = from + (int)threadIdx.x % 32 * WARPS + (int)threadIdx.x / 32;
-    if (r < to && r < n)
-        bulk_load(shared_at(work() + room_x(r) + r * PITCH_X), fused_at(FLOWG_X) + r * IN, IN * 4,
-                  arrival_at(HERE_X));
+template <int EACH> FN void ask_x(int from, int to) {
+    ask_some<EACH>(HERE_X, from, to, work() + room_x(from), PITCH_X, fused_at(FLOWG_X), IN);
 }
 
 /* The gradient of raw both ways, four lanes to a point; points that do not exist get zeros. */
@@ -137,16 +138,17 @@ FN void spline_grad(const Spline &o, int n, float v, float G, float H) {
 
 /* ---- sums over points ------------------------------------------------------------------------ */
 
-/* db2 by one warp, a lane to a column. */
+/* db2, two columns a warp. */
 FN void raw_bias_grad() {
-    const int c = threadIdx.x % 32;
-    float sum = 0;
-#pragma unroll 8
-    for (int p = 0; p < POINTS; p += 4) {
-        const float4 v = ld4(draw_by_points().at(c, p));
-        sum += v.x + v.y + (v.z + v.w);
+    const int lane = threadIdx.x % 32, c = (int)threadIdx.x / 32 * 2;
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+        const float4 v = ld4(draw_by_points().at(c + j, lane * 4));
+        float sum = v.x + v.y + (v.z + v.w);
+#pragma unroll
+        for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(~0u, sum, d);
+        if (lane == 0 && c + j < 29) put(fused_at(FLOWG_DB2) + c + j, sum, fused_adds(FLOWG_DB2));
     }
-    if (c < 29) put(fused_at(FLOWG_DB2) + c, sum, fused_adds(FLOWG_DB2));
 }
 
 using Grad = GroupTile<ALONG, 8>;
@@ -173,34 +175,43 @@ template <int MATH> FN void mask(Grad &tile) {
         tile.mask_halves<MATH>(h_room<MATH>());
 }
 
-/* dh1 = draw w2^T where h1 > 0 stays in registers; dw2 = h1^T draw by two groups. */
-template <int MATH> FN void grad_top(Grad &dh1, int n) {
-    const int group = threadIdx.x / GROUP;
-    dh1.multiply<MATH, 4>(dh1.n0 < n, draw(), work() + ROOM_LOW, 0, POINT_RAW);
+/* dh1 = draw w2^T where h1 > 0; it stays in registers. */
+template <int MATH> FN void grad_h1(Grad &dh1) {
+    dh1.multiply<MATH, 4>(true, draw(), work() + ROOM_LOW, 0, POINT_RAW, [](int k) {
+        if (k) return;
+        ask_w1(WIDTH / 2, WIDTH);
+        raw_bias_grad();
+    });
     mask<MATH>(dh1);
     keep_sums<MATH>(dh1, 1);
-    GroupTile<h_how<MATH>(), 4> dw2(h_room<MATH>(), h_pitch<MATH>(), draw_by_points(),
-                                    group % 2 * 64, 0);
-    dw2.template multiply<MATH, 2>(group < 2, draw_by_points(), work() + ROOM_LOW, 0, up16(n));
-    if (group < 2) {
-        dw2.template finish<MATH>(fused_at(FLOWG_DW2), POINT_RAW, fused_adds(FLOWG_DW2));
-        dw2.store(fused_at(FLOWG_DW2), POINT_RAW);
-    }
-    if (threadIdx.x / 32 == WARPS / 2) raw_bias_grad();
 }
 
-/* Behind a barrier: what was read for dh1 is free for it, h0 comes in the place of h1, and x. */
-template <int MATH> FN void hand_down(const Grad &dh1, int n) {
+/* dw2 = h1^T draw: two groups have the first half of the points, two the second, whose sums are
+ * added behind a barrier; in fp32, where all take the same points, two groups have all. Behind the
+ * barrier what was read for dh1 is free for it, and h0 comes in the place of h1. */
+template <int MATH> FN void grad_w2(const Grad &dh1, int n) {
+    const int group = threadIdx.x / GROUP, points = up16(n);
+    const bool all = MATH == DEV_FP32, first = group < 2;
+    const int from = all || first ? 0 : (int)HALF, to = all || !first ? points : min(points, HALF);
+    GroupTile<h_how<MATH>(), 4> dw2(h_room<MATH>(), h_pitch<MATH>(), draw_by_points(),
+                                    group % 2 * 64, 0);
+    dw2.template multiply<MATH, 2>(!all || first, draw_by_points(), work() + ROOM_LOW, from, to);
+    dw2.template scale<MATH>();
+    if (first) dw2.store(fused_at(FLOWG_DW2), POINT_RAW, fused_adds(FLOWG_DW2));
+    __syncthreads();
     ask_h<MATH>(HERE_H0, FLOWG_H0, n);
-    if (MATH != DEV_FP32) ask_x(0, X_LOW, n);
     dh1.keep(dh_room());
     bulk_fence();
+    if (!all && !first && from < to) dw2.store(fused_at(FLOWG_DW2), POINT_RAW, true);
+    __syncthreads();
 }
 
 /* dh0 = dh1 w1^T where h0 > 0; then both lie by points. */
 template <int MATH> FN void grad_h0(const Grad &dh1, int n) {
     Grad dh0(work() + ROOM_W1, PITCH_H, dh_room(), dh1.m0, dh1.n0);
-    dh0.multiply<MATH, 4>(dh0.n0 < n, dh_room(), work() + ROOM_LOW, 0, WIDTH);
+    dh0.multiply<MATH, 4>(true, dh_room(), work() + ROOM_LOW, 0, WIDTH, [=](int k) {
+        if (MATH != DEV_FP32 && k % 32 == 0) ask_x<2>(k, min(n, X_LOW)); /* half of x and more */
+    });
     wait_rows(HERE_H0);
     mask<MATH>(dh0);
     keep_sums<MATH>(dh0, 0);
@@ -211,19 +222,23 @@ template <int MATH> FN void grad_h0(const Grad &dh1, int n) {
     __syncthreads();
 }
 
-/* Rows of dw1 go out by themselves from where the second half of the points was. */
+/* Rows of dw1 go out by themselves from where the second half of the points was, a row a warp at a
+ * time. */
 FN float *staged_row(int r) {
     return work() + (r < HALF ? (int)ROOM_H + (r + HALF) * PITCH_H
                               : ROOM_DH1 + QUADS / 2 + (r - HALF) * PITCH_H);
 }
 static_assert(QUADS / 2 + HALF * PITCH_H <= WIDTH * PITCH_H, "rows of dw1 behind x");
-template <class TILE> FN void store_staged(const TILE &tile, float *to) {
-    const int r = (int)threadIdx.x % 32 * WARPS + (int)threadIdx.x / 32;
-    __syncthreads(); /* it has been read */
-    tile.store(staged_row(tile.m0) - tile.m0 * PITCH_H, PITCH_H);
-    bulk_fence();
-    __syncthreads();
-    store_row(r, WIDTH, to, WIDTH, staged_row(r) - r * PITCH_H, PITCH_H, WIDTH);
+enum { STAGED = WIDTH / WARPS };
+FN void store_staged(int turn) {
+    const int r = turn * WARPS + (int)threadIdx.x / 32;
+    if (threadIdx.x % 32 || turn >= STAGED) return;
+    float *to = fused_at(FLOWG_DW1) + r * WIDTH;
+    if (fused_adds(FLOWG_DW1))
+        bulk_add(to, shared_at(staged_row(r)), WIDTH * 4);
+    else
+        bulk_store(to, shared_at(staged_row(r)), WIDTH * 4);
+    bulk_commit();
 }
 
 /* dw1 = h0^T dh1; the rest of x comes when it leaves room. */
@@ -236,44 +251,65 @@ template <int MATH> FN void grad_w1(int n) {
         if (half == room_for_x) {
             bulk_fence(); /* of what threads wrote there */
             __syncthreads();
-            ask_x(MATH == DEV_FP32 ? 0 : (int)X_LOW, POINTS, n);
             zero_rows(work() + room_x(n), PITCH_X, IN, n);
         }
         tile.template multiply<MATH, 2>(true, dh1_by_points(), work() + ROOM_LOW, half * HALF,
-                                        min(points, (half + 1) * HALF));
+                                        min(points, (half + 1) * HALF), [=](int k) {
+                                            if (MATH != DEV_FP32 && k == HALF)
+                                                ask_x<(POINTS - X_LOW) / WARPS>(X_LOW, n);
+                                        });
     }
-    float *to = fused_at(FLOWG_DW1);
-    tile.template finish<MATH>(to, WIDTH, fused_adds(FLOWG_DW1));
-    if (MATH == DEV_FP32)
-        tile.store(to, WIDTH);
-    else
-        store_staged(tile, to);
+    tile.template scale<MATH>();
+    if (MATH == DEV_FP32) {
+        tile.store(fused_at(FLOWG_DW1), WIDTH, fused_adds(FLOWG_DW1));
+        ask_x<X_LOW / WARPS>(0, min(n, X_LOW));
+        ask_x<(POINTS - X_LOW) / WARPS>(X_LOW, n);
+    } else {
+        __syncthreads(); /* what was there has been read */
+        tile.store(staged_row(tile.m0) - tile.m0 * PITCH_H, PITCH_H);
+        bulk_fence();
+    }
+    __syncthreads();
 }
 
-/* dwx = x^T dh0, over both pieces of x: rows 0..127, then rows 128..159 by two groups. */
+/* dwx = x^T dh0, over both pieces of x: rows 0..127, meanwhile dw1 goes out; then rows 128..159, in
+ * tf32 a piece by two groups each, in fp32 all by two. */
 template <int MATH> FN void grad_wx(int n) {
     const int group = threadIdx.x / GROUP, points = up16(n);
+    float *to = fused_at(FLOWG_DWX);
 #pragma unroll 1
-    for (int m0 = group / 2 * 64; m0 < 2 * WIDTH; m0 += WIDTH) {
-        GroupTile<PAIRS, 8> tile(work() + ROOM_X, PITCH_X, dh_room(), m0, group % 2 * 64);
+    for (int rest = 0; rest < 2; rest++) {
+        const bool split = MATH != DEV_FP32 && rest, late = split && group >= 2;
+        GroupTile<PAIRS, 8> tile(work() + ROOM_X, PITCH_X, dh_room(),
+                                 rest ? (int)WIDTH : group / 2 * 64, group % 2 * 64);
         const bool exists = tile.row(0) < IN;
         if (!exists) tile.a = shared_at(work() + ROOM_X);
 #pragma unroll 1
         for (int k = 0; k < points; k += X_LOW) {
-            tile.multiply<MATH, 2>(m0 < IN, dh_room(), work() + ROOM_X_LOW, k,
-                                   min(points, k + X_LOW));
+            const bool in = split ? late == (k > 0) : !rest || group < 2;
+            if (in || MATH == DEV_FP32)
+                tile.multiply<MATH, 2>(MATH != DEV_FP32 || in, dh_room(), work() + ROOM_X_LOW, k,
+                                       min(points, k + X_LOW), [=](int at) {
+                                           if (MATH != DEV_FP32 && !rest) store_staged(at / 16);
+                                       });
             tile.a += (ROOM_X_HIGH - ROOM_X - X_LOW * PITCH_X) * 4;
         }
-        if (!exists) continue;
-        tile.finish<MATH>(fused_at(FLOWG_DWX), WIDTH, fused_adds(FLOWG_DWX));
-        tile.store(fused_at(FLOWG_DWX), WIDTH);
+#pragma unroll 1
+        for (int turn = points / 16; MATH != DEV_FP32 && !rest && turn < STAGED; turn++)
+            store_staged(turn);
+        tile.scale<MATH>();
+        const bool mine = exists && (!rest || group < 2);
+        if (mine) tile.store(to, WIDTH, fused_adds(FLOWG_DWX));
+        if (!split) continue;
+        __syncthreads();
+        if (late && exists && points > X_LOW) tile.store(to, WIDTH, true);
     }
 }
 
 template <int MATH> FN void flow_grad(const dev_instr &ins) {
     const int n = frame().n, point = threadIdx.x / 4, group = threadIdx.x / GROUP;
     fetch_first<MATH>(n);
-    ask_spread<WIDTH>(HERE_W1, work() + ROOM_W1, PITCH_H, fused_at(FLOWG_W1), WIDTH);
+    ask_w1(0, WIDTH / 2);
     {
         const float v = point < n ? fused_at(FLOWG_Y)[point] : 0.0f;
         const float G = point < n ? fused_at(FLOWG_GOUT)[point] : 0.0f;
@@ -289,10 +325,8 @@ template <int MATH> FN void flow_grad(const dev_instr &ins) {
     wait_rows(HERE_H1);
     {
         Grad dh1(work() + ROOM_W2, POINT_PITCH, draw(), group / 2 * 64, group % 2 * 64);
-        grad_top<MATH>(dh1, n);
-        __syncthreads();
-        hand_down<MATH>(dh1, n);
-        __syncthreads();
+        grad_h1<MATH>(dh1);
+        grad_w2<MATH>(dh1, n);
         wait_rows(HERE_W1);
         bias_grad<MATH>(FLOWG_DB1, 1, threadIdx.x);
         grad_h0<MATH>(dh1, n);
@@ -300,13 +334,12 @@ template <int MATH> FN void flow_grad(const dev_instr &ins) {
     bias_grad<MATH>(FLOWG_DB0, 0, threadIdx.x);
     bias_grad<MATH>(FLOWG_GPZ, 0, threadIdx.x - WIDTH);
     grad_w1<MATH>(n);
-    __syncthreads(); /* the zeros behind x */
     wait_rows(HERE_X);
     grad_wx<MATH>(n);
     bulk_wait();
 }
 
-FN void run(const dev_instr &ins) {
+static __device__ __noinline__ void run(const dev_instr &ins) {
     if (ins.math == DEV_FP32)
         flow_grad<DEV_FP32>(ins);
     else

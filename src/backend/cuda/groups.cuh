@@ -17,7 +17,7 @@
  * of k as 0 2 4 6, 1 3 5 7 (keep_across).
  *
  * tf32: operands are cut by the unit, which makes a product too small by 2 x 0.72 half-units on
- * average (mma.cuh); scale<MATH>() makes up for it in the sum. fp32: x = hi + lo, where hi is what
+ * average (mma.cuh); scaled() makes up for it in the sum. fp32: x = hi + lo, where hi is what
  * the unit reads of x by itself; the lo of 16 values of k of B are made by all threads, in a room
  * of LOW_WORDS. */
 #ifndef MNP_CUDA_GROUPS_CUH
@@ -60,12 +60,12 @@ FN void fetch_rows(float *to, int pitch, const float *from, int rows = ROWS) {
             copy16(place + i * pitch * 4, from + i * COLUMNS, r + i < rows);
 }
 
-/* ROWS rows by the copy engine, asked for by all warps: row i * WARPS + w by lane i of warp w. */
-template <int ROWS>
-FN void ask_spread(int arrival, float *to, int pitch, const float *from, int columns,
-                   int rows = ROWS) {
-    const int r = (int)threadIdx.x % 32 * WARPS + (int)threadIdx.x / 32;
-    if (r < ROWS && r < rows)
+/* Rows [first, first + EACH * WARPS) that are below `rows`, by the copy engine: EACH to a warp. */
+template <int EACH>
+FN void ask_some(int arrival, int first, int rows, float *to, int pitch, const float *from,
+                 int columns) {
+    const int lane = threadIdx.x % 32, r = first + lane * WARPS + (int)threadIdx.x / 32;
+    if (lane < EACH && r < rows)
         bulk_load(shared_at(to + r * pitch), from + r * columns, columns * 4, arrival_at(arrival));
 }
 
@@ -84,9 +84,9 @@ FN void make_low(const Quads &b, float *low, int k) {
     }
 }
 
-/* What a sum of products is multiplied with. */
-template <int MATH> FN float scaled(float x) {
-    return MATH == DEV_TF32 ? x * (1.0f + 0.72f / 1024.0f) : x;
+/* What a sum of products is multiplied with: a half loses nothing. */
+template <int MATH, int HOW = DOWN> FN float scaled(float x) {
+    return MATH != DEV_TF32 ? x : x * (1.0f + 0.72f / (HOW == HALVES ? 2048.0f : 1024.0f));
 }
 
 template <int HOW, int J> struct GroupTile {
@@ -128,8 +128,8 @@ template <int HOW, int J> struct GroupTile {
             v[2] = __float_as_uint(y.x), v[3] = __float_as_uint(y.y);
         }
     }
-    /* c += A B over [k0, k1), multiples of 8 STEPS */
-    template <int STEPS> MEMBER void multiply_tf32(int k0, int k1) {
+    /* c += A B over [k0, k1), multiples of 8 STEPS; meanwhile(k) runs beside the unit's work. */
+    template <int STEPS, class DO> MEMBER void multiply_tf32(int k0, int k1, DO meanwhile) {
 #pragma unroll 1
         for (int k = k0; k < k1; k += 8 * STEPS) {
             uint32_t v[STEPS][4];
@@ -139,11 +139,13 @@ template <int HOW, int J> struct GroupTile {
 #pragma unroll
             for (int s = 0; s < STEPS; s++)
                 group_mma(c, v[s], group_further(b, (k / 4 + 2 * s) * step_b));
+            group_commit();
+            meanwhile(k);
             group_wait();
         }
     }
     /* 16 values of k in three products; `low` has their lo */
-    MEMBER void multiply_fp32(int k, uint64_t low) {
+    template <class DO> MEMBER void multiply_fp32(int k, uint64_t low, DO meanwhile) {
         uint32_t v[2][4], lo[2][4];
 #pragma unroll
         for (int s = 0; s < 2; s++) {
@@ -160,12 +162,15 @@ template <int HOW, int J> struct GroupTile {
             group_mma(c, v[s], group_further(low, 2 * s * step_b));
             group_mma(c, v[s], high);
         }
+        group_commit();
+        meanwhile(k);
         group_wait();
     }
     /* The same in any precision, by all threads of the block; only groups that are `in` multiply.
-     * In fp32 the room of the lo is free behind the next barrier. */
-    template <int MATH, int STEPS>
-    MEMBER void multiply(bool in, const Quads &by, float *low, int k0, int k1) {
+     * meanwhile() is called for the same k by all, a step of 8 STEPS or (fp32) LOW_K apart. In fp32
+     * the room of the lo is free behind the next barrier. */
+    template <int MATH, int STEPS, class DO>
+    MEMBER void multiply(bool in, const Quads &by, float *low, int k0, int k1, DO meanwhile) {
         if constexpr (MATH == DEV_FP32) {
             const uint64_t low_b = group_operand(shared_at(low + n0 * 4), step_b);
 #pragma unroll 1
@@ -174,11 +179,21 @@ template <int HOW, int J> struct GroupTile {
                 make_low(by, low, k);
                 bulk_fence();
                 __syncthreads();
-                if (in) multiply_fp32(k, low_b);
+                if (in)
+                    multiply_fp32(k, low_b, meanwhile);
+                else
+                    meanwhile(k);
             }
+        } else if (in) {
+            multiply_tf32<STEPS>(k0, k1, meanwhile);
         } else {
-            if (in) multiply_tf32<STEPS>(k0, k1);
+#pragma unroll 1
+            for (int k = k0; k < k1; k += 8 * STEPS) meanwhile(k);
         }
+    }
+    template <int MATH, int STEPS>
+    MEMBER void multiply(bool in, const Quads &by, float *low, int k0, int k1) {
+        multiply<MATH, STEPS>(in, by, low, k0, k1, [](int) {});
     }
 
     /* A row of numbers, one for every row of D. */
@@ -188,8 +203,7 @@ template <int HOW, int J> struct GroupTile {
         for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] += of[i / 2 % 2];
     }
     template <int MATH> MEMBER void add_bias(const float *bias) {
-#pragma unroll
-        for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] = scaled<MATH>(c[i / 4][i % 4]);
+        scale<MATH>();
         add_row(bias);
     }
     MEMBER void relu() {
@@ -202,7 +216,7 @@ template <int HOW, int J> struct GroupTile {
 #pragma unroll
         for (int i = 0; i < 4 * J; i++) {
             float &v = c[i / 4][i % 4];
-            v = from[(i / 4 * 8 + i % 2) * pitch + row(i / 2 % 2)] > 0 ? scaled<MATH>(v) : 0;
+            v = from[(i / 4 * 8 + i % 2) * pitch + row(i / 2 % 2)] > 0 ? scaled<MATH, HOW>(v) : 0;
         }
     }
     template <int MATH> MEMBER void mask_halves(const float *h) {
@@ -212,7 +226,7 @@ template <int HOW, int J> struct GroupTile {
         for (int i = 0; i < 4 * J; i++) {
             float &v = c[i / 4][i % 4];
             const int down = (i / 4 * 8 + i % 2) * HALF_ROW * 4, right = i / 2 % 2 * 16;
-            v = load_half(from + down + right) ? scaled<MATH>(v) : 0;
+            v = load_half(from + down + right) ? scaled<MATH, HOW>(v) : 0;
         }
     }
     /* D^T as the B of a product whose k are D's rows. */
@@ -257,27 +271,28 @@ template <int HOW, int J> struct GroupTile {
             store_word(at + (8 * j + f) * HALF_ROW * 4, pack_half(c[j][f], c[j][2 + f]));
         }
     }
-    /* D is scaled and added to what is there. */
-    template <int MATH> MEMBER void finish(const float *before, int ld, bool adds) {
-        float2 v[2 * J]; /* all on their way before the first is needed */
-        const float *at = before + row(0) * ld + col(0, 0);
+    template <int MATH> MEMBER void scale() {
 #pragma unroll
-        for (int i = 0; i < 2 * J; i++)
-            v[i] = adds ? *(const float2 *)(at + i % 2 * ld + i / 2 * 8) : make_float2(0, 0);
-#pragma unroll
-        for (int i = 0; i < 2 * J; i++) {
-            float *mine = c[i / 2] + i % 2 * 2;
-            mine[0] = scaled<MATH>(mine[0]) + v[i].x, mine[1] = scaled<MATH>(mine[1]) + v[i].y;
-        }
+        for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] = scaled<MATH, HOW>(c[i / 4][i % 4]);
     }
-    /* D as it is, in rows `ld` apart */
+    MEMBER float2 pair(int i) const { /* of row i % 2 */
+        return make_float2(c[i / 2][i % 2 * 2], c[i / 2][i % 2 * 2 + 1]);
+    }
+    /* D as it is, in rows `ld` apart. */
     MEMBER void store(float *to, int ld) const {
         float *at = to + row(0) * ld + col(0, 0);
 #pragma unroll
-        for (int i = 0; i < 2 * J; i++) {
-            const float *mine = c[i / 2] + i % 2 * 2;
-            *(float2 *)(at + i % 2 * ld + i / 2 * 8) = make_float2(mine[0], mine[1]);
+        for (int i = 0; i < 2 * J; i++) *(float2 *)(at + i % 2 * ld + i / 2 * 8) = pair(i);
+    }
+    /* The same in global memory, or on top of what is there. */
+    MEMBER void store(float *to, int ld, bool adds) const {
+        if (!adds) {
+            store(to, ld);
+            return;
         }
+        float *at = to + row(0) * ld + col(0, 0);
+#pragma unroll
+        for (int i = 0; i < 2 * J; i++) global_add(at + i % 2 * ld + i / 2 * 8, pair(i));
     }
     /* The sum over the tile's columns of row(0) and row(1), in all lanes of the row. */
     MEMBER float2 sum_rows() const {

@@ -215,8 +215,9 @@ PTX void first_bf16(float d[4], const uint32_t a[4], const uint32_t b[2], const 
 /* Four warps that multiply together: c (64, 8 J) += a (64, 8) b (8, 8 J). A warp has 16 rows of a
  * and c, in the layout of mma.cuh; b is read from shared memory, where k lies by fours: number
  * (k, n) at k / 4 * pitch + 16 n + k % 4 * 4 bytes. The products of one group_begin() run by
- * themselves until group_wait(); a and c must not be touched meanwhile. What threads or copies by
- * threads wrote into b must be behind a bulk_fence() of theirs and a barrier. */
+ * themselves from group_commit() until group_wait(); a and c must not be touched meanwhile. What
+ * threads or copies by threads wrote into b must be behind a bulk_fence() of theirs and a barrier.
+ */
 PTX uint64_t group_operand(uint32_t at, int pitch) {
     return (uint64_t)(at >> 4) | (uint64_t)(pitch >> 4) << 16 | (uint64_t)(128 >> 4) << 32;
 }
@@ -242,8 +243,10 @@ PTX void group_mma(float (&c)[8][4], const uint32_t a[4], uint64_t b) {
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 #undef QUAD
-PTX void group_wait() {
+PTX void group_commit() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+PTX void group_wait() {
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
@@ -286,6 +289,13 @@ PTX void bulk_store(float *to, uint32_t from, int bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from),
                  "r"(bytes)
                  : "memory");
+}
+/* The same on top of what is there (global_add). */
+PTX void bulk_add(float *to, uint32_t from, int bytes) {
+    asm volatile(
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
+        "r"(from), "r"(bytes)
+        : "memory");
 }
 PTX void bulk_commit() {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");

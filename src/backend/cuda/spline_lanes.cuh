@@ -93,7 +93,7 @@ FN void raw_grad_lanes(const Place &t, const LaneBins &l, const BinGrad &q, bool
 #pragma unroll
     for (int j = 0; j < LANE_BINS; j++) {
         const float gamma = j == mine ? size - mean : j < mine ? corner - mean : -mean;
-        put(axis * POINT_BINS + half * LANE_BINS + j, inside ? l.e[j] * l.inv * gamma : 0.0f);
+        put(LANE_BINS * lane + j, inside ? l.e[j] * l.inv * gamma : 0.0f);
     }
     const int knot = t.k + half;
     const bool moves = inside && knot > 0 && knot < POINT_BINS && l.slope_raw < SLOPE_MAX;

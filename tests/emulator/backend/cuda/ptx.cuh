@@ -163,6 +163,7 @@ PTX void group_mma(float (&c)[J][4], const uint32_t a[4], uint64_t b,
         mma_tf32(c[j], a, w, here);
     }
 }
+PTX void group_commit() {}
 PTX void group_wait() {}
 
 /* ---- copies by themselves -------------------------------------------------------------------- */
@@ -182,7 +183,10 @@ PTX void bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival,
 }
 PTX void bulk_fence() {}
 PTX void bulk_store(float *to, uint32_t from, int bytes, emulated_place here = EMULATED_HERE) {
-    emulated_bulk_store(to, from, bytes, here);
+    emulated_bulk_store(to, from, bytes, false, here);
+}
+PTX void bulk_add(float *to, uint32_t from, int bytes, emulated_place here = EMULATED_HERE) {
+    emulated_bulk_store(to, from, bytes, true, here);
 }
 PTX void bulk_commit() {
     emulated_bulk_commit();

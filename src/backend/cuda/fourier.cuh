@@ -14,4 +14,9 @@ FN void wave(float turns, float *cosine, float *sine) {
     sincospif(2.0f * turns, sine, cosine);
 }
 
+/* The same within 5e-7 by the unit for such functions, for numbers that lose digits in products. */
+FN void rough_wave(float turns, float *cosine, float *sine) {
+    *cosine = fast_cosine(6.283185307f * turns), *sine = fast_sine(6.283185307f * turns);
+}
+
 #endif

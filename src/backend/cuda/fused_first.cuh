@@ -52,7 +52,7 @@ FN void query() {
 }
 
 /* A thread stays at its frequency; the last warp is left over. */
-FN void features(int n) {
+template <int MATH> FN void features(int n) {
     constexpr int SIDE = THREADS / WAVES;
     const int first = threadIdx.x / WAVES, k = threadIdx.x % WAVES;
     const float frequency = fused_at(FIRST_FREQUENCY)[k * LD];
@@ -63,14 +63,22 @@ FN void features(int n) {
 #pragma unroll 2
     for (int r = first; first < SIDE && r < n; r += SIDE) {
         float cosine, sine;
-        wave(part_of_turn(frequency, work()[ROOM_AT + r]), &cosine, &sine);
+        const float turns = part_of_turn(frequency, work()[ROOM_AT + r]);
+        if (MATH == DEV_FP32)
+            wave(turns, &cosine, &sine);
+        else
+            rough_wave(turns, &cosine, &sine);
         *points_room().at(r, k) = phi[r * IN] = cosine;
         *points_room().at(r, k + WAVES) = phi[r * IN + WAVES] = sine;
     }
 }
 
 /* pre^T = w^T x^T: a group of warps has 32 points. */
-template <int MATH> FN void product(int n) {
+template <int MATH> FN void layer(int n) {
+    features<MATH>(n);
+    bulk_fence();
+    __syncthreads();
+    wait_rows(0);
 #pragma unroll 1
     for (int m = 0; m < OUT; m += 64) {
         GroupTile<DOWN, 4> tile(work() + ROOM_W, PITCH_W, points_room(), m,
@@ -85,14 +93,10 @@ FN void run(const dev_instr &ins) {
     const int n = frame().n;
     begin_rows();
     ask_weight();
-    features(n);
-    bulk_fence();
-    __syncthreads();
-    wait_rows(0);
     if (ins.math == DEV_FP32)
-        product<DEV_FP32>(n);
+        layer<DEV_FP32>(n);
     else
-        product<DEV_TF32>(n);
+        layer<DEV_TF32>(n);
 }
 
 } // namespace first_part

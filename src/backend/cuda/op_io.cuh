@@ -241,13 +241,17 @@ OP_FN void op_draw(const dev_instr &ins) {
     __syncthreads();
     const View x = resolve(f, ins.out[DRAW_X]);
     float *y = resolve(f, ins.out[DRAW_Y]).p;
+    const float *y_row = run->data_y + d.first, *x_row = run->data_x + d.first_x * x.cols;
     if (x.ld > x.cols) zero_words(x.p, d.n * x.ld, whole_block()); /* what is beyond its columns */
-    int32_t *memory = (int32_t *)work() + 64;                      /* three lists of n */
-    int32_t *order = shuffle(d, 3 * (int64_t)d.n + 64 <= WORK_WORDS ? memory : f.scratch);
+    /* three lists of n; which memory it is should be known where they are read */
+    int32_t *order;
+    if (3 * (int64_t)d.n + 64 <= WORK_WORDS)
+        order = shuffle(d, (int32_t *)work() + 64);
+    else
+        order = shuffle(d, f.scratch);
     draw_region(f, ins, d, order);
     if (threadIdx.x == 0) f.n = d.n, f.k = d.k, f.m = d.m;
     __syncthreads();
-    const float *y_row = run->data_y + d.first, *x_row = run->data_x + d.first_x * x.cols;
 #pragma unroll 1
     for (int r = threadIdx.x; r < d.n; r += THREADS) {
         const int64_t at = order[r];

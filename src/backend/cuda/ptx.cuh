@@ -24,6 +24,17 @@ PTX float fast_inverse(float x) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 }
+/* Within 5e-7 between -pi and pi. */
+PTX float fast_sine(float x) {
+    float r;
+    asm("sin.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+PTX float fast_cosine(float x) {
+    float r;
+    asm("cos.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
 /* max(x, 0); a NaN stays one */
 PTX float relu_of(float x) {
     asm("max.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(0.0f));

@@ -18,6 +18,12 @@ PTX float fast_exp2(float x) {
 PTX float fast_inverse(float x) {
     return 1.0f / x;
 }
+PTX float fast_sine(float x) {
+    return sinf(x);
+}
+PTX float fast_cosine(float x) {
+    return cosf(x);
+}
 PTX float relu_of(float x) {
     return x < 0.0f ? 0.0f : x;
 }

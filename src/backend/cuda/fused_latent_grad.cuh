@@ -242,10 +242,11 @@ FN void leave_h1(const Net &n, float v) {
  * ReLU, the others give the network's share of gstack and, both rows together, of gbefore. */
 FN void to_inputs(const Net &n) {
     const int turns = fused_at(LATENTG_BEFORE) ? TURNS : 2, net = n.net * 2 * NARROW;
+    Held<NARROW, 2> w; /* read before the barrier */
+    staged(w, work() + AT_WEIGHTS);
+    n.sync();
 #pragma unroll 1
     for (int turn = 0; turn < turns; turn++) {
-        Held<NARROW, 2> w;
-        staged(w, work() + AT_WEIGHTS + turn * TURN);
         float v = both_rows(n, w, work() + (turn == 0 ? AT_G1 : AT_G0) + net);
         const int row = n.lane / 4 % 2, at = net + row * NARROW + eighth_of(n);
         float *to = work() + (turn == 0 ? AT_G0 : AT_GSTACK) + at;
@@ -255,6 +256,7 @@ FN void to_inputs(const Net &n) {
             to = work() + AT_GBEFORE + net + n.warp * 8 + (turn - 2) * 8 + eighth_of(n);
         }
         if (n.lane % 2 == 0) *to = v;
+        staged(w, work() + AT_WEIGHTS + (turn + 1) % TURNS * TURN);
         if (turn == 0) n.sync();
     }
 }
@@ -294,7 +296,6 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     __syncthreads();
     leave_h1(n, both_rows(n, w2, room + AT_GOUT + n.net * 2 * WIDE));
     copy_wait<0>();
-    n.sync();
     to_inputs(n);
     __syncthreads();
     leave_inputs();

@@ -242,7 +242,7 @@ static void latent_rows(void) {
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     CHECK(p.n_outer == 7 * 9 - 2);
     CHECK(p.kept_words == 7 * LATENT_KEPT);
-    int64_t words = 0, marked = 0;
+    int64_t words = 0, summed = 0;
     for (int32_t j = 0; j < p.n_outer; j++) {
         const dev_outer *o = &p.outer[j];
         words += o->rows * o->cols;
@@ -250,12 +250,12 @@ static void latent_rows(void) {
         CHECK(o->x + o->x_step * (o->count - 1) + o->rows <= p.kept_words);
         CHECK(o->g + o->g_step * (o->count - 1) + o->cols <= p.kept_words);
     }
-    for (int64_t k = 0; k < r.m->params.trainable / DEV_OUTER_WORDS; k++)
-        marked += p.outer_of[k] >= 0;
-    CHECK(marked * DEV_OUTER_WORDS == words);
+    for (int32_t k = 0; k < p.n_ranges; k++)
+        if (p.ranges[k].outer >= 0) summed += p.ranges[k].words;
+    CHECK(summed == words);
     program_free(&world, &p);
     CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
-    CHECK(p.n_outer == 0 && p.kept_words == 0 && !p.outer_of);
+    CHECK(p.n_outer == 0 && p.kept_words == 0);
     program_free(&world, &p);
     forget(&r);
 }
@@ -273,7 +273,6 @@ static void shared_weight(void) {
         CHECK(p.n_outer == !shared);
         CHECK((code[0].fused.place[LATENTG_KEPT] == FUSED_ABSENT) == shared);
         env_free(&world, p.outer);
-        env_free(&world, p.outer_of);
     }
 }
 
@@ -287,13 +286,30 @@ static void teams_know_less(void) {
     CHECK(of_teams > 0 && of_teams < ops && ops < OP_COUNT);
 }
 
-/* ---- sums that begin early --------------------------------------------------------------------
+/* ---- ranges -----------------------------------------------------------------------------------
  */
 
-static bool among(const int32_t *list, int32_t count, int64_t range) {
-    bool found = false;
-    for (int32_t k = 0; k < count; k++) found |= list[k] == range;
-    return found;
+/* The range among [lo, hi) that holds a word, or -1. */
+static int32_t range_of(const cuda_program *p, int32_t lo, int32_t hi, int64_t word) {
+    for (int32_t k = lo; k < hi; k++)
+        if (word >= p->ranges[k].at && word < p->ranges[k].at + p->ranges[k].words) return k;
+    return -1;
+}
+
+/* Every word is in one range, and one that holds rows' products is a whole part of its weight. */
+static void covers_all(const recorded *r, const cuda_program *p) {
+    int64_t words = 0;
+    for (int32_t k = 0; k < p->n_ranges; k++) {
+        const dev_range *at = &p->ranges[k];
+        words += at->words;
+        CHECK(at->words > 0 && at->words <= DEV_RANGE_WORDS && at->at % DEV_OUTER_WORDS == 0);
+        if (at->outer < 0) continue;
+        const dev_outer *o = &p->outer[at->outer];
+        CHECK(at->words == DEV_RANGE_WORDS && (o->cols == 64 || o->cols == 128));
+        CHECK((at->at - o->at) % DEV_RANGE_WORDS == 0 && at->at >= o->at);
+    }
+    CHECK(words == r->m->params.trainable);
+    for (int64_t at = 0; at < words; at += 16) CHECK(range_of(p, 0, p->n_ranges, at) >= 0);
 }
 
 /* What the last sets still write to is late: the encoder. Conditioners and latents are early. */
@@ -302,7 +318,6 @@ static void early_ranges(void) {
     cuda_program p;
     record_paper(&r);
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-    const int32_t ranges = (int32_t)((r.m->params.words + DEV_STEP_WORDS - 1) / DEV_STEP_WORDS);
     int32_t releases = 0, sets = 0;
     for (int32_t k = 0; k < p.count; k++) {
         const bool is_set = p.code[k].op == OPCODE_COUNT + FUSED_SET_GRAD;
@@ -310,17 +325,15 @@ static void early_ranges(void) {
         if (p.code[k].releases) CHECK(is_set && sets == 7);
     }
     CHECK(releases == 1);
-    CHECK(p.n_early > ranges * 8 / 10 && p.n_early < ranges);
-    for (int32_t k = 0; k < ranges; k++) CHECK(among(p.ranges, ranges, k));
+    covers_all(&r, &p);
     for (int32_t i = 0; i < r.m->params.count; i++) {
         const param *w = &r.m->params.list[i];
-        const int64_t range = w->offset / DEV_STEP_WORDS;
-        if (strncmp(w->name, "enc.", 4) == 0) CHECK(!among(p.ranges, p.n_early, range));
-        if (strcmp(w->name, "flow.3.1.w") == 0) CHECK(among(p.ranges, p.n_early, range));
-        if (strcmp(w->name, "mu.5.1.w") == 0) CHECK(among(p.ranges, p.n_early, range));
+        const bool encoder = strncmp(w->name, "enc.", 4) == 0;
+        if (!w->init.frozen) CHECK((range_of(&p, 0, p.n_early, w->offset) < 0) == encoder);
     }
     program_free(&world, &p);
     CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
+    covers_all(&r, &p);
     CHECK(p.n_early == 0); /* op by op nothing releases */
     for (int32_t k = 0; k < p.count; k++) CHECK(p.code[k].releases == 0);
     program_free(&world, &p);

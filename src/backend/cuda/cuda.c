@@ -14,10 +14,10 @@ static void destroy(exec *x) {
     if (!x) return;
     env *e = x->env;
     if (x->api) {
-        block *own[] = {&x->code,   &x->outer,      &x->outer_of, &x->ranges,  &x->kept,
-                        &x->run,    &x->act,        &x->slots,    &x->scratch, &x->step,
-                        &x->adam,   &x->scalars,    &x->partial,  &x->state,   &x->culprit,
-                        &x->clocks, &x->data_start, &x->data_x,   &x->data_y,  &x->lengths};
+        block *own[] = {&x->code,       &x->outer,   &x->ranges,  &x->kept,    &x->run,
+                        &x->act,        &x->slots,   &x->scratch, &x->step,    &x->adam,
+                        &x->scalars,    &x->partial, &x->state,   &x->culprit, &x->clocks,
+                        &x->data_start, &x->data_x,  &x->data_y,  &x->lengths};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
@@ -36,17 +36,10 @@ static void destroy(exec *x) {
 static mnp_status send_program(exec *x) {
     const cuda_program *p = &x->program;
     MNP_TRY(exec_send(x, &x->code, p->code, (size_t)p->count * sizeof *p->code, "the program"));
-    if (p->ranges) {
-        const size_t ranges =
-            (size_t)(x->plan->params->words + DEV_STEP_WORDS - 1) / DEV_STEP_WORDS;
-        MNP_TRY(exec_send(x, &x->ranges, p->ranges, ranges * sizeof *p->ranges, "the program"));
-    }
-    if (p->n_outer == 0) return MNP_OK;
-    const int64_t pieces = x->plan->params->trainable / DEV_OUTER_WORDS + 1;
-    MNP_TRY(
-        exec_send(x, &x->outer, p->outer, (size_t)p->n_outer * sizeof *p->outer, "the program"));
-    return exec_send(x, &x->outer_of, p->outer_of, (size_t)pieces * sizeof *p->outer_of,
-                     "the program");
+    if (p->n_ranges > 0)
+        MNP_TRY(exec_send(x, &x->ranges, p->ranges, (size_t)p->n_ranges * sizeof *p->ranges,
+                          "the program"));
+    return exec_send(x, &x->outer, p->outer, (size_t)p->n_outer * sizeof *p->outer, "the program");
 }
 
 static mnp_status prepare(exec *x) {
@@ -68,7 +61,7 @@ static mnp_status prepare(exec *x) {
     if (!x->program.has_grad) return MNP_OK;
     const int64_t trainable = x->plan->params->trainable;
     x->slot_words = (trainable + 31) / 32 * 32;
-    const size_t ranges = (size_t)(x->plan->params->words / DEV_STEP_WORDS) + 1;
+    const size_t ranges = (size_t)x->program.n_ranges + 1;
     MNP_TRY(exec_room(x, &x->partial, ranges * sizeof(double), "reductions"));
     x->gradient = env_alloc(x->env, (size_t)x->slot_words + 1, sizeof(float), "the gradient");
     if (!x->gradient) return MNP_ENOMEM;
@@ -162,8 +155,8 @@ static mnp_status share_steps(exec *x, int64_t items) {
 static mnp_status run_updates(exec *x, exec_io *io, int64_t steps, int blocks) {
     if (x->share) MNP_TRY(share_steps(x, x->image.items));
     MNP_TRY(exec_check(x,
-                       x->api->steps(x->queue, x->run.at, blocks, x->plan->params->words, steps,
-                                     !x->opts.uncaptured),
+                       x->api->steps(x->queue, x->run.at, blocks, x->program.n_ranges,
+                                     x->plan->params->words, steps, !x->opts.uncaptured),
                        "a launch"));
     MNP_TRY(exec_fetch(x, io->step, &x->step, sizeof *io->step, "the step"));
     if (x->share) MNP_TRY(share_wait(x->share, x->env, x->api, x->queue));

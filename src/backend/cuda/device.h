@@ -39,7 +39,7 @@ typedef struct dev_instr {
     uint32_t fresh; /* bit j: but the block's first function overwrites (weight gradients)  */
     int32_t math;
     int32_t together; /* it and those behind it run side by side: how many; 1: alone */
-    int32_t releases; /* 1: gradients complete before it may be summed while it runs (early.h) */
+    int32_t releases; /* 1: gradients complete before it may be summed while it runs (ranges.h) */
     int32_t reserved[2];
     int32_t i[DEV_INT];
     double f[DEV_REAL];
@@ -58,6 +58,12 @@ typedef struct dev_outer {
     int32_t rows, cols, count, x, x_step, g, g_step;
 } dev_outer;
 enum { DEV_OUTER_WORDS = 16 }; /* weights begin at multiples of so many words */
+
+/* Words of the gradient that one block sums over functions (ranges.h). */
+typedef struct dev_range {
+    int32_t at, words, outer; /* outer: which it is a part of; -1: it lies in the slots */
+} dev_range;
+enum { DEV_RANGE_WORDS = 512 };
 
 /* step_block of op/frame.h */
 typedef struct dev_step {
@@ -95,17 +101,16 @@ typedef struct dev_run {
     float *kept; /* per function: rows of outer products */
     int64_t kept_words;
     const dev_outer *outer;
-    const int16_t *outer_of; /* per DEV_OUTER_WORDS words of a slot: which outer, or -1; or NULL */
-    int32_t *scratch;        /* per block: permutations, attention   */
+    int32_t *scratch; /* per block: permutations, attention   */
     int64_t scratch_words;
     float *weights, *moment1, *moment2, *average; /* average may be NULL */
     int64_t words, trainable;
     float *state;
     dev_step *step;
     dev_adam *adam;
-    double *item_scalars;  /* (items, 3) */
-    double *partial;       /* (ranges) sums of squares */
-    const int32_t *ranges; /* of the gradient as they are summed: the first n_early may be early */
+    double *item_scalars;    /* (items, 3) */
+    double *partial;         /* (ranges) sums of squares */
+    const dev_range *ranges; /* of the gradient, first the n_early that may be summed early */
     int64_t n_early;
     int64_t data_functions, data_x_dim;
     const int64_t *data_start;
@@ -129,6 +134,6 @@ enum { DMAP_GY, DMAP_GRAW, DMAP_GLOGDET };
 enum { DRQS_BOUND, DRQS_MIN_WIDTH, DRQS_MIN_HEIGHT, DRQS_MIN_DERIVATIVE };
 enum { DSAMPLE_ROW = 1, DSAMPLE_PURPOSE, DSAMPLE_TAG };
 enum { DREPORT_COUNT = 3 };
-enum { DEV_STEP_THREADS = 256, DEV_STEP_WORDS = 1024 }; /* a block of the update kernels */
+enum { DEV_STEP_THREADS = 256 }; /* a block of the update kernels */
 
 #endif

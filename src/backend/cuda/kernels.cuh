@@ -35,15 +35,15 @@ static inline void launch_as(cudaLaunchConfig_t how, bool urgent, bool early, K 
 cudaError_t functions_prepare(void);
 /* early: behind an update */
 void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t stream);
-/* slot_sum and grad_norm; grad_total and tick; adam */
-void update_launch(const dev_run *run, int64_t words, cudaStream_t stream);
+/* slot_sum, grad_norm, grad_total and tick; adam */
+void update_launch(const dev_run *run, int ranges, int64_t words, cudaStream_t stream);
 /* The same in parts, for ranks that share a step: slot 0 becomes the sum of this rank's slots; the
  * reports of all ranks (ranks, most, 3) go where the step finds them; the sums of all ranks
  * (ranks, slot_words) take the place of the slots. */
-void update_local_launch(const dev_run *run, int64_t words, cudaStream_t stream);
+void update_local_launch(const dev_run *run, int ranges, cudaStream_t stream);
 void update_reports_launch(const dev_run *run, const double *all, int ranks, int64_t most,
                            cudaStream_t stream);
-void update_linked_launch(const dev_run *run, int64_t words, const float *sums, int ranks,
-                          cudaStream_t stream);
+void update_linked_launch(const dev_run *run, int ranges, int64_t words, const float *sums,
+                          int ranks, cudaStream_t stream);
 
 #endif

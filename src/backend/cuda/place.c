@@ -97,7 +97,6 @@ mnp_status exec_place_blocks(exec *x, int64_t items, int *blocks) {
     x->image.kept = x->kept.at, x->image.kept_words = x->program.kept_words;
     x->image.ranges = x->ranges.at, x->image.n_early = x->program.n_early;
     x->image.outer = x->outer.at;
-    x->image.outer_of = x->program.n_outer ? x->outer_of.at : NULL;
     x->image.item_scalars = x->scalars.at;
     *blocks = (int)count;
     return MNP_OK;

@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-#include "backend/cuda/early.h"
 #include "backend/cuda/fuse.h"
 #include "backend/cuda/kept.h"
 #include "backend/cuda/known.h"
+#include "backend/cuda/ranges.h"
 #include "backend/cuda/schedule.h"
 #include "op/affine.h"
 #include "op/attention.h"
@@ -362,7 +362,7 @@ static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cu
     }
     if (status == MNP_OK) status = mark_fresh(e, p, d, order, out);
     if (status == MNP_OK && out->updates) status = kept_place(e, p->params->trainable, out);
-    if (status == MNP_OK && out->updates) status = early_find(e, p->params, out);
+    if (status == MNP_OK && out->updates) status = ranges_list(e, p->params, out);
     env_free(e, order);
     return status;
 }
@@ -384,7 +384,6 @@ void program_free(env *e, cuda_program *p) {
     env_free(e, p->from);
     env_free(e, p->part);
     env_free(e, p->outer);
-    env_free(e, p->outer_of);
     env_free(e, p->ranges);
     env_free(e, p->offset);
     *p = (cuda_program){0};

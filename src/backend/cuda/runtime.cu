@@ -19,7 +19,7 @@ struct cuda_queue {
     cudaEvent_t begun, ended;
     cudaGraphExec_t one, many; /* captured: a step, and GROUP of them, of ... */
     const dev_run *run;
-    int blocks;
+    int blocks, ranges;
     int64_t words;
     int shares; /* `shared` holds */
     cuda_shared_step shared;
@@ -117,24 +117,25 @@ static int functions(cuda_queue *q, const dev_run *run, int blocks) {
 }
 
 /* 0, or an error of the link. */
-static int shared_update(cuda_queue *q, const dev_run *run, int64_t words) {
+static int shared_update(cuda_queue *q) {
     const cuda_shared_step *s = &q->shared;
     const int64_t row = 3 * (int64_t)sizeof(double), lo = s->items * s->rank / s->ranks;
-    update_local_launch(run, words, q->stream);
+    update_local_launch(q->run, q->ranges, q->stream);
     int e = s->api->gather(s->link, (char *)s->reports + lo * row, s->all, (size_t)(s->most * row),
                            q->stream);
-    update_reports_launch(run, s->all, s->ranks, s->most, q->stream);
+    update_reports_launch(q->run, s->all, s->ranks, s->most, q->stream);
     if (!e && s->fast) e = s->api->sum(s->link, s->own, s->words, q->stream);
     if (!e && !s->fast)
         e = s->api->gather(s->link, s->own, s->sums, s->words * sizeof(float), q->stream);
-    update_linked_launch(run, words, s->fast ? s->own : s->sums, s->fast ? 1 : s->ranks, q->stream);
+    update_linked_launch(q->run, q->ranges, q->words, s->fast ? s->own : s->sums,
+                         s->fast ? 1 : s->ranks, q->stream);
     return e;
 }
 
-static int one_step(cuda_queue *q, const dev_run *run, int blocks, int64_t words, bool first) {
-    functions_launch(run, blocks, !first, q->stream);
-    if (q->shares) return shared_update(q, run, words) ? (int)cudaErrorUnknown : 0;
-    update_launch(run, words, q->stream);
+static int one_step(cuda_queue *q, bool first) {
+    functions_launch(q->run, q->blocks, !first, q->stream);
+    if (q->shares) return shared_update(q) ? (int)cudaErrorUnknown : 0;
+    update_launch(q->run, q->ranges, q->words, q->stream);
     return 0;
 }
 
@@ -164,8 +165,7 @@ static cudaError_t capture(cuda_queue *q, int count, cudaGraphExec_t *out) {
     cudaError_t e = cudaStreamBeginCapture(q->stream, cudaStreamCaptureModeThreadLocal);
     if (e != cudaSuccess) return e;
     int failed = 0;
-    for (int k = 0; k < count && !failed; k++)
-        failed = one_step(q, q->run, q->blocks, q->words, k == 0);
+    for (int k = 0; k < count && !failed; k++) failed = one_step(q, k == 0);
     e = cudaStreamEndCapture(q->stream, &graph);
     if (e == cudaSuccess && failed) cudaGraphDestroy(graph);
     if (failed) return (cudaError_t)failed;
@@ -190,16 +190,17 @@ static cudaError_t captured_steps(cuda_queue *q, int64_t count) {
 static cudaError_t plain_steps(cuda_queue *q, int64_t count) {
     cudaError_t e = cudaSuccess;
     for (int64_t k = 0; k < count && e == cudaSuccess; k++) {
-        e = (cudaError_t)one_step(q, q->run, q->blocks, q->words, k == 0);
+        e = (cudaError_t)one_step(q, k == 0);
         if (e == cudaSuccess) e = cudaGetLastError();
     }
     return e;
 }
 
-static int steps(cuda_queue *q, const dev_run *run, int blocks, int64_t words, int64_t count,
-                 int captured) {
-    if (q->run != run || q->blocks != blocks || q->words != words) forget_steps(q);
-    q->run = run, q->blocks = blocks, q->words = words;
+static int steps(cuda_queue *q, const dev_run *run, int blocks, int ranges, int64_t words,
+                 int64_t count, int captured) {
+    if (q->run != run || q->blocks != blocks || q->ranges != ranges || q->words != words)
+        forget_steps(q);
+    q->run = run, q->blocks = blocks, q->ranges = ranges, q->words = words;
     cudaError_t e = cudaEventRecord(q->begun, q->stream);
     if (e == cudaSuccess) e = captured ? captured_steps(q, count) : plain_steps(q, count);
     if (e == cudaSuccess) e = cudaEventRecord(q->ended, q->stream);

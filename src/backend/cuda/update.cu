@@ -4,50 +4,103 @@
 #include "backend/cuda/kernels.cuh"
 #include "backend/cuda/ptx.cuh"
 
-/* Words at .. at + 3 of `count` blocks of numbers, added in order; so many are asked for at once.
- */
+/* ---- a range of the gradient, summed over functions ------------------------------------------ */
+
+/* Four words to a thread; what remains of the threads takes a part of the functions each. */
+enum { COLUMNS = DEV_RANGE_WORDS / 4, HALVES = DEV_STEP_THREADS / COLUMNS };
+enum { WARPS = DEV_STEP_THREADS / 32 };
+
+static __device__ void add4(float4 &to, const float4 &v) {
+    to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w;
+}
+
+static __device__ float4 scaled(float k, const float4 &v) {
+    return make_float4(k * v.x, k * v.y, k * v.z, k * v.w);
+}
+
+/* Four words of `count` blocks of numbers, added in order; so many are asked for at once. */
 static __device__ float4 ordered_words(const float *from, int64_t count, int64_t stride) {
-    enum { BATCH = 20 };
-    float4 sum = make_float4(0, 0, 0, 0);
+    enum { BATCH = 25 };
+    const float4 zero = make_float4(0, 0, 0, 0);
+    float4 sum = zero;
 #pragma unroll 1
     for (int64_t s = 0; s < count; s += BATCH) {
         float4 v[BATCH];
 #pragma unroll
         for (int k = 0; k < BATCH; k++)
-            v[k] = s + k < count ? __ldcs((const float4 *)(from + (s + k) * stride))
-                                 : make_float4(0, 0, 0, 0);
+            v[k] = s + k < count ? __ldcs((const float4 *)(from + (s + k) * stride)) : zero;
 #pragma unroll
-        for (int k = 0; k < BATCH; k++)
-            sum.x += v[k].x, sum.y += v[k].y, sum.z += v[k].z, sum.w += v[k].w;
+        for (int k = 0; k < BATCH; k++) add4(sum, v[k]);
     }
     return sum;
 }
 
-/* The same of a gradient that is made of ROWS outer products per function. */
-template <int ROWS>
-static __device__ float4 outer_words(const dev_run *run, const dev_outer &o, int64_t at) {
-    const int within = (int)(at - o.at), k = within / o.cols;
-    const float *x = run->kept + o.x + k, *g = run->kept + o.g + (within - k * o.cols);
-    const int64_t functions = run->item_hi - run->item_lo, stride = run->kept_words;
+/* Partial sums of a range, (parts, DEV_RANGE_WORDS) in room, added in order: words 4 column .. + 3.
+ */
+static __device__ float4 join_parts(const float4 *room, int parts) {
+    __syncthreads();
     float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll(16 / ROWS)
-    for (int64_t s = 0; s < functions; s++, x += stride, g += stride)
-#pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            const float k = x[r * o.x_step];
-            const float4 v = *(const float4 *)(g + r * o.g_step);
-            sum.x += k * v.x, sum.y += k * v.y, sum.z += k * v.z, sum.w += k * v.w;
-        }
+    for (int k = 0; k < parts; k++) add4(sum, room[k * COLUMNS + threadIdx.x % COLUMNS]);
     return sum;
 }
 
-/* The sum over this process's functions. */
-static __device__ float4 function_words(const dev_run *run, int64_t at) {
-    const int which = run->outer_of ? run->outer_of[at / DEV_OUTER_WORDS] : -1;
-    if (which < 0) return ordered_words(run->slots + at, run->n_slots, run->slot_words);
-    const dev_outer o = run->outer[which];
-    return o.count == 1 ? outer_words<1>(run, o, at) : outer_words<2>(run, o, at);
+static __device__ float4 slot_words(const float *slots, int64_t count, int64_t stride,
+                                    const dev_range &range, float4 *room) {
+    const int column = threadIdx.x % COLUMNS, half = threadIdx.x / COLUMNS;
+    const int64_t lo = count * half / HALVES, hi = count * (half + 1) / HALVES;
+    if (4 * column < range.words)
+        room[threadIdx.x] =
+            ordered_words(slots + range.at + 4 * column + lo * stride, hi - lo, stride);
+    return join_parts(room, HALVES);
 }
+
+/* A gradient that is made of ROWS outer products per function: a warp has a part of the functions,
+ * a lane four rows and four columns. */
+template <int ROWS>
+static __device__ float4 outer_words(const dev_run *run, const dev_range &range, float4 *room) {
+    enum { BATCH = 8 / ROWS };
+    const dev_outer o = run->outer[range.outer];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, across = o.cols / 4;
+    const int row = lane / across * 4, column = lane % across;
+    const int64_t functions = run->item_hi - run->item_lo, stride = run->kept_words;
+    const int64_t lo = functions * warp / WARPS, hi = functions * (warp + 1) / WARPS;
+    const float *x = run->kept + o.x + (range.at - o.at) / o.cols + row;
+    const float *g = run->kept + o.g + 4 * column;
+    const float4 zero = make_float4(0, 0, 0, 0);
+    float4 sum[4] = {zero, zero, zero, zero};
+#pragma unroll 1
+    for (int64_t s = lo; s < hi; s += BATCH) {
+        float4 a[BATCH * ROWS], b[BATCH * ROWS];
+#pragma unroll
+        for (int k = 0; k < BATCH * ROWS; k++) {
+            const int64_t at = (s + k / ROWS) * stride;
+            const bool is = s + k / ROWS < hi;
+            a[k] = is ? *(const float4 *)(x + at + k % ROWS * o.x_step) : zero;
+            b[k] = is ? *(const float4 *)(g + at + k % ROWS * o.g_step) : zero;
+        }
+#pragma unroll
+        for (int k = 0; k < BATCH * ROWS; k++) {
+            add4(sum[0], scaled(a[k].x, b[k])), add4(sum[1], scaled(a[k].y, b[k]));
+            add4(sum[2], scaled(a[k].z, b[k])), add4(sum[3], scaled(a[k].w, b[k]));
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < 4; r++) room[warp * COLUMNS + (row + r) * across + column] = sum[r];
+    return join_parts(room, WARPS);
+}
+
+/* Words 4 column .. + 3 of a range, summed over this process's functions; all threads call it. */
+static __device__ float4 function_words(const dev_run *run, const dev_range &range, float4 *room) {
+    if (range.outer < 0) return slot_words(run->slots, run->n_slots, run->slot_words, range, room);
+    if (run->outer[range.outer].count == 1) return outer_words<1>(run, range, room);
+    return outer_words<2>(run, range, room);
+}
+
+static __device__ bool has_words(const dev_range &range) {
+    return 4 * (int)threadIdx.x < range.words;
+}
+
+/* ---- the step -------------------------------------------------------------------------------- */
 
 /* Sum over the block in a fixed order; all threads get it. */
 static __device__ double block_sum(double v, double *room) {
@@ -56,7 +109,7 @@ static __device__ double block_sum(double v, double *room) {
     if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = v;
     __syncthreads();
     v = 0;
-    for (int w = 0; w < DEV_STEP_THREADS / 32; w++) v += room[w];
+    for (int w = 0; w < WARPS; w++) v += room[w];
     return v;
 }
 
@@ -67,13 +120,16 @@ static __device__ double list_sum(const double *list, int64_t count, int64_t str
     return block_sum(sum, room);
 }
 
-/* slot_sum: words at .. at + 3 over all slots, or over the sums of the ranks where there are such,
- * into slot 0. Returns the sum of their squares. */
-static __device__ double sum_words(const dev_run *run, const float *sums, int ranks, int64_t at) {
-    float4 sum = sums ? ordered_words(sums + at, ranks, run->slot_words) : function_words(run, at);
+/* slot_sum of a range, over the slots or over the sums of the ranks where there are such, into slot
+ * 0. Returns the thread's share of the sum of squares. */
+static __device__ double sum_range(const dev_run *run, const dev_range &range, const float *sums,
+                                   int ranks, float4 *room) {
+    float4 sum = sums ? slot_words(sums, ranks, run->slot_words, range, room)
+                      : function_words(run, range, room);
+    if (!has_words(range)) return 0;
     const float items = (float)run->items;
     sum.x /= items, sum.y /= items, sum.z /= items, sum.w /= items;
-    *(float4 *)(run->slots + at) = sum;
+    *(float4 *)(run->slots + range.at + 4 * threadIdx.x) = sum;
     return (double)sum.x * sum.x + (double)sum.y * sum.y + (double)sum.z * sum.z +
            (double)sum.w * sum.w;
 }
@@ -137,7 +193,7 @@ static __device__ void finish_step(const dev_run *run, int ranges, double *room)
     b->rate = a->next_rate;
 }
 
-/* Until all functions are past the place where the first ranges are complete (early.h). */
+/* Until all functions are past the place where the first ranges are complete (ranges.h). */
 static __device__ void wait_released(const dev_run *run) {
     if (threadIdx.x == 0) {
         while (atomicAdd(&run->adam->released, 0) < run->n_slots) {
@@ -147,11 +203,12 @@ static __device__ void wait_released(const dev_run *run) {
     __syncthreads();
 }
 
-/* A block sums the DEV_STEP_WORDS words of a range, one reports. Those of early ranges come first;
- * the others wait for the end of the functions. */
+/* A block sums a range, one reports. Those of early ranges come first; the others wait for the end
+ * of the functions. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
     sum_kernel(const dev_run *run, const float *sums, int ranks) {
-    __shared__ double room[DEV_STEP_THREADS / 32];
+    __shared__ float4 parts[WARPS * COLUMNS];
+    __shared__ double room[WARPS];
     __shared__ int last;
     const int n_early = (int)run->n_early, place = (int)blockIdx.x;
     if (place == n_early && threadIdx.x == 0) prepare_adam(run);
@@ -164,11 +221,10 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
     if (place == n_early) {
         report_functions(run, room);
     } else {
-        const int range = run->ranges[place - (place > n_early)];
-        const int64_t at = (int64_t)range * DEV_STEP_WORDS + threadIdx.x * 4;
-        const double square = at < run->trainable ? sum_words(run, sums, ranks, at) : 0;
+        const int which = place - (place > n_early);
+        const double square = sum_range(run, run->ranges[which], sums, ranks, parts);
         const double total = block_sum(square, room);
-        if (threadIdx.x == 0) run->partial[range] = total;
+        if (threadIdx.x == 0) run->partial[which] = total;
     }
     if (threadIdx.x == 0) {
         __threadfence();
@@ -192,7 +248,7 @@ static __device__ float blended(const dev_adam &a, float old, float w) {
 
 /* Four words a thread; what the sum does not change is read before it is there. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *run) {
-    const int64_t at = (int64_t)blockIdx.x * DEV_STEP_WORDS + threadIdx.x * 4;
+    const int64_t at = ((int64_t)blockIdx.x * DEV_STEP_THREADS + threadIdx.x) * 4;
     grid_release();
     if (at >= run->words) return;
     const float4 zero = make_float4(0, 0, 0, 0);
@@ -222,8 +278,10 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
 
 /* The sum of this rank's slots into the first; the batch's size comes in later. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS, 2) local_kernel(const dev_run *run) {
-    const int64_t at = (int64_t)blockIdx.x * DEV_STEP_WORDS + threadIdx.x * 4;
-    if (at < run->trainable) *(float4 *)(run->slots + at) = function_words(run, at);
+    __shared__ float4 parts[WARPS * COLUMNS];
+    const dev_range range = run->ranges[blockIdx.x];
+    const float4 sum = function_words(run, range, parts);
+    if (has_words(range)) *(float4 *)(run->slots + range.at + 4 * threadIdx.x) = sum;
 }
 
 /* Rank r's reports are those of functions items r / ranks .. items (r + 1) / ranks. */
@@ -236,8 +294,8 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS)
     }
 }
 
-static int ranges_of(int64_t words) {
-    return (int)((words + DEV_STEP_WORDS - 1) / DEV_STEP_WORDS);
+static int adam_blocks(int64_t words) {
+    return (int)((words + 4 * DEV_STEP_THREADS - 1) / (4 * DEV_STEP_THREADS));
 }
 
 template <class K, class... A>
@@ -245,8 +303,8 @@ static void launch_update(K kernel, int blocks, bool early, cudaStream_t stream,
     launch_as(launch_of(blocks, DEV_STEP_THREADS, 0, stream), true, early, kernel, args...);
 }
 
-void update_local_launch(const dev_run *run, int64_t words, cudaStream_t stream) {
-    launch_update(local_kernel, ranges_of(words), false, stream, run);
+void update_local_launch(const dev_run *run, int ranges, cudaStream_t stream) {
+    launch_update(local_kernel, ranges, false, stream, run);
 }
 
 void update_reports_launch(const dev_run *run, const double *all, int ranks, int64_t most,
@@ -254,13 +312,13 @@ void update_reports_launch(const dev_run *run, const double *all, int ranks, int
     launch_update(reports_kernel, 1, false, stream, run, all, ranks, most);
 }
 
-void update_launch(const dev_run *run, int64_t words, cudaStream_t stream) {
-    launch_update(sum_kernel, 1 + ranges_of(words), true, stream, run, (const float *)nullptr, 1);
-    launch_update(adam_kernel, ranges_of(words), true, stream, run);
+void update_launch(const dev_run *run, int ranges, int64_t words, cudaStream_t stream) {
+    launch_update(sum_kernel, 1 + ranges, true, stream, run, (const float *)nullptr, 1);
+    launch_update(adam_kernel, adam_blocks(words), true, stream, run);
 }
 
-void update_linked_launch(const dev_run *run, int64_t words, const float *sums, int ranks,
-                          cudaStream_t stream) {
-    launch_update(sum_kernel, 1 + ranges_of(words), false, stream, run, sums, ranks);
-    launch_update(adam_kernel, ranges_of(words), true, stream, run);
+void update_linked_launch(const dev_run *run, int ranges, int64_t words, const float *sums,
+                          int ranks, cudaStream_t stream) {
+    launch_update(sum_kernel, 1 + ranges, false, stream, run, sums, ranks);
+    launch_update(adam_kernel, adam_blocks(words), true, stream, run);
 }

@@ -28,34 +28,32 @@ FN float eight_sum(float v) {
     v = quad_sum(v);
     return v + __shfl_xor_sync(~0u, v, 4);
 }
-/* x0 g0 + x1 g1 */
-FN void put_outer(float *to, bool add, float x0, const Eight &g0, float x1, const Eight &g1) {
-    give(to, add4(scaled4(g0.a, x0), x1, g1.a), add);
-    give(to + 4, add4(scaled4(g0.b, x0), x1, g1.b), add);
+/* What rows_reverse() reads of memory. */
+struct RowsIn {
+    Eight wr, wo, g0, g1;
+    float ph0, ph1;
+};
+FN void load_rows(RowsIn &x) {
+    const int i = threadIdx.x / 8, c = threadIdx.x % 8 * 8;
+    const bool some = frame().m > 0;
+    const float *g = fused_at(SETG_GSTACK) + c;
+    const Saved ph = saved(SIDE_PH);
+    x.wr = eight_at(fused_at(SETG_WR) + i * 64 + c, true);
+    x.g0 = eight_at(g, true), x.g1 = eight_at(g + 64, some);
+    x.wo = eight_at(fused_at(SETG_WO) + i * 64 + c, true);
+    x.ph0 = global_word(ph.all + i, true), x.ph1 = global_word(ph.some + i, some);
 }
 
 /* r = px wr + br, px = ph + pa, ph = relu(pa wo + bo), of both sides; da to shared memory. */
-FN void rows_reverse() {
+FN void rows_reverse(const RowsIn &x) {
     const int id = threadIdx.x, i = id / 8, c = id % 8 * 8;
-    const bool some = frame().m > 0;
-    const float *g = fused_at(SETG_GSTACK) + c;
-    const Eight wr = eight_at(fused_at(SETG_WR) + i * 64 + c, true);
-    const Eight wo = eight_at(fused_at(SETG_WO) + i * 64 + c, true);
-    const Eight g0 = eight_at(g, true), g1 = eight_at(g + 64, some);
-    const Saved px = saved(SIDE_PX), ph = saved(SIDE_PH), pa = saved(SIDE_PA);
-    const float px0 = global_word(px.all + i, true);
-    const float ph0 = global_word(ph.all + i, true), pa0 = global_word(pa.all + i, true);
-    const float px1 = global_word(px.some + i, some), ph1 = global_word(ph.some + i, some);
-    const float pa1 = global_word(pa.some + i, some);
-    const float d0 = eight_sum(dot8(g0, wr)), d1 = eight_sum(dot8(g1, wr));
+    const float d0 = eight_sum(dot8(x.g0, x.wr)), d1 = eight_sum(dot8(x.g1, x.wr));
     float *dh = pool_dh(), *da = pool_da();
-    if (id % 8 == 0) dh[i] = ph0 > 0 ? d0 : 0.0f, dh[64 + i] = ph1 > 0 ? d1 : 0.0f;
-    put_outer(fused_at(SETG_DWR) + i * 64 + c, fused_adds(SETG_DWR), px0, g0, px1, g1);
+    if (id % 8 == 0) dh[i] = x.ph0 > 0 ? d0 : 0.0f, dh[64 + i] = x.ph1 > 0 ? d1 : 0.0f;
     __syncthreads();
     const Eight h0 = {ld4(dh + c), ld4(dh + c + 4)}, h1 = {ld4(dh + 64 + c), ld4(dh + 68 + c)};
-    const float a0 = d0 + eight_sum(dot8(h0, wo)), a1 = d1 + eight_sum(dot8(h1, wo));
+    const float a0 = d0 + eight_sum(dot8(h0, x.wo)), a1 = d1 + eight_sum(dot8(h1, x.wo));
     if (id % 8 == 0) da[i] = a0, da[64 + i] = a1;
-    put_outer(fused_at(SETG_DWO) + i * 64 + c, fused_adds(SETG_DWO), pa0, h0, pa1, h1);
 }
 
 /* By 128 threads: their biases, the row that stands for an empty context, and the pooling's bias:
@@ -77,50 +75,41 @@ FN void row_biases() {
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* k and v of the second attention: 20 rows a warp */
-FN void ask_keys() {
-    const Turn turn = {false};
-    const int k = threadIdx.x / 32 * 20 + threadIdx.x % 32;
-    if (threadIdx.x % 32 >= 20) return;
-    if (k < SET_ROWS)
-        ask_row(KV_THERE, room(AT_K), turn.qkv(64), 192, k);
-    else if (k < SET_ROWS + SOME_ROW)
-        ask_row(KV_THERE, room(AT_V), turn.qkv(128), 192, k - SET_ROWS);
-}
-
 OP_FN void pooling_reverse() {
     const int id = threadIdx.x, rows = set_rows(), h = id % 4 * DH;
+    const Turn turn = {false};
     const float *q = fused_at(SETG_PQ) + h;
+    const Saved lse = saved(SIDE_PL);
     float4 w[4], of_q[4];
-    begin_rows();
-    if (id == 0) expect_all();
-    if (id % 32 < 12) ask_row(X2_THERE, room(AT_Q), saved(SIDE_X2), 64, id / 32 * 12 + id % 32);
+    RowsIn in;
+    PoolRows x;
+    load_rows(in);
+    fetch_rows(room(AT_Q), saved(SIDE_X2), 64, 0, rows, whole_block());
+    copy_commit();
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         w[k] = global_quad(fused_at(SETG_WKV) + id * 16 + k * 4, true);
         of_q[k] = global_quad(q + k * 4, id % 8 < 4);
     }
-    PoolRows x;
-    const Saved lse = saved(SIDE_PL);
     const float2 base =
         global_pair((x.side() ? lse.some : lse.all) + x.head(), x.side() ? frame().m > 0 : true);
-    rows_reverse();
+    rows_reverse(in);
     fetch_weights(weights_64(), fused_at(SETG_W1), 1, whole_block());
     copy_commit();
-#pragma unroll 1
-    for (int k = 0; k < 5; k++) zero_behind(room(k % 3), k >= 3);
-    ask_keys();
+    fetch_rows(room(AT_K), turn.qkv(64), 192, 0, rows, whole_block());
+    fetch_rows(room(AT_V), turn.qkv(128), 192, 0, min(rows, (int)SOME_ROW), whole_block());
+    copy_commit();
     expect_saved(SIDE_A1);
     __syncthreads();
     make_vectors(w, of_q);
-    wait_rows(X2_THERE);
+    copy_wait<2>();
     __syncthreads();
-    if (id < SET_ROWS * 2)
+    if (id < 2 * SET_ROWS)
         pool_scores(x, base);
     else
         row_biases();
     __syncthreads();
-    if (id < SET_ROWS * 2) put_weights(x);
+    if (id < 2 * SET_ROWS) put_weights(x);
     __syncthreads();
 }
 
@@ -146,6 +135,7 @@ template <int MATH> static __device__ __noinline__ void set_reverse() {
         __syncthreads();
     }
     finish_values();
+    if (sends_w()) bulk_wait();
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {

@@ -21,13 +21,14 @@
  * is lost is put back into the sums of a product, RESTORED (see to_tf32()).
  *
  * Traffic to and from memory is what the layers wait for (about 25 bytes a cycle in, 14 to 20 out):
- * q, k and v are fetched by the copy engine, gradients are added up by memory itself (give()). */
+ * gradients are added up by memory itself (give()). The copy engine would fetch q, k and v at a
+ * third of the rate that all threads reach, whose rows are 256 bytes (measured: 30 cycles a row).
+ */
 #ifndef MNP_CUDA_SET_GRAD_CUH
 #define MNP_CUDA_SET_GRAD_CUH
 
 #include "backend/cuda/attention_resident_grad.cuh"
 #include "backend/cuda/resident.cuh"
-#include "backend/cuda/rows.cuh"
 
 namespace set_grad_part {
 
@@ -87,35 +88,16 @@ FN Saved saved(int slot) {
     return {fused_at(SETG_ALL + slot), fused_at(SETG_SOME + slot)};
 }
 
-/* What the copy engine brings (rows.cuh): x of the pooling; k and v; q; v of the context, whose
- * place the weights of a layer have until then; q, k and v of the last turn. */
-enum { X2_THERE, KV_THERE, Q_THERE, V_SOME_THERE, LAST_THERE };
-
-/* How much of each, by one thread. */
-FN void expect_all() {
-    const int all = frame().n * 64, some = frame().m * 64;
-    expect_words(X2_THERE, all + some);
-    expect_words(KV_THERE, all + some + all);
-    expect_words(Q_THERE, all + some);
-    if (some > 0) expect_words(V_SOME_THERE, some);
-    expect_words(LAST_THERE, all * 3);
-}
-
-/* A row of 64 columns to a room, if there is one. */
-FN void ask_row(int arrival, float *to, const Saved &from, int ld, int row) {
-    const SetRow r = set_row(row);
-    if (row >= SET_ROWS || !r.exists) return;
-    bulk_load(shared_at(to + row * SET_PITCH), (r.some ? from.some : from.all) + r.of_side * ld,
-              64 * 4, arrival_at(arrival));
-}
-
-/* Zeros behind the rows of a side. */
-FN void zero_behind(float *room, bool some) {
-    const int first = some ? SOME_ROW : 0, count = some ? frame().m : frame().n;
-    const int end = !some && frame().m > 0 ? (int)SOME_ROW : first + up32(count);
+/* Rows [r0, r1), multiples of 32, of 64 columns to a room by the threads of a team. */
+OP_FN void fetch_rows(float *to, Saved from, int ld, int r0, int r1, Team t) {
+    const int quad = t.rank % 16 * 4;
 #pragma unroll 1
-    for (int row = first + count + threadIdx.x / 16; row < end; row += 32)
-        st4(room + row * SET_PITCH + threadIdx.x % 16 * 4, make_float4(0, 0, 0, 0));
+    for (int k = r0; k < r1; k += t.size / 16) {
+        const int r = k + t.rank / 16;
+        const SetRow row = set_row(r);
+        const float *p = (row.some ? from.some : from.all) + quad;
+        copy16(to + r * SET_PITCH + quad, row.exists ? p + row.of_side * ld : from.all, row.exists);
+    }
 }
 
 /* Weights (64, 64 panels) by the threads of a team, rows in the order that products want. */
@@ -185,7 +167,8 @@ FN int warp_dw_row() {
 
 /* Memory that will be read: from there to the second cache. */
 OP_FN void expect_words(const float *p, int words) {
-    expect_rows(p, words);
+#pragma unroll 1
+    for (int i = threadIdx.x * 32; i < words; i += THREADS * 32) prefetch(p + i);
 }
 FN void expect_saved(int slot) {
     const Saved s = saved(slot);

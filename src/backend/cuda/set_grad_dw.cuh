@@ -16,32 +16,40 @@ template <int MATH> constexpr int STEPS = MATH == DEV_BF16 ? 2 : 1;
  * shared memory are neighbours in registers. */
 template <int MATH> using Down = float2[STEPS<MATH>][2][2]; /* step, tile, row */
 
-/* c += (x^T g)^T: g's columns are rows of the unit's results, x's 2 g + u columns: c[2 tile + u].
- */
+/* x of a product as the unit wants it: its columns 2 g + u are columns of the unit's results. */
+template <int MATH> struct RightX { uint32_t b[2][2], low[2][2]; };
+template <> struct RightX<DEV_TF32> { uint32_t b[2][2]; };
+template <> struct RightX<DEV_BF16> { uint32_t b[2][2]; };
+template <int MATH> FN void make_right(RightX<MATH> &r, const float2 (*x)[2]) {
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        if constexpr (MATH == DEV_BF16) {
+            r.b[0][e] = pack_bf16(x[e][0].x, x[e][1].x);
+            r.b[1][e] = pack_bf16(x[e][0].y, x[e][1].y);
+        } else if constexpr (MATH == DEV_FP32) {
+            split(x[0][e].x, r.b[0][e], r.low[0][e]);
+            split(x[0][e].y, r.b[1][e], r.low[1][e]);
+        } else {
+            r.b[0][e] = __float_as_uint(x[0][e].x);
+            r.b[1][e] = __float_as_uint(x[0][e].y);
+        }
+    }
+}
+
+/* c += (x^T g)^T: g's columns are rows of the unit's results: c[2 tile + u]. */
 template <int MATH>
-FN void multiply_down(float (&c)[4][4], const float2 (*x)[2], const Down<MATH> &g) {
+FN void multiply_down(float (&c)[4][4], const RightX<MATH> &x, const Down<MATH> &g) {
     if constexpr (MATH == DEV_BF16) {
-        const uint32_t b[2][2] = {
-            {pack_bf16(x[0][0].x, x[0][1].x), pack_bf16(x[1][0].x, x[1][1].x)},
-            {pack_bf16(x[0][0].y, x[0][1].y), pack_bf16(x[1][0].y, x[1][1].y)}};
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const uint32_t a[4] = {
                 pack_bf16(g[0][i][0].x, g[0][i][1].x), pack_bf16(g[0][i][0].y, g[0][i][1].y),
                 pack_bf16(g[1][i][0].x, g[1][i][1].x), pack_bf16(g[1][i][0].y, g[1][i][1].y)};
-            mma_bf16(c[2 * i], a, b[0]);
-            mma_bf16(c[2 * i + 1], a, b[1]);
+            mma_bf16(c[2 * i], a, x.b[0]);
+            mma_bf16(c[2 * i + 1], a, x.b[1]);
         }
     } else {
-        const float of_x[2][2] = {{x[0][0].x, x[0][1].x}, {x[0][0].y, x[0][1].y}};
-        uint32_t a[2][4], low_a[2][4], b[2][2], low_b[2][2];
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            if constexpr (MATH == DEV_FP32)
-                split(of_x[k / 2][k % 2], b[k / 2][k % 2], low_b[k / 2][k % 2]);
-            else
-                b[k / 2][k % 2] = __float_as_uint(of_x[k / 2][k % 2]);
-        }
+        uint32_t a[2][4], low_a[2][4];
 #pragma unroll
         for (int k = 0; k < 8; k++) {
             const float2 v = g[0][k / 4][k / 2 % 2];
@@ -52,12 +60,12 @@ FN void multiply_down(float (&c)[4][4], const float2 (*x)[2], const Down<MATH> &
         }
         if constexpr (MATH == DEV_FP32) {
 #pragma unroll
-            for (int j = 0; j < 4; j++) mma_tf32(c[j], low_a[j / 2], b[j % 2]);
+            for (int j = 0; j < 4; j++) mma_tf32(c[j], low_a[j / 2], x.b[j % 2]);
 #pragma unroll
-            for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], low_b[j % 2]);
+            for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], x.low[j % 2]);
         }
 #pragma unroll
-        for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], b[j % 2]);
+        for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], x.b[j % 2]);
     }
 }
 
@@ -114,23 +122,26 @@ FN void to_w(PanelSums<PANELS> &c, const float *matrix, const Saved &x, Ahead<AH
             if (k + a * 32 >= rows) break;
             const Block block = block_at(x, k + (AHEAD + a) * 32);
 #pragma unroll
-            for (int i = 0; i < 4; i += STEPS<MATH>)
+            for (int i = 0; i < 4; i += STEPS<MATH>) {
+                RightX<MATH> right;
+                make_right<MATH>(right, &xs[a][i]);
+                __syncwarp(); /* no sooner: registers are few */
+#pragma unroll
+                for (int u = 0; u < STEPS<MATH>; u++) load_x(xs[a][i + u], block, i + u);
 #pragma unroll
                 for (int p = 0; p < PANELS; p++) {
                     const int now = i / STEPS<MATH> * PANELS + p, then = now + 1;
                     const int row = then / PANELS * STEPS<MATH> * 8;
                     read_down<MATH>(v[then % 2],
                                     at + (row * SET_PITCH + then % PANELS * ROOM_WORDS) * 4);
-                    multiply_down<MATH>(c[p], &xs[a][i], v[now % 2]);
-#pragma unroll
-                    for (int u = 0; u < STEPS<MATH>; u++)
-                        if (p == PANELS - 1) load_x(xs[a][i + u], block, i + u);
+                    multiply_down<MATH>(c[p], right, v[now % 2]);
                 }
+            }
         }
 }
 
-/* Sums of g's columns for db, by those who make dW: a thread has four columns of every 5th row in
- * three panels, of every 16th in one. They meet in shared memory. */
+/* Sums of g's columns for db, by those who make dx and are done sooner: a thread has four columns
+ * of every 5th row in three panels, of every 16th in one. They meet in shared memory. */
 FN int bias_groups(int panels) {
     return panels == 3 ? 5 : 16;
 }
@@ -138,7 +149,7 @@ FN float *bias_sums(int panels) {
     return room(AT_REST) + (panels == 3 ? AT_BIAS : 0);
 }
 OP_FN void column_sums(const float *matrix, int panels, int rows) {
-    const int id = threadIdx.x, group = panels == 3 ? id / 48 : id / 16;
+    const int id = dx_team().rank, group = panels == 3 ? id / 48 : id / 16;
     const int groups = bias_groups(panels), quad = id - group * 16 * panels;
     if (group >= groups) return;
     const float *from = matrix + quad / 16 * ROOM_WORDS + quad % 16 * 4;
@@ -155,27 +166,47 @@ FN float2 dw_pair(const float (&c)[4][4], int r, int tile) {
     return make_float2(v[r / 2], v[2 + r / 2]);
 }
 
-/* dW (64, 64 PANELS) += c, or = c */
-template <int MATH, int PANELS, bool ADD> FN void put_w(const PanelSums<PANELS> &c, float *to) {
+/* dW (64, 64) += c, or = c */
+template <int MATH, bool ADD> FN void put_w(const PanelSums<1> &c, float *to) {
     const int lane = threadIdx.x % 32;
-    to += (warp_dw_row() + lane % 4 * 4) * 64 * PANELS + warp_col() + lane / 4 * 2;
+    to += (warp_dw_row() + lane % 4 * 4) * 64 + warp_col() + lane / 4 * 2;
 #pragma unroll
-    for (int k = 0; k < 8 * PANELS; k++) { /* panel, row, tile */
-        const float2 v = dw_pair(c[k / 8], k / 2 % 4, k % 2);
-        give(to + k / 2 % 4 * 64 * PANELS + k / 8 * 64 + k % 2 * 16,
-             make_float2(RESTORED<MATH> * v.x, RESTORED<MATH> * v.y), ADD);
+    for (int k = 0; k < 8; k++) { /* row, tile */
+        const float2 v = dw_pair(c[0], k / 2, k % 2);
+        give(to + k / 2 * 64 + k % 2 * 16, make_float2(RESTORED<MATH> * v.x, RESTORED<MATH> * v.y),
+             ADD);
     }
 }
-template <int MATH, int PANELS> FN void add_w(const PanelSums<PANELS> &c, int slot) {
+template <int MATH> FN void add_w(const PanelSums<1> &c, int slot) {
     if (fused_adds(slot))
-        put_w<MATH, PANELS, true>(c, fused_at(slot));
+        put_w<MATH, true>(c, fused_at(slot));
     else
-        put_w<MATH, PANELS, false>(c, fused_at(slot));
+        put_w<MATH, false>(c, fused_at(slot));
 }
 
-/* db: a column each of the threads that make dW */
+/* dW (64, 192) as it lies in memory, to the room of k; from there the copy engine takes it. */
+template <int MATH> FN void stage_w(const PanelSums<3> &c) {
+    const int lane = threadIdx.x % 32;
+    float *to = room(AT_K) + (warp_dw_row() + lane % 4 * 4) * 192 + warp_col() + lane / 4 * 2;
+#pragma unroll
+    for (int k = 0; k < 24; k++) { /* panel, row, tile */
+        const float2 v = dw_pair(c[k / 8], k / 2 % 4, k % 2);
+        *(float2 *)(to + k / 2 % 4 * 192 + k / 8 * 64 + k % 2 * 16) =
+            make_float2(RESTORED<MATH> * v.x, RESTORED<MATH> * v.y);
+    }
+}
+FN void send_w() {
+    const uint32_t from = shared_at(room(AT_K));
+    if (fused_adds(SETG_DWQ))
+        bulk_add(fused_at(SETG_DWQ), from, 64 * 192 * 4);
+    else
+        bulk_store(fused_at(SETG_DWQ), from, 64 * 192 * 4);
+    bulk_commit();
+}
+
+/* db: a column each of the same threads */
 OP_FN void add_bias(int slot, int panels) {
-    const int c = threadIdx.x, columns = 64 * panels;
+    const int c = dx_team().rank, columns = 64 * panels;
     if (c >= columns) return;
     const float *sums = bias_sums(panels) + c;
     float sum = 0;

@@ -127,15 +127,12 @@ FN float *weights_64() {
     return room(AT_V) + BEHIND_POINTS;
 }
 
-/* What attention reads and has no room before the first layer is done: q; in the last turn k and v
- * too, where the context's rows are the first ones. 24 rows a warp. */
-FN void ask_late(const Turn &t) {
-    const int lane = threadIdx.x % 32, k = threadIdx.x / 32 * 24 + lane, p = k / SOME_ROW;
-    if (lane >= 24) return;
-    if (!t.last)
-        ask_row(Q_THERE, room(AT_Q), t.qkv(0), 192, k);
-    else
-        ask_row(LAST_THERE, room(p), t.qkv(panel_col(p)), 192, k % SOME_ROW);
+/* What attention reads and has no room before the first layer is done, fetched by those who make
+ * dx: q, and v in the last turn; there the context's rows are the first ones. */
+FN void fetch_late(const Turn &t) {
+    const int rows = t.last ? min(set_rows(), (int)SOME_ROW) : set_rows();
+    fetch_rows(room(AT_Q), t.qkv(0), 192, 0, rows, dx_team());
+    if (t.last) fetch_rows(room(AT_V), t.qkv(128), 192, 0, rows, dx_team());
 }
 
 /* What delta = sum of g (o - q) and lse are made of: four columns of every 32nd row. */
@@ -183,7 +180,6 @@ FN void finish_rows(int rows) {
     float4 w[3];
 #pragma unroll
     for (int p = 0; p < 3; p++) w[p] = global_quad(wy + panel_col(p), true);
-    wait_rows(LAST_THERE);
 #pragma unroll 1
     for (int k = 0; k < SOME_ROW && k < rows; k += 32, to += 32 * SET_PITCH) {
         const float y = y_of(ys, k / 32);
@@ -199,6 +195,11 @@ FN void finish_rows(int rows) {
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
+/* The one thread that hands dW of wq to the copy engine. */
+FN bool sends_w() {
+    return threadIdx.x == HALF_THREADS;
+}
+
 /* The half that makes dx: dh, then da, to the room of g. */
 template <int MATH> static __device__ __noinline__ void dx_half(Turn t) {
     const int rows = set_rows();
@@ -210,20 +211,41 @@ template <int MATH> static __device__ __noinline__ void dx_half(Turn t) {
     int pitch = t.last ? 196 : (int)SET_PITCH, units = t.last ? 12 : 1;
 #pragma unroll 1
     for (bool second = false;; second = true) {
-        copy_wait<0>();
-        if (t.last) dx_team().sync();
+        if (t.last) {
+            if (second)
+                copy_wait<1>();
+            else
+                copy_wait<0>();
+            dx_team().sync();
+        }
         if (some) to_x<MATH>(c, g, w, pitch, units);
-        bulk_fence();
+        if (second || t.last) column_sums(g, second ? 1 : 3, rows);
+        if (t.last && second) {
+            if (sends_w()) bulk_wait_read();
+            dx_team().sync();
+            fetch_rows(room(AT_K), t.qkv(64), 192, 0, min(rows, (int)SOME_ROW), dx_team());
+            copy_commit();
+        } else if (second) {
+            add_rows_w();
+        }
+        if (second)
+            copy_wait<0>();
+        else
+            copy_wait<1>();    /* k and v are on their way */
         if (t.last && !second) /* the weights of the first layer are done with */
             dx_team().sync();
         else /* P, or the weights of the second */
             whole_block().sync();
         if (some) put_dx<MATH>(c, mask, rows);
+        if (second || t.last) add_bias(second ? t.db_64() : (int)SETG_DBQ, second ? 1 : 3);
         if (second) break;
         whole_block().sync();
         if (t.last) fetch_weights(weights_64(), fused_at(SETG_W0), 1, dx_team());
         copy_commit();
-        ask_late(t);
+        fetch_late(t);
+        copy_commit();
+        if (t.last) whole_block().sync(); /* dW stands in the room of k */
+        if (t.last && sends_w()) send_w();
         g = room(AT_G), w = weights_64(), pitch = SET_PITCH, units = 4;
 #pragma unroll
         for (int k = 0; k < 6; k++) mask[k] = ~0u;
@@ -239,32 +261,25 @@ template <int MATH> static __device__ __noinline__ void dw_half(Turn t) {
         ask_x<1>(xs, x1);
         PanelSums<3> c;
         to_w<MATH, 3, 1>(c, room(AT_K), x1, xs, rows);
-        column_sums(room(AT_K), 3, rows);
-        bulk_fence();
         whole_block().sync();
-        ask_late(t);
-        add_w<MATH, 3>(c, SETG_DWQ);
-        add_bias(SETG_DBQ, 3);
+        stage_w<MATH>(c);
     } else {
         PoolW pool;
         load_pool_w(pool);
         pool_products<MATH>(rows);
-        copy_wait<0>();
-        bulk_fence();
+        copy_wait<1>();
         whole_block().sync();
         add_pool_w(pool);
-        whole_block().sync();
-        ask_late(t);
     }
     Ahead<2> xs;
     ask_x<2>(xs, t.a());
-    PanelSums<1> c;
-    to_w<MATH, 1, 2>(c, room(AT_G), t.a(), xs, rows);
-    column_sums(room(AT_G), 1, rows);
     bulk_fence();
     whole_block().sync();
-    add_w<MATH, 1>(c, t.dw_64());
-    add_bias(t.db_64(), 1);
+    PanelSums<1> c;
+    to_w<MATH, 1, 2>(c, room(AT_G), t.a(), xs, rows);
+    copy_wait<0>();
+    whole_block().sync();
+    add_w<MATH>(c, t.dw_64());
     if (!t.last) add_query();
 }
 
@@ -276,18 +291,14 @@ template <int MATH> static __device__ __noinline__ void layers_reverse(Turn t) {
     else
         dw_half<MATH>(t);
     load_outputs(x, t);
-    if (!t.last) {
-        ask_row(V_SOME_THERE, room(AT_V), t.qkv(128), 192, SOME_ROW + (int)threadIdx.x);
-        zero_behind(room(AT_V), true);
-        wait_rows(KV_THERE);
-    }
     if (t.last)
         finish_rows(rows);
-    else
-        wait_rows(Q_THERE);
+    else if (rows > SOME_ROW)
+        fetch_rows(room(AT_V), t.qkv(128), 192, SOME_ROW, rows, whole_block());
+    copy_commit();
     __syncthreads();
     put_lse<MATH>(x, rows);
-    if (!t.last && frame().m > 0) wait_rows(V_SOME_THERE);
+    copy_wait<0>();
     __syncthreads();
 }
 

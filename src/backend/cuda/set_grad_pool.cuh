@@ -187,6 +187,24 @@ FN void add_pool_w(const PoolW &x) {
     if (!values) st4(room(AT_REST) + AT_GPQ + warp * 64 + lane * 4, dq);
 }
 
+/* The layers behind the pooling: dWr += px g^T, dWo += pa dh^T over both sides, by those who make
+ * dx; a thread has 16 columns of a row of both. */
+FN void add_rows_w() {
+    const int id = dx_team().rank, i = id / 4, c = id % 4 * 16;
+    const bool some = frame().m > 0;
+#pragma unroll 1
+    for (int k = 0; k < 2; k++) {
+        const int slot = k ? SETG_DWO : SETG_DWR;
+        const Saved x = saved(k ? SIDE_PA : SIDE_PX);
+        const float *g = (k ? pool_dh() : fused_at(SETG_GSTACK)) + c;
+        const float x0 = global_word(x.all + i, true), x1 = global_word(x.some + i, some);
+#pragma unroll
+        for (int j = 0; j < 16; j += 4)
+            give(fused_at(slot) + i * 64 + c + j,
+                 add4(scaled4(ld4(g + j), x0), x1, ld4(g + 64 + j)), fused_adds(slot));
+    }
+}
+
 FN void add_query() {
     const int c = threadIdx.x;
     if (c >= 64) return;

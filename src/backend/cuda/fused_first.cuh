@@ -1,30 +1,20 @@
 /* fused_first.cuh: what all transitions share as one instruction (FUSED_FIRST in fused.h): Fourier
  * features, the first layer of the set encoder, which does not see y, the seed's query. The weight
- * comes by rows while the features are computed; the product, computed turned as in fused_flow.cuh,
- * reads these where they were left. With a bf16 encoder it is one of tf32: it takes no longer. */
+ * comes by rows while the features are computed; the product reads these where they were left. */
 #ifndef MNP_CUDA_FUSED_FIRST_CUH
 #define MNP_CUDA_FUSED_FIRST_CUH
 
 #include "backend/cuda/fourier.cuh"
-#include "backend/cuda/groups.cuh"
+#include "backend/cuda/rows.cuh"
 
 namespace first_part {
 
-enum { SEED = 64, WAVES = 80, IN = 2 * WAVES, OUT = 192, PITCH_W = OUT + 8 };
+enum { SEED = 64, WAVES = 80, IN = 2 * WAVES, OUT = 192, PITCH_X = IN + 4, PITCH_W = OUT + 8 };
 enum { LD = 16 }; /* of columns that are matrices */
-enum {
-    ROOM_X = 0, /* as quads */
-    ROOM_W = ROOM_X + IN / 4 * (4 * FUSED_POINTS + 4),
-    ROOM_LOW = ROOM_W + IN * PITCH_W,
-    ROOM_AT = ROOM_LOW + LOW_WORDS,
-    ROOM_END = ROOM_AT + FUSED_POINTS
-};
+enum { ROOM_X = 0, ROOM_W = ROOM_X + FUSED_POINTS * PITCH_X, ROOM_AT = ROOM_W + IN * PITCH_W };
+enum { ROOM_END = ROOM_AT + FUSED_POINTS };
 static_assert(THREADS - THREADS / WAVES * WAVES == 32, "a warp has no frequency");
 static_assert((int)ROOM_END <= (int)WORK_WORDS, "room of the first layer");
-
-FN Quads points_room() {
-    return {work() + ROOM_X, FUSED_POINTS};
-}
 
 /* Warps ask for ten rows each. */
 FN void ask_weight() {
@@ -59,7 +49,7 @@ template <int MATH> FN void features(int n) {
     if ((int)threadIdx.x < n) work()[ROOM_AT + threadIdx.x] = fused_at(FIRST_AT)[threadIdx.x * LD];
     __syncthreads();
     if (first == SIDE) query();
-    float *phi = fused_at(FIRST_X) + k;
+    float *phi = fused_at(FIRST_X) + k, *room = work() + ROOM_X + k;
 #pragma unroll 2
     for (int r = first; first < SIDE && r < n; r += SIDE) {
         float cosine, sine;
@@ -68,35 +58,41 @@ template <int MATH> FN void features(int n) {
             wave(turns, &cosine, &sine);
         else
             rough_wave(turns, &cosine, &sine);
-        *points_room().at(r, k) = phi[r * IN] = cosine;
-        *points_room().at(r, k + WAVES) = phi[r * IN + WAVES] = sine;
+        room[r * PITCH_X] = phi[r * IN] = cosine;
+        room[r * PITCH_X + WAVES] = phi[r * IN + WAVES] = sine;
     }
 }
 
-/* pre^T = w^T x^T: a group of warps has 32 points. */
-template <int MATH> FN void layer(int n) {
+template <int MATH> static __device__ __noinline__ void layer(int n) {
+    constexpr int TILES_N = OUT / 32;
     features<MATH>(n);
-    bulk_fence();
     __syncthreads();
     wait_rows(0);
+    const Operands at = {work() + ROOM_X, work() + ROOM_W, PITCH_X, PITCH_W};
 #pragma unroll 1
-    for (int m = 0; m < OUT; m += 64) {
-        GroupTile<DOWN, 4> tile(work() + ROOM_W, PITCH_W, points_room(), m,
-                                (int)threadIdx.x / GROUP * 32);
-        tile.multiply<MATH, 4>(tile.n0 < n, points_room(), work() + ROOM_LOW, 0, IN);
-        tile.add_bias<MATH>(fused_at(FIRST_B));
-        tile.turn(fused_at(FIRST_PRE), OUT, n);
+    for (int k = threadIdx.x / 32; k < up32(n) / 32 * TILES_N; k += WARPS) {
+        Tile<FORWARD, 2> tile(at, k / TILES_N * 32, k % TILES_N * 32);
+#pragma unroll
+        for (int f = 0; f < 2; f++) {
+            const float4 b = global_quad(fused_at(FIRST_B) + tile.col(f), true);
+#pragma unroll
+            for (int r = 0; r < 4; r++) tile.add(2 * r + f, b);
+        }
+        tile.template multiply<MATH>(0, IN);
+        tile.store(fused_at(FIRST_PRE), OUT, n);
     }
 }
 
-FN void run(const dev_instr &ins) {
+static __device__ __noinline__ void run(const dev_instr &ins) {
     const int n = frame().n;
     begin_rows();
     ask_weight();
-    if (ins.math == DEV_FP32)
-        layer<DEV_FP32>(n);
-    else
+    if (ins.math == DEV_TF32)
         layer<DEV_TF32>(n);
+    else if (ins.math == DEV_BF16)
+        layer<DEV_BF16>(n);
+    else
+        layer<DEV_FP32>(n);
 }
 
 } // namespace first_part

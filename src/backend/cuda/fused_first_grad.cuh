@@ -1,155 +1,130 @@
 /* fused_first_grad.cuh: the reverse pass of what all transitions share (FUSED_FIRST_GRAD in
- * fused.h). dw^T = gpre^T x by groups of four warps (groups.cuh): gpre comes by rows; three groups
- * bring x as quads of points, while the last one has the seed's layer. With a bf16 encoder the
- * product is one of tf32. */
+ * fused.h): dw = x^T gpre, by tiles that warps take in turn; two warps with a tile less add up the
+ * bias and have the seed's layer. Points come in two halves, so that the first products need not
+ * wait for all of them. */
 #ifndef MNP_CUDA_FUSED_FIRST_GRAD_CUH
 #define MNP_CUDA_FUSED_FIRST_GRAD_CUH
 
-#include "backend/cuda/groups.cuh"
+#include "backend/cuda/rows.cuh"
 
 namespace first_grad_part {
 
-enum { IN = 160, OUT = 192, SEED = 64, PITCH_G = OUT + 8, LAST = THREADS - GROUP };
-enum {
-    ROOM_X = 0, /* (160, points) as quads */
-    ROOM_G = ROOM_X + FUSED_POINTS / 4 * (4 * IN + 4),
-    ROOM_LOW = ROOM_G + FUSED_POINTS * PITCH_G,
-    ROOM_END = ROOM_LOW + LOW_K / 4 * (4 * IN + 4)
-};
-static_assert((int)ROOM_END <= (int)WORK_WORDS, "room");
+enum { IN = 160, OUT = 192, SEED = 64, HALF = FUSED_POINTS / 2 };
+enum { PITCH_X = IN + 4, PITCH_G = OUT + 4 };
+enum { ROOM_X = 0, ROOM_G = ROOM_X + FUSED_POINTS * PITCH_X };
+enum { TILES_N = OUT / 32, TILES = IN / 32 * TILES_N };
+static_assert(ROOM_G + FUSED_POINTS * PITCH_G + SLACK_WORDS <= WORK_WORDS, "room");
+static_assert(TILES == 2 * WARPS - 2, "two warps have one tile");
 
-FN Quads features_room() {
-    return {work() + ROOM_X, IN};
+/* A warp asks for four points of each half: x, then gpre. */
+FN void ask_points(int n) {
+    const int lane = threadIdx.x % 32, half = lane / 8, warp = threadIdx.x / 32;
+    const int r = half * HALF + warp * 4 + lane % 4;
+    if (threadIdx.x < 2) /* a half each */
+        expect_words((int)threadIdx.x,
+                     max(0, min(n - (int)threadIdx.x * HALF, (int)HALF)) * (IN + OUT));
+    if (half > 1 || r >= n) return;
+    if (lane % 8 < 4)
+        bulk_load(shared_at(work() + ROOM_X + r * PITCH_X), fused_at(FIRSTG_X) + r * IN, IN * 4,
+                  arrival_at(half));
+    else
+        bulk_load(shared_at(work() + ROOM_G + r * PITCH_G), fused_at(FIRSTG_GPRE) + r * OUT,
+                  OUT * 4, arrival_at(half));
 }
 
-/* x of four points and one column at a time, as many on their way as registers hold; zeros behind
- * the last point. */
-FN void fetch_features(int n) {
-    constexpr int EACH = 4;
+template <int MATH> static __device__ __noinline__ void products(int n) {
+    const Operands at = {work() + ROOM_X, work() + ROOM_G, PITCH_X, PITCH_G};
 #pragma unroll 1
-    for (int i0 = threadIdx.x; i0 < up32(n) / 4 * IN; i0 += EACH * LAST) {
-        float v[EACH][4];
-#pragma unroll
-        for (int j = 0; j < EACH; j++) {
-            const int i = i0 + j * LAST, point = i / IN * 4;
-            const float *from = fused_at(FIRSTG_X) + point * IN + i % IN;
-#pragma unroll
-            for (int r = 0; r < 4; r++) v[j][r] = point + r < n ? __ldcg(from + r * IN) : 0.0f;
+    for (int k = threadIdx.x / 32; k < TILES; k += WARPS) {
+        Tile<TO_W, 2> tile(at, k / TILES_N * 32, k % TILES_N * 32);
+        if (fused_adds(FIRSTG_DW)) tile.add_from(fused_at(FIRSTG_DW), OUT, IN);
+#pragma unroll 1
+        for (int half = 0; half * HALF < n; half++) {
+            wait_rows(half);
+            tile.template multiply<MATH>(half * HALF, min(up16(n), (half + 1) * HALF));
         }
-#pragma unroll
-        for (int j = 0; j < EACH; j++) {
-            const int i = i0 + j * LAST, point = i / IN * 4;
-            if (point < FUSED_POINTS)
-                st4(features_room().at(i % IN, point),
-                    make_float4(v[j][0], v[j][1], v[j][2], v[j][3]));
-        }
+        tile.store(fused_at(FIRSTG_DW), OUT, IN);
     }
 }
 
-/* ---- the seed's layer, by the last group ----------------------------------------------------- */
-
-/* To the seed: two threads to a row of wq. */
-FN void seed_grad() {
-    const int u = (int)threadIdx.x - LAST, k = u / 2, c = u % 2 * (SEED / 2);
-    const float *w = fused_at(FIRSTG_WQ) + k * SEED + c, *g = fused_at(FIRSTG_GPQ) + c;
-    float4 a[8], b[8];
-#pragma unroll
-    for (int j = 0; j < 8; j++) a[j] = ld4(w + j * 4), b[j] = ld4(g + j * 4);
-    float sum = 0;
-#pragma unroll
-    for (int j = 0; j < 8; j++) sum += dot4(a[j], b[j]);
-    sum += __shfl_xor_sync(~0u, sum, 1);
-    if (u % 2 == 0) put(fused_at(FIRSTG_DSEED) + k, sum, fused_adds(FIRSTG_DSEED));
-}
-
-/* And to wq and bq: four columns of every eighth row. */
-FN void query_grad() {
-    const int u = (int)threadIdx.x - LAST, c = u % 16 * 4, k = u / 16;
-    const float4 g = ld4(fused_at(FIRSTG_GPQ) + c);
-    float *to = fused_at(FIRSTG_DWQ) + k * SEED + c;
-    const float *seed = fused_at(FIRSTG_SEED) + k;
-    const bool add = fused_adds(FIRSTG_DWQ);
-    float x[8];
-    float4 sum[8];
-#pragma unroll
-    for (int j = 0; j < 8; j++) {
-        x[j] = seed[j * 8];
-        sum[j] = global_quad(to + j * 8 * SEED, add);
-    }
-#pragma unroll
-    for (int j = 0; j < 8; j++) {
-        sum[j].x += x[j] * g.x, sum[j].y += x[j] * g.y;
-        sum[j].z += x[j] * g.z, sum[j].w += x[j] * g.w;
-        st4(to + j * 8 * SEED, sum[j]);
-    }
-    if (u < SEED) put(fused_at(FIRSTG_DBQ) + u, fused_at(FIRSTG_GPQ)[u], fused_adds(FIRSTG_DBQ));
-}
-
-/* ---- the first layer ------------------------------------------------------------------------- */
-
-/* db by the last group, which has a tile less: two columns a thread. */
+/* db: six columns a lane. */
 FN void bias(int n) {
-    const int c = ((int)threadIdx.x - LAST) * 2;
-    if (c >= OUT) return;
-    float2 sum = make_float2(0, 0);
-#pragma unroll 8
-    for (int r = 0; r < n; r++) {
-        const float2 v = *(const float2 *)(work() + ROOM_G + r * PITCH_G + c);
-        sum.x += v.x, sum.y += v.y;
-    }
-    put(fused_at(FIRSTG_DB) + c, sum.x, fused_adds(FIRSTG_DB));
-    put(fused_at(FIRSTG_DB) + c + 1, sum.y, fused_adds(FIRSTG_DB));
-}
-
-using Weights = GroupTile<DOWN, 4>; /* 64 columns of dw, 32 rows */
-
-template <int MATH> FN void leave_weights(const Weights &tile) {
-    float *to = fused_at(FIRSTG_DW) + tile.col(0, 0) * OUT + tile.row(0);
-    const bool add = fused_adds(FIRSTG_DW);
-    float2 v[8]; /* all on their way before the first is needed */
+    const int lane = threadIdx.x % 32;
+    const float *g = work() + ROOM_G + lane * 2;
+    float2 sum[OUT / 64] = {};
+#pragma unroll 2
+    for (int r = 0; r < n; r++)
 #pragma unroll
-    for (int i = 0; i < 8; i++)
-        v[i] = add ? *(float2 *)(to + (i / 2 * 8 + i % 2) * OUT) : make_float2(0, 0);
+        for (int j = 0; j < OUT / 64; j++) {
+            const float2 v = *(const float2 *)(g + r * PITCH_G + j * 64);
+            sum[j].x += v.x, sum[j].y += v.y;
+        }
+    float *to = fused_at(FIRSTG_DB) + lane * 2;
 #pragma unroll
-    for (int i = 0; i < 8; i++) {
-        v[i].x += scaled<MATH>(tile.c[i / 2][i % 2]),
-            v[i].y += scaled<MATH>(tile.c[i / 2][i % 2 + 2]);
-        *(float2 *)(to + (i / 2 * 8 + i % 2) * OUT) = v[i];
+    for (int j = 0; j < OUT / 64; j++) {
+        put(to + j * 64, sum[j].x, fused_adds(FIRSTG_DB));
+        put(to + j * 64 + 1, sum[j].y, fused_adds(FIRSTG_DB));
     }
 }
 
-template <int MATH> FN void products(int n) {
-    constexpr int TILES_M = OUT / 64, TILES = TILES_M * (IN / 32);
+/* The layer of the seed by one warp: to the seed, a row of wq each lane at a time. */
+FN void seed_grad() {
+    const float *g = fused_at(FIRSTG_GPQ);
 #pragma unroll 1
-    for (int k = threadIdx.x / GROUP; k < (TILES + 3) / 4 * 4; k += THREADS / GROUP) {
-        const bool in = k < TILES;
-        Weights tile(work() + ROOM_G, PITCH_G, features_room(), k % TILES_M * 64,
-                     in ? k / TILES_M * 32 : 0);
-        tile.multiply<MATH, 4>(in, features_room(), work() + ROOM_LOW, 0, up32(n));
-        if (in) leave_weights<MATH>(tile);
+    for (int k = threadIdx.x % 32; k < SEED; k += 32) {
+        const float *w = fused_at(FIRSTG_WQ) + k * SEED;
+        float sum = 0;
+#pragma unroll 1
+        for (int c = 0; c < SEED; c += 32) {
+            float4 u[8], v[8];
+#pragma unroll
+            for (int j = 0; j < 8; j++) u[j] = ld4(w + c + j * 4), v[j] = ld4(g + c + j * 4);
+#pragma unroll
+            for (int j = 0; j < 8; j++) sum += dot4(u[j], v[j]);
+        }
+        put(fused_at(FIRSTG_DSEED) + k, sum, fused_adds(FIRSTG_DSEED));
     }
 }
 
-FN void run(const dev_instr &ins) {
-    const int n = frame().n, words = OUT / 4;
+/* And to wq and bq, two columns each lane. */
+FN void query_grad() {
+    const int lane = threadIdx.x % 32;
+    const float2 g = ((const float2 *)fused_at(FIRSTG_GPQ))[lane];
+    const float low = fused_at(FIRSTG_SEED)[lane], high = fused_at(FIRSTG_SEED)[lane + 32];
+    float2 *to = (float2 *)fused_at(FIRSTG_DWQ) + lane;
+    const bool add = fused_adds(FIRSTG_DWQ);
+#pragma unroll 1
+    for (int k = 0; k < SEED; k += 8) {
+        float2 sum[8];
+#pragma unroll
+        for (int j = 0; j < 8; j++) sum[j] = add ? to[(k + j) * (SEED / 2)] : make_float2(0, 0);
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            const float x = __shfl_sync(~0u, k < 32 ? low : high, (k + j) % 32);
+            sum[j].x += x * g.x, sum[j].y += x * g.y;
+            to[(k + j) * (SEED / 2)] = sum[j];
+        }
+    }
+    float *db = fused_at(FIRSTG_DBQ) + lane * 2;
+    put(db, g.x, fused_adds(FIRSTG_DBQ));
+    put(db + 1, g.y, fused_adds(FIRSTG_DBQ));
+}
+
+static __device__ __noinline__ void run(const dev_instr &ins) {
+    const int n = frame().n, warp = threadIdx.x / 32;
     begin_rows();
-    if (threadIdx.x == 0) expect_words(0, n * OUT);
-    ask_some<FUSED_POINTS / WARPS>(0, 0, n, work() + ROOM_G, PITCH_G, fused_at(FIRSTG_GPRE), OUT);
-#pragma unroll 1
-    for (int i = threadIdx.x; i < (up32(n) - n) * words; i += THREADS)
-        st4(work() + ROOM_G + (n + i / words) * PITCH_G + i % words * 4, make_float4(0, 0, 0, 0));
-    if (threadIdx.x < LAST)
-        fetch_features(n);
-    else
-        seed_grad(), query_grad();
-    bulk_fence();
+    ask_points(n);
+    zero_rows(work() + ROOM_X, PITCH_X, IN, n);
+    zero_rows(work() + ROOM_G, PITCH_G, OUT, n);
     __syncthreads();
-    wait_rows(0);
-    if (ins.math == DEV_FP32)
-        products<DEV_FP32>(n);
-    else
+    if (warp == WARPS - 1) seed_grad(), query_grad();
+    if (ins.math == DEV_TF32)
         products<DEV_TF32>(n);
-    if (threadIdx.x >= LAST) bias(n);
+    else if (ins.math == DEV_BF16)
+        products<DEV_BF16>(n);
+    else
+        products<DEV_FP32>(n);
+    if (warp == WARPS - 2) bias(n);
 }
 
 } // namespace first_grad_part

@@ -3,6 +3,7 @@
  * memory, where the plan placed them, small ones behind its part (program.c). Small instructions
  * that do not depend on each other run side by side, a team of threads each; the next ones are
  * fetched meanwhile. */
+#include "backend/cuda/fourier.cuh"
 #include "backend/cuda/fused.cuh"
 #include "backend/cuda/kernels.cuh"
 #include "backend/cuda/op_algebra.cuh"

@@ -5,11 +5,10 @@
  *   P = 2^(k q - lse),   dS = P (v g - delta)      keys as rows, queries as columns
  *   dv^T += g^T P^T,   dk^T += q^T dS^T,   dq^T += k^T dS
  * The order of k inside a product is free, so that P and dS are right operands of the next two
- * products as they come; for the last one dS is turned round. dq is added up in
- * shared memory: in step s warp w has block w + s, and a barrier of the head's warps lies between
- * steps, so that the order of the sum is fixed. A warp's keys are read by that warp alone, before
- * it starts: dq takes their place, dv that of the values, behind the last barrier dk that of the
- * queries.
+ * products as they come; for the last one dS is turned round. dq is added up in shared memory: in
+ * step s warp w has block w + s, and a barrier of the head's warps lies between steps, so that the
+ * order of the sum is fixed. A warp's keys are read by that warp alone, before it starts: dq takes
+ * their place, dv that of the values, behind the last barrier dk that of the queries.
  *
  * The context has rows of its own and goes the same way, behind all points. (That all warps share
  * its queries was tried: what every warp does before and behind its loop costs more.) In the first

@@ -2,14 +2,14 @@
  * shared memory together, which is the case for the sets of the usual models.
  *
  * Everything is fetched at once and converted on the way. A warp takes 16 MT queries of one head;
- * the scores of 16 keys at a time live in registers and are never stored, and go into the second
+ * the scores of 32 keys at a time live in registers and are never stored, and go into the second
  * product as they came out of the first. Rows beyond the sets' ends are zeros. */
 #ifndef MNP_CUDA_ATTENTION_RESIDENT_CUH
 #define MNP_CUDA_ATTENTION_RESIDENT_CUH
 
 #include "backend/cuda/attention_tiles.cuh"
 
-enum { KEYS_AT_ONCE = 16, FETCHES = 4, PITCH_Q = HEADS_AT_ONCE * DH + 4 };
+enum { KEYS_AT_ONCE = 32, FETCHES = 4, PITCH_Q = HEADS_AT_ONCE * DH + 4 };
 
 /* Threads fetch 16 bytes each, sixteen to a row of four heads, THREADS / 16 rows at a time: the
  * addresses of what a thread fetches differ by constants. (With fewer heads some have no work.) */
@@ -96,163 +96,147 @@ template <int MATH> FN void queries_a(FragA<MATH> &f, const float *q, float fact
 
 /* ---- scores and values ----------------------------------------------------------------------- */
 
-/* The softmax of a warp's queries, two rows a thread and tile. Exponents are scores plus lift, so
- * that products start from it and nothing is subtracted. */
+/* The running softmax of a warp's queries, two rows a thread and tile. Exponents are scores plus
+ * lift; the lift makes the largest of the first 32 keys zero and stays as it is unless a later sum
+ * gets out of hand, so that products start from it and nothing is subtracted. */
 template <int MT> struct Softmax { float lift[MT][2], sum[MT][2], o[MT][2][4]; };
 
-/* The exponents of 16 keys, two tiles of 8, of 16 MT queries. */
-template <int MT> using Exponents = float[MT][2][4];
-
-/* Tile n from the keys' operand; products start from the lift. */
-template <int MATH, int MT>
-FN void tile_exponents(Exponents<MT> &p, int n, const float lift[MT][2], const FragA<MATH> q[MT],
-                       const FragB<MATH> &b) {
-#pragma unroll
-    for (int m = 0; m < MT; m++) {
-        const float start[4] = {lift[m][0], lift[m][0], lift[m][1], lift[m][1]};
-        mma_from<MATH>(p[m][n], q[m], b, start);
-    }
-}
-
-/* Only the first `left` keys exist. */
-template <int MT> FN void leave_out(Exponents<MT> &p, int left) {
-#pragma unroll
-    for (int i = 0; i < 8; i++)
-        if ((i >> 2) * 8 + (int)threadIdx.x % 4 * 2 + (i & 1) >= left)
-#pragma unroll
-            for (int m = 0; m < MT; m++) p[m][i >> 2][i & 3] = -INFINITY;
-}
-
-/* All of them; k is read across. */
-template <int MATH, int MT>
-FN void key_exponents(Exponents<MT> &p, const float lift[MT][2], const FragA<MATH> q[MT],
-                      const float *k, int left) {
-    FragB<MATH> b[2];
-    across_b<MATH>(b, k);
-#pragma unroll
-    for (int n = 0; n < 2; n++) tile_exponents<MATH, MT>(p, n, lift, q, b[n]);
-    if (left < KEYS_AT_ONCE) leave_out<MT>(p, left);
-}
-
-/* The lift that makes the largest exponent zero (but for the bias that rounds). */
-template <int MATH, int MT>
-FN void largest_lift(float lift[MT][2], const FragA<MATH> q[MT], const float *k, int nk) {
-    const float none[MT][2] = {};
-    float most[MT][2];
-#pragma unroll
-    for (int i = 0; i < 2 * MT; i++) most[i / 2][i % 2] = -INFINITY;
-#pragma unroll 1
-    for (int left = nk; left > 0; left -= KEYS_AT_ONCE, k += KEYS_AT_ONCE * PITCH<MATH>) {
-        Exponents<MT> p;
-        key_exponents<MATH, MT>(p, none, q, k, left);
-#pragma unroll
-        for (int i = 0; i < 2 * MT; i++) {
-            const float(&x)[2][4] = p[i / 2];
-            const int e = i % 2 * 2;
-            most[i / 2][i % 2] = fmaxf(fmaxf(most[i / 2][i % 2], fmaxf(x[0][e], x[0][e + 1])),
-                                       fmaxf(x[1][e], x[1][e + 1]));
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < 2 * MT; i++)
-        lift[i / 2][i % 2] = exponent_bias<MATH>() - quad_max(most[i / 2][i % 2]);
-}
-
-/* The lift that makes that of the first key zero, whose score is p as it came out of a product that
- * started from zero; p follows. */
-template <int MATH, int MT> FN void first_lift(float lift[MT][2], Exponents<MT> &p) {
-#pragma unroll
-    for (int i = 0; i < 2 * MT; i++) {
-        float(&x)[2][4] = p[i / 2];
-        const int e = i % 2 * 2;
-        const float up = exponent_bias<MATH>() - __shfl_sync(~0u, x[0][e], threadIdx.x & 28);
-        lift[i / 2][i % 2] = up;
-        x[0][e] += up, x[0][e + 1] += up, x[1][e] += up, x[1][e + 1] += up;
-    }
-}
-
-/* 16 keys, whose exponents are p: the powers, their sums, and what they weigh. If there are more,
- * p becomes the exponents of the next 16, tile by tile, so that the two units that do most of it,
- * for powers and for products, both have something to do. */
-template <int MATH, int MT, bool MORE>
-FN void add_keys(Softmax<MT> &r, Exponents<MT> &p, const FragA<MATH> q[MT], const float *k,
-                 const float *v) {
-    FragB<MATH> next[2], b[2];
-    Exponents<MT> w;
-    if constexpr (MORE) across_b<MATH>(next, k + KEYS_AT_ONCE * PITCH<MATH>);
-    values_b<MATH>(b, v);
-#pragma unroll
-    for (int n = 0; n < 2; n++) {
-#pragma unroll
-        for (int m = 0; m < MT; m++)
-#pragma unroll
-            for (int e = 0; e < 4; e++) w[m][n][e] = fast_exp2(p[m][n][e]);
-        if constexpr (MORE) tile_exponents<MATH, MT>(p, n, r.lift, q, next[n]);
-    }
-#pragma unroll
-    for (int m = 0; m < MT; m++) {
-        FragA<MATH> f;
-        results_a<MATH>(f, w[m]);
-        mma<MATH>(r.o[m][0], f, b[0]);
-        mma<MATH>(r.o[m][1], f, b[1]);
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-            r.sum[m][i] +=
-                w[m][0][2 * i] + w[m][0][2 * i + 1] + (w[m][1][2 * i] + w[m][1][2 * i + 1]);
-    }
-}
-
-/* All keys; p: the exponents of the first ones. */
-template <int MATH, int MT>
-FN void add_all_keys(Softmax<MT> &r, Exponents<MT> &p, const FragA<MATH> q[MT], const float *k,
-                     const float *v, int nk) {
+template <int MT> FN void softmax_begin(Softmax<MT> &r) {
 #pragma unroll
     for (int m = 0; m < MT; m++) {
 #pragma unroll
-        for (int i = 0; i < 2; i++) r.sum[m][i] = 0.0f;
+        for (int i = 0; i < 2; i++) r.lift[m][i] = 0.0f, r.sum[m][i] = 0.0f;
 #pragma unroll
         for (int j = 0; j < 8; j++) r.o[m][j >> 2][j & 3] = 0.0f;
     }
-    if (nk == 0) return;
-#pragma unroll 1
-    for (int left = nk - KEYS_AT_ONCE; left > 0; left -= KEYS_AT_ONCE) {
-        add_keys<MATH, MT, true>(r, p, q, k, v);
-        if (left < KEYS_AT_ONCE) leave_out<MT>(p, left);
-        k += KEYS_AT_ONCE * PITCH<MATH>, v += KEYS_AT_ONCE * PITCH<MATH>;
-    }
-    add_keys<MATH, MT, false>(r, p, q, k, v);
 }
 
-/* A NaN does not count as large. */
-template <int MT> FN bool sums_fit(const Softmax<MT> &r) {
+/* The exponents of 32 keys, of which the first `left` (one at least) exist; k is read across. */
+template <int MATH, int MT>
+FN void key_exponents(float p[MT][KEYS_AT_ONCE / 8][4], const Softmax<MT> &r,
+                      const FragA<MATH> q[MT], const float *k, int left) {
+#pragma unroll
+    for (int n = 0; n < KEYS_AT_ONCE / 8; n += 2) {
+        FragB<MATH> b[2];
+        across_b<MATH>(b, k + n * 8 * PITCH<MATH>);
+#pragma unroll
+        for (int m = 0; m < MT; m++) {
+            const float start[4] = {r.lift[m][0], r.lift[m][0], r.lift[m][1], r.lift[m][1]};
+            mma_from<MATH>(p[m][n], q[m], b[0], start);
+            mma_from<MATH>(p[m][n + 1], q[m], b[1], start);
+        }
+    }
+    if (left < KEYS_AT_ONCE) {
+#pragma unroll
+        for (int i = 0; i < KEYS_AT_ONCE / 2; i++)
+            if ((i >> 2) * 8 + (int)threadIdx.x % 4 * 2 + (i & 1) >= left)
+#pragma unroll
+                for (int m = 0; m < MT; m++) p[m][i >> 2][i & 3] = -INFINITY;
+    }
+}
+
+/* Lowers the lift so that the largest exponent becomes zero (and the bias that rounds); what was
+ * summed up follows. The first time the lift may rise as well: there are no sums yet. */
+template <int MATH, int MT>
+FN void lower_lift(Softmax<MT> &r, float p[MT][KEYS_AT_ONCE / 8][4], bool first) {
+    float most[MT][2];
+#pragma unroll
+    for (int i = 0; i < 2 * MT; i++) {
+        float &x = most[i / 2][i % 2];
+        const int e = i % 2 * 2;
+        x = fmaxf(p[i / 2][0][e], p[i / 2][0][e + 1]);
+#pragma unroll
+        for (int n = 1; n < KEYS_AT_ONCE / 8; n++)
+            x = fmaxf(x, fmaxf(p[i / 2][n][e], p[i / 2][n][e + 1]));
+    }
+#pragma unroll
+    for (int i = 0; i < 2 * MT; i++) { /* side by side: nothing waits for one of them */
+        float &x = most[i / 2][i % 2];
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+    }
+#pragma unroll
+    for (int i = 0; i < 2 * MT; i++) {
+        float &x = most[i / 2][i % 2];
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, 2)) - exponent_bias<MATH>();
+        if (!first) x = fmaxf(x, 0.0f);
+    }
+#pragma unroll
+    for (int m = 0; m < MT; m++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const float x = most[m][i], keep = fast_exp2(fminf(-x, 0.0f));
+            r.lift[m][i] -= x;
+            r.sum[m][i] *= keep;
+#pragma unroll
+            for (int c = 0; c < 2; c++) r.o[m][c][2 * i] *= keep, r.o[m][c][2 * i + 1] *= keep;
+#pragma unroll
+            for (int n = 0; n < KEYS_AT_ONCE / 8; n++) p[m][n][2 * i] -= x, p[m][n][2 * i + 1] -= x;
+        }
+}
+
+/* The powers and their sums over this thread's keys; whether one is too large for the lift. */
+template <int MT> FN bool key_weights(float p[MT][KEYS_AT_ONCE / 8][4], float sum[MT][2]) {
     bool large = false;
 #pragma unroll
     for (int m = 0; m < MT; m++)
 #pragma unroll
-        for (int i = 0; i < 2; i++) large |= r.sum[m][i] >= 0x1p100f;
-    return !__any_sync(~0u, large);
+        for (int i = 0; i < 2; i++) {
+            float s[2] = {0.0f, 0.0f};
+#pragma unroll
+            for (int n = 0; n < KEYS_AT_ONCE / 8; n++)
+#pragma unroll
+                for (int j = 0; j < 2; j++) {
+                    p[m][n][2 * i + j] = fast_exp2(p[m][n][2 * i + j]);
+                    s[j] += p[m][n][2 * i + j];
+                }
+            sum[m][i] = s[0] + s[1];
+            large |= sum[m][i] > 0x1p60f;
+        }
+    return __any_sync(~0u, large);
 }
 
-/* All keys. q, k, v: the head's numbers of the warp's first query and of the first key. Exponents
- * count from that of the first key; where another is too large for that, from the largest, once
- * more. */
+/* 32 keys, of which the first `left` exist; k is read across, v by values_b(). */
+template <int MATH, int MT>
+FN void forward_keys(Softmax<MT> &r, const FragA<MATH> q[MT], const float *k, const float *v,
+                     int left, bool first) {
+    float p[MT][KEYS_AT_ONCE / 8][4], sum[MT][2];
+    bool exact = first;
+#pragma unroll 1
+    for (;;) {
+        key_exponents<MATH, MT>(p, r, q, k, left);
+        if (exact) lower_lift<MATH, MT>(r, p, first);
+        if (!key_weights<MT>(p, sum) || exact) break;
+        exact = true; /* once more, after a look at the largest */
+    }
+#pragma unroll
+    for (int m = 0; m < MT; m++) r.sum[m][0] += sum[m][0], r.sum[m][1] += sum[m][1];
+#pragma unroll
+    for (int n = 0; n < KEYS_AT_ONCE / 8; n += 2) {
+        FragB<MATH> b[2];
+        values_b<MATH>(b, v + n * 8 * PITCH<MATH>);
+#pragma unroll
+        for (int m = 0; m < MT; m++) {
+            FragA<MATH> f;
+            results_a<MATH>(f, &p[m][n]);
+            mma<MATH>(r.o[m][0], f, b[0]);
+            mma<MATH>(r.o[m][1], f, b[1]);
+        }
+    }
+}
+
+/* All keys. q, k, v: the head's numbers of the warp's first query and of the first key. */
 template <int MATH, int MT>
 FN void forward_sums(Softmax<MT> &r, const float *q, const float *k, const float *v, int nk,
                      float factor) {
     FragA<MATH> fq[MT];
 #pragma unroll
     for (int m = 0; m < MT; m++) queries_a<MATH>(fq[m], q + m * 16 * PITCH_Q, factor);
+    softmax_begin<MT>(r);
     k += lane_across<MATH>(), v += lane_values<MATH>();
-#pragma unroll
-    for (int i = 0; i < 2 * MT; i++) r.lift[i / 2][i % 2] = 0.0f;
 #pragma unroll 1
-    for (bool again = false;; again = true) {
-        Exponents<MT> p;
-        if (again) largest_lift<MATH, MT>(r.lift, fq, k, nk);
-        key_exponents<MATH, MT>(p, r.lift, fq, k, nk);
-        if (!again) first_lift<MATH, MT>(r.lift, p);
-        add_all_keys<MATH, MT>(r, p, fq, k, v, nk);
-        if (again || sums_fit<MT>(r)) break;
+    for (int left = nk; left > 0; left -= KEYS_AT_ONCE) {
+        forward_keys<MATH, MT>(r, fq, k, v, left, left == nk);
+        k += KEYS_AT_ONCE * PITCH<MATH>, v += KEYS_AT_ONCE * PITCH<MATH>;
     }
 }
 

@@ -15,8 +15,8 @@ namespace set_part {
 
 /* ---- j = pre + y wy -------------------------------------------------------------------------- */
 
-/* A thread has four columns of each of q, k, v and every 32nd row. Weights are
- * asked for when that is there: the way from the second cache is what takes time. */
+/* A thread has four columns of each of q, k, v and every 32nd row. What it reads is asked for
+ * first, then the weights. */
 template <int MATH> FN void join_set() {
     constexpr int TURNS = SIDE_ROWS / ROW_STEP;
     const int quad = threadIdx.x % ROW_QUADS, row = threadIdx.x / ROW_QUADS;
@@ -35,6 +35,7 @@ template <int MATH> FN void join_set() {
 #pragma unroll
     for (int c = 0; c < 3; c++) w[c] = global_quad(wy + c * 64, true);
     begin_rows();
+    copy_first();
 #pragma unroll
     for (int r = 0; r < TURNS; r++) {
         const int at = row + r * ROW_STEP;
@@ -43,11 +44,10 @@ template <int MATH> FN void join_set() {
             x[r][c] = add4(x[r][c], u[r], w[c]);
         }
         st4(work() + AT_Q + at * PITCH_Q + quad * 4, x[r][0]);
-        if (at < up16(m)) st4(work() + AT_Q + (SIDE_ROWS + at) * PITCH_Q + quad * 4, x[r][0]);
+        if (at < up32(m)) st4(work() + AT_Q + (SIDE_ROWS + at) * PITCH_Q + quad * 4, x[r][0]);
         put_quad<RAW<MATH>>(work() + AT_K + at * PITCH<MATH>, quad, x[r][1]);
         put_values<RAW<MATH>>(work() + AT_V0 + at * PITCH<MATH>, quad, x[r][2]);
     }
-    copy_first();
 }
 
 /* ---- attention ------------------------------------------------------------------------------- */
@@ -107,8 +107,10 @@ template <int MATH> static __device__ __noinline__ void set_as() {
         wait_rows(last ? SECOND_WEIGHTS : FIRST_WEIGHTS);
         if (last) make_u();
         group_sync();
-        layers<MATH>(last);
-        if (!last) __syncthreads();
+        narrow_layer<MATH>(last);
+        if (last) break;
+        wide_layer<MATH>();
+        __syncthreads();
     }
     pool_sides<MATH == DEV_FP32 ? DEV_FP32 : DEV_TF32>();
 }

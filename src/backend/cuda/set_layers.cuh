@@ -1,10 +1,10 @@
 /* set_layers.cuh: the dense layers of the set encoder's forward pass on the tensor cores.
  *
  * A group multiplies its 48 rows (32 where it has no context), which lie in the room of q, by a
- * weight; a warp has 16 columns, in the wide layer 16 of each of q, k and v. Results stay in
- * registers until all have read where they take the operand's place. With g = lane / 4, t = lane %
- * 4 a lane has rows tile_row(g) of every eight and of every 16 columns 4 t .. 4 t + 3, so that
- * everything is read and written 16 bytes wide. */
+ * weight; a warp has 16 columns, in the wide layer 16 of each of q, k and v. The left operand is
+ * read once for all of them, and results stay in registers until all have read: they take the
+ * operand's place. With g = lane / 4, t = lane % 4 a lane has rows tile_row(g) of every eight and
+ * of every 16 columns 4 t .. 4 t + 3, so that everything is read and written 16 bytes wide. */
 #ifndef MNP_CUDA_SET_LAYERS_CUH
 #define MNP_CUDA_SET_LAYERS_CUH
 
@@ -12,19 +12,20 @@
 
 namespace set_part {
 
-/* Sums of 48 rows and 16 columns: [m][e][2 h + f] is row 16 m + 8 h of column 4 t + 2 f + e. */
-struct Sums {
-    float c[3][2][4];
-    MEMBER void begin(float4 v) {
+/* Sums of 48 rows and C times 16 columns: [m][j][e][2 h + f] is row 16 m + 8 h of column
+ * 64 j + 4 t + 2 f + e. */
+template <int C> struct Sums {
+    float c[3][C][2][4];
+    MEMBER void begin(int j, float4 v) {
 #pragma unroll
         for (int q = 0; q < 6; q++) {
+            float(&to)[2][4] = c[q / 2][j];
             const int h = q % 2 * 2;
-            c[q / 2][0][h] = v.x, c[q / 2][1][h] = v.y;
-            c[q / 2][0][h + 1] = v.z, c[q / 2][1][h + 1] = v.w;
+            to[0][h] = v.x, to[1][h] = v.y, to[0][h + 1] = v.z, to[1][h + 1] = v.w;
         }
     }
-    MEMBER float4 quad(int q) const {
-        const float(&v)[2][4] = c[q / 2];
+    MEMBER float4 quad(int q, int j) const {
+        const float(&v)[2][4] = c[q / 2][j];
         const int h = q % 2 * 2;
         return make_float4(v[0][h], v[1][h], v[0][h + 1], v[1][h + 1]);
     }
@@ -85,56 +86,43 @@ FN uint32_t piece_at(int room, int row) {
                      lane / 16 * 4);
 }
 
-/* The group's rows of all points as left operands, packed once in bf16. Otherwise they do not fit
- * into the registers, and are read for every product. */
-template <int MATH> constexpr bool KEEPS = MATH == DEV_BF16;
-template <int MATH> struct Rows { Left<MATH> a[2][WIDTH / STEP<MATH>]; };
-
-template <int MATH> FN void load_rows(Rows<MATH> &x) {
-    const uint32_t at = piece_at(AT_Q, group() * GROUP_ALL);
-#pragma unroll
-    for (int m = 0; m < 2 && KEEPS<MATH>; m++)
-#pragma unroll
-        for (int k = 0; k < WIDTH / STEP<MATH>; k++)
-            load_left<MATH>(x.a[m][k], at + (m * 16 * PITCH_Q + k * STEP<MATH>)*4);
-}
-
-/* s += 16 M rows times 16 columns of w; w: the first column. */
-template <int MATH, int M>
-FN void add_product(Sums &s, const Rows<MATH> &x, const float *w, int pitch) {
+/* s += 16 M rows times C times 16 columns of w; w: the first column. */
+template <int MATH, int C, int M> FN void add_product(Sums<C> &s, const float *w, int pitch) {
     const int lane = threadIdx.x % 32;
-    const uint32_t all = piece_at(AT_Q, group() * GROUP_ALL);
-    const uint32_t some = piece_at(AT_Q, SIDE_ROWS + group() * GROUP_SOME);
+    uint32_t all = piece_at(AT_Q, group() * GROUP_ALL);
+    uint32_t some = piece_at(AT_Q, SIDE_ROWS + group() * GROUP_SOME);
     uint32_t right = shared_at(w + lane % 4 * pitch + lane / 4 * 2);
-#pragma unroll(KEEPS <MATH> ? WIDTH / STEP <MATH> : 2)
-    for (int k = 0; k < WIDTH / STEP<MATH>; k++, right += STEP<MATH> * pitch * 4) {
-        Right<MATH> b[2];
-        load_right<MATH>(b, right, pitch);
+#pragma unroll(MATH == DEV_TF32 ? 2 : 1)
+    for (int k = 0; k < WIDTH; k += STEP<MATH>) {
+        Right<MATH> b[C][2];
+#pragma unroll
+        for (int j = 0; j < C; j++) load_right<MATH>(b[j], right + j * 64 * 4, pitch);
 #pragma unroll
         for (int m = 0; m < M; m++) {
             Left<MATH> a;
-            if (KEEPS<MATH> && m < 2)
-                a = x.a[m][k];
-            else
-                load_left<MATH>(a,
-                                (m < 2 ? all + m * 16 * PITCH_Q * 4 : some) + k * STEP<MATH> * 4);
-            multiply_step<MATH>(s.c[m][0], a, b[0]);
-            multiply_step<MATH>(s.c[m][1], a, b[1]);
+            load_left<MATH>(a, m < 2 ? all + m * 16 * PITCH_Q * 4 : some);
+#pragma unroll
+            for (int j = 0; j < 2 * C; j++)
+                multiply_step<MATH>(s.c[m][j / 2][j % 2], a, b[j / 2][j % 2]);
         }
+        all += STEP<MATH> * 4, some += STEP<MATH> * 4, right += STEP<MATH> * pitch * 4;
     }
 }
 
-/* 16 columns of x W + b for the group's rows; w, bias: the first one. */
-template <int MATH>
-FN void multiply(Sums &s, const Rows<MATH> &x, const float *w, int pitch, const float *bias) {
-    s.begin(scaled4(ld4(bias + threadIdx.x % 4 * 4), 1.0f / (LOST<MATH> * LOST<MATH>)));
+/* x W + b of the group's rows and this warp's columns. */
+template <int MATH, int C> FN void multiply(Sums<C> &s, int w, int pitch, int bias) {
+    const int col = member() * 16;
+#pragma unroll
+    for (int j = 0; j < C; j++)
+        s.begin(j, scaled4(ld4(work() + bias + j * 64 + col + threadIdx.x % 4 * 4),
+                           1.0f / (LOST<MATH> * LOST<MATH>)));
     if (has_some())
-        add_product<MATH, 3>(s, x, w, pitch);
+        add_product<MATH, C, 3>(s, work() + w + col, pitch);
     else
-        add_product<MATH, 2>(s, x, w, pitch);
+        add_product<MATH, C, 2>(s, work() + w + col, pitch);
 }
-template <int MATH> FN float4 result(const Sums &s, int q) {
-    return scaled4(s.quad(q), LOST<MATH> * LOST<MATH>);
+template <int MATH, int C> FN float4 result(const Sums<C> &s, int q, int j) {
+    return scaled4(s.quad(q, j), LOST<MATH> * LOST<MATH>);
 }
 
 /* Which of four numbers are positive, in the bits of this lane's columns of a row's 16. */
@@ -152,9 +140,18 @@ FN void store_bits(uint32_t bits, const LaneRows &rows, float *slot, int q) {
     if (t < 2 && rows.exists(q + t)) *to = (uint16_t)(t == 0 ? bits : bits >> 16);
 }
 
-/* x = h + a in the place of a, h = relu(s); of h its signs are kept. */
-template <int MATH> FN void store_narrow(const Sums &s, const LaneRows &rows, bool last) {
+/* x = h + a, h = relu(a w + b), in the place of a; of h its signs are kept. */
+template <int MATH> FN void narrow_layer(bool last) {
     const int col = member() * 16 + threadIdx.x % 4 * 4;
+    Sums<1> s;
+    multiply<MATH, 1>(s, last ? AT_W1 : AT_W0, PITCH_64, last ? AT_B1 : AT_B0);
+    if (last) { /* keys and values are not read any more */
+        __syncthreads();
+        copy_last();
+    } else {
+        group_sync();
+    }
+    const LaneRows rows;
     const Kept x(rows, last ? SIDE_X2 : SIDE_X1, WIDTH, col);
     const Kept h(rows, last ? SIDE_H1 : SIDE_H0, 2, 0); /* (., 4) of 16 bits */
     float *const a = work() + AT_Q + col;
@@ -162,7 +159,7 @@ template <int MATH> FN void store_narrow(const Sums &s, const LaneRows &rows, bo
 #pragma unroll
     for (int q = 0; q < 6; q++) {
         if (q == 4 && !has_some()) break;
-        const float4 c = result<MATH>(s, q);
+        const float4 c = result<MATH, 1>(s, q, 0);
         const float4 v = make_float4(relu_of(c.x), relu_of(c.y), relu_of(c.z), relu_of(c.w));
         float *const to = a + rows.in_room(q) * PITCH_Q;
         const float4 sum = add4(ld4(to), 1.0f, v);
@@ -174,55 +171,33 @@ template <int MATH> FN void store_narrow(const Sums &s, const LaneRows &rows, bo
             bits = 0;
         }
     }
+    group_sync();
 }
 
-/* Part j of [q k v], to its room as attention wants it. */
-template <int MATH> FN void store_wide(const Sums &s, const LaneRows &rows, int j) {
+/* q1 = x1 wq + bq, to the rooms of q, k and v as attention wants them. */
+template <int MATH> FN void wide_layer() {
     const int col = member() * 16 + threadIdx.x % 4 * 4;
-    const Kept to(rows, SIDE_Q1, 192, j * 64 + col);
+    Sums<3> s;
+    multiply<MATH, 3>(s, AT_WQ, PITCH_192, AT_BQ);
+    __syncthreads(); /* no group is in attention any more, none reads its operand */
+    copy_second();
+    const LaneRows rows;
+    const Kept to(rows, SIDE_Q1, 192, col);
 #pragma unroll
     for (int q = 0; q < 6; q++) {
         if (q == 4 && !has_some()) break;
-        const float4 v = result<MATH>(s, q);
         const int row = rows.in_room(q);
-        if (MATH == DEV_BF16 && j == 1)
-            put_quad<MATH>(work() + AT_K + row * PITCH<MATH>, col / 4, v);
-        else if (MATH == DEV_BF16 && j == 2)
-            put_values<MATH>(work() + AT_V + row * PITCH<MATH>, col / 4, v);
-        else
-            st4(work() + j * FLOATS + row * PITCH_Q + col, v);
-        global_quad(to.at(q, 192), v, rows.exists(q));
-    }
-}
-
-/* The layers behind an attention: x = relu(a w + b) + a, and but for the last time the parts k, v
- * and q, which takes the place of x, of x wq + bq. What is stored is on its way while the next
- * is multiplied. The product's code is there once: what runs for the first time waits for it. */
-template <int MATH> FN void layers(bool last) {
-    const int first = member() * 16;
-    const LaneRows rows;
-    Rows<MATH> x;
-#pragma unroll 1
-    for (int i = 0; i < (last ? 1 : 4); i++) {
-        const int j = i % 3 * 64 + first;
-        Sums s;
-        if (i < 2) load_rows<MATH>(x);
-        multiply<MATH>(s, x, work() + (i > 0 ? AT_WQ + j : (last ? AT_W1 : AT_W0) + first),
-                       i > 0 ? PITCH_192 : PITCH_64,
-                       work() + (i > 0 ? AT_BQ + j : (last ? AT_B1 : AT_B0) + first));
-        if (i == 0 && !last) group_sync();
-        if (i == 3 || last) __syncthreads();
-        if (last) copy_last();     /* keys and values are not read any more */
-        if (i == 3) copy_second(); /* nor is wq                             */
-        if (i > 0) {
-            store_wide<MATH>(s, rows, i % 3);
-            continue;
+#pragma unroll
+        for (int j = 0; j < 3; j++) {
+            const float4 v = result<MATH, 3>(s, q, j);
+            if (j == 0)
+                st4(work() + AT_Q + row * PITCH_Q + col, v);
+            else if (j == 1)
+                put_quad<RAW<MATH>>(work() + AT_K + row * PITCH<MATH>, col / 4, v);
+            else
+                put_values<RAW<MATH>>(work() + AT_V + row * PITCH<MATH>, col / 4, v);
+            global_quad(to.at(q, 192) + j * 64, v, rows.exists(q));
         }
-        store_narrow<MATH>(s, rows, last);
-        if (last)
-            group_sync();
-        else
-            __syncthreads(); /* no group is in attention any more: keys and values change */
     }
     bulk_fence(); /* the copy engine takes the room of k next */
 }

@@ -119,7 +119,7 @@ struct RowShare {
 };
 
 /* pa but for what is added to it: the groups' sums, joined, times W_v. */
-FN float pooled_values(const RowShare &r, bool mine) {
+FN float pooled_values(const RowShare &r) {
     const int h = r.quad / 4, size = r.side ? GROUP_SOME : GROUP_ALL;
     const int rows = r.side ? frame().m : frame().n, part = r.side * GROUPS * HEADS + h;
     float2 base[GROUPS];
@@ -138,26 +138,35 @@ FN float pooled_values(const RowShare &r, bool mine) {
 #pragma unroll
         for (int i = 0; i < 4; i++) x[i] += keep * from[i * 16];
     }
-    if (mine && r.quad % 4 == 0 && r.first == 0)
+    if (r.quad % 4 == 0 && r.first == 0)
         fused_at((r.side ? SET_SOME : SET_ALL) + SIDE_PL)[h] = LN2 * (most + log2f(sum));
     return __fdividef(r.multiply(x, AT_WKV + WIDTH, PITCH_128), sum);
 }
 
-/* The second row of the stack is `empty` without context; what is computed then is not stored. */
+/* The second row of the stack is `empty` without context. */
 FN void pool_rows() {
     const RowShare r;
     const int col = r.column(), at = r.side * WIDTH + col, slots = r.side ? SET_SOME : SET_ALL;
     const bool mine = r.side == 0 || frame().m > 0, writes = mine && r.writes();
-    const float pa = pooled_values(r, mine) + work()[AT_PQ + col] + work()[AT_BKV + WIDTH + col];
+    float pa = 0, px = 0;
+    if (mine) pa = pooled_values(r) + work()[AT_PQ + col] + work()[AT_BKV + WIDTH + col];
     if (writes) work()[AT_PA + at] = fused_at(slots + SIDE_PA)[col] = pa;
     __syncthreads();
     wait_rows(LAST_WEIGHTS);
-    const float ph = relu_of(r.multiply(AT_PA, AT_WO) + work()[AT_BO + col]), px = ph + pa;
-    if (writes) fused_at(slots + SIDE_PH)[col] = ph;
+    if (mine) {
+        const float ph = relu_of(r.multiply(AT_PA, AT_WO) + work()[AT_BO + col]);
+        px = ph + pa;
+        if (writes) fused_at(slots + SIDE_PH)[col] = ph;
+    }
     if (writes) work()[AT_PX + at] = fused_at(slots + SIDE_PX)[col] = px;
     __syncthreads();
-    const float v = r.multiply(AT_PX, AT_WR) + work()[AT_BR + col];
-    if (r.writes()) fused_at(SET_STACK)[at] = mine ? v : fused_at(SET_EMPTY)[col];
+    float *stack = fused_at(SET_STACK) + at;
+    if (mine) {
+        const float v = r.multiply(AT_PX, AT_WR);
+        if (writes) *stack = v + work()[AT_BR + col];
+    } else if (r.writes()) {
+        *stack = fused_at(SET_EMPTY)[col];
+    }
 }
 
 /* MATH: tf32 or fp32, the former also where the precision is bf16. */
@@ -165,7 +174,7 @@ template <int MATH> static __device__ __noinline__ void pool_sides() {
     pool_scores<MATH>();
     group_sync();
     if (has_all()) pool_sums<MATH, 4>(0, group() * GROUP_ALL, frame().n - group() * GROUP_ALL);
-    if (has_some())
+    if (group() * GROUP_SOME < frame().m)
         pool_sums<MATH, 2>(1, SIDE_ROWS + group() * GROUP_SOME, frame().m - group() * GROUP_SOME);
     __syncthreads();
     pool_rows();

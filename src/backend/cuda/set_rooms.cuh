@@ -66,8 +66,9 @@ FN void group_sync() {
 FN bool has_all() {
     return group() * GROUP_ALL < frame().n;
 }
+/* Whole blocks of 32 keys: nothing undefined is multiplied. */
 FN bool has_some() {
-    return group() * GROUP_SOME < frame().m;
+    return group() * GROUP_SOME < up32(frame().m);
 }
 
 /* The unit's rows in an order in which eight neighbouring lanes touch every bank once. */

@@ -83,9 +83,9 @@ OP_FN void pooling_reverse() {
     float4 w[4], of_q[4];
     RowsIn in;
     PoolRows x;
-    load_rows(in);
     fetch_rows(room(AT_Q), saved(SIDE_X2), 64, 0, rows, whole_block());
     copy_commit();
+    load_rows(in); /* behind the call: it would wait for loads */
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         w[k] = global_quad(fused_at(SETG_WKV) + id * 16 + k * 4, true);

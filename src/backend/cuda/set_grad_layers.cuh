@@ -127,12 +127,13 @@ FN float *weights_64() {
     return room(AT_V) + BEHIND_POINTS;
 }
 
-/* What attention reads and has no room before the first layer is done, fetched by those who make
- * dx: q, and v in the last turn; there the context's rows are the first ones. */
+/* What attention reads and has no room before the first layer is done: q, and v in the last turn;
+ * there the context's rows are the first ones. */
 FN void fetch_late(const Turn &t) {
     const int rows = t.last ? min(set_rows(), (int)SOME_ROW) : set_rows();
-    fetch_rows(room(AT_Q), t.qkv(0), 192, 0, rows, dx_team());
-    if (t.last) fetch_rows(room(AT_V), t.qkv(128), 192, 0, rows, dx_team());
+    fetch_rows(room(AT_Q), t.qkv(0), 192, 0, rows, whole_block());
+    if (t.last) fetch_rows(room(AT_V), t.qkv(128), 192, 0, rows, whole_block());
+    copy_commit();
 }
 
 /* What delta = sum of g (o - q) and lse are made of: four columns of every 32nd row. */
@@ -220,13 +221,15 @@ template <int MATH> static __device__ __noinline__ void dx_half(Turn t) {
         }
         if (some) to_x<MATH>(c, g, w, pitch, units);
         if (second || t.last) column_sums(g, second ? 1 : 3, rows);
-        if (t.last && second) {
-            if (sends_w()) bulk_wait_read();
+        if (second) {
+            if (t.last && sends_w()) bulk_wait_read();
             dx_team().sync();
-            fetch_rows(room(AT_K), t.qkv(64), 192, 0, min(rows, (int)SOME_ROW), dx_team());
+            if (t.last)
+                fetch_rows(room(AT_K), t.qkv(64), 192, 0, min(rows, (int)SOME_ROW), dx_team());
+            else
+                add_rows_w();
+            add_bias(t.db_64(), 1);
             copy_commit();
-        } else if (second) {
-            add_rows_w();
         }
         if (second)
             copy_wait<0>();
@@ -237,15 +240,16 @@ template <int MATH> static __device__ __noinline__ void dx_half(Turn t) {
         else /* P, or the weights of the second */
             whole_block().sync();
         if (some) put_dx<MATH>(c, mask, rows);
-        if (second || t.last) add_bias(second ? t.db_64() : (int)SETG_DBQ, second ? 1 : 3);
         if (second) break;
         whole_block().sync();
-        if (t.last) fetch_weights(weights_64(), fused_at(SETG_W0), 1, dx_team());
-        copy_commit();
+        if (t.last) {
+            fetch_weights(weights_64(), fused_at(SETG_W0), 1, dx_team());
+            copy_commit();
+            add_bias(SETG_DBQ, 3);
+            whole_block().sync(); /* dW stands in the room of k */
+            if (sends_w()) send_w();
+        }
         fetch_late(t);
-        copy_commit();
-        if (t.last) whole_block().sync(); /* dW stands in the room of k */
-        if (t.last && sends_w()) send_w();
         g = room(AT_G), w = weights_64(), pitch = SET_PITCH, units = 4;
 #pragma unroll
         for (int k = 0; k < 6; k++) mask[k] = ~0u;
@@ -275,6 +279,7 @@ template <int MATH> static __device__ __noinline__ void dw_half(Turn t) {
     ask_x<2>(xs, t.a());
     bulk_fence();
     whole_block().sync();
+    fetch_late(t);
     PanelSums<1> c;
     to_w<MATH, 1, 2>(c, room(AT_G), t.a(), xs, rows);
     copy_wait<0>();
@@ -290,12 +295,11 @@ template <int MATH> static __device__ __noinline__ void layers_reverse(Turn t) {
         dx_half<MATH>(t);
     else
         dw_half<MATH>(t);
-    load_outputs(x, t);
-    if (t.last)
-        finish_rows(rows);
-    else if (rows > SOME_ROW)
+    if (!t.last && rows > SOME_ROW)
         fetch_rows(room(AT_V), t.qkv(128), 192, SOME_ROW, rows, whole_block());
     copy_commit();
+    load_outputs(x, t);
+    if (t.last) finish_rows(rows);
     __syncthreads();
     put_lse<MATH>(x, rows);
     copy_wait<0>();

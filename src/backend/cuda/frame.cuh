@@ -75,12 +75,6 @@ static_assert(sizeof(Head) <= HEAD_BYTES, "the head does not fit");
 FN Frame &frame() {
     return ((Head *)smem)->f;
 }
-/* threadIdx.x for parts that stand in the kernel itself: the compiler would compute what depends on
- * the thread alone once, before the loop over instructions, and keep it in local memory. The number
- * of points, never negative, has to be read again. */
-FN int thread_here() {
-    return (int)threadIdx.x + min(frame().n, 0);
-}
 FN float *work() {
     return (float *)(smem + HEAD_BYTES);
 }

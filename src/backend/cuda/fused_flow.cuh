@@ -61,8 +61,8 @@ FN void ask_w1(int block) {
 /* Eight neighbouring lanes write 128 bytes and read 16 of each of eight rows, four of them 64: it
  * is the places in shared memory that should lie together. */
 FN void fetch_x(int block, int n) {
-    const int id = thread_here(), warp = id / 32, point = warp / 2 * 8 + id % 8;
-    const int quad = block * (BLOCK / 4) + warp % 2 * 4 + id / 8 % 4;
+    const int warp = threadIdx.x / 32, point = warp / 2 * 8 + (int)threadIdx.x % 8;
+    const int quad = block * (BLOCK / 4) + warp % 2 * 4 + (int)threadIdx.x / 8 % 4;
     const float *from = fused_at(FLOW_X) + point * IN + quad * 4;
     const uint32_t place = shared_at(points_room().at(point, quad * 4));
 #pragma unroll
@@ -75,7 +75,7 @@ FN void fetch_w2() {
 
 /* A warp takes one of the rows. */
 FN void fetch_biases() {
-    const int id = thread_here(), warp = id / 32, lane = id % 32;
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     if (warp >= 4) return;
     const int which = warp == 0 ? FLOW_B0 : warp == 1 ? FLOW_PZ : warp == 2 ? FLOW_B1 : FLOW_B2;
     if (lane * 4 < (which == FLOW_B2 ? (int)POINT_RAW : (int)WIDTH))
@@ -114,7 +114,7 @@ FN void ask_ahead(int block, int n) {
 }
 
 template <int MATH> FN void first_layer(int n) {
-    const int group = thread_here() / GROUP;
+    const int group = threadIdx.x / GROUP;
     Layer tile(work() + ROOM_WX, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
 #pragma unroll 1
     for (int block = 0; block < BLOCKS; block++) {
@@ -138,7 +138,7 @@ template <int MATH> FN void first_layer(int n) {
 }
 
 template <int MATH> FN void second_layer(int n) {
-    const int group = thread_here() / GROUP;
+    const int group = threadIdx.x / GROUP;
     Layer tile(work() + ROOM_W1, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
     wait_rows(HERE_W1);
     tile.multiply<MATH, 4>(true, points_room(), work() + ROOM_LOW, 0, WIDTH);
@@ -155,7 +155,7 @@ template <int MATH> FN void second_layer(int n) {
 /* raw (n, 29): 32 points a group, of whose warps two have rows. */
 template <int MATH> FN void third_layer(int n) {
     GroupTile<DOWN, 4> tile(work() + ROOM_W2, PITCH_W2, points_room(), 0,
-                            thread_here() / GROUP * 32);
+                            (int)threadIdx.x / GROUP * 32);
     const bool mine = tile.row(0) < POINT_RAW;
     if (!mine) tile.a = shared_at(work() + ROOM_W2);
     tile.multiply<MATH, 4>(true, points_room(), work() + ROOM_LOW, 0, WIDTH);
@@ -167,20 +167,20 @@ template <int MATH> FN void third_layer(int n) {
 
 /* Four lanes to a point. Points that do not exist are mapped as well and not stored. */
 FN void map_points(const Spline &o, int n, float v, float before) {
-    const int point = thread_here() / 4;
+    const int point = threadIdx.x / 4;
     Place t;
     LaneBins l;
     locate_lanes(o, v, work() + ROOM_RAW + point * POINT_PITCH, t, l);
     const bool inside = v >= -o.bound && v <= o.bound;
     const float image = inside ? t.y0 + t.h * spline_share(t) : v;
     const float L = inside ? logf(t.g) : v == v ? 0.0f : v;
-    if (point >= n || thread_here() % 4) return;
+    if (point >= n || threadIdx.x % 4) return;
     fused_at(FLOW_OUT)[point] = image;
     fused_at(FLOW_LOGDET)[point] = L + before;
 }
 
 template <int MATH> FN void flow(const dev_instr &ins) {
-    const int n = frame().n, point = thread_here() / 4;
+    const int n = frame().n, point = threadIdx.x / 4;
     fetch_biases();
     for (int block = 0; block < 2; block++) {
         fetch_x(block, n);
@@ -202,7 +202,7 @@ template <int MATH> FN void flow(const dev_instr &ins) {
     bulk_wait();
 }
 
-FN void run(const dev_instr &ins) {
+static __device__ __noinline__ void run(const dev_instr &ins) {
     if (ins.math == DEV_FP32)
         flow<DEV_FP32>(ins);
     else

@@ -119,7 +119,7 @@ template <int EACH> FN void ask_x(int from, int to) {
 
 /* The gradient of raw both ways, four lanes to a point; points that do not exist get zeros. */
 FN void spline_grad(const Spline &o, int n, float v, float G, float H) {
-    const int point = thread_here() / 4;
+    const int point = threadIdx.x / 4;
     const bool exists = point < n, inside = v >= -o.bound && v <= o.bound;
     Place t;
     LaneBins l;
@@ -130,7 +130,7 @@ FN void spline_grad(const Spline &o, int n, float v, float G, float H) {
         *draw().at(point, i) = x;
         *draw_by_points().at(i, turned) = x;
     });
-    if (!exists || thread_here() % 4) return;
+    if (!exists || threadIdx.x % 4) return;
     float *gy = fused_at(FLOWG_GY), *before = fused_at(FLOWG_GBEFORE);
     if (gy) put(gy + point, inside ? q.v : G, fused_adds(FLOWG_GY));
     if (before) put(before + point, H, fused_adds(FLOWG_GBEFORE));
@@ -140,7 +140,7 @@ FN void spline_grad(const Spline &o, int n, float v, float G, float H) {
 
 /* db2, two columns a warp. */
 FN void raw_bias_grad() {
-    const int id = thread_here(), lane = id % 32, c = id / 32 * 2;
+    const int lane = threadIdx.x % 32, c = (int)threadIdx.x / 32 * 2;
 #pragma unroll
     for (int j = 0; j < 2; j++) {
         const float4 v = ld4(draw_by_points().at(c + j, lane * 4));
@@ -157,7 +157,7 @@ using Grad = GroupTile<ALONG, 8>;
 template <int MATH> FN void keep_sums(const Grad &tile, int layer) {
     float *sums = sums_room<MATH>() + (layer * 2 + tile.n0 / 64) * WIDTH;
     const float2 s = tile.sum_rows();
-    if (thread_here() % 4 == 0) sums[tile.row(0)] = s.x, sums[tile.row(1)] = s.y;
+    if (threadIdx.x % 4 == 0) sums[tile.row(0)] = s.x, sums[tile.row(1)] = s.y;
 }
 template <int MATH> FN void bias_grad(int which, int layer, int c) {
     if (c < 0 || c >= WIDTH) return;
@@ -190,7 +190,7 @@ template <int MATH> FN void grad_h1(Grad &dh1) {
  * added behind a barrier; in fp32, where all take the same points, two groups have all. Behind the
  * barrier what was read for dh1 is free for it, and h0 comes in the place of h1. */
 template <int MATH> FN void grad_w2(const Grad &dh1, int n) {
-    const int group = thread_here() / GROUP, points = up16(n);
+    const int group = threadIdx.x / GROUP, points = up16(n);
     const bool all = MATH == DEV_FP32, first = group < 2;
     const int from = all || first ? 0 : (int)HALF, to = all || !first ? points : min(points, HALF);
     GroupTile<h_how<MATH>(), 4> dw2(h_room<MATH>(), h_pitch<MATH>(), draw_by_points(),
@@ -231,8 +231,8 @@ FN float *staged_row(int r) {
 static_assert(QUADS / 2 + HALF * PITCH_H <= WIDTH * PITCH_H, "rows of dw1 behind x");
 enum { STAGED = WIDTH / WARPS };
 FN void store_staged(int turn) {
-    const int id = thread_here(), r = turn * WARPS + id / 32;
-    if (id % 32 || turn >= STAGED) return;
+    const int r = turn * WARPS + (int)threadIdx.x / 32;
+    if (threadIdx.x % 32 || turn >= STAGED) return;
     float *to = fused_at(FLOWG_DW1) + r * WIDTH;
     if (fused_adds(FLOWG_DW1))
         bulk_add(to, shared_at(staged_row(r)), WIDTH * 4);
@@ -243,8 +243,7 @@ FN void store_staged(int turn) {
 
 /* dw1 = h0^T dh1; the rest of x comes when it leaves room. */
 template <int MATH> FN void grad_w1(int n) {
-    const int group = thread_here() / GROUP, points = up16(n),
-              room_for_x = MATH == DEV_FP32 ? 2 : 1;
+    const int group = threadIdx.x / GROUP, points = up16(n), room_for_x = MATH == DEV_FP32 ? 2 : 1;
     GroupTile<h_how<MATH>(), 8> tile(h_room<MATH>(), h_pitch<MATH>(), dh1_by_points(),
                                      group / 2 * 64, group % 2 * 64);
 #pragma unroll 1
@@ -276,7 +275,7 @@ template <int MATH> FN void grad_w1(int n) {
 /* dwx = x^T dh0, over both pieces of x: rows 0..127, meanwhile dw1 goes out; then rows 128..159, in
  * tf32 a piece by two groups each, in fp32 all by two. */
 template <int MATH> FN void grad_wx(int n) {
-    const int group = thread_here() / GROUP, points = up16(n);
+    const int group = threadIdx.x / GROUP, points = up16(n);
     float *to = fused_at(FLOWG_DWX);
 #pragma unroll 1
     for (int rest = 0; rest < 2; rest++) {
@@ -308,7 +307,7 @@ template <int MATH> FN void grad_wx(int n) {
 }
 
 template <int MATH> FN void flow_grad(const dev_instr &ins) {
-    const int n = frame().n, id = thread_here(), point = id / 4, group = id / GROUP;
+    const int n = frame().n, point = threadIdx.x / 4, group = threadIdx.x / GROUP;
     fetch_first<MATH>(n);
     ask_w1(0, WIDTH / 2);
     {
@@ -329,18 +328,18 @@ template <int MATH> FN void flow_grad(const dev_instr &ins) {
         grad_h1<MATH>(dh1);
         grad_w2<MATH>(dh1, n);
         wait_rows(HERE_W1);
-        bias_grad<MATH>(FLOWG_DB1, 1, id);
+        bias_grad<MATH>(FLOWG_DB1, 1, threadIdx.x);
         grad_h0<MATH>(dh1, n);
     }
-    bias_grad<MATH>(FLOWG_DB0, 0, id);
-    bias_grad<MATH>(FLOWG_GPZ, 0, id - WIDTH);
+    bias_grad<MATH>(FLOWG_DB0, 0, threadIdx.x);
+    bias_grad<MATH>(FLOWG_GPZ, 0, threadIdx.x - WIDTH);
     grad_w1<MATH>(n);
     wait_rows(HERE_X);
     grad_wx<MATH>(n);
     bulk_wait();
 }
 
-FN void run(const dev_instr &ins) {
+static __device__ __noinline__ void run(const dev_instr &ins) {
     if (ins.math == DEV_FP32)
         flow_grad<DEV_FP32>(ins);
     else

@@ -50,7 +50,7 @@ struct Quads {
 template <int COLUMNS, int ROWS>
 FN void fetch_rows(float *to, int pitch, const float *from, int rows = ROWS) {
     const int quads = COLUMNS / 4, at_once = THREADS / quads;
-    const int id = thread_here(), r = id / quads, c = id % quads * 4;
+    const int r = (int)threadIdx.x / quads, c = (int)threadIdx.x % quads * 4;
     if (THREADS % quads && r >= at_once) return;
     from += r * COLUMNS + c;
     const uint32_t place = shared_at(to + r * pitch + c);
@@ -64,7 +64,7 @@ FN void fetch_rows(float *to, int pitch, const float *from, int rows = ROWS) {
 template <int EACH>
 FN void ask_some(int arrival, int first, int rows, float *to, int pitch, const float *from,
                  int columns) {
-    const int id = thread_here(), lane = id % 32, r = first + lane * WARPS + id / 32;
+    const int lane = threadIdx.x % 32, r = first + lane * WARPS + (int)threadIdx.x / 32;
     if (lane < EACH && r < rows)
         bulk_load(shared_at(to + r * pitch), from + r * columns, columns * 4, arrival_at(arrival));
 }
@@ -76,7 +76,7 @@ FN float low_of(float x) {
 }
 FN void make_low(const Quads &b, float *low, int k) {
 #pragma unroll 1
-    for (int i = thread_here(); i < LOW_K / 4 * b.rows; i += THREADS) {
+    for (int i = threadIdx.x; i < LOW_K / 4 * b.rows; i += THREADS) {
         const int n = i % b.rows, quad = i / b.rows;
         const float4 v = ld4(b.at(n, k + quad * 4));
         st4(low + quad * b.pitch() + n * 4,
@@ -90,7 +90,7 @@ template <int MATH, int HOW = DOWN> FN float scaled(float x) {
 }
 
 template <int HOW, int J> struct GroupTile {
-    int m0, n0, row_0, col_0;
+    int m0, n0;
     uint32_t a; /* where this lane reads A: bytes */
     int step;   /* stride of A's rows, in bytes   */
     uint64_t b;
@@ -99,9 +99,7 @@ template <int HOW, int J> struct GroupTile {
 
     MEMBER GroupTile(const float *from, int pitch, const Quads &by, int m, int n)
         : m0(m), n0(n), step(pitch * 4), step_b(by.pitch() * 4), c{} {
-        const int id = thread_here() % GROUP, lane = id % 32, w = id / 32, g = lane / 4,
-                  t = lane % 4;
-        row_0 = m0 + 16 * w + (HOW == ALONG ? g : 2 * g), col_0 = n0 + 2 * t;
+        const int lane = threadIdx.x % 32, w = threadIdx.x / 32 % 4, g = lane / 4, t = lane % 4;
         if (HOW == ALONG)
             a = shared_at(from + (m0 + 16 * w + lane % 16) * pitch + lane / 16 * 4);
         else if (HOW == HALVES)
@@ -110,8 +108,11 @@ template <int HOW, int J> struct GroupTile {
             a = shared_at(from + (HOW == PAIRS ? 2 * t : t) * pitch + m0 + 16 * w + 2 * g);
         b = group_operand(shared_at(by.at(n0, 0)), step_b);
     }
-    MEMBER int row(int h) const { return row_0 + (HOW == ALONG ? 8 : 1) * h; }
-    MEMBER int col(int j, int f) const { return col_0 + 8 * j + f; }
+    MEMBER int row(int h) const {
+        const int g = threadIdx.x % 32 / 4;
+        return m0 + (int)threadIdx.x / 32 % 4 * 16 + (HOW == ALONG ? g + 8 * h : 2 * g + h);
+    }
+    MEMBER int col(int j, int f) const { return n0 + 8 * j + (int)threadIdx.x % 4 * 2 + f; }
 
     MEMBER void read(uint32_t (&v)[4], int k) const {
         if constexpr (HOW == ALONG) {
@@ -244,7 +245,7 @@ template <int HOW, int J> struct GroupTile {
     }
     /* D^T as the B of a product by PAIRS whose k are D's columns. */
     MEMBER void keep_across(const Quads &to) const {
-        float *at = to.at(row_0, n0) + (col_0 - n0) / 2;
+        float *at = to.at(row(0), n0) + threadIdx.x % 4;
 #pragma unroll
         for (int i = 0; i < 4 * J; i++) {
             const int j = i / 4, h = i / 2 % 2, f = i % 2;

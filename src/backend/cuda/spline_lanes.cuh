@@ -18,14 +18,14 @@ struct LaneBins {
 };
 
 FN int lane_axis() {
-    return thread_here() / 2 % 2;
+    return threadIdx.x / 2 % 2;
 }
 FN int lane_half() {
-    return thread_here() % 2;
+    return threadIdx.x % 2;
 }
 /* v of the point's lane j */
 FN float from_lane(float v, int j) {
-    return __shfl_sync(~0u, v, (int)(thread_here() % 32 & ~3u) + j);
+    return __shfl_sync(~0u, v, (int)(threadIdx.x % 32 & ~3u) + j);
 }
 
 /* The bin of v and where v is in it. */
@@ -86,7 +86,7 @@ FN void locate_lanes(const Spline &o, float v, const float *raw, Place &t, LaneB
  * 32; zeros where !inside. */
 template <class PUT>
 FN void raw_grad_lanes(const Place &t, const LaneBins &l, const BinGrad &q, bool inside, PUT put) {
-    const int axis = lane_axis(), half = lane_half(), lane = thread_here() % 4;
+    const int axis = lane_axis(), half = lane_half(), lane = threadIdx.x % 4;
     const float size = (axis ? q.h : q.w) * l.room, corner = (axis ? q.y0 : q.x0) * l.room;
     const float mean = (l.share * size + l.before * corner) * l.inv;
     const int mine = t.k - half * LANE_BINS;

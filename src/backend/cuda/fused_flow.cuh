@@ -38,7 +38,6 @@ enum {
     ROOM_X = WORK_WORDS - IN / 4 * PITCH_Q,
     ROOM_WX = ROOM_X - IN * PITCH_W
 };
-static_assert(ROOM_W1 + BLOCK * PITCH_W <= ROOM_WX, "a block of w1 lies before wx");
 static_assert(ROOM_KEPT_H0 + POINTS * HALF_ROW <= ROOM_X, "h0 as it is kept: over wx");
 static_assert(ROOM_RAW + POINTS * POINT_PITCH <= ROOM_KEPT_H0, "raw: over w1");
 static_assert(WIDTH <= IN - BLOCK, "h0 lies over what the last block does not read");
@@ -47,22 +46,23 @@ FN Quads points_room() {
     return {work() + ROOM_X, POINTS};
 }
 
-/* What comes by rows: blocks of wx and w1. */
-enum { HERE_WX, HERE_W1 = HERE_WX + BLOCKS };
+/* What comes by rows: blocks of wx, halves of w1. */
+enum { HERE_WX, HERE_W1 = HERE_WX + BLOCKS, HALF = WIDTH / 2 };
 
 FN void ask_wx(int block) {
     ask_some<2>(HERE_WX + block, block * BLOCK, IN, work() + ROOM_WX, PITCH_W, fused_at(FLOW_WX),
                 WIDTH);
 }
-FN void ask_w1(int block) {
-    ask_some<2>(HERE_W1, block * BLOCK, WIDTH, work() + ROOM_W1, PITCH_W, fused_at(FLOW_W1), WIDTH);
+FN void ask_w1(int half) {
+    ask_some<HALF / WARPS>(HERE_W1 + half, half * HALF, WIDTH, work() + ROOM_W1, PITCH_W,
+                           fused_at(FLOW_W1), WIDTH);
 }
 
 /* Eight neighbouring lanes write 128 bytes and read 16 of each of eight rows, four of them 64: it
  * is the places in shared memory that should lie together. */
 FN void fetch_x(int block, int n) {
-    const int warp = threadIdx.x / 32, point = warp / 2 * 8 + (int)threadIdx.x % 8;
-    const int quad = block * (BLOCK / 4) + warp % 2 * 4 + (int)threadIdx.x / 8 % 4;
+    const int id = (int)threadIdx.x, warp = id / 32, point = warp / 2 * 8 + id % 8;
+    const int quad = block * (BLOCK / 4) + warp % 2 * 4 + id / 8 % 4;
     const float *from = fused_at(FLOW_X) + point * IN + quad * 4;
     const uint32_t place = shared_at(points_room().at(point, quad * 4));
 #pragma unroll
@@ -75,7 +75,7 @@ FN void fetch_w2() {
 
 /* A warp takes one of the rows. */
 FN void fetch_biases() {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int id = (int)threadIdx.x, warp = id / 32, lane = id % 32;
     if (warp >= 4) return;
     const int which = warp == 0 ? FLOW_B0 : warp == 1 ? FLOW_PZ : warp == 2 ? FLOW_B1 : FLOW_B2;
     if (lane * 4 < (which == FLOW_B2 ? (int)POINT_RAW : (int)WIDTH))
@@ -99,22 +99,24 @@ template <int MATH> FN void store_layer(int room, int kept, int n) {
     bulk_commit();
 }
 
-/* What is asked for while block b is multiplied: x and wx of the block after the next, and w1 over
- * the blocks that have been. */
+/* What is asked for while block b is multiplied: x and wx of the block after the next; then w1,
+ * over the blocks that have been, so that it does not hold up the others. */
 FN void ask_ahead(int block, int n) {
     const int next = block + 2;
     if (next < BLOCKS) {
         fetch_x(next, n);
         ask_wx(next);
-    } else if (next == BLOCKS) {
-        fetch_w2();
+    } else {
+        if (next == BLOCKS) fetch_w2();
+        ask_w1(next - BLOCKS);
     }
     copy_commit();
-    if (block * BLOCK < WIDTH) ask_w1(block);
 }
+static_assert(ROOM_W1 + WIDTH * PITCH_W <= ROOM_WX + (BLOCKS - 2) * BLOCK * PITCH_W,
+              "w1 lies over blocks that have been");
 
 template <int MATH> FN void first_layer(int n) {
-    const int group = threadIdx.x / GROUP;
+    const int group = (int)threadIdx.x / GROUP;
     Layer tile(work() + ROOM_WX, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
 #pragma unroll 1
     for (int block = 0; block < BLOCKS; block++) {
@@ -138,10 +140,14 @@ template <int MATH> FN void first_layer(int n) {
 }
 
 template <int MATH> FN void second_layer(int n) {
-    const int group = threadIdx.x / GROUP;
+    const int group = (int)threadIdx.x / GROUP;
     Layer tile(work() + ROOM_W1, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
-    wait_rows(HERE_W1);
-    tile.multiply<MATH, 4>(true, points_room(), work() + ROOM_LOW, 0, WIDTH);
+#pragma unroll 1
+    for (int half = 0; half < 2; half++) {
+        wait_rows(HERE_W1 + half);
+        tile.multiply<MATH, 4>(true, points_room(), work() + ROOM_LOW, half * HALF,
+                               half * HALF + HALF);
+    }
     tile.add_bias<MATH>(work() + ROOM_B1);
     tile.relu();
     __syncthreads(); /* h0 and w1 have been read */
@@ -167,20 +173,20 @@ template <int MATH> FN void third_layer(int n) {
 
 /* Four lanes to a point. Points that do not exist are mapped as well and not stored. */
 FN void map_points(const Spline &o, int n, float v, float before) {
-    const int point = threadIdx.x / 4;
+    const int point = (int)threadIdx.x / 4;
     Place t;
     LaneBins l;
     locate_lanes(o, v, work() + ROOM_RAW + point * POINT_PITCH, t, l);
     const bool inside = v >= -o.bound && v <= o.bound;
     const float image = inside ? t.y0 + t.h * spline_share(t) : v;
     const float L = inside ? logf(t.g) : v == v ? 0.0f : v;
-    if (point >= n || threadIdx.x % 4) return;
+    if (point >= n || (int)threadIdx.x % 4) return;
     fused_at(FLOW_OUT)[point] = image;
     fused_at(FLOW_LOGDET)[point] = L + before;
 }
 
 template <int MATH> FN void flow(const dev_instr &ins) {
-    const int n = frame().n, point = threadIdx.x / 4;
+    const int n = frame().n, point = (int)threadIdx.x / 4;
     fetch_biases();
     for (int block = 0; block < 2; block++) {
         fetch_x(block, n);
@@ -188,7 +194,7 @@ template <int MATH> FN void flow(const dev_instr &ins) {
     }
     begin_rows();
     if (threadIdx.x < BLOCKS) expect_words(HERE_WX + (int)threadIdx.x, BLOCK * WIDTH);
-    if (threadIdx.x == BLOCKS) expect_words(HERE_W1, WIDTH * WIDTH);
+    if (threadIdx.x < 2) expect_words(HERE_W1 + (int)threadIdx.x, HALF * WIDTH);
     ask_wx(0);
     ask_wx(1);
     const float *before = fused_at(FLOW_BEFORE);

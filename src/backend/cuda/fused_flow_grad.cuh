@@ -4,18 +4,19 @@
  * 64 x 64 numbers of a product (groups.cuh). "By points": with k over points, for a weight's
  * gradient; "by columns": with k over the layer's numbers, for the layer below.
  *
- * Shared memory, in words from work(), by the time it is used:
+ * Shared memory, in words from work(), by the time it is used (tf32):
  *
- *              spline, dh1 and dw2    dh0              dw1               dwx
- *        0     raw, its gradient, w2  dh1 by columns   dh0 by points     dh0 by points
- *    16512                            x, points 0..79, in tf32           x, points 0..79
+ *              spline, dh1, dw2       dw1              dh0              dwx
+ *        0     raw, its gradient, w2  dh1 by points    dh1 by columns   dh0 by points
+ *    16512                                             x, points 0..79  x, points 0..79
+ *    17568     h1 (n, 128), halves
  *    29632     sums                   sums             sums
- *    30336     h1 (n, 128), halves    h0, halves       h0; then dw1, rows 0..63
- *    38528     w1 (128, 128)          w1               dh1 by points     x, the others
- *    46784                                             dw1, the other rows
+ *    30336     h0 (n, 128), halves    h0               h0
+ *    38528     w1 (128, 128)          w1               w1               x, the others
  *
- * In fp32 h lies from 21632 on, lo and sums before it, and x comes behind dw1; the lo of dwx are
- * where dw1's rows are in tf32. */
+ * In fp32 h1, then h0 lie from 21632 on, lo and sums before them, and all of x comes behind dh0;
+ * the lo of dwx lie behind x. dw1 comes before dh0, which leaves it more time on its way to memory.
+ */
 #ifndef MNP_CUDA_FUSED_FLOW_GRAD_CUH
 #define MNP_CUDA_FUSED_FLOW_GRAD_CUH
 
@@ -33,24 +34,30 @@ enum {
     ROOM_W2 = ROOM_RAW + POINTS * POINT_PITCH,
     ROOM_DRAW = ROOM_W2 + WIDTH * POINT_PITCH,
     ROOM_DRAW_POINTS = ROOM_DRAW + POINT_RAW / 4 * (4 * POINTS + 4),
-    ROOM_LOW = ROOM_DRAW_POINTS + POINTS / 4 * (4 * POINT_RAW + 4),
+    ROOM_DRAW_END = ROOM_DRAW_POINTS + POINTS / 4 * (4 * POINT_RAW + 4),
     ROOM_W1 = WORK_WORDS - WIDTH * PITCH_H,
-    ROOM_DH1 = ROOM_W1,
-    ROOM_H = ROOM_W1 - POINTS * PITCH_H,
-    ROOM_HALVES = ROOM_W1 - POINTS * HALF_ROW,
     ROOM_X = ROOM_DH + QUADS,
-    ROOM_X_HIGH = ROOM_DH1,
-    ROOM_X_LOW = ROOM_DH1 + QUADS / 2 /* lo of dwx */
+    ROOM_X_HIGH = ROOM_W1
 };
-enum { ROOM_SUMS = ROOM_X + X_LOW * PITCH_X, ROOM_SUMS_FP32 = ROOM_LOW + LOW_WORDS };
-static_assert(ROOM_SUMS_FP32 + 4 * WIDTH <= ROOM_H, "lo and sums lie before h");
-static_assert(ROOM_SUMS + 4 * WIDTH <= ROOM_HALVES, "x and sums lie before halves");
-static_assert((POINTS - X_LOW) * PITCH_X <= QUADS / 2, "the rest of x: over half of dh1");
+/* What differs: h1, h0, sums, and the lo of fp32. */
+enum {
+    ROOM_H1_TF32 = ROOM_DRAW_END,
+    ROOM_H0_TF32 = ROOM_W1 - POINTS * HALF_ROW,
+    ROOM_SUMS_TF32 = ROOM_X + X_LOW * PITCH_X,
+    ROOM_H_FP32 = ROOM_W1 - POINTS * PITCH_H,
+    ROOM_LOW = ROOM_DRAW_END,
+    ROOM_SUMS_FP32 = ROOM_LOW + LOW_WORDS,
+    ROOM_X_LOW = ROOM_X_HIGH + (POINTS - X_LOW) * PITCH_X /* lo of dwx */
+};
+static_assert(ROOM_SUMS_FP32 + 4 * WIDTH <= ROOM_H_FP32, "lo and sums lie before h");
+static_assert(ROOM_H1_TF32 + POINTS * HALF_ROW <= ROOM_SUMS_TF32, "h1 lies where x comes");
+static_assert(ROOM_SUMS_TF32 + 4 * WIDTH <= ROOM_H0_TF32, "x and sums lie before h0");
+static_assert(ROOM_X_LOW + LOW_WORDS <= WORK_WORDS, "lo lie behind x");
 static_assert(X_LOW % 16 == 0, "products take points by 16");
 
-/* h of a layer, and sums over points. */
-template <int MATH> FN float *h_room() {
-    return work() + (MATH == DEV_FP32 ? ROOM_H : ROOM_HALVES);
+/* Layers 0 and 1, and sums over points. */
+template <int MATH> FN float *h_room(int layer) {
+    return work() + (MATH == DEV_FP32 ? ROOM_H_FP32 : layer ? ROOM_H1_TF32 : ROOM_H0_TF32);
 }
 template <int MATH> FN constexpr int h_how() {
     return MATH == DEV_FP32 ? PAIRS : HALVES;
@@ -59,7 +66,7 @@ template <int MATH> FN constexpr int h_pitch() {
     return MATH == DEV_FP32 ? (int)PITCH_H : (int)HALF_ROW;
 }
 template <int MATH> FN float *sums_room() {
-    return work() + (MATH == DEV_FP32 ? ROOM_SUMS_FP32 : ROOM_SUMS);
+    return work() + (MATH == DEV_FP32 ? ROOM_SUMS_FP32 : ROOM_SUMS_TF32);
 }
 
 /* What comes by the copy engine. */
@@ -71,42 +78,43 @@ FN Quads draw() {
 FN Quads draw_by_points() {
     return {work() + ROOM_DRAW_POINTS, POINT_RAW};
 }
-FN Quads dh_room() { /* dh1 by columns, then dh0 by points */
+FN Quads dh_room() {
     return {work() + ROOM_DH, POINTS};
-}
-FN Quads dh1_by_points() {
-    return {work() + ROOM_DH1, WIDTH};
 }
 
 /* A layer as it was kept (fused_flow.cuh). */
-template <int MATH> FN void ask_h(int arrival, int which, int n) {
-    float *room = h_room<MATH>();
+template <int MATH> FN void ask_h(int layer, int n) {
+    const int arrival = layer ? HERE_H1 : HERE_H0;
+    const float *from = fused_at(layer ? FLOWG_H1 : FLOWG_H0);
+    float *room = h_room<MATH>(layer);
     if (MATH == DEV_FP32)
-        ask_some<POINTS / WARPS>(arrival, 0, n, room, PITCH_H, fused_at(which), WIDTH);
+        ask_some<POINTS / WARPS>(arrival, 0, n, room, PITCH_H, from, WIDTH);
     else if (threadIdx.x == 0)
-        bulk_load(shared_at(room), fused_at(which), n * HALF_ROW * 4, arrival_at(arrival));
+        bulk_load(shared_at(room), from, n * HALF_ROW * 4, arrival_at(arrival));
+    zero_rows(room, h_pitch<MATH>(), MATH == DEV_FP32 ? (int)WIDTH : (int)HALF_ROW, n);
+}
+FN void ask_w1(int from, int to) {
+    ask_some<WIDTH / WARPS / 2>(HERE_W1, from, to, work() + ROOM_W1, PITCH_H, fused_at(FLOWG_W1),
+                                WIDTH);
 }
 
 /* What the spline needs goes first. Groups of copies by threads: raw; w2. */
 template <int MATH> FN void fetch_first(int n) {
-    const int words = MATH == DEV_FP32 ? WIDTH : HALF_ROW;
+    const int words = n * (MATH == DEV_FP32 ? (int)WIDTH : (int)HALF_ROW);
     fetch_rows<POINT_RAW, POINTS>(work() + ROOM_RAW, POINT_PITCH, fused_at(FLOWG_RAW), n);
     copy_commit();
     fetch_rows<POINT_RAW, WIDTH>(work() + ROOM_W2, POINT_PITCH, fused_at(FLOWG_W2));
     copy_commit();
     begin_rows();
     if (threadIdx.x == 0) {
-        expect_words(HERE_H1, n * words);
+        expect_words(HERE_H1, words);
         expect_words(HERE_W1, WIDTH * WIDTH);
-        expect_words(HERE_H0, n * words);
+        expect_words(HERE_H0, words);
         expect_words(HERE_X, n * IN);
     }
-    ask_h<MATH>(HERE_H1, FLOWG_H1, n);
-    zero_rows(h_room<MATH>(), h_pitch<MATH>(), words, n); /* good for h0 as well */
-}
-FN void ask_w1(int from, int to) {
-    ask_some<WIDTH / WARPS / 2>(HERE_W1, from, to, work() + ROOM_W1, PITCH_H, fused_at(FLOWG_W1),
-                                WIDTH);
+    ask_h<MATH>(1, n);
+    ask_w1(0, WIDTH / 2);
+    if (MATH != DEV_FP32) ask_h<MATH>(0, n);
 }
 
 /* In two pieces; see above. */
@@ -119,7 +127,7 @@ template <int EACH> FN void ask_x(int from, int to) {
 
 /* The gradient of raw both ways, four lanes to a point; points that do not exist get zeros. */
 FN void spline_grad(const Spline &o, int n, float v, float G, float H) {
-    const int point = threadIdx.x / 4;
+    const int point = (int)threadIdx.x / 4;
     const bool exists = point < n, inside = v >= -o.bound && v <= o.bound;
     Place t;
     LaneBins l;
@@ -130,7 +138,7 @@ FN void spline_grad(const Spline &o, int n, float v, float G, float H) {
         *draw().at(point, i) = x;
         *draw_by_points().at(i, turned) = x;
     });
-    if (!exists || threadIdx.x % 4) return;
+    if (!exists || (int)threadIdx.x % 4) return;
     float *gy = fused_at(FLOWG_GY), *before = fused_at(FLOWG_GBEFORE);
     if (gy) put(gy + point, inside ? q.v : G, fused_adds(FLOWG_GY));
     if (before) put(before + point, H, fused_adds(FLOWG_GBEFORE));
@@ -140,7 +148,7 @@ FN void spline_grad(const Spline &o, int n, float v, float G, float H) {
 
 /* db2, two columns a warp. */
 FN void raw_bias_grad() {
-    const int lane = threadIdx.x % 32, c = (int)threadIdx.x / 32 * 2;
+    const int id = (int)threadIdx.x, lane = id % 32, c = id / 32 * 2;
 #pragma unroll
     for (int j = 0; j < 2; j++) {
         const float4 v = ld4(draw_by_points().at(c + j, lane * 4));
@@ -157,7 +165,7 @@ using Grad = GroupTile<ALONG, 8>;
 template <int MATH> FN void keep_sums(const Grad &tile, int layer) {
     float *sums = sums_room<MATH>() + (layer * 2 + tile.n0 / 64) * WIDTH;
     const float2 s = tile.sum_rows();
-    if (threadIdx.x % 4 == 0) sums[tile.row(0)] = s.x, sums[tile.row(1)] = s.y;
+    if ((int)threadIdx.x % 4 == 0) sums[tile.row(0)] = s.x, sums[tile.row(1)] = s.y;
 }
 template <int MATH> FN void bias_grad(int which, int layer, int c) {
     if (c < 0 || c >= WIDTH) return;
@@ -167,12 +175,12 @@ template <int MATH> FN void bias_grad(int which, int layer, int c) {
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* Zero where h is. */
-template <int MATH> FN void mask(Grad &tile) {
+/* Zero where the layer's h is. */
+template <int MATH> FN void mask(Grad &tile, int layer) {
     if constexpr (MATH == DEV_FP32)
-        tile.mask<MATH>(h_room<MATH>(), PITCH_H);
+        tile.mask<MATH>(h_room<MATH>(layer), PITCH_H);
     else
-        tile.mask_halves<MATH>(h_room<MATH>());
+        tile.mask_halves<MATH>(h_room<MATH>(layer));
 }
 
 /* dh1 = draw w2^T where h1 > 0; it stays in registers. */
@@ -182,100 +190,65 @@ template <int MATH> FN void grad_h1(Grad &dh1) {
         ask_w1(WIDTH / 2, WIDTH);
         raw_bias_grad();
     });
-    mask<MATH>(dh1);
+    mask<MATH>(dh1, 1);
     keep_sums<MATH>(dh1, 1);
 }
 
 /* dw2 = h1^T draw: two groups have the first half of the points, two the second, whose sums are
  * added behind a barrier; in fp32, where all take the same points, two groups have all. Behind the
- * barrier what was read for dh1 is free for it, and h0 comes in the place of h1. */
+ * barrier what was read for dh1 is free for it. */
 template <int MATH> FN void grad_w2(const Grad &dh1, int n) {
-    const int group = threadIdx.x / GROUP, points = up16(n);
+    const int group = (int)threadIdx.x / GROUP, points = up16(n);
     const bool all = MATH == DEV_FP32, first = group < 2;
     const int from = all || first ? 0 : (int)HALF, to = all || !first ? points : min(points, HALF);
-    GroupTile<h_how<MATH>(), 4> dw2(h_room<MATH>(), h_pitch<MATH>(), draw_by_points(),
+    GroupTile<h_how<MATH>(), 4> dw2(h_room<MATH>(1), h_pitch<MATH>(), draw_by_points(),
                                     group % 2 * 64, 0);
     dw2.template multiply<MATH, 2>(!all || first, draw_by_points(), work() + ROOM_LOW, from, to);
     dw2.template scale<MATH>();
     if (first) dw2.store(fused_at(FLOWG_DW2), POINT_RAW, fused_adds(FLOWG_DW2));
     __syncthreads();
-    ask_h<MATH>(HERE_H0, FLOWG_H0, n);
-    dh1.keep(dh_room());
+    if (MATH == DEV_FP32) ask_h<MATH>(0, n);
+    dh1.keep_across(dh_room());
     bulk_fence();
     if (!all && !first && from < to) dw2.store(fused_at(FLOWG_DW2), POINT_RAW, true);
     __syncthreads();
 }
 
-/* dh0 = dh1 w1^T where h0 > 0; then both lie by points. */
-template <int MATH> FN void grad_h0(const Grad &dh1, int n) {
-    Grad dh0(work() + ROOM_W1, PITCH_H, dh_room(), dh1.m0, dh1.n0);
-    dh0.multiply<MATH, 4>(true, dh_room(), work() + ROOM_LOW, 0, WIDTH, [=](int k) {
-        if (MATH != DEV_FP32 && k % 32 == 0) ask_x<2>(k, min(n, X_LOW)); /* half of x and more */
-    });
+/* dw1 = h0^T dh1; then dh1 lies by columns. */
+template <int MATH> FN void grad_w1(const Grad &dh1, int n) {
+    GroupTile<h_how<MATH>(), 8> dw1(h_room<MATH>(0), h_pitch<MATH>(), dh_room(), dh1.m0, dh1.n0);
     wait_rows(HERE_H0);
-    mask<MATH>(dh0);
+    dw1.template multiply<MATH, 2>(true, dh_room(), work() + ROOM_LOW, 0, up16(n));
+    __syncthreads(); /* dh1 by points has been read */
+    dh1.keep(dh_room());
+    bulk_fence();
+    __syncthreads();
+    dw1.template scale<MATH>();
+    dw1.store(fused_at(FLOWG_DW1), WIDTH, fused_adds(FLOWG_DW1));
+}
+
+/* dh0 = dh1 w1^T where h0 > 0, by points. In tf32 most of x comes meanwhile, the rest over w1. */
+template <int MATH> FN void grad_h0(int m0, int n0, int n) {
+    Grad dh0(work() + ROOM_W1, PITCH_H, dh_room(), m0, n0);
+    wait_rows(HERE_W1);
+    dh0.multiply<MATH, 4>(true, dh_room(), work() + ROOM_LOW, 0, WIDTH, [=](int k) {
+        if (MATH != DEV_FP32 && k % 32 == 0) ask_x<2>(k, min(n, X_LOW));
+    });
+    mask<MATH>(dh0, 0);
     keep_sums<MATH>(dh0, 0);
-    __syncthreads(); /* dh1 by columns and w1 have been read */
+    bulk_fence();    /* of what threads wrote where x comes */
+    __syncthreads(); /* dh1 by columns, w1 and h0 have been read */
+    ask_x<(POINTS - X_LOW) / WARPS>(X_LOW, n);
+    if (MATH != DEV_FP32) zero_rows(work() + room_x(n), PITCH_X, IN, n);
     dh0.keep_across(dh_room());
-    dh1.keep_across(dh1_by_points());
     bulk_fence();
     __syncthreads();
 }
 
-/* Rows of dw1 go out by themselves from where the second half of the points was, a row a warp at a
- * time. */
-FN float *staged_row(int r) {
-    return work() + (r < HALF ? (int)ROOM_H + (r + HALF) * PITCH_H
-                              : ROOM_DH1 + QUADS / 2 + (r - HALF) * PITCH_H);
-}
-static_assert(QUADS / 2 + HALF * PITCH_H <= WIDTH * PITCH_H, "rows of dw1 behind x");
-enum { STAGED = WIDTH / WARPS };
-FN void store_staged(int turn) {
-    const int r = turn * WARPS + (int)threadIdx.x / 32;
-    if (threadIdx.x % 32 || turn >= STAGED) return;
-    float *to = fused_at(FLOWG_DW1) + r * WIDTH;
-    if (fused_adds(FLOWG_DW1))
-        bulk_add(to, shared_at(staged_row(r)), WIDTH * 4);
-    else
-        bulk_store(to, shared_at(staged_row(r)), WIDTH * 4);
-    bulk_commit();
-}
-
-/* dw1 = h0^T dh1; the rest of x comes when it leaves room. */
-template <int MATH> FN void grad_w1(int n) {
-    const int group = threadIdx.x / GROUP, points = up16(n), room_for_x = MATH == DEV_FP32 ? 2 : 1;
-    GroupTile<h_how<MATH>(), 8> tile(h_room<MATH>(), h_pitch<MATH>(), dh1_by_points(),
-                                     group / 2 * 64, group % 2 * 64);
-#pragma unroll 1
-    for (int half = 0; half < 3; half++) {
-        if (half == room_for_x) {
-            bulk_fence(); /* of what threads wrote there */
-            __syncthreads();
-            zero_rows(work() + room_x(n), PITCH_X, IN, n);
-        }
-        tile.template multiply<MATH, 2>(true, dh1_by_points(), work() + ROOM_LOW, half * HALF,
-                                        min(points, (half + 1) * HALF), [=](int k) {
-                                            if (MATH != DEV_FP32 && k == HALF)
-                                                ask_x<(POINTS - X_LOW) / WARPS>(X_LOW, n);
-                                        });
-    }
-    tile.template scale<MATH>();
-    if (MATH == DEV_FP32) {
-        tile.store(fused_at(FLOWG_DW1), WIDTH, fused_adds(FLOWG_DW1));
-        ask_x<X_LOW / WARPS>(0, min(n, X_LOW));
-        ask_x<(POINTS - X_LOW) / WARPS>(X_LOW, n);
-    } else {
-        __syncthreads(); /* what was there has been read */
-        tile.store(staged_row(tile.m0) - tile.m0 * PITCH_H, PITCH_H);
-        bulk_fence();
-    }
-    __syncthreads();
-}
-
-/* dwx = x^T dh0, over both pieces of x: rows 0..127, meanwhile dw1 goes out; then rows 128..159, in
- * tf32 a piece by two groups each, in fp32 all by two. */
+/* dwx = x^T dh0, over both pieces of x: rows 0..127; then rows 128..159, in tf32 a piece by two
+ * groups each, in fp32 all by two. */
 template <int MATH> FN void grad_wx(int n) {
-    const int group = threadIdx.x / GROUP, points = up16(n);
+    const int group = (int)threadIdx.x / GROUP, points = up16(n);
     float *to = fused_at(FLOWG_DWX);
 #pragma unroll 1
     for (int rest = 0; rest < 2; rest++) {
@@ -289,14 +262,9 @@ template <int MATH> FN void grad_wx(int n) {
             const bool in = split ? late == (k > 0) : !rest || group < 2;
             if (in || MATH == DEV_FP32)
                 tile.multiply<MATH, 2>(MATH != DEV_FP32 || in, dh_room(), work() + ROOM_X_LOW, k,
-                                       min(points, k + X_LOW), [=](int at) {
-                                           if (MATH != DEV_FP32 && !rest) store_staged(at / 16);
-                                       });
+                                       min(points, k + X_LOW));
             tile.a += (ROOM_X_HIGH - ROOM_X - X_LOW * PITCH_X) * 4;
         }
-#pragma unroll 1
-        for (int turn = points / 16; MATH != DEV_FP32 && !rest && turn < STAGED; turn++)
-            store_staged(turn);
         tile.scale<MATH>();
         const bool mine = exists && (!rest || group < 2);
         if (mine) tile.store(to, WIDTH, fused_adds(FLOWG_DWX));
@@ -307,9 +275,8 @@ template <int MATH> FN void grad_wx(int n) {
 }
 
 template <int MATH> FN void flow_grad(const dev_instr &ins) {
-    const int n = frame().n, point = threadIdx.x / 4, group = threadIdx.x / GROUP;
+    const int n = frame().n, id = (int)threadIdx.x, point = id / 4, group = id / GROUP;
     fetch_first<MATH>(n);
-    ask_w1(0, WIDTH / 2);
     {
         const float v = point < n ? fused_at(FLOWG_Y)[point] : 0.0f;
         const float G = point < n ? fused_at(FLOWG_GOUT)[point] : 0.0f;
@@ -327,16 +294,20 @@ template <int MATH> FN void flow_grad(const dev_instr &ins) {
         Grad dh1(work() + ROOM_W2, POINT_PITCH, draw(), group / 2 * 64, group % 2 * 64);
         grad_h1<MATH>(dh1);
         grad_w2<MATH>(dh1, n);
-        wait_rows(HERE_W1);
-        bias_grad<MATH>(FLOWG_DB1, 1, threadIdx.x);
-        grad_h0<MATH>(dh1, n);
+        bias_grad<MATH>(FLOWG_DB1, 1, id);
+        grad_w1<MATH>(dh1, n);
+        grad_h0<MATH>(dh1.m0, dh1.n0, n);
     }
-    bias_grad<MATH>(FLOWG_DB0, 0, threadIdx.x);
-    bias_grad<MATH>(FLOWG_GPZ, 0, threadIdx.x - WIDTH);
-    grad_w1<MATH>(n);
+    bias_grad<MATH>(FLOWG_DB0, 0, id);
+    bias_grad<MATH>(FLOWG_GPZ, 0, id - WIDTH);
+    if (MATH == DEV_FP32) { /* over the sums */
+        __syncthreads();
+        ask_x<X_LOW / WARPS>(0, min(n, X_LOW));
+        zero_rows(work() + room_x(n), PITCH_X, IN, n);
+        __syncthreads();
+    }
     wait_rows(HERE_X);
     grad_wx<MATH>(n);
-    bulk_wait();
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {

@@ -190,8 +190,10 @@ static __device__ __noinline__ void execute_large(const dev_instr &ins) {
     }
 }
 
-OP_FN void execute_together(int k, int count) {
+/* `first` and those behind it, a team each. */
+OP_FN void execute_together(const dev_instr &first, int count) {
     const Team t = team_of(DEV_TOGETHER);
+    const int k = (int)((const Slot *)&first - ((Head *)smem)->slots);
     if (t.id < count) execute_small(held(k + t.id), t);
 }
 
@@ -243,13 +245,12 @@ FN void run_fused(const dev_instr &ins) {
 }
 
 /* Most instructions are one of a few; the rest goes through the switches. */
-FN void execute(int k) {
-    const dev_instr &ins = held(k);
+FN void execute(const dev_instr &ins) {
     const int op = ins.op, count = ins.together;
     if (op >= OPCODE_COUNT)
         run_fused(ins);
     else if (count > 1)
-        execute_together(k, count);
+        execute_together(ins, count);
     else if (op == OPCODE_linear_grad)
         run_linear_grad(ins);
     else if (op == OPCODE_linear)
@@ -359,16 +360,16 @@ OP_FN bool begin_function(const dev_run *run, int64_t item, bool first) {
     return f.n_code > 0;
 }
 
-/* Number of the instruction that runs now. What runs next is there, what runs after that is asked
- * for. Behind the barrier nobody but the keeper looks for the number again. */
-OP_FN int begin_instruction() {
+/* The instruction that runs now. What runs next is there, what runs after that is asked for. Behind
+ * the barrier nobody but the keeper looks for its number again. */
+OP_FN const dev_instr &begin_instruction() {
     const int k = frame().at;
     const dev_instr &ins = held(k);
     if (ins.releases && threadIdx.x == THREADS - 1) release_gradients();
     if (keeper()) fetch(k + 3 * DEV_TOGETHER, k + ins.together + 3 * DEV_TOGETHER);
     if (ins.op >= OPCODE_COUNT) find_operands(ins);
     __syncthreads();
-    return k;
+    return ins;
 }
 
 /* Is there another one? Its operands are found behind the one that ran: a draw sets the lengths. */

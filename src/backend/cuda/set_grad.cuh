@@ -14,6 +14,7 @@
  *   pooling (turn 0)      (k coming)   x2          (v coming), w behind  P, B        vectors, x^T P
  *   layer wq (turn 1)     dq           dk          dv                    wq          sums of db
  *   layer w1 or w0        (k coming)   (q coming)  (v coming), w behind  dh          sums of db
+ *   (turn 1)              dW of wq until the copy engine has it, then k coming
  *   attention             k, then dq   q, then dk  v, then dv            g           lse, delta
  *
  * The x of wq, w1 and w0 does not come to shared memory: dW reads it from global memory, each
@@ -21,9 +22,9 @@
  * is lost is put back into the sums of a product, RESTORED (see to_tf32()).
  *
  * Traffic to and from memory is what the layers wait for (about 25 bytes a cycle in, 14 to 20 out):
- * gradients are added up by memory itself (give()). The copy engine would fetch q, k and v at a
- * third of the rate that all threads reach, whose rows are 256 bytes (measured: 30 cycles a row).
- */
+ * gradients are added up by memory itself (give()). The copy engine would fetch q, k and v, rows of
+ * 256 bytes, at a third of the rate that all threads reach (measured: 30 cycles a row). A call
+ * waits for all loads that are on their way. */
 #ifndef MNP_CUDA_SET_GRAD_CUH
 #define MNP_CUDA_SET_GRAD_CUH
 

@@ -22,11 +22,12 @@ typedef struct bench_setup {
 } bench_setup;
 
 /* MNP_OK, or what went wrong with `error` set. */
-mnp_status bench_step(bench_setup *s);     /* paper preset, batch 100, n = 128, m = 50       */
-mnp_status bench_step_gpu(bench_setup *s); /* the same on `device`, in each precision asked for */
-mnp_status bench_eval(bench_setup *s);     /* importance-weighted scores with 20 samples     */
-mnp_status bench_predict(bench_setup *s);  /* one draw at 128 targets from 20 points         */
-mnp_status bench_context(bench_setup *s);  /* 1 k, 10 k, 100 k points of context             */
+mnp_status bench_step(bench_setup *s); /* paper preset, batch 100, n = 128, m = 50 */
+/* On `device`, in each precision asked for, with contexts as in training and of 50. */
+mnp_status bench_step_gpu(bench_setup *s);
+mnp_status bench_eval(bench_setup *s);    /* importance-weighted scores with 20 samples     */
+mnp_status bench_predict(bench_setup *s); /* one draw at 128 targets from 20 points         */
+mnp_status bench_context(bench_setup *s); /* 1 k, 10 k, 100 k points of context             */
 /* Acting and observing in a bandit. */
 mnp_status bench_bandit(bench_setup *s);
 /* Every case of the op table that is marked for it, forward alone and with its gradient. */

@@ -189,8 +189,9 @@ const command command_bench = {
     .summary = "measure speed against the machine's own peak",
     .details = "Every number is the best of many short runs that alternate with runs of nothing\n"
                "but multiply-adds, so that a busy neighbour moves both. With --device cuda: the\n"
-               "median of 400 captured training steps in each precision, with --runs K also K\n"
-               "runs at once, and the scoring of 5000 functions.",
+               "median of 400 captured training steps in each precision, with contexts as in\n"
+               "training and of 50 points each, with --runs K also K runs at once, and the\n"
+               "scoring of 5000 functions.",
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .max_args = CLI_ARGS_MAX,

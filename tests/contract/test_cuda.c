@@ -6,10 +6,10 @@
  *   test_cuda [--small] [NAME ...]
  *                           all tests, or those that any of the names selects: an op whose name
  *                           contains it, "ops": all ops, a training run (tiny, paper, image,
- *                           gradient, large, bits, precision, culprit; nccl: a step through NCCL
- *                           has the bits of one without), "step": all training runs. A name that
- *                           selects nothing is an error (exit status 2). Small: a few functions and
- *                           steps, for the emulator (tests/emulator)
+ *                           gradient, large, bits, precision, culprit, runs; nccl: a step through
+ *                           NCCL has the bits of one without), "step": all training runs. A name
+ *                           that selects nothing is an error (exit status 2). Small: a few
+ *                           functions and steps, for the emulator (tests/emulator)
  *   test_cuda --time [0|1|2] [batch]
  *                           milliseconds a step in each precision, and where they go in one of them
  *                           (fp32, tf32 or bf16; default 1)                                      */
@@ -20,6 +20,7 @@
 #include "base/object.h"
 #include "comm/comm.h"
 #include "contract/compare.h"
+#include "contract/cuda_runs.h"
 #include "contract/cuda_time.h"
 #include "contract/training.h"
 
@@ -193,7 +194,7 @@ static void same_bits_of(const char *preset, int64_t batch, int64_t steps) {
 }
 
 static void same_bits(void) {
-    same_bits_of("tiny", small ? 6 : 50, small ? 2 : 30);
+    same_bits_of("tiny", small ? 6 : 50, small ? 11 : 31); /* a group of steps, and one */
     same_bits_of("paper", small ? 2 : 50, small ? 2 : 10);
 }
 
@@ -309,6 +310,7 @@ static const training_run training_runs[] = {
     {"tiny", tiny_steps},         {"paper", paper_steps},     {"image", image_steps},
     {"gradient", gradient_alone}, {"large", large_batch},     {"bits", same_bits},
     {"precision", precisions},    {"culprit", names_culprit}, {"nccl", linked_bits},
+    {"runs", runs_at_once},
 };
 enum { TRAINING_RUNS = sizeof training_runs / sizeof *training_runs };
 

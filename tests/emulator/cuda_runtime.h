@@ -139,6 +139,7 @@ static inline int atomicMin(int *p, int v) {
     *p = min(old, v);
     return old;
 }
+static inline void __threadfence() {} /* blocks run one after the other */
 static inline int64_t clock64() {
     return (int64_t)__builtin_ia32_rdtsc();
 }
@@ -204,10 +205,19 @@ struct dim3 {
     unsigned x, y, z;
     dim3(unsigned across = 1) : x(across), y(1), z(1) {}
 };
+enum { cudaLaunchAttributeProgrammaticStreamSerialization = 6, cudaLaunchAttributePriority = 8 };
+struct cudaLaunchAttribute {
+    int id;
+    struct {
+        int programmaticStreamSerializationAllowed, priority;
+    } val;
+};
 struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
     size_t dynamicSmemBytes;
     cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned numAttrs;
 };
 struct cudaDeviceProp {
     char name[256];
@@ -220,6 +230,7 @@ cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaGetDevice(int *at);
 cudaError_t cudaSetDevice(int at);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int at);
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
 cudaError_t cudaMemGetInfo(size_t *spare, size_t *all);
 cudaError_t cudaMalloc(void **out, size_t bytes);
 cudaError_t cudaFree(void *p);

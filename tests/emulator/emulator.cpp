@@ -32,6 +32,7 @@ struct BulkStore {
     float *to;
     uint32_t from;
     size_t bytes;
+    bool adds;
     std::vector<unsigned char> read; /* empty: not yet */
 };
 
@@ -308,9 +309,9 @@ void emulated_arrival_wait(uint32_t arrival, emulated_place at) {
     loads.resize(left);
 }
 
-void emulated_bulk_store(float *to, uint32_t from, int bytes, emulated_place at) {
+void emulated_bulk_store(float *to, uint32_t from, int bytes, bool adds, emulated_place at) {
     check_bulk(to, from, bytes, at);
-    fibres[emulated_thread.x].stores.push_back({to, from, (size_t)bytes, {}});
+    fibres[emulated_thread.x].stores.push_back({to, from, (size_t)bytes, adds, {}});
 }
 
 void emulated_bulk_commit(void) {
@@ -323,7 +324,12 @@ void emulated_bulk_wait(bool read) {
     for (size_t k = 0; k < f.stores_committed; k++) {
         BulkStore &s = f.stores[k];
         if (s.read.empty()) s.read.assign(smem + s.from, smem + s.from + s.bytes);
-        if (!read) memcpy(s.to, s.read.data(), s.bytes);
+        if (!read && !s.adds) memcpy(s.to, s.read.data(), s.bytes);
+        for (size_t i = 0; !read && s.adds && i < s.bytes / sizeof(float); i++) {
+            float v;
+            memcpy(&v, s.read.data() + i * sizeof v, sizeof v);
+            s.to[i] += v;
+        }
     }
     if (read) return;
     f.stores.erase(f.stores.begin(), f.stores.begin() + (ptrdiff_t)f.stores_committed);

@@ -52,7 +52,7 @@ void emulated_copy_wait(int leave);
 void emulated_bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival,
                         emulated_place at);
 void emulated_arrival_wait(uint32_t arrival, emulated_place at);
-void emulated_bulk_store(float *to, uint32_t from, int bytes, emulated_place at);
+void emulated_bulk_store(float *to, uint32_t from, int bytes, bool adds, emulated_place at);
 void emulated_bulk_commit(void);
 void emulated_bulk_wait(bool read);
 

@@ -42,6 +42,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int) {
     *p = {"emulated GPU", EMULATED_PROCESSORS, 9, 0};
     return cudaSuccess;
 }
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+    *least = *greatest = 0;
+    return cudaSuccess;
+}
 cudaError_t cudaMemGetInfo(size_t *spare, size_t *all) {
     *spare = *all = (size_t)4 << 30;
     return cudaSuccess;

@@ -39,6 +39,12 @@ static void forget(recorded *r) {
     model_destroy(r->m);
 }
 
+/* Seven transitions have each kind once; what they share and the end come once a step. */
+enum { ALL_PARTS = 7 * (FUSED_COUNT - 3) + 3 };
+static int32_t usual(int kind) {
+    return kind == FUSED_END || kind == FUSED_FIRST || kind == FUSED_FIRST_GRAD ? 1 : 7;
+}
+
 static void count_kinds(const cuda_program *p, int32_t count[FUSED_COUNT]) {
     for (int k = 0; k < FUSED_COUNT; k++) count[k] = 0;
     for (int32_t k = 0; k < p->count; k++)
@@ -58,22 +64,21 @@ static int32_t parts_of(const char *preset, int64_t n, int64_t m, int64_t sample
     return parts;
 }
 
-/* Seven transitions have each kind once. */
 static void paper_parts(void) {
     int32_t count[FUSED_COUNT];
-    CHECK(parts_of("paper", 128, 50, 1, PROGRAM_FUSE_ALL, count) == 7 * FUSED_COUNT);
-    for (int k = 0; k < FUSED_COUNT; k++) CHECK(count[k] == 7);
-    CHECK(parts_of("paper", 128, 50, 1, 1u << FUSED_SET_GRAD, count) == 7);
-    CHECK(count[FUSED_SET_GRAD] == 7 && count[FUSED_SET] == 0);
-    /* a reverse pass op by op reads what the fused encoder does not store (fuse.c) */
+    CHECK(parts_of("paper", 128, 50, 1, PROGRAM_FUSE_ALL, count) == ALL_PARTS);
+    for (int k = 0; k < FUSED_COUNT; k++) CHECK(count[k] == usual(k));
+    /* what the fused encoder keeps is for its fused reverse pass alone (fuse.c) */
+    CHECK(parts_of("paper", 128, 50, 1, 1u << FUSED_SET | 1u << FUSED_SET_GRAD, count) == 14);
+    CHECK(parts_of("paper", 128, 50, 1, 1u << FUSED_SET_GRAD, count) == 0);
     CHECK(parts_of("paper", 128, 50, 1, 1u << FUSED_SET, count) == 0);
     CHECK(parts_of("paper", 128, 50, 1, 0, count) == 0);
 }
 
-/* Other widths, larger sets and several samples run op by op. */
+/* Other widths, larger sets and several samples run op by op; other widths have the usual end. */
 static void others_stay(void) {
     int32_t count[FUSED_COUNT];
-    CHECK(parts_of("tiny", 128, 50, 1, PROGRAM_FUSE_ALL, count) == 0);
+    CHECK(parts_of("tiny", 128, 50, 1, PROGRAM_FUSE_ALL, count) == 1 && count[FUSED_END] == 1);
     CHECK(parts_of("paper", FUSED_POINTS + 1, 50, 1, PROGRAM_FUSE_ALL, count) == 0);
     CHECK(parts_of("paper", 128, FUSED_CONTEXT + 1, 1, PROGRAM_FUSE_ALL, count) == 0);
     CHECK(parts_of("paper", 128, 50, 2, PROGRAM_FUSE_ALL, count) == 0);
@@ -88,9 +93,28 @@ static void one_less(recorded *r, fused_kind kind) {
     int32_t count[FUSED_COUNT];
     CHECK(program_make(&world, r->plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     count_kinds(&p, count);
-    for (int k = 0; k < FUSED_COUNT; k++) CHECK(count[k] == (k == (int)kind ? 6 : 7));
+    for (int k = 0; k < FUSED_COUNT; k++) CHECK(count[k] == usual(k) - (k == (int)kind));
     program_free(&world, &p);
     forget(r);
+}
+
+/* The paper's plan with something changed in a part that keeps values for its fused reverse pass
+ * alone: neither of the two is fused, everything else is. */
+static void no_pairs(recorded *r, fused_kind forward, fused_kind reverse) {
+    cuda_program p;
+    int32_t count[FUSED_COUNT];
+    CHECK(program_make(&world, r->plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    count_kinds(&p, count);
+    for (int k = 0; k < FUSED_COUNT; k++)
+        CHECK(count[k] == (k == (int)forward || k == (int)reverse ? 0 : usual(k)));
+    program_free(&world, &p);
+    forget(r);
+}
+static void no_sets(recorded *r) {
+    no_pairs(r, FUSED_SET, FUSED_SET_GRAD);
+}
+static void no_flows(recorded *r) {
+    no_pairs(r, FUSED_FLOW, FUSED_FLOW_GRAD);
 }
 
 /* The first instruction of an op; its first output has so many columns, or 0: any. */
@@ -113,13 +137,10 @@ static void another_op(void) {
     recorded r;
     record_paper(&r);
     first_of(&r, OP_rqs_to_noise, 0)->i[0] = 9; /* bins */
-    one_less(&r, FUSED_FLOW);
+    no_flows(&r);
     record_paper(&r);
     first_of(&r, OP_linear, 29)->i[0] = ACT_RELU;
-    one_less(&r, FUSED_FLOW);
-    record_paper(&r); /* all points look at the context alone */
-    first_of(&r, OP_attention, 64)->i[ATTENTION_KEYS] = EXT_M;
-    one_less(&r, FUSED_SET);
+    no_flows(&r);
     record_paper(&r);
     first_of(&r, OP_gauss_sample, 0)->i[SAMPLE_ROW] = 1;
     one_less(&r, FUSED_LATENT);
@@ -129,31 +150,54 @@ static void another_op(void) {
     record_paper(&r);
     first_of(&r, OP_gauss_kl_grad, 0)->i[GAUSS_KIND] ^= 1;
     one_less(&r, FUSED_LATENT_GRAD);
+    record_paper(&r); /* the loss is that of the targets */
+    first_of(&r, OP_per_point, 0)->i[0] = ROWS_REST;
+    one_less(&r, FUSED_END);
+    record_paper(&r); /* or another one */
+    first_of(&r, OP_per_point, 0)->f[0] = -2.0;
+    one_less(&r, FUSED_END);
 }
 
-/* What stays inside a part is not stored, so nobody else may read it; what is stored, anybody may.
- */
+/* All points look at the context alone in one op; or something else reads a layer's ReLU, of which
+ * a part would keep the signs. */
+static void sets_differ(void) {
+    recorded r;
+    record_paper(&r);
+    first_of(&r, OP_attention, 64)->i[ATTENTION_KEYS] = EXT_M;
+    no_sets(&r);
+    record_paper(&r);
+    for (int32_t k = 0; k < r.plan->n_function; k++) {
+        const instr *ins = &r.plan->instrs[k];
+        if (ins->op != OP_linear || ins->out[LINEAR_H] == VAL_NONE) continue;
+        first_of(&r, OP_draw, 0)->in[FUSE_IN - 1] = ins->out[LINEAR_H];
+        break;
+    }
+    no_sets(&r);
+}
+
+/* What stays inside a part is not stored, so nobody else may read it, nor what is stored in a form
+ * of its own; anything else that is stored, anybody may. */
 static void read_elsewhere(void) {
-    for (int inner = 0; inner < 2; inner++) {
+    for (int k = 0; k < 3; k++) {
         recorded r;
         record_paper(&r);
-        instr *reader = first_of(&r, OP_report, 0);
+        instr *reader = first_of(&r, OP_draw, 0); /* in no part */
         const instr *last = first_of(&r, OP_linear, 29);
-        const val h1 = last->in[LINEAR_X]; /* of the conditioner: kept */
-        val h0 = VAL_NONE, sum = VAL_NONE; /* h0 = relu(sum + pz)      */
-        for (int32_t k = 0; k < r.plan->n_function; k++)
-            if (r.plan->instrs[k].out[0] == h1) h0 = r.plan->instrs[k].in[LINEAR_X];
-        for (int32_t k = 0; k < r.plan->n_function; k++)
-            if (r.plan->instrs[k].out[0] == h0) sum = r.plan->instrs[k].in[0];
+        const val raw = last->out[LINEAR_Y], h1 = last->in[LINEAR_X];
+        val h0 = VAL_NONE, sum = VAL_NONE; /* h0 = relu(sum + pz) */
+        for (int32_t i = 0; i < r.plan->n_function; i++)
+            if (r.plan->instrs[i].out[0] == h1) h0 = r.plan->instrs[i].in[LINEAR_X];
+        for (int32_t i = 0; i < r.plan->n_function; i++)
+            if (r.plan->instrs[i].out[0] == h0) sum = r.plan->instrs[i].in[0];
         CHECK(h0 != VAL_NONE && sum != VAL_NONE && reader->in[FUSE_IN - 1] == VAL_NONE);
-        reader->in[FUSE_IN - 1] = inner ? sum : h0;
-        if (inner) {
-            one_less(&r, FUSED_FLOW);
+        reader->in[FUSE_IN - 1] = k == 0 ? sum : k == 1 ? h0 : raw;
+        if (k < 2) {
+            no_flows(&r);
             continue;
         }
         cuda_program p;
         CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-        CHECK(p.n_fused == 7 * FUSED_COUNT);
+        CHECK(p.n_fused == ALL_PARTS);
         program_free(&world, &p);
         forget(&r);
     }
@@ -179,7 +223,7 @@ static void gradient_of_two(void) {
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     count_kinds(&p, count);
     for (int k = 0; k < FUSED_COUNT; k++)
-        CHECK(count[k] == (k == FUSED_SET_GRAD || k == FUSED_SET ? 0 : 7));
+        CHECK(count[k] == (k == FUSED_SET_GRAD || k == FUSED_SET ? 0 : usual(k)));
     for (val v = 0; v < r.plan->n_values; v++) /* and gradients stay where they are */
         if (r.plan->values[v].store == STORE_PGRAD) CHECK(p.offset[v] == r.plan->values[v].offset);
     program_free(&world, &p);
@@ -198,7 +242,7 @@ static void latent_rows(void) {
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     CHECK(p.n_outer == 7 * 9 - 2);
     CHECK(p.kept_words == 7 * LATENT_KEPT);
-    int64_t words = 0, marked = 0;
+    int64_t words = 0, summed = 0;
     for (int32_t j = 0; j < p.n_outer; j++) {
         const dev_outer *o = &p.outer[j];
         words += o->rows * o->cols;
@@ -206,12 +250,12 @@ static void latent_rows(void) {
         CHECK(o->x + o->x_step * (o->count - 1) + o->rows <= p.kept_words);
         CHECK(o->g + o->g_step * (o->count - 1) + o->cols <= p.kept_words);
     }
-    for (int64_t k = 0; k < r.m->params.trainable / DEV_OUTER_WORDS; k++)
-        marked += p.outer_of[k] >= 0;
-    CHECK(marked * DEV_OUTER_WORDS == words);
+    for (int32_t k = 0; k < p.n_ranges; k++)
+        if (p.ranges[k].outer >= 0) summed += p.ranges[k].words;
+    CHECK(summed == words);
     program_free(&world, &p);
     CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
-    CHECK(p.n_outer == 0 && p.kept_words == 0 && !p.outer_of);
+    CHECK(p.n_outer == 0 && p.kept_words == 0);
     program_free(&world, &p);
     forget(&r);
 }
@@ -229,7 +273,6 @@ static void shared_weight(void) {
         CHECK(p.n_outer == !shared);
         CHECK((code[0].fused.place[LATENTG_KEPT] == FUSED_ABSENT) == shared);
         env_free(&world, p.outer);
-        env_free(&world, p.outer_of);
     }
 }
 
@@ -243,15 +286,71 @@ static void teams_know_less(void) {
     CHECK(of_teams > 0 && of_teams < ops && ops < OP_COUNT);
 }
 
+/* ---- ranges -----------------------------------------------------------------------------------
+ */
+
+/* The range among [lo, hi) that holds a word, or -1. */
+static int32_t range_of(const cuda_program *p, int32_t lo, int32_t hi, int64_t word) {
+    for (int32_t k = lo; k < hi; k++)
+        if (word >= p->ranges[k].at && word < p->ranges[k].at + p->ranges[k].words) return k;
+    return -1;
+}
+
+/* Every word is in one range, and one that holds rows' products is a whole part of its weight. */
+static void covers_all(const recorded *r, const cuda_program *p) {
+    int64_t words = 0;
+    for (int32_t k = 0; k < p->n_ranges; k++) {
+        const dev_range *at = &p->ranges[k];
+        words += at->words;
+        CHECK(at->words > 0 && at->words <= DEV_RANGE_WORDS && at->at % DEV_OUTER_WORDS == 0);
+        if (at->outer < 0) continue;
+        const dev_outer *o = &p->outer[at->outer];
+        CHECK(at->words == DEV_RANGE_WORDS && (o->cols == 64 || o->cols == 128));
+        CHECK((at->at - o->at) % DEV_RANGE_WORDS == 0 && at->at >= o->at);
+    }
+    CHECK(words == r->m->params.trainable);
+    for (int64_t at = 0; at < words; at += 16) CHECK(range_of(p, 0, p->n_ranges, at) >= 0);
+}
+
+/* What the last sets still write to is late: the encoder. Conditioners and latents are early. */
+static void early_ranges(void) {
+    recorded r;
+    cuda_program p;
+    record_paper(&r);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    int32_t releases = 0, sets = 0;
+    for (int32_t k = 0; k < p.count; k++) {
+        const bool is_set = p.code[k].op == OPCODE_COUNT + FUSED_SET_GRAD;
+        sets += is_set, releases += p.code[k].releases;
+        if (p.code[k].releases) CHECK(is_set && sets == 7);
+    }
+    CHECK(releases == 1);
+    covers_all(&r, &p);
+    for (int32_t i = 0; i < r.m->params.count; i++) {
+        const param *w = &r.m->params.list[i];
+        const bool encoder = strncmp(w->name, "enc.", 4) == 0;
+        if (!w->init.frozen) CHECK((range_of(&p, 0, p.n_early, w->offset) < 0) == encoder);
+    }
+    program_free(&world, &p);
+    CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
+    covers_all(&r, &p);
+    CHECK(p.n_early == 0); /* op by op nothing releases */
+    for (int32_t k = 0; k < p.count; k++) CHECK(p.code[k].releases == 0);
+    program_free(&world, &p);
+    forget(&r);
+}
+
 int main(void) {
     env_init(&world);
     RUN(paper_parts);
     RUN(others_stay);
     RUN(another_op);
+    RUN(sets_differ);
     RUN(read_elsewhere);
     RUN(gradient_of_two);
     RUN(latent_rows);
     RUN(shared_weight);
     RUN(teams_know_less);
+    RUN(early_ranges);
     return check_done();
 }

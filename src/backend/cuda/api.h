@@ -11,7 +11,7 @@
 #include "comm/gpu_link.h"
 
 /* Both sides must know the same operations. */
-enum { CUDA_API_VERSION = 5000 + OPCODE_COUNT };
+enum { CUDA_API_VERSION = 7000 + OPCODE_COUNT };
 
 typedef struct cuda_queue cuda_queue; /* a stream with its captured step */
 
@@ -51,10 +51,10 @@ typedef struct cuda_api {
     int (*sync)(cuda_queue *q);
     /* One pass of the function part over `blocks` blocks. */
     int (*functions)(cuda_queue *q, const dev_run *run, int blocks);
-    /* `steps` training steps: functions, then the update. Captured once per (run, blocks, words,
-     * steps) unless `captured` is false. */
-    int (*steps)(cuda_queue *q, const dev_run *run, int blocks, int64_t words, int64_t steps,
-                 int captured);
+    /* `steps` training steps: functions by `blocks` blocks, the sum over `ranges`, the update of
+     * `words`. Captured once per (run, blocks, ranges, words) unless `captured` is false. */
+    int (*steps)(cuda_queue *q, const dev_run *run, int blocks, int ranges, int64_t words,
+                 int64_t steps, int captured);
     /* The steps that follow are shared; NULL: they are not. The struct is copied. */
     void (*share)(cuda_queue *q, const cuda_shared_step *s);
     int (*busy)(cuda_queue *q, int *yes); /* is there work that sync() would wait for? */

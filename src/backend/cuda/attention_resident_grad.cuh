@@ -138,16 +138,16 @@ template <int MATH, int MT> struct Queries {
 };
 
 /* 16 keys, of which the first `left` exist in the tail; k and v are read across, k also down. */
-template <int MATH, int MT, bool TAIL, int P = PITCH<MATH>>
+template <int MATH, int MT, bool TAIL>
 FN void queries_keys(Queries<MATH, MT> &x, const float *k, const float *v, const float *k_down,
                      int left) {
     float p[MT][2][4], d[MT][2][4];
     FragB<MATH> b[2];
-    across_b<MATH, P>(b, k);
+    across_b<MATH>(b, k);
 #pragma unroll
     for (int i = 0; i < MT * 2; i++)
         mma_from<MATH>(p[i >> 1][i & 1], x.q[i >> 1], b[i & 1], x.lse[i >> 1]);
-    across_b<MATH, P>(b, v);
+    across_b<MATH>(b, v);
 #pragma unroll
     for (int i = 0; i < MT * 2; i++)
         mma_from<MATH>(d[i >> 1][i & 1], x.g[i >> 1], b[i & 1], x.delta[i >> 1]);
@@ -158,7 +158,7 @@ FN void queries_keys(Queries<MATH, MT> &x, const float *k, const float *v, const
         if constexpr (TAIL) /* an infinite weight times a row of zeros would not be zero */
             if (n * 8 + (int)threadIdx.x % 4 * 2 + (j & 1) >= left) d[m][n][j] = 0.0f;
     }
-    down_b<MATH, P>(b, k_down);
+    down_b<MATH>(b, k_down);
 #pragma unroll
     for (int m = 0; m < MT; m++) {
         FragA<MATH> f;
@@ -211,18 +211,18 @@ template <int MATH, int MT> struct Keys {
 };
 
 /* p = P^T and d = dS^T of 16 queries */
-template <int MATH, int MT, int P = PITCH<MATH>>
+template <int MATH, int MT>
 FN void keys_weights(const Keys<MATH, MT> &x, const float *q, const float *g, const float *lse,
                      const float *delta, float p[MT][2][4], float d[MT][2][4]) {
     FragB<MATH> b[2];
     float from[4];
-    across_b<MATH, P>(b, q);
+    across_b<MATH>(b, q);
 #pragma unroll
     for (int i = 0; i < MT * 2; i++) {
         load_start(from, lse + (i & 1) * 16);
         mma_from<MATH>(p[i >> 1][i & 1], x.k[i >> 1], b[i & 1], from);
     }
-    across_b<MATH, P>(b, g);
+    across_b<MATH>(b, g);
 #pragma unroll
     for (int i = 0; i < MT * 2; i++) {
         load_start(from, delta + (i & 1) * 16);
@@ -237,10 +237,10 @@ FN void keys_weights(const Keys<MATH, MT> &x, const float *q, const float *g, co
 }
 
 /* sums += weights times 16 rows, read down */
-template <int MATH, int MT, int P = PITCH<MATH>>
+template <int MATH, int MT>
 FN void keys_sums(float sums[MT][2][4], const float weights[MT][2][4], const float *rows) {
     FragB<MATH> b[2];
-    down_b<MATH, P>(b, rows);
+    down_b<MATH>(b, rows);
 #pragma unroll
     for (int m = 0; m < MT; m++) {
         FragA<MATH> f;

@@ -39,7 +39,8 @@ typedef struct dev_instr {
     uint32_t fresh; /* bit j: but the block's first function overwrites (weight gradients)  */
     int32_t math;
     int32_t together; /* it and those behind it run side by side: how many; 1: alone */
-    int32_t reserved[3];
+    int32_t releases; /* 1: gradients complete before it may be summed while it runs (ranges.h) */
+    int32_t reserved[2];
     int32_t i[DEV_INT];
     double f[DEV_REAL];
     union {
@@ -58,6 +59,12 @@ typedef struct dev_outer {
 } dev_outer;
 enum { DEV_OUTER_WORDS = 16 }; /* weights begin at multiples of so many words */
 
+/* Words of the gradient that one block sums over functions (ranges.h). */
+typedef struct dev_range {
+    int32_t at, words, outer; /* outer: which it is a part of; -1: it lies in the slots */
+} dev_range;
+enum { DEV_RANGE_WORDS = 512 };
+
 /* step_block of op/frame.h */
 typedef struct dev_step {
     uint64_t seed;
@@ -72,6 +79,9 @@ typedef struct dev_step {
 typedef struct dev_adam {
     float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
     int32_t go, averages, first;
+    int32_t released; /* blocks of functions that are past the instruction that releases */
+    int32_t done;     /* blocks of the sum that are */
+    double next_rate; /* of the step that follows   */
 } dev_adam;
 
 /* Everything a run reads and writes. It lives on the device; kernels get its address alone, so that
@@ -91,16 +101,17 @@ typedef struct dev_run {
     float *kept; /* per function: rows of outer products */
     int64_t kept_words;
     const dev_outer *outer;
-    const int16_t *outer_of; /* per DEV_OUTER_WORDS words of a slot: which outer, or -1; or NULL */
-    int32_t *scratch;        /* per block: permutations, attention   */
+    int32_t *scratch; /* per block: permutations, attention   */
     int64_t scratch_words;
     float *weights, *moment1, *moment2, *average; /* average may be NULL */
     int64_t words, trainable;
     float *state;
     dev_step *step;
     dev_adam *adam;
-    double *item_scalars; /* (items, 3) */
-    double *partial;      /* (ranges) sums of squares */
+    double *item_scalars;    /* (items, 3) */
+    double *partial;         /* (ranges) sums of squares */
+    const dev_range *ranges; /* of the gradient, first the n_early that may be summed early */
+    int64_t n_early;
     int64_t data_functions, data_x_dim;
     const int64_t *data_start;
     const float *data_x, *data_y;
@@ -123,6 +134,6 @@ enum { DMAP_GY, DMAP_GRAW, DMAP_GLOGDET };
 enum { DRQS_BOUND, DRQS_MIN_WIDTH, DRQS_MIN_HEIGHT, DRQS_MIN_DERIVATIVE };
 enum { DSAMPLE_ROW = 1, DSAMPLE_PURPOSE, DSAMPLE_TAG };
 enum { DREPORT_COUNT = 3 };
-enum { DEV_STEP_THREADS = 256, DEV_STEP_WORDS = 1024 }; /* a block of the update kernels */
+enum { DEV_STEP_THREADS = 256 }; /* a block of the update kernels */
 
 #endif

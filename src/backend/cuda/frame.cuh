@@ -46,9 +46,12 @@ struct Frame {
     float *act, *grads, *weights, *state, *kept;
     int32_t *scratch;
     int64_t item, items, function, sample0;
+    uint64_t seed; /* of the step block */
+    int64_t step;
     int n, k, m, S;
     int first;   /* the block's first function                     */
     int watched; /* cycles are counted or a bad value is looked for */
+    int at, was; /* the instruction that runs, and the one before it */
     int64_t last;
     int flag;
 };
@@ -128,6 +131,7 @@ FN void resolve_all(int k) {
     if (j >= DEV_IN + DEV_OUT) return;
     for (int i = threadIdx.x % 32 / 16; i < DEV_TOGETHER; i += 2) {
         Slot &slot = h.slots[(k + i) % HELD];
+        if (slot.ins.op >= OPCODE_COUNT) continue; /* run_fused() finds its operands */
         slot.views[j] = resolve(h.f, j < DEV_IN ? slot.ins.in[j] : slot.ins.out[j - DEV_IN]);
     }
 }

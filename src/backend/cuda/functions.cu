@@ -3,6 +3,7 @@
  * memory, where the plan placed them, small ones behind its part (program.c). Small instructions
  * that do not depend on each other run side by side, a team of threads each; the next ones are
  * fetched meanwhile. */
+#include "backend/cuda/fourier.cuh"
 #include "backend/cuda/fused.cuh"
 #include "backend/cuda/kernels.cuh"
 #include "backend/cuda/op_algebra.cuh"
@@ -34,7 +35,7 @@ FN void fetch(int from, int to) {
 static_assert(sizeof(dev_instr) / 16 <= 32, "a warp copies an instruction");
 
 FN const dev_instr &held(int k) {
-    return ((Head *)smem)->slots[k % HELD].ins;
+    return ((Head *)smem)->slots[(unsigned)k % HELD].ins;
 }
 
 /* Ops that a team can run. */
@@ -189,8 +190,10 @@ static __device__ __noinline__ void execute_large(const dev_instr &ins) {
     }
 }
 
-OP_FN void execute_together(int k, int count) {
+/* `first` and those behind it, a team each. */
+OP_FN void execute_together(const dev_instr &first, int count) {
     const Team t = team_of(DEV_TOGETHER);
+    const int k = (int)((const Slot *)&first - ((Head *)smem)->slots);
     if (t.id < count) execute_small(held(k + t.id), t);
 }
 
@@ -208,17 +211,8 @@ OP_FN void run_attention_grad(const dev_instr &ins) {
     op_attention_grad(ins);
 }
 
-/* A part of the model as one instruction. Its operands are found first, a thread each. */
+/* A part of the model as one instruction. */
 FN void run_fused(const dev_instr &ins) {
-    Head &h = *(Head *)smem;
-    const int k = threadIdx.x;
-    if (k < FUSED_SLOTS) {
-        const uint32_t place = ins.fused.place[k], words = place << FUSED_STORE_BITS;
-        float *base = base_of(h.f, (int)(place >> FUSED_OFFSET_BITS));
-        h.at[k] = place == FUSED_ABSENT ? nullptr : base + (words >> FUSED_STORE_BITS);
-    }
-    if (k == 0) h.adds = ins.fused.acc & ~(h.f.first ? ins.fused.fresh : 0);
-    __syncthreads();
     switch (ins.op - OPCODE_COUNT) {
     case FUSED_FLOW:
         flow_part::run(ins);
@@ -238,14 +232,25 @@ FN void run_fused(const dev_instr &ins) {
     case FUSED_LATENT_GRAD:
         latent_grad_part::run(ins);
         break;
+    case FUSED_FIRST:
+        first_part::run(ins);
+        break;
+    case FUSED_FIRST_GRAD:
+        first_grad_part::run(ins);
+        break;
+    case FUSED_END:
+        end_part::run(ins);
+        break;
     }
 }
 
 /* Most instructions are one of a few; the rest goes through the switches. */
 FN void execute(const dev_instr &ins) {
-    const int op = ins.op;
+    const int op = ins.op, count = ins.together;
     if (op >= OPCODE_COUNT)
         run_fused(ins);
+    else if (count > 1)
+        execute_together(ins, count);
     else if (op == OPCODE_linear_grad)
         run_linear_grad(ins);
     else if (op == OPCODE_linear)
@@ -289,6 +294,7 @@ FN void begin(const dev_run *run, int64_t item, int first) {
     f.kept = run->kept + (item - run->item_lo) * run->kept_words;
     f.scratch = run->scratch + (int64_t)blockIdx.x * run->scratch_words;
     f.item = item, f.items = run->items;
+    f.seed = run->step->seed, f.step = run->step->step;
     f.function = run->first_function + item / chunks;
     f.S = run->samples > 0 ? (int)run->samples : 1;
     f.sample0 = item % chunks * run->samples;
@@ -296,6 +302,7 @@ FN void begin(const dev_run *run, int64_t item, int first) {
     f.k = run->k ? (int)run->k[item] : f.n;
     f.m = run->m ? (int)run->m[item] : 0;
     f.first = first;
+    f.at = f.was = 0;
     f.watched = run->diagnose || (run->clocks && blockIdx.x == 0);
 }
 
@@ -309,37 +316,83 @@ OP_FN void watch(int k, int next) {
     f.last = now;
 }
 
-/* The loop keeps next to nothing in registers across the calls: what does not fit would lie in
- * local memory, and that is far away when shared memory takes all of the L1. */
+/* By one thread: the sum of what the block has completed may begin, unless it has more to do. */
+OP_FN void release_gradients() {
+    const Frame &f = frame();
+    if (f.item + gridDim.x < f.run->item_hi) return;
+    __threadfence();
+    atomicAdd(&f.run->adam->released, 1);
+    grid_release();
+}
+
+/* ---- one instruction after the other --------------------------------------------------------- */
+
+/* What the kernel needs from one instruction to the next lies in the frame, and what is to be done
+ * before and behind an instruction are calls. Kept in registers it would go to local memory in
+ * every call, addresses of shared memory too, and that is far away when shared memory takes all of
+ * the L1.
+ */
+
+/* Where the operands of a part lie: a thread each. */
+FN void find_operands(const dev_instr &ins) {
+    Head &h = *(Head *)smem;
+    const int k = threadIdx.x;
+    if (k < FUSED_SLOTS) {
+        const uint32_t place = ins.fused.place[k], words = place << FUSED_STORE_BITS;
+        float *base = base_of(h.f, (int)(place >> FUSED_OFFSET_BITS));
+        h.at[k] = place == FUSED_ABSENT ? nullptr : base + (words >> FUSED_STORE_BITS);
+    }
+    if (k == 0) h.adds = ins.fused.acc & ~(h.f.first ? ins.fused.fresh : 0);
+}
+
+/* Is there an instruction? The first ones are there, their operands found. */
+OP_FN bool begin_function(const dev_run *run, int64_t item, bool first) {
+    Frame &f = frame();
+    __syncthreads(); /* the function before has ended for all threads */
+    if (threadIdx.x == 0) begin(run, item, first);
+    __syncthreads();
+    if (keeper()) fetch(0, 3 * DEV_TOGETHER);
+    copy_wait<0>();
+    __syncthreads();
+    if (keeper()) resolve_all(0);
+    __syncthreads();
+    if (f.watched) watch(0, 0);
+    return f.n_code > 0;
+}
+
+/* The instruction that runs now. What runs next is there, what runs after that is asked for. Behind
+ * the barrier nobody but the keeper looks for its number again. */
+OP_FN const dev_instr &begin_instruction() {
+    const int k = frame().at;
+    const dev_instr &ins = held(k);
+    if (ins.releases && threadIdx.x == THREADS - 1) release_gradients();
+    if (keeper()) fetch(k + 3 * DEV_TOGETHER, k + ins.together + 3 * DEV_TOGETHER);
+    if (ins.op >= OPCODE_COUNT) find_operands(ins);
+    __syncthreads();
+    return ins;
+}
+
+/* Is there another one? Its operands are found behind the one that ran: a draw sets the lengths. */
+OP_FN bool end_instruction() {
+    Frame &f = frame();
+    if (keeper()) {
+        const int k = f.at, next = k + held(k).together;
+        resolve_all(next);
+        copy_wait<1>();
+        __syncwarp();
+        if (threadIdx.x == THREADS - 1) f.was = k, f.at = next;
+    }
+    __syncthreads();
+    if (f.watched) watch(f.was, f.at);
+    return f.at < f.n_code;
+}
+
 __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *run) {
     const int64_t first = run->item_lo + blockIdx.x;
-    for (int64_t item = first; item < run->item_hi; item += gridDim.x) {
-        if (threadIdx.x == 0) begin(run, item, item == first);
-        __syncthreads();
-        if (keeper()) fetch(0, 3 * DEV_TOGETHER);
-        copy_wait<0>();
-        __syncthreads();
-        if (keeper()) resolve_all(0);
-        __syncthreads();
-        if (frame().watched) watch(0, 0);
-        int k = 0, next;
-        for (; k < frame().n_code; k = next) {
-            const int count = held(k).together;
-            next = k + count;
-            /* What runs next is there, what runs after that has been asked for. */
-            if (keeper()) fetch(k + 3 * DEV_TOGETHER, next + 3 * DEV_TOGETHER);
-            if (count == 1)
-                execute(held(k));
-            else
-                execute_together(k, count);
-            if (keeper()) {
-                resolve_all(next); /* behind the op: a draw sets the lengths */
-                copy_wait<1>();
-            }
-            __syncthreads();
-            if (frame().watched) watch(k, next);
-        }
-    }
+    grid_wait();
+    for (int64_t item = first; item < run->item_hi; item += gridDim.x)
+        for (bool go = begin_function(run, item, item == first); go; go = end_instruction())
+            execute(begin_instruction());
 }
 
 cudaError_t functions_prepare(void) {
@@ -347,7 +400,6 @@ cudaError_t functions_prepare(void) {
                                 SMEM_BYTES);
 }
 
-void functions_launch(const dev_run *run, int blocks, cudaStream_t stream) {
-    const cudaLaunchConfig_t how = launch_of(blocks, THREADS, SMEM_BYTES, stream);
-    cudaLaunchKernelEx(&how, functions_kernel, run);
+void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t stream) {
+    launch_as(launch_of(blocks, THREADS, SMEM_BYTES, stream), false, early, functions_kernel, run);
 }

@@ -23,7 +23,8 @@ static bool has_shape(const search *s, const fuse_pattern *f, uint8_t slot, val 
         const fuse_shape *want = &f->shapes[k];
         if (want->slot == slot)
             return at->ext == want->ext && at->cols == want->cols &&
-                   (at->ext != EXT_FIXED || at->rows == want->rows);
+                   (at->ext != EXT_FIXED || at->rows == want->rows) &&
+                   (!want->weight || at->store == STORE_PARAM);
     }
     return true;
 }
@@ -42,6 +43,7 @@ static bool attributes_fit(const search *s, const fuse_step *step, const instr *
     const instr *first = &s->plan->instrs[s->members[0]];
     for (int j = 0; j < step->n_ints; j++)
         if (step->ints[j] != FUSE_ANY && ins->i[j] != step->ints[j]) return false;
+    if (step->real != 0 && ins->f[0] != step->real) return false;
     return !step->as_first || (ins->i[0] == first->i[0] && ins->f[0] == first->f[0]);
 }
 
@@ -238,14 +240,85 @@ static void find_parts(search *s, uint32_t kinds, int32_t *scratch) {
     }
 }
 
-/* Of a context without points the fused set encoder stores nothing, which its fused reverse pass
- * knows; a reverse pass op by op would read it. */
-static bool reads_what_is_not_there(const fuse_list *list, const plan *p) {
-    bool stores = false, reads = false;
-    for (int32_t k = 0; k < list->n_parts; k++) stores |= list->parts[k].pattern->kind == FUSED_SET;
-    for (int32_t k = 0; k < list->n_units; k++)
-        reads |= list->units[k] >= 0 && p->instrs[list->units[k]].op == OP_attention_grad;
-    return stores && reads;
+/* ---- parts and their reverse passes ---------------------------------------------------------- */
+
+/* What these parts keep is for their fused reverse passes alone: there is less of it than the ops
+ * would store, and some has another form (fused.h). So there are both of them or none. Slots
+ * [from, to) are kept; the reverse pass of a part is the one that has slot `from` as slot `back`.
+ */
+typedef struct pairing {
+    fused_kind forward, reverse;
+    int from, to, back;
+} pairing;
+static const pairing pairings[] = {
+    {FUSED_SET, FUSED_SET_GRAD, SET_J, SET_STACK, SETG_J},
+    {FUSED_FLOW, FUSED_FLOW_GRAD, FLOW_H0, FLOW_RAW, FLOWG_H0},
+};
+enum { PAIRINGS = sizeof pairings / sizeof *pairings };
+
+static bool is_kind(const fuse_part *part, fused_kind kind) {
+    return part->pattern->kind == kind;
+}
+
+/* The part that computed what this one takes back; NULL: there is none. */
+static const fuse_part *forward_of(const fuse_list *list, const pairing *p,
+                                   const fuse_part *reverse) {
+    for (int32_t k = 0; k < list->n_parts; k++)
+        if (is_kind(&list->parts[k], p->forward) &&
+            list->parts[k].slot[p->from] == reverse->slot[p->back])
+            return &list->parts[k];
+    return NULL;
+}
+
+static bool reads_kept(const instr *ins, const pairing *p, const fuse_part *part) {
+    for (int j = 0; j < INSTR_IN; j++)
+        for (int k = p->from; k < p->to && ins->in[j] != VAL_NONE; k++)
+            if (ins->in[j] == part->slot[k]) return true;
+    return false;
+}
+
+static bool pairs_agree(const search *s, const pairing *p) {
+    const fuse_list *list = s->list;
+    for (int32_t k = 0; k < list->n_parts; k++)
+        if (is_kind(&list->parts[k], p->reverse) && !forward_of(list, p, &list->parts[k]))
+            return false;
+    for (int32_t at = 0; at < s->plan->n_function; at++) {
+        const fuse_part *own = s->owner[at] >= 0 ? &list->parts[s->owner[at]] : NULL;
+        if (own && (is_kind(own, p->forward) || is_kind(own, p->reverse))) continue;
+        for (int32_t k = 0; k < list->n_parts; k++)
+            if (is_kind(&list->parts[k], p->forward) &&
+                reads_kept(&s->plan->instrs[at], p, &list->parts[k]))
+                return false;
+    }
+    return true;
+}
+
+/* Parts without those that would keep for others than their reverse pass. */
+static void find_pairs(search *s, uint32_t kinds, int32_t *scratch) {
+    find_parts(s, kinds, scratch);
+    for (int k = 0; k < PAIRINGS; k++) {
+        if (pairs_agree(s, &pairings[k])) continue;
+        kinds &= ~(1u << pairings[k].forward | 1u << pairings[k].reverse);
+        find_parts(s, kinds, scratch);
+    }
+}
+
+/* The reverse pass makes j again from pre, which no op of it reads: it gets pre as an operand, and
+ * pre a place of its own, where it outlives the forward pass. */
+static void link_sets(search *s) {
+    for (int32_t k = 0; k < s->list->n_parts; k++) {
+        fuse_part *part = &s->list->parts[k];
+        if (!is_kind(part, FUSED_SET_GRAD)) continue;
+        const val pre = forward_of(s->list, &pairings[0], part)->slot[SET_PRE];
+        bool moved = false;
+        for (int32_t j = 0; j < k; j++)
+            moved |= is_kind(&s->list->parts[j], FUSED_SET_GRAD) &&
+                     s->list->parts[j].slot[SETG_PRE] == pre;
+        part->slot[SETG_PRE] = pre;
+        if (moved || s->plan->values[pre].store != STORE_ACT) continue;
+        s->where[pre] = *s->words;
+        *s->words += plan_words(s->plan, &s->plan->values[pre]);
+    }
 }
 
 mnp_status fuse_find(env *e, const plan *p, const task *tasks, uint32_t kinds, int64_t *where,
@@ -262,9 +335,8 @@ mnp_status fuse_find(env *e, const plan *p, const task *tasks, uint32_t kinds, i
                 .members = members,
                 .owner = env_alloc(e, 4 * most, sizeof *s.owner, "a program")};
     const bool ok = out->units && out->parts && s.owner;
-    if (ok) find_parts(&s, kinds, s.owner + most);
-    if (ok && reads_what_is_not_there(out, p))
-        find_parts(&s, kinds & ~(1u << FUSED_SET), s.owner + most);
+    if (ok) find_pairs(&s, kinds, s.owner + most);
+    if (ok) link_sets(&s);
     env_free(e, s.owner);
     if (!ok) fuse_free(e, out);
     return ok ? MNP_OK : MNP_ENOMEM;

@@ -17,7 +17,7 @@
 /* Slots of a pattern: operands of the part, then values that stay inside it. */
 enum { FUSE_INNER = FUSED_SLOTS, FUSE_SLOTS = 96 };
 enum { FUSE_IN = 5, FUSE_OUT = 4, FUSE_INTS = 7, FUSE_ABSENT = 255, FUSE_MAYBE = 128 };
-enum { FUSE_ANY = -1 }; /* attributes are not negative */
+enum { FUSE_ANY = -1 }; /* integer attributes are not negative */
 
 /* One op: the slots of its operands (FUSE_ABSENT: not there; FUSE_MAYBE added: may be missing), and
  * what its first attributes must be (FUSE_ANY: whatever they are). */
@@ -26,16 +26,19 @@ typedef struct fuse_step {
     uint8_t in[FUSE_IN], out[FUSE_OUT];
     int8_t n_ints;
     int32_t ints[FUSE_INTS];
+    double real;   /* f[0], unless it is 0: whatever it is                */
     bool as_first; /* i[0] and f[0] are those of the pattern's first step */
 } fuse_step;
 
 typedef struct fuse_shape {
     uint8_t slot;
     extent ext;
-    int32_t rows, cols; /* rows: of EXT_FIXED */
+    int32_t rows, cols; /* rows: of EXT_FIXED       */
+    bool weight;        /* it is one, nothing computed */
 } fuse_shape;
 
-/* The first step is the anchor; every later one shares a slot with an earlier one. */
+/* The first step is the anchor; a later one is the first op that agrees with the slots found before
+ * and has its shapes. */
 typedef struct fuse_pattern {
     fused_kind kind;
     const char *name;

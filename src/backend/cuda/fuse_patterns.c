@@ -33,9 +33,13 @@ _Static_assert((int)FUSE_SLOTS <= (int)FUSE_MAYBE, "a slot and the mark fit in a
     STEP(attention_grad, .in = {q, kv, o, lse, g}, .out = {gq, gk, NO, NO}, how)
 
 #define ROWS_N(slot, cols)                                                                         \
-    { slot, EXT_N, 0, cols }
+    { slot, EXT_N, 0, cols, false }
+#define ROWS_M(slot, cols)                                                                         \
+    { slot, EXT_M, 0, cols, false }
 #define FIXED(slot, rows, cols)                                                                    \
-    { slot, EXT_FIXED, rows, cols }
+    { slot, EXT_FIXED, rows, cols, false }
+#define WEIGHT(slot, rows, cols)                                                                   \
+    { slot, EXT_FIXED, rows, cols, true }
 
 /* ---- the conditioner and its spline ---------------------------------------------------------- */
 
@@ -94,9 +98,9 @@ static const fuse_shape set_shapes[] = {
     ROWS_N(SET_ALL + SIDE_A0, 64),
     ROWS_N(SET_ALL + SIDE_A1, 64),
     ROWS_N(SET_ALL + SIDE_KV, 128),
-    {SET_SOME + SIDE_A0, EXT_M, 0, 64},
-    {SET_SOME + SIDE_A1, EXT_M, 0, 64},
-    {SET_SOME + SIDE_KV, EXT_M, 0, 128},
+    ROWS_M(SET_SOME + SIDE_A0, 64),
+    ROWS_M(SET_SOME + SIDE_A1, 64),
+    ROWS_M(SET_SOME + SIDE_KV, 128),
     FIXED(SET_PQ, 1, 64),
     FIXED(SET_W0, 64, 64),
     FIXED(SET_W1, 64, 64),
@@ -128,16 +132,11 @@ static const fuse_step set_grad[] = {
     JOIN_GRAD(NO, SETG_Y, SETG_WY, I(3), SETG_GPRE, NO, MAYBE(SETG_GY), SETG_DWY),
 };
 static const fuse_shape set_grad_shapes[] = {
-    FIXED(SETG_GSTACK, 2, 64),
-    ROWS_N(SETG_J, 192),
-    ROWS_N(SETG_ALL + SIDE_A0, 64),
-    ROWS_N(SETG_ALL + SIDE_KV, 128),
-    {SETG_SOME + SIDE_A0, EXT_M, 0, 64},
-    {SETG_SOME + SIDE_KV, EXT_M, 0, 128},
-    FIXED(SETG_W0, 64, 64),
-    FIXED(SETG_W1, 64, 64),
-    FIXED(SETG_WO, 64, 64),
-    FIXED(SETG_WR, 64, 64),
+    FIXED(SETG_GSTACK, 2, 64),       ROWS_N(SETG_J, 192),
+    ROWS_N(SETG_ALL + SIDE_A0, 64),  ROWS_N(SETG_ALL + SIDE_KV, 128),
+    ROWS_M(SETG_SOME + SIDE_A0, 64), ROWS_M(SETG_SOME + SIDE_KV, 128),
+    FIXED(SETG_W0, 64, 64),          FIXED(SETG_W1, 64, 64),
+    FIXED(SETG_WO, 64, 64),          FIXED(SETG_WR, 64, 64),
 };
 
 /* ---- the latent ------------------------------------------------------------------------------ */
@@ -151,16 +150,23 @@ static const fuse_shape set_grad_shapes[] = {
         LINEAR(LATENT_STACK, s + NET_WR, s + NET_B0, NO, I(i), NO, 0),                             \
         LINEAR(LATENT_BEFORE, s + NET_WZ, NO, NO, I(i + 1), NO, 0)
 #define NET_FIRST(s) NET_END(s), LINEAR(LATENT_STACK, s + NET_WR, s + NET_B0, NO, s + NET_H0, NO, 1)
-/* Row 0 is drawn; the KL is from it to row 1, the context's, with the same kind and floor. */
-#define DRAWN                                                                                      \
+/* Row 0 is drawn; the KL (kl) is from it to row 1, the context's, with the same kind and floor. */
+#define DRAWN(kl)                                                                                  \
     STEP(gauss_sample, .in = {LATENT_MU + NET_OUT, LATENT_SIGMA + NET_OUT, NO, NO, NO},            \
          .out = {LATENT_Z, LATENT_EPS, NO, NO}, .n_ints = 2, .ints = {FUSE_ANY, 0}),               \
         STEP(gauss_kl, .in = {LATENT_MU + NET_OUT, LATENT_SIGMA + NET_OUT, NO, NO, NO},            \
-             .out = {LATENT_KL, NO, NO, NO}, .as_first = true),                                    \
+             .out = {kl, NO, NO, NO}, .as_first = true),                                           \
         LINEAR(LATENT_Z, LATENT_WF, NO, NO, LATENT_PZ, NO, 0)
 
-static const fuse_step latent[] = {DRAWN, NET(LATENT_MU, 0), NET(LATENT_SIGMA, 2)};
-static const fuse_step latent_first[] = {DRAWN, NET_FIRST(LATENT_MU), NET_FIRST(LATENT_SIGMA)};
+#define ADD(a, b, y) STEP(add, .in = {a, b, NO, NO, NO}, .out = {y, NO, NO, NO})
+
+/* The first KL does not depend on a latent: it changes places with the second (op_add). */
+static const fuse_step latent[] = {DRAWN(I(4)), NET(LATENT_MU, 0), NET(LATENT_SIGMA, 2),
+                                   ADD(LATENT_KLBEFORE, I(4), LATENT_KL)};
+static const fuse_step latent_second[] = {DRAWN(I(4)), NET(LATENT_MU, 0), NET(LATENT_SIGMA, 2),
+                                          ADD(I(4), LATENT_KLBEFORE, LATENT_KL)};
+static const fuse_step latent_first[] = {DRAWN(LATENT_KL), NET_FIRST(LATENT_MU),
+                                         NET_FIRST(LATENT_SIGMA)};
 
 #define NET_SHAPES(s)                                                                              \
     FIXED(s + NET_WR, 64, 64), FIXED(s + NET_WZ, 128, 64), FIXED(s + NET_W1, 64, 64),              \
@@ -183,19 +189,24 @@ static const fuse_shape latent_shapes[] = {FIXED(LATENT_STACK, 2, 64), FIXED(LAT
 #define NETG_FIRST(s, g, i)                                                                        \
     NETG_END(s, g, i), LINEAR_GRAD(LATENTG_STACK, s + NETG_WR, s + NETG_H0, I(i + 1),              \
                                    LATENTG_GSTACK, s + NETG_DWR, s + NETG_DB0, 0)
-#define DRAWN_GRAD                                                                                 \
+#define DRAWN_GRAD(gkl)                                                                            \
     STEP(gauss_sample_grad,                                                                        \
          .in = {LATENTG_MU + NETG_OUT, LATENTG_SIGMA + NETG_OUT, LATENTG_EPS, LATENTG_GZ, NO},     \
          .out = {I(0), I(1), NO, NO}, .n_ints = 2, .ints = {FUSE_ANY, 0}),                         \
-        STEP(gauss_kl_grad,                                                                        \
-             .in = {LATENTG_MU + NETG_OUT, LATENTG_SIGMA + NETG_OUT, LATENTG_GKL, NO, NO},         \
+        STEP(gauss_kl_grad, .in = {LATENTG_MU + NETG_OUT, LATENTG_SIGMA + NETG_OUT, gkl, NO, NO},  \
              .out = {I(0), I(1), NO, NO}, .as_first = true),                                       \
         LINEAR_GRAD(LATENTG_Z, LATENTG_WF, NO, LATENTG_GPZ, LATENTG_GZ, LATENTG_DWF, NO, 0)
 
-static const fuse_step latent_grad[] = {DRAWN_GRAD, NETG(LATENTG_SIGMA, I(1), 2),
-                                        NETG(LATENTG_MU, I(0), 6)};
-static const fuse_step latent_grad_first[] = {DRAWN_GRAD, NETG_FIRST(LATENTG_SIGMA, I(1), 2),
-                                              NETG_FIRST(LATENTG_MU, I(0), 6)};
+#define ADD_GRAD(g, ga, gb) STEP(add_grad, .in = {g, NO, NO, NO, NO}, .out = {ga, gb, NO, NO})
+
+static const fuse_step latent_grad[] = {DRAWN_GRAD(I(10)), NETG(LATENTG_SIGMA, I(1), 2),
+                                        NETG(LATENTG_MU, I(0), 6),
+                                        ADD_GRAD(LATENTG_GKL, LATENTG_GKLBEFORE, I(10))};
+static const fuse_step latent_grad_second[] = {DRAWN_GRAD(I(10)), NETG(LATENTG_SIGMA, I(1), 2),
+                                               NETG(LATENTG_MU, I(0), 6),
+                                               ADD_GRAD(LATENTG_GKL, I(10), LATENTG_GKLBEFORE)};
+static const fuse_step latent_grad_first[] = {
+    DRAWN_GRAD(LATENTG_GKL), NETG_FIRST(LATENTG_SIGMA, I(1), 2), NETG_FIRST(LATENTG_MU, I(0), 6)};
 
 #define NETG_SHAPES(s)                                                                             \
     FIXED(s + NETG_WR, 64, 64), FIXED(s + NETG_WZ, 128, 64), FIXED(s + NETG_W1, 64, 64),           \
@@ -203,6 +214,55 @@ static const fuse_step latent_grad_first[] = {DRAWN_GRAD, NETG_FIRST(LATENTG_SIG
 static const fuse_shape latent_grad_shapes[] = {
     FIXED(LATENTG_STACK, 2, 64), FIXED(LATENTG_BEFORE, 1, 128), FIXED(LATENTG_WF, 128, 128),
     NETG_SHAPES(LATENTG_MU), NETG_SHAPES(LATENTG_SIGMA)};
+
+/* ---- features and the first layer ------------------------------------------------------------ */
+
+static const fuse_step first[] = {
+    LINEAR(FIRST_X, FIRST_W, FIRST_B, NO, FIRST_PRE, NO, 0),
+    STEP(fourier, .in = {FIRST_AT, FIRST_FREQUENCY, NO, NO, NO}, .out = {FIRST_X, NO, NO, NO},
+         .n_ints = 1, .ints = {0}),
+    LINEAR(FIRST_SEED, FIRST_WQ, FIRST_BQ, NO, FIRST_PQ, NO, 0),
+};
+static const fuse_shape first_shapes[] = {
+    ROWS_N(FIRST_AT, 1),      FIXED(FIRST_FREQUENCY, 80, 1), ROWS_N(FIRST_X, 160),
+    FIXED(FIRST_W, 160, 192), WEIGHT(FIRST_SEED, 1, 64),     FIXED(FIRST_WQ, 64, 64),
+};
+
+static const fuse_step first_grad[] = {
+    LINEAR_GRAD(FIRSTG_X, I(0), NO, FIRSTG_GPRE, NO, FIRSTG_DW, FIRSTG_DB, 0),
+    LINEAR_GRAD(FIRSTG_SEED, FIRSTG_WQ, NO, FIRSTG_GPQ, FIRSTG_DSEED, FIRSTG_DWQ, FIRSTG_DBQ, 0),
+};
+static const fuse_shape first_grad_shapes[] = {ROWS_N(FIRSTG_X, 160), FIXED(FIRSTG_DW, 160, 192),
+                                               WEIGHT(FIRSTG_SEED, 1, 64),
+                                               FIXED(FIRSTG_WQ, 64, 64)};
+
+/* ---- between the passes ---------------------------------------------------------------------- */
+
+#define ONE(o, a, y, ...) STEP(o, .in = {a, NO, NO, NO, NO}, .out = {y, NO, NO, NO}, __VA_ARGS__)
+#define OVER_ALL          .n_ints = 1, .ints = {ROWS_ALL}
+
+static const fuse_step end[] = {
+    ONE(scale, END_KL, I(0), .n_ints = 0),
+    ADD(I(1), I(0), I(2)),
+    ONE(mean_samples, I(2), I(3), .n_ints = 0),
+    ONE(per_point, I(3), I(4), OVER_ALL, .real = -1.0),
+    STEP(report, .in = {I(4), I(5), I(6), NO, NO}, .out = {NO, NO, NO, NO}),
+    ONE(per_point, I(7), I(5), OVER_ALL, .real = 1.0),
+    ONE(mean_samples, END_KL, I(7), .n_ints = 0),
+    ONE(per_point, I(8), I(6), OVER_ALL, .real = 1.0),
+    ONE(mean_samples, I(9), I(8), .n_ints = 0),
+    ONE(sum_rows, I(10), I(9), OVER_ALL),
+    ONE(sum_rows, I(10), I(1), OVER_ALL),
+    STEP(normal_logp, .in = {END_Y, END_LOGDET, NO, NO, NO}, .out = {I(10), NO, NO, NO}),
+    STEP(normal_logp_grad, .in = {END_Y, I(11), NO, NO, NO}, .out = {END_GY, END_GLOGDET, NO, NO}),
+    ONE(sum_rows_grad, I(12), I(11), OVER_ALL),
+    ADD_GRAD(I(13), I(12), I(14)),
+    ONE(scale_grad, I(14), END_GKL, .as_first = true),
+    ONE(mean_samples_grad, I(15), I(13), .n_ints = 0),
+    ONE(per_point_grad, I(16), I(15), OVER_ALL, .real = -1.0),
+    STEP(fill_one, .in = {NO, NO, NO, NO, NO}, .out = {I(16), NO, NO, NO}),
+};
+static const fuse_shape end_shapes[] = {ROWS_N(END_Y, 1), ROWS_N(END_LOGDET, 1)};
 
 #define PATTERN(kind, steps, shapes, like)                                                         \
     { kind, #steps, steps, COUNT(steps), shapes, COUNT(shapes), like }
@@ -212,8 +272,13 @@ const fuse_pattern fuse_patterns[] = {
     PATTERN(FUSED_SET, set, set_shapes, 4),
     PATTERN(FUSED_SET_GRAD, set_grad, set_grad_shapes, 4),
     PATTERN(FUSED_LATENT, latent, latent_shapes, 0),
+    PATTERN(FUSED_LATENT, latent_second, latent_shapes, 0),
     PATTERN(FUSED_LATENT, latent_first, latent_shapes, 0),
     PATTERN(FUSED_LATENT_GRAD, latent_grad, latent_grad_shapes, 0),
+    PATTERN(FUSED_LATENT_GRAD, latent_grad_second, latent_grad_shapes, 0),
     PATTERN(FUSED_LATENT_GRAD, latent_grad_first, latent_grad_shapes, 0),
+    PATTERN(FUSED_FIRST, first, first_shapes, 0),
+    PATTERN(FUSED_FIRST_GRAD, first_grad, first_grad_shapes, 0),
+    PATTERN(FUSED_END, end, end_shapes, 0),
 };
 const int32_t fuse_pattern_count = COUNT(fuse_patterns);

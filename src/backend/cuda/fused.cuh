@@ -5,6 +5,9 @@
 #ifndef MNP_CUDA_FUSED_CUH
 #define MNP_CUDA_FUSED_CUH
 
+#include "backend/cuda/fused_end.cuh"
+#include "backend/cuda/fused_first.cuh"
+#include "backend/cuda/fused_first_grad.cuh"
 #include "backend/cuda/fused_flow.cuh"
 #include "backend/cuda/fused_flow_grad.cuh"
 #include "backend/cuda/fused_latent.cuh"

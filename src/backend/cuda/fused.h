@@ -24,6 +24,9 @@ typedef enum fused_kind {
     FUSED_SET_GRAD,
     FUSED_LATENT,
     FUSED_LATENT_GRAD,
+    FUSED_FIRST,
+    FUSED_FIRST_GRAD,
+    FUSED_END,
     FUSED_COUNT
 } fused_kind;
 
@@ -45,7 +48,9 @@ static inline uint32_t fused_place(int store, int64_t offset) {
 /* The conditioner and the spline of a transition, data to noise:
  *   h0 = relu(x wx + b0 + pz), h1 = relu(h0 w1 + b1), raw = h1 w2 + b2,
  *   out = spline(y; raw), logdet = before + log of its slope
- * i and f of the instruction are those of the spline (rqs_to_noise, 10 bins). */
+ * i and f of the instruction are those of the spline (rqs_to_noise, 10 bins). In tf32 h0 and h1 are
+ * kept as halves, in an order of their own (groups.cuh), so FUSED_FLOW and FUSED_FLOW_GRAD come
+ * together or not at all where there is a reverse pass (fuse.c). */
 enum {
     FLOW_X,      /* (n, 160)                            */
     FLOW_WX,     /* (160, 128)                          */
@@ -95,20 +100,22 @@ enum {
  *   a1, l1 = attention(q1), h1 = relu(a1 w1 + b1),  x2 = h1 + a1,  kv = x2 wkv + bkv
  *   pa, pl = attention(pq; kv), ph = relu(pa wo + bo), px = ph + pa, r = px wr + br
  *   stack = [r of side 0; r of side 1, or `empty` where m is 0]
- * attention adds the query to its result and keeps the log of the sum of exponentials. All values
- * of a side are stored, kv too, which FUSED_SET_GRAD does not read; those of side 1 only where
- * m > 0, so there is no FUSED_SET in a plan whose reverse pass runs op by op (fuse.c). */
+ * attention adds the query to its result and keeps the log of the sum of exponentials; pl is that
+ * of x2 . W_k pq / 8, without what the bias of keys adds to every score. Of h0 and h1 the signs are
+ * kept, 64 bits a row: bit c is h[c] > 0. j and kv are not kept: their slots are names that the two
+ * patterns have in common. Values of side 1 are there only where m > 0. So what is kept is for
+ * FUSED_SET_GRAD alone, and a plan has both parts or none of them (fuse.c). */
 enum {
     SIDE_A0, /* (., 64) */
     SIDE_L0, /* (., 4)  */
-    SIDE_H0, /* (., 64) */
+    SIDE_H0, /* (., 64) bits */
     SIDE_X1, /* (., 64) */
     SIDE_Q1, /* (., 192) */
     SIDE_A1, /* (., 64) */
     SIDE_L1, /* (., 4)  */
-    SIDE_H1, /* (., 64) */
+    SIDE_H1, /* (., 64) bits */
     SIDE_X2, /* (., 64) */
-    SIDE_KV, /* (., 128) */
+    SIDE_KV, /* (., 128), not kept */
     SIDE_PA, /* (1, 64) */
     SIDE_PL, /* (1, 4)  */
     SIDE_PH, /* (1, 64) */
@@ -133,7 +140,7 @@ enum {
     SET_WR,                            /* (64, 64)                                    */
     SET_BR,                            /* (1, 64)                                     */
     SET_EMPTY,                         /* (1, 64)                                     */
-    SET_J,                             /* out (n, 192), kept                          */
+    SET_J,                             /* (n, 192), not kept                          */
     SET_ALL,                           /* out: SIDE_SLOTS values of all points, kept  */
     SET_SOME = SET_ALL + SIDE_SLOTS,   /* out: and of the context                    */
     SET_STACK = SET_SOME + SIDE_SLOTS, /* out (2, 64)                              */
@@ -142,7 +149,7 @@ enum {
 
 /* Its reverse pass. */
 enum {
-    SETG_J,                            /* (n, 192)                                  */
+    SETG_J,                            /* (n, 192), not there                       */
     SETG_ALL,                          /* SIDE_SLOTS values of all points           */
     SETG_SOME = SETG_ALL + SIDE_SLOTS, /* and of the context                        */
     SETG_Y = SETG_SOME + SIDE_SLOTS,   /* (n, 1)                                    */
@@ -172,14 +179,16 @@ enum {
     SETG_DEMPTY,                       /* out (1, 64): the second row, where m is 0 */
     SETG_GPRE,                         /* out (n, 192)                              */
     SETG_GY,                           /* out (n, 1) or absent                      */
+    SETG_PRE,                          /* (n, 192): SET_PRE of the forward part     */
     SETG_SLOTS
 };
 
 /* The latent of a transition. For each of mu and sigma (two networks of the same form)
  *   h0 = relu(stack wr + b0 + before wz), h1 = relu(h0 w1 + b1), out = h1 w2 + b2     (2 rows)
- * then z = mu[0] + sigma(raw[0]) eps, kl = KL of row 0 from row 1, pz = z wf. `before` is the
- * latent of the transition before and absent for the first. i and f of the instruction are those of
- * gauss_sample (kind, row, purpose, tag; floor). */
+ * then z = mu[0] + sigma(raw[0]) eps, kl = klbefore + KL of row 0 from row 1, pz = z wf. `before`
+ * is the latent of the transition before, klbefore the sum of KLs up to there; both are absent for
+ * the first. i and f of the instruction are those of gauss_sample (kind, row, purpose, tag; floor).
+ */
 enum {
     NET_WR,  /* (64, 64)            */
     NET_B0,  /* (1, 64)             */
@@ -201,6 +210,7 @@ enum {
     LATENT_WF = LATENT_SIGMA + NET_SLOTS, /* (128, 128)                       */
     LATENT_Z,                             /* out (1, 128), kept               */
     LATENT_EPS,                           /* out (1, 128), kept               */
+    LATENT_KLBEFORE,                      /* (1, 1), a double, or absent      */
     LATENT_KL,                            /* out (1, 1), a double             */
     LATENT_PZ,                            /* out (1, 128)                     */
     LATENT_SLOTS
@@ -233,6 +243,7 @@ enum {
     LATENTG_Z,                               /* (1, 128)                             */
     LATENTG_EPS,                             /* (1, 128)                             */
     LATENTG_GKL,                             /* (1, 1), a double                     */
+    LATENTG_GKLBEFORE,                       /* out (1, 1), a double, or absent: gkl */
     LATENTG_GPZ,                             /* (1, 128)                             */
     LATENTG_GZ,      /* in and out (1, 128): nobody reads what is left in it; acc: it holds a sum */
     LATENTG_DWF,     /* out (128, 128)                       */
@@ -256,6 +267,53 @@ enum {
     KEPT_G1 = KEPT_GOUT + 512,      /* (net, 2, 64), behind the ReLU      */
     KEPT_G0 = KEPT_G1 + 256,        /* (net, 2, 64), likewise             */
     LATENT_KEPT = KEPT_G0 + 256
+};
+
+/* What all transitions share: the Fourier features x = [cos, sin] of the turns at frequency, what
+ * they give to the points of the set encoder, pre = x w + b, and the seed's query pq = seed wq +
+ * bq.
+ */
+enum {
+    FIRST_AT,        /* (n, 1), ld 16     */
+    FIRST_FREQUENCY, /* (80, 1), ld 16    */
+    FIRST_W,         /* (160, 192)        */
+    FIRST_B,         /* (1, 192)          */
+    FIRST_SEED,      /* (1, 64)           */
+    FIRST_WQ,        /* (64, 64)          */
+    FIRST_BQ,        /* (1, 64)           */
+    FIRST_X,         /* out (n, 160)      */
+    FIRST_PRE,       /* out (n, 192)      */
+    FIRST_PQ,        /* out (1, 64)       */
+    FIRST_SLOTS
+};
+
+/* Its reverse pass: features have no gradient. */
+enum {
+    FIRSTG_X,     /* (n, 160)        */
+    FIRSTG_GPRE,  /* (n, 192)        */
+    FIRSTG_SEED,  /* (1, 64)         */
+    FIRSTG_WQ,    /* (64, 64)        */
+    FIRSTG_GPQ,   /* (1, 64)         */
+    FIRSTG_DW,    /* out (160, 192)  */
+    FIRSTG_DB,    /* out (1, 192)    */
+    FIRSTG_DSEED, /* out (1, 64)     */
+    FIRSTG_DWQ,   /* out (64, 64)    */
+    FIRSTG_DBQ,   /* out (1, 64)     */
+    FIRSTG_SLOTS
+};
+
+/* Between the two passes: the loss of the function, what it reports, and the first gradients. With
+ * sum = sum over points of the standard normal's log-density at y plus logdet:
+ *   loss = -(sum + f[0] kl + f[1]) / n; reported: loss, kl / n, sum / n
+ * The gradient of the loss is 1. f of the instruction is that of scale. */
+enum {
+    END_Y,       /* (n, 1)                    */
+    END_LOGDET,  /* (n, 1)                    */
+    END_KL,      /* (1, 1), a double          */
+    END_GY,      /* out (n, 1)                */
+    END_GLOGDET, /* out (n, 1)                */
+    END_GKL,     /* out (1, 1), a double      */
+    END_SLOTS
 };
 
 #endif

@@ -1,190 +1,202 @@
-/* fused_flow.cuh: the conditioner of a transition and its spline as one instruction (fused.h). A
- * warp has 32 x 32 numbers of a layer's 128 x 128; what a layer computes stays in shared memory
- * for the next one and is stored for the reverse pass.
+/* fused_flow.cuh: the conditioner of a transition and its spline as one instruction (fused.h). All
+ * is computed turned: h^T = relu(w^T x^T + b), so that a layer's input is read by the tensor cores
+ * themselves and its weights lie as they are (groups.cuh). A group of four warps has 64 of a
+ * layer's 128 numbers for 64 points. What a layer computes stays in shared memory for the next one
+ * and is stored for the reverse pass.
  *
- * Shared memory, in words from work(). The weights of the later layers arrive while the first one
- * multiplies, in part over rows of wx that have been used:
+ * Shared memory, in words from work(). k comes in blocks of 32; w1 comes over the rows of wx that
+ * have been used, h0 takes the place of the blocks of x that have been:
  *
  *        0   biases         b0, pz, b1, b2
- *      416   w1 (128, 128)  rows 0..79 before wx, the others over it
- *    17824   w2 (128, 32)   over wx
- *    12672   wx (160, 128)
- *    34432   x  (n, 160)
- *    38528   h0, then h1    over x
- *      416   raw (n, 29)    over w1 */
+ *      416   lo             of fp32 (groups.cuh)
+ *     2480   w2 (128, 32)
+ *     7600   w1 (128, 128)  its end over wx; then h1 as it is kept, and raw (n, 29)
+ *    13024   wx (160, 128)
+ *    25008   h0             as it is kept, over wx
+ *    34784   x (n, 160), then h0, then h1 (n, 128), as quads */
 #ifndef MNP_CUDA_FUSED_FLOW_CUH
 #define MNP_CUDA_FUSED_FLOW_CUH
 
-#include "backend/cuda/rows.cuh"
+#include "backend/cuda/groups.cuh"
 #include "backend/cuda/spline_lanes.cuh"
 
 namespace flow_part {
 
-enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS };
-enum { PITCH_X = IN + 4, PITCH_W = WIDTH + 8, PITCH_H = WIDTH + 4, PITCH_W2 = POINT_RAW + 8 };
+enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS, BLOCK = 32, BLOCKS = IN / BLOCK };
+enum { PITCH_W = WIDTH + 8, PITCH_W2 = POINT_RAW + 8, PITCH_Q = 4 * POINTS + 4 };
 enum {
     ROOM_B0 = 0,
     ROOM_PZ = ROOM_B0 + WIDTH,
     ROOM_B1 = ROOM_PZ + WIDTH,
     ROOM_B2 = ROOM_B1 + WIDTH,
-    ROOM_W1 = ROOM_B2 + POINT_RAW,
-    ROOM_W2 = ROOM_W1 + WIDTH * PITCH_W,
-    ROOM_W2_END = ROOM_W2 + WIDTH * PITCH_W2,
-    ROOM_X = WORK_WORDS - POINTS * PITCH_X,
-    ROOM_WX = ROOM_X - IN * PITCH_W,
-    ROOM_H = WORK_WORDS - POINTS * PITCH_H,
-    ROOM_RAW = ROOM_W1
+    ROOM_LOW = ROOM_B2 + POINT_RAW,
+    ROOM_W2 = ROOM_LOW + LOW_WORDS,
+    ROOM_W1 = ROOM_W2 + WIDTH * PITCH_W2,
+    ROOM_KEPT_H0 = ROOM_W1 + WIDTH * PITCH_W,
+    ROOM_KEPT_H1 = ROOM_W1,
+    ROOM_RAW = ROOM_KEPT_H1 + POINTS * HALF_ROW,
+    ROOM_X = WORK_WORDS - IN / 4 * PITCH_Q,
+    ROOM_WX = ROOM_X - IN * PITCH_W
 };
-/* x and wx come in three parts of k. The first one is small and comes by 16 bytes, which is sooner;
- * the others come by rows, which leaves the queue of loads to the products. When the third part is
- * multiplied, the rows of wx before it are free. */
-enum { PARTS = 3, FIRST = 32, W1_EARLY = 80 };
-FN int part_start(int part) {
-    return part ? part * 64 - 32 : 0;
-}
-/* What comes by rows. */
-enum { HERE_PART_1, HERE_PART_2, HERE_W1 };
-static_assert(ROOM_W1 + W1_EARLY * PITCH_W <= ROOM_WX, "the first rows of w1 lie before wx");
-static_assert(ROOM_W2_END <= ROOM_WX + 96 * PITCH_W, "w1 and w2 end in what has been used");
-static_assert(ROOM_RAW + POINTS * POINT_PITCH <= ROOM_H, "raw and h1 are there together");
+static_assert(ROOM_KEPT_H0 + POINTS * HALF_ROW <= ROOM_X, "h0 as it is kept: over wx");
+static_assert(ROOM_RAW + POINTS * POINT_PITCH <= ROOM_KEPT_H0, "raw: over w1");
+static_assert(WIDTH <= IN - BLOCK, "h0 lies over what the last block does not read");
 
-using Known = Fixed<IN, WIDTH>;
-
-FN Strip strip(int columns) {
-    return strip_of<Known>(columns / 4);
+FN Quads points_room() {
+    return {work() + ROOM_X, POINTS};
 }
 
-FN void fetch_first_part(int n) {
-    fetch_matrix<Known>(strip(FIRST), work() + ROOM_X, PITCH_X, fused_at(FLOW_X), IN, n, FIRST,
-                        POINTS);
-    fetch_matrix<Known>(strip(WIDTH), work() + ROOM_WX, PITCH_W, fused_at(FLOW_WX), WIDTH, FIRST,
-                        WIDTH, FIRST);
+/* What comes by rows: blocks of wx, halves of w1. */
+enum { HERE_WX, HERE_W1 = HERE_WX + BLOCKS, HALF = WIDTH / 2 };
+
+FN void ask_wx(int block) {
+    ask_some<2>(HERE_WX + block, block * BLOCK, IN, work() + ROOM_WX, PITCH_W, fused_at(FLOW_WX),
+                WIDTH);
+}
+FN void ask_w1(int half) {
+    ask_some<HALF / WARPS>(HERE_W1 + half, half * HALF, WIDTH, work() + ROOM_W1, PITCH_W,
+                           fused_at(FLOW_W1), WIDTH);
 }
 
-/* Rows of x arrive whole with the second part. */
-FN void ask_parts(int n) {
-    const int r = (int)threadIdx.x - POINTS, rest = IN - FIRST,
-              words_2 = WIDTH * (IN - part_start(2));
-    if (threadIdx.x == 0) {
-        expect_words(HERE_PART_1, n * rest + rest * WIDTH - words_2);
-        expect_words(HERE_PART_2, words_2);
-        expect_words(HERE_W1, WIDTH * WIDTH);
-    }
-    ask_rows(HERE_PART_1, n, work() + ROOM_X + FIRST, PITCH_X, fused_at(FLOW_X) + FIRST, IN, rest);
-    if (r >= 0 && r < rest)
-        bulk_load(shared_at(work() + ROOM_WX + (FIRST + r) * PITCH_W),
-                  fused_at(FLOW_WX) + (FIRST + r) * WIDTH, WIDTH * 4,
-                  arrival_at(FIRST + r < part_start(2) ? HERE_PART_1 : HERE_PART_2));
+/* Eight neighbouring lanes write 128 bytes and read 16 of each of eight rows, four of them 64: it
+ * is the places in shared memory that should lie together. */
+FN void fetch_x(int block, int n) {
+    const int id = (int)threadIdx.x, warp = id / 32, point = warp / 2 * 8 + id % 8;
+    const int quad = block * (BLOCK / 4) + warp % 2 * 4 + id / 8 % 4;
+    const float *from = fused_at(FLOW_X) + point * IN + quad * 4;
+    const uint32_t place = shared_at(points_room().at(point, quad * 4));
+#pragma unroll
+    for (int p = 0; p < POINTS; p += POINTS / 2)
+        copy16(place + p * 16, from + p * IN, point + p < n);
 }
-
-FN void ask_w1(int from, int to) {
-    const int r = (int)threadIdx.x - 2 * POINTS;
-    if (r >= from && r < to)
-        bulk_load(shared_at(work() + ROOM_W1 + r * PITCH_W), fused_at(FLOW_W1) + r * WIDTH,
-                  WIDTH * 4, arrival_at(HERE_W1));
+FN void fetch_w2() {
+    fetch_rows<POINT_RAW, WIDTH>(work() + ROOM_W2, PITCH_W2, fused_at(FLOW_W2));
 }
 
 /* A warp takes one of the rows. */
 FN void fetch_biases() {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int id = (int)threadIdx.x, warp = id / 32, lane = id % 32;
     if (warp >= 4) return;
     const int which = warp == 0 ? FLOW_B0 : warp == 1 ? FLOW_PZ : warp == 2 ? FLOW_B1 : FLOW_B2;
     if (lane * 4 < (which == FLOW_B2 ? (int)POINT_RAW : (int)WIDTH))
         copy16(work() + ROOM_B0 + warp * WIDTH + lane * 4, fused_at(which) + lane * 4, true);
 }
 
-/* h of a layer, for the next one. */
-FN void finish_layer(Tile<FORWARD, 2> &tile, int n) {
-    tile.relu();
-    copy_wait<0>();
-    bulk_wait_read();
-    __syncthreads(); /* what lay there has been read */
-    if (tile.m0 < n) tile.keep(work() + ROOM_H, PITCH_H);
+using Layer = GroupTile<DOWN, 8>;
+
+/* h of a layer for the reverse pass: in fp32 each thread its numbers; in tf32 halves in shared
+ * memory, which one copy moves behind the next barrier. */
+template <int MATH> FN void keep_layer(const Layer &tile, int room, int kept, int n) {
+    if constexpr (MATH == DEV_FP32)
+        tile.turn(fused_at(kept), WIDTH, n);
+    else
+        tile.keep_halves(work() + room);
     bulk_fence();
-    __syncthreads();
+}
+template <int MATH> FN void store_layer(int room, int kept, int n) {
+    if (MATH == DEV_FP32 || threadIdx.x) return;
+    bulk_store(fused_at(kept), shared_at(work() + room), n * HALF_ROW * 4);
+    bulk_commit();
 }
 
-/* Row r of the h that lies there now to where the reverse pass finds it. */
-FN void store_h(int kept, int r, int n) {
-    store_row(r, n, fused_at(kept), WIDTH, work() + ROOM_H, PITCH_H, WIDTH);
+/* What is asked for while block b is multiplied: x and wx of the block after the next; then w1,
+ * over the blocks that have been, so that it does not hold up the others. */
+FN void ask_ahead(int block, int n) {
+    const int next = block + 2;
+    if (next < BLOCKS) {
+        fetch_x(next, n);
+        ask_wx(next);
+    } else {
+        if (next == BLOCKS) fetch_w2();
+        ask_w1(next - BLOCKS);
+    }
+    copy_commit();
 }
+static_assert(ROOM_W1 + WIDTH * PITCH_W <= ROOM_WX + (BLOCKS - 2) * BLOCK * PITCH_W,
+              "w1 lies over blocks that have been");
 
 template <int MATH> FN void first_layer(int n) {
-    const int warp = threadIdx.x / 32;
-    const Operands at = {work() + ROOM_X, work() + ROOM_WX, PITCH_X, PITCH_W};
-    Tile<FORWARD, 2> tile(at, warp / 4 * 32, warp % 4 * 32);
+    const int group = (int)threadIdx.x / GROUP;
+    Layer tile(work() + ROOM_WX, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
 #pragma unroll 1
-    for (int part = 0; part < PARTS; part++) {
-        if (part == 0) {
-            copy_wait<0>();
-            __syncthreads();
-            tile.start(work() + ROOM_B0);
-            tile.start(work() + ROOM_PZ);
-        } else if (part == 1) {
-            wait_rows(HERE_PART_1);
-            ask_w1(0, W1_EARLY);
-        } else {
-            wait_rows(HERE_PART_2);
-            __syncthreads();
-            ask_w1(W1_EARLY, WIDTH);
-            fetch_matrix<Known>(strip(POINT_RAW), work() + ROOM_W2, PITCH_W2, fused_at(FLOW_W2),
-                                POINT_RAW, WIDTH, POINT_RAW, WIDTH);
-            copy_commit();
-        }
-        if (tile.m0 < n) tile.multiply<MATH>(part_start(part), part_start(part + 1));
+    for (int block = 0; block < BLOCKS; block++) {
+        copy_wait<1>(); /* the next block's may be on its way */
+        bulk_fence();
+        __syncthreads();
+        wait_rows(HERE_WX + block);
+        tile.multiply<MATH, 4>(true, points_room(), work() + ROOM_LOW, block * BLOCK,
+                               block * BLOCK + BLOCK, [=](int k) {
+                                   if (k % BLOCK == 0) ask_ahead(block, n);
+                               });
     }
-    finish_layer(tile, n);
+    tile.add_bias<MATH>(work() + ROOM_B0);
+    tile.add_row(work() + ROOM_PZ);
+    tile.relu();
+    tile.keep(points_room());
+    copy_wait<0>();
+    bulk_fence();
+    __syncthreads();
+    keep_layer<MATH>(tile, ROOM_KEPT_H0, FLOW_H0, n);
 }
 
 template <int MATH> FN void second_layer(int n) {
-    const int warp = threadIdx.x / 32;
-    const Operands at = {work() + ROOM_H, work() + ROOM_W1, PITCH_H, PITCH_W};
-    Tile<FORWARD, 2> tile(at, warp / 4 * 32, warp % 4 * 32);
-    tile.start(work() + ROOM_B1);
-    wait_rows(HERE_W1);
+    const int group = (int)threadIdx.x / GROUP;
+    Layer tile(work() + ROOM_W1, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
 #pragma unroll 1
-    for (int k = 0; k < WIDTH; k += 32) { /* h0 leaves meanwhile, a row or two at a time */
-        const int lane = threadIdx.x % 32;
-        store_h(FLOW_H0, lane < 2 ? k + warp * 2 + lane : -1, n);
-        if (tile.m0 < n) tile.multiply<MATH>(k, k + 32);
+    for (int half = 0; half < 2; half++) {
+        wait_rows(HERE_W1 + half);
+        tile.multiply<MATH, 4>(true, points_room(), work() + ROOM_LOW, half * HALF,
+                               half * HALF + HALF);
     }
-    finish_layer(tile, n);
+    tile.add_bias<MATH>(work() + ROOM_B1);
+    tile.relu();
+    __syncthreads(); /* h0 and w1 have been read */
+    store_layer<MATH>(ROOM_KEPT_H0, FLOW_H0, n);
+    tile.keep(points_room());
+    keep_layer<MATH>(tile, ROOM_KEPT_H1, FLOW_H1, n);
+    __syncthreads();
+    store_layer<MATH>(ROOM_KEPT_H1, FLOW_H1, n);
 }
 
-/* raw (n, 29): eight tiles of 16 points. The other warps store half of h1. */
+/* raw (n, 29): 32 points a group, of whose warps two have rows. */
 template <int MATH> FN void third_layer(int n) {
-    const int m0 = threadIdx.x / 32 * 16, lane = threadIdx.x % 32;
-    if (m0 >= POINTS) store_h(FLOW_H1, lane < 8 ? (m0 - POINTS) / 2 + lane : -1, n);
-    if (m0 >= n) return;
-    const Operands at = {work() + ROOM_H, work() + ROOM_W2, PITCH_H, PITCH_W2};
-    Tile<FORWARD, 1> tile(at, m0, 0);
-    tile.start(work() + ROOM_B2);
-    tile.multiply<MATH>(0, WIDTH);
-    tile.keep(work() + ROOM_RAW, POINT_PITCH);
-    tile.store(fused_at(FLOW_RAW), POINT_RAW, n);
+    GroupTile<DOWN, 4> tile(work() + ROOM_W2, PITCH_W2, points_room(), 0,
+                            (int)threadIdx.x / GROUP * 32);
+    const bool mine = tile.row(0) < POINT_RAW;
+    if (!mine) tile.a = shared_at(work() + ROOM_W2);
+    tile.multiply<MATH, 4>(true, points_room(), work() + ROOM_LOW, 0, WIDTH);
+    if (!mine) return;
+    tile.add_bias<MATH>(work() + ROOM_B2);
+    tile.turn(work() + ROOM_RAW, POINT_PITCH, POINTS);
+    tile.turn(fused_at(FLOW_RAW), POINT_RAW, n);
 }
 
 /* Four lanes to a point. Points that do not exist are mapped as well and not stored. */
 FN void map_points(const Spline &o, int n, float v, float before) {
-    const int point = threadIdx.x / 4;
+    const int point = (int)threadIdx.x / 4;
     Place t;
     LaneBins l;
     locate_lanes(o, v, work() + ROOM_RAW + point * POINT_PITCH, t, l);
     const bool inside = v >= -o.bound && v <= o.bound;
     const float image = inside ? t.y0 + t.h * spline_share(t) : v;
     const float L = inside ? logf(t.g) : v == v ? 0.0f : v;
-    if (point >= n || threadIdx.x % 4) return;
+    if (point >= n || (int)threadIdx.x % 4) return;
     fused_at(FLOW_OUT)[point] = image;
     fused_at(FLOW_LOGDET)[point] = L + before;
 }
 
 template <int MATH> FN void flow(const dev_instr &ins) {
-    const int n = frame().n, point = threadIdx.x / 4;
-    fetch_first_part(n);
+    const int n = frame().n, point = (int)threadIdx.x / 4;
     fetch_biases();
-    copy_commit();
+    for (int block = 0; block < 2; block++) {
+        fetch_x(block, n);
+        copy_commit();
+    }
     begin_rows();
-    ask_parts(n);
+    if (threadIdx.x < BLOCKS) expect_words(HERE_WX + (int)threadIdx.x, BLOCK * WIDTH);
+    if (threadIdx.x < 2) expect_words(HERE_W1 + (int)threadIdx.x, HALF * WIDTH);
+    ask_wx(0);
+    ask_wx(1);
     const float *before = fused_at(FLOW_BEFORE);
     const float v = point < n ? fused_at(FLOW_Y)[point] : 0.0f;
     const float L = before && point < n ? before[point] : 0.0f;
@@ -192,7 +204,6 @@ template <int MATH> FN void flow(const dev_instr &ins) {
     second_layer<MATH>(n);
     third_layer<MATH>(n);
     __syncthreads();
-    store_h(FLOW_H1, threadIdx.x % 32 < 4 ? 64 + point / 8 * 4 + (int)threadIdx.x % 32 : -1, n);
     map_points(spline_of(ins), n, v, L);
     bulk_wait();
 }

@@ -1,252 +1,282 @@
 /* fused_flow_grad.cuh: the reverse pass of the conditioner and its spline as one instruction
- * (fused.h). Gradients of the layers' values stay in shared memory; only those of weights, of y
- * and of the log determinant are stored. A warp takes tiles of 32 x 32 numbers.
+ * (fused.h). Gradients of the layers' values stay in shared memory, turned as in fused_flow.cuh;
+ * only those of weights, of y and of the log determinant are stored. A group of four warps has
+ * 64 x 64 numbers of a product (groups.cuh). "By points": with k over points, for a weight's
+ * gradient; "by columns": with k over the layer's numbers, for the layer below.
  *
- * Shared memory, in words from work(), by the time it is used:
+ * Shared memory, in words from work(), by the time it is used (tf32):
  *
- *              spline, dw2 and dh1   dh0           dw1              dwx
- *        0     raw, its gradient                                    x, points 0..79
- *     4736     h1 (n, 128)           h0 (n, 128)   h0
- *    21632     w2, then dh1          dh1           dh1              x, the others
- *    38528     w1 (128, 128)         w1            dh0 (n, 128)     dh0
+ *              spline, dh1, dw2       dw1              dh0              dwx
+ *        0     raw, its gradient, w2  dh1 by points    dh1 by columns   dh0 by points
+ *    16512                                             x, points 0..79  x, points 0..79
+ *    17568     h1 (n, 128), halves
+ *    29632     sums                   sums             sums
+ *    30336     h0 (n, 128), halves    h0               h0
+ *    38528     w1 (128, 128)          w1               w1               x, the others
  *
- * x (n, 160) takes the place of what the first half of dw1's points leaves free: points 0..79 over
- * raw and h0, the others over dh1; dw1 leaves from the second half. The four words behind row c of
- * dh1 and dh0 hold the sums of column c over four strips of points, those behind row c of raw's
- * gradient likewise. */
+ * In fp32 h1, then h0 lie from 21632 on, lo and sums before them, and all of x comes behind dh0;
+ * the lo of dwx lie behind x. dw1 comes before dh0, which leaves it more time on its way to memory.
+ */
 #ifndef MNP_CUDA_FUSED_FLOW_GRAD_CUH
 #define MNP_CUDA_FUSED_FLOW_GRAD_CUH
 
-#include "backend/cuda/rows.cuh"
+#include "backend/cuda/groups.cuh"
 #include "backend/cuda/spline_lanes.cuh"
 
 namespace flow_grad_part {
 
 enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS, HALF = POINTS / 2 };
 enum { PITCH_X = IN + 4, PITCH_H = WIDTH + 4, X_LOW = 80 };
+enum { QUADS = WIDTH / 4 * (4 * POINTS + 4) }; /* words of dh, either way */
 enum {
+    ROOM_DH = 0,
     ROOM_RAW = 0,
-    ROOM_X = 0,
+    ROOM_W2 = ROOM_RAW + POINTS * POINT_PITCH,
+    ROOM_DRAW = ROOM_W2 + WIDTH * POINT_PITCH,
+    ROOM_DRAW_POINTS = ROOM_DRAW + POINT_RAW / 4 * (4 * POINTS + 4),
+    ROOM_DRAW_END = ROOM_DRAW_POINTS + POINTS / 4 * (4 * POINT_RAW + 4),
     ROOM_W1 = WORK_WORDS - WIDTH * PITCH_H,
-    ROOM_DH0 = ROOM_W1,
-    ROOM_DH1 = ROOM_W1 - POINTS * PITCH_H,
-    ROOM_W2 = ROOM_DH1,
-    ROOM_X_HIGH = ROOM_DH1,
-    ROOM_H = ROOM_DH1 - POINTS * PITCH_H
+    ROOM_X = ROOM_DH + QUADS,
+    ROOM_X_HIGH = ROOM_W1
 };
-static_assert(ROOM_RAW + POINTS * POINT_PITCH <= ROOM_H, "raw's gradient lies before h");
-static_assert(ROOM_X + X_LOW * PITCH_X <= ROOM_H + HALF * PITCH_H, "x: over raw and half of h0");
-static_assert((POINTS - X_LOW) * PITCH_X <= HALF * PITCH_H, "the rest of x: over half of dh1");
+/* What differs: h1, h0, sums, and the lo of fp32. */
+enum {
+    ROOM_H1_TF32 = ROOM_DRAW_END,
+    ROOM_H0_TF32 = ROOM_W1 - POINTS * HALF_ROW,
+    ROOM_SUMS_TF32 = ROOM_X + X_LOW * PITCH_X,
+    ROOM_H_FP32 = ROOM_W1 - POINTS * PITCH_H,
+    ROOM_LOW = ROOM_DRAW_END,
+    ROOM_SUMS_FP32 = ROOM_LOW + LOW_WORDS,
+    ROOM_X_LOW = ROOM_X_HIGH + (POINTS - X_LOW) * PITCH_X /* lo of dwx */
+};
+static_assert(ROOM_SUMS_FP32 + 4 * WIDTH <= ROOM_H_FP32, "lo and sums lie before h");
+static_assert(ROOM_H1_TF32 + POINTS * HALF_ROW <= ROOM_SUMS_TF32, "h1 lies where x comes");
+static_assert(ROOM_SUMS_TF32 + 4 * WIDTH <= ROOM_H0_TF32, "x and sums lie before h0");
+static_assert(ROOM_X_LOW + LOW_WORDS <= WORK_WORDS, "lo lie behind x");
 static_assert(X_LOW % 16 == 0, "products take points by 16");
 
-/* What comes by rows. */
-enum { HERE_H1, HERE_W1, HERE_H0, HERE_X };
-
-using Known = Fixed<IN, WIDTH>;
-
-FN Strip strip(int columns) {
-    return strip_of<Known>(columns / 4);
+/* Layers 0 and 1, and sums over points. */
+template <int MATH> FN float *h_room(int layer) {
+    return work() + (MATH == DEV_FP32 ? ROOM_H_FP32 : layer ? ROOM_H1_TF32 : ROOM_H0_TF32);
+}
+template <int MATH> FN constexpr int h_how() {
+    return MATH == DEV_FP32 ? PAIRS : HALVES;
+}
+template <int MATH> FN constexpr int h_pitch() {
+    return MATH == DEV_FP32 ? (int)PITCH_H : (int)HALF_ROW;
+}
+template <int MATH> FN float *sums_room() {
+    return work() + (MATH == DEV_FP32 ? ROOM_SUMS_FP32 : ROOM_SUMS_TF32);
 }
 
-/* What the spline needs goes first. Groups: raw; w2. */
-FN void fetch_first(int n) {
-    fetch_matrix<Known>(strip(POINT_RAW), work() + ROOM_RAW, POINT_PITCH, fused_at(FLOWG_RAW),
-                        POINT_RAW, n, POINT_RAW, POINTS);
+/* What comes by the copy engine. */
+enum { HERE_H1, HERE_W1, HERE_H0, HERE_X };
+
+FN Quads draw() {
+    return {work() + ROOM_DRAW, POINTS};
+}
+FN Quads draw_by_points() {
+    return {work() + ROOM_DRAW_POINTS, POINT_RAW};
+}
+FN Quads dh_room() {
+    return {work() + ROOM_DH, POINTS};
+}
+
+/* A layer as it was kept (fused_flow.cuh). */
+template <int MATH> FN void ask_h(int layer, int n) {
+    const int arrival = layer ? HERE_H1 : HERE_H0;
+    const float *from = fused_at(layer ? FLOWG_H1 : FLOWG_H0);
+    float *room = h_room<MATH>(layer);
+    if (MATH == DEV_FP32)
+        ask_some<POINTS / WARPS>(arrival, 0, n, room, PITCH_H, from, WIDTH);
+    else if (threadIdx.x == 0)
+        bulk_load(shared_at(room), from, n * HALF_ROW * 4, arrival_at(arrival));
+    zero_rows(room, h_pitch<MATH>(), MATH == DEV_FP32 ? (int)WIDTH : (int)HALF_ROW, n);
+}
+FN void ask_w1(int from, int to) {
+    ask_some<WIDTH / WARPS / 2>(HERE_W1, from, to, work() + ROOM_W1, PITCH_H, fused_at(FLOWG_W1),
+                                WIDTH);
+}
+
+/* What the spline needs goes first. Groups of copies by threads: raw; w2. */
+template <int MATH> FN void fetch_first(int n) {
+    const int words = n * (MATH == DEV_FP32 ? (int)WIDTH : (int)HALF_ROW);
+    fetch_rows<POINT_RAW, POINTS>(work() + ROOM_RAW, POINT_PITCH, fused_at(FLOWG_RAW), n);
     copy_commit();
-    fetch_matrix<Known, true>(strip(POINT_RAW), work() + ROOM_W2, POINT_PITCH, fused_at(FLOWG_W2),
-                              POINT_RAW, WIDTH, POINT_RAW, WIDTH);
+    fetch_rows<POINT_RAW, WIDTH>(work() + ROOM_W2, POINT_PITCH, fused_at(FLOWG_W2));
     copy_commit();
     begin_rows();
     if (threadIdx.x == 0) {
-        expect_words(HERE_H1, n * WIDTH);
+        expect_words(HERE_H1, words);
         expect_words(HERE_W1, WIDTH * WIDTH);
-        expect_words(HERE_H0, n * WIDTH);
+        expect_words(HERE_H0, words);
         expect_words(HERE_X, n * IN);
     }
-    ask_rows(HERE_H1, n, work() + ROOM_H, PITCH_H, fused_at(FLOWG_H1), WIDTH, WIDTH);
-    zero_rows(work() + ROOM_H, PITCH_H, WIDTH, n); /* good for h0 as well */
-}
-
-FN void ask_w1() {
-    const int r = (int)threadIdx.x - 3 * POINTS; /* by the last warps */
-    if (r >= 0)
-        bulk_load(shared_at(work() + ROOM_W1 + swapped_row(r) * PITCH_H),
-                  fused_at(FLOWG_W1) + r * WIDTH, WIDTH * 4, arrival_at(HERE_W1));
+    ask_h<MATH>(1, n);
+    ask_w1(0, WIDTH / 2);
+    if (MATH != DEV_FP32) ask_h<MATH>(0, n);
 }
 
 /* In two pieces; see above. */
 FN int room_x(int r) {
     return r < X_LOW ? (int)ROOM_X : ROOM_X_HIGH - X_LOW * PITCH_X;
 }
-FN void ask_x(int n) {
-    const int r = threadIdx.x;
-    if (r < n)
-        bulk_load(shared_at(work() + room_x(r) + r * PITCH_X), fused_at(FLOWG_X) + r * IN, IN * 4,
-                  arrival_at(HERE_X));
-    zero_rows(work() + room_x(n), PITCH_X, IN, n);
+template <int EACH> FN void ask_x(int from, int to) {
+    ask_some<EACH>(HERE_X, from, to, work() + room_x(from), PITCH_X, fused_at(FLOWG_X), IN);
 }
 
-/* ---- the spline ------------------------------------------------------------------------------ */
-
-/* The gradient of raw, four lanes to a point; points that do not exist get zeros. */
+/* The gradient of raw both ways, four lanes to a point; points that do not exist get zeros. */
 FN void spline_grad(const Spline &o, int n, float v, float G, float H) {
-    const int point = threadIdx.x / 4;
-    float *row = work() + ROOM_RAW + point * POINT_PITCH;
+    const int point = (int)threadIdx.x / 4;
     const bool exists = point < n, inside = v >= -o.bound && v <= o.bound;
     Place t;
     LaneBins l;
-    locate_lanes(o, v, row, t, l);
+    locate_lanes(o, v, work() + ROOM_RAW + point * POINT_PITCH, t, l);
     const BinGrad q = spline_derive(t, false, G, H);
-    __syncwarp(); /* the row has been read */
-    raw_grad_lanes(t, l, q, exists && inside, row);
-    if (!exists || threadIdx.x % 4) return;
+    const int turned = point / 8 * 8 + point % 2 * 4 + point % 8 / 2; /* for PAIRS */
+    raw_grad_lanes(t, l, q, exists && inside, [=](int i, float x) {
+        *draw().at(point, i) = x;
+        *draw_by_points().at(i, turned) = x;
+    });
+    if (!exists || (int)threadIdx.x % 4) return;
     float *gy = fused_at(FLOWG_GY), *before = fused_at(FLOWG_GBEFORE);
     if (gy) put(gy + point, inside ? q.v : G, fused_adds(FLOWG_GY));
     if (before) put(before + point, H, fused_adds(FLOWG_GBEFORE));
 }
 
-/* ---- sums of columns ------------------------------------------------------------------------- */
+/* ---- sums over points ------------------------------------------------------------------------ */
 
-/* Sums over strips of 32 points of raw's gradient: a warp each, a lane to a column. */
-FN void sum_raw_grad(int strip, int n) {
-    float *raw = work() + ROOM_RAW, sum = 0;
-    const int lane = threadIdx.x % 32;
-#pragma unroll 8
-    for (int r = strip * 32; r < strip * 32 + 32; r++) sum += raw[r * POINT_PITCH + lane];
-    raw[lane * POINT_PITCH + POINT_RAW + strip] = strip * 32 < n ? sum : 0.0f;
+/* db2, two columns a warp. */
+FN void raw_bias_grad() {
+    const int id = (int)threadIdx.x, lane = id % 32, c = id / 32 * 2;
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+        const float4 v = ld4(draw_by_points().at(c + j, lane * 4));
+        float sum = v.x + v.y + (v.z + v.w);
+#pragma unroll
+        for (int d = 16; d > 0; d /= 2) sum += __shfl_xor_sync(~0u, sum, d);
+        if (lane == 0 && c + j < 29) put(fused_at(FLOWG_DB2) + c + j, sum, fused_adds(FLOWG_DB2));
+    }
 }
 
-/* The gradient of a bias from the sums behind the rows of `room`; threads are columns. */
-FN void bias_grad(int which, const float *room, int pitch, int behind, int c, int columns) {
-    if (c < 0 || c >= columns) return;
-    const float4 s = ld4(room + c * pitch + behind);
-    put(fused_at(which) + c, s.x + s.y + s.z + s.w, fused_adds(which));
+using Grad = GroupTile<ALONG, 8>;
+
+/* The tile's share of a bias's gradient; `layer` has two rows of the sums, one for 64 points. */
+template <int MATH> FN void keep_sums(const Grad &tile, int layer) {
+    float *sums = sums_room<MATH>() + (layer * 2 + tile.n0 / 64) * WIDTH;
+    const float2 s = tile.sum_rows();
+    if ((int)threadIdx.x % 4 == 0) sums[tile.row(0)] = s.x, sums[tile.row(1)] = s.y;
+}
+template <int MATH> FN void bias_grad(int which, int layer, int c) {
+    if (c < 0 || c >= WIDTH) return;
+    const float *sums = sums_room<MATH>() + layer * 2 * WIDTH;
+    put(fused_at(which) + c, sums[c] + sums[WIDTH + c], fused_adds(which));
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* Where the sums of a tile's columns go: behind the rows of `room`. */
-FN void keep_sum(const Tile<TO_X, 2> &tile, float *room, float sum) {
-    room[tile.summed_column() * PITCH_H + WIDTH + tile.m0 / 32] = sum;
+/* Zero where the layer's h is. */
+template <int MATH> FN void mask(Grad &tile, int layer) {
+    if constexpr (MATH == DEV_FP32)
+        tile.mask<MATH>(h_room<MATH>(layer), PITCH_H);
+    else
+        tile.mask_halves<MATH>(h_room<MATH>(layer));
 }
 
-/* A gradient of a layer's values to its place; beyond the points sums are zero. */
-FN void keep_grad(const Tile<TO_X, 2> &tile, float *room, int n) {
-    if (tile.m0 < n) tile.keep(room, PITCH_H);
-    keep_sum(tile, room, tile.sum_column());
+/* dh1 = draw w2^T where h1 > 0; it stays in registers. */
+template <int MATH> FN void grad_h1(Grad &dh1) {
+    dh1.multiply<MATH, 4>(true, draw(), work() + ROOM_LOW, 0, POINT_RAW, [](int k) {
+        if (k) return;
+        ask_w1(WIDTH / 2, WIDTH);
+        raw_bias_grad();
+    });
+    mask<MATH>(dh1, 1);
+    keep_sums<MATH>(dh1, 1);
 }
 
-/* Rows of a weight's gradient: x^T g over the points. TILE is Tile<TO_W, .> */
-template <class TILE> FN void begin_weight(TILE &tile, int which, int ld, int rows) {
-    if (fused_adds(which)) tile.add_from(fused_at(which), ld, rows);
-}
-
-template <int MATH> FN void grad_w2(int m0, int n) {
-    const Operands at = {work() + ROOM_H, work() + ROOM_RAW, PITCH_H, POINT_PITCH};
-    Tile<TO_W, 1> tile(at, m0, 0);
-    begin_weight(tile, FLOWG_DW2, POINT_RAW, WIDTH);
-    tile.multiply<MATH>(0, up16(n));
-    tile.store(fused_at(FLOWG_DW2), POINT_RAW, WIDTH);
-}
-
-/* dw2 = h1^T draw by half of the warps, dh1 = draw w2^T where h1 > 0 by the others, two tiles each:
- * w2 lies where rows 0..34 of dh1 go, so the second tile and the sums wait for a barrier. Then h0
- * comes in the place of h1. */
-template <int MATH> FN void grad_top(int n) {
-    const int warp = threadIdx.x / 32, job = warp % 8;
-    const Operands at = {work() + ROOM_RAW, work() + ROOM_W2, POINT_PITCH, POINT_PITCH};
-    float *dh1 = work() + ROOM_DH1, sum = 0;
-    Tile<TO_X, 2> tile(at, HALF + job / 4 * 32, job % 4 * 32);
-    ask_w1();
-    if (warp < 8) {
-        grad_w2<MATH>(job * 16, n);
-        if (warp < 4) sum_raw_grad(warp, n);
-    } else {
-#pragma unroll 1
-        for (int half = 1; half >= 0; half--) {
-            tile = Tile<TO_X, 2>(at, half * HALF + job / 4 * 32, job % 4 * 32);
-            if (tile.m0 < n) {
-                tile.multiply<MATH>(0, POINT_RAW);
-                tile.mask(work() + ROOM_H, PITCH_H);
-                if (half) tile.keep(dh1, PITCH_H);
-            }
-            if (half) sum = tile.sum_column();
-        }
-    }
+/* dw2 = h1^T draw: two groups have the first half of the points, two the second, whose sums are
+ * added behind a barrier; in fp32, where all take the same points, two groups have all. Behind the
+ * barrier what was read for dh1 is free for it. */
+template <int MATH> FN void grad_w2(const Grad &dh1, int n) {
+    const int group = (int)threadIdx.x / GROUP, points = up16(n);
+    const bool all = MATH == DEV_FP32, first = group < 2;
+    const int from = all || first ? 0 : (int)HALF, to = all || !first ? points : min(points, HALF);
+    GroupTile<h_how<MATH>(), 4> dw2(h_room<MATH>(1), h_pitch<MATH>(), draw_by_points(),
+                                    group % 2 * 64, 0);
+    dw2.template multiply<MATH, 2>(!all || first, draw_by_points(), work() + ROOM_LOW, from, to);
+    dw2.template scale<MATH>();
+    if (first) dw2.store(fused_at(FLOWG_DW2), POINT_RAW, fused_adds(FLOWG_DW2));
+    __syncthreads();
+    if (MATH == DEV_FP32) ask_h<MATH>(0, n);
+    dh1.keep_across(dh_room());
     bulk_fence();
-    __syncthreads(); /* h1, w2 and raw's gradient have been read */
-    ask_rows(HERE_H0, n, work() + ROOM_H, PITCH_H, fused_at(FLOWG_H0), WIDTH, WIDTH);
-    if (warp < 8) return;
-    keep_grad(tile, dh1, n);
-    tile.m0 += HALF;
-    keep_sum(tile, dh1, sum);
+    if (!all && !first && from < to) dw2.store(fused_at(FLOWG_DW2), POINT_RAW, true);
+    __syncthreads();
 }
 
-/* dh0 = dh1 w1^T where h0 > 0 */
-template <int MATH> FN void grad_h0(int n) {
-    const int warp = threadIdx.x / 32;
-    const Operands at = {work() + ROOM_DH1, work() + ROOM_W1, PITCH_H, PITCH_H};
-    Tile<TO_X, 2> tile(at, warp / 4 * 32, warp % 4 * 32);
-    if (tile.m0 < n) tile.multiply<MATH>(0, WIDTH);
+/* dw1 = h0^T dh1; then dh1 lies by columns. */
+template <int MATH> FN void grad_w1(const Grad &dh1, int n) {
+    GroupTile<h_how<MATH>(), 8> dw1(h_room<MATH>(0), h_pitch<MATH>(), dh_room(), dh1.m0, dh1.n0);
     wait_rows(HERE_H0);
-    __syncthreads(); /* w1 has been read */
-    if (tile.m0 < n) tile.mask(work() + ROOM_H, PITCH_H);
-    keep_grad(tile, work() + ROOM_DH0, n);
-}
-
-/* Rows of a gradient go out by themselves from where the second half of the points was. */
-FN float *staged_row(int r) {
-    return work() + (r < HALF ? (int)ROOM_H + (r + HALF) * PITCH_H : ROOM_DH1 + r * PITCH_H);
-}
-FN void store_staged(const Tile<TO_W, 2> &tile, int which) {
-    __syncthreads(); /* it has been read */
-    tile.keep(staged_row(tile.m0) - tile.m0 * PITCH_H, PITCH_H);
+    dw1.template multiply<MATH, 2>(true, dh_room(), work() + ROOM_LOW, 0, up16(n));
+    __syncthreads(); /* dh1 by points has been read */
+    dh1.keep(dh_room());
     bulk_fence();
     __syncthreads();
-    const int r = (int)threadIdx.x - POINTS; /* by warps that have one tile of dwx, not two */
-    if (r >= 0 && r < WIDTH)
-        bulk_store(fused_at(which) + r * WIDTH, shared_at(staged_row(r)), WIDTH * 4);
-    bulk_commit();
+    dw1.template scale<MATH>();
+    dw1.store(fused_at(FLOWG_DW1), WIDTH, fused_adds(FLOWG_DW1));
 }
 
-/* dw1 = h0^T dh1; x comes in the place of what the first half of the points took. */
-template <int MATH> FN void grad_w1(int n) {
-    const int warp = threadIdx.x / 32, points = up16(n);
-    const Operands at = {work() + ROOM_H, work() + ROOM_DH1, PITCH_H, PITCH_H};
-    Tile<TO_W, 2> tile(at, warp / 4 * 32, warp % 4 * 32);
-    begin_weight(tile, FLOWG_DW1, WIDTH, WIDTH);
-#pragma unroll 1
-    for (int k = 0; k < POINTS; k += HALF) {
-        if (k > 0) {
-            bulk_fence(); /* raw's gradient and dh1 were written by threads */
-            __syncthreads();
-            ask_x(n);
-        }
-        if (k < points) tile.multiply<MATH>(k, min(k + HALF, points));
-    }
-    store_staged(tile, FLOWG_DW1);
+/* dh0 = dh1 w1^T where h0 > 0, by points. In tf32 most of x comes meanwhile, the rest over w1. */
+template <int MATH> FN void grad_h0(int m0, int n0, int n) {
+    Grad dh0(work() + ROOM_W1, PITCH_H, dh_room(), m0, n0);
+    wait_rows(HERE_W1);
+    dh0.multiply<MATH, 4>(true, dh_room(), work() + ROOM_LOW, 0, WIDTH, [=](int k) {
+        if (MATH != DEV_FP32 && k % 32 == 0) ask_x<2>(k, min(n, X_LOW));
+    });
+    mask<MATH>(dh0, 0);
+    keep_sums<MATH>(dh0, 0);
+    bulk_fence();    /* of what threads wrote where x comes */
+    __syncthreads(); /* dh1 by columns, w1 and h0 have been read */
+    ask_x<(POINTS - X_LOW) / WARPS>(X_LOW, n);
+    if (MATH != DEV_FP32) zero_rows(work() + room_x(n), PITCH_X, IN, n);
+    dh0.keep_across(dh_room());
+    bulk_fence();
+    __syncthreads();
 }
 
-/* dwx = x^T dh0, over both pieces of x */
+/* dwx = x^T dh0, over both pieces of x: rows 0..127; then rows 128..159, in tf32 a piece by two
+ * groups each, in fp32 all by two. */
 template <int MATH> FN void grad_wx(int n) {
-    const Operands at = {work() + ROOM_X, work() + ROOM_DH0, PITCH_X, PITCH_H};
-    const int points = up16(n);
+    const int group = (int)threadIdx.x / GROUP, points = up16(n);
+    float *to = fused_at(FLOWG_DWX);
 #pragma unroll 1
-    for (int job = threadIdx.x / 32; job < IN / 32 * (WIDTH / 32); job += WARPS) {
-        Tile<TO_W, 2> tile(at, job / 4 * 32, job % 4 * 32);
-        begin_weight(tile, FLOWG_DWX, WIDTH, IN);
+    for (int rest = 0; rest < 2; rest++) {
+        const bool split = MATH != DEV_FP32 && rest, late = split && group >= 2;
+        GroupTile<PAIRS, 8> tile(work() + ROOM_X, PITCH_X, dh_room(),
+                                 rest ? (int)WIDTH : group / 2 * 64, group % 2 * 64);
+        const bool exists = tile.row(0) < IN;
+        if (!exists) tile.a = shared_at(work() + ROOM_X);
 #pragma unroll 1
         for (int k = 0; k < points; k += X_LOW) {
-            tile.multiply<MATH>(k, min(points, k + X_LOW));
+            const bool in = split ? late == (k > 0) : !rest || group < 2;
+            if (in || MATH == DEV_FP32)
+                tile.multiply<MATH, 2>(MATH != DEV_FP32 || in, dh_room(), work() + ROOM_X_LOW, k,
+                                       min(points, k + X_LOW));
             tile.a += (ROOM_X_HIGH - ROOM_X - X_LOW * PITCH_X) * 4;
         }
-        tile.store(fused_at(FLOWG_DWX), WIDTH, IN);
+        tile.scale<MATH>();
+        const bool mine = exists && (!rest || group < 2);
+        if (mine) tile.store(to, WIDTH, fused_adds(FLOWG_DWX));
+        if (!split) continue;
+        __syncthreads();
+        if (late && exists && points > X_LOW) tile.store(to, WIDTH, true);
     }
 }
 
 template <int MATH> FN void flow_grad(const dev_instr &ins) {
-    const int n = frame().n, point = threadIdx.x / 4;
-    fetch_first(n);
+    const int n = frame().n, id = (int)threadIdx.x, point = id / 4, group = id / GROUP;
+    fetch_first<MATH>(n);
     {
         const float v = point < n ? fused_at(FLOWG_Y)[point] : 0.0f;
         const float G = point < n ? fused_at(FLOWG_GOUT)[point] : 0.0f;
@@ -257,21 +287,27 @@ template <int MATH> FN void flow_grad(const dev_instr &ins) {
         spline_grad(o, n, v, G, H);
     }
     copy_wait<0>();
+    bulk_fence();
     __syncthreads();
     wait_rows(HERE_H1);
-    grad_top<MATH>(n);
-    bias_grad(FLOWG_DB2, work() + ROOM_RAW, POINT_PITCH, POINT_RAW, threadIdx.x, 29);
-    __syncthreads();
-    wait_rows(HERE_W1);
-    bias_grad(FLOWG_DB1, work() + ROOM_DH1, PITCH_H, WIDTH, threadIdx.x, WIDTH);
-    grad_h0<MATH>(n);
-    __syncthreads();
-    bias_grad(FLOWG_DB0, work() + ROOM_DH0, PITCH_H, WIDTH, threadIdx.x, WIDTH);
-    bias_grad(FLOWG_GPZ, work() + ROOM_DH0, PITCH_H, WIDTH, threadIdx.x - WIDTH, WIDTH);
-    grad_w1<MATH>(n);
+    {
+        Grad dh1(work() + ROOM_W2, POINT_PITCH, draw(), group / 2 * 64, group % 2 * 64);
+        grad_h1<MATH>(dh1);
+        grad_w2<MATH>(dh1, n);
+        bias_grad<MATH>(FLOWG_DB1, 1, id);
+        grad_w1<MATH>(dh1, n);
+        grad_h0<MATH>(dh1.m0, dh1.n0, n);
+    }
+    bias_grad<MATH>(FLOWG_DB0, 0, id);
+    bias_grad<MATH>(FLOWG_GPZ, 0, id - WIDTH);
+    if (MATH == DEV_FP32) { /* over the sums */
+        __syncthreads();
+        ask_x<X_LOW / WARPS>(0, min(n, X_LOW));
+        zero_rows(work() + room_x(n), PITCH_X, IN, n);
+        __syncthreads();
+    }
     wait_rows(HERE_X);
     grad_wx<MATH>(n);
-    bulk_wait();
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {

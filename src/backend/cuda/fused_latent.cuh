@@ -158,8 +158,8 @@ FN void leave_pz(const float4 (&wf)[8], float z) {
     st4(work() + AT_PZ + threadIdx.x / 32 * PZ_PART + threadIdx.x % 32 * 4, s);
 }
 
-/* The parts of pz and of the KL together. */
-FN void finish() {
+/* The parts of pz and of the KL together; this thread's klbefore came long ago. */
+FN void finish(double before) {
     const int t = threadIdx.x;
     if (t < WIDE) {
         const float *part = work() + AT_PZ + t;
@@ -172,7 +172,7 @@ FN void finish() {
         double kl[2] = {0, 0};
 #pragma unroll
         for (int p = 0; p < WARPS; p++) kl[p % 2] += parts[p];
-        *(double *)fused_at(LATENT_KL) = kl[0] + kl[1];
+        *(double *)fused_at(LATENT_KL) = before + (kl[0] + kl[1]);
     }
 }
 
@@ -195,6 +195,8 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     fetch_rows(w1, n.at(NET_W1) + k * NARROW + column, NARROW);
     const int own = n.warp * 8 + n.lane % 8;
     const float b0 = __ldcg(n.at(NET_B0) + own), b1 = __ldcg(n.at(NET_B1) + own);
+    const double *sum = (const double *)fused_at(LATENT_KLBEFORE);
+    const double kl_before = sum && threadIdx.x == WIDE ? __ldcg(sum) : 0.0;
     const float b2 =
         __ldcg(fused_at(LATENT_MU + n.half * NET_SLOTS + NET_B2) + warp * 8 + n.lane % 8);
     __syncwarp();
@@ -221,7 +223,7 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     leave_pz(wf, drawn.z);
     leave_kl(drawn);
     __syncthreads();
-    finish();
+    finish(kl_before);
 }
 
 } // namespace latent_part

@@ -14,30 +14,29 @@ namespace latent_grad_part {
 
 enum { WIDE = 128, NARROW = 64, NET_WARPS = WARPS / 2 };
 
-/* The working room, in words: gradients of out (net, row, 128), h1 and h0 (net, row, 64), each
- * network's share of gstack (row, 64) and gbefore (128), and inputs of the layers. Pitches put the
- * lanes of a store in different banks. */
-enum { OUT_ROW = WIDE + 8, HID_ROW = NARROW + 8 };
+/* The working room, in words. It begins with what is kept, as it is kept (fused.h): inputs of the
+ * layers, gradients of out (net, row, 128), h1 and h0 (net, row, 64). Then each network's share of
+ * gstack (row, 64) and gbefore (128), zeros, weights. */
 enum {
-    AT_GOUT = 0,
-    AT_G1 = AT_GOUT + 4 * OUT_ROW,
-    AT_G0 = AT_G1 + 4 * HID_ROW,
-    AT_GSTACK = AT_G0 + 4 * HID_ROW,
+    AT_H0 = KEPT_H0, /* (net, row, 64)  */
+    AT_H1 = KEPT_H1,
+    AT_STACK = KEPT_STACK, /* (row, 64) */
+    AT_BEFORE = KEPT_BEFORE,
+    AT_Z = KEPT_Z,
+    AT_GPZ = KEPT_GPZ,
+    AT_GOUT = KEPT_GOUT,
+    AT_G1 = KEPT_G1,
+    AT_G0 = KEPT_G0,
+    AT_GSTACK = LATENT_KEPT,
     AT_GBEFORE = AT_GSTACK + 4 * NARROW,
-    AT_INPUTS = AT_GBEFORE + 2 * WIDE,
-    AT_H0 = AT_INPUTS, /* (net, row, 64)  */
-    AT_H1 = AT_H0 + 4 * NARROW,
-    AT_STACK = AT_H1 + 4 * NARROW, /* (row, 64) */
-    AT_BEFORE = AT_STACK + 2 * NARROW,
-    AT_Z = AT_BEFORE + WIDE,
-    AT_GPZ = AT_Z + WIDE,
-    AT_END = AT_GPZ + WIDE,
-    AT_W1 = AT_END + WIDE, /* staged: 16 bytes of each row a thread */
-    AT_WR = AT_W1 + 4 * THREADS * 4,
-    AT_WZ = AT_WR + 4 * THREADS * 4,
-    AT_LAST = AT_WZ + 8 * THREADS * 4
+    AT_ZEROS = AT_GBEFORE + 2 * WIDE,
+    AT_WEIGHTS = AT_ZEROS + WIDE, /* staged: 16 bytes of each row a thread */
+    TURN = 4 * THREADS * 4,       /* eight rows of 64 a warp */
+    TURNS = 4,                    /* w1, wr, wz, wz */
+    AT_LAST = AT_WEIGHTS + TURNS * TURN
 };
-static_assert((int)AT_LAST <= (int)WORK_WORDS && AT_INPUTS % 4 == 0, "room of the latent");
+static_assert((int)AT_LAST <= (int)WORK_WORDS && (int)LATENT_KEPT == 4 * (int)THREADS,
+              "room of the latent");
 
 /* Eight lanes share a row of a weight and take every eighth four columns of it; a warp has four
  * rows at a time. */
@@ -123,69 +122,57 @@ FN void outer_product(int slot, const float *x0, const float *x1, const float *g
  * zeros. */
 static __device__ __noinline__ void outer_products() {
     float *room = work();
-    if (threadIdx.x < WIDE) room[AT_END + threadIdx.x] = 0.0f;
+    if (threadIdx.x < WIDE) room[AT_ZEROS + threadIdx.x] = 0.0f;
     __syncthreads();
-    outer_product<WIDE, WIDE>(LATENTG_DWF, room + AT_Z, room + AT_Z, room + AT_GPZ, room + AT_END);
+    outer_product<WIDE, WIDE>(LATENTG_DWF, room + AT_Z, room + AT_Z, room + AT_GPZ,
+                              room + AT_ZEROS);
     const float *stack = room + AT_STACK, *before = room + AT_BEFORE;
 #pragma unroll 1
     for (int net = 0; net < 2; net++) {
         const int base = LATENTG_MU + net * NETG_SLOTS;
         const float *h0 = room + AT_H0 + net * 2 * NARROW, *h1 = room + AT_H1 + net * 2 * NARROW;
-        const float *g0 = room + AT_G0 + net * 2 * HID_ROW, *g1 = room + AT_G1 + net * 2 * HID_ROW;
-        const float *g = room + AT_GOUT + net * 2 * OUT_ROW;
-        outer_product<NARROW, WIDE>(base + NETG_DW2, h1, h1 + NARROW, g, g + OUT_ROW);
-        outer_product<NARROW, NARROW>(base + NETG_DW1, h0, h0 + NARROW, g1, g1 + HID_ROW);
-        outer_product<NARROW, NARROW>(base + NETG_DWR, stack, stack + NARROW, g0, g0 + HID_ROW);
+        const float *g0 = room + AT_G0 + net * 2 * NARROW, *g1 = room + AT_G1 + net * 2 * NARROW;
+        const float *g = room + AT_GOUT + net * 2 * WIDE;
+        outer_product<NARROW, WIDE>(base + NETG_DW2, h1, h1 + NARROW, g, g + WIDE);
+        outer_product<NARROW, NARROW>(base + NETG_DW1, h0, h0 + NARROW, g1, g1 + NARROW);
+        outer_product<NARROW, NARROW>(base + NETG_DWR, stack, stack + NARROW, g0, g0 + NARROW);
         if (fused_at(LATENTG_BEFORE))
-            outer_product<WIDE, NARROW>(base + NETG_DWZ, before, before, g0, g0 + HID_ROW);
+            outer_product<WIDE, NARROW>(base + NETG_DWZ, before, before, g0, g0 + NARROW);
     }
 }
 
-/* The rows they are made of, four numbers a thread. */
-FN void leave_rows(float *kept) {
-    const float *room = work();
-    const int at = threadIdx.x * 4;
-    const int row_wide = (at - KEPT_GOUT) / WIDE, row_1 = (at - KEPT_G1) / NARROW;
-    const float *from = at < KEPT_GOUT ? room + AT_INPUTS + at
-                        : at < KEPT_G1 ? room + AT_GOUT + row_wide * OUT_ROW + at % WIDE
-                                       : room + AT_G1 + row_1 * HID_ROW + at % NARROW;
-    st4(kept + at, ld4(from));
-}
-static_assert((int)KEPT_GPZ + WIDE == (int)KEPT_GOUT && (int)AT_END - AT_INPUTS == (int)KEPT_GOUT &&
-                  (int)LATENT_KEPT == 4 * (int)THREADS,
-              "what is kept lies as in the room");
-
 /* A bias each thread: b2 of both networks, b1, b0. */
 FN void leave_biases() {
-    const int t = threadIdx.x, part = t / WIDE, wide = part < 2, net = wide ? part : t / NARROW % 2;
-    const int slot = wide ? NETG_DB2 : part == 2 ? NETG_DB1 : NETG_DB0;
-    const int column = t % (wide ? WIDE : NARROW), pitch = wide ? OUT_ROW : HID_ROW;
-    const float *g = work() + (wide ? AT_GOUT : part == 2 ? AT_G1 : AT_G0) + net * 2 * pitch;
-    const int at = LATENTG_MU + net * NETG_SLOTS + slot;
-    put(fused_at(at) + column, g[column] + g[pitch + column], fused_adds(at));
+    const int t = threadIdx.x, wide = t < 2 * WIDE, width = wide ? WIDE : NARROW;
+    const int which = wide ? t / WIDE : t / NARROW - 4, column = t & (width - 1);
+    const int slot = wide ? NETG_DB2 : which < 2 ? NETG_DB1 : NETG_DB0;
+    const int at = LATENTG_MU + which % 2 * NETG_SLOTS + slot;
+    const float *g = work() + (wide ? AT_GOUT : AT_G1) + which * 2 * width + column;
+    put(fused_at(at) + column, g[0] + g[width], fused_adds(at));
 }
+static_assert((int)AT_G0 == (int)AT_G1 + 4 * NARROW, "g0 lies behind g1");
 
 /* ---- the chain ------------------------------------------------------------------------------- */
 
-/* Inputs of the layers, as the weight gradients and the masks read them. */
+/* Inputs of the layers, as the weight gradients and the masks read them: 128 numbers a warp. */
 FN void fetch_inputs() {
-    const int at = threadIdx.x * 4, piece = at / (2 * NARROW), rest = at % (2 * NARROW);
-    const int slot = piece == 0   ? LATENTG_MU + NETG_H0
-                     : piece == 1 ? LATENTG_SIGMA + NETG_H0
-                     : piece == 2 ? LATENTG_MU + NETG_H1
-                     : piece == 3 ? LATENTG_SIGMA + NETG_H1
-                     : piece == 4 ? LATENTG_STACK
-                     : piece == 5 ? LATENTG_BEFORE
+    const int piece = threadIdx.x / 32, at = threadIdx.x % 32 * 4;
+    const int net = LATENTG_MU + piece % 2 * NETG_SLOTS;
+    const int slot = piece < 4    ? net + (piece < 2 ? NETG_H0 : NETG_H1)
+                     : piece < 6  ? LATENTG_STACK + piece - 4
                      : piece == 6 ? LATENTG_Z
                                   : LATENTG_GPZ;
-    if (piece <= 7 && fused_at(slot))
-        copy16(shared_at(work() + AT_INPUTS + at), fused_at(slot) + rest, true);
+    const float *from = fused_at(slot);
+    if (piece < 8 && from) copy16(shared_at(work() + AT_H0 + piece * WIDE + at), from + at, true);
     copy_commit();
 }
+static_assert((int)LATENTG_BEFORE == LATENTG_STACK + 1 && (int)AT_GPZ == AT_H0 + 7 * WIDE,
+              "inputs in order");
 
 /* What a lane reads of its dimension. */
 struct Latent {
-    float m0, m1, w0, w1, eps, gkl, gz;
+    float m0, m1, w0, w1, eps, gz;
+    double gkl;
 };
 FN int dimension_of(int lane) {
     return threadIdx.x / 32 * 8 + lane / 4 % 2 * 4 + lane / 8;
@@ -197,7 +184,7 @@ FN Latent latent_of(int lane) {
     v.m0 = __ldcg(mu + d), v.m1 = __ldcg(mu + WIDE + d);
     v.w0 = __ldcg(raw + d), v.w1 = __ldcg(raw + WIDE + d);
     v.eps = __ldcg(fused_at(LATENTG_EPS) + d);
-    v.gkl = (float)__ldcg((const double *)fused_at(LATENTG_GKL));
+    v.gkl = __ldcg((const double *)fused_at(LATENTG_GKL));
     v.gz = fused_adds(LATENTG_GZ) ? __ldcg(fused_at(LATENTG_GZ) + d) : 0.0f;
     return v;
 }
@@ -211,7 +198,13 @@ FN Share share_of(const dev_instr &ins, const Latent &v, int which) {
     const float s0 = sigma_of(ins, v.w0, &slope0), s1 = sigma_of(ins, v.w1, &slope1);
     const KlSlopes k = kl_slopes(v.m0, s0, slope0, v.m1, s1, slope1);
     const float g = which == 0 ? k.mean : which == 1 ? -k.mean : which == 2 ? k.raw0 : k.raw1;
-    return {v.gkl * g, which == 0 ? 1.0f : which == 2 ? v.eps * slope0 : 0.0f};
+    return {(float)v.gkl * g, which == 0 ? 1.0f : which == 2 ? v.eps * slope0 : 0.0f};
+}
+
+/* The KLs of the transitions before are in the same sum. */
+FN void hand_on(double gkl) {
+    double *to = (double *)fused_at(LATENTG_GKLBEFORE);
+    if (to && threadIdx.x == 0) put(to, gkl, fused_adds(LATENTG_GKLBEFORE));
 }
 
 /* gz from pz, and through the sample and the KL to mu and raw. */
@@ -221,7 +214,7 @@ FN void to_outputs(const dev_instr &ins, const Net &n, const Held<WIDE, 2> &wf,
     float sum[2];
     add_rows(wf, gpz, sum);
     const float gz = v.gz + lane_sum<2, 4, 1>(sum);
-    work()[AT_GOUT + n.lane % 4 * OUT_ROW + dimension_of(n.lane)] = share.own + share.of_gz * gz;
+    work()[AT_GOUT + n.lane % 4 * WIDE + dimension_of(n.lane)] = share.own + share.of_gz * gz;
 }
 
 /* Both rows through eight rows of a weight: the lane has number 8 warp + eighth_of() of row
@@ -229,39 +222,43 @@ FN void to_outputs(const dev_instr &ins, const Net &n, const Held<WIDE, 2> &wf,
 FN int eighth_of(const Net &n) {
     return n.warp * 8 + n.lane / 2 % 2 * 4 + n.row;
 }
-template <int N> FN float both_rows(const Net &n, const Held<N, 2> &w, const float *g, int pitch) {
+template <int N> FN float both_rows(const Net &n, const Held<N, 2> &w, const float *g) {
     float sum[4];
     float4 row[N / 32];
     columns_of<N>(n, row, g);
     add_rows(w, row, sum);
-    columns_of<N>(n, row, g + pitch);
+    columns_of<N>(n, row, g + N);
     add_rows(w, row, sum + 2);
     return lane_sum<4, 4, 1>(sum);
 }
 
-/* The gradient of a hidden layer behind its ReLU. */
-FN void leave_hidden(const Net &n, float v, const float *h, float *g) {
-    const int row = n.lane / 4 % 2, i = eighth_of(n);
-    const bool on = h[n.net * 2 * NARROW + row * NARROW + i] > 0.0f;
-    if (n.lane % 2 == 0) g[n.net * 2 * HID_ROW + row * HID_ROW + i] = on ? v : 0.0f;
+/* The gradient of h1 behind its ReLU. */
+FN void leave_h1(const Net &n, float v) {
+    const int at = n.net * 2 * NARROW + n.lane / 4 % 2 * NARROW + eighth_of(n);
+    if (n.lane % 2 == 0) work()[AT_G1 + at] = work()[AT_H1 + at] > 0.0f ? v : 0.0f;
 }
 
-/* The network's share of gstack and gbefore. */
-FN void to_inputs(const Net &n, const Held<NARROW, 2> &wr, const Held<NARROW, 4> &wz) {
-    const float *g = work() + AT_G0 + n.net * 2 * HID_ROW;
-    const float v = both_rows(n, wr, g, HID_ROW);
-    const int which = n.net * 2 + n.lane / 4 % 2;
-    if (n.lane % 2 == 0) work()[AT_GSTACK + which * NARROW + eighth_of(n)] = v;
-    if (!fused_at(LATENTG_BEFORE)) return;
-    float sum[4];
-    float4 row[2], second[2];
-    columns_of<NARROW>(n, row, g);
-    columns_of<NARROW>(n, second, g + HID_ROW);
-    row[0] = plus(row[0], second[0]), row[1] = plus(row[1], second[1]);
-    add_rows(wz, row, sum);
-    const float b = lane_sum<4, 4, 1>(sum);
-    const int i = n.warp * 16 + n.lane / 2 % 4 * 4 + n.row;
-    if (n.lane % 2 == 0) work()[AT_GBEFORE + n.net * WIDE + i] = b;
+/* The layers of 64 columns, by eight rows of a weight: w1 gives the gradient of h0, behind its
+ * ReLU, the others give the network's share of gstack and, both rows together, of gbefore. */
+FN void to_inputs(const Net &n) {
+    const int turns = fused_at(LATENTG_BEFORE) ? TURNS : 2, net = n.net * 2 * NARROW;
+    Held<NARROW, 2> w; /* read before the barrier */
+    staged(w, work() + AT_WEIGHTS);
+    n.sync();
+#pragma unroll 1
+    for (int turn = 0; turn < turns; turn++) {
+        float v = both_rows(n, w, work() + (turn == 0 ? AT_G1 : AT_G0) + net);
+        const int row = n.lane / 4 % 2, at = net + row * NARROW + eighth_of(n);
+        float *to = work() + (turn == 0 ? AT_G0 : AT_GSTACK) + at;
+        if (turn == 0 && !(work()[AT_H0 + at] > 0.0f)) v = 0.0f;
+        if (turn > 1) {
+            v += __shfl_xor_sync(~0u, v, 4);
+            to = work() + AT_GBEFORE + net + n.warp * 8 + (turn - 2) * 8 + eighth_of(n);
+        }
+        if (n.lane % 2 == 0) *to = v;
+        staged(w, work() + AT_WEIGHTS + (turn + 1) % TURNS * TURN);
+        if (turn == 0) n.sync();
+    }
 }
 
 /* Both networks together. */
@@ -288,31 +285,23 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     fetch_inputs();
     fetch(n, w2, n.at(NETG_W2), first);
     __syncwarp(); /* in this order */
-    stage<NARROW, 2>(n, room + AT_W1, n.at(NETG_W1), first);
-    stage<NARROW, 2>(n, room + AT_WR, n.at(NETG_WR), first);
-    if (fused_at(LATENTG_BEFORE)) stage<NARROW, 4>(n, room + AT_WZ, n.at(NETG_WZ), n.warp * 16);
+    stage<NARROW, 2>(n, room + AT_WEIGHTS, n.at(NETG_W1), first);
+    stage<NARROW, 2>(n, room + AT_WEIGHTS + TURN, n.at(NETG_WR), first);
+    if (fused_at(LATENTG_BEFORE))
+        stage<NARROW, 4>(n, room + AT_WEIGHTS + 2 * TURN, n.at(NETG_WZ), n.warp * 16);
     copy_commit();
+    hand_on(latent.gkl);
     to_outputs(ins, n, wf, gpz, latent);
     copy_wait<1>();
     __syncthreads();
-    const float *gout = room + AT_GOUT + n.net * 2 * OUT_ROW;
-    leave_hidden(n, both_rows(n, w2, gout, OUT_ROW), room + AT_H1, room + AT_G1);
+    leave_h1(n, both_rows(n, w2, room + AT_GOUT + n.net * 2 * WIDE));
     copy_wait<0>();
-    Held<NARROW, 2> w1, wr;
-    staged(w1, room + AT_W1);
-    n.sync();
-    const float *g1 = room + AT_G1 + n.net * 2 * HID_ROW;
-    leave_hidden(n, both_rows(n, w1, g1, HID_ROW), room + AT_H0, room + AT_G0);
-    Held<NARROW, 4> wz;
-    staged(wr, room + AT_WR);
-    staged(wz, room + AT_WZ);
-    n.sync();
-    to_inputs(n, wr, wz);
+    to_inputs(n);
     __syncthreads();
     leave_inputs();
     leave_biases();
-    if (fused_at(LATENTG_KEPT))
-        leave_rows(fused_at(LATENTG_KEPT));
+    if (float *kept = fused_at(LATENTG_KEPT))
+        st4(kept + threadIdx.x * 4, ld4(room + threadIdx.x * 4));
     else
         outer_products();
 }

@@ -1,10 +1,10 @@
 /* fused_set.cuh: the set encoder on all points and on the context, forward (FUSED_SET of fused.h).
  *
- * Both sides go through the layers together (set_layers.cuh); attention shares keys and values
- * between all warps, a warp takes 32 queries (16 in fp32) of one head. Weights are copied while
- * something else is multiplied. What the reverse pass reads is stored on the way. Shared memory is
- * the limit, its bandwidth (reads, and stores to global memory go the same way) even more than its
- * size: hence large tiles and accesses of 16 bytes. */
+ * Groups of four warps have rows of their own (set_rooms.cuh), 32 of all points and 16 of the
+ * context, from the join to the pooling: in attention a warp takes one head of them, 32 queries at
+ * a time (16 in fp32 and of the context), in a layer 16 columns (set_layers.cuh). The block meets
+ * only where keys and values change. Weights are copied while something else is multiplied. What
+ * the reverse pass reads is stored on the way. */
 #ifndef MNP_CUDA_FUSED_SET_CUH
 #define MNP_CUDA_FUSED_SET_CUH
 
@@ -15,12 +15,14 @@ namespace set_part {
 
 /* ---- j = pre + y wy -------------------------------------------------------------------------- */
 
-/* A thread has four columns of each of q, k, v and every 32nd row. */
-template <int MATH> static __device__ __noinline__ void join_set() {
+/* A thread has four columns of each of q, k, v and every 32nd row. What it reads is asked for
+ * first, then the weights. */
+template <int MATH> FN void join_set() {
     constexpr int TURNS = SIDE_ROWS / ROW_STEP;
     const int quad = threadIdx.x % ROW_QUADS, row = threadIdx.x / ROW_QUADS;
-    const int n = frame().n, copies = side_rows(1), place = row * 192 + quad * 4;
-    const float *pre = fused_at(SET_PRE) + place, *y = fused_at(SET_Y), *wy = fused_at(SET_WY);
+    const int n = frame().n, m = frame().m;
+    const float *pre = fused_at(SET_PRE) + row * 192 + quad * 4, *y = fused_at(SET_Y) + row;
+    const float *wy = fused_at(SET_WY) + quad * 4;
     float4 x[TURNS][3], w[3];
     float u[TURNS];
 #pragma unroll
@@ -29,21 +31,20 @@ template <int MATH> static __device__ __noinline__ void join_set() {
         for (int c = 0; c < 3; c++)
             x[r][c] = global_quad(pre + r * ROW_STEP * 192 + c * 64, row + r * ROW_STEP < n);
 #pragma unroll
-    for (int c = 0; c < 3; c++) w[c] = global_quad(wy + c * 64 + quad * 4, true);
+    for (int r = 0; r < TURNS; r++) u[r] = row + r * ROW_STEP < n ? y[r * ROW_STEP] : 0.0f;
 #pragma unroll
-    for (int r = 0; r < TURNS; r++) u[r] = row + r * ROW_STEP < n ? y[row + r * ROW_STEP] : 0.0f;
-    if (threadIdx.x == 0) *(uint2 *)(work() + AT_MASK) = make_uint2(0xffffe000u, 0);
-    float *j = fused_at(SET_J) + place;
+    for (int c = 0; c < 3; c++) w[c] = global_quad(wy + c * 64, true);
+    begin_rows();
+    copy_first();
 #pragma unroll
     for (int r = 0; r < TURNS; r++) {
         const int at = row + r * ROW_STEP;
 #pragma unroll
         for (int c = 0; c < 3; c++) {
             x[r][c] = add4(x[r][c], u[r], w[c]);
-            global_quad(j + r * ROW_STEP * 192 + c * 64, x[r][c], at < n);
         }
         st4(work() + AT_Q + at * PITCH_Q + quad * 4, x[r][0]);
-        if (at < copies) st4(work() + AT_Q + (SIDE_ROWS + at) * PITCH_Q + quad * 4, x[r][0]);
+        if (at < up32(m)) st4(work() + AT_Q + (SIDE_ROWS + at) * PITCH_Q + quad * 4, x[r][0]);
         put_quad<RAW<MATH>>(work() + AT_K + at * PITCH<MATH>, quad, x[r][1]);
         put_values<RAW<MATH>>(work() + AT_V0 + at * PITCH<MATH>, quad, x[r][2]);
     }
@@ -51,68 +52,67 @@ template <int MATH> static __device__ __noinline__ void join_set() {
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-/* a = q + sums / sum takes q's place. */
+/* a = q + sums / sum takes q's place; row: in the room. */
 template <int MATH, int MT>
-FN void attention_store(const Softmax<MT> &r, const RowTile &tile, int h, int out) {
-    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const int left = tile.rows() - tile.first() - g;
-    float *q = work() + AT_Q + (tile.row + g) * PITCH_Q + h * DH + 4 * t;
-    float *a = tile.value(out) + (tile.first() + g) * WIDTH + h * DH + 4 * t;
-    float *log = work() + AT_LOG + ((tile.row + g) * HEADS + h) * 2;
-    float sum[MT * 2];
-    float4 v[MT * 2];
-#pragma unroll
-    for (int i = 0; i < MT * 2; i++) v[i] = ld4(q + i * 8 * PITCH_Q);
-#pragma unroll
-    for (int i = 0; i < MT * 2; i++) sum[i] = quad_sum(r.sum[i / 2][i % 2]);
+FN void attention_store(const Softmax<MT> &r, int side, int row, int out) {
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, h = member();
+    const int first = row - side * SIDE_ROWS + g, left = (side ? frame().m : frame().n) - first;
+    float *q = work() + AT_Q + (row + g) * PITCH_Q + h * DH + 4 * t;
+    float *a = fused_at((side ? SET_SOME : SET_ALL) + out) + first * WIDTH + h * DH + 4 * t;
+    float *log = fused_at((side ? SET_SOME : SET_ALL) + out + 1) + first * HEADS + h;
+    float mine = 0, lift = 0; /* of row t of this lane's */
 #pragma unroll
     for (int i = 0; i < MT * 2; i++) {
-        v[i] = add4(v[i], LOST<MATH> * forward_share<MATH>(sum[i]),
-                    result_quad<MATH>(r.o[i / 2], i % 2));
-        st4(q + i * 8 * PITCH_Q, v[i]);
-        global_quad(a + i * 8 * WIDTH, v[i], i * 8 < left);
-        if (t == 0)
-            *(float2 *)(log + i * 8 * HEADS * 2) = make_float2(sum[i], r.lift[i / 2][i % 2]);
+        const float sum = quad_sum(r.sum[i / 2][i % 2]);
+        const float4 v = add4(ld4(q + i * 8 * PITCH_Q), LOST<MATH> * forward_share<MATH>(sum),
+                              result_quad<MATH>(r.o[i / 2], i % 2));
+        st4(q + i * 8 * PITCH_Q, v);
+        global_quad(a + i * 8 * WIDTH, v, i * 8 < left);
+        if (t == i) mine = sum, lift = r.lift[i / 2][i % 2];
     }
+    if (t < MT * 2 && t * 8 < left) log[t * 8 * HEADS] = LN2 * (log2f(mine) - lift);
 }
 
-/* Both sides; the context first, which has fewer keys: the warps that take its items are behind the
- * others while these multiply, not alone afterwards. Its keys start at row `some`; v: where values
- * lie; out: SIDE_A0 or SIDE_A1. */
-template <int MATH> static __device__ __noinline__ void attend(int v, int some, int out) {
+/* 16 MT queries of this warp's head; key: the first row of keys and values; out: SIDE_A0 or
+ * SIDE_A1, behind which the logs are. */
+template <int MATH, int MT> FN void attend_rows(int side, int row, int v, int key, int out) {
+    const int at = key * PITCH<MATH> + member() * HEAD_WORDS<MATH>;
+    Softmax<MT> r;
+    forward_sums<MATH, MT>(r, work() + AT_Q + row * PITCH_Q + member() * DH, work() + AT_K + at,
+                           work() + v + at, side ? frame().m : frame().n,
+                           0.125f * LOG2E * LOST<MATH>);
+    attention_store<MATH, MT>(r, side, row, out);
+}
+
+/* The group's rows; in the first attention the context's keys are those of all points. */
+template <int MATH> FN void attend(bool last) {
     constexpr int MT = MATH == DEV_FP32 ? 1 : 2;
-    const int tiles = row_tiles(16 * MT), context = side_rows(1) / (16 * MT);
+    const int out = last ? SIDE_A1 : SIDE_A0, v = last ? AT_V : AT_V0;
 #pragma unroll 1
-    for (int item = threadIdx.x / 32; item < tiles * HEADS; item += WARPS) {
-        const int i = item / HEADS, h = item % HEADS;
-        const RowTile tile(i < context ? i + tiles - context : i - context, 16 * MT);
-        const int key = (tile.side ? some : 0) * PITCH<MATH> + h * HEAD_WORDS<MATH>;
-        Softmax<MT> r;
-        forward_sums<MATH, MT>(r, work() + AT_Q + tile.row * PITCH_Q + h * DH, work() + AT_K + key,
-                               work() + v + key, tile.rows(), 0.125f * LOG2E * LOST<MATH>);
-        attention_store<MATH, MT>(r, tile, h, out);
-    }
+    for (int i = 0; i < 2 / MT && has_all(); i++)
+        attend_rows<MATH, MT>(0, group() * GROUP_ALL + i * 16, v, 0, out);
+    if (has_some())
+        attend_rows<MATH, 1>(1, SIDE_ROWS + group() * GROUP_SOME, v, last ? SIDE_ROWS : 0, out);
 }
 
 /* ---- the part -------------------------------------------------------------------------------- */
 
 template <int MATH> static __device__ __noinline__ void set_as() {
-    begin_rows();
     join_set<MATH>();
-    copy_first();
     __syncthreads();
-    attend<MATH>(AT_V0, 0, SIDE_A0);
-    __syncthreads();
-    wait_rows(FIRST_WEIGHTS);
-    layers<MATH>(false);
-    __syncthreads();
-    copy_second();
-    attend<MATH>(AT_V, SIDE_ROWS, SIDE_A1);
-    __syncthreads();
-    wait_rows(SECOND_WEIGHTS);
-    layers<MATH>(true);
-    __syncthreads();
-    pool_sides();
+#pragma unroll 1
+    for (int turn = 0; turn < 2; turn++) {
+        const bool last = turn == 1;
+        attend<MATH>(last);
+        wait_rows(last ? SECOND_WEIGHTS : FIRST_WEIGHTS);
+        if (last) make_u();
+        group_sync();
+        narrow_layer<MATH>(last);
+        if (last) break;
+        wide_layer<MATH>();
+        __syncthreads();
+    }
+    pool_sides<MATH == DEV_FP32 ? DEV_FP32 : DEV_TF32>();
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {

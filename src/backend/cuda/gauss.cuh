@@ -24,7 +24,7 @@ FN rng_at noise_place(const Frame &f, int purpose, int64_t sample) {
     const bool training = purpose == RNG_LATENT || purpose == RNG_SPLIT || purpose == RNG_BATCH;
     rng_at at = {};
     at.purpose = (rng_purpose)purpose;
-    at.step = training ? (uint32_t)f.run->step->step : 0;
+    at.step = training ? (uint32_t)f.step : 0;
     at.function = (uint32_t)f.function;
     at.sample = (uint32_t)sample;
     return at;
@@ -32,10 +32,17 @@ FN rng_at noise_place(const Frame &f, int purpose, int64_t sample) {
 
 /* Noise number d of sample s, for an instruction with the parameters of gauss_sample. */
 FN float latent_noise(const Frame &f, const dev_instr &ins, int s, int d) {
-    const rng_key key = {f.run->step->seed};
+    const rng_key key = {f.seed};
     rng_at at = noise_place(f, ins.i[DSAMPLE_PURPOSE], f.sample0 + s);
     at.point = (uint32_t)ins.i[DSAMPLE_TAG], at.dim = (uint32_t)d;
     return rng_normal_at(key, at);
+}
+
+#define HALF_LOG_2PI 0.91893853320467274178f
+
+/* The log of the standard normal's density. */
+FN float normal_logp(float v) {
+    return -0.5f * v * v - HALF_LOG_2PI;
 }
 
 /* One dimension of KL(N(m0, s0^2) | N(m1, s1^2)). */

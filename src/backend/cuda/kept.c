@@ -64,17 +64,6 @@ static void keep_rows(cuda_program *p, dev_fused *f) {
     p->kept_words += LATENT_KEPT;
 }
 
-/* Which gradient the words of a slot belong to. */
-static void mark_words(const cuda_program *p, int64_t pieces) {
-    for (int64_t k = 0; k < pieces; k++) p->outer_of[k] = -1;
-    for (int32_t j = 0; j < p->n_outer; j++) {
-        const dev_outer *o = &p->outer[j];
-        const int64_t first = o->at / DEV_OUTER_WORDS;
-        for (int64_t k = 0; k < o->rows * o->cols / DEV_OUTER_WORDS; k++)
-            p->outer_of[first + k] = (int16_t)j;
-    }
-}
-
 mnp_status kept_place(env *e, int64_t trainable, cuda_program *p) {
     const int64_t pieces = trainable / DEV_OUTER_WORDS + 1;
     int32_t *writers = env_alloc(e, (size_t)pieces, sizeof *writers, "a program");
@@ -86,13 +75,8 @@ mnp_status kept_place(env *e, int64_t trainable, cuda_program *p) {
     count_writers(p, writers);
     for (int32_t k = 0; k < p->count; k++) {
         if (p->code[k].op != OPCODE_COUNT + FUSED_LATENT_GRAD) continue;
-        if (p->n_outer > INT16_MAX - LATENT_ROWS) break; /* outer_of counts no further */
         if (writes_alone(&p->code[k].fused, writers)) keep_rows(p, &p->code[k].fused);
     }
     env_free(e, writers);
-    if (p->n_outer == 0) return MNP_OK;
-    p->outer_of = env_alloc(e, (size_t)pieces, sizeof *p->outer_of, "a program");
-    if (!p->outer_of) return MNP_ENOMEM;
-    mark_words(p, pieces);
     return MNP_OK;
 }

@@ -17,17 +17,33 @@ static inline cudaLaunchConfig_t launch_of(int blocks, int threads, size_t share
     return c;
 }
 
+/* urgent: before blocks of other runs that wait for a multiprocessor. early: while the kernel
+ * before it ends (grid_wait() of ptx.cuh). */
+template <class K, class... A>
+static inline void launch_as(cudaLaunchConfig_t how, bool urgent, bool early, K kernel, A... args) {
+    cudaLaunchAttribute asked[2] = {};
+    int least, greatest;
+    cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    asked[0].id = cudaLaunchAttributePriority;
+    asked[0].val.priority = urgent ? greatest : least;
+    asked[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    asked[1].val.programmaticStreamSerializationAllowed = 1;
+    how.attrs = asked, how.numAttrs = early ? 2 : 1;
+    cudaLaunchKernelEx(&how, kernel, args...);
+}
+
 cudaError_t functions_prepare(void);
-void functions_launch(const dev_run *run, int blocks, cudaStream_t stream);
-/* slot_sum and grad_norm; grad_total and tick; adam */
-void update_launch(const dev_run *run, int64_t words, cudaStream_t stream);
+/* early: behind an update */
+void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t stream);
+/* slot_sum, grad_norm, grad_total and tick; adam */
+void update_launch(const dev_run *run, int ranges, int64_t words, cudaStream_t stream);
 /* The same in parts, for ranks that share a step: slot 0 becomes the sum of this rank's slots; the
  * reports of all ranks (ranks, most, 3) go where the step finds them; the sums of all ranks
  * (ranks, slot_words) take the place of the slots. */
-void update_local_launch(const dev_run *run, int64_t words, cudaStream_t stream);
+void update_local_launch(const dev_run *run, int ranges, cudaStream_t stream);
 void update_reports_launch(const dev_run *run, const double *all, int ranks, int64_t most,
                            cudaStream_t stream);
-void update_linked_launch(const dev_run *run, int64_t words, const float *sums, int ranks,
-                          cudaStream_t stream);
+void update_linked_launch(const dev_run *run, int ranges, int64_t words, const float *sums,
+                          int ranks, cudaStream_t stream);
 
 #endif

@@ -20,24 +20,24 @@ struct Stream {
     int left;
 };
 
+OP_FN void refill(Stream &s) {
+    s.words = rng_words_at(s.key, s.at);
+    s.left = 4;
+    if (++s.at.point == 0) s.at.dim += 4;
+}
 FN uint32_t next_u32(Stream &s) {
-    if (s.left == 0) {
-        s.words = rng_words_at(s.key, s.at);
-        s.left = 4;
-        if (++s.at.point == 0) s.at.dim += 4;
-    }
-    const int k = 4 - s.left--;
-    return k == 0 ? s.words.w[0] : k == 1 ? s.words.w[1] : k == 2 ? s.words.w[2] : s.words.w[3];
+    if (s.left == 0) refill(s);
+    return s.words.w[4 - s.left--];
 }
 FN uint64_t next_u64(Stream &s) {
     const uint64_t hi = next_u32(s);
     return hi << 32 | next_u32(s);
 }
-FN uint64_t next_below(Stream &s, uint64_t k) {
-    const uint64_t incomplete = (0 - k) % k;
+/* Draws below 2^64 % k, all of which are below k, are rejected. */
+OP_FN uint64_t next_below(Stream &s, uint64_t k) {
     for (;;) {
         const uint64_t x = next_u64(s);
-        if (x >= incomplete) return x % k;
+        if (x >= k || x >= (0 - k) % k) return x % k;
     }
 }
 
@@ -58,7 +58,7 @@ FN uint64_t perm_index(rng_key key, rng_at at, uint64_t n, uint64_t i) {
     const uint32_t mask = (uint32_t)(((uint64_t)1 << half) - 1);
     do {
         uint32_t left = (uint32_t)(i >> half), right = (uint32_t)i & mask;
-#pragma unroll 1
+#pragma unroll 4
         for (int r = 0; r < ROUNDS; r++) {
             const uint32_t k = __shfl_sync(~0u, own, r);
             const uint32_t next = left ^ (perm_mix(perm_mix(right ^ k) + k) & mask);
@@ -68,33 +68,6 @@ FN uint64_t perm_index(rng_key key, rng_at at, uint64_t n, uint64_t i) {
         i = (uint64_t)left << half | right;
     } while (i >= n);
     return i;
-}
-
-FN int64_t table_size(int64_t k) {
-    int64_t size = 2;
-    while (size < 2 * k) size *= 2;
-    return size;
-}
-
-FN int32_t *find_slot(int32_t *table, int64_t size, int64_t position) {
-    const uint64_t mask = (uint64_t)size - 1;
-    uint64_t at = ((uint64_t)position * 0x9E3779B97F4A7C15u >> 32) & mask;
-    while (table[2 * at] != 0 && table[2 * at] != (int32_t)position + 1) at = (at + 1) & mask;
-    return &table[2 * at];
-}
-
-/* One swap of permute_prefix(). */
-FN void swap_in(int32_t *order, int32_t *table, int64_t size, int64_t k, int64_t i, int64_t j) {
-    const int32_t mine = order[i];
-    if (j < k) {
-        order[i] = order[j];
-        order[j] = mine;
-        return;
-    }
-    int32_t *slot = find_slot(table, size, j);
-    order[i] = slot[0] ? slot[1] : (int32_t)j;
-    slot[0] = (int32_t)j + 1;
-    slot[1] = mine;
 }
 
 /* ---- draw ------------------------------------------------------------------------------------ */
@@ -133,8 +106,8 @@ FN void draw_lengths(const Frame &f, const dev_instr &ins, Drawn &d) {
 /* Which function, its lengths, and the stream the shuffle goes on with; by the first warp. */
 FN void draw_choose(const Frame &f, const dev_instr &ins, Drawn &d) {
     const dev_run *run = f.run;
-    const rng_key key = {run->step->seed};
-    const int64_t step = run->step->step, chunks = run->chunks > 1 ? run->chunks : 1;
+    const rng_key key = {f.seed};
+    const int64_t step = f.step, chunks = run->chunks > 1 ? run->chunks : 1;
     int64_t function = run->first_function + f.item / chunks;
     rng_at at = {};
     at.purpose = RNG_SPLIT_EVAL, at.function = (uint32_t)function;
@@ -162,38 +135,70 @@ FN void draw_choose(const Frame &f, const dev_instr &ins, Drawn &d) {
     d.ok = 1;
 }
 
-/* The draws of the shuffle are made by all threads at once, then swapped in order by one. A
- * rejected draw (one in 2^56) would shift those behind it: then one thread does it all again. */
-FN int32_t *shuffle(Drawn &d, int32_t *memory) {
-    const int64_t k = d.n, count = d.points, size = table_size(k);
-    int32_t *order = memory, *table = memory + k, *jump = table + (k < count ? 2 * size : 0);
-    const int64_t moves = min(k, count - 1);
+/* jump[i]: the place that swap i of permute_prefix() takes its number from, i < k. All threads draw
+ * at once. A rejected draw (one in 2^56) would shift those behind it: where there may be one, one
+ * thread draws all of them again. */
+FN void draw_jumps(Drawn &d, int32_t *jump) {
+    const int k = d.n;
     const int64_t used = 4 * (int64_t)d.stream.at.point - d.stream.left; /* words, always even */
 #pragma unroll 1
-    for (int64_t i = threadIdx.x; i < k; i += THREADS) order[i] = (int32_t)i;
-#pragma unroll 1
-    for (int64_t i = threadIdx.x; k < count && i < 2 * size; i += THREADS) table[i] = 0;
-#pragma unroll 1
-    for (int64_t i = threadIdx.x; i < moves; i += THREADS) {
+    for (int i = threadIdx.x; i < k; i += THREADS) {
         rng_at at = d.stream.at;
         const int64_t word = used + 2 * i;
         at.point = (uint32_t)(word / 4), at.dim = 0;
         const rng_words w = rng_words_at(d.stream.key, at);
         const uint64_t x =
             word % 4 ? (uint64_t)w.w[2] << 32 | w.w[3] : (uint64_t)w.w[0] << 32 | w.w[1];
-        const uint64_t left = (uint64_t)(count - i), incomplete = (0 - left) % left;
-        if (x < incomplete) d.ok = 0;
-        jump[i] = (int32_t)(i + (int64_t)(x % left));
+        const uint64_t left = (uint64_t)(d.points - i);
+        if (x < left && left > 1) d.ok = 0;
+        jump[i] = i + (int32_t)(x % left);
     }
     __syncthreads();
-    if (threadIdx.x == 0 && d.ok)
+    if (d.ok) return;
+    if (threadIdx.x == 0)
 #pragma unroll 1
-        for (int64_t i = 0; i < moves; i++) swap_in(order, table, size, k, i, jump[i]);
-    if (threadIdx.x == 0 && !d.ok)
+        for (int i = 0; i < k && i < d.points - 1; i++)
+            jump[i] = i + (int32_t)next_below(d.stream, (uint64_t)(d.points - i));
+    __syncthreads();
+}
+
+/* The last swap before number `end` that took its number from `place` (and left there what it had
+ * itself), -1: none did. Four lanes share the search. */
+FN int last_swap(const int32_t *jump, int place, int end) {
+    int last = -1;
+#pragma unroll 4
+    for (int s = threadIdx.x % 4; s < end; s += 4)
+        if (jump[s] == place) last = s;
+    last = max(last, __shfl_xor_sync(~0u, last, 1));
+    return max(last, __shfl_xor_sync(~0u, last, 2));
+}
+
+/* The first n places of the shuffle. Swaps go one after the other, but where each number of the
+ * result comes from can be told by itself: place i gets what lies at jump[i] when its turn comes.
+ * The last swap that took from there left what lay at its own place by then; so back from swap to
+ * swap, until a place is found that none had touched. */
+FN int32_t *shuffle(Drawn &d, int32_t *memory) {
+    const int k = d.n;
+    int32_t *order = memory, *jump = memory + k, *came = jump + k;
+    draw_jumps(d, jump);
 #pragma unroll 1
-        for (int64_t i = 0; i < moves; i++)
-            swap_in(order, table, size, k, i,
-                    i + (int64_t)next_below(d.stream, (uint64_t)(count - i)));
+    for (int i0 = 0; i0 < k; i0 += THREADS / 4) {
+        const int i = min(i0 + (int)threadIdx.x / 4, k - 1);
+        const int own = last_swap(jump, i, i), before = last_swap(jump, jump[i], i);
+        if (threadIdx.x % 4 == 0) came[i] = own, order[i] = before;
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int i = threadIdx.x; i < k; i += THREADS) {
+        int place = order[i];
+        if (place < 0) {
+            place = jump[i];
+        } else {
+#pragma unroll 1
+            for (int next; (next = came[place]) >= 0;) place = next;
+        }
+        order[i] = place;
+    }
     __syncthreads();
     return order;
 }
@@ -234,27 +239,33 @@ OP_FN void op_draw(const dev_instr &ins) {
     Drawn &d = *(Drawn *)work();
     if (threadIdx.x < 32) draw_choose(f, ins, d);
     __syncthreads();
-    const int64_t words = 2 * (int64_t)d.n + 2 * table_size(d.n);
-    int32_t *memory = (int32_t *)work() + 64;
-    int32_t *order = shuffle(d, words + 64 <= WORK_WORDS ? memory : f.scratch);
+    const View x = resolve(f, ins.out[DRAW_X]);
+    float *y = resolve(f, ins.out[DRAW_Y]).p;
+    const float *y_row = run->data_y + d.first, *x_row = run->data_x + d.first_x * x.cols;
+    if (x.ld > x.cols) zero_words(x.p, d.n * x.ld, whole_block()); /* what is beyond its columns */
+    /* three lists of n; which memory it is should be known where they are read */
+    int32_t *order;
+    if (3 * (int64_t)d.n + 64 <= WORK_WORDS)
+        order = shuffle(d, (int32_t *)work() + 64);
+    else
+        order = shuffle(d, f.scratch);
     draw_region(f, ins, d, order);
     if (threadIdx.x == 0) f.n = d.n, f.k = d.k, f.m = d.m;
     __syncthreads();
-    View x = resolve(f, ins.out[DRAW_X]), y = resolve(f, ins.out[DRAW_Y]);
 #pragma unroll 1
-    for (int i = threadIdx.x; i < d.n * x.ld; i += THREADS) {
-        const int r = i / x.ld, c = i % x.ld;
-        const int64_t row = d.first_x + order[r];
-        x.p[i] = c < x.cols ? mirror_input(d.mirrored, c, run->data_x[row * x.cols + c]) : 0.0f;
-        if (c > 0) continue;
-        float value = run->data_y[d.first + order[r]];
+    for (int r = threadIdx.x; r < d.n; r += THREADS) {
+        const int64_t at = order[r];
+        float value = y_row[at];
+#pragma unroll 1
+        for (int c = 0; c < x.cols; c++)
+            x.p[r * x.ld + c] = mirror_input(d.mirrored, c, x_row[at * x.cols + c]);
         if (ins.f[DRAW_NOISE] > 0 && r >= d.m) {
             rng_at at = d.noise_at;
             at.point = (uint32_t)r;
-            const rng_key key = {run->step->seed};
+            const rng_key key = {f.seed};
             value = RNG_FMA((float)ins.f[DRAW_NOISE], rng_normal_at(key, at), value);
         }
-        y.p[r] = value;
+        y[r] = value;
     }
 }
 

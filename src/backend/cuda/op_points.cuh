@@ -1,11 +1,10 @@
-/* op_points.cuh: ops that go over points and columns: join, layer norm, pooling, features. Rows of
+/* op_points.cuh: ops that go over points and columns: join, layer norm, pooling. Rows of
  * all samples lie one after the other; what samples share is added up over them by one thread, in
  * order. */
 #ifndef MNP_CUDA_OP_POINTS_CUH
 #define MNP_CUDA_OP_POINTS_CUH
 
 #include "backend/cuda/frame.cuh"
-#include "op/fourier.h"
 #include "op/join.h"
 #include "op/layernorm.h"
 
@@ -399,33 +398,6 @@ OP_FN void op_pool_grad(const dev_instr &ins) {
         const int r = i / gh.ld % gh.rows, s = i / gh.ld / gh.rows, c = i % gh.ld;
         const float v = r < rows && c < g.cols ? factor * g.sample(s)[c] : 0.0f;
         put(gh.p + i, v, add);
-    }
-}
-
-/* ---- features -------------------------------------------------------------------------------- */
-
-OP_FN void op_fourier(const dev_instr &ins) {
-    const Frame &f = frame();
-    View x = view_in(ins, FOURIER_X), w = view_in(ins, FOURIER_FREQ);
-    View y = view_out(ins, FOURIER_Y);
-    const int rows = x.all_rows(f.S), F = w.rows, rest = y.ld - 2 * F;
-#pragma unroll 1
-    for (int i = threadIdx.x; i < rows * F; i += THREADS) {
-        const int r = i / F, k = i % F;
-        double t = 0;
-#pragma unroll 1
-        for (int c = 0; c < x.cols; c++)
-            t += (double)w.p[(int64_t)k * w.ld + c] * (double)x.p[(int64_t)r * x.ld + c];
-        float sine, cosine;
-        sincospif(2.0f * (float)(t - rint(t)), &sine, &cosine);
-        y.p[(int64_t)r * y.ld + k] = cosine;
-        y.p[(int64_t)r * y.ld + F + k] = sine;
-    }
-#pragma unroll 1
-    for (int i = threadIdx.x; i < rows * rest; i += THREADS) {
-        const int r = i / rest, c = i % rest;
-        const bool own = ins.i[FOURIER_APPEND] && c < x.cols;
-        y.p[(int64_t)r * y.ld + 2 * F + c] = own ? x.p[(int64_t)r * x.ld + c] : 0.0f;
     }
 }
 

@@ -171,8 +171,6 @@ OP_FN void op_gauss_ratio_grad(const dev_instr &ins, Team t) {
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
-#define HALF_LOG_2PI 0.91893853320467274178f
-
 OP_FN void op_normal_logp(const dev_instr &ins) {
     const Frame &f = frame();
     View y = view_in(ins, 0), logdet = view_in(ins, 1), out = view_out(ins, 0);
@@ -180,7 +178,7 @@ OP_FN void op_normal_logp(const dev_instr &ins) {
     for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
         const int s = i / out.rows, r = i % out.rows;
         const float v = y.sample(s)[r];
-        out.p[i] = -0.5f * v * v - HALF_LOG_2PI + (logdet.p ? logdet.sample(s)[r] : 0.0f);
+        out.p[i] = normal_logp(v) + (logdet.p ? logdet.sample(s)[r] : 0.0f);
     }
 }
 
@@ -202,7 +200,7 @@ OP_FN void op_normal_logp_grad(const dev_instr &ins) {
 OP_FN void op_base_noise(const dev_instr &ins) {
     const Frame &f = frame();
     View out = view_out(ins, 0);
-    const rng_key key = {f.run->step->seed};
+    const rng_key key = {f.seed};
 #pragma unroll 1
     for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
         const int s = i / max(out.rows, 1), r = i % max(out.rows, 1);

@@ -10,6 +10,7 @@
 #include "backend/cuda/fuse.h"
 #include "backend/cuda/kept.h"
 #include "backend/cuda/known.h"
+#include "backend/cuda/ranges.h"
 #include "backend/cuda/schedule.h"
 #include "op/affine.h"
 #include "op/attention.h"
@@ -105,9 +106,7 @@ static int64_t rows_of(const plan *p, const value *v) {
 }
 
 static int64_t scratch_of(const plan *p, const instr *ins) {
-    if (ins->op == OP_draw) { /* an order, its draws, and a table of at most 4 n pairs */
-        return 2 * p->opts.n + 8 * p->opts.n + 16;
-    }
+    if (ins->op == OP_draw) return 3 * p->opts.n; /* an order, its draws, where numbers came from */
     if (ins->op == OP_attention_grad)
         return rows_of(p, &p->values[ins->in[ATTENTION_GRAD_QV]]) * ins->i[ATTENTION_HEADS] *
                p->opts.samples;
@@ -363,6 +362,7 @@ static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cu
     }
     if (status == MNP_OK) status = mark_fresh(e, p, d, order, out);
     if (status == MNP_OK && out->updates) status = kept_place(e, p->params->trainable, out);
+    if (status == MNP_OK && out->updates) status = ranges_list(e, p->params, out);
     env_free(e, order);
     return status;
 }
@@ -384,7 +384,7 @@ void program_free(env *e, cuda_program *p) {
     env_free(e, p->from);
     env_free(e, p->part);
     env_free(e, p->outer);
-    env_free(e, p->outer_of);
+    env_free(e, p->ranges);
     env_free(e, p->offset);
     *p = (cuda_program){0};
 }

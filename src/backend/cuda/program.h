@@ -16,10 +16,11 @@ typedef struct cuda_program {
     int64_t scratch_words; /* of one block                                */
     dev_outer *outer;      /* weight gradients left as rows (kept.h)      */
     int32_t n_outer;
-    int16_t *outer_of;  /* dev_run.outer_of, or NULL                   */
     int64_t kept_words; /* of one function                             */
-    bool has_grad;      /* it writes weight gradients                  */
-    bool updates;       /* the step part is the update of op/update.h  */
+    dev_range *ranges;  /* of the gradient (ranges.h), where it updates */
+    int32_t n_ranges, n_early;
+    bool has_grad; /* it writes weight gradients                  */
+    bool updates;  /* the step part is the update of op/update.h  */
 } cuda_program;
 
 /* Parts of the kinds whose bit is set are fused (fuse.h). MNP_EUNSUPPORTED names an op the device

@@ -24,6 +24,17 @@ PTX float fast_inverse(float x) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
     return r;
 }
+/* Within 5e-7 between -pi and pi. */
+PTX float fast_sine(float x) {
+    float r;
+    asm("sin.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+PTX float fast_cosine(float x) {
+    float r;
+    asm("cos.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
 /* max(x, 0); a NaN stays one */
 PTX float relu_of(float x) {
     asm("max.NaN.f32 %0, %0, %1;" : "+f"(x) : "f"(0.0f));
@@ -35,6 +46,21 @@ PTX uint32_t pack_bf16(float lo, float hi) {
     return r;
 }
 
+/* Two halves, a word; larger numbers become the largest half, a NaN too. */
+PTX uint32_t pack_half(float lo, float hi) {
+    uint32_t r;
+    lo = fminf(lo, 65504.0f), hi = fminf(hi, 65504.0f);
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+    return r;
+}
+PTX float2 unpack_half(uint32_t w) {
+    float2 v;
+    asm("{ .reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h; }"
+        : "=f"(v.x), "=f"(v.y)
+        : "r"(w));
+    return v;
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* An address in shared memory, in bytes. */
@@ -42,6 +68,20 @@ PTX uint32_t shared_at(const float *p) {
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
+/* Shared memory: half a word, a word; and back. */
+PTX uint32_t load_half(uint32_t at) {
+    uint16_t v;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(at) : "memory");
+    return v;
+}
+PTX uint32_t load_word(uint32_t at) {
+    uint32_t v;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(at) : "memory");
+    return v;
+}
+PTX void store_word(uint32_t at, uint32_t v) {
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(v) : "memory");
+}
 /* Two and four words of shared memory, read where the read stands in the program. */
 PTX float2 load_pair(uint32_t at) {
     float2 v;
@@ -72,6 +112,38 @@ PTX void global_quad(float *to, float4 v, bool go) {
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %5, 0; "
                  "@p st.global.v4.f32 [%4], {%0,%1,%2,%3}; }" ::"f"(v.x),
                  "f"(v.y), "f"(v.z), "f"(v.w), "l"(to), "r"((int)go)
+                 : "memory");
+}
+
+/* Two and one likewise. */
+PTX float global_word(const float *from, bool go) {
+    float v = 0;
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p ld.global.f32 %0, [%1]; }"
+                 : "+f"(v)
+                 : "l"(from), "r"((int)go)
+                 : "memory");
+    return v;
+}
+PTX float2 global_pair(const float *from, bool go) {
+    float2 v = make_float2(0, 0);
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %3, 0; @p ld.global.v2.f32 {%0,%1}, [%2]; }"
+                 : "+f"(v.x), "+f"(v.y)
+                 : "l"(from), "r"((int)go)
+                 : "memory");
+    return v;
+}
+
+/* On top of what is there: memory does the sum, and nobody waits for it. Of two sums into one
+ * place the first is done first if a barrier lies between them. */
+PTX void global_add(float *to, float v) {
+    asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(v) : "memory");
+}
+PTX void global_add(float *to, float2 v) {
+    asm volatile("red.global.add.v2.f32 [%0], {%1,%2};" ::"l"(to), "f"(v.x), "f"(v.y) : "memory");
+}
+PTX void global_add(float *to, float4 v) {
+    asm volatile("red.global.add.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(to), "f"(v.x), "f"(v.y),
+                 "f"(v.z), "f"(v.w)
                  : "memory");
 }
 
@@ -112,6 +184,13 @@ PTX void load_transposed(uint32_t at, uint32_t w[4]) {
                  : "memory");
 }
 
+/* An 8 x 8 piece of 16-bit numbers, transposed: a lane has word (l / 4, l % 4). */
+PTX uint32_t transposed(uint32_t w) {
+    uint32_t r;
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r) : "r"(w));
+    return r;
+}
+
 /* c += a b, layouts in mma.cuh */
 PTX void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2]) {
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
@@ -140,6 +219,46 @@ PTX void first_bf16(float d[4], const uint32_t a[4], const uint32_t b[2], const 
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
           "f"(c[2]), "f"(c[3]));
+}
+
+/* ---- a group --------------------------------------------------------------------------------- */
+
+/* Four warps that multiply together: c (64, 8 J) += a (64, 8) b (8, 8 J). A warp has 16 rows of a
+ * and c, in the layout of mma.cuh; b is read from shared memory, where k lies by fours: number
+ * (k, n) at k / 4 * pitch + 16 n + k % 4 * 4 bytes. The products of one group_begin() run by
+ * themselves from group_commit() until group_wait(); a and c must not be touched meanwhile. What
+ * threads or copies by threads wrote into b must be behind a bulk_fence() of theirs and a barrier.
+ */
+PTX uint64_t group_operand(uint32_t at, int pitch) {
+    return (uint64_t)(at >> 4) | (uint64_t)(pitch >> 4) << 16 | (uint64_t)(128 >> 4) << 32;
+}
+/* The same operand, `bytes` further. */
+PTX uint64_t group_further(uint64_t b, int bytes) {
+    return b + (uint64_t)(bytes >> 4);
+}
+PTX void group_begin() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+#define QUAD(i) "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3])
+PTX void group_mma(float (&c)[4][4], const uint32_t a[4], uint64_t b) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 {%0,%1,%2,%3,%4,%5,%6,%7,%8,"
+                 "%9,%10,%11,%12,%13,%14,%15}, {%16,%17,%18,%19}, %20, 1, 1, 1;"
+                 : QUAD(0), QUAD(1), QUAD(2), QUAD(3)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+PTX void group_mma(float (&c)[8][4], const uint32_t a[4], uint64_t b) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {%0,%1,%2,%3,%4,%5,%6,%7,%8,"
+                 "%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,"
+                 "%29,%30,%31}, {%32,%33,%34,%35}, %36, 1, 1, 1;"
+                 : QUAD(0), QUAD(1), QUAD(2), QUAD(3), QUAD(4), QUAD(5), QUAD(6), QUAD(7)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+#undef QUAD
+PTX void group_commit() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+PTX void group_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 
 /* ---- copies by themselves -------------------------------------------------------------------- */
@@ -182,6 +301,13 @@ PTX void bulk_store(float *to, uint32_t from, int bytes) {
                  "r"(bytes)
                  : "memory");
 }
+/* The same on top of what is there (global_add). */
+PTX void bulk_add(float *to, uint32_t from, int bytes) {
+    asm volatile(
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
+        "r"(from), "r"(bytes)
+        : "memory");
+}
 PTX void bulk_commit() {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
@@ -197,6 +323,17 @@ PTX void bulk_wait() {
 /* A barrier of some of a block's warps; 0 is the one of __syncthreads. */
 PTX void barrier(int id, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/* ---- kernels that follow each other ---------------------------------------------------------- */
+
+/* A kernel that is launched early (launch_update) starts when all blocks of the one before it have
+ * called grid_release() or are done; what that one wrote is there behind grid_wait(). */
+PTX void grid_wait() {
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+PTX void grid_release() {
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
 #undef PTX

@@ -25,12 +25,6 @@ FN void expect_words(int k, int words) {
     arrival_expect(arrival_at(k), words * 4);
 }
 
-/* Rows of `words` words that lie `ld` apart, to rows `pitch` apart, asked for by four warps. */
-FN void ask_rows(int k, int rows, float *to, int pitch, const float *from, int ld, int words) {
-    const int r = threadIdx.x;
-    if (r < rows) bulk_load(shared_at(to + r * pitch), from + r * ld, words * 4, arrival_at(k));
-}
-
 FN void wait_rows(int k) {
     arrival_wait(arrival_at(k));
 }
@@ -41,12 +35,6 @@ FN void zero_rows(float *to, int pitch, int words, int n) {
 #pragma unroll 1
     for (int i = threadIdx.x; i < (up16(n) - n) * quads; i += THREADS)
         st4(to + (n + i / quads) * pitch + i % quads * 4, make_float4(0, 0, 0, 0));
-}
-
-/* The way back, behind a bulk_fence() and a barrier: row r, if it is one. */
-FN void store_row(int r, int rows, float *to, int ld, const float *from, int pitch, int words) {
-    if (r >= 0 && r < rows) bulk_store(to + r * ld, shared_at(from + r * pitch), words * 4);
-    bulk_commit();
 }
 
 #endif

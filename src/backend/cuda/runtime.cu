@@ -10,12 +10,16 @@
 #define MNP_CUDA_ARCH 90
 #endif
 
+/* Steps that are captured together: within a graph a kernel is set up while the one before it ends.
+ */
+enum { GROUP = 10 };
+
 struct cuda_queue {
     cudaStream_t stream;
     cudaEvent_t begun, ended;
-    cudaGraphExec_t graph; /* one step of ... */
+    cudaGraphExec_t one, many; /* captured: a step, and GROUP of them, of ... */
     const dev_run *run;
-    int blocks;
+    int blocks, ranges;
     int64_t words;
     int shares; /* `shared` holds */
     cuda_shared_step shared;
@@ -43,9 +47,15 @@ static int probe(cuda_device_info *info) {
     return (int)cudaMemGetInfo(&info->spare, &info->memory);
 }
 
+static void forget_steps(cuda_queue *q) {
+    if (q->one) cudaGraphExecDestroy(q->one);
+    if (q->many) cudaGraphExecDestroy(q->many);
+    q->one = q->many = NULL;
+}
+
 static void queue_destroy(cuda_queue *q) {
     if (!q) return;
-    if (q->graph) cudaGraphExecDestroy(q->graph);
+    forget_steps(q);
     if (q->begun) cudaEventDestroy(q->begun);
     if (q->ended) cudaEventDestroy(q->ended);
     if (q->stream) cudaStreamDestroy(q->stream);
@@ -102,29 +112,30 @@ static int sync_queue(cuda_queue *q) {
 }
 
 static int functions(cuda_queue *q, const dev_run *run, int blocks) {
-    functions_launch(run, blocks, q->stream);
+    functions_launch(run, blocks, false, q->stream);
     return (int)cudaGetLastError();
 }
 
 /* 0, or an error of the link. */
-static int shared_update(cuda_queue *q, const dev_run *run, int64_t words) {
+static int shared_update(cuda_queue *q) {
     const cuda_shared_step *s = &q->shared;
     const int64_t row = 3 * (int64_t)sizeof(double), lo = s->items * s->rank / s->ranks;
-    update_local_launch(run, words, q->stream);
+    update_local_launch(q->run, q->ranges, q->stream);
     int e = s->api->gather(s->link, (char *)s->reports + lo * row, s->all, (size_t)(s->most * row),
                            q->stream);
-    update_reports_launch(run, s->all, s->ranks, s->most, q->stream);
+    update_reports_launch(q->run, s->all, s->ranks, s->most, q->stream);
     if (!e && s->fast) e = s->api->sum(s->link, s->own, s->words, q->stream);
     if (!e && !s->fast)
         e = s->api->gather(s->link, s->own, s->sums, s->words * sizeof(float), q->stream);
-    update_linked_launch(run, words, s->fast ? s->own : s->sums, s->fast ? 1 : s->ranks, q->stream);
+    update_linked_launch(q->run, q->ranges, q->words, s->fast ? s->own : s->sums,
+                         s->fast ? 1 : s->ranks, q->stream);
     return e;
 }
 
-static int one_step(cuda_queue *q, const dev_run *run, int blocks, int64_t words) {
-    functions_launch(run, blocks, q->stream);
-    if (q->shares) return shared_update(q, run, words) ? (int)cudaErrorUnknown : 0;
-    update_launch(run, words, q->stream);
+static int one_step(cuda_queue *q, bool first) {
+    functions_launch(q->run, q->blocks, !first, q->stream);
+    if (q->shares) return shared_update(q) ? (int)cudaErrorUnknown : 0;
+    update_launch(q->run, q->ranges, q->words, q->stream);
     return 0;
 }
 
@@ -133,8 +144,7 @@ static void share(cuda_queue *q, const cuda_shared_step *s) {
     if (same) return;
     q->shares = s != NULL;
     if (s) q->shared = *s;
-    if (q->graph) cudaGraphExecDestroy(q->graph);
-    q->graph = NULL;
+    forget_steps(q);
 }
 
 static int busy(cuda_queue *q, int *yes) {
@@ -150,36 +160,49 @@ static int select_device(int ordinal) {
     return (int)e;
 }
 
-static cudaError_t capture(cuda_queue *q, const dev_run *run, int blocks, int64_t words) {
-    if (q->graph && q->run == run && q->blocks == blocks && q->words == words) return cudaSuccess;
-    if (q->graph) cudaGraphExecDestroy(q->graph);
-    q->graph = NULL;
+static cudaError_t capture(cuda_queue *q, int count, cudaGraphExec_t *out) {
     cudaGraph_t graph;
     cudaError_t e = cudaStreamBeginCapture(q->stream, cudaStreamCaptureModeThreadLocal);
     if (e != cudaSuccess) return e;
-    const int failed = one_step(q, run, blocks, words);
+    int failed = 0;
+    for (int k = 0; k < count && !failed; k++) failed = one_step(q, k == 0);
     e = cudaStreamEndCapture(q->stream, &graph);
     if (e == cudaSuccess && failed) cudaGraphDestroy(graph);
     if (failed) return (cudaError_t)failed;
     if (e != cudaSuccess) return e;
-    e = cudaGraphInstantiate(&q->graph, graph, 0);
+    e = cudaGraphInstantiate(out, graph, 0);
     cudaGraphDestroy(graph);
-    q->run = run, q->blocks = blocks, q->words = words;
     return e;
 }
 
-static int steps(cuda_queue *q, const dev_run *run, int blocks, int64_t words, int64_t count,
-                 int captured) {
-    cudaError_t e = captured ? capture(q, run, blocks, words) : cudaSuccess;
-    if (e == cudaSuccess) e = cudaEventRecord(q->begun, q->stream);
-    for (int64_t k = 0; k < count && e == cudaSuccess; k++) {
-        if (captured) {
-            e = cudaGraphLaunch(q->graph, q->stream);
-        } else {
-            e = (cudaError_t)one_step(q, run, blocks, words);
-            if (e == cudaSuccess) e = cudaGetLastError();
-        }
+static cudaError_t captured_steps(cuda_queue *q, int64_t count) {
+    cudaError_t e = cudaSuccess;
+    while (count > 0 && e == cudaSuccess) {
+        const int group = count < GROUP ? 1 : GROUP;
+        cudaGraphExec_t *graph = group == 1 ? &q->one : &q->many;
+        if (!*graph) e = capture(q, group, graph);
+        if (e == cudaSuccess) e = cudaGraphLaunch(*graph, q->stream);
+        count -= group;
     }
+    return e;
+}
+
+static cudaError_t plain_steps(cuda_queue *q, int64_t count) {
+    cudaError_t e = cudaSuccess;
+    for (int64_t k = 0; k < count && e == cudaSuccess; k++) {
+        e = (cudaError_t)one_step(q, k == 0);
+        if (e == cudaSuccess) e = cudaGetLastError();
+    }
+    return e;
+}
+
+static int steps(cuda_queue *q, const dev_run *run, int blocks, int ranges, int64_t words,
+                 int64_t count, int captured) {
+    if (q->run != run || q->blocks != blocks || q->ranges != ranges || q->words != words)
+        forget_steps(q);
+    q->run = run, q->blocks = blocks, q->ranges = ranges, q->words = words;
+    cudaError_t e = cudaEventRecord(q->begun, q->stream);
+    if (e == cudaSuccess) e = captured ? captured_steps(q, count) : plain_steps(q, count);
     if (e == cudaSuccess) e = cudaEventRecord(q->ended, q->stream);
     return (int)e;
 }

@@ -6,21 +6,25 @@
  *
  * The way back goes twice through two layers and an attention: pooling and w1, the second
  * attention of the encoder; wq and w0, the first. The same code runs both turns: what is not in the
- * instruction caches when a call begins is dear (178 k cycles in a first call, 147 k in the next).
+ * instruction caches when a call begins is dear.
  *
  * Shared memory is four rooms of (192, 64) with a pitch of 68 words, and a rest of 3200 words:
  *
  *   phase                 room 0       room 1      room 2                room 3      rest
- *   pooling (turn 0)      (k coming)   (q coming)  (v coming), w behind  P, B        vectors, P^T x
+ *   pooling (turn 0)      (k coming)   x2          (v coming), w behind  P, B        vectors, x^T P
  *   layer wq (turn 1)     dq           dk          dv                    wq          sums of db
  *   layer w1 or w0        (k coming)   (q coming)  (v coming), w behind  dh          sums of db
- *   attention by queries  k            q           v                     g           lse, delta
- *             by keys     k, then dq   q           v, then dv            g           lse, delta
+ *   (turn 1)              dW of wq until the copy engine has it, then k coming
+ *   attention             k, then dq   q, then dk  v, then dv            g           lse, delta
  *
- * The x of a layer does not come to shared memory: dW reads it from global memory, each number
- * twice. Numbers lie there as they are. In tf32 the unit cuts digits off; the mean of what is lost
- * is put back into the sums of a product, RESTORED (see to_tf32()). In bf16 attention packs its
- * four rooms in place. */
+ * The x of wq, w1 and w0 does not come to shared memory: dW reads it from global memory, each
+ * number twice. Numbers lie there as they are. In tf32 the unit cuts digits off; the mean of what
+ * is lost is put back into the sums of a product, RESTORED (see to_tf32()).
+ *
+ * Traffic to and from memory is what the layers wait for (about 25 bytes a cycle in, 14 to 20 out):
+ * gradients are added up by memory itself (give()). The copy engine would fetch q, k and v, rows of
+ * 256 bytes, at a third of the rate that all threads reach (measured: 30 cycles a row). A call
+ * waits for all loads that are on their way. */
 #ifndef MNP_CUDA_SET_GRAD_CUH
 #define MNP_CUDA_SET_GRAD_CUH
 
@@ -29,6 +33,8 @@
 
 namespace set_grad_part {
 
+#define SET_SCALE 0.125f /* 1 / sqrt(64) */
+
 enum { SET_PITCH = 68, SOME_ROW = FUSED_POINTS, SET_ROWS = FUSED_POINTS + FUSED_CONTEXT };
 enum { ROOM_WORDS = SET_ROWS * SET_PITCH, REST_WORDS = WORK_WORDS - 4 * ROOM_WORDS };
 enum { AT_K, AT_Q, AT_V, AT_G, AT_REST };
@@ -36,9 +42,10 @@ enum { BEHIND_POINTS = FUSED_POINTS * SET_PITCH }; /* in a room: room for 64 x 6
 
 /* In the rest: lse and delta (4, 2 x 192) as load_start() wants them; or sums on their way. */
 enum { LSE_HEAD = 2 * SET_ROWS, AT_DELTA = 4 * LSE_HEAD };
-enum { AT_NARROW = 0, AT_GPQ = 1280, AT_BIAS = 1280, AT_POOL = 2048, AT_BIAS_64 = 2 * AT_DELTA };
+static_assert(16 * SET_PITCH + 12 * 8 <= 64 * 20, "vectors and sums of the pooling do not fit");
+enum { AT_NARROW = 0, AT_BIAS = 1024, AT_GPQ = 1280, AT_POOL = 2048 };
 enum { POOL_PITCH = 20, AT_B = 20 }; /* of 16 numbers; columns of B in the room of g */
-static_assert(AT_BIAS_64 + 2 * 64 <= REST_WORDS, "lse and delta do not fit");
+static_assert(2 * AT_DELTA <= REST_WORDS, "lse and delta do not fit");
 
 template <int MATH>
 constexpr float RESTORED = MATH == DEV_TF32 ? (1.0f + 0.72f / 2048.0f) * (1.0f + 0.72f / 2048.0f)
@@ -46,6 +53,15 @@ constexpr float RESTORED = MATH == DEV_TF32 ? (1.0f + 0.72f / 2048.0f) * (1.0f +
 
 FN float *room(int k) {
     return work() + k * ROOM_WORDS;
+}
+
+/* For attention in bf16: of a head's 16 words in the room of q the first eight become q, the others
+ * g, numbers in the order 0 2 .. 14 1 3 .. 15; by the thread that has numbers 4 t .. 4 t + 3, when
+ * the head's other three have read theirs. */
+FN void pack_query(float *head, float4 q, float4 g) {
+    uint32_t *to = (uint32_t *)head + threadIdx.x % 4;
+    to[0] = pack_bf16(q.x, q.z), to[4] = pack_bf16(q.y, q.w);
+    to[8] = pack_bf16(g.x, g.z), to[12] = pack_bf16(g.y, g.w);
 }
 
 /* Rows of both sides, a multiple of 32. */
@@ -98,6 +114,23 @@ OP_FN void fetch_weights(float *to, const float *from, int panels, Team t) {
     }
 }
 
+/* A gradient to memory, added to what is there or in its place. */
+template <typename T> FN void give(float *to, const T &v, bool add) {
+    if (add)
+        global_add(to, v);
+    else
+        __stcg((T *)to, v);
+}
+
+/* y of the rows first + 32 j, j < 4, that a half of a warp has: lane j has it. */
+FN float load_y(int first) {
+    const int row = first + threadIdx.x % 16 * 32;
+    return global_word(fused_at(SETG_Y) + row, row < frame().n);
+}
+FN float y_of(float y, int j) {
+    return __shfl_sync(~0u, y, (threadIdx.x & 16) + j);
+}
+
 /* Two rows in shared memory: dh and da of the pooling's layer. */
 FN float *pool_dh() {
     return room(AT_REST) + AT_POOL;
@@ -112,6 +145,7 @@ enum { HALF_WARPS = WARPS / 2, HALF_THREADS = THREADS / 2 };
 
 /* dx: [i][j][..] as in a tile of resident.cuh with 48 rows; dW: a tile of 16 x 32 a panel */
 typedef float LayerSums[3][4][4];
+template <int PANELS> using PanelSums = float[PANELS][4][4];
 
 /* Threads 256 .. 511 make dx. */
 FN bool makes_dx() {
@@ -134,7 +168,8 @@ FN int warp_dw_row() {
 
 /* Memory that will be read: from there to the second cache. */
 OP_FN void expect_words(const float *p, int words) {
-    expect_rows(p, words);
+#pragma unroll 1
+    for (int i = threadIdx.x * 32; i < words; i += THREADS * 32) prefetch(p + i);
 }
 FN void expect_saved(int slot) {
     const Saved s = saved(slot);

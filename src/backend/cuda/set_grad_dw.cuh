@@ -4,7 +4,7 @@
 #ifndef MNP_CUDA_SET_GRAD_DW_CUH
 #define MNP_CUDA_SET_GRAD_DW_CUH
 
-#include "backend/cuda/set_grad.cuh"
+#include "backend/cuda/set_grad_pool.cuh"
 
 namespace set_grad_part {
 
@@ -16,32 +16,40 @@ template <int MATH> constexpr int STEPS = MATH == DEV_BF16 ? 2 : 1;
  * shared memory are neighbours in registers. */
 template <int MATH> using Down = float2[STEPS<MATH>][2][2]; /* step, tile, row */
 
-/* c += (x^T g)^T: g's columns are rows of the unit's results, x's 2 g + u columns: c[2 tile + u].
- */
+/* x of a product as the unit wants it: its columns 2 g + u are columns of the unit's results. */
+template <int MATH> struct RightX { uint32_t b[2][2], low[2][2]; };
+template <> struct RightX<DEV_TF32> { uint32_t b[2][2]; };
+template <> struct RightX<DEV_BF16> { uint32_t b[2][2]; };
+template <int MATH> FN void make_right(RightX<MATH> &r, const float2 (*x)[2]) {
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        if constexpr (MATH == DEV_BF16) {
+            r.b[0][e] = pack_bf16(x[e][0].x, x[e][1].x);
+            r.b[1][e] = pack_bf16(x[e][0].y, x[e][1].y);
+        } else if constexpr (MATH == DEV_FP32) {
+            split(x[0][e].x, r.b[0][e], r.low[0][e]);
+            split(x[0][e].y, r.b[1][e], r.low[1][e]);
+        } else {
+            r.b[0][e] = __float_as_uint(x[0][e].x);
+            r.b[1][e] = __float_as_uint(x[0][e].y);
+        }
+    }
+}
+
+/* c += (x^T g)^T: g's columns are rows of the unit's results: c[2 tile + u]. */
 template <int MATH>
-FN void multiply_down(float (&c)[4][4], const float2 (*x)[2], const Down<MATH> &g) {
+FN void multiply_down(float (&c)[4][4], const RightX<MATH> &x, const Down<MATH> &g) {
     if constexpr (MATH == DEV_BF16) {
-        const uint32_t b[2][2] = {
-            {pack_bf16(x[0][0].x, x[0][1].x), pack_bf16(x[1][0].x, x[1][1].x)},
-            {pack_bf16(x[0][0].y, x[0][1].y), pack_bf16(x[1][0].y, x[1][1].y)}};
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const uint32_t a[4] = {
                 pack_bf16(g[0][i][0].x, g[0][i][1].x), pack_bf16(g[0][i][0].y, g[0][i][1].y),
                 pack_bf16(g[1][i][0].x, g[1][i][1].x), pack_bf16(g[1][i][0].y, g[1][i][1].y)};
-            mma_bf16(c[2 * i], a, b[0]);
-            mma_bf16(c[2 * i + 1], a, b[1]);
+            mma_bf16(c[2 * i], a, x.b[0]);
+            mma_bf16(c[2 * i + 1], a, x.b[1]);
         }
     } else {
-        const float of_x[2][2] = {{x[0][0].x, x[0][1].x}, {x[0][0].y, x[0][1].y}};
-        uint32_t a[2][4], low_a[2][4], b[2][2], low_b[2][2];
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            if constexpr (MATH == DEV_FP32)
-                split(of_x[k / 2][k % 2], b[k / 2][k % 2], low_b[k / 2][k % 2]);
-            else
-                b[k / 2][k % 2] = __float_as_uint(of_x[k / 2][k % 2]);
-        }
+        uint32_t a[2][4], low_a[2][4];
 #pragma unroll
         for (int k = 0; k < 8; k++) {
             const float2 v = g[0][k / 4][k / 2 % 2];
@@ -52,12 +60,12 @@ FN void multiply_down(float (&c)[4][4], const float2 (*x)[2], const Down<MATH> &
         }
         if constexpr (MATH == DEV_FP32) {
 #pragma unroll
-            for (int j = 0; j < 4; j++) mma_tf32(c[j], low_a[j / 2], b[j % 2]);
+            for (int j = 0; j < 4; j++) mma_tf32(c[j], low_a[j / 2], x.b[j % 2]);
 #pragma unroll
-            for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], low_b[j % 2]);
+            for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], x.low[j % 2]);
         }
 #pragma unroll
-        for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], b[j % 2]);
+        for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], x.b[j % 2]);
     }
 }
 
@@ -74,9 +82,18 @@ FN Block block_at(const Saved &x, int k) {
 }
 FN void load_x(float2 (&x)[2], const Block &b, int step) {
 #pragma unroll
-    for (int e = 0; e < 2; e++) {
-        x[e] = make_float2(0.0f, 0.0f);
-        if (step * 8 + e < b.left) x[e] = *(const float2 *)(b.from + (step * 8 + e) * 64);
+    for (int e = 0; e < 2; e++)
+        x[e] = global_pair(b.from + (step * 8 + e) * 64, step * 8 + e < b.left);
+}
+
+/* x of the first 32 AHEAD rows, asked for long before it is needed. */
+template <int AHEAD> using Ahead = float2[AHEAD][4][2];
+template <int AHEAD> FN void ask_x(Ahead<AHEAD> &xs, const Saved &x) {
+#pragma unroll
+    for (int a = 0; a < AHEAD; a++) {
+        const Block block = block_at(x, a * 32);
+#pragma unroll
+        for (int i = 0; i < 4; i++) load_x(xs[a][i], block, i);
     }
 }
 
@@ -87,21 +104,16 @@ template <int MATH> FN void read_down(Down<MATH> &g, uint32_t at) {
             load_pair(at + ((k / 4 * 8 + k % 2) * SET_PITCH + k / 2 % 2 * 16) * 4);
 }
 
-/* c += x^T g, panel by panel; sums: of every other step of g, for warps of the first two quarters.
- * x is asked for 32 or 64 rows ahead, g one product ahead. */
-template <int MATH, int PANELS>
-FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *matrix, const Saved &x, int rows) {
-    constexpr int AHEAD = PANELS == 1 ? 2 : 1; /* blocks of 32 rows */
-    const int lane = threadIdx.x % 32, quarter = warp_dw_row() / 16;
+/* c = x^T g, panel by panel. xs: from ask_x(); x is asked for 32 AHEAD rows ahead, g one product
+ * ahead. */
+template <int MATH, int PANELS, int AHEAD>
+FN void to_w(PanelSums<PANELS> &c, const float *matrix, const Saved &x, Ahead<AHEAD> &xs,
+             int rows) {
+    const int lane = threadIdx.x % 32;
     uint32_t at = shared_at(matrix + lane % 4 * 2 * SET_PITCH + warp_col() + lane / 4 * 2);
-    float2 xs[AHEAD][4][2];
     Down<MATH> v[2];
 #pragma unroll
-    for (int a = 0; a < AHEAD; a++) {
-        const Block block = block_at(x, a * 32);
-#pragma unroll
-        for (int i = 0; i < 4; i++) load_x(xs[a][i], block, i);
-    }
+    for (int k = 0; k < 16 * PANELS; k++) c[k / 16][k / 4 % 4][k % 4] = 0;
     read_down<MATH>(v[0], at);
 #pragma unroll 1
     for (int k = 0; k < rows; k += 32 * AHEAD)
@@ -110,39 +122,42 @@ FN void to_w(LayerSums &c, float4 (&sums)[PANELS], const float *matrix, const Sa
             if (k + a * 32 >= rows) break;
             const Block block = block_at(x, k + (AHEAD + a) * 32);
 #pragma unroll
-            for (int i = 0; i < 4; i += STEPS<MATH>)
+            for (int i = 0; i < 4; i += STEPS<MATH>) {
+                RightX<MATH> right;
+                make_right<MATH>(right, &xs[a][i]);
+                __syncwarp(); /* no sooner: registers are few */
+#pragma unroll
+                for (int u = 0; u < STEPS<MATH>; u++) load_x(xs[a][i + u], block, i + u);
 #pragma unroll
                 for (int p = 0; p < PANELS; p++) {
                     const int now = i / STEPS<MATH> * PANELS + p, then = now + 1;
                     const int row = then / PANELS * STEPS<MATH> * 8;
                     read_down<MATH>(v[then % 2],
                                     at + (row * SET_PITCH + then % PANELS * ROOM_WORDS) * 4);
-                    multiply_down<MATH>(c[p], &xs[a][i], v[now % 2]);
-#pragma unroll
-                    for (int u = 0; u < STEPS<MATH>; u++) {
-                        const float2(&g)[2][2] = v[now % 2][u];
-                        if (quarter == (i + u) % 2) {
-                            sums[p].x += g[0][0].x + g[0][1].x, sums[p].y += g[0][0].y + g[0][1].y;
-                            sums[p].z += g[1][0].x + g[1][1].x, sums[p].w += g[1][0].y + g[1][1].y;
-                        }
-                        if (p == PANELS - 1) load_x(xs[a][i + u], block, i + u);
-                    }
+                    multiply_down<MATH>(c[p], right, v[now % 2]);
                 }
+            }
         }
 }
 
-/* This warp's sums of g's columns meet those of other rows in shared memory: (2, 64 PANELS). */
-template <int PANELS> FN void put_sums(const float4 (&sums)[PANELS], float *to) {
-    const int lane = threadIdx.x % 32;
-    to += warp_dw_row() / 16 * 64 * PANELS + warp_col() + lane / 4 * 2;
-#pragma unroll
-    for (int p = 0; p < PANELS; p++) {
-        const float4 v = make_float4(quad_sum(sums[p].x), quad_sum(sums[p].y), quad_sum(sums[p].z),
-                                     quad_sum(sums[p].w));
-        if (lane % 4 > 0 || warp_dw_row() >= 32) continue;
-        *(float2 *)(to + p * 64) = make_float2(v.x, v.y);
-        *(float2 *)(to + p * 64 + 16) = make_float2(v.z, v.w);
-    }
+/* Sums of g's columns for db, by those who make dx and are done sooner: a thread has four columns
+ * of every 5th row in three panels, of every 16th in one. They meet in shared memory. */
+FN int bias_groups(int panels) {
+    return panels == 3 ? 5 : 16;
+}
+FN float *bias_sums(int panels) {
+    return room(AT_REST) + (panels == 3 ? AT_BIAS : 0);
+}
+OP_FN void column_sums(const float *matrix, int panels, int rows) {
+    const int id = dx_team().rank, group = panels == 3 ? id / 48 : id / 16;
+    const int groups = bias_groups(panels), quad = id - group * 16 * panels;
+    if (group >= groups) return;
+    const float *from = matrix + quad / 16 * ROOM_WORDS + quad % 16 * 4;
+    float4 sum = zero4();
+#pragma unroll 4
+    for (int row = group; row < rows; row += groups)
+        sum = add4(sum, 1.0f, ld4(from + row * SET_PITCH));
+    st4(bias_sums(panels) + group * 64 * panels + quad * 4, sum);
 }
 
 /* Two neighbours in row 4 t + r of dW: r = 2 e + u, tile 0 or 1. */
@@ -151,77 +166,53 @@ FN float2 dw_pair(const float (&c)[4][4], int r, int tile) {
     return make_float2(v[r / 2], v[2 + r / 2]);
 }
 
-/* dW (64, 64 PANELS) += c, or = c */
-template <int MATH, int PANELS> FN void add_w(const LayerSums &c, int slot) {
+/* dW (64, 64) += c, or = c */
+template <int MATH, bool ADD> FN void put_w(const PanelSums<1> &c, float *to) {
     const int lane = threadIdx.x % 32;
-    float *to =
-        fused_at(slot) + (warp_dw_row() + lane % 4 * 4) * 64 * PANELS + warp_col() + lane / 4 * 2;
-    const bool add = fused_adds(slot);
-    float2 old[8 * PANELS];
+    to += (warp_dw_row() + lane % 4 * 4) * 64 + warp_col() + lane / 4 * 2;
 #pragma unroll
-    for (int k = 0; k < 8 * PANELS; k++) { /* panel, row, tile; all loads first */
-        old[k] = make_float2(0.0f, 0.0f);
-        if (add) old[k] = get2(to + k / 2 % 4 * 64 * PANELS + k / 8 * 64 + k % 2 * 16);
+    for (int k = 0; k < 8; k++) { /* row, tile */
+        const float2 v = dw_pair(c[0], k / 2, k % 2);
+        give(to + k / 2 * 64 + k % 2 * 16, make_float2(RESTORED<MATH> * v.x, RESTORED<MATH> * v.y),
+             ADD);
     }
+}
+template <int MATH> FN void add_w(const PanelSums<1> &c, int slot) {
+    if (fused_adds(slot))
+        put_w<MATH, true>(c, fused_at(slot));
+    else
+        put_w<MATH, false>(c, fused_at(slot));
+}
+
+/* dW (64, 192) as it lies in memory, to the room of k; from there the copy engine takes it. */
+template <int MATH> FN void stage_w(const PanelSums<3> &c) {
+    const int lane = threadIdx.x % 32;
+    float *to = room(AT_K) + (warp_dw_row() + lane % 4 * 4) * 192 + warp_col() + lane / 4 * 2;
 #pragma unroll
-    for (int k = 0; k < 8 * PANELS; k++) {
+    for (int k = 0; k < 24; k++) { /* panel, row, tile */
         const float2 v = dw_pair(c[k / 8], k / 2 % 4, k % 2);
-        set2(to + k / 2 % 4 * 64 * PANELS + k / 8 * 64 + k % 2 * 16,
-             make_float2(old[k].x + RESTORED<MATH> * v.x, old[k].y + RESTORED<MATH> * v.y));
+        *(float2 *)(to + k / 2 % 4 * 192 + k / 8 * 64 + k % 2 * 16) =
+            make_float2(RESTORED<MATH> * v.x, RESTORED<MATH> * v.y);
     }
 }
-
-/* db: a column each of the threads that make dW */
-FN void add_bias(int slot, const float *sums, int columns) {
-    const int c = threadIdx.x;
-    if (c < columns) put(fused_at(slot) + c, sums[c] + sums[columns + c], fused_adds(slot));
+FN void send_w() {
+    const uint32_t from = shared_at(room(AT_K));
+    if (fused_adds(SETG_DWQ))
+        bulk_add(fused_at(SETG_DWQ), from, 64 * 192 * 4);
+    else
+        bulk_store(fused_at(SETG_DWQ), from, 64 * 192 * 4);
+    bulk_commit();
 }
 
-/* The same of a product with 16 columns: to shared memory (64, 16). */
-template <int MATH> FN void put_narrow(const LayerSums &c, float *to) {
-    const int lane = threadIdx.x % 32;
-    to += (warp_dw_row() + lane % 4 * 4) * POOL_PITCH + lane / 4 * 2;
-#pragma unroll
-    for (int r = 0; r < 4; r++) {
-        const float2 v = dw_pair(c[0], r, 0);
-        *(float2 *)(to + r * POOL_PITCH) = make_float2(RESTORED<MATH> * v.x, RESTORED<MATH> * v.y);
-    }
-}
-
-/* dWkv += the outer products of P^T x (64, 16) with q and g of both sides: a warp takes rows, a
- * lane four columns. The query's gradient: sums over 8 rows of it. */
-FN void add_pool_w() {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, h = lane % 16 / 4;
-    const bool values = lane >= 16, add = fused_adds(SETG_DWKV);
-    const float *t = room(AT_REST) + AT_NARROW + warp * 8 * POOL_PITCH + (values ? 0 : 8) + h;
-    const float *w = fused_at(SETG_WKV) + warp * 8 * 128 + lane * 4;
-    float *to = fused_at(SETG_DWKV) + warp * 8 * 128 + lane * 4;
-    const float *g = pool_da() + lane % 16 * 4;
-    const float4 q = global_quad(fused_at(SETG_PQ) + lane % 16 * 4, true);
-    const float4 y0 = values ? ld4(g) : q, y1 = values ? ld4(g + 64) : q;
-    float4 old[8], of_w[8], dq = zero4();
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        old[k] = global_quad(to + k * 128, add);
-        of_w[k] = global_quad(w + k * 128, !values);
-    }
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        const float t0 = t[k * POOL_PITCH], t1 = t[k * POOL_PITCH + 4];
-        global_quad(to + k * 128, add4(add4(old[k], t0, y0), t1, y1), true);
-        dq = add4(dq, t0 + t1, of_w[k]);
-    }
-    if (!values) st4(room(AT_REST) + AT_GPQ + warp * 64 + lane * 4, dq);
-}
-
-FN void add_query() {
-    const int c = threadIdx.x;
-    if (c >= 64) return;
-    const float *sums = room(AT_REST) + AT_GPQ + c, *da = pool_da() + c;
-    float sum = da[0] + da[64];
-#pragma unroll
-    for (int k = 0; k < HALF_WARPS; k++) sum += sums[k * 64];
-    put(fused_at(SETG_GPQ) + c, sum, fused_adds(SETG_GPQ));
+/* db: a column each of the same threads */
+OP_FN void add_bias(int slot, int panels) {
+    const int c = dx_team().rank, columns = 64 * panels;
+    if (c >= columns) return;
+    const float *sums = bias_sums(panels) + c;
+    float sum = 0;
+#pragma unroll 4
+    for (int k = 0; k < bias_groups(panels); k++) sum += sums[k * columns];
+    give(fused_at(slot) + c, sum, fused_adds(slot));
 }
 
 } // namespace set_grad_part

@@ -1,6 +1,6 @@
 /* set_grad_layers.cuh: two dense layers of the set encoder in reverse, on the rows of both sides:
  *
- *   q1 = x wq + bq:  dx = g wq^T, or dx of the pooling (P B, fused_set_grad.cuh)
+ *   q1 = x wq + bq:  dx = g wq^T, or dx of the pooling (P B, set_grad_pool.cuh)
  *   x = h + a, h = relu(a w + b):  dh = dx where h > 0, da = dx + dh w^T
  *
  * g stands in shared memory; da takes its place as the g of attention, with lse and delta. Half of
@@ -78,39 +78,32 @@ FN void to_x(LayerSums &c, const float *g, const float *w, int pitch, int units)
     }
 }
 
-/* dh to the room of g: dx where h is above zero. */
-template <int MATH> FN void put_masked(const LayerSums &c, const Saved &h, int rows) {
+/* Of the six rows of a lane which h of the warp's 32 columns are above zero, a bit each. */
+typedef uint32_t Mask[6];
+FN void load_mask(Mask &mask, const Saved &h) {
 #pragma unroll
-    for (int r0 = 0; r0 < 6; r0 += 3) {
-        float4 m[6];
-#pragma unroll
-        for (int k = 0; k < 6; k++) { /* all loads first */
-            const SetRow row = set_row(dx_row(r0 + k / 2));
-            m[k] = global_quad((row.some ? h.some : h.all) + row.of_side * 64 + lane_col(k % 2),
-                               row.exists);
-        }
-#pragma unroll
-        for (int k = 0; k < 6; k++) {
-            float4 v = scaled4(dx_quad(c, r0 + k / 2, k % 2), RESTORED<MATH>);
-            v.x = m[k].x > 0 ? v.x : 0, v.y = m[k].y > 0 ? v.y : 0;
-            v.z = m[k].z > 0 ? v.z : 0, v.w = m[k].w > 0 ? v.w : 0;
-            const int row = dx_row(r0 + k / 2);
-            if (row < rows) st4(room(AT_G) + row * SET_PITCH + lane_col(k % 2), v);
-        }
+    for (int k = 0; k < 6; k++) {
+        const SetRow row = set_row(dx_row(k));
+        const float *from = (row.some ? h.some : h.all) + row.of_side * 2 + warp_col() / 32;
+        mask[k] = __float_as_uint(global_word(from, row.exists));
     }
 }
 
-/* da to its room */
-template <int MATH> FN void put_gradient(const LayerSums &c, int rows) {
+/* dx to the room of g, zeros where the mask has none */
+template <int MATH> FN void put_dx(const LayerSums &c, const Mask &mask, int rows) {
+    const int left = rows - warp_dx_row();
+    float *to = room(AT_G) + dx_row(0) * SET_PITCH;
 #pragma unroll
     for (int k = 0; k < 12; k++) {
-        const int row = dx_row(k / 2);
-        const float4 v = scaled4(dx_quad(c, k / 2, k % 2), RESTORED<MATH>);
-        if (row < rows) st4(room(AT_G) + row * SET_PITCH + lane_col(k % 2), v);
+        const uint32_t bits = mask[k / 2] >> (lane_col(k % 2) - warp_col());
+        float4 v = scaled4(dx_quad(c, k / 2, k % 2), RESTORED<MATH>);
+        v.x = bits & 1 ? v.x : 0, v.y = bits & 2 ? v.y : 0;
+        v.z = bits & 4 ? v.z : 0, v.w = bits & 8 ? v.w : 0;
+        if (k / 2 * 8 < left) st4(to + k / 2 * 8 * SET_PITCH + lane_col(k % 2), v);
     }
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
+/* ---- what a turn reads ----------------------------------------------------------------------- */
 
 /* Operands of a turn: pooling and w1, then wq and w0. */
 struct Turn {
@@ -120,72 +113,27 @@ struct Turn {
     MEMBER Saved lse() const { return saved(last ? SIDE_L0 : SIDE_L1); }
     MEMBER int dw_64() const { return last ? SETG_DW0 : SETG_DW1; }
     MEMBER int db_64() const { return last ? SETG_DB0 : SETG_DB1; }
-    /* columns `col` .. + 63 of the q, k, v that attention had */
+    /* columns `col` .. + 63 of the q, k, v that attention had; in the last turn y wy is missing */
     MEMBER Saved qkv(int col) const {
         const Saved s = saved(SIDE_Q1);
-        const float *j = fused_at(SETG_J);
-        return {(last ? j : s.all) + col, (last ? j : s.some) + col};
+        return {(last ? fused_at(SETG_PRE) : s.all) + col, s.some + col};
     }
 };
+/* k, q and v in the rooms, q, k and v in memory. */
+FN int panel_col(int room) {
+    return room == AT_V ? 128 : 64 - room * 64;
+}
 FN float *weights_64() {
     return room(AT_V) + BEHIND_POINTS;
 }
 
-/* q, k and v of the attention; v of the context later, when the weights behind it are done with. */
-FN void fetch_attention(const Turn &t, int rows, Team by) {
-    fetch_rows(room(AT_Q), t.qkv(0), 192, 0, rows, by);
-    fetch_rows(room(AT_K), t.qkv(64), 192, 0, rows, by);
-    fetch_rows(room(AT_V), t.qkv(128), 192, 0, min(rows, (int)SOME_ROW), by);
-}
-
-/* First layer: dh to the room of g, sums of dW in c. */
-template <int MATH> FN void first_layer(LayerSums &c, const Turn &t, int rows) {
-    if (makes_dx()) {
-        if (t.last) {
-            copy_wait<0>();
-            dx_team().sync();
-        }
-        if (warp_dx_row() < rows)
-            to_x<MATH>(c, room(t.last ? AT_K : AT_G), room(AT_G) + (t.last ? 0 : AT_B),
-                       t.last ? 196 : (int)SET_PITCH, t.last ? 12 : 1);
-        if (t.last) dx_team().sync(); /* dh takes the weights' place */
-    } else if (t.last) {
-        float4 sums[3] = {zero4(), zero4(), zero4()};
-        to_w<MATH, 3>(c, sums, room(AT_K), saved(SIDE_X1), rows);
-        put_sums<3>(sums, room(AT_REST) + AT_BIAS);
-    } else if (warp_col() == 0) {
-        float4 sums[1] = {zero4()};
-        to_w<MATH, 1>(c, sums, room(AT_G), saved(SIDE_X2), rows);
-        put_narrow<MATH>(c, room(AT_REST) + AT_NARROW);
-    } else { /* half of these warps have no part in a product of 16 columns */
-        const int id = threadIdx.x;
-        fetch_attention(t, rows, {id / 64 * 32 + id % 32, HALF_THREADS / 2, 0});
-    }
-    if (!t.last) __syncthreads(); /* or that of P */
-    if (makes_dx() && warp_dx_row() < rows) put_masked<MATH>(c, t.h(), rows);
-}
-
-/* Second layer: da in c; and dW of both. */
-template <int MATH> FN void second_layer(LayerSums &c, const Turn &t, int rows) {
-    if (makes_dx()) {
-        if (t.last) {
-            copy_wait<1>();
-            dx_team().sync();
-        }
-        if (warp_dx_row() < rows) to_x<MATH>(c, room(AT_G), weights_64(), SET_PITCH, 4);
-    } else {
-        if (t.last) {
-            add_w<MATH, 3>(c, SETG_DWQ);
-            add_bias(SETG_DBQ, room(AT_REST) + AT_BIAS, 192);
-        } else {
-            add_pool_w();
-        }
-#pragma unroll
-        for (int k = 0; k < 48; k++) c[k / 16][k / 4 % 4][k % 4] = 0;
-        float4 sums[1] = {zero4()};
-        to_w<MATH, 1>(c, sums, room(AT_G), t.a(), rows);
-        put_sums<1>(sums, room(AT_REST) + AT_BIAS_64);
-    }
+/* What attention reads and has no room before the first layer is done: q, and v in the last turn;
+ * there the context's rows are the first ones. */
+FN void fetch_late(const Turn &t) {
+    const int rows = t.last ? min(set_rows(), (int)SOME_ROW) : set_rows();
+    fetch_rows(room(AT_Q), t.qkv(0), 192, 0, rows, whole_block());
+    if (t.last) fetch_rows(room(AT_V), t.qkv(128), 192, 0, rows, whole_block());
+    copy_commit();
 }
 
 /* What delta = sum of g (o - q) and lse are made of: four columns of every 32nd row. */
@@ -194,59 +142,166 @@ struct Outputs {
     float lse[SET_ROWS / 32];
 };
 FN void load_outputs(Outputs &x, const Turn &t) {
-    const int col = threadIdx.x % 16 * 4;
-    const Saved o = t.a(), lse = t.lse();
+    const int col = threadIdx.x % 16 * 4, first = threadIdx.x / 16;
+    const Saved a = t.a(), lse = t.lse();
 #pragma unroll
     for (int k = 0; k < SET_ROWS / 32; k++) {
-        const SetRow row = set_row(k * 32 + threadIdx.x / 16);
-        x.o[k] = global_quad((row.some ? o.some : o.all) + row.of_side * 64 + col, row.exists);
-        x.lse[k] = INFINITY;
-        if (row.exists) x.lse[k] = (row.some ? lse.some : lse.all)[row.of_side * 4 + col / DH];
+        const int row = k % 4 * 32 + first;
+        const bool exists = row < (k < 4 ? frame().n : frame().m);
+        x.o[k] = global_quad((k < 4 ? a.all : a.some) + row * 64 + col, exists);
+        x.lse[k] = global_word((k < 4 ? lse.all : lse.some) + row * 4 + col / DH, exists);
+        if (!exists) x.lse[k] = INFINITY;
     }
 }
-/* Of the four lanes of a head two put lse there and two delta, which are read in pairs of rows. */
-FN void put_lse(const Outputs &x, int rows) {
-    const int col = threadIdx.x % 16 * 4, t = threadIdx.x % 4;
-    float *to = room(AT_REST) + (t < 2 ? 0 : AT_DELTA) + t % 2 * 2 + col / DH * LSE_HEAD;
+/* Of the four lanes of a head two put lse there and two delta, which are read in pairs of rows;
+ * delta in the measure of sums that are not yet restored. */
+template <int MATH> FN void put_lse(const Outputs &x, int rows) {
+    const int col = threadIdx.x % 16 * 4, t = threadIdx.x % 4, first = threadIdx.x / 16;
+    float *q = room(AT_Q) + first * SET_PITCH + col;
+    float *to =
+        room(AT_REST) + (t < 2 ? 0 : AT_DELTA) + t % 2 * 2 + col / DH * LSE_HEAD + pair_word(first);
 #pragma unroll
     for (int k = 0; k < SET_ROWS / 32; k++) {
-        const int row = k * 32 + threadIdx.x / 16, at = row * SET_PITCH + col;
         if (k * 32 >= rows) break;
-        const float4 g = ld4(room(AT_G) + at), q = ld4(room(AT_Q) + at);
-        const float delta = quad_sum(dot4(g, add4(x.o[k], -1.0f, q)));
-        to[pair_word(row)] = t < 2 ? -LOG2E * x.lse[k] : -delta;
+        float *at = q + k * 32 * SET_PITCH;
+        const float4 of_q = ld4(at), of_g = ld4(at + (AT_G - AT_Q) * ROOM_WORDS);
+        const float delta = quad_sum(dot4(of_g, add4(x.o[k], -1.0f, of_q)));
+        to[k * 64] = t < 2 ? -LOG2E * x.lse[k] : delta * (-1.0f / RESTORED<MATH>);
+        if constexpr (MATH == DEV_BF16) pack_query(at - t * 4, of_q, of_g);
     }
+}
+
+/* The last turn: q, k and v are pre + y wy, those of the context the same again. A thread has four
+ * columns of every panel in every 32nd row, as in put_lse(). */
+FN void finish_rows(int rows) {
+    const int first = threadIdx.x / 16, col = threadIdx.x % 16 * 4;
+    const float *wy = fused_at(SETG_WY) + col;
+    const float ys = load_y(first);
+    float *to = work() + first * SET_PITCH + col;
+    float4 w[3];
+#pragma unroll
+    for (int p = 0; p < 3; p++) w[p] = global_quad(wy + panel_col(p), true);
+#pragma unroll 1
+    for (int k = 0; k < SOME_ROW && k < rows; k += 32, to += 32 * SET_PITCH) {
+        const float y = y_of(ys, k / 32);
+        const bool again = SOME_ROW + k < rows, exists = first + k < frame().m;
+#pragma unroll
+        for (int p = 0; p < 3; p++) {
+            const float4 v = add4(ld4(to + p * ROOM_WORDS), y, w[p]);
+            st4(to + p * ROOM_WORDS, v);
+            if (again) st4(to + p * ROOM_WORDS + BEHIND_POINTS, exists ? v : zero4());
+        }
+    }
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+/* The one thread that hands dW of wq to the copy engine. */
+FN bool sends_w() {
+    return threadIdx.x == HALF_THREADS;
+}
+
+/* The half that makes dx: dh, then da, to the room of g. */
+template <int MATH> static __device__ __noinline__ void dx_half(Turn t) {
+    const int rows = set_rows();
+    const bool some = warp_dx_row() < rows;
+    LayerSums c = {};
+    Mask mask;
+    load_mask(mask, t.h());
+    const float *g = room(t.last ? AT_K : AT_G), *w = room(AT_G) + (t.last ? 0 : AT_B);
+    int pitch = t.last ? 196 : (int)SET_PITCH, units = t.last ? 12 : 1;
+#pragma unroll 1
+    for (bool second = false;; second = true) {
+        if (t.last) {
+            if (second)
+                copy_wait<1>();
+            else
+                copy_wait<0>();
+            dx_team().sync();
+        }
+        if (some) to_x<MATH>(c, g, w, pitch, units);
+        if (second || t.last) column_sums(g, second ? 1 : 3, rows);
+        if (second) {
+            if (t.last && sends_w()) bulk_wait_read();
+            dx_team().sync();
+            if (t.last)
+                fetch_rows(room(AT_K), t.qkv(64), 192, 0, min(rows, (int)SOME_ROW), dx_team());
+            else
+                add_rows_w();
+            add_bias(t.db_64(), 1);
+            copy_commit();
+        }
+        if (second)
+            copy_wait<0>();
+        else
+            copy_wait<1>();    /* k and v are on their way */
+        if (t.last && !second) /* the weights of the first layer are done with */
+            dx_team().sync();
+        else /* P, or the weights of the second */
+            whole_block().sync();
+        if (some) put_dx<MATH>(c, mask, rows);
+        if (second) break;
+        whole_block().sync();
+        if (t.last) {
+            fetch_weights(weights_64(), fused_at(SETG_W0), 1, dx_team());
+            copy_commit();
+            add_bias(SETG_DBQ, 3);
+            whole_block().sync(); /* dW stands in the room of k */
+            if (sends_w()) send_w();
+        }
+        fetch_late(t);
+        g = room(AT_G), w = weights_64(), pitch = SET_PITCH, units = 4;
+#pragma unroll
+        for (int k = 0; k < 6; k++) mask[k] = ~0u;
+    }
+}
+
+/* The half that makes dW. */
+template <int MATH> static __device__ __noinline__ void dw_half(Turn t) {
+    const int rows = set_rows();
+    if (t.last) {
+        const Saved x1 = saved(SIDE_X1);
+        Ahead<1> xs;
+        ask_x<1>(xs, x1);
+        PanelSums<3> c;
+        to_w<MATH, 3, 1>(c, room(AT_K), x1, xs, rows);
+        whole_block().sync();
+        stage_w<MATH>(c);
+    } else {
+        PoolW pool;
+        load_pool_w(pool);
+        pool_products<MATH>(rows);
+        copy_wait<1>();
+        whole_block().sync();
+        add_pool_w(pool);
+    }
+    Ahead<2> xs;
+    ask_x<2>(xs, t.a());
+    bulk_fence();
+    whole_block().sync();
+    fetch_late(t);
+    PanelSums<1> c;
+    to_w<MATH, 1, 2>(c, room(AT_G), t.a(), xs, rows);
+    copy_wait<0>();
+    whole_block().sync();
+    add_w<MATH>(c, t.dw_64());
+    if (!t.last) add_query();
 }
 
 template <int MATH> static __device__ __noinline__ void layers_reverse(Turn t) {
     const int rows = set_rows();
-    LayerSums c = {};
-    first_layer<MATH>(c, t, rows);
-    copy_commit();
-    if (!t.last) copy_wait<1>(); /* w1 is there, q, k and v are on their way */
-    __syncthreads();
-    if (t.last) {
-        if (makes_dx()) fetch_weights(weights_64(), fused_at(SETG_W0), 1, dx_team());
-        copy_commit();
-        fetch_attention(t, rows, whole_block());
-        copy_commit();
-    }
-    second_layer<MATH>(c, t, rows);
-    copy_wait<0>();
-    __syncthreads();
-    if (rows > SOME_ROW) fetch_rows(room(AT_V), t.qkv(128), 192, SOME_ROW, rows, whole_block());
-    copy_commit();
-    if (makes_dx()) {
-        put_gradient<MATH>(c, rows);
-    } else {
-        add_w<MATH, 1>(c, t.dw_64());
-        add_bias(t.db_64(), room(AT_REST) + AT_BIAS_64, 64);
-        if (!t.last) add_query();
-    }
     Outputs x;
+    if (makes_dx())
+        dx_half<MATH>(t);
+    else
+        dw_half<MATH>(t);
+    if (!t.last && rows > SOME_ROW)
+        fetch_rows(room(AT_V), t.qkv(128), 192, SOME_ROW, rows, whole_block());
+    copy_commit();
     load_outputs(x, t);
+    if (t.last) finish_rows(rows);
     __syncthreads();
-    put_lse(x, rows);
+    put_lse<MATH>(x, rows);
     copy_wait<0>();
     __syncthreads();
 }

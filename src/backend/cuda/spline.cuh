@@ -27,11 +27,24 @@ FN float over(float a, float b) {
     return a * fast_inverse(b);
 }
 
+/* log(1 + u) for u in [0, 1], to a few units in the last place also where u is small:
+ * 2 atanh(s), s = u / (2 + u) <= 1/3 */
+FN float log_one_plus(float u) {
+    const float s = over(u, 2.0f + u), q = s * s;
+    float p = 1.0f / 13;
+    p = p * q + 1.0f / 11, p = p * q + 1.0f / 9, p = p * q + 1.0f / 7;
+    p = p * q + 1.0f / 5, p = p * q + 1.0f / 3;
+    return 2.0f * (s + s * q * p);
+}
+/* exp(-|v|) */
+FN float decay(float v) {
+    return fast_exp2(-fabsf(v) * (float)M_LOG2E);
+}
 FN float softplus(float v) {
-    return fmaxf(v, 0.0f) + log1pf(expf(-fabsf(v)));
+    return fmaxf(v, 0.0f) + log_one_plus(decay(v));
 }
 FN float sigmoid(float v) {
-    const float u = expf(-fabsf(v));
+    const float u = decay(v);
     return over(v < 0 ? u : 1.0f, 1.0f + u);
 }
 

@@ -82,9 +82,10 @@ FN void locate_lanes(const Spline &o, float v, const float *raw, Place &t, LaneB
     settle(t);
 }
 
-/* The gradient of the raw numbers, q that of the bin, into the point's row; zeros where !inside. */
-FN void raw_grad_lanes(const Place &t, const LaneBins &l, const BinGrad &q, bool inside,
-                       float *to) {
+/* The gradient of the raw numbers, q that of the bin, a call of put(number, value) for each of the
+ * 32; zeros where !inside. */
+template <class PUT>
+FN void raw_grad_lanes(const Place &t, const LaneBins &l, const BinGrad &q, bool inside, PUT put) {
     const int axis = lane_axis(), half = lane_half(), lane = threadIdx.x % 4;
     const float size = (axis ? q.h : q.w) * l.room, corner = (axis ? q.y0 : q.x0) * l.room;
     const float mean = (l.share * size + l.before * corner) * l.inv;
@@ -92,7 +93,7 @@ FN void raw_grad_lanes(const Place &t, const LaneBins &l, const BinGrad &q, bool
 #pragma unroll
     for (int j = 0; j < LANE_BINS; j++) {
         const float gamma = j == mine ? size - mean : j < mine ? corner - mean : -mean;
-        to[axis * POINT_BINS + half * LANE_BINS + j] = inside ? l.e[j] * l.inv * gamma : 0.0f;
+        put(LANE_BINS * lane + j, inside ? l.e[j] * l.inv * gamma : 0.0f);
     }
     const int knot = t.k + half;
     const bool moves = inside && knot > 0 && knot < POINT_BINS && l.slope_raw < SLOPE_MAX;
@@ -100,8 +101,10 @@ FN void raw_grad_lanes(const Place &t, const LaneBins &l, const BinGrad &q, bool
     const float across = __shfl_xor_sync(~0u, g, 1);
     const float g0 = half ? across : g, g1 = half ? g : across;
 #pragma unroll
-    for (int j = 3 * lane; j < 3 * lane + 3; j++) /* and the padding */
-        to[2 * POINT_BINS + j] = j == t.k - 1 ? g0 : j == t.k ? g1 : 0.0f;
+    for (int j = 0; j < 3; j++) { /* and the padding */
+        const int knot_of = 3 * lane + j;
+        put(2 * POINT_BINS + knot_of, knot_of == t.k - 1 ? g0 : knot_of == t.k ? g1 : 0.0f);
+    }
 }
 
 #endif

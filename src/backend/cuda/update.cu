@@ -1,68 +1,137 @@
-/* update.cu: the step that follows a batch (equations in op/update.h): sum of the slots and its
- * norm, then the numbers of the step, then Adam. Ranges and orders of summation are fixed. */
+/* update.cu: the step that follows a batch (equations in op/update.h): sum of the slots, its norm
+ * and the numbers of the step in one kernel, Adam in another. Ranges and orders of summation are
+ * fixed. */
 #include "backend/cuda/kernels.cuh"
+#include "backend/cuda/ptx.cuh"
 
-/* Words at .. at + 3 of `count` blocks of numbers, added in order. */
+/* ---- a range of the gradient, summed over functions ------------------------------------------ */
+
+/* Four words to a thread; what remains of the threads takes a part of the functions each. */
+enum { COLUMNS = DEV_RANGE_WORDS / 4, HALVES = DEV_STEP_THREADS / COLUMNS };
+enum { WARPS = DEV_STEP_THREADS / 32 };
+
+static __device__ void add4(float4 &to, const float4 &v) {
+    to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w;
+}
+
+static __device__ float4 scaled(float k, const float4 &v) {
+    return make_float4(k * v.x, k * v.y, k * v.z, k * v.w);
+}
+
+/* Four words of `count` blocks of numbers, added in order; so many are asked for at once. */
 static __device__ float4 ordered_words(const float *from, int64_t count, int64_t stride) {
-    float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll 8
-    for (int64_t s = 0; s < count; s++) {
-        const float4 v = __ldcs((const float4 *)(from + s * stride));
-        sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
-    }
-    return sum;
-}
-
-/* The same of a gradient that is made of ROWS outer products per function. */
-template <int ROWS>
-static __device__ float4 outer_words(const dev_run *run, const dev_outer &o, int64_t at) {
-    const int within = (int)(at - o.at), k = within / o.cols;
-    const float *x = run->kept + o.x + k, *g = run->kept + o.g + (within - k * o.cols);
-    const int64_t functions = run->item_hi - run->item_lo, stride = run->kept_words;
-    float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll(8 / ROWS)
-    for (int64_t s = 0; s < functions; s++, x += stride, g += stride)
+    enum { BATCH = 25 };
+    const float4 zero = make_float4(0, 0, 0, 0);
+    float4 sum = zero;
+#pragma unroll 1
+    for (int64_t s = 0; s < count; s += BATCH) {
+        float4 v[BATCH];
 #pragma unroll
-        for (int r = 0; r < ROWS; r++) {
-            const float k = __ldg(x + r * o.x_step);
-            const float4 v = __ldg((const float4 *)(g + r * o.g_step));
-            sum.x += k * v.x, sum.y += k * v.y, sum.z += k * v.z, sum.w += k * v.w;
-        }
+        for (int k = 0; k < BATCH; k++)
+            v[k] = s + k < count ? __ldcs((const float4 *)(from + (s + k) * stride)) : zero;
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) add4(sum, v[k]);
+    }
     return sum;
 }
 
-/* The sum over this process's functions. */
-static __device__ float4 function_words(const dev_run *run, int64_t at) {
-    const int which = run->outer_of ? run->outer_of[at / DEV_OUTER_WORDS] : -1;
-    if (which < 0) return ordered_words(run->slots + at, run->n_slots, run->slot_words);
-    const dev_outer o = run->outer[which];
-    return o.count == 1 ? outer_words<1>(run, o, at) : outer_words<2>(run, o, at);
+/* Partial sums of a range, (parts, DEV_RANGE_WORDS) in room, added in order: words 4 column .. + 3.
+ */
+static __device__ float4 join_parts(const float4 *room, int parts) {
+    __syncthreads();
+    float4 sum = make_float4(0, 0, 0, 0);
+    for (int k = 0; k < parts; k++) add4(sum, room[k * COLUMNS + threadIdx.x % COLUMNS]);
+    return sum;
 }
 
-/* slot_sum and grad_norm: a block sums DEV_STEP_WORDS words over all slots, or over the sums of the
- * ranks where there are such. */
-__global__ void __launch_bounds__(DEV_STEP_THREADS, 4)
-    sum_kernel(const dev_run *run, const float *sums, int ranks) {
-    __shared__ double room[DEV_STEP_THREADS / 32];
-    const int64_t at = (int64_t)blockIdx.x * DEV_STEP_WORDS + threadIdx.x * 4;
-    double square = 0;
-    if (at < run->trainable) {
-        float4 sum =
-            sums ? ordered_words(sums + at, ranks, run->slot_words) : function_words(run, at);
-        const float items = (float)run->items;
-        sum.x /= items, sum.y /= items, sum.z /= items, sum.w /= items;
-        *(float4 *)(run->slots + at) = sum;
-        square = (double)sum.x * sum.x + (double)sum.y * sum.y + (double)sum.z * sum.z +
-                 (double)sum.w * sum.w;
+static __device__ float4 slot_words(const float *slots, int64_t count, int64_t stride,
+                                    const dev_range &range, float4 *room) {
+    const int column = threadIdx.x % COLUMNS, half = threadIdx.x / COLUMNS;
+    const int64_t lo = count * half / HALVES, hi = count * (half + 1) / HALVES;
+    if (4 * column < range.words)
+        room[threadIdx.x] =
+            ordered_words(slots + range.at + 4 * column + lo * stride, hi - lo, stride);
+    return join_parts(room, HALVES);
+}
+
+/* A gradient that is made of ROWS outer products per function: a warp has a part of the functions,
+ * a lane four rows and four columns. */
+template <int ROWS>
+static __device__ float4 outer_words(const dev_run *run, const dev_range &range, float4 *room) {
+    enum { BATCH = 8 / ROWS };
+    const dev_outer o = run->outer[range.outer];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, across = o.cols / 4;
+    const int row = lane / across * 4, column = lane % across;
+    const int64_t functions = run->item_hi - run->item_lo, stride = run->kept_words;
+    const int64_t lo = functions * warp / WARPS, hi = functions * (warp + 1) / WARPS;
+    const float *x = run->kept + o.x + (range.at - o.at) / o.cols + row;
+    const float *g = run->kept + o.g + 4 * column;
+    const float4 zero = make_float4(0, 0, 0, 0);
+    float4 sum[4] = {zero, zero, zero, zero};
+#pragma unroll 1
+    for (int64_t s = lo; s < hi; s += BATCH) {
+        float4 a[BATCH * ROWS], b[BATCH * ROWS];
+#pragma unroll
+        for (int k = 0; k < BATCH * ROWS; k++) {
+            const int64_t at = (s + k / ROWS) * stride;
+            const bool is = s + k / ROWS < hi;
+            a[k] = is ? *(const float4 *)(x + at + k % ROWS * o.x_step) : zero;
+            b[k] = is ? *(const float4 *)(g + at + k % ROWS * o.g_step) : zero;
+        }
+#pragma unroll
+        for (int k = 0; k < BATCH * ROWS; k++) {
+            add4(sum[0], scaled(a[k].x, b[k])), add4(sum[1], scaled(a[k].y, b[k]));
+            add4(sum[2], scaled(a[k].z, b[k])), add4(sum[3], scaled(a[k].w, b[k]));
+        }
     }
-    for (int d = 16; d > 0; d >>= 1) square += __shfl_xor_sync(~0u, square, d);
-    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = square;
+#pragma unroll
+    for (int r = 0; r < 4; r++) room[warp * COLUMNS + (row + r) * across + column] = sum[r];
+    return join_parts(room, WARPS);
+}
+
+/* Words 4 column .. + 3 of a range, summed over this process's functions; all threads call it. */
+static __device__ float4 function_words(const dev_run *run, const dev_range &range, float4 *room) {
+    if (range.outer < 0) return slot_words(run->slots, run->n_slots, run->slot_words, range, room);
+    if (run->outer[range.outer].count == 1) return outer_words<1>(run, range, room);
+    return outer_words<2>(run, range, room);
+}
+
+static __device__ bool has_words(const dev_range &range) {
+    return 4 * (int)threadIdx.x < range.words;
+}
+
+/* ---- the step -------------------------------------------------------------------------------- */
+
+/* Sum over the block in a fixed order; all threads get it. */
+static __device__ double block_sum(double v, double *room) {
+    for (int d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);
     __syncthreads();
-    if (threadIdx.x == 0) {
-        double total = 0;
-        for (int w = 0; w < DEV_STEP_THREADS / 32; w++) total += room[w];
-        run->partial[blockIdx.x] = total;
-    }
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = v;
+    __syncthreads();
+    v = 0;
+    for (int w = 0; w < WARPS; w++) v += room[w];
+    return v;
+}
+
+static __device__ double list_sum(const double *list, int64_t count, int64_t stride, double *room) {
+    double sum = 0;
+    for (int64_t i = threadIdx.x; i < count; i += DEV_STEP_THREADS)
+        sum += __ldcg(list + i * stride);
+    return block_sum(sum, room);
+}
+
+/* slot_sum of a range, over the slots or over the sums of the ranks where there are such, into slot
+ * 0. Returns the thread's share of the sum of squares. */
+static __device__ double sum_range(const dev_run *run, const dev_range &range, const float *sums,
+                                   int ranks, float4 *room) {
+    float4 sum = sums ? slot_words(sums, ranks, run->slot_words, range, room)
+                      : function_words(run, range, room);
+    if (!has_words(range)) return 0;
+    const float items = (float)run->items;
+    sum.x /= items, sum.y /= items, sum.z /= items, sum.w /= items;
+    *(float4 *)(run->slots + range.at + 4 * threadIdx.x) = sum;
+    return (double)sum.x * sum.x + (double)sum.y * sum.y + (double)sum.z * sum.z +
+           (double)sum.w * sum.w;
 }
 
 static __device__ double rate_of(const dev_step *b, int64_t step) {
@@ -75,81 +144,144 @@ static __device__ double rate_of(const dev_step *b, int64_t step) {
     return rate;
 }
 
-/* Each warp's sum of a strided list, then the warps in order. */
-static __device__ double ordered_sum(const double *list, int64_t count, int64_t stride,
-                                     double *room) {
-    double sum = 0;
-    for (int64_t i = threadIdx.x; i < count; i += blockDim.x) sum += list[i * stride];
-    for (int d = 16; d > 0; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = sum;
-    __syncthreads();
-    sum = 0;
-    for (int w = 0; w < (int)blockDim.x / 32; w++) sum += room[w];
-    return sum;
-}
-
-/* grad_total, what adam needs, and tick: nothing that follows in the step reads the counter. */
-__global__ void __launch_bounds__(DEV_STEP_THREADS) total_kernel(const dev_run *run, int ranges) {
-    __shared__ double room[DEV_STEP_THREADS / 32];
-    __shared__ int bad;
+/* What adam needs, but for the norm: known before the functions are done. */
+static __device__ void prepare_adam(const dev_run *run) {
     dev_step *b = run->step;
-    const double squares = ordered_sum(run->partial, ranges, 1, room);
-    double mean[DREPORT_COUNT];
-    for (int j = 0; j < DREPORT_COUNT; j++)
-        mean[j] = ordered_sum(run->item_scalars + j, run->items, DREPORT_COUNT, room) /
-                  (double)run->items;
-    if (threadIdx.x == 0) bad = 0x7fffffff;
-    __syncthreads();
-    for (int64_t i = threadIdx.x; i < run->items; i += blockDim.x)
-        if (!isfinite(run->item_scalars[i * DREPORT_COUNT])) atomicMin(&bad, (int)i);
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    b->grad_norm = sqrt(squares);
-    b->bad_item = bad == 0x7fffffff ? -1 : bad;
-    b->loss = mean[0], b->kl = mean[1], b->loglik = mean[2];
-    b->rate = rate_of(b, b->step);
     dev_adam *a = run->adam;
-    a->go = b->bad_item < 0 && isfinite(b->grad_norm);
-    if (!a->go) return;
     const double t = (double)b->step + 1.0;
-    a->clip = (float)(b->clip > 0 && b->grad_norm > b->clip ? b->clip / b->grad_norm : 1.0);
+    b->rate = rate_of(b, b->step);
+    a->next_rate = rate_of(b, b->step + 1);
     a->beta1 = (float)b->beta1, a->mix1 = (float)(1.0 - b->beta1);
     a->beta2 = (float)b->beta2, a->mix2 = (float)(1.0 - b->beta2);
-    a->rate = (float)(rate_of(b, b->step) / (1.0 - pow(b->beta1, t)));
+    a->rate = (float)(b->rate / (1.0 - pow(b->beta1, t)));
     a->inv_c2 = (float)(1.0 / (1.0 - pow(b->beta2, t)));
     a->eps = (float)b->eps;
     a->first = b->step == 0;
     a->blend = (float)(a->first ? 1.0 : 1.0 - b->ema);
     a->averages = b->ema > 0 && run->average;
-    b->step++;
-    b->rate = rate_of(b, b->step);
 }
 
+/* What the step says of its functions. */
+static __device__ void report_functions(const dev_run *run, double *room) {
+    __shared__ int bad;
+    dev_step *b = run->step;
+    double mean[DREPORT_COUNT];
+    if (threadIdx.x == 0) bad = 0x7fffffff;
+    __syncthreads();
+    for (int64_t i = threadIdx.x; i < run->items; i += DEV_STEP_THREADS)
+        if (!isfinite(run->item_scalars[i * DREPORT_COUNT])) atomicMin(&bad, (int)i);
+    for (int j = 0; j < DREPORT_COUNT; j++)
+        mean[j] =
+            list_sum(run->item_scalars + j, run->items, DREPORT_COUNT, room) / (double)run->items;
+    if (threadIdx.x != 0) return;
+    b->bad_item = bad == 0x7fffffff ? -1 : bad;
+    b->loss = mean[0], b->kl = mean[1], b->loglik = mean[2];
+}
+
+/* grad_total and tick, by the block that is done last; nothing that follows reads the counter. */
+static __device__ void finish_step(const dev_run *run, int ranges, double *room) {
+    const double squares = list_sum(run->partial, ranges, 1, room);
+    if (threadIdx.x != 0) return;
+    dev_step *b = run->step;
+    dev_adam *a = run->adam;
+    a->done = a->released = 0;
+    b->grad_norm = sqrt(squares);
+    a->go = b->bad_item < 0 && isfinite(b->grad_norm);
+    if (!a->go) return;
+    a->clip = (float)(b->clip > 0 && b->grad_norm > b->clip ? b->clip / b->grad_norm : 1.0);
+    b->step++;
+    b->rate = a->next_rate;
+}
+
+/* Until all functions are past the place where the first ranges are complete (ranges.h). */
+static __device__ void wait_released(const dev_run *run) {
+    if (threadIdx.x == 0) {
+        while (atomicAdd(&run->adam->released, 0) < run->n_slots) {
+        }
+        __threadfence();
+    }
+    __syncthreads();
+}
+
+/* A block sums a range, one reports. Those of early ranges come first; the others wait for the end
+ * of the functions. */
+__global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
+    sum_kernel(const dev_run *run, const float *sums, int ranks) {
+    __shared__ float4 parts[WARPS * COLUMNS];
+    __shared__ double room[WARPS];
+    __shared__ int last;
+    const int n_early = (int)run->n_early, place = (int)blockIdx.x;
+    if (place == n_early && threadIdx.x == 0) prepare_adam(run);
+    if (place < n_early) {
+        wait_released(run);
+    } else {
+        grid_wait();
+        grid_release();
+    }
+    if (place == n_early) {
+        report_functions(run, room);
+    } else {
+        const int which = place - (place > n_early);
+        const double square = sum_range(run, run->ranges[which], sums, ranks, parts);
+        const double total = block_sum(square, room);
+        if (threadIdx.x == 0) run->partial[which] = total;
+    }
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(&run->adam->done, 1) == (int)gridDim.x - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    if (last) finish_step(run, (int)gridDim.x - 1, room);
+}
+
+static __device__ float adam_word(const dev_adam &a, float gradient, float &m, float &v, float w) {
+    const float d = a.clip * gradient;
+    m = a.beta1 * m + a.mix1 * d;
+    v = a.beta2 * v + a.mix2 * (d * d);
+    return w - a.rate * m / (sqrtf(v * a.inv_c2) + a.eps);
+}
+
+static __device__ float blended(const dev_adam &a, float old, float w) {
+    return a.first ? w : old + a.blend * (w - old);
+}
+
+/* Four words a thread; what the sum does not change is read before it is there. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *run) {
+    const int64_t at = ((int64_t)blockIdx.x * DEV_STEP_THREADS + threadIdx.x) * 4;
+    grid_release();
+    if (at >= run->words) return;
+    const float4 zero = make_float4(0, 0, 0, 0);
+    const bool frozen = at >= run->trainable;
+    float4 w = *(const float4 *)(run->weights + at);
+    float4 m = frozen ? zero : *(const float4 *)(run->moment1 + at);
+    float4 v = frozen ? zero : *(const float4 *)(run->moment2 + at);
+    float4 average = run->average ? *(const float4 *)(run->average + at) : zero;
+    grid_wait();
     const dev_adam a = *run->adam;
-    const int64_t at = (int64_t)blockIdx.x * DEV_STEP_THREADS + threadIdx.x;
-    if (!a.go || at >= run->words) return;
-    if (at >= run->trainable) { /* frozen weights are their own average */
-        if (a.averages && a.first) run->average[at] = run->weights[at];
+    const float4 g = frozen ? zero : *(const float4 *)(run->slots + at);
+    if (!a.go) return;
+    if (frozen) { /* their own average */
+        if (a.averages && a.first) *(float4 *)(run->average + at) = w;
         return;
     }
-    const float d = a.clip * run->slots[at];
-    const float m = a.beta1 * run->moment1[at] + a.mix1 * d;
-    const float v = a.beta2 * run->moment2[at] + a.mix2 * (d * d);
-    const float w = run->weights[at] - a.rate * m / (sqrtf(v * a.inv_c2) + a.eps);
-    run->moment1[at] = m;
-    run->moment2[at] = v;
-    run->weights[at] = w;
+    w.x = adam_word(a, g.x, m.x, v.x, w.x), w.y = adam_word(a, g.y, m.y, v.y, w.y);
+    w.z = adam_word(a, g.z, m.z, v.z, w.z), w.w = adam_word(a, g.w, m.w, v.w, w.w);
+    *(float4 *)(run->moment1 + at) = m;
+    *(float4 *)(run->moment2 + at) = v;
+    *(float4 *)(run->weights + at) = w;
     if (!a.averages) return;
-    const float old = run->average[at];
-    run->average[at] = a.first ? w : old + a.blend * (w - old);
+    average.x = blended(a, average.x, w.x), average.y = blended(a, average.y, w.y);
+    average.z = blended(a, average.z, w.z), average.w = blended(a, average.w, w.w);
+    *(float4 *)(run->average + at) = average;
 }
 
 /* The sum of this rank's slots into the first; the batch's size comes in later. */
-__global__ void __launch_bounds__(DEV_STEP_THREADS, 4) local_kernel(const dev_run *run) {
-    const int64_t at = (int64_t)blockIdx.x * DEV_STEP_WORDS + threadIdx.x * 4;
-    if (at < run->trainable) *(float4 *)(run->slots + at) = function_words(run, at);
+__global__ void __launch_bounds__(DEV_STEP_THREADS, 2) local_kernel(const dev_run *run) {
+    __shared__ float4 parts[WARPS * COLUMNS];
+    const dev_range range = run->ranges[blockIdx.x];
+    const float4 sum = function_words(run, range, parts);
+    if (has_words(range)) *(float4 *)(run->slots + range.at + 4 * threadIdx.x) = sum;
 }
 
 /* Rank r's reports are those of functions items r / ranks .. items (r + 1) / ranks. */
@@ -162,33 +294,31 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS)
     }
 }
 
-static int ranges_of(int64_t words) {
-    return (int)((words + DEV_STEP_WORDS - 1) / DEV_STEP_WORDS);
+static int adam_blocks(int64_t words) {
+    return (int)((words + 4 * DEV_STEP_THREADS - 1) / (4 * DEV_STEP_THREADS));
 }
 
-void update_local_launch(const dev_run *run, int64_t words, cudaStream_t stream) {
-    const cudaLaunchConfig_t how = launch_of(ranges_of(words), DEV_STEP_THREADS, 0, stream);
-    cudaLaunchKernelEx(&how, local_kernel, run);
+template <class K, class... A>
+static void launch_update(K kernel, int blocks, bool early, cudaStream_t stream, A... args) {
+    launch_as(launch_of(blocks, DEV_STEP_THREADS, 0, stream), true, early, kernel, args...);
+}
+
+void update_local_launch(const dev_run *run, int ranges, cudaStream_t stream) {
+    launch_update(local_kernel, ranges, false, stream, run);
 }
 
 void update_reports_launch(const dev_run *run, const double *all, int ranks, int64_t most,
                            cudaStream_t stream) {
-    const cudaLaunchConfig_t how = launch_of(1, DEV_STEP_THREADS, 0, stream);
-    cudaLaunchKernelEx(&how, reports_kernel, run, all, ranks, most);
+    launch_update(reports_kernel, 1, false, stream, run, all, ranks, most);
 }
 
-void update_launch(const dev_run *run, int64_t words, cudaStream_t stream) {
-    update_linked_launch(run, words, nullptr, 1, stream);
+void update_launch(const dev_run *run, int ranges, int64_t words, cudaStream_t stream) {
+    launch_update(sum_kernel, 1 + ranges, true, stream, run, (const float *)nullptr, 1);
+    launch_update(adam_kernel, adam_blocks(words), true, stream, run);
 }
 
-void update_linked_launch(const dev_run *run, int64_t words, const float *sums, int ranks,
-                          cudaStream_t stream) {
-    const int ranges = ranges_of(words);
-    const int blocks = (int)((words + DEV_STEP_THREADS - 1) / DEV_STEP_THREADS);
-    cudaLaunchConfig_t how = launch_of(ranges, DEV_STEP_THREADS, 0, stream);
-    cudaLaunchKernelEx(&how, sum_kernel, run, sums, ranks);
-    how.gridDim.x = 1;
-    cudaLaunchKernelEx(&how, total_kernel, run, ranges);
-    how.gridDim.x = (unsigned)blocks;
-    cudaLaunchKernelEx(&how, adam_kernel, run);
+void update_linked_launch(const dev_run *run, int ranges, int64_t words, const float *sums,
+                          int ranks, cudaStream_t stream) {
+    launch_update(sum_kernel, 1 + ranges, false, stream, run, sums, ranks);
+    launch_update(adam_kernel, adam_blocks(words), true, stream, run);
 }

@@ -18,6 +18,12 @@ PTX float fast_exp2(float x) {
 PTX float fast_inverse(float x) {
     return 1.0f / x;
 }
+PTX float fast_sine(float x) {
+    return sinf(x);
+}
+PTX float fast_cosine(float x) {
+    return cosf(x);
+}
 PTX float relu_of(float x) {
     return x < 0.0f ? 0.0f : x;
 }
@@ -30,10 +36,42 @@ PTX uint32_t pack_bf16(float lo, float hi) {
     return bf16_of(hi) << 16 | bf16_of(lo);
 }
 
+PTX uint32_t half_of(float x) {
+    const _Float16 h = (_Float16)(x < 65504.0f ? x : 65504.0f);
+    uint16_t u;
+    memcpy(&u, &h, sizeof u);
+    return u;
+}
+PTX float of_half(uint32_t u) {
+    const uint16_t bits = (uint16_t)u;
+    _Float16 h;
+    memcpy(&h, &bits, sizeof h);
+    return (float)h;
+}
+PTX uint32_t pack_half(float lo, float hi) {
+    return half_of(hi) << 16 | half_of(lo);
+}
+PTX float2 unpack_half(uint32_t w) {
+    return make_float2(of_half(w & 0xffffu), of_half(w >> 16));
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 PTX uint32_t shared_at(const float *p) {
     return emulated_shared_at(p);
+}
+PTX uint32_t load_half(uint32_t at) {
+    uint16_t v;
+    memcpy(&v, emulated_shared(at, sizeof v), sizeof v);
+    return v;
+}
+PTX uint32_t load_word(uint32_t at) {
+    uint32_t v;
+    memcpy(&v, emulated_shared(at, sizeof v), sizeof v);
+    return v;
+}
+PTX void store_word(uint32_t at, uint32_t v) {
+    memcpy(emulated_shared(at, sizeof v), &v, sizeof v);
 }
 PTX float2 load_pair(uint32_t at) {
     return *(const float2 *)emulated_shared(at, sizeof(float2));
@@ -46,6 +84,21 @@ PTX float4 global_quad(const float *from, bool go) {
 }
 PTX void global_quad(float *to, float4 v, bool go) {
     if (go) *(float4 *)to = v;
+}
+PTX float global_word(const float *from, bool go) {
+    return go ? *from : 0.0f;
+}
+PTX float2 global_pair(const float *from, bool go) {
+    return go ? *(const float2 *)from : make_float2(0, 0);
+}
+PTX void global_add(float *to, float v) {
+    *to += v;
+}
+PTX void global_add(float *to, float2 v) {
+    to[0] += v.x, to[1] += v.y;
+}
+PTX void global_add(float *to, float4 v) {
+    to[0] += v.x, to[1] += v.y, to[2] += v.z, to[3] += v.w;
 }
 PTX void prefetch(const float *) {}
 PTX void copy16(uint32_t to, const float *from, bool valid) {
@@ -68,6 +121,13 @@ PTX void load_transposed(uint32_t at, uint32_t w[4], emulated_place here = EMULA
     emulated_rows x = {emulated_shared(at, 16), w};
     emulated_together(emulated_load_transposed, ~0u, &x, here);
 }
+PTX uint32_t transposed(uint32_t w, emulated_place here = EMULATED_HERE) {
+    const int lane = (int)threadIdx.x % 32, from = lane % 4 * 8 + lane / 8,
+              down = lane & 4 ? 16 : 0;
+    const uint32_t a = __shfl_sync(~0u, w, from, 32, here),
+                   b = __shfl_sync(~0u, w, from + 4, 32, here);
+    return (a >> down & 0xffffu) | (b >> down & 0xffffu) << 16;
+}
 PTX void first_tf32(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4],
                     emulated_place here = EMULATED_HERE) {
     emulated_product x = {d, a, b, c};
@@ -87,6 +147,31 @@ PTX void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2],
     first_bf16(c, a, b, c, here);
 }
 
+/* ---- a group --------------------------------------------------------------------------------- */
+
+PTX uint64_t group_operand(uint32_t at, int pitch) {
+    return (uint64_t)at | (uint64_t)pitch << 32;
+}
+PTX uint64_t group_further(uint64_t b, int bytes) {
+    return b + (uint64_t)bytes;
+}
+PTX void group_begin() {}
+PTX uint32_t group_number(uint64_t b, int k, int n) {
+    const uint32_t at = (uint32_t)b + (uint32_t)(k / 4) * (uint32_t)(b >> 32);
+    return *(const uint32_t *)emulated_shared(at + (uint32_t)(16 * n + k % 4 * 4), 4);
+}
+template <int J>
+PTX void group_mma(float (&c)[J][4], const uint32_t a[4], uint64_t b,
+                   emulated_place here = EMULATED_HERE) {
+    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    for (int j = 0; j < J; j++) {
+        const uint32_t w[2] = {group_number(b, t, 8 * j + g), group_number(b, t + 4, 8 * j + g)};
+        mma_tf32(c[j], a, w, here);
+    }
+}
+PTX void group_commit() {}
+PTX void group_wait() {}
+
 /* ---- copies by themselves -------------------------------------------------------------------- */
 
 PTX void arrival_make(uint32_t arrival) {
@@ -104,7 +189,10 @@ PTX void bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival,
 }
 PTX void bulk_fence() {}
 PTX void bulk_store(float *to, uint32_t from, int bytes, emulated_place here = EMULATED_HERE) {
-    emulated_bulk_store(to, from, bytes, here);
+    emulated_bulk_store(to, from, bytes, false, here);
+}
+PTX void bulk_add(float *to, uint32_t from, int bytes, emulated_place here = EMULATED_HERE) {
+    emulated_bulk_store(to, from, bytes, true, here);
 }
 PTX void bulk_commit() {
     emulated_bulk_commit();
@@ -121,6 +209,11 @@ PTX void bulk_wait() {
 PTX void barrier(int id, int threads, emulated_place here = EMULATED_HERE) {
     emulated_barrier(id, threads, false, here);
 }
+
+/* ---- kernels that follow each other ---------------------------------------------------------- */
+
+PTX void grid_wait() {}
+PTX void grid_release() {}
 
 #undef PTX
 

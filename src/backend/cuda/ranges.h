@@ -1,0 +1,16 @@
+/* ranges.h: the gradient in ranges, as its sum over functions is formed (update.cu): a block each,
+ * of words that lie in the slots, or of one weight whose gradient is outer products (kept.h).
+ *
+ * Some are complete before the end of the reverse pass: those of conditioners and latents are when
+ * the last transition's sets begin theirs. From there on their sum is formed on multiprocessors
+ * that have no function, or none any more, while the others finish. */
+#ifndef MNP_CUDA_RANGES_H
+#define MNP_CUDA_RANGES_H
+
+#include "backend/cuda/program.h"
+
+/* Of a finished program that updates, behind kept_place(): lists the ranges, first the n_early that
+ * are complete at an instruction, which it marks (dev_instr.releases). */
+mnp_status ranges_list(env *e, const params *weights, cuda_program *program);
+
+#endif

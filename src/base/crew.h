@@ -1,7 +1,7 @@
 /* crew.h: what lets the workers of a pool use a caller's env: each has an env of its own, whose
  * memory comes from the caller's allocator one call at a time, and which asks the caller whether to
- * stop from the caller's own thread alone. When tasks fail, the others stop, and the caller hears
- * of the lowest task that failed by itself, so that the message is always the same one. */
+ * stop from the caller's own thread alone. When a task fails (crew_fail), the others stop; of those
+ * that failed by themselves the caller hears of the lowest, in whatever order they ended. */
 #ifndef MNP_BASE_CREW_H
 #define MNP_BASE_CREW_H
 

@@ -7,8 +7,6 @@
 #include "base/crew.h"
 
 typedef struct pass {
-    env env;
-    mnp_status status;
     int64_t matched;
     double mean, se;
 } pass;
@@ -33,13 +31,13 @@ static bool kept(const job *j, int64_t pass, int64_t i) {
     return rng_u01(&s) * j->l->propensity[i] < j->least;
 }
 
-static mnp_status walk(const job *j, int64_t k, player *p, pass *out) {
+static mnp_status walk(env *e, const job *j, int64_t k, player *p, pass *out) {
     const decision_log *l = j->l;
     double squares = 0; /* about the running mean (Welford) */
     for (int64_t i = 0; i < l->n; i++) {
         int32_t action;
-        if (i % CANCEL_EVENTS == 0 && env_cancelled(&out->env))
-            return env_fail(&out->env, MNP_ECANCELLED, "cancelled");
+        if (i % CANCEL_EVENTS == 0 && env_cancelled(e))
+            return env_fail(e, MNP_ECANCELLED, "cancelled");
         const double *x = l->x + i * l->dims;
         MNP_TRY(player_act(p, x, &action));
         if (action != l->action[i] || !kept(j, k, i)) continue;
@@ -55,14 +53,16 @@ static mnp_status walk(const job *j, int64_t k, player *p, pass *out) {
 
 static void run_pass(void *arg, int64_t task, int worker) {
     job *j = arg;
-    pass *out = &j->passes[task];
+    if (atomic_load(&j->crew.stop)) return;
     player *p = NULL;
     crew_seat seat;
-    crew_env(&j->crew, worker, &seat, &out->env);
-    out->status =
-        player_create(&out->env, j->agent, bandit_player_seed(j->o->seed, j->o->agent, task), &p);
-    if (out->status == MNP_OK) out->status = walk(j, task, p, out);
+    env own;
+    crew_env(&j->crew, worker, &seat, &own);
+    mnp_status status =
+        player_create(&own, j->agent, bandit_player_seed(j->o->seed, j->o->agent, task), &p);
+    if (status == MNP_OK) status = walk(&own, j, task, p, &j->passes[task]);
     player_destroy(p);
+    if (status != MNP_OK) crew_fail(&j->crew, task, status, own.error);
 }
 
 static mnp_status summarise(env *e, const job *j, replay_result *out) {
@@ -70,7 +70,6 @@ static mnp_status summarise(env *e, const job *j, replay_result *out) {
     *out = (replay_result){.events = j->l->n, .log_mean = j->l->mean, .log_se = j->l->se};
     for (int64_t k = 0; k < j->o->passes; k++) {
         const pass *p = &j->passes[k];
-        if (p->status != MNP_OK) return env_fail(e, p->status, "%s", p->env.error);
         if (p->matched == 0)
             return env_fail(e, MNP_EINVAL,
                             "no event of %s has the action that the agent chose there: the log is "
@@ -102,8 +101,8 @@ mnp_status replay_run(env *e, pool *pool, const decision_log *l, const replay_op
         j.agent = a;
         crew_begin(&j.crew, e);
         pool_run(pool, o->passes, run_pass, &j);
-        crew_end(&j.crew);
-        status = summarise(e, &j, out);
+        status = crew_end(&j.crew);
+        status = status == MNP_OK ? summarise(e, &j, out) : env_fail(e, status, "%s", j.crew.error);
     }
     agent_destroy(a);
     env_free(e, j.passes);

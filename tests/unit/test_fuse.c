@@ -68,11 +68,52 @@ static void paper_parts(void) {
     int32_t count[FUSED_COUNT];
     CHECK(parts_of("paper", 128, 50, 1, PROGRAM_FUSE_ALL, count) == ALL_PARTS);
     for (int k = 0; k < FUSED_COUNT; k++) CHECK(count[k] == usual(k));
-    /* what the fused encoder keeps is for its fused reverse pass alone (fuse.c) */
-    CHECK(parts_of("paper", 128, 50, 1, 1u << FUSED_SET | 1u << FUSED_SET_GRAD, count) == 14);
-    CHECK(parts_of("paper", 128, 50, 1, 1u << FUSED_SET_GRAD, count) == 0);
-    CHECK(parts_of("paper", 128, 50, 1, 1u << FUSED_SET, count) == 0);
     CHECK(parts_of("paper", 128, 50, 1, 0, count) == 0);
+    /* what encoder and conditioner keep is for their fused reverse passes alone (fuse.c) */
+    static const uint32_t pairs[2][2] = {{1u << FUSED_SET, 1u << FUSED_SET_GRAD},
+                                         {1u << FUSED_FLOW, 1u << FUSED_FLOW_GRAD}};
+    for (int k = 0; k < 2; k++) {
+        CHECK(parts_of("paper", 128, 50, 1, pairs[k][0] | pairs[k][1], count) == 14);
+        CHECK(parts_of("paper", 128, 50, 1, pairs[k][0], count) == 0);
+        CHECK(parts_of("paper", 128, 50, 1, pairs[k][1], count) == 0);
+    }
+}
+
+/* The slot of pre, which the first layer writes; -1: the part has none. */
+static int pre_of(int32_t kind) {
+    return kind == FUSED_FIRST      ? FIRST_PRE
+           : kind == FUSED_SET      ? SET_PRE
+           : kind == FUSED_SET_GRAD ? SETG_PRE
+                                    : -1;
+}
+
+/* The sets' reverse pass reads pre, which no op of it does: it has the place that the forward pass
+ * had, and nothing else of the plan ever lies there. */
+static void pre_outlives_forward(void) {
+    recorded r;
+    cuda_program p;
+    record(&r, "paper", 128, 50, 1);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    uint32_t pre = FUSED_ABSENT;
+    int32_t parts = 0, values = 0;
+    for (int32_t k = 0; k < p.count; k++) {
+        const int32_t kind = p.code[k].op - OPCODE_COUNT;
+        if (kind < 0 || pre_of(kind) < 0) continue;
+        if (kind == FUSED_FIRST) pre = p.code[k].fused.place[FIRST_PRE];
+        CHECK(p.code[k].fused.place[pre_of(kind)] == pre);
+        parts++;
+    }
+    CHECK(parts == 1 + 7 + 7);
+    const int64_t words = FUSED_POINTS * 192, at = pre;
+    CHECK(pre >> FUSED_OFFSET_BITS == DEV_STORE_ACT && at + words <= p.act_words);
+    for (val v = 0; v < r.plan->n_values; v++) {
+        const value *of = &r.plan->values[v];
+        const int64_t end = p.offset[v] + plan_words(r.plan, of);
+        values += of->store == STORE_ACT && p.offset[v] < at + words && end > at;
+    }
+    CHECK(values == 1);
+    program_free(&world, &p);
+    forget(&r);
 }
 
 /* Other widths, larger sets and several samples run op by op; other widths have the usual end. */
@@ -343,6 +384,7 @@ static void early_ranges(void) {
 int main(void) {
     env_init(&world);
     RUN(paper_parts);
+    RUN(pre_outlives_forward);
     RUN(others_stay);
     RUN(another_op);
     RUN(sets_differ);

@@ -4,11 +4,12 @@
  * There is one query for all rows, so keys and values need not be made. With u_h = W_k,h q_h / 8
  * (64 numbers a head) the scores are x2 u_h, but for what the bias of keys adds to all of them; the
  * weights' sum of x2 goes through W_v once:
- *   pa_h = q_h + W_v,h^T (sum of p_h x2) + b_v,h */
+ *   pa_h = q_h + W_v,h^T (sum of p_h x2) + b_v,h
+ * Code that runs once costs as many issues as warps run it, so that little is left to all of them:
+ * three warps of a group have the weights of 16 rows each, the four of one group the last rows. */
 #ifndef MNP_CUDA_SET_POOL_CUH
 #define MNP_CUDA_SET_POOL_CUH
 
-#include "backend/cuda/lanes.cuh"
 #include "backend/cuda/set_layers.cuh"
 
 namespace set_part {
@@ -22,14 +23,40 @@ FN void make_u() {
     work()[AT_U + threadIdx.x] = threadIdx.x % 2 == 0 ? sum * (0.125f * LOG2E) : 0.0f;
 }
 
-/* The scores of 16 rows (., 4), three warps of a group a tile each. */
-template <int MATH> FN void pool_scores() {
-    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, i = member();
-    if (i == 3 || !(i == 2 ? has_some() : has_all())) return;
-    const int row = i == 2 ? SIDE_ROWS + group() * GROUP_SOME : group() * GROUP_ALL + i * 16;
-    const uint32_t at = piece_at(AT_Q, row);
+/* ---- weights --------------------------------------------------------------------------------- */
+
+/* A group's tiles of 16 rows: two of all points, then one of the context, whose numbers are the
+ * last. */
+struct Tile {
+    int number, row, left; /* row: in the room; left: rows that exist, 0 or less: none */
+    MEMBER Tile(int i) {
+        number = i == 2 ? ALL_TILES + group() : 2 * group() + i;
+        row = i == 2 ? SIDE_ROWS + group() * GROUP_SOME : group() * GROUP_ALL + i * 16;
+        left = i == 2 ? frame().m + SIDE_ROWS - row : frame().n - row;
+    }
+};
+
+/* Over the eight lanes of a column. */
+FN float rows_max(float v) {
+#pragma unroll
+    for (int d = 4; d < 32; d *= 2) v = fmaxf(v, __shfl_xor_sync(~0u, v, d));
+    return v;
+}
+FN float rows_sum(float v) {
+#pragma unroll
+    for (int d = 4; d < 32; d *= 2) v += __shfl_xor_sync(~0u, v, d);
+    return v;
+}
+
+/* The weights of 16 rows (., 4), and by tile and head the base that they count from and their
+ * sum. A lane has head t of rows tile_row(g) and that + 8. */
+template <int MATH> FN void pool_weights() {
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    const Tile tile(member());
+    if (member() == 3 || tile.left <= 0) return;
+    const uint32_t at = piece_at(AT_Q, tile.row);
     const float *u = work() + AT_U + t * 8 + g;
-    float c[2][4] = {};
+    float c[2][4] = {}, s[2];
 #pragma unroll
     for (int k = 0; k < 8; k++) {
         Left<MATH> a;
@@ -42,142 +69,144 @@ template <int MATH> FN void pool_scores() {
         }
         multiply_step<MATH>(c[k % 2], a, b);
     }
-    float *to = work() + AT_SCORES + (row + tile_row(g)) * HEADS + t;
 #pragma unroll
     for (int h = 0; h < 2; h++)
-        to[h * 8 * HEADS] = LOST<MATH> * LOST<MATH> * (c[0][2 * h] + c[1][2 * h]);
+        s[h] = tile_row(g) + h * 8 < tile.left
+                   ? LOST<MATH> * LOST<MATH> * (c[0][2 * h] + c[1][2 * h])
+                   : -INFINITY;
+    const float most = rows_max(fmaxf(s[0], s[1]));
+    s[0] = fast_exp2(s[0] - most), s[1] = fast_exp2(s[1] - most);
+    float *to = work() + AT_WEIGHTS + (tile.row + tile_row(g)) * HEADS + t;
+    to[0] = s[0], to[8 * HEADS] = s[1];
+    const float sum = rows_sum(s[0] + s[1]);
+    if (g == 0)
+        *(float2 *)(work() + AT_BASES + (tile.number * HEADS + t) * 2) = make_float2(most, sum);
 }
 
-/* The weights of 8 STEPS rows of a side and their sum of x2, 16 columns a warp, four heads: to be
- * joined with those of other groups by the base they count from. Weights are a left operand whose
- * row g is head g; k of a lane are neighbouring rows. */
-template <int MATH, int STEPS> FN void pool_sums(int side, int row, int left) {
+/* Their sum of x2, 16 columns a warp, four heads. Weights are a left operand whose row g is head g;
+ * k of a lane are neighbouring rows. Of a tile that does not exist nobody reads the sum. */
+template <int MATH> FN void pool_sums() {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, col = member() * 16;
-    const float *scores = work() + AT_SCORES + (row + 2 * t) * HEADS + g % 4;
-    const float *x = work() + AT_Q + (row + 2 * t) * PITCH_Q + col + 2 * g;
-    float p[2 * STEPS], most = -INFINITY, sum = 0;
 #pragma unroll
-    for (int k = 0; k < 2 * STEPS; k++) {
-        p[k] = k / 2 * 8 + 2 * t + k % 2 < left ? scores[(k / 2 * 8 + k % 2) * HEADS] : -INFINITY;
-        most = fmaxf(most, p[k]);
-    }
-    most = quad_max(most);
-    float c[2][4] = {};
+    for (int i = 0; i < 3; i++) {
+        const Tile tile(i);
+        const float *p = work() + AT_WEIGHTS + (tile.row + 2 * t) * HEADS + g % 4;
+        const float *x = work() + AT_Q + (tile.row + 2 * t) * PITCH_Q + col + 2 * g;
+        float c[2][4] = {};
 #pragma unroll
-    for (int k = 0; k < STEPS; k++) {
-        Left<MATH> a;
-        Right<MATH> b[2];
+        for (int k = 0; k < 2; k++) {
+            Left<MATH> a = {};
+            Right<MATH> b[2];
 #pragma unroll
-        for (int e = 0; e < 2; e++) {
-            const float v = fast_exp2(p[2 * k + e] - most);
-            const float2 y = *(const float2 *)(x + (k * 8 + e) * PITCH_Q);
-            sum += v;
-            a.v[2 * e] = g < 4 ? __float_as_uint(v) : 0, a.v[2 * e + 1] = 0;
-            b[0].v[e] = __float_as_uint(y.x), b[1].v[e] = __float_as_uint(y.y);
-            if constexpr (MATH == DEV_FP32) {
-                a.low[2 * e] = lost_part(a.v[2 * e]), a.low[2 * e + 1] = 0;
-                b[0].low[e] = lost_part(b[0].v[e]), b[1].low[e] = lost_part(b[1].v[e]);
+            for (int e = 0; e < 2; e++) {
+                const float2 y = *(const float2 *)(x + (k * 8 + e) * PITCH_Q);
+                a.v[2 * e] = g < 4 ? __float_as_uint(p[(k * 8 + e) * HEADS]) : 0;
+                b[0].v[e] = __float_as_uint(y.x), b[1].v[e] = __float_as_uint(y.y);
+                if constexpr (MATH == DEV_FP32) {
+                    a.low[2 * e] = lost_part(a.v[2 * e]);
+                    b[0].low[e] = lost_part(b[0].v[e]), b[1].low[e] = lost_part(b[1].v[e]);
+                }
             }
+            multiply_step<MATH>(c[0], a, b[0]);
+            multiply_step<MATH>(c[1], a, b[1]);
         }
-        multiply_step<MATH>(c[0], a, b[0]);
-        multiply_step<MATH>(c[1], a, b[1]);
+        if (g < 4)
+            st4(work() + AT_PARTS + (tile.number * HEADS + g) * WIDTH + col + 4 * t,
+                scaled4(make_float4(c[0][0], c[1][0], c[0][1], c[1][1]), LOST<MATH> * LOST<MATH>));
     }
-    sum = quad_sum(sum);
-    const int part = (side * GROUPS + group()) * HEADS + g;
-    if (g < 4)
-        st4(work() + AT_PARTS + part * WIDTH + col + 4 * t,
-            scaled4(make_float4(c[0][0], c[1][0], c[0][1], c[1][1]), LOST<MATH> * LOST<MATH>));
-    if (g < 4 && t == 0 && col == 0)
-        *(float2 *)(work() + AT_BASES + part * 2) = make_float2(most, sum);
 }
 
-/* The rows behind the pooling, one of each side: a lane has numbers k = l + 16 i of a row, l the
- * lane's of 16, and four columns of the weight; their sum over lanes is that of column `column()`,
- * in all four lanes that differ in the last two bits. */
-struct RowShare {
-    int side, quad, first;
-    MEMBER RowShare() {
-        side = threadIdx.x / 256, quad = threadIdx.x / 16 % 16, first = threadIdx.x % 16;
-    }
-    MEMBER int column() const { return quad * 4 + first / 4; }
-    MEMBER bool writes() const { return first % 4 == 0; }
-    MEMBER float multiply(const float (&x)[4], int w, int pitch) const {
-        const float *from = work() + w + first * pitch + quad * 4;
-        float4 sum = zero4();
-        float v[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) sum = add4(sum, x[i], ld4(from + i * 16 * pitch));
-        spread4(v, sum);
-        return lane_sum<4, 8, 1>(v);
-    }
-    MEMBER float multiply(int x, int w) const {
-        float v[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) v[i] = work()[x + side * WIDTH + first + i * 16];
-        return multiply(v, w, PITCH_ROW);
-    }
-};
+/* ---- the rows behind ------------------------------------------------------------------------- */
 
-/* pa but for what is added to it: the groups' sums, joined, times W_v. */
-FN float pooled_values(const RowShare &r) {
-    const int h = r.quad / 4, size = r.side ? GROUP_SOME : GROUP_ALL;
-    const int rows = r.side ? frame().m : frame().n, part = r.side * GROUPS * HEADS + h;
-    float2 base[GROUPS];
-    float x[4] = {0, 0, 0, 0}, most = -INFINITY, sum = 0;
+/* The tiles' sums of this warp's head, joined: a lane has four columns of a side. */
+FN void join_tiles() {
+    const int side = threadIdx.x % 32 / 16, col = threadIdx.x % 16 * 4, h = member();
+    const int rows = side ? frame().m : frame().n, first = side * ALL_TILES * HEADS + h;
+    float2 base[ALL_TILES];
+    float most = -INFINITY, sum = 0;
+    float4 x = zero4();
 #pragma unroll
-    for (int k = 0; k < GROUPS; k++) {
-        base[k] = *(const float2 *)(work() + AT_BASES + (part + k * HEADS) * 2);
-        if (k * size < rows) most = fmaxf(most, base[k].x);
+    for (int k = 0; k < ALL_TILES; k++) {
+        base[k] = make_float2(-INFINITY, 0.0f);
+        if (k * 16 < rows) base[k] = *(const float2 *)(work() + AT_BASES + (first + k * HEADS) * 2);
+        most = fmaxf(most, base[k].x);
     }
 #pragma unroll
-    for (int k = 0; k < GROUPS; k++) {
-        if (k * size >= rows) break;
-        const float *from = work() + AT_PARTS + (part + k * HEADS) * WIDTH + r.first;
+    for (int k = 0; k < ALL_TILES; k++) {
         const float keep = fast_exp2(base[k].x - most);
         sum += keep * base[k].y;
-#pragma unroll
-        for (int i = 0; i < 4; i++) x[i] += keep * from[i * 16];
+        if (k * 16 < rows)
+            x = add4(x, keep, ld4(work() + AT_PARTS + (first + k * HEADS) * WIDTH + col));
     }
-    if (r.quad % 4 == 0 && r.first == 0)
-        fused_at((r.side ? SET_SOME : SET_ALL) + SIDE_PL)[h] = LN2 * (most + log2f(sum));
-    return __fdividef(r.multiply(x, AT_WKV + WIDTH, PITCH_128), sum);
+    st4(work() + AT_POOLED + (h * 2 + side) * PITCH_Q + col, scaled4(x, __fdividef(1.0f, sum)));
+    if (rows > 0 && col == 0)
+        fused_at((side ? SET_SOME : SET_ALL) + SIDE_PL)[h] = LN2 * (most + log2f(sum));
 }
 
-/* The second row of the stack is `empty` without context. */
-FN void pool_rows() {
-    const RowShare r;
-    const int col = r.column(), at = r.side * WIDTH + col, slots = r.side ? SET_SOME : SET_ALL;
-    const bool mine = r.side == 0 || frame().m > 0, writes = mine && r.writes();
-    float pa = 0, px = 0;
-    if (mine) pa = pooled_values(r) + work()[AT_PQ + col] + work()[AT_BKV + WIDTH + col];
-    if (writes) work()[AT_PA + at] = fused_at(slots + SIDE_PA)[col] = pa;
-    __syncthreads();
-    wait_rows(LAST_WEIGHTS);
-    if (mine) {
-        const float ph = relu_of(r.multiply(AT_PA, AT_WO) + work()[AT_BO + col]);
-        px = ph + pa;
-        if (writes) fused_at(slots + SIDE_PH)[col] = ph;
+/* Two rows of a room (others are garbage that stays in its rows) times 16 columns: this lane's four
+ * of row tile_row(g). */
+template <int MATH> FN float4 row_product(int room, int w, int pitch) {
+    const int lane = threadIdx.x % 32;
+    const uint32_t left = piece_at(room, 0);
+    const uint32_t right = shared_at(work() + w + lane % 4 * pitch + lane / 4 * 2);
+    float c[2][2][4] = {};
+#pragma unroll
+    for (int k = 0; k < 8; k++) {
+        Left<MATH> a;
+        Right<MATH> b[2];
+        load_left<MATH>(a, left + k * 8 * 4);
+        load_right<MATH>(b, right + k * 8 * pitch * 4, pitch);
+        multiply_step<MATH>(c[k % 2][0], a, b[0]);
+        multiply_step<MATH>(c[k % 2][1], a, b[1]);
     }
-    if (writes) work()[AT_PX + at] = fused_at(slots + SIDE_PX)[col] = px;
-    __syncthreads();
-    float *stack = fused_at(SET_STACK) + at;
-    if (mine) {
-        const float v = r.multiply(AT_PX, AT_WR);
-        if (writes) *stack = v + work()[AT_BR + col];
-    } else if (r.writes()) {
-        *stack = fused_at(SET_EMPTY)[col];
+    const float f = LOST<MATH> * LOST<MATH>;
+    return make_float4(f * (c[0][0][0] + c[1][0][0]), f * (c[0][1][0] + c[1][1][0]),
+                       f * (c[0][0][1] + c[1][0][1]), f * (c[0][1][1] + c[1][1][1]));
+}
+
+/* pa, px = relu(pa wo + bo) + pa and r = px wr + br, one after the other, by the first group. The
+ * second row of the stack is `empty` without context. */
+template <int MATH> FN void pool_rows() {
+    const int lane = threadIdx.x % 32, first = member() * 16, col = first + lane % 4 * 4;
+    const int side = tile_row(lane / 4), slots = side == 1 ? SET_SOME : SET_ALL;
+    const bool row = side < 2, mine = side == 0 || (row && frame().m > 0);
+    float4 pa = zero4();
+#pragma unroll 1
+    for (int i = 0; i < 3; i++) {
+        const int room = i == 0 ? AT_POOLED + member() * 2 * PITCH_Q : i == 1 ? AT_PA : AT_PX;
+        const int w = i == 0 ? AT_WKV + WIDTH : i == 1 ? AT_WO : AT_WR;
+        const int bias = i == 0 ? AT_BKV + WIDTH : i == 1 ? AT_BO : AT_BR;
+        float4 v = row_product<MATH>(room, w + first, i == 0 ? PITCH_128 : PITCH_64);
+        v = add4(v, 1.0f, ld4(work() + bias + col));
+        if (i == 2) {
+            if (!mine && row) v = global_quad(fused_at(SET_EMPTY) + col, true);
+            global_quad(fused_at(SET_STACK) + side * WIDTH + col, v, row);
+            break;
+        }
+        if (i == 0) {
+            v = pa = add4(v, 1.0f, ld4(work() + AT_PQ + col));
+        } else {
+            v = make_float4(relu_of(v.x), relu_of(v.y), relu_of(v.z), relu_of(v.w));
+            global_quad(fused_at(slots + SIDE_PH) + col, v, mine);
+            v = add4(v, 1.0f, pa);
+        }
+        global_quad(fused_at(slots + (i == 0 ? SIDE_PA : SIDE_PX)) + col, v, mine);
+        if (row) st4(work() + (i == 0 ? AT_PA : AT_PX) + side * PITCH_Q + col, v);
+        group_sync();
     }
 }
 
 /* MATH: tf32 or fp32, the former also where the precision is bf16. */
 template <int MATH> static __device__ __noinline__ void pool_sides() {
-    pool_scores<MATH>();
+    pool_weights<MATH>();
     group_sync();
-    if (has_all()) pool_sums<MATH, 4>(0, group() * GROUP_ALL, frame().n - group() * GROUP_ALL);
-    if (group() * GROUP_SOME < frame().m)
-        pool_sums<MATH, 2>(1, SIDE_ROWS + group() * GROUP_SOME, frame().m - group() * GROUP_SOME);
+    pool_sums<MATH>();
     __syncthreads();
-    pool_rows();
+    if (group() > 0) return;
+    wait_rows(LAST_WEIGHTS);
+    join_tiles();
+    group_sync();
+    pool_rows<MATH>();
 }
 
 } // namespace set_part

@@ -12,10 +12,10 @@
  *       0   q -> a0 -> x1 -> q of q1 (192) q -> a1 -> x2         x2
  *   13056   k (128)                        k of q1 (192)         wo, wr
  *   21760   v (128)
- *   26112                                  v of q1 (192)         scores, sums of groups
+ *   26112                                  v of q1 (192)         weights, sums, rows
  *   30464   w0
  *   39168   wq                             w1, wkv               wkv
- *   52224   biases, rows behind the pooling, u */
+ *   52480   biases, u */
 #ifndef MNP_CUDA_SET_ROOMS_CUH
 #define MNP_CUDA_SET_ROOMS_CUH
 
@@ -30,20 +30,23 @@ enum { GROUPS = 4, GROUP_ALL = SIDE_ROWS / GROUPS, GROUP_SOME = FUSED_CONTEXT / 
 enum { FLOATS = PITCH_Q * ALL_ROWS };
 enum { AT_Q = 0, AT_K = FLOATS, AT_V0 = AT_K + SIDE_ROWS * PITCH_Q, AT_V = 2 * FLOATS };
 
-enum { PITCH_64 = 64 + 8, PITCH_192 = 192 + 8 };  /* of weights that the unit reads */
-enum { PITCH_ROW = 64 + 4, PITCH_128 = 128 + 4 }; /* of others                      */
+enum { PITCH_64 = 64 + 8, PITCH_128 = 128 + 8, PITCH_192 = 192 + 8 }; /* of weights */
 enum { AT_W0 = AT_V0 + SIDE_ROWS * PITCH_Q, AT_WQ = 3 * FLOATS };
 enum { AT_W1 = AT_WQ, AT_WKV = AT_W1 + WIDTH * PITCH_64 };
-enum { AT_WO = AT_K, AT_WR = AT_WO + WIDTH * PITCH_ROW };
+enum { AT_WO = AT_K, AT_WR = AT_WO + WIDTH * PITCH_64 };
 enum { AT_B0 = AT_WKV + WIDTH * PITCH_128, AT_BQ = AT_B0 + 64, AT_B1 = AT_BQ + 192 };
 enum { AT_BKV = AT_B1 + 64, AT_PQ = AT_BKV + 128, AT_BO = AT_PQ + 64, AT_BR = AT_BO + 64 };
-enum { AT_PA = AT_BR + 64, AT_PX = AT_PA + 2 * WIDTH, AT_U = AT_PX + 2 * WIDTH };
-enum { AT_END = AT_U + WIDTH * 2 * HEADS };
-enum { AT_PARTS = AT_V, AT_BASES = AT_PARTS + 2 * GROUPS * HEADS * WIDTH };
-enum { AT_SCORES = AT_BASES + 2 * GROUPS * HEADS * 2 };
+enum { AT_U = AT_BR + 64, AT_END = AT_U + WIDTH * 2 * HEADS };
+/* Of the pooling, by tiles of 16 rows. The last three have two rows, the first of them two a head;
+ * the unit reads 16 from there. */
+enum { ALL_TILES = SIDE_ROWS / 16, TILES = ALL_ROWS / 16 };
+enum { AT_PARTS = AT_V, AT_BASES = AT_PARTS + TILES * HEADS * WIDTH };
+enum { AT_WEIGHTS = AT_BASES + TILES * HEADS * 2, AT_POOLED = AT_WEIGHTS + ALL_ROWS * HEADS };
+enum { AT_PA = AT_POOLED + 24 * PITCH_Q, AT_PX = AT_PA + 16 * PITCH_Q };
 enum { FIRST_WEIGHTS, SECOND_WEIGHTS, LAST_WEIGHTS }; /* arrivals */
 static_assert((int)AT_W0 + WIDTH * PITCH_64 <= (int)AT_WQ &&
-                  (int)AT_WQ + WIDTH * PITCH_192 <= (int)AT_B0 && (int)AT_END <= (int)WORK_WORDS,
+                  (int)AT_WQ + WIDTH * PITCH_192 <= (int)AT_B0 && (int)AT_END <= (int)WORK_WORDS &&
+                  AT_PX + 16 * PITCH_Q <= (int)AT_WQ,
               "the rooms overlap");
 
 /* In tf32 operands lie in shared memory as they are and lose digits in the unit. What they lose on
@@ -141,7 +144,7 @@ FN void copy_second() {
 }
 FN void copy_last() {
     if (threadIdx.x == 0) expect_words(LAST_WEIGHTS, WIDTH * 2 * 64);
-    copy_pair({SET_WO, AT_WO, 64, PITCH_ROW}, {SET_WR, AT_WR, 64, PITCH_ROW}, LAST_WEIGHTS);
+    copy_pair({SET_WO, AT_WO, 64, PITCH_64}, {SET_WR, AT_WR, 64, PITCH_64}, LAST_WEIGHTS);
 }
 
 } // namespace set_part

@@ -301,7 +301,8 @@ PTX void bulk_store(float *to, uint32_t from, int bytes) {
                  "r"(bytes)
                  : "memory");
 }
-/* The same on top of what is there (global_add). */
+/* The same on top of what is there, word by word. Of two sums into one place the first is done
+ * first if the thread that asked for it has waited (bulk_wait) before the second is asked for. */
 PTX void bulk_add(float *to, uint32_t from, int bytes) {
     asm volatile(
         "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
@@ -311,6 +312,7 @@ PTX void bulk_add(float *to, uint32_t from, int bytes) {
 PTX void bulk_commit() {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
+/* Until the copies that this thread has asked for have read; until they are done. */
 PTX void bulk_wait_read() {
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
@@ -327,7 +329,7 @@ PTX void barrier(int id, int threads) {
 
 /* ---- kernels that follow each other ---------------------------------------------------------- */
 
-/* A kernel that is launched early (launch_update) starts when all blocks of the one before it have
+/* A kernel that is launched early (launch_as) starts when all blocks of the one before it have
  * called grid_release() or are done; what that one wrote is there behind grid_wait(). */
 PTX void grid_wait() {
     asm volatile("griddepcontrol.wait;" ::: "memory");

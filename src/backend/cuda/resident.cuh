@@ -241,67 +241,6 @@ template <int HOW, int MT> struct Tile {
         }
     }
 
-    /* The same in shared memory, where a layer finds its input when it comes from another: */
-    MEMBER int place_in(int q, int pitch) const {
-        return row(q / 2) * pitch + col(q % 2);
-    }
-    /* The sum starts from a row, the bias. */
-    MEMBER void start(const float *bias) {
-#pragma unroll
-        for (int q = 0; q < 4 * MT; q++) add(q, load_quad(shared_at(bias + col(q % 2))));
-    }
-    MEMBER void relu() {
-#pragma unroll
-        for (int k = 0; k < 16 * MT; k++) {
-            float &v = c[k / 16][k / 4 % 4][k % 4];
-            v = relu_of(v);
-        }
-    }
-    MEMBER void keep(float *to, int pitch) const {
-#pragma unroll
-        for (int q = 0; q < 4 * MT; q++) {
-            const int i = q / 4, e = q % 4;
-            st4(to + place_in(q, pitch),
-                make_float4(c[i][0][e], c[i][1][e], c[i][2][e], c[i][3][e]));
-        }
-    }
-    /* Zero where the layer's h is. */
-    MEMBER void mask(const float *h, int pitch) {
-#pragma unroll
-        for (int q = 0; q < 4 * MT; q++) {
-            const float4 m = load_quad(shared_at(h + place_in(q, pitch)));
-            const int i = q / 4, e = q % 4;
-            c[i][0][e] = m.x > 0 ? c[i][0][e] : 0, c[i][1][e] = m.y > 0 ? c[i][1][e] : 0;
-            c[i][2][e] = m.z > 0 ? c[i][2][e] : 0, c[i][3][e] = m.w > 0 ? c[i][3][e] : 0;
-        }
-    }
-    /* Sums over the tile's rows: over a lane's rows, then over the eight lanes of a column, which
-     * share out their eight columns as they go: the lane's is that of summed_column(). */
-    MEMBER float sum_column() const {
-        float v[8];
-        const int lane = threadIdx.x % 32;
-#pragma unroll
-        for (int k = 0; k < 8; k++) {
-            v[k] = 0;
-#pragma unroll
-            for (int r = 0; r < 2 * MT; r++) v[k] += c[r / 2][k % 4][r % 2 * 2 + k / 4];
-        }
-#pragma unroll
-        for (int half = 4; half > 0; half /= 2) {
-            const bool upper_half = lane & 4 * half;
-#pragma unroll
-            for (int k = 0; k < half; k++) {
-                const float mine = upper_half ? v[k + half] : v[k];
-                v[k] = mine + __shfl_xor_sync(~0u, upper_half ? v[k] : v[k + half], 4 * half);
-            }
-        }
-        return v[0];
-    }
-    MEMBER int summed_column() const {
-        const int lane = threadIdx.x % 32, k = lane / 4; /* of the eight: f = k / 4, j = k % 4 */
-        return n0 + 4 * (lane % 4 ^ 5 * (k / 4)) + k % 4;
-    }
-
     MEMBER void read_a(Step<MT> &s, int k) const {
         if constexpr (HOW != TO_W) {
 #pragma unroll

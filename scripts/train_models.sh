@@ -2,7 +2,8 @@
 # train_models.sh [MODEL...]: trains the models of the six families that are shipped, scores each on
 # 5 000 test functions under both protocols and notes the scores in the file. A model is PROCESS-FAMILY
 # for seed 0 or PROCESS-FAMILY-sSEED; without arguments mnp and np of all families, and mnp-rbf and
-# mnp-monotonic from five seeds. A second call goes on where the first one was cut.
+# mnp-monotonic from five seeds. A second call goes on where the first one was cut. What fails is told and
+# the others go on; the exit status is not 0 then.
 #
 #   DEVICE=cuda MATH=tf32 TRAINED="NVIDIA H200, tf32" scripts/train_models.sh
 #   STEPS=2000 OUT=/tmp/m scripts/train_models.sh mnp-rbf-s3
@@ -13,6 +14,7 @@
 #   SECONDS_ end all training after so long, resumable (never)
 #   SET      more options, "key=value key=value"
 #   OUT      folder of the models (out/models)      TRAINED  for the note trained_on
+#   FUNCTIONS  test functions of a score (5000)
 #
 # mnp starts with larger weights on y and a conditioner that is not near the identity: docs/RESULTS.md
 # has the trials. np has the sigma floor of the paper's table.
@@ -42,7 +44,12 @@ train_one() { # name
             "${options[@]}" --out "$file"
     fi
     ${SECONDS_:+timeout -s INT "$SECONDS_"} "$MNP" "$@" "${where[@]}" --quiet \
-        >"$OUT/$name.out" 2>&1 || { echo "$name: $(tail -n 1 "$OUT/$name.out")" && return 0; }
+        >"$OUT/$name.out" 2>&1 || {
+        local status=$?
+        echo "$name: $(tail -n 1 "$OUT/$name.out")"
+        [ "$status" = 124 ] && return 0 # its time is up
+        return "$status"
+    }
     scripts/note_scores.sh "$file"
 }
 export -f train_one

@@ -28,9 +28,6 @@ template <int COUNT> FN void staged_rows(float4 (&to)[COUNT], const float *room)
 FN void add_scaled(float4 &sum, float k, const float4 &v) {
     sum.x += k * v.x, sum.y += k * v.y, sum.z += k * v.z, sum.w += k * v.w;
 }
-FN float4 plus(const float4 &a, const float4 &b) {
-    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-}
 FN void spread4(float to[4], const float4 &v) {
     to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
 }

@@ -185,14 +185,14 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
            b[2] = {none, none};
     if (before) {
         const int first = n.warp * 16 + n.half * 8;
-        fetch_rows(b, before + first, 4);
-        fetch_rows(wz, n.at(NET_WZ) + first * NARROW + column, NARROW);
+        read_rows(b, before + first, 4);
+        read_rows(wz, n.at(NET_WZ) + first * NARROW + column, NARROW);
     }
     float4 x[2];
-    fetch_rows(x, stack + k, NARROW);
-    fetch_rows(wr, n.at(NET_WR) + k * NARROW + column, NARROW);
+    read_rows(x, stack + k, NARROW);
+    read_rows(wr, n.at(NET_WR) + k * NARROW + column, NARROW);
     __syncwarp(); /* these are on their way first */
-    fetch_rows(w1, n.at(NET_W1) + k * NARROW + column, NARROW);
+    read_rows(w1, n.at(NET_W1) + k * NARROW + column, NARROW);
     const int own = n.warp * 8 + n.lane % 8;
     const float b0 = __ldcg(n.at(NET_B0) + own), b1 = __ldcg(n.at(NET_B1) + own);
     const double *sum = (const double *)fused_at(LATENT_KLBEFORE);

@@ -58,7 +58,7 @@ template <int N, int ROWS>
 FN void fetch(const Net &n, Held<N, ROWS> &h, const float *weight, int first) {
     const float *from = weight + (first + n.row) * N + n.column;
 #pragma unroll
-    for (int i = 0; i < ROWS; i++) fetch_rows(h.w[i], from + i * 4 * N, 32);
+    for (int i = 0; i < ROWS; i++) read_rows(h.w[i], from + i * 4 * N, 32);
 }
 /* By way of shared memory. */
 template <int N, int ROWS>
@@ -108,7 +108,7 @@ FN void outer_product(int slot, const float *x0, const float *x1, const float *g
 #pragma unroll 1
     for (int k = first; k < K; k += STEP * FLIGHT) {
         float4 s[FLIGHT] = {};
-        if (add) fetch_rows(s, to + k * N, STEP * N);
+        if (add) read_rows(s, to + k * N, STEP * N);
 #pragma unroll
         for (int j = 0; j < FLIGHT; j++) {
             const int i = k + j * STEP;
@@ -279,7 +279,7 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     float *room = work();
     Held<WIDE, 2> wf, w2;
     float4 gpz[4];
-    fetch_rows(gpz, fused_at(LATENTG_GPZ) + n.column, 32);
+    read_rows(gpz, fused_at(LATENTG_GPZ) + n.column, 32);
     const Latent latent = latent_of(n.lane);
     fetch(n, wf, fused_at(LATENTG_WF), threadIdx.x / 32 * 8);
     fetch_inputs();

@@ -83,7 +83,7 @@ OP_FN void pooling_reverse() {
     float4 w[4], of_q[4];
     RowsIn in;
     PoolRows x;
-    fetch_rows(room(AT_Q), saved(SIDE_X2), 64, 0, rows, whole_block());
+    fetch_kept(room(AT_Q), saved(SIDE_X2), 64, 0, rows, whole_block());
     copy_commit();
     load_rows(in); /* behind the call: it would wait for loads */
 #pragma unroll
@@ -96,8 +96,8 @@ OP_FN void pooling_reverse() {
     rows_reverse(in);
     fetch_weights(weights_64(), fused_at(SETG_W1), 1, whole_block());
     copy_commit();
-    fetch_rows(room(AT_K), turn.qkv(64), 192, 0, rows, whole_block());
-    fetch_rows(room(AT_V), turn.qkv(128), 192, 0, min(rows, (int)SOME_ROW), whole_block());
+    fetch_kept(room(AT_K), turn.qkv(64), 192, 0, rows, whole_block());
+    fetch_kept(room(AT_V), turn.qkv(128), 192, 0, min(rows, (int)SOME_ROW), whole_block());
     copy_commit();
     expect_saved(SIDE_A1);
     __syncthreads();

@@ -8,7 +8,7 @@
 
 /* COUNT rows of a weight, `ld` apart. All loads are on their way before the first is used; nothing
  * is read twice, so the L1 stays out of it. */
-template <int COUNT> FN void fetch_rows(float4 (&to)[COUNT], const float *from, int ld) {
+template <int COUNT> FN void read_rows(float4 (&to)[COUNT], const float *from, int ld) {
 #pragma unroll
     for (int j = 0; j < COUNT; j++) to[j] = __ldcg((const float4 *)(from + j * ld));
 }

@@ -90,7 +90,7 @@ FN Saved saved(int slot) {
 }
 
 /* Rows [r0, r1), multiples of 32, of 64 columns to a room by the threads of a team. */
-OP_FN void fetch_rows(float *to, Saved from, int ld, int r0, int r1, Team t) {
+OP_FN void fetch_kept(float *to, Saved from, int ld, int r0, int r1, Team t) {
     const int quad = t.rank % 16 * 4;
 #pragma unroll 1
     for (int k = r0; k < r1; k += t.size / 16) {
@@ -167,14 +167,14 @@ FN int warp_dw_row() {
 }
 
 /* Memory that will be read: from there to the second cache. */
-OP_FN void expect_words(const float *p, int words) {
+OP_FN void bring_closer(const float *p, int words) {
 #pragma unroll 1
     for (int i = threadIdx.x * 32; i < words; i += THREADS * 32) prefetch(p + i);
 }
 FN void expect_saved(int slot) {
     const Saved s = saved(slot);
-    expect_words(s.all, frame().n * 64);
-    expect_words(s.some, frame().m * 64);
+    bring_closer(s.all, frame().n * 64);
+    bring_closer(s.some, frame().m * 64);
 }
 
 } // namespace set_grad_part

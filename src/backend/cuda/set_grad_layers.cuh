@@ -131,8 +131,8 @@ FN float *weights_64() {
  * there the context's rows are the first ones. */
 FN void fetch_late(const Turn &t) {
     const int rows = t.last ? min(set_rows(), (int)SOME_ROW) : set_rows();
-    fetch_rows(room(AT_Q), t.qkv(0), 192, 0, rows, whole_block());
-    if (t.last) fetch_rows(room(AT_V), t.qkv(128), 192, 0, rows, whole_block());
+    fetch_kept(room(AT_Q), t.qkv(0), 192, 0, rows, whole_block());
+    if (t.last) fetch_kept(room(AT_V), t.qkv(128), 192, 0, rows, whole_block());
     copy_commit();
 }
 
@@ -225,7 +225,7 @@ template <int MATH> static __device__ __noinline__ void dx_half(Turn t) {
             if (t.last && sends_w()) bulk_wait_read();
             dx_team().sync();
             if (t.last)
-                fetch_rows(room(AT_K), t.qkv(64), 192, 0, min(rows, (int)SOME_ROW), dx_team());
+                fetch_kept(room(AT_K), t.qkv(64), 192, 0, min(rows, (int)SOME_ROW), dx_team());
             else
                 add_rows_w();
             add_bias(t.db_64(), 1);
@@ -296,7 +296,7 @@ template <int MATH> static __device__ __noinline__ void layers_reverse(Turn t) {
     else
         dw_half<MATH>(t);
     if (!t.last && rows > SOME_ROW)
-        fetch_rows(room(AT_V), t.qkv(128), 192, SOME_ROW, rows, whole_block());
+        fetch_kept(room(AT_V), t.qkv(128), 192, SOME_ROW, rows, whole_block());
     copy_commit();
     load_outputs(x, t);
     if (t.last) finish_rows(rows);

@@ -27,9 +27,9 @@ FN void make_u() {
 
 /* A group's tiles of 16 rows: two of all points, then one of the context, whose numbers are the
  * last. */
-struct Tile {
+struct PoolTile {
     int number, row, left; /* row: in the room; left: rows that exist, 0 or less: none */
-    MEMBER Tile(int i) {
+    MEMBER PoolTile(int i) {
         number = i == 2 ? ALL_TILES + group() : 2 * group() + i;
         row = i == 2 ? SIDE_ROWS + group() * GROUP_SOME : group() * GROUP_ALL + i * 16;
         left = i == 2 ? frame().m + SIDE_ROWS - row : frame().n - row;
@@ -52,7 +52,7 @@ FN float rows_sum(float v) {
  * sum. A lane has head t of rows tile_row(g) and that + 8. */
 template <int MATH> FN void pool_weights() {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    const Tile tile(member());
+    const PoolTile tile(member());
     if (member() == 3 || tile.left <= 0) return;
     const uint32_t at = piece_at(AT_Q, tile.row);
     const float *u = work() + AT_U + t * 8 + g;
@@ -89,7 +89,7 @@ template <int MATH> FN void pool_sums() {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, col = member() * 16;
 #pragma unroll
     for (int i = 0; i < 3; i++) {
-        const Tile tile(i);
+        const PoolTile tile(i);
         const float *p = work() + AT_WEIGHTS + (tile.row + 2 * t) * HEADS + g % 4;
         const float *x = work() + AT_Q + (tile.row + 2 * t) * PITCH_Q + col + 2 * g;
         float c[2][4] = {};

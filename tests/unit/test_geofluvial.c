@@ -7,6 +7,7 @@
 #include "check.h"
 #include "data/geofluvial_set.h"
 #include "data/meander_math.h"
+#include "scarce.h"
 
 static env E;
 static char folder[200];
@@ -392,33 +393,15 @@ static void shares_are_18_2_5(void) {
 
 /* ---- failing memory -------------------------------------------------------------------------- */
 
-typedef struct failing {
-    mnp_allocator inner;
-    int64_t left, live;
-} failing;
-
-static void *failing_alloc(void *user, size_t bytes, size_t align) {
-    failing *f = user;
-    if (f->left-- <= 0) return NULL;
-    f->live++;
-    return f->inner.alloc(f->inner.user, bytes, align);
-}
-
-static void failing_free(void *user, void *ptr) {
-    failing *f = user;
-    f->live--;
-    f->inner.free(f->inner.user, ptr);
-}
-
 static void memory_may_fail(void) {
     geofluvial_opts o = options("nit=150 picture=belt");
     pool *p = NULL;
     CHECK(pool_create(&E, 2, &p) == MNP_OK);
     bool done = false;
-    for (int64_t n = 0; n < 200 && !done; n++) {
+    for (long n = 0; n < 200 && !done; n++) {
         env e = E;
-        failing f = {E.allocator, n, 0};
-        e.allocator = (mnp_allocator){failing_alloc, failing_free, &f};
+        scarce f = {.left = n};
+        e.allocator = (mnp_allocator){scarce_alloc, scarce_free, &f};
         mnp_status status = geofluvial_draw(&e, p, &o, 5, DATA_TRAIN, 0, 6, NULL, other);
         done = status == MNP_OK;
         CHECK((done || status == MNP_ENOMEM) && f.live == 0);

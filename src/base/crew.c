@@ -62,3 +62,12 @@ void crew_fail(crew *c, int64_t task, mnp_status status, const char *text) {
     pthread_mutex_unlock(&c->mutex);
     atomic_store(&c->stop, true);
 }
+
+bool crew_enter(crew *c, int64_t task, int worker, const char *text, crew_seat *seat, env *out) {
+    bool stopped = crew_stopped(c, worker);
+    if (stopped)
+        crew_fail(c, task, MNP_ECANCELLED, text);
+    else
+        crew_env(c, worker, seat, out);
+    return !stopped;
+}

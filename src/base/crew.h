@@ -33,6 +33,9 @@ mnp_status crew_end(crew *c);
 void crew_env(crew *c, int worker, crew_seat *seat, env *out);
 /* Shall this worker stop? The caller is asked, if it is the caller's thread. */
 bool crew_stopped(crew *c, int worker);
+/* A task begins, with an env of its own. False: all are to stop; it has failed with `text`, as
+ * cancelled. */
+bool crew_enter(crew *c, int64_t task, int worker, const char *text, crew_seat *seat, env *out);
 /* A task failed: all stop. */
 void crew_fail(crew *c, int64_t task, mnp_status status, const char *text);
 

@@ -169,13 +169,10 @@ typedef struct draw_job {
 
 static void draw_chunk(void *arg, int64_t task, int worker) {
     draw_job *job = arg;
-    if (crew_stopped(&job->crew, worker)) {
-        crew_fail(&job->crew, task, MNP_ECANCELLED, "drawing functions was cancelled");
-        return;
-    }
     crew_seat seat;
     env own;
-    crew_env(&job->crew, worker, &seat, &own);
+    if (!crew_enter(&job->crew, task, worker, "drawing functions was cancelled", &seat, &own))
+        return;
     int64_t at = task * job->chunk, n = job->count - at < job->chunk ? job->count - at : job->chunk;
     const family_def *def = job->f->def;
     mnp_status status =

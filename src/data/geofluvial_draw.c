@@ -28,13 +28,9 @@ static void place(const draw_job *job, int64_t run, const float *images) {
 
 static void draw_run(void *arg, int64_t task, int worker) {
     draw_job *job = arg;
-    if (crew_stopped(&job->crew, worker)) {
-        crew_fail(&job->crew, task, MNP_ECANCELLED, "drawing images was cancelled");
-        return;
-    }
     crew_seat seat;
     env own;
-    crew_env(&job->crew, worker, &seat, &own);
+    if (!crew_enter(&job->crew, task, worker, "drawing images was cancelled", &seat, &own)) return;
     const geofluvial_opts *o = job->o;
     int64_t run = job->first / o->crops + task;
     float *images =

@@ -225,6 +225,26 @@ static void caller_stops_all(void) {
     pool_destroy(p);
 }
 
+static void entering(void) {
+    crew c;
+    crew_seat seat;
+    env own = {0};
+    crew_begin(&c, &world);
+    CHECK(crew_enter(&c, 3, 1, "cancelled", &seat, &own));
+    CHECK(own.allocator.alloc == world.allocator.alloc && !env_cancelled(&own));
+    crew_fail(&c, 5, MNP_ENUMERIC, "task 5 failed");
+    CHECK(!crew_enter(&c, 4, 1, "cancelled", &seat, &own)); /* and does not hide that failure */
+    CHECK(crew_end(&c) == MNP_ENUMERIC);
+    STREQ(c.error, "task 5 failed");
+    caller asks = {.thread = pthread_self(), .asked = 3};
+    env e = world;
+    e.cancel = stop_soon, e.cancel_user = &asks;
+    crew_begin(&c, &e);
+    CHECK(!crew_enter(&c, 0, 0, "cancelled", &seat, &own));
+    CHECK(crew_end(&c) == MNP_ECANCELLED);
+    STREQ(c.error, "cancelled");
+}
+
 int main(void) {
     env_init(&world);
     RUN(lowest_is_told);
@@ -234,5 +254,6 @@ int main(void) {
     RUN(usual_memory_is_not_locked);
     RUN(failure_stops_others);
     RUN(caller_stops_all);
+    RUN(entering);
     return check_done();
 }

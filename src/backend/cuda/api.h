@@ -10,8 +10,12 @@
 #include "backend/cuda/device.h"
 #include "comm/gpu_link.h"
 
-/* Both sides must know the same operations. */
-enum { CUDA_API_VERSION = 7000 + OPCODE_COUNT };
+/* Both sides must know the same operations and parts, and the same layout of what one writes and
+ * the other reads. The first number rises where operands change and none of these does. */
+enum {
+    CUDA_API_VERSION = (int)(8000 + OPCODE_COUNT + 331 * FUSED_COUNT + 17 * sizeof(dev_instr) +
+                             7 * sizeof(dev_run))
+};
 
 typedef struct cuda_queue cuda_queue; /* a stream with its captured step */
 

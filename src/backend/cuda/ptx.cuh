@@ -46,11 +46,10 @@ PTX uint32_t pack_bf16(float lo, float hi) {
     return r;
 }
 
-/* Two halves, a word; larger numbers become the largest half, a NaN too. */
+/* Two halves, a word; larger numbers become the largest half, a NaN stays one. */
 PTX uint32_t pack_half(float lo, float hi) {
     uint32_t r;
-    lo = fminf(lo, 65504.0f), hi = fminf(hi, 65504.0f);
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+    asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
     return r;
 }
 PTX float2 unpack_half(uint32_t w) {
@@ -112,6 +111,13 @@ PTX void global_quad(float *to, float4 v, bool go) {
     asm volatile("{ .reg .pred p; setp.ne.s32 p, %5, 0; "
                  "@p st.global.v4.f32 [%4], {%0,%1,%2,%3}; }" ::"f"(v.x),
                  "f"(v.y), "f"(v.z), "f"(v.w), "l"(to), "r"((int)go)
+                 : "memory");
+}
+
+PTX void global_pair(float *to, uint2 v, bool go) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %3, 0; "
+                 "@p st.global.v2.b32 [%2], {%0,%1}; }" ::"r"(v.x),
+                 "r"(v.y), "l"(to), "r"((int)go)
                  : "memory");
 }
 

@@ -152,7 +152,8 @@ template <int MATH> FN void narrow_layer(bool last) {
         group_sync();
     }
     const LaneRows rows;
-    const Kept x(rows, last ? SIDE_X2 : SIDE_X1, WIDTH, col);
+    constexpr int LD = kept_words<MATH>(WIDTH);
+    const Kept x(rows, last ? SIDE_X2 : SIDE_X1, LD, kept_words<MATH>(col));
     const Kept h(rows, last ? SIDE_H1 : SIDE_H0, 2, 0); /* (., 4) of 16 bits */
     float *const a = work() + AT_Q + col;
     uint32_t bits = 0;
@@ -164,7 +165,7 @@ template <int MATH> FN void narrow_layer(bool last) {
         float *const to = a + rows.in_room(q) * PITCH_Q;
         const float4 sum = add4(ld4(to), 1.0f, v);
         st4(to, sum);
-        global_quad(x.at(q, WIDTH), sum, rows.exists(q));
+        keep_quad<MATH>(x.at(q, LD), sum, rows.exists(q));
         bits |= positive(v) << q % 2 * 16;
         if (q % 2 == 1) {
             store_bits(bits, rows, (float *)((uint16_t *)h.at(q - 1, 2) + member()), q - 1);
@@ -182,7 +183,8 @@ template <int MATH> FN void wide_layer() {
     __syncthreads(); /* no group is in attention any more, none reads its operand */
     copy_second();
     const LaneRows rows;
-    const Kept to(rows, SIDE_Q1, 192, col);
+    constexpr int LD = kept_words<MATH>(3 * WIDTH), PANEL = kept_words<MATH>(WIDTH);
+    const Kept to(rows, SIDE_Q1, LD, kept_words<MATH>(col));
 #pragma unroll
     for (int q = 0; q < 6; q++) {
         if (q == 4 && !has_some()) break;
@@ -196,7 +198,7 @@ template <int MATH> FN void wide_layer() {
                 put_quad<RAW<MATH>>(work() + AT_K + row * PITCH<MATH>, col / 4, v);
             else
                 put_values<RAW<MATH>>(work() + AT_V + row * PITCH<MATH>, col / 4, v);
-            global_quad(to.at(q, 192) + j * 64, v, rows.exists(q));
+            keep_quad<MATH>(to.at(q, LD) + j * PANEL, v, rows.exists(q));
         }
     }
     bulk_fence(); /* the copy engine takes the room of k next */

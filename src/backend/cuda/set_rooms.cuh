@@ -91,17 +91,31 @@ struct LaneRows {
     MEMBER int in_room(int q) const { return q < 4 ? all + q * 8 : SIDE_ROWS + some + q * 8 - 32; }
     MEMBER bool exists(int q) const { return q < 4 ? q * 8 < n : q * 8 - 32 < m; }
 };
-/* A value of both sides: this lane's rows of it, ld words each. */
+/* A value of both sides: this lane's rows of it, ld words each, from word `at` on. */
 struct Kept {
     float *all, *some;
-    MEMBER Kept(const LaneRows &r, int slot, int ld, int col) {
-        all = fused_at(SET_ALL + slot) + r.all * ld + col;
-        some = fused_at(SET_SOME + slot) + r.some * ld + col;
+    MEMBER Kept(const LaneRows &r, int slot, int ld, int at) {
+        all = fused_at(SET_ALL + slot) + r.all * ld + at;
+        some = fused_at(SET_SOME + slot) + r.some * ld + at;
     }
     MEMBER float *at(int q, int ld) const {
         return q < 4 ? all + q * 8 * ld : some + (q - 4) * 8 * ld;
     }
 };
+
+/* Words of so many numbers as they are kept (fused.h), and four of them to memory. */
+template <int MATH> constexpr int kept_words(int numbers) {
+    return MATH == DEV_FP32 ? numbers : numbers / 2;
+}
+template <int MATH> FN uint32_t pack(float lo, float hi) {
+    return MATH == DEV_BF16 ? pack_bf16(lo, hi) : pack_half(lo, hi);
+}
+template <int MATH> FN void keep_quad(float *to, float4 v, bool exists) {
+    if constexpr (MATH == DEV_FP32)
+        global_quad(to, v, exists);
+    else
+        global_pair(to, make_uint2(pack<MATH>(v.x, v.y), pack<MATH>(v.z, v.w)), exists);
+}
 
 /* ---- weights --------------------------------------------------------------------------------- */
 

@@ -37,7 +37,7 @@ PTX uint32_t pack_bf16(float lo, float hi) {
 }
 
 PTX uint32_t half_of(float x) {
-    const _Float16 h = (_Float16)(x < 65504.0f ? x : 65504.0f);
+    const _Float16 h = (_Float16)(x > 65504.0f ? 65504.0f : x < -65504.0f ? -65504.0f : x);
     uint16_t u;
     memcpy(&u, &h, sizeof u);
     return u;
@@ -84,6 +84,9 @@ PTX float4 global_quad(const float *from, bool go) {
 }
 PTX void global_quad(float *to, float4 v, bool go) {
     if (go) *(float4 *)to = v;
+}
+PTX void global_pair(float *to, uint2 v, bool go) {
+    if (go) *(uint2 *)to = v;
 }
 PTX float global_word(const float *from, bool go) {
     return go ? *from : 0.0f;

@@ -59,7 +59,7 @@ FN void attention_store(const Softmax<MT> &r, int side, int row, int out) {
     const int first = row - side * SIDE_ROWS + g, left = (side ? frame().m : frame().n) - first;
     float *q = work() + AT_Q + (row + g) * PITCH_Q + h * DH + 4 * t;
     float *a = fused_at((side ? SET_SOME : SET_ALL) + out) +
-               kept_words<MATH>(first * WIDTH + h * DH + 4 * t);
+               (first * WIDTH + h * DH + 4 * t) / PER_WORD<MATH>;
     float *log = fused_at((side ? SET_SOME : SET_ALL) + out + 1) + first * HEADS + h;
     float mine = 0, lift = 0; /* of row t of this lane's */
 #pragma unroll
@@ -68,7 +68,7 @@ FN void attention_store(const Softmax<MT> &r, int side, int row, int out) {
         const float4 v = add4(ld4(q + i * 8 * PITCH_Q), LOST<MATH> * forward_share<MATH>(sum),
                               result_quad<MATH>(r.o[i / 2], i % 2));
         st4(q + i * 8 * PITCH_Q, v);
-        keep_quad<MATH>(a + kept_words<MATH>(i * 8 * WIDTH), v, i * 8 < left);
+        keep_quad<MATH>(a + i * 8 * WIDTH / PER_WORD<MATH>, v, i * 8 < left);
         if (t == i) mine = sum, lift = r.lift[i / 2][i % 2];
     }
     if (t < MT * 2 && t * 8 < left) log[t * 8 * HEADS] = LN2 * (log2f(mine) - lift);

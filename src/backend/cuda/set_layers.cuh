@@ -152,8 +152,8 @@ template <int MATH> FN void narrow_layer(bool last) {
         group_sync();
     }
     const LaneRows rows;
-    constexpr int LD = kept_words<MATH>(WIDTH);
-    const Kept x(rows, last ? SIDE_X2 : SIDE_X1, LD, kept_words<MATH>(col));
+    constexpr int LD = WIDTH / PER_WORD<MATH>;
+    const Kept x(rows, last ? SIDE_X2 : SIDE_X1, LD, col / PER_WORD<MATH>);
     const Kept h(rows, last ? SIDE_H1 : SIDE_H0, 2, 0); /* (., 4) of 16 bits */
     float *const a = work() + AT_Q + col;
     uint32_t bits = 0;
@@ -183,8 +183,8 @@ template <int MATH> FN void wide_layer() {
     __syncthreads(); /* no group is in attention any more, none reads its operand */
     copy_second();
     const LaneRows rows;
-    constexpr int LD = kept_words<MATH>(3 * WIDTH), PANEL = kept_words<MATH>(WIDTH);
-    const Kept to(rows, SIDE_Q1, LD, kept_words<MATH>(col));
+    constexpr int LD = 3 * WIDTH / PER_WORD<MATH>, PANEL = WIDTH / PER_WORD<MATH>;
+    const Kept to(rows, SIDE_Q1, LD, col / PER_WORD<MATH>);
 #pragma unroll
     for (int q = 0; q < 6; q++) {
         if (q == 4 && !has_some()) break;

@@ -103,10 +103,8 @@ struct Kept {
     }
 };
 
-/* Words of so many numbers as they are kept (fused.h), and four of them to memory. */
-template <int MATH> constexpr int kept_words(int numbers) {
-    return MATH == DEV_FP32 ? numbers : numbers / 2;
-}
+/* Numbers in a word of what is kept (fused.h), and four of them to memory. */
+template <int MATH> constexpr int PER_WORD = MATH == DEV_FP32 ? 1 : 2;
 template <int MATH> FN uint32_t pack(float lo, float hi) {
     return MATH == DEV_BF16 ? pack_bf16(lo, hi) : pack_half(lo, hi);
 }

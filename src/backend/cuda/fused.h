@@ -67,6 +67,7 @@ enum {
     FLOW_RAW,    /* out (n, 29), ld 32, kept            */
     FLOW_OUT,    /* out (n, 1), kept                    */
     FLOW_LOGDET, /* out (n, 1)                          */
+    FLOW_XH,     /* x as FIRST_KEPT has it, or absent   */
     FLOW_SLOTS
 };
 
@@ -90,8 +91,21 @@ enum {
     FLOWG_GPZ,     /* out (1, 128): the sum over points of h0's gradient    */
     FLOWG_GY,      /* out (n, 1) or absent                                  */
     FLOWG_GBEFORE, /* out (n, 1) or absent: glogdet                         */
+    FLOWG_KEPT,    /* out: FLOW_ROWS_KEPT words, or absent                  */
     FLOWG_SLOTS
 };
+
+/* Weight gradients of many rows in tf32: where FLOWG_KEPT is there, the part leaves the rows of
+ * gradients as halves, times KEPT_SCALE (they are small: a half has no digits below 6e-8), and does
+ * not touch DWX, DW1, DW2: the sum over functions is formed from rows (kept.h). Two neighbours are
+ * a word; only the first n rows are written. Words from its start: */
+enum {
+    KEPT_DH0 = 0,                    /* (128, 64), in the order of half_word(), groups.cuh */
+    KEPT_DH1 = KEPT_DH0 + 128 * 64,  /* (128, 64), likewise                                */
+    KEPT_DRAW = KEPT_DH1 + 128 * 64, /* (128, 16): columns 29..31 are zeros                */
+    FLOW_ROWS_KEPT = KEPT_DRAW + 128 * 16
+};
+enum { KEPT_SCALE = 1024 };
 
 /* The set encoder on all points (side 0) and on the first m of them (side 1): two self-attention
  * blocks and a pooling with one seed, four heads of 16. With j = pre + y wy (n, 192) = [q k v],
@@ -284,8 +298,10 @@ enum {
     FIRST_X,         /* out (n, 160)      */
     FIRST_PRE,       /* out (n, 192)      */
     FIRST_PQ,        /* out (1, 64)       */
+    FIRST_KEPT,      /* out: x as halves, FIRST_ROWS_KEPT words, or absent */
     FIRST_SLOTS
 };
+enum { FIRST_ROWS_KEPT = 128 * 80 }; /* rows of 80 words, two neighbours each */
 
 /* Its reverse pass: features have no gradient. */
 enum {

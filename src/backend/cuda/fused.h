@@ -194,7 +194,20 @@ enum {
     SETG_GPRE,                         /* out (n, 192)                              */
     SETG_GY,                           /* out (n, 1) or absent                      */
     SETG_PRE,                          /* (n, 192): SET_PRE of the forward part     */
+    SETG_KEPT,                         /* out: SET_ROWS_KEPT words, or absent       */
     SETG_SLOTS
+};
+
+/* Where SETG_KEPT is there, in tf32 and bf16, rows of G are left for the gradients of wq, w1 and w0
+ * as those of the conditioner are (FLOWG_KEPT), which the part then does not touch; rows of X are
+ * a1, a0 and x1 of both sides as the forward part keeps them. In tf32 halves times KEPT_SCALE, in
+ * bf16 bfloat16 as they are, all in order. First 128 rows of all points, of which n are written,
+ * then 64 of the context, of which m are. Words from its start: */
+enum {
+    KEPT_DQ1 = 0,                     /* (128 + 64, 192) */
+    KEPT_DH1S = KEPT_DQ1 + 192 * 96,  /* (128 + 64, 64), behind the ReLU  */
+    KEPT_DH0S = KEPT_DH1S + 192 * 32, /* (128 + 64, 64), likewise         */
+    SET_ROWS_KEPT = KEPT_DH0S + 192 * 32
 };
 
 /* The latent of a transition. For each of mu and sigma (two networks of the same form)

@@ -68,6 +68,7 @@ enum {
     FLOW_OUT,    /* out (n, 1), kept                    */
     FLOW_LOGDET, /* out (n, 1)                          */
     FLOW_XH,     /* x as FIRST_KEPT has it, or absent   */
+    FLOW_KEPT,   /* out: FLOW_ROWS_KEPT words, or absent */
     FLOW_SLOTS
 };
 
@@ -95,15 +96,21 @@ enum {
     FLOWG_SLOTS
 };
 
-/* Weight gradients of many rows in tf32: where FLOWG_KEPT is there, the part leaves the rows of
- * gradients as halves, times KEPT_SCALE (they are small: a half has no digits below 6e-8), and does
- * not touch DWX, DW1, DW2: the sum over functions is formed from rows (kept.h). Two neighbours are
- * a word; only the first n rows are written. Words from its start: */
+/* Weight gradients of many rows, in tf32: where FLOW_KEPT and FLOWG_KEPT are there (one place), the
+ * parts leave what the products are formed of, as halves, and do not touch DWX, DW1, DW2: the sum
+ * over functions is formed from rows (kept.h). Gradients are multiplied by KEPT_SCALE: they are
+ * small, and a half has nothing below 6e-8. The matrices lie by octets: number (r, c) of (128, C)
+ * is half c % 2 of word (c / 8 * 128 + r) * 4 + c % 8 / 2, so that eight columns are one piece of
+ * memory, as the tensor cores read them (groups.cuh); only the first n rows are written. Words from
+ * the start: */
 enum {
-    KEPT_DH0 = 0,                    /* (128, 64), in the order of half_word(), groups.cuh */
-    KEPT_DH1 = KEPT_DH0 + 128 * 64,  /* (128, 64), likewise                                */
-    KEPT_DRAW = KEPT_DH1 + 128 * 64, /* (128, 16): columns 29..31 are zeros                */
-    FLOW_ROWS_KEPT = KEPT_DRAW + 128 * 16
+    KEPT_FH0 = 0,                      /* (n, 128) h0                                           */
+    KEPT_FH1 = KEPT_FH0 + 128 * 64,    /* (n, 128) h1                                           */
+    KEPT_DH0 = KEPT_FH1 + 128 * 64,    /* (n, 128) gradient of h0 before its ReLU               */
+    KEPT_DH1 = KEPT_DH0 + 128 * 64,    /* (n, 128) likewise                                     */
+    KEPT_DRAW = KEPT_DH1 + 128 * 64,   /* (n, 32): columns 29..31 are zeros                     */
+    KEPT_SIGNS = KEPT_DRAW + 128 * 16, /* (2, 512) of h0 and h1, as threads have them: for FLOWG */
+    FLOW_ROWS_KEPT = KEPT_SIGNS + 1024
 };
 enum { KEPT_SCALE = 1024 };
 
@@ -314,7 +321,7 @@ enum {
     FIRST_KEPT,      /* out: x as halves, FIRST_ROWS_KEPT words, or absent */
     FIRST_SLOTS
 };
-enum { FIRST_ROWS_KEPT = 128 * 80 }; /* rows of 80 words, two neighbours each */
+enum { FIRST_ROWS_KEPT = 128 * 80 }; /* by octets, as the conditioner's rows */
 
 /* Its reverse pass: features have no gradient. */
 enum {

@@ -98,9 +98,10 @@ typedef struct dev_step {
 typedef struct dev_adam {
     float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
     int32_t go, averages, first;
-    int32_t released; /* blocks of functions that are past the instruction that releases */
-    int32_t done;     /* blocks of the sum that are */
-    double next_rate; /* of the step that follows   */
+    int32_t released;  /* blocks of functions that are past the instruction that releases */
+    int32_t done;      /* blocks of the sum that are */
+    double next_rate;  /* of the step that follows   */
+    int64_t next_step; /* and its number, if this one goes well */
 } dev_adam;
 
 /* Everything a run reads and writes. It lives on the device; kernels get its address alone, so that

@@ -46,17 +46,10 @@ PTX uint32_t pack_bf16(float lo, float hi) {
     return r;
 }
 
-/* Two halves, a word; larger numbers become the largest half, a NaN too. */
+/* Two halves, a word; what is too large for one becomes the largest, a NaN stays one. */
 PTX uint32_t pack_half(float lo, float hi) {
     uint32_t r;
-    lo = fminf(lo, 65504.0f), hi = fminf(hi, 65504.0f);
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
-    return r;
-}
-/* The same for numbers of either sign. */
-PTX uint32_t pack_signed(float lo, float hi) {
-    uint32_t r;
-    asm("{ cvt.rn.f16x2.f32 %0, %1, %2; min.f16x2 %0, %0, %3; max.f16x2 %0, %0, %4; }"
+    asm("{ cvt.rn.f16x2.f32 %0, %1, %2; min.NaN.f16x2 %0, %0, %3; max.NaN.f16x2 %0, %0, %4; }"
         : "=&r"(r)
         : "f"(hi), "f"(lo), "r"(0x7bff7bffu), "r"(0xfbfffbffu));
     return r;

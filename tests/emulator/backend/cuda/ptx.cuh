@@ -37,7 +37,7 @@ PTX uint32_t pack_bf16(float lo, float hi) {
 }
 
 PTX uint32_t half_of(float x) {
-    const _Float16 h = (_Float16)(x < 65504.0f ? x : 65504.0f);
+    const _Float16 h = (_Float16)(x > 65504.0f ? 65504.0f : x < -65504.0f ? -65504.0f : x);
     uint16_t u;
     memcpy(&u, &h, sizeof u);
     return u;
@@ -50,9 +50,6 @@ PTX float of_half(uint32_t u) {
 }
 PTX uint32_t pack_half(float lo, float hi) {
     return half_of(hi) << 16 | half_of(lo);
-}
-PTX uint32_t pack_signed(float lo, float hi) {
-    return half_of(fmaxf(hi, -65504.0f)) << 16 | half_of(fmaxf(lo, -65504.0f));
 }
 PTX float2 unpack_half(uint32_t w) {
     return make_float2(of_half(w & 0xffffu), of_half(w >> 16));

@@ -56,20 +56,20 @@ void emulated_bulk_store(float *to, uint32_t from, int bytes, bool adds, emulate
 void emulated_bulk_commit(void);
 void emulated_bulk_wait(bool read);
 
-/* The tensor core: d = a b + c of the lane; K = 8 (tf32) or 16 (bf16) */
+/* The tensor core: d = a b + c of the lane; K = 8 (tf32) or 16 (bf16, halves) */
 struct emulated_product {
     float *d;
     const uint32_t *a, *b;
     const float *c;
 };
-emulated_act emulated_mma_tf32, emulated_mma_bf16;
+emulated_act emulated_mma_tf32, emulated_mma_bf16, emulated_mma_half;
 
-/* ldmatrix.x4: the lane's row of 16 bytes and its four words */
+/* ldmatrix.x4 and stmatrix.x4: the lane's row of 16 bytes and its four words */
 struct emulated_rows {
-    const void *row;
+    void *row;
     uint32_t *w;
 };
-emulated_act emulated_load_matrices, emulated_load_transposed;
+emulated_act emulated_load_matrices, emulated_load_transposed, emulated_store_transposed;
 
 /* A lane's 8 bytes at most, from lane `from`. */
 struct emulated_exchange {

@@ -45,6 +45,16 @@ void emulated_load_transposed(void *const what[32], unsigned) {
         }
 }
 
+void emulated_store_transposed(void *const what[32], unsigned) {
+    for (int l = 0; l < 32; l++)
+        for (int piece = 0; piece < 4; piece++) {
+            const uint32_t w = ((const emulated_rows *)what[l])->w[piece];
+            const int row = piece * 8 + l % 4 * 2;
+            ((uint16_t *)((const emulated_rows *)what[row])->row)[l / 4] = (uint16_t)w;
+            ((uint16_t *)((const emulated_rows *)what[row + 1])->row)[l / 4] = (uint16_t)(w >> 16);
+        }
+}
+
 static float float_of(uint32_t u) {
     float x;
     memcpy(&x, &u, sizeof x);
@@ -94,7 +104,18 @@ void emulated_mma_tf32(void *const what[32], unsigned) {
     multiply(what, a, b);
 }
 
-void emulated_mma_bf16(void *const what[32], unsigned) {
+static float of_bf16(uint32_t u) {
+    return float_of(u << 16);
+}
+static float of_half(uint32_t u) {
+    const uint16_t bits = (uint16_t)u;
+    _Float16 h;
+    memcpy(&h, &bits, sizeof h);
+    return (float)h;
+}
+
+/* Pairs of 16-bit numbers. */
+template <class OF> static void multiply_pairs(void *const what[32], OF of) {
     alignas(16) float a[16][16], b[16][8];
     for (int l = 0; l < 32; l++) {
         const emulated_product *p = (const emulated_product *)what[l];
@@ -103,12 +124,16 @@ void emulated_mma_bf16(void *const what[32], unsigned) {
             const int at = k + half * 8;
             for (int down = 0; down < 2; down++) {
                 const uint32_t pair = p->a[half * 2 + down];
-                a[g + down * 8][at] = float_of(pair << 16);
-                a[g + down * 8][at + 1] = float_of(pair & 0xffff0000u);
+                a[g + down * 8][at] = of(pair & 0xffffu), a[g + down * 8][at + 1] = of(pair >> 16);
             }
-            b[at][g] = float_of(p->b[half] << 16);
-            b[at + 1][g] = float_of(p->b[half] & 0xffff0000u);
+            b[at][g] = of(p->b[half] & 0xffffu), b[at + 1][g] = of(p->b[half] >> 16);
         }
     }
     multiply(what, a, b);
+}
+void emulated_mma_bf16(void *const what[32], unsigned) {
+    multiply_pairs(what, of_bf16);
+}
+void emulated_mma_half(void *const what[32], unsigned) {
+    multiply_pairs(what, of_half);
 }

@@ -59,6 +59,25 @@ typedef struct dev_outer {
 } dev_outer;
 enum { DEV_OUTER_WORDS = 16 }; /* weights begin at multiples of so many words */
 
+/* A weight gradient that is the sum over functions and terms of X^T G, formed by products.cu from
+ * rows that functions left in their parts of dev_run.kept (kept.h). A row of a term's X has `rows`
+ * numbers of 16 bits, one of its G `cols`. */
+typedef struct dev_term {
+    int32_t x, x_pitch, x_how; /* place, step from row to row, in words; order in a row */
+    int32_t g, g_pitch, g_how;
+    int32_t side; /* how many rows: n of all points, m of the context */
+    int32_t late; /* written behind the instruction that releases (ranges.h) */
+} dev_term;
+enum { DEV_ROWS_PLAIN, DEV_ROWS_HALF_WORD };
+enum { DEV_SIDE_ALL, DEV_SIDE_CONTEXT };
+
+typedef struct dev_product {
+    int64_t at; /* the gradient's first word */
+    int32_t rows, cols, ld;
+    int32_t first, terms; /* its terms */
+    int32_t math;         /* DEV_TF32: halves, G times KEPT_SCALE; DEV_BF16: bfloat16 */
+} dev_product;
+
 /* Words of the gradient that one block sums over functions (ranges.h). */
 typedef struct dev_range {
     int32_t at, words, outer; /* outer: which it is a part of; -1: it lies in the slots */
@@ -79,9 +98,10 @@ typedef struct dev_step {
 typedef struct dev_adam {
     float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
     int32_t go, averages, first;
-    int32_t released; /* blocks of functions that are past the instruction that releases */
-    int32_t done;     /* blocks of the sum that are */
-    double next_rate; /* of the step that follows   */
+    int32_t released;  /* blocks of functions that are past the instruction that releases */
+    int32_t done;      /* blocks of the sum that are */
+    double next_rate;  /* of the step that follows   */
+    int64_t next_step; /* and its number, if this one goes well */
 } dev_adam;
 
 /* Everything a run reads and writes. It lives on the device; kernels get its address alone, so that

@@ -49,9 +49,10 @@ struct Frame {
     uint64_t seed; /* of the step block */
     int64_t step;
     int n, k, m, S;
-    int first;   /* the block's first function                     */
-    int watched; /* cycles are counted or a bad value is looked for */
-    int at, was; /* the instruction that runs, and the one before it */
+    int first;    /* the block's first function                     */
+    int foreseen; /* the step's number may be wrong                */
+    int watched;  /* cycles are counted or a bad value is looked for */
+    int at, was;  /* the instruction that runs, and the one before it */
     int64_t last;
     int flag;
 };

@@ -282,7 +282,8 @@ OP_FN void diagnose(const dev_instr &ins, int k) {
     __syncthreads();
 }
 
-FN void begin(const dev_run *run, int64_t item, int first) {
+/* foresee: the step's number is not known yet, but what it will be if all goes well. */
+FN void begin(const dev_run *run, int64_t item, int first, bool foresee) {
     Frame &f = frame();
     const int64_t chunks = run->chunks > 1 ? run->chunks : 1;
     f.run = run;
@@ -294,7 +295,9 @@ FN void begin(const dev_run *run, int64_t item, int first) {
     f.kept = run->kept + (item - run->item_lo) * run->kept_words;
     f.scratch = run->scratch + (int64_t)blockIdx.x * run->scratch_words;
     f.item = item, f.items = run->items;
-    f.seed = run->step->seed, f.step = run->step->step;
+    f.seed = run->step->seed;
+    f.step = foresee ? __ldcg(&run->adam->next_step) : run->step->step;
+    f.foreseen = foresee;
     f.function = run->first_function + item / chunks;
     f.S = run->samples > 0 ? (int)run->samples : 1;
     f.sample0 = item % chunks * run->samples;
@@ -346,10 +349,10 @@ FN void find_operands(const dev_instr &ins) {
 }
 
 /* Is there an instruction? The first ones are there, their operands found. */
-OP_FN bool begin_function(const dev_run *run, int64_t item, bool first) {
+OP_FN bool begin_function(const dev_run *run, int64_t item, bool first, bool foresee) {
     Frame &f = frame();
     __syncthreads(); /* the function before has ended for all threads */
-    if (threadIdx.x == 0) begin(run, item, first);
+    if (threadIdx.x == 0) begin(run, item, first, foresee);
     __syncthreads();
     if (keeper()) fetch(0, 3 * DEV_TOGETHER);
     copy_wait<0>();
@@ -372,6 +375,22 @@ OP_FN const dev_instr &begin_instruction() {
     return ins;
 }
 
+/* A draw needs nothing of the update but the step's number, so it goes on beside it, for the number
+ * that is to be expected. Here the update is awaited; whoever expected wrongly (the step failed, or
+ * is the first of a call) begins again. */
+OP_FN void settle() {
+    Frame &f = frame();
+    grid_wait();
+    const bool right = f.step == __ldcg(&f.run->step->step);
+    __syncthreads(); /* all threads know */
+    if (!right)
+        begin_function(f.run, f.item, f.first, false);
+    else if (threadIdx.x == 0)
+        f.foreseen = 0;
+    __syncthreads();
+    if (f.watched) watch(0, 0); /* the wait is no instruction's */
+}
+
 /* Is there another one? Its operands are found behind the one that ran: a draw sets the lengths. */
 OP_FN bool end_instruction() {
     Frame &f = frame();
@@ -384,14 +403,17 @@ OP_FN bool end_instruction() {
     }
     __syncthreads();
     if (f.watched) watch(f.was, f.at);
+    if (f.foreseen) settle();
     return f.at < f.n_code;
 }
 
 __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *run) {
     const int64_t first = run->item_lo + blockIdx.x;
-    grid_wait();
+    const bool draws = run->n_code > 0 && run->code->op == OPCODE_draw;
+    if (!draws) grid_wait();
     for (int64_t item = first; item < run->item_hi; item += gridDim.x)
-        for (bool go = begin_function(run, item, item == first); go; go = end_instruction())
+        for (bool go = begin_function(run, item, item == first, draws && item == first); go;
+             go = end_instruction())
             execute(begin_instruction());
 }
 

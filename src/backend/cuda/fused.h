@@ -67,6 +67,8 @@ enum {
     FLOW_RAW,    /* out (n, 29), ld 32, kept            */
     FLOW_OUT,    /* out (n, 1), kept                    */
     FLOW_LOGDET, /* out (n, 1)                          */
+    FLOW_XH,     /* x as FIRST_KEPT has it, or absent   */
+    FLOW_KEPT,   /* out: FLOW_ROWS_KEPT words, or absent */
     FLOW_SLOTS
 };
 
@@ -90,8 +92,27 @@ enum {
     FLOWG_GPZ,     /* out (1, 128): the sum over points of h0's gradient    */
     FLOWG_GY,      /* out (n, 1) or absent                                  */
     FLOWG_GBEFORE, /* out (n, 1) or absent: glogdet                         */
+    FLOWG_KEPT,    /* out: FLOW_ROWS_KEPT words, or absent                  */
     FLOWG_SLOTS
 };
+
+/* Weight gradients of many rows, in tf32: where FLOW_KEPT and FLOWG_KEPT are there (one place), the
+ * parts leave what the products are formed of, as halves, and do not touch DWX, DW1, DW2: the sum
+ * over functions is formed from rows (kept.h). Gradients are multiplied by KEPT_SCALE: they are
+ * small, and a half has nothing below 6e-8. The matrices lie by octets: number (r, c) of (128, C)
+ * is half c % 2 of word (c / 8 * 128 + r) * 4 + c % 8 / 2, so that eight columns are one piece of
+ * memory, as the tensor cores read them (groups.cuh); only the first n rows are written. Words from
+ * the start: */
+enum {
+    KEPT_FH0 = 0,                      /* (n, 128) h0                                           */
+    KEPT_FH1 = KEPT_FH0 + 128 * 64,    /* (n, 128) h1                                           */
+    KEPT_DH0 = KEPT_FH1 + 128 * 64,    /* (n, 128) gradient of h0 before its ReLU               */
+    KEPT_DH1 = KEPT_DH0 + 128 * 64,    /* (n, 128) likewise                                     */
+    KEPT_DRAW = KEPT_DH1 + 128 * 64,   /* (n, 32): columns 29..31 are zeros                     */
+    KEPT_SIGNS = KEPT_DRAW + 128 * 16, /* (2, 512) of h0 and h1, as threads have them: for FLOWG */
+    FLOW_ROWS_KEPT = KEPT_SIGNS + 1024
+};
+enum { KEPT_SCALE = 1024 };
 
 /* The set encoder on all points (side 0) and on the first m of them (side 1): two self-attention
  * blocks and a pooling with one seed, four heads of 16. With j = pre + y wy (n, 192) = [q k v],
@@ -104,10 +125,8 @@ enum {
  * of x2 . W_k pq / 8, without what the bias of keys adds to every score. Of h0 and h1 the signs are
  * kept, 64 bits a row: bit c is h[c] > 0. a0, x1, q1, a1 and x2 are kept as halves in tf32 and as
  * bfloat16 in bf16, a word two neighbours, rows one behind the other. j and kv are not kept: their
- * slots are names that the two patterns have in common. Values of side 1 are there only where m >
- * 0. So what is kept is for FUSED_SET_GRAD alone, and a plan has both parts or none of them
- * (fuse.c).
- */
+ * slots are names that the two patterns have in common. Those of side 1 are there only where m > 0.
+ * So what is kept is for FUSED_SET_GRAD alone; a plan has both parts or none of them (fuse.c). */
 enum {
     SIDE_A0, /* (., 64) */
     SIDE_L0, /* (., 4)  */
@@ -183,7 +202,20 @@ enum {
     SETG_GPRE,                         /* out (n, 192)                              */
     SETG_GY,                           /* out (n, 1) or absent                      */
     SETG_PRE,                          /* (n, 192): SET_PRE of the forward part     */
+    SETG_KEPT,                         /* out: SET_ROWS_KEPT words, or absent       */
     SETG_SLOTS
+};
+
+/* Where SETG_KEPT is there, in tf32 and bf16, rows of G are left for the gradients of wq, w1 and w0
+ * as those of the conditioner are (FLOWG_KEPT), which the part then does not touch; rows of X are
+ * a1, a0 and x1 of both sides as the forward part keeps them. In tf32 halves times KEPT_SCALE, in
+ * bf16 bfloat16 as they are, all in order. First 128 rows of all points, of which n are written,
+ * then 64 of the context, of which m are. Words from its start: */
+enum {
+    KEPT_DQ1 = 0,                     /* (128 + 64, 192) */
+    KEPT_DH1S = KEPT_DQ1 + 192 * 96,  /* (128 + 64, 64), behind the ReLU  */
+    KEPT_DH0S = KEPT_DH1S + 192 * 32, /* (128 + 64, 64), likewise         */
+    SET_ROWS_KEPT = KEPT_DH0S + 192 * 32
 };
 
 /* The latent of a transition. For each of mu and sigma (two networks of the same form)
@@ -287,8 +319,10 @@ enum {
     FIRST_X,         /* out (n, 160)      */
     FIRST_PRE,       /* out (n, 192)      */
     FIRST_PQ,        /* out (1, 64)       */
+    FIRST_KEPT,      /* out: x as halves, FIRST_ROWS_KEPT words, or absent */
     FIRST_SLOTS
 };
+enum { FIRST_ROWS_KEPT = 128 * 80 }; /* by octets, as the conditioner's rows */
 
 /* Its reverse pass: features have no gradient. */
 enum {

@@ -46,7 +46,7 @@ PTX uint32_t pack_bf16(float lo, float hi) {
     return r;
 }
 
-/* Two halves, a word; larger numbers become the largest half, a NaN stays one. */
+/* Two halves, a word; what is too large for one becomes the largest, a NaN stays one. */
 PTX uint32_t pack_half(float lo, float hi) {
     uint32_t r;
     asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
@@ -190,6 +190,13 @@ PTX void load_transposed(uint32_t at, uint32_t w[4]) {
                  : "memory");
 }
 
+/* Back: the transposed pieces are written, word (l / 4, l % 4) of every piece is the lane's. */
+PTX void store_transposed(uint32_t at, const uint32_t w[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(at),
+                 "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
+                 : "memory");
+}
+
 /* An 8 x 8 piece of 16-bit numbers, transposed: a lane has word (l / 4, l % 4). */
 PTX uint32_t transposed(uint32_t w) {
     uint32_t r;
@@ -206,6 +213,12 @@ PTX void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2]) {
 }
 PTX void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2]) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, "
+                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+PTX void mma_half(float c[4], const uint32_t a[4], const uint32_t b[2]) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, "
                  "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
@@ -256,6 +269,21 @@ PTX void group_mma(float (&c)[8][4], const uint32_t a[4], uint64_t b) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {%0,%1,%2,%3,%4,%5,%6,%7,%8,"
                  "%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,"
                  "%29,%30,%31}, {%32,%33,%34,%35}, %36, 1, 1, 1;"
+                 : QUAD(0), QUAD(1), QUAD(2), QUAD(3), QUAD(4), QUAD(5), QUAD(6), QUAD(7)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+/* Halves: a (64, 16), b (16, 8 J), k by eights: number (k, n) at k / 8 * pitch + 16 n + k % 8 * 2
+ * bytes. */
+PTX void group_half(float (&c)[4][4], const uint32_t a[4], uint64_t b) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,"
+                 "%9,%10,%11,%12,%13,%14,%15}, {%16,%17,%18,%19}, %20, 1, 1, 1, 0;"
+                 : QUAD(0), QUAD(1), QUAD(2), QUAD(3)
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+PTX void group_half(float (&c)[8][4], const uint32_t a[4], uint64_t b) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,"
+                 "%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,"
+                 "%29,%30,%31}, {%32,%33,%34,%35}, %36, 1, 1, 1, 0;"
                  : QUAD(0), QUAD(1), QUAD(2), QUAD(3), QUAD(4), QUAD(5), QUAD(6), QUAD(7)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }

@@ -150,7 +150,7 @@ static __device__ void prepare_adam(const dev_run *run) {
     dev_adam *a = run->adam;
     const double t = (double)b->step + 1.0;
     b->rate = rate_of(b, b->step);
-    a->next_rate = rate_of(b, b->step + 1);
+    a->next_rate = rate_of(b, b->step + 1), a->next_step = b->step + 1;
     a->beta1 = (float)b->beta1, a->mix1 = (float)(1.0 - b->beta1);
     a->beta2 = (float)b->beta2, a->mix2 = (float)(1.0 - b->beta2);
     a->rate = (float)(b->rate / (1.0 - pow(b->beta1, t)));

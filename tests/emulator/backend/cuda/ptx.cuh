@@ -124,6 +124,10 @@ PTX void load_transposed(uint32_t at, uint32_t w[4], emulated_place here = EMULA
     emulated_rows x = {emulated_shared(at, 16), w};
     emulated_together(emulated_load_transposed, ~0u, &x, here);
 }
+PTX void store_transposed(uint32_t at, const uint32_t w[4], emulated_place here = EMULATED_HERE) {
+    emulated_rows x = {emulated_shared(at, 16), (uint32_t *)w};
+    emulated_together(emulated_store_transposed, ~0u, &x, here);
+}
 PTX uint32_t transposed(uint32_t w, emulated_place here = EMULATED_HERE) {
     const int lane = (int)threadIdx.x % 32, from = lane % 4 * 8 + lane / 8,
               down = lane & 4 ? 16 : 0;
@@ -149,6 +153,11 @@ PTX void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2],
                   emulated_place here = EMULATED_HERE) {
     first_bf16(c, a, b, c, here);
 }
+PTX void mma_half(float c[4], const uint32_t a[4], const uint32_t b[2],
+                  emulated_place here = EMULATED_HERE) {
+    emulated_product x = {c, a, b, c};
+    emulated_together(emulated_mma_half, ~0u, &x, here);
+}
 
 /* ---- a group --------------------------------------------------------------------------------- */
 
@@ -170,6 +179,21 @@ PTX void group_mma(float (&c)[J][4], const uint32_t a[4], uint64_t b,
     for (int j = 0; j < J; j++) {
         const uint32_t w[2] = {group_number(b, t, 8 * j + g), group_number(b, t + 4, 8 * j + g)};
         mma_tf32(c[j], a, w, here);
+    }
+}
+/* numbers k and k + 1 */
+PTX uint32_t group_pair(uint64_t b, int k, int n) {
+    const uint32_t at = (uint32_t)b + (uint32_t)(k / 8) * (uint32_t)(b >> 32);
+    return *(const uint32_t *)emulated_shared(at + (uint32_t)(16 * n + k % 8 * 2), 4);
+}
+template <int J>
+PTX void group_half(float (&c)[J][4], const uint32_t a[4], uint64_t b,
+                    emulated_place here = EMULATED_HERE) {
+    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    for (int j = 0; j < J; j++) {
+        const uint32_t w[2] = {group_pair(b, 2 * t, 8 * j + g),
+                               group_pair(b, 2 * t + 8, 8 * j + g)};
+        mma_half(c[j], a, w, here);
     }
 }
 PTX void group_commit() {}

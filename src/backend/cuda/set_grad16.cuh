@@ -26,11 +26,10 @@
 namespace set_grad_part {
 
 enum { AT_DQ, AT_KV, AT_QG, AT_W };
-enum { HALF_ROOM = 32 };                          /* words of a row of 64 numbers */
-enum { AT_P = HALF_ROOM, AT_PB = AT_P + 8 };      /* behind x2: P (192, 16), B (64, 16) */
-enum { WQ_PITCH = 196, AT_SUMS = 64 * WQ_PITCH }; /* in room 3; sums of db0 behind wq */
-enum { AT_SUMS_1 = 2304 };                        /* in the rest: sums of db1 */
-static_assert(AT_SUMS + 4 * 64 <= ROOM_WORDS && AT_SUMS_1 + 4 * 64 <= REST_WORDS, "no room");
+enum { HALF_ROOM = 32 };                     /* words of a row of 64 numbers */
+enum { AT_P = HALF_ROOM, AT_PB = AT_P + 8 }; /* behind x2: P (192, 16), B (64, 16) */
+enum { WQ_PITCH = 196 };
+static_assert(64 * WQ_PITCH <= ROOM_WORDS, "wq does not fit");
 
 template <int MATH> constexpr float SCALE = MATH == DEV_TF32 ? (float)KEPT_SCALE : 1.0f;
 
@@ -58,6 +57,12 @@ FN void multiply16(float (&d)[4], const uint32_t *a, const uint32_t *b, const fl
         first_bf16(d, a, b, c);
     else
         first_half(d, a, b, c);
+}
+
+/* A number that all lanes of a warp have: the compiler does not see it, and takes a branch by it
+ * for one that takes the warp apart. */
+FN int uniform(int x) {
+    return __shfl_sync(~0u, x, 0);
 }
 
 /* Four pieces of 8 x 8 numbers of a room, as left operand: rows by l % 16, columns by l / 16; as
@@ -91,12 +96,20 @@ OP_FN void fetch16(float *to, Saved from, int ld, int rows, bool heads) {
     }
 }
 
-/* q, k and v of the second attention */
-FN void fetch_q1(int rows) {
+/* What the second attention had, q, k and v, and what it gave, which stands where g will. */
+FN void fetch_second(int rows) {
     const Saved s = saved(SIDE_Q1);
     fetch16(room(AT_KV), {s.all + 32, s.some + 32}, 96, rows, true);
     fetch16(room(AT_KV) + 8, {s.all + 64, s.some + 64}, 96, rows, true);
     fetch16(room(AT_QG), s, 96, rows, true);
+    fetch16(room(AT_QG) + 8, saved(SIDE_A1), 32, rows, true);
+}
+
+/* Memory that will be read, rows of `words` words: from there to the second cache. */
+FN void expect_rows(int slot, int words) {
+    const Saved s = saved(slot);
+    bring_closer(s.all, frame().n * words);
+    bring_closer(s.some, frame().m * words);
 }
 
 /* wq as it is, to room 3; a thread has four columns of every panel in every 32nd row. */

@@ -35,8 +35,8 @@ FN void add_products(Sums16 &c, const float *left, const float *right, int pitch
                      int rows) {
     uint32_t a = shared_at(left + tile_row() * SET_PITCH + left_piece(SET_PITCH));
     uint32_t b = shared_at(right + tile_head() * 16 * pitch + right_piece(pitch));
-    const int tiles = (rows - tile_row()) / 16;
-#pragma unroll 2
+    const int tiles = uniform((rows - tile_row()) / 16);
+#pragma unroll 1
     for (int u = 0; u < units; u++) {
         uint32_t x[3][4], w[4];
         load_matrices(b, w);
@@ -64,15 +64,19 @@ FN void load_mask16(Mask16 &mask, const Saved &h) {
     }
 }
 
-/* dh by rows, and sums of its columns: (4, 64), rows of a tile each */
-template <int MATH>
-FN void put_dh(float *to, float *sums, const Sums16 &c, const Mask16 &mask, int rows) {
+/* Sums of dh's columns over the rows of a tile, (4, 64), lie in pieces of 32, a row of a room each:
+ * column `col` of tile `tile`. */
+FN int sums_at(int tile, int col) {
+    return (tile * 2 + col / 32) * SET_PITCH + col % 32;
+}
+
+/* dh by rows, and sums of its columns */
+template <int MATH> FN void put_dh(float *to, float *sums, const Sums16 &c, const Mask16 &mask) {
     const int lane = threadIdx.x % 32, t = lane % 4, shift = tile_head() % 2 * 16 + 2 * t;
     uint32_t *at = (uint32_t *)to + lane_row(0) * SET_PITCH + tile_head() * 8 + t;
     float sum[4] = {};
 #pragma unroll
     for (int k = 0; k < 6; k++) {
-        if (tile_row() + k * 8 >= rows) break;
         const uint32_t bits = mask[k] >> shift;
 #pragma unroll
         for (int j = 0; j < 2; j++) {
@@ -87,19 +91,18 @@ FN void put_dh(float *to, float *sums, const Sums16 &c, const Mask16 &mask, int 
 #pragma unroll
         for (int d = 4; d < 32; d *= 2) sum[k] += __shfl_xor_sync(~0u, sum[k], d);
     }
-    sums += threadIdx.x / 128 * 64 + tile_head() * 16 + 2 * t;
-    if (lane < 4)
-#pragma unroll
-        for (int j = 0; j < 2; j++)
-            *(float2 *)(sums + 8 * j) = make_float2(sum[2 * j], sum[2 * j + 1]);
+    sums += sums_at(threadIdx.x / 128, tile_head() * 16) + 2 * t;
+    if (lane < 4) {
+        *(float2 *)sums = make_float2(sum[0], sum[1]);
+        *(float2 *)(sums + 8) = make_float2(sum[2], sum[3]);
+    }
 }
-
-/* db: a column each of some threads, from `groups` sums of it */
-template <int MATH>
-FN void add_bias16(int slot, const float *sums, int c, int columns, int groups) {
+/* db, a column each of 64 threads */
+template <int MATH> FN void add_bias64(int slot, const float *sums) {
+    const int c = threadIdx.x;
     float sum = 0;
-#pragma unroll 4
-    for (int k = 0; k < groups; k++) sum += sums[k * columns + c];
+#pragma unroll
+    for (int k = 0; k < 4; k++) sum += sums[sums_at(k, c)];
     give(fused_at(slot) + c, sum * (1.0f / SCALE<MATH>), fused_adds(slot));
 }
 
@@ -116,47 +119,39 @@ FN void store_dh(int place, const float *dh) {
 
 /* ---- to attention ---------------------------------------------------------------------------- */
 
-/* What delta = sum of g (o - q) and lse are made of: this lane's numbers of o, its rows' lse. */
-struct Outputs16 {
-    uint32_t o[6][2];
-    float lse[6];
-};
-FN void load_outputs16(Outputs16 &x, const Saved &a, const Saved &lse) {
-    const int h = tile_head(), t = threadIdx.x % 4;
+FN void load_lse(float (&lse)[6], const Saved &from) {
 #pragma unroll
     for (int k = 0; k < 6; k++) {
         const SetRow row = set_row(lane_row(k));
-        const float *o = (row.some ? a.some : a.all) + row.of_side * 32 + h * 8 + t;
-#pragma unroll
-        for (int j = 0; j < 2; j++) x.o[k][j] = __float_as_uint(global_word(o + 4 * j, row.exists));
-        x.lse[k] = global_word((row.some ? lse.some : lse.all) + row.of_side * 4 + h, row.exists);
-        if (!row.exists) x.lse[k] = INFINITY;
+        const float *p = (row.some ? from.some : from.all) + row.of_side * 4 + tile_head();
+        lse[k] = row.exists ? global_word(p, true) : INFINITY;
     }
 }
 
-/* g beside q, dq, lse and delta. Of the four lanes of a row two put lse there and two delta, which
- * are read in pairs of rows. */
-template <int MATH> FN void put_outputs(const Sums16 &c, const Outputs16 &x, int rows) {
+/* g beside q, dq, lse and delta = sum of g (o - q). Of the four lanes of a row two put lse there
+ * and two delta, which are read in pairs of rows. o: a room, by heads */
+template <int MATH> FN void put_outputs(const Sums16 &c, const float (&lse)[6], const float *o) {
     const int t = threadIdx.x % 4, g = threadIdx.x % 32 / 4, h = tile_head(), first = lane_row(0);
     uint32_t *q = (uint32_t *)room(AT_QG) + first * SET_PITCH + h * DH + t;
+    const uint32_t *of_a = (const uint32_t *)o + first * SET_PITCH + h * DH + t;
     float *dq = room(AT_DQ) + first * SET_PITCH + h * DH + 2 * t;
     float *to = room(AT_REST) + (t < 2 ? 0 : AT_DELTA) + t % 2 * 2 + h * LSE_HEAD + tile_row() * 2 +
                 pair_word(eight_place(g));
 #pragma unroll
     for (int k = 0; k < 6; k++) {
-        if (tile_row() + k * 8 >= rows) break;
         float delta = 0;
 #pragma unroll
         for (int j = 0; j < 2; j++) {
             const float *v = c[k / 2][j] + k % 2 * 2;
             uint32_t *at = q + k * 8 * SET_PITCH + j * 4;
-            const float2 of_q = unpack<MATH>(at[0]), of_o = unpack<MATH>(x.o[k][j]);
+            const float2 of_q = unpack<MATH>(at[0]);
+            const float2 of_o = unpack<MATH>(of_a[k * 8 * SET_PITCH + j * 4]);
             delta += v[0] * (of_o.x - of_q.x) + v[1] * (of_o.y - of_q.y);
             at[8] = pack<MATH>(v[0], v[1]);
             *(float2 *)(dq + k * 8 * SET_PITCH + j * 8) = make_float2(v[0], v[1]);
         }
         delta = quad_sum(delta);
-        to[k * 16] = t < 2 ? -LOG2E * x.lse[k] : -delta;
+        to[k * 16] = t < 2 ? -LOG2E * lse[k] : -delta;
     }
 }
 
@@ -209,6 +204,14 @@ template <int MATH> FN float4 narrow(float *row, const float4 &a, const float4 &
     return v;
 }
 
+/* dbq, a column each of 192 threads */
+template <int MATH> FN void add_bias192(const float *sums) {
+    float sum = 0;
+#pragma unroll
+    for (int k = 0; k < WARPS; k++) sum += sums[k * 192 + threadIdx.x];
+    give(fused_at(SETG_DBQ) + threadIdx.x, sum * (1.0f / SCALE<MATH>), fused_adds(SETG_DBQ));
+}
+
 /* dq, dk and dv become rows of G, here and in memory, with sums of their columns; wq and w0. */
 template <int MATH> static __device__ __noinline__ void narrow_rows() {
     const int rows = set_rows(), lane = threadIdx.x % 32, octet = lane % 8, first = threadIdx.x / 8;
@@ -243,47 +246,63 @@ template <int MATH> static __device__ __noinline__ void narrow_rows() {
     }
     __syncthreads();
     put_w64<MATH>(room(AT_QG) + HALF_ROOM, w0);
-    if (threadIdx.x < 192) add_bias16<MATH>(SETG_DBQ, sums, threadIdx.x, 192, WARPS);
+    if (threadIdx.x < 192) add_bias192<MATH>(sums);
 }
 
 /* ---- a turn ---------------------------------------------------------------------------------- */
 
 /* Gradients of the weights behind x2: those of the pooling by one half of the block, those of the
  * rows behind it by the other. */
-template <int MATH> FN void pool_weight_gradients(int rows) {
+template <int MATH> static __device__ __noinline__ void pool_weight_gradients() {
     if (threadIdx.x < HALF_THREADS) {
         PoolW pool;
         load_pool_w(pool);
-        pool_products16<MATH>(rows);
+        pool_products16<MATH>(set_rows());
         add_pool_w(pool);
     } else {
         add_rows_w();
     }
 }
 
-template <int MATH> static __device__ __noinline__ void layers16(bool last) {
-    const int rows = set_rows(), id = threadIdx.x;
-    const float *w64 = last ? room(AT_QG) + HALF_ROOM : room(AT_W);
+/* What attention and the layers behind it read of memory: from there to the second cache. */
+FN void expect_first() {
+    expect_rows(SIDE_A0, 32);
+    expect_rows(SIDE_L0, 4);
+    expect_rows(SIDE_H0, 2);
+}
+
+/* Turn 0: P B and w1, turn 1: wq and w0. */
+template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
+    const bool last = uniform(turn);
+    const int rows = set_rows();
     float *dh = room(last ? AT_DQ : AT_W) + HALF_ROOM;
-    float *sums = last ? room(AT_W) + AT_SUMS : room(AT_REST) + AT_SUMS_1;
+    float *sums = last ? room(AT_KV) + HALF_ROOM : room(AT_W) + 64 * SET_PITCH;
+    const float *left = room(AT_DQ) + (last ? 0 : AT_P);
+    const float *right = last ? room(AT_W) : room(AT_DQ) + AT_PB;
+    int pitch = last ? WQ_PITCH : SET_PITCH, units = last ? 12 : 1;
     Sums16 c = {};
     Mask16 mask;
-    load_mask16(mask, saved(last ? SIDE_H0 : SIDE_H1));
-    if (last)
-        add_products<MATH>(c, room(AT_DQ), room(AT_W), WQ_PITCH, 12, rows);
-    else
-        add_products<MATH>(c, room(AT_DQ) + AT_P, room(AT_DQ) + AT_PB, SET_PITCH, 1, rows);
-    put_dh<MATH>(dh, sums, c, mask, rows);
-    if (!last) pool_weight_gradients<MATH>(rows);
-    __syncthreads();
-    Outputs16 x;
     Pre pre;
-    if (last) load_pre(pre);
-    load_outputs16(x, saved(last ? SIDE_A0 : SIDE_A1), saved(last ? SIDE_L0 : SIDE_L1));
-    store_dh(last ? KEPT_DH0S : KEPT_DH1S, dh);
-    add_products<MATH>(c, dh, w64, SET_PITCH, 4, rows);
-    if (id < 64) {
-        add_bias16<MATH>(last ? SETG_DB0 : SETG_DB1, sums, id, 64, 4);
+    float lse[6];
+    load_mask16(mask, saved(last ? SIDE_H0 : SIDE_H1));
+#pragma unroll 1
+    for (bool second = false;; second = true) {
+        add_products<MATH>(c, left, right, pitch, units, rows);
+        if (second) break;
+        put_dh<MATH>(dh, sums, c, mask);
+        __syncthreads();
+        if (last) {
+            fetch16(room(AT_W), saved(SIDE_A0), 32, rows, true);
+            load_pre(pre);
+        }
+        copy_commit();
+        load_lse(lse, saved(last ? SIDE_L0 : SIDE_L1));
+        store_dh(last ? KEPT_DH0S : KEPT_DH1S, dh);
+        left = dh, right = last ? room(AT_QG) + HALF_ROOM : room(AT_W);
+        pitch = SET_PITCH, units = 4;
+    }
+    if (threadIdx.x < 64) {
+        add_bias64<MATH>(last ? SETG_DB0 : SETG_DB1, sums);
         if (!last) add_query();
     }
     copy_wait<0>();
@@ -294,8 +313,9 @@ template <int MATH> static __device__ __noinline__ void layers16(bool last) {
     } else {
         fetch_wq();
         copy_commit();
+        expect_first();
     }
-    put_outputs<MATH>(c, x, rows);
+    put_outputs<MATH>(c, lse, last ? room(AT_W) : room(AT_QG) + 8);
     __syncthreads();
 }
 

@@ -109,7 +109,7 @@ template <int MATH> static __device__ __noinline__ void pooling16() {
     const float2 base =
         global_pair((x.side() ? lse.some : lse.all) + x.head(), x.side() ? frame().m > 0 : true);
     rows_reverse(in);
-    fetch_q1(rows);
+    fetch_second(rows);
     copy_commit();
     const Eight64 w1 = load_w64(SETG_W1);
     __syncthreads();

@@ -160,12 +160,12 @@ template <int MATH> FN void put_outputs(const Sums16 &c, const float (&lse)[6], 
 struct Pre {
     float4 a[2][3], b[2][3];
 };
-FN void load_pre(Pre &x) {
+FN void load_pre(Pre &x, bool go) {
     const int first = threadIdx.x / 8, col = threadIdx.x % 8 * 8;
     const float *from = fused_at(SETG_PRE) + first * 192 + col;
 #pragma unroll
     for (int k = 0; k < 6; k++) {
-        const bool exists = first + k / 3 * 64 < frame().n;
+        const bool exists = go && first + k / 3 * 64 < frame().n;
         const float *p = from + k / 3 * 64 * 192 + k % 3 * 64;
         x.a[k / 3][k % 3] = global_quad(p, exists), x.b[k / 3][k % 3] = global_quad(p + 4, exists);
     }
@@ -277,30 +277,21 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     const int rows = set_rows();
     float *dh = room(last ? AT_DQ : AT_W) + HALF_ROOM;
     float *sums = last ? room(AT_KV) + HALF_ROOM : room(AT_W) + 64 * SET_PITCH;
-    const float *left = room(AT_DQ) + (last ? 0 : AT_P);
-    const float *right = last ? room(AT_W) : room(AT_DQ) + AT_PB;
-    int pitch = last ? WQ_PITCH : SET_PITCH, units = last ? 12 : 1;
     Sums16 c = {};
     Mask16 mask;
-    Pre pre;
-    float lse[6];
     load_mask16(mask, saved(last ? SIDE_H0 : SIDE_H1));
-#pragma unroll 1
-    for (bool second = false;; second = true) {
-        add_products<MATH>(c, left, right, pitch, units, rows);
-        if (second) break;
-        put_dh<MATH>(dh, sums, c, mask);
-        __syncthreads();
-        if (last) {
-            fetch16(room(AT_W), saved(SIDE_A0), 32, rows, true);
-            load_pre(pre);
-        }
-        copy_commit();
-        load_lse(lse, saved(last ? SIDE_L0 : SIDE_L1));
-        store_dh(last ? KEPT_DH0S : KEPT_DH1S, dh);
-        left = dh, right = last ? room(AT_QG) + HALF_ROOM : room(AT_W);
-        pitch = SET_PITCH, units = 4;
-    }
+    add_products<MATH>(c, room(AT_DQ) + (last ? 0 : AT_P), last ? room(AT_W) : room(AT_DQ) + AT_PB,
+                       last ? WQ_PITCH : SET_PITCH, last ? 12 : 1, rows);
+    put_dh<MATH>(dh, sums, c, mask);
+    __syncthreads();
+    Pre pre;
+    if (last) fetch16(room(AT_W), saved(SIDE_A0), 32, rows, true);
+    copy_commit();
+    load_pre(pre, last);
+    store_dh(last ? KEPT_DH0S : KEPT_DH1S, dh);
+    add_products<MATH>(c, dh, last ? room(AT_QG) + HALF_ROOM : room(AT_W), SET_PITCH, 4, rows);
+    float lse[6];
+    load_lse(lse, saved(last ? SIDE_L0 : SIDE_L1));
     if (threadIdx.x < 64) {
         add_bias64<MATH>(last ? SETG_DB0 : SETG_DB1, sums);
         if (!last) add_query();

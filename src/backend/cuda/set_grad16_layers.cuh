@@ -35,17 +35,14 @@ FN void add_products(Sums16 &c, const float *left, const float *right, int pitch
                      int rows) {
     uint32_t a = shared_at(left + tile_row() * SET_PITCH + left_piece(SET_PITCH));
     uint32_t b = shared_at(right + tile_head() * 16 * pitch + right_piece(pitch));
-    const int tiles = uniform((rows - tile_row()) / 16);
-#pragma unroll 1
+#pragma unroll 4
     for (int u = 0; u < units; u++) {
         uint32_t x[3][4], w[4];
         load_matrices(b, w);
 #pragma unroll
-        for (int i = 0; i < 3; i++)
-            if (i < tiles) load_matrices(a + i * 16 * SET_PITCH * 4, x[i]);
+        for (int i = 0; i < 3; i++) load_matrices(a + i * 16 * SET_PITCH * 4, x[i]);
 #pragma unroll
         for (int i = 0; i < 3; i++) {
-            if (i >= tiles) break;
             multiply16<MATH>(c[i][0], x[i], w, c[i][0]);
             multiply16<MATH>(c[i][1], x[i], w + 2, c[i][1]);
         }
@@ -279,15 +276,17 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     float *sums = last ? room(AT_KV) + HALF_ROOM : room(AT_W) + 64 * SET_PITCH;
     Sums16 c = {};
     Mask16 mask;
+    Pre pre;
+    load_pre(pre, last);
     load_mask16(mask, saved(last ? SIDE_H0 : SIDE_H1));
     add_products<MATH>(c, room(AT_DQ) + (last ? 0 : AT_P), last ? room(AT_W) : room(AT_DQ) + AT_PB,
                        last ? WQ_PITCH : SET_PITCH, last ? 12 : 1, rows);
     put_dh<MATH>(dh, sums, c, mask);
     __syncthreads();
-    Pre pre;
-    if (last) fetch16(room(AT_W), saved(SIDE_A0), 32, rows, true);
+    if (last)
+        copy_rows16(room(AT_W), saved(SIDE_A0), 32, rows,
+                    true); /* no call: it would wait for pre */
     copy_commit();
-    load_pre(pre, last);
     store_dh(last ? KEPT_DH0S : KEPT_DH1S, dh);
     add_products<MATH>(c, dh, last ? room(AT_QG) + HALF_ROOM : room(AT_W), SET_PITCH, 4, rows);
     float lse[6];

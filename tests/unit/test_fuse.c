@@ -282,7 +282,7 @@ static void latent_rows(void) {
     record(&r, "paper", 128, 50, 1);
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     CHECK(p.n_outer == 7 * 9 - 2);
-    CHECK(p.kept_words == 7 * LATENT_KEPT);
+    CHECK(p.kept_words >= 7 * LATENT_KEPT);
     int64_t words = 0, summed = 0;
     for (int32_t j = 0; j < p.n_outer; j++) {
         const dev_outer *o = &p.outer[j];
@@ -309,11 +309,82 @@ static void shared_weight(void) {
         code[0].fused.place[LATENTG_DWF] = fused_place(DEV_STORE_PGRAD, 64);
         code[1].out[0] = (dev_operand){
             .present = 1, .store = DEV_STORE_PGRAD, .offset = shared ? 64 : 64 + 128 * 128};
-        cuda_program p = {.code = code, .count = 2, .n_fused = 1};
+        cuda_program p = {.code = code, .count = 2, .n_fused = 1, .updates = true};
         CHECK(kept_place(&world, 64 + 2 * 128 * 128, &p) == MNP_OK);
         CHECK(p.n_outer == !shared);
         CHECK((code[0].fused.place[LATENTG_KEPT] == FUSED_ABSENT) == shared);
         env_free(&world, p.outer);
+        env_free(&world, p.products);
+        env_free(&world, p.terms);
+    }
+}
+
+/* A part of a kind that has a place as operand k. */
+static const dev_instr *part_with(const cuda_program *p, fused_kind kind, int k, uint32_t place) {
+    for (int32_t i = 0; i < p->count; i++)
+        if (p->code[i].op == OPCODE_COUNT + (int32_t)kind && p->code[i].fused.place[k] == place)
+            return &p->code[i];
+    return NULL;
+}
+
+/* The words of a term's matrix, by octets. */
+static bool has_octets(const cuda_program *p, const dev_rows *of, int32_t cols) {
+    return of->how == DEV_ROWS_OCTETS && of->step == FUSED_POINTS && of->at % 4 == 0 &&
+           of->at >= DEV_KEPT_HEAD && of->at + FUSED_POINTS * cols / 2 <= p->kept_words;
+}
+
+/* In tf32 conditioners leave rows: three products a transition, each the gradient of a weight, and
+ * forward part, reverse part and first layer agree about their places. */
+static void conditioner_rows(void) {
+    recorded r;
+    cuda_program p;
+    int64_t words = 0, summed = 0;
+    record(&r, "paper", 128, 50, 1);
+    CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    for (int32_t j = 0; j < p.n_products; j++) {
+        const dev_product *of = &p.products[j];
+        words += of->rows * of->cols;
+        CHECK(of->math == DEV_TF32 && of->terms == 1 && of->part == 0 && of->first < p.n_terms);
+        CHECK(has_octets(&p, &p.terms[of->first].x, of->rows));
+        CHECK(has_octets(&p, &p.terms[of->first].g, of->cols));
+    }
+    CHECK(p.n_products == 3 * 7 && p.early_products == 3 * 7 && p.product_parts == 1);
+    for (int32_t k = 0; k < p.n_ranges; k++)
+        if (p.ranges[k].parts > 0) {
+            CHECK(p.ranges[k].parts == 1 && k >= p.n_early);
+            summed += p.ranges[k].words;
+        }
+    CHECK(summed == words);
+    for (int32_t k = 0; k < p.count; k++) {
+        const dev_fused *f = &p.code[k].fused;
+        if (p.code[k].op != OPCODE_COUNT + FUSED_FLOW_GRAD) continue;
+        const dev_instr *forward = part_with(&p, FUSED_FLOW, FLOW_H0, f->place[FLOWG_H0]);
+        const dev_instr *first = part_with(&p, FUSED_FIRST, FIRST_X, f->place[FLOWG_X]);
+        CHECK(f->place[FLOWG_KEPT] >> FUSED_OFFSET_BITS == DEV_STORE_KEPT);
+        CHECK(forward && forward->fused.place[FLOW_KEPT] == f->place[FLOWG_KEPT]);
+        CHECK(first && forward->fused.place[FLOW_XH] == first->fused.place[FIRST_KEPT]);
+    }
+    program_free(&world, &p);
+    forget(&r);
+}
+
+/* It leaves none in fp32, nor where nothing releases; then it is computed in fp32 in any case. */
+static void conditioner_keeps_none(void) {
+    for (int sets = 0; sets < 2; sets++) {
+        recorded r;
+        cuda_program p;
+        const uint32_t flows = 1u << FUSED_FLOW | 1u << FUSED_FLOW_GRAD | 1u << FUSED_FIRST;
+        record(&r, "paper", 128, 50, 1);
+        CHECK(program_make(&world, r.plan, sets ? MATH_FP32 : MATH_TF32,
+                           sets ? PROGRAM_FUSE_ALL : flows, &p) == MNP_OK);
+        CHECK(p.n_products == 0 && p.product_parts == 0);
+        for (int32_t k = 0; k < p.count; k++) {
+            const int32_t kind = p.code[k].op - OPCODE_COUNT;
+            if (kind == FUSED_FLOW || kind == FUSED_FLOW_GRAD) CHECK(p.code[k].math == DEV_FP32);
+            if (kind == FUSED_FLOW_GRAD) CHECK(p.code[k].fused.place[FLOWG_KEPT] == FUSED_ABSENT);
+        }
+        program_free(&world, &p);
+        forget(&r);
     }
 }
 
@@ -353,7 +424,8 @@ static void covers_all(const recorded *r, const cuda_program *p) {
     for (int64_t at = 0; at < words; at += 16) CHECK(range_of(p, 0, p->n_ranges, at) >= 0);
 }
 
-/* What the last sets still write to is late: the encoder. Conditioners and latents are early. */
+/* What the last sets still write to is late: the encoder, and what products write. Biases of
+ * conditioners and latents are early. */
 static void early_ranges(void) {
     recorded r;
     cuda_program p;
@@ -370,7 +442,9 @@ static void early_ranges(void) {
     for (int32_t i = 0; i < r.m->params.count; i++) {
         const param *w = &r.m->params.list[i];
         const bool encoder = strncmp(w->name, "enc.", 4) == 0;
-        if (!w->init.frozen) CHECK((range_of(&p, 0, p.n_early, w->offset) < 0) == encoder);
+        const int32_t range = range_of(&p, 0, p.n_ranges, w->offset);
+        if (w->init.frozen) continue;
+        CHECK((range >= p.n_early) == (encoder || p.ranges[range].parts > 0));
     }
     program_free(&world, &p);
     CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
@@ -392,6 +466,8 @@ int main(void) {
     RUN(gradient_of_two);
     RUN(latent_rows);
     RUN(shared_weight);
+    RUN(conditioner_rows);
+    RUN(conditioner_keeps_none);
     RUN(teams_know_less);
     RUN(early_ranges);
     return check_done();

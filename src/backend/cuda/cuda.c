@@ -14,10 +14,11 @@ static void destroy(exec *x) {
     if (!x) return;
     env *e = x->env;
     if (x->api) {
-        block *own[] = {&x->code,       &x->outer,   &x->ranges,  &x->kept,    &x->run,
-                        &x->act,        &x->slots,   &x->scratch, &x->step,    &x->adam,
-                        &x->scalars,    &x->partial, &x->state,   &x->culprit, &x->clocks,
-                        &x->data_start, &x->data_x,  &x->data_y,  &x->lengths};
+        block *own[] = {&x->code,    &x->outer,  &x->products,   &x->terms,   &x->ranges,
+                        &x->kept,    &x->run,    &x->act,        &x->slots,   &x->scratch,
+                        &x->step,    &x->adam,   &x->scalars,    &x->partial, &x->state,
+                        &x->culprit, &x->clocks, &x->data_start, &x->data_x,  &x->data_y,
+                        &x->lengths};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
@@ -39,6 +40,10 @@ static mnp_status send_program(exec *x) {
     if (p->n_ranges > 0)
         MNP_TRY(exec_send(x, &x->ranges, p->ranges, (size_t)p->n_ranges * sizeof *p->ranges,
                           "the program"));
+    MNP_TRY(exec_send(x, &x->products, p->products, (size_t)p->n_products * sizeof *p->products,
+                      "the program"));
+    MNP_TRY(
+        exec_send(x, &x->terms, p->terms, (size_t)p->n_terms * sizeof *p->terms, "the program"));
     return exec_send(x, &x->outer, p->outer, (size_t)p->n_outer * sizeof *p->outer, "the program");
 }
 
@@ -155,8 +160,9 @@ static mnp_status share_steps(exec *x, int64_t items) {
 static mnp_status run_updates(exec *x, exec_io *io, int64_t steps, int blocks) {
     if (x->share) MNP_TRY(share_steps(x, x->image.items));
     MNP_TRY(exec_check(x,
-                       x->api->steps(x->queue, x->run.at, blocks, x->program.n_ranges,
-                                     x->plan->params->words, steps, !x->opts.uncaptured),
+                       x->api->steps(x->queue, x->run.at, blocks, x->product_blocks,
+                                     x->program.n_ranges, x->plan->params->words, steps,
+                                     !x->opts.uncaptured),
                        "a launch"));
     MNP_TRY(exec_fetch(x, io->step, &x->step, sizeof *io->step, "the step"));
     if (x->share) MNP_TRY(share_wait(x->share, x->env, x->api, x->queue));

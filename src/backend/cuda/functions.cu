@@ -322,6 +322,10 @@ OP_FN void watch(int k, int next) {
 /* By one thread: the sum of what the block has completed may begin, unless it has more to do. */
 OP_FN void release_gradients() {
     const Frame &f = frame();
+    if (f.run->early_products > 0) {
+        int32_t *lengths = (int32_t *)f.kept;
+        lengths[DEV_KEPT_N] = f.n, lengths[DEV_KEPT_M] = f.m;
+    }
     if (f.item + gridDim.x < f.run->item_hi) return;
     __threadfence();
     atomicAdd(&f.run->adam->released, 1);

@@ -361,7 +361,7 @@ static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cu
         out->code[k].together = order[words + (size_t)k];
     }
     if (status == MNP_OK) status = mark_fresh(e, p, d, order, out);
-    if (status == MNP_OK && out->updates) status = kept_place(e, p->params->trainable, out);
+    if (status == MNP_OK) status = kept_place(e, p->params->trainable, out);
     if (status == MNP_OK && out->updates) status = ranges_list(e, p->params, out);
     env_free(e, order);
     return status;
@@ -384,6 +384,8 @@ void program_free(env *e, cuda_program *p) {
     env_free(e, p->from);
     env_free(e, p->part);
     env_free(e, p->outer);
+    env_free(e, p->products);
+    env_free(e, p->terms);
     env_free(e, p->ranges);
     env_free(e, p->offset);
     *p = (cuda_program){0};

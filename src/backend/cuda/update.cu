@@ -91,7 +91,8 @@ static __device__ float4 outer_words(const dev_run *run, const dev_range &range,
 
 /* Words 4 column .. + 3 of a range, summed over this process's functions; all threads call it. */
 static __device__ float4 function_words(const dev_run *run, const dev_range &range, float4 *room) {
-    if (range.outer < 0) return slot_words(run->slots, run->n_slots, run->slot_words, range, room);
+    const int64_t slots = range.parts ? range.parts * run->chunks_of_products : run->n_slots;
+    if (range.outer < 0) return slot_words(run->slots, slots, run->slot_words, range, room);
     if (run->outer[range.outer].count == 1) return outer_words<1>(run, range, room);
     return outer_words<2>(run, range, room);
 }
@@ -191,16 +192,6 @@ static __device__ void finish_step(const dev_run *run, int ranges, double *room)
     a->clip = (float)(b->clip > 0 && b->grad_norm > b->clip ? b->clip / b->grad_norm : 1.0);
     b->step++;
     b->rate = a->next_rate;
-}
-
-/* Until all functions are past the place where the first ranges are complete (ranges.h). */
-static __device__ void wait_released(const dev_run *run) {
-    if (threadIdx.x == 0) {
-        while (atomicAdd(&run->adam->released, 0) < run->n_slots) {
-        }
-        __threadfence();
-    }
-    __syncthreads();
 }
 
 /* A block sums a range, one reports. Those of early ranges come first; the others wait for the end

@@ -97,7 +97,7 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
     }
     /* All rows of a stage, zeros too: a condition would let every product wait for the one before.
      */
-    MEMBER void multiply(int stage) {
+    template <class DO> MEMBER void multiply(int stage, DO meanwhile) {
         enum { STEPS = STAGE_ROWS / 16 / (SHARED_K ? 2 : 1) };
         const int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0);
         const uint32_t left = shared_at((const float *)smem) + stage * STAGE_WORDS * 4;
@@ -111,6 +111,7 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
         for (int k = 0; k < STEPS; k++)
             group_product<BF16>(c, group_further(a, k * 256), group_further(b, k * 256));
         group_commit();
+        meanwhile();
         group_wait();
     }
     /* Rows in the order of the cursor. A stage is asked for when all have read what lay there. */
@@ -126,8 +127,8 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
             copy_wait<STAGES - 2>();
             bulk_fence();
             __syncthreads();
-            const bool more = ask(run, at, (stage + STAGES - 1) % STAGES);
-            multiply(stage);
+            bool more;
+            multiply(stage, [&] { more = ask(run, at, (stage + STAGES - 1) % STAGES); });
             stage = (stage + 1) % STAGES;
             asked = __shfl_sync(~0u, asked - !more, 0);
         }

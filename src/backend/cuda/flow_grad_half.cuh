@@ -35,18 +35,18 @@ FN void fetch_raw(int n) {
     copy16(place + 64, from + 16, point < n);
 }
 
-/* The gradient of raw, four lanes to a point; points that do not exist get zeros. */
-FN void spline_grad(const Spline &o, int n, float v, float G, float H) {
+/* The gradient of raw, four lanes to a point, by put(number, value); points that do not exist get
+ * zeros. */
+template <class PUT>
+FN void spline_grad(const Spline &o, const float *room, int n, float v, float G, float H,
+                    PUT put_raw) {
     const int point = (int)threadIdx.x / 4;
     const bool exists = point < n, inside = v >= -o.bound && v <= o.bound;
     Place t;
     LaneBins l;
-    locate_lanes(o, v, work() + ROOM_RAW + point * POINT_PITCH, t, l);
+    locate_lanes(o, v, room + point * POINT_PITCH, t, l);
     const BinGrad q = spline_derive(t, false, G, H);
-    uint16_t *draw = (uint16_t *)(work() + ROOM_DRAW + point * 4);
-    raw_grad_lanes(t, l, q, exists && inside, [=](int i, float x) {
-        draw[i / 8 * (2 * OCTET) + i % 8] = (uint16_t)pack_half(x * KEPT_SCALE, 0);
-    });
+    raw_grad_lanes(t, l, q, exists && inside, put_raw);
     if (!exists || (int)threadIdx.x % 4) return;
     float *gy = fused_at(FLOWG_GY), *before = fused_at(FLOWG_GBEFORE);
     if (gy) put(gy + point, inside ? q.v : G, fused_adds(FLOWG_GY));
@@ -115,7 +115,10 @@ FN void flow_grad(const dev_instr &ins) {
     const uint32_t signs1 = __float_as_uint(__ldcg(kept + KEPT_SIGNS + THREADS + id));
     copy_wait<2>();
     __syncwarp(); /* a point's lanes are in one warp */
-    spline_grad(spline_of(ins), n, v, G, H);
+    uint16_t *draw = (uint16_t *)(work() + ROOM_DRAW + point * 4);
+    spline_grad(spline_of(ins), work() + ROOM_RAW, n, v, G, H, [=](int i, float x) {
+        draw[i / 8 * (2 * OCTET) + i % 8] = (uint16_t)pack_half(x * KEPT_SCALE, 0);
+    });
     copy_wait<1>();
     bulk_fence();
     __syncthreads();

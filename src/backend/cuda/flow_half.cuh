@@ -99,9 +99,9 @@ FN void third_layer(const Weights<DOWN, 8> &w, float2 bias) {
 }
 
 /* Four lanes to a point. Points that do not exist are mapped as well and not stored. */
-FN void map_points(const Spline &o, int n, float v, float before) {
+FN void map_points(const Spline &o, const float *room, int n, float v, float before) {
     const int point = (int)threadIdx.x / 4, lane = threadIdx.x % 4;
-    const float *raw = work() + ROOM_RAW + point * POINT_PITCH;
+    const float *raw = room + point * POINT_PITCH;
     float *kept = fused_at(FLOW_RAW) + point * POINT_RAW;
 #pragma unroll
     for (int i = 0; i < 2; i++)
@@ -153,7 +153,7 @@ FN void flow(const dev_instr &ins) {
     if (kept) send_octets(kept + KEPT_FH1, work() + ROOM_H1, WIDTH / 8, n);
     third_layer(w, b2);
     __syncthreads();
-    map_points(spline_of(ins), n, v, L);
+    map_points(spline_of(ins), work() + ROOM_RAW, n, v, L);
     bulk_wait();
 }
 

@@ -95,7 +95,7 @@ FN void third_layer(const Weights<DOWN, 8> &w, float2 bias) {
     tile.multiply(w, work() + ROOM_H1, 0);
     group_wait();
     tile.add(bias.x, bias.y);
-    if (tile.row(0) < POINT_RAW) tile.turn(work() + ROOM_RAW, POINT_PITCH);
+    if (tile.row(0) < POINT_RAW) tile.turn(work() + ROOM_RAW, POINT_PITCH, POINTS);
 }
 
 /* Four lanes to a point. Points that do not exist are mapped as well and not stored. */

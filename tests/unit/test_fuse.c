@@ -301,6 +301,34 @@ static void latent_rows(void) {
     forget(&r);
 }
 
+/* The latent's weights are read as halves, but not in fp32: a word has two of them. */
+static void weights_as_halves(void) {
+    recorded r;
+    cuda_program p[2];
+    record(&r, "paper", 128, 50, 1);
+    for (int k = 0; k < 2; k++)
+        CHECK(program_make(&world, r.plan, k ? MATH_TF32 : MATH_FP32, PROGRAM_FUSE_ALL, &p[k]) ==
+              MNP_OK);
+    CHECK(!p[0].reads_halves && p[1].reads_halves && p[0].count == p[1].count);
+    const uint32_t floats = fused_place(DEV_STORE_PARAM, 0);
+    const uint32_t halves = fused_place(DEV_STORE_HALVES, 0);
+    int32_t found = 0;
+    for (int32_t k = 0; k < p[1].count; k++) {
+        const dev_instr *one = &p[0].code[k], *other = &p[1].code[k];
+        for (int j = 0; one->op >= OPCODE_COUNT && j < FUSED_SLOTS; j++) {
+            const uint32_t place = other->fused.place[j];
+            if (place == FUSED_ABSENT || place >> FUSED_OFFSET_BITS != DEV_STORE_HALVES) continue;
+            CHECK(one->fused.place[j] >> FUSED_OFFSET_BITS == DEV_STORE_PARAM);
+            CHECK(2 * (place - halves) == one->fused.place[j] - floats);
+            CHECK((place - halves) % 4 == 0); /* 16 bytes */
+            found++;
+        }
+    }
+    CHECK(found == 2 * (7 * 9 - 2));
+    for (int k = 0; k < 2; k++) program_free(&world, &p[k]);
+    forget(&r);
+}
+
 /* A weight that something else adds to has its gradient in the slot. */
 static void shared_weight(void) {
     for (int shared = 0; shared < 2; shared++) {
@@ -523,6 +551,7 @@ int main(void) {
     RUN(read_elsewhere);
     RUN(gradient_of_two);
     RUN(latent_rows);
+    RUN(weights_as_halves);
     RUN(shared_weight);
     RUN(conditioner_rows);
     RUN(set_rows);

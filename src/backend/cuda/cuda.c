@@ -18,7 +18,7 @@ static void destroy(exec *x) {
                         &x->kept,    &x->run,    &x->act,        &x->slots,   &x->scratch,
                         &x->step,    &x->adam,   &x->scalars,    &x->partial, &x->state,
                         &x->culprit, &x->clocks, &x->data_start, &x->data_x,  &x->data_y,
-                        &x->lengths};
+                        &x->lengths, &x->halves};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
@@ -57,6 +57,8 @@ static mnp_status prepare(exec *x) {
     for (int k = 0; k < MIRRORS; k++)
         if (k == 0 || x->program.updates)
             MNP_TRY(exec_room(x, &x->mirror[k], exec_mirror_bytes(x) + 64, "the weights"));
+    if (x->program.reads_halves)
+        MNP_TRY(exec_room(x, &x->halves, exec_mirror_bytes(x) / 2 + 64, "the weights"));
     if (x->opts.profile) {
         const size_t count = (size_t)x->program.count + 1;
         MNP_TRY(exec_room(x, &x->clocks, count * sizeof(int64_t), "the profile"));
@@ -197,8 +199,8 @@ static const void *gradient(const exec *x) {
 }
 
 static size_t memory(const exec *x) {
-    const block *own[] = {&x->code,  &x->act,     &x->kept,   &x->slots, &x->scratch,
-                          &x->state, &x->scalars, &x->data_x, &x->data_y};
+    const block *own[] = {&x->code,  &x->act,     &x->kept,   &x->slots,  &x->scratch,
+                          &x->state, &x->scalars, &x->data_x, &x->data_y, &x->halves};
     size_t sum = 0;
     for (size_t k = 0; k < sizeof own / sizeof *own; k++) sum += own[k]->bytes;
     for (int k = 0; k < MIRRORS; k++) sum += x->mirror[k].bytes;

@@ -21,7 +21,14 @@ enum { DEV_IN = 5, DEV_OUT = 4, DEV_INT = 8, DEV_REAL = 4, DEV_FEEDS = 72, DEV_E
 enum { DEV_TOGETHER = 4 }; /* small instructions that run side by side at most */
 enum { DEV_FEW_ROWS = 4, DEV_FEW_WIDTH = 512 }; /* and what they have at most */
 enum { DEV_EXT_FIXED, DEV_EXT_N, DEV_EXT_M, DEV_EXT_K };
-enum { DEV_STORE_ACT, DEV_STORE_PARAM, DEV_STORE_PGRAD, DEV_STORE_STATE, DEV_STORE_KEPT };
+enum {
+    DEV_STORE_ACT,
+    DEV_STORE_PARAM,
+    DEV_STORE_PGRAD,
+    DEV_STORE_STATE,
+    DEV_STORE_KEPT,
+    DEV_STORE_HALVES /* of parameters, two to a word (halves.h) */
+};
 /* How products are taken: three tf32 products that make up a float's digits, tf32, bfloat16. */
 enum { DEV_FP32, DEV_TF32, DEV_BF16 };
 
@@ -139,6 +146,7 @@ typedef struct dev_run {
     int32_t *scratch; /* per block: permutations, attention   */
     int64_t scratch_words;
     float *weights, *moment1, *moment2, *average; /* average may be NULL */
+    uint32_t *halves; /* of the weights, two to a word; NULL: nobody reads them */
     int64_t words, trainable;
     float *state;
     dev_step *step;

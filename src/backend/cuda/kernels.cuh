@@ -45,6 +45,9 @@ static inline __device__ void wait_released(const dev_run *run) {
 cudaError_t functions_prepare(void);
 /* early: behind an update */
 void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t stream);
+/* the weights as halves (halves.h) */
+void update_halve_launch(const float *weights, uint32_t *halves, int64_t words,
+                         cudaStream_t stream);
 cudaError_t products_prepare(void);
 /* Weight gradients from what functions left as rows, behind them. */
 void products_launch(const dev_run *run, int blocks, cudaStream_t stream);

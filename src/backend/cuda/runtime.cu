@@ -112,6 +112,11 @@ static int sync_queue(cuda_queue *q) {
     return (int)cudaStreamSynchronize(q->stream);
 }
 
+static int halve(cuda_queue *q, const float *weights, uint32_t *halves, int64_t words) {
+    update_halve_launch(weights, halves, words, q->stream);
+    return (int)cudaGetLastError();
+}
+
 static int functions(cuda_queue *q, const dev_run *run, int blocks) {
     functions_launch(run, blocks, false, q->stream);
     return (int)cudaGetLastError();
@@ -215,9 +220,24 @@ static int elapsed(cuda_queue *q, float *milliseconds) {
 }
 
 extern "C" __attribute__((visibility("default"))) const cuda_api *mnp_cuda_api(void) {
-    static const cuda_api table = {
-        CUDA_API_VERSION, error_text, probe,        queue_make, queue_destroy, alloc,
-        release,          alloc_host, release_host, upload,     download,      sync_queue,
-        functions,        steps,      share,        busy,       select_device, elapsed};
+    static const cuda_api table = {CUDA_API_VERSION,
+                                   error_text,
+                                   probe,
+                                   queue_make,
+                                   queue_destroy,
+                                   alloc,
+                                   release,
+                                   alloc_host,
+                                   release_host,
+                                   upload,
+                                   download,
+                                   sync_queue,
+                                   halve,
+                                   functions,
+                                   steps,
+                                   share,
+                                   busy,
+                                   select_device,
+                                   elapsed};
     return &table;
 }

@@ -116,6 +116,27 @@ static void pre_outlives_forward(void) {
     forget(&r);
 }
 
+/* Values that no instruction has take no room, and all others fit. */
+static void arena_is_short(void) {
+    recorded r;
+    cuda_program parts, ops;
+    record(&r, "paper", 128, 50, 1);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &parts) == MNP_OK);
+    CHECK(program_make(&world, r.plan, MATH_TF32, 0, &ops) == MNP_OK);
+    CHECK(parts.act_words < ops.act_words);
+    const cuda_program *both[] = {&parts, &ops};
+    for (int k = 0; k < 2; k++)
+        for (val v = 0; v < r.plan->n_values; v++) {
+            const int64_t at = both[k]->offset[v], words = plan_words(r.plan, &r.plan->values[v]);
+            if (r.plan->values[v].store != STORE_ACT || at < 0 || at == both[k]->act_words)
+                continue;
+            CHECK(at % 16 == 0 && at + words <= both[k]->act_words);
+        }
+    program_free(&world, &parts);
+    program_free(&world, &ops);
+    forget(&r);
+}
+
 /* Other widths, larger sets and several samples run op by op; other widths have the usual end. */
 static void others_stay(void) {
     int32_t count[FUSED_COUNT];
@@ -382,11 +403,11 @@ static void conditioner_rows(void) {
     for (int32_t k = 0; k < p.count; k++) {
         const dev_fused *f = &p.code[k].fused;
         if (p.code[k].op != OPCODE_COUNT + FUSED_FLOW_GRAD) continue;
-        const dev_instr *forward = part_with(&p, FUSED_FLOW, FLOW_H0, f->place[FLOWG_H0]);
+        const dev_instr *forward = part_with(&p, FUSED_FLOW, FLOW_KEPT, f->place[FLOWG_KEPT]);
         const dev_instr *first = part_with(&p, FUSED_FIRST, FIRST_X, f->place[FLOWG_X]);
         CHECK(f->place[FLOWG_KEPT] >> FUSED_OFFSET_BITS == DEV_STORE_KEPT);
-        CHECK(forward && forward->fused.place[FLOW_KEPT] == f->place[FLOWG_KEPT]);
-        CHECK(first && forward->fused.place[FLOW_XH] == first->fused.place[FIRST_KEPT]);
+        CHECK(forward && forward->fused.place[FLOW_OUT] != FUSED_ABSENT);
+        CHECK(first && forward && forward->fused.place[FLOW_XH] == first->fused.place[FIRST_KEPT]);
     }
     program_free(&world, &p);
     forget(&r);
@@ -545,6 +566,7 @@ int main(void) {
     env_init(&world);
     RUN(paper_parts);
     RUN(pre_outlives_forward);
+    RUN(arena_is_short);
     RUN(others_stay);
     RUN(another_op);
     RUN(sets_differ);

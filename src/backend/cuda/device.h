@@ -93,7 +93,7 @@ typedef struct dev_product {
 enum { DEV_CHUNK = 25, DEV_CHUNKS = 32 }; /* functions of a chunk, unless there were more of them */
 
 /* A function's part of dev_run.kept begins with its lengths, where there are products. */
-enum { DEV_KEPT_N, DEV_KEPT_M, DEV_KEPT_HEAD = 16 };
+enum { DEV_KEPT_N, DEV_KEPT_M, DEV_KEPT_HEAD = 32 };
 
 /* Words of the gradient that one block sums over functions (ranges.h). */
 typedef struct dev_range {

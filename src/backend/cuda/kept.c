@@ -133,6 +133,8 @@ static void keep_flow(cuda_program *p, dev_fused *first, dev_fused *forward, dev
     forward->place[FLOW_XH] = first->place[FIRST_KEPT];
     forward->place[FLOW_KEPT] = f->place[FLOWG_KEPT] = fused_place(DEV_STORE_KEPT, at);
     p->kept_words += FLOW_ROWS_KEPT;
+    forward->place[FLOW_H0] = forward->place[FLOW_H1] = FUSED_ABSENT;
+    f->place[FLOWG_H0] = f->place[FLOWG_H1] = FUSED_ABSENT;
     add_flow_product(p, f, FLOWG_DWX, 160, 128, x, at + KEPT_DH0);
     add_flow_product(p, f, FLOWG_DW1, 128, 128, at + KEPT_FH0, at + KEPT_DH1);
     add_flow_product(p, f, FLOWG_DW2, 128, 32, at + KEPT_FH1, at + KEPT_DRAW);

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "backend/cuda/arena.h"
 #include "backend/cuda/fuse.h"
 #include "backend/cuda/halves.h"
 #include "backend/cuda/kept.h"
@@ -363,6 +364,7 @@ static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cu
     }
     if (status == MNP_OK) status = mark_fresh(e, p, d, order, out);
     if (status == MNP_OK) status = kept_place(e, p->params->trainable, out);
+    if (status == MNP_OK) status = arena_shorten(e, p, out);
     if (status == MNP_OK && out->updates) status = ranges_list(e, p->params, out);
     if (status == MNP_OK) halves_place(out);
     env_free(e, order);

@@ -51,13 +51,14 @@ FN Net net_of_warp() {
     return {LATENT_MU + net * NET_SLOTS, net, warp % NET_WARPS, lane, lane / 4 % 2, lane % 4 * 2};
 }
 
-/* A weight (K, N), by threads that all take as many pieces of 16 bytes. */
+/* A weight (K, N), by COUNT threads that take as many pieces of 16 bytes each. */
 template <int K, int N, int COUNT> FN void stage(float *room, const float *weight, int rank) {
+    constexpr int PIECES = N / 8, STEP = COUNT / PIECES; /* of a row; rows at a time */
+    const unsigned row = (unsigned)rank / PIECES, column = (unsigned)rank % PIECES;
+    const uint32_t to = shared_at(room + row * (N / 2 + 4) + column * 4);
 #pragma unroll
-    for (int p = 0; p < K * N / 8; p += COUNT) {
-        const int piece = p + rank, row = piece / (N / 8), column = piece % (N / 8);
-        copy16(shared_at(room + row * (N / 2 + 4) + column * 4), weight + piece * 4, true);
-    }
+    for (int k = 0; k < K / STEP; k++)
+        copy16(to + k * STEP * (N / 2 + 4) * 4, weight + (k * COUNT + rank) * 4, true);
     copy_commit();
 }
 

@@ -1,6 +1,7 @@
 /* fused_first.cuh: what all transitions share as one instruction (FUSED_FIRST in fused.h): Fourier
  * features, the first layer of the set encoder, which does not see y, the seed's query. The weight
- * comes by rows while the features are computed; the product reads these where they were left. */
+ * comes by rows while the features are computed; the product reads these where they were left. The
+ * conditioners read them as halves (FIRST_KEPT), and so do the products for their weights. */
 #ifndef MNP_CUDA_FUSED_FIRST_CUH
 #define MNP_CUDA_FUSED_FIRST_CUH
 
@@ -63,10 +64,26 @@ template <int MATH> FN void features(int n) {
     }
 }
 
+/* x as halves, eight columns of a point at a time (by octets, fused.h). */
+FN void keep_features(float *kept, int n) {
+#pragma unroll 1
+    for (int i = threadIdx.x; i < IN / 8 * FUSED_POINTS; i += THREADS) {
+        const int r = i % FUSED_POINTS;
+        const float *from = work() + ROOM_X + r * PITCH_X + i / FUSED_POINTS * 8;
+        if (r >= n) continue;
+        const float4 a = ld4(from), b = ld4(from + 4);
+        const uint32_t w[4] = {pack_half(a.x, a.y), pack_half(a.z, a.w), pack_half(b.x, b.y),
+                               pack_half(b.z, b.w)};
+        st4(kept + i * 4, make_float4(__uint_as_float(w[0]), __uint_as_float(w[1]),
+                                      __uint_as_float(w[2]), __uint_as_float(w[3])));
+    }
+}
+
 template <int MATH> static __device__ __noinline__ void layer(int n) {
     constexpr int TILES_N = OUT / 32;
     features<MATH>(n);
     __syncthreads();
+    if (fused_at(FIRST_KEPT)) keep_features(fused_at(FIRST_KEPT), n);
     wait_rows(0);
     const Operands at = {work() + ROOM_X, work() + ROOM_W, PITCH_X, PITCH_W};
 #pragma unroll 1

@@ -15,8 +15,10 @@ typedef struct halves_row {
         FUSED_LATENT_GRAD, s + NETG_W2                                                             \
     }
 static const halves_row rows[] = {
-    NETWORK(LATENT_MU),       NETWORK(LATENT_SIGMA),       {FUSED_LATENT, LATENT_WF},
-    NETWORK_GRAD(LATENTG_MU), NETWORK_GRAD(LATENTG_SIGMA), {FUSED_LATENT_GRAD, LATENTG_WF},
+    NETWORK(LATENT_MU),          NETWORK(LATENT_SIGMA),       {FUSED_LATENT, LATENT_WF},
+    NETWORK_GRAD(LATENTG_MU),    NETWORK_GRAD(LATENTG_SIGMA), {FUSED_LATENT_GRAD, LATENTG_WF},
+    {FUSED_FLOW, FLOW_WX},       {FUSED_FLOW, FLOW_W1},       {FUSED_FLOW, FLOW_W2},
+    {FUSED_FLOW_GRAD, FLOWG_W1}, {FUSED_FLOW_GRAD, FLOWG_W2},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 

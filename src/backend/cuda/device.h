@@ -87,6 +87,7 @@ typedef struct dev_product {
     int32_t rows, cols;
     int32_t first, terms;
     int32_t part;
+    int32_t late; /* some rows are written behind the instruction that releases (ranges.h) */
     int32_t math; /* DEV_TF32: halves, G times KEPT_SCALE; DEV_BF16: bfloat16 as they are */
 } dev_product;
 enum { DEV_CHUNK = 25, DEV_CHUNKS = 32 }; /* functions of a chunk, unless there were more of them */

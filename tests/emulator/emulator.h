@@ -64,6 +64,15 @@ struct emulated_product {
 };
 emulated_act emulated_mma_tf32, emulated_mma_bf16, emulated_mma_half;
 
+/* c (16, 8 J) += a^T b of 16 rows of 16-bit numbers in shared memory, by octets `pitch` apart; c as
+ * the lane has it */
+struct emulated_rows_product {
+    float *c;
+    uint32_t a, a_pitch, b, b_pitch;
+    int J;
+};
+emulated_act emulated_rows_half, emulated_rows_bf16;
+
 /* ldmatrix.x4 and stmatrix.x4: the lane's row of 16 bytes and its four words */
 struct emulated_rows {
     void *row;

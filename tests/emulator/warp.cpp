@@ -137,3 +137,38 @@ void emulated_mma_bf16(void *const what[32], unsigned) {
 void emulated_mma_half(void *const what[32], unsigned) {
     multiply_pairs(what, of_half);
 }
+
+/* Columns 8 octet .. + 7 of 16 rows. */
+template <class OF>
+static void read_octet(uint32_t at, uint32_t pitch, int octet, OF of, float (&to)[16][8]) {
+    for (uint32_t r = 0; r < 16; r++) {
+        const void *row = emulated_shared(at + (uint32_t)octet * pitch + 16 * r, 16);
+        for (int i = 0; i < 8; i++) to[r][i] = of(((const uint16_t *)row)[i]);
+    }
+}
+
+template <class OF> static void multiply_rows(void *const what[32], OF of) {
+    const emulated_rows_product *p = (const emulated_rows_product *)what[0];
+    alignas(16) float a[16][16], b[16][8];
+    for (int down = 0; down < 2; down++) {
+        read_octet(p->a, p->a_pitch, down, of, b);
+        for (int i = 0; i < 16 * 8; i++) a[down * 8 + i % 8][i / 8] = b[i / 8][i % 8];
+    }
+    for (int j = 0; j < p->J; j++) {
+        emulated_product each[32];
+        void *all[32];
+        read_octet(p->b, p->b_pitch, j, of, b);
+        for (int l = 0; l < 32; l++) {
+            float *c = ((const emulated_rows_product *)what[l])->c + 4 * j;
+            each[l] = {c, nullptr, nullptr, c};
+            all[l] = &each[l];
+        }
+        multiply(all, a, b);
+    }
+}
+void emulated_rows_half(void *const what[32], unsigned) {
+    multiply_rows(what, of_half);
+}
+void emulated_rows_bf16(void *const what[32], unsigned) {
+    multiply_rows(what, of_bf16);
+}

@@ -13,7 +13,7 @@
 /* Both sides must know the same operations and parts, and the same layout of what one writes and
  * the other reads. The first number rises where operands change and none of these does. */
 enum {
-    CUDA_API_VERSION = (int)(8000 + OPCODE_COUNT + 331 * FUSED_COUNT + 17 * sizeof(dev_instr) +
+    CUDA_API_VERSION = (int)(9000 + OPCODE_COUNT + 331 * FUSED_COUNT + 17 * sizeof(dev_instr) +
                              7 * sizeof(dev_run))
 };
 
@@ -53,12 +53,15 @@ typedef struct cuda_api {
     int (*upload)(cuda_queue *q, void *to, const void *from, size_t bytes);
     int (*download)(cuda_queue *q, void *to, const void *from, size_t bytes);
     int (*sync)(cuda_queue *q);
+    /* `words` weights as halves, two to a word (halves.h). */
+    int (*halve)(cuda_queue *q, const float *weights, uint32_t *halves, int64_t words);
     /* One pass of the function part over `blocks` blocks. */
     int (*functions)(cuda_queue *q, const dev_run *run, int blocks);
-    /* `steps` training steps: functions by `blocks` blocks, the sum over `ranges`, the update of
-     * `words`. Captured once per (run, blocks, ranges, words) unless `captured` is false. */
-    int (*steps)(cuda_queue *q, const dev_run *run, int blocks, int ranges, int64_t words,
-                 int64_t steps, int captured);
+    /* `steps` training steps: functions by `blocks` blocks, products of what they left by
+     * `products` blocks (0: there are none), the sum over `ranges`, the update of `words`. Captured
+     * once per (run, blocks, products, ranges, words) unless `captured` is false. */
+    int (*steps)(cuda_queue *q, const dev_run *run, int blocks, int products, int ranges,
+                 int64_t words, int64_t steps, int captured);
     /* The steps that follow are shared; NULL: they are not. The struct is copied. */
     void (*share)(cuda_queue *q, const cuda_shared_step *s);
     int (*busy)(cuda_queue *q, int *yes); /* is there work that sync() would wait for? */

@@ -14,10 +14,11 @@ static void destroy(exec *x) {
     if (!x) return;
     env *e = x->env;
     if (x->api) {
-        block *own[] = {&x->code,       &x->outer,   &x->ranges,  &x->kept,    &x->run,
-                        &x->act,        &x->slots,   &x->scratch, &x->step,    &x->adam,
-                        &x->scalars,    &x->partial, &x->state,   &x->culprit, &x->clocks,
-                        &x->data_start, &x->data_x,  &x->data_y,  &x->lengths};
+        block *own[] = {&x->code,    &x->outer,  &x->products,   &x->terms,   &x->ranges,
+                        &x->kept,    &x->run,    &x->act,        &x->slots,   &x->scratch,
+                        &x->step,    &x->adam,   &x->scalars,    &x->partial, &x->state,
+                        &x->culprit, &x->clocks, &x->data_start, &x->data_x,  &x->data_y,
+                        &x->lengths, &x->halves};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
@@ -39,6 +40,10 @@ static mnp_status send_program(exec *x) {
     if (p->n_ranges > 0)
         MNP_TRY(exec_send(x, &x->ranges, p->ranges, (size_t)p->n_ranges * sizeof *p->ranges,
                           "the program"));
+    MNP_TRY(exec_send(x, &x->products, p->products, (size_t)p->n_products * sizeof *p->products,
+                      "the program"));
+    MNP_TRY(
+        exec_send(x, &x->terms, p->terms, (size_t)p->n_terms * sizeof *p->terms, "the program"));
     return exec_send(x, &x->outer, p->outer, (size_t)p->n_outer * sizeof *p->outer, "the program");
 }
 
@@ -52,6 +57,8 @@ static mnp_status prepare(exec *x) {
     for (int k = 0; k < MIRRORS; k++)
         if (k == 0 || x->program.updates)
             MNP_TRY(exec_room(x, &x->mirror[k], exec_mirror_bytes(x) + 64, "the weights"));
+    if (x->program.reads_halves)
+        MNP_TRY(exec_room(x, &x->halves, exec_mirror_bytes(x) / 2 + 64, "the weights"));
     if (x->opts.profile) {
         const size_t count = (size_t)x->program.count + 1;
         MNP_TRY(exec_room(x, &x->clocks, count * sizeof(int64_t), "the profile"));
@@ -155,8 +162,9 @@ static mnp_status share_steps(exec *x, int64_t items) {
 static mnp_status run_updates(exec *x, exec_io *io, int64_t steps, int blocks) {
     if (x->share) MNP_TRY(share_steps(x, x->image.items));
     MNP_TRY(exec_check(x,
-                       x->api->steps(x->queue, x->run.at, blocks, x->program.n_ranges,
-                                     x->plan->params->words, steps, !x->opts.uncaptured),
+                       x->api->steps(x->queue, x->run.at, blocks, x->product_blocks,
+                                     x->program.n_ranges, x->plan->params->words, steps,
+                                     !x->opts.uncaptured),
                        "a launch"));
     MNP_TRY(exec_fetch(x, io->step, &x->step, sizeof *io->step, "the step"));
     if (x->share) MNP_TRY(share_wait(x->share, x->env, x->api, x->queue));
@@ -191,8 +199,8 @@ static const void *gradient(const exec *x) {
 }
 
 static size_t memory(const exec *x) {
-    const block *own[] = {&x->code,  &x->act,     &x->kept,   &x->slots, &x->scratch,
-                          &x->state, &x->scalars, &x->data_x, &x->data_y};
+    const block *own[] = {&x->code,  &x->act,     &x->kept,   &x->slots,  &x->scratch,
+                          &x->state, &x->scalars, &x->data_x, &x->data_y, &x->halves};
     size_t sum = 0;
     for (size_t k = 0; k < sizeof own / sizeof *own; k++) sum += own[k]->bytes;
     for (int k = 0; k < MIRRORS; k++) sum += x->mirror[k].bytes;

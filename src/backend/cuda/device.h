@@ -21,7 +21,14 @@ enum { DEV_IN = 5, DEV_OUT = 4, DEV_INT = 8, DEV_REAL = 4, DEV_FEEDS = 72, DEV_E
 enum { DEV_TOGETHER = 4 }; /* small instructions that run side by side at most */
 enum { DEV_FEW_ROWS = 4, DEV_FEW_WIDTH = 512 }; /* and what they have at most */
 enum { DEV_EXT_FIXED, DEV_EXT_N, DEV_EXT_M, DEV_EXT_K };
-enum { DEV_STORE_ACT, DEV_STORE_PARAM, DEV_STORE_PGRAD, DEV_STORE_STATE, DEV_STORE_KEPT };
+enum {
+    DEV_STORE_ACT,
+    DEV_STORE_PARAM,
+    DEV_STORE_PGRAD,
+    DEV_STORE_STATE,
+    DEV_STORE_KEPT,
+    DEV_STORE_HALVES /* of parameters, two to a word (halves.h) */
+};
 /* How products are taken: three tf32 products that make up a float's digits, tf32, bfloat16. */
 enum { DEV_FP32, DEV_TF32, DEV_BF16 };
 
@@ -59,28 +66,40 @@ typedef struct dev_outer {
 } dev_outer;
 enum { DEV_OUTER_WORDS = 16 }; /* weights begin at multiples of so many words */
 
-/* A weight gradient that is the sum over functions and terms of X^T G, formed by products.cu from
- * rows that functions left in their parts of dev_run.kept (kept.h). A row of a term's X has `rows`
- * numbers of 16 bits, one of its G `cols`. */
+/* Weight gradients that are sums over functions of X^T G, formed by products.cu from rows of 16-bit
+ * numbers that functions left in their parts of dev_run.kept (kept.h). A term is one such X and G:
+ * where they begin and how their rows lie, in words: plain rows, `step` apart, or by octets
+ * (fused.h) of `step` rows. */
+typedef struct dev_rows {
+    int32_t at, step, how;
+} dev_rows;
+enum { DEV_ROWS_PLAIN, DEV_ROWS_OCTETS };
 typedef struct dev_term {
-    int32_t x, x_pitch, x_how; /* place, step from row to row, in words; order in a row */
-    int32_t g, g_pitch, g_how;
-    int32_t side; /* how many rows: n of all points, m of the context */
-    int32_t late; /* written behind the instruction that releases (ranges.h) */
+    dev_rows x, g;
+    int32_t side; /* how many rows there are: n, or m of the context */
 } dev_term;
-enum { DEV_ROWS_PLAIN, DEV_ROWS_HALF_WORD };
 enum { DEV_SIDE_ALL, DEV_SIDE_CONTEXT };
 
+/* A sum over some terms of a gradient, by one block for a part of the functions ("chunk"). It goes
+ * to slot part * chunks + chunk, at the gradient's own words. */
 typedef struct dev_product {
     int64_t at; /* the gradient's first word */
-    int32_t rows, cols, ld;
-    int32_t first, terms; /* its terms */
-    int32_t math;         /* DEV_TF32: halves, G times KEPT_SCALE; DEV_BF16: bfloat16 */
+    int32_t rows, cols;
+    int32_t first, terms;
+    int32_t part;
+    int32_t late; /* some rows are written behind the instruction that releases (ranges.h) */
+    int32_t math; /* DEV_TF32: halves, G times KEPT_SCALE; DEV_BF16: bfloat16 as they are */
 } dev_product;
+enum { DEV_CHUNK = 25, DEV_CHUNKS = 32 }; /* functions of a chunk, unless there were more of them */
+
+/* A function's part of dev_run.kept begins with its lengths, where there are products. */
+enum { DEV_KEPT_N, DEV_KEPT_M, DEV_KEPT_HEAD = 32 };
 
 /* Words of the gradient that one block sums over functions (ranges.h). */
 typedef struct dev_range {
-    int32_t at, words, outer; /* outer: which it is a part of; -1: it lies in the slots */
+    int32_t at, words;
+    int32_t outer; /* which it is a part of; -1: it lies in the slots */
+    int32_t parts; /* in chunks * parts of them that products wrote; 0: in all that functions did */
 } dev_range;
 enum { DEV_RANGE_WORDS = 512 };
 
@@ -121,9 +140,13 @@ typedef struct dev_run {
     float *kept; /* per function: rows of outer products */
     int64_t kept_words;
     const dev_outer *outer;
+    const dev_product *products; /* first the early ones */
+    const dev_term *terms;
+    int32_t early_products, chunks_of_products;
     int32_t *scratch; /* per block: permutations, attention   */
     int64_t scratch_words;
     float *weights, *moment1, *moment2, *average; /* average may be NULL */
+    uint32_t *halves; /* of the weights, two to a word; NULL: nobody reads them */
     int64_t words, trainable;
     float *state;
     dev_step *step;

@@ -24,9 +24,9 @@ struct exec {
     cuda_device_info device;
     cuda_queue *queue;
     cuda_program program;
-    block code, outer, ranges, kept, run, act, slots, scratch, step, adam, scalars, partial, state,
-        culprit, clocks;
-    block mirror[MIRRORS], data_start, data_x, data_y, lengths;
+    block code, outer, products, terms, ranges, kept, run, act, slots, scratch, step, adam, scalars,
+        partial, state, culprit, clocks;
+    block mirror[MIRRORS], halves, data_start, data_x, data_y, lengths;
     block feed[EXEC_FEEDS], emit[EXEC_EMITS];
     dev_run image;        /* what `run` holds on the device      */
     data_view data;       /* the data set that is on the device  */
@@ -37,7 +37,8 @@ struct exec {
     double *staging;      /* of emitted numbers                  */
     size_t staging_count;
     float milliseconds;
-    cuda_share *share; /* with the ranks of a job; NULL: this process computes every step alone */
+    cuda_share *share;  /* with the ranks of a job; NULL: this process computes every step alone */
+    int product_blocks; /* of a step (products.cu); 0: it has no products    */
     int64_t own_lo, own_hi; /* functions of the batch that this process computes */
 };
 

@@ -43,7 +43,7 @@ struct Frame {
     const dev_run *run;
     const dev_instr *code;
     int n_code;
-    float *act, *grads, *weights, *state, *kept;
+    float *act, *grads, *weights, *state, *kept, *halves;
     int32_t *scratch;
     int64_t item, items, function, sample0;
     uint64_t seed; /* of the step block */
@@ -102,11 +102,12 @@ FN Team team_of(int teams) {
 }
 
 FN float *base_of(const Frame &f, int store) {
-    return store == DEV_STORE_ACT     ? f.act
-           : store == DEV_STORE_PARAM ? f.weights
-           : store == DEV_STORE_PGRAD ? f.grads
-           : store == DEV_STORE_KEPT  ? f.kept
-                                      : f.state;
+    return store == DEV_STORE_ACT      ? f.act
+           : store == DEV_STORE_PARAM  ? f.weights
+           : store == DEV_STORE_PGRAD  ? f.grads
+           : store == DEV_STORE_KEPT   ? f.kept
+           : store == DEV_STORE_HALVES ? f.halves
+                                       : f.state;
 }
 
 FN int extent_rows(const Frame &f, int ext, int fixed) {

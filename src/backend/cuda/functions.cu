@@ -227,10 +227,16 @@ FN void run_fused(const dev_instr &ins) {
         set_grad_part::run(ins);
         break;
     case FUSED_LATENT:
-        latent_part::run(ins);
+        if (ins.math == DEV_FP32)
+            latent_part::run(ins);
+        else
+            latent_half_part::run(ins);
         break;
     case FUSED_LATENT_GRAD:
-        latent_grad_part::run(ins);
+        if (ins.math == DEV_FP32)
+            latent_grad_part::run(ins);
+        else
+            latent_grad_part::run_half(ins);
         break;
     case FUSED_FIRST:
         first_part::run(ins);
@@ -290,7 +296,7 @@ FN void begin(const dev_run *run, int64_t item, int first, bool foresee) {
     f.code = run->code, f.n_code = run->n_code;
     f.act = run->act + (int64_t)blockIdx.x * run->act_words;
     f.grads = run->slots + (int64_t)blockIdx.x * run->slot_words;
-    f.weights = run->weights;
+    f.weights = run->weights, f.halves = (float *)run->halves;
     f.state = run->state;
     f.kept = run->kept + (item - run->item_lo) * run->kept_words;
     f.scratch = run->scratch + (int64_t)blockIdx.x * run->scratch_words;
@@ -322,6 +328,10 @@ OP_FN void watch(int k, int next) {
 /* By one thread: the sum of what the block has completed may begin, unless it has more to do. */
 OP_FN void release_gradients() {
     const Frame &f = frame();
+    if (f.run->early_products > 0) {
+        int32_t *lengths = (int32_t *)f.kept;
+        lengths[DEV_KEPT_N] = f.n, lengths[DEV_KEPT_M] = f.m;
+    }
     if (f.item + gridDim.x < f.run->item_hi) return;
     __threadfence();
     atomicAdd(&f.run->adam->released, 1);

@@ -52,9 +52,9 @@ static const fuse_step flow[] = {
     LINEAR(FLOW_X, FLOW_WX, FLOW_B0, NO, I(0), NO, 0),
 };
 static const fuse_shape flow_shapes[] = {
-    ROWS_N(FLOW_X, 160),      FIXED(FLOW_WX, 160, 128), FIXED(FLOW_PZ, 1, 128),
-    FIXED(FLOW_W1, 128, 128), FIXED(FLOW_W2, 128, 29),  ROWS_N(FLOW_Y, 1),
-    ROWS_N(FLOW_RAW, 29),     ROWS_N(FLOW_H0, 128),     ROWS_N(FLOW_H1, 128),
+    ROWS_N(FLOW_X, 160),       WEIGHT(FLOW_WX, 160, 128), FIXED(FLOW_PZ, 1, 128),
+    WEIGHT(FLOW_W1, 128, 128), WEIGHT(FLOW_W2, 128, 29),  ROWS_N(FLOW_Y, 1),
+    ROWS_N(FLOW_RAW, 29),      ROWS_N(FLOW_H0, 128),      ROWS_N(FLOW_H1, 128),
 };
 
 static const fuse_step flow_grad[] = {
@@ -66,8 +66,8 @@ static const fuse_step flow_grad[] = {
     LINEAR_GRAD(FLOWG_X, I(4), NO, I(3), NO, FLOWG_DWX, FLOWG_DB0, 0),
 };
 static const fuse_shape flow_grad_shapes[] = {
-    ROWS_N(FLOWG_X, 160),     FIXED(FLOWG_W1, 128, 128), FIXED(FLOWG_W2, 128, 29),
-    ROWS_N(FLOWG_RAW, 29),    ROWS_N(FLOWG_Y, 1),        FIXED(FLOWG_DWX, 160, 128),
+    ROWS_N(FLOWG_X, 160),     WEIGHT(FLOWG_W1, 128, 128), WEIGHT(FLOWG_W2, 128, 29),
+    ROWS_N(FLOWG_RAW, 29),    ROWS_N(FLOWG_Y, 1),         FIXED(FLOWG_DWX, 160, 128),
     FIXED(FLOWG_GPZ, 1, 128),
 };
 
@@ -224,8 +224,8 @@ static const fuse_step first[] = {
     LINEAR(FIRST_SEED, FIRST_WQ, FIRST_BQ, NO, FIRST_PQ, NO, 0),
 };
 static const fuse_shape first_shapes[] = {
-    ROWS_N(FIRST_AT, 1),      FIXED(FIRST_FREQUENCY, 80, 1), ROWS_N(FIRST_X, 160),
-    FIXED(FIRST_W, 160, 192), WEIGHT(FIRST_SEED, 1, 64),     FIXED(FIRST_WQ, 64, 64),
+    ROWS_N(FIRST_AT, 1),       FIXED(FIRST_FREQUENCY, 80, 1), ROWS_N(FIRST_X, 160),
+    WEIGHT(FIRST_W, 160, 192), WEIGHT(FIRST_SEED, 1, 64),     FIXED(FIRST_WQ, 64, 64),
 };
 
 static const fuse_step first_grad[] = {

@@ -48,9 +48,10 @@ static inline uint32_t fused_place(int store, int64_t offset) {
 /* The conditioner and the spline of a transition, data to noise:
  *   h0 = relu(x wx + b0 + pz), h1 = relu(h0 w1 + b1), raw = h1 w2 + b2,
  *   out = spline(y; raw), logdet = before + log of its slope
- * i and f of the instruction are those of the spline (rqs_to_noise, 10 bins). In tf32 h0 and h1 are
- * kept as halves, in an order of their own (groups.cuh), so FUSED_FLOW and FUSED_FLOW_GRAD come
- * together or not at all where there is a reverse pass (fuse.c). */
+ * i and f of the instruction are those of the spline (rqs_to_noise, 10 bins). In tf32 weights are
+ * read as halves (halves.h), and what is kept of h0 and h1 lies in FLOW_KEPT, in an order of its
+ * own, so FUSED_FLOW and FUSED_FLOW_GRAD come together or not at all where there is a reverse pass
+ * (fuse.c). */
 enum {
     FLOW_X,      /* (n, 160)                            */
     FLOW_WX,     /* (160, 128)                          */
@@ -62,8 +63,8 @@ enum {
     FLOW_B2,     /* (1, 29), ld 32                      */
     FLOW_Y,      /* (n, 1)                              */
     FLOW_BEFORE, /* (n, 1) or absent                    */
-    FLOW_H0,     /* out (n, 128), kept                  */
-    FLOW_H1,     /* out (n, 128), kept                  */
+    FLOW_H0,     /* out (n, 128), kept (fp32)           */
+    FLOW_H1,     /* out (n, 128), kept (fp32)           */
     FLOW_RAW,    /* out (n, 29), ld 32, kept            */
     FLOW_OUT,    /* out (n, 1), kept                    */
     FLOW_LOGDET, /* out (n, 1)                          */

@@ -1,24 +1,23 @@
-/* fused_flow.cuh: the conditioner of a transition and its spline as one instruction (fused.h). All
- * is computed turned: h^T = relu(w^T x^T + b), so that a layer's input is read by the tensor cores
- * themselves and its weights lie as they are (groups.cuh). A group of four warps has 64 of a
- * layer's 128 numbers for 64 points. What a layer computes stays in shared memory for the next one
- * and is stored for the reverse pass.
+/* fused_flow.cuh: the conditioner of a transition and its spline as one instruction (fused.h), in
+ * fp32; flow_half.cuh has it in tf32. All is computed turned: h^T = relu(w^T x^T + b), so that a
+ * layer's input is read by the tensor cores themselves and its weights lie as they are
+ * (groups.cuh). A group of four warps has 64 of a layer's 128 numbers for 64 points. What a layer
+ * computes stays in shared memory for the next one and is stored for the reverse pass.
  *
  * Shared memory, in words from work(). k comes in blocks of 32; w1 comes over the rows of wx that
  * have been used, h0 takes the place of the blocks of x that have been:
  *
  *        0   biases         b0, pz, b1, b2
- *      416   lo             of fp32 (groups.cuh)
+ *      416   lo             (groups.cuh)
  *     2480   w2 (128, 32)
- *     7600   w1 (128, 128)  its end over wx; then h1 as it is kept, and raw (n, 29)
+ *     7600   w1 (128, 128)  its end over wx; then raw (n, 29)
  *    13024   wx (160, 128)
- *    25008   h0             as it is kept, over wx
  *    34784   x (n, 160), then h0, then h1 (n, 128), as quads */
 #ifndef MNP_CUDA_FUSED_FLOW_CUH
 #define MNP_CUDA_FUSED_FLOW_CUH
 
+#include "backend/cuda/flow_half.cuh"
 #include "backend/cuda/groups.cuh"
-#include "backend/cuda/spline_lanes.cuh"
 
 namespace flow_part {
 
@@ -32,14 +31,11 @@ enum {
     ROOM_LOW = ROOM_B2 + POINT_RAW,
     ROOM_W2 = ROOM_LOW + LOW_WORDS,
     ROOM_W1 = ROOM_W2 + WIDTH * PITCH_W2,
-    ROOM_KEPT_H0 = ROOM_W1 + WIDTH * PITCH_W,
-    ROOM_KEPT_H1 = ROOM_W1,
-    ROOM_RAW = ROOM_KEPT_H1 + POINTS * HALF_ROW,
+    ROOM_RAW = ROOM_W1,
     ROOM_X = WORK_WORDS - IN / 4 * PITCH_Q,
     ROOM_WX = ROOM_X - IN * PITCH_W
 };
-static_assert(ROOM_KEPT_H0 + POINTS * HALF_ROW <= ROOM_X, "h0 as it is kept: over wx");
-static_assert(ROOM_RAW + POINTS * POINT_PITCH <= ROOM_KEPT_H0, "raw: over w1");
+static_assert(POINTS * POINT_PITCH <= WIDTH * PITCH_W, "raw: over w1");
 static_assert(WIDTH <= IN - BLOCK, "h0 lies over what the last block does not read");
 
 FN Quads points_room() {
@@ -84,21 +80,6 @@ FN void fetch_biases() {
 
 using Layer = GroupTile<DOWN, 8>;
 
-/* h of a layer for the reverse pass: in fp32 each thread its numbers; in tf32 halves in shared
- * memory, which one copy moves behind the next barrier. */
-template <int MATH> FN void keep_layer(const Layer &tile, int room, int kept, int n) {
-    if constexpr (MATH == DEV_FP32)
-        tile.turn(fused_at(kept), WIDTH, n);
-    else
-        tile.keep_halves(work() + room);
-    bulk_fence();
-}
-template <int MATH> FN void store_layer(int room, int kept, int n) {
-    if (MATH == DEV_FP32 || threadIdx.x) return;
-    bulk_store(fused_at(kept), shared_at(work() + room), n * HALF_ROW * 4);
-    bulk_commit();
-}
-
 /* What is asked for while block b is multiplied: x and wx of the block after the next; then w1,
  * over the blocks that have been, so that it does not hold up the others. */
 FN void ask_ahead(int block, int n) {
@@ -115,7 +96,7 @@ FN void ask_ahead(int block, int n) {
 static_assert(ROOM_W1 + WIDTH * PITCH_W <= ROOM_WX + (BLOCKS - 2) * BLOCK * PITCH_W,
               "w1 lies over blocks that have been");
 
-template <int MATH> FN void first_layer(int n) {
+FN void first_layer(int n) {
     const int group = (int)threadIdx.x / GROUP;
     Layer tile(work() + ROOM_WX, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
 #pragma unroll 1
@@ -124,68 +105,51 @@ template <int MATH> FN void first_layer(int n) {
         bulk_fence();
         __syncthreads();
         wait_rows(HERE_WX + block);
-        tile.multiply<MATH, 4>(true, points_room(), work() + ROOM_LOW, block * BLOCK,
-                               block * BLOCK + BLOCK, [=](int k) {
-                                   if (k % BLOCK == 0) ask_ahead(block, n);
-                               });
+        tile.multiply(true, points_room(), work() + ROOM_LOW, block * BLOCK, block * BLOCK + BLOCK,
+                      [=](int k) {
+                          if (k % BLOCK == 0) ask_ahead(block, n);
+                      });
     }
-    tile.add_bias<MATH>(work() + ROOM_B0);
+    tile.add_row(work() + ROOM_B0);
     tile.add_row(work() + ROOM_PZ);
     tile.relu();
     tile.keep(points_room());
     copy_wait<0>();
     bulk_fence();
     __syncthreads();
-    keep_layer<MATH>(tile, ROOM_KEPT_H0, FLOW_H0, n);
+    tile.turn(fused_at(FLOW_H0), WIDTH, n);
 }
 
-template <int MATH> FN void second_layer(int n) {
+FN void second_layer(int n) {
     const int group = (int)threadIdx.x / GROUP;
     Layer tile(work() + ROOM_W1, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
         wait_rows(HERE_W1 + half);
-        tile.multiply<MATH, 4>(true, points_room(), work() + ROOM_LOW, half * HALF,
-                               half * HALF + HALF);
+        tile.multiply(true, points_room(), work() + ROOM_LOW, half * HALF, half * HALF + HALF);
     }
-    tile.add_bias<MATH>(work() + ROOM_B1);
+    tile.add_row(work() + ROOM_B1);
     tile.relu();
     __syncthreads(); /* h0 and w1 have been read */
-    store_layer<MATH>(ROOM_KEPT_H0, FLOW_H0, n);
     tile.keep(points_room());
-    keep_layer<MATH>(tile, ROOM_KEPT_H1, FLOW_H1, n);
+    bulk_fence();
     __syncthreads();
-    store_layer<MATH>(ROOM_KEPT_H1, FLOW_H1, n);
+    tile.turn(fused_at(FLOW_H1), WIDTH, n);
 }
 
 /* raw (n, 29): 32 points a group, of whose warps two have rows. */
-template <int MATH> FN void third_layer(int n) {
+FN void third_layer() {
     GroupTile<DOWN, 4> tile(work() + ROOM_W2, PITCH_W2, points_room(), 0,
                             (int)threadIdx.x / GROUP * 32);
     const bool mine = tile.row(0) < POINT_RAW;
     if (!mine) tile.a = shared_at(work() + ROOM_W2);
-    tile.multiply<MATH, 4>(true, points_room(), work() + ROOM_LOW, 0, WIDTH);
+    tile.multiply(true, points_room(), work() + ROOM_LOW, 0, WIDTH);
     if (!mine) return;
-    tile.add_bias<MATH>(work() + ROOM_B2);
+    tile.add_row(work() + ROOM_B2);
     tile.turn(work() + ROOM_RAW, POINT_PITCH, POINTS);
-    tile.turn(fused_at(FLOW_RAW), POINT_RAW, n);
 }
 
-/* Four lanes to a point. Points that do not exist are mapped as well and not stored. */
-FN void map_points(const Spline &o, int n, float v, float before) {
-    const int point = (int)threadIdx.x / 4;
-    Place t;
-    LaneBins l;
-    locate_lanes(o, v, work() + ROOM_RAW + point * POINT_PITCH, t, l);
-    const bool inside = v >= -o.bound && v <= o.bound;
-    const float image = inside ? t.y0 + t.h * spline_share(t) : v;
-    const float L = inside ? logf(t.g) : v == v ? 0.0f : v;
-    if (point >= n || (int)threadIdx.x % 4) return;
-    fused_at(FLOW_OUT)[point] = image;
-    fused_at(FLOW_LOGDET)[point] = L + before;
-}
-
-template <int MATH> FN void flow(const dev_instr &ins) {
+FN void flow(const dev_instr &ins) {
     const int n = frame().n, point = (int)threadIdx.x / 4;
     fetch_biases();
     for (int block = 0; block < 2; block++) {
@@ -200,19 +164,18 @@ template <int MATH> FN void flow(const dev_instr &ins) {
     const float *before = fused_at(FLOW_BEFORE);
     const float v = point < n ? fused_at(FLOW_Y)[point] : 0.0f;
     const float L = before && point < n ? before[point] : 0.0f;
-    first_layer<MATH>(n);
-    second_layer<MATH>(n);
-    third_layer<MATH>(n);
+    first_layer(n);
+    second_layer(n);
+    third_layer();
     __syncthreads();
-    map_points(spline_of(ins), n, v, L);
-    bulk_wait();
+    flow_half::map_points(spline_of(ins), work() + ROOM_RAW, n, v, L);
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {
     if (ins.math == DEV_FP32)
-        flow<DEV_FP32>(ins);
+        flow(ins);
     else
-        flow<DEV_TF32>(ins);
+        flow_half::flow(ins);
 }
 
 } // namespace flow_part

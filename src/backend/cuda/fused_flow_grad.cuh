@@ -1,31 +1,28 @@
 /* fused_flow_grad.cuh: the reverse pass of the conditioner and its spline as one instruction
- * (fused.h). Gradients of the layers' values stay in shared memory, turned as in fused_flow.cuh;
- * only those of weights, of y and of the log determinant are stored. A group of four warps has
- * 64 x 64 numbers of a product (groups.cuh). "By points": with k over points, for a weight's
- * gradient; "by columns": with k over the layer's numbers, for the layer below.
+ * (fused.h), in fp32; flow_grad_half.cuh has it in tf32. Gradients of the layers' values stay in
+ * shared memory, turned as in fused_flow.cuh; only those of weights, of y and of the log
+ * determinant are stored. A group of four warps has 64 x 64 numbers of a product (groups.cuh). "By
+ * points": with k over points, for a weight's gradient; "by columns": with k over the layer's
+ * numbers, for the layer below.
  *
- * Shared memory, in words from work(), by the time it is used (tf32):
+ * Shared memory, in words from work(), by the time it is used:
  *
  *              spline, dh1, dw2       dw1              dh0              dwx
  *        0     raw, its gradient, w2  dh1 by points    dh1 by columns   dh0 by points
- *    16512                                             x, points 0..79  x, points 0..79
- *    17568     h1 (n, 128), halves
- *    29632     sums                   sums             sums
- *    30336     h0 (n, 128), halves    h0               h0
- *    38528     w1 (128, 128)          w1               w1               x, the others
- *
- * In fp32 h1, then h0 lie from 21632 on, lo and sums before them, and all of x comes behind dh0;
- * the lo of dwx lie behind x. dw1 comes before dh0, which leaves it more time on its way to memory.
+ *    16512                                                              x, points 0..79
+ *    17568     lo, sums               lo, sums         lo, sums
+ *    21632     h1 (n, 128)            h0 (n, 128)      h0
+ *    38528     w1 (128, 128)          w1               w1               x, the others; lo
  */
 #ifndef MNP_CUDA_FUSED_FLOW_GRAD_CUH
 #define MNP_CUDA_FUSED_FLOW_GRAD_CUH
 
+#include "backend/cuda/flow_grad_half.cuh"
 #include "backend/cuda/groups.cuh"
-#include "backend/cuda/spline_lanes.cuh"
 
 namespace flow_grad_part {
 
-enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS, HALF = POINTS / 2 };
+enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS };
 enum { PITCH_X = IN + 4, PITCH_H = WIDTH + 4, X_LOW = 80 };
 enum { QUADS = WIDTH / 4 * (4 * POINTS + 4) }; /* words of dh, either way */
 enum {
@@ -39,35 +36,15 @@ enum {
     ROOM_X = ROOM_DH + QUADS,
     ROOM_X_HIGH = ROOM_W1
 };
-/* What differs: h1, h0, sums, and the lo of fp32. */
 enum {
-    ROOM_H1_TF32 = ROOM_DRAW_END,
-    ROOM_H0_TF32 = ROOM_W1 - POINTS * HALF_ROW,
-    ROOM_SUMS_TF32 = ROOM_X + X_LOW * PITCH_X,
-    ROOM_H_FP32 = ROOM_W1 - POINTS * PITCH_H,
     ROOM_LOW = ROOM_DRAW_END,
-    ROOM_SUMS_FP32 = ROOM_LOW + LOW_WORDS,
+    ROOM_SUMS = ROOM_LOW + LOW_WORDS,
+    ROOM_H = ROOM_W1 - POINTS * PITCH_H,
     ROOM_X_LOW = ROOM_X_HIGH + (POINTS - X_LOW) * PITCH_X /* lo of dwx */
 };
-static_assert(ROOM_SUMS_FP32 + 4 * WIDTH <= ROOM_H_FP32, "lo and sums lie before h");
-static_assert(ROOM_H1_TF32 + POINTS * HALF_ROW <= ROOM_SUMS_TF32, "h1 lies where x comes");
-static_assert(ROOM_SUMS_TF32 + 4 * WIDTH <= ROOM_H0_TF32, "x and sums lie before h0");
+static_assert(ROOM_SUMS + 4 * WIDTH <= ROOM_H, "lo and sums lie before h");
 static_assert(ROOM_X_LOW + LOW_WORDS <= WORK_WORDS, "lo lie behind x");
 static_assert(X_LOW % 16 == 0, "products take points by 16");
-
-/* Layers 0 and 1, and sums over points. */
-template <int MATH> FN float *h_room(int layer) {
-    return work() + (MATH == DEV_FP32 ? ROOM_H_FP32 : layer ? ROOM_H1_TF32 : ROOM_H0_TF32);
-}
-template <int MATH> FN constexpr int h_how() {
-    return MATH == DEV_FP32 ? PAIRS : HALVES;
-}
-template <int MATH> FN constexpr int h_pitch() {
-    return MATH == DEV_FP32 ? (int)PITCH_H : (int)HALF_ROW;
-}
-template <int MATH> FN float *sums_room() {
-    return work() + (MATH == DEV_FP32 ? ROOM_SUMS_FP32 : ROOM_SUMS_TF32);
-}
 
 /* What comes by the copy engine. */
 enum { HERE_H1, HERE_W1, HERE_H0, HERE_X };
@@ -82,16 +59,11 @@ FN Quads dh_room() {
     return {work() + ROOM_DH, POINTS};
 }
 
-/* A layer as it was kept (fused_flow.cuh). */
-template <int MATH> FN void ask_h(int layer, int n) {
-    const int arrival = layer ? HERE_H1 : HERE_H0;
-    const float *from = fused_at(layer ? FLOWG_H1 : FLOWG_H0);
-    float *room = h_room<MATH>(layer);
-    if (MATH == DEV_FP32)
-        ask_some<POINTS / WARPS>(arrival, 0, n, room, PITCH_H, from, WIDTH);
-    else if (threadIdx.x == 0)
-        bulk_load(shared_at(room), from, n * HALF_ROW * 4, arrival_at(arrival));
-    zero_rows(room, h_pitch<MATH>(), MATH == DEV_FP32 ? (int)WIDTH : (int)HALF_ROW, n);
+/* A layer as it was kept. */
+FN void ask_h(int layer, int n) {
+    ask_some<POINTS / WARPS>(layer ? HERE_H1 : HERE_H0, 0, n, work() + ROOM_H, PITCH_H,
+                             fused_at(layer ? FLOWG_H1 : FLOWG_H0), WIDTH);
+    zero_rows(work() + ROOM_H, PITCH_H, WIDTH, n);
 }
 FN void ask_w1(int from, int to) {
     ask_some<WIDTH / WARPS / 2>(HERE_W1, from, to, work() + ROOM_W1, PITCH_H, fused_at(FLOWG_W1),
@@ -99,22 +71,20 @@ FN void ask_w1(int from, int to) {
 }
 
 /* What the spline needs goes first. Groups of copies by threads: raw; w2. */
-template <int MATH> FN void fetch_first(int n) {
-    const int words = n * (MATH == DEV_FP32 ? (int)WIDTH : (int)HALF_ROW);
+FN void fetch_first(int n) {
     fetch_rows<POINT_RAW, POINTS>(work() + ROOM_RAW, POINT_PITCH, fused_at(FLOWG_RAW), n);
     copy_commit();
     fetch_rows<POINT_RAW, WIDTH>(work() + ROOM_W2, POINT_PITCH, fused_at(FLOWG_W2));
     copy_commit();
     begin_rows();
     if (threadIdx.x == 0) {
-        expect_words(HERE_H1, words);
+        expect_words(HERE_H1, n * WIDTH);
         expect_words(HERE_W1, WIDTH * WIDTH);
-        expect_words(HERE_H0, words);
+        expect_words(HERE_H0, n * WIDTH);
         expect_words(HERE_X, n * IN);
     }
-    ask_h<MATH>(1, n);
+    ask_h(1, n);
     ask_w1(0, WIDTH / 2);
-    if (MATH != DEV_FP32) ask_h<MATH>(0, n);
 }
 
 /* In two pieces; see above. */
@@ -125,23 +95,14 @@ template <int EACH> FN void ask_x(int from, int to) {
     ask_some<EACH>(HERE_X, from, to, work() + room_x(from), PITCH_X, fused_at(FLOWG_X), IN);
 }
 
-/* The gradient of raw both ways, four lanes to a point; points that do not exist get zeros. */
+/* The gradient of raw both ways. */
 FN void spline_grad(const Spline &o, int n, float v, float G, float H) {
     const int point = (int)threadIdx.x / 4;
-    const bool exists = point < n, inside = v >= -o.bound && v <= o.bound;
-    Place t;
-    LaneBins l;
-    locate_lanes(o, v, work() + ROOM_RAW + point * POINT_PITCH, t, l);
-    const BinGrad q = spline_derive(t, false, G, H);
     const int turned = point / 8 * 8 + point % 2 * 4 + point % 8 / 2; /* for PAIRS */
-    raw_grad_lanes(t, l, q, exists && inside, [=](int i, float x) {
+    flow_grad_half::spline_grad(o, work() + ROOM_RAW, n, v, G, H, [=](int i, float x) {
         *draw().at(point, i) = x;
         *draw_by_points().at(i, turned) = x;
     });
-    if (!exists || (int)threadIdx.x % 4) return;
-    float *gy = fused_at(FLOWG_GY), *before = fused_at(FLOWG_GBEFORE);
-    if (gy) put(gy + point, inside ? q.v : G, fused_adds(FLOWG_GY));
-    if (before) put(before + point, H, fused_adds(FLOWG_GBEFORE));
 }
 
 /* ---- sums over points ------------------------------------------------------------------------ */
@@ -162,121 +123,91 @@ FN void raw_bias_grad() {
 using Grad = GroupTile<ALONG, 8>;
 
 /* The tile's share of a bias's gradient; `layer` has two rows of the sums, one for 64 points. */
-template <int MATH> FN void keep_sums(const Grad &tile, int layer) {
-    float *sums = sums_room<MATH>() + (layer * 2 + tile.n0 / 64) * WIDTH;
+FN void keep_sums(const Grad &tile, int layer) {
+    float *sums = work() + ROOM_SUMS + (layer * 2 + tile.n0 / 64) * WIDTH;
     const float2 s = tile.sum_rows();
     if ((int)threadIdx.x % 4 == 0) sums[tile.row(0)] = s.x, sums[tile.row(1)] = s.y;
 }
-template <int MATH> FN void bias_grad(int which, int layer, int c) {
+FN void bias_grad(int which, int layer, int c) {
     if (c < 0 || c >= WIDTH) return;
-    const float *sums = sums_room<MATH>() + layer * 2 * WIDTH;
+    const float *sums = work() + ROOM_SUMS + layer * 2 * WIDTH;
     put(fused_at(which) + c, sums[c] + sums[WIDTH + c], fused_adds(which));
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* Zero where the layer's h is. */
-template <int MATH> FN void mask(Grad &tile, int layer) {
-    if constexpr (MATH == DEV_FP32)
-        tile.mask<MATH>(h_room<MATH>(layer), PITCH_H);
-    else
-        tile.mask_halves<MATH>(h_room<MATH>(layer));
-}
-
 /* dh1 = draw w2^T where h1 > 0; it stays in registers. */
-template <int MATH> FN void grad_h1(Grad &dh1) {
-    dh1.multiply<MATH, 4>(true, draw(), work() + ROOM_LOW, 0, POINT_RAW, [](int k) {
+FN void grad_h1(Grad &dh1) {
+    dh1.multiply(true, draw(), work() + ROOM_LOW, 0, POINT_RAW, [](int k) {
         if (k) return;
         ask_w1(WIDTH / 2, WIDTH);
         raw_bias_grad();
     });
-    mask<MATH>(dh1, 1);
-    keep_sums<MATH>(dh1, 1);
+    dh1.mask(work() + ROOM_H, PITCH_H);
+    keep_sums(dh1, 1);
 }
 
-/* dw2 = h1^T draw: two groups have the first half of the points, two the second, whose sums are
- * added behind a barrier; in fp32, where all take the same points, two groups have all. Behind the
- * barrier what was read for dh1 is free for it. */
-template <int MATH> FN void grad_w2(const Grad &dh1, int n) {
-    const int group = (int)threadIdx.x / GROUP, points = up16(n);
-    const bool all = MATH == DEV_FP32, first = group < 2;
-    const int from = all || first ? 0 : (int)HALF, to = all || !first ? points : min(points, HALF);
-    GroupTile<h_how<MATH>(), 4> dw2(h_room<MATH>(1), h_pitch<MATH>(), draw_by_points(),
-                                    group % 2 * 64, 0);
-    dw2.template multiply<MATH, 2>(!all || first, draw_by_points(), work() + ROOM_LOW, from, to);
-    dw2.template scale<MATH>();
-    if (first) dw2.store(fused_at(FLOWG_DW2), POINT_RAW, fused_adds(FLOWG_DW2));
+/* dw2 = h1^T draw by two groups. Behind the barrier what was read for dh1 is free for it. */
+FN void grad_w2(const Grad &dh1, int n) {
+    const int group = (int)threadIdx.x / GROUP;
+    GroupTile<PAIRS, 4> dw2(work() + ROOM_H, PITCH_H, draw_by_points(), group % 2 * 64, 0);
+    dw2.multiply(group < 2, draw_by_points(), work() + ROOM_LOW, 0, up16(n));
+    if (group < 2) dw2.store(fused_at(FLOWG_DW2), POINT_RAW, fused_adds(FLOWG_DW2));
     __syncthreads();
-    if (MATH == DEV_FP32) ask_h<MATH>(0, n);
+    ask_h(0, n);
     dh1.keep_across(dh_room());
     bulk_fence();
-    if (!all && !first && from < to) dw2.store(fused_at(FLOWG_DW2), POINT_RAW, true);
     __syncthreads();
 }
 
 /* dw1 = h0^T dh1; then dh1 lies by columns. */
-template <int MATH> FN void grad_w1(const Grad &dh1, int n) {
-    GroupTile<h_how<MATH>(), 8> dw1(h_room<MATH>(0), h_pitch<MATH>(), dh_room(), dh1.m0, dh1.n0);
+FN void grad_w1(const Grad &dh1, int n) {
+    GroupTile<PAIRS, 8> dw1(work() + ROOM_H, PITCH_H, dh_room(), dh1.m0, dh1.n0);
     wait_rows(HERE_H0);
-    dw1.template multiply<MATH, 2>(true, dh_room(), work() + ROOM_LOW, 0, up16(n));
+    dw1.multiply(true, dh_room(), work() + ROOM_LOW, 0, up16(n));
     __syncthreads(); /* dh1 by points has been read */
     dh1.keep(dh_room());
     bulk_fence();
     __syncthreads();
-    dw1.template scale<MATH>();
     dw1.store(fused_at(FLOWG_DW1), WIDTH, fused_adds(FLOWG_DW1));
 }
 
-/* dh0 = dh1 w1^T where h0 > 0, by points. In tf32 most of x comes meanwhile, the rest over w1. */
-template <int MATH> FN void grad_h0(int m0, int n0, int n) {
+/* dh0 = dh1 w1^T where h0 > 0, by points. The end of x comes over w1. */
+FN void grad_h0(int m0, int n0, int n) {
     Grad dh0(work() + ROOM_W1, PITCH_H, dh_room(), m0, n0);
     wait_rows(HERE_W1);
-    dh0.multiply<MATH, 4>(true, dh_room(), work() + ROOM_LOW, 0, WIDTH, [=](int k) {
-        if (MATH != DEV_FP32 && k % 32 == 0) ask_x<2>(k, min(n, X_LOW));
-    });
-    mask<MATH>(dh0, 0);
-    keep_sums<MATH>(dh0, 0);
+    dh0.multiply(true, dh_room(), work() + ROOM_LOW, 0, WIDTH);
+    dh0.mask(work() + ROOM_H, PITCH_H);
+    keep_sums(dh0, 0);
     bulk_fence();    /* of what threads wrote where x comes */
     __syncthreads(); /* dh1 by columns, w1 and h0 have been read */
     ask_x<(POINTS - X_LOW) / WARPS>(X_LOW, n);
-    if (MATH != DEV_FP32) zero_rows(work() + room_x(n), PITCH_X, IN, n);
     dh0.keep_across(dh_room());
     bulk_fence();
     __syncthreads();
 }
 
-/* dwx = x^T dh0, over both pieces of x: rows 0..127; then rows 128..159, in tf32 a piece by two
- * groups each, in fp32 all by two. */
-template <int MATH> FN void grad_wx(int n) {
+/* dwx = x^T dh0, over both pieces of x: rows 0..127; then rows 128..159 by two groups. */
+FN void grad_wx(int n) {
     const int group = (int)threadIdx.x / GROUP, points = up16(n);
-    float *to = fused_at(FLOWG_DWX);
 #pragma unroll 1
     for (int rest = 0; rest < 2; rest++) {
-        const bool split = MATH != DEV_FP32 && rest, late = split && group >= 2;
         GroupTile<PAIRS, 8> tile(work() + ROOM_X, PITCH_X, dh_room(),
                                  rest ? (int)WIDTH : group / 2 * 64, group % 2 * 64);
-        const bool exists = tile.row(0) < IN;
+        const bool exists = tile.row(0) < IN, in = !rest || group < 2;
         if (!exists) tile.a = shared_at(work() + ROOM_X);
 #pragma unroll 1
         for (int k = 0; k < points; k += X_LOW) {
-            const bool in = split ? late == (k > 0) : !rest || group < 2;
-            if (in || MATH == DEV_FP32)
-                tile.multiply<MATH, 2>(MATH != DEV_FP32 || in, dh_room(), work() + ROOM_X_LOW, k,
-                                       min(points, k + X_LOW));
+            tile.multiply(in, dh_room(), work() + ROOM_X_LOW, k, min(points, k + X_LOW));
             tile.a += (ROOM_X_HIGH - ROOM_X - X_LOW * PITCH_X) * 4;
         }
-        tile.scale<MATH>();
-        const bool mine = exists && (!rest || group < 2);
-        if (mine) tile.store(to, WIDTH, fused_adds(FLOWG_DWX));
-        if (!split) continue;
-        __syncthreads();
-        if (late && exists && points > X_LOW) tile.store(to, WIDTH, true);
+        if (exists && in) tile.store(fused_at(FLOWG_DWX), WIDTH, fused_adds(FLOWG_DWX));
     }
 }
 
-template <int MATH> FN void flow_grad(const dev_instr &ins) {
+FN void flow_grad(const dev_instr &ins) {
     const int n = frame().n, id = (int)threadIdx.x, point = id / 4, group = id / GROUP;
-    fetch_first<MATH>(n);
+    fetch_first(n);
     {
         const float v = point < n ? fused_at(FLOWG_Y)[point] : 0.0f;
         const float G = point < n ? fused_at(FLOWG_GOUT)[point] : 0.0f;
@@ -292,29 +223,27 @@ template <int MATH> FN void flow_grad(const dev_instr &ins) {
     wait_rows(HERE_H1);
     {
         Grad dh1(work() + ROOM_W2, POINT_PITCH, draw(), group / 2 * 64, group % 2 * 64);
-        grad_h1<MATH>(dh1);
-        grad_w2<MATH>(dh1, n);
-        bias_grad<MATH>(FLOWG_DB1, 1, id);
-        grad_w1<MATH>(dh1, n);
-        grad_h0<MATH>(dh1.m0, dh1.n0, n);
+        grad_h1(dh1);
+        grad_w2(dh1, n);
+        bias_grad(FLOWG_DB1, 1, id);
+        grad_w1(dh1, n);
+        grad_h0(dh1.m0, dh1.n0, n);
     }
-    bias_grad<MATH>(FLOWG_DB0, 0, id);
-    bias_grad<MATH>(FLOWG_GPZ, 0, id - WIDTH);
-    if (MATH == DEV_FP32) { /* over the sums */
-        __syncthreads();
-        ask_x<X_LOW / WARPS>(0, min(n, X_LOW));
-        zero_rows(work() + room_x(n), PITCH_X, IN, n);
-        __syncthreads();
-    }
+    bias_grad(FLOWG_DB0, 0, id);
+    bias_grad(FLOWG_GPZ, 0, id - WIDTH);
+    __syncthreads(); /* over the sums */
+    ask_x<X_LOW / WARPS>(0, min(n, X_LOW));
+    zero_rows(work() + room_x(n), PITCH_X, IN, n);
+    __syncthreads();
     wait_rows(HERE_X);
-    grad_wx<MATH>(n);
+    grad_wx(n);
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {
     if (ins.math == DEV_FP32)
-        flow_grad<DEV_FP32>(ins);
+        flow_grad(ins);
     else
-        flow_grad<DEV_TF32>(ins);
+        flow_grad_half::flow_grad(ins);
 }
 
 } // namespace flow_grad_part

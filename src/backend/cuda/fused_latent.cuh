@@ -1,4 +1,5 @@
-/* fused_latent.cuh: the latent of a transition as one instruction (FUSED_LATENT in fused.h).
+/* fused_latent.cuh: the latent of a transition as one instruction (FUSED_LATENT in fused.h), in
+ * fp32; fused_latent_half.cuh has it with weights as halves.
  *
  * What takes time is the way of 256 KB of weights from memory, so every thread asks for its share
  * of all layers before it multiplies: the first ones come to registers, the later ones to 16 bytes

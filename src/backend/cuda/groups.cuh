@@ -1,16 +1,13 @@
-/* groups.cuh: products of a group of four warps (ptx.cuh): 128 x 128 x 128 in tf32 takes four of
- * them 2 700 cycles in a kernel, 780 multiplications a cycle, where warps by themselves get 476 at
- * most (measured, H200). In a function that is called the compiler lets every product wait for the
- * one before. A group takes a tile of 64 x 8 J numbers, D = A B. A goes through registers, so it
- * may lie either way; B is read by the unit itself and lies as "quads": k by fours, Quads::at()
- * says where.
+/* groups.cuh: products of a group of four warps (ptx.cuh) in fp32. In a function that is called the
+ * compiler lets every product wait for the one before. A group takes a tile of 64 x 8 J numbers,
+ * D = A B. A goes through registers, so it may lie either way; B is read by the unit itself and
+ * lies as "quads": k by fours, Quads::at() says where.
  *
  * g = lane / 4, t = lane % 4, w = the warp in its group; j < J; h, f < 2:
  *
  *           A (M x K)                      rows of D: m0 + 16 w +     k of t, t + 4   strides
  *   DOWN    read from (K, M)               2 g + h                    t, t + 4        8 modulo 32
  *   PAIRS   read from (K, M)               2 g + h                    2 t, 2 t + 1    4 modulo 32
- *   HALVES  read from (K, M), halves       2 g + h                    2 t, 2 t + 1    see below
  *   ALONG   read from (M, K), ldmatrix     g + 8 h                    t, t + 4        4 modulo 8
  *
  *   columns of D: n0 + 8 j + 2 t + f       c[j][2 h + f]
@@ -18,26 +15,15 @@
  * The unit takes k in the order in which B's quads lie, so B is written for PAIRS with every eight
  * of k as 0 2 4 6, 1 3 5 7 (keep_across).
  *
- * tf32: operands are cut by the unit, which makes a product too small by 2 x 0.72 half-units on
- * average (mma.cuh); scaled() makes up for it in the sum. fp32: x = hi + lo, where hi is what
- * the unit reads of x by itself; the lo of 16 values of k of B are made by all threads, in a room
- * of LOW_WORDS. */
+ * x = hi + lo, where hi is what the unit reads of x by itself; the lo of 16 values of k of B are
+ * made by all threads, in a room of LOW_WORDS. */
 #ifndef MNP_CUDA_GROUPS_CUH
 #define MNP_CUDA_GROUPS_CUH
 
 #include "backend/cuda/rows.cuh"
 
-enum { DOWN, PAIRS, HALVES, ALONG };
+enum { DOWN, PAIRS, ALONG };
 enum { GROUP = 128 };
-
-/* What the reverse pass reads of a layer in tf32 is kept as halves, which have as many digits as
- * the unit reads: rows of 128 one behind the other, so that one copy moves all of them. Word i of
- * row r, numbers 2 i and 2 i + 1, lies at place half_word(r, i) of the row, for the sake of the
- * banks. */
-enum { HALF_ROW = 64 }; /* words */
-FN int half_word(int r, int i) {
-    return i ^ r / 2 % 4 * 8;
-}
 
 /* B (K x N) with `rows` = N. */
 struct Quads {
@@ -86,11 +72,6 @@ FN void make_low(const Quads &b, float *low, int k) {
     }
 }
 
-/* What a sum of products is multiplied with: a half loses nothing. */
-template <int MATH, int HOW = DOWN> FN float scaled(float x) {
-    return MATH != DEV_TF32 ? x : x * (1.0f + 0.72f / (HOW == HALVES ? 2048.0f : 1024.0f));
-}
-
 template <int HOW, int J> struct GroupTile {
     int m0, n0;
     uint32_t a; /* where this lane reads A: bytes */
@@ -104,8 +85,6 @@ template <int HOW, int J> struct GroupTile {
         const int lane = threadIdx.x % 32, w = threadIdx.x / 32 % 4, g = lane / 4, t = lane % 4;
         if (HOW == ALONG)
             a = shared_at(from + (m0 + 16 * w + lane % 16) * pitch + lane / 16 * 4);
-        else if (HOW == HALVES)
-            a = shared_at(from + 2 * t * pitch + half_word(2 * t, m0 / 2 + 8 * w + g));
         else
             a = shared_at(from + (HOW == PAIRS ? 2 * t : t) * pitch + m0 + 16 * w + 2 * g);
         b = group_operand(shared_at(by.at(n0, 0)), step_b);
@@ -121,33 +100,13 @@ template <int HOW, int J> struct GroupTile {
             load_matrices(a + k * 4, v);
         } else {
             const uint32_t at = a + k * step, then = at + (HOW == DOWN ? 4 : 1) * step;
-            float2 x, y;
-            if constexpr (HOW == HALVES)
-                x = unpack_half(load_word(at)), y = unpack_half(load_word(then));
-            else
-                x = load_pair(at), y = load_pair(then);
+            const float2 x = load_pair(at), y = load_pair(then);
             v[0] = __float_as_uint(x.x), v[1] = __float_as_uint(x.y);
             v[2] = __float_as_uint(y.x), v[3] = __float_as_uint(y.y);
         }
     }
-    /* c += A B over [k0, k1), multiples of 8 STEPS; meanwhile(k) runs beside the unit's work. */
-    template <int STEPS, class DO> MEMBER void multiply_tf32(int k0, int k1, DO meanwhile) {
-#pragma unroll 1
-        for (int k = k0; k < k1; k += 8 * STEPS) {
-            uint32_t v[STEPS][4];
-#pragma unroll
-            for (int s = 0; s < STEPS; s++) read(v[s], k + 8 * s);
-            group_begin();
-#pragma unroll
-            for (int s = 0; s < STEPS; s++)
-                group_mma(c, v[s], group_further(b, (k / 4 + 2 * s) * step_b));
-            group_commit();
-            meanwhile(k);
-            group_wait();
-        }
-    }
     /* 16 values of k in three products; `low` has their lo */
-    template <class DO> MEMBER void multiply_fp32(int k, uint64_t low, DO meanwhile) {
+    template <class DO> MEMBER void multiply_low(int k, uint64_t low, DO meanwhile) {
         uint32_t v[2][4], lo[2][4];
 #pragma unroll
         for (int s = 0; s < 2; s++) {
@@ -168,34 +127,26 @@ template <int HOW, int J> struct GroupTile {
         meanwhile(k);
         group_wait();
     }
-    /* The same in any precision, by all threads of the block; only groups that are `in` multiply.
-     * meanwhile() is called for the same k by all, a step of 8 STEPS or (fp32) LOW_K apart. In fp32
-     * the room of the lo is free behind the next barrier. */
-    template <int MATH, int STEPS, class DO>
+    /* c += A B over [k0, k1), multiples of LOW_K, by all threads of the block; only groups that are
+     * `in` multiply. meanwhile(k) is called by all beside the unit's work. The room of the lo is
+     * free behind the next barrier. */
+    template <class DO>
     MEMBER void multiply(bool in, const Quads &by, float *low, int k0, int k1, DO meanwhile) {
-        if constexpr (MATH == DEV_FP32) {
-            const uint64_t low_b = group_operand(shared_at(low + n0 * 4), step_b);
+        const uint64_t low_b = group_operand(shared_at(low + n0 * 4), step_b);
 #pragma unroll 1
-            for (int k = k0; k < k1; k += LOW_K) {
-                __syncthreads(); /* the lo before have been read */
-                make_low(by, low, k);
-                bulk_fence();
-                __syncthreads();
-                if (in)
-                    multiply_fp32(k, low_b, meanwhile);
-                else
-                    meanwhile(k);
-            }
-        } else if (in) {
-            multiply_tf32<STEPS>(k0, k1, meanwhile);
-        } else {
-#pragma unroll 1
-            for (int k = k0; k < k1; k += 8 * STEPS) meanwhile(k);
+        for (int k = k0; k < k1; k += LOW_K) {
+            __syncthreads(); /* the lo before have been read */
+            make_low(by, low, k);
+            bulk_fence();
+            __syncthreads();
+            if (in)
+                multiply_low(k, low_b, meanwhile);
+            else
+                meanwhile(k);
         }
     }
-    template <int MATH, int STEPS>
     MEMBER void multiply(bool in, const Quads &by, float *low, int k0, int k1) {
-        multiply<MATH, STEPS>(in, by, low, k0, k1, [](int) {});
+        multiply(in, by, low, k0, k1, [](int) {});
     }
 
     /* A row of numbers, one for every row of D. */
@@ -204,31 +155,17 @@ template <int HOW, int J> struct GroupTile {
 #pragma unroll
         for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] += of[i / 2 % 2];
     }
-    template <int MATH> MEMBER void add_bias(const float *bias) {
-        scale<MATH>();
-        add_row(bias);
-    }
     MEMBER void relu() {
 #pragma unroll
         for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] = relu_of(c[i / 4][i % 4]);
     }
     /* Zero where h (columns of D, rows of D) is. */
-    template <int MATH> MEMBER void mask(const float *h, int pitch) {
+    MEMBER void mask(const float *h, int pitch) {
         const float *from = h + col(0, 0) * pitch;
 #pragma unroll
         for (int i = 0; i < 4 * J; i++) {
             float &v = c[i / 4][i % 4];
-            v = from[(i / 4 * 8 + i % 2) * pitch + row(i / 2 % 2)] > 0 ? scaled<MATH, HOW>(v) : 0;
-        }
-    }
-    template <int MATH> MEMBER void mask_halves(const float *h) {
-        const uint32_t from =
-            shared_at(h + col(0, 0) * HALF_ROW + half_word(col(0, 0), row(0) / 2)) + row(0) % 2 * 2;
-#pragma unroll
-        for (int i = 0; i < 4 * J; i++) {
-            float &v = c[i / 4][i % 4];
-            const int down = (i / 4 * 8 + i % 2) * HALF_ROW * 4, right = i / 2 % 2 * 16;
-            v = load_half(from + down + right) ? scaled<MATH, HOW>(v) : 0;
+            v = from[(i / 4 * 8 + i % 2) * pitch + row(i / 2 % 2)] > 0 ? v : 0;
         }
     }
     /* D^T as the B of a product whose k are D's rows. */
@@ -263,19 +200,6 @@ template <int HOW, int J> struct GroupTile {
             if (col(j, f) < rows)
                 *(float2 *)(at + (8 * j + f) * ld) = make_float2(c[j][f], c[j][2 + f]);
         }
-    }
-    /* The same as halves in shared memory. */
-    MEMBER void keep_halves(float *to) const {
-        const uint32_t at = shared_at(to + col(0, 0) * HALF_ROW + half_word(col(0, 0), row(0) / 2));
-#pragma unroll
-        for (int i = 0; i < 2 * J; i++) {
-            const int j = i / 2, f = i % 2;
-            store_word(at + (8 * j + f) * HALF_ROW * 4, pack_half(c[j][f], c[j][2 + f]));
-        }
-    }
-    template <int MATH> MEMBER void scale() {
-#pragma unroll
-        for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] = scaled<MATH, HOW>(c[i / 4][i % 4]);
     }
     MEMBER float2 pair(int i) const { /* of row i % 2 */
         return make_float2(c[i / 2][i % 2 * 2], c[i / 2][i % 2 * 2 + 1]);

@@ -32,9 +32,25 @@ static inline void launch_as(cudaLaunchConfig_t how, bool urgent, bool early, K 
     cudaLaunchKernelEx(&how, kernel, args...);
 }
 
+/* Until all functions are past the instruction that releases (ranges.h). */
+static inline __device__ void wait_released(const dev_run *run) {
+    if (threadIdx.x == 0) {
+        while (atomicAdd(&run->adam->released, 0) < run->n_slots) {
+        }
+        __threadfence();
+    }
+    __syncthreads();
+}
+
 cudaError_t functions_prepare(void);
 /* early: behind an update */
 void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t stream);
+/* the weights as halves (halves.h) */
+void update_halve_launch(const float *weights, uint32_t *halves, int64_t words,
+                         cudaStream_t stream);
+cudaError_t products_prepare(void);
+/* Weight gradients from what functions left as rows, behind them. */
+void products_launch(const dev_run *run, int blocks, cudaStream_t stream);
 /* slot_sum, grad_norm, grad_total and tick; adam */
 void update_launch(const dev_run *run, int ranges, int64_t words, cudaStream_t stream);
 /* The same in parts, for ranks that share a step: slot 0 becomes the sum of this rank's slots; the

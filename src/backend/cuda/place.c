@@ -58,6 +58,10 @@ mnp_status exec_push(exec *x, exec_io *io) {
     for (int k = 0; k < MIRRORS; k++)
         if (from[k] && x->mirror[k].at)
             MNP_TRY(exec_send(x, &x->mirror[k], from[k], exec_mirror_bytes(x), "the weights"));
+    if (x->program.reads_halves && io->weights)
+        MNP_TRY(exec_check(
+            x, x->api->halve(x->queue, x->mirror[0].at, x->halves.at, x->plan->params->words),
+            "a launch"));
     x->pushed = true;
     return exec_wait(x);
 }
@@ -74,6 +78,13 @@ mnp_status exec_pull(exec *x, exec_io *io) {
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
+/* Products of rows go by chunks of the functions, whose number depends on theirs alone: so does the
+ * order of sums. */
+static int32_t chunks_of(int64_t functions) {
+    const int64_t chunks = (functions + DEV_CHUNK - 1) / DEV_CHUNK;
+    return chunks < 1 ? 1 : chunks > DEV_CHUNKS ? DEV_CHUNKS : (int32_t)chunks;
+}
+
 /* A block per multiprocessor at most: each takes all of its shared memory. */
 mnp_status exec_place_blocks(exec *x, int64_t items, int *blocks) {
     const comm_span own = x->share ? comm_own(x->env, items, 1) : (comm_span){0, items};
@@ -83,7 +94,10 @@ mnp_status exec_place_blocks(exec *x, int64_t items, int *blocks) {
     const size_t scratch = (size_t)(x->program.scratch_words + 31) / 32 * 32;
     MNP_TRY(exec_room(x, &x->act, (size_t)count * act * sizeof(float), "the activations"));
     MNP_TRY(exec_room(x, &x->scratch, (size_t)count * scratch * sizeof(int32_t) + 64, "scratch"));
-    MNP_TRY(exec_room(x, &x->slots, (size_t)(count * x->slot_words) * sizeof(float),
+    const int32_t chunks = chunks_of(own.hi - own.lo);
+    const int64_t sums = (int64_t)chunks * x->program.product_parts;
+    MNP_TRY(exec_room(x, &x->slots,
+                      (size_t)((count > sums ? count : sums) * x->slot_words) * sizeof(float),
                       "the gradient slots"));
     const size_t kept = (size_t)(own.hi - own.lo) * (size_t)x->program.kept_words;
     MNP_TRY(exec_room(x, &x->kept, kept * sizeof(float), "the rows of gradients"));
@@ -97,6 +111,10 @@ mnp_status exec_place_blocks(exec *x, int64_t items, int *blocks) {
     x->image.kept = x->kept.at, x->image.kept_words = x->program.kept_words;
     x->image.ranges = x->ranges.at, x->image.n_early = x->program.n_early;
     x->image.outer = x->outer.at;
+    x->image.products = x->products.at, x->image.terms = x->terms.at;
+    x->image.early_products = x->program.early_products;
+    x->image.chunks_of_products = chunks;
+    x->product_blocks = x->program.n_products * chunks;
     x->image.item_scalars = x->scalars.at;
     *blocks = (int)count;
     return MNP_OK;
@@ -239,6 +257,7 @@ mnp_status exec_place(exec *x, exec_io *io, int64_t items, int *blocks) {
     if (!x->program.updates || !x->pushed) MNP_TRY(exec_push(x, io));
     r->weights = x->mirror[0].at, r->moment1 = x->mirror[1].at, r->moment2 = x->mirror[2].at;
     r->average = io->average ? x->mirror[3].at : NULL;
+    r->halves = x->program.reads_halves ? x->halves.at : NULL;
     MNP_TRY(place_data(x, io));
     MNP_TRY(place_lengths(x, io, items));
     MNP_TRY(place_bindings(x, io, items));

@@ -7,7 +7,9 @@
 
 #include <string.h>
 
+#include "backend/cuda/arena.h"
 #include "backend/cuda/fuse.h"
+#include "backend/cuda/halves.h"
 #include "backend/cuda/kept.h"
 #include "backend/cuda/known.h"
 #include "backend/cuda/ranges.h"
@@ -361,8 +363,10 @@ static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cu
         out->code[k].together = order[words + (size_t)k];
     }
     if (status == MNP_OK) status = mark_fresh(e, p, d, order, out);
-    if (status == MNP_OK && out->updates) status = kept_place(e, p->params->trainable, out);
+    if (status == MNP_OK) status = kept_place(e, p->params->trainable, out);
+    if (status == MNP_OK) status = arena_shorten(e, p, out);
     if (status == MNP_OK && out->updates) status = ranges_list(e, p->params, out);
+    if (status == MNP_OK) halves_place(out);
     env_free(e, order);
     return status;
 }
@@ -384,6 +388,8 @@ void program_free(env *e, cuda_program *p) {
     env_free(e, p->from);
     env_free(e, p->part);
     env_free(e, p->outer);
+    env_free(e, p->products);
+    env_free(e, p->terms);
     env_free(e, p->ranges);
     env_free(e, p->offset);
     *p = (cuda_program){0};

@@ -16,11 +16,16 @@ typedef struct cuda_program {
     int64_t scratch_words; /* of one block                                */
     dev_outer *outer;      /* weight gradients left as rows (kept.h)      */
     int32_t n_outer;
-    int64_t kept_words; /* of one function                             */
-    dev_range *ranges;  /* of the gradient (ranges.h), where it updates */
+    dev_product *products; /* or formed from rows (kept.h), early ones first */
+    dev_term *terms;
+    int32_t n_products, early_products, n_terms;
+    int32_t product_parts; /* sums that a gradient is made of, at most */
+    int64_t kept_words;    /* of one function                             */
+    dev_range *ranges;     /* of the gradient (ranges.h), where it updates */
     int32_t n_ranges, n_early;
-    bool has_grad; /* it writes weight gradients                  */
-    bool updates;  /* the step part is the update of op/update.h  */
+    bool has_grad;     /* it writes weight gradients                  */
+    bool updates;      /* the step part is the update of op/update.h  */
+    bool reads_halves; /* of weights (halves.h)                       */
 } cuda_program;
 
 /* Parts of the kinds whose bit is set are fused (fuse.h). MNP_EUNSUPPORTED names an op the device

@@ -232,15 +232,15 @@ PTX void first_tf32(float d[4], const uint32_t a[4], const uint32_t b[2], const 
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
           "f"(c[2]), "f"(c[3]));
 }
-PTX void first_bf16(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+PTX void first_half(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
         "{%8,%9}, {%10,%11,%12,%13};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
           "f"(c[2]), "f"(c[3]));
 }
-PTX void first_half(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+PTX void first_bf16(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
         "{%8,%9}, {%10,%11,%12,%13};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
@@ -294,6 +294,62 @@ PTX void group_half(float (&c)[8][4], const uint32_t a[4], uint64_t b) {
                  : QUAD(0), QUAD(1), QUAD(2), QUAD(3), QUAD(4), QUAD(5), QUAD(6), QUAD(7)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
+#undef QUAD
+
+/* c (64, 8 J) += a^T b, both 16-bit numbers in shared memory: 16 rows of a have 64 numbers, of b
+ * 8 J. Rows lie by eight columns: number (r, c) at c / 8 * pitch + 16 r + c % 8 * 2 bytes. 16 rows
+ * further is group_further(., 256). */
+PTX uint64_t group_rows(uint32_t at, int pitch) {
+    return (uint64_t)(at >> 4) | (uint64_t)(128 >> 4) << 16 | (uint64_t)(pitch >> 4) << 32;
+}
+#define QUAD(i)   "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3])
+#define QUADS(i)  QUAD(i), QUAD(i + 1), QUAD(i + 2), QUAD(i + 3)
+#define NUMBERS16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
+#define NUMBERS32 NUMBERS16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define NUMBERS64                                                                                  \
+    NUMBERS32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,"                  \
+              "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define NUMBERS80 NUMBERS64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
+#define NUMBERS96 NUMBERS80 ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define GROUP_PRODUCT(columns, type, numbers, a_at, b_at, ...)                                     \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {" numbers \
+                 "}, " a_at ", " b_at ", 1, 1, 1, 1, 1;"                                           \
+                 : __VA_ARGS__                                                                     \
+                 : "l"(a), "l"(b))
+template <bool BF16> PTX void group_product(float (&c)[4][4], uint64_t a, uint64_t b) {
+    static_assert(!BF16, "halves alone have 32 columns");
+    GROUP_PRODUCT("32", "f16", NUMBERS16, "%16", "%17", QUADS(0));
+}
+template <bool BF16> PTX void group_product(float (&c)[8][4], uint64_t a, uint64_t b) {
+    if constexpr (BF16)
+        GROUP_PRODUCT("64", "bf16", NUMBERS32, "%32", "%33", QUADS(0), QUADS(4));
+    else
+        GROUP_PRODUCT("64", "f16", NUMBERS32, "%32", "%33", QUADS(0), QUADS(4));
+}
+template <bool BF16> PTX void group_product(float (&c)[16][4], uint64_t a, uint64_t b) {
+    static_assert(!BF16, "halves alone have 128 columns");
+    GROUP_PRODUCT("128", "f16", NUMBERS64, "%64", "%65", QUADS(0), QUADS(4), QUADS(8), QUADS(12));
+}
+template <bool BF16> PTX void group_product(float (&c)[20][4], uint64_t a, uint64_t b) {
+    static_assert(!BF16, "halves alone have 160 columns");
+    GROUP_PRODUCT("160", "f16", NUMBERS80, "%80", "%81", QUADS(0), QUADS(4), QUADS(8), QUADS(12),
+                  QUADS(16));
+}
+template <bool BF16> PTX void group_product(float (&c)[24][4], uint64_t a, uint64_t b) {
+    if constexpr (BF16)
+        GROUP_PRODUCT("192", "bf16", NUMBERS96, "%96", "%97", QUADS(0), QUADS(4), QUADS(8),
+                      QUADS(12), QUADS(16), QUADS(20));
+    else
+        GROUP_PRODUCT("192", "f16", NUMBERS96, "%96", "%97", QUADS(0), QUADS(4), QUADS(8),
+                      QUADS(12), QUADS(16), QUADS(20));
+}
+#undef GROUP_PRODUCT
+#undef NUMBERS96
+#undef NUMBERS80
+#undef NUMBERS64
+#undef NUMBERS32
+#undef NUMBERS16
+#undef QUADS
 #undef QUAD
 PTX void group_commit() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");

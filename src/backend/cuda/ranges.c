@@ -31,7 +31,7 @@ static int32_t last_writer(const param *w, const int32_t *last) {
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
 /* The last transition's sets, if no rows are kept behind them; otherwise the program's end. */
-static int32_t place_of_release(const cuda_program *p) {
+int32_t ranges_release(const cuda_program *p) {
     int32_t at = p->count;
     for (int32_t k = 0; k < p->count; k++) {
         if (p->code[k].op == OPCODE_COUNT + FUSED_SET_GRAD) at = k;
@@ -43,7 +43,7 @@ static int32_t place_of_release(const cuda_program *p) {
 /* Words next to each other that are summed in the same way and at the same time. */
 typedef struct stretch {
     int64_t at, end;
-    int32_t outer;
+    int32_t outer, parts; /* as in dev_range */
     bool late;
 } stretch;
 
@@ -53,10 +53,16 @@ static int32_t outer_at(const cuda_program *p, int64_t at) {
     return -1;
 }
 
+static int32_t parts_at(const cuda_program *p, int64_t at) {
+    int32_t parts = 0;
+    for (int32_t j = 0; j < p->n_products; j++) parts += p->products[j].at == at;
+    return parts;
+}
+
 static void list_stretch(const stretch *s, bool late, cuda_program *p) {
     for (int64_t at = s->at; s->late == late && at < s->end; at += DEV_RANGE_WORDS) {
         const int64_t words = s->end - at < DEV_RANGE_WORDS ? s->end - at : DEV_RANGE_WORDS;
-        p->ranges[p->n_ranges++] = (dev_range){(int32_t)at, (int32_t)words, s->outer};
+        p->ranges[p->n_ranges++] = (dev_range){(int32_t)at, (int32_t)words, s->outer, s->parts};
     }
 }
 
@@ -66,11 +72,14 @@ static void list_weights(const params *weights, int32_t release, const int32_t *
     for (int32_t i = 0; i < weights->count; i++) {
         const param *w = &weights->list[i];
         if (w->init.frozen) continue;
-        const stretch next = {w->offset, w->offset + (int64_t)w->rows * w->ld,
-                              outer_at(p, w->offset), last_writer(w, last) >= release};
-        const bool joins = now.outer < 0 && next.outer < 0 && now.late == next.late;
+        stretch next = {w->offset, w->offset + (int64_t)w->rows * w->ld, outer_at(p, w->offset),
+                        parts_at(p, w->offset), last_writer(w, last) >= release};
+        next.late |= next.parts > 0; /* products end with the functions */
+        const bool joins =
+            now.outer < 0 && next.outer < 0 && now.parts == next.parts && now.late == next.late;
         if (!joins) list_stretch(&now, late, p);
-        now = (stretch){joins ? now.at : next.at, next.end, next.outer, next.late};
+        if (joins) next.at = now.at;
+        now = next;
     }
     list_stretch(&now, late, p);
 }
@@ -87,7 +96,7 @@ mnp_status ranges_list(env *e, const params *weights, cuda_program *p) {
     for (size_t k = 0; k < pieces; k++) last[k] = -1;
     for (int32_t k = 0; k < p->count; k++)
         (p->code[k].op >= OPCODE_COUNT ? note_part : note_op)(&p->code[k], k, last);
-    const int32_t release = place_of_release(p);
+    const int32_t release = ranges_release(p);
     if (release < p->count) {
         p->code[release].releases = 1;
         list_weights(weights, release, last, false, p);

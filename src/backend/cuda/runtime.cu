@@ -19,7 +19,7 @@ struct cuda_queue {
     cudaEvent_t begun, ended;
     cudaGraphExec_t one, many; /* captured: a step, and GROUP of them, of ... */
     const dev_run *run;
-    int blocks, ranges;
+    int blocks, products, ranges;
     int64_t words;
     int shares; /* `shared` holds */
     cuda_shared_step shared;
@@ -70,6 +70,7 @@ static int queue_make(cuda_queue **out) {
     if (e == cudaSuccess) e = cudaEventCreate(&q->begun);
     if (e == cudaSuccess) e = cudaEventCreate(&q->ended);
     if (e == cudaSuccess) e = functions_prepare();
+    if (e == cudaSuccess) e = products_prepare();
     if (e != cudaSuccess) {
         queue_destroy(q);
         return (int)e;
@@ -111,6 +112,11 @@ static int sync_queue(cuda_queue *q) {
     return (int)cudaStreamSynchronize(q->stream);
 }
 
+static int halve(cuda_queue *q, const float *weights, uint32_t *halves, int64_t words) {
+    update_halve_launch(weights, halves, words, q->stream);
+    return (int)cudaGetLastError();
+}
+
 static int functions(cuda_queue *q, const dev_run *run, int blocks) {
     functions_launch(run, blocks, false, q->stream);
     return (int)cudaGetLastError();
@@ -134,6 +140,7 @@ static int shared_update(cuda_queue *q) {
 
 static int one_step(cuda_queue *q, bool first) {
     functions_launch(q->run, q->blocks, !first, q->stream);
+    if (q->products > 0) products_launch(q->run, q->products, q->stream);
     if (q->shares) return shared_update(q) ? (int)cudaErrorUnknown : 0;
     update_launch(q->run, q->ranges, q->words, q->stream);
     return 0;
@@ -196,11 +203,12 @@ static cudaError_t plain_steps(cuda_queue *q, int64_t count) {
     return e;
 }
 
-static int steps(cuda_queue *q, const dev_run *run, int blocks, int ranges, int64_t words,
-                 int64_t count, int captured) {
-    if (q->run != run || q->blocks != blocks || q->ranges != ranges || q->words != words)
+static int steps(cuda_queue *q, const dev_run *run, int blocks, int products, int ranges,
+                 int64_t words, int64_t count, int captured) {
+    if (q->run != run || q->blocks != blocks || q->products != products || q->ranges != ranges ||
+        q->words != words)
         forget_steps(q);
-    q->run = run, q->blocks = blocks, q->ranges = ranges, q->words = words;
+    q->run = run, q->blocks = blocks, q->products = products, q->ranges = ranges, q->words = words;
     cudaError_t e = cudaEventRecord(q->begun, q->stream);
     if (e == cudaSuccess) e = captured ? captured_steps(q, count) : plain_steps(q, count);
     if (e == cudaSuccess) e = cudaEventRecord(q->ended, q->stream);
@@ -212,9 +220,24 @@ static int elapsed(cuda_queue *q, float *milliseconds) {
 }
 
 extern "C" __attribute__((visibility("default"))) const cuda_api *mnp_cuda_api(void) {
-    static const cuda_api table = {
-        CUDA_API_VERSION, error_text, probe,        queue_make, queue_destroy, alloc,
-        release,          alloc_host, release_host, upload,     download,      sync_queue,
-        functions,        steps,      share,        busy,       select_device, elapsed};
+    static const cuda_api table = {CUDA_API_VERSION,
+                                   error_text,
+                                   probe,
+                                   queue_make,
+                                   queue_destroy,
+                                   alloc,
+                                   release,
+                                   alloc_host,
+                                   release_host,
+                                   upload,
+                                   download,
+                                   sync_queue,
+                                   halve,
+                                   functions,
+                                   steps,
+                                   share,
+                                   busy,
+                                   select_device,
+                                   elapsed};
     return &table;
 }

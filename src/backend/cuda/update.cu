@@ -91,7 +91,8 @@ static __device__ float4 outer_words(const dev_run *run, const dev_range &range,
 
 /* Words 4 column .. + 3 of a range, summed over this process's functions; all threads call it. */
 static __device__ float4 function_words(const dev_run *run, const dev_range &range, float4 *room) {
-    if (range.outer < 0) return slot_words(run->slots, run->n_slots, run->slot_words, range, room);
+    const int64_t slots = range.parts ? range.parts * run->chunks_of_products : run->n_slots;
+    if (range.outer < 0) return slot_words(run->slots, slots, run->slot_words, range, room);
     if (run->outer[range.outer].count == 1) return outer_words<1>(run, range, room);
     return outer_words<2>(run, range, room);
 }
@@ -193,16 +194,6 @@ static __device__ void finish_step(const dev_run *run, int ranges, double *room)
     b->rate = a->next_rate;
 }
 
-/* Until all functions are past the place where the first ranges are complete (ranges.h). */
-static __device__ void wait_released(const dev_run *run) {
-    if (threadIdx.x == 0) {
-        while (atomicAdd(&run->adam->released, 0) < run->n_slots) {
-        }
-        __threadfence();
-    }
-    __syncthreads();
-}
-
 /* A block sums a range, one reports. Those of early ranges come first; the others wait for the end
  * of the functions. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
@@ -246,6 +237,17 @@ static __device__ float blended(const dev_adam &a, float old, float w) {
     return a.first ? w : old + a.blend * (w - old);
 }
 
+/* Four weights from word `at` on, as halves (halves.h). */
+static __device__ void put_halves(uint32_t *halves, int64_t at, const float4 &w) {
+    *(uint2 *)(halves + at / 2) = make_uint2(pack_half(w.x, w.y), pack_half(w.z, w.w));
+}
+
+__global__ void __launch_bounds__(DEV_STEP_THREADS)
+    halve_kernel(const float *weights, uint32_t *halves, int64_t words) {
+    const int64_t at = ((int64_t)blockIdx.x * DEV_STEP_THREADS + threadIdx.x) * 4;
+    if (at < words) put_halves(halves, at, *(const float4 *)(weights + at));
+}
+
 /* Four words a thread; what the sum does not change is read before it is there. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *run) {
     const int64_t at = ((int64_t)blockIdx.x * DEV_STEP_THREADS + threadIdx.x) * 4;
@@ -270,6 +272,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
     *(float4 *)(run->moment1 + at) = m;
     *(float4 *)(run->moment2 + at) = v;
     *(float4 *)(run->weights + at) = w;
+    if (run->halves) put_halves(run->halves, at, w);
     if (!a.averages) return;
     average.x = blended(a, average.x, w.x), average.y = blended(a, average.y, w.y);
     average.z = blended(a, average.z, w.z), average.w = blended(a, average.w, w.w);
@@ -301,6 +304,11 @@ static int adam_blocks(int64_t words) {
 template <class K, class... A>
 static void launch_update(K kernel, int blocks, bool early, cudaStream_t stream, A... args) {
     launch_as(launch_of(blocks, DEV_STEP_THREADS, 0, stream), true, early, kernel, args...);
+}
+
+void update_halve_launch(const float *weights, uint32_t *halves, int64_t words,
+                         cudaStream_t stream) {
+    launch_update(halve_kernel, adam_blocks(words), false, stream, weights, halves, words);
 }
 
 void update_local_launch(const dev_run *run, int ranges, cudaStream_t stream) {

@@ -200,6 +200,16 @@ PTX void group_half(float (&c)[J][4], const uint32_t a[4], uint64_t b,
         mma_half(c[j], a, w, here);
     }
 }
+PTX uint64_t group_rows(uint32_t at, int pitch) {
+    return group_operand(at, pitch);
+}
+template <bool BF16, int J>
+PTX void group_product(float (&c)[J][4], uint64_t a, uint64_t b,
+                       emulated_place here = EMULATED_HERE) {
+    const uint32_t pitch = (uint32_t)(a >> 32), own = threadIdx.x / 32 % 4 * 2 * pitch;
+    emulated_rows_product x = {c[0], (uint32_t)a + own, pitch, (uint32_t)b, (uint32_t)(b >> 32), J};
+    emulated_together(BF16 ? emulated_rows_bf16 : emulated_rows_half, ~0u, &x, here);
+}
 PTX void group_commit() {}
 PTX void group_wait() {}
 

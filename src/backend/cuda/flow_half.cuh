@@ -1,0 +1,163 @@
+/* flow_half.cuh: the conditioner of a transition and its spline (FUSED_FLOW) in tf32: weights come
+ * as halves, x too where it is kept so (FLOW_XH), and layers are handed on as halves by octets
+ * (octets.cuh). All is computed turned: h^T = relu(w^T x^T + b). A group of four warps has 64 of a
+ * layer's 128 numbers for 64 points. h0, h1 and their signs are kept where FLOW_KEPT is there.
+ * Everything has a place of its own in shared memory, so all copies are asked for at once, and
+ * threads wait for each other only when a layer has been written. Columns of points that do not
+ * exist hold whatever was there; they are not stored. */
+#ifndef MNP_CUDA_FLOW_HALF_CUH
+#define MNP_CUDA_FLOW_HALF_CUH
+
+#include "backend/cuda/octets.cuh"
+#include "backend/cuda/spline_lanes.cuh"
+
+namespace flow_half {
+
+enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS, BLOCK = 32, BLOCKS = IN / BLOCK };
+enum { WORDS = WIDTH / 2, PITCH = WORDS + 4, WORDS_W2 = POINT_RAW / 2, PITCH_W2 = WORDS_W2 + 4 };
+enum {
+    ROOM_W2 = 0,
+    ROOM_W1 = ROOM_W2 + WIDTH * PITCH_W2,
+    ROOM_WX = ROOM_W1 + WIDTH * PITCH,
+    ROOM_X = ROOM_WX + IN * PITCH,
+    ROOM_H0 = ROOM_X + IN / 8 * OCTET,
+    ROOM_H1 = ROOM_H0 + WIDTH / 8 * OCTET,
+    ROOM_RAW = ROOM_H1 + WIDTH / 8 * OCTET,
+    ROOM_END = ROOM_RAW + POINTS * POINT_PITCH
+};
+static_assert((int)ROOM_END <= (int)WORK_WORDS, "room of the conditioner");
+
+/* What comes by the copy engine: blocks of wx and x; w1. */
+enum { HERE_BLOCK, HERE_W1 = HERE_BLOCK + BLOCKS };
+static_assert((int)HERE_W1 < (int)ARRIVALS, "arrivals");
+
+/* x as floats, by octets. */
+FN void pack_x(int n) {
+#pragma unroll 1
+    for (int i = threadIdx.x; i < IN / 8 * POINTS; i += THREADS) {
+        const int r = i % POINTS, octet = i / POINTS;
+        if (r >= n) continue;
+        const float *from = fused_at(FLOW_X) + r * IN + octet * 8;
+        const float4 a = ld4(from), b = ld4(from + 4);
+        const uint32_t at = shared_at(work() + ROOM_X + octet * OCTET + r * 4);
+        store_word(at, pack_half(a.x, a.y)), store_word(at + 4, pack_half(a.z, a.w));
+        store_word(at + 8, pack_half(b.x, b.y)), store_word(at + 12, pack_half(b.z, b.w));
+    }
+}
+
+FN void ask_all(int n) {
+    const int lane = threadIdx.x % 32, warp = (int)threadIdx.x / 32, r = lane * WARPS + warp;
+    const float *x = fused_at(FLOW_XH), *wx = fused_at(FLOW_WX), *w1 = fused_at(FLOW_W1);
+    if (threadIdx.x < BLOCKS)
+        expect_words(HERE_BLOCK + (int)threadIdx.x, BLOCK * WORDS + (x ? BLOCK / 8 * n * 4 : 0));
+    if (threadIdx.x == BLOCKS) expect_words(HERE_W1, WIDTH * WORDS);
+    if (x && r < IN / 8)
+        bulk_load(shared_at(work() + ROOM_X + r * OCTET), x + r * KEPT_OCTET, n * 16,
+                  arrival_at(HERE_BLOCK + r / (BLOCK / 8)));
+    if (r < IN)
+        bulk_load(shared_at(work() + ROOM_WX + r * PITCH), wx + r * WORDS, WORDS * 4,
+                  arrival_at(HERE_BLOCK + r / BLOCK));
+    if (r < WIDTH)
+        bulk_load(shared_at(work() + ROOM_W1 + r * PITCH), w1 + r * WORDS, WORDS * 4,
+                  arrival_at(HERE_W1));
+}
+
+/* A bias for the tile's rows. */
+FN float2 bias_of(int which, int row) {
+    const float *from = fused_at(which);
+    return make_float2(__ldcg(from + row), __ldcg(from + row + 8));
+}
+
+using Layer = HalfTile<8>;
+
+/* A layer's result: the next one's operand, and its signs. */
+FN void finish_layer(Layer &tile, float2 bias, int room, float *signs) {
+    tile.add(bias.x, bias.y);
+    tile.relu();
+    tile.keep(work() + room);
+    if (signs) signs[threadIdx.x] = __uint_as_float(tile.signs());
+    bulk_fence();
+}
+
+FN void first_layer(Layer &tile) {
+#pragma unroll
+    for (int block = 0; block < BLOCKS; block++) {
+        wait_rows(HERE_BLOCK + block);
+        const Weights<DOWN, 2> w(work() + ROOM_WX, PITCH, tile.m0, block * BLOCK);
+        tile.multiply(w, work() + ROOM_X, block * BLOCK);
+    }
+    group_wait();
+}
+
+/* raw (n, 29): 32 points a group, of whose warps two have rows. */
+FN void third_layer(const Weights<DOWN, 8> &w, float2 bias) {
+    HalfTile<4> tile(0, (int)threadIdx.x / GROUP * 32);
+    tile.multiply(w, work() + ROOM_H1, 0);
+    group_wait();
+    tile.add(bias.x, bias.y);
+    if (tile.row(0) < POINT_RAW) tile.turn(work() + ROOM_RAW, POINT_PITCH, POINTS);
+}
+
+/* Four lanes to a point. Points that do not exist are mapped as well and not stored. */
+FN void map_points(const Spline &o, const float *room, int n, float v, float before) {
+    const int point = (int)threadIdx.x / 4, lane = threadIdx.x % 4;
+    const float *raw = room + point * POINT_PITCH;
+    float *kept = fused_at(FLOW_RAW) + point * POINT_RAW;
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        global_quad(kept + lane * 4 + i * 16, ld4(raw + lane * 4 + i * 16), point < n);
+    Place t;
+    LaneBins l;
+    locate_lanes(o, v, raw, t, l);
+    const bool inside = v >= -o.bound && v <= o.bound;
+    const float image = inside ? t.y0 + t.h * spline_share(t) : v;
+    const float L = inside ? logf(t.g) : v == v ? 0.0f : v;
+    if (point >= n || lane) return;
+    fused_at(FLOW_OUT)[point] = image;
+    fused_at(FLOW_LOGDET)[point] = L + before;
+}
+
+FN void flow(const dev_instr &ins) {
+    const int n = frame().n, point = (int)threadIdx.x / 4, group = (int)threadIdx.x / GROUP;
+    if (!fused_at(FLOW_XH)) pack_x(n);
+    begin_rows();
+    ask_all(n);
+    fetch_weight<WORDS_W2, WIDTH>(work() + ROOM_W2, PITCH_W2, fused_at(FLOW_W2));
+    copy_commit();
+    Layer tile(group / 2 * 64, group % 2 * 64);
+    const int row = tile.row(0);
+    const float2 b0 = bias_of(FLOW_B0, row), pz = bias_of(FLOW_PZ, row);
+    const float2 b1 = bias_of(FLOW_B1, row), b2 = bias_of(FLOW_B2, row % POINT_RAW);
+    const float *before = fused_at(FLOW_BEFORE);
+    const float v = point < n ? fused_at(FLOW_Y)[point] : 0.0f;
+    const float L = before && point < n ? before[point] : 0.0f;
+    float *kept = fused_at(FLOW_KEPT), *signs = kept ? kept + KEPT_SIGNS : nullptr;
+    const Spline o = spline_of(ins);
+    __syncthreads(); /* all has been asked for */
+
+    first_layer(tile);
+    finish_layer(tile, make_float2(b0.x + pz.x, b0.y + pz.y), ROOM_H0, signs);
+    wait_rows(HERE_W1);
+    {
+        const Weights<DOWN, 8> w(work() + ROOM_W1, PITCH, tile.m0, 0);
+        copy_wait<0>(); /* w2 */
+        __syncthreads();
+        if (kept) send_octets(kept + KEPT_FH0, work() + ROOM_H0, WIDTH / 8, n);
+        tile = Layer(tile.m0, tile.n0);
+        tile.multiply(w, work() + ROOM_H0, 0);
+        group_wait();
+    }
+    finish_layer(tile, b1, ROOM_H1, signs ? signs + THREADS : nullptr);
+    /* warps without rows of raw multiply those of others */
+    const Weights<DOWN, 8> w(work() + ROOM_W2, PITCH_W2, -((int)threadIdx.x / 64 % 2 * 32), 0);
+    __syncthreads();
+    if (kept) send_octets(kept + KEPT_FH1, work() + ROOM_H1, WIDTH / 8, n);
+    third_layer(w, b2);
+    __syncthreads();
+    map_points(o, work() + ROOM_RAW, n, v, L);
+    bulk_wait();
+}
+
+} // namespace flow_half
+
+#endif

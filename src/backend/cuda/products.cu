@@ -1,0 +1,218 @@
+/* products.cu: weight gradients as products of rows that functions left (kept.h), on
+ * multiprocessors that have no function: dW = sum over functions and terms of X^T G. A block forms
+ * one sum of dev_product for one chunk of the functions, in a fixed order, by two groups of four
+ * warps (ptx.cuh): of a gradient with 128 rows or columns a group has 64 of them, of a smaller one
+ * each has every other 16 rows of X and G.
+ *
+ * Shared memory: a ring of STAGES pieces of STAGE_ROWS rows of one function, X and G by octets as
+ * the tensor cores read them; an octet has 32 bytes more than its rows, so that rows that lie
+ * plainly in memory come to different banks. Rows that do not exist become zeros. */
+#include "backend/cuda/kernels.cuh"
+#include "backend/cuda/ptx.cuh"
+
+enum { PRODUCT_THREADS = 256, STAGES = 3, STAGE_ROWS = 64 };
+enum { AT_ONCE = PRODUCT_THREADS / STAGE_ROWS }; /* octets that threads copy together */
+enum { OCTET_WORDS = STAGE_ROWS * 4 + 8, MOST_OCTETS = (160 + 128) / 8 };
+enum { PRODUCT_BYTES = STAGES * MOST_OCTETS * OCTET_WORDS * 4 };
+
+#define FN     static __device__ __forceinline__
+#define MEMBER __device__ __forceinline__
+
+/* ---- what comes next ------------------------------------------------------------------------- */
+
+/* Goes through the functions of a chunk, the terms, and the rows of each, STAGE_ROWS at a time. */
+struct Cursor {
+    const float *kept; /* of the function */
+    int64_t stride;
+    int left;   /* functions, this one included */
+    int n, m;   /* its lengths                  */
+    uint2 next; /* those of the next one        */
+    int term, end, first;
+    int row, rows; /* of the term */
+
+    MEMBER uint2 lengths(const float *at) const { return __ldcg((const uint2 *)(at + DEV_KEPT_N)); }
+    MEMBER Cursor(const dev_run *run, const dev_product &p, int chunk)
+        : stride(run->kept_words), term(p.first), end(p.first + p.terms), first(p.first), row(0) {
+        const int64_t functions = run->item_hi - run->item_lo, chunks = run->chunks_of_products;
+        const int64_t lo = functions * chunk / chunks, hi = functions * (chunk + 1) / chunks;
+        kept = run->kept + lo * stride;
+        left = (int)(hi - lo);
+        const uint2 now = lengths(kept);
+        n = (int)now.x, m = (int)now.y;
+        next = left > 1 ? lengths(kept + stride) : now;
+    }
+    /* To the next term that has rows left; false: there is none. */
+    MEMBER bool find(const dev_term *terms) {
+        while (left > 0) {
+            rows = __ldg(&terms[term].side) == DEV_SIDE_ALL ? n : m;
+            if (row < rows) return true;
+            row = 0;
+            if (++term < end) continue;
+            term = first, kept += stride, left--;
+            n = (int)next.x, m = (int)next.y;
+            if (left > 1) next = lengths(kept + stride);
+        }
+        return false;
+    }
+};
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+/* STAGE_ROWS rows from `row` on of a matrix with 8 OCTETS columns, of which `rows` exist. Threads
+ * have neighbours in memory: of an octet's rows, or of a row's octets. */
+template <int OCTETS>
+FN void ask_rows(const float *kept, const dev_rows &of, int row, int rows, uint32_t to) {
+    const bool plain = of.how == DEV_ROWS_PLAIN;
+    const int id = (int)threadIdx.x, r = plain ? id / AT_ONCE : id % STAGE_ROWS;
+    const int octet = plain ? id % AT_ONCE : id / STAGE_ROWS;
+    const int down = plain ? of.step : 4, right = plain ? 4 : of.step * 4;
+    const float *from = kept + of.at + (row + r) * down + octet * right;
+    to += (octet * OCTET_WORDS + r * 4) * 4;
+#pragma unroll
+    for (int i = 0; i < OCTETS; i += AT_ONCE)
+        copy16(to + i * OCTET_WORDS * 4, from + i * right, row + r < rows);
+}
+
+/* ---- a sum ----------------------------------------------------------------------------------- */
+
+/* D (M, N) is the gradient, or TURNED the gradient turned: then G has M columns. */
+template <int M, int N, bool TURNED, bool BF16> struct Sum {
+    enum { J = N / 8, SHARED_K = M == 64, STAGE_WORDS = (M + N) / 8 * OCTET_WORDS };
+    static_assert(STAGES * STAGE_WORDS * 4 <= PRODUCT_BYTES, "room of the stages");
+    float c[J][4];
+
+    /* Asks for the cursor's rows; false: there are none left. */
+    MEMBER bool ask(const dev_run *run, Cursor &at, int stage) {
+        const bool is = at.find(run->terms);
+        if (is) {
+            const dev_term &t = run->terms[at.term];
+            const uint32_t left = shared_at((const float *)smem) + stage * STAGE_WORDS * 4;
+            const uint32_t right = left + M / 8 * OCTET_WORDS * 4;
+            ask_rows<M / 8>(at.kept, TURNED ? t.g : t.x, at.row, at.rows, left);
+            ask_rows<N / 8>(at.kept, TURNED ? t.x : t.g, at.row, at.rows, right);
+            at.row += STAGE_ROWS;
+        }
+        copy_commit();
+        return is;
+    }
+    /* All rows of a stage, zeros too: a condition would let every product wait for the one before.
+     */
+    template <class DO> MEMBER void multiply(int stage, DO meanwhile) {
+        enum { STEPS = STAGE_ROWS / 16 / (SHARED_K ? 2 : 1) };
+        const int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0);
+        const uint32_t left = shared_at((const float *)smem) + stage * STAGE_WORDS * 4;
+        const uint32_t right = left + M / 8 * OCTET_WORDS * 4,
+                       down = SHARED_K ? group * STEPS * 256 : 0;
+        const uint32_t across = SHARED_K ? 0 : group * 8 * OCTET_WORDS * 4;
+        const uint64_t a = group_rows(left + across + down, OCTET_WORDS * 4);
+        const uint64_t b = group_rows(right + down, OCTET_WORDS * 4);
+        group_begin();
+#pragma unroll
+        for (int k = 0; k < STEPS; k++)
+            group_product<BF16>(c, group_further(a, k * 256), group_further(b, k * 256));
+        group_commit();
+        meanwhile();
+        group_wait();
+    }
+    /* Rows in the order of the cursor. A stage is asked for when all have read what lay there. */
+    MEMBER void add_up(const dev_run *run, const dev_product &p, int chunk) {
+        Cursor at(run, p, chunk);
+        int asked = 0, stage = 0;
+        while (asked < STAGES - 1 && ask(run, at, asked)) asked++;
+        for (int s = asked; s < STAGES - 1; s++) copy_commit();
+#pragma unroll
+        for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] = 0;
+#pragma unroll 1
+        while (asked > 0) {
+            copy_wait<STAGES - 2>();
+            bulk_fence();
+            __syncthreads();
+            bool more;
+            multiply(stage, [&] { more = ask(run, at, (stage + STAGES - 1) % STAGES); });
+            stage = (stage + 1) % STAGES;
+            asked = __shfl_sync(~0u, asked - !more, 0);
+        }
+    }
+    /* Where the groups have parts of the same sum: the second's on top of the first's. */
+    MEMBER void join_groups() {
+        float *room = (float *)smem + threadIdx.x % 128;
+        __syncthreads();
+        if (threadIdx.x >= 128)
+#pragma unroll
+            for (int i = 0; i < 4 * J; i++) room[i * 128] = c[i / 4][i % 4];
+        __syncthreads();
+        if (threadIdx.x < 128)
+#pragma unroll
+            for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] += room[i * 128];
+    }
+    MEMBER void store(float *to) const {
+        const float scale = BF16 ? 1.0f : 1.0f / KEPT_SCALE;
+        const int row = (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4;
+        const int col = (int)threadIdx.x % 4 * 2;
+        if (row >= M) return;
+#pragma unroll
+        for (int i = 0; i < 2 * J; i++) {
+            const int r = row + i % 2 * 8, n = col + i / 2 * 8;
+            const float2 v =
+                make_float2(c[i / 2][i % 2 * 2] * scale, c[i / 2][i % 2 * 2 + 1] * scale);
+            if (TURNED)
+                to[n * M + r] = v.x, to[(n + 1) * M + r] = v.y;
+            else
+                *(float2 *)(to + r * N + n) = v;
+        }
+    }
+};
+
+template <int M, int N, bool TURNED, bool BF16>
+FN void form(const dev_run *run, const dev_product &p, int chunk) {
+    Sum<M, N, TURNED, BF16> sum;
+    sum.add_up(run, p, chunk);
+    if (M == 64) sum.join_groups();
+    const int64_t slot = p.part * run->chunks_of_products + chunk;
+    sum.store(run->slots + slot * run->slot_words + p.at);
+}
+
+/* The gradients of fused.h that are left as rows: of the conditioner, and of the sets. */
+FN void form_any(const dev_run *run, const dev_product &p, int chunk) {
+    const bool bf16 = p.math == DEV_BF16;
+    if (p.rows == 160)
+        form<128, 160, true, false>(run, p, chunk);
+    else if (p.rows == 128 && p.cols == 128)
+        form<128, 128, false, false>(run, p, chunk);
+    else if (p.rows == 128)
+        form<128, 32, false, false>(run, p, chunk);
+    else if (p.cols == 192 && bf16)
+        form<64, 192, false, true>(run, p, chunk);
+    else if (p.cols == 192)
+        form<64, 192, false, false>(run, p, chunk);
+    else if (bf16)
+        form<64, 64, false, true>(run, p, chunk);
+    else
+        form<64, 64, false, false>(run, p, chunk);
+}
+
+/* A block to a sum and a chunk, early ones first, and one that only waits: what follows this kernel
+ * then follows the functions too. */
+__global__ void __launch_bounds__(PRODUCT_THREADS, 2) products_kernel(const dev_run *run) {
+    const int chunks = run->chunks_of_products, which = (int)blockIdx.x / chunks;
+    grid_release();
+    if (blockIdx.x == gridDim.x - 1) {
+        grid_wait();
+        return;
+    }
+    if (which < run->early_products)
+        wait_released(run);
+    else
+        grid_wait();
+    form_any(run, run->products[which], (int)blockIdx.x % chunks);
+}
+
+cudaError_t products_prepare(void) {
+    return cudaFuncSetAttribute(products_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                PRODUCT_BYTES);
+}
+
+void products_launch(const dev_run *run, int blocks, cudaStream_t stream) {
+    launch_as(launch_of(blocks + 1, PRODUCT_THREADS, PRODUCT_BYTES, stream), true, true,
+              products_kernel, run);
+}

@@ -394,14 +394,14 @@ static void conditioner_rows(void) {
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
         words += of->rows * of->cols;
-        CHECK(of->math == DEV_TF32 && of->terms == 1 && of->part == 0 && of->first < p.n_terms);
+        CHECK(of->math == DEV_TF32 && of->terms == 1 && of->split == 1 && of->first < p.n_terms);
         CHECK(has_octets(&p, &p.terms[of->first].x, of->rows));
         CHECK(has_octets(&p, &p.terms[of->first].g, of->cols));
     }
     CHECK(p.n_products == 3 * 7 && p.early_products == 3 * 7 && p.product_parts == 1);
     for (int32_t k = 0; k < p.n_ranges; k++)
         if (p.ranges[k].parts > 0) {
-            CHECK(p.ranges[k].parts == 1 && k >= p.n_early);
+            CHECK(p.ranges[k].parts == 1 && k < p.n_early);
             summed += p.ranges[k].words;
         }
     CHECK(summed == words);
@@ -474,8 +474,7 @@ static void covers_all(const recorded *r, const cuda_program *p) {
     for (int64_t at = 0; at < words; at += 16) CHECK(range_of(p, 0, p->n_ranges, at) >= 0);
 }
 
-/* What the last sets still write to is late: the encoder, and what products write. Biases of
- * conditioners and latents are early. */
+/* What the last sets still write to is late: the encoder. Conditioners and latents are early. */
 static void early_ranges(void) {
     recorded r;
     cuda_program p;
@@ -494,7 +493,7 @@ static void early_ranges(void) {
         const bool encoder = strncmp(w->name, "enc.", 4) == 0;
         const int32_t range = range_of(&p, 0, p.n_ranges, w->offset);
         if (w->init.frozen) continue;
-        CHECK((range >= p.n_early) == (encoder || p.ranges[range].parts > 0));
+        CHECK((range >= p.n_early) == encoder);
     }
     program_free(&world, &p);
     CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);

@@ -104,8 +104,10 @@ static void add_product(cuda_program *p, const dev_fused *f, int32_t slot, int32
     p->products[p->n_products++] = (dev_product){.at = gradient_at(f, slot) * DEV_OUTER_WORDS,
                                                  .rows = rows,
                                                  .cols = cols,
+                                                 .ld = cols,
                                                  .first = p->n_terms++,
                                                  .terms = 1,
+                                                 .split = 1,
                                                  .math = DEV_TF32};
 }
 
@@ -160,6 +162,15 @@ static void sort_products(cuda_program *p) {
         }
 }
 
+static void count_products(cuda_program *p) {
+    for (int32_t k = 0; k < p->n_products; k++) {
+        const dev_product *of = &p->products[k];
+        p->early_products += !of->late;
+        *(of->late ? &p->late_splits : &p->early_splits) += of->split;
+        if (of->base + of->split > p->product_parts) p->product_parts = of->base + of->split;
+    }
+}
+
 static mnp_status room_for(env *e, cuda_program *p) {
     const size_t parts = (size_t)p->n_fused;
     p->outer = env_alloc(e, parts * LATENT_ROWS + 1, sizeof *p->outer, "a program");
@@ -177,7 +188,7 @@ mnp_status kept_place(env *e, int64_t trainable, cuda_program *p) {
         p->kept_words = DEV_KEPT_HEAD;
         place_flows(p, writers);
         sort_products(p);
-        p->early_products = p->n_products, p->product_parts = p->n_products > 0;
+        count_products(p);
         if (p->n_products == 0) p->kept_words = 0;
         for (int32_t k = 0; p->updates && k < p->count; k++)
             if (is_part(&p->code[k], FUSED_LATENT_GRAD) && latent_alone(&p->code[k].fused, writers))

@@ -26,6 +26,14 @@ enum {
 };
 static_assert((int)ROOM_END <= (int)WORK_WORDS, "room of the conditioner's reverse pass");
 
+/* A gradient is stored or added to what is there, and nobody waits for it. */
+FN void leave(int which, int i, float v) {
+    if (fused_adds(which))
+        global_add(fused_at(which) + i, v);
+    else
+        fused_at(which)[i] = v;
+}
+
 /* raw of a point by its four lanes; zeros where there is no point. */
 FN void fetch_raw(int n) {
     const int point = (int)threadIdx.x / 4, c = threadIdx.x % 4 * 4;
@@ -48,9 +56,8 @@ FN void spline_grad(const Spline &o, const float *room, int n, float v, float G,
     const BinGrad q = spline_derive(t, false, G, H);
     raw_grad_lanes(t, l, q, exists && inside, put_raw);
     if (!exists || (int)threadIdx.x % 4) return;
-    float *gy = fused_at(FLOWG_GY), *before = fused_at(FLOWG_GBEFORE);
-    if (gy) put(gy + point, inside ? q.v : G, fused_adds(FLOWG_GY));
-    if (before) put(before + point, H, fused_adds(FLOWG_GBEFORE));
+    if (fused_at(FLOWG_GY)) leave(FLOWG_GY, point, inside ? q.v : G);
+    if (fused_at(FLOWG_GBEFORE)) leave(FLOWG_GBEFORE, point, H);
 }
 
 /* ---- sums over points ------------------------------------------------------------------------ */
@@ -70,9 +77,7 @@ FN void raw_bias_grad() {
         sum.x += __shfl_xor_sync(~0u, sum.x, d);
         sum.y += __shfl_xor_sync(~0u, sum.y, d);
     }
-    if (lane < 2 && c + lane < 29)
-        put(fused_at(FLOWG_DB2) + c + lane, (lane ? sum.y : sum.x) / KEPT_SCALE,
-            fused_adds(FLOWG_DB2));
+    if (lane < 2 && c + lane < 29) leave(FLOWG_DB2, c + lane, (lane ? sum.y : sum.x) / KEPT_SCALE);
 }
 
 using Grad = HalfTile<8>;
@@ -86,7 +91,7 @@ FN void keep_sums(const Grad &tile, int layer) {
 FN void bias_grad(int which, int layer, int c) {
     if (c < 0 || c >= WIDTH) return;
     const float *sums = work() + ROOM_SUMS + layer * 2 * WIDTH;
-    put(fused_at(which) + c, (sums[c] + sums[WIDTH + c]) / KEPT_SCALE, fused_adds(which));
+    leave(which, c, (sums[c] + sums[WIDTH + c]) / KEPT_SCALE);
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
@@ -113,10 +118,11 @@ FN void flow_grad(const dev_instr &ins) {
     copy_commit();
     const uint32_t signs0 = __float_as_uint(__ldcg(kept + KEPT_SIGNS + id));
     const uint32_t signs1 = __float_as_uint(__ldcg(kept + KEPT_SIGNS + THREADS + id));
+    const Spline o = spline_of(ins);
     copy_wait<2>();
     __syncwarp(); /* a point's lanes are in one warp */
     uint16_t *draw = (uint16_t *)(work() + ROOM_DRAW + point * 4);
-    spline_grad(spline_of(ins), work() + ROOM_RAW, n, v, G, H, [=](int i, float x) {
+    spline_grad(o, work() + ROOM_RAW, n, v, G, H, [=](int i, float x) {
         draw[i / 8 * (2 * OCTET) + i % 8] = (uint16_t)pack_half(x * KEPT_SCALE, 0);
     });
     copy_wait<1>();

@@ -95,7 +95,7 @@ FN void third_layer(const Weights<DOWN, 8> &w, float2 bias) {
     tile.multiply(w, work() + ROOM_H1, 0);
     group_wait();
     tile.add(bias.x, bias.y);
-    if (tile.row(0) < POINT_RAW) tile.turn(work() + ROOM_RAW, POINT_PITCH);
+    if (tile.row(0) < POINT_RAW) tile.turn(work() + ROOM_RAW, POINT_PITCH, POINTS);
 }
 
 /* Four lanes to a point. Points that do not exist are mapped as well and not stored. */
@@ -132,6 +132,7 @@ FN void flow(const dev_instr &ins) {
     const float v = point < n ? fused_at(FLOW_Y)[point] : 0.0f;
     const float L = before && point < n ? before[point] : 0.0f;
     float *kept = fused_at(FLOW_KEPT), *signs = kept ? kept + KEPT_SIGNS : nullptr;
+    const Spline o = spline_of(ins);
     __syncthreads(); /* all has been asked for */
 
     first_layer(tile);
@@ -153,7 +154,7 @@ FN void flow(const dev_instr &ins) {
     if (kept) send_octets(kept + KEPT_FH1, work() + ROOM_H1, WIDTH / 8, n);
     third_layer(w, b2);
     __syncthreads();
-    map_points(spline_of(ins), work() + ROOM_RAW, n, v, L);
+    map_points(o, work() + ROOM_RAW, n, v, L);
     bulk_wait();
 }
 

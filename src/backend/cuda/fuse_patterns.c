@@ -224,8 +224,8 @@ static const fuse_step first[] = {
     LINEAR(FIRST_SEED, FIRST_WQ, FIRST_BQ, NO, FIRST_PQ, NO, 0),
 };
 static const fuse_shape first_shapes[] = {
-    ROWS_N(FIRST_AT, 1),      FIXED(FIRST_FREQUENCY, 80, 1), ROWS_N(FIRST_X, 160),
-    FIXED(FIRST_W, 160, 192), WEIGHT(FIRST_SEED, 1, 64),     FIXED(FIRST_WQ, 64, 64),
+    ROWS_N(FIRST_AT, 1),       FIXED(FIRST_FREQUENCY, 80, 1), ROWS_N(FIRST_X, 160),
+    WEIGHT(FIRST_W, 160, 192), WEIGHT(FIRST_SEED, 1, 64),     FIXED(FIRST_WQ, 64, 64),
 };
 
 static const fuse_step first_grad[] = {

@@ -1,16 +1,15 @@
-/* fused_first.cuh: what all transitions share as one instruction (FUSED_FIRST in fused.h): Fourier
- * features, the first layer of the set encoder, which does not see y, the seed's query. The weight
- * comes by rows while the features are computed; the product reads these where they were left. The
- * conditioners read them as halves (FIRST_KEPT), and so do the products for their weights. */
+/* fused_first.cuh: what all transitions share as one instruction (FUSED_FIRST in fused.h), in fp32;
+ * first_half.cuh has it in tf32 and bf16: Fourier features, the first layer of the set encoder,
+ * which does not see y, the seed's query. The weight comes by rows while the features are computed;
+ * the product reads these where they were left. */
 #ifndef MNP_CUDA_FUSED_FIRST_CUH
 #define MNP_CUDA_FUSED_FIRST_CUH
 
-#include "backend/cuda/fourier.cuh"
-#include "backend/cuda/rows.cuh"
+#include "backend/cuda/first_half.cuh"
 
 namespace first_part {
 
-enum { SEED = 64, WAVES = 80, IN = 2 * WAVES, OUT = 192, PITCH_X = IN + 4, PITCH_W = OUT + 8 };
+enum { WAVES = 80, IN = 2 * WAVES, OUT = 192, PITCH_X = IN + 4, PITCH_W = OUT + 8 };
 enum { LD = 16 }; /* of columns that are matrices */
 enum { ROOM_X = 0, ROOM_W = ROOM_X + FUSED_POINTS * PITCH_X, ROOM_AT = ROOM_W + IN * PITCH_W };
 enum { ROOM_END = ROOM_AT + FUSED_POINTS };
@@ -27,63 +26,29 @@ FN void ask_weight() {
 }
 static_assert(IN % WARPS == 0, "rows of the weight");
 
-/* pq = seed wq + bq by one warp, two columns a lane. */
-FN void query() {
-    const int lane = threadIdx.x % 32;
-    const float2 *w = (const float2 *)fused_at(FIRST_WQ) + lane;
-    const float *seed = fused_at(FIRST_SEED);
-    float2 sum = ((const float2 *)fused_at(FIRST_BQ))[lane];
-#pragma unroll 16
-    for (int k = 0; k < SEED; k++) {
-        const float2 v = __ldcg(w + k * (SEED / 2));
-        const float x = __ldcg(seed + k);
-        sum.x += x * v.x, sum.y += x * v.y;
-    }
-    ((float2 *)fused_at(FIRST_PQ))[lane] = sum;
-}
-
 /* A thread stays at its frequency; the last warp is left over. */
-template <int MATH> FN void features(int n) {
+FN void features(int n) {
     constexpr int SIDE = THREADS / WAVES;
     const int first = threadIdx.x / WAVES, k = threadIdx.x % WAVES;
     const float frequency = fused_at(FIRST_FREQUENCY)[k * LD];
     if ((int)threadIdx.x < n) work()[ROOM_AT + threadIdx.x] = fused_at(FIRST_AT)[threadIdx.x * LD];
     __syncthreads();
-    if (first == SIDE) query();
+    if (first == SIDE) first_half::query();
     float *phi = fused_at(FIRST_X) + k, *room = work() + ROOM_X + k;
 #pragma unroll 2
     for (int r = first; first < SIDE && r < n; r += SIDE) {
         float cosine, sine;
         const float turns = part_of_turn(frequency, work()[ROOM_AT + r]);
-        if (MATH == DEV_FP32)
-            wave(turns, &cosine, &sine);
-        else
-            rough_wave(turns, &cosine, &sine);
+        wave(turns, &cosine, &sine);
         room[r * PITCH_X] = phi[r * IN] = cosine;
         room[r * PITCH_X + WAVES] = phi[r * IN + WAVES] = sine;
     }
 }
 
-/* x as halves, eight columns of a point at a time (by octets, fused.h). */
-FN void keep_features(float *kept, int n) {
-#pragma unroll 1
-    for (int i = threadIdx.x; i < IN / 8 * FUSED_POINTS; i += THREADS) {
-        const int r = i % FUSED_POINTS;
-        const float *from = work() + ROOM_X + r * PITCH_X + i / FUSED_POINTS * 8;
-        if (r >= n) continue;
-        const float4 a = ld4(from), b = ld4(from + 4);
-        const uint32_t w[4] = {pack_half(a.x, a.y), pack_half(a.z, a.w), pack_half(b.x, b.y),
-                               pack_half(b.z, b.w)};
-        st4(kept + i * 4, make_float4(__uint_as_float(w[0]), __uint_as_float(w[1]),
-                                      __uint_as_float(w[2]), __uint_as_float(w[3])));
-    }
-}
-
-template <int MATH> static __device__ __noinline__ void layer(int n) {
+FN void layer(int n) {
     constexpr int TILES_N = OUT / 32;
-    features<MATH>(n);
+    features(n);
     __syncthreads();
-    if (fused_at(FIRST_KEPT)) keep_features(fused_at(FIRST_KEPT), n);
     wait_rows(0);
     const Operands at = {work() + ROOM_X, work() + ROOM_W, PITCH_X, PITCH_W};
 #pragma unroll 1
@@ -95,21 +60,20 @@ template <int MATH> static __device__ __noinline__ void layer(int n) {
 #pragma unroll
             for (int r = 0; r < 4; r++) tile.add(2 * r + f, b);
         }
-        tile.template multiply<MATH>(0, IN);
+        tile.template multiply<DEV_FP32>(0, IN);
         tile.store(fused_at(FIRST_PRE), OUT, n);
     }
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {
     const int n = frame().n;
+    if (ins.math != DEV_FP32) {
+        first_half::run(n);
+        return;
+    }
     begin_rows();
     ask_weight();
-    if (ins.math == DEV_TF32)
-        layer<DEV_TF32>(n);
-    else if (ins.math == DEV_BF16)
-        layer<DEV_BF16>(n);
-    else
-        layer<DEV_FP32>(n);
+    layer(n);
 }
 
 } // namespace first_part

@@ -91,12 +91,13 @@ template <int J> struct HalfTile {
             store_transposed(at + j * 8 * 16, w);
         }
     }
-    /* D^T as floats (points, rows of D). */
-    MEMBER void turn(float *to, int pitch) const {
+    /* D^T as floats (points, rows of D), of the first n points. */
+    MEMBER void turn(float *to, int pitch, int n) const {
         float *at = to + col(0, 0) * pitch + row(0);
 #pragma unroll
         for (int i = 0; i < 4 * J; i++)
-            at[(i / 4 * 8 + i % 2) * pitch + i / 2 % 2 * 8] = c[i / 4][i % 4];
+            if (col(i / 4, i % 2) < n)
+                at[(i / 4 * 8 + i % 2) * pitch + i / 2 % 2 * 8] = c[i / 4][i % 4];
     }
     /* The sum over the tile's columns of row(0) and row(1), in all lanes of the row. */
     MEMBER float2 sum_rows() const {

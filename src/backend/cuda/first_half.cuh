@@ -1,0 +1,102 @@
+/* first_half.cuh: what all transitions share (FUSED_FIRST) in tf32 and bf16: Fourier features are
+ * made as halves by octets (octets.cuh), the operand of the product and what conditioners read
+ * (FIRST_KEPT); as floats they are stored only where somebody asks for them. The weight comes as
+ * halves by rows meanwhile. pre^T = w^T x^T: a group of four warps has 32 points and takes 64 of
+ * the 192 numbers at a time. */
+#ifndef MNP_CUDA_FIRST_HALF_CUH
+#define MNP_CUDA_FIRST_HALF_CUH
+
+#include "backend/cuda/fourier.cuh"
+#include "backend/cuda/octets.cuh"
+
+namespace first_half {
+
+enum { SEED = 64, WAVES = 80, IN = 2 * WAVES, OUT = 192, WORDS = OUT / 2, PITCH = WORDS + 4 };
+enum { LD = 16 };                                         /* of columns that are matrices */
+enum { PAIRS_OF = WAVES / 2, SIDE = THREADS / PAIRS_OF }; /* threads for a row; rows at a time */
+enum { ROOM_W = 0, ROOM_X = ROOM_W + IN * PITCH, ROOM_AT = ROOM_X + IN / 8 * OCTET };
+static_assert(ROOM_AT + FUSED_POINTS <= WORK_WORDS, "room of the first layer");
+static_assert(SIDE * PAIRS_OF == THREADS - 32, "a warp has no frequency");
+
+/* Warps ask for ten rows each. */
+FN void ask_weight() {
+    if (threadIdx.x == 0) expect_words(0, IN * WORDS);
+    ask_some<IN / WARPS>(0, 0, IN, work() + ROOM_W, PITCH, fused_at(FIRST_W), WORDS);
+}
+
+/* pq = seed wq + bq by one warp, two columns a lane. */
+FN void query() {
+    const int lane = threadIdx.x % 32;
+    const float2 *w = (const float2 *)fused_at(FIRST_WQ) + lane;
+    const float *seed = fused_at(FIRST_SEED);
+    float2 sum = ((const float2 *)fused_at(FIRST_BQ))[lane];
+#pragma unroll 16
+    for (int k = 0; k < SEED; k++) {
+        const float2 v = __ldcg(w + k * (SEED / 2));
+        const float x = __ldcg(seed + k);
+        sum.x += x * v.x, sum.y += x * v.y;
+    }
+    ((float2 *)fused_at(FIRST_PQ))[lane] = sum;
+}
+
+/* A thread stays at two neighbouring frequencies; the last warp is left over. */
+FN void features(int n) {
+    const int first = threadIdx.x / PAIRS_OF, k = threadIdx.x % PAIRS_OF;
+    const float *frequency = fused_at(FIRST_FREQUENCY) + 2 * k * LD;
+    const float low = frequency[0], high = frequency[LD];
+    float *x = fused_at(FIRST_X);
+    if ((int)threadIdx.x < n) work()[ROOM_AT + threadIdx.x] = fused_at(FIRST_AT)[threadIdx.x * LD];
+    __syncthreads();
+    if (first == SIDE) {
+        query();
+        return;
+    }
+    const uint32_t to = shared_at(work() + ROOM_X + k / 4 * OCTET + k % 4);
+#pragma unroll 2
+    for (int r = first; r < n; r += SIDE) {
+        float2 cosine, sine;
+        const float at = work()[ROOM_AT + r];
+        rough_wave(part_of_turn(low, at), &cosine.x, &sine.x);
+        rough_wave(part_of_turn(high, at), &cosine.y, &sine.y);
+        store_word(to + r * 16, pack_half(cosine.x, cosine.y));
+        store_word(to + r * 16 + WAVES / 8 * OCTET * 4, pack_half(sine.x, sine.y));
+        if (!x) continue;
+        *(float2 *)(x + r * IN + 2 * k) = cosine;
+        *(float2 *)(x + r * IN + WAVES + 2 * k) = sine;
+    }
+}
+
+FN void layer(int n) {
+    float *pre = fused_at(FIRST_PRE);
+#pragma unroll 1
+    for (int m0 = 0; m0 < OUT; m0 += 64) {
+        HalfTile<4> tile(m0, (int)threadIdx.x / GROUP * 32);
+        const float upper = __ldcg(fused_at(FIRST_B) + tile.row(0));
+        const float lower = __ldcg(fused_at(FIRST_B) + tile.row(1));
+        const Weights<DOWN, IN / 16> w(work() + ROOM_W, PITCH, m0, 0);
+        tile.multiply(w, work() + ROOM_X, 0);
+        group_wait();
+        tile.add(upper, lower);
+        tile.turn(pre, OUT, n);
+    }
+}
+
+FN void run(int n) {
+    float *kept = fused_at(FIRST_KEPT);
+    begin_rows();
+    ask_weight();
+    features(n);
+    bulk_fence();
+    __syncthreads();
+    if (kept) {
+        send_octets(kept, work() + ROOM_X, WARPS, n);
+        send_octets(kept + WARPS * KEPT_OCTET, work() + ROOM_X + WARPS * OCTET, IN / 8 - WARPS, n);
+    }
+    wait_rows(0);
+    layer(n);
+    bulk_wait();
+}
+
+} // namespace first_half
+
+#endif

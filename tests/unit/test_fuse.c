@@ -345,8 +345,8 @@ static void weights_as_halves(void) {
             found++;
         }
     }
-    CHECK(found == 2 * (7 * 9 - 2) + 7 * 5 +
-                       1); /* latents, of which the first has less; conditioners; features */
+    CHECK(found ==
+          2 * (7 * 9 - 2) + 7 * 5); /* latents, of which the first reads less; conditioners */
     for (int k = 0; k < 2; k++) program_free(&world, &p[k]);
     forget(&r);
 }

@@ -57,11 +57,9 @@ typedef struct cuda_api {
     int (*halve)(cuda_queue *q, const float *weights, uint32_t *halves, int64_t words);
     /* One pass of the function part over `blocks` blocks. */
     int (*functions)(cuda_queue *q, const dev_run *run, int blocks);
-    /* `steps` training steps: functions by `blocks` blocks, products of what they left by
-     * `products` blocks (0: there are none), the sum over `ranges`, the update of `words`. Captured
-     * once per (run, blocks, products, ranges, words) unless `captured` is false. */
-    int (*steps)(cuda_queue *q, const dev_run *run, int blocks, int products, int ranges,
-                 int64_t words, int64_t steps, int captured);
+    /* `steps` training steps. Captured once per run and shape unless `captured` is false. */
+    int (*steps)(cuda_queue *q, const dev_run *run, const step_shape *shape, int64_t steps,
+                 int captured);
     /* The steps that follow are shared; NULL: they are not. The struct is copied. */
     void (*share)(cuda_queue *q, const cuda_shared_step *s);
     int (*busy)(cuda_queue *q, int *yes); /* is there work that sync() would wait for? */

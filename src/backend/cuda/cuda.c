@@ -161,10 +161,7 @@ static mnp_status share_steps(exec *x, int64_t items) {
 
 static mnp_status run_updates(exec *x, exec_io *io, int64_t steps, int blocks) {
     if (x->share) MNP_TRY(share_steps(x, x->image.items));
-    MNP_TRY(exec_check(x,
-                       x->api->steps(x->queue, x->run.at, blocks, x->product_blocks,
-                                     x->program.n_ranges, x->plan->params->words, steps,
-                                     !x->opts.uncaptured),
+    MNP_TRY(exec_check(x, x->api->steps(x->queue, x->run.at, &x->shape, steps, !x->opts.uncaptured),
                        "a launch"));
     MNP_TRY(exec_fetch(x, io->step, &x->step, sizeof *io->step, "the step"));
     if (x->share) MNP_TRY(share_wait(x->share, x->env, x->api, x->queue));

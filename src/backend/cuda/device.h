@@ -80,17 +80,17 @@ typedef struct dev_term {
 } dev_term;
 enum { DEV_SIDE_ALL, DEV_SIDE_CONTEXT };
 
-/* A sum over some terms of a gradient, by one block for a part of the functions ("chunk"). It goes
- * to slot part * chunks + chunk, at the gradient's own words. */
+/* A sum over some terms of a gradient, in split * chunks parts of the functions, by a block each.
+ * Part k goes to slot base * chunks + k, at the gradient's own words. */
 typedef struct dev_product {
     int64_t at; /* the gradient's first word */
-    int32_t rows, cols;
+    int32_t rows, cols, ld;
     int32_t first, terms;
-    int32_t part;
-    int32_t late; /* some rows are written behind the instruction that releases (ranges.h) */
+    int32_t split, base; /* base: the splits of the gradient's other sums before it */
+    int32_t late; /* some rows are written by the instruction that releases first (ranges.h) */
     int32_t math; /* DEV_TF32: halves, G times KEPT_SCALE; DEV_BF16: bfloat16 as they are */
 } dev_product;
-enum { DEV_CHUNK = 25, DEV_CHUNKS = 32 }; /* functions of a chunk, unless there were more of them */
+enum { DEV_CHUNK = 25, DEV_CHUNKS = 16 }; /* functions of a chunk, unless there were more of them */
 
 /* A function's part of dev_run.kept begins with its lengths, where there are products. */
 enum { DEV_KEPT_N, DEV_KEPT_M, DEV_KEPT_HEAD = 32 };
@@ -99,7 +99,7 @@ enum { DEV_KEPT_N, DEV_KEPT_M, DEV_KEPT_HEAD = 32 };
 typedef struct dev_range {
     int32_t at, words;
     int32_t outer; /* which it is a part of; -1: it lies in the slots */
-    int32_t parts; /* in chunks * parts of them that products wrote; 0: in all that functions did */
+    int32_t parts; /* in chunks * parts of them, from products; 0: in all that functions wrote to */
 } dev_range;
 enum { DEV_RANGE_WORDS = 512 };
 
@@ -117,8 +117,9 @@ typedef struct dev_step {
 typedef struct dev_adam {
     float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
     int32_t go, averages, first;
-    int32_t released;  /* blocks of functions that are past the instruction that releases */
-    int32_t done;      /* blocks of the sum that are */
+    /* How many blocks are so far: of functions past the instruction that releases, and at their
+     * end; of early products; of the sum. */
+    int32_t released, ended, formed, done;
     double next_rate;  /* of the step that follows   */
     int64_t next_step; /* and its number, if this one goes well */
 } dev_adam;
@@ -142,8 +143,8 @@ typedef struct dev_run {
     const dev_outer *outer;
     const dev_product *products; /* first the early ones */
     const dev_term *terms;
-    int32_t early_products, chunks_of_products;
-    int32_t *scratch; /* per block: permutations, attention   */
+    int32_t early_products, product_chunks, early_blocks; /* early_blocks: all parts of them */
+    int32_t *scratch;                                     /* per block: permutations, attention   */
     int64_t scratch_words;
     float *weights, *moment1, *moment2, *average; /* average may be NULL */
     uint32_t *halves; /* of the weights, two to a word; NULL: nobody reads them */
@@ -154,7 +155,7 @@ typedef struct dev_run {
     double *item_scalars;    /* (items, 3) */
     double *partial;         /* (ranges) sums of squares */
     const dev_range *ranges; /* of the gradient, first the n_early that may be summed early */
-    int64_t n_early;
+    int32_t n_early, n_ranges;
     int64_t data_functions, data_x_dim;
     const int64_t *data_start;
     const float *data_x, *data_y;
@@ -167,6 +168,14 @@ typedef struct dev_run {
     int32_t *culprit; /* (2) instruction and output; -1 none */
     int64_t *clocks;  /* (n_code + 1) cycles of block 0 per instruction, or NULL */
 } dev_run;
+
+/* How many blocks the kernels of a step have. */
+typedef struct step_shape {
+    int64_t words; /* of weights, for adam */
+    int32_t functions, early_products, late_products;
+    int32_t early_ranges, ranges; /* ranges: all of them */
+    int32_t reserved;
+} step_shape;
 
 /* Numbers of op/ headers. */
 enum { DATT_WIDTH, DATT_HEADS, DATT_QCOL, DATT_KCOL, DATT_VCOL, DATT_QUERIES, DATT_KEYS };

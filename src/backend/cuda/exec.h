@@ -37,8 +37,8 @@ struct exec {
     double *staging;      /* of emitted numbers                  */
     size_t staging_count;
     float milliseconds;
-    cuda_share *share;  /* with the ranks of a job; NULL: this process computes every step alone */
-    int product_blocks; /* of a step (products.cu); 0: it has no products    */
+    cuda_share *share; /* with the ranks of a job; NULL: this process computes every step alone */
+    step_shape shape;  /* of a step (runtime.cu) */
     int64_t own_lo, own_hi; /* functions of the batch that this process computes */
 };
 

@@ -425,6 +425,7 @@ __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *ru
         for (bool go = begin_function(run, item, item == first, draws && item == first); go;
              go = end_instruction())
             execute(begin_instruction());
+    if (run->n_ranges > 0 && !run->diagnose) count_block(&run->adam->ended);
 }
 
 cudaError_t functions_prepare(void) {

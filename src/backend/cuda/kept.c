@@ -100,7 +100,7 @@ static dev_product *add_product(cuda_program *p, const dev_fused *f, int32_t slo
                                 int32_t cols) {
     dev_product *to = &p->products[p->n_products++];
     *to = (dev_product){.at = gradient_at(f, slot) * DEV_OUTER_WORDS, .rows = rows, .cols = cols};
-    to->first = p->n_terms, to->math = DEV_TF32;
+    to->ld = cols, to->first = p->n_terms, to->split = 1, to->math = DEV_TF32;
     return to;
 }
 
@@ -228,10 +228,12 @@ static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *
     }
 }
 
-/* One sum of the sets that are complete where the program releases, one of the others. */
+/* One sum of the sets that are complete where the program releases, as many parts of it as it has
+ * sets; one of the others, in short parts, since everybody waits for it. */
 static void add_set_products(cuda_program *p, const set_row *row) {
+    enum { LATE_SPLIT = 16 };
     const int32_t release = release_of(p);
-    int32_t parts = 0;
+    int32_t base = 0;
     for (int32_t late = 0; late < 2; late++) {
         dev_product *to = NULL;
         for (int32_t k = late ? release : 0; k < (late ? p->count : release); k++) {
@@ -239,10 +241,12 @@ static void add_set_products(cuda_program *p, const set_row *row) {
             if (!is_part(ins, FUSED_SET_GRAD)) continue;
             if (!to) {
                 to = add_product(p, &ins->fused, row->slot, SET_WIDTH, row->cols);
-                to->math = ins->math, to->late = late, to->part = parts++;
+                to->math = ins->math, to->late = late, to->base = base, to->split = 0;
             }
             add_set_terms(p, ins, row, to);
+            to->split += late ? LATE_SPLIT : 1;
         }
+        if (to) base += to->split;
     }
 }
 
@@ -267,13 +271,16 @@ static void place_sets(cuda_program *p, const int32_t *writers) {
 
 /* Early ones first, and large ones before others, so that no block ends late. */
 static int64_t rank_of(const dev_product *p) {
-    return (p->late ? 0 : (int64_t)1 << 40) + (int64_t)p->rows * p->cols * p->terms;
+    const int64_t size = (int64_t)p->rows * p->cols * p->terms / p->split;
+    return (p->late ? 0 : (int64_t)1 << 40) + size;
 }
 
 static void sort_products(cuda_program *p) {
     for (int32_t k = 0; k < p->n_products; k++) {
-        p->early_products += !p->products[k].late;
-        if (p->products[k].part >= p->product_parts) p->product_parts = p->products[k].part + 1;
+        const dev_product *of = &p->products[k];
+        p->early_products += !of->late;
+        *(of->late ? &p->late_splits : &p->early_splits) += of->split;
+        if (of->base + of->split > p->product_parts) p->product_parts = of->base + of->split;
         for (int32_t j = k; j > 0; j--) {
             dev_product *a = &p->products[j - 1], *b = &p->products[j], keep = *a;
             if (rank_of(a) >= rank_of(b)) break;

@@ -32,10 +32,17 @@ static inline void launch_as(cudaLaunchConfig_t how, bool urgent, bool early, K 
     cudaLaunchKernelEx(&how, kernel, args...);
 }
 
-/* Until all functions are past the instruction that releases (ranges.h). */
-static inline __device__ void wait_released(const dev_run *run) {
+/* Blocks of kernels that run side by side: this one has done its part (all threads call it); until
+ * `blocks` have. What those wrote is there. */
+static inline __device__ void count_block(int32_t *counter) {
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    __threadfence();
+    atomicAdd(counter, 1);
+}
+static inline __device__ void wait_count(int32_t *counter, int blocks) {
     if (threadIdx.x == 0) {
-        while (atomicAdd(&run->adam->released, 0) < run->n_slots) {
+        while (atomicAdd(counter, 0) < blocks) {
         }
         __threadfence();
     }
@@ -49,17 +56,20 @@ void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t s
 void update_halve_launch(const float *weights, uint32_t *halves, int64_t words,
                          cudaStream_t stream);
 cudaError_t products_prepare(void);
-/* Weight gradients from what functions left as rows, behind them. */
-void products_launch(const dev_run *run, int blocks, cudaStream_t stream);
-/* slot_sum, grad_norm, grad_total and tick; adam */
-void update_launch(const dev_run *run, int ranges, int64_t words, cudaStream_t stream);
+/* Weight gradients from what functions left as rows: the early ones, or the late ones. early: while
+ * the kernel before it ends. */
+void products_launch(const dev_run *run, int blocks, bool late, bool early, cudaStream_t stream);
+/* slot_sum of the early ranges, until the functions' end; of the others, grad_norm, grad_total and
+ * tick; adam */
+void update_early_launch(const dev_run *run, const step_shape *s, cudaStream_t stream);
+void update_launch(const dev_run *run, const step_shape *s, cudaStream_t stream);
 /* The same in parts, for ranks that share a step: slot 0 becomes the sum of this rank's slots; the
  * reports of all ranks (ranks, most, 3) go where the step finds them; the sums of all ranks
  * (ranks, slot_words) take the place of the slots. */
-void update_local_launch(const dev_run *run, int ranges, cudaStream_t stream);
+void update_local_launch(const dev_run *run, const step_shape *s, cudaStream_t stream);
 void update_reports_launch(const dev_run *run, const double *all, int ranks, int64_t most,
                            cudaStream_t stream);
-void update_linked_launch(const dev_run *run, int ranges, int64_t words, const float *sums,
-                          int ranks, cudaStream_t stream);
+void update_linked_launch(const dev_run *run, const step_shape *s, const float *sums, int ranks,
+                          cudaStream_t stream);
 
 #endif

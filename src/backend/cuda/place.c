@@ -109,12 +109,19 @@ mnp_status exec_place_blocks(exec *x, int64_t items, int *blocks) {
     x->image.slots = x->slots.at, x->image.slot_words = x->slot_words;
     x->image.n_slots = count;
     x->image.kept = x->kept.at, x->image.kept_words = x->program.kept_words;
-    x->image.ranges = x->ranges.at, x->image.n_early = x->program.n_early;
+    x->image.ranges = x->ranges.at;
+    x->image.n_early = x->program.n_early, x->image.n_ranges = x->program.n_ranges;
     x->image.outer = x->outer.at;
     x->image.products = x->products.at, x->image.terms = x->terms.at;
     x->image.early_products = x->program.early_products;
-    x->image.chunks_of_products = chunks;
-    x->product_blocks = x->program.n_products * chunks;
+    x->image.product_chunks = chunks;
+    x->image.early_blocks = x->program.early_splits * chunks;
+    x->shape = (step_shape){.words = x->plan->params->words,
+                            .functions = (int32_t)count,
+                            .early_products = x->image.early_blocks,
+                            .late_products = x->program.late_splits * chunks,
+                            .early_ranges = x->program.n_early,
+                            .ranges = x->program.n_ranges};
     x->image.item_scalars = x->scalars.at;
     *blocks = (int)count;
     return MNP_OK;

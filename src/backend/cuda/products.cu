@@ -1,8 +1,8 @@
 /* products.cu: weight gradients as products of rows that functions left (kept.h), on
  * multiprocessors that have no function: dW = sum over functions and terms of X^T G. A block forms
- * one sum of dev_product for one chunk of the functions, in a fixed order, by two groups of four
- * warps (ptx.cuh): of a gradient with 128 rows or columns a group has 64 of them, of a smaller one
- * each has every other 16 rows of X and G.
+ * one part of a sum, of some of the functions (dev_product), in a fixed order, by two groups of
+ * four warps (ptx.cuh): of a gradient with 128 rows or columns a group has 64 of them, of a smaller
+ * one each has every other 16 rows of X and G.
  *
  * Shared memory: a ring of STAGES pieces of STAGE_ROWS rows of one function, X and G by octets as
  * the tensor cores read them; an octet has 32 bytes more than its rows, so that rows that lie
@@ -20,7 +20,7 @@ enum { PRODUCT_BYTES = STAGES * MOST_OCTETS * OCTET_WORDS * 4 };
 
 /* ---- what comes next ------------------------------------------------------------------------- */
 
-/* Goes through the functions of a chunk, the terms, and the rows of each, STAGE_ROWS at a time. */
+/* Goes through the functions of a part, the terms, and the rows of each, STAGE_ROWS at a time. */
 struct Cursor {
     const float *kept; /* of the function */
     int64_t stride;
@@ -31,15 +31,17 @@ struct Cursor {
     int row, rows; /* of the term */
 
     MEMBER uint2 lengths(const float *at) const { return __ldcg((const uint2 *)(at + DEV_KEPT_N)); }
-    MEMBER Cursor(const dev_run *run, const dev_product &p, int chunk)
+    MEMBER Cursor(const dev_run *run, const dev_product &p, int part)
         : stride(run->kept_words), term(p.first), end(p.first + p.terms), first(p.first), row(0) {
-        const int64_t functions = run->item_hi - run->item_lo, chunks = run->chunks_of_products;
-        const int64_t lo = functions * chunk / chunks, hi = functions * (chunk + 1) / chunks;
+        const int64_t functions = run->item_hi - run->item_lo;
+        const int64_t parts = run->product_chunks * p.split;
+        const int64_t lo = functions * part / parts, hi = functions * (part + 1) / parts;
+        const uint2 none = make_uint2(0, 0);
         kept = run->kept + lo * stride;
         left = (int)(hi - lo);
-        const uint2 now = lengths(kept);
+        const uint2 now = left > 0 ? lengths(kept) : none;
         n = (int)now.x, m = (int)now.y;
-        next = left > 1 ? lengths(kept + stride) : now;
+        next = left > 1 ? lengths(kept + stride) : none;
     }
     /* To the next term that has rows left; false: there is none. */
     MEMBER bool find(const dev_term *terms) {
@@ -115,8 +117,8 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
         group_wait();
     }
     /* Rows in the order of the cursor. A stage is asked for when all have read what lay there. */
-    MEMBER void add_up(const dev_run *run, const dev_product &p, int chunk) {
-        Cursor at(run, p, chunk);
+    MEMBER void add_up(const dev_run *run, const dev_product &p, int part) {
+        Cursor at(run, p, part);
         int asked = 0, stage = 0;
         while (asked < STAGES - 1 && ask(run, at, asked)) asked++;
         for (int s = asked; s < STAGES - 1; s++) copy_commit();
@@ -145,7 +147,7 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
 #pragma unroll
             for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] += room[i * 128];
     }
-    MEMBER void store(float *to) const {
+    MEMBER void store(float *to, int ld) const {
         const float scale = BF16 ? 1.0f : 1.0f / KEPT_SCALE;
         const int row = (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4;
         const int col = (int)threadIdx.x % 4 * 2;
@@ -156,55 +158,55 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
             const float2 v =
                 make_float2(c[i / 2][i % 2 * 2] * scale, c[i / 2][i % 2 * 2 + 1] * scale);
             if (TURNED)
-                to[n * M + r] = v.x, to[(n + 1) * M + r] = v.y;
+                to[n * ld + r] = v.x, to[(n + 1) * ld + r] = v.y;
             else
-                *(float2 *)(to + r * N + n) = v;
+                *(float2 *)(to + r * ld + n) = v;
         }
     }
 };
 
 template <int M, int N, bool TURNED, bool BF16>
-FN void form(const dev_run *run, const dev_product &p, int chunk) {
+FN void form(const dev_run *run, const dev_product &p, int part) {
     Sum<M, N, TURNED, BF16> sum;
-    sum.add_up(run, p, chunk);
+    sum.add_up(run, p, part);
     if (M == 64) sum.join_groups();
-    const int64_t slot = p.part * run->chunks_of_products + chunk;
-    sum.store(run->slots + slot * run->slot_words + p.at);
+    const int64_t slot = p.base * run->product_chunks + part;
+    sum.store(run->slots + slot * run->slot_words + p.at, p.ld);
 }
 
 /* The gradients of fused.h that are left as rows: of the conditioner, and of the sets. */
-FN void form_any(const dev_run *run, const dev_product &p, int chunk) {
+FN void form_any(const dev_run *run, const dev_product &p, int part) {
     const bool bf16 = p.math == DEV_BF16;
     if (p.rows == 160)
-        form<128, 160, true, false>(run, p, chunk);
+        form<128, 160, true, false>(run, p, part);
     else if (p.rows == 128 && p.cols == 128)
-        form<128, 128, false, false>(run, p, chunk);
+        form<128, 128, false, false>(run, p, part);
     else if (p.rows == 128)
-        form<128, 32, false, false>(run, p, chunk);
+        form<128, 32, false, false>(run, p, part);
     else if (p.cols == 192 && bf16)
-        form<64, 192, false, true>(run, p, chunk);
+        form<64, 192, false, true>(run, p, part);
     else if (p.cols == 192)
-        form<64, 192, false, false>(run, p, chunk);
+        form<64, 192, false, false>(run, p, part);
     else if (bf16)
-        form<64, 64, false, true>(run, p, chunk);
+        form<64, 64, false, true>(run, p, part);
     else
-        form<64, 64, false, false>(run, p, chunk);
+        form<64, 64, false, false>(run, p, part);
 }
 
-/* A block to a sum and a chunk, early ones first, and one that only waits: what follows this kernel
- * then follows the functions too. */
-__global__ void __launch_bounds__(PRODUCT_THREADS, 2) products_kernel(const dev_run *run) {
-    const int chunks = run->chunks_of_products, which = (int)blockIdx.x / chunks;
+/* A block to a part of a sum. The early ones begin when all functions have released; the late ones
+ * are a kernel of their own, behind the functions' end. */
+__global__ void __launch_bounds__(PRODUCT_THREADS, 2)
+    products_kernel(const dev_run *run, int late) {
+    int which = late ? run->early_products : 0, part = (int)blockIdx.x;
     grid_release();
-    if (blockIdx.x == gridDim.x - 1) {
+    for (; part >= run->products[which].split * run->product_chunks; which++)
+        part -= run->products[which].split * run->product_chunks;
+    if (late)
         grid_wait();
-        return;
-    }
-    if (which < run->early_products)
-        wait_released(run);
     else
-        grid_wait();
-    form_any(run, run->products[which], (int)blockIdx.x % chunks);
+        wait_count(&run->adam->released, (int)run->n_slots);
+    form_any(run, run->products[which], part);
+    if (!late) count_block(&run->adam->formed);
 }
 
 cudaError_t products_prepare(void) {
@@ -212,7 +214,8 @@ cudaError_t products_prepare(void) {
                                 PRODUCT_BYTES);
 }
 
-void products_launch(const dev_run *run, int blocks, cudaStream_t stream) {
-    launch_as(launch_of(blocks + 1, PRODUCT_THREADS, PRODUCT_BYTES, stream), true, true,
-              products_kernel, run);
+void products_launch(const dev_run *run, int blocks, bool late, bool early, cudaStream_t stream) {
+    if (blocks > 0)
+        launch_as(launch_of(blocks, PRODUCT_THREADS, PRODUCT_BYTES, stream), true, early,
+                  products_kernel, run, (int)late);
 }

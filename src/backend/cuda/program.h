@@ -19,9 +19,10 @@ typedef struct cuda_program {
     dev_product *products; /* or formed from rows (kept.h), early ones first */
     dev_term *terms;
     int32_t n_products, early_products, n_terms;
-    int32_t product_parts; /* sums that a gradient is made of, at most */
-    int64_t kept_words;    /* of one function                             */
-    dev_range *ranges;     /* of the gradient (ranges.h), where it updates */
+    int32_t early_splits, late_splits; /* of all of them (dev_product) */
+    int32_t product_parts;             /* of one gradient, at most     */
+    int64_t kept_words;                /* of one function                             */
+    dev_range *ranges;                 /* of the gradient (ranges.h), where it updates */
     int32_t n_ranges, n_early;
     bool has_grad;     /* it writes weight gradients                  */
     bool updates;      /* the step part is the update of op/update.h  */

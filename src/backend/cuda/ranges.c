@@ -40,11 +40,15 @@ int32_t ranges_release(const cuda_program *p) {
     return at;
 }
 
+/* When words are complete: where the program releases, when early products are formed, or when the
+ * functions have ended. They are listed in this order. */
+typedef enum completion { AT_RELEASE, AT_PRODUCTS, AT_END, COMPLETIONS } completion;
+
 /* Words next to each other that are summed in the same way and at the same time. */
 typedef struct stretch {
     int64_t at, end;
     int32_t outer, parts; /* as in dev_range */
-    bool late;
+    completion when;
 } stretch;
 
 static int32_t outer_at(const cuda_program *p, int64_t at) {
@@ -53,35 +57,41 @@ static int32_t outer_at(const cuda_program *p, int64_t at) {
     return -1;
 }
 
-static int32_t parts_at(const cuda_program *p, int64_t at) {
-    int32_t parts = 0;
-    for (int32_t j = 0; j < p->n_products; j++) parts += p->products[j].at == at;
-    return parts;
+/* Products are listed at a gradient's first word, or inside it. */
+static stretch stretch_of(const cuda_program *p, const param *w, bool late) {
+    const int64_t end = w->offset + (int64_t)w->rows * w->ld;
+    stretch s = {w->offset, end, outer_at(p, w->offset), 0, late ? AT_END : AT_RELEASE};
+    for (int32_t j = 0; j < p->n_products; j++) {
+        const dev_product *of = &p->products[j];
+        if (of->at < s.at || of->at >= end) continue;
+        if (of->base + of->split > s.parts) s.parts = of->base + of->split;
+        if (of->late) s.when = AT_END;
+        if (s.when == AT_RELEASE) s.when = AT_PRODUCTS;
+    }
+    return s;
 }
 
-static void list_stretch(const stretch *s, bool late, cuda_program *p) {
-    for (int64_t at = s->at; s->late == late && at < s->end; at += DEV_RANGE_WORDS) {
+static void list_stretch(const stretch *s, cuda_program *p) {
+    for (int64_t at = s->at; at < s->end; at += DEV_RANGE_WORDS) {
         const int64_t words = s->end - at < DEV_RANGE_WORDS ? s->end - at : DEV_RANGE_WORDS;
         p->ranges[p->n_ranges++] = (dev_range){(int32_t)at, (int32_t)words, s->outer, s->parts};
     }
 }
 
-static void list_weights(const params *weights, int32_t release, const int32_t *last, bool late,
-                         cuda_program *p) {
+static void list_weights(const params *weights, int32_t release, const int32_t *last,
+                         completion when, cuda_program *p) {
     stretch now = {.outer = -1};
     for (int32_t i = 0; i < weights->count; i++) {
         const param *w = &weights->list[i];
         if (w->init.frozen) continue;
-        stretch next = {w->offset, w->offset + (int64_t)w->rows * w->ld, outer_at(p, w->offset),
-                        parts_at(p, w->offset), last_writer(w, last) >= release};
-        next.late |= next.parts > 0; /* products end with the functions */
+        stretch next = stretch_of(p, w, last_writer(w, last) >= release);
         const bool joins =
-            now.outer < 0 && next.outer < 0 && now.parts == next.parts && now.late == next.late;
-        if (!joins) list_stretch(&now, late, p);
+            now.outer < 0 && next.outer < 0 && now.parts == next.parts && now.when == next.when;
+        if (!joins && now.when == when) list_stretch(&now, p);
         if (joins) next.at = now.at;
         now = next;
     }
-    list_stretch(&now, late, p);
+    if (now.when == when) list_stretch(&now, p);
 }
 
 mnp_status ranges_list(env *e, const params *weights, cuda_program *p) {
@@ -96,13 +106,12 @@ mnp_status ranges_list(env *e, const params *weights, cuda_program *p) {
     for (size_t k = 0; k < pieces; k++) last[k] = -1;
     for (int32_t k = 0; k < p->count; k++)
         (p->code[k].op >= OPCODE_COUNT ? note_part : note_op)(&p->code[k], k, last);
-    const int32_t release = ranges_release(p);
-    if (release < p->count) {
-        p->code[release].releases = 1;
-        list_weights(weights, release, last, false, p);
+    const int32_t at = ranges_release(p), release = at < p->count ? at : -1;
+    if (release >= 0) p->code[release].releases = 1;
+    for (completion when = AT_RELEASE; when < COMPLETIONS; when++) {
+        if (when == AT_END) p->n_early = p->n_ranges;
+        list_weights(weights, release, last, when, p);
     }
-    p->n_early = p->n_ranges;
-    list_weights(weights, release < p->count ? release : -1, last, true, p);
     env_free(e, last);
     return MNP_OK;
 }

@@ -4,7 +4,8 @@
  *
  * Some are complete before the end of the reverse pass: those of conditioners and latents are when
  * the last transition's sets begin theirs. From there on their sum is formed on multiprocessors
- * that have no function, or none any more, while the others finish. */
+ * that have no function, or none any more, while the others finish. Gradients that are products of
+ * rows (kept.h) are complete a little later than those rows. */
 #ifndef MNP_CUDA_RANGES_H
 #define MNP_CUDA_RANGES_H
 

@@ -19,8 +19,7 @@ struct cuda_queue {
     cudaEvent_t begun, ended;
     cudaGraphExec_t one, many; /* captured: a step, and GROUP of them, of ... */
     const dev_run *run;
-    int blocks, products, ranges;
-    int64_t words;
+    step_shape shape;
     int shares; /* `shared` holds */
     cuda_shared_step shared;
 };
@@ -126,23 +125,27 @@ static int functions(cuda_queue *q, const dev_run *run, int blocks) {
 static int shared_update(cuda_queue *q) {
     const cuda_shared_step *s = &q->shared;
     const int64_t row = 3 * (int64_t)sizeof(double), lo = s->items * s->rank / s->ranks;
-    update_local_launch(q->run, q->ranges, q->stream);
+    products_launch(q->run, q->shape.early_products, false, false, q->stream);
+    products_launch(q->run, q->shape.late_products, true, false, q->stream);
+    update_local_launch(q->run, &q->shape, q->stream);
     int e = s->api->gather(s->link, (char *)s->reports + lo * row, s->all, (size_t)(s->most * row),
                            q->stream);
     update_reports_launch(q->run, s->all, s->ranks, s->most, q->stream);
     if (!e && s->fast) e = s->api->sum(s->link, s->own, s->words, q->stream);
     if (!e && !s->fast)
         e = s->api->gather(s->link, s->own, s->sums, s->words * sizeof(float), q->stream);
-    update_linked_launch(q->run, q->ranges, q->words, s->fast ? s->own : s->sums,
-                         s->fast ? 1 : s->ranks, q->stream);
+    update_linked_launch(q->run, &q->shape, s->fast ? s->own : s->sums, s->fast ? 1 : s->ranks,
+                         q->stream);
     return e;
 }
 
 static int one_step(cuda_queue *q, bool first) {
-    functions_launch(q->run, q->blocks, !first, q->stream);
-    if (q->products > 0) products_launch(q->run, q->products, q->stream);
+    functions_launch(q->run, q->shape.functions, !first, q->stream);
     if (q->shares) return shared_update(q) ? (int)cudaErrorUnknown : 0;
-    update_launch(q->run, q->ranges, q->words, q->stream);
+    products_launch(q->run, q->shape.early_products, false, true, q->stream);
+    update_early_launch(q->run, &q->shape, q->stream);
+    products_launch(q->run, q->shape.late_products, true, true, q->stream);
+    update_launch(q->run, &q->shape, q->stream);
     return 0;
 }
 
@@ -203,12 +206,10 @@ static cudaError_t plain_steps(cuda_queue *q, int64_t count) {
     return e;
 }
 
-static int steps(cuda_queue *q, const dev_run *run, int blocks, int products, int ranges,
-                 int64_t words, int64_t count, int captured) {
-    if (q->run != run || q->blocks != blocks || q->products != products || q->ranges != ranges ||
-        q->words != words)
-        forget_steps(q);
-    q->run = run, q->blocks = blocks, q->products = products, q->ranges = ranges, q->words = words;
+static int steps(cuda_queue *q, const dev_run *run, const step_shape *shape, int64_t count,
+                 int captured) {
+    if (q->run != run || memcmp(&q->shape, shape, sizeof *shape) != 0) forget_steps(q);
+    q->run = run, q->shape = *shape;
     cudaError_t e = cudaEventRecord(q->begun, q->stream);
     if (e == cudaSuccess) e = captured ? captured_steps(q, count) : plain_steps(q, count);
     if (e == cudaSuccess) e = cudaEventRecord(q->ended, q->stream);

@@ -91,7 +91,7 @@ static __device__ float4 outer_words(const dev_run *run, const dev_range &range,
 
 /* Words 4 column .. + 3 of a range, summed over this process's functions; all threads call it. */
 static __device__ float4 function_words(const dev_run *run, const dev_range &range, float4 *room) {
-    const int64_t slots = range.parts ? range.parts * run->chunks_of_products : run->n_slots;
+    const int64_t slots = range.parts ? range.parts * run->product_chunks : run->n_slots;
     if (range.outer < 0) return slot_words(run->slots, slots, run->slot_words, range, room);
     if (run->outer[range.outer].count == 1) return outer_words<1>(run, range, room);
     return outer_words<2>(run, range, room);
@@ -180,12 +180,12 @@ static __device__ void report_functions(const dev_run *run, double *room) {
 }
 
 /* grad_total and tick, by the block that is done last; nothing that follows reads the counter. */
-static __device__ void finish_step(const dev_run *run, int ranges, double *room) {
-    const double squares = list_sum(run->partial, ranges, 1, room);
+static __device__ void finish_step(const dev_run *run, double *room) {
+    const double squares = list_sum(run->partial, run->n_ranges, 1, room);
     if (threadIdx.x != 0) return;
     dev_step *b = run->step;
     dev_adam *a = run->adam;
-    a->done = a->released = 0;
+    a->released = a->ended = a->formed = a->done = 0;
     b->grad_norm = sqrt(squares);
     a->go = b->bad_item < 0 && isfinite(b->grad_norm);
     if (!a->go) return;
@@ -194,36 +194,55 @@ static __device__ void finish_step(const dev_run *run, int ranges, double *room)
     b->rate = a->next_rate;
 }
 
-/* A block sums a range, one reports. Those of early ranges come first; the others wait for the end
- * of the functions. */
-__global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
-    sum_kernel(const dev_run *run, const float *sums, int ranks) {
-    __shared__ float4 parts[WARPS * COLUMNS];
-    __shared__ double room[WARPS];
+/* The block that is done last ends the step: all ranges and the report. */
+static __device__ void count_done(const dev_run *run, double *room) {
     __shared__ int last;
-    const int n_early = (int)run->n_early, place = (int)blockIdx.x;
-    if (place == n_early && threadIdx.x == 0) prepare_adam(run);
-    if (place < n_early) {
-        wait_released(run);
-    } else {
-        grid_wait();
-        grid_release();
-    }
-    if (place == n_early) {
-        report_functions(run, room);
-    } else {
-        const int which = place - (place > n_early);
-        const double square = sum_range(run, run->ranges[which], sums, ranks, parts);
-        const double total = block_sum(square, room);
-        if (threadIdx.x == 0) run->partial[which] = total;
-    }
     if (threadIdx.x == 0) {
         __threadfence();
-        last = atomicAdd(&run->adam->done, 1) == (int)gridDim.x - 1;
+        last = atomicAdd(&run->adam->done, 1) == run->n_ranges;
         __threadfence();
     }
     __syncthreads();
-    if (last) finish_step(run, (int)gridDim.x - 1, room);
+    if (last) finish_step(run, room);
+}
+
+/* A block sums a range, of all functions of this process or of all ranks (`sums`). */
+static __device__ void sum_block(const dev_run *run, int which, const float *sums, int ranks) {
+    __shared__ float4 parts[WARPS * COLUMNS];
+    __shared__ double room[WARPS];
+    const double square = sum_range(run, run->ranges[which], sums, ranks, parts);
+    const double total = block_sum(square, room);
+    if (threadIdx.x == 0) run->partial[which] = total;
+    count_done(run, room);
+}
+
+/* Ranges that are complete before the functions' end; one block waits for that, so that the next
+ * kernel does not hold a multiprocessor until then, and reports. */
+__global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
+    early_kernel(const dev_run *run, const float *sums, int ranks) {
+    __shared__ double room[WARPS];
+    const int which = (int)blockIdx.x;
+    if (which < run->n_early) {
+        const bool from_products = run->ranges[which].parts > 0;
+        grid_release();
+        wait_count(&run->adam->released, (int)run->n_slots);
+        if (from_products) wait_count(&run->adam->formed, run->early_blocks);
+        sum_block(run, which, sums, ranks);
+        return;
+    }
+    if (threadIdx.x == 0) prepare_adam(run);
+    wait_count(&run->adam->ended, (int)run->n_slots);
+    grid_release();
+    report_functions(run, room);
+    count_done(run, room);
+}
+
+/* The other ranges. */
+__global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
+    sum_kernel(const dev_run *run, const float *sums, int ranks) {
+    grid_wait();
+    grid_release();
+    sum_block(run, run->n_early + (int)blockIdx.x, sums, ranks);
 }
 
 static __device__ float adam_word(const dev_adam &a, float gradient, float &m, float &v, float w) {
@@ -311,8 +330,8 @@ void update_halve_launch(const float *weights, uint32_t *halves, int64_t words,
     launch_update(halve_kernel, adam_blocks(words), false, stream, weights, halves, words);
 }
 
-void update_local_launch(const dev_run *run, int ranges, cudaStream_t stream) {
-    launch_update(local_kernel, ranges, false, stream, run);
+void update_local_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
+    launch_update(local_kernel, s->ranges, false, stream, run);
 }
 
 void update_reports_launch(const dev_run *run, const double *all, int ranks, int64_t most,
@@ -320,13 +339,28 @@ void update_reports_launch(const dev_run *run, const double *all, int ranks, int
     launch_update(reports_kernel, 1, false, stream, run, all, ranks, most);
 }
 
-void update_launch(const dev_run *run, int ranges, int64_t words, cudaStream_t stream) {
-    launch_update(sum_kernel, 1 + ranges, true, stream, run, (const float *)nullptr, 1);
-    launch_update(adam_kernel, adam_blocks(words), true, stream, run);
+static void launch_early(const dev_run *run, const step_shape *s, const float *sums, int ranks,
+                         bool early, cudaStream_t stream) {
+    launch_update(early_kernel, s->early_ranges + 1, early, stream, run, sums, ranks);
 }
 
-void update_linked_launch(const dev_run *run, int ranges, int64_t words, const float *sums,
-                          int ranks, cudaStream_t stream) {
-    launch_update(sum_kernel, 1 + ranges, false, stream, run, sums, ranks);
-    launch_update(adam_kernel, adam_blocks(words), true, stream, run);
+static void launch_rest(const dev_run *run, const step_shape *s, const float *sums, int ranks,
+                        cudaStream_t stream) {
+    const int late = s->ranges - s->early_ranges;
+    if (late > 0) launch_update(sum_kernel, late, true, stream, run, sums, ranks);
+    launch_update(adam_kernel, adam_blocks(s->words), true, stream, run);
+}
+
+void update_early_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
+    launch_early(run, s, nullptr, 1, true, stream);
+}
+
+void update_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
+    launch_rest(run, s, nullptr, 1, stream);
+}
+
+void update_linked_launch(const dev_run *run, const step_shape *s, const float *sums, int ranks,
+                          cudaStream_t stream) {
+    launch_early(run, s, sums, ranks, false, stream);
+    launch_rest(run, s, sums, ranks, stream);
 }

@@ -345,8 +345,8 @@ static void weights_as_halves(void) {
             found++;
         }
     }
-    CHECK(found ==
-          2 * (7 * 9 - 2) + 7 * 5); /* latents, of which the first reads less; conditioners */
+    CHECK(found == 2 * (7 * 9 - 2) + 7 * 5 +
+                       1); /* latents, of which the first has less; conditioners; features */
     for (int k = 0; k < 2; k++) program_free(&world, &p[k]);
     forget(&r);
 }
@@ -395,7 +395,7 @@ static void conditioner_rows(void) {
         const dev_product *of = &p.products[j];
         if (of->rows == 64) continue; /* of the sets */
         products++;
-        CHECK(j < p.early_products && of->math == DEV_TF32 && of->terms == 1 && of->part == 0 &&
+        CHECK(j < p.early_products && of->math == DEV_TF32 && of->terms == 1 && of->split == 1 &&
               of->first < p.n_terms);
         CHECK(has_octets(&p, &p.terms[of->first].x, of->rows));
         CHECK(has_octets(&p, &p.terms[of->first].g, of->cols));
@@ -428,10 +428,11 @@ static void set_rows(void) {
     int32_t products = 0;
     record(&r, "paper", 128, 50, 1);
     CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-    CHECK(p.early_products == p.n_products - 3 && p.product_parts == 2);
+    CHECK(p.early_products == p.n_products - 3 && p.product_parts == 6 + 16);
+    CHECK(p.early_splits == 3 * 7 + 3 * 6 && p.late_splits == 3 * 16);
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
-        CHECK((of->late == 1) == (j >= p.early_products) && of->part == of->late);
+        CHECK((of->late == 1) == (j >= p.early_products) && of->base == (of->late ? 6 : 0));
         if (of->rows != 64) continue;
         products++;
         CHECK(of->math == DEV_BF16 && of->terms == (of->late ? 2 : 12));
@@ -459,17 +460,19 @@ static void set_rows(void) {
     forget(&r);
 }
 
-/* Words that products write are summed over their slots, all of them, and late. */
+/* Words that products write are summed over their slots, all of them. */
 static void product_ranges(void) {
     recorded r;
     cuda_program p;
     int64_t words = 0, summed = 0;
     record(&r, "paper", 128, 50, 1);
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-    for (int32_t j = 0; j < p.n_products; j++) words += p.products[j].rows * p.products[j].cols;
+    for (int32_t j = 0; j < p.n_products; j++)
+        words += p.products[j].rows * p.products[j].cols * p.products[j].split;
     for (int32_t k = 0; k < p.n_ranges; k++) {
         summed += p.ranges[k].parts * p.ranges[k].words;
-        CHECK(p.ranges[k].parts == 0 || (p.ranges[k].outer < 0 && k >= p.n_early));
+        CHECK(p.ranges[k].parts == 0 || p.ranges[k].outer < 0);
+        CHECK(p.ranges[k].parts <= 1 || k >= p.n_early);
     }
     CHECK(summed == words && words > 0);
     program_free(&world, &p);
@@ -532,8 +535,7 @@ static void covers_all(const recorded *r, const cuda_program *p) {
     for (int64_t at = 0; at < words; at += 16) CHECK(range_of(p, 0, p->n_ranges, at) >= 0);
 }
 
-/* What the last sets still write to is late: the encoder, and what products write. Biases of
- * conditioners and latents are early. */
+/* What the last sets still write to is late: the encoder. Conditioners and latents are early. */
 static void early_ranges(void) {
     recorded r;
     cuda_program p;
@@ -552,7 +554,7 @@ static void early_ranges(void) {
         const bool encoder = strncmp(w->name, "enc.", 4) == 0;
         const int32_t range = range_of(&p, 0, p.n_ranges, w->offset);
         if (w->init.frozen) continue;
-        CHECK((range >= p.n_early) == (encoder || p.ranges[range].parts > 0));
+        CHECK((range >= p.n_early) == encoder);
     }
     program_free(&world, &p);
     CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);

@@ -85,7 +85,7 @@ FN int eight_place(int row) {
 }
 
 /* Rows [0, rows) of 64 numbers, `ld` words apart, to a room, by heads or one behind the other. */
-OP_FN void fetch16(float *to, Saved from, int ld, int rows, bool heads) {
+FN void copy_rows16(float *to, Saved from, int ld, int rows, bool heads) {
     const int piece = threadIdx.x % 8 * 4;
     to += heads ? piece + (piece & ~7) : piece;
 #pragma unroll 1
@@ -94,6 +94,10 @@ OP_FN void fetch16(float *to, Saved from, int ld, int rows, bool heads) {
         const float *p = (row.some ? from.some : from.all) + row.of_side * ld + piece;
         copy16(to + r * SET_PITCH, row.exists ? p : from.all, row.exists);
     }
+}
+
+OP_FN void fetch16(float *to, Saved from, int ld, int rows, bool heads) {
+    copy_rows16(to, from, ld, rows, heads);
 }
 
 /* What the second attention had, q, k and v, and what it gave, which stands where g will. */

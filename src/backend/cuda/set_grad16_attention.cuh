@@ -133,17 +133,18 @@ template <int MATH> FN void side_reverse16(int first, int count) {
     int query = own; /* in a circle */
 #pragma unroll 1
     do {
-        Scores16 p, d;
-        const int down = query * SET_PITCH * 4;
-        scores16<MATH>(p, d, x, eights + down, lse + query * 2 + lane % 4 * 4);
-        add_sums16<MATH>(dv, p, pieces + down + 8 * 4);
-        add_sums16<MATH>(dk, d, pieces + down);
-        add_queries16<MATH>(dq + query * SET_PITCH, x, d);
-        query += 16;
-        if (query % 32 == 0 || query >= count) {
-            if (query >= count) query = 0;
-            barrier(1 + h, up32(count));
+#pragma unroll
+        for (int u = 0; u < 32; u += 16) {
+            Scores16 p, d;
+            const int down = (query + u) * SET_PITCH * 4;
+            scores16<MATH>(p, d, x, eights + down, lse + (query + u) * 2 + lane % 4 * 4);
+            add_sums16<MATH>(dv, p, pieces + down + 8 * 4);
+            add_sums16<MATH>(dk, d, pieces + down);
+            add_queries16<MATH>(dq + (query + u) * SET_PITCH, x, d);
         }
+        query += 32;
+        if (query >= count) query = 0;
+        barrier(1 + h, up32(count));
     } while (query != own);
     float *keys = room(AT_KV) + at + own * SET_PITCH + pairs;
     put_keys16(keys, dk, SET_SCALE, count - own);

@@ -35,17 +35,14 @@ FN void add_products(Sums16 &c, const float *left, const float *right, int pitch
                      int rows) {
     uint32_t a = shared_at(left + tile_row() * SET_PITCH + left_piece(SET_PITCH));
     uint32_t b = shared_at(right + tile_head() * 16 * pitch + right_piece(pitch));
-    const int tiles = uniform((rows - tile_row()) / 16);
-#pragma unroll 1
+#pragma unroll 4
     for (int u = 0; u < units; u++) {
         uint32_t x[3][4], w[4];
         load_matrices(b, w);
 #pragma unroll
-        for (int i = 0; i < 3; i++)
-            if (i < tiles) load_matrices(a + i * 16 * SET_PITCH * 4, x[i]);
+        for (int i = 0; i < 3; i++) load_matrices(a + i * 16 * SET_PITCH * 4, x[i]);
 #pragma unroll
         for (int i = 0; i < 3; i++) {
-            if (i >= tiles) break;
             multiply16<MATH>(c[i][0], x[i], w, c[i][0]);
             multiply16<MATH>(c[i][1], x[i], w + 2, c[i][1]);
         }
@@ -160,12 +157,12 @@ template <int MATH> FN void put_outputs(const Sums16 &c, const float (&lse)[6], 
 struct Pre {
     float4 a[2][3], b[2][3];
 };
-FN void load_pre(Pre &x) {
+FN void load_pre(Pre &x, bool go) {
     const int first = threadIdx.x / 8, col = threadIdx.x % 8 * 8;
     const float *from = fused_at(SETG_PRE) + first * 192 + col;
 #pragma unroll
     for (int k = 0; k < 6; k++) {
-        const bool exists = first + k / 3 * 64 < frame().n;
+        const bool exists = go && first + k / 3 * 64 < frame().n;
         const float *p = from + k / 3 * 64 * 192 + k % 3 * 64;
         x.a[k / 3][k % 3] = global_quad(p, exists), x.b[k / 3][k % 3] = global_quad(p + 4, exists);
     }
@@ -277,30 +274,23 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     const int rows = set_rows();
     float *dh = room(last ? AT_DQ : AT_W) + HALF_ROOM;
     float *sums = last ? room(AT_KV) + HALF_ROOM : room(AT_W) + 64 * SET_PITCH;
-    const float *left = room(AT_DQ) + (last ? 0 : AT_P);
-    const float *right = last ? room(AT_W) : room(AT_DQ) + AT_PB;
-    int pitch = last ? WQ_PITCH : SET_PITCH, units = last ? 12 : 1;
     Sums16 c = {};
     Mask16 mask;
     Pre pre;
-    float lse[6];
+    load_pre(pre, last);
     load_mask16(mask, saved(last ? SIDE_H0 : SIDE_H1));
-#pragma unroll 1
-    for (bool second = false;; second = true) {
-        add_products<MATH>(c, left, right, pitch, units, rows);
-        if (second) break;
-        put_dh<MATH>(dh, sums, c, mask);
-        __syncthreads();
-        if (last) {
-            fetch16(room(AT_W), saved(SIDE_A0), 32, rows, true);
-            load_pre(pre);
-        }
-        copy_commit();
-        load_lse(lse, saved(last ? SIDE_L0 : SIDE_L1));
-        store_dh(last ? KEPT_DH0S : KEPT_DH1S, dh);
-        left = dh, right = last ? room(AT_QG) + HALF_ROOM : room(AT_W);
-        pitch = SET_PITCH, units = 4;
-    }
+    add_products<MATH>(c, room(AT_DQ) + (last ? 0 : AT_P), last ? room(AT_W) : room(AT_DQ) + AT_PB,
+                       last ? WQ_PITCH : SET_PITCH, last ? 12 : 1, rows);
+    put_dh<MATH>(dh, sums, c, mask);
+    __syncthreads();
+    if (last)
+        copy_rows16(room(AT_W), saved(SIDE_A0), 32, rows,
+                    true); /* no call: it would wait for pre */
+    copy_commit();
+    store_dh(last ? KEPT_DH0S : KEPT_DH1S, dh);
+    add_products<MATH>(c, dh, last ? room(AT_QG) + HALF_ROOM : room(AT_W), SET_PITCH, 4, rows);
+    float lse[6];
+    load_lse(lse, saved(last ? SIDE_L0 : SIDE_L1));
     if (threadIdx.x < 64) {
         add_bias64<MATH>(last ? SETG_DB0 : SETG_DB1, sums);
         if (!last) add_query();

@@ -49,9 +49,13 @@ PTX uint32_t pack_bf16(float lo, float hi) {
 /* Two halves, a word; what is too large for one becomes the largest, a NaN stays one. */
 PTX uint32_t pack_half(float lo, float hi) {
     uint32_t r;
-    asm("{ cvt.rn.f16x2.f32 %0, %1, %2; min.NaN.f16x2 %0, %0, %3; max.NaN.f16x2 %0, %0, %4; }"
-        : "=&r"(r)
-        : "f"(hi), "f"(lo), "r"(0x7bff7bffu), "r"(0xfbfffbffu));
+    asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+    return r;
+}
+/* The same of max(x, 0). */
+PTX uint32_t pack_relu(float lo, float hi) {
+    uint32_t r;
+    asm("cvt.rn.relu.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
     return r;
 }
 PTX float2 unpack_half(uint32_t w) {

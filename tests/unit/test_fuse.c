@@ -388,23 +388,19 @@ static bool has_octets(const cuda_program *p, const dev_rows *of, int32_t cols) 
 static void conditioner_rows(void) {
     recorded r;
     cuda_program p;
-    int64_t words = 0, summed = 0;
+    int32_t products = 0;
     record(&r, "paper", 128, 50, 1);
     CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
-        words += of->rows * of->cols;
-        CHECK(of->math == DEV_TF32 && of->terms == 1 && of->split == 1 && of->first < p.n_terms);
+        if (of->rows == 64) continue; /* of the sets */
+        products++;
+        CHECK(j < p.early_products && of->math == DEV_TF32 && of->terms == 1 && of->split == 1 &&
+              of->first < p.n_terms);
         CHECK(has_octets(&p, &p.terms[of->first].x, of->rows));
         CHECK(has_octets(&p, &p.terms[of->first].g, of->cols));
     }
-    CHECK(p.n_products == 3 * 7 && p.early_products == 3 * 7 && p.product_parts == 1);
-    for (int32_t k = 0; k < p.n_ranges; k++)
-        if (p.ranges[k].parts > 0) {
-            CHECK(p.ranges[k].parts == 1 && k < p.n_early);
-            summed += p.ranges[k].words;
-        }
-    CHECK(summed == words);
+    CHECK(products == 3 * 7);
     for (int32_t k = 0; k < p.count; k++) {
         const dev_fused *f = &p.code[k].fused;
         if (p.code[k].op != OPCODE_COUNT + FUSED_FLOW_GRAD) continue;
@@ -414,6 +410,71 @@ static void conditioner_rows(void) {
         CHECK(forward && forward->fused.place[FLOW_OUT] != FUSED_ABSENT);
         CHECK(first && forward && forward->fused.place[FLOW_XH] == first->fused.place[FIRST_KEPT]);
     }
+    program_free(&world, &p);
+    forget(&r);
+}
+
+/* The words of a term's matrix in rows. */
+static bool has_rows(const cuda_program *p, const dev_rows *of, int32_t cols, int32_t rows) {
+    return of->how == DEV_ROWS_PLAIN && of->step == cols / 2 && of->at % 4 == 0 &&
+           of->at >= DEV_KEPT_HEAD && of->at + rows * of->step <= p->kept_words;
+}
+
+/* Three layers of the sets leave rows: sums of both sides and of all transitions, but the last one
+ * comes late. */
+static void set_rows(void) {
+    recorded r;
+    cuda_program p;
+    int32_t products = 0;
+    record(&r, "paper", 128, 50, 1);
+    CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    CHECK(p.early_products == p.n_products - 3 && p.product_parts == 6 + 16);
+    CHECK(p.early_splits == 3 * 7 + 3 * 6 && p.late_splits == 3 * 16);
+    for (int32_t j = 0; j < p.n_products; j++) {
+        const dev_product *of = &p.products[j];
+        CHECK((of->late == 1) == (j >= p.early_products) && of->base == (of->late ? 6 : 0));
+        if (of->rows != 64) continue;
+        products++;
+        CHECK(of->math == DEV_BF16 && of->terms == (of->late ? 2 : 12));
+        for (int32_t k = of->first; k < of->first + of->terms; k++) {
+            const dev_term *t = &p.terms[k];
+            const int32_t rows = t->side == DEV_SIDE_ALL ? FUSED_POINTS : FUSED_CONTEXT;
+            CHECK(t->side == (k - of->first) % 2);
+            CHECK(has_rows(&p, &t->x, 64, rows) && has_rows(&p, &t->g, of->cols, rows));
+        }
+    }
+    CHECK(products == 6);
+    for (int32_t k = 0; k < p.count; k++) {
+        const dev_fused *f = &p.code[k].fused;
+        if (p.code[k].op != OPCODE_COUNT + FUSED_SET_GRAD) continue;
+        const dev_instr *forward =
+            part_with(&p, FUSED_SET, SET_ALL + SIDE_A0, f->place[SETG_ALL + SIDE_A0]);
+        CHECK(f->place[SETG_KEPT] >> FUSED_OFFSET_BITS == DEV_STORE_KEPT);
+        for (int s = 0; forward && s < SIDE_SLOTS; s++) {
+            CHECK(forward->fused.place[SET_ALL + s] == f->place[SETG_ALL + s]);
+            CHECK(forward->fused.place[SET_SOME + s] == f->place[SETG_SOME + s]);
+        }
+        CHECK(forward != NULL);
+    }
+    program_free(&world, &p);
+    forget(&r);
+}
+
+/* Words that products write are summed over their slots, all of them. */
+static void product_ranges(void) {
+    recorded r;
+    cuda_program p;
+    int64_t words = 0, summed = 0;
+    record(&r, "paper", 128, 50, 1);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    for (int32_t j = 0; j < p.n_products; j++)
+        words += p.products[j].rows * p.products[j].cols * p.products[j].split;
+    for (int32_t k = 0; k < p.n_ranges; k++) {
+        summed += p.ranges[k].parts * p.ranges[k].words;
+        CHECK(p.ranges[k].parts == 0 || p.ranges[k].outer < 0);
+        CHECK(p.ranges[k].parts <= 1 || k >= p.n_early);
+    }
+    CHECK(summed == words && words > 0);
     program_free(&world, &p);
     forget(&r);
 }
@@ -518,6 +579,8 @@ int main(void) {
     RUN(weights_as_halves);
     RUN(shared_weight);
     RUN(conditioner_rows);
+    RUN(set_rows);
+    RUN(product_ranges);
     RUN(conditioner_keeps_none);
     RUN(teams_know_less);
     RUN(early_ranges);

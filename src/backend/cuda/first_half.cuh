@@ -9,7 +9,7 @@
 #include "backend/cuda/fourier.cuh"
 #include "backend/cuda/octets.cuh"
 
-namespace first_half {
+namespace first_half_part {
 
 enum { SEED = 64, WAVES = 80, IN = 2 * WAVES, OUT = 192, WORDS = OUT / 2, PITCH = WORDS + 4 };
 enum { LD = 16 };                                         /* of columns that are matrices */
@@ -96,6 +96,6 @@ FN void run(int n) {
     bulk_wait();
 }
 
-} // namespace first_half
+} // namespace first_half_part
 
 #endif

@@ -33,7 +33,7 @@ FN void features(int n) {
     const float frequency = fused_at(FIRST_FREQUENCY)[k * LD];
     if ((int)threadIdx.x < n) work()[ROOM_AT + threadIdx.x] = fused_at(FIRST_AT)[threadIdx.x * LD];
     __syncthreads();
-    if (first == SIDE) first_half::query();
+    if (first == SIDE) first_half_part::query();
     float *phi = fused_at(FIRST_X) + k, *room = work() + ROOM_X + k;
 #pragma unroll 2
     for (int r = first; first < SIDE && r < n; r += SIDE) {
@@ -68,7 +68,7 @@ FN void layer(int n) {
 static __device__ __noinline__ void run(const dev_instr &ins) {
     const int n = frame().n;
     if (ins.math != DEV_FP32) {
-        first_half::run(n);
+        first_half_part::run(n);
         return;
     }
     begin_rows();

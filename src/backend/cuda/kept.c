@@ -95,20 +95,27 @@ static bool flow_alone(const dev_fused *f, const int32_t *writers) {
     return alone;
 }
 
-static void add_product(cuda_program *p, const dev_fused *f, int32_t slot, int32_t rows,
-                        int32_t cols, int64_t x, int64_t g) {
+/* The gradient of operand `slot`, so far without terms. */
+static dev_product *add_product(cuda_program *p, const dev_fused *f, int32_t slot, int32_t rows,
+                                int32_t cols) {
+    dev_product *to = &p->products[p->n_products++];
+    *to = (dev_product){.at = gradient_at(f, slot) * DEV_OUTER_WORDS, .rows = rows, .cols = cols};
+    to->ld = cols, to->first = p->n_terms, to->split = 1, to->math = DEV_TF32;
+    return to;
+}
+
+static void add_term(cuda_program *p, dev_product *to, dev_term term) {
+    p->terms[p->n_terms++] = term;
+    to->terms++;
+}
+
+static void add_flow_product(cuda_program *p, const dev_fused *f, int32_t slot, int32_t rows,
+                             int32_t cols, int64_t x, int64_t g) {
     enum { STEP = FUSED_POINTS };
-    p->terms[p->n_terms] = (dev_term){.x = {(int32_t)x, STEP, DEV_ROWS_OCTETS},
-                                      .g = {(int32_t)g, STEP, DEV_ROWS_OCTETS},
-                                      .side = DEV_SIDE_ALL};
-    p->products[p->n_products++] = (dev_product){.at = gradient_at(f, slot) * DEV_OUTER_WORDS,
-                                                 .rows = rows,
-                                                 .cols = cols,
-                                                 .ld = cols,
-                                                 .first = p->n_terms++,
-                                                 .terms = 1,
-                                                 .split = 1,
-                                                 .math = DEV_TF32};
+    add_term(p, add_product(p, f, slot, rows, cols),
+             (dev_term){.x = {(int32_t)x, STEP, DEV_ROWS_OCTETS},
+                        .g = {(int32_t)g, STEP, DEV_ROWS_OCTETS},
+                        .side = DEV_SIDE_ALL});
 }
 
 /* x as halves, once for all transitions. */
@@ -128,14 +135,19 @@ static void keep_flow(cuda_program *p, dev_fused *first, dev_fused *forward, dev
     p->kept_words += FLOW_ROWS_KEPT;
     forward->place[FLOW_H0] = forward->place[FLOW_H1] = FUSED_ABSENT;
     f->place[FLOWG_H0] = f->place[FLOWG_H1] = FUSED_ABSENT;
-    add_product(p, f, FLOWG_DWX, 160, 128, x, at + KEPT_DH0);
-    add_product(p, f, FLOWG_DW1, 128, 128, at + KEPT_FH0, at + KEPT_DH1);
-    add_product(p, f, FLOWG_DW2, 128, 32, at + KEPT_FH1, at + KEPT_DRAW);
+    add_flow_product(p, f, FLOWG_DWX, 160, 128, x, at + KEPT_DH0);
+    add_flow_product(p, f, FLOWG_DW1, 128, 128, at + KEPT_FH0, at + KEPT_DH1);
+    add_flow_product(p, f, FLOWG_DW2, 128, 32, at + KEPT_FH1, at + KEPT_DRAW);
 }
 
-/* Rows are read from the instruction on that releases: one that comes later leaves none. */
+/* The instruction that releases; one behind it leaves no rows for early products. 0: none does. */
+static int32_t release_of(const cuda_program *p) {
+    const int32_t at = ranges_release(p);
+    return p->updates && at < p->count ? at : 0;
+}
+
 static void place_flows(cuda_program *p, const int32_t *writers) {
-    const int32_t at = ranges_release(p), release = p->updates && at < p->count ? at : 0;
+    const int32_t release = release_of(p);
     for (int32_t k = 0; k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_FLOW_GRAD) || ins->math == DEV_FP32) continue;
@@ -150,32 +162,138 @@ static void place_flows(cuda_program *p, const int32_t *writers) {
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- sets ------------------------------------------------------------------------------------ */
 
-/* Large ones first, so that no block ends late. */
-static void sort_products(cuda_program *p) {
-    for (int32_t k = 1; k < p->n_products; k++)
-        for (int32_t j = k; j > 0; j--) {
-            dev_product *a = &p->products[j - 1], *b = &p->products[j], keep = *a;
-            if (a->rows * a->cols >= b->rows * b->cols) break;
-            *a = *b, *b = keep;
-        }
+/* Weights that all transitions share: a product of each has rows of all of them. x: what the
+ * forward part keeps; g: where rows of the gradient lie in SETG_KEPT. */
+typedef struct set_row {
+    int32_t slot, cols, x, g;
+} set_row;
+static const set_row set_rows[] = {{SETG_DWQ, 192, SIDE_X1, KEPT_DQ1},
+                                   {SETG_DW1, 64, SIDE_A1, KEPT_DH1S},
+                                   {SETG_DW0, 64, SIDE_A0, KEPT_DH0S}};
+enum { SET_ROWS = sizeof set_rows / sizeof *set_rows, SET_WIDTH = 64 };
+
+/* Do the sets' reverse passes, all of them, and nobody else, write the same three gradients? */
+static bool sets_alone(const cuda_program *p, const int32_t *writers) {
+    const dev_instr *like = NULL;
+    int32_t sets = 0;
+    bool alone = release_of(p) > 0;
+    for (int32_t k = 0; k < p->count; k++) {
+        const dev_instr *ins = &p->code[k];
+        if (!is_part(ins, FUSED_SET_GRAD)) continue;
+        if (!like) like = ins;
+        sets++;
+        alone &= ins->math != DEV_FP32 && ins->math == like->math;
+        for (int j = 0; j < SET_ROWS; j++)
+            alone &= ins->fused.place[set_rows[j].slot] == like->fused.place[set_rows[j].slot];
+    }
+    for (int j = 0; like && j < SET_ROWS; j++) {
+        const int64_t at = gradient_at(&like->fused, set_rows[j].slot);
+        alone &= at >= 0 && writers[at] == sets;
+    }
+    return alone && like;
 }
 
-static void count_products(cuda_program *p) {
+/* A matrix that the forward part keeps goes where products find it: rows of all points, then those
+ * of the context. */
+static void move_side(dev_fused *forward, dev_fused *f, int32_t which, uint32_t to) {
+    const uint32_t behind = FUSED_POINTS * SET_WIDTH / 2;
+    forward->place[SET_ALL + which] = f->place[SETG_ALL + which] = to;
+    forward->place[SET_SOME + which] = f->place[SETG_SOME + which] = to + behind;
+}
+
+static void move_set(cuda_program *p, dev_instr *ins) {
+    enum { WORDS = (FUSED_POINTS + FUSED_CONTEXT) * SET_WIDTH / 2 };
+    dev_fused *f = &ins->fused;
+    dev_instr *forward = part_with(p, FUSED_SET, SET_ALL + SIDE_A0, f->place[SETG_ALL + SIDE_A0]);
+    for (int j = 0; j < SET_ROWS; j++, p->kept_words += WORDS)
+        move_side(&forward->fused, f, set_rows[j].x, fused_place(DEV_STORE_KEPT, p->kept_words));
+    f->place[SETG_KEPT] = fused_place(DEV_STORE_KEPT, p->kept_words);
+    p->kept_words += SET_ROWS_KEPT;
+}
+
+static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *row,
+                          dev_product *to) {
+    const uint32_t base = fused_place(DEV_STORE_KEPT, 0);
+    const int32_t x = (int32_t)(ins->fused.place[SETG_ALL + row->x] - base);
+    const int32_t g = (int32_t)(ins->fused.place[SETG_KEPT] - base) + row->g;
+    const int32_t x_step = SET_WIDTH / 2, g_step = row->cols / 2;
+    for (int32_t side = 0; side < 2; side++) {
+        const int32_t down = side * FUSED_POINTS;
+        add_term(p, to,
+                 (dev_term){.x = {x + down * x_step, x_step, DEV_ROWS_PLAIN},
+                            .g = {g + down * g_step, g_step, DEV_ROWS_PLAIN},
+                            .side = side == 0 ? DEV_SIDE_ALL : DEV_SIDE_CONTEXT});
+    }
+}
+
+/* One sum of the sets that are complete where the program releases, as many parts of it as it has
+ * sets; one of the others, in short parts, since everybody waits for it. */
+static void add_set_products(cuda_program *p, const set_row *row) {
+    enum { LATE_SPLIT = 16 };
+    const int32_t release = release_of(p);
+    int32_t base = 0;
+    for (int32_t late = 0; late < 2; late++) {
+        dev_product *to = NULL;
+        for (int32_t k = late ? release : 0; k < (late ? p->count : release); k++) {
+            const dev_instr *ins = &p->code[k];
+            if (!is_part(ins, FUSED_SET_GRAD)) continue;
+            if (!to) {
+                to = add_product(p, &ins->fused, row->slot, SET_WIDTH, row->cols);
+                to->math = ins->math, to->late = late, to->base = base, to->split = 0;
+            }
+            add_set_terms(p, ins, row, to);
+            to->split += late ? LATE_SPLIT : 1;
+        }
+        if (to) base += to->split;
+    }
+}
+
+static void place_sets(cuda_program *p, const int32_t *writers) {
+    const bool keep = sets_alone(p, writers);
+    bool any = false;
+    for (int32_t k = 0; k < p->count; k++) {
+        dev_instr *ins = &p->code[k];
+        if (!is_part(ins, FUSED_SET_GRAD)) continue;
+        any = true;
+        if (keep)
+            move_set(p, ins);
+        else
+            ins->math = DEV_FP32;
+    }
+    for (int32_t k = 0; any && !keep && k < p->count; k++)
+        if (is_part(&p->code[k], FUSED_SET)) p->code[k].math = DEV_FP32;
+    for (int j = 0; keep && j < SET_ROWS; j++) add_set_products(p, &set_rows[j]);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* Early ones first, and large ones before others, so that no block ends late. */
+static int64_t rank_of(const dev_product *p) {
+    const int64_t size = (int64_t)p->rows * p->cols * p->terms / p->split;
+    return (p->late ? 0 : (int64_t)1 << 40) + size;
+}
+
+static void sort_products(cuda_program *p) {
     for (int32_t k = 0; k < p->n_products; k++) {
         const dev_product *of = &p->products[k];
         p->early_products += !of->late;
         *(of->late ? &p->late_splits : &p->early_splits) += of->split;
         if (of->base + of->split > p->product_parts) p->product_parts = of->base + of->split;
+        for (int32_t j = k; j > 0; j--) {
+            dev_product *a = &p->products[j - 1], *b = &p->products[j], keep = *a;
+            if (rank_of(a) >= rank_of(b)) break;
+            *a = *b, *b = keep;
+        }
     }
 }
 
 static mnp_status room_for(env *e, cuda_program *p) {
     const size_t parts = (size_t)p->n_fused;
     p->outer = env_alloc(e, parts * LATENT_ROWS + 1, sizeof *p->outer, "a program");
-    p->products = env_alloc(e, parts * 3 + 1, sizeof *p->products, "a program");
-    p->terms = env_alloc(e, parts * 3 + 1, sizeof *p->terms, "a program");
+    p->products = env_alloc(e, parts * 3 + 2 * SET_ROWS, sizeof *p->products, "a program");
+    p->terms = env_alloc(e, parts * 2 * SET_ROWS + 1, sizeof *p->terms, "a program");
     return p->outer && p->products && p->terms ? MNP_OK : MNP_ENOMEM;
 }
 
@@ -187,8 +305,8 @@ mnp_status kept_place(env *e, int64_t trainable, cuda_program *p) {
         count_writers(p, writers);
         p->kept_words = DEV_KEPT_HEAD;
         place_flows(p, writers);
+        place_sets(p, writers);
         sort_products(p);
-        count_products(p);
         if (p->n_products == 0) p->kept_words = 0;
         for (int32_t k = 0; p->updates && k < p->count; k++)
             if (is_part(&p->code[k], FUSED_LATENT_GRAD) && latent_alone(&p->code[k].fused, writers))

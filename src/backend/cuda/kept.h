@@ -5,16 +5,18 @@
  * - Those of the latent are outer products of one or two rows: 262 KB per function and transition
  *   that would only be written to be read once by the sum over functions. It leaves the rows (8
  * KB), and the sum takes them as they are (update.cu).
- * - Those of the conditioner (tf32) are products over all points, which take a function as long as
- *   the rest of its reverse pass. It leaves 16-bit rows, and products of all functions are formed
- *   by multiprocessors that have no function (products.cu). */
+ * - Those of the conditioner and of three layers of the sets (tf32, bf16) are products over all
+ *   points, which take a function as long as the rest of the reverse pass. It leaves 16-bit rows,
+ *   and products of all functions are formed by multiprocessors that have no function
+ *   (products.cu). The sets' weights are shared by all transitions, and so is their product. */
 #ifndef MNP_CUDA_KEPT_H
 #define MNP_CUDA_KEPT_H
 
 #include "backend/cuda/program.h"
 
-/* Finds them in a finished program, gives their rows places, and tells the parts. A conditioner
- * that leaves no rows is computed in fp32: it has no other way in tf32 (fused.h). */
+/* Finds them in a finished program, gives their rows places, and tells the parts. Conditioners and
+ * sets with a reverse pass that leaves no rows are computed in fp32: they have no other way in tf32
+ * (fused.h). */
 mnp_status kept_place(env *e, int64_t trainable, cuda_program *program);
 
 #endif

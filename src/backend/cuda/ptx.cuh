@@ -120,6 +120,13 @@ PTX void global_quad(float *to, float4 v, bool go) {
                  : "memory");
 }
 
+PTX void global_pair(float *to, uint2 v, bool go) {
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %3, 0; "
+                 "@p st.global.v2.b32 [%2], {%0,%1}; }" ::"r"(v.x),
+                 "r"(v.y), "l"(to), "r"((int)go)
+                 : "memory");
+}
+
 /* Two and one likewise. */
 PTX float global_word(const float *from, bool go) {
     float v = 0;
@@ -226,6 +233,13 @@ PTX void mma_half(float c[4], const uint32_t a[4], const uint32_t b[2]) {
 /* d = a b + c: many products start from one c without its being copied for each. */
 PTX void first_tf32(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
     asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+        "{%8,%9}, {%10,%11,%12,%13};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+          "f"(c[2]), "f"(c[3]));
+}
+PTX void first_half(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
         "{%8,%9}, {%10,%11,%12,%13};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),

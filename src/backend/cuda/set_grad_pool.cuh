@@ -14,7 +14,7 @@
 #ifndef MNP_CUDA_SET_GRAD_POOL_CUH
 #define MNP_CUDA_SET_GRAD_POOL_CUH
 
-#include "backend/cuda/set_grad.cuh"
+#include "backend/cuda/set_grad_rows.cuh"
 
 namespace set_grad_part {
 
@@ -53,38 +53,15 @@ struct PoolRows {
     MEMBER int head() const { return threadIdx.x % 2 * 2; }
 };
 
-/* c += a b with the digits of floats */
-FN void mma_split(float (&c)[4], const float (&a)[4], float b0, float b1) {
-    uint32_t high[4], low[4], b[2], low_b[2];
-#pragma unroll
-    for (int k = 0; k < 4; k++) split(a[k], high[k], low[k]);
-    split(b0, b[0], low_b[0]), split(b1, b[1], low_b[1]);
-    mma_tf32(c, low, b);
-    mma_tf32(c, high, low_b);
-    mma_tf32(c, high, b);
-}
-
-FN void pool_scores(PoolRows &x, float2 lse) {
-    const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16, side = x.side();
-    const int n = side ? frame().m + SOME_ROW : frame().n;
-    const float *a = room(AT_Q) + (row + lane % 16) * SET_PITCH + lane / 16 * 4;
-    const float *b = pool_vectors() + (side * 8 + lane % 8) * SET_PITCH + lane / 8 * 4;
-    x.v[0] = x.v[1] = x.v[2] = x.v[3] = 0.0f;
-    float odd[4] = {};
-#pragma unroll 1
-    for (int k = 0; k < 64; k += 16) {
-        float left[4], more[4], right[4];
-        load_pieces(a + k, left);
-        load_pieces(a + k + 8, more);
-        load_pieces(b + k, right);
-        mma_split(x.v, left, right[0], right[1]);
-        mma_split(odd, more, right[2], right[3]);
-    }
+/* From scores in x.v to weights, not yet divided by their sum; sums of the warp's rows. */
+FN void pool_sums(PoolRows &x, float2 lse) {
+    const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16;
+    const int n = x.side() ? frame().m + SOME_ROW : frame().n;
     float sum[2] = {};
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         const bool exists = row + lane / 4 + k / 2 * 8 < n;
-        const float score = exists ? x.v[k] + odd[k] : 0.0f, base = k % 2 ? lse.y : lse.x;
+        const float score = exists ? x.v[k] : 0.0f, base = k % 2 ? lse.y : lse.x;
         const float p = exists ? fast_exp2((score * SET_SCALE - base) * LOG2E) : 0.0f;
         const float other = __shfl_xor_sync(~0u, p, 2);
         x.v[k] = x.weights() ? p : score;
@@ -99,9 +76,39 @@ FN void pool_scores(PoolRows &x, float2 lse) {
         *(float2 *)(pool_parts() + threadIdx.x / 32 * 8 + lane * 2) = make_float2(sum[0], sum[1]);
 }
 
-/* P: what belongs to the other side is zero. */
-FN void put_weights(const PoolRows &x) {
-    const int lane = threadIdx.x % 32, side = x.side(), h = x.head();
+/* c += a b with the digits of floats */
+FN void mma_split(float (&c)[4], const float (&a)[4], float b0, float b1) {
+    uint32_t high[4], low[4], b[2], low_b[2];
+#pragma unroll
+    for (int k = 0; k < 4; k++) split(a[k], high[k], low[k]);
+    split(b0, b[0], low_b[0]), split(b1, b[1], low_b[1]);
+    mma_tf32(c, low, b);
+    mma_tf32(c, high, low_b);
+    mma_tf32(c, high, b);
+}
+
+FN void pool_scores(PoolRows &x, float2 lse) {
+    const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16, side = x.side();
+    const float *a = room(AT_Q) + (row + lane % 16) * SET_PITCH + lane / 16 * 4;
+    const float *b = pool_vectors() + (side * 8 + lane % 8) * SET_PITCH + lane / 8 * 4;
+    x.v[0] = x.v[1] = x.v[2] = x.v[3] = 0.0f;
+    float odd[4] = {};
+#pragma unroll 1
+    for (int k = 0; k < 64; k += 16) {
+        float left[4], more[4], right[4];
+        load_pieces(a + k, left);
+        load_pieces(a + k + 8, more);
+        load_pieces(b + k, right);
+        mma_split(x.v, left, right[0], right[1]);
+        mma_split(odd, more, right[2], right[3]);
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++) x.v[k] += odd[k];
+    pool_sums(x, lse);
+}
+/* p or ds, of the same rows and heads as x.v */
+FN void pool_weights(float (&v)[4], const PoolRows &x) {
+    const int side = x.side(), h = x.head();
     float2 sum = make_float2(0, 0), of_g = sum;
 #pragma unroll 4
     for (int k = side * 8; k < 8 + side * 4; k++) {
@@ -109,9 +116,6 @@ FN void put_weights(const PoolRows &x) {
         const float2 g = *(const float2 *)(pool_parts() + k * 8 + 4 + h);
         sum.x += s.x, sum.y += s.y, of_g.x += g.x, of_g.y += g.y;
     }
-    float *to =
-        room(AT_G) + (threadIdx.x / 32 * 16 + lane / 4) * SET_PITCH + (x.weights() ? 0 : 8) + h;
-    float v[4];
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         const float all = k % 2 ? sum.y : sum.x, inverse = all > 0 ? 1.0f / all : 0.0f;
@@ -119,6 +123,15 @@ FN void put_weights(const PoolRows &x) {
         const float other = __shfl_xor_sync(~0u, x.v[k], 2);
         v[k] = x.weights() ? x.v[k] * inverse : other * inverse * (x.v[k] - delta) * SET_SCALE;
     }
+}
+
+/* P: what belongs to the other side is zero. */
+FN void put_weights(const PoolRows &x) {
+    const int lane = threadIdx.x % 32, side = x.side();
+    float *to = room(AT_G) + (threadIdx.x / 32 * 16 + lane / 4) * SET_PITCH +
+                (x.weights() ? 0 : 8) + x.head();
+    float v[4];
+    pool_weights(v, x);
 #pragma unroll
     for (int e = 0; e < 2; e++) {
         float *at = to + e * 8 * SET_PITCH;

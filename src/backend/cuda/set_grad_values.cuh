@@ -11,8 +11,8 @@ namespace set_grad_part {
 
 /* dj (n, 192) is in the rooms, the context's share behind: added to the gradient of pre, its sums
  * over columns with wy to that of y, over rows with y to that of wy. A thread has four columns of
- * every panel in every 32nd row. */
-OP_FN void finish_values() {
+ * every panel in every 32nd row. factor: of the gradients in the rooms */
+OP_FN void finish_values(float factor) {
     const int n = frame().n, m = frame().m, col = threadIdx.x % 16 * 4, lane = threadIdx.x % 32;
     const int first = threadIdx.x / 16;
     const float *wy = fused_at(SETG_WY) + col;
@@ -32,6 +32,7 @@ OP_FN void finish_values() {
         for (int p = 0; p < 3; p++) {
             float4 v = ld4(at + p * ROOM_WORDS);
             if (row < m) v = add4(v, 1.0f, ld4(at + p * ROOM_WORDS + BEHIND_POINTS));
+            v = scaled4(v, factor);
             across += dot4(v, w[p]);
             down[p] = add4(down[p], y, v);
             if (row < n) give(gpre + p * 64, v, add);

@@ -1,4 +1,4 @@
-/* set_layers.cuh: the dense layers of the set encoder's forward pass on the tensor cores.
+/* set_layers.cuh: the dense layers of the set encoder's forward pass in fp32.
  *
  * A group multiplies its 48 rows (32 where it has no context), which lie in the room of q, by a
  * weight; a warp has 16 columns, in the wide layer 16 of each of q, k and v. The left operand is
@@ -31,10 +31,12 @@ template <int C> struct Sums {
     }
 };
 
-/* Operands of one step of the unit, 8 values of k, 16 in bf16. `low` is what the unit cuts off. */
+/* Operands of one step of the unit, 8 values of k, as floats: in tf32, where the two rows behind
+ * the pooling take them, they lose digits in the unit, and what they lose on average (mma.cuh) is
+ * put back into the results by a factor for each. `low` is what the unit cuts off in fp32. */
+template <int MATH> constexpr float LOST = MATH == DEV_TF32 ? 1.0f + 0.72f / 2048.0f : 1.0f;
 template <int MATH> struct Left { uint32_t v[4], low[4]; };
 template <int MATH> struct Right { uint32_t v[2], low[2]; };
-template <int MATH> constexpr int STEP = MATH == DEV_BF16 ? 16 : 8;
 
 FN uint32_t lost_part(uint32_t x) {
     return __float_as_uint(__uint_as_float(x) - __uint_as_float(x & 0xffffe000u));
@@ -42,41 +44,23 @@ FN uint32_t lost_part(uint32_t x) {
 
 /* at: piece l / 8, row l % 8 of it (mma.cuh), of lane l */
 template <int MATH> FN void load_left(Left<MATH> &a, uint32_t at) {
-    if constexpr (MATH == DEV_BF16) {
-        float w[2][4];
-        load_pieces(at, w[0]);
-        load_pieces(at + 8 * 4, w[1]);
+    load_matrices(at, a.v);
 #pragma unroll
-        for (int i = 0; i < 4; i++) a.v[i] = pack_bf16(w[i / 2][i % 2], w[i / 2][i % 2 + 2]);
-    } else {
-        load_matrices(at, a.v);
-#pragma unroll
-        for (int i = 0; i < 4 && MATH == DEV_FP32; i++) a.low[i] = lost_part(a.v[i]);
-    }
+    for (int i = 0; i < 4 && MATH == DEV_FP32; i++) a.low[i] = lost_part(a.v[i]);
 }
 /* Two neighbouring columns; at: row t of column 2 g, rows `pitch` apart. */
 template <int MATH> FN void load_right(Right<MATH> (&b)[2], uint32_t at, int pitch) {
     const float2 v = load_pair(at), u = load_pair(at + 4 * pitch * 4);
-    if constexpr (MATH == DEV_BF16) {
-        const float2 x = load_pair(at + 8 * pitch * 4), y = load_pair(at + 12 * pitch * 4);
-        b[0].v[0] = pack_bf16(v.x, u.x), b[1].v[0] = pack_bf16(v.y, u.y);
-        b[0].v[1] = pack_bf16(x.x, y.x), b[1].v[1] = pack_bf16(x.y, y.y);
-    } else {
-        b[0].v[0] = __float_as_uint(v.x), b[0].v[1] = __float_as_uint(u.x);
-        b[1].v[0] = __float_as_uint(v.y), b[1].v[1] = __float_as_uint(u.y);
+    b[0].v[0] = __float_as_uint(v.x), b[0].v[1] = __float_as_uint(u.x);
+    b[1].v[0] = __float_as_uint(v.y), b[1].v[1] = __float_as_uint(u.y);
 #pragma unroll
-        for (int i = 0; i < 4 && MATH == DEV_FP32; i++)
-            b[i / 2].low[i % 2] = lost_part(b[i / 2].v[i % 2]);
-    }
+    for (int i = 0; i < 4 && MATH == DEV_FP32; i++)
+        b[i / 2].low[i % 2] = lost_part(b[i / 2].v[i % 2]);
 }
 template <int MATH>
 FN void multiply_step(float (&c)[4], const Left<MATH> &a, const Right<MATH> &b) {
-    if constexpr (MATH == DEV_BF16) {
-        mma_bf16(c, a.v, b.v);
-    } else {
-        if constexpr (MATH == DEV_FP32) mma_tf32(c, a.low, b.v), mma_tf32(c, a.v, b.low);
-        mma_tf32(c, a.v, b.v);
-    }
+    if constexpr (MATH == DEV_FP32) mma_tf32(c, a.low, b.v), mma_tf32(c, a.v, b.low);
+    mma_tf32(c, a.v, b.v);
 }
 
 /* Where a lane reads its piece of 16 rows of a room, from row `row` on; in bytes. */
@@ -87,42 +71,37 @@ FN uint32_t piece_at(int room, int row) {
 }
 
 /* s += 16 M rows times C times 16 columns of w; w: the first column. */
-template <int MATH, int C, int M> FN void add_product(Sums<C> &s, const float *w, int pitch) {
+template <int C, int M> FN void add_product(Sums<C> &s, const float *w, int pitch) {
     const int lane = threadIdx.x % 32;
     uint32_t all = piece_at(AT_Q, group() * GROUP_ALL);
     uint32_t some = piece_at(AT_Q, SIDE_ROWS + group() * GROUP_SOME);
     uint32_t right = shared_at(w + lane % 4 * pitch + lane / 4 * 2);
-#pragma unroll(MATH == DEV_TF32 ? 2 : 1)
-    for (int k = 0; k < WIDTH; k += STEP<MATH>) {
-        Right<MATH> b[C][2];
+#pragma unroll 1
+    for (int k = 0; k < WIDTH; k += 8) {
+        Right<DEV_FP32> b[C][2];
 #pragma unroll
-        for (int j = 0; j < C; j++) load_right<MATH>(b[j], right + j * 64 * 4, pitch);
+        for (int j = 0; j < C; j++) load_right<DEV_FP32>(b[j], right + j * 64 * 4, pitch);
 #pragma unroll
         for (int m = 0; m < M; m++) {
-            Left<MATH> a;
-            load_left<MATH>(a, m < 2 ? all + m * 16 * PITCH_Q * 4 : some);
+            Left<DEV_FP32> a;
+            load_left<DEV_FP32>(a, m < 2 ? all + m * 16 * PITCH_Q * 4 : some);
 #pragma unroll
             for (int j = 0; j < 2 * C; j++)
-                multiply_step<MATH>(s.c[m][j / 2][j % 2], a, b[j / 2][j % 2]);
+                multiply_step<DEV_FP32>(s.c[m][j / 2][j % 2], a, b[j / 2][j % 2]);
         }
-        all += STEP<MATH> * 4, some += STEP<MATH> * 4, right += STEP<MATH> * pitch * 4;
+        all += 8 * 4, some += 8 * 4, right += 8 * pitch * 4;
     }
 }
 
 /* x W + b of the group's rows and this warp's columns. */
-template <int MATH, int C> FN void multiply(Sums<C> &s, int w, int pitch, int bias) {
+template <int C> FN void multiply(Sums<C> &s, int w, int pitch, int bias) {
     const int col = member() * 16;
 #pragma unroll
-    for (int j = 0; j < C; j++)
-        s.begin(j, scaled4(ld4(work() + bias + j * 64 + col + threadIdx.x % 4 * 4),
-                           1.0f / (LOST<MATH> * LOST<MATH>)));
+    for (int j = 0; j < C; j++) s.begin(j, ld4(work() + bias + j * 64 + col + threadIdx.x % 4 * 4));
     if (has_some())
-        add_product<MATH, C, 3>(s, work() + w + col, pitch);
+        add_product<C, 3>(s, work() + w + col, pitch);
     else
-        add_product<MATH, C, 2>(s, work() + w + col, pitch);
-}
-template <int MATH, int C> FN float4 result(const Sums<C> &s, int q, int j) {
-    return scaled4(s.quad(q, j), LOST<MATH> * LOST<MATH>);
+        add_product<C, 2>(s, work() + w + col, pitch);
 }
 
 /* Which of four numbers are positive, in the bits of this lane's columns of a row's 16. */
@@ -141,10 +120,10 @@ FN void store_bits(uint32_t bits, const LaneRows &rows, float *slot, int q) {
 }
 
 /* x = h + a, h = relu(a w + b), in the place of a; of h its signs are kept. */
-template <int MATH> FN void narrow_layer(bool last) {
+FN void narrow_layer(bool last) {
     const int col = member() * 16 + threadIdx.x % 4 * 4;
     Sums<1> s;
-    multiply<MATH, 1>(s, last ? AT_W1 : AT_W0, PITCH_64, last ? AT_B1 : AT_B0);
+    multiply<1>(s, last ? AT_W1 : AT_W0, PITCH_64, last ? AT_B1 : AT_B0);
     if (last) { /* keys and values are not read any more */
         __syncthreads();
         copy_last();
@@ -159,7 +138,7 @@ template <int MATH> FN void narrow_layer(bool last) {
 #pragma unroll
     for (int q = 0; q < 6; q++) {
         if (q == 4 && !has_some()) break;
-        const float4 c = result<MATH, 1>(s, q, 0);
+        const float4 c = s.quad(q, 0);
         const float4 v = make_float4(relu_of(c.x), relu_of(c.y), relu_of(c.z), relu_of(c.w));
         float *const to = a + rows.in_room(q) * PITCH_Q;
         const float4 sum = add4(ld4(to), 1.0f, v);
@@ -175,10 +154,10 @@ template <int MATH> FN void narrow_layer(bool last) {
 }
 
 /* q1 = x1 wq + bq, to the rooms of q, k and v as attention wants them. */
-template <int MATH> FN void wide_layer() {
+FN void wide_layer() {
     const int col = member() * 16 + threadIdx.x % 4 * 4;
     Sums<3> s;
-    multiply<MATH, 3>(s, AT_WQ, PITCH_192, AT_BQ);
+    multiply<3>(s, AT_WQ, PITCH_192, AT_BQ);
     __syncthreads(); /* no group is in attention any more, none reads its operand */
     copy_second();
     const LaneRows rows;
@@ -189,13 +168,13 @@ template <int MATH> FN void wide_layer() {
         const int row = rows.in_room(q);
 #pragma unroll
         for (int j = 0; j < 3; j++) {
-            const float4 v = result<MATH, 3>(s, q, j);
+            const float4 v = s.quad(q, j);
             if (j == 0)
                 st4(work() + AT_Q + row * PITCH_Q + col, v);
             else if (j == 1)
-                put_quad<RAW<MATH>>(work() + AT_K + row * PITCH<MATH>, col / 4, v);
+                st4(work() + AT_K + row * PITCH_Q + col, v);
             else
-                put_values<RAW<MATH>>(work() + AT_V + row * PITCH<MATH>, col / 4, v);
+                st4(work() + AT_V + row * PITCH_Q + col, v);
             global_quad(to.at(q, 192) + j * 64, v, rows.exists(q));
         }
     }

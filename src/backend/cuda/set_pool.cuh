@@ -11,6 +11,7 @@
 #define MNP_CUDA_SET_POOL_CUH
 
 #include "backend/cuda/set_layers.cuh"
+#include "backend/cuda/set_packed.cuh"
 
 namespace set_part {
 
@@ -48,44 +49,68 @@ FN float rows_sum(float v) {
     return v;
 }
 
-/* The weights of 16 rows (., 4), and by tile and head the base that they count from and their
- * sum. A lane has head t of rows tile_row(g) and that + 8. */
-template <int MATH> FN void pool_weights() {
+/* x2 u of 16 rows: a lane has head t of rows pool_row() and that + 8. */
+template <int MATH> FN int pool_row() {
+    const int g = threadIdx.x % 32 / 4;
+    return MATH == DEV_FP32 ? tile_row(g) : g;
+}
+template <int MATH> FN void pool_scores(float (&s)[2], int row) {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    float c[2][4] = {};
+    if constexpr (MATH == DEV_FP32) {
+        const uint32_t at = piece_at(AT_Q, row);
+        const float *u = work() + AT_U + t * 8 + g;
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            Left<MATH> a;
+            Right<MATH> b;
+            load_left<MATH>(a, at + k * 8 * 4);
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                b.v[e] = __float_as_uint(u[(k * 8 + e * 4) * 8]);
+                b.low[e] = lost_part(b.v[e]);
+            }
+            multiply_step<MATH>(c[k % 2], a, b);
+        }
+    } else {
+        const uint32_t at = shared_at(work() + AT_PACKED_X + row * PACKED + lane_block(PACKED));
+        const float *u = work() + AT_U + t * 16 + g;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            uint32_t a[4], b[2];
+            load_matrices(at + k * 8 * 4, a);
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+                b[e] = pack<MATH>(u[(k * 16 + e * 8) * 8], u[(k * 16 + e * 8 + 1) * 8]);
+            mma_packed<MATH>(c[k % 2], a, b);
+        }
+    }
+    s[0] = c[0][0] + c[1][0], s[1] = c[0][2] + c[1][2];
+}
+
+/* The weights of 16 rows (., 4), and by tile and head the base that they count from and their
+ * sum. */
+template <int MATH> FN void pool_weights() {
+    const int t = threadIdx.x % 4, first = pool_row<MATH>();
     const PoolTile tile(member());
     if (member() == 3 || tile.left <= 0) return;
-    const uint32_t at = piece_at(AT_Q, tile.row);
-    const float *u = work() + AT_U + t * 8 + g;
-    float c[2][4] = {}, s[2];
-#pragma unroll
-    for (int k = 0; k < 8; k++) {
-        Left<MATH> a;
-        Right<MATH> b;
-        load_left<MATH>(a, at + k * 8 * 4);
-#pragma unroll
-        for (int e = 0; e < 2; e++) {
-            b.v[e] = __float_as_uint(u[(k * 8 + e * 4) * 8]);
-            if constexpr (MATH == DEV_FP32) b.low[e] = lost_part(b.v[e]);
-        }
-        multiply_step<MATH>(c[k % 2], a, b);
-    }
+    float s[2];
+    pool_scores<MATH>(s, tile.row);
 #pragma unroll
     for (int h = 0; h < 2; h++)
-        s[h] = tile_row(g) + h * 8 < tile.left
-                   ? LOST<MATH> * LOST<MATH> * (c[0][2 * h] + c[1][2 * h])
-                   : -INFINITY;
+        if (first + h * 8 >= tile.left) s[h] = -INFINITY;
     const float most = rows_max(fmaxf(s[0], s[1]));
     s[0] = fast_exp2(s[0] - most), s[1] = fast_exp2(s[1] - most);
-    float *to = work() + AT_WEIGHTS + (tile.row + tile_row(g)) * HEADS + t;
+    float *to = work() + AT_WEIGHTS + (tile.row + first) * HEADS + t;
     to[0] = s[0], to[8 * HEADS] = s[1];
     const float sum = rows_sum(s[0] + s[1]);
-    if (g == 0)
+    if (threadIdx.x % 32 < HEADS)
         *(float2 *)(work() + AT_BASES + (tile.number * HEADS + t) * 2) = make_float2(most, sum);
 }
 
 /* Their sum of x2, 16 columns a warp, four heads. Weights are a left operand whose row g is head g;
  * k of a lane are neighbouring rows. Of a tile that does not exist nobody reads the sum. */
-template <int MATH> FN void pool_sums() {
+FN void pool_sums_floats() {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, col = member() * 16;
 #pragma unroll
     for (int i = 0; i < 3; i++) {
@@ -95,24 +120,42 @@ template <int MATH> FN void pool_sums() {
         float c[2][4] = {};
 #pragma unroll
         for (int k = 0; k < 2; k++) {
-            Left<MATH> a = {};
-            Right<MATH> b[2];
+            Left<DEV_FP32> a = {};
+            Right<DEV_FP32> b[2];
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 const float2 y = *(const float2 *)(x + (k * 8 + e) * PITCH_Q);
                 a.v[2 * e] = g < 4 ? __float_as_uint(p[(k * 8 + e) * HEADS]) : 0;
                 b[0].v[e] = __float_as_uint(y.x), b[1].v[e] = __float_as_uint(y.y);
-                if constexpr (MATH == DEV_FP32) {
-                    a.low[2 * e] = lost_part(a.v[2 * e]);
-                    b[0].low[e] = lost_part(b[0].v[e]), b[1].low[e] = lost_part(b[1].v[e]);
-                }
+                a.low[2 * e] = lost_part(a.v[2 * e]);
+                b[0].low[e] = lost_part(b[0].v[e]), b[1].low[e] = lost_part(b[1].v[e]);
             }
-            multiply_step<MATH>(c[0], a, b[0]);
-            multiply_step<MATH>(c[1], a, b[1]);
+            multiply_step<DEV_FP32>(c[0], a, b[0]);
+            multiply_step<DEV_FP32>(c[1], a, b[1]);
         }
         if (g < 4)
             st4(work() + AT_PARTS + (tile.number * HEADS + g) * WIDTH + col + 4 * t,
-                scaled4(make_float4(c[0][0], c[1][0], c[0][1], c[1][1]), LOST<MATH> * LOST<MATH>));
+                make_float4(c[0][0], c[1][0], c[0][1], c[1][1]));
+    }
+}
+template <int MATH> FN void pool_sums_packed() {
+    const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, col = member() * 16;
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+        const PoolTile tile(i);
+        const float *p = work() + AT_WEIGHTS + (tile.row + 2 * t) * HEADS + g % 4;
+        float *to = work() + AT_PARTS + (tile.number * HEADS + g) * WIDTH + col + 2 * t;
+        uint32_t a[4] = {}, b[4];
+        Tile c = {};
+        load_transposed(
+            shared_at(work() + AT_PACKED_X + tile.row * PACKED + col / 2 + lane_block(PACKED)), b);
+        if (g < 4) a[0] = pack<MATH>(p[0], p[HEADS]), a[2] = pack<MATH>(p[8 * HEADS], p[9 * HEADS]);
+        mma_packed<MATH>(c[0], a, b);
+        mma_packed<MATH>(c[1], a, b + 2);
+        if (g < 4) {
+            *(float2 *)to = make_float2(c[0][0], c[0][1]);
+            *(float2 *)(to + 8) = make_float2(c[1][0], c[1][1]);
+        }
     }
 }
 
@@ -196,17 +239,23 @@ template <int MATH> FN void pool_rows() {
     }
 }
 
-/* MATH: tf32 or fp32, the former also where the precision is bf16. */
+/* Two rows are too few to gain from 16 bits: the layers behind take floats. */
 template <int MATH> static __device__ __noinline__ void pool_sides() {
     pool_weights<MATH>();
     group_sync();
-    pool_sums<MATH>();
+    if constexpr (MATH == DEV_FP32) {
+        pool_sums_floats();
+    } else {
+        pool_sums_packed<MATH>();
+#pragma unroll
+        for (int i = 0; i < GROUP_TILES; i++) keep_tile(AT_PACKED_X, i, SIDE_X2, WIDTH / 2, 0);
+    }
     __syncthreads();
     if (group() > 0) return;
     wait_rows(LAST_WEIGHTS);
     join_tiles();
     group_sync();
-    pool_rows<MATH>();
+    pool_rows<MATH == DEV_FP32 ? DEV_FP32 : DEV_TF32>();
 }
 
 } // namespace set_part

@@ -5,8 +5,8 @@
  * pooling: a warp of it takes one head in attention and 16 columns of q, k, v in a layer. Groups
  * meet where one needs the keys and values of another, else only their own four warps wait.
  *
- * Rooms, in words; rows of 64 have a pitch of 68 (bf16 keys and values: 36). The context's rows
- * stand behind those of all points, from row 128 on:
+ * Rooms, in words. The context's rows stand behind those of all points, from row 128 on. In fp32
+ * rows of 64 floats have a pitch of 68:
  *
  *   from    j, attention 0, w0, wq         q1, attention 1, w1   pooling
  *       0   q -> a0 -> x1 -> q of q1 (192) q -> a1 -> x2         x2
@@ -15,7 +15,18 @@
  *   26112                                  v of q1 (192)         weights, sums, rows
  *   30464   w0
  *   39168   wq                             w1, wkv               wkv
- *   52480   biases, u */
+ *   52480   biases, u
+ *
+ * In tf32 and bf16 rows of 64 numbers of 16 bits have a pitch of 36; q stays in registers:
+ *
+ *   from    j, attention 0   w0, wq        q1, attention 1, w1   pooling
+ *       0   a0               a0, q of q1   q of q1, then x2      x2
+ *    6912   k (128)          k of q1 (192) k                     wo, wr (from 13056 on)
+ *   13824   v (128)          v of q1 (192) v
+ *   22272                    w0            w0, then w1
+ *   24576                    wq            wq                    weights, sums, rows (from 26112
+ * on) 30976   w0, wq, floats   x1            x1, then a1 37888                    w1, floats    w1,
+ * floats 43776                    wkv           wkv                   wkv 52480   biases, u */
 #ifndef MNP_CUDA_SET_ROOMS_CUH
 #define MNP_CUDA_SET_ROOMS_CUH
 
@@ -44,15 +55,27 @@ enum { AT_PARTS = AT_V, AT_BASES = AT_PARTS + TILES * HEADS * WIDTH };
 enum { AT_WEIGHTS = AT_BASES + TILES * HEADS * 2, AT_POOLED = AT_WEIGHTS + ALL_ROWS * HEADS };
 enum { AT_PA = AT_POOLED + 24 * PITCH_Q, AT_PX = AT_PA + 16 * PITCH_Q };
 enum { FIRST_WEIGHTS, SECOND_WEIGHTS, LAST_WEIGHTS }; /* arrivals */
+
+/* Of 16-bit operands (set_packed.cuh): x and y by turns, keys and values, weights; floats that are
+ * packed when they have come. */
+enum { PACKED = WIDTH / 2 + 4 };
+template <int COLS> constexpr int PACKED_PITCH = COLS / 2 + 4;
+enum { AT_PACKED_X = 0, AT_PACKED_K = PACKED * ALL_ROWS, AT_PACKED_V = 2 * AT_PACKED_K };
+enum { AT_PACKED_W = AT_WR + WIDTH * PITCH_64, AT_PACKED_WQ = AT_PACKED_W + WIDTH * PACKED };
+enum { AT_PACKED_Y = AT_PACKED_WQ + WIDTH * PACKED_PITCH<3 * WIDTH> };
+enum { AT_FLOATS_0 = AT_PACKED_Y, AT_FLOATS_Q = AT_FLOATS_0 + WIDTH * WIDTH };
+enum { AT_FLOATS_1 = AT_PACKED_Y + PACKED * ALL_ROWS };
+static_assert(AT_PACKED_V + PACKED * ALL_ROWS <= (int)AT_PACKED_W &&
+                  AT_FLOATS_Q + WIDTH * 3 * WIDTH <= (int)AT_B0 &&
+                  AT_FLOATS_1 + WIDTH * WIDTH <= (int)AT_WKV &&
+                  (int)AT_POOLED <= (int)AT_PACKED_Y &&
+                  AT_PACKED_W + WIDTH * PACKED <= (int)AT_PARTS,
+              "the rooms of 16-bit operands overlap");
+
 static_assert((int)AT_W0 + WIDTH * PITCH_64 <= (int)AT_WQ &&
                   (int)AT_WQ + WIDTH * PITCH_192 <= (int)AT_B0 && (int)AT_END <= (int)WORK_WORDS &&
                   AT_PX + 16 * PITCH_Q <= (int)AT_WQ,
               "the rooms overlap");
-
-/* In tf32 operands lie in shared memory as they are and lose digits in the unit. What they lose on
- * average (mma.cuh) is put back into the results: a factor for each such operand. */
-template <int MATH> constexpr float LOST = MATH == DEV_TF32 ? 1.0f + 0.72f / 2048.0f : 1.0f;
-template <int MATH> constexpr int RAW = MATH == DEV_TF32 ? DEV_FP32 : MATH;
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -91,12 +114,12 @@ struct LaneRows {
     MEMBER int in_room(int q) const { return q < 4 ? all + q * 8 : SIDE_ROWS + some + q * 8 - 32; }
     MEMBER bool exists(int q) const { return q < 4 ? q * 8 < n : q * 8 - 32 < m; }
 };
-/* A value of both sides: this lane's rows of it, ld words each. */
+/* A value of both sides: this lane's rows of it, ld words each, from word `at` on. */
 struct Kept {
     float *all, *some;
-    MEMBER Kept(const LaneRows &r, int slot, int ld, int col) {
-        all = fused_at(SET_ALL + slot) + r.all * ld + col;
-        some = fused_at(SET_SOME + slot) + r.some * ld + col;
+    MEMBER Kept(const LaneRows &r, int slot, int ld, int at) {
+        all = fused_at(SET_ALL + slot) + r.all * ld + at;
+        some = fused_at(SET_SOME + slot) + r.some * ld + at;
     }
     MEMBER float *at(int q, int ld) const {
         return q < 4 ? all + q * 8 * ld : some + (q - 4) * 8 * ld;
@@ -121,15 +144,13 @@ FN void copy_pair(const Weight &x, const Weight &y, int arrival) {
               arrival_at(arrival));
 }
 /* By a ninth lane of a warp. */
+enum { BIASES = 64 + 192 + 64 + 128 + 3 * 64 };
 FN void copy_bias(int i, int at, int k, int cols) {
     if ((int)threadIdx.x == i * 32 + 8)
         bulk_load(shared_at(work() + at), fused_at(k), cols * 4, arrival_at(FIRST_WEIGHTS));
 }
 
-FN void copy_first() {
-    if (threadIdx.x == 0)
-        expect_words(FIRST_WEIGHTS, WIDTH * (64 + 192) + 64 + 192 + 64 + 128 + 3 * 64);
-    copy_pair({SET_W0, AT_W0, 64, PITCH_64}, {SET_WQ, AT_WQ, 192, PITCH_192}, FIRST_WEIGHTS);
+FN void copy_biases() {
     copy_bias(0, AT_B0, SET_B0, 64);
     copy_bias(1, AT_BQ, SET_BQ, 192);
     copy_bias(2, AT_B1, SET_B1, 64);
@@ -138,9 +159,36 @@ FN void copy_first() {
     copy_bias(5, AT_BO, SET_BO, 64);
     copy_bias(6, AT_BR, SET_BR, 64);
 }
+FN void copy_first() {
+    if (threadIdx.x == 0) expect_words(FIRST_WEIGHTS, WIDTH * (64 + 192) + BIASES);
+    copy_pair({SET_W0, AT_W0, 64, PITCH_64}, {SET_WQ, AT_WQ, 192, PITCH_192}, FIRST_WEIGHTS);
+    copy_biases();
+}
 FN void copy_second() {
     if (threadIdx.x == 0) expect_words(SECOND_WEIGHTS, WIDTH * (64 + 128));
     copy_pair({SET_W1, AT_W1, 64, PITCH_64}, {SET_WKV, AT_WKV, 128, PITCH_128}, SECOND_WEIGHTS);
+}
+/* The same for 16-bit operands: what is packed comes as it lies in memory. */
+FN void copy_whole(int slot, int at, int cols, int arrival) {
+    bulk_load(shared_at(work() + at), fused_at(slot), WIDTH * cols * 4, arrival_at(arrival));
+}
+FN void copy_first_whole() {
+    if (threadIdx.x == 0) {
+        expect_words(FIRST_WEIGHTS, WIDTH * (64 + 192) + BIASES);
+        copy_whole(SET_W0, AT_FLOATS_0, 64, FIRST_WEIGHTS);
+        copy_whole(SET_WQ, AT_FLOATS_Q, 192, FIRST_WEIGHTS);
+    }
+    copy_biases();
+}
+FN void copy_second_whole() {
+    const int r = asked_row();
+    if (threadIdx.x == 0) {
+        expect_words(SECOND_WEIGHTS, WIDTH * (64 + 128));
+        copy_whole(SET_W1, AT_FLOATS_1, 64, SECOND_WEIGHTS);
+    }
+    if (r >= 0 && r < WIDTH)
+        bulk_load(shared_at(work() + AT_WKV + r * PITCH_128), fused_at(SET_WKV) + r * 128, 128 * 4,
+                  arrival_at(SECOND_WEIGHTS));
 }
 FN void copy_last() {
     if (threadIdx.x == 0) expect_words(LAST_WEIGHTS, WIDTH * 2 * 64);

@@ -88,6 +88,9 @@ PTX float4 global_quad(const float *from, bool go) {
 PTX void global_quad(float *to, float4 v, bool go) {
     if (go) *(float4 *)to = v;
 }
+PTX void global_pair(float *to, uint2 v, bool go) {
+    if (go) *(uint2 *)to = v;
+}
 PTX float global_word(const float *from, bool go) {
     return go ? *from : 0.0f;
 }
@@ -153,10 +156,14 @@ PTX void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2],
                   emulated_place here = EMULATED_HERE) {
     first_bf16(c, a, b, c, here);
 }
+PTX void first_half(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4],
+                    emulated_place here = EMULATED_HERE) {
+    emulated_product x = {d, a, b, c};
+    emulated_together(emulated_mma_half, ~0u, &x, here);
+}
 PTX void mma_half(float c[4], const uint32_t a[4], const uint32_t b[2],
                   emulated_place here = EMULATED_HERE) {
-    emulated_product x = {c, a, b, c};
-    emulated_together(emulated_mma_half, ~0u, &x, here);
+    first_half(c, a, b, c, here);
 }
 
 /* ---- a group --------------------------------------------------------------------------------- */

@@ -1,0 +1,143 @@
+/* set_grad16.cuh: the set encoder's reverse pass on numbers of 16 bits, in tf32 and bf16: types,
+ * rooms in shared memory, copies to them. In tf32 they are halves, which have the digits that the
+ * unit reads of a float, and gradients are multiplied by KEPT_SCALE from the pooling on (SCALE); in
+ * bf16 bfloat16. Sums are floats.
+ *
+ * What the forward pass kept comes as it lies in memory. Weight gradients of wq, w1 and w0 are not
+ * formed here: their G, rows of 16 bits, are left in SETG_KEPT (fused.h).
+ *
+ * Rooms are those of set_grad.cuh. A row has 64 words; of numbers of 16 bits either the first 32,
+ * or (by heads) eight words of each head's sixteen, the other eight belong to another matrix:
+ *
+ *   phase             room 0           room 1           room 2            room 3
+ *   pooling, w1       x2, P, B         (k and v)        (q coming)        w1 | dh
+ *   attention         dq, floats       k, v by heads    q, g by heads     (wq coming, floats)
+ *                                      then dk, floats  then dv, floats
+ *   wq and w0         dq | dh          dk               dv | w0           wq
+ *
+ * The rest: vectors and sums of the pooling, sums of db, then lse and delta. Within a head's eight
+ * rows the unit's rows or columns are eight_row(), which lets 16 lanes touch every bank once when
+ * they read or write pairs of floats. */
+#ifndef MNP_CUDA_SET_GRAD16_CUH
+#define MNP_CUDA_SET_GRAD16_CUH
+
+#include "backend/cuda/set_grad_pool.cuh"
+
+namespace set_grad_part {
+
+enum { AT_DQ, AT_KV, AT_QG, AT_W };
+enum { HALF_ROOM = 32 };                     /* words of a row of 64 numbers */
+enum { AT_P = HALF_ROOM, AT_PB = AT_P + 8 }; /* behind x2: P (192, 16), B (64, 16) */
+enum { WQ_PITCH = 196 };
+static_assert(64 * WQ_PITCH <= ROOM_WORDS, "wq does not fit");
+
+template <int MATH> constexpr float SCALE = MATH == DEV_TF32 ? (float)KEPT_SCALE : 1.0f;
+
+template <int MATH> FN uint32_t pack(float lo, float hi) {
+    return MATH == DEV_BF16 ? pack_bf16(lo, hi) : pack_half(lo, hi);
+}
+template <int MATH> FN float2 unpack(uint32_t w) {
+    if constexpr (MATH == DEV_BF16)
+        return make_float2(__uint_as_float(w << 16), __uint_as_float(w & 0xffff0000u));
+    else
+        return unpack_half(w);
+}
+/* Eight numbers, 16 bytes */
+template <int MATH> FN float4 pack8(float4 a, float4 b, float factor) {
+    return make_float4(__uint_as_float(pack<MATH>(factor * a.x, factor * a.y)),
+                       __uint_as_float(pack<MATH>(factor * a.z, factor * a.w)),
+                       __uint_as_float(pack<MATH>(factor * b.x, factor * b.y)),
+                       __uint_as_float(pack<MATH>(factor * b.z, factor * b.w)));
+}
+
+/* d = a b + c: 16 x 8 over 16 values of k */
+template <int MATH>
+FN void multiply16(float (&d)[4], const uint32_t *a, const uint32_t *b, const float *c) {
+    if constexpr (MATH == DEV_BF16)
+        first_bf16(d, a, b, c);
+    else
+        first_half(d, a, b, c);
+}
+
+/* A number that all lanes of a warp have: the compiler does not see it, and takes a branch by it
+ * for one that takes the warp apart. */
+FN int uniform(int x) {
+    return __shfl_sync(~0u, x, 0);
+}
+
+/* Four pieces of 8 x 8 numbers of a room, as left operand: rows by l % 16, columns by l / 16; as
+ * right one, of two tiles: rows by 8 (l / 16) + l % 8, columns by l / 8 % 2. In words. */
+FN int left_piece(int pitch) {
+    const int lane = threadIdx.x % 32;
+    return lane % 16 * pitch + lane / 16 * 4;
+}
+FN int right_piece(int pitch) {
+    const int lane = threadIdx.x % 32;
+    return (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 4;
+}
+
+/* See above. */
+FN int eight_row(int i) {
+    return i % 4 * 2 + i / 4;
+}
+FN int eight_place(int row) {
+    return row % 2 * 4 + row / 2;
+}
+
+/* Rows [0, rows) of 64 numbers, `ld` words apart, to a room, by heads or one behind the other. */
+FN void copy_rows16(float *to, Saved from, int ld, int rows, bool heads) {
+    const int piece = threadIdx.x % 8 * 4;
+    to += heads ? piece + (piece & ~7) : piece;
+#pragma unroll 1
+    for (int r = threadIdx.x / 8; r < rows; r += THREADS / 8) {
+        const SetRow row = set_row(r);
+        const float *p = (row.some ? from.some : from.all) + row.of_side * ld + piece;
+        copy16(to + r * SET_PITCH, row.exists ? p : from.all, row.exists);
+    }
+}
+
+OP_FN void fetch16(float *to, Saved from, int ld, int rows, bool heads) {
+    copy_rows16(to, from, ld, rows, heads);
+}
+
+/* What the second attention had, q, k and v, and what it gave, which stands where g will. */
+FN void fetch_second(int rows) {
+    const Saved s = saved(SIDE_Q1);
+    fetch16(room(AT_KV), {s.all + 32, s.some + 32}, 96, rows, true);
+    fetch16(room(AT_KV) + 8, {s.all + 64, s.some + 64}, 96, rows, true);
+    fetch16(room(AT_QG), s, 96, rows, true);
+    fetch16(room(AT_QG) + 8, saved(SIDE_A1), 32, rows, true);
+}
+
+/* Memory that will be read, rows of `words` words: from there to the second cache. */
+FN void expect_rows(int slot, int words) {
+    const Saved s = saved(slot);
+    bring_closer(s.all, frame().n * words);
+    bring_closer(s.some, frame().m * words);
+}
+
+/* wq as it is, to room 3; a thread has four columns of every panel in every 32nd row. */
+FN void fetch_wq() {
+    const int row = threadIdx.x / 16, quad = threadIdx.x % 16 * 4;
+    const float *from = fused_at(SETG_WQ) + row * 192 + quad;
+    float *to = room(AT_W) + row * WQ_PITCH + quad;
+#pragma unroll
+    for (int k = 0; k < 6; k++)
+        copy16(to + k / 3 * 32 * WQ_PITCH + k % 3 * 64, from + k / 3 * 32 * 192 + k % 3 * 64, true);
+}
+
+/* Weights (64, 64): a thread has eight columns of a row. */
+struct Eight64 {
+    float4 a, b;
+};
+FN Eight64 load_w64(int slot) {
+    const float *from = fused_at(slot) + threadIdx.x * 8;
+    return {global_quad(from, true), global_quad(from + 4, true)};
+}
+template <int MATH> FN void put_w64(float *to, const Eight64 &w) {
+    st4(to + threadIdx.x / 8 * SET_PITCH + threadIdx.x % 8 * 4, pack8<MATH>(w.a, w.b, 1.0f));
+}
+
+} // namespace set_grad_part
+
+#endif

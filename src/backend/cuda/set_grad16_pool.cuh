@@ -1,0 +1,133 @@
+/* set_grad16_pool.cuh: the pooling of set_grad_pool.cuh on numbers of 16 bits. x stands in room 0,
+ * P and B in the same rows. Scores take u and t in two numbers each, so that they are no less exact
+ * than x is. t, and what is made of it, is multiplied by SCALE. */
+#ifndef MNP_CUDA_SET_GRAD16_POOL_CUH
+#define MNP_CUDA_SET_GRAD16_POOL_CUH
+
+#include "backend/cuda/set_grad16.cuh"
+
+namespace set_grad_part {
+
+/* u and t as in make_vectors(); the lower digits of a vector stand behind the upper ones. */
+template <int MATH> FN void put_vector(uint16_t *to, float v) {
+    const uint32_t high = pack<MATH>(v, 0.0f);
+    to[0] = (uint16_t)high;
+    to[64] = (uint16_t)pack<MATH>(v - unpack<MATH>(high).x, 0.0f);
+}
+template <int MATH> FN void make_vectors16(const float4 (&w)[4], const float4 (&q)[4]) {
+    const int c = threadIdx.x / 8, b = threadIdx.x % 8, h = b % 4;
+    const bool values = b >= 4;
+    const float *g = pool_da() + h * DH;
+    uint16_t *row = (uint16_t *)(room(AT_DQ) + AT_PB + c * SET_PITCH) + h + (values ? 0 : 8);
+    float first = 0, second = 0;
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        first += dot4(w[k], values ? ld4(g + k * 4) : q[k]);
+        second += dot4(w[k], values ? ld4(g + 64 + k * 4) : q[k]);
+    }
+    if (values) first *= SCALE<MATH>, second *= SCALE<MATH>;
+    const uint32_t both = pack<MATH>(first, second);
+    row[0] = (uint16_t)both, row[4] = (uint16_t)(both >> 16);
+    put_vector<MATH>((uint16_t *)(pool_vectors() + b * SET_PITCH) + c, first);
+    put_vector<MATH>((uint16_t *)(pool_vectors() + (8 + b) * SET_PITCH) + c, second);
+}
+
+template <int MATH> FN void pool_scores16(PoolRows &x, float2 lse) {
+    const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16;
+    uint32_t a = shared_at(room(AT_DQ) + row * SET_PITCH + left_piece(SET_PITCH));
+    uint32_t b = shared_at(pool_vectors() + (x.side() * 8 + lane % 8) * SET_PITCH +
+                           lane / 16 * HALF_ROOM + lane / 8 % 2 * 4);
+    x.v[0] = x.v[1] = x.v[2] = x.v[3] = 0.0f;
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        uint32_t left[4], right[4];
+        load_matrices(a + k * 32, left);
+        load_matrices(b + k * 32, right);
+        multiply16<MATH>(x.v, left, right + 2, x.v);
+        multiply16<MATH>(x.v, left, right, x.v);
+    }
+    pool_sums(x, lse);
+}
+
+template <int MATH> FN void put_weights16(const PoolRows &x) {
+    const int lane = threadIdx.x % 32, side = x.side();
+    uint32_t *to = (uint32_t *)room(AT_DQ) + (threadIdx.x / 32 * 16 + lane / 4) * SET_PITCH + AT_P +
+                   ((x.weights() ? 0 : 8) + x.head()) / 2;
+    float v[4];
+    pool_weights(v, x);
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        uint32_t *at = to + e * 8 * SET_PITCH;
+        at[side * 2] = pack<MATH>(v[2 * e], v[2 * e + 1]);
+        at[2 - side * 2] = 0;
+    }
+}
+
+/* x^T P (64, 16): the eight rows of it that the warp needs in add_pool_w(), 16 of them are made. By
+ * the first eight warps. */
+template <int MATH> FN void pool_products16(int rows) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, t = lane % 4, g = lane / 4;
+    /* pieces of x: columns by l / 8 % 2, rows by l / 16; of P the other way round */
+    uint32_t a = shared_at(room(AT_DQ) + (lane / 16 * 8 + lane % 8) * SET_PITCH + warp / 2 * 8 +
+                           lane / 8 % 2 * 4);
+    uint32_t b = shared_at(room(AT_DQ) + AT_P + left_piece(SET_PITCH));
+    float c[2][4] = {};
+#pragma unroll 2
+    for (int k = 0; k < rows; k += 16, a += 16 * SET_PITCH * 4, b += 16 * SET_PITCH * 4) {
+        uint32_t left[4], right[4];
+        load_transposed(a, left);
+        load_transposed(b, right);
+        multiply16<MATH>(c[0], left, right, c[0]);
+        multiply16<MATH>(c[1], left, right + 2, c[1]);
+    }
+    float *to = room(AT_REST) + AT_NARROW + (warp * 8 + g) * POOL_PITCH + 2 * t;
+    const int half = warp % 2 * 2; /* rows 8 .. 15 of the unit's for odd warps */
+#pragma unroll
+    for (int j = 0; j < 2; j++) { /* p, ds */
+        const float x = half ? c[j][2] : c[j][0], y = half ? c[j][3] : c[j][1];
+        const float factor = j ? 1.0f / SCALE<MATH> : 1.0f;
+        *(float2 *)(to + j * 8) = make_float2(factor * x, factor * y);
+    }
+    __syncwarp();
+}
+
+template <int MATH> static __device__ __noinline__ void pooling16() {
+    const int id = threadIdx.x, rows = set_rows(), h = id % 4 * DH;
+    const float *q = fused_at(SETG_PQ) + h;
+    const Saved lse = saved(SIDE_PL);
+    float4 w[4], of_q[4];
+    RowsIn in;
+    PoolRows x;
+    fetch16(room(AT_DQ), saved(SIDE_X2), 32, rows, false);
+    copy_commit();
+    load_rows(in); /* behind the call: it would wait for loads */
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        w[k] = global_quad(fused_at(SETG_WKV) + id * 16 + k * 4, true);
+        of_q[k] = global_quad(q + k * 4, id % 8 < 4);
+    }
+    const float2 base =
+        global_pair((x.side() ? lse.some : lse.all) + x.head(), x.side() ? frame().m > 0 : true);
+    rows_reverse(in);
+    fetch_second(rows);
+    copy_commit();
+    const Eight64 w1 = load_w64(SETG_W1);
+    expect_rows(SIDE_L1, 4);
+    expect_rows(SIDE_H1, 2);
+    __syncthreads();
+    make_vectors16<MATH>(w, of_q);
+    copy_wait<1>();
+    __syncthreads();
+    if (id < 2 * SET_ROWS)
+        pool_scores16<MATH>(x, base);
+    else
+        row_biases();
+    put_w64<MATH>(room(AT_W), w1);
+    __syncthreads();
+    if (id < 2 * SET_ROWS) put_weights16<MATH>(x);
+    __syncthreads();
+}
+
+} // namespace set_grad_part
+
+#endif

@@ -1,0 +1,254 @@
+/* set_packed.cuh: the set encoder's forward pass on 16-bit operands, halves in tf32, which have as
+ * many digits as the unit would read, bfloat16 in bf16: rows, join, dense layers.
+ *
+ * A warp has the same 16 columns of its group's 48 rows all the way, one head of q, k and v: the
+ * residual stays in its registers, as floats, as results of products lie there (mma.cuh), and is
+ * rounded only where it becomes an operand. What the other warps read of it goes to a room, rows of
+ * 64 numbers with a pitch of 36 words; from there it also goes to memory, 16 bytes a thread and
+ * whole lines, a little at a time while something else is computed. */
+#ifndef MNP_CUDA_SET_PACKED_CUH
+#define MNP_CUDA_SET_PACKED_CUH
+
+#include "backend/cuda/set_rooms.cuh"
+
+namespace set_part {
+
+/* ---- 16-bit numbers -------------------------------------------------------------------------- */
+
+template <int MATH> FN uint32_t pack(float lo, float hi) {
+    return MATH == DEV_BF16 ? pack_bf16(lo, hi) : pack_half(lo, hi);
+}
+template <int MATH> FN void mma_packed(float (&c)[4], const uint32_t (&a)[4], const uint32_t *b) {
+    if constexpr (MATH == DEV_BF16)
+        mma_bf16(c, a, b);
+    else
+        mma_half(c, a, b);
+}
+template <int MATH>
+FN void first_packed(float (&d)[4], const uint32_t (&a)[4], const uint32_t *b,
+                     const float (&c)[4]) {
+    if constexpr (MATH == DEV_BF16)
+        first_bf16(d, a, b, c);
+    else
+        first_half(d, a, b, c);
+}
+
+/* 16 rows and the warp's columns: [e][2 h + f] is row g + 8 h, column 8 e + 2 t + f; lane = 4 g +
+ * t. The same as a left operand. */
+typedef float Tile[2][4];
+template <int MATH> FN void tile_left(uint32_t (&a)[4], const Tile &v, float factor) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const float *from = v[i / 2] + i % 2 * 2;
+        a[i] = pack<MATH>(factor * from[0], factor * from[1]);
+    }
+}
+/* Tiles of a group: two of all points, one of the context. */
+enum { GROUP_TILES = 3 };
+FN int tile_of_side(int i) {
+    return i == 2 ? group() * GROUP_SOME : group() * GROUP_ALL + i * 16;
+}
+FN int tile_in_room(int i) {
+    return i == 2 ? SIDE_ROWS + tile_of_side(i) : tile_of_side(i);
+}
+FN int tile_left_rows(int i) {
+    return (i == 2 ? frame().m : frame().n) - tile_of_side(i);
+}
+/* Where this lane's numbers begin, in words. */
+FN int lane_tile() {
+    return threadIdx.x % 32 / 4 * PACKED + member() * DH / 2 + threadIdx.x % 4;
+}
+template <int MATH> FN void put_tile(int room, int i, const Tile &v) {
+    uint32_t *to = (uint32_t *)work() + room + tile_in_room(i) * PACKED + lane_tile();
+    to[0] = pack<MATH>(v[0][0], v[0][1]), to[4] = pack<MATH>(v[1][0], v[1][1]);
+    to[8 * PACKED] = pack<MATH>(v[0][2], v[0][3]),
+           to[8 * PACKED + 4] = pack<MATH>(v[1][2], v[1][3]);
+}
+/* Where a lane reads 16 rows of 16 numbers, as load_matrices() wants them for a left operand and
+ * load_transposed() for a right one; in words. */
+FN int lane_block(int pitch) {
+    return threadIdx.x % 16 * pitch + threadIdx.x % 32 / 16 * 4;
+}
+
+/* A tile of 64 columns from a room to memory, 16 bytes a thread; of a row's ld words from `at` on.
+ */
+FN void keep_tile(int room, int i, int slot, int ld, int at) {
+    const int row = threadIdx.x % 128 / 8, word = threadIdx.x % 8 * 4;
+    float *to = fused_at((i == 2 ? SET_SOME : SET_ALL) + slot) + (tile_of_side(i) + row) * ld + at;
+    global_quad(to + word, ld4(work() + room + (tile_in_room(i) + row) * PACKED + word),
+                row < tile_left_rows(i));
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+/* Weights (64, COLS) that have come as floats, packed; all threads. */
+template <int MATH, int COLS> FN void pack_weights(int from, int to) {
+    constexpr int QUADS = COLS / 4;
+#pragma unroll
+    for (int k = 0; k < WIDTH * QUADS; k += THREADS) {
+        const int i = k + threadIdx.x;
+        const float4 v = ld4(work() + from + i * 4);
+        *(uint2 *)(work() + to + i / QUADS * PACKED_PITCH<COLS> + i % QUADS * 2) =
+            make_uint2(pack<MATH>(v.x, v.y), pack<MATH>(v.z, v.w));
+    }
+}
+
+/* ---- j = pre + y wy -------------------------------------------------------------------------- */
+
+/* k and v of four columns and every 32nd row a thread, q of the warp's own columns. What is read is
+ * asked for first, then the weights. */
+template <int MATH> FN void join_packed(Tile (&q)[GROUP_TILES]) {
+    constexpr int TURNS = SIDE_ROWS / ROW_STEP;
+    const int quad = threadIdx.x % ROW_QUADS * 4, row = threadIdx.x / ROW_QUADS;
+    const int lane = threadIdx.x % 32, g = lane / 4, col = member() * DH + lane % 4 * 2;
+    const int n = frame().n;
+    const float *pre = fused_at(SET_PRE), *y = fused_at(SET_Y), *wy = fused_at(SET_WY);
+    float4 k[TURNS], v[TURNS];
+    float yk[TURNS], yq[GROUP_TILES][2];
+    float2 w[2];
+#pragma unroll
+    for (int r = 0; r < TURNS; r++) {
+        const int at = row + r * ROW_STEP;
+        k[r] = global_quad(pre + at * 192 + 64 + quad, at < n);
+        v[r] = global_quad(pre + at * 192 + 128 + quad, at < n);
+        yk[r] = global_word(y + at, at < n);
+    }
+#pragma unroll
+    for (int i = 0; i < GROUP_TILES; i++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const int at = tile_of_side(i) + g + 8 * h;
+            const bool exists = g + 8 * h < tile_left_rows(i);
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                const float2 x = global_pair(pre + at * 192 + col + 8 * e, exists);
+                q[i][e][2 * h] = x.x, q[i][e][2 * h + 1] = x.y;
+            }
+            yq[i][h] = global_word(y + at, exists);
+        }
+    const float4 wk = global_quad(wy + 64 + quad, true), wv = global_quad(wy + 128 + quad, true);
+    w[0] = global_pair(wy + col, true), w[1] = global_pair(wy + col + 8, true);
+    begin_rows();
+    copy_first_whole();
+#pragma unroll
+    for (int r = 0; r < TURNS; r++) {
+        const int at = (row + r * ROW_STEP) * PACKED + quad / 2;
+        const float4 a = add4(k[r], yk[r], wk), b = add4(v[r], yk[r], wv);
+        *(uint2 *)(work() + AT_PACKED_K + at) =
+            make_uint2(pack<MATH>(a.x, a.y), pack<MATH>(a.z, a.w));
+        *(uint2 *)(work() + AT_PACKED_V + at) =
+            make_uint2(pack<MATH>(b.x, b.y), pack<MATH>(b.z, b.w));
+    }
+#pragma unroll
+    for (int i = 0; i < GROUP_TILES * 8; i++) {
+        const int h = i / 2 % 2;
+        const float2 of = w[i / 4 % 2];
+        q[i / 8][i / 4 % 2][i % 4] += yq[i / 8][h] * (i % 2 ? of.y : of.x);
+    }
+}
+
+/* ---- dense layers ---------------------------------------------------------------------------- */
+
+/* s = x W + b of M tiles from `first` on, in `room`, and this warp's columns of each of C panels.
+ */
+template <int MATH, int C, int M>
+FN void multiply_packed(Tile (&s)[M][C], int first, int room, int w, int bias) {
+    constexpr int PITCH_W = PACKED_PITCH<C * WIDTH>;
+    const int columns = member() * DH;
+    const uint32_t left =
+        shared_at(work() + room + tile_in_room(first) * PACKED + lane_block(PACKED));
+    const uint32_t right = shared_at(work() + w + columns / 2 + lane_block(PITCH_W));
+#pragma unroll
+    for (int j = 0; j < 2 * C; j++) {
+        const float2 b = *(const float2 *)(work() + bias + j / 2 * WIDTH + columns + j % 2 * 8 +
+                                           threadIdx.x % 4 * 2);
+#pragma unroll
+        for (int i = 0; i < M * 4; i++) s[i / 4][j / 2][j % 2][i % 4] = i % 2 ? b.y : b.x;
+    }
+#pragma unroll
+    for (int k = 0; k < WIDTH / 16; k++) {
+        uint32_t b[C][4];
+#pragma unroll
+        for (int j = 0; j < C; j++)
+            load_transposed(right + (k * 16 * PITCH_W + j * WIDTH / 2) * 4, b[j]);
+#pragma unroll
+        for (int i = 0; i < M; i++) {
+            uint32_t a[4];
+            load_matrices(left + (i * 16 * PACKED + k * 8) * 4, a);
+#pragma unroll
+            for (int j = 0; j < 2 * C; j++)
+                mma_packed<MATH>(s[i][j / 2][j % 2], a, b[j / 2] + j % 2 * 2);
+        }
+    }
+}
+
+/* Which numbers of a tile are positive: the 16 columns of row g, those of row g + 8 above them. */
+FN uint32_t positive_bits(const Tile &v) {
+    uint32_t bits = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        if (v[i / 4][i % 4] > 0.0f) bits |= 1u << (i / 4 * 8 + i % 2 + i / 2 % 2 * 16);
+    bits <<= threadIdx.x % 4 * 2;
+    bits |= __shfl_xor_sync(~0u, bits, 1);
+    return bits | __shfl_xor_sync(~0u, bits, 2);
+}
+/* Two of the four lanes of a row store them, or one a tile. */
+template <int M> FN void keep_bits(const uint32_t (&bits)[M], int first, int slot) {
+    const int t = threadIdx.x % 4, row = threadIdx.x % 32 / 4 + t * 8;
+    uint16_t *to = (uint16_t *)fused_at((first == 2 ? SET_SOME : SET_ALL) + slot) +
+                   (tile_of_side(first) + row) * HEADS + member();
+    const uint32_t mine = (t < 2 ? bits[0] : bits[M - 1]) >> t % 2 * 16;
+    if (t < 2 * M && row < tile_left_rows(first)) *to = (uint16_t)mine;
+}
+
+/* x = h + a, h = relu(a w + b): a in a room and in r, which becomes x, x to the other room; of h
+ * the signs are kept, and a. */
+template <int MATH, int M> FN void narrow_tiles(Tile *r, int first, bool last) {
+    const int from = last ? AT_PACKED_Y : AT_PACKED_X, to = last ? AT_PACKED_X : AT_PACKED_Y;
+    Tile s[M][1];
+    uint32_t bits[M];
+    multiply_packed<MATH, 1, M>(s, first, from, AT_PACKED_W, last ? AT_B1 : AT_B0);
+#pragma unroll
+    for (int i = 0; i < M; i++) {
+        keep_tile(from, first + i, last ? SIDE_A1 : SIDE_A0, WIDTH / 2, 0);
+#pragma unroll
+        for (int k = 0; k < 8; k++) r[i][k / 4][k % 4] += relu_of(s[i][0][k / 4][k % 4]);
+        put_tile<MATH>(to, first + i, r[i]);
+        bits[i] = positive_bits(s[i][0]);
+    }
+    keep_bits<M>(bits, first, last ? SIDE_H1 : SIDE_H0);
+}
+template <int MATH> FN void narrow_packed(Tile (&r)[GROUP_TILES], bool last) {
+    if (has_all()) narrow_tiles<MATH, 2>(r, 0, last);
+    if (has_some()) narrow_tiles<MATH, 1>(r + 2, 2, last);
+    group_sync();
+}
+
+/* q1 = x1 wq + bq: q to r, and all three to rooms. */
+template <int MATH, int M> FN void wide_tiles(Tile *r, int first) {
+    Tile s[M][3];
+    multiply_packed<MATH, 3, M>(s, first, AT_PACKED_Y, AT_PACKED_WQ, AT_BQ);
+#pragma unroll
+    for (int i = 0; i < M; i++) {
+#pragma unroll
+        for (int k = 0; k < 8; k++) r[i][k / 4][k % 4] = s[i][0][k / 4][k % 4];
+        put_tile<MATH>(AT_PACKED_X, first + i, s[i][0]);
+        put_tile<MATH>(AT_PACKED_K, first + i, s[i][1]);
+        put_tile<MATH>(AT_PACKED_V, first + i, s[i][2]);
+    }
+}
+template <int MATH> FN void wide_packed(Tile (&r)[GROUP_TILES]) {
+    if (has_all()) wide_tiles<MATH, 2>(r, 0);
+    if (has_some()) wide_tiles<MATH, 1>(r + 2, 2);
+}
+/* A tile of x1 and q1 to memory. */
+FN void keep_wide(int i) {
+    keep_tile(AT_PACKED_Y, i, SIDE_X1, WIDTH / 2, 0);
+    keep_tile(AT_PACKED_X, i, SIDE_Q1, 3 * WIDTH / 2, 0);
+    keep_tile(AT_PACKED_K, i, SIDE_Q1, 3 * WIDTH / 2, WIDTH / 2);
+    keep_tile(AT_PACKED_V, i, SIDE_Q1, 3 * WIDTH / 2, WIDTH);
+}
+
+} // namespace set_part
+
+#endif

@@ -33,18 +33,32 @@ FN void leave_pair(float *to, float2 v) {
     *(float2 *)to = make_float2(__uint_as_float(w.x), __uint_as_float(w.y));
 }
 
-/* c += row w for eight numbers: `row` is the lane's row, w those 16 of the weights. */
-FN void add_step(float (&c)[4], const float *row, int step, uint32_t w0, uint32_t w1) {
-    const float4 v = ld4(row + step * 16 + threadIdx.x % 4 * 4);
-    const uint32_t a[4] = {__float_as_uint(v.x), __float_as_uint(v.y), __float_as_uint(v.z),
-                           __float_as_uint(v.w)};
-    const uint32_t b[2] = {w0, w1};
-    mma_half(c, a, b);
-}
+/* `steps` steps of 16 numbers of a row as a left operand: rows 0 and 8, or 1 and 9 of the product,
+ * by the four lanes of that row. The others have zeros: a load costs as much as lanes take part. */
+template <int STEPS> struct LeftRow {
+    float4 v[STEPS];
+    MEMBER void load(const float *row, bool mine) {
+#pragma unroll
+        for (int k = 0; k < STEPS; k++)
+            v[k] = mine ? ld4(row + k * 16 + threadIdx.x % 4 * 4) : make_float4(0, 0, 0, 0);
+    }
+    /* c += row w, eight numbers: w those 16 of the weights that belong to step k. */
+    MEMBER void add(float (&c)[4], int k, uint32_t w0, uint32_t w1) const {
+        const uint32_t a[4] = {__float_as_uint(v[k].x), __float_as_uint(v[k].y),
+                               __float_as_uint(v[k].z), __float_as_uint(v[k].w)};
+        const uint32_t b[2] = {w0, w1};
+        mma_half(c, a, b);
+    }
+};
 
-/* The lane's two numbers, 2 (lane % 4) and the next of the eight, of row lane / 4. */
+/* The lane's two numbers, 2 (lane % 4) and the next of the eight, of its row; even and odd steps
+ * were summed apart. */
 FN float2 result_of(const float (&c)[4]) {
     return make_float2(c[0] + c[2], c[1] + c[3]);
+}
+FN float2 result_of(const float (&c)[2][4]) {
+    const float2 a = result_of(c[0]), b = result_of(c[1]);
+    return make_float2(a.x + b.x, a.y + b.y);
 }
 
 #endif

@@ -1,9 +1,9 @@
 /* fused_latent_half.cuh: the latent of a transition (FUSED_LATENT in fused.h) with its weights as
  * halves, for tf32 and bf16.
  *
- * All 131 KB of weights are asked for first, layer by layer, into shared memory. Eight warps have a
- * network; a warp has eight numbers of a layer (sixteen of the last), the whole of each, so what a
- * layer gives is complete when its warps meet. */
+ * Its 131 KB of weights come to shared memory. Eight warps have a network; a warp has eight numbers
+ * of a layer (sixteen of the last), the whole of each, so what a layer gives is complete when its
+ * warps meet. */
 #ifndef MNP_CUDA_FUSED_LATENT_HALF_CUH
 #define MNP_CUDA_FUSED_LATENT_HALF_CUH
 
@@ -38,12 +38,13 @@ static_assert((int)AT_END <= (int)WORK_WORDS && AT_KL % 2 == 0 && AT_WR % 4 == 0
               "room of the latent");
 static_assert((int)ROW == PAIRS_PITCH<NARROW> && (int)LONG == PAIRS_PITCH<WIDE>, "rows of pairs");
 
-/* One of the two networks, as a warp of it sees it. A lane has two numbers, `column` and the next,
- * of its row in what the warp computes. */
+/* One of the two networks, as a warp of it sees it. Eight lanes have two numbers each, `column` and
+ * the next, of their row in what the warp computes. */
 struct Net {
     int base, net, warp, lane, row, column;
     MEMBER float *at(int k) const { return fused_at(base + k); }
     MEMBER int rank() const { return warp * 32 + lane; }
+    MEMBER bool has_row() const { return lane < 8; }
     MEMBER void sync() const { barrier(net + 1, NET_THREADS); }
 };
 FN Net net_of_warp() {
@@ -59,7 +60,6 @@ template <int K, int N, int COUNT> FN void stage(float *room, const float *weigh
 #pragma unroll
     for (int k = 0; k < K / STEP; k++)
         copy16(to + k * STEP * (N / 2 + 4) * 4, weight + (k * COUNT + rank) * 4, true);
-    copy_commit();
 }
 
 /* Stack and before, as pairs: one pair a thread of four warps. */
@@ -87,72 +87,74 @@ FN void draw_noise(const dev_instr &ins) {
     fused_at(LATENT_EPS)[d] = eps;
 }
 
-/* c += row w, eight columns of w (K, .) from `column` on; even and odd steps apart. */
+/* c += row w, eight columns of w (K, .) from `column` on. Everything is read before it is
+ * multiplied. */
 template <int K>
-FN void multiply(float (&c)[2][4], const float *row, const float *w, int pitch, int column) {
+FN void multiply(float (&c)[2][4], const float *row, bool mine, const float *w, int pitch,
+                 int column) {
     const uint32_t at = shared_at(w + threadIdx.x % 32 * pitch + column / 2);
+    uint32_t b[K / 32][4];
+    LeftRow<K / 16> a;
+    a.load(row, mine);
+#pragma unroll
+    for (int k = 0; k < K / 32; k++) load_transposed(at + k * 32 * pitch * 4, b[k]);
 #pragma unroll
     for (int k = 0; k < K / 32; k++) {
-        uint32_t b[4];
-        load_transposed(at + k * 32 * pitch * 4, b);
-        add_step(c[0], row, 2 * k, b[0], b[1]);
-        add_step(c[1], row, 2 * k + 1, b[2], b[3]);
+        a.add(c[0], 2 * k, b[k][0], b[k][1]);
+        a.add(c[1], 2 * k + 1, b[k][2], b[k][3]);
     }
-}
-
-FN float2 sum_of(const float (&c)[2][4]) {
-    const float2 a = result_of(c[0]), b = result_of(c[1]);
-    return make_float2(a.x + b.x, a.y + b.y);
 }
 
 /* relu(v + bias): to the next layer, and kept. */
 FN void leave_hidden(const Net &n, float2 v, float2 bias, int room, int slot) {
     const int i = n.warp * 8 + n.column;
     v.x = relu_of(v.x + bias.x), v.y = relu_of(v.y + bias.y);
-    if (n.lane < 8)
-        leave_pair(work() + room + (n.net * 2 + n.row) * ROW + pair_by_columns(i), v);
-    else if (n.lane < 16)
-        *(float2 *)(n.at(slot) + n.row * NARROW + i) = v;
+    if (!n.has_row()) return;
+    leave_pair(work() + room + (n.net * 2 + n.row) * ROW + pair_by_columns(i), v);
+    *(float2 *)(n.at(slot) + n.row * NARROW + i) = v;
 }
 
 FN void first_layer(const Net &n, float2 bias) {
     float c[2][4] = {};
     const float *room = work();
     if (fused_at(LATENT_BEFORE))
-        multiply<WIDE>(c, room + AT_BEFORE + n.net * LONG,
+        multiply<WIDE>(c, room + AT_BEFORE + n.net * LONG, n.has_row(),
                        room + AT_WZ + n.net * WIDE * PITCH_NARROW, PITCH_NARROW, n.warp * 8);
-    multiply<NARROW>(c, room + AT_STACK + (n.net * 2 + n.row) * ROW,
+    multiply<NARROW>(c, room + AT_STACK + (n.net * 2 + n.row) * ROW, n.has_row(),
                      room + AT_WR + n.net * NARROW * PITCH_NARROW, PITCH_NARROW, n.warp * 8);
-    leave_hidden(n, sum_of(c), bias, AT_H0, NET_H0);
+    leave_hidden(n, result_of(c), bias, AT_H0, NET_H0);
 }
 
 FN void second_layer(const Net &n, float2 bias) {
     float c[2][4] = {};
-    multiply<NARROW>(c, work() + AT_H0 + (n.net * 2 + n.row) * ROW,
+    multiply<NARROW>(c, work() + AT_H0 + (n.net * 2 + n.row) * ROW, n.has_row(),
                      work() + AT_W1 + n.net * NARROW * PITCH_NARROW, PITCH_NARROW, n.warp * 8);
-    leave_hidden(n, sum_of(c), bias, AT_H1, NET_H1);
+    leave_hidden(n, result_of(c), bias, AT_H1, NET_H1);
 }
 
 /* Sixteen columns; mu or raw, for both networks to see. */
 FN void last_layer(const Net &n, const float2 (&bias)[2]) {
     float c[2][4] = {};
-    const float *row = work() + AT_H1 + (n.net * 2 + n.row) * ROW;
     const float *w = work() + AT_W2 + n.net * NARROW * PITCH + n.lane % 16 * PITCH;
     const uint32_t at = shared_at(w + n.warp * 8 + n.lane / 16 * 4);
+    uint32_t b[NARROW / 16][4];
+    LeftRow<NARROW / 16> a;
+    a.load(work() + AT_H1 + (n.net * 2 + n.row) * ROW, n.has_row());
+#pragma unroll
+    for (int k = 0; k < NARROW / 16; k++) load_transposed(at + k * 16 * PITCH * 4, b[k]);
 #pragma unroll
     for (int k = 0; k < NARROW / 16; k++) {
-        uint32_t b[4];
-        load_transposed(at + k * 16 * PITCH * 4, b);
-        add_step(c[0], row, k, b[0], b[1]);
-        add_step(c[1], row, k, b[2], b[3]);
+        a.add(c[0], k, b[k][0], b[k][1]);
+        a.add(c[1], k, b[k][2], b[k][3]);
     }
+    if (!n.has_row()) return;
 #pragma unroll
     for (int j = 0; j < 2; j++) {
         const float2 v = result_of(c[j]);
         const int at = n.row * WIDE + n.warp * 16 + j * 8 + n.column;
         const float2 sum = make_float2(v.x + bias[j].x, v.y + bias[j].y);
-        if (n.lane < 8) *(float2 *)(work() + AT_OUT + n.net * 2 * WIDE + at) = sum;
-        if (n.lane / 8 == 1) *(float2 *)(n.at(NET_OUT) + at) = sum;
+        *(float2 *)(work() + AT_OUT + n.net * 2 * WIDE + at) = sum;
+        *(float2 *)(n.at(NET_OUT) + at) = sum;
     }
 }
 
@@ -177,22 +179,26 @@ FN void sample(const dev_instr &ins) {
 
 /* pz = z wf, eight columns a warp; the KL by one thread, whose klbefore came long ago. */
 FN void finish(const Net &n, double before) {
+    if (threadIdx.x == THREADS - 1) {
+        const double *parts = (const double *)(work() + AT_KL);
+        double kl[4] = {0, 0, 0, 0};
+#pragma unroll
+        for (int p = 0; p < WARPS; p++) kl[p % 4] += parts[p];
+        *(double *)fused_at(LATENT_KL) = before + ((kl[0] + kl[1]) + (kl[2] + kl[3]));
+    }
+    __syncwarp();
     const int column = threadIdx.x / 32 * 8;
     float c[2][4] = {};
-    multiply<WIDE>(c, work() + AT_Z, work() + AT_WF, PITCH, column);
-    if (n.lane < 4) *(float2 *)(fused_at(LATENT_PZ) + column + n.column) = sum_of(c);
-    if (threadIdx.x != THREADS - 1) return;
-    const double *parts = (const double *)(work() + AT_KL);
-    double kl[2] = {0, 0};
-#pragma unroll
-    for (int p = 0; p < WARPS; p++) kl[p % 2] += parts[p];
-    *(double *)fused_at(LATENT_KL) = before + (kl[0] + kl[1]);
+    multiply<WIDE>(c, work() + AT_Z, n.lane < 4, work() + AT_WF, PITCH, column);
+    if (n.lane < 4) *(float2 *)(fused_at(LATENT_PZ) + column + n.column) = result_of(c);
 }
 
 FN float2 bias_of(const float *b, int at) {
     return __ldcg((const float2 *)(b + at));
 }
 
+/* A weight is asked for two layers ahead: copies are accepted one after the other, and whoever asks
+ * for all of them does nothing else until then. */
 static __device__ __noinline__ void run(const dev_instr &ins) {
     const Net n = net_of_warp();
     const int own = n.warp * 8 + n.column;
@@ -203,12 +209,10 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     if (fused_at(LATENT_BEFORE))
         stage<WIDE, NARROW, NET_THREADS>(room + AT_WZ + n.net * WIDE * PITCH_NARROW, n.at(NET_WZ),
                                          n.rank());
-    else
-        copy_commit(); /* as many groups either way */
+    copy_commit();
     stage<NARROW, NARROW, NET_THREADS>(room + AT_W1 + n.net * NARROW * PITCH_NARROW, n.at(NET_W1),
                                        n.rank());
-    stage<NARROW, WIDE, NET_THREADS>(room + AT_W2 + n.net * NARROW * PITCH, n.at(NET_W2), n.rank());
-    stage<WIDE, WIDE, THREADS>(room + AT_WF, fused_at(LATENT_WF), threadIdx.x);
+    copy_commit();
     const float2 b0 = bias_of(n.at(NET_B0), own), b1 = bias_of(n.at(NET_B1), own);
     const float2 b2[2] = {bias_of(n.at(NET_B2), n.warp * 16 + n.column),
                           bias_of(n.at(NET_B2), n.warp * 16 + 8 + n.column)};
@@ -216,11 +220,15 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     const double kl_before = sum && threadIdx.x == THREADS - 1 ? __ldcg(sum) : 0.0;
     leave_input(n, input);
     draw_noise(ins);
-    copy_wait<3>();
+    copy_wait<1>();
     n.sync();
+    stage<NARROW, WIDE, NET_THREADS>(room + AT_W2 + n.net * NARROW * PITCH, n.at(NET_W2), n.rank());
+    copy_commit();
     first_layer(n, b0);
-    copy_wait<2>();
+    copy_wait<1>();
     n.sync();
+    stage<WIDE, WIDE, THREADS>(room + AT_WF, fused_at(LATENT_WF), threadIdx.x);
+    copy_commit();
     second_layer(n, b1);
     copy_wait<1>();
     n.sync();

@@ -1,8 +1,9 @@
 /* fused_set_grad.cuh: the reverse pass of the set encoder (FUSED_SET_GRAD in fused.h), both sides
- * at once. Here: the two rows behind the pooling, and the order of the rest: the pooling
- * (set_grad_pool.cuh), then two layers, attention, two layers, attention (set_grad_layers.cuh,
- * set_grad_attention.cuh; rooms in set_grad.cuh), the first values (set_grad_values.cuh). The
- * gradient stays in shared memory or registers from the first line to the last. */
+ * at once: the order of its phases. The rows behind the pooling (set_grad_rows.cuh), the pooling,
+ * then two layers, attention, two layers, attention, and the first values (set_grad_values.cuh). In
+ * fp32 the phases in between are set_grad_pool.cuh, set_grad_layers.cuh and set_grad_attention.cuh,
+ * in tf32 and bf16 those of set_grad16*.cuh, which leave rows for weight gradients. The gradient
+ * stays in shared memory or registers from the first line to the last. */
 #ifndef MNP_CUDA_FUSED_SET_GRAD_CUH
 #define MNP_CUDA_FUSED_SET_GRAD_CUH
 
@@ -12,8 +13,6 @@
 #include "backend/cuda/set_grad_values.cuh"
 
 namespace set_grad_part {
-
-/* ---- all of it ------------------------------------------------------------------------------- */
 
 OP_FN void pooling_reverse() {
     const int id = threadIdx.x, rows = set_rows(), h = id % 4 * DH;
@@ -65,9 +64,9 @@ static __device__ __noinline__ void set_reverse32() {
     pooling_reverse();
 #pragma unroll 1
     for (int k = 0; k < 2; k++) {
-        layers_reverse<DEV_FP32>({k == 1});
+        layers_reverse({k == 1});
         expect_next(k == 1);
-        attention_reverse<DEV_FP32>();
+        attention_reverse();
         if (k == 0 && makes_dx()) {
             fetch_weights(room(AT_G), fused_at(SETG_WQ), 3, dx_team());
             copy_commit();

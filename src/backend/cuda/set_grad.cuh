@@ -8,7 +8,8 @@
  * attention of the encoder; wq and w0, the first. The same code runs both turns: what is not in the
  * instruction caches when a call begins is dear.
  *
- * Shared memory is four rooms of (192, 64) with a pitch of 68 words, and a rest of 3200 words:
+ * Shared memory is four rooms of (192, 64) with a pitch of 68 words, and a rest of 3200 words. In
+ * fp32 (set_grad16.cuh has the other precisions):
  *
  *   phase                 room 0       room 1      room 2                room 3      rest
  *   pooling (turn 0)      (k coming)   x2          (v coming), w behind  P, B        vectors, x^T P
@@ -17,9 +18,8 @@
  *   (turn 1)              dW of wq until the copy engine has it, then k coming
  *   attention             k, then dq   q, then dk  v, then dv            g           lse, delta
  *
- * The x of wq, w1 and w0 does not come to shared memory: dW reads it from global memory, each
- * number twice. Numbers lie there as they are. In tf32 the unit cuts digits off; the mean of what
- * is lost is put back into the sums of a product, RESTORED (see to_tf32()).
+ * There the x of wq, w1 and w0 does not come to shared memory: dW reads it from global memory, each
+ * number twice.
  *
  * Traffic to and from memory is what the layers wait for (about 25 bytes a cycle in, 14 to 20 out):
  * gradients are added up by memory itself (give()). The copy engine would fetch q, k and v, rows of
@@ -47,21 +47,8 @@ enum { AT_NARROW = 0, AT_BIAS = 1024, AT_GPQ = 1280, AT_POOL = 2048 };
 enum { POOL_PITCH = 20, AT_B = 20 }; /* of 16 numbers; columns of B in the room of g */
 static_assert(2 * AT_DELTA <= REST_WORDS, "lse and delta do not fit");
 
-template <int MATH>
-constexpr float RESTORED = MATH == DEV_TF32 ? (1.0f + 0.72f / 2048.0f) * (1.0f + 0.72f / 2048.0f)
-                                            : 1.0f;
-
 FN float *room(int k) {
     return work() + k * ROOM_WORDS;
-}
-
-/* For attention in bf16: of a head's 16 words in the room of q the first eight become q, the others
- * g, numbers in the order 0 2 .. 14 1 3 .. 15; by the thread that has numbers 4 t .. 4 t + 3, when
- * the head's other three have read theirs. */
-FN void pack_query(float *head, float4 q, float4 g) {
-    uint32_t *to = (uint32_t *)head + threadIdx.x % 4;
-    to[0] = pack_bf16(q.x, q.z), to[4] = pack_bf16(q.y, q.w);
-    to[8] = pack_bf16(g.x, g.z), to[12] = pack_bf16(g.y, g.w);
 }
 
 /* Rows of both sides, a multiple of 32. */

@@ -8,65 +8,37 @@
 
 namespace set_grad_part {
 
-/* Steps of 8 rows that a product takes. */
-template <int MATH> constexpr int STEPS = MATH == DEV_BF16 ? 2 : 1;
+/* What a lane reads of 32 columns of g: of the rows 2 t and 2 t + 1 of a step of eight the columns
+ * 2 g, 2 g + 1 (lane = 4 g + t) and the same 16 columns on. With g as the left operand neighbours
+ * in shared memory are neighbours in registers. */
+typedef float2 Down[2][2]; /* tile, row */
 
-/* What a lane reads of 32 columns of g: of the rows 2 t and 2 t + 1 of each step the columns 2 g,
- * 2 g + 1 (lane = 4 g + t) and the same 16 columns on. With g as the left operand neighbours in
- * shared memory are neighbours in registers. */
-template <int MATH> using Down = float2[STEPS<MATH>][2][2]; /* step, tile, row */
-
-/* x of a product as the unit wants it: its columns 2 g + u are columns of the unit's results. */
-template <int MATH> struct RightX { uint32_t b[2][2], low[2][2]; };
-template <> struct RightX<DEV_TF32> { uint32_t b[2][2]; };
-template <> struct RightX<DEV_BF16> { uint32_t b[2][2]; };
-template <int MATH> FN void make_right(RightX<MATH> &r, const float2 (*x)[2]) {
+/* x of a step as the unit wants it: its columns 2 g + u are columns of the unit's results. */
+struct RightX {
+    uint32_t b[2][2], low[2][2];
+};
+FN void make_right(RightX &r, const float2 (&x)[2]) {
 #pragma unroll
     for (int e = 0; e < 2; e++) {
-        if constexpr (MATH == DEV_BF16) {
-            r.b[0][e] = pack_bf16(x[e][0].x, x[e][1].x);
-            r.b[1][e] = pack_bf16(x[e][0].y, x[e][1].y);
-        } else if constexpr (MATH == DEV_FP32) {
-            split(x[0][e].x, r.b[0][e], r.low[0][e]);
-            split(x[0][e].y, r.b[1][e], r.low[1][e]);
-        } else {
-            r.b[0][e] = __float_as_uint(x[0][e].x);
-            r.b[1][e] = __float_as_uint(x[0][e].y);
-        }
+        split(x[e].x, r.b[0][e], r.low[0][e]);
+        split(x[e].y, r.b[1][e], r.low[1][e]);
     }
 }
 
 /* c += (x^T g)^T: g's columns are rows of the unit's results: c[2 tile + u]. */
-template <int MATH>
-FN void multiply_down(float (&c)[4][4], const RightX<MATH> &x, const Down<MATH> &g) {
-    if constexpr (MATH == DEV_BF16) {
+FN void multiply_down(float (&c)[4][4], const RightX &x, const Down &g) {
+    uint32_t a[2][4], low_a[2][4];
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const uint32_t a[4] = {
-                pack_bf16(g[0][i][0].x, g[0][i][1].x), pack_bf16(g[0][i][0].y, g[0][i][1].y),
-                pack_bf16(g[1][i][0].x, g[1][i][1].x), pack_bf16(g[1][i][0].y, g[1][i][1].y)};
-            mma_bf16(c[2 * i], a, x.b[0]);
-            mma_bf16(c[2 * i + 1], a, x.b[1]);
-        }
-    } else {
-        uint32_t a[2][4], low_a[2][4];
-#pragma unroll
-        for (int k = 0; k < 8; k++) {
-            const float2 v = g[0][k / 4][k / 2 % 2];
-            if constexpr (MATH == DEV_FP32)
-                split(k % 2 ? v.y : v.x, a[k / 4][k % 4], low_a[k / 4][k % 4]);
-            else
-                a[k / 4][k % 4] = __float_as_uint(k % 2 ? v.y : v.x);
-        }
-        if constexpr (MATH == DEV_FP32) {
-#pragma unroll
-            for (int j = 0; j < 4; j++) mma_tf32(c[j], low_a[j / 2], x.b[j % 2]);
-#pragma unroll
-            for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], x.low[j % 2]);
-        }
-#pragma unroll
-        for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], x.b[j % 2]);
+    for (int k = 0; k < 8; k++) {
+        const float2 v = g[k / 4][k / 2 % 2];
+        split(k % 2 ? v.y : v.x, a[k / 4][k % 4], low_a[k / 4][k % 4]);
     }
+#pragma unroll
+    for (int j = 0; j < 4; j++) mma_tf32(c[j], low_a[j / 2], x.b[j % 2]);
+#pragma unroll
+    for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], x.low[j % 2]);
+#pragma unroll
+    for (int j = 0; j < 4; j++) mma_tf32(c[j], a[j / 2], x.b[j % 2]);
 }
 
 /* 32 rows of x from row k on, this lane's columns of them: how many exist. */
@@ -97,24 +69,23 @@ template <int AHEAD> FN void ask_x(Ahead<AHEAD> &xs, const Saved &x) {
     }
 }
 
-template <int MATH> FN void read_down(Down<MATH> &g, uint32_t at) {
+FN void read_down(Down &g, uint32_t at) {
 #pragma unroll
-    for (int k = 0; k < 4 * STEPS<MATH>; k++) /* step, tile, row */
-        g[k / 4][k / 2 % 2][k % 2] =
-            load_pair(at + ((k / 4 * 8 + k % 2) * SET_PITCH + k / 2 % 2 * 16) * 4);
+    for (int k = 0; k < 4; k++) /* tile, row */
+        g[k / 2][k % 2] = load_pair(at + (k % 2 * SET_PITCH + k / 2 * 16) * 4);
 }
 
 /* c = x^T g, panel by panel. xs: from ask_x(); x is asked for 32 AHEAD rows ahead, g one product
  * ahead. */
-template <int MATH, int PANELS, int AHEAD>
+template <int PANELS, int AHEAD>
 FN void to_w(PanelSums<PANELS> &c, const float *matrix, const Saved &x, Ahead<AHEAD> &xs,
              int rows) {
     const int lane = threadIdx.x % 32;
     uint32_t at = shared_at(matrix + lane % 4 * 2 * SET_PITCH + warp_col() + lane / 4 * 2);
-    Down<MATH> v[2];
+    Down v[2];
 #pragma unroll
     for (int k = 0; k < 16 * PANELS; k++) c[k / 16][k / 4 % 4][k % 4] = 0;
-    read_down<MATH>(v[0], at);
+    read_down(v[0], at);
 #pragma unroll 1
     for (int k = 0; k < rows; k += 32 * AHEAD)
 #pragma unroll
@@ -122,19 +93,18 @@ FN void to_w(PanelSums<PANELS> &c, const float *matrix, const Saved &x, Ahead<AH
             if (k + a * 32 >= rows) break;
             const Block block = block_at(x, k + (AHEAD + a) * 32);
 #pragma unroll
-            for (int i = 0; i < 4; i += STEPS<MATH>) {
-                RightX<MATH> right;
-                make_right<MATH>(right, &xs[a][i]);
+            for (int i = 0; i < 4; i++) {
+                RightX right;
+                make_right(right, xs[a][i]);
                 __syncwarp(); /* no sooner: registers are few */
-#pragma unroll
-                for (int u = 0; u < STEPS<MATH>; u++) load_x(xs[a][i + u], block, i + u);
+                load_x(xs[a][i], block, i);
 #pragma unroll
                 for (int p = 0; p < PANELS; p++) {
-                    const int now = i / STEPS<MATH> * PANELS + p, then = now + 1;
-                    const int row = then / PANELS * STEPS<MATH> * 8;
-                    read_down<MATH>(v[then % 2],
-                                    at + (row * SET_PITCH + then % PANELS * ROOM_WORDS) * 4);
-                    multiply_down<MATH>(c[p], right, v[now % 2]);
+                    const int now = i * PANELS + p, then = now + 1;
+                    read_down(v[then % 2],
+                              at +
+                                  (then / PANELS * 8 * SET_PITCH + then % PANELS * ROOM_WORDS) * 4);
+                    multiply_down(c[p], right, v[now % 2]);
                 }
             }
         }
@@ -167,32 +137,29 @@ FN float2 dw_pair(const float (&c)[4][4], int r, int tile) {
 }
 
 /* dW (64, 64) += c, or = c */
-template <int MATH, bool ADD> FN void put_w(const PanelSums<1> &c, float *to) {
+template <bool ADD> FN void put_w(const PanelSums<1> &c, float *to) {
     const int lane = threadIdx.x % 32;
     to += (warp_dw_row() + lane % 4 * 4) * 64 + warp_col() + lane / 4 * 2;
 #pragma unroll
     for (int k = 0; k < 8; k++) { /* row, tile */
-        const float2 v = dw_pair(c[0], k / 2, k % 2);
-        give(to + k / 2 * 64 + k % 2 * 16, make_float2(RESTORED<MATH> * v.x, RESTORED<MATH> * v.y),
-             ADD);
+        give(to + k / 2 * 64 + k % 2 * 16, dw_pair(c[0], k / 2, k % 2), ADD);
     }
 }
-template <int MATH> FN void add_w(const PanelSums<1> &c, int slot) {
+FN void add_w(const PanelSums<1> &c, int slot) {
     if (fused_adds(slot))
-        put_w<MATH, true>(c, fused_at(slot));
+        put_w<true>(c, fused_at(slot));
     else
-        put_w<MATH, false>(c, fused_at(slot));
+        put_w<false>(c, fused_at(slot));
 }
 
 /* dW (64, 192) as it lies in memory, to the room of k; from there the copy engine takes it. */
-template <int MATH> FN void stage_w(const PanelSums<3> &c) {
+FN void stage_w(const PanelSums<3> &c) {
     const int lane = threadIdx.x % 32;
     float *to = room(AT_K) + (warp_dw_row() + lane % 4 * 4) * 192 + warp_col() + lane / 4 * 2;
 #pragma unroll
     for (int k = 0; k < 24; k++) { /* panel, row, tile */
-        const float2 v = dw_pair(c[k / 8], k / 2 % 4, k % 2);
         *(float2 *)(to + k / 2 % 4 * 192 + k / 8 * 64 + k % 2 * 16) =
-            make_float2(RESTORED<MATH> * v.x, RESTORED<MATH> * v.y);
+            dw_pair(c[k / 8], k / 2 % 4, k % 2);
     }
 }
 FN void send_w() {

@@ -1,4 +1,5 @@
-/* set_grad_layers.cuh: two dense layers of the set encoder in reverse, on the rows of both sides:
+/* set_grad_layers.cuh: two dense layers of the set encoder in reverse, on the rows of both sides,
+ * in fp32:
  *
  *   q1 = x wq + bq:  dx = g wq^T, or dx of the pooling (P B, set_grad_pool.cuh)
  *   x = h + a, h = relu(a w + b):  dh = dx where h > 0, da = dx + dh w^T
@@ -40,19 +41,7 @@ FN void read_step(Step<3> &s, uint32_t a, uint32_t b, int b_rows, int k) {
     }
 }
 
-template <int MATH> FN void step_ready(Ready<MATH, 3> &r, const Step<3> &s) {
-    if constexpr (MATH == DEV_TF32) {
-#pragma unroll
-        for (int k = 0; k < 12; k++) r.a[k / 4][k % 4] = __float_as_uint(s.a[k / 4][k % 4]);
-#pragma unroll
-        for (int k = 0; k < 8; k++) r.b[k / 2][k % 2] = __float_as_uint(s.b[k / 2][k % 2]);
-    } else {
-        make_ready<MATH, 3>(r, s);
-    }
-}
-
 /* c += g W^T over 16 `units` values of k; g: rooms one behind the other, 64 values each */
-template <int MATH>
 FN void to_x(LayerSums &c, const float *g, const float *w, int pitch, int units) {
     const int lane = threadIdx.x % 32;
     uint32_t a = shared_at(g + (warp_dx_row() + lane % 16) * SET_PITCH + lane / 16 * 4);
@@ -61,20 +50,14 @@ FN void to_x(LayerSums &c, const float *g, const float *w, int pitch, int units)
     read_step(even, a, b, 64 * pitch, 0);
 #pragma unroll 1
     for (int u = 0; u < units; u++) {
-        Ready<MATH, 3> r, q;
-        if constexpr (MATH != DEV_FP32) read_step(odd, a, b, 64 * pitch, 8);
-        step_ready<MATH>(r, even);
-        if constexpr (MATH != DEV_BF16) multiply_step<MATH, 3>(c, r);
-        if constexpr (MATH == DEV_FP32) read_step(odd, a, b, 64 * pitch, 8);
+        Ready<DEV_FP32, 3> r, q;
+        make_ready<DEV_FP32, 3>(r, even);
+        multiply_step<DEV_FP32, 3>(c, r);
+        read_step(odd, a, b, 64 * pitch, 8);
         if (u + 1 < units) a += u % 4 == 3 ? (ROOM_WORDS - 48) * 4 : 16 * 4, b += 16 * 4;
-        if constexpr (MATH != DEV_FP32) /* behind the last once more */
-            read_step(even, a, b, 64 * pitch, 0);
-        step_ready<MATH>(q, odd);
-        if constexpr (MATH != DEV_BF16)
-            multiply_step<MATH, 3>(c, q);
-        else
-            multiply_steps<3>(c, r, q);
-        if constexpr (MATH == DEV_FP32) read_step(even, a, b, 64 * pitch, 0);
+        make_ready<DEV_FP32, 3>(q, odd);
+        multiply_step<DEV_FP32, 3>(c, q);
+        read_step(even, a, b, 64 * pitch, 0); /* behind the last once more */
     }
 }
 
@@ -90,13 +73,13 @@ FN void load_mask(Mask &mask, const Saved &h) {
 }
 
 /* dx to the room of g, zeros where the mask has none */
-template <int MATH> FN void put_dx(const LayerSums &c, const Mask &mask, int rows) {
+FN void put_dx(const LayerSums &c, const Mask &mask, int rows) {
     const int left = rows - warp_dx_row();
     float *to = room(AT_G) + dx_row(0) * SET_PITCH;
 #pragma unroll
     for (int k = 0; k < 12; k++) {
         const uint32_t bits = mask[k / 2] >> (lane_col(k % 2) - warp_col());
-        float4 v = scaled4(dx_quad(c, k / 2, k % 2), RESTORED<MATH>);
+        float4 v = dx_quad(c, k / 2, k % 2);
         v.x = bits & 1 ? v.x : 0, v.y = bits & 2 ? v.y : 0;
         v.z = bits & 4 ? v.z : 0, v.w = bits & 8 ? v.w : 0;
         if (k / 2 * 8 < left) st4(to + k / 2 * 8 * SET_PITCH + lane_col(k % 2), v);
@@ -153,9 +136,8 @@ FN void load_outputs(Outputs &x, const Turn &t) {
         if (!exists) x.lse[k] = INFINITY;
     }
 }
-/* Of the four lanes of a head two put lse there and two delta, which are read in pairs of rows;
- * delta in the measure of sums that are not yet restored. */
-template <int MATH> FN void put_lse(const Outputs &x, int rows) {
+/* Of the four lanes of a head two put lse there and two delta, which are read in pairs of rows. */
+FN void put_lse(const Outputs &x, int rows) {
     const int col = threadIdx.x % 16 * 4, t = threadIdx.x % 4, first = threadIdx.x / 16;
     float *q = room(AT_Q) + first * SET_PITCH + col;
     float *to =
@@ -166,8 +148,7 @@ template <int MATH> FN void put_lse(const Outputs &x, int rows) {
         float *at = q + k * 32 * SET_PITCH;
         const float4 of_q = ld4(at), of_g = ld4(at + (AT_G - AT_Q) * ROOM_WORDS);
         const float delta = quad_sum(dot4(of_g, add4(x.o[k], -1.0f, of_q)));
-        to[k * 64] = t < 2 ? -LOG2E * x.lse[k] : delta * (-1.0f / RESTORED<MATH>);
-        if constexpr (MATH == DEV_BF16) pack_query(at - t * 4, of_q, of_g);
+        to[k * 64] = t < 2 ? -LOG2E * x.lse[k] : -delta;
     }
 }
 
@@ -202,7 +183,7 @@ FN bool sends_w() {
 }
 
 /* The half that makes dx: dh, then da, to the room of g. */
-template <int MATH> static __device__ __noinline__ void dx_half(Turn t) {
+OP_FN void dx_half(Turn t) {
     const int rows = set_rows();
     const bool some = warp_dx_row() < rows;
     LayerSums c = {};
@@ -219,7 +200,7 @@ template <int MATH> static __device__ __noinline__ void dx_half(Turn t) {
                 copy_wait<0>();
             dx_team().sync();
         }
-        if (some) to_x<MATH>(c, g, w, pitch, units);
+        if (some) to_x(c, g, w, pitch, units);
         if (second || t.last) column_sums(g, second ? 1 : 3, rows);
         if (second) {
             if (t.last && sends_w()) bulk_wait_read();
@@ -239,7 +220,7 @@ template <int MATH> static __device__ __noinline__ void dx_half(Turn t) {
             dx_team().sync();
         else /* P, or the weights of the second */
             whole_block().sync();
-        if (some) put_dx<MATH>(c, mask, rows);
+        if (some) put_dx(c, mask, rows);
         if (second) break;
         whole_block().sync();
         if (t.last) {
@@ -257,20 +238,20 @@ template <int MATH> static __device__ __noinline__ void dx_half(Turn t) {
 }
 
 /* The half that makes dW. */
-template <int MATH> static __device__ __noinline__ void dw_half(Turn t) {
+OP_FN void dw_half(Turn t) {
     const int rows = set_rows();
     if (t.last) {
         const Saved x1 = saved(SIDE_X1);
         Ahead<1> xs;
         ask_x<1>(xs, x1);
         PanelSums<3> c;
-        to_w<MATH, 3, 1>(c, room(AT_K), x1, xs, rows);
+        to_w<3, 1>(c, room(AT_K), x1, xs, rows);
         whole_block().sync();
-        stage_w<MATH>(c);
+        stage_w(c);
     } else {
         PoolW pool;
         load_pool_w(pool);
-        pool_products<MATH>(rows);
+        pool_products(rows);
         copy_wait<1>();
         whole_block().sync();
         add_pool_w(pool);
@@ -281,27 +262,27 @@ template <int MATH> static __device__ __noinline__ void dw_half(Turn t) {
     whole_block().sync();
     fetch_late(t);
     PanelSums<1> c;
-    to_w<MATH, 1, 2>(c, room(AT_G), t.a(), xs, rows);
+    to_w<1, 2>(c, room(AT_G), t.a(), xs, rows);
     copy_wait<0>();
     whole_block().sync();
-    add_w<MATH>(c, t.dw_64());
+    add_w(c, t.dw_64());
     if (!t.last) add_query();
 }
 
-template <int MATH> static __device__ __noinline__ void layers_reverse(Turn t) {
+OP_FN void layers_reverse(Turn t) {
     const int rows = set_rows();
     Outputs x;
     if (makes_dx())
-        dx_half<MATH>(t);
+        dx_half(t);
     else
-        dw_half<MATH>(t);
+        dw_half(t);
     if (!t.last && rows > SOME_ROW)
         fetch_kept(room(AT_V), t.qkv(128), 192, SOME_ROW, rows, whole_block());
     copy_commit();
     load_outputs(x, t);
     if (t.last) finish_rows(rows);
     __syncthreads();
-    put_lse<MATH>(x, rows);
+    put_lse(x, rows);
     copy_wait<0>();
     __syncthreads();
 }

@@ -106,6 +106,7 @@ FN void pool_scores(PoolRows &x, float2 lse) {
     for (int k = 0; k < 4; k++) x.v[k] += odd[k];
     pool_sums(x, lse);
 }
+
 /* p or ds, of the same rows and heads as x.v */
 FN void pool_weights(float (&v)[4], const PoolRows &x) {
     const int side = x.side(), h = x.head();
@@ -143,7 +144,7 @@ FN void put_weights(const PoolRows &x) {
 /* ---- gradients of the pooling's weights ------------------------------------------------------ */
 
 /* x^T P (64, 16) to shared memory: a warp of the half that makes dW has 8 columns of x. */
-template <int MATH> FN void pool_products(int rows) {
+FN void pool_products(int rows) {
     const int lane = threadIdx.x % 32, t = lane % 4, g = lane / 4, col = threadIdx.x / 32 * 8;
     const float *p = room(AT_G) + t * 2 * SET_PITCH + g;
     const float *x = room(AT_Q) + t * 2 * SET_PITCH + col + g;
@@ -153,20 +154,12 @@ template <int MATH> FN void pool_products(int rows) {
 #pragma unroll
         for (int e = 0; e < 2; e++, p += 8 * SET_PITCH, x += 8 * SET_PITCH) {
             const float a[4] = {p[0], p[8], p[SET_PITCH], p[SET_PITCH + 8]};
-            if constexpr (MATH == DEV_FP32) {
-                mma_split(c[e], a, x[0], x[SET_PITCH]);
-            } else {
-                const uint32_t left[4] = {__float_as_uint(a[0]), __float_as_uint(a[1]),
-                                          __float_as_uint(a[2]), __float_as_uint(a[3])};
-                const uint32_t right[2] = {__float_as_uint(x[0]), __float_as_uint(x[SET_PITCH])};
-                mma_tf32(c[e], left, right);
-            }
+            mma_split(c[e], a, x[0], x[SET_PITCH]);
         }
     }
-    constexpr float FACTOR = MATH == DEV_FP32 ? 1.0f : RESTORED<DEV_TF32>;
     float *to = room(AT_REST) + AT_NARROW + (col + 2 * t) * POOL_PITCH + g;
 #pragma unroll
-    for (int k = 0; k < 4; k++) to[k % 2 * POOL_PITCH + k / 2 * 8] = FACTOR * (c[0][k] + c[1][k]);
+    for (int k = 0; k < 4; k++) to[k % 2 * POOL_PITCH + k / 2 * 8] = c[0][k] + c[1][k];
 }
 
 /* What add_pool_w() reads of memory: a warp takes 8 rows of W, a lane four columns. */

@@ -14,8 +14,8 @@ namespace first_half_part {
 enum { SEED = 64, WAVES = 80, IN = 2 * WAVES, OUT = 192, WORDS = OUT / 2, PITCH = WORDS + 4 };
 enum { LD = 16 };                                         /* of columns that are matrices */
 enum { PAIRS_OF = WAVES / 2, SIDE = THREADS / PAIRS_OF }; /* threads for a row; rows at a time */
-enum { ROOM_W = 0, ROOM_X = ROOM_W + IN * PITCH, ROOM_AT = ROOM_X + IN / 8 * OCTET };
-static_assert(ROOM_AT + FUSED_POINTS <= WORK_WORDS, "room of the first layer");
+enum { ROOM_W = 0, ROOM_X = ROOM_W + IN * PITCH, ROOM_END = ROOM_X + IN / 8 * OCTET };
+static_assert((int)ROOM_END <= (int)WORK_WORDS, "room of the first layer");
 static_assert(SIDE * PAIRS_OF == THREADS - 32, "a warp has no frequency");
 
 /* Warps ask for ten rows each. */
@@ -41,23 +41,26 @@ FN void query() {
 
 /* A thread stays at two neighbouring frequencies; the last warp is left over. */
 FN void features(int n) {
+    constexpr int ROWS = (FUSED_POINTS + SIDE - 1) / SIDE;
     const int first = threadIdx.x / PAIRS_OF, k = threadIdx.x % PAIRS_OF;
-    const float *frequency = fused_at(FIRST_FREQUENCY) + 2 * k * LD;
-    const float low = frequency[0], high = frequency[LD];
-    float *x = fused_at(FIRST_X);
-    if ((int)threadIdx.x < n) work()[ROOM_AT + threadIdx.x] = fused_at(FIRST_AT)[threadIdx.x * LD];
-    __syncthreads();
     if (first == SIDE) {
         query();
         return;
     }
+    const float *frequency = fused_at(FIRST_FREQUENCY) + 2 * k * LD;
+    const float low = frequency[0], high = frequency[LD];
+    float at[ROWS], *x = fused_at(FIRST_X);
+#pragma unroll
+    for (int i = 0; i < ROWS; i++)
+        at[i] = global_word(fused_at(FIRST_AT) + (first + i * SIDE) * LD, first + i * SIDE < n);
     const uint32_t to = shared_at(work() + ROOM_X + k / 4 * OCTET + k % 4);
-#pragma unroll 2
-    for (int r = first; r < n; r += SIDE) {
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+        const int r = first + i * SIDE;
+        if (r >= n) return;
         float2 cosine, sine;
-        const float at = work()[ROOM_AT + r];
-        rough_wave(part_of_turn(low, at), &cosine.x, &sine.x);
-        rough_wave(part_of_turn(high, at), &cosine.y, &sine.y);
+        rough_wave(part_of_turn(low, at[i]), &cosine.x, &sine.x);
+        rough_wave(part_of_turn(high, at[i]), &cosine.y, &sine.y);
         store_word(to + r * 16, pack_half(cosine.x, cosine.y));
         store_word(to + r * 16 + WAVES / 8 * OCTET * 4, pack_half(sine.x, sine.y));
         if (!x) continue;
@@ -70,13 +73,12 @@ FN void layer(int n) {
     float *pre = fused_at(FIRST_PRE);
 #pragma unroll 1
     for (int m0 = 0; m0 < OUT; m0 += 64) {
-        HalfTile<4> tile(m0, (int)threadIdx.x / GROUP * 32);
-        const float upper = __ldcg(fused_at(FIRST_B) + tile.row(0));
-        const float lower = __ldcg(fused_at(FIRST_B) + tile.row(1));
+        const float *bias = fused_at(FIRST_B) + HalfTile<4>::row_of(m0);
+        HalfTile<4> tile(m0, (int)threadIdx.x / GROUP * 32,
+                         make_float2(__ldcg(bias), __ldcg(bias + 8)));
         const Weights<DOWN, IN / 16> w(work() + ROOM_W, PITCH, m0, 0);
-        tile.multiply(w, work() + ROOM_X, 0);
+        tile.multiply(w.v, work() + ROOM_X, 0);
         group_wait();
-        tile.add(upper, lower);
         tile.turn(pre, OUT, n);
     }
 }
@@ -88,10 +90,7 @@ FN void run(int n) {
     features(n);
     bulk_fence();
     __syncthreads();
-    if (kept) {
-        send_octets(kept, work() + ROOM_X, WARPS, n);
-        send_octets(kept + WARPS * KEPT_OCTET, work() + ROOM_X + WARPS * OCTET, IN / 8 - WARPS, n);
-    }
+    if (kept) send_octets(kept, work() + ROOM_X, IN / 8);
     wait_rows(0);
     layer(n);
     bulk_wait();

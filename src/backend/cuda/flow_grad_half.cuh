@@ -72,12 +72,12 @@ FN void raw_bias_grad() {
         const float2 v = unpack_half(__float_as_uint(from[r * 4]));
         sum.x += v.x, sum.y += v.y;
     }
+    /* half of the lanes go on with each column */
+    const bool second = lane >= 16;
+    float mine = (second ? sum.y : sum.x) + __shfl_xor_sync(~0u, second ? sum.x : sum.y, 16);
 #pragma unroll
-    for (int d = 16; d > 0; d /= 2) {
-        sum.x += __shfl_xor_sync(~0u, sum.x, d);
-        sum.y += __shfl_xor_sync(~0u, sum.y, d);
-    }
-    if (lane < 2 && c + lane < 29) leave(FLOWG_DB2, c + lane, (lane ? sum.y : sum.x) / KEPT_SCALE);
+    for (int d = 8; d > 0; d /= 2) mine += __shfl_xor_sync(~0u, mine, d);
+    if (lane % 16 == 0 && c + second < 29) leave(FLOWG_DB2, c + second, mine / KEPT_SCALE);
 }
 
 using Grad = HalfTile<8>;
@@ -130,10 +130,10 @@ FN void flow_grad(const dev_instr &ins) {
     __syncthreads();
 
     Grad tile(group / 2 * 64, group % 2 * 64);
-    send_octets(kept + KEPT_DRAW, work() + ROOM_DRAW, POINT_RAW / 8, n);
+    send_octets(kept + KEPT_DRAW, work() + ROOM_DRAW, POINT_RAW / 8);
     {
         const Weights<ALONG, 2> w2(work() + ROOM_W2, PITCH_W2, tile.m0, 0);
-        tile.multiply(w2, work() + ROOM_DRAW, 0);
+        tile.multiply(w2.v, work() + ROOM_DRAW, 0);
         raw_bias_grad();
         group_wait();
     }
@@ -141,17 +141,17 @@ FN void flow_grad(const dev_instr &ins) {
     copy_wait<0>();
     __syncthreads();
 
-    send_octets(kept + KEPT_DH1, work() + ROOM_DH1, WIDTH / 8, n);
+    send_octets(kept + KEPT_DH1, work() + ROOM_DH1, WIDTH / 8);
     {
         const Weights<ALONG, 8> w1(work() + ROOM_W1, PITCH, tile.m0, 0);
         tile = Grad(tile.m0, tile.n0);
-        tile.multiply(w1, work() + ROOM_DH1, 0);
+        tile.multiply(w1.v, work() + ROOM_DH1, 0);
         bias_grad(FLOWG_DB1, 1, id);
         group_wait();
     }
     finish_grad(tile, signs0, 0, ROOM_DH0);
+    tile.store(kept + KEPT_DH0, work() + ROOM_DH0, n);
     __syncthreads();
-    send_octets(kept + KEPT_DH0, work() + ROOM_DH0, WIDTH / 8, n);
     bias_grad(FLOWG_DB0, 0, id);
     bias_grad(FLOWG_GPZ, 0, id - WIDTH);
     bulk_wait();

@@ -14,6 +14,7 @@
 namespace flow_half {
 
 enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS, BLOCK = 32, BLOCKS = IN / BLOCK };
+enum { BLOCK_X = BLOCK / 8 * OCTET }; /* words of x */
 enum { WORDS = WIDTH / 2, PITCH = WORDS + 4, WORDS_W2 = POINT_RAW / 2, PITCH_W2 = WORDS_W2 + 4 };
 enum {
     ROOM_W2 = 0,
@@ -45,15 +46,15 @@ FN void pack_x(int n) {
     }
 }
 
-FN void ask_all(int n) {
+FN void ask_all() {
     const int lane = threadIdx.x % 32, warp = (int)threadIdx.x / 32, r = lane * WARPS + warp;
     const float *x = fused_at(FLOW_XH), *wx = fused_at(FLOW_WX), *w1 = fused_at(FLOW_W1);
     if (threadIdx.x < BLOCKS)
-        expect_words(HERE_BLOCK + (int)threadIdx.x, BLOCK * WORDS + (x ? BLOCK / 8 * n * 4 : 0));
+        expect_words(HERE_BLOCK + (int)threadIdx.x, BLOCK * WORDS + (x ? (int)BLOCK_X : 0));
     if (threadIdx.x == BLOCKS) expect_words(HERE_W1, WIDTH * WORDS);
-    if (x && r < IN / 8)
-        bulk_load(shared_at(work() + ROOM_X + r * OCTET), x + r * KEPT_OCTET, n * 16,
-                  arrival_at(HERE_BLOCK + r / (BLOCK / 8)));
+    if (x && r < BLOCKS) /* lane 0 */
+        bulk_load(shared_at(work() + ROOM_X + r * BLOCK_X), x + r * BLOCK_X, BLOCK_X * 4,
+                  arrival_at(HERE_BLOCK + r));
     if (r < IN)
         bulk_load(shared_at(work() + ROOM_WX + r * PITCH), wx + r * WORDS, WORDS * 4,
                   arrival_at(HERE_BLOCK + r / BLOCK));
@@ -71,11 +72,9 @@ FN float2 bias_of(int which, int row) {
 using Layer = HalfTile<8>;
 
 /* A layer's result: the next one's operand, and its signs. */
-FN void finish_layer(Layer &tile, float2 bias, int room, float *signs) {
-    tile.add(bias.x, bias.y);
-    tile.relu();
-    tile.keep(work() + room);
-    if (signs) signs[threadIdx.x] = __uint_as_float(tile.signs());
+FN void finish_layer(const Layer &tile, int room, float *signs) {
+    const uint32_t bits = tile.keep_relu(work() + room);
+    if (signs) signs[threadIdx.x] = __uint_as_float(bits);
     bulk_fence();
 }
 
@@ -84,17 +83,16 @@ FN void first_layer(Layer &tile) {
     for (int block = 0; block < BLOCKS; block++) {
         wait_rows(HERE_BLOCK + block);
         const Weights<DOWN, 2> w(work() + ROOM_WX, PITCH, tile.m0, block * BLOCK);
-        tile.multiply(w, work() + ROOM_X, block * BLOCK);
+        tile.multiply(w.v, work() + ROOM_X, block * BLOCK);
     }
     group_wait();
 }
 
 /* raw (n, 29): 32 points a group, of whose warps two have rows. */
 FN void third_layer(const Weights<DOWN, 8> &w, float2 bias) {
-    HalfTile<4> tile(0, (int)threadIdx.x / GROUP * 32);
-    tile.multiply(w, work() + ROOM_H1, 0);
+    HalfTile<4> tile(0, (int)threadIdx.x / GROUP * 32, bias);
+    tile.multiply(w.v, work() + ROOM_H1, 0);
     group_wait();
-    tile.add(bias.x, bias.y);
     if (tile.row(0) < POINT_RAW) tile.turn(work() + ROOM_RAW, POINT_PITCH, POINTS);
 }
 
@@ -121,11 +119,10 @@ FN void flow(const dev_instr &ins) {
     const int n = frame().n, point = (int)threadIdx.x / 4, group = (int)threadIdx.x / GROUP;
     if (!fused_at(FLOW_XH)) pack_x(n);
     begin_rows();
-    ask_all(n);
+    ask_all();
     fetch_weight<WORDS_W2, WIDTH>(work() + ROOM_W2, PITCH_W2, fused_at(FLOW_W2));
     copy_commit();
-    Layer tile(group / 2 * 64, group % 2 * 64);
-    const int row = tile.row(0);
+    const int m0 = group / 2 * 64, n0 = group % 2 * 64, row = Layer::row_of(m0);
     const float2 b0 = bias_of(FLOW_B0, row), pz = bias_of(FLOW_PZ, row);
     const float2 b1 = bias_of(FLOW_B1, row), b2 = bias_of(FLOW_B2, row % POINT_RAW);
     const float *before = fused_at(FLOW_BEFORE);
@@ -135,23 +132,26 @@ FN void flow(const dev_instr &ins) {
     const Spline o = spline_of(ins);
     __syncthreads(); /* all has been asked for */
 
-    first_layer(tile);
-    finish_layer(tile, make_float2(b0.x + pz.x, b0.y + pz.y), ROOM_H0, signs);
+    {
+        Layer tile(m0, n0, make_float2(b0.x + pz.x, b0.y + pz.y));
+        first_layer(tile);
+        finish_layer(tile, ROOM_H0, signs);
+    }
     wait_rows(HERE_W1);
     {
-        const Weights<DOWN, 8> w(work() + ROOM_W1, PITCH, tile.m0, 0);
+        const Weights<DOWN, 8> w(work() + ROOM_W1, PITCH, m0, 0);
+        Layer tile(m0, n0, b1);
         copy_wait<0>(); /* w2 */
         __syncthreads();
-        if (kept) send_octets(kept + KEPT_FH0, work() + ROOM_H0, WIDTH / 8, n);
-        tile = Layer(tile.m0, tile.n0);
-        tile.multiply(w, work() + ROOM_H0, 0);
+        if (kept) send_octets(kept + KEPT_FH0, work() + ROOM_H0, WIDTH / 8);
+        tile.multiply(w.v, work() + ROOM_H0, 0);
         group_wait();
+        finish_layer(tile, ROOM_H1, signs ? signs + THREADS : nullptr);
     }
-    finish_layer(tile, b1, ROOM_H1, signs ? signs + THREADS : nullptr);
     /* warps without rows of raw multiply those of others */
     const Weights<DOWN, 8> w(work() + ROOM_W2, PITCH_W2, -((int)threadIdx.x / 64 % 2 * 32), 0);
     __syncthreads();
-    if (kept) send_octets(kept + KEPT_FH1, work() + ROOM_H1, WIDTH / 8, n);
+    if (kept) send_octets(kept + KEPT_FH1, work() + ROOM_H1, WIDTH / 8);
     third_layer(w, b2);
     __syncthreads();
     map_points(o, work() + ROOM_RAW, n, v, L);

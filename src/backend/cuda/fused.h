@@ -102,7 +102,7 @@ enum {
  * over functions is formed from rows (kept.h). Gradients are multiplied by KEPT_SCALE: they are
  * small, and a half has nothing below 6e-8. The matrices lie by octets: number (r, c) of (128, C)
  * is half c % 2 of word (c / 8 * 128 + r) * 4 + c % 8 / 2, so that eight columns are one piece of
- * memory, as the tensor cores read them (groups.cuh); only the first n rows are written. Words from
+ * memory, as the tensor cores read them (octets.cuh); rows from n on have no meaning. Words from
  * the start: */
 enum {
     KEPT_FH0 = 0,                      /* (n, 128) h0                                           */
@@ -337,8 +337,11 @@ enum {
     FIRSTG_DSEED, /* out (1, 64)     */
     FIRSTG_DWQ,   /* out (64, 64)    */
     FIRSTG_DBQ,   /* out (1, 64)     */
+    FIRSTG_KEPT,  /* out: gpre as halves, FIRSTG_ROWS_KEPT words, or absent: then DW is written */
     FIRSTG_SLOTS
 };
+
+enum { FIRSTG_ROWS_KEPT = 128 * 96 }; /* by octets, times KEPT_SCALE */
 
 /* Between the two passes: the loss of the function, what it reports, and the first gradients. With
  * sum = sum over points of the standard normal's log-density at y plus logdet:

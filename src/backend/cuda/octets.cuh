@@ -14,8 +14,7 @@
 
 #include "backend/cuda/groups.cuh"
 
-enum { OCTET = 4 * FUSED_POINTS + 4 };  /* words from octet to octet in shared memory */
-enum { KEPT_OCTET = 4 * FUSED_POINTS }; /* and where they are kept                    */
+enum { OCTET = 4 * FUSED_POINTS }; /* words from octet to octet */
 
 /* A for 64 rows and 16 STEPS values of k. ALONG: read from (M, K); DOWN: from (K, M). Rows are
  * `pitch` words apart, 4 modulo 8 of them. */
@@ -41,54 +40,75 @@ template <int J> struct HalfTile {
     int m0, n0;
     float c[J][4];
 
-    MEMBER HalfTile(int m, int n) : m0(m), n0(n), c{} {}
-    MEMBER int row(int h) const {
-        return m0 + (int)threadIdx.x / 32 % 4 * 16 + (int)threadIdx.x % 32 / 4 + 8 * h;
+    /* The products are added to a number for every row of D. */
+    MEMBER HalfTile(int m, int n, float2 rows) : m0(m), n0(n) {
+#pragma unroll
+        for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] = i / 2 % 2 ? rows.y : rows.x;
     }
-    MEMBER int col(int j, int f) const { return n0 + 8 * j + (int)threadIdx.x % 4 * 2 + f; }
+    MEMBER HalfTile(int m, int n) : HalfTile(m, n, make_float2(0, 0)) {}
+    static MEMBER int row_of(int m) {
+        return m + (int)threadIdx.x / 32 % 4 * 16 + (int)threadIdx.x % 32 / 4;
+    }
+    MEMBER int row(int h) const {
+        return row_of(m0) + 8 * h;
+    }
+    MEMBER int col(int j, int f) const {
+        return n0 + 8 * j + (int)threadIdx.x % 4 * 2 + f;
+    }
 
     /* c += A B over k of A, from k0 on; c and A are the unit's until group_wait(). */
-    template <int HOW, int STEPS>
-    MEMBER void multiply(const Weights<HOW, STEPS> &a, const float *b, int k0) {
+    template <int STEPS>
+    MEMBER void multiply(const uint32_t (&a)[STEPS][4], const float *b, int k0) {
         const uint64_t from = group_operand(shared_at(b + k0 / 8 * OCTET + n0 * 4), OCTET * 4);
         group_begin();
 #pragma unroll
-        for (int s = 0; s < STEPS; s++) group_half(c, a.v[s], group_further(from, s * OCTET * 8));
+        for (int s = 0; s < STEPS; s++) group_half(c, a[s], group_further(from, s * OCTET * 8));
         group_commit();
     }
 
-    /* A number for every row of D. */
-    MEMBER void add(float upper, float lower) {
-#pragma unroll
-        for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] += i / 2 % 2 ? lower : upper;
-    }
-    MEMBER void relu() {
-#pragma unroll
-        for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] = relu_of(c[i / 4][i % 4]);
-    }
-    /* Bit i: number i of this thread is above zero; and zeros where the bit is not set. */
-    MEMBER uint32_t signs() const {
-        uint32_t bits = 0;
-#pragma unroll
-        for (int i = 0; i < 4 * J; i++) bits |= (c[i / 4][i % 4] > 0 ? 1u : 0u) << i;
-        return bits;
-    }
-    MEMBER void mask(uint32_t bits) {
-#pragma unroll
-        for (int i = 0; i < 4 * J; i++)
-            if (!(bits >> i & 1u)) c[i / 4][i % 4] = 0;
-    }
-    /* D^T by octets. */
-    MEMBER void keep(float *room) const {
+    /* D^T by octets: word q = 2 j + h of a thread has two points, f = 0 and 1. */
+    template <class PACK> MEMBER void keep(float *room, PACK pack) const {
         const int lane = threadIdx.x % 32, octet = m0 / 8 + (int)threadIdx.x / 32 % 4 * 2;
         const uint32_t at =
             shared_at(room + (octet + lane / 8 % 2) * OCTET + (n0 + lane / 16 * 8 + lane % 8) * 4);
 #pragma unroll
         for (int j = 0; j < J; j += 2) {
-            const uint32_t w[4] = {pack_half(c[j][0], c[j][1]), pack_half(c[j][2], c[j][3]),
-                                   pack_half(c[j + 1][0], c[j + 1][1]),
-                                   pack_half(c[j + 1][2], c[j + 1][3])};
+            uint32_t w[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                w[i] = pack(c[j + i / 2][i % 2 * 2], c[j + i / 2][i % 2 * 2 + 1], 2 * j + i);
             store_transposed(at + j * 8 * 16, w);
+        }
+    }
+    MEMBER void keep(float *room) const {
+        keep(room, [](float lo, float hi, int) { return pack_half(lo, hi); });
+    }
+    /* max(D, 0) likewise, and which of it is above zero: bits 15 - q and 31 - q are of word q. */
+    MEMBER uint32_t keep_relu(float *room) const {
+        static_assert(J == 8, "16 words a thread");
+        uint32_t signs = 0;
+        keep(room, [&](float lo, float hi, int q) {
+            const uint32_t w = pack_relu(lo, hi);
+            signs |= ((w + 0x7fff7fffu) & 0x80008000u) >> q;
+            return w;
+        });
+        return signs;
+    }
+    /* Zeros where the bit is not set. */
+    MEMBER void mask(uint32_t signs) {
+#pragma unroll
+        for (int i = 0; i < 4 * J; i++)
+            if (!(signs >> (i % 2 * 16 + 15 - i / 2) & 1u)) c[i / 4][i % 4] = 0;
+    }
+    /* What this warp has written with keep(), to where it is kept, of the first n points. */
+    MEMBER void store(float *to, const float *room, int n) const {
+        const int lane = threadIdx.x % 32, octet = m0 / 8 + (int)threadIdx.x / 32 % 4 * 2;
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < J / 2; i++) {
+            const int point = n0 + i % (J / 4) * 32 + lane;
+            const int at = (octet + i / (J / 4)) * OCTET + point * 4;
+            global_quad(to + at, ld4(room + at), point < n);
         }
     }
     /* D^T as floats (points, rows of D), of the first n points. */
@@ -113,12 +133,11 @@ template <int J> struct HalfTile {
     }
 };
 
-/* Octets of n points to where they are kept, one by a warp, behind a bulk_fence() and a barrier;
- * whoever asked waits (bulk_wait). */
-FN void send_octets(float *to, const float *room, int octets, int n) {
-    const int warp = (int)threadIdx.x / 32;
-    if (warp >= octets || threadIdx.x % 32) return;
-    bulk_store(to + warp * KEPT_OCTET, shared_at(room + warp * OCTET), n * 16);
+/* Octets to where they are kept, in one piece, by one thread that waits (bulk_wait), behind a
+ * bulk_fence() of all and a barrier. Rows of points that do not exist go along. */
+FN void send_octets(float *to, const float *room, int octets) {
+    if (threadIdx.x) return;
+    bulk_store(to, shared_at(room), octets * OCTET * 4);
     bulk_commit();
 }
 

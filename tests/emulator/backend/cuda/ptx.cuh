@@ -51,6 +51,9 @@ PTX float of_half(uint32_t u) {
 PTX uint32_t pack_half(float lo, float hi) {
     return half_of(hi) << 16 | half_of(lo);
 }
+PTX uint32_t pack_relu(float lo, float hi) {
+    return pack_half(relu_of(lo), relu_of(hi));
+}
 PTX float2 unpack_half(uint32_t w) {
     return make_float2(of_half(w & 0xffffu), of_half(w >> 16));
 }

@@ -81,10 +81,7 @@ template <int MATH> static __device__ __noinline__ void set_reverse16() {
     pooling16<MATH>();
 #pragma unroll 1
     for (int k = 0; k < 2; k++) {
-        if (k == 0)
-            pool_weight_gradients<MATH>();
-        else
-            narrow_rows<MATH>();
+        if (k == 1) narrow_rows<MATH>();
         layers16<MATH>(k == 1);
         attention16<MATH>();
     }

@@ -139,14 +139,10 @@ FN float load_joint() {
 }
 
 /* Weights (64, 64): a thread has eight columns of a row. */
-struct Eight64 {
-    float4 a, b;
-};
-FN Eight64 load_w64(int slot) {
-    const float *from = fused_at(slot) + threadIdx.x * 8;
-    return {global_quad(from, true), global_quad(from + 4, true)};
+FN Eight load_w64(int slot) {
+    return eight_at(fused_at(slot) + threadIdx.x * 8, true);
 }
-template <int MATH> FN void put_w64(float *to, const Eight64 &w) {
+template <int MATH> FN void put_w64(float *to, const Eight &w) {
     st4(to + threadIdx.x / 8 * SET_PITCH + threadIdx.x % 8 * 4, pack8<MATH>(w.a, w.b, 1.0f));
 }
 

@@ -210,7 +210,7 @@ template <int MATH> FN void add_bias192(const float *sums) {
 /* dq, dk and dv become rows of G, here and in memory, with sums of their columns; wq and w0. */
 template <int MATH> static __device__ __noinline__ void narrow_rows() {
     const int rows = set_rows(), lane = threadIdx.x % 32, octet = lane % 8, first = threadIdx.x / 8;
-    const Eight64 w0 = load_w64(SETG_W0);
+    const Eight w0 = load_w64(SETG_W0);
     float *kept = fused_at(SETG_KEPT) + KEPT_DQ1 + octet * 4;
     float *sums = room(AT_REST); /* (16, 192) */
 #pragma unroll 1
@@ -248,11 +248,11 @@ template <int MATH> static __device__ __noinline__ void narrow_rows() {
 
 /* Gradients of the weights behind x2: those of the pooling by one half of the block, those of the
  * rows behind it by the other. */
-template <int MATH> static __device__ __noinline__ void pool_weight_gradients() {
+template <int MATH> FN void pool_weight_gradients(int rows) {
     if (threadIdx.x < HALF_THREADS) {
         PoolW pool;
         load_pool_w(pool);
-        pool_products16<MATH>(set_rows());
+        pool_products16<MATH>(rows);
         add_pool_w(pool);
     } else {
         add_rows_w();
@@ -272,12 +272,13 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     const int rows = set_rows();
     float *dh = room(last ? AT_DQ : AT_W) + HALF_ROOM;
     float *sums = last ? room(AT_KV) + HALF_ROOM : room(AT_W) + 64 * SET_PITCH;
-    Sums16 c = {};
     Mask16 mask;
     Pre pre;
     load_pre(pre, last);
     const float of_joint = last && threadIdx.x < JOINT ? load_joint() : 0.0f;
     load_mask16(mask, saved(last ? SIDE_H0 : SIDE_H1));
+    if (!last) pool_weight_gradients<MATH>(rows);
+    Sums16 c = {};
     add_products<MATH>(c, room(AT_DQ) + (last ? 0 : AT_P), last ? room(AT_W) : room(AT_DQ) + AT_PB,
                        last ? WQ_PITCH : SET_PITCH, last ? 12 : 1, rows);
     put_dh<MATH>(dh, sums, c, mask);

@@ -111,7 +111,7 @@ template <int MATH> static __device__ __noinline__ void pooling16() {
     rows_reverse(in);
     fetch_second(rows);
     copy_commit();
-    const Eight64 w1 = load_w64(SETG_W1);
+    const Eight w1 = load_w64(SETG_W1);
     expect_rows(SIDE_L1, 4);
     expect_rows(SIDE_H1, 2);
     __syncthreads();

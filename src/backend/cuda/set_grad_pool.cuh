@@ -198,12 +198,14 @@ FN void add_pool_w(const PoolW &x) {
 FN void add_rows_w() {
     const int id = dx_team().rank, i = id / 4, c = id % 4 * 16;
     const bool some = frame().m > 0;
+    const Saved pa = saved(SIDE_PA), px = saved(SIDE_PX);
+    const float a0 = global_word(pa.all + i, true), a1 = global_word(pa.some + i, some);
+    const float p0 = global_word(px.all + i, true), p1 = global_word(px.some + i, some);
 #pragma unroll 1
     for (int k = 0; k < 2; k++) {
         const int slot = k ? SETG_DWO : SETG_DWR;
-        const Saved x = saved(k ? SIDE_PA : SIDE_PX);
         const float *g = (k ? pool_dh() : fused_at(SETG_GSTACK)) + c;
-        const float x0 = global_word(x.all + i, true), x1 = global_word(x.some + i, some);
+        const float x0 = k ? a0 : p0, x1 = k ? a1 : p1;
 #pragma unroll
         for (int j = 0; j < 16; j += 4)
             give(fused_at(slot) + i * 64 + c + j,

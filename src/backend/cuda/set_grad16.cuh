@@ -21,6 +21,7 @@
 #ifndef MNP_CUDA_SET_GRAD16_CUH
 #define MNP_CUDA_SET_GRAD16_CUH
 
+#include "backend/cuda/rows.cuh"
 #include "backend/cuda/set_grad_pool.cuh"
 
 namespace set_grad_part {
@@ -100,15 +101,6 @@ OP_FN void fetch16(float *to, Saved from, int ld, int rows, bool heads) {
     copy_rows16(to, from, ld, rows, heads);
 }
 
-/* What the second attention had, q, k and v, and what it gave, which stands where g will. */
-FN void fetch_second(int rows) {
-    const Saved s = saved(SIDE_Q1);
-    fetch16(room(AT_KV), {s.all + 32, s.some + 32}, 96, rows, true);
-    fetch16(room(AT_KV) + 8, {s.all + 64, s.some + 64}, 96, rows, true);
-    fetch16(room(AT_QG), s, 96, rows, true);
-    fetch16(room(AT_QG) + 8, saved(SIDE_A1), 32, rows, true);
-}
-
 /* Memory that will be read, rows of `words` words: from there to the second cache. */
 FN void expect_rows(int slot, int words) {
     const Saved s = saved(slot);
@@ -116,14 +108,14 @@ FN void expect_rows(int slot, int words) {
     bring_closer(s.some, frame().m * words);
 }
 
-/* wq as it is, to room 3; a thread has four columns of every panel in every 32nd row. */
-FN void fetch_wq() {
-    const int row = threadIdx.x / 16, quad = threadIdx.x % 16 * 4;
-    const float *from = fused_at(SETG_WQ) + row * 192 + quad;
-    float *to = room(AT_W) + row * WQ_PITCH + quad;
-#pragma unroll
-    for (int k = 0; k < 6; k++)
-        copy16(to + k / 3 * 32 * WQ_PITCH + k % 3 * 64, from + k / 3 * 32 * 192 + k % 3 * 64, true);
+/* wq as it is, to room 3, by the copy engine; four lanes of a warp ask for a row each. */
+enum { ARRIVAL_WQ };
+FN void ask_wq() {
+    const int row = threadIdx.x / 32 * 4 + threadIdx.x % 32;
+    if (threadIdx.x == 0) expect_words(ARRIVAL_WQ, 64 * 192);
+    if (threadIdx.x % 32 < 4)
+        bulk_load(shared_at(room(AT_W) + row * WQ_PITCH), fused_at(SETG_WQ) + row * 192, 192 * 4,
+                  arrival_at(ARRIVAL_WQ));
 }
 
 /* What makes j of pre, wy (192) and y (128), from the first layers of all on in room 3, in pieces

@@ -151,12 +151,11 @@ template <int MATH> FN void side_reverse16(int first, int count) {
     put_keys16(keys + ROOM_WORDS, dv, 1.0f, count - own);
 }
 
-/* dk and dv take the places of k and v, q and g. What is on its way to room 3 arrives. */
+/* dk and dv take the places of k and v, q and g. */
 template <int MATH> static __device__ __noinline__ void attention16() {
 #pragma unroll 1
     for (int side = 0; side < 2; side++)
         side_reverse16<MATH>(side ? SOME_ROW : 0, side ? frame().m : frame().n);
-    copy_wait<0>();
     __syncthreads();
 }
 

@@ -29,10 +29,11 @@ FN int lane_row(int k) {
 }
 
 /* c += a b^T over 64 numbers of every panel; a: a matrix by rows, panels a room apart; b: one by
- * rows, `pitch` words apart, panels 64 words apart. units: steps of 16 numbers. */
-template <int MATH>
+ * rows, `pitch` words apart, panels 64 words apart. units: steps of 16 numbers; meanwhile(u)
+ * runs beside step u. */
+template <int MATH, class DO>
 FN void add_products(Sums16 &c, const float *left, const float *right, int pitch, int units,
-                     int rows) {
+                     DO meanwhile) {
     uint32_t a = shared_at(left + tile_row() * SET_PITCH + left_piece(SET_PITCH));
     uint32_t b = shared_at(right + tile_head() * 16 * pitch + right_piece(pitch));
 #pragma unroll 4
@@ -46,6 +47,7 @@ FN void add_products(Sums16 &c, const float *left, const float *right, int pitch
             multiply16<MATH>(c[i][0], x[i], w, c[i][0]);
             multiply16<MATH>(c[i][1], x[i], w + 2, c[i][1]);
         }
+        meanwhile(u);
         a += u % 4 == 3 ? (ROOM_WORDS - 24) * 4 : 8 * 4, b += u % 4 == 3 ? 40 * 4 : 8 * 4;
     }
 }
@@ -103,15 +105,13 @@ template <int MATH> FN void add_bias64(int slot, const float *sums) {
     give(fused_at(slot) + c, sum * (1.0f / SCALE<MATH>), fused_adds(slot));
 }
 
-/* dh, rows of G, to memory */
-FN void store_dh(int place, const float *dh) {
-    const int octet = threadIdx.x % 8 * 4;
-    float *to = fused_at(SETG_KEPT) + place + octet;
-#pragma unroll
-    for (int k = 0; k < SET_ROWS; k += THREADS / 8) {
-        const int row = k + threadIdx.x / 8;
-        global_quad(to + row * 32, ld4(dh + row * SET_PITCH + octet), set_row(row).exists);
-    }
+/* Rows of G to memory, 64 of them from row 64 k on: a thread has eight numbers of one. They go
+ * while something is multiplied: the queue of stores is slow. place: in SETG_KEPT; ld: of the rows
+ * there */
+FN void store_rows(int place, int ld, const float *from, int k) {
+    const int octet = threadIdx.x % 8 * 4, row = k * (THREADS / 8) + threadIdx.x / 8;
+    global_quad(fused_at(SETG_KEPT) + place + row * ld + octet, ld4(from + row * SET_PITCH + octet),
+                set_row(row).exists);
 }
 
 /* ---- to attention ---------------------------------------------------------------------------- */
@@ -192,11 +192,10 @@ template <int MATH> FN void put_pre(const Pre &x, int rows) {
 /* ---- between attention and the wide layer ---------------------------------------------------- */
 
 /* 64 floats by eight lanes become 32 words in the same place. */
-template <int MATH> FN float4 narrow(float *row, const float4 &a, const float4 &b) {
+template <int MATH> FN void narrow(float *row, const float4 &a, const float4 &b) {
     const float4 v = pack8<MATH>(a, b, 1.0f);
     __syncwarp();
     st4(row + threadIdx.x % 8 * 4, v);
-    return v;
 }
 
 /* dbq, a column each of 192 threads */
@@ -207,12 +206,12 @@ template <int MATH> FN void add_bias192(const float *sums) {
     give(fused_at(SETG_DBQ) + threadIdx.x, sum * (1.0f / SCALE<MATH>), fused_adds(SETG_DBQ));
 }
 
-/* dq, dk and dv become rows of G, here and in memory, with sums of their columns; wq and w0. */
+/* dq, dk and dv become rows of G, with sums of their columns; wq and w0. */
 template <int MATH> static __device__ __noinline__ void narrow_rows() {
     const int rows = set_rows(), lane = threadIdx.x % 32, octet = lane % 8, first = threadIdx.x / 8;
     const Eight w0 = load_w64(SETG_W0);
-    float *kept = fused_at(SETG_KEPT) + KEPT_DQ1 + octet * 4;
     float *sums = room(AT_REST); /* (16, 192) */
+    wait_rows(ARRIVAL_WQ);
 #pragma unroll 1
     for (int p = 0; p < 3; p++) {
         float4 x = zero4(), y = zero4();
@@ -223,7 +222,7 @@ template <int MATH> static __device__ __noinline__ void narrow_rows() {
             if (k + (int)threadIdx.x / 32 * 4 >= rows) break;
             const float4 a = ld4(row + octet * 8), b = ld4(row + octet * 8 + 4);
             x = add4(x, 1.0f, a), y = add4(y, 1.0f, b);
-            global_quad(kept + r * 96 + p * 32, narrow<MATH>(row, a, b), set_row(r).exists);
+            narrow<MATH>(row, a, b);
         }
         float sum[8] = {x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w};
 #pragma unroll
@@ -280,7 +279,10 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     if (!last) pool_weight_gradients<MATH>(rows);
     Sums16 c = {};
     add_products<MATH>(c, room(AT_DQ) + (last ? 0 : AT_P), last ? room(AT_W) : room(AT_DQ) + AT_PB,
-                       last ? WQ_PITCH : SET_PITCH, last ? 12 : 1, rows);
+                       last ? WQ_PITCH : SET_PITCH, last ? 12 : 1, [=](int u) {
+                           if (last && u < 9)
+                               store_rows(KEPT_DQ1 + u % 3 * 32, 96, room(u % 3), u / 3);
+                       });
     put_dh<MATH>(dh, sums, c, mask);
     __syncthreads();
     if (last) {
@@ -288,8 +290,10 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
         if (threadIdx.x < JOINT) *joint(threadIdx.x) = of_joint;
     }
     copy_commit();
-    store_dh(last ? KEPT_DH0S : KEPT_DH1S, dh);
-    add_products<MATH>(c, dh, last ? room(AT_QG) + HALF_ROOM : room(AT_W), SET_PITCH, 4, rows);
+    add_products<MATH>(c, dh, last ? room(AT_QG) + HALF_ROOM : room(AT_W), SET_PITCH, 4,
+                       [=](int u) {
+                           if (u < 3) store_rows(last ? KEPT_DH0S : KEPT_DH1S, 32, dh, u);
+                       });
     float lse[6];
     load_lse(lse, saved(last ? SIDE_L0 : SIDE_L1));
     if (threadIdx.x < 64) {
@@ -297,13 +301,13 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
         if (!last) add_query();
     }
     copy_wait<0>();
+    bulk_fence(); /* the copy engine takes room 3 next */
     __syncthreads();
     if (last) {
         put_pre<MATH>(pre, rows);
         __syncthreads();
     } else {
-        fetch_wq();
-        copy_commit();
+        ask_wq();
         expect_first();
     }
     put_outputs<MATH>(c, lse,

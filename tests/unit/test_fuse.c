@@ -393,7 +393,7 @@ static void conditioner_rows(void) {
     CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
-        if (of->rows == 64) continue; /* of the sets */
+        if (of->rows == 64 || of->late) continue; /* of the sets, of the first layer */
         products++;
         CHECK(j < p.early_products && of->math == DEV_TF32 && of->terms == 1 && of->split == 1 &&
               of->first < p.n_terms);
@@ -405,10 +405,9 @@ static void conditioner_rows(void) {
         const dev_fused *f = &p.code[k].fused;
         if (p.code[k].op != OPCODE_COUNT + FUSED_FLOW_GRAD) continue;
         const dev_instr *forward = part_with(&p, FUSED_FLOW, FLOW_KEPT, f->place[FLOWG_KEPT]);
-        const dev_instr *first = part_with(&p, FUSED_FIRST, FIRST_X, f->place[FLOWG_X]);
         CHECK(f->place[FLOWG_KEPT] >> FUSED_OFFSET_BITS == DEV_STORE_KEPT);
         CHECK(forward && forward->fused.place[FLOW_OUT] != FUSED_ABSENT);
-        CHECK(first && forward && forward->fused.place[FLOW_XH] == first->fused.place[FIRST_KEPT]);
+        CHECK(forward && part_with(&p, FUSED_FIRST, FIRST_KEPT, forward->fused.place[FLOW_XH]));
     }
     program_free(&world, &p);
     forget(&r);
@@ -428,13 +427,14 @@ static void set_rows(void) {
     int32_t products = 0;
     record(&r, "paper", 128, 50, 1);
     CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-    CHECK(p.early_products == p.n_products - 3 && p.product_parts == 6 + 16);
-    CHECK(p.early_splits == 3 * 7 + 3 * 6 && p.late_splits == 3 * 16);
+    CHECK(p.early_products == p.n_products - 5 && p.product_parts == 6 + 16);
+    CHECK(p.early_splits == 3 * 7 + 3 * 6 && p.late_splits == 3 * 16 + 2 * 8);
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
-        CHECK((of->late == 1) == (j >= p.early_products) && of->base == (of->late ? 6 : 0));
+        CHECK((of->late == 1) == (j >= p.early_products));
         if (of->rows != 64) continue;
         products++;
+        CHECK(of->base == (of->late ? 6 : 0));
         CHECK(of->math == DEV_BF16 && of->terms == (of->late ? 2 : 12));
         for (int32_t k = of->first; k < of->first + of->terms; k++) {
             const dev_term *t = &p.terms[k];
@@ -455,6 +455,37 @@ static void set_rows(void) {
             CHECK(forward->fused.place[SET_SOME + s] == f->place[SETG_SOME + s]);
         }
         CHECK(forward != NULL);
+    }
+    program_free(&world, &p);
+    forget(&r);
+}
+
+/* The first layer's gradient is two late products, of 128 and of 64 columns; then nobody reads its
+ * features as floats. */
+static void first_layer_rows(void) {
+    recorded r;
+    cuda_program p;
+    record(&r, "paper", 128, 50, 1);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    int64_t at[2] = {-1, -1};
+    int32_t found = 0;
+    for (int32_t j = p.early_products; j < p.n_products; j++) {
+        const dev_product *of = &p.products[j];
+        if (of->rows != 160) continue;
+        CHECK(of->ld == 192 && of->math == DEV_TF32 && of->terms == 1 && of->base == 0);
+        CHECK(has_octets(&p, &p.terms[of->first].x, of->rows));
+        CHECK(has_octets(&p, &p.terms[of->first].g, of->cols));
+        CHECK(of->cols == 128 || of->cols == 64);
+        at[of->cols == 64] = of->at;
+        found++;
+    }
+    CHECK(found == 2 && at[0] >= 0 && at[1] == at[0] + 128);
+    for (int32_t k = 0; k < p.count; k++) {
+        const dev_fused *f = &p.code[k].fused;
+        if (p.code[k].op == OPCODE_COUNT + FUSED_FIRST) CHECK(f->place[FIRST_X] == FUSED_ABSENT);
+        if (p.code[k].op != OPCODE_COUNT + FUSED_FIRST_GRAD) continue;
+        CHECK(f->place[FIRSTG_KEPT] >> FUSED_OFFSET_BITS == DEV_STORE_KEPT);
+        CHECK(f->place[FIRSTG_X] == FUSED_ABSENT);
     }
     program_free(&world, &p);
     forget(&r);
@@ -580,6 +611,7 @@ int main(void) {
     RUN(shared_weight);
     RUN(conditioner_rows);
     RUN(set_rows);
+    RUN(first_layer_rows);
     RUN(product_ranges);
     RUN(conditioner_keeps_none);
     RUN(teams_know_less);

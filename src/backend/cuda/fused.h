@@ -337,8 +337,11 @@ enum {
     FIRSTG_DSEED, /* out (1, 64)     */
     FIRSTG_DWQ,   /* out (64, 64)    */
     FIRSTG_DBQ,   /* out (1, 64)     */
+    FIRSTG_KEPT,  /* out: gpre as halves, FIRSTG_ROWS_KEPT words, or absent: then DW is written */
     FIRSTG_SLOTS
 };
+
+enum { FIRSTG_ROWS_KEPT = 128 * 96 }; /* by octets, times KEPT_SCALE */
 
 /* Between the two passes: the loss of the function, what it reports, and the first gradients. With
  * sum = sum over points of the standard normal's log-density at y plus logdet:

@@ -1,10 +1,11 @@
 /* fused_first_grad.cuh: the reverse pass of what all transitions share (FUSED_FIRST_GRAD in
- * fused.h): dw = x^T gpre, by tiles that warps take in turn; two warps with a tile less add up the
- * bias and have the seed's layer. Points come in two halves, so that the first products need not
+ * fused.h). dw = x^T gpre is left as rows, or formed by tiles that warps take in turn; a warp with
+ * a tile less then adds up the bias. Points come in two halves, so that the first products need not
  * wait for all of them. */
 #ifndef MNP_CUDA_FUSED_FIRST_GRAD_CUH
 #define MNP_CUDA_FUSED_FIRST_GRAD_CUH
 
+#include "backend/cuda/lanes.cuh"
 #include "backend/cuda/rows.cuh"
 
 namespace first_grad_part {
@@ -67,64 +68,95 @@ FN void bias(int n) {
     }
 }
 
-/* The layer of the seed by one warp: to the seed, a row of wq each lane at a time. */
-FN void seed_grad() {
-    const float *g = fused_at(FIRSTG_GPQ);
-#pragma unroll 1
-    for (int k = threadIdx.x % 32; k < SEED; k += 32) {
-        const float *w = fused_at(FIRSTG_WQ) + k * SEED;
-        float sum = 0;
-#pragma unroll 1
-        for (int c = 0; c < SEED; c += 32) {
-            float4 u[8], v[8];
+/* ---- the seed -------------------------------------------------------------------------------- */
+
+/* pq = seed wq + bq back to all three: a thread has eight numbers of a row of wq. */
+FN void seed_layer() {
+    const int k = threadIdx.x / 8, c = threadIdx.x % 8 * 8;
+    const float *w = fused_at(FIRSTG_WQ) + k * SEED + c, *g = fused_at(FIRSTG_GPQ) + c;
+    const float x = fused_at(FIRSTG_SEED)[k];
+    const float4 g0 = ld4(g), g1 = ld4(g + 4);
+    float sum = dot4(ld4(w), g0) + dot4(ld4(w + 4), g1);
 #pragma unroll
-            for (int j = 0; j < 8; j++) u[j] = ld4(w + c + j * 4), v[j] = ld4(g + c + j * 4);
-#pragma unroll
-            for (int j = 0; j < 8; j++) sum += dot4(u[j], v[j]);
-        }
-        put(fused_at(FIRSTG_DSEED) + k, sum, fused_adds(FIRSTG_DSEED));
-    }
+    for (int d = 4; d > 0; d /= 2) sum += __shfl_xor_sync(~0u, sum, d);
+    if (c == 0) put(fused_at(FIRSTG_DSEED) + k, sum, fused_adds(FIRSTG_DSEED));
+    float *to = fused_at(FIRSTG_DWQ) + k * SEED + c;
+    const float4 zero = make_float4(0, 0, 0, 0);
+    const bool add = fused_adds(FIRSTG_DWQ);
+    float4 d0 = add ? ld4(to) : zero, d1 = add ? ld4(to + 4) : zero;
+    add_scaled(d0, x, g0), add_scaled(d1, x, g1);
+    st4(to, d0), st4(to + 4, d1);
+    if (threadIdx.x < SEED)
+        put(fused_at(FIRSTG_DBQ) + threadIdx.x, fused_at(FIRSTG_GPQ)[threadIdx.x],
+            fused_adds(FIRSTG_DBQ));
+}
+static_assert(THREADS == SEED * SEED / 8, "eight numbers a thread");
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Where the product is left to the sum over functions (kept.h): gpre goes out as halves by octets,
+ * and only the bias is summed. A warp has 16 points at a time, four times, and three octets; two
+ * lanes have an octet of a point. */
+enum { OCTETS = 3, TURNS = 4, ROOM_DB = 0 };
+static_assert(WARPS / 2 * OCTETS * 8 == OUT && 2 * TURNS * 16 == FUSED_POINTS, "a warp's share");
+
+/* Four numbers of an octet, times KEPT_SCALE. */
+FN void leave_half_quad(float *to, float4 v) {
+    const uint32_t low = pack_half(KEPT_SCALE * v.x, KEPT_SCALE * v.y);
+    const uint32_t high = pack_half(KEPT_SCALE * v.z, KEPT_SCALE * v.w);
+    *(float2 *)to = make_float2(__uint_as_float(low), __uint_as_float(high));
 }
 
-/* And to wq and bq, two columns each lane. */
-FN void query_grad() {
-    const int lane = threadIdx.x % 32;
-    const float2 g = ((const float2 *)fused_at(FIRSTG_GPQ))[lane];
-    const float low = fused_at(FIRSTG_SEED)[lane], high = fused_at(FIRSTG_SEED)[lane + 32];
-    float2 *to = (float2 *)fused_at(FIRSTG_DWQ) + lane;
-    const bool add = fused_adds(FIRSTG_DWQ);
-#pragma unroll 1
-    for (int k = 0; k < SEED; k += 8) {
-        float2 sum[8];
+FN void leave_rows(int n) {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, half = lane % 2;
+    const int first = warp % 2 * TURNS * 16 + lane / 2, octet = warp / 2 * OCTETS;
+    const float *g = fused_at(FIRSTG_GPRE) + first * OUT + octet * 8 + half * 4;
+    float *to = fused_at(FIRSTG_KEPT) + (octet * FUSED_POINTS + first) * 4 + half * 2;
+    float4 v[TURNS][OCTETS];
 #pragma unroll
-        for (int j = 0; j < 8; j++) sum[j] = add ? to[(k + j) * (SEED / 2)] : make_float2(0, 0);
+    for (int k = 0; k < TURNS * OCTETS; k++)
+        v[k / OCTETS][k % OCTETS] =
+            global_quad(g + k / OCTETS * 16 * OUT + k % OCTETS * 8, first + k / OCTETS * 16 < n);
 #pragma unroll
-        for (int j = 0; j < 8; j++) {
-            const float x = __shfl_sync(~0u, k < 32 ? low : high, (k + j) % 32);
-            sum[j].x += x * g.x, sum[j].y += x * g.y;
-            to[(k + j) * (SEED / 2)] = sum[j];
+    for (int o = 0; o < OCTETS; o++) {
+        float sum[4] = {};
+#pragma unroll
+        for (int t = 0; t < TURNS; t++) {
+            const float4 x = v[t][o];
+            sum[0] += x.x, sum[1] += x.y, sum[2] += x.z, sum[3] += x.w;
+            if (first + t * 16 < n) leave_half_quad(to + (o * FUSED_POINTS + t * 16) * 4, x);
         }
+        const float all = lane_sum<4, 16, 2>(sum); /* of number 2 (lane / 16) + lane / 8 % 2 */
+        const int column = (octet + o) * 8 + half * 4 + lane / 16 * 2 + lane / 8 % 2;
+        if (lane % 8 < 2) work()[ROOM_DB + warp % 2 * OUT + column] = all;
     }
-    float *db = fused_at(FIRSTG_DBQ) + lane * 2;
-    put(db, g.x, fused_adds(FIRSTG_DBQ));
-    put(db + 1, g.y, fused_adds(FIRSTG_DBQ));
+    __syncthreads();
+    const int c = threadIdx.x;
+    if (c < OUT)
+        put(fused_at(FIRSTG_DB) + c, work()[ROOM_DB + c] + work()[ROOM_DB + OUT + c],
+            fused_adds(FIRSTG_DB));
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {
-    const int n = frame().n, warp = threadIdx.x / 32;
+    const int n = frame().n;
+    if (fused_at(FIRSTG_KEPT)) {
+        seed_layer();
+        leave_rows(n);
+        return;
+    }
     begin_rows();
     ask_points(n);
     zero_rows(work() + ROOM_X, PITCH_X, IN, n);
     zero_rows(work() + ROOM_G, PITCH_G, OUT, n);
+    seed_layer();
     __syncthreads();
-    if (warp == WARPS - 1) seed_grad(), query_grad();
     if (ins.math == DEV_TF32)
         products<DEV_TF32>(n);
     else if (ins.math == DEV_BF16)
         products<DEV_BF16>(n);
     else
         products<DEV_FP32>(n);
-    if (warp == WARPS - 2) bias(n);
+    if (threadIdx.x / 32 == WARPS - 2) bias(n);
 }
 
 } // namespace first_grad_part

@@ -73,7 +73,7 @@ static __device__ __noinline__ void set_reverse32() {
         }
         __syncthreads();
     }
-    finish_values(1.0f);
+    finish_values(1.0f, fused_at(SETG_WY), fused_at(SETG_Y), 32);
     if (sends_w()) bulk_wait();
 }
 
@@ -88,7 +88,7 @@ template <int MATH> static __device__ __noinline__ void set_reverse16() {
         layers16<MATH>(k == 1);
         attention16<MATH>();
     }
-    finish_values(1.0f / SCALE<MATH>);
+    finish_values(1.0f / SCALE<MATH>, joint(0), joint(192), SET_PITCH);
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {

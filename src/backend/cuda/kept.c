@@ -267,6 +267,57 @@ static void place_sets(cuda_program *p, const int32_t *writers) {
     for (int j = 0; keep && j < SET_ROWS; j++) add_set_products(p, &set_rows[j]);
 }
 
+/* ---- the first layer ------------------------------------------------------------------------- */
+
+/* Does an instruction read x as floats, other than the first layer's reverse pass? */
+static bool reads_features(const dev_instr *ins, uint32_t x) {
+    const dev_fused *f = &ins->fused;
+    bool reads = false;
+    if (is_part(ins, FUSED_FLOW))
+        reads =
+            f->place[FLOW_X] == x && (ins->math == DEV_FP32 || f->place[FLOW_XH] == FUSED_ABSENT);
+    else if (is_part(ins, FUSED_FLOW_GRAD))
+        reads = f->place[FLOWG_X] == x && ins->math == DEV_FP32;
+    for (int j = 0; ins->op < OPCODE_COUNT && j < DEV_IN; j++)
+        reads |= ins->in[j].present && ins->in[j].store == DEV_STORE_ACT &&
+                 fused_place(DEV_STORE_ACT, ins->in[j].offset) == x;
+    return reads;
+}
+
+/* dw = x^T gpre, the last thing that a function leaves. A product has 128 columns at most, so there
+ * are two: columns 0 .. 127 and the others. */
+static void keep_first(cuda_program *p, dev_fused *first, dev_fused *f) {
+    enum { COLUMNS = 192, WIDE = 128, SPLIT = 8, STEP = FUSED_POINTS };
+    const int32_t x = (int32_t)keep_features(p, first), g = (int32_t)p->kept_words;
+    f->place[FIRSTG_KEPT] = fused_place(DEV_STORE_KEPT, g);
+    p->kept_words += FIRSTG_ROWS_KEPT;
+    for (int32_t from = 0; from < COLUMNS; from += WIDE) {
+        const int32_t cols = from + WIDE <= COLUMNS ? WIDE : COLUMNS - from;
+        dev_product *to = add_product(p, f, FIRSTG_DW, 160, cols);
+        to->at += from, to->ld = COLUMNS, to->late = 1, to->split = SPLIT;
+        add_term(p, to,
+                 (dev_term){.x = {x, STEP, DEV_ROWS_OCTETS},
+                            .g = {g + from * STEP / 2, STEP, DEV_ROWS_OCTETS},
+                            .side = DEV_SIDE_ALL});
+    }
+}
+
+static void place_first(cuda_program *p, const int32_t *writers) {
+    for (int32_t k = 0; release_of(p) > 0 && k < p->count; k++) {
+        dev_instr *ins = &p->code[k];
+        if (!is_part(ins, FUSED_FIRST_GRAD) || ins->math == DEV_FP32) continue;
+        const uint32_t place = ins->fused.place[FIRSTG_X];
+        dev_instr *first = part_with(p, FUSED_FIRST, FIRST_X, place);
+        const int64_t at = gradient_at(&ins->fused, FIRSTG_DW);
+        if (!first || first->math == DEV_FP32 || at < 0 || writers[at] != 1) continue;
+        keep_first(p, &first->fused, &ins->fused);
+        ins->fused.place[FIRSTG_X] = FUSED_ABSENT;
+        bool read = false;
+        for (int32_t j = 0; j < p->count; j++) read |= reads_features(&p->code[j], place);
+        if (!read) first->fused.place[FIRST_X] = FUSED_ABSENT;
+    }
+}
+
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /* Early ones first, and large ones before others, so that no block ends late. */
@@ -306,6 +357,7 @@ mnp_status kept_place(env *e, int64_t trainable, cuda_program *p) {
         p->kept_words = DEV_KEPT_HEAD;
         place_flows(p, writers);
         place_sets(p, writers);
+        place_first(p, writers);
         sort_products(p);
         if (p->n_products == 0) p->kept_words = 0;
         for (int32_t k = 0; p->updates && k < p->count; k++)

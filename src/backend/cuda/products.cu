@@ -174,10 +174,12 @@ FN void form(const dev_run *run, const dev_product &p, int part) {
     sum.store(run->slots + slot * run->slot_words + p.at, p.ld);
 }
 
-/* The gradients of fused.h that are left as rows: of the conditioner, and of the sets. */
+/* The gradients of fused.h that are left as rows: of conditioners, sets and the first layer. */
 FN void form_any(const dev_run *run, const dev_product &p, int part) {
     const bool bf16 = p.math == DEV_BF16;
-    if (p.rows == 160)
+    if (p.rows == 160 && p.cols == 64)
+        form<64, 160, true, false>(run, p, part);
+    else if (p.rows == 160)
         form<128, 160, true, false>(run, p, part);
     else if (p.rows == 128 && p.cols == 128)
         form<128, 128, false, false>(run, p, part);

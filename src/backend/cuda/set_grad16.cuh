@@ -13,7 +13,7 @@
  *   pooling, w1       x2, P, B         (k and v)        (q coming)        w1 | dh
  *   attention         dq, floats       k, v by heads    q, g by heads     (wq coming, floats)
  *                                      then dk, floats  then dv, floats
- *   wq and w0         dq | dh          dk               dv | w0           wq
+ *   wq and w0         dq | dh          dk               dv | w0           wq, then a0 | wy, y
  *
  * The rest: vectors and sums of the pooling, sums of db, then lse and delta. Within a head's eight
  * rows the unit's rows or columns are eight_row(), which lets 16 lanes touch every bank once when
@@ -124,6 +124,18 @@ FN void fetch_wq() {
 #pragma unroll
     for (int k = 0; k < 6; k++)
         copy16(to + k / 3 * 32 * WQ_PITCH + k % 3 * 64, from + k / 3 * 32 * 192 + k % 3 * 64, true);
+}
+
+/* What makes j of pre, wy (192) and y (128), from the first layers of all on in room 3, in pieces
+ * of 32 numbers, a row each: number k; and from memory. */
+enum { JOINT = 192 + FUSED_POINTS, JOINT_ROW = 48 };
+FN float *joint(int k) {
+    return room(AT_W) + (JOINT_ROW + k / 32) * SET_PITCH + HALF_ROOM + k % 32;
+}
+FN float load_joint() {
+    const int k = threadIdx.x, row = k - 192;
+    return k < 192 ? global_word(fused_at(SETG_WY) + k, true)
+                   : global_word(fused_at(SETG_Y) + row, row < frame().n);
 }
 
 /* Weights (64, 64): a thread has eight columns of a row. */

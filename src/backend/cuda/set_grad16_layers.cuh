@@ -126,11 +126,11 @@ FN void load_lse(float (&lse)[6], const Saved &from) {
 }
 
 /* g beside q, dq, lse and delta = sum of g (o - q). Of the four lanes of a row two put lse there
- * and two delta, which are read in pairs of rows. o: a room, by heads */
+ * and two delta, which are read in pairs of rows. o: of this head */
 template <int MATH> FN void put_outputs(const Sums16 &c, const float (&lse)[6], const float *o) {
     const int t = threadIdx.x % 4, g = threadIdx.x % 32 / 4, h = tile_head(), first = lane_row(0);
     uint32_t *q = (uint32_t *)room(AT_QG) + first * SET_PITCH + h * DH + t;
-    const uint32_t *of_a = (const uint32_t *)o + first * SET_PITCH + h * DH + t;
+    const uint32_t *of_a = (const uint32_t *)o + first * SET_PITCH + t;
     float *dq = room(AT_DQ) + first * SET_PITCH + h * DH + 2 * t;
     float *to = room(AT_REST) + (t < 2 ? 0 : AT_DELTA) + t % 2 * 2 + h * LSE_HEAD + tile_row() * 2 +
                 pair_word(eight_place(g));
@@ -169,14 +169,12 @@ FN void load_pre(Pre &x, bool go) {
 }
 template <int MATH> FN void put_pre(const Pre &x, int rows) {
     const int first = threadIdx.x / 8, col = threadIdx.x % 8 * 8, piece = threadIdx.x % 8 * 4;
-    const float *wy = fused_at(SETG_WY) + col, *y = fused_at(SETG_Y) + first;
+    const float *wy = joint(col), *y = joint(192 + first);
     float *to = room(AT_KV) + first * SET_PITCH + piece + (piece & ~7);
-    float of_y[2];
-#pragma unroll
-    for (int k = 0; k < 2; k++) of_y[k] = global_word(y + k * 64, first + k * 64 < frame().n);
+    const float of_y[2] = {y[0], y[2 * SET_PITCH]};
 #pragma unroll
     for (int p = 0; p < 3; p++) {
-        const float4 wa = global_quad(wy + p * 64, true), wb = global_quad(wy + p * 64 + 4, true);
+        const float4 wa = ld4(wy + p * 2 * SET_PITCH), wb = ld4(wy + p * 2 * SET_PITCH + 4);
         float *panel = to + (p == 0 ? (int)ROOM_WORDS : p == 1 ? 0 : 8);
 #pragma unroll
         for (int k = 0; k < 2; k++) {
@@ -278,14 +276,16 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     Mask16 mask;
     Pre pre;
     load_pre(pre, last);
+    const float of_joint = last && threadIdx.x < JOINT ? load_joint() : 0.0f;
     load_mask16(mask, saved(last ? SIDE_H0 : SIDE_H1));
     add_products<MATH>(c, room(AT_DQ) + (last ? 0 : AT_P), last ? room(AT_W) : room(AT_DQ) + AT_PB,
                        last ? WQ_PITCH : SET_PITCH, last ? 12 : 1, rows);
     put_dh<MATH>(dh, sums, c, mask);
     __syncthreads();
-    if (last)
-        copy_rows16(room(AT_W), saved(SIDE_A0), 32, rows,
-                    true); /* no call: it would wait for pre */
+    if (last) {
+        copy_rows16(room(AT_W), saved(SIDE_A0), 32, rows, false); /* no call: it waits for pre */
+        if (threadIdx.x < JOINT) *joint(threadIdx.x) = of_joint;
+    }
     copy_commit();
     store_dh(last ? KEPT_DH0S : KEPT_DH1S, dh);
     add_products<MATH>(c, dh, last ? room(AT_QG) + HALF_ROOM : room(AT_W), SET_PITCH, 4, rows);
@@ -305,7 +305,8 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
         copy_commit();
         expect_first();
     }
-    put_outputs<MATH>(c, lse, last ? room(AT_W) : room(AT_QG) + 8);
+    put_outputs<MATH>(c, lse,
+                      last ? room(AT_W) + tile_head() * 8 : room(AT_QG) + 8 + tile_head() * DH);
     __syncthreads();
 }
 

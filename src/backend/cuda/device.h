@@ -27,7 +27,8 @@ enum {
     DEV_STORE_PGRAD,
     DEV_STORE_STATE,
     DEV_STORE_KEPT,
-    DEV_STORE_HALVES /* of parameters, two to a word (halves.h) */
+    DEV_STORE_HALVES, /* of parameters, two to a word (halves.h) */
+    DEV_STORES
 };
 /* How products are taken: three tf32 products that make up a float's digits, tf32, bfloat16. */
 enum { DEV_FP32, DEV_TF32, DEV_BF16 };

@@ -43,7 +43,7 @@ struct Frame {
     const dev_run *run;
     const dev_instr *code;
     int n_code;
-    float *act, *grads, *weights, *state, *kept, *halves;
+    float *base[DEV_STORES]; /* where the stores begin for this function */
     int32_t *scratch;
     int64_t item, items, function, sample0;
     uint64_t seed; /* of the step block */
@@ -101,15 +101,6 @@ FN Team team_of(int teams) {
     return {(int)threadIdx.x - id * size, size, id};
 }
 
-FN float *base_of(const Frame &f, int store) {
-    return store == DEV_STORE_ACT      ? f.act
-           : store == DEV_STORE_PARAM  ? f.weights
-           : store == DEV_STORE_PGRAD  ? f.grads
-           : store == DEV_STORE_KEPT   ? f.kept
-           : store == DEV_STORE_HALVES ? f.halves
-                                       : f.state;
-}
-
 FN int extent_rows(const Frame &f, int ext, int fixed) {
     return ext == DEV_EXT_N ? f.n : ext == DEV_EXT_M ? f.m : ext == DEV_EXT_K ? f.k : fixed;
 }
@@ -117,7 +108,7 @@ FN int extent_rows(const Frame &f, int ext, int fixed) {
 /* Where an operand lies and how large it is in this function. */
 FN View resolve(const Frame &f, const dev_operand &o) {
     View v;
-    v.p = o.present ? base_of(f, o.store) + o.offset : nullptr;
+    v.p = o.present ? f.base[o.store] + o.offset : nullptr;
     v.rows = extent_rows(f, o.ext, o.rows);
     v.cols = o.cols;
     v.ld = o.ld;

@@ -26,6 +26,7 @@ FN bool keeper() {
 FN void fetch(int from, int to) {
     const Frame &f = frame();
     const int pieces = sizeof(dev_instr) / 16, lane = threadIdx.x % 32;
+#pragma unroll 1
     for (int k = from; k < min(to, f.n_code); k++)
         if (lane < pieces)
             copy16((float *)&((Head *)smem)->slots[k % HELD].ins + lane * 4,
@@ -211,44 +212,37 @@ OP_FN void run_attention_grad(const dev_instr &ins) {
     op_attention_grad(ins);
 }
 
-/* A part of the model as one instruction. */
+/* A part of the model as one instruction. By comparisons: a table of jumps lies in constant memory,
+ * and comes from far away when a part has run in between. */
 FN void run_fused(const dev_instr &ins) {
-    switch (ins.op - OPCODE_COUNT) {
-    case FUSED_FLOW:
-        flow_part::run(ins);
-        break;
-    case FUSED_FLOW_GRAD:
-        flow_grad_part::run(ins);
-        break;
-    case FUSED_SET:
-        set_part::run(ins);
-        break;
-    case FUSED_SET_GRAD:
-        set_grad_part::run(ins);
-        break;
-    case FUSED_LATENT:
-        if (ins.math == DEV_FP32)
-            latent_part::run(ins);
+    const int kind = ins.op - OPCODE_COUNT;
+    const bool half = ins.math != DEV_FP32;
+    if (kind < FUSED_SET) {
+        if (kind == FUSED_FLOW)
+            flow_part::run(ins);
         else
-            latent_half_part::run(ins);
-        break;
-    case FUSED_LATENT_GRAD:
-        if (ins.math == DEV_FP32)
-            latent_grad_part::run(ins);
+            flow_grad_part::run(ins);
+    } else if (kind < FUSED_LATENT) {
+        if (kind == FUSED_SET)
+            set_part::run(ins);
         else
-            latent_grad_part::run_half(ins);
-        break;
-    case FUSED_FIRST:
+            set_grad_part::run(ins);
+    } else if (kind < FUSED_FIRST) {
+        if (kind == FUSED_LATENT)
+            half ? latent_half_part::run(ins) : latent_part::run(ins);
+        else
+            half ? latent_grad_part::run_half(ins) : latent_grad_part::run(ins);
+    } else if (kind == FUSED_FIRST) {
         first_part::run(ins);
-        break;
-    case FUSED_FIRST_GRAD:
+    } else if (kind == FUSED_FIRST_GRAD) {
         first_grad_part::run(ins);
-        break;
-    case FUSED_END:
+    } else {
         end_part::run(ins);
-        break;
     }
 }
+static_assert((int)FUSED_FLOW == 0 && (int)FUSED_FLOW_GRAD == 1 && (int)FUSED_SET == 2 &&
+                  (int)FUSED_LATENT == 4 && (int)FUSED_FIRST == 6 && (int)FUSED_COUNT == 9,
+              "parts in pairs");
 
 /* Most instructions are one of a few; the rest goes through the switches. */
 FN void execute(const dev_instr &ins) {
@@ -294,11 +288,12 @@ FN void begin(const dev_run *run, int64_t item, int first, bool foresee) {
     const int64_t chunks = run->chunks > 1 ? run->chunks : 1;
     f.run = run;
     f.code = run->code, f.n_code = run->n_code;
-    f.act = run->act + (int64_t)blockIdx.x * run->act_words;
-    f.grads = run->slots + (int64_t)blockIdx.x * run->slot_words;
-    f.weights = run->weights, f.halves = (float *)run->halves;
-    f.state = run->state;
-    f.kept = run->kept + (item - run->item_lo) * run->kept_words;
+    f.base[DEV_STORE_ACT] = run->act + (int64_t)blockIdx.x * run->act_words;
+    f.base[DEV_STORE_PGRAD] = run->slots + (int64_t)blockIdx.x * run->slot_words;
+    f.base[DEV_STORE_PARAM] = run->weights;
+    f.base[DEV_STORE_HALVES] = (float *)run->halves;
+    f.base[DEV_STORE_STATE] = run->state;
+    f.base[DEV_STORE_KEPT] = run->kept + (item - run->item_lo) * run->kept_words;
     f.scratch = run->scratch + (int64_t)blockIdx.x * run->scratch_words;
     f.item = item, f.items = run->items;
     f.seed = run->step->seed;
@@ -329,7 +324,7 @@ OP_FN void watch(int k, int next) {
 OP_FN void release_gradients() {
     const Frame &f = frame();
     if (f.run->early_products > 0) {
-        int32_t *lengths = (int32_t *)f.kept;
+        int32_t *lengths = (int32_t *)f.base[DEV_STORE_KEPT];
         lengths[DEV_KEPT_N] = f.n, lengths[DEV_KEPT_M] = f.m;
     }
     if (f.item + gridDim.x < f.run->item_hi) return;
@@ -352,14 +347,16 @@ FN void find_operands(const dev_instr &ins) {
     const int k = threadIdx.x;
     if (k < FUSED_SLOTS) {
         const uint32_t place = ins.fused.place[k], words = place << FUSED_STORE_BITS;
-        float *base = base_of(h.f, (int)(place >> FUSED_OFFSET_BITS));
-        h.at[k] = place == FUSED_ABSENT ? nullptr : base + (words >> FUSED_STORE_BITS);
+        if (place == FUSED_ABSENT)
+            h.at[k] = nullptr;
+        else
+            h.at[k] = h.f.base[place >> FUSED_OFFSET_BITS] + (words >> FUSED_STORE_BITS);
     }
     if (k == 0) h.adds = ins.fused.acc & ~(h.f.first ? ins.fused.fresh : 0);
 }
 
-/* Is there an instruction? The first ones are there, their operands found. */
-OP_FN bool begin_function(const dev_run *run, int64_t item, bool first, bool foresee) {
+/* Behind it the first instructions are there, their operands found. */
+OP_FN void begin_function(const dev_run *run, int64_t item, bool first, bool foresee) {
     Frame &f = frame();
     __syncthreads(); /* the function before has ended for all threads */
     if (threadIdx.x == 0) begin(run, item, first, foresee);
@@ -370,19 +367,6 @@ OP_FN bool begin_function(const dev_run *run, int64_t item, bool first, bool for
     if (keeper()) resolve_all(0);
     __syncthreads();
     if (f.watched) watch(0, 0);
-    return f.n_code > 0;
-}
-
-/* The instruction that runs now. What runs next is there, what runs after that is asked for. Behind
- * the barrier nobody but the keeper looks for its number again. */
-OP_FN const dev_instr &begin_instruction() {
-    const int k = frame().at;
-    const dev_instr &ins = held(k);
-    if (ins.releases && threadIdx.x == THREADS - 1) release_gradients();
-    if (keeper()) fetch(k + 3 * DEV_TOGETHER, k + ins.together + 3 * DEV_TOGETHER);
-    if (ins.op >= OPCODE_COUNT) find_operands(ins);
-    __syncthreads();
-    return ins;
 }
 
 /* A draw needs nothing of the update but the step's number, so it goes on beside it, for the number
@@ -401,30 +385,60 @@ OP_FN void settle() {
     if (f.watched) watch(0, 0); /* the wait is no instruction's */
 }
 
-/* Is there another one? Its operands are found behind the one that ran: a draw sets the lengths. */
-OP_FN bool end_instruction() {
+/* What is rare behind an instruction: ops that are no parts, and what others look for. */
+OP_FN void resolve_ops(int k) {
+    resolve_all(k);
+}
+OP_FN void look_back() {
+    const Frame &f = frame();
+    if (f.watched) watch(f.was, f.at);
+    if (f.foreseen) settle();
+}
+
+/* The instruction that runs now; NULL: there is none. What runs next is there, what runs after that
+ * is asked for. Behind the barrier nobody but the keeper looks for its number again. */
+FN const dev_instr *enter_instruction() {
+    const Frame &f = frame();
+    const int k = f.at;
+    if (k >= f.n_code) return nullptr;
+    const dev_instr &ins = held(k);
+    if (ins.releases && threadIdx.x == THREADS - 1) release_gradients();
+    if (keeper()) fetch(k + 3 * DEV_TOGETHER, k + ins.together + 3 * DEV_TOGETHER);
+    if (ins.op >= OPCODE_COUNT) find_operands(ins);
+    __syncthreads();
+    return &ins;
+}
+
+OP_FN const dev_instr *first_instruction() {
+    return enter_instruction();
+}
+
+/* Operands of ops are found behind the instruction that ran: a draw sets the lengths. One function
+ * from the end of an instruction to the next one: this code has left the caches when a part has
+ * run, and every jump to another place waits for it to come back. */
+OP_FN const dev_instr *next_instruction() {
     Frame &f = frame();
     if (keeper()) {
         const int k = f.at, next = k + held(k).together;
-        resolve_all(next);
+        if (held(next).op < OPCODE_COUNT) resolve_ops(next);
         copy_wait<1>();
         __syncwarp();
         if (threadIdx.x == THREADS - 1) f.was = k, f.at = next;
     }
     __syncthreads();
-    if (f.watched) watch(f.was, f.at);
-    if (f.foreseen) settle();
-    return f.at < f.n_code;
+    if (f.watched | f.foreseen) look_back();
+    return enter_instruction();
 }
 
 __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *run) {
     const int64_t first = run->item_lo + blockIdx.x;
     const bool draws = run->n_code > 0 && run->code->op == OPCODE_draw;
     if (!draws) grid_wait();
-    for (int64_t item = first; item < run->item_hi; item += gridDim.x)
-        for (bool go = begin_function(run, item, item == first, draws && item == first); go;
-             go = end_instruction())
-            execute(begin_instruction());
+    for (int64_t item = first; item < run->item_hi; item += gridDim.x) {
+        begin_function(run, item, item == first, draws && item == first);
+        for (const dev_instr *ins = first_instruction(); ins; ins = next_instruction())
+            execute(*ins);
+    }
     if (run->n_ranges > 0 && !run->diagnose) count_block(&run->adam->ended);
 }
 

@@ -69,17 +69,25 @@ FN void features(int n) {
     }
 }
 
-FN void layer(int n) {
-    float *pre = fused_at(FIRST_PRE);
-#pragma unroll 1
-    for (int m0 = 0; m0 < OUT; m0 += 64) {
-        const float *bias = fused_at(FIRST_B) + HalfTile<4>::row_of(m0);
-        HalfTile<4> tile(m0, (int)threadIdx.x / GROUP * 32,
-                         make_float2(__ldcg(bias), __ldcg(bias + 8)));
-        const Weights<DOWN, IN / 16, OUT> w(work() + ROOM_W, m0, 0);
+/* Biases of this thread's rows, for every 64 numbers. */
+struct Biases {
+    float2 of[OUT / 64];
+    MEMBER Biases() {
+        const float *from = fused_at(FIRST_B) + HalfTile<4>::row_of(0);
+#pragma unroll
+        for (int i = 0; i < OUT / 64; i++)
+            of[i] = make_float2(__ldcg(from + i * 64), __ldcg(from + i * 64 + 8));
+    }
+};
+
+FN void layer(const Biases &bias, int n) {
+#pragma unroll
+    for (int i = 0; i < OUT / 64; i++) {
+        HalfTile<4> tile(i * 64, (int)threadIdx.x / GROUP * 32, bias.of[i]);
+        const Weights<DOWN, IN / 16, OUT> w(work() + ROOM_W, tile.m0, 0);
         tile.multiply(w.v, work() + ROOM_X, 0);
         group_wait();
-        tile.turn(pre, OUT, n);
+        tile.turn(fused_at(FIRST_PRE), OUT, n);
     }
 }
 
@@ -87,12 +95,13 @@ FN void run(int n) {
     float *kept = fused_at(FIRST_KEPT);
     begin_rows();
     ask_weight();
+    const Biases bias;
     features(n);
     bulk_fence();
     __syncthreads();
     if (kept) send_octets(kept, work() + ROOM_X, IN / 8);
     wait_rows(0);
-    layer(n);
+    layer(bias, n);
     bulk_wait();
 }
 

@@ -116,12 +116,12 @@ FN void flow_grad(const dev_instr &ins) {
     const int n = frame().n, id = (int)threadIdx.x, point = id / 4, group = id / GROUP;
     fetch_raw(n);
     copy_commit();
-    begin_rows();
-    ask_weights();
     float *kept = fused_at(FLOWG_KEPT);
     const float v = point < n ? fused_at(FLOWG_Y)[point] : 0.0f;
     const float G = point < n ? fused_at(FLOWG_GOUT)[point] : 0.0f;
     const float H = point < n ? fused_at(FLOWG_GLOGDET)[point] : 0.0f;
+    begin_rows();
+    ask_weights();
     const uint32_t signs0 = __float_as_uint(__ldcg(kept + KEPT_SIGNS + id));
     const uint32_t signs1 = __float_as_uint(__ldcg(kept + KEPT_SIGNS + THREADS + id));
     const Spline o = spline_of(ins);

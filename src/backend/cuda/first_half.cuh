@@ -102,7 +102,7 @@ FN void run(int n) {
     if (kept) send_octets(kept, work() + ROOM_X, IN / 8);
     wait_rows(0);
     layer(bias, n);
-    bulk_wait();
+    if (threadIdx.x == 0) bulk_wait();
 }
 
 } // namespace first_half_part

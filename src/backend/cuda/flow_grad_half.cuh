@@ -160,7 +160,7 @@ FN void flow_grad(const dev_instr &ins) {
     __syncthreads();
     bias_grad(FLOWG_DB0, 0, id);
     bias_grad(FLOWG_GPZ, 0, id - WIDTH);
-    bulk_wait();
+    if (threadIdx.x == 0) bulk_wait();
 }
 
 } // namespace flow_grad_half

@@ -45,27 +45,26 @@ FN void pack_x(int n) {
     }
 }
 
-FN void ask(int arrival, int room, const float *from, int words) {
-    bulk_load(shared_at(work() + room), from, words * 4, arrival_at(arrival));
-}
-
-/* A warp asks for each of them. */
+/* A warp asks for each piece: those of the weights, an arrival each, then blocks of x. */
 FN void ask_all() {
-    const int warp = (int)threadIdx.x / 32;
-    const float *x = fused_at(FLOW_XH);
-    if (threadIdx.x % 32 || warp >= HERE_ALL) return;
-    if (warp < BLOCKS) {
-        expect_words(HERE_BLOCK + warp, BLOCK_W + (x ? (int)BLOCK_X : 0));
-        if (x) ask(HERE_BLOCK + warp, ROOM_X + warp * BLOCK_X, x + warp * BLOCK_X, BLOCK_X);
-        ask(HERE_BLOCK + warp, ROOM_WX + warp * BLOCK_W, fused_at(FLOW_WX) + warp * BLOCK_W,
-            BLOCK_W);
-    } else {
-        const bool last = warp == HERE_W2;
-        const int words = WIDTH * (last ? (int)POINT_RAW : (int)WIDTH) / 2;
-        expect_words(warp, words);
-        ask(warp, last ? ROOM_W2 : ROOM_W1, fused_at(last ? FLOW_W2 : FLOW_W1), words);
+    const int warp = (int)threadIdx.x / 32, block = warp < HERE_ALL ? warp : warp - HERE_ALL;
+    const float *x = fused_at(FLOW_XH), *from = x + block * BLOCK_X;
+    int room = ROOM_X + block * BLOCK_X, words = BLOCK_X;
+    if (threadIdx.x % 32 || block >= (warp < HERE_ALL ? (int)HERE_ALL : (int)BLOCKS)) return;
+    if (warp == HERE_W1) {
+        from = fused_at(FLOW_W1), room = ROOM_W1, words = WIDTH * WIDTH / 2;
+    } else if (warp == HERE_W2) {
+        from = fused_at(FLOW_W2), room = ROOM_W2, words = WIDTH * POINT_RAW / 2;
+    } else if (warp < BLOCKS) {
+        from = fused_at(FLOW_WX) + block * BLOCK_W, room = ROOM_WX + block * BLOCK_W;
+        words = BLOCK_W;
+    } else if (!x) {
+        return;
     }
+    if (warp < HERE_ALL) expect_words(warp, words + (warp < BLOCKS && x ? (int)BLOCK_X : 0));
+    bulk_load(shared_at(work() + room), from, words * 4, arrival_at(block));
 }
+static_assert((int)HERE_ALL + (int)BLOCKS <= (int)WARPS, "a warp for each piece");
 
 /* A bias for the tile's rows. */
 FN float2 bias_of(int which, int row) {
@@ -157,7 +156,7 @@ FN void flow(const dev_instr &ins) {
     third_layer(w, b2);
     __syncthreads();
     map_points(o, work() + ROOM_RAW, n, v, L);
-    bulk_wait();
+    if (threadIdx.x == 0) bulk_wait();
 }
 
 } // namespace flow_half

@@ -351,6 +351,33 @@ static void weights_as_halves(void) {
     forget(&r);
 }
 
+/* Every four weights have a place of their own among the halves; those of a conditioner's w1 lie in
+ * blocks of 32 rows, by octets of columns. */
+static void halves_in_blocks(void) {
+    recorded r;
+    cuda_program p;
+    record(&r, "paper", 128, 50, 1);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    const int64_t fours = r.plan->params->words / 4;
+    char *taken = env_alloc(&world, (size_t)fours, 1, "a test");
+    for (int64_t k = 0; k < fours; k++) {
+        const int32_t at = p.half_at[k];
+        CHECK(at >= 0 && at < fours && !taken[at]);
+        taken[at] = 1;
+    }
+    env_free(&world, taken);
+    int32_t k = 0;
+    while (p.code[k].op != OPCODE_COUNT + FUSED_FLOW) k++;
+    const int64_t at =
+        2 * (int64_t)(p.code[k].fused.place[FLOW_W1] - fused_place(DEV_STORE_HALVES, 0));
+    for (int32_t row = 0; row < 128; row++)
+        for (int32_t c = 0; c < 128; c += 4)
+            CHECK(4 * (int64_t)p.half_at[(at + row * 128 + c) / 4] ==
+                  at + ((row / 32 * 16 + c / 8) * 32 + row % 32) * 8 + c % 8);
+    program_free(&world, &p);
+    forget(&r);
+}
+
 /* A weight that something else adds to has its gradient in the slot. */
 static void shared_weight(void) {
     for (int shared = 0; shared < 2; shared++) {
@@ -608,6 +635,7 @@ int main(void) {
     RUN(gradient_of_two);
     RUN(latent_rows);
     RUN(weights_as_halves);
+    RUN(halves_in_blocks);
     RUN(shared_weight);
     RUN(conditioner_rows);
     RUN(set_rows);

@@ -54,7 +54,8 @@ typedef struct cuda_api {
     int (*download)(cuda_queue *q, void *to, const void *from, size_t bytes);
     int (*sync)(cuda_queue *q);
     /* `words` weights as halves, two to a word (halves.h). */
-    int (*halve)(cuda_queue *q, const float *weights, uint32_t *halves, int64_t words);
+    int (*halve)(cuda_queue *q, const float *weights, uint32_t *halves, const int32_t *half_at,
+                 int64_t words);
     /* One pass of the function part over `blocks` blocks. */
     int (*functions)(cuda_queue *q, const dev_run *run, int blocks);
     /* `steps` training steps. Captured once per run and shape unless `captured` is false. */

@@ -18,7 +18,7 @@ static void destroy(exec *x) {
                         &x->kept,    &x->run,    &x->act,        &x->slots,   &x->scratch,
                         &x->step,    &x->adam,   &x->scalars,    &x->partial, &x->state,
                         &x->culprit, &x->clocks, &x->data_start, &x->data_x,  &x->data_y,
-                        &x->lengths, &x->halves};
+                        &x->lengths, &x->halves, &x->half_at};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
@@ -59,6 +59,9 @@ static mnp_status prepare(exec *x) {
             MNP_TRY(exec_room(x, &x->mirror[k], exec_mirror_bytes(x) + 64, "the weights"));
     if (x->program.reads_halves)
         MNP_TRY(exec_room(x, &x->halves, exec_mirror_bytes(x) / 2 + 64, "the weights"));
+    if (x->program.reads_halves)
+        MNP_TRY(exec_send(x, &x->half_at, x->program.half_at,
+                          (size_t)(x->plan->params->words / 4) * sizeof(int32_t), "the program"));
     if (x->opts.profile) {
         const size_t count = (size_t)x->program.count + 1;
         MNP_TRY(exec_room(x, &x->clocks, count * sizeof(int64_t), "the profile"));

@@ -148,7 +148,8 @@ typedef struct dev_run {
     int32_t *scratch;                                     /* per block: permutations, attention   */
     int64_t scratch_words;
     float *weights, *moment1, *moment2, *average; /* average may be NULL */
-    uint32_t *halves; /* of the weights, two to a word; NULL: nobody reads them */
+    uint32_t *halves;       /* of the weights, two to a word; NULL: nobody reads them */
+    const int32_t *half_at; /* (words / 4) where four weights lie there, in fours (halves.h) */
     int64_t words, trainable;
     float *state;
     dev_step *step;

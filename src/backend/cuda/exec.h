@@ -26,7 +26,7 @@ struct exec {
     cuda_program program;
     block code, outer, products, terms, ranges, kept, run, act, slots, scratch, step, adam, scalars,
         partial, state, culprit, clocks;
-    block mirror[MIRRORS], halves, data_start, data_x, data_y, lengths;
+    block mirror[MIRRORS], halves, half_at, data_start, data_x, data_y, lengths;
     block feed[EXEC_FEEDS], emit[EXEC_EMITS];
     dev_run image;        /* what `run` holds on the device      */
     data_view data;       /* the data set that is on the device  */

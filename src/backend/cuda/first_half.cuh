@@ -1,7 +1,7 @@
 /* first_half.cuh: what all transitions share (FUSED_FIRST) in tf32 and bf16: Fourier features are
  * made as halves by octets (octets.cuh), the operand of the product and what conditioners read
  * (FIRST_KEPT); as floats they are stored only where somebody asks for them. The weight comes as
- * halves by rows meanwhile. pre^T = w^T x^T: a group of four warps has 32 points and takes 64 of
+ * halves meanwhile. pre^T = w^T x^T: a group of four warps has 32 points and takes 64 of
  * the 192 numbers at a time. */
 #ifndef MNP_CUDA_FIRST_HALF_CUH
 #define MNP_CUDA_FIRST_HALF_CUH
@@ -11,17 +11,17 @@
 
 namespace first_half_part {
 
-enum { SEED = 64, WAVES = 80, IN = 2 * WAVES, OUT = 192, WORDS = OUT / 2, PITCH = WORDS + 4 };
+enum { SEED = 64, WAVES = 80, IN = 2 * WAVES, OUT = 192, WORDS = IN * OUT / 2 };
 enum { LD = 16 };                                         /* of columns that are matrices */
 enum { PAIRS_OF = WAVES / 2, SIDE = THREADS / PAIRS_OF }; /* threads for a row; rows at a time */
-enum { ROOM_W = 0, ROOM_X = ROOM_W + IN * PITCH, ROOM_END = ROOM_X + IN / 8 * OCTET };
+enum { ROOM_W = 0, ROOM_X = ROOM_W + WORDS, ROOM_END = ROOM_X + IN / 8 * OCTET };
 static_assert((int)ROOM_END <= (int)WORK_WORDS, "room of the first layer");
 static_assert(SIDE * PAIRS_OF == THREADS - 32, "a warp has no frequency");
 
-/* Warps ask for ten rows each. */
 FN void ask_weight() {
-    if (threadIdx.x == 0) expect_words(0, IN * WORDS);
-    ask_some<IN / WARPS>(0, 0, IN, work() + ROOM_W, PITCH, fused_at(FIRST_W), WORDS);
+    if (threadIdx.x) return;
+    expect_words(0, WORDS);
+    bulk_load(shared_at(work() + ROOM_W), fused_at(FIRST_W), WORDS * 4, arrival_at(0));
 }
 
 /* pq = seed wq + bq by one warp, two columns a lane. */
@@ -69,17 +69,25 @@ FN void features(int n) {
     }
 }
 
-FN void layer(int n) {
-    float *pre = fused_at(FIRST_PRE);
-#pragma unroll 1
-    for (int m0 = 0; m0 < OUT; m0 += 64) {
-        const float *bias = fused_at(FIRST_B) + HalfTile<4>::row_of(m0);
-        HalfTile<4> tile(m0, (int)threadIdx.x / GROUP * 32,
-                         make_float2(__ldcg(bias), __ldcg(bias + 8)));
-        const Weights<DOWN, IN / 16> w(work() + ROOM_W, PITCH, m0, 0);
+/* Biases of this thread's rows, for every 64 numbers. */
+struct Biases {
+    float2 of[OUT / 64];
+    MEMBER Biases() {
+        const float *from = fused_at(FIRST_B) + HalfTile<4>::row_of(0);
+#pragma unroll
+        for (int i = 0; i < OUT / 64; i++)
+            of[i] = make_float2(__ldcg(from + i * 64), __ldcg(from + i * 64 + 8));
+    }
+};
+
+FN void layer(const Biases &bias, int n) {
+#pragma unroll
+    for (int i = 0; i < OUT / 64; i++) {
+        HalfTile<4> tile(i * 64, (int)threadIdx.x / GROUP * 32, bias.of[i]);
+        const Weights<DOWN, IN / 16, OUT> w(work() + ROOM_W, tile.m0, 0);
         tile.multiply(w.v, work() + ROOM_X, 0);
         group_wait();
-        tile.turn(pre, OUT, n);
+        tile.turn(fused_at(FIRST_PRE), OUT, n);
     }
 }
 
@@ -87,13 +95,14 @@ FN void run(int n) {
     float *kept = fused_at(FIRST_KEPT);
     begin_rows();
     ask_weight();
+    const Biases bias;
     features(n);
     bulk_fence();
     __syncthreads();
     if (kept) send_octets(kept, work() + ROOM_X, IN / 8);
     wait_rows(0);
-    layer(n);
-    bulk_wait();
+    layer(bias, n);
+    if (threadIdx.x == 0) bulk_wait();
 }
 
 } // namespace first_half_part

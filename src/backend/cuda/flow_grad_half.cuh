@@ -13,12 +13,12 @@
 namespace flow_grad_half {
 
 enum { WIDTH = 128, POINTS = FUSED_POINTS };
-enum { WORDS = WIDTH / 2, PITCH = WORDS + 4, WORDS_W2 = POINT_RAW / 2, PITCH_W2 = WORDS_W2 + 4 };
+enum { WORDS_W1 = WIDTH * WIDTH / 2, WORDS_W2 = WIDTH * POINT_RAW / 2 };
 enum {
     ROOM_RAW = 0,
     ROOM_W2 = ROOM_RAW + POINTS * POINT_PITCH,
-    ROOM_W1 = ROOM_W2 + WIDTH * PITCH_W2,
-    ROOM_DRAW = ROOM_W1 + WIDTH * PITCH,
+    ROOM_W1 = ROOM_W2 + WORDS_W2,
+    ROOM_DRAW = ROOM_W1 + WORDS_W1,
     ROOM_DH1 = ROOM_DRAW + POINT_RAW / 8 * OCTET,
     ROOM_DH0 = ROOM_DH1 + WIDTH / 8 * OCTET,
     ROOM_SUMS = ROOM_DH0 + WIDTH / 8 * OCTET,
@@ -41,6 +41,14 @@ FN void fetch_raw(int n) {
     const uint32_t place = shared_at(work() + ROOM_RAW + point * POINT_PITCH + c);
     copy16(place, from, point < n);
     copy16(place + 64, from + 16, point < n);
+}
+
+enum { HERE_W2, HERE_W1 };
+FN void ask_weights() {
+    if (threadIdx.x) return;
+    expect_words(HERE_W2, WORDS_W2), expect_words(HERE_W1, WORDS_W1);
+    bulk_load(shared_at(work() + ROOM_W2), fused_at(FLOWG_W2), WORDS_W2 * 4, arrival_at(HERE_W2));
+    bulk_load(shared_at(work() + ROOM_W1), fused_at(FLOWG_W1), WORDS_W1 * 4, arrival_at(HERE_W1));
 }
 
 /* The gradient of raw, four lanes to a point, by put(number, value); points that do not exist get
@@ -112,38 +120,36 @@ FN void flow_grad(const dev_instr &ins) {
     const float v = point < n ? fused_at(FLOWG_Y)[point] : 0.0f;
     const float G = point < n ? fused_at(FLOWG_GOUT)[point] : 0.0f;
     const float H = point < n ? fused_at(FLOWG_GLOGDET)[point] : 0.0f;
-    fetch_weight<WORDS_W2, WIDTH>(work() + ROOM_W2, PITCH_W2, fused_at(FLOWG_W2));
-    copy_commit();
-    fetch_weight<WORDS, WIDTH>(work() + ROOM_W1, PITCH, fused_at(FLOWG_W1));
-    copy_commit();
+    begin_rows();
+    ask_weights();
     const uint32_t signs0 = __float_as_uint(__ldcg(kept + KEPT_SIGNS + id));
     const uint32_t signs1 = __float_as_uint(__ldcg(kept + KEPT_SIGNS + THREADS + id));
     const Spline o = spline_of(ins);
-    copy_wait<2>();
+    copy_wait<0>();
     __syncwarp(); /* a point's lanes are in one warp */
     uint16_t *draw = (uint16_t *)(work() + ROOM_DRAW + point * 4);
     spline_grad(o, work() + ROOM_RAW, n, v, G, H, [=](int i, float x) {
         draw[i / 8 * (2 * OCTET) + i % 8] = (uint16_t)pack_half(x * KEPT_SCALE, 0);
     });
-    copy_wait<1>();
     bulk_fence();
     __syncthreads();
 
     Grad tile(group / 2 * 64, group % 2 * 64);
     send_octets(kept + KEPT_DRAW, work() + ROOM_DRAW, POINT_RAW / 8);
     {
-        const Weights<ALONG, 2> w2(work() + ROOM_W2, PITCH_W2, tile.m0, 0);
+        wait_rows(HERE_W2);
+        const Weights<ALONG, 2, POINT_RAW> w2(work() + ROOM_W2, tile.m0, 0);
         tile.multiply(w2.v, work() + ROOM_DRAW, 0);
         raw_bias_grad();
         group_wait();
     }
     finish_grad(tile, signs1, 1, ROOM_DH1);
-    copy_wait<0>();
     __syncthreads();
 
     send_octets(kept + KEPT_DH1, work() + ROOM_DH1, WIDTH / 8);
     {
-        const Weights<ALONG, 8> w1(work() + ROOM_W1, PITCH, tile.m0, 0);
+        wait_rows(HERE_W1);
+        const Weights<ALONG, 8, WIDTH> w1(work() + ROOM_W1, tile.m0, 0);
         tile = Grad(tile.m0, tile.n0);
         tile.multiply(w1.v, work() + ROOM_DH1, 0);
         bias_grad(FLOWG_DB1, 1, id);
@@ -154,7 +160,7 @@ FN void flow_grad(const dev_instr &ins) {
     __syncthreads();
     bias_grad(FLOWG_DB0, 0, id);
     bias_grad(FLOWG_GPZ, 0, id - WIDTH);
-    bulk_wait();
+    if (threadIdx.x == 0) bulk_wait();
 }
 
 } // namespace flow_grad_half

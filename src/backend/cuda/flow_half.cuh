@@ -14,13 +14,12 @@
 namespace flow_half {
 
 enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS, BLOCK = 32, BLOCKS = IN / BLOCK };
-enum { BLOCK_X = BLOCK / 8 * OCTET }; /* words of x */
-enum { WORDS = WIDTH / 2, PITCH = WORDS + 4, WORDS_W2 = POINT_RAW / 2, PITCH_W2 = WORDS_W2 + 4 };
+enum { BLOCK_X = BLOCK / 8 * OCTET, BLOCK_W = BLOCK * WIDTH / 2 }; /* words of x and wx */
 enum {
     ROOM_W2 = 0,
-    ROOM_W1 = ROOM_W2 + WIDTH * PITCH_W2,
-    ROOM_WX = ROOM_W1 + WIDTH * PITCH,
-    ROOM_X = ROOM_WX + IN * PITCH,
+    ROOM_W1 = ROOM_W2 + WIDTH * POINT_RAW / 2,
+    ROOM_WX = ROOM_W1 + WIDTH * WIDTH / 2,
+    ROOM_X = ROOM_WX + IN * WIDTH / 2,
     ROOM_H0 = ROOM_X + IN / 8 * OCTET,
     ROOM_H1 = ROOM_H0 + WIDTH / 8 * OCTET,
     ROOM_RAW = ROOM_H1 + WIDTH / 8 * OCTET,
@@ -28,9 +27,9 @@ enum {
 };
 static_assert((int)ROOM_END <= (int)WORK_WORDS, "room of the conditioner");
 
-/* What comes by the copy engine: blocks of wx and x; w1. */
-enum { HERE_BLOCK, HERE_W1 = HERE_BLOCK + BLOCKS };
-static_assert((int)HERE_W1 < (int)ARRIVALS, "arrivals");
+/* What comes by the copy engine: blocks of wx and x; w1; w2. */
+enum { HERE_BLOCK, HERE_W1 = HERE_BLOCK + BLOCKS, HERE_W2, HERE_ALL };
+static_assert((int)HERE_ALL <= (int)ARRIVALS, "arrivals");
 
 /* x as floats, by octets. */
 FN void pack_x(int n) {
@@ -46,22 +45,26 @@ FN void pack_x(int n) {
     }
 }
 
+/* A warp asks for each piece: those of the weights, an arrival each, then blocks of x. */
 FN void ask_all() {
-    const int lane = threadIdx.x % 32, warp = (int)threadIdx.x / 32, r = lane * WARPS + warp;
-    const float *x = fused_at(FLOW_XH), *wx = fused_at(FLOW_WX), *w1 = fused_at(FLOW_W1);
-    if (threadIdx.x < BLOCKS)
-        expect_words(HERE_BLOCK + (int)threadIdx.x, BLOCK * WORDS + (x ? (int)BLOCK_X : 0));
-    if (threadIdx.x == BLOCKS) expect_words(HERE_W1, WIDTH * WORDS);
-    if (x && r < BLOCKS) /* lane 0 */
-        bulk_load(shared_at(work() + ROOM_X + r * BLOCK_X), x + r * BLOCK_X, BLOCK_X * 4,
-                  arrival_at(HERE_BLOCK + r));
-    if (r < IN)
-        bulk_load(shared_at(work() + ROOM_WX + r * PITCH), wx + r * WORDS, WORDS * 4,
-                  arrival_at(HERE_BLOCK + r / BLOCK));
-    if (r < WIDTH)
-        bulk_load(shared_at(work() + ROOM_W1 + r * PITCH), w1 + r * WORDS, WORDS * 4,
-                  arrival_at(HERE_W1));
+    const int warp = (int)threadIdx.x / 32, block = warp < HERE_ALL ? warp : warp - HERE_ALL;
+    const float *x = fused_at(FLOW_XH), *from = x + block * BLOCK_X;
+    int room = ROOM_X + block * BLOCK_X, words = BLOCK_X;
+    if (threadIdx.x % 32 || block >= (warp < HERE_ALL ? (int)HERE_ALL : (int)BLOCKS)) return;
+    if (warp == HERE_W1) {
+        from = fused_at(FLOW_W1), room = ROOM_W1, words = WIDTH * WIDTH / 2;
+    } else if (warp == HERE_W2) {
+        from = fused_at(FLOW_W2), room = ROOM_W2, words = WIDTH * POINT_RAW / 2;
+    } else if (warp < BLOCKS) {
+        from = fused_at(FLOW_WX) + block * BLOCK_W, room = ROOM_WX + block * BLOCK_W;
+        words = BLOCK_W;
+    } else if (!x) {
+        return;
+    }
+    if (warp < HERE_ALL) expect_words(warp, words + (warp < BLOCKS && x ? (int)BLOCK_X : 0));
+    bulk_load(shared_at(work() + room), from, words * 4, arrival_at(block));
 }
+static_assert((int)HERE_ALL + (int)BLOCKS <= (int)WARPS, "a warp for each piece");
 
 /* A bias for the tile's rows. */
 FN float2 bias_of(int which, int row) {
@@ -82,14 +85,14 @@ FN void first_layer(Layer &tile) {
 #pragma unroll
     for (int block = 0; block < BLOCKS; block++) {
         wait_rows(HERE_BLOCK + block);
-        const Weights<DOWN, 2> w(work() + ROOM_WX, PITCH, tile.m0, block * BLOCK);
+        const Weights<DOWN, 2, WIDTH> w(work() + ROOM_WX, tile.m0, block * BLOCK);
         tile.multiply(w.v, work() + ROOM_X, block * BLOCK);
     }
     group_wait();
 }
 
 /* raw (n, 29): 32 points a group, of whose warps two have rows. */
-FN void third_layer(const Weights<DOWN, 8> &w, float2 bias) {
+FN void third_layer(const Weights<DOWN, 8, POINT_RAW> &w, float2 bias) {
     HalfTile<4> tile(0, (int)threadIdx.x / GROUP * 32, bias);
     tile.multiply(w.v, work() + ROOM_H1, 0);
     group_wait();
@@ -120,8 +123,6 @@ FN void flow(const dev_instr &ins) {
     if (!fused_at(FLOW_XH)) pack_x(n);
     begin_rows();
     ask_all();
-    fetch_weight<WORDS_W2, WIDTH>(work() + ROOM_W2, PITCH_W2, fused_at(FLOW_W2));
-    copy_commit();
     const int m0 = group / 2 * 64, n0 = group % 2 * 64, row = Layer::row_of(m0);
     const float2 b0 = bias_of(FLOW_B0, row), pz = bias_of(FLOW_PZ, row);
     const float2 b1 = bias_of(FLOW_B1, row), b2 = bias_of(FLOW_B2, row % POINT_RAW);
@@ -139,23 +140,23 @@ FN void flow(const dev_instr &ins) {
     }
     wait_rows(HERE_W1);
     {
-        const Weights<DOWN, 8> w(work() + ROOM_W1, PITCH, m0, 0);
+        const Weights<DOWN, 8, WIDTH> w(work() + ROOM_W1, m0, 0);
         Layer tile(m0, n0, b1);
-        copy_wait<0>(); /* w2 */
         __syncthreads();
         if (kept) send_octets(kept + KEPT_FH0, work() + ROOM_H0, WIDTH / 8);
         tile.multiply(w.v, work() + ROOM_H0, 0);
         group_wait();
         finish_layer(tile, ROOM_H1, signs ? signs + THREADS : nullptr);
     }
+    wait_rows(HERE_W2);
     /* warps without rows of raw multiply those of others */
-    const Weights<DOWN, 8> w(work() + ROOM_W2, PITCH_W2, -((int)threadIdx.x / 64 % 2 * 32), 0);
+    const Weights<DOWN, 8, POINT_RAW> w(work() + ROOM_W2, -((int)threadIdx.x / 64 % 2 * 32), 0);
     __syncthreads();
     if (kept) send_octets(kept + KEPT_FH1, work() + ROOM_H1, WIDTH / 8);
     third_layer(w, b2);
     __syncthreads();
     map_points(o, work() + ROOM_RAW, n, v, L);
-    bulk_wait();
+    if (threadIdx.x == 0) bulk_wait();
 }
 
 } // namespace flow_half

@@ -15,12 +15,21 @@ typedef struct halves_row {
         FUSED_LATENT_GRAD, s + NETG_W2                                                             \
     }
 static const halves_row rows[] = {
-    NETWORK(LATENT_MU),          NETWORK(LATENT_SIGMA),       {FUSED_LATENT, LATENT_WF},
-    NETWORK_GRAD(LATENTG_MU),    NETWORK_GRAD(LATENTG_SIGMA), {FUSED_LATENT_GRAD, LATENTG_WF},
-    {FUSED_FLOW, FLOW_WX},       {FUSED_FLOW, FLOW_W1},       {FUSED_FLOW, FLOW_W2},
-    {FUSED_FLOW_GRAD, FLOWG_W1}, {FUSED_FLOW_GRAD, FLOWG_W2}, {FUSED_FIRST, FIRST_W},
+    NETWORK(LATENT_MU),       NETWORK(LATENT_SIGMA),       {FUSED_LATENT, LATENT_WF},
+    NETWORK_GRAD(LATENTG_MU), NETWORK_GRAD(LATENTG_SIGMA), {FUSED_LATENT_GRAD, LATENTG_WF},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
+
+/* Those that lie in blocks. */
+typedef struct halves_block {
+    int32_t kind, slot, rows, cols;
+} halves_block;
+static const halves_block blocks[] = {
+    {FUSED_FLOW, FLOW_WX, 160, 128},      {FUSED_FLOW, FLOW_W1, 128, 128},
+    {FUSED_FLOW, FLOW_W2, 128, 32},       {FUSED_FLOW_GRAD, FLOWG_W1, 128, 128},
+    {FUSED_FLOW_GRAD, FLOWG_W2, 128, 32}, {FUSED_FIRST, FIRST_W, 160, 192},
+};
+enum { BLOCKS = sizeof blocks / sizeof *blocks };
 
 /* Weights begin at multiples of 16 words, so a half's word has half of the number. */
 static bool place_as_half(uint32_t *place) {
@@ -29,11 +38,33 @@ static bool place_as_half(uint32_t *place) {
     return true;
 }
 
-void halves_place(cuda_program *p) {
+static void place_in_blocks(const halves_block *b, int64_t at, int32_t *half_at) {
+    for (int32_t r = 0; r < b->rows; r++)
+        for (int32_t c = 0; c < b->cols; c += 4) {
+            const int32_t octet = r / 32 * (b->cols / 8) + c / 8;
+            half_at[(at + r * b->cols + c) / 4] =
+                (int32_t)(at / 4) + (octet * 32 + r % 32) * 2 + c % 8 / 4;
+        }
+}
+
+mnp_status halves_place(env *e, int64_t words, cuda_program *p) {
+    const int64_t fours = words / 4 + 1;
+    p->half_at = env_alloc(e, (size_t)fours, sizeof *p->half_at, "a program");
+    if (!p->half_at) return MNP_ENOMEM;
+    for (int64_t k = 0; k < fours; k++) p->half_at[k] = (int32_t)k;
     for (int32_t k = 0; k < p->count; k++) {
         dev_instr *ins = &p->code[k];
-        for (int32_t j = 0; j < ROWS && ins->math != DEV_FP32; j++)
+        if (ins->math == DEV_FP32) continue;
+        for (int32_t j = 0; j < ROWS; j++)
             if (ins->op == OPCODE_COUNT + rows[j].kind)
                 p->reads_halves |= place_as_half(&ins->fused.place[rows[j].slot]);
+        for (int32_t j = 0; j < BLOCKS; j++) {
+            uint32_t *place = &ins->fused.place[blocks[j].slot];
+            const int64_t at = *place - fused_place(DEV_STORE_PARAM, 0);
+            if (ins->op != OPCODE_COUNT + blocks[j].kind || !place_as_half(place)) continue;
+            place_in_blocks(&blocks[j], at, p->half_at);
+            p->reads_halves = true;
+        }
     }
+    return MNP_OK;
 }

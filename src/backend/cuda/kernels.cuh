@@ -53,8 +53,8 @@ cudaError_t functions_prepare(void);
 /* early: behind an update */
 void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t stream);
 /* the weights as halves (halves.h) */
-void update_halve_launch(const float *weights, uint32_t *halves, int64_t words,
-                         cudaStream_t stream);
+void update_halve_launch(const float *weights, uint32_t *halves, const int32_t *half_at,
+                         int64_t words, cudaStream_t stream);
 cudaError_t products_prepare(void);
 /* Weight gradients from what functions left as rows: the early ones, or the late ones. early: while
  * the kernel before it ends. */

@@ -1,6 +1,6 @@
 /* octets.cuh: products of a group of four warps with halves (ptx.cuh), for the conditioner in tf32:
  * halves have as many digits as the unit reads of a float, and take half of the way from memory. A
- * group takes a tile of 64 x 8 J numbers, D = A B. A is a weight, in rows of halves, and goes
+ * group takes a tile of 64 x 8 J numbers, D = A B. A is a weight, halves in blocks, and goes
  * through registers, so it may lie either way. B is read by the unit itself and lies by octets:
  * eight values of k of a point are 16 bytes, points stand behind each other. That is also how rows
  * are kept for products over points (fused.h), so a layer's result is written once, as the next
@@ -16,23 +16,28 @@
 
 enum { OCTET = 4 * FUSED_POINTS }; /* words from octet to octet */
 
-/* A for 64 rows and 16 STEPS values of k. ALONG: read from (M, K); DOWN: from (K, M). Rows are
- * `pitch` words apart, 4 modulo 8 of them. */
-template <int HOW, int STEPS> struct Weights {
+/* A weight of COLUMNS columns in blocks of 32 rows (halves.h): words of a block. */
+template <int COLUMNS> FN constexpr int block_words() {
+    return 32 * COLUMNS / 2;
+}
+
+/* A for 64 rows and 16 STEPS values of k, of such a weight: ALONG: (M, K), DOWN: (K, M). */
+template <int HOW, int STEPS, int COLUMNS> struct Weights {
     uint32_t v[STEPS][4];
-    MEMBER Weights(const float *room, int pitch, int m0, int k0) {
+    MEMBER Weights(const float *room, int m0, int k0) {
         const int lane = threadIdx.x % 32, m = m0 + (int)threadIdx.x / 32 % 4 * 16;
 #pragma unroll
         for (int s = 0; s < STEPS; s++) {
             const int k = k0 + 16 * s;
             if (HOW == ALONG)
-                load_matrices(shared_at(room + (m + lane % 16) * pitch + k / 2 + lane / 16 * 4),
-                              v[s]);
+                load_matrices(at(room, m + lane % 16, k + lane / 16 * 8), v[s]);
             else
-                load_transposed(shared_at(room + (k + lane % 8 + lane / 16 * 8) * pitch + m / 2 +
-                                          lane / 8 % 2 * 4),
-                                v[s]);
+                load_transposed(at(room, k + lane % 8 + lane / 16 * 8, m + lane / 8 % 2 * 8), v[s]);
         }
+    }
+    /* Eight numbers of a row. */
+    static MEMBER uint32_t at(const float *room, int r, int c) {
+        return shared_at(room + r / 32 * block_words<COLUMNS>() + c / 8 * 128 + r % 32 * 4);
     }
 };
 
@@ -139,15 +144,6 @@ FN void send_octets(float *to, const float *room, int octets) {
     if (threadIdx.x) return;
     bulk_store(to, shared_at(room), octets * OCTET * 4);
     bulk_commit();
-}
-
-/* Rows of COLUMNS words (halves: two a word), all threads, 16 bytes each at a time. */
-template <int COLUMNS, int ROWS> FN void fetch_weight(float *to, int pitch, const float *from) {
-    const int quads = COLUMNS / 4, r = (int)threadIdx.x / quads, c = (int)threadIdx.x % quads * 4;
-    static_assert(ROWS * (COLUMNS / 4) % THREADS == 0, "pieces for all threads");
-#pragma unroll
-    for (int i = 0; i < ROWS; i += THREADS / quads)
-        copy16(shared_at(to + (r + i) * pitch + c), from + (r + i) * COLUMNS + c, true);
 }
 
 #endif

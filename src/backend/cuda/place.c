@@ -59,9 +59,10 @@ mnp_status exec_push(exec *x, exec_io *io) {
         if (from[k] && x->mirror[k].at)
             MNP_TRY(exec_send(x, &x->mirror[k], from[k], exec_mirror_bytes(x), "the weights"));
     if (x->program.reads_halves && io->weights)
-        MNP_TRY(exec_check(
-            x, x->api->halve(x->queue, x->mirror[0].at, x->halves.at, x->plan->params->words),
-            "a launch"));
+        MNP_TRY(exec_check(x,
+                           x->api->halve(x->queue, x->mirror[0].at, x->halves.at, x->half_at.at,
+                                         x->plan->params->words),
+                           "a launch"));
     x->pushed = true;
     return exec_wait(x);
 }
@@ -264,7 +265,7 @@ mnp_status exec_place(exec *x, exec_io *io, int64_t items, int *blocks) {
     if (!x->program.updates || !x->pushed) MNP_TRY(exec_push(x, io));
     r->weights = x->mirror[0].at, r->moment1 = x->mirror[1].at, r->moment2 = x->mirror[2].at;
     r->average = io->average ? x->mirror[3].at : NULL;
-    r->halves = x->program.reads_halves ? x->halves.at : NULL;
+    r->halves = x->program.reads_halves ? x->halves.at : NULL, r->half_at = x->half_at.at;
     MNP_TRY(place_data(x, io));
     MNP_TRY(place_lengths(x, io, items));
     MNP_TRY(place_bindings(x, io, items));

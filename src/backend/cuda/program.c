@@ -366,7 +366,7 @@ static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cu
     if (status == MNP_OK) status = kept_place(e, p->params->trainable, out);
     if (status == MNP_OK) status = arena_shorten(e, p, out);
     if (status == MNP_OK && out->updates) status = ranges_list(e, p->params, out);
-    if (status == MNP_OK) halves_place(out);
+    if (status == MNP_OK) status = halves_place(e, p->params->words, out);
     env_free(e, order);
     return status;
 }
@@ -391,6 +391,7 @@ void program_free(env *e, cuda_program *p) {
     env_free(e, p->products);
     env_free(e, p->terms);
     env_free(e, p->ranges);
+    env_free(e, p->half_at);
     env_free(e, p->offset);
     *p = (cuda_program){0};
 }

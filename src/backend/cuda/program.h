@@ -27,6 +27,7 @@ typedef struct cuda_program {
     bool has_grad;     /* it writes weight gradients                  */
     bool updates;      /* the step part is the update of op/update.h  */
     bool reads_halves; /* of weights (halves.h)                       */
+    int32_t *half_at;  /* where four weights lie among them, in fours */
 } cuda_program;
 
 /* Parts of the kinds whose bit is set are fused (fuse.h). MNP_EUNSUPPORTED names an op the device

@@ -111,8 +111,9 @@ static int sync_queue(cuda_queue *q) {
     return (int)cudaStreamSynchronize(q->stream);
 }
 
-static int halve(cuda_queue *q, const float *weights, uint32_t *halves, int64_t words) {
-    update_halve_launch(weights, halves, words, q->stream);
+static int halve(cuda_queue *q, const float *weights, uint32_t *halves, const int32_t *half_at,
+                 int64_t words) {
+    update_halve_launch(weights, halves, half_at, words, q->stream);
     return (int)cudaGetLastError();
 }
 

@@ -256,15 +256,15 @@ static __device__ float blended(const dev_adam &a, float old, float w) {
     return a.first ? w : old + a.blend * (w - old);
 }
 
-/* Four weights from word `at` on, as halves (halves.h). */
-static __device__ void put_halves(uint32_t *halves, int64_t at, const float4 &w) {
-    *(uint2 *)(halves + at / 2) = make_uint2(pack_half(w.x, w.y), pack_half(w.z, w.w));
+/* Four weights as halves (halves.h). */
+static __device__ void put_halves(uint32_t *halves, int32_t at, const float4 &w) {
+    ((uint2 *)halves)[at] = make_uint2(pack_half(w.x, w.y), pack_half(w.z, w.w));
 }
 
 __global__ void __launch_bounds__(DEV_STEP_THREADS)
-    halve_kernel(const float *weights, uint32_t *halves, int64_t words) {
+    halve_kernel(const float *weights, uint32_t *halves, const int32_t *half_at, int64_t words) {
     const int64_t at = ((int64_t)blockIdx.x * DEV_STEP_THREADS + threadIdx.x) * 4;
-    if (at < words) put_halves(halves, at, *(const float4 *)(weights + at));
+    if (at < words) put_halves(halves, half_at[at / 4], *(const float4 *)(weights + at));
 }
 
 /* Four words a thread; what the sum does not change is read before it is there. */
@@ -278,6 +278,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
     float4 m = frozen ? zero : *(const float4 *)(run->moment1 + at);
     float4 v = frozen ? zero : *(const float4 *)(run->moment2 + at);
     float4 average = run->average ? *(const float4 *)(run->average + at) : zero;
+    const int32_t half = run->halves ? run->half_at[at / 4] : 0;
     grid_wait();
     const dev_adam a = *run->adam;
     const float4 g = frozen ? zero : *(const float4 *)(run->slots + at);
@@ -291,7 +292,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
     *(float4 *)(run->moment1 + at) = m;
     *(float4 *)(run->moment2 + at) = v;
     *(float4 *)(run->weights + at) = w;
-    if (run->halves) put_halves(run->halves, at, w);
+    if (run->halves) put_halves(run->halves, half, w);
     if (!a.averages) return;
     average.x = blended(a, average.x, w.x), average.y = blended(a, average.y, w.y);
     average.z = blended(a, average.z, w.z), average.w = blended(a, average.w, w.w);
@@ -325,9 +326,9 @@ static void launch_update(K kernel, int blocks, bool early, cudaStream_t stream,
     launch_as(launch_of(blocks, DEV_STEP_THREADS, 0, stream), true, early, kernel, args...);
 }
 
-void update_halve_launch(const float *weights, uint32_t *halves, int64_t words,
-                         cudaStream_t stream) {
-    launch_update(halve_kernel, adam_blocks(words), false, stream, weights, halves, words);
+void update_halve_launch(const float *weights, uint32_t *halves, const int32_t *half_at,
+                         int64_t words, cudaStream_t stream) {
+    launch_update(halve_kernel, adam_blocks(words), false, stream, weights, halves, half_at, words);
 }
 
 void update_local_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {

@@ -101,6 +101,30 @@ OP_FN void fetch16(float *to, Saved from, int ld, int rows, bool heads) {
     copy_rows16(to, from, ld, rows, heads);
 }
 
+/* Matrices by octets (fused.h): a thread has eight numbers of a row, a warp 32 rows of an octet:
+ * this thread's octet, its row of 64, where they lie in memory, in words. */
+FN int own_octet() {
+    return threadIdx.x / 32 % 8;
+}
+FN int own_row() {
+    return threadIdx.x / 256 * 32 + threadIdx.x % 32;
+}
+FN int octet_at(int octet, int row) {
+    return (octet * SET_ROWS + row) * 4;
+}
+
+/* A matrix of 64 columns by octets to a room, its rows by heads or one behind the other. */
+FN void copy_octets16(float *to, Saved from, int rows, bool heads) {
+    const int piece = own_octet() * 4;
+    to += heads ? piece + (piece & ~7) : piece;
+#pragma unroll 1
+    for (int r = own_row(); r < rows; r += THREADS / 8) {
+        const SetRow row = set_row(r);
+        const float *p = (row.some ? from.some : from.all) + octet_at(own_octet(), row.of_side);
+        copy16(to + r * SET_PITCH, row.exists ? p : from.all, row.exists);
+    }
+}
+
 /* Memory that will be read, rows of `words` words: from there to the second cache. */
 FN void expect_rows(int slot, int words) {
     const Saved s = saved(slot);

@@ -36,7 +36,7 @@ FN void add_products(Sums16 &c, const float *left, const float *right, int pitch
                      DO meanwhile) {
     uint32_t a = shared_at(left + tile_row() * SET_PITCH + left_piece(SET_PITCH));
     uint32_t b = shared_at(right + tile_head() * 16 * pitch + right_piece(pitch));
-#pragma unroll 4
+#pragma unroll 1
     for (int u = 0; u < units; u++) {
         uint32_t x[3][4], w[4];
         load_matrices(b, w);
@@ -105,13 +105,12 @@ template <int MATH> FN void add_bias64(int slot, const float *sums) {
     give(fused_at(slot) + c, sum * (1.0f / SCALE<MATH>), fused_adds(slot));
 }
 
-/* Rows of G to memory, 64 of them from row 64 k on: a thread has eight numbers of one. They go
- * while something is multiplied: the queue of stores is slow. place: in SETG_KEPT; ld: of the rows
- * there */
-FN void store_rows(int place, int ld, const float *from, int k) {
-    const int octet = threadIdx.x % 8 * 4, row = k * (THREADS / 8) + threadIdx.x / 8;
-    global_quad(fused_at(SETG_KEPT) + place + row * ld + octet, ld4(from + row * SET_PITCH + octet),
-                set_row(row).exists);
+/* Rows of G to memory, 64 of them from row 64 k on and 64 columns, while something is multiplied:
+ * the queue of stores is slow. place: in SETG_KEPT */
+FN void store_rows(int place, const float *from, int k) {
+    const int row = k * (THREADS / 8) + own_row(), octet = own_octet();
+    global_quad(fused_at(SETG_KEPT) + place + octet_at(octet, row),
+                ld4(from + row * SET_PITCH + octet * 4), set_row(row).exists);
 }
 
 /* ---- to attention ---------------------------------------------------------------------------- */
@@ -260,7 +259,7 @@ template <int MATH> FN void pool_weight_gradients(int rows) {
 
 /* What attention and the layers behind it read of memory: from there to the second cache. */
 FN void expect_first() {
-    expect_rows(SIDE_A0, 32);
+    bring_closer(fused_at(SETG_ALL + SIDE_A0), SET_ROWS * 32);
     expect_rows(SIDE_L0, 4);
     expect_rows(SIDE_H0, 2);
 }
@@ -281,18 +280,18 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     add_products<MATH>(c, room(AT_DQ) + (last ? 0 : AT_P), last ? room(AT_W) : room(AT_DQ) + AT_PB,
                        last ? WQ_PITCH : SET_PITCH, last ? 12 : 1, [=](int u) {
                            if (last && u < 9)
-                               store_rows(KEPT_DQ1 + u % 3 * 32, 96, room(u % 3), u / 3);
+                               store_rows(KEPT_DQ1 + octet_at(u % 3 * 8, 0), room(u % 3), u / 3);
                        });
     put_dh<MATH>(dh, sums, c, mask);
     __syncthreads();
     if (last) {
-        copy_rows16(room(AT_W), saved(SIDE_A0), 32, rows, false); /* no call: it waits for pre */
+        copy_octets16(room(AT_W), saved(SIDE_A0), rows, false); /* no call: it waits for pre */
         if (threadIdx.x < JOINT) *joint(threadIdx.x) = of_joint;
     }
     copy_commit();
     add_products<MATH>(c, dh, last ? room(AT_QG) + HALF_ROOM : room(AT_W), SET_PITCH, 4,
                        [=](int u) {
-                           if (u < 3) store_rows(last ? KEPT_DH0S : KEPT_DH1S, 32, dh, u);
+                           if (u < 3) store_rows(last ? KEPT_DH0S : KEPT_DH1S, dh, u);
                        });
     float lse[6];
     load_lse(lse, saved(last ? SIDE_L0 : SIDE_L1));

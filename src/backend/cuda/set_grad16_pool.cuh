@@ -130,7 +130,7 @@ template <int MATH> static __device__ __noinline__ void pooling16() {
     __syncthreads();
     if (id < 2 * SET_ROWS) put_weights16<MATH>(x);
     fetch16(room(AT_QG), q1, 96, rows, true);
-    fetch16(room(AT_QG) + 8, saved(SIDE_A1), 32, rows, true); /* where g will be */
+    copy_octets16(room(AT_QG) + 8, saved(SIDE_A1), rows, true); /* where g will be */
     copy_commit();
     __syncthreads();
 }

@@ -405,9 +405,13 @@ static const dev_instr *part_with(const cuda_program *p, fused_kind kind, int k,
 }
 
 /* The words of a term's matrix, by octets. */
+static bool has_octets_of(const cuda_program *p, const dev_rows *of, int32_t cols, int32_t step,
+                          int32_t rows) {
+    return of->how == DEV_ROWS_OCTETS && of->step == step && of->at % 4 == 0 &&
+           of->at >= DEV_KEPT_HEAD && of->at + ((cols / 8 - 1) * step + rows) * 4 <= p->kept_words;
+}
 static bool has_octets(const cuda_program *p, const dev_rows *of, int32_t cols) {
-    return of->how == DEV_ROWS_OCTETS && of->step == FUSED_POINTS && of->at % 4 == 0 &&
-           of->at >= DEV_KEPT_HEAD && of->at + FUSED_POINTS * cols / 2 <= p->kept_words;
+    return has_octets_of(p, of, cols, FUSED_POINTS, FUSED_POINTS);
 }
 
 /* In tf32 conditioners leave rows: three products a transition, each the gradient of a weight, and
@@ -467,7 +471,8 @@ static void set_rows(void) {
             const dev_term *t = &p.terms[k];
             const int32_t rows = t->side == DEV_SIDE_ALL ? FUSED_POINTS : FUSED_CONTEXT;
             CHECK(t->side == (k - of->first) % 2);
-            CHECK(has_rows(&p, &t->x, 64, rows) && has_rows(&p, &t->g, of->cols, rows));
+            CHECK(has_octets_of(&p, &t->x, 64, FUSED_POINTS + FUSED_CONTEXT, rows));
+            CHECK(has_rows(&p, &t->g, of->cols, rows));
         }
     }
     CHECK(products == 6);

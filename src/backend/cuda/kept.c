@@ -195,12 +195,18 @@ static bool sets_alone(const cuda_program *p, const int32_t *writers) {
     return alone && like;
 }
 
-/* A matrix that the forward part keeps goes where products find it: rows of all points, then those
- * of the context. */
+/* A matrix that the forward part keeps goes where products find it, by octets: rows of all points,
+ * then those of the context. */
 static void move_side(dev_fused *forward, dev_fused *f, int32_t which, uint32_t to) {
-    const uint32_t behind = FUSED_POINTS * SET_WIDTH / 2;
+    const uint32_t behind = FUSED_POINTS * 4;
     forward->place[SET_ALL + which] = f->place[SETG_ALL + which] = to;
     forward->place[SET_SOME + which] = f->place[SETG_SOME + which] = to + behind;
+}
+/* Or nowhere, where there is no reverse pass. */
+static void drop_sides(dev_fused *forward) {
+    for (int j = 0; j < SET_ROWS; j++)
+        forward->place[SET_ALL + set_rows[j].x] = forward->place[SET_SOME + set_rows[j].x] =
+            FUSED_ABSENT;
 }
 
 static void move_set(cuda_program *p, dev_instr *ins) {
@@ -218,11 +224,11 @@ static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *
     const uint32_t base = fused_place(DEV_STORE_KEPT, 0);
     const int32_t x = (int32_t)(ins->fused.place[SETG_ALL + row->x] - base);
     const int32_t g = (int32_t)(ins->fused.place[SETG_KEPT] - base) + row->g;
-    const int32_t x_step = SET_WIDTH / 2, g_step = row->cols / 2;
+    const int32_t x_step = SET_OCTET / 4, g_step = row->cols / 2;
     for (int32_t side = 0; side < 2; side++) {
         const int32_t down = side * FUSED_POINTS;
         add_term(p, to,
-                 (dev_term){.x = {x + down * x_step, x_step, DEV_ROWS_PLAIN},
+                 (dev_term){.x = {x + down * 4, x_step, DEV_ROWS_OCTETS},
                             .g = {g + down * g_step, g_step, DEV_ROWS_PLAIN},
                             .side = side == 0 ? DEV_SIDE_ALL : DEV_SIDE_CONTEXT});
     }
@@ -262,8 +268,12 @@ static void place_sets(cuda_program *p, const int32_t *writers) {
         else
             ins->math = DEV_FP32;
     }
-    for (int32_t k = 0; any && !keep && k < p->count; k++)
-        if (is_part(&p->code[k], FUSED_SET)) p->code[k].math = DEV_FP32;
+    for (int32_t k = 0; !keep && k < p->count; k++) {
+        dev_instr *ins = &p->code[k];
+        if (!is_part(ins, FUSED_SET)) continue;
+        if (any) ins->math = DEV_FP32;
+        if (ins->math != DEV_FP32) drop_sides(&ins->fused);
+    }
     for (int j = 0; keep && j < SET_ROWS; j++) add_set_products(p, &set_rows[j]);
 }
 

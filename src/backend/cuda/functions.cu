@@ -229,7 +229,7 @@ FN void run_fused(const dev_instr &ins) {
             set_grad_part::run(ins);
     } else if (kind < FUSED_FIRST) {
         if (kind == FUSED_LATENT)
-            half ? latent_half_part::run(ins) : latent_part::run(ins);
+            latent_part::run(ins);
         else
             half ? latent_grad_part::run_half(ins) : latent_grad_part::run(ins);
     } else if (kind == FUSED_FIRST) {

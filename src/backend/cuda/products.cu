@@ -2,7 +2,7 @@
  * multiprocessors that have no function: dW = sum over functions and terms of X^T G. A block forms
  * one part of a sum, of some of the functions (dev_product), in a fixed order, by two groups of
  * four warps (ptx.cuh): of a gradient with 128 rows or columns a group has 64 of them, of a smaller
- * one each has every other 16 rows of X and G.
+ * one each has half of the rows of X and G.
  *
  * Shared memory: a ring of STAGES pieces of STAGE_ROWS rows of one function, X and G by octets as
  * the tensor cores read them; an octet has 32 bytes more than its rows, so that rows that lie
@@ -195,20 +195,19 @@ FN void form_any(const dev_run *run, const dev_product &p, int part) {
         form<64, 64, false, false>(run, p, part);
 }
 
-/* A block to a part of a sum. The early ones begin when all functions have released; the late ones
- * are a kernel of their own, behind the functions' end. */
+/* A block to a part of a sum. It begins when all functions have released the stage. One block also
+ * waits for the kernel before, so that whoever waits for this one has waited for all; that of the
+ * first stage are the functions themselves, which nobody awaits here. */
 __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
-    products_kernel(const dev_run *run, int late) {
-    int which = late ? run->early_products : 0, part = (int)blockIdx.x;
+    products_kernel(const dev_run *run, int stage) {
+    int which = run->stages[stage].first_product, part = (int)blockIdx.x;
     grid_release();
     for (; part >= run->products[which].split * run->product_chunks; which++)
         part -= run->products[which].split * run->product_chunks;
-    if (late)
-        grid_wait();
-    else
-        wait_count(&run->adam->released, (int)run->n_slots);
+    wait_count(&run->adam->released[stage], (int)run->n_slots);
     form_any(run, run->products[which], part);
-    if (!late) count_block(&run->adam->formed);
+    count_block(&run->adam->formed[stage]);
+    if (stage > run->first_stage && blockIdx.x == 0) grid_wait();
 }
 
 cudaError_t products_prepare(void) {
@@ -216,8 +215,10 @@ cudaError_t products_prepare(void) {
                                 PRODUCT_BYTES);
 }
 
-void products_launch(const dev_run *run, int blocks, bool late, bool early, cudaStream_t stream) {
+void products_launch(const dev_run *run, const step_shape *s, int stage, bool early,
+                     cudaStream_t stream) {
+    const int blocks = s->stages[stage].product_blocks;
     if (blocks > 0)
         launch_as(launch_of(blocks, PRODUCT_THREADS, PRODUCT_BYTES, stream), true, early,
-                  products_kernel, run, (int)late);
+                  products_kernel, run, stage);
 }

@@ -422,8 +422,8 @@ static void conditioner_rows(void) {
         const dev_product *of = &p.products[j];
         if (of->rows == 64 || of->stage == DEV_LAST) continue; /* of the sets, of the first layer */
         products++;
-        CHECK(of->stage == (products > 18) && of->math == DEV_TF32 && of->terms == 1);
-        CHECK(of->split == 1 && of->first < p.n_terms);
+        CHECK(of->stage == (products - 1) / 3 && of->math == DEV_TF32 && of->terms == 1);
+        CHECK(of->split == 4 && !of->adds && of->first < p.n_terms);
         CHECK(has_octets(&p, &p.terms[of->first].x, of->rows));
         CHECK(has_octets(&p, &p.terms[of->first].g, of->cols));
     }
@@ -446,25 +446,26 @@ static bool has_rows(const cuda_program *p, const dev_rows *of, int32_t cols, in
            of->at >= DEV_KEPT_HEAD && of->at + rows * of->step <= p->kept_words;
 }
 
-/* Three layers of the sets leave rows: sums of both sides and of all transitions of a stage: five,
- * and one at a time. */
+/* Three layers of the sets leave rows: sums of both sides, of one transition a stage, each on top
+ * of the one before. */
 static void set_rows(void) {
     recorded r;
     cuda_program p;
     int32_t products = 0;
     record(&r, "paper", 128, 50, 1);
     CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-    CHECK(p.product_parts == 5 + 2 + 16);
-    CHECK(p.stages[0].product_blocks == 3 * 6 + 3 * 5 && p.stages[0].first_product == 0);
-    CHECK(p.stages[1].product_blocks == 3 + 3 * 2 && p.stages[1].first_product == 21);
-    CHECK(p.stages[2].product_blocks == 3 * 16 + 2 * 8 && p.stages[2].first_product == 21 + 6);
+    CHECK(p.product_parts == 4 + 16 && p.stages[0].product_blocks == 3 * 4);
+    for (int32_t k = 1; k < DEV_LAST; k++)
+        CHECK(p.stages[k].product_blocks == 6 * 4 && p.stages[k].first_product == 6 * k - 3);
+    CHECK(p.stages[DEV_LAST].product_blocks == 3 * 16 + 2 * 8);
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
         CHECK(j >= p.stages[of->stage].first_product);
         if (of->rows != 64) continue;
         products++;
-        CHECK(of->math == DEV_BF16 && of->terms == (of->stage ? 2 : 10));
-        CHECK(of->base == (of->stage == 0 ? 0 : of->stage == 1 ? 5 : 7));
+        CHECK(of->math == DEV_BF16 && of->terms == 2 && of->stage > 0);
+        CHECK(of->base == (of->stage == DEV_LAST ? 4 : 0));
+        CHECK(of->adds == (of->stage > 1 && of->stage < DEV_LAST));
         for (int32_t k = of->first; k < of->first + of->terms; k++) {
             const dev_term *t = &p.terms[k];
             const int32_t rows = t->side == DEV_SIDE_ALL ? FUSED_POINTS : FUSED_CONTEXT;
@@ -472,7 +473,7 @@ static void set_rows(void) {
             CHECK(has_rows(&p, &t->x, 64, rows) && has_rows(&p, &t->g, of->cols, rows));
         }
     }
-    CHECK(products == 9);
+    CHECK(products == 3 * 7);
     for (int32_t k = 0; k < p.count; k++) {
         const dev_fused *f = &p.code[k].fused;
         if (p.code[k].op != OPCODE_COUNT + FUSED_SET_GRAD) continue;
@@ -528,11 +529,12 @@ static void product_ranges(void) {
     record(&r, "paper", 128, 50, 1);
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     for (int32_t j = 0; j < p.n_products; j++)
-        words += p.products[j].rows * p.products[j].cols * p.products[j].split;
+        words +=
+            p.products[j].adds ? 0 : p.products[j].rows * p.products[j].cols * p.products[j].split;
     for (int32_t k = 0; k < p.n_ranges; k++) {
         summed += p.ranges[k].parts * p.ranges[k].words;
         CHECK(p.ranges[k].parts == 0 || p.ranges[k].outer < 0);
-        CHECK(p.ranges[k].parts <= 1 || k >= p.stages[DEV_LAST].first_range);
+        CHECK(p.ranges[k].parts <= 4 || k >= p.stages[DEV_LAST].first_range);
     }
     CHECK(summed == words && words > 0);
     program_free(&world, &p);
@@ -595,8 +597,8 @@ static void covers_all(const recorded *r, const cuda_program *p) {
     for (int64_t at = 0; at < words; at += 16) CHECK(range_of(p, 0, p->n_ranges, at) >= 0);
 }
 
-/* What the last sets still write to comes at the end: the encoder. Conditioners and latents of the
- * last transition are complete where those sets begin, all others where the sets before them do. */
+/* What the last sets still write to comes at the end: the encoder. Conditioners and latents of a
+ * transition are complete where its sets begin. */
 static void stages(void) {
     recorded r;
     cuda_program p;
@@ -606,7 +608,7 @@ static void stages(void) {
     for (int32_t k = 0; k < p.count; k++) {
         const bool is_set = p.code[k].op == OPCODE_COUNT + FUSED_SET_GRAD;
         sets += is_set;
-        CHECK(p.code[k].releases == (!is_set ? 0 : sets == 6 ? 1 : sets == 7 ? 2 : 0));
+        CHECK(p.code[k].releases == (is_set ? 1 << (sets - 1) : 0));
     }
     covers_all(&r, &p);
     for (int32_t i = 0; i < r.m->params.count; i++) {
@@ -620,7 +622,8 @@ static void stages(void) {
             of_stage[s] += range >= of->first_range && range < of->first_range + of->ranges;
         }
     }
-    CHECK(of_stage[1] > 0 && of_stage[0] >= 5 * of_stage[1]);
+    for (int32_t s = 1; s < DEV_LAST; s++)
+        CHECK(of_stage[s] > 0 && of_stage[s] >= of_stage[s - 1] - 2);
     program_free(&world, &p);
     CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
     covers_all(&r, &p);

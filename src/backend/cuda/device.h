@@ -89,6 +89,7 @@ typedef struct dev_product {
     int32_t first, terms;
     int32_t split, base; /* base: the splits of the gradient's other sums before it */
     int32_t stage;       /* when its rows are complete */
+    int32_t adds;        /* to what the stage before left in its slots */
     int32_t math;        /* DEV_TF32: halves, G times KEPT_SCALE; DEV_BF16: bfloat16 as they are */
 } dev_product;
 enum { DEV_CHUNK = 25, DEV_CHUNKS = 16 }; /* functions of a chunk, unless there were more of them */
@@ -104,10 +105,10 @@ typedef struct dev_range {
 } dev_range;
 enum { DEV_RANGE_WORDS = 512 };
 
-/* A step's gradient is completed in stages (ranges.h): at two places of the program, and at its
+/* A step's gradient is completed in stages (ranges.h): at places of the program, and at its
  * end. What belongs to one: products and ranges from a first one on; product_blocks: all parts of
  * them. */
-enum { DEV_STAGES = 3, DEV_LAST = DEV_STAGES - 1 };
+enum { DEV_STAGES = 8, DEV_LAST = DEV_STAGES - 1 };
 typedef struct dev_stage {
     int32_t first_product, product_blocks, first_range, ranges;
 } dev_stage;

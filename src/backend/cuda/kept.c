@@ -95,12 +95,15 @@ static bool flow_alone(const dev_fused *f, const int32_t *writers) {
     return alone;
 }
 
-/* The gradient of operand `slot`, so far without terms. */
+/* The gradient of operand `slot`, so far without terms. The parts of all products of a stage are
+ * about as many as multiprocessors without a function can have. */
+enum { SPLIT = 4 };
 static dev_product *add_product(cuda_program *p, const dev_fused *f, int32_t slot, int32_t rows,
                                 int32_t cols, int32_t stage) {
     dev_product *to = &p->products[p->n_products++];
     *to = (dev_product){.at = gradient_at(f, slot) * DEV_OUTER_WORDS, .rows = rows, .cols = cols};
-    to->ld = cols, to->first = p->n_terms, to->split = 1, to->math = DEV_TF32, to->stage = stage;
+    to->ld = cols, to->first = p->n_terms, to->split = SPLIT, to->math = DEV_TF32,
+    to->stage = stage;
     return to;
 }
 
@@ -227,22 +230,26 @@ static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *
     }
 }
 
-/* A sum for each stage, of the sets that are complete in it. Of the first it has as many parts as
- * sets; the later ones are short, the more so the last, for which everybody waits. */
+/* A sum for each stage, of the sets that are complete in it, on top of the one before. The last one
+ * has slots of its own and short parts, since everybody waits for it. */
 static void add_set_products(cuda_program *p, const set_row *row) {
-    static const int32_t splits[DEV_STAGES] = {1, 2, 16};
-    int32_t base = 0;
+    enum { LAST_SPLIT = 16 };
+    bool adds = false;
     for (int32_t stage = 0; stage < DEV_STAGES; stage++) {
         dev_product *to = NULL;
         for (int32_t k = 0; k < p->count; k++) {
             const dev_instr *ins = &p->code[k];
             if (!is_part(ins, FUSED_SET_GRAD) || ranges_stage(p, k) != stage) continue;
             if (!to) to = add_product(p, &ins->fused, row->slot, SET_WIDTH, row->cols, stage);
-            to->math = ins->math, to->base = base;
+            to->math = ins->math;
             add_set_terms(p, ins, row, to);
-            to->split = splits[stage] * to->terms / 2;
         }
-        if (to) base += to->split;
+        if (!to) continue;
+        if (stage == DEV_LAST)
+            to->split = LAST_SPLIT, to->base = adds ? SPLIT : 0;
+        else
+            to->adds = adds;
+        adds = true;
     }
 }
 
@@ -283,14 +290,14 @@ static bool reads_features(const dev_instr *ins, uint32_t x) {
 /* dw = x^T gpre, the last thing that a function leaves. A product has 128 columns at most, so there
  * are two: columns 0 .. 127 and the others. */
 static void keep_first(cuda_program *p, dev_fused *first, dev_fused *f) {
-    enum { COLUMNS = 192, WIDE = 128, SPLIT = 8, STEP = FUSED_POINTS };
+    enum { COLUMNS = 192, WIDE = 128, LAST_SPLIT = 8, STEP = FUSED_POINTS };
     const int32_t x = (int32_t)keep_features(p, first), g = (int32_t)p->kept_words;
     f->place[FIRSTG_KEPT] = fused_place(DEV_STORE_KEPT, g);
     p->kept_words += FIRSTG_ROWS_KEPT;
     for (int32_t from = 0; from < COLUMNS; from += WIDE) {
         const int32_t cols = from + WIDE <= COLUMNS ? WIDE : COLUMNS - from;
         dev_product *to = add_product(p, f, FIRSTG_DW, 160, cols, DEV_LAST);
-        to->at += from, to->ld = COLUMNS, to->split = SPLIT;
+        to->at += from, to->ld = COLUMNS, to->split = LAST_SPLIT;
         add_term(p, to,
                  (dev_term){.x = {x, STEP, DEV_ROWS_OCTETS},
                             .g = {g + from * STEP / 2, STEP, DEV_ROWS_OCTETS},

@@ -185,7 +185,8 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
 #pragma unroll
             for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] += room[i * 128];
     }
-    MEMBER void store(float *to, int ld) const {
+    /* To global memory, on top of what is there if it adds. */
+    MEMBER void store(float *to, int ld, bool adds) const {
         const float scale = BF16 ? 1.0f : 1.0f / KEPT_SCALE;
         const int row = (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4;
         const int col = (int)threadIdx.x % 4 * 2;
@@ -193,12 +194,14 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
 #pragma unroll
         for (int i = 0; i < 2 * J; i++) {
             const int r = row + i % 2 * 8, n = col + i / 2 * 8;
-            const float2 v =
-                make_float2(c[i / 2][i % 2 * 2] * scale, c[i / 2][i % 2 * 2 + 1] * scale);
+            float *first = TURNED ? to + n * ld + r : to + r * ld + n;
+            float *second = TURNED ? first + ld : first + 1;
+            float2 v = make_float2(c[i / 2][i % 2 * 2] * scale, c[i / 2][i % 2 * 2 + 1] * scale);
+            if (adds) v.x += __ldcg(first), v.y += __ldcg(second);
             if (TURNED)
-                to[n * ld + r] = v.x, to[(n + 1) * ld + r] = v.y;
+                *first = v.x, *second = v.y;
             else
-                *(float2 *)(to + r * ld + n) = v;
+                *(float2 *)first = v;
         }
     }
 };
@@ -209,7 +212,9 @@ FN void form(const dev_run *run, const dev_product &p, int part) {
     sum.add_up(run, p, part);
     if (M == 64) sum.join_groups();
     const int64_t slot = p.base * run->product_chunks + part;
-    sum.store(run->slots + slot * run->slot_words + p.at, p.ld);
+    if (p.adds)
+        wait_count(&run->adam->formed[p.stage - 1], run->stages[p.stage - 1].product_blocks);
+    sum.store(run->slots + slot * run->slot_words + p.at, p.ld, p.adds);
 }
 
 /* The gradients of fused.h that are left as rows: of conditioners, sets and the first layer. */

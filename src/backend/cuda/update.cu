@@ -217,6 +217,13 @@ static __device__ void sum_block(const dev_run *run, int which, const float *sum
     count_done(run, room);
 }
 
+/* Until the kernel before this one is done, unless that is the functions': one block of every
+ * kernel does so, so that behind the last one all are done. The functions count their end
+ * themselves. */
+static __device__ void wait_before(const dev_run *run, int stage) {
+    if (stage > run->first_stage || run->stages[stage].product_blocks > 0) grid_wait();
+}
+
 /* The block of a stage that has no range. It lets the next kernel begin when the next stage is
  * released: nobody else waits for that, so that meanwhile other runs have the multiprocessors. The
  * first one prepares, the one before the last, which sees the functions' end, reports. */
@@ -229,12 +236,11 @@ static __device__ void direct_stage(const dev_run *run, int stage, double *room)
         report_functions(run, room);
         count_done(run, room);
     }
-    grid_wait();
+    wait_before(run, stage);
 }
 
 /* A block to a range of a stage, and one that directs; the last stage needs none, unless it is the
- * only one. Behind the last stage all kernels before it are done: one block of each waits for the
- * one before. */
+ * only one. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
     sum_kernel(const dev_run *run, int stage, const float *sums, int ranks) {
     __shared__ double room[WARPS];
@@ -248,7 +254,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
     wait_count(&run->adam->released[stage], (int)run->n_slots);
     if (run->ranges[which].parts > 0) wait_count(&run->adam->formed[stage], own.product_blocks);
     sum_block(run, which, sums, ranks);
-    if (blockIdx.x == 0) grid_wait();
+    if (blockIdx.x == 0) wait_before(run, stage);
 }
 
 static __device__ float adam_word(const dev_adam &a, float gradient, float &m, float &v, float w) {

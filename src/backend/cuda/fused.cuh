@@ -12,7 +12,6 @@
 #include "backend/cuda/fused_flow_grad.cuh"
 #include "backend/cuda/fused_latent.cuh"
 #include "backend/cuda/fused_latent_grad_half.cuh"
-#include "backend/cuda/fused_latent_half.cuh"
 #include "backend/cuda/fused_set.cuh"
 #include "backend/cuda/fused_set_grad.cuh"
 

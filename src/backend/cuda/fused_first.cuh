@@ -1,11 +1,11 @@
 /* fused_first.cuh: what all transitions share as one instruction (FUSED_FIRST in fused.h), in fp32;
- * first_half.cuh has it in tf32 and bf16: Fourier features, the first layer of the set encoder,
- * which does not see y, the seed's query. The weight comes by rows while the features are computed;
- * the product reads these where they were left. */
+ * fused_first_half.cuh has it in tf32 and bf16: Fourier features, the first layer of the set
+ * encoder, which does not see y, the seed's query. The weight comes by rows while the features are
+ * computed; the product reads these where they were left. */
 #ifndef MNP_CUDA_FUSED_FIRST_CUH
 #define MNP_CUDA_FUSED_FIRST_CUH
 
-#include "backend/cuda/first_half.cuh"
+#include "backend/cuda/fused_first_half.cuh"
 
 namespace first_part {
 

@@ -1,6 +1,6 @@
 /* fused_flow.cuh: the conditioner of a transition and its spline as one instruction (fused.h), in
- * fp32; flow_half.cuh has it in tf32. All is computed turned: h^T = relu(w^T x^T + b), so that a
- * layer's input is read by the tensor cores themselves and its weights lie as they are
+ * fp32; fused_flow_half.cuh has it in tf32. All is computed turned: h^T = relu(w^T x^T + b), so
+ * that a layer's input is read by the tensor cores themselves and its weights lie as they are
  * (groups.cuh). A group of four warps has 64 of a layer's 128 numbers for 64 points. What a layer
  * computes stays in shared memory for the next one and is stored for the reverse pass.
  *
@@ -16,7 +16,7 @@
 #ifndef MNP_CUDA_FUSED_FLOW_CUH
 #define MNP_CUDA_FUSED_FLOW_CUH
 
-#include "backend/cuda/flow_half.cuh"
+#include "backend/cuda/fused_flow_half.cuh"
 #include "backend/cuda/groups.cuh"
 
 namespace flow_part {

@@ -1,6 +1,6 @@
 /* fused_flow_grad.cuh: the reverse pass of the conditioner and its spline as one instruction
- * (fused.h), in fp32; flow_grad_half.cuh has it in tf32. Gradients of the layers' values stay in
- * shared memory, turned as in fused_flow.cuh; only those of weights, of y and of the log
+ * (fused.h), in fp32; fused_flow_grad_half.cuh has it in tf32. Gradients of the layers' values stay
+ * in shared memory, turned as in fused_flow.cuh; only those of weights, of y and of the log
  * determinant are stored. A group of four warps has 64 x 64 numbers of a product (groups.cuh). "By
  * points": with k over points, for a weight's gradient; "by columns": with k over the layer's
  * numbers, for the layer below.
@@ -17,7 +17,7 @@
 #ifndef MNP_CUDA_FUSED_FLOW_GRAD_CUH
 #define MNP_CUDA_FUSED_FLOW_GRAD_CUH
 
-#include "backend/cuda/flow_grad_half.cuh"
+#include "backend/cuda/fused_flow_grad_half.cuh"
 #include "backend/cuda/groups.cuh"
 
 namespace flow_grad_part {

@@ -79,6 +79,14 @@ FN void keep_tile(int room, int i, int slot, int ld, int at) {
                 row < tile_left_rows(i));
 }
 
+/* The same by octets, for products (fused.h); nothing where nobody reads it. */
+FN void keep_octets(int room, int i, int slot) {
+    const int row = tile_in_room(i) + threadIdx.x % 16, octet = threadIdx.x % 128 / 16;
+    float *to = fused_at(SET_ALL + slot);
+    global_quad(to + octet * SET_OCTET + row * 4, ld4(work() + room + row * PACKED + octet * 4),
+                to && (int)threadIdx.x % 16 < tile_left_rows(i));
+}
+
 /* ---- weights --------------------------------------------------------------------------------- */
 
 /* Weights (64, COLS) that have come as floats, packed; all threads. */
@@ -210,7 +218,7 @@ template <int MATH, int M> FN void narrow_tiles(Tile *r, int first, bool last) {
     multiply_packed<MATH, 1, M>(s, first, from, AT_PACKED_W, last ? AT_B1 : AT_B0);
 #pragma unroll
     for (int i = 0; i < M; i++) {
-        keep_tile(from, first + i, last ? SIDE_A1 : SIDE_A0, WIDTH / 2, 0);
+        keep_octets(from, first + i, last ? SIDE_A1 : SIDE_A0);
 #pragma unroll
         for (int k = 0; k < 8; k++) r[i][k / 4][k % 4] += relu_of(s[i][0][k / 4][k % 4]);
         put_tile<MATH>(to, first + i, r[i]);
@@ -243,7 +251,7 @@ template <int MATH> FN void wide_packed(Tile (&r)[GROUP_TILES]) {
 }
 /* A tile of x1 and q1 to memory. */
 FN void keep_wide(int i) {
-    keep_tile(AT_PACKED_Y, i, SIDE_X1, WIDTH / 2, 0);
+    keep_octets(AT_PACKED_Y, i, SIDE_X1);
     keep_tile(AT_PACKED_X, i, SIDE_Q1, 3 * WIDTH / 2, 0);
     keep_tile(AT_PACKED_K, i, SIDE_Q1, 3 * WIDTH / 2, WIDTH / 2);
     keep_tile(AT_PACKED_V, i, SIDE_Q1, 3 * WIDTH / 2, WIDTH);

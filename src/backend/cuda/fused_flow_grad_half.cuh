@@ -1,11 +1,12 @@
-/* flow_grad_half.cuh: the reverse pass of the conditioner and its spline (FUSED_FLOW_GRAD) in tf32,
- * with halves by octets, turned as in flow_half.cuh. Gradients of weights are not formed here: the
- * gradients of raw, h1 and h0 are kept as rows (FLOWG_KEPT), where h0 and h1 are already. All of
- * them are multiplied by KEPT_SCALE from the spline on. Everything has a place of its own in shared
- * memory; a layer's gradient is written once, as the operand of the layer below and as it is kept.
+/* fused_flow_grad_half.cuh: the reverse pass of the conditioner and its spline (FUSED_FLOW_GRAD) in
+ * tf32, with halves by octets, turned as in fused_flow_half.cuh. Gradients of weights are not
+ * formed here: the gradients of raw, h1 and h0 are kept as rows (FLOWG_KEPT), where h0 and h1 are
+ * already. All of them are multiplied by KEPT_SCALE from the spline on. Everything has a place of
+ * its own in shared memory; a layer's gradient is written once, as the operand of the layer below
+ * and as it is kept.
  */
-#ifndef MNP_CUDA_FLOW_GRAD_HALF_CUH
-#define MNP_CUDA_FLOW_GRAD_HALF_CUH
+#ifndef MNP_CUDA_FUSED_FLOW_GRAD_HALF_CUH
+#define MNP_CUDA_FUSED_FLOW_GRAD_HALF_CUH
 
 #include "backend/cuda/octets.cuh"
 #include "backend/cuda/spline_lanes.cuh"

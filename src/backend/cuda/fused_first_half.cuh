@@ -1,10 +1,10 @@
-/* first_half.cuh: what all transitions share (FUSED_FIRST) in tf32 and bf16: Fourier features are
- * made as halves by octets (octets.cuh), the operand of the product and what conditioners read
+/* fused_first_half.cuh: what all transitions share (FUSED_FIRST) in tf32 and bf16: Fourier features
+ * are made as halves by octets (octets.cuh), the operand of the product and what conditioners read
  * (FIRST_KEPT); as floats they are stored only where somebody asks for them. The weight comes as
  * halves meanwhile. pre^T = w^T x^T: a group of four warps has 32 points and takes 64 of
  * the 192 numbers at a time. */
-#ifndef MNP_CUDA_FIRST_HALF_CUH
-#define MNP_CUDA_FIRST_HALF_CUH
+#ifndef MNP_CUDA_FUSED_FIRST_HALF_CUH
+#define MNP_CUDA_FUSED_FIRST_HALF_CUH
 
 #include "backend/cuda/fourier.cuh"
 #include "backend/cuda/octets.cuh"

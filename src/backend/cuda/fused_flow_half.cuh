@@ -1,12 +1,12 @@
-/* flow_half.cuh: the conditioner of a transition and its spline (FUSED_FLOW) in tf32: weights come
- * as halves, x too where it is kept so (FLOW_XH), and layers are handed on as halves by octets
+/* fused_flow_half.cuh: the conditioner of a transition and its spline (FUSED_FLOW) in tf32: weights
+ * come as halves, x too where it is kept so (FLOW_XH), and layers are handed on as halves by octets
  * (octets.cuh). All is computed turned: h^T = relu(w^T x^T + b). A group of four warps has 64 of a
  * layer's 128 numbers for 64 points. h0, h1 and their signs are kept where FLOW_KEPT is there.
  * Everything has a place of its own in shared memory, so all copies are asked for at once, and
  * threads wait for each other only when a layer has been written. Columns of points that do not
  * exist hold whatever was there; they are not stored. */
-#ifndef MNP_CUDA_FLOW_HALF_CUH
-#define MNP_CUDA_FLOW_HALF_CUH
+#ifndef MNP_CUDA_FUSED_FLOW_HALF_CUH
+#define MNP_CUDA_FUSED_FLOW_HALF_CUH
 
 #include "backend/cuda/octets.cuh"
 #include "backend/cuda/spline_lanes.cuh"

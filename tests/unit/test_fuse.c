@@ -444,12 +444,6 @@ static void conditioner_rows(void) {
     forget(&r);
 }
 
-/* The words of a term's matrix in rows. */
-static bool has_rows(const cuda_program *p, const dev_rows *of, int32_t cols, int32_t rows) {
-    return of->how == DEV_ROWS_PLAIN && of->step == cols / 2 && of->at % 4 == 0 &&
-           of->at >= DEV_KEPT_HEAD && of->at + rows * of->step <= p->kept_words;
-}
-
 /* Three layers of the sets leave rows: sums of both sides, of one transition a stage, each on top
  * of the one before. */
 static void set_rows(void) {
@@ -475,7 +469,7 @@ static void set_rows(void) {
             const int32_t rows = t->side == DEV_SIDE_ALL ? FUSED_POINTS : FUSED_CONTEXT;
             CHECK(t->side == (k - of->first) % 2);
             CHECK(has_octets_of(&p, &t->x, 64, FUSED_POINTS + FUSED_CONTEXT, rows));
-            CHECK(has_rows(&p, &t->g, of->cols, rows));
+            CHECK(has_octets_of(&p, &t->g, of->cols, FUSED_POINTS + FUSED_CONTEXT, rows));
         }
     }
     CHECK(products == 3 * 7);

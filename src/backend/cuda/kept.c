@@ -226,12 +226,12 @@ static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *
     const uint32_t base = fused_place(DEV_STORE_KEPT, 0);
     const int32_t x = (int32_t)(ins->fused.place[SETG_ALL + row->x] - base);
     const int32_t g = (int32_t)(ins->fused.place[SETG_KEPT] - base) + row->g;
-    const int32_t x_step = SET_OCTET / 4, g_step = row->cols / 2;
+    const int32_t step = SET_OCTET / 4;
     for (int32_t side = 0; side < 2; side++) {
         const int32_t down = side * FUSED_POINTS;
         add_term(p, to,
-                 (dev_term){.x = {x + down * 4, x_step, DEV_ROWS_OCTETS},
-                            .g = {g + down * g_step, g_step, DEV_ROWS_PLAIN},
+                 (dev_term){.x = {x + down * 4, step, DEV_ROWS_OCTETS},
+                            .g = {g + down * 4, step, DEV_ROWS_OCTETS},
                             .side = side == 0 ? DEV_SIDE_ALL : DEV_SIDE_CONTEXT});
     }
 }

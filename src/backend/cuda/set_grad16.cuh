@@ -110,7 +110,7 @@ FN int own_row() {
     return threadIdx.x / 256 * 32 + threadIdx.x % 32;
 }
 FN int octet_at(int octet, int row) {
-    return (octet * SET_ROWS + row) * 4;
+    return octet * SET_OCTET + row * 4;
 }
 
 /* A matrix of 64 columns by octets to a room, its rows by heads or one behind the other. */

@@ -420,10 +420,10 @@ static void conditioner_rows(void) {
     CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
-        if (of->rows == 64 || of->late) continue; /* of the sets, of the first layer */
+        if (of->rows == 64 || of->stage == DEV_LAST) continue; /* of the sets, of the first layer */
         products++;
-        CHECK(j < p.early_products && of->math == DEV_TF32 && of->terms == 1 && of->split == 1 &&
-              of->first < p.n_terms);
+        CHECK(of->stage == (products - 1) / 3 && of->math == DEV_TF32 && of->terms == 1);
+        CHECK(of->split == 4 && !of->adds && of->first < p.n_terms);
         CHECK(has_octets(&p, &p.terms[of->first].x, of->rows));
         CHECK(has_octets(&p, &p.terms[of->first].g, of->cols));
     }
@@ -446,23 +446,26 @@ static bool has_rows(const cuda_program *p, const dev_rows *of, int32_t cols, in
            of->at >= DEV_KEPT_HEAD && of->at + rows * of->step <= p->kept_words;
 }
 
-/* Three layers of the sets leave rows: sums of both sides and of all transitions, but the last one
- * comes late. */
+/* Three layers of the sets leave rows: sums of both sides, of one transition a stage, each on top
+ * of the one before. */
 static void set_rows(void) {
     recorded r;
     cuda_program p;
     int32_t products = 0;
     record(&r, "paper", 128, 50, 1);
     CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-    CHECK(p.early_products == p.n_products - 5 && p.product_parts == 6 + 16);
-    CHECK(p.early_splits == 3 * 7 + 3 * 6 && p.late_splits == 3 * 16 + 2 * 8);
+    CHECK(p.product_parts == 4 + 16 && p.stages[0].product_blocks == 3 * 4);
+    for (int32_t k = 1; k < DEV_LAST; k++)
+        CHECK(p.stages[k].product_blocks == 6 * 4 && p.stages[k].first_product == 6 * k - 3);
+    CHECK(p.stages[DEV_LAST].product_blocks == 3 * 16 + 2 * 8);
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
-        CHECK((of->late == 1) == (j >= p.early_products));
+        CHECK(j >= p.stages[of->stage].first_product);
         if (of->rows != 64) continue;
         products++;
-        CHECK(of->base == (of->late ? 6 : 0));
-        CHECK(of->math == DEV_BF16 && of->terms == (of->late ? 2 : 12));
+        CHECK(of->math == DEV_BF16 && of->terms == 2 && of->stage > 0);
+        CHECK(of->base == (of->stage == DEV_LAST ? 4 : 0));
+        CHECK(of->adds == (of->stage > 1 && of->stage < DEV_LAST));
         for (int32_t k = of->first; k < of->first + of->terms; k++) {
             const dev_term *t = &p.terms[k];
             const int32_t rows = t->side == DEV_SIDE_ALL ? FUSED_POINTS : FUSED_CONTEXT;
@@ -470,7 +473,7 @@ static void set_rows(void) {
             CHECK(has_rows(&p, &t->x, 64, rows) && has_rows(&p, &t->g, of->cols, rows));
         }
     }
-    CHECK(products == 6);
+    CHECK(products == 3 * 7);
     for (int32_t k = 0; k < p.count; k++) {
         const dev_fused *f = &p.code[k].fused;
         if (p.code[k].op != OPCODE_COUNT + FUSED_SET_GRAD) continue;
@@ -487,8 +490,8 @@ static void set_rows(void) {
     forget(&r);
 }
 
-/* The first layer's gradient is two late products, of 128 and of 64 columns; then nobody reads its
- * features as floats. */
+/* The first layer's gradient is two products of the last stage, of 128 and of 64 columns; then
+ * nobody reads its features as floats. */
 static void first_layer_rows(void) {
     recorded r;
     cuda_program p;
@@ -496,7 +499,7 @@ static void first_layer_rows(void) {
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     int64_t at[2] = {-1, -1};
     int32_t found = 0;
-    for (int32_t j = p.early_products; j < p.n_products; j++) {
+    for (int32_t j = p.stages[DEV_LAST].first_product; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
         if (of->rows != 160) continue;
         CHECK(of->ld == 192 && of->math == DEV_TF32 && of->terms == 1 && of->base == 0);
@@ -526,11 +529,12 @@ static void product_ranges(void) {
     record(&r, "paper", 128, 50, 1);
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     for (int32_t j = 0; j < p.n_products; j++)
-        words += p.products[j].rows * p.products[j].cols * p.products[j].split;
+        words +=
+            p.products[j].adds ? 0 : p.products[j].rows * p.products[j].cols * p.products[j].split;
     for (int32_t k = 0; k < p.n_ranges; k++) {
         summed += p.ranges[k].parts * p.ranges[k].words;
         CHECK(p.ranges[k].parts == 0 || p.ranges[k].outer < 0);
-        CHECK(p.ranges[k].parts <= 1 || k >= p.n_early);
+        CHECK(p.ranges[k].parts <= 4 || k >= p.stages[DEV_LAST].first_range);
     }
     CHECK(summed == words && words > 0);
     program_free(&world, &p);
@@ -593,31 +597,37 @@ static void covers_all(const recorded *r, const cuda_program *p) {
     for (int64_t at = 0; at < words; at += 16) CHECK(range_of(p, 0, p->n_ranges, at) >= 0);
 }
 
-/* What the last sets still write to is late: the encoder. Conditioners and latents are early. */
-static void early_ranges(void) {
+/* What the last sets still write to comes at the end: the encoder. Conditioners and latents of a
+ * transition are complete where its sets begin. */
+static void stages(void) {
     recorded r;
     cuda_program p;
+    int32_t sets = 0, of_stage[DEV_STAGES] = {0};
     record_paper(&r);
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-    int32_t releases = 0, sets = 0;
     for (int32_t k = 0; k < p.count; k++) {
         const bool is_set = p.code[k].op == OPCODE_COUNT + FUSED_SET_GRAD;
-        sets += is_set, releases += p.code[k].releases;
-        if (p.code[k].releases) CHECK(is_set && sets == 7);
+        sets += is_set;
+        CHECK(p.code[k].releases == (is_set ? 1 << (sets - 1) : 0));
     }
-    CHECK(releases == 1);
     covers_all(&r, &p);
     for (int32_t i = 0; i < r.m->params.count; i++) {
         const param *w = &r.m->params.list[i];
         const bool encoder = strncmp(w->name, "enc.", 4) == 0;
         const int32_t range = range_of(&p, 0, p.n_ranges, w->offset);
         if (w->init.frozen) continue;
-        CHECK((range >= p.n_early) == encoder);
+        CHECK((range >= p.stages[DEV_LAST].first_range) == encoder);
+        for (int32_t s = 0; s < DEV_STAGES; s++) {
+            const dev_stage *of = &p.stages[s];
+            of_stage[s] += range >= of->first_range && range < of->first_range + of->ranges;
+        }
     }
+    for (int32_t s = 1; s < DEV_LAST; s++)
+        CHECK(of_stage[s] > 0 && of_stage[s] >= of_stage[s - 1] - 2);
     program_free(&world, &p);
     CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
     covers_all(&r, &p);
-    CHECK(p.n_early == 0); /* op by op nothing releases */
+    CHECK(p.stages[DEV_LAST].ranges == p.n_ranges); /* op by op nothing releases */
     for (int32_t k = 0; k < p.count; k++) CHECK(p.code[k].releases == 0);
     program_free(&world, &p);
     forget(&r);
@@ -643,6 +653,6 @@ int main(void) {
     RUN(product_ranges);
     RUN(conditioner_keeps_none);
     RUN(teams_know_less);
-    RUN(early_ranges);
+    RUN(stages);
     return check_done();
 }

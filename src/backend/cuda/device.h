@@ -47,7 +47,7 @@ typedef struct dev_instr {
     uint32_t fresh; /* bit j: but the block's first function overwrites (weight gradients)  */
     int32_t math;
     int32_t together; /* it and those behind it run side by side: how many; 1: alone */
-    int32_t releases; /* 1: gradients complete before it may be summed while it runs (ranges.h) */
+    int32_t releases; /* bit k: what stage k needs is complete before it (ranges.h) */
     int32_t reserved[2];
     int32_t i[DEV_INT];
     double f[DEV_REAL];
@@ -88,12 +88,13 @@ typedef struct dev_product {
     int32_t rows, cols, ld;
     int32_t first, terms;
     int32_t split, base; /* base: the splits of the gradient's other sums before it */
-    int32_t late; /* some rows are written by the instruction that releases first (ranges.h) */
-    int32_t math; /* DEV_TF32: halves, G times KEPT_SCALE; DEV_BF16: bfloat16 as they are */
+    int32_t stage;       /* when its rows are complete */
+    int32_t adds;        /* to what the stage before left in its slots */
+    int32_t math;        /* DEV_TF32: halves, G times KEPT_SCALE; DEV_BF16: bfloat16 as they are */
 } dev_product;
 enum { DEV_CHUNK = 25, DEV_CHUNKS = 16 }; /* functions of a chunk, unless there were more of them */
 
-/* A function's part of dev_run.kept begins with its lengths, where there are products. */
+/* A function's part of dev_run.kept begins with its lengths. */
 enum { DEV_KEPT_N, DEV_KEPT_M, DEV_KEPT_HEAD = 32 };
 
 /* Words of the gradient that one block sums over functions (ranges.h). */
@@ -103,6 +104,14 @@ typedef struct dev_range {
     int32_t parts; /* in chunks * parts of them, from products; 0: in all that functions wrote to */
 } dev_range;
 enum { DEV_RANGE_WORDS = 512 };
+
+/* A step's gradient is completed in stages (ranges.h): at places of the program, and at its
+ * end. What belongs to one: products and ranges from a first one on; product_blocks: all parts of
+ * them. */
+enum { DEV_STAGES = 8, DEV_LAST = DEV_STAGES - 1 };
+typedef struct dev_stage {
+    int32_t first_product, product_blocks, first_range, ranges;
+} dev_stage;
 
 /* step_block of op/frame.h */
 typedef struct dev_step {
@@ -118,9 +127,9 @@ typedef struct dev_step {
 typedef struct dev_adam {
     float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
     int32_t go, averages, first;
-    /* How many blocks are so far: of functions past the instruction that releases, and at their
-     * end; of early products; of the sum. */
-    int32_t released, ended, formed, done;
+    /* How many blocks are so far: of functions past the instruction that releases a stage, or at
+     * their end; of a stage's products; of the sum. */
+    int32_t released[DEV_STAGES], formed[DEV_STAGES], done;
     double next_rate;  /* of the step that follows   */
     int64_t next_step; /* and its number, if this one goes well */
 } dev_adam;
@@ -142,10 +151,10 @@ typedef struct dev_run {
     float *kept; /* per function: rows of outer products */
     int64_t kept_words;
     const dev_outer *outer;
-    const dev_product *products; /* first the early ones */
+    const dev_product *products; /* by stages */
     const dev_term *terms;
-    int32_t early_products, product_chunks, early_blocks; /* early_blocks: all parts of them */
-    int32_t *scratch;                                     /* per block: permutations, attention   */
+    int32_t product_chunks;
+    int32_t *scratch; /* per block: permutations, attention   */
     int64_t scratch_words;
     float *weights, *moment1, *moment2, *average; /* average may be NULL */
     uint32_t *halves;       /* of the weights, two to a word; NULL: nobody reads them */
@@ -156,8 +165,10 @@ typedef struct dev_run {
     dev_adam *adam;
     double *item_scalars;    /* (items, 3) */
     double *partial;         /* (ranges) sums of squares */
-    const dev_range *ranges; /* of the gradient, first the n_early that may be summed early */
-    int32_t n_early, n_ranges;
+    const dev_range *ranges; /* of the gradient, by stages */
+    int32_t n_ranges;
+    dev_stage stages[DEV_STAGES];
+    int32_t first_stage; /* the last one, where nothing releases */
     int64_t data_functions, data_x_dim;
     const int64_t *data_start;
     const float *data_x, *data_y;
@@ -171,12 +182,11 @@ typedef struct dev_run {
     int64_t *clocks;  /* (n_code + 1) cycles of block 0 per instruction, or NULL */
 } dev_run;
 
-/* How many blocks the kernels of a step have. */
+/* How many blocks the kernels of a step have (runtime.cu). */
 typedef struct step_shape {
     int64_t words; /* of weights, for adam */
-    int32_t functions, early_products, late_products;
-    int32_t early_ranges, ranges; /* ranges: all of them */
-    int32_t reserved;
+    int32_t functions, first_stage;
+    dev_stage stages[DEV_STAGES];
 } step_shape;
 
 /* Numbers of op/ headers. */

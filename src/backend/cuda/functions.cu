@@ -321,15 +321,16 @@ OP_FN void watch(int k, int next) {
 }
 
 /* By one thread: the sum of what the block has completed may begin, unless it has more to do. */
-OP_FN void release_gradients() {
+OP_FN void release_gradients(int stages) {
     const Frame &f = frame();
-    if (f.run->early_products > 0) {
+    if (f.run->kept_words > 0) {
         int32_t *lengths = (int32_t *)f.base[DEV_STORE_KEPT];
         lengths[DEV_KEPT_N] = f.n, lengths[DEV_KEPT_M] = f.m;
     }
     if (f.item + gridDim.x < f.run->item_hi) return;
     __threadfence();
-    atomicAdd(&f.run->adam->released, 1);
+    for (int s = 0; s < DEV_LAST; s++)
+        if (stages >> s & 1) atomicAdd(&f.run->adam->released[s], 1);
     grid_release();
 }
 
@@ -402,7 +403,7 @@ FN const dev_instr *enter_instruction() {
     const int k = f.at;
     if (k >= f.n_code) return nullptr;
     const dev_instr &ins = held(k);
-    if (ins.releases && threadIdx.x == THREADS - 1) release_gradients();
+    if (ins.releases && threadIdx.x == THREADS - 1) release_gradients(ins.releases);
     if (keeper()) fetch(k + 3 * DEV_TOGETHER, k + ins.together + 3 * DEV_TOGETHER);
     if (ins.op >= OPCODE_COUNT) find_operands(ins);
     __syncthreads();
@@ -439,7 +440,7 @@ __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *ru
         for (const dev_instr *ins = first_instruction(); ins; ins = next_instruction())
             execute(*ins);
     }
-    if (run->n_ranges > 0 && !run->diagnose) count_block(&run->adam->ended);
+    if (run->n_ranges > 0 && !run->diagnose) count_block(&run->adam->released[DEV_LAST]);
 }
 
 cudaError_t functions_prepare(void) {

@@ -95,12 +95,15 @@ static bool flow_alone(const dev_fused *f, const int32_t *writers) {
     return alone;
 }
 
-/* The gradient of operand `slot`, so far without terms. */
+/* The gradient of operand `slot`, so far without terms. The parts of all products of a stage are
+ * about as many as multiprocessors without a function can have. */
+enum { SPLIT = 4 };
 static dev_product *add_product(cuda_program *p, const dev_fused *f, int32_t slot, int32_t rows,
-                                int32_t cols) {
+                                int32_t cols, int32_t stage) {
     dev_product *to = &p->products[p->n_products++];
     *to = (dev_product){.at = gradient_at(f, slot) * DEV_OUTER_WORDS, .rows = rows, .cols = cols};
-    to->ld = cols, to->first = p->n_terms, to->split = 1, to->math = DEV_TF32;
+    to->ld = cols, to->first = p->n_terms, to->split = SPLIT, to->math = DEV_TF32,
+    to->stage = stage;
     return to;
 }
 
@@ -110,9 +113,9 @@ static void add_term(cuda_program *p, dev_product *to, dev_term term) {
 }
 
 static void add_flow_product(cuda_program *p, const dev_fused *f, int32_t slot, int32_t rows,
-                             int32_t cols, int64_t x, int64_t g) {
+                             int32_t cols, int64_t x, int64_t g, int32_t stage) {
     enum { STEP = FUSED_POINTS };
-    add_term(p, add_product(p, f, slot, rows, cols),
+    add_term(p, add_product(p, f, slot, rows, cols, stage),
              (dev_term){.x = {(int32_t)x, STEP, DEV_ROWS_OCTETS},
                         .g = {(int32_t)g, STEP, DEV_ROWS_OCTETS},
                         .side = DEV_SIDE_ALL});
@@ -128,33 +131,32 @@ static int64_t keep_features(cuda_program *p, dev_fused *first) {
     return first->place[FIRST_KEPT] - base;
 }
 
-static void keep_flow(cuda_program *p, dev_fused *first, dev_fused *forward, dev_fused *f) {
+static void keep_flow(cuda_program *p, dev_fused *first, dev_fused *forward, dev_fused *f,
+                      int32_t stage) {
     const int64_t x = keep_features(p, first), at = p->kept_words;
     forward->place[FLOW_XH] = first->place[FIRST_KEPT];
     forward->place[FLOW_KEPT] = f->place[FLOWG_KEPT] = fused_place(DEV_STORE_KEPT, at);
     p->kept_words += FLOW_ROWS_KEPT;
     forward->place[FLOW_H0] = forward->place[FLOW_H1] = FUSED_ABSENT;
     f->place[FLOWG_H0] = f->place[FLOWG_H1] = FUSED_ABSENT;
-    add_flow_product(p, f, FLOWG_DWX, 160, 128, x, at + KEPT_DH0);
-    add_flow_product(p, f, FLOWG_DW1, 128, 128, at + KEPT_FH0, at + KEPT_DH1);
-    add_flow_product(p, f, FLOWG_DW2, 128, 32, at + KEPT_FH1, at + KEPT_DRAW);
+    add_flow_product(p, f, FLOWG_DWX, 160, 128, x, at + KEPT_DH0, stage);
+    add_flow_product(p, f, FLOWG_DW1, 128, 128, at + KEPT_FH0, at + KEPT_DH1, stage);
+    add_flow_product(p, f, FLOWG_DW2, 128, 32, at + KEPT_FH1, at + KEPT_DRAW, stage);
 }
 
-/* The instruction that releases; one behind it leaves no rows for early products. 0: none does. */
-static int32_t release_of(const cuda_program *p) {
-    const int32_t at = ranges_release(p);
-    return p->updates && at < p->count ? at : 0;
+/* Rows are for programs that update and release (ranges.h). */
+static bool keeps_rows(const cuda_program *p) {
+    return p->updates && p->release[0] < p->count;
 }
 
 static void place_flows(cuda_program *p, const int32_t *writers) {
-    const int32_t release = release_of(p);
     for (int32_t k = 0; k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_FLOW_GRAD) || ins->math == DEV_FP32) continue;
         dev_instr *forward = part_with(p, FUSED_FLOW, FLOW_H0, ins->fused.place[FLOWG_H0]);
         dev_instr *first = part_with(p, FUSED_FIRST, FIRST_X, ins->fused.place[FLOWG_X]);
-        if (first && forward && k < release && flow_alone(&ins->fused, writers)) {
-            keep_flow(p, &first->fused, &forward->fused, &ins->fused);
+        if (first && forward && keeps_rows(p) && flow_alone(&ins->fused, writers)) {
+            keep_flow(p, &first->fused, &forward->fused, &ins->fused, ranges_stage(p, k));
             continue;
         }
         ins->math = DEV_FP32;
@@ -178,7 +180,7 @@ enum { SET_ROWS = sizeof set_rows / sizeof *set_rows, SET_WIDTH = 64 };
 static bool sets_alone(const cuda_program *p, const int32_t *writers) {
     const dev_instr *like = NULL;
     int32_t sets = 0;
-    bool alone = release_of(p) > 0;
+    bool alone = keeps_rows(p);
     for (int32_t k = 0; k < p->count; k++) {
         const dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_SET_GRAD)) continue;
@@ -228,25 +230,26 @@ static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *
     }
 }
 
-/* One sum of the sets that are complete where the program releases, as many parts of it as it has
- * sets; one of the others, in short parts, since everybody waits for it. */
+/* A sum for each stage, of the sets that are complete in it, on top of the one before. The last one
+ * has slots of its own and short parts, since everybody waits for it. */
 static void add_set_products(cuda_program *p, const set_row *row) {
-    enum { LATE_SPLIT = 16 };
-    const int32_t release = release_of(p);
-    int32_t base = 0;
-    for (int32_t late = 0; late < 2; late++) {
+    enum { LAST_SPLIT = 16 };
+    bool adds = false;
+    for (int32_t stage = 0; stage < DEV_STAGES; stage++) {
         dev_product *to = NULL;
-        for (int32_t k = late ? release : 0; k < (late ? p->count : release); k++) {
+        for (int32_t k = 0; k < p->count; k++) {
             const dev_instr *ins = &p->code[k];
-            if (!is_part(ins, FUSED_SET_GRAD)) continue;
-            if (!to) {
-                to = add_product(p, &ins->fused, row->slot, SET_WIDTH, row->cols);
-                to->math = ins->math, to->late = late, to->base = base, to->split = 0;
-            }
+            if (!is_part(ins, FUSED_SET_GRAD) || ranges_stage(p, k) != stage) continue;
+            if (!to) to = add_product(p, &ins->fused, row->slot, SET_WIDTH, row->cols, stage);
+            to->math = ins->math;
             add_set_terms(p, ins, row, to);
-            to->split += late ? LATE_SPLIT : 1;
         }
-        if (to) base += to->split;
+        if (!to) continue;
+        if (stage == DEV_LAST)
+            to->split = LAST_SPLIT, to->base = adds ? SPLIT : 0;
+        else
+            to->adds = adds;
+        adds = true;
     }
 }
 
@@ -287,14 +290,14 @@ static bool reads_features(const dev_instr *ins, uint32_t x) {
 /* dw = x^T gpre, the last thing that a function leaves. A product has 128 columns at most, so there
  * are two: columns 0 .. 127 and the others. */
 static void keep_first(cuda_program *p, dev_fused *first, dev_fused *f) {
-    enum { COLUMNS = 192, WIDE = 128, SPLIT = 8, STEP = FUSED_POINTS };
+    enum { COLUMNS = 192, WIDE = 128, LAST_SPLIT = 8, STEP = FUSED_POINTS };
     const int32_t x = (int32_t)keep_features(p, first), g = (int32_t)p->kept_words;
     f->place[FIRSTG_KEPT] = fused_place(DEV_STORE_KEPT, g);
     p->kept_words += FIRSTG_ROWS_KEPT;
     for (int32_t from = 0; from < COLUMNS; from += WIDE) {
         const int32_t cols = from + WIDE <= COLUMNS ? WIDE : COLUMNS - from;
-        dev_product *to = add_product(p, f, FIRSTG_DW, 160, cols);
-        to->at += from, to->ld = COLUMNS, to->late = 1, to->split = SPLIT;
+        dev_product *to = add_product(p, f, FIRSTG_DW, 160, cols, DEV_LAST);
+        to->at += from, to->ld = COLUMNS, to->split = LAST_SPLIT;
         add_term(p, to,
                  (dev_term){.x = {x, STEP, DEV_ROWS_OCTETS},
                             .g = {g + from * STEP / 2, STEP, DEV_ROWS_OCTETS},
@@ -303,7 +306,7 @@ static void keep_first(cuda_program *p, dev_fused *first, dev_fused *f) {
 }
 
 static void place_first(cuda_program *p, const int32_t *writers) {
-    for (int32_t k = 0; release_of(p) > 0 && k < p->count; k++) {
+    for (int32_t k = 0; keeps_rows(p) && k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_FIRST_GRAD) || ins->math == DEV_FP32) continue;
         const uint32_t place = ins->fused.place[FIRSTG_X];
@@ -320,22 +323,28 @@ static void place_first(cuda_program *p, const int32_t *writers) {
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Early ones first, and large ones before others, so that no block ends late. */
+/* By stages, and large parts before others, so that no block ends late. */
 static int64_t rank_of(const dev_product *p) {
     const int64_t size = (int64_t)p->rows * p->cols * p->terms / p->split;
-    return (p->late ? 0 : (int64_t)1 << 40) + size;
+    return ((int64_t)(DEV_STAGES - p->stage) << 40) + size;
 }
 
 static void sort_products(cuda_program *p) {
-    for (int32_t k = 0; k < p->n_products; k++) {
-        const dev_product *of = &p->products[k];
-        p->early_products += !of->late;
-        *(of->late ? &p->late_splits : &p->early_splits) += of->split;
-        if (of->base + of->split > p->product_parts) p->product_parts = of->base + of->split;
+    for (int32_t k = 0; k < p->n_products; k++)
         for (int32_t j = k; j > 0; j--) {
             dev_product *a = &p->products[j - 1], *b = &p->products[j], keep = *a;
             if (rank_of(a) >= rank_of(b)) break;
             *a = *b, *b = keep;
+        }
+}
+
+static void list_stages(cuda_program *p) {
+    for (int32_t s = 0, k = 0; s < DEV_STAGES; s++) {
+        p->stages[s].first_product = k;
+        for (; k < p->n_products && p->products[k].stage == s; k++) {
+            const int32_t end = p->products[k].base + p->products[k].split;
+            p->stages[s].product_blocks += p->products[k].split;
+            if (end > p->product_parts) p->product_parts = end;
         }
     }
 }
@@ -354,15 +363,17 @@ mnp_status kept_place(env *e, int64_t trainable, cuda_program *p) {
     mnp_status status = writers ? room_for(e, p) : MNP_ENOMEM;
     if (status == MNP_OK) {
         count_writers(p, writers);
+        ranges_release(p);
         p->kept_words = DEV_KEPT_HEAD;
         place_flows(p, writers);
         place_sets(p, writers);
         place_first(p, writers);
         sort_products(p);
-        if (p->n_products == 0) p->kept_words = 0;
+        list_stages(p);
         for (int32_t k = 0; p->updates && k < p->count; k++)
             if (is_part(&p->code[k], FUSED_LATENT_GRAD) && latent_alone(&p->code[k].fused, writers))
                 keep_latent(p, &p->code[k].fused);
+        if (p->kept_words == DEV_KEPT_HEAD) p->kept_words = 0;
     }
     env_free(e, writers);
     return status;

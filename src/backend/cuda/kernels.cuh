@@ -56,13 +56,12 @@ void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t s
 void update_halve_launch(const float *weights, uint32_t *halves, const int32_t *half_at,
                          int64_t words, cudaStream_t stream);
 cudaError_t products_prepare(void);
-/* Weight gradients from what functions left as rows: the early ones, or the late ones. early: while
- * the kernel before it ends. */
-void products_launch(const dev_run *run, int blocks, bool late, bool early, cudaStream_t stream);
-/* slot_sum of the early ranges, until the functions' end; of the others, grad_norm, grad_total and
- * tick; adam */
-void update_early_launch(const dev_run *run, const step_shape *s, cudaStream_t stream);
-void update_launch(const dev_run *run, const step_shape *s, cudaStream_t stream);
+/* A stage's weight gradients from what functions left as rows, then its slot_sum; behind the last,
+ * grad_norm, grad_total and tick, and adam. early: while the kernel before it ends. */
+void products_launch(const dev_run *run, const step_shape *s, int stage, bool early,
+                     cudaStream_t stream);
+void update_sum_launch(const dev_run *run, const step_shape *s, int stage, cudaStream_t stream);
+void update_adam_launch(const dev_run *run, const step_shape *s, cudaStream_t stream);
 /* The same in parts, for ranks that share a step: slot 0 becomes the sum of this rank's slots; the
  * reports of all ranks (ranks, most, 3) go where the step finds them; the sums of all ranks
  * (ranks, slot_words) take the place of the slots. */

@@ -110,19 +110,18 @@ mnp_status exec_place_blocks(exec *x, int64_t items, int *blocks) {
     x->image.slots = x->slots.at, x->image.slot_words = x->slot_words;
     x->image.n_slots = count;
     x->image.kept = x->kept.at, x->image.kept_words = x->program.kept_words;
-    x->image.ranges = x->ranges.at;
-    x->image.n_early = x->program.n_early, x->image.n_ranges = x->program.n_ranges;
+    x->image.ranges = x->ranges.at, x->image.n_ranges = x->program.n_ranges;
     x->image.outer = x->outer.at;
     x->image.products = x->products.at, x->image.terms = x->terms.at;
-    x->image.early_products = x->program.early_products;
     x->image.product_chunks = chunks;
-    x->image.early_blocks = x->program.early_splits * chunks;
-    x->shape = (step_shape){.words = x->plan->params->words,
-                            .functions = (int32_t)count,
-                            .early_products = x->image.early_blocks,
-                            .late_products = x->program.late_splits * chunks,
-                            .early_ranges = x->program.n_early,
-                            .ranges = x->program.n_ranges};
+    x->shape = (step_shape){.words = x->plan->params->words, .functions = (int32_t)count};
+    x->shape.first_stage = x->program.release[0] < x->program.count ? 0 : DEV_LAST;
+    for (int k = 0; k < DEV_STAGES; k++) {
+        x->shape.stages[k] = x->program.stages[k];
+        x->shape.stages[k].product_blocks *= chunks;
+        x->image.stages[k] = x->shape.stages[k];
+    }
+    x->image.first_stage = x->shape.first_stage;
     x->image.item_scalars = x->scalars.at;
     *blocks = (int)count;
     return MNP_OK;

@@ -2,18 +2,20 @@
  * multiprocessors that have no function: dW = sum over functions and terms of X^T G. A block forms
  * one part of a sum, of some of the functions (dev_product), in a fixed order, by two groups of
  * four warps (ptx.cuh): of a gradient with 128 rows or columns a group has 64 of them, of a smaller
- * one each has every other 16 rows of X and G.
+ * one each has half of the rows of X and G.
  *
  * Shared memory: a ring of STAGES pieces of STAGE_ROWS rows of one function, X and G by octets as
- * the tensor cores read them; an octet has 32 bytes more than its rows, so that rows that lie
- * plainly in memory come to different banks. Rows that do not exist become zeros. */
+ * the tensor cores read them. What lies so in memory comes by the copy engine, an octet at a time;
+ * plain rows come by threads, 16 bytes at a time, which is slow (14 bytes a cycle, whatever has to
+ * be fetched), and to different banks, since an octet has 32 bytes more than its rows. Rows that do
+ * not exist become zeros. Behind it an arrival for each stage. */
 #include "backend/cuda/kernels.cuh"
 #include "backend/cuda/ptx.cuh"
 
 enum { PRODUCT_THREADS = 256, STAGES = 3, STAGE_ROWS = 64 };
 enum { AT_ONCE = PRODUCT_THREADS / STAGE_ROWS }; /* octets that threads copy together */
 enum { OCTET_WORDS = STAGE_ROWS * 4 + 8, MOST_OCTETS = (160 + 128) / 8 };
-enum { PRODUCT_BYTES = STAGES * MOST_OCTETS * OCTET_WORDS * 4 };
+enum { ARRIVALS_AT = STAGES * MOST_OCTETS * OCTET_WORDS * 4, PRODUCT_BYTES = ARRIVALS_AT + 32 };
 
 #define FN     static __device__ __forceinline__
 #define MEMBER __device__ __forceinline__
@@ -60,19 +62,48 @@ struct Cursor {
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* STAGE_ROWS rows from `row` on of a matrix with 8 OCTETS columns, of which `rows` exist. Threads
- * have neighbours in memory: of an octet's rows, or of a row's octets. */
-template <int OCTETS>
-FN void ask_rows(const float *kept, const dev_rows &of, int row, int rows, uint32_t to) {
-    const bool plain = of.how == DEV_ROWS_PLAIN;
-    const int id = (int)threadIdx.x, r = plain ? id / AT_ONCE : id % STAGE_ROWS;
-    const int octet = plain ? id % AT_ONCE : id / STAGE_ROWS;
-    const int down = plain ? of.step : 4, right = plain ? 4 : of.step * 4;
-    const float *from = kept + of.at + (row + r) * down + octet * right;
+FN uint32_t room_at(int bytes) {
+    return shared_at((const float *)smem) + bytes;
+}
+FN uint32_t arrival_of(int stage) {
+    return room_at(ARRIVALS_AT + stage * 8);
+}
+
+/* Of the matrix of 8 OCTETS columns that begins at `from`, by threads that have neighbours in
+ * memory: `count` rows and zeros. */
+template <int OCTETS> FN void copy_rows(const float *from, int step, int count, uint32_t to) {
+    const int r = (int)threadIdx.x / AT_ONCE, octet = (int)threadIdx.x % AT_ONCE;
+    from += r * step + octet * 4;
     to += (octet * OCTET_WORDS + r * 4) * 4;
 #pragma unroll
     for (int i = 0; i < OCTETS; i += AT_ONCE)
-        copy16(to + i * OCTET_WORDS * 4, from + i * right, row + r < rows);
+        copy16(to + i * OCTET_WORDS * 4, from + i * 4, r < count);
+}
+
+/* The same by the copy engine: warps ask in turn. */
+template <int OCTETS>
+FN void copy_octets(const float *from, int step, int count, uint32_t to, uint32_t arrival) {
+    const int octet = (int)threadIdx.x % 32 * (PRODUCT_THREADS / 32) + (int)threadIdx.x / 32;
+    if (octet < OCTETS)
+        bulk_load(to + octet * OCTET_WORDS * 4, from + octet * step * 4, count * 16, arrival);
+    if (count == STAGE_ROWS) return;
+    const int r = (int)threadIdx.x % STAGE_ROWS;
+    for (int k = (int)threadIdx.x / STAGE_ROWS; r >= count && k < OCTETS; k += AT_ONCE)
+#pragma unroll
+        for (int i = 0; i < 4; i++) store_word(to + (k * OCTET_WORDS + r * 4 + i) * 4, 0);
+    bulk_fence();
+}
+
+/* `count` rows from `row` on; returns how many bytes will arrive. */
+template <int OCTETS>
+FN int ask_rows(const float *kept, const dev_rows &of, int row, int count, uint32_t to,
+                uint32_t arrival) {
+    if (of.how == DEV_ROWS_PLAIN) {
+        copy_rows<OCTETS>(kept + of.at + row * of.step, of.step, count, to);
+        return 0;
+    }
+    copy_octets<OCTETS>(kept + of.at + row * 4, of.step, count, to, arrival);
+    return OCTETS * count * 16;
 }
 
 /* ---- a sum ----------------------------------------------------------------------------------- */
@@ -88,10 +119,13 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
         const bool is = at.find(run->terms);
         if (is) {
             const dev_term &t = run->terms[at.term];
-            const uint32_t left = shared_at((const float *)smem) + stage * STAGE_WORDS * 4;
+            const uint32_t left = room_at(stage * STAGE_WORDS * 4), arrival = arrival_of(stage);
             const uint32_t right = left + M / 8 * OCTET_WORDS * 4;
-            ask_rows<M / 8>(at.kept, TURNED ? t.g : t.x, at.row, at.rows, left);
-            ask_rows<N / 8>(at.kept, TURNED ? t.x : t.g, at.row, at.rows, right);
+            const int row = at.row, count = min(at.rows - row, (int)STAGE_ROWS);
+            const int bytes =
+                ask_rows<M / 8>(at.kept, TURNED ? t.g : t.x, row, count, left, arrival) +
+                ask_rows<N / 8>(at.kept, TURNED ? t.x : t.g, row, count, right, arrival);
+            if (threadIdx.x == 0) arrival_expect(arrival, bytes);
             at.row += STAGE_ROWS;
         }
         copy_commit();
@@ -102,7 +136,7 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
     template <class DO> MEMBER void multiply(int stage, DO meanwhile) {
         enum { STEPS = STAGE_ROWS / 16 / (SHARED_K ? 2 : 1) };
         const int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0);
-        const uint32_t left = shared_at((const float *)smem) + stage * STAGE_WORDS * 4;
+        const uint32_t left = room_at(stage * STAGE_WORDS * 4);
         const uint32_t right = left + M / 8 * OCTET_WORDS * 4,
                        down = SHARED_K ? group * STEPS * 256 : 0;
         const uint32_t across = SHARED_K ? 0 : group * 8 * OCTET_WORDS * 4;
@@ -119,7 +153,9 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
     /* Rows in the order of the cursor. A stage is asked for when all have read what lay there. */
     MEMBER void add_up(const dev_run *run, const dev_product &p, int part) {
         Cursor at(run, p, part);
-        int asked = 0, stage = 0;
+        int asked = 0, stage = 0, turn = 0;
+        if (threadIdx.x < STAGES) arrival_make(arrival_of((int)threadIdx.x));
+        __syncthreads();
         while (asked < STAGES - 1 && ask(run, at, asked)) asked++;
         for (int s = asked; s < STAGES - 1; s++) copy_commit();
 #pragma unroll
@@ -129,9 +165,11 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
             copy_wait<STAGES - 2>();
             bulk_fence();
             __syncthreads();
+            arrival_wait(arrival_of(stage), turn);
             bool more;
             multiply(stage, [&] { more = ask(run, at, (stage + STAGES - 1) % STAGES); });
             stage = (stage + 1) % STAGES;
+            turn ^= stage == 0;
             asked = __shfl_sync(~0u, asked - !more, 0);
         }
     }
@@ -147,7 +185,8 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
 #pragma unroll
             for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] += room[i * 128];
     }
-    MEMBER void store(float *to, int ld) const {
+    /* To global memory, on top of what is there if it adds. */
+    MEMBER void store(float *to, int ld, bool adds) const {
         const float scale = BF16 ? 1.0f : 1.0f / KEPT_SCALE;
         const int row = (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4;
         const int col = (int)threadIdx.x % 4 * 2;
@@ -155,12 +194,14 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
 #pragma unroll
         for (int i = 0; i < 2 * J; i++) {
             const int r = row + i % 2 * 8, n = col + i / 2 * 8;
-            const float2 v =
-                make_float2(c[i / 2][i % 2 * 2] * scale, c[i / 2][i % 2 * 2 + 1] * scale);
+            float *first = TURNED ? to + n * ld + r : to + r * ld + n;
+            float *second = TURNED ? first + ld : first + 1;
+            float2 v = make_float2(c[i / 2][i % 2 * 2] * scale, c[i / 2][i % 2 * 2 + 1] * scale);
+            if (adds) v.x += __ldcg(first), v.y += __ldcg(second);
             if (TURNED)
-                to[n * ld + r] = v.x, to[(n + 1) * ld + r] = v.y;
+                *first = v.x, *second = v.y;
             else
-                *(float2 *)(to + r * ld + n) = v;
+                *(float2 *)first = v;
         }
     }
 };
@@ -171,7 +212,9 @@ FN void form(const dev_run *run, const dev_product &p, int part) {
     sum.add_up(run, p, part);
     if (M == 64) sum.join_groups();
     const int64_t slot = p.base * run->product_chunks + part;
-    sum.store(run->slots + slot * run->slot_words + p.at, p.ld);
+    if (p.adds)
+        wait_count(&run->adam->formed[p.stage - 1], run->stages[p.stage - 1].product_blocks);
+    sum.store(run->slots + slot * run->slot_words + p.at, p.ld, p.adds);
 }
 
 /* The gradients of fused.h that are left as rows: of conditioners, sets and the first layer. */
@@ -195,20 +238,20 @@ FN void form_any(const dev_run *run, const dev_product &p, int part) {
         form<64, 64, false, false>(run, p, part);
 }
 
-/* A block to a part of a sum. The early ones begin when all functions have released; the late ones
- * are a kernel of their own, behind the functions' end. */
+/* A block to a part of a sum. It begins when all functions have released the stage. One block also
+ * waits for the kernel before, so that whoever waits for this one has waited for all; that of the
+ * first stage are the functions themselves, which nobody awaits here. */
 __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
-    products_kernel(const dev_run *run, int late) {
-    int which = late ? run->early_products : 0, part = (int)blockIdx.x;
+    products_kernel(const dev_run *run, int stage) {
+    int which = run->stages[stage].first_product, part = (int)blockIdx.x;
     grid_release();
     for (; part >= run->products[which].split * run->product_chunks; which++)
         part -= run->products[which].split * run->product_chunks;
-    if (late)
-        grid_wait();
-    else
-        wait_count(&run->adam->released, (int)run->n_slots);
+    wait_count(&run->adam->released[stage], (int)run->n_slots);
+    bulk_fence_global();
     form_any(run, run->products[which], part);
-    if (!late) count_block(&run->adam->formed);
+    count_block(&run->adam->formed[stage]);
+    if (stage > run->first_stage && blockIdx.x == 0) grid_wait();
 }
 
 cudaError_t products_prepare(void) {
@@ -216,8 +259,10 @@ cudaError_t products_prepare(void) {
                                 PRODUCT_BYTES);
 }
 
-void products_launch(const dev_run *run, int blocks, bool late, bool early, cudaStream_t stream) {
+void products_launch(const dev_run *run, const step_shape *s, int stage, bool early,
+                     cudaStream_t stream) {
+    const int blocks = s->stages[stage].product_blocks;
     if (blocks > 0)
         launch_as(launch_of(blocks, PRODUCT_THREADS, PRODUCT_BYTES, stream), true, early,
-                  products_kernel, run, (int)late);
+                  products_kernel, run, stage);
 }

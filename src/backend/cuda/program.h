@@ -16,18 +16,19 @@ typedef struct cuda_program {
     int64_t scratch_words; /* of one block                                */
     dev_outer *outer;      /* weight gradients left as rows (kept.h)      */
     int32_t n_outer;
-    dev_product *products; /* or formed from rows (kept.h), early ones first */
+    dev_product *products; /* or formed from rows (kept.h), by stages     */
     dev_term *terms;
-    int32_t n_products, early_products, n_terms;
-    int32_t early_splits, late_splits; /* of all of them (dev_product) */
-    int32_t product_parts;             /* of one gradient, at most     */
-    int64_t kept_words;                /* of one function                             */
-    dev_range *ranges;                 /* of the gradient (ranges.h), where it updates */
-    int32_t n_ranges, n_early;
-    bool has_grad;     /* it writes weight gradients                  */
-    bool updates;      /* the step part is the update of op/update.h  */
-    bool reads_halves; /* of weights (halves.h)                       */
-    int32_t *half_at;  /* where four weights lie among them, in fours */
+    int32_t n_products, n_terms;
+    int32_t product_parts; /* of one gradient, at most (dev_product)    */
+    int64_t kept_words;    /* of one function                             */
+    dev_range *ranges;     /* of the gradient (ranges.h), where it updates */
+    int32_t n_ranges;
+    int32_t release[DEV_LAST];    /* the instructions that do (ranges.h), or count */
+    dev_stage stages[DEV_STAGES]; /* product_blocks: splits, for one chunk       */
+    bool has_grad;                /* it writes weight gradients                  */
+    bool updates;                 /* the step part is the update of op/update.h  */
+    bool reads_halves;            /* of weights (halves.h)                       */
+    int32_t *half_at;             /* where four weights lie among them, in fours */
 } cuda_program;
 
 /* Parts of the kinds whose bit is set are fused (fuse.h). MNP_EUNSUPPORTED names an op the device

@@ -381,10 +381,13 @@ PTX void arrival_expect(uint32_t arrival, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrival), "r"(bytes)
                  : "memory");
 }
-PTX void arrival_wait(uint32_t arrival) {
+/* An arrival that serves again, for which at least one barrier lies between its last wait and the
+ * next copies, is waited for with turns 0, 1, 0, ... */
+PTX void arrival_wait(uint32_t arrival, int turn = 0) {
     asm volatile(
         "{ .reg .pred p; AGAIN_%=: "
-        "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra AGAIN_%=; }" ::"r"(arrival)
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1; @!p bra AGAIN_%=; }" ::"r"(arrival),
+        "r"(turn)
         : "memory");
 }
 PTX void bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival) {
@@ -392,6 +395,12 @@ PTX void bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival) 
                  "[%0], [%1], %2, [%3];" ::"r"(to),
                  "l"(from), "r"(bytes), "r"(arrival)
                  : "memory");
+}
+
+/* What threads of other blocks wrote to global memory, and this one knows to be there, is there for
+ * its copies too. */
+PTX void bulk_fence_global() {
+    asm volatile("fence.proxy.async.global;" ::: "memory");
 }
 
 /* Out of shared memory. What threads wrote there must be behind a bulk_fence() of theirs and a

@@ -30,25 +30,29 @@ static int32_t last_writer(const param *w, const int32_t *last) {
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
-/* The last transition's sets, if no rows are kept behind them; otherwise the program's end. */
-int32_t ranges_release(const cuda_program *p) {
-    int32_t at = p->count;
-    for (int32_t k = 0; k < p->count; k++) {
-        if (p->code[k].op == OPCODE_COUNT + FUSED_SET_GRAD) at = k;
-        if (p->code[k].op == OPCODE_COUNT + FUSED_LATENT_GRAD) at = p->count;
+void ranges_release(cuda_program *p) {
+    int32_t sets[DEV_LAST], found = 0, other = -1;
+    for (int32_t k = p->count - 1; k >= 0 && found < DEV_LAST; k--) {
+        const int32_t kind = p->code[k].op - OPCODE_COUNT;
+        if (kind == FUSED_SET_GRAD) sets[found++] = k;
+        if (found == 0 && (kind == FUSED_LATENT_GRAD || kind == FUSED_FLOW_GRAD)) other = k;
     }
-    return at;
+    for (int32_t s = 0; s < DEV_LAST; s++) {
+        const int32_t back = DEV_LAST - 1 - s < found ? DEV_LAST - 1 - s : found - 1;
+        p->release[s] = found > 0 && other < 0 ? sets[back] : p->count;
+    }
 }
 
-/* When words are complete: where the program releases, when early products are formed, or when the
- * functions have ended. They are listed in this order. */
-typedef enum completion { AT_RELEASE, AT_PRODUCTS, AT_END, COMPLETIONS } completion;
+int32_t ranges_stage(const cuda_program *p, int32_t k) {
+    for (int32_t s = 0; s < DEV_LAST; s++)
+        if (k < p->release[s] && p->release[s] < p->count) return s;
+    return DEV_LAST;
+}
 
 /* Words next to each other that are summed in the same way and at the same time. */
 typedef struct stretch {
     int64_t at, end;
-    int32_t outer, parts; /* as in dev_range */
-    completion when;
+    int32_t outer, parts, stage; /* as in dev_range; when they are complete */
 } stretch;
 
 static int32_t outer_at(const cuda_program *p, int64_t at) {
@@ -57,16 +61,14 @@ static int32_t outer_at(const cuda_program *p, int64_t at) {
     return -1;
 }
 
-/* Products are listed at a gradient's first word, or inside it. */
-static stretch stretch_of(const cuda_program *p, const param *w, bool late) {
+/* Products begin at a gradient's first word, or inside it. */
+static stretch stretch_of(const cuda_program *p, const param *w, int32_t stage) {
     const int64_t end = w->offset + (int64_t)w->rows * w->ld;
-    stretch s = {w->offset, end, outer_at(p, w->offset), 0, late ? AT_END : AT_RELEASE};
+    stretch s = {w->offset, end, outer_at(p, w->offset), 0, stage};
     for (int32_t j = 0; j < p->n_products; j++) {
         const dev_product *of = &p->products[j];
         if (of->at < s.at || of->at >= end) continue;
         if (of->base + of->split > s.parts) s.parts = of->base + of->split;
-        if (of->late) s.when = AT_END;
-        if (s.when == AT_RELEASE) s.when = AT_PRODUCTS;
     }
     return s;
 }
@@ -78,20 +80,21 @@ static void list_stretch(const stretch *s, cuda_program *p) {
     }
 }
 
-static void list_weights(const params *weights, int32_t release, const int32_t *last,
-                         completion when, cuda_program *p) {
+/* The ranges of a stage, those that wait for its products behind the others. */
+static void list_weights(const params *weights, const int32_t *last, int32_t stage, bool products,
+                         cuda_program *p) {
     stretch now = {.outer = -1};
-    for (int32_t i = 0; i < weights->count; i++) {
-        const param *w = &weights->list[i];
-        if (w->init.frozen) continue;
-        stretch next = stretch_of(p, w, last_writer(w, last) >= release);
+    for (int32_t i = 0; i <= weights->count; i++) {
+        const param *w = i < weights->count ? &weights->list[i] : NULL;
+        if (w && w->init.frozen) continue;
+        stretch next = {.outer = -1, .stage = -1};
+        if (w) next = stretch_of(p, w, ranges_stage(p, last_writer(w, last)));
         const bool joins =
-            now.outer < 0 && next.outer < 0 && now.parts == next.parts && now.when == next.when;
-        if (!joins && now.when == when) list_stretch(&now, p);
+            now.outer < 0 && next.outer < 0 && now.parts == next.parts && now.stage == next.stage;
+        if (!joins && now.stage == stage && (now.parts > 0) == products) list_stretch(&now, p);
         if (joins) next.at = now.at;
         now = next;
     }
-    if (now.when == when) list_stretch(&now, p);
 }
 
 mnp_status ranges_list(env *e, const params *weights, cuda_program *p) {
@@ -106,11 +109,13 @@ mnp_status ranges_list(env *e, const params *weights, cuda_program *p) {
     for (size_t k = 0; k < pieces; k++) last[k] = -1;
     for (int32_t k = 0; k < p->count; k++)
         (p->code[k].op >= OPCODE_COUNT ? note_part : note_op)(&p->code[k], k, last);
-    const int32_t at = ranges_release(p), release = at < p->count ? at : -1;
-    if (release >= 0) p->code[release].releases = 1;
-    for (completion when = AT_RELEASE; when < COMPLETIONS; when++) {
-        if (when == AT_END) p->n_early = p->n_ranges;
-        list_weights(weights, release, last, when, p);
+    for (int32_t s = 0; s < DEV_LAST; s++)
+        if (p->release[s] < p->count) p->code[p->release[s]].releases |= 1 << s;
+    for (int32_t s = 0; s < DEV_STAGES; s++) {
+        p->stages[s].first_range = p->n_ranges;
+        for (int products = 0; products < 2; products++)
+            list_weights(weights, last, s, products, p);
+        p->stages[s].ranges = p->n_ranges - p->stages[s].first_range;
     }
     env_free(e, last);
     return MNP_OK;

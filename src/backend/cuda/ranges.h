@@ -2,20 +2,24 @@
  * of words that lie in the slots, or of one weight whose gradient is outer products (kept.h). Words
  * that products.cu wrote lie in few of the slots.
  *
- * Some are complete before the end of the reverse pass: those of conditioners and latents are when
- * the last transition's sets begin theirs. From there on their sum is formed on multiprocessors
- * that have no function, or none any more, while the others finish. Gradients that are products of
- * rows (kept.h) are complete a little later than those rows. */
+ * Most are complete before the end of the reverse pass: those of conditioners and latents are when
+ * the sets of their transition begin theirs. At these places a
+ * function "releases" what is complete: a stage. Its products and sums are formed on
+ * multiprocessors that have no function, or none any more, while the others go on. The last stage
+ * is the functions' end. */
 #ifndef MNP_CUDA_RANGES_H
 #define MNP_CUDA_RANGES_H
 
 #include "backend/cuda/program.h"
 
-/* The instruction where the early ones are complete, or the program's end. */
-int32_t ranges_release(const cuda_program *program);
+/* Finds the instructions that release: the last ones of sets, unless conditioners or latents come
+ * behind them; where there are none, all is complete at the end. */
+void ranges_release(cuda_program *program);
+/* The stage in which what instruction k writes is complete. */
+int32_t ranges_stage(const cuda_program *program, int32_t k);
 
-/* Of a finished program that updates, behind kept_place(): lists the ranges, first the n_early that
- * are complete at an instruction, which it marks (dev_instr.releases). */
+/* Of a finished program that updates, behind kept_place(): lists the ranges by stages and marks the
+ * instructions that release. */
 mnp_status ranges_list(env *e, const params *weights, cuda_program *program);
 
 #endif

@@ -185,7 +185,8 @@ static __device__ void finish_step(const dev_run *run, double *room) {
     if (threadIdx.x != 0) return;
     dev_step *b = run->step;
     dev_adam *a = run->adam;
-    a->released = a->ended = a->formed = a->done = 0;
+    for (int k = 0; k < DEV_STAGES; k++) a->released[k] = a->formed[k] = 0;
+    a->done = 0;
     b->grad_norm = sqrt(squares);
     a->go = b->bad_item < 0 && isfinite(b->grad_norm);
     if (!a->go) return;
@@ -216,33 +217,44 @@ static __device__ void sum_block(const dev_run *run, int which, const float *sum
     count_done(run, room);
 }
 
-/* Ranges that are complete before the functions' end; one block waits for that, so that the next
- * kernel does not hold a multiprocessor until then, and reports. */
-__global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
-    early_kernel(const dev_run *run, const float *sums, int ranks) {
-    __shared__ double room[WARPS];
-    const int which = (int)blockIdx.x;
-    if (which < run->n_early) {
-        const bool from_products = run->ranges[which].parts > 0;
-        grid_release();
-        wait_count(&run->adam->released, (int)run->n_slots);
-        if (from_products) wait_count(&run->adam->formed, run->early_blocks);
-        sum_block(run, which, sums, ranks);
-        return;
-    }
-    if (threadIdx.x == 0) prepare_adam(run);
-    wait_count(&run->adam->ended, (int)run->n_slots);
-    grid_release();
-    report_functions(run, room);
-    count_done(run, room);
+/* Until the kernel before this one is done, unless that is the functions': one block of every
+ * kernel does so, so that behind the last one all are done. The functions count their end
+ * themselves. */
+static __device__ void wait_before(const dev_run *run, int stage) {
+    if (stage > run->first_stage || run->stages[stage].product_blocks > 0) grid_wait();
 }
 
-/* The other ranges. */
-__global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
-    sum_kernel(const dev_run *run, const float *sums, int ranks) {
-    grid_wait();
+/* The block of a stage that has no range. It lets the next kernel begin when the next stage is
+ * released: nobody else waits for that, so that meanwhile other runs have the multiprocessors. The
+ * first one prepares, the one before the last, which sees the functions' end, reports. */
+static __device__ void direct_stage(const dev_run *run, int stage, double *room) {
+    const int next = stage < DEV_LAST ? stage + 1 : stage;
+    if (stage == run->first_stage && threadIdx.x == 0) prepare_adam(run);
+    wait_count(&run->adam->released[next], (int)run->n_slots);
     grid_release();
-    sum_block(run, run->n_early + (int)blockIdx.x, sums, ranks);
+    if (next == DEV_LAST) {
+        report_functions(run, room);
+        count_done(run, room);
+    }
+    wait_before(run, stage);
+}
+
+/* A block to a range of a stage, and one that directs; the last stage needs none, unless it is the
+ * only one. */
+__global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
+    sum_kernel(const dev_run *run, int stage, const float *sums, int ranks) {
+    __shared__ double room[WARPS];
+    const dev_stage own = run->stages[stage];
+    if ((int)blockIdx.x == own.ranges) {
+        direct_stage(run, stage, room);
+        return;
+    }
+    const int which = own.first_range + (int)blockIdx.x;
+    grid_release();
+    wait_count(&run->adam->released[stage], (int)run->n_slots);
+    if (run->ranges[which].parts > 0) wait_count(&run->adam->formed[stage], own.product_blocks);
+    sum_block(run, which, sums, ranks);
+    if (blockIdx.x == 0) wait_before(run, stage);
 }
 
 static __device__ float adam_word(const dev_adam &a, float gradient, float &m, float &v, float w) {
@@ -332,7 +344,9 @@ void update_halve_launch(const float *weights, uint32_t *halves, const int32_t *
 }
 
 void update_local_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
-    launch_update(local_kernel, s->ranges, false, stream, run);
+    int ranges = 0;
+    for (int k = 0; k < DEV_STAGES; k++) ranges += s->stages[k].ranges;
+    launch_update(local_kernel, ranges, false, stream, run);
 }
 
 void update_reports_launch(const dev_run *run, const double *all, int ranks, int64_t most,
@@ -340,28 +354,24 @@ void update_reports_launch(const dev_run *run, const double *all, int ranks, int
     launch_update(reports_kernel, 1, false, stream, run, all, ranks, most);
 }
 
-static void launch_early(const dev_run *run, const step_shape *s, const float *sums, int ranks,
-                         bool early, cudaStream_t stream) {
-    launch_update(early_kernel, s->early_ranges + 1, early, stream, run, sums, ranks);
+static void launch_sum(const dev_run *run, const step_shape *s, int stage, const float *sums,
+                       int ranks, bool early, cudaStream_t stream) {
+    const int directs = stage < DEV_LAST || s->first_stage == DEV_LAST;
+    const int blocks = s->stages[stage].ranges + directs;
+    if (blocks > 0) launch_update(sum_kernel, blocks, early, stream, run, stage, sums, ranks);
 }
 
-static void launch_rest(const dev_run *run, const step_shape *s, const float *sums, int ranks,
-                        cudaStream_t stream) {
-    const int late = s->ranges - s->early_ranges;
-    if (late > 0) launch_update(sum_kernel, late, true, stream, run, sums, ranks);
+void update_sum_launch(const dev_run *run, const step_shape *s, int stage, cudaStream_t stream) {
+    launch_sum(run, s, stage, nullptr, 1, true, stream);
+}
+
+void update_adam_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
     launch_update(adam_kernel, adam_blocks(s->words), true, stream, run);
-}
-
-void update_early_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
-    launch_early(run, s, nullptr, 1, true, stream);
-}
-
-void update_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
-    launch_rest(run, s, nullptr, 1, stream);
 }
 
 void update_linked_launch(const dev_run *run, const step_shape *s, const float *sums, int ranks,
                           cudaStream_t stream) {
-    launch_early(run, s, sums, ranks, false, stream);
-    launch_rest(run, s, sums, ranks, stream);
+    for (int k = s->first_stage; k < DEV_STAGES; k++)
+        launch_sum(run, s, k, sums, ranks, k > s->first_stage, stream);
+    update_adam_launch(run, s, stream);
 }

@@ -224,7 +224,7 @@ PTX void arrival_make(uint32_t arrival) {
 PTX void arrival_expect(uint32_t arrival, int bytes) {
     *(int64_t *)emulated_shared(arrival, 8) += bytes;
 }
-PTX void arrival_wait(uint32_t arrival, emulated_place here = EMULATED_HERE) {
+PTX void arrival_wait(uint32_t arrival, int = 0, emulated_place here = EMULATED_HERE) {
     emulated_arrival_wait(arrival, here);
 }
 PTX void bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival,
@@ -232,6 +232,7 @@ PTX void bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival,
     emulated_bulk_load(to, from, bytes, arrival, here);
 }
 PTX void bulk_fence() {}
+PTX void bulk_fence_global() {}
 PTX void bulk_store(float *to, uint32_t from, int bytes, emulated_place here = EMULATED_HERE) {
     emulated_bulk_store(to, from, bytes, false, here);
 }

@@ -44,12 +44,14 @@ FN void fetch_raw(int n) {
     copy16(place + 64, from + 16, point < n);
 }
 
+/* By two warps: whoever asks is held up. */
 enum { HERE_W2, HERE_W1 };
 FN void ask_weights() {
-    if (threadIdx.x) return;
-    expect_words(HERE_W2, WORDS_W2), expect_words(HERE_W1, WORDS_W1);
-    bulk_load(shared_at(work() + ROOM_W2), fused_at(FLOWG_W2), WORDS_W2 * 4, arrival_at(HERE_W2));
-    bulk_load(shared_at(work() + ROOM_W1), fused_at(FLOWG_W1), WORDS_W1 * 4, arrival_at(HERE_W1));
+    const int which = (int)threadIdx.x / 32, words = which == HERE_W1 ? WORDS_W1 : WORDS_W2;
+    if (threadIdx.x % 32 || which > HERE_W1) return;
+    expect_words(which, words);
+    bulk_load(shared_at(work() + (which == HERE_W1 ? ROOM_W1 : ROOM_W2)),
+              fused_at(which == HERE_W1 ? FLOWG_W1 : FLOWG_W2), words * 4, arrival_at(which));
 }
 
 /* The gradient of raw, four lanes to a point, by put(number, value); points that do not exist get
@@ -110,21 +112,20 @@ FN void finish_grad(Grad &tile, uint32_t signs, int layer, int room) {
     tile.mask(signs);
     tile.keep(work() + room);
     keep_sums(tile, layer);
-    bulk_fence();
 }
 
 FN void flow_grad(const dev_instr &ins) {
     const int n = frame().n, id = (int)threadIdx.x, point = id / 4, group = id / GROUP;
+    begin_rows(); /* its fence waits for whatever a thread has asked for */
     fetch_raw(n);
     copy_commit();
     float *kept = fused_at(FLOWG_KEPT);
     const float v = point < n ? fused_at(FLOWG_Y)[point] : 0.0f;
     const float G = point < n ? fused_at(FLOWG_GOUT)[point] : 0.0f;
     const float H = point < n ? fused_at(FLOWG_GLOGDET)[point] : 0.0f;
-    begin_rows();
-    ask_weights();
     const uint32_t signs0 = __float_as_uint(__ldcg(kept + KEPT_SIGNS + id));
     const uint32_t signs1 = __float_as_uint(__ldcg(kept + KEPT_SIGNS + THREADS + id));
+    ask_weights();
     const Spline o = spline_of(ins);
     copy_wait<0>();
     __syncwarp(); /* a point's lanes are in one warp */
@@ -145,6 +146,7 @@ FN void flow_grad(const dev_instr &ins) {
         group_wait();
     }
     finish_grad(tile, signs1, 1, ROOM_DH1);
+    bulk_fence();
     __syncthreads();
 
     send_octets(kept + KEPT_DH1, work() + ROOM_DH1, WIDTH / 8);

@@ -4,7 +4,7 @@
  * layer's 128 numbers for 64 points. h0, h1 and their signs are kept where FLOW_KEPT is there.
  * Everything has a place of its own in shared memory, so all copies are asked for at once, and
  * threads wait for each other only when a layer has been written. Columns of points that do not
- * exist hold whatever was there; they are not stored. */
+ * exist hold whatever was there. */
 #ifndef MNP_CUDA_FUSED_FLOW_HALF_CUH
 #define MNP_CUDA_FUSED_FLOW_HALF_CUH
 
@@ -77,8 +77,8 @@ using Layer = HalfTile<8>;
 /* A layer's result: the next one's operand, and its signs. */
 FN void finish_layer(const Layer &tile, int room, float *signs) {
     const uint32_t bits = tile.keep_relu(work() + room);
-    if (signs) signs[threadIdx.x] = __uint_as_float(bits);
     bulk_fence();
+    if (signs) signs[threadIdx.x] = __uint_as_float(bits);
 }
 
 FN void first_layer(Layer &tile) {

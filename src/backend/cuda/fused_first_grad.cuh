@@ -107,28 +107,36 @@ FN void leave_half_quad(float *to, float4 v) {
     *(float2 *)to = make_float2(__uint_as_float(low), __uint_as_float(high));
 }
 
-FN void leave_rows(int n) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, half = lane % 2;
-    const int first = warp % 2 * TURNS * 16 + lane / 2, octet = warp / 2 * OCTETS;
-    const float *g = fused_at(FIRSTG_GPRE) + first * OUT + octet * 8 + half * 4;
-    float *to = fused_at(FIRSTG_KEPT) + (octet * FUSED_POINTS + first) * 4 + half * 2;
+/* What a lane has of gpre. */
+struct Share {
+    int first, octet; /* its first point, the warp's first octet */
     float4 v[TURNS][OCTETS];
+    MEMBER void fetch(int n) {
+        const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+        first = warp % 2 * TURNS * 16 + lane / 2, octet = warp / 2 * OCTETS;
+        const float *g = fused_at(FIRSTG_GPRE) + first * OUT + octet * 8 + lane % 2 * 4;
 #pragma unroll
-    for (int k = 0; k < TURNS * OCTETS; k++)
-        v[k / OCTETS][k % OCTETS] =
-            global_quad(g + k / OCTETS * 16 * OUT + k % OCTETS * 8, first + k / OCTETS * 16 < n);
+        for (int k = 0; k < TURNS * OCTETS; k++)
+            v[k / OCTETS][k % OCTETS] = global_quad(g + k / OCTETS * 16 * OUT + k % OCTETS * 8,
+                                                    first + k / OCTETS * 16 < n);
+    }
+};
+
+FN void leave_rows(const Share &s, int n) {
+    const int lane = threadIdx.x % 32, half = lane % 2, part = threadIdx.x / 32 % 2;
+    float *to = fused_at(FIRSTG_KEPT) + (s.octet * FUSED_POINTS + s.first) * 4 + half * 2;
 #pragma unroll
     for (int o = 0; o < OCTETS; o++) {
         float sum[4] = {};
 #pragma unroll
         for (int t = 0; t < TURNS; t++) {
-            const float4 x = v[t][o];
+            const float4 x = s.v[t][o];
             sum[0] += x.x, sum[1] += x.y, sum[2] += x.z, sum[3] += x.w;
-            if (first + t * 16 < n) leave_half_quad(to + (o * FUSED_POINTS + t * 16) * 4, x);
+            if (s.first + t * 16 < n) leave_half_quad(to + (o * FUSED_POINTS + t * 16) * 4, x);
         }
         const float all = lane_sum<4, 16, 2>(sum); /* of number 2 (lane / 16) + lane / 8 % 2 */
-        const int column = (octet + o) * 8 + half * 4 + lane / 16 * 2 + lane / 8 % 2;
-        if (lane % 8 < 2) work()[ROOM_DB + warp % 2 * OUT + column] = all;
+        const int column = (s.octet + o) * 8 + half * 4 + lane / 16 * 2 + lane / 8 % 2;
+        if (lane % 8 < 2) work()[ROOM_DB + part * OUT + column] = all;
     }
     __syncthreads();
     const int c = threadIdx.x;
@@ -137,11 +145,18 @@ FN void leave_rows(int n) {
             fused_adds(FIRSTG_DB));
 }
 
+/* gpre is still being added to when it is asked for, so it comes last. */
+FN void run_rows(int n) {
+    Share share;
+    share.fetch(n);
+    seed_layer();
+    leave_rows(share, n);
+}
+
 static __device__ __noinline__ void run(const dev_instr &ins) {
     const int n = frame().n;
     if (fused_at(FIRSTG_KEPT)) {
-        seed_layer();
-        leave_rows(n);
+        run_rows(n);
         return;
     }
     begin_rows();

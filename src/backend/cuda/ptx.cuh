@@ -73,17 +73,7 @@ PTX uint32_t shared_at(const float *p) {
     return (uint32_t)__cvta_generic_to_shared(p);
 }
 
-/* Shared memory: half a word, a word; and back. */
-PTX uint32_t load_half(uint32_t at) {
-    uint16_t v;
-    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(v) : "r"(at) : "memory");
-    return v;
-}
-PTX uint32_t load_word(uint32_t at) {
-    uint32_t v;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(at) : "memory");
-    return v;
-}
+/* A word to shared memory. */
 PTX void store_word(uint32_t at, uint32_t v) {
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(v) : "memory");
 }

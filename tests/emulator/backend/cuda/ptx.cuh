@@ -63,16 +63,6 @@ PTX float2 unpack_half(uint32_t w) {
 PTX uint32_t shared_at(const float *p) {
     return emulated_shared_at(p);
 }
-PTX uint32_t load_half(uint32_t at) {
-    uint16_t v;
-    memcpy(&v, emulated_shared(at, sizeof v), sizeof v);
-    return v;
-}
-PTX uint32_t load_word(uint32_t at) {
-    uint32_t v;
-    memcpy(&v, emulated_shared(at, sizeof v), sizeof v);
-    return v;
-}
 PTX void store_word(uint32_t at, uint32_t v) {
     memcpy(emulated_shared(at, sizeof v), &v, sizeof v);
 }

@@ -148,6 +148,12 @@ FN bool adds(const Frame &f, const dev_instr &ins, int j) {
     return (ins.acc >> j & 1u) && !((ins.fresh >> j & 1u) && f.first);
 }
 
+/* Where an operand of a part lies. */
+FN float *place_at(uint32_t place) {
+    const uint32_t words = place << FUSED_STORE_BITS >> FUSED_STORE_BITS;
+    return place == FUSED_ABSENT ? nullptr : frame().base[place >> FUSED_OFFSET_BITS] + words;
+}
+
 /* Operands of the fused instruction that runs (fused.h). Values never lie in shared memory. */
 FN float *fused_at(int k) {
     float *p = ((Head *)smem)->at[k];

@@ -345,13 +345,7 @@ OP_FN void release_gradients(int stages) {
 FN void find_operands(const dev_instr &ins) {
     Head &h = *(Head *)smem;
     const int k = threadIdx.x;
-    if (k < FUSED_SLOTS) {
-        const uint32_t place = ins.fused.place[k], words = place << FUSED_STORE_BITS;
-        if (place == FUSED_ABSENT)
-            h.at[k] = nullptr;
-        else
-            h.at[k] = h.f.base[place >> FUSED_OFFSET_BITS] + (words >> FUSED_STORE_BITS);
-    }
+    if (k < FUSED_SLOTS) h.at[k] = place_at(ins.fused.place[k]);
     if (k == 0) h.adds = ins.fused.acc & ~(h.f.first ? ins.fused.fresh : 0);
 }
 

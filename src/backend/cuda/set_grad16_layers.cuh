@@ -305,6 +305,7 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     if (last) {
         put_pre<MATH>(pre, rows);
         __syncthreads();
+        expect_next_set();
     } else {
         ask_wq();
         expect_first();

@@ -407,8 +407,8 @@ static const dev_instr *part_with(const cuda_program *p, fused_kind kind, int k,
 /* The words of a term's matrix, by octets. */
 static bool has_octets_of(const cuda_program *p, const dev_rows *of, int32_t cols, int32_t step,
                           int32_t rows) {
-    return of->how == DEV_ROWS_OCTETS && of->step == step && of->at % 4 == 0 &&
-           of->at >= DEV_KEPT_HEAD && of->at + ((cols / 8 - 1) * step + rows) * 4 <= p->kept_words;
+    return of->step == step && of->at % 4 == 0 && of->at >= DEV_KEPT_HEAD &&
+           of->at + ((cols / 8 - 1) * step + rows) * 4 <= p->kept_words;
 }
 static bool has_octets(const cuda_program *p, const dev_rows *of, int32_t cols) {
     return has_octets_of(p, of, cols, FUSED_POINTS, FUSED_POINTS);

@@ -67,14 +67,12 @@ typedef struct dev_outer {
 } dev_outer;
 enum { DEV_OUTER_WORDS = 16 }; /* weights begin at multiples of so many words */
 
-/* Weight gradients that are sums over functions of X^T G, formed by products.cu from rows of 16-bit
- * numbers that functions left in their parts of dev_run.kept (kept.h). A term is one such X and G:
- * where they begin and how their rows lie, in words: plain rows, `step` apart, or by octets
- * (fused.h) of `step` rows. */
+/* Weight gradients that are sums over functions of X^T G, formed by products.cu from 16-bit numbers
+ * that functions left in their parts of dev_run.kept (kept.h), by octets (fused.h). A term is one
+ * such X and G: the word where they begin, and how many rows an octet has room for. */
 typedef struct dev_rows {
-    int32_t at, step, how;
+    int32_t at, step;
 } dev_rows;
-enum { DEV_ROWS_PLAIN, DEV_ROWS_OCTETS };
 typedef struct dev_term {
     dev_rows x, g;
     int32_t side; /* how many rows there are: n, or m of the context */

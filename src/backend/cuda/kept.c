@@ -116,9 +116,7 @@ static void add_flow_product(cuda_program *p, const dev_fused *f, int32_t slot, 
                              int32_t cols, int64_t x, int64_t g, int32_t stage) {
     enum { STEP = FUSED_POINTS };
     add_term(p, add_product(p, f, slot, rows, cols, stage),
-             (dev_term){.x = {(int32_t)x, STEP, DEV_ROWS_OCTETS},
-                        .g = {(int32_t)g, STEP, DEV_ROWS_OCTETS},
-                        .side = DEV_SIDE_ALL});
+             (dev_term){.x = {(int32_t)x, STEP}, .g = {(int32_t)g, STEP}, .side = DEV_SIDE_ALL});
 }
 
 /* x as halves, once for all transitions. */
@@ -230,8 +228,8 @@ static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *
     for (int32_t side = 0; side < 2; side++) {
         const int32_t down = side * FUSED_POINTS;
         add_term(p, to,
-                 (dev_term){.x = {x + down * 4, step, DEV_ROWS_OCTETS},
-                            .g = {g + down * 4, step, DEV_ROWS_OCTETS},
+                 (dev_term){.x = {x + down * 4, step},
+                            .g = {g + down * 4, step},
                             .side = side == 0 ? DEV_SIDE_ALL : DEV_SIDE_CONTEXT});
     }
 }
@@ -308,10 +306,9 @@ static void keep_first(cuda_program *p, dev_fused *first, dev_fused *f) {
         const int32_t cols = from + WIDE <= COLUMNS ? WIDE : COLUMNS - from;
         dev_product *to = add_product(p, f, FIRSTG_DW, 160, cols, DEV_LAST);
         to->at += from, to->ld = COLUMNS, to->split = LAST_SPLIT;
-        add_term(p, to,
-                 (dev_term){.x = {x, STEP, DEV_ROWS_OCTETS},
-                            .g = {g + from * STEP / 2, STEP, DEV_ROWS_OCTETS},
-                            .side = DEV_SIDE_ALL});
+        add_term(
+            p, to,
+            (dev_term){.x = {x, STEP}, .g = {g + from * STEP / 2, STEP}, .side = DEV_SIDE_ALL});
     }
 }
 

@@ -5,16 +5,14 @@
  * one each has half of the rows of X and G.
  *
  * Shared memory: a ring of STAGES pieces of STAGE_ROWS rows of one function, X and G by octets as
- * the tensor cores read them. What lies so in memory comes by the copy engine, an octet at a time;
- * plain rows come by threads, 16 bytes at a time, which is slow (14 bytes a cycle, whatever has to
- * be fetched), and to different banks, since an octet has 32 bytes more than its rows. Rows that do
- * not exist become zeros. Behind it an arrival for each stage. */
+ * they lie in memory and as the tensor cores read them, an octet at a time by the copy engine; rows
+ * that do not exist become zeros. Behind it an arrival for each stage. (Copies by threads, 16 bytes
+ * at a time, came at 14 bytes a cycle.) */
 #include "backend/cuda/kernels.cuh"
 #include "backend/cuda/ptx.cuh"
 
 enum { PRODUCT_THREADS = 256, STAGES = 3, STAGE_ROWS = 64 };
-enum { AT_ONCE = PRODUCT_THREADS / STAGE_ROWS }; /* octets that threads copy together */
-enum { OCTET_WORDS = STAGE_ROWS * 4 + 8, MOST_OCTETS = (160 + 128) / 8 };
+enum { OCTET_WORDS = STAGE_ROWS * 4 + 4, MOST_OCTETS = (160 + 128) / 8 }; /* 4: for the banks */
 enum { ARRIVALS_AT = STAGES * MOST_OCTETS * OCTET_WORDS * 4, PRODUCT_BYTES = ARRIVALS_AT + 32 };
 
 #define FN     static __device__ __forceinline__
@@ -69,41 +67,20 @@ FN uint32_t arrival_of(int stage) {
     return room_at(ARRIVALS_AT + stage * 8);
 }
 
-/* Of the matrix of 8 OCTETS columns that begins at `from`, by threads that have neighbours in
- * memory: `count` rows and zeros. */
-template <int OCTETS> FN void copy_rows(const float *from, int step, int count, uint32_t to) {
-    const int r = (int)threadIdx.x / AT_ONCE, octet = (int)threadIdx.x % AT_ONCE;
-    from += r * step + octet * 4;
-    to += (octet * OCTET_WORDS + r * 4) * 4;
-#pragma unroll
-    for (int i = 0; i < OCTETS; i += AT_ONCE)
-        copy16(to + i * OCTET_WORDS * 4, from + i * 4, r < count);
-}
-
-/* The same by the copy engine: warps ask in turn. */
+/* `count` rows from `row` on of a matrix with 8 OCTETS columns; warps ask in turn. */
 template <int OCTETS>
-FN void copy_octets(const float *from, int step, int count, uint32_t to, uint32_t arrival) {
+FN void ask_rows(const float *kept, const dev_rows &of, int row, int count, uint32_t to,
+                 uint32_t arrival) {
     const int octet = (int)threadIdx.x % 32 * (PRODUCT_THREADS / 32) + (int)threadIdx.x / 32;
+    const float *from = kept + of.at + row * 4;
     if (octet < OCTETS)
-        bulk_load(to + octet * OCTET_WORDS * 4, from + octet * step * 4, count * 16, arrival);
+        bulk_load(to + octet * OCTET_WORDS * 4, from + octet * of.step * 4, count * 16, arrival);
     if (count == STAGE_ROWS) return;
-    const int r = (int)threadIdx.x % STAGE_ROWS;
-    for (int k = (int)threadIdx.x / STAGE_ROWS; r >= count && k < OCTETS; k += AT_ONCE)
+    const int r = (int)threadIdx.x % STAGE_ROWS, at_once = PRODUCT_THREADS / STAGE_ROWS;
+    for (int k = (int)threadIdx.x / STAGE_ROWS; r >= count && k < OCTETS; k += at_once)
 #pragma unroll
         for (int i = 0; i < 4; i++) store_word(to + (k * OCTET_WORDS + r * 4 + i) * 4, 0);
     bulk_fence();
-}
-
-/* `count` rows from `row` on; returns how many bytes will arrive. */
-template <int OCTETS>
-FN int ask_rows(const float *kept, const dev_rows &of, int row, int count, uint32_t to,
-                uint32_t arrival) {
-    if (of.how == DEV_ROWS_PLAIN) {
-        copy_rows<OCTETS>(kept + of.at + row * of.step, of.step, count, to);
-        return 0;
-    }
-    copy_octets<OCTETS>(kept + of.at + row * 4, of.step, count, to, arrival);
-    return OCTETS * count * 16;
 }
 
 /* ---- a sum ----------------------------------------------------------------------------------- */
@@ -122,13 +99,11 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
             const uint32_t left = room_at(stage * STAGE_WORDS * 4), arrival = arrival_of(stage);
             const uint32_t right = left + M / 8 * OCTET_WORDS * 4;
             const int row = at.row, count = min(at.rows - row, (int)STAGE_ROWS);
-            const int bytes =
-                ask_rows<M / 8>(at.kept, TURNED ? t.g : t.x, row, count, left, arrival) +
-                ask_rows<N / 8>(at.kept, TURNED ? t.x : t.g, row, count, right, arrival);
-            if (threadIdx.x == 0) arrival_expect(arrival, bytes);
+            ask_rows<M / 8>(at.kept, TURNED ? t.g : t.x, row, count, left, arrival);
+            ask_rows<N / 8>(at.kept, TURNED ? t.x : t.g, row, count, right, arrival);
+            if (threadIdx.x == 0) arrival_expect(arrival, (M + N) / 8 * count * 16);
             at.row += STAGE_ROWS;
         }
-        copy_commit();
         return is;
     }
     /* All rows of a stage, zeros too: a condition would let every product wait for the one before.
@@ -157,13 +132,10 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
         if (threadIdx.x < STAGES) arrival_make(arrival_of((int)threadIdx.x));
         __syncthreads();
         while (asked < STAGES - 1 && ask(run, at, asked)) asked++;
-        for (int s = asked; s < STAGES - 1; s++) copy_commit();
 #pragma unroll
         for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] = 0;
 #pragma unroll 1
         while (asked > 0) {
-            copy_wait<STAGES - 2>();
-            bulk_fence();
             __syncthreads();
             arrival_wait(arrival_of(stage), turn);
             bool more;

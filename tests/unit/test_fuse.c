@@ -322,8 +322,7 @@ static void latent_rows(void) {
     forget(&r);
 }
 
-/* Weights of conditioners and of the first layer are read as halves, but not in fp32: a word has
- * two. */
+/* Weights of latents and conditioners are read as halves, but not in fp32: a word has two. */
 static void weights_as_halves(void) {
     recorded r;
     cuda_program p[2];
@@ -346,7 +345,8 @@ static void weights_as_halves(void) {
             found++;
         }
     }
-    CHECK(found == 7 * 5 + 1); /* conditioners; the first layer */
+    CHECK(found == 2 * (7 * 9 - 2) + 7 * 5 +
+                       1); /* latents, of which the first has less; conditioners; features */
     for (int k = 0; k < 2; k++) program_free(&world, &p[k]);
     forget(&r);
 }

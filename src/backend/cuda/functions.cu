@@ -216,6 +216,7 @@ OP_FN void run_attention_grad(const dev_instr &ins) {
  * and comes from far away when a part has run in between. */
 FN void run_fused(const dev_instr &ins) {
     const int kind = ins.op - OPCODE_COUNT;
+    const bool half = ins.math != DEV_FP32;
     if (kind < FUSED_SET) {
         if (kind == FUSED_FLOW)
             flow_part::run(ins);
@@ -230,7 +231,7 @@ FN void run_fused(const dev_instr &ins) {
         if (kind == FUSED_LATENT)
             latent_part::run(ins);
         else
-            latent_grad_part::run(ins);
+            half ? latent_grad_part::run_half(ins) : latent_grad_part::run(ins);
     } else if (kind == FUSED_FIRST) {
         first_part::run(ins);
     } else if (kind == FUSED_FIRST_GRAD) {

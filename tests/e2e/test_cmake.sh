@@ -16,6 +16,9 @@ installed() {
         cmake -S "$source" -B "$work/found" "${quick[@]}" -DCMAKE_PREFIX_PATH="$work/prefix" &&
         cmake --build "$work/found" && "$work/found/consumer" && "$work/found/consumer_static"
 }
+carriers() { # what shared runs load lies beside the library
+    ! command -v mpicc || [ "$(find "$work/prefix" -name libmnp_mpi.so | wc -l)" = 1 ]
+}
 subfolder() {
     cmake -S "$source" -B "$work/sub" "${quick[@]}" -DMNP_SOURCE="$PWD" &&
         cmake --build "$work/sub" && "$work/sub/consumer" && "$work/sub/consumer_static"
@@ -27,6 +30,7 @@ elif [ "$(basename "$BUILD")" != build ]; then
     skip cmake "done once, in the default build"
 else
     run find_package installed
+    run "objects of shared runs" carriers
     run add_subdirectory subfolder
 fi
 check_done

@@ -44,11 +44,10 @@ template <int MATH> FN float2 unpack(uint32_t w) {
         return unpack_half(w);
 }
 /* Eight numbers, 16 bytes */
-template <int MATH> FN float4 pack8(float4 a, float4 b, float factor) {
-    return make_float4(__uint_as_float(pack<MATH>(factor * a.x, factor * a.y)),
-                       __uint_as_float(pack<MATH>(factor * a.z, factor * a.w)),
-                       __uint_as_float(pack<MATH>(factor * b.x, factor * b.y)),
-                       __uint_as_float(pack<MATH>(factor * b.z, factor * b.w)));
+template <int MATH> FN float4 pack8(float4 a, float4 b) {
+    return make_float4(__uint_as_float(pack<MATH>(a.x, a.y)), __uint_as_float(pack<MATH>(a.z, a.w)),
+                       __uint_as_float(pack<MATH>(b.x, b.y)),
+                       __uint_as_float(pack<MATH>(b.z, b.w)));
 }
 
 /* d = a b + c: 16 x 8 over 16 values of k */
@@ -97,6 +96,7 @@ FN void copy_rows16(float *to, Saved from, int ld, int rows, bool heads) {
     }
 }
 
+/* The same as a call, which waits for loads that are on their way. */
 OP_FN void fetch16(float *to, Saved from, int ld, int rows, bool heads) {
     copy_rows16(to, from, ld, rows, heads);
 }
@@ -180,7 +180,7 @@ FN Eight load_w64(int slot) {
     return eight_at(fused_at(slot) + threadIdx.x * 8, true);
 }
 template <int MATH> FN void put_w64(float *to, const Eight &w) {
-    st4(to + threadIdx.x / 8 * SET_PITCH + threadIdx.x % 8 * 4, pack8<MATH>(w.a, w.b, 1.0f));
+    st4(to + threadIdx.x / 8 * SET_PITCH + threadIdx.x % 8 * 4, pack8<MATH>(w.a, w.b));
 }
 
 } // namespace set_grad_part

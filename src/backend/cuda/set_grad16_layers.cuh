@@ -179,7 +179,7 @@ template <int MATH> FN void put_pre(const Pre &x, int rows) {
         for (int k = 0; k < 2; k++) {
             const int row = first + k * 64;
             const float4 v =
-                pack8<MATH>(add4(x.a[k][p], of_y[k], wa), add4(x.b[k][p], of_y[k], wb), 1.0f);
+                pack8<MATH>(add4(x.a[k][p], of_y[k], wa), add4(x.b[k][p], of_y[k], wb));
             float *at = panel + k * 64 * SET_PITCH;
             if (row < rows) st4(at, v);
             if (k == 0 && SOME_ROW + row < rows)
@@ -192,7 +192,7 @@ template <int MATH> FN void put_pre(const Pre &x, int rows) {
 
 /* 64 floats by eight lanes become 32 words in the same place. */
 template <int MATH> FN void narrow(float *row, const float4 &a, const float4 &b) {
-    const float4 v = pack8<MATH>(a, b, 1.0f);
+    const float4 v = pack8<MATH>(a, b);
     __syncwarp();
     st4(row + threadIdx.x % 8 * 4, v);
 }

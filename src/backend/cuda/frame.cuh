@@ -52,7 +52,7 @@ struct Frame {
     int first;    /* the block's first function                     */
     int foreseen; /* the step's number may be wrong                */
     int watched;  /* cycles are counted or a bad value is looked for */
-    int at, was;  /* the instruction that runs, and the one before it */
+    int at;       /* the instruction that runs */
     int64_t last;
     int flag;
 };

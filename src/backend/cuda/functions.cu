@@ -216,6 +216,7 @@ OP_FN void run_attention_grad(const dev_instr &ins) {
  * and comes from far away when a part has run in between. */
 FN void run_fused(const dev_instr &ins) {
     const int kind = ins.op - OPCODE_COUNT;
+    const bool half = ins.math != DEV_FP32;
     if (kind < FUSED_SET) {
         if (kind == FUSED_FLOW)
             flow_part::run(ins);
@@ -230,7 +231,7 @@ FN void run_fused(const dev_instr &ins) {
         if (kind == FUSED_LATENT)
             latent_part::run(ins);
         else
-            latent_grad_part::run(ins);
+            half ? latent_grad_part::run_half(ins) : latent_grad_part::run(ins);
     } else if (kind == FUSED_FIRST) {
         first_part::run(ins);
     } else if (kind == FUSED_FIRST_GRAD) {
@@ -305,7 +306,7 @@ FN void begin(const dev_run *run, int64_t item, int first, bool foresee) {
     f.k = run->k ? (int)run->k[item] : f.n;
     f.m = run->m ? (int)run->m[item] : 0;
     f.first = first;
-    f.at = f.was = 0;
+    f.at = 0;
     f.watched = run->diagnose || (run->clocks && blockIdx.x == 0);
 }
 
@@ -341,13 +342,27 @@ OP_FN void release_gradients(int stages) {
  * the L1.
  */
 
-/* Where the operands of a part lie: a thread each. */
-FN void find_operands(const dev_instr &ins) {
-    Head &h = *(Head *)smem;
-    const int k = threadIdx.x;
-    if (k < FUSED_SLOTS) h.at[k] = place_at(ins.fused.place[k]);
-    if (k == 0) h.adds = ins.fused.acc & ~(h.f.first ? ins.fused.fresh : 0);
+FN uint64_t adds_of(const Frame &f, const dev_fused &part) {
+    return part.acc & ~(f.first ? part.fresh : 0);
 }
+
+/* Where the operands of a part lie: two a lane of one warp. */
+struct Found {
+    float *at[FUSED_SLOTS / 32];
+    uint64_t adds;
+    MEMBER void find(const dev_fused &part) {
+#pragma unroll
+        for (int j = 0; j < FUSED_SLOTS / 32; j++)
+            at[j] = place_at(part.place[threadIdx.x % 32 + j * 32]);
+        adds = adds_of(frame(), part);
+    }
+    MEMBER void put() const {
+        Head &h = *(Head *)smem;
+#pragma unroll
+        for (int j = 0; j < FUSED_SLOTS / 32; j++) h.at[threadIdx.x % 32 + j * 32] = at[j];
+        if (threadIdx.x % 32 == 0) h.adds = adds;
+    }
+};
 
 /* Behind it the first instructions are there, their operands found. */
 OP_FN void begin_function(const dev_run *run, int64_t item, bool first, bool foresee) {
@@ -379,49 +394,62 @@ OP_FN void settle() {
     if (f.watched) watch(0, 0); /* the wait is no instruction's */
 }
 
-/* What is rare behind an instruction: ops that are no parts, and what others look for. */
-OP_FN void resolve_ops(int k) {
-    resolve_all(k);
-}
-OP_FN void look_back() {
+/* The first instruction; NULL: there is none. */
+OP_FN const dev_instr *first_instruction() {
     const Frame &f = frame();
-    if (f.watched) watch(f.was, f.at);
-    if (f.foreseen) settle();
-}
-
-/* The instruction that runs now; NULL: there is none. What runs next is there, what runs after that
- * is asked for. Behind the barrier nobody but the keeper looks for its number again. */
-FN const dev_instr *enter_instruction() {
-    const Frame &f = frame();
-    const int k = f.at;
-    if (k >= f.n_code) return nullptr;
-    const dev_instr &ins = held(k);
-    if (ins.releases && threadIdx.x == THREADS - 1) release_gradients(ins.releases);
-    if (keeper()) fetch(k + 3 * DEV_TOGETHER, k + ins.together + 3 * DEV_TOGETHER);
-    if (ins.op >= OPCODE_COUNT) find_operands(ins);
+    if (f.n_code == 0) return nullptr;
+    const dev_instr &ins = held(0);
+    if (keeper()) {
+        Found found;
+        if (ins.op >= OPCODE_COUNT) found.find(ins.fused), found.put();
+        fetch(3 * DEV_TOGETHER, ins.together + 3 * DEV_TOGETHER);
+    }
     __syncthreads();
+    if (ins.releases && threadIdx.x == THREADS - 1) release_gradients(ins.releases);
     return &ins;
 }
 
-OP_FN const dev_instr *first_instruction() {
-    return enter_instruction();
+/* What is rare behind an instruction: ops that are no parts, a step that may have another number.
+ */
+OP_FN void resolve_ops(int k) {
+    resolve_all(k);
+}
+OP_FN const dev_instr *settled_instruction() {
+    const Frame &f = frame();
+    settle();
+    if (f.at == 0) return first_instruction(); /* it begins again */
+    return f.at < f.n_code ? &held(f.at) : nullptr;
 }
 
-/* Operands of ops are found behind the instruction that ran: a draw sets the lengths. One function
- * from the end of an instruction to the next one: this code has left the caches when a part has
- * run, and every jump to another place waits for it to come back. */
+/* The instruction that runs now; NULL: there is none. What runs next is there, what runs after that
+ * is asked for. The keeper knows the operands before the one that ran has ended for all, and puts
+ * them down behind it; those of ops depend on lengths, which a draw sets. Nobody waits for the
+ * thread that releases. One function from the end of an instruction to the next one: this code has
+ * left the caches when a part has run, and every jump to another place waits for it to come back.
+ */
 OP_FN const dev_instr *next_instruction() {
     Frame &f = frame();
+    const int k = f.at, next = k + held(k).together;
+    const dev_instr &ins = held(next);
+    const bool more = next < f.n_code, part = more && ins.op >= OPCODE_COUNT;
+    const bool watched = f.watched, foreseen = f.foreseen;
+    Found found;
     if (keeper()) {
-        const int k = f.at, next = k + held(k).together;
-        if (held(next).op < OPCODE_COUNT) resolve_ops(next);
+        if (part) found.find(ins.fused);
+        if (more && !part) resolve_ops(next);
         copy_wait<1>();
-        __syncwarp();
-        if (threadIdx.x == THREADS - 1) f.was = k, f.at = next;
     }
     __syncthreads();
-    if (f.watched | f.foreseen) look_back();
-    return enter_instruction();
+    if (watched) watch(k, next);
+    if (keeper()) {
+        if (part) found.put();
+        if (threadIdx.x == THREADS - 1) f.at = next;
+        if (more) fetch(next + 3 * DEV_TOGETHER, next + ins.together + 3 * DEV_TOGETHER);
+    }
+    __syncthreads();
+    if (more && ins.releases && threadIdx.x == THREADS - 1) release_gradients(ins.releases);
+    if (foreseen) return settled_instruction();
+    return more ? &ins : nullptr;
 }
 
 __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *run) {

@@ -11,7 +11,7 @@
 #include "backend/cuda/fused_flow.cuh"
 #include "backend/cuda/fused_flow_grad.cuh"
 #include "backend/cuda/fused_latent.cuh"
-#include "backend/cuda/fused_latent_grad.cuh"
+#include "backend/cuda/fused_latent_grad_half.cuh"
 #include "backend/cuda/fused_set.cuh"
 #include "backend/cuda/fused_set_grad.cuh"
 

@@ -1,8 +1,9 @@
 /* fused_latent.cuh: the latent of a transition as one instruction (FUSED_LATENT in fused.h).
  *
- * What takes time is the way of 256 KB of weights from memory, so every thread asks for its share
- * of all layers before it multiplies: the first ones come to registers, the later ones to 16 bytes
- * of shared memory each that no other thread reads. Eight warps have a network; a warp multiplies
+ * What takes time is the way of 262 KB of weights from memory (131 as halves, in tf32 and bf16), so
+ * every thread asks for its share of all layers before it multiplies: the first ones come to
+ * registers, the later ones, if they are floats, to 16 bytes of shared memory each that no other
+ * thread reads. Eight warps have a network; a warp multiplies
  * eight rows of a weight (sixteen of wz) with the two rows of its input, and the partial sums meet
  * in shared memory: one barrier a layer. Whoever needs numbers of the layer adds the parts up for
  * itself, in a fixed order. */
@@ -74,37 +75,42 @@ FN void take_parts(const Net &n, const float *room, float bias, int slot, float 
     __syncwarp();
 }
 
+FN void add_both(float4 &s0, float4 &s1, float x0, float x1, const float4 &w) {
+    add_scaled(s0, x0, w), add_scaled(s1, x1, w);
+}
+
 /* stack wr + before wz: the warp's part. */
-FN void first_layer(const Net &n, const float4 (&wr)[4], const float4 (&wz)[8],
-                    const float4 (&x)[2], const float4 (&b)[2]) {
+template <class W>
+FN void first_layer(const Net &n, const W (&wr)[4], const W (&wz)[8], const float4 (&x)[2],
+                    const float4 (&b)[2]) {
     float in[2][4], z[8];
     spread4(in[0], x[0]), spread4(in[1], x[1]);
     spread4(z, b[0]), spread4(z + 4, b[1]);
     float4 s0 = make_float4(0, 0, 0, 0);
 #pragma unroll
-    for (int j = 0; j < 8; j++) add_scaled(s0, z[j], wz[j]);
+    for (int j = 0; j < 8; j++) add_scaled(s0, z[j], numbers_of(wz[j]));
     float4 s1 = s0;
 #pragma unroll
-    for (int j = 0; j < 4; j++) add_scaled(s0, in[0][j], wr[j]), add_scaled(s1, in[1][j], wr[j]);
+    for (int j = 0; j < 4; j++) add_both(s0, s1, in[0][j], in[1][j], numbers_of(wr[j]));
     leave_part(n, work() + AT_H0, s0, s1);
 }
 
-FN void second_layer(const Net &n, const float4 (&w1)[4], const float *own) {
+template <class W> FN void second_layer(const Net &n, const W (&w1)[4], const float *own) {
     float h0[4], h1[4];
     spread4(h0, ld4(own + n.half * 4)), spread4(h1, ld4(own + 8 + n.half * 4));
     float4 s0 = make_float4(0, 0, 0, 0), s1 = s0;
 #pragma unroll
-    for (int j = 0; j < 4; j++) add_scaled(s0, h0[j], w1[j]), add_scaled(s1, h1[j], w1[j]);
+    for (int j = 0; j < 4; j++) add_both(s0, s1, h0[j], h1[j], numbers_of(w1[j]));
     leave_part(n, work() + AT_H1, s0, s1);
 }
 
-FN void last_layer(const Net &n, const float4 (&w2)[8], const float *own) {
+template <class W> FN void last_layer(const Net &n, const W (&w2)[8], const float *own) {
     float h0[8], h1[8];
     spread4(h0, ld4(own)), spread4(h0 + 4, ld4(own + 4));
     spread4(h1, ld4(own + 8)), spread4(h1 + 4, ld4(own + 12));
     float4 s0 = make_float4(0, 0, 0, 0), s1 = s0;
 #pragma unroll
-    for (int j = 0; j < 8; j++) add_scaled(s0, h0[j], w2[j]), add_scaled(s1, h1[j], w2[j]);
+    for (int j = 0; j < 8; j++) add_both(s0, s1, h0[j], h1[j], numbers_of(w2[j]));
     float *to = work() + AT_OUT + n.net * OUT_NET + n.warp * OUT_PART + n.lane * 4;
     st4(to, s0);
     st4(to + OUT_ROW, s1);
@@ -151,10 +157,10 @@ FN void leave_kl(const Drawn &o) {
 }
 
 /* A warp's part of pz = z wf: eight rows. */
-FN void leave_pz(const float4 (&wf)[8], float z) {
+template <class W> FN void leave_pz(const W (&wf)[8], float z) {
     float4 s = make_float4(0, 0, 0, 0);
 #pragma unroll
-    for (int j = 0; j < 8; j++) add_scaled(s, __shfl_sync(~0u, z, j), wf[j]);
+    for (int j = 0; j < 8; j++) add_scaled(s, __shfl_sync(~0u, z, j), numbers_of(wf[j]));
     st4(work() + AT_PZ + threadIdx.x / 32 * PZ_PART + threadIdx.x % 32 * 4, s);
 }
 
@@ -176,23 +182,27 @@ FN void finish(double before) {
     }
 }
 
-static __device__ __noinline__ void run(const dev_instr &ins) {
+/* W: four weights of a row, float4 or (halves) uint2. Halves of all layers fit in registers; of
+ * floats the last two layers come to shared memory. */
+template <class W> static __device__ __noinline__ void run_as(const dev_instr &ins) {
+    constexpr bool HALF = sizeof(W) == sizeof(uint2);
+    constexpr int PER = HALF ? 2 : 1; /* weights a word */
     const Net n = net_of_warp();
     const int warp = threadIdx.x / 32, column = n.lane % 16 * 4, k = n.warp * 8 + n.half * 4;
     const float *stack = fused_at(LATENT_STACK), *before = fused_at(LATENT_BEFORE);
-    const float4 none = make_float4(0, 0, 0, 0);
-    float4 wz[8] = {none, none, none, none, none, none, none, none}, wr[4], w1[4],
-           b[2] = {none, none};
+    const float *from_w2 = n.at(NET_W2) + (n.warp * 8 * WIDE + n.lane * 4) / PER;
+    const float *from_wf = fused_at(LATENT_WF) + (warp * 8 * WIDE + n.lane * 4) / PER;
+    W wz[8] = {}, wr[4], w1[4], w2[8], wf[8];
+    float4 x[2], b[2] = {};
     if (before) {
         const int first = n.warp * 16 + n.half * 8;
         read_rows(b, before + first, 4);
-        read_rows(wz, n.at(NET_WZ) + first * NARROW + column, NARROW);
+        read_rows(wz, n.at(NET_WZ) + (first * NARROW + column) / PER, NARROW / PER);
     }
-    float4 x[2];
     read_rows(x, stack + k, NARROW);
-    read_rows(wr, n.at(NET_WR) + k * NARROW + column, NARROW);
+    read_rows(wr, n.at(NET_WR) + (k * NARROW + column) / PER, NARROW / PER);
     __syncwarp(); /* these are on their way first */
-    read_rows(w1, n.at(NET_W1) + k * NARROW + column, NARROW);
+    read_rows(w1, n.at(NET_W1) + (k * NARROW + column) / PER, NARROW / PER);
     const int own = n.warp * 8 + n.lane % 8;
     const float b0 = __ldcg(n.at(NET_B0) + own), b1 = __ldcg(n.at(NET_B1) + own);
     const double *sum = (const double *)fused_at(LATENT_KLBEFORE);
@@ -200,10 +210,15 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     const float b2 =
         __ldcg(fused_at(LATENT_MU + n.half * NET_SLOTS + NET_B2) + warp * 8 + n.lane % 8);
     __syncwarp();
-    stage_rows<8>(work() + AT_W2, n.at(NET_W2) + n.warp * 8 * WIDE + n.lane * 4, WIDE);
-    copy_commit();
-    stage_rows<8>(work() + AT_WF, fused_at(LATENT_WF) + warp * 8 * WIDE + n.lane * 4, WIDE);
-    copy_commit();
+    if constexpr (HALF) {
+        read_rows(w2, from_w2, WIDE / PER);
+        read_rows(wf, from_wf, WIDE / PER);
+    } else {
+        stage_rows<8>(work() + AT_W2, from_w2, WIDE);
+        copy_commit();
+        stage_rows<8>(work() + AT_WF, from_wf, WIDE);
+        copy_commit();
+    }
     draw_noise(ins);
     first_layer(n, wr, wz, x, b);
     float *x1 = work() + AT_X1 + warp * OWN, *x2 = work() + AT_X2 + warp * OWN;
@@ -212,18 +227,28 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     second_layer(n, w1, x1);
     n.sync();
     take_parts(n, work() + AT_H1, b1, NET_H1, x2);
-    float4 w2[8], wf[8];
-    copy_wait<1>();
-    staged_rows(w2, work() + AT_W2);
+    if constexpr (!HALF) {
+        copy_wait<1>();
+        staged_rows(w2, work() + AT_W2);
+    }
     last_layer(n, w2, x2);
-    copy_wait<0>();
-    staged_rows(wf, work() + AT_WF);
+    if constexpr (!HALF) {
+        copy_wait<0>();
+        staged_rows(wf, work() + AT_WF);
+    }
     __syncthreads();
     const Drawn drawn = sample(ins, b2);
     leave_pz(wf, drawn.z);
     leave_kl(drawn);
     __syncthreads();
     finish(kl_before);
+}
+
+FN void run(const dev_instr &ins) {
+    if (ins.math == DEV_FP32)
+        run_as<float4>(ins);
+    else
+        run_as<uint2>(ins);
 }
 
 } // namespace latent_part

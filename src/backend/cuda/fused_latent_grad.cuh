@@ -1,4 +1,5 @@
-/* fused_latent_grad.cuh: the reverse pass of a transition's latent (FUSED_LATENT_GRAD in fused.h).
+/* fused_latent_grad.cuh: the reverse pass of a transition's latent (FUSED_LATENT_GRAD in fused.h),
+ * in fp32; fused_latent_grad_half.cuh has it with weights as halves.
  *
  * Eight warps have a network. Every thread asks for its share of all weights first, as in the
  * forward pass; the gradient to a layer's input is one sum along each row, added up across lanes,
@@ -177,8 +178,7 @@ struct Latent {
 FN int dimension_of(int lane) {
     return threadIdx.x / 32 * 8 + lane / 4 % 2 * 4 + lane / 8;
 }
-FN Latent latent_of(int lane) {
-    const int d = dimension_of(lane);
+FN Latent latent_of(int d) {
     const float *mu = fused_at(LATENTG_MU + NETG_OUT), *raw = fused_at(LATENTG_SIGMA + NETG_OUT);
     Latent v;
     v.m0 = __ldcg(mu + d), v.m1 = __ldcg(mu + WIDE + d);
@@ -273,6 +273,16 @@ FN void leave_inputs() {
             room[AT_GBEFORE + t - WIDE] + room[AT_GBEFORE + t], fused_adds(LATENTG_GBEFORE));
 }
 
+/* Everything that is in the room now. */
+FN void leave_all() {
+    leave_inputs();
+    leave_biases();
+    if (float *kept = fused_at(LATENTG_KEPT))
+        st4(kept + threadIdx.x * 4, ld4(work() + threadIdx.x * 4));
+    else
+        outer_products();
+}
+
 static __device__ __noinline__ void run(const dev_instr &ins) {
     const Net n = net_of_warp();
     const int first = n.warp * 8;
@@ -280,7 +290,7 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     Held<WIDE, 2> wf, w2;
     float4 gpz[4];
     read_rows(gpz, fused_at(LATENTG_GPZ) + n.column, 32);
-    const Latent latent = latent_of(n.lane);
+    const Latent latent = latent_of(dimension_of(n.lane));
     fetch(n, wf, fused_at(LATENTG_WF), threadIdx.x / 32 * 8);
     fetch_inputs();
     fetch(n, w2, n.at(NETG_W2), first);
@@ -298,12 +308,7 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     copy_wait<0>();
     to_inputs(n);
     __syncthreads();
-    leave_inputs();
-    leave_biases();
-    if (float *kept = fused_at(LATENTG_KEPT))
-        st4(kept + threadIdx.x * 4, ld4(room + threadIdx.x * 4));
-    else
-        outer_products();
+    leave_all();
 }
 
 } // namespace latent_grad_part

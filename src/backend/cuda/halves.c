@@ -1,7 +1,26 @@
 /* halves.c: see halves.h. */
 #include "backend/cuda/halves.h"
 
-/* A part, an operand of it that is a weight, and its shape. */
+typedef struct halves_row {
+    int32_t kind, slot; /* a part, and an operand of it that is a weight */
+} halves_row;
+
+#define NETWORK(s)                                                                                 \
+    {FUSED_LATENT, s + NET_WR}, {FUSED_LATENT, s + NET_WZ}, {FUSED_LATENT, s + NET_W1}, {          \
+        FUSED_LATENT, s + NET_W2                                                                   \
+    }
+#define NETWORK_GRAD(s)                                                                            \
+    {FUSED_LATENT_GRAD, s + NETG_WR}, {FUSED_LATENT_GRAD, s + NETG_WZ},                            \
+        {FUSED_LATENT_GRAD, s + NETG_W1}, {                                                        \
+        FUSED_LATENT_GRAD, s + NETG_W2                                                             \
+    }
+static const halves_row rows[] = {
+    NETWORK(LATENT_MU),       NETWORK(LATENT_SIGMA),       {FUSED_LATENT, LATENT_WF},
+    NETWORK_GRAD(LATENTG_MU), NETWORK_GRAD(LATENTG_SIGMA), {FUSED_LATENT_GRAD, LATENTG_WF},
+};
+enum { ROWS = sizeof rows / sizeof *rows };
+
+/* Those that lie in blocks. */
 typedef struct halves_block {
     int32_t kind, slot, rows, cols;
 } halves_block;
@@ -36,6 +55,9 @@ mnp_status halves_place(env *e, int64_t words, cuda_program *p) {
     for (int32_t k = 0; k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (ins->math == DEV_FP32) continue;
+        for (int32_t j = 0; j < ROWS; j++)
+            if (ins->op == OPCODE_COUNT + rows[j].kind)
+                p->reads_halves |= place_as_half(&ins->fused.place[rows[j].slot]);
         for (int32_t j = 0; j < BLOCKS; j++) {
             uint32_t *place = &ins->fused.place[blocks[j].slot];
             const int64_t at = *place - fused_place(DEV_STORE_PARAM, 0);

@@ -1,7 +1,7 @@
 /* halves.h: weights that parts read as IEEE halves. In tf32 and bf16 the device has a second copy
  * of all weights as halves (ten digits, as many as a product in tf32 reads), two to a word: made
- * when weights are sent, written by adam together with them. A part that waits for its weights asks
- * for half of the bytes. */
+ * when weights are sent, written by adam together with them. A part that does little but read
+ * weights asks for half of the bytes. */
 #ifndef MNP_CUDA_HALVES_H
 #define MNP_CUDA_HALVES_H
 

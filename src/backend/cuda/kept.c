@@ -234,11 +234,12 @@ static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *
     }
 }
 
-/* A sum for each stage, of the sets that are complete in it, on top of the one before. The last one
- * has slots of its own and short parts, since everybody waits for it. */
+/* A sum for each stage, of the sets that are complete in it, on top of the one before; the first
+ * one may have several and then more parts. The last one has slots of its own and short parts,
+ * since everybody waits for it. */
 static void add_set_products(cuda_program *p, const set_row *row) {
-    enum { LAST_SPLIT = 16 };
-    bool adds = false;
+    enum { MOST_SPLIT = 12, LAST_SPLIT = 12 };
+    int32_t first = 0; /* the split of the first one */
     for (int32_t stage = 0; stage < DEV_STAGES; stage++) {
         dev_product *to = NULL;
         for (int32_t k = 0; k < p->count; k++) {
@@ -249,11 +250,12 @@ static void add_set_products(cuda_program *p, const set_row *row) {
             add_set_terms(p, ins, row, to);
         }
         if (!to) continue;
+        to->adds = first > 0 && stage < DEV_LAST;
         if (stage == DEV_LAST)
-            to->split = LAST_SPLIT, to->base = adds ? SPLIT : 0;
-        else
-            to->adds = adds;
-        adds = true;
+            to->split = LAST_SPLIT, to->base = first;
+        else if (first == 0)
+            to->split = first =
+                to->terms / 2 * SPLIT < MOST_SPLIT ? to->terms / 2 * SPLIT : MOST_SPLIT;
     }
 }
 

@@ -42,8 +42,7 @@ static inline __device__ void count_block(int32_t *counter) {
 }
 static inline __device__ void wait_count(int32_t *counter, int blocks) {
     if (threadIdx.x == 0) {
-        while (atomicAdd(counter, 0) < blocks) {
-        }
+        while (atomicAdd(counter, 0) < blocks) __nanosleep(200);
         __threadfence();
     }
     __syncthreads();

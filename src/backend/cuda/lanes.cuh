@@ -25,6 +25,19 @@ template <int COUNT> FN void staged_rows(float4 (&to)[COUNT], const float *room)
     for (int j = 0; j < COUNT; j++) to[j] = ld4(room + (j * THREADS + (int)threadIdx.x) * 4);
 }
 
+/* Four neighbours of a weight's row as halves, two to a word (halves.h); and as numbers. */
+template <int COUNT> FN void read_rows(uint2 (&to)[COUNT], const float *from, int ld) {
+#pragma unroll
+    for (int j = 0; j < COUNT; j++) to[j] = __ldcg((const uint2 *)(from + j * ld));
+}
+FN float4 numbers_of(const float4 &w) {
+    return w;
+}
+FN float4 numbers_of(const uint2 &w) {
+    const float2 low = unpack_half(w.x), high = unpack_half(w.y);
+    return make_float4(low.x, low.y, high.x, high.y);
+}
+
 FN void add_scaled(float4 &sum, float k, const float4 &v) {
     sum.x += k * v.x, sum.y += k * v.y, sum.z += k * v.z, sum.w += k * v.w;
 }

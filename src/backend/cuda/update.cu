@@ -28,7 +28,7 @@ static __device__ float4 ordered_words(const float *from, int64_t count, int64_t
         float4 v[BATCH];
 #pragma unroll
         for (int k = 0; k < BATCH; k++)
-            v[k] = s + k < count ? __ldcs((const float4 *)(from + (s + k) * stride)) : zero;
+            v[k] = s + k < count ? __ldcg((const float4 *)(from + (s + k) * stride)) : zero;
 #pragma unroll
         for (int k = 0; k < BATCH; k++) add4(sum, v[k]);
     }
@@ -75,8 +75,8 @@ static __device__ float4 outer_words(const dev_run *run, const dev_range &range,
         for (int k = 0; k < BATCH * ROWS; k++) {
             const int64_t at = (s + k / ROWS) * stride;
             const bool is = s + k / ROWS < hi;
-            a[k] = is ? *(const float4 *)(x + at + k % ROWS * o.x_step) : zero;
-            b[k] = is ? *(const float4 *)(g + at + k % ROWS * o.g_step) : zero;
+            a[k] = is ? __ldcg((const float4 *)(x + at + k % ROWS * o.x_step)) : zero;
+            b[k] = is ? __ldcg((const float4 *)(g + at + k % ROWS * o.g_step)) : zero;
         }
 #pragma unroll
         for (int k = 0; k < BATCH * ROWS; k++) {
@@ -217,9 +217,8 @@ static __device__ void sum_block(const dev_run *run, int which, const float *sum
     count_done(run, room);
 }
 
-/* Until the kernel before this one is done, unless that is the functions': one block of every
- * kernel does so, so that behind the last one all are done. The functions count their end
- * themselves. */
+/* Until the kernel before this one is done, and with it all before that one, unless it is the
+ * functions': one block of every kernel waits. The functions count their end themselves. */
 static __device__ void wait_before(const dev_run *run, int stage) {
     if (stage > run->first_stage || run->stages[stage].product_blocks > 0) grid_wait();
 }
@@ -252,9 +251,8 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
     const int which = own.first_range + (int)blockIdx.x;
     grid_release();
     wait_count(&run->adam->released[stage], (int)run->n_slots);
-    if (run->ranges[which].parts > 0) wait_count(&run->adam->formed[stage], own.product_blocks);
+    if (blockIdx.x == 0 || run->ranges[which].parts > 0) wait_before(run, stage);
     sum_block(run, which, sums, ranks);
-    if (blockIdx.x == 0) wait_before(run, stage);
 }
 
 static __device__ float adam_word(const dev_adam &a, float gradient, float &m, float &v, float w) {

@@ -132,27 +132,6 @@ FN void expect_rows(int slot, int words) {
     bring_closer(s.some, frame().m * words);
 }
 
-/* The reverse pass of the sets that comes next, if it is among the instructions that are there. */
-FN const dev_fused *next_set() {
-    const Head &h = *(const Head *)smem;
-    for (int k = h.f.at + 1; k < min(h.f.at + 5, h.f.n_code); k++) {
-        const dev_instr &ins = h.slots[k % HELD].ins;
-        if (ins.op == OPCODE_COUNT + FUSED_SET_GRAD) return &ins.fused;
-    }
-    return nullptr;
-}
-/* What it begins with was kept long ago and comes from far away: to the second cache meanwhile. */
-OP_FN void expect_next_set() {
-    const dev_fused *next = next_set();
-    if (!next) return;
-    const uint32_t *all = next->place + SETG_ALL, *some = next->place + SETG_SOME;
-    bring_closer(place_at(all[SIDE_X2]), frame().n * 32);
-    bring_closer(place_at(some[SIDE_X2]), frame().m * 32);
-    bring_closer(place_at(all[SIDE_Q1]), frame().n * 96);
-    bring_closer(place_at(some[SIDE_Q1]), frame().m * 96);
-    bring_closer(place_at(all[SIDE_A1]), SET_ROWS * 32);
-}
-
 /* wq as it is, to room 3, by the copy engine; four lanes of a warp ask for a row each. */
 enum { ARRIVAL_WQ };
 FN void ask_wq() {

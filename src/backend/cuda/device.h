@@ -106,7 +106,7 @@ enum { DEV_RANGE_WORDS = 512 };
 /* A step's gradient is completed in stages (ranges.h): at places of the program, and at its
  * end. What belongs to one: products and ranges from a first one on; product_blocks: all parts of
  * them. */
-enum { DEV_STAGES = 8, DEV_LAST = DEV_STAGES - 1 };
+enum { DEV_STAGES = 2, DEV_LAST = DEV_STAGES - 1 };
 typedef struct dev_stage {
     int32_t first_product, product_blocks, first_range, ranges;
 } dev_stage;

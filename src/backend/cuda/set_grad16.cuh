@@ -44,11 +44,10 @@ template <int MATH> FN float2 unpack(uint32_t w) {
         return unpack_half(w);
 }
 /* Eight numbers, 16 bytes */
-template <int MATH> FN float4 pack8(float4 a, float4 b, float factor) {
-    return make_float4(__uint_as_float(pack<MATH>(factor * a.x, factor * a.y)),
-                       __uint_as_float(pack<MATH>(factor * a.z, factor * a.w)),
-                       __uint_as_float(pack<MATH>(factor * b.x, factor * b.y)),
-                       __uint_as_float(pack<MATH>(factor * b.z, factor * b.w)));
+template <int MATH> FN float4 pack8(float4 a, float4 b) {
+    return make_float4(__uint_as_float(pack<MATH>(a.x, a.y)), __uint_as_float(pack<MATH>(a.z, a.w)),
+                       __uint_as_float(pack<MATH>(b.x, b.y)),
+                       __uint_as_float(pack<MATH>(b.z, b.w)));
 }
 
 /* d = a b + c: 16 x 8 over 16 values of k */
@@ -97,6 +96,7 @@ FN void copy_rows16(float *to, Saved from, int ld, int rows, bool heads) {
     }
 }
 
+/* The same as a call, which waits for loads that are on their way. */
 OP_FN void fetch16(float *to, Saved from, int ld, int rows, bool heads) {
     copy_rows16(to, from, ld, rows, heads);
 }
@@ -132,27 +132,6 @@ FN void expect_rows(int slot, int words) {
     bring_closer(s.some, frame().m * words);
 }
 
-/* The reverse pass of the sets that comes next, if it is among the instructions that are there. */
-FN const dev_fused *next_set() {
-    const Head &h = *(const Head *)smem;
-    for (int k = h.f.at + 1; k < min(h.f.at + 5, h.f.n_code); k++) {
-        const dev_instr &ins = h.slots[k % HELD].ins;
-        if (ins.op == OPCODE_COUNT + FUSED_SET_GRAD) return &ins.fused;
-    }
-    return nullptr;
-}
-/* What it begins with was kept long ago and comes from far away: to the second cache meanwhile. */
-OP_FN void expect_next_set() {
-    const dev_fused *next = next_set();
-    if (!next) return;
-    const uint32_t *all = next->place + SETG_ALL, *some = next->place + SETG_SOME;
-    bring_closer(place_at(all[SIDE_X2]), frame().n * 32);
-    bring_closer(place_at(some[SIDE_X2]), frame().m * 32);
-    bring_closer(place_at(all[SIDE_Q1]), frame().n * 96);
-    bring_closer(place_at(some[SIDE_Q1]), frame().m * 96);
-    bring_closer(place_at(all[SIDE_A1]), SET_ROWS * 32);
-}
-
 /* wq as it is, to room 3, by the copy engine; four lanes of a warp ask for a row each. */
 enum { ARRIVAL_WQ };
 FN void ask_wq() {
@@ -180,7 +159,7 @@ FN Eight load_w64(int slot) {
     return eight_at(fused_at(slot) + threadIdx.x * 8, true);
 }
 template <int MATH> FN void put_w64(float *to, const Eight &w) {
-    st4(to + threadIdx.x / 8 * SET_PITCH + threadIdx.x % 8 * 4, pack8<MATH>(w.a, w.b, 1.0f));
+    st4(to + threadIdx.x / 8 * SET_PITCH + threadIdx.x % 8 * 4, pack8<MATH>(w.a, w.b));
 }
 
 } // namespace set_grad_part

@@ -29,14 +29,12 @@ FN int lane_row(int k) {
 }
 
 /* c += a b^T over 64 numbers of every panel; a: a matrix by rows, panels a room apart; b: one by
- * rows, `pitch` words apart, panels 64 words apart. units: steps of 16 numbers; meanwhile(u)
- * runs beside step u. */
-template <int MATH, class DO>
-FN void add_products(Sums16 &c, const float *left, const float *right, int pitch, int units,
-                     DO meanwhile) {
+ * rows, `pitch` words apart, panels 64 words apart. units: steps of 16 numbers. */
+template <int MATH>
+FN void add_products(Sums16 &c, const float *left, const float *right, int pitch, int units) {
     uint32_t a = shared_at(left + tile_row() * SET_PITCH + left_piece(SET_PITCH));
     uint32_t b = shared_at(right + tile_head() * 16 * pitch + right_piece(pitch));
-#pragma unroll 1
+#pragma unroll 4
     for (int u = 0; u < units; u++) {
         uint32_t x[3][4], w[4];
         load_matrices(b, w);
@@ -47,7 +45,6 @@ FN void add_products(Sums16 &c, const float *left, const float *right, int pitch
             multiply16<MATH>(c[i][0], x[i], w, c[i][0]);
             multiply16<MATH>(c[i][1], x[i], w + 2, c[i][1]);
         }
-        meanwhile(u);
         a += u % 4 == 3 ? (ROOM_WORDS - 24) * 4 : 8 * 4, b += u % 4 == 3 ? 40 * 4 : 8 * 4;
     }
 }
@@ -105,12 +102,14 @@ template <int MATH> FN void add_bias64(int slot, const float *sums) {
     give(fused_at(slot) + c, sum * (1.0f / SCALE<MATH>), fused_adds(slot));
 }
 
-/* Rows of G to memory, 64 of them from row 64 k on and 64 columns, while something is multiplied:
- * the queue of stores is slow. place: in SETG_KEPT */
-FN void store_rows(int place, const float *from, int k) {
-    const int row = k * (THREADS / 8) + own_row(), octet = own_octet();
-    global_quad(fused_at(SETG_KEPT) + place + octet_at(octet, row),
-                ld4(from + row * SET_PITCH + octet * 4), set_row(row).exists);
+/* dh, rows of G, to memory */
+FN void store_dh(int place, const float *dh) {
+    float *to = fused_at(SETG_KEPT) + place + octet_at(own_octet(), 0);
+#pragma unroll
+    for (int k = 0; k < SET_ROWS; k += THREADS / 8) {
+        const int row = k + own_row();
+        global_quad(to + row * 4, ld4(dh + row * SET_PITCH + own_octet() * 4), set_row(row).exists);
+    }
 }
 
 /* ---- to attention ---------------------------------------------------------------------------- */
@@ -179,7 +178,7 @@ template <int MATH> FN void put_pre(const Pre &x, int rows) {
         for (int k = 0; k < 2; k++) {
             const int row = first + k * 64;
             const float4 v =
-                pack8<MATH>(add4(x.a[k][p], of_y[k], wa), add4(x.b[k][p], of_y[k], wb), 1.0f);
+                pack8<MATH>(add4(x.a[k][p], of_y[k], wa), add4(x.b[k][p], of_y[k], wb));
             float *at = panel + k * 64 * SET_PITCH;
             if (row < rows) st4(at, v);
             if (k == 0 && SOME_ROW + row < rows)
@@ -190,11 +189,12 @@ template <int MATH> FN void put_pre(const Pre &x, int rows) {
 
 /* ---- between attention and the wide layer ---------------------------------------------------- */
 
-/* 64 floats by eight lanes become 32 words in the same place. */
-template <int MATH> FN void narrow(float *row, const float4 &a, const float4 &b) {
-    const float4 v = pack8<MATH>(a, b, 1.0f);
+/* 64 floats by eight lanes become 32 words in the same place, and a lane's eight numbers. */
+template <int MATH> FN float4 narrow(float *row, const float4 &a, const float4 &b) {
+    const float4 v = pack8<MATH>(a, b);
     __syncwarp();
     st4(row + threadIdx.x % 8 * 4, v);
+    return v;
 }
 
 /* dbq, a column each of 192 threads */
@@ -205,10 +205,11 @@ template <int MATH> FN void add_bias192(const float *sums) {
     give(fused_at(SETG_DBQ) + threadIdx.x, sum * (1.0f / SCALE<MATH>), fused_adds(SETG_DBQ));
 }
 
-/* dq, dk and dv become rows of G, with sums of their columns; wq and w0. */
+/* dq, dk and dv become rows of G, here and in memory, with sums of their columns; wq and w0. */
 template <int MATH> static __device__ __noinline__ void narrow_rows() {
     const int rows = set_rows(), lane = threadIdx.x % 32, octet = lane % 8, first = threadIdx.x / 8;
     const Eight w0 = load_w64(SETG_W0);
+    float *kept = fused_at(SETG_KEPT) + KEPT_DQ1 + octet_at(octet, 0);
     float *sums = room(AT_REST); /* (16, 192) */
     wait_rows(ARRIVAL_WQ);
 #pragma unroll 1
@@ -221,7 +222,7 @@ template <int MATH> static __device__ __noinline__ void narrow_rows() {
             if (k + (int)threadIdx.x / 32 * 4 >= rows) break;
             const float4 a = ld4(row + octet * 8), b = ld4(row + octet * 8 + 4);
             x = add4(x, 1.0f, a), y = add4(y, 1.0f, b);
-            narrow<MATH>(row, a, b);
+            global_quad(kept + octet_at(p * 8, r), narrow<MATH>(row, a, b), set_row(r).exists);
         }
         float sum[8] = {x.x, x.y, x.z, x.w, y.x, y.y, y.z, y.w};
 #pragma unroll
@@ -278,10 +279,7 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     if (!last) pool_weight_gradients<MATH>(rows);
     Sums16 c = {};
     add_products<MATH>(c, room(AT_DQ) + (last ? 0 : AT_P), last ? room(AT_W) : room(AT_DQ) + AT_PB,
-                       last ? WQ_PITCH : SET_PITCH, last ? 12 : 1, [=](int u) {
-                           if (last && u < 9)
-                               store_rows(KEPT_DQ1 + octet_at(u % 3 * 8, 0), room(u % 3), u / 3);
-                       });
+                       last ? WQ_PITCH : SET_PITCH, last ? 12 : 1);
     put_dh<MATH>(dh, sums, c, mask);
     __syncthreads();
     if (last) {
@@ -289,10 +287,8 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
         if (threadIdx.x < JOINT) *joint(threadIdx.x) = of_joint;
     }
     copy_commit();
-    add_products<MATH>(c, dh, last ? room(AT_QG) + HALF_ROOM : room(AT_W), SET_PITCH, 4,
-                       [=](int u) {
-                           if (u < 3) store_rows(last ? KEPT_DH0S : KEPT_DH1S, dh, u);
-                       });
+    store_dh(last ? KEPT_DH0S : KEPT_DH1S, dh);
+    add_products<MATH>(c, dh, last ? room(AT_QG) + HALF_ROOM : room(AT_W), SET_PITCH, 4);
     float lse[6];
     load_lse(lse, saved(last ? SIDE_L0 : SIDE_L1));
     if (threadIdx.x < 64) {
@@ -305,7 +301,6 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     if (last) {
         put_pre<MATH>(pre, rows);
         __syncthreads();
-        expect_next_set();
     } else {
         ask_wq();
         expect_first();

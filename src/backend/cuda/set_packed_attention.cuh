@@ -3,10 +3,9 @@
  *
  * A warp takes its head of 32 queries (16 of the context), which are in its registers, and goes
  * over the keys 16 at a time: the scores of the next ones are asked of the tensor cores before the
- * powers of the present ones, which all warps wait for most (8.6 cycles each), and go into the
- * product with the values as they come. A column of ones beside the values adds them up. Exponents
- * count from the largest of the first 16 keys; where a sum shows that others are too large for 16
- * bits, once more, from the largest of all. */
+ * powers of the present ones, which go into the product with the values as they come. A column of
+ * ones beside the values adds them up. Exponents count from the largest of the first 16 keys; where
+ * a sum shows that others are too large for 16 bits, once more, from the largest of all. */
 #ifndef MNP_CUDA_SET_PACKED_ATTENTION_CUH
 #define MNP_CUDA_SET_PACKED_ATTENTION_CUH
 

@@ -433,7 +433,7 @@ static void conditioner_rows(void) {
         if (of->rows == 64 || of->stage == DEV_LAST) continue; /* of the sets, of the first layer */
         products++;
         CHECK(of->stage == stage_of((products - 1) / 3) && of->math == DEV_TF32 && of->terms == 1);
-        CHECK(of->split == 4 && !of->adds && of->first < p.n_terms);
+        CHECK(of->split == 2 && !of->adds && of->first < p.n_terms);
         CHECK(has_octets(&p, &p.terms[of->first].x, of->rows));
         CHECK(has_octets(&p, &p.terms[of->first].g, of->cols));
     }

@@ -43,7 +43,8 @@ train_one() { # name
         set -- train --data "$family" --model "$process" --steps "$steps" --seed "$seed" \
             "${options[@]}" --out "$file"
     fi
-    ${SECONDS_:+timeout -s INT "$SECONDS_"} "$MNP" "$@" "${where[@]}" --quiet \
+    # --foreground: one signal; a second one would end it at once, amid its work on the GPU
+    ${SECONDS_:+timeout --foreground -s INT "$SECONDS_"} "$MNP" "$@" "${where[@]}" --quiet \
         >"$OUT/$name.out" 2>&1 || {
         local status=$?
         echo "$name: $(tail -n 1 "$OUT/$name.out")"

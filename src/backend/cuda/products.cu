@@ -6,8 +6,9 @@
  *
  * Shared memory: a ring of STAGES pieces of STAGE_ROWS rows of one function, X and G by octets as
  * they lie in memory and as the tensor cores read them, an octet at a time by the copy engine; rows
- * that do not exist become zeros. Behind it an arrival for each stage. Rows come at about 14 bytes a
- * cycle and multiprocessor, by the engine as by threads before (measured, H200; not explained). */
+ * that do not exist become zeros. Behind it an arrival for each stage. Rows come at about 14 bytes
+ * a cycle and multiprocessor, by the engine as by threads before (measured, H200; not explained).
+ */
 #include "backend/cuda/kernels.cuh"
 #include "backend/cuda/ptx.cuh"
 

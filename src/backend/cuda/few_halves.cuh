@@ -19,12 +19,9 @@ FN uint2 split_pair(float2 v) {
     return make_uint2(near, pack_half(v.x - u.x, v.y - u.y));
 }
 
-/* Where the pair that begins with number i of a row lies. With weights read by columns (forward) a
- * lane t of four has numbers 2t, 2t + 1, 2t + 8, 2t + 9 of 16; with weights read along their rows,
- * 16 bytes a lane and two steps, numbers 8t .. 8t + 3 and 8t + 4 .. 8t + 7 of 32. */
-FN int pair_by_columns(int i) {
-    return i / 16 * 16 + i % 8 / 2 * 4 + i % 16 / 8 * 2;
-}
+/* Where the pair that begins with number i of a row lies. Weights are read along their rows, 16
+ * bytes a lane and two steps: a lane t of four has numbers 8t .. 8t + 3 and 8t + 4 .. 8t + 7 of 32.
+ */
 FN int pair_along_rows(int i) {
     return i / 32 * 32 + i % 8 / 4 * 16 + i % 32 / 8 * 4 + i % 4 / 2 * 2;
 }

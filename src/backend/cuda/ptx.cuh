@@ -110,13 +110,6 @@ PTX void global_quad(float *to, float4 v, bool go) {
                  : "memory");
 }
 
-PTX void global_pair(float *to, uint2 v, bool go) {
-    asm volatile("{ .reg .pred p; setp.ne.s32 p, %3, 0; "
-                 "@p st.global.v2.b32 [%2], {%0,%1}; }" ::"r"(v.x),
-                 "r"(v.y), "l"(to), "r"((int)go)
-                 : "memory");
-}
-
 /* Two and one likewise. */
 PTX float global_word(const float *from, bool go) {
     float v = 0;

@@ -78,9 +78,6 @@ PTX float4 global_quad(const float *from, bool go) {
 PTX void global_quad(float *to, float4 v, bool go) {
     if (go) *(float4 *)to = v;
 }
-PTX void global_pair(float *to, uint2 v, bool go) {
-    if (go) *(uint2 *)to = v;
-}
 PTX float global_word(const float *from, bool go) {
     return go ? *from : 0.0f;
 }

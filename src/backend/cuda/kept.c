@@ -361,7 +361,7 @@ static void list_stages(cuda_program *p) {
 static mnp_status room_for(env *e, cuda_program *p) {
     const size_t parts = (size_t)p->n_fused;
     p->outer = env_alloc(e, parts * LATENT_ROWS + 1, sizeof *p->outer, "a program");
-    p->products = env_alloc(e, parts * 3 + 2 * SET_ROWS, sizeof *p->products, "a program");
+    p->products = env_alloc(e, parts * 3 + DEV_STAGES * SET_ROWS, sizeof *p->products, "a program");
     p->terms = env_alloc(e, parts * 2 * SET_ROWS + 1, sizeof *p->terms, "a program");
     return p->outer && p->products && p->terms ? MNP_OK : MNP_ENOMEM;
 }

@@ -90,7 +90,7 @@ typedef struct dev_product {
     int32_t adds;        /* to what the stage before left in its slots */
     int32_t math;        /* DEV_TF32: halves, G times KEPT_SCALE; DEV_BF16: bfloat16 as they are */
 } dev_product;
-enum { DEV_CHUNK = 25, DEV_CHUNKS = 16 }; /* functions of a chunk, unless there were more of them */
+enum { DEV_CHUNK = 25, DEV_CHUNKS = 16 }; /* functions of a chunk; but so many chunks at most */
 
 /* A function's part of dev_run.kept begins with its lengths. */
 enum { DEV_KEPT_N, DEV_KEPT_M, DEV_KEPT_HEAD = 32 };

@@ -124,7 +124,7 @@ FN void resolve_all(int k) {
     if (j >= DEV_IN + DEV_OUT) return;
     for (int i = threadIdx.x % 32 / 16; i < DEV_TOGETHER; i += 2) {
         Slot &slot = h.slots[(k + i) % HELD];
-        if (slot.ins.op >= OPCODE_COUNT) continue; /* find_operands() has them */
+        if (slot.ins.op >= OPCODE_COUNT) continue; /* Found has them (functions.cu) */
         slot.views[j] = resolve(h.f, j < DEV_IN ? slot.ins.in[j] : slot.ins.out[j - DEV_IN]);
     }
 }

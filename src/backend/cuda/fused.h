@@ -212,10 +212,10 @@ enum {
 
 /* Where SETG_KEPT is there, in tf32 and bf16, rows of G are left for the gradients of wq, w1 and w0
  * as those of the conditioner are (FLOWG_KEPT), which the part then does not touch; rows of X are
- * a1, a0 and x1 of both sides as the forward part keeps them. In tf32 halves times KEPT_SCALE, in
- * bf16 bfloat16 as they are, by octets of 192 rows: first 128 of all points, of which n are written,
- * then 64 of the context, of which m are; number (r, c) is half c % 2 of word
- * (c / 8 * 192 + r) * 4 + c % 8 / 2. Words from its start: */
+ * x1, a1 and a0 of both sides as the forward part keeps them. In tf32 halves times KEPT_SCALE, in
+ * bf16 bfloat16 as they are, by octets of 192 rows: first 128 of all points, of which n are
+ * written, then 64 of the context, of which m are; half c % 2 of word
+ * (c / 8 * 192 + r) * 4 + c % 8 / 2 is number (r, c). Words from its start: */
 enum {
     KEPT_DQ1 = 0,                     /* (128 + 64, 192) */
     KEPT_DH1S = KEPT_DQ1 + 192 * 96,  /* (128 + 64, 64), behind the ReLU  */
@@ -310,9 +310,8 @@ enum {
 };
 
 /* What all transitions share: the Fourier features x = [cos, sin] of the turns at frequency, what
- * they give to the points of the set encoder, pre = x w + b, and the seed's query pq = seed wq +
- * bq.
- */
+ * they give to the points of the set encoder, pre = x w + b, and the seed's query
+ * pq = seed wq + bq. */
 enum {
     FIRST_AT,        /* (n, 1), ld 16     */
     FIRST_FREQUENCY, /* (80, 1), ld 16    */

@@ -145,7 +145,8 @@ FN void leave_rows(const Share &s, int n) {
             fused_adds(FIRSTG_DB));
 }
 
-/* gpre is still being added to when it is asked for, so it comes last. */
+/* gpre is asked for first: memory still adds to it, so it takes long to come, and the seed's layer
+ * goes on meanwhile. */
 FN void run_rows(int n) {
     Share share;
     share.fetch(n);

@@ -3,10 +3,9 @@
  * What takes time is the way of 262 KB of weights from memory (131 as halves, in tf32 and bf16), so
  * every thread asks for its share of all layers before it multiplies: the first ones come to
  * registers, the later ones, if they are floats, to 16 bytes of shared memory each that no other
- * thread reads. Eight warps have a network; a warp multiplies
- * eight rows of a weight (sixteen of wz) with the two rows of its input, and the partial sums meet
- * in shared memory: one barrier a layer. Whoever needs numbers of the layer adds the parts up for
- * itself, in a fixed order. */
+ * thread reads. Eight warps have a network; a warp multiplies eight rows of a weight (sixteen of
+ * wz) with the two rows of its input, and the partial sums meet in shared memory: one barrier a
+ * layer. Whoever needs numbers of the layer adds the parts up for itself, in a fixed order. */
 #ifndef MNP_CUDA_FUSED_LATENT_CUH
 #define MNP_CUDA_FUSED_LATENT_CUH
 

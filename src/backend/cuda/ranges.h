@@ -3,10 +3,10 @@
  * that products.cu wrote lie in few of the slots.
  *
  * Most are complete before the end of the reverse pass: those of conditioners and latents are when
- * the sets of their transition begin theirs. At these places a
- * function "releases" what is complete: a stage. Its products and sums are formed on
- * multiprocessors that have no function, or none any more, while the others go on. The last stage
- * is the functions' end. */
+ * the sets of their transition begin theirs. At such places, the last DEV_LAST of them, a function
+ * "releases" what is complete: a stage. Its products and sums are formed on multiprocessors that
+ * have no function, or none any more, while the others go on. The last stage is the functions' end.
+ */
 #ifndef MNP_CUDA_RANGES_H
 #define MNP_CUDA_RANGES_H
 

@@ -1,9 +1,12 @@
 /* set_grad16_attention.cuh: attention of the set encoder in reverse, on numbers of 16 bits. It goes
  * as in set_grad_attention.cuh: a warp has 32 keys of a head in registers and goes over the
- * queries, 16 at a time, P = 2^(k q - lse),   dS = P (v g - delta)      keys as rows, queries as
- * columns dv += P g,   dk += dS q,   dq += dS^T k and the sums of dq pass from warp to warp in
- * shared memory. The layout of results is that of left operands; dS is turned round by the warp for
- * the last product. */
+ * queries, 16 at a time, keys as rows and queries as columns,
+ *
+ *   P = 2^(k q - lse),   dS = P (v g - delta)
+ *   dv += P g,   dk += dS q,   dq += dS^T k
+ *
+ * and the sums of dq pass from warp to warp in shared memory. The layout of results is that of left
+ * operands; dS is turned round by the warp for the last product. */
 #ifndef MNP_CUDA_SET_GRAD16_ATTENTION_CUH
 #define MNP_CUDA_SET_GRAD16_ATTENTION_CUH
 

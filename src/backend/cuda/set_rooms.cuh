@@ -24,9 +24,12 @@
  *    6912   k (128)          k of q1 (192) k                     wo, wr (from 13056 on)
  *   13824   v (128)          v of q1 (192) v
  *   22272                    w0            w0, then w1
- *   24576                    wq            wq                    weights, sums, rows (from 26112
- * on) 30976   w0, wq, floats   x1            x1, then a1 37888                    w1, floats    w1,
- * floats 43776                    wkv           wkv                   wkv 52480   biases, u */
+ *   24576                    wq            wq
+ *   26112                                                        weights, sums, rows
+ *   30976   w0, wq, floats   x1            x1, then a1
+ *   37888                    w1, floats    w1, floats
+ *   43776                    wkv           wkv                   wkv
+ *   52480   biases, u */
 #ifndef MNP_CUDA_SET_ROOMS_CUH
 #define MNP_CUDA_SET_ROOMS_CUH
 

@@ -1,6 +1,6 @@
 /* update.cu: the step that follows a batch (equations in op/update.h): sum of the slots, its norm
- * and the numbers of the step in one kernel, Adam in another. Ranges and orders of summation are
- * fixed. */
+ * and the numbers of the step in one kernel for every stage (ranges.h), Adam in another. Ranges and
+ * orders of summation are fixed. */
 #include "backend/cuda/kernels.cuh"
 #include "backend/cuda/ptx.cuh"
 

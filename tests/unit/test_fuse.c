@@ -450,8 +450,9 @@ static void conditioner_rows(void) {
     forget(&r);
 }
 
-/* Three layers of the sets leave rows: sums of both sides, of one transition a stage, each on top
- * of the one before. */
+/* Three layers of the sets leave rows: sums of both sides, of one transition a stage, of those
+ * before the second release together; each on top of the one before, but the last, which has slots
+ * of its own. */
 static void set_rows(void) {
     recorded r;
     cuda_program p;

@@ -297,7 +297,8 @@ FN void begin(const dev_run *run, int64_t item, int first, bool foresee) {
     f.scratch = run->scratch + (int64_t)blockIdx.x * run->scratch_words;
     f.item = item, f.items = run->items;
     f.seed = run->step->seed;
-    f.step = foresee ? __ldcg(&run->adam->next_step) : run->step->step;
+    /* the L1 may have what the update has changed since */
+    f.step = foresee ? __ldcg(&run->adam->next_step) : __ldcg(&run->step->step);
     f.foreseen = foresee;
     f.function = run->first_function + item / chunks;
     f.S = run->samples > 0 ? (int)run->samples : 1;

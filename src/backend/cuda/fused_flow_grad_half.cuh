@@ -95,9 +95,7 @@ using Grad = HalfTile<8>;
 
 /* The tile's share of a bias's gradient; `layer` has two rows of the sums, one for 64 points. */
 FN void keep_sums(const Grad &tile, int layer) {
-    float *sums = work() + ROOM_SUMS + (layer * 2 + tile.n0 / 64) * WIDTH;
-    const float2 s = tile.sum_rows();
-    if ((int)threadIdx.x % 4 == 0) sums[tile.row(0)] = s.x, sums[tile.row(1)] = s.y;
+    keep_row_sums(tile, work() + ROOM_SUMS + (layer * 2 + tile.n0 / 64) * WIDTH);
 }
 FN void bias_grad(int which, int layer, int c) {
     if (c < 0 || c >= WIDTH) return;

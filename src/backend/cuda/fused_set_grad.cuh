@@ -15,23 +15,15 @@
 namespace set_grad_part {
 
 OP_FN void pooling_reverse() {
-    const int id = threadIdx.x, rows = set_rows(), h = id % 4 * DH;
+    const int id = threadIdx.x, rows = set_rows();
     const Turn turn = {false};
-    const float *q = fused_at(SETG_PQ) + h;
-    const Saved lse = saved(SIDE_PL);
-    float4 w[4], of_q[4];
     RowsIn in;
+    PoolIn pool;
     PoolRows x;
     fetch_kept(room(AT_Q), saved(SIDE_X2), 64, 0, rows, whole_block());
     copy_commit();
     load_rows(in); /* behind the call: it would wait for loads */
-#pragma unroll
-    for (int k = 0; k < 4; k++) {
-        w[k] = global_quad(fused_at(SETG_WKV) + id * 16 + k * 4, true);
-        of_q[k] = global_quad(q + k * 4, id % 8 < 4);
-    }
-    const float2 base =
-        global_pair((x.side() ? lse.some : lse.all) + x.head(), x.side() ? frame().m > 0 : true);
+    load_pool(pool, x);
     rows_reverse(in);
     fetch_weights(weights_64(), fused_at(SETG_W1), 1, whole_block());
     copy_commit();
@@ -40,11 +32,11 @@ OP_FN void pooling_reverse() {
     copy_commit();
     expect_saved(SIDE_A1);
     __syncthreads();
-    make_vectors(w, of_q);
+    make_vectors(pool.w, pool.q);
     copy_wait<2>();
     __syncthreads();
     if (id < 2 * SET_ROWS)
-        pool_scores(x, base);
+        pool_scores(x, pool.base);
     else
         row_biases();
     __syncthreads();

@@ -220,18 +220,18 @@ template <int HOW, int J> struct GroupTile {
 #pragma unroll
         for (int i = 0; i < 2 * J; i++) global_add(at + i % 2 * ld + i / 2 * 8, pair(i));
     }
-    /* The sum over the tile's columns of row(0) and row(1), in all lanes of the row. */
-    MEMBER float2 sum_rows() const {
-        float2 s = make_float2(0, 0);
-#pragma unroll
-        for (int j = 0; j < J; j++) s.x += c[j][0] + c[j][1], s.y += c[j][2] + c[j][3];
-#pragma unroll
-        for (int d = 1; d < 4; d *= 2) {
-            s.x += __shfl_xor_sync(~0u, s.x, d);
-            s.y += __shfl_xor_sync(~0u, s.y, d);
-        }
-        return s;
-    }
 };
+
+/* Sums over a tile's columns, by its rows; TILE: this one or that of octets.cuh. */
+template <class TILE> FN void keep_row_sums(const TILE &tile, float *sums) {
+    float2 s = make_float2(0, 0);
+    for (auto &c : tile.c) s.x += c[0] + c[1], s.y += c[2] + c[3];
+#pragma unroll
+    for (int d = 1; d < 4; d *= 2) {
+        s.x += __shfl_xor_sync(~0u, s.x, d);
+        s.y += __shfl_xor_sync(~0u, s.y, d);
+    }
+    if ((int)threadIdx.x % 4 == 0) sums[tile.row(0)] = s.x, sums[tile.row(1)] = s.y;
+}
 
 #endif

@@ -124,18 +124,6 @@ template <int J> struct HalfTile {
             if (col(i / 4, i % 2) < n)
                 at[(i / 4 * 8 + i % 2) * pitch + i / 2 % 2 * 8] = c[i / 4][i % 4];
     }
-    /* The sum over the tile's columns of row(0) and row(1), in all lanes of the row. */
-    MEMBER float2 sum_rows() const {
-        float2 s = make_float2(0, 0);
-#pragma unroll
-        for (int j = 0; j < J; j++) s.x += c[j][0] + c[j][1], s.y += c[j][2] + c[j][3];
-#pragma unroll
-        for (int d = 1; d < 4; d *= 2) {
-            s.x += __shfl_xor_sync(~0u, s.x, d);
-            s.y += __shfl_xor_sync(~0u, s.y, d);
-        }
-        return s;
-    }
 };
 
 /* Octets to where they are kept, in one piece, by one thread that waits (bulk_wait), behind a

@@ -76,6 +76,17 @@ FN Saved saved(int slot) {
     return {fused_at(SETG_ALL + slot), fused_at(SETG_SOME + slot)};
 }
 
+/* Which of 32 neighbours in h are above zero, a bit each, of six rows 8 apart; word: which 32. */
+typedef uint32_t Mask[6];
+FN void load_mask(Mask &mask, const Saved &h, int first, int word) {
+#pragma unroll
+    for (int k = 0; k < 6; k++) {
+        const SetRow row = set_row(first + 8 * k);
+        const float *from = (row.some ? h.some : h.all) + row.of_side * 2 + word;
+        mask[k] = __float_as_uint(global_word(from, row.exists));
+    }
+}
+
 /* Rows [r0, r1), multiples of 32, of 64 columns to a room by the threads of a team. */
 OP_FN void fetch_kept(float *to, Saved from, int ld, int r0, int r1, Team t) {
     const int quad = t.rank % 16 * 4;

@@ -49,17 +49,6 @@ FN void add_products(Sums16 &c, const float *left, const float *right, int pitch
     }
 }
 
-/* Of this lane's six rows which h of the tile's columns are above zero, a bit each. */
-typedef uint32_t Mask16[6];
-FN void load_mask16(Mask16 &mask, const Saved &h) {
-#pragma unroll
-    for (int k = 0; k < 6; k++) {
-        const SetRow row = set_row(lane_row(k));
-        const float *from = (row.some ? h.some : h.all) + row.of_side * 2 + tile_head() / 2;
-        mask[k] = __float_as_uint(global_word(from, row.exists));
-    }
-}
-
 /* Sums of dh's columns over the rows of a tile, (4, 64), lie in pieces of 32, a row of a room each:
  * column `col` of tile `tile`. */
 FN int sums_at(int tile, int col) {
@@ -67,7 +56,7 @@ FN int sums_at(int tile, int col) {
 }
 
 /* dh by rows, and sums of its columns */
-template <int MATH> FN void put_dh(float *to, float *sums, const Sums16 &c, const Mask16 &mask) {
+template <int MATH> FN void put_dh(float *to, float *sums, const Sums16 &c, const Mask &mask) {
     const int lane = threadIdx.x % 32, t = lane % 4, shift = tile_head() % 2 * 16 + 2 * t;
     uint32_t *at = (uint32_t *)to + lane_row(0) * SET_PITCH + tile_head() * 8 + t;
     float sum[4] = {};
@@ -271,11 +260,11 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     const int rows = set_rows();
     float *dh = room(last ? AT_DQ : AT_W) + HALF_ROOM;
     float *sums = last ? room(AT_KV) + HALF_ROOM : room(AT_W) + 64 * SET_PITCH;
-    Mask16 mask;
+    Mask mask;
     Pre pre;
     load_pre(pre, last);
     const float of_joint = last && threadIdx.x < JOINT ? load_joint() : 0.0f;
-    load_mask16(mask, saved(last ? SIDE_H0 : SIDE_H1));
+    load_mask(mask, saved(last ? SIDE_H0 : SIDE_H1), lane_row(0), tile_head() / 2);
     if (!last) pool_weight_gradients<MATH>(rows);
     Sums16 c = {};
     add_products<MATH>(c, room(AT_DQ) + (last ? 0 : AT_P), last ? room(AT_W) : room(AT_DQ) + AT_PB,

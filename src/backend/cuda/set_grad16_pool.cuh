@@ -94,33 +94,26 @@ template <int MATH> FN void pool_products16(int rows) {
 /* What attention and the layer before it read, q, k, v and a1, is asked for on the way, a matrix at
  * a time: no more is accepted at once. */
 template <int MATH> static __device__ __noinline__ void pooling16() {
-    const int id = threadIdx.x, rows = set_rows(), h = id % 4 * DH;
-    const float *q = fused_at(SETG_PQ) + h;
-    const Saved lse = saved(SIDE_PL), q1 = saved(SIDE_Q1);
-    float4 w[4], of_q[4];
+    const int id = threadIdx.x, rows = set_rows();
+    const Saved q1 = saved(SIDE_Q1);
     RowsIn in;
+    PoolIn pool;
     PoolRows x;
     load_rows(in); /* first: copies that are not yet accepted hold up what stands behind them */
-#pragma unroll
-    for (int k = 0; k < 4; k++) {
-        w[k] = global_quad(fused_at(SETG_WKV) + id * 16 + k * 4, true);
-        of_q[k] = global_quad(q + k * 4, id % 8 < 4);
-    }
-    const float2 base =
-        global_pair((x.side() ? lse.some : lse.all) + x.head(), x.side() ? frame().m > 0 : true);
+    load_pool(pool, x);
     copy_rows16(room(AT_DQ), saved(SIDE_X2), 32, rows, false);
     copy_commit();
     if (id == 0) arrival_make(arrival_at(ARRIVAL_WQ));
     rows_reverse(in);
     __syncthreads();
-    make_vectors16<MATH>(w, of_q);
+    make_vectors16<MATH>(pool.w, pool.q);
     fetch16(room(AT_KV), {q1.all + 32, q1.some + 32}, 96, rows, true);
     copy_commit();
     const Eight w1 = load_w64(SETG_W1);
     copy_wait<1>();
     __syncthreads();
     if (id < 2 * SET_ROWS)
-        pool_scores16<MATH>(x, base);
+        pool_scores16<MATH>(x, pool.base);
     else
         row_biases();
     put_w64<MATH>(room(AT_W), w1);

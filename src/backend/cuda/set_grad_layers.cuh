@@ -61,17 +61,6 @@ FN void to_x(LayerSums &c, const float *g, const float *w, int pitch, int units)
     }
 }
 
-/* Of the six rows of a lane which h of the warp's 32 columns are above zero, a bit each. */
-typedef uint32_t Mask[6];
-FN void load_mask(Mask &mask, const Saved &h) {
-#pragma unroll
-    for (int k = 0; k < 6; k++) {
-        const SetRow row = set_row(dx_row(k));
-        const float *from = (row.some ? h.some : h.all) + row.of_side * 2 + warp_col() / 32;
-        mask[k] = __float_as_uint(global_word(from, row.exists));
-    }
-}
-
 /* dx to the room of g, zeros where the mask has none */
 FN void put_dx(const LayerSums &c, const Mask &mask, int rows) {
     const int left = rows - warp_dx_row();
@@ -188,7 +177,7 @@ OP_FN void dx_half(Turn t) {
     const bool some = warp_dx_row() < rows;
     LayerSums c = {};
     Mask mask;
-    load_mask(mask, t.h());
+    load_mask(mask, t.h(), dx_row(0), warp_col() / 32);
     const float *g = room(t.last ? AT_K : AT_G), *w = room(AT_G) + (t.last ? 0 : AT_B);
     int pitch = t.last ? 196 : (int)SET_PITCH, units = t.last ? 12 : 1;
 #pragma unroll 1

@@ -53,6 +53,24 @@ struct PoolRows {
     MEMBER int head() const { return threadIdx.x % 2 * 2; }
 };
 
+/* What the pooling reads of memory: 16 columns of a row of W, a head of the query, the bases. */
+struct PoolIn {
+    float4 w[4], q[4];
+    float2 base;
+};
+FN void load_pool(PoolIn &in, const PoolRows &x) {
+    const int id = threadIdx.x;
+    const float *q = fused_at(SETG_PQ) + id % 4 * DH;
+    const Saved lse = saved(SIDE_PL);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        in.w[k] = global_quad(fused_at(SETG_WKV) + id * 16 + k * 4, true);
+        in.q[k] = global_quad(q + k * 4, id % 8 < 4);
+    }
+    in.base =
+        global_pair((x.side() ? lse.some : lse.all) + x.head(), x.side() ? frame().m > 0 : true);
+}
+
 /* From scores in x.v to weights, not yet divided by their sum; sums of the warp's rows. */
 FN void pool_sums(PoolRows &x, float2 lse) {
     const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16;

@@ -4,6 +4,7 @@
 #include "backend/cuda/fuse.h"
 #include "backend/cuda/kept.h"
 #include "backend/cuda/known.h"
+#include "backend/cuda/ranges.h"
 #include "check.h"
 #include "model/model.h"
 #include "model/process/process.h"
@@ -414,14 +415,9 @@ static bool has_octets(const cuda_program *p, const dev_rows *of, int32_t cols) 
     return has_octets_of(p, of, cols, FUSED_POINTS, FUSED_POINTS);
 }
 
-/* The stage in which the conditioner of a transition is complete, in the order of the reverse pass:
- * the last DEV_LAST release. */
-static int32_t stage_of(int32_t transition) {
-    return transition > 7 - DEV_LAST ? transition - (7 - DEV_LAST) : 0;
-}
-
-/* In tf32 conditioners leave rows: three products a transition, each the gradient of a weight, and
- * forward part, reverse part and first layer agree about their places. */
+/* In tf32 conditioners leave rows: three products a transition, each the gradient of a weight,
+ * complete with its release in the order of the reverse pass; forward part, reverse part and first
+ * layer agree about their places. */
 static void conditioner_rows(void) {
     recorded r;
     cuda_program p;
@@ -430,10 +426,10 @@ static void conditioner_rows(void) {
     CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
-        if (of->rows == 64 || of->stage == DEV_LAST) continue; /* of the sets, of the first layer */
+        if (of->rows == 64 || of->release == DEV_ENDED) continue; /* of sets, of the first layer */
+        CHECK(of->release == products / 3 && of->math == DEV_TF32 && of->terms == 1);
+        CHECK(of->split == 2 && of->base == 0 && of->first < p.n_terms);
         products++;
-        CHECK(of->stage == stage_of((products - 1) / 3) && of->math == DEV_TF32 && of->terms == 1);
-        CHECK(of->split == 2 && !of->adds && of->first < p.n_terms);
         CHECK(has_octets(&p, &p.terms[of->first].x, of->rows));
         CHECK(has_octets(&p, &p.terms[of->first].g, of->cols));
     }
@@ -450,29 +446,27 @@ static void conditioner_rows(void) {
     forget(&r);
 }
 
-/* Three layers of the sets leave rows: sums of both sides, of one transition a stage, of those
- * before the second release together; each on top of the one before, but the last, which has slots
- * of its own. */
+/* Three layers of the sets leave rows: sums of both sides, of one transition a release, each in
+ * slots of its own; the last transition's at the functions' end, in more parts. */
 static void set_rows(void) {
     recorded r;
     cuda_program p;
     int32_t products = 0;
     record(&r, "paper", 128, 50, 1);
     CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-    for (int32_t k = 2; k < DEV_LAST; k++)
-        CHECK(p.stages[k].product_blocks == 6 * 4 &&
-              p.stages[k].first_product == p.stages[k - 1].first_product + 6);
+    CHECK(p.stages[DEV_EARLY].product_blocks == (7 + 6) * 3 * 2);
     CHECK(p.stages[DEV_LAST].product_blocks == 3 * 12 + 2 * 8);
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
-        CHECK(j >= p.stages[of->stage].first_product);
+        CHECK(j == 0 || of->release >= p.products[j - 1].release);
+        CHECK((of->release == DEV_ENDED) == (j >= p.stages[DEV_LAST].first_product));
         if (of->rows != 64) continue;
+        const bool last = products / 3 == 6;
+        CHECK(of->release == (last ? DEV_ENDED : products / 3 + 1));
+        CHECK(of->math == DEV_BF16 && of->terms == 2);
+        CHECK(of->base == products / 3 * 2 && of->split == (last ? 12 : 2));
+        CHECK(of->base + of->split <= p.product_parts);
         products++;
-        const bool first = of->stage == stage_of(1), last = of->stage == DEV_LAST;
-        const int32_t together = DEV_LAST < 7 ? 7 - DEV_LAST : 1;
-        CHECK(of->math == DEV_BF16 && of->terms == (first ? 2 * together : 2));
-        CHECK(last ? of->base > 0 && !of->adds : of->base == 0 && of->adds == !first);
-        CHECK(of->base + of->split <= p.product_parts && of->split <= 12);
         for (int32_t k = of->first; k < of->first + of->terms; k++) {
             const dev_term *t = &p.terms[k];
             const int32_t rows = t->side == DEV_SIDE_ALL ? FUSED_POINTS : FUSED_CONTEXT;
@@ -481,7 +475,7 @@ static void set_rows(void) {
             CHECK(has_octets_of(&p, &t->g, of->cols, FUSED_POINTS + FUSED_CONTEXT, rows));
         }
     }
-    CHECK(products == 3 * (DEV_LAST < 7 ? DEV_LAST + 1 : 7));
+    CHECK(products == 3 * 7);
     for (int32_t k = 0; k < p.count; k++) {
         const dev_fused *f = &p.code[k].fused;
         if (p.code[k].op != OPCODE_COUNT + FUSED_SET_GRAD) continue;
@@ -537,8 +531,7 @@ static void product_ranges(void) {
     record(&r, "paper", 128, 50, 1);
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     for (int32_t j = 0; j < p.n_products; j++)
-        words +=
-            p.products[j].adds ? 0 : p.products[j].rows * p.products[j].cols * p.products[j].split;
+        words += p.products[j].rows * p.products[j].cols * p.products[j].split;
     for (int32_t k = 0; k < p.n_ranges; k++) {
         summed += p.ranges[k].parts * p.ranges[k].words;
         CHECK(p.ranges[k].parts == 0 || p.ranges[k].outer < 0);
@@ -616,8 +609,8 @@ static void stages(void) {
     for (int32_t k = 0; k < p.count; k++) {
         const bool is_set = p.code[k].op == OPCODE_COUNT + FUSED_SET_GRAD;
         sets += is_set;
-        CHECK(p.code[k].releases ==
-              (is_set && sets > 7 - DEV_LAST ? 1 << (sets - 1 - (7 - DEV_LAST)) : 0));
+        CHECK(p.code[k].releases == (is_set ? sets : 0));
+        CHECK(p.code[k].lets == (is_set && sets > 7 - RELEASES_AHEAD));
     }
     covers_all(&r, &p);
     for (int32_t i = 0; i < r.m->params.count; i++) {

@@ -47,8 +47,9 @@ typedef struct dev_instr {
     uint32_t fresh; /* bit j: but the block's first function overwrites (weight gradients)  */
     int32_t math;
     int32_t together; /* it and those behind it run side by side: how many; 1: alone */
-    int32_t releases; /* bit k: what stage k needs is complete before it (ranges.h) */
-    int32_t reserved[2];
+    int32_t releases; /* which release it is (ranges.h), counted from 1; 0: none */
+    int32_t lets;     /* and from this one on the kernels behind the functions may begin */
+    int32_t reserved;
     int32_t i[DEV_INT];
     double f[DEV_REAL];
     union {
@@ -86,8 +87,7 @@ typedef struct dev_product {
     int32_t rows, cols, ld;
     int32_t first, terms;
     int32_t split, base; /* base: the splits of the gradient's other sums before it */
-    int32_t stage;       /* when its rows are complete */
-    int32_t adds;        /* to what the stage before left in its slots */
+    int32_t release;     /* with which its rows are complete */
     int32_t math;        /* DEV_TF32: halves, G times KEPT_SCALE; DEV_BF16: bfloat16 as they are */
 } dev_product;
 enum { DEV_CHUNK = 25, DEV_CHUNKS = 16 }; /* functions of a chunk; but so many chunks at most */
@@ -103,12 +103,17 @@ typedef struct dev_range {
 } dev_range;
 enum { DEV_RANGE_WORDS = 512 };
 
-/* A step's gradient is completed in stages (ranges.h): at places of the program, and at its
- * end. What belongs to one: products and ranges from a first one on; product_blocks: all parts of
- * them. */
-enum { DEV_STAGES = 2, DEV_LAST = DEV_STAGES - 1 };
+/* Where functions say that rows and gradients are complete: so many places of the reverse pass at
+ * most (ranges.h), and their end. */
+enum { DEV_RELEASES = 8, DEV_ENDED = DEV_RELEASES };
+
+/* A step's gradient is summed in two stages: what is complete with the last release before the
+ * functions' end, and the rest. What belongs to one: products and ranges from a first one on;
+ * product_blocks: all parts of them. */
+enum { DEV_EARLY, DEV_LAST, DEV_STAGES };
 typedef struct dev_stage {
     int32_t first_product, product_blocks, first_range, ranges;
+    int32_t release; /* with which all of it is complete */
 } dev_stage;
 
 /* step_block of op/frame.h */
@@ -125,9 +130,8 @@ typedef struct dev_step {
 typedef struct dev_adam {
     float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
     int32_t go, averages, first;
-    /* How many blocks are so far: of functions past the instruction that releases a stage, or at
-     * their end; of a stage's products; of the sum. */
-    int32_t released[DEV_STAGES], formed[DEV_STAGES], done;
+    /* How many blocks are so far: of functions past a release, or at their end; of the sum. */
+    int32_t released[DEV_RELEASES + 1], done;
     double next_rate;  /* of the step that follows   */
     int64_t next_step; /* and its number, if this one goes well */
 } dev_adam;
@@ -149,7 +153,7 @@ typedef struct dev_run {
     float *kept; /* per function: rows of outer products */
     int64_t kept_words;
     const dev_outer *outer;
-    const dev_product *products; /* by stages */
+    const dev_product *products; /* by releases */
     const dev_term *terms;
     int32_t product_chunks;
     int32_t *scratch; /* per block: permutations, attention   */

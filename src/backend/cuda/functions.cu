@@ -321,8 +321,9 @@ OP_FN void watch(int k, int next) {
     f.last = now;
 }
 
-/* By one thread: the sum of what the block has completed may begin, unless it has more to do. */
-OP_FN void release_gradients(int stages) {
+/* By one thread, before an instruction that releases: what the block has completed may be summed,
+ * unless it has more to do. */
+OP_FN void release_gradients(const dev_instr &ins) {
     const Frame &f = frame();
     if (f.run->kept_words > 0) {
         int32_t *lengths = (int32_t *)f.base[DEV_STORE_KEPT];
@@ -330,9 +331,8 @@ OP_FN void release_gradients(int stages) {
     }
     if (f.item + gridDim.x < f.run->item_hi) return;
     __threadfence();
-    for (int s = 0; s < DEV_LAST; s++)
-        if (stages >> s & 1) atomicAdd(&f.run->adam->released[s], 1);
-    grid_release();
+    atomicAdd(&f.run->adam->released[ins.releases - 1], 1);
+    if (ins.lets) grid_release();
 }
 
 /* ---- one instruction after the other --------------------------------------------------------- */
@@ -406,7 +406,7 @@ OP_FN const dev_instr *first_instruction() {
         fetch(3 * DEV_TOGETHER, ins.together + 3 * DEV_TOGETHER);
     }
     __syncthreads();
-    if (ins.releases && threadIdx.x == THREADS - 1) release_gradients(ins.releases);
+    if (ins.releases && threadIdx.x == THREADS - 1) release_gradients(ins);
     return &ins;
 }
 
@@ -448,7 +448,7 @@ OP_FN const dev_instr *next_instruction() {
         if (more) fetch(next + 3 * DEV_TOGETHER, next + ins.together + 3 * DEV_TOGETHER);
     }
     __syncthreads();
-    if (more && ins.releases && threadIdx.x == THREADS - 1) release_gradients(ins.releases);
+    if (more && ins.releases && threadIdx.x == THREADS - 1) release_gradients(ins);
     if (foreseen) return settled_instruction();
     return more ? &ins : nullptr;
 }
@@ -462,7 +462,7 @@ __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *ru
         for (const dev_instr *ins = first_instruction(); ins; ins = next_instruction())
             execute(*ins);
     }
-    if (run->n_ranges > 0 && !run->diagnose) count_block(&run->adam->released[DEV_LAST]);
+    if (run->n_ranges > 0 && !run->diagnose) count_block(&run->adam->released[DEV_ENDED]);
 }
 
 cudaError_t functions_prepare(void) {

@@ -99,11 +99,11 @@ static bool flow_alone(const dev_fused *f, const int32_t *writers) {
  * about as many as multiprocessors without a function can have. */
 enum { SPLIT = 2 };
 static dev_product *add_product(cuda_program *p, const dev_fused *f, int32_t slot, int32_t rows,
-                                int32_t cols, int32_t stage) {
+                                int32_t cols, int32_t release) {
     dev_product *to = &p->products[p->n_products++];
     *to = (dev_product){.at = gradient_at(f, slot) * DEV_OUTER_WORDS, .rows = rows, .cols = cols};
     to->ld = cols, to->first = p->n_terms, to->split = SPLIT, to->math = DEV_TF32,
-    to->stage = stage;
+    to->release = release;
     return to;
 }
 
@@ -113,9 +113,9 @@ static void add_term(cuda_program *p, dev_product *to, dev_term term) {
 }
 
 static void add_flow_product(cuda_program *p, const dev_fused *f, int32_t slot, int32_t rows,
-                             int32_t cols, int64_t x, int64_t g, int32_t stage) {
+                             int32_t cols, int64_t x, int64_t g, int32_t release) {
     enum { STEP = FUSED_POINTS };
-    add_term(p, add_product(p, f, slot, rows, cols, stage),
+    add_term(p, add_product(p, f, slot, rows, cols, release),
              (dev_term){.x = {(int32_t)x, STEP}, .g = {(int32_t)g, STEP}, .side = DEV_SIDE_ALL});
 }
 
@@ -130,21 +130,21 @@ static int64_t keep_features(cuda_program *p, dev_fused *first) {
 }
 
 static void keep_flow(cuda_program *p, dev_fused *first, dev_fused *forward, dev_fused *f,
-                      int32_t stage) {
+                      int32_t release) {
     const int64_t x = keep_features(p, first), at = p->kept_words;
     forward->place[FLOW_XH] = first->place[FIRST_KEPT];
     forward->place[FLOW_KEPT] = f->place[FLOWG_KEPT] = fused_place(DEV_STORE_KEPT, at);
     p->kept_words += FLOW_ROWS_KEPT;
     forward->place[FLOW_H0] = forward->place[FLOW_H1] = FUSED_ABSENT;
     f->place[FLOWG_H0] = f->place[FLOWG_H1] = FUSED_ABSENT;
-    add_flow_product(p, f, FLOWG_DWX, 160, 128, x, at + KEPT_DH0, stage);
-    add_flow_product(p, f, FLOWG_DW1, 128, 128, at + KEPT_FH0, at + KEPT_DH1, stage);
-    add_flow_product(p, f, FLOWG_DW2, 128, 32, at + KEPT_FH1, at + KEPT_DRAW, stage);
+    add_flow_product(p, f, FLOWG_DWX, 160, 128, x, at + KEPT_DH0, release);
+    add_flow_product(p, f, FLOWG_DW1, 128, 128, at + KEPT_FH0, at + KEPT_DH1, release);
+    add_flow_product(p, f, FLOWG_DW2, 128, 32, at + KEPT_FH1, at + KEPT_DRAW, release);
 }
 
 /* Rows are for programs that update and release (ranges.h). */
 static bool keeps_rows(const cuda_program *p) {
-    return p->updates && p->release[0] < p->count;
+    return p->updates && p->n_releases > 0;
 }
 
 static void place_flows(cuda_program *p, const int32_t *writers) {
@@ -154,7 +154,7 @@ static void place_flows(cuda_program *p, const int32_t *writers) {
         dev_instr *forward = part_with(p, FUSED_FLOW, FLOW_H0, ins->fused.place[FLOWG_H0]);
         dev_instr *first = part_with(p, FUSED_FIRST, FIRST_X, ins->fused.place[FLOWG_X]);
         if (first && forward && keeps_rows(p) && flow_alone(&ins->fused, writers)) {
-            keep_flow(p, &first->fused, &forward->fused, &ins->fused, ranges_stage(p, k));
+            keep_flow(p, &first->fused, &forward->fused, &ins->fused, ranges_complete(p, k));
             continue;
         }
         ins->math = DEV_FP32;
@@ -234,28 +234,23 @@ static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *
     }
 }
 
-/* A sum for each stage, of the sets that are complete in it, on top of the one before; the first
- * one may have several and then more parts. The last one has slots of its own and short parts,
- * since everybody waits for it. */
+/* A sum for each release, of the sets that are complete with it, in slots of its own. The last one
+ * has short parts, since everybody waits for it. */
 static void add_set_products(cuda_program *p, const set_row *row) {
-    enum { MOST_SPLIT = 12, LAST_SPLIT = 12 };
-    int32_t first = 0; /* the split of the first one */
-    for (int32_t stage = 0; stage < DEV_STAGES; stage++) {
+    enum { LAST_SPLIT = 12 };
+    int32_t splits = 0;
+    for (int32_t release = 0; release <= DEV_ENDED; release++) {
         dev_product *to = NULL;
         for (int32_t k = 0; k < p->count; k++) {
             const dev_instr *ins = &p->code[k];
-            if (!is_part(ins, FUSED_SET_GRAD) || ranges_stage(p, k) != stage) continue;
-            if (!to) to = add_product(p, &ins->fused, row->slot, SET_WIDTH, row->cols, stage);
+            if (!is_part(ins, FUSED_SET_GRAD) || ranges_complete(p, k) != release) continue;
+            if (!to) to = add_product(p, &ins->fused, row->slot, SET_WIDTH, row->cols, release);
             to->math = ins->math;
             add_set_terms(p, ins, row, to);
         }
         if (!to) continue;
-        to->adds = first > 0 && stage < DEV_LAST;
-        if (stage == DEV_LAST)
-            to->split = LAST_SPLIT, to->base = first;
-        else if (first == 0)
-            to->split = first =
-                to->terms / 2 * SPLIT < MOST_SPLIT ? to->terms / 2 * SPLIT : MOST_SPLIT;
+        if (release == DEV_ENDED) to->split = LAST_SPLIT;
+        to->base = splits, splits += to->split;
     }
 }
 
@@ -306,7 +301,7 @@ static void keep_first(cuda_program *p, dev_fused *first, dev_fused *f) {
     p->kept_words += FIRSTG_ROWS_KEPT;
     for (int32_t from = 0; from < COLUMNS; from += WIDE) {
         const int32_t cols = from + WIDE <= COLUMNS ? WIDE : COLUMNS - from;
-        dev_product *to = add_product(p, f, FIRSTG_DW, 160, cols, DEV_LAST);
+        dev_product *to = add_product(p, f, FIRSTG_DW, 160, cols, DEV_ENDED);
         to->at += from, to->ld = COLUMNS, to->split = LAST_SPLIT;
         add_term(
             p, to,
@@ -332,10 +327,10 @@ static void place_first(cuda_program *p, const int32_t *writers) {
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* By stages, and large parts before others, so that no block ends late. */
+/* By releases, and large parts before others, so that no block ends late. */
 static int64_t rank_of(const dev_product *p) {
     const int64_t size = (int64_t)p->rows * p->cols * p->terms / p->split;
-    return ((int64_t)(DEV_STAGES - p->stage) << 40) + size;
+    return ((int64_t)(DEV_ENDED - p->release) << 40) + size;
 }
 
 static void sort_products(cuda_program *p) {
@@ -350,7 +345,7 @@ static void sort_products(cuda_program *p) {
 static void list_stages(cuda_program *p) {
     for (int32_t s = 0, k = 0; s < DEV_STAGES; s++) {
         p->stages[s].first_product = k;
-        for (; k < p->n_products && p->products[k].stage == s; k++) {
+        for (; k < p->n_products && ranges_stage(p->products[k].release) == s; k++) {
             const int32_t end = p->products[k].base + p->products[k].split;
             p->stages[s].product_blocks += p->products[k].split;
             if (end > p->product_parts) p->product_parts = end;
@@ -361,7 +356,8 @@ static void list_stages(cuda_program *p) {
 static mnp_status room_for(env *e, cuda_program *p) {
     const size_t parts = (size_t)p->n_fused;
     p->outer = env_alloc(e, parts * LATENT_ROWS + 1, sizeof *p->outer, "a program");
-    p->products = env_alloc(e, parts * 3 + DEV_STAGES * SET_ROWS, sizeof *p->products, "a program");
+    p->products =
+        env_alloc(e, parts * 3 + (DEV_ENDED + 1) * SET_ROWS, sizeof *p->products, "a program");
     p->terms = env_alloc(e, parts * 2 * SET_ROWS + 1, sizeof *p->terms, "a program");
     return p->outer && p->products && p->terms ? MNP_OK : MNP_ENOMEM;
 }

@@ -115,7 +115,7 @@ mnp_status exec_place_blocks(exec *x, int64_t items, int *blocks) {
     x->image.products = x->products.at, x->image.terms = x->terms.at;
     x->image.product_chunks = chunks;
     x->shape = (step_shape){.words = x->plan->params->words, .functions = (int32_t)count};
-    x->shape.first_stage = x->program.release[0] < x->program.count ? 0 : DEV_LAST;
+    x->shape.first_stage = x->program.n_releases > 0 ? DEV_EARLY : DEV_LAST;
     for (int k = 0; k < DEV_STAGES; k++) {
         x->shape.stages[k] = x->program.stages[k];
         x->shape.stages[k].product_blocks *= chunks;

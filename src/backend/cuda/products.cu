@@ -158,8 +158,7 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
 #pragma unroll
             for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] += room[i * 128];
     }
-    /* To global memory, on top of what is there if it adds. */
-    MEMBER void store(float *to, int ld, bool adds) const {
+    MEMBER void store(float *to, int ld) const {
         const float scale = BF16 ? 1.0f : 1.0f / KEPT_SCALE;
         const int row = (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4;
         const int col = (int)threadIdx.x % 4 * 2;
@@ -169,8 +168,8 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
             const int r = row + i % 2 * 8, n = col + i / 2 * 8;
             float *first = TURNED ? to + n * ld + r : to + r * ld + n;
             float *second = TURNED ? first + ld : first + 1;
-            float2 v = make_float2(c[i / 2][i % 2 * 2] * scale, c[i / 2][i % 2 * 2 + 1] * scale);
-            if (adds) v.x += __ldcg(first), v.y += __ldcg(second);
+            const float2 v =
+                make_float2(c[i / 2][i % 2 * 2] * scale, c[i / 2][i % 2 * 2 + 1] * scale);
             if (TURNED)
                 *first = v.x, *second = v.y;
             else
@@ -185,9 +184,7 @@ FN void form(const dev_run *run, const dev_product &p, int part) {
     sum.add_up(run, p, part);
     if (M == 64) sum.join_groups();
     const int64_t slot = p.base * run->product_chunks + part;
-    if (p.adds)
-        wait_count(&run->adam->formed[p.stage - 1], run->stages[p.stage - 1].product_blocks);
-    sum.store(run->slots + slot * run->slot_words + p.at, p.ld, p.adds);
+    sum.store(run->slots + slot * run->slot_words + p.at, p.ld);
 }
 
 /* The gradients of fused.h that are left as rows: of conditioners, sets and the first layer. */
@@ -211,19 +208,18 @@ FN void form_any(const dev_run *run, const dev_product &p, int part) {
         form<64, 64, false, false>(run, p, part);
 }
 
-/* A block to a part of a sum. It begins when all functions have released the stage. One block also
- * waits for the kernel before, so that whoever waits for this one has waited for all; that of the
- * first stage are the functions themselves, which nobody awaits here. */
+/* A block to a part of a sum, in the order of releases: it begins when all functions are so far.
+ * One block also waits for the kernel before, so that whoever waits for this one has waited for
+ * all; that of the first stage are the functions themselves, which nobody awaits here. */
 __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
     products_kernel(const dev_run *run, int stage) {
     int which = run->stages[stage].first_product, part = (int)blockIdx.x;
     grid_release();
     for (; part >= run->products[which].split * run->product_chunks; which++)
         part -= run->products[which].split * run->product_chunks;
-    wait_count(&run->adam->released[stage], (int)run->n_slots);
+    wait_count(&run->adam->released[run->products[which].release], (int)run->n_slots);
     bulk_fence_global();
     form_any(run, run->products[which], part);
-    count_block(&run->adam->formed[stage]);
     if (stage > run->first_stage && blockIdx.x == 0) grid_wait();
 }
 

@@ -16,14 +16,15 @@ typedef struct cuda_program {
     int64_t scratch_words; /* of one block                                */
     dev_outer *outer;      /* weight gradients left as rows (kept.h)      */
     int32_t n_outer;
-    dev_product *products; /* or formed from rows (kept.h), by stages     */
+    dev_product *products; /* or formed from rows (kept.h), by releases   */
     dev_term *terms;
     int32_t n_products, n_terms;
     int32_t product_parts; /* of one gradient, at most (dev_product)    */
     int64_t kept_words;    /* of one function                             */
     dev_range *ranges;     /* of the gradient (ranges.h), where it updates */
     int32_t n_ranges;
-    int32_t release[DEV_LAST];    /* the instructions that do (ranges.h), or count */
+    int32_t release[DEV_RELEASES]; /* the instructions that do (ranges.h) */
+    int32_t n_releases;
     dev_stage stages[DEV_STAGES]; /* product_blocks: splits, for one chunk       */
     bool has_grad;                /* it writes weight gradients                  */
     bool updates;                 /* the step part is the update of op/update.h  */

@@ -31,22 +31,33 @@ static int32_t last_writer(const param *w, const int32_t *last) {
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
 void ranges_release(cuda_program *p) {
-    int32_t sets[DEV_LAST], found = 0, other = -1;
-    for (int32_t k = p->count - 1; k >= 0 && found < DEV_LAST; k--) {
+    int32_t sets[DEV_RELEASES], found = 0, other = -1;
+    for (int32_t k = p->count - 1; k >= 0 && found < DEV_RELEASES; k--) {
         const int32_t kind = p->code[k].op - OPCODE_COUNT;
         if (kind == FUSED_SET_GRAD) sets[found++] = k;
         if (found == 0 && (kind == FUSED_LATENT_GRAD || kind == FUSED_FLOW_GRAD)) other = k;
     }
-    for (int32_t s = 0; s < DEV_LAST; s++) {
-        const int32_t back = DEV_LAST - 1 - s < found ? DEV_LAST - 1 - s : found - 1;
-        p->release[s] = found > 0 && other < 0 ? sets[back] : p->count;
-    }
+    p->n_releases = other < 0 ? found : 0;
+    for (int32_t r = 0; r < p->n_releases; r++) p->release[r] = sets[found - 1 - r];
 }
 
-int32_t ranges_stage(const cuda_program *p, int32_t k) {
-    for (int32_t s = 0; s < DEV_LAST; s++)
-        if (k < p->release[s] && p->release[s] < p->count) return s;
-    return DEV_LAST;
+int32_t ranges_complete(const cuda_program *p, int32_t k) {
+    for (int32_t r = 0; r < p->n_releases; r++)
+        if (k < p->release[r]) return r;
+    return DEV_ENDED;
+}
+
+int32_t ranges_stage(int32_t release) {
+    return release < DEV_ENDED ? DEV_EARLY : DEV_LAST;
+}
+
+static void mark_releases(cuda_program *p) {
+    for (int32_t r = 0; r < p->n_releases; r++) {
+        p->code[p->release[r]].releases = r + 1;
+        p->code[p->release[r]].lets = r + RELEASES_AHEAD >= p->n_releases;
+    }
+    p->stages[DEV_EARLY].release = p->n_releases - 1;
+    p->stages[DEV_LAST].release = DEV_ENDED;
 }
 
 /* Words next to each other that are summed in the same way and at the same time. */
@@ -88,7 +99,7 @@ static void list_weights(const params *weights, const int32_t *last, int32_t sta
         const param *w = i < weights->count ? &weights->list[i] : NULL;
         if (w && w->init.frozen) continue;
         stretch next = {.outer = -1, .stage = -1};
-        if (w) next = stretch_of(p, w, ranges_stage(p, last_writer(w, last)));
+        if (w) next = stretch_of(p, w, ranges_stage(ranges_complete(p, last_writer(w, last))));
         const bool joins =
             now.outer < 0 && next.outer < 0 && now.parts == next.parts && now.stage == next.stage;
         if (!joins && now.stage == stage && (now.parts > 0) == products) list_stretch(&now, p);
@@ -109,8 +120,7 @@ mnp_status ranges_list(env *e, const params *weights, cuda_program *p) {
     for (size_t k = 0; k < pieces; k++) last[k] = -1;
     for (int32_t k = 0; k < p->count; k++)
         (p->code[k].op >= OPCODE_COUNT ? note_part : note_op)(&p->code[k], k, last);
-    for (int32_t s = 0; s < DEV_LAST; s++)
-        if (p->release[s] < p->count) p->code[p->release[s]].releases |= 1 << s;
+    mark_releases(p);
     for (int32_t s = 0; s < DEV_STAGES; s++) {
         p->stages[s].first_range = p->n_ranges;
         for (int products = 0; products < 2; products++)

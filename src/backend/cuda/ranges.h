@@ -3,20 +3,27 @@
  * that products.cu wrote lie in few of the slots.
  *
  * Most are complete before the end of the reverse pass: those of conditioners and latents are when
- * the sets of their transition begin theirs. At such places, the last DEV_LAST of them, a function
- * "releases" what is complete: a stage. Its products and sums are formed on multiprocessors that
- * have no function, or none any more, while the others go on. The last stage is the functions' end.
+ * the sets of their transition begin theirs. At such places, the last DEV_RELEASES of them, a
+ * function "releases" what is complete. Products of a release are formed on multiprocessors that
+ * have no function, or none any more, while the others go on. Sums have two stages: of what is
+ * complete with the last release, and of the rest, at the functions' end.
  */
 #ifndef MNP_CUDA_RANGES_H
 #define MNP_CUDA_RANGES_H
 
 #include "backend/cuda/program.h"
 
+/* Products begin this many releases before the functions' end. So many take multiprocessors without
+ * a function as long as the rest of the reverse pass; before that they would wait, which other runs
+ * pay for: a block that waits takes the place of a function. */
+enum { RELEASES_AHEAD = 4 };
+
 /* Finds the instructions that release: the last ones of sets, unless conditioners or latents come
  * behind them; where there are none, all is complete at the end. */
 void ranges_release(cuda_program *program);
-/* The stage in which what instruction k writes is complete. */
-int32_t ranges_stage(const cuda_program *program, int32_t k);
+/* The release with which what instruction k writes is complete, and its stage. */
+int32_t ranges_complete(const cuda_program *program, int32_t k);
+int32_t ranges_stage(int32_t release);
 
 /* Of a finished program that updates, behind kept_place(): lists the ranges by stages and marks the
  * instructions that release. */

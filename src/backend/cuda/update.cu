@@ -185,7 +185,7 @@ static __device__ void finish_step(const dev_run *run, double *room) {
     if (threadIdx.x != 0) return;
     dev_step *b = run->step;
     dev_adam *a = run->adam;
-    for (int k = 0; k < DEV_STAGES; k++) a->released[k] = a->formed[k] = 0;
+    for (int k = 0; k <= DEV_ENDED; k++) a->released[k] = 0;
     a->done = 0;
     b->grad_norm = sqrt(squares);
     a->go = b->bad_item < 0 && isfinite(b->grad_norm);
@@ -223,34 +223,29 @@ static __device__ void wait_before(const dev_run *run, int stage) {
     if (stage > run->first_stage || run->stages[stage].product_blocks > 0) grid_wait();
 }
 
-/* The block of a stage that has no range. It lets the next kernel begin when the next stage is
- * released: nobody else waits for that, so that meanwhile other runs have the multiprocessors. The
- * first one prepares, the one before the last, which sees the functions' end, reports. */
-static __device__ void direct_stage(const dev_run *run, int stage, double *room) {
-    const int next = stage < DEV_LAST ? stage + 1 : stage;
-    if (stage == run->first_stage && threadIdx.x == 0) prepare_adam(run);
-    wait_count(&run->adam->released[next], (int)run->n_slots);
+/* The block of the first stage that has no range. It lets the next kernel begin at the functions'
+ * end: nobody else waits for that, so that meanwhile other runs have the multiprocessors. */
+static __device__ void direct(const dev_run *run, int stage, double *room) {
+    if (threadIdx.x == 0) prepare_adam(run);
+    wait_count(&run->adam->released[DEV_ENDED], (int)run->n_slots);
     grid_release();
-    if (next == DEV_LAST) {
-        report_functions(run, room);
-        count_done(run, room);
-    }
+    report_functions(run, room);
+    count_done(run, room);
     wait_before(run, stage);
 }
 
-/* A block to a range of a stage, and one that directs; the last stage needs none, unless it is the
- * only one. */
+/* A block to a range of a stage, and one that directs. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
     sum_kernel(const dev_run *run, int stage, const float *sums, int ranks) {
     __shared__ double room[WARPS];
     const dev_stage own = run->stages[stage];
     if ((int)blockIdx.x == own.ranges) {
-        direct_stage(run, stage, room);
+        direct(run, stage, room);
         return;
     }
     const int which = own.first_range + (int)blockIdx.x;
     grid_release();
-    wait_count(&run->adam->released[stage], (int)run->n_slots);
+    wait_count(&run->adam->released[own.release], (int)run->n_slots);
     if (blockIdx.x == 0 || run->ranges[which].parts > 0) wait_before(run, stage);
     sum_block(run, which, sums, ranks);
 }
@@ -354,8 +349,7 @@ void update_reports_launch(const dev_run *run, const double *all, int ranks, int
 
 static void launch_sum(const dev_run *run, const step_shape *s, int stage, const float *sums,
                        int ranks, bool early, cudaStream_t stream) {
-    const int directs = stage < DEV_LAST || s->first_stage == DEV_LAST;
-    const int blocks = s->stages[stage].ranges + directs;
+    const int blocks = s->stages[stage].ranges + (stage == s->first_stage);
     if (blocks > 0) launch_update(sum_kernel, blocks, early, stream, run, stage, sums, ranks);
 }
 

@@ -323,7 +323,7 @@ static void latent_rows(void) {
     forget(&r);
 }
 
-/* Weights of latents and conditioners are read as halves, but not in fp32: a word has two. */
+/* Weights of latents, conditioners and sets are read as halves, but not in fp32: a word has two. */
 static void weights_as_halves(void) {
     recorded r;
     cuda_program p[2];
@@ -346,8 +346,8 @@ static void weights_as_halves(void) {
             found++;
         }
     }
-    CHECK(found == 2 * (7 * 9 - 2) + 7 * 5 +
-                       1); /* latents, of which the first has less; conditioners; features */
+    /* latents, of which the first has less; conditioners; sets in reverse; features */
+    CHECK(found == 2 * (7 * 9 - 2) + 7 * 5 + 7 * 3 + 1);
     for (int k = 0; k < 2; k++) program_free(&world, &p[k]);
     forget(&r);
 }

@@ -1,14 +1,13 @@
 /* fused_set_grad.cuh: the reverse pass of the set encoder (FUSED_SET_GRAD in fused.h), both sides
  * at once: the order of its phases. The rows behind the pooling (set_grad_rows.cuh), the pooling,
- * then two layers, attention, two layers, attention, and the first values (set_grad_values.cuh). In
- * fp32 the phases in between are set_grad_pool.cuh, set_grad_layers.cuh and set_grad_attention.cuh,
- * in tf32 and bf16 those of set_grad16*.cuh, which leave rows for weight gradients. The gradient
+ * then two layers, attention, two layers, attention, and the first values. In fp32 the phases are
+ * set_grad_pool.cuh, set_grad_layers.cuh, set_grad_attention.cuh and set_grad_values.cuh, in tf32
+ * and bf16 those of set_grad16*.cuh, which leave rows for weight gradients. The gradient
  * stays in shared memory or registers from the first line to the last. */
 #ifndef MNP_CUDA_FUSED_SET_GRAD_CUH
 #define MNP_CUDA_FUSED_SET_GRAD_CUH
 
-#include "backend/cuda/set_grad16_attention.cuh"
-#include "backend/cuda/set_grad16_layers.cuh"
+#include "backend/cuda/set_grad16_values.cuh"
 #include "backend/cuda/set_grad_attention.cuh"
 #include "backend/cuda/set_grad_values.cuh"
 
@@ -65,7 +64,7 @@ static __device__ __noinline__ void set_reverse32() {
         }
         __syncthreads();
     }
-    finish_values(1.0f, fused_at(SETG_WY), fused_at(SETG_Y), 32);
+    finish_values();
     if (sends_w()) bulk_wait();
 }
 
@@ -73,11 +72,10 @@ template <int MATH> static __device__ __noinline__ void set_reverse16() {
     pooling16<MATH>();
 #pragma unroll 1
     for (int k = 0; k < 2; k++) {
-        if (k == 1) narrow_rows<MATH>();
         layers16<MATH>(k == 1);
-        attention16<MATH>();
+        attention16<MATH>(k == 1);
     }
-    finish_values(1.0f / SCALE<MATH>, joint(0), joint(192), SET_PITCH);
+    finish_values16();
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {

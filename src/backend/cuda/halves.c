@@ -28,6 +28,8 @@ static const halves_block blocks[] = {
     {FUSED_FLOW, FLOW_WX, 160, 128},      {FUSED_FLOW, FLOW_W1, 128, 128},
     {FUSED_FLOW, FLOW_W2, 128, 32},       {FUSED_FLOW_GRAD, FLOWG_W1, 128, 128},
     {FUSED_FLOW_GRAD, FLOWG_W2, 128, 32}, {FUSED_FIRST, FIRST_W, 160, 192},
+    {FUSED_SET_GRAD, SETG_W0, 64, 64},    {FUSED_SET_GRAD, SETG_W1, 64, 64},
+    {FUSED_SET_GRAD, SETG_WQ, 64, 192},
 };
 enum { BLOCKS = sizeof blocks / sizeof *blocks };
 

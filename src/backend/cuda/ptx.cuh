@@ -147,6 +147,11 @@ PTX void prefetch(const float *p) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 }
 
+/* The same by the copy engine: a multiple of 16 bytes. */
+PTX void prefetch_bulk(const float *p, int bytes) {
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p), "r"(bytes) : "memory");
+}
+
 /* 16 bytes from global to shared memory, zeros when !valid; they are there for the thread that
  * copied behind copy_wait<N>, which leaves the last N committed groups on their way. */
 PTX void copy16(uint32_t to, const float *from, bool valid) {

@@ -120,11 +120,10 @@ template <typename T> FN void give(float *to, const T &v, bool add) {
         __stcg((T *)to, v);
 }
 
-/* y of the rows first + 32 j, j < 4, that a half of a warp has: lane j has it. y: in pieces of 32
- * numbers, `pitch` words apart */
-FN float load_y(const float *y, int pitch, int first) {
-    const int j = threadIdx.x % 16;
-    return first + j * 32 < frame().n ? y[j * pitch + first] : 0.0f;
+/* y of the rows first + 32 j, j < 4, that a half of a warp has: lane j has it. */
+FN float load_y(int first) {
+    const int row = first + threadIdx.x % 16 * 32;
+    return row < frame().n ? fused_at(SETG_Y)[row] : 0.0f;
 }
 FN float y_of(float y, int j) {
     return __shfl_sync(~0u, y, (threadIdx.x & 16) + j);

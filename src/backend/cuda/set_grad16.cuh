@@ -1,23 +1,26 @@
 /* set_grad16.cuh: the set encoder's reverse pass on numbers of 16 bits, in tf32 and bf16: types,
- * rooms in shared memory, copies to them. In tf32 they are halves, which have the digits that the
- * unit reads of a float, and gradients are multiplied by KEPT_SCALE from the pooling on (SCALE); in
- * bf16 bfloat16. Sums are floats.
+ * places in shared memory, copies between them and memory. In tf32 they are halves, which have the
+ * digits that the unit reads of a float, and gradients are multiplied by KEPT_SCALE from the
+ * pooling on (SCALE); in bf16 bfloat16. Sums are floats.
  *
- * What the forward pass kept comes as it lies in memory. Weight gradients of wq, w1 and w0 are not
- * formed here: their G, rows of 16 bits, are left in SETG_KEPT (fused.h).
+ * Weight gradients of wq, w1 and w0 are not formed here: their G, rows of 16 bits, are left in
+ * SETG_KEPT (fused.h).
  *
- * Rooms are those of set_grad.cuh. A row has 64 words; of numbers of 16 bits either the first 32,
- * or (by heads) eight words of each head's sixteen, the other eight belong to another matrix:
+ * Everything lies by octets, in shared memory as in global memory: eight columns of 192 rows, 16
+ * bytes a row, one row behind the other. So a column of octets is one copy of the copy engine,
+ * eight rows as the tensor cores read them are 128 bytes that meet every bank once, and so is an 8
+ * x 8 tile of what they give. Nothing that comes or goes passes through registers or keeps a warp
+ * waiting for the queue of loads. Of a gradient's floats an octet's row has 32 bytes.
  *
- *   phase             room 0           room 1           room 2            room 3
- *   pooling, w1       x2, P, B         (k and v)        (q coming)        w1 | dh
- *   attention         dq, floats       k, v by heads    q, g by heads     (wq coming, floats)
- *                                      then dk, floats  then dv, floats
- *   wq and w0         dq | dh          dk               dv | w0           wq, then a0 | wy, y
- *
- * The rest: vectors and sums of the pooling, sums of db, then lse and delta. Within a head's eight
- * rows the unit's rows or columns are eight_row(), which lets 16 lanes touch every bank once when
- * they read or write pairs of floats. */
+ *   place   words   pooling, w1               attention            wq and w0
+ *   Q, K, V 18432   (q1 coming)               q, k, v, then        dq, dk, dv; then q, k, v again
+ *                                             dq, dk, dv
+ *   G        6144   (a1 coming)               g                    (a0 coming)
+ *   DQ      12288   x2, P, B, w1              dq, floats
+ *   DH       6144   dh                                             dh; at last sums
+ *   WQ, W0   8192   (both coming)                                  wq, w0; then wy and y
+ *   DB       1024                             sums of dbq
+ *   rest            vectors, sums             lse and delta        sums of db */
 #ifndef MNP_CUDA_SET_GRAD16_CUH
 #define MNP_CUDA_SET_GRAD16_CUH
 
@@ -26,11 +29,18 @@
 
 namespace set_grad_part {
 
-enum { AT_DQ, AT_KV, AT_QG, AT_W };
-enum { HALF_ROOM = 32 };                     /* words of a row of 64 numbers */
-enum { AT_P = HALF_ROOM, AT_PB = AT_P + 8 }; /* behind x2: P (192, 16), B (64, 16) */
-enum { WQ_PITCH = 196 };
-static_assert(64 * WQ_PITCH <= ROOM_WORDS, "wq does not fit");
+enum { ROWS_WORDS = 8 * SET_OCTET }; /* of a matrix of 64 columns */
+enum { PLACE_Q = 0, PLACE_K = ROWS_WORDS, PLACE_V = 2 * ROWS_WORDS, PLACE_G = 3 * ROWS_WORDS };
+enum { PLACE_DQ = 4 * ROWS_WORDS, PLACE_DH = PLACE_DQ + 2 * ROWS_WORDS };
+enum { PLACE_WQ = PLACE_DH + ROWS_WORDS, PLACE_W0 = PLACE_WQ + 64 * 96 };
+enum { PLACE_DB = PLACE_W0 + 64 * 32, DB_PARTS = FUSED_POINTS / 32 };
+static_assert(PLACE_DB + DB_PARTS * 192 <= 4 * (int)ROOM_WORDS, "the rest begins there");
+/* In the place of dq: x2, P (192, 16), B (64, 16) as a weight, w1. */
+enum { PLACE_X2 = PLACE_DQ, PLACE_P = PLACE_X2 + ROWS_WORDS, PLACE_B = PLACE_P + 2 * SET_OCTET };
+enum { PLACE_W1 = PLACE_B + 64 * 8 };
+static_assert(PLACE_W1 + 64 * 32 <= (int)PLACE_DH, "w1 does not fit");
+/* In the place of wq: what makes j of pre. */
+enum { PLACE_WY = PLACE_WQ, PLACE_Y = PLACE_WY + 192, JOINT = 192 + FUSED_POINTS };
 
 template <int MATH> constexpr float SCALE = MATH == DEV_TF32 ? (float)KEPT_SCALE : 1.0f;
 
@@ -50,6 +60,11 @@ template <int MATH> FN float4 pack8(float4 a, float4 b) {
                        __uint_as_float(pack<MATH>(b.z, b.w)));
 }
 
+FN uint32_t half_to_bf16(uint32_t w) {
+    const float2 v = unpack_half(w);
+    return pack_bf16(v.x, v.y);
+}
+
 /* d = a b + c: 16 x 8 over 16 values of k */
 template <int MATH>
 FN void multiply16(float (&d)[4], const uint32_t *a, const uint32_t *b, const float *c) {
@@ -65,101 +80,132 @@ FN int uniform(int x) {
     return __shfl_sync(~0u, x, 0);
 }
 
-/* Four pieces of 8 x 8 numbers of a room, as left operand: rows by l % 16, columns by l / 16; as
- * right one, of two tiles: rows by 8 (l / 16) + l % 8, columns by l / 8 % 2. In words. */
-FN int left_piece(int pitch) {
+/* Where a lane reads 16 rows and two octets: rows by l / 8 % 2, octets by l / 16. In words. */
+FN int octet_piece() {
     const int lane = threadIdx.x % 32;
-    return lane % 16 * pitch + lane / 16 * 4;
-}
-FN int right_piece(int pitch) {
-    const int lane = threadIdx.x % 32;
-    return (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 4;
+    return lane % 16 * 4 + lane / 16 * SET_OCTET;
 }
 
-/* See above. */
-FN int eight_row(int i) {
-    return i % 4 * 2 + i / 4;
-}
-FN int eight_place(int row) {
-    return row % 2 * 4 + row / 2;
+/* A weight of so many columns lies in blocks of 32 rows by octets (halves.h): the 16 rows of a head
+ * as right operand, of two tiles: rows by 8 (l / 16) + l % 8, octets by l / 8 % 2; octets follow
+ * each other. In words. */
+enum { WEIGHT_OCTET = 32 * 4 };
+FN int weight_piece(int head, int columns) {
+    const int lane = threadIdx.x % 32;
+    return head / 2 * (columns / 8 * WEIGHT_OCTET) + head % 2 * 64 +
+           (lane / 16 * 8 + lane % 8) * 4 + lane / 8 % 2 * WEIGHT_OCTET;
 }
 
-/* Rows [0, rows) of 64 numbers, `ld` words apart, to a room, by heads or one behind the other. */
-FN void copy_rows16(float *to, Saved from, int ld, int rows, bool heads) {
-    const int piece = threadIdx.x % 8 * 4;
-    to += heads ? piece + (piece & ~7) : piece;
-#pragma unroll 1
-    for (int r = threadIdx.x / 8; r < rows; r += THREADS / 8) {
-        const SetRow row = set_row(r);
-        const float *p = (row.some ? from.some : from.all) + row.of_side * ld + piece;
-        copy16(to + r * SET_PITCH, row.exists ? p : from.all, row.exists);
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+enum { ARRIVAL_X2, ARRIVAL_W, ARRIVAL_Q, ARRIVAL_A0 };
+
+/* Every warp has an octet of a matrix of 64 columns, one side of it. */
+struct Share {
+    int octet, rows;
+    bool some;
+    MEMBER Share() {
+        octet = threadIdx.x / 32 % 8, some = threadIdx.x >= HALF_THREADS;
+        rows = some ? frame().m : frame().n;
+    }
+    MEMBER int at() const { return octet * SET_OCTET + (some ? SOME_ROW * 4 : 0); }
+};
+
+/* What the first half reads: x2, q1, a1 and all weights. Five lanes of a warp ask for an octet
+ * each, x2, q, k, v and a1; q1 and x2 have octets of as many rows as the side. */
+FN void ask_first() {
+    const int lane = threadIdx.x % 32, rows = frame().n + frame().m;
+    const Share s;
+    if (threadIdx.x == 0) {
+        expect_words(ARRIVAL_X2, rows * 32);
+        expect_words(ARRIVAL_Q, rows * (96 + 32));
+        expect_words(ARRIVAL_W, 64 * (32 + 32 + 96));
+    }
+    if (lane < 5 && s.rows > 0) {
+        const int slot = lane == 0 ? SIDE_X2 : lane < 4 ? SIDE_Q1 : SIDE_A1;
+        const int octet = s.octet + (lane > 0 && lane < 4 ? (lane - 1) * 8 : 0);
+        const float *from = fused_at((s.some ? SETG_SOME : SETG_ALL) + slot) +
+                            octet * (lane < 4 ? s.rows * 4 : (int)SET_OCTET);
+        const int to = (lane ? (lane - 1) * ROWS_WORDS : (int)PLACE_X2) + s.at();
+        bulk_load(shared_at(work() + to), from, s.rows * 16,
+                  arrival_at(lane ? ARRIVAL_Q : ARRIVAL_X2));
+    }
+    if (threadIdx.x % 256 == 5) { /* the first and another warp */
+        const bool wide = threadIdx.x > 5;
+        bulk_load(shared_at(work() + (wide ? PLACE_WQ : PLACE_W1)),
+                  fused_at(wide ? SETG_WQ : SETG_W1), 64 * (wide ? 96 : 32) * 4,
+                  arrival_at(ARRIVAL_W));
+        if (wide)
+            bulk_load(shared_at(work() + PLACE_W0), fused_at(SETG_W0), 64 * 32 * 4,
+                      arrival_at(ARRIVAL_W));
     }
 }
 
-/* The same as a call, which waits for loads that are on their way. */
-OP_FN void fetch16(float *to, Saved from, int ld, int rows, bool heads) {
-    copy_rows16(to, from, ld, rows, heads);
+FN void ask_a0() {
+    const Share s;
+    if (threadIdx.x == 0) expect_words(ARRIVAL_A0, (frame().n + frame().m) * 32);
+    if (threadIdx.x % 32 == 4 && s.rows > 0)
+        bulk_load(shared_at(work() + PLACE_G + s.at()),
+                  fused_at(s.some ? SETG_SOME + SIDE_A0 : SETG_ALL + SIDE_A0) + s.octet * SET_OCTET,
+                  s.rows * 16, arrival_at(ARRIVAL_A0));
 }
 
-/* Matrices by octets (fused.h): a thread has eight numbers of a row, a warp 32 rows of an octet:
- * this thread's octet, its row of 64, where they lie in memory, in words. */
-FN int own_octet() {
-    return threadIdx.x / 32 % 8;
+/* Rows of G to memory: `panels` matrices of 64 columns. Behind a bulk_fence() of all and a barrier;
+ * the place may be written to again behind sent_rows() and another. */
+FN void send_rows(int kept, int place, int panels) {
+    const int lane = threadIdx.x % 32;
+    const Share s;
+    if (lane >= panels || s.rows == 0) return;
+    const int at = lane * ROWS_WORDS + s.at();
+    bulk_store(fused_at(SETG_KEPT) + kept + at, shared_at(work() + place + at), s.rows * 16);
+    bulk_commit();
 }
-FN int own_row() {
-    return threadIdx.x / 256 * 32 + threadIdx.x % 32;
-}
-FN int octet_at(int octet, int row) {
-    return octet * SET_OCTET + row * 4;
+FN void sent_rows() {
+    if (threadIdx.x % 32 < 3) bulk_wait_read();
 }
 
-/* A matrix of 64 columns by octets to a room, its rows by heads or one behind the other. */
-FN void copy_octets16(float *to, Saved from, int rows, bool heads) {
-    const int piece = own_octet() * 4;
-    to += heads ? piece + (piece & ~7) : piece;
+/* Zeros in the rows up to `rows` that neither side has: of q, k, v, a1 and x2. */
+FN void zero_absent(int rows) {
+    const int n = frame().n, m = frame().m;
+    const int all = min(rows, (int)SOME_ROW) - n, both = all + max(rows - SOME_ROW - m, 0);
 #pragma unroll 1
-    for (int r = own_row(); r < rows; r += THREADS / 8) {
-        const SetRow row = set_row(r);
-        const float *p = (row.some ? from.some : from.all) + octet_at(own_octet(), row.of_side);
-        copy16(to + r * SET_PITCH, row.exists ? p : from.all, row.exists);
+    for (int i = threadIdx.x; i < both * 40; i += THREADS) {
+        const int k = i % both, row = k < all ? n + k : SOME_ROW + m + k - all;
+        const int octet = i / both; /* those of x2 stand right behind */
+        st4(work() + octet * SET_OCTET + row * 4, zero4());
+    }
+}
+static_assert((int)PLACE_X2 == 32 * (int)SET_OCTET, "x2 behind q, k, v and a1");
+
+/* Memory that will be read behind the first attention: from there to the second cache. */
+FN void expect_first() {
+    const Share s;
+    if (threadIdx.x % 256 || s.rows == 0) return;
+    const int side = s.some ? SETG_SOME : SETG_ALL;
+    prefetch_bulk(fused_at(side + SIDE_L0), s.rows * 16);
+    prefetch_bulk(fused_at(side + SIDE_H0), s.rows / 2 * 16);
+    if (s.some) return;
+    prefetch_bulk(fused_at(SETG_ALL + SIDE_A0), ROWS_WORDS * 4);
+    prefetch_bulk(fused_at(SETG_PRE), s.rows * 192 * 4);
+}
+
+/* Weights come as halves: in bf16 they are made bfloat16 where they lie. */
+template <int MATH> FN void take_weights(int place, int quads) {
+    if constexpr (MATH == DEV_BF16) {
+#pragma unroll 1
+        for (int i = threadIdx.x; i < quads; i += THREADS) {
+            uint4 *at = (uint4 *)(work() + place) + i;
+            const uint4 v = *at;
+            *at = make_uint4(half_to_bf16(v.x), half_to_bf16(v.y), half_to_bf16(v.z),
+                             half_to_bf16(v.w));
+        }
     }
 }
 
-/* Memory that will be read, rows of `words` words: from there to the second cache. */
-FN void expect_rows(int slot, int words) {
-    const Saved s = saved(slot);
-    bring_closer(s.all, frame().n * words);
-    bring_closer(s.some, frame().m * words);
-}
-
-/* wq as it is, to room 3, by the copy engine; four lanes of a warp ask for a row each. */
-enum { ARRIVAL_WQ };
-FN void ask_wq() {
-    const int row = threadIdx.x / 32 * 4 + threadIdx.x % 32;
-    if (threadIdx.x == 0) expect_words(ARRIVAL_WQ, 64 * 192);
-    if (threadIdx.x % 32 < 4)
-        bulk_load(shared_at(room(AT_W) + row * WQ_PITCH), fused_at(SETG_WQ) + row * 192, 192 * 4,
-                  arrival_at(ARRIVAL_WQ));
-}
-
-/* What makes j of pre, wy (192) and y (128), from the first layers of all on in room 3, in pieces
- * of 32 numbers, a row each: number k; and from memory. */
-enum { JOINT = 192 + FUSED_POINTS, JOINT_ROW = 48 };
-FN float *joint(int k) {
-    return room(AT_W) + (JOINT_ROW + k / 32) * SET_PITCH + HALF_ROOM + k % 32;
-}
 FN float load_joint() {
     const int k = threadIdx.x, row = k - 192;
     return k < 192 ? global_word(fused_at(SETG_WY) + k, true)
-                   : global_word(fused_at(SETG_Y) + row, row < frame().n);
-}
-
-/* Weights (64, 64): a thread has eight columns of a row. */
-FN Eight load_w64(int slot) {
-    return eight_at(fused_at(slot) + threadIdx.x * 8, true);
-}
-template <int MATH> FN void put_w64(float *to, const Eight &w) {
-    st4(to + threadIdx.x / 8 * SET_PITCH + threadIdx.x % 8 * 4, pack8<MATH>(w.a, w.b));
+                   : global_word(fused_at(SETG_Y) + row, k < JOINT && row < frame().n);
 }
 
 } // namespace set_grad_part

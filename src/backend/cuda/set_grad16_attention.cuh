@@ -5,11 +5,12 @@
  *   P = 2^(k q - lse),   dS = P (v g - delta)
  *   dv += P g,   dk += dS q,   dq += dS^T k
  *
- * and the sums of dq pass from warp to warp in shared memory. The layout of results is that of left
- * operands; dS is turned round by the warp for the last product. */
+ * and the sums of dq pass from warp to warp in shared memory, as floats. The layout of results is
+ * that of left operands; dS is turned round by the warp for the last product. */
 #ifndef MNP_CUDA_SET_GRAD16_ATTENTION_CUH
 #define MNP_CUDA_SET_GRAD16_ATTENTION_CUH
 
+#include "backend/cuda/lanes.cuh"
 #include "backend/cuda/set_grad16.cuh"
 
 namespace set_grad_part {
@@ -21,11 +22,10 @@ struct Keys16 {
 /* Sums of 16 keys and eight numbers: [keys][numbers] */
 typedef float KeySums16[2][2][4];
 
-/* Where a lane reads 16 rows and a head's 16 numbers as pieces: rows by l / 8 % 2, numbers by
- * l / 16; row: `last` at most. In words. */
-FN int head_piece(int last) {
+/* As octet_piece(), but row `last` at most (it may be one of those before). */
+FN int key_piece(int last) {
     const int lane = threadIdx.x % 32;
-    return min(lane / 8 % 2 * 8 + eight_row(lane % 8), last) * SET_PITCH + lane / 16 * 4;
+    return min(lane % 16, last) * 4 + lane / 16 * SET_OCTET;
 }
 
 /* The keys from `first` on, of which `exist` (one at least) do. Of the others k and v are copies of
@@ -33,11 +33,11 @@ FN int head_piece(int last) {
 template <int MATH> FN void take_keys16(Keys16 &x, const float *first, int exist) {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        const float *rows = first + i * 16 * SET_PITCH;
+        const float *rows = first + i * 16 * 4;
         const int left = exist - i * 16 - 1;
-        load_transposed(shared_at(rows + head_piece(15)), x.columns[i]);
-        load_matrices(shared_at(rows + head_piece(left)), x.k[i]);
-        load_matrices(shared_at(rows + 8 + head_piece(left)), x.v[i]);
+        load_transposed(shared_at(rows + octet_piece()), x.columns[i]);
+        load_matrices(shared_at(rows + key_piece(left)), x.k[i]);
+        load_matrices(shared_at(rows + ROWS_WORDS + key_piece(left)), x.v[i]);
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const float2 v = unpack<MATH>(x.k[i][j]);
@@ -57,7 +57,7 @@ FN void scores16(Scores16 &p, Scores16 &d, const Keys16 &x, uint32_t at, const f
     for (int n = 0; n < 2; n++) {
         uint32_t qg[4];
         float start[4], delta[4], s[2][4], e[2][4];
-        load_matrices(at + n * 8 * SET_PITCH * 4, qg);
+        load_matrices(at + n * 8 * 16, qg);
         load_start(start, lse + n * 16);
         load_start(delta, lse + n * 16 + AT_DELTA);
 #pragma unroll
@@ -87,13 +87,21 @@ template <int MATH> FN void add_sums16(KeySums16 &sums, const Scores16 &scores, 
         multiply16<MATH>(sums[j / 2][j % 2], scores[j / 2], b + j % 2 * 2, sums[j / 2][j % 2]);
 }
 
-/* dq += dS^T k; to: this lane's pair of the first eight queries */
-template <int MATH> FN void add_queries16(float *to, const Keys16 &x, const Scores16 &d) {
+/* Results as they are left: in the first turn numbers of 16 bits like all others, in the last one
+ * halves times KEPT_SCALE. */
+template <int MATH> FN uint32_t pack_result(float lo, float hi, bool last) {
+    if (MATH == DEV_BF16 && last) return pack_half(KEPT_SCALE * lo, KEPT_SCALE * hi);
+    return pack<MATH>(lo, hi);
+}
+
+/* dq = old + dS^T k, of 16 queries, [octet][..]; from: this lane's pair of the first eight */
+template <int MATH>
+FN void add_queries16(float (&sum)[2][4], const float *from, const Keys16 &x, const Scores16 &d) {
     float c[2][4] = {};
     float2 old[4];
 #pragma unroll
-    for (int k = 0; k < 4; k++) /* tile, eight */
-        old[k] = *(const float2 *)(to + k % 2 * 8 * SET_PITCH + k / 2 * 8);
+    for (int k = 0; k < 4; k++) /* octet, eight */
+        old[k] = *(const float2 *)(from + k / 2 * 2 * SET_OCTET + k % 2 * 8 * 8);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const uint32_t a[4] = {transposed(d[i][0]), transposed(d[i][2]), transposed(d[i][1]),
@@ -103,62 +111,113 @@ template <int MATH> FN void add_queries16(float *to, const Keys16 &x, const Scor
     }
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-        const float *sum = c[k / 2] + k % 2 * 2;
-        *(float2 *)(to + k % 2 * 8 * SET_PITCH + k / 2 * 8) =
-            make_float2(old[k].x + SET_SCALE * sum[0], old[k].y + SET_SCALE * sum[1]);
+        const int o = k / 2, e = k % 2 * 2;
+        sum[o][e] = old[k].x + SET_SCALE * c[o][e];
+        sum[o][e + 1] = old[k].y + SET_SCALE * c[o][e + 1];
     }
 }
 
-/* Sums times a factor to a room; rows that do not exist get zeros. */
-FN void put_keys16(float *to, const KeySums16 &sums, float factor, int exist) {
-    const int row = eight_row(threadIdx.x % 32 / 4);
+/* A tile of 16 rows and two octets to shared memory: floats; numbers of 16 bits. to: this lane's
+ * pair, its word */
+FN void put_floats(float *to, const float (&v)[2][4]) {
 #pragma unroll
-    for (int k = 0; k < 8; k++) { /* eight, tile */
-        const float *v = sums[k / 4][k % 2] + k / 2 % 2 * 2;
-        const float f = row + k / 2 * 8 < exist ? factor : 0.0f;
-        *(float2 *)(to + k / 2 * 8 * SET_PITCH + k % 2 * 8) = make_float2(f * v[0], f * v[1]);
-    }
+    for (int k = 0; k < 4; k++)
+        *(float2 *)(to + k / 2 * 2 * SET_OCTET + k % 2 * 8 * 8) =
+            make_float2(v[k / 2][k % 2 * 2], v[k / 2][k % 2 * 2 + 1]);
+}
+template <int MATH> FN void put_result(float *to, const float (&v)[2][4], bool last) {
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        ((uint32_t *)to)[k / 2 * SET_OCTET + k % 2 * 8 * 4] =
+            pack_result<MATH>(v[k / 2][k % 2 * 2], v[k / 2][k % 2 * 2 + 1], last);
 }
 
-/* One side: `count` rows from `first` on. */
-template <int MATH> FN void side_reverse16(int first, int count) {
+/* Sums over rows: of this lane's two columns in either octet. */
+typedef float ColumnSums[4];
+FN void add_columns(ColumnSums &sums, const float (&v)[2][4]) {
+#pragma unroll
+    for (int k = 0; k < 4; k++) sums[k] += v[k / 2][k % 2] + v[k / 2][k % 2 + 2];
+}
+/* Over the warp's rows, added to what this warp has of the 16 columns from `to` on: lane 4 g + t
+ * has column 8 (g / 4) + 2 t + g / 2 % 2. */
+FN void give_columns(float *to, ColumnSums &sums, bool add) {
+    const int lane = threadIdx.x % 32;
+    const float sum = lane_sum<4, 16, 4>(sums);
+    to += lane / 16 * 8 + lane % 4 * 2 + lane / 8 % 2;
+    if (lane / 4 % 2 == 0) *to = add ? *to + sum : sum;
+}
+
+/* dk or dv: sums times a factor to their place, with their columns' sums; rows that do not exist
+ * get zeros. */
+template <int MATH>
+FN void put_keys16(float *to, float *columns, KeySums16 &sums, float factor, int exist, bool last,
+                   bool add) {
+    ColumnSums sum = {};
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            const int row = i * 16 + k / 2 % 2 * 8 + (int)threadIdx.x % 32 / 4;
+            sums[i][k / 4][k % 4] *= row < exist ? factor : 0.0f;
+        }
+        put_result<MATH>(to + i * 16 * 4, sums[i], last);
+        add_columns(sum, sums[i]);
+    }
+    give_columns(columns, sum, add);
+}
+
+/* One side: `count` rows from `first` on. What a warp comes to last has been everywhere else: its
+ * dq is complete, and takes the place of q, which nobody reads any more. */
+template <int MATH> FN void side_reverse16(int first, int count, bool last) {
     const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, own = threadIdx.x / 128 * 32;
     if (own >= count) return;
-    const int at = first * SET_PITCH + h * DH;
-    const int pairs = eight_row(lane / 4) * SET_PITCH + lane % 4 * 2;
-    const float *qg = room(AT_QG) + at, *lse = room(AT_REST) + h * LSE_HEAD + first * 2;
+    float *head = work() + 2 * h * SET_OCTET + first * 4;
+    const float *lse = room(AT_REST) + h * LSE_HEAD + first * 2;
     Keys16 x;
     KeySums16 dk = {}, dv = {};
-    take_keys16<MATH>(x, room(AT_KV) + at + own * SET_PITCH, count - own);
-    const uint32_t eights = shared_at(qg + eight_row(lane % 8) * SET_PITCH + lane / 8 * 4);
-    const uint32_t pieces = shared_at(qg + head_piece(15));
-    float *dq = room(AT_DQ) + at + pairs;
-    int query = own; /* in a circle */
+    ColumnSums of_dq = {};
+    take_keys16<MATH>(x, head + PLACE_K + own * 4, count - own);
+    const uint32_t eights = shared_at(head + PLACE_Q + lane % 8 * 4 + lane / 8 % 2 * SET_OCTET +
+                                      lane / 16 * (PLACE_G - PLACE_Q));
+    const uint32_t pieces = shared_at(head + PLACE_Q + octet_piece());
+    float *dq = work() + PLACE_DQ + 2 * h * 2 * SET_OCTET + first * 8 + lane * 2;
+    int query = own, next = own; /* in a circle */
 #pragma unroll 1
     do {
+        query = next;
+        next = query + 32 < count ? query + 32 : 0;
 #pragma unroll
-        for (int u = 0; u < 32; u += 16) {
+        for (int u = query; u < query + 32; u += 16) {
             Scores16 p, d;
-            const int down = (query + u) * SET_PITCH * 4;
-            scores16<MATH>(p, d, x, eights + down, lse + (query + u) * 2 + lane % 4 * 4);
-            add_sums16<MATH>(dv, p, pieces + down + 8 * 4);
-            add_sums16<MATH>(dk, d, pieces + down);
-            add_queries16<MATH>(dq + (query + u) * SET_PITCH, x, d);
+            float sum[2][4];
+            scores16<MATH>(p, d, x, eights + u * 16, lse + u * 2 + lane % 4 * 4);
+            add_sums16<MATH>(dv, p, pieces + (PLACE_G - PLACE_Q) * 4 + u * 16);
+            add_sums16<MATH>(dk, d, pieces + u * 16);
+            add_queries16<MATH>(sum, dq + u * 8, x, d);
+            if (next != own) {
+                put_floats(dq + u * 8, sum);
+            } else {
+                put_result<MATH>(head + PLACE_Q + u * 4 + lane, sum, last);
+                add_columns(of_dq, sum);
+            }
         }
-        query += 32;
-        if (query >= count) query = 0;
         barrier(1 + h, up32(count));
-    } while (query != own);
-    float *keys = room(AT_KV) + at + own * SET_PITCH + pairs;
-    put_keys16(keys, dk, SET_SCALE, count - own);
-    put_keys16(keys + ROOM_WORDS, dv, 1.0f, count - own);
+    } while (next != own);
+    float *columns = work() + PLACE_DB + own / 32 * 192 + h * DH;
+    float *keys = head + own * 4 + lane;
+    give_columns(columns, of_dq, first > 0);
+    put_keys16<MATH>(keys + PLACE_K, columns + 64, dk, SET_SCALE, count - own, last, first > 0);
+    put_keys16<MATH>(keys + PLACE_V, columns + 128, dv, 1.0f, count - own, last, first > 0);
 }
 
-/* dk and dv take the places of k and v, q and g. */
-template <int MATH> static __device__ __noinline__ void attention16() {
+/* dq, dk and dv take the places of q, k and v. */
+template <int MATH> static __device__ __noinline__ void attention16(bool turn) {
+    const bool last = uniform(turn);
 #pragma unroll 1
     for (int side = 0; side < 2; side++)
-        side_reverse16<MATH>(side ? SOME_ROW : 0, side ? frame().m : frame().n);
+        side_reverse16<MATH>(side ? SOME_ROW : 0, side ? frame().m : frame().n, last);
+    sent_rows(); /* dh */
+    bulk_fence();
     __syncthreads();
 }
 

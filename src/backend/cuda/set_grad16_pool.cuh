@@ -1,6 +1,6 @@
-/* set_grad16_pool.cuh: the pooling of set_grad_pool.cuh on numbers of 16 bits. x stands in room 0,
- * P and B in the same rows. Scores take u and t in two numbers each, so that they are no less exact
- * than x is. t, and what is made of it, is multiplied by SCALE. */
+/* set_grad16_pool.cuh: the pooling of set_grad_pool.cuh on numbers of 16 bits. Scores take u and t
+ * in two numbers each, so that they are no less exact than x is. t, and what is made of it, is
+ * multiplied by SCALE. */
 #ifndef MNP_CUDA_SET_GRAD16_POOL_CUH
 #define MNP_CUDA_SET_GRAD16_POOL_CUH
 
@@ -18,7 +18,9 @@ template <int MATH> FN void make_vectors16(const float4 (&w)[4], const float4 (&
     const int c = threadIdx.x / 8, b = threadIdx.x % 8, h = b % 4;
     const bool values = b >= 4;
     const float *g = pool_da() + h * DH;
-    uint16_t *row = (uint16_t *)(room(AT_DQ) + AT_PB + c * SET_PITCH) + h + (values ? 0 : 8);
+    uint16_t *row = (uint16_t *)(work() + PLACE_B + (c / 32 * 2 + (values ? 0 : 1)) * WEIGHT_OCTET +
+                                 c % 32 * 4) +
+                    h;
     float first = 0, second = 0;
 #pragma unroll
     for (int k = 0; k < 4; k++) {
@@ -34,14 +36,14 @@ template <int MATH> FN void make_vectors16(const float4 (&w)[4], const float4 (&
 
 template <int MATH> FN void pool_scores16(PoolRows &x, float2 lse) {
     const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16;
-    uint32_t a = shared_at(room(AT_DQ) + row * SET_PITCH + left_piece(SET_PITCH));
-    uint32_t b = shared_at(pool_vectors() + (x.side() * 8 + lane % 8) * SET_PITCH +
-                           lane / 16 * HALF_ROOM + lane / 8 % 2 * 4);
+    const uint32_t a = shared_at(work() + PLACE_X2 + row * 4 + octet_piece());
+    const uint32_t b = shared_at(pool_vectors() + (x.side() * 8 + lane % 8) * SET_PITCH +
+                                 lane / 16 * 32 + lane / 8 % 2 * 4);
     x.v[0] = x.v[1] = x.v[2] = x.v[3] = 0.0f;
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         uint32_t left[4], right[4];
-        load_matrices(a + k * 32, left);
+        load_matrices(a + k * 2 * SET_OCTET * 4, left);
         load_matrices(b + k * 32, right);
         multiply16<MATH>(x.v, left, right + 2, x.v);
         multiply16<MATH>(x.v, left, right, x.v);
@@ -51,13 +53,13 @@ template <int MATH> FN void pool_scores16(PoolRows &x, float2 lse) {
 
 template <int MATH> FN void put_weights16(const PoolRows &x) {
     const int lane = threadIdx.x % 32, side = x.side();
-    uint32_t *to = (uint32_t *)room(AT_DQ) + (threadIdx.x / 32 * 16 + lane / 4) * SET_PITCH + AT_P +
-                   ((x.weights() ? 0 : 8) + x.head()) / 2;
+    uint32_t *to = (uint32_t *)work() + PLACE_P + (x.weights() ? 0 : SET_OCTET) +
+                   (threadIdx.x / 32 * 16 + lane / 4) * 4 + x.head() / 2;
     float v[4];
     pool_weights(v, x);
 #pragma unroll
     for (int e = 0; e < 2; e++) {
-        uint32_t *at = to + e * 8 * SET_PITCH;
+        uint32_t *at = to + e * 8 * 4;
         at[side * 2] = pack<MATH>(v[2 * e], v[2 * e + 1]);
         at[2 - side * 2] = 0;
     }
@@ -68,12 +70,12 @@ template <int MATH> FN void put_weights16(const PoolRows &x) {
 template <int MATH> FN void pool_products16(int rows) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, t = lane % 4, g = lane / 4;
     /* pieces of x: columns by l / 8 % 2, rows by l / 16; of P the other way round */
-    uint32_t a = shared_at(room(AT_DQ) + (lane / 16 * 8 + lane % 8) * SET_PITCH + warp / 2 * 8 +
-                           lane / 8 % 2 * 4);
-    uint32_t b = shared_at(room(AT_DQ) + AT_P + left_piece(SET_PITCH));
+    uint32_t a = shared_at(work() + PLACE_X2 + (warp / 2 * 2 + lane / 8 % 2) * SET_OCTET +
+                           (lane / 16 * 8 + lane % 8) * 4);
+    uint32_t b = shared_at(work() + PLACE_P + octet_piece());
     float c[2][4] = {};
 #pragma unroll 2
-    for (int k = 0; k < rows; k += 16, a += 16 * SET_PITCH * 4, b += 16 * SET_PITCH * 4) {
+    for (int k = 0; k < rows; k += 16, a += 16 * 16, b += 16 * 16) {
         uint32_t left[4], right[4];
         load_transposed(a, left);
         load_transposed(b, right);
@@ -91,40 +93,30 @@ template <int MATH> FN void pool_products16(int rows) {
     __syncwarp();
 }
 
-/* What attention and the layer before it read, q, k, v and a1, is asked for on the way, a matrix at
- * a time: no more is accepted at once. */
 template <int MATH> static __device__ __noinline__ void pooling16() {
-    const int id = threadIdx.x, rows = set_rows();
-    const Saved q1 = saved(SIDE_Q1);
+    const int id = threadIdx.x;
     RowsIn in;
     PoolIn pool;
     PoolRows x;
-    load_rows(in); /* first: copies that are not yet accepted hold up what stands behind them */
+    load_rows(in); /* first: who asks for copies waits */
     load_pool(pool, x);
-    copy_rows16(room(AT_DQ), saved(SIDE_X2), 32, rows, false);
-    copy_commit();
-    if (id == 0) arrival_make(arrival_at(ARRIVAL_WQ));
+    begin_rows();
+    ask_first();
+    zero_absent(set_rows());
     rows_reverse(in);
     __syncthreads();
     make_vectors16<MATH>(pool.w, pool.q);
-    fetch16(room(AT_KV), {q1.all + 32, q1.some + 32}, 96, rows, true);
-    copy_commit();
-    const Eight w1 = load_w64(SETG_W1);
-    copy_wait<1>();
+    wait_rows(ARRIVAL_X2);
     __syncthreads();
     if (id < 2 * SET_ROWS)
         pool_scores16<MATH>(x, pool.base);
     else
         row_biases();
-    put_w64<MATH>(room(AT_W), w1);
-    fetch16(room(AT_KV) + 8, {q1.all + 64, q1.some + 64}, 96, rows, true);
-    expect_rows(SIDE_L1, 4);
-    expect_rows(SIDE_H1, 2);
     __syncthreads();
     if (id < 2 * SET_ROWS) put_weights16<MATH>(x);
-    fetch16(room(AT_QG), q1, 96, rows, true);
-    copy_octets16(room(AT_QG) + 8, saved(SIDE_A1), rows, true); /* where g will be */
-    copy_commit();
+    wait_rows(ARRIVAL_W);
+    take_weights<MATH>(PLACE_W1, 64 * 8);
+    take_weights<MATH>(PLACE_WQ, 64 * (24 + 8));
     __syncthreads();
 }
 

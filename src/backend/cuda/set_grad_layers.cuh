@@ -146,7 +146,7 @@ FN void put_lse(const Outputs &x, int rows) {
 FN void finish_rows(int rows) {
     const int first = threadIdx.x / 16, col = threadIdx.x % 16 * 4;
     const float *wy = fused_at(SETG_WY) + col;
-    const float ys = load_y(fused_at(SETG_Y), 32, first);
+    const float ys = load_y(first);
     float *to = work() + first * SET_PITCH + col;
     float4 w[3];
 #pragma unroll

@@ -11,19 +11,18 @@ namespace set_grad_part {
 
 /* dj (n, 192) is in the rooms, the context's share behind: added to the gradient of pre, its sums
  * over columns with wy to that of y, over rows with y to that of wy. A thread has four columns of
- * every panel in every 32nd row. factor: of the gradients in the rooms;
- * wy and y: in pieces of 32 numbers, `pitch` words apart */
-OP_FN void finish_values(float factor, const float *wy, const float *y, int pitch) {
+ * every panel in every 32nd row. */
+OP_FN void finish_values() {
     const int n = frame().n, m = frame().m, col = threadIdx.x % 16 * 4, lane = threadIdx.x % 32;
     const int first = threadIdx.x / 16;
     const bool add = fused_adds(SETG_GPRE);
     float *gpre = fused_at(SETG_GPRE) + first * 192 + col, *gy = fused_at(SETG_GY);
     const float *at = work() + first * SET_PITCH + col;
-    const float ys = load_y(y, pitch, first);
+    const float *wy = fused_at(SETG_WY) + col;
+    const float ys = load_y(first);
     float4 down[3], w[3];
-    wy += col / 32 * pitch + col % 32;
 #pragma unroll
-    for (int p = 0; p < 3; p++) w[p] = ld4(wy + p * 2 * pitch), down[p] = zero4();
+    for (int p = 0; p < 3; p++) w[p] = ld4(wy + p * 64), down[p] = zero4();
 #pragma unroll 1
     for (int j = 0; j * 32 < n; j++, at += 32 * SET_PITCH, gpre += 32 * 192) {
         const int row = first + j * 32;
@@ -33,7 +32,6 @@ OP_FN void finish_values(float factor, const float *wy, const float *y, int pitc
         for (int p = 0; p < 3; p++) {
             float4 v = ld4(at + p * ROOM_WORDS);
             if (row < m) v = add4(v, 1.0f, ld4(at + p * ROOM_WORDS + BEHIND_POINTS));
-            v = scaled4(v, factor);
             across += dot4(v, w[p]);
             down[p] = add4(down[p], of_y, v);
             if (row < n) give(gpre + p * 64, v, add);

@@ -70,16 +70,18 @@ FN int lane_block(int pitch) {
     return threadIdx.x % 16 * pitch + threadIdx.x % 32 / 16 * 4;
 }
 
-/* A tile of 64 columns from a room to memory, 16 bytes a thread; of a row's ld words from `at` on.
- */
-FN void keep_tile(int room, int i, int slot, int ld, int at) {
-    const int row = threadIdx.x % 128 / 8, word = threadIdx.x % 8 * 4;
-    float *to = fused_at((i == 2 ? SET_SOME : SET_ALL) + slot) + (tile_of_side(i) + row) * ld + at;
-    global_quad(to + word, ld4(work() + room + (tile_in_room(i) + row) * PACKED + word),
+/* A tile of 64 columns from a room to memory, 16 bytes a thread, by octets of as many rows as the
+ * side has (fused.h), from `octet` on. */
+FN void keep_tile(int room, int i, int slot, int octet) {
+    const int row = threadIdx.x % 16, own = threadIdx.x % 128 / 16;
+    const int rows = i == 2 ? frame().m : frame().n;
+    float *to = fused_at((i == 2 ? SET_SOME : SET_ALL) + slot) +
+                ((octet + own) * rows + tile_of_side(i) + row) * 4;
+    global_quad(to, ld4(work() + room + (tile_in_room(i) + row) * PACKED + own * 4),
                 row < tile_left_rows(i));
 }
 
-/* The same by octets, for products (fused.h); nothing where nobody reads it. */
+/* The same by octets of 192 rows, for products; nothing where nobody reads it. */
 FN void keep_octets(int room, int i, int slot) {
     const int row = tile_in_room(i) + threadIdx.x % 16, octet = threadIdx.x % 128 / 16;
     float *to = fused_at(SET_ALL + slot);
@@ -252,9 +254,9 @@ template <int MATH> FN void wide_packed(Tile (&r)[GROUP_TILES]) {
 /* A tile of x1 and q1 to memory. */
 FN void keep_wide(int i) {
     keep_octets(AT_PACKED_Y, i, SIDE_X1);
-    keep_tile(AT_PACKED_X, i, SIDE_Q1, 3 * WIDTH / 2, 0);
-    keep_tile(AT_PACKED_K, i, SIDE_Q1, 3 * WIDTH / 2, WIDTH / 2);
-    keep_tile(AT_PACKED_V, i, SIDE_Q1, 3 * WIDTH / 2, WIDTH);
+    keep_tile(AT_PACKED_X, i, SIDE_Q1, 0);
+    keep_tile(AT_PACKED_K, i, SIDE_Q1, 8);
+    keep_tile(AT_PACKED_V, i, SIDE_Q1, 16);
 }
 
 } // namespace set_part

@@ -94,6 +94,7 @@ PTX void global_add(float *to, float4 v) {
     to[0] += v.x, to[1] += v.y, to[2] += v.z, to[3] += v.w;
 }
 PTX void prefetch(const float *) {}
+PTX void prefetch_bulk(const float *, int) {}
 PTX void copy16(uint32_t to, const float *from, bool valid) {
     emulated_copy16(to, from, valid);
 }

@@ -454,17 +454,14 @@ static void set_rows(void) {
     int32_t products = 0;
     record(&r, "paper", 128, 50, 1);
     CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-    CHECK(p.stages[DEV_EARLY].product_blocks == (7 + 6) * 3 * 2);
-    CHECK(p.stages[DEV_LAST].product_blocks == 3 * 12 + 2 * 8);
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
-        CHECK(j == 0 || of->release >= p.products[j - 1].release);
-        CHECK((of->release == DEV_ENDED) == (j >= p.stages[DEV_LAST].first_product));
         if (of->rows != 64) continue;
-        const bool last = products / 3 == 6;
-        CHECK(of->release == (last ? DEV_ENDED : products / 3 + 1));
+        const int32_t set = products % 7;
+        const bool last = set == 6;
+        CHECK(of->release == (last ? DEV_ENDED : set + 1));
         CHECK(of->math == DEV_BF16 && of->terms == 2);
-        CHECK(of->base == products / 3 * 2 && of->split == (last ? 12 : 2));
+        CHECK(of->base == set * 2 && of->split == (last ? 12 : 2));
         CHECK(of->base + of->split <= p.product_parts);
         products++;
         for (int32_t k = of->first; k < of->first + of->terms; k++) {
@@ -492,7 +489,7 @@ static void set_rows(void) {
     forget(&r);
 }
 
-/* The first layer's gradient is two products of the last stage, of 128 and of 64 columns; then
+/* The first layer's gradient is two products at the functions' end, of 128 and of 64 columns; then
  * nobody reads its features as floats. */
 static void first_layer_rows(void) {
     recorded r;
@@ -501,9 +498,9 @@ static void first_layer_rows(void) {
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     int64_t at[2] = {-1, -1};
     int32_t found = 0;
-    for (int32_t j = p.stages[DEV_LAST].first_product; j < p.n_products; j++) {
+    for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
-        if (of->rows != 160) continue;
+        if (of->rows != 160 || of->release != DEV_ENDED) continue;
         CHECK(of->ld == 192 && of->math == DEV_TF32 && of->terms == 1 && of->base == 0);
         CHECK(has_octets(&p, &p.terms[of->first].x, of->rows));
         CHECK(has_octets(&p, &p.terms[of->first].g, of->cols));
@@ -535,7 +532,7 @@ static void product_ranges(void) {
     for (int32_t k = 0; k < p.n_ranges; k++) {
         summed += p.ranges[k].parts * p.ranges[k].words;
         CHECK(p.ranges[k].parts == 0 || p.ranges[k].outer < 0);
-        CHECK(p.ranges[k].parts <= 4 || k >= p.stages[DEV_LAST].first_range);
+        CHECK(p.ranges[k].parts <= 4 || p.ranges[k].release == DEV_ENDED);
     }
     CHECK(summed == words && words > 0);
     program_free(&world, &p);
@@ -598,12 +595,43 @@ static void covers_all(const recorded *r, const cuda_program *p) {
     for (int64_t at = 0; at < words; at += 16) CHECK(range_of(p, 0, p->n_ranges, at) >= 0);
 }
 
-/* What the last sets still write to comes at the end: the encoder. Conditioners and latents of a
- * transition are complete where its sets begin. */
-static void stages(void) {
+/* Every part of a product and every range of outer products is in one job, in the order of
+ * releases. */
+static void job_order(void) {
     recorded r;
     cuda_program p;
-    int32_t sets = 0, of_stage[DEV_STAGES] = {0};
+    int32_t parts = 0, splits = 0, ranges = 0;
+    record(&r, "paper", 128, 50, 1);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    for (int32_t j = 0; j < p.n_products; j++) splits += p.products[j].split;
+    for (int32_t k = 0; k < p.n_jobs; k++) {
+        const dev_job *job = &p.jobs[k];
+        CHECK(k == 0 || job->release >= p.jobs[k - 1].release);
+        for (int32_t i = 0; i < k; i++)
+            CHECK(p.jobs[i].product != job->product || p.jobs[i].part != job->part);
+        if (job->product >= 0) {
+            parts++;
+            CHECK(job->product < p.n_products && job->part < p.products[job->product].split);
+            CHECK(job->release == p.products[job->product].release);
+            continue;
+        }
+        CHECK(job->part == ranges && job->count > 0);
+        for (int32_t i = ranges; i < ranges + job->count; i++)
+            CHECK(p.ranges[i].outer >= 0 && p.ranges[i].release == job->release);
+        ranges += job->count;
+    }
+    CHECK(parts == splits && ranges == p.job_ranges && ranges > 0);
+    for (int32_t k = ranges; k < p.n_ranges; k++) CHECK(p.ranges[k].outer < 0);
+    program_free(&world, &p);
+    forget(&r);
+}
+
+/* What the last sets still write to comes at the end: the encoder. Conditioners and latents of a
+ * transition are complete where its sets begin. */
+static void releases(void) {
+    recorded r;
+    cuda_program p;
+    int32_t sets = 0, early = 0;
     record_paper(&r);
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     for (int32_t k = 0; k < p.count; k++) {
@@ -618,17 +646,15 @@ static void stages(void) {
         const bool encoder = strncmp(w->name, "enc.", 4) == 0;
         const int32_t range = range_of(&p, 0, p.n_ranges, w->offset);
         if (w->init.frozen) continue;
-        CHECK((range >= p.stages[DEV_LAST].first_range) == encoder);
-        for (int32_t s = 0; s < DEV_STAGES; s++) {
-            const dev_stage *of = &p.stages[s];
-            of_stage[s] += range >= of->first_range && range < of->first_range + of->ranges;
-        }
+        CHECK((p.ranges[range].release == DEV_ENDED) == encoder);
+        early += !encoder;
     }
-    for (int32_t s = 0; s < DEV_STAGES; s++) CHECK(of_stage[s] > 0);
+    CHECK(early > 0);
     program_free(&world, &p);
     CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
     covers_all(&r, &p);
-    CHECK(p.stages[DEV_LAST].ranges == p.n_ranges); /* op by op nothing releases */
+    CHECK(p.n_jobs == 0); /* op by op nothing releases */
+    for (int32_t k = 0; k < p.n_ranges; k++) CHECK(p.ranges[k].release == DEV_ENDED);
     for (int32_t k = 0; k < p.count; k++) CHECK(p.code[k].releases == 0);
     program_free(&world, &p);
     forget(&r);
@@ -654,6 +680,7 @@ int main(void) {
     RUN(product_ranges);
     RUN(conditioner_keeps_none);
     RUN(teams_know_less);
-    RUN(stages);
+    RUN(job_order);
+    RUN(releases);
     return check_done();
 }

@@ -14,11 +14,11 @@ static void destroy(exec *x) {
     if (!x) return;
     env *e = x->env;
     if (x->api) {
-        block *own[] = {&x->code,    &x->outer,  &x->products,   &x->terms,   &x->ranges,
-                        &x->kept,    &x->run,    &x->act,        &x->slots,   &x->scratch,
-                        &x->step,    &x->adam,   &x->scalars,    &x->partial, &x->state,
-                        &x->culprit, &x->clocks, &x->data_start, &x->data_x,  &x->data_y,
-                        &x->lengths, &x->halves, &x->half_at};
+        block *own[] = {&x->code,    &x->outer,   &x->products, &x->terms,      &x->ranges,
+                        &x->jobs,    &x->kept,    &x->run,      &x->act,        &x->slots,
+                        &x->scratch, &x->step,    &x->adam,     &x->scalars,    &x->partial,
+                        &x->state,   &x->culprit, &x->clocks,   &x->data_start, &x->data_x,
+                        &x->data_y,  &x->lengths, &x->halves,   &x->half_at};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
@@ -40,6 +40,7 @@ static mnp_status send_program(exec *x) {
     if (p->n_ranges > 0)
         MNP_TRY(exec_send(x, &x->ranges, p->ranges, (size_t)p->n_ranges * sizeof *p->ranges,
                           "the program"));
+    MNP_TRY(exec_send(x, &x->jobs, p->jobs, (size_t)p->n_jobs * sizeof *p->jobs, "the program"));
     MNP_TRY(exec_send(x, &x->products, p->products, (size_t)p->n_products * sizeof *p->products,
                       "the program"));
     MNP_TRY(

@@ -100,21 +100,20 @@ typedef struct dev_range {
     int32_t at, words;
     int32_t outer; /* which it is a part of; -1: it lies in the slots */
     int32_t parts; /* in chunks * parts of them, from products; 0: in all that functions wrote to */
+    int32_t release; /* with which they are complete */
 } dev_range;
 enum { DEV_RANGE_WORDS = 512 };
+
+/* What `chunks` blocks of products.cu do, in the order of releases (jobs.h): a share of the
+ * functions each, of part `part` of a product; or, where product < 0, a share of `count` ranges of
+ * outer products from `part` on. */
+typedef struct dev_job {
+    int32_t release, product, part, count;
+} dev_job;
 
 /* Where functions say that rows and gradients are complete: so many places of the reverse pass at
  * most (ranges.h), and their end. */
 enum { DEV_RELEASES = 8, DEV_ENDED = DEV_RELEASES };
-
-/* A step's gradient is summed in two stages: what is complete with the last release before the
- * functions' end, and the rest. What belongs to one: products and ranges from a first one on;
- * product_blocks: all parts of them. */
-enum { DEV_EARLY, DEV_LAST, DEV_STAGES };
-typedef struct dev_stage {
-    int32_t first_product, product_blocks, first_range, ranges;
-    int32_t release; /* with which all of it is complete */
-} dev_stage;
 
 /* step_block of op/frame.h */
 typedef struct dev_step {
@@ -153,7 +152,8 @@ typedef struct dev_run {
     float *kept; /* per function: rows of outer products */
     int64_t kept_words;
     const dev_outer *outer;
-    const dev_product *products; /* by releases */
+    const dev_product *products;
+    const dev_job *jobs;
     const dev_term *terms;
     int32_t product_chunks;
     int32_t *scratch; /* per block: permutations, attention   */
@@ -167,10 +167,8 @@ typedef struct dev_run {
     dev_adam *adam;
     double *item_scalars;    /* (items, 3) */
     double *partial;         /* (ranges) sums of squares */
-    const dev_range *ranges; /* of the gradient, by stages */
+    const dev_range *ranges; /* of the gradient, by releases; those of jobs first */
     int32_t n_ranges;
-    dev_stage stages[DEV_STAGES];
-    int32_t first_stage; /* the last one, where nothing releases */
     int64_t data_functions, data_x_dim;
     const int64_t *data_start;
     const float *data_x, *data_y;
@@ -187,8 +185,8 @@ typedef struct dev_run {
 /* How many blocks the kernels of a step have (runtime.cu). */
 typedef struct step_shape {
     int64_t words; /* of weights, for adam */
-    int32_t functions, first_stage;
-    dev_stage stages[DEV_STAGES];
+    int32_t functions, jobs;
+    int32_t ranges, job_ranges; /* job_ranges: of them are summed by jobs */
 } step_shape;
 
 /* Numbers of op/ headers. */

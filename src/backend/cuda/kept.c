@@ -295,7 +295,7 @@ static bool reads_features(const dev_instr *ins, uint32_t x) {
 /* dw = x^T gpre, the last thing that a function leaves. A product has 128 columns at most, so there
  * are two: columns 0 .. 127 and the others. */
 static void keep_first(cuda_program *p, dev_fused *first, dev_fused *f) {
-    enum { COLUMNS = 192, WIDE = 128, LAST_SPLIT = 8, STEP = FUSED_POINTS };
+    enum { COLUMNS = 192, WIDE = 128, LAST_SPLIT = 12, STEP = FUSED_POINTS };
     const int32_t x = (int32_t)keep_features(p, first), g = (int32_t)p->kept_words;
     f->place[FIRSTG_KEPT] = fused_place(DEV_STORE_KEPT, g);
     p->kept_words += FIRSTG_ROWS_KEPT;
@@ -327,29 +327,10 @@ static void place_first(cuda_program *p, const int32_t *writers) {
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* By releases, and large parts before others, so that no block ends late. */
-static int64_t rank_of(const dev_product *p) {
-    const int64_t size = (int64_t)p->rows * p->cols * p->terms / p->split;
-    return ((int64_t)(DEV_ENDED - p->release) << 40) + size;
-}
-
-static void sort_products(cuda_program *p) {
-    for (int32_t k = 0; k < p->n_products; k++)
-        for (int32_t j = k; j > 0; j--) {
-            dev_product *a = &p->products[j - 1], *b = &p->products[j], keep = *a;
-            if (rank_of(a) >= rank_of(b)) break;
-            *a = *b, *b = keep;
-        }
-}
-
-static void list_stages(cuda_program *p) {
-    for (int32_t s = 0, k = 0; s < DEV_STAGES; s++) {
-        p->stages[s].first_product = k;
-        for (; k < p->n_products && ranges_stage(p->products[k].release) == s; k++) {
-            const int32_t end = p->products[k].base + p->products[k].split;
-            p->stages[s].product_blocks += p->products[k].split;
-            if (end > p->product_parts) p->product_parts = end;
-        }
+static void count_parts(cuda_program *p) {
+    for (int32_t k = 0; k < p->n_products; k++) {
+        const int32_t end = p->products[k].base + p->products[k].split;
+        if (end > p->product_parts) p->product_parts = end;
     }
 }
 
@@ -373,8 +354,7 @@ mnp_status kept_place(env *e, int64_t trainable, cuda_program *p) {
         place_flows(p, writers);
         place_sets(p, writers);
         place_first(p, writers);
-        sort_products(p);
-        list_stages(p);
+        count_parts(p);
         for (int32_t k = 0; p->updates && k < p->count; k++)
             if (is_part(&p->code[k], FUSED_LATENT_GRAD) && latent_alone(&p->code[k].fused, writers))
                 keep_latent(p, &p->code[k].fused);

@@ -55,12 +55,11 @@ void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t s
 void update_halve_launch(const float *weights, uint32_t *halves, const int32_t *half_at,
                          int64_t words, cudaStream_t stream);
 cudaError_t products_prepare(void);
-/* A stage's weight gradients from what functions left as rows, then its slot_sum; behind the last,
- * grad_norm, grad_total and tick, and adam. early: while the kernel before it ends. */
-void products_launch(const dev_run *run, const step_shape *s, int stage, bool early,
-                     cudaStream_t stream);
-void update_sum_launch(const dev_run *run, const step_shape *s, int stage, cudaStream_t stream);
-void update_adam_launch(const dev_run *run, const step_shape *s, cudaStream_t stream);
+/* Jobs: weight gradients from what functions left as rows. alone: no ranks share the step, so that
+ * sums over functions are final; then it runs beside the functions. */
+void products_launch(const dev_run *run, const step_shape *s, bool alone, cudaStream_t stream);
+/* The other sums, grad_norm, grad_total and tick, then adam. */
+void update_launch(const dev_run *run, const step_shape *s, cudaStream_t stream);
 /* The same in parts, for ranks that share a step: slot 0 becomes the sum of this rank's slots; the
  * reports of all ranks (ranks, most, 3) go where the step finds them; the sums of all ranks
  * (ranks, slot_words) take the place of the slots. */

@@ -114,14 +114,12 @@ mnp_status exec_place_blocks(exec *x, int64_t items, int *blocks) {
     x->image.outer = x->outer.at;
     x->image.products = x->products.at, x->image.terms = x->terms.at;
     x->image.product_chunks = chunks;
-    x->shape = (step_shape){.words = x->plan->params->words, .functions = (int32_t)count};
-    x->shape.first_stage = x->program.n_releases > 0 ? DEV_EARLY : DEV_LAST;
-    for (int k = 0; k < DEV_STAGES; k++) {
-        x->shape.stages[k] = x->program.stages[k];
-        x->shape.stages[k].product_blocks *= chunks;
-        x->image.stages[k] = x->shape.stages[k];
-    }
-    x->image.first_stage = x->shape.first_stage;
+    x->image.jobs = x->jobs.at;
+    x->shape = (step_shape){.words = x->plan->params->words,
+                            .functions = (int32_t)count,
+                            .jobs = x->program.n_jobs * chunks,
+                            .ranges = x->program.n_ranges,
+                            .job_ranges = x->program.job_ranges};
     x->image.item_scalars = x->scalars.at;
     *blocks = (int)count;
     return MNP_OK;

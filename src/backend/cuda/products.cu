@@ -9,8 +9,8 @@
  * that do not exist become zeros. Behind it an arrival for each stage. Rows come at about 14 bytes
  * a cycle and multiprocessor, by the engine as by threads before (measured, H200; not explained).
  */
-#include "backend/cuda/kernels.cuh"
 #include "backend/cuda/ptx.cuh"
+#include "backend/cuda/sums.cuh"
 
 enum { PRODUCT_THREADS = 256, STAGES = 3, STAGE_ROWS = 64 };
 enum { OCTET_WORDS = STAGE_ROWS * 4 + 4, MOST_OCTETS = (160 + 128) / 8 }; /* 4: for the banks */
@@ -208,30 +208,34 @@ FN void form_any(const dev_run *run, const dev_product &p, int part) {
         form<64, 64, false, false>(run, p, part);
 }
 
-/* A block to a part of a sum, in the order of releases: it begins when all functions are so far.
- * One block also waits for the kernel before, so that whoever waits for this one has waited for
- * all; that of the first stage are the functions themselves, which nobody awaits here. */
+/* A block to a share of a job: it begins when all functions are so far. The last one also waits for
+ * the functions' kernel, so that whoever waits for this one has waited for all. */
 __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
-    products_kernel(const dev_run *run, int stage) {
-    int which = run->stages[stage].first_product, part = (int)blockIdx.x;
+    products_kernel(const dev_run *run, bool alone) {
+    const int chunks = run->product_chunks, share = (int)blockIdx.x % chunks;
+    const dev_job job = run->jobs[blockIdx.x / chunks];
     grid_release();
-    for (; part >= run->products[which].split * run->product_chunks; which++)
-        part -= run->products[which].split * run->product_chunks;
-    wait_count(&run->adam->released[run->products[which].release], (int)run->n_slots);
-    bulk_fence_global();
-    form_any(run, run->products[which], part);
-    if (stage > run->first_stage && blockIdx.x == 0) grid_wait();
+    wait_count(&run->adam->released[job.release], (int)run->n_slots);
+    if (job.product >= 0) {
+        bulk_fence_global();
+        form_any(run, run->products[job.product], job.part * chunks + share);
+    } else if (alone) {
+        const int end = job.count * (share + 1) / chunks;
+        for (int k = job.count * share / chunks; k < end; k++)
+            sum_block(run, job.part + k, nullptr, 1, (float4 *)smem);
+    }
+    if (blockIdx.x == gridDim.x - 1) grid_wait();
 }
+static_assert(PRODUCT_THREADS == DEV_STEP_THREADS && SUM_ROOM * 16 <= PRODUCT_BYTES,
+              "a block sums ranges too");
 
 cudaError_t products_prepare(void) {
     return cudaFuncSetAttribute(products_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                 PRODUCT_BYTES);
 }
 
-void products_launch(const dev_run *run, const step_shape *s, int stage, bool early,
-                     cudaStream_t stream) {
-    const int blocks = s->stages[stage].product_blocks;
-    if (blocks > 0)
-        launch_as(launch_of(blocks, PRODUCT_THREADS, PRODUCT_BYTES, stream), true, early,
-                  products_kernel, run, stage);
+void products_launch(const dev_run *run, const step_shape *s, bool alone, cudaStream_t stream) {
+    if (s->jobs > 0)
+        launch_as(launch_of(s->jobs, PRODUCT_THREADS, PRODUCT_BYTES, stream), true, alone,
+                  products_kernel, run, alone);
 }

@@ -10,6 +10,7 @@
 #include "backend/cuda/arena.h"
 #include "backend/cuda/fuse.h"
 #include "backend/cuda/halves.h"
+#include "backend/cuda/jobs.h"
 #include "backend/cuda/kept.h"
 #include "backend/cuda/known.h"
 #include "backend/cuda/ranges.h"
@@ -366,6 +367,7 @@ static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cu
     if (status == MNP_OK) status = kept_place(e, p->params->trainable, out);
     if (status == MNP_OK) status = arena_shorten(e, p, out);
     if (status == MNP_OK && out->updates) status = ranges_list(e, p->params, out);
+    if (status == MNP_OK && out->updates) status = jobs_list(e, out);
     if (status == MNP_OK) status = halves_place(e, p->params->words, out);
     env_free(e, order);
     return status;
@@ -391,6 +393,7 @@ void program_free(env *e, cuda_program *p) {
     env_free(e, p->products);
     env_free(e, p->terms);
     env_free(e, p->ranges);
+    env_free(e, p->jobs);
     env_free(e, p->half_at);
     env_free(e, p->offset);
     *p = (cuda_program){0};

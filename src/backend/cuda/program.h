@@ -16,20 +16,22 @@ typedef struct cuda_program {
     int64_t scratch_words; /* of one block                                */
     dev_outer *outer;      /* weight gradients left as rows (kept.h)      */
     int32_t n_outer;
-    dev_product *products; /* or formed from rows (kept.h), by releases   */
+    dev_product *products; /* or formed from rows (kept.h)                */
     dev_term *terms;
     int32_t n_products, n_terms;
     int32_t product_parts; /* of one gradient, at most (dev_product)    */
     int64_t kept_words;    /* of one function                             */
     dev_range *ranges;     /* of the gradient (ranges.h), where it updates */
     int32_t n_ranges;
+    int32_t job_ranges; /* so many, the first ones, are summed by jobs    */
+    dev_job *jobs;      /* (jobs.h)                                       */
+    int32_t n_jobs;
     int32_t release[DEV_RELEASES]; /* the instructions that do (ranges.h) */
     int32_t n_releases;
-    dev_stage stages[DEV_STAGES]; /* product_blocks: splits, for one chunk       */
-    bool has_grad;                /* it writes weight gradients                  */
-    bool updates;                 /* the step part is the update of op/update.h  */
-    bool reads_halves;            /* of weights (halves.h)                       */
-    int32_t *half_at;             /* where four weights lie among them, in fours */
+    bool has_grad;     /* it writes weight gradients                  */
+    bool updates;      /* the step part is the update of op/update.h  */
+    bool reads_halves; /* of weights (halves.h)                       */
+    int32_t *half_at;  /* where four weights lie among them, in fours */
 } cuda_program;
 
 /* Parts of the kinds whose bit is set are fused (fuse.h). MNP_EUNSUPPORTED names an op the device

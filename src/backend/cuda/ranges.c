@@ -47,23 +47,18 @@ int32_t ranges_complete(const cuda_program *p, int32_t k) {
     return DEV_ENDED;
 }
 
-int32_t ranges_stage(int32_t release) {
-    return release < DEV_ENDED ? DEV_EARLY : DEV_LAST;
-}
-
 static void mark_releases(cuda_program *p) {
+    const int32_t ahead = p->n_products > 0 ? RELEASES_AHEAD : 1;
     for (int32_t r = 0; r < p->n_releases; r++) {
         p->code[p->release[r]].releases = r + 1;
-        p->code[p->release[r]].lets = r + RELEASES_AHEAD >= p->n_releases;
+        p->code[p->release[r]].lets = r + ahead >= p->n_releases;
     }
-    p->stages[DEV_EARLY].release = p->n_releases - 1;
-    p->stages[DEV_LAST].release = DEV_ENDED;
 }
 
 /* Words next to each other that are summed in the same way and at the same time. */
 typedef struct stretch {
     int64_t at, end;
-    int32_t outer, parts, stage; /* as in dev_range; when they are complete */
+    int32_t outer, parts, release; /* as in dev_range */
 } stretch;
 
 static int32_t outer_at(const cuda_program *p, int64_t at) {
@@ -73,9 +68,9 @@ static int32_t outer_at(const cuda_program *p, int64_t at) {
 }
 
 /* Products begin at a gradient's first word, or inside it. */
-static stretch stretch_of(const cuda_program *p, const param *w, int32_t stage) {
+static stretch stretch_of(const cuda_program *p, const param *w, int32_t release) {
     const int64_t end = w->offset + (int64_t)w->rows * w->ld;
-    stretch s = {w->offset, end, outer_at(p, w->offset), 0, stage};
+    stretch s = {w->offset, end, outer_at(p, w->offset), 0, release};
     for (int32_t j = 0; j < p->n_products; j++) {
         const dev_product *of = &p->products[j];
         if (of->at < s.at || of->at >= end) continue;
@@ -87,22 +82,23 @@ static stretch stretch_of(const cuda_program *p, const param *w, int32_t stage) 
 static void list_stretch(const stretch *s, cuda_program *p) {
     for (int64_t at = s->at; at < s->end; at += DEV_RANGE_WORDS) {
         const int64_t words = s->end - at < DEV_RANGE_WORDS ? s->end - at : DEV_RANGE_WORDS;
-        p->ranges[p->n_ranges++] = (dev_range){(int32_t)at, (int32_t)words, s->outer, s->parts};
+        p->ranges[p->n_ranges++] =
+            (dev_range){(int32_t)at, (int32_t)words, s->outer, s->parts, s->release};
     }
 }
 
-/* The ranges of a stage, those that wait for its products behind the others. */
-static void list_weights(const params *weights, const int32_t *last, int32_t stage, bool products,
+/* The ranges of a release: of outer products, or the others. */
+static void list_weights(const params *weights, const int32_t *last, int32_t release, bool outer,
                          cuda_program *p) {
     stretch now = {.outer = -1};
     for (int32_t i = 0; i <= weights->count; i++) {
         const param *w = i < weights->count ? &weights->list[i] : NULL;
         if (w && w->init.frozen) continue;
-        stretch next = {.outer = -1, .stage = -1};
-        if (w) next = stretch_of(p, w, ranges_stage(ranges_complete(p, last_writer(w, last))));
-        const bool joins =
-            now.outer < 0 && next.outer < 0 && now.parts == next.parts && now.stage == next.stage;
-        if (!joins && now.stage == stage && (now.parts > 0) == products) list_stretch(&now, p);
+        stretch next = {.outer = -1, .release = -1};
+        if (w) next = stretch_of(p, w, ranges_complete(p, last_writer(w, last)));
+        const bool joins = now.outer < 0 && next.outer < 0 && now.parts == next.parts &&
+                           now.release == next.release;
+        if (!joins && now.release == release && (now.outer >= 0) == outer) list_stretch(&now, p);
         if (joins) next.at = now.at;
         now = next;
     }
@@ -121,12 +117,9 @@ mnp_status ranges_list(env *e, const params *weights, cuda_program *p) {
     for (int32_t k = 0; k < p->count; k++)
         (p->code[k].op >= OPCODE_COUNT ? note_part : note_op)(&p->code[k], k, last);
     mark_releases(p);
-    for (int32_t s = 0; s < DEV_STAGES; s++) {
-        p->stages[s].first_range = p->n_ranges;
-        for (int products = 0; products < 2; products++)
-            list_weights(weights, last, s, products, p);
-        p->stages[s].ranges = p->n_ranges - p->stages[s].first_range;
-    }
+    for (int32_t r = 0; r <= DEV_ENDED; r++) list_weights(weights, last, r, true, p);
+    p->job_ranges = p->n_products > 0 ? p->n_ranges : 0;
+    for (int32_t r = 0; r <= DEV_ENDED; r++) list_weights(weights, last, r, false, p);
     env_free(e, last);
     return MNP_OK;
 }

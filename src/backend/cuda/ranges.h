@@ -5,8 +5,8 @@
  * Most are complete before the end of the reverse pass: those of conditioners and latents are when
  * the sets of their transition begin theirs. At such places, the last DEV_RELEASES of them, a
  * function "releases" what is complete. Products of a release are formed on multiprocessors that
- * have no function, or none any more, while the others go on. Sums have two stages: of what is
- * complete with the last release, and of the rest, at the functions' end.
+ * have no function, or none any more, while the others go on, and with them the sums of outer
+ * products; the other sums come behind.
  */
 #ifndef MNP_CUDA_RANGES_H
 #define MNP_CUDA_RANGES_H
@@ -21,11 +21,10 @@ enum { RELEASES_AHEAD = 4 };
 /* Finds the instructions that release: the last ones of sets, unless conditioners or latents come
  * behind them; where there are none, all is complete at the end. */
 void ranges_release(cuda_program *program);
-/* The release with which what instruction k writes is complete, and its stage. */
+/* The release with which what instruction k writes is complete. */
 int32_t ranges_complete(const cuda_program *program, int32_t k);
-int32_t ranges_stage(int32_t release);
 
-/* Of a finished program that updates, behind kept_place(): lists the ranges by stages and marks the
+/* Of a finished program that updates, behind kept_place(): lists the ranges and marks the
  * instructions that release. */
 mnp_status ranges_list(env *e, const params *weights, cuda_program *program);
 

@@ -126,8 +126,7 @@ static int functions(cuda_queue *q, const dev_run *run, int blocks) {
 static int shared_update(cuda_queue *q) {
     const cuda_shared_step *s = &q->shared;
     const int64_t row = 3 * (int64_t)sizeof(double), lo = s->items * s->rank / s->ranks;
-    for (int k = q->shape.first_stage; k < DEV_STAGES; k++)
-        products_launch(q->run, &q->shape, k, false, q->stream);
+    products_launch(q->run, &q->shape, false, q->stream);
     update_local_launch(q->run, &q->shape, q->stream);
     int e = s->api->gather(s->link, (char *)s->reports + lo * row, s->all, (size_t)(s->most * row),
                            q->stream);
@@ -143,11 +142,8 @@ static int shared_update(cuda_queue *q) {
 static int one_step(cuda_queue *q, bool first) {
     functions_launch(q->run, q->shape.functions, !first, q->stream);
     if (q->shares) return shared_update(q) ? (int)cudaErrorUnknown : 0;
-    for (int k = q->shape.first_stage; k < DEV_STAGES; k++) {
-        products_launch(q->run, &q->shape, k, true, q->stream);
-        update_sum_launch(q->run, &q->shape, k, q->stream);
-    }
-    update_adam_launch(q->run, &q->shape, q->stream);
+    products_launch(q->run, &q->shape, true, q->stream);
+    update_launch(q->run, &q->shape, q->stream);
     return 0;
 }
 

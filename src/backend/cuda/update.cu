@@ -1,139 +1,9 @@
-/* update.cu: the step that follows a batch (equations in op/update.h): sum of the slots, its norm
- * and the numbers of the step in one kernel for every stage (ranges.h), Adam in another. Ranges and
- * orders of summation are fixed. */
-#include "backend/cuda/kernels.cuh"
+/* update.cu: the step that follows a batch (equations in op/update.h): the sums that jobs did not
+ * form (jobs.h), what the step says of its functions, and Adam. */
 #include "backend/cuda/ptx.cuh"
-
-/* ---- a range of the gradient, summed over functions ------------------------------------------ */
-
-/* Four words to a thread; what remains of the threads takes a part of the functions each. */
-enum { COLUMNS = DEV_RANGE_WORDS / 4, HALVES = DEV_STEP_THREADS / COLUMNS };
-enum { WARPS = DEV_STEP_THREADS / 32 };
-
-static __device__ void add4(float4 &to, const float4 &v) {
-    to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w;
-}
-
-static __device__ float4 scaled(float k, const float4 &v) {
-    return make_float4(k * v.x, k * v.y, k * v.z, k * v.w);
-}
-
-/* Four words of `count` blocks of numbers, added in order; so many are asked for at once. */
-static __device__ float4 ordered_words(const float *from, int64_t count, int64_t stride) {
-    enum { BATCH = 25 };
-    const float4 zero = make_float4(0, 0, 0, 0);
-    float4 sum = zero;
-#pragma unroll 1
-    for (int64_t s = 0; s < count; s += BATCH) {
-        float4 v[BATCH];
-#pragma unroll
-        for (int k = 0; k < BATCH; k++)
-            v[k] = s + k < count ? __ldcg((const float4 *)(from + (s + k) * stride)) : zero;
-#pragma unroll
-        for (int k = 0; k < BATCH; k++) add4(sum, v[k]);
-    }
-    return sum;
-}
-
-/* Partial sums of a range, (parts, DEV_RANGE_WORDS) in room, added in order: words 4 column .. + 3.
- */
-static __device__ float4 join_parts(const float4 *room, int parts) {
-    __syncthreads();
-    float4 sum = make_float4(0, 0, 0, 0);
-    for (int k = 0; k < parts; k++) add4(sum, room[k * COLUMNS + threadIdx.x % COLUMNS]);
-    return sum;
-}
-
-static __device__ float4 slot_words(const float *slots, int64_t count, int64_t stride,
-                                    const dev_range &range, float4 *room) {
-    const int column = threadIdx.x % COLUMNS, half = threadIdx.x / COLUMNS;
-    const int64_t lo = count * half / HALVES, hi = count * (half + 1) / HALVES;
-    if (4 * column < range.words)
-        room[threadIdx.x] =
-            ordered_words(slots + range.at + 4 * column + lo * stride, hi - lo, stride);
-    return join_parts(room, HALVES);
-}
-
-/* A gradient that is made of ROWS outer products per function: a warp has a part of the functions,
- * a lane four rows and four columns. */
-template <int ROWS>
-static __device__ float4 outer_words(const dev_run *run, const dev_range &range, float4 *room) {
-    enum { BATCH = 8 / ROWS };
-    const dev_outer o = run->outer[range.outer];
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, across = o.cols / 4;
-    const int row = lane / across * 4, column = lane % across;
-    const int64_t functions = run->item_hi - run->item_lo, stride = run->kept_words;
-    const int64_t lo = functions * warp / WARPS, hi = functions * (warp + 1) / WARPS;
-    const float *x = run->kept + o.x + (range.at - o.at) / o.cols + row;
-    const float *g = run->kept + o.g + 4 * column;
-    const float4 zero = make_float4(0, 0, 0, 0);
-    float4 sum[4] = {zero, zero, zero, zero};
-#pragma unroll 1
-    for (int64_t s = lo; s < hi; s += BATCH) {
-        float4 a[BATCH * ROWS], b[BATCH * ROWS];
-#pragma unroll
-        for (int k = 0; k < BATCH * ROWS; k++) {
-            const int64_t at = (s + k / ROWS) * stride;
-            const bool is = s + k / ROWS < hi;
-            a[k] = is ? __ldcg((const float4 *)(x + at + k % ROWS * o.x_step)) : zero;
-            b[k] = is ? __ldcg((const float4 *)(g + at + k % ROWS * o.g_step)) : zero;
-        }
-#pragma unroll
-        for (int k = 0; k < BATCH * ROWS; k++) {
-            add4(sum[0], scaled(a[k].x, b[k])), add4(sum[1], scaled(a[k].y, b[k]));
-            add4(sum[2], scaled(a[k].z, b[k])), add4(sum[3], scaled(a[k].w, b[k]));
-        }
-    }
-#pragma unroll
-    for (int r = 0; r < 4; r++) room[warp * COLUMNS + (row + r) * across + column] = sum[r];
-    return join_parts(room, WARPS);
-}
-
-/* Words 4 column .. + 3 of a range, summed over this process's functions; all threads call it. */
-static __device__ float4 function_words(const dev_run *run, const dev_range &range, float4 *room) {
-    const int64_t slots = range.parts ? range.parts * run->product_chunks : run->n_slots;
-    if (range.outer < 0) return slot_words(run->slots, slots, run->slot_words, range, room);
-    if (run->outer[range.outer].count == 1) return outer_words<1>(run, range, room);
-    return outer_words<2>(run, range, room);
-}
-
-static __device__ bool has_words(const dev_range &range) {
-    return 4 * (int)threadIdx.x < range.words;
-}
+#include "backend/cuda/sums.cuh"
 
 /* ---- the step -------------------------------------------------------------------------------- */
-
-/* Sum over the block in a fixed order; all threads get it. */
-static __device__ double block_sum(double v, double *room) {
-    for (int d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = v;
-    __syncthreads();
-    v = 0;
-    for (int w = 0; w < WARPS; w++) v += room[w];
-    return v;
-}
-
-static __device__ double list_sum(const double *list, int64_t count, int64_t stride, double *room) {
-    double sum = 0;
-    for (int64_t i = threadIdx.x; i < count; i += DEV_STEP_THREADS)
-        sum += __ldcg(list + i * stride);
-    return block_sum(sum, room);
-}
-
-/* slot_sum of a range, over the slots or over the sums of the ranks where there are such, into slot
- * 0. Returns the thread's share of the sum of squares. */
-static __device__ double sum_range(const dev_run *run, const dev_range &range, const float *sums,
-                                   int ranks, float4 *room) {
-    float4 sum = sums ? slot_words(sums, ranks, run->slot_words, range, room)
-                      : function_words(run, range, room);
-    if (!has_words(range)) return 0;
-    const float items = (float)run->items;
-    sum.x /= items, sum.y /= items, sum.z /= items, sum.w /= items;
-    *(float4 *)(run->slots + range.at + 4 * threadIdx.x) = sum;
-    return (double)sum.x * sum.x + (double)sum.y * sum.y + (double)sum.z * sum.z +
-           (double)sum.w * sum.w;
-}
 
 static __device__ double rate_of(const dev_step *b, int64_t step) {
     double rate = b->rate_max;
@@ -179,75 +49,32 @@ static __device__ void report_functions(const dev_run *run, double *room) {
     b->loss = mean[0], b->kl = mean[1], b->loglik = mean[2];
 }
 
-/* grad_total and tick, by the block that is done last; nothing that follows reads the counter. */
-static __device__ void finish_step(const dev_run *run, double *room) {
-    const double squares = list_sum(run->partial, run->n_ranges, 1, room);
-    if (threadIdx.x != 0) return;
-    dev_step *b = run->step;
-    dev_adam *a = run->adam;
-    for (int k = 0; k <= DEV_ENDED; k++) a->released[k] = 0;
-    a->done = 0;
-    b->grad_norm = sqrt(squares);
-    a->go = b->bad_item < 0 && isfinite(b->grad_norm);
-    if (!a->go) return;
-    a->clip = (float)(b->clip > 0 && b->grad_norm > b->clip ? b->clip / b->grad_norm : 1.0);
-    b->step++;
-    b->rate = a->next_rate;
-}
-
-/* The block that is done last ends the step: all ranges and the report. */
-static __device__ void count_done(const dev_run *run, double *room) {
-    __shared__ int last;
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicAdd(&run->adam->done, 1) == run->n_ranges;
-        __threadfence();
-    }
-    __syncthreads();
-    if (last) finish_step(run, room);
-}
-
-/* A block sums a range, of all functions of this process or of all ranks (`sums`). */
-static __device__ void sum_block(const dev_run *run, int which, const float *sums, int ranks) {
-    __shared__ float4 parts[WARPS * COLUMNS];
-    __shared__ double room[WARPS];
-    const double square = sum_range(run, run->ranges[which], sums, ranks, parts);
-    const double total = block_sum(square, room);
-    if (threadIdx.x == 0) run->partial[which] = total;
-    count_done(run, room);
-}
-
-/* Until the kernel before this one is done, and with it all before that one, unless it is the
- * functions': one block of every kernel waits. The functions count their end themselves. */
-static __device__ void wait_before(const dev_run *run, int stage) {
-    if (stage > run->first_stage || run->stages[stage].product_blocks > 0) grid_wait();
-}
-
-/* The block of the first stage that has no range. It lets the next kernel begin at the functions'
- * end: nobody else waits for that, so that meanwhile other runs have the multiprocessors. */
-static __device__ void direct(const dev_run *run, int stage, double *room) {
+/* The block that has no range. It lets Adam's blocks come when the functions have ended, not
+ * before: they would wait where other runs have functions. It waits for the kernel before this one,
+ * so that whoever waits for this one has waited for all. */
+static __device__ void direct(const dev_run *run, double *room) {
     if (threadIdx.x == 0) prepare_adam(run);
     wait_count(&run->adam->released[DEV_ENDED], (int)run->n_slots);
     grid_release();
     report_functions(run, room);
     count_done(run, room);
-    wait_before(run, stage);
+    grid_wait();
 }
 
-/* A block to a range of a stage, and one that directs. */
+/* A block to a range, from `first` on, and one that directs. What products form is there when they
+ * are done. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
-    sum_kernel(const dev_run *run, int stage, const float *sums, int ranks) {
-    __shared__ double room[WARPS];
-    const dev_stage own = run->stages[stage];
-    if ((int)blockIdx.x == own.ranges) {
-        direct(run, stage, room);
+    sum_kernel(const dev_run *run, int first, const float *sums, int ranks) {
+    __shared__ float4 parts[SUM_ROOM];
+    const int which = first + (int)blockIdx.x;
+    if (which == run->n_ranges) {
+        direct(run, (double *)parts);
         return;
     }
-    const int which = own.first_range + (int)blockIdx.x;
     grid_release();
-    wait_count(&run->adam->released[own.release], (int)run->n_slots);
-    if (blockIdx.x == 0 || run->ranges[which].parts > 0) wait_before(run, stage);
-    sum_block(run, which, sums, ranks);
+    wait_count(&run->adam->released[run->ranges[which].release], (int)run->n_slots);
+    if (run->ranges[which].parts > 0) grid_wait();
+    sum_block(run, which, sums, ranks, parts);
 }
 
 static __device__ float adam_word(const dev_adam &a, float gradient, float &m, float &v, float w) {
@@ -306,7 +133,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
 
 /* The sum of this rank's slots into the first; the batch's size comes in later. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS, 2) local_kernel(const dev_run *run) {
-    __shared__ float4 parts[WARPS * COLUMNS];
+    __shared__ float4 parts[SUM_ROOM];
     const dev_range range = run->ranges[blockIdx.x];
     const float4 sum = function_words(run, range, parts);
     if (has_words(range)) *(float4 *)(run->slots + range.at + 4 * threadIdx.x) = sum;
@@ -337,9 +164,7 @@ void update_halve_launch(const float *weights, uint32_t *halves, const int32_t *
 }
 
 void update_local_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
-    int ranges = 0;
-    for (int k = 0; k < DEV_STAGES; k++) ranges += s->stages[k].ranges;
-    launch_update(local_kernel, ranges, false, stream, run);
+    launch_update(local_kernel, s->ranges, false, stream, run);
 }
 
 void update_reports_launch(const dev_run *run, const double *all, int ranks, int64_t most,
@@ -347,23 +172,14 @@ void update_reports_launch(const dev_run *run, const double *all, int ranks, int
     launch_update(reports_kernel, 1, false, stream, run, all, ranks, most);
 }
 
-static void launch_sum(const dev_run *run, const step_shape *s, int stage, const float *sums,
-                       int ranks, bool early, cudaStream_t stream) {
-    const int blocks = s->stages[stage].ranges + (stage == s->first_stage);
-    if (blocks > 0) launch_update(sum_kernel, blocks, early, stream, run, stage, sums, ranks);
-}
-
-void update_sum_launch(const dev_run *run, const step_shape *s, int stage, cudaStream_t stream) {
-    launch_sum(run, s, stage, nullptr, 1, true, stream);
-}
-
-void update_adam_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
+void update_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
+    launch_update(sum_kernel, s->ranges - s->job_ranges + 1, true, stream, run, s->job_ranges,
+                  (const float *)nullptr, 1);
     launch_update(adam_kernel, adam_blocks(s->words), true, stream, run);
 }
 
 void update_linked_launch(const dev_run *run, const step_shape *s, const float *sums, int ranks,
                           cudaStream_t stream) {
-    for (int k = s->first_stage; k < DEV_STAGES; k++)
-        launch_sum(run, s, k, sums, ranks, k > s->first_stage, stream);
-    update_adam_launch(run, s, stream);
+    launch_update(sum_kernel, s->ranges + 1, false, stream, run, 0, sums, ranks);
+    launch_update(adam_kernel, adam_blocks(s->words), true, stream, run);
 }

@@ -111,33 +111,38 @@ struct Share {
     MEMBER int at() const { return octet * SET_OCTET + (some ? SOME_ROW * 4 : 0); }
 };
 
-/* What the first half reads: x2, q1, a1 and all weights. Five lanes of a warp ask for an octet
- * each, x2, q, k, v and a1; q1 and x2 have octets of as many rows as the side. */
-FN void ask_first() {
-    const int lane = threadIdx.x % 32, rows = frame().n + frame().m;
+/* Who asks waits until the copy engine takes it, so x2, which is wanted first, is asked for by all
+ * warps, the rest of what the first half reads by four that have little else to do: q, k, v and a1
+ * by one of them each, a lane an octet of a side, and weights. q1 and x2 have octets of as many
+ * rows as the side. */
+FN void ask_x2() {
     const Share s;
-    if (threadIdx.x == 0) {
-        expect_words(ARRIVAL_X2, rows * 32);
-        expect_words(ARRIVAL_Q, rows * (96 + 32));
+    if (threadIdx.x == 0) expect_words(ARRIVAL_X2, (frame().n + frame().m) * 32);
+    if (threadIdx.x % 32 == 0 && s.rows > 0)
+        bulk_load(shared_at(work() + PLACE_X2 + s.at()),
+                  fused_at((s.some ? SETG_SOME : SETG_ALL) + SIDE_X2) + s.octet * s.rows * 4,
+                  s.rows * 16, arrival_at(ARRIVAL_X2));
+}
+FN void ask_weight(int slot, int place, int words) {
+    bulk_load(shared_at(work() + place), fused_at(slot), words * 4, arrival_at(ARRIVAL_W));
+}
+FN void ask_first() {
+    const int lane = threadIdx.x % 32, matrix = threadIdx.x / 32 % 4, octet = lane % 8;
+    const bool some = lane >= 8;
+    const int rows = some ? frame().m : frame().n;
+    if (threadIdx.x % 128 == 0) {
         expect_words(ARRIVAL_W, 64 * (32 + 32 + 96));
+        expect_words(ARRIVAL_Q, (frame().n + frame().m) * (96 + 32));
     }
-    if (lane < 5 && s.rows > 0) {
-        const int slot = lane == 0 ? SIDE_X2 : lane < 4 ? SIDE_Q1 : SIDE_A1;
-        const int octet = s.octet + (lane > 0 && lane < 4 ? (lane - 1) * 8 : 0);
-        const float *from = fused_at((s.some ? SETG_SOME : SETG_ALL) + slot) +
-                            octet * (lane < 4 ? s.rows * 4 : (int)SET_OCTET);
-        const int to = (lane ? (lane - 1) * ROWS_WORDS : (int)PLACE_X2) + s.at();
-        bulk_load(shared_at(work() + to), from, s.rows * 16,
-                  arrival_at(lane ? ARRIVAL_Q : ARRIVAL_X2));
-    }
-    if (threadIdx.x % 256 == 5) { /* the first and another warp */
-        const bool wide = threadIdx.x > 5;
-        bulk_load(shared_at(work() + (wide ? PLACE_WQ : PLACE_W1)),
-                  fused_at(wide ? SETG_WQ : SETG_W1), 64 * (wide ? 96 : 32) * 4,
-                  arrival_at(ARRIVAL_W));
-        if (wide)
-            bulk_load(shared_at(work() + PLACE_W0), fused_at(SETG_W0), 64 * 32 * 4,
-                      arrival_at(ARRIVAL_W));
+    if (lane == 16 && matrix == 0) ask_weight(SETG_W1, PLACE_W1, 64 * 32);
+    if (lane == 16 && matrix == 1) ask_weight(SETG_WQ, PLACE_WQ, 64 * 96);
+    if (lane == 16 && matrix == 2) ask_weight(SETG_W0, PLACE_W0, 64 * 32);
+    if (lane < 16 && rows > 0) {
+        const float *from =
+            fused_at((some ? SETG_SOME : SETG_ALL) + (matrix < 3 ? SIDE_Q1 : SIDE_A1)) +
+            (matrix < 3 ? (matrix * 8 + octet) * rows * 4 : octet * SET_OCTET);
+        const int to = matrix * ROWS_WORDS + octet * SET_OCTET + (some ? SOME_ROW * 4 : 0);
+        bulk_load(shared_at(work() + to), from, rows * 16, arrival_at(ARRIVAL_Q));
     }
 }
 
@@ -189,16 +194,17 @@ FN void expect_first() {
     prefetch_bulk(fused_at(SETG_PRE), s.rows * 192 * 4);
 }
 
-/* Weights come as halves: in bf16 they are made bfloat16 where they lie. */
-template <int MATH> FN void take_weights(int place, int quads) {
+/* Weights come as halves: in bf16 they are made bfloat16 where they lie; `quads` of them a thread.
+ */
+template <int MATH, int QUADS> FN void take_weights(int place) {
     if constexpr (MATH == DEV_BF16) {
-#pragma unroll 1
-        for (int i = threadIdx.x; i < quads; i += THREADS) {
-            uint4 *at = (uint4 *)(work() + place) + i;
-            const uint4 v = *at;
-            *at = make_uint4(half_to_bf16(v.x), half_to_bf16(v.y), half_to_bf16(v.z),
-                             half_to_bf16(v.w));
-        }
+        uint4 *at = (uint4 *)(work() + place) + threadIdx.x, v[QUADS];
+#pragma unroll
+        for (int k = 0; k < QUADS; k++) v[k] = at[k * THREADS];
+#pragma unroll
+        for (int k = 0; k < QUADS; k++)
+            at[k * THREADS] = make_uint4(half_to_bf16(v[k].x), half_to_bf16(v[k].y),
+                                         half_to_bf16(v[k].z), half_to_bf16(v[k].w));
     }
 }
 

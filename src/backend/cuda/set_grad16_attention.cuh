@@ -94,14 +94,15 @@ template <int MATH> FN uint32_t pack_result(float lo, float hi, bool last) {
     return pack<MATH>(lo, hi);
 }
 
-/* dq = old + dS^T k, of 16 queries, [octet][..]; from: this lane's pair of the first eight */
-template <int MATH>
-FN void add_queries16(float (&sum)[2][4], const float *from, const Keys16 &x, const Scores16 &d) {
+/* dq += dS^T k, of 16 queries; to: this lane's pair of the first eight */
+FN float2 *dq_pair(float *to, int k) { /* octet, eight */
+    return (float2 *)(to + k / 2 * 2 * SET_OCTET + k % 2 * 8 * 8);
+}
+template <int MATH> FN void add_queries16(float *to, const Keys16 &x, const Scores16 &d) {
     float c[2][4] = {};
     float2 old[4];
 #pragma unroll
-    for (int k = 0; k < 4; k++) /* octet, eight */
-        old[k] = *(const float2 *)(from + k / 2 * 2 * SET_OCTET + k % 2 * 8 * 8);
+    for (int k = 0; k < 4; k++) old[k] = *dq_pair(to, k);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const uint32_t a[4] = {transposed(d[i][0]), transposed(d[i][2]), transposed(d[i][1]),
@@ -111,20 +112,12 @@ FN void add_queries16(float (&sum)[2][4], const float *from, const Keys16 &x, co
     }
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-        const int o = k / 2, e = k % 2 * 2;
-        sum[o][e] = old[k].x + SET_SCALE * c[o][e];
-        sum[o][e + 1] = old[k].y + SET_SCALE * c[o][e + 1];
+        const float *sum = c[k / 2] + k % 2 * 2;
+        *dq_pair(to, k) = make_float2(old[k].x + SET_SCALE * sum[0], old[k].y + SET_SCALE * sum[1]);
     }
 }
 
-/* A tile of 16 rows and two octets to shared memory: floats; numbers of 16 bits. to: this lane's
- * pair, its word */
-FN void put_floats(float *to, const float (&v)[2][4]) {
-#pragma unroll
-    for (int k = 0; k < 4; k++)
-        *(float2 *)(to + k / 2 * 2 * SET_OCTET + k % 2 * 8 * 8) =
-            make_float2(v[k / 2][k % 2 * 2], v[k / 2][k % 2 * 2 + 1]);
-}
+/* A tile of 16 rows and two octets to shared memory. to: this lane's word */
 template <int MATH> FN void put_result(float *to, const float (&v)[2][4], bool last) {
 #pragma unroll
     for (int k = 0; k < 4; k++)
@@ -147,6 +140,26 @@ FN void give_columns(float *to, ColumnSums &sums, bool add) {
     if (lane / 4 % 2 == 0) *to = add ? *to + sum : sum;
 }
 
+/* dq of 32 queries, which is complete, to its place, with its columns' sums; of what this lane
+ * wrote.
+ */
+template <int MATH>
+FN void put_queries16(float *to, float *columns, float *dq, bool last, bool add) {
+    ColumnSums sum = {};
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        float v[2][4];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const float2 pair = *dq_pair(dq + i * 16 * 8, k);
+            v[k / 2][k % 2 * 2] = pair.x, v[k / 2][k % 2 * 2 + 1] = pair.y;
+        }
+        put_result<MATH>(to + i * 16 * 4, v, last);
+        add_columns(sum, v);
+    }
+    give_columns(columns, sum, add);
+}
+
 /* dk or dv: sums times a factor to their place, with their columns' sums; rows that do not exist
  * get zeros. */
 template <int MATH>
@@ -166,8 +179,8 @@ FN void put_keys16(float *to, float *columns, KeySums16 &sums, float factor, int
     give_columns(columns, sum, add);
 }
 
-/* One side: `count` rows from `first` on. What a warp comes to last has been everywhere else: its
- * dq is complete, and takes the place of q, which nobody reads any more. */
+/* One side: `count` rows from `first` on. The queries that a warp comes to last have been
+ * everywhere else: their dq is complete, and takes the place of q, which nobody reads any more. */
 template <int MATH> FN void side_reverse16(int first, int count, bool last) {
     const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, own = threadIdx.x / 128 * 32;
     if (own >= count) return;
@@ -175,37 +188,32 @@ template <int MATH> FN void side_reverse16(int first, int count, bool last) {
     const float *lse = room(AT_REST) + h * LSE_HEAD + first * 2;
     Keys16 x;
     KeySums16 dk = {}, dv = {};
-    ColumnSums of_dq = {};
     take_keys16<MATH>(x, head + PLACE_K + own * 4, count - own);
     const uint32_t eights = shared_at(head + PLACE_Q + lane % 8 * 4 + lane / 8 % 2 * SET_OCTET +
                                       lane / 16 * (PLACE_G - PLACE_Q));
     const uint32_t pieces = shared_at(head + PLACE_Q + octet_piece());
     float *dq = work() + PLACE_DQ + 2 * h * 2 * SET_OCTET + first * 8 + lane * 2;
-    int query = own, next = own; /* in a circle */
+    int query = own; /* in a circle */
 #pragma unroll 1
-    do {
-        query = next;
-        next = query + 32 < count ? query + 32 : 0;
+    for (;;) {
 #pragma unroll
-        for (int u = query; u < query + 32; u += 16) {
+        for (int u = 0; u < 32; u += 16) {
             Scores16 p, d;
-            float sum[2][4];
-            scores16<MATH>(p, d, x, eights + u * 16, lse + u * 2 + lane % 4 * 4);
-            add_sums16<MATH>(dv, p, pieces + (PLACE_G - PLACE_Q) * 4 + u * 16);
-            add_sums16<MATH>(dk, d, pieces + u * 16);
-            add_queries16<MATH>(sum, dq + u * 8, x, d);
-            if (next != own) {
-                put_floats(dq + u * 8, sum);
-            } else {
-                put_result<MATH>(head + PLACE_Q + u * 4 + lane, sum, last);
-                add_columns(of_dq, sum);
-            }
+            const int row = query + u;
+            scores16<MATH>(p, d, x, eights + row * 16, lse + row * 2 + lane % 4 * 4);
+            add_sums16<MATH>(dv, p, pieces + (PLACE_G - PLACE_Q) * 4 + row * 16);
+            add_sums16<MATH>(dk, d, pieces + row * 16);
+            add_queries16<MATH>(dq + row * 8, x, d);
         }
+        const int next = query + 32 < count ? query + 32 : 0;
+        if (next == own) break;
+        query = next;
         barrier(1 + h, up32(count));
-    } while (next != own);
+    }
     float *columns = work() + PLACE_DB + own / 32 * 192 + h * DH;
     float *keys = head + own * 4 + lane;
-    give_columns(columns, of_dq, first > 0);
+    put_queries16<MATH>(head + PLACE_Q + query * 4 + lane, columns, dq + query * 8, last,
+                        first > 0);
     put_keys16<MATH>(keys + PLACE_K, columns + 64, dk, SET_SCALE, count - own, last, first > 0);
     put_keys16<MATH>(keys + PLACE_V, columns + 128, dv, 1.0f, count - own, last, first > 0);
 }

@@ -220,7 +220,23 @@ enum {
     KEPT_DQ1 = 0,                     /* (128 + 64, 192) */
     KEPT_DH1S = KEPT_DQ1 + 192 * 96,  /* (128 + 64, 64), behind the ReLU  */
     KEPT_DH0S = KEPT_DH1S + 192 * 32, /* (128 + 64, 64), likewise         */
-    SET_ROWS_KEPT = KEPT_DH0S + 192 * 32
+    KEPT_POOL = KEPT_DH0S + 192 * 32, /* 1664 words: POOL_*               */
+    SET_ROWS_KEPT = KEPT_POOL + 1664
+};
+
+/* The gradients of wkv, wo, wr and pq are sums of outer products of a few rows. A set's reverse
+ * pass leaves these rows, floats, and the last one, which has the number of them as its i[0] (the
+ * others have 0), forms the sums for all: what they have left lies SET_STEP words apart (kept.c).
+ * Words from KEPT_POOL on: */
+enum {
+    POOL_T = 0,              /* (64, 16) x2^T P (set_grad_pool.cuh)             */
+    POOL_DH = POOL_T + 1024, /* (2, 64) gradient of ph before its ReLU          */
+    POOL_DA = POOL_DH + 128, /* (2, 64) of pa                                   */
+    POOL_G = POOL_DA + 128,  /* (2, 64) of r                                    */
+    POOL_PX = POOL_G + 128,  /* (2, 64)                                         */
+    POOL_PA = POOL_PX + 128, /* (2, 64)                                         */
+    POOL_KEPT = POOL_PA + 128,
+    SET_STEP = 3 * 8 * SET_OCTET + SET_ROWS_KEPT
 };
 
 /* The latent of a transition. For each of mu and sigma (two networks of the same form)

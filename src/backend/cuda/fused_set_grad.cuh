@@ -7,6 +7,7 @@
 #ifndef MNP_CUDA_FUSED_SET_GRAD_CUH
 #define MNP_CUDA_FUSED_SET_GRAD_CUH
 
+#include "backend/cuda/set_grad16_sums.cuh"
 #include "backend/cuda/set_grad16_values.cuh"
 #include "backend/cuda/set_grad_attention.cuh"
 #include "backend/cuda/set_grad_values.cuh"
@@ -68,7 +69,7 @@ static __device__ __noinline__ void set_reverse32() {
     if (sends_w()) bulk_wait();
 }
 
-template <int MATH> static __device__ __noinline__ void set_reverse16() {
+template <int MATH> static __device__ __noinline__ void set_reverse16(int sets) {
     pooling16<MATH>();
 #pragma unroll 1
     for (int k = 0; k < 2; k++) {
@@ -76,15 +77,18 @@ template <int MATH> static __device__ __noinline__ void set_reverse16() {
         attention16<MATH>(k == 1);
     }
     finish_values16();
+    if (sets == 0) return;
+    __syncthreads(); /* what this one left is there */
+    sum_pool(sets);
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {
     if (ins.math == DEV_FP32)
         set_reverse32();
     else if (ins.math == DEV_BF16)
-        set_reverse16<DEV_BF16>();
+        set_reverse16<DEV_BF16>(ins.i[0]);
     else
-        set_reverse16<DEV_TF32>();
+        set_reverse16<DEV_TF32>(ins.i[0]);
 }
 
 } // namespace set_grad_part

@@ -173,8 +173,11 @@ static const set_row set_rows[] = {{SETG_DWQ, 192, SIDE_X1, KEPT_DQ1},
                                    {SETG_DW1, 64, SIDE_A1, KEPT_DH1S},
                                    {SETG_DW0, 64, SIDE_A0, KEPT_DH0S}};
 enum { SET_ROWS = sizeof set_rows / sizeof *set_rows, SET_WIDTH = 64 };
+/* Gradients that the last set forms for all (POOL_* in fused.h). */
+static const int32_t set_sums[] = {SETG_DWKV, SETG_DWO, SETG_DWR, SETG_GPQ};
+enum { SET_SUMS = sizeof set_sums / sizeof *set_sums };
 
-/* Do the sets' reverse passes, all of them, and nobody else, write the same three gradients? */
+/* Do the sets' reverse passes, all of them, and nobody else, write the same gradients? */
 static bool sets_alone(const cuda_program *p, const int32_t *writers) {
     const dev_instr *like = NULL;
     int32_t sets = 0;
@@ -187,10 +190,16 @@ static bool sets_alone(const cuda_program *p, const int32_t *writers) {
         alone &= ins->math != DEV_FP32 && ins->math == like->math;
         for (int j = 0; j < SET_ROWS; j++)
             alone &= ins->fused.place[set_rows[j].slot] == like->fused.place[set_rows[j].slot];
+        for (int j = 0; j < SET_SUMS; j++)
+            alone &= ins->fused.place[set_sums[j]] == like->fused.place[set_sums[j]];
     }
     for (int j = 0; like && j < SET_ROWS; j++) {
         const int64_t at = gradient_at(&like->fused, set_rows[j].slot);
         alone &= at >= 0 && writers[at] == sets;
+    }
+    for (int j = 0; like && j < SET_SUMS; j++) {
+        const int64_t at = gradient_at(&like->fused, set_sums[j]);
+        alone &= at < 0 || writers[at] == sets; /* that of pq is no weight's */
     }
     return alone && like;
 }
@@ -217,6 +226,17 @@ static void move_set(cuda_program *p, dev_instr *ins) {
         move_side(&forward->fused, f, set_rows[j].x, fused_place(DEV_STORE_KEPT, p->kept_words));
     f->place[SETG_KEPT] = fused_place(DEV_STORE_KEPT, p->kept_words);
     p->kept_words += SET_ROWS_KEPT;
+    ins->i[0] = 0;
+}
+
+/* The last set adds to a gradient where the first one would have. */
+static void form_sums(const dev_instr *first, dev_instr *last, int32_t sets) {
+    for (int j = 0; j < SET_SUMS; j++) {
+        const uint64_t bit = (uint64_t)1 << set_sums[j];
+        last->fused.acc = (last->fused.acc & ~bit) | (first->fused.acc & bit);
+        last->fused.fresh = (last->fused.fresh & ~bit) | (first->fused.fresh & bit);
+    }
+    last->i[0] = sets;
 }
 
 static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *row,
@@ -256,20 +276,23 @@ static void add_set_products(cuda_program *p, const set_row *row) {
 
 static void place_sets(cuda_program *p, const int32_t *writers) {
     const bool keep = sets_alone(p, writers);
-    bool any = false;
+    dev_instr *first = NULL, *last = NULL;
+    int32_t sets = 0;
     for (int32_t k = 0; k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_SET_GRAD)) continue;
-        any = true;
+        if (!first) first = ins;
+        last = ins, sets++;
         if (keep)
             move_set(p, ins);
         else
             ins->math = DEV_FP32;
     }
+    if (keep) form_sums(first, last, sets);
     for (int32_t k = 0; !keep && k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_SET)) continue;
-        if (any) ins->math = DEV_FP32;
+        if (first) ins->math = DEV_FP32;
         if (ins->math != DEV_FP32) drop_sides(&ins->fused);
     }
     for (int j = 0; keep && j < SET_ROWS; j++) add_set_products(p, &set_rows[j]);

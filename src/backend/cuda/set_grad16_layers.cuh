@@ -159,19 +159,6 @@ template <int MATH> FN void put_pre(const Pre &x, int rows) {
 
 /* ---- a turn ---------------------------------------------------------------------------------- */
 
-/* Gradients of the weights behind x2: those of the pooling by one half of the block, those of the
- * rows behind it by the other. */
-template <int MATH> FN void pool_weight_gradients(int rows) {
-    if (threadIdx.x < HALF_THREADS) {
-        PoolW pool;
-        load_pool_w(pool);
-        pool_products16<MATH>(rows);
-        add_pool_w(pool);
-    } else {
-        add_rows_w();
-    }
-}
-
 /* Turn 0: P B and w1, turn 1: wq and w0. */
 template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     const bool last = uniform(turn);
@@ -186,10 +173,13 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     const float of_joint = load_joint();
     load_mask(mask, saved(last ? SIDE_H0 : SIDE_H1), lane_row(0), tile_head() / 2);
     load_lse(lse, saved(last ? SIDE_L0 : SIDE_L1));
-    if (!last)
-        pool_weight_gradients<MATH>(set_rows());
-    else if (threadIdx.x < 192)
-        add_bias192<MATH>();
+    if (last) {
+        if (threadIdx.x < 192) add_bias192<MATH>();
+    } else {
+        const float4 of_pool = load_pool_kept();
+        if (threadIdx.x >= THREADS - 128) pool_products16<MATH>(set_rows());
+        leave_pool_kept(of_pool);
+    }
     Sums16 c = {};
     add_products<MATH>(c, last ? PLACE_Q : PLACE_P, last ? PLACE_WQ : PLACE_B, last ? 12 : 1);
     put_dh<MATH>(c, mask);
@@ -199,10 +189,7 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     send_rows(last ? KEPT_DH0S : KEPT_DH1S, PLACE_DH, 1);
     if (last && threadIdx.x < JOINT) work()[PLACE_WY + threadIdx.x] = of_joint;
     add_products<MATH>(c, PLACE_DH, last ? PLACE_W0 : PLACE_W1, 4);
-    if (threadIdx.x < 64) {
-        add_bias64<MATH>(last ? SETG_DB0 : SETG_DB1);
-        if (!last) add_query();
-    }
+    if (threadIdx.x < 64) add_bias64<MATH>(last ? SETG_DB0 : SETG_DB1);
     wait_rows(last ? ARRIVAL_A0 : ARRIVAL_Q);
     __syncthreads();
     if (last) {

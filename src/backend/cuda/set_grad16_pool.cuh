@@ -65,12 +65,11 @@ template <int MATH> FN void put_weights16(const PoolRows &x) {
     }
 }
 
-/* x^T P (64, 16): the eight rows of it that the warp needs in add_pool_w(), 16 of them are made. By
- * the first eight warps. */
+/* x^T P (64, 16) to memory: 16 rows a warp, by the last four. */
 template <int MATH> FN void pool_products16(int rows) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, t = lane % 4, g = lane / 4;
+    const int lane = threadIdx.x % 32, tile = threadIdx.x / 32 % 4, t = lane % 4, g = lane / 4;
     /* pieces of x: columns by l / 8 % 2, rows by l / 16; of P the other way round */
-    uint32_t a = shared_at(work() + PLACE_X2 + (warp / 2 * 2 + lane / 8 % 2) * SET_OCTET +
+    uint32_t a = shared_at(work() + PLACE_X2 + (tile * 2 + lane / 8 % 2) * SET_OCTET +
                            (lane / 16 * 8 + lane % 8) * 4);
     uint32_t b = shared_at(work() + PLACE_P + octet_piece());
     float c[2][4] = {};
@@ -82,16 +81,30 @@ template <int MATH> FN void pool_products16(int rows) {
         multiply16<MATH>(c[0], left, right, c[0]);
         multiply16<MATH>(c[1], left, right + 2, c[1]);
     }
-    float *to = room(AT_REST) + AT_NARROW + (warp * 8 + g) * POOL_PITCH + 2 * t;
-    const int half = warp % 2 * 2; /* rows 8 .. 15 of the unit's for odd warps */
+    float *to = fused_at(SETG_KEPT) + KEPT_POOL + POOL_T + (tile * 16 + g) * 16 + 2 * t;
 #pragma unroll
-    for (int j = 0; j < 2; j++) { /* p, ds */
-        const float x = half ? c[j][2] : c[j][0], y = half ? c[j][3] : c[j][1];
-        const float factor = j ? 1.0f / SCALE<MATH> : 1.0f;
-        *(float2 *)(to + j * 8) = make_float2(factor * x, factor * y);
+    for (int k = 0; k < 4; k++) { /* p, ds; eight rows */
+        const float *v = c[k / 2] + k % 2 * 2;
+        const float factor = k / 2 ? 1.0f / SCALE<MATH> : 1.0f;
+        __stcg((float2 *)(to + k % 2 * 8 * 16 + k / 2 * 8),
+               make_float2(factor * v[0], factor * v[1]));
     }
-    __syncwarp();
 }
+
+/* The rows behind the pooling to memory: four numbers of a row each of 160 threads. */
+FN float4 load_pool_kept() {
+    const int side = threadIdx.x / 16 % 2, c = threadIdx.x % 16 * 4, which = threadIdx.x / 32;
+    const int slot = (side ? SETG_SOME : SETG_ALL) + (which == 3 ? SIDE_PX : SIDE_PA);
+    const float *from = which == 2 ? fused_at(SETG_GSTACK) + side * 64 : fused_at(slot);
+    return global_quad(from + c, which >= 2 && which < 5 && (side == 0 || frame().m > 0));
+}
+FN void leave_pool_kept(float4 loaded) {
+    const int k = threadIdx.x * 4;
+    if (k >= POOL_KEPT - POOL_DH) return;
+    const float4 v = k < 256 ? ld4(pool_dh() + k) : loaded;
+    __stcg((float4 *)(fused_at(SETG_KEPT) + KEPT_POOL + POOL_DH + k), v);
+}
+static_assert(POOL_DA == POOL_DH + 128, "as pool_da() behind pool_dh()");
 
 template <int MATH> static __device__ __noinline__ void pooling16() {
     const int id = threadIdx.x;

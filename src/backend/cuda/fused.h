@@ -207,6 +207,7 @@ enum {
     SETG_GY,                           /* out (n, 1) or absent                      */
     SETG_PRE,                          /* (n, 192): SET_PRE of the forward part     */
     SETG_KEPT,                         /* out: SET_ROWS_KEPT words, or absent       */
+    SETG_GPREH,                        /* in place of GPRE where it is there: FIRSTG_KEPT */
     SETG_SLOTS
 };
 
@@ -356,7 +357,8 @@ enum {
     FIRSTG_DSEED, /* out (1, 64)     */
     FIRSTG_DWQ,   /* out (64, 64)    */
     FIRSTG_DBQ,   /* out (1, 64)     */
-    FIRSTG_KEPT,  /* out: gpre as halves, FIRSTG_ROWS_KEPT words, or absent: then DW is written */
+    FIRSTG_KEPT,  /* gpre as halves, FIRSTG_ROWS_KEPT words, or absent: then DW is written. In,
+                   * where GPRE is absent: the sets have added it up there; else out */
     FIRSTG_SLOTS
 };
 

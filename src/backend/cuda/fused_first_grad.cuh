@@ -145,6 +145,34 @@ FN void leave_rows(const Share &s, int n) {
             fused_adds(FIRSTG_DB));
 }
 
+/* Where the sets have added it up there, only the bias is left: a warp has one octet or two, a lane
+ * every 32nd row. */
+FN void kept_bias(int n) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll 1
+    for (int octet = threadIdx.x / 32; octet < OUT / 8; octet += WARPS) {
+        const float *from = fused_at(FIRSTG_KEPT) + (octet * FUSED_POINTS + lane) * 4;
+        float4 v[FUSED_POINTS / 32];
+        float sum[8] = {};
+#pragma unroll
+        for (int k = 0; k < FUSED_POINTS / 32; k++)
+            v[k] = global_quad(from + k * 32 * 4, lane + k * 32 < n);
+#pragma unroll
+        for (int k = 0; k < FUSED_POINTS / 32 * 4; k++) {
+            const float word = k % 4 == 0   ? v[k / 4].x
+                               : k % 4 == 1 ? v[k / 4].y
+                               : k % 4 == 2 ? v[k / 4].z
+                                            : v[k / 4].w;
+            const float2 pair = unpack_half(__float_as_uint(word));
+            sum[k % 4 * 2] += pair.x, sum[k % 4 * 2 + 1] += pair.y;
+        }
+        const float all = lane_sum<8, 16, 1>(sum); /* of number lane / 4 */
+        if (lane % 4 == 0)
+            put(fused_at(FIRSTG_DB) + octet * 8 + lane / 4, all * (1.0f / KEPT_SCALE),
+                fused_adds(FIRSTG_DB));
+    }
+}
+
 /* gpre is asked for first: memory still adds to it, so it takes long to come, and the seed's layer
  * goes on meanwhile. */
 FN void run_rows(int n) {
@@ -157,7 +185,12 @@ FN void run_rows(int n) {
 static __device__ __noinline__ void run(const dev_instr &ins) {
     const int n = frame().n;
     if (fused_at(FIRSTG_KEPT)) {
-        run_rows(n);
+        if (fused_at(FIRSTG_GPRE)) {
+            run_rows(n);
+        } else {
+            kept_bias(n);
+            seed_layer();
+        }
         return;
     }
     begin_rows();

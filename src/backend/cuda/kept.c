@@ -332,6 +332,33 @@ static void keep_first(cuda_program *p, dev_fused *first, dev_fused *f) {
     }
 }
 
+/* Where the sets, and nobody else, make gpre, and leave rows, they add it up where its rows are
+ * kept. */
+static bool makes_gpre(const dev_instr *ins, uint32_t gpre) {
+    bool makes = false;
+    for (int j = 0; ins->op < OPCODE_COUNT && j < DEV_OUT; j++)
+        makes |= ins->out[j].present && ins->out[j].store == DEV_STORE_ACT &&
+                 fused_place(DEV_STORE_ACT, ins->out[j].offset) == gpre;
+    return makes || (is_part(ins, FUSED_SET_GRAD) && ins->fused.place[SETG_GPRE] == gpre &&
+                     ins->fused.place[SETG_KEPT] == FUSED_ABSENT);
+}
+static void add_up_in_rows(cuda_program *p, dev_fused *f) {
+    const uint32_t gpre = f->place[FIRSTG_GPRE];
+    int32_t sets = 0;
+    for (int32_t k = 0; k < p->count; k++) {
+        const dev_instr *ins = &p->code[k];
+        if (makes_gpre(ins, gpre)) return;
+        sets += is_part(ins, FUSED_SET_GRAD) && ins->fused.place[SETG_GPRE] == gpre;
+    }
+    if (sets == 0) return;
+    for (int32_t k = 0; k < p->count; k++) {
+        dev_instr *ins = &p->code[k];
+        if (is_part(ins, FUSED_SET_GRAD) && ins->fused.place[SETG_GPRE] == gpre)
+            ins->fused.place[SETG_GPREH] = f->place[FIRSTG_KEPT];
+    }
+    f->place[FIRSTG_GPRE] = FUSED_ABSENT;
+}
+
 static void place_first(cuda_program *p, const int32_t *writers) {
     for (int32_t k = 0; keeps_rows(p) && k < p->count; k++) {
         dev_instr *ins = &p->code[k];
@@ -341,6 +368,7 @@ static void place_first(cuda_program *p, const int32_t *writers) {
         const int64_t at = gradient_at(&ins->fused, FIRSTG_DW);
         if (!first || first->math == DEV_FP32 || at < 0 || writers[at] != 1) continue;
         keep_first(p, &first->fused, &ins->fused);
+        add_up_in_rows(p, &ins->fused);
         ins->fused.place[FIRSTG_X] = FUSED_ABSENT;
         bool read = false;
         for (int32_t j = 0; j < p->count; j++) read |= reads_features(&p->code[j], place);

@@ -17,9 +17,9 @@
  *                                             dq, dk, dv
  *   G        6144   (a1 coming)               g                    (a0 coming)
  *   DQ      12288   x2, P, B, w1              dq, floats
- *   DH       6144   dh                                             dh; at last sums
- *   WQ, W0   8192   (both coming)                                  wq, w0; then wy and y
- *   DB       1024                             sums of dbq
+ *   DH       6144   dh                        (gradient of pre     dh
+ *   WQ, W0   8192   (both coming)             coming)              wq, w0
+ *   DB       1024                             sums of dbq          wy and y
  *   rest            vectors, sums             lse and delta        sums of db */
 #ifndef MNP_CUDA_SET_GRAD16_CUH
 #define MNP_CUDA_SET_GRAD16_CUH
@@ -34,13 +34,15 @@ enum { PLACE_Q = 0, PLACE_K = ROWS_WORDS, PLACE_V = 2 * ROWS_WORDS, PLACE_G = 3 
 enum { PLACE_DQ = 4 * ROWS_WORDS, PLACE_DH = PLACE_DQ + 2 * ROWS_WORDS };
 enum { PLACE_WQ = PLACE_DH + ROWS_WORDS, PLACE_W0 = PLACE_WQ + 64 * 96 };
 enum { PLACE_DB = PLACE_W0 + 64 * 32, DB_PARTS = FUSED_POINTS / 32 };
+enum { PLACE_WY = PLACE_DB, PLACE_Y = PLACE_WY + 192, JOINT = 192 + FUSED_POINTS };
 static_assert(PLACE_DB + DB_PARTS * 192 <= 4 * (int)ROOM_WORDS, "the rest begins there");
 /* In the place of dq: x2, P (192, 16), B (64, 16) as a weight, w1. */
 enum { PLACE_X2 = PLACE_DQ, PLACE_P = PLACE_X2 + ROWS_WORDS, PLACE_B = PLACE_P + 2 * SET_OCTET };
 enum { PLACE_W1 = PLACE_B + 64 * 8 };
 static_assert(PLACE_W1 + 64 * 32 <= (int)PLACE_DH, "w1 does not fit");
-/* In the place of wq: what makes j of pre. */
-enum { PLACE_WY = PLACE_WQ, PLACE_Y = PLACE_WY + 192, JOINT = 192 + FUSED_POINTS };
+/* In the places of dh and wq: the gradient of pre so far, 24 octets of 128 rows. */
+enum { POINTS_OCTET = FUSED_POINTS * 4, PLACE_OLD = PLACE_DH };
+static_assert(PLACE_OLD + 24 * POINTS_OCTET <= (int)PLACE_W0, "the gradient of pre does not fit");
 
 template <int MATH> constexpr float SCALE = MATH == DEV_TF32 ? (float)KEPT_SCALE : 1.0f;
 
@@ -98,7 +100,7 @@ FN int weight_piece(int head, int columns) {
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-enum { ARRIVAL_X2, ARRIVAL_W, ARRIVAL_Q, ARRIVAL_A0 };
+enum { ARRIVAL_X2, ARRIVAL_W, ARRIVAL_Q, ARRIVAL_A0, ARRIVAL_OLD };
 
 /* Every warp has an octet of a matrix of 64 columns, one side of it. */
 struct Share {
@@ -153,6 +155,28 @@ FN void ask_a0() {
         bulk_load(shared_at(work() + PLACE_G + s.at()),
                   fused_at(s.some ? SETG_SOME + SIDE_A0 : SETG_ALL + SIDE_A0) + s.octet * SET_OCTET,
                   s.rows * 16, arrival_at(ARRIVAL_A0));
+}
+
+/* The gradient of pre, where it is kept as halves: an octet of all rows each of 24 lanes, two of
+ * some warps. What it is so far comes; what it has become goes. */
+FN int own_octet() {
+    const int octet = threadIdx.x / 32 + threadIdx.x % 32 * WARPS;
+    return octet < 24 ? octet : -1;
+}
+FN void ask_old() {
+    const int octet = own_octet(), n = frame().n;
+    if (!fused_at(SETG_GPREH) || !fused_adds(SETG_GPRE)) return;
+    if (threadIdx.x == 0) expect_words(ARRIVAL_OLD, n * 96);
+    if (octet >= 0)
+        bulk_load(shared_at(work() + PLACE_OLD + octet * POINTS_OCTET),
+                  fused_at(SETG_GPREH) + octet * POINTS_OCTET, n * 16, arrival_at(ARRIVAL_OLD));
+}
+FN void send_new() {
+    const int octet = own_octet();
+    if (octet >= 0)
+        bulk_store(fused_at(SETG_GPREH) + octet * POINTS_OCTET,
+                   shared_at(work() + PLACE_OLD + octet * POINTS_OCTET), frame().n * 16);
+    bulk_commit();
 }
 
 /* Rows of G to memory: `panels` matrices of 64 columns. Behind a bulk_fence() of all and a barrier;

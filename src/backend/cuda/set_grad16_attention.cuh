@@ -157,7 +157,7 @@ FN void put_queries16(float *to, float *columns, float *dq, bool last, bool add)
         put_result<MATH>(to + i * 16 * 4, v, last);
         add_columns(sum, v);
     }
-    give_columns(columns, sum, add);
+    if (!last) give_columns(columns, sum, add);
 }
 
 /* dk or dv: sums times a factor to their place, with their columns' sums; rows that do not exist
@@ -176,7 +176,7 @@ FN void put_keys16(float *to, float *columns, KeySums16 &sums, float factor, int
         put_result<MATH>(to + i * 16 * 4, sums[i], last);
         add_columns(sum, sums[i]);
     }
-    give_columns(columns, sum, add);
+    if (!last) give_columns(columns, sum, add);
 }
 
 /* One side: `count` rows from `first` on. The queries that a warp comes to last have been
@@ -224,7 +224,6 @@ template <int MATH> static __device__ __noinline__ void attention16(bool turn) {
 #pragma unroll 1
     for (int side = 0; side < 2; side++)
         side_reverse16<MATH>(side ? SOME_ROW : 0, side ? frame().m : frame().n, last);
-    sent_rows(); /* dh */
     bulk_fence();
     __syncthreads();
 }

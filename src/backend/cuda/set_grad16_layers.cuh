@@ -191,8 +191,10 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     add_products<MATH>(c, PLACE_DH, last ? PLACE_W0 : PLACE_W1, 4);
     if (threadIdx.x < 64) add_bias64<MATH>(last ? SETG_DB0 : SETG_DB1);
     wait_rows(last ? ARRIVAL_A0 : ARRIVAL_Q);
+    sent_rows(); /* dh */
     __syncthreads();
     if (last) {
+        ask_old();
         put_pre<MATH>(pre, set_rows());
         __syncthreads();
     } else {

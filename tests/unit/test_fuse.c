@@ -473,9 +473,16 @@ static void set_rows(void) {
         }
     }
     CHECK(products == 3 * 7);
+    uint32_t kept = 0; /* of the set before */
+    int32_t sets = 0;
     for (int32_t k = 0; k < p.count; k++) {
         const dev_fused *f = &p.code[k].fused;
         if (p.code[k].op != OPCODE_COUNT + FUSED_SET_GRAD) continue;
+        /* the last one forms sums of what all have left */
+        CHECK(sets++ == 0 || f->place[SETG_KEPT] == kept + SET_STEP);
+        CHECK(p.code[k].i[0] == (sets == 7 ? 7 : 0));
+        CHECK(sets < 7 || (f->fresh >> SETG_DWKV & 1 && !(f->acc >> SETG_GPQ & 1)));
+        kept = f->place[SETG_KEPT];
         const dev_instr *forward =
             part_with(&p, FUSED_SET, SET_ALL + SIDE_A0, f->place[SETG_ALL + SIDE_A0]);
         CHECK(f->place[SETG_KEPT] >> FUSED_OFFSET_BITS == DEV_STORE_KEPT);
@@ -514,7 +521,10 @@ static void first_layer_rows(void) {
         if (p.code[k].op == OPCODE_COUNT + FUSED_FIRST) CHECK(f->place[FIRST_X] == FUSED_ABSENT);
         if (p.code[k].op != OPCODE_COUNT + FUSED_FIRST_GRAD) continue;
         CHECK(f->place[FIRSTG_KEPT] >> FUSED_OFFSET_BITS == DEV_STORE_KEPT);
-        CHECK(f->place[FIRSTG_X] == FUSED_ABSENT);
+        CHECK(f->place[FIRSTG_X] == FUSED_ABSENT && f->place[FIRSTG_GPRE] == FUSED_ABSENT);
+        for (int32_t j = 0; j < p.count; j++) /* the sets add up gpre there */
+            if (p.code[j].op == OPCODE_COUNT + FUSED_SET_GRAD)
+                CHECK(p.code[j].fused.place[SETG_GPREH] == f->place[FIRSTG_KEPT]);
     }
     program_free(&world, &p);
     forget(&r);

@@ -332,26 +332,29 @@ static void keep_first(cuda_program *p, dev_fused *first, dev_fused *f) {
     }
 }
 
-/* Where the sets, and nobody else, make gpre, and leave rows, they add it up where its rows are
- * kept. */
-static bool makes_gpre(const dev_instr *ins, uint32_t gpre) {
-    bool makes = false;
+/* Does an instruction that is no part write there? */
+static bool writes_to(const dev_instr *ins, uint32_t place) {
+    bool writes = false;
     for (int j = 0; ins->op < OPCODE_COUNT && j < DEV_OUT; j++)
-        makes |= ins->out[j].present && ins->out[j].store == DEV_STORE_ACT &&
-                 fused_place(DEV_STORE_ACT, ins->out[j].offset) == gpre;
-    return makes || (is_part(ins, FUSED_SET_GRAD) && ins->fused.place[SETG_GPRE] == gpre &&
-                     ins->fused.place[SETG_KEPT] == FUSED_ABSENT);
+        writes |= ins->out[j].present && ins->out[j].store == DEV_STORE_ACT &&
+                  fused_place(DEV_STORE_ACT, ins->out[j].offset) == place;
+    return writes;
 }
-static void add_up_in_rows(cuda_program *p, dev_fused *f) {
+/* Where sets that leave rows, and nobody else, make the gpre of instruction `end`, they add it up
+ * where its rows are kept. */
+static void add_up_in_rows(cuda_program *p, int32_t end) {
+    dev_fused *f = &p->code[end].fused;
     const uint32_t gpre = f->place[FIRSTG_GPRE];
     int32_t sets = 0;
-    for (int32_t k = 0; k < p->count; k++) {
+    for (int32_t k = 0; k < end; k++) {
         const dev_instr *ins = &p->code[k];
-        if (makes_gpre(ins, gpre)) return;
-        sets += is_part(ins, FUSED_SET_GRAD) && ins->fused.place[SETG_GPRE] == gpre;
+        const bool set = is_part(ins, FUSED_SET_GRAD) && ins->fused.place[SETG_GPRE] == gpre;
+        if (set ? ins->fused.place[SETG_KEPT] == FUSED_ABSENT : sets > 0 && writes_to(ins, gpre))
+            return;
+        sets += set;
     }
     if (sets == 0) return;
-    for (int32_t k = 0; k < p->count; k++) {
+    for (int32_t k = 0; k < end; k++) {
         dev_instr *ins = &p->code[k];
         if (is_part(ins, FUSED_SET_GRAD) && ins->fused.place[SETG_GPRE] == gpre)
             ins->fused.place[SETG_GPREH] = f->place[FIRSTG_KEPT];
@@ -368,7 +371,7 @@ static void place_first(cuda_program *p, const int32_t *writers) {
         const int64_t at = gradient_at(&ins->fused, FIRSTG_DW);
         if (!first || first->math == DEV_FP32 || at < 0 || writers[at] != 1) continue;
         keep_first(p, &first->fused, &ins->fused);
-        add_up_in_rows(p, &ins->fused);
+        add_up_in_rows(p, k);
         ins->fused.place[FIRSTG_X] = FUSED_ABSENT;
         bool read = false;
         for (int32_t j = 0; j < p->count; j++) read |= reads_features(&p->code[j], place);

@@ -346,8 +346,8 @@ static void weights_as_halves(void) {
             found++;
         }
     }
-    /* latents, of which the first has less; conditioners; sets in reverse; features */
-    CHECK(found == 2 * (7 * 9 - 2) + 7 * 5 + 7 * 3 + 1);
+    /* latents, of which the first has less; conditioners; sets, both ways; features */
+    CHECK(found == 2 * (7 * 9 - 2) + 7 * 5 + 7 * 6 + 1);
     for (int k = 0; k < 2; k++) program_free(&world, &p[k]);
     forget(&r);
 }

@@ -170,6 +170,7 @@ enum {
     SET_ALL,                           /* out: SIDE_SLOTS values of all points, kept  */
     SET_SOME = SET_ALL + SIDE_SLOTS,   /* out: and of the context                    */
     SET_STACK = SET_SOME + SIDE_SLOTS, /* out (2, 64)                              */
+    SET_PREH,                          /* pre as halves, or absent                    */
     SET_SLOTS
 };
 
@@ -208,6 +209,7 @@ enum {
     SETG_PRE,                          /* (n, 192): SET_PRE of the forward part     */
     SETG_KEPT,                         /* out: SET_ROWS_KEPT words, or absent       */
     SETG_GPREH,                        /* in place of GPRE where it is there: FIRSTG_KEPT */
+    SETG_PREH,                         /* pre as halves, or absent                  */
     SETG_SLOTS
 };
 
@@ -328,7 +330,9 @@ enum {
 
 /* What all transitions share: the Fourier features x = [cos, sin] of the turns at frequency, what
  * they give to the points of the set encoder, pre = x w + b, and the seed's query
- * pq = seed wq + bq. */
+ * pq = seed wq + bq. Where only sets in tf32 and bf16 read pre (halves.c), it lies in its place as
+ * halves, by octets of n rows: number (r, c) is half c % 2 of word (c / 8 * n + r) * 4 + c % 8 / 2.
+ */
 enum {
     FIRST_AT,        /* (n, 1), ld 16     */
     FIRST_FREQUENCY, /* (80, 1), ld 16    */
@@ -341,6 +345,7 @@ enum {
     FIRST_PRE,       /* out (n, 192)      */
     FIRST_PQ,        /* out (1, 64)       */
     FIRST_KEPT,      /* out: x as halves, FIRST_ROWS_KEPT words, or absent */
+    FIRST_PREH,      /* out: pre as halves, or absent: then FIRST_PRE      */
     FIRST_SLOTS
 };
 enum { FIRST_ROWS_KEPT = 128 * 80 }; /* by octets, as the conditioner's rows */

@@ -1,8 +1,8 @@
 /* fused_first_half.cuh: what all transitions share (FUSED_FIRST) in tf32 and bf16: Fourier features
  * are made as halves by octets (octets.cuh), the operand of the product and what conditioners read
  * (FIRST_KEPT); as floats they are stored only where somebody asks for them. The weight comes as
- * halves meanwhile. pre^T = w^T x^T: a group of four warps has 32 points and takes 64 of
- * the 192 numbers at a time. */
+ * halves meanwhile. pre^T = w^T x^T: a group of four warps has 32 points and takes 64 of the 192
+ * numbers at a time. pre leaves as halves, by octets of n rows, or as floats (FIRST_PREH). */
 #ifndef MNP_CUDA_FUSED_FIRST_HALF_CUH
 #define MNP_CUDA_FUSED_FIRST_HALF_CUH
 
@@ -14,7 +14,8 @@ namespace first_half_part {
 enum { SEED = 64, WAVES = 80, IN = 2 * WAVES, OUT = 192, WORDS = IN * OUT / 2 };
 enum { LD = 16 };                                         /* of columns that are matrices */
 enum { PAIRS_OF = WAVES / 2, SIDE = THREADS / PAIRS_OF }; /* threads for a row; rows at a time */
-enum { ROOM_W = 0, ROOM_X = ROOM_W + WORDS, ROOM_END = ROOM_X + IN / 8 * OCTET };
+enum { ROOM_W = 0, ROOM_X = ROOM_W + WORDS, ROOM_PRE = ROOM_X + IN / 8 * OCTET };
+enum { ROOM_END = ROOM_PRE + OUT / 8 * OCTET };
 static_assert((int)ROOM_END <= (int)WORK_WORDS, "room of the first layer");
 static_assert(SIDE * PAIRS_OF == THREADS - 32, "a warp has no frequency");
 
@@ -87,8 +88,22 @@ FN void layer(const Biases &bias, int n) {
         const Weights<DOWN, IN / 16, OUT> w(work() + ROOM_W, tile.m0, 0);
         tile.multiply(w.v, work() + ROOM_X, 0);
         group_wait();
-        tile.turn(fused_at(FIRST_PRE), OUT, n);
+        if (fused_at(FIRST_PREH))
+            tile.keep(work() + ROOM_PRE);
+        else
+            tile.turn(fused_at(FIRST_PRE), OUT, n);
     }
+}
+
+/* An octet a lane. */
+FN void send_pre(int n) {
+    float *to = fused_at(FIRST_PREH);
+    bulk_fence();
+    __syncthreads();
+    if (!to || threadIdx.x >= OUT / 8) return;
+    bulk_store(to + threadIdx.x * n * 4, shared_at(work() + ROOM_PRE + threadIdx.x * OCTET),
+               n * 16);
+    bulk_commit();
 }
 
 FN void run(int n) {
@@ -102,7 +117,8 @@ FN void run(int n) {
     if (kept) send_octets(kept, work() + ROOM_X, IN / 8);
     wait_rows(0);
     layer(bias, n);
-    if (threadIdx.x == 0) bulk_wait();
+    send_pre(n);
+    bulk_wait();
 }
 
 } // namespace first_half_part

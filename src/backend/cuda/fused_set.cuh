@@ -34,26 +34,25 @@ static __device__ __noinline__ void set_floats() {
     pool_sides<DEV_FP32>();
 }
 
-template <int MATH> static __device__ __noinline__ void set_packed() {
+/* HALVES: pre lies as such. */
+template <int MATH, bool HALVES> static __device__ __noinline__ void set_packed() {
     Tile r[GROUP_TILES];
-    join_packed<MATH>(r);
+    join_packed<MATH, HALVES>(r);
     __syncthreads();
 #pragma unroll 1
     for (int turn = 0; turn < 2; turn++) {
         const bool last = turn == 1;
         attend_packed<MATH>(r, last);
-        wait_rows(last ? SECOND_WEIGHTS : FIRST_WEIGHTS);
-        pack_weights<MATH, 64>(last ? AT_FLOATS_1 : AT_FLOATS_0, AT_PACKED_W);
-        if (last)
+        if (last) {
+            wait_rows(SECOND_WEIGHTS);
             make_u();
-        else
-            pack_weights<MATH, 192>(AT_FLOATS_Q, AT_PACKED_WQ);
-        bulk_fence(); /* the copy engine takes the rooms of floats, or of keys and values */
+            bulk_fence(); /* the copy engine takes the rooms of keys and values */
+        } else {
+            wait_rows(FIRST_WEIGHTS);
+            take_weights<MATH>();
+        }
         __syncthreads();
-        if (last)
-            copy_last();
-        else
-            copy_second_whole();
+        if (last) copy_last();
         narrow_packed<MATH>(r, last);
         if (last) break;
         wide_packed<MATH>(r);
@@ -63,10 +62,11 @@ template <int MATH> static __device__ __noinline__ void set_packed() {
 }
 
 static __device__ __noinline__ void run(const dev_instr &ins) {
+    const bool halves = fused_at(SET_PREH);
     if (ins.math == DEV_TF32)
-        set_packed<DEV_TF32>();
+        halves ? set_packed<DEV_TF32, true>() : set_packed<DEV_TF32, false>();
     else if (ins.math == DEV_BF16)
-        set_packed<DEV_BF16>();
+        halves ? set_packed<DEV_BF16, true>() : set_packed<DEV_BF16, false>();
     else
         set_floats();
 }

@@ -29,7 +29,8 @@ static const halves_block blocks[] = {
     {FUSED_FLOW, FLOW_W2, 128, 32},       {FUSED_FLOW_GRAD, FLOWG_W1, 128, 128},
     {FUSED_FLOW_GRAD, FLOWG_W2, 128, 32}, {FUSED_FIRST, FIRST_W, 160, 192},
     {FUSED_SET_GRAD, SETG_W0, 64, 64},    {FUSED_SET_GRAD, SETG_W1, 64, 64},
-    {FUSED_SET_GRAD, SETG_WQ, 64, 192},
+    {FUSED_SET_GRAD, SETG_WQ, 64, 192},   {FUSED_SET, SET_W0, 64, 64},
+    {FUSED_SET, SET_W1, 64, 64},          {FUSED_SET, SET_WQ, 64, 192},
 };
 enum { BLOCKS = sizeof blocks / sizeof *blocks };
 
@@ -49,6 +50,41 @@ static void place_in_blocks(const halves_block *b, int64_t at, int32_t *half_at)
         }
 }
 
+static bool is_part(const dev_instr *ins, fused_kind kind) {
+    return ins->op == OPCODE_COUNT + (int32_t)kind;
+}
+
+/* The operand by which a part reads pre; -1: it does not. */
+static int32_t pre_slot(const dev_instr *ins) {
+    return is_part(ins, FUSED_SET) ? SET_PRE : is_part(ins, FUSED_SET_GRAD) ? SETG_PRE : -1;
+}
+
+/* Does an instruction read what begins at a place of the arena as floats? */
+static bool reads_floats(const dev_instr *ins, uint32_t place) {
+    bool reads = false;
+    if (pre_slot(ins) >= 0)
+        reads = (ins->math == DEV_FP32 || is_part(ins, FUSED_SET_GRAD)) &&
+                ins->fused.place[pre_slot(ins)] == place;
+    for (int j = 0; ins->op < OPCODE_COUNT && j < DEV_IN; j++)
+        reads |= ins->in[j].present && ins->in[j].store == DEV_STORE_ACT &&
+                 fused_place(DEV_STORE_ACT, ins->in[j].offset) == place;
+    return reads;
+}
+
+/* pre of a first layer, for all sets that read it. */
+static void hand_on_halves(cuda_program *p, dev_fused *first) {
+    const uint32_t place = first->place[FIRST_PRE];
+    for (int32_t k = 0; k < p->count; k++)
+        if (reads_floats(&p->code[k], place)) return;
+    first->place[FIRST_PREH] = place;
+    for (int32_t k = 0; k < p->count; k++) {
+        dev_fused *f = &p->code[k].fused;
+        const int32_t slot = pre_slot(&p->code[k]);
+        if (slot >= 0 && f->place[slot] == place)
+            f->place[slot == SET_PRE ? SET_PREH : SETG_PREH] = place;
+    }
+}
+
 mnp_status halves_place(env *e, int64_t words, cuda_program *p) {
     const int64_t fours = words / 4 + 1;
     p->half_at = env_alloc(e, (size_t)fours, sizeof *p->half_at, "a program");
@@ -57,6 +93,7 @@ mnp_status halves_place(env *e, int64_t words, cuda_program *p) {
     for (int32_t k = 0; k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (ins->math == DEV_FP32) continue;
+        if (is_part(ins, FUSED_FIRST)) hand_on_halves(p, &ins->fused);
         for (int32_t j = 0; j < ROWS; j++)
             if (ins->op == OPCODE_COUNT + rows[j].kind)
                 p->reads_halves |= place_as_half(&ins->fused.place[rows[j].slot]);

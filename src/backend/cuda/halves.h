@@ -11,7 +11,8 @@
  * DEV_STORE_HALVES, and says where every four weights lie there (half_at). Weights of the large
  * layers lie in blocks of 32 rows, by octets of columns, so that a block is one piece of memory and
  * the tensor cores' loads of eight rows meet all banks (octets.cuh): half (r, c) of a matrix with C
- * columns is number ((r / 32 * (C / 8) + c / 8) * 32 + r % 32) * 8 + c % 8. */
+ * columns is number ((r / 32 * (C / 8) + c / 8) * 32 + r % 32) * 8 + c % 8. What the first layer
+ * makes for the sets is handed on as halves too (fused.h), where nobody else reads it. */
 mnp_status halves_place(env *e, int64_t words, cuda_program *program);
 
 #endif

@@ -91,70 +91,128 @@ FN void keep_octets(int room, int i, int slot) {
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* Weights (64, COLS) that have come as floats, packed; all threads. */
-template <int MATH, int COLS> FN void pack_weights(int from, int to) {
-    constexpr int QUADS = COLS / 4;
+FN uint32_t half_to_bf16(uint32_t w) {
+    const float2 v = unpack_half(w);
+    return pack_bf16(v.x, v.y);
+}
+/* They come as halves: in bf16 they are made bfloat16 where they lie. */
+template <int MATH> FN void take_weights() {
+    if constexpr (MATH == DEV_BF16) {
 #pragma unroll
-    for (int k = 0; k < WIDTH * QUADS; k += THREADS) {
-        const int i = k + threadIdx.x;
-        const float4 v = ld4(work() + from + i * 4);
-        *(uint2 *)(work() + to + i / QUADS * PACKED_PITCH<COLS> + i % QUADS * 2) =
-            make_uint2(pack<MATH>(v.x, v.y), pack<MATH>(v.z, v.w));
+        for (int i = 0; i < PACKED_WEIGHTS / 4; i += THREADS) {
+            uint4 *at = (uint4 *)(work() + AT_PACKED_W1) + i + threadIdx.x;
+            const uint4 v = *at;
+            *at = make_uint4(half_to_bf16(v.x), half_to_bf16(v.y), half_to_bf16(v.z),
+                             half_to_bf16(v.w));
+        }
     }
 }
+static_assert(PACKED_WEIGHTS / 4 % THREADS == 0, "weights a thread");
 
 /* ---- j = pre + y wy -------------------------------------------------------------------------- */
 
-/* k and v of four columns and every 32nd row a thread, q of the warp's own columns. What is read is
- * asked for first, then the weights. */
-template <int MATH> FN void join_packed(Tile (&q)[GROUP_TILES]) {
-    constexpr int TURNS = SIDE_ROWS / ROW_STEP;
-    const int quad = threadIdx.x % ROW_QUADS * 4, row = threadIdx.x / ROW_QUADS;
-    const int lane = threadIdx.x % 32, g = lane / 4, col = member() * DH + lane % 4 * 2;
-    const int n = frame().n;
-    const float *pre = fused_at(SET_PRE), *y = fused_at(SET_Y), *wy = fused_at(SET_WY);
-    float4 k[TURNS], v[TURNS];
-    float yk[TURNS], yq[GROUP_TILES][2];
-    float2 w[2];
-#pragma unroll
-    for (int r = 0; r < TURNS; r++) {
-        const int at = row + r * ROW_STEP;
-        k[r] = global_quad(pre + at * 192 + 64 + quad, at < n);
-        v[r] = global_quad(pre + at * 192 + 128 + quad, at < n);
-        yk[r] = global_word(y + at, at < n);
+/* Eight numbers of a row. */
+struct Octet {
+    float4 lo, hi;
+    MEMBER void load(const float *from, bool exists) {
+        lo = global_quad(from, exists), hi = global_quad(from + 4, exists);
     }
+    /* As halves, which are unpacked later: nothing waits for them here. */
+    MEMBER void load_halves(const float *from, bool exists) { lo = global_quad(from, exists); }
+    MEMBER void unpack() {
+        const float4 w = lo;
+        const float2 a = unpack_half(__float_as_uint(w.x)), b = unpack_half(__float_as_uint(w.y));
+        const float2 c = unpack_half(__float_as_uint(w.z)), d = unpack_half(__float_as_uint(w.w));
+        lo = make_float4(a.x, a.y, b.x, b.y), hi = make_float4(c.x, c.y, d.x, d.y);
+    }
+    MEMBER void add(float y, const Octet &w) { lo = add4(lo, y, w.lo), hi = add4(hi, y, w.hi); }
+    template <int MATH> MEMBER void put(float *to) const {
+        *(uint4 *)to = make_uint4(pack<MATH>(lo.x, lo.y), pack<MATH>(lo.z, lo.w),
+                                  pack<MATH>(hi.x, hi.y), pack<MATH>(hi.z, hi.w));
+    }
+};
+
+/* An octet of k and of v of two rows a thread, so that a warp reads whole lines of pre, either way
+ * it lies. */
+template <int MATH, bool HALVES> struct JoinedKeys {
+    Octet k[2], v[2], wk, wv;
+    float y[2];
+    static MEMBER int row(int j) {
+        return HALVES ? (int)threadIdx.x / 256 * 64 + (int)threadIdx.x % 32 + 32 * j
+                      : (int)threadIdx.x / 8 + 64 * j;
+    }
+    static MEMBER int octet() { return HALVES ? (int)threadIdx.x / 32 % 8 : (int)threadIdx.x % 8; }
+    MEMBER void load(const float *pre, int n) {
+        const int c = octet() + 8;
 #pragma unroll
-    for (int i = 0; i < GROUP_TILES; i++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const int at = tile_of_side(i) + g + 8 * h;
-            const bool exists = g + 8 * h < tile_left_rows(i);
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-                const float2 x = global_pair(pre + at * 192 + col + 8 * e, exists);
-                q[i][e][2 * h] = x.x, q[i][e][2 * h + 1] = x.y;
+        for (int j = 0; j < 2; j++) {
+            const int r = row(j);
+            if constexpr (HALVES) {
+                k[j].load_halves(pre + (c * n + r) * 4, r < n);
+                v[j].load_halves(pre + ((c + 8) * n + r) * 4, r < n);
+            } else {
+                k[j].load(pre + r * 192 + c * 8, r < n);
+                v[j].load(pre + r * 192 + c * 8 + 64, r < n);
             }
-            yq[i][h] = global_word(y + at, exists);
+            y[j] = global_word(fused_at(SET_Y) + r, r < n);
         }
-    const float4 wk = global_quad(wy + 64 + quad, true), wv = global_quad(wy + 128 + quad, true);
-    w[0] = global_pair(wy + col, true), w[1] = global_pair(wy + col + 8, true);
+        wk.load(fused_at(SET_WY) + c * 8, true), wv.load(fused_at(SET_WY) + c * 8 + 64, true);
+    }
+    MEMBER void put() {
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            float *to = work() + row(j) * PACKED + octet() * 4;
+            if constexpr (HALVES) k[j].unpack(), v[j].unpack();
+            k[j].add(y[j], wk), v[j].add(y[j], wv);
+            k[j].template put<MATH>(to + AT_PACKED_K), v[j].template put<MATH>(to + AT_PACKED_V);
+        }
+    }
+};
+
+/* q of the warp's tiles; halves are unpacked later, in their place. */
+template <bool HALVES> struct JoinedQueries {
+    float y[GROUP_TILES][2];
+    float2 w[2];
+    MEMBER void load(Tile (&q)[GROUP_TILES], const float *pre, int n) {
+        const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, col = member() * DH + t * 2;
+#pragma unroll
+        for (int k = 0; k < GROUP_TILES * 4; k++) {
+            const int i = k / 4, e = k / 2 % 2, h = k % 2, at = tile_of_side(i) + g + 8 * h;
+            const bool exists = g + 8 * h < tile_left_rows(i);
+            float *to = q[i][e] + 2 * h;
+            if constexpr (HALVES) {
+                to[0] = global_word(pre + ((member() * 2 + e) * n + at) * 4 + t, exists);
+            } else {
+                const float2 x = global_pair(pre + at * 192 + col + 8 * e, exists);
+                to[0] = x.x, to[1] = x.y;
+            }
+            if (e == 0) y[i][h] = global_word(fused_at(SET_Y) + at, exists);
+        }
+        w[0] = global_pair(fused_at(SET_WY) + col, true);
+        w[1] = global_pair(fused_at(SET_WY) + col + 8, true);
+    }
+    MEMBER void add(Tile (&q)[GROUP_TILES]) const {
+#pragma unroll
+        for (int k = 0; k < GROUP_TILES * 4; k++) {
+            const int i = k / 4, e = k / 2 % 2, h = k % 2;
+            float *x = q[i][e] + 2 * h;
+            const float2 v = HALVES ? unpack_half(__float_as_uint(x[0])) : make_float2(x[0], x[1]);
+            x[0] = v.x + y[i][h] * w[e].x, x[1] = v.y + y[i][h] * w[e].y;
+        }
+    }
+};
+
+/* What is read is asked for first, then the weights. */
+template <int MATH, bool HALVES> FN void join_packed(Tile (&q)[GROUP_TILES]) {
+    const float *pre = fused_at(HALVES ? SET_PREH : SET_PRE);
+    JoinedKeys<MATH, HALVES> keys;
+    JoinedQueries<HALVES> queries;
+    keys.load(pre, frame().n);
+    queries.load(q, pre, frame().n);
     begin_rows();
-    copy_first_whole();
-#pragma unroll
-    for (int r = 0; r < TURNS; r++) {
-        const int at = (row + r * ROW_STEP) * PACKED + quad / 2;
-        const float4 a = add4(k[r], yk[r], wk), b = add4(v[r], yk[r], wv);
-        *(uint2 *)(work() + AT_PACKED_K + at) =
-            make_uint2(pack<MATH>(a.x, a.y), pack<MATH>(a.z, a.w));
-        *(uint2 *)(work() + AT_PACKED_V + at) =
-            make_uint2(pack<MATH>(b.x, b.y), pack<MATH>(b.z, b.w));
-    }
-#pragma unroll
-    for (int i = 0; i < GROUP_TILES * 8; i++) {
-        const int h = i / 2 % 2;
-        const float2 of = w[i / 4 % 2];
-        q[i / 8][i / 4 % 2][i % 4] += yq[i / 8][h] * (i % 2 ? of.y : of.x);
-    }
+    copy_packed();
+    keys.put();
+    queries.add(q);
 }
 
 /* ---- dense layers ---------------------------------------------------------------------------- */
@@ -163,11 +221,12 @@ template <int MATH> FN void join_packed(Tile (&q)[GROUP_TILES]) {
  */
 template <int MATH, int C, int M>
 FN void multiply_packed(Tile (&s)[M][C], int first, int room, int w, int bias) {
-    constexpr int PITCH_W = PACKED_PITCH<C * WIDTH>;
+    constexpr int BLOCK = C * WIDTH / 2 * 32; /* words of 32 rows */
     const int columns = member() * DH;
     const uint32_t left =
         shared_at(work() + room + tile_in_room(first) * PACKED + lane_block(PACKED));
-    const uint32_t right = shared_at(work() + w + columns / 2 + lane_block(PITCH_W));
+    const uint32_t right =
+        shared_at(work() + w + (columns / 8 + threadIdx.x % 32 / 16) * 128 + threadIdx.x % 16 * 4);
 #pragma unroll
     for (int j = 0; j < 2 * C; j++) {
         const float2 b = *(const float2 *)(work() + bias + j / 2 * WIDTH + columns + j % 2 * 8 +
@@ -180,7 +239,7 @@ FN void multiply_packed(Tile (&s)[M][C], int first, int room, int w, int bias) {
         uint32_t b[C][4];
 #pragma unroll
         for (int j = 0; j < C; j++)
-            load_transposed(right + (k * 16 * PITCH_W + j * WIDTH / 2) * 4, b[j]);
+            load_transposed(right + (k / 2 * BLOCK + k % 2 * 64 + j * WIDTH / 8 * 128) * 4, b[j]);
 #pragma unroll
         for (int i = 0; i < M; i++) {
             uint32_t a[4];
@@ -217,7 +276,8 @@ template <int MATH, int M> FN void narrow_tiles(Tile *r, int first, bool last) {
     const int from = last ? AT_PACKED_Y : AT_PACKED_X, to = last ? AT_PACKED_X : AT_PACKED_Y;
     Tile s[M][1];
     uint32_t bits[M];
-    multiply_packed<MATH, 1, M>(s, first, from, AT_PACKED_W, last ? AT_B1 : AT_B0);
+    multiply_packed<MATH, 1, M>(s, first, from, last ? AT_PACKED_W1 : AT_PACKED_W0,
+                                last ? AT_B1 : AT_B0);
 #pragma unroll
     for (int i = 0; i < M; i++) {
         keep_octets(from, first + i, last ? SIDE_A1 : SIDE_A0);

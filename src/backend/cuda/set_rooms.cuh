@@ -17,18 +17,18 @@
  *   39168   wq                             w1, wkv               wkv
  *   52480   biases, u
  *
- * In tf32 and bf16 rows of 64 numbers of 16 bits have a pitch of 36; q stays in registers:
+ * In tf32 and bf16 rows of 64 numbers of 16 bits have a pitch of 36; q stays in registers. Weights
+ * come as they lie in memory, in blocks of 32 rows by octets (halves.h):
  *
  *   from    j, attention 0   w0, wq        q1, attention 1, w1   pooling
  *       0   a0               a0, q of q1   q of q1, then x2      x2
  *    6912   k (128)          k of q1 (192) k                     wo, wr (from 13056 on)
  *   13824   v (128)          v of q1 (192) v
- *   22272                    w0            w0, then w1
- *   24576                    wq            wq
+ *   22272   w1
+ *   24320   w0, wq
  *   26112                                                        weights, sums, rows
- *   30976   w0, wq, floats   x1            x1, then a1
- *   37888                    w1, floats    w1, floats
- *   43776                    wkv           wkv                   wkv
+ *   32512                    x1            x1, then a1
+ *   43776   wkv
  *   52480   biases, u */
 #ifndef MNP_CUDA_SET_ROOMS_CUH
 #define MNP_CUDA_SET_ROOMS_CUH
@@ -59,20 +59,15 @@ enum { AT_WEIGHTS = AT_BASES + TILES * HEADS * 2, AT_POOLED = AT_WEIGHTS + ALL_R
 enum { AT_PA = AT_POOLED + 24 * PITCH_Q, AT_PX = AT_PA + 16 * PITCH_Q };
 enum { FIRST_WEIGHTS, SECOND_WEIGHTS, LAST_WEIGHTS }; /* arrivals */
 
-/* Of 16-bit operands (set_packed.cuh): x and y by turns, keys and values, weights; floats that are
- * packed when they have come. */
+/* Of 16-bit operands (set_packed.cuh): x and y by turns, keys and values, weights. */
 enum { PACKED = WIDTH / 2 + 4 };
-template <int COLS> constexpr int PACKED_PITCH = COLS / 2 + 4;
 enum { AT_PACKED_X = 0, AT_PACKED_K = PACKED * ALL_ROWS, AT_PACKED_V = 2 * AT_PACKED_K };
-enum { AT_PACKED_W = AT_WR + WIDTH * PITCH_64, AT_PACKED_WQ = AT_PACKED_W + WIDTH * PACKED };
-enum { AT_PACKED_Y = AT_PACKED_WQ + WIDTH * PACKED_PITCH<3 * WIDTH> };
-enum { AT_FLOATS_0 = AT_PACKED_Y, AT_FLOATS_Q = AT_FLOATS_0 + WIDTH * WIDTH };
-enum { AT_FLOATS_1 = AT_PACKED_Y + PACKED * ALL_ROWS };
-static_assert(AT_PACKED_V + PACKED * ALL_ROWS <= (int)AT_PACKED_W &&
-                  AT_FLOATS_Q + WIDTH * 3 * WIDTH <= (int)AT_B0 &&
-                  AT_FLOATS_1 + WIDTH * WIDTH <= (int)AT_WKV &&
-                  (int)AT_POOLED <= (int)AT_PACKED_Y &&
-                  AT_PACKED_W + WIDTH * PACKED <= (int)AT_PARTS,
+enum { AT_PACKED_W1 = AT_WR + WIDTH * PITCH_64, AT_PACKED_W0 = AT_PACKED_W1 + WIDTH * WIDTH / 2 };
+enum { AT_PACKED_WQ = AT_PACKED_W0 + WIDTH * WIDTH / 2, AT_PACKED_Y = AT_PACKED_WQ + WIDTH * 96 };
+enum { PACKED_WEIGHTS = AT_PACKED_Y - AT_PACKED_W1 };
+static_assert(AT_PACKED_V + PACKED * ALL_ROWS <= (int)AT_PACKED_W1 &&
+                  AT_PACKED_Y + PACKED * ALL_ROWS <= (int)AT_WKV &&
+                  (int)AT_POOLED <= (int)AT_PACKED_Y && (int)AT_PACKED_W0 <= (int)AT_PARTS,
               "the rooms of 16-bit operands overlap");
 
 static_assert((int)AT_W0 + WIDTH * PITCH_64 <= (int)AT_WQ &&
@@ -171,24 +166,20 @@ FN void copy_second() {
     if (threadIdx.x == 0) expect_words(SECOND_WEIGHTS, WIDTH * (64 + 128));
     copy_pair({SET_W1, AT_W1, 64, PITCH_64}, {SET_WKV, AT_WKV, 128, PITCH_128}, SECOND_WEIGHTS);
 }
-/* The same for 16-bit operands: what is packed comes as it lies in memory. */
-FN void copy_whole(int slot, int at, int cols, int arrival) {
-    bulk_load(shared_at(work() + at), fused_at(slot), WIDTH * cols * 4, arrival_at(arrival));
+/* The same for 16-bit operands, all at once. */
+FN void copy_halves(int slot, int at, int cols) {
+    bulk_load(shared_at(work() + at), fused_at(slot), WIDTH * cols * 2, arrival_at(FIRST_WEIGHTS));
 }
-FN void copy_first_whole() {
-    if (threadIdx.x == 0) {
-        expect_words(FIRST_WEIGHTS, WIDTH * (64 + 192) + BIASES);
-        copy_whole(SET_W0, AT_FLOATS_0, 64, FIRST_WEIGHTS);
-        copy_whole(SET_WQ, AT_FLOATS_Q, 192, FIRST_WEIGHTS);
-    }
-    copy_biases();
-}
-FN void copy_second_whole() {
+FN void copy_packed() {
     const int r = asked_row();
     if (threadIdx.x == 0) {
-        expect_words(SECOND_WEIGHTS, WIDTH * (64 + 128));
-        copy_whole(SET_W1, AT_FLOATS_1, 64, SECOND_WEIGHTS);
+        expect_words(FIRST_WEIGHTS, PACKED_WEIGHTS + BIASES);
+        expect_words(SECOND_WEIGHTS, WIDTH * 128);
+        copy_halves(SET_W0, AT_PACKED_W0, 64);
+        copy_halves(SET_WQ, AT_PACKED_WQ, 192);
+        copy_halves(SET_W1, AT_PACKED_W1, 64);
     }
+    copy_biases();
     if (r >= 0 && r < WIDTH)
         bulk_load(shared_at(work() + AT_WKV + r * PITCH_128), fused_at(SET_WKV) + r * 128, 128 * 4,
                   arrival_at(SECOND_WEIGHTS));

@@ -40,8 +40,10 @@ static_assert(PLACE_DB + DB_PARTS * 192 <= 4 * (int)ROOM_WORDS, "the rest begins
 enum { PLACE_X2 = PLACE_DQ, PLACE_P = PLACE_X2 + ROWS_WORDS, PLACE_B = PLACE_P + 2 * SET_OCTET };
 enum { PLACE_W1 = PLACE_B + 64 * 8 };
 static_assert(PLACE_W1 + 64 * 32 <= (int)PLACE_DH, "w1 does not fit");
-/* In the places of dh and wq: the gradient of pre so far, 24 octets of 128 rows. */
-enum { POINTS_OCTET = FUSED_POINTS * 4, PLACE_OLD = PLACE_DH };
+/* In the place of dq: pre, 24 octets of 128 rows; in those of dh and wq: the gradient of pre so
+ * far. */
+enum { POINTS_OCTET = FUSED_POINTS * 4, PLACE_PRE = PLACE_DQ, PLACE_OLD = PLACE_DH };
+static_assert(PLACE_PRE + 24 * POINTS_OCTET <= (int)PLACE_DH, "pre does not fit");
 static_assert(PLACE_OLD + 24 * POINTS_OCTET <= (int)PLACE_W0, "the gradient of pre does not fit");
 
 template <int MATH> constexpr float SCALE = MATH == DEV_TF32 ? (float)KEPT_SCALE : 1.0f;
@@ -100,93 +102,108 @@ FN int weight_piece(int head, int columns) {
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-enum { ARRIVAL_X2, ARRIVAL_W, ARRIVAL_Q, ARRIVAL_A0, ARRIVAL_OLD };
+enum { ARRIVAL_X2, ARRIVAL_W1, ARRIVAL_WQ, ARRIVAL_Q, ARRIVAL_A0, ARRIVAL_PRE, ARRIVAL_OLD };
 
-/* Every warp has an octet of a matrix of 64 columns, one side of it. */
-struct Share {
-    int octet, rows;
-    bool some;
-    MEMBER Share() {
-        octet = threadIdx.x / 32 % 8, some = threadIdx.x >= HALF_THREADS;
-        rows = some ? frame().m : frame().n;
+/* Copy k of those that move `octets` octets of 192 rows: where its rows begin, in words, and how
+ * many there are; none: zero. Where there are 128 points, those of the context stand right behind.
+ */
+struct Piece {
+    int at, rows;
+    MEMBER Piece(int k, int octets) {
+        const int n = frame().n, m = frame().m;
+        const bool both = n == SOME_ROW, some = !both && k >= octets;
+        at = (some ? k - octets : k) * SET_OCTET + (some ? SOME_ROW * 4 : 0);
+        rows = k >= (both ? octets : 2 * octets) ? 0 : both ? n + m : some ? m : n;
     }
-    MEMBER int at() const { return octet * SET_OCTET + (some ? SOME_ROW * 4 : 0); }
 };
-
-/* Who asks waits until the copy engine takes it, so x2, which is wanted first, is asked for by all
- * warps, the rest of what the first half reads by four that have little else to do: q, k, v and a1
- * by one of them each, a lane an octet of a side, and weights. q1 and x2 have octets of as many
- * rows as the side. */
-FN void ask_x2() {
-    const Share s;
-    if (threadIdx.x == 0) expect_words(ARRIVAL_X2, (frame().n + frame().m) * 32);
-    if (threadIdx.x % 32 == 0 && s.rows > 0)
-        bulk_load(shared_at(work() + PLACE_X2 + s.at()),
-                  fused_at((s.some ? SETG_SOME : SETG_ALL) + SIDE_X2) + s.octet * s.rows * 4,
-                  s.rows * 16, arrival_at(ARRIVAL_X2));
+/* Copies are asked for by all warps, one by one. */
+FN int own_copy() {
+    return threadIdx.x / 32 + threadIdx.x % 32 * WARPS;
 }
-FN void ask_weight(int slot, int place, int words) {
-    bulk_load(shared_at(work() + place), fused_at(slot), words * 4, arrival_at(ARRIVAL_W));
+
+/* A matrix that the forward pass kept by octets of 192 rows. */
+FN void ask_kept(int k, int slot, int place, int arrival) {
+    const Piece x(k, 8);
+    if (x.rows > 0)
+        bulk_load(shared_at(work() + place + x.at), fused_at(SETG_ALL + slot) + x.at, x.rows * 16,
+                  arrival_at(arrival));
+}
+/* One that has octets of as many rows as the side: octet k % 8 of a side, from `octet` on. */
+FN void ask_side(int k, int slot, int octet, int place, int arrival) {
+    const bool some = k >= 8;
+    const int rows = some ? frame().m : frame().n;
+    if (k < 16 && rows > 0)
+        bulk_load(shared_at(work() + place + k % 8 * SET_OCTET + (some ? SOME_ROW * 4 : 0)),
+                  fused_at((some ? SETG_SOME : SETG_ALL) + slot) + (octet + k % 8) * rows * 4,
+                  rows * 16, arrival_at(arrival));
+}
+FN void ask_weight(int slot, int place, int words, int arrival) {
+    bulk_load(shared_at(work() + place), fused_at(slot), words * 4, arrival_at(arrival));
+}
+
+/* Who asks waits until the copy engine takes it. What the pooling and the layer behind it read is
+ * asked for by all warps; the rest of what the first half reads, when loads are on their way, by
+ * four: q, k, v and a1 by one each, and weights. */
+FN void ask_pooling() {
+    if (threadIdx.x == 0) {
+        expect_words(ARRIVAL_X2, (frame().n + frame().m) * 32);
+        expect_words(ARRIVAL_W1, 64 * 32);
+        ask_weight(SETG_W1, PLACE_W1, 64 * 32, ARRIVAL_W1);
+    }
+    ask_side(own_copy(), SIDE_X2, 0, PLACE_X2, ARRIVAL_X2);
 }
 FN void ask_first() {
-    const int lane = threadIdx.x % 32, matrix = threadIdx.x / 32 % 4, octet = lane % 8;
-    const bool some = lane >= 8;
-    const int rows = some ? frame().m : frame().n;
+    const int lane = threadIdx.x % 32, matrix = threadIdx.x / 32 % 4;
     if (threadIdx.x % 128 == 0) {
-        expect_words(ARRIVAL_W, 64 * (32 + 32 + 96));
         expect_words(ARRIVAL_Q, (frame().n + frame().m) * (96 + 32));
+        expect_words(ARRIVAL_WQ, 64 * (96 + 32));
     }
-    if (lane == 16 && matrix == 0) ask_weight(SETG_W1, PLACE_W1, 64 * 32);
-    if (lane == 16 && matrix == 1) ask_weight(SETG_WQ, PLACE_WQ, 64 * 96);
-    if (lane == 16 && matrix == 2) ask_weight(SETG_W0, PLACE_W0, 64 * 32);
-    if (lane < 16 && rows > 0) {
-        const float *from =
-            fused_at((some ? SETG_SOME : SETG_ALL) + (matrix < 3 ? SIDE_Q1 : SIDE_A1)) +
-            (matrix < 3 ? (matrix * 8 + octet) * rows * 4 : octet * SET_OCTET);
-        const int to = matrix * ROWS_WORDS + octet * SET_OCTET + (some ? SOME_ROW * 4 : 0);
-        bulk_load(shared_at(work() + to), from, rows * 16, arrival_at(ARRIVAL_Q));
-    }
+    if (matrix < 3)
+        ask_side(lane, SIDE_Q1, matrix * 8, matrix * ROWS_WORDS, ARRIVAL_Q);
+    else
+        ask_kept(lane, SIDE_A1, PLACE_G, ARRIVAL_Q);
+    if (lane == 16 && matrix == 0) ask_weight(SETG_W0, PLACE_W0, 64 * 32, ARRIVAL_WQ);
+    if (lane == 16 && matrix == 3) ask_weight(SETG_WQ, PLACE_WQ, 64 * 96, ARRIVAL_WQ);
 }
 
-FN void ask_a0() {
-    const Share s;
-    if (threadIdx.x == 0) expect_words(ARRIVAL_A0, (frame().n + frame().m) * 32);
-    if (threadIdx.x % 32 == 4 && s.rows > 0)
-        bulk_load(shared_at(work() + PLACE_G + s.at()),
-                  fused_at(s.some ? SETG_SOME + SIDE_A0 : SETG_ALL + SIDE_A0) + s.octet * SET_OCTET,
-                  s.rows * 16, arrival_at(ARRIVAL_A0));
+/* a0, and pre where it is kept as halves: 24 octets of as many rows as there are points. */
+FN void ask_second() {
+    const int k = own_copy(), n = frame().n;
+    if (threadIdx.x == 0) {
+        expect_words(ARRIVAL_A0, (n + frame().m) * 32);
+        if (fused_at(SETG_PREH)) expect_words(ARRIVAL_PRE, n * 96);
+    }
+    ask_kept(k, SIDE_A0, PLACE_G, ARRIVAL_A0);
+    if (k < 24 && fused_at(SETG_PREH))
+        bulk_load(shared_at(work() + PLACE_PRE + k * POINTS_OCTET), fused_at(SETG_PREH) + k * n * 4,
+                  n * 16, arrival_at(ARRIVAL_PRE));
 }
 
-/* The gradient of pre, where it is kept as halves: an octet of all rows each of 24 lanes, two of
- * some warps. What it is so far comes; what it has become goes. */
-FN int own_octet() {
-    const int octet = threadIdx.x / 32 + threadIdx.x % 32 * WARPS;
-    return octet < 24 ? octet : -1;
-}
+/* The gradient of pre, where it is kept as halves. What it is so far comes; what it has become
+ * goes.
+ */
 FN void ask_old() {
-    const int octet = own_octet(), n = frame().n;
+    const int k = own_copy(), n = frame().n;
     if (!fused_at(SETG_GPREH) || !fused_adds(SETG_GPRE)) return;
     if (threadIdx.x == 0) expect_words(ARRIVAL_OLD, n * 96);
-    if (octet >= 0)
-        bulk_load(shared_at(work() + PLACE_OLD + octet * POINTS_OCTET),
-                  fused_at(SETG_GPREH) + octet * POINTS_OCTET, n * 16, arrival_at(ARRIVAL_OLD));
+    if (k < 24)
+        bulk_load(shared_at(work() + PLACE_OLD + k * POINTS_OCTET),
+                  fused_at(SETG_GPREH) + k * POINTS_OCTET, n * 16, arrival_at(ARRIVAL_OLD));
 }
 FN void send_new() {
-    const int octet = own_octet();
-    if (octet >= 0)
-        bulk_store(fused_at(SETG_GPREH) + octet * POINTS_OCTET,
-                   shared_at(work() + PLACE_OLD + octet * POINTS_OCTET), frame().n * 16);
+    const int k = own_copy();
+    if (k < 24)
+        bulk_store(fused_at(SETG_GPREH) + k * POINTS_OCTET,
+                   shared_at(work() + PLACE_OLD + k * POINTS_OCTET), frame().n * 16);
     bulk_commit();
 }
 
-/* Rows of G to memory: `panels` matrices of 64 columns. Behind a bulk_fence() of all and a barrier;
- * the place may be written to again behind sent_rows() and another. */
-FN void send_rows(int kept, int place, int panels) {
-    const int lane = threadIdx.x % 32;
-    const Share s;
-    if (lane >= panels || s.rows == 0) return;
-    const int at = lane * ROWS_WORDS + s.at();
-    bulk_store(fused_at(SETG_KEPT) + kept + at, shared_at(work() + place + at), s.rows * 16);
+/* Rows of G to memory. Behind a bulk_fence() of all and a barrier; the place may be written to
+ * again behind sent_rows() and another. */
+FN void send_rows(int kept, int place, int octets) {
+    const Piece x(own_copy(), octets);
+    if (x.rows == 0) return;
+    bulk_store(fused_at(SETG_KEPT) + kept + x.at, shared_at(work() + place + x.at), x.rows * 16);
     bulk_commit();
 }
 FN void sent_rows() {
@@ -208,14 +225,15 @@ static_assert((int)PLACE_X2 == 32 * (int)SET_OCTET, "x2 behind q, k, v and a1");
 
 /* Memory that will be read behind the first attention: from there to the second cache. */
 FN void expect_first() {
-    const Share s;
-    if (threadIdx.x % 256 || s.rows == 0) return;
-    const int side = s.some ? SETG_SOME : SETG_ALL;
-    prefetch_bulk(fused_at(side + SIDE_L0), s.rows * 16);
-    prefetch_bulk(fused_at(side + SIDE_H0), s.rows / 2 * 16);
-    if (s.some) return;
+    const bool some = threadIdx.x > 0;
+    const int rows = some ? frame().m : frame().n, side = some ? SETG_SOME : SETG_ALL;
+    if (threadIdx.x % 256 || rows == 0) return;
+    prefetch_bulk(fused_at(side + SIDE_L0), rows * 16);
+    prefetch_bulk(fused_at(side + SIDE_H0), rows / 2 * 16);
+    if (some) return;
     prefetch_bulk(fused_at(SETG_ALL + SIDE_A0), ROWS_WORDS * 4);
-    prefetch_bulk(fused_at(SETG_PRE), s.rows * 192 * 4);
+    if (fused_at(SETG_PREH)) prefetch_bulk(fused_at(SETG_PREH), rows * 96 * 4);
+    if (fused_at(SETG_GPREH)) prefetch_bulk(fused_at(SETG_GPREH), 24 * POINTS_OCTET * 4);
 }
 
 /* Weights come as halves: in bf16 they are made bfloat16 where they lie; `quads` of them a thread.

@@ -122,38 +122,30 @@ template <int MATH> FN void put_outputs(const Sums16 &c, const float (&lse)[6]) 
     }
 }
 
-/* The last turn: q, k and v are pre + y wy, those of the context the same again. A thread has eight
- * columns of a panel in every 64th row. */
-struct Pre {
-    float4 a[2][3], b[2][3];
-};
-FN void load_pre(Pre &x, bool go) {
-    const int first = threadIdx.x / 8, col = threadIdx.x % 8 * 8;
-    const float *from = fused_at(SETG_PRE) + first * 192 + col;
-#pragma unroll
-    for (int k = 0; k < 6; k++) {
-        const bool exists = go && first + k / 3 * 64 < frame().n;
-        const float *p = from + k / 3 * 64 * 192 + k % 3 * 64;
-        x.a[k / 3][k % 3] = global_quad(p, exists), x.b[k / 3][k % 3] = global_quad(p + 4, exists);
-    }
+/* The last turn: q, k and v are pre + y wy, those of the context the same again. A lane has rows 32
+ * apart, a warp an octet of each panel. */
+FN Eight pre_at(int octet, int row) {
+    if (row >= frame().n) return {zero4(), zero4()};
+    if (!fused_at(SETG_PREH)) return eight_at(fused_at(SETG_PRE) + row * 192 + octet * 8, true);
+    const uint4 v = *(const uint4 *)(work() + PLACE_PRE + octet * POINTS_OCTET + row * 4);
+    const float2 a = unpack_half(v.x), b = unpack_half(v.y), c = unpack_half(v.z),
+                 d = unpack_half(v.w);
+    return {make_float4(a.x, a.y, b.x, b.y), make_float4(c.x, c.y, d.x, d.y)};
 }
-template <int MATH> FN void put_pre(const Pre &x, int rows) {
-    const int first = threadIdx.x / 8, octet = threadIdx.x % 8;
-    const float *wy = work() + PLACE_WY + octet * 8, *y = work() + PLACE_Y + first;
-    float *to = work() + PLACE_Q + octet * SET_OCTET + first * 4;
-#pragma unroll
-    for (int p = 0; p < 3; p++) {
-        const float4 wa = ld4(wy + p * 64), wb = ld4(wy + p * 64 + 4);
-#pragma unroll
-        for (int k = 0; k < 2; k++) {
-            const int row = first + k * 64;
-            const float4 v =
-                pack8<MATH>(add4(x.a[k][p], y[k * 64], wa), add4(x.b[k][p], y[k * 64], wb));
-            float *at = to + p * ROWS_WORDS + k * 64 * 4;
-            if (row < rows) st4(at, v);
-            if (k == 0 && SOME_ROW + row < rows)
-                st4(at + SOME_ROW * 4, row < frame().m ? v : zero4());
-        }
+template <int MATH> FN void put_pre(int rows) {
+    const int m = frame().m, octet = threadIdx.x / 32 % 8;
+    const int first = threadIdx.x / 256 * 64 + threadIdx.x % 32;
+#pragma unroll 2
+    for (int i = 0; i < 6; i++) {
+        const int o = i / 2 * 8 + octet, row = first + i % 2 * 32;
+        const float *wy = work() + PLACE_WY + o * 8;
+        const float y = work()[PLACE_Y + row];
+        const Eight x = pre_at(o, row);
+        const float4 v = pack8<MATH>(add4(x.a, y, ld4(wy)), add4(x.b, y, ld4(wy + 4)));
+        float *to = work() + PLACE_Q + o * SET_OCTET + row * 4;
+        if (row < rows) st4(to, v);
+        if (row < FUSED_CONTEXT && SOME_ROW + row < rows)
+            st4(to + SOME_ROW * 4, row < m ? v : zero4());
     }
 }
 
@@ -163,13 +155,11 @@ template <int MATH> FN void put_pre(const Pre &x, int rows) {
 template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     const bool last = uniform(turn);
     Mask mask;
-    Pre pre;
     float lse[6];
     if (last) {
-        send_rows(KEPT_DQ1, PLACE_Q, 3);
-        ask_a0();
+        ask_second();
+        send_rows(KEPT_DQ1, PLACE_Q, 24);
     }
-    load_pre(pre, last);
     const float of_joint = load_joint();
     load_mask(mask, saved(last ? SIDE_H0 : SIDE_H1), lane_row(0), tile_head() / 2);
     load_lse(lse, saved(last ? SIDE_L0 : SIDE_L1));
@@ -177,7 +167,10 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
         if (threadIdx.x < 192) add_bias192<MATH>();
     } else {
         const float4 of_pool = load_pool_kept();
-        if (threadIdx.x >= THREADS - 128) pool_products16<MATH>(set_rows());
+        if (threadIdx.x >= THREADS - 128) {
+            ask_first();
+            pool_products16<MATH>(set_rows());
+        }
         leave_pool_kept(of_pool);
     }
     Sums16 c = {};
@@ -186,7 +179,7 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     sent_rows(); /* dq, dk and dv */
     bulk_fence();
     __syncthreads();
-    send_rows(last ? KEPT_DH0S : KEPT_DH1S, PLACE_DH, 1);
+    send_rows(last ? KEPT_DH0S : KEPT_DH1S, PLACE_DH, 8);
     if (last && threadIdx.x < JOINT) work()[PLACE_WY + threadIdx.x] = of_joint;
     add_products<MATH>(c, PLACE_DH, last ? PLACE_W0 : PLACE_W1, 4);
     if (threadIdx.x < 64) add_bias64<MATH>(last ? SETG_DB0 : SETG_DB1);
@@ -195,10 +188,13 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     __syncthreads();
     if (last) {
         ask_old();
-        put_pre<MATH>(pre, set_rows());
+        if (fused_at(SETG_PREH)) wait_rows(ARRIVAL_PRE);
+        put_pre<MATH>(set_rows());
         __syncthreads();
     } else {
         expect_first();
+        wait_rows(ARRIVAL_WQ);
+        take_weights<MATH, 4>(PLACE_WQ); /* and w0 */
     }
     put_outputs<MATH>(c, lse);
     __syncthreads();

@@ -114,24 +114,21 @@ template <int MATH> static __device__ __noinline__ void pooling16() {
     load_rows(in); /* first: who asks for copies waits */
     load_pool(pool, x);
     begin_rows();
-    ask_x2();
+    ask_pooling();
     zero_absent(set_rows());
     rows_reverse(in);
     __syncthreads();
     make_vectors16<MATH>(pool.w, pool.q);
     wait_rows(ARRIVAL_X2);
     __syncthreads();
-    if (id < 2 * SET_ROWS) {
+    if (id < 2 * SET_ROWS)
         pool_scores16<MATH>(x, pool.base);
-    } else {
-        ask_first();
+    else
         row_biases();
-    }
     __syncthreads();
     if (id < 2 * SET_ROWS) put_weights16<MATH>(x);
-    wait_rows(ARRIVAL_W);
+    wait_rows(ARRIVAL_W1);
     take_weights<MATH, 1>(PLACE_W1);
-    take_weights<MATH, 4>(PLACE_WQ); /* and w0 */
     __syncthreads();
 }
 

@@ -7,67 +7,116 @@
 
 namespace set_grad_part {
 
-/* In the place of dq: sums over 16 rows of dj times y (8, 192), over 96 columns times wy (2, 128)
- */
-enum { DOWN_PARTS = FUSED_POINTS / 16, PLACE_DOWN = PLACE_DQ };
-enum { PLACE_ACROSS = PLACE_DOWN + DOWN_PARTS * 192 };
+/* In the place of dq: sums over rows of dj times y (192), over columns times wy (192), which are
+ * those of all points and behind them the context's. */
+enum { PLACE_DOWN = PLACE_DQ, PLACE_ACROSS = PLACE_DOWN + 192 };
 
-/* Four halves of shared memory. */
-FN float4 halves_at(const float *at, bool go) {
-    const uint2 x = go ? *(const uint2 *)at : make_uint2(0, 0);
-    const float2 a = unpack_half(x.x), b = unpack_half(x.y);
-    return make_float4(a.x, a.y, b.x, b.y);
+/* Two numbers of a vector as halves, what is left of them as two more: the operand that multiplies
+ * by the vector has the first as its row (column) 0 and the others as row 1. */
+FN uint32_t vector_pair(const float *v) {
+    const int g = threadIdx.x % 32 / 4;
+    const float2 x = *(const float2 *)v;
+    const uint32_t high = pack_half(x.x, x.y);
+    const float2 of_high = unpack_half(high);
+    return g == 0 ? high : g == 1 ? pack_half(x.x - of_high.x, x.y - of_high.y) : 0u;
 }
 
-/* dj, times KEPT_SCALE, on top of the gradient of pre: halves that have come, or floats in memory.
- */
-FN void add_halves(float *old, const float4 &v, bool add) {
-    const float4 x = add4(v, 1.0f, halves_at(old, add));
-    *(uint2 *)old = make_uint2(pack_half(x.x, x.y), pack_half(x.z, x.w));
+/* y^T dj: eight columns a warp, twice for some, rows 32 at a time. */
+FN void sum_down() {
+    const int lane = threadIdx.x % 32, t = lane % 4;
+#pragma unroll 1
+    for (int octet = threadIdx.x / 32; octet < 24; octet += WARPS) {
+        float c[4] = {};
+#pragma unroll 1
+        for (int row = 0; row < set_rows(); row += 32) {
+            const int of_side = row >= SOME_ROW ? row - SOME_ROW : row;
+            if (of_side >= up32(frame().n)) continue;
+            const float *y = work() + PLACE_Y + of_side + 2 * t;
+            uint32_t b[4];
+            load_transposed(shared_at(work() + PLACE_Q + octet * SET_OCTET + (row + lane) * 4), b);
+#pragma unroll
+            for (int k = 0; k < 2; k++) {
+                const uint32_t a[4] = {vector_pair(y + k * 16), 0, vector_pair(y + k * 16 + 8), 0};
+                multiply16<DEV_TF32>(c, a, b + 2 * k, c);
+            }
+        }
+        /* rows 0 and 1 */
+        const float x = c[0] + __shfl_xor_sync(~0u, c[0], 4);
+        const float z = c[1] + __shfl_xor_sync(~0u, c[1], 4);
+        if (lane < 4) *(float2 *)(work() + PLACE_DOWN + octet * 8 + 2 * t) = make_float2(x, z);
+    }
+}
+/* dj wy: 16 rows a warp, by twelve of them. */
+FN void sum_across() {
+    const int row = threadIdx.x / 32 * 16, t = threadIdx.x % 4, g = threadIdx.x % 32 / 4;
+    if (row >= set_rows()) return;
+    const uint32_t at = shared_at(work() + PLACE_Q + row * 4 + octet_piece());
+    float c[4] = {};
+#pragma unroll 4
+    for (int k = 0; k < 12; k++) {
+        const float *wy = work() + PLACE_WY + k * 16 + 2 * t;
+        const uint32_t b[2] = {vector_pair(wy), vector_pair(wy + 8)};
+        uint32_t a[4];
+        load_matrices(at + k * 2 * SET_OCTET * 4, a);
+        multiply16<DEV_TF32>(c, a, b, c);
+    }
+    float *to = work() + PLACE_ACROSS + row + g;
+    if (t == 0) to[0] = c[0] + c[1], to[8] = c[2] + c[3];
+}
+
+/* Eight halves of shared memory as numbers. */
+FN Eight halves_at(const float *at, bool go) {
+    const uint4 v = go ? *(const uint4 *)at : make_uint4(0, 0, 0, 0);
+    const float2 a = unpack_half(v.x), b = unpack_half(v.y), c = unpack_half(v.z),
+                 d = unpack_half(v.w);
+    return {make_float4(a.x, a.y, b.x, b.y), make_float4(c.x, c.y, d.x, d.y)};
+}
+FN Eight add_eights(const Eight &x, float f, const Eight &y) {
+    return {add4(x.a, f, y.a), add4(x.b, f, y.b)};
+}
+
+/* dj on top of the gradient of pre: halves that have come, or floats in memory. A lane has rows 32
+ * apart, a warp an octet of each panel. */
+FN void add_to_pre() {
+    const bool halves = fused_at(SETG_GPREH), add = fused_adds(SETG_GPRE);
+    const int octet = threadIdx.x / 32 % 8, first = threadIdx.x / 256 * 64 + threadIdx.x % 32;
+    if (halves && add) wait_rows(ARRIVAL_OLD);
+#pragma unroll 2
+    for (int i = 0; i < 6; i++) {
+        const int o = i / 2 * 8 + octet, row = first + i % 2 * 32;
+        const float *dj = work() + PLACE_Q + o * SET_OCTET + row * 4;
+        const Eight v =
+            add_eights(halves_at(dj, true), 1.0f, halves_at(dj + SOME_ROW * 4, row < frame().m));
+        if (halves) {
+            float *old = work() + PLACE_OLD + o * POINTS_OCTET + row * 4;
+            const Eight x = add_eights(v, 1.0f, halves_at(old, add));
+            st4(old, pack8<DEV_TF32>(x.a, x.b));
+        } else if (row < frame().n) {
+            float *to = fused_at(SETG_GPRE) + row * 192 + o * 8;
+            give(to, scaled4(v.a, 1.0f / KEPT_SCALE), add);
+            give(to + 4, scaled4(v.b, 1.0f / KEPT_SCALE), add);
+        }
+    }
 }
 
 /* dj is added to the gradient of pre, its sums over columns with wy to that of y, over rows with y
- * to that of wy. A warp has 16 rows and half of the octets; two lanes have a row, four numbers of
- * an octet each. */
+ * to that of wy. */
 OP_FN void finish_values16() {
-    const int n = frame().n, lane = threadIdx.x % 32, warp = threadIdx.x / 32, c = threadIdx.x;
-    const int row = warp % 8 * 16 + lane / 2, first = warp / 8 * 12, half = lane % 2 * 4;
-    const bool all = row < n, some = row < frame().m, add = fused_adds(SETG_GPRE);
-    const bool halves = fused_at(SETG_GPREH);
-    const float *at = work() + PLACE_Q + first * SET_OCTET + row * 4 + half / 2;
-    const float *wy = work() + PLACE_WY + first * 8 + half;
-    const float y = work()[PLACE_Y + row] * (1.0f / KEPT_SCALE);
-    float *old = work() + PLACE_OLD + first * POINTS_OCTET + row * 4 + half / 2;
-    float *gpre = fused_at(SETG_GPRE) + row * 192 + first * 8 + half, *gy = fused_at(SETG_GY);
-    float *down = work() + PLACE_DOWN + warp % 8 * 192 + first * 8 + half + lane / 8;
-    float *across = work() + PLACE_ACROSS;
-    float over = 0;
-    if (halves && add) wait_rows(ARRIVAL_OLD);
-#pragma unroll 4
-    for (int o = 0; o < 12; o++) {
-        const float4 v = add4(halves_at(at + o * SET_OCTET, all), 1.0f,
-                              halves_at(at + o * SET_OCTET + SOME_ROW * 4, some));
-        float sum[4] = {y * v.x, y * v.y, y * v.z, y * v.w};
-        over += dot4(v, ld4(wy + o * 8));
-        if (halves)
-            add_halves(old + o * POINTS_OCTET, v, add);
-        else if (all)
-            give(gpre + o * 8, scaled4(v, 1.0f / KEPT_SCALE), add);
-        const float s = lane_sum<4, 16, 2>(sum); /* of number lane / 8 */
-        if (lane % 8 < 2) down[o * 8] = s;
-    }
-    over += __shfl_xor_sync(~0u, over, 1);
-    if (lane % 2 == 0) across[warp / 8 * FUSED_POINTS + row] = over * (1.0f / KEPT_SCALE);
+    const int n = frame().n, m = frame().m, c = threadIdx.x, row = c - 192;
+    const float *across = work() + PLACE_ACROSS + row;
+    float *gy = fused_at(SETG_GY);
+    add_to_pre();
     bulk_fence();
+    sum_down();
+    sum_across();
     __syncthreads();
-    if (halves) send_new();
+    if (fused_at(SETG_GPREH)) send_new();
     if (c < 192) {
-        float sum = 0;
-#pragma unroll
-        for (int k = 0; k < DOWN_PARTS; k++) sum += work()[PLACE_DOWN + k * 192 + c];
-        give(fused_at(SETG_DWY) + c, sum, fused_adds(SETG_DWY));
-    } else if (gy && c - 192 < n) {
-        give(gy + c - 192, across[c - 192] + across[c - 192 + FUSED_POINTS], fused_adds(SETG_GY));
+        give(fused_at(SETG_DWY) + c, work()[PLACE_DOWN + c] * (1.0f / KEPT_SCALE),
+             fused_adds(SETG_DWY));
+    } else if (gy && row < n) {
+        const float sum = row < m ? across[0] + across[SOME_ROW] : across[0];
+        give(gy + row, sum * (1.0f / KEPT_SCALE), fused_adds(SETG_GY));
     }
     if (threadIdx.x % 32 < 3) bulk_wait();
 }

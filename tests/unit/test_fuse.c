@@ -523,8 +523,10 @@ static void first_layer_rows(void) {
         CHECK(f->place[FIRSTG_KEPT] >> FUSED_OFFSET_BITS == DEV_STORE_KEPT);
         CHECK(f->place[FIRSTG_X] == FUSED_ABSENT && f->place[FIRSTG_GPRE] == FUSED_ABSENT);
         for (int32_t j = 0; j < p.count; j++) /* the sets add up gpre there */
-            if (p.code[j].op == OPCODE_COUNT + FUSED_SET_GRAD)
+            if (p.code[j].op == OPCODE_COUNT + FUSED_SET_GRAD) {
                 CHECK(p.code[j].fused.place[SETG_GPREH] == f->place[FIRSTG_KEPT]);
+                CHECK(p.code[j].fused.place[SETG_PREH] == p.code[j].fused.place[SETG_PRE]);
+            }
     }
     program_free(&world, &p);
     forget(&r);

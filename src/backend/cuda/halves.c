@@ -63,8 +63,7 @@ static int32_t pre_slot(const dev_instr *ins) {
 static bool reads_floats(const dev_instr *ins, uint32_t place) {
     bool reads = false;
     if (pre_slot(ins) >= 0)
-        reads = (ins->math == DEV_FP32 || is_part(ins, FUSED_SET_GRAD)) &&
-                ins->fused.place[pre_slot(ins)] == place;
+        reads = ins->math == DEV_FP32 && ins->fused.place[pre_slot(ins)] == place;
     for (int j = 0; ins->op < OPCODE_COUNT && j < DEV_IN; j++)
         reads |= ins->in[j].present && ins->in[j].store == DEV_STORE_ACT &&
                  fused_place(DEV_STORE_ACT, ins->in[j].offset) == place;

@@ -1,20 +1,26 @@
 /* products.cu: weight gradients as products of rows that functions left (kept.h), on
  * multiprocessors that have no function: dW = sum over functions and terms of X^T G. A block forms
- * one part of a sum, of some of the functions (dev_product), in a fixed order, by two groups of
- * four warps (ptx.cuh): of a gradient with 128 rows or columns a group has 64 of them, of a smaller
- * one each has half of the rows of X and G.
+ * one part of a sum, of some of the functions (dev_product), in a fixed order. It is two groups of
+ * four warps (ptx.cuh): one multiplies, the other one brings the rows, since asking for a copy
+ * holds a warp up for a hundred cycles and more. Nearly all registers are the first one's.
  *
- * Shared memory: a ring of STAGES pieces of STAGE_ROWS rows of one function, X and G by octets as
- * they lie in memory and as the tensor cores read them, an octet at a time by the copy engine; rows
- * that do not exist become zeros. Behind it an arrival for each stage. Rows come at about 14 bytes
- * a cycle and multiprocessor, by the engine as by threads before (measured, H200; not explained).
+ * Shared memory: a ring of pieces of STAGE_ROWS rows of one function, X and G by octets as they lie
+ * in memory and as the tensor cores read them, an octet at a time by the copy engine; rows that do
+ * not exist become zeros. Behind it an arrival and a count of rows for each piece. Two blocks share
+ * a multiprocessor: one alone gets 29 bytes a cycle of the copy engine at most, however deep its
+ * ring, two get 36 (measured, H200).
  */
 #include "backend/cuda/ptx.cuh"
 #include "backend/cuda/sums.cuh"
 
-enum { PRODUCT_THREADS = 256, STAGES = 3, STAGE_ROWS = 64 };
-enum { OCTET_WORDS = STAGE_ROWS * 4 + 4, MOST_OCTETS = (160 + 128) / 8 }; /* 4: for the banks */
-enum { ARRIVALS_AT = STAGES * MOST_OCTETS * OCTET_WORDS * 4, PRODUCT_BYTES = ARRIVALS_AT + 32 };
+enum { GROUP_THREADS = 128, PRODUCT_THREADS = 2 * GROUP_THREADS };
+enum { STAGE_ROWS = 64, OCTET_BYTES = STAGE_ROWS * 16, MOST_STAGES = 8 };
+enum { ARRIVALS_AT = 112 * 1024, ROWS_AT = ARRIVALS_AT + MOST_STAGES * 8 };
+enum { PRODUCT_BYTES = ROWS_AT + MOST_STAGES * 4 };
+enum {
+    NEXT = 1,
+    CLEARED
+}; /* barriers: of the block for every piece, of the group that multiplies */
 
 #define FN     static __device__ __forceinline__
 #define MEMBER __device__ __forceinline__
@@ -59,7 +65,7 @@ struct Cursor {
     }
 };
 
-/* ---- copies ---------------------------------------------------------------------------------- */
+/* ---- the ring -------------------------------------------------------------------------------- */
 
 FN uint32_t room_at(int bytes) {
     return shared_at((const float *)smem) + bytes;
@@ -67,111 +73,125 @@ FN uint32_t room_at(int bytes) {
 FN uint32_t arrival_of(int stage) {
     return room_at(ARRIVALS_AT + stage * 8);
 }
-
-/* `count` rows from `row` on of a matrix with 8 OCTETS columns; warps ask in turn. */
-template <int OCTETS>
-FN void ask_rows(const float *kept, const dev_rows &of, int row, int count, uint32_t to,
-                 uint32_t arrival) {
-    const int octet = (int)threadIdx.x % 32 * (PRODUCT_THREADS / 32) + (int)threadIdx.x / 32;
-    const float *from = kept + of.at + row * 4;
-    if (octet < OCTETS)
-        bulk_load(to + octet * OCTET_WORDS * 4, from + octet * of.step * 4, count * 16, arrival);
-    if (count == STAGE_ROWS) return;
-    const int r = (int)threadIdx.x % STAGE_ROWS, at_once = PRODUCT_THREADS / STAGE_ROWS;
-    for (int k = (int)threadIdx.x / STAGE_ROWS; r >= count && k < OCTETS; k += at_once)
-#pragma unroll
-        for (int i = 0; i < 4; i++) store_word(to + (k * OCTET_WORDS + r * 4 + i) * 4, 0);
-    bulk_fence();
+/* Of the piece in a stage; 0: there is none, nor will be. */
+FN int &rows_of(int stage) {
+    return ((int *)(smem + ROWS_AT))[stage];
 }
+
+/* Rows that are to be copied next. */
+struct Piece {
+    const float *left, *right;
+    int left_step, right_step; /* words from octet to octet */
+    int count;                 /* 0: none are left          */
+};
 
 /* ---- a sum ----------------------------------------------------------------------------------- */
 
 /* D (M, N) is the gradient, or TURNED the gradient turned: then G has M columns. */
 template <int M, int N, bool TURNED, bool BF16> struct Sum {
-    enum { J = N / 8, SHARED_K = M == 64, STAGE_WORDS = (M + N) / 8 * OCTET_WORDS };
-    static_assert(STAGES * STAGE_WORDS * 4 <= PRODUCT_BYTES, "room of the stages");
-    float c[J][4];
+    enum { J = N / 8, HALVES_OF_M = M / 64, OCTETS = (M + N) / 8 };
+    enum { STAGE_BYTES = OCTETS * OCTET_BYTES, FIT = ARRIVALS_AT / STAGE_BYTES };
+    enum { STAGES = FIT < MOST_STAGES ? FIT : MOST_STAGES };
+    float c[HALVES_OF_M][J][4];
 
-    /* Asks for the cursor's rows; false: there are none left. */
-    MEMBER bool ask(const dev_run *run, Cursor &at, int stage) {
-        const bool is = at.find(run->terms);
-        if (is) {
-            const dev_term &t = run->terms[at.term];
-            const uint32_t left = room_at(stage * STAGE_WORDS * 4), arrival = arrival_of(stage);
-            const uint32_t right = left + M / 8 * OCTET_WORDS * 4;
-            const int row = at.row, count = min(at.rows - row, (int)STAGE_ROWS);
-            ask_rows<M / 8>(at.kept, TURNED ? t.g : t.x, row, count, left, arrival);
-            ask_rows<N / 8>(at.kept, TURNED ? t.x : t.g, row, count, right, arrival);
-            if (threadIdx.x == 0) arrival_expect(arrival, (M + N) / 8 * count * 16);
+    static MEMBER Piece find(const dev_run *run, Cursor &at) {
+        Piece p = {};
+        if (at.find(run->terms)) {
+            const dev_term t = run->terms[at.term];
+            const dev_rows left = TURNED ? t.g : t.x, right = TURNED ? t.x : t.g;
+            p.left = at.kept + left.at + at.row * 4, p.left_step = left.step * 4;
+            p.right = at.kept + right.at + at.row * 4, p.right_step = right.step * 4;
+            p.count = min(at.rows - at.row, (int)STAGE_ROWS);
             at.row += STAGE_ROWS;
         }
-        return is;
+        return p;
+    }
+    /* An octet is one copy; warps ask in turn. */
+    static MEMBER void ask(const Piece &p, int stage) {
+        const int k = (int)threadIdx.x % 32 * 4 + (int)threadIdx.x / 32 % 4;
+        const uint32_t to = room_at(stage * STAGE_BYTES + k * OCTET_BYTES);
+        const float *left = p.left + k * p.left_step;
+        const float *right = p.right + (k - M / 8) * p.right_step;
+        if (threadIdx.x == GROUP_THREADS) {
+            rows_of(stage) = p.count;
+            if (p.count > 0) arrival_expect(arrival_of(stage), OCTETS * p.count * 16);
+        }
+        if (p.count > 0 && k < OCTETS)
+            bulk_load(to, k < M / 8 ? left : right, p.count * 16, arrival_of(stage));
+    }
+    /* The second group: pieces in the order of the cursor, and one of no rows behind them. It is
+     * STAGES - 1 pieces ahead: the stage of piece i - 1 is free behind the i-th barrier. */
+    static MEMBER void bring(const dev_run *run, const dev_product &p, int part) {
+        Cursor at(run, p, part);
+        Piece next = find(run, at);
+        int ahead = 0, stage = 0;
+        bool more = true;
+        while (more) {
+            if (ahead < STAGES - 1)
+                ahead++;
+            else
+                barrier(NEXT, PRODUCT_THREADS);
+            ask(next, stage);
+            more = next.count > 0;
+            if (more) next = find(run, at);
+            stage = stage + 1 == STAGES ? 0 : stage + 1;
+        }
+        for (; ahead > 0; ahead--) barrier(NEXT, PRODUCT_THREADS);
+    }
+    /* Zeros in the rows that a piece does not have. */
+    static MEMBER void clear_rows(int stage, int count) {
+        enum { ACROSS = 16 }; /* threads to an octet */
+        const uint32_t to = room_at(stage * STAGE_BYTES);
+        for (int k = (int)threadIdx.x / ACROSS; k < OCTETS; k += GROUP_THREADS / ACROSS)
+            for (int i = count * 16 + (int)threadIdx.x % ACROSS * 4; i < OCTET_BYTES;
+                 i += ACROSS * 4)
+                store_word(to + k * OCTET_BYTES + i, 0);
+        bulk_fence();
+        barrier(CLEARED, GROUP_THREADS);
     }
     /* All rows of a stage, zeros too: a condition would let every product wait for the one before.
      */
-    template <class DO> MEMBER void multiply(int stage, DO meanwhile) {
-        enum { STEPS = STAGE_ROWS / 16 / (SHARED_K ? 2 : 1) };
-        const int group = __shfl_sync(~0u, (int)threadIdx.x / 128, 0);
-        const uint32_t left = room_at(stage * STAGE_WORDS * 4);
-        const uint32_t right = left + M / 8 * OCTET_WORDS * 4,
-                       down = SHARED_K ? group * STEPS * 256 : 0;
-        const uint32_t across = SHARED_K ? 0 : group * 8 * OCTET_WORDS * 4;
-        const uint64_t a = group_rows(left + across + down, OCTET_WORDS * 4);
-        const uint64_t b = group_rows(right + down, OCTET_WORDS * 4);
+    MEMBER void multiply(int stage) {
+        const uint32_t left = room_at(stage * STAGE_BYTES), right = left + M / 8 * OCTET_BYTES;
+        const uint64_t a = group_rows(left, OCTET_BYTES), b = group_rows(right, OCTET_BYTES);
         group_begin();
 #pragma unroll
-        for (int k = 0; k < STEPS; k++)
-            group_product<BF16>(c, group_further(a, k * 256), group_further(b, k * 256));
+        for (int k = 0; k < STAGE_ROWS / 16; k++)
+#pragma unroll
+            for (int h = 0; h < HALVES_OF_M; h++)
+                group_product<BF16>(c[h], group_further(a, k * 256 + h * 8 * OCTET_BYTES),
+                                    group_further(b, k * 256));
         group_commit();
-        meanwhile();
         group_wait();
     }
-    /* Rows in the order of the cursor. A stage is asked for when all have read what lay there. */
-    MEMBER void add_up(const dev_run *run, const dev_product &p, int part) {
-        Cursor at(run, p, part);
-        int asked = 0, stage = 0, turn = 0;
-        if (threadIdx.x < STAGES) arrival_make(arrival_of((int)threadIdx.x));
-        __syncthreads();
-        while (asked < STAGES - 1 && ask(run, at, asked)) asked++;
+    /* The first group. */
+    MEMBER void add_up() {
+        int stage = 0, turn = 0;
 #pragma unroll
-        for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] = 0;
+        for (int i = 0; i < HALVES_OF_M * J * 4; i++) c[i / 4 / J][i / 4 % J][i % 4] = 0;
 #pragma unroll 1
-        while (asked > 0) {
-            __syncthreads();
+        while (true) {
+            barrier(NEXT, PRODUCT_THREADS);
+            const int count = __shfl_sync(~0u, rows_of(stage), 0);
+            if (count == 0) break;
             arrival_wait(arrival_of(stage), turn);
-            bool more;
-            multiply(stage, [&] { more = ask(run, at, (stage + STAGES - 1) % STAGES); });
-            stage = (stage + 1) % STAGES;
-            turn ^= stage == 0;
-            asked = __shfl_sync(~0u, asked - !more, 0);
+            if (count < STAGE_ROWS) clear_rows(stage, count);
+            multiply(stage);
+            if (++stage == STAGES) stage = 0, turn ^= 1;
         }
-    }
-    /* Where the groups have parts of the same sum: the second's on top of the first's. */
-    MEMBER void join_groups() {
-        float *room = (float *)smem + threadIdx.x % 128;
-        __syncthreads();
-        if (threadIdx.x >= 128)
-#pragma unroll
-            for (int i = 0; i < 4 * J; i++) room[i * 128] = c[i / 4][i % 4];
-        __syncthreads();
-        if (threadIdx.x < 128)
-#pragma unroll
-            for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] += room[i * 128];
     }
     MEMBER void store(float *to, int ld) const {
         const float scale = BF16 ? 1.0f : 1.0f / KEPT_SCALE;
         const int row = (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / 4;
         const int col = (int)threadIdx.x % 4 * 2;
-        if (row >= M) return;
 #pragma unroll
-        for (int i = 0; i < 2 * J; i++) {
-            const int r = row + i % 2 * 8, n = col + i / 2 * 8;
+        for (int i = 0; i < HALVES_OF_M * J * 2; i++) {
+            const int h = i / (2 * J), j = i % (2 * J) / 2, down = i % 2;
+            const int r = row + h * 64 + down * 8, n = col + j * 8;
+            const float2 v = make_float2(c[h][j][down * 2] * scale, c[h][j][down * 2 + 1] * scale);
             float *first = TURNED ? to + n * ld + r : to + r * ld + n;
-            float *second = TURNED ? first + ld : first + 1;
-            const float2 v =
-                make_float2(c[i / 2][i % 2 * 2] * scale, c[i / 2][i % 2 * 2 + 1] * scale);
             if (TURNED)
-                *first = v.x, *second = v.y;
+                first[0] = v.x, first[ld] = v.y;
             else
                 *(float2 *)first = v;
         }
@@ -180,11 +200,19 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
 
 template <int M, int N, bool TURNED, bool BF16>
 FN void form(const dev_run *run, const dev_product &p, int part) {
-    Sum<M, N, TURNED, BF16> sum;
-    sum.add_up(run, p, part);
-    if (M == 64) sum.join_groups();
-    const int64_t slot = p.base * run->product_chunks + part;
-    sum.store(run->slots + slot * run->slot_words + p.at, p.ld);
+    using sum_of = Sum<M, N, TURNED, BF16>;
+    if (threadIdx.x < MOST_STAGES) arrival_make(arrival_of((int)threadIdx.x));
+    __syncthreads();
+    if (__shfl_sync(~0u, (int)threadIdx.x, 0) < GROUP_THREADS) {
+        registers_more<216>();
+        sum_of sum;
+        sum.add_up();
+        const int64_t slot = p.base * run->product_chunks + part;
+        sum.store(run->slots + slot * run->slot_words + p.at, p.ld);
+    } else {
+        registers_fewer<40>();
+        sum_of::bring(run, p, part);
+    }
 }
 
 /* The gradients of fused.h that are left as rows: of conditioners, sets and the first layer. */

@@ -351,6 +351,15 @@ PTX void group_commit() {
 PTX void group_wait() {
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
+/* How many registers a thread of this group has from here on: those that one group gives back,
+ * another one of the block may take. Multiples of 8; before and behind it all have as many as the
+ * kernel was compiled for. */
+template <int N> PTX void registers_more() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+}
+template <int N> PTX void registers_fewer() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+}
 
 /* ---- copies by themselves -------------------------------------------------------------------- */
 

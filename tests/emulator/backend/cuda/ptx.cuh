@@ -203,6 +203,8 @@ PTX void group_product(float (&c)[J][4], uint64_t a, uint64_t b,
 }
 PTX void group_commit() {}
 PTX void group_wait() {}
+template <int N> PTX void registers_more() {}
+template <int N> PTX void registers_fewer() {}
 
 /* ---- copies by themselves -------------------------------------------------------------------- */
 

@@ -597,11 +597,12 @@ static void covers_all(const recorded *r, const cuda_program *p) {
     for (int32_t k = 0; k < p->n_ranges; k++) {
         const dev_range *at = &p->ranges[k];
         words += at->words;
-        CHECK(at->words > 0 && at->words <= DEV_RANGE_WORDS && at->at % DEV_OUTER_WORDS == 0);
+        CHECK(at->words > 0 && at->at % DEV_OUTER_WORDS == 0);
+        CHECK(at->words <= (at->outer < 0 ? DEV_RANGE_WORDS : DEV_TILE_WORDS));
         if (at->outer < 0) continue;
         const dev_outer *o = &p->outer[at->outer];
-        CHECK(at->words == DEV_RANGE_WORDS && (o->cols == 64 || o->cols == 128));
-        CHECK((at->at - o->at) % DEV_RANGE_WORDS == 0 && at->at >= o->at);
+        CHECK(at->words == DEV_TILE_WORDS && (o->cols == 64 || o->cols == 128));
+        CHECK((at->at - o->at) % DEV_TILE_WORDS == 0 && at->at >= o->at);
     }
     CHECK(words == r->m->params.trainable);
     for (int64_t at = 0; at < words; at += 16) CHECK(range_of(p, 0, p->n_ranges, at) >= 0);

@@ -1,8 +1,8 @@
 /* jobs.c: see jobs.h. */
 #include "backend/cuda/jobs.h"
 
-/* Ranges of one job: a few to a block, so that it takes about as long as a product's part. */
-enum { RANGES = 16 };
+/* Ranges of one job: in a batch of 100 one for each of its blocks. */
+enum { RANGES = 4 };
 
 static int64_t work_of(const cuda_program *p, const dev_job *job) {
     if (job->product < 0) return 0;

@@ -236,6 +236,13 @@ FN void form_any(const dev_run *run, const dev_product &p, int part) {
         form<64, 64, false, false>(run, p, part);
 }
 
+/* A share of the ranges of a job. A call, so that it takes no registers from the sums. */
+static __device__ __noinline__ void sum_ranges(const dev_run *run, const dev_job &job, int share) {
+    const int chunks = run->product_chunks, end = job.count * (share + 1) / chunks;
+    for (int k = job.count * share / chunks; k < end; k++)
+        sum_block(run, job.part + k, nullptr, 1, (float4 *)smem);
+}
+
 /* A block to a share of a job: it begins when all functions are so far. The last one also waits for
  * the functions' kernel, so that whoever waits for this one has waited for all. */
 __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
@@ -248,13 +255,11 @@ __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
         bulk_fence_global();
         form_any(run, run->products[job.product], job.part * chunks + share);
     } else if (alone) {
-        const int end = job.count * (share + 1) / chunks;
-        for (int k = job.count * share / chunks; k < end; k++)
-            sum_block(run, job.part + k, nullptr, 1, (float4 *)smem);
+        sum_ranges(run, job, share);
     }
     if (blockIdx.x == gridDim.x - 1) grid_wait();
 }
-static_assert(PRODUCT_THREADS == DEV_STEP_THREADS && SUM_ROOM * 16 <= PRODUCT_BYTES,
+static_assert((int)PRODUCT_THREADS == (int)DEV_STEP_THREADS && SUM_ROOM * 16 <= PRODUCT_BYTES,
               "a block sums ranges too");
 
 cudaError_t products_prepare(void) {

@@ -80,8 +80,9 @@ static stretch stretch_of(const cuda_program *p, const param *w, int32_t release
 }
 
 static void list_stretch(const stretch *s, cuda_program *p) {
-    for (int64_t at = s->at; at < s->end; at += DEV_RANGE_WORDS) {
-        const int64_t words = s->end - at < DEV_RANGE_WORDS ? s->end - at : DEV_RANGE_WORDS;
+    const int64_t most = s->outer >= 0 ? DEV_TILE_WORDS : DEV_RANGE_WORDS;
+    for (int64_t at = s->at; at < s->end; at += most) {
+        const int64_t words = s->end - at < most ? s->end - at : most;
         p->ranges[p->n_ranges++] =
             (dev_range){(int32_t)at, (int32_t)words, s->outer, s->parts, s->release};
     }
@@ -119,7 +120,8 @@ mnp_status ranges_list(env *e, const params *weights, cuda_program *p) {
     mark_releases(p);
     for (int32_t r = 0; r <= DEV_ENDED; r++) list_weights(weights, last, r, true, p);
     p->job_ranges = p->n_products > 0 ? p->n_ranges : 0;
-    for (int32_t r = 0; r <= DEV_ENDED; r++) list_weights(weights, last, r, false, p);
+    for (int32_t k = 0; k <= DEV_ENDED; k++)
+        list_weights(weights, last, p->n_products > 0 ? DEV_ENDED - k : k, false, p);
     env_free(e, last);
     return MNP_OK;
 }

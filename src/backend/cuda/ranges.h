@@ -6,7 +6,8 @@
  * the sets of their transition begin theirs. At such places, the last DEV_RELEASES of them, a
  * function "releases" what is complete. Products of a release are formed on multiprocessors that
  * have no function, or none any more, while the others go on, and with them the sums of outer
- * products; the other sums come behind.
+ * products; the other sums come behind, those with the most slots first. Without products sums
+ * follow the releases.
  */
 #ifndef MNP_CUDA_RANGES_H
 #define MNP_CUDA_RANGES_H

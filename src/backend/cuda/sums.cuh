@@ -8,21 +8,20 @@
 
 /* ---- a range of the gradient, summed over functions ------------------------------------------ */
 
-/* Four words to a thread; what remains of the threads takes a part of the functions each. */
 enum { COLUMNS = DEV_RANGE_WORDS / 4, HALVES = DEV_STEP_THREADS / COLUMNS };
-enum { WARPS = DEV_STEP_THREADS / 32, SUM_ROOM = WARPS * COLUMNS };
+enum { WARPS = DEV_STEP_THREADS / 32, SUM_ROOM = 960 }; /* float4s of shared memory */
 
 static __device__ void add4(float4 &to, const float4 &v) {
     to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w;
 }
 
-static __device__ float4 scaled(float k, const float4 &v) {
-    return make_float4(k * v.x, k * v.y, k * v.z, k * v.w);
+static __device__ void add_scaled(float4 &to, float k, const float4 &v) {
+    to.x += k * v.x, to.y += k * v.y, to.z += k * v.z, to.w += k * v.w;
 }
 
 /* Four words of `count` blocks of numbers, added in order; so many are asked for at once. */
 static __device__ float4 ordered_words(const float *from, int64_t count, int64_t stride) {
-    enum { BATCH = 25 };
+    enum { BATCH = 12 };
     const float4 zero = make_float4(0, 0, 0, 0);
     float4 sum = zero;
 #pragma unroll 1
@@ -37,70 +36,86 @@ static __device__ float4 ordered_words(const float *from, int64_t count, int64_t
     return sum;
 }
 
-/* Partial sums of a range, (parts, DEV_RANGE_WORDS) in room, added in order: words 4 column .. + 3.
- */
-static __device__ float4 join_parts(const float4 *room, int parts) {
-    __syncthreads();
-    float4 sum = make_float4(0, 0, 0, 0);
-    for (int k = 0; k < parts; k++) add4(sum, room[k * COLUMNS + threadIdx.x % COLUMNS]);
-    return sum;
-}
-
-static __device__ float4 slot_words(const float *slots, int64_t count, int64_t stride,
-                                    const dev_range &range, float4 *room) {
+/* Words that lie in slots: four to a thread; what remains of the threads takes a part of the slots
+ * each. put(word, sum of four) by those that have some. */
+template <class PUT>
+static __device__ void slot_words(const float *slots, int64_t count, int64_t stride,
+                                  const dev_range &range, float4 *room, PUT put) {
+    static_assert(DEV_STEP_THREADS <= SUM_ROOM, "room");
     const int column = threadIdx.x % COLUMNS, half = threadIdx.x / COLUMNS;
     const int64_t lo = count * half / HALVES, hi = count * (half + 1) / HALVES;
-    if (4 * column < range.words)
-        room[threadIdx.x] =
-            ordered_words(slots + range.at + 4 * column + lo * stride, hi - lo, stride);
-    return join_parts(room, HALVES);
+#pragma unroll 1
+    for (int at = 4 * column; at - 4 * column < range.words; at += DEV_RANGE_WORDS) {
+        __syncthreads(); /* room: the words before have been read */
+        if (at < range.words)
+            room[threadIdx.x] = ordered_words(slots + range.at + at + lo * stride, hi - lo, stride);
+        __syncthreads();
+        if (half > 0 || at >= range.words) continue;
+        float4 sum = room[column];
+        for (int k = 1; k < HALVES; k++) add4(sum, room[k * COLUMNS + column]);
+        put(range.at + at, sum);
+    }
 }
 
-/* A gradient that is made of ROWS outer products per function: a warp has a part of the functions,
- * a lane four rows and four columns. */
-template <int ROWS>
-static __device__ float4 outer_words(const dev_run *run, const dev_range &range, float4 *room) {
-    enum { BATCH = 8 / ROWS };
+/* A tile of a gradient that is outer products of rows that functions left, (DEV_TILE_WORDS / C, C):
+ * a thread has four rows and four columns of it. ROWS of x and g come to shared memory at a time,
+ * x before g, while those before them are multiplied. */
+template <int C, class PUT>
+static __device__ void outer_words(const dev_run *run, const dev_range &range, float4 *room,
+                                   PUT put) {
+    enum { DOWN = DEV_TILE_WORDS / C / 4, ACROSS = C / 4, WIDTH = DOWN + ACROSS, ROWS = 24 };
+    enum { PIECES = ROWS * WIDTH, EACH = (PIECES + DEV_STEP_THREADS - 1) / DEV_STEP_THREADS };
+    static_assert(DOWN * ACROSS == DEV_STEP_THREADS && PIECES <= SUM_ROOM, "threads and room");
     const dev_outer o = run->outer[range.outer];
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, across = o.cols / 4;
-    const int row = lane / across * 4, column = lane % across;
-    const int64_t functions = run->item_hi - run->item_lo, stride = run->kept_words;
-    const int64_t lo = functions * warp / WARPS, hi = functions * (warp + 1) / WARPS;
-    const float *x = run->kept + o.x + (range.at - o.at) / o.cols + row;
-    const float *g = run->kept + o.g + 4 * column;
+    const int rows = (int)(run->item_hi - run->item_lo) * o.count;
+    const float *x = run->kept + o.x + (range.at - o.at) / C, *g = run->kept + o.g;
+    const int down = threadIdx.x / ACROSS, across = threadIdx.x % ACROSS;
     const float4 zero = make_float4(0, 0, 0, 0);
-    float4 sum[4] = {zero, zero, zero, zero};
-#pragma unroll 1
-    for (int64_t s = lo; s < hi; s += BATCH) {
-        float4 a[BATCH * ROWS], b[BATCH * ROWS];
+    float4 sum[4] = {zero, zero, zero, zero}, next[EACH];
+    auto ask = [&](int first) {
 #pragma unroll
-        for (int k = 0; k < BATCH * ROWS; k++) {
-            const int64_t at = (s + k / ROWS) * stride;
-            const bool is = s + k / ROWS < hi;
-            a[k] = is ? __ldcg((const float4 *)(x + at + k % ROWS * o.x_step)) : zero;
-            b[k] = is ? __ldcg((const float4 *)(g + at + k % ROWS * o.g_step)) : zero;
+        for (int j = 0; j < EACH; j++) {
+            const int piece = threadIdx.x + j * DEV_STEP_THREADS, at = piece % WIDTH;
+            const int row = first + piece / WIDTH, which = row % o.count;
+            const int64_t part = row / o.count * run->kept_words;
+            const float *from =
+                at < DOWN ? x + which * o.x_step + at * 4 : g + which * o.g_step + (at - DOWN) * 4;
+            const bool is = piece < PIECES && row < rows;
+            next[j] = is ? __ldcg((const float4 *)(from + part)) : zero;
         }
+    };
+    ask(0);
+#pragma unroll 1
+    for (int first = 0; first < rows; first += ROWS) {
+        __syncthreads();
 #pragma unroll
-        for (int k = 0; k < BATCH * ROWS; k++) {
-            add4(sum[0], scaled(a[k].x, b[k])), add4(sum[1], scaled(a[k].y, b[k]));
-            add4(sum[2], scaled(a[k].z, b[k])), add4(sum[3], scaled(a[k].w, b[k]));
+        for (int j = 0; j < EACH; j++)
+            if (threadIdx.x + j * DEV_STEP_THREADS < PIECES)
+                room[threadIdx.x + j * DEV_STEP_THREADS] = next[j];
+        __syncthreads();
+        ask(first + ROWS);
+#pragma unroll 4
+        for (int row = 0; row < ROWS; row++) {
+            const float4 a = room[row * WIDTH + down], b = room[row * WIDTH + DOWN + across];
+            add_scaled(sum[0], a.x, b), add_scaled(sum[1], a.y, b);
+            add_scaled(sum[2], a.z, b), add_scaled(sum[3], a.w, b);
         }
     }
 #pragma unroll
-    for (int r = 0; r < 4; r++) room[warp * COLUMNS + (row + r) * across + column] = sum[r];
-    return join_parts(room, WARPS);
+    for (int r = 0; r < 4; r++) put(range.at + (down * 4 + r) * C + across * 4, sum[r]);
 }
 
-/* Words 4 column .. + 3 of a range, summed over this process's functions; all threads call it. */
-static __device__ float4 function_words(const dev_run *run, const dev_range &range, float4 *room) {
+/* A range summed over this process's functions; all threads call it. */
+template <class PUT>
+static __device__ void function_words(const dev_run *run, const dev_range &range, float4 *room,
+                                      PUT put) {
     const int64_t slots = range.parts ? range.parts * run->product_chunks : run->n_slots;
-    if (range.outer < 0) return slot_words(run->slots, slots, run->slot_words, range, room);
-    if (run->outer[range.outer].count == 1) return outer_words<1>(run, range, room);
-    return outer_words<2>(run, range, room);
-}
-
-static __device__ bool has_words(const dev_range &range) {
-    return 4 * (int)threadIdx.x < range.words;
+    if (range.outer < 0)
+        slot_words(run->slots, slots, run->slot_words, range, room, put);
+    else if (run->outer[range.outer].cols == 64)
+        outer_words<64>(run, range, room, put);
+    else
+        outer_words<128>(run, range, room, put);
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
@@ -127,14 +142,18 @@ static __device__ double list_sum(const double *list, int64_t count, int64_t str
  * 0. Returns the thread's share of the sum of squares. */
 static __device__ double sum_range(const dev_run *run, const dev_range &range, const float *sums,
                                    int ranks, float4 *room) {
-    float4 sum = sums ? slot_words(sums, ranks, run->slot_words, range, room)
-                      : function_words(run, range, room);
-    if (!has_words(range)) return 0;
     const float items = (float)run->items;
-    sum.x /= items, sum.y /= items, sum.z /= items, sum.w /= items;
-    *(float4 *)(run->slots + range.at + 4 * threadIdx.x) = sum;
-    return (double)sum.x * sum.x + (double)sum.y * sum.y + (double)sum.z * sum.z +
-           (double)sum.w * sum.w;
+    double squares = 0;
+    const auto put = [&](int64_t word, float4 v) {
+        v.x /= items, v.y /= items, v.z /= items, v.w /= items;
+        *(float4 *)(run->slots + word) = v;
+        squares += (double)v.x * v.x + (double)v.y * v.y + (double)v.z * v.z + (double)v.w * v.w;
+    };
+    if (sums)
+        slot_words(sums, ranks, run->slot_words, range, room, put);
+    else
+        function_words(run, range, room, put);
+    return squares;
 }
 
 /* grad_total and tick, by the block that is done last; nothing that follows reads the counter. */
@@ -165,15 +184,14 @@ static __device__ void count_done(const dev_run *run, double *room) {
     if (last) finish_step(run, room);
 }
 
-/* A block sums a range, of all functions of this process or of all ranks (`sums`). parts: room for
- * SUM_ROOM of them. */
+/* A block sums a range, of all functions of this process or of all ranks (`sums`). */
 static __device__ void sum_block(const dev_run *run, int which, const float *sums, int ranks,
-                                 float4 *parts) {
-    __shared__ double room[WARPS];
-    const double square = sum_range(run, run->ranges[which], sums, ranks, parts);
-    const double total = block_sum(square, room);
+                                 float4 *room) {
+    __shared__ double few[WARPS];
+    const double square = sum_range(run, run->ranges[which], sums, ranks, room);
+    const double total = block_sum(square, few);
     if (threadIdx.x == 0) run->partial[which] = total;
-    count_done(run, room);
+    count_done(run, few);
 }
 
 #endif

@@ -61,20 +61,20 @@ static __device__ void direct(const dev_run *run, double *room) {
     grid_wait();
 }
 
-/* A block to a range, from `first` on, and one that directs. What products form is there when they
- * are done. */
-__global__ void __launch_bounds__(DEV_STEP_THREADS, 2)
+/* One block that directs, then a block to a range, from `first` on. What products form is there
+ * when they are done. */
+__global__ void __launch_bounds__(DEV_STEP_THREADS, 4)
     sum_kernel(const dev_run *run, int first, const float *sums, int ranks) {
-    __shared__ float4 parts[SUM_ROOM];
-    const int which = first + (int)blockIdx.x;
-    if (which == run->n_ranges) {
-        direct(run, (double *)parts);
+    __shared__ float4 room[SUM_ROOM];
+    if (blockIdx.x == 0) {
+        direct(run, (double *)room);
         return;
     }
+    const int which = first + (int)blockIdx.x - 1;
     grid_release();
     wait_count(&run->adam->released[run->ranges[which].release], (int)run->n_slots);
     if (run->ranges[which].parts > 0) grid_wait();
-    sum_block(run, which, sums, ranks, parts);
+    sum_block(run, which, sums, ranks, room);
 }
 
 static __device__ float adam_word(const dev_adam &a, float gradient, float &m, float &v, float w) {
@@ -132,11 +132,10 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
 }
 
 /* The sum of this rank's slots into the first; the batch's size comes in later. */
-__global__ void __launch_bounds__(DEV_STEP_THREADS, 2) local_kernel(const dev_run *run) {
-    __shared__ float4 parts[SUM_ROOM];
-    const dev_range range = run->ranges[blockIdx.x];
-    const float4 sum = function_words(run, range, parts);
-    if (has_words(range)) *(float4 *)(run->slots + range.at + 4 * threadIdx.x) = sum;
+__global__ void __launch_bounds__(DEV_STEP_THREADS, 4) local_kernel(const dev_run *run) {
+    __shared__ float4 room[SUM_ROOM];
+    function_words(run, run->ranges[blockIdx.x], room,
+                   [=](int64_t word, float4 sum) { *(float4 *)(run->slots + word) = sum; });
 }
 
 /* Rank r's reports are those of functions items r / ranks .. items (r + 1) / ranks. */

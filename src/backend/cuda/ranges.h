@@ -17,7 +17,7 @@
 /* Products begin this many releases before the functions' end. So many take multiprocessors without
  * a function as long as the rest of the reverse pass; before that they would wait, which other runs
  * pay for: a block that waits takes the place of a function. */
-enum { RELEASES_AHEAD = 4 };
+enum { RELEASES_AHEAD = 2 };
 
 /* Finds the instructions that release: the last ones of sets, unless conditioners or latents come
  * behind them; where there are none, all is complete at the end. */

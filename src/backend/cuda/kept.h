@@ -4,12 +4,11 @@
  *
  * - Those of the latent are outer products of one or two rows: 262 KB per function and transition
  *   that would only be written to be read once by the sum over functions. It leaves the rows, 8 KB,
- *   and the sum takes them as they are (update.cu).
+ *   and the sum takes them as they are (sums.cuh).
  * - Those of the conditioner, of three layers of the sets and of the first layer (tf32, bf16) are
  *   products over all points, which take a function as long as the rest of the reverse pass. It
  *   leaves 16-bit rows, and products of all functions are formed by multiprocessors that have no
- *   function (products.cu). The sets' weights are shared by all transitions, and so is their
- *   product. */
+ *   function (products.cu). The sets' weights are shared by all transitions: a product for each. */
 #ifndef MNP_CUDA_KEPT_H
 #define MNP_CUDA_KEPT_H
 

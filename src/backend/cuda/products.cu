@@ -4,30 +4,27 @@
  * four warps (ptx.cuh): one multiplies, the other one brings the rows, since asking for a copy
  * holds a warp up for a hundred cycles and more. Nearly all registers are the first one's.
  *
- * Shared memory: a ring of pieces of STAGE_ROWS rows of one function, X and G by octets as they lie
+ * Shared memory: a ring of pieces of 64 or 128 rows of one function, X and G by octets as they lie
  * in memory and as the tensor cores read them, an octet at a time by the copy engine; rows that do
  * not exist become zeros. Behind it an arrival and a count of rows for each piece. Two blocks share
- * a multiprocessor: one alone gets 29 bytes a cycle of the copy engine at most, however deep its
- * ring, two get 36 (measured, H200).
+ * a multiprocessor: the copy engine gives one alone 25 bytes a cycle in copies of 1 KB, 31 in those
+ * of 2 KB, and two of them 41 and 57, however deep the ring (measured, H200).
  */
 #include "backend/cuda/ptx.cuh"
 #include "backend/cuda/sums.cuh"
 
 enum { GROUP_THREADS = 128, PRODUCT_THREADS = 2 * GROUP_THREADS };
-enum { STAGE_ROWS = 64, OCTET_BYTES = STAGE_ROWS * 16, MOST_STAGES = 8 };
-enum { ARRIVALS_AT = 112 * 1024, ROWS_AT = ARRIVALS_AT + MOST_STAGES * 8 };
+enum { RING_BYTES = 112 * 1024, MOST_STAGES = 4 };
+enum { ARRIVALS_AT = RING_BYTES, ROWS_AT = ARRIVALS_AT + MOST_STAGES * 8 };
 enum { PRODUCT_BYTES = ROWS_AT + MOST_STAGES * 4 };
-enum {
-    NEXT = 1,
-    CLEARED
-}; /* barriers: of the block for every piece, of the group that multiplies */
+enum { NEXT = 1 }; /* barrier of the block, for every piece */
 
 #define FN     static __device__ __forceinline__
 #define MEMBER __device__ __forceinline__
 
 /* ---- what comes next ------------------------------------------------------------------------- */
 
-/* Goes through the functions of a part, the terms, and the rows of each, STAGE_ROWS at a time. */
+/* Goes through the functions of a part, the terms, and the rows of each, a piece at a time. */
 struct Cursor {
     const float *kept; /* of the function */
     int64_t stride;
@@ -88,11 +85,13 @@ struct Piece {
 
 /* ---- a sum ----------------------------------------------------------------------------------- */
 
-/* D (M, N) is the gradient, or TURNED the gradient turned: then G has M columns. */
+/* D (M, N) is the gradient, or TURNED the gradient turned: then G has M columns. Pieces have 128
+ * rows where there is room for two of them and something on the way. */
 template <int M, int N, bool TURNED, bool BF16> struct Sum {
     enum { J = N / 8, HALVES_OF_M = M / 64, OCTETS = (M + N) / 8 };
-    enum { STAGE_BYTES = OCTETS * OCTET_BYTES, FIT = ARRIVALS_AT / STAGE_BYTES };
-    enum { STAGES = FIT < MOST_STAGES ? FIT : MOST_STAGES };
+    enum { STAGE_ROWS = OCTETS <= 20 ? 128 : 64 };
+    enum { OCTET_BYTES = STAGE_ROWS * 16, STAGE_BYTES = OCTETS * OCTET_BYTES };
+    enum { FIT = RING_BYTES / STAGE_BYTES, STAGES = FIT < MOST_STAGES ? FIT : MOST_STAGES };
     float c[HALVES_OF_M][J][4];
 
     static MEMBER Piece find(const dev_run *run, Cursor &at) {
@@ -107,18 +106,35 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
         }
         return p;
     }
+    /* How many rows of a piece are multiplied. */
+    static MEMBER int rows_for(int count) {
+        int rows = STAGE_ROWS;
+        while (rows > 16 && count <= rows / 2) rows /= 2;
+        return rows;
+    }
+    /* Zeros in those that it does not have. */
+    static MEMBER void clear_rows(int count, int stage) {
+        enum { ACROSS = 16 }; /* threads to an octet */
+        const int thread = (int)threadIdx.x % GROUP_THREADS, end = rows_for(count) * 16;
+        const uint32_t to = room_at(stage * STAGE_BYTES);
+#pragma unroll 1
+        for (int k = thread / ACROSS; k < OCTETS; k += GROUP_THREADS / ACROSS)
+#pragma unroll 1
+            for (int i = count * 16 + thread % ACROSS * 4; i < end; i += ACROSS * 4)
+                store_word(to + k * OCTET_BYTES + i, 0);
+        bulk_fence();
+    }
     /* An octet is one copy; warps ask in turn. */
     static MEMBER void ask(const Piece &p, int stage) {
         const int k = (int)threadIdx.x % 32 * 4 + (int)threadIdx.x / 32 % 4;
         const uint32_t to = room_at(stage * STAGE_BYTES + k * OCTET_BYTES);
         const float *left = p.left + k * p.left_step;
         const float *right = p.right + (k - M / 8) * p.right_step;
-        if (threadIdx.x == GROUP_THREADS) {
-            rows_of(stage) = p.count;
-            if (p.count > 0) arrival_expect(arrival_of(stage), OCTETS * p.count * 16);
-        }
-        if (p.count > 0 && k < OCTETS)
-            bulk_load(to, k < M / 8 ? left : right, p.count * 16, arrival_of(stage));
+        if (threadIdx.x == GROUP_THREADS) rows_of(stage) = p.count;
+        if (p.count == 0) return;
+        if (threadIdx.x == GROUP_THREADS) arrival_expect(arrival_of(stage), OCTETS * p.count * 16);
+        if (k < OCTETS) bulk_load(to, k < M / 8 ? left : right, p.count * 16, arrival_of(stage));
+        if (p.count < STAGE_ROWS) clear_rows(p.count, stage);
     }
     /* The second group: pieces in the order of the cursor, and one of no rows behind them. It is
      * STAGES - 1 pieces ahead: the stage of piece i - 1 is free behind the i-th barrier. */
@@ -139,25 +155,16 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
         }
         for (; ahead > 0; ahead--) barrier(NEXT, PRODUCT_THREADS);
     }
-    /* Zeros in the rows that a piece does not have. */
-    static MEMBER void clear_rows(int stage, int count) {
-        enum { ACROSS = 16 }; /* threads to an octet */
-        const uint32_t to = room_at(stage * STAGE_BYTES);
-        for (int k = (int)threadIdx.x / ACROSS; k < OCTETS; k += GROUP_THREADS / ACROSS)
-            for (int i = count * 16 + (int)threadIdx.x % ACROSS * 4; i < OCTET_BYTES;
-                 i += ACROSS * 4)
-                store_word(to + k * OCTET_BYTES + i, 0);
-        bulk_fence();
-        barrier(CLEARED, GROUP_THREADS);
-    }
-    /* All rows of a stage, zeros too: a condition would let every product wait for the one before.
-     */
-    MEMBER void multiply(int stage) {
+    /* A condition between products would let each of them wait for the one before, so there is code
+     * for each number of rows_for(). */
+    template <int ROWS = STAGE_ROWS> MEMBER void multiply(int stage, int count) {
+        if constexpr (ROWS > 16)
+            if (count <= ROWS / 2) return multiply<ROWS / 2>(stage, count);
         const uint32_t left = room_at(stage * STAGE_BYTES), right = left + M / 8 * OCTET_BYTES;
         const uint64_t a = group_rows(left, OCTET_BYTES), b = group_rows(right, OCTET_BYTES);
         group_begin();
 #pragma unroll
-        for (int k = 0; k < STAGE_ROWS / 16; k++)
+        for (int k = 0; k < ROWS / 16; k++)
 #pragma unroll
             for (int h = 0; h < HALVES_OF_M; h++)
                 group_product<BF16>(c[h], group_further(a, k * 256 + h * 8 * OCTET_BYTES),
@@ -176,8 +183,7 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
             const int count = __shfl_sync(~0u, rows_of(stage), 0);
             if (count == 0) break;
             arrival_wait(arrival_of(stage), turn);
-            if (count < STAGE_ROWS) clear_rows(stage, count);
-            multiply(stage);
+            multiply(stage, count);
             if (++stage == STAGES) stage = 0, turn ^= 1;
         }
     }
@@ -205,13 +211,13 @@ FN void form(const dev_run *run, const dev_product &p, int part) {
     if (threadIdx.x < MOST_STAGES) arrival_make(arrival_of((int)threadIdx.x));
     __syncthreads();
     if (__shfl_sync(~0u, (int)threadIdx.x, 0) < GROUP_THREADS) {
-        registers_more<216>();
+        registers_more<200>();
         sum_of sum;
         sum.add_up();
         const int64_t slot = p.base * run->product_chunks + part;
         sum.store(run->slots + slot * run->slot_words + p.at, p.ld);
     } else {
-        registers_fewer<40>();
+        registers_fewer<56>();
         sum_of::bring(run, p, part);
     }
 }

@@ -23,9 +23,8 @@ template <int M> struct Powers {
     Tile o[M];
 };
 
-/* Exponents of 16 keys, of which the first `left` exist. */
-template <int MATH, int M>
-FN void exponents(Tile (&p)[M], const Powers<M> &r, uint32_t keys, int left) {
+/* Exponents of 16 keys. */
+template <int MATH, int M> FN void exponents(Tile (&p)[M], const Powers<M> &r, uint32_t keys) {
     uint32_t b[4];
     load_matrices(keys, b);
 #pragma unroll
@@ -34,6 +33,11 @@ FN void exponents(Tile (&p)[M], const Powers<M> &r, uint32_t keys, int left) {
         first_packed<MATH>(p[i][0], r.q[i], b, start);
         first_packed<MATH>(p[i][1], r.q[i], b + 2, start);
     }
+}
+/* The first `left` of them exist. */
+template <int MATH, int M>
+FN void exponents(Tile (&p)[M], const Powers<M> &r, uint32_t keys, int left) {
+    exponents<MATH, M>(p, r, keys);
     if (left < KEYS_PACKED) {
 #pragma unroll
         for (int k = 0; k < 8; k++)
@@ -90,7 +94,8 @@ template <int MATH, int M> FN void add_powers(Powers<M> &r, const Tile (&p)[M], 
 }
 
 /* All keys; whether a sum is too large. kept: tiles that have gone to memory; the others leave
- * here, one every 32 keys. */
+ * here, one every 32 keys. Where all keys exist, nothing asks whether they do: a branch waits for
+ * the products before it. */
 template <int MATH, int M>
 FN bool add_keys(Powers<M> &r, uint32_t keys, uint32_t values, int count, int &kept) {
     constexpr int STEP = KEYS_PACKED * PACKED * 4;
@@ -98,9 +103,19 @@ FN bool add_keys(Powers<M> &r, uint32_t keys, uint32_t values, int count, int &k
     for (int i = 0; i < M * 8; i++) r.o[i / 8][i / 4 % 2][i % 4] = r.sum[i / 8][i % 4] = 0.0f;
     Tile p[2][M];
     exponents<MATH, M>(p[0], r, keys, count);
+    if constexpr (M == 2) {
+#pragma unroll 1
+        for (; count >= 3 * KEYS_PACKED; count -= 2 * KEYS_PACKED) {
+            if (kept < GROUP_TILES) keep_wide(kept++);
+            exponents<MATH, M>(p[1], r, keys + STEP);
+            add_powers<MATH, M>(r, p[0], values);
+            exponents<MATH, M>(p[0], r, keys + 2 * STEP);
+            add_powers<MATH, M>(r, p[1], values + STEP);
+            keys += 2 * STEP, values += 2 * STEP;
+        }
+    }
 #pragma unroll 1
     for (; count > 0; count -= 2 * KEYS_PACKED, keys += 2 * STEP, values += 2 * STEP) {
-        if (M == 2 && kept < GROUP_TILES) keep_wide(kept++);
         exponents<MATH, M>(p[1], r, keys + STEP, count - KEYS_PACKED);
         add_powers<MATH, M>(r, p[0], values);
         if (count > 2 * KEYS_PACKED)

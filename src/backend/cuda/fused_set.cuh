@@ -24,7 +24,7 @@ static __device__ __noinline__ void set_floats() {
         const bool last = turn == 1;
         attend_floats(last);
         wait_rows(last ? SECOND_WEIGHTS : FIRST_WEIGHTS);
-        if (last) make_u();
+        if (last) make_u_floats();
         group_sync();
         narrow_layer(last);
         if (last) break;
@@ -44,15 +44,13 @@ template <int MATH, bool HALVES> static __device__ __noinline__ void set_packed(
         const bool last = turn == 1;
         attend_packed<MATH>(r, last);
         if (last) {
-            wait_rows(SECOND_WEIGHTS);
-            make_u();
-            bulk_fence(); /* the copy engine takes the rooms of keys and values */
+            group_sync();
         } else {
             wait_rows(FIRST_WEIGHTS);
             take_weights<MATH>();
+            make_u_packed();
+            __syncthreads();
         }
-        __syncthreads();
-        if (last) copy_last();
         narrow_packed<MATH>(r, last);
         if (last) break;
         wide_packed<MATH>(r);

@@ -31,6 +31,8 @@ static const halves_block blocks[] = {
     {FUSED_SET_GRAD, SETG_W0, 64, 64},    {FUSED_SET_GRAD, SETG_W1, 64, 64},
     {FUSED_SET_GRAD, SETG_WQ, 64, 192},   {FUSED_SET, SET_W0, 64, 64},
     {FUSED_SET, SET_W1, 64, 64},          {FUSED_SET, SET_WQ, 64, 192},
+    {FUSED_SET, SET_WKV, 64, 128},        {FUSED_SET, SET_WO, 64, 64},
+    {FUSED_SET, SET_WR, 64, 64},
 };
 enum { BLOCKS = sizeof blocks / sizeof *blocks };
 

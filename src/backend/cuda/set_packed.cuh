@@ -95,7 +95,7 @@ FN uint32_t half_to_bf16(uint32_t w) {
     const float2 v = unpack_half(w);
     return pack_bf16(v.x, v.y);
 }
-/* They come as halves: in bf16 they are made bfloat16 where they lie. */
+/* They come as halves: in bf16 those of the layers are made bfloat16 where they lie. */
 template <int MATH> FN void take_weights() {
     if constexpr (MATH == DEV_BF16) {
 #pragma unroll
@@ -108,6 +108,16 @@ template <int MATH> FN void take_weights() {
     }
 }
 static_assert(PACKED_WEIGHTS / 4 % THREADS == 0, "weights a thread");
+
+/* Where a lane reads 16 rows and 16 columns of a weight, as load_transposed() wants them. */
+FN uint32_t weight_block(int w, int column) {
+    const int octet = column / 8 + (int)threadIdx.x % 32 / 16;
+    return shared_at(work() + w + octet * 128 + threadIdx.x % 16 * 4);
+}
+/* And 16 k rows further, of COLS columns; in bytes. */
+template <int COLS> FN constexpr int further_rows(int k) {
+    return (k / 2 * COLS / 8 * 128 + k % 2 * 64) * 4;
+}
 
 /* ---- j = pre + y wy -------------------------------------------------------------------------- */
 
@@ -202,7 +212,7 @@ template <bool HALVES> struct JoinedQueries {
     }
 };
 
-/* What is read is asked for first, then the weights. */
+/* What is read is asked for first, the weights, which have time, behind it. */
 template <int MATH, bool HALVES> FN void join_packed(Tile (&q)[GROUP_TILES]) {
     const float *pre = fused_at(HALVES ? SET_PREH : SET_PRE);
     JoinedKeys<MATH, HALVES> keys;
@@ -210,8 +220,8 @@ template <int MATH, bool HALVES> FN void join_packed(Tile (&q)[GROUP_TILES]) {
     keys.load(pre, frame().n);
     queries.load(q, pre, frame().n);
     begin_rows();
-    copy_packed();
     keys.put();
+    copy_packed();
     queries.add(q);
 }
 
@@ -221,12 +231,10 @@ template <int MATH, bool HALVES> FN void join_packed(Tile (&q)[GROUP_TILES]) {
  */
 template <int MATH, int C, int M>
 FN void multiply_packed(Tile (&s)[M][C], int first, int room, int w, int bias) {
-    constexpr int BLOCK = C * WIDTH / 2 * 32; /* words of 32 rows */
     const int columns = member() * DH;
     const uint32_t left =
         shared_at(work() + room + tile_in_room(first) * PACKED + lane_block(PACKED));
-    const uint32_t right =
-        shared_at(work() + w + (columns / 8 + threadIdx.x % 32 / 16) * 128 + threadIdx.x % 16 * 4);
+    const uint32_t right = weight_block(w, columns);
 #pragma unroll
     for (int j = 0; j < 2 * C; j++) {
         const float2 b = *(const float2 *)(work() + bias + j / 2 * WIDTH + columns + j % 2 * 8 +
@@ -239,7 +247,7 @@ FN void multiply_packed(Tile (&s)[M][C], int first, int room, int w, int bias) {
         uint32_t b[C][4];
 #pragma unroll
         for (int j = 0; j < C; j++)
-            load_transposed(right + (k / 2 * BLOCK + k % 2 * 64 + j * WIDTH / 8 * 128) * 4, b[j]);
+            load_transposed(right + further_rows<C * WIDTH>(k) + j * WIDTH / 8 * 128 * 4, b[j]);
 #pragma unroll
         for (int i = 0; i < M; i++) {
             uint32_t a[4];

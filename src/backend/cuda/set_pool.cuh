@@ -16,12 +16,28 @@
 namespace set_part {
 
 /* u as a right operand (64, 8): column 2 h is u_h as an exponent of 2, the others are zeros. */
-FN void make_u() {
+FN void make_u_floats() {
     const int c = threadIdx.x / 8, at = threadIdx.x % 8 * 8;
     const float *w = work() + AT_WKV + c * PITCH_128 + at, *q = work() + AT_PQ + at;
     float sum = dot4(ld4(w), ld4(q)) + dot4(ld4(w + 4), ld4(q + 4));
     sum += __shfl_xor_sync(~0u, sum, 1);
     work()[AT_U + threadIdx.x] = threadIdx.x % 2 == 0 ? sum * (0.125f * LOG2E) : 0.0f;
+}
+/* The same by eight warps, a row of W_k,h a thread. */
+FN void make_u_packed() {
+    const int c = threadIdx.x % 64, h = threadIdx.x / 64;
+    if (h >= HEADS) return;
+    const float *w = work() + AT_PACKED_WKV + c / 32 * (2 * WIDTH / 8 * 128) + c % 32 * 4;
+    const float *q = work() + AT_PQ + h * DH;
+    float sum = 0;
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        Octet x;
+        x.lo = ld4(w + (2 * h + e) * 128);
+        x.unpack();
+        sum += dot4(x.lo, ld4(q + e * 8)) + dot4(x.hi, ld4(q + e * 8 + 4));
+    }
+    *(float2 *)(work() + AT_U + c * 8 + 2 * h) = make_float2(sum * (0.125f * LOG2E), 0.0f);
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
@@ -161,85 +177,125 @@ template <int MATH> FN void pool_sums_packed() {
 
 /* ---- the rows behind ------------------------------------------------------------------------- */
 
-/* The tiles' sums of this warp's head, joined: a lane has four columns of a side. */
+/* The tiles' sums of a head, joined: a thread has a column of a side. */
 FN void join_tiles() {
-    const int side = threadIdx.x % 32 / 16, col = threadIdx.x % 16 * 4, h = member();
+    const int warp = threadIdx.x / 32, h = warp / 4, side = warp / 2 % 2;
+    const int col = warp % 2 * 32 + (int)threadIdx.x % 32;
     const int rows = side ? frame().m : frame().n, first = side * ALL_TILES * HEADS + h;
     float2 base[ALL_TILES];
-    float most = -INFINITY, sum = 0;
-    float4 x = zero4();
+    float part[ALL_TILES], most = -INFINITY, sum = 0, x = 0;
 #pragma unroll
     for (int k = 0; k < ALL_TILES; k++) {
-        base[k] = make_float2(-INFINITY, 0.0f);
-        if (k * 16 < rows) base[k] = *(const float2 *)(work() + AT_BASES + (first + k * HEADS) * 2);
+        base[k] = make_float2(-INFINITY, 0.0f), part[k] = 0.0f;
+        if (k * 16 >= rows) continue;
+        base[k] = *(const float2 *)(work() + AT_BASES + (first + k * HEADS) * 2);
+        part[k] = work()[AT_PARTS + (first + k * HEADS) * WIDTH + col];
         most = fmaxf(most, base[k].x);
     }
 #pragma unroll
     for (int k = 0; k < ALL_TILES; k++) {
         const float keep = fast_exp2(base[k].x - most);
-        sum += keep * base[k].y;
-        if (k * 16 < rows)
-            x = add4(x, keep, ld4(work() + AT_PARTS + (first + k * HEADS) * WIDTH + col));
+        sum += keep * base[k].y, x += keep * part[k];
     }
-    st4(work() + AT_POOLED + (h * 2 + side) * PITCH_Q + col, scaled4(x, __fdividef(1.0f, sum)));
+    work()[AT_POOLED + (h * 2 + side) * PITCH_Q + col] = __fdividef(x, sum);
     if (rows > 0 && col == 0)
         fused_at((side ? SET_SOME : SET_ALL) + SIDE_PL)[h] = LN2 * (most + log2f(sum));
 }
 
-/* Two rows of a room (others are garbage that stays in its rows) times 16 columns: this lane's four
- * of row tile_row(g). */
-template <int MATH> FN float4 row_product(int room, int w, int pitch) {
-    const int lane = threadIdx.x % 32;
+/* Two rows of a room (others are garbage that stays in its rows) times the warp's 16 columns of
+ * layer i: four numbers of a row a lane, at row_side() and row_column(). In fp32, then with halves.
+ */
+template <int MATH> FN int row_side() {
+    const int g = threadIdx.x % 32 / 4;
+    return MATH == DEV_FP32 ? tile_row(g) : g;
+}
+template <int MATH> FN int row_column(int e) {
+    const int t = threadIdx.x % 4;
+    return member() * 16 + (MATH == DEV_FP32 ? 4 * t + 2 * e : 2 * t + 8 * e);
+}
+FN void row_product_floats(float2 (&v)[2], int room, int i) {
+    const int lane = threadIdx.x % 32, pitch = i == 0 ? PITCH_128 : PITCH_64;
+    const int w = i == 0 ? AT_WKV + WIDTH : i == 1 ? AT_WO : AT_WR;
     const uint32_t left = piece_at(room, 0);
-    const uint32_t right = shared_at(work() + w + lane % 4 * pitch + lane / 4 * 2);
+    const uint32_t right = shared_at(work() + w + member() * 16 + lane % 4 * pitch + lane / 4 * 2);
     float c[2][2][4] = {};
 #pragma unroll
     for (int k = 0; k < 8; k++) {
-        Left<MATH> a;
-        Right<MATH> b[2];
-        load_left<MATH>(a, left + k * 8 * 4);
-        load_right<MATH>(b, right + k * 8 * pitch * 4, pitch);
-        multiply_step<MATH>(c[k % 2][0], a, b[0]);
-        multiply_step<MATH>(c[k % 2][1], a, b[1]);
+        Left<DEV_FP32> a;
+        Right<DEV_FP32> b[2];
+        load_left<DEV_FP32>(a, left + k * 8 * 4);
+        load_right<DEV_FP32>(b, right + k * 8 * pitch * 4, pitch);
+        multiply_step<DEV_FP32>(c[k % 2][0], a, b[0]);
+        multiply_step<DEV_FP32>(c[k % 2][1], a, b[1]);
     }
-    const float f = LOST<MATH> * LOST<MATH>;
-    return make_float4(f * (c[0][0][0] + c[1][0][0]), f * (c[0][1][0] + c[1][1][0]),
-                       f * (c[0][0][1] + c[1][0][1]), f * (c[0][1][1] + c[1][1][1]));
+    v[0] = make_float2(c[0][0][0] + c[1][0][0], c[0][1][0] + c[1][1][0]);
+    v[1] = make_float2(c[0][0][1] + c[1][0][1], c[0][1][1] + c[1][1][1]);
+}
+FN void row_product_halves(float2 (&v)[2], int room, int i) {
+    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const int w = i == 0 ? AT_PACKED_WKV : i == 1 ? AT_PACKED_WO : AT_PACKED_WR;
+    const uint32_t right = weight_block(w, member() * 16 + (i == 0 ? WIDTH : 0));
+    const int block = i == 0 ? further_rows<2 * WIDTH>(2) : further_rows<WIDTH>(2);
+    const float *x = work() + room + g * PITCH_Q + 2 * t;
+    float c[2][2][4] = {};
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        uint32_t a[4] = {}, b[4];
+        load_transposed(right + k / 2 * block + k % 2 * 256, b);
+        if (g < 2) {
+            const float2 lo = *(const float2 *)(x + k * 16), hi = *(const float2 *)(x + k * 16 + 8);
+            a[0] = pack_half(lo.x, lo.y), a[2] = pack_half(hi.x, hi.y);
+        }
+        mma_half(c[k % 2][0], a, b), mma_half(c[k % 2][1], a, b + 2);
+    }
+#pragma unroll
+    for (int e = 0; e < 2; e++)
+        v[e] = make_float2(c[0][e][0] + c[1][e][0], c[0][e][1] + c[1][e][1]);
+}
+
+FN float2 add2(float2 a, float2 b) {
+    return make_float2(a.x + b.x, a.y + b.y);
 }
 
 /* pa, px = relu(pa wo + bo) + pa and r = px wr + br, one after the other, by the first group. The
  * second row of the stack is `empty` without context. */
 template <int MATH> FN void pool_rows() {
-    const int lane = threadIdx.x % 32, first = member() * 16, col = first + lane % 4 * 4;
-    const int side = tile_row(lane / 4), slots = side == 1 ? SET_SOME : SET_ALL;
+    const int side = row_side<MATH>(), slots = side == 1 ? SET_SOME : SET_ALL;
     const bool row = side < 2, mine = side == 0 || (row && frame().m > 0);
-    float4 pa = zero4();
+    float2 pa[2] = {};
 #pragma unroll 1
     for (int i = 0; i < 3; i++) {
         const int room = i == 0 ? AT_POOLED + member() * 2 * PITCH_Q : i == 1 ? AT_PA : AT_PX;
-        const int w = i == 0 ? AT_WKV + WIDTH : i == 1 ? AT_WO : AT_WR;
         const int bias = i == 0 ? AT_BKV + WIDTH : i == 1 ? AT_BO : AT_BR;
-        float4 v = row_product<MATH>(room, w + first, i == 0 ? PITCH_128 : PITCH_64);
-        v = add4(v, 1.0f, ld4(work() + bias + col));
-        if (i == 2) {
-            if (!mine && row) v = global_quad(fused_at(SET_EMPTY) + col, true);
-            global_quad(fused_at(SET_STACK) + side * WIDTH + col, v, row);
-            break;
+        float2 v[2];
+        if constexpr (MATH == DEV_FP32)
+            row_product_floats(v, room, i);
+        else
+            row_product_halves(v, room, i);
+#pragma unroll
+        for (int e = 0; row && e < 2; e++) { /* of other rows nothing is used */
+            const int col = row_column<MATH>(e);
+            float2 x = add2(v[e], *(const float2 *)(work() + bias + col));
+            if (i == 2) {
+                if (!mine) x = global_pair(fused_at(SET_EMPTY) + col, true);
+                *(float2 *)(fused_at(SET_STACK) + side * WIDTH + col) = x;
+                continue;
+            }
+            if (i == 0) {
+                x = pa[e] = add2(x, *(const float2 *)(work() + AT_PQ + col));
+            } else {
+                x = make_float2(relu_of(x.x), relu_of(x.y));
+                if (mine) *(float2 *)(fused_at(slots + SIDE_PH) + col) = x;
+                x = add2(x, pa[e]);
+            }
+            if (mine) *(float2 *)(fused_at(slots + (i == 0 ? SIDE_PA : SIDE_PX)) + col) = x;
+            *(float2 *)(work() + (i == 0 ? AT_PA : AT_PX) + side * PITCH_Q + col) = x;
         }
-        if (i == 0) {
-            v = pa = add4(v, 1.0f, ld4(work() + AT_PQ + col));
-        } else {
-            v = make_float4(relu_of(v.x), relu_of(v.y), relu_of(v.z), relu_of(v.w));
-            global_quad(fused_at(slots + SIDE_PH) + col, v, mine);
-            v = add4(v, 1.0f, pa);
-        }
-        global_quad(fused_at(slots + (i == 0 ? SIDE_PA : SIDE_PX)) + col, v, mine);
-        if (row) st4(work() + (i == 0 ? AT_PA : AT_PX) + side * PITCH_Q + col, v);
         group_sync();
     }
 }
 
-/* Two rows are too few to gain from 16 bits: the layers behind take floats. */
+/* Two rows are too few to gain from 16 bits: what lies between the layers are floats. */
 template <int MATH> static __device__ __noinline__ void pool_sides() {
     pool_weights<MATH>();
     group_sync();
@@ -251,11 +307,10 @@ template <int MATH> static __device__ __noinline__ void pool_sides() {
         for (int i = 0; i < GROUP_TILES; i++) keep_tile(AT_PACKED_X, i, SIDE_X2, 0);
     }
     __syncthreads();
-    if (group() > 0) return;
-    wait_rows(LAST_WEIGHTS);
+    if constexpr (MATH == DEV_FP32) wait_rows(LAST_WEIGHTS);
     join_tiles();
-    group_sync();
-    pool_rows<MATH == DEV_FP32 ? DEV_FP32 : DEV_TF32>();
+    __syncthreads();
+    if (group() == 0) pool_rows<MATH>();
 }
 
 } // namespace set_part

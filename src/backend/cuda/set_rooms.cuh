@@ -22,13 +22,13 @@
  *
  *   from    j, attention 0   w0, wq        q1, attention 1, w1   pooling
  *       0   a0               a0, q of q1   q of q1, then x2      x2
- *    6912   k (128)          k of q1 (192) k                     wo, wr (from 13056 on)
+ *    6912   k (128)          k of q1 (192) k
  *   13824   v (128)          v of q1 (192) v
  *   22272   w1
  *   24320   w0, wq
  *   26112                                                        weights, sums, rows
  *   32512                    x1            x1, then a1
- *   43776   wkv
+ *   43776   wkv, wo, wr
  *   52480   biases, u */
 #ifndef MNP_CUDA_SET_ROOMS_CUH
 #define MNP_CUDA_SET_ROOMS_CUH
@@ -64,10 +64,13 @@ enum { PACKED = WIDTH / 2 + 4 };
 enum { AT_PACKED_X = 0, AT_PACKED_K = PACKED * ALL_ROWS, AT_PACKED_V = 2 * AT_PACKED_K };
 enum { AT_PACKED_W1 = AT_WR + WIDTH * PITCH_64, AT_PACKED_W0 = AT_PACKED_W1 + WIDTH * WIDTH / 2 };
 enum { AT_PACKED_WQ = AT_PACKED_W0 + WIDTH * WIDTH / 2, AT_PACKED_Y = AT_PACKED_WQ + WIDTH * 96 };
-enum { PACKED_WEIGHTS = AT_PACKED_Y - AT_PACKED_W1 };
+enum { AT_PACKED_WKV = AT_WKV, AT_PACKED_WO = AT_PACKED_WKV + WIDTH * WIDTH };
+enum { AT_PACKED_WR = AT_PACKED_WO + WIDTH * WIDTH / 2 };
+enum { PACKED_WEIGHTS = AT_PACKED_Y - AT_PACKED_W1, PACKED_LAST = WIDTH * 2 * WIDTH };
 static_assert(AT_PACKED_V + PACKED * ALL_ROWS <= (int)AT_PACKED_W1 &&
                   AT_PACKED_Y + PACKED * ALL_ROWS <= (int)AT_WKV &&
-                  (int)AT_POOLED <= (int)AT_PACKED_Y && (int)AT_PACKED_W0 <= (int)AT_PARTS,
+                  AT_PACKED_WKV + PACKED_LAST <= (int)AT_B0 && (int)AT_POOLED <= (int)AT_PACKED_Y &&
+                  (int)AT_PACKED_W0 <= (int)AT_PARTS,
               "the rooms of 16-bit operands overlap");
 
 static_assert((int)AT_W0 + WIDTH * PITCH_64 <= (int)AT_WQ &&
@@ -166,27 +169,26 @@ FN void copy_second() {
     if (threadIdx.x == 0) expect_words(SECOND_WEIGHTS, WIDTH * (64 + 128));
     copy_pair({SET_W1, AT_W1, 64, PITCH_64}, {SET_WKV, AT_WKV, 128, PITCH_128}, SECOND_WEIGHTS);
 }
-/* The same for 16-bit operands, all at once. */
-FN void copy_halves(int slot, int at, int cols) {
-    bulk_load(shared_at(work() + at), fused_at(slot), WIDTH * cols * 2, arrival_at(FIRST_WEIGHTS));
-}
-FN void copy_packed() {
-    const int r = asked_row();
-    if (threadIdx.x == 0) {
-        expect_words(FIRST_WEIGHTS, PACKED_WEIGHTS + BIASES);
-        expect_words(SECOND_WEIGHTS, WIDTH * 128);
-        copy_halves(SET_W0, AT_PACKED_W0, 64);
-        copy_halves(SET_WQ, AT_PACKED_WQ, 192);
-        copy_halves(SET_W1, AT_PACKED_W1, 64);
-    }
-    copy_biases();
-    if (r >= 0 && r < WIDTH)
-        bulk_load(shared_at(work() + AT_WKV + r * PITCH_128), fused_at(SET_WKV) + r * 128, 128 * 4,
-                  arrival_at(SECOND_WEIGHTS));
-}
 FN void copy_last() {
     if (threadIdx.x == 0) expect_words(LAST_WEIGHTS, WIDTH * 2 * 64);
     copy_pair({SET_WO, AT_WO, 64, PITCH_64}, {SET_WR, AT_WR, 64, PITCH_64}, LAST_WEIGHTS);
+}
+
+/* The same for 16-bit operands, all at once; a warp that asks is held up, so each asks once. */
+FN void copy_halves(int i, int slot, int at, int cols) {
+    if ((int)threadIdx.x == i * 32 + 8)
+        bulk_load(shared_at(work() + at), fused_at(slot), WIDTH * cols * 2,
+                  arrival_at(FIRST_WEIGHTS));
+}
+FN void copy_packed() {
+    if (threadIdx.x == 15 * 32) expect_words(FIRST_WEIGHTS, PACKED_WEIGHTS + PACKED_LAST + BIASES);
+    copy_biases();
+    copy_halves(7, SET_W0, AT_PACKED_W0, 64);
+    copy_halves(8, SET_WQ, AT_PACKED_WQ, 192);
+    copy_halves(9, SET_WKV, AT_PACKED_WKV, 128);
+    copy_halves(10, SET_W1, AT_PACKED_W1, 64);
+    copy_halves(11, SET_WO, AT_PACKED_WO, 64);
+    copy_halves(12, SET_WR, AT_PACKED_WR, 64);
 }
 
 } // namespace set_part

@@ -212,10 +212,12 @@ FN void form(const dev_run *run, const dev_product &p, int part) {
     __syncthreads();
     if (__shfl_sync(~0u, (int)threadIdx.x, 0) < GROUP_THREADS) {
         registers_more<200>();
+        const int64_t slot = p.base * run->product_chunks + part;
+        float *to = run->slots + slot * run->slot_words + p.at;
+        const int ld = p.ld;
         sum_of sum;
         sum.add_up();
-        const int64_t slot = p.base * run->product_chunks + part;
-        sum.store(run->slots + slot * run->slot_words + p.at, p.ld);
+        sum.store(to, ld);
     } else {
         registers_fewer<56>();
         sum_of::bring(run, p, part);

@@ -1,6 +1,6 @@
 /* set_grad16_attention.cuh: attention of the set encoder in reverse, on numbers of 16 bits. It goes
- * as in set_grad_attention.cuh: a warp has 32 keys of a head in registers and goes over the
- * queries, 16 at a time, keys as rows and queries as columns,
+ * as in set_grad_attention.cuh: a warp has 32 keys of a head (16 of the context's) in registers and
+ * goes over the queries, 16 at a time, keys as rows and queries as columns,
  *
  *   P = 2^(k q - lse),   dS = P (v g - delta)
  *   dv += P g,   dk += dS q,   dq += dS^T k
@@ -15,12 +15,10 @@
 
 namespace set_grad_part {
 
-/* 32 keys: k and v by rows; k as right operands over the keys, of two tiles of numbers */
-struct Keys16 {
-    uint32_t k[2][4], v[2][4], columns[2][4];
-};
+/* 16 I keys: k and v by rows; k as right operands over the keys, of two tiles of numbers */
+template <int I> struct Keys16 { uint32_t k[I][4], v[I][4], columns[I][4]; };
 /* Sums of 16 keys and eight numbers: [keys][numbers] */
-typedef float KeySums16[2][2][4];
+template <int I> using KeySums16 = float[I][2][4];
 
 /* As octet_piece(), but row `last` at most (it may be one of those before). */
 FN int key_piece(int last) {
@@ -30,9 +28,9 @@ FN int key_piece(int last) {
 
 /* The keys from `first` on, of which `exist` (one at least) do. Of the others k and v are copies of
  * the last, so that their weights are finite, and the columns are zeros: they give dq nothing. */
-template <int MATH> FN void take_keys16(Keys16 &x, const float *first, int exist) {
+template <int MATH, int I> FN void take_keys16(Keys16<I> &x, const float *first, int exist) {
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < I; i++) {
         const float *rows = first + i * 16 * 4;
         const int left = exist - i * 16 - 1;
         load_transposed(shared_at(rows + octet_piece()), x.columns[i]);
@@ -48,29 +46,30 @@ template <int MATH> FN void take_keys16(Keys16 &x, const float *first, int exist
 }
 
 /* Of 16 queries and 16 keys: a left operand over the queries. */
-typedef uint32_t Scores16[2][4];
+template <int I> using Scores16 = uint32_t[I][4];
 
 /* P and dS; at: eight queries, this lane's piece of q and g; lse: this lane's quads */
-template <int MATH>
-FN void scores16(Scores16 &p, Scores16 &d, const Keys16 &x, uint32_t at, const float *lse) {
+template <int MATH, int I>
+FN void scores16(Scores16<I> &p, Scores16<I> &d, const Keys16<I> &x, uint32_t at,
+                 const float *lse) {
 #pragma unroll
     for (int n = 0; n < 2; n++) {
         uint32_t qg[4];
-        float start[4], delta[4], s[2][4], e[2][4];
+        float start[4], delta[4], s[I][4], e[I][4];
         load_matrices(at + n * 8 * 16, qg);
         load_start(start, lse + n * 16);
         load_start(delta, lse + n * 16 + AT_DELTA);
 #pragma unroll
-        for (int i = 0; i < 2; i++) multiply16<MATH>(s[i], x.k[i], qg, start);
+        for (int i = 0; i < I; i++) multiply16<MATH>(s[i], x.k[i], qg, start);
 #pragma unroll
-        for (int i = 0; i < 2; i++) multiply16<MATH>(e[i], x.v[i], qg + 2, delta);
+        for (int i = 0; i < I; i++) multiply16<MATH>(e[i], x.v[i], qg + 2, delta);
 #pragma unroll
-        for (int j = 0; j < 8; j++) {
+        for (int j = 0; j < 4 * I; j++) {
             s[j / 4][j % 4] = fast_exp2(s[j / 4][j % 4]);
             e[j / 4][j % 4] *= s[j / 4][j % 4];
         }
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
+        for (int j = 0; j < 2 * I; j++) {
             const float *sj = s[j / 2] + j % 2 * 2, *ej = e[j / 2] + j % 2 * 2;
             p[j / 2][2 * n + j % 2] = pack<MATH>(sj[0], sj[1]);
             d[j / 2][2 * n + j % 2] = pack<MATH>(ej[0], ej[1]);
@@ -79,11 +78,12 @@ FN void scores16(Scores16 &p, Scores16 &d, const Keys16 &x, uint32_t at, const f
 }
 
 /* sums += scores rows; at: this lane's piece of 16 queries */
-template <int MATH> FN void add_sums16(KeySums16 &sums, const Scores16 &scores, uint32_t at) {
+template <int MATH, int I>
+FN void add_sums16(KeySums16<I> &sums, const Scores16<I> &scores, uint32_t at) {
     uint32_t b[4];
     load_transposed(at, b);
 #pragma unroll
-    for (int j = 0; j < 4; j++)
+    for (int j = 0; j < 2 * I; j++)
         multiply16<MATH>(sums[j / 2][j % 2], scores[j / 2], b + j % 2 * 2, sums[j / 2][j % 2]);
 }
 
@@ -98,13 +98,14 @@ template <int MATH> FN uint32_t pack_result(float lo, float hi, bool last) {
 FN float2 *dq_pair(float *to, int k) { /* octet, eight */
     return (float2 *)(to + k / 2 * 2 * SET_OCTET + k % 2 * 8 * 8);
 }
-template <int MATH> FN void add_queries16(float *to, const Keys16 &x, const Scores16 &d) {
+template <int MATH, int I>
+FN void add_queries16(float *to, const Keys16<I> &x, const Scores16<I> &d) {
     float c[2][4] = {};
     float2 old[4];
 #pragma unroll
     for (int k = 0; k < 4; k++) old[k] = *dq_pair(to, k);
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < I; i++) {
         const uint32_t a[4] = {transposed(d[i][0]), transposed(d[i][2]), transposed(d[i][1]),
                                transposed(d[i][3])};
         multiply16<MATH>(c[0], a, x.columns[i], c[0]);
@@ -140,14 +141,13 @@ FN void give_columns(float *to, ColumnSums &sums, bool add) {
     if (lane / 4 % 2 == 0) *to = add ? *to + sum : sum;
 }
 
-/* dq of 32 queries, which is complete, to its place, with its columns' sums; of what this lane
- * wrote.
- */
-template <int MATH>
+/* dq of 16 I queries, which is complete, to its place, with its columns' sums; of what this lane
+ * wrote. */
+template <int MATH, int I>
 FN void put_queries16(float *to, float *columns, float *dq, bool last, bool add) {
     ColumnSums sum = {};
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < I; i++) {
         float v[2][4];
 #pragma unroll
         for (int k = 0; k < 4; k++) {
@@ -162,12 +162,12 @@ FN void put_queries16(float *to, float *columns, float *dq, bool last, bool add)
 
 /* dk or dv: sums times a factor to their place, with their columns' sums; rows that do not exist
  * get zeros. */
-template <int MATH>
-FN void put_keys16(float *to, float *columns, KeySums16 &sums, float factor, int exist, bool last,
-                   bool add) {
+template <int MATH, int I>
+FN void put_keys16(float *to, float *columns, KeySums16<I> &sums, float factor, int exist,
+                   bool last, bool add) {
     ColumnSums sum = {};
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < I; i++) {
 #pragma unroll
         for (int k = 0; k < 8; k++) {
             const int row = i * 16 + k / 2 % 2 * 8 + (int)threadIdx.x % 32 / 4;
@@ -179,16 +179,19 @@ FN void put_keys16(float *to, float *columns, KeySums16 &sums, float factor, int
     if (!last) give_columns(columns, sum, add);
 }
 
-/* One side: `count` rows from `first` on. The queries that a warp comes to last have been
- * everywhere else: their dq is complete, and takes the place of q, which nobody reads any more. */
-template <int MATH> FN void side_reverse16(int first, int count, bool last) {
-    const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, own = threadIdx.x / 128 * 32;
+/* One side: `count` rows from `first` on; 16 I keys a warp, as many queries at a time. The queries
+ * that a warp comes to last have been everywhere else: their dq is complete, and takes the place of
+ * q, which nobody reads any more. add: this warp has sums of columns from the other side. */
+template <int MATH, int I> FN void side_reverse16(int first, int count, bool last, bool add) {
+    constexpr int OWN = 16 * I;
+    const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, part = threadIdx.x / 128;
+    const int own = part * OWN;
     if (own >= count) return;
     float *head = work() + 2 * h * SET_OCTET + first * 4;
     const float *lse = room(AT_REST) + h * LSE_HEAD + first * 2;
-    Keys16 x;
-    KeySums16 dk = {}, dv = {};
-    take_keys16<MATH>(x, head + PLACE_K + own * 4, count - own);
+    Keys16<I> x;
+    KeySums16<I> dk = {}, dv = {};
+    take_keys16<MATH, I>(x, head + PLACE_K + own * 4, count - own);
     const uint32_t eights = shared_at(head + PLACE_Q + lane % 8 * 4 + lane / 8 % 2 * SET_OCTET +
                                       lane / 16 * (PLACE_G - PLACE_Q));
     const uint32_t pieces = shared_at(head + PLACE_Q + octet_piece());
@@ -197,33 +200,31 @@ template <int MATH> FN void side_reverse16(int first, int count, bool last) {
 #pragma unroll 1
     for (;;) {
 #pragma unroll
-        for (int u = 0; u < 32; u += 16) {
-            Scores16 p, d;
+        for (int u = 0; u < OWN; u += 16) {
+            Scores16<I> p, d;
             const int row = query + u;
-            scores16<MATH>(p, d, x, eights + row * 16, lse + row * 2 + lane % 4 * 4);
-            add_sums16<MATH>(dv, p, pieces + (PLACE_G - PLACE_Q) * 4 + row * 16);
-            add_sums16<MATH>(dk, d, pieces + row * 16);
-            add_queries16<MATH>(dq + row * 8, x, d);
+            scores16<MATH, I>(p, d, x, eights + row * 16, lse + row * 2 + lane % 4 * 4);
+            add_sums16<MATH, I>(dv, p, pieces + (PLACE_G - PLACE_Q) * 4 + row * 16);
+            add_sums16<MATH, I>(dk, d, pieces + row * 16);
+            add_queries16<MATH, I>(dq + row * 8, x, d);
         }
-        const int next = query + 32 < count ? query + 32 : 0;
+        const int next = query + OWN < count ? query + OWN : 0;
         if (next == own) break;
         query = next;
-        barrier(1 + h, up32(count));
+        barrier(1 + h, (count + OWN - 1) / OWN * 32);
     }
-    float *columns = work() + PLACE_DB + own / 32 * 192 + h * DH;
+    float *columns = work() + PLACE_DB + part * 192 + h * DH;
     float *keys = head + own * 4 + lane;
-    put_queries16<MATH>(head + PLACE_Q + query * 4 + lane, columns, dq + query * 8, last,
-                        first > 0);
-    put_keys16<MATH>(keys + PLACE_K, columns + 64, dk, SET_SCALE, count - own, last, first > 0);
-    put_keys16<MATH>(keys + PLACE_V, columns + 128, dv, 1.0f, count - own, last, first > 0);
+    put_queries16<MATH, I>(head + PLACE_Q + query * 4 + lane, columns, dq + query * 8, last, add);
+    put_keys16<MATH, I>(keys + PLACE_K, columns + 64, dk, SET_SCALE, count - own, last, add);
+    put_keys16<MATH, I>(keys + PLACE_V, columns + 128, dv, 1.0f, count - own, last, add);
 }
 
-/* dq, dk and dv take the places of q, k and v. */
+/* dq, dk and dv take the places of q, k and v. The context has fewer keys: a warp takes 16. */
 template <int MATH> static __device__ __noinline__ void attention16(bool turn) {
     const bool last = uniform(turn);
-#pragma unroll 1
-    for (int side = 0; side < 2; side++)
-        side_reverse16<MATH>(side ? SOME_ROW : 0, side ? frame().m : frame().n, last);
+    side_reverse16<MATH, 2>(0, frame().n, last, false);
+    side_reverse16<MATH, 1>(SOME_ROW, frame().m, last, (int)threadIdx.x / 128 * 32 < frame().n);
     bulk_fence();
     __syncthreads();
 }

@@ -82,7 +82,7 @@ template <int MATH> FN void add_bias192() {
     const float *sums = work() + PLACE_DB + threadIdx.x;
     float sum = 0;
 #pragma unroll 1
-    for (int k = 0; k * 32 < frame().n; k++) sum += sums[k * 192];
+    for (int k = 0; k * 32 < frame().n || k * 16 < frame().m; k++) sum += sums[k * 192];
     give(fused_at(SETG_DBQ) + threadIdx.x, sum * (1.0f / SCALE<MATH>), fused_adds(SETG_DBQ));
 }
 

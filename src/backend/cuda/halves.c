@@ -15,8 +15,9 @@ typedef struct halves_row {
         FUSED_LATENT_GRAD, s + NETG_W2                                                             \
     }
 static const halves_row rows[] = {
-    NETWORK(LATENT_MU),       NETWORK(LATENT_SIGMA),       {FUSED_LATENT, LATENT_WF},
-    NETWORK_GRAD(LATENTG_MU), NETWORK_GRAD(LATENTG_SIGMA), {FUSED_LATENT_GRAD, LATENTG_WF},
+    NETWORK(LATENT_MU),        NETWORK(LATENT_SIGMA),       {FUSED_LATENT, LATENT_WF},
+    NETWORK_GRAD(LATENTG_MU),  NETWORK_GRAD(LATENTG_SIGMA), {FUSED_LATENT_GRAD, LATENTG_WF},
+    {FUSED_SET_GRAD, SETG_WR}, {FUSED_SET_GRAD, SETG_WO},   {FUSED_SET_GRAD, SETG_WKV},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 

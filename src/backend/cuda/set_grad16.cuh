@@ -64,6 +64,12 @@ template <int MATH> FN float4 pack8(float4 a, float4 b) {
                        __uint_as_float(pack<MATH>(b.z, b.w)));
 }
 
+/* Eight halves as numbers */
+FN Eight eight_halves(float4 v) {
+    const float2 a = unpack_half(__float_as_uint(v.x)), b = unpack_half(__float_as_uint(v.y));
+    const float2 c = unpack_half(__float_as_uint(v.z)), d = unpack_half(__float_as_uint(v.w));
+    return {make_float4(a.x, a.y, b.x, b.y), make_float4(c.x, c.y, d.x, d.y)};
+}
 FN uint32_t half_to_bf16(uint32_t w) {
     const float2 v = unpack_half(w);
     return pack_bf16(v.x, v.y);
@@ -98,6 +104,11 @@ FN int weight_piece(int head, int columns) {
     const int lane = threadIdx.x % 32;
     return head / 2 * (columns / 8 * WEIGHT_OCTET) + head % 2 * 64 +
            (lane / 16 * 8 + lane % 8) * 4 + lane / 8 % 2 * WEIGHT_OCTET;
+}
+
+/* In the rest: of two rows of a head lse, then delta. */
+FN float *lse_at(int head, int row) {
+    return room(AT_REST) + head * LSE_HEAD + row * 2;
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */

@@ -48,17 +48,20 @@ template <int MATH, int I> FN void take_keys16(Keys16<I> &x, const float *first,
 /* Of 16 queries and 16 keys: a left operand over the queries. */
 template <int I> using Scores16 = uint32_t[I][4];
 
-/* P and dS; at: eight queries, this lane's piece of q and g; lse: this lane's quads */
+/* P and dS; at: eight queries, this lane's piece of q and g; lse: lse and delta of this lane's
+ * pairs
+ */
 template <int MATH, int I>
 FN void scores16(Scores16<I> &p, Scores16<I> &d, const Keys16<I> &x, uint32_t at,
                  const float *lse) {
 #pragma unroll
     for (int n = 0; n < 2; n++) {
         uint32_t qg[4];
-        float start[4], delta[4], s[I][4], e[I][4];
+        float s[I][4], e[I][4];
         load_matrices(at + n * 8 * 16, qg);
-        load_start(start, lse + n * 16);
-        load_start(delta, lse + n * 16 + AT_DELTA);
+        const float4 pair = load_quad(shared_at(lse + n * 16));
+        const float start[4] = {pair.x, pair.y, pair.x, pair.y};
+        const float delta[4] = {pair.z, pair.w, pair.z, pair.w};
 #pragma unroll
         for (int i = 0; i < I; i++) multiply16<MATH>(s[i], x.k[i], qg, start);
 #pragma unroll
@@ -188,7 +191,7 @@ template <int MATH, int I> FN void side_reverse16(int first, int count, bool las
     const int own = part * OWN;
     if (own >= count) return;
     float *head = work() + 2 * h * SET_OCTET + first * 4;
-    const float *lse = room(AT_REST) + h * LSE_HEAD + first * 2;
+    const float *lse = lse_at(h, first);
     Keys16<I> x;
     KeySums16<I> dk = {}, dv = {};
     take_keys16<MATH, I>(x, head + PLACE_K + own * 4, count - own);

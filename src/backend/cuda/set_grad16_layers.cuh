@@ -97,14 +97,13 @@ FN void load_lse(float (&lse)[6], const Saved &from) {
     }
 }
 
-/* g in the place of o, dq, lse and delta = sum of g (o - q). Of the four lanes of a row two put lse
- * there and two delta, which are read in pairs of rows. */
+/* g in the place of o, dq, lse and delta = sum of g (o - q). Of the four lanes of a row one puts
+ * lse there and one delta, which are read in pairs of rows. */
 template <int MATH> FN void put_outputs(const Sums16 &c, const float (&lse)[6]) {
     const int t = threadIdx.x % 4, g = threadIdx.x % 32 / 4, h = tile_head(), first = lane_row(0);
     uint32_t *q = (uint32_t *)work() + PLACE_Q + 2 * h * SET_OCTET + first * 4 + t;
     float *dq = work() + PLACE_DQ + 2 * h * 2 * SET_OCTET + first * 8 + 2 * t;
-    float *to = room(AT_REST) + (t < 2 ? 0 : AT_DELTA) + t % 2 * 2 + h * LSE_HEAD + tile_row() * 2 +
-                pair_word(g);
+    float *to = lse_at(h, tile_row()) + pair_word(g) + t;
 #pragma unroll
     for (int k = 0; k < 6; k++) {
         float delta = 0;
@@ -118,7 +117,7 @@ template <int MATH> FN void put_outputs(const Sums16 &c, const float (&lse)[6]) 
             *(float2 *)(dq + j * 2 * SET_OCTET + k * 8 * 8) = make_float2(v[0], v[1]);
         }
         delta = quad_sum(delta);
-        to[k * 16] = t < 2 ? -LOG2E * lse[k] : -delta;
+        if (t % 2 == 0) to[k * 16] = t == 0 ? -LOG2E * lse[k] : -delta;
     }
 }
 
@@ -127,10 +126,7 @@ template <int MATH> FN void put_outputs(const Sums16 &c, const float (&lse)[6]) 
 FN Eight pre_at(int octet, int row) {
     if (row >= frame().n) return {zero4(), zero4()};
     if (!fused_at(SETG_PREH)) return eight_at(fused_at(SETG_PRE) + row * 192 + octet * 8, true);
-    const uint4 v = *(const uint4 *)(work() + PLACE_PRE + octet * POINTS_OCTET + row * 4);
-    const float2 a = unpack_half(v.x), b = unpack_half(v.y), c = unpack_half(v.z),
-                 d = unpack_half(v.w);
-    return {make_float4(a.x, a.y, b.x, b.y), make_float4(c.x, c.y, d.x, d.y)};
+    return eight_halves(ld4(work() + PLACE_PRE + octet * POINTS_OCTET + row * 4));
 }
 template <int MATH> FN void put_pre(int rows) {
     const int m = frame().m, octet = threadIdx.x / 32 % 8;

@@ -8,6 +8,38 @@
 
 namespace set_grad_part {
 
+/* What the pooling and the rows behind it read of memory: as RowsIn and PoolIn, weights as halves.
+ */
+struct PoolIn16 {
+    RowsIn rows;
+    PoolIn pool;
+    float4 wr, wo, wkv[2];
+};
+FN void load_pool16(PoolIn16 &in, const PoolRows &x) {
+    const int id = threadIdx.x, i = id / 8, c = id % 8 * 8;
+    const bool some = frame().m > 0;
+    const float *g = fused_at(SETG_GSTACK) + c, *q = fused_at(SETG_PQ) + id % 4 * DH;
+    const Saved ph = saved(SIDE_PH), lse = saved(SIDE_PL);
+    in.wr = global_quad(fused_at(SETG_WR) + id * 4, true);
+    in.rows.g0 = eight_at(g, true), in.rows.g1 = eight_at(g + 64, some);
+    in.wo = global_quad(fused_at(SETG_WO) + id * 4, true);
+    in.rows.ph0 = global_word(ph.all + i, true), in.rows.ph1 = global_word(ph.some + i, some);
+#pragma unroll
+    for (int k = 0; k < 2; k++) in.wkv[k] = global_quad(fused_at(SETG_WKV) + id * 8 + k * 4, true);
+#pragma unroll
+    for (int k = 0; k < 4; k++) in.pool.q[k] = global_quad(q + k * 4, id % 8 < 4);
+    in.pool.base = global_pair((x.side() ? lse.some : lse.all) + x.head(), !x.side() || some);
+}
+/* When they have come. */
+FN void take_pool16(PoolIn16 &in) {
+    in.rows.wr = eight_halves(in.wr), in.rows.wo = eight_halves(in.wo);
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        const Eight w = eight_halves(in.wkv[k]);
+        in.pool.w[2 * k] = w.a, in.pool.w[2 * k + 1] = w.b;
+    }
+}
+
 /* u and t as in make_vectors(); the lower digits of a vector stand behind the upper ones. */
 template <int MATH> FN void put_vector(uint16_t *to, float v) {
     const uint32_t high = pack<MATH>(v, 0.0f);
@@ -108,21 +140,20 @@ static_assert(POOL_DA == POOL_DH + 128, "as pool_da() behind pool_dh()");
 
 template <int MATH> static __device__ __noinline__ void pooling16() {
     const int id = threadIdx.x;
-    RowsIn in;
-    PoolIn pool;
+    PoolIn16 in;
     PoolRows x;
-    load_rows(in); /* first: who asks for copies waits */
-    load_pool(pool, x);
+    load_pool16(in, x); /* first: who asks for copies waits */
     begin_rows();
     ask_pooling();
     zero_absent(set_rows());
-    rows_reverse(in);
+    take_pool16(in);
+    rows_reverse(in.rows);
     __syncthreads();
-    make_vectors16<MATH>(pool.w, pool.q);
+    make_vectors16<MATH>(in.pool.w, in.pool.q);
     wait_rows(ARRIVAL_X2);
     __syncthreads();
     if (id < 2 * SET_ROWS)
-        pool_scores16<MATH>(x, pool.base);
+        pool_scores16<MATH>(x, in.pool.base);
     else
         row_biases();
     __syncthreads();

@@ -66,10 +66,7 @@ FN void sum_across() {
 
 /* Eight halves of shared memory as numbers. */
 FN Eight halves_at(const float *at, bool go) {
-    const uint4 v = go ? *(const uint4 *)at : make_uint4(0, 0, 0, 0);
-    const float2 a = unpack_half(v.x), b = unpack_half(v.y), c = unpack_half(v.z),
-                 d = unpack_half(v.w);
-    return {make_float4(a.x, a.y, b.x, b.y), make_float4(c.x, c.y, d.x, d.y)};
+    return eight_halves(go ? ld4(at) : zero4());
 }
 FN Eight add_eights(const Eight &x, float f, const Eight &y) {
     return {add4(x.a, f, y.a), add4(x.b, f, y.b)};

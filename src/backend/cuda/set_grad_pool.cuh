@@ -137,7 +137,7 @@ FN void pool_weights(float (&v)[4], const PoolRows &x) {
     }
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-        const float all = k % 2 ? sum.y : sum.x, inverse = all > 0 ? 1.0f / all : 0.0f;
+        const float all = k % 2 ? sum.y : sum.x, inverse = all > 0 ? fast_inverse(all) : 0.0f;
         const float delta = (k % 2 ? of_g.y : of_g.x) * inverse;
         const float other = __shfl_xor_sync(~0u, x.v[k], 2);
         v[k] = x.weights() ? x.v[k] * inverse : other * inverse * (x.v[k] - delta) * SET_SCALE;

@@ -33,9 +33,9 @@ enum { ROWS_WORDS = 8 * SET_OCTET }; /* of a matrix of 64 columns */
 enum { PLACE_Q = 0, PLACE_K = ROWS_WORDS, PLACE_V = 2 * ROWS_WORDS, PLACE_G = 3 * ROWS_WORDS };
 enum { PLACE_DQ = 4 * ROWS_WORDS, PLACE_DH = PLACE_DQ + 2 * ROWS_WORDS };
 enum { PLACE_WQ = PLACE_DH + ROWS_WORDS, PLACE_W0 = PLACE_WQ + 64 * 96 };
-enum { PLACE_DB = PLACE_W0 + 64 * 32, DB_PARTS = FUSED_POINTS / 32 };
-enum { PLACE_WY = PLACE_DB, PLACE_Y = PLACE_WY + 192, JOINT = 192 + FUSED_POINTS };
-static_assert(PLACE_DB + DB_PARTS * 192 <= 4 * (int)ROOM_WORDS, "the rest begins there");
+enum { PLACE_DB = PLACE_W0 + 64 * 32 };
+enum { PLACE_WY = PLACE_DB + 2 * 192, PLACE_Y = PLACE_WY + 192, JOINT = 192 + FUSED_POINTS };
+static_assert(PLACE_Y + FUSED_POINTS <= 4 * (int)ROOM_WORDS, "the rest begins there");
 /* In the place of dq: x2, P (192, 16), B (64, 16) as a weight, w1. */
 enum { PLACE_X2 = PLACE_DQ, PLACE_P = PLACE_X2 + ROWS_WORDS, PLACE_B = PLACE_P + 2 * SET_OCTET };
 enum { PLACE_W1 = PLACE_B + 64 * 8 };

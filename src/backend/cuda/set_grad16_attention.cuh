@@ -10,7 +10,6 @@
 #ifndef MNP_CUDA_SET_GRAD16_ATTENTION_CUH
 #define MNP_CUDA_SET_GRAD16_ATTENTION_CUH
 
-#include "backend/cuda/lanes.cuh"
 #include "backend/cuda/set_grad16.cuh"
 
 namespace set_grad_part {
@@ -129,26 +128,8 @@ template <int MATH> FN void put_result(float *to, const float (&v)[2][4], bool l
             pack_result<MATH>(v[k / 2][k % 2 * 2], v[k / 2][k % 2 * 2 + 1], last);
 }
 
-/* Sums over rows: of this lane's two columns in either octet. */
-typedef float ColumnSums[4];
-FN void add_columns(ColumnSums &sums, const float (&v)[2][4]) {
-#pragma unroll
-    for (int k = 0; k < 4; k++) sums[k] += v[k / 2][k % 2] + v[k / 2][k % 2 + 2];
-}
-/* Over the warp's rows, added to what this warp has of the 16 columns from `to` on: lane 4 g + t
- * has column 8 (g / 4) + 2 t + g / 2 % 2. */
-FN void give_columns(float *to, ColumnSums &sums, bool add) {
-    const int lane = threadIdx.x % 32;
-    const float sum = lane_sum<4, 16, 4>(sums);
-    to += lane / 16 * 8 + lane % 4 * 2 + lane / 8 % 2;
-    if (lane / 4 % 2 == 0) *to = add ? *to + sum : sum;
-}
-
-/* dq of 16 I queries, which is complete, to its place, with its columns' sums; of what this lane
- * wrote. */
-template <int MATH, int I>
-FN void put_queries16(float *to, float *columns, float *dq, bool last, bool add) {
-    ColumnSums sum = {};
+/* dq of 16 I queries, which is complete, to its place; of what this lane wrote. */
+template <int MATH, int I> FN void put_queries16(float *to, float *dq, bool last) {
 #pragma unroll
     for (int i = 0; i < I; i++) {
         float v[2][4];
@@ -158,17 +139,12 @@ FN void put_queries16(float *to, float *columns, float *dq, bool last, bool add)
             v[k / 2][k % 2 * 2] = pair.x, v[k / 2][k % 2 * 2 + 1] = pair.y;
         }
         put_result<MATH>(to + i * 16 * 4, v, last);
-        add_columns(sum, v);
     }
-    if (!last) give_columns(columns, sum, add);
 }
 
-/* dk or dv: sums times a factor to their place, with their columns' sums; rows that do not exist
- * get zeros. */
+/* dk or dv: sums times a factor to their place; rows that do not exist get zeros. */
 template <int MATH, int I>
-FN void put_keys16(float *to, float *columns, KeySums16<I> &sums, float factor, int exist,
-                   bool last, bool add) {
-    ColumnSums sum = {};
+FN void put_keys16(float *to, KeySums16<I> &sums, float factor, int exist, bool last) {
 #pragma unroll
     for (int i = 0; i < I; i++) {
 #pragma unroll
@@ -177,18 +153,15 @@ FN void put_keys16(float *to, float *columns, KeySums16<I> &sums, float factor, 
             sums[i][k / 4][k % 4] *= row < exist ? factor : 0.0f;
         }
         put_result<MATH>(to + i * 16 * 4, sums[i], last);
-        add_columns(sum, sums[i]);
     }
-    if (!last) give_columns(columns, sum, add);
 }
 
 /* One side: `count` rows from `first` on; 16 I keys a warp, as many queries at a time. The queries
  * that a warp comes to last have been everywhere else: their dq is complete, and takes the place of
- * q, which nobody reads any more. add: this warp has sums of columns from the other side. */
-template <int MATH, int I> FN void side_reverse16(int first, int count, bool last, bool add) {
+ * q, which nobody reads any more. */
+template <int MATH, int I> FN void side_reverse16(int first, int count, bool last) {
     constexpr int OWN = 16 * I;
-    const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, part = threadIdx.x / 128;
-    const int own = part * OWN;
+    const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, own = threadIdx.x / 128 * OWN;
     if (own >= count) return;
     float *head = work() + 2 * h * SET_OCTET + first * 4;
     const float *lse = lse_at(h, first);
@@ -216,18 +189,17 @@ template <int MATH, int I> FN void side_reverse16(int first, int count, bool las
         query = next;
         barrier(1 + h, (count + OWN - 1) / OWN * 32);
     }
-    float *columns = work() + PLACE_DB + part * 192 + h * DH;
     float *keys = head + own * 4 + lane;
-    put_queries16<MATH, I>(head + PLACE_Q + query * 4 + lane, columns, dq + query * 8, last, add);
-    put_keys16<MATH, I>(keys + PLACE_K, columns + 64, dk, SET_SCALE, count - own, last, add);
-    put_keys16<MATH, I>(keys + PLACE_V, columns + 128, dv, 1.0f, count - own, last, add);
+    put_queries16<MATH, I>(head + PLACE_Q + query * 4 + lane, dq + query * 8, last);
+    put_keys16<MATH, I>(keys + PLACE_K, dk, SET_SCALE, count - own, last);
+    put_keys16<MATH, I>(keys + PLACE_V, dv, 1.0f, count - own, last);
 }
 
 /* dq, dk and dv take the places of q, k and v. The context has fewer keys: a warp takes 16. */
 template <int MATH> static __device__ __noinline__ void attention16(bool turn) {
     const bool last = uniform(turn);
-    side_reverse16<MATH, 2>(0, frame().n, last, false);
-    side_reverse16<MATH, 1>(SOME_ROW, frame().m, last, (int)threadIdx.x / 128 * 32 < frame().n);
+    side_reverse16<MATH, 2>(0, frame().n, last);
+    side_reverse16<MATH, 1>(SOME_ROW, frame().m, last);
     bulk_fence();
     __syncthreads();
 }

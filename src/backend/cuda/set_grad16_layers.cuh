@@ -8,6 +8,7 @@
 #ifndef MNP_CUDA_SET_GRAD16_LAYERS_CUH
 #define MNP_CUDA_SET_GRAD16_LAYERS_CUH
 
+#include "backend/cuda/lanes.cuh"
 #include "backend/cuda/set_grad16_attention.cuh"
 #include "backend/cuda/set_grad16_pool.cuh"
 
@@ -47,10 +48,62 @@ template <int MATH> FN void add_products(Sums16 &c, int left, int right, int uni
     }
 }
 
+/* Two numbers of a vector as halves, what is left of them as two more: the operand that multiplies
+ * by the vector has the first as its row (column) 0 and the others as row 1. */
+FN uint32_t vector_pair(const float *v) {
+    const int g = threadIdx.x % 32 / 4;
+    const float2 x = *(const float2 *)v;
+    const uint32_t high = pack_half(x.x, x.y);
+    const float2 of_high = unpack_half(high);
+    return g == 0 ? high : g == 1 ? pack_half(x.x - of_high.x, x.y - of_high.y) : 0u;
+}
+
+/* A column of ones, or of y, times dq, dk and dv (192 columns) to (2, 192) sums, each over half of
+ * the rows. A warp has eight columns and a half at a time. */
+template <int MATH> FN void sum_columns(int place, const float *y) {
+    constexpr uint32_t ONE = MATH == DEV_BF16 ? 0x3f803f80u : 0x3c003c00u;
+    const int lane = threadIdx.x % 32, t = lane % 4;
+    const uint32_t ones = lane < 4 ? ONE : 0u;
+#pragma unroll 1
+    for (int task = threadIdx.x / 32; task < 48; task += WARPS) {
+        const int octet = task % 24, half = task / 24;
+        float c[2][4] = {};
+#pragma unroll
+        for (int j = 0; j < 3; j++) {
+            const int of_side = j < 2 ? half * 64 + j * 32 : half * 32;
+            if (of_side >= (j < 2 ? frame().n : frame().m)) continue;
+            const int row = j < 2 ? of_side : SOME_ROW + of_side;
+            uint32_t b[4];
+            load_transposed(shared_at(work() + PLACE_Q + octet * SET_OCTET + (row + lane) * 4), b);
+#pragma unroll
+            for (int k = 0; k < 2; k++) {
+                const int at = of_side + k * 16 + 2 * t;
+                const uint32_t a[4] = {y ? vector_pair(y + at) : ones, 0,
+                                       y ? vector_pair(y + at + 8) : ones, 0};
+                multiply16<MATH>(c[k], a, b + 2 * k, c[k]);
+            }
+        }
+        const float2 sum = make_float2(c[0][0] + c[1][0], c[0][1] + c[1][1]); /* rows 0 and 1 */
+        const float2 low =
+            make_float2(__shfl_xor_sync(~0u, sum.x, 4), __shfl_xor_sync(~0u, sum.y, 4));
+        if (lane < 4)
+            *(float2 *)(work() + place + half * 192 + octet * 8 + 2 * t) =
+                make_float2(sum.x + low.x, sum.y + low.y);
+    }
+}
+
 /* In the rest, behind what the pooling has there: sums of dh's columns over the rows of a tile, (4,
  * 64). */
 enum { AT_DB = 2 * AT_DELTA - 4 * 64 };
 static_assert((int)AT_DB >= (int)AT_POOL + 256, "db's sums stand behind the pooling's rows");
+
+/* A lane's sums of its two columns in either octet, over the warp's rows to 16 columns: lane 4 g +
+ * t gets column 8 (g / 4) + 2 t + g / 2 % 2. */
+FN void give_columns(float *to, float (&sums)[4]) {
+    const int lane = threadIdx.x % 32;
+    const float sum = lane_sum<4, 16, 4>(sums);
+    if (lane / 4 % 2 == 0) to[lane / 16 * 8 + lane % 4 * 2 + lane / 8 % 2] = sum;
+}
 
 /* dh, and sums of its columns */
 template <int MATH> FN void put_dh(const Sums16 &c, const Mask &mask) {
@@ -69,7 +122,7 @@ template <int MATH> FN void put_dh(const Sums16 &c, const Mask &mask) {
             sum[2 * j] += x, sum[2 * j + 1] += y;
         }
     }
-    give_columns(room(AT_REST) + AT_DB + threadIdx.x / 128 * 64 + tile_head() * DH, sum, false);
+    give_columns(room(AT_REST) + AT_DB + threadIdx.x / 128 * 64 + tile_head() * DH, sum);
 }
 /* db, a column each of 64 threads */
 template <int MATH> FN void add_bias64(int slot) {
@@ -80,10 +133,8 @@ template <int MATH> FN void add_bias64(int slot) {
 /* dbq, a column each of 192 threads */
 template <int MATH> FN void add_bias192() {
     const float *sums = work() + PLACE_DB + threadIdx.x;
-    float sum = 0;
-#pragma unroll 1
-    for (int k = 0; k * 32 < frame().n || k * 16 < frame().m; k++) sum += sums[k * 192];
-    give(fused_at(SETG_DBQ) + threadIdx.x, sum * (1.0f / SCALE<MATH>), fused_adds(SETG_DBQ));
+    give(fused_at(SETG_DBQ) + threadIdx.x, (sums[0] + sums[192]) * (1.0f / SCALE<MATH>),
+         fused_adds(SETG_DBQ));
 }
 
 /* ---- to attention ---------------------------------------------------------------------------- */
@@ -160,7 +211,7 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     load_mask(mask, saved(last ? SIDE_H0 : SIDE_H1), lane_row(0), tile_head() / 2);
     load_lse(lse, saved(last ? SIDE_L0 : SIDE_L1));
     if (last) {
-        if (threadIdx.x < 192) add_bias192<MATH>();
+        sum_columns<MATH>(PLACE_DB, nullptr);
     } else {
         const float4 of_pool = load_pool_kept();
         if (threadIdx.x >= THREADS - 128) {
@@ -176,6 +227,7 @@ template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     bulk_fence();
     __syncthreads();
     send_rows(last ? KEPT_DH0S : KEPT_DH1S, PLACE_DH, 8);
+    if (last && threadIdx.x < 192) add_bias192<MATH>();
     if (last && threadIdx.x < JOINT) work()[PLACE_WY + threadIdx.x] = of_joint;
     add_products<MATH>(c, PLACE_DH, last ? PLACE_W0 : PLACE_W1, 4);
     if (threadIdx.x < 64) add_bias64<MATH>(last ? SETG_DB0 : SETG_DB1);

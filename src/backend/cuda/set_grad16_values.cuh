@@ -7,45 +7,10 @@
 
 namespace set_grad_part {
 
-/* In the place of dq: sums over rows of dj times y (192), over columns times wy (192), which are
+/* In the place of dq: sums over rows of dj times y (2, 192), over columns times wy (192), which are
  * those of all points and behind them the context's. */
-enum { PLACE_DOWN = PLACE_DQ, PLACE_ACROSS = PLACE_DOWN + 192 };
+enum { PLACE_DOWN = PLACE_DQ, PLACE_ACROSS = PLACE_DOWN + 2 * 192 };
 
-/* Two numbers of a vector as halves, what is left of them as two more: the operand that multiplies
- * by the vector has the first as its row (column) 0 and the others as row 1. */
-FN uint32_t vector_pair(const float *v) {
-    const int g = threadIdx.x % 32 / 4;
-    const float2 x = *(const float2 *)v;
-    const uint32_t high = pack_half(x.x, x.y);
-    const float2 of_high = unpack_half(high);
-    return g == 0 ? high : g == 1 ? pack_half(x.x - of_high.x, x.y - of_high.y) : 0u;
-}
-
-/* y^T dj: eight columns a warp, twice for some, rows 32 at a time. */
-FN void sum_down() {
-    const int lane = threadIdx.x % 32, t = lane % 4;
-#pragma unroll 1
-    for (int octet = threadIdx.x / 32; octet < 24; octet += WARPS) {
-        float c[4] = {};
-#pragma unroll 1
-        for (int row = 0; row < set_rows(); row += 32) {
-            const int of_side = row >= SOME_ROW ? row - SOME_ROW : row;
-            if (of_side >= up32(frame().n)) continue;
-            const float *y = work() + PLACE_Y + of_side + 2 * t;
-            uint32_t b[4];
-            load_transposed(shared_at(work() + PLACE_Q + octet * SET_OCTET + (row + lane) * 4), b);
-#pragma unroll
-            for (int k = 0; k < 2; k++) {
-                const uint32_t a[4] = {vector_pair(y + k * 16), 0, vector_pair(y + k * 16 + 8), 0};
-                multiply16<DEV_TF32>(c, a, b + 2 * k, c);
-            }
-        }
-        /* rows 0 and 1 */
-        const float x = c[0] + __shfl_xor_sync(~0u, c[0], 4);
-        const float z = c[1] + __shfl_xor_sync(~0u, c[1], 4);
-        if (lane < 4) *(float2 *)(work() + PLACE_DOWN + octet * 8 + 2 * t) = make_float2(x, z);
-    }
-}
 /* dj wy: 16 rows a warp, by twelve of them. */
 FN void sum_across() {
     const int row = threadIdx.x / 32 * 16, t = threadIdx.x % 4, g = threadIdx.x % 32 / 4;
@@ -104,12 +69,13 @@ OP_FN void finish_values16() {
     float *gy = fused_at(SETG_GY);
     add_to_pre();
     bulk_fence();
-    sum_down();
+    sum_columns<DEV_TF32>(PLACE_DOWN, work() + PLACE_Y);
     sum_across();
     __syncthreads();
     if (fused_at(SETG_GPREH)) send_new();
     if (c < 192) {
-        give(fused_at(SETG_DWY) + c, work()[PLACE_DOWN + c] * (1.0f / KEPT_SCALE),
+        give(fused_at(SETG_DWY) + c,
+             (work()[PLACE_DOWN + c] + work()[PLACE_DOWN + 192 + c]) * (1.0f / KEPT_SCALE),
              fused_adds(SETG_DWY));
     } else if (gy && row < n) {
         const float sum = row < m ? across[0] + across[SOME_ROW] : across[0];

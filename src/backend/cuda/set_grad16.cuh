@@ -35,7 +35,8 @@ enum { PLACE_DQ = 4 * ROWS_WORDS, PLACE_DH = PLACE_DQ + 2 * ROWS_WORDS };
 enum { PLACE_WQ = PLACE_DH + ROWS_WORDS, PLACE_W0 = PLACE_WQ + 64 * 96 };
 enum { PLACE_DB = PLACE_W0 + 64 * 32 };
 enum { PLACE_WY = PLACE_DB + 2 * 192, PLACE_Y = PLACE_WY + 192, JOINT = 192 + FUSED_POINTS };
-static_assert(PLACE_Y + FUSED_POINTS <= 4 * (int)ROOM_WORDS, "the rest begins there");
+enum { PLACE_SPLIT = PLACE_WY + JOINT }; /* wy and y as halves, then what is left of them */
+static_assert(PLACE_SPLIT + JOINT <= 4 * (int)ROOM_WORDS, "the rest begins there");
 /* In the place of dq: x2, P (192, 16), B (64, 16) as a weight, w1. */
 enum { PLACE_X2 = PLACE_DQ, PLACE_P = PLACE_X2 + ROWS_WORDS, PLACE_B = PLACE_P + 2 * SET_OCTET };
 enum { PLACE_W1 = PLACE_B + 64 * 8 };
@@ -111,9 +112,15 @@ FN float *lse_at(int head, int row) {
     return room(AT_REST) + head * LSE_HEAD + row * 2;
 }
 
+/* Behind that what lse is made of, (192, 4), and behind the pooling's rows the signs of h, (192,
+ * 2).
+ */
+enum { AT_LOGS = 1280, AT_SIGNS = AT_POOL + 256 };
+static_assert(AT_LOGS >= 64 * 20 && AT_LOGS + 4 * SET_ROWS <= AT_POOL, "logs overlap");
+
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-enum { ARRIVAL_X2, ARRIVAL_W1, ARRIVAL_WQ, ARRIVAL_Q, ARRIVAL_A0, ARRIVAL_PRE, ARRIVAL_OLD };
+enum { ARRIVAL_X2, ARRIVAL_W1, ARRIVAL_WQ, ARRIVAL_Q, ARRIVAL_H0, ARRIVAL_A0, ARRIVAL_OLD };
 
 /* Copy k of those that move `octets` octets of 192 rows: where its rows begin, in words, and how
  * many there are; none: zero. Where there are 128 points, those of the context stand right behind.
@@ -152,16 +159,42 @@ FN void ask_weight(int slot, int place, int words, int arrival) {
     bulk_load(shared_at(work() + place), fused_at(slot), words * 4, arrival_at(arrival));
 }
 
+/* Logs, and signs of h, of side k. Pieces are multiples of 16 bytes: of signs a row more than there
+ * are may come along. */
+FN int words_of_logs() {
+    return (frame().n + frame().m) * 4;
+}
+FN int words_of_signs() {
+    return ((frame().n + 1) / 2 + (frame().m + 1) / 2) * 4;
+}
+FN void ask_logs(int k, int slot, int arrival) {
+    const int rows = k ? frame().m : frame().n;
+    if (k < 2 && rows > 0)
+        bulk_load(shared_at(room(AT_REST) + AT_LOGS + k * SOME_ROW * 4),
+                  fused_at((k ? SETG_SOME : SETG_ALL) + slot), rows * 16, arrival_at(arrival));
+}
+FN void ask_signs(int k, int slot, int arrival) {
+    const int rows = k ? frame().m : frame().n;
+    if (k >= 0 && k < 2 && rows > 0)
+        bulk_load(shared_at(room(AT_REST) + AT_SIGNS + k * SOME_ROW * 2),
+                  fused_at((k ? SETG_SOME : SETG_ALL) + slot), (rows + 1) / 2 * 16,
+                  arrival_at(arrival));
+}
+
 /* Who asks waits until the copy engine takes it. What the pooling and the layer behind it read is
  * asked for by all warps; the rest of what the first half reads, when loads are on their way, by
  * four: q, k, v and a1 by one each, and weights. */
 FN void ask_pooling() {
     if (threadIdx.x == 0) {
         expect_words(ARRIVAL_X2, (frame().n + frame().m) * 32);
-        expect_words(ARRIVAL_W1, 64 * 32);
+        expect_words(ARRIVAL_W1, 64 * 32 + words_of_logs() + words_of_signs());
         ask_weight(SETG_W1, PLACE_W1, 64 * 32, ARRIVAL_W1);
     }
     ask_side(own_copy(), SIDE_X2, 0, PLACE_X2, ARRIVAL_X2);
+    if (threadIdx.x % 32 == 1) {
+        ask_logs(threadIdx.x / 32, SIDE_L1, ARRIVAL_W1);
+        ask_signs(threadIdx.x / 32 - 2, SIDE_H1, ARRIVAL_W1);
+    }
 }
 FN void ask_first() {
     const int lane = threadIdx.x % 32, matrix = threadIdx.x / 32 % 4;
@@ -177,17 +210,24 @@ FN void ask_first() {
     if (lane == 16 && matrix == 3) ask_weight(SETG_WQ, PLACE_WQ, 64 * 96, ARRIVAL_WQ);
 }
 
-/* a0, and pre where it is kept as halves: 24 octets of as many rows as there are points. */
+/* The signs that the second half begins with, during attention. */
+FN void ask_signs() {
+    if (threadIdx.x == 0) expect_words(ARRIVAL_H0, words_of_signs());
+    if (threadIdx.x % 32 == 1) ask_signs(threadIdx.x / 32, SIDE_H0, ARRIVAL_H0);
+}
+
+/* a0, logs, and pre where it is kept as halves: 24 octets of as many rows as there are points. */
 FN void ask_second() {
     const int k = own_copy(), n = frame().n;
     if (threadIdx.x == 0) {
-        expect_words(ARRIVAL_A0, (n + frame().m) * 32);
-        if (fused_at(SETG_PREH)) expect_words(ARRIVAL_PRE, n * 96);
+        expect_words(ARRIVAL_A0,
+                     (n + frame().m) * 32 + words_of_logs() + (fused_at(SETG_PREH) ? n * 96 : 0));
     }
+    if (threadIdx.x % 32 == 2) ask_logs(threadIdx.x / 32, SIDE_L0, ARRIVAL_A0);
     ask_kept(k, SIDE_A0, PLACE_G, ARRIVAL_A0);
     if (k < 24 && fused_at(SETG_PREH))
         bulk_load(shared_at(work() + PLACE_PRE + k * POINTS_OCTET), fused_at(SETG_PREH) + k * n * 4,
-                  n * 16, arrival_at(ARRIVAL_PRE));
+                  n * 16, arrival_at(ARRIVAL_A0));
 }
 
 /* The gradient of pre, where it is kept as halves. What it is so far comes; what it has become
@@ -240,7 +280,6 @@ FN void expect_first() {
     const int rows = some ? frame().m : frame().n, side = some ? SETG_SOME : SETG_ALL;
     if (threadIdx.x % 256 || rows == 0) return;
     prefetch_bulk(fused_at(side + SIDE_L0), rows * 16);
-    prefetch_bulk(fused_at(side + SIDE_H0), rows / 2 * 16);
     if (some) return;
     prefetch_bulk(fused_at(SETG_ALL + SIDE_A0), ROWS_WORDS * 4);
     if (fused_at(SETG_PREH)) prefetch_bulk(fused_at(SETG_PREH), rows * 96 * 4);

@@ -48,19 +48,25 @@ template <int MATH> FN void add_products(Sums16 &c, int left, int right, int uni
     }
 }
 
-/* Two numbers of a vector as halves, what is left of them as two more: the operand that multiplies
- * by the vector has the first as its row (column) 0 and the others as row 1. */
-FN uint32_t vector_pair(const float *v) {
+/* wy and y, number k < JOINT a thread: as they are, and as two halves, upper and lower digits. */
+FN void put_joint(float v) {
+    uint16_t *to = (uint16_t *)(work() + PLACE_SPLIT) + threadIdx.x;
+    const uint32_t high = pack_half(v, 0.0f);
+    if (threadIdx.x >= JOINT) return;
+    work()[PLACE_WY + threadIdx.x] = v;
+    to[0] = (uint16_t)high;
+    to[JOINT] = (uint16_t)pack_half(v - unpack_half(high).x, 0.0f);
+}
+/* Numbers k and k + 1 of it in an operand that multiplies by it: the upper digits are its row (or
+ * column) 0, the lower ones row 1. */
+FN uint32_t joint_pair(int k) {
     const int g = threadIdx.x % 32 / 4;
-    const float2 x = *(const float2 *)v;
-    const uint32_t high = pack_half(x.x, x.y);
-    const float2 of_high = unpack_half(high);
-    return g == 0 ? high : g == 1 ? pack_half(x.x - of_high.x, x.y - of_high.y) : 0u;
+    return g < 2 ? ((const uint32_t *)work())[PLACE_SPLIT + g * (JOINT / 2) + k / 2] : 0u;
 }
 
 /* A column of ones, or of y, times dq, dk and dv (192 columns) to (2, 192) sums, each over half of
  * the rows. A warp has eight columns and a half at a time. */
-template <int MATH> FN void sum_columns(int place, const float *y) {
+template <int MATH> FN void sum_columns(int place, bool by_y) {
     constexpr uint32_t ONE = MATH == DEV_BF16 ? 0x3f803f80u : 0x3c003c00u;
     const int lane = threadIdx.x % 32, t = lane % 4;
     const uint32_t ones = lane < 4 ? ONE : 0u;
@@ -77,9 +83,9 @@ template <int MATH> FN void sum_columns(int place, const float *y) {
             load_transposed(shared_at(work() + PLACE_Q + octet * SET_OCTET + (row + lane) * 4), b);
 #pragma unroll
             for (int k = 0; k < 2; k++) {
-                const int at = of_side + k * 16 + 2 * t;
-                const uint32_t a[4] = {y ? vector_pair(y + at) : ones, 0,
-                                       y ? vector_pair(y + at + 8) : ones, 0};
+                const int at = 192 + of_side + k * 16 + 2 * t; /* y */
+                const uint32_t a[4] = {by_y ? joint_pair(at) : ones, 0,
+                                       by_y ? joint_pair(at + 8) : ones, 0};
                 multiply16<MATH>(c[k], a, b + 2 * k, c[k]);
             }
         }
@@ -139,12 +145,21 @@ template <int MATH> FN void add_bias192() {
 
 /* ---- to attention ---------------------------------------------------------------------------- */
 
-FN void load_lse(float (&lse)[6], const Saved &from) {
+/* Of this lane's rows: which of 32 neighbours in h are above zero, and the logs. */
+FN void take_mask(Mask &mask) {
+    const float *signs = room(AT_REST) + AT_SIGNS + tile_head() / 2;
 #pragma unroll
     for (int k = 0; k < 6; k++) {
-        const SetRow row = set_row(lane_row(k));
-        const float *p = (row.some ? from.some : from.all) + row.of_side * 4 + tile_head();
-        lse[k] = row.exists ? global_word(p, true) : INFINITY;
+        const int row = lane_row(k);
+        mask[k] = set_row(row).exists ? __float_as_uint(signs[row * 2]) : 0u;
+    }
+}
+FN void take_lse(float (&lse)[6]) {
+    const float *logs = room(AT_REST) + AT_LOGS + tile_head();
+#pragma unroll
+    for (int k = 0; k < 6; k++) {
+        const int row = lane_row(k);
+        lse[k] = set_row(row).exists ? logs[row * 4] : INFINITY;
     }
 }
 
@@ -202,44 +217,40 @@ template <int MATH> FN void put_pre(int rows) {
 template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
     const bool last = uniform(turn);
     Mask mask;
-    float lse[6];
+    float lse[6], of_joint = 0;
     if (last) {
+        of_joint = load_joint();
         ask_second();
-        send_rows(KEPT_DQ1, PLACE_Q, 24);
-    }
-    const float of_joint = load_joint();
-    load_mask(mask, saved(last ? SIDE_H0 : SIDE_H1), lane_row(0), tile_head() / 2);
-    load_lse(lse, saved(last ? SIDE_L0 : SIDE_L1));
-    if (last) {
-        sum_columns<MATH>(PLACE_DB, nullptr);
-    } else {
-        const float4 of_pool = load_pool_kept();
-        if (threadIdx.x >= THREADS - 128) {
-            ask_first();
-            pool_products16<MATH>(set_rows());
-        }
-        leave_pool_kept(of_pool);
+        sum_columns<MATH>(PLACE_DB, false);
+    } else if (threadIdx.x >= THREADS - 128) {
+        ask_first();
+        pool_products16<MATH>(set_rows());
     }
     Sums16 c = {};
     add_products<MATH>(c, last ? PLACE_Q : PLACE_P, last ? PLACE_WQ : PLACE_B, last ? 12 : 1);
+    if (last) {
+        send_rows(KEPT_DQ1, PLACE_Q, 24);
+        wait_rows(ARRIVAL_H0);
+    }
+    take_mask(mask);
     put_dh<MATH>(c, mask);
-    sent_rows(); /* dq, dk and dv */
     bulk_fence();
     __syncthreads();
     send_rows(last ? KEPT_DH0S : KEPT_DH1S, PLACE_DH, 8);
     if (last && threadIdx.x < 192) add_bias192<MATH>();
-    if (last && threadIdx.x < JOINT) work()[PLACE_WY + threadIdx.x] = of_joint;
+    if (last) put_joint(of_joint);
     add_products<MATH>(c, PLACE_DH, last ? PLACE_W0 : PLACE_W1, 4);
     if (threadIdx.x < 64) add_bias64<MATH>(last ? SETG_DB0 : SETG_DB1);
     wait_rows(last ? ARRIVAL_A0 : ARRIVAL_Q);
-    sent_rows(); /* dh */
+    take_lse(lse);
+    sent_rows();
     __syncthreads();
     if (last) {
         ask_old();
-        if (fused_at(SETG_PREH)) wait_rows(ARRIVAL_PRE);
         put_pre<MATH>(set_rows());
         __syncthreads();
     } else {
+        ask_signs();
         expect_first();
         wait_rows(ARRIVAL_WQ);
         take_weights<MATH, 4>(PLACE_WQ); /* and w0 */

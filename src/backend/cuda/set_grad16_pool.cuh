@@ -8,12 +8,27 @@
 
 namespace set_grad_part {
 
+/* The rows behind the pooling to memory: four numbers of a row each of 160 threads. */
+FN float4 load_pool_kept() {
+    const int side = threadIdx.x / 16 % 2, c = threadIdx.x % 16 * 4, which = threadIdx.x / 32;
+    const int slot = (side ? SETG_SOME : SETG_ALL) + (which == 3 ? SIDE_PX : SIDE_PA);
+    const float *from = which == 2 ? fused_at(SETG_GSTACK) + side * 64 : fused_at(slot);
+    return global_quad(from + c, which >= 2 && which < 5 && (side == 0 || frame().m > 0));
+}
+FN void leave_pool_kept(float4 loaded) {
+    const int k = threadIdx.x * 4;
+    if (k >= POOL_KEPT - POOL_DH) return;
+    const float4 v = k < 256 ? ld4(pool_dh() + k) : loaded;
+    __stcg((float4 *)(fused_at(SETG_KEPT) + KEPT_POOL + POOL_DH + k), v);
+}
+static_assert(POOL_DA == POOL_DH + 128, "as pool_da() behind pool_dh()");
+
 /* What the pooling and the rows behind it read of memory: as RowsIn and PoolIn, weights as halves.
  */
 struct PoolIn16 {
     RowsIn rows;
     PoolIn pool;
-    float4 wr, wo, wkv[2];
+    float4 wr, wo, wkv[2], kept;
 };
 FN void load_pool16(PoolIn16 &in, const PoolRows &x) {
     const int id = threadIdx.x, i = id / 8, c = id % 8 * 8;
@@ -28,6 +43,7 @@ FN void load_pool16(PoolIn16 &in, const PoolRows &x) {
     for (int k = 0; k < 2; k++) in.wkv[k] = global_quad(fused_at(SETG_WKV) + id * 8 + k * 4, true);
 #pragma unroll
     for (int k = 0; k < 4; k++) in.pool.q[k] = global_quad(q + k * 4, id % 8 < 4);
+    in.kept = load_pool_kept();
     in.pool.base = global_pair((x.side() ? lse.some : lse.all) + x.head(), !x.side() || some);
 }
 /* When they have come. */
@@ -123,21 +139,6 @@ template <int MATH> FN void pool_products16(int rows) {
     }
 }
 
-/* The rows behind the pooling to memory: four numbers of a row each of 160 threads. */
-FN float4 load_pool_kept() {
-    const int side = threadIdx.x / 16 % 2, c = threadIdx.x % 16 * 4, which = threadIdx.x / 32;
-    const int slot = (side ? SETG_SOME : SETG_ALL) + (which == 3 ? SIDE_PX : SIDE_PA);
-    const float *from = which == 2 ? fused_at(SETG_GSTACK) + side * 64 : fused_at(slot);
-    return global_quad(from + c, which >= 2 && which < 5 && (side == 0 || frame().m > 0));
-}
-FN void leave_pool_kept(float4 loaded) {
-    const int k = threadIdx.x * 4;
-    if (k >= POOL_KEPT - POOL_DH) return;
-    const float4 v = k < 256 ? ld4(pool_dh() + k) : loaded;
-    __stcg((float4 *)(fused_at(SETG_KEPT) + KEPT_POOL + POOL_DH + k), v);
-}
-static_assert(POOL_DA == POOL_DH + 128, "as pool_da() behind pool_dh()");
-
 template <int MATH> static __device__ __noinline__ void pooling16() {
     const int id = threadIdx.x;
     PoolIn16 in;
@@ -158,6 +159,7 @@ template <int MATH> static __device__ __noinline__ void pooling16() {
         row_biases();
     __syncthreads();
     if (id < 2 * SET_ROWS) put_weights16<MATH>(x);
+    leave_pool_kept(in.kept);
     wait_rows(ARRIVAL_W1);
     take_weights<MATH, 1>(PLACE_W1);
     __syncthreads();

@@ -19,8 +19,7 @@ FN void sum_across() {
     float c[4] = {};
 #pragma unroll 4
     for (int k = 0; k < 12; k++) {
-        const float *wy = work() + PLACE_WY + k * 16 + 2 * t;
-        const uint32_t b[2] = {vector_pair(wy), vector_pair(wy + 8)};
+        const uint32_t b[2] = {joint_pair(k * 16 + 2 * t), joint_pair(k * 16 + 2 * t + 8)};
         uint32_t a[4];
         load_matrices(at + k * 2 * SET_OCTET * 4, a);
         multiply16<DEV_TF32>(c, a, b, c);
@@ -69,7 +68,7 @@ OP_FN void finish_values16() {
     float *gy = fused_at(SETG_GY);
     add_to_pre();
     bulk_fence();
-    sum_columns<DEV_TF32>(PLACE_DOWN, work() + PLACE_Y);
+    sum_columns<DEV_TF32>(PLACE_DOWN, true);
     sum_across();
     __syncthreads();
     if (fused_at(SETG_GPREH)) send_new();

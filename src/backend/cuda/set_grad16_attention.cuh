@@ -198,8 +198,9 @@ template <int MATH, int I> FN void side_reverse16(int first, int count, bool las
 /* dq, dk and dv take the places of q, k and v. The context has fewer keys: a warp takes 16. */
 template <int MATH> static __device__ __noinline__ void attention16(bool turn) {
     const bool last = uniform(turn);
-    side_reverse16<MATH, 2>(0, frame().n, last);
-    side_reverse16<MATH, 1>(SOME_ROW, frame().m, last);
+#pragma unroll 1
+    for (int side = 0; side < 2; side++)
+        side_reverse16<MATH, 2>(side ? SOME_ROW : 0, side ? frame().m : frame().n, last);
     bulk_fence();
     __syncthreads();
 }

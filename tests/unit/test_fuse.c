@@ -347,7 +347,7 @@ static void weights_as_halves(void) {
         }
     }
     /* latents, of which the first has less; conditioners; sets, both ways; features */
-    CHECK(found == 2 * (7 * 9 - 2) + 7 * 5 + 7 * 9 + 1);
+    CHECK(found == 2 * (7 * 9 - 2) + 7 * 5 + 7 * 12 + 1);
     for (int k = 0; k < 2; k++) program_free(&world, &p[k]);
     forget(&r);
 }

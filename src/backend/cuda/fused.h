@@ -125,11 +125,10 @@ enum { KEPT_SCALE = 1024 };
  * attention adds the query to its result and keeps the log of the sum of exponentials; pl is that
  * of x2 . W_k pq / 8, without what the bias of keys adds to every score. Of h0 and h1 the signs are
  * kept, 64 bits a row: bit c is h[c] > 0. a0, x1, q1, a1 and x2 are kept as halves in tf32 and as
- * bfloat16 in bf16, by octets as above: q1 and x2 of as many rows as the side has; a0, x1 and a1,
- * which products read too (kept.h), of 192, the context's from row 128 on; they are absent where
- * nobody reads them. j and kv are not kept: their slots are names that the two patterns have
- * in common. Those of side 1 are there only where m > 0. So what is kept is for FUSED_SET_GRAD
- * alone; a plan has both parts or none of them (fuse.c). */
+ * bfloat16 in bf16, by octets as above, of 192 rows, the context's from row 128 on, where products
+ * find them (kept.h); they are absent where nobody reads them. j and kv are not kept: their slots
+ * are names that the two patterns have in common. Those of side 1 are there only where m > 0. So
+ * what is kept is for FUSED_SET_GRAD alone; a plan has both parts or none of them (fuse.c). */
 enum { SET_OCTET = (FUSED_POINTS + FUSED_CONTEXT) * 4 }; /* words from one octet to the next */
 enum {
     SIDE_A0, /* (., 64) */
@@ -239,7 +238,7 @@ enum {
     POOL_PX = POOL_G + 128,  /* (2, 64)                                         */
     POOL_PA = POOL_PX + 128, /* (2, 64)                                         */
     POOL_KEPT = POOL_PA + 128,
-    SET_STEP = 3 * 8 * SET_OCTET + SET_ROWS_KEPT
+    SET_STEP = (4 * 8 + 24) * SET_OCTET + SET_ROWS_KEPT
 };
 
 /* The latent of a transition. For each of mu and sigma (two networks of the same form)

@@ -76,6 +76,7 @@ template <int MATH> static __device__ __noinline__ void set_reverse16(int sets) 
         layers16<MATH>(k == 1);
         attention16<MATH>(k == 1);
     }
+    if (sets == 0) expect_set();
     finish_values16();
     if (sets == 0) return;
     __syncthreads(); /* what this one left is there */

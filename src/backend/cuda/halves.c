@@ -15,9 +15,8 @@ typedef struct halves_row {
         FUSED_LATENT_GRAD, s + NETG_W2                                                             \
     }
 static const halves_row rows[] = {
-    NETWORK(LATENT_MU),        NETWORK(LATENT_SIGMA),       {FUSED_LATENT, LATENT_WF},
-    NETWORK_GRAD(LATENTG_MU),  NETWORK_GRAD(LATENTG_SIGMA), {FUSED_LATENT_GRAD, LATENTG_WF},
-    {FUSED_SET_GRAD, SETG_WR}, {FUSED_SET_GRAD, SETG_WO},   {FUSED_SET_GRAD, SETG_WKV},
+    NETWORK(LATENT_MU),       NETWORK(LATENT_SIGMA),       {FUSED_LATENT, LATENT_WF},
+    NETWORK_GRAD(LATENTG_MU), NETWORK_GRAD(LATENTG_SIGMA), {FUSED_LATENT_GRAD, LATENTG_WF},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -33,7 +32,8 @@ static const halves_block blocks[] = {
     {FUSED_SET_GRAD, SETG_WQ, 64, 192},   {FUSED_SET, SET_W0, 64, 64},
     {FUSED_SET, SET_W1, 64, 64},          {FUSED_SET, SET_WQ, 64, 192},
     {FUSED_SET, SET_WKV, 64, 128},        {FUSED_SET, SET_WO, 64, 64},
-    {FUSED_SET, SET_WR, 64, 64},
+    {FUSED_SET, SET_WR, 64, 64},          {FUSED_SET_GRAD, SETG_WKV, 64, 128},
+    {FUSED_SET_GRAD, SETG_WO, 64, 64},    {FUSED_SET_GRAD, SETG_WR, 64, 64},
 };
 enum { BLOCKS = sizeof blocks / sizeof *blocks };
 

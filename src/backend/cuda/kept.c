@@ -172,6 +172,10 @@ typedef struct set_row {
 static const set_row set_rows[] = {{SETG_DWQ, 192, SIDE_X1, KEPT_DQ1},
                                    {SETG_DW1, 64, SIDE_A1, KEPT_DH1S},
                                    {SETG_DW0, 64, SIDE_A0, KEPT_DH0S}};
+/* What a forward part keeps for the reverse one, and its columns. */
+static const int32_t set_kept[][2] = {
+    {SIDE_X1, 64}, {SIDE_A1, 64}, {SIDE_A0, 64}, {SIDE_X2, 64}, {SIDE_Q1, 192}};
+enum { SET_KEPT = sizeof set_kept / sizeof *set_kept };
 enum { SET_ROWS = sizeof set_rows / sizeof *set_rows, SET_WIDTH = 64 };
 /* Gradients that the last set forms for all (POOL_* in fused.h). */
 static const int32_t set_sums[] = {SETG_DWKV, SETG_DWO, SETG_DWR, SETG_GPQ};
@@ -213,17 +217,18 @@ static void move_side(dev_fused *forward, dev_fused *f, int32_t which, uint32_t 
 }
 /* Or nowhere, where there is no reverse pass. */
 static void drop_sides(dev_fused *forward) {
-    for (int j = 0; j < SET_ROWS; j++)
-        forward->place[SET_ALL + set_rows[j].x] = forward->place[SET_SOME + set_rows[j].x] =
+    for (int j = 0; j < SET_KEPT; j++)
+        forward->place[SET_ALL + set_kept[j][0]] = forward->place[SET_SOME + set_kept[j][0]] =
             FUSED_ABSENT;
 }
 
 static void move_set(cuda_program *p, dev_instr *ins) {
-    enum { WORDS = (FUSED_POINTS + FUSED_CONTEXT) * SET_WIDTH / 2 };
     dev_fused *f = &ins->fused;
     dev_instr *forward = part_with(p, FUSED_SET, SET_ALL + SIDE_A0, f->place[SETG_ALL + SIDE_A0]);
-    for (int j = 0; j < SET_ROWS; j++, p->kept_words += WORDS)
-        move_side(&forward->fused, f, set_rows[j].x, fused_place(DEV_STORE_KEPT, p->kept_words));
+    for (int j = 0; j < SET_KEPT; j++) {
+        move_side(&forward->fused, f, set_kept[j][0], fused_place(DEV_STORE_KEPT, p->kept_words));
+        p->kept_words += set_kept[j][1] / 8 * SET_OCTET;
+    }
     f->place[SETG_KEPT] = fused_place(DEV_STORE_KEPT, p->kept_words);
     p->kept_words += SET_ROWS_KEPT;
     ins->i[0] = 0;

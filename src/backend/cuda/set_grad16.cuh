@@ -97,14 +97,16 @@ FN int octet_piece() {
     return lane % 16 * 4 + lane / 16 * SET_OCTET;
 }
 
-/* A weight of so many columns lies in blocks of 32 rows by octets (halves.h): the 16 rows of a head
- * as right operand, of two tiles: rows by 8 (l / 16) + l % 8, octets by l / 8 % 2; octets follow
- * each other. In words. */
+/* A weight of so many columns lies in blocks of 32 rows by octets (halves.h): an octet of a row;
+ * the 16 rows of a head as right operand, of two tiles: rows by 8 (l / 16) + l % 8, octets by l / 8
+ * % 2; octets follow each other. In words. */
 enum { WEIGHT_OCTET = 32 * 4 };
+FN int weight_at(int row, int octet, int columns) {
+    return (row / 32 * (columns / 8) + octet) * WEIGHT_OCTET + row % 32 * 4;
+}
 FN int weight_piece(int head, int columns) {
     const int lane = threadIdx.x % 32;
-    return head / 2 * (columns / 8 * WEIGHT_OCTET) + head % 2 * 64 +
-           (lane / 16 * 8 + lane % 8) * 4 + lane / 8 % 2 * WEIGHT_OCTET;
+    return weight_at(head * 16 + lane / 16 * 8 + lane % 8, lane / 8 % 2, columns);
 }
 
 /* In the rest: of two rows of a head lse, then delta. */
@@ -139,21 +141,12 @@ FN int own_copy() {
     return threadIdx.x / 32 + threadIdx.x % 32 * WARPS;
 }
 
-/* A matrix that the forward pass kept by octets of 192 rows. */
-FN void ask_kept(int k, int slot, int place, int arrival) {
-    const Piece x(k, 8);
+/* A matrix that the forward pass kept: so many octets. */
+FN void ask_kept(int k, int slot, int octets, int place, int arrival) {
+    const Piece x(k, octets);
     if (x.rows > 0)
         bulk_load(shared_at(work() + place + x.at), fused_at(SETG_ALL + slot) + x.at, x.rows * 16,
                   arrival_at(arrival));
-}
-/* One that has octets of as many rows as the side: octet k % 8 of a side, from `octet` on. */
-FN void ask_side(int k, int slot, int octet, int place, int arrival) {
-    const bool some = k >= 8;
-    const int rows = some ? frame().m : frame().n;
-    if (k < 16 && rows > 0)
-        bulk_load(shared_at(work() + place + k % 8 * SET_OCTET + (some ? SOME_ROW * 4 : 0)),
-                  fused_at((some ? SETG_SOME : SETG_ALL) + slot) + (octet + k % 8) * rows * 4,
-                  rows * 16, arrival_at(arrival));
 }
 FN void ask_weight(int slot, int place, int words, int arrival) {
     bulk_load(shared_at(work() + place), fused_at(slot), words * 4, arrival_at(arrival));
@@ -183,14 +176,14 @@ FN void ask_signs(int k, int slot, int arrival) {
 
 /* Who asks waits until the copy engine takes it. What the pooling and the layer behind it read is
  * asked for by all warps; the rest of what the first half reads, when loads are on their way, by
- * four: q, k, v and a1 by one each, and weights. */
+ * four: q1 by three, a1 by one, and weights. */
 FN void ask_pooling() {
     if (threadIdx.x == 0) {
         expect_words(ARRIVAL_X2, (frame().n + frame().m) * 32);
         expect_words(ARRIVAL_W1, 64 * 32 + words_of_logs() + words_of_signs());
         ask_weight(SETG_W1, PLACE_W1, 64 * 32, ARRIVAL_W1);
     }
-    ask_side(own_copy(), SIDE_X2, 0, PLACE_X2, ARRIVAL_X2);
+    ask_kept(own_copy(), SIDE_X2, 8, PLACE_X2, ARRIVAL_X2);
     if (threadIdx.x % 32 == 1) {
         ask_logs(threadIdx.x / 32, SIDE_L1, ARRIVAL_W1);
         ask_signs(threadIdx.x / 32 - 2, SIDE_H1, ARRIVAL_W1);
@@ -203,9 +196,9 @@ FN void ask_first() {
         expect_words(ARRIVAL_WQ, 64 * (96 + 32));
     }
     if (matrix < 3)
-        ask_side(lane, SIDE_Q1, matrix * 8, matrix * ROWS_WORDS, ARRIVAL_Q);
+        ask_kept(lane * 3 + matrix, SIDE_Q1, 24, PLACE_Q, ARRIVAL_Q);
     else
-        ask_kept(lane, SIDE_A1, PLACE_G, ARRIVAL_Q);
+        ask_kept(lane, SIDE_A1, 8, PLACE_G, ARRIVAL_Q);
     if (lane == 16 && matrix == 0) ask_weight(SETG_W0, PLACE_W0, 64 * 32, ARRIVAL_WQ);
     if (lane == 16 && matrix == 3) ask_weight(SETG_WQ, PLACE_WQ, 64 * 96, ARRIVAL_WQ);
 }
@@ -224,7 +217,7 @@ FN void ask_second() {
                      (n + frame().m) * 32 + words_of_logs() + (fused_at(SETG_PREH) ? n * 96 : 0));
     }
     if (threadIdx.x % 32 == 2) ask_logs(threadIdx.x / 32, SIDE_L0, ARRIVAL_A0);
-    ask_kept(k, SIDE_A0, PLACE_G, ARRIVAL_A0);
+    ask_kept(k, SIDE_A0, 8, PLACE_G, ARRIVAL_A0);
     if (k < 24 && fused_at(SETG_PREH))
         bulk_load(shared_at(work() + PLACE_PRE + k * POINTS_OCTET), fused_at(SETG_PREH) + k * n * 4,
                   n * 16, arrival_at(ARRIVAL_A0));
@@ -284,6 +277,15 @@ FN void expect_first() {
     prefetch_bulk(fused_at(SETG_ALL + SIDE_A0), ROWS_WORDS * 4);
     if (fused_at(SETG_PREH)) prefetch_bulk(fused_at(SETG_PREH), rows * 96 * 4);
     if (fused_at(SETG_GPREH)) prefetch_bulk(fused_at(SETG_GPREH), 24 * POINTS_OCTET * 4);
+}
+
+/* What the next set's reverse pass begins with, where there is one: it lies SET_STEP words further.
+ */
+FN void expect_set() {
+    if (threadIdx.x) return;
+    prefetch_bulk(fused_at(SETG_ALL + SIDE_X2) + SET_STEP, ROWS_WORDS * 4);
+    prefetch_bulk(fused_at(SETG_ALL + SIDE_Q1) + SET_STEP, 3 * ROWS_WORDS * 4);
+    prefetch_bulk(fused_at(SETG_ALL + SIDE_A1) + SET_STEP, ROWS_WORDS * 4);
 }
 
 /* Weights come as halves: in bf16 they are made bfloat16 where they lie; `quads` of them a thread.

@@ -35,12 +35,13 @@ FN void load_pool16(PoolIn16 &in, const PoolRows &x) {
     const bool some = frame().m > 0;
     const float *g = fused_at(SETG_GSTACK) + c, *q = fused_at(SETG_PQ) + id % 4 * DH;
     const Saved ph = saved(SIDE_PH), lse = saved(SIDE_PL);
-    in.wr = global_quad(fused_at(SETG_WR) + id * 4, true);
+    in.wr = global_quad(fused_at(SETG_WR) + weight_at(i, id % 8, 64), true);
     in.rows.g0 = eight_at(g, true), in.rows.g1 = eight_at(g + 64, some);
-    in.wo = global_quad(fused_at(SETG_WO) + id * 4, true);
+    in.wo = global_quad(fused_at(SETG_WO) + weight_at(i, id % 8, 64), true);
     in.rows.ph0 = global_word(ph.all + i, true), in.rows.ph1 = global_word(ph.some + i, some);
 #pragma unroll
-    for (int k = 0; k < 2; k++) in.wkv[k] = global_quad(fused_at(SETG_WKV) + id * 8 + k * 4, true);
+    for (int k = 0; k < 2; k++)
+        in.wkv[k] = global_quad(fused_at(SETG_WKV) + weight_at(i, id % 8 * 2 + k, 128), true);
 #pragma unroll
     for (int k = 0; k < 4; k++) in.pool.q[k] = global_quad(q + k * 4, id % 8 < 4);
     in.kept = load_pool_kept();

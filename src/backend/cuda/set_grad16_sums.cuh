@@ -31,7 +31,7 @@ FN void add_outer(Eight &sum, const float *x, int step, const float *g) {
 OP_FN void sum_pool(int sets) {
     const int id = threadIdx.x, r = id / 8, c = id % 8 * 8, h = c / DH;
     const Eight zero = {zero4(), zero4()};
-    const Eight w = eight_halves(global_quad(fused_at(SETG_WKV) + (r * 128 + c) / 2, true));
+    const Eight w = eight_halves(global_quad(fused_at(SETG_WKV) + weight_at(r, c / 8, 128), true));
     const Eight q = eight_at(fused_at(SETG_PQ) + c, true);
     Eight dwv = zero, dwo = zero, dwr = zero, dq = zero, dwk = zero;
     float t = 0, da = 0;

@@ -70,22 +70,13 @@ FN int lane_block(int pitch) {
     return threadIdx.x % 16 * pitch + threadIdx.x % 32 / 16 * 4;
 }
 
-/* A tile of 64 columns from a room to memory, 16 bytes a thread, by octets of as many rows as the
- * side has (fused.h), from `octet` on. */
-FN void keep_tile(int room, int i, int slot, int octet) {
-    const int row = threadIdx.x % 16, own = threadIdx.x % 128 / 16;
-    const int rows = i == 2 ? frame().m : frame().n;
-    float *to = fused_at((i == 2 ? SET_SOME : SET_ALL) + slot) +
-                ((octet + own) * rows + tile_of_side(i) + row) * 4;
-    global_quad(to, ld4(work() + room + (tile_in_room(i) + row) * PACKED + own * 4),
-                row < tile_left_rows(i));
-}
-
-/* The same by octets of 192 rows, for products; nothing where nobody reads it. */
-FN void keep_octets(int room, int i, int slot) {
+/* A tile of 64 columns from a room to memory, 16 bytes a thread, by octets (fused.h), from `first`
+ * on; nothing where nobody reads it. */
+FN void keep_octets(int room, int i, int slot, int first) {
     const int row = tile_in_room(i) + threadIdx.x % 16, octet = threadIdx.x % 128 / 16;
     float *to = fused_at(SET_ALL + slot);
-    global_quad(to + octet * SET_OCTET + row * 4, ld4(work() + room + row * PACKED + octet * 4),
+    global_quad(to + (first + octet) * SET_OCTET + row * 4,
+                ld4(work() + room + row * PACKED + octet * 4),
                 to && (int)threadIdx.x % 16 < tile_left_rows(i));
 }
 
@@ -288,7 +279,7 @@ template <int MATH, int M> FN void narrow_tiles(Tile *r, int first, bool last) {
                                 last ? AT_B1 : AT_B0);
 #pragma unroll
     for (int i = 0; i < M; i++) {
-        keep_octets(from, first + i, last ? SIDE_A1 : SIDE_A0);
+        keep_octets(from, first + i, last ? SIDE_A1 : SIDE_A0, 0);
 #pragma unroll
         for (int k = 0; k < 8; k++) r[i][k / 4][k % 4] += relu_of(s[i][0][k / 4][k % 4]);
         put_tile<MATH>(to, first + i, r[i]);
@@ -321,10 +312,10 @@ template <int MATH> FN void wide_packed(Tile (&r)[GROUP_TILES]) {
 }
 /* A tile of x1 and q1 to memory. */
 FN void keep_wide(int i) {
-    keep_octets(AT_PACKED_Y, i, SIDE_X1);
-    keep_tile(AT_PACKED_X, i, SIDE_Q1, 0);
-    keep_tile(AT_PACKED_K, i, SIDE_Q1, 8);
-    keep_tile(AT_PACKED_V, i, SIDE_Q1, 16);
+    keep_octets(AT_PACKED_Y, i, SIDE_X1, 0);
+    keep_octets(AT_PACKED_X, i, SIDE_Q1, 0);
+    keep_octets(AT_PACKED_K, i, SIDE_Q1, 8);
+    keep_octets(AT_PACKED_V, i, SIDE_Q1, 16);
 }
 
 } // namespace set_part

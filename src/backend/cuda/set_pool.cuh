@@ -304,7 +304,7 @@ template <int MATH> static __device__ __noinline__ void pool_sides() {
     } else {
         pool_sums_packed<MATH>();
 #pragma unroll
-        for (int i = 0; i < GROUP_TILES; i++) keep_tile(AT_PACKED_X, i, SIDE_X2, 0);
+        for (int i = 0; i < GROUP_TILES; i++) keep_octets(AT_PACKED_X, i, SIDE_X2, 0);
     }
     __syncthreads();
     if constexpr (MATH == DEV_FP32) wait_rows(LAST_WEIGHTS);

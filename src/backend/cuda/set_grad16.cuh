@@ -4,7 +4,7 @@
  * pooling on (SCALE); in bf16 bfloat16. Sums are floats.
  *
  * Weight gradients of wq, w1 and w0 are not formed here: their G, rows of 16 bits, are left in
- * SETG_KEPT (fused.h).
+ * SETG_KEPT (fused.h), as are the few rows that those of the pooling are made of.
  *
  * Everything lies by octets, in shared memory as in global memory: eight columns of 192 rows, 16
  * bytes a row, one row behind the other. So a column of octets is one copy of the copy engine,
@@ -16,11 +16,12 @@
  *   Q, K, V 18432   (q1 coming)               q, k, v, then        dq, dk, dv; then q, k, v again
  *                                             dq, dk, dv
  *   G        6144   (a1 coming)               g                    (a0 coming)
- *   DQ      12288   x2, P, B, w1              dq, floats
- *   DH       6144   dh                        (gradient of pre     dh
- *   WQ, W0   8192   (both coming)             coming)              wq, w0
- *   DB       1024                             sums of dbq          wy and y
- *   rest            vectors, sums             lse and delta        sums of db */
+ *   DQ      12288   x2, P, B, w1              dq, floats           (pre coming); at last sums
+ *   DH       6144   dh                        the last time:       dh
+ *   WQ, W0   8192   (both coming)             gradient of pre      wq, w0
+ *   DB       1024                                                  sums of dbq, wy and y
+ *   rest            vectors, sums, logs,      lse and delta,       logs, signs, sums of db
+ *                   signs of h, sums of db    signs coming */
 #ifndef MNP_CUDA_SET_GRAD16_CUH
 #define MNP_CUDA_SET_GRAD16_CUH
 

@@ -36,7 +36,7 @@ static __device__ __noinline__ void set_floats() {
 
 /* HALVES: pre lies as such. */
 template <int MATH, bool HALVES> static __device__ __noinline__ void set_packed() {
-    Tile r[ALL_OF_GROUP];
+    Tile r[GROUP_TILES];
     join_packed<MATH, HALVES>(r);
     __syncthreads();
 #pragma unroll 1

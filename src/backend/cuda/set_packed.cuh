@@ -44,7 +44,7 @@ template <int MATH> FN void tile_left(uint32_t (&a)[4], const Tile &v, float fac
     }
 }
 /* Tiles of a group: two of all points, one of the context. */
-enum { ALL_OF_GROUP = 2, GROUP_TILES = 3 };
+enum { GROUP_TILES = 3 };
 FN int tile_of_side(int i) {
     return i == 2 ? group() * GROUP_SOME : group() * GROUP_ALL + i * 16;
 }
@@ -58,29 +58,11 @@ FN int tile_left_rows(int i) {
 FN int lane_tile() {
     return threadIdx.x % 32 / 4 * PACKED + member() * DH / 2 + threadIdx.x % 4;
 }
-template <int MATH> FN void put_rows(int room, int row, const Tile &v) {
-    uint32_t *to = (uint32_t *)work() + room + row * PACKED + lane_tile();
+template <int MATH> FN void put_tile(int room, int i, const Tile &v) {
+    uint32_t *to = (uint32_t *)work() + room + tile_in_room(i) * PACKED + lane_tile();
     to[0] = pack<MATH>(v[0][0], v[0][1]), to[4] = pack<MATH>(v[1][0], v[1][1]);
     to[8 * PACKED] = pack<MATH>(v[0][2], v[0][3]),
            to[8 * PACKED + 4] = pack<MATH>(v[1][2], v[1][3]);
-}
-template <int MATH> FN void put_tile(int room, int i, const Tile &v) {
-    put_rows<MATH>(room, tile_in_room(i), v);
-}
-/* The context's tiles as floats, as lanes have them: a group's lies here when it is not needed,
- * since registers are short. */
-FN float *context_tile(int tile) {
-    return work() + AT_CONTEXT + (tile * HEADS + member()) * 8 * 32 + threadIdx.x % 32;
-}
-FN void leave_context(const Tile &v, int tile = group()) {
-    float *to = context_tile(tile);
-#pragma unroll
-    for (int k = 0; k < 8; k++) to[k * 32] = v[k / 4][k % 4];
-}
-FN void take_context(Tile &v) {
-    const float *from = context_tile(group());
-#pragma unroll
-    for (int k = 0; k < 8; k++) v[k / 4][k % 4] = from[k * 32];
 }
 /* Where a lane reads 16 rows of 16 numbers, as load_matrices() wants them for a left operand and
  * load_transposed() for a right one; in words. */
@@ -188,14 +170,14 @@ template <int MATH, bool HALVES> struct JoinedKeys {
     }
 };
 
-/* q of all points; halves are unpacked later, in their place. */
+/* q of the warp's tiles; halves are unpacked later, in their place. */
 template <bool HALVES> struct JoinedQueries {
-    float y[ALL_OF_GROUP][2];
+    float y[GROUP_TILES][2];
     float2 w[2];
-    MEMBER void load(Tile (&q)[ALL_OF_GROUP], const float *pre, int n) {
+    MEMBER void load(Tile (&q)[GROUP_TILES], const float *pre, int n) {
         const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, col = member() * DH + t * 2;
 #pragma unroll
-        for (int k = 0; k < ALL_OF_GROUP * 4; k++) {
+        for (int k = 0; k < GROUP_TILES * 4; k++) {
             const int i = k / 4, e = k / 2 % 2, h = k % 2, at = tile_of_side(i) + g + 8 * h;
             const bool exists = g + 8 * h < tile_left_rows(i);
             float *to = q[i][e] + 2 * h;
@@ -210,9 +192,9 @@ template <bool HALVES> struct JoinedQueries {
         w[0] = global_pair(fused_at(SET_WY) + col, true);
         w[1] = global_pair(fused_at(SET_WY) + col + 8, true);
     }
-    MEMBER void add(Tile (&q)[ALL_OF_GROUP]) const {
+    MEMBER void add(Tile (&q)[GROUP_TILES]) const {
 #pragma unroll
-        for (int k = 0; k < ALL_OF_GROUP * 4; k++) {
+        for (int k = 0; k < GROUP_TILES * 4; k++) {
             const int i = k / 4, e = k / 2 % 2, h = k % 2;
             float *x = q[i][e] + 2 * h;
             const float2 v = HALVES ? unpack_half(__float_as_uint(x[0])) : make_float2(x[0], x[1]);
@@ -222,7 +204,7 @@ template <bool HALVES> struct JoinedQueries {
 };
 
 /* What is read is asked for first, the weights, which have time, behind it. */
-template <int MATH, bool HALVES> FN void join_packed(Tile (&q)[ALL_OF_GROUP]) {
+template <int MATH, bool HALVES> FN void join_packed(Tile (&q)[GROUP_TILES]) {
     const float *pre = fused_at(HALVES ? SET_PREH : SET_PRE);
     JoinedKeys<MATH, HALVES> keys;
     JoinedQueries<HALVES> queries;
@@ -305,13 +287,9 @@ template <int MATH, int M> FN void narrow_tiles(Tile *r, int first, bool last) {
     }
     keep_bits<M>(bits, first, last ? SIDE_H1 : SIDE_H0);
 }
-template <int MATH> FN void narrow_packed(Tile (&r)[ALL_OF_GROUP], bool last) {
+template <int MATH> FN void narrow_packed(Tile (&r)[GROUP_TILES], bool last) {
     if (has_all()) narrow_tiles<MATH, 2>(r, 0, last);
-    if (has_some()) {
-        Tile c;
-        take_context(c);
-        narrow_tiles<MATH, 1>(&c, 2, last);
-    }
+    if (has_some()) narrow_tiles<MATH, 1>(r + 2, 2, last);
     group_sync();
 }
 
@@ -328,13 +306,9 @@ template <int MATH, int M> FN void wide_tiles(Tile *r, int first) {
         put_tile<MATH>(AT_PACKED_V, first + i, s[i][2]);
     }
 }
-template <int MATH> FN void wide_packed(Tile (&r)[ALL_OF_GROUP]) {
+template <int MATH> FN void wide_packed(Tile (&r)[GROUP_TILES]) {
     if (has_all()) wide_tiles<MATH, 2>(r, 0);
-    if (has_some()) {
-        Tile c;
-        wide_tiles<MATH, 1>(&c, 2);
-        leave_context(c);
-    }
+    if (has_some()) wide_tiles<MATH, 1>(r + 2, 2);
 }
 /* A tile of x1 and q1 to memory. */
 FN void keep_wide(int i) {

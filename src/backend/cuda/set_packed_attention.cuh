@@ -5,11 +5,7 @@
  * over the keys 16 at a time: the scores of the next ones are asked of the tensor cores before the
  * powers of the present ones, which go into the product with the values as they come. A column of
  * ones beside the values adds them up. Exponents count from the largest of the first 16 keys; where
- * a sum shows that others are too large for 16 bits, once more, from the largest of all.
- *
- * In the first attention the context's queries, keys and values are those of the first m points:
- * what these have summed up behind key m - 1 is the context's result, and nothing is computed
- * twice. */
+ * a sum shows that others are too large for 16 bits, once more, from the largest of all. */
 #ifndef MNP_CUDA_SET_PACKED_ATTENTION_CUH
 #define MNP_CUDA_SET_PACKED_ATTENTION_CUH
 
@@ -38,15 +34,14 @@ template <int MATH, int M> FN void exponents(Tile (&p)[M], const Powers<M> &r, u
         first_packed<MATH>(p[i][1], r.q[i], b + 2, start);
     }
 }
-/* Those from `first` on count, of the first `left`. */
+/* The first `left` of them exist. */
 template <int MATH, int M>
-FN void exponents(Tile (&p)[M], const Powers<M> &r, uint32_t keys, int left, int first = 0) {
+FN void exponents(Tile (&p)[M], const Powers<M> &r, uint32_t keys, int left) {
     exponents<MATH, M>(p, r, keys);
-    if (left < KEYS_PACKED || first > 0) {
+    if (left < KEYS_PACKED) {
 #pragma unroll
         for (int k = 0; k < 8; k++)
-            if (const int key = k / 4 * 8 + (int)threadIdx.x % 4 * 2 + k % 2;
-                key >= left || key < first)
+            if (k / 4 * 8 + (int)threadIdx.x % 4 * 2 + k % 2 >= left)
 #pragma unroll
                 for (int i = 0; i < M; i++) p[i][k / 4][k % 4] = -INFINITY;
     }
@@ -98,23 +93,17 @@ template <int MATH, int M> FN void add_powers(Powers<M> &r, const Tile (&p)[M], 
     }
 }
 
-template <int M> FN void clear(Powers<M> &r) {
+/* All keys; whether a sum is too large. kept: tiles that have gone to memory; the others leave
+ * here, one every 32 keys. Where all keys exist, nothing asks whether they do: a branch waits for
+ * the products before it. */
+template <int MATH, int M>
+FN bool add_keys(Powers<M> &r, uint32_t keys, uint32_t values, int count, int &kept) {
+    constexpr int STEP = KEYS_PACKED * PACKED * 4;
 #pragma unroll
     for (int i = 0; i < M * 8; i++) r.o[i / 8][i / 4 % 2][i % 4] = r.sum[i / 8][i % 4] = 0.0f;
-}
-
-/* Keys from `begin` to `end` on top of those before; whether a sum is too large. kept: tiles that
- * have gone to memory; the others leave here, one every 32 keys. MANY: as long as all keys exist
- * nothing asks whether they do, since a branch waits for the products before it. */
-template <int MATH, int M, bool MANY>
-FN bool add_keys(Powers<M> &r, uint32_t keys, uint32_t values, int begin, int end, int &kept) {
-    constexpr int STEP = KEYS_PACKED * PACKED * 4;
-    const int skip = begin / KEYS_PACKED;
-    int count = end - skip * KEYS_PACKED;
-    keys += skip * STEP, values += skip * STEP;
     Tile p[2][M];
-    exponents<MATH, M>(p[0], r, keys, count, begin % KEYS_PACKED);
-    if constexpr (MANY) {
+    exponents<MATH, M>(p[0], r, keys, count);
+    if constexpr (M == 2) {
 #pragma unroll 1
         for (; count >= 3 * KEYS_PACKED; count -= 2 * KEYS_PACKED) {
             if (kept < GROUP_TILES) keep_wide(kept++);
@@ -139,56 +128,27 @@ FN bool add_keys(Powers<M> &r, uint32_t keys, uint32_t values, int begin, int en
     return __any_sync(~0u, large);
 }
 
-/* Once more, from the largest of all. */
-template <int MATH, int M>
-FN void from_largest(Powers<M> &r, uint32_t keys, uint32_t values, int count) {
-    int kept = GROUP_TILES;
-    find_lift<MATH, M>(r, keys, count);
-    clear(r);
-    add_keys<MATH, M, false>(r, keys, values, 0, count, kept);
-}
-
-/* a = q + sums / sum of tile i. */
-template <int M> FN void result(Tile &a, const Tile &q, const Powers<M> &r, int i) {
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-        const float share = __fdividef(1.0f, r.sum[i][h * 2]);
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const int at = h * 2 + k % 2;
-            a[k / 2][at] = q[k / 2][at] + share * r.o[i][k / 2][at];
-        }
-    }
-}
-/* The logs of rows from `row` on, of which `left` exist, to memory. */
-template <int M> FN void keep_logs(const Powers<M> &r, int slot, int row, int left) {
-    const int t = threadIdx.x % 4, g = threadIdx.x % 32 / 4;
-    float *log = fused_at(slot) + (row + g) * HEADS + member();
+/* a = q + sums / sum in the place of q, the logs to memory. first: of the M tiles. */
+template <int M> FN void finish_tiles(Tile *q, const Powers<M> &r, int first, int slot) {
+    const int t = threadIdx.x % 4, g = threadIdx.x % 32 / 4, left = tile_left_rows(first) - g;
+    float *log = fused_at((first == 2 ? SET_SOME : SET_ALL) + slot) +
+                 (tile_of_side(first) + g) * HEADS + member();
     float mine = 0, lift = 0; /* of row t of this lane's */
 #pragma unroll
-    for (int i = 0; i < 2 * M; i++)
-        if (t == i) mine = r.sum[i / 2][i % 2 * 2], lift = r.lift[i / 2][i % 2];
-    if (t < 2 * M && t * 8 < left - g) log[t * 8 * HEADS] = LN2 * (log2f(mine) - lift);
-}
-
-/* The context's rows among this group's: a to its room, and as floats for the warp that goes on
- * with them. */
-template <int MATH, int M> FN void give_context(const Tile *q, const Powers<M> &r) {
-    const int row = tile_of_side(0);
-    keep_logs<M>(r, SET_SOME + SIDE_L0, row, frame().m - row);
+    for (int i = 0; i < 2 * M; i++) {
+        const float sum = r.sum[i / 2][i % 2 * 2], share = __fdividef(1.0f, sum);
 #pragma unroll
-    for (int i = 0; i < M; i++) {
-        Tile a;
-        result<M>(a, q[i], r, i);
-        put_rows<MATH>(AT_PACKED_X, SIDE_ROWS + row + i * 16, a);
-        leave_context(a, row / 16 + i);
+        for (int k = 0; k < 4; k++) {
+            const int at = i % 2 * 2 + k % 2;
+            q[i / 2][k / 2][at] += share * r.o[i / 2][k / 2][at];
+        }
+        if (t == i) mine = sum, lift = r.lift[i / 2][i % 2];
     }
+    if (t < 2 * M && t * 8 < left) log[t * 8 * HEADS] = LN2 * (log2f(mine) - lift);
 }
 
-/* M tiles from `first` on, a in the place of q; key: the first row of keys and values. shares: the
- * context's rows are among these. */
-template <int MATH, int M>
-FN void attend_tiles(Tile *q, int first, int key, bool shares, int slot, int &kept) {
+/* M tiles from `first` on; key: the first row of keys and values. */
+template <int MATH, int M> FN void attend_tiles(Tile *q, int first, int key, int slot, int &kept) {
     const int count = first == 2 ? frame().m : frame().n, lane = threadIdx.x % 32;
     const float *at = work() + key * PACKED + member() * DH / 2;
     const uint32_t keys =
@@ -197,49 +157,26 @@ FN void attend_tiles(Tile *q, int first, int key, bool shares, int slot, int &ke
     Powers<M> r;
 #pragma unroll
     for (int i = 0; i < M; i++) tile_left<MATH>(r.q[i], q[i], 0.125f * LOG2E);
-    int from = 0;
-    bool large = false;
-    find_lift<MATH, M>(r, keys, min(shares ? frame().m : count, (int)KEYS_PACKED));
-    clear(r);
-    if (M == 2 && shares) {
-        from = frame().m;
-        large = add_keys<MATH, M, false>(r, keys, values, 0, from, kept);
-        give_context<MATH, M>(q, r);
-    }
-    large |= add_keys<MATH, M, M == 2>(r, keys, values, from, count, kept);
 #pragma unroll 1
-    for (int of_context = shares; large && of_context >= 0; of_context--) {
-        from_largest<MATH, M>(r, keys, values, of_context ? from : count);
-        if (M == 2 && of_context) give_context<MATH, M>(q, r);
+    for (int seen = KEYS_PACKED;; seen = count) {
+        find_lift<MATH, M>(r, keys, min(count, seen));
+        if (!add_keys<MATH, M>(r, keys, values, count, kept) || seen >= count) break;
     }
-    keep_logs<M>(r, (first == 2 ? SET_SOME : SET_ALL) + slot, tile_of_side(first),
-                 tile_left_rows(first));
-#pragma unroll
-    for (int i = 0; i < M; i++) result<M>(q[i], q[i], r, i);
+    finish_tiles<M>(q, r, first, slot);
 }
 
-/* The group's rows, a to a room; in the first attention the context's only where they lie among all
- * points. */
-template <int MATH> FN void attend_packed(Tile (&q)[ALL_OF_GROUP], bool last) {
-    const int slot = last ? SIDE_L1 : SIDE_L0, room = last ? AT_PACKED_Y : AT_PACKED_X;
-    const bool shares = !last && group() * GROUP_ALL < frame().m, some = last && has_some();
+/* The group's rows, a to a room; in the first attention the context's keys are those of all points.
+ */
+template <int MATH> FN void attend_packed(Tile (&q)[GROUP_TILES], bool last) {
+    const int slot = last ? SIDE_L1 : SIDE_L0;
     int kept = last ? 0 : GROUP_TILES;
-    if (has_all()) attend_tiles<MATH, 2>(q, 0, 0, shares, slot, kept);
-    if (some) {
-        Tile c;
-        take_context(c);
-        attend_tiles<MATH, 1>(&c, 2, SIDE_ROWS, false, slot, kept);
-        leave_context(c);
-    }
+    if (has_all()) attend_tiles<MATH, 2>(q, 0, 0, slot, kept);
+    if (has_some()) attend_tiles<MATH, 1>(q + 2, 2, last ? SIDE_ROWS : 0, slot, kept);
 #pragma unroll 1
     while (kept < GROUP_TILES) keep_wide(kept++);
     group_sync(); /* x1 has left the room */
-    put_tile<MATH>(room, 0, q[0]), put_tile<MATH>(room, 1, q[1]);
-    if (some) {
-        Tile c;
-        take_context(c);
-        put_tile<MATH>(room, 2, c);
-    }
+#pragma unroll
+    for (int i = 0; i < GROUP_TILES; i++) put_tile<MATH>(last ? AT_PACKED_Y : AT_PACKED_X, i, q[i]);
 }
 
 } // namespace set_part

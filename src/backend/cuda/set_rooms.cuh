@@ -28,7 +28,6 @@
  *   24320   w0, wq
  *   26112                                                        weights, sums, rows
  *   32512                    x1            x1, then a1
- *   39424   a0 (64), floats
  *   43776   wkv, wo, wr
  *   52480   biases, u */
 #ifndef MNP_CUDA_SET_ROOMS_CUH
@@ -68,9 +67,8 @@ enum { AT_PACKED_WQ = AT_PACKED_W0 + WIDTH * WIDTH / 2, AT_PACKED_Y = AT_PACKED_
 enum { AT_PACKED_WKV = AT_WKV, AT_PACKED_WO = AT_PACKED_WKV + WIDTH * WIDTH };
 enum { AT_PACKED_WR = AT_PACKED_WO + WIDTH * WIDTH / 2 };
 enum { PACKED_WEIGHTS = AT_PACKED_Y - AT_PACKED_W1, PACKED_LAST = WIDTH * 2 * WIDTH };
-enum { AT_CONTEXT = AT_PACKED_Y + PACKED * ALL_ROWS };
 static_assert(AT_PACKED_V + PACKED * ALL_ROWS <= (int)AT_PACKED_W1 &&
-                  AT_CONTEXT + FUSED_CONTEXT * WIDTH <= (int)AT_WKV &&
+                  AT_PACKED_Y + PACKED * ALL_ROWS <= (int)AT_WKV &&
                   AT_PACKED_WKV + PACKED_LAST <= (int)AT_B0 && (int)AT_POOLED <= (int)AT_PACKED_Y &&
                   (int)AT_PACKED_W0 <= (int)AT_PARTS,
               "the rooms of 16-bit operands overlap");

@@ -102,7 +102,7 @@ typedef struct dev_range {
     int32_t parts; /* in chunks * parts of them, from products; 0: in all that functions wrote to */
     int32_t release; /* with which they are complete */
 } dev_range;
-enum { DEV_RANGE_WORDS = 512, DEV_TILE_WORDS = 4096 }; /* at most; of outer products, exactly */
+enum { DEV_RANGE_WORDS = 1024, DEV_TILE_WORDS = 4096 }; /* at most; of outer products, exactly */
 
 /* What `chunks` blocks of products.cu do, in the order of releases (jobs.h): a share of the
  * functions each, of part `part` of a product; or, where product < 0, a share of `count` ranges of

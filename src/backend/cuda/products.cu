@@ -10,7 +10,6 @@
  * a multiprocessor: the copy engine gives one alone 25 bytes a cycle in copies of 1 KB, 31 in those
  * of 2 KB, and two of them 41 and 57, however deep the ring (measured, H200).
  */
-#include "backend/cuda/ptx.cuh"
 #include "backend/cuda/sums.cuh"
 
 enum { GROUP_THREADS = 128, PRODUCT_THREADS = 2 * GROUP_THREADS };
@@ -133,7 +132,8 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
         if (threadIdx.x == GROUP_THREADS) rows_of(stage) = p.count;
         if (p.count == 0) return;
         if (threadIdx.x == GROUP_THREADS) arrival_expect(arrival_of(stage), OCTETS * p.count * 16);
-        if (k < OCTETS) bulk_load(to, k < M / 8 ? left : right, p.count * 16, arrival_of(stage));
+        if (k < OCTETS)
+            bulk_load_once(to, k < M / 8 ? left : right, p.count * 16, arrival_of(stage));
         if (p.count < STAGE_ROWS) clear_rows(p.count, stage);
     }
     /* The second group: pieces in the order of the cursor, and one of no rows behind them. It is
@@ -246,10 +246,11 @@ FN void form_any(const dev_run *run, const dev_product &p, int part) {
 }
 
 /* A share of the ranges of a job. A call, so that it takes no registers from the sums. */
+enum { OUTER_ROWS = 64 };
 static __device__ __noinline__ void sum_ranges(const dev_run *run, const dev_job &job, int share) {
     const int chunks = run->product_chunks, end = job.count * (share + 1) / chunks;
     for (int k = job.count * share / chunks; k < end; k++)
-        sum_block(run, job.part + k, nullptr, 1, (float4 *)smem);
+        sum_block<OUTER_ROWS>(run, job.part + k, nullptr, 1, (float4 *)smem);
 }
 
 /* A block to a share of a job: it begins when all functions are so far. The last one also waits for
@@ -268,7 +269,8 @@ __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
     }
     if (blockIdx.x == gridDim.x - 1) grid_wait();
 }
-static_assert((int)PRODUCT_THREADS == (int)DEV_STEP_THREADS && SUM_ROOM * 16 <= PRODUCT_BYTES,
+static_assert((int)PRODUCT_THREADS == (int)DEV_STEP_THREADS &&
+                  2 * OUTER_ROWS * SUM_ROW * 16 <= PRODUCT_BYTES,
               "a block sums ranges too");
 
 cudaError_t products_prepare(void) {

@@ -394,6 +394,16 @@ PTX void bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival) 
                  : "memory");
 }
 
+/* The same of what is not read again: it is the first to leave the L2. */
+PTX void bulk_load_once(uint32_t to, const float *from, int bytes, uint32_t arrival) {
+    uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                 "[%0], [%1], %2, [%3], %4;" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(arrival), "l"(policy)
+                 : "memory");
+}
+
 /* What threads of other blocks wrote to global memory, and this one knows to be there, is there for
  * its copies too. */
 PTX void bulk_fence_global() {

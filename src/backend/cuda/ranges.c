@@ -79,8 +79,17 @@ static stretch stretch_of(const cuda_program *p, const param *w, int32_t release
     return s;
 }
 
+/* Behind products all sums wait, and then are formed at once: long ones of few slots and short ones
+ * of many, so that all blocks have a place. */
+static int64_t most_words(const stretch *s, bool products) {
+    enum { FEW = 4 };
+    if (s->outer >= 0) return DEV_TILE_WORDS;
+    if (!products) return DEV_RANGE_WORDS / 2;
+    return s->parts > 0 && s->parts <= FEW ? DEV_RANGE_WORDS : DEV_RANGE_WORDS / 4;
+}
+
 static void list_stretch(const stretch *s, cuda_program *p) {
-    const int64_t most = s->outer >= 0 ? DEV_TILE_WORDS : DEV_RANGE_WORDS;
+    const int64_t most = most_words(s, p->n_products > 0);
     for (int64_t at = s->at; at < s->end; at += most) {
         const int64_t words = s->end - at < most ? s->end - at : most;
         p->ranges[p->n_ranges++] =
@@ -107,7 +116,7 @@ static void list_weights(const params *weights, const int32_t *last, int32_t rel
 
 mnp_status ranges_list(env *e, const params *weights, cuda_program *p) {
     const size_t pieces = (size_t)weights->words / DEV_OUTER_WORDS + 1;
-    const size_t most = (size_t)(weights->trainable / DEV_RANGE_WORDS + weights->count + 1);
+    const size_t most = (size_t)(weights->trainable / (DEV_RANGE_WORDS / 4) + weights->count + 1);
     int32_t *last = env_alloc(e, pieces, sizeof *last, "a program");
     p->ranges = env_alloc(e, most, sizeof *p->ranges, "a program");
     if (!last || !p->ranges) {

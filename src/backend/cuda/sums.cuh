@@ -5,11 +5,13 @@
 #define MNP_CUDA_SUMS_CUH
 
 #include "backend/cuda/kernels.cuh"
+#include "backend/cuda/ptx.cuh"
 
 /* ---- a range of the gradient, summed over functions ------------------------------------------ */
 
-enum { COLUMNS = DEV_RANGE_WORDS / 4, HALVES = DEV_STEP_THREADS / COLUMNS };
-enum { WARPS = DEV_STEP_THREADS / 32, SUM_ROOM = 960 }; /* float4s of shared memory */
+/* SUM_ROW: float4s of shared memory for a row of x and g of outer products, at most; the room that
+ * a sum needs are 2 ROWS of them. */
+enum { WARPS = DEV_STEP_THREADS / 32, SUM_ROW = 40 };
 
 static __device__ void add4(float4 &to, const float4 &v) {
     to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w;
@@ -36,86 +38,85 @@ static __device__ float4 ordered_words(const float *from, int64_t count, int64_t
     return sum;
 }
 
-/* Words that lie in slots: four to a thread; what remains of the threads takes a part of the slots
- * each. put(word, sum of four) by those that have some. */
+/* Words that lie in slots: four to a thread, 256 or 512 at a time; what remains of the threads
+ * takes a part of the slots each. put(word, sum of four) by those that have some. */
 template <class PUT>
 static __device__ void slot_words(const float *slots, int64_t count, int64_t stride,
                                   const dev_range &range, float4 *room, PUT put) {
-    static_assert(DEV_STEP_THREADS <= SUM_ROOM, "room");
-    const int column = threadIdx.x % COLUMNS, half = threadIdx.x / COLUMNS;
-    const int64_t lo = count * half / HALVES, hi = count * (half + 1) / HALVES;
+    const int columns = range.words > 256 ? 128 : 64, parts = DEV_STEP_THREADS / columns;
+    const int column = threadIdx.x % columns, part = threadIdx.x / columns;
+    const int64_t lo = count * part / parts, hi = count * (part + 1) / parts;
 #pragma unroll 1
-    for (int at = 4 * column; at - 4 * column < range.words; at += DEV_RANGE_WORDS) {
+    for (int at = 4 * column; at - 4 * column < range.words; at += 4 * columns) {
         __syncthreads(); /* room: the words before have been read */
         if (at < range.words)
             room[threadIdx.x] = ordered_words(slots + range.at + at + lo * stride, hi - lo, stride);
         __syncthreads();
-        if (half > 0 || at >= range.words) continue;
+        if (part > 0 || at >= range.words) continue;
         float4 sum = room[column];
-        for (int k = 1; k < HALVES; k++) add4(sum, room[k * COLUMNS + column]);
+        for (int k = 1; k < parts; k++) add4(sum, room[k * columns + column]);
         put(range.at + at, sum);
     }
 }
 
 /* A tile of a gradient that is outer products of rows that functions left, (DEV_TILE_WORDS / C, C):
  * a thread has four rows and four columns of it. ROWS of x and g come to shared memory at a time,
- * x before g, while those before them are multiplied. */
-template <int C, class PUT>
+ * x before g, while those before them are multiplied: rows of different functions lie far apart,
+ * and the way to them is what takes long. */
+template <int C, int ROWS, class PUT>
 static __device__ void outer_words(const dev_run *run, const dev_range &range, float4 *room,
                                    PUT put) {
-    enum { DOWN = DEV_TILE_WORDS / C / 4, ACROSS = C / 4, WIDTH = DOWN + ACROSS, ROWS = 24 };
-    enum { PIECES = ROWS * WIDTH, EACH = (PIECES + DEV_STEP_THREADS - 1) / DEV_STEP_THREADS };
-    static_assert(DOWN * ACROSS == DEV_STEP_THREADS && PIECES <= SUM_ROOM, "threads and room");
+    enum { DOWN = DEV_TILE_WORDS / C / 4, ACROSS = C / 4, WIDTH = DOWN + ACROSS };
+    static_assert(DOWN * ACROSS == DEV_STEP_THREADS && WIDTH <= SUM_ROW, "threads, room");
     const dev_outer o = run->outer[range.outer];
-    const int rows = (int)(run->item_hi - run->item_lo) * o.count;
+    const int twice = o.count - 1, rows = (int)(run->item_hi - run->item_lo) << twice;
     const float *x = run->kept + o.x + (range.at - o.at) / C, *g = run->kept + o.g;
     const int down = threadIdx.x / ACROSS, across = threadIdx.x % ACROSS;
     const float4 zero = make_float4(0, 0, 0, 0);
-    float4 sum[4] = {zero, zero, zero, zero}, next[EACH];
-    auto ask = [&](int first) {
-#pragma unroll
-        for (int j = 0; j < EACH; j++) {
-            const int piece = threadIdx.x + j * DEV_STEP_THREADS, at = piece % WIDTH;
-            const int row = first + piece / WIDTH, which = row % o.count;
-            const int64_t part = row / o.count * run->kept_words;
-            const float *from =
-                at < DOWN ? x + which * o.x_step + at * 4 : g + which * o.g_step + (at - DOWN) * 4;
-            const bool is = piece < PIECES && row < rows;
-            next[j] = is ? __ldcg((const float4 *)(from + part)) : zero;
+    float4 sum[4] = {zero, zero, zero, zero};
+    const auto ask = [&](int first) {
+        const uint32_t to = shared_at((float *)(room + first / ROWS % 2 * ROWS * WIDTH));
+#pragma unroll 4
+        for (int piece = threadIdx.x; piece < ROWS * WIDTH; piece += DEV_STEP_THREADS) {
+            const int row = first + piece / WIDTH, at = piece % WIDTH, is = min(row, rows - 1);
+            const float *from = at < DOWN ? x + (is & twice) * o.x_step + at * 4
+                                          : g + (is & twice) * o.g_step + (at - DOWN) * 4;
+            copy16(to + piece * 16, from + (is >> twice) * run->kept_words, row < rows);
         }
+        copy_commit();
     };
+    __syncthreads(); /* room: the range before has been read */
     ask(0);
 #pragma unroll 1
     for (int first = 0; first < rows; first += ROWS) {
-        __syncthreads();
-#pragma unroll
-        for (int j = 0; j < EACH; j++)
-            if (threadIdx.x + j * DEV_STEP_THREADS < PIECES)
-                room[threadIdx.x + j * DEV_STEP_THREADS] = next[j];
-        __syncthreads();
+        const float4 *now = room + first / ROWS % 2 * ROWS * WIDTH;
         ask(first + ROWS);
+        copy_wait<1>();
+        __syncthreads();
 #pragma unroll 4
         for (int row = 0; row < ROWS; row++) {
-            const float4 a = room[row * WIDTH + down], b = room[row * WIDTH + DOWN + across];
+            const float4 a = now[row * WIDTH + down], b = now[row * WIDTH + DOWN + across];
             add_scaled(sum[0], a.x, b), add_scaled(sum[1], a.y, b);
             add_scaled(sum[2], a.z, b), add_scaled(sum[3], a.w, b);
         }
+        __syncthreads();
     }
+    copy_wait<0>();
 #pragma unroll
     for (int r = 0; r < 4; r++) put(range.at + (down * 4 + r) * C + across * 4, sum[r]);
 }
 
-/* A range summed over this process's functions; all threads call it. */
-template <class PUT>
+/* A range summed over this process's functions; all threads call it. room: of 2 ROWS * SUM_ROW. */
+template <int ROWS, class PUT>
 static __device__ void function_words(const dev_run *run, const dev_range &range, float4 *room,
                                       PUT put) {
     const int64_t slots = range.parts ? range.parts * run->product_chunks : run->n_slots;
     if (range.outer < 0)
         slot_words(run->slots, slots, run->slot_words, range, room, put);
     else if (run->outer[range.outer].cols == 64)
-        outer_words<64>(run, range, room, put);
+        outer_words<64, ROWS>(run, range, room, put);
     else
-        outer_words<128>(run, range, room, put);
+        outer_words<128, ROWS>(run, range, room, put);
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
@@ -140,6 +141,7 @@ static __device__ double list_sum(const double *list, int64_t count, int64_t str
 
 /* slot_sum of a range, over the slots or over the sums of the ranks where there are such, into slot
  * 0. Returns the thread's share of the sum of squares. */
+template <int ROWS>
 static __device__ double sum_range(const dev_run *run, const dev_range &range, const float *sums,
                                    int ranks, float4 *room) {
     const float items = (float)run->items;
@@ -152,7 +154,7 @@ static __device__ double sum_range(const dev_run *run, const dev_range &range, c
     if (sums)
         slot_words(sums, ranks, run->slot_words, range, room, put);
     else
-        function_words(run, range, room, put);
+        function_words<ROWS>(run, range, room, put);
     return squares;
 }
 
@@ -185,10 +187,11 @@ static __device__ void count_done(const dev_run *run, double *room) {
 }
 
 /* A block sums a range, of all functions of this process or of all ranks (`sums`). */
+template <int ROWS>
 static __device__ void sum_block(const dev_run *run, int which, const float *sums, int ranks,
                                  float4 *room) {
     __shared__ double few[WARPS];
-    const double square = sum_range(run, run->ranges[which], sums, ranks, room);
+    const double square = sum_range<ROWS>(run, run->ranges[which], sums, ranks, room);
     const double total = block_sum(square, few);
     if (threadIdx.x == 0) run->partial[which] = total;
     count_done(run, few);

@@ -1,6 +1,5 @@
 /* update.cu: the step that follows a batch (equations in op/update.h): the sums that jobs did not
  * form (jobs.h), what the step says of its functions, and Adam. */
-#include "backend/cuda/ptx.cuh"
 #include "backend/cuda/sums.cuh"
 
 /* ---- the step -------------------------------------------------------------------------------- */
@@ -61,11 +60,13 @@ static __device__ void direct(const dev_run *run, double *room) {
     grid_wait();
 }
 
+enum { SUM_ROWS = 32, SUM_BYTES = 2 * SUM_ROWS * SUM_ROW * 16 };
+
 /* One block that directs, then a block to a range, from `first` on. What products form is there
  * when they are done. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS, 4)
     sum_kernel(const dev_run *run, int first, const float *sums, int ranks) {
-    __shared__ float4 room[SUM_ROOM];
+    float4 *room = (float4 *)smem;
     if (blockIdx.x == 0) {
         direct(run, (double *)room);
         return;
@@ -74,7 +75,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS, 4)
     grid_release();
     wait_count(&run->adam->released[run->ranges[which].release], (int)run->n_slots);
     if (run->ranges[which].parts > 0) grid_wait();
-    sum_block(run, which, sums, ranks, room);
+    sum_block<SUM_ROWS>(run, which, sums, ranks, room);
 }
 
 static __device__ float adam_word(const dev_adam &a, float gradient, float &m, float &v, float w) {
@@ -133,9 +134,10 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
 
 /* The sum of this rank's slots into the first; the batch's size comes in later. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS, 4) local_kernel(const dev_run *run) {
-    __shared__ float4 room[SUM_ROOM];
-    function_words(run, run->ranges[blockIdx.x], room,
-                   [=](int64_t word, float4 sum) { *(float4 *)(run->slots + word) = sum; });
+    float4 *room = (float4 *)smem;
+    function_words<SUM_ROWS>(run, run->ranges[blockIdx.x], room, [=](int64_t word, float4 sum) {
+        *(float4 *)(run->slots + word) = sum;
+    });
 }
 
 /* Rank r's reports are those of functions items r / ranks .. items (r + 1) / ranks. */
@@ -153,32 +155,35 @@ static int adam_blocks(int64_t words) {
 }
 
 template <class K, class... A>
-static void launch_update(K kernel, int blocks, bool early, cudaStream_t stream, A... args) {
-    launch_as(launch_of(blocks, DEV_STEP_THREADS, 0, stream), true, early, kernel, args...);
+static void launch_update(K kernel, int blocks, int bytes, bool early, cudaStream_t stream,
+                          A... args) {
+    launch_as(launch_of(blocks, DEV_STEP_THREADS, (size_t)bytes, stream), true, early, kernel,
+              args...);
 }
 
 void update_halve_launch(const float *weights, uint32_t *halves, const int32_t *half_at,
                          int64_t words, cudaStream_t stream) {
-    launch_update(halve_kernel, adam_blocks(words), false, stream, weights, halves, half_at, words);
+    launch_update(halve_kernel, adam_blocks(words), 0, false, stream, weights, halves, half_at,
+                  words);
 }
 
 void update_local_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
-    launch_update(local_kernel, s->ranges, false, stream, run);
+    launch_update(local_kernel, s->ranges, SUM_BYTES, false, stream, run);
 }
 
 void update_reports_launch(const dev_run *run, const double *all, int ranks, int64_t most,
                            cudaStream_t stream) {
-    launch_update(reports_kernel, 1, false, stream, run, all, ranks, most);
+    launch_update(reports_kernel, 1, 0, false, stream, run, all, ranks, most);
 }
 
 void update_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
-    launch_update(sum_kernel, s->ranges - s->job_ranges + 1, true, stream, run, s->job_ranges,
-                  (const float *)nullptr, 1);
-    launch_update(adam_kernel, adam_blocks(s->words), true, stream, run);
+    launch_update(sum_kernel, s->ranges - s->job_ranges + 1, SUM_BYTES, true, stream, run,
+                  s->job_ranges, (const float *)nullptr, 1);
+    launch_update(adam_kernel, adam_blocks(s->words), 0, true, stream, run);
 }
 
 void update_linked_launch(const dev_run *run, const step_shape *s, const float *sums, int ranks,
                           cudaStream_t stream) {
-    launch_update(sum_kernel, s->ranges + 1, false, stream, run, 0, sums, ranks);
-    launch_update(adam_kernel, adam_blocks(s->words), true, stream, run);
+    launch_update(sum_kernel, s->ranges + 1, SUM_BYTES, false, stream, run, 0, sums, ranks);
+    launch_update(adam_kernel, adam_blocks(s->words), 0, true, stream, run);
 }

@@ -221,6 +221,10 @@ PTX void bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival,
                    emulated_place here = EMULATED_HERE) {
     emulated_bulk_load(to, from, bytes, arrival, here);
 }
+PTX void bulk_load_once(uint32_t to, const float *from, int bytes, uint32_t arrival,
+                        emulated_place here = EMULATED_HERE) {
+    emulated_bulk_load(to, from, bytes, arrival, here);
+}
 PTX void bulk_fence() {}
 PTX void bulk_fence_global() {}
 PTX void bulk_store(float *to, uint32_t from, int bytes, emulated_place here = EMULATED_HERE) {

@@ -211,24 +211,19 @@ static void close_one(void *link, int all) {
 }
 
 /* One rank that adds through NCCL, in either way, captured or not, has the bits of none. */
-static void linked_bits(void) {
+static void linked_bits_of(const char *preset, int64_t batch, int64_t steps) {
     static const transport one = {
         .version = TRANSPORT_VERSION, .open = open_one, .close = close_one};
-    object_fn found;
-    if (object_load(&world, "libmnp_nccl.so", "mnp_nccl_link", "no NCCL", &found) != MNP_OK) {
-        SKIP("there is no libmnp_nccl.so");
-        return;
-    }
     training plain;
-    bool ok = training_open(&plain, "cuda", "tiny", (exec_opts){.math = MATH_TF32}, 0.9) &&
-              training_steps(&plain, 50, 30);
+    bool ok = training_open(&plain, "cuda", preset, (exec_opts){.math = MATH_TF32}, 0.9) &&
+              training_steps(&plain, batch, steps);
     size_t bytes = (size_t)plain.m->params.words * sizeof(float);
     for (int k = 0; ok && k < 4; k++) {
         training t;
         comm_opts how = {.fast = k % 2};
         exec_opts o = {.math = MATH_TF32, .linked = true, .uncaptured = k / 2};
         CHECK(comm_open_over(&world, &one, &how) == MNP_OK);
-        ok = training_open(&t, "cuda", "tiny", o, 0.9) && training_steps(&t, 50, 30);
+        ok = training_open(&t, "cuda", preset, o, 0.9) && training_steps(&t, batch, steps);
         CHECK(memcmp(plain.weights, t.weights, bytes) == 0);
         CHECK(memcmp(plain.moment2, t.moment2, bytes) == 0);
         CHECK(memcmp(plain.average, t.average, bytes) == 0);
@@ -238,6 +233,16 @@ static void linked_bits(void) {
     }
     CHECK(ok);
     training_close(&plain);
+}
+
+static void linked_bits(void) {
+    object_fn found;
+    if (object_load(&world, "libmnp_nccl.so", "mnp_nccl_link", "no NCCL", &found) != MNP_OK) {
+        SKIP("there is no libmnp_nccl.so");
+        return;
+    }
+    linked_bits_of("tiny", 50, 30);
+    linked_bits_of("paper", 50, 10);
 }
 
 /* How far the faster modes are from the full one. */

@@ -106,6 +106,19 @@ static __device__ void outer_words(const dev_run *run, const dev_range &range, f
     for (int r = 0; r < 4; r++) put(range.at + (down * 4 + r) * C + across * 4, sum[r]);
 }
 
+/* The same words of what ranks have summed, by the threads that have them above: so squares are
+ * added up in the same order. */
+template <int C, class PUT>
+static __device__ void tile_words(const float *sums, int ranks, int64_t stride,
+                                  const dev_range &range, PUT put) {
+    const int down = threadIdx.x / (C / 4), across = threadIdx.x % (C / 4);
+#pragma unroll 1
+    for (int r = 0; r < 4; r++) {
+        const int word = range.at + (down * 4 + r) * C + across * 4;
+        put(word, ordered_words(sums + word, ranks, stride));
+    }
+}
+
 /* A range summed over this process's functions; all threads call it. room: of 2 ROWS * SUM_ROW. */
 template <int ROWS, class PUT>
 static __device__ void function_words(const dev_run *run, const dev_range &range, float4 *room,
@@ -151,10 +164,14 @@ static __device__ double sum_range(const dev_run *run, const dev_range &range, c
         *(float4 *)(run->slots + word) = v;
         squares += (double)v.x * v.x + (double)v.y * v.y + (double)v.z * v.z + (double)v.w * v.w;
     };
-    if (sums)
-        slot_words(sums, ranks, run->slot_words, range, room, put);
-    else
+    if (!sums)
         function_words<ROWS>(run, range, room, put);
+    else if (range.outer < 0)
+        slot_words(sums, ranks, run->slot_words, range, room, put);
+    else if (run->outer[range.outer].cols == 64)
+        tile_words<64>(sums, ranks, run->slot_words, range, put);
+    else
+        tile_words<128>(sums, ranks, run->slot_words, range, put);
     return squares;
 }
 

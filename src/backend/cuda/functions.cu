@@ -212,6 +212,15 @@ OP_FN void run_attention_grad(const dev_instr &ins) {
     op_attention_grad(ins);
 }
 
+FN void run_sets(const dev_instr &ins, bool forward) {
+    if (ins.math == DEV_FP32)
+        forward ? set_part::run() : set_grad_part::run();
+    else if (ins.math == DEV_TF32)
+        forward ? run_set<DEV_TF32>() : Reverse<DEV_TF32>::sets(ins.i[0]);
+    else
+        forward ? run_set<DEV_BF16>() : Reverse<DEV_BF16>::sets(ins.i[0]);
+}
+
 /* A part of the model as one instruction. By comparisons: a table of jumps lies in constant memory,
  * and comes from far away when a part has run in between. */
 FN void run_fused(const dev_instr &ins) {
@@ -219,19 +228,16 @@ FN void run_fused(const dev_instr &ins) {
     const bool half = ins.math != DEV_FP32;
     if (kind < FUSED_SET) {
         if (kind == FUSED_FLOW)
-            flow_part::run(ins);
+            half ? Forward<DEV_TF32>::spline(ins) : flow_part::run(ins);
         else
-            flow_grad_part::run(ins);
+            half ? Reverse<DEV_TF32>::flow_grad(ins) : flow_grad_part::run(ins);
     } else if (kind < FUSED_LATENT) {
-        if (kind == FUSED_SET)
-            set_part::run(ins);
-        else
-            set_grad_part::run(ins);
+        run_sets(ins, kind == FUSED_SET);
     } else if (kind < FUSED_FIRST) {
         if (kind == FUSED_LATENT)
-            latent_part::run(ins);
+            half ? Forward<DEV_TF32>::latent(ins) : latent_part::run(ins);
         else
-            half ? latent_grad_part::run_half(ins) : latent_grad_part::run(ins);
+            half ? Reverse<DEV_TF32>::of_latent(ins) : latent_grad_part::run(ins);
     } else if (kind == FUSED_FIRST) {
         first_part::run(ins);
     } else if (kind == FUSED_FIRST_GRAD) {

@@ -15,4 +15,6 @@
 #include "backend/cuda/fused_set.cuh"
 #include "backend/cuda/fused_set_grad.cuh"
 
+#include "backend/cuda/fused_half.cuh"
+
 #endif

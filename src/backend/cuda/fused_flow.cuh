@@ -171,11 +171,9 @@ FN void flow(const dev_instr &ins) {
     flow_half::map_points(spline_of(ins), work() + ROOM_RAW, n, v, L);
 }
 
-static __device__ __noinline__ void run(const dev_instr &ins) {
-    if (ins.math == DEV_FP32)
-        flow(ins);
-    else
-        flow_half::flow(ins);
+/* In fp32; in tf32: fused_half.cuh. */
+OP_FN void run(const dev_instr &ins) {
+    flow(ins);
 }
 
 } // namespace flow_part

@@ -237,11 +237,9 @@ FN void flow_grad(const dev_instr &ins) {
     grad_wx(n);
 }
 
-static __device__ __noinline__ void run(const dev_instr &ins) {
-    if (ins.math == DEV_FP32)
-        flow_grad(ins);
-    else
-        flow_grad_half::flow_grad(ins);
+/* In fp32; in tf32: fused_half.cuh. */
+OP_FN void run(const dev_instr &ins) {
+    flow_grad(ins);
 }
 
 } // namespace flow_grad_part

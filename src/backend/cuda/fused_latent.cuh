@@ -183,7 +183,7 @@ FN void finish(double before) {
 
 /* W: four weights of a row, float4 or (halves) uint2. Halves of all layers fit in registers; of
  * floats the last two layers come to shared memory. */
-template <class W> static __device__ __noinline__ void run_as(const dev_instr &ins) {
+template <class W> FN void run_as(const dev_instr &ins) {
     constexpr bool HALF = sizeof(W) == sizeof(uint2);
     constexpr int PER = HALF ? 2 : 1; /* weights a word */
     const Net n = net_of_warp();
@@ -243,11 +243,9 @@ template <class W> static __device__ __noinline__ void run_as(const dev_instr &i
     finish(kl_before);
 }
 
-FN void run(const dev_instr &ins) {
-    if (ins.math == DEV_FP32)
-        run_as<float4>(ins);
-    else
-        run_as<uint2>(ins);
+/* In fp32; in tf32: fused_half.cuh. */
+OP_FN void run(const dev_instr &ins) {
+    run_as<float4>(ins);
 }
 
 } // namespace latent_part

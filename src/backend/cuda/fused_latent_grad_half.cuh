@@ -127,7 +127,7 @@ FN void leave_shares(const Eight &n, const Rows<NARROW> &wr, const Rows<NARROW> 
 
 /* What is used first is asked for first; requests are accepted one after the other, so the last
  * ones wait until there is something else to do. */
-static __device__ __noinline__ void run_half(const dev_instr &ins) {
+FN void run_half(const dev_instr &ins) {
     const Eight n = eight_of_warp();
     const int first = n.warp * 8, row = n.net * 2 + n.row;
     float *room = work();

@@ -16,7 +16,11 @@
 
 namespace set_part {
 
-static __device__ __noinline__ void set_floats() {
+/* In fp32; in tf32 and bf16: fused_half.cuh. */
+OP_FN void pool_floats() {
+    pool_sides<DEV_FP32>();
+}
+OP_FN void run() {
     join_floats();
     __syncthreads();
 #pragma unroll 1
@@ -31,11 +35,11 @@ static __device__ __noinline__ void set_floats() {
         wide_layer();
         __syncthreads();
     }
-    pool_sides<DEV_FP32>();
+    pool_floats();
 }
 
-/* HALVES: pre lies as such. */
-template <int MATH, bool HALVES> static __device__ __noinline__ void set_packed() {
+/* All but the pooling. HALVES: pre lies as such. */
+template <int MATH, bool HALVES> FN void set_packed() {
     Tile r[GROUP_TILES];
     join_packed<MATH, HALVES>(r);
     __syncthreads();
@@ -56,17 +60,6 @@ template <int MATH, bool HALVES> static __device__ __noinline__ void set_packed(
         wide_packed<MATH>(r);
         __syncthreads();
     }
-    pool_sides<MATH>();
-}
-
-static __device__ __noinline__ void run(const dev_instr &ins) {
-    const bool halves = fused_at(SET_PREH);
-    if (ins.math == DEV_TF32)
-        halves ? set_packed<DEV_TF32, true>() : set_packed<DEV_TF32, false>();
-    else if (ins.math == DEV_BF16)
-        halves ? set_packed<DEV_BF16, true>() : set_packed<DEV_BF16, false>();
-    else
-        set_floats();
 }
 
 } // namespace set_part

@@ -52,7 +52,8 @@ FN void expect_next(bool last) {
     expect_saved(SIDE_A0);
 }
 
-static __device__ __noinline__ void set_reverse32() {
+/* In fp32; in tf32 and bf16: fused_half.cuh. */
+static __device__ __noinline__ void run() {
     pooling_reverse();
 #pragma unroll 1
     for (int k = 0; k < 2; k++) {
@@ -67,29 +68,6 @@ static __device__ __noinline__ void set_reverse32() {
     }
     finish_values();
     if (sends_w()) bulk_wait();
-}
-
-template <int MATH> static __device__ __noinline__ void set_reverse16(int sets) {
-    pooling16<MATH>();
-#pragma unroll 1
-    for (int k = 0; k < 2; k++) {
-        layers16<MATH>(k == 1);
-        attention16<MATH>(k == 1);
-    }
-    if (sets == 0) expect_set();
-    finish_values16();
-    if (sets == 0) return;
-    __syncthreads(); /* what this one left is there */
-    sum_pool(sets);
-}
-
-static __device__ __noinline__ void run(const dev_instr &ins) {
-    if (ins.math == DEV_FP32)
-        set_reverse32();
-    else if (ins.math == DEV_BF16)
-        set_reverse16<DEV_BF16>(ins.i[0]);
-    else
-        set_reverse16<DEV_TF32>(ins.i[0]);
 }
 
 } // namespace set_grad_part

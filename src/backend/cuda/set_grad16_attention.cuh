@@ -196,7 +196,7 @@ template <int MATH, int I> FN void side_reverse16(int first, int count, bool las
 }
 
 /* dq, dk and dv take the places of q, k and v. The context has fewer keys: a warp takes 16. */
-template <int MATH> static __device__ __noinline__ void attention16(bool turn) {
+template <int MATH> FN void attention16(bool turn) {
     const bool last = uniform(turn);
 #pragma unroll 1
     for (int side = 0; side < 2; side++)

@@ -214,7 +214,7 @@ template <int MATH> FN void put_pre(int rows) {
 /* ---- a turn ---------------------------------------------------------------------------------- */
 
 /* Turn 0: P B and w1, turn 1: wq and w0. */
-template <int MATH> static __device__ __noinline__ void layers16(bool turn) {
+template <int MATH> FN void layers16(bool turn) {
     const bool last = uniform(turn);
     Mask mask;
     float lse[6], of_joint = 0;

@@ -140,7 +140,7 @@ template <int MATH> FN void pool_products16(int rows) {
     }
 }
 
-template <int MATH> static __device__ __noinline__ void pooling16() {
+template <int MATH> FN void pooling16() {
     const int id = threadIdx.x;
     PoolIn16 in;
     PoolRows x;

@@ -62,7 +62,7 @@ FN void add_to_pre() {
 
 /* dj is added to the gradient of pre, its sums over columns with wy to that of y, over rows with y
  * to that of wy. */
-OP_FN void finish_values16() {
+FN void finish_values16() {
     const int n = frame().n, m = frame().m, c = threadIdx.x, row = c - 192;
     const float *across = work() + PLACE_ACROSS + row;
     float *gy = fused_at(SETG_GY);

@@ -296,7 +296,7 @@ template <int MATH> FN void pool_rows() {
 }
 
 /* Two rows are too few to gain from 16 bits: what lies between the layers are floats. */
-template <int MATH> static __device__ __noinline__ void pool_sides() {
+template <int MATH> FN void pool_sides() {
     pool_weights<MATH>();
     group_sync();
     if constexpr (MATH == DEV_FP32) {

@@ -14,10 +14,10 @@
 
 #include "backend/cuda/program.h"
 
-/* Products begin this many releases before the functions' end. So many take multiprocessors without
- * a function as long as the rest of the reverse pass; before that they would wait, which other runs
- * pay for: a block that waits takes the place of a function. */
-enum { RELEASES_AHEAD = 2 };
+/* Products begin this many releases before the functions' end. Earlier they take multiprocessors
+ * that have nothing to do, but slow functions down, and in runs that share a GPU a block that waits
+ * takes the place of a function: the step is as long with 1 as with 3 (docs/GPU.md). */
+enum { RELEASES_AHEAD = 1 };
 
 /* Finds the instructions that release: the last ones of sets, unless conditioners or latents come
  * behind them; where there are none, all is complete at the end. */

@@ -1,9 +1,9 @@
 /* fused_half.cuh: the parts that a transition runs again and again in tf32 and bf16, as calls that
  * lie side by side. The compiler lays out a kernel's functions by their mangled names, and the
  * instruction cache, 128 KB, keeps the parts of a transition only if few of their lines want the
- * same place in it. Scattered over the three megabytes of the kernel they came from L2 every time
- * (the sets' reverse pass took as long as one whose code had been flushed). So their names put them
- * in order: those of DEV_TF32, at their end what both precisions share, then those of DEV_BF16. */
+ * same place in it; all over the three megabytes of the kernel the step took 1.0 % (bf16) and 1.6 %
+ * (tf32) longer. So their names put them in order: those of DEV_TF32, at their end what both
+ * precisions share, then those of DEV_BF16. */
 #ifndef MNP_CUDA_FUSED_HALF_CUH
 #define MNP_CUDA_FUSED_HALF_CUH
 

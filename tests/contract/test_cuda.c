@@ -276,6 +276,9 @@ static void culprit_of(const char *preset) {
         printf("     %s\n", world.error);
         CHECK(strstr(world.error, "op '") != NULL);
         CHECK(t.step.step == 0);
+        /* from now on op by op, with other ranges of the gradient */
+        CHECK(t.b->run(t.exec, &t.io, small ? 2 : 10, 1) == MNP_ENUMERIC);
+        CHECK(t.step.step == 0);
         CHECK(backend_pull(t.b, t.exec, &t.io) == MNP_OK && t.weights[0] == first);
     }
     training_close(&t);

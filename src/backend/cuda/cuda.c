@@ -37,9 +37,11 @@ static void destroy(exec *x) {
 static mnp_status send_program(exec *x) {
     const cuda_program *p = &x->program;
     MNP_TRY(exec_send(x, &x->code, p->code, (size_t)p->count * sizeof *p->code, "the program"));
-    if (p->n_ranges > 0)
-        MNP_TRY(exec_send(x, &x->ranges, p->ranges, (size_t)p->n_ranges * sizeof *p->ranges,
-                          "the program"));
+    if (p->n_ranges > 0) {
+        const size_t ranges = (size_t)p->n_ranges;
+        MNP_TRY(exec_send(x, &x->ranges, p->ranges, ranges * sizeof *p->ranges, "the program"));
+        MNP_TRY(exec_room(x, &x->partial, ranges * sizeof(double), "reductions"));
+    }
     MNP_TRY(exec_send(x, &x->jobs, p->jobs, (size_t)p->n_jobs * sizeof *p->jobs, "the program"));
     MNP_TRY(exec_send(x, &x->products, p->products, (size_t)p->n_products * sizeof *p->products,
                       "the program"));
@@ -72,8 +74,6 @@ static mnp_status prepare(exec *x) {
     if (!x->program.has_grad) return MNP_OK;
     const int64_t trainable = x->plan->params->trainable;
     x->slot_words = (trainable + 31) / 32 * 32;
-    const size_t ranges = (size_t)x->program.n_ranges + 1;
-    MNP_TRY(exec_room(x, &x->partial, ranges * sizeof(double), "reductions"));
     x->gradient = env_alloc(x->env, (size_t)x->slot_words + 1, sizeof(float), "the gradient");
     if (!x->gradient) return MNP_ENOMEM;
     if (!x->program.updates || (comm_size(x->env) < 2 && !x->opts.linked)) return MNP_OK;

@@ -149,7 +149,7 @@ typedef struct dev_run {
     float *slots;
     int64_t slot_words; /* stride of a slot                     */
     int64_t n_slots;
-    float *kept; /* per function: rows of outer products */
+    float *kept; /* per function: rows that it leaves (kept.h) */
     int64_t kept_words;
     const dev_outer *outer;
     const dev_product *products;

@@ -94,7 +94,7 @@ static_assert(THREADS == SEED * SEED / 8, "eight numbers a thread");
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Where the product is left to the sum over functions (kept.h): gpre goes out as halves by octets,
+/* Where the product is formed of all functions (kept.h): gpre goes out as halves by octets,
  * and only the bias is summed. A warp has 16 points at a time, four times, and three octets; two
  * lanes have an octet of a point. */
 enum { OCTETS = 3, TURNS = 4, ROOM_DB = 0 };

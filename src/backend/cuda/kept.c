@@ -95,8 +95,8 @@ static bool flow_alone(const dev_fused *f, const int32_t *writers) {
     return alone;
 }
 
-/* The gradient of operand `slot`, so far without terms. The parts of all products of a stage are
- * about as many as multiprocessors without a function can have. */
+/* The gradient of operand `slot`, so far without terms. The parts of all products of a release
+ * are about as many as multiprocessors without a function can have. */
 enum { SPLIT = 2 };
 static dev_product *add_product(cuda_program *p, const dev_fused *f, int32_t slot, int32_t rows,
                                 int32_t cols, int32_t release) {

@@ -1,4 +1,4 @@
-/* ranges.h: the gradient in ranges, as its sum over functions is formed (update.cu): a block each,
+/* ranges.h: the gradient in ranges, as its sum over functions is formed (sums.cuh): a block each,
  * of words that lie in the slots, or of one weight whose gradient is outer products (kept.h). Words
  * that products.cu wrote lie in few of the slots.
  *

@@ -115,9 +115,8 @@ FN float *lse_at(int head, int row) {
     return room(AT_REST) + head * LSE_HEAD + row * 2;
 }
 
-/* Behind that what lse is made of, (192, 4), and behind the pooling's rows the signs of h, (192,
- * 2).
- */
+/* Behind the pooling's vectors what lse is made of, (192, 4), which is read before lse goes there;
+ * behind the pooling's rows the signs of h, (192, 2). */
 enum { AT_LOGS = 1280, AT_SIGNS = AT_POOL + 256 };
 static_assert(AT_LOGS >= 64 * 20 && AT_LOGS + 4 * SET_ROWS <= AT_POOL, "logs overlap");
 

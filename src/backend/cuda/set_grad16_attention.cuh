@@ -1,6 +1,6 @@
 /* set_grad16_attention.cuh: attention of the set encoder in reverse, on numbers of 16 bits. It goes
- * as in set_grad_attention.cuh: a warp has 32 keys of a head (16 of the context's) in registers and
- * goes over the queries, 16 at a time, keys as rows and queries as columns,
+ * as in set_grad_attention.cuh: a warp has 32 keys of a head in registers and goes over the
+ * queries, 16 at a time, keys as rows and queries as columns,
  *
  *   P = 2^(k q - lse),   dS = P (v g - delta)
  *   dv += P g,   dk += dS q,   dq += dS^T k
@@ -195,7 +195,7 @@ template <int MATH, int I> FN void side_reverse16(int first, int count, bool las
     put_keys16<MATH, I>(keys + PLACE_V, dv, 1.0f, count - own, last);
 }
 
-/* dq, dk and dv take the places of q, k and v. The context has fewer keys: a warp takes 16. */
+/* dq, dk and dv take the places of q, k and v. */
 template <int MATH> FN void attention16(bool turn) {
     const bool last = uniform(turn);
 #pragma unroll 1

@@ -31,10 +31,7 @@ template <int C> struct Sums {
     }
 };
 
-/* Operands of one step of the unit, 8 values of k, as floats: in tf32, where the two rows behind
- * the pooling take them, they lose digits in the unit, and what they lose on average (mma.cuh) is
- * put back into the results by a factor for each. `low` is what the unit cuts off in fp32. */
-template <int MATH> constexpr float LOST = MATH == DEV_TF32 ? 1.0f + 0.72f / 2048.0f : 1.0f;
+/* Operands of one step of the unit, 8 values of k, as floats. `low` is what the unit cuts off. */
 template <int MATH> struct Left { uint32_t v[4], low[4]; };
 template <int MATH> struct Right { uint32_t v[2], low[2]; };
 

@@ -21,17 +21,24 @@ typedef struct recorded {
     plan *plan;
 } recorded;
 
-static void record(recorded *r, const char *preset, int64_t n, int64_t m, int64_t samples) {
+/* T: transitions; 0: as many as the preset has */
+static void record_T(recorded *r, const char *preset, int64_t T, int64_t n, int64_t m,
+                     int64_t samples) {
     model_spec spec;
     *r = (recorded){0};
     CHECK(spec_preset(&world, "mnp", preset, &spec) == MNP_OK);
     spec.x_dim = 1;
+    if (T > 0) spec.T = T;
     CHECK(model_create(&world, &spec, 5, &r->m) == MNP_OK);
     process_train_opts c = {.update = true, .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50}};
     graph_init(&r->graph, &world, &r->m->params);
     process_at(spec.kind)->train_step(&r->graph, &r->m->spec, &c);
     plan_opts o = {.n = n, .m = m, .samples = samples};
     CHECK(plan_make(&r->graph, &o, op_is_step, &r->plan) == MNP_OK);
+}
+
+static void record(recorded *r, const char *preset, int64_t n, int64_t m, int64_t samples) {
+    record_T(r, preset, 0, n, m, samples);
 }
 
 static void forget(recorded *r) {
@@ -610,33 +617,71 @@ static void covers_all(const recorded *r, const cuda_program *p) {
 
 /* Every part of a product and every range of outer products is in one job, in the order of
  * releases. */
-static void job_order(void) {
-    recorded r;
-    cuda_program p;
+static void jobs_have_all(const cuda_program *p) {
     int32_t parts = 0, splits = 0, ranges = 0;
-    record(&r, "paper", 128, 50, 1);
-    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-    for (int32_t j = 0; j < p.n_products; j++) splits += p.products[j].split;
-    for (int32_t k = 0; k < p.n_jobs; k++) {
-        const dev_job *job = &p.jobs[k];
-        CHECK(k == 0 || job->release >= p.jobs[k - 1].release);
+    for (int32_t j = 0; j < p->n_products; j++) splits += p->products[j].split;
+    for (int32_t k = 0; k < p->n_jobs; k++) {
+        const dev_job *job = &p->jobs[k];
+        CHECK(k == 0 || job->release >= p->jobs[k - 1].release);
         for (int32_t i = 0; i < k; i++)
-            CHECK(p.jobs[i].product != job->product || p.jobs[i].part != job->part);
+            CHECK(p->jobs[i].product != job->product || p->jobs[i].part != job->part);
         if (job->product >= 0) {
             parts++;
-            CHECK(job->product < p.n_products && job->part < p.products[job->product].split);
-            CHECK(job->release == p.products[job->product].release);
+            CHECK(job->product < p->n_products && job->part < p->products[job->product].split);
+            CHECK(job->release == p->products[job->product].release);
             continue;
         }
         CHECK(job->part == ranges && job->count > 0);
         for (int32_t i = ranges; i < ranges + job->count; i++)
-            CHECK(p.ranges[i].outer >= 0 && p.ranges[i].release == job->release);
+            CHECK(p->ranges[i].outer >= 0 && p->ranges[i].release == job->release);
         ranges += job->count;
     }
-    CHECK(parts == splits && ranges == p.job_ranges && ranges > 0);
-    for (int32_t k = ranges; k < p.n_ranges; k++) CHECK(p.ranges[k].outer < 0);
+    CHECK(parts == splits && ranges == p->job_ranges && ranges > 0);
+    for (int32_t k = ranges; k < p->n_ranges; k++) CHECK(p->ranges[k].outer < 0);
+}
+
+static void job_order(void) {
+    recorded r;
+    cuda_program p;
+    record_paper(&r);
+    CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+    jobs_have_all(&p);
     program_free(&world, &p);
     forget(&r);
+}
+
+/* One transition, two, and more than there are releases: sets that come before the first release
+ * are complete with it, all together. */
+static void transitions_and_releases(void) {
+    static const int32_t all[] = {1, 2, DEV_RELEASES + 2};
+    for (int i = 0; i < 3; i++) {
+        recorded r;
+        cuda_program p;
+        const int32_t T = all[i], early = T - 1 < DEV_RELEASES ? T - 1 : DEV_RELEASES;
+        int32_t sets = 0, terms = 0, released = 0;
+        record_T(&r, "paper", T, 128, 50, 1);
+        CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
+        CHECK(p.n_releases == (T < DEV_RELEASES ? T : DEV_RELEASES));
+        for (int32_t k = 0; k < p.count; k++) {
+            if (p.code[k].op != OPCODE_COUNT + FUSED_SET_GRAD) continue;
+            sets++;
+            released += p.code[k].releases > 0;
+            CHECK(p.code[k].releases == (sets > T - p.n_releases ? released : 0));
+            CHECK(p.code[k].i[0] == (sets == T ? T : 0));
+        }
+        for (int32_t j = 0; j < p.n_products; j++) {
+            const dev_product *of = &p.products[j];
+            if (of->rows != 64) continue;
+            terms += of->terms;
+            CHECK(of->terms == 2 * (T > DEV_RELEASES && of->release == 0 ? T - DEV_RELEASES : 1));
+        }
+        CHECK(sets == T && released == p.n_releases && terms == 3 * 2 * T);
+        CHECK(p.product_parts == 2 * early + 12);
+        covers_all(&r, &p);
+        jobs_have_all(&p);
+        program_free(&world, &p);
+        forget(&r);
+    }
 }
 
 /* What the last sets still write to comes at the end: the encoder. Conditioners and latents of a
@@ -694,6 +739,7 @@ int main(void) {
     RUN(conditioner_keeps_none);
     RUN(teams_know_less);
     RUN(job_order);
+    RUN(transitions_and_releases);
     RUN(releases);
     return check_done();
 }

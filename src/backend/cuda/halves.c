@@ -53,10 +53,6 @@ static void place_in_blocks(const halves_block *b, int64_t at, int32_t *half_at)
         }
 }
 
-static bool is_part(const dev_instr *ins, fused_kind kind) {
-    return ins->op == OPCODE_COUNT + (int32_t)kind;
-}
-
 /* The operand by which a part reads pre; -1: it does not. */
 static int32_t pre_slot(const dev_instr *ins) {
     return is_part(ins, FUSED_SET) ? SET_PRE : is_part(ins, FUSED_SET_GRAD) ? SETG_PRE : -1;

@@ -48,10 +48,6 @@ static void count_writers(const cuda_program *p, int32_t *writers) {
     }
 }
 
-static bool is_part(const dev_instr *ins, fused_kind kind) {
-    return ins->op == OPCODE_COUNT + (int32_t)kind;
-}
-
 /* ---- latents --------------------------------------------------------------------------------- */
 
 static bool latent_alone(const dev_fused *f, const int32_t *writers) {

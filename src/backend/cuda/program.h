@@ -34,6 +34,10 @@ typedef struct cuda_program {
     int32_t *half_at;  /* where four weights lie among them, in fours */
 } cuda_program;
 
+static inline bool is_part(const dev_instr *ins, fused_kind kind) {
+    return ins->op == OPCODE_COUNT + (int32_t)kind;
+}
+
 /* Parts of the kinds whose bit is set are fused (fuse.h). MNP_EUNSUPPORTED names an op the device
  * does not have. */
 enum { PROGRAM_FUSE_ALL = (1 << FUSED_COUNT) - 1 };

@@ -246,8 +246,7 @@ static void linked_bits(void) {
 }
 
 /* How far the faster modes are from the full one. */
-static void precisions(void) {
-    const int64_t batch = small ? 3 : 100;
+static void precisions_of(int64_t batch) {
     training full, fast;
     if (training_open(&full, "cuda", "paper", (exec_opts){0}, 0)) training_steps(&full, batch, 1);
     const float *want = full.b->gradient(full.exec);
@@ -262,6 +261,12 @@ static void precisions(void) {
         training_close(&fast);
     }
     training_close(&full);
+}
+
+/* A function to a block, and several: then rows are kept by one block, and gradients added up. */
+static void precisions(void) {
+    precisions_of(small ? 3 : 100);
+    precisions_of(small ? 5 : 300);
 }
 
 /* A weight that is not a number stops the step and names an op. */

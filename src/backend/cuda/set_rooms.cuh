@@ -144,21 +144,21 @@ FN void copy_pair(const Weight &x, const Weight &y, int arrival) {
     bulk_load(shared_at(work() + w.at + k * w.pitch), fused_at(w.slot) + k * w.cols, w.cols * 4,
               arrival_at(arrival));
 }
-/* By a ninth lane of a warp. */
-enum { BIASES = 64 + 192 + 64 + 128 + 3 * 64 };
-FN void copy_bias(int i, int at, int k, int cols) {
+/* By the ninth lane of warp i: a warp that asks is held up, so each asks once. */
+FN void copy_words(int i, int at, int slot, int words) {
     if ((int)threadIdx.x == i * 32 + 8)
-        bulk_load(shared_at(work() + at), fused_at(k), cols * 4, arrival_at(FIRST_WEIGHTS));
+        bulk_load(shared_at(work() + at), fused_at(slot), words * 4, arrival_at(FIRST_WEIGHTS));
 }
+enum { BIASES = 64 + 192 + 64 + 128 + 3 * 64 };
 
 FN void copy_biases() {
-    copy_bias(0, AT_B0, SET_B0, 64);
-    copy_bias(1, AT_BQ, SET_BQ, 192);
-    copy_bias(2, AT_B1, SET_B1, 64);
-    copy_bias(3, AT_BKV, SET_BKV, 128);
-    copy_bias(4, AT_PQ, SET_PQ, 64);
-    copy_bias(5, AT_BO, SET_BO, 64);
-    copy_bias(6, AT_BR, SET_BR, 64);
+    copy_words(0, AT_B0, SET_B0, 64);
+    copy_words(1, AT_BQ, SET_BQ, 192);
+    copy_words(2, AT_B1, SET_B1, 64);
+    copy_words(3, AT_BKV, SET_BKV, 128);
+    copy_words(4, AT_PQ, SET_PQ, 64);
+    copy_words(5, AT_BO, SET_BO, 64);
+    copy_words(6, AT_BR, SET_BR, 64);
 }
 FN void copy_first() {
     if (threadIdx.x == 0) expect_words(FIRST_WEIGHTS, WIDTH * (64 + 192) + BIASES);
@@ -174,21 +174,16 @@ FN void copy_last() {
     copy_pair({SET_WO, AT_WO, 64, PITCH_64}, {SET_WR, AT_WR, 64, PITCH_64}, LAST_WEIGHTS);
 }
 
-/* The same for 16-bit operands, all at once; a warp that asks is held up, so each asks once. */
-FN void copy_halves(int i, int slot, int at, int cols) {
-    if ((int)threadIdx.x == i * 32 + 8)
-        bulk_load(shared_at(work() + at), fused_at(slot), WIDTH * cols * 2,
-                  arrival_at(FIRST_WEIGHTS));
-}
+/* The same for 16-bit operands, all at once. */
 FN void copy_packed() {
     if (threadIdx.x == 15 * 32) expect_words(FIRST_WEIGHTS, PACKED_WEIGHTS + PACKED_LAST + BIASES);
     copy_biases();
-    copy_halves(7, SET_W0, AT_PACKED_W0, 64);
-    copy_halves(8, SET_WQ, AT_PACKED_WQ, 192);
-    copy_halves(9, SET_WKV, AT_PACKED_WKV, 128);
-    copy_halves(10, SET_W1, AT_PACKED_W1, 64);
-    copy_halves(11, SET_WO, AT_PACKED_WO, 64);
-    copy_halves(12, SET_WR, AT_PACKED_WR, 64);
+    copy_words(7, AT_PACKED_W0, SET_W0, WIDTH * 64 / 2);
+    copy_words(8, AT_PACKED_WQ, SET_WQ, WIDTH * 192 / 2);
+    copy_words(9, AT_PACKED_WKV, SET_WKV, WIDTH * 128 / 2);
+    copy_words(10, AT_PACKED_W1, SET_W1, WIDTH * 64 / 2);
+    copy_words(11, AT_PACKED_WO, SET_WO, WIDTH * 64 / 2);
+    copy_words(12, AT_PACKED_WR, SET_WR, WIDTH * 64 / 2);
 }
 
 } // namespace set_part

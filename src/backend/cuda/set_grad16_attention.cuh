@@ -14,10 +14,14 @@
 
 namespace set_grad_part {
 
-/* 16 I keys: k and v by rows; k as right operands over the keys, of two tiles of numbers */
-template <int I> struct Keys16 { uint32_t k[I][4], v[I][4], columns[I][4]; };
+/* The keys of a warp, KEY_TILES times 16: k and v by rows; k as right operands over the keys, of
+ * two tiles of numbers */
+enum { KEY_TILES = 2 };
+struct Keys16 {
+    uint32_t k[KEY_TILES][4], v[KEY_TILES][4], columns[KEY_TILES][4];
+};
 /* Sums of 16 keys and eight numbers: [keys][numbers] */
-template <int I> using KeySums16 = float[I][2][4];
+using KeySums16 = float[KEY_TILES][2][4];
 
 /* As octet_piece(), but row `last` at most (it may be one of those before). */
 FN int key_piece(int last) {
@@ -27,9 +31,9 @@ FN int key_piece(int last) {
 
 /* The keys from `first` on, of which `exist` (one at least) do. Of the others k and v are copies of
  * the last, so that their weights are finite, and the columns are zeros: they give dq nothing. */
-template <int MATH, int I> FN void take_keys16(Keys16<I> &x, const float *first, int exist) {
+template <int MATH> FN void take_keys16(Keys16 &x, const float *first, int exist) {
 #pragma unroll
-    for (int i = 0; i < I; i++) {
+    for (int i = 0; i < KEY_TILES; i++) {
         const float *rows = first + i * 16 * 4;
         const int left = exist - i * 16 - 1;
         load_transposed(shared_at(rows + octet_piece()), x.columns[i]);
@@ -45,33 +49,32 @@ template <int MATH, int I> FN void take_keys16(Keys16<I> &x, const float *first,
 }
 
 /* Of 16 queries and 16 keys: a left operand over the queries. */
-template <int I> using Scores16 = uint32_t[I][4];
+using Scores16 = uint32_t[KEY_TILES][4];
 
 /* P and dS; at: eight queries, this lane's piece of q and g; lse: lse and delta of this lane's
  * pairs
  */
-template <int MATH, int I>
-FN void scores16(Scores16<I> &p, Scores16<I> &d, const Keys16<I> &x, uint32_t at,
-                 const float *lse) {
+template <int MATH>
+FN void scores16(Scores16 &p, Scores16 &d, const Keys16 &x, uint32_t at, const float *lse) {
 #pragma unroll
     for (int n = 0; n < 2; n++) {
         uint32_t qg[4];
-        float s[I][4], e[I][4];
+        float s[KEY_TILES][4], e[KEY_TILES][4];
         load_matrices(at + n * 8 * 16, qg);
         const float4 pair = load_quad(shared_at(lse + n * 16));
         const float start[4] = {pair.x, pair.y, pair.x, pair.y};
         const float delta[4] = {pair.z, pair.w, pair.z, pair.w};
 #pragma unroll
-        for (int i = 0; i < I; i++) multiply16<MATH>(s[i], x.k[i], qg, start);
+        for (int i = 0; i < KEY_TILES; i++) multiply16<MATH>(s[i], x.k[i], qg, start);
 #pragma unroll
-        for (int i = 0; i < I; i++) multiply16<MATH>(e[i], x.v[i], qg + 2, delta);
+        for (int i = 0; i < KEY_TILES; i++) multiply16<MATH>(e[i], x.v[i], qg + 2, delta);
 #pragma unroll
-        for (int j = 0; j < 4 * I; j++) {
+        for (int j = 0; j < 4 * KEY_TILES; j++) {
             s[j / 4][j % 4] = fast_exp2(s[j / 4][j % 4]);
             e[j / 4][j % 4] *= s[j / 4][j % 4];
         }
 #pragma unroll
-        for (int j = 0; j < 2 * I; j++) {
+        for (int j = 0; j < 2 * KEY_TILES; j++) {
             const float *sj = s[j / 2] + j % 2 * 2, *ej = e[j / 2] + j % 2 * 2;
             p[j / 2][2 * n + j % 2] = pack<MATH>(sj[0], sj[1]);
             d[j / 2][2 * n + j % 2] = pack<MATH>(ej[0], ej[1]);
@@ -80,12 +83,11 @@ FN void scores16(Scores16<I> &p, Scores16<I> &d, const Keys16<I> &x, uint32_t at
 }
 
 /* sums += scores rows; at: this lane's piece of 16 queries */
-template <int MATH, int I>
-FN void add_sums16(KeySums16<I> &sums, const Scores16<I> &scores, uint32_t at) {
+template <int MATH> FN void add_sums16(KeySums16 &sums, const Scores16 &scores, uint32_t at) {
     uint32_t b[4];
     load_transposed(at, b);
 #pragma unroll
-    for (int j = 0; j < 2 * I; j++)
+    for (int j = 0; j < 2 * KEY_TILES; j++)
         multiply16<MATH>(sums[j / 2][j % 2], scores[j / 2], b + j % 2 * 2, sums[j / 2][j % 2]);
 }
 
@@ -100,14 +102,13 @@ template <int MATH> FN uint32_t pack_result(float lo, float hi, bool last) {
 FN float2 *dq_pair(float *to, int k) { /* octet, eight */
     return (float2 *)(to + k / 2 * 2 * SET_OCTET + k % 2 * 8 * 8);
 }
-template <int MATH, int I>
-FN void add_queries16(float *to, const Keys16<I> &x, const Scores16<I> &d) {
+template <int MATH> FN void add_queries16(float *to, const Keys16 &x, const Scores16 &d) {
     float c[2][4] = {};
     float2 old[4];
 #pragma unroll
     for (int k = 0; k < 4; k++) old[k] = *dq_pair(to, k);
 #pragma unroll
-    for (int i = 0; i < I; i++) {
+    for (int i = 0; i < KEY_TILES; i++) {
         const uint32_t a[4] = {transposed(d[i][0]), transposed(d[i][2]), transposed(d[i][1]),
                                transposed(d[i][3])};
         multiply16<MATH>(c[0], a, x.columns[i], c[0]);
@@ -128,10 +129,10 @@ template <int MATH> FN void put_result(float *to, const float (&v)[2][4], bool l
             pack_result<MATH>(v[k / 2][k % 2 * 2], v[k / 2][k % 2 * 2 + 1], last);
 }
 
-/* dq of 16 I queries, which is complete, to its place; of what this lane wrote. */
-template <int MATH, int I> FN void put_queries16(float *to, float *dq, bool last) {
+/* dq of 32 queries, which is complete, to its place; of what this lane wrote. */
+template <int MATH> FN void put_queries16(float *to, float *dq, bool last) {
 #pragma unroll
-    for (int i = 0; i < I; i++) {
+    for (int i = 0; i < KEY_TILES; i++) {
         float v[2][4];
 #pragma unroll
         for (int k = 0; k < 4; k++) {
@@ -143,10 +144,10 @@ template <int MATH, int I> FN void put_queries16(float *to, float *dq, bool last
 }
 
 /* dk or dv: sums times a factor to their place; rows that do not exist get zeros. */
-template <int MATH, int I>
-FN void put_keys16(float *to, KeySums16<I> &sums, float factor, int exist, bool last) {
+template <int MATH>
+FN void put_keys16(float *to, KeySums16 &sums, float factor, int exist, bool last) {
 #pragma unroll
-    for (int i = 0; i < I; i++) {
+    for (int i = 0; i < KEY_TILES; i++) {
 #pragma unroll
         for (int k = 0; k < 8; k++) {
             const int row = i * 16 + k / 2 % 2 * 8 + (int)threadIdx.x % 32 / 4;
@@ -156,18 +157,18 @@ FN void put_keys16(float *to, KeySums16<I> &sums, float factor, int exist, bool 
     }
 }
 
-/* One side: `count` rows from `first` on; 16 I keys a warp, as many queries at a time. The queries
+/* One side: `count` rows from `first` on; 32 keys a warp, as many queries at a time. The queries
  * that a warp comes to last have been everywhere else: their dq is complete, and takes the place of
  * q, which nobody reads any more. */
-template <int MATH, int I> FN void side_reverse16(int first, int count, bool last) {
-    constexpr int OWN = 16 * I;
+template <int MATH> FN void side_reverse16(int first, int count, bool last) {
+    constexpr int OWN = 16 * KEY_TILES;
     const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, own = threadIdx.x / 128 * OWN;
     if (own >= count) return;
     float *head = work() + 2 * h * SET_OCTET + first * 4;
     const float *lse = lse_at(h, first);
-    Keys16<I> x;
-    KeySums16<I> dk = {}, dv = {};
-    take_keys16<MATH, I>(x, head + PLACE_K + own * 4, count - own);
+    Keys16 x;
+    KeySums16 dk = {}, dv = {};
+    take_keys16<MATH>(x, head + PLACE_K + own * 4, count - own);
     const uint32_t eights = shared_at(head + PLACE_Q + lane % 8 * 4 + lane / 8 % 2 * SET_OCTET +
                                       lane / 16 * (PLACE_G - PLACE_Q));
     const uint32_t pieces = shared_at(head + PLACE_Q + octet_piece());
@@ -177,12 +178,12 @@ template <int MATH, int I> FN void side_reverse16(int first, int count, bool las
     for (;;) {
 #pragma unroll
         for (int u = 0; u < OWN; u += 16) {
-            Scores16<I> p, d;
+            Scores16 p, d;
             const int row = query + u;
-            scores16<MATH, I>(p, d, x, eights + row * 16, lse + row * 2 + lane % 4 * 4);
-            add_sums16<MATH, I>(dv, p, pieces + (PLACE_G - PLACE_Q) * 4 + row * 16);
-            add_sums16<MATH, I>(dk, d, pieces + row * 16);
-            add_queries16<MATH, I>(dq + row * 8, x, d);
+            scores16<MATH>(p, d, x, eights + row * 16, lse + row * 2 + lane % 4 * 4);
+            add_sums16<MATH>(dv, p, pieces + (PLACE_G - PLACE_Q) * 4 + row * 16);
+            add_sums16<MATH>(dk, d, pieces + row * 16);
+            add_queries16<MATH>(dq + row * 8, x, d);
         }
         const int next = query + OWN < count ? query + OWN : 0;
         if (next == own) break;
@@ -190,9 +191,9 @@ template <int MATH, int I> FN void side_reverse16(int first, int count, bool las
         barrier(1 + h, (count + OWN - 1) / OWN * 32);
     }
     float *keys = head + own * 4 + lane;
-    put_queries16<MATH, I>(head + PLACE_Q + query * 4 + lane, dq + query * 8, last);
-    put_keys16<MATH, I>(keys + PLACE_K, dk, SET_SCALE, count - own, last);
-    put_keys16<MATH, I>(keys + PLACE_V, dv, 1.0f, count - own, last);
+    put_queries16<MATH>(head + PLACE_Q + query * 4 + lane, dq + query * 8, last);
+    put_keys16<MATH>(keys + PLACE_K, dk, SET_SCALE, count - own, last);
+    put_keys16<MATH>(keys + PLACE_V, dv, 1.0f, count - own, last);
 }
 
 /* dq, dk and dv take the places of q, k and v. */
@@ -200,7 +201,7 @@ template <int MATH> FN void attention16(bool turn) {
     const bool last = uniform(turn);
 #pragma unroll 1
     for (int side = 0; side < 2; side++)
-        side_reverse16<MATH, 2>(side ? SOME_ROW : 0, side ? frame().m : frame().n, last);
+        side_reverse16<MATH>(side ? SOME_ROW : 0, side ? frame().m : frame().n, last);
     bulk_fence();
     __syncthreads();
 }

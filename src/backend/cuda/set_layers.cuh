@@ -32,31 +32,33 @@ template <int C> struct Sums {
 };
 
 /* Operands of one step of the unit, 8 values of k, as floats. `low` is what the unit cuts off. */
-template <int MATH> struct Left { uint32_t v[4], low[4]; };
-template <int MATH> struct Right { uint32_t v[2], low[2]; };
+struct Left {
+    uint32_t v[4], low[4];
+};
+struct Right {
+    uint32_t v[2], low[2];
+};
 
 FN uint32_t lost_part(uint32_t x) {
     return __float_as_uint(__uint_as_float(x) - __uint_as_float(x & 0xffffe000u));
 }
 
 /* at: piece l / 8, row l % 8 of it (mma.cuh), of lane l */
-template <int MATH> FN void load_left(Left<MATH> &a, uint32_t at) {
+FN void load_left(Left &a, uint32_t at) {
     load_matrices(at, a.v);
 #pragma unroll
-    for (int i = 0; i < 4 && MATH == DEV_FP32; i++) a.low[i] = lost_part(a.v[i]);
+    for (int i = 0; i < 4; i++) a.low[i] = lost_part(a.v[i]);
 }
 /* Two neighbouring columns; at: row t of column 2 g, rows `pitch` apart. */
-template <int MATH> FN void load_right(Right<MATH> (&b)[2], uint32_t at, int pitch) {
+FN void load_right(Right (&b)[2], uint32_t at, int pitch) {
     const float2 v = load_pair(at), u = load_pair(at + 4 * pitch * 4);
     b[0].v[0] = __float_as_uint(v.x), b[0].v[1] = __float_as_uint(u.x);
     b[1].v[0] = __float_as_uint(v.y), b[1].v[1] = __float_as_uint(u.y);
 #pragma unroll
-    for (int i = 0; i < 4 && MATH == DEV_FP32; i++)
-        b[i / 2].low[i % 2] = lost_part(b[i / 2].v[i % 2]);
+    for (int i = 0; i < 4; i++) b[i / 2].low[i % 2] = lost_part(b[i / 2].v[i % 2]);
 }
-template <int MATH>
-FN void multiply_step(float (&c)[4], const Left<MATH> &a, const Right<MATH> &b) {
-    if constexpr (MATH == DEV_FP32) mma_tf32(c, a.low, b.v), mma_tf32(c, a.v, b.low);
+FN void multiply_step(float (&c)[4], const Left &a, const Right &b) {
+    mma_tf32(c, a.low, b.v), mma_tf32(c, a.v, b.low);
     mma_tf32(c, a.v, b.v);
 }
 
@@ -75,16 +77,15 @@ template <int C, int M> FN void add_product(Sums<C> &s, const float *w, int pitc
     uint32_t right = shared_at(w + lane % 4 * pitch + lane / 4 * 2);
 #pragma unroll 1
     for (int k = 0; k < WIDTH; k += 8) {
-        Right<DEV_FP32> b[C][2];
+        Right b[C][2];
 #pragma unroll
-        for (int j = 0; j < C; j++) load_right<DEV_FP32>(b[j], right + j * 64 * 4, pitch);
+        for (int j = 0; j < C; j++) load_right(b[j], right + j * 64 * 4, pitch);
 #pragma unroll
         for (int m = 0; m < M; m++) {
-            Left<DEV_FP32> a;
-            load_left<DEV_FP32>(a, m < 2 ? all + m * 16 * PITCH_Q * 4 : some);
+            Left a;
+            load_left(a, m < 2 ? all + m * 16 * PITCH_Q * 4 : some);
 #pragma unroll
-            for (int j = 0; j < 2 * C; j++)
-                multiply_step<DEV_FP32>(s.c[m][j / 2][j % 2], a, b[j / 2][j % 2]);
+            for (int j = 0; j < 2 * C; j++) multiply_step(s.c[m][j / 2][j % 2], a, b[j / 2][j % 2]);
         }
         all += 8 * 4, some += 8 * 4, right += 8 * pitch * 4;
     }

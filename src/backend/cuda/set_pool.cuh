@@ -78,15 +78,15 @@ template <int MATH> FN void pool_scores(float (&s)[2], int row) {
         const float *u = work() + AT_U + t * 8 + g;
 #pragma unroll
         for (int k = 0; k < 8; k++) {
-            Left<MATH> a;
-            Right<MATH> b;
-            load_left<MATH>(a, at + k * 8 * 4);
+            Left a;
+            Right b;
+            load_left(a, at + k * 8 * 4);
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 b.v[e] = __float_as_uint(u[(k * 8 + e * 4) * 8]);
                 b.low[e] = lost_part(b.v[e]);
             }
-            multiply_step<MATH>(c[k % 2], a, b);
+            multiply_step(c[k % 2], a, b);
         }
     } else {
         const uint32_t at = shared_at(work() + AT_PACKED_X + row * PACKED + lane_block(PACKED));
@@ -136,8 +136,8 @@ FN void pool_sums_floats() {
         float c[2][4] = {};
 #pragma unroll
         for (int k = 0; k < 2; k++) {
-            Left<DEV_FP32> a = {};
-            Right<DEV_FP32> b[2];
+            Left a = {};
+            Right b[2];
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 const float2 y = *(const float2 *)(x + (k * 8 + e) * PITCH_Q);
@@ -146,8 +146,8 @@ FN void pool_sums_floats() {
                 a.low[2 * e] = lost_part(a.v[2 * e]);
                 b[0].low[e] = lost_part(b[0].v[e]), b[1].low[e] = lost_part(b[1].v[e]);
             }
-            multiply_step<DEV_FP32>(c[0], a, b[0]);
-            multiply_step<DEV_FP32>(c[1], a, b[1]);
+            multiply_step(c[0], a, b[0]);
+            multiply_step(c[1], a, b[1]);
         }
         if (g < 4)
             st4(work() + AT_PARTS + (tile.number * HEADS + g) * WIDTH + col + 4 * t,
@@ -221,12 +221,12 @@ FN void row_product_floats(float2 (&v)[2], int room, int i) {
     float c[2][2][4] = {};
 #pragma unroll
     for (int k = 0; k < 8; k++) {
-        Left<DEV_FP32> a;
-        Right<DEV_FP32> b[2];
-        load_left<DEV_FP32>(a, left + k * 8 * 4);
-        load_right<DEV_FP32>(b, right + k * 8 * pitch * 4, pitch);
-        multiply_step<DEV_FP32>(c[k % 2][0], a, b[0]);
-        multiply_step<DEV_FP32>(c[k % 2][1], a, b[1]);
+        Left a;
+        Right b[2];
+        load_left(a, left + k * 8 * 4);
+        load_right(b, right + k * 8 * pitch * 4, pitch);
+        multiply_step(c[k % 2][0], a, b[0]);
+        multiply_step(c[k % 2][1], a, b[1]);
     }
     v[0] = make_float2(c[0][0][0] + c[1][0][0], c[0][1][0] + c[1][1][0]);
     v[1] = make_float2(c[0][0][1] + c[1][0][1], c[0][1][1] + c[1][1][1]);

@@ -45,7 +45,8 @@ mnp_status backend_choose(env *e, const char *device, const backend **out, exec_
         return MNP_OK;
     }
     *out = backend_find(name);
-    if (!*out) return env_fail(e, MNP_EUNSUPPORTED, "this build has no device '%s'", name);
+    if (!*out)
+        return env_fail(e, MNP_EUNSUPPORTED, "there is no device '%s': cpu, cuda or auto", name);
     return (*out)->usable ? (*out)->usable(e) : MNP_OK;
 }
 

@@ -60,13 +60,9 @@ static int32_t pre_slot(const dev_instr *ins) {
 
 /* Does an instruction read what begins at a place of the arena as floats? */
 static bool reads_floats(const dev_instr *ins, uint32_t place) {
-    bool reads = false;
     if (pre_slot(ins) >= 0)
-        reads = ins->math == DEV_FP32 && ins->fused.place[pre_slot(ins)] == place;
-    for (int j = 0; ins->op < OPCODE_COUNT && j < DEV_IN; j++)
-        reads |= ins->in[j].present && ins->in[j].store == DEV_STORE_ACT &&
-                 fused_place(DEV_STORE_ACT, ins->in[j].offset) == place;
-    return reads;
+        return ins->math == DEV_FP32 && ins->fused.place[pre_slot(ins)] == place;
+    return op_reads(ins, place);
 }
 
 /* pre of a first layer, for all sets that read it. */

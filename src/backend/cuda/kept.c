@@ -310,10 +310,7 @@ static bool reads_features(const dev_instr *ins, uint32_t x) {
             f->place[FLOW_X] == x && (ins->math == DEV_FP32 || f->place[FLOW_XH] == FUSED_ABSENT);
     else if (is_part(ins, FUSED_FLOW_GRAD))
         reads = f->place[FLOWG_X] == x && ins->math == DEV_FP32;
-    for (int j = 0; ins->op < OPCODE_COUNT && j < DEV_IN; j++)
-        reads |= ins->in[j].present && ins->in[j].store == DEV_STORE_ACT &&
-                 fused_place(DEV_STORE_ACT, ins->in[j].offset) == x;
-    return reads;
+    return reads || op_reads(ins, x);
 }
 
 /* dw = x^T gpre, the last thing that a function leaves. A product has 128 columns at most, so there

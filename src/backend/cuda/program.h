@@ -38,6 +38,15 @@ static inline bool is_part(const dev_instr *ins, fused_kind kind) {
     return ins->op == OPCODE_COUNT + (int32_t)kind;
 }
 
+/* Does an instruction that is no part read what begins at a place of the arena? */
+static inline bool op_reads(const dev_instr *ins, uint32_t place) {
+    bool reads = false;
+    for (int j = 0; ins->op < OPCODE_COUNT && j < DEV_IN; j++)
+        reads |= ins->in[j].present && ins->in[j].store == DEV_STORE_ACT &&
+                 fused_place(DEV_STORE_ACT, ins->in[j].offset) == place;
+    return reads;
+}
+
 /* Parts of the kinds whose bit is set are fused (fuse.h). MNP_EUNSUPPORTED names an op the device
  * does not have. */
 enum { PROGRAM_FUSE_ALL = (1 << FUSED_COUNT) - 1 };

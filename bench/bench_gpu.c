@@ -213,7 +213,7 @@ static mnp_status score(bench_setup *s, mnp_ctx *ctx, const char *device, mnp_sc
 mnp_status bench_eval(bench_setup *s) {
     const bool gpu = strcmp(s->device, "cpu") != 0;
     char device[64];
-    mnp_scores scores;
+    mnp_scores scores = {.size = sizeof scores};
     double seconds = 0;
     mnp_ctx *ctx = NULL;
     mnp_ctx_opts o = {.size = sizeof o, .threads = s->threads};

@@ -47,7 +47,7 @@ int bandit_log(cli *c, const mnp_model *m, const mnp_bandit_opts *o) {
                       .reward_column = cli_text(c, "reward", NULL),
                       .propensity_column = cli_text(c, "propensity", NULL),
                       .passes = cli_int(c, "passes", 1, 1, 100000)};
-    mnp_replay_scores scores;
+    mnp_replay_scores scores = {.size = sizeof scores};
     int code = cli_bad(c) ? c->status : refuse_flags(c);
     if (code) return code;
     mnp_status status = mnp_bandit_replay(c->ctx, log, m, o, &l, &scores);

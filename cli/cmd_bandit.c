@@ -118,7 +118,7 @@ static int run(cli *c) {
     const char *out = cli_text(c, "out", NULL);
     if (cli_bad(c)) return c->status;
     mnp_model *m = NULL;
-    mnp_bandit_scores scores;
+    mnp_bandit_scores scores = {.size = sizeof scores};
     progress p;
     char agent[32];
     mnp_status status = MNP_OK;

@@ -13,7 +13,7 @@ static int run(cli *c) {
     if (cli_bad(c)) return c->status;
     mnp_model *m = NULL;
     mnp_data *data = NULL;
-    mnp_laws laws;
+    mnp_laws laws = {.size = sizeof laws};
     mnp_status status = mnp_model_load(c->ctx, c->args[0], &m);
     if (status == MNP_OK) status = source_open_test(c, m, functions, &data);
     if (status == MNP_OK) status = mnp_check(c->ctx, m, data, functions, samples, c->seed, &laws);

@@ -172,7 +172,7 @@ static int run(cli *c) {
     const char *protocol = o.protocol == MNP_STRICT ? "strict" : "authors";
     mnp_model *m = NULL;
     mnp_data *data = NULL;
-    mnp_scores scores;
+    mnp_scores scores = {.size = sizeof scores};
     mnp_status status = mnp_model_load(c->ctx, c->args[0], &m);
     if (status == MNP_OK) status = source_open_test(c, m, o.functions, &data);
     if (status == MNP_OK) {

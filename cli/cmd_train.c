@@ -95,14 +95,14 @@ static int start_resumed(cli *c, training *t) {
     if (status == MNP_OK) status = training_make_trainer(t);
     if (status == MNP_OK) status = mnp_trainer_resume(t->trainer, t->files.train, fresh);
     if (status != MNP_OK) return cli_failed(c, status);
-    run_files_read_log(&t->files, c, mnp_trainer_report(t->trainer).step);
+    run_files_read_log(&t->files, c, training_report(t).step);
     return 0;
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
 static void say_result(cli *c, const training *t) {
-    mnp_train_report r = mnp_trainer_report(t->trainer);
+    mnp_train_report r = training_report(t);
     cli_say(c,
             "%s: step %lld of %lld, loss %.4f, best validation %.4f at step %lld, seed %llu, "
             "%.1f s",
@@ -111,7 +111,7 @@ static void say_result(cli *c, const training *t) {
 }
 
 static void write_result(cli_json *j, const training *t) {
-    mnp_train_report r = mnp_trainer_report(t->trainer);
+    mnp_train_report r = training_report(t);
     cli_json_integer(j, "steps", r.step);
     cli_json_number(j, "seconds", cli_now() - t->started);
     cli_json_number(j, "loss", r.loss);
@@ -128,13 +128,13 @@ static int start(cli *c, training *t, const char *out) {
     int code = run_files_init(&t->files, c, out);
     if (code == 0) code = cli_has(c, "resume") ? start_resumed(c, t) : start_fresh(c, t);
     if (code) return code;
-    mnp_train_report r = mnp_trainer_report(t->trainer);
+    mnp_train_report r = training_report(t);
     t->stop_at = cli_int(c, "stop-at", r.steps, 1, r.steps);
     return cli_bad(c) ? c->status : 0;
 }
 
 static void say_start(cli *c, const training *t) {
-    mnp_train_report r = mnp_trainer_report(t->trainer);
+    mnp_train_report r = training_report(t);
     char count[TEXT_NUMBER];
     const char *read = mnp_data_report(t->train);
     cli_say(c, "%.*s", (int)strlen(read) - (*read != '\0'), read); /* its own last newline */
@@ -146,7 +146,7 @@ static void say_start(cli *c, const training *t) {
 static int finish(cli *c, const training *t, int code) {
     if (code == EXIT_INTERRUPTED)
         return cli_fail(c, code, "interrupted at step %lld%s; go on with: mnp train --resume %s",
-                        (long long)mnp_trainer_report(t->trainer).step, t->why, t->files.best);
+                        (long long)training_report(t).step, t->why, t->files.best);
     if (code == 0) say_result(c, t);
     return code;
 }

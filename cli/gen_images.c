@@ -261,8 +261,9 @@ static int to_array(job *j) {
                             "images (a folder takes them one bit a pixel: --out DIR)");
     mnp_status status = gray ? MNP_OK : MNP_ENOMEM;
     progress_begin(&j->bar, j->c, "simulations", 0, runs);
-    int64_t lo, hi, pixels = j->o.size * j->o.size; /* each rank draws whole simulations */
-    mnp_ctx_part(j->c->ctx, j->images, j->o.crops, &lo, &hi);
+    int64_t lo = 0, hi = 0, pixels = j->o.size * j->o.size; /* each rank draws whole simulations */
+    if (status == MNP_OK)
+        status = from_ctx(j, mnp_ctx_part(j->c->ctx, j->images, j->o.crops, &lo, &hi));
     if (status == MNP_OK)
         status = geofluvial_draw(&j->e, j->pool, &j->o, j->c->seed, j->split, lo, hi - lo, &watch,
                                  gray + lo * pixels);

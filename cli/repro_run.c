@@ -169,8 +169,7 @@ static mnp_status start_training(repro_study *s, const repro_task *task, trainin
     if (status == MNP_OK) status = training_make_trainer(t);
     if (status == MNP_OK && run_files_exist(t->files.train)) {
         status = mnp_trainer_resume(t->trainer, t->files.train, false);
-        if (status == MNP_OK)
-            run_files_read_log(&t->files, s->c, mnp_trainer_report(t->trainer).step);
+        if (status == MNP_OK) run_files_read_log(&t->files, s->c, training_report(t).step);
     }
     return status;
 }
@@ -203,7 +202,7 @@ static mnp_status score(repro_study *s, const repro_task *task, const mnp_model 
                                .device = device_of(s->c, task),
                                .progress = on_score,
                                .progress_user = &bar};
-            mnp_scores scores;
+            mnp_scores scores = {.size = sizeof scores};
             progress_begin(&bar, s->c, s->what, 0, mnp_data_functions(test));
             mnp_status status = mnp_evaluate(s->c->ctx, m, test, &o, &scores);
             progress_end(&bar);
@@ -289,7 +288,7 @@ static mnp_status measure_costs(repro_study *s, const repro_task *task, training
 }
 
 static mnp_status measure(repro_study *s, const repro_task *task, training *t, repro_result *r) {
-    mnp_train_report report = mnp_trainer_report(t->trainer);
+    mnp_train_report report = training_report(t);
     r->steps = report.step;
     r->best_step = report.best_step;
     r->parameters = mnp_model_parameters(t->model);
@@ -300,7 +299,7 @@ static mnp_status measure(repro_study *s, const repro_task *task, training *t, r
     if (status == MNP_OK) status = open_data(s, task, MNP_TEST, task->functions, &test);
     if (status == MNP_OK) status = score(s, task, t->model, test, r);
     if (status == MNP_OK && task->law_functions > 0) {
-        mnp_laws laws;
+        mnp_laws laws = {.size = sizeof laws};
         status = mnp_check(s->c->ctx, t->model, test, task->law_functions, LAW_SAMPLES, task->seed,
                            &laws);
         if (status == MNP_OK) r->gap = laws.conditional, r->gap_se = laws.conditional_se;

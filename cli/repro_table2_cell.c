@@ -160,6 +160,7 @@ static mnp_status play(table2 *s, table2_cell *cell, const char *what, plays *p)
                          .progress = show,
                          .progress_user = &bar};
     mnp_status status = MNP_OK;
+    cell->scores = (mnp_bandit_scores){.size = sizeof cell->scores};
     if (mnp_agent_trains(row->agent))
         o.agent_file = file;
     else if (*file)

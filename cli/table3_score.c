@@ -116,7 +116,7 @@ static int score_net(table3 *t, table3_cell *cell, progress *p) {
                            .noise = k == TABLE3_NOISY ? table3_noise : -1,
                            .progress = on_progress,
                            .progress_user = p};
-        mnp_scores r;
+        mnp_scores r = {.size = sizeof r};
         mnp_status status = mnp_evaluate(t->c->ctx, s->net[cell->model], s->test, &o, &r);
         if (status != MNP_OK) return table3_fail(t, status);
         cell->loglik[k][TABLE3_JOINT] = r.loglik;

@@ -96,11 +96,17 @@ mnp_status training_calibrate(training *t, double seconds, int64_t *steps) {
     return MNP_OK;
 }
 
+mnp_train_report training_report(const training *t) {
+    mnp_train_report r = {.size = sizeof r};
+    mnp_trainer_report(t->trainer, &r);
+    return r;
+}
+
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 /* Best weights when they changed, then the last ones, then the state. */
 static mnp_status save(training *t) {
-    mnp_train_report r = mnp_trainer_report(t->trainer);
+    mnp_train_report r = training_report(t);
     mnp_status status = MNP_OK;
     t->saved = cli_now();
     if (!cli_writes(t->c)) return MNP_OK;
@@ -141,7 +147,7 @@ static int64_t next_chunk(const training *t, const mnp_train_report *r, double s
 }
 
 static mnp_status loop(training *t) {
-    mnp_train_report r = mnp_trainer_report(t->trainer);
+    mnp_train_report r = training_report(t);
     progress p;
     char note[256];
     double step_seconds = 0;
@@ -169,14 +175,14 @@ double training_seconds(const training *t) {
 }
 
 int training_run(training *t) {
-    int64_t steps = mnp_trainer_report(t->trainer).steps;
+    int64_t steps = training_report(t).steps;
     if (t->stop_at <= 0 || t->stop_at > steps) t->stop_at = steps;
     t->started = t->saved = cli_now();
     mnp_status status = loop(t);
     char why[1024];
     snprintf(why, sizeof why, "%s", mnp_last_error(t->c->ctx));
     mnp_status saved = save(t);
-    mnp_train_report r = mnp_trainer_report(t->trainer);
+    mnp_train_report r = training_report(t);
     if (saved != MNP_OK) return cli_failed(t->c, saved);
     if (status == MNP_ENUMERIC)
         return cli_fail(t->c, EXIT_FAILED, "%s; the weights before it are in %s", why,

@@ -45,6 +45,9 @@ mnp_status training_make_trainer(training *t);
  * steps on a model that is then thrown away. */
 mnp_status training_calibrate(training *t, double seconds, int64_t *steps);
 
+/* Where the trainer stands. */
+mnp_train_report training_report(const training *t);
+
 /* Runs to stop_at or the end and saves; 0, EXIT_INTERRUPTED (all saved, nothing said yet) or
  * EXIT_FAILED after one line on stderr. */
 int training_run(training *t);

@@ -25,7 +25,7 @@ static mnp_model *train(mnp_ctx *ctx, const char *path) {
     must(ctx, mnp_data_open(ctx, "monotonic", &what, &data));
     must(ctx, mnp_model_create(ctx, "mnp", "tiny", NULL, data, 1, &model));
     must(ctx, mnp_trainer_create(ctx, model, data, NULL, &how, &trainer));
-    mnp_train_report r;
+    mnp_train_report r = {.size = sizeof r};
     do {
         must(ctx, mnp_trainer_run(trainer, 100, &r));
         printf("step %3lld of %lld: loss %7.4f\n", (long long)r.step, (long long)r.steps, r.loss);

@@ -107,8 +107,8 @@ MNP_API mnp_status mnp_ctx_meet(mnp_ctx *ctx);
 /* Rank 0's bytes for all. */
 MNP_API mnp_status mnp_ctx_share(mnp_ctx *ctx, void *data, size_t bytes);
 /* This rank's part [lo, hi) of `total` things in whole units; and: every rank's part for all. */
-MNP_API void mnp_ctx_part(const mnp_ctx *ctx, int64_t total, int64_t unit, int64_t *lo,
-                          int64_t *hi);
+MNP_API mnp_status mnp_ctx_part(mnp_ctx *ctx, int64_t total, int64_t unit, int64_t *lo,
+                                int64_t *hi);
 MNP_API mnp_status mnp_ctx_gather(mnp_ctx *ctx, void *data, int64_t total, int64_t unit,
                                   size_t element);
 /* A sign of life to the others, between pieces of long work that the caller does himself. */
@@ -216,6 +216,7 @@ typedef struct mnp_train_opts {
 } mnp_train_opts;
 
 typedef struct mnp_train_report {
+    size_t size;             /* sizeof(mnp_train_report)                          */
     int64_t step, steps;     /* done, and the length of the schedule              */
     double loss, kl, loglik; /* of the last batch, per point, raw units           */
     double grad_norm, rate;
@@ -230,7 +231,7 @@ MNP_API mnp_status mnp_trainer_create(mnp_ctx *ctx, mnp_model *model, const mnp_
 MNP_API void mnp_trainer_destroy(mnp_trainer *trainer);
 /* Up to `steps` more steps, never beyond the schedule. */
 MNP_API mnp_status mnp_trainer_run(mnp_trainer *trainer, int64_t steps, mnp_train_report *report);
-MNP_API mnp_train_report mnp_trainer_report(const mnp_trainer *trainer);
+MNP_API mnp_status mnp_trainer_report(const mnp_trainer *trainer, mnp_train_report *out);
 /* The state of the run, for mnp_trainer_resume() of a trainer made with the same arguments. */
 MNP_API mnp_status mnp_trainer_save(mnp_trainer *trainer, const char *path);
 MNP_API mnp_status mnp_trainer_resume(mnp_trainer *trainer, const char *path, bool new_schedule);
@@ -271,6 +272,7 @@ enum { MNP_SCORE_BINS = 8 };
 
 /* Nats per scored point. */
 typedef struct mnp_scores {
+    size_t size;       /* sizeof(mnp_scores) */
     double loglik, se; /* importance-weighted bound, standard error over functions */
     double elbo, kl, ess;
     double loglik_prior_sampling, se_prior_sampling;
@@ -301,6 +303,7 @@ MNP_API mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp
  *   conditional  mean |log p(A|C) + log p(B|C,A) - log p(B|C) - log p(A|C,B)| per point, and error
  */
 typedef struct mnp_laws {
+    size_t size; /* sizeof(mnp_laws) */
     double permutation, marginal;
     double conditional, conditional_se;
     int64_t functions, samples;
@@ -376,6 +379,7 @@ typedef struct mnp_bandit_opts {
 /* Regret over trials in percent of the uniform agent's mean on the same contexts: of all steps, and
  * of the last ones. sd and se are NaN for a single trial. */
 typedef struct mnp_bandit_scores {
+    size_t size; /* sizeof(mnp_bandit_scores) */
     double cumulative, cumulative_sd, cumulative_se;
     double simple, simple_sd, simple_se;
     double uniform_cumulative, uniform_simple; /* what 100 percent are: regret per step        */
@@ -430,6 +434,7 @@ typedef struct mnp_log_opts {
 } mnp_log_opts;
 
 typedef struct mnp_replay_scores {
+    size_t size; /* sizeof(mnp_replay_scores) */
     int64_t events, actions;
     double matched;            /* events that counted, mean over the passes              */
     double reward, se;         /* per matched event, its standard error in one pass      */

@@ -46,7 +46,7 @@ mnp_status mnp_agent_train(mnp_ctx *ctx, const char *agent, const mnp_data *data
     if (!mnp_agent_trains(agent))
         return env_fail(e, MNP_EINVAL, "the agents that are trained are maml and c-bruno");
     mnp_agent_train_opts o;
-    OPTS_COPY(o, opts);
+    MNP_TRY(TAKE_OPTS(e, mnp_agent_train_opts, opts, &o));
     learner_watch watch = {o.progress, o.progress_user};
     return strcmp(agent, "maml") == 0 ? train_maml(e, data->d, &o, &watch, path)
                                       : train_bruno(e, data->d, &o, &watch, path);
@@ -76,13 +76,14 @@ static mnp_status inputs_of(env *e, const mnp_model *model, const char *file,
 mnp_status mnp_bandit_replay(mnp_ctx *ctx, const char *log, const mnp_model *model,
                              const mnp_bandit_opts *opts, const mnp_log_opts *log_opts,
                              mnp_replay_scores *out) {
-    if (!ctx || !out) return MNP_EINVAL;
+    if (!ctx) return MNP_EINVAL;
     env *e = &ctx->env;
     if (!log) return env_fail(e, MNP_EINVAL, "a log is needed");
     mnp_bandit_opts o;
     mnp_log_opts l;
-    OPTS_COPY(o, opts);
-    OPTS_COPY(l, log_opts);
+    MNP_TRY(CHECK_RESULT(e, mnp_replay_scores, out));
+    MNP_TRY(TAKE_OPTS(e, mnp_bandit_opts, opts, &o));
+    MNP_TRY(TAKE_OPTS(e, mnp_log_opts, log_opts, &l));
     if (l.passes < 0) return env_fail(e, MNP_EINVAL, "passes cannot be negative");
     char names[LEARNER_NAMES];
     log_source source = {.action = l.action_column,
@@ -100,14 +101,9 @@ mnp_status mnp_bandit_replay(mnp_ctx *ctx, const char *log, const mnp_model *mod
     MNP_TRY(log_read(e, log, &source, &d));
     mnp_status status = replay_run(e, workers, d, &how, &r);
     if (status == MNP_OK)
-        *out = (mnp_replay_scores){.events = r.events,
-                                   .actions = d->actions.count,
-                                   .matched = r.matched,
-                                   .reward = r.mean,
-                                   .se = r.se,
-                                   .sd = r.mean_sd,
-                                   .log_reward = r.log_mean,
-                                   .log_se = r.log_se};
+        GIVE_RESULT(mnp_replay_scores, out, .events = r.events, .actions = d->actions.count,
+                    .matched = r.matched, .reward = r.mean, .se = r.se, .sd = r.mean_sd,
+                    .log_reward = r.log_mean, .log_se = r.log_se);
     log_destroy(d);
     return status;
 }

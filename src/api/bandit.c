@@ -35,9 +35,10 @@ mnp_status bandit_play_of(env *e, const mnp_model *model, const mnp_bandit_opts 
 
 mnp_status mnp_bandit_wheel(mnp_ctx *ctx, const mnp_model *model, const mnp_bandit_opts *opts,
                             mnp_bandit_scores *out) {
-    if (!ctx || !out) return MNP_EINVAL;
+    if (!ctx) return MNP_EINVAL;
     mnp_bandit_opts o;
-    OPTS_COPY(o, opts);
+    MNP_TRY(CHECK_RESULT(&ctx->env, mnp_bandit_scores, out));
+    MNP_TRY(TAKE_OPTS(&ctx->env, mnp_bandit_opts, opts, &o));
     bandit_opts run = {.agent = o.agent ? o.agent : "mnp",
                        .delta = o.delta,
                        .trials = o.trials ? o.trials : 20,
@@ -53,15 +54,11 @@ mnp_status mnp_bandit_wheel(mnp_ctx *ctx, const mnp_model *model, const mnp_band
     bandit_result r;
     MNP_TRY(ctx_pool(ctx, &workers));
     MNP_TRY(bandit_run(&ctx->env, workers, &run, &r));
-    *out = (mnp_bandit_scores){.cumulative = r.cumulative.mean,
-                               .cumulative_sd = r.cumulative.sd,
-                               .cumulative_se = r.cumulative.se,
-                               .simple = r.simple.mean,
-                               .simple_sd = r.simple.sd,
-                               .simple_se = r.simple.se,
-                               .uniform_cumulative = r.uniform_cumulative,
-                               .uniform_simple = r.uniform_simple,
-                               .seconds = r.seconds};
+    GIVE_RESULT(mnp_bandit_scores, out, .cumulative = r.cumulative.mean,
+                .cumulative_sd = r.cumulative.sd, .cumulative_se = r.cumulative.se,
+                .simple = r.simple.mean, .simple_sd = r.simple.sd, .simple_se = r.simple.se,
+                .uniform_cumulative = r.uniform_cumulative, .uniform_simple = r.uniform_simple,
+                .seconds = r.seconds);
     return MNP_OK;
 }
 
@@ -94,7 +91,7 @@ mnp_status mnp_player_create(mnp_ctx *ctx, const mnp_model *model, const mnp_ban
                         "a bandit has 1 to %d numbers of context and 2 to %d actions",
                         BANDIT_DIMS_MAX, BANDIT_ACTIONS_MAX);
     mnp_bandit_opts o;
-    OPTS_COPY(o, opts);
+    MNP_TRY(TAKE_OPTS(&ctx->env, mnp_bandit_opts, opts, &o));
     agent_opts play;
     MNP_TRY(bandit_play_of(&ctx->env, model, &o, &play));
     play.dims = (int32_t)dims, play.actions = (int32_t)actions;

@@ -28,9 +28,9 @@ mnp_status mnp_ctx_create(const mnp_ctx_opts *opts, mnp_ctx **out) {
     if (!out) return MNP_EINVAL;
     *out = NULL;
     mnp_ctx_opts o;
-    OPTS_COPY(o, opts);
-    env e;
+    env e; /* without a context the text of a failure has no place: the status says it alone */
     env_init(&e);
+    MNP_TRY(TAKE_OPTS(&e, mnp_ctx_opts, opts, &o));
     if (o.allocator.alloc && o.allocator.free) e.allocator = o.allocator;
     e.log = o.log;
     e.log_user = o.log_user;
@@ -67,7 +67,7 @@ mnp_status ctx_pool(mnp_ctx *ctx, pool **out) {
 mnp_status mnp_ctx_join(mnp_ctx *ctx, const mnp_job_opts *opts) {
     if (!ctx) return MNP_EINVAL;
     mnp_job_opts o;
-    OPTS_COPY(o, opts);
+    MNP_TRY(TAKE_OPTS(&ctx->env, mnp_job_opts, opts, &o));
     if (ctx->env.comm) return env_fail(&ctx->env, MNP_EINVAL, "the context is in a job already");
     return comm_open(&ctx->env, &(comm_opts){.timeout = o.timeout, .fast = o.fast});
 }
@@ -96,9 +96,10 @@ mnp_status mnp_ctx_gather(mnp_ctx *ctx, void *data, int64_t total, int64_t unit,
     return comm_gather_parts(&ctx->env, data, total, unit, element, "parts of all ranks");
 }
 
-void mnp_ctx_part(const mnp_ctx *ctx, int64_t total, int64_t unit, int64_t *lo, int64_t *hi) {
+mnp_status mnp_ctx_part(mnp_ctx *ctx, int64_t total, int64_t unit, int64_t *lo, int64_t *hi) {
     comm_span own = comm_own(&ctx->env, total, unit);
     *lo = own.lo, *hi = own.hi;
+    return MNP_OK;
 }
 
 void mnp_ctx_beat(mnp_ctx *ctx) {

@@ -20,7 +20,7 @@ mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *op
     *out = NULL;
     if (!what || !*what) return env_fail(&ctx->env, MNP_EINVAL, "no data set was named");
     mnp_data_opts o;
-    OPTS_COPY(o, opts);
+    MNP_TRY(TAKE_OPTS(&ctx->env, mnp_data_opts, opts, &o));
     if (o.functions < 0) return env_fail(&ctx->env, MNP_EINVAL, "functions cannot be negative");
     data_source s = {.split = (data_split)o.split,
                      .functions = o.functions,

@@ -47,41 +47,43 @@ static mnp_status set_context(env *e, const char *text, const dataset *d, eval_o
     return MNP_OK;
 }
 
-static void copy_scores(const eval_scores *s, mnp_scores *out) {
-    *out = (mnp_scores){.loglik = s->loglik,
-                        .se = s->se,
-                        .elbo = s->elbo,
-                        .kl = s->kl,
-                        .ess = s->ess,
-                        .loglik_prior_sampling = s->prior,
-                        .se_prior_sampling = s->prior_se,
-                        .loglik_pixels = s->alone,
-                        .se_pixels = s->alone_se,
-                        .loglik_true = s->truth,
-                        .se_true = s->truth_se,
-                        .coverage50 = s->coverage50,
-                        .coverage80 = s->coverage80,
-                        .coverage95 = s->coverage95,
-                        .crps = s->crps,
-                        .functions = s->functions,
-                        .points = s->points,
-                        .samples = s->samples,
-                        .bins = s->n_bins};
+static void give_scores(const eval_scores *s, mnp_scores *out) {
+    mnp_scores all = {.loglik = s->loglik,
+                      .se = s->se,
+                      .elbo = s->elbo,
+                      .kl = s->kl,
+                      .ess = s->ess,
+                      .loglik_prior_sampling = s->prior,
+                      .se_prior_sampling = s->prior_se,
+                      .loglik_pixels = s->alone,
+                      .se_pixels = s->alone_se,
+                      .loglik_true = s->truth,
+                      .se_true = s->truth_se,
+                      .coverage50 = s->coverage50,
+                      .coverage80 = s->coverage80,
+                      .coverage95 = s->coverage95,
+                      .crps = s->crps,
+                      .functions = s->functions,
+                      .points = s->points,
+                      .samples = s->samples,
+                      .bins = s->n_bins};
     for (int k = 0; k < s->n_bins && k < MNP_SCORE_BINS; k++) {
-        out->bin_lo[k] = s->bin_lo[k];
-        out->bin_hi[k] = s->bin_hi[k];
-        out->bin_functions[k] = s->bin_functions[k];
-        out->bin_loglik[k] = s->bin_loglik[k];
-        out->bin_se[k] = s->bin_se[k];
+        all.bin_lo[k] = s->bin_lo[k];
+        all.bin_hi[k] = s->bin_hi[k];
+        all.bin_functions[k] = s->bin_functions[k];
+        all.bin_loglik[k] = s->bin_loglik[k];
+        all.bin_se[k] = s->bin_se[k];
     }
+    give_result(out, &all, sizeof all);
 }
 
 mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
                         const mnp_eval_opts *opts, mnp_scores *out) {
-    if (!ctx || !out) return MNP_EINVAL;
+    if (!ctx) return MNP_EINVAL;
     if (!model || !data) return env_fail(&ctx->env, MNP_EINVAL, "a model and data are needed");
     mnp_eval_opts o;
-    OPTS_COPY(o, opts);
+    MNP_TRY(CHECK_RESULT(&ctx->env, mnp_scores, out));
+    MNP_TRY(TAKE_OPTS(&ctx->env, mnp_eval_opts, opts, &o));
     eval_opts run = options_of(&o, data->d);
     MNP_TRY(set_context(&ctx->env, o.context, data->d, &run));
     pool *workers = NULL;
@@ -91,7 +93,7 @@ mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *da
     MNP_TRY(evaluator_create(&ctx->env, model->m, data->d, workers, o.device, &v));
     evaluator_on_progress(v, o.progress, o.progress_user);
     mnp_status status = evaluator_run(v, NULL, &run, &scores);
-    if (status == MNP_OK) copy_scores(&scores, out);
+    if (status == MNP_OK) give_scores(&scores, out);
     evaluator_destroy(v);
     return status;
 }
@@ -129,13 +131,15 @@ mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp_set *co
 
 mnp_status mnp_check(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data, int64_t functions,
                      int64_t samples, uint64_t seed, mnp_laws *out) {
-    if (!ctx || !out) return MNP_EINVAL;
+    if (!ctx) return MNP_EINVAL;
     if (!model || !data) return env_fail(&ctx->env, MNP_EINVAL, "a model and data are needed");
+    MNP_TRY(CHECK_RESULT(&ctx->env, mnp_laws, out));
     pool *workers = NULL;
     laws l;
     MNP_TRY(ctx_pool(ctx, &workers));
     MNP_TRY(laws_measure(&ctx->env, model->m, data->d, workers, functions, samples, seed, &l));
-    *out = (mnp_laws){l.permutation,    l.marginal,  l.conditional,
-                      l.conditional_se, l.functions, l.samples};
+    GIVE_RESULT(mnp_laws, out, .permutation = l.permutation, .marginal = l.marginal,
+                .conditional = l.conditional, .conditional_se = l.conditional_se,
+                .functions = l.functions, .samples = l.samples);
     return MNP_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef MNP_API_HANDLES_H
 #define MNP_API_HANDLES_H
 
+#include "api/check.h"
 #include "bandit/trial.h"
 #include "data/dataset.h"
 #include "run/predict.h"
@@ -49,12 +50,5 @@ mnp_status ctx_pool(mnp_ctx *ctx, pool **out);
 /* How to play, checked; dims and actions are left to the caller. */
 mnp_status bandit_play_of(env *e, const mnp_model *model, const mnp_bandit_opts *o,
                           agent_opts *out);
-
-/* A struct of options may come from an older header: fields behind its size are zero. */
-#define OPTS_COPY(to, from)                                                                        \
-    do {                                                                                           \
-        memset(&(to), 0, sizeof(to));                                                              \
-        if (from) memcpy(&(to), from, (from)->size < sizeof(to) ? (from)->size : sizeof(to));      \
-    } while (0)
 
 #endif

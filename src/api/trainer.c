@@ -10,7 +10,7 @@ mnp_status mnp_trainer_create(mnp_ctx *ctx, mnp_model *model, const mnp_data *tr
     *out = NULL;
     if (!model || !train) return env_fail(&ctx->env, MNP_EINVAL, "a model and data are needed");
     mnp_train_opts o;
-    OPTS_COPY(o, opts);
+    MNP_TRY(TAKE_OPTS(&ctx->env, mnp_train_opts, opts, &o));
     mnp_trainer *t = env_alloc(&ctx->env, 1, sizeof *t, "a trainer handle");
     if (!t) return MNP_ENOMEM;
     *t = (mnp_trainer){.ctx = ctx, .model = model, .train = train, .seed = o.seed};
@@ -38,23 +38,25 @@ void mnp_trainer_destroy(mnp_trainer *t) {
     env_free(&t->ctx->env, t);
 }
 
-mnp_train_report mnp_trainer_report(const mnp_trainer *t) {
+static void give_report(const mnp_trainer *t, mnp_train_report *out) {
     train_state s = trainer_state(t->t);
-    return (mnp_train_report){.step = s.step,
-                              .steps = s.steps,
-                              .loss = s.loss,
-                              .kl = s.kl,
-                              .loglik = s.loglik,
-                              .grad_norm = s.grad_norm,
-                              .rate = s.rate,
-                              .valid = s.valid,
-                              .best_valid = s.best_valid,
-                              .best_step = s.best_step};
+    GIVE_RESULT(mnp_train_report, out, .step = s.step, .steps = s.steps, .loss = s.loss, .kl = s.kl,
+                .loglik = s.loglik, .grad_norm = s.grad_norm, .rate = s.rate, .valid = s.valid,
+                .best_valid = s.best_valid, .best_step = s.best_step);
+}
+
+mnp_status mnp_trainer_report(const mnp_trainer *t, mnp_train_report *out) {
+    if (!t) return MNP_EINVAL;
+    MNP_TRY(CHECK_RESULT(&t->ctx->env, mnp_train_report, out));
+    give_report(t, out);
+    return MNP_OK;
 }
 
 mnp_status mnp_trainer_run(mnp_trainer *t, int64_t steps, mnp_train_report *report) {
+    if (!t) return MNP_EINVAL;
+    if (report) MNP_TRY(CHECK_RESULT(&t->ctx->env, mnp_train_report, report));
     mnp_status status = trainer_run(t->t, steps);
-    if (report) *report = mnp_trainer_report(t);
+    if (report) give_report(t, report);
     return status;
 }
 

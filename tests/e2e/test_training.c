@@ -72,6 +72,12 @@ static void close_session(session *s) {
     mnp_ctx_destroy(s->ctx);
 }
 
+static int64_t steps_of(const session *s) {
+    mnp_train_report r = {.size = sizeof r};
+    OK(s, mnp_trainer_report(s->trainer, &r));
+    return r.step;
+}
+
 /* Runs that must agree have the same state: weights, moments, averages, best, scores. */
 static bool same_state(const session *a, const session *b) {
     const trainer *s = a->trainer->t, *t = b->trainer->t;
@@ -129,7 +135,7 @@ static void resuming_changes_no_bit(void) {
     char state[260], one[260], two[260];
     open_session(&whole, 2, plain, 7);
     OK(&whole, mnp_trainer_run(whole.trainer, 100, NULL)); /* never beyond the schedule */
-    CHECK(mnp_trainer_report(whole.trainer).step == 24);
+    CHECK(steps_of(&whole) == 24);
     OK(&whole, mnp_trainer_save_best(whole.trainer, in_folder(one, "one")));
     in_folder(state, "state");
     for (int k = 0; k < 4; k++) {
@@ -139,7 +145,7 @@ static void resuming_changes_no_bit(void) {
         close_session(&half);
         open_session(&half, 1, plain, 7);
         OK(&half, mnp_trainer_resume(half.trainer, state, false));
-        CHECK(mnp_trainer_report(half.trainer).step == stops[k]);
+        CHECK(steps_of(&half) == stops[k]);
         OK(&half, mnp_trainer_run(half.trainer, 3, NULL));
         OK(&half, mnp_trainer_run(half.trainer, 24, NULL));
         CHECK(same_state(&whole, &half));
@@ -166,7 +172,7 @@ static void other_runs_are_not_resumed(void) {
         float before = b.model->m->weights[3];
         CHECK(mnp_trainer_resume(b.trainer, state, false) == MNP_EINVAL);
         CHECK(strstr(mnp_last_error(b.ctx), names[k]) != NULL);
-        CHECK(b.model->m->weights[3] == before && mnp_trainer_report(b.trainer).step == 0);
+        CHECK(b.model->m->weights[3] == before && steps_of(&b) == 0);
         close_session(&b);
     }
     /* The same weights on a new schedule of another length. */
@@ -174,9 +180,9 @@ static void other_runs_are_not_resumed(void) {
     OK(&b, mnp_trainer_resume(b.trainer, state, true));
     size_t bytes = (size_t)a.model->m->params.words * sizeof(float);
     CHECK(memcmp(a.model->m->weights, b.model->m->weights, bytes) == 0);
-    CHECK(mnp_trainer_report(b.trainer).step == 0);
+    CHECK(steps_of(&b) == 0);
     OK(&b, mnp_trainer_run(b.trainer, 25, NULL));
-    CHECK(mnp_trainer_report(b.trainer).step == 25);
+    CHECK(steps_of(&b) == 25);
     close_session(&b);
     close_session(&a);
 }
@@ -250,7 +256,7 @@ static void averages_are_averages(void) {
 
 static void training_learns(void) {
     session s;
-    mnp_train_report first, last;
+    mnp_train_report first = {.size = sizeof first}, last = first;
     open_session(&s, 2, "steps=200 batch=20 lr=3e-3 valid_every=50 valid_functions=20", 7);
     OK(&s, mnp_trainer_run(s.trainer, 1, &first));
     OK(&s, mnp_trainer_run(s.trainer, 200, &last));
@@ -281,7 +287,7 @@ static void check_poison(float poison, const char *op, int threads) {
     CHECK(strstr(text, op) != NULL);
     if (check_.bad) fprintf(stderr, "%s\n", text);
     for (size_t k = 0; k < 4; k++) CHECK(memcmp(kept + k * words, blocks[k], bytes) == 0);
-    CHECK(mnp_trainer_report(s.trainer).step == 3);
+    CHECK(steps_of(&s) == 3);
     char path[260];
     mnp_model *model = NULL;
     OK(&s, mnp_trainer_save_last(s.trainer, in_folder(path, "last")));
@@ -290,7 +296,7 @@ static void check_poison(float poison, const char *op, int threads) {
     mnp_model_destroy(model);
     t->y[30] = good; /* and the run can go on */
     OK(&s, mnp_trainer_run(s.trainer, 2, NULL));
-    CHECK(mnp_trainer_report(s.trainer).step == 5);
+    CHECK(steps_of(&s) == 5);
     free(kept);
     close_session(&s);
 }
@@ -327,7 +333,7 @@ static void a_cancelled_run_can_go_on(void) {
     s.ctx->env.cancel = ask;
     s.ctx->env.cancel_user = &left;
     CHECK(mnp_trainer_run(s.trainer, 24, NULL) == MNP_ECANCELLED);
-    int64_t done = mnp_trainer_report(s.trainer).step;
+    int64_t done = steps_of(&s);
     CHECK(done > 0 && done < 24);
     s.ctx->env.cancel = NULL;
     OK(&s, mnp_trainer_run(s.trainer, 24, NULL));

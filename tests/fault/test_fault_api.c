@@ -95,8 +95,8 @@ static mnp_status use(life *l) {
     double x[TARGETS] = {-1, 0, 1, 2}, y[TARGETS] = {0.5, 1, -0.2, -1};
     double out[3 * SAMPLES * TARGETS], bound = 0, prior = 0;
     mnp_set context = {2, x, y}, targets = {TARGETS, x, y};
-    mnp_scores scores;
-    mnp_laws laws;
+    mnp_scores scores = {.size = sizeof scores};
+    mnp_laws laws = {.size = sizeof laws};
     mnp_eval_opts o = {.size = sizeof o, .samples = 2, .draws = 3};
     MNP_TRY(mnp_model_load(l->ctx, in_folder(path, "best"), &l->loaded));
     MNP_TRY(mnp_score_set(l->ctx, l->loaded, &context, &targets, 2, 1, &bound, &prior));
@@ -115,7 +115,7 @@ static mnp_status use(life *l) {
 static mnp_status play(life *l) {
     static const char *const agents[] = {"mnp", "gp", "uniform"};
     double x[2] = {0.3, -0.6};
-    mnp_bandit_scores scores;
+    mnp_bandit_scores scores = {.size = sizeof scores};
     MNP_TRY(mnp_model_create(l->ctx, "mnp", "wheel",
                              "x_dim=7 d_z=3 d_r=3 enc_width=4 flow_hidden=5", NULL, 1,
                              &l->playing));

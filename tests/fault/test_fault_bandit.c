@@ -40,7 +40,7 @@ static mnp_status life(mnp_ctx *ctx, const char *agent, mnp_data **data) {
     mnp_bandit_opts play = {
         .size = sizeof play, .agent = agent, .initial_pulls = 1, .agent_file = agent_path};
     mnp_log_opts log = {.size = sizeof log, .passes = 2};
-    mnp_replay_scores scores;
+    mnp_replay_scores scores = {.size = sizeof scores};
     mnp_status status = mnp_data_open(ctx, log_path, &d, data);
     if (status == MNP_OK) status = mnp_agent_train(ctx, agent, *data, &how, agent_path);
     if (status != MNP_OK) return status;

@@ -47,7 +47,7 @@ static void oracle_scores(void) {
         mnp_model *m = make(ctx, "oracle", NULL, d);
         CHECK(mnp_model_parameters(m) == 0);
         for (int authors = 0; authors < 2; authors++) {
-            mnp_scores s;
+            mnp_scores s = {.size = sizeof s};
             mnp_eval_opts o = {.size = sizeof o, .protocol = authors ? MNP_AUTHORS : MNP_STRICT};
             CHECK(mnp_evaluate(ctx, m, d, &o, &s) == MNP_OK);
             NEAR(s.loglik, authors ? known[k].authors : known[k].strict, 0.01 + 4 * s.se, 0);
@@ -82,7 +82,7 @@ static void laws(void) {
     for (int k = 0; k < 4; k++) {
         CASE(kinds[k]);
         mnp_model *m = make(ctx, kinds[k], k == 3 ? "flow_gain=1 identity_init=off" : NULL, d);
-        mnp_laws l;
+        mnp_laws l = {.size = sizeof l};
         CHECK(mnp_check(ctx, m, d, 20, 3, 1, &l) == MNP_OK);
         CHECK(l.permutation < 1e-4 && l.marginal < 1e-6 && l.conditional < 1e-9);
         CHECK(l.functions == 20 && l.samples == 1);
@@ -321,7 +321,7 @@ static void train(mnp_ctx *ctx, const mnp_data *d, int64_t pause, double out[3],
     if (fd >= 0) close(fd);
     mnp_model *m = NULL;
     mnp_train_opts o = {.size = sizeof o, .options = "steps=120 batch=4 valid_functions=20"};
-    mnp_train_report r;
+    mnp_train_report r = {.size = sizeof r};
     for (int part = pause > 0 ? 0 : 1; part < 2; part++) {
         mnp_trainer *t = NULL;
         mnp_model_destroy(m);
@@ -350,7 +350,7 @@ static void training(void) {
     train(ctx, d, 37, resumed, &valid2);
     CHECK(memcmp(once, resumed, sizeof once) == 0 && valid == valid2);
     mnp_model *m = make(ctx, "oracle", NULL, d);
-    mnp_scores s;
+    mnp_scores s = {.size = sizeof s};
     mnp_eval_opts o = {.size = sizeof o, .functions = 20, .protocol = MNP_AUTHORS};
     CHECK(mnp_evaluate(ctx, m, d, &o, &s) == MNP_OK);
     CHECK(valid > s.loglik - 0.15); /* the right period was among the starts */
@@ -380,13 +380,13 @@ static void two_inputs(void) {
         mnp_model *m = make(ctx, kinds[k], NULL, d);
         mnp_trainer *t = NULL;
         mnp_train_opts o = {.size = sizeof o, .options = "steps=60 batch=4 lr=3e-2"};
-        mnp_train_report first, last;
+        mnp_train_report first = {.size = sizeof first}, last = first;
         CHECK(mnp_trainer_create(ctx, m, d, NULL, &o, &t) == MNP_OK);
         CHECK(mnp_trainer_run(t, 1, &first) == MNP_OK);
         CHECK(mnp_trainer_run(t, 100, &last) == MNP_OK);
         CHECK(last.step == 60 && isfinite(last.loss));
         mnp_trainer_destroy(t);
-        mnp_scores s;
+        mnp_scores s = {.size = sizeof s};
         mnp_eval_opts eo = {.size = sizeof eo, .context_lo = 8, .context_hi = 12};
         CHECK(mnp_evaluate(ctx, m, d, &eo, &s) == MNP_OK);
         CHECK(s.loglik > -3.5); /* N(mean, sd) of all values scores below */

@@ -171,7 +171,7 @@ static void check_edges(const char *process, const char *options, int64_t n, con
     CHECK(mnp_ctx_create(&(mnp_ctx_opts){.size = sizeof(mnp_ctx_opts), .threads = 1}, &ctx) ==
           MNP_OK);
     mnp_data *data = make_data(ctx, n, far);
-    mnp_train_report report = {0};
+    mnp_train_report report = {.size = sizeof report};
     mnp_train_opts to = {.size = sizeof to, .options = train, .seed = 3};
     OK(mnp_model_create(ctx, process, "tiny", options, data, 1, &model));
     OK(mnp_trainer_create(ctx, model, data, data, &to, &trainer));
@@ -179,7 +179,7 @@ static void check_edges(const char *process, const char *options, int64_t n, con
     CHECK(isfinite(report.loss) && isfinite(report.grad_norm) && report.step == 6);
     mnp_trainer_destroy(trainer);
     mnp_eval_opts eo = {.size = sizeof eo, .samples = 3, .draws = 19, .protocol = MNP_AUTHORS};
-    mnp_scores scores = {0};
+    mnp_scores scores = {.size = sizeof scores};
     OK(mnp_evaluate(ctx, model, data, &eo, &scores));
     CHECK(isfinite(scores.loglik) && isfinite(scores.loglik_prior_sampling));
     double x[3] = {-far, 0, far}, y[6], bound = NAN, prior = NAN;

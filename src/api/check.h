@@ -1,0 +1,59 @@
+/* check.h: what public calls ask of their arguments, in one place. Each check returns MNP_OK, or
+ * MNP_EINVAL after one line in the context's text that names the argument; a call then leaves with
+ * MNP_TRY. Behind these checks the library takes its input as good. */
+#ifndef MNP_API_CHECK_H
+#define MNP_API_CHECK_H
+
+#include "base/env.h"
+
+/* ---- structs that cross the interface -------------------------------------------------------- */
+
+/* Their first member is `size`, set by the caller, so that both sides may grow them: what a side
+ * does not know is zero. A new member goes behind the last, at an offset of a multiple of 8, never
+ * into padding. The first version of each ends with the member named here. */
+#define STRUCT_END(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
+enum {
+    mnp_ctx_opts_first = STRUCT_END(mnp_ctx_opts, cancel_user),
+    mnp_job_opts_first = STRUCT_END(mnp_job_opts, fast),
+    mnp_data_opts_first = STRUCT_END(mnp_data_opts, action_column),
+    mnp_train_opts_first = STRUCT_END(mnp_train_opts, device),
+    mnp_eval_opts_first = STRUCT_END(mnp_eval_opts, seen),
+    mnp_bandit_opts_first = STRUCT_END(mnp_bandit_opts, agent_file),
+    mnp_agent_train_opts_first = STRUCT_END(mnp_agent_train_opts, progress_user),
+    mnp_log_opts_first = STRUCT_END(mnp_log_opts, passes),
+    mnp_train_report_first = STRUCT_END(mnp_train_report, best_step),
+    mnp_scores_first = STRUCT_END(mnp_scores, se_pixels),
+    mnp_laws_first = STRUCT_END(mnp_laws, samples),
+    mnp_bandit_scores_first = STRUCT_END(mnp_bandit_scores, seconds),
+    mnp_replay_scores_first = STRUCT_END(mnp_replay_scores, log_se),
+    STRUCT_MAX = 4096 /* a larger `size` was never set */
+};
+
+/* Options into `to`, with zeros where `from` is NULL or ends earlier. */
+#define TAKE_OPTS(e, type, from, to) check_opts(e, #type, type##_first, sizeof(type), from, to)
+mnp_status check_opts(env *e, const char *name, size_t first, size_t now, const void *from,
+                      void *to);
+
+/* May a result be written to `out`? And: write it, all but `size`, and zeros behind what is known
+ * here. */
+#define CHECK_RESULT(e, type, out) check_result(e, #type, type##_first, out)
+mnp_status check_result(env *e, const char *name, size_t first, const void *out);
+#define GIVE_RESULT(type, out, ...) give_result(out, &(type){__VA_ARGS__}, sizeof(type))
+void give_result(void *out, const void *from, size_t now);
+
+/* ---- single arguments ------------------------------------------------------------------------ */
+
+/* A pointer that may not be NULL. */
+mnp_status check_given(env *e, const void *p, const char *name);
+/* lo <= v <= hi. */
+mnp_status check_range(env *e, int64_t v, int64_t lo, int64_t hi, const char *name);
+/* One of the `count` values of an enumeration. */
+mnp_status check_enum(env *e, int64_t v, int64_t count, const char *name);
+mnp_status check_finite(env *e, double v, const char *name);
+/* An array of a * b * c numbers of 8 bytes, none of the factors negative: given, and not larger
+ * than any memory. */
+mnp_status check_array(env *e, const void *p, int64_t a, int64_t b, int64_t c, const char *name);
+/* A place for a text of `size` bytes; NULL is fine for none. */
+mnp_status check_buffer(env *e, const char *out, size_t size, const char *name);
+
+#endif

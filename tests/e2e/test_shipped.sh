@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_shipped.sh: two of the shipped models score what their files say, on 50 test functions; how such
-# scores come into a file; and the sizes of what is shipped.
+# test_shipped.sh: two of the shipped models score what their files say, on 50 test functions; an ELBO is
+# a lower bound; how scores come into a file; and the sizes of what is shipped.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/check.sh
@@ -56,5 +56,8 @@ for name in mnp-rbf mnp-monotonic; do
     for protocol in strict authors; do
         run "$name scores what its file says ($protocol)" agrees $name 50 $protocol
     done
+done
+for name in np-rbf np-sde; do
+    ! shipped $name || run "$name: ELBO below the bound" elbo_below $name 20
 done
 check_done

@@ -45,5 +45,11 @@ wheel-np-t5 3 17 75
 wheel-maml 3 5 24
 wheel-c-bruno 3 5 24
 END
+for name in np-rbf np-matern np-periodic np-monotonic np-convex np-sde; do
+    ! shipped $name || run "$name: ELBO below the bound" elbo_below $name 100
+done
+for name in wheel-mnp-t1 wheel-np-t1; do
+    ! shipped $name || run "$name: ELBO below the bound" elbo_below $name 20
+done
 ! shipped geofluvial-np || run "geofluvial-np loads" "$MNP" info "$models/geofluvial-np.safetensors"
 check_done

@@ -42,6 +42,14 @@ static void train_step(graph *g, const model_spec *s, const process_train_opts *
     if (o->update) op_update(g);
 }
 
+/* A scalar once per sample, also where no sample enters it: with one step the KL is the same for
+ * all, and is recorded once. */
+static val per_sample(graph *g, val v) {
+    if (!graph_ok(g) || graph_at(g, v)->sampled) return v;
+    val zero = op_zeros(g, "zero", EXT_FIXED, 1, 1, true);
+    return op_add(g, op_sum_rows(g, zero, ROWS_ALL), v);
+}
+
 /* Latents from the posterior. */
 static void bound(graph *g, const model_spec *s, const process_score_opts *o) {
     val x, y;
@@ -51,7 +59,7 @@ static void bound(graph *g, const model_spec *s, const process_score_opts *o) {
     chain_walk w;
     chain_record_walk(g, s, x, y, &wo, &w);
     op_emit(g, op_sum_rows(g, w.logp, o->scored));
-    op_emit(g, w.kl_sum);
+    op_emit(g, per_sample(g, w.kl_sum));
     op_emit(g, w.ratio_sum);
     if (o->points) op_emit(g, w.logp);
     for (int64_t t = 0; o->latents && t < s->T; t++) op_emit(g, w.z[t]);

@@ -9,7 +9,9 @@
 #include "comm/comm.h"
 #include "run/train_inner.h"
 
-enum { STATE_LIMIT = 1 << 30, PROGRAM_LIMIT = 1 << 30, BLOCKS = 5, NUMBERS = 4 };
+enum { STATE_LIMIT = 1 << 30, PROGRAM_LIMIT = 1 << 30, BLOCKS = 5 };
+enum { NUMBER_STEP, NUMBER_VALID, NUMBER_BEST, NUMBER_BEST_STEP, NUMBERS };
+#define REMEDY "the file is damaged: use a copy of it, or train anew"
 static const char *const block_names[BLOCKS] = {"weights", "moment1", "moment2", "best", "average"};
 
 static void blocks_of(trainer *t, float *out[BLOCKS]) {
@@ -45,8 +47,10 @@ static void forget(description *d) {
 mnp_status trainer_save(trainer *t, const char *path) {
     description d;
     mnp_status status = describe(t, &d);
-    double numbers[NUMBERS] = {(double)t->step.step, t->last_valid, t->best_valid,
-                               (double)t->best_step};
+    double numbers[NUMBERS] = {[NUMBER_STEP] = (double)t->step.step,
+                               [NUMBER_VALID] = t->last_valid,
+                               [NUMBER_BEST] = t->best_valid,
+                               [NUMBER_BEST_STEP] = (double)t->best_step};
     float *blocks[BLOCKS];
     blocks_of(t, blocks);
     safetensors_tensor tensors[BLOCKS + 1];
@@ -154,6 +158,16 @@ static mnp_status check_description(trainer *t, const safetensors_file *f, bool 
     return status;
 }
 
+/* A damaged or foreign file shows itself in numbers that no run has. */
+static mnp_status check_block(env *e, const safetensors_tensor *tensor, bool squares) {
+    const float *v = tensor->data;
+    for (size_t i = 0; i < tensor->count; i++)
+        if (!isfinite(v[i]) || (squares && v[i] < 0))
+            return env_fail(e, MNP_EFORMAT, "'%s' holds %g, which no run can have; " REMEDY,
+                            tensor->name, (double)v[i]);
+    return MNP_OK;
+}
+
 /* All are looked at before the first is taken, so that a bad file changes nothing. */
 static mnp_status load_blocks(trainer *t, const safetensors_file *f) {
     float *blocks[BLOCKS];
@@ -166,6 +180,7 @@ static mnp_status load_blocks(trainer *t, const safetensors_file *f) {
             tensors[k]->dtype != SAFETENSORS_F32)
             return env_fail(t->env, MNP_EFORMAT, "'%s' is missing or has the wrong size or type",
                             block_names[k]);
+        MNP_TRY(check_block(t->env, tensors[k], blocks[k] == t->moment2));
     }
     for (int k = 0; k < BLOCKS; k++)
         if (blocks[k])
@@ -173,22 +188,42 @@ static mnp_status load_blocks(trainer *t, const safetensors_file *f) {
     return MNP_OK;
 }
 
-static mnp_status read_numbers(env *e, const safetensors_file *f, double numbers[NUMBERS]) {
-    const safetensors_tensor *tensor = safetensors_find(f, "numbers");
-    if (!tensor || tensor->count != NUMBERS)
-        return env_fail(e, MNP_EFORMAT, "'numbers' is missing or has the wrong size");
-    MNP_TRY(safetensors_doubles(e, tensor, numbers, NUMBERS));
-    if (!(numbers[0] >= 0 && numbers[0] <= 4294967295.0))
-        return env_fail(e, MNP_EFORMAT, "the step is out of range");
+/* A step as a double: a whole number from 0 to `most`. Asked before it becomes an integer. */
+static mnp_status check_step(env *e, const char *what, double v, int64_t most) {
+    if (v >= 0 && v <= (double)most && v == floor(v)) return MNP_OK;
+    return env_fail(e, MNP_EFORMAT, "the %s is %g, not a whole number from 0 to %lld; " REMEDY,
+                    what, v, (long long)most);
+}
+
+/* A new schedule forgets the steps, and with them how long the old schedule was. */
+static mnp_status check_numbers(const trainer *t, const double n[NUMBERS], bool new_schedule) {
+    env *e = t->env;
+    double valid = n[NUMBER_VALID], best = n[NUMBER_BEST];
+    MNP_TRY(check_step(e, "step", n[NUMBER_STEP], new_schedule ? UINT32_MAX : t->spec.steps));
+    MNP_TRY(
+        check_step(e, "step of the best weights", n[NUMBER_BEST_STEP], (int64_t)n[NUMBER_STEP]));
+    if (isnan(best) || best == INFINITY || (isfinite(valid) && valid > best))
+        return env_fail(e, MNP_EFORMAT,
+                        "the validation scores, last %g and best %g, cannot be; " REMEDY, valid,
+                        best);
     return MNP_OK;
+}
+
+static mnp_status read_numbers(const trainer *t, const safetensors_file *f, bool new_schedule,
+                               double numbers[NUMBERS]) {
+    const safetensors_tensor *tensor = safetensors_find(f, "numbers");
+    if (!tensor || tensor->count != NUMBERS || tensor->dtype != SAFETENSORS_F64)
+        return env_fail(t->env, MNP_EFORMAT, "'numbers' is missing or has the wrong size or type");
+    MNP_TRY(safetensors_doubles(t->env, tensor, numbers, NUMBERS));
+    return check_numbers(t, numbers, new_schedule);
 }
 
 static void set_numbers(trainer *t, const double numbers[NUMBERS], bool new_schedule) {
     t->fresh = false;
-    t->step.step = new_schedule ? 0 : (int64_t)numbers[0];
-    t->last_valid = numbers[1];
-    t->best_valid = numbers[2];
-    t->best_step = new_schedule ? 0 : (int64_t)numbers[3];
+    t->step.step = new_schedule ? 0 : (int64_t)numbers[NUMBER_STEP];
+    t->last_valid = numbers[NUMBER_VALID];
+    t->best_valid = numbers[NUMBER_BEST];
+    t->best_step = new_schedule ? 0 : (int64_t)numbers[NUMBER_BEST_STEP];
 }
 
 mnp_status trainer_load(trainer *t, const char *path, bool new_schedule) {
@@ -196,7 +231,7 @@ mnp_status trainer_load(trainer *t, const char *path, bool new_schedule) {
     double numbers[NUMBERS];
     MNP_TRY(safetensors_read(t->env, path, STATE_LIMIT, &f));
     mnp_status status = check_description(t, f, new_schedule);
-    if (status == MNP_OK) status = read_numbers(t->env, f, numbers);
+    if (status == MNP_OK) status = read_numbers(t, f, new_schedule, numbers);
     if (status == MNP_OK) status = load_blocks(t, f);
     if (status == MNP_OK) set_numbers(t, numbers, new_schedule);
     safetensors_destroy(f);

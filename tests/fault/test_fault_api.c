@@ -197,6 +197,45 @@ static void with_workers_too(void) {
     for (long n = 0; live_once(n, 3) && !check_.bad; n += 17) CHECK(n < 100000);
 }
 
+/* Scoring a family, whose true density is known: every kind of model, the n-th allocation of the
+ * scoring failing. A score that comes back is whole. */
+static bool score_once(const char *kind, long n, int threads) {
+    life l;
+    mnp_data_opts d = {.size = sizeof d, .split = MNP_TEST, .functions = 2, .seed = 1};
+    mnp_scores s = {.size = sizeof s};
+    mnp_laws laws = {.size = sizeof laws};
+    mnp_eval_opts o = {.size = sizeof o, .samples = 2, .draws = 3};
+    atomic_store(&live, 0);
+    atomic_store(&failed, false);
+    atomic_store(&left, -1);
+    CHECK(begin(&l, threads) == MNP_OK);
+    CHECK(mnp_data_open(l.ctx, "rbf", &d, &l.data) == MNP_OK);
+    CHECK(mnp_model_create(l.ctx, kind, "tiny", NULL, l.data, 1, &l.model) == MNP_OK);
+    atomic_store(&left, n);
+    mnp_status status = mnp_evaluate(l.ctx, l.model, l.data, &o, &s);
+    if (status == MNP_OK) status = mnp_check(l.ctx, l.model, l.data, 1, 2, 1, &laws);
+    atomic_store(&left, -1);
+    CHECK(status == (atomic_load(&failed) ? MNP_ENOMEM : MNP_OK));
+    if (status != MNP_OK) CHECK(mnp_last_error(l.ctx)[0] != '\0');
+    if (status == MNP_OK)
+        CHECK(isfinite(s.loglik) && isfinite(s.loglik_true) && isfinite(laws.conditional));
+    end(&l);
+    CHECK(atomic_load(&live) == 0);
+    if (check_.bad) fprintf(stderr, "with allocation %ld, %d threads\n", n, threads);
+    return atomic_load(&failed);
+}
+
+static void scores_are_whole_or_refused(void) {
+    static const char *const kinds[] = {"gp", "cbp", "oracle", "np", "mnp"};
+    for (int k = 0; k < 5; k++) {
+        long n = 0;
+        CASE(kinds[k]);
+        while (score_once(kinds[k], n, 1) && !check_.bad) n++;
+        CHECK(n > 20);
+        for (n = 0; score_once(kinds[k], n, 3) && !check_.bad; n += 7) CHECK(n < 100000);
+    }
+}
+
 /* What failed can be tried again, with the same handles. */
 static void a_life_goes_on_after_a_failure(void) {
     life l;
@@ -329,6 +368,7 @@ int main(void) {
     if (!mkdtemp(folder)) return 1;
     RUN(every_allocation_may_fail);
     RUN(with_workers_too);
+    RUN(scores_are_whole_or_refused);
     RUN(a_life_goes_on_after_a_failure);
     RUN(writing_is_all_or_nothing);
     static const char *const files[] = {"state", "best", "last", "data.csv"};

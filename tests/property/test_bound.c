@@ -83,7 +83,7 @@ static mnp_model *train(mnp_ctx *ctx, const mnp_data *d, const char *process, co
                         const char *how, int64_t steps, double *kl) {
     mnp_model *m = NULL;
     mnp_trainer *t = NULL;
-    mnp_train_report report = {0};
+    mnp_train_report report = {.size = sizeof report};
     mnp_train_opts o = {.size = sizeof o, .options = how, .seed = 2, .device = "cpu"};
     OK(mnp_model_create(ctx, process, "tiny", options, d, 1, &m));
     OK(mnp_trainer_create(ctx, m, d, NULL, &o, &t));
@@ -95,7 +95,7 @@ static mnp_model *train(mnp_ctx *ctx, const mnp_data *d, const char *process, co
 
 static mnp_scores score(mnp_ctx *ctx, const mnp_model *m, const mnp_data *d, int64_t samples,
                         mnp_protocol protocol) {
-    mnp_scores s = {0};
+    mnp_scores s = {.size = sizeof s};
     mnp_eval_opts o = {.size = sizeof o,
                        .samples = samples,
                        .draws = -1,

@@ -116,15 +116,23 @@ static double number(const json_value *object, const char *key) {
     return v && v->kind == JSON_NUMBER ? v->number : NAN;
 }
 
-static void get_curve(const json_value *score, repro_curve *c) {
+/* A count, or -1 where there is none: the file may have been edited. */
+static int64_t whole(const json_value *object, const char *key) {
+    double v = number(object, key);
+    return v >= 0 && v < 0x1p53 && v == floor(v) ? (int64_t)v : -1;
+}
+
+static bool get_curve(const json_value *score, repro_curve *c) {
     const json_value *list = json_get(score, "by_context"), *v;
     for (size_t k = 0; k < MNP_SCORE_BINS && (v = json_at(list, k)); k++) {
-        c->lo[k] = (int64_t)number(v, "lo");
-        c->hi[k] = (int64_t)number(v, "hi");
+        c->lo[k] = whole(v, "lo");
+        c->hi[k] = whole(v, "hi");
+        if (c->lo[k] < 0 || c->hi[k] < 0) return false;
         c->loglik[k] = number(v, "loglik");
         c->se[k] = number(v, "se");
         c->bins = (int)k + 1;
     }
+    return true;
 }
 
 static bool get_scores(const json_value *root, const repro_task *task, repro_result *out) {
@@ -136,7 +144,7 @@ static bool get_scores(const json_value *root, const repro_task *task, repro_res
             if (!v || !isfinite(number(v, "loglik"))) return false;
             out->scores[p][k] = (repro_score){number(v, "loglik"), number(v, "se"),
                                               number(v, "elbo"), number(v, "kl")};
-            if (k == 0) get_curve(v, &out->curves[p]);
+            if (k == 0 && !get_curve(v, &out->curves[p])) return false;
         }
     return true;
 }
@@ -159,10 +167,11 @@ bool repro_cell_read(repro_study *s, const repro_task *task, repro_result *out) 
     *out = (repro_result){.state = REPRO_DONE};
     bool ok = key && key->kind == JSON_STRING && strcmp(key->string, task->key) == 0 &&
               get_scores(root, task, out);
+    out->steps = whole(root, "steps");
+    out->best_step = whole(root, "best_step");
+    out->parameters = whole(root, "parameters");
+    ok = ok && out->steps >= 0 && out->best_step >= 0 && out->parameters >= 0;
     if (ok) {
-        out->steps = (int64_t)number(root, "steps");
-        out->best_step = (int64_t)number(root, "best_step");
-        out->parameters = (int64_t)number(root, "parameters");
         out->seconds = number(root, "seconds");
         out->gap = number(root, "gap");
         out->gap_se = number(root, "gap_se");

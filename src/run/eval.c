@@ -236,11 +236,12 @@ static void bind_emits(runner *r, double *const *to, const int64_t *stride, int 
 typedef struct truth_task {
     evaluator *v;
     function_score *out;
+    mnp_status status[EVAL_CHUNK]; /* of each function */
 } truth_task;
 
 static void score_truth(void *arg, int64_t k, int worker) {
     (void)worker;
-    const truth_task *t = arg;
+    truth_task *t = arg;
     const evaluator *v = t->v;
     const model_scaling *s = &v->m->scaling;
     env e = *v->env; /* a worker's own */
@@ -250,17 +251,23 @@ static void score_truth(void *arg, int64_t k, int worker) {
         raw[i] = v->x[at + i] * s->x_scale[0] + s->x_shift[0];
         raw[n + i] = v->y[at + i] * s->y_scale + s->y_shift;
     }
-    if (!raw || truth_logp(&e, &v->family, raw, raw + n, n, m, &sum) != MNP_OK) sum = NAN;
+    t->status[k] = raw ? truth_logp(&e, &v->family, raw, raw + n, n, m, &sum) : MNP_ENOMEM;
     t->out[k].truth = sum / (double)(n - m);
     env_free(&e, raw);
 }
 
-static void score_truths(evaluator *v, const eval_opts *o, int64_t count, function_score *out) {
-    truth_task t = {v, out};
+static mnp_status score_truths(evaluator *v, const eval_opts *o, int64_t count,
+                               function_score *out) {
+    truth_task t = {.v = v, .out = out};
     bool known = v->family.def && o->protocol == EVAL_STRICT && !o->bound_only;
     for (int64_t k = 0; k < count; k++) out[k].truth = NAN;
     if (known && v->pool) pool_run(v->pool, count, score_truth, &t);
     for (int64_t k = 0; known && !v->pool && k < count; k++) score_truth(&t, k, 0);
+    for (int64_t k = 0; k < count; k++)
+        if (t.status[k] != MNP_OK)
+            return env_fail(v->env, t.status[k], "%s: the density of %s could not be computed",
+                            mnp_status_name(t.status[k]), v->d->name);
+    return MNP_OK;
 }
 
 /* Splits the functions of a chunk. */
@@ -295,7 +302,7 @@ static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opt
                               int64_t first, int64_t count, function_score *out) {
     double shift = log(v->m->scaling.y_scale);
     split_chunk(v, o, first, count, out);
-    score_truths(v, o, count, out);
+    MNP_TRY(score_truths(v, o, count, out));
     MNP_TRY(run_both(v, weights, o, b, first, count));
     for (int64_t k = 0; k < count; k++) {
         int64_t at = k * b->samples, wide = k * b->predictive;

@@ -341,7 +341,7 @@ static mnp_status validate(trainer *t) {
     eval_scores scores;
     MNP_TRY(evaluator_run(t->valid, t->average ? t->average : t->m->weights, &o, &scores));
     t->last_valid = scores.loglik;
-    if (scores.loglik > t->best_valid) {
+    if (isfinite(scores.loglik) && scores.loglik > t->best_valid) {
         t->best_valid = scores.loglik;
         keep_best(t);
     }

@@ -68,7 +68,9 @@ damaged_cell_runs_again() {
     cp -r whole damaged
     cell=$(ls damaged/cells/np-rbf-1-*.json)
     head -c 100 "$cell" >part.json && mv part.json "$cell"
-    "$MNP" repro table1 $micro --out damaged --quiet && same_tables whole damaged
+    cell=$(ls damaged/cells/np-rbf-0-*.json) && grep -q '"steps":' "$cell" || return 1
+    sed -i 's/"steps":[^,]*/"steps": 1e300/' "$cell" # no number of steps
+    "$MNP" repro table1 $micro --out damaged | grep -q '^8 of them are finished' && same_tables whole damaged
 }
 # a cell is the run that mnp train makes with the same options
 cell_is_train() {

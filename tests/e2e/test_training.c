@@ -228,6 +228,73 @@ static void torn_states_change_nothing(void) {
     close_session(&fresh);
 }
 
+/* The file of `state` with other numbers in its tensor `name`, from the first on. */
+static void write_with(session *s, const char *state, const char *name, const double *v, size_t n,
+                       const char *path) {
+    safetensors_file *f = NULL;
+    OK(s, safetensors_read(&s->ctx->env, state, 1 << 26, &f));
+    if (!f) return;
+    const safetensors_tensor *t = safetensors_find(f, name);
+    for (size_t i = 0; i < n; i++)
+        if (t->dtype == SAFETENSORS_F64)
+            ((double *)(uintptr_t)t->data)[i] = v[i];
+        else
+            ((float *)(uintptr_t)t->data)[i] = (float)v[i];
+    OK(s, safetensors_write(&s->ctx->env, path, f->meta, f->meta_count, f->tensors, f->count));
+    safetensors_destroy(f);
+}
+
+/* Steps, scores, weights and moments that no run can have: refused by name, and nothing changes. */
+static void impossible_states_are_refused(void) {
+    static const struct {
+        const char *tensor;
+        double v[4];
+        size_t n;
+        const char *says;
+        bool any_schedule; /* refused with a new schedule as well */
+    } bad[] = {
+        {"numbers", {10, NAN, NAN, NAN}, 4, "step of the best weights is nan", true},
+        {"numbers", {10, NAN, NAN, 5}, 4, "best nan", true},
+        {"numbers", {10, 1, INFINITY, 5}, 4, "best inf", true},
+        {"numbers", {10, 1, 0.5, 5}, 4, "last 1 and best 0.5", true},
+        {"numbers", {10, 1, 1, 11}, 4, "is 11, not a whole number from 0 to 10", true},
+        {"numbers", {4e9}, 1, "step is 4e+09, not a whole number from 0 to 24", false},
+        {"numbers", {25}, 1, "step is 25", false},
+        {"numbers", {1e300}, 1, "step is 1e+300", true},
+        {"numbers", {-1}, 1, "step is -1", true},
+        {"numbers", {10.5}, 1, "step is 10.5", true},
+        {"numbers", {NAN}, 1, "step is nan", true},
+        {"weights", {NAN}, 1, "'weights' holds nan", true},
+        {"moment1", {INFINITY}, 1, "'moment1' holds inf", true},
+        {"moment2", {-1e-9}, 1, "'moment2' holds -1e-09", true},
+        {"best", {-INFINITY}, 1, "'best' holds -inf", true},
+        {"average", {NAN}, 1, "'average' holds nan", true},
+    };
+    session a, b, fresh;
+    char state[260], torn[260];
+    in_folder(state, "state");
+    in_folder(torn, "torn");
+    open_session(&a, 1, plain, 7);
+    open_session(&b, 1, plain, 7);
+    open_session(&fresh, 1, plain, 7);
+    fresh.trainer->t->last_valid = b.trainer->t->last_valid = 0; /* NaN is not equal to itself */
+    OK(&a, mnp_trainer_run(a.trainer, 10, NULL));
+    OK(&a, mnp_trainer_save(a.trainer, state));
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+        for (int again = 0; again <= bad[k].any_schedule; again++) {
+            write_with(&a, state, bad[k].tensor, bad[k].v, bad[k].n, torn);
+            CHECK(mnp_trainer_resume(b.trainer, torn, again) == MNP_EFORMAT);
+            const char *text = mnp_last_error(b.ctx);
+            CHECK(strstr(text, bad[k].says) && strstr(text, torn) && !strchr(text, '\n'));
+            CHECK(same_state(&fresh, &b));
+        }
+    OK(&b, mnp_trainer_resume(b.trainer, state, false)); /* the state itself is good */
+    CHECK(same_state(&a, &b));
+    close_session(&a);
+    close_session(&b);
+    close_session(&fresh);
+}
+
 /* average := weights at first, then average += (1 - ema) (weights - average). */
 static void averages_are_averages(void) {
     session s;
@@ -353,6 +420,7 @@ int main(void) {
     RUN(resuming_changes_no_bit);
     RUN(other_runs_are_not_resumed);
     RUN(torn_states_change_nothing);
+    RUN(impossible_states_are_refused);
     RUN(averages_are_averages);
     RUN(training_learns);
     RUN(bad_numbers_stop_the_run);

@@ -110,7 +110,7 @@ static int read_truth(cli *c, const map_frame *f, double **out) {
     npy_array a = {0};
     *out = NULL;
     if (!path) return 0;
-    if (npy_read(&c->env, path, (size_t)1 << 32, &a) != MNP_OK) return points_failed(c);
+    if (npy_read(&c->env, path, NPY_FILE_MAX, &a) != MNP_OK) return points_failed(c);
     bool fits = a.ndim >= 2 && a.ndim <= 3 && a.shape[a.ndim - 2] == f->rows &&
                 a.shape[a.ndim - 1] == f->cols;
     int code = fits ? 0

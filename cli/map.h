@@ -15,9 +15,8 @@
 #ifndef MNP_CLI_MAP_H
 #define MNP_CLI_MAP_H
 
+#include "base/limits.h"
 #include "cli/points.h"
-
-enum { MAP_SIDE_MAX = 4096 };
 
 typedef struct map_frame {
     int64_t rows, cols;

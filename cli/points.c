@@ -196,8 +196,8 @@ int points_span(cli *c, int64_t x_dim, const double *lo, const double *hi, const
                 points *out) {
     *out = (points){.n = 1};
     for (int64_t k = 0; k < x_dim; k++) {
-        if (n[k] > POINTS_MAX / out->n)
-            return cli_fail(c, EXIT_USAGE, "a grid has at most %d points", POINTS_MAX);
+        if (n[k] > GRID_POINTS_MAX / out->n)
+            return cli_fail(c, EXIT_USAGE, "a grid has at most %d points", GRID_POINTS_MAX);
         out->n *= n[k];
     }
     out->x = env_alloc(&c->env, (size_t)(out->n * x_dim), sizeof(double), "a grid");

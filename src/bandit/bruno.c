@@ -6,7 +6,7 @@
 #include "op/rqs_math.h"
 
 static const option_def table[] = {
-    OPTION_INT(bruno_opts, hidden, "64", 1, 4096, "width of the hidden layers"),
+    OPTION_INT(bruno_opts, hidden, "64", 1, MODEL_WIDTH_MAX, "width of the hidden layers"),
     OPTION_INT(bruno_opts, layers, "3", 1, MLP_LAYERS_MAX, "layers of weights"),
     OPTION_INT(bruno_opts, bins, "8", 2, RQS_BINS_MAX, "bins of the spline"),
     OPTION_INT(bruno_opts, steps, "3000", 1, 1e8, "training steps"),
@@ -20,6 +20,10 @@ option_view bruno_view(bruno_opts *o) {
     return (option_view){table, OPTION_COUNT(table), o};
 }
 
+static mlp net_of(const bruno_opts *o, int32_t inputs) {
+    return mlp_make((int)o->layers, inputs, (int32_t)o->hidden, (int32_t)(3 * o->bins + 1));
+}
+
 mnp_status bruno_create(env *e, const bruno_opts *o, int32_t inputs, uint64_t seed, bruno **out) {
     *out = NULL;
     bruno *b = env_alloc(e, 1, sizeof *b, "an agent");
@@ -27,7 +31,7 @@ mnp_status bruno_create(env *e, const bruno_opts *o, int32_t inputs, uint64_t se
     b->e = e;
     b->opts = *o;
     b->spline = (rqs_opts){(int32_t)o->bins, 5, 1e-3, 1e-3, 1e-3};
-    b->net = mlp_make((int)o->layers, inputs, (int32_t)o->hidden, (int32_t)(3 * o->bins + 1));
+    b->net = net_of(o, inputs);
     learner_scale_none(&b->scale);
     b->weights = env_alloc(e, (size_t)b->net.words, sizeof *b->weights, "an agent's weights");
     if (!b->weights) {
@@ -189,7 +193,9 @@ mnp_status bruno_load(env *e, const char *path, bruno **out) {
     int32_t inputs;
     *out = NULL;
     MNP_TRY(learner_open(e, path, "c-bruno", &view, &file, &inputs));
-    mnp_status status = bruno_create(e, &o, inputs, 0, out);
+    mlp net = net_of(&o, inputs);
+    mnp_status status = learner_holds(e, path, file, &net);
+    if (status == MNP_OK) status = bruno_create(e, &o, inputs, 0, out);
     if (status == MNP_OK) {
         learner_file f = file_of(*out, &view);
         status = learner_read(e, path, file, &f);

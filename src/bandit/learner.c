@@ -132,19 +132,18 @@ static mnp_status read_origin(env *e, const safetensors_file *file, learner_orig
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-enum { TENSORS_MAX = 2 * MLP_LAYERS_MAX + 2, TENSOR_NAME = 16 };
+enum { TENSORS_MAX = 2 * MLP_LAYERS_MAX + 2, TENSOR_NAME = 16, LOGARITHM_MAX = 80 };
 
 static const char format_name[] = "mnp-agent";
 
-/* Name, shape and place of the k-th matrix: w0, b0, w1, ... */
-static const float *matrix_of(const mlp *net, int k, const float *weights, char name[TENSOR_NAME],
-                              int64_t shape[2]) {
+/* Name, shape and place among the weights of the k-th matrix: w0, b0, w1, ... */
+static int64_t matrix_of(const mlp *net, int k, char name[TENSOR_NAME], int64_t shape[2]) {
     int l = k / 2;
     bool bias = k % 2;
     snprintf(name, TENSOR_NAME, "%c%d", bias ? 'b' : 'w', l);
     shape[0] = bias ? 1 : net->width[l];
     shape[1] = net->width[l + 1];
-    return weights + (bias ? net->bias[l] : net->weight[l]);
+    return bias ? net->bias[l] : net->weight[l];
 }
 
 static void write_meta(const learner_file *f, const buf *options, char inputs[32],
@@ -171,7 +170,7 @@ mnp_status learner_write(env *e, const char *path, const learner_file *f) {
     to = dense;
     for (; count < 2 * f->net->layers; count++) {
         int64_t shape[2], ld = f->net->ld[count / 2 + 1];
-        const float *from = matrix_of(f->net, count, f->weights, names[count], shape);
+        const float *from = f->weights + matrix_of(f->net, count, names[count], shape);
         tensors[count] =
             (safetensors_tensor){names[count], SAFETENSORS_F32, 2, {shape[0], shape[1]}, to, 0};
         for (int64_t r = 0; r < shape[0]; r++, to += shape[1])
@@ -191,10 +190,8 @@ done:
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-enum { FILE_BYTES_MAX = 1 << 28 };
-
 static mnp_status open_any(env *e, const char *path, safetensors_file **file, const char **kind) {
-    MNP_TRY(safetensors_read(e, path, FILE_BYTES_MAX, file));
+    MNP_TRY(safetensors_read(e, path, AGENT_FILE_MAX, file));
     const char *format = safetensors_meta_get(*file, "format");
     *kind = safetensors_meta_get(*file, "agent");
     if (format && *kind && strcmp(format, format_name) == 0) return MNP_OK;
@@ -246,6 +243,34 @@ static mnp_status find(env *e, const char *path, const safetensors_file *file, c
     return env_fail(e, MNP_EFORMAT, "%s: the array %s is missing or has another size", path, name);
 }
 
+mnp_status learner_holds(env *e, const char *path, const safetensors_file *file, const mlp *net) {
+    const safetensors_tensor *t;
+    for (int k = 0; k < 2 * net->layers; k++) {
+        char name[TENSOR_NAME];
+        int64_t shape[2];
+        (void)matrix_of(net, k, name, shape);
+        MNP_TRY(find(e, path, file, name, shape[0] * shape[1], &t));
+    }
+    return MNP_OK;
+}
+
+/* Scales divide and rates are powers of e: neither may leave what a float holds. */
+static mnp_status check_numbers(env *e, const char *path, const learner_file *f) {
+    const double *scale = (const double *)f->scale;
+    for (int32_t k = 0; k < 1 + f->net->width[0]; k++)
+        if (!(isfinite((float)scale[2 * k]) && isnormal((float)scale[2 * k + 1]) &&
+              scale[2 * k + 1] > 0))
+            return env_fail(e, MNP_EFORMAT,
+                            "%s: the array scale holds the shift %g and the scale %g (a scale is "
+                            "above 0, and both are finite)",
+                            path, scale[2 * k], scale[2 * k + 1]);
+    for (int64_t k = 0; k < f->n_numbers; k++)
+        if (!(fabs(f->numbers[k]) <= LOGARITHM_MAX))
+            return env_fail(e, MNP_EFORMAT, "%s: the array numbers holds %g, a logarithm beyond %d",
+                            path, f->numbers[k], LOGARITHM_MAX);
+    return MNP_OK;
+}
+
 mnp_status learner_read(env *e, const char *path, const safetensors_file *file, learner_file *f) {
     const safetensors_tensor *t;
     float *dense = env_alloc(e, (size_t)f->net->words, sizeof *dense, "the weights of a file");
@@ -253,9 +278,10 @@ mnp_status learner_read(env *e, const char *path, const safetensors_file *file, 
     for (int k = 0; k < 2 * f->net->layers && status == MNP_OK; k++) {
         char name[TENSOR_NAME];
         int64_t shape[2], ld = f->net->ld[k / 2 + 1];
-        int64_t at = matrix_of(f->net, k, f->weights, name, shape) - f->weights;
+        int64_t at = matrix_of(f->net, k, name, shape);
         status = find(e, path, file, name, shape[0] * shape[1], &t);
-        if (status == MNP_OK) status = safetensors_floats(e, t, dense, t->count);
+        if (status == MNP_OK && (status = safetensors_floats(e, t, dense, t->count)) != MNP_OK)
+            env_context(e, status, "%s", path);
         for (int64_t r = 0; r < shape[0] && status == MNP_OK; r++)
             memcpy(f->weights + at + r * ld, dense + r * shape[1],
                    (size_t)shape[1] * sizeof *dense);
@@ -265,5 +291,6 @@ mnp_status learner_read(env *e, const char *path, const safetensors_file *file, 
     if (status == MNP_OK) status = safetensors_doubles(e, t, (double *)f->scale, t->count);
     if (status == MNP_OK) status = find(e, path, file, "numbers", f->n_numbers, &t);
     if (status == MNP_OK) status = safetensors_doubles(e, t, f->numbers, t->count);
+    if (status == MNP_OK) status = check_numbers(e, path, f);
     return status == MNP_OK ? read_origin(e, file, f->origin) : status;
 }

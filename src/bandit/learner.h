@@ -8,6 +8,7 @@
 #define MNP_BANDIT_LEARNER_H
 
 #include "bandit/mlp.h"
+#include "base/limits.h"
 #include "base/options.h"
 #include "base/safetensors.h"
 #include "data/dataset.h"
@@ -23,8 +24,6 @@ mnp_status learner_run(env *e, int64_t steps, double (*step)(void *self, int64_t
                        const learner_watch *watch);
 
 /* ---- scales ---------------------------------------------------------------------------------- */
-
-enum { LEARNER_INPUTS_MAX = 128 };
 
 /* What is taken off and what is divided by, for the output and for every input. */
 typedef struct learner_scale {
@@ -103,6 +102,8 @@ mnp_status learner_kind(env *e, const char *path, char out[OPTION_NAME_MAX],
  * then their values. */
 mnp_status learner_open(env *e, const char *path, const char *kind, const option_view *options,
                         safetensors_file **file, int32_t *inputs);
+/* Before memory is taken for a network: does the file hold its weights? */
+mnp_status learner_holds(env *e, const char *path, const safetensors_file *file, const mlp *net);
 mnp_status learner_read(env *e, const char *path, const safetensors_file *file, learner_file *f);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const option_def table[] = {
-    OPTION_INT(maml_opts, hidden, "64", 1, 4096, "width of the hidden layers"),
+    OPTION_INT(maml_opts, hidden, "64", 1, MODEL_WIDTH_MAX, "width of the hidden layers"),
     OPTION_INT(maml_opts, layers, "3", 1, MLP_LAYERS_MAX, "layers of weights"),
     OPTION_INT(maml_opts, steps, "3000", 1, 1e8, "steps of the outer loop"),
     OPTION_INT(maml_opts, batch, "16", 1, 1e5, "functions in a step"),
@@ -19,13 +19,17 @@ option_view maml_view(maml_opts *o) {
     return (option_view){table, OPTION_COUNT(table), o};
 }
 
+static mlp net_of(const maml_opts *o, int32_t inputs) {
+    return mlp_make((int)o->layers, inputs, (int32_t)o->hidden, 1);
+}
+
 mnp_status maml_create(env *e, const maml_opts *o, int32_t inputs, uint64_t seed, maml **out) {
     *out = NULL;
     maml *m = env_alloc(e, 1, sizeof *m, "an agent");
     if (!m) return MNP_ENOMEM;
     m->e = e;
     m->opts = *o;
-    m->net = mlp_make((int)o->layers, inputs, (int32_t)o->hidden, 1);
+    m->net = net_of(o, inputs);
     learner_scale_none(&m->scale);
     for (int l = 0; l < m->net.layers; l++) m->log_rate[l] = log(o->inner_rate);
     m->weights = env_alloc(e, (size_t)m->net.words, sizeof *m->weights, "an agent's weights");
@@ -217,7 +221,9 @@ mnp_status maml_load(env *e, const char *path, maml **out) {
     int32_t inputs;
     *out = NULL;
     MNP_TRY(learner_open(e, path, "maml", &view, &file, &inputs));
-    mnp_status status = maml_create(e, &o, inputs, 0, out);
+    mlp net = net_of(&o, inputs);
+    mnp_status status = learner_holds(e, path, file, &net);
+    if (status == MNP_OK) status = maml_create(e, &o, inputs, 0, out);
     if (status == MNP_OK) {
         learner_file f = file_of(*out, &view);
         status = learner_read(e, path, file, &f);

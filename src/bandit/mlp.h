@@ -9,8 +9,7 @@
 
 #include "backend/cpu/kernels.h"
 #include "base/env.h"
-
-enum { MLP_LAYERS_MAX = 4 };
+#include "base/limits.h"
 
 typedef struct mlp {
     int layers;

@@ -6,9 +6,8 @@
 #define MNP_BANDIT_PROBLEM_H
 
 #include "base/env.h"
+#include "base/limits.h"
 #include "data/wheel.h"
-
-enum { BANDIT_DIMS_MAX = 64, BANDIT_ACTIONS_MAX = 64 };
 
 typedef struct problem {
     env env; /* its own copy */

@@ -9,8 +9,7 @@
 #define MNP_BASE_CSV_H
 
 #include "base/fsio.h"
-
-enum { CSV_COLUMNS_MAX = 4096, CSV_BYTES_MAX = 1 << 28 };
+#include "base/limits.h"
 
 typedef struct csv_table {
     env *e;

@@ -269,6 +269,26 @@ mnp_status fsio_read(env *e, const char *path, size_t limit, char **data, size_t
     return status;
 }
 
+mnp_status fsio_read_head(env *e, const char *path, void *head, size_t want, size_t *got,
+                          size_t *bytes) {
+    struct stat st;
+    *got = *bytes = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return os_error(e, path, "open", errno);
+    mnp_status status = fstat(fd, &st) == 0 ? MNP_OK : os_error(e, path, "read", errno);
+    for (ssize_t more = 1; status == MNP_OK && more != 0 && *got < want;) {
+        more = read(fd, (char *)head + *got, want - *got);
+        if (more < 0 && errno == EINTR) continue;
+        if (more < 0)
+            status = os_error(e, path, "read", errno);
+        else
+            *got += (size_t)more;
+    }
+    close(fd);
+    if (status == MNP_OK) *bytes = (size_t)st.st_size;
+    return status;
+}
+
 static long io_write(env *e, int fd, const void *data, size_t bytes) {
     return e->io.write ? e->io.write(e->io.user, fd, data, bytes) : write(fd, data, bytes);
 }

@@ -7,6 +7,7 @@
 #define MNP_BASE_FSIO_H
 
 #include "base/env.h"
+#include "base/limits.h"
 
 /* ---- a growing buffer ------------------------------------------------------------------------ */
 
@@ -34,7 +35,7 @@ mnp_status buf_fixed(buf *b, double v, int decimals); /* "%.<decimals>f", for pi
 
 /* ---- numbers and characters ------------------------------------------------------------------ */
 
-enum { FSIO_NUMBER_MAX = 1024, FSIO_NUMBER_TEXT = 40 };
+enum { FSIO_NUMBER_TEXT = 40 };
 
 /* Decimal text ("-1.5e3", ".5", "5.") to the nearest double. False where the text is anything else
  * or longer than FSIO_NUMBER_MAX; a number too large becomes an infinity. */
@@ -51,6 +52,10 @@ size_t fsio_utf8_len(const char *text, size_t bytes);
 /* The whole file in env memory, with a NUL behind the last byte. More than `limit` bytes is an
  * MNP_EFORMAT error, anything the system refuses MNP_EIO; both name the file. */
 mnp_status fsio_read(env *e, const char *path, size_t limit, char **data, size_t *bytes);
+
+/* The first `want` bytes at most, and the size of the whole file. */
+mnp_status fsio_read_head(env *e, const char *path, void *head, size_t want, size_t *got,
+                          size_t *bytes);
 
 /* A file being written. After a successful begin exactly one of commit and abort must follow;
  * a failed append may be followed by either (commit then reports the failure again). Whatever fails

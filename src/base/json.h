@@ -7,8 +7,7 @@
 #define MNP_BASE_JSON_H
 
 #include "base/fsio.h"
-
-enum { JSON_DEPTH_MAX = 64 };
+#include "base/limits.h"
 
 typedef enum json_kind {
     JSON_NULL,

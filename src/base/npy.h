@@ -7,8 +7,7 @@
 #define MNP_BASE_NPY_H
 
 #include "base/env.h"
-
-enum { NPY_DIMS_MAX = 8 };
+#include "base/limits.h"
 
 typedef enum npy_type { NPY_F4, NPY_F8, NPY_I4, NPY_I8, NPY_U1, NPY_B1 } npy_type;
 

@@ -20,6 +20,7 @@
 
 #include "base/env.h"
 #include "base/fsio.h"
+#include "base/limits.h"
 
 typedef enum option_type {
     OPTION_TYPE_INT,    /* int64_t                                                  */
@@ -73,8 +74,6 @@ typedef struct option_view {
     size_t count;
     void *target;
 } option_view;
-
-enum { OPTION_NAME_MAX = 48, OPTION_VALUE_MAX = 4096 };
 
 /* Checks the tables themselves: names, field sizes, defaults that parse. For tests. */
 mnp_status options_check(env *e, const option_view *views, size_t count);

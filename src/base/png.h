@@ -4,8 +4,7 @@
 #define MNP_BASE_PNG_H
 
 #include "base/fsio.h"
-
-enum { PNG_SIDE_MAX = 1 << 20, PNG_PIXELS_MAX = 1 << 28 };
+#include "base/limits.h"
 
 /* Appends the file. pixels (height, width): 0 is black; white is 255 with 8 bits a pixel, and any
  * other number with 1 bit. */

@@ -5,8 +5,9 @@
 
 #include "base/fsio.h"
 #include "base/inflate.h"
+#include "base/limits.h"
 
-enum { HEAD = 8, CHUNK_EXTRA = 12, SIDE_MAX = 1 << 15, FILE_MAX = 1 << 30 };
+enum { HEAD = 8, CHUNK_EXTRA = 12, IHDR_BYTES = 13, IHDR_END = HEAD + CHUNK_EXTRA + IHDR_BYTES };
 enum { INFLATE_MOST = 1032 }; /* bytes that one byte of deflated data can become */
 enum { GRAY = 0, COLOUR = 2, PALETTE = 3, GRAY_ALPHA = 4, COLOUR_ALPHA = 6 };
 
@@ -35,7 +36,7 @@ static int channels(int kind) {
 /* ---- chunks ---------------------------------------------------------------------------------- */
 
 static mnp_status read_header(reading *r, const uint8_t *p, size_t bytes) {
-    if (bytes != 13) return damaged(r, "a damaged PNG file (its header)");
+    if (bytes != IHDR_BYTES) return damaged(r, "a damaged PNG file (its header)");
     r->cols = big_endian(p);
     r->rows = big_endian(p + 4);
     r->depth = p[8];
@@ -46,13 +47,16 @@ static mnp_status read_header(reading *r, const uint8_t *p, size_t bytes) {
     bool kind = small || r->kind == COLOUR || r->kind == GRAY_ALPHA || r->kind == COLOUR_ALPHA;
     if (!kind || !depth || p[10] || p[11]) return damaged(r, "a damaged PNG file (its header)");
     if (p[12]) return damaged(r, "an interlaced PNG file; save it without interlacing");
-    if (r->rows < 1 || r->cols < 1 || r->rows > SIDE_MAX || r->cols > SIDE_MAX)
-        return damaged(r, "a PNG file of impossible size");
+    if (r->rows < 1 || r->cols < 1 || r->rows > IMAGE_SIDE_MAX || r->cols > IMAGE_SIDE_MAX)
+        return env_fail(r->e, MNP_EFORMAT,
+                        "%s: a picture of %lld x %lld pixels; sides are 1 to %d (make it smaller)",
+                        r->name, (long long)r->rows, (long long)r->cols, IMAGE_SIDE_MAX);
     return MNP_OK;
 }
 
+static const uint8_t magic[HEAD] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
+
 static mnp_status read_chunks(reading *r, const uint8_t *p, size_t size) {
-    static const uint8_t magic[HEAD] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
     if (size < HEAD || memcmp(p, magic, HEAD) != 0) return damaged(r, "not a PNG file");
     for (size_t at = HEAD; size - at >= CHUNK_EXTRA;) {
         size_t bytes = big_endian(p + at);
@@ -120,11 +124,33 @@ static mnp_status pixel(const reading *r, const uint8_t *row, int64_t c, float *
     return MNP_OK;
 }
 
+/* Bits of a pixel, bytes of a row without its filter, bytes of all rows with it. */
+typedef struct layout {
+    size_t bits, width, bytes;
+} layout;
+
+static layout layout_of(const reading *r) {
+    layout l = {.bits = (size_t)channels(r->kind) * (size_t)r->depth};
+    l.width = ((size_t)r->cols * l.bits + 7) / 8;
+    l.bytes = (size_t)r->rows * (l.width + 1);
+    return l;
+}
+
+/* A header may promise what the data cannot hold: no memory is taken for that. */
+static mnp_status check_promise(const reading *r, size_t packed) {
+    size_t bytes = layout_of(r).bytes;
+    if (bytes / INFLATE_MOST <= packed) return MNP_OK;
+    return env_fail(r->e, MNP_EFORMAT,
+                    "%s: a damaged PNG file (%lld x %lld pixels need %zu bytes, and its %zu hold "
+                    "%zu at most)",
+                    r->name, (long long)r->rows, (long long)r->cols, bytes, packed,
+                    packed * INFLATE_MOST);
+}
+
 static mnp_status read_pixels(reading *r, png_picture *out) {
-    size_t bits = (size_t)channels(r->kind) * (size_t)r->depth;
-    size_t width = ((size_t)r->cols * bits + 7) / 8, bytes = (size_t)r->rows * (width + 1);
-    /* a header may promise what the data cannot hold: no memory is taken for that */
-    if (bytes / INFLATE_MOST > r->packed.len) return damaged(r, "a damaged PNG file (its pixels)");
+    layout l = layout_of(r);
+    size_t bits = l.bits, width = l.width, bytes = l.bytes;
+    MNP_TRY(check_promise(r, r->packed.len));
     uint8_t *rows = env_alloc(r->e, bytes, 1, "a picture");
     out->gray = env_alloc(r->e, (size_t)(r->rows * r->cols), sizeof *out->gray, "a picture");
     mnp_status status = rows && out->gray ? MNP_OK : MNP_ENOMEM;
@@ -151,11 +177,25 @@ mnp_status png_parse(env *e, const char *name, const void *bytes, size_t size, p
     return status;
 }
 
+mnp_status png_measure(env *e, const char *path, int64_t *rows, int64_t *cols) {
+    uint8_t head[IHDR_END] = {0};
+    size_t got = 0, size = 0;
+    reading r = {.e = e, .name = path};
+    MNP_TRY(fsio_read_head(e, path, head, sizeof head, &got, &size));
+    if (got < HEAD || memcmp(head, magic, HEAD) != 0) return damaged(&r, "not a PNG file");
+    if (got < IHDR_END || memcmp(head + HEAD + 4, "IHDR", 4) != 0)
+        return damaged(&r, "a PNG file that is cut short");
+    MNP_TRY(read_header(&r, head + HEAD + 8, big_endian(head + HEAD)));
+    MNP_TRY(check_promise(&r, size));
+    *rows = r.rows, *cols = r.cols;
+    return MNP_OK;
+}
+
 mnp_status png_read(env *e, const char *path, png_picture *out) {
     char *bytes = NULL;
     size_t size = 0;
     *out = (png_picture){0};
-    MNP_TRY(fsio_read(e, path, FILE_MAX, &bytes, &size));
+    MNP_TRY(fsio_read(e, path, PNG_FILE_MAX, &bytes, &size));
     mnp_status status = png_parse(e, path, bytes, size, out);
     env_free(e, bytes);
     return status;

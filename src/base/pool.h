@@ -9,13 +9,12 @@
 #include <pthread.h>
 
 #include "base/env.h"
+#include "base/limits.h"
 
 typedef struct pool pool;
 
 /* task is in 0 .. tasks - 1, worker in 0 .. pool_threads - 1 (an index for scratch memory). */
 typedef void (*pool_fn)(void *arg, int64_t task, int worker);
-
-enum { POOL_THREADS_MAX = 1024 };
 
 /* threads = 0 means pool_default_threads(). The new threads block all signals, so handlers run in
  * threads of the host program. env must outlive the pool. */

@@ -2,6 +2,7 @@
 #include "base/safetensors.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,11 +165,14 @@ static mnp_status parse_into(env *e, const char *bytes, size_t size, safetensors
     uint64_t header = 0;
     if (size < 8) return env_fail(e, MNP_EFORMAT, "too short for a safetensors file");
     memcpy(&header, bytes, 8);
-    if (header > SAFETENSORS_HEADER_MAX || header > size - 8)
+    if (header > size - 8)
         return env_fail(e, MNP_EFORMAT,
                         "not a safetensors file, or cut short: the header claims "
                         "%" PRIu64 " bytes, the file has %zu",
                         header, size - 8);
+    if (header > SAFETENSORS_HEADER_MAX)
+        return env_fail(e, MNP_EFORMAT, "a header of %" PRIu64 " bytes; the limit is %d", header,
+                        SAFETENSORS_HEADER_MAX);
     if (header == 0 || bytes[8] != '{')
         return env_fail(e, MNP_EFORMAT, "not a safetensors file: the header is not an object");
     json_doc *doc = NULL;
@@ -265,11 +269,22 @@ static mnp_status same_count(env *e, const safetensors_tensor *t, size_t count) 
                     count);
 }
 
+mnp_status safetensors_finite(env *e, const safetensors_tensor *t) {
+    for (size_t i = 0; i < t->count; i++)
+        if (!isfinite((float)element(t, i)))
+            return env_fail(e, MNP_EFORMAT,
+                            "tensor \"%.80s\": number %zu of %zu is %g, not finite (the file is "
+                            "damaged, or the run that wrote it had failed)",
+                            t->name, i + 1, t->count, element(t, i));
+    return MNP_OK;
+}
+
 mnp_status safetensors_floats(env *e, const safetensors_tensor *t, float *out, size_t count) {
     MNP_TRY(same_count(e, t, count));
     if (t->dtype != SAFETENSORS_F32 && t->dtype != SAFETENSORS_F64 && t->dtype != SAFETENSORS_BF16)
         return env_fail(e, MNP_EFORMAT, "tensor \"%.80s\" holds %s where real numbers are expected",
                         t->name, dtypes[t->dtype].name);
+    MNP_TRY(safetensors_finite(e, t));
     for (size_t i = 0; i < count; i++) out[i] = (float)element(t, i);
     return MNP_OK;
 }

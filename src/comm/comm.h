@@ -11,6 +11,7 @@
 #define MNP_COMM_COMM_H
 
 #include "base/env.h"
+#include "base/limits.h"
 #include "comm/transport.h"
 
 typedef struct comm comm;
@@ -20,7 +21,7 @@ typedef struct comm_opts {
     bool fast;      /* gradients: sum first, then let the transport add, in an order of its own */
 } comm_opts;
 
-enum { COMM_TIMEOUT = 120, COMM_RANKS_MAX = 1024 };
+enum { COMM_TIMEOUT = 120 };
 
 /* Joins the MPI job this process was started in, and puts it into e->comm. MNP_EUNSUPPORTED:
  * there is no libmnp_mpi.so. */

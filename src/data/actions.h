@@ -5,8 +5,7 @@
 #define MNP_DATA_ACTIONS_H
 
 #include "base/csv.h"
-
-enum { ACTIONS_MAX = 64, ACTIONS_NAME_MAX = 64 };
+#include "base/limits.h"
 
 typedef struct actions {
     env *e;

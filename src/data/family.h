@@ -3,13 +3,12 @@
 #ifndef MNP_DATA_FAMILY_H
 #define MNP_DATA_FAMILY_H
 
+#include "base/limits.h"
 #include "data/dataset.h"
 
 /* Streams of one function: what is drawn for it alone, and what its group shares (stored under the
  * group's first function). */
 enum { FAMILY_OWN, FAMILY_SHARED };
-
-enum { FAMILY_POINTS_MAX = 4096 };
 
 /* The constants every family has: the first member of its struct. */
 typedef struct family_common {

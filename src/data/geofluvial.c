@@ -5,8 +5,6 @@
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-enum { RASTER_MAX = 1 << 26, CROPS_MAX = 64 };
-
 static const option_def table[] = {
     OPTION_ENUM(geofluvial_opts, picture, "channel", "channel|channel+oxbows|belt",
                 "what is drawn"),
@@ -17,7 +15,7 @@ static const option_def table[] = {
     OPTION_REAL(geofluvial_opts, cell, "7.5", 1e-3, 1e6, "pixel of the raster, m"),
     OPTION_INT(geofluvial_opts, crop, "700", 2, MEANDER_SIDE_MAX, "side of a crop, raster pixels"),
     OPTION_INT(geofluvial_opts, crops, "3", 1, CROPS_MAX, "crops of a simulation"),
-    OPTION_INT(geofluvial_opts, size, "128", 2, 4096, "side of an image, pixels"),
+    OPTION_INT(geofluvial_opts, size, "128", 2, IMAGE_SIDE_MAX, "side of an image, pixels"),
     OPTION_REAL(geofluvial_opts, inside, "100", 0, 1e6, "slope of the values in the river"),
     OPTION_REAL(geofluvial_opts, outside, "20", 0, 1e6, "slope of the values on land"),
 };

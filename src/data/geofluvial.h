@@ -12,6 +12,7 @@
 #ifndef MNP_DATA_GEOFLUVIAL_H
 #define MNP_DATA_GEOFLUVIAL_H
 
+#include "base/limits.h"
 #include "data/dataset.h"
 #include "data/meander.h"
 #include "data/meander_raster.h"

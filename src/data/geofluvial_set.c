@@ -11,7 +11,6 @@
 #include "base/text.h"
 
 static const char FORMAT[] = "mnp-geofluvial-1";
-enum { SETTINGS_MAX = 1 << 20 };
 
 void geofluvial_shares(int64_t images, int64_t of_split[GEOFLUVIAL_SPLITS]) {
     of_split[DATA_TRAIN] = (images * 18 + 12) / 25;
@@ -91,7 +90,7 @@ mnp_status geofluvial_set_open(env *e, const char *dir, geofluvial_set *out) {
     *out = (geofluvial_set){0};
     MNP_TRY(settings_path(e, dir, path));
     memcpy(out->dir, dir, strlen(dir) + 1);
-    MNP_TRY(json_read(e, path, SETTINGS_MAX, &doc));
+    MNP_TRY(json_read(e, path, SETTINGS_FILE_MAX, &doc));
     mnp_status status = parse_settings(e, json_root(doc), out);
     json_destroy(doc);
     return status == MNP_OK ? MNP_OK : env_context(e, status, "%s", path);
@@ -253,6 +252,25 @@ static void unpack(const geofluvial_opts *o, const uint8_t *bits, uint8_t *mask)
     for (int64_t r = 0; r < o->size; r++)
         for (int64_t c = 0; c < o->size; c++)
             mask[r * o->size + c] = bits[(size_t)r * row + (size_t)c / 8] >> (7 - c % 8) & 1;
+}
+
+mnp_status geofluvial_set_check(env *e, const geofluvial_set *set, data_split split,
+                                int64_t count) {
+    int64_t each = file_images(&set->o);
+    for (int64_t first = 0; first < count; first += each) {
+        char path[GEOFLUVIAL_PATH];
+        struct stat there;
+        int64_t here = count - first < each ? count - first : each;
+        int64_t need = here * set->o.size * (int64_t)packed_row(&set->o);
+        MNP_TRY(file_path(e, set, split, first / each, path));
+        if (stat(path, &there) != 0) return env_fail(e, MNP_EIO, "%s: %s", path, strerror(errno));
+        if ((int64_t)there.st_size < need)
+            return env_fail(e, MNP_EFORMAT,
+                            "%s: %lld bytes, where %lld images of %lld x %lld need %lld", path,
+                            (long long)there.st_size, (long long)here, (long long)set->o.size,
+                            (long long)set->o.size, (long long)need);
+    }
+    return MNP_OK;
 }
 
 mnp_status geofluvial_set_read(env *e, const geofluvial_set *set, data_split split, int64_t first,

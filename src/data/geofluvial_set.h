@@ -36,6 +36,9 @@ mnp_status geofluvial_set_write(env *e, pool *pool, geofluvial_set *set,
 
 /* MNP_EIO where there is no such folder. */
 mnp_status geofluvial_set_open(env *e, const char *dir, geofluvial_set *out);
+/* Before memory is taken for them: are the files of the first `count` images there, and large
+ * enough? */
+mnp_status geofluvial_set_check(env *e, const geofluvial_set *set, data_split split, int64_t count);
 /* Masks (count, size, size), a byte a pixel, of images first .. first + count - 1 of a split. */
 mnp_status geofluvial_set_read(env *e, const geofluvial_set *set, data_split split, int64_t first,
                                int64_t count, uint8_t *mask);

@@ -13,7 +13,7 @@
 
 static const char PREFIX[] = "images:", RIVERS[] = "geofluvial";
 enum { STEP_POINTS = 512, STEP_SEEN = 256, CONTEXT_LO = 5, CONTEXT_HI = 180, BLOCK = 300 };
-enum { SIDE_MIN = 2, SIDE_MAX = 4096 };
+enum { SIDE_MIN = 2 };
 static const double REGIONS = 0.3;      /* share of training contexts that are regions        */
 static const double RIVER_NOISE = 0.05; /* on targets, as in the published experiment         */
 static const double FREQUENCIES = 1.0;  /* [-1, 1] holds about two periods of a standard draw */
@@ -27,12 +27,18 @@ bool images_named(const char *what) {
 /* ---- the grid -------------------------------------------------------------------------------- */
 
 static mnp_status check_sides(env *e, const char *what, int64_t count, int64_t rows, int64_t cols) {
-    if (rows < SIDE_MIN || cols < SIDE_MIN || rows > SIDE_MAX || cols > SIDE_MAX)
+    if (rows < SIDE_MIN || cols < SIDE_MIN || rows > IMAGE_SIDE_MAX || cols > IMAGE_SIDE_MAX)
         return env_fail(e, MNP_EFORMAT, "%s: images of %lld x %lld pixels; sides are %d to %d",
-                        what, (long long)rows, (long long)cols, SIDE_MIN, SIDE_MAX);
+                        what, (long long)rows, (long long)cols, SIDE_MIN, IMAGE_SIDE_MAX);
     if (count < 1) return env_fail(e, MNP_EFORMAT, "%s: there is no image", what);
     if (count > INT32_MAX)
         return env_fail(e, MNP_EFORMAT, "%s: more than %d images", what, INT32_MAX);
+    if (count * rows * cols > IMAGE_VALUES_MAX)
+        return env_fail(e, MNP_EFORMAT,
+                        "%s: %lld images of %lld x %lld have %lld pixels; the limit is %lld (take "
+                        "fewer)",
+                        what, (long long)count, (long long)rows, (long long)cols,
+                        (long long)(count * rows * cols), (long long)IMAGE_VALUES_MAX);
     return MNP_OK;
 }
 
@@ -144,6 +150,7 @@ static mnp_status open_rivers(env *e, const char *what, const char *dir, const d
     if (have < 1)
         return env_fail(e, MNP_EINVAL, "%s: it has no %s images", dir, split_word(s->split));
     int64_t count = s->functions > 0 && s->functions < have ? s->functions : have;
+    MNP_TRY(geofluvial_set_check(e, &set, s->split, count));
     MNP_TRY(make_set(e, what, count, set.o.size, set.o.size, &d));
     mark_rivers(d, set.seed);
     return finish(e, fill_from_folder(e, &set, s->split, d), d, split_word(s->split), out);
@@ -221,15 +228,16 @@ static mnp_status open_stack(env *e, const char *what, const char *path, const d
                              dataset **out) {
     npy_array a = {0};
     dataset *d = NULL;
-    MNP_TRY(npy_read(e, path, SIZE_MAX / 2, &a));
+    MNP_TRY(npy_read(e, path, NPY_FILE_MAX, &a));
     mnp_status status = MNP_OK;
     if (a.ndim != 3)
         status = env_fail(e, MNP_EFORMAT,
                           "%s: an array of %d dimensions; images are (number, rows, columns)", path,
                           a.ndim);
     if (status == MNP_OK) status = check_sides(e, path, a.shape[0], a.shape[1], a.shape[2]);
-    int64_t *index = NULL, count = 0, pixels = a.shape[1] * a.shape[2];
+    int64_t *index = NULL, count = 0, pixels = 0;
     if (status == MNP_OK) {
+        pixels = a.shape[1] * a.shape[2];
         index = env_alloc(e, (size_t)a.shape[0], sizeof *index, "a list of images");
         status = index ? MNP_OK : MNP_ENOMEM;
     }
@@ -246,7 +254,7 @@ static mnp_status open_stack(env *e, const char *what, const char *path, const d
 
 static mnp_status fill_from_png(env *e, const png_list *list, const int64_t *index, dataset *d) {
     for (int64_t k = 0; k < d->functions; k++)
-        MNP_TRY(png_list_read(e, list, index[k], d->rows, d->cols, d->y + k * d->longest));
+        MNP_TRY(png_list_read(e, list, index[k], d->y + k * d->longest));
     return MNP_OK;
 }
 
@@ -261,8 +269,10 @@ static mnp_status open_pngs(env *e, const char *what, const char *dir, const dat
     if (!index) status = MNP_ENOMEM;
     if (status == MNP_OK) {
         count = choose_split(s, list.count, index);
-        status = make_set(e, what, count, list.rows, list.cols, &d);
+        for (int64_t k = 0; k < count && status == MNP_OK; k++)
+            status = png_list_check(e, &list, index[k]);
     }
+    if (status == MNP_OK) status = make_set(e, what, count, list.rows, list.cols, &d);
     if (status == MNP_OK) status = fill_from_png(e, &list, index, d);
     env_free(e, index);
     png_list_close(e, &list);

@@ -49,13 +49,10 @@ mnp_status png_list_open(env *e, const char *dir, png_list *out) {
         status =
             env_fail(e, MNP_EFORMAT,
                      "%s: neither images of 'mnp gen geofluvial' nor a file .png is in it", dir);
-    png_picture first = {0};
     if (status == MNP_OK) {
         qsort(out->paths, (size_t)out->count, sizeof *out->paths, by_name);
-        status = png_read(e, out->paths[0], &first);
+        status = png_measure(e, out->paths[0], &out->rows, &out->cols);
     }
-    out->rows = first.rows, out->cols = first.cols;
-    png_free(e, &first);
     if (status != MNP_OK) png_list_close(e, out);
     return status;
 }
@@ -66,17 +63,24 @@ void png_list_close(env *e, png_list *list) {
     *list = (png_list){0};
 }
 
-mnp_status png_list_read(env *e, const png_list *list, int64_t k, int64_t rows, int64_t cols,
-                         float *y) {
+static mnp_status same_sides(env *e, const png_list *list, int64_t k, int64_t rows, int64_t cols) {
+    if (rows == list->rows && cols == list->cols) return MNP_OK;
+    return env_fail(e, MNP_EFORMAT, "%s: %lld x %lld pixels, but %s has %lld x %lld",
+                    list->paths[k], (long long)rows, (long long)cols, list->paths[0],
+                    (long long)list->rows, (long long)list->cols);
+}
+
+mnp_status png_list_check(env *e, const png_list *list, int64_t k) {
+    int64_t rows, cols;
+    MNP_TRY(png_measure(e, list->paths[k], &rows, &cols));
+    return same_sides(e, list, k, rows, cols);
+}
+
+mnp_status png_list_read(env *e, const png_list *list, int64_t k, float *y) {
     png_picture p;
     MNP_TRY(png_read(e, list->paths[k], &p));
-    mnp_status status = MNP_OK;
-    if (p.rows != rows || p.cols != cols)
-        status = env_fail(e, MNP_EFORMAT, "%s: %lld x %lld pixels, but %s has %lld x %lld",
-                          list->paths[k], (long long)p.rows, (long long)p.cols, list->paths[0],
-                          (long long)rows, (long long)cols);
-    else
-        memcpy(y, p.gray, (size_t)(rows * cols) * sizeof *y);
+    mnp_status status = same_sides(e, list, k, p.rows, p.cols);
+    if (status == MNP_OK) memcpy(y, p.gray, (size_t)(p.rows * p.cols) * sizeof *y);
     png_free(e, &p);
     return status;
 }

@@ -80,3 +80,9 @@ int64_t params_count(const params *p) {
         if (!p->list[i].init.frozen) n += (int64_t)p->list[i].rows * p->list[i].cols;
     return n;
 }
+
+int64_t params_numbers(const params *p) {
+    int64_t n = 0;
+    for (int32_t i = 0; i < p->count; i++) n += (int64_t)p->list[i].rows * p->list[i].cols;
+    return n;
+}

@@ -45,6 +45,7 @@ mnp_status params_get(env *e, params *p, const char *name, int32_t rows, int32_t
                       param_init init, int32_t *index);
 /* Lay out the block; further names are refused. */
 void params_seal(params *p);
-int64_t params_count(const params *p); /* trainable numbers, padding apart */
+int64_t params_count(const params *p);   /* trainable numbers, padding apart */
+int64_t params_numbers(const params *p); /* frozen ones too */
 
 #endif

@@ -9,9 +9,8 @@
 #ifndef MNP_MODEL_CHAIN_H
 #define MNP_MODEL_CHAIN_H
 
+#include "base/limits.h"
 #include "model/spec.h"
-
-enum { CHAIN_STEPS_MAX = 64 };
 
 /* From which rows the latents are inferred. */
 typedef enum chain_source {
@@ -29,11 +28,11 @@ typedef struct chain_walk_opts {
 } chain_walk_opts;
 
 typedef struct chain_walk {
-    val z[CHAIN_STEPS_MAX];     /* (1, Z) sampled; index t-1                             */
-    val mu[CHAIN_STEPS_MAX];    /* (1 or 2, Z): row 0 what was sampled, row 1 the prior  */
-    val raw[CHAIN_STEPS_MAX];   /* of sigma, likewise                                    */
-    val y[CHAIN_STEPS_MAX + 1]; /* y_t, index t; y[0] only with to_base                  */
-    val kl[CHAIN_STEPS_MAX];    /* scalars                                               */
+    val z[MODEL_STEPS_MAX];     /* (1, Z) sampled; index t-1                             */
+    val mu[MODEL_STEPS_MAX];    /* (1 or 2, Z): row 0 what was sampled, row 1 the prior  */
+    val raw[MODEL_STEPS_MAX];   /* of sigma, likewise                                    */
+    val y[MODEL_STEPS_MAX + 1]; /* y_t, index t; y[0] only with to_base                  */
+    val kl[MODEL_STEPS_MAX];    /* scalars                                               */
     val kl_sum, ratio_sum;      /* scalars: sum of KL; log q_C(z) - log q_D(z)           */
     val logp;                   /* numbers per row: log p(y_i | z)                       */
 } chain_walk;

@@ -1,11 +1,12 @@
 /* model.c: making models and keeping them in files. */
 #include "model/model.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/safetensors.h"
+#include "base/text.h"
 
-enum { FILE_LIMIT = 1 << 30 };
 static const char format_key[] = "mnp.format", options_key[] = "mnp.options";
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -23,6 +24,15 @@ static mnp_status declare(env *e, model *m) {
     return status;
 }
 
+static mnp_status check_size(env *e, const params *p) {
+    char asked[TEXT_NUMBER], most[TEXT_NUMBER];
+    if (p->words <= MODEL_PARAMETERS_MAX) return MNP_OK;
+    return env_fail(e, MNP_EINVAL, "the options ask for %lld weights (%s); the limit is %d (%s)",
+                    (long long)p->words, text_bytes(asked, 4.0 * (double)p->words),
+                    MODEL_PARAMETERS_MAX, text_bytes(most, 4.0 * MODEL_PARAMETERS_MAX));
+}
+
+/* A model that knows the names and shapes of its weights, and has no memory for them yet. */
 static mnp_status make_blank(env *e, const model_spec *spec, model **out) {
     *out = NULL;
     MNP_TRY(spec_check(e, spec));
@@ -34,10 +44,7 @@ static mnp_status make_blank(env *e, const model_spec *spec, model **out) {
     for (int k = 0; k < MODEL_X_MAX; k++) m->scaling.x_scale[k] = 1.0;
     m->scaling.y_scale = 1.0;
     mnp_status status = declare(e, m);
-    if (status == MNP_OK) {
-        m->weights = env_alloc(e, (size_t)m->params.words + 16, sizeof(float), "the weights");
-        if (!m->weights) status = MNP_ENOMEM;
-    }
+    if (status == MNP_OK) status = check_size(e, &m->params);
     if (status != MNP_OK) {
         model_destroy(m);
         return status;
@@ -46,10 +53,21 @@ static mnp_status make_blank(env *e, const model_spec *spec, model **out) {
     return MNP_OK;
 }
 
+static mnp_status make_weights(env *e, model *m) {
+    m->weights = env_alloc(e, (size_t)m->params.words + 16, sizeof(float), "the weights");
+    return m->weights ? MNP_OK : MNP_ENOMEM;
+}
+
 mnp_status model_create(env *e, const model_spec *spec, uint64_t seed, model **out) {
     MNP_TRY(make_blank(e, spec, out));
-    nn_init_weights(&(*out)->params, seed, (*out)->weights);
-    return MNP_OK;
+    mnp_status status = make_weights(e, *out);
+    if (status == MNP_OK) {
+        nn_init_weights(&(*out)->params, seed, (*out)->weights);
+    } else {
+        model_destroy(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 void model_destroy(model *m) {
@@ -166,12 +184,32 @@ mnp_status model_save(env *e, const model *m, const float *weights, const char *
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Before memory is taken for the weights: the file must hold all that its options ask for. */
+static mnp_status check_tensors(env *e, const safetensors_file *f, const params *p) {
+    char asked[TEXT_NUMBER], held[TEXT_NUMBER];
+    int64_t numbers = params_numbers(p), there = 0;
+    for (size_t k = 0; k < f->count; k++) there += (int64_t)f->tensors[k].count;
+    if (there < numbers)
+        return env_fail(e, MNP_EFORMAT,
+                        "its options ask for %lld weights (%s), and it holds %lld numbers (%s)",
+                        (long long)numbers, text_bytes(asked, 4.0 * (double)numbers),
+                        (long long)there, text_bytes(held, 4.0 * (double)there));
+    if (f->count != (size_t)p->count + 2)
+        return env_fail(e, MNP_EFORMAT, "it holds %zu tensors, the options ask for %zu", f->count,
+                        (size_t)p->count + 2);
+    for (int32_t i = 0; i < p->count; i++) {
+        const param *w = &p->list[i];
+        const safetensors_tensor *t = safetensors_find(f, w->name);
+        if (!t) return env_fail(e, MNP_EFORMAT, "the weight '%s' is missing", w->name);
+        if (t->ndim != 2 || t->shape[0] != w->rows || t->shape[1] != w->cols)
+            return env_fail(e, MNP_EFORMAT, "the weight '%s' is not %d x %d as the options say",
+                            w->name, w->rows, w->cols);
+    }
+    return MNP_OK;
+}
+
 static mnp_status read_weight(env *e, const safetensors_file *f, model *m, const param *w) {
     const safetensors_tensor *t = safetensors_find(f, w->name);
-    if (!t) return env_fail(e, MNP_EFORMAT, "the weight '%s' is missing", w->name);
-    if (t->ndim != 2 || t->shape[0] != w->rows || t->shape[1] != w->cols)
-        return env_fail(e, MNP_EFORMAT, "the weight '%s' is not %d x %d as the options say",
-                        w->name, w->rows, w->cols);
     float *dense = env_alloc(e, t->count + 1, sizeof *dense, "a weight");
     if (!dense) return MNP_ENOMEM;
     mnp_status status = safetensors_floats(e, t, dense, t->count);
@@ -180,6 +218,15 @@ static mnp_status read_weight(env *e, const safetensors_file *f, model *m, const
                (size_t)w->cols * sizeof *dense);
     env_free(e, dense);
     return status;
+}
+
+/* Inside, numbers are floats: what is no float now would be a NaN or an infinity there. */
+static mnp_status check_scale(env *e, const char *name, double shift, double scale) {
+    if (isfinite((float)shift) && isnormal((float)scale) && scale > 0) return MNP_OK;
+    return env_fail(e, MNP_EFORMAT,
+                    "%s holds the shift %g and the scale %g (a scale is above 0, "
+                    "and both are finite)",
+                    name, shift, scale);
 }
 
 static mnp_status read_scaling(env *e, const safetensors_file *f, model *m) {
@@ -194,11 +241,11 @@ static mnp_status read_scaling(env *e, const safetensors_file *f, model *m) {
     for (size_t k = 0; k < dims; k++) {
         m->scaling.x_shift[k] = x[k];
         m->scaling.x_scale[k] = x[dims + k];
-        if (!(x[dims + k] > 0)) return env_fail(e, MNP_EFORMAT, "scale.x is not positive");
+        MNP_TRY(check_scale(e, "scale.x", x[k], x[dims + k]));
     }
     m->scaling.y_shift = y[0];
     m->scaling.y_scale = y[1];
-    return y[1] > 0 ? MNP_OK : env_fail(e, MNP_EFORMAT, "scale.y is not positive");
+    return check_scale(e, "scale.y", y[0], y[1]);
 }
 
 static mnp_status read_spec(env *e, const safetensors_file *f, model_spec *spec) {
@@ -213,9 +260,8 @@ static mnp_status read_spec(env *e, const safetensors_file *f, model_spec *spec)
 }
 
 static mnp_status fill_from(env *e, const safetensors_file *f, model *m) {
-    if (f->count != (size_t)m->params.count + 2)
-        return env_fail(e, MNP_EFORMAT, "it holds %zu tensors, the options ask for %zu", f->count,
-                        (size_t)m->params.count + 2);
+    MNP_TRY(check_tensors(e, f, &m->params));
+    MNP_TRY(make_weights(e, m));
     for (int32_t i = 0; i < m->params.count; i++) MNP_TRY(read_weight(e, f, m, &m->params.list[i]));
     MNP_TRY(read_scaling(e, f, m));
     for (size_t k = 0; k < f->meta_count; k++) {
@@ -229,7 +275,7 @@ static mnp_status fill_from(env *e, const safetensors_file *f, model *m) {
 mnp_status model_load(env *e, const char *path, model **out) {
     *out = NULL;
     safetensors_file *f = NULL;
-    MNP_TRY(safetensors_read(e, path, FILE_LIMIT, &f));
+    MNP_TRY(safetensors_read(e, path, MODEL_FILE_MAX, &f));
     model_spec spec;
     model *m = NULL;
     mnp_status status = read_spec(e, f, &spec);

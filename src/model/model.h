@@ -5,10 +5,9 @@
 #ifndef MNP_MODEL_MODEL_H
 #define MNP_MODEL_MODEL_H
 
+#include "base/limits.h"
 #include "model/chain.h"
 #include "model/process/process.h"
-
-enum { MODEL_X_MAX = 64, MODEL_NOTES_MAX = 64 };
 
 /* Inside the model x' = (x - x_shift) / x_scale and y' = (y - y_shift) / y_scale; densities of raw
  * y are those of y' minus log y_scale. Off: shift 0, scale 1. */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "model/process/process.h"
 
@@ -29,33 +30,33 @@ static const char process_names[] =
 
 static const option_def table[] = {
     ENUM(kind, "mnp", process_names + 1, "the process; np is the one-step Gaussian case of mnp"),
-    INT(x_dim, "1", 1, 64, "inputs per point (taken from the data)"),
-    INT(T, "7", 1, 64, "Markov steps"),
+    INT(x_dim, "1", 1, MODEL_X_MAX, "inputs per point (taken from the data)"),
+    INT(T, "7", 1, MODEL_STEPS_MAX, "Markov steps"),
     ENUM(transition, "rqs", transition_names + 1, "map of one step"),
     ENUM(encoder, "sab", encoder_names + 1, "set encoder"),
     REAL(y_shift, "0", -1e9, 1e9, "taken off y inside the model, where y_scale is given"),
     REAL(y_scale, "0", 0, 1e9, "y is divided by it inside the model; 0: 1, and files standardised"),
-    INT(rff, "80", 0, 4096, "random Fourier frequencies; 0 uses x itself"),
+    INT(rff, "80", 0, MODEL_WIDTH_MAX, "random Fourier frequencies; 0 uses x itself"),
     REAL(rff_std, "1", 1e-6, 1e6, "standard deviation of the frequencies"),
     BOOL(rff_append_x, "off", "put x beside its Fourier features"),
-    INT(d_z, "128", 1, 4096, "width of a latent z_t"),
-    INT(d_r, "64", 1, 4096, "width of the set summary r"),
-    INT(head_hidden, "64", 1, 4096, "hidden width of the inference heads"),
+    INT(d_z, "128", 1, MODEL_WIDTH_MAX, "width of a latent z_t"),
+    INT(d_r, "64", 1, MODEL_WIDTH_MAX, "width of the set summary r"),
+    INT(head_hidden, "64", 1, MODEL_WIDTH_MAX, "hidden width of the inference heads"),
     INT(head_layers, "2", 0, 8, "hidden layers of the inference heads; 0 is one linear map"),
     ENUM(sigma_z, "sigmoid", "sigmoid|softplus", "how a raw number becomes sigma of z"),
     REAL(sigma_z_floor, "0.05", 1e-6, 0.999, "least sigma of z"),
-    INT(enc_width, "64", 1, 4096, "width of the encoder"),
+    INT(enc_width, "64", 1, MODEL_WIDTH_MAX, "width of the encoder"),
     INT(heads, "4", 1, 64, "attention heads; must divide enc_width"),
     INT(n_sab, "2", 1, 16, "self-attention blocks"),
-    INT(n_inducing, "32", 1, 4096, "inducing points of isab"),
+    INT(n_inducing, "32", 1, MODEL_WIDTH_MAX, "inducing points of isab"),
     INT(ds_layers, "2", 1, 8, "hidden layers of the deepset encoder"),
     BOOL(enc_out_relu, "off", "ReLU on the set summary (always on for deepset)"),
     BOOL(layer_norm, "off", "layer norm in the attention blocks"),
     REAL(y_gain, "1", 0, 100, "initial gain of the encoder's weights on y"),
     ENUM(pool, "mean", "mean|sum", "how deepset pools"),
-    INT(flow_hidden, "128", 1, 4096, "hidden width of the conditioners"),
+    INT(flow_hidden, "128", 1, MODEL_WIDTH_MAX, "hidden width of the conditioners"),
     INT(flow_layers, "2", 1, 8, "hidden layers of the conditioners"),
-    INT(bins, "10", 2, 64, "bins K of a spline"),
+    INT(bins, "10", 2, RQS_BINS_MAX, "bins K of a spline"),
     REAL(bound, "5", 0.1, 1e4, "a spline acts on [-bound, bound]"),
     REAL(min_width, "1e-3", 1e-5, 0.5, "least bin width, as a fraction of the interval"),
     REAL(min_height, "1e-3", 1e-5, 0.5, "least bin height, likewise"),

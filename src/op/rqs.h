@@ -2,12 +2,12 @@
 #ifndef MNP_OP_RQS_H
 #define MNP_OP_RQS_H
 
+#include "base/limits.h"
 #include "op/map.h"
 
 enum { RQS_BINS };                                                     /* i */
 enum { RQS_BOUND, RQS_MIN_WIDTH, RQS_MIN_HEIGHT, RQS_MIN_DERIVATIVE }; /* f */
 
 /* raw (rows, 3K-1): K widths, K heights, K-1 inner derivatives. */
-enum { RQS_BINS_MAX = 64 };
 
 #endif

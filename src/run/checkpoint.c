@@ -9,7 +9,7 @@
 #include "comm/comm.h"
 #include "run/train_inner.h"
 
-enum { STATE_LIMIT = 1 << 30, PROGRAM_LIMIT = 1 << 30, BLOCKS = 5 };
+enum { PROGRAM_LIMIT = 1 << 30, BLOCKS = 5 };
 enum { NUMBER_STEP, NUMBER_VALID, NUMBER_BEST, NUMBER_BEST_STEP, NUMBERS };
 #define REMEDY "the file is damaged: use a copy of it, or train anew"
 static const char *const block_names[BLOCKS] = {"weights", "moment1", "moment2", "best", "average"};
@@ -229,7 +229,8 @@ static void set_numbers(trainer *t, const double numbers[NUMBERS], bool new_sche
 mnp_status trainer_load(trainer *t, const char *path, bool new_schedule) {
     safetensors_file *f = NULL;
     double numbers[NUMBERS];
-    MNP_TRY(safetensors_read(t->env, path, STATE_LIMIT, &f));
+    size_t tensors = BLOCKS * (size_t)t->m->params.words * sizeof(float);
+    MNP_TRY(safetensors_read(t->env, path, tensors + STATE_FILE_EXTRA, &f));
     mnp_status status = check_description(t, f, new_schedule);
     if (status == MNP_OK) status = read_numbers(t, f, new_schedule, numbers);
     if (status == MNP_OK) status = load_blocks(t, f);

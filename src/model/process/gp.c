@@ -123,7 +123,7 @@ void gp_predictive(graph *g, const model_spec *s, const process_score_opts *o) {
     parts p = feed_parts(g, s);
     op_emit(g, log_likelihood(g, s, &p, o->scored));
     if (!o->draws) return;
-    val path[PROCESS_STEPS_MAX + 1];
+    val path[MODEL_STEPS_MAX + 1];
     draw(g, s, &p, true, path);
     op_emit(g, path[gp_warp_steps(s)]);
 }
@@ -134,7 +134,7 @@ void gp_query(graph *g, const model_spec *s, process_query kind) {
         op_emit(g, marginals(g, s, &p));
         return;
     }
-    val path[PROCESS_STEPS_MAX + 1];
+    val path[MODEL_STEPS_MAX + 1];
     draw(g, s, &p, kind == QUERY_NORMAL, path);
     for (int64_t t = 0; t <= gp_warp_steps(s); t++) op_emit(g, path[t]);
 }

@@ -73,7 +73,7 @@ static void predictive(graph *g, const model_spec *s, const process_score_opts *
     chain_walk w;
     chain_record_walk(g, s, x, y, &wo, &w);
     op_emit(g, op_sum_rows(g, w.logp, o->scored));
-    val path[CHAIN_STEPS_MAX + 1];
+    val path[MODEL_STEPS_MAX + 1];
     if (o->draws) {
         chain_record_draw(g, s, x, w.z, op_base_noise(g, EXT_N, true, RNG_BASE, false), path);
         op_emit(g, path[s->T]);
@@ -104,7 +104,7 @@ static void latents_of_sum(graph *g, const model_spec *s) {
 
 static void query(graph *g, const model_spec *s, process_query kind) {
     val x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
-    val z[CHAIN_STEPS_MAX];
+    val z[MODEL_STEPS_MAX];
     for (int64_t t = 0; t < s->T; t++)
         z[t] = op_feed(g, "z", EXT_FIXED, 1, (int32_t)s->d_z, true, false);
     if (kind == QUERY_LOGP) {
@@ -118,7 +118,7 @@ static void query(graph *g, const model_spec *s, process_query kind) {
         for (int k = 0; k < PROCESS_LEVELS; k++) op_emit(g, y[k]);
         return;
     }
-    val path[CHAIN_STEPS_MAX + 1];
+    val path[MODEL_STEPS_MAX + 1];
     val base = op_base_noise(g, EXT_N, true, RNG_BASE, kind == QUERY_ZERO);
     chain_record_draw(g, s, x, z, base, path);
     for (int64_t t = 0; t <= s->T; t++) op_emit(g, path[t]);

@@ -9,9 +9,8 @@
 #ifndef MNP_MODEL_PROCESS_H
 #define MNP_MODEL_PROCESS_H
 
+#include "base/limits.h"
 #include "model/spec.h"
-
-enum { PROCESS_STEPS_MAX = 64 };
 
 typedef struct process_train_opts {
     draw_opts draw;

@@ -164,9 +164,8 @@ mnp_status bench_step_gpu(bench_setup *s) {
     char device[64];
     env e;
     env_init(&e);
-    exec_opts unused;
-    const backend *b;
-    mnp_status status = backend_choose(&e, s->device, &b, &unused);
+    backend_choice ignored;
+    mnp_status status = backend_choose(&e, s->device, &ignored);
     if (status != MNP_OK) {
         snprintf(s->error, sizeof s->error, "%.511s", e.error);
         return status;

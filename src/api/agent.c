@@ -42,7 +42,8 @@ mnp_status mnp_agent_train(mnp_ctx *ctx, const char *agent, const mnp_data *data
                            const mnp_agent_train_opts *opts, const char *path) {
     if (!ctx) return MNP_EINVAL;
     env *e = &ctx->env;
-    if (!data || !path) return env_fail(e, MNP_EINVAL, "data and a path are needed");
+    MNP_TRY(check_given(e, data, "data"));
+    MNP_TRY(check_given(e, path, "path"));
     if (!mnp_agent_trains(agent))
         return env_fail(e, MNP_EINVAL, "the agents that are trained are maml and c-bruno");
     mnp_agent_train_opts o;
@@ -54,9 +55,11 @@ mnp_status mnp_agent_train(mnp_ctx *ctx, const char *agent, const mnp_data *data
 
 bool mnp_agent_file(mnp_ctx *ctx, const char *path, char *agent, size_t size) {
     char kind[OPTION_NAME_MAX];
+    check_print(agent, size, "");
+    if (!ctx || !path || (!agent && size > 0)) return false;
     env quiet = ctx->env; /* "no" is an answer here, not an error to keep */
     if (learner_kind(&quiet, path, kind, NULL) != MNP_OK) return false;
-    snprintf(agent, size, "%s", kind);
+    check_print(agent, size, kind);
     return true;
 }
 
@@ -78,13 +81,13 @@ mnp_status mnp_bandit_replay(mnp_ctx *ctx, const char *log, const mnp_model *mod
                              mnp_replay_scores *out) {
     if (!ctx) return MNP_EINVAL;
     env *e = &ctx->env;
-    if (!log) return env_fail(e, MNP_EINVAL, "a log is needed");
+    MNP_TRY(check_given(e, log, "log"));
     mnp_bandit_opts o;
     mnp_log_opts l;
     MNP_TRY(CHECK_RESULT(e, mnp_replay_scores, out));
     MNP_TRY(TAKE_OPTS(e, mnp_bandit_opts, opts, &o));
     MNP_TRY(TAKE_OPTS(e, mnp_log_opts, log_opts, &l));
-    if (l.passes < 0) return env_fail(e, MNP_EINVAL, "passes cannot be negative");
+    MNP_TRY(check_range(e, l.passes, 0, INT32_MAX, "mnp_log_opts.passes"));
     char names[LEARNER_NAMES];
     log_source source = {.action = l.action_column,
                          .reward = l.reward_column,

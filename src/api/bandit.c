@@ -19,6 +19,12 @@ static mnp_status policy_of(env *e, const char *name, bandit_policy *out) {
 
 mnp_status bandit_play_of(env *e, const mnp_model *model, const mnp_bandit_opts *o,
                           agent_opts *out) {
+    if (!isfinite(o->width) || o->width < 0)
+        return env_fail(e, MNP_EINVAL, "mnp_bandit_opts.width is not a number from 0");
+    MNP_TRY(check_range(e, o->draws, 0, RNG_SAMPLE_MAX / 2, "mnp_bandit_opts.draws"));
+    MNP_TRY(check_range(e, o->refresh, 0, INT64_MAX, "mnp_bandit_opts.refresh"));
+    MNP_TRY(
+        check_range(e, o->initial_pulls, INT64_MIN, INT32_MAX, "mnp_bandit_opts.initial_pulls"));
     *out = (agent_opts){.m = model ? model->m : NULL,
                         .file = o->agent_file,
                         .options = o->agent_options,
@@ -28,8 +34,6 @@ mnp_status bandit_play_of(env *e, const mnp_model *model, const mnp_bandit_opts 
                         .initial_pulls = o->initial_pulls,
                         .refresh = o->refresh,
                         .seed = o->seed};
-    if (!isfinite(o->width) || o->width < 0 || o->draws < 0 || o->refresh < 0)
-        return env_fail(e, MNP_EINVAL, "width, draws and refresh are not negative");
     return policy_of(e, o->policy ? o->policy : "thompson", &out->policy);
 }
 
@@ -39,6 +43,7 @@ mnp_status mnp_bandit_wheel(mnp_ctx *ctx, const mnp_model *model, const mnp_band
     mnp_bandit_opts o;
     MNP_TRY(CHECK_RESULT(&ctx->env, mnp_bandit_scores, out));
     MNP_TRY(TAKE_OPTS(&ctx->env, mnp_bandit_opts, opts, &o));
+    MNP_TRY(check_range(&ctx->env, o.last, 0, INT64_MAX, "mnp_bandit_opts.last"));
     bandit_opts run = {.agent = o.agent ? o.agent : "mnp",
                        .delta = o.delta,
                        .trials = o.trials ? o.trials : 20,
@@ -64,9 +69,9 @@ mnp_status mnp_bandit_wheel(mnp_ctx *ctx, const mnp_model *model, const mnp_band
 
 mnp_status mnp_bandit_wheel_contexts(mnp_ctx *ctx, double delta, uint64_t seed, int64_t trial,
                                      int64_t steps, double *x) {
-    if (!ctx || !x) return MNP_EINVAL;
-    if (trial < 0 || trial > INT32_MAX)
-        return env_fail(&ctx->env, MNP_EINVAL, "there is no trial %lld", (long long)trial);
+    if (!ctx) return MNP_EINVAL;
+    MNP_TRY(check_given(&ctx->env, x, "x"));
+    MNP_TRY(check_range(&ctx->env, trial, 0, INT32_MAX, "trial"));
     problem *p = NULL;
     MNP_TRY(problem_wheel(&ctx->env, delta, seed, (uint32_t)trial, steps, &p));
     memcpy(x, p->x, (size_t)(steps * p->dims) * sizeof *x);
@@ -84,43 +89,45 @@ const char *mnp_bandit_agent(int k, const char **help) {
 
 mnp_status mnp_player_create(mnp_ctx *ctx, const mnp_model *model, const mnp_bandit_opts *opts,
                              int64_t dims, int64_t actions, mnp_player **out) {
-    if (!ctx || !out) return MNP_EINVAL;
-    *out = NULL;
-    if (dims < 1 || dims > BANDIT_DIMS_MAX || actions < 2 || actions > BANDIT_ACTIONS_MAX)
-        return env_fail(&ctx->env, MNP_EINVAL,
-                        "a bandit has 1 to %d numbers of context and 2 to %d actions",
-                        BANDIT_DIMS_MAX, BANDIT_ACTIONS_MAX);
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
     mnp_bandit_opts o;
-    MNP_TRY(TAKE_OPTS(&ctx->env, mnp_bandit_opts, opts, &o));
     agent_opts play;
-    MNP_TRY(bandit_play_of(&ctx->env, model, &o, &play));
-    play.dims = (int32_t)dims, play.actions = (int32_t)actions;
-    mnp_player *p = env_alloc(&ctx->env, 1, sizeof *p, "a player handle");
-    if (!p) return MNP_ENOMEM;
-    p->ctx = ctx;
-    p->actions = actions;
     pool *workers = NULL;
-    mnp_status status = ctx_pool(ctx, &workers);
+    MNP_TRY(check_given(e, out, "out"));
+    MNP_TRY(check_range(e, dims, 1, BANDIT_DIMS_MAX, "dims"));
+    MNP_TRY(check_range(e, actions, 2, BANDIT_ACTIONS_MAX, "actions"));
+    MNP_TRY(TAKE_OPTS(e, mnp_bandit_opts, opts, &o));
+    MNP_TRY(bandit_play_of(e, model, &o, &play));
+    MNP_TRY(ctx_pool(ctx, &workers));
+    play.dims = (int32_t)dims, play.actions = (int32_t)actions;
+    mnp_player *p = env_alloc(e, 1, sizeof *p, "a player handle");
+    if (!p) return MNP_ENOMEM;
+    *p = (mnp_player){.ctx = ctx_keep(ctx), .model = model_keep(model), .actions = actions};
+    mnp_status status = agent_create(e, o.agent ? o.agent : "mnp", &play, workers, &p->agent);
+    if (status == MNP_OK) status = player_create(e, p->agent, o.seed, &p->player);
     if (status == MNP_OK)
-        status = agent_create(&ctx->env, o.agent ? o.agent : "mnp", &play, workers, &p->agent);
-    if (status == MNP_OK) status = player_create(&ctx->env, p->agent, o.seed, &p->player);
-    if (status != MNP_OK) {
+        *out = p;
+    else
         mnp_player_destroy(p);
-        return status;
-    }
-    *out = p;
-    return MNP_OK;
+    return status;
 }
 
 void mnp_player_destroy(mnp_player *p) {
     if (!p) return;
+    mnp_ctx *ctx = p->ctx;
     player_destroy(p->player);
     agent_destroy(p->agent);
-    env_free(&p->ctx->env, p);
+    model_drop(p->model);
+    env_free(&ctx->env, p);
+    ctx_drop(ctx);
 }
 
 mnp_status mnp_player_act(mnp_player *p, const double *x, int64_t *action) {
-    if (!x || !action) return env_fail(&p->ctx->env, MNP_EINVAL, "a context is needed");
+    if (!p) return MNP_EINVAL;
+    MNP_TRY(check_given(&p->ctx->env, x, "x"));
+    MNP_TRY(check_given(&p->ctx->env, action, "action"));
     int32_t choice = 0;
     MNP_TRY(player_act(p->player, x, &choice));
     *action = choice;
@@ -128,7 +135,8 @@ mnp_status mnp_player_act(mnp_player *p, const double *x, int64_t *action) {
 }
 
 mnp_status mnp_player_observe(mnp_player *p, const double *x, int64_t action, double reward) {
-    if (!x) return env_fail(&p->ctx->env, MNP_EINVAL, "a context is needed");
+    if (!p) return MNP_EINVAL;
+    MNP_TRY(check_given(&p->ctx->env, x, "x"));
     int32_t choice = action < 0 || action >= p->actions ? -1 : (int32_t)action;
     return player_observe(p->player, x, choice, reward);
 }

@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* No process has an array beyond this; products of sizes below it do not overflow. */
-static const int64_t ARRAY_BYTES_MAX = INT64_C(1) << 48;
+#define BYTES_MAX (8 * (size_t)CHECK_COUNT_MAX) /* no process has an array beyond this */
 
 /* ---- structs --------------------------------------------------------------------------------- */
 
@@ -67,14 +66,35 @@ mnp_status check_finite(env *e, double v, const char *name) {
     return isfinite(v) ? MNP_OK : env_fail(e, MNP_EINVAL, "%s is not a finite number", name);
 }
 
-mnp_status check_array(env *e, const void *p, int64_t a, int64_t b, int64_t c, const char *name) {
-    MNP_TRY(check_given(e, p, name));
-    double bytes = (double)a * (double)b * (double)c * 8; /* near enough to the bound */
-    if (bytes <= (double)ARRAY_BYTES_MAX) return MNP_OK;
-    return env_fail(e, MNP_EINVAL, "%s would have %lld x %lld x %lld numbers", name, (long long)a,
-                    (long long)b, (long long)c);
+size_t check_times(size_t a, size_t b) {
+    return b && a > SIZE_MAX / b ? SIZE_MAX : a * b;
 }
 
-mnp_status check_buffer(env *e, const char *out, size_t size, const char *name) {
-    return size == 0 ? MNP_OK : check_given(e, out, name);
+mnp_status check_bytes(env *e, const void *p, size_t bytes, const char *name) {
+    if (bytes > BYTES_MAX)
+        return env_fail(e, MNP_EINVAL, "%s would be larger than any memory: check its size", name);
+    return bytes ? check_given(e, p, name) : MNP_OK;
+}
+
+mnp_status check_array(env *e, const void *p, int64_t a, int64_t b, const char *name) {
+    return check_bytes(e, p, check_times(check_times((size_t)a, (size_t)b), 8), name);
+}
+
+mnp_status check_set(env *e, const mnp_set *s, int64_t least, int64_t dims, const char *name) {
+    MNP_TRY(check_given(e, s, name));
+    if (s->n < least)
+        return env_fail(e, MNP_EINVAL, "%s: n is %lld, and must be at least %lld", name,
+                        (long long)s->n, (long long)least);
+    char part[64];
+    snprintf(part, sizeof part, "x of %.50s", name);
+    MNP_TRY(check_array(e, s->x, s->n, dims, part));
+    part[0] = 'y';
+    return check_array(e, s->y, s->n, 1, part);
+}
+
+void check_print(char *out, size_t size, const char *text) {
+    if (!out || size == 0) return;
+    size_t length = strlen(text), kept = length < size ? length : size - 1;
+    memcpy(out, text, kept);
+    out[kept] = '\0';
 }

@@ -50,10 +50,19 @@ mnp_status check_range(env *e, int64_t v, int64_t lo, int64_t hi, const char *na
 /* One of the `count` values of an enumeration. */
 mnp_status check_enum(env *e, int64_t v, int64_t count, const char *name);
 mnp_status check_finite(env *e, double v, const char *name);
-/* An array of a * b * c numbers of 8 bytes, none of the factors negative: given, and not larger
- * than any memory. */
-mnp_status check_array(env *e, const void *p, int64_t a, int64_t b, int64_t c, const char *name);
-/* A place for a text of `size` bytes; NULL is fine for none. */
-mnp_status check_buffer(env *e, const char *out, size_t size, const char *name);
+/* A block of `bytes`: given, unless it has none, and not larger than any memory is. What passes
+ * here can be multiplied by small numbers without overflow. */
+mnp_status check_bytes(env *e, const void *p, size_t bytes, const char *name);
+/* An array of a * b numbers of 8 bytes; none of the factors is negative. */
+mnp_status check_array(env *e, const void *p, int64_t a, int64_t b, const char *name);
+/* n points with x (n, dims), and y (n) where they need it; at least `least` of them. A set with
+ * none needs no arrays. */
+mnp_status check_set(env *e, const mnp_set *s, int64_t least, int64_t dims, const char *name);
+
+#define CHECK_COUNT_MAX (INT64_C(1) << 45) /* of things in one array of 8 bytes each */
+size_t check_times(size_t a, size_t b);    /* SIZE_MAX where the product overflows */
+
+/* A text into a caller's buffer, cut to `size` bytes; nothing where there is no buffer. */
+void check_print(char *out, size_t size, const char *text);
 
 #endif

@@ -1,27 +1,47 @@
 /* data.c: data handles. */
+#include <math.h>
 #include <string.h>
 
 #include "api/handles.h"
 
+/* A data handle around d, which it owns from then on, whatever happens. */
 static mnp_status wrap(mnp_ctx *ctx, dataset *d, mnp_data **out) {
-    mnp_data *handle = env_alloc(&ctx->env, 1, sizeof *handle, "a data handle");
+    mnp_data *handle = env_alloc(&d->env, 1, sizeof *handle, "a data handle");
     if (!handle) {
         dataset_destroy(d);
-        return MNP_ENOMEM;
+        return env_fail(&ctx->env, MNP_ENOMEM, "out of memory for a data handle");
     }
-    *handle = (mnp_data){d, ctx};
+    handle->d = d;
+    users_more(&handle->users);
     *out = handle;
     return MNP_OK;
 }
 
+mnp_data *data_keep(const mnp_data *data) {
+    mnp_data *d = (mnp_data *)(uintptr_t)data;
+    if (d) users_more(&d->users);
+    return d;
+}
+
+void data_drop(mnp_data *data) {
+    if (!data || !users_less(&data->users)) return;
+    env e = data->d->env;
+    dataset_destroy(data->d);
+    env_free(&e, data);
+}
+
 mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *opts,
                          mnp_data **out) {
-    if (!ctx || !out) return MNP_EINVAL;
-    *out = NULL;
-    if (!what || !*what) return env_fail(&ctx->env, MNP_EINVAL, "no data set was named");
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
     mnp_data_opts o;
-    MNP_TRY(TAKE_OPTS(&ctx->env, mnp_data_opts, opts, &o));
-    if (o.functions < 0) return env_fail(&ctx->env, MNP_EINVAL, "functions cannot be negative");
+    MNP_TRY(check_given(e, out, "out"));
+    if (!what || !*what) return env_fail(e, MNP_EINVAL, "no data set was named");
+    MNP_TRY(TAKE_OPTS(e, mnp_data_opts, opts, &o));
+    MNP_TRY(check_enum(e, o.split, MNP_TEST + 1, "mnp_data_opts.split"));
+    MNP_TRY(check_range(e, o.functions, 0, CHECK_COUNT_MAX, "mnp_data_opts.functions"));
+    MNP_TRY(check_finite(e, o.holdout, "mnp_data_opts.holdout"));
     data_source s = {.split = (data_split)o.split,
                      .functions = o.functions,
                      .seed = o.seed,
@@ -34,90 +54,117 @@ mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *op
     pool *workers = NULL;
     dataset *d = NULL;
     MNP_TRY(ctx_pool(ctx, &workers));
-    MNP_TRY(dataset_open(&ctx->env, workers, what, &s, &d));
+    MNP_TRY(dataset_open(e, workers, what, &s, &d));
     return wrap(ctx, d, out);
+}
+
+/* All sets one behind the other: n (count), x (points, x_dim), y (points). */
+typedef struct rows {
+    int64_t *n;
+    double *x, *y;
+} rows;
+
+static mnp_status count_points(env *e, const mnp_set *sets, int64_t count, int64_t x_dim,
+                               int64_t *points) {
+    *points = 0;
+    MNP_TRY(check_range(e, x_dim, 1, MODEL_X_MAX, "x_dim"));
+    MNP_TRY(check_range(e, count, 1, CHECK_COUNT_MAX, "count"));
+    MNP_TRY(check_given(e, sets, "sets"));
+    for (int64_t i = 0; i < count; i++) {
+        char name[48];
+        snprintf(name, sizeof name, "set %lld", (long long)i);
+        MNP_TRY(check_set(e, &sets[i], 1, x_dim, name));
+        *points += sets[i].n;
+        if (*points > CHECK_COUNT_MAX / x_dim)
+            return env_fail(e, MNP_EINVAL, "the sets have more points than any memory holds");
+    }
+    return MNP_OK;
+}
+
+static void copy_sets(const mnp_set *sets, int64_t count, int64_t x_dim, rows *to) {
+    for (int64_t i = 0, at = 0; i < count; at += sets[i++].n) {
+        to->n[i] = sets[i].n;
+        memcpy(to->x + at * x_dim, sets[i].x, (size_t)(to->n[i] * x_dim) * sizeof *to->x);
+        memcpy(to->y + at, sets[i].y, (size_t)to->n[i] * sizeof *to->y);
+    }
 }
 
 mnp_status mnp_data_from_sets(mnp_ctx *ctx, const mnp_set *sets, int64_t count, int64_t x_dim,
                               mnp_data **out) {
-    if (!ctx || !out) return MNP_EINVAL;
-    *out = NULL;
-    if (!sets || count < 1 || x_dim < 1 || x_dim > MODEL_X_MAX)
-        return env_fail(&ctx->env, MNP_EINVAL, "at least one set, and 1 to %d inputs, are needed",
-                        MODEL_X_MAX);
-    int64_t points = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (sets[i].n < 1 || !sets[i].x || !sets[i].y)
-            return env_fail(&ctx->env, MNP_EINVAL, "set %lld has no points", (long long)i);
-        points += sets[i].n;
-    }
-    double *x = env_alloc(&ctx->env, (size_t)(points * x_dim), sizeof *x, "the sets");
-    double *y = env_alloc(&ctx->env, (size_t)points, sizeof *y, "the sets");
-    int64_t *n = env_alloc(&ctx->env, (size_t)count, sizeof *n, "the sets");
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    int64_t points;
+    MNP_TRY(check_given(e, out, "out"));
+    MNP_TRY(count_points(e, sets, count, x_dim, &points));
+    rows all = {.n = env_alloc(e, (size_t)count, sizeof *all.n, "the sets"),
+                .x = env_alloc(e, (size_t)(points * x_dim), sizeof *all.x, "the sets"),
+                .y = env_alloc(e, (size_t)points, sizeof *all.y, "the sets")};
     dataset *d = NULL;
-    mnp_status status = x && y && n ? MNP_OK : MNP_ENOMEM;
-    for (int64_t i = 0, at = 0; status == MNP_OK && i < count; at += sets[i++].n) {
-        n[i] = sets[i].n;
-        memcpy(x + at * x_dim, sets[i].x, (size_t)(n[i] * x_dim) * sizeof *x);
-        memcpy(y + at, sets[i].y, (size_t)n[i] * sizeof *y);
+    mnp_status status = MNP_ENOMEM;
+    if (all.n && all.x && all.y) {
+        copy_sets(sets, count, x_dim, &all);
+        status = dataset_from_arrays(e, "arrays", count, all.n, (int32_t)x_dim, all.x, all.y, &d);
     }
-    if (status == MNP_OK)
-        status = dataset_from_arrays(&ctx->env, "arrays", count, n, (int32_t)x_dim, x, y, &d);
-    env_free(&ctx->env, x);
-    env_free(&ctx->env, y);
-    env_free(&ctx->env, n);
+    env_free(e, all.n);
+    env_free(e, all.x);
+    env_free(e, all.y);
     return status == MNP_OK ? wrap(ctx, d, out) : status;
 }
 
 void mnp_data_destroy(mnp_data *data) {
-    if (!data) return;
-    dataset_destroy(data->d);
-    env_free(&data->ctx->env, data);
+    data_drop(data);
 }
 
 int64_t mnp_data_functions(const mnp_data *data) {
-    return data->d->functions;
+    return data ? data->d->functions : 0;
 }
 
 int64_t mnp_data_points(const mnp_data *data) {
-    return data->d->points;
+    return data ? data->d->points : 0;
 }
 
 int64_t mnp_data_x_dim(const mnp_data *data) {
-    return data->d->x_dim;
+    return data ? data->d->x_dim : 0;
 }
 
 void mnp_data_grid(const mnp_data *data, int64_t *rows, int64_t *cols) {
-    *rows = data->d->rows;
-    *cols = data->d->cols;
+    if (rows) *rows = data ? data->d->rows : 0;
+    if (cols) *cols = data ? data->d->cols : 0;
 }
 
 double mnp_data_noise(const mnp_data *data) {
-    return data->d->noise;
+    return data ? data->d->noise : NAN;
 }
 
 const char *mnp_data_name(const mnp_data *data) {
-    return data->d->name;
+    return data ? data->d->name : "";
 }
 
 const char *mnp_data_report(const mnp_data *data) {
-    return data->d->report ? data->d->report : "";
+    return data && data->d->report ? data->d->report : "";
 }
 
 const char *mnp_data_x_name(const mnp_data *data, int64_t k) {
-    return k >= 0 && k < data->d->x_dim ? data->d->x_names[k] : NULL;
+    return data && k >= 0 && k < data->d->x_dim ? data->d->x_names[k] : NULL;
 }
 
 const char *mnp_data_y_name(const mnp_data *data) {
-    return data->d->y_name;
+    return data ? data->d->y_name : "";
 }
 
 mnp_status mnp_data_function(mnp_ctx *ctx, const mnp_data *data, int64_t i, int64_t *n,
                              const float **x, const float **y) {
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    MNP_TRY(check_given(e, data, "data"));
+    MNP_TRY(check_given(e, n, "n"));
+    MNP_TRY(check_given(e, x, "x"));
+    MNP_TRY(check_given(e, y, "y"));
     const dataset *d = data->d;
     if (i < 0 || i >= d->functions)
-        return env_fail(&ctx->env, MNP_EINVAL, "there is no function %lld; there are %lld",
-                        (long long)i, (long long)d->functions);
+        return env_fail(e, MNP_EINVAL, "there is no function %lld; there are %lld", (long long)i,
+                        (long long)d->functions);
     *n = d->start[i + 1] - d->start[i];
     *x = dataset_x(d, i);
     *y = d->y + d->start[i];
@@ -125,11 +172,14 @@ mnp_status mnp_data_function(mnp_ctx *ctx, const mnp_data *data, int64_t i, int6
 }
 
 mnp_status mnp_data_write_csv(mnp_ctx *ctx, const mnp_data *data, const char *path) {
+    if (!ctx) return MNP_EINVAL;
+    MNP_TRY(check_given(&ctx->env, data, "data"));
+    MNP_TRY(check_given(&ctx->env, path, "path"));
     return dataset_write_csv(&ctx->env, data->d, path);
 }
 
 const char *mnp_data_family(int k, const char **help) {
     const family_def *f = family_at(k);
-    if (f && help) *help = f->help;
+    if (help) *help = f ? f->help : NULL;
     return f ? f->name : NULL;
 }

@@ -1,10 +1,24 @@
 /* eval.c: scoring through the public interface. */
 #include <string.h>
 
-#include "base/text.h"
-
 #include "api/handles.h"
+#include "base/rng.h"
+#include "base/text.h"
 #include "run/laws.h"
+
+static mnp_status check_eval_opts(env *e, const mnp_eval_opts *o) {
+    enum { MANY = RNG_SAMPLE_MAX / 2 };
+    MNP_TRY(check_range(e, o->functions, 0, INT64_MAX, "mnp_eval_opts.functions"));
+    MNP_TRY(check_range(e, o->samples, 0, MANY, "mnp_eval_opts.samples"));
+    MNP_TRY(check_range(e, o->draws, INT64_MIN, MANY, "mnp_eval_opts.draws"));
+    MNP_TRY(check_enum(e, o->protocol, MNP_AUTHORS + 1, "mnp_eval_opts.protocol"));
+    MNP_TRY(check_range(e, o->context_lo, 0, INT32_MAX, "mnp_eval_opts.context_lo"));
+    MNP_TRY(check_range(e, o->context_hi, 0, INT32_MAX, "mnp_eval_opts.context_hi"));
+    MNP_TRY(check_range(e, o->targets, 0, INT32_MAX, "mnp_eval_opts.targets"));
+    MNP_TRY(check_range(e, o->proposal, 0, INT32_MAX, "mnp_eval_opts.proposal"));
+    MNP_TRY(check_range(e, o->seen, 0, INT32_MAX, "mnp_eval_opts.seen"));
+    return check_finite(e, o->noise, "mnp_eval_opts.noise");
+}
 
 static eval_opts options_of(const mnp_eval_opts *o, const dataset *d) {
     bool own = o->context_lo == 0 && o->context_hi == 0;
@@ -80,17 +94,22 @@ static void give_scores(const eval_scores *s, mnp_scores *out) {
 mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
                         const mnp_eval_opts *opts, mnp_scores *out) {
     if (!ctx) return MNP_EINVAL;
-    if (!model || !data) return env_fail(&ctx->env, MNP_EINVAL, "a model and data are needed");
+    env *e = &ctx->env;
     mnp_eval_opts o;
-    MNP_TRY(CHECK_RESULT(&ctx->env, mnp_scores, out));
-    MNP_TRY(TAKE_OPTS(&ctx->env, mnp_eval_opts, opts, &o));
+    backend_choice where;
+    MNP_TRY(check_given(e, model, "model"));
+    MNP_TRY(check_given(e, data, "data"));
+    MNP_TRY(CHECK_RESULT(e, mnp_scores, out));
+    MNP_TRY(TAKE_OPTS(e, mnp_eval_opts, opts, &o));
+    MNP_TRY(check_eval_opts(e, &o));
+    MNP_TRY(backend_choose(e, o.device, &where));
     eval_opts run = options_of(&o, data->d);
-    MNP_TRY(set_context(&ctx->env, o.context, data->d, &run));
+    MNP_TRY(set_context(e, o.context, data->d, &run));
     pool *workers = NULL;
     evaluator *v = NULL;
     eval_scores scores;
     MNP_TRY(ctx_pool(ctx, &workers));
-    MNP_TRY(evaluator_create(&ctx->env, model->m, data->d, workers, o.device, &v));
+    MNP_TRY(evaluator_create(e, model->m, data->d, workers, where, &v));
     evaluator_on_progress(v, o.progress, o.progress_user);
     mnp_status status = evaluator_run(v, NULL, &run, &scores);
     if (status == MNP_OK) give_scores(&scores, out);
@@ -98,46 +117,59 @@ mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *da
     return status;
 }
 
+/* The context's points, then the targets'. */
+static void join_sets(const mnp_set *context, const mnp_set *targets, int64_t dims, double *x,
+                      double *y) {
+    int64_t m = context ? context->n : 0;
+    if (m > 0) {
+        memcpy(x, context->x, (size_t)(m * dims) * sizeof *x);
+        memcpy(y, context->y, (size_t)m * sizeof *y);
+    }
+    memcpy(x + m * dims, targets->x, (size_t)(targets->n * dims) * sizeof *x);
+    memcpy(y + m, targets->y, (size_t)targets->n * sizeof *y);
+}
+
 mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp_set *context,
                          const mnp_set *targets, int64_t samples, uint64_t seed, double *bound,
                          double *prior) {
-    if (!ctx || !model || !targets) return MNP_EINVAL;
-    int64_t m = context ? context->n : 0, n = m + targets->n, dims = model->m->spec.x_dim;
-    if (targets->n < 1 || m < 0)
-        return env_fail(&ctx->env, MNP_EINVAL, "there are no targets to score");
-    if (!targets->x || !targets->y || (m > 0 && (!context->x || !context->y)))
-        return env_fail(&ctx->env, MNP_EINVAL, "points need x and y");
-    double *x = env_alloc(&ctx->env, (size_t)(n * dims), sizeof *x, "a set");
-    double *y = env_alloc(&ctx->env, (size_t)n, sizeof *y, "a set");
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    MNP_TRY(check_given(e, model, "model"));
+    int64_t dims = model->m->spec.x_dim;
+    if (context) MNP_TRY(check_set(e, context, 0, dims, "the context"));
+    MNP_TRY(check_set(e, targets, 1, dims, "targets"));
+    MNP_TRY(check_range(e, samples, 1, INT32_MAX, "samples"));
+    int64_t m = context ? context->n : 0, n = m + targets->n;
+    double *x = env_alloc(e, (size_t)(n * dims), sizeof *x, "a set");
+    double *y = env_alloc(e, (size_t)n, sizeof *y, "a set");
     scorer *s = NULL;
     pool *workers = NULL;
     mnp_status status = x && y ? ctx_pool(ctx, &workers) : MNP_ENOMEM;
     if (status == MNP_OK)
-        status = scorer_create(&ctx->env, model->m, workers, NULL, n, samples, &s);
+        status = scorer_create(e, model->m, workers, (backend_choice){0}, n, samples, &s);
     if (status == MNP_OK) {
-        if (m > 0) {
-            memcpy(x, context->x, (size_t)(m * dims) * sizeof *x);
-            memcpy(y, context->y, (size_t)m * sizeof *y);
-        }
-        memcpy(x + m * dims, targets->x, (size_t)(targets->n * dims) * sizeof *x);
-        memcpy(y + m, targets->y, (size_t)targets->n * sizeof *y);
+        join_sets(context, targets, dims, x, y);
         status = scorer_score(s, x, y, n, m, seed, bound, prior);
     }
     scorer_destroy(s);
-    env_free(&ctx->env, x);
-    env_free(&ctx->env, y);
+    env_free(e, x);
+    env_free(e, y);
     return status;
 }
 
 mnp_status mnp_check(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data, int64_t functions,
                      int64_t samples, uint64_t seed, mnp_laws *out) {
     if (!ctx) return MNP_EINVAL;
-    if (!model || !data) return env_fail(&ctx->env, MNP_EINVAL, "a model and data are needed");
-    MNP_TRY(CHECK_RESULT(&ctx->env, mnp_laws, out));
+    env *e = &ctx->env;
+    MNP_TRY(check_given(e, model, "model"));
+    MNP_TRY(check_given(e, data, "data"));
+    MNP_TRY(check_range(e, functions, 1, INT64_MAX, "functions"));
+    MNP_TRY(check_range(e, samples, 1, RNG_SAMPLE_MAX / 2, "samples"));
+    MNP_TRY(CHECK_RESULT(e, mnp_laws, out));
     pool *workers = NULL;
     laws l;
     MNP_TRY(ctx_pool(ctx, &workers));
-    MNP_TRY(laws_measure(&ctx->env, model->m, data->d, workers, functions, samples, seed, &l));
+    MNP_TRY(laws_measure(e, model->m, data->d, workers, functions, samples, seed, &l));
     GIVE_RESULT(mnp_laws, out, .permutation = l.permutation, .marginal = l.marginal,
                 .conditional = l.conditional, .conditional_se = l.conditional_se,
                 .functions = l.functions, .samples = l.samples);

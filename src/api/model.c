@@ -13,6 +13,7 @@ static mnp_status wrap(mnp_ctx *ctx, model *m, mnp_model **out) {
         return env_fail(&ctx->env, MNP_ENOMEM, "out of memory for a model handle");
     }
     handle->m = m;
+    users_more(&handle->users);
     buf_init(&handle->options, &m->env);
     mnp_status status = model_options_text(&m->env, m, &handle->options);
     if (status != MNP_OK) {
@@ -102,9 +103,10 @@ static mnp_status set_oracle(env *e, const dataset *d, model_spec *s) {
 mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *preset,
                             const char *options, const mnp_data *data, uint64_t seed,
                             mnp_model **out) {
-    if (!ctx || !out) return MNP_EINVAL;
-    *out = NULL;
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
     env *e = &ctx->env;
+    MNP_TRY(check_given(e, out, "out"));
     model_spec spec;
     option_view view = spec_view(&spec);
     MNP_TRY(spec_preset(e, process ? process : "mnp", preset ? preset : "paper", &spec));
@@ -125,19 +127,30 @@ mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *prese
 }
 
 mnp_status mnp_model_load(mnp_ctx *ctx, const char *path, mnp_model **out) {
-    if (!ctx || !out) return MNP_EINVAL;
-    *out = NULL;
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
+    MNP_TRY(check_given(&ctx->env, path, "path"));
+    MNP_TRY(check_given(&ctx->env, out, "out"));
     model *m = NULL;
     MNP_TRY(model_load(&ctx->env, path, &m));
     return wrap(ctx, m, out);
 }
 
 mnp_status mnp_model_save(mnp_ctx *ctx, const mnp_model *model, const char *path) {
+    if (!ctx) return MNP_EINVAL;
+    MNP_TRY(check_given(&ctx->env, model, "model"));
+    MNP_TRY(check_given(&ctx->env, path, "path"));
     return model_save(&ctx->env, model->m, NULL, path);
 }
 
-void mnp_model_destroy(mnp_model *handle) {
-    if (!handle) return;
+mnp_model *model_keep(const mnp_model *model) {
+    mnp_model *m = (mnp_model *)(uintptr_t)model;
+    if (m) users_more(&m->users);
+    return m;
+}
+
+void model_drop(mnp_model *handle) {
+    if (!handle || !users_less(&handle->users)) return;
     env e = handle->m->env;
     handle->options.e = &e;
     buf_free(&handle->options);
@@ -145,55 +158,80 @@ void mnp_model_destroy(mnp_model *handle) {
     env_free(&e, handle);
 }
 
+void mnp_model_destroy(mnp_model *handle) {
+    model_drop(handle);
+}
+
 int64_t mnp_model_parameters(const mnp_model *model) {
-    return params_count(&model->m->params);
+    return model ? params_count(&model->m->params) : 0;
 }
 
 int64_t mnp_model_x_dim(const mnp_model *model) {
-    return model->m->spec.x_dim;
+    return model ? model->m->spec.x_dim : 0;
 }
 
 int64_t mnp_model_steps(const mnp_model *model) {
-    return process_at(model->m->spec.kind)->steps(&model->m->spec);
+    return model ? process_at(model->m->spec.kind)->steps(&model->m->spec) : 0;
 }
 
 int64_t mnp_model_latent(const mnp_model *model) {
-    return process_is_exact(&model->m->spec) ? 0 : model->m->spec.d_z;
+    return !model || process_is_exact(&model->m->spec) ? 0 : model->m->spec.d_z;
 }
 
 const char *mnp_model_options(const mnp_model *model) {
-    return buf_str(&model->options);
+    return model ? buf_str(&model->options) : "";
 }
 
 const char *mnp_model_note(const mnp_model *model, const char *key) {
-    return model_note_get(model->m, key);
+    return model && key ? model_note_get(model->m, key) : NULL;
 }
 
 const char *mnp_model_note_key(const mnp_model *model, int k) {
-    return k >= 0 && k < model->m->n_notes ? model->m->notes[k].key : NULL;
+    return model && k >= 0 && k < model->m->n_notes ? model->m->notes[k].key : NULL;
 }
 
 mnp_status mnp_model_set_note(mnp_ctx *ctx, mnp_model *model, const char *key, const char *value) {
-    return model_note_set(&ctx->env, model->m, key, value);
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    MNP_TRY(check_given(e, model, "model"));
+    MNP_TRY(check_given(e, key, "key"));
+    if (!*key || strncmp(key, "mnp.", 4) == 0) /* those are the file's own */
+        return env_fail(e, MNP_EINVAL, "'%.60s' cannot be the key of a note", key);
+    return model_note_set(e, model->m, key, value);
+}
+
+static mnp_status print_plan(env *e, const model *m, int64_t points, int64_t context, buf *text) {
+    const model_spec *s = &m->spec;
+    process_train_opts o = {
+        .update = true,
+        .draw = {.train = true, .x_dim = (int32_t)s->x_dim, .hi = (int32_t)context}};
+    graph g;
+    plan *p = NULL;
+    /* Every name was declared when the model was made: recording only looks weights up. */
+    graph_init(&g, e, (params *)(uintptr_t)&m->params);
+    process_at(s->kind)->train_step(&g, s, &o);
+    mnp_status status =
+        plan_make(&g, &(plan_opts){.n = points, .m = context, .samples = 1}, op_is_step, &p);
+    if (status == MNP_OK) plan_dump(p, op_name, text);
+    if (status == MNP_OK) status = text->status;
+    plan_destroy(p);
+    graph_free(&g);
+    return status;
 }
 
 size_t mnp_model_plan(mnp_ctx *ctx, const mnp_model *model, int64_t n, int64_t m, char *out,
                       size_t size) {
-    const model_spec *s = &model->m->spec;
-    process_train_opts o = {.update = true,
-                            .draw = {.train = true, .x_dim = (int32_t)s->x_dim, .hi = (int32_t)m}};
-    graph g;
-    plan *p = NULL;
+    check_print(out, size, "");
+    if (!ctx) return 0;
+    env *e = &ctx->env;
+    if (check_given(e, model, "model") != MNP_OK ||
+        check_range(e, n, 1, INT32_MAX / 64, "n") != MNP_OK ||
+        check_range(e, m, 0, n, "m") != MNP_OK || check_bytes(e, out, size, "out") != MNP_OK)
+        return 0;
     buf text;
-    buf_init(&text, &ctx->env);
-    graph_init(&g, &ctx->env, &model->m->params);
-    process_at(s->kind)->train_step(&g, s, &o);
-    mnp_status status = plan_make(&g, &(plan_opts){.n = n, .m = m, .samples = 1}, op_is_step, &p);
-    if (status == MNP_OK) plan_dump(p, op_name, &text);
-    size_t length = text.status == MNP_OK ? text.len : 0;
-    if (size > 0) snprintf(out, size, "%s", buf_str(&text));
-    plan_destroy(p);
-    graph_free(&g);
+    buf_init(&text, e);
+    size_t length = print_plan(e, model->m, n, m, &text) == MNP_OK ? text.len : 0;
+    if (length) check_print(out, size, buf_str(&text));
     buf_free(&text);
     return length;
 }

@@ -1,87 +1,117 @@
 /* predictor.c: predictor handles. */
 #include "api/handles.h"
 
+#include <math.h>
+
 mnp_status mnp_predictor_create(mnp_ctx *ctx, const mnp_model *model, const char *device,
                                 mnp_predictor **out) {
-    if (!ctx || !out) return MNP_EINVAL;
-    *out = NULL;
-    if (!model) return env_fail(&ctx->env, MNP_EINVAL, "a model is needed");
-    mnp_predictor *p = env_alloc(&ctx->env, 1, sizeof *p, "a predictor handle");
-    if (!p) return MNP_ENOMEM;
-    p->ctx = ctx;
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    backend_choice where;
     pool *workers = NULL;
-    mnp_status status = ctx_pool(ctx, &workers);
-    if (status == MNP_OK) status = predictor_create(&ctx->env, model->m, workers, device, &p->p);
-    if (status != MNP_OK) {
-        env_free(&ctx->env, p);
-        return status;
-    }
-    *out = p;
-    return MNP_OK;
+    MNP_TRY(check_given(e, model, "model"));
+    MNP_TRY(check_given(e, out, "out"));
+    MNP_TRY(backend_choose(e, device, &where));
+    MNP_TRY(ctx_pool(ctx, &workers));
+    mnp_predictor *p = env_alloc(e, 1, sizeof *p, "a predictor handle");
+    if (!p) return MNP_ENOMEM;
+    *p = (mnp_predictor){.ctx = ctx_keep(ctx), .model = model_keep(model)};
+    mnp_status status = predictor_create(e, model->m, workers, where, &p->p);
+    if (status == MNP_OK)
+        *out = p;
+    else
+        mnp_predictor_destroy(p);
+    return status;
 }
 
 void mnp_predictor_destroy(mnp_predictor *p) {
     if (!p) return;
+    mnp_ctx *ctx = p->ctx;
     predictor_destroy(p->p);
-    env_free(&p->ctx->env, p);
+    model_drop(p->model);
+    env_free(&ctx->env, p);
+    ctx_drop(ctx);
+}
+
+static int64_t dims_of(const mnp_predictor *p) {
+    return p->model->m->spec.x_dim;
 }
 
 mnp_status mnp_predictor_condition(mnp_predictor *p, const mnp_set *context) {
-    if (!context || context->n == 0) {
-        predictor_reset(p->p);
-        return MNP_OK;
-    }
-    if (context->n < 0 || !context->x || !context->y)
-        return env_fail(&p->ctx->env, MNP_EINVAL, "a context needs x and y");
-    return predictor_condition(p->p, context->x, context->y, context->n);
+    if (!p) return MNP_EINVAL;
+    if (context) MNP_TRY(check_set(&p->ctx->env, context, 0, dims_of(p), "the context"));
+    if (context && context->n > 0)
+        return predictor_condition(p->p, context->x, context->y, context->n);
+    predictor_reset(p->p);
+    return MNP_OK;
 }
 
 mnp_status mnp_predictor_observe(mnp_predictor *p, const double *x, double y) {
-    if (!x) return env_fail(&p->ctx->env, MNP_EINVAL, "an observation needs x");
+    if (!p) return MNP_EINVAL;
+    MNP_TRY(check_given(&p->ctx->env, x, "x"));
     return predictor_observe(p->p, x, y);
 }
 
 void mnp_predictor_reset(mnp_predictor *p) {
-    predictor_reset(p->p);
+    if (p) predictor_reset(p->p);
 }
 
 int64_t mnp_predictor_observed(const mnp_predictor *p) {
-    return predictor_count(p->p);
+    return p ? predictor_count(p->p) : 0;
 }
 
 mnp_status mnp_predictor_draw_latents(mnp_predictor *p, uint64_t seed, int64_t samples) {
-    return predictor_draw_latents(p->p, seed, samples);
+    return p ? predictor_draw_latents(p->p, seed, samples) : MNP_EINVAL;
 }
 
-static predict_base base_of(mnp_base base) {
-    return base == MNP_BASE_ZERO ? PREDICT_ZERO : PREDICT_NORMAL;
+/* n targets, at least one, and a place for `each` numbers of every target and sample. */
+static mnp_status check_query(mnp_predictor *p, const double *x, int64_t n, const double *to,
+                              int64_t each, const char *name) {
+    env *e = &p->ctx->env;
+    MNP_TRY(check_range(e, n, 1, CHECK_COUNT_MAX, "n"));
+    MNP_TRY(check_array(e, x, n, dims_of(p), "x"));
+    return check_array(e, to, n, each * predictor_samples(p->p), name);
+}
+
+static mnp_status base_of(env *e, mnp_base base, predict_base *out) {
+    *out = base == MNP_BASE_ZERO ? PREDICT_ZERO : PREDICT_NORMAL;
+    return check_enum(e, base, MNP_BASE_NORMAL + 1, "base");
 }
 
 mnp_status mnp_predictor_predict(mnp_predictor *p, const double *x, int64_t n, mnp_base base,
                                  double *y) {
-    if (!x || !y) return env_fail(&p->ctx->env, MNP_EINVAL, "targets and a place for y are needed");
-    return predictor_predict(p->p, x, n, base_of(base), y);
+    if (!p) return MNP_EINVAL;
+    predict_base from;
+    MNP_TRY(base_of(&p->ctx->env, base, &from));
+    MNP_TRY(check_query(p, x, n, y, 1, "y"));
+    return predictor_predict(p->p, x, n, from, y);
 }
 
 mnp_status mnp_predictor_path(mnp_predictor *p, const double *x, int64_t n, mnp_base base,
                               double *path) {
-    if (!x || !path) return env_fail(&p->ctx->env, MNP_EINVAL, "targets and a path are needed");
-    return predictor_path(p->p, x, n, base_of(base), path);
+    if (!p) return MNP_EINVAL;
+    predict_base from;
+    MNP_TRY(base_of(&p->ctx->env, base, &from));
+    MNP_TRY(check_query(p, x, n, path, mnp_model_steps(p->model) + 1, "path"));
+    return predictor_path(p->p, x, n, from, path);
 }
 
 mnp_status mnp_predictor_logp(mnp_predictor *p, const mnp_set *targets, double *logp) {
-    if (!targets || !targets->x || !targets->y || !logp)
-        return env_fail(&p->ctx->env, MNP_EINVAL, "targets need x and y");
+    if (!p) return MNP_EINVAL;
+    MNP_TRY(check_set(&p->ctx->env, targets, 1, dims_of(p), "targets"));
+    MNP_TRY(check_query(p, targets->x, targets->n, logp, 1, "logp"));
     return predictor_logp(p->p, targets->x, targets->y, targets->n, logp);
 }
 
 _Static_assert((int)MNP_LEVELS == (int)PROCESS_LEVELS, "levels of the noise");
 
 mnp_status mnp_predictor_levels(mnp_predictor *p, const double *x, int64_t n, double *y) {
-    if (!x || !y) return env_fail(&p->ctx->env, MNP_EINVAL, "targets and a place for y are needed");
+    if (!p) return MNP_EINVAL;
+    MNP_TRY(check_query(p, x, n, y, MNP_LEVELS, "y"));
     return predictor_levels(p->p, x, n, y);
 }
 
 double mnp_level(int k) {
-    return k >= 0 && k < MNP_LEVELS ? process_level[k] : 0;
+    return k >= 0 && k < MNP_LEVELS ? process_level[k] : NAN;
 }

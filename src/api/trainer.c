@@ -3,39 +3,57 @@
 
 #include "api/handles.h"
 
+/* The options of a run: the defaults, those of the model's process, then the caller's. */
+static mnp_status read_options(env *e, const model *m, const char *text, train_spec *out) {
+    option_view view = train_view(out);
+    MNP_TRY(options_defaults(e, &view, 1));
+    MNP_TRY(options_parse(e, &view, 1, process_at(m->spec.kind)->train));
+    return text ? options_parse(e, &view, 1, text) : MNP_OK;
+}
+
 mnp_status mnp_trainer_create(mnp_ctx *ctx, mnp_model *model, const mnp_data *train,
                               const mnp_data *valid, const mnp_train_opts *opts,
                               mnp_trainer **out) {
-    if (!ctx || !out) return MNP_EINVAL;
-    *out = NULL;
-    if (!model || !train) return env_fail(&ctx->env, MNP_EINVAL, "a model and data are needed");
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
     mnp_train_opts o;
-    MNP_TRY(TAKE_OPTS(&ctx->env, mnp_train_opts, opts, &o));
-    mnp_trainer *t = env_alloc(&ctx->env, 1, sizeof *t, "a trainer handle");
-    if (!t) return MNP_ENOMEM;
-    *t = (mnp_trainer){.ctx = ctx, .model = model, .train = train, .seed = o.seed};
-    option_view view = train_view(&t->spec);
+    train_spec spec;
+    backend_choice where;
     pool *workers = NULL;
-    mnp_status status = MNP_OK;
-    MNP_TRY_DONE(options_defaults(&ctx->env, &view, 1));
-    MNP_TRY_DONE(options_parse(&ctx->env, &view, 1, process_at(model->m->spec.kind)->train));
-    if (o.options) MNP_TRY_DONE(options_parse(&ctx->env, &view, 1, o.options));
-    MNP_TRY_DONE(ctx_pool(ctx, &workers));
-    MNP_TRY_DONE(trainer_create(&ctx->env, model->m, train->d, valid ? valid->d : NULL, &t->spec,
-                                o.seed, workers, o.device, &t->t));
-done:
-    if (status != MNP_OK) {
+    MNP_TRY(check_given(e, model, "model"));
+    MNP_TRY(check_given(e, train, "train"));
+    MNP_TRY(check_given(e, out, "out"));
+    MNP_TRY(TAKE_OPTS(e, mnp_train_opts, opts, &o));
+    MNP_TRY(read_options(e, model->m, o.options, &spec));
+    MNP_TRY(backend_choose(e, o.device, &where));
+    MNP_TRY(ctx_pool(ctx, &workers));
+    mnp_trainer *t = env_alloc(e, 1, sizeof *t, "a trainer handle");
+    if (!t) return MNP_ENOMEM;
+    *t = (mnp_trainer){.ctx = ctx_keep(ctx),
+                       .model = model_keep(model),
+                       .train = data_keep(train),
+                       .valid = data_keep(valid),
+                       .spec = spec,
+                       .seed = o.seed};
+    mnp_status status = trainer_create(e, model->m, train->d, valid ? valid->d : NULL, &spec,
+                                       o.seed, workers, where, &t->t);
+    if (status == MNP_OK)
+        *out = t;
+    else
         mnp_trainer_destroy(t);
-        return status;
-    }
-    *out = t;
-    return MNP_OK;
+    return status;
 }
 
 void mnp_trainer_destroy(mnp_trainer *t) {
     if (!t) return;
+    mnp_ctx *ctx = t->ctx;
     trainer_destroy(t->t);
-    env_free(&t->ctx->env, t);
+    model_drop(t->model);
+    data_drop(t->train);
+    data_drop(t->valid);
+    env_free(&ctx->env, t);
+    ctx_drop(ctx);
 }
 
 static void give_report(const mnp_trainer *t, mnp_train_report *out) {
@@ -54,17 +72,24 @@ mnp_status mnp_trainer_report(const mnp_trainer *t, mnp_train_report *out) {
 
 mnp_status mnp_trainer_run(mnp_trainer *t, int64_t steps, mnp_train_report *report) {
     if (!t) return MNP_EINVAL;
+    MNP_TRY(check_range(&t->ctx->env, steps, 0, INT64_MAX, "steps"));
     if (report) MNP_TRY(CHECK_RESULT(&t->ctx->env, mnp_train_report, report));
     mnp_status status = trainer_run(t->t, steps);
     if (report) give_report(t, report);
     return status;
 }
 
+static mnp_status check_path(const mnp_trainer *t, const char *path) {
+    return t ? check_given(&t->ctx->env, path, "path") : MNP_EINVAL;
+}
+
 mnp_status mnp_trainer_save(mnp_trainer *t, const char *path) {
+    MNP_TRY(check_path(t, path));
     return trainer_save(t->t, path);
 }
 
 mnp_status mnp_trainer_resume(mnp_trainer *t, const char *path, bool new_schedule) {
+    MNP_TRY(check_path(t, path));
     return trainer_load(t->t, path, new_schedule);
 }
 
@@ -89,6 +114,7 @@ static mnp_status note_run(mnp_trainer *t, int64_t step) {
 }
 
 mnp_status mnp_trainer_save_best(mnp_trainer *t, const char *path) {
+    MNP_TRY(check_path(t, path));
     train_state s = trainer_state(t->t);
     char text[64];
     snprintf(text, sizeof text, "%.6f", s.best_valid);
@@ -98,17 +124,19 @@ mnp_status mnp_trainer_save_best(mnp_trainer *t, const char *path) {
 }
 
 mnp_status mnp_trainer_save_last(mnp_trainer *t, const char *path) {
+    MNP_TRY(check_path(t, path));
     MNP_TRY(note_run(t, trainer_state(t->t).step));
     MNP_TRY(model_note_set(&t->ctx->env, t->model->m, "best_valid", NULL));
     return model_save(&t->ctx->env, t->model->m, NULL, path);
 }
 
 mnp_status mnp_trainer_take_best(mnp_trainer *t) {
+    if (!t) return MNP_EINVAL;
     model *m = t->model->m;
     memcpy(m->weights, trainer_best(t->t), (size_t)m->params.words * sizeof(float));
     return note_run(t, trainer_state(t->t).best_step);
 }
 
 size_t mnp_trainer_memory(const mnp_trainer *t) {
-    return trainer_memory(t->t);
+    return t ? trainer_memory(t->t) : 0;
 }

@@ -19,35 +19,48 @@ const backend *backend_find(const char *name) {
     return NULL;
 }
 
-static mnp_status read_math(env *e, const char *text, exec_opts *o) {
-    static const char *const names[] = {"fp32", "tf32", "bf16"};
+static const char names[] = "there are cpu, cuda and auto (cuda where it works)";
+
+static mnp_status read_math(env *e, const char *device, const char *text, exec_math *out) {
+    static const char *const precisions[] = {"fp32", "tf32", "bf16"};
     for (int k = 0; k < 3; k++)
-        if (strcmp(text, names[k]) == 0) {
-            o->math = (exec_math)k;
+        if (strcmp(text, precisions[k]) == 0) {
+            *out = (exec_math)k;
             return MNP_OK;
         }
-    return env_fail(e, MNP_EINVAL, "there is no precision '%s': fp32, tf32 or bf16", text);
+    return env_fail(e, MNP_EINVAL,
+                    "device '%.60s': there is no precision '%.20s': fp32, tf32 or bf16", device,
+                    text);
 }
 
-mnp_status backend_choose(env *e, const char *device, const backend **out, exec_opts *o) {
+static const backend *best_usable(env *e) {
+    const backend *cuda = backend_find("cuda");
+    if (cuda && (!cuda->usable || cuda->usable(e) == MNP_OK)) return cuda;
+    env_log(e, MNP_LOG_INFO, "computing on the CPU: %s", e->error);
+    return backend_find("cpu");
+}
+
+mnp_status backend_choose(env *e, const char *device, backend_choice *out) {
     char name[64];
-    *out = NULL;
-    snprintf(name, sizeof name, "%s", device ? device : "cpu");
+    *out = (backend_choice){0};
+    if (!device) device = "cpu";
+    snprintf(name, sizeof name, "%s", device);
     char *colon = strchr(name, ':');
     if (colon) {
         *colon = '\0';
-        MNP_TRY(read_math(e, colon + 1, o));
+        MNP_TRY(read_math(e, device, colon + 1, &out->math));
     }
     if (strcmp(name, "auto") == 0) {
-        const backend *best = backend_find("cuda");
-        *out = best && (!best->usable || best->usable(e) == MNP_OK) ? best : backend_find("cpu");
-        if (*out != best) env_log(e, MNP_LOG_INFO, "computing on the CPU: %s", e->error);
+        out->b = best_usable(e);
         return MNP_OK;
     }
-    *out = backend_find(name);
-    if (!*out)
-        return env_fail(e, MNP_EUNSUPPORTED, "there is no device '%s': cpu, cuda or auto", name);
-    return (*out)->usable ? (*out)->usable(e) : MNP_OK;
+    out->b = backend_find(name);
+    if (!out->b) return env_fail(e, MNP_EINVAL, "there is no device '%.60s': %s", name, names);
+    if (out->math != MATH_FP32 && !out->b->precisions)
+        return env_fail(e, MNP_EINVAL,
+                        "device '%.60s': %s computes in fp32 alone; leave '%.20s' out", device,
+                        name, strchr(device, ':'));
+    return out->b->usable ? out->b->usable(e) : MNP_OK;
 }
 
 mnp_status backend_push(const backend *b, exec *x, exec_io *io) {

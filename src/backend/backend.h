@@ -25,7 +25,8 @@ typedef struct exec_opts {
 
 typedef struct backend {
     const char *name;
-    size_t element; /* bytes of a word: 4, or 8 for the double reference */
+    size_t element;  /* bytes of a word: 4, or 8 for the double reference */
+    bool precisions; /* knows tf32 and bf16 beside fp32 */
     mnp_status (*compile)(env *e, const plan *p, const exec_opts *o, exec **out);
     /* `steps` times: the function part for items 0..items-1, then the step part. MNP_ENUMERIC
      * when a loss was not finite: io->step->bad_item says where; weights are as before the step. */
@@ -46,10 +47,15 @@ typedef struct backend {
 
 const backend *backend_find(const char *name); /* NULL when this build does not have it */
 
-/* The backend that a device's name asks for, and its precision into o->math:
- *   "cpu" (also NULL), "cuda", "auto" (cuda where it can work, otherwise cpu and a note in the
- * log), with ":fp32", ":tf32" or ":bf16" behind it. */
-mnp_status backend_choose(env *e, const char *device, const backend **out, exec_opts *o);
+/* Where to compute: what a device's name comes to, found out once. All zero: the CPU. */
+typedef struct backend_choice {
+    const backend *b;
+    exec_math math;
+} backend_choice;
+
+/* "cpu" (also NULL), "cuda", "auto" (cuda where it can work, otherwise cpu and a note in the log),
+ * the last two with ":fp32", ":tf32" or ":bf16" behind them. The name is not kept. */
+mnp_status backend_choose(env *e, const char *device, backend_choice *out);
 
 mnp_status backend_push(const backend *b, exec *x, exec_io *io);
 mnp_status backend_pull(const backend *b, exec *x, exec_io *io);

@@ -49,7 +49,7 @@ static mnp_status create(env *e, const agent_opts *o, const void *shared, void *
     b->inputs = env_alloc(e, actions * wide, sizeof *b->inputs, "an agent");
     b->values = env_alloc(e, (size_t)b->samples * actions, sizeof *b->values, "an agent");
     mnp_status status = b->inputs && b->values ? MNP_OK : MNP_ENOMEM;
-    if (status == MNP_OK) status = predictor_create(e, o->m, NULL, "cpu", &b->p);
+    if (status == MNP_OK) status = predictor_create(e, o->m, NULL, (backend_choice){0}, &b->p);
     if (status != MNP_OK) {
         destroy(b);
         return status;

@@ -34,15 +34,11 @@ static mnp_status ensure(evaluator *v, runner **r, score_key *have, score_key wa
 /* ---- making ---------------------------------------------------------------------------------- */
 
 mnp_status evaluator_create(env *e, const model *m, const dataset *d, pool *pool,
-                            const char *device, evaluator **out) {
+                            backend_choice device, evaluator **out) {
     *out = NULL;
     if (d->x_dim != m->spec.x_dim)
         return env_fail(e, MNP_EINVAL, "the data have %d inputs per point, the model %lld",
                         d->x_dim, (long long)m->spec.x_dim);
-    const backend *b = NULL;
-    exec_opts eo = {0};
-    MNP_TRY(backend_choose(e, device, &b, &eo));
-    if (b == backend_find("cpu")) device = "cpu"; /* "auto" is settled once */
     evaluator *v = env_alloc(e, 1, sizeof *v, "an evaluator");
     if (!v) return MNP_ENOMEM;
     *v = (evaluator){.env = e, .m = m, .d = d, .pool = pool, .device = device};

@@ -62,7 +62,7 @@ typedef struct evaluator evaluator; /* compiled plans, kept between calls */
 
 /* Weights may be given apart from the model's (validation of averages); NULL = the model's. */
 mnp_status evaluator_create(env *e, const model *m, const dataset *d, pool *pool,
-                            const char *device, evaluator **out);
+                            backend_choice device, evaluator **out);
 mnp_status evaluator_run(evaluator *v, const float *weights, const eval_opts *o, eval_scores *out);
 void evaluator_destroy(evaluator *v);
 

@@ -27,7 +27,7 @@ struct evaluator {
     const model *m;
     const dataset *d;
     pool *pool;
-    const char *device;
+    backend_choice device;
     runner *bound, *predictive;
     score_key bound_key, predictive_key;
     eval_progress progress;

@@ -36,8 +36,9 @@ static mnp_status make(bench *b, pool *pool) {
     b->memory =
         env_alloc(b->env, (size_t)permute_words(b->d->longest), sizeof *b->memory, "a check");
     if (!b->memory) return MNP_ENOMEM;
-    MNP_TRY(scorer_create(b->env, b->m, pool, NULL, POINTS_MAX, b->samples, &b->scorer));
-    return predictor_create(b->env, b->m, pool, NULL, &b->predictor);
+    const backend_choice cpu = {0};
+    MNP_TRY(scorer_create(b->env, b->m, pool, cpu, POINTS_MAX, b->samples, &b->scorer));
+    return predictor_create(b->env, b->m, pool, cpu, &b->predictor);
 }
 
 static void release(bench *b) {

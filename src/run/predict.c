@@ -26,14 +26,14 @@ static void record_query(graph *g, const model_spec *s, void *arg) {
 
 /* ---- the set --------------------------------------------------------------------------------- */
 
-mnp_status predictor_create(env *e, const model *m, pool *pool, const char *device,
+mnp_status predictor_create(env *e, const model *m, pool *pool, backend_choice device,
                             predictor **out) {
     *out = NULL;
     predictor *p = env_alloc(e, 1, sizeof *p, "a predictor");
     if (!p) return MNP_ENOMEM;
     *p = (predictor){.env = e, .m = m, .pool = pool, .device = device};
     p->T = process_at(m->spec.kind)->latents(&m->spec);
-    if (!device || strcmp(device, "cpu") == 0) {
+    if (!device.b || device.b == backend_find("cpu")) {
         mnp_status status = stream_create(e, m, pool, &p->stream);
         if (status != MNP_OK) {
             env_free(e, p);
@@ -63,6 +63,10 @@ void predictor_reset(predictor *p) {
 
 int64_t predictor_count(const predictor *p) {
     return p->count;
+}
+
+int64_t predictor_samples(const predictor *p) {
+    return p->samples > 0 ? p->samples : 1;
 }
 
 static mnp_status reserve(predictor *p, int64_t count) {

@@ -16,7 +16,7 @@ typedef enum predict_base {
     PREDICT_NORMAL /* push iid normals: with the process's own noise   */
 } predict_base;
 
-mnp_status predictor_create(env *e, const model *m, pool *pool, const char *device,
+mnp_status predictor_create(env *e, const model *m, pool *pool, backend_choice device,
                             predictor **out);
 void predictor_destroy(predictor *p);
 
@@ -25,6 +25,8 @@ mnp_status predictor_condition(predictor *p, const double *x, const double *y, i
 mnp_status predictor_observe(predictor *p, const double *x, double y);
 void predictor_reset(predictor *p);
 int64_t predictor_count(const predictor *p);
+/* Functions that a query answers for: those drawn, or the one it will draw. */
+int64_t predictor_samples(const predictor *p);
 
 /* Draw S latents from q(z | set). */
 mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples);

@@ -10,7 +10,7 @@ struct predictor {
     const model *m;
     int64_t T; /* latents of one sample; 0: a process without */
     pool *pool;
-    const char *device;
+    backend_choice device;
     double *x, *y; /* the set, scaled */
     int64_t count, cap;
     runner *latents;

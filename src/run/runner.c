@@ -10,14 +10,12 @@ mnp_status runner_make(env *e, const model *m, const runner_opts *o, runner_reco
     if (!r) return MNP_ENOMEM;
     r->env = e;
     r->m = m;
-    exec_opts eo = {.pool = o->pool};
-    mnp_status status = backend_choose(e, o->device, &r->b, &eo);
-    if (status == MNP_OK) {
-        /* Every name was declared when the model was made: recording only looks weights up. */
-        graph_init(&r->graph, e, (params *)(uintptr_t)&m->params);
-        record(&r->graph, &m->spec, arg);
-        status = plan_make(&r->graph, &o->capacity, op_is_step, &r->plan);
-    }
+    r->b = o->device.b ? o->device.b : backend_find("cpu");
+    exec_opts eo = {.pool = o->pool, .math = o->device.math};
+    /* Every name was declared when the model was made: recording only looks weights up. */
+    graph_init(&r->graph, e, (params *)(uintptr_t)&m->params);
+    record(&r->graph, &m->spec, arg);
+    mnp_status status = plan_make(&r->graph, &o->capacity, op_is_step, &r->plan);
     if (status == MNP_OK) status = r->b->compile(e, r->plan, &eo, &r->exec);
     if (status != MNP_OK) {
         runner_destroy(r);

@@ -20,8 +20,8 @@ typedef struct runner {
 typedef void (*runner_record)(graph *g, const model_spec *s, void *arg);
 
 typedef struct runner_opts {
-    pool *pool;         /* NULL: this thread            */
-    const char *device; /* name of a backend; NULL: cpu */
+    pool *pool;            /* NULL: this thread */
+    backend_choice device; /* zero: the CPU     */
     plan_opts capacity;
 } runner_opts;
 

@@ -49,7 +49,7 @@ struct scorer {
     int64_t capacity;
 };
 
-mnp_status scorer_create(env *e, const model *m, pool *pool, const char *device, int64_t n,
+mnp_status scorer_create(env *e, const model *m, pool *pool, backend_choice device, int64_t n,
                          int64_t samples, scorer **out) {
     *out = NULL;
     if (samples < 1) return env_fail(e, MNP_EINVAL, "at least one sample is needed");

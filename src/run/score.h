@@ -24,7 +24,7 @@ double score_log_mean_exp(const double *a, int64_t count, double *ess);
 typedef struct scorer scorer;
 
 /* For sets of up to n points, `samples` draws each (one where densities are exact). */
-mnp_status scorer_create(env *e, const model *m, pool *pool, const char *device, int64_t n,
+mnp_status scorer_create(env *e, const model *m, pool *pool, backend_choice device, int64_t n,
                          int64_t samples, scorer **out);
 void scorer_destroy(scorer *s);
 /* log p(points m..n-1 | points 0..m-1) in raw units, nats: the importance-weighted bound and the

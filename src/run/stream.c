@@ -36,7 +36,7 @@ mnp_status stream_create(env *e, const model *m, pool *pool, stream **out) {
     s->sum = env_alloc(e, (size_t)width, sizeof *s->sum, "the sum over a set");
     s->part = env_alloc(e, (size_t)width, sizeof *s->part, "the sum over a set");
     mnp_status status = s->sum && s->part ? MNP_OK : MNP_ENOMEM;
-    runner_opts o = {.pool = pool, .device = "cpu", .capacity = {BLOCK, BLOCK, 1}};
+    runner_opts o = {.pool = pool, .capacity = {BLOCK, BLOCK, 1}};
     if (status == MNP_OK) status = runner_make(e, m, &o, record_sum, NULL, &s->adder);
     if (status != MNP_OK) {
         stream_destroy(s);
@@ -78,7 +78,7 @@ static mnp_status ensure_latents(stream *s, int64_t chunk) {
     if (s->latents && s->latents->plan->opts.samples >= chunk) return MNP_OK;
     runner_destroy(s->latents);
     s->latents = NULL;
-    runner_opts o = {.pool = s->pool, .device = "cpu", .capacity = {1, 1, chunk}};
+    runner_opts o = {.pool = s->pool, .capacity = {1, 1, chunk}};
     return runner_make(s->env, s->m, &o, record_latents, NULL, &s->latents);
 }
 

@@ -242,7 +242,7 @@ static mnp_status take_data_set(trainer *t) {
 }
 
 mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset *valid,
-                          const train_spec *spec, uint64_t seed, pool *pool, const char *device,
+                          const train_spec *spec, uint64_t seed, pool *pool, backend_choice device,
                           trainer **out) {
     *out = NULL;
     MNP_TRY(check_spec(e, spec, &m->spec));
@@ -258,16 +258,16 @@ mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset 
                    .held_out = valid,
                    .pool = pool,
                    .device = device,
+                   .ranks = comm_size(e),
                    .spec = *spec,
                    .seed = seed,
                    .fresh = true};
     t->last_valid = NAN;
     t->best_valid = -INFINITY;
-    exec_opts eo = {.pool = pool, .slots = (int32_t)spec->slots};
+    t->b = device.b ? device.b : backend_find("cpu");
+    exec_opts eo = {.pool = pool, .slots = (int32_t)spec->slots, .math = device.math};
     mnp_status status = MNP_OK;
     MNP_TRY_DONE(take_data_set(t));
-    MNP_TRY_DONE(backend_choose(e, device, &t->b, &eo));
-    if (t->b == backend_find("cpu")) t->device = device = "cpu"; /* "auto" is settled once */
     MNP_TRY_DONE(scale_data(t));
     MNP_TRY_DONE(prepare_fresh(t));
     MNP_TRY_DONE(allocate_state(t));
@@ -386,7 +386,12 @@ static mnp_status run_until(trainer *t, int64_t end) {
 
 /* Between calls the weights in the model are the ones that count, wherever steps are computed. */
 mnp_status trainer_run(trainer *t, int64_t steps) {
-    int64_t end = least(t->step.step + steps, t->spec.steps);
+    int64_t left = t->spec.steps - t->step.step, end = t->step.step + least(steps, left);
+    if (comm_size(t->env) != t->ranks)
+        return env_fail(t->env, MNP_EINVAL,
+                        "this trainer was made for a job of %d ranks, and there are %d: make "
+                        "another and resume",
+                        t->ranks, comm_size(t->env));
     if (!t->compared) MNP_TRY(trainer_compare(t));
     t->compared = true;
     if (t->fresh) MNP_TRY(trainer_choose_start(t));

@@ -51,7 +51,7 @@ typedef struct train_state {
 /* `valid` may be NULL: then nothing is validated and the last weights are the best. The model is
  * trained in place. `seed` names every random draw of the run. */
 mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset *valid,
-                          const train_spec *spec, uint64_t seed, pool *pool, const char *device,
+                          const train_spec *spec, uint64_t seed, pool *pool, backend_choice device,
                           trainer **out);
 void trainer_destroy(trainer *t);
 

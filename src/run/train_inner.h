@@ -9,7 +9,8 @@ struct trainer {
     model *m;
     const dataset *data, *held_out;
     pool *pool;
-    const char *device;
+    backend_choice device;
+    int ranks; /* of the job it shares its steps with */
     train_spec spec;
     uint64_t seed;
     const backend *b;

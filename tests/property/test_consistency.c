@@ -98,7 +98,7 @@ static void predictions_agree_across_blocks(void) {
     lab l;
     predictor *p = NULL;
     if (!lab_open(&l, "mnp", "encoder=isab n_inducing=4 T=2", 9)) return;
-    CHECK(predictor_create(&l.env, l.m, NULL, "cpu", &p) == MNP_OK);
+    CHECK(predictor_create(&l.env, l.m, NULL, (backend_choice){0}, &p) == MNP_OK);
     rng_stream s = rng_stream_make((rng_key){13}, RNG_TEST, 1);
     for (int i = 0; i < MANY; i++) x[i] = 4 * rng_u01(&s) - 2, y[i] = rng_normal(&s);
     CHECK(predictor_condition(p, x, y, 20) == MNP_OK);

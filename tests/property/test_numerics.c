@@ -107,8 +107,8 @@ static void check_wild(const char *process, const char *options, double gain, do
         x[i] = i < 5 ? pow(10, 6 * i) : 4 * rng_u01(&s) - 2;
         y[i] = most_y * (2 * rng_u01(&s) - 1);
     }
-    CHECK(predictor_create(&l.env, l.m, NULL, "cpu", &p) == MNP_OK);
-    CHECK(scorer_create(&l.env, l.m, NULL, "cpu", N, S, &scorer) == MNP_OK);
+    CHECK(predictor_create(&l.env, l.m, NULL, (backend_choice){0}, &p) == MNP_OK);
+    CHECK(scorer_create(&l.env, l.m, NULL, (backend_choice){0}, N, S, &scorer) == MNP_OK);
     for (int64_t m = 0; p && scorer && m <= N; m += N / 2) {
         CHECK(predictor_condition(p, x, y, m) == MNP_OK);
         CHECK(predictor_draw_latents(p, 1, S) == MNP_OK);

@@ -76,8 +76,8 @@ static void observing_is_conditioning(void) {
         predictor *a = NULL, *b = NULL;
         CASE(models[k]);
         if (!lab_open(&l, "mnp", models[k], 3)) return;
-        CHECK(predictor_create(&l.env, l.m, NULL, NULL, &a) == MNP_OK);
-        CHECK(predictor_create(&l.env, l.m, NULL, NULL, &b) == MNP_OK);
+        CHECK(predictor_create(&l.env, l.m, NULL, (backend_choice){0}, &a) == MNP_OK);
+        CHECK(predictor_create(&l.env, l.m, NULL, (backend_choice){0}, &b) == MNP_OK);
         double got[S * TARGETS], want[S * TARGETS];
         for (int64_t i = 0; i < N; i++) {
             CHECK(predictor_observe(a, x + i * DIMS, y[i]) == MNP_OK);

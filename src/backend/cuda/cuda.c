@@ -225,6 +225,7 @@ bool cuda_profile(exec *x, int32_t k, cuda_cost *out) {
 
 const backend backend_cuda = {.name = "cuda",
                               .element = sizeof(float),
+                              .precisions = true,
                               .compile = compile,
                               .run = run,
                               .usable = usable,

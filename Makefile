@@ -6,8 +6,9 @@
 #   make help       every target and switch
 #
 # Sources are found by wildcard: a new file in src/, cli/, bench/, tests/ or examples/ needs no edit
-# here. Anything longer than a few lines lives in scripts/. Optional libraries are found by
-# scripts/detect.sh, which writes $(BUILD)/config.mk.
+# here. Anything longer than a few lines lives in scripts/. What the compiler can do, nvcc and an MPI
+# are found by scripts/detect.sh, which writes $(BUILD)/config.mk; every other library is loaded when
+# it is first wanted (src/base/syslib.h), so that the build is the same whatever is installed.
 
 # ---- switches (make help says what they do) ----------------------------------------------------
 PREFIX       ?= /usr/local
@@ -67,13 +68,13 @@ SIMD_OPT   ?= $(if $(strip $(INSTRUMENT)),-O1,-O3)
 # free of warnings.
 WARNINGS := -Wall -Wextra -Wconversion $(if $(filter 1,$(WERROR)),-Werror) \
             $(if $(strip $(INSTRUMENT)),-w)
-PARTS    := AVX2 AVX512 CBLAS LAPACK CAIRO
 DEFINES  := -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE \
-            $(foreach p,$(PARTS),$(if $(HAVE_$p),-DMNP_HAVE_$p))
+            $(foreach p,AVX2 AVX512,$(if $(HAVE_$p),-DMNP_HAVE_$p)) \
+            $(if $(filter 1,$(PORTABLE)),-DMNP_PORTABLE)
 # A command-line CFLAGS or CPPFLAGS adds to these, and cannot take them away.
 BASE := -std=c17 $(WARNINGS) -fPIC -fvisibility=hidden -pthread -ffp-contract=off -fno-math-errno \
-        $(DEFINES) $(foreach p,$(PARTS),$($p_CFLAGS)) -Iinclude
-LIBS := $(foreach p,$(PARTS),$($p_LIBS)) -lm -ldl -pthread
+        $(DEFINES) -Iinclude
+LIBS := -lm -ldl -pthread
 
 # CUDA needs nvcc; it is built when there are .cu files and nvcc was found (CUDA=0 leaves it out).
 # The kernels need compute capability 9.0; they are a shared object of their own, which the library
@@ -261,7 +262,7 @@ uninstall:
 	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) VERSION=$(VERSION) scripts/install.sh --remove
 
 info: $(BUILD)/config.mk
-	@scripts/info.sh $(BUILD)/config.mk '$(VERSION)' '$(BUILD)' '$(ISAS)' '$(CUDA)'
+	@CC='$(CC)' PORTABLE=$(PORTABLE) scripts/info.sh $(BUILD)/config.mk '$(VERSION)' '$(BUILD)' '$(ISAS)' '$(CUDA)'
 clean:
 	rm -rf build build-*
 help:

@@ -23,7 +23,7 @@ static const flag_def flags[] = {
     {"samples", "S", "functions behind the bands (default 200; for maps 50)"},
     {"draws", "N", "functions drawn as lines (default 12; with --chain 5, as maps 2)"},
     {"title", "T", "a title above the picture"},
-    {"out", "F.svg", "the picture; .png and .pdf need a build with cairo"},
+    {"out", "F.svg", "the picture; .png and .pdf need libcairo.so.2"},
     DEVICE_FLAGS,
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# detect.sh KEY > config.mk: what this compiler and machine offer, found by compiling and linking
-# tiny programs. Reads CC and PORTABLE from the environment; KEY is written back so that the
+# detect.sh KEY > config.mk: what this compiler and machine offer to the build, found by compiling and
+# linking tiny programs. (Libraries that are loaded at run time are not asked for: base/syslib.h.) Reads CC and PORTABLE from the environment; KEY is written back so that the
 # Makefile knows for which settings the answers hold. The same file serves CMakeLists.txt.
 set -u
 cc=${CC:-cc}
@@ -47,24 +47,6 @@ links "$x86" -mavx512f -mavx512dq -mavx512vl -mavx512bw -mprefer-vector-width=51
     say HAVE_AVX512 1
 
 if [ "$portable" != 1 ]; then
-    cblas='#include <cblas.h>
-    int main(void) { return cblas_sdot(0, 0, 1, 0, 1) != 0; }'
-    for try in "|-lopenblas" "-I/usr/include/openblas|-lopenblas" "|-lcblas -lblas" "|-lblas"; do
-        part CBLAS "$cblas" "${try%|*}" "${try#*|}" && break
-    done
-
-    lapack='void dpotrf_(const char *, const int *, double *, const int *, int *);
-    int main(void) { int n = 0, info; double a = 1; dpotrf_("L", &n, &a, &n, &info); return info; }'
-    for libs in -lopenblas "-llapack -lblas"; do part LAPACK "$lapack" "" "$libs" && break; done
-
-    if command -v pkg-config >/dev/null 2>&1 && pkg-config --exists cairo; then
-        cairo_cflags=$(pkg-config --cflags cairo)
-    else
-        cairo_cflags=-I/usr/include/cairo
-    fi
-    part CAIRO '#include <cairo.h>
-    #include <cairo-pdf.h>
-    int main(void) { return cairo_version() < 1; }' "$cairo_cflags" -lcairo
     # Of an MPI the flags of its compiler wrapper: Open MPI answers --showme, MPICH -compile-info.
     if command -v mpicc >/dev/null 2>&1; then
         mpi_cflags=$(mpicc --showme:compile 2>/dev/null || mpicc -compile-info | cut -d' ' -f2-)

@@ -29,8 +29,7 @@ tool() { # is it here? Its absence is told.
 # The functions below are called through check.
 # shellcheck disable=SC2317
 tidy() {
-    local flags=(-std=c17 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -Iinclude -Isrc
-        -I. -I/usr/include/cairo)
+    local flags=(-std=c17 -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -Iinclude -Isrc -I.)
     read -ra mpi <<<"$(mpicc --showme:compile 2>/dev/null)"
     flags+=("${mpi[@]}")
     # nccl.h itself does not pass, and neither object is built everywhere

@@ -4,6 +4,10 @@
 #include "base/linalg.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/syslib.h"
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -156,85 +160,90 @@ static void own_gram_t(double f, const double *a, int64_t rows, int64_t n, int64
 
 /* ---- LAPACK: column-major, so its upper triangle is our lower one ---------------------------- */
 
-#ifdef MNP_HAVE_LAPACK
-void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info);
-void dtrtri_(const char *uplo, const char *diag, const int *n, double *a, const int *lda,
-             int *info);
-void dtrsm_(const char *side, const char *uplo, const char *trans, const char *diag, const int *m,
-            const int *n, const double *alpha, const double *a, const int *lda, double *b,
-            const int *ldb);
-void dsyrk_(const char *uplo, const char *trans, const int *n, const int *k, const double *alpha,
-            const double *a, const int *lda, const double *beta, double *c, const int *ldc);
+typedef struct lapack {
+#define LIBRARY(file)
+#define FUNCTION(result, name, args) result(*name) args;
+#include "base/lapack.def"
+} lapack;
 
 /* Below, starting the library's threads costs more than they save, and the own code has the same
  * bits on every machine. */
 enum { LAPACK_FROM = 256, LAPACK_TO = 1 << 24 };
 
-static int is_large(int64_t n, int64_t ld) {
+static bool is_large(int64_t n, int64_t ld) {
     return n >= LAPACK_FROM && ld < LAPACK_TO;
 }
-#endif
+
+/* Asked for every large matrix: microseconds beside a millisecond of work, and nothing to keep. */
+static bool load(lapack *out) {
+    static const char *const files[] = {
+#define LIBRARY(file) file,
+#define FUNCTION(result, name, args)
+#include "base/lapack.def"
+        NULL};
+    static const char *const names[] = {
+#define LIBRARY(file)
+#define FUNCTION(result, name, args) #name,
+#include "base/lapack.def"
+        NULL};
+    return syslib_load(files, names, out, NULL);
+}
 
 int64_t linalg_cholesky(double *a, int64_t n, int64_t ld) {
-#ifdef MNP_HAVE_LAPACK
-    if (is_large(n, ld)) {
+    lapack lib;
+    if (is_large(n, ld) && load(&lib)) {
         int size = (int)n, stride = (int)ld, info = 0;
-        dpotrf_("U", &size, a, &stride, &info);
+        lib.dpotrf_("U", &size, a, &stride, &info);
         /* A NaN passes through some versions of the routine unnoticed. */
         for (int64_t i = 0; info == 0 && i < n; i++)
             if (!(a[i * ld + i] > 0)) info = (int)i + 1;
         return info;
     }
-#endif
     return own_cholesky(a, n, ld);
 }
 
 void linalg_solve_lower(const double *l, int64_t n, int64_t ld, double *b, int64_t cols,
                         int64_t ldb) {
-#ifdef MNP_HAVE_LAPACK
-    if (is_large(n, ld) && cols > 1 && is_large(LAPACK_FROM, ldb)) {
+    lapack lib;
+    if (is_large(n, ld) && cols > 1 && is_large(LAPACK_FROM, ldb) && load(&lib)) {
         int size = (int)n, stride = (int)ld, m = (int)cols, strideb = (int)ldb;
         double one = 1;
-        dtrsm_("R", "U", "N", "N", &m, &size, &one, l, &stride, b, &strideb);
+        lib.dtrsm_("R", "U", "N", "N", &m, &size, &one, l, &stride, b, &strideb);
         return;
     }
-#endif
     own_solve(l, n, ld, b, cols, ldb);
 }
 
 void linalg_solve_lower_t(const double *l, int64_t n, int64_t ld, double *b, int64_t cols,
                           int64_t ldb) {
-#ifdef MNP_HAVE_LAPACK
-    if (is_large(n, ld) && cols > 1 && is_large(LAPACK_FROM, ldb)) {
+    lapack lib;
+    if (is_large(n, ld) && cols > 1 && is_large(LAPACK_FROM, ldb) && load(&lib)) {
         int size = (int)n, stride = (int)ld, m = (int)cols, strideb = (int)ldb;
         double one = 1;
-        dtrsm_("R", "U", "T", "N", &m, &size, &one, l, &stride, b, &strideb);
+        lib.dtrsm_("R", "U", "T", "N", &m, &size, &one, l, &stride, b, &strideb);
         return;
     }
-#endif
     own_solve_t(l, n, ld, b, cols, ldb);
 }
 
 void linalg_invert_lower(double *l, int64_t n, int64_t ld) {
-#ifdef MNP_HAVE_LAPACK
-    if (is_large(n, ld)) {
+    lapack lib;
+    if (is_large(n, ld) && load(&lib)) {
         int size = (int)n, stride = (int)ld, info = 0;
-        dtrtri_("U", "N", &size, l, &stride, &info);
+        lib.dtrtri_("U", "N", &size, l, &stride, &info);
         return;
     }
-#endif
     own_invert(l, n, ld);
 }
 
 void linalg_gram_t(double f, const double *a, int64_t rows, int64_t n, int64_t lda, double *c,
                    int64_t ldc) {
-#ifdef MNP_HAVE_LAPACK
-    if (is_large(n, lda) && is_large(n, ldc) && rows > 0) {
+    lapack lib;
+    if (is_large(n, lda) && is_large(n, ldc) && rows > 0 && load(&lib)) {
         int size = (int)n, count = (int)rows, stride = (int)lda, stridec = (int)ldc;
         double one = 1;
-        dsyrk_("U", "N", &size, &count, &f, a, &stride, &one, c, &stridec);
+        lib.dsyrk_("U", "N", &size, &count, &f, a, &stride, &one, c, &stridec);
         return;
     }
-#endif
     own_gram_t(f, a, rows, n, lda, c, ldc);
 }

@@ -2,9 +2,13 @@
  * solves, triangular inverse. Matrices are row-major with stride ld; "lower" means that only the
  * lower triangle is read or written and the upper one is left alone.
  *
- * Matrices from 256 rows go to LAPACK where the build has it (MNP_HAVE_LAPACK): their last bits
- * then depend on that library and on its number of threads. All others go through the blocked code
- * here, with sums in a fixed order. Nothing allocates. */
+ * Matrices from 256 rows go to LAPACK where one is installed (lapack.def names the files): their
+ * last bits then depend on that library and on its number of threads. All others go through the
+ * blocked code here, with sums in a fixed order. Nothing allocates.
+ *
+ * Measured (one Zen 4 core, one thread; Cholesky, solve of n columns, inverse, Gram product): with
+ * 256 rows OpenBLAS 0.3.21 is 3 to 4.5 times as fast as the code here, with 1000 rows 6 to 8 times;
+ * the reference LAPACK is about as fast, 0.5 to 1.6 times. */
 #ifndef MNP_BASE_LINALG_H
 #define MNP_BASE_LINALG_H
 

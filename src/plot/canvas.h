@@ -1,6 +1,6 @@
 /* canvas.h: the drawing surface under every chart. Coordinates are pixels (1/96 inch), origin at
- * the top left. There are two kinds: SVG (always there) and cairo (PNG and PDF, where the build has
- * it). A canvas collects a failure and reports it at canvas_finish, so drawing code need not check.
+ * the top left. There are two kinds: SVG (always there) and cairo (PNG and PDF, where that
+ * library is installed). A canvas collects a failure and reports it at canvas_finish, so drawing code need not check.
  */
 #ifndef MNP_PLOT_CANVAS_H
 #define MNP_PLOT_CANVAS_H
@@ -53,7 +53,7 @@ struct canvas {
 typedef enum canvas_kind { CANVAS_PNG, CANVAS_PDF } canvas_kind;
 
 mnp_status canvas_svg_create(env *e, double width, double height, canvas **out);
-/* MNP_EUNSUPPORTED where the build is without cairo. A PNG has `scale` pixels to one of ours. */
+/* MNP_EUNSUPPORTED where cairo is not installed. A PNG has `scale` pixels to one of ours. */
 mnp_status canvas_cairo_create(env *e, canvas_kind kind, double width, double height, double scale,
                                canvas **out);
 

@@ -350,22 +350,6 @@ static void dispatch_answers_by_name(void) {
     }
 }
 
-#ifdef MNP_HAVE_CBLAS
-static void blas_products_match_double(void) {
-    cpu_kernels k = *cpu_kernels_best(NULL);
-    cpu_kernels_use_blas(&k);
-    for (unsigned bits = 0; bits < 32; bits++) {
-        one_nn(&k, 13, 29, 29, options_from(bits));
-        one_nn(&k, 128, 161, 64, options_from(bits));
-    }
-    for (size_t r = 0; r + 1 < COUNT(ROWS); r++) {
-        one_nn(&k, ROWS[r], 0, 17, options_from(0));
-        one_tn(&k, ROWS[r], 29, 33);
-        one_tn(&k, ROWS[r], 0, 33);
-    }
-}
-#endif
-
 int main(void) {
     RUN(dispatch_answers_by_name);
     RUN(products_match_double);
@@ -375,8 +359,5 @@ int main(void) {
     RUN(splitting_the_rows_of_tn_changes_no_bit);
     RUN(relu_keeps_nan);
     RUN(transpose_and_column_sums);
-#ifdef MNP_HAVE_CBLAS
-    RUN(blas_products_match_double);
-#endif
     return check_done();
 }

@@ -1,5 +1,6 @@
 /* test_svg.c: charts and their SVG: escaping, ticks, every kind of series, layout, failures.
  * Pictures are checked by what must be in them; equal calls must give equal bytes. */
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -7,14 +8,20 @@
 #include "plot/svg.h"
 #include "plot/ticks.h"
 
-#ifdef MNP_HAVE_CAIRO
 /* fontconfig, under cairo, keeps its caches until the process ends; the leak sanitizer asks here.
  */
 __attribute__((visibility("default"))) const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) {
     return "leak:libfontconfig\n";
 }
+
+static bool cairo_is_here(void) {
+#ifdef MNP_PORTABLE
+    return false; /* such a build loads nothing */
+#else
+    return dlopen("libcairo.so.2", RTLD_NOW | RTLD_NODELETE) != NULL;
 #endif
+}
 
 static int occurrences(const char *text, const char *what) {
     int n = 0;
@@ -277,12 +284,10 @@ static void files_by_extension(void) {
         CASE(kinds[i].extension);
         snprintf(path, sizeof path, "%s/a.%s", folder, kinds[i].extension);
         mnp_status s = chart_save(c, path);
-#ifndef MNP_HAVE_CAIRO
-        if (i > 0) {
-            CHECK(s == MNP_EUNSUPPORTED && strstr(e.error, "save as .svg"));
+        if (i > 0 && !cairo_is_here()) {
+            CHECK(s == MNP_EUNSUPPORTED && strstr(e.error, "libcairo.so.2: apt-get install"));
             continue;
         }
-#endif
         CHECK(s == MNP_OK);
         CHECK(file_starts_with(&e, path, kinds[i].magic, kinds[i].n) > 1000);
         CHECK(unlink(path) == 0);

@@ -165,9 +165,4 @@ typedef struct cpu_kernels {
  * gives NULL when the processor or the build lacks it. */
 const cpu_kernels *cpu_kernels_best(const char *want);
 
-#ifdef MNP_HAVE_CBLAS
-/* Replaces the two dense products of a copy of a table by the BLAS library's (see blas.c). */
-void cpu_kernels_use_blas(cpu_kernels *table);
-#endif
-
 #endif

@@ -90,7 +90,7 @@ static int read_places(cli *c, plot_job *job) {
         return cli_fail(c, EXIT_FAILED,
                         "functions of %lld inputs cannot be drawn; 'mnp predict' writes numbers",
                         (long long)x_dim);
-    int code = grid ? points_grid(c, x_dim, grid, &job->at) : default_places(c, job);
+    int code = grid ? points_grid(c, &job->q.names, grid, &job->at) : default_places(c, job);
     if (code == 0 && (job->at.n < 2 || job->at.n > most))
         code = cli_fail(c, EXIT_USAGE, "a picture wants from 2 to %lld places, not %lld",
                         (long long)most, (long long)job->at.n);

@@ -140,6 +140,7 @@ static int predict_map(cli *c, question *q, const char *grid, int64_t samples) {
                         cli_has(c, "at") ? "at" : "draws", grid);
     int code = map_frame_read(c, q, grid, &frame);
     if (code == 0) code = map_place(c, &frame, cli_text(c, "context", ""), &q->context);
+    if (code == 0) question_warn(c, q);
     double start = cli_now();
     map_ask ask = {.context = &q->context, .samples = samples, .device = cli_device(c)};
     if (code == 0) code = map_honour(c, &frame, &ask);

@@ -36,6 +36,7 @@ static int score(cli *c, question *q, int64_t samples) {
     if (code != 0) return code;
     if (q->targets.n == 0)
         return cli_fail(c, EXIT_FAILED, "%s: there are no points to score", path);
+    question_warn(c, q);
     mnp_set context = {q->context.n, q->context.x, q->context.y};
     mnp_set targets = {q->targets.n, q->targets.x, q->targets.y};
     double bound = 0, prior = 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/handles.h"
 #include "base/csv.h"
 #include "base/text.h"
 
@@ -77,6 +78,7 @@ static bool names_from_note(point_names *n) {
 
 static int names_of(cli *c, const mnp_model *m, point_names *n) {
     n->x_dim = mnp_model_x_dim(m);
+    n->model = m;
     const char *x = mnp_model_note(m, "x_names"), *y = mnp_model_note(m, "y_name");
     n->y = y && *y ? y : "y";
     if (n->x_dim < 1 || n->x_dim > POINTS_DIMS_MAX)
@@ -153,17 +155,32 @@ static int pick_columns(cli *c, const point_names *names, const csv_table *t, bo
     return 0;
 }
 
-static int read_rows(cli *c, const csv_table *t, const picked *p, int64_t x_dim, points *out) {
-    int64_t dropped = 0;
+/* The k-th wanted number of a row: an x, or y behind the last. */
+static int read_number(cli *c, const point_names *names, const csv_table *t, size_t row,
+                       const picked *p, int64_t k, double *out, bool *missing) {
+    const model *m = names->model->m;
+    if (csv_number(&c->env, t, row, p->column[k], out, missing) != MNP_OK) return points_failed(c);
+    if (missing && *missing) return 0;
+    if (k < names->x_dim ? model_reaches_x(m, k, *out) : model_reaches_y(m, *out)) return 0;
+    return cli_fail(c, EXIT_FAILED,
+                    "%s:%u: column \"%.80s\": %s is too far from what the model was trained on for "
+                    "single precision (give it in the units of the training data)",
+                    t->name, t->lines[1 + row], csv_header(t, p->column[k]),
+                    csv_cell(t, row, p->column[k]));
+}
+
+static int read_rows(cli *c, const point_names *names, const csv_table *t, const picked *p,
+                     points *out) {
+    int64_t dropped = 0, x_dim = names->x_dim;
+    int code = 0;
     for (size_t row = 0; row < t->rows; row++) {
         bool missing = false;
         double *x = out->x + out->n * x_dim;
-        for (int64_t k = 0; k < x_dim; k++)
-            if (csv_number(&c->env, t, row, p->column[k], &x[k], NULL) != MNP_OK)
-                return points_failed(c);
-        if (out->y &&
-            csv_number(&c->env, t, row, p->column[x_dim], &out->y[out->n], &missing) != MNP_OK)
-            return points_failed(c);
+        for (int64_t k = 0; k < x_dim && code == 0; k++)
+            code = read_number(c, names, t, row, p, k, &x[k], NULL);
+        if (out->y && code == 0)
+            code = read_number(c, names, t, row, p, x_dim, &out->y[out->n], &missing);
+        if (code != 0) return code;
         dropped += missing;
         out->n += !missing;
     }
@@ -184,7 +201,7 @@ int points_read(cli *c, const point_names *names, const char *path, bool with_y,
         if (with_y) out->y = env_alloc(&c->env, t->rows + 1, sizeof(double), "points");
         if (!out->x || (with_y && !out->y)) code = points_failed(c);
     }
-    if (code == 0) code = read_rows(c, t, &p, names->x_dim, out);
+    if (code == 0) code = read_rows(c, names, t, &p, out);
     csv_destroy(t);
     if (code != 0) points_free(c, out);
     return code;
@@ -223,11 +240,11 @@ static bool parse_span(const char *text, size_t length, double *lo, double *hi, 
     if (!third) return false;
     *second++ = *third++ = '\0';
     return text_parse_double(word, lo) == TEXT_OK && text_parse_double(second, hi) == TEXT_OK &&
-           text_parse_int64(third, n) == TEXT_OK && *lo <= *hi && *lo >= -1e300 && *hi <= 1e300 &&
-           *n >= 1;
+           text_parse_int64(third, n) == TEXT_OK && *lo <= *hi && *n >= 1;
 }
 
-int points_grid(cli *c, int64_t x_dim, const char *text, points *out) {
+int points_grid(cli *c, const point_names *names, const char *text, points *out) {
+    int64_t x_dim = names->x_dim;
     double lo[POINTS_DIMS_MAX], hi[POINTS_DIMS_MAX];
     int64_t n[POINTS_DIMS_MAX], k = 0;
     const char *at = text;
@@ -243,6 +260,13 @@ int points_grid(cli *c, int64_t x_dim, const char *text, points *out) {
                         "--grid wants lo:hi:n with lo <= hi and n >= 1 for %s (joined by commas "
                         "where there are several), not '%s'",
                         x_dim == 1 ? "the one input" : "each input of the model", text);
+    for (k = 0; k < x_dim; k++)
+        for (int end = 0; end < 2; end++)
+            if (!model_reaches_x(names->model->m, k, end ? hi[k] : lo[k]))
+                return cli_fail(c, EXIT_USAGE,
+                                "--grid: %s = %g is too far from what the model was trained on for "
+                                "single precision (give it in the units of the training data)",
+                                names->x[k], end ? hi[k] : lo[k]);
     return points_span(c, x_dim, lo, hi, n, out);
 }
 
@@ -267,14 +291,36 @@ int question_targets(cli *c, question *q) {
         return cli_fail(c, EXIT_USAGE,
                         at ? "--at and --grid exclude each other"
                            : "say where: --at X.csv or --grid lo:hi:n");
-    if (grid) return points_grid(c, q->names.x_dim, grid, &q->targets);
+    if (grid) return points_grid(c, &q->names, grid, &q->targets);
     int code = points_read(c, &q->names, at, false, &q->targets);
     if (code == 0 && q->targets.n == 0)
         code = cli_fail(c, EXIT_FAILED, "%s: there are no rows to predict at", at);
     return code;
 }
 
+static void warn(const cli *c, const point_names *names, const points *p, const char *what) {
+    const model *m = names->model->m;
+    int64_t far = 0;
+    for (int64_t i = 0; i < p->n; i++) {
+        bool away = p->y && model_distance_y(m, p->y[i]) > MODEL_FAR;
+        for (int64_t k = 0; k < names->x_dim; k++)
+            away |= model_distance_x(m, k, p->x[i * names->x_dim + k]) > MODEL_FAR;
+        far += away;
+    }
+    if (far)
+        points_note(c,
+                    "note: %lld of %lld %s points lie more than %g times its spread from the "
+                    "training data: the model knows nothing there (are the units right?)",
+                    (long long)far, (long long)p->n, what, MODEL_FAR);
+}
+
+void question_warn(const cli *c, const question *q) {
+    warn(c, &q->names, &q->context, "observed");
+    warn(c, &q->names, &q->targets, "asked");
+}
+
 int question_draw(cli *c, const question *q, int64_t samples, mnp_predictor **out) {
+    question_warn(c, q);
     mnp_set set = {q->context.n, q->context.x, q->context.y};
     mnp_status status = mnp_predictor_create(c->ctx, q->model, NULL, out);
     if (status == MNP_OK) status = mnp_predictor_condition(*out, &set);

@@ -14,6 +14,7 @@ typedef struct point_names {
     char *text; /* owns the x names */
     const char *x[POINTS_DIMS_MAX];
     const char *y;
+    const mnp_model *model; /* theirs */
 } point_names;
 
 typedef struct points {
@@ -35,18 +36,22 @@ int question_open(cli *c, question *q);
 int question_open_model(cli *c, question *q); /* without a context */
 /* Targets from --at or --grid, exactly one of which must be given. */
 int question_targets(cli *c, question *q);
+/* A note for people where points lie far from the training data. */
+void question_warn(const cli *c, const question *q);
 /* A predictor conditioned on the context, with S functions drawn by --seed. */
 int question_draw(cli *c, const question *q, int64_t samples, mnp_predictor **out);
 /* The values (samples, targets) of such a draw; also after a failure *y goes to env_free(). */
 int question_values(cli *c, const question *q, int64_t samples, mnp_base base, double **y);
 void question_close(cli *c, question *q); /* accepts a question of zeros */
 
+/* Numbers beyond the model's reach (model/model.h) are refused with file and line. */
+
 /* A CSV file by the columns' names; where these are missing and the file has exactly the right
  * number of numeric columns, those in order, with a note. Rows without y are dropped with a note.
  * Without `with_y` only the x columns are read. */
 int points_read(cli *c, const point_names *names, const char *path, bool with_y, points *out);
 /* "lo:hi:n[,lo:hi:n]": the last input runs fastest. */
-int points_grid(cli *c, int64_t x_dim, const char *text, points *out);
+int points_grid(cli *c, const point_names *names, const char *text, points *out);
 /* n values evenly from lo to hi in each of x_dim inputs: n^x_dim points. */
 int points_span(cli *c, int64_t x_dim, const double *lo, const double *hi, const int64_t *n,
                 points *out);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bandit/agent_file.h"
+#include "base/real.h"
 #include "base/text.h"
 
 #define AGENT(id, name) extern const agent_def agent_##id;
@@ -108,14 +109,21 @@ void player_destroy(player *p) {
     env_free(p->env, p);
 }
 
+/* What agents store in single precision must fit there. */
+static mnp_status check_context(player *p, const double *x) {
+    for (int32_t k = 0; k < p->agent->opts.dims; k++)
+        if (!real_fits(x[k]))
+            return env_fail(p->env, MNP_EINVAL, "row %lld: number %d of the context is %s",
+                            (long long)p->step + 1, k + 1,
+                            isfinite(x[k]) ? "too large for single precision" : "not finite");
+    return MNP_OK;
+}
+
 mnp_status player_act(player *p, const double *x, int32_t *action) {
     const agent_opts *o = &p->agent->opts;
     if (p->step % CANCEL_STEPS == 0 && env_cancelled(p->env))
         return env_fail(p->env, MNP_ECANCELLED, "cancelled at step %lld", (long long)p->step + 1);
-    for (int32_t k = 0; k < o->dims; k++)
-        if (!isfinite(x[k]))
-            return env_fail(p->env, MNP_EINVAL, "row %lld: number %d of the context is not finite",
-                            (long long)p->step + 1, k + 1);
+    MNP_TRY(check_context(p, x));
     if (p->step < o->initial_pulls * o->actions) {
         *action = (int32_t)(p->step % o->actions);
         return MNP_OK;
@@ -126,9 +134,12 @@ mnp_status player_act(player *p, const double *x, int32_t *action) {
 mnp_status player_observe(player *p, const double *x, int32_t action, double reward) {
     const agent_def *def = p->agent->def;
     long long row = (long long)p->step + 1;
-    if (!isfinite(reward))
+    MNP_TRY(check_context(p, x));
+    if (!real_fits(reward))
         return env_fail(p->env, MNP_EINVAL, "row %lld: the reward is %s", row,
-                        isnan(reward) ? "not a number" : "infinite");
+                        isnan(reward)   ? "not a number"
+                        : isinf(reward) ? "infinite"
+                                        : "too large for single precision");
     if (action < 0 || action >= p->agent->opts.actions)
         return env_fail(p->env, MNP_EINVAL, "row %lld: there is no action %d, only 0 to %d", row,
                         action, p->agent->opts.actions - 1);

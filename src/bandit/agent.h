@@ -61,8 +61,9 @@ mnp_status player_create(env *e, const agent *a, uint64_t seed, player **out);
 void player_destroy(player *p);
 /* The round robin over the first initial_pulls x actions steps, then the agent's own choice. */
 mnp_status player_act(player *p, const double *x, int32_t *action);
-/* One step is over. A reward that is not finite, or an action that does not exist, is refused with
- * its row (steps counted from 1), and nothing changes. Also right for steps somebody else chose. */
+/* One step is over. A context or a reward that is not finite, or too large for single precision, or
+ * an action that does not exist, is refused with its row (steps counted from 1), and nothing
+ * changes. Also right for steps somebody else chose. */
 mnp_status player_observe(player *p, const double *x, int32_t action, double reward);
 
 /* out (dims + actions) = [x, one-hot(action)]. */

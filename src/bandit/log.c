@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "bandit/problem.h"
+#include "base/real.h"
 
 enum { NONE = CSV_COLUMNS_MAX };
 
@@ -92,14 +93,16 @@ static mnp_status choose_columns(reading *r) {
 static mnp_status number(reading *r, size_t row, size_t column, double *out) {
     const csv_table *t = r->l->table;
     const char *cell = csv_cell(t, row, column);
-    if (fsio_parse_double(cell, strlen(cell), out) && isfinite(*out)) return MNP_OK;
+    bool parsed = fsio_parse_double(cell, strlen(cell), out);
+    if (parsed && real_fits(*out)) return MNP_OK;
     const char *what = column == r->reward       ? "reward"
                        : column == r->propensity ? "propensity"
                                                  : "context";
     return env_fail(r->e, MNP_EFORMAT,
-                    "%s:%" PRIu32 ": the %s \"%.40s\" in column \"%.80s\" is not a finite number "
+                    "%s:%" PRIu32 ": the %s \"%.40s\" in column \"%.80s\" is not a finite number%s "
                     "(correct it or drop the row)",
-                    t->name, t->lines[1 + row], what, cell, csv_header(t, column));
+                    t->name, t->lines[1 + row], what, cell, csv_header(t, column),
+                    parsed && isfinite(*out) ? " of single precision" : "");
 }
 
 static mnp_status unknown_action(reading *r, size_t row, const char *cell) {

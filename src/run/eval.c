@@ -266,15 +266,36 @@ static mnp_status score_truths(evaluator *v, const eval_opts *o, int64_t count,
     return MNP_OK;
 }
 
+/* Is every point of function i, in place `slot`, within the model's reach? */
+static mnp_status check_reach(const evaluator *v, int64_t i, int64_t slot) {
+    const model_scaling *s = &v->m->scaling;
+    int64_t dims = v->d->x_dim, rows = v->n[slot];
+    const double *x = v->x + slot * v->longest * dims, *y = v->y + slot * v->longest;
+    for (int64_t k = 0; k < rows * (dims + 1); k++) {
+        bool of_x = k < rows * dims;
+        double at = of_x ? x[k] : y[k - rows * dims];
+        if (fabs(at) <= MODEL_REACH) continue;
+        double shift = of_x ? s->x_shift[k % dims] : s->y_shift;
+        return env_fail(v->env, MNP_EINVAL,
+                        "%s: function %lld has %s = %g, too far from what the model was trained on "
+                        "for single precision (are the units those of the training data?)",
+                        v->d->name, (long long)i, of_x ? "an x" : "a y",
+                        at * (of_x ? s->x_scale[k % dims] : s->y_scale) + shift);
+    }
+    return MNP_OK;
+}
+
 /* Splits the functions of a chunk. */
-static void split_chunk(evaluator *v, const eval_opts *o, int64_t first, int64_t count,
-                        function_score *out) {
+static mnp_status split_chunk(evaluator *v, const eval_opts *o, int64_t first, int64_t count,
+                              function_score *out) {
     for (int64_t k = 0; k < count; k++) {
         split_function(v, o, first + k, k);
         int64_t n = v->n[k], m = v->m_len[k];
         out[k] = (function_score){.m = m, .scored = o->protocol == EVAL_STRICT ? n - m : n};
         if (v->d->rows) out[k].scored = v->images.count[k];
+        MNP_TRY(check_reach(v, first + k, k));
     }
+    return MNP_OK;
 }
 
 /* Both graphs on a chunk; of images also the targets that are not in their rows. */
@@ -297,13 +318,18 @@ static mnp_status run_both(evaluator *v, const float *weights, const eval_opts *
 static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opts *o, buffers *b,
                               int64_t first, int64_t count, function_score *out) {
     double shift = log(v->m->scaling.y_scale);
-    split_chunk(v, o, first, count, out);
+    MNP_TRY(split_chunk(v, o, first, count, out));
     MNP_TRY(score_truths(v, o, count, out));
     MNP_TRY(run_both(v, weights, o, b, first, count));
     for (int64_t k = 0; k < count; k++) {
         int64_t at = k * b->samples, wide = k * b->predictive;
         score_bound(&out[k], b->loglik + at, b->kl + at, b->ratio + at, b->samples, shift);
         if (o->bound_only) continue;
+        if (isnan(out[k].loglik))
+            return env_fail(v->env, MNP_ENUMERIC,
+                            "%s: the score of function %lld is not a number%s", v->d->name,
+                            (long long)(first + k),
+                            process_is_exact(&v->m->spec) ? ": its covariance is singular" : "");
         out[k].prior =
             score_log_mean_exp(b->prior + wide, b->samples, NULL) / (double)out[k].scored - shift;
         out[k].alone = b->alone[k] - shift;

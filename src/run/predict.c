@@ -83,18 +83,10 @@ static mnp_status reserve(predictor *p, int64_t count) {
     return MNP_OK;
 }
 
-mnp_status predictor_check_finite(env *e, const double *a, int64_t count, const char *what) {
-    for (int64_t i = 0; i < count; i++)
-        if (!isfinite(a[i]))
-            return env_fail(e, MNP_EINVAL, "%s %lld is not a finite number", what, (long long)i);
-    return MNP_OK;
-}
-
 /* Puts n points behind the first `keep` of the set; nothing changes where one of them is bad. */
 static mnp_status append(predictor *p, int64_t keep, const double *x, const double *y, int64_t n) {
     int64_t dims = p->m->spec.x_dim;
-    MNP_TRY(predictor_check_finite(p->env, x, n * dims, "x of observed point"));
-    MNP_TRY(predictor_check_finite(p->env, y, n, "y of observed point"));
+    MNP_TRY(runner_check_points(p->env, p->m, x, y, n, "observed point"));
     MNP_TRY(reserve(p, keep + n));
     runner_scale_x(p->m, x, n, p->x + keep * dims);
     runner_scale_y(p->m, y, n, p->y + keep);
@@ -272,8 +264,7 @@ static mnp_status run_query(predictor *p, const query *q) {
 static mnp_status ask(predictor *p, query *q, const double *x, const double *y) {
     int64_t dims = p->m->spec.x_dim, n = q->n;
     if (n < 1) return env_fail(p->env, MNP_EINVAL, "there are no target points");
-    MNP_TRY(predictor_check_finite(p->env, x, n * dims, "x of target"));
-    if (y) MNP_TRY(predictor_check_finite(p->env, y, n, "y of target"));
+    MNP_TRY(runner_check_points(p->env, p->m, x, y, n, "target"));
     if (p->samples == 0) MNP_TRY(predictor_draw_latents(p, 0, 1));
     int64_t first = lead(p), all = first + n;
     double *at = env_alloc(p->env, (size_t)(all * (dims + 1)), sizeof *at, "the targets");
@@ -298,12 +289,19 @@ static int64_t steps(const predictor *p) {
     return process_at(p->m->spec.kind)->steps(&p->m->spec);
 }
 
-/* A Gaussian process whose covariance is singular gives NaN: everywhere, or nowhere. */
-static mnp_status check_draws(const predictor *p, const double *y, int64_t n) {
-    if (p->T || isfinite(y[n - 1])) return MNP_OK;
+/* A Gaussian process whose covariance is singular gives NaN; a network may overflow. */
+mnp_status predictor_check_answer(const predictor *p, const double *y, int64_t count, int64_t n) {
+    int64_t i = 0;
+    while (i < count && isfinite(y[i])) i++;
+    if (i == count) return MNP_OK;
+    if (p->T == 0)
+        return env_fail(p->env, MNP_ENUMERIC,
+                        "the covariance of %lld observed points and %lld targets is singular",
+                        (long long)p->count, (long long)n);
     return env_fail(p->env, MNP_ENUMERIC,
-                    "the covariance of %lld observed points and %lld targets is singular",
-                    (long long)p->count, (long long)n);
+                    "the model's answer at target %lld is not a finite number: it, or an observed "
+                    "point, lies too far from the training data",
+                    (long long)(i % n));
 }
 
 mnp_status predictor_predict(predictor *p, const double *x, int64_t n, predict_base base,
@@ -311,7 +309,7 @@ mnp_status predictor_predict(predictor *p, const double *x, int64_t n, predict_b
     query q = {.kind = kind_of(base), .n = n, .outputs = 1, .to = y};
     q.first_output = (int)steps(p);
     MNP_TRY(ask(p, &q, x, NULL));
-    MNP_TRY(check_draws(p, y, n));
+    MNP_TRY(predictor_check_answer(p, y, p->samples * n, n));
     runner_unscale_y(p->m, y, p->samples * n);
     return MNP_OK;
 }
@@ -320,12 +318,13 @@ mnp_status predictor_path(predictor *p, const double *x, int64_t n, predict_base
                           double *path) {
     query q = {.kind = kind_of(base), .n = n, .outputs = (int)steps(p) + 1, .to = path};
     MNP_TRY(ask(p, &q, x, NULL));
-    return check_draws(p, path, n);
+    return predictor_check_answer(p, path, (steps(p) + 1) * p->samples * n, n);
 }
 
 mnp_status predictor_logp(predictor *p, const double *x, const double *y, int64_t n, double *logp) {
     query q = {.kind = QUERY_LOGP, .n = n, .outputs = 1, .to = logp};
     MNP_TRY(ask(p, &q, x, y));
+    MNP_TRY(predictor_check_answer(p, logp, p->samples * n, n));
     double shift = log(p->m->scaling.y_scale);
     for (int64_t i = 0; i < p->samples * n; i++) logp[i] -= shift;
     return MNP_OK;

@@ -85,7 +85,7 @@ mnp_status predictor_levels(predictor *p, const double *x, int64_t n, double *y)
     if (p->T == 0)
         return env_fail(p->env, MNP_EUNSUPPORTED, "a process without latents has no noise levels");
     if (n < 1) return env_fail(p->env, MNP_EINVAL, "there are no target points");
-    MNP_TRY(predictor_check_finite(p->env, x, n * p->m->spec.x_dim, "x of target"));
+    MNP_TRY(runner_check_points(p->env, p->m, x, NULL, n, "target"));
     if (p->samples == 0) MNP_TRY(predictor_draw_latents(p, 0, 1));
     MNP_TRY(predictor_ensure_query(p, QUERY_LEVELS, n));
     double *scaled = env_alloc(p->env, (size_t)(n * p->m->spec.x_dim), sizeof *scaled, "targets");
@@ -100,6 +100,8 @@ mnp_status predictor_levels(predictor *p, const double *x, int64_t n, double *y)
     }
     tiles_free(p, &t);
     env_free(p->env, scaled);
-    if (status == MNP_OK) runner_unscale_y(p->m, y, PROCESS_LEVELS * p->samples * n);
-    return status;
+    MNP_TRY(status);
+    MNP_TRY(predictor_check_answer(p, y, PROCESS_LEVELS * p->samples * n, n));
+    runner_unscale_y(p->m, y, PROCESS_LEVELS * p->samples * n);
+    return MNP_OK;
 }

@@ -22,7 +22,8 @@ struct predictor {
     uint64_t seed;
 };
 
-mnp_status predictor_check_finite(env *e, const double *a, int64_t count, const char *what);
+/* Are all `count` numbers about n targets, the targets running fastest, finite? */
+mnp_status predictor_check_answer(const predictor *p, const double *y, int64_t count, int64_t n);
 /* Compiles the graph of a kind of query for n targets where it is not yet. */
 mnp_status predictor_ensure_query(predictor *p, process_query kind, int64_t n);
 

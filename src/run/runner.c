@@ -39,6 +39,28 @@ void runner_destroy(runner *r) {
     env_free(r->env, r);
 }
 
+static mnp_status refuse(env *e, const char *which, const char *what, int64_t i, double v) {
+    if (!isfinite(v))
+        return env_fail(e, MNP_EINVAL, "%s of %s %lld is not a finite number", which, what,
+                        (long long)i);
+    return env_fail(e, MNP_EINVAL,
+                    "%s of %s %lld is %g, too far from what the model was trained on for single "
+                    "precision (is it in the units of the training data?)",
+                    which, what, (long long)i, v);
+}
+
+mnp_status runner_check_points(env *e, const model *m, const double *x, const double *y, int64_t n,
+                               const char *what) {
+    int64_t dims = m->spec.x_dim;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < dims; k++)
+            if (!model_reaches_x(m, k, x[i * dims + k]))
+                return refuse(e, "x", what, i, x[i * dims + k]);
+        if (y && !model_reaches_y(m, y[i])) return refuse(e, "y", what, i, y[i]);
+    }
+    return MNP_OK;
+}
+
 void runner_scale_x(const model *m, const double *x, int64_t n, double *out) {
     int64_t dims = m->spec.x_dim;
     for (int64_t i = 0; i < n * dims; i++)

@@ -36,4 +36,8 @@ void runner_scale_x(const model *m, const double *x, int64_t n, double *out);
 void runner_scale_y(const model *m, const double *y, int64_t n, double *out);
 void runner_unscale_y(const model *m, double *y, int64_t n);
 
+/* Finite, and within the model's reach? y may be NULL. `what` is a point: "target". */
+mnp_status runner_check_points(env *e, const model *m, const double *x, const double *y, int64_t n,
+                               const char *what);
+
 #endif

@@ -25,8 +25,10 @@ void score_record_predictive(graph *g, const model_spec *s, void *key) {
 /* log (1/L) sum exp(a_s), and the effective sample size of the weights exp(a_s). */
 double score_log_mean_exp(const double *a, int64_t count, double *ess) {
     double top = -INFINITY, sum = 0, squares = 0;
-    for (int64_t s = 0; s < count; s++)
+    for (int64_t s = 0; s < count; s++) {
+        if (isnan(a[s])) return NAN;
         if (a[s] > top) top = a[s];
+    }
     if (!isfinite(top)) return top;
     for (int64_t s = 0; s < count; s++) {
         double w = exp(a[s] - top);
@@ -89,10 +91,7 @@ static mnp_status load_set(scorer *s, const double *x, const double *y, int64_t 
     if (n < 1 || n > s->capacity || m < 0 || m > n)
         return env_fail(s->env, MNP_EINVAL, "%lld points with %lld of context cannot be scored",
                         (long long)n, (long long)m);
-    for (int64_t i = 0; i < n * s->m->spec.x_dim; i++)
-        if (!isfinite(x[i])) return env_fail(s->env, MNP_EINVAL, "an x is not a finite number");
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(y[i])) return env_fail(s->env, MNP_EINVAL, "a y is not a finite number");
+    MNP_TRY(runner_check_points(s->env, s->m, x, y, n, "point"));
     runner_scale_x(s->m, x, n, s->x);
     runner_scale_y(s->m, y, n, s->y);
     return MNP_OK;
@@ -106,6 +105,13 @@ static mnp_status run(scorer *s, runner *r, int64_t n, int64_t m, uint64_t seed)
     return runner_run(r, seed, 1);
 }
 
+static mnp_status check_score(scorer *s, double score) {
+    if (!isnan(score)) return MNP_OK;
+    return env_fail(s->env, MNP_ENUMERIC, "the score is not a number: %s",
+                    process_is_exact(&s->m->spec) ? "the covariance of the points is singular"
+                                                  : "a point lies too far from the training data");
+}
+
 mnp_status scorer_score(scorer *s, const double *x, const double *y, int64_t n, int64_t m,
                         uint64_t seed, double *bound, double *prior) {
     MNP_TRY(load_set(s, x, y, n, m));
@@ -117,11 +123,13 @@ mnp_status scorer_score(scorer *s, const double *x, const double *y, int64_t n, 
         MNP_TRY(run(s, s->bound, n, m, seed));
         for (int64_t k = 0; k < L; k++) s->sums[k] += s->sums[BOUND_RATIO * L + k];
         *bound = score_log_mean_exp(s->sums, L, NULL) - shift;
+        MNP_TRY(check_score(s, *bound));
     }
     if (prior) {
         s->predictive->io.emit[PREDICTIVE_LOGLIK] = s->sums;
         MNP_TRY(run(s, s->predictive, n, m, seed));
         *prior = score_log_mean_exp(s->sums, L, NULL) - shift;
+        MNP_TRY(check_score(s, *prior));
     }
     return MNP_OK;
 }

@@ -75,6 +75,9 @@ run "a map: JSON, and .csv in --out" json
 run "a map of other inputs" other_inputs
 printf 'row,col,value\n3,16,0.5\n' >out.csv
 run "a well outside" fails 1 "outside the 16 x 16 grid" "$MNP" predict m.safetensors --context out.csv --grid 16x16 --out x
+printf "row,col,value\n3,4,1e30\n" >huge.csv
+run "a well that no network can take" fails 1 "huge.csv:2: column \"value\": 1e30 is too far" \
+    "$MNP" predict m.safetensors --context huge.csv --grid 16x16 --out x
 run "nothing was written" test ! -e x.csv
 run "a bad grid" fails 2 "ROWSxCOLS" "$MNP" predict m.safetensors --grid 1x16 --out x
 run "no map of one input" fails 2 "two inputs" bash -c "'$MNP' train --data monotonic --functions 5 --preset tiny --steps 1 --quiet --out f >/dev/null 2>&1; '$MNP' predict f.safetensors --grid 4x4 --out x"

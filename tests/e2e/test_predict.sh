@@ -185,4 +185,27 @@ run "score: text, empty context" score_text
 run "score: targets are needed" fails 2 --targets "$MNP" score m.safetensors --context c.csv
 run "score: no rows" fails 1 none.csv "$MNP" score m.safetensors --targets none.csv
 
+# ---- numbers that no float can hold, or that the networks cannot
+numbers() { # file value
+    printf 'x,y\n0,0.1\n%s\n' "$2" >"$1"
+}
+numbers big_y.csv 1,1e300
+numbers far_y.csv 1,-1e30
+numbers big_x.csv 1e300,1
+numbers away.csv 1,5000
+run "a context beyond single precision" fails 1 'big_y.csv:3: column "y": 1e300 is too far' \
+    "$MNP" predict m.safetensors --context big_y.csv --grid 0:1:2
+run "a context that would overflow" fails 1 'far_y.csv:3: column "y": -1e30 is too far' \
+    "$MNP" sample m.safetensors --context far_y.csv --grid 0:1:2
+run "a place beyond single precision" fails 1 'big_x.csv:3: column "x": 1e300 is too far' \
+    "$MNP" predict m.safetensors --at big_x.csv
+run "targets to score" fails 1 'big_x.csv:3: column "x": 1e300 is too far' \
+    "$MNP" score m.safetensors --targets big_x.csv
+run "a grid beyond single precision" fails 2 "--grid: x = 1e+300 is too far" \
+    "$MNP" predict m.safetensors --grid 0:1e300:3
+away() {
+    "$MNP" predict m.safetensors --context away.csv --grid 0:1:2 --out away_p.csv 2>note.txt &&
+        grep -q 'note: 1 of 2 observed points lie more than 100 times' note.txt && ! grep -q NA away_p.csv
+}
+run "far but within reach: an answer and a note" away
 check_done

@@ -104,7 +104,7 @@ static void check_wild(const char *process, const char *options, double gain, do
     lab_randomise(&l, gain, 77);
     rng_stream s = rng_stream_make((rng_key){32}, RNG_TEST, 2);
     for (int i = 0; i < N; i++) {
-        x[i] = i < 5 ? pow(10, 6 * i) : 4 * rng_u01(&s) - 2;
+        x[i] = i < 5 ? pow(10, 1.75 * i) : 4 * rng_u01(&s) - 2;
         y[i] = most_y * (2 * rng_u01(&s) - 1);
     }
     CHECK(predictor_create(&l.env, l.m, NULL, (backend_choice){0}, &p) == MNP_OK);

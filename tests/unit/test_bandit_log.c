@@ -63,6 +63,8 @@ static void bad_logs(void) {
     refuses(HEAD "3,a,nan\n", &s, "log.csv:4: the reward \"nan\"");
     refuses(HEAD "3,a,inf\n", &s, "log.csv:4: the reward \"inf\"");
     refuses(HEAD "3,a,1e999\n", &s, "not a finite number (correct it or drop the row)");
+    refuses(HEAD "3,a,1e300\n", &s, "not a finite number of single precision (correct it");
+    refuses(HEAD "1e39,a,1\n", &s, "not a finite number of single precision (correct it");
     refuses(HEAD "3,a,\n", &s, "log.csv:4: the reward \"\"");
     refuses(HEAD "3,,1\n", &s, "log.csv:4: column \"action\" has no action (drop the row)");
     refuses(HEAD "3,a\n", &s, "log.csv:4");

@@ -208,7 +208,7 @@ $(BUILD)/mnp: $(MNP_OBJ) $(LIB)
 # Tests see the inside of the library; examples only what a user sees.
 $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,TEST)$(COMPILE) -Isrc -Itests $(DEPFLAGS) $(LINK) $< $(if $(findstring fuzzer,$(SAN)),-fsanitize=fuzzer,\
+	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK) $< $(if $(findstring fuzzer,$(SAN)),-fsanitize=fuzzer,\
 	    tests/fuzz/fuzz_main.c) $(LIB) $(LIBS) -o $@
 $(BUILD)/tests/%: tests/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)

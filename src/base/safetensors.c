@@ -269,7 +269,7 @@ static mnp_status same_count(env *e, const safetensors_tensor *t, size_t count) 
                     count);
 }
 
-mnp_status safetensors_finite(env *e, const safetensors_tensor *t) {
+static mnp_status all_finite(env *e, const safetensors_tensor *t) {
     for (size_t i = 0; i < t->count; i++)
         if (!isfinite((float)element(t, i)))
             return env_fail(e, MNP_EFORMAT,
@@ -284,7 +284,7 @@ mnp_status safetensors_floats(env *e, const safetensors_tensor *t, float *out, s
     if (t->dtype != SAFETENSORS_F32 && t->dtype != SAFETENSORS_F64 && t->dtype != SAFETENSORS_BF16)
         return env_fail(e, MNP_EFORMAT, "tensor \"%.80s\" holds %s where real numbers are expected",
                         t->name, dtypes[t->dtype].name);
-    MNP_TRY(safetensors_finite(e, t));
+    MNP_TRY(all_finite(e, t));
     for (size_t i = 0; i < count; i++) out[i] = (float)element(t, i);
     return MNP_OK;
 }

@@ -54,10 +54,8 @@ const safetensors_tensor *safetensors_find(const safetensors_file *f,
                                            const char *name);                 /* or NULL */
 const char *safetensors_meta_get(const safetensors_file *f, const char *key); /* or NULL */
 
-/* MNP_EFORMAT with the tensor's name where an element is no finite float. */
-mnp_status safetensors_finite(env *e, const safetensors_tensor *t);
-/* The elements of an F32, F64 or BF16 tensor as floats, all finite; `count` must be the tensor's
- * own. */
+/* The elements of an F32, F64 or BF16 tensor as floats; `count` must be the tensor's own.
+ * MNP_EFORMAT with the tensor's name where one is no finite float. */
 mnp_status safetensors_floats(env *e, const safetensors_tensor *t, float *out, size_t count);
 /* The elements of any tensor as doubles (integers beyond 2^53 are rounded). */
 mnp_status safetensors_doubles(env *e, const safetensors_tensor *t, double *out, size_t count);

@@ -82,7 +82,7 @@ static mnp_status measure_permutation(bench *b, int64_t n, int64_t m, rng_stream
     MNP_TRY(scorer_logp(b->scorer, b->x2, b->y2, n, m, 1, b->logp2));
     for (int64_t k = 0; k < b->samples * n; k++) {
         double off = fabs(b->logp2[k] - b->logp[k / n * n + order[k % n]]);
-        if (off > out->permutation) out->permutation = off;
+        if (!(off <= out->permutation)) out->permutation = off; /* a NaN stays */
     }
     return MNP_OK;
 }
@@ -98,7 +98,7 @@ static mnp_status measure_marginal(bench *b, int64_t n, int64_t m, laws *out) {
         for (int64_t k = 0; k < kept; k++) {
             double all = b->logp[s * targets + k], some = b->logp2[s * kept + k];
             double off = fabs(some - all) / (fabs(all) + 1.0);
-            if (off > out->marginal) out->marginal = off;
+            if (!(off <= out->marginal)) out->marginal = off;
         }
     return MNP_OK;
 }
@@ -166,5 +166,10 @@ mnp_status laws_measure(env *e, const model *m, const dataset *d, pool *pool, in
     mnp_status status = make(&b, pool);
     if (status == MNP_OK) status = measure_all(&b, least(functions, d->functions), seed, out);
     release(&b);
+    if (status == MNP_OK &&
+        !(isfinite(out->permutation) && isfinite(out->marginal) && isfinite(out->conditional)))
+        status = env_fail(e, MNP_ENUMERIC,
+                          "the model's densities are not finite, so there is nothing to compare "
+                          "(are its weights or its data out of all proportion?)");
     return status;
 }

@@ -6,6 +6,8 @@
  *     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)   // run; FUZZ_CHECK promises
  *     size_t fuzz_seed(size_t i, uint8_t *out)                        // valid inputs, 0: no more
  *
+ * (and, where fuzz.h says so, two more). Targets named after a kind of file go through the public
+ * interface with at most 64 MB (world.h); those named after a format call its reader.
  * The build does the rest: `make test` links it with this file, `make fuzz` with libFuzzer instead.
  * The last line is the count the test runner reads; a find ends the program. */
 #include "fuzz/fuzz.h"
@@ -14,6 +16,7 @@
 #include <stdio.h>
 
 enum { ROUNDS = 20000, INPUT_MAX = 2 * FUZZ_SEED_MAX };
+static const size_t often = 8; /* one of so many damaged copies is not mended */
 
 static uint64_t state = 0x9e3779b97f4a7c15u;
 
@@ -65,7 +68,7 @@ static size_t damage(uint8_t *in, size_t n) {
     case 6: /* cut the end off */
         return random_below(4) ? n : at;
     default: /* continue as another seed does from the same place */
-        span = fuzz_seed(random_below(8), other);
+        span = fuzz_seed(random_below(FUZZ_SEEDS), other);
         if (at >= span) return n;
         memcpy(in + at, other + at, span - at);
         return span;
@@ -95,17 +98,19 @@ static void run_path(const char *path) {
 }
 
 int main(int argc, char **argv) {
-    uint8_t input[INPUT_MAX] = {0};
+    static uint8_t input[INPUT_MAX];
     size_t seeds = 0;
+    int rounds = fuzz_rounds ? fuzz_rounds() : ROUNDS;
     run_one(input, 0);
     for (size_t n; (n = fuzz_seed(seeds, input)) != 0; seeds++) run_one(input, n);
-    for (int round = 0; round < ROUNDS && seeds; round++) {
+    for (int round = 0; round < rounds && seeds; round++) {
         size_t n = fuzz_seed(random_below(seeds), input);
         for (size_t times = 1 + random_below(6); times; times--) n = damage(input, n);
+        if (fuzz_mend && random_below(often)) n = fuzz_mend(input, n, INPUT_MAX);
         run_one(input, n);
     }
     for (int i = 1; i < argc; i++) run_path(argv[i]);
-    printf("%zu seeds, %d damaged copies\n%d passed, %d failed\n", seeds, seeds ? ROUNDS : 0,
+    printf("%zu seeds, %d damaged copies\n%d passed, %d failed\n", seeds, seeds ? rounds : 0,
            seeds != 0, seeds == 0);
     return seeds == 0;
 }

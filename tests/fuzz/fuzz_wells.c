@@ -1,0 +1,85 @@
+/* fuzz_wells.c: any text as a table of measurements, read as `mnp predict --context` reads it: the
+ * reader of the command itself. What is read conditions a model, which then honours it. */
+#include "cli/points.c"
+#include "fuzz/world.h"
+#include "run/honour.h"
+
+/* The command's voice is not under test. */
+int cli_fail(cli *c, int status, const char *fmt, ...) {
+    (void)c, (void)fmt;
+    return status;
+}
+int cli_failed(cli *c, mnp_status status) {
+    (void)c, (void)status;
+    return EXIT_FAILED;
+}
+const char *cli_text(const cli *c, const char *name, const char *fallback) {
+    (void)c, (void)name;
+    return fallback;
+}
+bool cli_has(const cli *c, const char *name) {
+    (void)c, (void)name;
+    return false;
+}
+
+size_t fuzz_seed(size_t i, uint8_t *out) {
+    static const char *const seeds[] = {
+        "row,col,value\n0,0,1\n3,2,-0.5\n7,7,0.25\n3,2,-0.5\n",
+        "name;a;b;c\nw1;0.5;-0.5;1e3\nw2;1;1;NA\n",
+        "col\trow\tvalue\tother\n1\t2\t3\t4\n",
+        "row,col,value\n",
+    };
+    if (i >= sizeof seeds / sizeof seeds[0]) return 0;
+    memcpy(out, seeds[i], strlen(seeds[i]));
+    return strlen(seeds[i]);
+}
+
+int fuzz_rounds(void) {
+    return 3000;
+}
+
+enum { SAMPLES = 2, PLACES = 3, WELLS = 40 };
+
+static mnp_status honour_all(env *e, mnp_predictor *p, const points *wells) {
+    double smooth[SAMPLES * WELLS], y[SAMPLES * PLACES];
+    const double places[2 * PLACES] = {0, 0, 0.5, -0.5, 1, 1};
+    honour *h = NULL;
+    MNP_TRY(mnp_predictor_draw_latents(p, 1, SAMPLES));
+    MNP_TRY(mnp_predictor_predict(p, wells->x, wells->n, MNP_BASE_ZERO, smooth));
+    MNP_TRY(mnp_predictor_predict(p, places, PLACES, MNP_BASE_ZERO, y));
+    honour_opts o = {wells->n, SAMPLES, wells->x, wells->y, smooth, 0.7};
+    MNP_TRY(honour_make(e, &o, &h));
+    honour_apply(h, places, PLACES, 1, y);
+    honour_destroy(h);
+    return MNP_OK;
+}
+
+static void use(cli *c, const points *wells) {
+    mnp_model *m = NULL;
+    mnp_predictor *p = NULL;
+    mnp_set set = {wells->n, wells->x, wells->y};
+    FUZZ_CHECK(mnp_model_create(c->ctx, "np", "tiny",
+                                "x_dim=2 rff=1 d_z=2 d_r=2 enc_width=2 heads=1 flow_hidden=2", NULL,
+                                1, &m) == MNP_OK);
+    FUZZ_CHECK(mnp_predictor_create(c->ctx, m, NULL, &p) == MNP_OK);
+    if (world_said(c->ctx, mnp_predictor_condition(p, &set)) == MNP_OK && wells->n > 0)
+        (void)honour_all(&c->env, p, wells);
+    mnp_predictor_destroy(p);
+    mnp_model_destroy(m);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
+    char path[WORLD_PATH];
+    cli c = {.ctx = world_open(), .quiet = true};
+    point_names names = {.x_dim = 2, .x = {"row", "col"}, .y = "value"};
+    points wells;
+    env_init(&c.env);
+    c.env.allocator = (mnp_allocator){world_alloc, world_free, NULL};
+    world_write(path, "wells.csv", data, bytes);
+    int code = points_read(&c, &names, path, true, &wells);
+    FUZZ_CHECK(code == 0 ? wells.n >= 0 && wells.x && wells.y : !wells.x && !wells.y);
+    if (code == 0 && wells.n <= WELLS) use(&c, &wells);
+    points_free(&c, &wells);
+    world_close(c.ctx);
+    return 0;
+}

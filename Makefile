@@ -248,7 +248,7 @@ coverage:
 	@$(MAKE) COVERAGE=1 test
 	@scripts/coverage.sh $(BUILD)-coverage
 fuzz:
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) MAKE='$(MAKE)' scripts/fuzz.sh
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) T=$(T) MAKE='$(MAKE)' scripts/fuzz.sh
 
 lint: all
 	@BUILD=$(BUILD) scripts/lint.sh

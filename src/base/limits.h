@@ -19,7 +19,7 @@
 #define NPY_DIMS_MAX           8              /* dimensions of a .npy array; a shape has a fixed place */
 #define PNG_FILE_MAX           (1 << 28)      /* bytes of a PNG file; twice the raw pixels of the largest image */
 #define SETTINGS_FILE_MAX      (1 << 20)      /* bytes of geofluvial.json; it has seven entries */
-#define SAFETENSORS_HEADER_MAX (1 << 22)      /* bytes of a safetensors header; its tree may take a hundred times as much */
+#define SAFETENSORS_HEADER_MAX (1 << 22)      /* bytes of a safetensors header; its tree may take fifty times as much */
 #define SAFETENSORS_DIMS_MAX   8              /* dimensions of a tensor; a shape has a fixed place */
 #define JSON_DEPTH_MAX         64             /* levels of a JSON text; its reader calls itself */
 #define FSIO_NUMBER_MAX        1024           /* characters of a number; it is copied to the stack */

@@ -145,6 +145,9 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) -Isrc $(if $(filter src/%,$<),,-I.) $(DEPFLAGS) -c $< -o $@
 
+# Where the objects loaded on demand lie once installed; PREFIX is for make and make install alike.
+$(BUILD)/obj/src/base/object.o: private BASE += -DMNP_LIBDIR='"$(PREFIX)/lib"'
+
 # The CPU kernels: the same source once per instruction set, chosen at run time.
 ISA_base   :=
 ISA_avx2   := -mavx2 -mfma
@@ -205,6 +208,9 @@ $(SHLIB): $(LIB_OBJ) $(BUILD)/objects scripts/libmnp.map
 $(BUILD)/mnp: $(MNP_OBJ) $(LIB)
 	$(call say,LD)$(CC) $(CFLAGS) $(LINK) $(MNP_OBJ) $(LIB) $(LIBS) -o $@
 
+# Objects loaded on demand are looked for beside a program, not in the folders above.
+PLUGINS_BESIDE = for part in cuda mpi nccl; do ln -sfn $(abspath $(BUILD))/libmnp_$$part.so $(@D)/; done
+
 # Tests see the inside of the library; examples only what a user sees.
 $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -213,9 +219,11 @@ $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(
 $(BUILD)/tests/%: tests/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK) $< $(LIB) $(LIBS) -o $@
+	@$(PLUGINS_BESIDE)
 $(BUILD)/examples/%: examples/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) $(DEPFLAGS) $(LINK) $< $(LIB) $(LIBS) -o $@
+	@$(PLUGINS_BESIDE)
 
 -include $(addsuffix .d,$(LIB_OBJ) $(MNP_OBJ) $(CUDA_OBJ) $(MPI_LIB) $(NCCL_LIB) $(TEST_BUILT) $(EXAMPLES) $(EMU_OBJ))
 

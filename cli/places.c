@@ -26,7 +26,9 @@ bool places_of_data(cli *c, const mnp_model *m, int64_t x_dim, places_span *s) {
         int64_t n;
         good = mnp_data_function(c->ctx, data, i, &n, &x, &y) == MNP_OK;
         for (int64_t j = 0; good && j < n; j++) {
-            double at[2] = {(double)x[j * x_dim], x_dim > 1 ? (double)x[j * x_dim + 1] : 0};
+            double at[2] = {0};
+            for (int64_t k = 0; k < x_dim && k < 2; k++)
+                at[k] = (double)x[j * x_dim + k] + mnp_data_x_origin(data, k);
             places_widen(s, x_dim, at);
         }
     }

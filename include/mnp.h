@@ -163,9 +163,12 @@ MNP_API const char *mnp_data_name(const mnp_data *data);
 MNP_API const char *mnp_data_report(const mnp_data *data); /* what was read, for people */
 MNP_API const char *mnp_data_x_name(const mnp_data *data, int64_t k);
 MNP_API const char *mnp_data_y_name(const mnp_data *data);
-/* Points of function i, borrowed: x (n, x_dim), y (n). */
+/* Points of function i, borrowed: x (n, x_dim), y (n). A column that single precision would blur
+ * (times since 1970) is counted from its origin, which is 0 for all others: raw = x + origin. */
 MNP_API mnp_status mnp_data_function(mnp_ctx *ctx, const mnp_data *data, int64_t i, int64_t *n,
                                      const float **x, const float **y);
+MNP_API double mnp_data_x_origin(const mnp_data *data, int64_t k);
+MNP_API double mnp_data_y_origin(const mnp_data *data);
 MNP_API mnp_status mnp_data_write_csv(mnp_ctx *ctx, const mnp_data *data, const char *path);
 /* Name and one line of help of the k-th built-in family; NULL behind the last. */
 MNP_API const char *mnp_data_family(int k, const char **help);

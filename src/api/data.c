@@ -137,6 +137,14 @@ double mnp_data_noise(const mnp_data *data) {
     return data ? data->d->noise : NAN;
 }
 
+double mnp_data_x_origin(const mnp_data *data, int64_t k) {
+    return data && k >= 0 && k < data->d->x_dim ? data->d->x_origin[k] : 0;
+}
+
+double mnp_data_y_origin(const mnp_data *data) {
+    return data ? data->d->y_origin : 0;
+}
+
 const char *mnp_data_name(const mnp_data *data) {
     return data ? data->d->name : "";
 }

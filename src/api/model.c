@@ -40,9 +40,9 @@ static void standardise(const dataset *d, model_scaling *s) {
         double sd = sqrt(squares / count);
         if (!(sd > 0) || !isfinite(sd)) sd = 1.0; /* a constant column stays as it is */
         if (c < 0)
-            s->y_shift = mean, s->y_scale = sd;
+            s->y_shift = d->y_origin + mean, s->y_scale = sd;
         else
-            s->x_shift[c] = mean, s->x_scale[c] = sd;
+            s->x_shift[c] = d->x_origin[c] + mean, s->x_scale[c] = sd;
     }
 }
 

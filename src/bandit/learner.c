@@ -41,8 +41,9 @@ void episode_draw(episode *ep, const dataset *d, const learner_scale *scale, uin
     for (int64_t i = 0; i < ep->points; i++) {
         int64_t from = first + (int64_t)rng_perm_apply(&order, (uint64_t)i);
         for (int32_t k = 0; k < d->x_dim; k++)
-            ep->x[i * d->x_dim + k] = learner_x(scale, k, (double)d->x[from * d->x_dim + k]);
-        ep->y[i] = learner_y(scale, (double)d->y[from]);
+            ep->x[i * d->x_dim + k] =
+                learner_x(scale, k, (double)d->x[from * d->x_dim + k] + d->x_origin[k]);
+        ep->y[i] = learner_y(scale, dataset_raw_y(d, from));
     }
 }
 
@@ -71,8 +72,11 @@ mnp_status learner_scale_of(env *e, const dataset *d, learner_scale *out) {
                         (int)d->x_dim, LEARNER_INPUTS_MAX);
     learner_scale_none(out);
     measure(d->y, d->points, 1, out->y);
-    for (int32_t k = 0; k < d->x_dim && !d->builtin; k++)
+    out->y[0] += d->y_origin;
+    for (int32_t k = 0; k < d->x_dim && !d->builtin; k++) {
         measure(d->x + k, d->points, d->x_dim, out->x[k]);
+        out->x[k][0] += d->x_origin[k];
+    }
     return MNP_OK;
 }
 

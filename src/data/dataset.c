@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include "base/csv.h"
+#include "base/real.h"
 #include "base/text.h"
 #include "comm/comm.h"
 #include "data/build.h"
 #include "data/images.h"
+#include "data/origin.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -26,6 +28,7 @@ void dataset_destroy(dataset *d) {
     env_free(e, d->report);
     env_free(e, d->start);
     env_free(e, d->x);
+    env_free(e, d->x_origin);
     env_free(e, d->y);
     env copy = *e;
     env_free(&copy, d);
@@ -46,7 +49,8 @@ mnp_status dataset_new_shared(env *e, const char *name, int64_t functions, int64
     d->start = env_alloc(e, (size_t)functions + 1, sizeof *d->start, "a data set");
     d->x = env_alloc(e, inputs * (size_t)x_dim, sizeof *d->x, "the inputs of a data set");
     d->y = env_alloc(e, n, sizeof *d->y, "the values of a data set");
-    if (!d->name || !d->start || !d->x || !d->y) {
+    d->x_origin = env_alloc(e, (size_t)x_dim, sizeof *d->x_origin, "a data set");
+    if (!d->name || !d->start || !d->x || !d->y || !d->x_origin) {
         dataset_destroy(d);
         return MNP_ENOMEM;
     }
@@ -203,33 +207,56 @@ mnp_status dataset_open(env *e, pool *pool, const char *what, const data_source 
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-static mnp_status store(env *e, double v, float *out, const char *what, int64_t function,
-                        int64_t point) {
-    *out = (float)v;
-    if (isfinite(*out)) return MNP_OK;
+static mnp_status check(env *e, double v, const char *what, int64_t function, int64_t point) {
+    if (real_fits(v)) return MNP_OK;
     return env_fail(e, MNP_EINVAL, "%s of point %lld of function %lld is %s", what,
                     (long long)point, (long long)function,
                     isnan(v) ? "not a number" : "infinite or too large for single precision");
 }
 
-static mnp_status fill_arrays(env *e, dataset *d, const int64_t *n, const double *x,
-                              const double *y) {
+static mnp_status check_arrays(env *e, dataset *d, const int64_t *n, const double *x,
+                               const double *y) {
     int64_t at = 0;
     for (int64_t i = 0; i < d->functions; i++) {
         for (int64_t j = 0; j < n[i]; j++, at++) {
             for (int32_t c = 0; c < d->x_dim; c++)
-                MNP_TRY(store(e, x[at * d->x_dim + c], &d->x[at * d->x_dim + c], "x", i, j));
-            MNP_TRY(store(e, y[at], &d->y[at], "y", i, j));
+                MNP_TRY(check(e, x[at * d->x_dim + c], "x", i, j));
+            MNP_TRY(check(e, y[at], "y", i, j));
         }
         d->start[i + 1] = at;
     }
+    return MNP_OK;
+}
+
+/* One column, from wherever it is best counted. */
+static double store(const double *from, int64_t count, int64_t stride, const char *name,
+                    double *sorted, float *to, buf *say) {
+    for (int64_t i = 0; i < count; i++) sorted[i] = from[i * stride];
+    origin o = origin_find(sorted, count);
+    for (int64_t i = 0; i < count; i++) to[i * stride] = (float)(from[i * stride] - o.at);
+    origin_say(&o, name, say);
+    return o.at;
+}
+
+static mnp_status fill_arrays(env *e, dataset *d, const int64_t *n, const double *x,
+                              const double *y) {
+    MNP_TRY(check_arrays(e, d, n, x, y));
     MNP_TRY(dataset_name_columns(e, d, NULL, NULL, NULL));
     MNP_TRY(dataset_measure(e, d, NULL, NULL));
-    char text[128];
-    snprintf(text, sizeof text, "%lld functions, %lld points\n", (long long)d->functions,
-             (long long)d->points);
-    d->report = env_strdup(e, text);
-    return d->report ? MNP_OK : MNP_ENOMEM;
+    double *sorted = env_alloc(e, (size_t)d->points, sizeof *sorted, "a column");
+    if (!sorted) return MNP_ENOMEM;
+    buf say;
+    buf_init(&say, e);
+    buf_printf(&say, "%lld functions, %lld points\n", (long long)d->functions,
+               (long long)d->points);
+    for (int32_t c = 0; c < d->x_dim; c++)
+        d->x_origin[c] = store(x + c, d->points, d->x_dim, d->x_names[c], sorted, d->x + c, &say);
+    d->y_origin = store(y, d->points, 1, d->y_name, sorted, d->y, &say);
+    mnp_status status = say.status;
+    if (status == MNP_OK && !(d->report = env_strdup(e, buf_str(&say)))) status = MNP_ENOMEM;
+    buf_free(&say);
+    env_free(e, sorted);
+    return status;
 }
 
 mnp_status dataset_from_arrays(env *e, const char *name, int64_t functions, const int64_t *n,
@@ -267,6 +294,13 @@ static const char *free_name(const dataset *d) {
     return "mnp_function";
 }
 
+static void put_number(csv_writer *w, float v, double origin) {
+    if (origin == 0)
+        csv_put_float(w, v);
+    else
+        csv_put_double(w, (double)v + origin);
+}
+
 static void put_function(csv_writer *w, const dataset *d, int64_t i) {
     for (int64_t at = d->start[i]; at < d->start[i + 1]; at++) {
         if (d->ids)
@@ -274,8 +308,8 @@ static void put_function(csv_writer *w, const dataset *d, int64_t i) {
         else
             csv_put_integer(w, i);
         const float *x = dataset_x(d, i) + (at - d->start[i]) * d->x_dim;
-        for (int32_t c = 0; c < d->x_dim; c++) csv_put_float(w, x[c]);
-        csv_put_float(w, d->y[at]);
+        for (int32_t c = 0; c < d->x_dim; c++) put_number(w, x[c], d->x_origin[c]);
+        put_number(w, d->y[at], d->y_origin);
         csv_end_row(w);
     }
 }

@@ -21,8 +21,10 @@ typedef struct dataset {
     int64_t functions, points;
     int32_t x_dim;
     int64_t *start; /* (functions + 1) */
-    float *x;       /* (points, x_dim), or one function's where shared_x */
-    float *y;       /* (points)        */
+    float *x;       /* (points, x_dim), or one function's where shared_x, minus x_origin */
+    float *y;       /* (points), minus y_origin */
+    double *x_origin,
+        y_origin;   /* (x_dim): 0 unless single precision would blur a column (origin.h) */
     char **x_names; /* (x_dim)         */
     char *y_name;
     char *function_name;            /* of the column that tells functions apart, in CSV files     */
@@ -44,6 +46,14 @@ typedef struct dataset {
 /* The inputs of function i. */
 static inline const float *dataset_x(const dataset *d, int64_t i) {
     return d->shared_x ? d->x : d->x + d->start[i] * d->x_dim;
+}
+
+/* Input c of point j of function i, and a value y[at], in raw units. */
+static inline double dataset_raw_x(const dataset *d, int64_t i, int64_t j, int32_t c) {
+    return (double)dataset_x(d, i)[j * d->x_dim + c] + d->x_origin[c];
+}
+static inline double dataset_raw_y(const dataset *d, int64_t at) {
+    return (double)d->y[at] + d->y_origin;
 }
 
 /* ---- families -------------------------------------------------------------------------------- */

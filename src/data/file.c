@@ -5,10 +5,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "data/actions.h"
 #include "data/build.h"
 #include "data/columns.h"
 #include "data/labels.h"
+#include "data/origin.h"
 
 enum { POINTS_MIN = 2 }; /* of a function: one to see, one to predict */
 
@@ -20,24 +22,23 @@ typedef struct reading {
     actions actions; /* none where there is no action column */
     int32_t dims;    /* inputs: columns of x, then one per action */
     labels names;
-    float *x, *y;      /* (rows, dims), (rows) */
+    double *x, *y;     /* (rows, dims), (rows) */
     int64_t *function; /* (rows); -1: dropped */
     int64_t *length;   /* (functions): points observed */
     int64_t *place;    /* (functions): number in the split, or -1 */
     int64_t functions, kept, held_out;
     int64_t no_name, no_x, no_y, short_functions, short_points;
     option_range *range;         /* (dims + 1) of the kept points; the last is y's */
+    origin *origin;              /* (dims + 1) likewise                            */
     int64_t kept_points, median; /* of the whole file */
     buf say;
 } reading;
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static mnp_status cell(reading *r, size_t row, size_t column, float *out, bool *missing) {
-    double v;
-    MNP_TRY(csv_number(r->e, r->t, row, column, &v, missing));
-    *out = (float)v;
-    if (*missing || isfinite(*out)) return MNP_OK;
+static mnp_status cell(reading *r, size_t row, size_t column, double *out, bool *missing) {
+    MNP_TRY(csv_number(r->e, r->t, row, column, out, missing));
+    if (*missing || real_fits(*out)) return MNP_OK;
     return env_fail(r->e, MNP_EFORMAT,
                     "%s:%" PRIu32 ": column \"%.80s\": \"%.40s\" is too large for single "
                     "precision (use other units)",
@@ -46,7 +47,7 @@ static mnp_status cell(reading *r, size_t row, size_t column, float *out, bool *
 }
 
 static mnp_status read_row(reading *r, size_t row) {
-    float *x = r->x + row * (size_t)r->dims;
+    double *x = r->x + row * (size_t)r->dims;
     bool missing, no_x = false, no_y = false;
     for (int32_t i = 0; i < r->c.x_dim; i++) {
         MNP_TRY(cell(r, row, r->c.x[i], &x[i], &missing));
@@ -84,7 +85,9 @@ static mnp_status read_rows(reading *r) {
     r->length = env_alloc(r->e, rows, sizeof *r->length, "a table's functions");
     r->place = env_alloc(r->e, rows, sizeof *r->place, "a table's functions");
     r->range = env_alloc(r->e, d + 1, sizeof *r->range, "a table's ranges");
-    if (!r->x || !r->y || !r->function || !r->length || !r->place || !r->range) return MNP_ENOMEM;
+    r->origin = env_alloc(r->e, d + 1, sizeof *r->origin, "a table's ranges");
+    if (!r->x || !r->y || !r->function || !r->length || !r->place || !r->range || !r->origin)
+        return MNP_ENOMEM;
     for (size_t i = 0; i < rows; i++) MNP_TRY(read_row(r, i));
     r->functions = (int64_t)r->names.count;
     return MNP_OK;
@@ -169,9 +172,12 @@ static void place_rows(const reading *r, dataset *d) {
         int64_t f = r->function[row];
         if (f < 0 || r->place[f] < 0) continue;
         int64_t to = d->start[r->place[f] + 1]++;
-        memcpy(d->x + (size_t)to * dims, r->x + row * dims, dims * sizeof *d->x);
-        d->y[to] = r->y[row];
+        for (size_t k = 0; k < dims; k++)
+            d->x[(size_t)to * dims + k] = (float)(r->x[row * dims + k] - r->origin[k].at);
+        d->y[to] = (float)(r->y[row] - r->origin[dims].at);
     }
+    for (size_t k = 0; k < dims; k++) d->x_origin[k] = r->origin[k].at;
+    d->y_origin = r->origin[dims].at;
 }
 
 static mnp_status build(reading *r, const char *path, dataset **out) {
@@ -190,18 +196,31 @@ static mnp_status build(reading *r, const char *path, dataset **out) {
 
 /* ---- the report ------------------------------------------------------------------------------ */
 
-/* Ranges of the points of kept functions; before the split takes its part. */
-static void find_ranges(reading *r) {
+/* Ranges and origins of the points of kept functions; before the split takes its part, so that both
+ * parts count from the same place. */
+static mnp_status find_ranges(reading *r) {
     size_t d = (size_t)r->dims;
-    for (size_t i = 0; i <= d; i++) r->range[i] = (option_range){INFINITY, -INFINITY};
-    for (size_t row = 0; row < r->t->rows; row++) {
-        if (r->function[row] < 0 || r->place[r->function[row]] < 0) continue;
-        for (size_t i = 0; i <= d; i++) {
-            double v = (double)(i < d ? r->x[row * d + i] : r->y[row]);
-            r->range[i].lo = fmin(r->range[i].lo, v);
-            r->range[i].hi = fmax(r->range[i].hi, v);
+    double *column = env_alloc(r->e, r->t->rows, sizeof *column, "a column");
+    if (!column) return MNP_ENOMEM;
+    for (size_t i = 0; i <= d; i++) {
+        int64_t n = 0;
+        for (size_t row = 0; row < r->t->rows; row++) {
+            if (r->function[row] < 0 || r->place[r->function[row]] < 0) continue;
+            column[n++] = i < d ? r->x[row * d + i] : r->y[row];
         }
+        r->origin[i] = origin_find(column, n);
+        r->range[i] = (option_range){column[0], column[n - 1]};
     }
+    env_free(r->e, column);
+    return MNP_OK;
+}
+
+/* An end of a column's range, with the digits that are kept of it. */
+static void say_number(buf *say, double v, double origin) {
+    if (origin == 0)
+        buf_float(say, (float)v);
+    else
+        buf_double(say, v);
 }
 
 /* Of a column of x, or of y behind the last; actions have none worth telling. */
@@ -209,25 +228,23 @@ static option_range range_of(const reading *r, int32_t i) {
     return r->range[i < r->c.x_dim ? i : r->dims];
 }
 
+static const origin *origin_of(const reading *r, int32_t i) {
+    return &r->origin[i < r->c.x_dim ? i : r->dims];
+}
+
 static void say_ranges(reading *r) {
     for (int32_t i = 0; i <= r->c.x_dim; i++) {
         option_range v = range_of(r, i);
         size_t column = i < r->c.x_dim ? r->c.x[i] : r->c.y;
         buf_printf(&r->say, "%s%s from ", i ? ", " : "ranges: ", csv_header(r->t, column));
-        buf_float(&r->say, (float)v.lo);
+        double from = origin_of(r, i)->at;
+        say_number(&r->say, v.lo, from);
         buf_text(&r->say, " to ");
-        buf_float(&r->say, (float)v.hi);
+        say_number(&r->say, v.hi, from);
     }
     buf_text(&r->say, "\n");
-    for (int32_t i = 0; i <= r->c.x_dim; i++) { /* 2^-24: half a unit in the last place */
-        option_range v = range_of(r, i);
-        double step = fmax(fabs(v.lo), fabs(v.hi)) * 0x1p-24, span = v.hi - v.lo;
-        if (span > 0 && step > 1e-4 * span)
-            buf_printf(&r->say,
-                       "note: %s has an offset much larger than its range, and single precision "
-                       "blurs it (subtract a constant)\n",
-                       csv_header(r->t, i < r->c.x_dim ? r->c.x[i] : r->c.y));
-    }
+    for (int32_t i = 0; i <= r->c.x_dim; i++)
+        origin_say(origin_of(r, i), csv_header(r->t, i < r->c.x_dim ? r->c.x[i] : r->c.y), &r->say);
 }
 
 static void say_count(buf *say, const char **before, int64_t n, const char *one, const char *many) {
@@ -303,7 +320,7 @@ static mnp_status read_all(reading *r, const char *path, const data_source *s, d
         status = nothing_left(r);
         goto done;
     }
-    find_ranges(r);
+    MNP_TRY_DONE(find_ranges(r));
     MNP_TRY_DONE(say_functions(r));
     buf_text(&r->say, buf_str(&columns_said));
     say_ranges(r);
@@ -340,6 +357,7 @@ mnp_status file_open(env *e, const char *path, const data_source *s, dataset **o
     env_free(e, r.length);
     env_free(e, r.place);
     env_free(e, r.range);
+    env_free(e, r.origin);
     if (status == MNP_OK)
         *out = d;
     else

@@ -79,6 +79,8 @@ static mnp_status same_data(env *e, const char *what, const dataset *d) {
     uint64_t h = text_hash(0, d->start, ((size_t)d->functions + 1) * sizeof *d->start);
     h = text_hash(h, d->x, inputs * (size_t)d->x_dim * sizeof *d->x);
     h = text_hash(h, d->y, points * sizeof *d->y);
+    h = text_hash(h, d->x_origin, (size_t)d->x_dim * sizeof *d->x_origin);
+    h = text_hash(h, &d->y_origin, sizeof d->y_origin);
     char text[320];
     snprintf(text, sizeof text, "%.200s with %lld points, checksum %016llx", d->name,
              (long long)d->points, (unsigned long long)h);

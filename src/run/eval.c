@@ -106,7 +106,6 @@ static void split_function(evaluator *v, const eval_opts *o, int64_t i, int64_t 
         return;
     }
     int64_t first = d->start[i], n = d->start[i + 1] - first;
-    const float *x = dataset_x(d, i);
     rng_at at = {.purpose = RNG_SPLIT_EVAL, .function = (uint32_t)i};
     rng_stream s = rng_stream_at((rng_key){o->seed}, at);
     int64_t hi = least(o->hi, n - 1), lo = least(o->lo, hi);
@@ -118,8 +117,8 @@ static void split_function(evaluator *v, const eval_opts *o, int64_t i, int64_t 
         int64_t to = slot * v->longest + k;
         for (int32_t c = 0; c < d->x_dim; c++)
             v->x[to * d->x_dim + c] =
-                ((double)x[order[k] * d->x_dim + c] - sc->x_shift[c]) / sc->x_scale[c];
-        v->y[to] = ((double)d->y[first + order[k]] - sc->y_shift) / sc->y_scale;
+                (dataset_raw_x(d, i, order[k], c) - sc->x_shift[c]) / sc->x_scale[c];
+        v->y[to] = (dataset_raw_y(d, first + order[k]) - sc->y_shift) / sc->y_scale;
     }
 }
 

@@ -57,8 +57,8 @@ static int64_t load(bench *b, int64_t i, rng_stream *s) {
     for (int64_t k = 0; k < n; k++) {
         int64_t from = d->start[i] + order[k];
         for (int32_t c = 0; c < d->x_dim; c++)
-            b->x[k * d->x_dim + c] = (double)dataset_x(d, i)[order[k] * d->x_dim + c];
-        b->y[k] = (double)d->y[from];
+            b->x[k * d->x_dim + c] = dataset_raw_x(d, i, order[k], c);
+        b->y[k] = dataset_raw_y(d, from);
     }
     return n;
 }

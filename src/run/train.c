@@ -64,26 +64,29 @@ static mnp_status check_spec(env *e, const train_spec *s, const model_spec *m) {
 /* x (inputs, dims) and y as the model sees them; in place is fine. */
 static void scale_x(const trainer *t, size_t inputs, const float *x, float *to) {
     const model_scaling *s = &t->m->scaling;
+    const double *origin = t->data->x_origin;
     size_t dims = (size_t)t->data->x_dim;
-    for (size_t i = 0; i < inputs * dims; i++)
-        to[i] = (float)(((double)x[i] - s->x_shift[i % dims]) / s->x_scale[i % dims]);
+    for (size_t i = 0; i < inputs * dims; i++) {
+        double shift = s->x_shift[i % dims] - origin[i % dims];
+        to[i] = (float)(((double)x[i] - shift) / s->x_scale[i % dims]);
+    }
 }
 
 static void scale_y(const trainer *t, const float *y, float *to) {
-    const model_scaling *s = &t->m->scaling;
-    for (int64_t i = 0; i < t->data->points; i++)
-        to[i] = (float)(((double)y[i] - s->y_shift) / s->y_scale);
+    double shift = t->m->scaling.y_shift - t->data->y_origin, scale = t->m->scaling.y_scale;
+    for (int64_t i = 0; i < t->data->points; i++) to[i] = (float)(((double)y[i] - shift) / scale);
 }
 
 static bool takes_x_as_is(const trainer *t) {
     bool same = !t->spec.fresh;
     for (int32_t c = 0; c < t->data->x_dim; c++)
-        same &= t->m->scaling.x_shift[c] == 0 && t->m->scaling.x_scale[c] == 1;
+        same &= t->m->scaling.x_shift[c] == t->data->x_origin[c] && t->m->scaling.x_scale[c] == 1;
     return same;
 }
 
 static bool takes_y_as_is(const trainer *t) {
-    return !t->spec.fresh && t->m->scaling.y_shift == 0 && t->m->scaling.y_scale == 1;
+    return !t->spec.fresh && t->m->scaling.y_shift == t->data->y_origin &&
+           t->m->scaling.y_scale == 1;
 }
 
 /* What a model takes as it is needs no copy, unless fresh functions will take its place. */

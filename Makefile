@@ -14,6 +14,7 @@
 PREFIX       ?= /usr/local
 DESTDIR      ?=
 PORTABLE     ?= 0
+SETUP        ?= 1
 WERROR       ?= 1
 SAN          ?=
 COVERAGE     ?= 0
@@ -39,22 +40,17 @@ VERSION := $(shell sed -n 's/^.define MNP_VERSION  *"\(.*\)"/\1/p' include/mnp.h
 SOMAJOR := $(firstword $(subst ., ,$(VERSION)))
 
 # ---- what the machine offers -------------------------------------------------------------------
-# config.mk is made before anything else is read, and again when the compiler or PORTABLE changes.
-DETECT_KEY := $(CC) PORTABLE=$(PORTABLE)
-GOALS      := $(or $(MAKECMDGOALS),all)
-SETUP      := $(BUILD)/.setup-done
-ifneq ($(filter-out clean help format uninstall tsan asan coverage fuzz,$(GOALS)),)
+# config.mk is made before anything else is read; detect.sh leaves it alone while its answers hold.
+# demo and test set up first, once: make starts again when config.mk has changed.
+GOALS := $(or $(MAKECMDGOALS),all)
+SET_UP = PORTABLE=$(PORTABLE) SETUP=$(SETUP) scripts/setup.sh --note $(BUILD)/setup-tried
+ifneq ($(filter-out clean help format uninstall setup tsan asan coverage fuzz,$(GOALS)),)
 include $(BUILD)/config.mk
 endif
-ifneq ($(DETECT_KEY),$(DETECTED_FOR))
 $(BUILD)/config.mk: FORCE
-endif
-$(BUILD)/config.mk: scripts/detect.sh $(if $(filter demo test test-long,$(GOALS)),$(SETUP))
 	@mkdir -p $(@D)
-	@CC='$(CC)' PORTABLE=$(PORTABLE) scripts/detect.sh '$(DETECT_KEY)' > $@.tmp && mv $@.tmp $@
-$(SETUP): scripts/setup.sh
-	@mkdir -p $(@D)
-	@PORTABLE=$(PORTABLE) scripts/setup.sh && touch $@
+	$(if $(MAKE_RESTARTS),,$(if $(filter demo test test-long,$(GOALS)),@$(SET_UP) || true))
+	@CC='$(CC)' PORTABLE=$(PORTABLE) scripts/detect.sh $@
 
 # ---- flags -------------------------------------------------------------------------------------
 # Floating point is strict everywhere: no fast-math. Only the kernels in src/backend/cpu/simd may
@@ -145,9 +141,6 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) -Isrc $(if $(filter src/%,$<),,-I.) $(DEPFLAGS) -c $< -o $@
 
-# Where the objects loaded on demand lie once installed; PREFIX is for make and make install alike.
-$(BUILD)/obj/src/base/object.o: private BASE += -DMNP_LIBDIR='"$(PREFIX)/lib"'
-
 # The CPU kernels: the same source once per instruction set, chosen at run time.
 ISA_base   :=
 ISA_avx2   := -mavx2 -mfma
@@ -208,9 +201,6 @@ $(SHLIB): $(LIB_OBJ) $(BUILD)/objects scripts/libmnp.map
 $(BUILD)/mnp: $(MNP_OBJ) $(LIB)
 	$(call say,LD)$(CC) $(CFLAGS) $(LINK) $(MNP_OBJ) $(LIB) $(LIBS) -o $@
 
-# Objects loaded on demand are looked for beside a program, not in the folders above.
-PLUGINS_BESIDE = for part in cuda mpi nccl; do ln -sfn $(abspath $(BUILD))/libmnp_$$part.so $(@D)/; done
-
 # Tests see the inside of the library; examples only what a user sees.
 $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -219,16 +209,16 @@ $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(
 $(BUILD)/tests/%: tests/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK) $< $(LIB) $(LIBS) -o $@
-	@$(PLUGINS_BESIDE)
 $(BUILD)/examples/%: examples/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) $(DEPFLAGS) $(LINK) $< $(LIB) $(LIBS) -o $@
-	@$(PLUGINS_BESIDE)
 
 -include $(addsuffix .d,$(LIB_OBJ) $(MNP_OBJ) $(CUDA_OBJ) $(MPI_LIB) $(NCCL_LIB) $(TEST_BUILT) $(EXAMPLES) $(EMU_OBJ))
 
 # ---- what people ask for -----------------------------------------------------------------------
-setup: $(SETUP)
+setup:
+	@mkdir -p $(BUILD) && rm -f $(BUILD)/setup-tried
+	@$(SET_UP)
 examples: $(EXAMPLES)
 fuzzers: $(FUZZERS)
 tests-built: $(TEST_BUILT) $(if $(findstring test_emulator,$(TEST_PROGRAMS)),$(EMULATOR)) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# detect.sh KEY > config.mk: what this compiler and machine offer to the build, found by compiling and
-# linking tiny programs. (Libraries that are loaded at run time are not asked for: base/syslib.h.) Reads CC and PORTABLE from the environment; KEY is written back so that the
-# Makefile knows for which settings the answers hold. The same file serves CMakeLists.txt.
+# detect.sh FILE: what this compiler and machine offer to the build, found by compiling and linking tiny
+# programs, written to FILE (config.mk) as make variables. (Libraries that are loaded at run time are not
+# asked for: base/syslib.h.) Reads CC and PORTABLE from the environment. A file whose answers still hold
+# is left alone: same settings, same tools, no package installed or removed since. The same file serves
+# CMakeLists.txt.
 set -u
+out=$1
 cc=${CC:-cc}
 portable=${PORTABLE:-0}
 dir=$(mktemp -d)
@@ -30,11 +33,19 @@ part() {
     fi
 }
 
-say DETECTED_FOR "$1"
+# What the answers depend on is the first line of the file.
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+tools="$(command -v mpicc) $nvcc ${NCCL_HOME:-}"
+packages=$(stat -c %y /var/lib/dpkg/status 2>/dev/null)
+key="# found with $cc; PORTABLE=$portable; $tools; packages of ${packages:-?}; $(cksum <"$0")"
+grep -qsxF "$key" "$out" && exit 0
 if ! links 'int main(void) { return 0; }'; then
-    echo "\$(error the C compiler \"$cc\" does not work: install gcc or clang, or set CC=...)"
-    exit 0
+    echo "the C compiler \"$cc\" does not work: install gcc or clang, or set CC=..." >&2
+    exit 1
 fi
+exec >"$out.tmp"
+echo "$key"
+say DETECTED_FOR "$cc PORTABLE=$portable"
 
 # Instruction sets the compiler can write; the processor is asked at run time.
 x86='#ifndef __x86_64__
@@ -54,7 +65,6 @@ if [ "$portable" != 1 ]; then
         part MPI '#include <mpi.h>
         int main(void) { return MPI_Init(0, 0); }' "$mpi_cflags" "$mpi_libs"
     fi
-    nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
     if [ -n "$nvcc" ]; then
         say HAVE_NVCC 1
         say NVCC "$nvcc"
@@ -70,4 +80,4 @@ if [ "$portable" != 1 ]; then
         done
     fi
 fi
-exit 0
+mv "$out.tmp" "$out"

@@ -1,44 +1,73 @@
 #!/usr/bin/env bash
-# setup.sh [dev]: install what the build can use and this machine lacks, with apt, without asking.
+# setup.sh [--note FILE] [dev]: install what mnp can use and this machine lacks, with apt.
 #
-# Silent and quick when nothing is missing. Where packages cannot be installed (no apt, no rights,
-# no network) it prints the line to run and ends well: the build goes on with what there is.
-# "dev" adds the tools of make lint, coverage and fuzz. MNP_NO_SETUP=1 skips everything.
+# Silent and quick when nothing is missing. Before it installs, it says what and how to refuse: SETUP=0
+# in the environment (make SETUP=0 demo) installs nothing. Where packages cannot be installed (no apt,
+# no rights, no network) it prints the line to run: the build goes on with what there is. The status is
+# 1 as long as something is missing. "dev" adds the tools of make lint, coverage and fuzz.
+#
+# --note FILE (seen from the top folder) is for a caller that comes often: a try that failed is noted
+# there, and is not repeated for ten minutes.
 set -u
-[ "${MNP_NO_SETUP:-0}" = 1 ] && exit 0
+cd "$(dirname "$0")/.." || exit 1
+[ "${SETUP:-1}" = 0 ] && exit 0
+note=
+if [ "${1:-}" = --note ]; then
+    note=$2
+    shift 2
+fi
 
 missing=()
-failed=()
 need_command() { command -v "$1" >/dev/null 2>&1 || missing+=("$2"); }
-need_header() { # header package: looked up by the compiler, so any install location counts
-    echo "#include <$1>" | cc ${3:+"$3"} -E - >/dev/null 2>&1 || missing+=("$2")
+need_header() { # looked up by the compiler, so any install location counts
+    echo "#include <$1>" | cc -E - >/dev/null 2>&1 || missing+=("$2")
+}
+need_library() { # PACKAGE FILE.def: any of its libraries, which mnp loads when they are wanted
+    local paths=${LD_LIBRARY_PATH:-} name folder
+    for name in $(sed -n 's/^LIBRARY("\(.*\)").*/\1/p' "$2"); do
+        [[ $libraries == *[[:space:]]"$name "* ]] && return
+        for folder in ${paths//:/ }; do [ ! -e "$folder/$name" ] || return; done
+    done
+    missing+=("$1")
 }
 
-# Without a compiler no header can be looked up: then everything is asked for.
-need_command cc gcc
-need_command make make
-need_header stdio.h libc6-dev
-if [ "${PORTABLE:-0}" != 1 ]; then
-    need_command pkg-config pkg-config
-    need_header cblas.h libopenblas-dev "-I/usr/include/openblas"
-    need_header cairo/cairo.h libcairo2-dev
-    need_command mpicc libopenmpi-dev
-    need_command mpirun openmpi-bin
-fi
-if [ "${1:-}" = dev ]; then
+look() {
+    local libraries
+    libraries=$(PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2>/dev/null)
+    missing=()
+    need_command cc gcc
+    need_command make make
+    need_header stdio.h libc6-dev
+    if [ "${PORTABLE:-0}" != 1 ]; then
+        need_library libcairo2 src/plot/cairo.def
+        need_library libopenblas0 src/backend/cpu/blas.def
+        need_command mpicc libopenmpi-dev
+        need_command mpirun openmpi-bin
+    fi
+    [ "$1" = dev ] || return
     need_command clang clang
     need_command clang-format clang-format
     need_command clang-tidy clang-tidy
     need_command shellcheck shellcheck
     need_command gcovr gcovr
     need_command cmake cmake
+    need_command pkg-config pkg-config
+}
+look "${1:-}"
+if [ ${#missing[@]} -eq 0 ]; then
+    [ -z "$note" ] || rm -f "$note"
+    exit 0
 fi
-[ ${#missing[@]} -eq 0 ] && exit 0
+if [ -n "$note" ] && [ -n "$(find "$note" -mmin -10 2>/dev/null)" ] && [ "$(cat "$note")" = "${missing[*]}" ]; then
+    echo "setup: still without ${missing[*]} (make setup tries again)"
+    exit 1
+fi
 
 by_hand() {
-    echo "setup: $1; going on without. To install them:"
+    echo "setup: $1; going on without. To install what is missing:"
     echo "    sudo apt-get install -y ${missing[*]}"
-    exit 0
+    [ -z "$note" ] || echo "${missing[*]}" >"$note"
+    exit 1
 }
 command -v apt-get >/dev/null 2>&1 || by_hand "not here: ${missing[*]} (and this machine has no apt)"
 as_root=()
@@ -56,14 +85,14 @@ apt() {
 }
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-echo "setup: installing ${missing[*]}"
-apt install -y "${missing[@]}" && exit 0
-# Package lists may be stale or absent; and one package that is not to be had stops no other.
-if apt update; then
-    apt install -y "${missing[@]}" && exit 0
-    for package in "${missing[@]}"; do apt install -y "$package" || failed+=("$package"); done
-    [ ${#failed[@]} -eq 0 ] && exit 0
-    missing=("${failed[@]}")
+echo "setup: installing, with apt-get as root: ${missing[*]}"
+echo "setup: to refuse, stop this and say SETUP=0 (make SETUP=0 ...); make info says what each part gives"
+if ! apt install -y "${missing[@]}" && apt update && ! apt install -y "${missing[@]}"; then
+    # One package that is not to be had stops no other.
+    for package in "${missing[@]}"; do apt install -y "$package"; done
 fi
+# What counts is what is here now, whatever apt said.
+look "${1:-}"
+[ ${#missing[@]} -eq 0 ] && exit 0
 tail -n 3 "$log"
 by_hand "could not install ${missing[*]}"

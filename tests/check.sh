@@ -5,6 +5,7 @@
 #     fails STATUS "text" COMMAND...
 #                             succeeds when the command ends with that exit status, one line on
 #                             stderr that contains the text, and nothing on stdout
+#     children_of PID         the processes it started, in their order (pgrep is not everywhere)
 #
 # and ends with check_done, which prints "N passed, N failed[, N skipped]".
 # shellcheck shell=bash
@@ -33,6 +34,9 @@ fails() {
     cat out.txt err.txt
     [ $got = "$status" ] && [ ! -s out.txt ] && [ "$(wc -l <err.txt)" = 1 ] &&
         grep -qF -- "$text" err.txt
+}
+children_of() {
+    sed -n "s/^\([0-9]*\) (.*) [A-Za-z] $1 .*/\1/p" /proc/[0-9]*/stat 2>/dev/null | sort -n
 }
 check_done() {
     local tail=

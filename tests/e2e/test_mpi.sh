@@ -104,7 +104,7 @@ start() { # ranks args...: in the background; $job and $pids
     mpirun -n "$1" "$MNP" "${@:2}" >job.txt 2>&1 &
     job=$!
     for _ in $(seq 200); do
-        mapfile -t pids < <(pgrep -P $job)
+        mapfile -t pids < <(children_of $job)
         [ ${#pids[@]} -ge "$1" ] && return 0
         sleep 0.02
     done

@@ -114,9 +114,10 @@ static bool use_decimal_comma(void) {
         if (setlocale(LC_ALL, names[i])) return true;
     char command[500];
     snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >&2", folder);
-    if (system(command) != 0 || setenv("LOCPATH", folder, 1) != 0) return false;
-    bool found = setlocale(LC_ALL, "de_DE.UTF-8") != NULL;
-    snprintf(command, sizeof command, "rm -r '%s/de_DE.UTF-8'", folder);
+    bool found = system(command) == 0 && setenv("LOCPATH", folder, 1) == 0 &&
+                 setlocale(LC_ALL, "de_DE.UTF-8");
+    // a localedef that fails leaves its folder too
+    snprintf(command, sizeof command, "rm -rf '%s/de_DE.UTF-8'", folder);
     return system(command) == 0 && found;
 }
 

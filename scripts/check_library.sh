@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # check_library.sh: the promises of libmnp, read from the compiled library in $BUILD: it never
 # prints, exits, reads the environment, touches the host's signals or BLAS threads, keeps no
-# variable of its own, and the shared library shows only mnp_ names.
+# variable of its own, and the shared library shows the functions of the public headers alone.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=${BUILD:-build}
@@ -21,6 +21,13 @@ state=$(objdump -t "$build/libmnp.a" | awk '
         print object " keeps the variable " $NF }' | grep -v 'DW\.ref\.' | sort -u)
 [ -z "$state" ] || { echo "$state" && bad=1; }
 
-exports=$(nm -D --defined-only "$build/libmnp.so" | awk '{print $3}' | grep -v '^mnp_')
-[ -z "$exports" ] || { echo "libmnp.so exports:" "$exports" && bad=1; }
+# What the shared library shows is what the headers declare with MNP_API, neither more nor less.
+declared=$(sed -e 's|/\*.*\*/||' -e '/\/\*/,/\*\//d' -e '/^#/d' include/*.h | tr '\n' ' ' | tr ';' '\n' |
+    sed -n 's/.*MNP_API[^(]*[ *]\([a-z0-9_]*\)(.*/\1/p' | sort)
+[ -n "$declared" ] || { echo "no function was found in include/*.h" && bad=1; }
+shown=$(nm -D --defined-only "$build/libmnp.so" | awk '{print $3}' | sort)
+extra=$(comm -13 <(echo "$declared") <(echo "$shown"))
+[ -z "$extra" ] || { echo "libmnp.so shows, and no header declares: ${extra//$'\n'/ }" && bad=1; }
+hidden=$(comm -23 <(echo "$declared") <(echo "$shown"))
+[ -z "$hidden" ] || { echo "a header declares, and libmnp.so does not show: ${hidden//$'\n'/ }" && bad=1; }
 exit $bad

@@ -43,7 +43,8 @@ typedef struct exec_io {
     void *weights, *moment1, *moment2, *average;
     step_block *step;
     const data_view *data;
-    const double *feed[EXEC_FEEDS]; /* item i reads from feed[k] + i feed_stride[k], rows dense */
+    /* item i reads from feed[k] + i feed_stride[k], rows dense; NULL where it has no rows */
+    const double *feed[EXEC_FEEDS];
     int64_t feed_stride[EXEC_FEEDS];
     double *emit[EXEC_EMITS]; /* item i writes to emit[k] + i emit_stride[k], rows dense */
     int64_t emit_stride[EXEC_EMITS];

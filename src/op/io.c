@@ -35,8 +35,10 @@ static void no_grad(graph *g, const instr *fwd) {
 static void ref_feed(ref_run *r) {
     ref_array out = ref_out(r, 0);
     int32_t k = r->ins->i[IO_BINDING];
+    const int64_t count = out.at ? out.samples * out.rows * out.cols : 0;
+    if (count == 0) return; /* of an empty set there is no array */
     const double *from = r->f->io->feed[k] + r->f->item * r->f->io->feed_stride[k];
-    for (int64_t i = 0; out.at && i < out.samples * out.rows * out.cols; i++) out.at[i] += from[i];
+    for (int64_t i = 0; i < count; i++) out.at[i] += from[i];
 }
 
 const op_def op_feed_def = {.name = "feed", .grad = no_grad, .ref = ref_feed};

@@ -97,7 +97,9 @@ static mnp_status append(predictor *p, int64_t keep, const double *x, const doub
 }
 
 mnp_status predictor_condition(predictor *p, const double *x, const double *y, int64_t n) {
-    return append(p, 0, x, y, n);
+    if (n > 0) return append(p, 0, x, y, n);
+    predictor_reset(p);
+    return MNP_OK;
 }
 
 mnp_status predictor_observe(predictor *p, const double *x, double y) {

@@ -8,9 +8,10 @@ enum { IO_BINDING = 0 }; /* i[] of feed and emit: which of the caller's arrays *
 void cpu_feed(frame *f, const instr *ins) {
     const value *v = cpu_value(f, ins->out[0]);
     const int32_t k = ins->i[IO_BINDING];
+    const int64_t rows = cpu_all_rows(f, v), cols = v->cols, ld = v->ld;
+    if (rows == 0) return; /* of an empty set there is no array */
     const double *from = f->io->feed[k] + f->item * f->io->feed_stride[k];
     float *to = cpu_f32(f, ins->out[0]);
-    const int64_t rows = cpu_all_rows(f, v), cols = v->cols, ld = v->ld;
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t c = 0; c < cols; c++) to[r * ld + c] = (float)from[r * cols + c];
         memset(to + r * ld + cols, 0, (size_t)(ld - cols) * sizeof *to);

@@ -1,0 +1,784 @@
+/* test_calls.c: every function of the public headers with every argument wrong in turn: NULL, not
+ * finite, negative, too large, an enumeration's unknown value, a struct of a wrong size. Each is
+ * refused with MNP_EINVAL and one line of text, hands out nothing and changes nothing; functions
+ * without a status answer as mnp.h says. A function or an argument that is missing here fails. */
+#include <unistd.h>
+
+#include "contract/calls.h"
+
+enum { POINTS = 4, ACTIONS = 2 };
+
+static const double xs[POINTS] = {-1, 0, 0.5, 1}, ys[POINTS] = {0.3, 1, -0.2, 0};
+static const double bad_numbers[] = {NAN, INFINITY, -INFINITY};
+static const char small[] = "T=2 rff=2 d_z=3 d_r=3 enc_width=4 head_hidden=4 flow_hidden=5 bins=3";
+static const char *folder;
+
+/* One of each. */
+static struct {
+    mnp_ctx *ctx;
+    mnp_data *data;
+    mnp_model *model, *decider;
+    mnp_trainer *trainer;
+    mnp_predictor *predictor;
+    mnp_player *player;
+} w;
+
+static const char *path_of(const char *name) {
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void open_world(void) {
+    mnp_ctx_opts o = {.size = sizeof o, .threads = 1};
+    mnp_set set = {POINTS, xs, ys};
+    mnp_train_opts train = {.size = sizeof train, .options = "steps=2 batch=1 valid_functions=1"};
+    CHECK(mnp_ctx_create(&o, &w.ctx) == MNP_OK);
+    calls.ctx = w.ctx;
+    CHECK(mnp_data_from_sets(w.ctx, &set, 1, 1, &w.data) == MNP_OK);
+    CHECK(mnp_model_create(w.ctx, "mnp", "tiny", small, w.data, 1, &w.model) == MNP_OK);
+    CHECK(mnp_model_create(w.ctx, "mnp", "wheel", "x_dim=3 d_z=3 d_r=3 enc_width=4 flow_hidden=5",
+                           NULL, 1, &w.decider) == MNP_OK);
+    CHECK(mnp_trainer_create(w.ctx, w.model, w.data, NULL, &train, &w.trainer) == MNP_OK);
+    CHECK(mnp_predictor_create(w.ctx, w.model, NULL, &w.predictor) == MNP_OK);
+    CHECK(mnp_player_create(w.ctx, w.decider, NULL, 1, ACTIONS, &w.player) == MNP_OK);
+}
+
+static void close_world(void) {
+    mnp_ctx_destroy(w.ctx);
+    mnp_data_destroy(w.data);
+    mnp_model_destroy(w.model);
+    mnp_model_destroy(w.decider);
+    mnp_trainer_destroy(w.trainer);
+    mnp_predictor_destroy(w.predictor);
+    mnp_player_destroy(w.player);
+}
+
+/* A place that a failing call has to clear. */
+#define NOT_NULL ((void *)(uintptr_t)1)
+#define CLEARED(out)                                                                               \
+    do {                                                                                           \
+        CHECK((out) == NULL);                                                                      \
+        (out) = NOT_NULL;                                                                          \
+    } while (0)
+
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+static void contexts(void) {
+    ROOMY(mnp_ctx_opts, o);
+    mnp_ctx *made = NOT_NULL;
+    CALL(mnp_ctx_create);
+    for (int k = 0; k < WRONG_SIZES; k++) {
+        o.s.size = wrong_sizes[k];
+        MUTE(0, mnp_ctx_create(&o.s, &made));
+        CLEARED(made);
+    }
+    o.s.size = mnp_ctx_opts_first - 1;
+    MUTE(0, mnp_ctx_create(&o.s, &made));
+    o.s.size = sizeof o;
+    o.bytes[sizeof o - 1] = 1;
+    MUTE(0, mnp_ctx_create(&o.s, &made));
+    o.bytes[sizeof o - 1] = 0;
+    for (int k = 0; k < 3; k++) {
+        o.s.threads = (int[]){-1, -5, INT32_MAX}[k];
+        MUTE(0, mnp_ctx_create(&o.s, &made));
+    }
+    o.s.threads = 1;
+    o.s.allocator.alloc = w.ctx->env.allocator.alloc;
+    MUTE(0, mnp_ctx_create(&o.s, &made));
+    o.s.allocator = (mnp_allocator){.free = w.ctx->env.allocator.free};
+    MUTE(0, mnp_ctx_create(&o.s, &made));
+    o.s.allocator.free = NULL;
+    MUTE(1, mnp_ctx_create(&o.s, NULL));
+    GIVES(0, mnp_ctx_create(&o.s, &made) == MNP_OK); /* larger, and its tail is zero */
+    mnp_ctx_destroy(made);
+    GIVES(0, mnp_ctx_create(NULL, &made) == MNP_OK);
+    CALL(mnp_ctx_destroy);
+    RETURNS(0, mnp_ctx_destroy(NULL));
+    mnp_ctx_destroy(made);
+    CALL(mnp_last_error);
+    GIVES(0, *mnp_last_error(NULL) == '\0');
+    CALL(mnp_status_name);
+    GIVES(0, *mnp_status_name((mnp_status)77) && *mnp_status_name((mnp_status)-1));
+    CALL(mnp_version);
+    CHECK(strcmp(mnp_version(), MNP_VERSION) == 0);
+}
+
+static void jobs(void) {
+    ROOMY(mnp_job_opts, o);
+    int64_t lo = 7, hi = 7;
+    double numbers[POINTS] = {0};
+    CALL(mnp_ctx_join);
+    MUTE(0, mnp_ctx_join(NULL, NULL));
+    BAD_OPTS(1, mnp_job_opts, o, mnp_ctx_join(w.ctx, &o.s));
+    for (int k = 0; k < 3; k++) BAD_FIELD(1, o, timeout, bad_numbers[k], mnp_ctx_join(w.ctx, &o.s));
+    BAD_FIELD(1, o, timeout, -1, mnp_ctx_join(w.ctx, &o.s));
+    CALL(mnp_ctx_rank);
+    GIVES(0, mnp_ctx_rank(NULL) == 0);
+    CALL(mnp_ctx_ranks);
+    GIVES(0, mnp_ctx_ranks(NULL) == 1);
+    CALL(mnp_ctx_alone);
+    RETURNS(0, mnp_ctx_alone(NULL, true));
+    RETURNS(1, mnp_ctx_alone(w.ctx, true));
+    mnp_ctx_alone(w.ctx, false);
+    CALL(mnp_ctx_meet);
+    MUTE(0, mnp_ctx_meet(NULL));
+    CALL(mnp_ctx_share);
+    MUTE(0, mnp_ctx_share(NULL, numbers, sizeof numbers));
+    BAD(1, mnp_ctx_share(w.ctx, NULL, 8));
+    BAD(2, mnp_ctx_share(w.ctx, numbers, SIZE_MAX));
+    CALL(mnp_ctx_part);
+    MUTE(0, mnp_ctx_part(NULL, 4, 1, &lo, &hi));
+    BAD(1, mnp_ctx_part(w.ctx, -5, 1, &lo, &hi));
+    BAD(1, mnp_ctx_part(w.ctx, INT64_MAX, 1, &lo, &hi));
+    BAD(2, mnp_ctx_part(w.ctx, 4, 0, &lo, &hi));
+    BAD(2, mnp_ctx_part(w.ctx, 4, -1, &lo, &hi));
+    BAD(2, mnp_ctx_part(w.ctx, 4, INT64_MAX, &lo, &hi));
+    BAD(3, mnp_ctx_part(w.ctx, 4, 1, NULL, &hi));
+    BAD(4, mnp_ctx_part(w.ctx, 4, 1, &lo, NULL));
+    CHECK(lo == 7 && hi == 7);
+    CALL(mnp_ctx_gather);
+    MUTE(0, mnp_ctx_gather(NULL, numbers, 4, 1, 8));
+    BAD(1, mnp_ctx_gather(w.ctx, NULL, 4, 1, 8));
+    BAD(2, mnp_ctx_gather(w.ctx, numbers, -1, 1, 8));
+    BAD(3, mnp_ctx_gather(w.ctx, numbers, 4, 0, 8));
+    BAD(3, mnp_ctx_gather(w.ctx, numbers, 4, -2, 8));
+    BAD(4, mnp_ctx_gather(w.ctx, numbers, 4, 1, 0));
+    BAD(4, mnp_ctx_gather(w.ctx, numbers, 4, 1, SIZE_MAX));
+    CALL(mnp_ctx_beat);
+    RETURNS(0, mnp_ctx_beat(NULL));
+    CALL(mnp_ctx_leave);
+    RETURNS(0, mnp_ctx_leave(NULL));
+    CALL(mnp_ctx_tell);
+    GIVES(0, mnp_ctx_tell(NULL, "why"));
+    GIVES(1, mnp_ctx_tell(w.ctx, NULL));
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+static void opening_data(void) {
+    ROOMY(mnp_data_opts, o);
+    mnp_data *made = NOT_NULL;
+    CALL(mnp_data_open);
+    MUTE(0, mnp_data_open(NULL, "rbf", NULL, &made));
+    CLEARED(made);
+    BAD(1, mnp_data_open(w.ctx, NULL, NULL, &made));
+    CLEARED(made);
+    BAD(1, mnp_data_open(w.ctx, "", NULL, &made));
+    BAD(1, mnp_data_open(w.ctx, "no-such-family", NULL, &made));
+    BAD_OPTS(2, mnp_data_opts, o, mnp_data_open(w.ctx, "rbf", &o.s, &made));
+    CLEARED(made);
+    BAD_FIELD(2, o, split, (mnp_split)9, mnp_data_open(w.ctx, "rbf", &o.s, &made));
+    BAD_FIELD(2, o, split, (mnp_split)-1, mnp_data_open(w.ctx, "rbf", &o.s, &made));
+    BAD_FIELD(2, o, functions, -1, mnp_data_open(w.ctx, "rbf", &o.s, &made));
+    BAD_FIELD(2, o, functions, INT64_MAX, mnp_data_open(w.ctx, "rbf", &o.s, &made));
+    for (int k = 0; k < 3; k++)
+        BAD_FIELD(2, o, holdout, bad_numbers[k], mnp_data_open(w.ctx, "rbf", &o.s, &made));
+    BAD(3, mnp_data_open(w.ctx, "rbf", NULL, NULL));
+    o.s.functions = 2;
+    o.s.size = sizeof o;
+    CHECK(mnp_data_open(w.ctx, "rbf", &o.s, &made) == MNP_OK); /* its tail is zero */
+    CALL(mnp_data_destroy);
+    RETURNS(0, mnp_data_destroy(NULL));
+    mnp_data_destroy(made);
+}
+
+static void data_from_sets(void) {
+    mnp_data *made = NOT_NULL;
+    mnp_set good = {POINTS, xs, ys};
+    CALL(mnp_data_from_sets);
+    MUTE(0, mnp_data_from_sets(NULL, &good, 1, 1, &made));
+    CLEARED(made);
+    BAD(1, mnp_data_from_sets(w.ctx, NULL, 1, 1, &made));
+    CLEARED(made);
+    const mnp_set wrong[] = {{0, xs, ys},         {-1, xs, ys},       {INT64_MAX, xs, ys},
+                             {POINTS, NULL, ys},  {POINTS, xs, NULL}, {POINTS, bad_numbers, ys},
+                             {3, xs, bad_numbers}};
+    for (int k = 0; k < 7; k++) {
+        mnp_set set = wrong[k];
+        if (set.x == bad_numbers) set.n = 3;
+        BAD(1, mnp_data_from_sets(w.ctx, &set, 1, 1, &made));
+        CLEARED(made);
+    }
+    BAD(2, mnp_data_from_sets(w.ctx, &good, 0, 1, &made));
+    BAD(2, mnp_data_from_sets(w.ctx, &good, -1, 1, &made));
+    BAD(2, mnp_data_from_sets(w.ctx, &good, INT64_MAX, 1, &made));
+    BAD(3, mnp_data_from_sets(w.ctx, &good, 1, 0, &made));
+    BAD(3, mnp_data_from_sets(w.ctx, &good, 1, -1, &made));
+    BAD(3, mnp_data_from_sets(w.ctx, &good, 1, INT64_MAX, &made));
+    BAD(4, mnp_data_from_sets(w.ctx, &good, 1, 1, NULL));
+}
+
+static void data_answers(void) {
+    int64_t rows = 7, cols = 7;
+    const char *help = "unset";
+    CALL(mnp_data_functions);
+    GIVES(0, mnp_data_functions(NULL) == 0);
+    CALL(mnp_data_points);
+    GIVES(0, mnp_data_points(NULL) == 0);
+    CALL(mnp_data_x_dim);
+    GIVES(0, mnp_data_x_dim(NULL) == 0);
+    CALL(mnp_data_grid);
+    RETURNS(0, mnp_data_grid(NULL, &rows, &cols));
+    CHECK(rows == 0 && cols == 0);
+    RETURNS(1, mnp_data_grid(w.data, NULL, &cols));
+    RETURNS(2, mnp_data_grid(w.data, &rows, NULL));
+    CALL(mnp_data_noise);
+    GIVES(0, isnan(mnp_data_noise(NULL)));
+    CALL(mnp_data_name);
+    GIVES(0, *mnp_data_name(NULL) == '\0');
+    CALL(mnp_data_report);
+    GIVES(0, *mnp_data_report(NULL) == '\0');
+    CALL(mnp_data_x_name);
+    GIVES(0, mnp_data_x_name(NULL, 0) == NULL);
+    GIVES(1, !mnp_data_x_name(w.data, -1) && !mnp_data_x_name(w.data, 1) &&
+                 !mnp_data_x_name(w.data, INT64_MAX));
+    CALL(mnp_data_y_name);
+    GIVES(0, *mnp_data_y_name(NULL) == '\0');
+    CALL(mnp_data_family);
+    GIVES(0, mnp_data_family(-1, &help) == NULL && !help);
+    help = "unset";
+    GIVES(0, mnp_data_family(INT32_MAX, &help) == NULL && !help);
+    GIVES(1, mnp_data_family(0, NULL) != NULL);
+}
+
+static void data_calls(void) {
+    int64_t n = 7;
+    const float *x = NULL, *y = NULL;
+    CALL(mnp_data_function);
+    MUTE(0, mnp_data_function(NULL, w.data, 0, &n, &x, &y));
+    BAD(1, mnp_data_function(w.ctx, NULL, 0, &n, &x, &y));
+    BAD(2, mnp_data_function(w.ctx, w.data, -1, &n, &x, &y));
+    BAD(2, mnp_data_function(w.ctx, w.data, 1, &n, &x, &y));
+    BAD(2, mnp_data_function(w.ctx, w.data, INT64_MAX, &n, &x, &y));
+    BAD(3, mnp_data_function(w.ctx, w.data, 0, NULL, &x, &y));
+    BAD(4, mnp_data_function(w.ctx, w.data, 0, &n, NULL, &y));
+    BAD(5, mnp_data_function(w.ctx, w.data, 0, &n, &x, NULL));
+    CHECK(n == 7 && !x && !y);
+    CALL(mnp_data_write_csv);
+    MUTE(0, mnp_data_write_csv(NULL, w.data, path_of("d.csv")));
+    BAD(1, mnp_data_write_csv(w.ctx, NULL, path_of("d.csv")));
+    BAD(2, mnp_data_write_csv(w.ctx, w.data, NULL));
+    CHECK(access(path_of("d.csv"), F_OK) != 0);
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+static void models(void) {
+    mnp_model *made = NOT_NULL;
+    CALL(mnp_model_create);
+    MUTE(0, mnp_model_create(NULL, "mnp", NULL, NULL, NULL, 1, &made));
+    CLEARED(made);
+    BAD(1, mnp_model_create(w.ctx, "no-such-process", NULL, NULL, NULL, 1, &made));
+    CLEARED(made);
+    BAD(2, mnp_model_create(w.ctx, "mnp", "no-such-preset", NULL, NULL, 1, &made));
+    BAD(3, mnp_model_create(w.ctx, "mnp", "tiny", "T=nan", NULL, 1, &made));
+    BAD(3, mnp_model_create(w.ctx, "mnp", "tiny", "no-such-option=1", NULL, 1, &made));
+    BAD(4, mnp_model_create(w.ctx, "oracle", NULL, NULL, NULL, 1, &made)); /* it needs a family */
+    BAD(4, mnp_model_create(w.ctx, "oracle", NULL, NULL, w.data, 1, &made));
+    CLEARED(made);
+    GIVES(5, mnp_model_create(w.ctx, NULL, "tiny", small, NULL, UINT64_MAX, &made) == MNP_OK);
+    BAD(6, mnp_model_create(w.ctx, "mnp", "tiny", small, NULL, 1, NULL));
+    CALL(mnp_model_destroy);
+    RETURNS(0, mnp_model_destroy(NULL));
+    mnp_model_destroy(made);
+    CALL(mnp_model_load);
+    made = NOT_NULL;
+    MUTE(0, mnp_model_load(NULL, path_of("m"), &made));
+    CLEARED(made);
+    BAD(1, mnp_model_load(w.ctx, NULL, &made));
+    CLEARED(made);
+    BAD(2, mnp_model_load(w.ctx, path_of("m"), NULL));
+    CALL(mnp_model_save);
+    MUTE(0, mnp_model_save(NULL, w.model, path_of("m")));
+    BAD(1, mnp_model_save(w.ctx, NULL, path_of("m")));
+    BAD(2, mnp_model_save(w.ctx, w.model, NULL));
+    CHECK(access(path_of("m"), F_OK) != 0);
+}
+
+static void model_answers(void) {
+    CALL(mnp_model_parameters);
+    GIVES(0, mnp_model_parameters(NULL) == 0);
+    CALL(mnp_model_x_dim);
+    GIVES(0, mnp_model_x_dim(NULL) == 0);
+    CALL(mnp_model_steps);
+    GIVES(0, mnp_model_steps(NULL) == 0);
+    CALL(mnp_model_latent);
+    GIVES(0, mnp_model_latent(NULL) == 0);
+    CALL(mnp_model_options);
+    GIVES(0, *mnp_model_options(NULL) == '\0');
+    CALL(mnp_model_note);
+    GIVES(0, mnp_model_note(NULL, "seed") == NULL);
+    GIVES(1, mnp_model_note(w.model, NULL) == NULL);
+    CALL(mnp_model_note_key);
+    GIVES(0, mnp_model_note_key(NULL, 0) == NULL);
+    GIVES(1, !mnp_model_note_key(w.model, -1) && !mnp_model_note_key(w.model, INT32_MAX));
+    CALL(mnp_model_set_note);
+    MUTE(0, mnp_model_set_note(NULL, w.model, "who", "me"));
+    BAD(1, mnp_model_set_note(w.ctx, NULL, "who", "me"));
+    BAD(2, mnp_model_set_note(w.ctx, w.model, NULL, "me"));
+    BAD(2, mnp_model_set_note(w.ctx, w.model, "", "me"));
+    BAD(2, mnp_model_set_note(w.ctx, w.model, "mnp.options", "T=3")); /* the file's own */
+    GIVES(3, mnp_model_set_note(w.ctx, w.model, "who", NULL) == MNP_OK);
+}
+
+/* The length of a plan is 0 where an argument is wrong, with a line of text. */
+static size_t plan_of(mnp_ctx *ctx, const mnp_model *m, int64_t points, int64_t context, char *out,
+                      size_t size) {
+    size_t length = mnp_model_plan(ctx, m, points, context, out, size);
+    CHECK(length > 0 || calls_one_line());
+    return length;
+}
+
+static void plans(void) {
+    char text[64] = "unset";
+    CALL(mnp_model_plan);
+    GIVES(0, mnp_model_plan(NULL, w.model, 10, 5, text, sizeof text) == 0 && !*text);
+    GIVES(1, plan_of(w.ctx, NULL, 10, 5, text, sizeof text) == 0);
+    GIVES(2, plan_of(w.ctx, w.model, 0, 0, text, sizeof text) == 0);
+    GIVES(2, plan_of(w.ctx, w.model, -1, 0, text, sizeof text) == 0);
+    GIVES(2, plan_of(w.ctx, w.model, INT64_MAX, 0, text, sizeof text) == 0);
+    GIVES(3, plan_of(w.ctx, w.model, 10, -1, text, sizeof text) == 0);
+    GIVES(3, plan_of(w.ctx, w.model, 10, 11, text, sizeof text) == 0);
+    GIVES(4, plan_of(w.ctx, w.model, 10, 5, NULL, sizeof text) == 0);
+    GIVES(5, plan_of(w.ctx, w.model, 10, 5, NULL, 0) > 0);
+    GIVES(5, plan_of(w.ctx, w.model, 10, 5, text, 1) > 0 && !*text);
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+static void trainers(void) {
+    ROOMY(mnp_train_opts, o);
+    mnp_trainer *made = NOT_NULL;
+    CALL(mnp_trainer_create);
+    MUTE(0, mnp_trainer_create(NULL, w.model, w.data, NULL, NULL, &made));
+    CLEARED(made);
+    BAD(1, mnp_trainer_create(w.ctx, NULL, w.data, NULL, NULL, &made));
+    CLEARED(made);
+    BAD(1, mnp_trainer_create(w.ctx, w.decider, w.data, NULL, NULL, &made)); /* 3 inputs */
+    BAD(2, mnp_trainer_create(w.ctx, w.model, NULL, NULL, NULL, &made));
+    GIVES(3, mnp_trainer_create(w.ctx, w.model, w.data, w.data, NULL, &made) == MNP_OK);
+    CALL(mnp_trainer_destroy);
+    RETURNS(0, mnp_trainer_destroy(NULL));
+    mnp_trainer_destroy(made);
+    CALL(mnp_trainer_create);
+    made = NOT_NULL;
+    BAD_OPTS(4, mnp_train_opts, o, mnp_trainer_create(w.ctx, w.model, w.data, NULL, &o.s, &made));
+    CLEARED(made);
+    static const char *const options[] = {"steps=-1", "steps=nan", "lr=inf", "no=1", "batch"};
+    for (int k = 0; k < 5; k++)
+        BAD_FIELD(4, o, options, options[k],
+                  mnp_trainer_create(w.ctx, w.model, w.data, NULL, &o.s, &made));
+    static const char *const devices[] = {"gpu", "", "cpu:tf32", "cpu:bf16", "cpu:", "cuda:fp8"};
+    for (int k = 0; k < 6; k++)
+        BAD_FIELD(4, o, device, devices[k],
+                  mnp_trainer_create(w.ctx, w.model, w.data, NULL, &o.s, &made));
+    CLEARED(made);
+    BAD(5, mnp_trainer_create(w.ctx, w.model, w.data, NULL, NULL, NULL));
+}
+
+static void training(void) {
+    ROOMY(mnp_train_report, r);
+    const char *path = path_of("t");
+    CALL(mnp_trainer_run);
+    MUTE(0, mnp_trainer_run(NULL, 1, &r.s));
+    BAD(1, mnp_trainer_run(w.trainer, -5, &r.s));
+    BAD(1, mnp_trainer_run(w.trainer, INT64_MIN, &r.s));
+    BAD_SIZES(2, mnp_train_report, r, mnp_trainer_run(w.trainer, 1, &r.s));
+    GIVES(2, mnp_trainer_run(w.trainer, 0, NULL) == MNP_OK);
+    CALL(mnp_trainer_report);
+    MUTE(0, mnp_trainer_report(NULL, &r.s));
+    BAD(1, mnp_trainer_report(w.trainer, NULL));
+    BAD_SIZES(1, mnp_train_report, r, mnp_trainer_report(w.trainer, &r.s));
+    CHECK(r.s.step == 0 && mnp_trainer_report(w.trainer, &r.s) == MNP_OK && r.s.step == 0);
+    CALL(mnp_trainer_save);
+    MUTE(0, mnp_trainer_save(NULL, path));
+    BAD(1, mnp_trainer_save(w.trainer, NULL));
+    CALL(mnp_trainer_resume);
+    MUTE(0, mnp_trainer_resume(NULL, path, false));
+    BAD(1, mnp_trainer_resume(w.trainer, NULL, false));
+    GIVES(2, mnp_trainer_resume(w.trainer, path, true) == MNP_EIO); /* there is no such file */
+    CALL(mnp_trainer_save_best);
+    MUTE(0, mnp_trainer_save_best(NULL, path));
+    BAD(1, mnp_trainer_save_best(w.trainer, NULL));
+    CALL(mnp_trainer_save_last);
+    MUTE(0, mnp_trainer_save_last(NULL, path));
+    BAD(1, mnp_trainer_save_last(w.trainer, NULL));
+    CALL(mnp_trainer_take_best);
+    MUTE(0, mnp_trainer_take_best(NULL));
+    CALL(mnp_trainer_memory);
+    GIVES(0, mnp_trainer_memory(NULL) == 0);
+    CHECK(access(path, F_OK) != 0);
+}
+
+/* ---- scoring --------------------------------------------------------------------------------- */
+
+static void evaluating(void) {
+    ROOMY(mnp_eval_opts, o);
+    ROOMY(mnp_scores, r);
+#define EVALUATE mnp_evaluate(w.ctx, w.model, w.data, &o.s, &r.s)
+    CALL(mnp_evaluate);
+    MUTE(0, mnp_evaluate(NULL, w.model, w.data, NULL, &r.s));
+    BAD(1, mnp_evaluate(w.ctx, NULL, w.data, NULL, &r.s));
+    BAD(1, mnp_evaluate(w.ctx, w.decider, w.data, NULL, &r.s));
+    BAD(2, mnp_evaluate(w.ctx, w.model, NULL, NULL, &r.s));
+    BAD_OPTS(3, mnp_eval_opts, o, EVALUATE);
+    BAD_FIELD(3, o, functions, -1, EVALUATE);
+    BAD_FIELD(3, o, samples, -1, EVALUATE);
+    BAD_FIELD(3, o, samples, INT64_MAX, EVALUATE);
+    BAD_FIELD(3, o, draws, INT64_MAX, EVALUATE);
+    BAD_FIELD(3, o, protocol, (mnp_protocol)9, EVALUATE);
+    BAD_FIELD(3, o, context_lo, -1, EVALUATE);
+    BAD_FIELD(3, o, context_lo, 2, EVALUATE); /* above context_hi */
+    BAD_FIELD(3, o, context_hi, -1, EVALUATE);
+    BAD_FIELD(3, o, context_hi, INT64_MAX, EVALUATE);
+    BAD_FIELD(3, o, targets, -1, EVALUATE);
+    BAD_FIELD(3, o, targets, INT64_MAX, EVALUATE);
+    BAD_FIELD(3, o, proposal, -1, EVALUATE);
+    BAD_FIELD(3, o, proposal, INT64_MAX, EVALUATE);
+    BAD_FIELD(3, o, seen, -1, EVALUATE);
+    BAD_FIELD(3, o, seen, INT64_MAX, EVALUATE);
+    for (int k = 0; k < 3; k++) BAD_FIELD(3, o, noise, bad_numbers[k], EVALUATE);
+    static const char *const devices[] = {"gpu", "", "cpu:tf32", "cpu:x", "cuda:fp8", "auto:"};
+    for (int k = 0; k < 6; k++) BAD_FIELD(3, o, device, devices[k], EVALUATE);
+    static const char *const contexts[] = {"", "uniform", "uniform:-1", "top", "uniform:2:1", "x"};
+    for (int k = 0; k < 6; k++) BAD_FIELD(3, o, context, contexts[k], EVALUATE);
+    BAD(4, mnp_evaluate(w.ctx, w.model, w.data, NULL, NULL));
+    BAD_SIZES(4, mnp_scores, r, EVALUATE);
+    CHECK(r.s.functions == 0);
+    /* a struct from a newer header: what is not known here comes back as zero */
+    r.s.size = sizeof r;
+    r.bytes[sizeof r - 1] = 1;
+    o.s.size = sizeof o;
+    CHECK(EVALUATE == MNP_OK);
+    CHECK(r.s.size == sizeof r && r.s.functions == 1 && r.bytes[sizeof r - 1] == 0);
+#undef EVALUATE
+}
+
+static void scoring_sets(void) {
+    double bound = 7, prior = 7;
+    mnp_set good = {POINTS, xs, ys};
+    CALL(mnp_score_set);
+    MUTE(0, mnp_score_set(NULL, w.model, NULL, &good, 2, 1, &bound, &prior));
+    BAD(1, mnp_score_set(w.ctx, NULL, NULL, &good, 2, 1, &bound, &prior));
+    const mnp_set wrong[] = {{-1, xs, ys},       {INT64_MAX, xs, ys},  {POINTS, NULL, ys},
+                             {POINTS, xs, NULL}, {3, bad_numbers, ys}, {3, xs, bad_numbers}};
+    for (int k = 0; k < 6; k++) {
+        BAD(2, mnp_score_set(w.ctx, w.model, &wrong[k], &good, 2, 1, &bound, &prior));
+        BAD(3, mnp_score_set(w.ctx, w.model, NULL, &wrong[k], 2, 1, &bound, &prior));
+    }
+    mnp_set none = {0, NULL, NULL};
+    BAD(3, mnp_score_set(w.ctx, w.model, NULL, &none, 2, 1, &bound, &prior));
+    BAD(3, mnp_score_set(w.ctx, w.model, NULL, NULL, 2, 1, &bound, &prior));
+    BAD(4, mnp_score_set(w.ctx, w.model, NULL, &good, 0, 1, &bound, &prior));
+    BAD(4, mnp_score_set(w.ctx, w.model, NULL, &good, -1, 1, &bound, &prior));
+    BAD(4, mnp_score_set(w.ctx, w.model, NULL, &good, INT64_MAX, 1, &bound, &prior));
+    CHECK(bound == 7 && prior == 7);
+    GIVES(5, mnp_score_set(w.ctx, w.model, &none, &good, 2, UINT64_MAX, &bound, &prior) == MNP_OK);
+    GIVES(6, mnp_score_set(w.ctx, w.model, NULL, &good, 2, 1, NULL, &prior) == MNP_OK);
+    GIVES(7, mnp_score_set(w.ctx, w.model, NULL, &good, 2, 1, &bound, NULL) == MNP_OK);
+}
+
+static void checking(void) {
+    ROOMY(mnp_laws, r);
+    CALL(mnp_check);
+    MUTE(0, mnp_check(NULL, w.model, w.data, 1, 2, 1, &r.s));
+    BAD(1, mnp_check(w.ctx, NULL, w.data, 1, 2, 1, &r.s));
+    BAD(1, mnp_check(w.ctx, w.decider, w.data, 1, 2, 1, &r.s));
+    BAD(2, mnp_check(w.ctx, w.model, NULL, 1, 2, 1, &r.s));
+    BAD(3, mnp_check(w.ctx, w.model, w.data, 0, 2, 1, &r.s));
+    BAD(3, mnp_check(w.ctx, w.model, w.data, -1, 2, 1, &r.s));
+    BAD(4, mnp_check(w.ctx, w.model, w.data, 1, 0, 1, &r.s));
+    BAD(4, mnp_check(w.ctx, w.model, w.data, 1, -1, 1, &r.s));
+    BAD(4, mnp_check(w.ctx, w.model, w.data, 1, INT64_MAX, 1, &r.s));
+    GIVES(5, mnp_check(w.ctx, w.model, w.data, INT64_MAX, 2, UINT64_MAX, &r.s) == MNP_OK);
+    r.s.functions = 0;
+    BAD(6, mnp_check(w.ctx, w.model, w.data, 1, 2, 1, NULL));
+    BAD_SIZES(6, mnp_laws, r, mnp_check(w.ctx, w.model, w.data, 1, 2, 1, &r.s));
+    CHECK(r.s.functions == 0);
+}
+
+/* ---- prediction ------------------------------------------------------------------------------ */
+
+static void predictors(void) {
+    mnp_predictor *made = NOT_NULL;
+    CALL(mnp_predictor_create);
+    MUTE(0, mnp_predictor_create(NULL, w.model, NULL, &made));
+    CLEARED(made);
+    BAD(1, mnp_predictor_create(w.ctx, NULL, NULL, &made));
+    CLEARED(made);
+    static const char *const devices[] = {"gpu", "", "cpu:tf32", "cpu:x", "cuda:fp8", "auto:"};
+    for (int k = 0; k < 6; k++) {
+        BAD(2, mnp_predictor_create(w.ctx, w.model, devices[k], &made));
+        CLEARED(made);
+    }
+    BAD(3, mnp_predictor_create(w.ctx, w.model, NULL, NULL));
+    CALL(mnp_predictor_destroy);
+    RETURNS(0, mnp_predictor_destroy(NULL));
+    CALL(mnp_level);
+    GIVES(0, isnan(mnp_level(-1)) && isnan(mnp_level(MNP_LEVELS)) && mnp_level(0) == 0);
+}
+
+static void conditioning(void) {
+    const mnp_set wrong[] = {{-1, xs, ys},       {INT64_MAX, xs, ys},  {POINTS, NULL, ys},
+                             {POINTS, xs, NULL}, {3, bad_numbers, ys}, {3, xs, bad_numbers}};
+    mnp_set good = {POINTS, xs, ys};
+    CHECK(mnp_predictor_condition(w.predictor, &good) == MNP_OK);
+    CALL(mnp_predictor_condition);
+    MUTE(0, mnp_predictor_condition(NULL, &good));
+    for (int k = 0; k < 6; k++) BAD(1, mnp_predictor_condition(w.predictor, &wrong[k]));
+    CALL(mnp_predictor_observe);
+    MUTE(0, mnp_predictor_observe(NULL, xs, 1));
+    BAD(1, mnp_predictor_observe(w.predictor, NULL, 1));
+    for (int k = 0; k < 3; k++) {
+        BAD(1, mnp_predictor_observe(w.predictor, &bad_numbers[k], 1));
+        BAD(2, mnp_predictor_observe(w.predictor, xs, bad_numbers[k]));
+    }
+    CHECK(mnp_predictor_observed(w.predictor) == POINTS);
+    CALL(mnp_predictor_observed);
+    GIVES(0, mnp_predictor_observed(NULL) == 0);
+    CALL(mnp_predictor_draw_latents);
+    MUTE(0, mnp_predictor_draw_latents(NULL, 1, 2));
+    GIVES(1, mnp_predictor_draw_latents(w.predictor, UINT64_MAX, 2) == MNP_OK);
+    for (int k = 0; k < 3; k++)
+        BAD(2, mnp_predictor_draw_latents(w.predictor, 1, (int64_t[]){0, -1, INT64_MAX}[k]));
+    CALL(mnp_predictor_reset);
+    RETURNS(0, mnp_predictor_reset(NULL));
+}
+
+/* The three queries that take targets alone have the same arguments. */
+static void query_targets(void) {
+    double out[MNP_LEVELS * 2 * POINTS];
+    const int64_t counts[] = {0, -1, INT64_MAX, INT64_MAX / 8};
+    CALL(mnp_predictor_predict);
+    MUTE(0, mnp_predictor_predict(NULL, xs, POINTS, MNP_BASE_ZERO, out));
+    BAD(1, mnp_predictor_predict(w.predictor, NULL, POINTS, MNP_BASE_ZERO, out));
+    BAD(1, mnp_predictor_predict(w.predictor, bad_numbers, 3, MNP_BASE_ZERO, out));
+    for (int k = 0; k < 4; k++)
+        BAD(2, mnp_predictor_predict(w.predictor, xs, counts[k], MNP_BASE_ZERO, out));
+    BAD(3, mnp_predictor_predict(w.predictor, xs, POINTS, (mnp_base)77, out));
+    BAD(3, mnp_predictor_predict(w.predictor, xs, POINTS, (mnp_base)-1, out));
+    BAD(4, mnp_predictor_predict(w.predictor, xs, POINTS, MNP_BASE_ZERO, NULL));
+    CALL(mnp_predictor_path);
+    MUTE(0, mnp_predictor_path(NULL, xs, POINTS, MNP_BASE_ZERO, out));
+    BAD(1, mnp_predictor_path(w.predictor, NULL, POINTS, MNP_BASE_ZERO, out));
+    BAD(1, mnp_predictor_path(w.predictor, bad_numbers, 3, MNP_BASE_ZERO, out));
+    for (int k = 0; k < 4; k++)
+        BAD(2, mnp_predictor_path(w.predictor, xs, counts[k], MNP_BASE_ZERO, out));
+    BAD(3, mnp_predictor_path(w.predictor, xs, POINTS, (mnp_base)77, out));
+    BAD(4, mnp_predictor_path(w.predictor, xs, POINTS, MNP_BASE_ZERO, NULL));
+    /* small enough for x, too many for S functions at each */
+    BAD(4, mnp_predictor_path(w.predictor, xs, CHECK_COUNT_MAX, MNP_BASE_ZERO, out));
+    CALL(mnp_predictor_levels);
+    MUTE(0, mnp_predictor_levels(NULL, xs, POINTS, out));
+    BAD(1, mnp_predictor_levels(w.predictor, NULL, POINTS, out));
+    BAD(1, mnp_predictor_levels(w.predictor, bad_numbers, 3, out));
+    for (int k = 0; k < 4; k++) BAD(2, mnp_predictor_levels(w.predictor, xs, counts[k], out));
+    BAD(3, mnp_predictor_levels(w.predictor, xs, POINTS, NULL));
+}
+
+static void query_densities(void) {
+    double out[2 * POINTS];
+    mnp_set good = {POINTS, xs, ys};
+    const mnp_set wrong[] = {{0, xs, ys},         {-1, xs, ys},       {INT64_MAX, xs, ys},
+                             {POINTS, NULL, ys},  {POINTS, xs, NULL}, {3, bad_numbers, ys},
+                             {3, xs, bad_numbers}};
+    CALL(mnp_predictor_logp);
+    MUTE(0, mnp_predictor_logp(NULL, &good, out));
+    BAD(1, mnp_predictor_logp(w.predictor, NULL, out));
+    for (int k = 0; k < 7; k++) BAD(1, mnp_predictor_logp(w.predictor, &wrong[k], out));
+    BAD(2, mnp_predictor_logp(w.predictor, &good, NULL));
+    CHECK(mnp_predictor_draw_latents(w.predictor, 1, 2) == MNP_OK);
+    CHECK(mnp_predictor_logp(w.predictor, &good, out) == MNP_OK); /* it still works */
+}
+
+/* ---- bandits --------------------------------------------------------------------------------- */
+
+/* Fields that all calls with these options check. */
+#define BAD_PLAY(argument, o, call)                                                                \
+    do {                                                                                           \
+        BAD_OPTS(argument, mnp_bandit_opts, o, call);                                              \
+        for (int k_ = 0; k_ < 3; k_++) BAD_FIELD(argument, o, width, bad_numbers[k_], call);       \
+        BAD_FIELD(argument, o, width, -1, call);                                                   \
+        BAD_FIELD(argument, o, draws, -1, call);                                                   \
+        BAD_FIELD(argument, o, draws, INT64_MAX, call);                                            \
+        BAD_FIELD(argument, o, initial_pulls, INT64_MAX, call);                                    \
+        BAD_FIELD(argument, o, refresh, -1, call);                                                 \
+        BAD_FIELD(argument, o, policy, "no-such-policy", call);                                    \
+        BAD_FIELD(argument, o, agent, "no-such-agent", call);                                      \
+    } while (0)
+
+static void wheels(void) {
+    ROOMY(mnp_bandit_opts, o);
+    ROOMY(mnp_bandit_scores, r);
+    double x[2 * POINTS];
+#define WHEEL mnp_bandit_wheel(w.ctx, NULL, &o.s, &r.s)
+    CALL(mnp_bandit_wheel);
+    MUTE(0, mnp_bandit_wheel(NULL, NULL, &o.s, &r.s));
+    BAD(1, WHEEL);                                          /* the agent mnp needs a model */
+    BAD(1, mnp_bandit_wheel(w.ctx, w.decider, &o.s, &r.s)); /* and 7 inputs                */
+    BAD_PLAY(2, o, WHEEL);
+    for (int k = 0; k < 3; k++) BAD_FIELD(2, o, delta, bad_numbers[k], WHEEL);
+    BAD_FIELD(2, o, delta, -0.1, WHEEL);
+    BAD_FIELD(2, o, delta, 1, WHEEL);
+    BAD_FIELD(2, o, trials, -1, WHEEL);
+    BAD_FIELD(2, o, trials, INT64_MAX, WHEEL);
+    BAD_FIELD(2, o, steps, -1, WHEEL);
+    BAD_FIELD(2, o, steps, INT64_MAX, WHEEL);
+    BAD_FIELD(2, o, last, -1, WHEEL);
+    BAD(3, mnp_bandit_wheel(w.ctx, NULL, &o.s, NULL));
+    BAD_SIZES(3, mnp_bandit_scores, r, WHEEL);
+#undef WHEEL
+    CALL(mnp_bandit_wheel_contexts);
+    MUTE(0, mnp_bandit_wheel_contexts(NULL, 0.5, 1, 0, POINTS, x));
+    for (int k = 0; k < 3; k++)
+        BAD(1, mnp_bandit_wheel_contexts(w.ctx, bad_numbers[k], 1, 0, POINTS, x));
+    BAD(1, mnp_bandit_wheel_contexts(w.ctx, 2, 1, 0, POINTS, x));
+    GIVES(2, mnp_bandit_wheel_contexts(w.ctx, 0.5, UINT64_MAX, 0, POINTS, x) == MNP_OK);
+    BAD(3, mnp_bandit_wheel_contexts(w.ctx, 0.5, 1, -1, POINTS, x));
+    BAD(3, mnp_bandit_wheel_contexts(w.ctx, 0.5, 1, INT64_MAX, POINTS, x));
+    BAD(4, mnp_bandit_wheel_contexts(w.ctx, 0.5, 1, 0, 0, x));
+    BAD(4, mnp_bandit_wheel_contexts(w.ctx, 0.5, 1, 0, -1, x));
+    BAD(4, mnp_bandit_wheel_contexts(w.ctx, 0.5, 1, 0, INT64_MAX, x));
+    BAD(5, mnp_bandit_wheel_contexts(w.ctx, 0.5, 1, 0, POINTS, NULL));
+    const char *help = "unset";
+    CALL(mnp_bandit_agent);
+    GIVES(0, mnp_bandit_agent(-1, &help) == NULL && !help);
+    GIVES(0, mnp_bandit_agent(INT32_MAX, &help) == NULL);
+    GIVES(1, mnp_bandit_agent(0, NULL) != NULL);
+}
+
+static void players(void) {
+    ROOMY(mnp_bandit_opts, o);
+    mnp_player *made = NOT_NULL;
+    int64_t action = 7;
+    CALL(mnp_player_create);
+    MUTE(0, mnp_player_create(NULL, w.decider, NULL, 1, ACTIONS, &made));
+    CLEARED(made);
+    BAD(1, mnp_player_create(w.ctx, NULL, NULL, 1, ACTIONS, &made));
+    BAD(1, mnp_player_create(w.ctx, w.model, NULL, 1, ACTIONS, &made));
+    CLEARED(made);
+    BAD_PLAY(2, o, mnp_player_create(w.ctx, w.decider, &o.s, 1, ACTIONS, &made));
+    const int64_t counts[] = {0, -1, INT64_MAX, 1};
+    for (int k = 0; k < 4; k++) {
+        if (k < 3) BAD(3, mnp_player_create(w.ctx, w.decider, NULL, counts[k], ACTIONS, &made));
+        BAD(4, mnp_player_create(w.ctx, w.decider, NULL, 1, counts[k], &made));
+    }
+    CLEARED(made);
+    BAD(5, mnp_player_create(w.ctx, w.decider, NULL, 1, ACTIONS, NULL));
+    CALL(mnp_player_destroy);
+    RETURNS(0, mnp_player_destroy(NULL));
+    CALL(mnp_player_act);
+    MUTE(0, mnp_player_act(NULL, xs, &action));
+    BAD(1, mnp_player_act(w.player, NULL, &action));
+    for (int k = 0; k < 3; k++) BAD(1, mnp_player_act(w.player, &bad_numbers[k], &action));
+    BAD(2, mnp_player_act(w.player, xs, NULL));
+    CHECK(action == 7);
+    CALL(mnp_player_observe);
+    MUTE(0, mnp_player_observe(NULL, xs, 0, 1));
+    BAD(1, mnp_player_observe(w.player, NULL, 0, 1));
+    for (int k = 0; k < 3; k++) {
+        BAD(1, mnp_player_observe(w.player, &bad_numbers[k], 0, 1));
+        BAD(3, mnp_player_observe(w.player, xs, 0, bad_numbers[k]));
+    }
+    BAD(2, mnp_player_observe(w.player, xs, -1, 1));
+    BAD(2, mnp_player_observe(w.player, xs, ACTIONS, 1));
+    BAD(2, mnp_player_observe(w.player, xs, INT64_MAX, 1));
+}
+
+static void agents(void) {
+    ROOMY(mnp_agent_train_opts, o);
+    char name[16] = "unset";
+    const char *path = path_of("a");
+    CALL(mnp_agent_trains);
+    GIVES(0, !mnp_agent_trains(NULL) && !mnp_agent_trains("") && !mnp_agent_trains("mnp"));
+    CALL(mnp_agent_train);
+    MUTE(0, mnp_agent_train(NULL, "maml", w.data, NULL, path));
+    BAD(1, mnp_agent_train(w.ctx, NULL, w.data, NULL, path));
+    BAD(1, mnp_agent_train(w.ctx, "mnp", w.data, NULL, path));
+    BAD(2, mnp_agent_train(w.ctx, "maml", NULL, NULL, path));
+    BAD_OPTS(3, mnp_agent_train_opts, o, mnp_agent_train(w.ctx, "maml", w.data, &o.s, path));
+    BAD_FIELD(3, o, options, "steps=-1", mnp_agent_train(w.ctx, "maml", w.data, &o.s, path));
+    BAD(4, mnp_agent_train(w.ctx, "maml", w.data, NULL, NULL));
+    CHECK(access(path, F_OK) != 0);
+    CALL(mnp_agent_file);
+    GIVES(0, !mnp_agent_file(NULL, path, name, sizeof name) && !*name);
+    GIVES(1, !mnp_agent_file(w.ctx, NULL, name, sizeof name));
+    GIVES(2, !mnp_agent_file(w.ctx, path, NULL, sizeof name));
+    GIVES(3, !mnp_agent_file(w.ctx, path, NULL, 0));
+}
+
+static void replays(void) {
+    ROOMY(mnp_bandit_opts, o);
+    ROOMY(mnp_log_opts, l);
+    ROOMY(mnp_replay_scores, r);
+    const char *log = path_of("log.csv");
+    FILE *f = fopen(log, "w");
+    CHECK(f != NULL);
+    if (f) fputs("x,action,reward\n0.1,a,1\n0.2,b,0\n0.3,a,1\n0.4,b,1\n", f), fclose(f);
+    o.s.agent = "uniform";
+#define REPLAY mnp_bandit_replay(w.ctx, log, NULL, &o.s, &l.s, &r.s)
+    CALL(mnp_bandit_replay);
+    MUTE(0, mnp_bandit_replay(NULL, log, NULL, &o.s, &l.s, &r.s));
+    BAD(1, mnp_bandit_replay(w.ctx, NULL, NULL, &o.s, &l.s, &r.s));
+    BAD(2, mnp_bandit_replay(w.ctx, log, NULL, NULL, &l.s, &r.s)); /* mnp needs a model */
+    BAD(2, mnp_bandit_replay(w.ctx, log, w.model, NULL, &l.s, &r.s));
+    BAD_PLAY(3, o, REPLAY);
+    o.s.agent = "uniform";
+    BAD_OPTS(4, mnp_log_opts, l, REPLAY);
+    BAD_FIELD(4, l, passes, -1, REPLAY);
+    BAD_FIELD(4, l, passes, INT64_MAX, REPLAY);
+    BAD_FIELD(4, l, action_column, "no-such-column", REPLAY);
+    BAD(5, mnp_bandit_replay(w.ctx, log, NULL, &o.s, NULL, NULL));
+    BAD_SIZES(5, mnp_replay_scores, r, REPLAY);
+#undef REPLAY
+    unlink(log);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static void option_tables(void) {
+    char text[32] = "unset";
+    CALL(mnp_options_has);
+    GIVES(0, !mnp_options_has(NULL, "T") && !mnp_options_has("no-such-table", "T"));
+    GIVES(1, !mnp_options_has("model", NULL) && !mnp_options_has("model", "no-such-option"));
+    CHECK(mnp_options_has("model", "T") && mnp_options_has("train", "lr"));
+    CALL(mnp_options_help);
+    GIVES(0, mnp_options_help(NULL, text, sizeof text) == 0 && !*text);
+    GIVES(0, mnp_options_help("no-such-table", text, sizeof text) == 0);
+    GIVES(1, mnp_options_help("model", NULL, sizeof text) > sizeof text);
+    GIVES(2, mnp_options_help("model", text, 0) > sizeof text);
+    GIVES(2, mnp_options_help("model", text, sizeof text) > sizeof text && strlen(text) == 31);
+}
+
+int main(void) {
+    folder = getenv("TEST_TMP") ? getenv("TEST_TMP") : "/tmp";
+    RUN(open_world);
+    if (!w.player) return check_done();
+    RUN(contexts);
+    RUN(jobs);
+    RUN(opening_data);
+    RUN(data_from_sets);
+    RUN(data_answers);
+    RUN(data_calls);
+    RUN(models);
+    RUN(model_answers);
+    RUN(plans);
+    RUN(trainers);
+    RUN(training);
+    RUN(evaluating);
+    RUN(scoring_sets);
+    RUN(checking);
+    RUN(predictors);
+    RUN(conditioning);
+    RUN(query_targets);
+    RUN(query_densities);
+    RUN(wheels);
+    RUN(players);
+    RUN(agents);
+    RUN(replays);
+    RUN(option_tables);
+    RUN(calls_cover_headers);
+    close_world();
+    return check_done();
+}

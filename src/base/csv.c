@@ -155,6 +155,11 @@ static mnp_status check_header(parser *p) {
     size_t numbers = 0;
     for (size_t i = 0; i < t->columns; i++) {
         double ignored;
+        if (strlen(t->cells[i]) > CSV_NAME_MAX)
+            return env_fail(p->e, MNP_EFORMAT,
+                            "%s:%" PRIu32 ": a column's name of %zu bytes; the limit is %d (is the "
+                            "first row the names of the columns?)",
+                            t->name, t->lines[0], strlen(t->cells[i]), CSV_NAME_MAX);
         numbers += fsio_parse_double(t->cells[i], strlen(t->cells[i]), &ignored);
         for (size_t j = 0; j < i; j++)
             if (strcmp(t->cells[i], t->cells[j]) == 0)

@@ -14,7 +14,8 @@
 #define AGENT_FILE_MAX         (1 << 28)      /* bytes of an agent file; its network is small */
 #define STATE_FILE_EXTRA       (1 << 20)      /* bytes of a train state beside its tensors, whose size is known; its texts are short */
 #define CSV_BYTES_MAX          (1 << 28)      /* bytes of a CSV file; every cell takes a pointer beside its text */
-#define CSV_COLUMNS_MAX        4096           /* columns of a CSV file; their names are compared with each other */
+#define CSV_COLUMNS_MAX        4096           /* columns of a CSV file; each is compared with all */
+#define CSV_NAME_MAX           1024           /* bytes of a column's name; names are compared with each other */
 #define NPY_FILE_MAX           (1LL << 34)    /* bytes of a .npy file; it is held twice while it is read */
 #define NPY_DIMS_MAX           8              /* dimensions of a .npy array; a shape has a fixed place */
 #define PNG_FILE_MAX           (1 << 28)      /* bytes of a PNG file; twice the raw pixels of the largest image */

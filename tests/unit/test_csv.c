@@ -166,6 +166,14 @@ static void many_columns_and_rows_are_kept(void) {
     buf_clear(&b);
     for (int c = 0; c <= CSV_COLUMNS_MAX; c++) buf_printf(&b, "c%d,", c);
     CHECK(!parse(buf_str(&b)) && strstr(E.error, "too many columns"));
+    buf_clear(&b);
+    for (int i = 0; i < CSV_NAME_MAX; i++) buf_text(&b, "n");
+    t = parse(buf_str(&b));
+    CHECK(t != NULL);
+    csv_destroy(t);
+    buf_text(&b, "n");
+    CHECK(!parse(buf_str(&b)) &&
+          strstr(E.error, "a column's name of 1025 bytes; the limit is 1024"));
     buf_free(&b);
 }
 

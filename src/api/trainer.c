@@ -125,6 +125,7 @@ mnp_status mnp_trainer_save_best(mnp_trainer *t, const char *path) {
 
 mnp_status mnp_trainer_save_last(mnp_trainer *t, const char *path) {
     MNP_TRY(check_path(t, path));
+    MNP_TRY(trainer_intact(t->t));
     MNP_TRY(note_run(t, trainer_state(t->t).step));
     MNP_TRY(model_note_set(&t->ctx->env, t->model->m, "best_valid", NULL));
     return model_save(&t->ctx->env, t->model->m, NULL, path);

@@ -45,6 +45,7 @@ static void forget(description *d) {
 }
 
 mnp_status trainer_save(trainer *t, const char *path) {
+    MNP_TRY(trainer_intact(t));
     description d;
     mnp_status status = describe(t, &d);
     double numbers[NUMBERS] = {[NUMBER_STEP] = (double)t->step.step,
@@ -220,12 +221,20 @@ static mnp_status read_numbers(const trainer *t, const safetensors_file *f, bool
     return check_numbers(t, numbers, new_schedule);
 }
 
+/* A run that stopped before its first step has its starts to compare yet. */
+static bool untouched(const trainer *t) {
+    for (int64_t i = 0; i < t->m->params.words; i++)
+        if (t->moment2[i] != 0) return false;
+    return true;
+}
+
 static void set_numbers(trainer *t, const double numbers[NUMBERS], bool new_schedule) {
-    t->fresh = false;
+    t->unjudged = t->torn = false;
     t->step.step = new_schedule ? 0 : (int64_t)numbers[NUMBER_STEP];
     t->last_valid = numbers[NUMBER_VALID];
     t->best_valid = numbers[NUMBER_BEST];
     t->best_step = new_schedule ? 0 : (int64_t)numbers[NUMBER_BEST_STEP];
+    t->fresh = t->step.step == 0 && untouched(t);
 }
 
 mnp_status trainer_load(trainer *t, const char *path, bool new_schedule) {

@@ -328,6 +328,7 @@ static mnp_status validate(trainer *t) {
                             (size_t)t->m->params.words * sizeof(float)));
     if (!t->valid) {
         keep_best(t);
+        t->unjudged = false;
         return MNP_OK;
     }
     int64_t lo, hi;
@@ -348,6 +349,7 @@ static mnp_status validate(trainer *t) {
         t->best_valid = scores.loglik;
         keep_best(t);
     }
+    t->unjudged = false;
     return MNP_OK;
 }
 
@@ -373,6 +375,11 @@ static mnp_status run_until(trainer *t, int64_t end) {
         while (t->spec.fresh && count > 1 && block_at(t, at + count - 1) != t->block) count--;
         mnp_status status = run_steps(t, count);
         comm_beat(t->env);
+        t->unjudged = t->step.step >= pause; /* ranks may stop behind a step that is due */
+        if (t->unjudged && (status == MNP_OK || status == MNP_ECANCELLED)) {
+            if (t->exec) MNP_TRY(backend_pull(t->b, t->exec, &t->io));
+            MNP_TRY(validate(t));
+        }
         if (status == MNP_ECANCELLED)
             return env_context(t->env, status, "training was cancelled at step %lld of %lld",
                                (long long)t->step.step, (long long)t->spec.steps);
@@ -380,11 +387,15 @@ static mnp_status run_until(trainer *t, int64_t end) {
             return env_context(t->env, status, "training stopped at step %lld of %lld",
                                (long long)t->step.step + 1, (long long)t->spec.steps);
         MNP_TRY(status);
-        if (t->step.step < pause) continue;
-        if (t->exec) MNP_TRY(backend_pull(t->b, t->exec, &t->io));
-        MNP_TRY(validate(t));
     }
     return MNP_OK;
+}
+
+mnp_status trainer_intact(const trainer *t) {
+    if (!t->torn && !t->unjudged) return MNP_OK;
+    return env_fail(t->env, MNP_EINVAL,
+                    "the run broke off in the middle of step %lld, which is no state to keep",
+                    (long long)t->step.step);
 }
 
 /* Between calls the weights in the model are the ones that count, wherever steps are computed. */
@@ -399,10 +410,14 @@ mnp_status trainer_run(trainer *t, int64_t steps) {
     t->compared = true;
     if (t->fresh) MNP_TRY(trainer_choose_start(t));
     t->fresh = false;
+    if (t->unjudged) MNP_TRY(validate(t));
     if (!t->exec || t->step.step >= end) return run_until(t, end);
     MNP_TRY(backend_push(t->b, t->exec, &t->io));
     mnp_status status = run_until(t, end);
-    if (status != MNP_OK && status != MNP_ENUMERIC && status != MNP_ECANCELLED) return status;
+    if (status != MNP_OK && status != MNP_ENUMERIC && status != MNP_ECANCELLED) {
+        t->torn = t->b->pull != NULL; /* the device's weights and the step here may not agree */
+        return status;
+    }
     mnp_status pulled = backend_pull(t->b, t->exec, &t->io);
     return status != MNP_OK ? status : pulled;
 }

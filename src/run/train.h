@@ -65,6 +65,8 @@ const float *trainer_best(const trainer *t); /* best weights so far */
 /* Weights, moments and counters. Loading refuses a state of other options, data or seed, unless
  * `new_schedule`: then the moments are kept and the schedule starts again. */
 mnp_status trainer_save(trainer *t, const char *path);
+/* MNP_EINVAL: a failure left something between two steps, which must not be saved. */
+mnp_status trainer_intact(const trainer *t);
 mnp_status trainer_load(trainer *t, const char *path, bool new_schedule);
 
 #endif

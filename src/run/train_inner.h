@@ -29,6 +29,8 @@ struct trainer {
     double last_valid, best_valid;
     int64_t best_step;
     bool fresh;    /* no step done and nothing loaded: starts may be compared */
+    bool unjudged; /* the validation that is due at this step has not been done */
+    bool torn;     /* a device failed between a step and the copy of its weights */
     bool compared; /* all ranks of the job train the same                     */
 };
 

@@ -295,6 +295,57 @@ static void impossible_states_are_refused(void) {
     close_session(&fresh);
 }
 
+/* A validation that broke off is no part of any state: it is done before the next step. */
+static void unfinished_validations_are_not_saved(void) {
+    session s;
+    char state[260];
+    in_folder(state, "state");
+    open_session(&s, 1, plain, 7);
+    OK(&s, mnp_trainer_run(s.trainer, 8, NULL));
+    trainer *t = s.trainer->t;
+    double valid = t->last_valid;
+    CHECK(isfinite(valid) && !t->unjudged);
+    t->last_valid = NAN;
+    t->unjudged = true;
+    CHECK(mnp_trainer_save(s.trainer, state) == MNP_EINVAL);
+    CHECK(mnp_trainer_save_last(s.trainer, state) == MNP_EINVAL);
+    CHECK(strstr(mnp_last_error(s.ctx), "in the middle of step 8") != NULL);
+    OK(&s, mnp_trainer_run(s.trainer, 1, NULL));
+    CHECK(t->last_valid == valid && !t->unjudged);
+    OK(&s, mnp_trainer_save(s.trainer, state));
+    close_session(&s);
+}
+
+static void make_gp(session *s) {
+    mnp_train_opts o = {
+        .size = sizeof o, .options = "steps=6 batch=4 valid_functions=4", .seed = 7};
+    *s = (session){0};
+    mnp_ctx_opts co = {.size = sizeof co, .threads = 1};
+    CHECK(mnp_ctx_create(&co, &s->ctx) == MNP_OK);
+    s->train = curves(s, 1);
+    s->valid = curves(s, 2);
+    OK(s, mnp_model_create(s->ctx, "gp", NULL, "", s->train, 5, &s->model));
+    OK(s, mnp_trainer_create(s->ctx, s->model, s->train, s->valid, &o, &s->trainer));
+}
+
+/* A run that was stopped before its first step compares its starts when it goes on. */
+static void nothing_is_a_state_too(void) {
+    session whole, begun, later;
+    char state[260];
+    in_folder(state, "state");
+    make_gp(&whole);
+    make_gp(&begun);
+    make_gp(&later);
+    OK(&whole, mnp_trainer_run(whole.trainer, 6, NULL));
+    OK(&begun, mnp_trainer_save(begun.trainer, state));
+    OK(&later, mnp_trainer_resume(later.trainer, state, false));
+    OK(&later, mnp_trainer_run(later.trainer, 6, NULL));
+    CHECK(same_state(&whole, &later));
+    close_session(&whole);
+    close_session(&begun);
+    close_session(&later);
+}
+
 /* average := weights at first, then average += (1 - ema) (weights - average). */
 static void averages_are_averages(void) {
     session s;
@@ -421,6 +472,8 @@ int main(void) {
     RUN(other_runs_are_not_resumed);
     RUN(torn_states_change_nothing);
     RUN(impossible_states_are_refused);
+    RUN(unfinished_validations_are_not_saved);
+    RUN(nothing_is_a_state_too);
     RUN(averages_are_averages);
     RUN(training_learns);
     RUN(bad_numbers_stop_the_run);

@@ -6,6 +6,7 @@
 
 #include "base/fsio.h"
 #include "base/json.h"
+#include "cli/lock.h"
 #include "mnp.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
@@ -35,6 +36,7 @@ typedef struct cli {
     int rank, ranks;    /* 0 of 1 without a job */
     bool joined, alone; /* alone: each rank works for itself, and writes */
     char why[1024];     /* the last error of a rank in a job, told at the end */
+    out_lock lock;      /* of the output, until the command ends */
 } cli;
 
 typedef struct command {
@@ -82,6 +84,10 @@ bool cli_bad(const cli *c);
 
 /* One line "mnp NAME: text" on stderr; returns the exit status. */
 int cli_fail(cli *c, int status, const char *fmt, ...) MNP_PRINTF(3, 4);
+/* The same with "; " and what more() says behind it. In a job the rank that speaks asks it when the
+ * ranks before it are gone, so that it can look at what they left. */
+typedef const char *cli_more(void *user, char *text, size_t size);
+int cli_fail_late(cli *c, int status, const char *why, cli_more *more, void *user);
 /* The same with the library's last error. EXIT_INTERRUPTED for MNP_ECANCELLED. */
 int cli_failed(cli *c, mnp_status status);
 /* At the end: in a job, one rank prints the error that waited. */

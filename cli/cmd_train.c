@@ -18,6 +18,7 @@ static const flag_def flags[] = {
     {"out", "M.safetensors", "the model file (default model.safetensors)"},
     {"resume", "M.safetensors", "go on with an earlier run, with its own options"},
     {"fresh", NULL, "families: new functions for every pass over the data"},
+    {"checkpoint", "S", "seconds between two checkpoints (default 60)"},
     {"stop-at", "K", "end after step K of the schedule; resumable"},
     {"new-schedule", NULL, "with --resume: keep weights and moments, start a new schedule"},
     {"seeds", "K", "K runs at once, same data: seeds S, S+1, ...; files M-s<seed>.safetensors"},
@@ -93,10 +94,8 @@ static int start_resumed(cli *c, training *t) {
     training_settings(t);
     status = source_open_noted(c, t->model, &t->train, &t->valid);
     if (status == MNP_OK) status = training_make_trainer(t);
-    if (status == MNP_OK) status = mnp_trainer_resume(t->trainer, t->files.train, fresh);
-    if (status != MNP_OK) return cli_failed(c, status);
-    run_files_read_log(&t->files, c, training_report(t).step);
-    return 0;
+    if (status == MNP_OK) status = training_resume(t, fresh);
+    return status == MNP_OK ? 0 : cli_failed(c, status);
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -125,7 +124,10 @@ static int start(cli *c, training *t, const char *out) {
     t->process = cli_text(c, "model", "mnp");
     t->preset = cli_text(c, "preset", "paper");
     t->device = cli_device(c);
+    t->save_every = cli_real(c, "checkpoint", t->save_every, 0, 1e9);
+    if (cli_bad(c)) return c->status;
     int code = run_files_init(&t->files, c, out);
+    if (code == 0) code = run_files_claim(&t->files, c);
     if (code == 0) code = cli_has(c, "resume") ? start_resumed(c, t) : start_fresh(c, t);
     if (code) return code;
     mnp_train_report r = training_report(t);
@@ -143,10 +145,13 @@ static void say_start(cli *c, const training *t) {
             (long long)r.step, (long long)t->stop_at);
 }
 
-static int finish(cli *c, const training *t, int code) {
-    if (code == EXIT_INTERRUPTED)
-        return cli_fail(c, code, "interrupted at step %lld%s; go on with: mnp train --resume %s",
-                        (long long)training_report(t).step, t->why, t->files.best);
+static int finish(cli *c, training *t, int code) {
+    if (code == EXIT_INTERRUPTED) {
+        char why[sizeof t->why + 64];
+        snprintf(why, sizeof why, "interrupted at step %lld%s", (long long)training_report(t).step,
+                 t->why);
+        return training_stopped(t, code, why);
+    }
     if (code == 0) say_result(c, t);
     return code;
 }
@@ -288,7 +293,7 @@ const command command_train = {
     .summary = "train a model on a family of functions or on your own CSV",
     .details = "Writes M.safetensors (best weights by validation), M.last.safetensors,\n"
                "M.train.safetensors (all that --resume needs) and M.log.csv. A checkpoint is\n"
-               "written every minute and at Ctrl-C.",
+               "written every minute and at Ctrl-C. While it runs no other run may write them.",
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .spreads = true,

@@ -147,6 +147,14 @@ static mnp_status share_files(job *j, geofluvial_set *set, const geofluvial_watc
     return status;
 }
 
+/* The folder is this process's, or this job's, alone. */
+static int claim_folder(job *j) {
+    bool own = j->c->rank == 0 && (mkdir(j->out, 0777) == 0 || errno == EEXIST);
+    int code = own ? lock_take(&j->c->lock, j->c, j->out) : 0;
+    mnp_status status = mnp_ctx_share(j->c->ctx, &code, sizeof code);
+    return status == MNP_OK ? code : cli_failed(j->c, status);
+}
+
 static int to_folder(job *j) {
     geofluvial_set set = {.o = j->o, .seed = j->c->seed};
     char sheet_path[GEOFLUVIAL_PATH + 64];
@@ -161,11 +169,14 @@ static int to_folder(job *j) {
     else
         geofluvial_shares(j->images, set.images);
     geofluvial_watch watch = {show_progress, j};
+    int code = claim_folder(j);
+    if (code) return code;
     progress_begin(&j->bar, j->c, "images", 0, j->images);
     mnp_status status = share_files(j, &set, &watch, &drawn);
     progress_end(&j->bar);
     j->seconds = cli_now() - j->bar.started;
     if (status == MNP_OK && j->c->rank > 0) return 0;
+    if (status == MNP_OK && lock_held(&j->c->lock)) fsio_sweep_folder(set.dir);
     if (status == MNP_OK) status = folder_sheet(j, &set);
     if (status == MNP_OK && pngs > 0) status = folder_pngs(j, &set, pngs);
     if (status != MNP_OK) return failed(j, status);

@@ -69,6 +69,7 @@ static int run_command(const command *cmd, int argc, char **argv) {
         if (status == 0) status = cmd->run(&c);
     }
     cli_tell(&c);
+    lock_release(&c.lock);
     mnp_ctx_destroy(c.ctx);
     buf_free(&c.settings);
     if (fflush(stdout) != 0 && status == 0) {

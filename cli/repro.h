@@ -132,6 +132,9 @@ mnp_status repro_trained_run(repro_study *s, const repro_task *task, repro_resul
 bool repro_mine(const cli *c, int k);
 /* Makes the folder unless it is there. 0 or an exit status. */
 int repro_folder(cli *c, const char *path);
+/* Makes the folder of a study and DIR/cells, and takes it for this process, or for the job: its
+ * ranks call it in the same place. What killed processes left half-written goes. */
+int repro_claim(cli *c, const char *dir);
 /* Of all bytes of a file. */
 mnp_status repro_hash_file(env *e, const char *path, uint64_t *out);
 int repro_meet(cli *c);

@@ -16,6 +16,26 @@ int repro_folder(cli *c, const char *path) {
     return cli_fail(c, EXIT_FAILED, "the folder %s cannot be made: %s", path, strerror(errno));
 }
 
+static int claim(cli *c, const char *dir) {
+    char cells[REPRO_PATH];
+    snprintf(cells, sizeof cells, "%.1500s/cells", dir);
+    int code = repro_folder(c, dir);
+    if (code == 0) code = repro_folder(c, cells);
+    if (code == 0) code = lock_take(&c->lock, c, dir);
+    if (code || !lock_held(&c->lock)) return code;
+    fsio_sweep_folder(dir);
+    fsio_sweep_folder(cells);
+    return 0;
+}
+
+int repro_claim(cli *c, const char *dir) {
+    int code = c->rank == 0 ? claim(c, dir) : 0;
+    cli_alone(c, false);
+    mnp_status status = mnp_ctx_share(c->ctx, &code, sizeof code);
+    cli_alone(c, true);
+    return status == MNP_OK ? code : cli_failed(c, status);
+}
+
 mnp_status repro_hash_file(env *e, const char *path, uint64_t *out) {
     char *bytes = NULL;
     size_t count = 0;
@@ -58,8 +78,6 @@ static int try_model(repro_study *s, const repro_task *task, repro_result *r) {
 }
 
 int repro_prepare(repro_study *s) {
-    char cells[REPRO_PATH];
-    snprintf(cells, sizeof cells, "%.1500s/cells", s->dir);
     uint64_t first = s->tasks[0].seed; /* the seeds of a cell differ in nothing that could fail */
     for (int k = 0; k < s->count; k++) {
         if (s->trained) {
@@ -72,8 +90,7 @@ int repro_prepare(repro_study *s) {
         if (code) return code;
         if (s->tasks[k].seed != first) s->results[k] = s->results[k - 1];
     }
-    int code = repro_folder(s->c, s->dir);
-    return code ? code : repro_folder(s->c, cells);
+    return repro_claim(s->c, s->dir);
 }
 
 /* ---- time left ------------------------------------------------------------------------------- */
@@ -156,6 +173,7 @@ static mnp_status start_training(repro_study *s, const repro_task *task, trainin
     t->seed = task->seed;
     t->device = device_of(s->c, task);
     t->what = s->what;
+    t->again = "the same command";
     t->more = time_left;
     t->user = s;
     buf_text(&t->model_options, task->model_options);
@@ -167,10 +185,7 @@ static mnp_status start_training(repro_study *s, const repro_task *task, trainin
     if (status == MNP_OK) status = training_make_model(t);
     if (status == MNP_OK) status = note_source(s, task, t->model);
     if (status == MNP_OK) status = training_make_trainer(t);
-    if (status == MNP_OK && run_files_exist(t->files.train)) {
-        status = mnp_trainer_resume(t->trainer, t->files.train, false);
-        if (status == MNP_OK) run_files_read_log(&t->files, s->c, training_report(t).step);
-    }
+    if (status == MNP_OK && run_files_exist(t->files.train)) status = training_resume(t, false);
     return status;
 }
 

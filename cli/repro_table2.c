@@ -155,6 +155,7 @@ static int train_model_here(table2 *s, const table2_row *row, const char *path) 
     t.process = row->agent;
     t.preset = "wheel";
     t.what = row->label;
+    t.again = "the same command, which starts it again";
     mnp_data_opts d = {.size = sizeof d, .seed = c->seed};
     buf_text(&t.model_options, row->options);
     buf_text(&t.train_options, QUICK_MODEL);
@@ -282,11 +283,8 @@ int repro_table2(cli *c) {
     table2 *s = env_alloc(&c->env, 1, sizeof *s, "a study");
     if (!s) return cli_fail(c, EXIT_FAILED, "%s", c->env.error);
     s->c = c;
-    char cells[REPRO_PATH];
     int code = read_flags(s);
-    if (code == 0) code = repro_folder(c, s->dir);
-    snprintf(cells, sizeof cells, "%.1500s/cells", s->dir ? s->dir : "");
-    if (code == 0) code = repro_folder(c, cells);
+    if (code == 0) code = repro_claim(c, s->dir);
     if (code == 0) code = find_models(s);
     if (code == 0) code = fill(s);
     if (code == 0) {

@@ -1,15 +1,16 @@
 /* run_files.c: see run_files.h. */
 #include "cli/run_files.h"
 
-#include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/csv.h"
+#include "base/text.h"
 
 static const char ending[] = ".safetensors";
 static const char header[] = "step,loss,kl,grad_norm,valid,rate,seconds\n";
-enum { COLUMNS = 7, LOG_STEP = 0, LOG_SECONDS = 6 };
+enum { COLUMNS = 7, LOG_STEP = 0, LOG_SECONDS = 6, LOG_LINES = 500 };
 
 int run_files_init(run_files *f, cli *c, const char *out) {
     *f = (run_files){.logged = -1};
@@ -26,16 +27,39 @@ int run_files_init(run_files *f, cli *c, const char *out) {
     return 0;
 }
 
+int run_files_claim(run_files *f, cli *c) {
+    int code = lock_take(&f->lock, c, f->best);
+    if (code || !lock_held(&f->lock)) return code;
+    const char *const all[] = {f->best, f->last, f->train, f->log};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) fsio_sweep(all[k]);
+    return 0;
+}
+
 void run_files_free(run_files *f) {
     buf_free(&f->lines);
+    lock_release(&f->lock);
 }
 
 bool run_files_exist(const char *path) {
     return access(path, F_OK) == 0;
 }
 
+uint64_t run_files_stamp(const char *path) {
+    struct stat st;
+    if (stat(path, &st) != 0) return 0;
+    const int64_t is[] = {(int64_t)st.st_ino, st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+    return text_hash(0, is, sizeof is) | 1;
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+int64_t run_files_log_every(int64_t steps) {
+    return steps / LOG_LINES > 0 ? steps / LOG_LINES : 1;
+}
+
 void run_files_log(run_files *f, const mnp_train_report *r, double seconds) {
-    if (r->step == f->logged) return;
+    bool due = r->step % run_files_log_every(r->steps) == 0 || r->step == r->steps;
+    if (!due || r->step <= f->logged) return;
     f->logged = r->step;
     csv_writer w;
     csv_writer_init(&w, &f->lines, '\0');
@@ -54,17 +78,28 @@ mnp_status run_files_write_log(run_files *f, cli *c) {
     return fsio_write(&c->env, f->log, buf_str(&f->lines), f->lines.len);
 }
 
-void run_files_read_log(run_files *f, cli *c, int64_t step) {
-    csv_table *t = NULL;
-    if (csv_read(&c->env, f->log, ',', &t) != MNP_OK) return;
+static void take_rows(run_files *f, cli *c, const csv_table *t, int64_t last) {
     for (size_t r = 0; r < t->rows && t->columns == COLUMNS; r++) {
-        double at = 0, seconds = 0;
-        if (csv_number(&c->env, t, r, LOG_STEP, &at, NULL) != MNP_OK || at > (double)step) break;
+        int64_t at = 0;
+        double seconds = 0;
+        if (text_parse_int64(csv_cell(t, r, LOG_STEP), &at) != TEXT_OK || at <= f->logged ||
+            at > last)
+            break;
         if (csv_number(&c->env, t, r, LOG_SECONDS, &seconds, NULL) == MNP_OK) f->seconds = seconds;
         for (size_t k = 0; k < COLUMNS; k++)
             buf_printf(&f->lines, "%s%s", k ? "," : "", csv_cell(t, r, k));
         buf_text(&f->lines, "\n");
-        f->logged = (int64_t)at;
+        f->logged = at;
     }
+}
+
+void run_files_read_log(run_files *f, cli *c, const mnp_train_report *r) {
+    csv_table *t = NULL;
+    if (csv_read(&c->env, f->log, ',', &t) == MNP_OK) take_rows(f, c, t, r->step);
     csv_destroy(t);
+    int64_t every = run_files_log_every(r->steps);
+    int64_t due = r->step == r->steps ? r->steps : r->step / every * every;
+    if (f->logged < due && due > 0 && cli_writes(c))
+        cli_say(c, "%s lacks the rows of steps %lld to %lld", f->log,
+                (long long)(f->logged > 0 ? f->logged + 1 : 1), (long long)due);
 }

@@ -106,8 +106,10 @@ static bool try_given(table3_size *s, int net, const char *dir) {
 }
 
 static int make_folder(table3 *t, const char *name, char out[REPRO_PATH]) {
-    snprintf(out, REPRO_PATH, "%.1500s%s%s", t->dir, *name ? "/" : "", name);
-    return repro_folder(t->c, out);
+    snprintf(out, REPRO_PATH, "%.1500s/%s", t->dir, name);
+    int code = repro_folder(t->c, out);
+    if (code == 0 && lock_held(&t->c->lock)) fsio_sweep_folder(out);
+    return code;
 }
 
 static mnp_status open_pair(table3 *t, const table3_size *s, training *r) {
@@ -130,6 +132,7 @@ static int train_net(table3 *t, table3_size *s, int net, const char *dir) {
     r.preset = cli_text(t->c, "preset", t->quick ? "image-small" : "image");
     r.device = t->device;
     r.what = what;
+    r.again = "the same command";
     training_option(&r.train_options, "steps", cli_text(t->c, "steps", t->quick ? "800" : "60000"));
     training_option(&r.train_options, "batch", cli_text(t->c, "batch", t->quick ? "8" : "20"));
     if (t->quick) training_option(&r.train_options, "valid_every", "200");
@@ -140,8 +143,7 @@ static int train_net(table3 *t, table3_size *s, int net, const char *dir) {
         status = open_pair(t, s, &r);
         if (status == MNP_OK) status = training_make_model(&r);
         if (status == MNP_OK) status = training_make_trainer(&r);
-        if (status == MNP_OK && run_files_exist(r.files.train))
-            status = mnp_trainer_resume(r.trainer, r.files.train, false);
+        if (status == MNP_OK && run_files_exist(r.files.train)) status = training_resume(&r, false);
         code = status == MNP_OK ? training_run(&r) : table3_fail(t, status);
         if (code == EXIT_INTERRUPTED) table3_fail(t, MNP_ECANCELLED);
     }
@@ -190,11 +192,9 @@ static int find_nets(table3 *t) {
 /* ---- the study ------------------------------------------------------------------------------- */
 
 static int prepare(table3 *t) {
-    char path[REPRO_PATH];
     int code = read_flags(t);
     if (code == 0) code = name_sources(t);
-    if (code == 0) code = make_folder(t, "", path);
-    if (code == 0) code = make_folder(t, "cells", path);
+    if (code == 0) code = repro_claim(t->c, t->dir);
     int64_t threads = cli_int(t->c, "threads", 0, 0, 1024);
     if (code == 0 && pool_create(&t->e, (int)threads, &t->pool) != MNP_OK)
         code = table3_fail(t, MNP_ENOMEM);

@@ -29,6 +29,16 @@ int cli_fail(cli *c, int status, const char *fmt, ...) {
     return status;
 }
 
+int cli_fail_late(cli *c, int status, const char *why, cli_more *more, void *user) {
+    char text[sizeof c->why], behind[sizeof c->why];
+    snprintf(text, sizeof text, "%s", why);
+    if (c->joined && !c->alone && !mnp_ctx_tell(c->ctx, text)) return status;
+    size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, "; %s", more(user, behind, sizeof behind));
+    say_line(c, text);
+    return status;
+}
+
 void cli_tell(cli *c) {
     if (c->joined && c->why[0] && mnp_ctx_tell(c->ctx, c->why)) say_line(c, c->why);
     fflush(stderr);

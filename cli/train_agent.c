@@ -64,6 +64,9 @@ int train_agent(cli *c) {
     int64_t steps = cli_int(c, "steps", USUAL_STEPS, 1, 100000000);
     int64_t batch = cli_int(c, "batch", 0, 1, 100000);
     if (cli_bad(c)) return c->status;
+    code = lock_take(&c->lock, c, out);
+    if (code) return code;
+    if (lock_held(&c->lock)) fsio_sweep(out);
     mnp_data *train = NULL, *valid = NULL;
     mnp_status status = source_open_pair(c, cli_text(c, "data", NULL), &train, &valid);
     if (status != MNP_OK) return cli_failed(c, status);

@@ -3,13 +3,19 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 
-enum { CHECKPOINT_SECONDS = 60, LOG_LINES = 500 };
+enum { CHECKPOINT_SECONDS = 60 };
 
 void training_init(training *t, cli *c) {
-    *t = (training){.c = c, .what = "training", .saved_best = -1, .seed = c->seed};
+    *t = (training){.c = c,
+                    .what = "training",
+                    .seed = c->seed,
+                    .save_every = CHECKPOINT_SECONDS,
+                    .saved_best = -1,
+                    .saved_step = -1};
     buf_init(&t->model_options, &c->env);
     buf_init(&t->train_options, &c->env);
     buf_init(&t->files.lines, &c->env);
@@ -104,28 +110,77 @@ mnp_train_report training_report(const training *t) {
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-/* Best weights when they changed, then the last ones, then the state. */
-static mnp_status save(training *t) {
+mnp_status training_resume(training *t, bool new_schedule) {
+    mnp_status status = mnp_trainer_resume(t->trainer, t->files.train, new_schedule);
+    if (status != MNP_OK) return status;
     mnp_train_report r = training_report(t);
+    run_files_read_log(&t->files, t->c, &r);
+    t->resumed = true;
+    t->saved_step = new_schedule ? -1 : r.step;
+    return MNP_OK;
+}
+
+/* The state of a run that this one replaces must not meet this one's log. It goes when the first
+ * files of this run are written, so that its room is free for the new one. */
+static void forget_earlier(const training *t) {
+    if (!t->resumed && t->saved_step < 0) unlink(t->files.train);
+}
+
+/* Best weights when they changed, the last ones, the log, and the state at the end: so a state on
+ * disk has all rows of its steps, whenever the run is killed or the power fails. Rows behind it are
+ * dropped when it is resumed. */
+static mnp_status write_files(training *t, const mnp_train_report *r, const char **why) {
     mnp_status status = MNP_OK;
-    t->saved = cli_now();
-    if (!cli_writes(t->c)) return MNP_OK;
-    if (r.best_step != t->saved_best || !run_files_exist(t->files.best)) {
+    *why = mnp_last_error(t->c->ctx);
+    if (r->best_step != t->saved_best || !run_files_exist(t->files.best)) {
         status = mnp_trainer_save_best(t->trainer, t->files.best);
-        if (status == MNP_OK) t->saved_best = r.best_step;
+        if (status == MNP_OK) t->saved_best = r->best_step;
     }
     if (status == MNP_OK) status = mnp_trainer_save_last(t->trainer, t->files.last);
+    if (status != MNP_OK) return status;
+    forget_earlier(t);
+    status = run_files_write_log(&t->files, t->c);
+    if (status != MNP_OK) *why = t->c->env.error; /* the log is the command's own */
     if (status == MNP_OK) status = mnp_trainer_save(t->trainer, t->files.train);
-    if (status == MNP_OK) status = run_files_write_log(&t->files, t->c);
+    if (status == MNP_OK) t->saved_step = r->step;
+    return status;
+}
+
+static mnp_status save(training *t, const char **why) {
+    mnp_train_report r = training_report(t);
+    mnp_status status = cli_writes(t->c) ? write_files(t, &r, why) : MNP_OK;
     t->saved = cli_now();
     return status;
 }
 
 /* A full disk does not end a run: the files of the last good checkpoint are intact. */
 static void checkpoint(training *t) {
-    if (save(t) != MNP_OK)
-        cli_fail(t->c, 0, "checkpoint not written, training goes on: %s",
-                 mnp_last_error(t->c->ctx));
+    const char *why;
+    if (save(t, &why) != MNP_OK)
+        cli_fail(t->c, 0, "checkpoint not written, training goes on: %s", why);
+}
+
+/* What is there to go on from. A rank that does not write knows what rank 0 told it with the last
+ * steps, and sees the file where the folder is a shared one. */
+static const char *way_on(void *user, char *text, size_t size) {
+    const training *t = user;
+    bool there = t->saved_step >= 0 ||
+                 (!cli_writes(t->c) && t->state_stamp != run_files_stamp(t->files.train));
+    int used = 0;
+    if (!there)
+        snprintf(text, size, "nothing was saved yet: start it again");
+    else if (cli_writes(t->c))
+        used = snprintf(text, size, "step %lld is saved, ", (long long)t->saved_step);
+    else
+        used = snprintf(text, size, "rank 0 had saved a state, ");
+    if (there)
+        snprintf(text + used, size - (size_t)used, "go on with: %s%s",
+                 t->again ? t->again : "mnp train --resume ", t->again ? "" : t->files.best);
+    return text;
+}
+
+int training_stopped(training *t, int code, const char *why) {
+    return cli_fail_late(t->c, code, why, way_on, t);
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */
@@ -139,7 +194,7 @@ static void note_of(const training *t, const mnp_train_report *r, char *text, si
 
 /* Steps until the next line of the log, but no more than about a third of a second. */
 static int64_t next_chunk(const training *t, const mnp_train_report *r, double step_seconds) {
-    int64_t every = r->steps / LOG_LINES > 0 ? r->steps / LOG_LINES : 1;
+    int64_t every = run_files_log_every(r->steps);
     int64_t chunk = every - r->step % every;
     int64_t quick = step_seconds > 0 ? (int64_t)(0.3 / step_seconds) : 1;
     if (chunk > quick) chunk = quick > 0 ? quick : 1;
@@ -155,16 +210,17 @@ static mnp_status loop(training *t) {
     progress_begin(&p, t->c, t->what, r.step, r.steps);
     bool agreed = t->c->joined && !t->c->alone; /* ranks stop together, after the same step */
     while (status == MNP_OK && r.step < t->stop_at && (agreed || !cli_interrupted())) {
-        int64_t chunk = next_chunk(t, &r, step_seconds);
-        if (agreed) status = mnp_ctx_share(t->c->ctx, &chunk, sizeof chunk);
+        int64_t told[2] = {next_chunk(t, &r, step_seconds), t->saved_step}; /* rank 0's */
+        if (agreed) status = mnp_ctx_share(t->c->ctx, told, sizeof told);
         if (status != MNP_OK) break;
+        t->saved_step = told[1];
         double start = cli_now();
-        status = mnp_trainer_run(t->trainer, chunk, &r);
-        step_seconds = (cli_now() - start) / (double)chunk;
+        status = mnp_trainer_run(t->trainer, told[0], &r);
+        step_seconds = (cli_now() - start) / (double)told[0];
         run_files_log(&t->files, &r, cli_now() - t->started);
         note_of(t, &r, note, sizeof note);
         if (status == MNP_OK) progress_show(&p, r.step, note);
-        if (cli_now() - t->saved > CHECKPOINT_SECONDS) checkpoint(t);
+        if (status == MNP_OK && cli_now() - t->saved >= t->save_every) checkpoint(t);
     }
     progress_end(&p);
     return status;
@@ -174,25 +230,29 @@ double training_seconds(const training *t) {
     return t->files.seconds + cli_now() - t->started;
 }
 
+static int not_saved(training *t, const char *why, const char *unsaved) {
+    char both[1024];
+    snprintf(both, sizeof both, "%.500s%s%.500s", why, *why ? ", and then: " : "", unsaved);
+    return training_stopped(t, EXIT_FAILED, both);
+}
+
 int training_run(training *t) {
     int64_t steps = training_report(t).steps;
     if (t->stop_at <= 0 || t->stop_at > steps) t->stop_at = steps;
     t->started = t->saved = cli_now();
+    t->state_stamp = run_files_stamp(t->files.train);
     mnp_status status = loop(t);
     char why[1024];
+    const char *unsaved;
     snprintf(why, sizeof why, "%s", mnp_last_error(t->c->ctx));
-    mnp_status saved = save(t);
+    mnp_status saved = save(t, &unsaved);
     mnp_train_report r = training_report(t);
-    if (saved != MNP_OK) return cli_failed(t->c, saved);
+    bool stopped = status == MNP_ECANCELLED || (status == MNP_OK && r.step < t->stop_at);
+    if (saved != MNP_OK) return not_saved(t, status == MNP_OK ? "" : why, unsaved);
     if (status == MNP_ENUMERIC)
         return cli_fail(t->c, EXIT_FAILED, "%s; the weights before it are in %s", why,
                         t->files.last);
     if (t->c->joined && status == MNP_ECANCELLED) snprintf(t->why, sizeof t->why, " (%.500s)", why);
-    if (status == MNP_ECANCELLED || (status == MNP_OK && r.step < t->stop_at))
-        return EXIT_INTERRUPTED;
-    if (status == MNP_EPEER)
-        return cli_fail(t->c, EXIT_FAILED,
-                        "%s; step %lld is saved, go on with: mnp train --resume %s", why,
-                        (long long)r.step, t->files.best);
-    return status == MNP_OK ? 0 : cli_fail(t->c, EXIT_FAILED, "%s", why);
+    if (stopped) return EXIT_INTERRUPTED;
+    return status == MNP_OK ? 0 : training_stopped(t, EXIT_FAILED, why);
 }

@@ -3,7 +3,7 @@
  *
  *     training t;  training_init(&t, c);
  *     set process, preset, seed, device, train, valid, the options and files
- *     training_make_model(&t);  training_make_trainer(&t);  perhaps mnp_trainer_resume()
+ *     training_make_model(&t);  training_make_trainer(&t);  perhaps training_resume()
  *     training_run(&t);  training_free(&t); */
 #ifndef MNP_CLI_TRAINING_H
 #define MNP_CLI_TRAINING_H
@@ -27,8 +27,13 @@ typedef struct training {
     mnp_model *model;
     mnp_trainer *trainer;
     double started, saved;
+    double save_every; /* seconds between checkpoints */
     int64_t saved_best;
-    char why[512]; /* in a job: " (why it was interrupted)", or "" */
+    int64_t saved_step; /* of the state on disk, as far as this rank knows; -1: none of this run */
+    uint64_t state_stamp; /* of the file of the state, before the run */
+    bool resumed;         /* an earlier state is part of the run */
+    const char *again;    /* the command that goes on; NULL: mnp train --resume M */
+    char why[512];        /* in a job: " (why it was interrupted)", or "" */
 } training;
 
 void training_init(training *t, cli *c);
@@ -41,6 +46,8 @@ void training_settings(training *t);
 
 mnp_status training_make_model(training *t);
 mnp_status training_make_trainer(training *t);
+/* Goes on from the state and the log on disk. */
+mnp_status training_resume(training *t, bool new_schedule);
 /* Adds steps=N to the training options so that the run takes about so many seconds: a few trial
  * steps on a model that is then thrown away. */
 mnp_status training_calibrate(training *t, double seconds, int64_t *steps);
@@ -51,6 +58,8 @@ mnp_train_report training_report(const training *t);
 /* Runs to stop_at or the end and saves; 0, EXIT_INTERRUPTED (all saved, nothing said yet) or
  * EXIT_FAILED after one line on stderr. */
 int training_run(training *t);
+/* The last line of a run that stopped: why, and what is there to go on from. Returns `code`. */
+int training_stopped(training *t, int code, const char *why);
 /* Seconds of this run, its earlier parts included. */
 double training_seconds(const training *t);
 

@@ -2,6 +2,7 @@
 #define _XOPEN_SOURCE 700
 #include "base/fsio.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -443,6 +444,54 @@ mnp_status fsio_commit(fsio_writer *w) {
 
 void fsio_abort(fsio_writer *w) {
     finish(w);
+}
+
+/* ---- what killed processes left -------------------------------------------------------------- */
+
+/* "<name>.tmp-<pid>" or "<name>.tmp-<pid>-<number>", as open_temp() makes them; any name for NULL.
+ */
+static bool is_temporary(const char *file, const char *name) {
+    const char *mark = strstr(file, ".tmp-"), *next;
+    while (mark && (next = strstr(mark + 1, ".tmp-"))) mark = next;
+    if (!mark || mark == file) return false;
+    size_t length = (size_t)(mark - file);
+    if (name && (strlen(name) != length || strncmp(file, name, length) != 0)) return false;
+    const char *at = mark + strlen(".tmp-");
+    size_t digits = strspn(at, "0123456789");
+    if (digits == 0) return false;
+    at += digits;
+    if (*at == '-' && at[1]) at += 1 + strspn(at + 1, "0123456789");
+    return *at == '\0';
+}
+
+static void sweep(const char *folder, const char *name) {
+    DIR *d = opendir(folder);
+    const struct dirent *entry;
+    struct stat st;
+    while (d && (entry = readdir(d)))
+        if (is_temporary(entry->d_name, name) &&
+            fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+            unlinkat(dirfd(d), entry->d_name, 0);
+    if (d) closedir(d);
+}
+
+void fsio_sweep_folder(const char *folder) {
+    sweep(folder, NULL);
+}
+
+void fsio_sweep(const char *path) {
+    char real[PATH_MAX]; /* temporaries lie beside the target of a link */
+    if (!realpath(path, real)) {
+        if (strlen(path) >= sizeof real) return;
+        strcpy(real, path);
+    }
+    char *slash = strrchr(real, '/');
+    if (!slash) {
+        sweep(".", real);
+        return;
+    }
+    *slash = '\0';
+    sweep(slash == real ? "/" : real, slash + 1);
 }
 
 mnp_status fsio_write(env *e, const char *path, const void *data, size_t bytes) {

@@ -79,6 +79,11 @@ mnp_status fsio_append(fsio_writer *w, const void *data, size_t bytes);
 mnp_status fsio_commit(fsio_writer *w);
 void fsio_abort(fsio_writer *w); /* accepts a writer that is already finished */
 
+/* Removes the temporaries that killed processes left beside `path`, or all of a folder that belongs
+ * to this program. Only for a caller who knows that no other process writes there. */
+void fsio_sweep(const char *path);
+void fsio_sweep_folder(const char *folder);
+
 /* All at once. */
 mnp_status fsio_write(env *e, const char *path, const void *data, size_t bytes);
 

@@ -142,6 +142,55 @@ killed() {
     done
 }
 
+wait_for() { timeout 30 sh -c "until [ -e $1 ]; do sleep 0.02; done"; }
+# rank 0 is lost, before it saved anything and after: what the others say is what the files are
+lost_rank_0() { # name, seconds between checkpoints, the file to wait for
+    start 3 train $long --steps 3000 --rank-timeout 5 --checkpoint "$2" --out "$1" || return 1
+    wait_for "$3" && sleep 1
+    kill -9 "${pids[0]}"
+    timeout 60 tail --pid=$job -f /dev/null
+    wait $job
+    local status=$?
+    cat job.txt
+    [ $status != 0 ] && [ "$(grep -c '^mnp ' job.txt)" = 1 ]
+}
+lost_before() {
+    lost_rank_0 early 60 early.safetensors.lock && grep -q 'nothing was saved yet: start it again$' job.txt && ! grep -q -- --resume job.txt &&
+        [ ! -e early.train.safetensors ]
+}
+lost_after() {
+    lost_rank_0 late 0 late.train.safetensors && grep -q 'rank 0 had saved a state, go on with: mnp train --resume late.safetensors$' job.txt &&
+        train --resume late --stop-at 40 --quiet
+}
+# an earlier run's state is not the state of this one
+lost_over_another() {
+    train ${long/seed 3/seed 5} --steps 30 --stop-at 3 --out over && lost_rank_0 over 60 over.safetensors.lock &&
+        grep -q 'nothing was saved yet: start it again$' job.txt && train --resume over --stop-at 4 --quiet
+}
+stopped() { # SIGTERM to all ranks, where every step is validated: no validation and no row is left out
+    local k
+    train $long --steps 24 --out calm || return 1
+    for k in 1 2 3; do
+        rm -f term.*
+        start 2 train $long --steps 24 --out term || return 1
+        wait_for term.safetensors.lock && sleep 0.$((3 * k))
+        kill -TERM "${pids[@]}"
+        wait $job
+        cat job.txt
+        if [ -e term.train.safetensors ]; then train --resume term --quiet; else train $long --steps 24 --out term; fi || return 1
+        same_run calm term && cut -d, -f1-6 calm.log.csv >calm.rows && cut -d, -f1-6 term.log.csv | cmp calm.rows - || return 1
+    done
+}
+held() { # one job at a time
+    start 2 train $long --steps 3000 --out held || return 1
+    wait_for held.safetensors.lock
+    one_line "held.safetensors is being written by another run" ranks 2 train $tiny --steps 2 --out held
+    local rc=$?
+    kill -TERM $job
+    wait $job
+    return $rc
+}
+
 run "2, 3 and 4 ranks give the bits of one process" same_bits
 run "a run of 3 ranks goes on with 2" other_count_resumes
 run "--reduce fast is the same to rounding" fast_is_close
@@ -159,5 +208,10 @@ run "an error of all ranks is told once" one_line "cannot open" ranks 3 train --
 run "too many ranks" one_line "--set slots=3" ranks 3 train $tiny --steps 2 --set slots=2 --out odd
 run "several seeds are for one process" one_line "--seeds is for one process" ranks 2 train $tiny --steps 2 --seeds 2 --out odd
 run "a rank that hangs is noticed" hung
+run "rank 0 is lost before it saved" lost_before
+run "rank 0 is lost after it saved" lost_after
+run "rank 0 is lost over an earlier run" lost_over_another
+run "SIGTERM to all ranks, then --resume" stopped
+run "two jobs of one file" held
 run "kill -9 of a random rank" killed "$([ -n "${MNP_TEST_LONG:-}" ] && echo 20 || echo 2)"
 check_done

@@ -137,7 +137,17 @@ full_disk() {
         "$MNP" train --resume full --quiet
     ) 2>full.err
     [ $? = 1 ] && grep -qE 'full.*(large|space|disk)' full.err && same before.safetensors full.last.safetensors &&
+        grep -q "; step $stop is saved, go on with: mnp train --resume full" full.err &&
         train --resume full --quiet && same whole.last.safetensors full.last.safetensors
+}
+full_disk_at_first() { # nothing is there to go on from, and that is what it says
+    (
+        trap '' XFSZ
+        ulimit -f 8
+        train $tiny --steps 5 --out none
+    ) 2>none.err
+    [ $? = 1 ] && [ "$(wc -l <none.err)" = 1 ] && grep -q '; nothing was saved yet: start it again' none.err &&
+        [ -z "$(ls none.* | grep -v err)" ]
 }
 
 run "the four files of a run" four_files
@@ -156,6 +166,7 @@ run "--seeds goes on with --resume" seeds_resume
 run "Ctrl-C saves, and resuming is exact" interrupted_is_exact
 run "kill -9 leaves loadable files" killed_leaves_a_model
 run "a full disk loses nothing" full_disk
+run "a disk that is full from the start" full_disk_at_first
 
 plan_is_listed() {
     "$MNP" info whole.safetensors --plan >plan.txt && grep -q 'attention_grad' plan.txt &&

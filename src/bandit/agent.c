@@ -153,6 +153,10 @@ void agent_input(const agent_opts *o, const double *x, int32_t action, double *o
     for (int32_t k = 0; k < o->actions; k++) out[o->dims + k] = k == action ? 1.0 : 0.0;
 }
 
+double agent_unit(double sd, int32_t dims) {
+    return sd > 0 ? sd * sqrt(2.0 * dims) : 1; /* of the disc: sd 1/2 in each of two */
+}
+
 int32_t agent_best(const double *value, int32_t actions) {
     int32_t best = 0;
     for (int32_t k = 1; k < actions; k++)

@@ -23,6 +23,7 @@ typedef struct agent_opts {
     const char *options;   /* the agent's own, "rate=0.1 inner=5"; NULL: defaults  */
     int32_t dims, actions; /* of the problem                                       */
     double delta;          /* of the wheel, for the oracle; NAN where there is none */
+    const double *unit; /* (dims) of distances in the context, see agent_unit(); NULL: not known  */
     bandit_policy policy;
     double width;          /* UCB: mean + width standard deviations; 0 = 1          */
     int64_t draws;         /* functions behind a mean or a deviation; 0 = 20        */
@@ -68,6 +69,9 @@ mnp_status player_observe(player *p, const double *x, int32_t action, double rew
 
 /* out (dims + actions) = [x, one-hot(action)]. */
 void agent_input(const agent_opts *o, const double *x, int32_t action, double *out);
+/* The unit of one of `dims` numbers of a context that spreads by sd: in these units two contexts
+ * lie as far apart as on the wheel, a disc of radius one, where it is 1. */
+double agent_unit(double sd, int32_t dims);
 /* The action with the highest value; the first of equals. */
 int32_t agent_best(const double *value, int32_t actions);
 

@@ -85,6 +85,19 @@ static mnp_status summarise(env *e, const job *j, replay_result *out) {
     return MNP_OK;
 }
 
+/* Units of the context from the whole log. */
+static void find_units(const decision_log *l, double *unit) {
+    for (int32_t k = 0; k < l->dims; k++) {
+        double mean = 0, squares = 0, n = (double)l->n;
+        for (int64_t i = 0; i < l->n; i++) mean += l->x[i * l->dims + k] / n;
+        for (int64_t i = 0; i < l->n; i++) {
+            double off = l->x[i * l->dims + k] - mean;
+            squares += off * off / n;
+        }
+        unit[k] = agent_unit(sqrt(squares), l->dims);
+    }
+}
+
 mnp_status replay_run(env *e, pool *pool, const decision_log *l, const replay_opts *o,
                       replay_result *out) {
     agent_opts play = o->play;
@@ -93,6 +106,9 @@ mnp_status replay_run(env *e, pool *pool, const decision_log *l, const replay_op
     play.dims = l->dims;
     play.actions = l->actions.count;
     play.delta = NAN;
+    double unit[BANDIT_DIMS_MAX];
+    find_units(l, unit);
+    play.unit = unit;
     for (int64_t i = 0; i < l->n && l->propensity; i++)
         if (i == 0 || l->propensity[i] < j.least) j.least = l->propensity[i];
     j.passes = env_alloc(e, (size_t)o->passes, sizeof *j.passes, "a replay");

@@ -171,6 +171,8 @@ mnp_status bandit_run(env *e, pool *pool, const bandit_opts *o, bandit_result *o
     MNP_TRY(check(e, o));
     agent_opts play = o->play;
     play.dims = WHEEL_DIMS, play.actions = WHEEL_ACTIONS;
+    static const double disc[WHEEL_DIMS] = {1, 1};
+    play.unit = disc;
     play.delta = o->delta;
     play.seed = o->seed;
     int64_t last = o->last > 0 ? o->last : 500;

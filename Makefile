@@ -167,12 +167,15 @@ $(BUILD)/libmnp_cuda.so: $(CUDA_OBJ)
 EMULATOR  := $(if $(filter x86_64,$(shell uname -m)),$(if $(shell command -v $(CXX)),$(if \
     $(filter 1,$(PORTABLE)),,$(addprefix $(BUILD)/emulator/,test_cuda libmnp_cuda.so))))
 EMU_OBJ   := $(patsubst %,$(BUILD)/emulator/%.o,$(CU_SRC) $(wildcard tests/emulator/*.cpp))
+# The thread sanitizer sees kernels, and of the emulator what it is told (tests/emulator/races.h).
+EMU_RACES := $(if $(findstring thread,$(SAN)),-DEMULATED_RACES)
+EMU_PLAIN := $(if $(EMU_RACES),-fno-sanitize=thread)
 EMU_FLAGS := -std=c++17 $(if $(strip $(INSTRUMENT)),-O1,-O2) -g -Wall -Wno-unknown-pragmas -Wno-sign-compare \
              -Wno-enum-compare -fPIC -fvisibility=hidden -Itests/emulator -Iinclude -Isrc \
-             -include cuda_runtime.h $(INSTRUMENT) $(if $(SAN),-fno-sanitize=pointer-overflow)
+             -include cuda_runtime.h $(INSTRUMENT) $(if $(SAN),-fno-sanitize=pointer-overflow) $(EMU_RACES)
 $(BUILD)/emulator/%.o: % $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,EMU)$(CXX) $(EMU_FLAGS) $(if $(filter %.cpp,$<),-O3) $(DEPFLAGS) -x c++ -c $< -o $@
+	$(call say,EMU)$(CXX) $(EMU_FLAGS) $(if $(filter %.cpp,$<),-O3 $(EMU_PLAIN)) $(DEPFLAGS) -x c++ -c $< -o $@
 $(BUILD)/emulator/libmnp_cuda.so: $(EMU_OBJ)
 	$(call say,LD)$(CXX) -shared $(INSTRUMENT) $(EMU_OBJ) -o $@
 $(BUILD)/emulator/test_cuda: $(BUILD)/tests/contract/test_cuda

@@ -130,13 +130,13 @@ template <class T> static inline void __stcg(T *p, T v) {
     *p = v;
 }
 static inline int atomicAdd(int *p, int v) {
-    const int old = *p;
-    *p = old + v;
-    return old;
+    return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
 }
 static inline int atomicMin(int *p, int v) {
-    const int old = *p;
-    *p = min(old, v);
+    int old = __atomic_load_n(p, __ATOMIC_RELAXED);
+    while (v < old &&
+           !__atomic_compare_exchange_n(p, &old, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
     return old;
 }
 static inline void __nanosleep(unsigned) {}

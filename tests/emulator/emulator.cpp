@@ -12,9 +12,12 @@
 #include <vector>
 
 #include "block.h"
+#include "races.h"
 
 enum { THREADS_MOST = 1024, WARPS_MOST = THREADS_MOST / 32, BARRIERS = 16 };
 enum { STACK_BYTES = 256 * 1024, GUARD_BYTES = 4096 };
+enum { LOADS_MOST = 4096 };
+enum { TAGS = 1024 }; /* of a barrier's uses, one after the other */
 
 struct Copy {
     uint32_t to;
@@ -36,6 +39,10 @@ struct BulkStore {
     std::vector<unsigned char> read; /* empty: not yet */
 };
 
+struct Operand {
+    uint32_t at, bytes;
+};
+
 struct Fibre {
     void *sp; /* where it goes on */
     emulated_place waits;
@@ -43,6 +50,8 @@ struct Fibre {
     int64_t groups;           /* committed    */
     std::vector<BulkStore> stores;
     size_t stores_committed;
+    std::vector<Operand> operands; /* of products on their way */
+    void *races;                   /* the sanitizer's fibre    */
 };
 
 /* Bits are lanes. */
@@ -51,12 +60,16 @@ struct Warp {
     emulated_act *act[32];
     unsigned mask[32];
     void *what[32];
+    int uses;
+    char tags[TAGS];
 };
 
 struct Barrier {
     int threads, arrived;
     emulated_place first;
     unsigned waiting[WARPS_MOST];
+    int uses;
+    char tags[TAGS];
 };
 
 emulated_xyz emulated_thread, emulated_block, emulated_block_size, emulated_grid_size;
@@ -68,6 +81,8 @@ static Barrier barriers[BARRIERS];
 static std::vector<BulkLoad> loads; /* on their way */
 static unsigned char *stacks;
 static void *host; /* the stack pointer of the caller of run_block */
+static void *host_races;
+static char starts, ends; /* tags */
 static int n_warps, n_running;
 /* Threads run in turn, forwards or backwards. Which of them changes at barriers, so that a barrier
  * that is missing shows wherever it is; the bits of `order` decide. It goes on from launch to
@@ -138,20 +153,25 @@ static void wait(void) {
     const int now = (int)emulated_thread.x, next = next_thread(now);
     if (next == now) return;
     emulated_thread.x = (unsigned)next;
+    races_switch(fibres[next].races);
     emulator_switch(&fibres[now].sp, fibres[next].sp);
 }
 
 static void thread_main(void) {
+    races_acquire(&starts);
     (*kernel)();
+    races_release(&ends);
     const int now = (int)emulated_thread.x;
     if (!fibres[now].stores.empty())
         emulated_fail(fibres[now].waits, "a thread has ended whose stores are on their way");
     warps[now / 32].ready &= ~(1u << now % 32);
     fibres[now].waits = {nullptr, 0};
-    if (--n_running == 0)
+    if (--n_running == 0) {
+        races_switch(host_races);
         emulator_switch(&fibres[now].sp, host);
-    else
+    } else {
         wait();
+    }
     abort(); /* nobody goes on with a thread that has ended */
 }
 
@@ -169,6 +189,8 @@ static void start_thread(int t) {
     fibres[t].copies.clear();
     fibres[t].groups = 0;
     fibres[t].stores_committed = 0;
+    fibres[t].operands.clear();
+    if (!fibres[t].races) fibres[t].races = races_thread();
 }
 
 static void make_stacks(void) {
@@ -184,8 +206,12 @@ void emulated_run_block(unsigned index, unsigned threads, const std::function<vo
     if (!stacks) make_stacks();
     if (threads % 32 || threads > THREADS_MOST) abort();
     memset(smem, 0xff, sizeof smem); /* NaNs */
-    memset(barriers, 0, sizeof barriers);
+    for (Barrier &b : barriers) {
+        b.arrived = 0;
+        memset(b.waiting, 0, sizeof b.waiting);
+    }
     loads.clear();
+    loads.reserve(LOADS_MOST); /* threads share it: it must not move */
     n_warps = (int)threads / 32, n_running = (int)threads;
     kernel = &body;
     for (int w = 0; w < n_warps; w++) warps[w].ready = ~0u, warps[w].arrived = 0;
@@ -193,7 +219,11 @@ void emulated_run_block(unsigned index, unsigned threads, const std::function<vo
     emulated_block = {index, 0, 0};
     emulated_block_size = {threads, 1, 1};
     emulated_thread = {backwards ? threads - 1 : 0, 0, 0};
+    host_races = races_host();
+    races_release(&starts);
+    races_switch(fibres[emulated_thread.x].races);
     emulator_switch(&host, fibres[emulated_thread.x].sp);
+    races_acquire(&ends);
 }
 
 /* ---- rendezvous ------------------------------------------------------------------------------ */
@@ -206,17 +236,23 @@ void emulated_together(emulated_act *act, unsigned mask, void *what, emulated_pl
     if (!(mask >> lane & 1u)) emulated_fail(at, "a lane is not in its own mask");
     if (others && (w.act[other] != act || w.mask[other] != mask))
         emulated_fail(at, "the lanes of a warp are in different instructions");
+    const bool orders =
+        act == emulated_nothing || act == emulated_load_matrices || act == emulated_load_transposed;
+    char *tag = orders ? &w.tags[w.uses % TAGS] : nullptr;
+    if (tag) races_release(tag);
     w.act[lane] = act, w.mask[lane] = mask, w.what[lane] = what;
     w.arrived |= 1u << lane;
     if ((w.arrived & mask) != mask) {
         fibres[now].waits = at;
         w.ready &= ~(1u << lane);
         wait();
-        return;
+    } else {
+        act(w.what, mask);
+        w.arrived &= ~mask;
+        w.ready |= mask;
+        w.uses++;
     }
-    act(w.what, mask);
-    w.arrived &= ~mask;
-    w.ready |= mask;
+    if (tag) races_acquire(tag);
 }
 
 void emulated_barrier(int id, int threads, bool strict, emulated_place at) {
@@ -229,13 +265,18 @@ void emulated_barrier(int id, int threads, bool strict, emulated_place at) {
         fprintf(stderr, "emulator: the others wait in %s:%d\n", b.first.file, b.first.line);
         emulated_fail(at, "threads of a block are at different barriers");
     }
+    char *tag = &b.tags[b.uses % TAGS];
+    races_release(tag);
     b.waiting[now / 32] |= 1u << now % 32;
     if (++b.arrived < threads) {
         fibres[now].waits = at;
         warps[now / 32].ready &= ~(1u << now % 32);
         wait();
+        races_acquire(tag);
         return;
     }
+    races_acquire(tag);
+    b.uses++;
     for (int w = 0; w < n_warps; w++) warps[w].ready |= b.waiting[w], b.waiting[w] = 0;
     b.arrived = 0;
     order = order * 1664525u + 1013904223u;
@@ -259,6 +300,8 @@ void emulated_copy16(uint32_t to, const float *from, bool valid) {
     Fibre &f = fibres[emulated_thread.x];
     if (valid && (uintptr_t)from % 16) emulated_fail({"copy16", 0}, "the source is not aligned");
     memset(emulated_shared(to, 16), 0xff, 16); /* not there before somebody waits for it */
+    races_write(smem + to, 16);
+    if (valid) races_read(from, 16);
     f.copies.push_back({to, valid ? from : nullptr, f.groups});
 }
 
@@ -275,6 +318,7 @@ void emulated_copy_wait(int leave) {
             memcpy(smem + c.to, c.from, 16);
         else
             memset(smem + c.to, 0, 16);
+        races_write(smem + c.to, 16);
     }
     f.copies.erase(f.copies.begin(), f.copies.begin() + (ptrdiff_t)k);
 }
@@ -292,6 +336,10 @@ void emulated_bulk_load(uint32_t to, const float *from, int bytes, uint32_t arri
                         emulated_place at) {
     check_bulk(from, to, bytes, at);
     memset(smem + to, 0xff, (size_t)bytes);
+    races_write(smem + to, (size_t)bytes);
+    races_read(from, (size_t)bytes);
+    races_release(smem + arrival);
+    if (loads.size() == LOADS_MOST) emulated_fail(at, "too many copies are on their way");
     *(int64_t *)emulated_shared(arrival, 8) -= bytes;
     loads.push_back({to, arrival, from, (size_t)bytes});
 }
@@ -300,17 +348,31 @@ void emulated_arrival_wait(uint32_t arrival, emulated_place at) {
     if (*(int64_t *)emulated_shared(arrival, 8) != 0)
         emulated_fail(at, "not what is expected has been asked for");
     size_t left = 0;
+    races_acquire(smem + arrival);
     for (const BulkLoad &l : loads) {
-        if (l.arrival == arrival)
+        if (l.arrival == arrival) {
             memcpy(smem + l.to, l.from, l.bytes);
-        else
+            races_write(smem + l.to, l.bytes);
+        } else {
             loads[left++] = l;
+        }
     }
+    if (left < loads.size()) races_release(smem + arrival); /* to those who wait later */
     loads.resize(left);
+}
+
+void emulated_arrival_renew(uint32_t arrival, emulated_place at) {
+    if (*(int64_t *)emulated_shared(arrival, 8) != 0)
+        emulated_fail(at, "an arrival is made anew that was not made, or waits for copies");
+    for (const BulkLoad &l : loads)
+        if (l.arrival == arrival)
+            emulated_fail(at, "an arrival is made anew that nobody has waited for");
 }
 
 void emulated_bulk_store(float *to, uint32_t from, int bytes, bool adds, emulated_place at) {
     check_bulk(to, from, bytes, at);
+    races_read(smem + from, (size_t)bytes);
+    races_write(to, (size_t)bytes);
     fibres[emulated_thread.x].stores.push_back({to, from, (size_t)bytes, adds, {}});
 }
 
@@ -323,7 +385,11 @@ void emulated_bulk_wait(bool read) {
     Fibre &f = fibres[emulated_thread.x];
     for (size_t k = 0; k < f.stores_committed; k++) {
         BulkStore &s = f.stores[k];
-        if (s.read.empty()) s.read.assign(smem + s.from, smem + s.from + s.bytes);
+        if (s.read.empty()) {
+            races_read(smem + s.from, s.bytes);
+            s.read.assign(smem + s.from, smem + s.from + s.bytes);
+        }
+        if (!read) races_write(s.to, s.bytes);
         if (!read && !s.adds) memcpy(s.to, s.read.data(), s.bytes);
         for (size_t i = 0; !read && s.adds && i < s.bytes / sizeof(float); i++) {
             float v;
@@ -334,4 +400,19 @@ void emulated_bulk_wait(bool read) {
     if (read) return;
     f.stores.erase(f.stores.begin(), f.stores.begin() + (ptrdiff_t)f.stores_committed);
     f.stores_committed = 0;
+}
+
+/* ---- operands of a group --------------------------------------------------------------------- */
+
+/* Lanes of a warp come and go together, so one of them stands for all. */
+void emulated_group_reads(uint32_t at, int bytes) {
+    if (emulated_thread.x % 32) return;
+    races_read(smem + at, (size_t)bytes);
+    fibres[emulated_thread.x].operands.push_back({at, (uint32_t)bytes});
+}
+
+void emulated_group_wait(void) {
+    Fibre &f = fibres[emulated_thread.x];
+    for (const Operand &o : f.operands) races_read(smem + o.at, o.bytes);
+    f.operands.clear();
 }

@@ -52,9 +52,14 @@ void emulated_copy_wait(int leave);
 void emulated_bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival,
                         emulated_place at);
 void emulated_arrival_wait(uint32_t arrival, emulated_place at);
+void emulated_arrival_renew(uint32_t arrival, emulated_place at);
 void emulated_bulk_store(float *to, uint32_t from, int bytes, bool adds, emulated_place at);
 void emulated_bulk_commit(void);
 void emulated_bulk_wait(bool read);
+
+/* A group's products read shared memory until the thread waits for them (races.h). */
+void emulated_group_reads(uint32_t at, int bytes);
+void emulated_group_wait(void);
 
 /* The tensor core: d = a b + c of the lane; K = 8 (tf32) or 16 (bf16, halves) */
 struct emulated_product {

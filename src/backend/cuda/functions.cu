@@ -462,6 +462,7 @@ OP_FN const dev_instr *next_instruction() {
 __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *run) {
     const int64_t first = run->item_lo + blockIdx.x;
     const bool draws = run->n_code > 0 && run->code->op == OPCODE_draw;
+    make_arrivals();
     if (!draws) grid_wait();
     for (int64_t item = first; item < run->item_hi; item += gridDim.x) {
         begin_function(run, item, item == first, draws && item == first);

@@ -255,7 +255,7 @@ FN void to_inputs(const Net &n) {
             v += __shfl_xor_sync(~0u, v, 4);
             to = work() + AT_GBEFORE + net + n.warp * 8 + (turn - 2) * 8 + eighth_of(n);
         }
-        if (n.lane % 2 == 0) *to = v;
+        if (n.lane % 2 == 0 && (turn < 2 || row == 0)) *to = v;
         staged(w, work() + AT_WEIGHTS + (turn + 1) % TURNS * TURN);
         if (turn == 0) n.sync();
     }

@@ -374,6 +374,11 @@ PTX void arrival_make(uint32_t arrival) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(arrival) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
+/* The same of one that was made before and that nobody waits for any more. */
+PTX void arrival_renew(uint32_t arrival) {
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(arrival) : "memory");
+    arrival_make(arrival);
+}
 PTX void arrival_expect(uint32_t arrival, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(arrival), "r"(bytes)
                  : "memory");

@@ -202,7 +202,8 @@ template <int HOW, int MT> struct Tile {
         if (HOW == TO_X)
             b = shared_at(p.b + (n0 + lane / 16 * 8 + lane % 8) * p.pitch_b + lane / 8 % 2 * 4);
         else
-            b = shared_at(p.b + (HOW == TO_W ? 2 * t : t) * p.pitch_b + n0 + 4 * quad);
+            b = shared_at(p.b + (HOW == TO_W ? 2 * t : t) * p.pitch_b +
+                          min(n0 + 4 * quad, p.pitch_b - 4)); /* of columns beyond the last: any */
     }
     /* r = 2 i + h */
     MEMBER int row(int r) const {

@@ -13,9 +13,14 @@ FN uint32_t arrival_at(int k) {
     return shared_at((const float *)&((Head *)smem)->arrivals[k]);
 }
 
+/* Once for a kernel; a barrier follows. */
+FN void make_arrivals() {
+    if (threadIdx.x < ARRIVALS) arrival_make(arrival_at((int)threadIdx.x));
+}
+
 /* All threads, before anything is asked for; what they wrote to shared memory is behind it. */
 FN void begin_rows() {
-    if (threadIdx.x < ARRIVALS) arrival_make(arrival_at((int)threadIdx.x));
+    if (threadIdx.x < ARRIVALS) arrival_renew(arrival_at((int)threadIdx.x));
     bulk_fence();
     __syncthreads();
 }

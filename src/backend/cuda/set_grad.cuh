@@ -152,6 +152,11 @@ FN bool makes_dx() {
 FN Team dx_team() {
     return {(int)threadIdx.x - HALF_THREADS, HALF_THREADS, 0};
 }
+/* Both halves wait for each other, each at a place of its own in the program: __syncthreads is for
+ * one place alone. */
+FN void halves_meet() {
+    barrier(2, THREADS); /* 1 is the team's */
+}
 
 /* This warp's columns in a panel, of dx and of dW; its rows of dx; its rows of dW. */
 FN int warp_col() {

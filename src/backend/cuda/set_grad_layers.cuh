@@ -208,15 +208,15 @@ OP_FN void dx_half(Turn t) {
         if (t.last && !second) /* the weights of the first layer are done with */
             dx_team().sync();
         else /* P, or the weights of the second */
-            whole_block().sync();
+            halves_meet();
         if (some) put_dx(c, mask, rows);
         if (second) break;
-        whole_block().sync();
+        halves_meet();
         if (t.last) {
             fetch_weights(weights_64(), fused_at(SETG_W0), 1, dx_team());
             copy_commit();
             add_bias(SETG_DBQ, 3);
-            whole_block().sync(); /* dW stands in the room of k */
+            halves_meet(); /* dW stands in the room of k */
             if (sends_w()) send_w();
         }
         fetch_late(t);
@@ -235,25 +235,25 @@ OP_FN void dw_half(Turn t) {
         ask_x<1>(xs, x1);
         PanelSums<3> c;
         to_w<3, 1>(c, room(AT_K), x1, xs, rows);
-        whole_block().sync();
+        halves_meet();
         stage_w(c);
     } else {
         PoolW pool;
         load_pool_w(pool);
         pool_products(rows);
         copy_wait<1>();
-        whole_block().sync();
+        halves_meet();
         add_pool_w(pool);
     }
     Ahead<2> xs;
     ask_x<2>(xs, t.a());
     bulk_fence();
-    whole_block().sync();
+    halves_meet();
     fetch_late(t);
     PanelSums<1> c;
     to_w<1, 2>(c, room(AT_G), t.a(), xs, rows);
     copy_wait<0>();
-    whole_block().sync();
+    halves_meet();
     add_w(c, t.dw_64());
     if (!t.last) add_query();
 }

@@ -5,6 +5,8 @@
 #include <cuda_runtime.h>
 #include <string.h>
 
+#include "races.h"
+
 #define PTX static inline
 
 /* Shared memory of the block; frame.cuh divides it. */
@@ -109,14 +111,17 @@ template <int N> PTX void copy_wait() {
 
 PTX void load_matrices(uint32_t at, uint32_t w[4], emulated_place here = EMULATED_HERE) {
     emulated_rows x = {emulated_shared(at, 16), w};
+    races_read(x.row, 16);
     emulated_together(emulated_load_matrices, ~0u, &x, here);
 }
 PTX void load_transposed(uint32_t at, uint32_t w[4], emulated_place here = EMULATED_HERE) {
     emulated_rows x = {emulated_shared(at, 16), w};
+    races_read(x.row, 16);
     emulated_together(emulated_load_transposed, ~0u, &x, here);
 }
 PTX void store_transposed(uint32_t at, const uint32_t w[4], emulated_place here = EMULATED_HERE) {
     emulated_rows x = {emulated_shared(at, 16), (uint32_t *)w};
+    races_write(x.row, 16);
     emulated_together(emulated_store_transposed, ~0u, &x, here);
 }
 PTX uint32_t transposed(uint32_t w, emulated_place here = EMULATED_HERE) {
@@ -162,6 +167,11 @@ PTX uint64_t group_operand(uint32_t at, int pitch) {
 PTX uint64_t group_further(uint64_t b, int bytes) {
     return b + (uint64_t)bytes;
 }
+/* `count` pieces of so many bytes, as far apart as the operand says */
+PTX void group_reads(uint64_t b, int count, int bytes) {
+    for (int k = 0; k < count; k++)
+        emulated_group_reads((uint32_t)b + (uint32_t)k * (uint32_t)(b >> 32), bytes);
+}
 PTX void group_begin() {}
 PTX uint32_t group_number(uint64_t b, int k, int n) {
     const uint32_t at = (uint32_t)b + (uint32_t)(k / 4) * (uint32_t)(b >> 32);
@@ -171,6 +181,7 @@ template <int J>
 PTX void group_mma(float (&c)[J][4], const uint32_t a[4], uint64_t b,
                    emulated_place here = EMULATED_HERE) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    group_reads(b, 2, 128 * J);
     for (int j = 0; j < J; j++) {
         const uint32_t w[2] = {group_number(b, t, 8 * j + g), group_number(b, t + 4, 8 * j + g)};
         mma_tf32(c[j], a, w, here);
@@ -185,6 +196,7 @@ template <int J>
 PTX void group_half(float (&c)[J][4], const uint32_t a[4], uint64_t b,
                     emulated_place here = EMULATED_HERE) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    group_reads(b, 2, 128 * J);
     for (int j = 0; j < J; j++) {
         const uint32_t w[2] = {group_pair(b, 2 * t, 8 * j + g),
                                group_pair(b, 2 * t + 8, 8 * j + g)};
@@ -198,11 +210,15 @@ template <bool BF16, int J>
 PTX void group_product(float (&c)[J][4], uint64_t a, uint64_t b,
                        emulated_place here = EMULATED_HERE) {
     const uint32_t pitch = (uint32_t)(a >> 32), own = threadIdx.x / 32 % 4 * 2 * pitch;
+    group_reads(a + own, 2, 256);
+    group_reads(b, J, 256);
     emulated_rows_product x = {c[0], (uint32_t)a + own, pitch, (uint32_t)b, (uint32_t)(b >> 32), J};
     emulated_together(BF16 ? emulated_rows_bf16 : emulated_rows_half, ~0u, &x, here);
 }
 PTX void group_commit() {}
-PTX void group_wait() {}
+PTX void group_wait() {
+    emulated_group_wait();
+}
 template <int N> PTX void registers_more() {}
 template <int N> PTX void registers_fewer() {}
 
@@ -210,6 +226,10 @@ template <int N> PTX void registers_fewer() {}
 
 PTX void arrival_make(uint32_t arrival) {
     *(int64_t *)emulated_shared(arrival, 8) = 0; /* bytes that are expected and not asked for */
+}
+PTX void arrival_renew(uint32_t arrival, emulated_place here = EMULATED_HERE) {
+    emulated_arrival_renew(arrival, here);
+    arrival_make(arrival);
 }
 PTX void arrival_expect(uint32_t arrival, int bytes) {
     *(int64_t *)emulated_shared(arrival, 8) += bytes;

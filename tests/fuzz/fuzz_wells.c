@@ -54,32 +54,32 @@ static mnp_status honour_all(env *e, mnp_predictor *p, const points *wells) {
     return MNP_OK;
 }
 
-static void use(cli *c, const points *wells) {
-    mnp_model *m = NULL;
+static void use(cli *c, mnp_model *m, const points *wells) {
     mnp_predictor *p = NULL;
     mnp_set set = {wells->n, wells->x, wells->y};
-    FUZZ_CHECK(mnp_model_create(c->ctx, "np", "tiny",
-                                "x_dim=2 rff=1 d_z=2 d_r=2 enc_width=2 heads=1 flow_hidden=2", NULL,
-                                1, &m) == MNP_OK);
     FUZZ_CHECK(mnp_predictor_create(c->ctx, m, NULL, &p) == MNP_OK);
     if (world_said(c->ctx, mnp_predictor_condition(p, &set)) == MNP_OK && wells->n > 0)
         (void)honour_all(&c->env, p, wells);
     mnp_predictor_destroy(p);
-    mnp_model_destroy(m);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     char path[WORLD_PATH];
-    cli c = {.ctx = world_open(), .quiet = true};
-    point_names names = {.x_dim = 2, .x = {"row", "col"}, .y = "value"};
+    mnp_model *m = NULL;
     points wells;
+    cli c = {.ctx = world_open(), .quiet = true};
     env_init(&c.env);
     c.env.allocator = (mnp_allocator){world_alloc, world_free, NULL};
+    FUZZ_CHECK(mnp_model_create(c.ctx, "np", "tiny",
+                                "x_dim=2 rff=1 d_z=2 d_r=2 enc_width=2 heads=1 flow_hidden=2", NULL,
+                                1, &m) == MNP_OK);
+    point_names names = {.x_dim = 2, .x = {"row", "col"}, .y = "value", .model = m};
     world_write(path, "wells.csv", data, bytes);
     int code = points_read(&c, &names, path, true, &wells);
     FUZZ_CHECK(code == 0 ? wells.n >= 0 && wells.x && wells.y : !wells.x && !wells.y);
-    if (code == 0 && wells.n <= WELLS) use(&c, &wells);
+    if (code == 0 && wells.n <= WELLS) use(&c, m, &wells);
     points_free(&c, &wells);
+    mnp_model_destroy(m);
     world_close(c.ctx);
     return 0;
 }

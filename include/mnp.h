@@ -1,16 +1,51 @@
-/* mnp.h: Markov Neural Processes in C. The only public header of libmnp.
+/* mnp.h: Markov Neural Processes in C. The only public header of libmnp; anything that is not in
+ * this file is private. What holds for every call stands here, exceptions at the call.
  *
- * Anything that is not in this file is private. Conventions that hold for every call:
+ * Failure
+ *   - A call that can fail returns mnp_status. MNP_OK apart, nothing was changed, handed out or
+ *     leaked: a handle's place holds NULL, a struct is untouched, an array holds no answer.
+ *   - The reason is one line of text in the context: mnp_last_error(ctx). A trainer, predictor or
+ *     player leaves it in the context it was made with. Where that handle itself is NULL, nobody
+ *     can keep a text, and the status is all.
+ *   - Every call checks its arguments. A NULL that is not allowed, a number that is not finite, a
+ *     negative count, an unknown value of an enumeration, a size that no memory has: MNP_EINVAL.
+ *     What cannot be checked, and is the caller's to see to: that a pointer is good for as many
+ *     numbers as the call says, and that a handle was not destroyed.
+ *   - Calls without a status take NULL as well: a _destroy and other void calls do nothing, numbers
+ *     are 0 (NaN where 0 has a meaning), texts are "", or NULL where the comment says so.
+ *   - MNP_ENOMEM and MNP_ECANCELLED may come from any call that works; MNP_EIO and MNP_EFORMAT from
+ *     those with a file; MNP_EPEER from those that a job shares (mnp_ctx_join).
  *
- *   - a call that can fail returns mnp_status; its outputs come last, and on failure they are NULL
- *     (or untouched) and nothing leaks;
- *   - the text of the last failure belongs to the context: mnp_last_error(ctx);
- *   - inputs are const and copied unless the name ends in _borrow;
- *   - a handle is used by one thread at a time. A model is read-only while it predicts, so many
- *     predictors, each with its own context, may share one model in parallel threads;
- *   - every _destroy accepts NULL;
- *   - the library never prints, exits, reads the environment or keeps global state.
- */
+ * Lifetime
+ *   - A handle belongs to whoever made it, until its _destroy, once. Handles keep alive what they
+ *     need: a trainer its context, model and data, a predictor and a player their context and
+ *     model. So the order of the _destroy calls does not matter, and what was made from a handle
+ *     works on after that handle's own _destroy.
+ *   - The callbacks and the allocator of a context must therefore stay until the last handle made
+ *     with it is destroyed, models and data included; those of one call until it returns.
+ *   - Inputs are const and copied: strings, arrays and structs may go when the call returns.
+ *   - A text or array that a call returns belongs to the handle it was asked of, and stays until
+ *     that handle's _destroy, unless the comment says less.
+ *
+ * Threads
+ *   - A handle is used by one thread at a time. A context is used by every call that takes it, and
+ *     by every call on a trainer, predictor or player made with it: one thread at a time for all of
+ *     these together.
+ *   - Models and data are only read where they are const. Many threads may share one, each with a
+ *     context of its own, as long as none of them trains the model or sets its notes. Each may
+ *     destroy what it made at any time: what another thread's handles need stays.
+ *   - Calls that take no handle may be made from any thread.
+ *   - A context starts worker threads of its own (mnp_ctx_opts.threads). The allocator must allow
+ *     calls from several threads at once; log, cancel and progress are called one at a time.
+ *
+ * Structs with a `size`
+ *   - The caller sets it to sizeof the struct and zeroes the rest; zero in a field means the
+ *     default. A NULL pointer to options means all defaults.
+ *   - So both sides may grow. Smaller than the struct's first version is refused. A larger one, of
+ *     a newer header, is taken as long as the fields not known here are zero; in a result they are
+ *     set to zero. `size` itself is never changed.
+ *
+ * The library never prints, exits, reads the environment or keeps global state. */
 #ifndef MNP_H
 #define MNP_H
 
@@ -50,14 +85,16 @@ typedef enum mnp_status {
     MNP_EPEER         /* another process of the job failed or is silent         */
 } mnp_status;
 
-MNP_API const char *mnp_status_name(mnp_status s); /* "invalid argument", ... never NULL */
-MNP_API const char *mnp_version(void);
+/* Static texts, never NULL; "unknown status" for a number that is none. */
+MNP_API const char *mnp_status_name(mnp_status s);
+MNP_API const char *mnp_version(void); /* MNP_VERSION of the library itself */
 
 /* ---- context --------------------------------------------------------------------------------- */
 
 typedef struct mnp_ctx mnp_ctx;
 
-/* Replaces malloc and free. `alloc` returns memory aligned to `align` (a power of two) or NULL. */
+/* Replaces malloc and free. `alloc` returns memory aligned to `align` (a power of two) or NULL;
+ * both may be called by several threads at once. Neither without the other. */
 typedef struct mnp_allocator {
     void *(*alloc)(void *user, size_t bytes, size_t align);
     void (*free)(void *user, void *ptr);
@@ -66,22 +103,26 @@ typedef struct mnp_allocator {
 
 typedef enum mnp_log_level { MNP_LOG_DEBUG, MNP_LOG_INFO, MNP_LOG_WARN } mnp_log_level;
 typedef void (*mnp_log_fn)(void *user, mnp_log_level level, const char *text);
-/* Asked between pieces of long work; a true answer ends it with MNP_ECANCELLED. */
+/* Asked between pieces of long work; a true answer ends it with MNP_ECANCELLED. Neither it nor log
+ * may call the library. */
 typedef bool (*mnp_cancel_fn)(void *user);
 
 typedef struct mnp_ctx_opts {
-    size_t size;             /* sizeof(mnp_ctx_opts); zero in every other field means the default */
-    int threads;             /* worker threads; 0 = all cores                                     */
-    mnp_allocator allocator; /* alloc == NULL: the C library's                                    */
+    size_t size;             /* sizeof(mnp_ctx_opts)                  */
+    int threads;             /* worker threads, up to 1024; 0 = all cores */
+    mnp_allocator allocator; /* both NULL: the C library's            */
     mnp_log_fn log;
     void *log_user;
     mnp_cancel_fn cancel;
     void *cancel_user;
 } mnp_ctx_opts;
 
+/* opts may be NULL. Without a context there is no text: the status is all. */
 MNP_API mnp_status mnp_ctx_create(const mnp_ctx_opts *opts, mnp_ctx **out);
+/* Leaves the job, if the context is in one: then all ranks call it, and it waits for them. Memory
+ * and workers go with the last handle that needs the context. */
 MNP_API void mnp_ctx_destroy(mnp_ctx *ctx);
-/* Owned by ctx, valid until the next call that uses it; "" when nothing failed yet. */
+/* The last failure, one line; "" when there was none. Until the next call that uses ctx. */
 MNP_API const char *mnp_last_error(const mnp_ctx *ctx);
 
 /* ---- many processes -------------------------------------------------------------------------- */
@@ -89,24 +130,26 @@ MNP_API const char *mnp_last_error(const mnp_ctx *ctx);
 /* A program started by mpirun may make its context one rank of the job: from then on training,
  * scoring and drawing families of functions are shared by all ranks, with the bits of one process.
  * Every rank makes the same calls in the same order; files are the caller's business (rank 0's).
- * docs/CLUSTER.md */
+ * A trainer belongs to the job, or to no job, as its context was when it was made; elsewhere it
+ * refuses to run. docs/CLUSTER.md */
 typedef struct mnp_job_opts {
     size_t size;    /* sizeof(mnp_job_opts)                                                     */
     double timeout; /* seconds of silence after which a rank is lost; 0 = 120                   */
     bool fast;      /* add gradients in MPI's own order: the bits then depend on the rank count */
 } mnp_job_opts;
 
-/* MNP_EUNSUPPORTED: this build has no MPI. */
+/* MNP_EUNSUPPORTED: this build has no MPI. MNP_EINVAL: the context is in a job already. */
 MNP_API mnp_status mnp_ctx_join(mnp_ctx *ctx, const mnp_job_opts *opts);
 MNP_API int mnp_ctx_rank(const mnp_ctx *ctx);  /* 0 without a job */
 MNP_API int mnp_ctx_ranks(const mnp_ctx *ctx); /* 1 without a job */
 /* While on, this rank works for itself; all ranks switch in the same place. */
 MNP_API void mnp_ctx_alone(mnp_ctx *ctx, bool on);
-/* Waits for all ranks. */
+/* Waits for all ranks. This and the next calls are done at once without a job. */
 MNP_API mnp_status mnp_ctx_meet(mnp_ctx *ctx);
-/* Rank 0's bytes for all. */
+/* Rank 0's bytes for all. data may be NULL where there are none. */
 MNP_API mnp_status mnp_ctx_share(mnp_ctx *ctx, void *data, size_t bytes);
-/* This rank's part [lo, hi) of `total` things in whole units; and: every rank's part for all. */
+/* This rank's part [lo, hi) of `total` things in whole units, 1 or more; and: every rank's part for
+ * all, in an array of `total` elements. */
 MNP_API mnp_status mnp_ctx_part(mnp_ctx *ctx, int64_t total, int64_t unit, int64_t *lo,
                                 int64_t *hi);
 MNP_API mnp_status mnp_ctx_gather(mnp_ctx *ctx, void *data, int64_t total, int64_t unit,
@@ -116,7 +159,7 @@ MNP_API void mnp_ctx_beat(mnp_ctx *ctx);
 /* All ranks leave the job, in the same place, and go on without it. */
 MNP_API void mnp_ctx_leave(mnp_ctx *ctx);
 /* A rank that cannot go on tells the others, which end too when they next wait. True: this rank is
- * the one that should print why. mnp_ctx_destroy() then ends the job. */
+ * the one that should print why, always so without a job. mnp_ctx_destroy() then ends the job. */
 MNP_API bool mnp_ctx_tell(mnp_ctx *ctx, const char *why);
 
 /* ---- data ------------------------------------------------------------------------------------ */
@@ -146,39 +189,44 @@ typedef struct mnp_data_opts {
 
 /* `what` is a family with its variant ("monotonic", "periodic:noise_var=1e-3"), a CSV file, or
  * images: "images:DIR" (a folder of `mnp gen geofluvial` or of PNG files), "images:F.npy", or
- * "geofluvial:size=64" (drawn here). Images are functions of (row, col) in [-1, 1]. */
+ * "geofluvial:size=64" (drawn here). Images are functions of (row, col) in [-1, 1]. opts may be
+ * NULL. MNP_EINVAL, MNP_EIO or MNP_EFORMAT name the file, and the line where there is one. */
 MNP_API mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *opts,
                                  mnp_data **out);
-/* Functions from arrays; MNP_EINVAL names the first bad number. */
+/* `count` functions from arrays, each of at least one point, with x and y; 1 to 64 inputs.
+ * MNP_EINVAL names the first bad number: it must be finite in single precision. */
 MNP_API mnp_status mnp_data_from_sets(mnp_ctx *ctx, const mnp_set *sets, int64_t count,
                                       int64_t x_dim, mnp_data **out);
 MNP_API void mnp_data_destroy(mnp_data *data);
 MNP_API int64_t mnp_data_functions(const mnp_data *data);
 MNP_API int64_t mnp_data_points(const mnp_data *data);
 MNP_API int64_t mnp_data_x_dim(const mnp_data *data);
-/* Images: every function is a grid of so many rows and columns, row by row; 0 where it is none. */
+/* Images: every function is a grid of so many rows and columns, row by row; 0 where it is none.
+ * Either place may be NULL. */
 MNP_API void mnp_data_grid(const mnp_data *data, int64_t *rows, int64_t *cols);
-MNP_API double mnp_data_noise(const mnp_data *data); /* sd that belongs on targets */
+MNP_API double mnp_data_noise(const mnp_data *data); /* sd that belongs on targets; NaN for NULL */
 MNP_API const char *mnp_data_name(const mnp_data *data);
 MNP_API const char *mnp_data_report(const mnp_data *data); /* what was read, for people */
-MNP_API const char *mnp_data_x_name(const mnp_data *data, int64_t k);
+MNP_API const char *mnp_data_x_name(const mnp_data *data, int64_t k); /* NULL: there is no k-th */
 MNP_API const char *mnp_data_y_name(const mnp_data *data);
-/* Points of function i, borrowed: x (n, x_dim), y (n). A column that single precision would blur
- * (times since 1970) is counted from its origin, which is 0 for all others: raw = x + origin. */
+/* Points of function i, the data's own: x (n, x_dim), y (n). No place may be NULL. A column that
+ * single precision would blur (times since 1970) is counted from its origin, which is 0 for all
+ * others: raw = x + origin. */
 MNP_API mnp_status mnp_data_function(mnp_ctx *ctx, const mnp_data *data, int64_t i, int64_t *n,
                                      const float **x, const float **y);
 MNP_API double mnp_data_x_origin(const mnp_data *data, int64_t k);
 MNP_API double mnp_data_y_origin(const mnp_data *data);
 MNP_API mnp_status mnp_data_write_csv(mnp_ctx *ctx, const mnp_data *data, const char *path);
-/* Name and one line of help of the k-th built-in family; NULL behind the last. */
+/* Name and one line of help of the k-th built-in family, static texts; NULL behind the last. help
+ * may be NULL. */
 MNP_API const char *mnp_data_family(int k, const char **help);
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
 typedef struct mnp_model mnp_model;
 
-/* process "mnp", "np", "gp", "gp-authors", "cbp" or "oracle" (whose data must be a family drawn
- * from a Gaussian process); preset "paper", "tiny", "wheel", "wheel5", "image" or
+/* process (NULL = "mnp") is "mnp", "np", "gp", "gp-authors", "cbp" or "oracle" (whose data must be
+ * a family drawn from a Gaussian process); preset "paper", "tiny", "wheel", "wheel5", "image" or
  * "image-small" (NULL = "paper"); options "T=5 rff=40" on top
  * of it, or NULL. The data fix the number of inputs, the frequency scale and, for files, the
  * standardisation; NULL makes a model of one input, unscaled. */
@@ -194,16 +242,17 @@ MNP_API int64_t mnp_model_steps(const mnp_model *model);  /* T; splines of cbp; 
 MNP_API int64_t mnp_model_latent(const mnp_model *model); /* width of one z_t; 0: none */
 /* All options as text; owned by the model. */
 MNP_API const char *mnp_model_options(const mnp_model *model);
-/* How it was made: "data", "seed", "steps", ...; NULL where it is not noted. k-th key for listing.
- */
+/* How it was made: "data", "seed", "steps", ...; NULL where it is not noted. The text stays until
+ * that note is set again. */
 MNP_API const char *mnp_model_note(const mnp_model *model, const char *key);
+/* value NULL: the note goes. Keys that begin with "mnp." are the file's own and refused. */
 MNP_API mnp_status mnp_model_set_note(mnp_ctx *ctx, mnp_model *model, const char *key,
                                       const char *value);
-MNP_API const char *mnp_model_note_key(const mnp_model *model, int k);
+MNP_API const char *mnp_model_note_key(const mnp_model *model, int k); /* NULL behind the last */
 
 /* The training step as it is run, one line per operation, for a function of n points with up to m
- * of context; into a caller's buffer, returns the length it would have (like snprintf), 0 on
- * failure. */
+ * of context (0 <= m <= n); into a caller's buffer, cut to `size` bytes. Returns the length it
+ * would have (like snprintf), so out may be NULL with size 0; 0 on failure, with a text. */
 MNP_API size_t mnp_model_plan(mnp_ctx *ctx, const mnp_model *model, int64_t n, int64_t m, char *out,
                               size_t size);
 
@@ -215,7 +264,7 @@ typedef struct mnp_train_opts {
     size_t size;         /* sizeof(mnp_train_opts)                                     */
     const char *options; /* "steps=2000 batch=50 lr=1e-3 context=2:20"; see mnp help train */
     uint64_t seed;
-    const char *device; /* "cpu"; NULL = the best there is                            */
+    const char *device; /* see mnp_predictor_create(); NULL = "cpu"                   */
 } mnp_train_opts;
 
 typedef struct mnp_train_report {
@@ -227,15 +276,20 @@ typedef struct mnp_train_report {
     int64_t best_step;
 } mnp_train_report;
 
-/* The model is trained in place; data and model must outlive the trainer. valid may be NULL. */
+/* The model is trained in place: nobody else may use it during mnp_trainer_run(). valid and opts
+ * may be NULL. The device is found out here: see mnp_predictor_create(). */
 MNP_API mnp_status mnp_trainer_create(mnp_ctx *ctx, mnp_model *model, const mnp_data *train,
                                       const mnp_data *valid, const mnp_train_opts *opts,
                                       mnp_trainer **out);
 MNP_API void mnp_trainer_destroy(mnp_trainer *trainer);
-/* Up to `steps` more steps, never beyond the schedule. */
+/* Up to `steps` more steps, 0 or more, never beyond the schedule. report may be NULL; it is filled
+ * whatever comes of the steps, and after MNP_ECANCELLED, or MNP_ENUMERIC (a loss that is not
+ * finite: the weights are those before that step), the run can be saved and go on. */
 MNP_API mnp_status mnp_trainer_run(mnp_trainer *trainer, int64_t steps, mnp_train_report *report);
 MNP_API mnp_status mnp_trainer_report(const mnp_trainer *trainer, mnp_train_report *out);
-/* The state of the run, for mnp_trainer_resume() of a trainer made with the same arguments. */
+/* The state of the run, for mnp_trainer_resume() of a trainer made with the same arguments. A file
+ * that is refused changes nothing. new_schedule: its weights, and step 0 of this trainer's own
+ * schedule. */
 MNP_API mnp_status mnp_trainer_save(mnp_trainer *trainer, const char *path);
 MNP_API mnp_status mnp_trainer_resume(mnp_trainer *trainer, const char *path, bool new_schedule);
 /* The best weights so far, as a model file; and: put them into the model. */
@@ -259,8 +313,8 @@ typedef struct mnp_eval_opts {
     mnp_protocol protocol;
     int64_t context_lo, context_hi; /* sizes; both 0 = the data set's own                */
     uint64_t seed;
-    const char *device;
-    void (*progress)(void *user, int64_t done, int64_t total);
+    const char *device; /* see mnp_predictor_create(); NULL = "cpu" */
+    void (*progress)(void *user, int64_t done, int64_t total); /* or NULL */
     void *progress_user;
     /* images */
     const char
@@ -291,11 +345,12 @@ typedef struct mnp_scores {
     double loglik_pixels, se_pixels;
 } mnp_scores;
 
+/* opts may be NULL. */
 MNP_API mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
                                 const mnp_eval_opts *opts, mnp_scores *out);
 
-/* log p(targets | context) of one function, in nats: the bound with `samples` draws, and the
- * prior-sampling estimate. Either pointer may be NULL. */
+/* log p(targets | context) of one function, in nats: the bound with `samples` draws, 1 or more, and
+ * the prior-sampling estimate. context may be NULL or empty, bound and prior may be NULL. */
 MNP_API mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp_set *context,
                                  const mnp_set *targets, int64_t samples, uint64_t seed,
                                  double *bound, double *prior);
@@ -324,20 +379,26 @@ typedef enum mnp_base {
     MNP_BASE_NORMAL /* push iid normals: with the process's own noise                 */
 } mnp_base;
 
-/* Many predictors may share a model, each with a context of its own thread. device: NULL = cpu. */
+/* device (NULL = "cpu") is "cpu", "cuda", or "auto": cuda where it works, otherwise cpu and a line
+ * in the log. cuda and auto take a precision: "cuda:tf32", "cuda:bf16", "cuda:fp32". It is found
+ * out here, once: MNP_EINVAL for a name that does not exist, with those that do; MNP_EUNSUPPORTED
+ * or MNP_EDEVICE where cuda cannot work, with the reason. */
 MNP_API mnp_status mnp_predictor_create(mnp_ctx *ctx, const mnp_model *model, const char *device,
                                         mnp_predictor **out);
 MNP_API void mnp_predictor_destroy(mnp_predictor *p);
-/* The observed set: replace it, add a point, forget it. An empty set is the prior over functions.
- * Any of these makes the drawn latents void. */
+/* The observed set: replace it, add a point, forget it. An empty set, or NULL, is the prior over
+ * functions. Any of these makes the drawn latents void; a failure leaves set and latents as they
+ * were. */
 MNP_API mnp_status mnp_predictor_condition(mnp_predictor *p, const mnp_set *context);
 MNP_API mnp_status mnp_predictor_observe(mnp_predictor *p, const double *x, double y);
 MNP_API void mnp_predictor_reset(mnp_predictor *p);
 MNP_API int64_t mnp_predictor_observed(const mnp_predictor *p);
-/* Draw S functions (their latents) from q(z | set); they stay the same for all later queries. A
- * process without latents (gp, cbp, oracle) draws anew, jointly over the targets of each query. */
+/* Draw S functions (their latents) from q(z | set), 1 to 131072 of them; they stay the same for all
+ * later queries. A process without latents (gp, cbp, oracle) draws anew, jointly over the targets
+ * of each query. */
 MNP_API mnp_status mnp_predictor_draw_latents(mnp_predictor *p, uint64_t seed, int64_t samples);
-/* Values of the S functions at n targets: y (S, n). Draws one function with seed 0 if none were. */
+/* Values of the S functions at n targets, 1 or more: y (S, n). Draws one function with seed 0 if
+ * none were. MNP_ENUMERIC where a value is not finite; y then holds no answer. */
 MNP_API mnp_status mnp_predictor_predict(mnp_predictor *p, const double *x, int64_t n,
                                          mnp_base base, double *y);
 /* The whole chain y_0 .. y_T at the targets: path (T+1, S, n), in the model's own units. */
@@ -353,12 +414,12 @@ MNP_API mnp_status mnp_predictor_logp(mnp_predictor *p, const mnp_set *targets, 
  * parts. MNP_EUNSUPPORTED for a process without latents. */
 enum { MNP_LEVELS = 9 };
 MNP_API mnp_status mnp_predictor_levels(mnp_predictor *p, const double *x, int64_t n, double *y);
-MNP_API double mnp_level(int k); /* the base noise of level k */
+MNP_API double mnp_level(int k); /* the base noise of level k; NaN where there is none */
 
 /* ---- bandits --------------------------------------------------------------------------------- */
 
 typedef struct mnp_bandit_opts {
-    size_t size;               /* sizeof(mnp_bandit_opts); zero elsewhere means the default       */
+    size_t size;               /* sizeof(mnp_bandit_opts)                                         */
     const char *agent;         /* see mnp_bandit_agent(); NULL = "mnp"                            */
     const char *agent_options; /* the agent's own; NULL = its defaults                            */
     const char *policy;        /* "thompson", "greedy" or "ucb"; NULL = "thompson"                */
@@ -389,19 +450,22 @@ typedef struct mnp_bandit_scores {
     double seconds;                            /* of one trial on one core, on average         */
 } mnp_bandit_scores;
 
-/* Plays `trials` wheels. The model is for agents that need one, otherwise NULL. The same bits for
- * any number of threads. */
+/* Plays `trials` wheels. The model is for agents that need one, otherwise NULL; opts may be NULL.
+ * The same bits for any number of threads. */
 MNP_API mnp_status mnp_bandit_wheel(mnp_ctx *ctx, const mnp_model *model,
                                     const mnp_bandit_opts *opts, mnp_bandit_scores *out);
-/* The contexts of a trial, x (steps, 2), for pictures. */
+/* The contexts of a trial (0, 1, ...), x (steps, 2), for pictures. */
 MNP_API mnp_status mnp_bandit_wheel_contexts(mnp_ctx *ctx, double delta, uint64_t seed,
                                              int64_t trial, int64_t steps, double *x);
-/* Name and one line of help of the k-th agent; NULL behind the last. */
+/* Name and one line of help of the k-th agent, static texts; NULL behind the last. help may be
+ * NULL.
+ */
 MNP_API const char *mnp_bandit_agent(int k, const char **help);
 
 /* One player, for problems of your own: contexts of `dims` numbers, actions 0 .. actions - 1.
  * Models have inputs [context, one-hot(action)] and the reward as their output. */
 typedef struct mnp_player mnp_player;
+/* The model is for agents that need one, otherwise NULL; opts may be NULL. */
 MNP_API mnp_status mnp_player_create(mnp_ctx *ctx, const mnp_model *model,
                                      const mnp_bandit_opts *opts, int64_t dims, int64_t actions,
                                      mnp_player **out);
@@ -422,10 +486,12 @@ typedef struct mnp_agent_train_opts {
     void (*progress)(void *user, int64_t step, int64_t steps, double loss);
     void *progress_user;
 } mnp_agent_train_opts;
-MNP_API bool mnp_agent_trains(const char *agent);
+MNP_API bool mnp_agent_trains(const char *agent); /* is it one of those? */
+/* opts may be NULL. */
 MNP_API mnp_status mnp_agent_train(mnp_ctx *ctx, const char *agent, const mnp_data *data,
                                    const mnp_agent_train_opts *opts, const char *path);
-/* Is this the file of such an agent? Then its name is in `agent`. */
+/* Is this the file of such an agent? Then its name is in `agent` (`size` bytes; NULL with 0). "No"
+ * is an answer, and leaves no text. */
 MNP_API bool mnp_agent_file(mnp_ctx *ctx, const char *path, char *agent, size_t size);
 
 /* A log of decisions, a CSV file: one row per decision, in the order of time. Column names; NULL:
@@ -448,7 +514,8 @@ typedef struct mnp_replay_scores {
 
 /* How the agent would have fared: an event counts, and is observed, when the agent chooses the
  * logged action (docs/BANDITS.md). A bad reward, an unknown action or a ragged row is refused with
- * file and line. */
+ * file and line. The model is for agents that need one, otherwise NULL; opts and log_opts may be
+ * NULL. */
 MNP_API mnp_status mnp_bandit_replay(mnp_ctx *ctx, const char *log, const mnp_model *model,
                                      const mnp_bandit_opts *opts, const mnp_log_opts *log_opts,
                                      mnp_replay_scores *out);
@@ -456,9 +523,11 @@ MNP_API mnp_status mnp_bandit_replay(mnp_ctx *ctx, const char *log, const mnp_mo
 /* ---- options, for help and tools --------------------------------------------------------------
  */
 
-/* "model", "train", "maml" and "c-bruno": the table of options as text, one line each, into a
- * caller's buffer. Returns the length it would have (like snprintf). */
+/* Tables are "model", "train", "maml" and "c-bruno". Has it an option of that name? False too for a
+ * table that does not exist. */
 MNP_API bool mnp_options_has(const char *table, const char *name);
+/* The table as text, one line for each option, into a caller's buffer, cut to `size` bytes; out may
+ * be NULL. Returns the length it would have (like snprintf); 0: there is no such table. */
 MNP_API size_t mnp_options_help(const char *table, char *out, size_t size);
 
 #ifdef __cplusplus

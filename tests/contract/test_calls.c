@@ -235,6 +235,11 @@ static void data_answers(void) {
                  !mnp_data_x_name(w.data, INT64_MAX));
     CALL(mnp_data_y_name);
     GIVES(0, *mnp_data_y_name(NULL) == '\0');
+    CALL(mnp_data_x_origin);
+    GIVES(0, mnp_data_x_origin(NULL, 0) == 0);
+    GIVES(1, mnp_data_x_origin(w.data, -1) == 0 && mnp_data_x_origin(w.data, INT64_MAX) == 0);
+    CALL(mnp_data_y_origin);
+    GIVES(0, mnp_data_y_origin(NULL) == 0);
     CALL(mnp_data_family);
     GIVES(0, mnp_data_family(-1, &help) == NULL && !help);
     help = "unset";

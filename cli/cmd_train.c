@@ -267,6 +267,10 @@ static int run(cli *c) {
     const char *out = cli_text(c, "out", resume ? resume : "model.safetensors");
     const int seeds = (int)cli_int(c, "seeds", 1, 1, SEEDS_MAX);
     if (cli_bad(c)) return c->status;
+    if (resume && strcmp(out, resume) != 0)
+        return cli_fail(c, EXIT_USAGE,
+                        "--resume %s goes on in its own files: leave --out out, or copy them first",
+                        resume);
     if (cli_has(c, "seeds") && c->ranks > 1)
         return cli_fail(c, EXIT_USAGE, "--seeds is for one process; under mpirun train one seed");
     return cli_has(c, "seeds") ? run_seeds(c, out, seeds) : run_one(c, out);

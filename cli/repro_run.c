@@ -326,12 +326,13 @@ static mnp_status measure(repro_study *s, const repro_task *task, training *t, r
 }
 
 /* What only resuming needs. */
-static void remove_state(const repro_task *task, const run_files *f) {
-    char steps[REPRO_PATH + 8];
-    snprintf(steps, sizeof steps, "%s.steps", task->stem);
-    unlink(f->last);
-    unlink(f->train);
-    unlink(steps);
+static void remove_state(const repro_task *task) {
+    static const char *const endings[] = {"last.safetensors", "train.safetensors", "steps"};
+    char path[REPRO_PATH + 32];
+    for (size_t k = 0; k < sizeof endings / sizeof *endings; k++) {
+        snprintf(path, sizeof path, "%s.%s", task->stem, endings[k]);
+        unlink(path);
+    }
 }
 
 /* A cell whose model lies in a file. */
@@ -360,7 +361,7 @@ static int run_cell(repro_study *s, const repro_task *task, repro_result *r) {
         r->state = REPRO_DONE;
         status = repro_cell_write(s, task, r);
         if (status == MNP_OK)
-            remove_state(task, &t.files);
+            remove_state(task);
         else
             code = cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
     } else if (status == MNP_ECANCELLED)
@@ -414,9 +415,12 @@ static int collect(repro_study *s, int failed) {
 
 int repro_run(repro_study *s) {
     int kept = 0, failed = 0;
-    for (int k = 0; k < s->count; k++)
-        if (s->results[k].state == REPRO_OPEN)
-            kept += repro_cell_read(s, &s->tasks[k], &s->results[k]);
+    for (int k = 0; k < s->count; k++) {
+        if (s->results[k].state != REPRO_OPEN || !repro_cell_read(s, &s->tasks[k], &s->results[k]))
+            continue;
+        kept++;
+        remove_state(&s->tasks[k]); /* it may have been killed before it did so */
+    }
     cli_say(s->c, "%s: %d cells in %s%s, seed %llu", s->name, s->count, s->dir,
             s->quick ? " (quick: small settings)" : "", (unsigned long long)s->c->seed);
     if (kept) cli_say(s->c, "%d of them are finished already", kept);

@@ -164,8 +164,8 @@ static void checkpoint(training *t) {
  * steps, and sees the file where the folder is a shared one. */
 static const char *way_on(void *user, char *text, size_t size) {
     const training *t = user;
-    bool there = t->saved_step >= 0 ||
-                 (!cli_writes(t->c) && t->state_stamp != run_files_stamp(t->files.train));
+    uint64_t stamp = cli_writes(t->c) ? 0 : run_files_stamp(t->files.train);
+    bool there = t->saved_step >= 0 || (stamp != 0 && stamp != t->state_stamp);
     int used = 0;
     if (!there)
         snprintf(text, size, "nothing was saved yet: start it again");

@@ -54,11 +54,15 @@ two_agents() {
         "$MNP" train --model maml --data wheel --functions 20 --steps 3 --out g.safetensors --quiet && [ ! -e g.safetensors.lock ]
 }
 two_studies() {
+    local cell
     "$MNP" repro table1 $small --models np --data rbf --steps 10000000 --out q &
     first=$!
     refuses q/.lock q "$MNP" repro table1 $small --models np --data rbf --steps 3 --out q || return 1
     touch q/cells/x.json.tmp-123 q/x.tmp-12-3 q/cells/keep.tmp-x
+    "$MNP" repro table1 $small --models oracle --data rbf --out q || return 1
+    cell=$(ls q/cells/oracle*.json) && touch "${cell%json}train.safetensors" "${cell%json}last.safetensors"
     "$MNP" repro table1 $small --models oracle --data rbf --out q && [ ! -e q/.lock ] &&
+        [ "$(ls q/cells | grep -cE '^oracle.*(train|last)')" = 0 ] &&
         [ "$(find q -name '*.tmp-*')" = q/cells/keep.tmp-x ]
 }
 two_image_folders() {

@@ -326,6 +326,13 @@ static mnp_status check_tensors(env *e, const safetensors_tensor *tensors, size_
                 return env_fail(e, MNP_EINVAL, "two tensors are called \"%.80s\"", t->name);
         if (t->ndim < 0 || t->ndim > SAFETENSORS_DIMS_MAX || !shape_count(t, &counts[i]))
             return env_fail(e, MNP_EINVAL, "tensor \"%.80s\" has an impossible shape", t->name);
+        for (size_t k = 0; t->dtype == SAFETENSORS_F32 && k < counts[i]; k++)
+            if (!isfinite(((const float *)t->data)[k]))
+                return env_fail(
+                    e, MNP_ENUMERIC,
+                    "tensor \"%.80s\": number %zu of %zu is %g, not finite: nothing was "
+                    "written (has the training diverged? try a smaller lr)",
+                    t->name, k + 1, counts[i], (double)((const float *)t->data)[k]);
     }
     return MNP_OK;
 }

@@ -62,7 +62,8 @@ mnp_status safetensors_doubles(env *e, const safetensors_tensor *t, double *out,
 
 /* Writes atomically (fsio.h). The same input gives the same bytes: header keys come in the given
  * order, data ordered by element size, largest first, so that every tensor stays aligned to its
- * element without gaps. Names must be unique, UTF-8 and not "__metadata__". */
+ * element without gaps. Names must be unique, UTF-8 and not "__metadata__". F32 must be finite,
+ * since it could not be read back as floats: MNP_ENUMERIC, and what was there stays. */
 mnp_status safetensors_write(env *e, const char *path, const safetensors_meta *meta,
                              size_t meta_count, const safetensors_tensor *tensors, size_t count);
 

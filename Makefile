@@ -41,7 +41,8 @@ SOMAJOR := $(firstword $(subst ., ,$(VERSION)))
 
 # ---- what the machine offers -------------------------------------------------------------------
 # config.mk is made before anything else is read; detect.sh leaves it alone while its answers hold.
-# demo and test set up first, once: make starts again when config.mk has changed.
+# demo and test set up first, once: make starts again when config.mk has changed. install takes what
+# was built: root may have another PATH.
 GOALS := $(or $(MAKECMDGOALS),all)
 SET_UP = PORTABLE=$(PORTABLE) SETUP=$(SETUP) scripts/setup.sh --note $(BUILD)/setup-tried
 ifneq ($(filter-out clean help format uninstall setup tsan asan coverage fuzz,$(GOALS)),)
@@ -50,7 +51,7 @@ endif
 $(BUILD)/config.mk: FORCE
 	@mkdir -p $(@D)
 	$(if $(MAKE_RESTARTS),,$(if $(filter demo test test-long,$(GOALS)),@$(SET_UP) || true))
-	@CC='$(CC)' PORTABLE=$(PORTABLE) scripts/detect.sh $@
+	@CC='$(CC)' PORTABLE=$(PORTABLE) KEEP=$(if $(filter install,$(GOALS)),1) scripts/detect.sh $@
 
 # ---- flags -------------------------------------------------------------------------------------
 # Floating point is strict everywhere: no fast-math. Only the kernels in src/backend/cpu/simd may

@@ -2,8 +2,8 @@
 # detect.sh FILE: what this compiler and machine offer to the build, found by compiling and linking tiny
 # programs, written to FILE (config.mk) as make variables. (Libraries that are loaded at run time are not
 # asked for: base/syslib.h.) Reads CC and PORTABLE from the environment. A file whose answers still hold
-# is left alone: same settings, same tools, no package installed or removed since. The same file serves
-# CMakeLists.txt.
+# is left alone: same settings, same tools, no package installed or removed since (KEEP=1: same settings).
+# The same file serves CMakeLists.txt.
 set -u
 out=$1
 cc=${CC:-cc}
@@ -38,14 +38,16 @@ nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 tools="$(command -v mpicc) $nvcc ${NCCL_HOME:-}"
 packages=$(stat -c %y /var/lib/dpkg/status 2>/dev/null)
 key="# found with $cc; PORTABLE=$portable; $tools; packages of ${packages:-?}; $(cksum <"$0")"
+settings="DETECTED_FOR := $cc PORTABLE=$portable"
 grep -qsxF "$key" "$out" && exit 0
+[ "${KEEP:-0}" = 1 ] && grep -qsxF "$settings" "$out" && exit 0
 if ! links 'int main(void) { return 0; }'; then
     echo "the C compiler \"$cc\" does not work: install gcc or clang, or set CC=..." >&2
     exit 1
 fi
 exec >"$out.tmp"
 echo "$key"
-say DETECTED_FOR "$cc PORTABLE=$portable"
+echo "$settings"
 
 # Instruction sets the compiler can write; the processor is asked at run time.
 x86='#ifndef __x86_64__

@@ -90,6 +90,12 @@ by_hand() { # there, and gone again
 }
 run "so is what was installed or removed by hand" by_hand
 
+as_built() { # root may have another PATH: what was found for the build holds
+    new_machine && on_it setup && has_mpi && rm "$machine/bin/mpicc" && on_it --dry-run install
+    grep -q '^HAVE_MPI' "$machine/tree/build/config.mk" && ! has_mpi
+}
+run "make install installs what was built" as_built
+
 complete() {
     new_machine && on_it setup && [ "$(calls)" -gt 0 ] && rm "$machine/calls" && on_it setup && quiet &&
         on_it test

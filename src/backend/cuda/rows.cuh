@@ -3,7 +3,9 @@
  * row in about 14 cycles and writes 20 bytes a cycle to memory when all multiprocessors do; a warp
  * that asks is held up for 60 cycles a row and longer when the engine is behind (measured, H200).
  * So rows should be long, and few warps ask, or all of them a row or two now and then. An arrival
- * is a number below ARRIVALS; each is good for one wait in an instruction. */
+ * is a number below ARRIVALS; each is good for one wait in an instruction. That an arrival orders a
+ * copy is not seen by compute-sanitizer's racecheck, which reports what comes before and behind it
+ * (docs/GPU.md, "Races"). */
 #ifndef MNP_CUDA_ROWS_CUH
 #define MNP_CUDA_ROWS_CUH
 

@@ -62,10 +62,18 @@ char *env_strdup(env *e, const char *s) {
     return copy;
 }
 
+/* Every text for people is made here: names and excerpts of files may be in it, so that it is one
+ * line without control characters only now. */
+static void format_plain(char out[ENV_ERROR_MAX], const char *fmt, va_list ap) {
+    char raw[ENV_ERROR_MAX];
+    vsnprintf(raw, sizeof raw, fmt, ap);
+    text_plain(out, ENV_ERROR_MAX, raw);
+}
+
 mnp_status env_fail(env *e, mnp_status code, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(e->error, sizeof e->error, fmt, ap);
+    format_plain(e->error, fmt, ap);
     va_end(ap);
     return code;
 }
@@ -74,7 +82,7 @@ mnp_status env_context(env *e, mnp_status code, const char *fmt, ...) {
     char outer[ENV_ERROR_MAX];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(outer, sizeof outer, fmt, ap);
+    format_plain(outer, fmt, ap);
     va_end(ap);
     size_t used = strlen(outer), inner = strlen(e->error), room = sizeof e->error - 1 - used;
     if (room > 2) { /* the end of the inner text goes where both do not fit */
@@ -94,7 +102,7 @@ void env_log(env *e, mnp_log_level level, const char *fmt, ...) {
     char text[ENV_ERROR_MAX];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    format_plain(text, fmt, ap);
     va_end(ap);
     e->log(e->log_user, level, text);
 }

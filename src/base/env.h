@@ -45,7 +45,9 @@ void *env_grow(env *e, void *ptr, size_t old_count, size_t new_count, size_t siz
                const char *what);
 char *env_strdup(env *e, const char *s);
 
-/* Record the text of an error and return its code: return env_fail(e, MNP_EINVAL, "..."). */
+/* Record the text of an error and return its code: return env_fail(e, MNP_EINVAL, "..."). The texts
+ * of these and of env_log are one line: control characters in them, which come from names and from
+ * files, are escaped (text_plain). */
 mnp_status env_fail(env *e, mnp_status code, const char *fmt, ...) MNP_PRINTF(3, 4);
 /* Put words in front of the present error text: "while reading m.safetensors: <text>". */
 mnp_status env_context(env *e, mnp_status code, const char *fmt, ...) MNP_PRINTF(3, 4);

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 /* ---- a growing buffer ------------------------------------------------------------------------ */
 
 void buf_init(buf *b, env *e) {
@@ -60,17 +62,31 @@ mnp_status buf_text(buf *b, const char *text) {
     return buf_append(b, text, strlen(text));
 }
 
+mnp_status buf_vprintf(buf *b, const char *fmt, va_list ap) {
+    va_list again;
+    va_copy(again, ap);
+    int need = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    if (need < 0) return b->status = env_fail(b->e, MNP_EINVAL, "a text could not be formatted");
+    MNP_TRY(reserve(b, (size_t)need));
+    vsnprintf(b->data + b->len, b->cap - b->len, fmt, ap);
+    b->len += (size_t)need;
+    return MNP_OK;
+}
+
 mnp_status buf_printf(buf *b, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    int need = vsnprintf(NULL, 0, fmt, ap);
+    mnp_status status = buf_vprintf(b, fmt, ap);
     va_end(ap);
-    if (need < 0) return b->status = env_fail(b->e, MNP_EINVAL, "a text could not be formatted");
-    MNP_TRY(reserve(b, (size_t)need));
-    va_start(ap, fmt);
-    vsnprintf(b->data + b->len, b->cap - b->len, fmt, ap);
-    va_end(ap);
-    b->len += (size_t)need;
+    return status;
+}
+
+mnp_status buf_plain(buf *b, const char *text) {
+    size_t need = text_plain(NULL, 0, text);
+    MNP_TRY(reserve(b, need));
+    text_plain(b->data + b->len, need + 1, text);
+    b->len += need;
     return MNP_OK;
 }
 
@@ -209,14 +225,16 @@ static const char *remedy(int err) {
         {ENOTDIR, " (a part of the path is a file, not a directory)"},
         {EISDIR, " (name a file, not a directory)"},
         {ENAMETOOLONG, " (choose a shorter name)"},
+        {EBADF, " (it is closed, or not open for writing)"},
+        {EPIPE, " (its reader has gone)"},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (table[i].err == err) return table[i].text;
     return "";
 }
 
-static mnp_status os_error(env *e, const char *path, const char *verb, int err) {
-    return env_fail(e, MNP_EIO, "%s: cannot %s: %s%s", path, verb, strerror(err), remedy(err));
+mnp_status fsio_error(env *e, const char *name, const char *verb, int err) {
+    return env_fail(e, MNP_EIO, "%s: cannot %s: %s%s", name, verb, strerror(err), remedy(err));
 }
 
 /* Reads to the end; the length a file claims is only a first guess (pipes and /proc claim 0). */
@@ -228,7 +246,7 @@ static mnp_status read_all(env *e, const char *path, int fd, size_t guess, size_
     for (;;) {
         ssize_t got = read(fd, *data + len, cap - 1 - len);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return os_error(e, path, "read", errno);
+        if (got < 0) return fsio_error(e, path, "read", errno);
         if (got == 0) break;
         len += (size_t)got;
         if (len > limit)
@@ -249,13 +267,13 @@ mnp_status fsio_read(env *e, const char *path, size_t limit, char **data, size_t
     *data = NULL;
     *bytes = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return os_error(e, path, "open", errno);
+    if (fd < 0) return fsio_error(e, path, "open", errno);
     struct stat st;
     mnp_status status;
     if (fstat(fd, &st) != 0)
-        status = os_error(e, path, "read", errno);
+        status = fsio_error(e, path, "read", errno);
     else if (S_ISDIR(st.st_mode))
-        status = os_error(e, path, "read", EISDIR);
+        status = fsio_error(e, path, "read", EISDIR);
     else if (S_ISREG(st.st_mode) && (uintmax_t)st.st_size > limit)
         status = env_fail(e, MNP_EFORMAT, "%s: %jd bytes, more than the %zu allowed here", path,
                           (intmax_t)st.st_size, limit);
@@ -275,13 +293,13 @@ mnp_status fsio_read_head(env *e, const char *path, void *head, size_t want, siz
     struct stat st;
     *got = *bytes = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return os_error(e, path, "open", errno);
-    mnp_status status = fstat(fd, &st) == 0 ? MNP_OK : os_error(e, path, "read", errno);
+    if (fd < 0) return fsio_error(e, path, "open", errno);
+    mnp_status status = fstat(fd, &st) == 0 ? MNP_OK : fsio_error(e, path, "read", errno);
     for (ssize_t more = 1; status == MNP_OK && more != 0 && *got < want;) {
         more = read(fd, (char *)head + *got, want - *got);
         if (more < 0 && errno == EINTR) continue;
         if (more < 0)
-            status = os_error(e, path, "read", errno);
+            status = fsio_error(e, path, "read", errno);
         else
             *got += (size_t)more;
     }
@@ -329,7 +347,7 @@ static mnp_status open_temp(fsio_writer *w, mode_t mode) {
     if (w->fd < 0) {
         int err = errno;
         env_free(w->e, temp);
-        return os_error(w->e, w->name, "write", err);
+        return fsio_error(w->e, w->name, "write", err);
     }
     w->temp = temp;
     return MNP_OK;
@@ -353,7 +371,7 @@ mnp_status fsio_begin(env *e, const char *path, fsio_writer *w) {
     *w = (fsio_writer){.e = e, .fd = -1};
     struct stat st;
     bool exists = stat(path, &st) == 0;
-    if (exists && S_ISDIR(st.st_mode)) return w->status = os_error(e, path, "write", EISDIR);
+    if (exists && S_ISDIR(st.st_mode)) return w->status = fsio_error(e, path, "write", EISDIR);
     char real[PATH_MAX];
     int named = named_descriptor(path);
     bool file = named < 0 && (!exists || S_ISREG(st.st_mode));
@@ -371,7 +389,7 @@ mnp_status fsio_begin(env *e, const char *path, fsio_writer *w) {
         if (status == MNP_OK && exists) (void)!fchmod(w->fd, mode);
     } else {
         w->fd = named >= 0 ? fcntl(named, F_DUPFD_CLOEXEC, 3) : open(path, O_WRONLY | O_CLOEXEC);
-        if (w->fd < 0) status = os_error(e, path, "write", errno);
+        if (w->fd < 0) status = fsio_error(e, path, "write", errno);
     }
     w->status = status;
     if (status != MNP_OK) finish(w);
@@ -382,7 +400,8 @@ static mnp_status write_through(fsio_writer *w, const char *data, size_t bytes) 
     while (bytes > 0) {
         long put = io_write(w->e, w->fd, data, bytes);
         if (put < 0 && errno == EINTR) continue;
-        if (put <= 0) return w->status = os_error(w->e, w->name, "write", put < 0 ? errno : ENOSPC);
+        if (put <= 0)
+            return w->status = fsio_error(w->e, w->name, "write", put < 0 ? errno : ENOSPC);
         data += put;
         bytes -= (size_t)put;
     }
@@ -423,12 +442,12 @@ static mnp_status sync_directory(fsio_writer *w, char *temp) {
 
 static mnp_status put_in_place(fsio_writer *w) {
     MNP_TRY(flush(w));
-    if (w->temp && io_fsync(w->e, w->fd) != 0) return os_error(w->e, w->name, "write", errno);
+    if (w->temp && io_fsync(w->e, w->fd) != 0) return fsio_error(w->e, w->name, "write", errno);
     int rc = close(w->fd);
     w->fd = -1;
-    if (rc != 0) return os_error(w->e, w->name, "write", errno);
+    if (rc != 0) return fsio_error(w->e, w->name, "write", errno);
     if (!w->temp) return MNP_OK;
-    if (io_rename(w->e, w->temp, w->path) != 0) return os_error(w->e, w->name, "replace", errno);
+    if (io_rename(w->e, w->temp, w->path) != 0) return fsio_error(w->e, w->name, "replace", errno);
     char *temp = w->temp;
     w->temp = NULL; /* nothing to unlink any more */
     mnp_status status = sync_directory(w, temp);
@@ -444,6 +463,29 @@ mnp_status fsio_commit(fsio_writer *w) {
 
 void fsio_abort(fsio_writer *w) {
     finish(w);
+}
+
+mnp_status fsio_check(env *e, const char *path) {
+    struct stat st;
+    int named = named_descriptor(path);
+    if (named >= 0) {
+        int flags = fcntl(named, F_GETFL);
+        bool open = flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+        return open ? MNP_OK : fsio_error(e, path, "write", EBADF);
+    }
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return access(path, W_OK) == 0 ? MNP_OK : fsio_error(e, path, "write", errno);
+    fsio_writer w;
+    MNP_TRY(fsio_begin(e, path, &w));
+    fsio_abort(&w);
+    return MNP_OK;
+}
+
+mnp_status fsio_write(env *e, const char *path, const void *data, size_t bytes) {
+    fsio_writer w;
+    MNP_TRY(fsio_begin(e, path, &w));
+    fsio_append(&w, data, bytes); /* a failure sticks to the writer and comes out of commit */
+    return fsio_commit(&w);
 }
 
 /* ---- what killed processes left -------------------------------------------------------------- */
@@ -492,11 +534,4 @@ void fsio_sweep(const char *path) {
     }
     *slash = '\0';
     sweep(slash == real ? "/" : real, slash + 1);
-}
-
-mnp_status fsio_write(env *e, const char *path, const void *data, size_t bytes) {
-    fsio_writer w;
-    MNP_TRY(fsio_begin(e, path, &w));
-    fsio_append(&w, data, bytes); /* a failure sticks to the writer and comes out of commit */
-    return fsio_commit(&w);
 }

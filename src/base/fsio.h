@@ -29,6 +29,8 @@ mnp_status buf_append(buf *b, const void *data, size_t bytes);
 mnp_status buf_text(buf *b, const char *text);
 /* For %d, %s and the like. A %g or %f here would follow the locale: use the calls below. */
 mnp_status buf_printf(buf *b, const char *fmt, ...) MNP_PRINTF(2, 3);
+mnp_status buf_vprintf(buf *b, const char *fmt, va_list ap);
+mnp_status buf_plain(buf *b, const char *text);       /* foreign text for people: text_plain() */
 mnp_status buf_double(buf *b, double v);              /* shortest text that reads back as v */
 mnp_status buf_float(buf *b, float v);                /* the same for a float */
 mnp_status buf_fixed(buf *b, double v, int decimals); /* "%.<decimals>f", for pictures */
@@ -78,6 +80,13 @@ mnp_status fsio_append(fsio_writer *w, const void *data, size_t bytes);
  * the new file is already in place and whole. */
 mnp_status fsio_commit(fsio_writer *w);
 void fsio_abort(fsio_writer *w); /* accepts a writer that is already finished */
+
+/* Could `path` be written? For asking before long work: the same failures as those of fsio_begin,
+ * found by making the temporary and removing it. Devices and pipes are asked, not opened. */
+mnp_status fsio_check(env *e, const char *path);
+
+/* MNP_EIO with "NAME: cannot VERB: <what errno says> (remedy)". */
+mnp_status fsio_error(env *e, const char *name, const char *verb, int err);
 
 /* Removes the temporaries that killed processes left beside `path`, or all of a folder that belongs
  * to this program. Only for a caller who knows that no other process writes there. */

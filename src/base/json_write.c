@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 
 void json_writer_init(json_writer *w, buf *out, int indent) {
     *w = (json_writer){.out = out, .indent = indent};
@@ -63,10 +64,10 @@ static void put_quoted(buf *b, const char *text) {
             buf_printf(b, "\\%c", c);
         else if (c == '\n')
             buf_text(b, "\\n");
-        else if (c < 0x20 || c == 0x7f)
-            buf_printf(b, "\\u%04x", c);
         else if (n == 0)
-            buf_text(b, "\xef\xbf\xbd"); /* U+FFFD */
+            buf_text(b, "\xef\xbf\xbd");                    /* U+FFFD */
+        else if (text_is_control(text_code_point(text, n))) /* all below U+10000 */
+            buf_printf(b, "\\u%04x", (unsigned)text_code_point(text, n));
         else
             buf_append(b, text, n);
         text += n ? n : 1;

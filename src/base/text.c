@@ -129,6 +129,56 @@ const char *text_time(char out[TEXT_NUMBER], double seconds) {
     return out;
 }
 
+/* ---- foreign text ---------------------------------------------------------------------------- */
+
+uint32_t text_code_point(const char *text, size_t bytes) {
+    const unsigned char *s = (const unsigned char *)text;
+    if (bytes == 1) return s[0];
+    uint32_t c = s[0] & (0xffu >> (bytes + 1));
+    for (size_t i = 1; i < bytes; i++) c = c << 6 | (s[i] & 0x3f);
+    return c;
+}
+
+/* What moves the cursor, ends a line or turns the direction of writing. */
+bool text_is_control(uint32_t c) {
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/* The character at `s` as it is shown; returns how many bytes of `s` it takes. */
+static size_t show_character(const char *s, size_t left, char shown[8]) {
+    static const char letters[] = "\n\r\t", names[] = "nrt";
+    size_t bytes = fsio_utf8_len(s, left);
+    uint32_t c = bytes ? text_code_point(s, bytes) : (unsigned char)*s;
+    const char *letter = c && c < 0x80 ? strchr(letters, (int)c) : NULL;
+    if (letter)
+        snprintf(shown, 8, "\\%c", names[letter - letters]);
+    else if (bytes == 0 || (text_is_control(c) && c < 0x80))
+        snprintf(shown, 8, "\\x%02x", (unsigned)c & 0xff);
+    else if (text_is_control(c))
+        snprintf(shown, 8, "\\u%04x", (unsigned)c & 0xffff);
+    else
+        snprintf(shown, 8, "%.*s", (int)bytes, s);
+    return bytes ? bytes : 1;
+}
+
+size_t text_plain(char *out, size_t size, const char *text) {
+    size_t left = strlen(text), used = 0, whole = 0;
+    while (left > 0) {
+        char shown[8];
+        size_t took = show_character(text, left, shown), bytes = strlen(shown);
+        if (used == whole && used + bytes < size) {
+            memcpy(out + used, shown, bytes);
+            used += bytes;
+        }
+        whole += bytes;
+        text += took;
+        left -= took;
+    }
+    if (size > 0) out[used] = '\0';
+    return whole;
+}
+
 /* ---- names ----------------------------------------------------------------------------------- */
 
 enum { NAME_MAX_BYTES = 63 };

@@ -31,6 +31,21 @@ const char *text_count(char out[TEXT_NUMBER], double n);      /* 7, 950, 12.3k, 
 const char *text_bytes(char out[TEXT_NUMBER], double n);      /* 512 B, 12.3 MB              */
 const char *text_time(char out[TEXT_NUMBER], double seconds); /* 850 ms, 12.3 s, 1:23, 2:03:04 */
 
+/* ---- foreign text -----------------------------------------------------------------------------
+ */
+
+/* Text from a file or a command line as one line for a person to read: control characters (C0, DEL,
+ * C1), ends of lines, marks that turn the direction of writing, and bytes that are no UTF-8 become
+ * \n, \t, \r, \x1b or \u202e. All else stays, letters of any script too, so a text that went
+ * through once is not changed again. Works as snprintf does: `out` gets whole characters while
+ * there is room and a NUL (`out` may be NULL where size is 0); the length of the whole is returned.
+ */
+size_t text_plain(char *out, size_t size, const char *text);
+/* The code point of the well-formed UTF-8 sequence of `bytes` bytes at `text`, and whether it is
+ * one of those that text_plain() does not let through. */
+uint32_t text_code_point(const char *text, size_t bytes);
+bool text_is_control(uint32_t code_point);
+
 /* ---- names ------------------------------------------------------------------------------------
  */
 

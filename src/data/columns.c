@@ -237,28 +237,35 @@ static mnp_status choose_all(chooser *c, const data_source *s, columns *out) {
 
 /* ---- saying it ------------------------------------------------------------------------------- */
 
+/* before"NAME"after: names come from the file. */
+static void say_name(buf *say, const char *before, const char *name, const char *after) {
+    buf_printf(say, "%s\"", before);
+    buf_plain(say, name);
+    buf_printf(say, "\"%s", after);
+}
+
 static void say_choice(const chooser *c, const data_source *s, const columns *out, buf *say) {
     const csv_table *t = c->t;
     buf_text(say, "columns: ");
-    if (out->has_function)
-        buf_printf(say, "function \"%s\"%s%s%s", csv_header(t, out->function),
-                   c->function_given ? "" : " (", c->function_given ? "" : c->why_function,
-                   c->function_given ? "" : ")");
-    else
+    if (out->has_function) {
+        say_name(say, "function ", csv_header(t, out->function), "");
+        if (!c->function_given) buf_printf(say, " (%s)", c->why_function);
+    } else
         buf_text(say, "no function column, all rows are one function");
     for (int32_t i = 0; i < out->x_dim; i++)
-        buf_printf(say, "%s\"%s\"", i ? ", " : "; x ", csv_header(t, out->x[i]));
+        say_name(say, i ? ", " : "; x ", csv_header(t, out->x[i]), "");
     if (!s->x_columns && out->x_dim)
         buf_text(say, out->x_dim == 1 ? " (what is left)" : " (those left)");
     if (out->has_action)
-        buf_printf(say, "; action \"%s\", one input per value", csv_header(t, out->action));
-    buf_printf(say, "; y \"%s\"%s%s%s\n", csv_header(t, out->y), s->y_column ? "" : " (",
-               s->y_column ? "" : c->why_y, s->y_column ? "" : ")");
+        say_name(say, "; action ", csv_header(t, out->action), ", one input per value");
+    say_name(say, "; y ", csv_header(t, out->y), "");
+    if (!s->y_column) buf_printf(say, " (%s)", c->why_y);
+    buf_text(say, "\n");
     size_t unused = free_columns(c);
     if (!s->x_columns || unused == 0) return;
     buf_text(say, "not used:");
     for (size_t i = 0; i < t->columns; i++)
-        if (!c->taken[i]) buf_printf(say, " \"%s\"", csv_header(t, i));
+        if (!c->taken[i]) say_name(say, " ", csv_header(t, i), "");
     buf_text(say, "\n");
 }
 

@@ -236,7 +236,9 @@ static void say_ranges(reading *r) {
     for (int32_t i = 0; i <= r->c.x_dim; i++) {
         option_range v = range_of(r, i);
         size_t column = i < r->c.x_dim ? r->c.x[i] : r->c.y;
-        buf_printf(&r->say, "%s%s from ", i ? ", " : "ranges: ", csv_header(r->t, column));
+        buf_text(&r->say, i ? ", " : "ranges: ");
+        buf_plain(&r->say, csv_header(r->t, column));
+        buf_text(&r->say, " from ");
         double from = origin_of(r, i)->at;
         say_number(&r->say, v.lo, from);
         buf_text(&r->say, " to ");
@@ -298,12 +300,13 @@ static mnp_status say_functions(reading *r) {
     dataset all = {.functions = r->kept, .start = start};
     int64_t shortest;
     mnp_status status = dataset_measure(r->e, &all, &shortest, &r->median);
+    if (status == MNP_OK) buf_plain(&r->say, r->t->name);
     if (status == MNP_OK)
         buf_printf(&r->say,
-                   "%s: %" PRId64 " function%s, %" PRId64 " points; points per function: least "
+                   ": %" PRId64 " function%s, %" PRId64 " points; points per function: least "
                    "%" PRId64 ", median %" PRId64 ", most %" PRId64 "\n",
-                   r->t->name, r->kept, r->kept == 1 ? "" : "s", r->kept_points, shortest,
-                   r->median, all.longest);
+                   r->kept, r->kept == 1 ? "" : "s", r->kept_points, shortest, r->median,
+                   all.longest);
     env_free(r->e, start);
     return status;
 }

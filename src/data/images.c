@@ -86,8 +86,9 @@ static mnp_status report(env *e, dataset *d, const char *kind) {
     }
     buf b;
     buf_init(&b, e);
-    buf_printf(&b, "%s: %lld %s images of %lld x %lld pixels; values from ", d->name,
-               (long long)d->functions, kind, (long long)d->rows, (long long)d->cols);
+    buf_plain(&b, d->name);
+    buf_printf(&b, ": %lld %s images of %lld x %lld pixels; values from ", (long long)d->functions,
+               kind, (long long)d->rows, (long long)d->cols);
     buf_float(&b, lo);
     buf_text(&b, " to ");
     buf_float(&b, hi);

@@ -43,13 +43,15 @@ origin origin_find(double *values, int64_t count) {
 
 void origin_say(const origin *o, const char *name, buf *to) {
     if (o->at != 0) {
-        buf_printf(to, "note: %s is counted from ", name);
+        buf_text(to, "note: ");
+        buf_plain(to, name);
+        buf_text(to, " is counted from ");
         buf_double(to, o->at);
         buf_text(to, ": single precision would blur it otherwise\n");
     }
-    if (blurred(o))
-        buf_printf(to,
-                   "note: %" PRId64 " of %" PRId64 " different values of %s become equal in single "
-                   "precision (a few numbers lie far from all others)\n",
-                   o->distinct - o->kept, o->distinct, name);
+    if (!blurred(o)) return;
+    buf_printf(to, "note: %" PRId64 " of %" PRId64 " different values of ", o->distinct - o->kept,
+               o->distinct);
+    buf_plain(to, name);
+    buf_text(to, " become equal in single precision (a few numbers lie far from all others)\n");
 }

@@ -8,6 +8,7 @@
 #include "base/csv.h"
 #include "base/json.h"
 #include "base/npy.h"
+#include "base/png.h"
 #include "base/safetensors.h"
 #include "check.h"
 
@@ -187,6 +188,26 @@ static mnp_status body_npy_read(void) {
     return MNP_OK;
 }
 
+static mnp_status body_fsio_check(void) {
+    return fsio_check(&E, path);
+}
+
+static mnp_status body_png(void) {
+    static const uint8_t pixels[12];
+    return png_write_gray(&E, path, 4, 3, 8, pixels);
+}
+
+/* Names in reports are escaped on the way. */
+static mnp_status body_plain(void) {
+    buf b;
+    buf_init(&b, &E);
+    for (int i = 0; i < 300; i++) buf_plain(&b, "\033a");
+    mnp_status status = b.status;
+    if (status == MNP_OK) status = fsio_write(&E, path, b.data, b.len);
+    buf_free(&b);
+    return status;
+}
+
 /* ---- the runs -------------------------------------------------------------------------------- */
 
 static const char old_text[] = "old,content\na,b\n";
@@ -257,6 +278,9 @@ static const struct {
     {"csv_read", NULL, body_csv_read, false},
     {"npy_write", NULL, body_npy_write, true},
     {"npy_read", body_npy_write, body_npy_read, false},
+    {"fsio_check", NULL, body_fsio_check, false},
+    {"png_write_gray", NULL, body_png, true},
+    {"buf_plain", NULL, body_plain, true},
 };
 enum { BODIES = sizeof bodies / sizeof bodies[0] };
 

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -313,6 +314,29 @@ static void refusals_name_the_file_and_the_reason(void) {
     CHECK(files_in_folder() == 0);
 }
 
+/* What could not be written is known without writing, and asking leaves no trace. */
+static void asking_before_the_work_changes_nothing(void) {
+    const char *path = PATH("asked");
+    CHECK(fsio_check(&E, path) == MNP_OK && files_in_folder() == 0);
+    CHECK(fsio_write(&E, path, "earlier", 7) == MNP_OK);
+    CHECK(fsio_check(&E, path) == MNP_OK && file_is(path, "earlier") && files_in_folder() == 1);
+    CHECK(fsio_check(&E, folder) == MNP_EIO && strstr(E.error, strerror(EISDIR)));
+    CHECK(fsio_check(&E, PATH("no/such")) == MNP_EIO && strstr(E.error, strerror(ENOENT)));
+    CHECK(fsio_check(&E, PATH("asked/under")) == MNP_EIO && strstr(E.error, strerror(ENOTDIR)));
+    unlink(path);
+    CHECK(fsio_check(&E, "/dev/null") == MNP_OK && fsio_check(&E, "/dev/full") == MNP_OK);
+    CHECK(mkfifo(path, 0600) == 0 && fsio_check(&E, path) == MNP_OK); /* nobody reads: no waiting */
+    unlink(path);
+    CHECK(fsio_check(&E, "/dev/stdout") == MNP_OK);
+    int reading = open("/dev/null", O_RDONLY);
+    char name[32];
+    snprintf(name, sizeof name, "/dev/fd/%d", reading);
+    CHECK(fsio_check(&E, name) == MNP_EIO && strstr(E.error, "not open for writing"));
+    close(reading);
+    CHECK(fsio_check(&E, name) == MNP_EIO && strstr(E.error, "it is closed"));
+    CHECK(files_in_folder() == 0);
+}
+
 /* The name of a descriptor is written through, also when an unlinked file is behind it: renaming
  * over /dev/stdout would take it from every program of the machine. */
 static void a_descriptor_is_never_replaced(void) {
@@ -355,6 +379,7 @@ int main(void) {
     RUN(devices_are_written_through);
     RUN(a_bare_name_is_written_here);
     RUN(refusals_name_the_file_and_the_reason);
+    RUN(asking_before_the_work_changes_nothing);
     rmdir(folder);
     RUN(a_descriptor_is_never_replaced);
     return check_done();

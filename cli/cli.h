@@ -32,11 +32,13 @@ typedef struct cli {
     char device[64]; /* of cli_device() */
     env env;         /* for text, JSON and CSV of the command itself */
     int status;
+    struct outputs *outputs; /* what it reads and writes (outputs.h); one for the whole program */
     /* of a job started by mpirun (job.h): rank 0 speaks and writes, the others work */
     int rank, ranks;    /* 0 of 1 without a job */
     bool joined, alone; /* alone: each rank works for itself, and writes */
     char why[1024];     /* the last error of a rank in a job, told at the end */
     out_lock lock;      /* of the output, until the command ends */
+    bool held;          /* errors wait in `why`: one of several runs in this process */
 } cli;
 
 typedef struct command {
@@ -88,14 +90,19 @@ int cli_fail(cli *c, int status, const char *fmt, ...) MNP_PRINTF(3, 4);
  * ranks before it are gone, so that it can look at what they left. */
 typedef const char *cli_more(void *user, char *text, size_t size);
 int cli_fail_late(cli *c, int status, const char *why, cli_more *more, void *user);
-/* The same with the library's last error. EXIT_INTERRUPTED for MNP_ECANCELLED. */
+/* The same with the library's last error; nothing where cli_bad() has said why already.
+ * EXIT_INTERRUPTED for MNP_ECANCELLED. */
 int cli_failed(cli *c, mnp_status status);
 /* At the end: in a job, one rank prints the error that waited. */
 void cli_tell(cli *c);
 
-/* Lines for people: to stdout, or to stderr when --json has stdout for itself; none with --quiet.
- */
+/* A line for people: to stdout, or to stderr when --json has stdout for itself; none with --quiet.
+ * Names and notes from files may be in it: control characters, line ends too, are escaped. */
 void cli_say(const cli *c, const char *fmt, ...) MNP_PRINTF(2, 3);
+/* Several lines; a newline at the end is not one more. */
+void cli_say_lines(const cli *c, const char *text);
+/* The same as cli_say on stderr, for when stdout may be a table. */
+void cli_note(const cli *c, const char *fmt, ...) MNP_PRINTF(2, 3);
 /* The one JSON object on the last line of stdout. Fields are added between begin and end, with the
  * calls below or any of base/json.h on `w`; printed only with --json. */
 typedef struct cli_json {

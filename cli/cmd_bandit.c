@@ -4,6 +4,7 @@
 
 #include "base/csv.h"
 #include "cli/bandit_log.h"
+#include "cli/outputs.h"
 
 static const flag_def flags[] = {
     {"agent", "A", "who plays (default: by the file, or mnp)"},
@@ -117,6 +118,10 @@ static int run(cli *c) {
     mnp_bandit_opts o = options(c);
     const char *out = cli_text(c, "out", NULL);
     if (cli_bad(c)) return c->status;
+    int code = c->n_args ? cli_input(c, c->args[0]) : 0;
+    if (code == 0 && cli_has(c, "log")) code = cli_input(c, cli_text(c, "log", ""));
+    if (code == 0 && out && !cli_has(c, "log")) code = cli_output(c, out);
+    if (code) return code;
     mnp_model *m = NULL;
     mnp_bandit_scores scores = {.size = sizeof scores};
     progress p;
@@ -132,7 +137,7 @@ static int run(cli *c) {
                         o.agent_file, agent, o.agent);
     if (o.agent_file) o.agent = agent;
     if (cli_has(c, "log")) {
-        int code = bandit_log(c, m, &o);
+        code = bandit_log(c, m, &o);
         mnp_model_destroy(m);
         return code;
     }
@@ -143,7 +148,6 @@ static int run(cli *c) {
     }
     progress_begin(&p, c, "trials", 0, o.trials);
     o.progress = show, o.progress_user = &p;
-    int code = 0;
     if (status == MNP_OK) {
         status = mnp_bandit_wheel(c->ctx, m, &o, &scores);
         progress_end(&p);

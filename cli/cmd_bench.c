@@ -8,7 +8,7 @@
 #include "bench/bench_gemm.h"
 #include "bench/bench_model.h"
 #include "bench/peak.h"
-#include "cli/cli.h"
+#include "cli/outputs.h"
 
 static const flag_def flags[] = {
     {"seconds", "S", "time to spend on a step or a latency (default 5)"},
@@ -176,6 +176,7 @@ static int run(cli *c) {
             return cli_fail(c, EXIT_FAILED, "%s: %s", parts[k].name, b.setup.error);
         fprintf(report.out, "\n");
         fflush(report.out);
+        if (cli_printed(c)) return EXIT_FAILED;
     }
     if (cli_interrupted()) return EXIT_INTERRUPTED;
     report_print(&report);

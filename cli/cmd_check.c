@@ -1,5 +1,5 @@
 /* cmd_check.c: mnp check MODEL: the laws of a stochastic process, as numbers. */
-#include "cli/cli.h"
+#include "cli/outputs.h"
 #include "cli/source.h"
 
 static const flag_def flags[] = {
@@ -11,13 +11,15 @@ static int run(cli *c) {
     int64_t functions = cli_int(c, "functions", 20, 1, 1000000);
     int64_t samples = cli_int(c, "samples", 20, 1, 10000);
     if (cli_bad(c)) return c->status;
+    int code = cli_input(c, c->args[0]);
+    if (code) return code;
     mnp_model *m = NULL;
     mnp_data *data = NULL;
     mnp_laws laws = {.size = sizeof laws};
     mnp_status status = mnp_model_load(c->ctx, c->args[0], &m);
     if (status == MNP_OK) status = source_open_test(c, m, functions, &data);
     if (status == MNP_OK) status = mnp_check(c->ctx, m, data, functions, samples, c->seed, &laws);
-    int code = cli_bad(c) ? c->status : status == MNP_OK ? 0 : cli_failed(c, status);
+    if (status != MNP_OK) code = cli_failed(c, status);
     if (code == 0) {
         cli_say(c, "%s on %lld functions of %s, %lld samples, seed %llu", c->args[0],
                 (long long)laws.functions, mnp_data_name(data), (long long)laws.samples,

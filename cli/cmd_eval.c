@@ -1,7 +1,7 @@
 /* cmd_eval.c: mnp eval MODEL: scores on held-out functions. */
 #include <math.h>
 
-#include "cli/cli.h"
+#include "cli/outputs.h"
 #include "cli/source.h"
 
 static const flag_def flags[] = {
@@ -169,6 +169,8 @@ static int run(cli *c) {
     o.progress = on_progress;
     o.progress_user = &p;
     if (cli_bad(c) || check_note(c)) return EXIT_USAGE;
+    int code = cli_has(c, "note") ? cli_output(c, c->args[0]) : cli_input(c, c->args[0]);
+    if (code) return code;
     const char *protocol = o.protocol == MNP_STRICT ? "strict" : "authors";
     mnp_model *m = NULL;
     mnp_data *data = NULL;
@@ -181,15 +183,14 @@ static int run(cli *c) {
         status = mnp_evaluate(c->ctx, m, data, &o, &scores);
         progress_end(&p);
     }
-    int code = cli_bad(c) ? c->status : status == MNP_OK ? 0 : cli_failed(c, status);
+    if (status != MNP_OK) code = cli_failed(c, status);
     if (code == 0) {
         image_terms t = terms_of(data, &o, &scores);
         say_scores(c, &scores, mnp_data_name(data), protocol, &t);
-        if (cli_has(c, "note")) status = note_score(c, m, &scores, protocol);
-        if (status == MNP_OK)
-            put_json(c, &scores, mnp_data_name(data), protocol, &t);
-        else
-            code = cli_failed(c, status);
+        code = cli_printed(c);
+        if (code == 0 && cli_has(c, "note")) status = note_score(c, m, &scores, protocol);
+        if (status != MNP_OK) code = cli_failed(c, status);
+        if (code == 0) put_json(c, &scores, mnp_data_name(data), protocol, &t);
     }
     mnp_data_destroy(data);
     mnp_model_destroy(m);

@@ -1,6 +1,7 @@
 /* cmd_gen.c: mnp gen DATASET: functions of a built-in family as CSV; images in gen_images.c. */
 #include "cli/cli.h"
 #include "cli/gen_images.h"
+#include "cli/outputs.h"
 
 static const flag_def flags[] = {
     {"functions", "N", "how many functions (default 100)"},
@@ -34,10 +35,13 @@ static int run(cli *c) {
     o.split = (mnp_split)cli_choice(c, "split", "train|valid|test", 0);
     if (cli_bad(c)) return c->status;
     const char *out = cli_text(c, "out", "/dev/stdout");
+    int code = cli_input_data(c, c->args[0]);
+    if (code == 0) code = cli_output(c, out);
+    if (code) return code;
     mnp_data *data = NULL;
     mnp_status status = mnp_data_open(c->ctx, c->args[0], &o, &data);
     if (status == MNP_OK && cli_writes(c)) status = mnp_data_write_csv(c->ctx, data, out);
-    int code = status == MNP_OK ? 0 : cli_failed(c, status);
+    code = status == MNP_OK ? 0 : cli_failed(c, status);
     if (code == 0 && cli_has(c, "out"))
         cli_say(c, "%s: %lld functions, %lld points of %s, seed %llu", out,
                 (long long)mnp_data_functions(data), (long long)mnp_data_points(data),

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/outputs.h"
 
 static void say_notes(cli *c, const mnp_model *m) {
     const char *key;
@@ -24,12 +24,13 @@ static int say_plan(cli *c, const mnp_model *m) {
         return cli_failed(c, MNP_ENOMEM);
     }
     mnp_model_plan(c->ctx, m, POINTS, CONTEXT, text, length + 1);
-    cli_say(c, "%s", text);
+    cli_say_lines(c, text);
     env_free(&c->env, text);
     return 0;
 }
 
-/* --note "device=NVIDIA H200, tf32". What the commands themselves read back stays as it is. */
+/* --note "device=NVIDIA H200, tf32". What the commands themselves read back stays as it is. The
+ * file is written last, when all that was printed has arrived. */
 static int set_note(cli *c, mnp_model *m) {
     static const char *const own[] = {"data", "x_names", "y_name", "seed", "steps", "train"};
     const char *text = cli_text(c, "note", ""), *equals = strchr(text, '=');
@@ -41,7 +42,13 @@ static int set_note(cli *c, mnp_model *m) {
     for (size_t k = 0; k < sizeof own / sizeof *own; k++) taken |= strcmp(key, own[k]) == 0;
     if (taken) return cli_fail(c, EXIT_USAGE, "the note '%s' is written by mnp train alone", key);
     mnp_status status = mnp_model_set_note(c->ctx, m, key, equals[1] ? equals + 1 : NULL);
-    if (status == MNP_OK) status = mnp_model_save(c->ctx, m, c->args[0]);
+    return status == MNP_OK ? 0 : cli_failed(c, status);
+}
+
+static int save(cli *c, const mnp_model *m) {
+    int code = cli_printed(c);
+    if (code) return code;
+    mnp_status status = mnp_model_save(c->ctx, m, c->args[0]);
     return status == MNP_OK ? 0 : cli_failed(c, status);
 }
 
@@ -73,11 +80,13 @@ static int say_agent(cli *c, const char *agent) {
 
 static int run(cli *c) {
     char agent[32];
+    int code = cli_has(c, "note") ? cli_output(c, c->args[0]) : cli_input(c, c->args[0]);
+    if (code) return code;
     if (mnp_agent_file(c->ctx, c->args[0], agent, sizeof agent)) return say_agent(c, agent);
     mnp_model *m = NULL;
     mnp_status status = mnp_model_load(c->ctx, c->args[0], &m);
     if (status != MNP_OK) return cli_failed(c, status);
-    int code = cli_has(c, "note") ? set_note(c, m) : 0;
+    code = cli_has(c, "note") ? set_note(c, m) : 0;
     if (code) {
         mnp_model_destroy(m);
         return code;
@@ -87,6 +96,7 @@ static int run(cli *c) {
     cli_say(c, "  options          %s", mnp_model_options(m));
     say_notes(c, m);
     if (cli_has(c, "plan")) code = say_plan(c, m);
+    if (code == 0 && cli_has(c, "note")) code = save(c, m);
     if (code == 0) put_json(c, m);
     mnp_model_destroy(m);
     return code;

@@ -4,6 +4,7 @@
 
 #include "base/npy.h"
 #include "cli/figure_panel.h"
+#include "cli/outputs.h"
 #include "cli/places.h"
 
 enum { GRID_1D = 200, GRID_2D = 48, DRAWS = 12, CHAIN_DRAWS = 5, MAP_DRAWS = 2 };
@@ -67,6 +68,7 @@ static int default_places(cli *c, plot_job *job) {
     places_span s = places_nothing();
     if (!places_of_data(c, job->q.model, x_dim, &s) || !(s.lo[0] < s.hi[0]))
         s = (places_span){{-2, -2}, {2, 2}};
+    if (cli_bad(c)) return c->status;
     for (int k = 0; k < job->r.contexts; k++)
         for (int64_t i = 0; i < job->contexts[k].n; i++)
             places_widen(&s, x_dim, job->contexts[k].x + i * x_dim);
@@ -110,12 +112,14 @@ static int read_truth(cli *c, const map_frame *f, double **out) {
     npy_array a = {0};
     *out = NULL;
     if (!path) return 0;
+    int code = cli_input(c, path);
+    if (code) return code;
     if (npy_read(&c->env, path, NPY_FILE_MAX, &a) != MNP_OK) return points_failed(c);
     bool fits = a.ndim >= 2 && a.ndim <= 3 && a.shape[a.ndim - 2] == f->rows &&
                 a.shape[a.ndim - 1] == f->cols;
-    int code = fits ? 0
-                    : cli_fail(c, EXIT_FAILED, "%s: wanted an array of %lld x %lld, as --grid says",
-                               path, (long long)f->rows, (long long)f->cols);
+    code = fits ? 0
+                : cli_fail(c, EXIT_FAILED, "%s: wanted an array of %lld x %lld, as --grid says",
+                           path, (long long)f->rows, (long long)f->cols);
     if (code == 0) *out = env_alloc(&c->env, a.count, sizeof **out, "an image");
     if (code == 0 && !*out) code = points_failed(c);
     if (code == 0) npy_doubles(&a, *out);
@@ -228,6 +232,8 @@ static int run(cli *c) {
     if (code != 0) return code;
     chart *picture = NULL;
     const char *log = cli_text(c, "log", NULL), *out = cli_text(c, "out", NULL);
+    code = cli_output(c, out);
+    if (code != 0) return code;
     code = log ? figure_log(c, log, cli_text(c, "title", NULL), &picture) : draw_model(c, &picture);
     if (code == 0 && chart_save(picture, out) != MNP_OK) code = points_failed(c);
     chart_destroy(picture);

@@ -87,9 +87,9 @@ static int predict(cli *c, const question *q, int64_t samples) {
 
 static void report(cli *c, const question *q, int64_t samples) {
     const char *out = cli_text(c, "out", NULL);
-    points_note(c, "%s: %lld points given %lld, %lld samples, seed %llu", out ? out : "stdout",
-                (long long)q->targets.n, (long long)q->context.n, (long long)samples,
-                (unsigned long long)c->seed);
+    cli_note(c, "%s: %lld points given %lld, %lld samples, seed %llu", out ? out : "stdout",
+             (long long)q->targets.n, (long long)q->context.n, (long long)samples,
+             (unsigned long long)c->seed);
     cli_json j;
     cli_json_begin(c, &j);
     cli_json_integer(&j, "points", q->targets.n);
@@ -115,10 +115,10 @@ static int write_map(cli *c, const question *q, const map *m) {
 
 static void report_map(cli *c, const question *q, const map *m, double seconds) {
     const char *out = cli_text(c, "out", NULL);
-    points_note(c, "%s: a map of %lld x %lld given %lld%s, %lld realisations, %.1f s, seed %llu",
-                out ? out : "stdout", (long long)m->at.rows, (long long)m->at.cols,
-                (long long)q->context.n, m->honoured ? ", honoured" : "", (long long)m->samples,
-                seconds, (unsigned long long)c->seed);
+    cli_note(c, "%s: a map of %lld x %lld given %lld%s, %lld realisations, %.1f s, seed %llu",
+             out ? out : "stdout", (long long)m->at.rows, (long long)m->at.cols,
+             (long long)q->context.n, m->honoured ? ", honoured" : "", (long long)m->samples,
+             seconds, (unsigned long long)c->seed);
     cli_json j;
     cli_json_begin(c, &j);
     cli_json_integer(&j, "rows", m->at.rows);
@@ -138,7 +138,9 @@ static int predict_map(cli *c, question *q, const char *grid, int64_t samples) {
     if (cli_has(c, "at") || cli_has(c, "draws"))
         return cli_fail(c, EXIT_USAGE, "--%s is not for maps (--grid %s)",
                         cli_has(c, "at") ? "at" : "draws", grid);
+    const char *out = cli_text(c, "out", NULL);
     int code = map_frame_read(c, q, grid, &frame);
+    if (code == 0 && out) code = map_check_out(c, &frame, out);
     if (code == 0) code = map_place(c, &frame, cli_text(c, "context", ""), &q->context);
     if (code == 0) question_warn(c, q);
     double start = cli_now();
@@ -159,7 +161,7 @@ static int run(cli *c) {
         return cli_fail(c, EXIT_USAGE, "--honour is for maps (--grid ROWSxCOLS)");
     int64_t samples = cli_int(c, "samples", maps ? 100 : 200, 1, 100000);
     if (cli_bad(c)) return c->status;
-    int code = points_check_out(c);
+    int code = maps && cli_has(c, "out") ? 0 : points_check_out(c); /* a map has names of its own */
     if (code != 0) return code;
     question q;
     code = question_open(c, &q);

@@ -53,9 +53,9 @@ static int sample(cli *c, const question *q, int64_t count, mnp_base base) {
 
 static void report(cli *c, const question *q, int64_t count, mnp_base base) {
     const char *out = cli_text(c, "out", NULL), *name = base == MNP_BASE_ZERO ? "zero" : "normal";
-    points_note(c, "%s: %lld functions at %lld places given %lld points, base %s, seed %llu",
-                out ? out : "stdout", (long long)count, (long long)q->targets.n,
-                (long long)q->context.n, name, (unsigned long long)c->seed);
+    cli_note(c, "%s: %lld functions at %lld places given %lld points, base %s, seed %llu",
+             out ? out : "stdout", (long long)count, (long long)q->targets.n,
+             (long long)q->context.n, name, (unsigned long long)c->seed);
     cli_json j;
     cli_json_begin(c, &j);
     cli_json_integer(&j, "functions", count);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/outputs.h"
 #include "cli/source.h"
 #include "cli/train_agent.h"
 #include "cli/training.h"
@@ -138,8 +139,7 @@ static int start(cli *c, training *t, const char *out) {
 static void say_start(cli *c, const training *t) {
     mnp_train_report r = training_report(t);
     char count[TEXT_NUMBER];
-    const char *read = mnp_data_report(t->train);
-    cli_say(c, "%.*s", (int)strlen(read) - (*read != '\0'), read); /* its own last newline */
+    cli_say_lines(c, mnp_data_report(t->train));
     cli_say(c, "%s parameters, seed %llu, steps %lld to %lld",
             text_count(count, (double)mnp_model_parameters(t->model)), (unsigned long long)t->seed,
             (long long)r.step, (long long)t->stop_at);
@@ -162,6 +162,9 @@ static int run_one(cli *c, const char *out) {
     int code = start(c, &t, out);
     if (code == 0) {
         say_start(c, &t);
+        code = cli_printed(c);
+    }
+    if (code == 0) {
         code = finish(c, &t, training_run(&t));
     }
     if (code == 0) {
@@ -240,21 +243,29 @@ static int run_seeds(cli *c, const char *out, int seeds) {
         code = seed_open(c, &runs[opened], out, opened, seeds);
         opened++;
     }
-    if (code == 0) say_start(c, &runs[0].t);
+    if (code == 0) {
+        say_start(c, &runs[0].t);
+        code = cli_printed(c);
+    }
     for (int k = 0; k < seeds && code == 0; k++) {
         runs[k].t.what = "training all seeds";
+        runs[k].c.held = true; /* a full disk fails all: one is told */
         runs[k].running = pthread_create(&runs[k].thread, NULL, seed_thread, &runs[k]) == 0;
         if (!runs[k].running) code = cli_fail(c, EXIT_FAILED, "no thread for seed %d", k);
     }
     for (int k = 0; k < opened; k++)
         if (runs[k].running) pthread_join(runs[k].thread, NULL);
-    for (int k = 0; k < opened && code == 0; k++)
-        code =
-            runs[k].code == EXIT_INTERRUPTED
-                ? cli_fail(c, EXIT_INTERRUPTED,
-                           "interrupted; go on with: mnp train --resume %s --seeds %d --seed %llu",
-                           out, seeds, (unsigned long long)c->seed)
-                : finish(c, &runs[k].t, runs[k].code);
+    for (int k = 0; k < opened && code == 0; k++) {
+        code = runs[k].code;
+        if (code == EXIT_INTERRUPTED)
+            cli_fail(c, code,
+                     "interrupted; go on with: mnp train --resume %s --seeds %d --seed %llu", out,
+                     seeds, (unsigned long long)c->seed);
+        else if (code)
+            cli_fail(c, code, "%s", runs[k].c.why);
+        else
+            say_result(c, &runs[k].t);
+    }
     if (code == 0) write_seeds(c, runs, seeds);
     for (int k = 0; k < opened; k++) seed_close(&runs[k]);
     env_free(&c->env, runs);

@@ -5,6 +5,7 @@
 
 #include "base/csv.h"
 #include "cli/figure.h"
+#include "cli/outputs.h"
 
 /* The columns of a log: rows numbers each, NaN where there was none. */
 typedef struct train_log {
@@ -14,6 +15,8 @@ typedef struct train_log {
 
 static int read_log(cli *c, const char *path, train_log *log) {
     csv_table *t = NULL;
+    int code = cli_input(c, path);
+    if (code) return code;
     if (csv_read(&c->env, path, '\0', &t) != MNP_OK) return points_failed(c);
     static const char *const names[] = {"step", "loss", "kl", "valid"};
     double **columns[] = {&log->step, &log->loss, &log->kl, &log->valid};

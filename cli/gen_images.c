@@ -2,12 +2,11 @@
  * resumable) or, those of one split, into one .npy file. */
 #include "cli/gen_images.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/npy.h"
 #include "base/pool.h"
+#include "cli/outputs.h"
 #include "cli/sheet.h"
 #include "cli/wells.h"
 #include "data/geofluvial_set.h"
@@ -91,9 +90,6 @@ static mnp_status folder_sheet(job *j, const geofluvial_set *set) {
 static mnp_status folder_pngs(job *j, const geofluvial_set *set, int64_t each) {
     char path[GEOFLUVIAL_PATH + 64];
     int64_t size = set->o.size;
-    snprintf(path, sizeof path, "%s/png", set->dir);
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return env_fail(&j->e, MNP_EIO, "%s: cannot make the folder: %s", path, strerror(errno));
     uint8_t *mask = env_alloc(&j->e, (size_t)(size * size), 1, "an image");
     mnp_status status = mask ? MNP_OK : MNP_ENOMEM;
     for (int split = 0; split < GEOFLUVIAL_SPLITS; split++)
@@ -147,10 +143,19 @@ static mnp_status share_files(job *j, geofluvial_set *set, const geofluvial_watc
     return status;
 }
 
+/* The folders are made here, so that a place where they cannot be is found before any image. */
+static int check_folder(job *j, bool pngs) {
+    char path[GEOFLUVIAL_PATH + 64];
+    int code = cli_output_folder(j->c, j->out);
+    snprintf(path, sizeof path, "%s/png", j->out);
+    if (code == 0 && pngs) code = cli_output_folder(j->c, path);
+    return code ? code : cli_output(j->c, j->sheet);
+}
+
 /* The folder is this process's, or this job's, alone. */
-static int claim_folder(job *j) {
-    bool own = j->c->rank == 0 && (mkdir(j->out, 0777) == 0 || errno == EEXIST);
-    int code = own ? lock_take(&j->c->lock, j->c, j->out) : 0;
+static int claim_folder(job *j, bool pngs) {
+    int code = j->c->rank == 0 ? check_folder(j, pngs) : 0;
+    if (code == 0) code = lock_take(&j->c->lock, j->c, j->out);
     mnp_status status = mnp_ctx_share(j->c->ctx, &code, sizeof code);
     return status == MNP_OK ? code : cli_failed(j->c, status);
 }
@@ -169,7 +174,7 @@ static int to_folder(job *j) {
     else
         geofluvial_shares(j->images, set.images);
     geofluvial_watch watch = {show_progress, j};
-    int code = claim_folder(j);
+    int code = claim_folder(j, pngs > 0);
     if (code) return code;
     progress_begin(&j->bar, j->c, "images", 0, j->images);
     mnp_status status = share_files(j, &set, &watch, &drawn);
@@ -254,17 +259,34 @@ static void report_array(job *j) {
 }
 
 /* F-wells.csv beside F.npy. */
+static void wells_path(const job *j, char path[GEOFLUVIAL_PATH]) {
+    snprintf(path, GEOFLUVIAL_PATH, "%.*s-wells.csv", (int)strlen(j->out) - 4, j->out);
+}
+
 static mnp_status array_wells(job *j, const npy_array *a) {
     char path[GEOFLUVIAL_PATH];
     int64_t count = cli_int(j->c, "wells", 1, 1, 1 << 24);
-    if (strlen(j->out) >= sizeof path - 16) return env_fail(&j->e, MNP_EINVAL, "--out: too long");
-    snprintf(path, sizeof path, "%.*s-wells.csv", (int)strlen(j->out) - 4, j->out);
+    wells_path(j, path);
     return wells_write(&j->e, path, a->data, j->o.size, j->o.size, count, j->c->seed);
+}
+
+static int check_array(job *j) {
+    char path[GEOFLUVIAL_PATH];
+    if (strlen(j->out) >= sizeof path - 16) return cli_fail(j->c, EXIT_USAGE, "--out: too long");
+    if (j->sheet && strcmp(j->sheet, j->out) == 0)
+        return cli_fail(j->c, EXIT_USAGE, "--out and --sheet are one file, %s", j->out);
+    wells_path(j, path);
+    int code = cli_output(j->c, j->out);
+    if (code == 0 && j->sheet) code = cli_output(j->c, j->sheet);
+    if (code == 0 && cli_has(j->c, "wells")) code = cli_output(j->c, path);
+    return code;
 }
 
 static int to_array(job *j) {
     if (cli_has(j->c, "png"))
         return cli_fail(j->c, EXIT_USAGE, "--png needs a folder: --out DIR instead of %s", j->out);
+    int code = check_array(j);
+    if (code) return code;
     int64_t runs = (j->images + j->o.crops - 1) / j->o.crops;
     npy_array a = {.ndim = 3, .shape = {j->images, j->o.size, j->o.size}};
     geofluvial_watch watch = {show_progress, j};

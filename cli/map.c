@@ -51,10 +51,13 @@ int map_frame_read(cli *c, const question *q, const char *grid, map_frame *out) 
     if (out->pixels) return 0;
     places_span s = places_nothing();
     if (!places_of_data(c, q->model, 2, &s))
-        return cli_fail(c, EXIT_FAILED,
-                        "%s: its training data are not there to say which range a map has; use "
-                        "--grid lo:hi:n,lo:hi:n",
-                        c->args[0]);
+        return cli_bad(c)
+                   ? c->status
+                   : cli_fail(
+                         c, EXIT_FAILED,
+                         "%s: its training data are not there to say which range a map has; use "
+                         "--grid lo:hi:n,lo:hi:n",
+                         c->args[0]);
     places_round(&s, 2);
     memcpy(out->lo, s.lo, sizeof s.lo);
     memcpy(out->hi, s.hi, sizeof s.hi);

@@ -57,6 +57,8 @@ void map_free(cli *c, map *m); /* accepts zeros */
 /* PREFIX.csv, PREFIX-mean.npy, -sd, -channel (-below for other models), -draws, and the same as
  * .png. A prefix that ends in .csv is taken without it. */
 int map_write(cli *c, const question *q, const map *m, const char *prefix);
+/* Before the map is made: can its files be written, and is none of them an input? */
+int map_check_out(cli *c, const map_frame *f, const char *prefix);
 /* The table alone. */
 int map_table(cli *c, const question *q, const map *m, buf *out);
 

@@ -5,13 +5,14 @@
 #include "base/csv.h"
 #include "base/npy.h"
 #include "cli/map.h"
+#include "cli/outputs.h"
 #include "cli/sheet.h"
 
 enum { PATH = 4096 };
 
 /* What a map of probabilities is called. */
-static const char *below_name(const map *m) {
-    return m->at.pixels ? "channel" : "below";
+static const char *below_name(const map_frame *f) {
+    return f->pixels ? "channel" : "below";
 }
 
 int map_table(cli *c, const question *q, const map *m, buf *out) {
@@ -95,7 +96,7 @@ static mnp_status write_layers(cli *c, const map *m, const char *stem) {
     bool pixels = m->at.pixels; /* images have values from -1 (river, bright) to 1 */
     const layer layers[] = {{"mean", m->mean, pixels, -pixels},
                             {"sd", m->sd, 0, pixels},
-                            {below_name(m), m->below, 0, 1}};
+                            {below_name(&m->at), m->below, 0, 1}};
     char path[PATH];
     mnp_status status = MNP_OK;
     for (int k = 0; k < 3 && status == MNP_OK; k++) {
@@ -114,16 +115,38 @@ static mnp_status write_layers(cli *c, const map *m, const char *stem) {
     return npy_write(&c->env, path, &draws);
 }
 
-int map_write(cli *c, const question *q, const map *m, const char *prefix) {
-    char stem[PATH - 64], path[PATH];
+enum { STEM = PATH - 64 };
+
+static int stem_of(cli *c, const char *prefix, char stem[STEM]) {
     size_t length = strlen(prefix);
-    if (length >= sizeof stem) return cli_fail(c, EXIT_USAGE, "--out is too long");
+    if (length >= STEM) return cli_fail(c, EXIT_USAGE, "--out is too long");
     if (length > 4 && strcmp(prefix + length - 4, ".csv") == 0) length -= 4;
-    snprintf(stem, sizeof stem, "%.*s", (int)length, prefix);
+    snprintf(stem, STEM, "%.*s", (int)length, prefix);
+    return 0;
+}
+
+int map_check_out(cli *c, const map_frame *f, const char *prefix) {
+    const char *const layers[] = {"mean", "sd", below_name(f), "draws"};
+    char stem[STEM], path[PATH];
+    int code = stem_of(c, prefix, stem);
+    if (code) return code;
+    snprintf(path, sizeof path, "%s.csv", stem);
+    code = cli_output(c, path);
+    for (int k = 0; k < 8 && code == 0; k++) {
+        snprintf(path, sizeof path, "%s-%s.%s", stem, layers[k / 2], k % 2 ? "png" : "npy");
+        code = cli_output(c, path);
+    }
+    return code;
+}
+
+int map_write(cli *c, const question *q, const map *m, const char *prefix) {
+    char stem[STEM], path[PATH];
+    int code = stem_of(c, prefix, stem);
+    if (code) return code;
     snprintf(path, sizeof path, "%s.csv", stem);
     buf table;
     buf_init(&table, &c->env);
-    int code = map_table(c, q, m, &table);
+    code = map_table(c, q, m, &table);
     if (code == 0 && fsio_write(&c->env, path, table.data, table.len) != MNP_OK)
         code = points_failed(c);
     if (code == 0 && write_layers(c, m, stem) != MNP_OK) code = points_failed(c);

@@ -1,39 +1,56 @@
 /* points.c: see points.h. */
 #include "cli/points.h"
 
-#include <stdarg.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/handles.h"
 #include "base/csv.h"
 #include "base/text.h"
+#include "cli/outputs.h"
 
 int points_failed(cli *c) {
     return cli_fail(c, EXIT_FAILED, "%s", c->env.error);
 }
 
-void points_note(const cli *c, const char *fmt, ...) {
-    if (c->quiet) return;
-    va_list ap;
-    va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    fputc('\n', stderr);
+/* A table is for programs, byte for byte. On a terminal a person reads it, and names of columns,
+ * which come from the model's file, must not steer the terminal. */
+static int print_table(cli *c, const buf *table) {
+    errno = 0;
+    if (!isatty(STDOUT_FILENO)) {
+        fwrite(buf_str(table), 1, table->len, stdout);
+        return cli_printed(c);
+    }
+    buf shown;
+    buf_init(&shown, &c->env);
+    char *line = env_strdup(&c->env, buf_str(table));
+    for (char *at = line; at && *at;) {
+        char *end = at + strcspn(at, "\n"), *next = *end ? end + 1 : end;
+        *end = '\0';
+        buf_plain(&shown, at);
+        buf_text(&shown, "\n");
+        at = next;
+    }
+    fwrite(buf_str(&shown), 1, shown.len, stdout);
+    int code = line && shown.status == MNP_OK ? cli_printed(c) : points_failed(c);
+    env_free(&c->env, line);
+    buf_free(&shown);
+    return code;
 }
 
 int points_write(cli *c, const buf *table) {
     if (table->status != MNP_OK) return points_failed(c);
     const char *out = cli_text(c, "out", NULL);
-    if (!out) { /* a failed write shows when stdout is flushed at the end */
-        fwrite(buf_str(table), 1, table->len, stdout);
-        return 0;
-    }
+    if (!out) return print_table(c, table);
     return fsio_write(&c->env, out, buf_str(table), table->len) == MNP_OK ? 0 : points_failed(c);
 }
 
 int points_check_out(cli *c) {
-    if (!c->json || cli_has(c, "out")) return 0;
+    const char *out = cli_text(c, "out", NULL);
+    if (out) return cli_output(c, out);
+    if (!c->json) return 0;
     return cli_fail(c, EXIT_USAGE,
                     "--json has stdout for itself: say with --out F.csv where the "
                     "table goes");
@@ -149,8 +166,8 @@ static int pick_columns(cli *c, const point_names *names, const csv_table *t, bo
     for (int64_t k = 0; k < p->count; k++)
         buf_printf(&list, "%s%s as %s", k ? ", " : "", csv_header(t, p->column[k]),
                    k < names->x_dim ? names->x[k] : names->y);
-    points_note(c, "%s: there is no column '%s'; the numeric columns are taken in order: %s",
-                t->name, absent, buf_str(&list));
+    cli_note(c, "%s: there is no column '%s'; the numeric columns are taken in order: %s", t->name,
+             absent, buf_str(&list));
     buf_free(&list);
     return 0;
 }
@@ -185,17 +202,19 @@ static int read_rows(cli *c, const point_names *names, const csv_table *t, const
         out->n += !missing;
     }
     if (dropped)
-        points_note(c, "%s: %lld of %lld rows have no %s and were dropped", t->name,
-                    (long long)dropped, (long long)t->rows, csv_header(t, p->column[x_dim]));
+        cli_note(c, "%s: %lld of %lld rows have no %s and were dropped", t->name,
+                 (long long)dropped, (long long)t->rows, csv_header(t, p->column[x_dim]));
     return 0;
 }
 
 int points_read(cli *c, const point_names *names, const char *path, bool with_y, points *out) {
     csv_table *t = NULL;
     *out = (points){0};
+    int code = cli_input(c, path);
+    if (code) return code;
     if (csv_read(&c->env, path, '\0', &t) != MNP_OK) return points_failed(c);
     picked p;
-    int code = pick_columns(c, names, t, with_y, &p);
+    code = pick_columns(c, names, t, with_y, &p);
     if (code == 0) {
         out->x = env_alloc(&c->env, t->rows * (size_t)names->x_dim + 1, sizeof(double), "points");
         if (with_y) out->y = env_alloc(&c->env, t->rows + 1, sizeof(double), "points");
@@ -274,6 +293,8 @@ int points_grid(cli *c, const point_names *names, const char *text, points *out)
 
 int question_open_model(cli *c, question *q) {
     *q = (question){0};
+    int code = cli_input(c, c->args[0]);
+    if (code) return code;
     mnp_status status = mnp_model_load(c->ctx, c->args[0], &q->model);
     return status == MNP_OK ? names_of(c, q->model, &q->names) : cli_failed(c, status);
 }
@@ -308,10 +329,10 @@ static void warn(const cli *c, const point_names *names, const points *p, const 
         far += away;
     }
     if (far)
-        points_note(c,
-                    "note: %lld of %lld %s points lie more than %g times its spread from the "
-                    "training data: the model knows nothing there (are the units right?)",
-                    (long long)far, (long long)p->n, what, MODEL_FAR);
+        cli_note(c,
+                 "note: %lld of %lld %s points lie more than %g times its spread from the "
+                 "training data: the model knows nothing there (are the units right?)",
+                 (long long)far, (long long)p->n, what, MODEL_FAR);
 }
 
 void question_warn(const cli *c, const question *q) {

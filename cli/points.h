@@ -63,11 +63,10 @@ double points_quantile(const double *sorted, int64_t count, double level);
 
 /* The error of c->env (files and memory of the command itself) as one line. */
 int points_failed(cli *c);
-/* A line for people on stderr: stdout may be a table. None with --quiet. */
-void points_note(const cli *c, const char *fmt, ...) MNP_PRINTF(2, 3);
 /* Writes a finished table to --out, or to stdout. */
 int points_write(cli *c, const buf *table);
-/* --json without --out would mix a table and an object on stdout: refused. */
+/* Before any work: can --out be written? --json without --out would mix a table and an object on
+ * stdout: refused. */
 int points_check_out(cli *c);
 
 #endif

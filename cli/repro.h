@@ -130,11 +130,10 @@ mnp_status repro_trained_run(repro_study *s, const repro_task *task, repro_resul
 /* In a job ranks share cells: is cell k this one's? And: wait until all have run theirs; from then
  * on rank 0 alone writes. 0 or an exit status. */
 bool repro_mine(const cli *c, int k);
-/* Makes the folder unless it is there. 0 or an exit status. */
-int repro_folder(cli *c, const char *path);
-/* Makes the folder of a study and DIR/cells, and takes it for this process, or for the job: its
- * ranks call it in the same place. What killed processes left half-written goes. */
-int repro_claim(cli *c, const char *dir);
+/* Makes the folder of a study and DIR/cells, looks whether its tables NAME.md, .json and .svg can
+ * be written, and takes it for this process, or for the job: its ranks call it in the same place.
+ * What killed processes left half-written goes. */
+int repro_claim(cli *c, const char *dir, const char *name);
 /* Of all bytes of a file. */
 mnp_status repro_hash_file(env *e, const char *path, uint64_t *out);
 int repro_meet(cli *c);
@@ -170,6 +169,9 @@ int repro_data_flag(cli *c, const char *fallback, repro_names *out);
 /* A cell with all that the flags say; `options` of the training come first, so flags win. */
 repro_task repro_task_make(repro_study *s, const char *model, const char *data, uint64_t seed,
                            const char *options);
+/* Makes DIR and DIR/cells, and looks whether the tables NAME.md, .json and .svg can be written
+ * there. 0 or an exit status. */
+int repro_check_out(cli *c, const char *dir, const char *name);
 mnp_status repro_write(repro_study *s, const char *ending, const buf *text);
 /* STUDY.json; with --json the same on one line of stdout. */
 typedef void (*repro_put)(cli_json *j, const repro_study *s, const void *arg);

@@ -2,6 +2,7 @@
  */
 #include <stdio.h>
 
+#include "cli/outputs.h"
 #include "cli/repro.h"
 
 /* The rows. The last ones have the steps of the base, which is one of the first. */
@@ -64,8 +65,8 @@ int repro_ablation(cli *c) {
     }
     if (code == 0) {
         code = repro_run(&s);
-        int written =
-            code == EXIT_INTERRUPTED || !cli_writes(c) ? 0 : repro_ablation_write(&s, seeds);
+        bool stopped = code == EXIT_INTERRUPTED || cli_bad(c) || cli_printed(c);
+        int written = stopped || !cli_writes(c) ? 0 : repro_ablation_write(&s, seeds);
         if (written) code = written;
     }
     repro_study_free(&s);

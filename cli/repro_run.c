@@ -1,26 +1,19 @@
 /* repro_run.c: running the cells of a study, one after the other, with the time left over all. */
-#include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/outputs.h"
 #include "cli/repro.h"
 #include "cli/training.h"
 
 /* ---- before the first cell ------------------------------------------------------------------- */
 
-int repro_folder(cli *c, const char *path) {
-    if (mkdir(path, 0777) == 0 || errno == EEXIST) return 0;
-    return cli_fail(c, EXIT_FAILED, "the folder %s cannot be made: %s", path, strerror(errno));
-}
-
-static int claim(cli *c, const char *dir) {
+static int claim(cli *c, const char *dir, const char *name) {
     char cells[REPRO_PATH];
     snprintf(cells, sizeof cells, "%.1500s/cells", dir);
-    int code = repro_folder(c, dir);
-    if (code == 0) code = repro_folder(c, cells);
+    int code = repro_check_out(c, dir, name);
     if (code == 0) code = lock_take(&c->lock, c, dir);
     if (code || !lock_held(&c->lock)) return code;
     fsio_sweep_folder(dir);
@@ -28,8 +21,8 @@ static int claim(cli *c, const char *dir) {
     return 0;
 }
 
-int repro_claim(cli *c, const char *dir) {
-    int code = c->rank == 0 ? claim(c, dir) : 0;
+int repro_claim(cli *c, const char *dir, const char *name) {
+    int code = c->rank == 0 ? claim(c, dir, name) : 0;
     cli_alone(c, false);
     mnp_status status = mnp_ctx_share(c->ctx, &code, sizeof code);
     cli_alone(c, true);
@@ -90,7 +83,7 @@ int repro_prepare(repro_study *s) {
         if (code) return code;
         if (s->tasks[k].seed != first) s->results[k] = s->results[k - 1];
     }
-    return repro_claim(s->c, s->dir);
+    return repro_claim(s->c, s->dir, s->name);
 }
 
 /* ---- time left ------------------------------------------------------------------------------- */
@@ -335,6 +328,11 @@ static void remove_state(const repro_task *task) {
     }
 }
 
+/* A result that cannot be written ends the study: cli_bad(). */
+static int unkept(repro_study *s) {
+    return s->c->status = cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
+}
+
 /* A cell whose model lies in a file. */
 static int read_cell(repro_study *s, const repro_task *task, repro_result *r) {
     mnp_status status = repro_trained_run(s, task, r);
@@ -343,7 +341,7 @@ static int read_cell(repro_study *s, const repro_task *task, repro_result *r) {
     r->state = REPRO_DONE;
     r->seconds = cli_now() - s->cell_started;
     status = repro_cell_write(s, task, r);
-    return status == MNP_OK ? 0 : cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
+    return status == MNP_OK ? 0 : unkept(s);
 }
 
 static int run_cell(repro_study *s, const repro_task *task, repro_result *r) {
@@ -363,7 +361,7 @@ static int run_cell(repro_study *s, const repro_task *task, repro_result *r) {
         if (status == MNP_OK)
             remove_state(task);
         else
-            code = cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
+            code = unkept(s);
     } else if (status == MNP_ECANCELLED)
         code = EXIT_INTERRUPTED;
     else if (status != MNP_OK)
@@ -424,6 +422,7 @@ int repro_run(repro_study *s) {
     cli_say(s->c, "%s: %d cells in %s%s, seed %llu", s->name, s->count, s->dir,
             s->quick ? " (quick: small settings)" : "", (unsigned long long)s->c->seed);
     if (kept) cli_say(s->c, "%d of them are finished already", kept);
+    if (cli_printed(s->c)) return EXIT_FAILED;
     for (int k = 0; k < s->count; k++) {
         if (s->results[k].state != REPRO_OPEN || !repro_mine(s->c, k)) continue;
         const repro_task *task = &s->tasks[k];
@@ -435,8 +434,10 @@ int repro_run(repro_study *s) {
         if (code == EXIT_INTERRUPTED) return interrupted(s);
         if (code == 0) {
             say_cell(s, k);
+            if (cli_printed(s->c)) return EXIT_FAILED; /* finished cells are kept */
             continue;
         }
+        if (cli_bad(s->c)) return code; /* its result cannot be kept, nor could those to come */
         s->results[k].state = REPRO_FAILED;
         failed++;
         cli_fail(s->c, 0, "%s failed; the other cells go on", s->what);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/outputs.h"
 #include "cli/repro.h"
 
 mnp_status repro_study_init(repro_study *s, cli *c, const char *name, int count) {
@@ -59,6 +60,8 @@ int repro_data_flag(cli *c, const char *fallback, repro_names *out) {
     for (int k = 0; k < given.count && code == 0; k++) {
         mnp_data_opts o = {.size = sizeof o, .functions = 1};
         mnp_data *data = NULL;
+        code = cli_input_data(c, given.at[k]);
+        if (code) return code;
         mnp_status status = mnp_data_open(c->ctx, given.at[k], &o, &data);
         if (status != MNP_OK) return cli_failed(c, status);
         const char *name = mnp_data_name(data);
@@ -114,6 +117,20 @@ void repro_path(const repro_study *s, const char *ending, char out[REPRO_PATH]) 
     snprintf(out, REPRO_PATH, "%.1500s/%s.%s", s->dir, s->name, ending);
 }
 
+int repro_check_out(cli *c, const char *dir, const char *name) {
+    static const char *const endings[] = {"md", "json", "svg"};
+    const repro_study s = {.c = c, .dir = dir, .name = name};
+    char path[REPRO_PATH];
+    snprintf(path, sizeof path, "%.1500s/cells", dir);
+    int code = cli_output_folder(c, dir);
+    if (code == 0) code = cli_output_folder(c, path);
+    for (int k = 0; k < 3 && code == 0; k++) {
+        repro_path(&s, endings[k], path);
+        code = cli_output(c, path);
+    }
+    return code;
+}
+
 mnp_status repro_write(repro_study *s, const char *ending, const buf *text) {
     char path[REPRO_PATH];
     repro_path(s, ending, path);
@@ -138,6 +155,7 @@ mnp_status repro_write_json(repro_study *s, repro_put put, const void *arg) {
     buf_text(&j.text, "\n");
     mnp_status status = repro_write(s, "json", &j.text);
     buf_free(&j.text);
+    if (status != MNP_OK) return status;
     cli_json_begin(s->c, &j);
     put(&j, s, arg);
     cli_json_end(s->c, &j);

@@ -1,4 +1,5 @@
 /* repro_table1.c: table 1 as a list of cells: every model on every data set with every seed. */
+#include "cli/outputs.h"
 #include "cli/repro.h"
 
 static const char families[] = "rbf,matern,periodic,monotonic,convex,sde";
@@ -52,7 +53,8 @@ int repro_table1(cli *c) {
     }
     if (code == 0) {
         code = repro_run(&s);
-        int written = code == EXIT_INTERRUPTED || !cli_writes(c) ? 0 : repro_table1_write(&s, &g);
+        bool stopped = code == EXIT_INTERRUPTED || cli_bad(c) || cli_printed(c);
+        int written = stopped || !cli_writes(c) ? 0 : repro_table1_write(&s, &g);
         if (written) code = written;
     }
     repro_study_free(&s);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/outputs.h"
 #include "cli/table2.h"
 #include "cli/training.h"
 
@@ -239,6 +240,7 @@ static int run_cells(table2 *s) {
     cli_say(s->c, "table2: %d cells in %s%s, seed %llu", s->count, s->dir,
             s->quick ? " (quick: small settings)" : "", (unsigned long long)s->c->seed);
     if (kept) cli_say(s->c, "%d of them are finished already", kept);
+    if (cli_printed(s->c)) return EXIT_FAILED;
     for (int k = 0; k < s->count; k++) {
         table2_cell *cell = &s->cells[k];
         char what[REPRO_TEXT];
@@ -254,8 +256,10 @@ static int run_cells(table2 *s) {
                             k + 1, s->count, s->dir);
         if (code == 0) {
             say_cell(s, cell, what);
+            if (cli_printed(s->c)) return EXIT_FAILED; /* finished cells are kept */
             continue;
         }
+        if (cli_bad(s->c)) return code; /* its result cannot be kept, nor could those to come */
         cell->state = REPRO_FAILED;
         failed++;
     }
@@ -284,12 +288,13 @@ int repro_table2(cli *c) {
     if (!s) return cli_fail(c, EXIT_FAILED, "%s", c->env.error);
     s->c = c;
     int code = read_flags(s);
-    if (code == 0) code = repro_claim(c, s->dir);
+    if (code == 0) code = repro_claim(c, s->dir, "table2");
     if (code == 0) code = find_models(s);
     if (code == 0) code = fill(s);
     if (code == 0) {
         code = run_cells(s);
-        int written = code == EXIT_INTERRUPTED || !cli_writes(c) ? 0 : table2_write(s);
+        bool stopped = code == EXIT_INTERRUPTED || cli_bad(c) || cli_printed(c);
+        int written = stopped || !cli_writes(c) ? 0 : table2_write(s);
         if (written) code = written;
     }
     env_free(&c->env, s->cells);

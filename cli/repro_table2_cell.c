@@ -193,7 +193,7 @@ int table2_cell_run(table2 *s, table2_cell *cell, const char *what) {
         keep_decisions(s, cell, &p);
         cell->state = REPRO_DONE;
         if (table2_cell_write(s, cell) != MNP_OK)
-            code = cli_fail(s->c, EXIT_FAILED, "%s", e->error);
+            code = s->c->status = cli_fail(s->c, EXIT_FAILED, "%s", e->error); /* cli_bad() */
     }
     env_free(e, p.regret);
     env_free(e, p.sum);

@@ -7,6 +7,7 @@
 
 #include "base/csv.h"
 #include "base/text.h"
+#include "cli/outputs.h"
 
 static const char ending[] = ".safetensors";
 static const char header[] = "step,loss,kl,grad_norm,valid,rate,seconds\n";
@@ -24,7 +25,10 @@ int run_files_init(run_files *f, cli *c, const char *out) {
     snprintf(f->last, RUN_PATH, "%.*s.last%s", (int)length, out, ending);
     snprintf(f->train, RUN_PATH, "%.*s.train%s", (int)length, out, ending);
     snprintf(f->log, RUN_PATH, "%.*s.log.csv", (int)length, out);
-    return 0;
+    const char *const all[] = {f->best, f->last, f->train, f->log};
+    int code = 0;
+    for (int k = 0; k < 4 && code == 0; k++) code = cli_output(c, all[k]);
+    return code;
 }
 
 int run_files_claim(run_files *f, cli *c) {

@@ -14,7 +14,8 @@ typedef struct run_files {
     double seconds; /* of earlier parts of the run */
 } run_files;
 
-/* From M.safetensors (the ending may be left out). 0 or an exit status. */
+/* From M.safetensors (the ending may be left out). 0, or an exit status where one of them cannot be
+ * written or is an input of the run. */
 int run_files_init(run_files *f, cli *c, const char *out);
 /* Until run_files_free() no other process may have them; what killed ones left half-written goes.
  * In a job rank 0 does it. 0 or an exit status. */

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/gen_images.h"
+#include "cli/outputs.h"
 
 enum { VALID_FUNCTIONS = 1000 };
 
@@ -29,6 +30,8 @@ static source from_flags(cli *c, const char *what) {
 
 static mnp_status open_split(cli *c, source s, mnp_split split, mnp_data **out) {
     s.opts.split = split;
+    if (s.what && !cli_bad(c)) c->status = cli_input_data(c, s.what);
+    if (cli_bad(c)) return MNP_EINVAL;
     return mnp_data_open(c->ctx, s.what, &s.opts, out);
 }
 

@@ -16,6 +16,9 @@
         "cache", "DIR", "families: keep generated functions there"                                 \
     }
 
+/* All name the files they read (cli_input); where one of them is an output as well that is said,
+ * and cli_bad() is true. */
+
 /* Training and validation data from the flags; what was read is said. */
 mnp_status source_open_pair(cli *c, const char *what, mnp_data **train, mnp_data **valid);
 /* Notes how the data were opened, so that they can be opened again. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/outputs.h"
 #include "cli/points.h"
 #include "cli/training.h"
 
@@ -71,6 +72,8 @@ static int open_images(table3 *t, table3_size *s) {
     mnp_data_opts o = {
         .size = sizeof o, .split = MNP_TEST, .functions = t->functions, .seed = t->c->seed};
     int64_t rows, cols;
+    int code = cli_input_data(t->c, s->source);
+    if (code) return code;
     mnp_status status = mnp_data_open(t->c->ctx, s->source, &o, &s->test);
     if (status != MNP_OK) return cli_failed(t->c, status);
     mnp_data_grid(s->test, &rows, &cols);
@@ -107,7 +110,7 @@ static bool try_given(table3_size *s, int net, const char *dir) {
 
 static int make_folder(table3 *t, const char *name, char out[REPRO_PATH]) {
     snprintf(out, REPRO_PATH, "%.1500s/%s", t->dir, name);
-    int code = repro_folder(t->c, out);
+    int code = cli_output_folder(t->c, out);
     if (code == 0 && lock_held(&t->c->lock)) fsio_sweep_folder(out);
     return code;
 }
@@ -194,7 +197,7 @@ static int find_nets(table3 *t) {
 static int prepare(table3 *t) {
     int code = read_flags(t);
     if (code == 0) code = name_sources(t);
-    if (code == 0) code = repro_claim(t->c, t->dir);
+    if (code == 0) code = repro_claim(t->c, t->dir, "table3");
     int64_t threads = cli_int(t->c, "threads", 0, 0, 1024);
     if (code == 0 && pool_create(&t->e, (int)threads, &t->pool) != MNP_OK)
         code = table3_fail(t, MNP_ENOMEM);
@@ -226,6 +229,7 @@ static int run_cells(table3 *t) {
     cli_say(t->c, "table3: %d cells in %s%s, seed %llu%s", t->count, t->dir,
             t->quick ? " (quick: small settings)" : "", (unsigned long long)t->c->seed,
             kept ? "; some are finished already" : "");
+    code = cli_printed(t->c);
     for (int k = 0; k < t->count && code == 0; k++) {
         table3_cell *cell = &t->cells[k];
         if (cell->done || !repro_mine(t->c, k)) continue;
@@ -237,6 +241,7 @@ static int run_cells(table3 *t) {
                     table3_models[cell->model], table3_contexts[cell->context].name,
                     cell->loglik[TABLE3_NOISY][TABLE3_JOINT], cell->seconds,
                     text_time(time, time_left(t)));
+        if (code == 0) code = cli_printed(t->c);
     }
     return code;
 }

@@ -1,12 +1,31 @@
 /* term.c: what commands print: lines, errors, JSON, progress. */
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cli/cli.h"
+#include "cli/outputs.h"
 
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/* One line, escaped. What is longer than memory allows is lost, which is no error. */
+static void put_line(FILE *to, const char *fmt, va_list ap) {
+    env e;
+    buf raw, line;
+    env_init(&e);
+    buf_init(&raw, &e);
+    buf_init(&line, &e);
+    buf_vprintf(&raw, fmt, ap);
+    buf_plain(&line, buf_str(&raw));
+    buf_text(&line, "\n");
+    fwrite(buf_str(&line), 1, line.len, to);
+    buf_free(&raw);
+    buf_free(&line);
+}
+
+/* `text` is plain already. */
 static void say_line(const cli *c, const char *text) {
     if (c->rank > 0)
         fprintf(stderr, "mnp %s: rank %d: %s\n", c->command->name, c->rank, text);
@@ -17,12 +36,13 @@ static void say_line(const cli *c, const char *text) {
 /* In a job an error waits for the end: one rank tells it. Before it is joined all ranks find the
  * same errors, and rank 0 tells them. */
 int cli_fail(cli *c, int status, const char *fmt, ...) {
-    char text[sizeof c->why];
+    char raw[sizeof c->why], text[sizeof c->why];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(raw, sizeof raw, fmt, ap);
     va_end(ap);
-    if (c->joined && !c->alone && status != 0)
+    text_plain(text, sizeof text, raw);
+    if (status != 0 && (c->held || (c->joined && !c->alone)))
         memcpy(c->why, text, sizeof text);
     else if (c->rank == 0 || c->joined)
         say_line(c, text);
@@ -30,12 +50,15 @@ int cli_fail(cli *c, int status, const char *fmt, ...) {
 }
 
 int cli_fail_late(cli *c, int status, const char *why, cli_more *more, void *user) {
-    char text[sizeof c->why], behind[sizeof c->why];
-    snprintf(text, sizeof text, "%s", why);
+    char text[sizeof c->why], behind[sizeof c->why], both[2 * sizeof c->why + 2];
+    text_plain(text, sizeof text, why);
     if (c->joined && !c->alone && !mnp_ctx_tell(c->ctx, text)) return status;
-    size_t used = strlen(text);
-    snprintf(text + used, sizeof text - used, "; %s", more(user, behind, sizeof behind));
-    say_line(c, text);
+    snprintf(both, sizeof both, "%s; %s", text, more(user, behind, sizeof behind));
+    text_plain(text, sizeof text, both);
+    if (c->held)
+        memcpy(c->why, text, sizeof text);
+    else
+        say_line(c, text);
     return status;
 }
 
@@ -45,6 +68,7 @@ void cli_tell(cli *c) {
 }
 
 int cli_failed(cli *c, mnp_status status) {
+    if (cli_bad(c)) return c->status; /* its line is out already */
     const char *text = mnp_last_error(c->ctx);
     if (status == MNP_ECANCELLED) return cli_fail(c, EXIT_INTERRUPTED, "interrupted");
     return cli_fail(c, EXIT_FAILED, "%s", *text ? text : mnp_status_name(status));
@@ -54,10 +78,26 @@ void cli_say(const cli *c, const char *fmt, ...) {
     if (c->quiet) return;
     va_list ap;
     va_start(ap, fmt);
-    vfprintf(c->json ? stderr : stdout, fmt, ap);
+    errno = 0;
+    put_line(c->json ? stderr : stdout, fmt, ap);
+    outputs_flush(c->outputs);
     va_end(ap);
-    fputc('\n', c->json ? stderr : stdout);
-    fflush(c->json ? stderr : stdout);
+}
+
+void cli_say_lines(const cli *c, const char *text) {
+    do {
+        int length = (int)strcspn(text, "\n");
+        cli_say(c, "%.*s", length, text);
+        text += length + (text[length] == '\n');
+    } while (*text);
+}
+
+void cli_note(const cli *c, const char *fmt, ...) {
+    if (c->quiet) return;
+    va_list ap;
+    va_start(ap, fmt);
+    put_line(stderr, fmt, ap);
+    va_end(ap);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -88,7 +128,9 @@ void cli_json_text(cli_json *j, const char *key, const char *value) {
 
 void cli_json_end(cli *c, cli_json *j) {
     json_object_end(&j->w);
+    errno = 0;
     if (c->json && j->text.status == MNP_OK) printf("%s\n", buf_str(&j->text));
+    outputs_flush(c->outputs);
     buf_free(&j->text);
 }
 
@@ -116,16 +158,18 @@ void progress_show(progress *p, int64_t done, const char *note) {
     char left[TEXT_NUMBER] = "?", speed[TEXT_NUMBER];
     if (rate > 0) text_time(left, (double)(p->total - done) / rate);
     text_count(speed, rate);
+    char what[256];
+    text_plain(what, sizeof what, p->what);
     int filled = p->total > 0 ? (int)(24 * done / p->total) : 24;
     if (p->terminal) {
         char bar[25];
         memset(bar, '-', 24);
         memset(bar, '=', (size_t)filled);
         bar[24] = '\0';
-        fprintf(stderr, "\r%s [%s] %lld/%lld %s/s %s left  %s\033[K", p->what, bar, (long long)done,
+        fprintf(stderr, "\r%s [%s] %lld/%lld %s/s %s left  %s\033[K", what, bar, (long long)done,
                 (long long)p->total, speed, left, note);
     } else {
-        fprintf(stderr, "%s %lld/%lld %s/s %s left  %s\n", p->what, (long long)done,
+        fprintf(stderr, "%s %lld/%lld %s/s %s left  %s\n", what, (long long)done,
                 (long long)p->total, speed, left, note);
     }
     fflush(stderr);

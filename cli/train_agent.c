@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cli/outputs.h"
 #include "cli/source.h"
 
 typedef struct watching {
@@ -16,8 +17,7 @@ static void show(void *user, int64_t step, int64_t steps, double loss) {
     watching *w = user;
     char note[48];
     w->bar.total = steps; /* --set steps=N may have changed it */
-    if (step == 1)
-        cli_say(w->c, "%.*s", (int)strlen(w->read) - (*w->read != '\0'), w->read); /* less its \n */
+    if (step == 1) cli_say_lines(w->c, w->read);
     w->loss = step == 1 ? loss : 0.98 * w->loss + 0.02 * loss;
     snprintf(note, sizeof note, "loss %.4f", w->loss);
     progress_show(&w->bar, step, note);
@@ -64,7 +64,8 @@ int train_agent(cli *c) {
     int64_t steps = cli_int(c, "steps", USUAL_STEPS, 1, 100000000);
     int64_t batch = cli_int(c, "batch", 0, 1, 100000);
     if (cli_bad(c)) return c->status;
-    code = lock_take(&c->lock, c, out);
+    code = cli_output(c, out);
+    if (code == 0) code = lock_take(&c->lock, c, out);
     if (code) return code;
     if (lock_held(&c->lock)) fsio_sweep(out);
     mnp_data *train = NULL, *valid = NULL;

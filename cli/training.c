@@ -248,7 +248,8 @@ int training_run(training *t) {
     mnp_status saved = save(t, &unsaved);
     mnp_train_report r = training_report(t);
     bool stopped = status == MNP_ECANCELLED || (status == MNP_OK && r.step < t->stop_at);
-    if (saved != MNP_OK) return not_saved(t, status == MNP_OK ? "" : why, unsaved);
+    if (saved != MNP_OK) /* cli_bad() */
+        return t->c->status = not_saved(t, status == MNP_OK ? "" : why, unsaved);
     if (status == MNP_ENUMERIC)
         return cli_fail(t->c, EXIT_FAILED, "%s; the weights before it are in %s", why,
                         t->files.last);

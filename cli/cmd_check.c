@@ -15,32 +15,37 @@ static int run(cli *c) {
     if (code) return code;
     mnp_model *m = NULL;
     mnp_data *data = NULL;
+    uint64_t data_seed = 0;
     mnp_laws laws = {.size = sizeof laws};
     mnp_status status = mnp_model_load(c->ctx, c->args[0], &m);
-    if (status == MNP_OK) status = source_open_test(c, m, functions, &data);
+    if (status == MNP_OK) status = source_open_test(c, m, functions, &data_seed, &data);
     if (status == MNP_OK) status = mnp_check(c->ctx, m, data, functions, samples, c->seed, &laws);
     if (status != MNP_OK) code = cli_failed(c, status);
     if (code == 0) {
-        cli_say(c, "%s on %lld functions of %s, %lld samples, seed %llu", c->args[0],
-                (long long)laws.functions, mnp_data_name(data), (long long)laws.samples,
-                (unsigned long long)c->seed);
+        cli_say(c, "%s on %lld functions of %s (seed %llu), %lld samples, seed %llu", c->args[0],
+                (long long)laws.functions, mnp_data_name(data), (unsigned long long)data_seed,
+                (long long)laws.samples, (unsigned long long)c->seed);
         cli_say(c, "  permutation of the points    %.2e  largest change of a log-density",
                 laws.permutation);
         cli_say(c,
                 "  marginal consistency         %.2e  largest relative change when targets are "
                 "dropped",
                 laws.marginal);
-        cli_say(c, "  conditional-consistency gap  %.4f +- %.4f nats per point", laws.conditional,
-                laws.conditional_se);
+        cli_say(c,
+                "  conditional-consistency gap  %.4f +- %.4f nats per point; noise of an estimate "
+                "%.4f, taken out",
+                laws.conditional, laws.conditional_se, laws.conditional_noise);
         cli_json j;
         cli_json_begin(c, &j);
         cli_json_number(&j, "permutation", laws.permutation);
         cli_json_number(&j, "marginal", laws.marginal);
         cli_json_number(&j, "conditional", laws.conditional);
         cli_json_number(&j, "conditional_se", laws.conditional_se);
+        cli_json_number(&j, "conditional_noise", laws.conditional_noise);
         cli_json_integer(&j, "functions", laws.functions);
         cli_json_integer(&j, "samples", laws.samples);
         cli_json_integer(&j, "seed", (int64_t)c->seed);
+        cli_json_integer(&j, "data_seed", (int64_t)data_seed);
         cli_json_end(c, &j);
     }
     mnp_data_destroy(data);
@@ -51,6 +56,7 @@ static int run(cli *c) {
 const command command_check = {.name = "check",
                                .args = "MODEL [--functions N] [--samples L]",
                                .summary = "measure the laws of a stochastic process on a model",
+                               .details = SOURCE_SEEDS,
                                .flags = flags,
                                .n_flags = sizeof flags / sizeof *flags,
                                .min_args = 1,

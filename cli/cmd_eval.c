@@ -44,13 +44,18 @@ static image_terms terms_of(const mnp_data *data, const mnp_eval_opts *o, const 
                          .pixels = s->functions ? s->points / s->functions : 0};
 }
 
-static void say_scores(cli *c, const mnp_scores *s, const char *data, const char *protocol,
-                       const image_terms *t) {
+/* What was scored. */
+typedef struct subject {
+    const char *data, *protocol;
+    uint64_t seed; /* of the functions */
+} subject;
+
+static void say_scores(cli *c, const mnp_scores *s, const subject *of, const image_terms *t) {
     char how[64] = "exact";
     if (s->samples) snprintf(how, sizeof how, "bound with %lld samples", (long long)s->samples);
-    cli_say(c, "%s on %lld functions of %s, protocol %s (%s), seed %llu", c->args[0],
-            (long long)s->functions, data, protocol,
-            *protocol == 's' ? "points outside the context" : "all points",
+    cli_say(c, "%s on %lld functions of %s (seed %llu), protocol %s (%s), seed %llu", c->args[0],
+            (long long)s->functions, of->data, (unsigned long long)of->seed, of->protocol,
+            *of->protocol == 's' ? "points outside the context" : "all points",
             (unsigned long long)c->seed);
     if (t->context)
         cli_say(c, "  images           context %s without noise; %lld pixels scored, %s (sd %g)",
@@ -79,8 +84,7 @@ static void say_scores(cli *c, const mnp_scores *s, const char *data, const char
                     s->bin_se[k], (long long)s->bin_functions[k]);
 }
 
-static void put_json(cli *c, const mnp_scores *s, const char *data, const char *protocol,
-                     const image_terms *t) {
+static void put_json(cli *c, const mnp_scores *s, const subject *of, const image_terms *t) {
     cli_json j;
     cli_json_begin(c, &j);
     cli_json_number(&j, "loglik", s->loglik);
@@ -89,9 +93,10 @@ static void put_json(cli *c, const mnp_scores *s, const char *data, const char *
     cli_json_number(&j, "kl", s->kl);
     cli_json_integer(&j, "samples", s->samples);
     cli_json_integer(&j, "functions", s->functions);
-    cli_json_text(&j, "protocol", protocol);
+    cli_json_text(&j, "protocol", of->protocol);
     cli_json_integer(&j, "seed", (int64_t)c->seed);
-    cli_json_text(&j, "data", data);
+    cli_json_text(&j, "data", of->data);
+    cli_json_integer(&j, "data_seed", (int64_t)of->seed);
     cli_json_number(&j, "ess", s->ess);
     cli_json_number(&j, "loglik_prior_sampling", s->loglik_prior_sampling);
     cli_json_number(&j, "loglik_true", s->loglik_true);
@@ -174,9 +179,10 @@ static int run(cli *c) {
     const char *protocol = o.protocol == MNP_STRICT ? "strict" : "authors";
     mnp_model *m = NULL;
     mnp_data *data = NULL;
+    uint64_t data_seed = 0;
     mnp_scores scores = {.size = sizeof scores};
     mnp_status status = mnp_model_load(c->ctx, c->args[0], &m);
-    if (status == MNP_OK) status = source_open_test(c, m, o.functions, &data);
+    if (status == MNP_OK) status = source_open_test(c, m, o.functions, &data_seed, &data);
     if (status == MNP_OK) {
         int64_t total = mnp_data_functions(data);
         progress_begin(&p, c, "scoring", 0, total < o.functions ? total : o.functions);
@@ -186,11 +192,12 @@ static int run(cli *c) {
     if (status != MNP_OK) code = cli_failed(c, status);
     if (code == 0) {
         image_terms t = terms_of(data, &o, &scores);
-        say_scores(c, &scores, mnp_data_name(data), protocol, &t);
+        subject of = {mnp_data_name(data), protocol, data_seed};
+        say_scores(c, &scores, &of, &t);
         code = cli_printed(c);
         if (code == 0 && cli_has(c, "note")) status = note_score(c, m, &scores, protocol);
         if (status != MNP_OK) code = cli_failed(c, status);
-        if (code == 0) put_json(c, &scores, mnp_data_name(data), protocol, &t);
+        if (code == 0) put_json(c, &scores, &of, &t);
     }
     mnp_data_destroy(data);
     mnp_model_destroy(m);
@@ -206,7 +213,7 @@ const command command_eval = {
         "scores of two nested contexts need not be those of one stochastic process; 'mnp check'\n"
         "measures that gap. The bound is a lower bound that rises with the number of samples. The\n"
         "scores of gp, cbp and oracle are exact: they have no latents.\n"
-        "--note keeps the score in the model file; 'mnp info' shows it.",
+        "--note keeps the score in the model file; 'mnp info' shows it.\n" SOURCE_SEEDS,
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,

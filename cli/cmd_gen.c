@@ -60,13 +60,17 @@ static int run(cli *c) {
     return code;
 }
 
-const command command_gen = {.name = "gen",
-                             .args = "DATASET [--functions N | --images N] [--seed S] [--out F]",
-                             .summary = "write functions of a built-in family, or images of rivers",
-                             .flags = flags,
-                             .n_flags = sizeof flags / sizeof *flags,
-                             .min_args = 1,
-                             .max_args = 1,
-                             .spreads = true,
-                             .run = run,
-                             .more_help = list_families};
+const command command_gen = {
+    .name = "gen",
+    .args = "DATASET [--functions N | --images N] [--seed S] [--out F]",
+    .summary = "write functions of a built-in family, or images of rivers",
+    .details = "Families of one seed share what they draw alike: function i of rbf,\n"
+               "matern and periodic has the same inputs and the same noise. Scores on\n"
+               "them are paired, not independent; take other seeds where they must be.",
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .min_args = 1,
+    .max_args = 1,
+    .spreads = true,
+    .run = run,
+    .more_help = list_families};

@@ -85,7 +85,8 @@ mnp_status source_open_noted(cli *c, const mnp_model *m, mnp_data **train, mnp_d
     return open_pair(c, from_notes(c, m), train, valid);
 }
 
-mnp_status source_open_test(cli *c, const mnp_model *m, int64_t functions, mnp_data **out) {
+mnp_status source_open_test(cli *c, const mnp_model *m, int64_t functions, uint64_t *seed,
+                            mnp_data **out) {
     source s = from_notes(c, m);
     const char *given = cli_text(c, "data", NULL);
     if (given) {
@@ -96,5 +97,6 @@ mnp_status source_open_test(cli *c, const mnp_model *m, int64_t functions, mnp_d
             cli_say(c, "note: the model was trained on %s, not on %s", own, given);
     }
     s.opts.functions = functions;
+    if (seed) *seed = s.opts.seed;
     return open_split(c, s, MNP_TEST, out);
 }

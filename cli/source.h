@@ -16,6 +16,12 @@
         "cache", "DIR", "families: keep generated functions there"                                 \
     }
 
+/* For the help of commands that score: which seed does what. */
+#define SOURCE_SEEDS                                                                               \
+    "Functions come from the model's own data with the seed it was trained with (data_seed), or\n" \
+    "with --data from --seed; --seed also names splits and draws. Families of one seed share\n"    \
+    "inputs and noise: their scores are paired, not independent."
+
 /* All name the files they read (cli_input); where one of them is an output as well that is said,
  * and cli_bad() is true. */
 
@@ -26,7 +32,9 @@ mnp_status source_note(cli *c, mnp_model *m);
 /* The same pair again, from a model's notes. */
 mnp_status source_open_noted(cli *c, const mnp_model *m, mnp_data **train, mnp_data **valid);
 /* Data to score a model on: --data if given (with a warning when it differs from the model's own),
- * else the model's own: a family's test functions, a file's held-out functions. */
-mnp_status source_open_test(cli *c, const mnp_model *m, int64_t functions, mnp_data **out);
+ * drawn by --seed, else the model's own, drawn by its own seed: a family's test functions, a file's
+ * held-out functions. seed (may be NULL): the one that was used. */
+mnp_status source_open_test(cli *c, const mnp_model *m, int64_t functions, uint64_t *seed,
+                            mnp_data **out);
 
 #endif

@@ -358,13 +358,15 @@ MNP_API mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp
 /* How well the laws of a stochastic process hold, as numbers (docs/MATH.md):
  *   permutation  largest change of a point's log-density when the set is reordered
  *   marginal     largest relative change of a point's term when other targets are dropped, given z
- *   conditional  mean |log p(A|C) + log p(B|C,A) - log p(B|C) - log p(A|C,B)| per point, and error
- */
+ *   conditional  root mean square over functions of log p(A|C) + log p(B|C,A) - log p(B|C) -
+ *                log p(A|C,B) per point, without the noise of the estimates; and its standard error
+ *   conditional_noise  that noise: the standard deviation of one function's estimate */
 typedef struct mnp_laws {
     size_t size; /* sizeof(mnp_laws) */
     double permutation, marginal;
     double conditional, conditional_se;
     int64_t functions, samples;
+    double conditional_noise;
 } mnp_laws;
 
 MNP_API mnp_status mnp_check(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,

@@ -172,6 +172,7 @@ mnp_status mnp_check(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
     MNP_TRY(laws_measure(e, model->m, data->d, workers, functions, samples, seed, &l));
     GIVE_RESULT(mnp_laws, out, .permutation = l.permutation, .marginal = l.marginal,
                 .conditional = l.conditional, .conditional_se = l.conditional_se,
-                .functions = l.functions, .samples = l.samples);
+                .functions = l.functions, .samples = l.samples,
+                .conditional_noise = l.conditional_noise);
     return MNP_OK;
 }

@@ -2,7 +2,9 @@
  * a built-in family ("monotonic", "monotonic:alpha=0.5"), from a person's CSV file, or from arrays.
  *
  * Families draw function i of a split from its own counter-based stream, so the data depend on the
- * name, the seed, the split and i alone. A family is one file and one line in datasets.def. */
+ * name, the seed, the split and i alone. Families of one seed are paired: rbf, matern and periodic
+ * have the same inputs and noise, so that they can be compared function by function. A family is
+ * one file and one line in datasets.def. */
 #ifndef MNP_DATA_DATASET_H
 #define MNP_DATA_DATASET_H
 

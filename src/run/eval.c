@@ -412,7 +412,8 @@ static mnp_status prepare_graphs(evaluator *v, const eval_opts *o, buffers *b) {
 }
 
 static mnp_status check_opts(evaluator *v, const eval_opts *o) {
-    if (o->samples < 1) return env_fail(v->env, MNP_EINVAL, "at least one sample is needed");
+    MNP_TRY(score_check_samples(v->env, o->samples));
+    if (o->draws > 0) MNP_TRY(score_check_samples(v->env, o->draws));
     if (o->lo < 0 || o->hi < o->lo)
         return env_fail(v->env, MNP_EINVAL, "context sizes are lo:hi with 0 <= lo <= hi");
     if (v->d->functions < 1) return env_fail(v->env, MNP_EINVAL, "there is no function to score");

@@ -9,7 +9,9 @@
 typedef struct laws {
     double permutation; /* largest change of log p(y_i | z) when the points are reordered */
     double marginal; /* largest relative change of log p(y_i | z) when other targets are dropped */
-    double conditional, conditional_se; /* |log p(A|C) p(B|CA) - log p(B|C) p(A|CB)| per point */
+    /* root mean square over functions of log p(A|C) p(B|CA) - log p(B|C) p(A|CB) per point, the
+     * noise of the estimates taken out; its standard error; and that noise */
+    double conditional, conditional_se, conditional_noise;
     int64_t functions, samples;
 } laws;
 

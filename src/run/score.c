@@ -39,6 +39,14 @@ double score_log_mean_exp(const double *a, int64_t count, double *ess) {
     return top + log(sum / (double)count);
 }
 
+mnp_status score_check_samples(env *e, int64_t samples) {
+    if (samples >= 1 && samples <= SCORE_SAMPLES_MAX) return MNP_OK;
+    return env_fail(e, MNP_EINVAL,
+                    "between 1 and %d samples can be drawn, not %lld: beyond that the draws would "
+                    "repeat (average the results of several seeds)",
+                    SCORE_SAMPLES_MAX, (long long)samples);
+}
+
 /* ---- one function ---------------------------------------------------------------------------- */
 
 struct scorer {
@@ -54,7 +62,7 @@ struct scorer {
 mnp_status scorer_create(env *e, const model *m, pool *pool, backend_choice device, int64_t n,
                          int64_t samples, scorer **out) {
     *out = NULL;
-    if (samples < 1) return env_fail(e, MNP_EINVAL, "at least one sample is needed");
+    MNP_TRY(score_check_samples(e, samples));
     if (process_is_exact(&m->spec)) samples = 1;
     scorer *s = env_alloc(e, 1, sizeof *s, "a scorer");
     if (!s) return MNP_ENOMEM;
@@ -112,16 +120,23 @@ static mnp_status check_score(scorer *s, double score) {
                                                   : "a point lies too far from the training data");
 }
 
+/* The log importance weights of a set that is loaded, into s->sums. */
+static mnp_status run_bound(scorer *s, int64_t n, int64_t m, uint64_t seed) {
+    int64_t L = s->key.samples;
+    for (int k = 0; k < 3; k++) s->bound->io.emit[k] = s->sums + k * L;
+    s->bound->io.emit[BOUND_LOGP] = NULL;
+    MNP_TRY(run(s, s->bound, n, m, seed));
+    for (int64_t k = 0; k < L; k++) s->sums[k] += s->sums[BOUND_RATIO * L + k];
+    return MNP_OK;
+}
+
 mnp_status scorer_score(scorer *s, const double *x, const double *y, int64_t n, int64_t m,
                         uint64_t seed, double *bound, double *prior) {
     MNP_TRY(load_set(s, x, y, n, m));
     int64_t L = s->key.samples;
     double shift = (double)(n - m) * log(s->m->scaling.y_scale);
     if (bound) {
-        for (int k = 0; k < 3; k++) s->bound->io.emit[k] = s->sums + k * L;
-        s->bound->io.emit[BOUND_LOGP] = NULL;
-        MNP_TRY(run(s, s->bound, n, m, seed));
-        for (int64_t k = 0; k < L; k++) s->sums[k] += s->sums[BOUND_RATIO * L + k];
+        MNP_TRY(run_bound(s, n, m, seed));
         *bound = score_log_mean_exp(s->sums, L, NULL) - shift;
         MNP_TRY(check_score(s, *bound));
     }
@@ -132,6 +147,20 @@ mnp_status scorer_score(scorer *s, const double *x, const double *y, int64_t n, 
         MNP_TRY(check_score(s, *prior));
     }
     return MNP_OK;
+}
+
+mnp_status scorer_unbiased(scorer *s, const double *x, const double *y, int64_t n, int64_t m,
+                           uint64_t seed, double *out) {
+    MNP_TRY(load_set(s, x, y, n, m));
+    MNP_TRY(run_bound(s, n, m, seed));
+    int64_t L = s->key.samples, half = L / 2;
+    double all = score_log_mean_exp(s->sums, L, NULL);
+    if (half > 0)
+        all = 2 * all - (score_log_mean_exp(s->sums, half, NULL) +
+                         score_log_mean_exp(s->sums + half, L - half, NULL)) /
+                            2;
+    *out = all - (double)(n - m) * log(s->m->scaling.y_scale);
+    return check_score(s, *out);
 }
 
 mnp_status scorer_logp(scorer *s, const double *x, const double *y, int64_t n, int64_t m,

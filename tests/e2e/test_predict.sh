@@ -208,4 +208,18 @@ away() {
         grep -q 'note: 1 of 2 observed points lie more than 100 times' note.txt && ! grep -q NA away_p.csv
 }
 run "far but within reach: an answer and a note" away
+# ---- which seed does what: the model's own functions, or with --data those of --seed
+seeds_of() { # command, then flags: prints seed and data_seed
+    "$MNP" "$1" m.safetensors --functions 3 --samples 2 "${@:2}" --json --quiet >seed.json &&
+        sed -E 's/.*"seed":([0-9]+).*"data_seed":([0-9]+).*/\1 \2/' seed.json
+}
+seeds() {
+    [ "$(seeds_of "$1")" = "0 1" ] && [ "$(seeds_of "$1" --seed 5)" = "5 1" ] &&
+        [ "$(seeds_of "$1" --seed 5 --data monotonic)" = "5 5" ] && cp seed.json five.json &&
+        [ "$(seeds_of "$1" --seed 1 --data monotonic)" = "1 1" ] && cp seed.json one.json &&
+        [ "$(seeds_of "$1" --seed 1)" = "1 1" ] && cmp seed.json one.json && ! cmp -s seed.json five.json &&
+        "$MNP" "$1" m.safetensors --functions 3 --samples 2 --seed 5 2>/dev/null | grep -q 'monotonic (seed 1), .*seed 5'
+}
+run "eval: seeds of functions and draws" seeds eval
+run "check: seeds of functions and draws" seeds check
 check_done

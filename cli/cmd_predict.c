@@ -5,8 +5,6 @@
 #include "base/csv.h"
 #include "cli/map.h"
 
-enum { VALUES_MAX = 1 << 28 }; /* samples times targets: 2 GB */
-
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points (default: none, the prior over functions)"},
     {"at", "X.csv", "where to predict: a file with the x columns"},
@@ -73,11 +71,11 @@ static int write_table(cli *c, const question *q, const double *y, int64_t sampl
 
 static int predict(cli *c, const question *q, int64_t samples) {
     int64_t n = q->targets.n;
-    if (n > VALUES_MAX / samples)
+    if (n > PREDICT_VALUES_MAX / samples)
         return cli_fail(c, EXIT_USAGE,
                         "%lld targets times %lld samples are too many values for one run (the most "
                         "is %d): lower --samples or split the targets",
-                        (long long)n, (long long)samples, VALUES_MAX);
+                        (long long)n, (long long)samples, PREDICT_VALUES_MAX);
     double *y;
     int code = question_values(c, q, samples, MNP_BASE_NORMAL, &y);
     if (code == 0) code = write_table(c, q, y, samples);

@@ -3,8 +3,6 @@
 #include "base/csv.h"
 #include "cli/points.h"
 
-enum { VALUES_MAX = 1 << 27 };
-
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points (default: none, the prior over functions)"},
     {"at", "X.csv", "where to draw: a file with the x columns"},
@@ -39,11 +37,11 @@ static int write_table(cli *c, const question *q, const double *y, int64_t count
 
 static int sample(cli *c, const question *q, int64_t count, mnp_base base) {
     int64_t n = q->targets.n;
-    if (n > VALUES_MAX / count)
+    if (n > SAMPLE_VALUES_MAX / count)
         return cli_fail(c, EXIT_USAGE,
                         "%lld places times %lld functions are too many values for one run (the "
                         "most is %d)",
-                        (long long)n, (long long)count, VALUES_MAX);
+                        (long long)n, (long long)count, SAMPLE_VALUES_MAX);
     double *y;
     int code = question_values(c, q, count, base, &y);
     if (code == 0) code = write_table(c, q, y, count);

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
@@ -178,8 +179,6 @@ static int run_one(cli *c, const char *out) {
 }
 
 /* ---- several seeds at once ------------------------------------------------------------------- */
-
-enum { SEEDS_MAX = 64 };
 
 /* A run in a thread of its own, with a context of its own: on a GPU the runs then share the chip,
  * which one run alone does not fill. */

@@ -351,7 +351,8 @@ int gen_images(cli *c) {
     j.one_split = cli_has(c, "split");
     j.value = cli_choice(c, "value", "sdf|gray|mask", VALUE_SDF);
     cli_int(c, "wells", 1, 1, 1 << 24);
-    int64_t size = cli_int(c, "size", 0, 2, 4096), threads = cli_int(c, "threads", 0, 0, 1024);
+    int64_t size = cli_int(c, "size", 0, 2, IMAGE_SIDE_MAX),
+            threads = cli_int(c, "threads", 0, 0, POOL_THREADS_MAX);
     if (cli_bad(c)) return c->status;
     if (!j.out) return cli_fail(c, EXIT_USAGE, "geofluvial needs --out DIR or --out F.npy");
     if (cli_has(c, "functions"))

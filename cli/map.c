@@ -12,7 +12,6 @@ enum {
     LEVELS = MNP_LEVELS,
     BLOCK_VALUES = 1 << 24
 }; /* values at all levels held at once: 128 MB */
-enum { DRAWS_MAX = 1 << 29 };
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
@@ -249,11 +248,11 @@ static int fill(cli *c, const question *q, mnp_predictor *p, const map_ask *ask,
 int map_make(cli *c, const question *q, const map_ask *ask, const map_frame *f, map *out) {
     int64_t n = f->rows * f->cols, samples = ask->samples;
     *out = (map){.at = *f, .samples = samples};
-    if (n > DRAWS_MAX / samples)
+    if (n > MAP_VALUES_MAX / samples)
         return cli_fail(c, EXIT_USAGE,
                         "%lld places times %lld realisations are too many values for one map (the "
                         "most is %d): lower --samples or take a coarser grid",
-                        (long long)n, (long long)samples, DRAWS_MAX);
+                        (long long)n, (long long)samples, MAP_VALUES_MAX);
     out->mean = env_alloc(&c->env, 3 * (size_t)n, sizeof *out->mean, "a map");
     out->draws = env_alloc(&c->env, (size_t)(samples * n), sizeof *out->draws, "realisations");
     if (!out->mean || !out->draws) return points_failed(c);

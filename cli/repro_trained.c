@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "base/text.h"
 #include "cli/repro.h"
 #include "cli/run_files.h"
@@ -33,7 +34,6 @@ void repro_trained_find(const char *dir, repro_task *task) {
 
 int repro_trained_seeds(const char *dir, const repro_names *models, const repro_names *data,
                         uint64_t first) {
-    enum { SEEDS_MAX = 64 };
     char path[REPRO_PATH];
     int seeds = 0;
     for (int k = 0; k < SEEDS_MAX; k++)

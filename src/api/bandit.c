@@ -21,7 +21,7 @@ mnp_status bandit_play_of(env *e, const mnp_model *model, const mnp_bandit_opts 
                           agent_opts *out) {
     if (!isfinite(o->width) || o->width < 0)
         return env_fail(e, MNP_EINVAL, "mnp_bandit_opts.width is not a number from 0");
-    MNP_TRY(check_range(e, o->draws, 0, RNG_SAMPLE_MAX / 2, "mnp_bandit_opts.draws"));
+    MNP_TRY(check_range(e, o->draws, 0, SAMPLES_MAX, "mnp_bandit_opts.draws"));
     MNP_TRY(check_range(e, o->refresh, 0, INT64_MAX, "mnp_bandit_opts.refresh"));
     MNP_TRY(
         check_range(e, o->initial_pulls, INT64_MIN, INT32_MAX, "mnp_bandit_opts.initial_pulls"));

@@ -7,10 +7,9 @@
 #include "run/laws.h"
 
 static mnp_status check_eval_opts(env *e, const mnp_eval_opts *o) {
-    enum { MANY = RNG_SAMPLE_MAX / 2 };
     MNP_TRY(check_range(e, o->functions, 0, INT64_MAX, "mnp_eval_opts.functions"));
-    MNP_TRY(check_range(e, o->samples, 0, MANY, "mnp_eval_opts.samples"));
-    MNP_TRY(check_range(e, o->draws, INT64_MIN, MANY, "mnp_eval_opts.draws"));
+    MNP_TRY(check_range(e, o->samples, 0, SAMPLES_MAX, "mnp_eval_opts.samples"));
+    MNP_TRY(check_range(e, o->draws, INT64_MIN, SAMPLES_MAX, "mnp_eval_opts.draws"));
     MNP_TRY(check_enum(e, o->protocol, MNP_AUTHORS + 1, "mnp_eval_opts.protocol"));
     MNP_TRY(check_range(e, o->context_lo, 0, INT32_MAX, "mnp_eval_opts.context_lo"));
     MNP_TRY(check_range(e, o->context_hi, 0, INT32_MAX, "mnp_eval_opts.context_hi"));
@@ -164,7 +163,7 @@ mnp_status mnp_check(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
     MNP_TRY(check_given(e, model, "model"));
     MNP_TRY(check_given(e, data, "data"));
     MNP_TRY(check_range(e, functions, 1, INT64_MAX, "functions"));
-    MNP_TRY(check_range(e, samples, 1, RNG_SAMPLE_MAX / 2, "samples"));
+    MNP_TRY(check_range(e, samples, 1, SAMPLES_MAX, "samples"));
     MNP_TRY(CHECK_RESULT(e, mnp_laws, out));
     pool *workers = NULL;
     laws l;

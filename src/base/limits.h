@@ -33,6 +33,8 @@
 #define PNG_SIDE_MAX           (1 << 20)      /* rows or columns of a PNG file that is written; well inside the format's own bound */
 #define PNG_PIXELS_MAX         (1 << 28)      /* pixels of a PNG file that is written; it is held in memory */
 #define RASTER_MAX             (1 << 26)      /* pixels of a simulated river's raster; it is held in memory */
+#define MEANDER_SIDE_MAX       (1 << 15)      /* side of a crop of a raster; sums of its pixels stay in 32 bits */
+#define MEANDER_NODES_MAX      (1 << 20)      /* nodes of a river's line; a step visits all */
 #define CROPS_MAX              64             /* images cut from one raster; their places are kept on the stack */
 
 /* ---- models ---- */
@@ -41,6 +43,8 @@
 #define MODEL_STEPS_MAX        64             /* Markov steps T; a chain's steps are kept on the stack */
 #define MODEL_WIDTH_MAX        4096           /* width of a layer, a latent or the features of x; products of widths stay in 32 bits */
 #define MODEL_NOTES_MAX        64             /* notes on a model; their list has a fixed place */
+#define SAMPLES_MAX            (1 << 17)      /* draws that answer one question; they are numbered in a field of twice as many */
+#define TRAIN_SAMPLES_MAX      4096           /* draws for each function of a training step; all are held at once */
 #define RQS_BINS_MAX           64             /* bins of a spline; kernels keep a spline on the stack */
 #define FAMILY_POINTS_MAX      4096           /* points of a drawn function; a draw factors a matrix of this side */
 
@@ -54,6 +58,10 @@
 
 /* ---- the command, threads and processes ---- */
 #define GRID_POINTS_MAX        10000000       /* points of a grid; 80 MB for each input */
+#define PREDICT_VALUES_MAX     (1 << 28)      /* draws times targets of mnp predict; 2 GB */
+#define SAMPLE_VALUES_MAX      (1 << 27)      /* draws times targets of mnp sample; 1 GB, and a row of text for each */
+#define MAP_VALUES_MAX         (1 << 29)      /* draws times pixels of a map; 2 GB */
+#define SEEDS_MAX              64             /* runs of mnp train --seeds; all are held at once */
 #define POINTS_DIMS_MAX        MODEL_X_MAX    /* inputs the command can ask about; those of a model */
 #define MAP_SIDE_MAX           IMAGE_SIDE_MAX /* rows or columns of a map; those of an image */
 #define POOL_THREADS_MAX       1024           /* worker threads; more than any machine has */

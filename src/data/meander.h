@@ -9,6 +9,7 @@
 #ifndef MNP_DATA_MEANDER_H
 #define MNP_DATA_MEANDER_H
 
+#include "base/limits.h"
 #include "base/options.h"
 #include "base/rng.h"
 
@@ -84,7 +85,7 @@ double meander_chord(const meander *m);
 
 /* ---- for the files of the simulator ---------------------------------------------------------- */
 
-enum { MEANDER_NODES_MAX = 1 << 20, MEANDER_CELLS_MAX = 1 << 16 };
+enum { MEANDER_CELLS_MAX = 1 << 16 };
 
 /* Makes room for n <= MEANDER_NODES_MAX nodes and keeps the line; every other array is void after
  * it has grown. */

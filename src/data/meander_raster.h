@@ -4,6 +4,7 @@
 #define MNP_DATA_MEANDER_RASTER_H
 
 #include "base/env.h"
+#include "base/limits.h"
 
 /* A mask of rows x cols square pixels; row 0 is the top, at the largest y. The centre of (r, c) is
  * (x0 + (c + 1/2) cell, y1 - (r + 1/2) cell). */
@@ -20,7 +21,6 @@ void meander_paint(meander_raster *r, int64_t n, const double *x, const double *
 /* A square of side x side pixels of a mask with `stride` pixels a row, shrunk to size x size: each
  * output pixel is the covered share of its area, exact up to one rounding. sums (size): scratch.
  * side <= MEANDER_SIDE_MAX. */
-enum { MEANDER_SIDE_MAX = 1 << 15 };
 void meander_shrink(const uint8_t *mask, int64_t stride, int64_t side, int64_t size, int32_t *sums,
                     float *gray);
 

@@ -40,11 +40,11 @@ double score_log_mean_exp(const double *a, int64_t count, double *ess) {
 }
 
 mnp_status score_check_samples(env *e, int64_t samples) {
-    if (samples >= 1 && samples <= SCORE_SAMPLES_MAX) return MNP_OK;
+    if (samples >= 1 && samples <= SAMPLES_MAX) return MNP_OK;
     return env_fail(e, MNP_EINVAL,
                     "between 1 and %d samples can be drawn, not %lld: beyond that the draws would "
                     "repeat (average the results of several seeds)",
-                    SCORE_SAMPLES_MAX, (long long)samples);
+                    SAMPLES_MAX, (long long)samples);
 }
 
 /* ---- one function ---------------------------------------------------------------------------- */

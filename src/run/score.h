@@ -3,6 +3,7 @@
 #ifndef MNP_RUN_SCORE_H
 #define MNP_RUN_SCORE_H
 
+#include "base/limits.h"
 #include "base/rng.h"
 #include "run/eval.h"
 
@@ -19,7 +20,7 @@ void score_record_predictive(graph *g, const model_spec *s, void *key);
 
 /* Draws are numbered in a field of RNG_SAMPLE_MAX places (base/rng.h); a device may draw a few more
  * than are asked for. */
-enum { SCORE_SAMPLES_MAX = RNG_SAMPLE_MAX / 2 };
+_Static_assert(SAMPLES_MAX <= RNG_SAMPLE_MAX / 2, "draws would repeat");
 mnp_status score_check_samples(env *e, int64_t samples);
 
 /* log (1/L) sum exp(a_s), and the effective sample size of the weights exp(a_s) (may be NULL). */

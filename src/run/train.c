@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "comm/comm.h"
 
 #define INT(f, def, lo, hi, help)  OPTION_INT(train_spec, f, def, lo, hi, help)
@@ -25,7 +26,7 @@ static const option_def table[] = {
     REAL(beta2, "0.999", 0, 0.99999999, "Adam"),
     REAL(adam_eps, "1e-8", 0, 1, "Adam"),
     ENUM(train_targets, "all", "all|few", "points of a function per step; few is the paper's code"),
-    INT(train_samples, "1", 1, 4096, "latent draws per function and step"),
+    INT(train_samples, "1", 1, TRAIN_SAMPLES_MAX, "latent draws per function and step"),
     INT(max_points, "-1", -1, 1e8, "points of a function per step; 0 is all, -1 the data's own"),
     INT(seen, "-1", -1, 1e8,
         "how many of those the posterior sees, the others being scored only; 0 is all, -1 the "
@@ -40,7 +41,7 @@ static const option_def table[] = {
     INT(slots, "16", 1, 1024, "gradient slots; part of what fixes the bits of a run"),
     INT(valid_every, "0", 0, 1e9, "steps between validations; 0 is 20 times a run"),
     INT(valid_functions, "200", 1, 1e9, "functions validated"),
-    INT(valid_samples, "5", 1, 4096, "importance samples in validation"),
+    INT(valid_samples, "5", 1, TRAIN_SAMPLES_MAX, "importance samples in validation"),
 };
 
 option_view train_view(train_spec *spec) {

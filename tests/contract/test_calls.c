@@ -595,6 +595,10 @@ static void query_densities(void) {
     BAD(2, mnp_predictor_logp(w.predictor, &good, NULL));
     CHECK(mnp_predictor_draw_latents(w.predictor, 1, 2) == MNP_OK);
     CHECK(mnp_predictor_logp(w.predictor, &good, out) == MNP_OK); /* it still works */
+    /* and without a set: nothing is added to a pointer that is NULL */
+    mnp_predictor_reset(w.predictor);
+    CHECK(mnp_predictor_draw_latents(w.predictor, 1, 2) == MNP_OK);
+    CHECK(mnp_predictor_predict(w.predictor, xs, POINTS, MNP_BASE_NORMAL, out) == MNP_OK);
 }
 
 /* ---- bandits --------------------------------------------------------------------------------- */

@@ -232,6 +232,7 @@ if mount -t tmpfs -o size=256k,mode=755 tmpfs small 2>/dev/null; then
             grep -q 'No space left on device' err.txt
     }
     each_writer "a full file system" no_space
+    umount small && trap - EXIT
 else
     skip "a full file system" "no right to mount one"
 fi
@@ -318,6 +319,9 @@ cp m.safetensors append.safetensors
 run "stdout goes to the model" appended append.safetensors info append.safetensors
 run "stdout goes to the model: it is as it was" cmp append.safetensors m.safetensors
 run "stdout goes to the context" appended c.csv predict m.safetensors --context c.csv --grid=-1:1:5
+# the name of a family is no file, whatever lies there
+run "a family and a file of one name are no clash" \
+    bash -c "'$MNP' gen rbf --functions 3 --out rbf && '$MNP' gen rbf --functions 3 --out rbf"
 # devices and pipes cannot be overwritten
 run "/dev/stdin and /dev/stdout are no clash" bash -c \
     "'$MNP' predict m.safetensors --context /dev/stdin --grid=-1:1:5 --out /dev/null <c.csv"

@@ -206,10 +206,13 @@ $(BUILD)/mnp: $(MNP_OBJ) $(LIB)
 	$(call say,LD)$(CC) $(CFLAGS) $(LINK) $(MNP_OBJ) $(LIB) $(LIBS) -o $@
 
 # Tests see the inside of the library; examples only what a user sees.
+# The reader of wells is the command's.
+FUZZ_CLI := $(addprefix $(BUILD)/obj/cli/,points.o term.o outputs.o flags.o job.o)
+$(BUILD)/tests/fuzz/fuzz_wells: $(FUZZ_CLI)
 $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK) $< $(if $(findstring fuzzer,$(SAN)),-fsanitize=fuzzer,\
-	    tests/fuzz/fuzz_main.c) $(LIB) $(LIBS) -o $@
+	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK) $< $(filter %.o,$^) $(if \
+	    $(findstring fuzzer,$(SAN)),-fsanitize=fuzzer,tests/fuzz/fuzz_main.c) $(LIB) $(LIBS) -o $@
 $(BUILD)/tests/%: tests/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK) $< $(LIB) $(LIBS) -o $@

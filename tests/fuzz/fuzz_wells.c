@@ -1,26 +1,9 @@
 /* fuzz_wells.c: any text as a table of measurements, read as `mnp predict --context` reads it: the
  * reader of the command itself. What is read conditions a model, which then honours it. */
-#include "cli/points.c"
+#include "cli/outputs.h"
+#include "cli/points.h"
 #include "fuzz/world.h"
 #include "run/honour.h"
-
-/* The command's voice is not under test. */
-int cli_fail(cli *c, int status, const char *fmt, ...) {
-    (void)c, (void)fmt;
-    return status;
-}
-int cli_failed(cli *c, mnp_status status) {
-    (void)c, (void)status;
-    return EXIT_FAILED;
-}
-const char *cli_text(const cli *c, const char *name, const char *fallback) {
-    (void)c, (void)name;
-    return fallback;
-}
-bool cli_has(const cli *c, const char *name) {
-    (void)c, (void)name;
-    return false;
-}
 
 size_t fuzz_seed(size_t i, uint8_t *out) {
     static const char *const seeds[] = {
@@ -67,7 +50,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     char path[WORLD_PATH];
     mnp_model *m = NULL;
     points wells;
-    cli c = {.ctx = world_open(), .quiet = true};
+    outputs files = {.closed = true};
+    cli c = {
+        .ctx = world_open(), .quiet = true, .held = true, .outputs = &files}; /* it is silent */
+    env_init(&files.e);
     env_init(&c.env);
     c.env.allocator = (mnp_allocator){world_alloc, world_free, NULL};
     FUZZ_CHECK(mnp_model_create(c.ctx, "np", "tiny",
@@ -80,6 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     if (code == 0 && wells.n <= WELLS) use(&c, m, &wells);
     points_free(&c, &wells);
     mnp_model_destroy(m);
+    for (size_t k = 0; k < files.count; k++) env_free(&files.e, files.files[k].name);
+    env_free(&files.e, files.files);
     world_close(c.ctx);
     return 0;
 }

@@ -192,6 +192,19 @@ static void pictures_that_are_not_there(void) {
                   "at most"));
 }
 
+/* Good pictures, all of them, of a few KB each; together they are beyond what a set may be. */
+static void too_many_pictures(void) {
+    char first[300], name[32], path[300];
+    make_folder("all");
+    put_png("all/000.png", 4096, 4096, true);
+    for (int k = 1; k < 129; k++) {
+        snprintf(name, sizeof name, "all/%03d.png", k);
+        CHECK(link(in_folder(first, "all/000.png"), in_folder(path, name)) == 0);
+    }
+    CHECK(refused(open_images("all"), "129 images of 4096 x 4096 have 2164260864 pixels",
+                  "the limit is 2147483648"));
+}
+
 static void a_folder_of_rivers_that_are_not_there(void) {
     char path[300];
     static const char text[] = "{\"format\":\"mnp-geofluvial-1\",\"seed\":\"1\",\"options\":\"\","
@@ -226,6 +239,7 @@ int main(void) {
     RUN(a_state_of_megabytes);
     RUN(a_picture_of_gigabytes);
     RUN(pictures_that_are_not_there);
+    RUN(too_many_pictures);
     RUN(a_folder_of_rivers_that_are_not_there);
     RUN(an_array_of_nothing);
     mnp_ctx_destroy(ctx);

@@ -33,12 +33,13 @@ static mnp_status check_sides(env *e, const char *what, int64_t count, int64_t r
     if (count < 1) return env_fail(e, MNP_EFORMAT, "%s: there is no image", what);
     if (count > INT32_MAX)
         return env_fail(e, MNP_EFORMAT, "%s: more than %d images", what, INT32_MAX);
-    if (count * rows * cols > IMAGE_VALUES_MAX)
+    int64_t pixels = count * rows * cols;
+    if (pixels > IMAGE_VALUES_MAX)
         return env_fail(e, MNP_EFORMAT,
                         "%s: %lld images of %lld x %lld have %lld pixels; the limit is %lld (take "
                         "fewer)",
-                        what, (long long)count, (long long)rows, (long long)cols,
-                        (long long)(count * rows * cols), (long long)IMAGE_VALUES_MAX);
+                        what, (long long)count, (long long)rows, (long long)cols, (long long)pixels,
+                        (long long)IMAGE_VALUES_MAX);
     return MNP_OK;
 }
 

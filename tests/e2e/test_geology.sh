@@ -50,10 +50,10 @@ same_for_threads() { map --out t --threads 3 && cmp w.csv t.csv && cmp w-draws.n
 stdout_is_the_table() { map 2>/dev/null >s.csv && cmp s.csv w.csv; }
 # a finer grid of the same places: pixels (0,0) and (15,15) are the corners of any grid
 grids_agree() {
-    printf 'row,col,value\n0,0,-0.9\n15,15,0.8\n' >a.csv
-    printf 'row,col,value\n0,0,-0.9\n30,30,0.8\n' >b.csv
-    "$MNP" predict m.safetensors --context a.csv --grid 16x16 --samples 4 --out a &&
-        "$MNP" predict m.safetensors --context b.csv --grid 31x31 --samples 4 --out b &&
+    printf 'row,col,value\n0,0,-0.9\n15,15,0.8\n' >a-well.csv
+    printf 'row,col,value\n0,0,-0.9\n30,30,0.8\n' >b-well.csv
+    "$MNP" predict m.safetensors --context a-well.csv --grid 16x16 --samples 4 --out a &&
+        "$MNP" predict m.safetensors --context b-well.csv --grid 31x31 --samples 4 --out b &&
         [ "$(sed -n 2p a.csv)" = "$(sed -n 2p b.csv)" ] &&
         [ "$(tail -n 1 a.csv | cut -d, -f3-)" = "$(tail -n 1 b.csv | cut -d, -f3-)" ]
 }
@@ -111,13 +111,13 @@ surer_at_wells() {
         FNR > 1 && ($1 "," $2) in w && $4 > far / 2 { exit 1 }' r-wells.csv five.csv
 }
 in_any_order() {
-    (head -n 1 r-wells.csv && tail -n +2 r-wells.csv && sed -n 2p r-wells.csv) >twice.csv # one well twice
-    "$MNP" predict m.safetensors --context twice.csv --grid 16x16 --samples 10 --out twice --quiet &&
+    (head -n 1 r-wells.csv && tail -n +2 r-wells.csv && sed -n 2p r-wells.csv) >twice-wells.csv # one well twice
+    "$MNP" predict m.safetensors --context twice-wells.csv --grid 16x16 --samples 10 --out twice --quiet &&
         [ "$(kept twice)" = "9 9" ]
 }
 nothing_to_honour() {
-    head -n 1 r-wells.csv >none.csv
-    "$MNP" predict m.safetensors --context none.csv --grid 16x16 --samples 3 --out none --json 2>/dev/null |
+    head -n 1 r-wells.csv >no-wells.csv
+    "$MNP" predict m.safetensors --context no-wells.csv --grid 16x16 --samples 3 --out none --json 2>/dev/null |
         grep -q '"honoured":0,' &&
         "$MNP" predict m.safetensors --grid 16x16 --samples 3 --honour off --out prior && cmp none.csv prior.csv
 }

@@ -18,6 +18,7 @@ SETUP        ?= 1
 WERROR       ?= 1
 SAN          ?=
 COVERAGE     ?= 0
+HARDEN       ?= 1
 T            ?=
 TESTS        ?= unit contract property golden fault fuzz e2e
 FUZZ_SECONDS ?= 60
@@ -33,6 +34,8 @@ endif
 .DEFAULT_GOAL := all
 # One short line per file; V=1 shows the commands.
 say = $(if $(filter 1,$(V)),,@printf '  %-5s %s\n' $1 $@; )
+comma := ,
+space := $(subst ,, )
 .DELETE_ON_ERROR:
 FORCE:
 
@@ -73,6 +76,15 @@ BASE := -std=c17 $(WARNINGS) -fPIC -fvisibility=hidden -pthread -ffp-contract=of
         $(DEFINES) -Iinclude
 LIBS := -lm -ldl -pthread
 
+# Stack protector, fortified C library (which asks for optimisation), read-only relocations, and a
+# command that is loaded anywhere. Instrumented builds have checks of their own.
+ifeq ($(HARDEN)$(strip $(INSTRUMENT)),1)
+HARDEN_CC   := $(HARDEN_CFLAGS)
+BASE        += $(HARDEN_CC) $(if $(filter-out -O0,$(filter -O%,$(CFLAGS))),$(FORTIFY_CFLAGS))
+HARDEN_LINK := $(HARDEN_LIBS)
+PIE         := $(PIE_LIBS)
+endif
+
 # CUDA needs nvcc; it is built when there are .cu files and nvcc was found (CUDA=0 leaves it out).
 # The kernels need compute capability 9.0; they are a shared object of their own, which the library
 # loads on demand: nothing else needs CUDA, at build time or at run time.
@@ -81,7 +93,8 @@ CUDA   ?= $(if $(CU_SRC),$(if $(strip $(INSTRUMENT) $(filter 1,$(PORTABLE))),,$(
 ARCH   ?= 90a
 NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxrregcount 128 \
               -DMNP_CUDA_ARCH=$(patsubst %a,%,$(ARCH)) -Iinclude -Isrc \
-              -Xcompiler -fPIC,-fvisibility=hidden
+              -Xcompiler $(subst $(space),$(comma),$(strip -fPIC -fvisibility=hidden $(HARDEN_CC))) \
+              $(patsubst -Wl$(comma)%,-Xlinker %,$(HARDEN_LINK))
 
 # MPI likewise (MPI=0 leaves it out), and NCCL between GPUs: what carries numbers between processes
 # are shared objects of their own.
@@ -89,7 +102,9 @@ MPI ?= $(HAVE_MPI)
 
 COMPILE  = $(CC) $(BASE) $(CPPFLAGS) $(CFLAGS) $(INSTRUMENT)
 DEPFLAGS = -MMD -MP -MF $@.d -MT $@
-LINK     = -Wl,--as-needed $(LDFLAGS) $(INSTRUMENT)
+LINK     = -Wl,--as-needed $(HARDEN_LINK) $(LDFLAGS) $(INSTRUMENT)
+# of programs
+LINK_RUN = $(PIE) $(LINK)
 
 # ---- sources -----------------------------------------------------------------------------------
 SIMD_SRC := $(wildcard src/backend/cpu/simd/*.c)
@@ -132,7 +147,7 @@ TEST_BUILT    := $(filter $(BUILD)/%,$(TEST_PROGRAMS))
 all: $(LIB) $(SHLIB) $(MNP) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB)
 
 # Everything compiled depends on the flags it was compiled with.
-FLAGS_NOW = $(VERSION) | $(COMPILE) | $(SIMD_OPT) | $(LINK) $(LIBS)
+FLAGS_NOW = $(VERSION) | $(COMPILE) | $(SIMD_OPT) | $(LINK_RUN) $(LIBS)
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
@@ -141,6 +156,9 @@ $(BUILD)/flags: FORCE
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) -Isrc $(if $(filter src/%,$<),,-I.) $(DEPFLAGS) -c $< -o $@
+
+# Where the objects loaded on demand lie once installed; PREFIX is for make and make install alike.
+$(BUILD)/obj/src/base/object.o: private BASE += -DMNP_LIBDIR='"$(PREFIX)/lib"'
 
 # The CPU kernels: the same source once per instruction set, chosen at run time.
 ISA_base   :=
@@ -203,7 +221,10 @@ $(SHLIB): $(LIB_OBJ) $(BUILD)/objects scripts/libmnp.map
 	@ln -sf libmnp.so $(BUILD)/libmnp.so.$(SOMAJOR)
 
 $(BUILD)/mnp: $(MNP_OBJ) $(LIB)
-	$(call say,LD)$(CC) $(CFLAGS) $(LINK) $(MNP_OBJ) $(LIB) $(LIBS) -o $@
+	$(call say,LD)$(CC) $(CFLAGS) $(LINK_RUN) $(MNP_OBJ) $(LIB) $(LIBS) -o $@
+
+# Objects loaded on demand are looked for beside a program, not in the folders above.
+PLUGINS_BESIDE = for part in cuda mpi nccl; do ln -sfn $(abspath $(BUILD))/libmnp_$$part.so $(@D)/; done
 
 # Tests see the inside of the library; examples only what a user sees.
 # The reader of wells is the command's.
@@ -211,14 +232,16 @@ FUZZ_CLI := $(addprefix $(BUILD)/obj/cli/,points.o term.o outputs.o flags.o job.
 $(BUILD)/tests/fuzz/fuzz_wells: $(FUZZ_CLI)
 $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK) $< $(filter %.o,$^) $(if \
+	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK_RUN) $< $(filter %.o,$^) $(if \
 	    $(findstring fuzzer,$(SAN)),-fsanitize=fuzzer,tests/fuzz/fuzz_main.c) $(LIB) $(LIBS) -o $@
 $(BUILD)/tests/%: tests/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK) $< $(LIB) $(LIBS) -o $@
+	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK_RUN) $< $(LIB) $(LIBS) -o $@
+	@$(PLUGINS_BESIDE)
 $(BUILD)/examples/%: examples/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,CC)$(COMPILE) $(DEPFLAGS) $(LINK) $< $(LIB) $(LIBS) -o $@
+	$(call say,CC)$(COMPILE) $(DEPFLAGS) $(LINK_RUN) $< $(LIB) $(LIBS) -o $@
+	@$(PLUGINS_BESIDE)
 
 -include $(addsuffix .d,$(LIB_OBJ) $(MNP_OBJ) $(CUDA_OBJ) $(MPI_LIB) $(NCCL_LIB) $(TEST_BUILT) $(EXAMPLES) $(EMU_OBJ))
 

@@ -59,6 +59,22 @@ links "$x86" -mavx2 -mfma && say HAVE_AVX2 1
 links "$x86" -mavx512f -mavx512dq -mavx512vl -mavx512bw -mprefer-vector-width=512 &&
     say HAVE_AVX512 1
 
+# What makes mistakes harder to exploit, as far as this compiler and C library have it.
+nothing='#include <string.h>
+int main(int argc, char **argv) { return argc > 9 && strlen(argv[9]); }'
+harden=()
+for flag in -fstack-protector-strong -fstack-clash-protection -fcf-protection; do
+    links "$nothing" -Werror "$flag" && harden+=("$flag")
+done
+say HARDEN_CFLAGS "${harden[*]}"
+for level in 3 2; do
+    fortify="-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=$level"
+    # shellcheck disable=SC2086 # flags are lists
+    links "$nothing" -O2 -Werror $fortify && say FORTIFY_CFLAGS "$fortify" && break
+done
+links "$nothing" -Wl,-z,relro,-z,now,-z,noexecstack && say HARDEN_LIBS -Wl,-z,relro,-z,now,-z,noexecstack
+links "$nothing" -fPIC -pie && say PIE_LIBS -pie
+
 if [ "$portable" != 1 ]; then
     # Of an MPI the flags of its compiler wrapper: Open MPI answers --showme, MPICH -compile-info.
     if command -v mpicc >/dev/null 2>&1; then

@@ -1,7 +1,9 @@
 /* object.h: shared objects of this project that are loaded on demand, so that nothing else needs
- * what they need (a GPU's runtime, an MPI). An object is looked for beside the file this code is in
- * (the command, or libmnp.so), in the library folder that goes with it, and in the build folder
- * above (for tests); last by the system's own search. */
+ * what they need (a GPU's runtime, an MPI). They are code that runs with all rights of the process,
+ * so they are looked for where whoever installed this code put them and nowhere else: in the folder
+ * of the file this code is in (libmnp.so, the command, or a program with libmnp.a), in lib beside a
+ * command's bin, and in the library folder of the installation (PREFIX/lib, fixed when this file is
+ * compiled). Never in the current folder, in folders above, or by the system's search. */
 #ifndef MNP_BASE_OBJECT_H
 #define MNP_BASE_OBJECT_H
 
@@ -13,7 +15,8 @@ typedef void (*object_fn)(void);
 mnp_status object_load(env *e, const char *file, const char *symbol, const char *remedy,
                        object_fn *out);
 
-/* The path of the file this code is in: the command, or libmnp.so. false: not to be known. */
+/* The path of the file this code is in, absolute and without links: the command, libmnp.so, or a
+ * program that links libmnp.a. false: not to be known (there is no /proc). */
 bool object_own_path(char *out, size_t size);
 
 #endif

@@ -16,6 +16,11 @@ installed() {
         cmake -S "$source" -B "$work/found" "${quick[@]}" -DCMAKE_PREFIX_PATH="$work/prefix" &&
         cmake --build "$work/found" && "$work/found/consumer" && "$work/found/consumer_static"
 }
+hardened() { # as the Makefile's is
+    ! command -v readelf >/dev/null || ! grep -q 'HARDEN_LIBS' "$work/mnp/config.mk" ||
+        { readelf -dW "$work/prefix"/lib*/libmnp.so | grep -qE 'BIND_NOW|\(FLAGS_1\).*NOW' &&
+            readelf --dyn-syms -W "$work/prefix"/lib*/libmnp.so | grep -q __stack_chk_fail; }
+}
 carriers() { # what shared runs load lies beside the library
     ! command -v mpicc || [ "$(find "$work/prefix" -name libmnp_mpi.so | wc -l)" = 1 ]
 }
@@ -31,6 +36,7 @@ elif [ "$(basename "$BUILD")" != build ]; then
 else
     run find_package installed
     run "objects of shared runs" carriers
+    run hardened hardened
     run add_subdirectory subfolder
 fi
 check_done

@@ -10,8 +10,8 @@
 #
 # Without CASE all five, one after the other. Prints a table; the status is 0 if both commands passed
 # in every case, 1 if one failed, 2 if a chroot cannot be made here. Reads
-#   CHROOTS     where they are made (/var/tmp/mnp-chroots): bookworm.tar is kept there for the next run,
-#               and logs/CASE-{prepare,demo,test}.log
+#   CHROOTS     where they are made (/var/tmp/mnp-chroots): bookworm.tar is kept there for later runs
+#               (remove it to have it made anew), and logs/CASE-{prepare,demo,test}.log
 #   MIRROR      the Debian mirror (that of this machine's apt, else the one debootstrap knows)
 #   KEEP=1      leaves the chroots in place
 #

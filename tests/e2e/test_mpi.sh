@@ -110,11 +110,13 @@ start() { # ranks args...: in the background; $job and $pids
     done
     return 1
 }
+wait_for() { timeout 30 sh -c "until [ -e $1 ]; do sleep 0.02; done"; }
 long="--data monotonic --functions 400 --preset tiny --batch 160 --seed 3 --quiet --set valid_functions=10 --threads 1"
 hung() {
     start 3 train $long --steps 3000 --rank-timeout 5 --out hung || return 1
-    sleep 1.5
+    wait_for hung.safetensors.lock && sleep 1 # it trains: MPI itself waits for ever for a rank that does not come
     kill -STOP "${pids[1]}"
+    timeout 60 tail --pid=$job -f /dev/null || kill -9 "${pids[@]}"
     wait $job
     local status=$?
     kill -CONT "${pids[1]}" 2>/dev/null
@@ -142,7 +144,6 @@ killed() {
     done
 }
 
-wait_for() { timeout 30 sh -c "until [ -e $1 ]; do sleep 0.02; done"; }
 # rank 0 is lost, before it saved anything and after: what the others say is what the files are
 lost_rank_0() { # name, seconds between checkpoints, the file to wait for
     start 3 train $long --steps 3000 --rank-timeout 5 --checkpoint "$2" --out "$1" || return 1

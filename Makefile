@@ -227,12 +227,14 @@ $(BUILD)/mnp: $(MNP_OBJ) $(LIB)
 PLUGINS_BESIDE = for part in cuda mpi nccl; do ln -sfn $(abspath $(BUILD))/libmnp_$$part.so $(@D)/; done
 
 # Tests see the inside of the library; examples only what a user sees.
-# The reader of wells is the command's.
-FUZZ_CLI := $(addprefix $(BUILD)/obj/cli/,points.o term.o outputs.o flags.o job.o)
-$(BUILD)/tests/fuzz/fuzz_wells: $(FUZZ_CLI)
+# The reader of wells is the command's: of its objects the linker takes what that needs.
+$(BUILD)/command.a: $(filter-out %/main.o,$(MNP_OBJ))
+	@rm -f $@
+	$(call say,AR)$(AR) qcs $@ $^
+$(BUILD)/tests/fuzz/fuzz_wells: $(BUILD)/command.a
 $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK_RUN) $< $(filter %.o,$^) $(if \
+	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK_RUN) $< $(filter %/command.a,$^) $(if \
 	    $(findstring fuzzer,$(SAN)),-fsanitize=fuzzer,tests/fuzz/fuzz_main.c) $(LIB) $(LIBS) -o $@
 $(BUILD)/tests/%: tests/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)

@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     FUZZ_CHECK((status == MNP_OK) == (m != NULL));
     /* what takes long is left to the tests of the kernels */
     if (world_said(ctx, status) == MNP_OK && mnp_model_parameters(m) < 3000 &&
-        mnp_model_steps(m) <= 8)
+        mnp_model_steps(m) <= 8 && mnp_model_x_dim(m) == 1) /* the sets' */
         use(ctx, m, data, sets);
     mnp_model_destroy(m);
     mnp_data_destroy(data);

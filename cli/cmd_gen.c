@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/gen_images.h"
 #include "cli/outputs.h"
+#include "data/images.h"
 
 static const flag_def flags[] = {
     {"functions", "N", "how many functions (default 100)"},
@@ -26,7 +27,7 @@ static void list_families(FILE *to) {
 }
 
 static int run(cli *c) {
-    if (gen_images_named(c->args[0])) return gen_images(c);
+    if (images_drawn(c->args[0])) return gen_images(c);
     for (size_t k = 0; k < sizeof of_images / sizeof *of_images; k++)
         if (cli_has(c, of_images[k]))
             return cli_fail(c, EXIT_USAGE, "--%s is for images: mnp gen geofluvial", of_images[k]);

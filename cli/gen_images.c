@@ -26,10 +26,6 @@ typedef struct job {
     double seconds;
 } job;
 
-bool gen_images_named(const char *what) {
-    return strncmp(what, "geofluvial", 10) == 0 && (what[10] == '\0' || what[10] == ':');
-}
-
 void gen_images_help(FILE *to) {
     env e;
     buf text;

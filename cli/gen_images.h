@@ -4,8 +4,6 @@
 
 #include "cli/cli.h"
 
-/* Is `what` geofluvial, with or without constants ("geofluvial:nit=400")? */
-bool gen_images_named(const char *what);
 int gen_images(cli *c);
 void gen_images_help(FILE *to);
 

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/gen_images.h"
+#include "data/images.h"
 
 /* ---- standard output ------------------------------------------------------------------------- */
 
@@ -147,7 +147,7 @@ static bool is_drawn(const char *what) {
     const char *name;
     for (int k = 0; (name = mnp_data_family(k, NULL)); k++)
         if (strlen(name) == length && strncmp(name, what, length) == 0) return true;
-    return gen_images_named(what);
+    return images_drawn(what);
 }
 
 int cli_input_data(cli *c, const char *what) {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "cli/gen_images.h"
 #include "cli/outputs.h"
+#include "data/images.h"
 
 enum { VALID_FUNCTIONS = 1000 };
 
@@ -38,7 +38,7 @@ static mnp_status open_split(cli *c, source s, mnp_split split, mnp_data **out) 
 static mnp_status open_pair(cli *c, source s, mnp_data **train, mnp_data **valid) {
     mnp_status status = open_split(c, s, MNP_TRAIN, train);
     if (status != MNP_OK || s.opts.holdout < 0) return status;
-    s.opts.functions = gen_images_named(s.what) ? (s.opts.functions + 8) / 9 : VALID_FUNCTIONS;
+    s.opts.functions = images_drawn(s.what) ? (s.opts.functions + 8) / 9 : VALID_FUNCTIONS;
     return open_split(c, s, MNP_VALID, valid);
 }
 

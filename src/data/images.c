@@ -18,10 +18,13 @@ static const double REGIONS = 0.3;      /* share of training contexts that are r
 static const double RIVER_NOISE = 0.05; /* on targets, as in the published experiment         */
 static const double FREQUENCIES = 1.0;  /* [-1, 1] holds about two periods of a standard draw */
 
-bool images_named(const char *what) {
+bool images_drawn(const char *what) {
     size_t length = sizeof RIVERS - 1;
-    return strncmp(what, PREFIX, sizeof PREFIX - 1) == 0 ||
-           (strncmp(what, RIVERS, length) == 0 && (what[length] == '\0' || what[length] == ':'));
+    return strncmp(what, RIVERS, length) == 0 && (what[length] == '\0' || what[length] == ':');
+}
+
+bool images_named(const char *what) {
+    return strncmp(what, PREFIX, sizeof PREFIX - 1) == 0 || images_drawn(what);
 }
 
 /* ---- the grid -------------------------------------------------------------------------------- */

@@ -13,6 +13,7 @@
 
 #include "data/dataset.h"
 
+bool images_drawn(const char *what); /* "geofluvial[:...]"                  */
 bool images_named(const char *what); /* "images:..." or "geofluvial[:...]" */
 mnp_status images_open(env *e, pool *pool, const char *what, const data_source *s, dataset **out);
 

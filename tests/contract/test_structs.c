@@ -25,7 +25,7 @@ static const layout layouts[] = {
     LAYOUT(mnp_log_opts, 48, 48),
     LAYOUT(mnp_train_report, 88, 88),
     LAYOUT(mnp_scores, 480, 480),
-    LAYOUT(mnp_laws, 56, 56),
+    LAYOUT(mnp_laws, 56, 64),
     LAYOUT(mnp_bandit_scores, 80, 80),
     LAYOUT(mnp_replay_scores, 72, 72),
 };

@@ -69,7 +69,7 @@ tidy() {
     jobs=$(jobs -p)
     # shellcheck disable=SC2086 # a list; unshare heeds no other signal
     [ -z "$jobs" ] || kill -KILL $jobs
-    [ "${KEEP:-0}" = 1 ] || (cd "$folder" && rm -rf base "${cases[@]}")
+    [ "${KEEP:-0}" = 1 ] || (cd "$folder" && rm -rf base clone "${cases[@]}")
 }
 
 # ---- the base: made once -------------------------------------------------------------------------
@@ -104,8 +104,7 @@ prepare() { # CASE: its chroot, its packages, a clean clone
         within "$1" . sh -c "apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
             --no-install-recommends ${package[*]}" || return 1
     fi
-    git clone --quiet --depth 1 "file://$top" "$root/$home/mnp" &&
-        chown -R --reference="$root/$home" "$root/$home/mnp"
+    cp -a "$folder/clone" "$root/$home/mnp" && chown -R --reference="$root/$home" "$root/$home/mnp"
 }
 command_of() { # CASE NAME: make NAME, timed; says how it went in "result" and "seconds"
     local start=$SECONDS
@@ -141,12 +140,13 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p "$logs"
 # Two runs at once would take each other's folders away.
 exec 9>"$folder/lock"
-flock -n 9 || die "another run uses $folder: wait, or set CHROOTS"
+flock -w 30 9 || die "another run uses $folder: wait, or set CHROOTS"
 trap tidy EXIT
 trap 'exit 130' INT TERM
 [ -e "$base" ] || make_base || die "could not make $base"
+rm -rf "$folder/clone" && git clone --quiet --depth 1 "file://$top" "$folder/clone" || die "cannot clone $top"
 status=0
-row case "make demo" s "make test" s "$(git -C "$top" log -1 --format='%h, Debian 12')"
+row case "make demo" s "make test" s "$(git -C "$folder/clone" log -1 --format='%h, Debian 12')"
 for case in "$@"; do
     try "$case"
     result=$?

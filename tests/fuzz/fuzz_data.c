@@ -43,8 +43,9 @@ static void use(mnp_ctx *ctx, const mnp_data *data) {
     mnp_model_destroy(m);
     if (world_said(ctx, mnp_data_write_csv(ctx, data, world_path(path, "again.csv"))) != MNP_OK)
         return;
+    /* columns are guessed anew, perhaps as others: then points may be dropped, never added */
     if (world_said(ctx, mnp_data_open(ctx, path, &o, &again)) == MNP_OK)
-        FUZZ_CHECK(mnp_data_points(again) == mnp_data_points(data));
+        FUZZ_CHECK(mnp_data_points(again) <= mnp_data_points(data));
     mnp_data_destroy(again);
 }
 

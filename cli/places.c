@@ -18,7 +18,8 @@ void places_widen(places_span *s, int64_t x_dim, const double *x) {
 
 bool places_of_data(cli *c, const mnp_model *m, int64_t x_dim, places_span *s) {
     mnp_data *data = NULL;
-    if (!mnp_model_note(m, "data") || source_open_test(c, m, 100, NULL, &data) != MNP_OK) return false;
+    if (!mnp_model_note(m, "data") || source_open_test(c, m, 100, NULL, &data) != MNP_OK)
+        return false;
     bool good = mnp_data_x_dim(data) == x_dim && mnp_data_points(data) > 0;
     int64_t functions = good ? mnp_data_functions(data) : 0;
     for (int64_t i = 0; i < functions && good; i++) {

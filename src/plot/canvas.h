@@ -1,6 +1,7 @@
 /* canvas.h: the drawing surface under every chart. Coordinates are pixels (1/96 inch), origin at
  * the top left. There are two kinds: SVG (always there) and cairo (PNG and PDF, where that
- * library is installed). A canvas collects a failure and reports it at canvas_finish, so drawing code need not check.
+ * library is installed). A canvas collects a failure and reports it at canvas_finish, so drawing
+ * code need not check.
  */
 #ifndef MNP_PLOT_CANVAS_H
 #define MNP_PLOT_CANVAS_H

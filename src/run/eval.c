@@ -324,10 +324,11 @@ static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opt
         int64_t at = k * b->samples, wide = k * b->predictive;
         score_bound(&out[k], b->loglik + at, b->kl + at, b->ratio + at, b->samples, shift);
         if (o->bound_only) continue;
+        long long function = first + k;
         if (isnan(out[k].loglik))
             return env_fail(v->env, MNP_ENUMERIC,
                             "%s: the score of function %lld is not a number%s", v->d->name,
-                            (long long)(first + k),
+                            function,
                             process_is_exact(&v->m->spec) ? ": its covariance is singular" : "");
         out[k].prior =
             score_log_mean_exp(b->prior + wide, b->samples, NULL) / (double)out[k].scored - shift;

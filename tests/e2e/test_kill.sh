@@ -31,14 +31,14 @@ loadable() {
     local f left
     for f in m.safetensors m.last.safetensors; do [ ! -e $f ] || "$MNP" info $f --quiet >info.txt || return 1; done
     [ ! -e m.train.safetensors ] || whole_log || return 1
-    left=$(ls | grep -c 'tmp-') # of the one that was killed; those of earlier ones are gone
+    left=$(find . -name '*tmp-*' | wc -l) # of the one that was killed; those of earlier ones are gone
     [ "$left" -le 1 ] || { ls && return 1; }
 }
 same_end() { # bits and rows of the calm run; nothing else is left
     local f
     for f in safetensors last.safetensors train.safetensors; do cmp calm.$f m.$f || return 1; done
     cut -d, -f1-6 calm.log.csv >calm.rows && cut -d, -f1-6 m.log.csv | cmp calm.rows - || return 1
-    [ "$(ls | grep -cE 'tmp-|lock')" = 0 ] || { ls && return 1; }
+    [ -z "$(find . -name '*tmp-*' -o -name '*lock*')" ] || { ls && return 1; }
 }
 begin() { # seconds between saves: a run in the background: a new one, or the one that is there
     if [ -e m.train.safetensors ]; then

@@ -13,8 +13,7 @@ small="--functions 4 --train-functions 10 --batch 4 --seeds 1 --preset tiny --qu
 
 # name: until a process of this name's lock is there
 locked() {
-    local k
-    for k in $(seq 400); do
+    for _ in $(seq 400); do
         [ -e "$1" ] && return 0
         sleep 0.02
     done
@@ -62,7 +61,7 @@ two_studies() {
     "$MNP" repro table1 $small --models oracle --data rbf --out q || return 1
     cell=$(ls q/cells/oracle*.json) && touch "${cell%json}train.safetensors" "${cell%json}last.safetensors"
     "$MNP" repro table1 $small --models oracle --data rbf --out q && [ ! -e q/.lock ] &&
-        [ "$(ls q/cells | grep -cE '^oracle.*(train|last)')" = 0 ] &&
+        [ -z "$(find q/cells -name 'oracle*train*' -o -name 'oracle*last*')" ] &&
         [ "$(find q -name '*.tmp-*')" = q/cells/keep.tmp-x ]
 }
 two_image_folders() {

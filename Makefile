@@ -147,7 +147,7 @@ TEST_BUILT    := $(filter $(BUILD)/%,$(TEST_PROGRAMS))
 all: $(LIB) $(SHLIB) $(MNP) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB)
 
 # Everything compiled depends on the flags it was compiled with.
-FLAGS_NOW = $(VERSION) | $(COMPILE) | $(SIMD_OPT) | $(LINK_RUN) $(LIBS)
+FLAGS_NOW = $(VERSION) $(PREFIX) | $(COMPILE) | $(SIMD_OPT) | $(LINK_RUN) $(LIBS)
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@

@@ -22,9 +22,10 @@ static int run(cli *c) {
     if (status == MNP_OK) status = mnp_check(c->ctx, m, data, functions, samples, c->seed, &laws);
     if (status != MNP_OK) code = cli_failed(c, status);
     if (code == 0) {
-        cli_say(c, "%s on %lld functions of %s (seed %llu), %lld samples, seed %llu", c->args[0],
-                (long long)laws.functions, mnp_data_name(data), (unsigned long long)data_seed,
-                (long long)laws.samples, (unsigned long long)c->seed);
+        cli_say(c, "%s on %lld functions of %s (data seed %llu), %lld samples, seed %llu",
+                c->args[0], (long long)laws.functions, mnp_data_name(data),
+                (unsigned long long)data_seed, (long long)laws.samples,
+                (unsigned long long)c->seed);
         cli_say(c, "  permutation of the points    %.2e  largest change of a log-density",
                 laws.permutation);
         cli_say(c,

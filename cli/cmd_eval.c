@@ -53,9 +53,9 @@ typedef struct subject {
 static void say_scores(cli *c, const mnp_scores *s, const subject *of, const image_terms *t) {
     char how[64] = "exact";
     if (s->samples) snprintf(how, sizeof how, "bound with %lld samples", (long long)s->samples);
-    cli_say(c, "%s on %lld functions of %s (seed %llu), protocol %s (%s), seed %llu", c->args[0],
-            (long long)s->functions, of->data, (unsigned long long)of->seed, of->protocol,
-            *of->protocol == 's' ? "points outside the context" : "all points",
+    cli_say(c, "%s on %lld functions of %s (data seed %llu), protocol %s (%s), seed %llu",
+            c->args[0], (long long)s->functions, of->data, (unsigned long long)of->seed,
+            of->protocol, *of->protocol == 's' ? "points outside the context" : "all points",
             (unsigned long long)c->seed);
     if (t->context)
         cli_say(c, "  images           context %s without noise; %lld pixels scored, %s (sd %g)",

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,12 +40,14 @@ static int refuse(struct cli *c, const char *output, pid_t holder) {
                     output, who);
 }
 
-/* False: a device or a pipe, which several may write. */
+/* Beside the file itself, whatever link leads to it. False: a device or a pipe, which several may
+ * write. */
 static bool lock_path(const char *output, char path[LOCK_PATH]) {
     struct stat st;
+    char real[PATH_MAX];
     bool there = stat(output, &st) == 0;
     if (there && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return false;
-    snprintf(path, LOCK_PATH, "%.4096s%s", output,
+    snprintf(path, LOCK_PATH, "%.4096s%s", realpath(output, real) ? real : output,
              there && S_ISDIR(st.st_mode) ? "/.lock" : ".lock");
     return true;
 }

@@ -32,6 +32,7 @@ void outputs_flush(outputs *o) {
 }
 
 int outputs_end(outputs *o, int status) {
+    errno = 0;
     outputs_flush(o);
     errno = 0;
     if (fclose(stdout) != 0 && o->stdout_error == 0) o->stdout_error = errno ? errno : EIO;

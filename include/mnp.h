@@ -308,7 +308,7 @@ typedef enum mnp_protocol {
 typedef struct mnp_eval_opts {
     size_t size;       /* sizeof(mnp_eval_opts)                                          */
     int64_t functions; /* 0 = all                                                        */
-    int64_t samples;   /* importance samples L; 0 = 20                                   */
+    int64_t samples;   /* importance samples L, up to 131 072; 0 = 20                    */
     int64_t draws;     /* for coverage and CRPS; 0 = 39, < 0 = none                      */
     mnp_protocol protocol;
     int64_t context_lo, context_hi; /* sizes; both 0 = the data set's own                */
@@ -349,8 +349,8 @@ typedef struct mnp_scores {
 MNP_API mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
                                 const mnp_eval_opts *opts, mnp_scores *out);
 
-/* log p(targets | context) of one function, in nats: the bound with `samples` draws, 1 or more, and
- * the prior-sampling estimate. context may be NULL or empty, bound and prior may be NULL. */
+/* log p(targets | context) of one function, in nats: the bound with `samples` draws, 1 to 131 072,
+ * and the prior-sampling estimate. context may be NULL or empty, bound and prior may be NULL. */
 MNP_API mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp_set *context,
                                  const mnp_set *targets, int64_t samples, uint64_t seed,
                                  double *bound, double *prior);

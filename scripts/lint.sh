@@ -43,6 +43,8 @@ big_files() {
     ! git ls-files -z 2>/dev/null | xargs -0 -r stat -c '%s %n' 2>/dev/null |
         awk '$1 > 5 * 1024 * 1024 && $2 !~ /^models\// {print $2 " has " $1 " bytes"}' | grep .
 }
+# shellcheck disable=SC2317
+leftovers() { ! git grep -nE '^(<<<<<<<|>>>>>>>) '; }
 long_things() { # names what has grown; fails nothing
     wc -l "${files[@]}" | awk '$2 != "total" && $1 > 500 {print "note " $2 " has " $1 " lines"}'
     awk 'FNR == 1 { name = "" }
@@ -56,6 +58,7 @@ long_things() { # names what has grown; fails nothing
 }
 
 tool clang-format && check "format" clang-format --dry-run -Werror "${files[@]}"
+check "nothing left of a merge" leftovers
 check "include direction" scripts/check_includes.sh
 check "library rules" scripts/check_library.sh
 check "file sizes" big_files

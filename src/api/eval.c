@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "run/laws.h"
+#include "run/score.h"
 
 static mnp_status check_eval_opts(env *e, const mnp_eval_opts *o) {
     MNP_TRY(check_range(e, o->functions, 0, INT64_MAX, "mnp_eval_opts.functions"));
@@ -137,7 +138,7 @@ mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp_set *co
     int64_t dims = model->m->spec.x_dim;
     if (context) MNP_TRY(check_set(e, context, 0, dims, "the context"));
     MNP_TRY(check_set(e, targets, 1, dims, "targets"));
-    MNP_TRY(check_range(e, samples, 1, INT32_MAX, "samples"));
+    MNP_TRY(score_check_samples(e, samples));
     int64_t m = context ? context->n : 0, n = m + targets->n;
     double *x = env_alloc(e, (size_t)(n * dims), sizeof *x, "a set");
     double *y = env_alloc(e, (size_t)n, sizeof *y, "a set");

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/handles.h"
+#include "base/real.h"
 
 /* A model handle around m, which it owns from then on, whatever happens. */
 static mnp_status wrap(mnp_ctx *ctx, model *m, mnp_model **out) {
@@ -38,7 +39,7 @@ static void standardise(const dataset *d, model_scaling *s) {
             squares += off * off;
         }
         double sd = sqrt(squares / count);
-        if (!(sd > 0) || !isfinite(sd)) sd = 1.0; /* a constant column stays as it is */
+        if (!real_scales(mean, sd)) sd = 1.0; /* a constant column stays as it is */
         if (c < 0)
             s->y_shift = d->y_origin + mean, s->y_scale = sd;
         else

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "base/text.h"
 
 /* ---- episodes -------------------------------------------------------------------------------- */
@@ -262,8 +263,7 @@ mnp_status learner_holds(env *e, const char *path, const safetensors_file *file,
 static mnp_status check_numbers(env *e, const char *path, const learner_file *f) {
     const double *scale = (const double *)f->scale;
     for (int32_t k = 0; k < 1 + f->net->width[0]; k++)
-        if (!(isfinite((float)scale[2 * k]) && isnormal((float)scale[2 * k + 1]) &&
-              scale[2 * k + 1] > 0))
+        if (!real_scales(scale[2 * k], scale[2 * k + 1]))
             return env_fail(e, MNP_EFORMAT,
                             "%s: the array scale holds the shift %g and the scale %g (a scale is "
                             "above 0, and both are finite)",

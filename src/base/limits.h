@@ -10,7 +10,7 @@
 /* clang-format off */
 
 /* ---- files ---- */
-#define MODEL_FILE_MAX         (1 << 30)      /* bytes of a model file; its weights are held twice while it is read */
+#define MODEL_FILE_MAX         (5LL << 28)    /* bytes of a model file; its weights are held twice while it is read */
 #define AGENT_FILE_MAX         (1 << 28)      /* bytes of an agent file; its network is small */
 #define STATE_FILE_EXTRA       (1 << 20)      /* bytes of a train state beside its tensors, whose size is known; its texts are short */
 #define CSV_BYTES_MAX          (1 << 28)      /* bytes of a CSV file; every cell takes a pointer beside its text */

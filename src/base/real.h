@@ -11,4 +11,9 @@ static inline bool real_fits(double v) {
     return fabs(v) <= (double)FLT_MAX; /* false for NaN */
 }
 
+/* Can values be shifted and divided so in single precision? */
+static inline bool real_scales(double shift, double scale) {
+    return real_fits(shift) && scale >= (double)FLT_MIN && scale <= (double)FLT_MAX;
+}
+
 #endif

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "base/safetensors.h"
 #include "base/text.h"
 
@@ -222,7 +223,7 @@ static mnp_status read_weight(env *e, const safetensors_file *f, model *m, const
 
 /* Inside, numbers are floats: what is no float now would be a NaN or an infinity there. */
 static mnp_status check_scale(env *e, const char *name, double shift, double scale) {
-    if (isfinite((float)shift) && isnormal((float)scale) && scale > 0) return MNP_OK;
+    if (real_scales(shift, scale)) return MNP_OK;
     return env_fail(e, MNP_EFORMAT,
                     "%s holds the shift %g and the scale %g (a scale is above 0, "
                     "and both are finite)",

@@ -7,7 +7,6 @@
 
 enum { RQS_BINS };                                                     /* i */
 enum { RQS_BOUND, RQS_MIN_WIDTH, RQS_MIN_HEIGHT, RQS_MIN_DERIVATIVE }; /* f */
-
 /* raw (rows, 3K-1): K widths, K heights, K-1 inner derivatives. */
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "run/predict_state.h"
+#include "run/score.h"
 
 enum { SAMPLE_CHUNK = 8, TARGET_BLOCK = 512 };
 enum { JOINT_CHUNK = 256, JOINT_ROWS = 8192 }; /* without latents; rows: set and targets together */
@@ -157,9 +158,7 @@ static mnp_status infer_latents(predictor *p, uint64_t seed, int64_t chunks, int
 /* The number of chunks is fixed by the samples, and a chunk's last draws may be surplus: then they
  * are computed and never shown. */
 mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples) {
-    if (samples < 1 || samples > SAMPLES_MAX)
-        return env_fail(p->env, MNP_EINVAL, "the number of samples must be from 1 to %d, not %lld",
-                        SAMPLES_MAX, (long long)samples);
+    MNP_TRY(score_check_samples(p->env, samples));
     int64_t most = p->T ? SAMPLE_CHUNK : JOINT_CHUNK, chunks = (samples + most - 1) / most;
     int64_t chunk = (samples + chunks - 1) / chunks;
     size_t words = (size_t)(chunks * chunk * p->m->spec.d_z * p->T);

@@ -402,6 +402,7 @@ mnp_status trainer_intact(const trainer *t) {
 /* Between calls the weights in the model are the ones that count, wherever steps are computed. */
 mnp_status trainer_run(trainer *t, int64_t steps) {
     int64_t left = t->spec.steps - t->step.step, end = t->step.step + least(steps, left);
+    if (t->torn) return trainer_intact(t);
     if (comm_size(t->env) != t->ranks)
         return env_fail(t->env, MNP_EINVAL,
                         "this trainer was made for a job of %d ranks, and there are %d: make "
@@ -420,6 +421,7 @@ mnp_status trainer_run(trainer *t, int64_t steps) {
         return status;
     }
     mnp_status pulled = backend_pull(t->b, t->exec, &t->io);
+    if (pulled != MNP_OK) t->torn = true; /* steps went on, and their weights did not come */
     return status != MNP_OK ? status : pulled;
 }
 

@@ -477,6 +477,7 @@ static void scoring_sets(void) {
     BAD(3, mnp_score_set(w.ctx, w.model, NULL, NULL, 2, 1, &bound, &prior));
     BAD(4, mnp_score_set(w.ctx, w.model, NULL, &good, 0, 1, &bound, &prior));
     BAD(4, mnp_score_set(w.ctx, w.model, NULL, &good, -1, 1, &bound, &prior));
+    BAD(4, mnp_score_set(w.ctx, w.model, NULL, &good, (1 << 17) + 1, 1, &bound, &prior));
     BAD(4, mnp_score_set(w.ctx, w.model, NULL, &good, INT64_MAX, 1, &bound, &prior));
     CHECK(bound == 7 && prior == 7);
     GIVES(5, mnp_score_set(w.ctx, w.model, &none, &good, 2, UINT64_MAX, &bound, &prior) == MNP_OK);

@@ -41,6 +41,12 @@ two_trainings() {
         sha256sum -c --quiet before.txt && [ -e a.safetensors.lock ] &&
         "$MNP" train --resume a --stop-at 5 --quiet && [ ! -e a.safetensors.lock ]
 }
+through_a_link() { # the file is there already: the earlier test left it
+    ln -s a.safetensors l.safetensors
+    "$MNP" train $tiny --steps 100000000 --out a &
+    first=$!
+    refuses a.safetensors.lock l.safetensors "$MNP" train $tiny --steps 5 --out l
+}
 one_of_several_seeds() {
     "$MNP" train $tiny --steps 100000000 --out s-s4 &
     first=$!
@@ -76,6 +82,7 @@ others_are_left() {
         [ "$(ls a.*tmp-* | tr '\n' ' ')" = "a.more.safetensors.tmp-5 a.safetensors.tmp-5x " ]
 }
 run "two trainings of one file" two_trainings
+run "two trainings, one of them through a link" through_a_link
 run "several seeds, one of them taken" one_of_several_seeds
 run "two agents of one file" two_agents
 run "two studies in one folder" two_studies

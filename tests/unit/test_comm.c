@@ -291,7 +291,8 @@ static void play_differ(member *m) {
 static void differences(void) {
     job(4, 60, NULL, play_differ);
     for (int r = 0; r < 4; r++) {
-        CHECK(crew[r].status == MNP_EINVAL);
+        /* a slow rank may hear of it from one that has told already */
+        CHECK(crew[r].status == MNP_EINVAL || crew[r].status == MNP_EPEER);
         CHECK(strstr(crew[r].e.error, "rank 2 on host2 has another seed than rank 0") != NULL);
     }
     CHECK(crew[0].speaks && count_speakers(4) == 1);

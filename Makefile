@@ -226,12 +226,12 @@ $(BUILD)/mnp: $(MNP_OBJ) $(LIB)
 # Objects loaded on demand are looked for beside a program, not in the folders above.
 PLUGINS_BESIDE = for part in cuda mpi nccl; do ln -sfn $(abspath $(BUILD))/libmnp_$$part.so $(@D)/; done
 
-# Tests see the inside of the library; examples only what a user sees.
-# The reader of wells is the command's: of its objects the linker takes what that needs.
+# The reader of wells, which a fuzz target calls, is the command's: the linker takes what it needs.
 $(BUILD)/command.a: $(filter-out %/main.o,$(MNP_OBJ))
 	@rm -f $@
 	$(call say,AR)$(AR) qcs $@ $^
 $(BUILD)/tests/fuzz/fuzz_wells: $(BUILD)/command.a
+# Tests see the inside of the library; examples only what a user sees.
 $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK_RUN) $< $(filter %/command.a,$^) $(if \

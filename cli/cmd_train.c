@@ -277,7 +277,7 @@ static int run(cli *c) {
     const char *out = cli_text(c, "out", resume ? resume : "model.safetensors");
     const int seeds = (int)cli_int(c, "seeds", 1, 1, SEEDS_MAX);
     if (cli_bad(c)) return c->status;
-    if (resume && strcmp(out, resume) != 0)
+    if (resume && !run_files_same(out, resume))
         return cli_fail(c, EXIT_USAGE,
                         "--resume %s goes on in its own files: leave --out out, or copy them first",
                         resume);

@@ -13,12 +13,22 @@ static const char ending[] = ".safetensors";
 static const char header[] = "step,loss,kl,grad_norm,valid,rate,seconds\n";
 enum { COLUMNS = 7, LOG_STEP = 0, LOG_SECONDS = 6, LOG_LINES = 500 };
 
+/* Of a name without its ending. */
+static size_t stem(const char *out) {
+    size_t length = strlen(out), tail = sizeof ending - 1;
+    return length > tail && strcmp(out + length - tail, ending) == 0 ? length - tail : length;
+}
+
+bool run_files_same(const char *a, const char *b) {
+    size_t length = stem(a);
+    return length == stem(b) && strncmp(a, b, length) == 0;
+}
+
 int run_files_init(run_files *f, cli *c, const char *out) {
     *f = (run_files){.logged = -1};
     buf_init(&f->lines, &c->env);
     buf_text(&f->lines, header);
-    size_t length = strlen(out), tail = sizeof ending - 1;
-    if (length > tail && strcmp(out + length - tail, ending) == 0) length -= tail;
+    size_t length = stem(out);
     if (length == 0 || length > RUN_PATH - 32)
         return cli_fail(c, EXIT_USAGE, "'%s' is no name for a model file", out);
     snprintf(f->best, RUN_PATH, "%.*s%s", (int)length, out, ending);

@@ -17,6 +17,8 @@ typedef struct run_files {
 /* From M.safetensors (the ending may be left out). 0, or an exit status where one of them cannot be
  * written or is an input of the run. */
 int run_files_init(run_files *f, cli *c, const char *out);
+/* Do two names, with or without the ending, mean one run? */
+bool run_files_same(const char *a, const char *b);
 /* Until run_files_free() no other process may have them; what killed ones left half-written goes.
  * In a job rank 0 does it. 0 or an exit status. */
 int run_files_claim(run_files *f, cli *c);
@@ -30,7 +32,8 @@ uint64_t run_files_stamp(const char *path);
 int64_t run_files_log_every(int64_t steps);
 void run_files_log(run_files *f, const mnp_train_report *r, double seconds);
 mnp_status run_files_write_log(run_files *f, cli *c);
-/* Takes over the lines of an earlier part up to `step`, and says so where some are not there. */
+/* Takes over the lines of an earlier part up to the step of `r`, and says so where some are not
+ * there. */
 void run_files_read_log(run_files *f, cli *c, const mnp_train_report *r);
 
 #endif

@@ -13,7 +13,8 @@
  *     numbers as the call says, and that a handle was not destroyed.
  *   - Calls without a status take NULL as well: a _destroy and other void calls do nothing, numbers
  *     are 0 (NaN where 0 has a meaning), texts are "", or NULL where the comment says so.
- *   - MNP_ENOMEM and MNP_ECANCELLED may come from any call that works; MNP_EIO and MNP_EFORMAT from
+ *   - MNP_ENOMEM and MNP_ECANCELLED may come from any call that works, MNP_ENUMERIC from any that
+ *     computes with a model: what it would answer is not finite; MNP_EIO and MNP_EFORMAT from
  *     those with a file; MNP_EPEER from those that a job shares (mnp_ctx_join).
  *
  * Lifetime

@@ -49,14 +49,15 @@ static void standardise(const dataset *d, model_scaling *s) {
 
 /* Names of columns and of the data set, so that files written later can use them. */
 static mnp_status note_data(env *e, model *m, const dataset *d) {
-    char names[2048] = "";
-    for (int32_t c = 0; c < d->x_dim; c++) {
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", c ? "," : "", d->x_names[c]);
-    }
-    MNP_TRY(model_note_set(e, m, "data", d->name));
-    MNP_TRY(model_note_set(e, m, "x_names", names));
-    return model_note_set(e, m, "y_name", d->y_name);
+    buf names;
+    buf_init(&names, e);
+    mnp_status status = model_note_set(e, m, "data", d->name);
+    for (int32_t c = 0; c < d->x_dim && status == MNP_OK; c++)
+        status = buf_printf(&names, "%s%s", c ? "," : "", d->x_names[c]);
+    if (status == MNP_OK) status = model_note_set(e, m, "x_names", buf_str(&names));
+    if (status == MNP_OK) status = model_note_set(e, m, "y_name", d->y_name);
+    buf_free(&names);
+    return status;
 }
 
 static mnp_status set_from_data(env *e, const option_view *view, const dataset *d) {

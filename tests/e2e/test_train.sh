@@ -54,7 +54,8 @@ new_schedule() {
 other_options_refused() {
     fails 1 "lr=0.001" train --resume whole --set lr=0.1 --stop-at $steps --quiet &&
         fails 2 "--resume takes --batch" train --resume whole --batch 9 --quiet &&
-        fails 2 "goes on in its own files" train --resume whole --out parts --quiet
+        fails 2 "goes on in its own files" train --resume whole --out parts --quiet &&
+        train --resume whole --out whole.safetensors --stop-at $steps --quiet
 }
 seconds_calibrates() {
     train --data monotonic --functions 60 --preset tiny --batch 8 --seed 3 --set valid_functions=10 --seconds 1 --json --out s \

@@ -28,12 +28,12 @@ static void count_free(void *user, void *ptr) {
     free(ptr);
 }
 
+/* By any thread, so that it counts no check: every call with a NULL context fails. */
 static mnp_ctx *open_ctx(int threads) {
     mnp_ctx *ctx = NULL;
     mnp_ctx_opts o = {
         .size = sizeof o, .threads = threads, .allocator = {count_alloc, count_free, NULL}};
-    CHECK(mnp_ctx_create(&o, &ctx) == MNP_OK);
-    return ctx;
+    return mnp_ctx_create(&o, &ctx) == MNP_OK ? ctx : NULL;
 }
 
 static mnp_data *open_data(mnp_ctx *ctx) {

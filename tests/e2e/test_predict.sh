@@ -218,7 +218,7 @@ seeds() {
         [ "$(seeds_of "$1" --seed 5 --data monotonic)" = "5 5" ] && cp seed.json five.json &&
         [ "$(seeds_of "$1" --seed 1 --data monotonic)" = "1 1" ] && cp seed.json one.json &&
         [ "$(seeds_of "$1" --seed 1)" = "1 1" ] && cmp seed.json one.json && ! cmp -s seed.json five.json &&
-        "$MNP" "$1" m.safetensors --functions 3 --samples 2 --seed 5 2>/dev/null | grep -q 'monotonic (seed 1), .*seed 5'
+        "$MNP" "$1" m.safetensors --functions 3 --samples 2 --seed 5 2>/dev/null | grep -q 'monotonic (data seed 1), .*seed 5'
 }
 run "eval: seeds of functions and draws" seeds eval
 run "check: seeds of functions and draws" seeds check

@@ -1,5 +1,5 @@
 /* bench_bandit.c: latency of decisions while data arrive, through the public interface on one
- * thread: one act and observe behind a long history, and a whole trial of a chain of five steps. */
+ * thread: one act and observe after a long history, and a whole trial of a chain of five steps. */
 #include <stdlib.h>
 
 #include "bench/bench_model.h"

@@ -4,7 +4,7 @@
     once, whatever T is;
   - weights lie in flat vectors, one of the encoder and one for each transition: gradients of the
     T uses of the encoder add up in one operation, and Adam has nine tensors to go through;
-  - the rows of all points and of all contexts lie in one matrix behind the first attention: every
+  - the rows of all points and of all contexts lie in one matrix after the first attention: every
     dense layer is one product for both; q, k and v, and the heads of mean and deviation, too;
   - pooling: q is the same for all sets, so scores are h (W_k^T q) and W_v is applied to the pooled
     rows; the keys' bias shifts all scores of a set alike and drops out;

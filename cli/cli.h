@@ -51,14 +51,14 @@ typedef struct command {
     int min_args, max_args;
     bool spreads;                /* works with all ranks of a job; others leave it to rank 0 */
     int (*run)(cli *c);          /* exit status */
-    void (*more_help)(FILE *to); /* printed behind the flags, or NULL       */
+    void (*more_help)(FILE *to); /* printed after the flags, or NULL       */
 } command;
 
 /* c->ctx with the threads of --threads, or a `share`-th part of them. 0 or an exit status. */
 int cli_make_context(cli *c, int share);
 
 const command *command_find(const char *name);
-const command *command_at(int k); /* NULL behind the last */
+const command *command_at(int k); /* NULL after the last */
 void command_print_help(const command *c, FILE *to);
 
 /* The flags that cli_device() reads. */
@@ -86,7 +86,7 @@ bool cli_bad(const cli *c);
 
 /* One line "mnp NAME: text" on stderr; returns the exit status. */
 int cli_fail(cli *c, int status, const char *fmt, ...) MNP_PRINTF(3, 4);
-/* The same with "; " and what more() says behind it. In a job the rank that speaks asks it when the
+/* The same with "; " and what more() says after it. In a job the rank that speaks asks it when the
  * ranks before it are gone, so that it can look at what they left. */
 typedef const char *cli_more(void *user, char *text, size_t size);
 int cli_fail_late(cli *c, int status, const char *why, cli_more *more, void *user);
@@ -134,7 +134,7 @@ typedef struct progress {
 } progress;
 
 void progress_begin(progress *p, const cli *c, const char *what, int64_t done, int64_t total);
-/* `note` goes behind the bar: loss and the like. */
+/* `note` goes after the bar: loss and the like. */
 void progress_show(progress *p, int64_t done, const char *note);
 void progress_end(progress *p);
 double cli_now(void); /* seconds, monotonic */

@@ -101,7 +101,7 @@ static const part parts[] = {
     {"eval", "scoring functions with 20 samples, paper preset (all threads)", run_eval, true},
     {"predict", "latency of conditioning, drawing and observing, one thread", run_predict, false},
     {"context", "time and memory for 1 000 to 100 000 context points", run_context, false},
-    {"bandit", "act and observe behind a history of 80 000, one thread", run_bandit, false},
+    {"bandit", "act and observe after a history of 80 000, one thread", run_bandit, false},
     {"ops", "every operation at its own cases", run_ops, false},
 };
 enum { PARTS = sizeof parts / sizeof *parts };

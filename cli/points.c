@@ -172,7 +172,7 @@ static int pick_columns(cli *c, const point_names *names, const csv_table *t, bo
     return 0;
 }
 
-/* The k-th wanted number of a row: an x, or y behind the last. */
+/* The k-th wanted number of a row: an x, or y after the last. */
 static int read_number(cli *c, const point_names *names, const csv_table *t, size_t row,
                        const picked *p, int64_t k, double *out, bool *missing) {
     const model *m = names->model->m;

@@ -105,7 +105,7 @@ static double expected(const repro_study *s, const repro_task *task, double runn
     return same || !n_all ? running : all / n_all;
 }
 
-/* Behind the progress of a cell: what all the cells together still take. */
+/* After the progress of a cell: what all the cells together still take. */
 static void time_left(void *user, const mnp_train_report *r, char *text, size_t size) {
     const repro_study *s = user;
     double took = cli_now() - s->cell_started;

@@ -41,7 +41,7 @@ static const table2_quote quotes[] = {
      {0.06, 0.08, 0.16, 0.16, 0.38}},
 };
 
-/* NULL behind the last. */
+/* NULL after the last. */
 static const table2_quote *table2_quote_at(int k) {
     return k >= 0 && (size_t)k < sizeof quotes / sizeof *quotes ? &quotes[k] : NULL;
 }

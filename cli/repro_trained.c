@@ -52,7 +52,7 @@ static mnp_status checksum(cli *c, const char *path, const mnp_model *m, uint64_
     size_t count = 0, header = 0;
     mnp_status status = fsio_read(&c->env, path, LIMIT, &bytes, &count);
     const char *options = mnp_model_options(m);
-    if (status == MNP_OK) /* the file was loaded before: it has a header, and data behind it */
+    if (status == MNP_OK) /* the file was loaded before: it has a header, and data after it */
         for (int k = LENGTH - 1; k >= 0; k--) header = header << 8 | (uint8_t)bytes[k];
     const size_t from = LENGTH + header < count ? LENGTH + header : count;
     if (status == MNP_OK)

@@ -50,10 +50,10 @@ int cli_fail(cli *c, int status, const char *fmt, ...) {
 }
 
 int cli_fail_late(cli *c, int status, const char *why, cli_more *more, void *user) {
-    char text[sizeof c->why], behind[sizeof c->why], both[2 * sizeof c->why + 2];
+    char text[sizeof c->why], after[sizeof c->why], both[2 * sizeof c->why + 2];
     text_plain(text, sizeof text, why);
     if (c->joined && !c->alone && !mnp_ctx_tell(c->ctx, text)) return status;
-    snprintf(both, sizeof both, "%s; %s", text, more(user, behind, sizeof behind));
+    snprintf(both, sizeof both, "%s; %s", text, more(user, after, sizeof after));
     text_plain(text, sizeof text, both);
     if (c->held)
         memcpy(c->why, text, sizeof text);

@@ -127,7 +127,7 @@ static void forget_earlier(const training *t) {
 }
 
 /* Best weights when they changed, the last ones, the log, and the state at the end: so a state on
- * disk has all rows of its steps, whenever the run is killed or the power fails. Rows behind it are
+ * disk has all rows of its steps, whenever the run is killed or the power fails. Rows after it are
  * dropped when it is resumed. */
 static mnp_status write_files(training *t, const mnp_train_report *r, const char **why) {
     mnp_status status = MNP_OK;

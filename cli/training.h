@@ -19,7 +19,7 @@ typedef struct training {
     buf model_options, train_options;
     run_files files;
     int64_t stop_at; /* end after this step of the schedule; 0 = its end */
-    /* the name of the progress, and what stands behind its line; more may be NULL */
+    /* the name of the progress, and what stands after its line; more may be NULL */
     const char *what;
     void (*more)(void *user, const mnp_train_report *r, char *text, size_t size);
     void *user;
@@ -39,7 +39,7 @@ typedef struct training {
 void training_init(training *t, cli *c);
 void training_free(training *t);
 
-/* "key=value" behind an option text. */
+/* "key=value" after an option text. */
 void training_option(buf *to, const char *key, const char *value);
 /* Each --set goes to the table that knows its name. */
 void training_settings(training *t);

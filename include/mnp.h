@@ -218,7 +218,7 @@ MNP_API mnp_status mnp_data_function(mnp_ctx *ctx, const mnp_data *data, int64_t
 MNP_API double mnp_data_x_origin(const mnp_data *data, int64_t k);
 MNP_API double mnp_data_y_origin(const mnp_data *data);
 MNP_API mnp_status mnp_data_write_csv(mnp_ctx *ctx, const mnp_data *data, const char *path);
-/* Name and one line of help of the k-th built-in family, static texts; NULL behind the last. help
+/* Name and one line of help of the k-th built-in family, static texts; NULL after the last. help
  * may be NULL. */
 MNP_API const char *mnp_data_family(int k, const char **help);
 
@@ -249,7 +249,7 @@ MNP_API const char *mnp_model_note(const mnp_model *model, const char *key);
 /* value NULL: the note goes. Keys that begin with "mnp." are the file's own and refused. */
 MNP_API mnp_status mnp_model_set_note(mnp_ctx *ctx, mnp_model *model, const char *key,
                                       const char *value);
-MNP_API const char *mnp_model_note_key(const mnp_model *model, int k); /* NULL behind the last */
+MNP_API const char *mnp_model_note_key(const mnp_model *model, int k); /* NULL after the last */
 
 /* The training step as it is run, one line per operation, for a function of n points with up to m
  * of context (0 <= m <= n); into a caller's buffer, cut to `size` bytes. Returns the length it
@@ -460,7 +460,7 @@ MNP_API mnp_status mnp_bandit_wheel(mnp_ctx *ctx, const mnp_model *model,
 /* The contexts of a trial (0, 1, ...), x (steps, 2), for pictures. */
 MNP_API mnp_status mnp_bandit_wheel_contexts(mnp_ctx *ctx, double delta, uint64_t seed,
                                              int64_t trial, int64_t steps, double *x);
-/* Name and one line of help of the k-th agent, static texts; NULL behind the last. help may be
+/* Name and one line of help of the k-th agent, static texts; NULL after the last. help may be
  * NULL.
  */
 MNP_API const char *mnp_bandit_agent(int k, const char **help);

@@ -11,7 +11,7 @@
 #   STEPS    of the schedule (20000 on cuda, else 2000), or SECONDS_ of training instead
 #   STOP_AT  end this call after that step (resumable)
 #   BATCH    (132 on cuda: one image a multiprocessor of an H200; else 32)
-#   SET      options of model and training, behind lr=3e-3 clip=5 and kl_weight ("seen=128 T=4")
+#   SET      options of model and training, after lr=3e-3 clip=5 and kl_weight ("seen=128 T=4")
 #   SEED     of images and training (1)
 #   OUT      folder (out/geofluvial)     TEST  images scored (500 on cuda, else 50)
 #   DO       what to do: "images train eval" or some of it

@@ -11,7 +11,7 @@
 #   FUNCTIONS  wheels to train on               BATCH      wheels of a step
 #   DATA       the family with its constants    SEED       of data and weights
 #   OUT        folder of the models             SETS       more options, "key=value key=value"
-#   TRIALS     of the regret printed behind; 0 prints none
+#   TRIALS     of the regret printed after; 0 prints none
 #
 # The wheels' actions are partly a player's (docs/BANDITS.md says why); DATA=wheel is the paper's data,
 # all actions random. np-t5 is the Neural Process with the training budget of mnp-t5: as many steps as make the same

@@ -1,4 +1,4 @@
-# shipped.sh: what the tests of shipped models share; sourced behind check.sh.
+# shipped.sh: what the tests of shipped models share; sourced after check.sh.
 #
 #     agrees NAME N PROTOCOL    the score on N test functions is the one noted in models/NAME, within the
 #                               error that so few functions have

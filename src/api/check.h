@@ -1,6 +1,6 @@
 /* check.h: what public calls ask of their arguments, in one place. Each check returns MNP_OK, or
  * MNP_EINVAL after one line in the context's text that names the argument; a call then leaves with
- * MNP_TRY. Behind these checks the library takes its input as good. */
+ * MNP_TRY. After these checks the library takes its input as good. */
 #ifndef MNP_API_CHECK_H
 #define MNP_API_CHECK_H
 
@@ -9,7 +9,7 @@
 /* ---- structs that cross the interface -------------------------------------------------------- */
 
 /* Their first member is `size`, set by the caller, so that both sides may grow them: what a side
- * does not know is zero. A new member goes behind the last, at an offset of a multiple of 8, never
+ * does not know is zero. A new member goes after the last, at an offset of a multiple of 8, never
  * into padding. The first version of each ends with the member named here. */
 #define STRUCT_END(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 enum {
@@ -34,7 +34,7 @@ enum {
 mnp_status check_opts(env *e, const char *name, size_t first, size_t now, const void *from,
                       void *to);
 
-/* May a result be written to `out`? And: write it, all but `size`, and zeros behind what is known
+/* May a result be written to `out`? And: write it, all but `size`, and zeros after what is known
  * here. */
 #define CHECK_RESULT(e, type, out) check_result(e, #type, type##_first, out)
 mnp_status check_result(env *e, const char *name, size_t first, const void *out);

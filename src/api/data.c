@@ -58,7 +58,7 @@ mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *op
     return wrap(ctx, d, out);
 }
 
-/* All sets one behind the other: n (count), x (points, x_dim), y (points). */
+/* All sets one after the other: n (count), x (points, x_dim), y (points). */
 typedef struct rows {
     int64_t *n;
     double *x, *y;

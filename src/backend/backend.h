@@ -54,7 +54,7 @@ typedef struct backend_choice {
 } backend_choice;
 
 /* "cpu" (also NULL), "cuda", "auto" (cuda where it can work, otherwise cpu and a note in the log),
- * the last two with ":fp32", ":tf32" or ":bf16" behind them. The name is not kept. */
+ * the last two with ":fp32", ":tf32" or ":bf16" after them. The name is not kept. */
 mnp_status backend_choose(env *e, const char *device, backend_choice *out);
 
 mnp_status backend_push(const backend *b, exec *x, exec_io *io);

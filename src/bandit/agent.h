@@ -48,7 +48,7 @@ typedef struct agent_def {
     mnp_status (*observe)(void *self, const double *x, int32_t action, double reward);
 } agent_def;
 
-const agent_def *agent_at(int k); /* NULL behind the last */
+const agent_def *agent_at(int k); /* NULL after the last */
 
 /* An agent prepared, and a player of it in one trial. */
 typedef struct agent agent;

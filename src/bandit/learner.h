@@ -53,7 +53,7 @@ typedef struct episode {
     float *y;                /* (points); both standardised */
 } episode;
 
-enum { EPISODE_TARGETS = 50 }; /* at most, behind the context */
+enum { EPISODE_TARGETS = 50 }; /* at most, after the context */
 
 mnp_status episode_create(env *e, const dataset *d, episode *out);
 void episode_free(env *e, episode *ep);

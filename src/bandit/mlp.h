@@ -1,5 +1,5 @@
 /* mlp.h: a small multilayer perceptron with hand-written gradients, for the agents that are not
- * processes. ReLU behind every layer but the last.
+ * processes. ReLU after every layer but the last.
  *
  * A net is a description without memory; its weights are one block of floats that the caller owns,
  * so that a copy of them (an adapted learner) is a memcpy. Matrices are laid out as the CPU kernels

@@ -1,7 +1,7 @@
 /* csv.c: the table reader and writer. See csv.h for the contract.
  *
  * The reader keeps the text of the file and cuts it in place: a field is unquoted where it lies and
- * ends with a NUL, which takes the place of a blank, a quote or the separator behind it. */
+ * ends with a NUL, which takes the place of a blank, a quote or the separator after it. */
 #include "base/csv.h"
 
 #include <inttypes.h>
@@ -34,7 +34,7 @@ static void skip_blanks(parser *p) {
     while (p->at < p->end && is_blank(p, *p->at)) p->at++;
 }
 
-/* Behind the LF, CRLF or CR at p->at. */
+/* After the LF, CRLF or CR at p->at. */
 static void next_line(parser *p) {
     if (p->at == p->end) return;
     if (*p->at == '\r' && p->at + 1 < p->end && p->at[1] == '\n') p->at++;
@@ -61,8 +61,7 @@ static mnp_status quoted_field(parser *p, char **cell) {
     p->at++;
     skip_blanks(p);
     if (!is_end(p, p->at) && *p->at != p->t->separator)
-        return bad(p, p->line,
-                   "text behind a closing quote (write a quote inside a field as \"\")");
+        return bad(p, p->line, "text after a closing quote (write a quote inside a field as \"\")");
     *dst = '\0'; /* at or before the closing quote */
     return MNP_OK;
 }
@@ -79,7 +78,7 @@ static mnp_status plain_field(parser *p, char **cell, char **cut) {
     return MNP_OK;
 }
 
-/* One field and the separator or line end behind it; *last where the row ends with it. */
+/* One field and the separator or line end after it; *last where the row ends with it. */
 static mnp_status read_field(parser *p, char **cell, bool *last) {
     char *cut = NULL;
     skip_blanks(p);
@@ -237,7 +236,7 @@ static mnp_status parse_table(parser *p, char separator) {
     return MNP_OK;
 }
 
-/* Takes over `text`, which has a NUL behind its last byte. */
+/* Takes over `text`, which has a NUL after its last byte. */
 static mnp_status parse_owned(env *e, const char *name, char *text, size_t bytes, char separator,
                               csv_table **out) {
     csv_table *t = env_alloc(e, 1, sizeof *t, "a table");

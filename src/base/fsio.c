@@ -35,7 +35,7 @@ const char *buf_str(const buf *b) {
     return b->data ? b->data : "";
 }
 
-/* Room for `extra` more bytes and the NUL behind them. */
+/* Room for `extra` more bytes and the NUL after them. */
 static mnp_status reserve(buf *b, size_t extra) {
     if (b->status != MNP_OK) return b->status;
     if (b->data && extra < b->cap - b->len) return MNP_OK;

@@ -15,7 +15,7 @@
  * and look at the status once. */
 typedef struct buf {
     env *e;
-    char *data; /* len bytes and a NUL behind them; NULL while nothing was appended */
+    char *data; /* len bytes and a NUL after them; NULL while nothing was appended */
     size_t len, cap;
     mnp_status status;
 } buf;
@@ -51,7 +51,7 @@ size_t fsio_utf8_len(const char *text, size_t bytes);
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* The whole file in env memory, with a NUL behind the last byte. More than `limit` bytes is an
+/* The whole file in env memory, with a NUL after the last byte. More than `limit` bytes is an
  * MNP_EFORMAT error, anything the system refuses MNP_EIO; both name the file. */
 mnp_status fsio_read(env *e, const char *path, size_t limit, char **data, size_t *bytes);
 

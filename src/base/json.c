@@ -15,7 +15,7 @@ enum { BLOCK_FIRST = 4096, BLOCK_LARGE = 1 << 20 };
 
 typedef struct block {
     struct block *next;
-    size_t used, cap; /* bytes behind this header */
+    size_t used, cap; /* bytes after this header */
 } block;
 
 struct json_doc {
@@ -147,7 +147,7 @@ static mnp_status parse_number(parser *p, json_value *out) {
     return bad(p, read ? "a number too large for a double" : "a number with too many digits");
 }
 
-/* The four hexadecimal digits behind "\u"; -1 where they are not. */
+/* The four hexadecimal digits after "\u"; -1 where they are not. */
 static int32_t hex4(const char *s, const char *end) {
     int32_t v = 0;
     if (end - s < 4) return -1;
@@ -182,7 +182,7 @@ static char *put_utf8(char *out, int32_t c) {
     return out;
 }
 
-/* p->at stands behind "\u"; characters past U+FFFF come as a pair of surrogates. */
+/* p->at stands after "\u"; characters past U+FFFF come as a pair of surrogates. */
 static mnp_status parse_unicode(parser *p, char **dst) {
     int32_t c = hex4(p->at, p->end);
     if (c < 0) return bad(p, "\\u needs four hexadecimal digits");
@@ -192,7 +192,7 @@ static mnp_status parse_unicode(parser *p, char **dst) {
         bool escape = p->end - p->at >= 2 && p->at[0] == '\\' && p->at[1] == 'u';
         int32_t low = escape ? hex4(p->at + 2, p->end) : -1;
         if (low < 0xdc00 || low > 0xdfff)
-            return bad(p, "a high surrogate without a low one behind it");
+            return bad(p, "a high surrogate without a low one after it");
         p->at += 6;
         c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     }
@@ -341,7 +341,7 @@ mnp_status json_parse(env *e, const char *name, const char *text, size_t bytes, 
     p.line_start = text;
     mnp_status status = parse_value(&p, &doc->root);
     skip_space(&p);
-    if (status == MNP_OK && p.at < p.end) status = bad(&p, "text behind the end of the value");
+    if (status == MNP_OK && p.at < p.end) status = bad(&p, "text after the end of the value");
     env_free(e, p.stack);
     if (status == MNP_OK)
         *out = doc;
@@ -369,7 +369,7 @@ const json_value *json_get(const json_value *v, const char *key) {
         size_t mid = low + (high - low) / 2;
         const json_value *k = v->order[mid];
         int order = compare_text(key, length, k->string, k->count);
-        if (order == 0) return k + 1; /* the value lies behind its key */
+        if (order == 0) return k + 1; /* the value lies after its key */
         if (order < 0)
             high = mid;
         else

@@ -26,7 +26,7 @@ struct json_value {
     union {
         bool boolean;
         double number;
-        const char *string;      /* UTF-8 with a NUL behind it; may hold NULs inside */
+        const char *string;      /* UTF-8 with a NUL after it; may hold NULs inside */
         const json_value *items; /* array: count values; object: key, value, key, value ... */
     };
     const json_value **order; /* object: its keys sorted, for json_get */

@@ -67,8 +67,8 @@ static void solve_panel(const double *a, double *row, int64_t ld, int64_t at, in
     }
 }
 
-/* A -= the panel's part, for the rows and columns behind it. */
-static void update_behind(double *a, int64_t n, int64_t ld, int64_t at, int64_t size) {
+/* A -= the panel's part, for the rows and columns after it. */
+static void update_rest(double *a, int64_t n, int64_t ld, int64_t at, int64_t size) {
     int64_t first = at + size;
     for (int64_t j = first; j < n; j += 4)
         for (int64_t i = j; i < n; i++) {
@@ -88,7 +88,7 @@ static int64_t own_cholesky(double *a, int64_t n, int64_t ld) {
         int64_t size = least(PANEL, n - at), bad = finish_panel(a, ld, at, size);
         if (bad) return bad;
         for (int64_t i = at + size; i < n; i++) solve_panel(a, a + i * ld, ld, at, size);
-        update_behind(a, n, ld, at, size);
+        update_rest(a, n, ld, at, size);
     }
     return 0;
 }

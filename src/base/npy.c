@@ -149,7 +149,7 @@ static mnp_status read_header(header *h, npy_array *a) {
         comma = accept(h, ",");
     }
     accept(h, ""); /* blanks */
-    if (h->at != h->end) return bad(h, "text behind the dict");
+    if (h->at != h->end) return bad(h, "text after the dict");
     if (h->seen != 7) return bad(h, "descr, fortran_order or shape is missing");
     if (!shape_count(a, &a->count)) return bad(h, "the shape is too large");
     return MNP_OK;

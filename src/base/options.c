@@ -210,7 +210,7 @@ static bool is_space(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
 }
 
-/* Reads the value at *text (behind '=') and moves *text behind it. */
+/* Reads the value at *text (after '=') and moves *text after it. */
 static mnp_status read_value(env *e, const char *name, const char **text,
                              char value[OPTION_VALUE_MAX]) {
     const char *p = *text;

@@ -128,8 +128,7 @@ static mnp_status place_data(env *e, safetensors_file *f, extent *where, const c
         at = where[i].end;
         room += (where[i].end - where[i].begin + 7) & ~(size_t)7;
     }
-    if (at != bytes)
-        return env_fail(e, MNP_EFORMAT, "%zu bytes behind the last tensor", bytes - at);
+    if (at != bytes) return env_fail(e, MNP_EFORMAT, "%zu bytes after the last tensor", bytes - at);
     char *copy = f->data = env_alloc(e, room, 1, "tensors");
     if (!copy) return MNP_ENOMEM;
     for (size_t i = 0; i < f->count; i++) {

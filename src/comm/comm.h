@@ -74,7 +74,7 @@ void comm_beat(env *e);
 /* Sum over ranks in the order of ranks, each rank's terms in their own order: one process folding
  * all terms from left to right gets the same bits. Pieces travel round the ring of ranks: the sums
  * of ranks 0..r arrive in `prefix`, fold() adds this rank's terms to words lo .. hi of it, the
- * result goes on; behind the last rank the total goes round into `total`. */
+ * result goes on; after the last rank the total goes round into `total`. */
 typedef struct comm_ring {
     int64_t words;
     float *prefix, *total;

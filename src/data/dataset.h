@@ -89,7 +89,7 @@ typedef struct family_def {
 } family_def;
 
 const family_def *family_find(const char *name); /* without the variant; NULL: none */
-const family_def *family_at(int index);          /* NULL behind the last            */
+const family_def *family_at(int index);          /* NULL after the last            */
 
 /* A family with its constants: "periodic:noise_var=1e-3". An unknown family or constant is refused
  * with the nearest valid name. */

@@ -223,7 +223,7 @@ static void say_number(buf *say, double v, double origin) {
         buf_double(say, v);
 }
 
-/* Of a column of x, or of y behind the last; actions have none worth telling. */
+/* Of a column of x, or of y after the last; actions have none worth telling. */
 static option_range range_of(const reading *r, int32_t i) {
     return r->range[i < r->c.x_dim ? i : r->dims];
 }

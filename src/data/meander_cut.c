@@ -6,7 +6,7 @@
  *
  * Nodes are sorted into square cells of side crdist, so that the partners of a node lie in the 3 x
  * 3 cells around it. A cut needs no new search from the beginning and no new cells: nodes before i
- * had no neck and taking nodes out only brings indices nearer; behind j all indices shift alike. */
+ * had no neck and taking nodes out only brings indices nearer; after j all indices shift alike. */
 #include <math.h>
 
 #include "data/meander.h"

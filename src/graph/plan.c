@@ -94,7 +94,7 @@ static mnp_status place(plan *p) {
     return MNP_OK;
 }
 
-/* Instructions of the step go behind those of the function, each group in recorded order. */
+/* Instructions of the step go after those of the function, each group in recorded order. */
 static void split_phases(plan *p, const graph *g, bool (*is_step)(int32_t)) {
     for (int pass = 0; pass < 2; pass++) {
         for (int32_t k = 0; k < g->n_instrs; k++)

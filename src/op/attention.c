@@ -215,7 +215,7 @@ static void build(case_build *b, const op_case *c) {
             case_output(b, op_attention(b->g, qv, kv, &o));
             o.queries = o.keys = EXT_M;
         }
-    } else if (c->c == GAPS) { /* unused columns before, between and behind the blocks */
+    } else if (c->c == GAPS) { /* unused columns before, between and after the blocks */
         qv = kv = case_matrix(b, "qkv", EXT_N, 0, 3 * c->a + 8, sampled, true, unit);
         o.v_col = 1, o.q_col = c->a + 3, o.k_col = 2 * c->a + 5;
         o.queries = EXT_N, o.keys = EXT_M;

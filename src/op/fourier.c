@@ -69,7 +69,7 @@ static const op_case cases[] = {
 };
 
 static void no_grad(graph *g, const instr *fwd) {
-    (void)g, (void)fwd; /* nothing that is trained lies behind it */
+    (void)g, (void)fwd; /* nothing that is trained comes before it */
 }
 
 const op_def op_fourier_def = {.name = "fourier",

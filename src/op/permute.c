@@ -1,4 +1,4 @@
-/* permute.c: see permute.h. Positions below k live in an array; of those behind it only the few
+/* permute.c: see permute.h. Positions below k live in an array; of those after it only the few
  * that a swap has touched are kept, in a hash table with linear probing. */
 #include "op/permute.h"
 

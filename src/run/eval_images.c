@@ -166,7 +166,7 @@ void eval_images_bind(evaluator *v, runner *r, int emits, int64_t samples) {
     c->stride = samples * Z;
 }
 
-/* Targets `at` and on behind the near ones of every image; false where none is left. */
+/* Targets `at` and on after the near ones of every image; false where none is left. */
 static bool fill_block(evaluator *v, const eval_opts *o, int64_t first, int64_t count, int64_t at) {
     image_chunk *c = &v->images;
     bool any = false;

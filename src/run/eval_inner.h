@@ -48,7 +48,7 @@ mnp_status eval_images_rows(evaluator *v, const eval_opts *o, int64_t *rows);
 mnp_status eval_images_prepare(evaluator *v, int64_t samples);
 /* Context and targets of image i into place `slot` of the chunk. */
 void eval_images_split(evaluator *v, const eval_opts *o, int64_t i, int64_t slot);
-/* Asks r for the latents of a run, behind its other `emits`. */
+/* Asks r for the latents of a run, after its other `emits`. */
 void eval_images_bind(evaluator *v, runner *r, int emits, int64_t samples);
 /* Adds the log-densities of the targets that are not near, given the latents of the last run:
  * loglik (count, stride). Nothing where all are near. alone (count, or NULL): the mean over these

@@ -85,7 +85,7 @@ static mnp_status reserve(predictor *p, int64_t count) {
     return MNP_OK;
 }
 
-/* Puts n points behind the first `keep` of the set; nothing changes where one of them is bad. */
+/* Puts n points after the first `keep` of the set; nothing changes where one of them is bad. */
 static mnp_status append(predictor *p, int64_t keep, const double *x, const double *y, int64_t n) {
     int64_t dims = p->m->spec.x_dim;
     MNP_TRY(runner_check_points(p->env, p->m, x, y, n, "observed point"));

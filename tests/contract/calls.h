@@ -83,7 +83,7 @@ static void calls_bad(const char *file, int line, mnp_status got, bool speaks, c
 
 /* ---- structs with a size --------------------------------------------------------------------- */
 
-/* A struct with room behind it, as from a newer header. */
+/* A struct with room after it, as from a newer header. */
 #define ROOMY(type, variable)                                                                      \
     union {                                                                                        \
         type s;                                                                                    \

@@ -40,7 +40,7 @@ static void first_versions_stay(void) {
         CASE(l->name);
         CHECK(l->size_at == 0);
         CHECK(l->first == l->want_first);
-        NEAR(l->now, l->want_now, 0, 0); /* a member was added: so it should be behind the last */
+        NEAR(l->now, l->want_now, 0, 0); /* a member was added: so it should be after the last */
         CHECK(l->now <= STRUCT_MAX);
     }
     CASE(NULL);

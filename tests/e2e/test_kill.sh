@@ -16,7 +16,7 @@ kills=20
 [ -n "${MNP_TEST_LONG:-}" ] && kills=200
 RANDOM=11
 
-state_step() { # the first number of the state: behind its header
+state_step() { # the first number of the state: after its header
     local header
     header=$(od -An -t u8 -N 8 "$1") && od -An -t f8 -j $((8 + header)) -N 8 "$1" | tr -d ' '
 }

@@ -19,7 +19,7 @@ size_t fuzz_seed(size_t i, uint8_t *out);
 
 /* A target may have these too. Damaged bytes are mostly refused at the first length that no longer
  * fits: fuzz_mend puts such things right again, in place (`max` bytes), and returns the new length,
- * so that what lies behind them is reached. fuzz_rounds says how many damaged copies a short run
+ * so that what lies after them is reached. fuzz_rounds says how many damaged copies a short run
  * tries, for targets that are slow. */
 size_t fuzz_mend(uint8_t *data, size_t bytes, size_t max) __attribute__((weak));
 int fuzz_rounds(void) __attribute__((weak));

@@ -1,4 +1,4 @@
-/* fuzz_model_options.c: any text as the options of a model, behind others that make it small. What
+/* fuzz_model_options.c: any text as the options of a model, after others that make it small. What
  * can be made is trained a step, scored, saved and loaded. The first byte chooses the process. */
 #include "fuzz/world.h"
 

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     env_init(&e);
     safetensors_file *f = NULL;
     mnp_status status = safetensors_parse(&e, "fuzz", data, bytes, &f);
-    /* A second look with the header length put right lets damaged headers reach the checks behind.
+    /* A second look with the header length put right lets damaged headers reach the checks after.
      */
     if (status != MNP_OK && bytes > 16) {
         uint8_t *fixed = malloc(bytes);

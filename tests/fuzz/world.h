@@ -16,7 +16,7 @@ enum { WORLD_CAP = 64 << 20, WORLD_PATH = 128, WORLD_ALIGN = 64 };
 static size_t world_held;
 
 /* The size stands in front of each block, whose last byte is the last of what the C library gives:
- * a sanitizer sees the first byte behind it. */
+ * a sanitizer sees the first byte after it. */
 static void *world_alloc(void *user, size_t bytes, size_t align) {
     (void)user;
     void *block = NULL;

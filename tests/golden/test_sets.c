@@ -287,7 +287,7 @@ static void pooling_by_attention(void) {
     compare(record_pma, path(root, "X"), 0, block("pma_of_sab2", "out"));
 }
 
-/* Rows behind the prefix hold junk fifty times as large: they must not matter at all. */
+/* Rows after the prefix hold junk fifty times as large: they must not matter at all. */
 static void padded_set_is_its_prefix(void) {
     const json_value *ragged = path(root, "ragged"), *padded = path(ragged, "X_padded");
     const int64_t m = (int64_t)path(root, "X")->count;

@@ -97,7 +97,7 @@ static change shuffle(lab_run *r, int64_t m, uint32_t stream) {
     return most;
 }
 
-/* Other points behind the context: the latents keep every bit. */
+/* Other points after the context: the latents keep every bit. */
 static void check_blindness(lab_run *r, uint32_t stream) {
     rng_stream s = rng_stream_make((rng_key){6}, RNG_TEST, stream);
     points p;

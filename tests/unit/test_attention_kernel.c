@@ -8,7 +8,7 @@
 
 static const char *const ISAS[] = {"base", "avx2", "avx512"};
 
-enum { GUARD = 16 }; /* floats behind every buffer that must stay untouched */
+enum { GUARD = 16 }; /* floats after every buffer that must stay untouched */
 static const float MARK = -12345.5f;
 
 /* A problem with its buffers. Matrices have stride ld; columns beyond heads*dh start as zeros. */

@@ -53,11 +53,11 @@ static void lowest_is_told(void) {
 /* A task that was stopped has not failed by itself, though it may be a lower one. */
 static void stopped_tells_less(void) {
     const ending before[] = {{0, MNP_ECANCELLED}, {5, MNP_EINVAL}, {1, MNP_ECANCELLED}};
-    const ending behind[] = {{5, MNP_EINVAL}, {0, MNP_ECANCELLED}, {1, MNP_ECANCELLED}};
+    const ending after[] = {{5, MNP_EINVAL}, {0, MNP_ECANCELLED}, {1, MNP_ECANCELLED}};
     const ending lower[] = {{0, MNP_ECANCELLED}, {5, MNP_EINVAL}, {3, MNP_ENOMEM}};
     const ending alone[] = {{4, MNP_ECANCELLED}, {2, MNP_ECANCELLED}};
     tells(before, 3, 1);
-    tells(behind, 3, 0);
+    tells(after, 3, 0);
     tells(lower, 3, 2);
     tells(alone, 2, 0);
 }

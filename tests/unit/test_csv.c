@@ -93,7 +93,7 @@ static void bad_tables_are_refused_with_line_and_remedy(void) {
                          "contains ',' must stand in quotes)"},
         {"x,y\n1,\"2\n3,4\n", "d.csv:2: a quote \" is opened and never closed (add the closing "
                               "quote)"},
-        {"x,y\n1,\"2\"3\n", "d.csv:2: text behind a closing quote (write a quote inside a field as "
+        {"x,y\n1,\"2\"3\n", "d.csv:2: text after a closing quote (write a quote inside a field as "
                             "\"\")"},
         {"x,y\n1,2\"\n", "d.csv:2: a quote \" inside a field (put the whole field in quotes)"},
         {"x,x\n1,2\n", "d.csv:1: two columns are called \"x\" (rename one)"},

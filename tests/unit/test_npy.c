@@ -141,7 +141,7 @@ static void damaged_files_are_refused(void) {
         {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "twice"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'x': 1}", "unknown key"},
         {"{'descr': '<f4' 'fortran_order': False, 'shape': (2,), }", "comma"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), } x", "behind the dict"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), } x", "after the dict"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), ", "key is missing"},
         {"{'descr: ", "key is missing"},
         {"", "not a dict"},

@@ -139,13 +139,13 @@ static void hostile_headers_are_refused(void) {
     static const struct {
         const char *header, *why;
     } cases[] = {
-        {T("F32", "[2]", "[0,8]") "x", "behind the end"},
+        {T("F32", "[2]", "[0,8]") "x", "after the end"},
         {T("F16", "[4]", "[0,8]"), "dtype F16 is not supported"},
         {T("F32", "[3]", "[0,8]"), "8 bytes of data where the shape needs 12"},
         {T("F32", "[2]", "[0,12]"), "outside the file"},
         {T("F32", "[2]", "[8,0]"), "outside the file"},
         {T("F32", "[2]", "[-8,0]"), "outside the file"},
-        {T("F32", "[1]", "[0,4]"), "4 bytes behind the last tensor"},
+        {T("F32", "[1]", "[0,4]"), "4 bytes after the last tensor"},
         {T("F32", "[1]", "[4,8]"), "leaves a gap"},
         {T("F32", "[-2]", "[0,8]"), "negative or too large"},
         {T("F32", "[1.5]", "[0,8]"), "whole number"},

@@ -52,7 +52,7 @@ static inline int64_t cpu_all_rows(const frame *f, const value *v) {
 static inline bool cpu_acc(const instr *ins, int slot) {
     return (ins->acc >> slot & 1u) != 0;
 }
-/* The same for sample s of a gradient: behind the first, samples that share an operand add. */
+/* The same for sample s of a gradient: after the first, samples that share an operand add. */
 static inline bool cpu_adds(const frame *f, const instr *ins, int slot, int64_t s) {
     const val v = ins->out[slot];
     return cpu_acc(ins, slot) || (s > 0 && v != VAL_NONE && !cpu_value(f, v)->sampled);

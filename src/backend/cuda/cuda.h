@@ -7,7 +7,7 @@
 /* Milliseconds on the device of the last run() of a plan that updates. */
 double cuda_milliseconds(const exec *x);
 /* Cycles that the first block has spent at the k-th place of the program since compile, with
- * exec_opts.profile; false without, behind the last place, and after a step that went wrong. Of
+ * exec_opts.profile; false without, after the last place, and after a step that went wrong. Of
  * instructions that run side by side the first has the cycles of all. */
 typedef struct cuda_cost {
     int32_t from;     /* the plan's instruction */

@@ -46,9 +46,9 @@ typedef struct dev_instr {
     uint32_t acc;   /* bit j: out[j] is added to                                            */
     uint32_t fresh; /* bit j: but the block's first function overwrites (weight gradients)  */
     int32_t math;
-    int32_t together; /* it and those behind it run side by side: how many; 1: alone */
+    int32_t together; /* it and those after it run side by side: how many; 1: alone */
     int32_t releases; /* which release it is (ranges.h), counted from 1; 0: none */
-    int32_t lets;     /* and from this one on the kernels behind the functions may begin */
+    int32_t lets;     /* and from this one on the kernels after the functions may begin */
     int32_t reserved;
     int32_t i[DEV_INT];
     double f[DEV_REAL];

@@ -5,7 +5,7 @@
  * An op is a function that all threads of the block call, or, if it takes a Team, that the threads
  * of the team call: small instructions that do not depend on each other run side by side
  * (schedule.h). It may assume that what earlier instructions wrote is visible; the interpreter puts
- * a barrier behind each instruction, or behind all of a team's neighbours. */
+ * a barrier after each instruction, or after all of a team's neighbours. */
 #ifndef MNP_CUDA_FRAME_CUH
 #define MNP_CUDA_FRAME_CUH
 

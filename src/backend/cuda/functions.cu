@@ -1,6 +1,6 @@
 /* functions.cu: the function part of a plan as one kernel. A block takes one function after the
  * other and interprets the instruction list; activations live in the block's arena in global
- * memory, where the plan placed them, small ones behind its part (program.c). Small instructions
+ * memory, where the plan placed them, small ones after its part (program.c). Small instructions
  * that do not depend on each other run side by side, a team of threads each; the next ones are
  * fetched meanwhile. */
 #include "backend/cuda/fourier.cuh"
@@ -191,7 +191,7 @@ static __device__ __noinline__ void execute_large(const dev_instr &ins) {
     }
 }
 
-/* `first` and those behind it, a team each. */
+/* `first` and those after it, a team each. */
 OP_FN void execute_together(const dev_instr &first, int count) {
     const Team t = team_of(DEV_TOGETHER);
     const int k = (int)((const Slot *)&first - ((Head *)smem)->slots);
@@ -317,7 +317,7 @@ FN void begin(const dev_run *run, int64_t item, int first, bool foresee) {
     f.watched = run->diagnose || (run->clocks && blockIdx.x == 0);
 }
 
-/* For measurements and for the search of a bad value: behind instructions [k, next). */
+/* For measurements and for the search of a bad value: after instructions [k, next). */
 OP_FN void watch(int k, int next) {
     Frame &f = frame();
     for (int i = k; f.run->diagnose && i < next; i++) diagnose(held(i), i);
@@ -344,7 +344,7 @@ OP_FN void release_gradients(const dev_instr &ins) {
 /* ---- one instruction after the other --------------------------------------------------------- */
 
 /* What the kernel needs from one instruction to the next lies in the frame, and what is to be done
- * before and behind an instruction are calls. Kept in registers it would go to local memory in
+ * before and after an instruction are calls. Kept in registers it would go to local memory in
  * every call, addresses of shared memory too, and that is far away when shared memory takes all of
  * the L1.
  */
@@ -371,7 +371,7 @@ struct Found {
     }
 };
 
-/* Behind it the first instructions are there, their operands found. */
+/* After it the first instructions are there, their operands found. */
 OP_FN void begin_function(const dev_run *run, int64_t item, bool first, bool foresee) {
     Frame &f = frame();
     __syncthreads(); /* the function before has ended for all threads */
@@ -416,7 +416,7 @@ OP_FN const dev_instr *first_instruction() {
     return &ins;
 }
 
-/* What is rare behind an instruction: ops that are no parts, a step that may have another number.
+/* What is rare after an instruction: ops that are no parts, a step that may have another number.
  */
 OP_FN void resolve_ops(int k) {
     resolve_all(k);
@@ -430,7 +430,7 @@ OP_FN const dev_instr *settled_instruction() {
 
 /* The instruction that runs now; NULL: there is none. What runs next is there, what runs after that
  * is asked for. The keeper knows the operands before the one that ran has ended for all, and puts
- * them down behind it; those of ops depend on lengths, which a draw sets. Nobody waits for the
+ * them down after it; those of ops depend on lengths, which a draw sets. Nobody waits for the
  * thread that releases. One function from the end of an instruction to the next one: this code has
  * left the caches when a part has run, and every jump to another place waits for it to come back.
  */

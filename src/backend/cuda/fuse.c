@@ -165,7 +165,7 @@ static void set_apart(search *s, const fuse_part *part) {
 
 /* ---- its place ------------------------------------------------------------------------------- */
 
-/* Does what unit b touches keep it behind instruction a? */
+/* Does what unit b touches keep it after instruction a? */
 static bool unit_depends(const search *s, int32_t a, int32_t b) {
     if (b >= 0) return schedule_depends(&s->tasks[a], &s->tasks[b]);
     for (int32_t at = 0; at < s->plan->n_function; at++)
@@ -186,7 +186,7 @@ static bool depends_on_any(const search *s, const int32_t *units, int32_t count,
 }
 
 /* The units in a new order with the part at one place: others that do not depend on its ops go
- * before it, the rest behind it, and no op may depend on one of those. scratch: 3 lists. */
+ * before it, the rest after it, and no op may depend on one of those. scratch: 3 lists. */
 static bool put_in_place(search *s, const fuse_pattern *f, int32_t *scratch) {
     fuse_list *list = s->list;
     const int32_t most = s->plan->n_function + 1;

@@ -71,7 +71,7 @@ typedef struct fuse_list {
 } fuse_list;
 
 /* tasks: what each instruction of the plan touches. kinds: bit k allows fused_kind k. where: the
- * places of the plan's values in an arena of so many words; a few values may move behind its end,
+ * places of the plan's values in an arena of so many words; a few values may move after its end,
  * each of them once. */
 mnp_status fuse_find(env *e, const plan *p, const task *tasks, uint32_t kinds, int64_t *where,
                      int64_t *words, fuse_list *out);

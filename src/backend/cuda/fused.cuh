@@ -1,6 +1,6 @@
 /* fused.cuh: the parts of a model that run as one instruction (fused.h), a file and a namespace
  * each. All threads of the block call them; operands are found with fused_at() and fused_adds().
- * What a part stores is visible to the next instruction: the interpreter puts a barrier behind it.
+ * What a part stores is visible to the next instruction: the interpreter puts a barrier after it.
  */
 #ifndef MNP_CUDA_FUSED_CUH
 #define MNP_CUDA_FUSED_CUH

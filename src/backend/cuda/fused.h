@@ -220,7 +220,7 @@ enum {
  * (c / 8 * 192 + r) * 4 + c % 8 / 2 is number (r, c). Words from its start: */
 enum {
     KEPT_DQ1 = 0,                     /* (128 + 64, 192) */
-    KEPT_DH1S = KEPT_DQ1 + 192 * 96,  /* (128 + 64, 64), behind the ReLU  */
+    KEPT_DH1S = KEPT_DQ1 + 192 * 96,  /* (128 + 64, 64), after the ReLU  */
     KEPT_DH0S = KEPT_DH1S + 192 * 32, /* (128 + 64, 64), likewise         */
     KEPT_POOL = KEPT_DH0S + 192 * 32, /* 1664 words: POOL_*               */
     SET_ROWS_KEPT = KEPT_POOL + 1664
@@ -322,7 +322,7 @@ enum {
     KEPT_Z = KEPT_BEFORE + 128,     /* (1, 128)                           */
     KEPT_GPZ = KEPT_Z + 128,        /* (1, 128)                           */
     KEPT_GOUT = KEPT_GPZ + 128,     /* (net, 2, 128)                      */
-    KEPT_G1 = KEPT_GOUT + 512,      /* (net, 2, 64), behind the ReLU      */
+    KEPT_G1 = KEPT_GOUT + 512,      /* (net, 2, 64), after the ReLU      */
     KEPT_G0 = KEPT_G1 + 256,        /* (net, 2, 64), likewise             */
     LATENT_KEPT = KEPT_G0 + 256
 };

@@ -43,7 +43,7 @@ enum {
     ROOM_X_LOW = ROOM_X_HIGH + (POINTS - X_LOW) * PITCH_X /* lo of dwx */
 };
 static_assert(ROOM_SUMS + 4 * WIDTH <= ROOM_H, "lo and sums lie before h");
-static_assert(ROOM_X_LOW + LOW_WORDS <= WORK_WORDS, "lo lie behind x");
+static_assert(ROOM_X_LOW + LOW_WORDS <= WORK_WORDS, "lo lie after x");
 static_assert(X_LOW % 16 == 0, "products take points by 16");
 
 /* What comes by the copy engine. */
@@ -145,7 +145,7 @@ FN void grad_h1(Grad &dh1) {
     keep_sums(dh1, 1);
 }
 
-/* dw2 = h1^T draw by two groups. Behind the barrier what was read for dh1 is free for it. */
+/* dw2 = h1^T draw by two groups. After the barrier what was read for dh1 is free for it. */
 FN void grad_w2(const Grad &dh1, int n) {
     const int group = (int)threadIdx.x / GROUP;
     GroupTile<PAIRS, 4> dw2(work() + ROOM_H, PITCH_H, draw_by_points(), group % 2 * 64, 0);

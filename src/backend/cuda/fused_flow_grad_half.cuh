@@ -105,7 +105,7 @@ FN void bias_grad(int which, int layer, int c) {
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-/* Behind the layer's ReLU, by octets. */
+/* After the layer's ReLU, by octets. */
 FN void finish_grad(Grad &tile, uint32_t signs, int layer, int room) {
     tile.mask(signs);
     tile.keep(work() + room);

@@ -151,7 +151,7 @@ FN void leave_biases() {
     const float *g = work() + (wide ? AT_GOUT : AT_G1) + which * 2 * width + column;
     put(fused_at(at) + column, g[0] + g[width], fused_adds(at));
 }
-static_assert((int)AT_G0 == (int)AT_G1 + 4 * NARROW, "g0 lies behind g1");
+static_assert((int)AT_G0 == (int)AT_G1 + 4 * NARROW, "g0 lies after g1");
 
 /* ---- the chain ------------------------------------------------------------------------------- */
 
@@ -232,13 +232,13 @@ template <int N> FN float both_rows(const Net &n, const Held<N, 2> &w, const flo
     return lane_sum<4, 4, 1>(sum);
 }
 
-/* The gradient of h1 behind its ReLU. */
+/* The gradient of h1 after its ReLU. */
 FN void leave_h1(const Net &n, float v) {
     const int at = n.net * 2 * NARROW + n.lane / 4 % 2 * NARROW + eighth_of(n);
     if (n.lane % 2 == 0) work()[AT_G1 + at] = work()[AT_H1 + at] > 0.0f ? v : 0.0f;
 }
 
-/* The layers of 64 columns, by eight rows of a weight: w1 gives the gradient of h0, behind its
+/* The layers of 64 columns, by eight rows of a weight: w1 gives the gradient of h0, after its
  * ReLU, the others give the network's share of gstack and, both rows together, of gbefore. */
 FN void to_inputs(const Net &n) {
     const int turns = fused_at(LATENTG_BEFORE) ? TURNS : 2, net = n.net * 2 * NARROW;

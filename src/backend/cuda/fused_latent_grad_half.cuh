@@ -99,7 +99,7 @@ FN void half_outputs(const Eight &n, const Rows<WIDE> &wf, float old, const Shar
         leave_scaled(work() + HALF_GOUT + which * LONG, d, make_float2(g * SCALE, next * SCALE));
 }
 
-/* The gradient of h1 or h0 behind its ReLU: h at `h` of the room, the gradient to `g` as numbers
+/* The gradient of h1 or h0 after its ReLU: h at `h` of the room, the gradient to `g` as numbers
  * and to `half` as pairs. */
 FN void leave_masked(const Eight &n, float2 v, int h, int g, int half) {
     if (!n.has_row()) return;

@@ -1,5 +1,5 @@
 /* fused_set_grad.cuh: the reverse pass of the set encoder (FUSED_SET_GRAD in fused.h), both sides
- * at once: the order of its phases. The rows behind the pooling (set_grad_rows.cuh), the pooling,
+ * at once: the order of its phases. The rows after the pooling (set_grad_rows.cuh), the pooling,
  * then two layers, attention, two layers, attention, and the first values. In fp32 the phases are
  * set_grad_pool.cuh, set_grad_layers.cuh, set_grad_attention.cuh and set_grad_values.cuh, in tf32
  * and bf16 those of set_grad16*.cuh, which leave rows for weight gradients. The gradient
@@ -22,7 +22,7 @@ OP_FN void pooling_reverse() {
     PoolRows x;
     fetch_kept(room(AT_Q), saved(SIDE_X2), 64, 0, rows, whole_block());
     copy_commit();
-    load_rows(in); /* behind the call: it would wait for loads */
+    load_rows(in); /* after the call: it would wait for loads */
     load_pool(pool, x);
     rows_reverse(in);
     fetch_weights(weights_64(), fused_at(SETG_W1), 1, whole_block());
@@ -44,7 +44,7 @@ OP_FN void pooling_reverse() {
     __syncthreads();
 }
 
-/* Attention leaves memory alone: what is read behind it comes closer meanwhile, and no more than
+/* Attention leaves memory alone: what is read after it comes closer meanwhile, and no more than
  * the second cache holds for all blocks. */
 FN void expect_next(bool last) {
     if (last) return;

@@ -33,7 +33,7 @@ struct Quads {
     MEMBER float *at(int n, int k) const { return room + k / 4 * pitch() + n * 4 + k % 4; }
 };
 
-/* ROWS rows of a matrix with all its columns, 16 bytes a thread at a time; zeros behind the first
+/* ROWS rows of a matrix with all its columns, 16 bytes a thread at a time; zeros after the first
  * `rows` of them. */
 template <int COLUMNS, int ROWS>
 FN void fetch_rows(float *to, int pitch, const float *from, int rows = ROWS) {
@@ -129,7 +129,7 @@ template <int HOW, int J> struct GroupTile {
     }
     /* c += A B over [k0, k1), multiples of LOW_K, by all threads of the block; only groups that are
      * `in` multiply. meanwhile(k) is called by all beside the unit's work. The room of the lo is
-     * free behind the next barrier. */
+     * free after the next barrier. */
     template <class DO>
     MEMBER void multiply(bool in, const Quads &by, float *low, int k0, int k1, DO meanwhile) {
         const uint64_t low_b = group_operand(shared_at(low + n0 * 4), step_b);

@@ -10,7 +10,7 @@ static int64_t work_of(const cuda_program *p, const dev_job *job) {
     return (int64_t)of->rows * of->cols * of->terms / of->split;
 }
 
-/* Behind all that come before it. */
+/* After all that come before it. */
 static void add_job(cuda_program *p, dev_job job) {
     int32_t at = p->n_jobs++;
     for (; at > 0; at--) {

@@ -7,7 +7,7 @@
 
 #include "backend/cuda/program.h"
 
-/* Of a finished program, behind ranges_list(); one without products has no jobs. */
+/* Of a finished program, after ranges_list(); one without products has no jobs. */
 mnp_status jobs_list(env *e, cuda_program *program);
 
 #endif

@@ -207,9 +207,9 @@ static bool sets_alone(const cuda_program *p, const int32_t *writers) {
 /* A matrix that the forward part keeps goes where products find it, by octets: rows of all points,
  * then those of the context. */
 static void move_side(dev_fused *forward, dev_fused *f, int32_t which, uint32_t to) {
-    const uint32_t behind = FUSED_POINTS * 4;
+    const uint32_t after = FUSED_POINTS * 4;
     forward->place[SET_ALL + which] = f->place[SETG_ALL + which] = to;
-    forward->place[SET_SOME + which] = f->place[SETG_SOME + which] = to + behind;
+    forward->place[SET_SOME + which] = f->place[SETG_SOME + which] = to + after;
 }
 /* Or nowhere, where there is no reverse pass. */
 static void drop_sides(dev_fused *forward) {

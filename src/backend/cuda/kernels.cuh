@@ -49,7 +49,7 @@ static inline __device__ void wait_count(int32_t *counter, int blocks) {
 }
 
 cudaError_t functions_prepare(void);
-/* early: behind an update */
+/* early: after an update */
 void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t stream);
 /* the weights as halves (halves.h) */
 void update_halve_launch(const float *weights, uint32_t *halves, const int32_t *half_at,

@@ -2,9 +2,9 @@
  * halves have as many digits as the unit reads of a float, and take half of the way from memory. A
  * group takes a tile of 64 x 8 J numbers, D = A B. A is a weight, halves in blocks, and goes
  * through registers, so it may lie either way. B is read by the unit itself and lies by octets:
- * eight values of k of a point are 16 bytes, points stand behind each other. That is also how rows
- * are kept for products over points (fused.h), so a layer's result is written once, as the next
- * one's B, and leaves as it lies.
+ * eight values of k of a point are 16 bytes, points stand one after the other. That is also how
+ * rows are kept for products over points (fused.h), so a layer's result is written once, as the
+ * next one's B, and leaves as it lies.
  *
  * g = lane / 4, t = lane % 4, w = the warp in its group; j < J; h, f < 2:
  *
@@ -126,7 +126,7 @@ template <int J> struct HalfTile {
     }
 };
 
-/* Octets to where they are kept, in one piece, by one thread that waits (bulk_wait), behind a
+/* Octets to where they are kept, in one piece, by one thread that waits (bulk_wait), after a
  * bulk_fence() of all and a barrier. Rows of points that do not exist go along. */
 FN void send_octets(float *to, const float *room, int octets) {
     if (threadIdx.x) return;

@@ -136,7 +136,7 @@ FN void draw_choose(const Frame &f, const dev_instr &ins, Drawn &d) {
 }
 
 /* jump[i]: the place that swap i of permute_prefix() takes its number from, i < k. All threads draw
- * at once. A rejected draw (one in 2^56) would shift those behind it: where there may be one, one
+ * at once. A rejected draw (one in 2^56) would shift those after it: where there may be one, one
  * thread draws all of them again. */
 FN void draw_jumps(Drawn &d, int32_t *jump) {
     const int k = d.n;

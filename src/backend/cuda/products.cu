@@ -6,7 +6,7 @@
  *
  * Shared memory: a ring of pieces of 64 or 128 rows of one function, X and G by octets as they lie
  * in memory and as the tensor cores read them, an octet at a time by the copy engine; rows that do
- * not exist become zeros. Behind it an arrival and a count of rows for each piece. Two blocks share
+ * not exist become zeros. After it an arrival and a count of rows for each piece. Two blocks share
  * a multiprocessor: the copy engine gives one alone 25 bytes a cycle in copies of 1 KB, 31 in those
  * of 2 KB, and two of them 41 and 57, however deep the ring (measured, H200).
  */
@@ -136,8 +136,8 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
             bulk_load_once(to, k < M / 8 ? left : right, p.count * 16, arrival_of(stage));
         if (p.count < STAGE_ROWS) clear_rows(p.count, stage);
     }
-    /* The second group: pieces in the order of the cursor, and one of no rows behind them. It is
-     * STAGES - 1 pieces ahead: the stage of piece i - 1 is free behind the i-th barrier. */
+    /* The second group: pieces in the order of the cursor, and one of no rows after them. It is
+     * STAGES - 1 pieces ahead: the stage of piece i - 1 is free after the i-th barrier. */
     static MEMBER void bring(const dev_run *run, const dev_product &p, int part) {
         Cursor at(run, p, part);
         Piece next = find(run, at);

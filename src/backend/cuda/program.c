@@ -160,7 +160,7 @@ static int halves_of(const plan *p, const instr *ins, instr half[2]) {
     return 2;
 }
 
-/* Small values get places of their own behind the plan's arena: sharing memory would tie together
+/* Small values get places of their own after the plan's arena: sharing memory would tie together
  * instructions that have nothing else in common. */
 static mnp_status place_small(env *e, const plan *p, cuda_program *out) {
     out->offset = env_alloc(e, (size_t)p->n_values + 1, sizeof *out->offset, "a program");

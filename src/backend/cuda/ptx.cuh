@@ -153,7 +153,7 @@ PTX void prefetch_bulk(const float *p, int bytes) {
 }
 
 /* 16 bytes from global to shared memory, zeros when !valid; they are there for the thread that
- * copied behind copy_wait<N>, which leaves the last N committed groups on their way. */
+ * copied after copy_wait<N>, which leaves the last N committed groups on their way. */
 PTX void copy16(uint32_t to, const float *from, bool valid) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
                  "r"(valid ? 16 : 0)
@@ -247,7 +247,7 @@ PTX void first_bf16(float d[4], const uint32_t a[4], const uint32_t b[2], const 
  * and c, in the layout of mma.cuh; b is read from shared memory, where k lies by fours: number
  * (k, n) at k / 4 * pitch + 16 n + k % 4 * 4 bytes. The products of one group_begin() run by
  * themselves from group_commit() until group_wait(); a and c must not be touched meanwhile. What
- * threads or copies by threads wrote into b must be behind a bulk_fence() of theirs and a barrier.
+ * threads or copies by threads wrote into b must be followed by their bulk_fence() and a barrier.
  */
 PTX uint64_t group_operand(uint32_t at, int pitch) {
     return (uint64_t)(at >> 4) | (uint64_t)(pitch >> 4) << 16 | (uint64_t)(128 >> 4) << 32;
@@ -352,7 +352,7 @@ PTX void group_wait() {
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
 }
 /* How many registers a thread of this group has from here on: those that one group gives back,
- * another one of the block may take. Multiples of 8; before and behind it all have as many as the
+ * another one of the block may take. Multiples of 8; before and after it all have as many as the
  * kernel was compiled for. */
 template <int N> PTX void registers_more() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
@@ -369,7 +369,7 @@ template <int N> PTX void registers_fewer() {
  * Into shared memory: an arrival (8 bytes of shared memory) is told how many bytes will come, and
  * whoever waits for it sees them. It serves once: it is made, a barrier of the block follows, then
  * copies are asked for, and at least one more barrier lies between that and the wait. What threads
- * wrote into the place before must be behind a bulk_fence() of theirs and a barrier. */
+ * wrote into the place before must be followed by their bulk_fence() and a barrier. */
 PTX void arrival_make(uint32_t arrival) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(arrival) : "memory");
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -415,7 +415,7 @@ PTX void bulk_fence_global() {
     asm volatile("fence.proxy.async.global;" ::: "memory");
 }
 
-/* Out of shared memory. What threads wrote there must be behind a bulk_fence() of theirs and a
+/* Out of shared memory. What threads wrote there must be followed by their bulk_fence() and a
  * barrier; the place may be written to again when the threads that asked have waited. */
 PTX void bulk_fence() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -454,7 +454,7 @@ PTX void barrier(int id, int threads) {
 /* ---- kernels that follow each other ---------------------------------------------------------- */
 
 /* A kernel that is launched early (launch_as) starts when all blocks of the one before it have
- * called grid_release() or are done; what that one wrote is there behind grid_wait(). */
+ * called grid_release() or are done; what that one wrote is there after grid_wait(). */
 PTX void grid_wait() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }

@@ -79,7 +79,7 @@ static stretch stretch_of(const cuda_program *p, const param *w, int32_t release
     return s;
 }
 
-/* Behind products all sums wait, and then are formed at once: long ones of few slots and short ones
+/* After products all sums wait, and then are formed at once: long ones of few slots and short ones
  * of many, so that all blocks have a place. */
 static int64_t most_words(const stretch *s, bool products) {
     enum { FEW = 4 };

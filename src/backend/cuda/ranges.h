@@ -6,7 +6,7 @@
  * the sets of their transition begin theirs. At such places, the last DEV_RELEASES of them, a
  * function "releases" what is complete. Products of a release are formed on multiprocessors that
  * have no function, or none any more, while the others go on, and with them the sums of outer
- * products; the other sums come behind, those with the most slots first. Without products sums
+ * products; the other sums come after, those with the most slots first. Without products sums
  * follow the releases.
  */
 #ifndef MNP_CUDA_RANGES_H
@@ -20,12 +20,12 @@
 enum { RELEASES_AHEAD = 1 };
 
 /* Finds the instructions that release: the last ones of sets, unless conditioners or latents come
- * behind them; where there are none, all is complete at the end. */
+ * after them; where there are none, all is complete at the end. */
 void ranges_release(cuda_program *program);
 /* The release with which what instruction k writes is complete. */
 int32_t ranges_complete(const cuda_program *program, int32_t k);
 
-/* Of a finished program that updates, behind kept_place(): lists the ranges and marks the
+/* Of a finished program that updates, after kept_place(): lists the ranges and marks the
  * instructions that release. */
 mnp_status ranges_list(env *e, const params *weights, cuda_program *program);
 

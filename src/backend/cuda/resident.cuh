@@ -42,7 +42,7 @@ FN int up32(int x) {
     return (x + 31) & ~31;
 }
 
-/* Where row r of TO_X's W lies, so that ldmatrix finds the rows of a tile one behind the other. */
+/* Where row r of TO_X's W lies, so that ldmatrix finds the rows of a tile one after the other. */
 FN int swapped_row(int r) {
     const int quad = r >> 2 & 7;
     return (r & ~31) + (r & 3) * 8 + ((quad & 3) * 2 ^ (quad & 4 ? 3 : 0));
@@ -53,7 +53,7 @@ FN int swapped_row(int r) {
 /* The shape of a layer's weight: K rows; KP = K and NP = the columns, rounded up to 16, which are
  * the strides of x and W. What a model uses a hundred times a step is known at compile time: most
  * instructions of a small product would otherwise compute addresses, and a warp's instructions one
- * behind the other are what the time goes into. */
+ * after the other are what the time goes into. */
 template <int K_, int N_> struct Fixed {
     static constexpr bool fixed = true, wide = N_ >= 128; /* wide: large tiles for 128 rows */
     static constexpr int K = K_, KP = (K_ + 15) / 16 * 16, NP = (N_ + 15) / 16 * 16;

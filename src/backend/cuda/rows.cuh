@@ -4,7 +4,7 @@
  * that asks is held up for 60 cycles a row and longer when the engine is behind (measured, H200).
  * So rows should be long, and few warps ask, or all of them a row or two now and then. An arrival
  * is a number below ARRIVALS; each is good for one wait in an instruction. That an arrival orders a
- * copy is not seen by compute-sanitizer's racecheck, which reports what comes before and behind it
+ * copy is not seen by compute-sanitizer's racecheck, which reports what comes before and after it
  * (docs/GPU.md, "Races"). */
 #ifndef MNP_CUDA_ROWS_CUH
 #define MNP_CUDA_ROWS_CUH
@@ -20,7 +20,7 @@ FN void make_arrivals() {
     if (threadIdx.x < ARRIVALS) arrival_make(arrival_at((int)threadIdx.x));
 }
 
-/* All threads, before anything is asked for; what they wrote to shared memory is behind it. */
+/* All threads, before anything is asked for; copies see what they wrote to shared memory. */
 FN void begin_rows() {
     if (threadIdx.x < ARRIVALS) arrival_renew(arrival_at((int)threadIdx.x));
     bulk_fence();

@@ -23,11 +23,11 @@ typedef struct task {
 } task;
 
 /* order[k]: the task that stands at place k. together[k]: how many tasks from place k on run side
- * by side (at least 1); those places behind k have 0. */
+ * by side (at least 1); those places after k have 0. */
 mnp_status schedule_make(env *e, const task *tasks, int32_t count, int32_t *order,
                          int32_t *together);
 
-/* Must b come after a, given that it stood behind it? */
+/* Must b come after a, given that it stood after it? */
 bool schedule_depends(const task *a, const task *b);
 
 #endif

@@ -67,7 +67,7 @@ FN void attention_store(const Softmax<1> &r, int side, int row, int out) {
 }
 
 /* 16 queries of this warp's head; key: the first row of keys and values; out: SIDE_A0 or SIDE_A1,
- * behind which the logs are. */
+ * after which the logs are. */
 FN void attend_rows(int side, int row, int v, int key, int out) {
     const int at = key * PITCH_Q + member() * DH;
     Softmax<1> r;

@@ -1,7 +1,7 @@
 /* set_grad.cuh: what the phases of the set encoder's reverse pass share (fused_set_grad.cuh): rows,
  * rooms in shared memory, copies to them.
  *
- * Rows of all points are 0 .. 127, those of the context stand behind them, from 128 on: a dense
+ * Rows of all points are 0 .. 127, those of the context stand after them, from 128 on: a dense
  * layer takes both at once. Rows up to the next multiple of 32 that do not exist are zeros.
  *
  * The way back goes twice through two layers and an attention: pooling and w1, the second
@@ -12,9 +12,9 @@
  * fp32 (set_grad16.cuh has the other precisions):
  *
  *   phase                 room 0       room 1      room 2                room 3      rest
- *   pooling (turn 0)      (k coming)   x2          (v coming), w behind  P, B        vectors, x^T P
+ *   pooling (turn 0)      (k coming)   x2          (v coming), w after   P, B        vectors, x^T P
  *   layer wq (turn 1)     dq           dk          dv                    wq          sums of db
- *   layer w1 or w0        (k coming)   (q coming)  (v coming), w behind  dh          sums of db
+ *   layer w1 or w0        (k coming)   (q coming)  (v coming), w after   dh          sums of db
  *   (turn 1)              dW of wq until the copy engine has it, then k coming
  *   attention             k, then dq   q, then dk  v, then dv            g           lse, delta
  *
@@ -38,7 +38,7 @@ namespace set_grad_part {
 enum { SET_PITCH = 68, SOME_ROW = FUSED_POINTS, SET_ROWS = FUSED_POINTS + FUSED_CONTEXT };
 enum { ROOM_WORDS = SET_ROWS * SET_PITCH, REST_WORDS = WORK_WORDS - 4 * ROOM_WORDS };
 enum { AT_K, AT_Q, AT_V, AT_G, AT_REST };
-enum { BEHIND_POINTS = FUSED_POINTS * SET_PITCH }; /* in a room: room for 64 x 64 weights */
+enum { AFTER_POINTS = FUSED_POINTS * SET_PITCH }; /* in a room: room for 64 x 64 weights */
 
 /* In the rest: lse and delta (4, 2 x 192) as load_start() wants them; or sums on their way. */
 enum { LSE_HEAD = 2 * SET_ROWS, AT_DELTA = 4 * LSE_HEAD };

@@ -7,7 +7,7 @@
  * SETG_KEPT (fused.h), as are the few rows that those of the pooling are made of.
  *
  * Everything lies by octets, in shared memory as in global memory: eight columns of 192 rows, 16
- * bytes a row, one row behind the other. So a column of octets is one copy of the copy engine,
+ * bytes a row, one row after the other. So a column of octets is one copy of the copy engine,
  * eight rows as the tensor cores read them are 128 bytes that meet every bank once, and so is an 8
  * x 8 tile of what they give. Nothing that comes or goes passes through registers or keeps a warp
  * waiting for the queue of loads. Of a gradient's floats an octet's row has 32 bytes.
@@ -115,8 +115,8 @@ FN float *lse_at(int head, int row) {
     return room(AT_REST) + head * LSE_HEAD + row * 2;
 }
 
-/* Behind the pooling's vectors what lse is made of, (192, 4), which is read before lse goes there;
- * behind the pooling's rows the signs of h, (192, 2). */
+/* After the pooling's vectors what lse is made of, (192, 4), which is read before lse goes there;
+ * after the pooling's rows the signs of h, (192, 2). */
 enum { AT_LOGS = 1280, AT_SIGNS = AT_POOL + 256 };
 static_assert(AT_LOGS >= 64 * 20 && AT_LOGS + 4 * SET_ROWS <= AT_POOL, "logs overlap");
 
@@ -125,7 +125,7 @@ static_assert(AT_LOGS >= 64 * 20 && AT_LOGS + 4 * SET_ROWS <= AT_POOL, "logs ove
 enum { ARRIVAL_X2, ARRIVAL_W1, ARRIVAL_WQ, ARRIVAL_Q, ARRIVAL_H0, ARRIVAL_A0, ARRIVAL_OLD };
 
 /* Copy k of those that move `octets` octets of 192 rows: where its rows begin, in words, and how
- * many there are; none: zero. Where there are 128 points, those of the context stand right behind.
+ * many there are; none: zero. Where there are 128 points, those of the context stand right after.
  */
 struct Piece {
     int at, rows;
@@ -174,7 +174,7 @@ FN void ask_signs(int k, int slot, int arrival) {
                   arrival_at(arrival));
 }
 
-/* Who asks waits until the copy engine takes it. What the pooling and the layer behind it read is
+/* Who asks waits until the copy engine takes it. What the pooling and the layer after it read is
  * asked for by all warps; the rest of what the first half reads, when loads are on their way, by
  * four: q1 by three, a1 by one, and weights. */
 FN void ask_pooling() {
@@ -242,8 +242,8 @@ FN void send_new() {
     bulk_commit();
 }
 
-/* Rows of G to memory. Behind a bulk_fence() of all and a barrier; the place may be written to
- * again behind sent_rows() and another. */
+/* Rows of G to memory. After a bulk_fence() of all and a barrier; the place may be written to
+ * again after sent_rows() and another. */
 FN void send_rows(int kept, int place, int octets) {
     const Piece x(own_copy(), octets);
     if (x.rows == 0) return;
@@ -261,13 +261,13 @@ FN void zero_absent(int rows) {
 #pragma unroll 1
     for (int i = threadIdx.x; i < both * 40; i += THREADS) {
         const int k = i % both, row = k < all ? n + k : SOME_ROW + m + k - all;
-        const int octet = i / both; /* those of x2 stand right behind */
+        const int octet = i / both; /* those of x2 stand right after */
         st4(work() + octet * SET_OCTET + row * 4, zero4());
     }
 }
-static_assert((int)PLACE_X2 == 32 * (int)SET_OCTET, "x2 behind q, k, v and a1");
+static_assert((int)PLACE_X2 == 32 * (int)SET_OCTET, "x2 after q, k, v and a1");
 
-/* Memory that will be read behind the first attention: from there to the second cache. */
+/* Memory that will be read after the first attention: from there to the second cache. */
 FN void expect_first() {
     const bool some = threadIdx.x > 0;
     const int rows = some ? frame().m : frame().n, side = some ? SETG_SOME : SETG_ALL;

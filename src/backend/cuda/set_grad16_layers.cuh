@@ -98,10 +98,10 @@ template <int MATH> FN void sum_columns(int place, bool by_y) {
     }
 }
 
-/* In the rest, behind what the pooling has there: sums of dh's columns over the rows of a tile, (4,
+/* In the rest, after what the pooling has there: sums of dh's columns over the rows of a tile, (4,
  * 64). */
 enum { AT_DB = 2 * AT_DELTA - 4 * 64 };
-static_assert((int)AT_DB >= (int)AT_POOL + 256, "db's sums stand behind the pooling's rows");
+static_assert((int)AT_DB >= (int)AT_POOL + 256, "db's sums stand after the pooling's rows");
 
 /* A lane's sums of its two columns in either octet, over the warp's rows to 16 columns: lane 4 g +
  * t gets column 8 (g / 4) + 2 t + g / 2 % 2. */

@@ -8,7 +8,7 @@
 
 namespace set_grad_part {
 
-/* The rows behind the pooling to memory: four numbers of a row each of 160 threads. */
+/* The rows after the pooling to memory: four numbers of a row each of 160 threads. */
 FN float4 load_pool_kept() {
     const int side = threadIdx.x / 16 % 2, c = threadIdx.x % 16 * 4, which = threadIdx.x / 32;
     const int slot = (side ? SETG_SOME : SETG_ALL) + (which == 3 ? SIDE_PX : SIDE_PA);
@@ -21,9 +21,9 @@ FN void leave_pool_kept(float4 loaded) {
     const float4 v = k < 256 ? ld4(pool_dh() + k) : loaded;
     __stcg((float4 *)(fused_at(SETG_KEPT) + KEPT_POOL + POOL_DH + k), v);
 }
-static_assert(POOL_DA == POOL_DH + 128, "as pool_da() behind pool_dh()");
+static_assert(POOL_DA == POOL_DH + 128, "as pool_da() after pool_dh()");
 
-/* What the pooling and the rows behind it read of memory: as RowsIn and PoolIn, weights as halves.
+/* What the pooling and the rows after it read of memory: as RowsIn and PoolIn, weights as halves.
  */
 struct PoolIn16 {
     RowsIn rows;
@@ -57,7 +57,7 @@ FN void take_pool16(PoolIn16 &in) {
     }
 }
 
-/* u and t as in make_vectors(); the lower digits of a vector stand behind the upper ones. */
+/* u and t as in make_vectors(); the lower digits of a vector stand after the upper ones. */
 template <int MATH> FN void put_vector(uint16_t *to, float v) {
     const uint32_t high = pack<MATH>(v, 0.0f);
     to[0] = (uint16_t)high;

@@ -1,4 +1,4 @@
-/* set_grad16_sums.cuh: gradients of the weights behind x2, wkv, wo and wr, and of the pooling's
+/* set_grad16_sums.cuh: gradients of the weights after x2, wkv, wo and wr, and of the pooling's
  * query, formed once, by the last of the sets' reverse passes, of the rows that all of them left
  * (POOL_* in fused.h): added up in memory by each they would take 64 KB a pass. */
 #ifndef MNP_CUDA_SET_GRAD16_SUMS_CUH

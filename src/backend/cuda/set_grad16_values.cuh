@@ -8,7 +8,7 @@
 namespace set_grad_part {
 
 /* In the place of dq: sums over rows of dj times y (2, 192), over columns times wy (192), which are
- * those of all points and behind them the context's. */
+ * those of all points and after them the context's. */
 enum { PLACE_DOWN = PLACE_DQ, PLACE_ACROSS = PLACE_DOWN + 2 * 192 };
 
 /* dj wy: 16 rows a warp, by twelve of them. */

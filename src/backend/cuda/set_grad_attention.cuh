@@ -9,10 +9,10 @@
  * products as they come; for the last one dS is turned round. dq is added up in shared memory: in
  * step s warp w has block w + s, and a barrier of the head's warps lies between steps, so that the
  * order of the sum is fixed. A warp's keys are read by that warp alone, before it starts: dq takes
- * their place, dv that of the values, behind the last barrier dk that of the queries.
+ * their place, dv that of the values, after the last barrier dk that of the queries.
  *
- * The context has rows of its own and goes the same way, behind all points. (That all warps share
- * its queries was tried: what every warp does before and behind its loop costs more.) In the first
+ * The context has rows of its own and goes the same way, after all points. (That all warps share
+ * its queries was tried: what every warp does before and after its loop costs more.) In the first
  * attention of the encoder q, k and v of the context are the first rows of those of all points:
  * they lie in the rooms twice, and the gradients are added up by set_grad_values.cuh. */
 #ifndef MNP_CUDA_SET_GRAD_ATTENTION_CUH

@@ -101,7 +101,7 @@ FN void to_w(PanelSums<PANELS> &c, const float *matrix, const Saved &x, Ahead<AH
 #pragma unroll
                 for (int p = 0; p < PANELS; p++) {
                     const int now = i * PANELS + p, then = now + 1;
-                    /* behind the last step the first one once more: what follows g is not g's */
+                    /* after the last step the first one once more: what follows g is not g's */
                     const bool more = then < 4 * PANELS || k + (a + 1) * 32 < rows;
                     const int next = then / PANELS * 8 * SET_PITCH + then % PANELS * ROOM_WORDS;
                     read_down(v[then % 2], at + (more ? next * 4 : 0));

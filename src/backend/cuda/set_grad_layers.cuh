@@ -41,7 +41,7 @@ FN void read_step(Step<3> &s, uint32_t a, uint32_t b, int b_rows, int k) {
     }
 }
 
-/* c += g W^T over 16 `units` values of k; g: rooms one behind the other, 64 values each */
+/* c += g W^T over 16 `units` values of k; g: rooms one after the other, 64 values each */
 FN void to_x(LayerSums &c, const float *g, const float *w, int pitch, int units) {
     const int lane = threadIdx.x % 32;
     uint32_t a = shared_at(g + (warp_dx_row() + lane % 16) * SET_PITCH + lane / 16 * 4);
@@ -57,7 +57,7 @@ FN void to_x(LayerSums &c, const float *g, const float *w, int pitch, int units)
         if (u + 1 < units) a += u % 4 == 3 ? (ROOM_WORDS - 48) * 4 : 16 * 4, b += 16 * 4;
         make_ready<DEV_FP32, 3>(q, odd);
         multiply_step<DEV_FP32, 3>(c, q);
-        read_step(even, a, b, 64 * pitch, 0); /* behind the last once more */
+        read_step(even, a, b, 64 * pitch, 0); /* after the last once more */
     }
 }
 
@@ -96,7 +96,7 @@ FN int panel_col(int room) {
     return room == AT_V ? 128 : 64 - room * 64;
 }
 FN float *weights_64() {
-    return room(AT_V) + BEHIND_POINTS;
+    return room(AT_V) + AFTER_POINTS;
 }
 
 /* What attention reads and has no room before the first layer is done: q, and v in the last turn;
@@ -159,7 +159,7 @@ FN void finish_rows(int rows) {
         for (int p = 0; p < 3; p++) {
             const float4 v = add4(ld4(to + p * ROOM_WORDS), y, w[p]);
             st4(to + p * ROOM_WORDS, v);
-            if (again) st4(to + p * ROOM_WORDS + BEHIND_POINTS, exists ? v : zero4());
+            if (again) st4(to + p * ROOM_WORDS + AFTER_POINTS, exists ? v : zero4());
         }
     }
 }

@@ -19,7 +19,7 @@
 namespace set_grad_part {
 
 /* In the rest: what the rows of each side are multiplied by, u, t of side 0, u, t of side 1 (16,
- * 64) with the pitch of a room; behind them sums of warps (12, 8). Later x^T P (64, 16). */
+ * 64) with the pitch of a room; after them sums of warps (12, 8). Later x^T P (64, 16). */
 FN float *pool_vectors() {
     return room(AT_REST) + AT_NARROW;
 }
@@ -211,7 +211,7 @@ FN void add_pool_w(const PoolW &x) {
     if (!values) st4(room(AT_REST) + AT_GPQ + warp * 64 + lane * 4, dq);
 }
 
-/* The layers behind the pooling: dWr += px g^T, dWo += pa dh^T over both sides, by those who make
+/* The layers after the pooling: dWr += px g^T, dWo += pa dh^T over both sides, by those who make
  * dx; a thread has 16 columns of a row of both. */
 FN void add_rows_w() {
     const int id = dx_team().rank, i = id / 4, c = id % 4 * 16;

@@ -1,4 +1,4 @@
-/* set_grad_rows.cuh: the two rows behind the pooling in the set encoder's reverse pass, a row of
+/* set_grad_rows.cuh: the two rows after the pooling in the set encoder's reverse pass, a row of
  * either side: r = px wr + br, px = ph + pa, ph = relu(pa wo + bo). In floats in every precision.
  */
 #ifndef MNP_CUDA_SET_GRAD_ROWS_CUH

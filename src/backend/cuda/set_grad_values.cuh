@@ -9,7 +9,7 @@
 
 namespace set_grad_part {
 
-/* dj (n, 192) is in the rooms, the context's share behind: added to the gradient of pre, its sums
+/* dj (n, 192) is in the rooms, the context's share after: added to the gradient of pre, its sums
  * over columns with wy to that of y, over rows with y to that of wy. A thread has four columns of
  * every panel in every 32nd row. */
 OP_FN void finish_values() {
@@ -31,7 +31,7 @@ OP_FN void finish_values() {
 #pragma unroll
         for (int p = 0; p < 3; p++) {
             float4 v = ld4(at + p * ROOM_WORDS);
-            if (row < m) v = add4(v, 1.0f, ld4(at + p * ROOM_WORDS + BEHIND_POINTS));
+            if (row < m) v = add4(v, 1.0f, ld4(at + p * ROOM_WORDS + AFTER_POINTS));
             across += dot4(v, w[p]);
             down[p] = add4(down[p], of_y, v);
             if (row < n) give(gpre + p * 64, v, add);

@@ -203,7 +203,7 @@ template <bool HALVES> struct JoinedQueries {
     }
 };
 
-/* What is read is asked for first, the weights, which have time, behind it. */
+/* What is read is asked for first, the weights, which have time, after it. */
 template <int MATH, bool HALVES> FN void join_packed(Tile (&q)[GROUP_TILES]) {
     const float *pre = fused_at(HALVES ? SET_PREH : SET_PRE);
     JoinedKeys<MATH, HALVES> keys;

@@ -175,7 +175,7 @@ template <int MATH> FN void pool_sums_packed() {
     }
 }
 
-/* ---- the rows behind ------------------------------------------------------------------------- */
+/* ---- the rows after -------------------------------------------------------------------------- */
 
 /* The tiles' sums of a head, joined: a thread has a column of a side. */
 FN void join_tiles() {

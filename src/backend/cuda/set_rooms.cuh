@@ -5,7 +5,7 @@
  * pooling: a warp of it takes one head in attention and 16 columns of q, k, v in a layer. Groups
  * meet where one needs the keys and values of another, else only their own four warps wait.
  *
- * Rooms, in words. The context's rows stand behind those of all points, from row 128 on. In fp32
+ * Rooms, in words. The context's rows stand after those of all points, from row 128 on. In fp32
  * rows of 64 floats have a pitch of 68:
  *
  *   from    j, attention 0, w0, wq         q1, attention 1, w1   pooling

@@ -22,7 +22,7 @@ typedef struct process_score_opts {
     row_range scored; /* ROWS_REST: outside the context; ROWS_ALL: all, the context as if fresh */
     bool points;      /* bound: also emit the log-density of each row                           */
     bool draws;       /* predictive: also emit values with noise at all rows                    */
-    bool latents;     /* also emit z_1 .. z_T, behind the rest; nothing without latents         */
+    bool latents;     /* also emit z_1 .. z_T, after the rest; nothing without latents         */
 } process_score_opts;
 
 /* What bound and predictive emit, each per sample (once without latents). */

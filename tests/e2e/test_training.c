@@ -8,6 +8,7 @@
 #include "base/fsio.h"
 #include "base/safetensors.h"
 #include "check.h"
+#include "damaged.h"
 #include "run/train_inner.h"
 
 static char folder[200];
@@ -197,20 +198,27 @@ static void write_without(session *s, const char *state, size_t k, const char *p
     safetensors_destroy(f);
 }
 
+/* Three runs alike: `a` saves its state after some steps, `b` is to refuse damaged copies of it (at
+ * `torn`) and stay as `fresh` is. */
+static void open_damage(session *a, session *b, session *fresh, int64_t steps, char state[260],
+                        char torn[260]) {
+    in_folder(state, "state");
+    in_folder(torn, "torn");
+    open_session(a, 1, plain, 7);
+    open_session(b, 1, plain, 7);
+    open_session(fresh, 1, plain, 7);
+    fresh->trainer->t->last_valid = b->trainer->t->last_valid = 0; /* NaN is not equal to itself */
+    OK(a, mnp_trainer_run(a->trainer, steps, NULL));
+    OK(a, mnp_trainer_save(a->trainer, state));
+}
+
 /* A state that ends too early, or lacks a tensor, changes nothing. */
 static void torn_states_change_nothing(void) {
     session a, b, fresh;
     char state[260], torn[260];
     char *data = NULL;
     size_t bytes = 0;
-    in_folder(state, "state");
-    in_folder(torn, "torn");
-    open_session(&a, 1, plain, 7);
-    open_session(&b, 1, plain, 7);
-    open_session(&fresh, 1, plain, 7);
-    fresh.trainer->t->last_valid = b.trainer->t->last_valid = 0; /* NaN is not equal to itself */
-    OK(&a, mnp_trainer_run(a.trainer, 2, NULL));
-    OK(&a, mnp_trainer_save(a.trainer, state));
+    open_damage(&a, &b, &fresh, 2, state, torn);
     OK(&a, fsio_read(&a.ctx->env, state, 1 << 26, &data, &bytes));
     for (size_t k = 1; data && k < 8; k++) {
         OK(&a, fsio_write(&a.ctx->env, torn, data, bytes * k / 8));
@@ -226,30 +234,6 @@ static void torn_states_change_nothing(void) {
     close_session(&a);
     close_session(&b);
     close_session(&fresh);
-}
-
-/* The file of `state` with other numbers in its tensor `name`, from the first on. Bytes are
- * changed, since the writer refuses such numbers. */
-static void write_with(session *s, const char *state, const char *name, const double *v, size_t n,
-                       const char *path) {
-    safetensors_file *f = NULL;
-    char *bytes = NULL;
-    size_t size = 0;
-    uint64_t header;
-    OK(s, safetensors_read(&s->ctx->env, state, 1 << 26, &f));
-    OK(s, fsio_read(&s->ctx->env, state, 1 << 26, &bytes, &size));
-    if (!f || !bytes) return;
-    const safetensors_tensor *t = safetensors_find(f, name);
-    memcpy(&header, bytes, sizeof header);
-    char *at = bytes + sizeof header + header + ((const char *)t->data - (const char *)f->data);
-    for (size_t i = 0; i < n; i++)
-        if (t->dtype == SAFETENSORS_F64)
-            memcpy(at + i * sizeof(double), &v[i], sizeof(double));
-        else
-            memcpy(at + i * sizeof(float), &(float){(float)v[i]}, sizeof(float));
-    OK(s, fsio_write(&s->ctx->env, path, bytes, size));
-    env_free(&s->ctx->env, bytes);
-    safetensors_destroy(f);
 }
 
 /* Steps, scores, weights and moments that no run can have: refused by name, and nothing changes. */
@@ -280,17 +264,10 @@ static void impossible_states_are_refused(void) {
     };
     session a, b, fresh;
     char state[260], torn[260];
-    in_folder(state, "state");
-    in_folder(torn, "torn");
-    open_session(&a, 1, plain, 7);
-    open_session(&b, 1, plain, 7);
-    open_session(&fresh, 1, plain, 7);
-    fresh.trainer->t->last_valid = b.trainer->t->last_valid = 0; /* NaN is not equal to itself */
-    OK(&a, mnp_trainer_run(a.trainer, 10, NULL));
-    OK(&a, mnp_trainer_save(a.trainer, state));
+    open_damage(&a, &b, &fresh, 10, state, torn);
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
         for (int again = 0; again <= bad[k].any_schedule; again++) {
-            write_with(&a, state, bad[k].tensor, bad[k].v, bad[k].n, torn);
+            write_damaged(&a.ctx->env, state, torn, bad[k].tensor, 0, bad[k].v, bad[k].n);
             CHECK(mnp_trainer_resume(b.trainer, torn, again) == MNP_EFORMAT);
             const char *text = mnp_last_error(b.ctx);
             CHECK(strstr(text, bad[k].says) && strstr(text, torn) && !strchr(text, '\n'));

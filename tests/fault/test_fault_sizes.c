@@ -11,6 +11,7 @@
 #include "check.h"
 #include "deflated.h"
 #include "mnp.h"
+#include "small_run.h"
 
 enum { MOST = 50 * 1000 * 1000, CAP = 1 << 28 };
 
@@ -124,23 +125,14 @@ static void a_header_of_megabytes(void) {
 /* A state has the size of its trainer's; a file with a hole of 200 MB is not read. */
 static void a_state_of_megabytes(void) {
     char path[300];
-    double x[4] = {0, 1, 2, 3};
-    mnp_set sets[2] = {{4, x, x}, {4, x, x}};
-    mnp_data *data = NULL;
-    mnp_model *m = NULL;
-    mnp_trainer *t = NULL;
-    mnp_train_opts o = {.size = sizeof o, .options = "steps=2 batch=1"};
-    CHECK(mnp_data_from_sets(ctx, sets, 2, 1, &data) == MNP_OK);
-    CHECK(mnp_model_create(ctx, "np", "tiny", NULL, data, 1, &m) == MNP_OK);
-    CHECK(mnp_trainer_create(ctx, m, data, NULL, &o, &t) == MNP_OK);
-    CHECK(mnp_trainer_save(t, in_folder(path, "m.train")) == MNP_OK);
-    CHECK(mnp_trainer_resume(t, path, false) == MNP_OK);
+    small_run r = small_run_open(ctx, "steps=2 batch=1");
+    CHECK(mnp_trainer_save(r.trainer, in_folder(path, "m.train")) == MNP_OK);
+    CHECK(mnp_trainer_resume(r.trainer, path, false) == MNP_OK);
     CHECK(truncate(path, 200000000) == 0);
     peak = held;
-    CHECK(refused(mnp_trainer_resume(t, path, false), "200000000 bytes, more than the", path));
-    mnp_trainer_destroy(t);
-    mnp_model_destroy(m);
-    mnp_data_destroy(data);
+    CHECK(refused(mnp_trainer_resume(r.trainer, path, false), "200000000 bytes, more than the",
+                  path));
+    small_run_close(&r);
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */

@@ -103,18 +103,22 @@ short="--preset tiny --steps 4 --quiet --threads 1 --out odd"
 start() { # ranks args...: in the background; $job and $pids
     mpirun -n "$1" "$MNP" "${@:2}" >job.txt 2>&1 &
     job=$!
-    for _ in $(seq 200); do
+    local end=$((SECONDS + 60)) # a busy machine takes its time
+    while [ $SECONDS -lt $end ]; do
         mapfile -t pids < <(children_of $job)
         [ ${#pids[@]} -ge "$1" ] && return 0
+        kill -0 $job 2>/dev/null || break
         sleep 0.02
     done
+    echo "the job did not start:" && cat job.txt
+    kill -9 "${pids[@]}" $job 2>/dev/null
     return 1
 }
-wait_for() { timeout 30 sh -c "until [ -e $1 ]; do sleep 0.02; done"; }
+wait_for() { timeout 60 sh -c "until [ -e $1 ]; do sleep 0.02; done" || { echo "no $1" && cat job.txt && return 1; }; }
 long="--data monotonic --functions 400 --preset tiny --batch 160 --seed 3 --quiet --set valid_functions=10 --threads 1"
 hung() {
     start 3 train $long --steps 3000 --rank-timeout 5 --out hung || return 1
-    wait_for hung.safetensors.lock && sleep 1 # it trains: MPI itself waits for ever for a rank that does not come
+    wait_for hung.safetensors.lock && sleep 1 # it trains
     kill -STOP "${pids[1]}"
     timeout 60 tail --pid=$job -f /dev/null || kill -9 "${pids[@]}"
     wait $job
@@ -133,7 +137,8 @@ killed() {
     for k in $(seq "$all"); do
         for f in base*; do cp "$f" "dead${f#base}"; done
         start 3 train --resume dead --quiet --threads 1 || return 1
-        sleep "$(awk -v r=$RANDOM 'BEGIN {print 0.2 + 1.6 * r / 32768}')"
+        wait_for dead.safetensors.lock # MPI itself waits for ever for a rank that is lost while it starts
+        sleep "$(awk -v r=$RANDOM 'BEGIN {print 1.6 * r / 32768}')"
         victim=$((RANDOM % 3))
         kill -9 "${pids[$victim]}" 2>/dev/null
         timeout 30 tail --pid=$job -f /dev/null || { echo "$k: does not end" && kill -9 $job && return 1; }

@@ -92,7 +92,7 @@ CU_SRC := $(wildcard src/backend/cuda/*.cu)
 CUDA   ?= $(if $(CU_SRC),$(if $(strip $(INSTRUMENT) $(filter 1,$(PORTABLE))),,$(HAVE_NVCC)))
 ARCH   ?= 90a
 NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxrregcount 128 \
-              -DMNP_CUDA_ARCH=$(patsubst %a,%,$(ARCH)) -Iinclude -Isrc \
+              -DMNP_CUDA_ARCH=$(patsubst %a,%,$(ARCH)) -Iinclude -Isrc -I. \
               -Xcompiler $(subst $(space),$(comma),$(strip -fPIC -fvisibility=hidden $(HARDEN_CC))) \
               $(patsubst -Wl$(comma)%,-Xlinker %,$(HARDEN_LINK))
 
@@ -110,8 +110,8 @@ LINK_RUN = $(PIE) $(LINK)
 SIMD_SRC := $(wildcard src/backend/cpu/simd/*.c)
 MPI_SRC  := $(wildcard src/comm/mpi/*.c)
 NCCL_SRC := $(wildcard src/comm/nccl/*.c)
-LIB_SRC  := $(filter-out $(SIMD_SRC) $(MPI_SRC) $(NCCL_SRC),$(sort $(shell find src -name '*.c')))
-CLI_SRC  := $(wildcard cli/*.c)
+LIB_SRC  := $(filter-out $(SIMD_SRC) $(MPI_SRC) $(NCCL_SRC),$(sort $(shell find src util -name '*.c')))
+CLI_SRC  := $(wildcard cli/*.c) $(shell find lab -name "*.c" 2>/dev/null)
 MNP_SRC  := $(CLI_SRC) $(if $(CLI_SRC),$(wildcard bench/*.c))
 
 ISAS          := base $(if $(HAVE_AVX2),avx2) $(if $(HAVE_AVX512),avx512)
@@ -152,10 +152,10 @@ $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
 
-# cli/ and bench/ make the command and see each other's headers; src/ sees only its own.
+# cli/, lab/ and bench/ make the command (scripts/check_includes.sh: who may include what).
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,CC)$(COMPILE) -Isrc $(if $(filter src/%,$<),,-I.) $(DEPFLAGS) -c $< -o $@
+	$(call say,CC)$(COMPILE) -Isrc -I. $(DEPFLAGS) -c $< -o $@
 
 # Where the objects loaded on demand lie once installed; PREFIX is for make and make install alike.
 $(BUILD)/obj/src/base/object.o: private BASE += -DMNP_LIBDIR='"$(PREFIX)/lib"'
@@ -167,7 +167,7 @@ ISA_avx512 := -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma -mprefer-v
 define SIMD_RULE
 $(BUILD)/obj/simd-$1/%.o: src/backend/cpu/simd/%.c $(BUILD)/flags
 	@mkdir -p $$(@D)
-	$$(call say,CC)$$(COMPILE) -Isrc $$(SIMD_OPT) -ffp-contract=fast -fno-trapping-math $(ISA_$1) $$(DEPFLAGS) \
+	$$(call say,CC)$$(COMPILE) -Isrc -I. $$(SIMD_OPT) -ffp-contract=fast -fno-trapping-math $(ISA_$1) $$(DEPFLAGS) \
 	    -c $$< -o $$@
 endef
 $(foreach i,base avx2 avx512,$(eval $(call SIMD_RULE,$i)))
@@ -190,7 +190,7 @@ EMU_OBJ   := $(patsubst %,$(BUILD)/emulator/%.o,$(CU_SRC) $(wildcard tests/emula
 EMU_RACES := $(if $(findstring thread,$(SAN)),-DEMULATED_RACES)
 EMU_PLAIN := $(if $(EMU_RACES),-fno-sanitize=thread)
 EMU_FLAGS := -std=c++17 $(if $(strip $(INSTRUMENT)),-O1,-O2) -g -Wall -Wno-unknown-pragmas -Wno-sign-compare \
-             -Wno-enum-compare -fPIC -fvisibility=hidden -Itests/emulator -Iinclude -Isrc \
+             -Wno-enum-compare -fPIC -fvisibility=hidden -Itests/emulator -Iinclude -Isrc -I. \
              -include cuda_runtime.h $(INSTRUMENT) $(if $(SAN),-fno-sanitize=pointer-overflow) $(EMU_RACES)
 $(BUILD)/emulator/%.o: % $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -202,9 +202,9 @@ $(BUILD)/emulator/test_cuda: $(BUILD)/tests/contract/test_cuda
 	@cp $< $@
 
 $(BUILD)/libmnp_mpi.so: $(MPI_SRC) $(BUILD)/flags
-	$(call say,LD)$(COMPILE) -Isrc $(MPI_CFLAGS) $(DEPFLAGS) -shared $(LINK) $(MPI_SRC) $(MPI_LIBS) -o $@
+	$(call say,LD)$(COMPILE) -Isrc -I. $(MPI_CFLAGS) $(DEPFLAGS) -shared $(LINK) $(MPI_SRC) $(MPI_LIBS) -o $@
 $(BUILD)/libmnp_nccl.so: $(NCCL_SRC) $(BUILD)/flags
-	$(call say,LD)$(COMPILE) -Isrc $(NCCL_CFLAGS) $(DEPFLAGS) -shared $(LINK) $(NCCL_SRC) $(NCCL_LIBS) -o $@
+	$(call say,LD)$(COMPILE) -Isrc -I. $(NCCL_CFLAGS) $(DEPFLAGS) -shared $(LINK) $(NCCL_SRC) $(NCCL_LIBS) -o $@
 
 # A list of the objects, so that removing a source file also rebuilds the library.
 $(BUILD)/objects: FORCE

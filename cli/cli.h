@@ -4,10 +4,10 @@
 #ifndef MNP_CLI_H
 #define MNP_CLI_H
 
-#include "base/fsio.h"
-#include "base/json.h"
 #include "cli/lock.h"
 #include "mnp.h"
+#include "util/fsio.h"
+#include "util/json.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 enum { CLI_FLAGS_MAX = 64, CLI_ARGS_MAX = 16, CLI_SETTINGS_MAX = 4096 };
@@ -104,7 +104,7 @@ void cli_say_lines(const cli *c, const char *text);
 /* The same as cli_say on stderr, for when stdout may be a table. */
 void cli_note(const cli *c, const char *fmt, ...) MNP_PRINTF(2, 3);
 /* The one JSON object on the last line of stdout. Fields are added between begin and end, with the
- * calls below or any of base/json.h on `w`; printed only with --json. */
+ * calls below or any of util/json.h on `w`; printed only with --json. */
 typedef struct cli_json {
     buf text;
     json_writer w;

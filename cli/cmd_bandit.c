@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/csv.h"
 #include "cli/bandit_log.h"
 #include "cli/outputs.h"
+#include "util/csv.h"
 
 static const flag_def flags[] = {
     {"agent", "A", "who plays (default: by the file, or mnp)"},

@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "backend/cpu/kernels.h"
-#include "base/text.h"
 #include "bench/bench_attention.h"
 #include "bench/bench_gemm.h"
 #include "bench/bench_model.h"
 #include "bench/peak.h"
 #include "cli/outputs.h"
+#include "util/text.h"
 
 static const flag_def flags[] = {
     {"seconds", "S", "time to spend on a step or a latency (default 5)"},

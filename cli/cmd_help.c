@@ -1,8 +1,8 @@
 /* cmd_help.c: mnp help [COMMAND], and the table of commands. */
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/cli.h"
+#include "util/text.h"
 
 #define COMMAND(name) extern const command command_##name;
 #include "cli/commands.def"

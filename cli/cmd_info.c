@@ -1,8 +1,8 @@
 /* cmd_info.c: mnp info MODEL: options, size, and how it was made; --note adds to that. */
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/outputs.h"
+#include "util/text.h"
 
 static void say_notes(cli *c, const mnp_model *m) {
     const char *key;

@@ -2,10 +2,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/npy.h"
 #include "cli/figure_panel.h"
 #include "cli/outputs.h"
 #include "cli/places.h"
+#include "util/npy.h"
 
 enum { GRID_1D = 200, GRID_2D = 48, DRAWS = 12, CHAIN_DRAWS = 5, MAP_DRAWS = 2 };
 enum { SAMPLES = 200, MAP_SAMPLES = 50, SHEET_DRAWS = 24 };

@@ -2,8 +2,8 @@
  * taken over joint draws with the process's own noise. --grid ROWSxCOLS makes maps (map.h). */
 #include <math.h>
 
-#include "base/csv.h"
 #include "cli/map.h"
+#include "util/csv.h"
 
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points (default: none, the prior over functions)"},

@@ -1,9 +1,9 @@
 /* cmd_repro.c: mnp repro STUDY: the tables of the documentation, from training to picture. */
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/job.h"
 #include "cli/repro.h"
+#include "util/text.h"
 
 static const flag_def flags[] = {
     {"models", "A,B",

@@ -1,7 +1,7 @@
 /* cmd_sample.c: mnp sample MODEL: coherent function draws, prior or posterior, as CSV rows
  * function,x,y. */
-#include "base/csv.h"
 #include "cli/points.h"
+#include "util/csv.h"
 
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points (default: none, the prior over functions)"},

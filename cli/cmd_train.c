@@ -2,12 +2,12 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/limits.h"
-#include "base/text.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
 #include "cli/train_agent.h"
 #include "cli/training.h"
+#include "util/limits.h"
+#include "util/text.h"
 
 static const flag_def flags[] = {
     SOURCE_FLAGS,

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/csv.h"
 #include "cli/figure.h"
 #include "cli/outputs.h"
+#include "util/csv.h"
 
 /* The columns of a log: rows numbers each, NaN where there was none. */
 typedef struct train_log {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "base/text.h"
+#include "util/text.h"
 
 static const flag_def common[] = {
     {"seed", "K", "seed of every random draw (default 0)"},

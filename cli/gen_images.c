@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-#include "base/npy.h"
 #include "base/pool.h"
 #include "cli/outputs.h"
 #include "cli/sheet.h"
 #include "cli/wells.h"
 #include "data/geofluvial_set.h"
+#include "util/npy.h"
 
 typedef struct job {
     cli *c;

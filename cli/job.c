@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/text.h"
+#include "util/text.h"
 
 /* Who starts processes, and how he numbers them. Slurm sets its own variables in every script; only
  * with PMIX_RANK were they set for MPI. */

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "cli/flags.h"
 #include "cli/job.h"
 #include "cli/outputs.h"
+#include "util/text.h"
 
 static volatile sig_atomic_t interrupts;
 

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/places.h"
 #include "run/honour.h"
+#include "util/text.h"
 
 enum {
     LEVELS = MNP_LEVELS,

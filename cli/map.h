@@ -15,8 +15,8 @@
 #ifndef MNP_CLI_MAP_H
 #define MNP_CLI_MAP_H
 
-#include "base/limits.h"
 #include "cli/points.h"
+#include "util/limits.h"
 
 typedef struct map_frame {
     int64_t rows, cols;

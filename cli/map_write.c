@@ -2,11 +2,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/csv.h"
-#include "base/npy.h"
 #include "cli/map.h"
 #include "cli/outputs.h"
 #include "cli/sheet.h"
+#include "util/csv.h"
+#include "util/npy.h"
 
 enum { PATH = 4096 };
 

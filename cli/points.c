@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "api/handles.h"
-#include "base/csv.h"
-#include "base/text.h"
 #include "cli/outputs.h"
+#include "util/csv.h"
+#include "util/text.h"
 
 int points_failed(cli *c) {
     return cli_fail(c, EXIT_FAILED, "%s", c->env.error);

@@ -5,8 +5,8 @@
 #ifndef MNP_CLI_POINTS_H
 #define MNP_CLI_POINTS_H
 
-#include "base/limits.h"
 #include "cli/cli.h"
+#include "util/limits.h"
 
 /* Names of the columns in files: the model's notes, or x (x1, x2 ...) and y. */
 typedef struct point_names {

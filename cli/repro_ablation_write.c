@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/repro.h"
+#include "util/text.h"
 
 /* One variant: means over its seeds. */
 typedef struct row {

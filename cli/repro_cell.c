@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/repro.h"
+#include "util/text.h"
 
 const char *repro_protocol(int protocol) {
     return protocol == MNP_STRICT ? "strict" : "authors";

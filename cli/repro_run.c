@@ -3,10 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "cli/outputs.h"
 #include "cli/repro.h"
 #include "cli/training.h"
+#include "util/text.h"
 
 /* ---- before the first cell ------------------------------------------------------------------- */
 

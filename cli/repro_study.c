@@ -1,9 +1,9 @@
 /* repro_study.c: a study from the flags, and where its files lie. */
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/outputs.h"
 #include "cli/repro.h"
+#include "util/text.h"
 
 mnp_status repro_study_init(repro_study *s, cli *c, const char *name, int count) {
     static const struct {

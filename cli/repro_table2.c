@@ -3,10 +3,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "cli/outputs.h"
 #include "cli/table2.h"
 #include "cli/training.h"
+#include "util/text.h"
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/table2.h"
+#include "util/text.h"
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/limits.h"
-#include "base/text.h"
 #include "cli/repro.h"
 #include "cli/run_files.h"
+#include "util/limits.h"
+#include "util/text.h"
 
 static void path_of(const char *dir, const char *model, const char *data, const char *ending,
                     char out[REPRO_PATH]) {

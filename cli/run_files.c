@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/csv.h"
-#include "base/text.h"
 #include "cli/outputs.h"
+#include "util/csv.h"
+#include "util/text.h"
 
 static const char ending[] = ".safetensors";
 static const char header[] = "step,loss,kl,grad_norm,valid,rate,seconds\n";

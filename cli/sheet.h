@@ -2,7 +2,7 @@
 #ifndef MNP_CLI_SHEET_H
 #define MNP_CLI_SHEET_H
 
-#include "base/png.h"
+#include "util/png.h"
 
 enum { SHEET_COLS = 8, SHEET_MAX = 48 };
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/outputs.h"
 #include "data/images.h"
+#include "util/text.h"
 
 enum { VALID_FUNCTIONS = 1000 };
 

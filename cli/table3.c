@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/outputs.h"
 #include "cli/points.h"
 #include "cli/training.h"
+#include "util/text.h"
 
 const table3_context table3_contexts[TABLE3_CONTEXTS] = {
     {"20", "uniform:20", EVAL_UNIFORM, 20},

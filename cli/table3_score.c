@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "cli/points.h"
 #include "cli/table3.h"
+#include "util/text.h"
 
 enum { PROPOSAL = 2048 };
 

@@ -5,8 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "cli/outputs.h"
+#include "util/text.h"
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "util/text.h"
 
 enum { CHECKPOINT_SECONDS = 60 };
 

@@ -1,8 +1,8 @@
 /* wells.c: see wells.h. */
 #include "cli/wells.h"
 
-#include "base/csv.h"
 #include "base/rng.h"
+#include "util/csv.h"
 
 mnp_status wells_write(env *e, const char *path, const float *y, int64_t rows, int64_t cols,
                        int64_t count, uint64_t seed) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # check_includes.sh: dependencies point down only. Each room of src/ may include itself and the
-# rooms named here; standard headers and mnp.h are free to all. cli/ stands above everything.
+# rooms named here; standard headers, the public headers and util/ are free to all. util/ knows nothing
+# but itself and mnp.h; cli/ and lab/ stand above everything.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -31,15 +32,19 @@ while IFS=: read -r file line text; do
     room=${room%%/*}
     target=${path%%/*}
     [ -n "${below[$room]+known}" ] || complain "$file:$line: src/$room is not a known room"
-    [ "$path" = mnp.h ] && continue
+    [[ $path == mnp*.h || $path == util/* ]] && continue
     [[ $path != ../* ]] && [ -e "$(dirname "$file")/$path" ] && continue # a neighbour
     if [ ! -e "src/$path" ] || [[ $path == *..* ]]; then
-        complain "$file:$line: \"$path\" is not written from src/ (as in \"base/env.h\")"
+        complain "$file:$line: \"$path\" is not written from src/ (as in \"util/env.h\")"
     elif [[ " $room ${below[$room]-} " != *" $target "* ]]; then
         complain "$file:$line: $room may not include $target (\"$path\")"
     fi
 done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' src --include='*.[ch]' --include='*.cu' \
     --include='*.cuh')
+
+while IFS=: read -r file line text; do
+    [[ $text == *'"util/'* || $text == *'"mnp.h"'* ]] || complain "$file:$line: util/ includes only itself: $text"
+done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' util)
 
 # The public header includes nothing of ours, examples nothing but the public header.
 while IFS=: read -r file line text; do

@@ -3,8 +3,8 @@
 #ifndef MNP_TEST_DAMAGED_H
 #define MNP_TEST_DAMAGED_H
 
-#include "base/fsio.h"
 #include "check.h"
+#include "util/fsio.h"
 
 /* v (n) takes the place of the numbers of `name` from number `first` on. */
 static void write_damaged(env *e, const char *from, const char *to, const char *name, size_t first,

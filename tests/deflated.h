@@ -3,7 +3,7 @@
 #ifndef MNP_TESTS_DEFLATED_H
 #define MNP_TESTS_DEFLATED_H
 
-#include "base/fsio.h"
+#include "util/fsio.h"
 
 typedef struct bit_writer {
     buf *out;

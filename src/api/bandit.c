@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/handles.h"
-#include "base/text.h"
+#include "util/text.h"
 
 static mnp_status policy_of(env *e, const char *name, bandit_policy *out) {
     static const char *const names[] = {"thompson", "greedy", "ucb"};

@@ -4,7 +4,7 @@
 #ifndef MNP_API_CHECK_H
 #define MNP_API_CHECK_H
 
-#include "base/env.h"
+#include "util/env.h"
 
 /* ---- structs that cross the interface -------------------------------------------------------- */
 

@@ -3,9 +3,9 @@
 
 #include "api/handles.h"
 #include "base/rng.h"
-#include "base/text.h"
 #include "run/laws.h"
 #include "run/score.h"
+#include "util/text.h"
 
 static mnp_status check_eval_opts(env *e, const mnp_eval_opts *o) {
     MNP_TRY(check_range(e, o->functions, 0, INT64_MAX, "mnp_eval_opts.functions"));

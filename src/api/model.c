@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "api/handles.h"
-#include "base/real.h"
+#include "util/real.h"
 
 /* A model handle around m, which it owns from then on, whatever happens. */
 static mnp_status wrap(mnp_ctx *ctx, model *m, mnp_model **out) {

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "bandit/agent_file.h"
-#include "base/real.h"
-#include "base/text.h"
+#include "util/real.h"
+#include "util/text.h"
 
 #define AGENT(id, name) extern const agent_def agent_##id;
 #include "bandit/agents.def"

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/real.h"
-#include "base/text.h"
+#include "util/real.h"
+#include "util/text.h"
 
 /* ---- episodes -------------------------------------------------------------------------------- */
 

@@ -8,10 +8,10 @@
 #define MNP_BANDIT_LEARNER_H
 
 #include "bandit/mlp.h"
-#include "base/limits.h"
 #include "base/options.h"
 #include "base/safetensors.h"
 #include "data/dataset.h"
+#include "util/limits.h"
 
 /* A training run as its caller sees it; any member may be NULL. */
 typedef struct learner_watch {

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "bandit/problem.h"
-#include "base/real.h"
+#include "util/real.h"
 
 enum { NONE = CSV_COLUMNS_MAX };
 

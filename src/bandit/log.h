@@ -6,8 +6,8 @@
 #ifndef MNP_BANDIT_LOG_H
 #define MNP_BANDIT_LOG_H
 
-#include "base/csv.h"
 #include "data/actions.h"
+#include "util/csv.h"
 
 typedef struct log_source {
     /* Columns; NULL: action, reward, propensity by these names, and all numbers that are left as

@@ -8,8 +8,8 @@
 #define MNP_BANDIT_MLP_H
 
 #include "backend/cpu/kernels.h"
-#include "base/env.h"
-#include "base/limits.h"
+#include "util/env.h"
+#include "util/limits.h"
 
 typedef struct mlp {
     int layers;

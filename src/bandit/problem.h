@@ -5,9 +5,9 @@
 #ifndef MNP_BANDIT_PROBLEM_H
 #define MNP_BANDIT_PROBLEM_H
 
-#include "base/env.h"
-#include "base/limits.h"
 #include "data/wheel.h"
+#include "util/env.h"
+#include "util/limits.h"
 
 typedef struct problem {
     env env; /* its own copy */

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/env.h"
+#include "util/env.h"
 
 typedef struct crew {
     env *e; /* the caller's: only worker 0, which is the caller's thread, may ask it */

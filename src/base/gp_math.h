@@ -11,7 +11,7 @@
 #ifndef MNP_BASE_GP_MATH_H
 #define MNP_BASE_GP_MATH_H
 
-#include "base/env.h"
+#include "util/env.h"
 
 enum {
     GP_RBF = 1,

@@ -7,7 +7,7 @@
 #ifndef MNP_BASE_OBJECT_H
 #define MNP_BASE_OBJECT_H
 
-#include "base/env.h"
+#include "util/env.h"
 
 /* The function `symbol` of the object `file`; it stays loaded until the process ends.
  * MNP_EUNSUPPORTED says what was tried; `remedy` ends the text where no such file is there. */

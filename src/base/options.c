@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "util/text.h"
 
 static void *field(const option_view *v, const option_def *d) {
     return (char *)v->target + d->offset;

@@ -18,9 +18,9 @@
 #ifndef MNP_BASE_OPTIONS_H
 #define MNP_BASE_OPTIONS_H
 
-#include "base/env.h"
-#include "base/fsio.h"
-#include "base/limits.h"
+#include "util/env.h"
+#include "util/fsio.h"
+#include "util/limits.h"
 
 typedef enum option_type {
     OPTION_TYPE_INT,    /* int64_t                                                  */

@@ -8,8 +8,8 @@
 
 #include <pthread.h>
 
-#include "base/env.h"
-#include "base/limits.h"
+#include "util/env.h"
+#include "util/limits.h"
 
 typedef struct pool pool;
 

@@ -6,8 +6,8 @@
 #ifndef MNP_BASE_SAFETENSORS_H
 #define MNP_BASE_SAFETENSORS_H
 
-#include "base/env.h"
-#include "base/limits.h"
+#include "util/env.h"
+#include "util/limits.h"
 
 typedef enum safetensors_dtype {
     SAFETENSORS_F32,

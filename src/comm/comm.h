@@ -10,9 +10,9 @@
 #ifndef MNP_COMM_COMM_H
 #define MNP_COMM_COMM_H
 
-#include "base/env.h"
-#include "base/limits.h"
 #include "comm/transport.h"
+#include "util/env.h"
+#include "util/limits.h"
 
 typedef struct comm comm;
 

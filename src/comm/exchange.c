@@ -3,8 +3,8 @@
  * does not come is known by name. See comm.h. */
 #include <string.h>
 
-#include "base/text.h"
 #include "comm/inner.h"
+#include "util/text.h"
 
 static const size_t piece = (size_t)1 << 28; /* bytes of one message: MPI counts in int */
 

@@ -4,8 +4,8 @@
 #ifndef MNP_DATA_ACTIONS_H
 #define MNP_DATA_ACTIONS_H
 
-#include "base/csv.h"
-#include "base/limits.h"
+#include "util/csv.h"
+#include "util/limits.h"
 
 typedef struct actions {
     env *e;

@@ -2,8 +2,8 @@
 #ifndef MNP_DATA_COLUMNS_H
 #define MNP_DATA_COLUMNS_H
 
-#include "base/csv.h"
 #include "data/dataset.h"
+#include "util/csv.h"
 
 typedef struct columns {
     env *e;

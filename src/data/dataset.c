@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/csv.h"
-#include "base/real.h"
-#include "base/text.h"
 #include "comm/comm.h"
 #include "data/build.h"
 #include "data/images.h"
 #include "data/origin.h"
+#include "util/csv.h"
+#include "util/real.h"
+#include "util/text.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/crew.h"
-#include "base/text.h"
 #include "comm/comm.h"
 #include "data/dataset.h"
+#include "util/text.h"
 
 #define FAMILY(name) extern const family_def family_##name;
 #include "data/datasets.def"

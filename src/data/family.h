@@ -3,8 +3,8 @@
 #ifndef MNP_DATA_FAMILY_H
 #define MNP_DATA_FAMILY_H
 
-#include "base/limits.h"
 #include "data/dataset.h"
+#include "util/limits.h"
 
 /* Streams of one function: what is drawn for it alone, and what its group shares (stored under the
  * group's first function). */

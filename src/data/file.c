@@ -5,12 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/real.h"
 #include "data/actions.h"
 #include "data/build.h"
 #include "data/columns.h"
 #include "data/labels.h"
 #include "data/origin.h"
+#include "util/real.h"
 
 enum { POINTS_MIN = 2 }; /* of a function: one to see, one to predict */
 

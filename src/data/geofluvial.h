@@ -12,10 +12,10 @@
 #ifndef MNP_DATA_GEOFLUVIAL_H
 #define MNP_DATA_GEOFLUVIAL_H
 
-#include "base/limits.h"
 #include "data/dataset.h"
 #include "data/meander.h"
 #include "data/meander_raster.h"
+#include "util/limits.h"
 
 typedef enum geofluvial_picture {
     GEOFLUVIAL_CHANNEL, /* the channel after the last step                  */

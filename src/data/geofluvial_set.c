@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json.h"
-#include "base/npy.h"
-#include "base/text.h"
+#include "util/json.h"
+#include "util/npy.h"
+#include "util/text.h"
 
 static const char FORMAT[] = "mnp-geofluvial-1";
 

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/npy.h"
-#include "base/text.h"
 #include "data/build.h"
 #include "data/geofluvial_set.h"
 #include "data/images_png.h"
+#include "util/npy.h"
+#include "util/text.h"
 
 static const char PREFIX[] = "images:", RIVERS[] = "geofluvial";
 enum { STEP_POINTS = 512, STEP_SEEN = 256, CONTEXT_LO = 5, CONTEXT_HI = 180, BLOCK = 300 };

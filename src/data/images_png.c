@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/fsio.h"
-#include "base/png_read.h"
+#include "util/fsio.h"
+#include "util/png_read.h"
 
 static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);

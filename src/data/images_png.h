@@ -2,7 +2,7 @@
 #ifndef MNP_DATA_IMAGES_PNG_H
 #define MNP_DATA_IMAGES_PNG_H
 
-#include "base/env.h"
+#include "util/env.h"
 
 typedef struct png_list {
     char **paths; /* (count) */

@@ -2,7 +2,7 @@
 #ifndef MNP_DATA_LABELS_H
 #define MNP_DATA_LABELS_H
 
-#include "base/env.h"
+#include "util/env.h"
 
 typedef struct labels {
     env *e;

@@ -9,9 +9,9 @@
 #ifndef MNP_DATA_MEANDER_H
 #define MNP_DATA_MEANDER_H
 
-#include "base/limits.h"
 #include "base/options.h"
 #include "base/rng.h"
+#include "util/limits.h"
 
 /* Lengths in metres, times in years of 365 days. */
 typedef struct meander_opts {

@@ -3,8 +3,8 @@
 #ifndef MNP_DATA_MEANDER_RASTER_H
 #define MNP_DATA_MEANDER_RASTER_H
 
-#include "base/env.h"
-#include "base/limits.h"
+#include "util/env.h"
+#include "util/limits.h"
 
 /* A mask of rows x cols square pixels; row 0 is the top, at the largest y. The centre of (r, c) is
  * (x0 + (c + 1/2) cell, y1 - (r + 1/2) cell). */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/real.h"
+#include "util/real.h"
 
 static int ascending(const void *a, const void *b) {
     double u = *(const double *)a, v = *(const double *)b;

@@ -4,7 +4,7 @@
 #ifndef MNP_DATA_ORIGIN_H
 #define MNP_DATA_ORIGIN_H
 
-#include "base/fsio.h"
+#include "util/fsio.h"
 
 typedef struct origin {
     double at;              /* what is subtracted; 0: nothing                       */

@@ -16,8 +16,8 @@
 #ifndef MNP_GRAPH_GRAPH_H
 #define MNP_GRAPH_GRAPH_H
 
-#include "base/env.h"
 #include "graph/params.h"
+#include "util/env.h"
 
 typedef int32_t val; /* index of a value in its graph */
 enum { VAL_NONE = -1 };

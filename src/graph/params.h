@@ -4,7 +4,7 @@
 #ifndef MNP_GRAPH_PARAMS_H
 #define MNP_GRAPH_PARAMS_H
 
-#include "base/env.h"
+#include "util/env.h"
 
 typedef enum init_kind {
     INIT_ZERO,

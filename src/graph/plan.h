@@ -5,8 +5,8 @@
 #ifndef MNP_GRAPH_PLAN_H
 #define MNP_GRAPH_PLAN_H
 
-#include "base/fsio.h"
 #include "graph/graph.h"
+#include "util/fsio.h"
 
 typedef struct plan_opts {
     int64_t n, m;    /* capacities: the most points and context points a function may have; */

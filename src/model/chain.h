@@ -9,8 +9,8 @@
 #ifndef MNP_MODEL_CHAIN_H
 #define MNP_MODEL_CHAIN_H
 
-#include "base/limits.h"
 #include "model/spec.h"
+#include "util/limits.h"
 
 /* From which rows the latents are inferred. */
 typedef enum chain_source {

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/real.h"
 #include "base/safetensors.h"
-#include "base/text.h"
+#include "util/real.h"
+#include "util/text.h"
 
 static const char format_key[] = "mnp.format", options_key[] = "mnp.options";
 

@@ -5,10 +5,10 @@
 #ifndef MNP_MODEL_MODEL_H
 #define MNP_MODEL_MODEL_H
 
-#include "base/limits.h"
-#include "base/real.h"
 #include "model/chain.h"
 #include "model/process/process.h"
+#include "util/limits.h"
+#include "util/real.h"
 
 /* Inside the model x' = (x - x_shift) / x_scale and y' = (y - y_shift) / y_scale; densities of raw
  * y are those of y' minus log y_scale. Off: shift 0, scale 1. */

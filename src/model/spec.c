@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "base/limits.h"
-#include "base/text.h"
 #include "model/process/process.h"
+#include "util/limits.h"
+#include "util/text.h"
 
 #define INT(f, def, lo, hi, help)  OPTION_INT(model_spec, f, def, lo, hi, help)
 #define REAL(f, def, lo, hi, help) OPTION_REAL(model_spec, f, def, lo, hi, help)

@@ -2,8 +2,8 @@
 #ifndef MNP_OP_RQS_H
 #define MNP_OP_RQS_H
 
-#include "base/limits.h"
 #include "op/map.h"
+#include "util/limits.h"
 
 enum { RQS_BINS };                                                     /* i */
 enum { RQS_BOUND, RQS_MIN_WIDTH, RQS_MIN_HEIGHT, RQS_MIN_DERIVATIVE }; /* f */

@@ -6,8 +6,8 @@
 #ifndef MNP_PLOT_CANVAS_H
 #define MNP_PLOT_CANVAS_H
 
-#include "base/env.h"
-#include "base/fsio.h"
+#include "util/env.h"
+#include "util/fsio.h"
 
 typedef struct plot_colour {
     uint8_t r, g, b, a; /* a = 0 draws nothing */

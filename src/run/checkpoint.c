@@ -5,9 +5,9 @@
 
 #include "base/object.h"
 #include "base/safetensors.h"
-#include "base/text.h"
 #include "comm/comm.h"
 #include "run/train_inner.h"
+#include "util/text.h"
 
 enum { PROGRAM_LIMIT = 1 << 30, BLOCKS = 5 };
 enum { NUMBER_STEP, NUMBER_VALID, NUMBER_BEST, NUMBER_BEST_STEP, NUMBERS };

@@ -21,7 +21,7 @@
 #ifndef MNP_RUN_HONOUR_H
 #define MNP_RUN_HONOUR_H
 
-#include "base/env.h"
+#include "util/env.h"
 
 enum { HONOUR_NEAR = 32 };
 /* Share of a measurement's own error in the variance of the misfit: 0.05^2 beside 0.7^2. */

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "base/rng.h"
 #include "run/predict_state.h"
 #include "run/score.h"
+#include "util/limits.h"
 
 enum { SAMPLE_CHUNK = 8, TARGET_BLOCK = 512 };
 enum { JOINT_CHUNK = 256, JOINT_ROWS = 8192 }; /* without latents; rows: set and targets together */

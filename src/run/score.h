@@ -3,9 +3,9 @@
 #ifndef MNP_RUN_SCORE_H
 #define MNP_RUN_SCORE_H
 
-#include "base/limits.h"
 #include "base/rng.h"
 #include "run/eval.h"
+#include "util/limits.h"
 
 /* What a scoring graph was recorded for; the argument of the two record functions, which record
  * what the model's process says (model/process/process.h). */

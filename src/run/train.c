@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/limits.h"
 #include "comm/comm.h"
+#include "util/limits.h"
 
 #define INT(f, def, lo, hi, help)  OPTION_INT(train_spec, f, def, lo, hi, help)
 #define REAL(f, def, lo, hi, help) OPTION_REAL(train_spec, f, def, lo, hi, help)

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "api/handles.h"
-#include "base/fsio.h"
 #include "base/safetensors.h"
 #include "check.h"
 #include "damaged.h"
 #include "run/train_inner.h"
+#include "util/fsio.h"
 
 static char folder[200];
 

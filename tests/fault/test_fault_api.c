@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "api/handles.h"
-#include "base/fsio.h"
 #include "check.h"
+#include "util/fsio.h"
 
 /* ---- the failing world ----------------------------------------------------------------------- */
 

@@ -4,9 +4,9 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "base/fsio.h"
 #include "check.h"
 #include "mnp.h"
+#include "util/fsio.h"
 
 static atomic_long live, left; /* left: calls until the failing one; negative: none fails */
 static atomic_bool failed;

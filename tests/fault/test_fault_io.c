@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/csv.h"
-#include "base/json.h"
-#include "base/npy.h"
-#include "base/png.h"
 #include "base/safetensors.h"
 #include "check.h"
+#include "util/csv.h"
+#include "util/json.h"
+#include "util/npy.h"
+#include "util/png.h"
 
 typedef struct faults {
     long live;      /* allocations not yet freed */

@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/npy.h"
 #include "base/safetensors.h"
 #include "check.h"
 #include "deflated.h"
 #include "mnp.h"
 #include "small_run.h"
+#include "util/npy.h"
 
 enum { MOST = 50 * 1000 * 1000, CAP = 1 << 28 };
 

@@ -1,7 +1,7 @@
 /* fuzz_csv.c: any text is read or refused; a table that was read, written and read again is the
  * same. */
-#include "base/csv.h"
 #include "fuzz/fuzz.h"
+#include "util/csv.h"
 
 size_t fuzz_seed(size_t i, uint8_t *out) {
     static const char *const seeds[] = {

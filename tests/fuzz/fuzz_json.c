@@ -1,6 +1,6 @@
 /* fuzz_json.c: any text is read or refused; what was read is written and read again as the same. */
-#include "base/json.h"
 #include "fuzz/fuzz.h"
+#include "util/json.h"
 
 size_t fuzz_seed(size_t i, uint8_t *out) {
     static const char *const seeds[] = {

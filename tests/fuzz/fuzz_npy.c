@@ -1,6 +1,6 @@
 /* fuzz_npy.c: any bytes are refused, or give an array of just the size they have. */
-#include "base/npy.h"
 #include "fuzz/fuzz.h"
+#include "util/npy.h"
 
 size_t fuzz_seed(size_t i, uint8_t *out) {
     static const struct {

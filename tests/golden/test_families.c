@@ -5,9 +5,9 @@
  * Whatever the law, the difference of the shares has variance p (1 - p) (1/ours + 1/theirs). The
  * bound of 4.5 standard deviations is a level of 7e-6 for each of the 105 comparisons, 7e-4 for all
  * together; seeds are fixed, so the outcome is too. */
-#include "base/json.h"
 #include "check.h"
 #include "data/dataset.h"
+#include "util/json.h"
 
 static env world;
 static json_doc *doc;

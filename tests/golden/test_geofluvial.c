@@ -2,9 +2,9 @@
  * of the reference (meander/run_statistics.csv and image_two_point_grid1.csv, and the tables below:
  * 20 runs of an independent implementation). With m runs of ours a mean must lie within 3 sd
  * sqrt(1/20 + 1/m) of theirs; the seeds are fixed, so that the outcome is too. */
-#include "base/csv.h"
 #include "check.h"
 #include "data/geofluvial.h"
+#include "util/csv.h"
 
 enum { RUNS = 8, REFERENCE_RUNS = 20 };
 

@@ -3,9 +3,9 @@
  * densities, conditional means and covariances, gradients. Tolerance 1e-9. Gradients that the
  * file does not have are compared with finite differences. */
 #include "base/gp_math.h"
-#include "base/json.h"
 #include "base/rng.h"
 #include "check.h"
+#include "util/json.h"
 
 static env world;
 static json_doc *doc;

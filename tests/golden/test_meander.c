@@ -2,10 +2,10 @@
  * implementation in Python, numbers of 12 digits or more): one step in all its parts, a hundred
  * steps to 1e-5 m, counts of nodes and cutoffs through 200 steps, cutoffs alone, the picture's
  * values; and, over random starts, the statistics of runs and images within their error. */
-#include "base/csv.h"
 #include "check.h"
 #include "data/geofluvial.h"
 #include "data/meander_raster.h"
+#include "util/csv.h"
 
 static env E;
 static const double PI = 3.14159265358979323846;

@@ -6,8 +6,8 @@
  *
  * The file keeps weights as out x in, one per layer. Here they are in x out, a layer on a
  * concatenation is split in two, and q, k, v of a set lie side by side. */
-#include "base/json.h"
 #include "lab.h"
+#include "util/json.h"
 
 enum { T = 2, Z = 2, R = 3, D = 4, FEATURES = 6, N = 7, M = 3, L = 3 };
 

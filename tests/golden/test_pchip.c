@@ -2,9 +2,9 @@
  * (pchip.json: own numpy code in float64, checked against scipy's PchipInterpolator), to 1e-12. */
 #include "data/pchip.h"
 
-#include "base/json.h"
 #include "check.h"
 #include "data/family.h"
+#include "util/json.h"
 
 static env world;
 static json_doc *doc;

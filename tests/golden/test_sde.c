@@ -4,9 +4,9 @@
  * implementation's own 2000 paths; and the ceiling of the data set. */
 #include "data/sde.h"
 
-#include "base/json.h"
 #include "check.h"
 #include "data/truth.h"
+#include "util/json.h"
 
 static env world;
 static json_doc *doc;

@@ -5,8 +5,8 @@
  *
  * The double reference must agree to 1e-12, the CPU backend to 1e-5. */
 #include "backend/backend.h"
-#include "base/json.h"
 #include "check.h"
+#include "util/json.h"
 
 static env world;
 static const json_value *root;

@@ -6,9 +6,9 @@
  * values 2e-5 times the slope, log-derivatives 5e-4, and 1e-2 in the case with wild parameters,
  * where they change by thousands per unit next to narrow bins. */
 #include "backend/cpu/kernels.h"
-#include "base/json.h"
 #include "check.h"
 #include "op/rqs_math.h"
+#include "util/json.h"
 
 static env world;
 static json_doc *doc;

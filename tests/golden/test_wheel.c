@@ -2,8 +2,8 @@
  * wheel.csv, best action and mean rewards at given contexts, exactly; wheel_uniform.csv, the
  * uniform agent's regret per step and how often a context lies outside, within sampling error. */
 #include "bandit/trial.h"
-#include "base/csv.h"
 #include "check.h"
+#include "util/csv.h"
 
 static env E;
 

@@ -1,5 +1,5 @@
 /* test_csv.c: people's tables are read, or refused with the line and a remedy. */
-#include "base/csv.h"
+#include "util/csv.h"
 
 #include <unistd.h>
 

@@ -2,9 +2,9 @@
  * missing values, the report, the hold-out, and messages for what cannot be read. */
 #include <unistd.h>
 
-#include "base/fsio.h"
 #include "check.h"
 #include "data/dataset.h"
+#include "util/fsio.h"
 
 static env E;
 static char path[200];

@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fsio.h"
 #include "check.h"
 #include "data/dataset.h"
 #include "scarce.h"
+#include "util/fsio.h"
 
 static env E;
 static char folder[200], path[300];

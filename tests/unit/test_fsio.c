@@ -1,5 +1,5 @@
 /* test_fsio.c: numbers as text, the buffer, and files that are replaced whole or not at all. */
-#include "base/fsio.h"
+#include "util/fsio.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/npy.h"
-#include "base/png.h"
 #include "check.h"
 #include "data/geofluvial_set.h"
 #include "scarce.h"
+#include "util/npy.h"
+#include "util/png.h"
 
 static env E;
 static char folder[200];

@@ -1,6 +1,6 @@
 /* test_json.c: what is JSON is read, what is not is refused with its place, what is written is
  * JSON again. */
-#include "base/json.h"
+#include "util/json.h"
 
 #include "check.h"
 

@@ -1,10 +1,10 @@
 /* test_npy.c: arrays are read back as written, in NumPy's own bytes; damaged ones are refused. */
-#include "base/npy.h"
+#include "util/npy.h"
 
 #include <unistd.h>
 
-#include "base/fsio.h"
 #include "check.h"
+#include "util/fsio.h"
 
 static env E;
 static char path[200];

@@ -3,8 +3,8 @@
 
 #include <locale.h>
 
-#include "base/text.h"
 #include "check.h"
+#include "util/text.h"
 
 typedef struct toy {
     int64_t steps;

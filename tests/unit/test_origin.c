@@ -3,10 +3,10 @@
  * one, from a file as from arrays, and answers in the raw units. */
 #include <unistd.h>
 
-#include "base/fsio.h"
 #include "check.h"
 #include "data/origin.h"
 #include "mnp.h"
+#include "util/fsio.h"
 
 enum { FUNCTIONS = 6, POINTS = 12, SAMPLES = 3 };
 static const double start = 1700000000000.0, level = 4e9;

@@ -1,6 +1,6 @@
 /* test_png.c: PNG pictures taken apart by an independent, slow reader: chunks and their checksums,
  * the stored blocks, and every pixel. */
-#include "base/png.h"
+#include "util/png.h"
 
 #include "base/rng.h"
 #include "check.h"

@@ -1,9 +1,9 @@
 /* test_png_read.c: PNG files written by another program (zlib's compression, all filters), our own
  * files read back, and damaged ones. The pictures have pixels that a formula tells. */
-#include "base/png_read.h"
+#include "util/png_read.h"
 
-#include "base/png.h"
 #include "check.h"
+#include "util/png.h"
 
 static env E;
 

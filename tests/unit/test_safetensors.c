@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "base/fsio.h"
 #include "check.h"
+#include "util/fsio.h"
 
 static env E;
 static char path[220];

@@ -1,10 +1,10 @@
 /* test_text.c: foreign text as one line for people. */
-#include "base/text.h"
+#include "util/text.h"
 
-#include "base/env.h"
-#include "base/fsio.h"
-#include "base/json.h"
 #include "check.h"
+#include "util/env.h"
+#include "util/fsio.h"
+#include "util/json.h"
 
 static const char *plain(const char *text) {
     static char out[256];

@@ -3,7 +3,7 @@
 #define MNP_CUDA_LOADER_H
 
 #include "backend/cuda/api.h"
-#include "base/env.h"
+#include "util/env.h"
 
 /* MNP_EUNSUPPORTED with the reason. The library stays loaded until the process ends. */
 mnp_status cuda_load(env *e, const cuda_api **api, cuda_device_info *info);

@@ -4,7 +4,7 @@
 #ifndef MNP_CUDA_SCHEDULE_H
 #define MNP_CUDA_SCHEDULE_H
 
-#include "base/env.h"
+#include "util/env.h"
 
 enum { SCHEDULE_SPANS = 64, SCHEDULE_TOGETHER = 4 };
 

@@ -4,7 +4,7 @@
 #define MNP_CUDA_SHARE_H
 
 #include "backend/cuda/api.h"
-#include "base/env.h"
+#include "util/env.h"
 
 typedef struct cuda_share cuda_share;
 

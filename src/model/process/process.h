@@ -9,8 +9,8 @@
 #ifndef MNP_MODEL_PROCESS_H
 #define MNP_MODEL_PROCESS_H
 
-#include "base/limits.h"
 #include "model/spec.h"
+#include "util/limits.h"
 
 typedef struct process_train_opts {
     draw_opts draw;

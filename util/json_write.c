@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/text.h"
+#include "util/json.h"
+#include "util/text.h"
 
 void json_writer_init(json_writer *w, buf *out, int indent) {
     *w = (json_writer){.out = out, .indent = indent};

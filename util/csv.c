@@ -2,7 +2,7 @@
  *
  * The reader keeps the text of the file and cuts it in place: a field is unquoted where it lies and
  * ends with a NUL, which takes the place of a blank, a quote or the separator after it. */
-#include "base/csv.h"
+#include "util/csv.h"
 
 #include <inttypes.h>
 #include <math.h>

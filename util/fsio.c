@@ -1,6 +1,6 @@
 /* fsio.c: files, a growing buffer and numbers as text. See fsio.h for the contract. */
 #define _XOPEN_SOURCE 700
-#include "base/fsio.h"
+#include "util/fsio.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "util/text.h"
 
 /* ---- a growing buffer ------------------------------------------------------------------------ */
 

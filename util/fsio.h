@@ -6,8 +6,8 @@
 #ifndef MNP_BASE_FSIO_H
 #define MNP_BASE_FSIO_H
 
-#include "base/env.h"
-#include "base/limits.h"
+#include "util/env.h"
+#include "util/limits.h"
 
 /* ---- a growing buffer ------------------------------------------------------------------------ */
 

@@ -3,8 +3,8 @@
 #ifndef MNP_BASE_PNG_H
 #define MNP_BASE_PNG_H
 
-#include "base/fsio.h"
-#include "base/limits.h"
+#include "util/fsio.h"
+#include "util/limits.h"
 
 /* Appends the file. pixels (height, width): 0 is black; white is 255 with 8 bits a pixel, and any
  * other number with 1 bit. */

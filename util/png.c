@@ -1,7 +1,7 @@
 /* png.c: see png.h. A PNG file is a signature and chunks: length, name, data, CRC-32 of name and
  * data. The picture is the chunk IDAT: a zlib stream (RFC 1950) of stored blocks (RFC 1951), in
  * which every row follows a byte 0, "no filter". */
-#include "base/png.h"
+#include "util/png.h"
 
 #include <string.h>
 

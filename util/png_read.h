@@ -3,7 +3,7 @@
 #ifndef MNP_BASE_PNG_READ_H
 #define MNP_BASE_PNG_READ_H
 
-#include "base/env.h"
+#include "util/env.h"
 
 typedef struct png_picture {
     int64_t rows, cols;

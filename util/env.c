@@ -1,10 +1,10 @@
 /* env.c: memory, errors and callbacks of an env. See env.h for the contract. */
-#include "base/env.h"
+#include "util/env.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "util/text.h"
 
 static void *default_alloc(void *user, size_t bytes, size_t align) {
     (void)user;

@@ -8,8 +8,8 @@
 #ifndef MNP_BASE_CSV_H
 #define MNP_BASE_CSV_H
 
-#include "base/fsio.h"
-#include "base/limits.h"
+#include "util/fsio.h"
+#include "util/limits.h"
 
 typedef struct csv_table {
     env *e;

@@ -1,11 +1,11 @@
 /* text.c: see text.h for the contract. */
-#include "base/text.h"
+#include "util/text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/fsio.h"
+#include "util/fsio.h"
 
 /* ---- parsing --------------------------------------------------------------------------------- */
 

@@ -1,11 +1,11 @@
 /* png_read.c: see png_read.h. */
-#include "base/png_read.h"
+#include "util/png_read.h"
 
 #include <string.h>
 
-#include "base/fsio.h"
-#include "base/inflate.h"
-#include "base/limits.h"
+#include "util/fsio.h"
+#include "util/inflate.h"
+#include "util/limits.h"
 
 enum { HEAD = 8, CHUNK_EXTRA = 12, IHDR_BYTES = 13, IHDR_END = HEAD + CHUNK_EXTRA + IHDR_BYTES };
 enum { INFLATE_MOST = 1032 }; /* bytes that one byte of deflated data can become */

@@ -1,6 +1,6 @@
 /* inflate.c: see inflate.h. Codes are decoded bit by bit with counts per length (canonical Huffman
  * codes): slow and small, for pictures that are read once. */
-#include "base/inflate.h"
+#include "util/inflate.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  *
  * The reader is a recursive descent over the text. The items of an open container wait on a stack
  * and move into the document's arena, in one piece, when it closes. */
-#include "base/json.h"
+#include "util/json.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,12 +3,12 @@
  * Layout: "\x93NUMPY", version (2 bytes), header length (2 bytes in version 1, 4 later), a Python
  * dict such as {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } padded with blanks, then
  * the elements. */
-#include "base/npy.h"
+#include "util/npy.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/fsio.h"
+#include "util/fsio.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "file data is used in place");
 

@@ -6,8 +6,8 @@
 #ifndef MNP_BASE_JSON_H
 #define MNP_BASE_JSON_H
 
-#include "base/fsio.h"
-#include "base/limits.h"
+#include "util/fsio.h"
+#include "util/limits.h"
 
 typedef enum json_kind {
     JSON_NULL,

@@ -6,8 +6,8 @@
 #ifndef MNP_BASE_NPY_H
 #define MNP_BASE_NPY_H
 
-#include "base/env.h"
-#include "base/limits.h"
+#include "util/env.h"
+#include "util/limits.h"
 
 typedef enum npy_type { NPY_F4, NPY_F8, NPY_I4, NPY_I8, NPY_U1, NPY_B1 } npy_type;
 

@@ -176,7 +176,7 @@ const command command_bandit = {
     .details = "Contexts are uniform in the unit disc; outside the radius delta the quadrant's "
                "action pays 50, the\nsafe action pays 1.2 everywhere, all else 1. The model is "
                "conditioned on every reward as it comes\nand plays the best action of a function "
-               "drawn from it (docs/BANDITS.md). Regret is in percent of\nthe uniform agent's, "
+               "drawn from it. Regret is in percent of\nthe uniform agent's, "
                "averaged over trials on the same contexts.\nMODEL is a model of `mnp train`, or "
                "an agent of `mnp train --model maml|c-bruno`.\n"
                "--log replays decisions that somebody else made: an event counts, and is "

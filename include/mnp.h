@@ -132,7 +132,7 @@ MNP_API const char *mnp_last_error(const mnp_ctx *ctx);
  * scoring and drawing families of functions are shared by all ranks, with the bits of one process.
  * Every rank makes the same calls in the same order; files are the caller's business (rank 0's).
  * A trainer belongs to the job, or to no job, as its context was when it was made; elsewhere it
- * refuses to run. docs/CLUSTER.md */
+ * refuses to run. docs/user/cluster.md */
 typedef struct mnp_job_opts {
     size_t size;    /* sizeof(mnp_job_opts)                                                     */
     double timeout; /* seconds of silence after which a rank is lost; 0 = 120                   */
@@ -356,7 +356,7 @@ MNP_API mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp
                                  const mnp_set *targets, int64_t samples, uint64_t seed,
                                  double *bound, double *prior);
 
-/* How well the laws of a stochastic process hold, as numbers (docs/MATH.md):
+/* How well the laws of a stochastic process hold, as numbers (docs/dev/math.md):
  *   permutation  largest change of a point's log-density when the set is reordered
  *   marginal     largest relative change of a point's term when other targets are dropped, given z
  *   conditional  root mean square over functions of log p(A|C) + log p(B|C,A) - log p(B|C) -
@@ -516,9 +516,9 @@ typedef struct mnp_replay_scores {
 } mnp_replay_scores;
 
 /* How the agent would have fared: an event counts, and is observed, when the agent chooses the
- * logged action (docs/BANDITS.md). A bad reward, an unknown action or a ragged row is refused with
- * file and line. The model is for agents that need one, otherwise NULL; opts and log_opts may be
- * NULL. */
+ * logged action (docs/user/bandits.md). A bad reward, an unknown action or a ragged row is refused
+ * with file and line. The model is for agents that need one, otherwise NULL; opts and log_opts may
+ * be NULL. */
 MNP_API mnp_status mnp_bandit_replay(mnp_ctx *ctx, const char *log, const mnp_model *model,
                                      const mnp_bandit_opts *opts, const mnp_log_opts *log_opts,
                                      mnp_replay_scores *out);

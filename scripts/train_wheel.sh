@@ -13,7 +13,7 @@
 #   OUT        folder of the models             SETS       more options, "key=value key=value"
 #   TRIALS     of the regret printed after; 0 prints none
 #
-# The wheels' actions are partly a player's (docs/BANDITS.md says why); DATA=wheel is the paper's data,
+# The wheels' actions are partly a player's (docs/user/bandits.md says why); DATA=wheel is the paper's data,
 # all actions random. np-t5 is the Neural Process with the training budget of mnp-t5: as many steps as make the same
 # number of network passes, five times those of np-t1.
 set -eu

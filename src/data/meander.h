@@ -3,7 +3,7 @@
  * The centreline is a list of nodes, flow towards the last one. A step moves every node sideways at
  * a rate that depends on the curvature here and upstream (Howard and Knutson 1984), cuts off loops
  * whose neck has become narrow, and spaces the nodes evenly again. The valley is flat, so elevation
- * has no part in it. docs/GEOLOGY.md has the formulas.
+ * has no part in it. docs/user/maps.md has the formulas.
  *
  * One simulation is one `meander`, used by one thread. The start is the only random thing. */
 #ifndef MNP_DATA_MEANDER_H

@@ -5,7 +5,7 @@
  *   z_t ~ N(mu_t([z_{t+1}, r_t]), sigma_t([z_{t+1}, r_t])),  y_{t-1} = F_t^{-1}(y_t; x, z_t).
  *
  * The posterior reads all n points, or the k it is to see, the prior the m context points (prefixes
- * of the same rows, so their y_t are computed once). docs/MATH.md derives what is recorded here. */
+ * of the same rows, so their y_t are computed once). docs/dev/math.md derives it. */
 #ifndef MNP_MODEL_CHAIN_H
 #define MNP_MODEL_CHAIN_H
 

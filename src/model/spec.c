@@ -112,7 +112,7 @@ typedef struct preset {
 #define WHEEL  WHEEL_COMMON "enc_width=128 ds_layers=3 flow_hidden=128 flow_layers=3 flow_gain=3"
 #define WHEEL5 WHEEL_COMMON "enc_width=64 ds_layers=3 flow_hidden=128 flow_layers=2"
 
-/* docs/GEOLOGY.md says why. */
+/* docs/user/maps.md says why. */
 #define IMAGE_CODE                                                                                 \
     "encoder=isab enc_width=96 heads=6 n_sab=2 n_inducing=32 d_r=128 d_z=128 head_hidden=128 "     \
     "head_layers=1 rff=63 rff_append_x=on y_gain=4 flow_layers=2 train_score=rest kl_weight=0.05"

@@ -27,7 +27,7 @@ enum { HONOUR_NEAR = 32 };
 /* Share of a measurement's own error in the variance of the misfit: 0.05^2 beside 0.7^2. */
 #define HONOUR_NUGGET 0.005
 /* The usual range, as a share of the longer side: of all from 2 to 64 pixels of 128 the one with
- * the best CRPS of held-out pixels (GEOLOGY.md). */
+ * the best CRPS of held-out pixels (docs/user/maps.md). */
 #define HONOUR_RANGE 0.1
 
 typedef struct honour honour;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_extend.sh: the examples of docs/EXTEND.md, taken out of the page, compiled with the flags of
+# test_extend.sh: the examples of docs/dev/extend.md, taken out of the page, compiled with the flags of
 # this build and used. Files that include a list are compiled again with the longer list and linked
 # before the library, so the library's own are not taken.
 set -u
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 BUILD=${BUILD:-$PWD/build}
 tmp=${TEST_TMP:-$(mktemp -d)}
 top=$PWD
-page=$top/docs/EXTEND.md
+page=$top/docs/dev/extend.md
 tree=$tmp/tree
 mkdir -p "$tree" && cp -r include src "$tree"
 

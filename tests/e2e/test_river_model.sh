@@ -61,7 +61,7 @@ listens() {
     done | tee rms.txt
     [ "$(wc -l <rms.txt)" = 2 ] && awk 'NR == 1 { own = $1 } NR == 2 { exit !(own < 0.7 * $1) }' rms.txt
 }
-example() { # the wells of docs/GEOLOGY.md, asked for on their own grid
+example() { # the wells of docs/user/maps.md, asked for on their own grid
     "$MNP" predict "$1" --context "$wells" --grid 128x128 --samples 4 --quiet --out e &&
         measure e.csv "$wells" | tee e.txt && awk '{ exit !($1 == 40 && $2 == 40) }' e.txt
 }

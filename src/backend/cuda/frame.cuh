@@ -83,7 +83,7 @@ FN float *work() {
 /* Threads that run one instruction: the whole block, or whole warps of it. Teams meet by
  * themselves, some more often than others: compute-sanitizer's racecheck counts barriers by warp
  * and then takes the next one of the block for two, so it reports hazards that are none
- * (docs/GPU.md, "Races"). */
+ * (docs/dev/gpu.md, "Races"). */
 struct Team {
     int rank, size, id;
     MEMBER void sync() const {

@@ -5,7 +5,7 @@
  * So rows should be long, and few warps ask, or all of them a row or two now and then. An arrival
  * is a number below ARRIVALS; each is good for one wait in an instruction. That an arrival orders a
  * copy is not seen by compute-sanitizer's racecheck, which reports what comes before and after it
- * (docs/GPU.md, "Races"). */
+ * (docs/dev/gpu.md, "Races"). */
 #ifndef MNP_CUDA_ROWS_CUH
 #define MNP_CUDA_ROWS_CUH
 

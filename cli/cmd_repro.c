@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/job.h"
-#include "cli/repro.h"
+#include "lab/study.h"
 #include "util/text.h"
 
 static const flag_def flags[] = {

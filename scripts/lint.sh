@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.." || exit 1
 export BUILD=${BUILD:-build}
 jobs=$(nproc 2>/dev/null || echo 1)
 mapfile -t files < <(scripts/c_files.sh)
-mapfile -t shell < <(find scripts tests .ci -name '*.sh' -o -path '.ci/run')
+mapfile -t shell < <(find scripts tests lab bench .ci -name '*.sh' -o -path '.ci/run')
 failed=0
 
 check() { # "what" command...
@@ -35,7 +35,7 @@ tidy() {
     # nccl.h itself does not pass, and neither object is built everywhere
     local apart='^src/comm/nccl/'
     [ ${#mpi[@]} -gt 0 ] || apart='^src/comm/(nccl|mpi)/'
-    printf '%s\0' "${files[@]}" | grep -zE '^(src|cli|bench)/.*\.c$' | grep -zvE "$apart" |
+    printf '%s\0' "${files[@]}" | grep -zE '^(src|util|cli|lab|bench)/.*\.c$' | grep -zvE "$apart" |
         xargs -0 -I{} -P "$jobs" clang-tidy --quiet --warnings-as-errors='*' {} -- "${flags[@]}" 2>/dev/null
 }
 # shellcheck disable=SC2317

@@ -1,9 +1,9 @@
-/* repro_cell.c: the key of a cell and the file that keeps its result. */
+/* cell.c: the key of a cell and the file that keeps its result. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-#include "cli/repro.h"
+#include "lab/study.h"
 #include "util/text.h"
 
 const char *repro_protocol(int protocol) {

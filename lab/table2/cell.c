@@ -1,9 +1,9 @@
-/* repro_table2_cell.c: one cell of table2, see table2.h. */
+/* cell.c: one cell of table2, see table2.h. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-#include "cli/table2.h"
+#include "lab/table2/table2.h"
 #include "util/text.h"
 
 /* ---- keys ------------------------------------------------------------------------------------ */

@@ -1,9 +1,9 @@
-/* table3_write.c: table 3 as Markdown and JSON. Nothing in the Markdown depends on time or place: a
+/* write.c: table 3 as Markdown and JSON. Nothing in the Markdown depends on time or place: a
  * resumed study writes the same text as an undisturbed one. */
 #include <math.h>
 
 #include "cli/points.h"
-#include "cli/table3.h"
+#include "lab/table3/table3.h"
 
 /* The paper's table: mean and, it seems, standard deviation over test images. */
 static const struct {

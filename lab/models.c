@@ -1,9 +1,9 @@
-/* repro_models.c: how each model is trained in a study, what the paper reports, and what no model
+/* models.c: how each model is trained in a study, what the paper reports, and what no model
  * can exceed. */
 #include <math.h>
 #include <string.h>
 
-#include "cli/repro.h"
+#include "lab/study.h"
 
 /* ---- training -------------------------------------------------------------------------------- */
 

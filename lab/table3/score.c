@@ -1,9 +1,9 @@
-/* table3_score.c: one cell of table 3, and the file that keeps it. */
+/* score.c: one cell of table 3, and the file that keeps it. */
 #include <math.h>
 #include <string.h>
 
 #include "cli/points.h"
-#include "cli/table3.h"
+#include "lab/table3/table3.h"
 #include "util/text.h"
 
 enum { PROPOSAL = 2048 };

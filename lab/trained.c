@@ -1,10 +1,10 @@
-/* repro_trained.c: cells of a study whose model is read from a file (--trained DIR): which file, is
+/* trained.c: cells of a study whose model is read from a file (--trained DIR): which file, is
  * it the right one, and what it says of itself. */
 #include <math.h>
 #include <string.h>
 
-#include "cli/repro.h"
 #include "cli/run_files.h"
+#include "lab/study.h"
 #include "util/limits.h"
 #include "util/text.h"
 

@@ -1,11 +1,11 @@
-/* repro_table2.c: the study table2: its rows and cells from the flags, and all of them run. */
+/* table2.c: the study table2: its rows and cells from the flags, and all of them run. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/outputs.h"
-#include "cli/table2.h"
 #include "cli/training.h"
+#include "lab/table2/table2.h"
 #include "util/text.h"
 
 /* ---- rows ------------------------------------------------------------------------------------ */

@@ -1,11 +1,11 @@
-/* repro_run.c: running the cells of a study, one after the other, with the time left over all. */
+/* run.c: running the cells of a study, one after the other, with the time left over all. */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/outputs.h"
-#include "cli/repro.h"
 #include "cli/training.h"
+#include "lab/study.h"
 #include "util/text.h"
 
 /* ---- before the first cell ------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* table3.c: see table3.h. */
-#include "cli/table3.h"
+#include "lab/table3/table3.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
-/* repro_table2_plot.c: pictures of table2: regret along the steps, and the wheel as each agent
+/* plot.c: pictures of table2: regret along the steps, and the wheel as each agent
  * plays it. */
 #include <math.h>
 
-#include "cli/table2.h"
+#include "lab/table2/table2.h"
 
 /* A hue per row, the same in all pictures; the uniform agent is grey, the oracle black. */
 static plot_hue hue_of(const table2 *s, int row) {

@@ -1,9 +1,9 @@
-/* repro_ablation_write.c: the ablation as Markdown, JSON and a picture. */
+/* write.c: the ablation as Markdown, JSON and a picture. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/repro.h"
+#include "lab/study.h"
 #include "util/text.h"
 
 /* One variant: means over its seeds. */

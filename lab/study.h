@@ -1,18 +1,17 @@
-/* repro.h: studies of many runs. A study is a list of cells; a cell is one model trained on one
+/* study.h: studies of many runs. A study is a list of cells; a cell is one model trained on one
  * data set with one seed, scored under both protocols, and its result is kept as a file. A cell is
  * keyed by everything that fixes its result, so a study can be stopped and started at will:
  * finished cells are read back, and the one that was interrupted goes on from its checkpoint.
  *
- *     repro_study.c   the list of cells, from flags; the files of a study
- *     repro_cell.c    the key of a cell, and its file
- *     repro_run.c     running one cell, and all of them with the time left
- *     repro_trained.c cells whose model is read from a file instead
- *     repro_models.c  how each model is trained in a study, the paper's numbers, known ceilings
- *     repro_table1.c  table 1 as cells;  repro_table1_write.c  as Markdown, JSON and picture;
- *     repro_curves.c  its scores by context size
- *     repro_ablation.c  and  repro_ablation_write.c: the same for the ablation */
-#ifndef MNP_CLI_REPRO_H
-#define MNP_CLI_REPRO_H
+ *     study.c    the list of cells, from flags; the files of a study
+ *     cell.c     the key of a cell, and its file
+ *     run.c      running one cell, and all of them with the time left
+ *     trained.c  cells whose model is read from a file instead
+ *     models.c   how each model is trained in a study, the paper's numbers, known ceilings
+ *     table1/, ablation/, table2/, table3/   one study each: its cells, and its tables and
+ *                pictures (write.c) */
+#ifndef MNP_LAB_STUDY_H
+#define MNP_LAB_STUDY_H
 
 #include "cli/cli.h"
 #include "plot/axes.h"
@@ -180,9 +179,9 @@ void repro_put_head(cli_json *j, const repro_study *s); /* which study, by which
 void repro_path(const repro_study *s, const char *ending, char out[REPRO_PATH]);
 
 int repro_table1(cli *c);
-int repro_table2(cli *c); /* table2.h */
+int repro_table2(cli *c); /* table2/table2.h */
 int repro_ablation(cli *c);
-int repro_table3(cli *c); /* cli/table3.h */
+int repro_table3(cli *c); /* table3/table3.h */
 
 typedef struct repro_grid { /* table 1: the cells are tasks[(model * data + d) * seeds + k] */
     repro_names models, data;

@@ -3,14 +3,14 @@
  * everything that fixes it, the bytes of its model included. So a study can be stopped and started,
  * and cells that were run elsewhere count when their files are copied into the folder.
  *
- *     repro_table2.c        rows, flags, files of models; all cells with the time left
- *     repro_table2_cell.c   one cell: its key, playing it, its file
- *     repro_table2_write.c  the tables as Markdown and JSON
- *     repro_table2_plot.c   regret along the steps, and the wheel with the decisions */
-#ifndef MNP_CLI_TABLE2_H
-#define MNP_CLI_TABLE2_H
+ *     table2.c  rows, flags, files of models; all cells with the time left
+ *     cell.c    one cell: its key, playing it, its file
+ *     write.c   the tables as Markdown and JSON
+ *     plot.c    regret along the steps, and the wheel with the decisions */
+#ifndef MNP_LAB_TABLE2_H
+#define MNP_LAB_TABLE2_H
 
-#include "cli/repro.h"
+#include "lab/study.h"
 
 enum {
     TABLE2_ROWS = 16,

@@ -1,7 +1,7 @@
-/* repro_curves.c: the scores of table 1 by context size: JSON, Markdown and a picture. */
+/* curves.c: the scores of table 1 by context size: JSON, Markdown and a picture. */
 #include <math.h>
 
-#include "cli/repro.h"
+#include "lab/study.h"
 
 /* Bins are the data's, so they are the same for all seeds and models. The standard error is that
  * over functions for one seed, and over seeds for several. */

@@ -1,10 +1,10 @@
-/* table3_spread.c: how uncertainty behaves: the mean standard deviation by number of wells and by
+/* spread.c: how uncertainty behaves: the mean standard deviation by number of wells and by
  * the distance to the nearest, and the share of wells whose value the mean keeps. For the first
  * size and a few test images, as numbers in t->spread and as spread.svg. */
 #include <math.h>
 
-#include "cli/table3_scene.h"
 #include "data/geofluvial.h"
+#include "lab/table3/scene.h"
 
 static double nearest(const scene *v, const points *seen, int64_t pixel) {
     int64_t side = v->s->side;

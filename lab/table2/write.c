@@ -1,9 +1,9 @@
-/* repro_table2_write.c: table2 as Markdown and JSON, with the paper's numbers beside ours. Nothing
+/* write.c: table2 as Markdown and JSON, with the paper's numbers beside ours. Nothing
  * in the Markdown depends on time or place. */
 #include <math.h>
 #include <string.h>
 
-#include "cli/table2.h"
+#include "lab/table2/table2.h"
 
 /* ---- the paper ------------------------------------------------------------------------------- */
 

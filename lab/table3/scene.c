@@ -1,5 +1,5 @@
-/* table3_scene.c: see table3_scene.h. */
-#include "cli/table3_scene.h"
+/* scene.c: see scene.h. */
+#include "lab/table3/scene.h"
 
 #include "data/geofluvial.h"
 #include "op/permute.h"

@@ -1,10 +1,10 @@
-/* table3_scene.h: one test image under a context: its wells as points, and the map that any model
+/* scene.h: one test image under a context: its wells as points, and the map that any model
  * of table 3 makes of them. */
-#ifndef MNP_CLI_TABLE3_SCENE_H
-#define MNP_CLI_TABLE3_SCENE_H
+#ifndef MNP_LAB_TABLE3_SCENE_H
+#define MNP_LAB_TABLE3_SCENE_H
 
 #include "cli/map.h"
-#include "cli/table3.h"
+#include "lab/table3/table3.h"
 
 typedef struct scene {
     table3 *t;

@@ -1,9 +1,9 @@
-/* repro_ablation.c: the ablation as a list of cells: one model with one option changed at a time.
+/* ablation.c: the ablation as a list of cells: one model with one option changed at a time.
  */
 #include <stdio.h>
 
 #include "cli/outputs.h"
-#include "cli/repro.h"
+#include "lab/study.h"
 
 /* The rows. The last ones have the steps of the base, which is one of the first. */
 static const struct {

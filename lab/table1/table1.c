@@ -1,6 +1,6 @@
-/* repro_table1.c: table 1 as a list of cells: every model on every data set with every seed. */
+/* table1.c: table 1 as a list of cells: every model on every data set with every seed. */
 #include "cli/outputs.h"
-#include "cli/repro.h"
+#include "lab/study.h"
 
 static const char families[] = "rbf,matern,periodic,monotonic,convex,sde";
 

@@ -1,9 +1,9 @@
-/* repro_table1_write.c: table 1 as Markdown, JSON and a picture. Nothing in the Markdown depends on
+/* write.c: table 1 as Markdown, JSON and a picture. Nothing in the Markdown depends on
  * time or place: a resumed study writes the same text as an undisturbed one. */
 #include <math.h>
 #include <string.h>
 
-#include "cli/repro.h"
+#include "lab/study.h"
 
 /* One model on one data set under one protocol, over the seeds. */
 typedef struct entry {

@@ -2,17 +2,17 @@
  * on seven contexts and two image sizes, scored with and without noise on the targets, all pixels
  * together and one by one.
  *
- *     table3.c          flags, images, models (trained where there are none), the cells one by one
- *     table3_score.c    one cell: a model on a context;  its file
- *     table3_write.c    Markdown and JSON
- *     table3_scene.c    one image under one context, and the map of any model
- *     table3_figures.c  the panels of mean and sd, and sheets of realisations
- *     table3_spread.c   sd by number of wells and distance; wells that the mean keeps */
-#ifndef MNP_CLI_TABLE3_H
-#define MNP_CLI_TABLE3_H
+ *     table3.c   flags, images, models (trained where there are none), the cells one by one
+ *     score.c    one cell: a model on a context;  its file
+ *     write.c    Markdown and JSON
+ *     scene.c    one image under one context, and the map of any model
+ *     figures.c  the panels of mean and sd, and sheets of realisations
+ *     spread.c   sd by number of wells and distance; wells that the mean keeps */
+#ifndef MNP_LAB_TABLE3_H
+#define MNP_LAB_TABLE3_H
 
 #include "base/pool.h"
-#include "cli/repro.h"
+#include "lab/study.h"
 #include "run/krige_eval.h"
 
 enum { TABLE3_SIZES = 2, TABLE3_CONTEXTS = 7, TABLE3_SCORINGS = 2, TABLE3_LAWS = 2 };

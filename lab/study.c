@@ -1,8 +1,8 @@
-/* repro_study.c: a study from the flags, and where its files lie. */
+/* study.c: a study from the flags, and where its files lie. */
 #include <string.h>
 
 #include "cli/outputs.h"
-#include "cli/repro.h"
+#include "lab/study.h"
 #include "util/text.h"
 
 mnp_status repro_study_init(repro_study *s, cli *c, const char *name, int count) {

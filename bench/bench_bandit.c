@@ -4,6 +4,7 @@
 
 #include "bench/bench_model.h"
 #include "bench/peak.h"
+#include "mnp_bandit.h"
 
 enum { HISTORY = 80000, REPEATS = 2000, TRIAL = 2000, DIMS = 2, ACTIONS = 5 };
 

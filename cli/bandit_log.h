@@ -3,6 +3,7 @@
 #define MNP_CLI_BANDIT_LOG_H
 
 #include "cli/cli.h"
+#include "mnp_bandit.h"
 
 #define LOG_FLAGS                                                                                  \
     {"log", "F.csv", "replay this log of decisions instead of the wheel"},                         \

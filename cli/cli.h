@@ -5,7 +5,7 @@
 #define MNP_CLI_H
 
 #include "cli/lock.h"
-#include "mnp.h"
+#include "mnp_job.h"
 #include "util/fsio.h"
 #include "util/json.h"
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/outputs.h"
+#include "mnp_bandit.h"
 #include "util/text.h"
 
 static void say_notes(cli *c, const mnp_model *m) {

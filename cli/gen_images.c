@@ -130,7 +130,7 @@ static mnp_status share_files(job *j, geofluvial_set *set, const geofluvial_watc
     set->part = j->c->rank, set->parts = j->c->ranks;
     mnp_status status = geofluvial_set_write(&j->e, j->pool, set, watch, &made[j->c->rank]);
     set->part = set->parts = 0;
-    if (status == MNP_OK) status = from_ctx(j, mnp_ctx_gather(j->c->ctx, made, j->c->ranks, 1, 8));
+    if (status == MNP_OK) status = from_ctx(j, mnp_job_gather(j->c->ctx, made, j->c->ranks, 1, 8));
     if (status == MNP_OK && j->c->rank == 0)
         status = geofluvial_set_write(&j->e, j->pool, set, watch, &more);
     *drawn = more;
@@ -152,7 +152,7 @@ static int check_folder(job *j, bool pngs) {
 static int claim_folder(job *j, bool pngs) {
     int code = j->c->rank == 0 ? check_folder(j, pngs) : 0;
     if (code == 0) code = lock_take(&j->c->lock, j->c, j->out);
-    mnp_status status = mnp_ctx_share(j->c->ctx, &code, sizeof code);
+    mnp_status status = mnp_job_broadcast(j->c->ctx, &code, sizeof code);
     return status == MNP_OK ? code : cli_failed(j->c, status);
 }
 
@@ -292,12 +292,12 @@ static int to_array(job *j) {
     progress_begin(&j->bar, j->c, "simulations", 0, runs);
     int64_t lo = 0, hi = 0, pixels = j->o.size * j->o.size; /* each rank draws whole simulations */
     if (status == MNP_OK)
-        status = from_ctx(j, mnp_ctx_part(j->c->ctx, j->images, j->o.crops, &lo, &hi));
+        status = from_ctx(j, mnp_job_split(j->c->ctx, j->images, j->o.crops, &lo, &hi));
     if (status == MNP_OK)
         status = geofluvial_draw(&j->e, j->pool, &j->o, j->c->seed, j->split, lo, hi - lo, &watch,
                                  gray + lo * pixels);
     if (status == MNP_OK)
-        status = from_ctx(j, mnp_ctx_gather(j->c->ctx, gray, j->images, j->o.crops,
+        status = from_ctx(j, mnp_job_gather(j->c->ctx, gray, j->images, j->o.crops,
                                             (size_t)pixels * sizeof *gray));
     progress_end(&j->bar);
     j->seconds = cli_now() - j->bar.started;

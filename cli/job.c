@@ -38,13 +38,13 @@ int job_join(cli *c) {
                       .timeout = cli_real(c, "rank-timeout", 0, 1, 1e6),
                       .fast = cli_choice(c, "reduce", "ordered|fast", 0) == 1};
     if (cli_bad(c)) return c->status;
-    mnp_status status = mnp_ctx_join(c->ctx, &o);
+    mnp_status status = mnp_job_join(c->ctx, &o);
     if (status != MNP_OK)
         return cli_fail(c, EXIT_FAILED, "started as %d ranks, but this build cannot use MPI: %s",
                         c->ranks, mnp_last_error(c->ctx));
     c->joined = true;
-    c->rank = mnp_ctx_rank(c->ctx);
-    c->ranks = mnp_ctx_ranks(c->ctx);
+    c->rank = mnp_job_rank(c->ctx);
+    c->ranks = mnp_job_size(c->ctx);
     if (c->rank > 0) {
         c->quiet = true;
         c->json = false;
@@ -58,5 +58,8 @@ bool cli_writes(const cli *c) {
 
 void cli_alone(cli *c, bool on) {
     c->alone = on;
-    mnp_ctx_alone(c->ctx, on);
+    if (on)
+        mnp_job_suspend(c->ctx);
+    else
+        mnp_job_resume(c->ctx);
 }

@@ -52,7 +52,7 @@ int cli_fail(cli *c, int status, const char *fmt, ...) {
 int cli_fail_late(cli *c, int status, const char *why, cli_more *more, void *user) {
     char text[sizeof c->why], after[sizeof c->why], both[2 * sizeof c->why + 2];
     text_plain(text, sizeof text, why);
-    if (c->joined && !c->alone && !mnp_ctx_tell(c->ctx, text)) return status;
+    if (c->joined && !c->alone && !mnp_job_abort(c->ctx, text)) return status;
     snprintf(both, sizeof both, "%s; %s", text, more(user, after, sizeof after));
     text_plain(text, sizeof text, both);
     if (c->held)
@@ -63,7 +63,7 @@ int cli_fail_late(cli *c, int status, const char *why, cli_more *more, void *use
 }
 
 void cli_tell(cli *c) {
-    if (c->joined && c->why[0] && mnp_ctx_tell(c->ctx, c->why)) say_line(c, c->why);
+    if (c->joined && c->why[0] && mnp_job_abort(c->ctx, c->why)) say_line(c, c->why);
     fflush(stderr);
 }
 
@@ -150,7 +150,7 @@ void progress_begin(progress *p, const cli *c, const char *what, int64_t done, i
 }
 
 void progress_show(progress *p, int64_t done, const char *note) {
-    if (p->c->joined) mnp_ctx_beat(p->c->ctx);
+    if (p->c->joined) mnp_job_heartbeat(p->c->ctx);
     double now = cli_now(), every = p->terminal ? 0.1 : 10.0;
     if (p->c->quiet || (now - p->shown < every && done < p->total)) return;
     p->shown = now;

@@ -3,6 +3,7 @@
 #define MNP_CLI_TRAIN_AGENT_H
 
 #include "cli/cli.h"
+#include "mnp_bandit.h"
 
 /* The whole command: one file is written at the end, and there is nothing to resume. */
 int train_agent(cli *c);

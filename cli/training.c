@@ -94,7 +94,7 @@ mnp_status training_calibrate(training *t, double seconds, int64_t *steps) {
     if (status != MNP_OK) return status;
     double left = fmax(seconds - 21 * validation, 0.2 * seconds);
     *steps = (int64_t)fmax(left * 0.95 / step, 20);
-    status = mnp_ctx_share(t->c->ctx, steps, sizeof *steps);
+    status = mnp_job_broadcast(t->c->ctx, steps, sizeof *steps);
     if (status != MNP_OK) return status;
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)*steps);
@@ -211,7 +211,7 @@ static mnp_status loop(training *t) {
     bool agreed = t->c->joined && !t->c->alone; /* ranks stop together, after the same step */
     while (status == MNP_OK && r.step < t->stop_at && (agreed || !cli_interrupted())) {
         int64_t told[2] = {next_chunk(t, &r, step_seconds), t->saved_step}; /* rank 0's */
-        if (agreed) status = mnp_ctx_share(t->c->ctx, told, sizeof told);
+        if (agreed) status = mnp_job_broadcast(t->c->ctx, told, sizeof told);
         if (status != MNP_OK) break;
         t->saved_step = told[1];
         double start = cli_now();

@@ -7,7 +7,7 @@
  *
  *     cc bandit.c $(pkg-config --cflags --libs mnp) -lm && ./a.out wheel-mnp-t1.safetensors 5000 */
 #include <math.h>
-#include <mnp.h>
+#include <mnp_bandit.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,5 +1,6 @@
-/* mnp.h: Markov Neural Processes in C. The only public header of libmnp; anything that is not in
- * this file is private. What holds for every call stands here, exceptions at the call.
+/* mnp.h: Markov Neural Processes in C: the core of libmnp. Chapters of their own, each of which
+ * includes this file, are the other headers mnp_*.h; anything that is in none of them is private.
+ * What holds for every call of all headers stands here, exceptions at the call.
  *
  * Failure
  *   - A call that can fail returns mnp_status. MNP_OK apart, nothing was changed, handed out or
@@ -15,7 +16,7 @@
  *     are 0 (NaN where 0 has a meaning), texts are "", or NULL where the comment says so.
  *   - MNP_ENOMEM and MNP_ECANCELLED may come from any call that works, MNP_ENUMERIC from any that
  *     computes with a model: what it would answer is not finite; MNP_EIO and MNP_EFORMAT from
- *     those with a file; MNP_EPEER from those that a job shares (mnp_ctx_join).
+ *     those with a file; MNP_EPEER from those that a job shares (mnp_job.h).
  *
  * Lifetime
  *   - A handle belongs to whoever made it, until its _destroy, once. Handles keep alive what they
@@ -120,48 +121,11 @@ typedef struct mnp_ctx_opts {
 
 /* opts may be NULL. Without a context there is no text: the status is all. */
 MNP_API mnp_status mnp_ctx_create(const mnp_ctx_opts *opts, mnp_ctx **out);
-/* Leaves the job, if the context is in one: then all ranks call it, and it waits for them. Memory
- * and workers go with the last handle that needs the context. */
+/* Leaves the job (mnp_job.h), if the context is in one: then all ranks call it, and it waits for
+ * them. Memory and workers go with the last handle that needs the context. */
 MNP_API void mnp_ctx_destroy(mnp_ctx *ctx);
 /* The last failure, one line; "" when there was none. Until the next call that uses ctx. */
 MNP_API const char *mnp_last_error(const mnp_ctx *ctx);
-
-/* ---- many processes -------------------------------------------------------------------------- */
-
-/* A program started by mpirun may make its context one rank of the job: from then on training,
- * scoring and drawing families of functions are shared by all ranks, with the bits of one process.
- * Every rank makes the same calls in the same order; files are the caller's business (rank 0's).
- * A trainer belongs to the job, or to no job, as its context was when it was made; elsewhere it
- * refuses to run. docs/user/cluster.md */
-typedef struct mnp_job_opts {
-    size_t size;    /* sizeof(mnp_job_opts)                                                     */
-    double timeout; /* seconds of silence after which a rank is lost; 0 = 120                   */
-    bool fast;      /* add gradients in MPI's own order: the bits then depend on the rank count */
-} mnp_job_opts;
-
-/* MNP_EUNSUPPORTED: this build has no MPI. MNP_EINVAL: the context is in a job already. */
-MNP_API mnp_status mnp_ctx_join(mnp_ctx *ctx, const mnp_job_opts *opts);
-MNP_API int mnp_ctx_rank(const mnp_ctx *ctx);  /* 0 without a job */
-MNP_API int mnp_ctx_ranks(const mnp_ctx *ctx); /* 1 without a job */
-/* While on, this rank works for itself; all ranks switch in the same place. */
-MNP_API void mnp_ctx_alone(mnp_ctx *ctx, bool on);
-/* Waits for all ranks. This and the next calls are done at once without a job. */
-MNP_API mnp_status mnp_ctx_meet(mnp_ctx *ctx);
-/* Rank 0's bytes for all. data may be NULL where there are none. */
-MNP_API mnp_status mnp_ctx_share(mnp_ctx *ctx, void *data, size_t bytes);
-/* This rank's part [lo, hi) of `total` things in whole units, 1 or more; and: every rank's part for
- * all, in an array of `total` elements. */
-MNP_API mnp_status mnp_ctx_part(mnp_ctx *ctx, int64_t total, int64_t unit, int64_t *lo,
-                                int64_t *hi);
-MNP_API mnp_status mnp_ctx_gather(mnp_ctx *ctx, void *data, int64_t total, int64_t unit,
-                                  size_t element);
-/* A sign of life to the others, between pieces of long work that the caller does himself. */
-MNP_API void mnp_ctx_beat(mnp_ctx *ctx);
-/* All ranks leave the job, in the same place, and go on without it. */
-MNP_API void mnp_ctx_leave(mnp_ctx *ctx);
-/* A rank that cannot go on tells the others, which end too when they next wait. True: this rank is
- * the one that should print why, always so without a job. mnp_ctx_destroy() then ends the job. */
-MNP_API bool mnp_ctx_tell(mnp_ctx *ctx, const char *why);
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
@@ -419,112 +383,7 @@ enum { MNP_LEVELS = 9 };
 MNP_API mnp_status mnp_predictor_levels(mnp_predictor *p, const double *x, int64_t n, double *y);
 MNP_API double mnp_level(int k); /* the base noise of level k; NaN where there is none */
 
-/* ---- bandits --------------------------------------------------------------------------------- */
-
-typedef struct mnp_bandit_opts {
-    size_t size;               /* sizeof(mnp_bandit_opts)                                         */
-    const char *agent;         /* see mnp_bandit_agent(); NULL = "mnp"                            */
-    const char *agent_options; /* the agent's own; NULL = its defaults                            */
-    const char *policy;        /* "thompson", "greedy" or "ucb"; NULL = "thompson"                */
-    double width;              /* ucb: standard deviations above the mean; 0 = 1                  */
-    int64_t draws;             /* greedy and ucb: functions behind a mean; 0 = 20                 */
-    int64_t initial_pulls;     /* round robin: each action so often first; 0 = 2, < 0 = none      */
-    int64_t refresh;           /* 0: new functions every step; R: every max(1, step / R) steps    */
-    uint64_t seed;
-    /* mnp_bandit_wheel() alone */
-    double delta;          /* the wheel's radius, 0 <= delta < 1                             */
-    int64_t trials, steps; /* 0 = 20, 2000                                                     */
-    int64_t last;          /* steps of the simple regret; 0 = 500                              */
-    /* what happened, (trials, steps) each; NULL: not wanted */
-    double *regret;
-    int32_t *actions;
-    void (*progress)(void *user, int64_t done, int64_t total); /* trials; one call at a time    */
-    void *progress_user;
-    const char *agent_file; /* of mnp_agent_train(); NULL: maml and c-bruno train themselves    */
-} mnp_bandit_opts;
-
-/* Regret over trials in percent of the uniform agent's mean on the same contexts: of all steps, and
- * of the last ones. sd and se are NaN for a single trial. */
-typedef struct mnp_bandit_scores {
-    size_t size; /* sizeof(mnp_bandit_scores) */
-    double cumulative, cumulative_sd, cumulative_se;
-    double simple, simple_sd, simple_se;
-    double uniform_cumulative, uniform_simple; /* what 100 percent are: regret per step        */
-    double seconds;                            /* of one trial on one core, on average         */
-} mnp_bandit_scores;
-
-/* Plays `trials` wheels. The model is for agents that need one, otherwise NULL; opts may be NULL.
- * The same bits for any number of threads. */
-MNP_API mnp_status mnp_bandit_wheel(mnp_ctx *ctx, const mnp_model *model,
-                                    const mnp_bandit_opts *opts, mnp_bandit_scores *out);
-/* The contexts of a trial (0, 1, ...), x (steps, 2), for pictures. */
-MNP_API mnp_status mnp_bandit_wheel_contexts(mnp_ctx *ctx, double delta, uint64_t seed,
-                                             int64_t trial, int64_t steps, double *x);
-/* Name and one line of help of the k-th agent, static texts; NULL after the last. help may be
- * NULL.
- */
-MNP_API const char *mnp_bandit_agent(int k, const char **help);
-
-/* One player, for problems of your own: contexts of `dims` numbers, actions 0 .. actions - 1.
- * Models have inputs [context, one-hot(action)] and the reward as their output. */
-typedef struct mnp_player mnp_player;
-/* The model is for agents that need one, otherwise NULL; opts may be NULL. */
-MNP_API mnp_status mnp_player_create(mnp_ctx *ctx, const mnp_model *model,
-                                     const mnp_bandit_opts *opts, int64_t dims, int64_t actions,
-                                     mnp_player **out);
-MNP_API void mnp_player_destroy(mnp_player *player);
-MNP_API mnp_status mnp_player_act(mnp_player *player, const double *x, int64_t *action);
-/* A context or a reward that is not finite, or too large for single precision, is refused with its
- * row, and nothing changes. */
-MNP_API mnp_status mnp_player_observe(mnp_player *player, const double *x, int64_t action,
-                                      double reward);
-
-/* Agents that are trained but are no models, "maml" and "c-bruno": from data whose inputs are
- * [context, one-hot(action)] to a file that plays. `options` as in mnp_options_help("maml", ...).
- */
-typedef struct mnp_agent_train_opts {
-    size_t size; /* sizeof(mnp_agent_train_opts) */
-    const char *options;
-    uint64_t seed;
-    void (*progress)(void *user, int64_t step, int64_t steps, double loss);
-    void *progress_user;
-} mnp_agent_train_opts;
-MNP_API bool mnp_agent_trains(const char *agent); /* is it one of those? */
-/* opts may be NULL. */
-MNP_API mnp_status mnp_agent_train(mnp_ctx *ctx, const char *agent, const mnp_data *data,
-                                   const mnp_agent_train_opts *opts, const char *path);
-/* Is this the file of such an agent? Then its name is in `agent` (`size` bytes; NULL with 0). "No"
- * is an answer, and leaves no text. */
-MNP_API bool mnp_agent_file(mnp_ctx *ctx, const char *path, char *agent, size_t size);
-
-/* A log of decisions, a CSV file: one row per decision, in the order of time. Column names; NULL:
- * action, reward, propensity (if there is one), and as the context what the model or agent was
- * trained on, or else all other columns of numbers. */
-typedef struct mnp_log_opts {
-    size_t size; /* sizeof(mnp_log_opts) */
-    const char *context_columns, *action_column, *reward_column, *propensity_column;
-    int64_t passes; /* over the log, each with a player of its own seed; 0 = 1 */
-} mnp_log_opts;
-
-typedef struct mnp_replay_scores {
-    size_t size; /* sizeof(mnp_replay_scores) */
-    int64_t events, actions;
-    double matched;            /* events that counted, mean over the passes              */
-    double reward, se;         /* per matched event, its standard error in one pass      */
-    double sd;                 /* of the mean reward over the passes; NaN for one        */
-    double log_reward, log_se; /* of the policy that made the log                       */
-} mnp_replay_scores;
-
-/* How the agent would have fared: an event counts, and is observed, when the agent chooses the
- * logged action (docs/user/bandits.md). A bad reward, an unknown action or a ragged row is refused
- * with file and line. The model is for agents that need one, otherwise NULL; opts and log_opts may
- * be NULL. */
-MNP_API mnp_status mnp_bandit_replay(mnp_ctx *ctx, const char *log, const mnp_model *model,
-                                     const mnp_bandit_opts *opts, const mnp_log_opts *log_opts,
-                                     mnp_replay_scores *out);
-
-/* ---- options, for help and tools --------------------------------------------------------------
- */
+/* ---- options, for help and tools ------------------------------------------------------------- */
 
 /* Tables are "model", "train", "maml" and "c-bruno". Has it an option of that name? False too for a
  * table that does not exist. */

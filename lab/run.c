@@ -24,7 +24,7 @@ static int claim(cli *c, const char *dir, const char *name) {
 int repro_claim(cli *c, const char *dir, const char *name) {
     int code = c->rank == 0 ? claim(c, dir, name) : 0;
     cli_alone(c, false);
-    mnp_status status = mnp_ctx_share(c->ctx, &code, sizeof code);
+    mnp_status status = mnp_job_broadcast(c->ctx, &code, sizeof code);
     cli_alone(c, true);
     return status == MNP_OK ? code : cli_failed(c, status);
 }
@@ -393,7 +393,7 @@ bool repro_mine(const cli *c, int k) {
 
 int repro_meet(cli *c) {
     cli_alone(c, false);
-    mnp_status status = mnp_ctx_meet(c->ctx);
+    mnp_status status = mnp_job_barrier(c->ctx);
     return status == MNP_OK ? 0 : cli_failed(c, status);
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install.sh [--remove]: put the command, the libraries, the header, the pkg-config file, the manual
+# install.sh [--remove]: put the command, the libraries, the headers, the pkg-config file, the manual
 # page and the trained models under DESTDIR/PREFIX, or take them away again.
 # Reads PREFIX, DESTDIR, BUILD, VERSION, LIBS.
 set -eu
@@ -9,10 +9,11 @@ so=libmnp.so.$VERSION
 soname=libmnp.so.${VERSION%%.*}
 
 if [ "${1:-}" = --remove ]; then
-    rm -f "$root/bin/mnp" "$root/include/mnp.h" "$root/lib/libmnp.a" "$root/lib/pkgconfig/mnp.pc" \
+    rm -f "$root/bin/mnp" "$root/lib/libmnp.a" "$root/lib/pkgconfig/mnp.pc" \
         "$root/lib/$so" "$root/lib/$soname" "$root/lib/libmnp.so" "$root/lib/libmnp_cuda.so" \
         "$root/lib/libmnp_mpi.so" "$root/lib/libmnp_nccl.so" \
         "$root/share/man/man1/mnp.1"
+    for header in include/*.h; do rm -f "$root/$header"; done
     rm -rf "$root/share/mnp"
     echo "mnp removed from $root"
     exit 0
@@ -20,7 +21,7 @@ fi
 
 install -d "$root/bin" "$root/include" "$root/lib/pkgconfig" "$root/share/man/man1"
 [ ! -x "$BUILD/mnp" ] || install -m 755 "$BUILD/mnp" "$root/bin/mnp"
-install -m 644 include/mnp.h "$root/include/mnp.h"
+install -m 644 include/*.h "$root/include/"
 # In the installed archive every internal name is local, so that a program which links it may have
 # a json_parse of its own.
 ld -r --whole-archive "$BUILD/libmnp.a" -o "$BUILD/mnp-all.o"

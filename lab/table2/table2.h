@@ -11,6 +11,7 @@
 #define MNP_LAB_TABLE2_H
 
 #include "lab/study.h"
+#include "mnp_bandit.h"
 
 enum {
     TABLE2_ROWS = 16,

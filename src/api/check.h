@@ -4,6 +4,8 @@
 #ifndef MNP_API_CHECK_H
 #define MNP_API_CHECK_H
 
+#include "mnp_bandit.h"
+#include "mnp_job.h"
 #include "util/env.h"
 
 /* ---- structs that cross the interface -------------------------------------------------------- */

@@ -15,7 +15,8 @@ fi
 other_headers() { # name of the copy, sed program for mnp.h
     mkdir -p "$TEST_TMP/$1/scripts" "$TEST_TMP/$1/include"
     cp scripts/check_library.sh "$TEST_TMP/$1/scripts/"
-    sed "$2" include/mnp.h >"$TEST_TMP/$1/include/mnp.h"
+    cp include/*.h "$TEST_TMP/$1/include/"
+    sed -i "$2" "$TEST_TMP/$1/include/mnp.h"
 }
 refuses() { # name of the copy, what it must say
     local said

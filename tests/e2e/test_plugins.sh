@@ -26,14 +26,14 @@ __attribute__((constructor)) static void ran(void) {
 C
 # A program with the shared library, which changes its folder before it asks for an object.
 cat >joins.c <<'C'
-#include <mnp.h>
+#include <mnp_job.h>
 #include <stdio.h>
 #include <unistd.h>
 int main(int argc, char **argv) {
     mnp_ctx *ctx = NULL;
     mnp_job_opts job = {.size = sizeof job};
     if (argc < 2 || mnp_ctx_create(NULL, &ctx) != MNP_OK || chdir(argv[1]) != 0) return 3;
-    mnp_status status = mnp_ctx_join(ctx, &job);
+    mnp_status status = mnp_job_join(ctx, &job);
     puts(mnp_last_error(ctx));
     mnp_ctx_destroy(ctx);
     return status == MNP_EUNSUPPORTED ? 0 : 1;

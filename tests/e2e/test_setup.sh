@@ -55,7 +55,7 @@ chmod +x "$machine"/bin/mpi* 2>/dev/null
 exit 0
 END
     # shellcheck disable=SC2046 # a list
-    cp -r Makefile scripts "$machine/tree/" && cp --parents include/mnp.h $(find src -name '*.def') "$machine/tree/"
+    cp -r Makefile scripts "$machine/tree/" && cp --parents include/*.h $(find src -name '*.def') "$machine/tree/"
 }
 # on_it ARGUMENT...: make there, with nothing of this machine's environment; what it says is kept
 on_it() {

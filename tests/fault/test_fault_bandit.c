@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "mnp.h"
+#include "mnp_bandit.h"
 #include "util/fsio.h"
 
 static atomic_long live, left; /* left: calls until the failing one; negative: none fails */

@@ -9,7 +9,7 @@
 #include "base/safetensors.h"
 #include "check.h"
 #include "deflated.h"
-#include "mnp.h"
+#include "mnp_bandit.h"
 #include "small_run.h"
 #include "util/npy.h"
 

@@ -5,6 +5,7 @@
 
 #include "base/safetensors.h"
 #include "damaged.h"
+#include "mnp_bandit.h"
 #include "small_run.h"
 
 static env E;

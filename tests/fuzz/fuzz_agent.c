@@ -1,6 +1,7 @@
 /* fuzz_agent.c: any bytes as the file of a trained agent. What loads plays a few rounds. */
 #include "fuzz/tensors.h"
 #include "fuzz/world.h"
+#include "mnp_bandit.h"
 
 enum { DIMS = 2, ACTIONS = 2, INPUTS = DIMS + ACTIONS, POINTS = 6 };
 static const char *const agents[] = {"maml", "c-bruno"};

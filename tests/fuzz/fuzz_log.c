@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "fuzz/world.h"
+#include "mnp_bandit.h"
 
 size_t fuzz_seed(size_t i, uint8_t *out) {
     static const char *const seeds[] = {

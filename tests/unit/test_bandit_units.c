@@ -5,7 +5,7 @@
 
 #include "base/rng.h"
 #include "check.h"
-#include "mnp.h"
+#include "mnp_bandit.h"
 
 enum { EVENTS = 3000, ACTIONS = 4, DIMS = 3 };
 

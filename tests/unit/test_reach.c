@@ -2,7 +2,7 @@
  * data that the networks overflow, are refused in words wherever they come in, and nothing changes;
  * what is far but within reach gets finite answers. */
 #include "check.h"
-#include "mnp.h"
+#include "mnp_bandit.h"
 
 enum { N = 3, S = 4 };
 

@@ -24,7 +24,7 @@ if [ -n "$shipped" ]; then
     show plot "$shipped" --context "$out/points.csv" --grid=-2:2:200 --out "$out/shipped.svg"
     show eval "$shipped" --functions 50 --draws 0 --protocol strict
     noted=$("$mnp" info "$shipped" | sed -n 's/^  score\.strict  *//p')
-    printf '  its file says    %s\n' "${noted:-nothing: scripts/note_scores.sh $shipped}"
+    printf '  its file says    %s\n' "${noted:-nothing: lab/training/note_scores.sh $shipped}"
 else
     printf 'There is no models/mnp-monotonic.safetensors: no shipped model is shown.\n'
 fi

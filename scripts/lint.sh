@@ -62,7 +62,7 @@ check "nothing left of a merge" leftovers
 check "include direction" scripts/check_includes.sh
 check "library rules" scripts/check_library.sh
 check "file sizes" big_files
-check "shipped models" scripts/check_models.sh
+check "shipped models" lab/training/check_models.sh
 tool shellcheck && check "shell scripts" shellcheck -x -S warning "${shell[@]}"
 tool clang-tidy && check "clang-tidy" tidy
 long_things

@@ -20,7 +20,7 @@ shipped() {
 agrees() {
     local file=$models/$1.safetensors n=$2 protocol=$3 note score
     note=$("$MNP" info "$file" | sed -n "s/^  score\.$protocol  *//p")
-    [ -n "$note" ] || { echo "$file has no note score.$protocol: scripts/note_scores.sh $file" && return 1; }
+    [ -n "$note" ] || { echo "$file has no note score.$protocol: lab/training/note_scores.sh $file" && return 1; }
     score=$("$MNP" eval "$file" --functions "$n" --draws 0 --protocol "$protocol" --json --quiet |
         sed 's/^{"loglik":\([^,]*\).*/\1/') || return 1
     echo "$1, $protocol: $score on $n functions; noted: $note"

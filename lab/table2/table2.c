@@ -196,7 +196,7 @@ static int find_model(table2 *s, int k) {
         code = train_model_here(s, row, path);
     else
         snprintf(s->why[k], REPRO_TEXT,
-                 "there is no %.200s/%s.safetensors (scripts/train_wheel.sh makes it; --models DIR "
+                 "there is no %.200s/%s.safetensors (lab/training/train_wheel.sh makes it; --models DIR "
                  "says where it is)",
                  s->models, row->file);
     if (code || *s->why[k]) return code;

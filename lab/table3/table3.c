@@ -98,7 +98,7 @@ static bool try_file(table3_size *s, int net, const char *dir) {
     return run_files_exist(s->file[net]);
 }
 
-/* The same; or "geofluvial-mnp-64", as scripts/train_geofluvial.sh calls it; or one of any size. */
+/* The same; or "geofluvial-mnp-64", as lab/training/train_geofluvial.sh calls it; or one of any size. */
 static bool try_given(table3_size *s, int net, const char *dir) {
     if (try_file(s, net, dir)) return true;
     snprintf(s->file[net], sizeof s->file[net], "%.1500s/geofluvial-%s-%lld.safetensors", dir,

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# test_compare_scores.sh: scripts/compare_scores.sh tells groups of scores apart, and says when it cannot.
+# test_compare_scores.sh: lab/training/compare_scores.sh tells groups of scores apart, and says when it cannot.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/check.sh
 . tests/check.sh
 tmp=${TEST_TMP:-$(mktemp -d)}
-compare() { printf '%s\n' "$@" >"$tmp/scores" && scripts/compare_scores.sh "$tmp/scores" >"$tmp/out" 2>&1; }
+compare() { printf '%s\n' "$@" >"$tmp/scores" && lab/training/compare_scores.sh "$tmp/scores" >"$tmp/out" 2>&1; }
 
 # means 2 and 1.9, errors 0.1 each: a difference of 0.1 is within two standard errors (0.283)
 spread_allows() {
@@ -19,7 +19,7 @@ only_common_seeds() {
 }
 too_few_seeds() { ! compare 'a f 0 2' 'b f 0 2' && grep -q 'fewer than two seeds' "$tmp/out"; }
 no_scores() { ! compare '# nothing' && grep -q 'no scores' "$tmp/out"; }
-our_precisions_agree() { scripts/compare_scores.sh bench/results/h200-math.txt; }
+our_precisions_agree() { lab/training/compare_scores.sh lab/results/h200-math.txt; }
 
 run "a difference within two standard errors" spread_allows
 run "a difference below 0.05" small_is_small

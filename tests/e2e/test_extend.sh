@@ -10,7 +10,7 @@ tmp=${TEST_TMP:-$(mktemp -d)}
 top=$PWD
 page=$top/docs/dev/extend.md
 tree=$tmp/tree
-mkdir -p "$tree" && cp -r include src "$tree"
+mkdir -p "$tree" && cp -r include src util "$tree"
 
 compile=$(cut -d'|' -f2 "$BUILD/flags")
 link=$(cut -d'|' -f4 "$BUILD/flags")
@@ -35,10 +35,10 @@ build() {
     cd "$tree" || return 1
     for file in src/data/bumps.c src/data/families.c src/model/spec.c src/model/transition/gentle.c \
         src/model/transition/transition.c src/model/encoder/single.c src/model/encoder/encoder.c; do
-        $compile -Isrc -c "$file" -o "$tmp/$(basename "$file" .c).o" || return 1
+        $compile -Isrc -I. -c "$file" -o "$tmp/$(basename "$file" .c).o" || return 1
     done
     # shellcheck disable=SC2086
-    $compile $link "$tmp"/*.o "$BUILD"/obj/cli/*.o "$BUILD"/obj/bench/*.o "$BUILD/libmnp.a" $link -o "$tmp/mnp"
+    $compile $link "$tmp"/*.o "$BUILD"/obj/cli/*.o "$BUILD"/obj/lab/*.o "$BUILD"/obj/lab/*/*.o "$BUILD"/obj/bench/*.o "$BUILD/libmnp.a" $link -o "$tmp/mnp"
 }
 family() {
     cd "$tmp" && ./mnp help gen | grep -q bumps && ./mnp gen bumps --functions 3 --out b.csv --quiet &&

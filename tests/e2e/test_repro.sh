@@ -137,7 +137,7 @@ trained() {
 }
 page_is_filled() {
     mkdir -p page && printf 'a\n<!-- table1 -->\nold\n<!-- /table1 -->\nb\n<!-- table2 -->\n<!-- /table2 -->\n' >page/p.md
-    for _ in 1 2; do PAGE=$PWD/page/p.md "$top/scripts/results.sh" table1 "$PWD/t1" "Here." >/dev/null || return 1; done
+    for _ in 1 2; do PAGE=$PWD/page/p.md FIGURES=$PWD/page/figures "$top/lab/results.sh" table1 "$PWD/t1" "Here." >/dev/null || return 1; done
     [ "$(head -n 3 page/p.md | tr '\n' ' ')" = 'a <!-- table1 --> Here. ' ] && ! grep -q '^old' page/p.md &&
         [ "$(tail -n 4 page/p.md | tr '\n' ' ')" = '<!-- /table1 --> b <!-- table2 --> <!-- /table2 --> ' ] &&
         [ "$(grep -c '^### Protocol' page/p.md)" = 2 ] && grep -q '(figures/table1-curves.svg)' page/p.md &&

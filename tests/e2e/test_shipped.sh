@@ -18,7 +18,7 @@ score_of() { sed 's/^{"loglik":\(-*[0-9]*\.[0-9][0-9]\).*/\1/'; }
 noted() {
     "$MNP" train --data monotonic --functions 40 --preset tiny --steps 3 --batch 2 --quiet \
         --set valid_functions=5 --out "$tmp/m.safetensors" && cp "$tmp/m.safetensors" "$tmp/before.safetensors" &&
-        FUNCTIONS=6 TRAINED="a test" scripts/note_scores.sh "$tmp/m.safetensors" >"$tmp/said.txt" || return 1
+        FUNCTIONS=6 TRAINED="a test" lab/training/note_scores.sh "$tmp/m.safetensors" >"$tmp/said.txt" || return 1
     cat "$tmp/said.txt"
     [ "$(wc -l <"$tmp/said.txt")" = 3 ] && grep -q 'trained_on  *a test$' "$tmp/said.txt" &&
         grep -qE 'score.authors +-?[0-9.]+ \+- [0-9.]+ on 6 functions, 20 samples, seed 0$' "$tmp/said.txt" &&
@@ -29,7 +29,7 @@ noted() {
 }
 same_bytes() { # notes are replaced, and a removed one leaves no trace
     cp "$tmp/m.safetensors" "$tmp/once.safetensors" &&
-        FUNCTIONS=6 TRAINED="a test" scripts/note_scores.sh "$tmp/m.safetensors" >/dev/null &&
+        FUNCTIONS=6 TRAINED="a test" lab/training/note_scores.sh "$tmp/m.safetensors" >/dev/null &&
         cmp "$tmp/m.safetensors" "$tmp/once.safetensors" || return 1
     for key in score.strict score.authors trained_on; do
         "$MNP" info "$tmp/m.safetensors" --note "$key=" --quiet || return 1
@@ -39,8 +39,13 @@ same_bytes() { # notes are replaced, and a removed one leaves no trace
 too_large() {
     mkdir -p "$tmp/box" && head -c 4000001 /dev/zero >"$tmp/box/a.safetensors" &&
         head -c 4000001 /dev/zero >"$tmp/box/geofluvial.safetensors" &&
-        ! scripts/check_models.sh "$tmp/box" >"$tmp/sizes.txt" && cat "$tmp/sizes.txt" &&
-        [ "$(wc -l <"$tmp/sizes.txt")" = 1 ] && grep -q 'box/a.safetensors has 4000001' "$tmp/sizes.txt"
+        ! lab/training/check_models.sh "$tmp/box" >"$tmp/sizes.txt" && cat "$tmp/sizes.txt" &&
+        [ "$(wc -l <"$tmp/sizes.txt")" = 1 ] && grep -q 'box/a.safetensors has 4000001' "$tmp/sizes.txt" || return 1
+    rm "$tmp/box/a.safetensors" && touch "$tmp/box/b-s2.safetensors"
+    for k in 1 2 3; do truncate -s 12000000 "$tmp/box/geofluvial-$k.safetensors"; done
+    ! lab/training/check_models.sh "$tmp/box" >"$tmp/sizes.txt" && cat "$tmp/sizes.txt" &&
+        [ "$(wc -l <"$tmp/sizes.txt")" = 2 ] && grep -q 'b-s2.safetensors: one seed' "$tmp/sizes.txt" &&
+        grep -q 'box has 40000001 bytes' "$tmp/sizes.txt"
 }
 
 run "scores are noted in a file" noted
@@ -50,7 +55,7 @@ run "a note is for the model's own data" refused 2 "leave out --context" \
 run "some notes are not for people" refused 2 "mnp train alone" "$MNP" info m.safetensors --note steps=7
 run "a note has a key" refused 2 "KEY=TEXT" "$MNP" info m.safetensors --note seven
 run "what is too large is named" too_large
-run "the shipped models are small enough" scripts/check_models.sh
+run "the shipped models are small enough" lab/training/check_models.sh
 for name in mnp-rbf mnp-monotonic; do
     shipped $name || continue
     for protocol in strict authors; do

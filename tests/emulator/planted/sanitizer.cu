@@ -1,6 +1,6 @@
 /* sanitizer.cu: what compute-sanitizer's racecheck and synccheck say of small kernels that are
  * right, and of one that is not. Not built by make: it shows where their reports about our kernels
- * come from (docs/dev/gpu.md, "Races"; recorded in bench/results/h200-sanitizer.txt).
+ * come from (docs/dev/gpu.md, "Races"; recorded in lab/results/h200-sanitizer.txt).
  *
  *   nvcc -arch=sm_90a -Isrc -Iinclude -o sanitizer tests/emulator/planted/sanitizer.cu
  *   compute-sanitizer --tool racecheck ./sanitizer NAME */

@@ -3,7 +3,7 @@
 # seven contexts. Everything is made here; nothing is downloaded. A second call goes on where the
 # first one stopped (images and training), so it may be cut at any time.
 #
-#   DEVICE=cuda MATH=tf32 SIZE=64 IMAGES=25000 STEPS=40000 scripts/train_geofluvial.sh
+#   DEVICE=cuda MATH=tf32 SIZE=64 IMAGES=25000 STEPS=40000 lab/training/train_geofluvial.sh
 #
 #   DEVICE   cpu|cuda (cpu)        MATH     fp32|tf32|bf16 on a GPU (fp32)
 #   SIZE     side of an image (64) IMAGES   in all, 18:2:5 (6000)
@@ -16,7 +16,7 @@
 #   OUT      folder (out/geofluvial)     TEST  images scored (500 on cuda, else 50)
 #   DO       what to do: "images train eval" or some of it
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 mnp=${MNP:-${BUILD:-build}/mnp}
 device=${DEVICE:-cpu}
 gpu=$([ "${device#cuda}" != "$device" ] && echo 1 || echo 0)

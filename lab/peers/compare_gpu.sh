@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# compare_gpu.sh: a training step of mnp and of PyTorch (bench/torch_peer.py: packed, compiled,
+# compare_gpu.sh: a training step of mnp and of PyTorch (lab/peers/torch_peer.py: packed, compiled,
 # captured) on the same GPU in the same run, in tf32 and with a bf16 encoder: paper preset, batch 100,
 # 128 points. mnp is timed with contexts as training draws them and with 50 points in all of them. The
 # peer gets 50 everywhere: of contexts that differ it would make 50 by padding, and mask besides. So
 # the ratio to its fastest way is that of equal work; the one to the step as mnp trains is printed
-# too. Everything is kept in bench/results/gpu-<name>.txt with commit, device, driver and date.
+# too. Everything is kept in lab/results/gpu-<name>.txt with commit, device, driver and date.
 #
-#   bench/compare_gpu.sh      MNP=build/mnp PYTHON=python3 RESULTS=bench/results COMMIT=<of git>
+#   lab/peers/compare_gpu.sh      MNP=build/mnp PYTHON=python3 RESULTS=lab/results COMMIT=<of git>
 #                             LIMIT=80 (seconds for compiling) STEPS=300 TUNE=0
 #
 # The ways of the peer compile side by side, then all wait; the clock runs for one at a time, when
@@ -14,8 +14,8 @@
 # its line says so. TUNE=1 adds ways with max-autotune, which take minutes to compile: raise LIMIT.
 # Takes at most about LIMIT + 70 seconds.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-MNP=${MNP:-build/mnp} PYTHON=${PYTHON:-python3} RESULTS=${RESULTS:-bench/results}
+cd "$(dirname "$0")/../.."
+MNP=${MNP:-build/mnp} PYTHON=${PYTHON:-python3} RESULTS=${RESULTS:-lab/results}
 LIMIT=${LIMIT:-80} STEPS=${STEPS:-300} TUNE=${TUNE:-0} BATCH=${BATCH:-100}
 COMMIT=${COMMIT:-$(git describe --always --dirty --exclude '*' 2>/dev/null || echo unknown)}
 ways=("tf32 --attention sdpa" "tf32 --attention plain" "bf16 --attention sdpa"
@@ -38,7 +38,7 @@ start_peer() { # number, math, more arguments...
     local k=$1 math=$2
     shift 2
     mkfifo "$work/$k"
-    "$PYTHON" bench/torch_peer.py --device cuda --math "$math" --packed --compile \
+    "$PYTHON" lab/peers/torch_peer.py --device cuda --math "$math" --packed --compile \
         --compile-limit "$LIMIT" --batch "$BATCH" --steps "$STEPS" --warm 30 --threads 4 \
         --hold "$work/$k" "$@" >"$work/$k.out" 2>"$work/$k.err" &
     pids+=($!)
@@ -94,7 +94,7 @@ for k in "${!ways[@]}"; do
     start_peer "$k" ${ways[$k]}
 done
 # in the meantime: does the peer's arrangement have the gradients of the plain one on this GPU?
-agreed=$("$PYTHON" bench/torch_peer.py --check --device cuda --math tf32 --batch "$BATCH" \
+agreed=$("$PYTHON" lab/peers/torch_peer.py --check --device cuda --math tf32 --batch "$BATCH" \
     2>"$work/check.err" || tail -n 1 "$work/check.err")
 for k in "${!ways[@]}"; do wait_ready "$k" || true; done
 prepared=$SECONDS
@@ -108,7 +108,7 @@ fi
     echo "date     $(date -u +%Y-%m-%d)"
     echo "device   ${device:-unknown}, driver ${driver:-unknown}"
     echo "peer     packed against plain, tf32: $agreed"
-    echo "command  bench/compare_gpu.sh (the peer was ready after $prepared s)"
+    echo "command  lab/peers/compare_gpu.sh (the peer was ready after $prepared s)"
     echo
     cat "$work/own.err"
     echo

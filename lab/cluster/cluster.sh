@@ -12,9 +12,9 @@
 # Runs of a row alternate, ROUNDS times; a run's number is the median of its steps, a row's the median
 # of its runs. PREFIX goes in front of every run ("nice -n -20" on a busy machine).
 set -u
-cd "$(dirname "$0")/.." || exit 1
+cd "$(dirname "$0")/../.." || exit 1
 MNP=$PWD/${MNP:-build/mnp} PREFIX=${PREFIX:-} rounds=${1:-5} steps=${STEPS:-6}
-links=$PWD/bench/slow_link.py
+links=$PWD/lab/cluster/slow_link.py
 dir=$(mktemp -d)
 cd "$dir" || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# compare_peer.sh: a training step of mnp against PyTorch (bench/torch_peer.py: both arrangements,
+# compare_peer.sh: a training step of mnp against PyTorch (lab/peers/torch_peer.py: both arrangements,
 # eager and compiled, fused and plain attention) on this processor, same threads, in alternating
 # rounds. Prints the best milliseconds of each and how many times faster mnp is than the fastest of
 # the others.
 #
-#   bench/compare_peer.sh     MNP=build/mnp PYTHON=python3 THREADS=2 ROUNDS=3 STEPS=10 LIMIT=300
+#   lab/peers/compare_peer.sh     MNP=build/mnp PYTHON=python3 THREADS=2 ROUNDS=3 STEPS=10 LIMIT=300
 #                             (LIMIT: seconds for compiling; then the way runs uncompiled)
-#   PREFIX="chrt -f 1" bench/compare_peer.sh  on a busy machine, where it is allowed
+#   PREFIX="chrt -f 1" lab/peers/compare_peer.sh  on a busy machine, where it is allowed
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 MNP=${MNP:-build/mnp} PYTHON=${PYTHON:-python3} THREADS=${THREADS:-2} ROUNDS=${ROUNDS:-3}
 PREFIX=${PREFIX:-}
 STEPS=${STEPS:-10} LIMIT=${LIMIT:-300}
@@ -29,7 +29,7 @@ own_step() { # milliseconds
 
 peer_step() { # way
     # shellcheck disable=SC2086
-    $PREFIX "$PYTHON" bench/torch_peer.py --threads "$THREADS" --steps "$STEPS" --warm 3 \
+    $PREFIX "$PYTHON" lab/peers/torch_peer.py --threads "$THREADS" --steps "$STEPS" --warm 3 \
         --compile-limit "$LIMIT" $1 2>"$log" |
         sed -n 's/.* best \([0-9.]*\).*/\1/p'
 }

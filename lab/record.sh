@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# record.sh: runs the whole bench and keeps it in bench/results/cpu-<processor>.txt, with the commit,
+# record.sh: runs the whole bench and keeps it in lab/results/cpu-<processor>.txt, with the commit,
 # the machine and the date. Extra arguments go to mnp bench.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,8 +9,8 @@ family=$(sed -n 's/^cpu family[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
 number=$(sed -n 's/^model[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
 name=$(echo "$model $family-$number" | tr -cs 'A-Za-z0-9\n-' '-' | tr '[:upper:]' '[:lower:]')
 export OPENBLAS_NUM_THREADS=1 # the products are compared on one thread
-file=bench/results/cpu-$name.txt
-mkdir -p bench/results
+file=lab/results/cpu-$name.txt
+mkdir -p lab/results
 {
     echo "commit   $(git describe --always --dirty --exclude '*')"
     echo "date     $(date -u +%Y-%m-%d)"

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # train_models.sh [MODEL...]: trains the models of the six families that are shipped, scores each on
 # 5 000 test functions under both protocols and notes the scores in the file. A model is PROCESS-FAMILY
-# for seed 0 or PROCESS-FAMILY-sSEED; without arguments mnp and np of all families, and mnp-rbf and
-# mnp-monotonic from five seeds. A second call goes on where the first one was cut. What fails is told and
-# the others go on; the exit status is not 0 then.
+# for seed 0 or PROCESS-FAMILY-sSEED; without arguments mnp and np of all families. A second call goes on
+# where the first one was cut. What fails is told and the others go on; the exit status is not 0 then.
 #
-#   DEVICE=cuda MATH=tf32 TRAINED="NVIDIA H200, tf32" scripts/train_models.sh
-#   STEPS=2000 OUT=/tmp/m scripts/train_models.sh mnp-rbf-s3
+#   DEVICE=cuda MATH=tf32 TRAINED="NVIDIA H200, tf32" lab/training/train_models.sh
+#   STEPS=2000 OUT=/tmp/m lab/training/train_models.sh mnp-rbf-s3
 #
 #   DEVICE   cpu|cuda (cpu)             MATH     fp32|tf32|bf16 on a GPU (fp32)
 #   STEPS    of mnp (60000); np gets five twelfths of it
@@ -16,10 +15,10 @@
 #   OUT      folder of the models (out/models)      TRAINED  for the note trained_on
 #   FUNCTIONS  test functions of a score (5000)
 #
-# mnp starts with larger weights on y and a conditioner that is not near the identity: docs/RESULTS.md
+# mnp starts with larger weights on y and a conditioner that is not near the identity: lab/NOTEBOOK.md
 # has the trials. np has the sigma floor of the paper's table.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 export MNP=${MNP:-build/mnp} DEVICE=${DEVICE:-cpu} MATH=${MATH:-fp32} STEPS=${STEPS:-60000}
 export OUT=${OUT:-out/models} SET=${SET:-} SECONDS_=${SECONDS_:-} FUNCTIONS=${FUNCTIONS:-5000}
 
@@ -51,13 +50,12 @@ train_one() { # name
         [ "$status" = 124 ] && return 0 # its time is up
         return "$status"
     }
-    scripts/note_scores.sh "$file"
+    lab/training/note_scores.sh "$file"
 }
 export -f train_one
 
 if [ $# -eq 0 ]; then
     for family in rbf matern periodic monotonic convex sde; do set -- "$@" "mnp-$family" "np-$family"; done
-    for seed in 1 2 3 4; do set -- "$@" "mnp-rbf-s$seed" "mnp-monotonic-s$seed"; done
 fi
 mkdir -p "$OUT"
 printf '%s\n' "$@" | xargs -P "${AT_ONCE:-1}" -I{} bash -c 'set -eu; train_one {}'

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# results.sh STUDY DIR ["how"]: puts the tables of a study (mnp repro STUDY --out DIR) into docs/RESULTS.md,
+# results.sh STUDY DIR ["how"]: puts the tables of a study (mnp repro STUDY --out DIR) into lab/RESULTS.md,
 # between <!-- STUDY --> and <!-- /STUDY -->, and its pictures into docs/figures. "how" is one line on
 # machine, commit and time. What stood there before is replaced; the rest of the page stays.
 #
-#   scripts/results.sh table1 repro-table1 "One NVIDIA H200, fp32, commit cfed454, 4 minutes."
+#   lab/results.sh table1 repro-table1 "One NVIDIA H200, fp32, commit cfed454, 4 minutes."
 set -eu
 cd "$(dirname "$0")/.."
-page=${PAGE:-docs/RESULTS.md} most=1000000 # PAGE: another page, with a folder figures beside it
-figures=$(dirname "$page")/figures
-[ $# -ge 2 ] || { echo "usage: scripts/results.sh table1|table2|table3 DIR [\"how\"]" >&2 && exit 2; }
+# PAGE, FIGURES: another page and another folder of pictures
+page=${PAGE:-lab/RESULTS.md} figures=${FIGURES:-docs/figures} most=1000000
+[ $# -ge 2 ] || { echo "usage: lab/results.sh table1|table2|table3 DIR [\"how\"]" >&2 && exit 2; }
 study=$1 dir=$2 how=${3:-}
 [ -s "$dir/$study.md" ] || { echo "$dir/$study.md is not there: mnp repro $study --out $dir" >&2 && exit 1; }
 grep -q "^<!-- $study -->\$" "$page" && grep -q "^<!-- /$study -->\$" "$page" ||
@@ -16,12 +16,13 @@ grep -q "^<!-- $study -->\$" "$page" && grep -q "^<!-- /$study -->\$" "$page" ||
 
 new=$(mktemp) text=$(mktemp)
 trap 'rm -f "$new" "$text"' EXIT
+mkdir -p "$figures"
+link=$(realpath --relative-to="$(dirname "$page")" "$figures")
 {
     [ -z "$how" ] || printf '%s\n\n' "$how"
     # the study's title goes, its sections become sections of ours
-    sed -e 1,2d -e 's/^##/###/' -e "s|](\([^/)]*\.svg\))|](figures/\1)|" "$dir/$study.md"
+    sed -e 1,2d -e 's/^##/###/' -e "s|](\([^/)]*\.svg\))|]($link/\1)|" "$dir/$study.md"
 } >"$text"
-mkdir -p "$figures"
 for picture in "$dir"/*.svg; do
     [ -e "$picture" ] || continue
     name=$(basename "$picture")
@@ -31,7 +32,7 @@ for picture in "$dir"/*.svg; do
         continue
     fi
     cp "$picture" "$figures/$name"
-    grep -qF "(figures/$name)" "$text" || printf '\n![%s](figures/%s)\n' "${name%.svg}" "$name" >>"$text"
+    grep -qF "($link/$name)" "$text" || printf '\n![%s](%s)\n' "${name%.svg}" "$link/$name" >>"$text"
 done
 awk -v study="$study" -v text="$text" '
     $0 == "<!-- /" study " -->" { inside = 0 }

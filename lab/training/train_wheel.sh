@@ -3,8 +3,8 @@
 # and the agents wheel-{maml,c-bruno}.safetensors, and prints their regret. Settings come from the
 # environment:
 #
-#   DEVICE=cuda STEPS=100000 scripts/train_wheel.sh             all six
-#   MODELS="mnp-t1" STEPS=5000 OUT=/tmp/w scripts/train_wheel.sh
+#   DEVICE=cuda STEPS=100000 lab/training/train_wheel.sh             all six
+#   MODELS="mnp-t1" STEPS=5000 OUT=/tmp/w lab/training/train_wheel.sh
 #
 #   MODELS     which of mnp-t1 np-t1 mnp-t5 np-t5 maml c-bruno (the last two take a minute, on the CPU)
 #   DEVICE     cpu or cuda                      STEPS      length of the schedule
@@ -17,7 +17,7 @@
 # all actions random. np-t5 is the Neural Process with the training budget of mnp-t5: as many steps as make the same
 # number of network passes, five times those of np-t1.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 MNP=${MNP:-build/mnp}
 models=${MODELS:-mnp-t1 np-t1 mnp-t5 np-t5 maml c-bruno}
 device=${DEVICE:-cpu} steps=${STEPS:-100000} out=${OUT:-models}

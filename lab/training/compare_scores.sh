@@ -5,7 +5,7 @@
 # first group, and whether that is within 0.05 or within two standard errors of the difference; the exit
 # status is 1 if it is neither.
 #
-#   scripts/compare_scores.sh bench/results/h200-math.txt
+#   lab/training/compare_scores.sh lab/results/h200-math.txt
 set -eu
 [ $# -eq 1 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 awk '

@@ -140,7 +140,7 @@ static int make_maps(cli *c, plot_job *job, const map_frame *f, map *maps) {
     return code;
 }
 
-static int draw_grid(cli *c, plot_job *job, const char *grid, chart **out) {
+static int draw_grid(cli *c, plot_job *job, const char *grid, mnp_plot **out) {
     map maps[FIGURE_CONTEXTS_MAX] = {0};
     map_frame f;
     double *truth = NULL;
@@ -169,7 +169,7 @@ static int draw_grid(cli *c, plot_job *job, const char *grid, chart **out) {
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static int draw_places(cli *c, plot_job *job, chart **out) {
+static int draw_places(cli *c, plot_job *job, mnp_plot **out) {
     figure_request *r = &job->r;
     bool chain = cli_has(c, "chain");
     int code = read_places(c, job);
@@ -187,7 +187,7 @@ static int draw_places(cli *c, plot_job *job, chart **out) {
     return code;
 }
 
-static int draw_model(cli *c, chart **out) {
+static int draw_model(cli *c, mnp_plot **out) {
     plot_job job = {0};
     const char *grid = cli_text(c, "grid", NULL);
     job.r.samples = cli_int(c, "samples", 0, 1, 10000);               /* 0: not given */
@@ -230,13 +230,13 @@ static int check_flags(cli *c) {
 static int run(cli *c) {
     int code = check_flags(c);
     if (code != 0) return code;
-    chart *picture = NULL;
+    mnp_plot *picture = NULL;
     const char *log = cli_text(c, "log", NULL), *out = cli_text(c, "out", NULL);
     code = cli_output(c, out);
     if (code != 0) return code;
     code = log ? figure_log(c, log, cli_text(c, "title", NULL), &picture) : draw_model(c, &picture);
-    if (code == 0 && chart_save(picture, out) != MNP_OK) code = points_failed(c);
-    chart_destroy(picture);
+    if (code == 0 && figure_save(c, picture, out) != MNP_OK) code = points_failed(c);
+    mnp_plot_destroy(picture);
     if (code != 0) return code;
     cli_say(c, "%s, seed %llu", out, (unsigned long long)c->seed);
     cli_json j;

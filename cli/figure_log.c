@@ -61,28 +61,28 @@ static void running_mean(const double *y, int64_t n, double *out) {
 
 /* The first steps are far above the rest and would flatten it: the axis covers what lies below the
  * 97th percentile. `scratch` holds n numbers. */
-static void limit_values(panel *p, const double *y, int64_t n, double *scratch) {
+static void limit_values(mnp_panel *p, const double *y, int64_t n, double *scratch) {
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++)
         if (isfinite(y[i])) scratch[count++] = y[i];
     if (count < 30) return;
     points_sort(scratch, count);
     double lo = scratch[0], hi = points_quantile(scratch, count, 0.97), pad = 0.06 * (hi - lo);
-    if (hi > lo) panel_limits(p, PLOT_Y, lo - pad, hi + pad);
+    if (hi > lo) mnp_panel_limits(p, MNP_PLOT_Y, lo - pad, hi + pad);
 }
 
-static void draw_curve(panel *p, const train_log *log, const double *y, const char *title,
-                       plot_hue hue) {
+static void draw_curve(mnp_panel *p, const train_log *log, const double *y, const char *title,
+                       mnp_plot_hue hue) {
     size_t n = (size_t)log->rows;
-    panel_title(p, title);
-    panel_labels(p, "step", "nats per point");
-    panel_limits(p, PLOT_X, 0, 1.02 * log->step[n - 1]);
+    mnp_panel_title(p, title);
+    mnp_panel_labels(p, "step", "nats per point");
+    mnp_panel_limits(p, MNP_PLOT_X, 0, 1.02 * log->step[n - 1]);
     limit_values(p, y, log->rows, log->smooth + n);
     running_mean(y, log->rows, log->smooth);
-    panel_line(p, &(plot_style){.hue = hue, .alpha = 0.3, .width = 0.8, .label = "logged"}, n,
-               log->step, y);
-    panel_line(p, &(plot_style){.hue = hue, .width = 2, .label = "running mean"}, n, log->step,
-               log->smooth);
+    mnp_panel_line(p, &(mnp_plot_style){.hue = hue, .alpha = 0.3, .width = 0.8, .label = "logged"},
+                   n, log->step, y);
+    mnp_panel_line(p, &(mnp_plot_style){.hue = hue, .width = 2, .label = "running mean"}, n,
+                   log->step, log->smooth);
 }
 
 /* The log repeats the last score until there is a new one: only changes are points. */
@@ -96,22 +96,26 @@ static int64_t scores_of(const train_log *log, double *step, double *score) {
     return count;
 }
 
-static void draw_scores(panel *p, const train_log *log, const double *step, const double *score,
+static void draw_scores(mnp_panel *p, const train_log *log, const double *step, const double *score,
                         int64_t count) {
     int64_t best = 0;
     for (int64_t i = 0; i < count; i++)
         if (score[i] > score[best]) best = i;
-    panel_title(p, "validation score");
-    panel_labels(p, "step", "nats per point");
-    panel_limits(p, PLOT_X, 0, 1.02 * log->step[log->rows - 1]);
-    panel_line(p, &(plot_style){.hue = PLOT_GREEN, .width = 1.6}, (size_t)count, step, score);
-    panel_points(p, &(plot_style){.hue = PLOT_GREEN, .size = 5}, (size_t)count, step, score, NULL);
-    panel_points(p,
-                 &(plot_style){.hue = PLOT_BLACK, .marker = PLOT_RING, .size = 10, .label = "best"},
-                 1, step + best, score + best, NULL);
+    mnp_panel_title(p, "validation score");
+    mnp_panel_labels(p, "step", "nats per point");
+    mnp_panel_limits(p, MNP_PLOT_X, 0, 1.02 * log->step[log->rows - 1]);
+    mnp_panel_line(p, &(mnp_plot_style){.hue = MNP_PLOT_GREEN, .width = 1.6}, (size_t)count, step,
+                   score);
+    mnp_panel_points(p, &(mnp_plot_style){.hue = MNP_PLOT_GREEN, .size = 5}, (size_t)count, step,
+                     score, NULL);
+    mnp_panel_points(
+        p,
+        &(mnp_plot_style){
+            .hue = MNP_PLOT_BLACK, .marker = MNP_PLOT_RING, .size = 10, .label = "best"},
+        1, step + best, score + best, NULL);
 }
 
-int figure_log(cli *c, const char *path, const char *title, chart **out) {
+int figure_log(cli *c, const char *path, const char *title, mnp_plot **out) {
     train_log log = {0};
     int code = read_log(c, path, &log);
     double *step = NULL;
@@ -124,13 +128,14 @@ int figure_log(cli *c, const char *path, const char *title, chart **out) {
             scores = scores_of(&log, step, step + log.rows);
     }
     int cols = scores > 0 ? 3 : 2;
-    if (code == 0 && chart_create(&c->env, 1, cols, out) != MNP_OK) code = points_failed(c);
+    if (code == 0 && figure_create(c, 1, cols, out) != MNP_OK) code = points_failed(c);
     if (code == 0) {
-        chart_size(*out, 340 * cols, title ? 310 : 280);
-        if (title) chart_title(*out, title);
-        draw_curve(chart_panel(*out, 0, 0), &log, log.loss, "loss", PLOT_BLUE);
-        draw_curve(chart_panel(*out, 0, 1), &log, log.kl, "KL divergence", PLOT_VERMILION);
-        if (scores > 0) draw_scores(chart_panel(*out, 0, 2), &log, step, step + log.rows, scores);
+        mnp_plot_size(*out, 340 * cols, title ? 310 : 280);
+        if (title) mnp_plot_title(*out, title);
+        draw_curve(mnp_plot_panel(*out, 0, 0), &log, log.loss, "loss", MNP_PLOT_BLUE);
+        draw_curve(mnp_plot_panel(*out, 0, 1), &log, log.kl, "KL divergence", MNP_PLOT_VERMILION);
+        if (scores > 0)
+            draw_scores(mnp_plot_panel(*out, 0, 2), &log, step, step + log.rows, scores);
     }
     env_free(&c->env, step);
     free_log(c, &log);

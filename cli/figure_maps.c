@@ -6,32 +6,33 @@
 
 enum { MAP_DRAWS_MAX = 4, MAP_REPEATS = 4 };
 
-static void draw_map(panel *p, const figure_request *r, const points *seen, const char *title,
-                     const double *values, plot_map map, double *turned) {
+static void draw_map(mnp_panel *p, const figure_request *r, const points *seen, const char *title,
+                     const double *values, mnp_plot_map map, double *turned) {
     int64_t across = r->grid[0], up = r->grid[1];
     for (int64_t i = 0; i < across; i++) /* x runs to the right, the second input upwards */
         for (int64_t j = 0; j < up; j++) turned[(up - 1 - j) * across + i] = values[i * up + j];
     const double *first = r->at->x, *last = r->at->x + 2 * (r->at->n - 1);
     double dx = across > 1 ? (last[0] - first[0]) / (double)(across - 1) / 2 : 0.5;
     double dy = up > 1 ? (last[1] - first[1]) / (double)(up - 1) / 2 : 0.5;
-    panel_heatmap(p, &(plot_heatmap){.rows = (int)up,
-                                     .cols = (int)across,
-                                     .values = turned,
-                                     .x0 = first[0] - dx,
-                                     .x1 = last[0] + dx,
-                                     .y0 = first[1] - dy,
-                                     .y1 = last[1] + dy,
-                                     .map = map,
-                                     .bar = true});
+    mnp_panel_heatmap(p, &(mnp_plot_heatmap){.rows = (int)up,
+                                             .cols = (int)across,
+                                             .values = turned,
+                                             .x0 = first[0] - dx,
+                                             .x1 = last[0] + dx,
+                                             .y0 = first[1] - dy,
+                                             .y1 = last[1] + dy,
+                                             .map = map,
+                                             .bar = true});
     char given[64], text[128];
     figure_context_title(given, seen->n);
     snprintf(text, sizeof text, "%s, %s", title, given);
-    panel_title(p, text);
-    panel_labels(p, r->q->names.x[0], r->q->names.x[1]);
+    mnp_panel_title(p, text);
+    mnp_panel_labels(p, r->q->names.x[0], r->q->names.x[1]);
     double *xy = turned; /* the chart has its copy of the map */
     for (int64_t i = 0; i < seen->n && seen->n <= across * up / 2; i++) {
         xy[0] = seen->x[2 * i], xy[1] = seen->x[2 * i + 1];
-        panel_points(p, &(plot_style){.hue = PLOT_VERMILION, .size = 5}, 1, xy, xy + 1, NULL);
+        mnp_panel_points(p, &(mnp_plot_style){.hue = MNP_PLOT_VERMILION, .size = 5}, 1, xy, xy + 1,
+                         NULL);
     }
 }
 
@@ -57,7 +58,7 @@ static void moments(const curves *v, double *mean, double *sd) {
     }
 }
 
-static int maps_row(cli *c, const figure_request *r, int k, int draws, chart *out) {
+static int maps_row(cli *c, const figure_request *r, int k, int draws, mnp_plot *out) {
     curves v;
     const points *seen = &r->context[k];
     int code = curves_make(c, r->q, seen, r->at, r->samples, MAP_REPEATS, &v);
@@ -66,11 +67,11 @@ static int maps_row(cli *c, const figure_request *r, int k, int draws, chart *ou
     if (mean) {
         double *sd = mean + v.n, *turned = sd + v.n;
         moments(&v, mean, sd);
-        draw_map(chart_panel(out, k, 0), r, seen, "mean", mean, PLOT_MAP_VIRIDIS, turned);
-        draw_map(chart_panel(out, k, 1), r, seen, "sd", sd, PLOT_MAP_GREY, turned);
+        draw_map(mnp_plot_panel(out, k, 0), r, seen, "mean", mean, MNP_PLOT_MAP_VIRIDIS, turned);
+        draw_map(mnp_plot_panel(out, k, 1), r, seen, "sd", sd, MNP_PLOT_MAP_GREY, turned);
         for (int s = 0; s < draws; s++)
-            draw_map(chart_panel(out, k, 2 + s), r, seen, "draw",
-                     v.smooth + (v.steps * v.samples + s) * v.n, PLOT_MAP_VIRIDIS, turned);
+            draw_map(mnp_plot_panel(out, k, 2 + s), r, seen, "draw",
+                     v.smooth + (v.steps * v.samples + s) * v.n, MNP_PLOT_MAP_VIRIDIS, turned);
     } else {
         code = points_failed(c);
     }
@@ -79,16 +80,16 @@ static int maps_row(cli *c, const figure_request *r, int k, int draws, chart *ou
     return code;
 }
 
-int figure_maps(cli *c, const figure_request *r, chart **out) {
+int figure_maps(cli *c, const figure_request *r, mnp_plot **out) {
     int draws = r->draws < MAP_DRAWS_MAX ? (int)r->draws : MAP_DRAWS_MAX;
     if (draws > r->samples) draws = (int)r->samples;
-    if (chart_create(&c->env, r->contexts, 2 + draws, out) != MNP_OK) return points_failed(c);
-    if (r->title) chart_title(*out, r->title);
-    chart_size(*out, 300 * (2 + draws), 280 * r->contexts + (r->title ? 30 : 0));
+    if (figure_create(c, r->contexts, 2 + draws, out) != MNP_OK) return points_failed(c);
+    if (r->title) mnp_plot_title(*out, r->title);
+    mnp_plot_size(*out, 300 * (2 + draws), 280 * r->contexts + (r->title ? 30 : 0));
     int code = 0;
     for (int k = 0; k < r->contexts && code == 0; k++) code = maps_row(c, r, k, draws, *out);
     if (code != 0) {
-        chart_destroy(*out);
+        mnp_plot_destroy(*out);
         *out = NULL;
     }
     return code;

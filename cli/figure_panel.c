@@ -8,8 +8,8 @@
 enum { SHADES = 64 }; /* few enough that a drawing's cells join into runs */
 
 /* A picture of values between lo and hi (equal: their own range). */
-static void draw_values(panel *p, const map_frame *f, const double *values, double lo, double hi,
-                        plot_map ramp, bool bar, double *scratch) {
+static void draw_values(mnp_panel *p, const map_frame *f, const double *values, double lo,
+                        double hi, mnp_plot_map ramp, bool bar, double *scratch) {
     int64_t n = f->rows * f->cols;
     if (lo == hi) {
         lo = INFINITY, hi = -INFINITY;
@@ -20,41 +20,42 @@ static void draw_values(panel *p, const map_frame *f, const double *values, doub
         double t = fmin(fmax((values[i] - lo) / (hi - lo), 0), 1);
         scratch[i] = lo + (hi - lo) * floor(t * (SHADES - 1) + 0.5) / (SHADES - 1);
     }
-    panel_heatmap(p, &(plot_heatmap){.rows = (int)f->rows,
-                                     .cols = (int)f->cols,
-                                     .values = scratch,
-                                     .x0 = -0.5,
-                                     .x1 = (double)f->cols - 0.5,
-                                     .y0 = -0.5,
-                                     .y1 = (double)f->rows - 0.5,
-                                     .lo = lo,
-                                     .hi = hi,
-                                     .map = ramp,
-                                     .bar = bar});
-    panel_bare(p);
+    mnp_panel_heatmap(p, &(mnp_plot_heatmap){.rows = (int)f->rows,
+                                             .cols = (int)f->cols,
+                                             .values = scratch,
+                                             .x0 = -0.5,
+                                             .x1 = (double)f->cols - 0.5,
+                                             .y0 = -0.5,
+                                             .y1 = (double)f->rows - 0.5,
+                                             .lo = lo,
+                                             .hi = hi,
+                                             .map = ramp,
+                                             .bar = bar});
+    mnp_panel_bare(p);
 }
 
-static void mark_points(panel *p, const map_frame *f, const points *seen) {
+static void mark_points(mnp_panel *p, const map_frame *f, const points *seen) {
     if (seen->n > f->rows * f->cols / 8) return; /* whole regions would hide what they show */
     for (int64_t i = 0; i < seen->n; i++) {
         double row = (seen->x[2 * i] - f->lo[0]) / (f->hi[0] - f->lo[0]) * (double)(f->rows - 1);
         double col =
             (seen->x[2 * i + 1] - f->lo[1]) / (f->hi[1] - f->lo[1]) * (double)(f->cols - 1);
         double up = (double)(f->rows - 1) - row;
-        plot_style style = {.hue = seen->y[i] < 0 ? PLOT_VERMILION : PLOT_SKY, .size = 3.5};
-        panel_points(p, &style, 1, &col, &up, NULL);
+        mnp_plot_style style = {.hue = seen->y[i] < 0 ? MNP_PLOT_VERMILION : MNP_PLOT_SKY,
+                                .size = 3.5};
+        mnp_panel_points(p, &style, 1, &col, &up, NULL);
     }
 }
 
-static chart *begin(cli *c, int rows, int cols, double width, double height, const char *title) {
-    chart *out = NULL;
-    if (chart_create(&c->env, rows, cols, &out) != MNP_OK) return NULL;
-    if (title) chart_title(out, title);
-    chart_size(out, width, height + (title ? 30 : 0));
+static mnp_plot *begin(cli *c, int rows, int cols, double width, double height, const char *title) {
+    mnp_plot *out = NULL;
+    if (figure_create(c, rows, cols, &out) != MNP_OK) return NULL;
+    if (title) mnp_plot_title(out, title);
+    mnp_plot_size(out, width, height + (title ? 30 : 0));
     return out;
 }
 
-int figure_panel(cli *c, const panel_request *r, chart **out) {
+int figure_panel(cli *c, const panel_request *r, mnp_plot **out) {
     const map_frame *f = &r->maps[0].at;
     int left = r->truth ? 1 : 0, cols = r->count + left;
     double lo = f->pixels ? -1 : 0, hi = f->pixels ? 1 : 0;
@@ -65,21 +66,22 @@ int figure_panel(cli *c, const panel_request *r, chart **out) {
         return points_failed(c);
     }
     if (r->truth) {
-        panel *p = chart_panel(*out, 0, 0);
-        draw_values(p, f, r->truth, lo, hi, PLOT_MAP_VIRIDIS, false, scratch);
-        panel_title(p, "truth");
+        mnp_panel *p = mnp_plot_panel(*out, 0, 0);
+        draw_values(p, f, r->truth, lo, hi, MNP_PLOT_MAP_VIRIDIS, false, scratch);
+        mnp_panel_title(p, "truth");
     }
     for (int k = 0; k < r->count; k++) {
         const map *m = &r->maps[k];
         bool last = k == r->count - 1;
         char given[64], text[80];
         figure_context_title(given, r->seen[k].n);
-        panel *mean = chart_panel(*out, 0, k + left), *sd = chart_panel(*out, 1, k + left);
-        draw_values(mean, f, m->mean, lo, hi, PLOT_MAP_VIRIDIS, last, scratch);
-        draw_values(sd, f, m->sd, 0, f->pixels, PLOT_MAP_GREY, last, scratch);
+        mnp_panel *mean = mnp_plot_panel(*out, 0, k + left),
+                  *sd = mnp_plot_panel(*out, 1, k + left);
+        draw_values(mean, f, m->mean, lo, hi, MNP_PLOT_MAP_VIRIDIS, last, scratch);
+        draw_values(sd, f, m->sd, 0, f->pixels, MNP_PLOT_MAP_GREY, last, scratch);
         snprintf(text, sizeof text, "mean, %s", r->names ? r->names[k] : given);
-        panel_title(mean, text);
-        panel_title(sd, "sd");
+        mnp_panel_title(mean, text);
+        mnp_panel_title(sd, "sd");
         mark_points(mean, f, &r->seen[k]);
         mark_points(sd, f, &r->seen[k]);
     }
@@ -88,7 +90,7 @@ int figure_panel(cli *c, const panel_request *r, chart **out) {
 }
 
 int figure_sheet(cli *c, const map *m, const points *seen, int64_t draws, const char *title,
-                 chart **out) {
+                 mnp_plot **out) {
     enum { ACROSS = 6, MOST = 48 };
     int64_t n = m->at.rows * m->at.cols, count = draws < m->samples ? draws : m->samples;
     if (count > MOST) count = MOST;
@@ -101,9 +103,9 @@ int figure_sheet(cli *c, const map *m, const points *seen, int64_t draws, const 
         return points_failed(c);
     }
     for (int64_t k = 0; k < count; k++) {
-        panel *p = chart_panel(*out, (int)k / cols, (int)k % cols);
+        mnp_panel *p = mnp_plot_panel(*out, (int)k / cols, (int)k % cols);
         for (int64_t i = 0; i < n; i++) values[i] = (double)m->draws[k * n + i];
-        draw_values(p, &m->at, values, lo, hi, PLOT_MAP_VIRIDIS, false, values + n);
+        draw_values(p, &m->at, values, lo, hi, MNP_PLOT_MAP_VIRIDIS, false, values + n);
         mark_points(p, &m->at, seen);
     }
     env_free(&c->env, values);

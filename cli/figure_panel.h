@@ -16,8 +16,8 @@ typedef struct panel_request {
 } panel_request;
 
 /* Mean above, standard deviation below, a column for each context; the truth in front. */
-int figure_panel(cli *c, const panel_request *r, chart **out);
+int figure_panel(cli *c, const panel_request *r, mnp_plot **out);
 int figure_sheet(cli *c, const map *m, const points *seen, int64_t draws, const char *title,
-                 chart **out);
+                 mnp_plot **out);
 
 #endif

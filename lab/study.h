@@ -14,7 +14,7 @@
 #define MNP_LAB_STUDY_H
 
 #include "cli/cli.h"
-#include "plot/axes.h"
+#include "cli/figure.h"
 
 enum {
     REPRO_LIST = 16,   /* models, data sets                    */

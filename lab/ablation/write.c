@@ -290,7 +290,7 @@ static void put_json(cli_json *j, const repro_study *s, const void *arg) {
 
 /* ---- picture --------------------------------------------------------------------------------- */
 
-static void draw_scores(const rows *all, panel *p) {
+static void draw_scores(const rows *all, mnp_panel *p) {
     double at[ROWS_MAX], value[ROWS_MAX], error[ROWS_MAX];
     const char *names[ROWS_MAX];
     for (int v = 0; v < all->count; v++) {
@@ -299,34 +299,34 @@ static void draw_scores(const rows *all, panel *p) {
         error[v] = isfinite(all->at[v].se) ? all->at[v].se : 0;
         names[v] = all->at[v].label;
     }
-    panel_title(p, "score");
-    panel_labels(p, "nats per point, strict", NULL);
-    panel_names(p, PLOT_Y, all->count, names);
-    panel_limits(p, PLOT_Y, all->count - 0.5, -0.5);
-    panel_points(p, &(plot_style){.hue = PLOT_BLUE, .size = 6, .sideways = true},
-                 (size_t)all->count, at, value, error);
+    mnp_panel_title(p, "score");
+    mnp_panel_labels(p, "nats per point, strict", NULL);
+    mnp_panel_names(p, MNP_PLOT_Y, all->count, names);
+    mnp_panel_limits(p, MNP_PLOT_Y, all->count - 0.5, -0.5);
+    mnp_panel_points(p, &(mnp_plot_style){.hue = MNP_PLOT_BLUE, .size = 6, .sideways = true},
+                     (size_t)all->count, at, value, error);
 }
 
-static void draw_samples(const rows *all, panel *p) {
+static void draw_samples(const rows *all, mnp_panel *p) {
     const row *r = &all->at[all->base];
     double x[REPRO_SAMPLES], y[REPRO_SAMPLES];
-    panel_title(p, "score by importance samples");
-    panel_labels(p, "samples", NULL);
-    panel_log(p, PLOT_X);
+    mnp_panel_title(p, "score by importance samples");
+    mnp_panel_labels(p, "samples", NULL);
+    mnp_panel_log(p, MNP_PLOT_X);
     for (int protocol = 0; protocol < REPRO_PROTOCOLS && r->runs; protocol++) {
         for (int k = 0; k < r->task->n_samples; k++) {
             x[k] = (double)r->task->samples[k];
             y[k] = r->mean.scores[protocol][k].loglik;
         }
-        plot_style style = {.hue = protocol == MNP_STRICT ? PLOT_BLUE : PLOT_VERMILION,
-                            .label = repro_protocol(protocol)};
-        panel_line(p, &style, (size_t)r->task->n_samples, x, y);
+        mnp_plot_style style = {.hue = protocol == MNP_STRICT ? MNP_PLOT_BLUE : MNP_PLOT_VERMILION,
+                                .label = repro_protocol(protocol)};
+        mnp_panel_line(p, &style, (size_t)r->task->n_samples, x, y);
         style.label = NULL;
-        panel_points(p, &style, (size_t)r->task->n_samples, x, y, NULL);
+        mnp_panel_points(p, &style, (size_t)r->task->n_samples, x, y, NULL);
     }
 }
 
-static void draw_steps(const rows *all, panel *p) {
+static void draw_steps(const rows *all, mnp_panel *p) {
     double x[ROWS_MAX], y[ROWS_MAX], start, slope;
     size_t n = 0;
     for (int v = 0; v < all->count; v++)
@@ -336,46 +336,47 @@ static void draw_steps(const rows *all, panel *p) {
         }
     fit_steps(all, &start, &slope);
     double ends[2] = {0, 8}, fit[2] = {1e3 * start, 1e3 * (start + 8 * slope)};
-    panel_title(p, "ms per training step");
-    panel_labels(p, "Markov steps T", NULL);
-    panel_limits(p, PLOT_X, 0, 8);
-    panel_limits(p, PLOT_Y, 0, fit[1] * 1.05);
-    panel_line(p, &(plot_style){.hue = PLOT_GREY, .dash = PLOT_DASHED, .label = "a + b T"}, 2, ends,
-               fit);
-    panel_points(p, &(plot_style){.hue = PLOT_BLUE, .size = 6}, n, x, y, NULL);
+    mnp_panel_title(p, "ms per training step");
+    mnp_panel_labels(p, "Markov steps T", NULL);
+    mnp_panel_limits(p, MNP_PLOT_X, 0, 8);
+    mnp_panel_limits(p, MNP_PLOT_Y, 0, fit[1] * 1.05);
+    mnp_panel_line(
+        p, &(mnp_plot_style){.hue = MNP_PLOT_GREY, .dash = MNP_PLOT_DASHED, .label = "a + b T"}, 2,
+        ends, fit);
+    mnp_panel_points(p, &(mnp_plot_style){.hue = MNP_PLOT_BLUE, .size = 6}, n, x, y, NULL);
 }
 
-static void draw_conditioning(const rows *all, panel *p) {
-    static const plot_hue hues[] = {PLOT_BLUE, PLOT_GREEN, PLOT_VERMILION};
+static void draw_conditioning(const rows *all, mnp_panel *p) {
+    static const mnp_plot_hue hues[] = {MNP_PLOT_BLUE, MNP_PLOT_GREEN, MNP_PLOT_VERMILION};
     double ms[REPRO_TIMES];
     int used = 0;
-    panel_title(p, "ms to condition on m points");
-    panel_labels(p, "context size m", NULL);
-    panel_log(p, PLOT_X);
-    panel_log(p, PLOT_Y);
+    mnp_panel_title(p, "ms to condition on m points");
+    mnp_panel_labels(p, "context size m", NULL);
+    mnp_panel_log(p, MNP_PLOT_X);
+    mnp_panel_log(p, MNP_PLOT_Y);
     for (int v = 0; v < all->count; v++) {
         const repro_result *r = &all->at[v].mean;
         if (!is_encoder(all, v) || !all->at[v].runs) continue;
         for (int k = 0; k < r->n_times; k++) ms[k] = 1e3 * r->times[k];
-        plot_style style = {.hue = hues[used++ % 3], .label = encoder_name(all, v)};
-        panel_line(p, &style, (size_t)r->n_times, r->times_m, ms);
+        mnp_plot_style style = {.hue = hues[used++ % 3], .label = encoder_name(all, v)};
+        mnp_panel_line(p, &style, (size_t)r->n_times, r->times_m, ms);
     }
 }
 
 static mnp_status write_picture(repro_study *s, const rows *all) {
     char path[REPRO_PATH];
-    chart *c = NULL;
-    mnp_status status = chart_create(&s->c->env, 2, 2, &c);
+    mnp_plot *c = NULL;
+    mnp_status status = figure_create(s->c, 2, 2, &c);
     if (status != MNP_OK) return status;
-    chart_size(c, 800, 560);
-    chart_title(c, s->quick ? "Ablation, quick settings" : "Ablation");
-    draw_scores(all, chart_panel(c, 0, 0));
-    draw_samples(all, chart_panel(c, 0, 1));
-    draw_steps(all, chart_panel(c, 1, 0));
-    draw_conditioning(all, chart_panel(c, 1, 1));
+    mnp_plot_size(c, 800, 560);
+    mnp_plot_title(c, s->quick ? "Ablation, quick settings" : "Ablation");
+    draw_scores(all, mnp_plot_panel(c, 0, 0));
+    draw_samples(all, mnp_plot_panel(c, 0, 1));
+    draw_steps(all, mnp_plot_panel(c, 1, 0));
+    draw_conditioning(all, mnp_plot_panel(c, 1, 1));
     repro_path(s, "svg", path);
-    status = chart_save(c, path);
-    chart_destroy(c);
+    status = figure_save(s->c, c, path);
+    mnp_plot_destroy(c);
     return status;
 }
 

@@ -78,41 +78,42 @@ void repro_curves_markdown(buf *b, const repro_study *s, const repro_grid *g, in
 
 /* ---- picture --------------------------------------------------------------------------------- */
 
-static void draw(const repro_study *s, const repro_grid *g, int d, int protocol, panel *p) {
-    static const plot_hue hues[] = {PLOT_GREY, PLOT_GREEN,  PLOT_ORANGE, PLOT_VERMILION,
-                                    PLOT_BLUE, PLOT_PURPLE, PLOT_SKY};
+static void draw(const repro_study *s, const repro_grid *g, int d, int protocol, mnp_panel *p) {
+    static const mnp_plot_hue hues[] = {MNP_PLOT_GREY,      MNP_PLOT_GREEN, MNP_PLOT_ORANGE,
+                                        MNP_PLOT_VERMILION, MNP_PLOT_BLUE,  MNP_PLOT_PURPLE,
+                                        MNP_PLOT_SKY};
     enum { HUES = sizeof hues / sizeof *hues };
-    panel_title(p, g->data.at[d]);
-    panel_labels(p, "points of context", "nats per point");
+    mnp_panel_title(p, g->data.at[d]);
+    mnp_panel_labels(p, "points of context", "nats per point");
     for (int m = 0; m < g->models.count; m++) {
         repro_curve c = repro_curve_of(s, g, m, d, protocol);
         double middle[MNP_SCORE_BINS];
         for (int k = 0; k < c.bins; k++) middle[k] = 0.5 * (double)(c.lo[k] + c.hi[k]);
-        plot_style style = {.hue = hues[m % HUES],
-                            .width = 1.6,
-                            .dash = m < HUES ? PLOT_SOLID : PLOT_DASHED,
-                            .label = d == 0 ? g->models.at[m] : NULL};
-        panel_line(p, &style, (size_t)c.bins, middle, c.loglik);
+        mnp_plot_style style = {.hue = hues[m % HUES],
+                                .width = 1.6,
+                                .dash = m < HUES ? MNP_PLOT_SOLID : MNP_PLOT_DASHED,
+                                .label = d == 0 ? g->models.at[m] : NULL};
+        mnp_panel_line(p, &style, (size_t)c.bins, middle, c.loglik);
         style.label = NULL;
         style.size = 5;
-        panel_points(p, &style, (size_t)c.bins, middle, c.loglik, c.se);
+        mnp_panel_points(p, &style, (size_t)c.bins, middle, c.loglik, c.se);
     }
 }
 
 mnp_status repro_curves_picture(repro_study *s, const repro_grid *g, int protocol) {
     int cols = g->data.count < 3 ? g->data.count : 3, rows = (g->data.count + cols - 1) / cols;
     char path[REPRO_PATH], title[128];
-    chart *c = NULL;
-    mnp_status status = chart_create(&s->c->env, rows, cols, &c);
+    mnp_plot *c = NULL;
+    mnp_status status = figure_create(s->c, rows, cols, &c);
     if (status != MNP_OK) return status;
-    chart_size(c, 330 * cols, 240 * rows + 40);
+    mnp_plot_size(c, 330 * cols, 240 * rows + 40);
     snprintf(title, sizeof title, "Table 1%s by context size, protocol %s",
              s->quick ? ", quick settings," : "", repro_protocol(protocol));
-    chart_title(c, title);
+    mnp_plot_title(c, title);
     for (int d = 0; d < g->data.count; d++)
-        draw(s, g, d, protocol, chart_panel(c, d / cols, d % cols));
+        draw(s, g, d, protocol, mnp_plot_panel(c, d / cols, d % cols));
     snprintf(path, sizeof path, "%.1500s/%s-curves.svg", s->dir, s->name);
-    status = chart_save(c, path);
-    chart_destroy(c);
+    status = figure_save(s->c, c, path);
+    mnp_plot_destroy(c);
     return status;
 }

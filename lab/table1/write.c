@@ -298,13 +298,13 @@ static void put_json(cli_json *j, const repro_study *s, const void *grid) {
 
 /* A panel per data set: models from top to bottom, scores to the right. The first has the legend.
  */
-static void draw_data(const repro_study *s, const repro_grid *g, int d, panel *p) {
-    static const plot_hue hues[REPRO_PROTOCOLS] = {PLOT_BLUE, PLOT_VERMILION};
+static void draw_data(const repro_study *s, const repro_grid *g, int d, mnp_panel *p) {
+    static const mnp_plot_hue hues[REPRO_PROTOCOLS] = {MNP_PLOT_BLUE, MNP_PLOT_VERMILION};
     double row[REPRO_LIST], value[REPRO_LIST], error[REPRO_LIST], paper[REPRO_LIST];
-    panel_title(p, g->data.at[d]);
-    panel_labels(p, "nats per point", NULL);
-    panel_names(p, PLOT_Y, g->models.count, g->models.at);
-    panel_limits(p, PLOT_Y, g->models.count - 0.5, -0.5);
+    mnp_panel_title(p, g->data.at[d]);
+    mnp_panel_labels(p, "nats per point", NULL);
+    mnp_panel_names(p, MNP_PLOT_Y, g->models.count, g->models.at);
+    mnp_panel_limits(p, MNP_PLOT_Y, g->models.count - 0.5, -0.5);
     for (int k = 0; k < REPRO_PROTOCOLS; k++) {
         if (!g->shown[k]) continue;
         for (int m = 0; m < g->models.count; m++) {
@@ -315,38 +315,41 @@ static void draw_data(const repro_study *s, const repro_grid *g, int d, panel *p
             paper[m] = e.paper;
         }
         entry any = entry_of(s, g, 0, d, k);
-        plot_style style = {.hue = hues[k],
-                            .size = 6,
-                            .sideways = true,
-                            .marker = k == MNP_STRICT ? PLOT_DOT : PLOT_SQUARE,
-                            .label = d == 0 ? repro_protocol(k) : NULL};
+        mnp_plot_style style = {.hue = hues[k],
+                                .size = 6,
+                                .sideways = true,
+                                .marker = k == MNP_STRICT ? MNP_PLOT_DOT : MNP_PLOT_SQUARE,
+                                .label = d == 0 ? repro_protocol(k) : NULL};
         if (isfinite(any.top))
-            panel_rule(p, &(plot_style){.hue = hues[k], .dash = PLOT_DASHED, .alpha = 0.8}, PLOT_X,
-                       any.top);
-        panel_points(p, &style, (size_t)g->models.count, row, value, error);
+            mnp_panel_rule(p,
+                           &(mnp_plot_style){.hue = hues[k], .dash = MNP_PLOT_DASHED, .alpha = 0.8},
+                           MNP_PLOT_X, any.top);
+        mnp_panel_points(p, &style, (size_t)g->models.count, row, value, error);
     }
     for (int m = 0; m < g->models.count; m++) row[m] = m + 0.12;
-    plot_style ring = {.hue = PLOT_GREY,
-                       .size = 8,
-                       .sideways = true,
-                       .marker = PLOT_RING,
-                       .label = d == 0 ? "paper (all points)" : NULL};
-    if (g->shown[MNP_AUTHORS]) panel_points(p, &ring, (size_t)g->models.count, row, paper, NULL);
+    mnp_plot_style ring = {.hue = MNP_PLOT_GREY,
+                           .size = 8,
+                           .sideways = true,
+                           .marker = MNP_PLOT_RING,
+                           .label = d == 0 ? "paper (all points)" : NULL};
+    if (g->shown[MNP_AUTHORS])
+        mnp_panel_points(p, &ring, (size_t)g->models.count, row, paper, NULL);
 }
 
 static mnp_status write_picture(repro_study *s, const repro_grid *g) {
     int cols = g->data.count < 3 ? g->data.count : 3, rows = (g->data.count + cols - 1) / cols;
     char path[REPRO_PATH];
-    chart *c = NULL;
-    mnp_status status = chart_create(&s->c->env, rows, cols, &c);
+    mnp_plot *c = NULL;
+    mnp_status status = figure_create(s->c, rows, cols, &c);
     if (status != MNP_OK) return status;
-    chart_size(c, 330 * cols, (110 + 34 * g->models.count) * rows + 40);
-    chart_title(c, s->quick ? "Table 1, quick settings; dashed: oracle or ceiling"
-                            : "Table 1; dashed: oracle or ceiling");
-    for (int d = 0; d < g->data.count; d++) draw_data(s, g, d, chart_panel(c, d / cols, d % cols));
+    mnp_plot_size(c, 330 * cols, (110 + 34 * g->models.count) * rows + 40);
+    mnp_plot_title(c, s->quick ? "Table 1, quick settings; dashed: oracle or ceiling"
+                               : "Table 1; dashed: oracle or ceiling");
+    for (int d = 0; d < g->data.count; d++)
+        draw_data(s, g, d, mnp_plot_panel(c, d / cols, d % cols));
     repro_path(s, "svg", path);
-    status = chart_save(c, path);
-    chart_destroy(c);
+    status = figure_save(s->c, c, path);
+    mnp_plot_destroy(c);
     return status;
 }
 

@@ -5,53 +5,53 @@
 #include "lab/table2/table2.h"
 
 /* A hue per row, the same in all pictures; the uniform agent is grey, the oracle black. */
-static plot_hue hue_of(const table2 *s, int row) {
-    static const plot_hue hues[] = {PLOT_GREEN,  PLOT_PURPLE,    PLOT_YELLOW,
-                                    PLOT_ORANGE, PLOT_VERMILION, PLOT_BLUE};
+static mnp_plot_hue hue_of(const table2 *s, int row) {
+    static const mnp_plot_hue hues[] = {MNP_PLOT_GREEN,  MNP_PLOT_PURPLE,    MNP_PLOT_YELLOW,
+                                        MNP_PLOT_ORANGE, MNP_PLOT_VERMILION, MNP_PLOT_BLUE};
     int k = 0;
     for (int r = 0; r < row; r++) k += s->rows[r].file != NULL;
-    if (!s->rows[row].file) return row == 0 ? PLOT_GREY : PLOT_BLACK;
+    if (!s->rows[row].file) return row == 0 ? MNP_PLOT_GREY : MNP_PLOT_BLACK;
     return hues[k % 6];
 }
 
-static mnp_status save(table2 *s, chart *c, const char *what, int horizon) {
+static mnp_status save(table2 *s, mnp_plot *c, const char *what, int horizon) {
     char path[REPRO_PATH];
     snprintf(path, sizeof path, "%.1500s/table2-%s-%lld.svg", s->dir, what,
              (long long)s->steps[horizon]);
-    mnp_status status = chart_save(c, path);
-    chart_destroy(c);
+    mnp_status status = figure_save(s->c, c, path);
+    mnp_plot_destroy(c);
     return status;
 }
 
 /* ---- regret ---------------------------------------------------------------------------------- */
 
 static mnp_status plot_regret(table2 *s, int horizon) {
-    chart *c = NULL;
+    mnp_plot *c = NULL;
     char title[REPRO_TEXT];
-    MNP_TRY(chart_create(&s->c->env, 1, s->n_deltas, &c));
+    MNP_TRY(figure_create(s->c, 1, s->n_deltas, &c));
     snprintf(title, sizeof title,
              "Cumulative regret, %% of the uniform agent's at step %lld (mean of %lld trials)%s",
              (long long)s->steps[horizon], (long long)s->trials[horizon],
              s->quick ? ", quick settings" : "");
-    chart_title(c, title);
-    chart_size(c, 80 + 290 * s->n_deltas, 380);
-    chart_share(c, false, true);
+    mnp_plot_title(c, title);
+    mnp_plot_size(c, 80 + 290 * s->n_deltas, 380);
+    mnp_plot_share(c, false, true);
     for (int d = 0; d < s->n_deltas; d++) {
-        panel *p = chart_panel(c, 0, d);
+        mnp_panel *p = mnp_plot_panel(c, 0, d);
         snprintf(title, sizeof title, "δ = %g", s->delta[d]);
-        panel_title(p, title);
-        panel_labels(p, "step", d == 0 ? "regret, %" : NULL);
-        panel_log(p, PLOT_X);
-        panel_log(p, PLOT_Y);
-        panel_limits(p, PLOT_X, 10, (double)s->steps[horizon]);
-        panel_limits(p, PLOT_Y, 0.1, 120);
+        mnp_panel_title(p, title);
+        mnp_panel_labels(p, "step", d == 0 ? "regret, %" : NULL);
+        mnp_panel_log(p, MNP_PLOT_X);
+        mnp_panel_log(p, MNP_PLOT_Y);
+        mnp_panel_limits(p, MNP_PLOT_X, 10, (double)s->steps[horizon]);
+        mnp_panel_limits(p, MNP_PLOT_Y, 0.1, 120);
         for (int r = 0; r < s->n_rows; r++) {
             const table2_cell *cell = table2_find(s, r, d, horizon);
             bool none = cell && cell->state == REPRO_DONE && !(cell->scores.cumulative > 0.05);
             if (!cell || cell->state != REPRO_DONE || none) continue; /* the oracle has none */
-            plot_style style = {
+            mnp_plot_style style = {
                 .hue = hue_of(s, r), .width = 1.8, .label = d == 0 ? s->rows[r].label : NULL};
-            panel_line(p, &style, (size_t)cell->n_curve, cell->step, cell->regret);
+            mnp_panel_line(p, &style, (size_t)cell->n_curve, cell->step, cell->regret);
         }
     }
     return save(s, c, "regret", horizon);
@@ -61,19 +61,19 @@ static mnp_status plot_regret(table2 *s, int horizon) {
 
 enum { ACTIONS = 5, CIRCLE = 97 };
 
-static void draw_circle(panel *p, double radius) {
+static void draw_circle(mnp_panel *p, double radius) {
     double x[CIRCLE], y[CIRCLE];
     for (int k = 0; k < CIRCLE; k++) {
         x[k] = radius * cos(2 * acos(-1) * k / (CIRCLE - 1));
         y[k] = radius * sin(2 * acos(-1) * k / (CIRCLE - 1));
     }
-    panel_line(p, &(plot_style){.hue = PLOT_BLACK, .width = 0.8}, CIRCLE, x, y);
+    mnp_panel_line(p, &(mnp_plot_style){.hue = MNP_PLOT_BLACK, .width = 0.8}, CIRCLE, x, y);
 }
 
 /* The last decisions of the first trial, a colour for each action. */
-static mnp_status draw_wheel(table2 *s, const table2_cell *cell, panel *p) {
-    static const plot_hue hues[ACTIONS] = {PLOT_SKY, PLOT_ORANGE, PLOT_VERMILION, PLOT_GREEN,
-                                           PLOT_BLACK};
+static mnp_status draw_wheel(table2 *s, const table2_cell *cell, mnp_panel *p) {
+    static const mnp_plot_hue hues[ACTIONS] = {MNP_PLOT_SKY, MNP_PLOT_ORANGE, MNP_PLOT_VERMILION,
+                                               MNP_PLOT_GREEN, MNP_PLOT_BLACK};
     int64_t steps = s->steps[cell->horizon], shown = 0;
     while (cell->decisions[shown]) shown++;
     double *x = env_alloc(&s->c->env, (size_t)(2 * (steps + shown)), sizeof *x, "contexts");
@@ -88,7 +88,7 @@ static mnp_status draw_wheel(table2 *s, const table2_cell *cell, panel *p) {
                 px[n] = x[2 * (steps - shown + k)];
                 py[n++] = x[2 * (steps - shown + k) + 1];
             }
-        panel_points(p, &(plot_style){.hue = hues[a], .size = 3.5}, n, px, py, NULL);
+        mnp_panel_points(p, &(mnp_plot_style){.hue = hues[a], .size = 3.5}, n, px, py, NULL);
     }
     draw_circle(p, s->delta[cell->delta]);
     draw_circle(p, 1);
@@ -101,28 +101,28 @@ static mnp_status plot_wheel(table2 *s, int horizon) {
     for (int r = 0; r < s->n_rows; r++)
         if (s->rows[r].on[horizon] && !*s->why[r]) rows[n++] = r;
     if (n == 0) return MNP_OK;
-    chart *c = NULL;
+    mnp_plot *c = NULL;
     char title[REPRO_TEXT];
-    MNP_TRY(chart_create(&s->c->env, s->n_deltas, n, &c));
+    MNP_TRY(figure_create(s->c, s->n_deltas, n, &c));
     snprintf(title, sizeof title, "Actions played in the last %d of %lld steps",
              s->steps[horizon] < TABLE2_SHOWN ? (int)s->steps[horizon] : TABLE2_SHOWN,
              (long long)s->steps[horizon]);
-    chart_title(c, title);
-    chart_size(c, 20 + 170 * n, 50 + 190 * s->n_deltas);
+    mnp_plot_title(c, title);
+    mnp_plot_size(c, 20 + 170 * n, 50 + 190 * s->n_deltas);
     mnp_status status = MNP_OK;
     for (int d = 0; d < s->n_deltas; d++)
         for (int k = 0; k < n && status == MNP_OK; k++) {
             const table2_cell *cell = table2_find(s, rows[k], d, horizon);
-            panel *p = chart_panel(c, d, k);
-            panel_bare(p);
+            mnp_panel *p = mnp_plot_panel(c, d, k);
+            mnp_panel_bare(p);
             snprintf(title, sizeof title, "%s, δ = %g", s->rows[rows[k]].label, s->delta[d]);
-            panel_title(p, title);
-            panel_limits(p, PLOT_X, -1.05, 1.05);
-            panel_limits(p, PLOT_Y, -1.05, 1.05);
+            mnp_panel_title(p, title);
+            mnp_panel_limits(p, MNP_PLOT_X, -1.05, 1.05);
+            mnp_panel_limits(p, MNP_PLOT_Y, -1.05, 1.05);
             if (cell && cell->state == REPRO_DONE) status = draw_wheel(s, cell, p);
         }
     if (status != MNP_OK) {
-        chart_destroy(c);
+        mnp_plot_destroy(c);
         return status;
     }
     return save(s, c, "wheel", horizon);

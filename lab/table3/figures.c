@@ -6,12 +6,12 @@
 enum { SHOWN = 6, SHEET_CONTEXT = 1, DRAWS = 12 };
 
 /* SVG always; PNG where the build can. */
-int table3_save(table3 *t, chart *picture, const char *what) {
+int table3_save(table3 *t, mnp_plot *picture, const char *what) {
     char path[REPRO_PATH];
     snprintf(path, sizeof path, "%.1500s/%s.svg", t->dir, what);
-    if (chart_save(picture, path) != MNP_OK) return points_failed(t->c);
+    if (figure_save(t->c, picture, path) != MNP_OK) return points_failed(t->c);
     snprintf(path, sizeof path, "%.1500s/%s.png", t->dir, what);
-    mnp_status status = chart_save(picture, path);
+    mnp_status status = figure_save(t->c, picture, path);
     return status == MNP_OK || status == MNP_EUNSUPPORTED ? 0 : points_failed(t->c);
 }
 
@@ -20,19 +20,19 @@ static int draw_panel(table3 *t, int model, const map *maps, const points *seen,
     static const char *const names[SHOWN] = {"N = 20",  "N = 40",   "N = 80",
                                              "N = 160", "top half", "left half"};
     char what[64];
-    chart *picture = NULL;
+    mnp_plot *picture = NULL;
     panel_request r = {SHOWN, maps, seen, names, truth, table3_models[model]};
     snprintf(what, sizeof what, "panel-%s", table3_models[model]);
     int code = figure_panel(t->c, &r, &picture);
     if (code == 0) code = table3_save(t, picture, what);
-    chart_destroy(picture);
+    mnp_plot_destroy(picture);
     if (code) return code;
     picture = NULL;
     snprintf(what, sizeof what, "draws-%s", table3_models[model]);
     code = figure_sheet(t->c, &maps[SHEET_CONTEXT], &seen[SHEET_CONTEXT], DRAWS,
                         table3_models[model], &picture);
     if (code == 0) code = table3_save(t, picture, what);
-    chart_destroy(picture);
+    mnp_plot_destroy(picture);
     return code;
 }
 

@@ -73,38 +73,39 @@ static int measure(table3 *t, int64_t image) {
 /* ---- the picture ----------------------------------------------------------------------------- */
 
 static int draw(table3 *t) {
-    static const plot_hue hues[TABLE3_MODELS] = {PLOT_BLUE, PLOT_SKY, PLOT_VERMILION, PLOT_ORANGE};
-    chart *picture = NULL;
-    if (chart_create(&t->c->env, 1, 2, &picture) != MNP_OK) return points_failed(t->c);
-    chart_size(picture, 900, 380);
-    panel *left = chart_panel(picture, 0, 0), *right = chart_panel(picture, 0, 1);
-    panel_title(left, "mean sd");
-    panel_labels(left, "wells", "sd");
-    panel_log(left, PLOT_X);
-    panel_title(right, "sd, 40 wells");
-    panel_labels(right, "distance to the nearest well, pixels (upper end)", "sd");
-    panel_log(right, PLOT_X);
+    static const mnp_plot_hue hues[TABLE3_MODELS] = {MNP_PLOT_BLUE, MNP_PLOT_SKY,
+                                                     MNP_PLOT_VERMILION, MNP_PLOT_ORANGE};
+    mnp_plot *picture = NULL;
+    if (figure_create(t->c, 1, 2, &picture) != MNP_OK) return points_failed(t->c);
+    mnp_plot_size(picture, 900, 380);
+    mnp_panel *left = mnp_plot_panel(picture, 0, 0), *right = mnp_plot_panel(picture, 0, 1);
+    mnp_panel_title(left, "mean sd");
+    mnp_panel_labels(left, "wells", "sd");
+    mnp_panel_log(left, MNP_PLOT_X);
+    mnp_panel_title(right, "sd, 40 wells");
+    mnp_panel_labels(right, "distance to the nearest well, pixels (upper end)", "sd");
+    mnp_panel_log(right, MNP_PLOT_X);
     for (int m = 0; m < TABLE3_MODELS; m++) {
-        plot_style style = {.hue = hues[m], .label = table3_models[m]};
-        plot_style dots = {.hue = hues[m], .size = 6};
+        mnp_plot_style style = {.hue = hues[m], .label = table3_models[m]};
+        mnp_plot_style dots = {.hue = hues[m], .size = 6};
         double x[TABLE3_BINS], y[TABLE3_BINS];
         for (int k = 0; k < TABLE3_UNIFORM; k++) {
             const table3_behaviour *b = &t->behaviour[m][k];
             x[k] = (double)table3_contexts[k].wells;
             y[k] = b->sd / b->pixels;
         }
-        panel_line(left, &style, TABLE3_UNIFORM, x, y);
-        panel_points(left, &dots, TABLE3_UNIFORM, x, y, NULL);
+        mnp_panel_line(left, &style, TABLE3_UNIFORM, x, y);
+        mnp_panel_points(left, &dots, TABLE3_UNIFORM, x, y, NULL);
         for (int k = 0; k < TABLE3_BINS; k++) {
             const table3_behaviour *b = &t->behaviour[m][1];
             x[k] = exp2(k);
             y[k] = b->bin_pixels[k] > 0 ? b->bin_sd[k] / b->bin_pixels[k] : NAN;
         }
-        panel_line(right, &style, TABLE3_BINS, x, y);
-        panel_points(right, &dots, TABLE3_BINS, x, y, NULL);
+        mnp_panel_line(right, &style, TABLE3_BINS, x, y);
+        mnp_panel_points(right, &dots, TABLE3_BINS, x, y, NULL);
     }
     int code = table3_save(t, picture, "spread");
-    chart_destroy(picture);
+    mnp_plot_destroy(picture);
     return code;
 }
 

@@ -90,6 +90,7 @@ mnp_status table3_keep(table3 *t, const table3_cell *cell);
 int table3_write(table3 *t);
 int table3_figures(table3 *t);
 int table3_spread(table3 *t);
-int table3_save(table3 *t, chart *picture, const char *what); /* WHAT.svg, and .png if it can be */
+int table3_save(table3 *t, mnp_plot *picture,
+                const char *what); /* WHAT.svg, and .png if it can be */
 
 #endif

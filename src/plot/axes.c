@@ -1,17 +1,18 @@
-/* axes.c: building and saving charts. See axes.h for the contract. */
-#include "plot/axes.h"
-
+/* axes.c: building and saving figures. See mnp_plot.h for the contract. */
 #include <math.h>
 #include <string.h>
 
 #include "plot/chart.h"
+#include "util/fsio.h"
 
-mnp_status chart_create(env *e, int rows, int cols, chart **out) {
+enum { PIXELS_MAX = 32000 }; /* of a side: what cairo can */
+
+mnp_status chart_create(env *e, int rows, int cols, mnp_plot **out) {
     *out = NULL;
-    if (rows < 1 || cols < 1 || rows > CHART_SIDE_MAX || cols > CHART_SIDE_MAX)
-        return env_fail(e, MNP_EINVAL, "a chart of %d x %d panels: 1 .. %d are possible", rows,
-                        cols, CHART_SIDE_MAX);
-    chart *c = env_alloc(e, 1, sizeof *c, "a chart");
+    if (rows < 1 || cols < 1 || rows > MNP_PLOT_SIDE_MAX || cols > MNP_PLOT_SIDE_MAX)
+        return env_fail(e, MNP_EINVAL, "a figure of %d x %d panels: 1 .. %d are possible", rows,
+                        cols, MNP_PLOT_SIDE_MAX);
+    mnp_plot *c = env_alloc(e, 1, sizeof *c, "a chart");
     if (!c) return MNP_ENOMEM;
     c->e = e;
     c->rows = rows;
@@ -27,7 +28,7 @@ mnp_status chart_create(env *e, int rows, int cols, chart **out) {
     return MNP_OK;
 }
 
-static void free_panel(env *e, panel *p) {
+static void free_panel(env *e, mnp_panel *p) {
     for (size_t i = 0; i < p->count; i++) {
         env_free(e, (char *)(uintptr_t)p->series[i].style.label);
         env_free(e, p->series[i].x);
@@ -42,7 +43,7 @@ static void free_panel(env *e, panel *p) {
     }
 }
 
-void chart_destroy(chart *c) {
+void chart_destroy(mnp_plot *c) {
     if (!c) return;
     env *e = c->e;
     for (int i = 0; i < c->rows * c->cols; i++) free_panel(e, &c->panels[i]);
@@ -53,90 +54,132 @@ void chart_destroy(chart *c) {
 
 /* ---- texts and axes -------------------------------------------------------------------------- */
 
-/* NULL for NULL; a failure sticks to the chart. */
-static char *keep_text(chart *c, const char *text) {
+/* The first failure sticks to the figure, for mnp_plot_save(). */
+static void fail(mnp_plot *c, mnp_status status, const char *why) {
+    if (c->status != MNP_OK) return;
+    c->status = status;
+    c->why = why;
+}
+
+void chart_fail_memory(mnp_plot *c) {
+    fail(c, MNP_ENOMEM, "out of memory for a figure");
+}
+
+/* NULL for NULL. */
+static char *keep_text(mnp_plot *c, const char *text) {
     if (!text) return NULL;
     char *copy = env_strdup(c->e, text);
-    if (!copy) c->status = MNP_ENOMEM;
+    if (!copy) chart_fail_memory(c);
     return copy;
 }
 
-static void replace_text(chart *c, char **place, const char *text) {
+/* Is there a panel, and is this one of its axes? */
+static bool axis_of(mnp_panel *p, mnp_plot_axis which) {
+    if (p && which != MNP_PLOT_X && which != MNP_PLOT_Y)
+        fail(p->owner, MNP_EINVAL, "a figure has the axes MNP_PLOT_X and MNP_PLOT_Y");
+    return p && (which == MNP_PLOT_X || which == MNP_PLOT_Y);
+}
+
+static void replace_text(mnp_plot *c, char **place, const char *text) {
     env_free(c->e, *place);
     *place = keep_text(c, text);
 }
 
-void chart_title(chart *c, const char *title) {
-    replace_text(c, &c->title, title);
+void mnp_plot_title(mnp_plot *c, const char *title) {
+    if (c) replace_text(c, &c->title, title);
 }
 
-void chart_size(chart *c, double width, double height) {
+void mnp_plot_size(mnp_plot *c, double width, double height) {
+    if (!c) return;
+    if (!(width >= 1 && width <= PIXELS_MAX && height >= 1 && height <= PIXELS_MAX)) {
+        fail(c, MNP_EINVAL, "the sides of a figure are 1 .. 32000 pixels");
+        return;
+    }
     c->width = width;
     c->height = height;
 }
 
-void chart_share(chart *c, bool x, bool y) {
-    c->share[PLOT_X] = x;
-    c->share[PLOT_Y] = y;
+void mnp_plot_share(mnp_plot *c, bool x, bool y) {
+    if (!c) return;
+    c->share[MNP_PLOT_X] = x;
+    c->share[MNP_PLOT_Y] = y;
 }
 
-panel *chart_panel(chart *c, int row, int col) {
+mnp_panel *mnp_plot_panel(mnp_plot *c, int row, int col) {
+    if (!c) return NULL;
     if (row < 0) row = 0; /* a wrong place is a slip in a caller, not a reason to write elsewhere */
     if (col < 0) col = 0;
     if (row >= c->rows) row = c->rows - 1;
     if (col >= c->cols) col = c->cols - 1;
-    panel *p = &c->panels[row * c->cols + col];
+    mnp_panel *p = &c->panels[row * c->cols + col];
     p->used = true;
     return p;
 }
 
-void panel_title(panel *p, const char *title) {
-    replace_text(p->owner, &p->title, title);
+void mnp_panel_title(mnp_panel *p, const char *title) {
+    if (p) replace_text(p->owner, &p->title, title);
 }
 
-void panel_labels(panel *p, const char *x, const char *y) {
-    replace_text(p->owner, &p->axes[PLOT_X].label, x);
-    replace_text(p->owner, &p->axes[PLOT_Y].label, y);
+void mnp_panel_labels(mnp_panel *p, const char *x, const char *y) {
+    if (!p) return;
+    replace_text(p->owner, &p->axes[MNP_PLOT_X].label, x);
+    replace_text(p->owner, &p->axes[MNP_PLOT_Y].label, y);
 }
 
-void panel_limits(panel *p, plot_axis which, double lo, double hi) {
+void mnp_panel_limits(mnp_panel *p, mnp_plot_axis which, double lo, double hi) {
+    if (!axis_of(p, which)) return;
     p->axes[which].lo = lo;
     p->axes[which].hi = hi;
     p->axes[which].fixed = isfinite(lo) && isfinite(hi) && lo != hi;
 }
 
-void panel_log(panel *p, plot_axis which) {
-    p->axes[which].log = true;
+void mnp_panel_log(mnp_panel *p, mnp_plot_axis which) {
+    if (axis_of(p, which)) p->axes[which].log = true;
 }
 
-void panel_names(panel *p, plot_axis which, int count, const char *const *names) {
-    chart *c = p->owner;
+void mnp_panel_names(mnp_panel *p, mnp_plot_axis which, int count, const char *const *names) {
+    if (!axis_of(p, which)) return;
+    mnp_plot *c = p->owner;
     axis *a = &p->axes[which];
-    if (a->names || count < 1) return;
+    if (a->names) return;
+    if (count < 1 || !names) {
+        fail(c, MNP_EINVAL, "an axis of a figure has no names");
+        return;
+    }
     a->names = env_alloc(c->e, (size_t)count, sizeof *a->names, "the names of an axis");
     if (!a->names) {
-        c->status = MNP_ENOMEM;
+        chart_fail_memory(c);
         return;
     }
     a->name_count = count;
     for (int i = 0; i < count; i++) a->names[i] = keep_text(c, names[i]);
-    if (which == PLOT_X)
-        panel_limits(p, which, -0.6, count - 0.4);
+    if (which == MNP_PLOT_X)
+        mnp_panel_limits(p, which, -0.6, count - 0.4);
     else
-        panel_limits(p, which, count - 0.4, -0.6);
+        mnp_panel_limits(p, which, count - 0.4, -0.6);
 }
 
-void panel_bare(panel *p) {
-    p->bare = true;
+void mnp_panel_bare(mnp_panel *p) {
+    if (p) p->bare = true;
 }
 
 /* ---- series ---------------------------------------------------------------------------------- */
 
+static bool style_known(const mnp_plot_style *s) {
+    return (unsigned)s->hue <= MNP_PLOT_GREY && (unsigned)s->dash <= MNP_PLOT_DOTTED &&
+           (unsigned)s->marker <= MNP_PLOT_CROSS && isfinite(s->alpha) && isfinite(s->width) &&
+           isfinite(s->size);
+}
+
 /* A new series with room for n values of each array that is given; NULL after a failure. */
-static series *add_series(panel *p, series_kind kind, const plot_style *style, size_t n,
+static series *add_series(mnp_panel *p, series_kind kind, const mnp_plot_style *style, size_t n,
                           const double *x, const double *a, const double *b) {
-    chart *c = p->owner;
+    mnp_plot *c = p->owner;
     if (c->status != MNP_OK) return NULL;
+    if (style && !style_known(style)) {
+        fail(c, MNP_EINVAL, "a style of a figure has an unknown value or is not finite");
+        return NULL;
+    }
     if (p->count == p->capacity) {
         size_t more = p->capacity ? 2 * p->capacity : 8;
         series *grown = env_grow(c->e, p->series, p->count, more, sizeof *grown, "a chart");
@@ -153,56 +196,72 @@ static series *add_series(panel *p, series_kind kind, const plot_style *style, s
     if (a && n) memcpy(s->a, a, n * sizeof *a);
     if (b && n) memcpy(s->b, b, n * sizeof *b);
     s->style.label = keep_text(c, s->style.label);
-    if (s->style.hue == PLOT_AUTO)
-        s->style.hue =
-            kind == SERIES_RULE ? PLOT_GREY : (plot_hue)(PLOT_BLUE + p->hues_used++ % PLOT_SKY);
+    if (s->style.hue == MNP_PLOT_AUTO)
+        s->style.hue = kind == SERIES_RULE
+                           ? MNP_PLOT_GREY
+                           : (mnp_plot_hue)(MNP_PLOT_BLUE + p->hues_used++ % MNP_PLOT_SKY);
     return s;
 failed:
-    c->status = MNP_ENOMEM;
+    chart_fail_memory(c);
     return NULL;
 }
 
-void panel_line(panel *p, const plot_style *s, size_t n, const double *x, const double *y) {
-    add_series(p, SERIES_LINE, s, n, x, y, NULL);
+/* A series of arrays that must be there; the third where `three` says so. */
+static void add_data(mnp_panel *p, series_kind kind, const mnp_plot_style *style, size_t n,
+                     const double *x, const double *a, const double *b, bool three) {
+    if (!p) return;
+    if (n > 0 && (!x || !a || (three && !b)))
+        fail(p->owner, MNP_EINVAL, "a series of a figure lacks an array");
+    add_series(p, kind, style, n, x, a, b);
 }
 
-void panel_band(panel *p, const plot_style *s, size_t n, const double *x, const double *lo,
-                const double *hi) {
-    add_series(p, SERIES_BAND, s, n, x, lo, hi);
+void mnp_panel_line(mnp_panel *p, const mnp_plot_style *s, size_t n, const double *x,
+                    const double *y) {
+    add_data(p, SERIES_LINE, s, n, x, y, NULL, false);
 }
 
-void panel_points(panel *p, const plot_style *s, size_t n, const double *x, const double *y,
-                  const double *error) {
-    add_series(p, SERIES_POINTS, s, n, x, y, error);
+void mnp_panel_band(mnp_panel *p, const mnp_plot_style *s, size_t n, const double *x,
+                    const double *lo, const double *hi) {
+    add_data(p, SERIES_BAND, s, n, x, lo, hi, true);
 }
 
-void panel_bars(panel *p, const plot_style *s, size_t n, const double *position,
-                const double *value, const double *error) {
-    add_series(p, SERIES_BARS, s, n, position, value, error);
+void mnp_panel_points(mnp_panel *p, const mnp_plot_style *s, size_t n, const double *x,
+                      const double *y, const double *error) {
+    add_data(p, SERIES_POINTS, s, n, x, y, error, false);
 }
 
-void panel_rule(panel *p, const plot_style *s, plot_axis which, double value) {
+void mnp_panel_bars(mnp_panel *p, const mnp_plot_style *s, size_t n, const double *position,
+                    const double *value, const double *error) {
+    add_data(p, SERIES_BARS, s, n, position, value, error, false);
+}
+
+void mnp_panel_rule(mnp_panel *p, const mnp_plot_style *s, mnp_plot_axis which, double value) {
+    if (!axis_of(p, which)) return;
     series *r = add_series(p, SERIES_RULE, s, 1, &value, NULL, NULL);
     if (r) r->rule_axis = which;
 }
 
 /* The corners of the extent are the data that the limits are taken from. */
-static series *add_image(panel *p, const plot_heatmap *h) {
-    if (h->rows < 1 || h->cols < 1) return NULL;
-    plot_heatmap m = *h;
+static series *add_image(mnp_panel *p, const mnp_plot_heatmap *h) {
+    if (!p) return NULL;
+    if (!h || h->rows < 1 || h->cols < 1 || !h->values || (unsigned)h->map > MNP_PLOT_MAP_VIRIDIS) {
+        fail(p->owner, MNP_EINVAL, "a map of a figure lacks rows, columns or values");
+        return NULL;
+    }
+    mnp_plot_heatmap m = *h;
     if (m.x0 == 0 && m.x1 == 0 && m.y0 == 0 && m.y1 == 0) m.x1 = m.cols, m.y1 = m.rows;
     m.values = NULL;
-    series *s = add_series(p, SERIES_IMAGE, &(plot_style){.hue = PLOT_BLACK}, 2,
+    series *s = add_series(p, SERIES_IMAGE, &(mnp_plot_style){.hue = MNP_PLOT_BLACK}, 2,
                            (double[]){m.x0, m.x1}, (double[]){m.y0, m.y1}, NULL);
     if (!s) return NULL;
     s->map = m;
     s->cells = env_alloc(p->owner->e, (size_t)h->rows * (size_t)h->cols, sizeof *s->cells, "a map");
     if (s->cells) return s;
-    p->owner->status = MNP_ENOMEM;
+    chart_fail_memory(p->owner);
     return NULL;
 }
 
-void panel_heatmap(panel *p, const plot_heatmap *h) {
+void mnp_panel_heatmap(mnp_panel *p, const mnp_plot_heatmap *h) {
     series *s = add_image(p, h);
     if (!s) return;
     size_t n = (size_t)h->rows * (size_t)h->cols;
@@ -221,28 +280,30 @@ void panel_heatmap(panel *p, const plot_heatmap *h) {
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-static mnp_status prepare(chart *c) {
-    if (c->status != MNP_OK) return c->status;
+static mnp_status prepare(mnp_plot *c) {
+    if (c->status != MNP_OK) return env_fail(c->e, c->status, "%s", c->why);
     layout_chart(c);
     return MNP_OK;
 }
 
 /* Draws on the canvas, collects its bytes and destroys it. */
-static mnp_status render(chart *c, canvas *k, buf *out) {
+static mnp_status render(mnp_plot *c, canvas *k, buf *out) {
     draw_chart(c, k);
     mnp_status status = k->ops->finish(k, out);
     canvas_destroy(k);
     return c->status != MNP_OK ? c->status : status;
 }
 
-mnp_status chart_render_svg(chart *c, buf *out) {
+mnp_status chart_render_svg(mnp_plot *c, buf *out) {
     canvas *k;
     MNP_TRY(prepare(c));
     MNP_TRY(canvas_svg_create(c->e, c->width, c->height, &k));
     return render(c, k, out);
 }
 
-mnp_status chart_save(chart *c, const char *path) {
+mnp_status mnp_plot_save(mnp_plot *c, const char *path) {
+    if (!c) return MNP_EINVAL;
+    if (!path) return env_fail(c->e, MNP_EINVAL, "path is NULL");
     const char *dot = strrchr(path, '.');
     buf out;
     canvas *k;

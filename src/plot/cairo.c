@@ -73,8 +73,8 @@ static void apply(const cairo_api *lib, cairo_context *cr, const plot_paint *p) 
     if (p->stroke.a) {
         source(lib, cr, p->stroke);
         lib->set_line_width(cr, p->width);
-        lib->set_dash(cr, p->dash == PLOT_DOTTED ? dotted : dashed, p->dash == PLOT_SOLID ? 0 : 2,
-                      0);
+        lib->set_dash(cr, p->dash == MNP_PLOT_DOTTED ? dotted : dashed,
+                      p->dash == MNP_PLOT_SOLID ? 0 : 2, 0);
         lib->stroke_preserve(cr);
     }
     lib->new_path(cr);

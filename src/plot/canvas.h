@@ -6,6 +6,7 @@
 #ifndef MNP_PLOT_CANVAS_H
 #define MNP_PLOT_CANVAS_H
 
+#include "mnp_plot.h"
 #include "util/env.h"
 #include "util/fsio.h"
 
@@ -13,13 +14,12 @@ typedef struct plot_colour {
     uint8_t r, g, b, a; /* a = 0 draws nothing */
 } plot_colour;
 
-typedef enum plot_dash { PLOT_SOLID, PLOT_DASHED, PLOT_DOTTED } plot_dash;
 typedef enum plot_anchor { PLOT_START, PLOT_MIDDLE, PLOT_END } plot_anchor;
 
 typedef struct plot_paint {
     plot_colour fill, stroke;
     double width; /* of the stroke */
-    plot_dash dash;
+    mnp_plot_dash dash;
 } plot_paint;
 
 typedef struct plot_text {

@@ -3,7 +3,7 @@
 #ifndef MNP_PLOT_CHART_H
 #define MNP_PLOT_CHART_H
 
-#include "plot/axes.h"
+#include "plot/palette.h"
 #include "plot/ticks.h"
 
 typedef enum series_kind {
@@ -17,11 +17,11 @@ typedef enum series_kind {
 
 typedef struct series {
     series_kind kind;
-    plot_style style; /* label owned by the chart, hue never PLOT_AUTO */
+    mnp_plot_style style; /* label owned by the chart, hue never MNP_PLOT_AUTO */
     size_t n;
-    double *x, *a, *b;   /* [n] each; a = y or lo, b = hi or error; b may be NULL */
-    plot_axis rule_axis; /* of SERIES_RULE: its value is x[0] */
-    plot_heatmap map;    /* of SERIES_IMAGE; values is NULL */
+    double *x, *a, *b;       /* [n] each; a = y or lo, b = hi or error; b may be NULL */
+    mnp_plot_axis rule_axis; /* of SERIES_RULE: its value is x[0] */
+    mnp_plot_heatmap map;    /* of SERIES_IMAGE; values is NULL */
     plot_colour *cells;
 } series;
 
@@ -39,8 +39,8 @@ typedef struct box {
     double x, y, w, h;
 } box;
 
-struct panel {
-    chart *owner;
+struct mnp_panel {
+    mnp_plot *owner;
     char *title;
     axis axes[2];
     series *series;
@@ -50,14 +50,16 @@ struct panel {
     box plot; /* the rectangle between the axes */
 };
 
-struct chart {
+struct mnp_plot {
     env *e;
+    mnp_ctx *ctx; /* whose env it is, kept by src/api/plot.c; or NULL */
     mnp_status status;
+    const char *why; /* status is not MNP_OK: a static text */
     int rows, cols;
     double width, height;
     bool share[2];
     char *title;
-    panel *panels; /* [rows][cols] */
+    mnp_panel *panels; /* [rows][cols] */
 };
 
 enum { SIZE_TITLE = 15, SIZE_PANEL = 13, SIZE_LABEL = 12, SIZE_TICK = 11 };
@@ -65,12 +67,18 @@ enum { COLOUR_BAR = 62 }; /* width that a colour scale takes */
 
 /* Rough width of a text in a common sans-serif face, for leaving room. */
 double chart_text_width(const char *utf8, double size);
-const series *panel_colour_bar(const panel *p); /* the map whose scale is drawn, or NULL */
+const series *panel_colour_bar(const mnp_panel *p); /* the map whose scale is drawn, or NULL */
 
-void layout_chart(chart *c); /* limits, ticks and p->plot of every panel */
-void draw_chart(chart *c, canvas *k);
+/* What the public calls to make and destroy a figure do, with an env. */
+mnp_status chart_create(env *e, int rows, int cols, mnp_plot **out);
+void chart_destroy(mnp_plot *c);
+mnp_status chart_render_svg(mnp_plot *c, buf *out);
+void chart_fail_memory(mnp_plot *c); /* sticks, unless another failure has */
+
+void layout_chart(mnp_plot *c); /* limits, ticks and p->plot of every mnp_panel */
+void draw_chart(mnp_plot *c, canvas *k);
 
 /* Value to pixel. */
-double panel_px(const panel *p, plot_axis axis, double value);
+double panel_px(const mnp_panel *p, mnp_plot_axis axis, double value);
 
 #endif

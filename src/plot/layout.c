@@ -18,7 +18,7 @@ double chart_text_width(const char *utf8, double size) {
     return width * size;
 }
 
-const series *panel_colour_bar(const panel *p) {
+const series *panel_colour_bar(const mnp_panel *p) {
     for (size_t i = 0; i < p->count; i++)
         if (p->series[i].kind == SERIES_IMAGE && p->series[i].map.bar) return &p->series[i];
     return NULL;
@@ -37,12 +37,12 @@ static void include(extent *x, double v, bool log) {
     x->hi = fmax(x->hi, v);
 }
 
-static void include_series(extent *x, const series *s, plot_axis which, bool log) {
+static void include_series(extent *x, const series *s, mnp_plot_axis which, bool log) {
     if (s->kind == SERIES_RULE) {
         if (s->rule_axis == which) include(x, s->x[0], log);
         return;
     }
-    bool values = (which == PLOT_Y) != s->style.sideways;
+    bool values = (which == MNP_PLOT_Y) != s->style.sideways;
     for (size_t i = 0; i < s->n; i++) {
         double v = values ? s->a[i] : s->x[i];
         if (values && s->kind == SERIES_BAND) {
@@ -57,17 +57,17 @@ static void include_series(extent *x, const series *s, plot_axis which, bool log
     if (s->kind == SERIES_IMAGE) x->tight = true;
 }
 
-static extent panel_extent(const panel *p, plot_axis which) {
+static extent panel_extent(const mnp_panel *p, mnp_plot_axis which) {
     extent x = {INFINITY, -INFINITY, false};
     for (size_t i = 0; i < p->count; i++)
         include_series(&x, &p->series[i], which, p->axes[which].log);
     return x;
 }
 
-static void set_limits(axis *a, extent x, plot_axis which) {
+static void set_limits(axis *a, extent x, mnp_plot_axis which) {
     if (a->fixed && (!a->log || (a->lo > 0 && a->hi > 0))) return;
     if (x.lo > x.hi) x = (extent){a->log ? 1 : 0, a->log ? 10 : 1, true};
-    double pad = x.tight ? 0 : which == PLOT_X ? 0.02 : 0.06;
+    double pad = x.tight ? 0 : which == MNP_PLOT_X ? 0.02 : 0.06;
     if (a->log) {
         double factor = x.hi > x.lo ? pow(x.hi / x.lo, pad) : 2;
         a->lo = x.lo / factor;
@@ -81,22 +81,22 @@ static void set_limits(axis *a, extent x, plot_axis which) {
 }
 
 /* Limits of all panels; those of a shared row or column are the union. */
-static void all_limits(chart *c, plot_axis which) {
+static void all_limits(mnp_plot *c, mnp_plot_axis which) {
     for (int row = 0; row < c->rows; row++)
         for (int col = 0; col < c->cols; col++) {
-            panel *p = &c->panels[row * c->cols + col];
+            mnp_panel *p = &c->panels[row * c->cols + col];
             extent x = panel_extent(p, which);
-            int along = which == PLOT_X ? c->rows : c->cols;
+            int along = which == MNP_PLOT_X ? c->rows : c->cols;
             for (int i = 0; c->share[which] && i < along; i++) {
-                const panel *q =
-                    &c->panels[which == PLOT_X ? i * c->cols + col : row * c->cols + i];
+                const mnp_panel *q =
+                    &c->panels[which == MNP_PLOT_X ? i * c->cols + col : row * c->cols + i];
                 extent other = panel_extent(q, which);
                 x.lo = fmin(x.lo, other.lo);
                 x.hi = fmax(x.hi, other.hi);
                 x.tight |= other.tight;
             }
             set_limits(&p->axes[which], x, which);
-            bool outer = which == PLOT_X ? row == c->rows - 1 : col == 0;
+            bool outer = which == MNP_PLOT_X ? row == c->rows - 1 : col == 0;
             p->axes[which].labelled = !p->bare && (outer || !c->share[which]);
         }
 }
@@ -110,20 +110,20 @@ static bool crowded(const axis *a, double pixels) {
 }
 
 /* As many as there is room for; names, where there are any, take their place. */
-static void make_ticks(axis *a, double pixels, plot_axis which) {
+static void make_ticks(axis *a, double pixels, mnp_plot_axis which) {
     double lo = fmin(a->lo, a->hi), hi = fmax(a->lo, a->hi);
-    int wanted = (int)fmax(3, pixels / (which == PLOT_X ? 50 : 45));
+    int wanted = (int)fmax(3, pixels / (which == MNP_PLOT_X ? 50 : 45));
     a->ticks.count = 0;
     if (a->name_count) return;
     do a->ticks = a->log ? ticks_log(lo, hi, wanted) : ticks_linear(lo, hi, wanted);
-    while (which == PLOT_X && crowded(a, pixels) && --wanted > 0);
+    while (which == MNP_PLOT_X && crowded(a, pixels) && --wanted > 0);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
 /* Room left of the plot for tick labels and the axis label. */
-static double left_room(const panel *p) {
-    const axis *a = &p->axes[PLOT_Y];
+static double left_room(const mnp_panel *p) {
+    const axis *a = &p->axes[MNP_PLOT_Y];
     double widest = 0;
     for (int i = 0; a->labelled && i < a->ticks.count; i++)
         widest = fmax(widest, chart_text_width(a->ticks.text[i], SIZE_TICK));
@@ -132,36 +132,36 @@ static double left_room(const panel *p) {
     return (widest > 0 ? widest + TICK_LENGTH + 6 : 0) + (a->label ? SIZE_LABEL + 8 : 0);
 }
 
-static double right_room(const panel *p) {
+static double right_room(const mnp_panel *p) {
     return panel_colour_bar(p) ? COLOUR_BAR : 4;
 }
 
-static double bottom_room(const panel *p) {
-    const axis *a = &p->axes[PLOT_X];
+static double bottom_room(const mnp_panel *p) {
+    const axis *a = &p->axes[MNP_PLOT_X];
     return (a->labelled ? TICK_LENGTH + SIZE_TICK + 6 : 4) + (a->label ? SIZE_LABEL + 8 : 0);
 }
 
-typedef double (*room_fn)(const panel *p);
+typedef double (*room_fn)(const mnp_panel *p);
 
 /* The most that any panel of a column (or row) needs. */
-static double most(const chart *c, plot_axis which, int index, room_fn room) {
+static double most(const mnp_plot *c, mnp_plot_axis which, int index, room_fn room) {
     double need = 0;
-    int along = which == PLOT_X ? c->rows : c->cols;
+    int along = which == MNP_PLOT_X ? c->rows : c->cols;
     for (int i = 0; i < along; i++) {
-        int at = which == PLOT_X ? i * c->cols + index : index * c->cols + i;
+        int at = which == MNP_PLOT_X ? i * c->cols + index : index * c->cols + i;
         if (c->panels[at].used) need = fmax(need, room(&c->panels[at]));
     }
     return need;
 }
 
-static double top_room(const panel *p) {
+static double top_room(const mnp_panel *p) {
     return p->title ? SIZE_PANEL + 10 : 6;
 }
 
 /* Equal scales: the plot shrinks around its centre. */
-static void keep_aspect(panel *p) {
-    double w = fabs(p->axes[PLOT_X].hi - p->axes[PLOT_X].lo);
-    double h = fabs(p->axes[PLOT_Y].hi - p->axes[PLOT_Y].lo);
+static void keep_aspect(mnp_panel *p) {
+    double w = fabs(p->axes[MNP_PLOT_X].hi - p->axes[MNP_PLOT_X].lo);
+    double h = fabs(p->axes[MNP_PLOT_Y].hi - p->axes[MNP_PLOT_Y].lo);
     double scale = fmin(p->plot.w / w, p->plot.h / h);
     if (!p->bare || !(scale > 0) || !isfinite(scale)) return;
     p->plot.x += (p->plot.w - w * scale) / 2;
@@ -170,51 +170,51 @@ static void keep_aspect(panel *p) {
     p->plot.h = h * scale;
 }
 
-static void place(chart *c) {
+static void place(mnp_plot *c) {
     double gap = 14, top = c->title ? SIZE_TITLE + 18 : PAD, w = c->width - 2 * PAD, h;
     h = c->height - top - PAD;
     for (int j = 0; j < c->cols; j++)
-        w -= most(c, PLOT_X, j, left_room) + most(c, PLOT_X, j, right_room) + (j ? gap : 0);
+        w -= most(c, MNP_PLOT_X, j, left_room) + most(c, MNP_PLOT_X, j, right_room) + (j ? gap : 0);
     for (int i = 0; i < c->rows; i++)
-        h -= most(c, PLOT_Y, i, top_room) + most(c, PLOT_Y, i, bottom_room) + (i ? gap : 0);
+        h -= most(c, MNP_PLOT_Y, i, top_room) + most(c, MNP_PLOT_Y, i, bottom_room) + (i ? gap : 0);
     w = fmax(w / c->cols, 10);
     h = fmax(h / c->rows, 10);
     double y = top;
     for (int i = 0; i < c->rows; i++) {
         double x = PAD;
-        y += most(c, PLOT_Y, i, top_room);
+        y += most(c, MNP_PLOT_Y, i, top_room);
         for (int j = 0; j < c->cols; j++) {
-            panel *p = &c->panels[i * c->cols + j];
-            x += most(c, PLOT_X, j, left_room);
+            mnp_panel *p = &c->panels[i * c->cols + j];
+            x += most(c, MNP_PLOT_X, j, left_room);
             p->plot = (box){x, y, w, h};
             keep_aspect(p);
-            x += w + most(c, PLOT_X, j, right_room) + gap;
+            x += w + most(c, MNP_PLOT_X, j, right_room) + gap;
         }
-        y += h + most(c, PLOT_Y, i, bottom_room) + gap;
+        y += h + most(c, MNP_PLOT_Y, i, bottom_room) + gap;
     }
 }
 
-void layout_chart(chart *c) {
+void layout_chart(mnp_plot *c) {
     if (!(c->width > 0 && c->height > 0)) {
         c->width = c->cols == 1 ? 640 : fmin(c->cols * 320, 1600);
         c->height = (c->rows == 1 ? 340 : c->rows * 250) + (c->title ? 30 : 0);
     }
-    all_limits(c, PLOT_X);
-    all_limits(c, PLOT_Y);
+    all_limits(c, MNP_PLOT_X);
+    all_limits(c, MNP_PLOT_Y);
     /* tick labels decide the room, and the room decides the ticks: a guess, then the real thing */
     for (int i = 0; i < c->rows * c->cols; i++) {
-        make_ticks(&c->panels[i].axes[PLOT_X], 0.85 * c->width / c->cols, PLOT_X);
-        make_ticks(&c->panels[i].axes[PLOT_Y], 0.8 * c->height / c->rows, PLOT_Y);
+        make_ticks(&c->panels[i].axes[MNP_PLOT_X], 0.85 * c->width / c->cols, MNP_PLOT_X);
+        make_ticks(&c->panels[i].axes[MNP_PLOT_Y], 0.8 * c->height / c->rows, MNP_PLOT_Y);
     }
     place(c);
     for (int i = 0; i < c->rows * c->cols; i++) {
-        make_ticks(&c->panels[i].axes[PLOT_X], c->panels[i].plot.w, PLOT_X);
-        make_ticks(&c->panels[i].axes[PLOT_Y], c->panels[i].plot.h, PLOT_Y);
+        make_ticks(&c->panels[i].axes[MNP_PLOT_X], c->panels[i].plot.w, MNP_PLOT_X);
+        make_ticks(&c->panels[i].axes[MNP_PLOT_Y], c->panels[i].plot.h, MNP_PLOT_Y);
     }
     place(c);
 }
 
-double panel_px(const panel *p, plot_axis which, double value) {
+double panel_px(const mnp_panel *p, mnp_plot_axis which, double value) {
     const axis *a = &p->axes[which];
     double lo = a->lo, hi = a->hi;
     if (a->log) {
@@ -224,5 +224,5 @@ double panel_px(const panel *p, plot_axis which, double value) {
         hi = log10(hi);
     }
     double t = (value - lo) / (hi - lo);
-    return which == PLOT_X ? p->plot.x + t * p->plot.w : p->plot.y + (1 - t) * p->plot.h;
+    return which == MNP_PLOT_X ? p->plot.x + t * p->plot.w : p->plot.y + (1 - t) * p->plot.h;
 }

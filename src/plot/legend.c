@@ -5,13 +5,13 @@
 
 enum { ROW = 17, SWATCH = 22, INSET = 7 };
 
-static int entries(const panel *p) {
+static int entries(const mnp_panel *p) {
     int n = 0;
     for (size_t i = 0; i < p->count; i++) n += p->series[i].style.label != NULL;
     return n;
 }
 
-static box legend_box(const panel *p, int corner) {
+static box legend_box(const mnp_panel *p, int corner) {
     double widest = 0;
     for (size_t i = 0; i < p->count; i++)
         if (p->series[i].style.label)
@@ -27,8 +27,9 @@ static bool inside(box b, double x, double y) {
 }
 
 /* A bar with its error bar, as a box that overlaps b or not. */
-static bool bar_touches(const panel *p, const series *s, size_t i, box b) {
-    plot_axis along = s->style.sideways ? PLOT_X : PLOT_Y, across = (plot_axis)!along;
+static bool bar_touches(const mnp_panel *p, const series *s, size_t i, box b) {
+    mnp_plot_axis along = s->style.sideways ? MNP_PLOT_X : MNP_PLOT_Y,
+                  across = (mnp_plot_axis)!along;
     double half = (s->style.width > 0 ? s->style.width : 0.7) / 2, error = s->b ? s->b[i] : 0;
     double tip = panel_px(p, along, s->a[i] + copysign(error, s->a[i]));
     double zero = panel_px(p, along, p->axes[along].log ? p->axes[along].lo : 0);
@@ -36,26 +37,26 @@ static bool bar_touches(const panel *p, const series *s, size_t i, box b) {
     double lo[2], hi[2]; /* by axis */
     lo[along] = fmin(tip, zero), hi[along] = fmax(tip, zero);
     lo[across] = fmin(a0, a1), hi[across] = fmax(a0, a1);
-    return lo[PLOT_X] <= b.x + b.w && hi[PLOT_X] >= b.x && lo[PLOT_Y] <= b.y + b.h &&
-           hi[PLOT_Y] >= b.y;
+    return lo[MNP_PLOT_X] <= b.x + b.w && hi[MNP_PLOT_X] >= b.x && lo[MNP_PLOT_Y] <= b.y + b.h &&
+           hi[MNP_PLOT_Y] >= b.y;
 }
 
 /* How much of point i of s the box covers, 0 .. 2; lines are looked at between points too. */
-static double point_covered(const panel *p, const series *s, size_t i, box b) {
+static double point_covered(const mnp_panel *p, const series *s, size_t i, box b) {
     if (s->kind == SERIES_BARS) return bar_touches(p, s, i, b);
     const double *px = s->style.sideways ? s->a : s->x, *py = s->style.sideways ? s->x : s->a;
-    double x = panel_px(p, PLOT_X, px[i]), y = panel_px(p, PLOT_Y, py[i]);
+    double x = panel_px(p, MNP_PLOT_X, px[i]), y = panel_px(p, MNP_PLOT_Y, py[i]);
     if (s->kind == SERIES_BAND)
-        return 0.5 * inside(b, x, y) + 0.5 * inside(b, x, panel_px(p, PLOT_Y, s->b[i]));
+        return 0.5 * inside(b, x, y) + 0.5 * inside(b, x, panel_px(p, MNP_PLOT_Y, s->b[i]));
     double hit = inside(b, x, y);
     if (s->kind == SERIES_LINE && i + 1 < s->n) {
-        double x2 = panel_px(p, PLOT_X, px[i + 1]), y2 = panel_px(p, PLOT_Y, py[i + 1]);
+        double x2 = panel_px(p, MNP_PLOT_X, px[i + 1]), y2 = panel_px(p, MNP_PLOT_Y, py[i + 1]);
         hit += inside(b, (x + x2) / 2, (y + y2) / 2);
     }
     return hit;
 }
 
-static double covered(const panel *p, box b) {
+static double covered(const mnp_panel *p, box b) {
     double hits = 0, air = 5;
     b = (box){b.x - air, b.y - air, b.w + 2 * air, b.h + 2 * air};
     for (size_t i = 0; i < p->count; i++) {
@@ -87,7 +88,7 @@ static void draw_swatch(const series *s, canvas *k, double x, double y) {
     }
 }
 
-void draw_legend(const panel *p, canvas *k) {
+void draw_legend(const mnp_panel *p, canvas *k) {
     if (entries(p) == 0) return;
     box best = legend_box(p, 0);
     double least = covered(p, best);

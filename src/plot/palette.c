@@ -3,15 +3,15 @@
 
 #include <math.h>
 
-plot_colour palette_hue(plot_hue hue, double alpha) {
-    static const plot_colour hues[PLOT_HUES] = {
-        [PLOT_BLUE] = {0, 114, 178, 255},    [PLOT_VERMILION] = {213, 94, 0, 255},
-        [PLOT_GREEN] = {0, 158, 115, 255},   [PLOT_PURPLE] = {204, 121, 167, 255},
-        [PLOT_ORANGE] = {230, 159, 0, 255},  [PLOT_SKY] = {86, 180, 233, 255},
-        [PLOT_YELLOW] = {240, 228, 66, 255}, [PLOT_BLACK] = {34, 34, 34, 255},
-        [PLOT_GREY] = {140, 140, 140, 255},
+plot_colour palette_hue(mnp_plot_hue hue, double alpha) {
+    static const plot_colour hues[] = {
+        [MNP_PLOT_BLUE] = {0, 114, 178, 255},    [MNP_PLOT_VERMILION] = {213, 94, 0, 255},
+        [MNP_PLOT_GREEN] = {0, 158, 115, 255},   [MNP_PLOT_PURPLE] = {204, 121, 167, 255},
+        [MNP_PLOT_ORANGE] = {230, 159, 0, 255},  [MNP_PLOT_SKY] = {86, 180, 233, 255},
+        [MNP_PLOT_YELLOW] = {240, 228, 66, 255}, [MNP_PLOT_BLACK] = {34, 34, 34, 255},
+        [MNP_PLOT_GREY] = {140, 140, 140, 255},
     };
-    plot_colour c = hues[hue > PLOT_AUTO && hue < PLOT_HUES ? hue : PLOT_BLUE];
+    plot_colour c = hues[hue > MNP_PLOT_AUTO && hue <= MNP_PLOT_GREY ? hue : MNP_PLOT_BLUE];
     c.a = (uint8_t)lround(255 * fmin(fmax(alpha, 0), 1));
     return c;
 }
@@ -27,10 +27,10 @@ static uint8_t between(uint8_t a, uint8_t b, double f) {
     return (uint8_t)lround(a + f * (b - a));
 }
 
-plot_colour palette_map(plot_map map, double t) {
+plot_colour palette_map(mnp_plot_map map, double t) {
     if (isnan(t)) return (plot_colour){214, 226, 240, 255};
     t = fmin(fmax(t, 0), 1);
-    if (map == PLOT_MAP_GREY) {
+    if (map == MNP_PLOT_MAP_GREY) {
         uint8_t v = (uint8_t)lround(255 * t);
         return (plot_colour){v, v, v, 255};
     }

@@ -6,24 +6,8 @@
 
 #include "plot/canvas.h"
 
-typedef enum plot_hue {
-    PLOT_AUTO, /* the next colour that the panel has not used */
-    PLOT_BLUE,
-    PLOT_VERMILION,
-    PLOT_GREEN,
-    PLOT_PURPLE,
-    PLOT_ORANGE,
-    PLOT_SKY,
-    PLOT_YELLOW,
-    PLOT_BLACK,
-    PLOT_GREY,
-    PLOT_HUES
-} plot_hue;
-
-typedef enum plot_map { PLOT_MAP_GREY, PLOT_MAP_VIRIDIS } plot_map;
-
-plot_colour palette_hue(plot_hue hue, double alpha); /* alpha in 0 .. 1 */
+plot_colour palette_hue(mnp_plot_hue hue, double alpha); /* alpha in 0 .. 1 */
 /* t in 0 .. 1, clamped; NaN (nothing known there) is a pale blue that no map contains. */
-plot_colour palette_map(plot_map map, double t);
+plot_colour palette_map(mnp_plot_map map, double t);
 
 #endif

@@ -44,8 +44,8 @@ static void paint(buf *out, const plot_paint *p) {
     if (p->stroke.a == 0) return;
     colour(out, "stroke", p->stroke);
     attribute(out, "stroke-width", p->width);
-    if (p->dash == PLOT_DASHED) buf_text(out, " stroke-dasharray=\"6 4\"");
-    if (p->dash == PLOT_DOTTED) buf_text(out, " stroke-dasharray=\"1.5 3.5\"");
+    if (p->dash == MNP_PLOT_DASHED) buf_text(out, " stroke-dasharray=\"6 4\"");
+    if (p->dash == MNP_PLOT_DOTTED) buf_text(out, " stroke-dasharray=\"1.5 3.5\"");
     buf_text(out, " stroke-linejoin=\"round\" stroke-linecap=\"round\"");
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "contract/calls.h"
+#include "mnp_plot.h"
 
 enum { POINTS = 4, ACTIONS = 2 };
 
@@ -761,6 +762,132 @@ static void option_tables(void) {
     GIVES(2, mnp_options_help("model", text, sizeof text) > sizeof text && strlen(text) == 31);
 }
 
+/* ---- figures --------------------------------------------------------------------------------- */
+
+/* Calls without a status: a wrong argument sticks to the figure, and saving reports it. */
+#define STICKS(argument, call)                                                                     \
+    do {                                                                                           \
+        mnp_plot *f_ = NULL;                                                                       \
+        CHECK(mnp_plot_create(w.ctx, 1, 1, &f_) == MNP_OK);                                        \
+        mnp_panel *panel = mnp_plot_panel(f_, 0, 0);                                               \
+        (void)panel;                                                                               \
+        calls_try(argument);                                                                       \
+        call;                                                                                      \
+        BAD(argument, mnp_plot_save(f_, path_of("f.svg")));                                        \
+        mnp_plot_destroy(f_);                                                                      \
+    } while (0)
+
+static void figures(void) {
+    mnp_plot *made = NOT_NULL;
+    CALL(mnp_plot_create);
+    MUTE(0, mnp_plot_create(NULL, 1, 1, &made));
+    CLEARED(made);
+    for (int k = 0; k < 3; k++) {
+        const int sides[] = {0, -1, MNP_PLOT_SIDE_MAX + 1};
+        BAD(1, mnp_plot_create(w.ctx, sides[k], 1, &made));
+        BAD(2, mnp_plot_create(w.ctx, 1, sides[k], &made));
+    }
+    CLEARED(made);
+    BAD(3, mnp_plot_create(w.ctx, 1, 1, NULL));
+    CHECK(mnp_plot_create(w.ctx, 1, 1, &made) == MNP_OK);
+    CALL(mnp_plot_title);
+    RETURNS(0, mnp_plot_title(NULL, "t"));
+    RETURNS(1, mnp_plot_title(made, NULL));
+    CALL(mnp_plot_size);
+    RETURNS(0, mnp_plot_size(NULL, 9, 9));
+    for (int k = 0; k < 3; k++) {
+        STICKS(1, mnp_plot_size(f_, bad_numbers[k], 9));
+        STICKS(2, mnp_plot_size(f_, 9, bad_numbers[k]));
+    }
+    STICKS(1, mnp_plot_size(f_, -1, 9));
+    STICKS(2, mnp_plot_size(f_, 9, 1e9));
+    CALL(mnp_plot_share);
+    RETURNS(0, mnp_plot_share(NULL, true, true));
+    RETURNS(1, mnp_plot_share(made, true, false));
+    RETURNS(2, mnp_plot_share(made, false, false));
+    CALL(mnp_plot_panel);
+    GIVES(0, mnp_plot_panel(NULL, 0, 0) == NULL);
+    GIVES(1, mnp_plot_panel(made, -1, 0) == mnp_plot_panel(made, 7, 0));
+    GIVES(2, mnp_plot_panel(made, 0, INT32_MAX) == mnp_plot_panel(made, 0, 0));
+    CALL(mnp_plot_save);
+    MUTE(0, mnp_plot_save(NULL, path_of("f.svg")));
+    BAD(1, mnp_plot_save(made, NULL));
+    BAD(1, mnp_plot_save(made, path_of("f.bmp")));
+    CHECK(access(path_of("f.svg"), F_OK) != 0 && access(path_of("f.bmp"), F_OK) != 0);
+    CALL(mnp_plot_destroy);
+    RETURNS(0, mnp_plot_destroy(NULL));
+    mnp_plot_destroy(made);
+}
+
+static void panels(void) {
+    const char *names[] = {"a", "b"};
+    const mnp_plot_axis none = (mnp_plot_axis)7;
+    CALL(mnp_panel_title);
+    RETURNS(0, mnp_panel_title(NULL, "t"));
+    RETURNS(1, mnp_panel_title(NULL, NULL));
+    CALL(mnp_panel_labels);
+    RETURNS(0, mnp_panel_labels(NULL, "x", "y"));
+    RETURNS(1, mnp_panel_labels(NULL, NULL, "y"));
+    RETURNS(2, mnp_panel_labels(NULL, "x", NULL));
+    CALL(mnp_panel_limits);
+    RETURNS(0, mnp_panel_limits(NULL, MNP_PLOT_X, 0, 1));
+    STICKS(1, mnp_panel_limits(panel, none, 0, 1));
+    RETURNS(2, mnp_panel_limits(NULL, MNP_PLOT_X, NAN, 1));
+    RETURNS(3, mnp_panel_limits(NULL, MNP_PLOT_X, 0, INFINITY));
+    CALL(mnp_panel_log);
+    RETURNS(0, mnp_panel_log(NULL, MNP_PLOT_X));
+    STICKS(1, mnp_panel_log(panel, none));
+    CALL(mnp_panel_names);
+    RETURNS(0, mnp_panel_names(NULL, MNP_PLOT_X, 2, names));
+    STICKS(1, mnp_panel_names(panel, none, 2, names));
+    STICKS(2, mnp_panel_names(panel, MNP_PLOT_X, -1, names));
+    STICKS(3, mnp_panel_names(panel, MNP_PLOT_X, 2, NULL));
+    CALL(mnp_panel_bare);
+    RETURNS(0, mnp_panel_bare(NULL));
+    CALL(mnp_panel_rule);
+    RETURNS(0, mnp_panel_rule(NULL, NULL, MNP_PLOT_X, 0));
+    STICKS(1, mnp_panel_rule(panel, &(mnp_plot_style){.dash = (mnp_plot_dash)9}, MNP_PLOT_X, 0));
+    STICKS(2, mnp_panel_rule(panel, NULL, none, 0));
+    RETURNS(3, mnp_panel_rule(NULL, NULL, MNP_PLOT_X, NAN));
+    CALL(mnp_panel_heatmap);
+    RETURNS(0, mnp_panel_heatmap(NULL, &(mnp_plot_heatmap){.rows = 2, .cols = 2, .values = xs}));
+    STICKS(1, mnp_panel_heatmap(panel, NULL));
+    STICKS(1, mnp_panel_heatmap(panel, &(mnp_plot_heatmap){.rows = 2, .cols = 2}));
+    STICKS(1, mnp_panel_heatmap(panel, &(mnp_plot_heatmap){.rows = -1, .cols = 2, .values = xs}));
+}
+
+/* Lines, bands, points and bars: a style, a count, arrays. */
+static void series(void) {
+    const mnp_plot_style bad[] = {{.hue = (mnp_plot_hue)99}, {.alpha = NAN}, {.size = INFINITY}};
+    CALL(mnp_panel_line);
+    RETURNS(0, mnp_panel_line(NULL, NULL, POINTS, xs, ys));
+    for (int k = 0; k < 3; k++) STICKS(1, mnp_panel_line(panel, &bad[k], POINTS, xs, ys));
+    RETURNS(2, mnp_panel_line(NULL, NULL, 0, xs, ys));
+    STICKS(3, mnp_panel_line(panel, NULL, POINTS, NULL, ys));
+    STICKS(4, mnp_panel_line(panel, NULL, POINTS, xs, NULL));
+    CALL(mnp_panel_band);
+    RETURNS(0, mnp_panel_band(NULL, NULL, POINTS, xs, ys, ys));
+    STICKS(1, mnp_panel_band(panel, &bad[0], POINTS, xs, ys, ys));
+    RETURNS(2, mnp_panel_band(NULL, NULL, 0, NULL, NULL, NULL));
+    STICKS(3, mnp_panel_band(panel, NULL, POINTS, NULL, ys, ys));
+    STICKS(4, mnp_panel_band(panel, NULL, POINTS, xs, NULL, ys));
+    STICKS(5, mnp_panel_band(panel, NULL, POINTS, xs, ys, NULL));
+    CALL(mnp_panel_points);
+    RETURNS(0, mnp_panel_points(NULL, NULL, POINTS, xs, ys, NULL));
+    STICKS(1, mnp_panel_points(panel, &bad[1], POINTS, xs, ys, NULL));
+    RETURNS(2, mnp_panel_points(NULL, NULL, 0, NULL, NULL, NULL));
+    STICKS(3, mnp_panel_points(panel, NULL, POINTS, NULL, ys, ys));
+    STICKS(4, mnp_panel_points(panel, NULL, POINTS, xs, NULL, ys));
+    RETURNS(5, mnp_panel_points(NULL, NULL, POINTS, xs, ys, NULL));
+    CALL(mnp_panel_bars);
+    RETURNS(0, mnp_panel_bars(NULL, NULL, POINTS, xs, ys, NULL));
+    STICKS(1, mnp_panel_bars(panel, &bad[2], POINTS, xs, ys, NULL));
+    RETURNS(2, mnp_panel_bars(NULL, NULL, 0, NULL, NULL, NULL));
+    STICKS(3, mnp_panel_bars(panel, NULL, POINTS, NULL, ys, ys));
+    STICKS(4, mnp_panel_bars(panel, NULL, POINTS, xs, NULL, ys));
+    RETURNS(5, mnp_panel_bars(NULL, NULL, POINTS, xs, ys, NULL));
+}
+
 int main(void) {
     folder = getenv("TEST_TMP") ? getenv("TEST_TMP") : "/tmp";
     RUN(open_world);
@@ -788,6 +915,9 @@ int main(void) {
     RUN(agents);
     RUN(replays);
     RUN(option_tables);
+    RUN(figures);
+    RUN(panels);
+    RUN(series);
     RUN(calls_cover_headers);
     close_world();
     return check_done();

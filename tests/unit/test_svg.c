@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "plot/axes.h"
+#include "plot/chart.h"
 #include "plot/svg.h"
 #include "plot/ticks.h"
 
@@ -110,27 +110,28 @@ static void ticks_are_round(void) {
 }
 
 static void colours_are_in_range(void) {
-    plot_colour dark = palette_map(PLOT_MAP_VIRIDIS, -5), light = palette_map(PLOT_MAP_VIRIDIS, 7);
+    plot_colour dark = palette_map(MNP_PLOT_MAP_VIRIDIS, -5),
+                light = palette_map(MNP_PLOT_MAP_VIRIDIS, 7);
     CHECK(dark.r == 68 && dark.g == 1 && dark.b == 84);
     CHECK(light.r == 253 && light.g == 231 && light.b == 37);
     int before = -1; /* lightness rises */
     for (int i = 0; i <= 100; i++) {
-        plot_colour c = palette_map(PLOT_MAP_VIRIDIS, i / 100.0);
+        plot_colour c = palette_map(MNP_PLOT_MAP_VIRIDIS, i / 100.0);
         int luma = 2126 * c.r + 7152 * c.g + 722 * c.b;
         CHECK(luma > before);
         before = luma;
     }
-    CHECK(palette_map(PLOT_MAP_GREY, 0.5).g == 128);
-    plot_colour none = palette_map(PLOT_MAP_GREY, NAN);
+    CHECK(palette_map(MNP_PLOT_MAP_GREY, 0.5).g == 128);
+    plot_colour none = palette_map(MNP_PLOT_MAP_GREY, NAN);
     CHECK(none.r != none.b);
-    CHECK(palette_hue(PLOT_GREEN, 0.5).a == 128);
+    CHECK(palette_hue(MNP_PLOT_GREEN, 0.5).a == 128);
 }
 
 enum { N = 50 };
 
 /* Two by two panels with every kind of series. */
-static chart *full_chart(env *e) {
-    chart *c;
+static mnp_plot *full_chart(env *e) {
+    mnp_plot *c;
     if (chart_create(e, 2, 2, &c) != MNP_OK) return NULL;
     double x[N], y[N], lo[N], hi[N];
     for (int i = 0; i < N; i++) {
@@ -139,34 +140,35 @@ static chart *full_chart(env *e) {
         lo[i] = y[i] - 0.5;
         hi[i] = y[i] + 0.5;
     }
-    chart_title(c, "a < b & c");
-    panel *p = chart_panel(c, 0, 0);
-    panel_title(p, "lines");
-    panel_labels(p, "x", "y");
-    panel_band(p, &(plot_style){.hue = PLOT_BLUE, .label = "band"}, N, x, lo, hi);
-    panel_line(p, &(plot_style){.hue = PLOT_BLUE, .label = "mean"}, N, x, y);
-    panel_points(p, &(plot_style){.hue = PLOT_BLACK, .marker = PLOT_RING}, 5, x, y, lo);
-    panel_rule(p, &(plot_style){.dash = PLOT_DASHED}, PLOT_X, 10);
-    p = chart_panel(c, 0, 1);
-    panel_log(p, PLOT_Y);
-    panel_line(p, NULL, N, x, x);
-    panel_points(p, &(plot_style){.marker = PLOT_CROSS}, 2, (double[]){3, 4}, (double[]){-1, 2},
-                 NULL);
-    p = chart_panel(c, 1, 0);
-    panel_names(p, PLOT_Y, 3, (const char *const[]){"one", "two", "three"});
-    panel_bars(p, &(plot_style){.sideways = true}, 3, (double[]){0, 1, 2}, (double[]){1, -2, 3},
-               (double[]){0.1, 0.2, 0.3});
-    p = chart_panel(c, 1, 1);
-    panel_bare(p);
+    mnp_plot_title(c, "a < b & c");
+    mnp_panel *p = mnp_plot_panel(c, 0, 0);
+    mnp_panel_title(p, "lines");
+    mnp_panel_labels(p, "x", "y");
+    mnp_panel_band(p, &(mnp_plot_style){.hue = MNP_PLOT_BLUE, .label = "band"}, N, x, lo, hi);
+    mnp_panel_line(p, &(mnp_plot_style){.hue = MNP_PLOT_BLUE, .label = "mean"}, N, x, y);
+    mnp_panel_points(p, &(mnp_plot_style){.hue = MNP_PLOT_BLACK, .marker = MNP_PLOT_RING}, 5, x, y,
+                     lo);
+    mnp_panel_rule(p, &(mnp_plot_style){.dash = MNP_PLOT_DASHED}, MNP_PLOT_X, 10);
+    p = mnp_plot_panel(c, 0, 1);
+    mnp_panel_log(p, MNP_PLOT_Y);
+    mnp_panel_line(p, NULL, N, x, x);
+    mnp_panel_points(p, &(mnp_plot_style){.marker = MNP_PLOT_CROSS}, 2, (double[]){3, 4},
+                     (double[]){-1, 2}, NULL);
+    p = mnp_plot_panel(c, 1, 0);
+    mnp_panel_names(p, MNP_PLOT_Y, 3, (const char *const[]){"one", "two", "three"});
+    mnp_panel_bars(p, &(mnp_plot_style){.sideways = true}, 3, (double[]){0, 1, 2},
+                   (double[]){1, -2, 3}, (double[]){0.1, 0.2, 0.3});
+    p = mnp_plot_panel(c, 1, 1);
+    mnp_panel_bare(p);
     double cells[6] = {0, 0, 1, 2, NAN, 3};
-    panel_heatmap(p, &(plot_heatmap){.rows = 2, .cols = 3, .values = cells, .bar = true});
+    mnp_panel_heatmap(p, &(mnp_plot_heatmap){.rows = 2, .cols = 3, .values = cells, .bar = true});
     return c;
 }
 
 static void every_kind_is_drawn(void) {
     env e;
     env_init(&e);
-    chart *c = full_chart(&e);
+    mnp_plot *c = full_chart(&e);
     CHECK(c != NULL);
     if (!c) return;
     buf one, two;
@@ -193,24 +195,24 @@ static void every_kind_is_drawn(void) {
 static void odd_data_is_survived(void) {
     env e;
     env_init(&e);
-    chart *c;
+    mnp_plot *c;
     CHECK(chart_create(&e, 1, 3, &c) == MNP_OK);
-    chart_share(c, true, true);
-    panel *p = chart_panel(c, 0, 0);
-    panel_line(p, &(plot_style){.label = "empty"}, 0, NULL, NULL);
-    panel_line(p, NULL, 1, (double[]){1}, (double[]){1e300});
-    panel_line(p, NULL, 2, (double[]){NAN, INFINITY}, (double[]){1, 2});
-    p = chart_panel(c, 0, 1);
-    panel_log(p, PLOT_X);
-    panel_log(p, PLOT_Y);
-    panel_line(p, NULL, 2, (double[]){-1, 0}, (double[]){-1, 0});
-    panel_limits(p, PLOT_Y, -5, 5);
-    panel_limits(p, PLOT_X, NAN, 5);
-    p = chart_panel(c, 7, -2); /* clamped into the grid */
-    CHECK(p == chart_panel(c, 0, 0));
+    mnp_plot_share(c, true, true);
+    mnp_panel *p = mnp_plot_panel(c, 0, 0);
+    mnp_panel_line(p, &(mnp_plot_style){.label = "empty"}, 0, NULL, NULL);
+    mnp_panel_line(p, NULL, 1, (double[]){1}, (double[]){1e300});
+    mnp_panel_line(p, NULL, 2, (double[]){NAN, INFINITY}, (double[]){1, 2});
+    p = mnp_plot_panel(c, 0, 1);
+    mnp_panel_log(p, MNP_PLOT_X);
+    mnp_panel_log(p, MNP_PLOT_Y);
+    mnp_panel_line(p, NULL, 2, (double[]){-1, 0}, (double[]){-1, 0});
+    mnp_panel_limits(p, MNP_PLOT_Y, -5, 5);
+    mnp_panel_limits(p, MNP_PLOT_X, NAN, 5);
+    p = mnp_plot_panel(c, 7, -2); /* clamped into the grid */
+    CHECK(p == mnp_plot_panel(c, 0, 0));
     double nothing[4] = {NAN, NAN, NAN, NAN};
-    panel_heatmap(chart_panel(c, 0, 2), &(plot_heatmap){.rows = 2, .cols = 2, .values = nothing});
-    panel_heatmap(chart_panel(c, 0, 2), &(plot_heatmap){.rows = 0, .cols = 2});
+    mnp_panel_heatmap(mnp_plot_panel(c, 0, 2),
+                      &(mnp_plot_heatmap){.rows = 2, .cols = 2, .values = nothing});
     buf out;
     buf_init(&out, &e);
     CHECK(chart_render_svg(c, &out) == MNP_OK);
@@ -220,7 +222,7 @@ static void odd_data_is_survived(void) {
     chart_destroy(c);
     chart_destroy(NULL);
     CHECK(chart_create(&e, 0, 1, &c) == MNP_EINVAL && c == NULL);
-    CHECK(chart_create(&e, 1, CHART_SIDE_MAX + 1, &c) == MNP_EINVAL);
+    CHECK(chart_create(&e, 1, MNP_PLOT_SIDE_MAX + 1, &c) == MNP_EINVAL);
 }
 
 typedef struct counting {
@@ -249,7 +251,7 @@ static void memory_failures_are_clean(void) {
         e.allocator = (mnp_allocator){counting_alloc, counting_free, &count};
         buf out;
         buf_init(&out, &e);
-        chart *c = full_chart(&e);
+        mnp_plot *c = full_chart(&e);
         mnp_status s = c ? chart_render_svg(c, &out) : MNP_ENOMEM;
         CHECK(s == MNP_OK || s == MNP_ENOMEM);
         done = count.until_failure >= 0;
@@ -275,7 +277,7 @@ static void files_by_extension(void) {
     env_init(&e);
     char folder[] = "/tmp/mnp-test-XXXXXX", path[64];
     CHECK(mkdtemp(folder) != NULL);
-    chart *c = full_chart(&e);
+    mnp_plot *c = full_chart(&e);
     static const struct {
         const char *extension, *magic;
         size_t n;
@@ -283,7 +285,7 @@ static void files_by_extension(void) {
     for (int i = 0; i < 3; i++) {
         CASE(kinds[i].extension);
         snprintf(path, sizeof path, "%s/a.%s", folder, kinds[i].extension);
-        mnp_status s = chart_save(c, path);
+        mnp_status s = mnp_plot_save(c, path);
         if (i > 0 && !cairo_is_here()) {
             CHECK(s == MNP_EUNSUPPORTED && strstr(e.error, "libcairo.so.2: apt-get install"));
             continue;
@@ -294,9 +296,9 @@ static void files_by_extension(void) {
     }
     CASE(NULL);
     snprintf(path, sizeof path, "%s/a.jpg", folder);
-    CHECK(chart_save(c, path) == MNP_EINVAL && strstr(e.error, ".svg, .png or .pdf"));
+    CHECK(mnp_plot_save(c, path) == MNP_EINVAL && strstr(e.error, ".svg, .png or .pdf"));
     snprintf(path, sizeof path, "%s/none/a.svg", folder);
-    CHECK(chart_save(c, path) == MNP_EIO);
+    CHECK(mnp_plot_save(c, path) == MNP_EIO);
     CHECK(rmdir(folder) == 0);
     chart_destroy(c);
 }

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# test_pages.sh: what the pages for users show works. Shell blocks (```sh) of a page run one after the
+# other in a folder of their own, with the command on the PATH and examples/ and models/ at hand. C blocks
+# that begin with the name of a file are compiled against the public headers and run. A comment before a
+# block changes it for the test: <!-- test: skip -->, or a sed script: <!-- test: s/--steps 2000/--steps 60/ -->.
+set -u
+# shellcheck source=tests/check.sh
+. tests/check.sh
+top=$PWD
+tmp=${TEST_TMP:-$(mktemp -d)}
+BUILD=${BUILD:-$PWD/build}
+MNP=${MNP:-$BUILD/mnp}
+PATH=$(dirname "$MNP"):$PATH
+compile=$(cut -d'|' -f2 "$BUILD/flags")
+link=$(cut -d'|' -f4 "$BUILD/flags")
+
+blocks() { # LANGUAGE PAGE DIR: its blocks as DIR/1, DIR/2, ..., changed as their comments say
+    awk -v language="$1" -v dir="$3" '
+        /^<!-- test: / { edit = $0; sub(/^<!-- test: /, "", edit); sub(/ -->$/, "", edit); next }
+        $0 == "```" language && edit == "skip" { edit = ""; next }
+        $0 == "```" language { file = dir "/" ++count; printf "" > file; print edit > (file ".sed"); edit = ""; next }
+        /^```/ { if (file) { close(file); close(file ".sed") } file = ""; next }
+        file { print > file }
+        NF { edit = "" }' "$2"
+    local block
+    for block in "$3"/*.sed; do [ ! -e "$block" ] || sed -i -e "$(cat "$block")" "${block%.sed}"; done
+    rm -f "$3"/*.sed
+}
+commands() { # PAGE DIR NUMBER: one block of it
+    cd "$2" && bash -euo pipefail "blocks/$3"
+}
+page() { # PAGE: every block is a test, and there must be one
+    local dir block
+    dir=$tmp/$(basename "$1" .md)
+    mkdir -p "$dir/blocks"
+    ln -s "$top/examples" "$top/models" "$dir"
+    blocks sh "$1" "$dir/blocks"
+    run "$1 has commands" test -e "$dir/blocks/1"
+    for ((block = 1; ; block++)); do
+        [ -e "$dir/blocks/$block" ] || break
+        run "$1: $(head -n 1 "$dir/blocks/$block" | cut -c 1-60)" commands "$1" "$dir" "$block"
+    done
+}
+program() { # DIR NUMBER: compiled, linked and run with a model
+    local dir=$1 name
+    name=$(sed -n '1s:^/\* \([a-z_]*\)\.c.*:\1:p' "$dir/$2")
+    [ -n "$name" ] || return 1
+    cp "$dir/$2" "$dir/$name.c"
+    # shellcheck disable=SC2086
+    (cd "$top" && $compile "$dir/$name.c" "$BUILD/libmnp.a" $link -o "$dir/$name") &&
+        (cd "$dir" && "./$name" "$top/models/mnp-monotonic.safetensors")
+}
+programs() { # PAGE
+    local dir block
+    dir=$tmp/$(basename "$1" .md)-c
+    mkdir -p "$dir"
+    blocks c "$1" "$dir"
+    run "$1 has programs" test -e "$dir/1"
+    for ((block = 1; ; block++)); do
+        [ -e "$dir/$block" ] || break
+        run "$1: $(head -n 1 "$dir/$block" | cut -c 1-60)" program "$dir" "$block"
+    done
+}
+forecast() { # the tutorial's result: 61 days, quantiles in order, pictures
+    cd "$tmp/tutorial/out/tutorial" && [ "$(wc -l <forecast.csv)" = 62 ] &&
+        awk -F, 'NR > 1 && !($4 <= $5 && $5 <= $6 && $6 <= $7 && $7 <= $8) { bad = 1 } END { exit bad }' forecast.csv &&
+        grep -q '</svg>' few.svg && grep -q '</svg>' many.svg && grep -q '</svg>' training.svg
+}
+caught() { # a block that fails is a failed test
+    mkdir -p "$tmp/bad/blocks"
+    printf '%s\n' 'text' '```sh' 'false' 'true' '```' '<!-- test: skip -->' '```sh' 'false' '```' >"$tmp/bad.md"
+    blocks sh "$tmp/bad.md" "$tmp/bad/blocks"
+    [ "$(echo "$tmp"/bad/blocks/*)" = "$tmp/bad/blocks/1" ] && ! (commands "$tmp/bad.md" "$tmp/bad" 1)
+}
+
+run "a block that fails is seen" caught
+for file in docs/user/tutorial.md; do
+    page "$file"
+done
+run "the tutorial's forecast" forecast
+# programs docs/user/c-api.md
+check_done

@@ -8,12 +8,19 @@
 #include <string.h>
 #include <time.h>
 
+#include "backend/cpu/kernels.h"
+
 enum { STEPS = 5000 }; /* of one peak run, 12 instructions each */
 
 static double read_clock(clockid_t id) {
     struct timespec t;
     clock_gettime(id, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+const char *bench_isa(const char *name) {
+    const cpu_kernels *k = cpu_kernels_best(name);
+    return k ? k->isa : NULL;
 }
 
 double bench_seconds(void) {

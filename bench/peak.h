@@ -10,6 +10,9 @@
 /* Seconds of a monotonic clock. */
 double bench_seconds(void);
 
+/* The instruction set of that name, NULL: the best; NULL where this processor does not have it. */
+const char *bench_isa(const char *name);
+
 /* FLOP/s of one run of 5 to 20 us; isa as in cpu_kernels. The caller makes sure that the processor
  * has it. "base" on x86 has no fused multiply-add: a multiplication and an addition count as two.
  */

@@ -2,7 +2,6 @@
  * short of a bar is a mark in the table, never an exit status. */
 #include <string.h>
 
-#include "backend/cpu/kernels.h"
 #include "bench/bench_attention.h"
 #include "bench/bench_gemm.h"
 #include "bench/bench_model.h"
@@ -34,12 +33,12 @@ static mnp_status run_peak(bench *b) {
     static const char *const isas[] = {"avx512", "avx2", "base"};
     bench_report *r = b->setup.report;
     for (int i = 0; i < 3; i++) {
-        const cpu_kernels *k = cpu_kernels_best(isas[i]);
+        const char *isa = bench_isa(isas[i]);
         double best = 0, flops;
-        for (int run = 0; k && run < 2000; run++)
-            if ((flops = bench_peak_once(k->isa)) > best) best = flops;
-        if (k) fprintf(r->out, "%-7s peak %7.1f GFLOP/s, one thread\n", k->isa, 1e-9 * best);
-        if (k && k == cpu_kernels_best(NULL))
+        for (int run = 0; isa && run < 2000; run++)
+            if ((flops = bench_peak_once(isa)) > best) best = flops;
+        if (isa) fprintf(r->out, "%-7s peak %7.1f GFLOP/s, one thread\n", isa, 1e-9 * best);
+        if (isa && strcmp(isa, bench_isa(NULL)) == 0)
             report_add(r, "peak_gflops", "multiply-add peak, one thread", 1e-9 * best, "GFLOP/s");
     }
     return MNP_OK;
@@ -156,7 +155,7 @@ static void put_json(cli *c, const bench_setup *s) {
     const bench_report *r = s->report;
     cli_json j;
     cli_json_begin(c, &j);
-    cli_json_text(&j, "isa", cpu_kernels_best(NULL)->isa);
+    cli_json_text(&j, "isa", bench_isa(NULL));
     cli_json_text(&j, "device", s->device);
     cli_json_integer(&j, "seed", (int64_t)c->seed);
     for (int k = 0; k < r->count; k++) cli_json_number(&j, r->rows[k].key, r->rows[k].value);

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/options.h"
+#include "util/limits.h"
 #include "util/text.h"
 
 static const flag_def common[] = {
@@ -176,7 +176,7 @@ int cli_choice(cli *c, const char *name, const char *choices, int fallback) {
     const char *text = cli_text(c, name, NULL);
     if (!text) return fallback;
     char choice[OPTION_NAME_MAX];
-    for (int k = 0; option_choice(choices, k, choice); k++)
+    for (int k = 0; text_choice(choices, k, choice, sizeof choice); k++)
         if (strcmp(choice, text) == 0) return k;
     c->status = cli_fail(c, EXIT_USAGE, "--%s is one of %s, not '%s'", name, choices, text);
     return fallback;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # check_includes.sh: dependencies point down only. Each room of src/ may include itself and the
 # rooms named here; standard headers, the public headers and util/ are free to all. util/ knows nothing
-# but itself and mnp.h; cli/ and lab/ stand above everything.
+# but itself and mnp.h; cli/ and lab/ are programs like any other: public headers, util/, themselves.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -45,6 +45,18 @@ done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' src --includ
 while IFS=: read -r file line text; do
     [[ $text == *'"util/'* || $text == *'"mnp.h"'* ]] || complain "$file:$line: util/ includes only itself: $text"
 done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' util)
+
+# Not clean yet; a file goes from here when it is.
+dirty="cli/points.c cli/cmd_gen.c cli/gen_images.c cli/figure.h cli/source.c cli/outputs.c cli/wells.c cli/map.c
+lab/table3/scene.c lab/table3/spread.c lab/table3/table3.h lab/study.h"
+while IFS=: read -r file line text; do
+    path=${text#*\"}
+    path=${path%%\"*}
+    [[ $path == mnp*.h || $path == util/* || $path == cli/* || $path == lab/* ]] && continue
+    [[ $file == cli/cmd_bench.c && $path == bench/* ]] && continue
+    [[ " ${dirty//$'\n'/ } " == *" $file "* ]] && continue
+    complain "$file:$line: cli/ and lab/ include public headers, util/ and themselves, not \"$path\""
+done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' cli lab --include='*.[ch]')
 
 # A public header includes nothing of ours but the core, examples nothing but public headers.
 while IFS=: read -r file line text; do

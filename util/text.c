@@ -218,6 +218,19 @@ void text_nearest_try(text_nearest *n, const char *candidate) {
     n->distance = distance;
 }
 
+bool text_choice(const char *choices, int i, char *out, size_t size) {
+    for (; i > 0; i--) {
+        choices = strchr(choices, '|');
+        if (!choices) return false;
+        choices++;
+    }
+    size_t length = strcspn(choices, "|");
+    if (length == 0 || length >= size) return false;
+    memcpy(out, choices, length);
+    out[length] = '\0';
+    return true;
+}
+
 uint64_t text_hash(uint64_t hash, const void *data, size_t bytes) {
     const unsigned char *p = data;
     uint64_t h = hash ? hash : 1469598103934665603u;

@@ -53,6 +53,9 @@ bool text_is_control(uint32_t code_point);
  * to 63 bytes. */
 int text_distance(const char *a, const char *b);
 
+/* Text of the i-th choice of "a|b|c" into out (`size` bytes); false where there is none. */
+bool text_choice(const char *choices, int i, char *out, size_t size);
+
 /* FNV-1a of some bytes, going on from `hash`; 0 begins. */
 uint64_t text_hash(uint64_t hash, const void *data, size_t bytes);
 

@@ -14,19 +14,6 @@ static bool limited(const option_def *d) {
     return d->min != 0 || d->max != 0;
 }
 
-bool option_choice(const char *choices, int i, char out[OPTION_NAME_MAX]) {
-    for (; i > 0; i--) {
-        choices = strchr(choices, '|');
-        if (!choices) return false;
-        choices++;
-    }
-    size_t length = strcspn(choices, "|");
-    if (length == 0 || length >= OPTION_NAME_MAX) return false;
-    memcpy(out, choices, length);
-    out[length] = '\0';
-    return true;
-}
-
 /* ---- errors that help ------------------------------------------------------------------------ */
 
 static mnp_status bad_value(env *e, const option_def *d, const char *value, const char *wanted) {
@@ -43,7 +30,7 @@ static mnp_status out_of_limits(env *e, const option_def *d, const char *value) 
 static mnp_status bad_choice(env *e, const option_def *d, const char *value) {
     char names[64][OPTION_NAME_MAX];
     text_nearest near = text_nearest_to(value);
-    for (int i = 0; i < 64 && option_choice(d->choices, i, names[i]); i++)
+    for (int i = 0; i < 64 && text_choice(d->choices, i, names[i], OPTION_NAME_MAX); i++)
         text_nearest_try(&near, names[i]);
     return env_fail(e, MNP_EINVAL, "%s=%.60s is not one of %.600s%s%s%s", d->name, value,
                     d->choices, near.best ? " (did you mean " : "", near.best ? near.best : "",
@@ -133,7 +120,7 @@ static mnp_status set_span(env *e, const option_def *d, void *at, const char *va
 
 static mnp_status set_enum(env *e, const option_def *d, int *at, const char *value) {
     char name[OPTION_NAME_MAX];
-    for (int i = 0; option_choice(d->choices, i, name); i++)
+    for (int i = 0; text_choice(d->choices, i, name, sizeof name); i++)
         if (strcmp(name, value) == 0) {
             *at = i;
             return MNP_OK;

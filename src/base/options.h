@@ -96,7 +96,4 @@ mnp_status options_print(buf *out, const option_view *views, size_t count);
 /* One line an option: name=FORM, help, allowed values, default. */
 mnp_status options_help(buf *out, const option_view *views, size_t count);
 
-/* Text of the i-th choice of "a|b|c" into out; false where there is none. */
-bool option_choice(const char *choices, int i, char out[OPTION_NAME_MAX]);
-
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "util/text.h"
 
 static void print_string(buf *out, const char *s) {
     if (*s && *s != '"' && !strpbrk(s, " \t\n\r\v\f")) {
@@ -35,7 +36,7 @@ static void print_value(buf *out, const option_view *v, const option_def *d) {
         buf_text(out, *(const bool *)at ? "on" : "off");
         break;
     case OPTION_TYPE_ENUM:
-        if (option_choice(d->choices, *(const int *)at, name)) buf_text(out, name);
+        if (text_choice(d->choices, *(const int *)at, name, sizeof name)) buf_text(out, name);
         break;
     case OPTION_TYPE_STRING:
         print_string(out, at);

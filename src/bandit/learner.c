@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "util/real.h"
 #include "util/text.h"
 
@@ -224,17 +225,17 @@ mnp_status learner_open(env *e, const char *path, const char *kind, const option
     MNP_TRY(open_any(e, path, file, &found));
     text = safetensors_meta_get(*file, "options");
     number = safetensors_meta_get(*file, "inputs");
-    mnp_status status = MNP_OK;
-    if (strcmp(found, kind) != 0)
-        status =
-            env_fail(e, MNP_EFORMAT, "%s holds an agent of kind %.40s, not %s", path, found, kind);
-    else if (!text || !number || text_parse_int64(number, &count) != TEXT_OK || count < 1 ||
-             count > LEARNER_INPUTS_MAX)
-        status = env_fail(e, MNP_EFORMAT, "%s: options or inputs are missing or wrong", path);
-    if (status == MNP_OK) status = options_defaults(e, options, 1);
-    if (status == MNP_OK) status = options_parse(e, options, 1, text);
+    const char *version = safetensors_meta_get(*file, "version"); /* the first had none */
+    mnp_status status = format_check(e, "an agent", version ? version : "1", "1");
+    if (status == MNP_OK && strcmp(found, kind) != 0)
+        status = env_fail(e, MNP_EFORMAT, "it holds an agent of kind %.40s, not %s", found, kind);
+    else if (status == MNP_OK && (!text || !number || text_parse_int64(number, &count) != TEXT_OK ||
+                                  count < 1 || count > LEARNER_INPUTS_MAX))
+        status = env_fail(e, MNP_EFORMAT, "options or inputs are missing or wrong");
+    if (status == MNP_OK) status = format_options(e, options, text);
     *inputs = (int32_t)count;
     if (status != MNP_OK) {
+        env_context(e, status, "%s", path);
         safetensors_destroy(*file);
         *file = NULL;
     }

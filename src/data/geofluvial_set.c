@@ -6,11 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "util/json.h"
 #include "util/npy.h"
 #include "util/text.h"
 
-static const char FORMAT[] = "mnp-geofluvial-1";
+static const char FORMAT[] = "mnp-geofluvial-", FORMAT_NUMBER[] = "1";
 
 void geofluvial_shares(int64_t images, int64_t of_split[GEOFLUVIAL_SPLITS]) {
     of_split[DATA_TRAIN] = (images * 18 + 12) / 25;
@@ -37,7 +38,7 @@ static void put_text(json_writer *w, const char *key, const char *text) {
 }
 
 static mnp_status write_settings(env *e, const geofluvial_set *s) {
-    char path[GEOFLUVIAL_PATH], seed[24];
+    char path[GEOFLUVIAL_PATH], seed[24], format[32];
     MNP_TRY(settings_path(e, s->dir, path));
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->seed);
     buf options, text;
@@ -47,7 +48,8 @@ static mnp_status write_settings(env *e, const geofluvial_set *s) {
     geofluvial_options_print(&options, &s->o);
     json_writer_init(&w, &text, 2);
     json_object_begin(&w);
-    put_text(&w, "format", FORMAT);
+    snprintf(format, sizeof format, "%s%s", FORMAT, FORMAT_NUMBER);
+    put_text(&w, "format", format);
     put_text(&w, "seed", seed); /* may exceed what a JSON number holds */
     put_text(&w, "options", buf_str(&options));
     for (int k = 0; k < GEOFLUVIAL_SPLITS; k++) {
@@ -68,8 +70,9 @@ static mnp_status write_settings(env *e, const geofluvial_set *s) {
 static mnp_status parse_settings(env *e, const json_value *root, geofluvial_set *out) {
     const char *format, *seed, *options;
     MNP_TRY(json_string(e, json_get(root, "format"), "format", &format));
-    if (strcmp(format, FORMAT) != 0)
-        return env_fail(e, MNP_EFORMAT, "the format is '%.40s', not %s", format, FORMAT);
+    bool ours = strncmp(format, FORMAT, sizeof FORMAT - 1) == 0;
+    MNP_TRY(format_check(e, "a folder of rivers", ours ? format + sizeof FORMAT - 1 : NULL,
+                         FORMAT_NUMBER));
     MNP_TRY(json_string(e, json_get(root, "seed"), "seed", &seed));
     if (text_parse_uint64(seed, &out->seed) != TEXT_OK)
         return env_fail(e, MNP_EFORMAT, "'%.40s' is no seed", seed);

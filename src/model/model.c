@@ -4,11 +4,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "base/safetensors.h"
 #include "util/real.h"
 #include "util/text.h"
 
-static const char format_key[] = "mnp.format", options_key[] = "mnp.options";
+static const char format_key[] = "mnp.format", options_key[] = "mnp.options", format_number[] = "1";
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -171,7 +172,7 @@ mnp_status model_save(env *e, const model *m, const float *weights, const char *
     if (status == MNP_OK) {
         unpad(&m->params, weights ? weights : m->weights, dense, tensors);
         put_scaling(m, x, y, tensors + count);
-        safetensors_meta meta[MODEL_NOTES_MAX + 2] = {{format_key, "1"},
+        safetensors_meta meta[MODEL_NOTES_MAX + 2] = {{format_key, format_number},
                                                       {options_key, buf_str(&options)}};
         for (int k = 0; k < m->n_notes; k++)
             meta[2 + k] = (safetensors_meta){m->notes[k].key, m->notes[k].value};
@@ -252,12 +253,9 @@ static mnp_status read_scaling(env *e, const safetensors_file *f, model *m) {
 static mnp_status read_spec(env *e, const safetensors_file *f, model_spec *spec) {
     const char *format = safetensors_meta_get(f, format_key);
     const char *text = safetensors_meta_get(f, options_key);
-    if (!format || strcmp(format, "1") != 0 || !text)
-        return env_fail(e, MNP_EFORMAT, "this is not a model of this program (no %s = 1)",
-                        format_key);
+    MNP_TRY(format_check(e, "a model", text ? format : NULL, format_number));
     option_view view = spec_view(spec);
-    MNP_TRY(options_defaults(e, &view, 1));
-    return options_parse(e, &view, 1, text);
+    return format_options(e, &view, text);
 }
 
 static mnp_status fill_from(env *e, const safetensors_file *f, model *m) {

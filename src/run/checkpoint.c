@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "base/object.h"
 #include "base/safetensors.h"
 #include "comm/comm.h"
@@ -12,6 +13,7 @@
 enum { PROGRAM_LIMIT = 1 << 30, BLOCKS = 5 };
 enum { NUMBER_STEP, NUMBER_VALID, NUMBER_BEST, NUMBER_BEST_STEP, NUMBERS };
 #define REMEDY "the file is damaged: use a copy of it, or train anew"
+static const char format_key[] = "mnp.train", format_number[] = "1";
 static const char *const block_names[BLOCKS] = {"weights", "moment1", "moment2", "best", "average"};
 
 static void blocks_of(trainer *t, float *out[BLOCKS]) {
@@ -61,7 +63,7 @@ mnp_status trainer_save(trainer *t, const char *path) {
             tensors[count++] = (safetensors_tensor){block_names[k],       SAFETENSORS_F32, 1,
                                                     {t->m->params.words}, blocks[k],       0};
     tensors[count++] = (safetensors_tensor){"numbers", SAFETENSORS_F64, 1, {NUMBERS}, numbers, 0};
-    safetensors_meta meta[] = {{"mnp.train", "1"},
+    safetensors_meta meta[] = {{format_key, format_number},
                                {"model", buf_str(&d.model)},
                                {"train", buf_str(&d.train)},
                                {"data", d.data},
@@ -143,20 +145,33 @@ static mnp_status same_text(env *e, const char *what, const char *stored, const 
                     what, (int)there, stored + at, (int)here, now + at, what);
 }
 
+/* The stored options as this version writes them: the state may be older than some of them. */
+static mnp_status same_options(env *e, const char *what, const safetensors_file *f,
+                               option_view view, buf *now) {
+    const char *text = safetensors_meta_get(f, what);
+    buf stored;
+    buf_init(&stored, e);
+    mnp_status status = text ? format_options(e, &view, text) : MNP_OK;
+    if (status == MNP_OK && text) status = options_print(&stored, &view, 1);
+    if (status == MNP_OK) status = same_text(e, what, text ? buf_str(&stored) : NULL, buf_str(now));
+    buf_free(&stored);
+    return status;
+}
+
 static mnp_status check_description(trainer *t, const safetensors_file *f, bool new_schedule) {
-    const char *version = safetensors_meta_get(f, "mnp.train");
-    if (!version || strcmp(version, "1") != 0)
-        return env_fail(t->env, MNP_EFORMAT, "this is not the state of a training run");
     description d;
+    model_spec model;
+    train_spec train;
+    MNP_TRY(format_check(t->env, "the state of a run", safetensors_meta_get(f, format_key),
+                         format_number));
     mnp_status status = describe(t, &d);
-    if (status == MNP_OK)
-        status = same_text(t->env, "model", safetensors_meta_get(f, "model"), buf_str(&d.model));
+    if (status == MNP_OK) status = same_options(t->env, "model", f, spec_view(&model), &d.model);
     if (status == MNP_OK)
         status = same_text(t->env, "data", safetensors_meta_get(f, "data"), d.data);
     if (status == MNP_OK)
         status = same_text(t->env, "seed", safetensors_meta_get(f, "seed"), d.seed);
     if (status == MNP_OK && !new_schedule)
-        status = same_text(t->env, "train", safetensors_meta_get(f, "train"), buf_str(&d.train));
+        status = same_options(t->env, "train", f, train_view(&train), &d.train);
     forget(&d);
     return status;
 }

@@ -7,8 +7,10 @@
  *
  * Arithmetic in single precision differs in its last bits between types of CPU, and a spline may
  * enlarge that: numbers agree to 1e-4 of their size (or 1e-5). */
+#include "base/safetensors.h"
 #include "check.h"
 #include "mnp.h"
+#include "mnp_bandit.h"
 #include "util/csv.h"
 
 #define FOLDER "tests/golden/files-0.1/"
@@ -185,35 +187,145 @@ static void agents_choose_as_before(void) {
     same_choices("c-bruno", "thompson");
 }
 
+/* ---- other versions -------------------------------------------------------------------------- */
+
+static const char *scratch; /* a folder */
+
+static const char *in_scratch(char path[320], const char *name) {
+    snprintf(path, 320, "%s/%s", scratch, name);
+    return path;
+}
+
+/* A copy of a fixture in which the metadata `key` is `value`, or has `cut` taken out of it. */
+static const char *altered(char path[320], const char *name, const char *key, const char *value,
+                           const char *cut) {
+    char from[128], text[4096] = "";
+    safetensors_file *f = NULL;
+    safetensors_meta meta[80];
+    size_t count = 0;
+    snprintf(from, sizeof from, FOLDER "%s.safetensors", name);
+    CHECK(safetensors_read(&E, from, 1 << 20, &f) == MNP_OK);
+    for (; f && count < f->meta_count && count < 79; count++) meta[count] = f->meta[count];
+    size_t at = 0;
+    while (at < count && strcmp(meta[at].key, key) != 0) at++;
+    if (at == count) meta[count++] = (safetensors_meta){key, ""};
+    const char *found = cut ? strstr(meta[at].value, cut) : NULL;
+    CHECK(!cut || found);
+    if (found)
+        snprintf(text, sizeof text, "%.*s%s", (int)(found - meta[at].value), meta[at].value,
+                 found + strlen(cut));
+    meta[at].value = cut ? text : value;
+    in_scratch(path, "altered.safetensors");
+    CHECK(f && safetensors_write(&E, path, meta, count, f->tensors, f->count) == MNP_OK);
+    safetensors_destroy(f);
+    return path;
+}
+
+/* One line with the file, the version that is needed or asked about, and this version's. */
+static void refused(mnp_status status, const char *path, const char *format) {
+    const char *why = mnp_last_error(ctx);
+    CASE(why);
+    CHECK(status == MNP_EFORMAT);
+    CHECK(strncmp(why, path, strlen(path)) == 0 && !strchr(why, '\n'));
+    CHECK(strstr(why, format) && strstr(why, "newer version") && strstr(why, MNP_VERSION));
+    CASE(NULL);
+}
+
+static void newer_files_are_refused(void) {
+    char path[320];
+    mnp_model *m = NULL;
+    mnp_player *p = NULL;
+    altered(path, "mnp", "mnp.format", "2", NULL);
+    refused(mnp_model_load(ctx, path, &m), path, "format 2");
+    altered(path, "mnp", "mnp.options", "kind=mnp T=2 torsion=3", NULL);
+    refused(mnp_model_load(ctx, path, &m), path, "torsion");
+    altered(path, "mnp", "mnp.options", "kind=mnp T=2 encoder=octopus", NULL);
+    refused(mnp_model_load(ctx, path, &m), path, "octopus");
+    altered(path, "maml", "version", "2", NULL);
+    mnp_bandit_opts o = {.size = sizeof o, .agent = "maml", .agent_file = path};
+    refused(mnp_player_create(ctx, NULL, &o, 2, 5, &p), path, "format 2");
+    altered(path, "c-bruno", "options", "hidden=16 torsion=3", NULL);
+    o.agent = "c-bruno";
+    refused(mnp_player_create(ctx, NULL, &o, 2, 5, &p), path, "torsion");
+}
+
+static void newer_rivers_are_refused(void) {
+    static const char text[] = "{\"format\": \"mnp-geofluvial-12\", \"seed\": \"1\"}";
+    char path[320], what[340];
+    mnp_data *d = NULL;
+    in_scratch(path, "geofluvial.json");
+    CHECK(fsio_write(&E, path, text, sizeof text - 1) == MNP_OK);
+    snprintf(what, sizeof what, "images:%s", scratch);
+    refused(mnp_data_open(ctx, what, NULL, &d), path, "format 12");
+}
+
+static void foreign_files_are_no_newer_ones(void) {
+    char path[320];
+    mnp_model *m = NULL;
+    altered(path, "mnp", "mnp.format", "hello", NULL);
+    CHECK(mnp_model_load(ctx, path, &m) == MNP_EFORMAT);
+    CHECK(strstr(mnp_last_error(ctx), "this is not a model of this program"));
+    CHECK(!strstr(mnp_last_error(ctx), "newer"));
+}
+
+/* An option that a file does not know yet has its default. */
+static void older_files_lack_options(void) {
+    char path[320];
+    mnp_model *m = NULL;
+    altered(path, "mnp", "mnp.options", NULL, " y_gain=1");
+    if (well(mnp_model_load(ctx, path, &m))) ask(&models[0], m);
+    mnp_model_destroy(m);
+}
+
 /* ---- a stopped run --------------------------------------------------------------------------- */
 
-static void run_goes_on(void) {
+/* The run of made.sh; it has a name for its data, a seed, and the options that its model notes. */
+static mnp_status go_on(const char *state, mnp_train_report *r) {
     mnp_model *m = NULL;
     mnp_data *train = NULL, *valid = NULL;
     mnp_trainer *t = NULL;
     mnp_data_opts d = {.size = sizeof d, .functions = 40, .seed = 3};
-    mnp_train_report r = {.size = sizeof r};
-    if (!well(mnp_model_load(ctx, FOLDER "stopped.last.safetensors", &m)) ||
-        !well(mnp_data_open(ctx, "monotonic", &d, &train)))
-        return;
+    CHECK(mnp_model_load(ctx, FOLDER "stopped.last.safetensors", &m) == MNP_OK);
+    CHECK(mnp_data_open(ctx, "monotonic", &d, &train) == MNP_OK);
     d.split = MNP_VALID;
     CHECK(mnp_data_open(ctx, "monotonic", &d, &valid) == MNP_OK);
     mnp_train_opts o = {.size = sizeof o, .options = mnp_model_note(m, "train"), .seed = 3};
-    if (well(mnp_trainer_create(ctx, m, train, valid, &o, &t)) &&
-        well(mnp_trainer_resume(t, FOLDER "stopped.train.safetensors", false)) &&
-        well(mnp_trainer_run(t, 40, &r))) {
-        double end[4] = {(double)r.step, r.loss, r.grad_norm, r.best_valid};
-        compare("stopped", "end", 4, end);
-    }
+    CHECK(mnp_trainer_create(ctx, m, train, valid, &o, &t) == MNP_OK);
+    mnp_status status = mnp_trainer_resume(t, state, false);
+    if (status == MNP_OK) status = mnp_trainer_run(t, 40, r);
     mnp_trainer_destroy(t);
     mnp_model_destroy(m);
     mnp_data_destroy(train);
     mnp_data_destroy(valid);
+    return status;
+}
+
+static void ends_as_before(const char *state) {
+    mnp_train_report r = {.size = sizeof r};
+    if (!well(go_on(state, &r))) return;
+    double end[4] = {(double)r.step, r.loss, r.grad_norm, r.best_valid};
+    compare("stopped", "end", 4, end);
+}
+
+static void runs_go_on(void) {
+    char path[320];
+    mnp_train_report r = {.size = sizeof r};
+    ends_as_before(FOLDER "stopped.train.safetensors");
+    if (record) return;
+    ends_as_before(altered(path, "stopped.train", "train", NULL, " warmup=-1"));
+    ends_as_before(altered(path, "stopped.train", "model", NULL, " y_gain=1"));
+    altered(path, "stopped.train", "mnp.train", "2", NULL);
+    refused(go_on(path, &r), path, "format 2");
+    altered(path, "stopped.train", "train", "steps=40 torsion=3", NULL);
+    refused(go_on(path, &r), path, "torsion");
+    altered(path, "stopped.train", "train", NULL, " ema=0.9");
+    CHECK(go_on(path, &r) == MNP_EINVAL && strstr(mnp_last_error(ctx), "ema=0, this one ema=0.9"));
 }
 
 int main(int argc, char **argv) {
     mnp_ctx_opts o = {.size = sizeof o, .threads = 2};
     env_init(&E);
+    scratch = getenv("TEST_TMP") ? getenv("TEST_TMP") : "/tmp";
     record = argc > 1 && strcmp(argv[1], "--record") == 0;
     if (mnp_ctx_create(&o, &ctx) != MNP_OK) return 1;
     if (record)
@@ -223,7 +335,13 @@ int main(int argc, char **argv) {
     RUN(models_answer_as_before);
     RUN(notes_are_kept);
     RUN(agents_choose_as_before);
-    RUN(run_goes_on);
+    RUN(runs_go_on);
+    if (!record) {
+        RUN(newer_files_are_refused);
+        RUN(newer_rivers_are_refused);
+        RUN(foreign_files_are_no_newer_ones);
+        RUN(older_files_lack_options);
+    }
     csv_destroy(table);
     mnp_ctx_destroy(ctx);
     return check_done();

@@ -167,16 +167,13 @@ static mnp_status run_with(contract *t, const backend *b, const exec_opts *o, wi
     step_block step = {.seed = 5};
     exec_io io;
     exec *x = NULL;
-    void *state = env_alloc(t->env, (size_t)t->plan->state_words + 16, b->element, "a case");
     void *weights = as_elements(t, b);
-    mnp_status status = state && weights ? b->compile(t->env, t->plan, &opts, &x) : MNP_ENOMEM;
+    mnp_status status = weights ? b->compile(t->env, t->plan, &opts, &x) : MNP_ENOMEM;
     if (status == MNP_OK) {
         bind(t, &io, &step, weights);
-        io.state = state;
         status = body(t, b, x, &io, out, repeats);
         b->destroy(x);
     }
-    env_free(t->env, state);
     env_free(t->env, weights);
     return status;
 }

@@ -37,7 +37,6 @@ void plan_dump(const plan *p, const char *(*op_name)(int32_t op), buf *to) {
         }
         buf_printf(to, "\n");
     }
-    buf_printf(to, "arena %lld kB a worker, weights %lld kB, state %lld kB\n",
-               (long long)p->act_words / 250, (long long)p->params->words / 250,
-               (long long)p->state_words / 250);
+    buf_printf(to, "arena %lld kB a worker, weights %lld kB\n", (long long)p->act_words / 250,
+               (long long)p->params->words / 250);
 }

@@ -82,12 +82,6 @@ val graph_scalar(graph *g, const char *name, bool sampled) {
     return add_act(g, name, EXT_FIXED, 1, 1, 1, sampled, TYPE_F64);
 }
 
-val graph_state(graph *g, const char *name, int32_t rows, int32_t cols, dtype type) {
-    val v = add_act(g, name, EXT_FIXED, rows, cols, graph_pad(cols), false, type);
-    if (v != VAL_NONE) g->values[v].store = STORE_STATE;
-    return v;
-}
-
 val graph_param(graph *g, const char *name, int32_t rows, int32_t cols, param_init init) {
     if (!graph_ok(g)) return VAL_NONE;
     int32_t index = -1;

@@ -32,8 +32,7 @@ typedef enum extent {
 typedef enum store {
     STORE_ACT,   /* activations and their gradients: placed by the planner, one arena per worker */
     STORE_PARAM, /* weights: read only while functions run                                       */
-    STORE_PGRAD, /* gradients of weights: one copy per slot, accumulated over functions          */
-    STORE_STATE  /* kept between runs of a plan (running pools, streaming attention)             */
+    STORE_PGRAD  /* gradients of weights: one copy per slot, accumulated over functions          */
 } store;
 
 typedef enum dtype {
@@ -86,7 +85,6 @@ val graph_matrix(graph *g, const char *name, extent ext, int32_t rows, int32_t c
 val graph_scalars(graph *g, const char *name, extent ext, int32_t rows, bool sampled);
 /* One double per function and sample. */
 val graph_scalar(graph *g, const char *name, bool sampled);
-val graph_state(graph *g, const char *name, int32_t rows, int32_t cols, dtype type);
 /* The weight `name`; declares it in the params when they do not have it yet. */
 val graph_param(graph *g, const char *name, int32_t rows, int32_t cols, param_init init);
 

@@ -81,10 +81,6 @@ static mnp_status place(plan *p) {
         value *v = &p->values[k];
         if (v->store == STORE_PARAM || v->store == STORE_PGRAD)
             v->offset = p->params->list[v->param].offset;
-        if (v->store == STORE_STATE) {
-            v->offset = p->state_words;
-            p->state_words += plan_words(p, v);
-        }
     }
     life *lives = env_alloc(p->env, (size_t)p->n_values + 1, 2 * sizeof *lives, "the planner");
     if (!lives) return MNP_ENOMEM;
@@ -105,7 +101,7 @@ static void split_phases(plan *p, const graph *g, bool (*is_step)(int32_t)) {
 
 /* ---- dead instructions ----------------------------------------------------------------------- */
 
-/* Does it act on something that outlives the function: a caller's buffer, a slot, a state? */
+/* Does it act on something that outlives the function: a caller's buffer, a slot? */
 static bool has_effect(const plan *p, const instr *ins) {
     bool writes = false;
     for (int j = 0; j < INSTR_OUT; j++) {

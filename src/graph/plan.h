@@ -22,8 +22,7 @@ typedef struct plan {
     int32_t n_values;
     instr *instrs; /* [0, n_function) per function, [n_function, n_instrs) once per step */
     int32_t n_instrs, n_function;
-    int64_t act_words;   /* arena of one worker, in words (4 bytes; 8 on a double backend) */
-    int64_t state_words; /* STORE_STATE block                                              */
+    int64_t act_words; /* arena of one worker, in words (4 bytes; 8 on a double backend) */
     int32_t n_feeds, n_emits;
 } plan;
 

@@ -6,7 +6,7 @@
 
 enum { ATTENTION_QV, ATTENTION_KV }; /* in  */
 enum { ATTENTION_O, ATTENTION_LSE }; /* out */
-enum {                               /* i, of all the attention instructions */
+enum {                               /* i, of both instructions */
        ATTENTION_WIDTH,
        ATTENTION_HEADS,
        ATTENTION_QCOL,
@@ -24,16 +24,6 @@ enum { /* in of the grad */
 };
 enum { ATTENTION_GQ, ATTENTION_GK }; /* out of the grad */
 /* In self-attention (qv is kv) ATTENTION_GQ takes all three blocks and ATTENTION_GK is absent. */
-
-/* In chunks: accumulate reads qv and kv and updates the state (its only output, acc bit set);
- * finish reads the state and qv. The state is (queries, D + 2H) doubles: u of all heads, then m of
- * each head, then z of each head (see attention_chunks.c). */
-enum { ATTENTION_STATE = 0 };                         /* out of reset and accumulate */
-enum { ATTENTION_FINISH_STATE, ATTENTION_FINISH_QV }; /* in of finish                */
-
-/* A key of score x and value v (dh) joins the state of a query and head. So does a whole chunk, as
- * if it were one key: x is then the log of its sum of exponentials, v its weighted mean. */
-void attention_absorb(int64_t dh, double x, const double *v, double *u, double *m, double *z);
 
 /* How many rows of v an attention uses, given the extent recorded for it. */
 static inline int64_t attention_rows(const frame *f, const value *v, int32_t ext) {

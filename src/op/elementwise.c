@@ -1,7 +1,6 @@
-/* elementwise.c: add, mul and scale, element by element.               a, b and y (R,C)
+/* elementwise.c: add and scale, element by element.               a, b and y (R,C)
  *
  *   add:   y = a + b               da += g,    db += g
- *   mul:   y = a b                 da += g b,  db += g a
  *   scale: y = factor a + shift    da += factor g
  *
  * b may be shared over the samples of a (or a over those of b: the two change places); its
@@ -22,41 +21,31 @@ static val like(graph *g, const char *name, const value *v) {
                       : graph_matrix(g, name, v->ext, v->rows, v->cols, v->sampled);
 }
 
-static val record_pair(graph *g, int32_t op, val a, val b) {
+val op_add(graph *g, val a, val b) {
     if (!graph_ok(g)) return VAL_NONE;
     value va = *graph_at(g, a), vb = *graph_at(g, b);
     if (va.ext != vb.ext || va.rows != vb.rows || va.cols != vb.cols || va.type != vb.type) {
-        graph_fail(g, "%s: %s and %s do not have the same shape", op_name(op), va.name, vb.name);
+        graph_fail(g, "add: %s and %s do not have the same shape", va.name, vb.name);
         return VAL_NONE;
     }
-    if (vb.sampled && !va.sampled) return record_pair(g, op, b, a);
-    val y = like(g, op_name(op), &va);
-    instr *ins = graph_append(g, op);
+    if (vb.sampled && !va.sampled) return op_add(g, b, a);
+    val y = like(g, "add", &va);
+    instr *ins = graph_append(g, OP_add);
     if (!ins) return VAL_NONE;
     ins->in[ELEMENT_A] = a, ins->in[ELEMENT_B] = b, ins->out[0] = y;
     graph_done(g, ins);
     return y;
 }
 
-val op_add(graph *g, val a, val b) {
-    return record_pair(g, OP_add, a, b);
-}
-
-val op_mul(graph *g, val a, val b) {
-    return record_pair(g, OP_mul, a, b);
-}
-
 static void record_grad(graph *g, const instr *fwd, bool to_a, bool to_b) {
-    instr *ins = graph_append(g, fwd->op == OP_add ? OP_add_grad : OP_mul_grad);
+    instr *ins = graph_append(g, OP_add_grad);
     if (!ins) return;
     ins->in[ELEMENT_GRAD_G] = graph_grad(g, fwd->out[0]);
-    if (fwd->op == OP_mul)
-        ins->in[ELEMENT_GRAD_A] = fwd->in[ELEMENT_A], ins->in[ELEMENT_GRAD_B] = fwd->in[ELEMENT_B];
     if (to_a) graph_wire_grad(g, ins, ELEMENT_GA, fwd->in[ELEMENT_A]);
     if (to_b) graph_wire_grad(g, ins, ELEMENT_GB, fwd->in[ELEMENT_B]);
 }
 
-static void grad_pair(graph *g, const instr *fwd) {
+static void grad_add(graph *g, const instr *fwd) {
     bool same = fwd->in[ELEMENT_A] == fwd->in[ELEMENT_B]; /* then one after the other */
     record_grad(g, fwd, true, !same);
     if (same) record_grad(g, fwd, false, true);
@@ -84,28 +73,25 @@ static void grad_scale(graph *g, const instr *fwd) {
 
 /* ---- reference ------------------------------------------------------------------------------- */
 
-static void ref_pair(ref_run *r) {
+static void ref_add(ref_run *r) {
     ref_array a = ref_in(r, ELEMENT_A), b = ref_in(r, ELEMENT_B), y = ref_out(r, 0);
     if (r->failed) return;
     for (int64_t s = 0; s < y.samples; s++)
         for (int64_t i = 0; i < y.rows; i++)
-            for (int64_t c = 0; c < y.cols; c++) {
-                double u = *ref_el(a, s, i, c), v = *ref_el(b, s, i, c);
-                *ref_el(y, s, i, c) += r->ins->op == OP_add ? u + v : u * v;
-            }
+            for (int64_t c = 0; c < y.cols; c++)
+                *ref_el(y, s, i, c) += *ref_el(a, s, i, c) + *ref_el(b, s, i, c);
 }
 
-static void ref_pair_grad(ref_run *r) {
+static void ref_add_grad(ref_run *r) {
     ref_array gy = ref_in(r, ELEMENT_GRAD_G);
-    ref_array a = ref_in(r, ELEMENT_GRAD_A), b = ref_in(r, ELEMENT_GRAD_B);
     ref_array ga = ref_out(r, ELEMENT_GA), gb = ref_out(r, ELEMENT_GB);
     if (r->failed) return;
     for (int64_t s = 0; s < gy.samples; s++)
         for (int64_t i = 0; i < gy.rows; i++)
             for (int64_t c = 0; c < gy.cols; c++) {
                 double d = *ref_el(gy, s, i, c);
-                if (ga.at) *ref_el(ga, s, i, c) += b.at ? d * *ref_el(b, s, i, c) : d;
-                if (gb.at) *ref_el(gb, s, i, c) += a.at ? d * *ref_el(a, s, i, c) : d;
+                if (ga.at) *ref_el(ga, s, i, c) += d;
+                if (gb.at) *ref_el(gb, s, i, c) += d;
             }
 }
 
@@ -135,18 +121,10 @@ static val operand(case_build *b, const op_case *c, const char *name, bool sampl
                        CASE_NORMAL(0, 1));
 }
 
-static void build_pair(case_build *b, const op_case *c, val (*op)(graph *, val, val)) {
+static void build_add(case_build *b, const op_case *c) {
     val u = operand(b, c, "a", c->S > 1 && c->b != SHARED_A);
     val v = c->b == TWICE ? u : operand(b, c, "b", c->S > 1 && c->b != SHARED_B);
-    case_output(b, op(b->g, u, v));
-}
-
-static void build_add(case_build *b, const op_case *c) {
-    build_pair(b, c, op_add);
-}
-
-static void build_mul(case_build *b, const op_case *c) {
-    build_pair(b, c, op_mul);
+    case_output(b, op_add(b->g, u, v));
 }
 
 static void build_scale(case_build *b, const op_case *c) {
@@ -167,11 +145,8 @@ static const op_case cases[] = {
 
 #define CASES .cases = cases, .n_cases = sizeof cases / sizeof *cases
 const op_def op_add_def = {
-    .name = "add", .grad = grad_pair, .ref = ref_pair, .build = build_add, CASES};
-const op_def op_mul_def = {
-    .name = "mul", .grad = grad_pair, .ref = ref_pair, .build = build_mul, CASES};
+    .name = "add", .grad = grad_add, .ref = ref_add, .build = build_add, CASES};
 const op_def op_scale_def = {
     .name = "scale", .grad = grad_scale, .ref = ref_scale, .build = build_scale, CASES};
-const op_def op_add_grad_def = {.name = "add_grad", .ref = ref_pair_grad};
-const op_def op_mul_grad_def = {.name = "mul_grad", .ref = ref_pair_grad};
+const op_def op_add_grad_def = {.name = "add_grad", .ref = ref_add_grad};
 const op_def op_scale_grad_def = {.name = "scale_grad", .ref = ref_scale_grad};

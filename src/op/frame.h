@@ -55,7 +55,6 @@ typedef struct exec_io {
                             /* samples (i % chunks) S ...; 0 and 1 mean one                 */
     int64_t first_function; /* number of the function of item 0                             */
     int64_t first_row;      /* number of row 0 (for noise), when points come in blocks      */
-    void *state;            /* STORE_STATE block, backend's element, or NULL                */
 } exec_io;
 
 typedef struct frame {
@@ -87,8 +86,7 @@ static inline int64_t frame_samples(const frame *f, const value *v) {
 static inline void *frame_at(const frame *f, const value *v) {
     char *base = v->store == STORE_ACT     ? f->act
                  : v->store == STORE_PARAM ? f->io->weights
-                 : v->store == STORE_PGRAD ? f->grads
-                                           : f->io->state;
+                                           : f->grads;
     return base + (size_t)v->offset * f->element;
 }
 

@@ -116,35 +116,21 @@ typedef struct attention_opts {
     extent queries, keys;
 } attention_opts;
 val op_attention(graph *g, val qv, val kv, const attention_opts *o);
-/* The same in chunks of keys, for sets that do not fit: accumulate adds the rows of kv to the
- * running state; finish gives o and leaves the state as it was. q must be EXT_FIXED rows. */
-val op_attention_state(graph *g, const char *name, int32_t queries, int32_t width, int32_t heads);
-void op_attention_reset(graph *g, val state);
-void op_attention_accumulate(graph *g, val state, val qv, val kv, const attention_opts *o);
-val op_attention_finish(graph *g, val state, val qv, const attention_opts *o);
 
 /* Mean or sum over the first rows (EXT_N, EXT_K or EXT_M) of h; an empty set gives zeros. */
 val op_pool(graph *g, val h, extent over, bool mean);
-val op_pool_state(graph *g, const char *name, int32_t width); /* sums in double, and a count */
-void op_pool_reset(graph *g, val state);
-void op_pool_accumulate(graph *g, val state, val h);
-val op_pool_finish(graph *g, val state, bool mean);
 
 /* Rows of x normalised (biased variance, eps 1e-5), times gain, plus shift (each (1, C)). */
 val op_layernorm(graph *g, val x, val gain, val shift);
 
 /* ---- small algebra --------------------------------------------------------------------------- */
 
-val op_concat(graph *g, val a, val b);    /* columns side by side; equal rows               */
-val op_stack(graph *g, val a, val b);     /* fixed rows: a's rows, then b's                 */
-val op_row(graph *g, val a, int32_t row); /* one fixed row of a                             */
+val op_stack(graph *g, val a, val b); /* fixed rows: a's rows, then b's */
 /* x when the function has context points, otherwise the row `empty` (a weight): (fixed 1 row). */
 val op_if_context(graph *g, val x, val empty);
 val op_add(graph *g, val a, val b); /* same shape, or b shared over samples           */
-val op_mul(graph *g, val a, val b); /* element by element                             */
 val op_scale(graph *g, val a, double factor, double shift);
 val op_dot(graph *g, val a, val weights); /* sum of a*weights over rows and columns: scalar */
-val op_cols(graph *g, val a, int32_t col, int32_t count); /* a slice of the columns, copied     */
 
 /* ---- maps of the outputs --------------------------------------------------------------------- */
 

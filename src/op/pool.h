@@ -9,8 +9,6 @@ enum { POOL_Y };               /* out             */
 enum { POOL_OVER, POOL_MEAN }; /* i: extent; bool */
 enum { POOL_GRAD_G };          /* in of the grad  */
 enum { POOL_GH };              /* out of the grad */
-enum { POOL_STATE = 0 };       /* out of reset and accumulate, in of finish */
-/* The state is (1, C + 1) doubles: the sums, then the count. */
 
 /* How many rows of h are pooled, given the extent recorded for it. */
 static inline int64_t pool_rows(const frame *f, const value *h, int32_t over) {

@@ -1,15 +1,12 @@
-/* op_algebra.c: concat, stack, row, cols, if_context, add, mul, scale and dot on floats (the last
- * four also on double scalars), with their reverse instructions. All of them copy or combine once;
+/* op_algebra.c: stack, if_context, add, scale and dot on floats (the last
+ * three also on double scalars), with their reverse instructions. All of them copy or combine once;
  * what there is to gain is in not touching memory twice. Contracts: op/<op>.c. */
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
-#include "op/cols.h"
-#include "op/concat.h"
 #include "op/dot.h"
 #include "op/elementwise.h"
 #include "op/if_context.h"
-#include "op/row.h"
 #include "op/stack.h"
 
 /* An operand: element (s, r, c) is at[((s or 0) rows + r) ld + c]. at == NULL: absent. */
@@ -28,7 +25,7 @@ static float *row_at(block b, int64_t s, int64_t r) {
     return b.at + ((b.samples == 1 ? 0 : s) * b.rows + r) * b.ld;
 }
 
-/* ---- copies of rectangles ---------------------------------------------------------------------
+/* ---- copies of rows ---------------------------------------------------------------------
  */
 
 static void add_or_copy(float *restrict to, const float *restrict from, int64_t count, bool add) {
@@ -49,48 +46,22 @@ static void clear_padding(block b) {
         memset(b.at + i * b.ld + b.cols, 0, (size_t)(b.ld - b.cols) * sizeof *b.at);
 }
 
-typedef struct corner {
-    int64_t row, col;
-} corner;
-
-/* to[s, tc + (r,c)] = or += from[s, fc + (r,c)] over all samples of either; a shared source is
+/* to[s, tr + r, c] = or += from[s, fr + r, c] over all samples of either; a shared source is
  * repeated, a shared destination gets the sum. */
-static void move(block to, corner tc, block from, corner fc, int64_t rows, int64_t cols, bool add) {
+static void move(block to, int64_t tr, block from, int64_t fr, int64_t rows, bool add) {
     int64_t samples = to.samples > from.samples ? to.samples : from.samples;
     for (int64_t s = 0; s < samples; s++)
         for (int64_t r = 0; r < rows; r++)
-            add_or_copy(row_at(to, s, tc.row + r) + tc.col, row_at(from, s, fc.row + r) + fc.col,
-                        cols, add || (s > 0 && to.samples == 1));
-}
-
-static const corner origin = {0, 0};
-
-void cpu_concat(frame *f, const instr *ins) {
-    block a = block_of(f, ins->in[CONCAT_A]), b = block_of(f, ins->in[CONCAT_B]);
-    block y = block_of(f, ins->out[0]);
-    bool add = cpu_acc(ins, 0);
-    move(y, origin, a, origin, y.rows, a.cols, add);
-    move(y, (corner){0, a.cols}, b, origin, y.rows, b.cols, add);
-    if (!add) clear_padding(y);
-}
-
-void cpu_concat_grad(frame *f, const instr *ins) {
-    block gy = block_of(f, ins->in[0]);
-    for (int j = CONCAT_GA; j <= CONCAT_GB; j++) {
-        block to = block_of(f, ins->out[j]);
-        if (!to.at) continue;
-        corner from = {0, j == CONCAT_GA ? 0 : ins->i[CONCAT_SPLIT]};
-        move(to, origin, gy, from, to.rows, to.cols, cpu_acc(ins, j));
-        if (!cpu_acc(ins, j)) clear_padding(to);
-    }
+            add_or_copy(row_at(to, s, tr + r), row_at(from, s, fr + r), to.cols,
+                        add || (s > 0 && to.samples == 1));
 }
 
 void cpu_stack(frame *f, const instr *ins) {
     block a = block_of(f, ins->in[STACK_A]), b = block_of(f, ins->in[STACK_B]);
     block y = block_of(f, ins->out[0]);
     bool add = cpu_acc(ins, 0);
-    move(y, origin, a, origin, a.rows, y.cols, add);
-    move(y, (corner){a.rows, 0}, b, origin, b.rows, y.cols, add);
+    move(y, 0, a, 0, a.rows, add);
+    move(y, a.rows, b, 0, b.rows, add);
     if (!add) clear_padding(y);
 }
 
@@ -99,42 +70,15 @@ void cpu_stack_grad(frame *f, const instr *ins) {
     for (int j = STACK_GA; j <= STACK_GB; j++) {
         block to = block_of(f, ins->out[j]);
         if (!to.at) continue;
-        corner from = {j == STACK_GA ? 0 : ins->i[STACK_SPLIT], 0};
-        move(to, origin, gy, from, to.rows, to.cols, cpu_acc(ins, j));
+        move(to, 0, gy, j == STACK_GA ? 0 : ins->i[STACK_SPLIT], to.rows, cpu_acc(ins, j));
         if (!cpu_acc(ins, j)) clear_padding(to);
     }
-}
-
-void cpu_row(frame *f, const instr *ins) {
-    block a = block_of(f, ins->in[0]), y = block_of(f, ins->out[0]);
-    move(y, origin, a, (corner){ins->i[ROW_INDEX], 0}, 1, y.cols, cpu_acc(ins, 0));
-    if (!cpu_acc(ins, 0)) clear_padding(y);
-}
-
-void cpu_row_grad(frame *f, const instr *ins) {
-    block gy = block_of(f, ins->in[0]), ga = block_of(f, ins->out[0]);
-    if (!ga.at) return;
-    if (!cpu_acc(ins, 0)) clear(ga);
-    move(ga, (corner){ins->i[ROW_INDEX], 0}, gy, origin, 1, gy.cols, true);
-}
-
-void cpu_cols(frame *f, const instr *ins) {
-    block a = block_of(f, ins->in[0]), y = block_of(f, ins->out[0]);
-    move(y, origin, a, (corner){0, ins->i[COLS_FIRST]}, y.rows, y.cols, cpu_acc(ins, 0));
-    if (!cpu_acc(ins, 0)) clear_padding(y);
-}
-
-void cpu_cols_grad(frame *f, const instr *ins) {
-    block gy = block_of(f, ins->in[0]), ga = block_of(f, ins->out[0]);
-    if (!ga.at) return;
-    if (!cpu_acc(ins, 0)) clear(ga);
-    move(ga, (corner){0, ins->i[COLS_FIRST]}, gy, origin, gy.rows, gy.cols, true);
 }
 
 void cpu_if_context(frame *f, const instr *ins) {
     block used = block_of(f, ins->in[f->m > 0 ? IF_CONTEXT_X : IF_CONTEXT_EMPTY]);
     block y = block_of(f, ins->out[0]);
-    move(y, origin, used, origin, 1, y.cols, cpu_acc(ins, 0));
+    move(y, 0, used, 0, 1, cpu_acc(ins, 0));
     if (!cpu_acc(ins, 0)) clear_padding(y);
 }
 
@@ -145,81 +89,66 @@ void cpu_if_context_grad(frame *f, const instr *ins) {
         block to = block_of(f, ins->out[j]);
         if (!to.at) continue;
         if (!cpu_acc(ins, j)) clear(to);
-        if (j == used) move(to, origin, gy, origin, 1, gy.cols, true);
+        if (j == used) move(to, 0, gy, 0, 1, true);
     }
 }
 
 /* ---- element by element -----------------------------------------------------------------------
  */
 
-/* to = or += u + v, u v (or u alone). Runs are whole samples where the strides agree. */
-typedef enum combine { SUM, PRODUCT, FIRST } combine;
+/* to = or += u + v, or u alone where v is absent. Runs are whole samples where the strides agree.
+ */
 
-static void combine_run(float *restrict to, const float *u, const float *v, int64_t count,
-                        combine how, bool add) {
-    if (how == SUM && add)
-        for (int64_t i = 0; i < count; i++) to[i] += u[i] + v[i];
-    else if (how == SUM)
-        for (int64_t i = 0; i < count; i++) to[i] = u[i] + v[i];
-    else if (how == PRODUCT && add)
-        for (int64_t i = 0; i < count; i++) to[i] += u[i] * v[i];
-    else if (how == PRODUCT)
-        for (int64_t i = 0; i < count; i++) to[i] = u[i] * v[i];
-    else
+static void sum_run(float *restrict to, const float *u, const float *v, int64_t count, bool add) {
+    if (!v)
         add_or_copy(to, u, count, add);
+    else if (add)
+        for (int64_t i = 0; i < count; i++) to[i] += u[i] + v[i];
+    else
+        for (int64_t i = 0; i < count; i++) to[i] = u[i] + v[i];
 }
 
-static void combine_floats(block to, block u, block v, combine how, bool add) {
+static void sum_floats(block to, block u, block v, bool add) {
     int64_t samples = to.samples > u.samples ? to.samples : u.samples;
-    bool whole = to.ld == u.ld && (how == FIRST || to.ld == v.ld);
+    bool whole = to.ld == u.ld && (!v.at || to.ld == v.ld);
     int64_t runs = whole ? 1 : to.rows, count = whole ? to.rows * to.ld : to.cols;
     for (int64_t s = 0; s < samples; s++)
         for (int64_t r = 0; r < runs; r++)
-            combine_run(row_at(to, s, r), row_at(u, s, r), how == FIRST ? NULL : row_at(v, s, r),
-                        count, how, add || (s > 0 && to.samples == 1));
+            sum_run(row_at(to, s, r), row_at(u, s, r), v.at ? row_at(v, s, r) : NULL, count,
+                    add || (s > 0 && to.samples == 1));
     if (!whole && !add) clear_padding(to);
 }
 
 /* The same for double scalars: one number per sample, or one for all. */
-static void combine_doubles(frame *f, val to, val u, val v, combine how, bool add) {
+static void sum_doubles(frame *f, val to, val u, val v, bool add) {
     bool each = cpu_value(f, to)->sampled, each_u = cpu_value(f, u)->sampled;
     bool each_v = v != VAL_NONE && cpu_value(f, v)->sampled;
     double *y = cpu_f64(f, to);
     const double *a = cpu_f64(f, u), *b = cpu_f64(f, v);
     for (int64_t s = 0; s < (each || each_u ? f->S : 1); s++) {
-        double p = a[each_u ? s : 0], q = how == FIRST ? 0.0 : b[each_v ? s : 0];
+        double p = a[each_u ? s : 0], q = v == VAL_NONE ? 0.0 : b[each_v ? s : 0];
         double *out = &y[each ? s : 0];
         bool adds = add || (s > 0 && !each);
-        *out = (adds ? *out : 0.0) + (how == PRODUCT ? p * q : p + q);
+        *out = (adds ? *out : 0.0) + (p + q);
     }
 }
 
-static void combine_values(frame *f, const instr *ins, int slot, val u, val v, combine how) {
+static void sum_values(frame *f, const instr *ins, int slot, val u, val v) {
     val to = ins->out[slot];
     if (to == VAL_NONE) return;
     if (cpu_value(f, to)->type == TYPE_F64)
-        combine_doubles(f, to, u, v, how, cpu_acc(ins, slot));
+        sum_doubles(f, to, u, v, cpu_acc(ins, slot));
     else
-        combine_floats(block_of(f, to), block_of(f, u), block_of(f, v), how, cpu_acc(ins, slot));
+        sum_floats(block_of(f, to), block_of(f, u), block_of(f, v), cpu_acc(ins, slot));
 }
 
 void cpu_add(frame *f, const instr *ins) {
-    combine_values(f, ins, 0, ins->in[ELEMENT_A], ins->in[ELEMENT_B], SUM);
+    sum_values(f, ins, 0, ins->in[ELEMENT_A], ins->in[ELEMENT_B]);
 }
 
 void cpu_add_grad(frame *f, const instr *ins) {
-    combine_values(f, ins, ELEMENT_GA, ins->in[ELEMENT_GRAD_G], VAL_NONE, FIRST);
-    combine_values(f, ins, ELEMENT_GB, ins->in[ELEMENT_GRAD_G], VAL_NONE, FIRST);
-}
-
-void cpu_mul(frame *f, const instr *ins) {
-    combine_values(f, ins, 0, ins->in[ELEMENT_A], ins->in[ELEMENT_B], PRODUCT);
-}
-
-void cpu_mul_grad(frame *f, const instr *ins) {
-    val g = ins->in[ELEMENT_GRAD_G];
-    combine_values(f, ins, ELEMENT_GA, g, ins->in[ELEMENT_GRAD_B], PRODUCT);
-    combine_values(f, ins, ELEMENT_GB, g, ins->in[ELEMENT_GRAD_A], PRODUCT);
+    sum_values(f, ins, ELEMENT_GA, ins->in[ELEMENT_GRAD_G], VAL_NONE);
+    sum_values(f, ins, ELEMENT_GB, ins->in[ELEMENT_GRAD_G], VAL_NONE);
 }
 
 /* out = or += factor in + shift; the padding stays zero because rows stop at their columns. */

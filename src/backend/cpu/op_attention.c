@@ -1,4 +1,4 @@
-/* op_attention.c: attention, its reverse pass, and the chunked form, one kernel call per sample.
+/* op_attention.c: attention and its reverse pass, one kernel call per sample.
  *
  * The kernels take whole matrices with 16-column padding. A gradient that is a block of columns of
  * a wider matrix fits that when its width is a multiple of 16; otherwise (and where a gradient is
@@ -180,64 +180,5 @@ void cpu_attention_grad(frame *f, const instr *ins) {
         a.acc_k = !to.k_away && (add_k || shared_after(f, gk, s));
         cpu_k(f)->attn_grad(&a, work);
         fetch(f, ins, &t, &to, s);
-    }
-}
-
-/* ---- in chunks ------------------------------------------------------------------------------- */
-
-void cpu_attention_reset(frame *f, const instr *ins) {
-    const value *state = cpu_value(f, ins->out[ATTENTION_STATE]);
-    memset(cpu_f64(f, ins->out[ATTENTION_STATE]), 0,
-           (size_t)((int64_t)state->rows * state->ld) * sizeof(double));
-}
-
-/* Scratch: o (nq, padded width) and lse (nq, H) of the chunk, u of a head (dh doubles), kernel. */
-static size_t chunk_floats(int64_t nq, int32_t width, int32_t heads) {
-    return (size_t)(nq * (graph_pad(width) + graph_pad(heads)) + 2 * graph_pad(width));
-}
-
-size_t cpu_attention_accumulate_scratch(const plan *p, const instr *ins, const cpu_kernels *k) {
-    return kernel_scratch(p, ins, k) + sizeof(float) * chunk_floats(most_rows(p, ins->in[0]),
-                                                                    ins->i[ATTENTION_WIDTH],
-                                                                    ins->i[ATTENTION_HEADS]);
-}
-
-/* A chunk joins the state like one key whose score is the chunk's lse and whose value is A v. */
-void cpu_attention_accumulate(frame *f, const instr *ins) {
-    const shape t = shape_of(f, ins);
-    const value *state = cpu_value(f, ins->out[ATTENTION_STATE]);
-    attn_args a = operands(f, ins, &t, 0);
-    if (t.nk == 0) return;
-    a.o = f->scratch, a.ldo = graph_pad(t.width);
-    a.lse = a.o + t.nq * a.ldo;
-    double *v = (double *)(a.lse + t.nq * graph_pad(t.heads));
-    cpu_k(f)->attn(&a, (float *)f->scratch + chunk_floats(t.nq, t.width, t.heads));
-    for (int64_t i = 0; i < t.nq; i++) {
-        double *u = cpu_f64(f, ins->out[ATTENTION_STATE]) + i * state->ld;
-        double *m = u + t.width, *z = m + t.heads;
-        for (int64_t h = 0; h < t.heads; h++) {
-            const int64_t at = h * t.dh;
-            for (int64_t c = 0; c < t.dh; c++)
-                v[c] = (double)a.o[i * a.ldo + at + c] - (double)a.q[i * a.ldq + at + c];
-            attention_absorb(t.dh, (double)a.lse[i * t.heads + h], v, u + at, m + h, z + h);
-        }
-    }
-}
-
-void cpu_attention_finish(frame *f, const instr *ins) {
-    const value *state = cpu_value(f, ins->in[ATTENTION_FINISH_STATE]);
-    const value *qv = cpu_value(f, ins->in[ATTENTION_FINISH_QV]);
-    const value *o = cpu_value(f, ins->out[ATTENTION_O]);
-    const int64_t width = ins->i[ATTENTION_WIDTH], heads = ins->i[ATTENTION_HEADS];
-    for (int64_t i = 0; i < o->rows; i++) {
-        const double *u = cpu_f64(f, ins->in[ATTENTION_FINISH_STATE]) + i * state->ld;
-        const float *q = cpu_f32(f, ins->in[ATTENTION_FINISH_QV]) + i * qv->ld;
-        float *to = cpu_f32(f, ins->out[ATTENTION_O]) + i * o->ld;
-        for (int64_t c = 0; c < width; c++) {
-            const double z = u[width + heads + c * heads / width];
-            const double mean = z > 0.0 ? u[c] / z : 0.0;
-            to[c] = (float)((double)q[ins->i[ATTENTION_QCOL] + c] + mean);
-        }
-        memset(to + width, 0, (size_t)(o->ld - width) * sizeof *to);
     }
 }

@@ -68,33 +68,3 @@ void cpu_pool_grad(frame *f, const instr *ins) {
         memset(to + rows * ld, 0, (size_t)((all - rows) * ld) * sizeof *to);
     }
 }
-
-/* ---- in chunks ------------------------------------------------------------------------------- */
-
-void cpu_pool_reset(frame *f, const instr *ins) {
-    const value *state = cpu_value(f, ins->out[POOL_STATE]);
-    memset(cpu_f64(f, ins->out[POOL_STATE]), 0, (size_t)state->ld * sizeof(double));
-}
-
-size_t cpu_pool_accumulate_scratch(const plan *p, const instr *ins, const cpu_kernels *k) {
-    return cpu_pool_scratch(p, ins, k);
-}
-
-void cpu_pool_accumulate(frame *f, const instr *ins) {
-    const value *h = cpu_value(f, ins->in[POOL_H]);
-    const int64_t rows = frame_rows(f, h), ld = h->ld;
-    double *state = cpu_f64(f, ins->out[POOL_STATE]), *sums = f->scratch;
-    memset(sums, 0, (size_t)ld * sizeof *sums);
-    add_rows(cpu_k(f), rows, ld, cpu_f32(f, ins->in[POOL_H]), sums, (float *)(sums + ld));
-    for (int64_t c = 0; c < h->cols; c++) state[c] += sums[c];
-    state[h->cols] += (double)rows;
-}
-
-void cpu_pool_finish(frame *f, const instr *ins) {
-    const value *y = cpu_value(f, ins->out[POOL_Y]);
-    const double *state = cpu_f64(f, ins->in[POOL_STATE]);
-    float *to = cpu_f32(f, ins->out[POOL_Y]);
-    const double count = state[y->cols];
-    const double by = ins->i[POOL_MEAN] && count > 0.0 ? count : 1.0;
-    for (int64_t c = 0; c < y->ld; c++) to[c] = c < y->cols ? (float)(state[c] / by) : 0.0f;
-}

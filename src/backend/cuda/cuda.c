@@ -14,11 +14,11 @@ static void destroy(exec *x) {
     if (!x) return;
     env *e = x->env;
     if (x->api) {
-        block *own[] = {&x->code,    &x->outer,   &x->products, &x->terms,      &x->ranges,
-                        &x->jobs,    &x->kept,    &x->run,      &x->act,        &x->slots,
-                        &x->scratch, &x->step,    &x->adam,     &x->scalars,    &x->partial,
-                        &x->state,   &x->culprit, &x->clocks,   &x->data_start, &x->data_x,
-                        &x->data_y,  &x->lengths, &x->halves,   &x->half_at};
+        block *own[] = {&x->code,    &x->outer,  &x->products,   &x->terms,   &x->ranges,
+                        &x->jobs,    &x->kept,   &x->run,        &x->act,     &x->slots,
+                        &x->scratch, &x->step,   &x->adam,       &x->scalars, &x->partial,
+                        &x->culprit, &x->clocks, &x->data_start, &x->data_x,  &x->data_y,
+                        &x->lengths, &x->halves, &x->half_at};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
@@ -184,8 +184,6 @@ static mnp_status run(exec *x, exec_io *io, int64_t items, int64_t steps) {
         MNP_TRY(exec_check(x, x->api->functions(x->queue, x->run.at, blocks), "a launch"));
     MNP_TRY(exec_wait(x));
     MNP_TRY(exec_collect(x, io, items));
-    const size_t state = (size_t)x->plan->state_words * sizeof(float);
-    if (state && io->state) MNP_TRY(exec_fetch(x, io->state, &x->state, state, "the state"));
     return exec_wait(x);
 }
 
@@ -200,8 +198,8 @@ static const void *gradient(const exec *x) {
 }
 
 static size_t memory(const exec *x) {
-    const block *own[] = {&x->code,  &x->act,     &x->kept,   &x->slots,  &x->scratch,
-                          &x->state, &x->scalars, &x->data_x, &x->data_y, &x->halves};
+    const block *own[] = {&x->code,    &x->act,    &x->kept,   &x->slots, &x->scratch,
+                          &x->scalars, &x->data_x, &x->data_y, &x->halves};
     size_t sum = 0;
     for (size_t k = 0; k < sizeof own / sizeof *own; k++) sum += own[k]->bytes;
     for (int k = 0; k < MIRRORS; k++) sum += x->mirror[k].bytes;

@@ -25,7 +25,6 @@ enum {
     DEV_STORE_ACT,
     DEV_STORE_PARAM,
     DEV_STORE_PGRAD,
-    DEV_STORE_STATE,
     DEV_STORE_KEPT,
     DEV_STORE_HALVES, /* of parameters, two to a word (halves.h) */
     DEV_STORES
@@ -162,7 +161,6 @@ typedef struct dev_run {
     uint32_t *halves;       /* of the weights, two to a word; NULL: nobody reads them */
     const int32_t *half_at; /* (words / 4) where four weights lie there, in fours (halves.h) */
     int64_t words, trainable;
-    float *state;
     dev_step *step;
     dev_adam *adam;
     double *item_scalars;    /* (items, 3) */

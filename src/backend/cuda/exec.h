@@ -25,7 +25,7 @@ struct exec {
     cuda_queue *queue;
     cuda_program program;
     block code, outer, products, terms, ranges, jobs, kept, run, act, slots, scratch, step, adam,
-        scalars, partial, state, culprit, clocks;
+        scalars, partial, culprit, clocks;
     block mirror[MIRRORS], halves, half_at, data_start, data_x, data_y, lengths;
     block feed[EXEC_FEEDS], emit[EXEC_EMITS];
     dev_run image;        /* what `run` holds on the device      */

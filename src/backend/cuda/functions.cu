@@ -52,25 +52,11 @@ static __device__ __noinline__ void execute_small(const dev_instr &ins, Team t) 
     case OPCODE_join_grad:
         op_join_grad(ins, t);
         break;
-    case OPCODE_concat:
-        op_concat(ins, t);
-        break;
-    case OPCODE_concat_grad:
-        op_concat_grad(ins, t);
-        break;
     case OPCODE_stack:
         op_stack(ins, t);
         break;
     case OPCODE_stack_grad:
         op_stack_grad(ins, t);
-        break;
-    case OPCODE_row:
-    case OPCODE_cols:
-        op_row_cols(ins, t);
-        break;
-    case OPCODE_row_grad:
-    case OPCODE_cols_grad:
-        op_row_cols_grad(ins, t);
         break;
     case OPCODE_if_context:
         op_if_context(ins, t);
@@ -79,12 +65,10 @@ static __device__ __noinline__ void execute_small(const dev_instr &ins, Team t) 
         op_if_context_grad(ins, t);
         break;
     case OPCODE_add:
-    case OPCODE_mul:
     case OPCODE_scale:
         op_element(ins, t);
         break;
     case OPCODE_add_grad:
-    case OPCODE_mul_grad:
     case OPCODE_scale_grad:
         op_element_grad(ins, t);
         break;
@@ -298,7 +282,6 @@ FN void begin(const dev_run *run, int64_t item, int first, bool foresee) {
     f.base[DEV_STORE_PGRAD] = run->slots + (int64_t)blockIdx.x * run->slot_words;
     f.base[DEV_STORE_PARAM] = run->weights;
     f.base[DEV_STORE_HALVES] = (float *)run->halves;
-    f.base[DEV_STORE_STATE] = run->state;
     f.base[DEV_STORE_KEPT] = run->kept + (item - run->item_lo) * run->kept_words;
     f.scratch = run->scratch + (int64_t)blockIdx.x * run->scratch_words;
     f.item = item, f.items = run->items;

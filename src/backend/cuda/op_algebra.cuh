@@ -4,12 +4,9 @@
 #define MNP_CUDA_OP_ALGEBRA_CUH
 
 #include "backend/cuda/frame.cuh"
-#include "op/cols.h"
-#include "op/concat.h"
 #include "op/dot.h"
 #include "op/elementwise.h"
 #include "op/if_context.h"
-#include "op/row.h"
 #include "op/stack.h"
 
 /* ---- copies ---------------------------------------------------------------------------------- */
@@ -27,21 +24,8 @@ OP_FN void op_stack(const dev_instr &ins, Team t) {
     }
 }
 
-OP_FN void op_concat(const dev_instr &ins, Team t) {
-    const Frame &f = frame();
-    View a = view_in(ins, CONCAT_A), b = view_in(ins, CONCAT_B), y = view_out(ins, 0);
-    const int S = y.sampled ? f.S : 1;
-#pragma unroll 1
-    for (int i = t.rank; i < S * y.rows * y.ld; i += t.size) {
-        const int c = i % y.ld, r = i / y.ld % y.rows, s = i / y.ld / y.rows;
-        y.p[i] = c >= y.cols  ? 0.0f
-                 : c < a.cols ? a.sample(s)[(int64_t)r * a.ld + c]
-                              : b.sample(s)[(int64_t)r * b.ld + c - a.cols];
-    }
-}
-
-/* gx[s, r, c] (+)= g[s, r0 + r, c0 + c], summed over samples when gx is shared. */
-FN void slice_grad(const View &g, const View &gx, int r0, int c0, bool add, int S, Team t) {
+/* gx[s, r, c] (+)= g[s, r0 + r, c], summed over samples when gx is shared. */
+FN void slice_grad(const View &g, const View &gx, int r0, bool add, int S, Team t) {
     if (!gx.p) return;
     const int out = gx.sampled ? S : 1, per = gx.sampled || !g.sampled ? 1 : S;
 #pragma unroll 1
@@ -55,7 +39,7 @@ FN void slice_grad(const View &g, const View &gx, int r0, int c0, bool add, int 
         float sum = 0;
 #pragma unroll 1
         for (int k = 0; k < per; k++)
-            sum += g.sample(per > 1 ? k : s)[(int64_t)(r0 + r) * g.ld + c0 + c];
+            sum += g.sample(per > 1 ? k : s)[(int64_t)(r0 + r) * g.ld + c];
         put(gx.p + i, sum, add);
     }
 }
@@ -63,60 +47,18 @@ FN void slice_grad(const View &g, const View &gx, int r0, int c0, bool add, int 
 OP_FN void op_stack_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View g = view_in(ins, 0);
-    slice_grad(g, view_out(ins, STACK_GA), 0, 0, adds(f, ins, STACK_GA), f.S, t);
-    slice_grad(g, view_out(ins, STACK_GB), ins.i[STACK_SPLIT], 0, adds(f, ins, STACK_GB), f.S, t);
-}
-
-OP_FN void op_concat_grad(const dev_instr &ins, Team t) {
-    const Frame &f = frame();
-    View g = view_in(ins, 0);
-    slice_grad(g, view_out(ins, CONCAT_GA), 0, 0, adds(f, ins, CONCAT_GA), f.S, t);
-    slice_grad(g, view_out(ins, CONCAT_GB), 0, ins.i[CONCAT_SPLIT], adds(f, ins, CONCAT_GB), f.S,
-               t);
-}
-
-/* y = rows from r0, columns from c0 of a */
-FN void slice(const View &a, const View &y, int r0, int c0, int S, Team t) {
-#pragma unroll 1
-    for (int i = t.rank; i < (y.sampled ? S : 1) * y.rows * y.ld; i += t.size) {
-        const int c = i % y.ld, r = i / y.ld % y.rows, s = i / y.ld / y.rows;
-        y.p[i] = c < y.cols ? a.sample(s)[(int64_t)(r0 + r) * a.ld + c0 + c] : 0.0f;
-    }
-}
-
-/* ga (+)= g at that place, nothing elsewhere */
-FN void unslice(const View &g, const View &ga, int r0, int c0, bool add, int S, Team t) {
-    if (!ga.p) return;
-#pragma unroll 1
-    for (int i = t.rank; i < (ga.sampled ? S : 1) * ga.rows * ga.ld; i += t.size) {
-        const int c = i % ga.ld - c0, r = i / ga.ld % ga.rows - r0;
-        const int s = i / ga.ld / ga.rows;
-        const bool in = c >= 0 && c < g.cols && r >= 0 && r < g.rows;
-        if (in)
-            put(ga.p + i, g.sample(s)[(int64_t)r * g.ld + c], add);
-        else if (!add)
-            ga.p[i] = 0.0f;
-    }
-}
-
-OP_FN void op_row_cols(const dev_instr &ins, Team t) {
-    const Frame &f = frame();
-    const bool rows = ins.op == OPCODE_row;
-    slice(view_in(ins, 0), view_out(ins, 0), rows ? ins.i[ROW_INDEX] : 0,
-          rows ? 0 : ins.i[COLS_FIRST], f.S, t);
-}
-
-OP_FN void op_row_cols_grad(const dev_instr &ins, Team t) {
-    const Frame &f = frame();
-    const bool rows = ins.op == OPCODE_row_grad;
-    unslice(view_in(ins, 0), view_out(ins, 0), rows ? ins.i[ROW_INDEX] : 0,
-            rows ? 0 : ins.i[COLS_FIRST], adds(f, ins, 0), f.S, t);
+    slice_grad(g, view_out(ins, STACK_GA), 0, adds(f, ins, STACK_GA), f.S, t);
+    slice_grad(g, view_out(ins, STACK_GB), ins.i[STACK_SPLIT], adds(f, ins, STACK_GB), f.S, t);
 }
 
 OP_FN void op_if_context(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View used = view_in(ins, f.m > 0 ? IF_CONTEXT_X : IF_CONTEXT_EMPTY), y = view_out(ins, 0);
-    slice(used, y, 0, 0, f.S, t);
+#pragma unroll 1
+    for (int i = t.rank; i < (y.sampled ? f.S : 1) * y.rows * y.ld; i += t.size) {
+        const int c = i % y.ld, r = i / y.ld % y.rows, s = i / y.ld / y.rows;
+        y.p[i] = c < y.cols ? used.sample(s)[(int64_t)r * used.ld + c] : 0.0f;
+    }
 }
 
 OP_FN void op_if_context_grad(const dev_instr &ins, Team t) {
@@ -124,7 +66,7 @@ OP_FN void op_if_context_grad(const dev_instr &ins, Team t) {
     View g = view_in(ins, 0);
     const int used = f.m > 0 ? IF_CONTEXT_GX : IF_CONTEXT_GEMPTY, other = 1 - used;
     View to = view_out(ins, used), rest = view_out(ins, other);
-    slice_grad(g, to, 0, 0, adds(f, ins, used), f.S, t);
+    slice_grad(g, to, 0, adds(f, ins, used), f.S, t);
     if (rest.p && !adds(f, ins, other))
         zero_words(rest.p, (int64_t)rest.all_rows(f.S) * rest.ld, t);
 }
@@ -151,10 +93,8 @@ OP_FN void op_element(const dev_instr &ins, Team t) {
         double v;
         if (ins.op == OPCODE_scale)
             v = ins.f[SCALE_FACTOR] * u + ins.f[SCALE_SHIFT];
-        else if (ins.op == OPCODE_add)
-            v = u + get(b, d, s, r, c);
         else
-            v = u * get(b, d, s, r, c);
+            v = u + get(b, d, s, r, c);
         if (d)
             y.d()[i] = v;
         else
@@ -162,9 +102,9 @@ OP_FN void op_element(const dev_instr &ins, Team t) {
     }
 }
 
-/* to (+)= factor g (other), summed over samples when `to` is shared */
-FN void element_grad(const View &g, const View &other, const View &to, bool d, double factor,
-                     bool add, int S, Team t) {
+/* to (+)= factor g, summed over samples when `to` is shared */
+FN void element_grad(const View &g, const View &to, bool d, double factor, bool add, int S,
+                     Team t) {
     if (!to.p) return;
     const int out = to.sampled ? S : 1, per = to.sampled || !g.sampled ? 1 : S;
 #pragma unroll 1
@@ -177,10 +117,7 @@ FN void element_grad(const View &g, const View &other, const View &to, bool d, d
         }
         double sum = 0;
 #pragma unroll 1
-        for (int k = 0; k < per; k++) {
-            const int at = per > 1 ? k : s;
-            sum += factor * get(g, d, at, r, c) * (other.p ? get(other, d, at, r, c) : 1.0);
-        }
+        for (int k = 0; k < per; k++) sum += factor * get(g, d, per > 1 ? k : s, r, c);
         if (d)
             put(to.d() + i, sum, add);
         else
@@ -190,15 +127,12 @@ FN void element_grad(const View &g, const View &other, const View &to, bool d, d
 
 OP_FN void op_element_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
-    View g = view_in(ins, ELEMENT_GRAD_G), none = g;
-    none.p = nullptr;
-    const bool d = ins.in[ELEMENT_GRAD_G].is_double, product = ins.op == OPCODE_mul_grad;
+    View g = view_in(ins, ELEMENT_GRAD_G);
+    const bool d = ins.in[ELEMENT_GRAD_G].is_double;
     const double factor = ins.op == OPCODE_scale_grad ? ins.f[SCALE_FACTOR] : 1.0;
-    View a = product ? view_in(ins, ELEMENT_GRAD_A) : none;
-    View b = product ? view_in(ins, ELEMENT_GRAD_B) : none;
-    element_grad(g, b, view_out(ins, ELEMENT_GA), d, factor, adds(f, ins, ELEMENT_GA), f.S, t);
+    element_grad(g, view_out(ins, ELEMENT_GA), d, factor, adds(f, ins, ELEMENT_GA), f.S, t);
     if (ins.op != OPCODE_scale_grad)
-        element_grad(g, a, view_out(ins, ELEMENT_GB), d, factor, adds(f, ins, ELEMENT_GB), f.S, t);
+        element_grad(g, view_out(ins, ELEMENT_GB), d, factor, adds(f, ins, ELEMENT_GB), f.S, t);
 }
 
 /* ---- dot ------------------------------------------------------------------------------------- */

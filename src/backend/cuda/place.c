@@ -235,14 +235,6 @@ mnp_status exec_collect(exec *x, const exec_io *io, int64_t items) {
     return MNP_OK;
 }
 
-static mnp_status place_state(exec *x, const exec_io *io) {
-    const size_t bytes = (size_t)x->plan->state_words * sizeof(float);
-    if (!bytes || !io->state) return MNP_OK;
-    MNP_TRY(exec_send(x, &x->state, io->state, bytes, "the state"));
-    x->image.state = x->state.at;
-    return MNP_OK;
-}
-
 static mnp_status place_step(exec *x, const exec_io *io) {
     static const step_block none = {.bad_item = -1};
     x->image.step = x->step.at, x->image.adam = x->adam.at, x->image.partial = x->partial.at;
@@ -266,7 +258,6 @@ mnp_status exec_place(exec *x, exec_io *io, int64_t items, int *blocks) {
     MNP_TRY(place_data(x, io));
     MNP_TRY(place_lengths(x, io, items));
     MNP_TRY(place_bindings(x, io, items));
-    MNP_TRY(place_state(x, io));
     MNP_TRY(place_step(x, io));
     return exec_send(x, &x->run, r, sizeof *r, "the program");
 }

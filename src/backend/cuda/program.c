@@ -31,9 +31,7 @@ _Static_assert((int)OPCODE_COUNT == (int)OP_COUNT && (int)OPCODE_tick == (int)OP
 _Static_assert((int)DEV_EXT_N == (int)EXT_N && (int)DEV_EXT_M == (int)EXT_M &&
                    (int)DEV_EXT_K == (int)EXT_K,
                "extent");
-_Static_assert((int)DEV_STORE_PARAM == (int)STORE_PARAM &&
-                   (int)DEV_STORE_PGRAD == (int)STORE_PGRAD &&
-                   (int)DEV_STORE_STATE == (int)STORE_STATE,
+_Static_assert((int)DEV_STORE_PARAM == (int)STORE_PARAM && (int)DEV_STORE_PGRAD == (int)STORE_PGRAD,
                "store");
 _Static_assert((int)DEV_FEEDS == (int)EXEC_FEEDS && (int)DEV_EMITS == (int)EXEC_EMITS, "bindings");
 _Static_assert(sizeof(dev_step) == sizeof(step_block) &&
@@ -245,7 +243,7 @@ static bool places_fit(const plan *p, const cuda_program *out) {
     int64_t words = out->act_words;
     for (val v = 0; v < p->n_values; v++)
         if (p->values[v].store == STORE_ACT) words += plan_words(p, &p->values[v]);
-    return words < most && p->params->words < most && p->state_words < most;
+    return words < most && p->params->words < most;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */

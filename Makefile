@@ -88,7 +88,7 @@ endif
 # CUDA needs nvcc; it is built when there are .cu files and nvcc was found (CUDA=0 leaves it out).
 # The kernels need compute capability 9.0; they are a shared object of their own, which the library
 # loads on demand: nothing else needs CUDA, at build time or at run time.
-CU_SRC := $(wildcard src/backend/cuda/*.cu)
+CU_SRC := $(wildcard src/backend/cuda/*/*.cu)
 CUDA   ?= $(if $(CU_SRC),$(if $(strip $(INSTRUMENT) $(filter 1,$(PORTABLE))),,$(HAVE_NVCC)))
 ARCH   ?= 90a
 NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxrregcount 128 \

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "api/handles.h"
-#include "backend/cuda/cuda.h"
+#include "backend/cuda/host/cuda.h"
 #include "bench/bench_model.h"
 #include "bench/peak.h"
 

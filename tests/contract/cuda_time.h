@@ -2,7 +2,7 @@
 #ifndef MNP_TESTS_CUDA_TIME_H
 #define MNP_TESTS_CUDA_TIME_H
 
-#include "backend/cuda/cuda.h"
+#include "backend/cuda/host/cuda.h"
 #include "contract/training.h"
 
 typedef struct cost {

@@ -68,7 +68,7 @@ static float tf32_of(uint32_t u) { /* the unit reads 19 bits */
 typedef float quad __attribute__((vector_size(16)));
 
 /* d = a b + c, a (16, K), b (K, 8); a lane holds of c and d (g, 2t), (g, 2t+1), (g+8, 2t),
- * (g+8, 2t+1), as mma.cuh says. Most of the emulator's time is spent here. */
+ * (g+8, 2t+1), as device/mma.cuh says. Most of the emulator's time is spent here. */
 template <int K>
 static void multiply(void *const what[32], const float (&a)[16][K], const float (&b)[K][8]) {
     alignas(16) float c[16][8];

@@ -1,10 +1,10 @@
 /* test_fuse.c: the parts of the paper's model are found in its training plan, every one of them;
  * what is nearly such a part is not taken for one, and other models stay as they are. That programs
  * with parts compute the same is for tests/contract/test_cuda.c. */
-#include "backend/cuda/fuse.h"
-#include "backend/cuda/kept.h"
-#include "backend/cuda/known.h"
-#include "backend/cuda/ranges.h"
+#include "backend/cuda/fuse/fuse.h"
+#include "backend/cuda/fuse/saved_rows.h"
+#include "backend/cuda/program/cuda_ops.h"
+#include "backend/cuda/program/grad_spans.h"
 #include "check.h"
 #include "model/model.h"
 #include "model/process/process.h"
@@ -77,7 +77,7 @@ static void paper_parts(void) {
     CHECK(parts_of("paper", 128, 50, 1, PROGRAM_FUSE_ALL, count) == ALL_PARTS);
     for (int k = 0; k < FUSED_COUNT; k++) CHECK(count[k] == usual(k));
     CHECK(parts_of("paper", 128, 50, 1, 0, count) == 0);
-    /* what encoder and conditioner keep is for their fused reverse passes alone (fuse.c) */
+    /* what encoder and conditioner keep is for their fused reverse passes alone (fuse/match.c) */
     static const uint32_t pairs[2][2] = {{1u << FUSED_SET, 1u << FUSED_SET_GRAD},
                                          {1u << FUSED_FLOW, 1u << FUSED_FLOW_GRAD}};
     for (int k = 0; k < 2; k++) {

@@ -1,6 +1,6 @@
 /* test_schedule.c: an order of instructions keeps every dependence, sets side by side only small
  * ones that do not depend on each other, and finds the obvious ones. */
-#include "backend/cuda/schedule.h"
+#include "backend/cuda/program/schedule.h"
 
 #include "base/rng.h"
 #include "check.h"

@@ -4,7 +4,7 @@
  *   races NAME              runs one of them on a block of 64 threads */
 #include <stdio.h>
 
-#include "backend/cuda/ptx.cuh"
+#include "backend/cuda/device/ptx.cuh"
 #include "block.h"
 
 #define ROOM ((float *)smem)

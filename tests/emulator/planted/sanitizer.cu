@@ -9,7 +9,7 @@
 
 #include <cuda_runtime.h>
 
-#include "backend/cuda/ptx.cuh"
+#include "backend/cuda/device/ptx.cuh"
 
 enum { THREADS = 512, HALF = THREADS / 2, TURNS = 20, ROOM = 2048, ARRIVALS = 8 };
 

@@ -1,0 +1,205 @@
+/* frame.cuh: how device code sees a function that is running. One thread block runs one function;
+ * its frame, the present instructions and the next ones lie at the start of shared memory, the rest
+ * of it is the ops' working room.
+ *
+ * An op is a function that all threads of the block call, or, if it takes a Team, that the threads
+ * of the team call: small instructions that do not depend on each other run side by side
+ * (program/schedule.h). It may assume that what earlier instructions wrote is visible; the
+ * interpreter puts a barrier after each instruction, or after all of a team's neighbours. */
+#ifndef MNP_CUDA_DEVICE_FRAME_CUH
+#define MNP_CUDA_DEVICE_FRAME_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "backend/cuda/device/ptx.cuh"
+#include "backend/cuda/paper/fused.h"
+#include "backend/cuda/program/device.h"
+
+enum { THREADS = 512, WARPS = THREADS / 32 };
+enum { FEW_ROWS = DEV_FEW_ROWS };
+/* Instructions held: up to DEV_TOGETHER that run now, as many next, and some on their way. */
+enum { HELD = 4 * DEV_TOGETHER };
+enum { HEAD_BYTES = 10752, SMEM_BYTES = 227 * 1024, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };
+enum { WORK_WORDS = WORK_BYTES / 4 };
+enum { ARRIVALS = 8 };
+
+#define OP_FN  static __device__ __noinline__
+#define FN     static __device__ __forceinline__
+#define MEMBER __device__ __forceinline__
+
+/* A value of the running function. */
+struct View {
+    float *p; /* NULL when absent */
+    int rows, cols, ld;
+    int sampled;
+    MEMBER float *sample(int s) const { return sampled ? p + (int64_t)s * rows * ld : p; }
+    MEMBER int all_rows(int S) const { return sampled ? S * rows : rows; }
+    MEMBER double *d() const { return (double *)p; }
+    MEMBER double *d(int s) const { return (double *)p + (sampled ? s : 0); }
+};
+
+struct Frame {
+    const dev_run *run;
+    const dev_instr *code;
+    int n_code;
+    float *base[DEV_STORES]; /* where the stores begin for this function */
+    int32_t *scratch;
+    int64_t item, items, function, sample0;
+    uint64_t seed; /* of the step block */
+    int64_t step;
+    int n, k, m, S;
+    int first;    /* the block's first function                     */
+    int foreseen; /* the step's number may be wrong                */
+    int watched;  /* cycles are counted or a bad value is looked for */
+    int at;       /* the instruction that runs */
+    int64_t last;
+    int flag;
+};
+
+/* An instruction and its operands as they are in the running function. */
+struct __align__(16) Slot {
+    dev_instr ins; /* first: &slot.ins is &slot */
+    View views[DEV_IN + DEV_OUT];
+};
+
+struct Head {
+    Frame f;
+    float *at[FUSED_SLOTS];      /* operands of the fused instruction that runs; NULL when absent */
+    uint64_t adds;               /* bit k: operand k is added to                                  */
+    uint64_t arrivals[ARRIVALS]; /* of copies by rows (paper/rows.cuh) */
+    __align__(16) Slot slots[HELD]; /* instructions are copied 16 bytes at a time */
+};
+static_assert(sizeof(Slot) % 16 == 0, "slots keep their alignment");
+static_assert(sizeof(Head) <= HEAD_BYTES, "the head does not fit");
+
+FN Frame &frame() {
+    return ((Head *)smem)->f;
+}
+FN float *work() {
+    return (float *)(smem + HEAD_BYTES);
+}
+
+/* Threads that run one instruction: the whole block, or whole warps of it. Teams meet by
+ * themselves, some more often than others: compute-sanitizer's racecheck counts barriers by warp
+ * and then takes the next one of the block for two, so it reports hazards that are none
+ * (docs/dev/gpu.md, "Races"). */
+struct Team {
+    int rank, size, id;
+    MEMBER void sync() const {
+        if (size == THREADS)
+            __syncthreads();
+        else
+            barrier(id + 1, size);
+    }
+    /* Its share of the working room. */
+    MEMBER float *room() const { return work() + id * (WORK_WORDS / DEV_TOGETHER / 4 * 4); }
+};
+FN Team whole_block() {
+    return {(int)threadIdx.x, THREADS, 0};
+}
+/* The block in 1, 2 or 4 teams of the same size. */
+FN Team team_of(int teams) {
+    const int size = THREADS / teams, id = (int)threadIdx.x / size;
+    return {(int)threadIdx.x - id * size, size, id};
+}
+
+FN int extent_rows(const Frame &f, int ext, int fixed) {
+    return ext == DEV_EXT_N ? f.n : ext == DEV_EXT_M ? f.m : ext == DEV_EXT_K ? f.k : fixed;
+}
+
+/* Where an operand lies and how large it is in this function. */
+FN View resolve(const Frame &f, const dev_operand &o) {
+    View v;
+    v.p = o.present ? f.base[o.store] + o.offset : nullptr;
+    v.rows = extent_rows(f, o.ext, o.rows);
+    v.cols = o.cols;
+    v.ld = o.ld;
+    v.sampled = o.sampled;
+    return v;
+}
+
+/* The operands of the instructions from k on that may run together, once for all threads: one warp,
+ * nine lanes of 16 to an instruction. */
+FN void resolve_all(int k) {
+    Head &h = *(Head *)smem;
+    const int j = threadIdx.x % 16;
+    if (j >= DEV_IN + DEV_OUT) return;
+    for (int i = threadIdx.x % 32 / 16; i < DEV_TOGETHER; i += 2) {
+        Slot &slot = h.slots[(k + i) % HELD];
+        if (slot.ins.op >= OPCODE_COUNT) continue; /* Found has them (kernels/functions.cu) */
+        slot.views[j] = resolve(h.f, j < DEV_IN ? slot.ins.in[j] : slot.ins.out[j - DEV_IN]);
+    }
+}
+
+/* An operand of the running instruction. Values never lie in shared memory. */
+FN View view_at(const dev_instr &ins, int j) {
+    __builtin_assume(__isShared(&ins));
+    const View v = ((const Slot *)&ins)->views[j];
+    __builtin_assume(!__isShared(v.p) && !__isLocal(v.p));
+    return v;
+}
+FN View view_in(const dev_instr &ins, int j) {
+    return view_at(ins, j);
+}
+FN View view_out(const dev_instr &ins, int j) {
+    return view_at(ins, DEV_IN + j);
+}
+
+/* Is out[j] added to? */
+FN bool adds(const Frame &f, const dev_instr &ins, int j) {
+    return (ins.acc >> j & 1u) && !((ins.fresh >> j & 1u) && f.first);
+}
+
+/* Where an operand of a part lies. */
+FN float *place_at(uint32_t place) {
+    const uint32_t words = place << FUSED_STORE_BITS >> FUSED_STORE_BITS;
+    return place == FUSED_ABSENT ? nullptr : frame().base[place >> FUSED_OFFSET_BITS] + words;
+}
+
+/* Operands of the fused instruction that runs (paper/fused.h). Values never lie in shared memory.
+ */
+FN float *fused_at(int k) {
+    float *p = ((Head *)smem)->at[k];
+    __builtin_assume(!__isShared(p) && !__isLocal(p));
+    return p;
+}
+FN bool fused_adds(int k) {
+    return ((Head *)smem)->adds >> k & 1u;
+}
+
+FN void put(float *to, float v, bool add) {
+    *to = add ? *to + v : v;
+}
+FN void put(double *to, double v, bool add) {
+    *to = add ? *to + v : v;
+}
+
+FN void zero_words(float *p, int64_t words, Team t) {
+    for (int64_t i = t.rank; i < words; i += t.size) p[i] = 0.0f;
+}
+
+FN float4 ld4(const float *p) {
+    return *(const float4 *)p;
+}
+FN void st4(float *p, float4 v) {
+    *(float4 *)p = v;
+}
+
+FN float dot4(const float4 &a, const float4 &b) {
+    return a.x * b.x + a.y * b.y + (a.z * b.z + a.w * b.w);
+}
+
+/* Sum over the team in a fixed order, in its room. All threads get it. */
+FN double team_sum(double v, Team t) {
+    double *room = (double *)t.room();
+    for (int d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);
+    t.sync();
+    if (t.rank % 32 == 0) room[t.rank / 32] = v;
+    t.sync();
+    double sum = 0;
+    for (int w = 0; w < t.size / 32; w++) sum += room[w];
+    return sum;
+}
+
+#endif

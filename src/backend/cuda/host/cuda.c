@@ -1,0 +1,234 @@
+/* cuda.c: the CUDA backend on the host: plans compiled and run. The kernels are in libmnp_cuda.so
+ * (loader.c); a plan becomes a program (program/program.c) that one kernel interprets, a block per
+ * function; memory.c has what lies where on the device and what is copied when. */
+#include "backend/cuda/host/cuda.h"
+
+#include "backend/cuda/host/exec.h"
+#include "backend/cuda/host/loader.h"
+#include "comm/comm.h"
+#include "op/update.h"
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static void destroy(exec *x) {
+    if (!x) return;
+    env *e = x->env;
+    if (x->api) {
+        block *own[] = {&x->code,    &x->outer,  &x->products,   &x->terms,   &x->ranges,
+                        &x->jobs,    &x->kept,   &x->run,        &x->act,     &x->slots,
+                        &x->scratch, &x->step,   &x->adam,       &x->scalars, &x->partial,
+                        &x->culprit, &x->clocks, &x->data_start, &x->data_x,  &x->data_y,
+                        &x->lengths, &x->halves, &x->half_at};
+        if (x->queue) x->api->sync(x->queue);
+        for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
+        for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
+        for (int k = 0; k < EXEC_FEEDS; k++) x->api->release(x->feed[k].at);
+        for (int k = 0; k < EXEC_EMITS; k++) x->api->release(x->emit[k].at);
+        share_close(x->share, x->api);
+        x->api->queue_destroy(x->queue);
+    }
+    program_free(e, &x->program);
+    env_free(e, x->gradient);
+    env_free(e, x->clocks_host);
+    env_free(e, x->staging);
+    env_free(e, x);
+}
+
+static mnp_status send_program(exec *x) {
+    const cuda_program *p = &x->program;
+    MNP_TRY(exec_send(x, &x->code, p->code, (size_t)p->count * sizeof *p->code, "the program"));
+    if (p->n_ranges > 0) {
+        const size_t ranges = (size_t)p->n_ranges;
+        MNP_TRY(exec_send(x, &x->ranges, p->ranges, ranges * sizeof *p->ranges, "the program"));
+        MNP_TRY(exec_room(x, &x->partial, ranges * sizeof(double), "reductions"));
+    }
+    MNP_TRY(exec_send(x, &x->jobs, p->jobs, (size_t)p->n_jobs * sizeof *p->jobs, "the program"));
+    MNP_TRY(exec_send(x, &x->products, p->products, (size_t)p->n_products * sizeof *p->products,
+                      "the program"));
+    MNP_TRY(
+        exec_send(x, &x->terms, p->terms, (size_t)p->n_terms * sizeof *p->terms, "the program"));
+    return exec_send(x, &x->outer, p->outer, (size_t)p->n_outer * sizeof *p->outer, "the program");
+}
+
+static mnp_status prepare(exec *x) {
+    MNP_TRY(exec_check(x, x->api->queue_make(&x->queue), "setting up"));
+    MNP_TRY(send_program(x));
+    MNP_TRY(exec_room(x, &x->run, sizeof(dev_run), "the program"));
+    MNP_TRY(exec_room(x, &x->step, sizeof(dev_step), "the step"));
+    MNP_TRY(exec_room(x, &x->adam, sizeof(dev_adam), "the step"));
+    MNP_TRY(exec_room(x, &x->culprit, 2 * sizeof(int32_t), "the program"));
+    for (int k = 0; k < MIRRORS; k++)
+        if (k == 0 || x->program.updates)
+            MNP_TRY(exec_room(x, &x->mirror[k], exec_mirror_bytes(x) + 64, "the weights"));
+    if (x->program.reads_halves)
+        MNP_TRY(exec_room(x, &x->halves, exec_mirror_bytes(x) / 2 + 64, "the weights"));
+    if (x->program.reads_halves)
+        MNP_TRY(exec_send(x, &x->half_at, x->program.half_at,
+                          (size_t)(x->plan->params->words / 4) * sizeof(int32_t), "the program"));
+    if (x->opts.profile) {
+        const size_t count = (size_t)x->program.count + 1;
+        MNP_TRY(exec_room(x, &x->clocks, count * sizeof(int64_t), "the profile"));
+        x->clocks_host = env_alloc(x->env, count, sizeof(int64_t), "the profile");
+        if (!x->clocks_host) return MNP_ENOMEM;
+    }
+    if (!x->program.has_grad) return MNP_OK;
+    const int64_t trainable = x->plan->params->trainable;
+    x->slot_words = (trainable + 31) / 32 * 32;
+    x->gradient = env_alloc(x->env, (size_t)x->slot_words + 1, sizeof(float), "the gradient");
+    if (!x->gradient) return MNP_ENOMEM;
+    if (!x->program.updates || (comm_size(x->env) < 2 && !x->opts.linked)) return MNP_OK;
+    return share_open(x->env, &x->share);
+}
+
+static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out) {
+    *out = NULL;
+    exec *x = env_alloc(e, 1, sizeof *x, "a compiled plan");
+    if (!x) return MNP_ENOMEM;
+    x->env = e;
+    x->plan = p;
+    x->opts = *o;
+    const cuda_api *api = NULL;
+    mnp_status status = cuda_load(e, &api, &x->device);
+    if (status == MNP_OK && comm_job_size(e) > 1)
+        status = cuda_select(e, api, comm_local(e), &x->device);
+    if (status == MNP_OK) {
+        x->api = api;
+        status = program_make(e, p, o->math, PROGRAM_FUSE_ALL, &x->program);
+    }
+    if (status == MNP_OK) status = prepare(x);
+    if (status != MNP_OK) {
+        destroy(x);
+        return status;
+    }
+    *out = x;
+    return MNP_OK;
+}
+
+static mnp_status usable(env *e) {
+    const cuda_api *api = NULL;
+    cuda_device_info info;
+    return cuda_load(e, &api, &info);
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+/* The same program op by op: inside a part nobody can tell which of them it was. It has more
+ * instructions than a profile has room for, so that ends. */
+static mnp_status unfuse(exec *x, int *blocks) {
+    if (x->program.n_fused == 0) return MNP_OK;
+    program_free(x->env, &x->program);
+    x->api->release(x->clocks.at);
+    x->clocks = (block){0};
+    env_free(x->env, x->clocks_host);
+    x->clocks_host = NULL;
+    MNP_TRY(program_make(x->env, x->plan, x->opts.math, 0, &x->program));
+    MNP_TRY(send_program(x));
+    x->image.code = x->code.at, x->image.n_code = x->program.count;
+    x->image.clocks = NULL;
+    return exec_place_blocks(x, x->image.items, blocks);
+}
+
+/* Runs the functions again, which changes nothing, and names the first op that went wrong. */
+static mnp_status name_culprit(exec *x, int64_t item, int blocks) {
+    if (item < 0) return env_fail(x->env, MNP_ENUMERIC, "the gradient of the batch is not finite");
+    int32_t found[2] = {-1, -1};
+    MNP_TRY(unfuse(x, &blocks));
+    MNP_TRY(exec_send(x, &x->culprit, found, sizeof found, "the program"));
+    x->image.diagnose = 1;
+    x->image.item_lo = 0, x->image.item_hi = x->image.items;
+    MNP_TRY(exec_send(x, &x->run, &x->image, sizeof x->image, "the program"));
+    MNP_TRY(exec_check(x, x->api->functions(x->queue, x->run.at, blocks), "a launch"));
+    MNP_TRY(exec_fetch(x, found, &x->culprit, sizeof found, "the program"));
+    MNP_TRY(exec_wait(x));
+    if (found[0] < 0)
+        return env_fail(x->env, MNP_ENUMERIC,
+                        "the loss of function %lld of the batch is not finite", (long long)item);
+    const int32_t at = x->program.from[found[0]];
+    const instr *ins = &x->plan->instrs[at];
+    return env_fail(x->env, MNP_ENUMERIC,
+                    "function %lld of the batch: op '%s' gave a NaN or an infinity in '%s' "
+                    "(instruction %d)",
+                    (long long)item, op_name(ins->op), x->plan->values[ins->out[found[1]]].name,
+                    at);
+}
+
+static mnp_status share_steps(exec *x, int64_t items) {
+    if (x->own_lo == x->own_hi)
+        return env_fail(x->env, MNP_EINVAL, "%d ranks share a batch of %lld functions",
+                        comm_size(x->env), (long long)items);
+    bool go;
+    MNP_TRY(comm_all(x->env, !env_cancelled(x->env), &go, "the next steps"));
+    if (!go) return env_fail(x->env, MNP_ECANCELLED, "the ranks were asked to stop");
+    return share_place(x->share, x->env, x->api, x->queue, items, (size_t)x->slot_words,
+                       x->slots.at, x->scalars.at);
+}
+
+static mnp_status run_updates(exec *x, exec_io *io, int64_t steps, int blocks) {
+    if (x->share) MNP_TRY(share_steps(x, x->image.items));
+    MNP_TRY(exec_check(x, x->api->steps(x->queue, x->run.at, &x->shape, steps, !x->opts.uncaptured),
+                       "a launch"));
+    MNP_TRY(exec_fetch(x, io->step, &x->step, sizeof *io->step, "the step"));
+    if (x->share) MNP_TRY(share_wait(x->share, x->env, x->api, x->queue));
+    MNP_TRY(exec_wait(x));
+    MNP_TRY(exec_check(x, x->api->elapsed(x->queue, &x->milliseconds), "timing"));
+    return update_ok(io->step) ? MNP_OK : name_culprit(x, io->step->bad_item, blocks);
+}
+
+static mnp_status run(exec *x, exec_io *io, int64_t items, int64_t steps) {
+    if (steps < 1 || items < 1) return MNP_OK;
+    int blocks = 1;
+    MNP_TRY(backend_check_lengths(x->env, x->plan, io, items));
+    MNP_TRY(exec_place(x, io, items, &blocks));
+    if (x->program.updates) return run_updates(x, io, steps, blocks);
+    for (int64_t s = 0; s < steps; s++)
+        MNP_TRY(exec_check(x, x->api->functions(x->queue, x->run.at, blocks), "a launch"));
+    MNP_TRY(exec_wait(x));
+    MNP_TRY(exec_collect(x, io, items));
+    return exec_wait(x);
+}
+
+/* ---- what was found -------------------------------------------------------------------------- */
+
+static const void *gradient(const exec *x) {
+    exec *own = (exec *)(uintptr_t)x;
+    if (!x->gradient || !x->slots.at) return NULL;
+    const size_t bytes = (size_t)x->plan->params->trainable * sizeof(float);
+    if (x->api->download(own->queue, x->gradient, x->slots.at, bytes)) return NULL;
+    return x->api->sync(own->queue) ? NULL : x->gradient;
+}
+
+static size_t memory(const exec *x) {
+    const block *own[] = {&x->code,    &x->act,    &x->kept,   &x->slots, &x->scratch,
+                          &x->scalars, &x->data_x, &x->data_y, &x->halves};
+    size_t sum = 0;
+    for (size_t k = 0; k < sizeof own / sizeof *own; k++) sum += own[k]->bytes;
+    for (int k = 0; k < MIRRORS; k++) sum += x->mirror[k].bytes;
+    return sum;
+}
+
+double cuda_milliseconds(const exec *x) {
+    return (double)x->milliseconds;
+}
+
+bool cuda_profile(exec *x, int32_t k, cuda_cost *out) {
+    if (!x->clocks_host || k >= x->program.count) return false;
+    const size_t bytes = (size_t)x->program.count * sizeof(int64_t);
+    if (k == 0 &&
+        (x->api->download(x->queue, x->clocks_host, x->clocks.at, bytes) || x->api->sync(x->queue)))
+        return false;
+    *out = (cuda_cost){x->program.from[k], x->program.part[k], x->program.code[k].together,
+                       x->clocks_host[k]};
+    return true;
+}
+
+const backend backend_cuda = {.name = "cuda",
+                              .element = sizeof(float),
+                              .precisions = true,
+                              .compile = compile,
+                              .run = run,
+                              .usable = usable,
+                              .push = exec_push,
+                              .pull = exec_pull,
+                              .gradient = gradient,
+                              .memory = memory,
+                              .destroy = destroy};

@@ -1,0 +1,64 @@
+/* exec.h: a compiled plan on a GPU, inside the backend: cuda.c makes and runs it, memory.c puts on
+ * the device what a run reads and brings back what it leaves. */
+#ifndef MNP_CUDA_HOST_EXEC_H
+#define MNP_CUDA_HOST_EXEC_H
+
+#include "backend/backend.h"
+#include "backend/cuda/host/api.h"
+#include "backend/cuda/host/ranks.h"
+#include "backend/cuda/program/program.h"
+
+enum { MIRRORS = 4 }; /* weights, first and second moment, average */
+
+/* A device block that grows. */
+typedef struct block {
+    void *at;
+    size_t bytes;
+} block;
+
+struct exec {
+    env *env;
+    const plan *plan;
+    exec_opts opts;
+    const cuda_api *api;
+    cuda_device_info device;
+    cuda_queue *queue;
+    cuda_program program;
+    block code, outer, products, terms, ranges, jobs, kept, run, act, slots, scratch, step, adam,
+        scalars, partial, culprit, clocks;
+    block mirror[MIRRORS], halves, half_at, data_start, data_x, data_y, lengths;
+    block feed[EXEC_FEEDS], emit[EXEC_EMITS];
+    dev_run image;        /* what `run` holds on the device      */
+    data_view data;       /* the data set that is on the device  */
+    bool pushed;          /* the mirrors hold the caller's words */
+    int64_t slot_words;   /* stride of a slot                    */
+    float *gradient;      /* host copy of slot 0                 */
+    int64_t *clocks_host; /* (instructions)                      */
+    double *staging;      /* of emitted numbers                  */
+    size_t staging_count;
+    float milliseconds;
+    cuda_share *share; /* with the ranks of a job; NULL: this process computes every step alone */
+    step_shape shape;  /* of a step (runtime.cu) */
+    int64_t own_lo, own_hi; /* functions of the batch that this process computes */
+};
+
+mnp_status exec_check(exec *x, int error, const char *what);
+/* At least so many bytes; what was there is lost when it grows. */
+mnp_status exec_room(exec *x, block *b, size_t bytes, const char *what);
+mnp_status exec_send(exec *x, block *b, const void *from, size_t bytes, const char *what);
+mnp_status exec_fetch(exec *x, void *to, const block *b, size_t bytes, const char *what);
+mnp_status exec_wait(exec *x);
+
+/* The mirrors: the caller's words to the device, and back. */
+size_t exec_mirror_bytes(const exec *x);
+mnp_status exec_push(exec *x, exec_io *io);
+mnp_status exec_pull(exec *x, exec_io *io);
+
+/* Everything a run of `items` functions reads and writes, into x->run on the device. */
+mnp_status exec_place(exec *x, exec_io *io, int64_t items, int *blocks);
+/* Its part that depends on the program: also after that has changed. */
+mnp_status exec_place_blocks(exec *x, int64_t items, int *blocks);
+/* What the functions emitted, to the caller. */
+mnp_status exec_collect(exec *x, const exec_io *io, int64_t items);
+
+#endif

@@ -1,0 +1,263 @@
+/* memory.c: see exec.h.
+ *
+ * Weights, moments and averages are mirrored: push sends the caller's, pull brings them back. A
+ * plan that updates works on the mirrors alone between the two (the first run pushes by itself); a
+ * plan that does not update sends the weights with every run. */
+#include <string.h>
+
+#include "backend/cuda/host/exec.h"
+#include "comm/comm.h"
+#include "op/update.h"
+
+/* ---- memory of the device -------------------------------------------------------------------- */
+
+mnp_status exec_check(exec *x, int error, const char *what) {
+    if (!error) return MNP_OK;
+    return env_fail(x->env, MNP_EDEVICE, "the GPU failed in %s: %s", what,
+                    x->api->error_text(error));
+}
+
+mnp_status exec_room(exec *x, block *b, size_t bytes, const char *what) {
+    if (b->at && b->bytes >= bytes) return MNP_OK;
+    x->api->release(b->at);
+    *b = (block){0};
+    int error = x->api->alloc(&b->at, bytes);
+    if (error)
+        return env_fail(x->env, MNP_ENOMEM, "%.1f MB on the GPU for %s: %s", (double)bytes / 1e6,
+                        what, x->api->error_text(error));
+    b->bytes = bytes;
+    return MNP_OK;
+}
+
+mnp_status exec_send(exec *x, block *b, const void *from, size_t bytes, const char *what) {
+    MNP_TRY(exec_room(x, b, bytes, what));
+    return bytes ? exec_check(x, x->api->upload(x->queue, b->at, from, bytes), what) : MNP_OK;
+}
+
+mnp_status exec_fetch(exec *x, void *to, const block *b, size_t bytes, const char *what) {
+    return bytes ? exec_check(x, x->api->download(x->queue, to, b->at, bytes), what) : MNP_OK;
+}
+
+mnp_status exec_wait(exec *x) {
+    return exec_check(x, x->api->sync(x->queue), "a kernel");
+}
+
+size_t exec_mirror_bytes(const exec *x) {
+    return (size_t)x->plan->params->words * sizeof(float);
+}
+
+/* ---- mirrors --------------------------------------------------------------------------------- */
+
+static void blocks_of(const exec_io *io, void *out[MIRRORS]) {
+    out[0] = io->weights, out[1] = io->moment1, out[2] = io->moment2, out[3] = io->average;
+}
+
+mnp_status exec_push(exec *x, exec_io *io) {
+    void *from[MIRRORS];
+    blocks_of(io, from);
+    for (int k = 0; k < MIRRORS; k++)
+        if (from[k] && x->mirror[k].at)
+            MNP_TRY(exec_send(x, &x->mirror[k], from[k], exec_mirror_bytes(x), "the weights"));
+    if (x->program.reads_halves && io->weights)
+        MNP_TRY(exec_check(x,
+                           x->api->halve(x->queue, x->mirror[0].at, x->halves.at, x->half_at.at,
+                                         x->plan->params->words),
+                           "a launch"));
+    x->pushed = true;
+    return exec_wait(x);
+}
+
+mnp_status exec_pull(exec *x, exec_io *io) {
+    void *to[MIRRORS];
+    blocks_of(io, to);
+    if (!x->program.updates || !x->pushed) return MNP_OK;
+    for (int k = 0; k < MIRRORS; k++)
+        if (to[k])
+            MNP_TRY(exec_fetch(x, to[k], &x->mirror[k], exec_mirror_bytes(x), "the weights"));
+    return exec_wait(x);
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+/* Products of rows go by chunks of the functions, whose number depends on theirs alone: so does the
+ * order of sums. */
+static int32_t chunks_of(int64_t functions) {
+    const int64_t chunks = (functions + DEV_CHUNK - 1) / DEV_CHUNK;
+    return chunks < 1 ? 1 : chunks > DEV_CHUNKS ? DEV_CHUNKS : (int32_t)chunks;
+}
+
+/* A block per multiprocessor at most: each takes all of its shared memory. */
+mnp_status exec_place_blocks(exec *x, int64_t items, int *blocks) {
+    const comm_span own = x->share ? comm_own(x->env, items, 1) : (comm_span){0, items};
+    int64_t count = x->device.processors;
+    if (own.hi - own.lo < count) count = own.hi > own.lo ? own.hi - own.lo : 1;
+    const size_t act = (size_t)(x->program.act_words + 31) / 32 * 32;
+    const size_t scratch = (size_t)(x->program.scratch_words + 31) / 32 * 32;
+    MNP_TRY(exec_room(x, &x->act, (size_t)count * act * sizeof(float), "the activations"));
+    MNP_TRY(exec_room(x, &x->scratch, (size_t)count * scratch * sizeof(int32_t) + 64, "scratch"));
+    const int32_t chunks = chunks_of(own.hi - own.lo);
+    const int64_t sums = (int64_t)chunks * x->program.product_parts;
+    MNP_TRY(exec_room(x, &x->slots,
+                      (size_t)((count > sums ? count : sums) * x->slot_words) * sizeof(float),
+                      "the gradient slots"));
+    const size_t kept = (size_t)(own.hi - own.lo) * (size_t)x->program.kept_words;
+    MNP_TRY(exec_room(x, &x->kept, kept * sizeof(float), "the rows of gradients"));
+    const size_t reports = (size_t)(items + 1) * REPORT_COUNT;
+    MNP_TRY(exec_room(x, &x->scalars, reports * sizeof(double), "the scores"));
+    x->image.item_lo = x->own_lo = own.lo, x->image.item_hi = x->own_hi = own.hi;
+    x->image.act = x->act.at, x->image.act_words = (int64_t)act;
+    x->image.scratch = x->scratch.at, x->image.scratch_words = (int64_t)scratch;
+    x->image.slots = x->slots.at, x->image.slot_words = x->slot_words;
+    x->image.n_slots = count;
+    x->image.kept = x->kept.at, x->image.kept_words = x->program.kept_words;
+    x->image.ranges = x->ranges.at, x->image.n_ranges = x->program.n_ranges;
+    x->image.outer = x->outer.at;
+    x->image.products = x->products.at, x->image.terms = x->terms.at;
+    x->image.product_chunks = chunks;
+    x->image.jobs = x->jobs.at;
+    x->shape = (step_shape){.words = x->plan->params->words,
+                            .functions = (int32_t)count,
+                            .jobs = x->program.n_jobs * chunks,
+                            .ranges = x->program.n_ranges,
+                            .job_ranges = x->program.job_ranges};
+    x->image.item_scalars = x->scalars.at;
+    *blocks = (int)count;
+    return MNP_OK;
+}
+
+static bool same_data(const data_view *a, const data_view *b) {
+    return a->functions == b->functions && a->x_dim == b->x_dim && a->start == b->start &&
+           a->x == b->x && a->y == b->y && a->shared_x == b->shared_x;
+}
+
+static mnp_status place_data(exec *x, const exec_io *io) {
+    const data_view *d = io->data;
+    if (!d) return MNP_OK;
+    if (!same_data(d, &x->data)) {
+        const size_t points = (size_t)d->start[d->functions];
+        MNP_TRY(exec_send(x, &x->data_start, d->start, (size_t)(d->functions + 1) * sizeof(int64_t),
+                          "the data set"));
+        const size_t inputs = d->shared_x ? (size_t)d->start[1] : points;
+        MNP_TRY(exec_send(x, &x->data_x, d->x, inputs * (size_t)d->x_dim * sizeof(float),
+                          "the data set"));
+        MNP_TRY(exec_send(x, &x->data_y, d->y, points * sizeof(float), "the data set"));
+        MNP_TRY(exec_wait(x));
+        x->data = *d;
+    }
+    x->image.data_functions = d->functions, x->image.data_x_dim = d->x_dim;
+    x->image.data_start = x->data_start.at, x->image.data_shared_x = d->shared_x;
+    x->image.data_x = x->data_x.at, x->image.data_y = x->data_y.at;
+    return MNP_OK;
+}
+
+static mnp_status place_lengths(exec *x, const exec_io *io, int64_t items) {
+    x->image.n = x->image.k = x->image.m = NULL;
+    if (!io->n) return MNP_OK;
+    const size_t bytes = (size_t)items * sizeof(int64_t);
+    MNP_TRY(exec_room(x, &x->lengths, 3 * bytes, "the lengths"));
+    x->image.n = x->lengths.at;
+    MNP_TRY(exec_check(x, x->api->upload(x->queue, x->lengths.at, io->n, bytes), "the lengths"));
+    if (io->m) {
+        char *second = (char *)x->lengths.at + bytes;
+        x->image.m = (const int64_t *)(const void *)second;
+        MNP_TRY(exec_check(x, x->api->upload(x->queue, second, io->m, bytes), "the lengths"));
+    }
+    if (!io->k) return MNP_OK;
+    char *third = (char *)x->lengths.at + 2 * bytes;
+    x->image.k = (const int64_t *)(const void *)third;
+    return exec_check(x, x->api->upload(x->queue, third, io->k, bytes), "the lengths");
+}
+
+/* Numbers of item i that a binding carries; -1: the host cannot know (a draw sets the length). */
+static int64_t bound_count(const exec *x, const exec_io *io, val v, int64_t i) {
+    const value *at = &x->plan->values[v];
+    if (at->ext != EXT_FIXED && !io->n) return -1;
+    int64_t rows = at->ext == EXT_N   ? io->n[i]
+                   : at->ext == EXT_M ? (io->m ? io->m[i] : 0)
+                   : at->ext == EXT_K ? (io->k ? io->k[i] : io->n[i])
+                                      : at->rows;
+    return rows * at->cols * (at->sampled && io->samples > 0 ? io->samples : 1);
+}
+
+static int64_t bound_span(const exec *x, const exec_io *io, val v, int64_t stride, int64_t items) {
+    int64_t end = 0;
+    for (int64_t i = 0; i < items; i++) {
+        int64_t count = bound_count(x, io, v, i);
+        if (count < 0) return -1;
+        if (i * stride + count > end) end = i * stride + count;
+    }
+    return end;
+}
+
+static mnp_status place_bindings(exec *x, const exec_io *io, int64_t items) {
+    for (int32_t k = 0; k < x->plan->n_function; k++) {
+        const instr *ins = &x->plan->instrs[k];
+        const int b = ins->i[0];
+        if (ins->op == OP_feed) {
+            int64_t span = bound_span(x, io, ins->out[0], io->feed_stride[b], items);
+            if (span < 0) return env_fail(x->env, MNP_EINVAL, "an input has no length");
+            MNP_TRY(
+                exec_send(x, &x->feed[b], io->feed[b], (size_t)span * sizeof(double), "inputs"));
+            x->image.feed[b] = x->feed[b].at, x->image.feed_stride[b] = io->feed_stride[b];
+        } else if (ins->op == OP_emit) {
+            x->image.emit[b] = NULL;
+            if (!io->emit[b]) continue;
+            int64_t span = bound_span(x, io, ins->in[0], io->emit_stride[b], items);
+            if (span < 0) return env_fail(x->env, MNP_EINVAL, "an output has no length");
+            MNP_TRY(exec_room(x, &x->emit[b], (size_t)span * sizeof(double), "outputs"));
+            x->image.emit[b] = x->emit[b].at, x->image.emit_stride[b] = io->emit_stride[b];
+        }
+    }
+    return MNP_OK;
+}
+
+mnp_status exec_collect(exec *x, const exec_io *io, int64_t items) {
+    for (int32_t k = 0; k < x->plan->n_function; k++) {
+        const instr *ins = &x->plan->instrs[k];
+        const int b = ins->i[0];
+        if (ins->op != OP_emit || !io->emit[b]) continue;
+        const int64_t stride = io->emit_stride[b];
+        const size_t span = (size_t)bound_span(x, io, ins->in[0], stride, items);
+        if (span == 0) continue; /* no context */
+        if (span > x->staging_count) {
+            env_free(x->env, x->staging);
+            x->staging_count = 0;
+            x->staging = env_alloc(x->env, span, sizeof *x->staging, "outputs");
+            if (!x->staging) return MNP_ENOMEM;
+            x->staging_count = span;
+        }
+        MNP_TRY(exec_fetch(x, x->staging, &x->emit[b], span * sizeof(double), "outputs"));
+        MNP_TRY(exec_wait(x));
+        for (int64_t i = 0; i < items; i++) /* between items the caller's memory is not ours */
+            memcpy(io->emit[b] + i * stride, x->staging + i * stride,
+                   (size_t)bound_count(x, io, ins->in[0], i) * sizeof(double));
+    }
+    return MNP_OK;
+}
+
+static mnp_status place_step(exec *x, const exec_io *io) {
+    static const step_block none = {.bad_item = -1};
+    x->image.step = x->step.at, x->image.adam = x->adam.at, x->image.partial = x->partial.at;
+    return exec_send(x, &x->step, io->step ? io->step : &none, sizeof(dev_step), "the step");
+}
+
+mnp_status exec_place(exec *x, exec_io *io, int64_t items, int *blocks) {
+    const plan *p = x->plan;
+    dev_run *r = &x->image;
+    *r = (dev_run){.code = x->code.at, .n_code = x->program.count, .items = items};
+    r->samples = io->samples, r->chunks = io->chunks;
+    r->first_function = io->first_function, r->first_row = io->first_row;
+    r->cap_n = p->opts.n, r->cap_m = p->opts.m;
+    r->words = p->params->words, r->trainable = p->params->trainable;
+    r->culprit = x->culprit.at, r->clocks = x->clocks.at;
+    MNP_TRY(exec_place_blocks(x, items, blocks));
+    if (!x->program.updates || !x->pushed) MNP_TRY(exec_push(x, io));
+    r->weights = x->mirror[0].at, r->moment1 = x->mirror[1].at, r->moment2 = x->mirror[2].at;
+    r->average = io->average ? x->mirror[3].at : NULL;
+    r->halves = x->program.reads_halves ? x->halves.at : NULL, r->half_at = x->half_at.at;
+    MNP_TRY(place_data(x, io));
+    MNP_TRY(place_lengths(x, io, items));
+    MNP_TRY(place_bindings(x, io, items));
+    MNP_TRY(place_step(x, io));
+    return exec_send(x, &x->run, r, sizeof *r, "the program");
+}

@@ -1,0 +1,189 @@
+/* algebra.cuh: copies and slices, element by element, weighted sums. Rows of all samples lie one
+ * after the other; what samples share is added up over them by one thread, in order. */
+#ifndef MNP_CUDA_OPS_ALGEBRA_CUH
+#define MNP_CUDA_OPS_ALGEBRA_CUH
+
+#include "backend/cuda/device/frame.cuh"
+#include "op/dot.h"
+#include "op/elementwise.h"
+#include "op/if_context.h"
+#include "op/stack.h"
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+OP_FN void op_stack(const dev_instr &ins, Team t) {
+    const Frame &f = frame();
+    View a = view_in(ins, STACK_A), b = view_in(ins, STACK_B), y = view_out(ins, 0);
+    const int each = y.rows * y.ld;
+#pragma unroll 1
+    for (int i = t.rank; i < (y.sampled ? f.S : 1) * each; i += t.size) {
+        const int s = i / each, r = i % each / y.ld, c = i % y.ld;
+        y.p[i] = c >= y.cols  ? 0.0f
+                 : r < a.rows ? a.sample(s)[r * a.ld + c]
+                              : b.sample(s)[(r - a.rows) * b.ld + c];
+    }
+}
+
+/* gx[s, r, c] (+)= g[s, r0 + r, c], summed over samples when gx is shared. */
+FN void slice_grad(const View &g, const View &gx, int r0, bool add, int S, Team t) {
+    if (!gx.p) return;
+    const int out = gx.sampled ? S : 1, per = gx.sampled || !g.sampled ? 1 : S;
+#pragma unroll 1
+    for (int i = t.rank; i < out * gx.rows * gx.ld; i += t.size) {
+        const int c = i % gx.ld, r = i / gx.ld % gx.rows;
+        const int s = i / gx.ld / gx.rows;
+        if (c >= gx.cols) {
+            if (!add) gx.p[i] = 0.0f;
+            continue;
+        }
+        float sum = 0;
+#pragma unroll 1
+        for (int k = 0; k < per; k++)
+            sum += g.sample(per > 1 ? k : s)[(int64_t)(r0 + r) * g.ld + c];
+        put(gx.p + i, sum, add);
+    }
+}
+
+OP_FN void op_stack_grad(const dev_instr &ins, Team t) {
+    const Frame &f = frame();
+    View g = view_in(ins, 0);
+    slice_grad(g, view_out(ins, STACK_GA), 0, adds(f, ins, STACK_GA), f.S, t);
+    slice_grad(g, view_out(ins, STACK_GB), ins.i[STACK_SPLIT], adds(f, ins, STACK_GB), f.S, t);
+}
+
+OP_FN void op_if_context(const dev_instr &ins, Team t) {
+    const Frame &f = frame();
+    View used = view_in(ins, f.m > 0 ? IF_CONTEXT_X : IF_CONTEXT_EMPTY), y = view_out(ins, 0);
+#pragma unroll 1
+    for (int i = t.rank; i < (y.sampled ? f.S : 1) * y.rows * y.ld; i += t.size) {
+        const int c = i % y.ld, r = i / y.ld % y.rows, s = i / y.ld / y.rows;
+        y.p[i] = c < y.cols ? used.sample(s)[(int64_t)r * used.ld + c] : 0.0f;
+    }
+}
+
+OP_FN void op_if_context_grad(const dev_instr &ins, Team t) {
+    const Frame &f = frame();
+    View g = view_in(ins, 0);
+    const int used = f.m > 0 ? IF_CONTEXT_GX : IF_CONTEXT_GEMPTY, other = 1 - used;
+    View to = view_out(ins, used), rest = view_out(ins, other);
+    slice_grad(g, to, 0, adds(f, ins, used), f.S, t);
+    if (rest.p && !adds(f, ins, other))
+        zero_words(rest.p, (int64_t)rest.all_rows(f.S) * rest.ld, t);
+}
+
+/* ---- element by element ---------------------------------------------------------------------- */
+
+FN double get(const View &v, bool is_double, int s, int r, int c) {
+    return is_double ? v.d()[v.sampled ? s : 0] : (double)v.sample(s)[(int64_t)r * v.ld + c];
+}
+
+OP_FN void op_element(const dev_instr &ins, Team t) {
+    const Frame &f = frame();
+    View a = view_in(ins, ELEMENT_A), b = view_in(ins, ELEMENT_B), y = view_out(ins, 0);
+    const bool d = ins.out[0].is_double;
+    const int S = y.sampled ? f.S : 1;
+#pragma unroll 1
+    for (int i = t.rank; i < S * y.rows * y.ld; i += t.size) {
+        const int c = i % y.ld, r = i / y.ld % y.rows, s = i / y.ld / y.rows;
+        if (c >= y.cols) {
+            y.p[i] = 0.0f;
+            continue;
+        }
+        const double u = get(a, d, s, r, c);
+        double v;
+        if (ins.op == OPCODE_scale)
+            v = ins.f[SCALE_FACTOR] * u + ins.f[SCALE_SHIFT];
+        else
+            v = u + get(b, d, s, r, c);
+        if (d)
+            y.d()[i] = v;
+        else
+            y.p[i] = (float)v;
+    }
+}
+
+/* to (+)= factor g, summed over samples when `to` is shared */
+FN void element_grad(const View &g, const View &to, bool d, double factor, bool add, int S,
+                     Team t) {
+    if (!to.p) return;
+    const int out = to.sampled ? S : 1, per = to.sampled || !g.sampled ? 1 : S;
+#pragma unroll 1
+    for (int i = t.rank; i < out * to.rows * to.ld; i += t.size) {
+        const int c = i % to.ld, r = i / to.ld % to.rows;
+        const int s = i / to.ld / to.rows;
+        if (c >= to.cols) {
+            if (!add) to.p[i] = 0.0f;
+            continue;
+        }
+        double sum = 0;
+#pragma unroll 1
+        for (int k = 0; k < per; k++) sum += factor * get(g, d, per > 1 ? k : s, r, c);
+        if (d)
+            put(to.d() + i, sum, add);
+        else
+            put(to.p + i, (float)sum, add);
+    }
+}
+
+OP_FN void op_element_grad(const dev_instr &ins, Team t) {
+    const Frame &f = frame();
+    View g = view_in(ins, ELEMENT_GRAD_G);
+    const bool d = ins.in[ELEMENT_GRAD_G].is_double;
+    const double factor = ins.op == OPCODE_scale_grad ? ins.f[SCALE_FACTOR] : 1.0;
+    element_grad(g, view_out(ins, ELEMENT_GA), d, factor, adds(f, ins, ELEMENT_GA), f.S, t);
+    if (ins.op != OPCODE_scale_grad)
+        element_grad(g, view_out(ins, ELEMENT_GB), d, factor, adds(f, ins, ELEMENT_GB), f.S, t);
+}
+
+/* ---- dot ------------------------------------------------------------------------------------- */
+
+OP_FN void op_dot(const dev_instr &ins, Team t) {
+    const Frame &f = frame();
+    View a = view_in(ins, DOT_A), w = view_in(ins, DOT_W), y = view_out(ins, 0);
+    const bool da = ins.in[DOT_A].is_double, dw = ins.in[DOT_W].is_double;
+#pragma unroll 1
+    for (int s = 0; s < (y.sampled ? f.S : 1); s++) {
+        double sum = 0;
+#pragma unroll 1
+        for (int i = t.rank; i < a.rows * a.cols; i += t.size) {
+            const int r = i / a.cols, c = i % a.cols;
+            sum += get(a, da, s, r, c) * get(w, dw, s, r, c);
+        }
+        sum = team_sum(sum, t);
+        if (t.rank == 0) y.d()[y.sampled ? s : 0] = sum;
+    }
+}
+
+FN void dot_to(const View &g, const View &other, bool d_other, const View &to, bool d_to, bool add,
+               int S, Team t) {
+    if (!to.p) return;
+    const int out = to.sampled ? S : 1, per = to.sampled || !g.sampled ? 1 : S;
+#pragma unroll 1
+    for (int i = t.rank; i < out * to.rows * to.ld; i += t.size) {
+        const int c = i % to.ld, r = i / to.ld % to.rows;
+        const int s = i / to.ld / to.rows;
+        if (c >= to.cols) {
+            if (!add) to.p[i] = 0.0f;
+            continue;
+        }
+        double sum = 0;
+#pragma unroll 1
+        for (int k = 0; k < per; k++)
+            sum += *g.d(per > 1 ? k : s) * get(other, d_other, per > 1 ? k : s, r, c);
+        if (d_to)
+            put(to.d() + i, sum, add);
+        else
+            put(to.p + i, (float)sum, add);
+    }
+}
+
+OP_FN void op_dot_grad(const dev_instr &ins, Team t) {
+    const Frame &f = frame();
+    View a = view_in(ins, DOT_GRAD_A), w = view_in(ins, DOT_GRAD_W);
+    View g = view_in(ins, DOT_GRAD_G);
+    const bool da = ins.in[DOT_GRAD_A].is_double, dw = ins.in[DOT_GRAD_W].is_double;
+    dot_to(g, w, dw, view_out(ins, DOT_GA), da, adds(f, ins, DOT_GA), f.S, t);
+    dot_to(g, a, da, view_out(ins, DOT_GW), dw, adds(f, ins, DOT_GW), f.S, t);
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* fourier.cuh: Fourier features: one, as the fused first layer computes it too, and the op. */
+#ifndef MNP_CUDA_OPS_FOURIER_CUH
+#define MNP_CUDA_OPS_FOURIER_CUH
+
+#include "backend/cuda/device/frame.cuh"
+#include "op/fourier.h"
+
+/* How far frequency times x is from a whole number: all digits of the product count, and what is
+ * left of it is rounded once. */
+FN float part_of_turn(float frequency, float x) {
+    return fmaf(frequency, x, -rintf(frequency * x));
+}
+
+FN void wave(float turns, float *cosine, float *sine) {
+    sincospif(2.0f * turns, sine, cosine);
+}
+
+/* The same within 5e-7 by the unit for such functions, for numbers that lose digits in products. */
+FN void rough_wave(float turns, float *cosine, float *sine) {
+    *cosine = fast_cosine(6.283185307f * turns), *sine = fast_sine(6.283185307f * turns);
+}
+
+/* Threads are (row, frequency) and stay at their frequency; x and the frequencies are read from
+ * shared memory where they fit. */
+OP_FN void op_fourier(const dev_instr &ins) {
+    const Frame &f = frame();
+    const View x = view_in(ins, FOURIER_X), w = view_in(ins, FOURIER_FREQ);
+    const View y = view_out(ins, FOURIER_Y);
+    const int rows = x.all_rows(f.S), F = w.rows, cols = x.cols, rest = y.ld - 2 * F;
+    const bool fits = rows * x.ld + F * w.ld <= WORK_WORDS;
+    float *room = work(), *room_w = room + rows * x.ld;
+    const float *xs = fits ? room : x.p, *ws = fits ? room_w : w.p;
+#pragma unroll 1
+    for (int i = threadIdx.x; fits && i < F * w.ld; i += THREADS) room_w[i] = w.p[i];
+#pragma unroll 1
+    for (int i = threadIdx.x; fits && i < rows * x.ld; i += THREADS) room[i] = x.p[i];
+    __syncthreads();
+    const int side = max(1, THREADS / F); /* rows at a time; threads left over have none */
+    const int first = side > 1 ? (int)threadIdx.x / F : 0;
+#pragma unroll 1
+    for (int k = (int)threadIdx.x - first * F; first < side && k < F; k += THREADS)
+#pragma unroll 1
+        for (int r = first; r < rows; r += side) {
+            float t = 0;
+#pragma unroll 1
+            for (int c = 0; c < cols; c++) t += part_of_turn(ws[k * w.ld + c], xs[r * x.ld + c]);
+            float *to = y.p + (int64_t)r * y.ld + k;
+            wave(t, to, to + F);
+        }
+#pragma unroll 1
+    for (int i = threadIdx.x; i < rows * rest; i += THREADS) {
+        const int r = i / rest, c = i % rest;
+        const bool own = ins.i[FOURIER_APPEND] && c < cols;
+        y.p[(int64_t)r * y.ld + 2 * F + c] = own ? xs[r * x.ld + c] : 0.0f;
+    }
+}
+
+#endif

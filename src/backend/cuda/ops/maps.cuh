@@ -1,0 +1,244 @@
+/* maps.cuh: the pointwise maps: rational-quadratic spline and affine, a thread per point. The
+ * bin is found without branches; the reverse pass does the forward again. A gradient that samples
+ * share is added up by the thread that owns the row. */
+#ifndef MNP_CUDA_OPS_MAPS_CUH
+#define MNP_CUDA_OPS_MAPS_CUH
+
+#include "backend/cuda/device/spline.cuh"
+
+/* The bin of v among the x knots (or the y knots). BINS: their number where it is known, which
+ * keeps everything in registers; 0: any. */
+template <int BINS>
+FN void find_bin(const Spline &o, bool by_y, float v, const float *raw, Place &t) {
+    const int K = BINS ? BINS : o.bins;
+    const float *rx = raw, *ry = raw + K, *q = raw + 2 * K;
+    const float B = o.bound, lx = 2 * B * o.min_width, ly = 2 * B * o.min_height;
+    float tx = rx[0], ty = ry[0], sx = 0, sy = 0;
+#pragma unroll
+    for (int j = 1; j < K; j++) tx = fmaxf(tx, rx[j]), ty = fmaxf(ty, ry[j]);
+#pragma unroll
+    for (int j = 0; j < K; j++) sx += expf(rx[j] - tx), sy += expf(ry[j] - ty);
+    t.top_x = tx, t.top_y = ty, t.inv_x = 1.0f / sx, t.inv_y = 1.0f / sy;
+    const float fx = t.inv_x * o.room_x, fy = t.inv_y * o.room_y;
+    float ex = expf(rx[0] - tx), ey = expf(ry[0] - ty);
+    float sum_x = lx + fx * ex, sum_y = ly + fy * ey, all_x = ex, all_y = ey;
+    float x1 = K > 1 ? sum_x - B : B, y1 = K > 1 ? sum_y - B : B;
+    t.x0 = t.y0 = -B, t.k = 0;
+    t.q0 = 0, t.q1 = K > 1 ? q[0] : 0.0f;
+    t.before_x = t.before_y = 0, t.share_x = ex, t.share_y = ey;
+#pragma unroll
+    for (int k = 1; k < K; k++) {
+        const float knot_x = sum_x - B, knot_y = sum_y - B;
+        const bool last = k + 1 == K, past = (by_y ? knot_y : knot_x) <= v;
+        ex = expf(rx[k] - tx), ey = expf(ry[k] - ty);
+        sum_x += lx + fx * ex, sum_y += ly + fy * ey;
+        if (past) {
+            t.k = k, t.x0 = knot_x, t.y0 = knot_y;
+            x1 = last ? B : sum_x - B, y1 = last ? B : sum_y - B;
+            t.q0 = q[k - 1], t.q1 = last ? 0.0f : q[k];
+            t.before_x = all_x, t.before_y = all_y, t.share_x = ex, t.share_y = ey;
+        }
+        all_x += ex, all_y += ey;
+    }
+    t.w = x1 - t.x0, t.h = y1 - t.y0, t.s = t.h / t.w;
+    t.d0 = t.k == 0 ? 1.0f : fminf(o.min_slope + softplus(t.q0), SLOPE_MAX);
+    t.d1 = t.k == K - 1 ? 1.0f : fminf(o.min_slope + softplus(t.q1), SLOPE_MAX);
+}
+
+template <int BINS>
+FN void locate(const Spline &o, bool by_y, float v, const float *raw, Place &t) {
+    find_bin<BINS>(o, by_y, v, raw, t);
+    t.theta = by_y ? spline_root(t, v) : (v - t.x0) / t.w;
+    settle(t);
+}
+
+/* A point's raw numbers: a copy in registers where their number is known. */
+template <int BINS> struct Row {
+    float v[(3 * BINS + 3) / 4 * 4];
+    MEMBER const float *get(const float *p) {
+#pragma unroll
+        for (int c = 0; c < (3 * BINS + 3) / 4 * 4; c += 4) {
+            const float4 u = ld4(p + c);
+            v[c] = u.x, v[c + 1] = u.y, v[c + 2] = u.z, v[c + 3] = u.w;
+        }
+        return v;
+    }
+};
+template <> struct Row<0> {
+    MEMBER const float *get(const float *p) { return p; }
+};
+
+template <int BINS> FN void rqs_points(const dev_instr &ins) {
+    const Frame &f = frame();
+    const Spline o = spline_of(ins);
+    const bool by_y = ins.op == OPCODE_rqs_to_data;
+    View y = view_in(ins, DMAP_Y), raw = view_in(ins, DMAP_RAW);
+    View logdet = view_in(ins, DMAP_LOGDET), out = view_out(ins, 0), l = view_out(ins, 1);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
+        const int s = i / out.rows, r = i % out.rows;
+        const float v = y.sample(s)[(int64_t)r * y.ld];
+        float image = v, L = v == v ? 0.0f : v;
+        if (v >= -o.bound && v <= o.bound) {
+            Place t;
+            Row<BINS> row;
+            locate<BINS>(o, by_y, v, row.get(raw.sample(s) + (int64_t)r * raw.ld), t);
+            image = by_y ? t.x0 + t.theta * t.w : t.y0 + t.h * spline_share(t);
+            L = by_y ? -logf(t.g) : logf(t.g);
+        }
+        if (logdet.p) L += logdet.sample(s)[(int64_t)r * logdet.ld];
+        out.p[(int64_t)i * out.ld] = image;
+        l.p[(int64_t)i * l.ld] = L;
+    }
+}
+
+OP_FN void op_rqs(const dev_instr &ins) {
+    if (ins.i[0] == 10)
+        rqs_points<10>(ins);
+    else
+        rqs_points<0>(ins);
+}
+
+template <int BINS>
+FN void spline_axis_grad(int bins, int k, const float *raw, float top, float inv, float room,
+                         float share, float before, float size, float corner, float *to, bool add) {
+    size *= room, corner *= room;
+    const float mean = (share * size + before * corner) * inv;
+    const int K = BINS ? BINS : bins;
+#pragma unroll
+    for (int j = 0; j < K; j++) {
+        const float gamma = j == k ? size - mean : j < k ? corner - mean : -mean;
+        put(to + j, expf(raw[j] - top) * inv * gamma, add);
+    }
+}
+
+/* The raw gradient of one point into its row. */
+template <int BINS>
+FN void spline_raw_grad(const Spline &o, const Place &t, const BinGrad &q, const float *raw,
+                        float *to, bool add) {
+    const int K = BINS ? BINS : o.bins;
+    spline_axis_grad<BINS>(K, t.k, raw, t.top_x, t.inv_x, o.room_x, t.share_x, t.before_x, q.w,
+                           q.x0, to, add);
+    spline_axis_grad<BINS>(K, t.k, raw + K, t.top_y, t.inv_y, o.room_y, t.share_y, t.before_y, q.h,
+                           q.y0, to + K, add);
+    const float g0 = t.q0 < SLOPE_MAX ? q.d0 * sigmoid(t.q0) : 0.0f;
+    const float g1 = t.q1 < SLOPE_MAX ? q.d1 * sigmoid(t.q1) : 0.0f;
+#pragma unroll
+    for (int j = 1; j < K; j++)
+        put(to + 2 * K + j - 1, t.k == j ? g0 : t.k == j - 1 ? g1 : 0.0f, add);
+}
+
+template <int BINS> FN void rqs_points_grad(const dev_instr &ins) {
+    const Frame &f = frame();
+    const Spline o = spline_of(ins);
+    const bool by_y = ins.op == OPCODE_rqs_to_data_grad;
+    View y = view_in(ins, DMAP_G_Y), raw = view_in(ins, DMAP_G_RAW);
+    View up = view_in(ins, DMAP_G_OUT), up_log = view_in(ins, DMAP_G_LOGDET);
+    View gy = view_out(ins, DMAP_GY), graw = view_out(ins, DMAP_GRAW);
+    View glog = view_out(ins, DMAP_GLOGDET);
+    const int S = (up.p ? up.sampled : up_log.sampled) ? f.S : 1;
+#pragma unroll 1
+    for (int r = threadIdx.x; r < y.rows; r += THREADS)
+#pragma unroll 1
+        for (int s = 0; s < S; s++) {
+            const float v = y.sample(s)[(int64_t)r * y.ld];
+            const float G = up.p ? up.sample(s)[(int64_t)r * up.ld] : 0.0f;
+            const float H = up_log.p ? up_log.sample(s)[(int64_t)r * up_log.ld] : 0.0f;
+            if (glog.p)
+                put(glog.sample(s) + (int64_t)r * glog.ld, H,
+                    adds(f, ins, DMAP_GLOGDET) || (s > 0 && !glog.sampled));
+            const bool add_raw = adds(f, ins, DMAP_GRAW) || (s > 0 && !graw.sampled);
+            float *to = graw.p ? graw.sample(s) + (int64_t)r * graw.ld : nullptr;
+            float dv = G;
+            if (v >= -o.bound && v <= o.bound) {
+                Place t;
+                Row<BINS> row;
+                const float *from = row.get(raw.sample(s) + (int64_t)r * raw.ld);
+                locate<BINS>(o, by_y, v, from, t);
+                const BinGrad q = spline_derive(t, by_y, G, H);
+                dv = q.v;
+                if (to) spline_raw_grad<BINS>(o, t, q, from, to, add_raw);
+            } else if (to && !add_raw) {
+                for (int j = 0; j < graw.cols; j++) to[j] = 0.0f;
+            }
+            for (int j = graw.cols; to && !add_raw && j < graw.ld; j++) to[j] = 0.0f;
+            if (gy.p)
+                put(gy.sample(s) + (int64_t)r * gy.ld, dv,
+                    adds(f, ins, DMAP_GY) || (s > 0 && !gy.sampled));
+        }
+}
+
+OP_FN void op_rqs_grad(const dev_instr &ins) {
+    if (ins.i[0] == 10)
+        rqs_points_grad<10>(ins);
+    else
+        rqs_points_grad<0>(ins);
+}
+
+/* ---- affine ---------------------------------------------------------------------------------- */
+
+FN float log_scale(const dev_instr &ins, float raw, float *slope) {
+    if (ins.i[0] == 0) {
+        const float kappa = (float)ins.f[0], t = tanhf(raw / kappa);
+        *slope = 1.0f - t * t;
+        return kappa * t;
+    }
+    const float floor = (float)ins.f[1], u = expf(-fabsf(raw));
+    const float alpha = floor + (1.0f - floor) * (fmaxf(raw, 0.0f) + log1pf(u));
+    *slope = (1.0f - floor) * (raw < 0 ? u : 1.0f) / (1.0f + u) / alpha;
+    return logf(alpha);
+}
+
+OP_FN void op_affine(const dev_instr &ins) {
+    const Frame &f = frame();
+    const bool to_noise = ins.op == OPCODE_affine_to_noise;
+    View y = view_in(ins, DMAP_Y), raw = view_in(ins, DMAP_RAW);
+    View logdet = view_in(ins, DMAP_LOGDET), out = view_out(ins, 0), l = view_out(ins, 1);
+#pragma unroll 1
+    for (int i = threadIdx.x; i < out.all_rows(f.S); i += THREADS) {
+        const int s = i / out.rows, r = i % out.rows;
+        const float v = y.sample(s)[(int64_t)r * y.ld];
+        const float *from = raw.sample(s) + (int64_t)r * raw.ld;
+        float slope;
+        const float a = log_scale(ins, from[1], &slope);
+        out.p[(int64_t)i * out.ld] = to_noise ? (v - from[0]) * expf(-a) : expf(a) * v + from[0];
+        const float before = logdet.p ? logdet.sample(s)[(int64_t)r * logdet.ld] : 0.0f;
+        l.p[(int64_t)i * l.ld] = before + (to_noise ? -a : a);
+    }
+}
+
+OP_FN void op_affine_grad(const dev_instr &ins) {
+    const Frame &f = frame();
+    const bool to_noise = ins.op == OPCODE_affine_to_noise_grad;
+    View y = view_in(ins, DMAP_G_Y), raw = view_in(ins, DMAP_G_RAW);
+    View up = view_in(ins, DMAP_G_OUT), up_log = view_in(ins, DMAP_G_LOGDET);
+    View gy = view_out(ins, DMAP_GY), graw = view_out(ins, DMAP_GRAW);
+    View glog = view_out(ins, DMAP_GLOGDET);
+    const int S = (up.p ? up.sampled : up_log.sampled) ? f.S : 1;
+#pragma unroll 1
+    for (int r = threadIdx.x; r < y.rows; r += THREADS)
+#pragma unroll 1
+        for (int s = 0; s < S; s++) {
+            const float v = y.sample(s)[(int64_t)r * y.ld];
+            const float *from = raw.sample(s) + (int64_t)r * raw.ld;
+            const float G = up.p ? up.sample(s)[(int64_t)r * up.ld] : 0.0f;
+            const float H = up_log.p ? up_log.sample(s)[(int64_t)r * up_log.ld] : 0.0f;
+            float slope;
+            const float alpha = expf(log_scale(ins, from[1], &slope));
+            if (glog.p)
+                put(glog.sample(s) + (int64_t)r * glog.ld, H,
+                    adds(f, ins, DMAP_GLOGDET) || (s > 0 && !glog.sampled));
+            if (gy.p)
+                put(gy.sample(s) + (int64_t)r * gy.ld, to_noise ? G / alpha : G * alpha,
+                    adds(f, ins, DMAP_GY) || (s > 0 && !gy.sampled));
+            if (!graw.p) continue;
+            const bool add = adds(f, ins, DMAP_GRAW) || (s > 0 && !graw.sampled);
+            float *to = graw.sample(s) + (int64_t)r * graw.ld;
+            put(to, to_noise ? -G / alpha : G, add);
+            put(to + 1, slope * (to_noise ? -(G * (v - from[0]) / alpha + H) : G * alpha * v + H),
+                add);
+            for (int j = 2; !add && j < graw.ld; j++) to[j] = 0.0f;
+        }
+}
+
+#endif

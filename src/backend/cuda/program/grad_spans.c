@@ -1,0 +1,136 @@
+/* grad_spans.c: see grad_spans.h. */
+#include "backend/cuda/program/grad_spans.h"
+
+/* ---- who writes what ------------------------------------------------------------------------- */
+
+/* Instructions are visited in order: what remains is the last that writes to a gradient, by its
+ * first DEV_OUTER_WORDS words. */
+static void note_part(const dev_instr *ins, int32_t k, int32_t *last) {
+    const uint32_t first = fused_place(DEV_STORE_PGRAD, 0);
+    for (int j = 0; j < FUSED_SLOTS; j++) {
+        const uint32_t place = ins->fused.place[j];
+        if (place == FUSED_ABSENT || place >> FUSED_OFFSET_BITS != DEV_STORE_PGRAD) continue;
+        last[(place - first) / DEV_OUTER_WORDS] = k;
+    }
+}
+
+static void note_op(const dev_instr *ins, int32_t k, int32_t *last) {
+    for (int j = 0; j < DEV_OUT; j++)
+        if (ins->out[j].present && ins->out[j].store == DEV_STORE_PGRAD)
+            last[ins->out[j].offset / DEV_OUTER_WORDS] = k;
+}
+
+static int32_t last_writer(const param *w, const int32_t *last) {
+    int32_t writer = -1;
+    const int64_t end = w->offset + (int64_t)w->rows * w->ld;
+    for (int64_t at = w->offset; at < end; at += DEV_OUTER_WORDS)
+        if (last[at / DEV_OUTER_WORDS] > writer) writer = last[at / DEV_OUTER_WORDS];
+    return writer;
+}
+
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+void ranges_release(cuda_program *p) {
+    int32_t sets[DEV_RELEASES], found = 0, other = -1;
+    for (int32_t k = p->count - 1; k >= 0 && found < DEV_RELEASES; k--) {
+        const int32_t kind = p->code[k].op - OPCODE_COUNT;
+        if (kind == FUSED_SET_GRAD) sets[found++] = k;
+        if (found == 0 && (kind == FUSED_LATENT_GRAD || kind == FUSED_FLOW_GRAD)) other = k;
+    }
+    p->n_releases = other < 0 ? found : 0;
+    for (int32_t r = 0; r < p->n_releases; r++) p->release[r] = sets[found - 1 - r];
+}
+
+int32_t ranges_complete(const cuda_program *p, int32_t k) {
+    for (int32_t r = 0; r < p->n_releases; r++)
+        if (k < p->release[r]) return r;
+    return DEV_ENDED;
+}
+
+static void mark_releases(cuda_program *p) {
+    const int32_t ahead = p->n_products > 0 ? RELEASES_AHEAD : 1;
+    for (int32_t r = 0; r < p->n_releases; r++) {
+        p->code[p->release[r]].releases = r + 1;
+        p->code[p->release[r]].lets = r + ahead >= p->n_releases;
+    }
+}
+
+/* Words next to each other that are summed in the same way and at the same time. */
+typedef struct stretch {
+    int64_t at, end;
+    int32_t outer, parts, release; /* as in dev_range */
+} stretch;
+
+static int32_t outer_at(const cuda_program *p, int64_t at) {
+    for (int32_t j = 0; j < p->n_outer; j++)
+        if (p->outer[j].at == at) return j;
+    return -1;
+}
+
+/* Products begin at a gradient's first word, or inside it. */
+static stretch stretch_of(const cuda_program *p, const param *w, int32_t release) {
+    const int64_t end = w->offset + (int64_t)w->rows * w->ld;
+    stretch s = {w->offset, end, outer_at(p, w->offset), 0, release};
+    for (int32_t j = 0; j < p->n_products; j++) {
+        const dev_product *of = &p->products[j];
+        if (of->at < s.at || of->at >= end) continue;
+        if (of->base + of->split > s.parts) s.parts = of->base + of->split;
+    }
+    return s;
+}
+
+/* After products all sums wait, and then are formed at once: long ones of few slots and short ones
+ * of many, so that all blocks have a place. */
+static int64_t most_words(const stretch *s, bool products) {
+    enum { FEW = 4 };
+    if (s->outer >= 0) return DEV_TILE_WORDS;
+    if (!products) return DEV_RANGE_WORDS / 2;
+    return s->parts > 0 && s->parts <= FEW ? DEV_RANGE_WORDS : DEV_RANGE_WORDS / 4;
+}
+
+static void list_stretch(const stretch *s, cuda_program *p) {
+    const int64_t most = most_words(s, p->n_products > 0);
+    for (int64_t at = s->at; at < s->end; at += most) {
+        const int64_t words = s->end - at < most ? s->end - at : most;
+        p->ranges[p->n_ranges++] =
+            (dev_range){(int32_t)at, (int32_t)words, s->outer, s->parts, s->release};
+    }
+}
+
+/* The ranges of a release: of outer products, or the others. */
+static void list_weights(const params *weights, const int32_t *last, int32_t release, bool outer,
+                         cuda_program *p) {
+    stretch now = {.outer = -1};
+    for (int32_t i = 0; i <= weights->count; i++) {
+        const param *w = i < weights->count ? &weights->list[i] : NULL;
+        if (w && w->init.frozen) continue;
+        stretch next = {.outer = -1, .release = -1};
+        if (w) next = stretch_of(p, w, ranges_complete(p, last_writer(w, last)));
+        const bool joins = now.outer < 0 && next.outer < 0 && now.parts == next.parts &&
+                           now.release == next.release;
+        if (!joins && now.release == release && (now.outer >= 0) == outer) list_stretch(&now, p);
+        if (joins) next.at = now.at;
+        now = next;
+    }
+}
+
+mnp_status ranges_list(env *e, const params *weights, cuda_program *p) {
+    const size_t pieces = (size_t)weights->words / DEV_OUTER_WORDS + 1;
+    const size_t most = (size_t)(weights->trainable / (DEV_RANGE_WORDS / 4) + weights->count + 1);
+    int32_t *last = env_alloc(e, pieces, sizeof *last, "a program");
+    p->ranges = env_alloc(e, most, sizeof *p->ranges, "a program");
+    if (!last || !p->ranges) {
+        env_free(e, last);
+        return MNP_ENOMEM;
+    }
+    for (size_t k = 0; k < pieces; k++) last[k] = -1;
+    for (int32_t k = 0; k < p->count; k++)
+        (p->code[k].op >= OPCODE_COUNT ? note_part : note_op)(&p->code[k], k, last);
+    mark_releases(p);
+    for (int32_t r = 0; r <= DEV_ENDED; r++) list_weights(weights, last, r, true, p);
+    p->job_ranges = p->n_products > 0 ? p->n_ranges : 0;
+    for (int32_t k = 0; k <= DEV_ENDED; k++)
+        list_weights(weights, last, p->n_products > 0 ? DEV_ENDED - k : k, false, p);
+    env_free(e, last);
+    return MNP_OK;
+}

@@ -1,0 +1,399 @@
+/* program.c: see program.h. Parts are fused (fuse/fuse.h), operands are inlined, products get their
+ * precision, small instructions are set side by side (schedule.h), and the first instruction that
+ * writes a weight's gradient is told to overwrite it: slots then need no zeroing. The reverse pass
+ * of a small dense layer becomes two instructions, since only the input's gradient is waited for.
+ */
+#include "backend/cuda/program/program.h"
+
+#include <string.h>
+
+#include "backend/cuda/fuse/fp16_weights.h"
+#include "backend/cuda/fuse/fuse.h"
+#include "backend/cuda/fuse/saved_rows.h"
+#include "backend/cuda/fuse/wgrad_tasks.h"
+#include "backend/cuda/program/arena.h"
+#include "backend/cuda/program/cuda_ops.h"
+#include "backend/cuda/program/grad_spans.h"
+#include "backend/cuda/program/schedule.h"
+#include "op/affine.h"
+#include "op/attention.h"
+#include "op/gauss.h"
+#include "op/join.h"
+#include "op/linear.h"
+#include "op/map.h"
+#include "op/pool.h"
+#include "op/reduce.h"
+#include "op/rqs.h"
+#include "op/update.h"
+
+/* device.h repeats these. */
+_Static_assert((int)OPCODE_COUNT == (int)OP_COUNT && (int)OPCODE_tick == (int)OP_tick, "ops.def");
+_Static_assert((int)DEV_EXT_N == (int)EXT_N && (int)DEV_EXT_M == (int)EXT_M &&
+                   (int)DEV_EXT_K == (int)EXT_K,
+               "extent");
+_Static_assert((int)DEV_STORE_PARAM == (int)STORE_PARAM && (int)DEV_STORE_PGRAD == (int)STORE_PGRAD,
+               "store");
+_Static_assert((int)DEV_FEEDS == (int)EXEC_FEEDS && (int)DEV_EMITS == (int)EXEC_EMITS, "bindings");
+_Static_assert(sizeof(dev_step) == sizeof(step_block) &&
+                   offsetof(dev_step, bad_item) == offsetof(step_block, bad_item) &&
+                   offsetof(dev_step, rate_max) == offsetof(step_block, rate_max),
+               "step block");
+_Static_assert((int)DATT_KEYS == (int)ATTENTION_KEYS && (int)DATT_VCOL == (int)ATTENTION_VCOL &&
+                   (int)DATT_G_G == (int)ATTENTION_GRAD_G && (int)DATT_G_O == (int)ATTENTION_GRAD_O,
+               "attention");
+_Static_assert((int)DMAP_LOGDET == (int)MAP_LOGDET && (int)DMAP_G_LOGDET == (int)MAP_GRAD_LOGDET &&
+                   (int)DMAP_GLOGDET == (int)MAP_GLOGDET,
+               "maps");
+_Static_assert((int)DRQS_MIN_DERIVATIVE == (int)RQS_MIN_DERIVATIVE && RQS_BINS == 0, "rqs");
+_Static_assert(AFFINE_KIND == 0 && AFFINE_KAPPA == 0 && AFFINE_FLOOR == 1 && AFFINE_EXP_TANH == 0 &&
+                   AFFINE_SCALE == 1,
+               "affine");
+_Static_assert((int)DSAMPLE_TAG == (int)SAMPLE_TAG && GAUSS_KIND == 0 && SIGMA_SIGMOID == 0 &&
+                   SAMPLE_GRAD_G == 3 && RATIO_GRAD_G == 3 && KL_GRAD_G == 2,
+               "gauss");
+_Static_assert(POOL_OVER == 0 && POOL_MEAN == 1 && REDUCE_RANGE == 0 && REDUCE_FACTOR == 0,
+               "pool, reduce");
+_Static_assert((int)DREPORT_COUNT == (int)REPORT_COUNT && ACT_RELU == 1, "report, act");
+
+static dev_operand operand_of(const plan *p, const cuda_program *out, val v) {
+    if (v == VAL_NONE) return (dev_operand){0};
+    const value *at = &p->values[v];
+    return (dev_operand){.offset = out->offset[v],
+                         .rows = at->rows,
+                         .cols = at->cols,
+                         .ld = at->ld,
+                         .present = 1,
+                         .store = (uint8_t)at->store,
+                         .ext = (uint8_t)at->ext,
+                         .sampled = at->sampled,
+                         .is_double = at->type == TYPE_F64};
+}
+
+/* bfloat16 is for the encoder alone: attention, and products with its weights. */
+static bool in_encoder(const plan *p, const instr *ins) {
+    if (ins->op == OP_attention || ins->op == OP_attention_grad) return true;
+    if (ins->op != OP_linear && ins->op != OP_linear_grad) return false;
+    const value *w = &p->values[ins->in[LINEAR_W]];
+    return w->store == STORE_PARAM && strncmp(p->params->list[w->param].name, "enc.", 4) == 0;
+}
+
+static int32_t math_of(const plan *p, const instr *ins, exec_math math) {
+    if (math == MATH_FP32) return DEV_FP32;
+    return math == MATH_BF16 && in_encoder(p, ins) ? DEV_BF16 : DEV_TF32;
+}
+
+static mnp_status translate(env *e, const plan *p, const cuda_program *program, const instr *ins,
+                            exec_math math, dev_instr *out) {
+    if (!known_op(ins->op))
+        return env_fail(e, MNP_EUNSUPPORTED, "the op '%s' is not there on cuda", op_name(ins->op));
+    bool fits = true;
+    for (int j = DEV_IN; j < INSTR_IN; j++) fits &= ins->in[j] == VAL_NONE;
+    for (int j = DEV_OUT; j < INSTR_OUT; j++) fits &= ins->out[j] == VAL_NONE;
+    if (!fits)
+        return env_fail(e, MNP_EUNSUPPORTED, "the op '%s' has too many operands for cuda",
+                        op_name(ins->op));
+    *out = (dev_instr){.op = ins->op, .acc = ins->acc, .math = math_of(p, ins, math)};
+    for (int j = 0; j < DEV_INT; j++) out->i[j] = ins->i[j];
+    for (int j = 0; j < DEV_REAL; j++) out->f[j] = ins->f[j];
+    for (int j = 0; j < DEV_IN; j++) out->in[j] = operand_of(p, program, ins->in[j]);
+    for (int j = 0; j < DEV_OUT; j++) out->out[j] = operand_of(p, program, ins->out[j]);
+    return MNP_OK;
+}
+
+/* ---- scratch --------------------------------------------------------------------------------- */
+
+static int64_t rows_of(const plan *p, const value *v) {
+    return plan_rows(p, v->ext, v->rows);
+}
+
+static int64_t scratch_of(const plan *p, const instr *ins) {
+    if (ins->op == OP_draw) return 3 * p->opts.n; /* an order, its draws, where numbers came from */
+    if (ins->op == OP_attention_grad)
+        return rows_of(p, &p->values[ins->in[ATTENTION_GRAD_QV]]) * ins->i[ATTENTION_HEADS] *
+               p->opts.samples;
+    return 0;
+}
+
+static mnp_status check_step(env *e, const plan *p, cuda_program *out) {
+    static const op_id update[] = {OP_slot_sum, OP_grad_norm, OP_grad_total, OP_adam, OP_tick};
+    const int32_t count = p->n_instrs - p->n_function, all = sizeof update / sizeof *update;
+    bool same = count == all;
+    for (int32_t k = 0; same && k < all; k++)
+        same = p->instrs[p->n_function + k].op == (int32_t)update[k];
+    out->updates = same;
+    if (count == 0 || same) return MNP_OK;
+    return env_fail(e, MNP_EUNSUPPORTED, "cuda has no step but the usual update");
+}
+
+/* ---- small instructions, side by side -------------------------------------------------------- */
+
+_Static_assert((int)SCHEDULE_TOGETHER == (int)DEV_TOGETHER &&
+                   (int)SCHEDULE_SPANS >= (int)FUSED_SLOTS,
+               "schedule");
+
+static bool is_small_value(const plan *p, val v) {
+    if (v == VAL_NONE) return true;
+    const value *at = &p->values[v];
+    if (at->store != STORE_ACT) return at->ld <= DEV_FEW_WIDTH;
+    return at->ext == EXT_FIXED && at->rows <= DEV_FEW_ROWS && at->ld <= DEV_FEW_WIDTH;
+}
+
+static bool is_small(const plan *p, const instr *ins) {
+    bool small = known_to_teams(ins->op) && p->opts.samples == 1;
+    for (int j = 0; j < INSTR_IN; j++) small &= is_small_value(p, ins->in[j]);
+    for (int j = 0; j < INSTR_OUT; j++) small &= is_small_value(p, ins->out[j]);
+    /* the join with a column of points has a product, which goes by warps of the whole block */
+    return small && !(ins->op == OP_join_grad && ins->in[JOIN_GRAD_P] != VAL_NONE);
+}
+
+/* The two halves of a small dense layer's reverse pass: to the input, and to the weights. */
+static int halves_of(const plan *p, const instr *ins, instr half[2]) {
+    half[0] = half[1] = *ins;
+    const bool to_x = ins->out[LINEAR_GX] != VAL_NONE || ins->out[LINEAR_GRES] != VAL_NONE;
+    const bool to_w = ins->out[LINEAR_GW] != VAL_NONE || ins->out[LINEAR_GB] != VAL_NONE;
+    if (ins->op != OP_linear_grad || !to_x || !to_w || !is_small(p, ins)) return 1;
+    half[0].out[LINEAR_GW] = half[0].out[LINEAR_GB] = VAL_NONE;
+    half[1].out[LINEAR_GX] = half[1].out[LINEAR_GRES] = VAL_NONE;
+    half[1].i[LINEAR_SKIP] = 0;
+    return 2;
+}
+
+/* Small values get places of their own after the plan's arena: sharing memory would tie together
+ * instructions that have nothing else in common. */
+static mnp_status place_small(env *e, const plan *p, cuda_program *out) {
+    out->offset = env_alloc(e, (size_t)p->n_values + 1, sizeof *out->offset, "a program");
+    if (!out->offset) return MNP_ENOMEM;
+    out->act_words = p->act_words;
+    for (val v = 0; v < p->n_values; v++) {
+        const value *at = &p->values[v];
+        out->offset[v] = at->offset;
+        if (at->store != STORE_ACT || at->offset < 0 || !is_small_value(p, v)) continue;
+        out->offset[v] = out->act_words;
+        out->act_words += plan_words(p, at);
+    }
+    return MNP_OK;
+}
+
+static span span_of(const plan *p, const cuda_program *out, val v) {
+    const value *at = &p->values[v];
+    return (span){(int32_t)at->store, out->offset[v], out->offset[v] + plan_words(p, at)};
+}
+
+/* Cycles on an H200, roughly; only their proportions matter. */
+static int32_t cost_of(const plan *p, const instr *ins, bool small) {
+    if (small) return ins->op == OP_linear_grad ? 1500 : 1000;
+    const bool attention = ins->op == OP_attention || ins->op == OP_attention_grad;
+    const bool reverse = ins->op == OP_attention_grad || ins->op == OP_linear_grad;
+    int32_t cost = (attention ? 8000 : 4000) * (reverse ? 2 : 1);
+    val v = ins->out[0]; /* else its first operand: a join without ReLU begins with none */
+    for (int j = 0; j < INSTR_IN && v == VAL_NONE; j++) v = ins->in[j];
+    return v != VAL_NONE && p->values[v].ext == EXT_M ? cost / 2 : cost;
+}
+
+static task task_of(const plan *p, const cuda_program *out, const instr *ins) {
+    task t = {.small = is_small(p, ins), .fence = ins->op == OP_draw};
+    t.cost = ins->op == OP_draw ? 0 : cost_of(p, ins, t.small);
+    for (int j = 0; j < DEV_IN; j++)
+        if (ins->in[j] != VAL_NONE) t.in[t.n_in++] = span_of(p, out, ins->in[j]);
+    for (int j = 0; j < DEV_OUT; j++)
+        if (ins->out[j] != VAL_NONE) t.out[t.n_out++] = span_of(p, out, ins->out[j]);
+    return t;
+}
+
+/* ---- fused parts ----------------------------------------------------------------------------- */
+
+static task task_of_part(const plan *p, const cuda_program *out, const fuse_part *part) {
+    task t = {.cost = 60000}; /* about the mean of them */
+    for (int k = 0; k < FUSED_SLOTS; k++) {
+        if (part->slot[k] == VAL_NONE) continue;
+        const span at = span_of(p, out, part->slot[k]);
+        if (part->outs >> k & 1u)
+            t.out[t.n_out++] = at;
+        else
+            t.in[t.n_in++] = at;
+    }
+    return t;
+}
+
+static dev_fused operands_of(const plan *p, const cuda_program *out, const fuse_part *part) {
+    dev_fused d = {.acc = part->acc};
+    for (int k = 0; k < FUSED_SLOTS; k++) {
+        const val v = part->slot[k];
+        d.place[k] =
+            v == VAL_NONE ? FUSED_ABSENT : fused_place((int)p->values[v].store, out->offset[v]);
+    }
+    return d;
+}
+
+/* The instruction for a part, with the attributes of one of its ops. */
+static dev_instr call_part(const plan *p, const cuda_program *out, const fuse_part *part,
+                           exec_math math) {
+    const instr *like = &p->instrs[part->like];
+    dev_instr d = {.op = OPCODE_COUNT + (int32_t)part->pattern->kind,
+                   .math = math_of(p, like, math)};
+    for (int j = 0; j < DEV_INT; j++) d.i[j] = like->i[j];
+    for (int j = 0; j < DEV_REAL; j++) d.f[j] = like->f[j];
+    d.fused = operands_of(p, out, part);
+    return d;
+}
+
+/* Do the places of all operands have a name, even if every value gets one of its own (fuse/fuse.h)?
+ */
+static bool places_fit(const plan *p, const cuda_program *out) {
+    const int64_t most = (int64_t)1 << FUSED_OFFSET_BITS;
+    int64_t words = out->act_words;
+    for (val v = 0; v < p->n_values; v++)
+        if (p->values[v].store == STORE_ACT) words += plan_words(p, &p->values[v]);
+    return words < most && p->params->words < most;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* What is made ready: the plan's instructions, some of them in halves, and its parts. */
+typedef struct draft {
+    fuse_list units;
+    instr *list;
+    int32_t *from; /* the plan's instruction it is, or is half of; ~k: part k */
+    task *tasks;
+    int32_t count;
+} draft;
+
+static void add_instruction(const plan *p, const cuda_program *out, draft *d, int32_t k) {
+    instr half[2];
+    const int parts = halves_of(p, &p->instrs[k], half);
+    for (int j = 0; j < parts; j++) {
+        d->list[d->count] = half[j];
+        d->from[d->count] = k;
+        d->tasks[d->count++] = task_of(p, out, &half[j]);
+    }
+}
+
+static void add_part(const plan *p, const cuda_program *out, draft *d, int32_t unit) {
+    d->from[d->count] = unit;
+    d->tasks[d->count++] = task_of_part(p, out, &d->units.parts[~unit]);
+}
+
+static mnp_status draft_make(env *e, const plan *p, uint32_t kinds, cuda_program *out, draft *d) {
+    const size_t most = 2 * (size_t)p->n_function + 1;
+    d->list = env_alloc(e, most, sizeof *d->list, "a program");
+    d->from = env_alloc(e, most, sizeof *d->from, "a program");
+    d->tasks = env_alloc(e, most, sizeof *d->tasks, "a program");
+    if (!d->list || !d->from || !d->tasks) return MNP_ENOMEM;
+    for (int32_t k = 0; k < p->n_function; k++) d->tasks[k] = task_of(p, out, &p->instrs[k]);
+    if (!places_fit(p, out)) kinds = 0;
+    MNP_TRY(fuse_find(e, p, d->tasks, kinds, out->offset, &out->act_words, &d->units));
+    for (int32_t k = 0; k < d->units.n_units; k++) {
+        const int32_t unit = d->units.units[k];
+        if (unit < 0)
+            add_part(p, out, d, unit);
+        else
+            add_instruction(p, out, d, unit);
+    }
+    return MNP_OK;
+}
+
+static void draft_free(env *e, draft *d) {
+    fuse_free(e, &d->units);
+    env_free(e, d->list);
+    env_free(e, d->from);
+    env_free(e, d->tasks);
+}
+
+/* Is v a weight's gradient that nothing has written so far? */
+static bool is_fresh(const plan *p, val v, bool *seen, cuda_program *out) {
+    if (v == VAL_NONE || p->values[v].store != STORE_PGRAD) return false;
+    const bool fresh = !seen[v];
+    out->has_grad = seen[v] = true;
+    return fresh;
+}
+
+static mnp_status mark_fresh(env *e, const plan *p, const draft *d, const int32_t *order,
+                             cuda_program *out) {
+    bool *seen = env_alloc(e, (size_t)p->n_values + 1, sizeof *seen, "a program");
+    if (!seen) return MNP_ENOMEM;
+    for (int32_t k = 0; k < d->count; k++) {
+        const int32_t from = d->from[order[k]];
+        if (from < 0) {
+            const fuse_part *part = &d->units.parts[~from];
+            for (int j = 0; j < FUSED_SLOTS; j++)
+                if ((part->outs >> j & 1u) && is_fresh(p, part->slot[j], seen, out))
+                    out->code[k].fused.fresh |= (uint64_t)1 << j;
+        } else {
+            for (int j = 0; j < DEV_OUT; j++)
+                if (is_fresh(p, d->list[order[k]].out[j], seen, out)) out->code[k].fresh |= 1u << j;
+        }
+    }
+    env_free(e, seen);
+    return MNP_OK;
+}
+
+static mnp_status room_for(env *e, const draft *d, cuda_program *out) {
+    const size_t words = (size_t)d->count + 1;
+    out->count = d->count, out->n_fused = d->units.n_parts;
+    out->code = env_alloc(e, words, sizeof *out->code, "a program");
+    out->from = env_alloc(e, words, sizeof *out->from, "a program");
+    out->part = env_alloc(e, words, sizeof *out->part, "a program");
+    return out->code && out->from && out->part ? MNP_OK : MNP_ENOMEM;
+}
+
+/* What stands at place k of the program: task number `at` of the draft. */
+static mnp_status fill_place(env *e, const plan *p, exec_math math, const draft *d, int32_t at,
+                             int32_t k, cuda_program *out) {
+    const int32_t from = d->from[at];
+    if (from < 0) {
+        const fuse_part *part = &d->units.parts[~from];
+        out->code[k] = call_part(p, out, part, math);
+        out->from[k] = part->like;
+        out->part[k] = part->pattern->name;
+        return MNP_OK;
+    }
+    const int64_t scratch = scratch_of(p, &d->list[at]);
+    if (scratch > out->scratch_words) out->scratch_words = scratch;
+    out->from[k] = from;
+    return translate(e, p, out, &d->list[at], math, &out->code[k]);
+}
+
+static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cuda_program *out) {
+    const size_t words = (size_t)d->count + 1;
+    int32_t *order = env_alloc(e, words, 2 * sizeof *order, "a program");
+    mnp_status status = order ? room_for(e, d, out) : MNP_ENOMEM;
+    if (status == MNP_OK) status = schedule_make(e, d->tasks, d->count, order, order + words);
+    for (int32_t k = 0; k < d->count && status == MNP_OK; k++) {
+        status = fill_place(e, p, math, d, order[k], k, out);
+        out->code[k].together = order[words + (size_t)k];
+    }
+    if (status == MNP_OK) status = mark_fresh(e, p, d, order, out);
+    if (status == MNP_OK) status = kept_place(e, p->params->trainable, out);
+    if (status == MNP_OK) status = arena_shorten(e, p, out);
+    if (status == MNP_OK && out->updates) status = ranges_list(e, p->params, out);
+    if (status == MNP_OK && out->updates) status = jobs_list(e, out);
+    if (status == MNP_OK) status = halves_place(e, p->params->words, out);
+    env_free(e, order);
+    return status;
+}
+
+mnp_status program_make(env *e, const plan *p, exec_math math, uint32_t kinds, cuda_program *out) {
+    *out = (cuda_program){0};
+    draft d = {0};
+    mnp_status status = check_step(e, p, out);
+    if (status == MNP_OK) status = place_small(e, p, out);
+    if (status == MNP_OK) status = draft_make(e, p, kinds, out, &d);
+    if (status == MNP_OK) status = fill(e, p, math, &d, out);
+    draft_free(e, &d);
+    if (status != MNP_OK) program_free(e, out);
+    return status;
+}
+
+void program_free(env *e, cuda_program *p) {
+    env_free(e, p->code);
+    env_free(e, p->from);
+    env_free(e, p->part);
+    env_free(e, p->outer);
+    env_free(e, p->products);
+    env_free(e, p->terms);
+    env_free(e, p->ranges);
+    env_free(e, p->jobs);
+    env_free(e, p->half_at);
+    env_free(e, p->offset);
+    *p = (cuda_program){0};
+}

@@ -1,7 +1,5 @@
 /* cmd_predict.c: mnp predict MODEL: mean, spread and quantiles at given places, as CSV. They are
  * taken over joint draws with the process's own noise. --grid ROWSxCOLS makes maps (map.h). */
-#include <math.h>
-
 #include "cli/map.h"
 #include "util/csv.h"
 
@@ -35,21 +33,8 @@ static void put_header(csv_writer *w, const point_names *names, int64_t draws) {
     csv_end_row(w);
 }
 
-/* `values` are the S draws at one target; they get sorted. sd divides by S - 1. */
-static void put_summary(csv_writer *w, double *values, int64_t samples) {
-    double mean = 0, squares = 0;
-    for (int64_t s = 0; s < samples; s++) mean += values[s] / (double)samples;
-    for (int64_t s = 0; s < samples; s++) squares += (values[s] - mean) * (values[s] - mean);
-    csv_put_double(w, mean);
-    csv_put_double(w, samples > 1 ? sqrt(squares / (double)(samples - 1)) : 0);
-    points_sort(values, samples);
-    for (int k = 0; k < LEVELS; k++) csv_put_double(w, points_quantile(values, samples, levels[k]));
-}
-
-/* y (S, n) */
-static int write_table(cli *c, const question *q, const double *y, int64_t samples) {
-    double *column = env_alloc(&c->env, (size_t)samples, sizeof *column, "the draws");
-    if (!column) return points_failed(c);
+/* The rows of a finished summary. */
+static int write_table(cli *c, const question *q, const mnp_summary *s, int64_t samples) {
     int64_t n = q->targets.n, x_dim = q->names.x_dim, draws = cli_has(c, "draws") ? samples : 0;
     buf table;
     csv_writer w;
@@ -58,14 +43,14 @@ static int write_table(cli *c, const question *q, const double *y, int64_t sampl
     put_header(&w, &q->names, draws);
     for (int64_t i = 0; i < n; i++) {
         for (int64_t k = 0; k < x_dim; k++) csv_put_double(&w, q->targets.x[i * x_dim + k]);
-        for (int64_t s = 0; s < samples; s++) column[s] = y[s * n + i];
-        put_summary(&w, column, samples);
-        for (int64_t s = 0; s < draws; s++) csv_put_double(&w, y[s * n + i]);
+        csv_put_double(&w, s->mean[i]);
+        csv_put_double(&w, s->sd[i]);
+        for (int k = 0; k < LEVELS; k++) csv_put_double(&w, s->quantiles[k * n + i]);
+        for (int64_t d = 0; d < draws; d++) csv_put_double(&w, s->draws[d * n + i]);
         csv_end_row(&w);
     }
     int code = points_write(c, &table);
     buf_free(&table);
-    env_free(&c->env, column);
     return code;
 }
 
@@ -76,10 +61,22 @@ static int predict(cli *c, const question *q, int64_t samples) {
                         "%lld targets times %lld samples are too many values for one run (the most "
                         "is %d): lower --samples or split the targets",
                         (long long)n, (long long)samples, PREDICT_VALUES_MAX);
-    double *y;
-    int code = question_values(c, q, samples, MNP_BASE_NORMAL, &y);
-    if (code == 0) code = write_table(c, q, y, samples);
-    env_free(&c->env, y);
+    mnp_predictor *p = NULL;
+    int code = question_draw(c, q, samples, &p);
+    if (code != 0) return code;
+    double *space =
+        env_alloc(&c->env, (size_t)(n * (2 + LEVELS + samples)), sizeof *space, "the draws");
+    mnp_summary s = {.size = sizeof s, .levels = LEVELS, .level = levels};
+    if (space) {
+        s.mean = space, s.sd = space + n;
+        s.quantiles = space + 2 * n, s.draws = s.quantiles + LEVELS * n;
+        mnp_status status = mnp_predictor_summary(p, q->targets.x, n, MNP_BASE_NORMAL, &s);
+        code = status == MNP_OK ? write_table(c, q, &s, samples) : cli_failed(c, status);
+    } else {
+        code = points_failed(c);
+    }
+    env_free(&c->env, space);
+    mnp_predictor_destroy(p);
     return code;
 }
 

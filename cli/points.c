@@ -175,10 +175,9 @@ static int pick_columns(cli *c, const point_names *names, const csv_table *t, bo
 /* The k-th wanted number of a row: an x, or y after the last. */
 static int read_number(cli *c, const point_names *names, const csv_table *t, size_t row,
                        const picked *p, int64_t k, double *out, bool *missing) {
-    const model *m = names->model->m;
     if (csv_number(&c->env, t, row, p->column[k], out, missing) != MNP_OK) return points_failed(c);
     if (missing && *missing) return 0;
-    if (k < names->x_dim ? model_reaches_x(m, k, *out) : model_reaches_y(m, *out)) return 0;
+    if (mnp_model_distance(names->model, k, *out) <= MNP_REACH) return 0;
     return cli_fail(c, EXIT_FAILED,
                     "%s:%u: column \"%.80s\": %s is too far from what the model was trained on for "
                     "single precision (give it in the units of the training data)",
@@ -281,7 +280,7 @@ int points_grid(cli *c, const point_names *names, const char *text, points *out)
                         x_dim == 1 ? "the one input" : "each input of the model", text);
     for (k = 0; k < x_dim; k++)
         for (int end = 0; end < 2; end++)
-            if (!model_reaches_x(names->model->m, k, end ? hi[k] : lo[k]))
+            if (!(mnp_model_distance(names->model, k, end ? hi[k] : lo[k]) <= MNP_REACH))
                 return cli_fail(c, EXIT_USAGE,
                                 "--grid: %s = %g is too far from what the model was trained on for "
                                 "single precision (give it in the units of the training data)",
@@ -320,19 +319,18 @@ int question_targets(cli *c, question *q) {
 }
 
 static void warn(const cli *c, const point_names *names, const points *p, const char *what) {
-    const model *m = names->model->m;
-    int64_t far = 0;
+    int64_t far = 0, x_dim = names->x_dim;
     for (int64_t i = 0; i < p->n; i++) {
-        bool away = p->y && model_distance_y(m, p->y[i]) > MODEL_FAR;
-        for (int64_t k = 0; k < names->x_dim; k++)
-            away |= model_distance_x(m, k, p->x[i * names->x_dim + k]) > MODEL_FAR;
+        bool away = p->y && mnp_model_distance(names->model, x_dim, p->y[i]) > MNP_FAR;
+        for (int64_t k = 0; k < x_dim; k++)
+            away |= mnp_model_distance(names->model, k, p->x[i * x_dim + k]) > MNP_FAR;
         far += away;
     }
     if (far)
         cli_note(c,
                  "note: %lld of %lld %s points lie more than %g times its spread from the "
                  "training data: the model knows nothing there (are the units right?)",
-                 (long long)far, (long long)p->n, what, MODEL_FAR);
+                 (long long)far, (long long)p->n, what, MNP_FAR);
 }
 
 void question_warn(const cli *c, const question *q) {

@@ -215,6 +215,13 @@ MNP_API mnp_status mnp_model_set_note(mnp_ctx *ctx, mnp_model *model, const char
                                       const char *value);
 MNP_API const char *mnp_model_note_key(const mnp_model *model, int k); /* NULL after the last */
 
+/* How far a raw value lies from the centre of the training data, in units of its spread: of input
+ * k, or of the output where k is the number of inputs. Beyond MNP_REACH the model refuses it,
+ * beyond MNP_FAR its answers say little. NaN where there is no such k. */
+#define MNP_REACH 16777216.0 /* 2^24 */
+#define MNP_FAR   100.0
+MNP_API double mnp_model_distance(const mnp_model *model, int64_t k, double value);
+
 /* The training step as it is run, one line per operation, for a function of n points with up to m
  * of context (0 <= m <= n); into a caller's buffer, cut to `size` bytes. Returns the length it
  * would have (like snprintf), so out may be NULL with size 0; 0 on failure, with a text. */
@@ -373,6 +380,42 @@ MNP_API mnp_status mnp_predictor_path(mnp_predictor *p, const double *x, int64_t
                                       double *path);
 /* log p(y_i | z_s): logp (S, n); without latents log p(y_i | set), S times. */
 MNP_API mnp_status mnp_predictor_logp(mnp_predictor *p, const mnp_set *targets, double *logp);
+
+/* What is wanted of S draws at n targets, and where it goes; a place that is NULL is left out.
+ * sd divides by S - 1, and is 0 for one draw. A quantile of probability p lies between the two
+ * draws nearest to place p (S - 1) of the sorted ones, counted from 0: y_(k) + (h - k) (y_(k+1) -
+ * y_(k)) with h = p (S - 1), k = floor(h) (definition 7 of Hyndman and Fan). */
+typedef struct mnp_summary {
+    size_t size;         /* sizeof(mnp_summary)              */
+    int64_t levels;      /* how many quantiles               */
+    const double *level; /* (levels) probabilities in 0 .. 1 */
+    double *mean, *sd;   /* (n)                              */
+    double *quantiles;   /* (levels, n)                      */
+    double *draws;       /* (S, n)                           */
+} mnp_summary;
+/* Of what mnp_predictor_predict() would answer. */
+MNP_API mnp_status mnp_predictor_summary(mnp_predictor *p, const double *x, int64_t n,
+                                         mnp_base base, const mnp_summary *out);
+/* Of draws y (samples, n) that the caller has. */
+MNP_API mnp_status mnp_summarise(mnp_ctx *ctx, const double *y, int64_t samples, int64_t n,
+                                 const mnp_summary *out);
+
+/* One model given many contexts, each by itself: `count` of them, any of them empty; the worker
+ * threads share them. target_sets is 1 (all are asked about the same targets) or count; a set's y
+ * is not read. In every array of `out` the numbers of context k follow those of k - 1: mean and sd
+ * (n_0 + n_1 + ...), draws S n_k and quantiles levels n_k for each. Context k gets the bits of a
+ * predictor of its own after mnp_predictor_draw_latents(p, seed + k, samples), whatever the number
+ * of threads. A failure names the first context that has it; opts may be NULL. */
+typedef struct mnp_many_opts {
+    size_t size;     /* sizeof(mnp_many_opts)                         */
+    int64_t samples; /* S; 0 = 200                                    */
+    uint64_t seed;
+    mnp_base base;
+    const char *device; /* see mnp_predictor_create(); NULL = "cpu"   */
+} mnp_many_opts;
+MNP_API mnp_status mnp_predict_many(mnp_ctx *ctx, const mnp_model *model, const mnp_set *contexts,
+                                    int64_t count, const mnp_set *targets, int64_t target_sets,
+                                    const mnp_many_opts *opts, const mnp_summary *out);
 
 /* Given its latents a function is, at every x, a monotone map of the base noise. Its values at n
  * targets for fixed levels of the noise, each the same at all targets: y (MNP_LEVELS, S, n). Level

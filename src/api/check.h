@@ -24,6 +24,8 @@ enum {
     mnp_agent_train_opts_first = STRUCT_END(mnp_agent_train_opts, progress_user),
     mnp_log_opts_first = STRUCT_END(mnp_log_opts, passes),
     mnp_train_report_first = STRUCT_END(mnp_train_report, best_step),
+    mnp_summary_first = STRUCT_END(mnp_summary, draws),
+    mnp_many_opts_first = STRUCT_END(mnp_many_opts, device),
     mnp_scores_first = STRUCT_END(mnp_scores, se_pixels),
     mnp_laws_first = STRUCT_END(mnp_laws, samples),
     mnp_bandit_scores_first = STRUCT_END(mnp_bandit_scores, seconds),

@@ -164,6 +164,12 @@ void mnp_model_destroy(mnp_model *handle) {
     model_drop(handle);
 }
 
+double mnp_model_distance(const mnp_model *model, int64_t k, double value) {
+    if (!model || k < 0 || k > model->m->spec.x_dim) return NAN;
+    return k < model->m->spec.x_dim ? model_distance_x(model->m, k, value)
+                                    : model_distance_y(model->m, value);
+}
+
 int64_t mnp_model_parameters(const mnp_model *model) {
     return model ? params_count(&model->m->params) : 0;
 }

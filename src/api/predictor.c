@@ -2,6 +2,11 @@
 #include "api/handles.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "run/many.h"
+#include "run/score.h"
+#include "run/summary.h"
 
 mnp_status mnp_predictor_create(mnp_ctx *ctx, const mnp_model *model, const char *device,
                                 mnp_predictor **out) {
@@ -102,6 +107,98 @@ mnp_status mnp_predictor_logp(mnp_predictor *p, const mnp_set *targets, double *
     MNP_TRY(check_set(&p->ctx->env, targets, 1, dims_of(p), "targets"));
     MNP_TRY(check_query(p, targets->x, targets->n, logp, 1, "logp"));
     return predictor_logp(p->p, targets->x, targets->y, targets->n, logp);
+}
+
+/* ---- summaries ------------------------------------------------------------------------------- */
+
+/* `out` into `to`, of `samples` draws at n targets. */
+static mnp_status take_summary(env *e, const mnp_summary *out, int64_t samples, int64_t n,
+                               mnp_summary *to) {
+    MNP_TRY(check_given(e, out, "out"));
+    MNP_TRY(TAKE_OPTS(e, mnp_summary, out, to));
+    MNP_TRY(check_range(e, to->levels, 0, CHECK_COUNT_MAX, "levels"));
+    MNP_TRY(check_array(e, to->level, to->levels, 1, "level"));
+    for (int64_t k = 0; k < to->levels; k++)
+        if (!(to->level[k] >= 0 && to->level[k] <= 1))
+            return env_fail(e, MNP_EINVAL, "level %lld of a summary is %g, and must be from 0 to 1",
+                            (long long)k, to->level[k]);
+    if (to->quantiles) MNP_TRY(check_array(e, to->quantiles, to->levels, n, "quantiles"));
+    return check_array(e, to, samples, n, "the draws");
+}
+
+mnp_status mnp_predictor_summary(mnp_predictor *p, const double *x, int64_t n, mnp_base base,
+                                 const mnp_summary *out) {
+    if (!p) return MNP_EINVAL;
+    env *e = &p->ctx->env;
+    mnp_summary to;
+    int64_t samples = predictor_samples(p->p);
+    MNP_TRY(check_range(e, n, 1, CHECK_COUNT_MAX, "n"));
+    MNP_TRY(take_summary(e, out, samples, n, &to));
+    double *own = NULL, *y = to.draws;
+    if (!y) y = own = env_alloc(e, (size_t)(samples * n), sizeof *own, "the draws");
+    mnp_status status = y ? mnp_predictor_predict(p, x, n, base, y) : MNP_ENOMEM;
+    if (status == MNP_OK) status = summary_make(e, y, samples, n, &to);
+    env_free(e, own);
+    return status;
+}
+
+mnp_status mnp_summarise(mnp_ctx *ctx, const double *y, int64_t samples, int64_t n,
+                         const mnp_summary *out) {
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    mnp_summary to;
+    MNP_TRY(check_range(e, samples, 1, CHECK_COUNT_MAX, "samples"));
+    MNP_TRY(check_range(e, n, 1, CHECK_COUNT_MAX, "n"));
+    MNP_TRY(check_array(e, y, samples, n, "y"));
+    MNP_TRY(take_summary(e, out, samples, n, &to));
+    for (int64_t i = 0; i < samples * n; i++) MNP_TRY(check_finite(e, y[i], "a draw"));
+    if (to.draws && to.draws != y) memcpy(to.draws, y, (size_t)(samples * n) * sizeof *y);
+    return summary_make(e, y, samples, n, &to);
+}
+
+/* The sets of many contexts; the total of the targets. */
+static mnp_status check_many(env *e, const many *q, int64_t *total) {
+    MNP_TRY(check_range(e, q->count, 1, CHECK_COUNT_MAX, "count"));
+    MNP_TRY(check_given(e, q->contexts, "contexts"));
+    MNP_TRY(check_given(e, q->targets, "targets"));
+    if (q->target_sets != 1 && q->target_sets != q->count)
+        return env_fail(e, MNP_EINVAL, "target_sets is %lld, and must be 1 or count (%lld)",
+                        (long long)q->target_sets, (long long)q->count);
+    *total = 0;
+    for (int64_t k = 0; k < q->count; k++) {
+        const mnp_set *targets = &q->targets[q->target_sets > 1 ? k : 0];
+        MNP_TRY(check_set(e, &q->contexts[k], 0, q->m->spec.x_dim, "a context"));
+        MNP_TRY(check_range(e, targets->n, 1, CHECK_COUNT_MAX - *total, "n of targets"));
+        MNP_TRY(check_array(e, targets->x, targets->n, q->m->spec.x_dim, "x of targets"));
+        *total += targets->n;
+    }
+    return MNP_OK;
+}
+
+mnp_status mnp_predict_many(mnp_ctx *ctx, const mnp_model *model, const mnp_set *contexts,
+                            int64_t count, const mnp_set *targets, int64_t target_sets,
+                            const mnp_many_opts *opts, const mnp_summary *out) {
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    mnp_many_opts o;
+    mnp_summary to;
+    int64_t total = 0;
+    MNP_TRY(check_given(e, model, "model"));
+    MNP_TRY(TAKE_OPTS(e, mnp_many_opts, opts, &o));
+    many q = {.m = model->m,
+              .contexts = contexts,
+              .count = count,
+              .targets = targets,
+              .target_sets = target_sets,
+              .samples = o.samples ? o.samples : 200,
+              .seed = o.seed};
+    MNP_TRY(base_of(e, o.base, &q.base));
+    MNP_TRY(score_check_samples(e, q.samples));
+    MNP_TRY(check_many(e, &q, &total));
+    MNP_TRY(take_summary(e, out, q.samples, total, &to));
+    MNP_TRY(backend_choose(e, o.device, &q.device));
+    MNP_TRY(ctx_pool(ctx, &q.pool));
+    return many_predict(e, &q, &to);
 }
 
 _Static_assert((int)MNP_LEVELS == (int)PROCESS_LEVELS, "levels of the noise");

@@ -17,12 +17,6 @@ typedef struct model_scaling {
     double y_shift, y_scale;
 } model_scaling;
 
-/* How far from the training data the networks can be asked, in units of its spread: beyond 2^24 two
- * floats that follow each other are a whole spread apart, and products of layers overflow. Far is
- * where answers still come, but say little. */
-#define MODEL_REACH 0x1p24
-#define MODEL_FAR   100.0
-
 typedef struct model_note {
     char *key, *value;
 } model_note;
@@ -50,7 +44,8 @@ mnp_status model_note_set(env *e, model *m, const char *key, const char *value);
 const char *model_note_get(const model *m, const char *key); /* NULL: not there */
 
 /* The raw number v, an input k or a y, as its distance from the centre of the training data. Can
- * the model be asked about it? False for NaN. */
+ * the model be asked about it? False for NaN. Beyond MNP_REACH, 2^24, two floats that follow each
+ * other are a whole spread apart, and products of layers overflow. */
 static inline double model_distance_x(const model *m, int64_t k, double v) {
     return fabs((v - m->scaling.x_shift[k]) / m->scaling.x_scale[k]);
 }
@@ -58,10 +53,10 @@ static inline double model_distance_y(const model *m, double v) {
     return fabs((v - m->scaling.y_shift) / m->scaling.y_scale);
 }
 static inline bool model_reaches_x(const model *m, int64_t k, double v) {
-    return model_distance_x(m, k, v) <= MODEL_REACH;
+    return model_distance_x(m, k, v) <= MNP_REACH;
 }
 static inline bool model_reaches_y(const model *m, double v) {
-    return model_distance_y(m, v) <= MODEL_REACH;
+    return model_distance_y(m, v) <= MNP_REACH;
 }
 
 /* The options as canonical text "kind=mnp T=7 ...". */

@@ -273,7 +273,7 @@ static mnp_status check_reach(const evaluator *v, int64_t i, int64_t slot) {
     for (int64_t k = 0; k < rows * (dims + 1); k++) {
         bool of_x = k < rows * dims;
         double at = of_x ? x[k] : y[k - rows * dims];
-        if (fabs(at) <= MODEL_REACH) continue;
+        if (fabs(at) <= MNP_REACH) continue;
         double shift = of_x ? s->x_shift[k % dims] : s->y_shift;
         return env_fail(v->env, MNP_EINVAL,
                         "%s: function %lld has %s = %g, too far from what the model was trained on "

@@ -311,6 +311,10 @@ static void model_answers(void) {
     GIVES(0, mnp_model_steps(NULL) == 0);
     CALL(mnp_model_latent);
     GIVES(0, mnp_model_latent(NULL) == 0);
+    CALL(mnp_model_distance);
+    GIVES(0, isnan(mnp_model_distance(NULL, 0, 0)));
+    GIVES(1, isnan(mnp_model_distance(w.model, -1, 0)) && isnan(mnp_model_distance(w.model, 2, 0)));
+    GIVES(2, isnan(mnp_model_distance(w.model, 0, NAN)) && mnp_model_distance(w.model, 0, 9) > 0);
     CALL(mnp_model_options);
     GIVES(0, *mnp_model_options(NULL) == '\0');
     CALL(mnp_model_note);
@@ -582,6 +586,84 @@ static void query_targets(void) {
     BAD(1, mnp_predictor_levels(w.predictor, bad_numbers, 3, out));
     for (int k = 0; k < 4; k++) BAD(2, mnp_predictor_levels(w.predictor, xs, counts[k], out));
     BAD(3, mnp_predictor_levels(w.predictor, xs, POINTS, NULL));
+}
+
+/* Wrong summaries, in the argument that `call` fills from s.s. */
+#define BAD_SUMMARY(argument, s, call)                                                             \
+    do {                                                                                           \
+        const double wild_[] = {-0.1, 1.1, NAN};                                                   \
+        BAD_OPTS(argument, mnp_summary, s, call);                                                  \
+        BAD_FIELD(argument, s, levels, -1, call);                                                  \
+        BAD_FIELD(argument, s, levels, INT64_MAX, call);                                           \
+        BAD_FIELD(argument, s, levels, 2, call); /* level is NULL */                               \
+        for (int k_ = 0; k_ < 3; k_++) {                                                           \
+            (s).s.levels = 1, (s).s.level = &wild_[k_];                                            \
+            BAD(argument, call);                                                                   \
+        }                                                                                          \
+        (s).s.levels = 0, (s).s.level = NULL;                                                      \
+    } while (0)
+
+static void summaries(void) {
+    ROOMY(mnp_summary, s);
+    double mean[POINTS];
+    const int64_t counts[] = {0, -1, INT64_MAX, INT64_MAX / 8};
+    s.s.mean = mean;
+    CALL(mnp_predictor_summary);
+    MUTE(0, mnp_predictor_summary(NULL, xs, POINTS, MNP_BASE_ZERO, &s.s));
+    BAD(1, mnp_predictor_summary(w.predictor, NULL, POINTS, MNP_BASE_ZERO, &s.s));
+    BAD(1, mnp_predictor_summary(w.predictor, bad_numbers, 3, MNP_BASE_ZERO, &s.s));
+    for (int k = 0; k < 4; k++)
+        BAD(2, mnp_predictor_summary(w.predictor, xs, counts[k], MNP_BASE_ZERO, &s.s));
+    BAD(3, mnp_predictor_summary(w.predictor, xs, POINTS, (mnp_base)7, &s.s));
+    BAD(4, mnp_predictor_summary(w.predictor, xs, POINTS, MNP_BASE_ZERO, NULL));
+    BAD_SUMMARY(4, s, mnp_predictor_summary(w.predictor, xs, POINTS, MNP_BASE_ZERO, &s.s));
+    CHECK(mnp_predictor_summary(w.predictor, xs, POINTS, MNP_BASE_ZERO, &s.s) == MNP_OK);
+    CALL(mnp_summarise);
+    MUTE(0, mnp_summarise(NULL, ys, 2, 2, &s.s));
+    BAD(1, mnp_summarise(w.ctx, NULL, 2, 2, &s.s));
+    BAD(1, mnp_summarise(w.ctx, bad_numbers, 1, 3, &s.s));
+    for (int k = 0; k < 4; k++) {
+        BAD(2, mnp_summarise(w.ctx, ys, counts[k], 2, &s.s));
+        BAD(3, mnp_summarise(w.ctx, ys, 2, counts[k], &s.s));
+    }
+    BAD(4, mnp_summarise(w.ctx, ys, 2, 2, NULL));
+    BAD_SUMMARY(4, s, mnp_summarise(w.ctx, ys, 2, 2, &s.s));
+    CHECK(mnp_summarise(w.ctx, ys, 2, 2, &s.s) == MNP_OK);
+}
+
+static void many_contexts(void) {
+    ROOMY(mnp_many_opts, o);
+    ROOMY(mnp_summary, s);
+    double mean[2 * POINTS];
+    const mnp_set good[] = {{0, NULL, NULL}, {POINTS, xs, ys}}, at = {POINTS, xs, NULL};
+    const mnp_set wrong[] = {{-1, xs, ys},       {INT64_MAX, xs, ys},  {POINTS, NULL, ys},
+                             {POINTS, xs, NULL}, {3, bad_numbers, ys}, {3, xs, bad_numbers}};
+    s.s.mean = mean;
+    o.s.samples = 2;
+#define MANY(contexts, count, targets, sets)                                                       \
+    mnp_predict_many(w.ctx, w.model, contexts, count, targets, sets, &o.s, &s.s)
+    CALL(mnp_predict_many);
+    MUTE(0, mnp_predict_many(NULL, w.model, good, 2, &at, 1, &o.s, &s.s));
+    BAD(1, mnp_predict_many(w.ctx, NULL, good, 2, &at, 1, &o.s, &s.s));
+    BAD(2, MANY(NULL, 2, &at, 1));
+    for (int k = 0; k < 6; k++) BAD(2, MANY(&wrong[k], 1, &at, 1));
+    for (int k = 0; k < 3; k++) BAD(3, MANY(good, ((int64_t[]){0, -1, INT64_MAX})[k], &at, 1));
+    BAD(4, MANY(good, 2, NULL, 1));
+    BAD(4, MANY(good, 2, &good[0], 1));
+    for (int k = 0; k < 5; k++)
+        if (k != 3) BAD(4, MANY(good, 2, &wrong[k], 1));
+    BAD(5, MANY(good, 2, &at, 0));
+    BAD(5, MANY(good, 2, &at, 3));
+    BAD_OPTS(6, mnp_many_opts, o, MANY(good, 2, &at, 1));
+    BAD_FIELD(6, o, samples, -1, MANY(good, 2, &at, 1));
+    BAD_FIELD(6, o, samples, INT64_MAX, MANY(good, 2, &at, 1));
+    BAD_FIELD(6, o, base, (mnp_base)9, MANY(good, 2, &at, 1));
+    BAD_FIELD(6, o, device, "gpu", MANY(good, 2, &at, 1));
+    BAD(7, mnp_predict_many(w.ctx, w.model, good, 2, &at, 1, &o.s, NULL));
+    BAD_SUMMARY(7, s, MANY(good, 2, &at, 1));
+    o.s.samples = 2;
+    CHECK(MANY(good, 2, &at, 1) == MNP_OK);
+#undef MANY
 }
 
 static void query_densities(void) {
@@ -909,6 +991,8 @@ int main(void) {
     RUN(predictors);
     RUN(conditioning);
     RUN(query_targets);
+    RUN(summaries);
+    RUN(many_contexts);
     RUN(query_densities);
     RUN(wheels);
     RUN(players);

@@ -226,11 +226,11 @@ $(BUILD)/mnp: $(MNP_OBJ) $(LIB)
 # Objects loaded on demand are looked for beside a program, not in the folders above.
 PLUGINS_BESIDE = for part in cuda mpi nccl; do ln -sfn $(abspath $(BUILD))/libmnp_$$part.so $(@D)/; done
 
-# The reader of wells, which a fuzz target calls, is the command's: the linker takes what it needs.
+# Tests of what lies in cli/ and lab/: the linker takes what it needs.
 $(BUILD)/command.a: $(filter-out %/main.o,$(MNP_OBJ))
 	@rm -f $@
 	$(call say,AR)$(AR) qcs $@ $^
-$(BUILD)/tests/fuzz/fuzz_wells: $(BUILD)/command.a
+$(BUILD)/tests/fuzz/fuzz_wells $(BUILD)/tests/unit/test_krige: $(BUILD)/command.a
 # Tests see the inside of the library; examples only what a user sees.
 $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -238,7 +238,7 @@ $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(
 	    $(findstring fuzzer,$(SAN)),-fsanitize=fuzzer,tests/fuzz/fuzz_main.c) $(LIB) $(LIBS) -o $@
 $(BUILD)/tests/%: tests/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK_RUN) $< $(LIB) $(LIBS) -o $@
+	$(call say,TEST)$(COMPILE) -Isrc -Itests -I. $(DEPFLAGS) $(LINK_RUN) $< $(filter %/command.a,$^) $(LIB) $(LIBS) -o $@
 	@$(PLUGINS_BESIDE)
 $(BUILD)/examples/%: examples/%.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)

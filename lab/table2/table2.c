@@ -195,10 +195,11 @@ static int find_model(table2 *s, int k) {
     else if (s->quick && row->options)
         code = train_model_here(s, row, path);
     else
-        snprintf(s->why[k], REPRO_TEXT,
-                 "there is no %.200s/%s.safetensors (lab/training/train_wheel.sh makes it; --models DIR "
-                 "says where it is)",
-                 s->models, row->file);
+        snprintf(
+            s->why[k], REPRO_TEXT,
+            "there is no %.200s/%s.safetensors (lab/training/train_wheel.sh makes it; --models DIR "
+            "says where it is)",
+            s->models, row->file);
     if (code || *s->why[k]) return code;
     return hash_file(s, path, &s->hash[k]) ? 0 : cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
 }

@@ -1,8 +1,7 @@
 /* scene.c: see scene.h. */
 #include "lab/table3/scene.h"
 
-#include "data/geofluvial.h"
-#include "op/permute.h"
+#include "lab/kriging/tools.h"
 
 static krige_eval_opts wells_of(const scene *v, int context) {
     return (krige_eval_opts){.context = table3_contexts[context].kind,
@@ -19,7 +18,7 @@ int scene_open(table3 *t, int size, int64_t number, scene *v) {
     if (code) return code;
     v->frame = (map_frame){side, side, true, {-1, -1}, {1, 1}};
     v->well = env_alloc(e, (size_t)n, 1, "wells");
-    v->memory = env_alloc(e, (size_t)permute_words(n), sizeof *v->memory, "wells");
+    v->memory = env_alloc(e, (size_t)n, sizeof *v->memory, "wells");
     if (!v->well || !v->memory) return points_failed(t->c);
     mnp_status status = mnp_data_function(t->c->ctx, v->s->test, number, &points_of, &x, &v->image);
     return status == MNP_OK ? 0 : cli_failed(t->c, status);
@@ -44,8 +43,8 @@ int scene_points(scene *v, int context, points *p) {
     if (!p->x || !p->y) return points_failed(v->t->c);
     for (int64_t i = 0, k = 0; i < n; i++) {
         if (!v->well[i]) continue;
-        p->x[2 * k] = geofluvial_input(i / side, side);
-        p->x[2 * k + 1] = geofluvial_input(i % side, side);
+        p->x[2 * k] = table3_input(i / side, side);
+        p->x[2 * k + 1] = table3_input(i % side, side);
         p->y[k++] = (double)v->image[i];
     }
     return 0;
@@ -64,12 +63,12 @@ static int map_by_kriging(scene *v, int kind, int context, int64_t samples, map 
     m->sd = m->mean + n, m->below = m->sd + n;
     double *work = m->below + n;
     krige_plan *p = NULL;
-    mnp_status status = krige_plan_make(&t->e, t->pool, k, v->well, KRIGE_PIXELS, &p);
+    mnp_status status = krige_plan_make(&t->e, t->threads, k, v->well, KRIGE_PIXELS, &p);
     if (status == MNP_OK) krige_map(p, v->image, work, m->mean, m->sd, m->below);
     krige_plan_destroy(p);
     p = NULL;
     if (status == MNP_OK && samples > 0)
-        status = krige_plan_make(&t->e, t->pool, k, v->well, KRIGE_JOINT, &p);
+        status = krige_plan_make(&t->e, t->threads, k, v->well, KRIGE_JOINT, &p);
     for (int64_t s = 0; s < samples && status == MNP_OK; s++)
         krige_draw(p, v->image, t->c->seed, s, work, m->draws + s * n);
     krige_plan_destroy(p);
@@ -83,8 +82,9 @@ static int thin(scene *v, const points *p, points *out) {
     out->x = env_alloc(e, 2 * (size_t)out->n, sizeof *out->x, "wells");
     out->y = env_alloc(e, (size_t)out->n, sizeof *out->y, "wells");
     if (!out->x || !out->y) return points_failed(v->t->c);
-    rng_stream s = rng_stream_make((rng_key){v->t->c->seed}, RNG_SPLIT_EVAL, (uint32_t)v->number);
-    const int32_t *order = permute_prefix(&s, p->n, out->n, v->memory);
+    draws s = draws_of(v->t->c->seed, DRAWS_WELLS, (uint32_t)v->number);
+    const int32_t *order = v->memory;
+    draws_order(&s, p->n, out->n, v->memory);
     for (int64_t i = 0; i < out->n; i++) {
         out->x[2 * i] = p->x[2 * order[i]];
         out->x[2 * i + 1] = p->x[2 * order[i] + 1];

@@ -12,7 +12,7 @@ typedef struct scene {
     int64_t number; /* of the image */
     const float *image;
     uint8_t *well;   /* (n): of the last context asked about */
-    int32_t *memory; /* of the wells' draw */
+    int32_t *memory; /* (n) of the wells' draw */
     map_frame frame;
 } scene;
 

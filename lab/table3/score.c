@@ -149,12 +149,12 @@ static int score_kriging(table3 *t, table3_cell *cell, progress *p) {
                          .wells = table3_contexts[cell->context].wells,
                          .seed = t->c->seed,
                          .noise = table3_noise,
+                         .threads = t->threads,
                          .progress = on_progress,
                          .user = p};
     krige_score r;
     if (status == MNP_OK)
-        status = krige_evaluate(&t->e, t->pool, &s->fit[cell->model - TABLE3_NETS], image, count,
-                                &o, &r);
+        status = krige_evaluate(&t->e, &s->fit[cell->model - TABLE3_NETS], image, count, &o, &r);
     env_free(&t->e, image);
     if (status != MNP_OK) return table3_fail(t, status);
     memcpy(cell->loglik, r.loglik, sizeof cell->loglik);
@@ -181,7 +181,7 @@ int table3_fit(table3 *t, int size) {
                             .points = t->fit_points,
                             .noise = table3_noise,
                             .seed = t->c->seed};
-        status = krige_fit(&t->e, t->pool, &f, y, &s->fit[kind]);
+        status = krige_fit(&t->e, t->threads, &f, y, &s->fit[kind]);
     }
     mnp_data_destroy(data);
     s->fitted = status == MNP_OK;

@@ -3,12 +3,11 @@
  * size and a few test images, as numbers in t->spread and as spread.svg. */
 #include <math.h>
 
-#include "data/geofluvial.h"
 #include "lab/table3/scene.h"
 
 static double nearest(const scene *v, const points *seen, int64_t pixel) {
     int64_t side = v->s->side;
-    double row = geofluvial_input(pixel / side, side), col = geofluvial_input(pixel % side, side);
+    double row = table3_input(pixel / side, side), col = table3_input(pixel % side, side);
     double half = (double)(side - 1) / 2, best = INFINITY;
     for (int64_t i = 0; i < seen->n; i++) {
         double dr = (seen->x[2 * i] - row) * half, dc = (seen->x[2 * i + 1] - col) * half;

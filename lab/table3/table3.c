@@ -2,6 +2,7 @@
 #include "lab/table3/table3.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/outputs.h"
 #include "cli/points.h"
@@ -9,13 +10,13 @@
 #include "util/text.h"
 
 const table3_context table3_contexts[TABLE3_CONTEXTS] = {
-    {"20", "uniform:20", EVAL_UNIFORM, 20},
-    {"40", "uniform:40", EVAL_UNIFORM, 40},
-    {"80", "uniform:80", EVAL_UNIFORM, 80},
-    {"160", "uniform:160", EVAL_UNIFORM, 160},
-    {"top", "top", EVAL_TOP, 0},
-    {"left", "left", EVAL_LEFT, 0},
-    {"centre", "center", EVAL_CENTER, 0},
+    {"20", "uniform:20", KRIGE_UNIFORM, 20},
+    {"40", "uniform:40", KRIGE_UNIFORM, 40},
+    {"80", "uniform:80", KRIGE_UNIFORM, 80},
+    {"160", "uniform:160", KRIGE_UNIFORM, 160},
+    {"top", "top", KRIGE_TOP, 0},
+    {"left", "left", KRIGE_LEFT, 0},
+    {"centre", "center", KRIGE_CENTER, 0},
 };
 const char *const table3_models[TABLE3_MODELS] = {"mnp", "np", "kriging", "latent-gp"};
 const char *const table3_scorings[TABLE3_SCORINGS] = {"noise", "clean"};
@@ -98,7 +99,8 @@ static bool try_file(table3_size *s, int net, const char *dir) {
     return run_files_exist(s->file[net]);
 }
 
-/* The same; or "geofluvial-mnp-64", as lab/training/train_geofluvial.sh calls it; or one of any size. */
+/* The same; or "geofluvial-mnp-64", as lab/training/train_geofluvial.sh calls it; or one of any
+ * size. */
 static bool try_given(table3_size *s, int net, const char *dir) {
     if (try_file(s, net, dir)) return true;
     snprintf(s->file[net], sizeof s->file[net], "%.1500s/geofluvial-%s-%lld.safetensors", dir,
@@ -198,9 +200,8 @@ static int prepare(table3 *t) {
     int code = read_flags(t);
     if (code == 0) code = name_sources(t);
     if (code == 0) code = repro_claim(t->c, t->dir, "table3");
-    int64_t threads = cli_int(t->c, "threads", 0, 0, 1024);
-    if (code == 0 && pool_create(&t->e, (int)threads, &t->pool) != MNP_OK)
-        code = table3_fail(t, MNP_ENOMEM);
+    t->threads = (int)cli_int(t->c, "threads", 0, 0, 1024);
+    if (t->threads == 0) t->threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
     for (int k = 0; k < t->sizes && code == 0; k++) code = open_images(t, &t->size[k]);
     if (code == 0) code = find_nets(t);
     for (int s = 0; s < t->sizes && code == 0; s++)
@@ -274,7 +275,6 @@ int repro_table3(cli *c) {
         mnp_data_destroy(t->size[k].test);
         for (int n = 0; n < TABLE3_NETS; n++) mnp_model_destroy(t->size[k].net[n]);
     }
-    pool_destroy(t->pool);
     env_free(&c->env, t);
     return code;
 }

@@ -11,9 +11,8 @@
 #ifndef MNP_LAB_TABLE3_H
 #define MNP_LAB_TABLE3_H
 
-#include "base/pool.h"
+#include "lab/kriging/krige.h"
 #include "lab/study.h"
-#include "run/krige_eval.h"
 
 enum { TABLE3_SIZES = 2, TABLE3_CONTEXTS = 7, TABLE3_SCORINGS = 2, TABLE3_LAWS = 2 };
 enum { TABLE3_UNIFORM = 4, TABLE3_BINS = 7 }; /* the first contexts; bins of distance */
@@ -26,7 +25,7 @@ enum { TABLE3_ALONE, TABLE3_JOINT }; /* laws, as KRIGE_PIXELS and KRIGE_JOINT   
 typedef struct table3_context {
     const char *name;   /* in the table           */
     const char *option; /* of an evaluation       */
-    eval_context kind;  /* of kriging, with wells */
+    krige_context kind; /* of kriging, with wells */
     int64_t wells;
 } table3_context;
 
@@ -64,8 +63,8 @@ typedef struct table3_behaviour {
 
 typedef struct table3 {
     cli *c;
-    env e; /* the command's, with Ctrl-C */
-    pool *pool;
+    env e;       /* the command's, with Ctrl-C */
+    int threads; /* of kriging */
     const char *dir, *device;
     bool quick;
     int64_t functions, samples, fit_images, fit_points;
@@ -77,6 +76,11 @@ typedef struct table3 {
     table3_behaviour as_drawn[TABLE3_NETS][TABLE3_UNIFORM];    /* wells not honoured */
     int64_t behaviour_images;
 } table3;
+
+/* The input of a row or column: pixels lie on [-1, 1]. */
+static inline double table3_input(int64_t index, int64_t side) {
+    return 2 * (double)index / (double)(side - 1) - 1;
+}
 
 const table3_cell *table3_at(const table3 *t, int size, int model, int context);
 

@@ -1,8 +1,11 @@
 /* test_krige.c: kriging against dense formulas, normal scores, and a fit that finds what it was
  * given. */
-#include "base/rng.h"
+#include "base/rng_normal.h"
 #include "check.h"
-#include "run/krige.h"
+#include "lab/kriging/krige.h"
+#include "lab/kriging/tools.h"
+#include "op/permute.h"
+#include "op/region.h"
 
 enum { ROWS = 5, COLS = 6, N = ROWS * COLS };
 
@@ -45,7 +48,7 @@ static void joint_is_the_dense_density(void) {
     random_values(measured, N, 0);
     random_values(target, N, 1);
     krige_plan *p = NULL;
-    CHECK(krige_plan_make(&e, NULL, &plain, well, KRIGE_JOINT, &p) == MNP_OK);
+    CHECK(krige_plan_make(&e, 1, &plain, well, KRIGE_JOINT, &p) == MNP_OK);
     double got = krige_logp(p, measured, target, work);
     krige_plan_destroy(p);
     float mixed[N];
@@ -69,7 +72,7 @@ static void pixels_solve_the_kriging_system(void) {
     random_values(measured, N, 2);
     for (int i = 0; i < 3; i++) well[wells[i]] = 1;
     krige_plan *p = NULL;
-    CHECK(krige_plan_make(&e, NULL, &plain, well, KRIGE_PIXELS, &p) == MNP_OK);
+    CHECK(krige_plan_make(&e, 1, &plain, well, KRIGE_PIXELS, &p) == MNP_OK);
     krige_map(p, measured, work, mean, sd, below);
     krige_plan_destroy(p);
     for (int pixel = 0; pixel < N; pixel++) {
@@ -143,17 +146,83 @@ static void fit_finds_the_field(void) {
     uint8_t well[SIDE * SIDE] = {1};
     float zero[SIDE * SIDE] = {0};
     krige_plan *p = NULL;
-    CHECK(krige_plan_make(&e, NULL, &truth, well, KRIGE_JOINT, &p) == MNP_OK);
+    CHECK(krige_plan_make(&e, 1, &truth, well, KRIGE_JOINT, &p) == MNP_OK);
     for (int i = 0; i < IMAGES; i++) krige_draw(p, zero, 3, i, work, y + i * SIDE * SIDE);
     krige_plan_destroy(p);
     krige_fit_opts o = {KRIGE_ORDINARY, SIDE, SIDE, IMAGES, 60, 0.05, 1};
-    CHECK(krige_fit(&e, NULL, &o, y, &found) == MNP_OK);
+    CHECK(krige_fit(&e, 2, &o, y, &found) == MNP_OK);
     CHECK(found.shape == KRIGE_EXPONENTIAL);
     NEAR(found.range[0] / found.range[1], 0.5, 0.12, 0);
     NEAR(found.sill / found.range[0], truth.sill / truth.range[0], 0, 0.25);
-    CHECK(krige_fit(&e, NULL, &(krige_fit_opts){.rows = SIDE, .cols = SIDE}, y, &found) ==
-          MNP_EINVAL);
+    CHECK(krige_fit(&e, 2, &(krige_fit_opts){.rows = SIDE, .cols = SIDE}, y, &found) == MNP_EINVAL);
     free(work);
+}
+
+/* Kriging sees the wells and the noise on which the library scores networks. */
+static void draws_are_the_librarys(void) {
+    enum { WELLS = 40, PIXELS = SIDE * SIDE };
+    static int32_t memory[8 * PIXELS], order[PIXELS];
+    static uint8_t well[PIXELS];
+    krige k = {.rows = SIDE, .cols = SIDE};
+    for (uint32_t i = 0; i < 3; i++) {
+        krige_eval_opts o = {.context = KRIGE_UNIFORM, .wells = WELLS, .seed = 7};
+        krige_wells(&k, &o, i, order, well);
+        rng_stream s = rng_stream_make((rng_key){7}, RNG_SPLIT_EVAL, i);
+        (void)rng_below(&s, 1);
+        const int32_t *want = permute_prefix(&s, PIXELS, WELLS, memory);
+        int count = 0;
+        for (int p = 0; p < PIXELS; p++) count += well[p];
+        for (int j = 0; j < WELLS; j++) CHECK(order[j] == want[j] && well[want[j]]);
+        CHECK(count == WELLS);
+        for (uint32_t p = 0; p < 200; p++) {
+            rng_at at = {.purpose = RNG_NOISE, .function = i, .point = p};
+            NEAR(draws_noise(7, i, p), (double)rng_normal_at((rng_key){7}, at), 1e-6, 1e-6);
+        }
+    }
+    for (int region = 0; region < REGION_COUNT; region++) {
+        krige_eval_opts o = {.context = (krige_context)(KRIGE_TOP + region)};
+        krige_wells(&k, &o, 0, NULL, well);
+        for (int p = 0; p < PIXELS; p++)
+            CHECK(well[p] == region_holds(region, 2.0f * (float)(p / SIDE) / (SIDE - 1) - 1,
+                                          2.0f * (float)(p % SIDE) / (SIDE - 1) - 1));
+    }
+    draws ours = draws_of(5, DRAWS_FIELD, 2);
+    rng_stream theirs = rng_stream_make((rng_key){5}, RNG_BASE, 2);
+    for (int j = 0; j < 50; j++) CHECK(draws_normal(&ours) == rng_normal(&theirs));
+}
+
+/* Scores of images by hand: plans, targets and sums in the open. */
+static void evaluation_is_its_plans(void) {
+    enum { COUNT = 3 };
+    env e;
+    env_init(&e);
+    float y[COUNT][N], target[N];
+    const float *image[COUNT];
+    double work[3 * N], want[2] = {0};
+    for (int i = 0; i < COUNT; i++) random_values(y[i], N, 10 + (uint32_t)i), image[i] = y[i];
+    for (int threads = 1; threads <= 2; threads++) {
+        krige_eval_opts o = {
+            .context = KRIGE_UNIFORM, .wells = 4, .seed = 2, .noise = 0.05, .threads = threads};
+        krige_score got;
+        CHECK(krige_evaluate(&e, &plain, image, COUNT, &o, &got) == MNP_OK);
+        for (int law = 0; law < KRIGE_LAWS; law++) {
+            want[0] = want[1] = 0;
+            for (int i = 0; i < COUNT; i++) {
+                uint8_t well[N];
+                int32_t order[N];
+                krige_plan *p = NULL;
+                krige_wells(&plain, &o, i, order, well);
+                CHECK(krige_plan_make(&e, 1, &plain, well, (krige_law)law, &p) == MNP_OK);
+                for (uint32_t k = 0; k < N; k++)
+                    target[k] = (float)((double)y[i][k] + 0.05 * draws_noise(2, (uint32_t)i, k));
+                want[KRIGE_NOISY] += krige_logp(p, y[i], target, work) / N / COUNT;
+                want[KRIGE_CLEAN] += krige_logp(p, y[i], y[i], work) / N / COUNT;
+                krige_plan_destroy(p);
+            }
+            for (int kind = 0; kind < KRIGE_TARGETS; kind++)
+                NEAR(got.loglik[kind][law], want[kind], 1e-12, 0);
+        }
+    }
 }
 
 static void needs_a_well(void) {
@@ -161,7 +230,7 @@ static void needs_a_well(void) {
     env_init(&e);
     uint8_t well[N] = {0};
     krige_plan *p = NULL;
-    CHECK(krige_plan_make(&e, NULL, &plain, well, KRIGE_PIXELS, &p) == MNP_EINVAL && !p);
+    CHECK(krige_plan_make(&e, 1, &plain, well, KRIGE_PIXELS, &p) == MNP_EINVAL && !p);
 }
 
 int main(void) {
@@ -169,6 +238,8 @@ int main(void) {
     RUN(pixels_solve_the_kriging_system);
     RUN(scores_and_back);
     RUN(fit_finds_the_field);
+    RUN(draws_are_the_librarys);
+    RUN(evaluation_is_its_plans);
     RUN(needs_a_well);
     return check_done();
 }

@@ -1,12 +1,11 @@
-/* krige_fit.c: ranges, sill and nuggets by restricted likelihood (krige.h). The search is Nelder
+/* fit.c: ranges, sill and nuggets by restricted likelihood (krige.h). The search is Nelder
  * and Mead's simplex on logarithms, from one start for each shape of the covariance; the better
  * shape is kept. */
 #include <math.h>
 #include <string.h>
 
-#include "base/linalg.h"
-#include "base/rng.h"
-#include "run/krige.h"
+#include "lab/kriging/krige.h"
+#include "lab/kriging/tools.h"
 
 enum { PARAMETERS_MAX = 5, STEPS = 160 };
 
@@ -26,8 +25,8 @@ double krige_restricted(const krige *k, int64_t n, const double *u, const int32_
         right[2 * i] = u[i];
         right[2 * i + 1] = 1;
     }
-    if (linalg_cholesky(l, n, n) != 0) return -INFINITY;
-    linalg_solve_lower(l, n, n, right, 2, 2);
+    if (!cholesky(l, n)) return -INFINITY;
+    solve_lower(l, n, right, 2);
     double uu = 0, u1 = 0, ones = 0, logs = 0;
     for (int64_t i = 0; i < n; i++) {
         uu += right[2 * i] * right[2 * i];
@@ -42,7 +41,7 @@ double krige_restricted(const krige *k, int64_t n, const double *u, const int32_
 
 typedef struct fit {
     env *e;
-    pool *pool;
+    int threads;
     const krige_fit_opts *o;
     krige *k;
     int parameters;
@@ -59,11 +58,11 @@ static int64_t clipped(int64_t v, int64_t size) {
 
 /* One point in three anywhere, the next two 1 to 16 pixels from it: short distances decide what is
  * range and what is nugget, and scattered points have few of them. */
-static int64_t draw_pixel(rng_stream *s, const krige_fit_opts *o, int64_t j, int64_t centre) {
-    if (j % 3 == 0) return (int64_t)rng_below(s, (uint64_t)(o->rows * o->cols));
-    int64_t reach = (int64_t)1 << rng_below(s, 5), wide = 2 * reach + 1;
-    int64_t row = centre / o->cols + (int64_t)rng_below(s, (uint64_t)wide) - reach;
-    int64_t col = centre % o->cols + (int64_t)rng_below(s, (uint64_t)wide) - reach;
+static int64_t draw_pixel(draws *s, const krige_fit_opts *o, int64_t j, int64_t centre) {
+    if (j % 3 == 0) return (int64_t)draws_below(s, (uint64_t)(o->rows * o->cols));
+    int64_t reach = (int64_t)1 << draws_below(s, 5), wide = 2 * reach + 1;
+    int64_t row = centre / o->cols + (int64_t)draws_below(s, (uint64_t)wide) - reach;
+    int64_t col = centre % o->cols + (int64_t)draws_below(s, (uint64_t)wide) - reach;
     return clipped(row, o->rows) * o->cols + clipped(col, o->cols);
 }
 
@@ -71,14 +70,14 @@ static void draw_points(fit *f, const float *y) {
     const krige_fit_opts *o = f->o;
     int64_t pixels = o->rows * o->cols;
     for (int64_t i = 0; i < o->count; i++) {
-        rng_stream s = rng_stream_make((rng_key){o->seed}, RNG_SPLIT, (uint32_t)i);
+        draws s = draws_of(o->seed, DRAWS_SPLIT, (uint32_t)i);
         for (int64_t j = 0, centre = 0; j < o->points; j++) {
             int64_t at = draw_pixel(&s, o, j, centre), to = i * o->points + j;
             if (j % 3 == 0) centre = at;
             f->place[2 * to] = (int32_t)(at / o->cols);
             f->place[2 * to + 1] = (int32_t)(at % o->cols);
             double v = (double)y[i * pixels + at];
-            if (!f->well[j]) v += o->noise * rng_normal(&s);
+            if (!f->well[j]) v += o->noise * draws_normal(&s);
             f->u[to] = o->kind == KRIGE_SCORES ? krige_score_of(&f->k->scores, v, NULL) : v;
         }
     }
@@ -86,7 +85,7 @@ static void draw_points(fit *f, const float *y) {
 
 static mnp_status make_fit(fit *f, const float *y) {
     size_t n = (size_t)f->o->points, all = (size_t)f->o->count * n;
-    size_t threads = f->pool ? (size_t)pool_threads(f->pool) : 1;
+    size_t threads = (size_t)f->threads;
     f->u = env_alloc(f->e, all, sizeof *f->u, "the fit of a variogram");
     f->place = env_alloc(f->e, 2 * all, sizeof *f->place, "the fit of a variogram");
     f->well = env_alloc(f->e, n, 1, "the fit of a variogram");
@@ -130,10 +129,7 @@ static double objective(fit *f, const double *p) {
     for (int j = 0; j < f->parameters; j++)
         if (!(p[j] > -16 && p[j] < 8)) return INFINITY;
     set_parameters(f->k, p);
-    if (f->pool)
-        pool_run(f->pool, f->o->count, one_image, f);
-    else
-        for (int64_t i = 0; i < f->o->count; i++) one_image(f, i, 0);
+    share(f->threads, f->o->count, one_image, f);
     double sum = 0;
     for (int64_t i = 0; i < f->o->count; i++) sum += f->terms[i];
     return isnan(sum) ? INFINITY : -sum;
@@ -213,13 +209,17 @@ static double minimise(fit *f, double *p) {
     return s.value[best];
 }
 
-mnp_status krige_fit(env *e, pool *pool, const krige_fit_opts *o, const float *y, krige *out) {
+mnp_status krige_fit(env *e, int threads, const krige_fit_opts *o, const float *y, krige *out) {
     if (o->count < 1 || o->points < 4 || o->rows < 2 || o->cols < 2)
         return env_fail(e, MNP_EINVAL, "a variogram needs images and at least 4 pixels of each");
     *out = (krige){.kind = o->kind, .rows = o->rows, .cols = o->cols, .noise = o->noise};
     if (o->kind == KRIGE_SCORES)
         krige_scores_make(y, o->count * o->rows * o->cols, o->noise, &out->scores);
-    fit f = {.e = e, .pool = pool, .o = o, .k = out, .parameters = o->kind == KRIGE_SCORES ? 5 : 4};
+    fit f = {.e = e,
+             .threads = threads,
+             .o = o,
+             .k = out,
+             .parameters = o->kind == KRIGE_SCORES ? 5 : 4};
     mnp_status status = make_fit(&f, y);
     double least = INFINITY, best[PARAMETERS_MAX] = {0};
     krige_shape shape = KRIGE_EXPONENTIAL;

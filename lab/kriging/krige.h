@@ -20,10 +20,10 @@
  *   KRIGE_JOINT   all pixels together, by the chain rule along a path from coarse to fine grids:
  *                 each pixel given its KRIGE_NEAR nearest among the wells and the pixels before it.
  *                 That is the density of sequential Gaussian simulation. */
-#ifndef MNP_RUN_KRIGE_H
-#define MNP_RUN_KRIGE_H
+#ifndef MNP_LAB_KRIGING_H
+#define MNP_LAB_KRIGING_H
 
-#include "base/pool.h"
+#include "util/env.h"
 
 enum { KRIGE_EXACT = 200, KRIGE_NEAR = 32, KRIGE_TABLE = 2801 };
 
@@ -56,7 +56,7 @@ typedef struct krige_fit_opts {
     double noise;
     uint64_t seed;
 } krige_fit_opts;
-mnp_status krige_fit(env *e, pool *pool, const krige_fit_opts *o, const float *y, krige *out);
+mnp_status krige_fit(env *e, int threads, const krige_fit_opts *o, const float *y, krige *out);
 
 /* Restricted log-likelihood of the fit's points; for krige_fit and tests. u (n), place (n, 2), well
  * (n); work: n (n + 2) doubles. -INFINITY where the covariance is singular. */
@@ -77,8 +77,8 @@ double krige_unscore(const krige_scores *s, double u); /* the y of a score */
 /* The weights of every pixel for one set of wells; the same for all images with these wells. */
 typedef struct krige_plan krige_plan;
 
-/* well (rows cols): 1 where a pixel is measured; at least one. pool NULL: this thread. */
-mnp_status krige_plan_make(env *e, pool *pool, const krige *k, const uint8_t *well, krige_law law,
+/* well (rows cols): 1 where a pixel is measured; at least one. */
+mnp_status krige_plan_make(env *e, int threads, const krige *k, const uint8_t *well, krige_law law,
                            krige_plan **out);
 void krige_plan_destroy(krige_plan *p);
 
@@ -91,5 +91,36 @@ void krige_map(const krige_plan *p, const float *measured, double *work, double 
 /* A realisation of a plan of KRIGE_JOINT by sequential simulation: y (rows cols). */
 void krige_draw(const krige_plan *p, const float *measured, uint64_t seed, int64_t sample,
                 double *work, float *y);
+
+/* ---- scores ---------------------------------------------------------------------------------- */
+
+/* As the library scores a network on images: the same contexts and the same noise on the targets
+ * for the same seed; all pixels are scored, those of the context too. */
+typedef enum krige_context { KRIGE_UNIFORM, KRIGE_TOP, KRIGE_LEFT, KRIGE_CENTER } krige_context;
+
+typedef struct krige_eval_opts {
+    krige_context context;
+    int64_t wells; /* KRIGE_UNIFORM: how many */
+    uint64_t seed;
+    double noise; /* of the noisy targets */
+    int threads;
+    void (*progress)(void *user, int64_t done, int64_t total);
+    void *user;
+} krige_eval_opts;
+
+enum { KRIGE_NOISY, KRIGE_CLEAN, KRIGE_TARGETS }; /* targets with noise, and without */
+enum { KRIGE_LAWS = 2 };
+
+/* Nats per pixel: mean and standard error over images. */
+typedef struct krige_score {
+    double loglik[KRIGE_TARGETS][KRIGE_LAWS], se[KRIGE_TARGETS][KRIGE_LAWS];
+} krige_score;
+
+/* image (count): each (rows, cols) of the fit. */
+mnp_status krige_evaluate(env *e, const krige *k, const float *const *image, int64_t count,
+                          const krige_eval_opts *o, krige_score *out);
+/* The measured pixels of image i: well (rows cols) becomes 0 or 1. order: memory of rows cols. */
+void krige_wells(const krige *k, const krige_eval_opts *o, int64_t i, int32_t *order,
+                 uint8_t *well);
 
 #endif

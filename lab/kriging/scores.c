@@ -1,4 +1,4 @@
-/* krige_scores.c: normal scores: the map between an image's values and a standard normal variable.
+/* scores.c: normal scores: the map between an image's values and a standard normal variable.
  *
  * F(y) is the mean over training values v of Phi((y - v) / noise): exactly the distribution of a
  * noisy value. It is smooth, so u(y) = Phi^-1(F(y)) has a slope everywhere:
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "run/krige.h"
+#include "lab/kriging/krige.h"
 
 #define HALF_LOG_2PI 0.91893853320467274178
 

@@ -5,13 +5,12 @@
  *   variance  sill + nugget - c'C^-1 c + (1 - 1'C^-1 c)^2 / (1'C^-1 1)
  *
  * where the last terms are the price of not knowing the mean. */
-#include "run/krige.h"
+#include "lab/kriging/krige.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/linalg.h"
-#include "base/rng.h"
+#include "lab/kriging/tools.h"
 
 #define HALF_LOG_2PI 0.91893853320467274178
 
@@ -32,8 +31,7 @@ struct krige_plan {
     int32_t *at;      /* (n, near) which, nearest first  */
     float *weight;    /* (n, near) */
     double *sd;       /* (n) with the nugget */
-    int64_t tasks;
-    double *work; /* (threads, near (near + SOLVED + 1)) */
+    double *work;     /* (threads, near (near + SOLVED + 1)) */
 };
 
 /* ---- neighbours ------------------------------------------------------------------------------ */
@@ -90,7 +88,7 @@ static bool factor(const krige_plan *p, const int32_t *at, int64_t m, double *l)
         bool well = p->is_well[at[i]];
         l[i * m + i] = p->k->sill + (well ? p->k->nugget_well : p->k->nugget_pixel);
     }
-    return linalg_cholesky(l, m, m) == 0;
+    return cholesky(l, m);
 }
 
 /* Weights and spread of `count` pixels with the same m neighbours, L their factor. right
@@ -104,7 +102,7 @@ static void solve_weights(const krige_plan *p, int64_t first, int64_t count, con
                 between(p, (int32_t)(first + j), p->at[(first + j) * p->near + i]);
         right[i * wide + count] = 1;
     }
-    linalg_solve_lower(l, m, m, right, wide, wide);
+    solve_lower(l, m, right, wide);
     double ones = 0, c1[SOLVED] = {0};
     for (int64_t i = 0; i < m; i++) ones += right[i * wide + count] * right[i * wide + count];
     for (int64_t j = 0; j < count; j++) {
@@ -117,7 +115,7 @@ static void solve_weights(const krige_plan *p, int64_t first, int64_t count, con
         p->sd[first + j] = sqrt(fmax(v, 0) + p->k->nugget_pixel);
         p->count[first + j] = (int32_t)m;
     }
-    linalg_solve_lower_t(l, m, m, right, wide, wide);
+    solve_upper(l, m, right, wide);
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < count; j++)
             p->weight[(first + j) * p->near + i] =
@@ -168,8 +166,8 @@ static void make_path(krige_plan *p) {
             bool coarser = step < 64 && both % (2 * step) == 0;
             if (both % step == 0 && !coarser) p->order[done++] = (int32_t)i;
         }
-        rng_stream s = rng_stream_make((rng_key){0}, RNG_SPLIT, (uint32_t)step);
-        rng_shuffle(&s, p->order + first, (size_t)(done - first));
+        draws s = draws_of(0, DRAWS_SPLIT, (uint32_t)step);
+        draws_shuffle(&s, p->order + first, done - first);
     }
     for (int64_t i = 0; i < p->n; i++) p->rank[p->order[i]] = (int32_t)i;
 }
@@ -191,7 +189,7 @@ static mnp_status plan_memory(krige_plan *p, size_t threads) {
     return MNP_OK;
 }
 
-mnp_status krige_plan_make(env *e, pool *pool, const krige *k, const uint8_t *well, krige_law law,
+mnp_status krige_plan_make(env *e, int threads, const krige *k, const uint8_t *well, krige_law law,
                            krige_plan **out) {
     *out = NULL;
     int64_t n = k->rows * k->cols, wells = 0;
@@ -201,7 +199,7 @@ mnp_status krige_plan_make(env *e, pool *pool, const krige *k, const uint8_t *we
     if (!p) return MNP_ENOMEM;
     bool exact = law == KRIGE_PIXELS && wells <= KRIGE_EXACT;
     *p = (krige_plan){.e = e, .k = k, .law = law, .n = n, .near = exact ? wells : KRIGE_NEAR};
-    mnp_status status = plan_memory(p, pool ? (size_t)pool_threads(pool) : 1);
+    mnp_status status = plan_memory(p, (size_t)threads);
     if (status != MNP_OK) {
         krige_plan_destroy(p);
         return status;
@@ -212,13 +210,10 @@ mnp_status krige_plan_make(env *e, pool *pool, const krige *k, const uint8_t *we
         p->cov[i] = krige_covariance(k, (double)rows_apart, (double)cols_apart);
     }
     make_path(p);
-    p->tasks = (n + PIXELS_PER_TASK - 1) / PIXELS_PER_TASK;
     if (exact)
         status = plan_exact(p, wells);
-    else if (pool)
-        pool_run(pool, p->tasks, plan_task, p);
     else
-        for (int64_t t = 0; t < p->tasks; t++) plan_task(p, t, 0);
+        share(threads, (n + PIXELS_PER_TASK - 1) / PIXELS_PER_TASK, plan_task, p);
     if (status == MNP_OK)
         *out = p;
     else
@@ -297,11 +292,10 @@ void krige_draw(const krige_plan *p, const float *measured, uint64_t seed, int64
                 double *work, float *y) {
     for (int64_t i = 0; i < p->n; i++)
         work[i] = p->is_well[i] ? to_field(p->k, (double)measured[i], NULL) : 0;
-    rng_at at = {.purpose = RNG_BASE, .function = (uint32_t)sample};
-    rng_stream s = rng_stream_at((rng_key){seed}, at);
+    draws s = draws_of(seed, DRAWS_FIELD, (uint32_t)sample);
     for (int64_t k = 0; k < p->n; k++) {
         int64_t i = p->order[k];
-        double u = mean_at(p, i, work) + p->sd[i] * rng_normal(&s);
+        double u = mean_at(p, i, work) + p->sd[i] * draws_normal(&s);
         y[i] = (float)(p->k->kind == KRIGE_SCORES ? krige_unscore(&p->k->scores, u) : u);
         if (!p->is_well[i]) work[i] = u;
     }

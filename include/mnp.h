@@ -200,6 +200,13 @@ MNP_API mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const cha
                                     mnp_model **out);
 MNP_API mnp_status mnp_model_load(mnp_ctx *ctx, const char *path, mnp_model **out);
 MNP_API mnp_status mnp_model_save(mnp_ctx *ctx, const mnp_model *model, const char *path);
+/* The same from memory: `bytes` holds a model file. And to memory: its bytes into a caller's block
+ * of `size`, and their number into `length`. out may be NULL with size 0, to learn the number;
+ * MNP_EINVAL where size is less. */
+MNP_API mnp_status mnp_model_load_memory(mnp_ctx *ctx, const void *bytes, size_t size,
+                                         mnp_model **out);
+MNP_API mnp_status mnp_model_save_memory(mnp_ctx *ctx, const mnp_model *model, void *out,
+                                         size_t size, size_t *length);
 MNP_API void mnp_model_destroy(mnp_model *model);
 MNP_API int64_t mnp_model_parameters(const mnp_model *model);
 MNP_API int64_t mnp_model_x_dim(const mnp_model *model);
@@ -221,6 +228,21 @@ MNP_API const char *mnp_model_note_key(const mnp_model *model, int k); /* NULL a
 #define MNP_REACH 16777216.0 /* 2^24 */
 #define MNP_FAR   100.0
 MNP_API double mnp_model_distance(const mnp_model *model, int64_t k, double value);
+
+/* One of the model's weights, a matrix: entry (r, c) is data[r * stride + c]. The numbers are the
+ * model's own and stay until its _destroy: read them, and see training change them. */
+typedef struct mnp_tensor {
+    size_t size;      /* sizeof(mnp_tensor)                                      */
+    const char *name; /* as in the model file: "flow.3.0.wx"                     */
+    int64_t rows, cols, stride;
+    const float *data;
+    bool trained; /* false: drawn once and fixed, like the Fourier frequencies */
+} mnp_tensor;
+
+MNP_API const char *mnp_model_tensor_name(const mnp_model *model, int64_t k); /* NULL: no k-th */
+/* MNP_EINVAL: there is none of that name. */
+MNP_API mnp_status mnp_model_tensor(mnp_ctx *ctx, const mnp_model *model, const char *name,
+                                    mnp_tensor *out);
 
 /* The training step as it is run, one line per operation, for a function of n points with up to m
  * of context (0 <= m <= n); into a caller's buffer, cut to `size` bytes. Returns the length it

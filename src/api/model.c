@@ -1,9 +1,8 @@
 /* model.c: model handles. */
-#include <math.h>
 #include <string.h>
 
 #include "api/handles.h"
-#include "util/real.h"
+#include "run/make_model.h"
 
 /* A model handle around m, which it owns from then on, whatever happens. */
 static mnp_status wrap(mnp_ctx *ctx, model *m, mnp_model **out) {
@@ -25,106 +24,15 @@ static mnp_status wrap(mnp_ctx *ctx, model *m, mnp_model **out) {
     return MNP_OK;
 }
 
-/* Mean and standard deviation of the training data, so that the networks see numbers near one. */
-static void standardise(const dataset *d, model_scaling *s) {
-    double count = (double)d->points;
-    for (int32_t c = -1; c < d->x_dim; c++) {
-        if (c < 0 ? d->raw_y : d->raw_x) continue;
-        double sum = 0, squares = 0;
-        for (int64_t i = 0; i < d->points; i++)
-            sum += (double)(c < 0 ? d->y[i] : d->x[i * d->x_dim + c]);
-        double mean = sum / count;
-        for (int64_t i = 0; i < d->points; i++) {
-            double off = (double)(c < 0 ? d->y[i] : d->x[i * d->x_dim + c]) - mean;
-            squares += off * off;
-        }
-        double sd = sqrt(squares / count);
-        if (!real_scales(mean, sd)) sd = 1.0; /* a constant column stays as it is */
-        if (c < 0)
-            s->y_shift = d->y_origin + mean, s->y_scale = sd;
-        else
-            s->x_shift[c] = d->x_origin[c] + mean, s->x_scale[c] = sd;
-    }
-}
-
-/* Names of columns and of the data set, so that files written later can use them. */
-static mnp_status note_data(env *e, model *m, const dataset *d) {
-    buf names;
-    buf_init(&names, e);
-    mnp_status status = model_note_set(e, m, "data", d->name);
-    for (int32_t c = 0; c < d->x_dim && status == MNP_OK; c++)
-        status = buf_printf(&names, "%s%s", c ? "," : "", d->x_names[c]);
-    if (status == MNP_OK) status = model_note_set(e, m, "x_names", buf_str(&names));
-    if (status == MNP_OK) status = model_note_set(e, m, "y_name", d->y_name);
-    buf_free(&names);
-    return status;
-}
-
-static mnp_status set_from_data(env *e, const option_view *view, const dataset *d) {
-    char text[64];
-    snprintf(text, sizeof text, "%d", d->x_dim);
-    MNP_TRY(options_set(e, view, 1, "x_dim", text));
-    snprintf(text, sizeof text, "%.17g", d->rff_std);
-    return options_set(e, view, 1, "rff_std", text);
-}
-
-/* The true numbers of the process that the functions were drawn from. */
-static mnp_status set_oracle(env *e, const dataset *d, model_spec *s) {
-    family f;
-    if (!d || !d->builtin)
-        return env_fail(e, MNP_EINVAL,
-                        "the oracle knows the built-in families alone: name one as the data");
-    MNP_TRY(family_parse(e, d->name, &f));
-    mnp_status status = MNP_OK;
-    gp_kernel k = {0};
-    double ceiling = f.def->ceiling ? f.def->ceiling(f.opts) : NAN;
-    if (f.def->oracle)
-        f.def->oracle(f.opts, &k);
-    else if (isfinite(ceiling))
-        status = env_fail(e, MNP_EINVAL,
-                          "%s has no exact oracle; its noise allows %.3f nats per point at most",
-                          d->name, ceiling);
-    else
-        status = env_fail(e, MNP_EINVAL, "%s has no exact oracle, and no noise that sets a ceiling",
-                          d->name);
-    family_free(e, &f);
-    if (status != MNP_OK) return status;
-    gp_hyper variance = k.parts & GP_RBF      ? GP_LOG_VARIANCE_RBF
-                        : k.parts & GP_MATERN ? GP_LOG_VARIANCE_MATERN
-                                              : GP_LOG_VARIANCE_PERIODIC;
-    s->gp_rbf = k.parts & GP_RBF, s->gp_matern = k.parts & GP_MATERN;
-    s->gp_periodic = k.parts & GP_PERIODIC;
-    s->gp_variance = exp(k.hyper[variance]);
-    s->gp_length = exp(k.hyper[variance + 1]); /* a part's length follows its variance */
-    s->gp_period = exp(k.hyper[GP_LOG_PERIOD]);
-    /* data without noise were drawn with about this much on the diagonal */
-    s->gp_noise = fmax(exp(k.hyper[GP_LOG_NOISE]), 1e-10 * s->gp_variance);
-    return MNP_OK;
-}
-
 mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *preset,
                             const char *options, const mnp_data *data, uint64_t seed,
                             mnp_model **out) {
     if (out) *out = NULL;
     if (!ctx) return MNP_EINVAL;
-    env *e = &ctx->env;
-    MNP_TRY(check_given(e, out, "out"));
-    model_spec spec;
-    option_view view = spec_view(&spec);
-    MNP_TRY(spec_preset(e, process ? process : "mnp", preset ? preset : "paper", &spec));
-    if (data) MNP_TRY(set_from_data(e, &view, data->d));
-    if (spec.kind == PROCESS_oracle) MNP_TRY(set_oracle(e, data ? data->d : NULL, &spec));
-    if (options) MNP_TRY(options_parse(e, &view, 1, options));
+    MNP_TRY(check_given(&ctx->env, out, "out"));
     model *m = NULL;
-    MNP_TRY(model_create(e, &spec, seed, &m));
-    mnp_status status = MNP_OK;
-    if (data) standardise(data->d, &m->scaling);
-    if (spec.y_scale > 0) m->scaling.y_shift = spec.y_shift, m->scaling.y_scale = spec.y_scale;
-    if (data) status = note_data(e, m, data->d);
-    if (status != MNP_OK) {
-        model_destroy(m);
-        return status;
-    }
+    model_wish wish = {process ? process : "mnp", preset ? preset : "paper", options, seed};
+    MNP_TRY(model_for_data(&ctx->env, &wish, data ? data->d : NULL, &m));
     return wrap(ctx, m, out);
 }
 
@@ -143,6 +51,56 @@ mnp_status mnp_model_save(mnp_ctx *ctx, const mnp_model *model, const char *path
     MNP_TRY(check_given(&ctx->env, model, "model"));
     MNP_TRY(check_given(&ctx->env, path, "path"));
     return model_save(&ctx->env, model->m, NULL, path);
+}
+
+mnp_status mnp_model_load_memory(mnp_ctx *ctx, const void *bytes, size_t size, mnp_model **out) {
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
+    MNP_TRY(check_given(&ctx->env, bytes, "bytes"));
+    MNP_TRY(check_bytes(&ctx->env, bytes, size, "bytes"));
+    MNP_TRY(check_given(&ctx->env, out, "out"));
+    model *m = NULL;
+    MNP_TRY(model_parse(&ctx->env, "a model in memory", bytes, size, &m));
+    return wrap(ctx, m, out);
+}
+
+mnp_status mnp_model_save_memory(mnp_ctx *ctx, const mnp_model *model, void *out, size_t size,
+                                 size_t *length) {
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    MNP_TRY(check_given(e, model, "model"));
+    MNP_TRY(check_bytes(e, out, size, "out"));
+    MNP_TRY(check_given(e, length, "length"));
+    buf bytes;
+    buf_init(&bytes, e);
+    mnp_status status = model_print(model->m, &bytes);
+    if (status == MNP_OK && size > 0 && size < bytes.len)
+        status = env_fail(e, MNP_EINVAL, "size is %zu: the model has %zu bytes", size, bytes.len);
+    if (status == MNP_OK) {
+        *length = bytes.len;
+        if (size > 0) memcpy(out, bytes.data, bytes.len);
+    }
+    buf_free(&bytes);
+    return status;
+}
+
+const char *mnp_model_tensor_name(const mnp_model *model, int64_t k) {
+    return model && k >= 0 && k < model->m->params.count ? model->m->params.list[k].name : NULL;
+}
+
+mnp_status mnp_model_tensor(mnp_ctx *ctx, const mnp_model *model, const char *name,
+                            mnp_tensor *out) {
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    MNP_TRY(check_given(e, model, "model"));
+    MNP_TRY(check_given(e, name, "name"));
+    MNP_TRY(CHECK_RESULT(e, mnp_tensor, out));
+    int32_t at = params_find(&model->m->params, name);
+    if (at < 0) return env_fail(e, MNP_EINVAL, "the model has no tensor '%.80s'", name);
+    const param *p = &model->m->params.list[at];
+    GIVE_RESULT(mnp_tensor, out, .name = p->name, .rows = p->rows, .cols = p->cols, .stride = p->ld,
+                .data = model->m->weights + p->offset, .trained = !p->init.frozen);
+    return MNP_OK;
 }
 
 mnp_model *model_keep(const mnp_model *model) {
@@ -208,25 +166,6 @@ mnp_status mnp_model_set_note(mnp_ctx *ctx, mnp_model *model, const char *key, c
     return model_note_set(e, model->m, key, value);
 }
 
-static mnp_status print_plan(env *e, const model *m, int64_t points, int64_t context, buf *text) {
-    const model_spec *s = &m->spec;
-    process_train_opts o = {
-        .update = true,
-        .draw = {.train = true, .x_dim = (int32_t)s->x_dim, .hi = (int32_t)context}};
-    graph g;
-    plan *p = NULL;
-    /* Every name was declared when the model was made: recording only looks weights up. */
-    graph_init(&g, e, (params *)(uintptr_t)&m->params);
-    process_at(s->kind)->train_step(&g, s, &o);
-    mnp_status status =
-        plan_make(&g, &(plan_opts){.n = points, .m = context, .samples = 1}, op_is_step, &p);
-    if (status == MNP_OK) plan_dump(p, op_name, text);
-    if (status == MNP_OK) status = text->status;
-    plan_destroy(p);
-    graph_free(&g);
-    return status;
-}
-
 size_t mnp_model_plan(mnp_ctx *ctx, const mnp_model *model, int64_t n, int64_t m, char *out,
                       size_t size) {
     check_print(out, size, "");
@@ -238,7 +177,7 @@ size_t mnp_model_plan(mnp_ctx *ctx, const mnp_model *model, int64_t n, int64_t m
         return 0;
     buf text;
     buf_init(&text, e);
-    size_t length = print_plan(e, model->m, n, m, &text) == MNP_OK ? text.len : 0;
+    size_t length = model_print_plan(e, model->m, n, m, &text) == MNP_OK ? text.len : 0;
     if (length) check_print(out, size, buf_str(&text));
     buf_free(&text);
     return length;

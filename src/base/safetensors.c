@@ -20,6 +20,7 @@ static const struct {
     [SAFETENSORS_F32] = {"F32", 4}, [SAFETENSORS_F64] = {"F64", 8},
     [SAFETENSORS_I64] = {"I64", 8}, [SAFETENSORS_I32] = {"I32", 4},
     [SAFETENSORS_U8] = {"U8", 1},   [SAFETENSORS_BF16] = {"BF16", 2},
+    [SAFETENSORS_F16] = {"F16", 2},
 };
 enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
@@ -71,9 +72,9 @@ static mnp_status read_tensor(env *e, const json_value *v, size_t data_bytes, sa
     int d = 0;
     while (d < DTYPES && strcmp(dtypes[d].name, dtype) != 0) d++;
     if (d == DTYPES)
-        return env_fail(e, MNP_EUNSUPPORTED,
-                        "dtype %.20s is not supported (save it as F32, F64, I64, I32, U8 or BF16)",
-                        dtype);
+        return env_fail(
+            e, MNP_EUNSUPPORTED,
+            "dtype %.20s is not supported (save it as F32, F64, F16, BF16, I64, I32 or U8)", dtype);
     t->dtype = (safetensors_dtype)d;
     MNP_TRY(read_shape(e, json_get(v, "shape"), t));
     const json_value *offsets = json_get(v, "data_offsets");
@@ -244,6 +245,15 @@ static float from_bf16(uint16_t half) {
     return v;
 }
 
+/* IEEE half precision: a sign, 5 bits of exponent, 10 of fraction. Every value is a float. */
+static float from_f16(uint16_t half) {
+    int exponent = half >> 10 & 31, fraction = half & 1023;
+    float v = exponent == 31  ? (fraction ? NAN : INFINITY)
+              : exponent == 0 ? ldexpf((float)fraction, -24) /* subnormal */
+                              : ldexpf((float)(1024 + fraction), exponent - 25);
+    return half >> 15 ? -v : v;
+}
+
 static double element(const safetensors_tensor *t, size_t i) {
     switch (t->dtype) {
     case SAFETENSORS_F32:
@@ -258,6 +268,8 @@ static double element(const safetensors_tensor *t, size_t i) {
         return (double)((const uint8_t *)t->data)[i];
     case SAFETENSORS_BF16:
         return (double)from_bf16(((const uint16_t *)t->data)[i]);
+    case SAFETENSORS_F16:
+        return (double)from_f16(((const uint16_t *)t->data)[i]);
     }
     return 0;
 }
@@ -280,7 +292,8 @@ static mnp_status all_finite(env *e, const safetensors_tensor *t) {
 
 mnp_status safetensors_floats(env *e, const safetensors_tensor *t, float *out, size_t count) {
     MNP_TRY(same_count(e, t, count));
-    if (t->dtype != SAFETENSORS_F32 && t->dtype != SAFETENSORS_F64 && t->dtype != SAFETENSORS_BF16)
+    if (t->dtype != SAFETENSORS_F32 && t->dtype != SAFETENSORS_F64 &&
+        t->dtype != SAFETENSORS_BF16 && t->dtype != SAFETENSORS_F16)
         return env_fail(e, MNP_EFORMAT, "tensor \"%.80s\" holds %s where real numbers are expected",
                         t->name, dtypes[t->dtype].name);
     MNP_TRY(all_finite(e, t));
@@ -336,16 +349,6 @@ static mnp_status check_tensors(env *e, const safetensors_tensor *tensors, size_
     return MNP_OK;
 }
 
-/* Visits the tensors in the order of their data: element sizes 8, 4, 2, 1, and as given within. */
-static mnp_status write_data(fsio_writer *w, const safetensors_tensor *tensors, size_t count,
-                             const size_t *counts) {
-    for (size_t size = 8; size; size /= 2)
-        for (size_t i = 0; i < count; i++)
-            if (dtypes[tensors[i].dtype].size == size)
-                MNP_TRY(fsio_append(w, tensors[i].data, counts[i] * size));
-    return MNP_OK;
-}
-
 static void place_tensors(const safetensors_tensor *tensors, size_t count, const size_t *counts,
                           size_t *begin) {
     size_t at = 0;
@@ -395,28 +398,77 @@ static mnp_status make_header(buf *b, const safetensors_meta *meta, size_t meta_
     return b->status;
 }
 
+/* What is known before the first byte is written. */
+typedef struct layout {
+    buf header;
+    size_t *counts; /* elements of each tensor */
+} layout;
+
+static mnp_status lay_out(env *e, const safetensors_meta *meta, size_t meta_count,
+                          const safetensors_tensor *tensors, size_t count, layout *l) {
+    buf_init(&l->header, e);
+    l->counts = env_alloc(e, count, sizeof *l->counts, "a safetensors header");
+    size_t *begin = env_alloc(e, count, sizeof *begin, "a safetensors header");
+    mnp_status status = l->counts && begin ? check_meta(e, meta, meta_count) : MNP_ENOMEM;
+    if (status == MNP_OK) status = check_tensors(e, tensors, count, l->counts);
+    if (status == MNP_OK) {
+        place_tensors(tensors, count, l->counts, begin);
+        status = make_header(&l->header, meta, meta_count, tensors, count, l->counts, begin);
+    }
+    env_free(e, begin);
+    return status;
+}
+
+static void forget(env *e, layout *l) {
+    buf_free(&l->header);
+    env_free(e, l->counts);
+}
+
+/* The whole file, piece by piece; failures stick to what `put` writes to. Tensors in the order of
+ * their data: element sizes 8, 4, 2, 1, and as given within. */
+typedef void put_fn(void *to, const void *data, size_t bytes);
+
+static void put_all(const layout *l, const safetensors_tensor *tensors, size_t count, put_fn *put,
+                    void *to) {
+    uint64_t length = l->header.len;
+    put(to, &length, sizeof length);
+    put(to, l->header.data, l->header.len);
+    for (size_t size = 8; size; size /= 2)
+        for (size_t i = 0; i < count; i++)
+            if (dtypes[tensors[i].dtype].size == size)
+                put(to, tensors[i].data, l->counts[i] * size);
+}
+
+static void put_file(void *to, const void *data, size_t bytes) {
+    fsio_append(to, data, bytes);
+}
+
+static void put_buf(void *to, const void *data, size_t bytes) {
+    buf_append(to, data, bytes);
+}
+
 mnp_status safetensors_write(env *e, const char *path, const safetensors_meta *meta,
                              size_t meta_count, const safetensors_tensor *tensors, size_t count) {
-    mnp_status status = MNP_ENOMEM;
-    fsio_writer w = {.e = e, .fd = -1};
-    buf header;
-    buf_init(&header, e);
-    size_t *counts = env_alloc(e, count, sizeof *counts, "a safetensors header");
-    size_t *begin = env_alloc(e, count, sizeof *begin, "a safetensors header");
-    if (!counts || !begin) goto done;
-    MNP_TRY_DONE(check_meta(e, meta, meta_count));
-    MNP_TRY_DONE(check_tensors(e, tensors, count, counts));
-    place_tensors(tensors, count, counts, begin);
-    MNP_TRY_DONE(make_header(&header, meta, meta_count, tensors, count, counts, begin));
-    MNP_TRY_DONE(fsio_begin(e, path, &w));
-    uint64_t length = header.len;
-    fsio_append(&w, &length, sizeof length); /* failures stick to the writer */
-    fsio_append(&w, header.data, header.len);
-    write_data(&w, tensors, count, counts);
-    status = fsio_commit(&w);
-done:
-    buf_free(&header);
-    env_free(e, counts);
-    env_free(e, begin);
+    layout l;
+    fsio_writer w;
+    mnp_status status = lay_out(e, meta, meta_count, tensors, count, &l);
+    if (status == MNP_OK) status = fsio_begin(e, path, &w);
+    if (status == MNP_OK) {
+        put_all(&l, tensors, count, put_file, &w);
+        status = fsio_commit(&w);
+    }
+    forget(e, &l);
+    return status;
+}
+
+mnp_status safetensors_print(buf *out, const safetensors_meta *meta, size_t meta_count,
+                             const safetensors_tensor *tensors, size_t count) {
+    layout l;
+    mnp_status status = lay_out(out->e, meta, meta_count, tensors, count, &l);
+    if (status == MNP_OK) {
+        put_all(&l, tensors, count, put_buf, out);
+        status = out->status;
+    }
+    forget(out->e, &l);
     return status;
 }

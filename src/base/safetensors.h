@@ -7,6 +7,7 @@
 #define MNP_BASE_SAFETENSORS_H
 
 #include "util/env.h"
+#include "util/fsio.h"
 #include "util/limits.h"
 
 typedef enum safetensors_dtype {
@@ -15,7 +16,8 @@ typedef enum safetensors_dtype {
     SAFETENSORS_I64,
     SAFETENSORS_I32,
     SAFETENSORS_U8,
-    SAFETENSORS_BF16
+    SAFETENSORS_BF16,
+    SAFETENSORS_F16
 } safetensors_dtype;
 
 size_t safetensors_dtype_size(safetensors_dtype dtype);
@@ -54,7 +56,7 @@ const safetensors_tensor *safetensors_find(const safetensors_file *f,
                                            const char *name);                 /* or NULL */
 const char *safetensors_meta_get(const safetensors_file *f, const char *key); /* or NULL */
 
-/* The elements of an F32, F64 or BF16 tensor as floats; `count` must be the tensor's own.
+/* The elements of an F32, F64, F16 or BF16 tensor as floats; `count` must be the tensor's own.
  * MNP_EFORMAT with the tensor's name where one is no finite float. */
 mnp_status safetensors_floats(env *e, const safetensors_tensor *t, float *out, size_t count);
 /* The elements of any tensor as doubles (integers beyond 2^53 are rounded). */
@@ -66,5 +68,8 @@ mnp_status safetensors_doubles(env *e, const safetensors_tensor *t, double *out,
  * since it could not be read back as floats: MNP_ENUMERIC, and what was there stays. */
 mnp_status safetensors_write(env *e, const char *path, const safetensors_meta *meta,
                              size_t meta_count, const safetensors_tensor *tensors, size_t count);
+/* The same bytes, appended to `out`. */
+mnp_status safetensors_print(buf *out, const safetensors_meta *meta, size_t meta_count,
+                             const safetensors_tensor *tensors, size_t count);
 
 #endif

@@ -129,6 +129,28 @@ mnp_status model_options_text(env *e, const model *m, buf *out) {
     return options_print(out, &view, 1);
 }
 
+/* ---- the step ----------------------------------------------------------------------------------
+ */
+
+mnp_status model_print_plan(env *e, const model *m, int64_t points, int64_t context, buf *text) {
+    const model_spec *s = &m->spec;
+    process_train_opts o = {
+        .update = true,
+        .draw = {.train = true, .x_dim = (int32_t)s->x_dim, .hi = (int32_t)context}};
+    graph g;
+    plan *p = NULL;
+    /* Every name was declared when the model was made: recording only looks weights up. */
+    graph_init(&g, e, (params *)(uintptr_t)&m->params);
+    process_at(s->kind)->train_step(&g, s, &o);
+    mnp_status status =
+        plan_make(&g, &(plan_opts){.n = points, .m = context, .samples = 1}, op_is_step, &p);
+    if (status == MNP_OK) plan_dump(p, op_name, text);
+    if (status == MNP_OK) status = text->status;
+    plan_destroy(p);
+    graph_free(&g);
+    return status;
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* Weights without their padding, one after the other. */
@@ -160,7 +182,9 @@ static void put_scaling(const model *m, double *x, double *y, safetensors_tensor
     tensors[1] = (safetensors_tensor){"scale.y", SAFETENSORS_F64, 1, {2}, y, 0};
 }
 
-mnp_status model_save(env *e, const model *m, const float *weights, const char *path) {
+/* To a file, or to `bytes` where there is no path. */
+static mnp_status write_to(env *e, const model *m, const float *weights, const char *path,
+                           buf *bytes) {
     size_t count = (size_t)m->params.count;
     buf options;
     buf_init(&options, e);
@@ -170,18 +194,28 @@ mnp_status model_save(env *e, const model *m, const float *weights, const char *
     safetensors_tensor *tensors = env_alloc(e, count + 2, sizeof *tensors, "a model file");
     mnp_status status = dense && tensors ? model_options_text(e, m, &options) : MNP_ENOMEM;
     if (status == MNP_OK) {
-        unpad(&m->params, weights ? weights : m->weights, dense, tensors);
+        unpad(&m->params, weights, dense, tensors);
         put_scaling(m, x, y, tensors + count);
         safetensors_meta meta[MODEL_NOTES_MAX + 2] = {{format_key, format_number},
                                                       {options_key, buf_str(&options)}};
         for (int k = 0; k < m->n_notes; k++)
             meta[2 + k] = (safetensors_meta){m->notes[k].key, m->notes[k].value};
-        status = safetensors_write(e, path, meta, 2 + (size_t)m->n_notes, tensors, count + 2);
+        size_t metas = 2 + (size_t)m->n_notes;
+        status = path ? safetensors_write(e, path, meta, metas, tensors, count + 2)
+                      : safetensors_print(bytes, meta, metas, tensors, count + 2);
     }
     buf_free(&options);
     env_free(e, dense);
     env_free(e, tensors);
     return status;
+}
+
+mnp_status model_save(env *e, const model *m, const float *weights, const char *path) {
+    return write_to(e, m, weights ? weights : m->weights, path, NULL);
+}
+
+mnp_status model_print(const model *m, buf *out) {
+    return write_to(out->e, m, m->weights, NULL, out);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -271,10 +305,8 @@ static mnp_status fill_from(env *e, const safetensors_file *f, model *m) {
     return MNP_OK;
 }
 
-mnp_status model_load(env *e, const char *path, model **out) {
-    *out = NULL;
-    safetensors_file *f = NULL;
-    MNP_TRY(safetensors_read(e, path, MODEL_FILE_MAX, &f));
+/* Takes the file. `name` is what messages call it. */
+static mnp_status from_file(env *e, safetensors_file *f, const char *name, model **out) {
     model_spec spec;
     model *m = NULL;
     mnp_status status = read_spec(e, f, &spec);
@@ -283,8 +315,22 @@ mnp_status model_load(env *e, const char *path, model **out) {
     safetensors_destroy(f);
     if (status != MNP_OK) {
         model_destroy(m);
-        return env_context(e, status == MNP_EINVAL ? MNP_EFORMAT : status, "%s", path);
+        return env_context(e, status == MNP_EINVAL ? MNP_EFORMAT : status, "%s", name);
     }
     *out = m;
     return MNP_OK;
+}
+
+mnp_status model_load(env *e, const char *path, model **out) {
+    *out = NULL;
+    safetensors_file *f = NULL;
+    MNP_TRY(safetensors_read(e, path, MODEL_FILE_MAX, &f));
+    return from_file(e, f, path, out);
+}
+
+mnp_status model_parse(env *e, const char *name, const void *bytes, size_t size, model **out) {
+    *out = NULL;
+    safetensors_file *f = NULL;
+    MNP_TRY(safetensors_parse(e, name, bytes, size, &f));
+    return from_file(e, f, name, out);
 }

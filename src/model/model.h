@@ -38,6 +38,9 @@ void model_destroy(model *m);
 mnp_status model_load(env *e, const char *path, model **out);
 /* `weights` (params.words floats) instead of the model's own; NULL = its own. */
 mnp_status model_save(env *e, const model *m, const float *weights, const char *path);
+/* The same from memory, where messages call it `name`; and the bytes of its file, appended. */
+mnp_status model_parse(env *e, const char *name, const void *bytes, size_t size, model **out);
+mnp_status model_print(const model *m, buf *out);
 
 /* Notes end up in the file's metadata. A NULL value removes the note. */
 mnp_status model_note_set(env *e, model *m, const char *key, const char *value);
@@ -61,5 +64,8 @@ static inline bool model_reaches_y(const model *m, double v) {
 
 /* The options as canonical text "kind=mnp T=7 ...". */
 mnp_status model_options_text(env *e, const model *m, buf *out);
+/* The operations of a training step on `points` points with up to `context` of context, one line
+ * each. */
+mnp_status model_print_plan(env *e, const model *m, int64_t points, int64_t context, buf *text);
 
 #endif

@@ -295,11 +295,49 @@ static void models(void) {
     BAD(1, mnp_model_load(w.ctx, NULL, &made));
     CLEARED(made);
     BAD(2, mnp_model_load(w.ctx, path_of("m"), NULL));
+    static const char no_model[] = "{}, and no model at all";
+    CALL(mnp_model_load_memory);
+    MUTE(0, mnp_model_load_memory(NULL, no_model, sizeof no_model, &made));
+    CLEARED(made);
+    BAD(1, mnp_model_load_memory(w.ctx, NULL, sizeof no_model, &made));
+    BAD(1, mnp_model_load_memory(w.ctx, NULL, 0, &made));
+    CLEARED(made);
+    BAD(2, mnp_model_load_memory(w.ctx, no_model, SIZE_MAX, &made));
+    BAD(3, mnp_model_load_memory(w.ctx, no_model, sizeof no_model, NULL));
+    CHECK(mnp_model_load_memory(w.ctx, no_model, sizeof no_model, &made) == MNP_EFORMAT);
+    CLEARED(made);
+    char bytes[8] = "unset";
+    size_t length = 7;
+    CALL(mnp_model_save_memory);
+    MUTE(0, mnp_model_save_memory(NULL, w.model, NULL, 0, &length));
+    BAD(1, mnp_model_save_memory(w.ctx, NULL, NULL, 0, &length));
+    BAD(2, mnp_model_save_memory(w.ctx, w.model, NULL, 8, &length));
+    BAD(3, mnp_model_save_memory(w.ctx, w.model, bytes, sizeof bytes, &length)); /* too few */
+    BAD(3, mnp_model_save_memory(w.ctx, w.model, bytes, SIZE_MAX, &length));
+    BAD(4, mnp_model_save_memory(w.ctx, w.model, NULL, 0, NULL));
+    CHECK(length == 7 && strcmp(bytes, "unset") == 0);
     CALL(mnp_model_save);
     MUTE(0, mnp_model_save(NULL, w.model, path_of("m")));
     BAD(1, mnp_model_save(w.ctx, NULL, path_of("m")));
     BAD(2, mnp_model_save(w.ctx, w.model, NULL));
     CHECK(access(path_of("m"), F_OK) != 0);
+}
+
+static void tensors(void) {
+    ROOMY(mnp_tensor, t);
+    const char *name = mnp_model_tensor_name(w.model, 0);
+    CALL(mnp_model_tensor_name);
+    GIVES(0, mnp_model_tensor_name(NULL, 0) == NULL);
+    GIVES(1, name && !mnp_model_tensor_name(w.model, -1) &&
+                 !mnp_model_tensor_name(w.model, INT64_MAX));
+    CALL(mnp_model_tensor);
+    MUTE(0, mnp_model_tensor(NULL, w.model, name, &t.s));
+    BAD(1, mnp_model_tensor(w.ctx, NULL, name, &t.s));
+    BAD(2, mnp_model_tensor(w.ctx, w.model, NULL, &t.s));
+    BAD(2, mnp_model_tensor(w.ctx, w.model, "no-such-tensor", &t.s));
+    BAD(3, mnp_model_tensor(w.ctx, w.model, name, NULL));
+    BAD_SIZES(3, mnp_tensor, t, mnp_model_tensor(w.ctx, w.model, name, &t.s));
+    CHECK(!t.s.data && mnp_model_tensor(w.ctx, w.model, name, &t.s) == MNP_OK && t.s.data);
 }
 
 static void model_answers(void) {
@@ -981,6 +1019,7 @@ int main(void) {
     RUN(data_answers);
     RUN(data_calls);
     RUN(models);
+    RUN(tensors);
     RUN(model_answers);
     RUN(plans);
     RUN(trainers);

@@ -94,6 +94,57 @@ static void elements_are_converted(void) {
     safetensors_destroy(f);
 }
 
+/* One 16-bit number as a float. */
+static mnp_status widen(safetensors_dtype dtype, uint16_t bits, float *out) {
+    safetensors_tensor t = {
+        .name = "h", .dtype = dtype, .ndim = 1, .shape = {1}, .data = &bits, .count = 1};
+    return safetensors_floats(&E, &t, out, 1);
+}
+
+static void half_precision_is_exact(void) {
+    static const struct {
+        safetensors_dtype dtype;
+        uint16_t bits;
+        float value;
+    } known[] = {
+        {SAFETENSORS_F16, 0x0000, 0},
+        {SAFETENSORS_F16, 0x0001, 0x1p-24f},
+        {SAFETENSORS_F16, 0x03ff, 0x1.ff8p-15},
+        {SAFETENSORS_F16, 0x0400, 0x1p-14f},
+        {SAFETENSORS_F16, 0x3555, 0x1.554p-2f},
+        {SAFETENSORS_F16, 0x3c00, 1},
+        {SAFETENSORS_F16, 0xc000, -2},
+        {SAFETENSORS_F16, 0x7bff, 65504},
+        {SAFETENSORS_F16, 0x83ff, -0x1.ff8p-15},
+        {SAFETENSORS_BF16, 0x0001, 0x1p-133f},
+        {SAFETENSORS_BF16, 0x007f, 0x1.fcp-127f},
+        {SAFETENSORS_BF16, 0x0080, 0x1p-126f},
+        {SAFETENSORS_BF16, 0x3eab, 0x1.56p-2f},
+        {SAFETENSORS_BF16, 0x7f7f, 0x1.fep127f},
+        {SAFETENSORS_BF16, 0xff7f, -0x1.fep127f},
+    };
+    float v = 7, last;
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        CHECK(widen(known[k].dtype, known[k].bits, &v) == MNP_OK);
+        CHECK(v == known[k].value);
+    }
+    CHECK(widen(SAFETENSORS_F16, 0x8000, &v) == MNP_OK && v == 0 && signbit(v));
+    /* all others lie between: upwards, and mirrored below zero */
+    for (uint16_t bits = 1; bits < 0x7c00; bits++) {
+        bool good = widen(SAFETENSORS_F16, (uint16_t)(bits - 1), &last) == MNP_OK &&
+                    widen(SAFETENSORS_F16, bits, &v) == MNP_OK && v > last &&
+                    widen(SAFETENSORS_F16, bits | 0x8000, &last) == MNP_OK && last == -v;
+        if (!good) CHECK(bits == 0);
+    }
+    static const uint16_t none[] = {0x7c00, 0xfc00, 0x7c01, 0x7e00, 0xffff};
+    for (size_t k = 0; k < sizeof none / sizeof *none; k++) {
+        CHECK(widen(SAFETENSORS_F16, none[k], &v) == MNP_EFORMAT);
+        CHECK(strstr(E.error, "not finite") != NULL);
+    }
+    CHECK(widen(SAFETENSORS_BF16, 0x7f80, &v) == MNP_EFORMAT);
+    CHECK(widen(SAFETENSORS_BF16, 0x7fc0, &v) == MNP_EFORMAT);
+}
+
 static void the_bytes_are_the_format(void) {
     static const char want[] =
         "\x88\0\0\0\0\0\0\0"
@@ -112,6 +163,11 @@ static void the_bytes_are_the_format(void) {
     CHECK(safetensors_write(&E, path, &kv, 1, two, 2) == MNP_OK);
     CHECK(fsio_read(&E, path, 1000, &data, &size) == MNP_OK);
     CHECK(size == sizeof want - 1 && memcmp(data, want, size) == 0);
+    buf memory;
+    buf_init(&memory, &E);
+    CHECK(safetensors_print(&memory, &kv, 1, two, 2) == MNP_OK);
+    CHECK(memory.len == size && memcmp(memory.data, want, size) == 0);
+    buf_free(&memory);
     env_free(&E, data);
 }
 
@@ -140,7 +196,7 @@ static void hostile_headers_are_refused(void) {
         const char *header, *why;
     } cases[] = {
         {T("F32", "[2]", "[0,8]") "x", "after the end"},
-        {T("F16", "[4]", "[0,8]"), "dtype F16 is not supported"},
+        {T("C64", "[4]", "[0,32]"), "dtype C64 is not supported"},
         {T("F32", "[3]", "[0,8]"), "8 bytes of data where the shape needs 12"},
         {T("F32", "[2]", "[0,12]"), "outside the file"},
         {T("F32", "[2]", "[8,0]"), "outside the file"},
@@ -226,6 +282,7 @@ int main(void) {
     snprintf(path, sizeof path, "%.150s/st-%ld.safetensors", base ? base : "/tmp", (long)getpid());
     RUN(a_file_is_read_back);
     RUN(elements_are_converted);
+    RUN(half_precision_is_exact);
     RUN(the_bytes_are_the_format);
     RUN(odd_but_valid_files_are_read);
     RUN(hostile_headers_are_refused);

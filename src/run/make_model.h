@@ -1,0 +1,18 @@
+/* make_model.h: a model for a data set. The data fix the number of inputs, the frequency scale and,
+ * where they are not taken as they are, the standardisation; the model notes what they were. */
+#ifndef MNP_RUN_MAKE_MODEL_H
+#define MNP_RUN_MAKE_MODEL_H
+
+#include "data/dataset.h"
+#include "model/model.h"
+
+typedef struct model_wish {
+    const char *process, *preset;
+    const char *options; /* on top of the preset, or NULL */
+    uint64_t seed;
+} model_wish;
+
+/* d may be NULL: one input, unscaled. */
+mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, model **out);
+
+#endif

@@ -66,6 +66,15 @@ forecast() { # the tutorial's result: 61 days, quantiles in order, pictures
         awk -F, 'NR > 1 && !($4 <= $5 && $5 <= $6 && $6 <= $7 && $7 <= $8) { bad = 1 } END { exit bad }' forecast.csv &&
         grep -q '</svg>' few.svg && grep -q '</svg>' many.svg && grep -q '</svg>' training.svg
 }
+scores() { # README's scores are those that the model files carry, to three digits
+    local family
+    for family in rbf matern periodic monotonic convex sde; do
+        { "$MNP" info "models/mnp-$family.safetensors" && grep "^| \`$family\` | [0-9]" README.md; } |
+            awk -v family="$family" 'function off(a, b) { return a - b > 0.00056 || b - a > 0.00056 }
+                $1 == "score.authors" { all = $2 } $1 == "score.strict" { new = $2 } /^\|/ { split($0, c, "|") }
+                END { if (!all || off(all, c[3]) || off(new, c[7])) { print family, all, new, c[3], c[7]; exit 1 } }' || return 1
+    done
+}
 caught() { # a block that fails is a failed test
     mkdir -p "$tmp/bad/blocks"
     printf '%s\n' 'text' '```sh' 'false' 'true' '```' '<!-- test: skip -->' '```sh' 'false' '```' >"$tmp/bad.md"
@@ -74,9 +83,10 @@ caught() { # a block that fails is a failed test
 }
 
 run "a block that fails is seen" caught
-for file in docs/user/tutorial.md; do
+for file in docs/user/tutorial.md docs/user/data.md docs/user/plots.md docs/user/faq.md README.md; do
     page "$file"
 done
 run "the tutorial's forecast" forecast
-# programs docs/user/c-api.md
+run "README's scores" scores
+programs docs/user/c-api.md
 check_done

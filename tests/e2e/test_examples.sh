@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_examples.sh: the example programs do what their comments say, use the public header alone, and
-# fail with a sentence.
+# test_examples.sh: the example programs do what their comments say, use the public header alone (and
+# minimal.c none at all), and fail with a sentence.
 set -u
 # shellcheck source=tests/check.sh
 . tests/check.sh
@@ -44,13 +44,28 @@ fails_clearly() {
     local why
     ! why=$("$bin/load_and_predict" "$TEST_TMP/none" 2>&1) && [[ $why == *"$TEST_TMP/none"* ]]
 }
+# A plain compiler and the C library are enough; what it has learnt, the command can score.
+minimal() {
+    local mine=$TEST_TMP/minimal.safetensors cc
+    read -ra cc <<<"${CC:-cc}"
+    "${cc[@]}" -O2 examples/minimal.c -o "$TEST_TMP/minimal" -lm &&
+        "$TEST_TMP/minimal" 100 "$mine" >"$TEST_TMP/lesson" && cat "$TEST_TMP/lesson" &&
+        awk '/of new functions/ {if (!seen++) first = $NF; last = $NF} /^step/ {rows++} /O/ {marks++}
+             END {exit !(seen == 2 && last > first + 0.5 && rows == 20 && marks >= 4)}' "$TEST_TMP/lesson" &&
+        "$BUILD/mnp" eval "$mine" --functions 50 --protocol authors >"$TEST_TMP/scored" && cat "$TEST_TMP/scored"
+}
 public_header_only() {
-    ! grep -n '#include "' examples/*.c &&
-        ! grep -n '#include <' examples/*.c | grep -v '<mnp[a-z_]*.h>\|<math.h>\|<stdio.h>\|<stdlib.h>\|<time.h>'
+    ! grep -n '#include "' examples/*.c && ! grep -n '<mnp.*>' examples/minimal.c &&
+        ! grep -n '#include <' examples/*.c |
+        grep -v '<\(mnp[a-z_]*\|math\|stdbool\|stdint\|stdio\|stdlib\|string\|time\).h>'
 }
 short() {
-    local f
-    for f in examples/*.c; do [ "$(wc -l <"$f")" -lt 80 ] || return 1; done
+    local f most
+    for f in examples/*.c; do
+        most=80
+        [ "$f" = examples/minimal.c ] && most=801
+        [ "$(wc -l <"$f")" -lt $most ] || return 1
+    done
 }
 
 run train_and_predict trains
@@ -60,6 +75,7 @@ run same_functions functions_stay
 run stream_observations streams
 run doubt_shrinks doubt_shrinks
 run bandit plays
+run minimal minimal
 run missing_model fails_clearly
 run public_header public_header_only
 run short short

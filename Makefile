@@ -147,7 +147,7 @@ TEST_BUILT    := $(filter $(BUILD)/%,$(TEST_PROGRAMS))
 all: $(LIB) $(SHLIB) $(MNP) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB)
 
 # Everything compiled depends on the flags it was compiled with.
-FLAGS_NOW = $(VERSION) $(PREFIX) | $(COMPILE) | $(SIMD_OPT) | $(LINK_RUN) $(LIBS)
+FLAGS_NOW = $(VERSION) $(PREFIX) | $(COMPILE) | $(SIMD_OPT) | $(LINK_RUN) $(LIBS) | $(CXX) $(EMU_FLAGS)
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
@@ -253,7 +253,7 @@ setup:
 	@$(SET_UP)
 examples: $(EXAMPLES)
 fuzzers: $(FUZZERS)
-tests-built: $(TEST_BUILT) $(if $(findstring test_emulator,$(TEST_PROGRAMS)),$(EMULATOR)) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
+tests-built: $(TEST_BUILT) $(if $(filter %/test_emulator.sh %/test_extend.sh,$(TEST_PROGRAMS)),$(EMULATOR)) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
 
 # only what it shows: the kernels for a GPU alone take two minutes
 demo: $(MNP)

@@ -10,10 +10,13 @@ tmp=${TEST_TMP:-$(mktemp -d)}
 top=$PWD
 page=$top/docs/dev/extend.md
 tree=$tmp/tree
-mkdir -p "$tree" && cp -r include src util "$tree"
+mkdir -p "$tree" && cp -r include src util tests "$tree"
 
 compile=$(cut -d'|' -f2 "$BUILD/flags")
 link=$(cut -d'|' -f4 "$BUILD/flags")
+emulate=$(cut -d'|' -f5 "$BUILD/flags")
+files="src/data/bumps.c src/model/transition/gentle.c src/model/encoder/single.c src/op/square.c
+    src/backend/cuda/ops/square.cuh"
 
 # The C blocks go to the file that their first line names, the lines into their lists.
 take_out() {
@@ -23,12 +26,12 @@ take_out() {
         file { print > file }' "$page"
     sed -n 's/^The line at the end of `\(.*\)`: `\(.*\)`$/\1 \2/p' "$page" >"$tmp/lines"
     while read -r list line; do echo "$line" >>"$tree/$list"; done <"$tmp/lines"
-    [ "$(wc -l <"$tmp/lines")" = 3 ] && ls "$tree"/src/data/bumps.c "$tree"/src/model/transition/gentle.c \
-        "$tree"/src/model/encoder/single.c
+    # shellcheck disable=SC2086
+    [ "$(wc -l <"$tmp/lines")" = 5 ] && cd "$tree" && ls $files
 }
 formatted() {
-    cp .clang-format "$tree" && clang-format --dry-run -Werror "$tree"/src/data/bumps.c \
-        "$tree"/src/model/transition/gentle.c "$tree"/src/model/encoder/single.c
+    # shellcheck disable=SC2086
+    cp .clang-format "$tree" && cd "$tree" && clang-format --dry-run -Werror $files
 }
 build() {
     local file
@@ -56,6 +59,24 @@ part() { # OPTION
             check.json
 }
 
+# The op on the CPU and, in the emulator, as a kernel. Ops are counted in the files named here.
+device_op() {
+    local file
+    mkdir -p "$tmp/op" && cd "$tree" || return 1
+    for file in src/op/square.c src/op/op.c src/backend/cpu/cpu.c src/backend/cuda/*/*.c; do
+        $compile -O0 -Isrc -I. -c "$file" -o "$tmp/op/$(basename "$file" .c).o" || return 1
+    done
+    # shellcheck disable=SC2086
+    $compile -O0 -Isrc -Itests -I. tests/contract/test_cuda.c "$tmp"/op/*.o "$BUILD/libmnp.a" $link -o "$tmp/op/test_cuda" ||
+        return 1
+    for file in kernels/functions host/runtime; do
+        $emulate -O0 -w -x c++ -c "src/backend/cuda/$file.cu" -o "$tmp/op/$(basename $file).cu.o" || return 1
+    done
+    $emulate -shared "$tmp"/op/*.cu.o "$BUILD"/emulator/src/backend/cuda/kernels/{products,update}.cu.o \
+        "$BUILD"/emulator/tests/emulator/*.o -o "$tmp/op/libmnp_cuda.so" &&
+        "$tmp/op/test_cuda" --small square | tee "$tmp/op/said" && grep -q '^2 passed, 0 failed$' "$tmp/op/said"
+}
+
 run "the page's files and lines" take_out
 if command -v clang-format >/dev/null; then
     run "they are formatted as the sources are" formatted
@@ -66,4 +87,9 @@ run "they compile with this build's flags" build
 run "the family draws" family
 run "the transition trains" part transition=gentle
 run "the encoder trains" part encoder=single
+if [ -e "$BUILD/emulator/libmnp_cuda.so" ]; then
+    run "the device op agrees with its reference" device_op
+else
+    skip "the device op agrees with its reference" "the emulator is not built"
+fi
 check_done

@@ -582,8 +582,8 @@ static void conditioner_keeps_none(void) {
 static void teams_know_less(void) {
     int32_t ops = 0, of_teams = 0;
     for (int32_t op = 0; op < OP_COUNT; op++) {
-        CHECK(known_op(op) || !known_to_teams(op));
-        ops += known_op(op), of_teams += known_to_teams(op);
+        CHECK(cuda_has_op(op) || !cuda_op_for_teams(op));
+        ops += cuda_has_op(op), of_teams += cuda_op_for_teams(op);
     }
     CHECK(of_teams > 0 && of_teams < ops && ops < OP_COUNT);
 }

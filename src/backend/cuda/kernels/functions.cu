@@ -3,15 +3,8 @@
  * memory, where the plan placed them, small ones after its part (program/program.c). Small
  * instructions that do not depend on each other run side by side, a team of threads each; the next
  * ones are fetched meanwhile. */
+#include "backend/cuda/cuda_ops.def"
 #include "backend/cuda/kernels/kernels.cuh"
-#include "backend/cuda/ops/algebra.cuh"
-#include "backend/cuda/ops/attention_grad.cuh"
-#include "backend/cuda/ops/fourier.cuh"
-#include "backend/cuda/ops/io.cuh"
-#include "backend/cuda/ops/linear_grad.cuh"
-#include "backend/cuda/ops/maps.cuh"
-#include "backend/cuda/ops/points.cuh"
-#include "backend/cuda/ops/probability.cuh"
 #include "backend/cuda/paper/fused.cuh"
 
 static_assert(sizeof(dev_instr) % 16 == 0, "instructions are copied 16 bytes at a time");
@@ -39,161 +32,40 @@ FN const dev_instr &held(int k) {
     return ((Head *)smem)->slots[(unsigned)k % HELD].ins;
 }
 
-/* Ops that a team can run. */
+/* The rows of cuda_ops.def as cases: those of teams, and those that take the whole block. */
+#define CUDA_OP(who, name, call) CASE_##who(OPCODE_##name, call)
+#define CASE(op, call)                                                                             \
+    case op:                                                                                       \
+        call;                                                                                      \
+        break;
+
 static __device__ __noinline__ void execute_small(const dev_instr &ins, Team t) {
+#define CASE_TEAM(op, call) CASE(op, call)
+#define CASE_BLOCK(op, call)
     switch (ins.op) {
-    case OPCODE_linear:
-    case OPCODE_linear_grad:
-        team_linear(ins, t);
-        break;
-    case OPCODE_join:
-        op_join(ins, t);
-        break;
-    case OPCODE_join_grad:
-        op_join_grad(ins, t);
-        break;
-    case OPCODE_stack:
-        op_stack(ins, t);
-        break;
-    case OPCODE_stack_grad:
-        op_stack_grad(ins, t);
-        break;
-    case OPCODE_if_context:
-        op_if_context(ins, t);
-        break;
-    case OPCODE_if_context_grad:
-        op_if_context_grad(ins, t);
-        break;
-    case OPCODE_add:
-    case OPCODE_scale:
-        op_element(ins, t);
-        break;
-    case OPCODE_add_grad:
-    case OPCODE_scale_grad:
-        op_element_grad(ins, t);
-        break;
-    case OPCODE_dot:
-        op_dot(ins, t);
-        break;
-    case OPCODE_dot_grad:
-        op_dot_grad(ins, t);
-        break;
-    case OPCODE_gauss_sample:
-        op_gauss_sample(ins, t);
-        break;
-    case OPCODE_gauss_sample_grad:
-        op_gauss_sample_grad(ins, t);
-        break;
-    case OPCODE_gauss_kl:
-    case OPCODE_gauss_ratio:
-        op_gauss_scalar(ins, t);
-        break;
-    case OPCODE_gauss_kl_grad:
-        op_gauss_kl_grad(ins, t);
-        break;
-    case OPCODE_gauss_ratio_grad:
-        op_gauss_ratio_grad(ins, t);
-        break;
-    case OPCODE_logmeanexp:
-    case OPCODE_logmeanexp_grad:
-    case OPCODE_mean_samples:
-    case OPCODE_mean_samples_grad:
-    case OPCODE_per_point:
-    case OPCODE_per_point_grad:
-        op_scalars(ins, t);
-        break;
+#include "backend/cuda/cuda_ops.def"
     }
+#undef CASE_TEAM
+#undef CASE_BLOCK
 }
 
-/* Ops that take the whole block, apart from the four of execute(). */
 static __device__ __noinline__ void execute_large(const dev_instr &ins) {
+    const Team t = whole_block();
+#define CASE_TEAM(op, call)
+#define CASE_BLOCK(op, call) CASE(op, call)
     switch (ins.op) {
-    case OPCODE_feed:
-        op_feed(ins);
-        break;
-    case OPCODE_emit:
-        op_emit(ins);
-        break;
-    case OPCODE_zeros:
-    case OPCODE_fill_one:
-        op_fill(ins);
-        break;
-    case OPCODE_draw:
-        op_draw(ins);
-        break;
-    case OPCODE_fourier:
-        op_fourier(ins);
-        break;
-    case OPCODE_pool:
-        op_pool(ins);
-        break;
-    case OPCODE_pool_grad:
-        op_pool_grad(ins);
-        break;
-    case OPCODE_layernorm:
-        op_layernorm(ins);
-        break;
-    case OPCODE_layernorm_grad:
-        op_layernorm_grad(ins);
-        break;
-    case OPCODE_rqs_to_noise:
-    case OPCODE_rqs_to_data:
-        op_rqs(ins);
-        break;
-    case OPCODE_rqs_to_noise_grad:
-    case OPCODE_rqs_to_data_grad:
-        op_rqs_grad(ins);
-        break;
-    case OPCODE_affine_to_noise:
-    case OPCODE_affine_to_data:
-        op_affine(ins);
-        break;
-    case OPCODE_affine_to_noise_grad:
-    case OPCODE_affine_to_data_grad:
-        op_affine_grad(ins);
-        break;
-    case OPCODE_normal_logp:
-        op_normal_logp(ins);
-        break;
-    case OPCODE_normal_logp_grad:
-        op_normal_logp_grad(ins);
-        break;
-    case OPCODE_base_noise:
-        op_base_noise(ins);
-        break;
-    case OPCODE_sum_rows:
-        op_sum_rows(ins);
-        break;
-    case OPCODE_sum_rows_grad:
-        op_sum_rows_grad(ins);
-        break;
-    case OPCODE_report:
-        op_report(ins);
-        break;
+#include "backend/cuda/cuda_ops.def"
     default:
-        execute_small(ins, whole_block());
+        execute_small(ins, t);
     }
 }
+#undef CUDA_OP
 
 /* `first` and those after it, a team each. */
 OP_FN void execute_together(const dev_instr &first, int count) {
     const Team t = team_of(DEV_TOGETHER);
     const int k = (int)((const Slot *)&first - ((Head *)smem)->slots);
     if (t.id < count) execute_small(held(k + t.id), t);
-}
-
-/* Calls that stay calls: the loop that interprets keeps its few registers. */
-OP_FN void run_linear(const dev_instr &ins) {
-    op_linear(ins);
-}
-OP_FN void run_linear_grad(const dev_instr &ins) {
-    op_linear_grad(ins);
-}
-OP_FN void run_attention(const dev_instr &ins) {
-    op_attention(ins);
-}
-OP_FN void run_attention_grad(const dev_instr &ins) {
-    op_attention_grad(ins);
 }
 
 FN void run_sets(const dev_instr &ins, bool forward) {
@@ -242,13 +114,13 @@ FN void execute(const dev_instr &ins) {
     else if (count > 1)
         execute_together(ins, count);
     else if (op == OPCODE_linear_grad)
-        run_linear_grad(ins);
+        op_linear_grad(ins);
     else if (op == OPCODE_linear)
-        run_linear(ins);
+        op_linear(ins);
     else if (op == OPCODE_attention)
-        run_attention(ins);
+        op_attention(ins);
     else if (op == OPCODE_attention_grad)
-        run_attention_grad(ins);
+        op_attention_grad(ins);
     else
         execute_large(ins);
 }

@@ -1,6 +1,17 @@
 /* algebra.cuh: copies and slices, element by element, weighted sums. Rows of all samples lie one
  * after the other; what samples share is added up over them by one thread, in order. */
-#ifndef MNP_CUDA_OPS_ALGEBRA_CUH
+#ifdef CUDA_OP
+CUDA_OP(TEAM, stack, op_stack(ins, t))
+CUDA_OP(TEAM, stack_grad, op_stack_grad(ins, t))
+CUDA_OP(TEAM, if_context, op_if_context(ins, t))
+CUDA_OP(TEAM, if_context_grad, op_if_context_grad(ins, t))
+CUDA_OP(TEAM, add, op_element(ins, t))
+CUDA_OP(TEAM, add_grad, op_element_grad(ins, t))
+CUDA_OP(TEAM, scale, op_element(ins, t))
+CUDA_OP(TEAM, scale_grad, op_element_grad(ins, t))
+CUDA_OP(BLOCK, dot, op_dot(ins, t))
+CUDA_OP(BLOCK, dot_grad, op_dot_grad(ins, t))
+#elif !defined(MNP_CUDA_OPS_ALGEBRA_CUH)
 #define MNP_CUDA_OPS_ALGEBRA_CUH
 
 #include "backend/cuda/device/frame.cuh"

@@ -9,7 +9,9 @@
  * 2t, 2t+1 in place of t, t+4, so the weights P go from one product to the other without a move.
  *
  * Other widths take a plain path, one warp per query (or key) and head. */
-#ifndef MNP_CUDA_OPS_ATTENTION_CUH
+#ifdef CUDA_OP
+CUDA_OP(BLOCK, attention, op_attention(ins))
+#elif !defined(MNP_CUDA_OPS_ATTENTION_CUH)
 #define MNP_CUDA_OPS_ATTENTION_CUH
 
 #include "backend/cuda/ops/attention_resident.cuh"
@@ -247,7 +249,7 @@ FN void attention_by_math(const dev_instr &ins, const Attention &a) {
         resident_forward<DEV_FP32, 1>(ins); /* operands of pairs would not fit in registers */
 }
 
-FN void op_attention(const dev_instr &ins) {
+OP_FN void op_attention(const dev_instr &ins) {
     const Attention a = attention_of(frame(), ins);
     const View o = view_out(ins, 0);
     const int pad = o.ld - a.D;

@@ -1,7 +1,9 @@
 /* attention_grad.cuh: the reverse pass of attention (equations in op/attention.c, paths and
  * layouts in attention.cuh). It runs twice over the scores, by queries for dq and by keys for dk
  * and dv: no sum crosses warps, so its order is fixed. */
-#ifndef MNP_CUDA_OPS_ATTENTION_GRAD_CUH
+#ifdef CUDA_OP
+CUDA_OP(BLOCK, attention_grad, op_attention_grad(ins))
+#elif !defined(MNP_CUDA_OPS_ATTENTION_GRAD_CUH)
 #define MNP_CUDA_OPS_ATTENTION_GRAD_CUH
 
 #include "backend/cuda/ops/attention.cuh"
@@ -328,7 +330,7 @@ FN void attention_grad_by_math(const dev_instr &ins, const Attention &a) {
         resident_backward<DEV_FP32, 1>(ins);
 }
 
-FN void op_attention_grad(const dev_instr &ins) {
+OP_FN void op_attention_grad(const dev_instr &ins) {
     const AttentionGrad w = attention_grad_of(ins);
     const Attention &a = w.a;
     const int S = frame().S;

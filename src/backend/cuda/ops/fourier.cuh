@@ -1,5 +1,7 @@
 /* fourier.cuh: Fourier features: one, as the fused first layer computes it too, and the op. */
-#ifndef MNP_CUDA_OPS_FOURIER_CUH
+#ifdef CUDA_OP
+CUDA_OP(BLOCK, fourier, op_fourier(ins))
+#elif !defined(MNP_CUDA_OPS_FOURIER_CUH)
 #define MNP_CUDA_OPS_FOURIER_CUH
 
 #include "backend/cuda/device/frame.cuh"

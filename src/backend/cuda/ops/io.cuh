@@ -1,7 +1,14 @@
 /* io.cuh: what enters and leaves a function: draw from the resident data, feed, emit, report.
  * The draw gives the integers of op/permute.c and base/rng.c: the same streams, the same shuffle.
  */
-#ifndef MNP_CUDA_OPS_IO_CUH
+#ifdef CUDA_OP
+CUDA_OP(BLOCK, feed, op_feed(ins))
+CUDA_OP(BLOCK, emit, op_emit(ins))
+CUDA_OP(BLOCK, zeros, op_fill(ins))
+CUDA_OP(BLOCK, fill_one, op_fill(ins))
+CUDA_OP(BLOCK, draw, op_draw(ins))
+CUDA_OP(BLOCK, report, op_report(ins))
+#elif !defined(MNP_CUDA_OPS_IO_CUH)
 #define MNP_CUDA_OPS_IO_CUH
 
 #include "backend/cuda/device/frame.cuh"

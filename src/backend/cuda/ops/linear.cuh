@@ -1,7 +1,9 @@
 /* linear.cuh: the dense layer. Three ways, by size: a few rows (heads, seeds, latents) as sums
  * (linear_few.cuh); operands that fit in shared memory as one fetch and then products by
  * warps; anything larger through the ring of device/gemm.cuh. */
-#ifndef MNP_CUDA_OPS_LINEAR_CUH
+#ifdef CUDA_OP
+CUDA_OP(TEAM, linear, team_linear(ins, t))
+#elif !defined(MNP_CUDA_OPS_LINEAR_CUH)
 #define MNP_CUDA_OPS_LINEAR_CUH
 
 #include "backend/cuda/device/gemm.cuh"
@@ -149,7 +151,7 @@ static __device__ __noinline__ void linear_large(const dev_instr &ins) {
     gemm<false, false>(ins.math, p, forward_epilogue(ins));
 }
 
-FN void op_linear(const dev_instr &ins) {
+OP_FN void op_linear(const dev_instr &ins) {
     const View x = view_in(ins, LINEAR_X), w = view_in(ins, LINEAR_W);
     const int rows = x.all_rows(frame().S), math = ins.math;
     if ((rows <= FEW_ROWS && w.ld <= FEW_WIDTH) || x.ld == 1)

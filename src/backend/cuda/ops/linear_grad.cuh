@@ -1,5 +1,7 @@
 /* linear_grad.cuh: the reverse pass of the dense layer, in the three ways of linear.cuh. */
-#ifndef MNP_CUDA_OPS_LINEAR_GRAD_CUH
+#ifdef CUDA_OP
+CUDA_OP(TEAM, linear_grad, team_linear(ins, t))
+#elif !defined(MNP_CUDA_OPS_LINEAR_GRAD_CUH)
 #define MNP_CUDA_OPS_LINEAR_GRAD_CUH
 
 #include "backend/cuda/ops/linear.cuh"
@@ -278,7 +280,7 @@ static __device__ __noinline__ void linear_reverse_large(const dev_instr &ins) {
     }
 }
 
-FN void op_linear_grad(const dev_instr &ins) {
+OP_FN void op_linear_grad(const dev_instr &ins) {
     const View x = view_in(ins, LINEAR_GRAD_X), w = view_in(ins, LINEAR_GRAD_W);
     const int rows = x.all_rows(frame().S), math = ins.math;
     const bool to_x = view_out(ins, LINEAR_GX).p, to_w = view_out(ins, LINEAR_GW).p;

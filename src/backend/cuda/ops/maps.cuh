@@ -1,7 +1,16 @@
 /* maps.cuh: the pointwise maps: rational-quadratic spline and affine, a thread per point. The
  * bin is found without branches; the reverse pass does the forward again. A gradient that samples
  * share is added up by the thread that owns the row. */
-#ifndef MNP_CUDA_OPS_MAPS_CUH
+#ifdef CUDA_OP
+CUDA_OP(BLOCK, rqs_to_noise, op_rqs(ins))
+CUDA_OP(BLOCK, rqs_to_noise_grad, op_rqs_grad(ins))
+CUDA_OP(BLOCK, rqs_to_data, op_rqs(ins))
+CUDA_OP(BLOCK, rqs_to_data_grad, op_rqs_grad(ins))
+CUDA_OP(BLOCK, affine_to_noise, op_affine(ins))
+CUDA_OP(BLOCK, affine_to_noise_grad, op_affine_grad(ins))
+CUDA_OP(BLOCK, affine_to_data, op_affine(ins))
+CUDA_OP(BLOCK, affine_to_data_grad, op_affine_grad(ins))
+#elif !defined(MNP_CUDA_OPS_MAPS_CUH)
 #define MNP_CUDA_OPS_MAPS_CUH
 
 #include "backend/cuda/device/spline.cuh"

@@ -1,7 +1,14 @@
 /* points.cuh: ops that go over points and columns: join, layer norm, pooling. Rows of
  * all samples lie one after the other; what samples share is added up over them by one thread, in
  * order. */
-#ifndef MNP_CUDA_OPS_POINTS_CUH
+#ifdef CUDA_OP
+CUDA_OP(TEAM, join, op_join(ins, t))
+CUDA_OP(TEAM, join_grad, op_join_grad(ins, t))
+CUDA_OP(BLOCK, pool, op_pool(ins))
+CUDA_OP(BLOCK, pool_grad, op_pool_grad(ins))
+CUDA_OP(BLOCK, layernorm, op_layernorm(ins))
+CUDA_OP(BLOCK, layernorm_grad, op_layernorm_grad(ins))
+#elif !defined(MNP_CUDA_OPS_POINTS_CUH)
 #define MNP_CUDA_OPS_POINTS_CUH
 
 #include "backend/cuda/device/frame.cuh"

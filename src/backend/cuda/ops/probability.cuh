@@ -1,6 +1,24 @@
 /* probability.cuh: Gaussian latents, densities, reductions to one double. Noise has the bits of
  * every other backend (base/rng_normal.h). Sums are in double and in a fixed order. */
-#ifndef MNP_CUDA_OPS_PROBABILITY_CUH
+#ifdef CUDA_OP
+CUDA_OP(TEAM, gauss_sample, op_gauss_sample(ins, t))
+CUDA_OP(TEAM, gauss_sample_grad, op_gauss_sample_grad(ins, t))
+CUDA_OP(TEAM, gauss_kl, op_gauss_scalar(ins, t))
+CUDA_OP(TEAM, gauss_kl_grad, op_gauss_kl_grad(ins, t))
+CUDA_OP(BLOCK, gauss_ratio, op_gauss_scalar(ins, t))
+CUDA_OP(BLOCK, gauss_ratio_grad, op_gauss_ratio_grad(ins, t))
+CUDA_OP(BLOCK, normal_logp, op_normal_logp(ins))
+CUDA_OP(BLOCK, normal_logp_grad, op_normal_logp_grad(ins))
+CUDA_OP(BLOCK, base_noise, op_base_noise(ins))
+CUDA_OP(BLOCK, sum_rows, op_sum_rows(ins))
+CUDA_OP(BLOCK, sum_rows_grad, op_sum_rows_grad(ins))
+CUDA_OP(BLOCK, logmeanexp, op_scalars(ins, t))
+CUDA_OP(BLOCK, logmeanexp_grad, op_scalars(ins, t))
+CUDA_OP(TEAM, mean_samples, op_scalars(ins, t))
+CUDA_OP(TEAM, mean_samples_grad, op_scalars(ins, t))
+CUDA_OP(TEAM, per_point, op_scalars(ins, t))
+CUDA_OP(TEAM, per_point_grad, op_scalars(ins, t))
+#elif !defined(MNP_CUDA_OPS_PROBABILITY_CUH)
 #define MNP_CUDA_OPS_PROBABILITY_CUH
 
 #include "backend/cuda/device/gauss.cuh"

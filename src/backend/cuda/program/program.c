@@ -84,7 +84,7 @@ static int32_t math_of(const plan *p, const instr *ins, exec_math math) {
 
 static mnp_status translate(env *e, const plan *p, const cuda_program *program, const instr *ins,
                             exec_math math, dev_instr *out) {
-    if (!known_op(ins->op))
+    if (!cuda_has_op(ins->op))
         return env_fail(e, MNP_EUNSUPPORTED, "the op '%s' is not there on cuda", op_name(ins->op));
     bool fits = true;
     for (int j = DEV_IN; j < INSTR_IN; j++) fits &= ins->in[j] == VAL_NONE;
@@ -139,7 +139,7 @@ static bool is_small_value(const plan *p, val v) {
 }
 
 static bool is_small(const plan *p, const instr *ins) {
-    bool small = known_to_teams(ins->op) && p->opts.samples == 1;
+    bool small = cuda_op_for_teams(ins->op) && p->opts.samples == 1;
     for (int j = 0; j < INSTR_IN; j++) small &= is_small_value(p, ins->in[j]);
     for (int j = 0; j < INSTR_OUT; j++) small &= is_small_value(p, ins->out[j]);
     /* the join with a column of points has a product, which goes by warps of the whole block */

@@ -4,14 +4,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/outputs.h"
 #include "cli/places.h"
-#include "run/honour.h"
+#include "cli/sheet.h"
+#include "util/csv.h"
+#include "util/limits.h"
+#include "util/npy.h"
 #include "util/text.h"
 
-enum {
-    LEVELS = MNP_LEVELS,
-    BLOCK_VALUES = 1 << 24
-}; /* values at all levels held at once: 128 MB */
+enum { PATH = 4096 };
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
@@ -30,12 +31,6 @@ static bool parse_sides(const char *text, int64_t *rows, int64_t *cols) {
            *rows >= 2 && *rows <= MAP_SIDE_MAX && *cols >= 2 && *cols <= MAP_SIDE_MAX;
 }
 
-static bool of_images(const question *q) {
-    const char *data = mnp_model_note(q->model, "data");
-    if (data) return strncmp(data, "images:", 7) == 0 || strncmp(data, "geofluvial", 10) == 0;
-    return strcmp(q->names.x[0], "row") == 0 && strcmp(q->names.x[1], "col") == 0;
-}
-
 int map_frame_read(cli *c, const question *q, const char *grid, map_frame *out) {
     *out = (map_frame){.lo = {-1, -1}, .hi = {1, 1}};
     if (q->names.x_dim != 2)
@@ -46,7 +41,7 @@ int map_frame_read(cli *c, const question *q, const char *grid, map_frame *out) 
     if (!parse_sides(grid, &out->rows, &out->cols))
         return cli_fail(c, EXIT_USAGE, "--grid wants ROWSxCOLS, each from 2 to %d, not '%s'",
                         MAP_SIDE_MAX, grid);
-    out->pixels = of_images(q);
+    out->pixels = mnp_map_images(q->model);
     if (out->pixels) return 0;
     places_span s = places_nothing();
     if (!places_of_data(c, q->model, 2, &s))
@@ -70,18 +65,8 @@ static double input_at(const map_frame *f, int k, double index) {
 }
 
 int map_place(cli *c, const map_frame *f, const char *path, points *p) {
-    for (int64_t i = 0; i < p->n && f->pixels; i++) {
-        double row = p->x[2 * i], col = p->x[2 * i + 1];
-        if (!(row >= 0 && row <= (double)(f->rows - 1) && col >= 0 && col <= (double)(f->cols - 1)))
-            return cli_fail(c, EXIT_FAILED,
-                            "%s: measurement %lld at row %g, col %g lies outside the %lld x %lld "
-                            "grid (rows and cols count from 0)",
-                            path, (long long)i + 1, row, col, (long long)f->rows,
-                            (long long)f->cols);
-        p->x[2 * i] = input_at(f, 0, row);
-        p->x[2 * i + 1] = input_at(f, 1, col);
-    }
-    return 0;
+    if (!f->pixels || mnp_map_inputs(c->ctx, f, p->n, p->x, p->x) == MNP_OK) return 0;
+    return cli_fail(c, EXIT_FAILED, "%s: %s", path, mnp_last_error(c->ctx));
 }
 
 void map_label(const map_frame *f, int64_t i, double out[2]) {
@@ -90,24 +75,7 @@ void map_label(const map_frame *f, int64_t i, double out[2]) {
     out[1] = f->pixels ? (double)col : input_at(f, 1, (double)col);
 }
 
-/* x (count, 2) of places first .. first + count - 1. */
-static void fill_places(const map_frame *f, int64_t first, int64_t count, double *x) {
-    for (int64_t i = 0; i < count; i++) {
-        int64_t row = (first + i) / f->cols, col = (first + i) % f->cols;
-        x[2 * i] = input_at(f, 0, (double)row);
-        x[2 * i + 1] = input_at(f, 1, (double)col);
-    }
-}
-
-/* Rows and columns of a place of inputs x, fractions included. */
-static void in_pixels(const map_frame *f, const double x[2], double out[2]) {
-    for (int k = 0; k < 2; k++) {
-        int64_t n = k == 0 ? f->rows : f->cols;
-        out[k] = (x[k] - f->lo[k]) / (f->hi[k] - f->lo[k]) * (double)(n - 1);
-    }
-}
-
-/* ---- wells that are honoured ----------------------------------------------------------------- */
+/* ---- making one ------------------------------------------------------------------------------ */
 
 int map_honour(cli *c, const map_frame *f, map_ask *ask) {
     const char *text = cli_text(c, "honour", f->pixels ? "on" : "off");
@@ -120,129 +88,6 @@ int map_honour(cli *c, const map_frame *f, map_ask *ask) {
                         "--honour wants on, off or a range of 1 to %d pixels, not '%s'",
                         MAP_SIDE_MAX, text);
     return 0;
-}
-
-/* *out is NULL where there is nothing to honour. */
-static int prepare_honour(cli *c, mnp_predictor *p, const map_ask *ask, const map_frame *f,
-                          honour **out) {
-    const points *wells = ask->wells;
-    *out = NULL;
-    if (!wells || wells->n == 0) return 0;
-    size_t n = (size_t)wells->n;
-    int64_t side = f->rows > f->cols ? f->rows : f->cols;
-    double *place = env_alloc(&c->env, 2 * n, sizeof *place, "places of wells");
-    double *smooth = env_alloc(&c->env, n * (size_t)ask->samples, sizeof *smooth, "misfits");
-    int code = place && smooth ? 0 : points_failed(c);
-    if (code == 0) {
-        mnp_status status = mnp_predictor_predict(p, wells->x, wells->n, MNP_BASE_ZERO, smooth);
-        if (status != MNP_OK) code = cli_failed(c, status);
-    }
-    for (int64_t i = 0; i < wells->n && code == 0; i++)
-        in_pixels(f, wells->x + 2 * i, place + 2 * i);
-    honour_opts o = {wells->n, ask->samples,
-                     place,    wells->y,
-                     smooth,   ask->range > 0 ? ask->range : HONOUR_RANGE * (double)(side - 1)};
-    if (code == 0 && honour_make(&c->env, &o, out) != MNP_OK) code = points_failed(c);
-    env_free(&c->env, place);
-    env_free(&c->env, smooth);
-    return code;
-}
-
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-/* P(y < 0) of one function at one place: y rises with the noise, straight between the levels and
- * beyond them. y[1] .. y[LEVELS - 1] lie `stride` apart. */
-static double share_below(const double *y, int64_t stride) {
-    int k = 2;
-    while (k < LEVELS - 1 && y[k * stride] < 0) k++;
-    double a = y[(k - 1) * stride], b = y[k * stride], e0 = mnp_level(k - 1), e1 = mnp_level(k);
-    double e = b > a ? e0 - a * (e1 - e0) / (b - a) : a < 0 ? INFINITY : -INFINITY;
-    return 0.5 * erfc(-e / sqrt(2.0));
-}
-
-/* y (LEVELS, S, count): statistics of the places from `first` on. */
-static void summarise_levels(map *m, const double *y, int64_t first, int64_t count) {
-    int64_t S = m->samples, n = m->at.rows * m->at.cols, stride = S * count;
-    double all = (double)(S * (LEVELS - 1));
-    for (int64_t i = 0; i < count; i++) {
-        double sum = 0, squares = 0, below = 0;
-        for (int64_t s = 0; s < S; s++) {
-            const double *at = y + s * count + i;
-            for (int k = 1; k < LEVELS; k++) {
-                sum += at[k * stride];
-                squares += at[k * stride] * at[k * stride];
-            }
-            below += share_below(at, stride);
-            m->draws[s * n + first + i] = (float)at[0];
-        }
-        m->mean[first + i] = sum / all;
-        m->sd[first + i] = sqrt(fmax(squares / all - sum / all * (sum / all), 0));
-        m->below[first + i] = below / (double)S;
-    }
-}
-
-static int by_levels(cli *c, mnp_predictor *p, const honour *h, map *m) {
-    int64_t n = m->at.rows * m->at.cols, block = BLOCK_VALUES / (LEVELS * m->samples);
-    if (block > n) block = n;
-    if (block < 1) block = 1;
-    double *x = env_alloc(&c->env, 4 * (size_t)block, sizeof *x, "places of a map");
-    double *y =
-        env_alloc(&c->env, (size_t)(LEVELS * m->samples * block), sizeof *y, "values of a map");
-    int code = x && y ? 0 : points_failed(c);
-    for (int64_t at = 0; at < n && code == 0; at += block) {
-        int64_t count = at + block < n ? block : n - at;
-        fill_places(&m->at, at, count, x);
-        mnp_status status = mnp_predictor_levels(p, x, count, y);
-        if (status != MNP_OK) {
-            code = cli_failed(c, status);
-            break;
-        }
-        for (int64_t i = 0; i < count; i++) in_pixels(&m->at, x + 2 * i, x + 2 * (block + i));
-        if (h) honour_apply(h, x + 2 * block, count, LEVELS, y);
-        summarise_levels(m, y, at, count);
-    }
-    env_free(&c->env, x);
-    env_free(&c->env, y);
-    return code;
-}
-
-/* Without latents: draws over all places at once, with noise for the numbers, without for the
- * realisations. */
-static int by_draws(cli *c, mnp_predictor *p, map *m) {
-    int64_t n = m->at.rows * m->at.cols, S = m->samples;
-    double *x = env_alloc(&c->env, 2 * (size_t)n, sizeof *x, "places of a map");
-    double *y = env_alloc(&c->env, (size_t)(S * n), sizeof *y, "values of a map");
-    mnp_status status = MNP_OK;
-    int code = x && y ? 0 : points_failed(c);
-    if (code == 0) fill_places(&m->at, 0, n, x);
-    for (int noisy = 0; noisy < 2 && code == 0; noisy++) {
-        status = mnp_predictor_predict(p, x, n, noisy ? MNP_BASE_NORMAL : MNP_BASE_ZERO, y);
-        if (status != MNP_OK) code = cli_failed(c, status);
-        for (int64_t i = 0; i < n && code == 0; i++) {
-            double sum = 0, squares = 0, below = 0;
-            for (int64_t s = 0; s < S; s++) {
-                double v = y[s * n + i];
-                sum += v, squares += v * v, below += v < 0;
-                if (!noisy) m->draws[s * n + i] = (float)v;
-            }
-            m->mean[i] = sum / (double)S;
-            m->sd[i] = sqrt(fmax(squares / (double)S - m->mean[i] * m->mean[i], 0));
-            m->below[i] = below / (double)S;
-        }
-    }
-    env_free(&c->env, x);
-    env_free(&c->env, y);
-    return code;
-}
-
-static int fill(cli *c, const question *q, mnp_predictor *p, const map_ask *ask, map *out) {
-    if (mnp_model_latent(q->model) == 0) return by_draws(c, p, out);
-    honour *h;
-    int code = prepare_honour(c, p, ask, &out->at, &h);
-    if (h) out->honoured = ask->wells->n;
-    if (code == 0) code = by_levels(c, p, h, out);
-    honour_destroy(h);
-    return code;
 }
 
 int map_make(cli *c, const question *q, const map_ask *ask, const map_frame *f, map *out) {
@@ -258,18 +103,169 @@ int map_make(cli *c, const question *q, const map_ask *ask, const map_frame *f, 
     if (!out->mean || !out->draws) return points_failed(c);
     out->sd = out->mean + n;
     out->below = out->sd + n;
-    mnp_set set = {ask->context->n, ask->context->x, ask->context->y};
-    mnp_predictor *p = NULL;
-    mnp_status status = mnp_predictor_create(c->ctx, q->model, ask->device, &p);
-    if (status == MNP_OK) status = mnp_predictor_condition(p, &set);
-    if (status == MNP_OK) status = mnp_predictor_draw_latents(p, c->seed, samples);
-    int code = status != MNP_OK ? cli_failed(c, status) : fill(c, q, p, ask, out);
-    mnp_predictor_destroy(p);
-    return code;
+    mnp_set set = {ask->context->n, ask->context->x, ask->context->y}, wells = {0};
+    if (ask->wells) wells = (mnp_set){ask->wells->n, ask->wells->x, ask->wells->y};
+    mnp_map_opts o = {.size = sizeof o,
+                      .samples = samples,
+                      .seed = c->seed,
+                      .device = ask->device,
+                      .honour = &wells,
+                      .range = ask->range};
+    mnp_map to = {sizeof to, out->mean, out->sd, out->below, out->draws};
+    if (mnp_model_latent(q->model) > 0) out->honoured = wells.n;
+    mnp_status status = mnp_map_make(c->ctx, q->model, f, &set, &o, &to);
+    return status == MNP_OK ? 0 : cli_failed(c, status);
 }
 
 void map_free(cli *c, map *m) {
     env_free(&c->env, m->mean);
     env_free(&c->env, m->draws);
     *m = (map){0};
+}
+
+/* ---- files ------------------------------------------------------------------------------------
+ */
+
+/* What a map of probabilities is called. */
+static const char *below_name(const map_frame *f) {
+    return f->pixels ? "channel" : "below";
+}
+
+int map_table(cli *c, const question *q, const map *m, buf *out) {
+    csv_writer w;
+    csv_writer_init(&w, out, '\0');
+    csv_put_text(&w, m->at.pixels ? "row" : q->names.x[0]);
+    csv_put_text(&w, m->at.pixels ? "col" : q->names.x[1]);
+    csv_put_text(&w, "mean");
+    csv_put_text(&w, "sd");
+    csv_put_text(&w, m->at.pixels ? "p_channel" : "p_below");
+    csv_end_row(&w);
+    for (int64_t i = 0; i < m->at.rows * m->at.cols; i++) {
+        double at[2];
+        map_label(&m->at, i, at);
+        csv_put_double(&w, at[0]);
+        csv_put_double(&w, at[1]);
+        csv_put_float(&w, (float)m->mean[i]);
+        csv_put_float(&w, (float)m->sd[i]);
+        csv_put_float(&w, (float)m->below[i]);
+        csv_end_row(&w);
+    }
+    return out->status == MNP_OK ? 0 : points_failed(c);
+}
+
+typedef struct layer {
+    const char *name;
+    const double *values;
+    double black, white; /* what these shades are; equal: the range of the values */
+} layer;
+
+static mnp_status write_array(cli *c, const map *m, const char *path, const double *values) {
+    int64_t n = m->at.rows * m->at.cols;
+    float *narrow = env_alloc(&c->env, (size_t)n, sizeof *narrow, "a map");
+    if (!narrow) return MNP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) narrow[i] = (float)values[i];
+    npy_array a = {.type = NPY_F4, .ndim = 2, .shape = {m->at.rows, m->at.cols}, .data = narrow};
+    mnp_status status = npy_write(&c->env, path, &a);
+    env_free(&c->env, narrow);
+    return status;
+}
+
+static uint8_t shade(double v, double black, double white) {
+    double t = white != black ? (v - black) / (white - black) : 0.5;
+    return (uint8_t)(255 * fmin(fmax(t, 0), 1) + 0.5);
+}
+
+static void range_of(const double *values, int64_t n, double *lo, double *hi) {
+    *lo = INFINITY, *hi = -INFINITY;
+    for (int64_t i = 0; i < n; i++) *lo = fmin(*lo, values[i]), *hi = fmax(*hi, values[i]);
+}
+
+static mnp_status write_picture(cli *c, const map *m, const char *path, const layer *l) {
+    int64_t n = m->at.rows * m->at.cols;
+    double black = l->black, white = l->white;
+    if (black == white) range_of(l->values, n, &black, &white);
+    uint8_t *pixels = env_alloc(&c->env, (size_t)n, 1, "a picture");
+    if (!pixels) return MNP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) pixels[i] = shade(l->values[i], black, white);
+    mnp_status status = png_write_gray(&c->env, path, m->at.cols, m->at.rows, 8, pixels);
+    env_free(&c->env, pixels);
+    return status;
+}
+
+/* The first realisations, with the shades of the mean. */
+static mnp_status write_sheet(cli *c, const map *m, const char *path, const layer *l) {
+    int64_t n = m->at.rows * m->at.cols;
+    double black = l->black, white = l->white;
+    if (black == white) range_of(l->values, n, &black, &white);
+    sheet s;
+    mnp_status status = sheet_begin(&c->env, m->samples, m->at.rows, m->at.cols, &s);
+    for (int64_t k = 0; k < s.count && status == MNP_OK; k++)
+        for (int64_t i = 0; i < n; i++)
+            *sheet_pixel(&s, k, i / m->at.cols, i % m->at.cols) =
+                shade((double)m->draws[k * n + i], black, white);
+    if (status == MNP_OK) status = sheet_write(&c->env, path, &s);
+    sheet_free(&c->env, &s);
+    return status;
+}
+
+static mnp_status write_layers(cli *c, const map *m, const char *stem) {
+    bool pixels = m->at.pixels; /* images have values from -1 (river, bright) to 1 */
+    const layer layers[] = {{"mean", m->mean, pixels, -pixels},
+                            {"sd", m->sd, 0, pixels},
+                            {below_name(&m->at), m->below, 0, 1}};
+    char path[PATH];
+    mnp_status status = MNP_OK;
+    for (int k = 0; k < 3 && status == MNP_OK; k++) {
+        snprintf(path, sizeof path, "%s-%s.npy", stem, layers[k].name);
+        status = write_array(c, m, path, layers[k].values);
+        snprintf(path, sizeof path, "%s-%s.png", stem, layers[k].name);
+        if (status == MNP_OK) status = write_picture(c, m, path, &layers[k]);
+    }
+    if (status != MNP_OK) return status;
+    snprintf(path, sizeof path, "%s-draws.png", stem);
+    status = write_sheet(c, m, path, &layers[0]);
+    if (status != MNP_OK) return status;
+    snprintf(path, sizeof path, "%s-draws.npy", stem);
+    npy_array draws = {
+        .type = NPY_F4, .ndim = 3, .shape = {m->samples, m->at.rows, m->at.cols}, .data = m->draws};
+    return npy_write(&c->env, path, &draws);
+}
+
+enum { STEM = PATH - 64 };
+
+static int stem_of(cli *c, const char *prefix, char stem[STEM]) {
+    size_t length = strlen(prefix);
+    if (length >= STEM) return cli_fail(c, EXIT_USAGE, "--out is too long");
+    if (length > 4 && strcmp(prefix + length - 4, ".csv") == 0) length -= 4;
+    snprintf(stem, STEM, "%.*s", (int)length, prefix);
+    return 0;
+}
+
+int map_check_out(cli *c, const map_frame *f, const char *prefix) {
+    const char *const layers[] = {"mean", "sd", below_name(f), "draws"};
+    char stem[STEM], path[PATH];
+    int code = stem_of(c, prefix, stem);
+    if (code) return code;
+    snprintf(path, sizeof path, "%s.csv", stem);
+    code = cli_output(c, path);
+    for (int k = 0; k < 8 && code == 0; k++) {
+        snprintf(path, sizeof path, "%s-%s.%s", stem, layers[k / 2], k % 2 ? "png" : "npy");
+        code = cli_output(c, path);
+    }
+    return code;
+}
+
+int map_write(cli *c, const question *q, const map *m, const char *prefix) {
+    char stem[STEM], path[PATH];
+    int code = stem_of(c, prefix, stem);
+    if (code) return code;
+    snprintf(path, sizeof path, "%s.csv", stem);
+    buf table;
+    buf_init(&table, &c->env);
+    code = map_table(c, q, m, &table);
+    if (code == 0 && fsio_write(&c->env, path, table.data, table.len) != MNP_OK)
+        code = points_failed(c);
+    if (code == 0 && write_layers(c, m, stem) != MNP_OK) code = points_failed(c);
+    buf_free(&table);
+    return code;
 }

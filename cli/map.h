@@ -1,28 +1,20 @@
-/* map.h: maps of a function of two inputs given measurements: mean, standard deviation, the
- * probability of a value below zero (in river images: of the channel), and realisations.
+/* map.h: maps of a function of two inputs given measurements (mnp_map.h), and their files.
  *
  * "--grid ROWSxCOLS" asks for one. For a model of images the places are pixels: a file's row and
  * col count from 0 at the top left, and are mapped linearly onto the [-1, 1] that the model knows.
  * For any other model of two inputs the grid spans the range of its training data.
  *
- * A realisation is the smooth function of one draw of the latents. Mean, sd and probability include
- * the process's own noise: they are taken over the draws and eight equally likely levels of noise.
- * The network's functions pass near the measurements; "--honour" (run/honour.h) makes them pass
- * through them, by default where places are pixels. All numbers of the map are of the honoured
- * functions then. A process without latents keeps its measurements by itself.
+ * The network's functions pass near the measurements; "--honour" makes them pass through them, by
+ * default where places are pixels. All numbers of the map are of the honoured functions then.
  *
  * Calls return an exit status; anything but 0 has already printed its one line. */
 #ifndef MNP_CLI_MAP_H
 #define MNP_CLI_MAP_H
 
 #include "cli/points.h"
-#include "util/limits.h"
+#include "mnp_map.h"
 
-typedef struct map_frame {
-    int64_t rows, cols;
-    bool pixels; /* places are pixels of an image */
-    double lo[2], hi[2];
-} map_frame;
+typedef mnp_map_frame map_frame;
 
 typedef struct map {
     map_frame at;

@@ -6,6 +6,7 @@
 
 #include "mnp_bandit.h"
 #include "mnp_job.h"
+#include "mnp_map.h"
 #include "util/env.h"
 
 /* ---- structs that cross the interface -------------------------------------------------------- */
@@ -27,6 +28,8 @@ enum {
     mnp_train_report_first = STRUCT_END(mnp_train_report, best_step),
     mnp_summary_first = STRUCT_END(mnp_summary, draws),
     mnp_many_opts_first = STRUCT_END(mnp_many_opts, device),
+    mnp_map_opts_first = STRUCT_END(mnp_map_opts, threshold),
+    mnp_map_first = STRUCT_END(mnp_map, draws),
     mnp_scores_first = STRUCT_END(mnp_scores, se_pixels),
     mnp_laws_first = STRUCT_END(mnp_laws, samples),
     mnp_bandit_scores_first = STRUCT_END(mnp_bandit_scores, seconds),

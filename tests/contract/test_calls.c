@@ -882,6 +882,79 @@ static void option_tables(void) {
     GIVES(2, mnp_options_help("model", text, sizeof text) > sizeof text && strlen(text) == 31);
 }
 
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+static void map_places(void) {
+    const mnp_map_frame good = {.rows = 3, .cols = 3, .lo = {-1, -1}, .hi = {1, 1}};
+    mnp_map_frame wrong[] = {good, good, good, good, good};
+    wrong[0].rows = 1, wrong[1].cols = INT64_MAX, wrong[2].lo[0] = NAN;
+    wrong[3].hi[1] = INFINITY, wrong[4].hi[0] = -1;
+    double x[4] = {7};
+    int64_t pixel[4];
+    CALL(mnp_map_images);
+    GIVES(0, !mnp_map_images(NULL) && !mnp_map_images(w.model));
+    CALL(mnp_map_inputs);
+    MUTE(0, mnp_map_inputs(NULL, &good, 2, xs, x));
+    BAD(1, mnp_map_inputs(w.ctx, NULL, 2, ys, x));
+    for (int k = 0; k < 5; k++) BAD(1, mnp_map_inputs(w.ctx, &wrong[k], 1, ys, x));
+    BAD(2, mnp_map_inputs(w.ctx, &good, -1, ys, x));
+    BAD(2, mnp_map_inputs(w.ctx, &good, INT64_MAX, ys, x));
+    BAD(3, mnp_map_inputs(w.ctx, &good, 1, NULL, x));
+    BAD(3, mnp_map_inputs(w.ctx, &good, 1, bad_numbers, x));
+    BAD(4, mnp_map_inputs(w.ctx, &good, 1, ys, NULL));
+    CHECK(x[0] == 7);
+    CALL(mnp_map_wells);
+    MUTE(0, mnp_map_wells(NULL, 3, 3, 2, 1, pixel));
+    for (int k = 0; k < 3; k++) {
+        const int64_t sides[] = {0, -1, INT64_MAX};
+        BAD(1, mnp_map_wells(w.ctx, sides[k], 3, 2, 1, pixel));
+        BAD(2, mnp_map_wells(w.ctx, 3, sides[k], 2, 1, pixel));
+        BAD(3, mnp_map_wells(w.ctx, 3, 3, sides[k], 1, pixel));
+    }
+    GIVES(4, mnp_map_wells(w.ctx, 3, 3, 2, UINT64_MAX, pixel) == MNP_OK);
+    BAD(5, mnp_map_wells(w.ctx, 3, 3, 2, 1, NULL));
+}
+
+static void maps(void) {
+    ROOMY(mnp_map_opts, o);
+    ROOMY(mnp_map, m);
+    const mnp_map_frame good = {.rows = 2, .cols = 2, .lo = {-1, -1}, .hi = {1, 1}};
+    const mnp_set seen = {2, xs, ys};
+    const mnp_set wrong[] = {{-1, xs, ys},  {INT64_MAX, xs, ys},  {2, NULL, ys},
+                             {2, xs, NULL}, {1, bad_numbers, ys}, {1, xs, bad_numbers}};
+    double mean[POINTS];
+    mnp_model *two = NULL;
+    CHECK(mnp_model_create(w.ctx, "np", "tiny", "x_dim=2", NULL, 1, &two) == MNP_OK);
+    m.s.mean = mean;
+    o.s.samples = 2;
+#define MAP mnp_map_make(w.ctx, two, &good, &seen, &o.s, &m.s)
+    CALL(mnp_map_make);
+    MUTE(0, mnp_map_make(NULL, two, &good, &seen, &o.s, &m.s));
+    BAD(1, mnp_map_make(w.ctx, NULL, &good, &seen, &o.s, &m.s));
+    BAD(1, mnp_map_make(w.ctx, w.model, &good, &seen, &o.s, &m.s)); /* one input */
+    BAD(2, mnp_map_make(w.ctx, two, NULL, &seen, &o.s, &m.s));
+    BAD(2, mnp_map_make(w.ctx, two, &(mnp_map_frame){.rows = 2}, &seen, &o.s, &m.s));
+    for (int k = 0; k < 6; k++) {
+        BAD(3, mnp_map_make(w.ctx, two, &good, &wrong[k], &o.s, &m.s));
+        BAD_FIELD(4, o, honour, &wrong[k], MAP);
+    }
+    BAD_OPTS(4, mnp_map_opts, o, MAP);
+    BAD_FIELD(4, o, samples, -1, MAP);
+    BAD_FIELD(4, o, samples, INT64_MAX, MAP);
+    BAD_FIELD(4, o, device, "gpu", MAP);
+    BAD_FIELD(4, o, range, -1, MAP);
+    for (int k = 0; k < 3; k++) {
+        BAD_FIELD(4, o, range, bad_numbers[k], MAP);
+        BAD_FIELD(4, o, threshold, bad_numbers[k], MAP);
+    }
+    BAD(5, mnp_map_make(w.ctx, two, &good, &seen, &o.s, NULL));
+    BAD_OPTS(5, mnp_map, m, MAP);
+    o.s.samples = 2;
+    CHECK(MAP == MNP_OK);
+#undef MAP
+    mnp_model_destroy(two);
+}
+
 /* ---- figures --------------------------------------------------------------------------------- */
 
 /* Calls without a status: a wrong argument sticks to the figure, and saving reports it. */
@@ -1038,6 +1111,8 @@ int main(void) {
     RUN(agents);
     RUN(replays);
     RUN(option_tables);
+    RUN(map_places);
+    RUN(maps);
     RUN(figures);
     RUN(panels);
     RUN(series);

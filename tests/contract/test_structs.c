@@ -24,6 +24,10 @@ static const layout layouts[] = {
     LAYOUT(mnp_agent_train_opts, 40, 40),
     LAYOUT(mnp_log_opts, 48, 48),
     LAYOUT(mnp_train_report, 88, 88),
+    LAYOUT(mnp_summary, 56, 56),
+    LAYOUT(mnp_many_opts, 40, 40),
+    LAYOUT(mnp_map_opts, 56, 56),
+    LAYOUT(mnp_map, 40, 40),
     LAYOUT(mnp_scores, 480, 480),
     LAYOUT(mnp_laws, 56, 64),
     LAYOUT(mnp_bandit_scores, 80, 80),
@@ -44,7 +48,8 @@ static void first_versions_stay(void) {
         CHECK(l->now <= STRUCT_MAX);
     }
     CASE(NULL);
-    CHECK(sizeof(mnp_set) == 24 && sizeof(mnp_allocator) == 24); /* those have no size: for ever */
+    CHECK(sizeof(mnp_set) == 24 && sizeof(mnp_allocator) == 24 &&
+          sizeof(mnp_map_frame) == 56); /* those have no size: for ever */
 }
 
 /* ---- how they are taken and given ------------------------------------------------------------ */

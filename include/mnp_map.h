@@ -1,0 +1,74 @@
+/* mnp_map.h: maps of a function of two inputs given measurements (wells): mean, standard deviation,
+ * the probability of a value below a threshold (in river images: of the channel), and realisations.
+ * A chapter of its own beside mnp.h, whose rules hold here too.
+ *
+ *     mnp_map_frame f = {.rows = 64, .cols = 64, .lo = {-1, -1}, .hi = {1, 1}};
+ *     double pixel[] = {10, 12, 20, 40}, value[] = {1, -1}, x[4];   two wells: row, col
+ *     mnp_map_inputs(ctx, &f, 2, pixel, x);
+ *     mnp_set wells = {2, x, value};
+ *     mnp_map_opts o = {.size = sizeof o, .samples = 100, .honour = &wells};
+ *     mnp_map m = {.size = sizeof m, .mean = mean, .sd = sd};       (64, 64) each
+ *     mnp_map_make(ctx, model, &f, &wells, &o, &m); */
+#ifndef MNP_MAP_H
+#define MNP_MAP_H
+
+#include "mnp.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* rows x cols places, 2 .. 4096 each, evenly from the inputs lo to the inputs hi: lo[0] of the
+ * first row to hi[0] of the last, lo[1] and hi[1] of the columns. Images have -1 and 1 throughout.
+ */
+typedef struct mnp_map_frame {
+    int64_t rows, cols;
+    bool pixels; /* the caller's own note: the places are pixels of an image */
+    double lo[2], hi[2];
+} mnp_map_frame;
+
+/* Is this a model of images, whose inputs are the row and the column of a pixel? */
+MNP_API bool mnp_map_images(const mnp_model *model);
+/* Rows and columns (n, 2), counted from 0 at the top left and possibly between two pixels, as
+ * inputs x (n, 2) of the model; the two arrays may be one. MNP_EINVAL names the first that lies
+ * outside. */
+MNP_API mnp_status mnp_map_inputs(mnp_ctx *ctx, const mnp_map_frame *frame, int64_t n,
+                                  const double *pixel, double *x);
+/* `count` different pixels of rows x cols, drawn by the seed, as row * cols + col in ascending
+ * order: wells for trials. */
+MNP_API mnp_status mnp_map_wells(mnp_ctx *ctx, int64_t rows, int64_t cols, int64_t count,
+                                 uint64_t seed, int64_t *pixel);
+
+typedef struct mnp_map_opts {
+    size_t size;        /* sizeof(mnp_map_opts)                                          */
+    int64_t samples;    /* realisations S; 0 = 100                                       */
+    uint64_t seed;      /* of their latents                                              */
+    const char *device; /* see mnp_predictor_create(); NULL = "cpu"                      */
+    /* Measurements that every function passes through (docs/user/maps.md); NULL: none. A process
+     * without latents keeps its context by itself, and takes none. */
+    const mnp_set *honour;
+    double range;     /* how far they are felt, in pixels; 0 = a tenth of the longer side */
+    double threshold; /* of mnp_map.below                                                 */
+} mnp_map_opts;
+
+/* Where a map goes; a place that is NULL is left out. A realisation is the smooth function of one
+ * draw of the latents. The other layers include the process's own noise: they are taken over the
+ * draws and eight equally likely levels of noise; sd divides by their number minus one. */
+typedef struct mnp_map {
+    size_t size;   /* sizeof(mnp_map)                                       */
+    double *mean;  /* (rows, cols)                                          */
+    double *sd;    /* (rows, cols)                                          */
+    double *below; /* (rows, cols): probability of a value below threshold */
+    float *draws;  /* (S, rows, cols)                                       */
+} mnp_map;
+
+/* The map given a context, whose x are the model's inputs; NULL or empty: the prior. opts may be
+ * NULL. MNP_EINVAL for a model that has not two inputs. */
+MNP_API mnp_status mnp_map_make(mnp_ctx *ctx, const mnp_model *model, const mnp_map_frame *frame,
+                                const mnp_set *context, const mnp_map_opts *opts,
+                                const mnp_map *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

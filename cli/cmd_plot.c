@@ -2,9 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/figure_panel.h"
+#include "cli/figure.h"
 #include "cli/outputs.h"
-#include "cli/places.h"
 #include "util/npy.h"
 
 enum { GRID_1D = 200, GRID_2D = 48, DRAWS = 12, CHAIN_DRAWS = 5, MAP_DRAWS = 2 };

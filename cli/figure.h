@@ -1,9 +1,9 @@
 /* figure.h: the pictures of mnp plot: functions given points, the chain, maps for two inputs, and
- * training curves. Each makes a chart; the caller saves and destroys it. */
+ * training curves. Each makes a figure; the caller saves and destroys it, also after a failure. */
 #ifndef MNP_CLI_FIGURE_H
 #define MNP_CLI_FIGURE_H
 
-#include "cli/figure_data.h"
+#include "cli/map.h"
 #include "mnp_plot.h"
 
 enum { FIGURE_CONTEXTS_MAX = 8 };
@@ -28,11 +28,54 @@ int figure_maps(cli *c, const figure_request *r, mnp_plot **out);
 /* Loss, KL and validation score against the step, from M.log.csv. */
 int figure_log(cli *c, const char *path, const char *title, mnp_plot **out);
 
+/* ---- maps (map.h) ---------------------------------------------------------------------------- */
+
+typedef struct panel_request {
+    int count;                /* contexts */
+    const map *maps;          /* (count) of one frame */
+    const points *seen;       /* (count) in the model's inputs */
+    const char *const *names; /* (count) what a column is called, or NULL: "given 20 points" */
+    const double *truth;      /* (rows, cols), or NULL */
+    const char *title;        /* or NULL */
+} panel_request;
+
+/* Mean above, standard deviation below, a column for each context; the truth in front. */
+int figure_panel(cli *c, const panel_request *r, mnp_plot **out);
+int figure_sheet(cli *c, const map *m, const points *seen, int64_t draws, const char *title,
+                 mnp_plot **out);
+
+/* ---- what they share ------------------------------------------------------------------------- */
+
 /* mnp_plot_create() and mnp_plot_save() with their errors in c->env, for points_failed(). */
 mnp_status figure_create(cli *c, int rows, int cols, mnp_plot **out);
 mnp_status figure_save(cli *c, mnp_plot *f, const char *path);
 
 /* "prior" or "given 3 points". */
 void figure_context_title(char out[64], int64_t n);
+
+/* Functions of a model on a grid, smooth and with the process's own noise, at every step of the
+ * chain. Each transition is monotone in y, so given its latents a function is, at each x, a
+ * monotone map of the base noise e ~ N(0, 1). That map is measured at a few random e and read off
+ * at the same fixed levels of e everywhere. Means, bands and quantiles over the levels are then
+ * smooth in x, where as many plain draws would make them ragged. */
+enum { CURVE_LEVELS = 16 }; /* of the noise, equally likely, scaled to variance one */
+enum { CURVE_REPEATS_MAX = 128 };
+
+typedef struct curves {
+    int64_t steps, samples, n; /* T, S, places */
+    double *smooth;            /* (T+1, S, n): y_0 = 0 pushed through */
+    double *noisy;             /* (T+1, S, CURVE_LEVELS, n) */
+} curves;
+
+/* S functions given a context at the places x (n, x_dim), in the units of the data at every step.
+ */
+int curves_make(cli *c, const question *q, const points *context, const points *at, int64_t samples,
+                int repeats, curves *out);
+void curves_free(cli *c, curves *v); /* accepts zeros */
+
+/* Over the noise of function s after step t: mean, sd (n). */
+mnp_status curves_moments(cli *c, const curves *v, int64_t t, int64_t s, double *mean, double *sd);
+/* Over all functions and their noise after the last step. */
+mnp_status curves_summary(cli *c, const curves *v, const mnp_summary *out);
 
 #endif

@@ -61,23 +61,26 @@ static void running_mean(const double *y, int64_t n, double *out) {
 
 /* The first steps are far above the rest and would flatten it: the axis covers what lies below the
  * 97th percentile. `scratch` holds n numbers. */
-static void limit_values(mnp_panel *p, const double *y, int64_t n, double *scratch) {
+static void limit_values(cli *c, mnp_panel *p, const double *y, int64_t n, double *scratch) {
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++)
         if (isfinite(y[i])) scratch[count++] = y[i];
     if (count < 30) return;
-    points_sort(scratch, count);
-    double lo = scratch[0], hi = points_quantile(scratch, count, 0.97), pad = 0.06 * (hi - lo);
+    const double level[] = {0, 0.97};
+    double range[2];
+    mnp_summary s = {.size = sizeof s, .levels = 2, .level = level, .quantiles = range};
+    if (mnp_summarise(c->ctx, scratch, count, 1, &s) != MNP_OK) return; /* the data's limits then */
+    double lo = range[0], hi = range[1], pad = 0.06 * (hi - lo);
     if (hi > lo) mnp_panel_limits(p, MNP_PLOT_Y, lo - pad, hi + pad);
 }
 
-static void draw_curve(mnp_panel *p, const train_log *log, const double *y, const char *title,
-                       mnp_plot_hue hue) {
+static void draw_curve(cli *c, mnp_panel *p, const train_log *log, const double *y,
+                       const char *title, mnp_plot_hue hue) {
     size_t n = (size_t)log->rows;
     mnp_panel_title(p, title);
     mnp_panel_labels(p, "step", "nats per point");
     mnp_panel_limits(p, MNP_PLOT_X, 0, 1.02 * log->step[n - 1]);
-    limit_values(p, y, log->rows, log->smooth + n);
+    limit_values(c, p, y, log->rows, log->smooth + n);
     running_mean(y, log->rows, log->smooth);
     mnp_panel_line(p, &(mnp_plot_style){.hue = hue, .alpha = 0.3, .width = 0.8, .label = "logged"},
                    n, log->step, y);
@@ -132,8 +135,9 @@ int figure_log(cli *c, const char *path, const char *title, mnp_plot **out) {
     if (code == 0) {
         mnp_plot_size(*out, 340 * cols, title ? 310 : 280);
         if (title) mnp_plot_title(*out, title);
-        draw_curve(mnp_plot_panel(*out, 0, 0), &log, log.loss, "loss", MNP_PLOT_BLUE);
-        draw_curve(mnp_plot_panel(*out, 0, 1), &log, log.kl, "KL divergence", MNP_PLOT_VERMILION);
+        draw_curve(c, mnp_plot_panel(*out, 0, 0), &log, log.loss, "loss", MNP_PLOT_BLUE);
+        draw_curve(c, mnp_plot_panel(*out, 0, 1), &log, log.kl, "KL divergence",
+                   MNP_PLOT_VERMILION);
         if (scores > 0)
             draw_scores(mnp_plot_panel(*out, 0, 2), &log, step, step + log.rows, scores);
     }

@@ -1,10 +1,13 @@
-/* figure_maps.c: pictures of functions of two inputs: mean, standard deviation and draws as maps,
- * with the observed points. */
+/* figure_maps.c: pictures of functions of two inputs: mean, standard deviation and draws, with the
+ * observed points; and of maps (map.h): mean and standard deviation for several sets of
+ * measurements, and a sheet of realisations, row 0 on top. Measured places are marked, those below
+ * zero (in the river) in another colour than the others. */
 #include <math.h>
 
 #include "cli/figure.h"
 
 enum { MAP_DRAWS_MAX = 4, MAP_REPEATS = 4 };
+enum { SHADES = 64 }; /* few enough that a drawing's cells join into runs */
 
 static void draw_map(mnp_panel *p, const figure_request *r, const points *seen, const char *title,
                      const double *values, mnp_plot_map map, double *turned) {
@@ -36,28 +39,6 @@ static void draw_map(mnp_panel *p, const figure_request *r, const points *seen, 
     }
 }
 
-/* mean, sd (n) over all functions and their noise after the last step. */
-static void moments(const curves *v, double *mean, double *sd) {
-    double count = (double)(v->samples * CURVE_LEVELS);
-    for (int64_t i = 0; i < v->n; i++) {
-        double sum = 0, squares = 0;
-        for (int pass = 0; pass < 2; pass++) {
-            for (int64_t s = 0; s < v->samples; s++) {
-                const double *y =
-                    v->noisy + ((v->steps * v->samples + s) * v->n + i) * CURVE_LEVELS;
-                for (int k = 0; k < CURVE_LEVELS; k++) {
-                    if (pass == 0)
-                        sum += y[k];
-                    else
-                        squares += (y[k] - sum / count) * (y[k] - sum / count);
-                }
-            }
-        }
-        mean[i] = sum / count;
-        sd[i] = sqrt(squares / count);
-    }
-}
-
 static int maps_row(cli *c, const figure_request *r, int k, int draws, mnp_plot *out) {
     curves v;
     const points *seen = &r->context[k];
@@ -66,7 +47,9 @@ static int maps_row(cli *c, const figure_request *r, int k, int draws, mnp_plot 
     double *mean = env_alloc(&c->env, 3 * (size_t)v.n + 2, sizeof *mean, "the maps");
     if (mean) {
         double *sd = mean + v.n, *turned = sd + v.n;
-        moments(&v, mean, sd);
+        mnp_status status = curves_summary(
+            c, &v, &(mnp_summary){.size = sizeof(mnp_summary), .mean = mean, .sd = sd});
+        if (status != MNP_OK) code = cli_failed(c, status);
         draw_map(mnp_plot_panel(out, k, 0), r, seen, "mean", mean, MNP_PLOT_MAP_VIRIDIS, turned);
         draw_map(mnp_plot_panel(out, k, 1), r, seen, "sd", sd, MNP_PLOT_MAP_GREY, turned);
         for (int s = 0; s < draws; s++)
@@ -93,4 +76,111 @@ int figure_maps(cli *c, const figure_request *r, mnp_plot **out) {
         *out = NULL;
     }
     return code;
+}
+
+/* ---- maps ------------------------------------------------------------------------------------ */
+
+/* A picture of values between lo and hi (equal: their own range). */
+static void draw_values(mnp_panel *p, const map_frame *f, const double *values, double lo,
+                        double hi, mnp_plot_map ramp, bool bar, double *scratch) {
+    int64_t n = f->rows * f->cols;
+    if (lo == hi) {
+        lo = INFINITY, hi = -INFINITY;
+        for (int64_t i = 0; i < n; i++) lo = fmin(lo, values[i]), hi = fmax(hi, values[i]);
+        if (!(hi > lo)) hi = lo + 1;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        double t = fmin(fmax((values[i] - lo) / (hi - lo), 0), 1);
+        scratch[i] = lo + (hi - lo) * floor(t * (SHADES - 1) + 0.5) / (SHADES - 1);
+    }
+    mnp_panel_heatmap(p, &(mnp_plot_heatmap){.rows = (int)f->rows,
+                                             .cols = (int)f->cols,
+                                             .values = scratch,
+                                             .x0 = -0.5,
+                                             .x1 = (double)f->cols - 0.5,
+                                             .y0 = -0.5,
+                                             .y1 = (double)f->rows - 0.5,
+                                             .lo = lo,
+                                             .hi = hi,
+                                             .map = ramp,
+                                             .bar = bar});
+    mnp_panel_bare(p);
+}
+
+static void mark_points(mnp_panel *p, const map_frame *f, const points *seen) {
+    if (seen->n > f->rows * f->cols / 8) return; /* whole regions would hide what they show */
+    for (int64_t i = 0; i < seen->n; i++) {
+        double row = (seen->x[2 * i] - f->lo[0]) / (f->hi[0] - f->lo[0]) * (double)(f->rows - 1);
+        double col =
+            (seen->x[2 * i + 1] - f->lo[1]) / (f->hi[1] - f->lo[1]) * (double)(f->cols - 1);
+        double up = (double)(f->rows - 1) - row;
+        mnp_plot_style style = {.hue = seen->y[i] < 0 ? MNP_PLOT_VERMILION : MNP_PLOT_SKY,
+                                .size = 3.5};
+        mnp_panel_points(p, &style, 1, &col, &up, NULL);
+    }
+}
+
+static mnp_plot *begin(cli *c, int rows, int cols, double width, double height, const char *title) {
+    mnp_plot *out = NULL;
+    if (figure_create(c, rows, cols, &out) != MNP_OK) return NULL;
+    if (title) mnp_plot_title(out, title);
+    mnp_plot_size(out, width, height + (title ? 30 : 0));
+    return out;
+}
+
+int figure_panel(cli *c, const panel_request *r, mnp_plot **out) {
+    const map_frame *f = &r->maps[0].at;
+    int left = r->truth ? 1 : 0, cols = r->count + left;
+    double lo = f->pixels ? -1 : 0, hi = f->pixels ? 1 : 0;
+    *out = begin(c, 2, cols, 205 * cols + 80, 440, r->title);
+    double *scratch = env_alloc(&c->env, (size_t)(f->rows * f->cols), sizeof *scratch, "a picture");
+    if (!*out || !scratch) {
+        env_free(&c->env, scratch);
+        return points_failed(c);
+    }
+    if (r->truth) {
+        mnp_panel *p = mnp_plot_panel(*out, 0, 0);
+        draw_values(p, f, r->truth, lo, hi, MNP_PLOT_MAP_VIRIDIS, false, scratch);
+        mnp_panel_title(p, "truth");
+    }
+    for (int k = 0; k < r->count; k++) {
+        const map *m = &r->maps[k];
+        bool last = k == r->count - 1;
+        char given[64], text[80];
+        figure_context_title(given, r->seen[k].n);
+        mnp_panel *mean = mnp_plot_panel(*out, 0, k + left),
+                  *sd = mnp_plot_panel(*out, 1, k + left);
+        draw_values(mean, f, m->mean, lo, hi, MNP_PLOT_MAP_VIRIDIS, last, scratch);
+        draw_values(sd, f, m->sd, 0, f->pixels, MNP_PLOT_MAP_GREY, last, scratch);
+        snprintf(text, sizeof text, "mean, %s", r->names ? r->names[k] : given);
+        mnp_panel_title(mean, text);
+        mnp_panel_title(sd, "sd");
+        mark_points(mean, f, &r->seen[k]);
+        mark_points(sd, f, &r->seen[k]);
+    }
+    env_free(&c->env, scratch);
+    return 0;
+}
+
+int figure_sheet(cli *c, const map *m, const points *seen, int64_t draws, const char *title,
+                 mnp_plot **out) {
+    enum { ACROSS = 6, MOST = 48 };
+    int64_t n = m->at.rows * m->at.cols, count = draws < m->samples ? draws : m->samples;
+    if (count > MOST) count = MOST;
+    int cols = count < ACROSS ? (int)count : ACROSS, rows = (int)((count + cols - 1) / cols);
+    double lo = m->at.pixels ? -1 : 0, hi = m->at.pixels ? 1 : 0;
+    *out = begin(c, rows, cols, 165 * cols + 20, 165 * rows + 20, title);
+    double *values = env_alloc(&c->env, 2 * (size_t)n, sizeof *values, "a picture");
+    if (!*out || !values) {
+        env_free(&c->env, values);
+        return points_failed(c);
+    }
+    for (int64_t k = 0; k < count; k++) {
+        mnp_panel *p = mnp_plot_panel(*out, (int)k / cols, (int)k % cols);
+        for (int64_t i = 0; i < n; i++) values[i] = (double)m->draws[k * n + i];
+        draw_values(p, &m->at, values, lo, hi, MNP_PLOT_MAP_VIRIDIS, false, values + n);
+        mark_points(p, &m->at, seen);
+    }
+    env_free(&c->env, values);
+    return 0;
 }

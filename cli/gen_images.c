@@ -6,7 +6,7 @@
 
 #include "base/pool.h"
 #include "cli/outputs.h"
-#include "cli/sheet.h"
+#include "util/sheet.h"
 #include "cli/wells.h"
 #include "data/geofluvial_set.h"
 #include "util/npy.h"

@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "cli/outputs.h"
-#include "cli/places.h"
-#include "cli/sheet.h"
 #include "util/csv.h"
 #include "util/limits.h"
 #include "util/npy.h"
+#include "util/sheet.h"
 #include "util/text.h"
 
 enum { PATH = 4096 };

@@ -2,12 +2,12 @@
 #include "cli/points.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "api/handles.h"
 #include "cli/outputs.h"
+#include "cli/source.h"
 #include "util/csv.h"
 #include "util/text.h"
 
@@ -60,23 +60,6 @@ void points_free(cli *c, points *p) {
     env_free(&c->env, p->x);
     env_free(&c->env, p->y);
     *p = (points){0};
-}
-
-/* ---- quantiles ------------------------------------------------------------------------------- */
-
-static int ascending(const void *a, const void *b) {
-    double u = *(const double *)a, v = *(const double *)b;
-    return (u > v) - (u < v);
-}
-
-void points_sort(double *values, int64_t count) {
-    qsort(values, (size_t)count, sizeof *values, ascending);
-}
-
-double points_quantile(const double *sorted, int64_t count, double level) {
-    double at = level * (double)(count - 1);
-    int64_t below = (int64_t)at, above = below + 1 < count ? below + 1 : below;
-    return sorted[below] + (at - (double)below) * (sorted[above] - sorted[below]);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -371,4 +354,51 @@ void question_close(cli *c, question *q) {
     env_free(&c->env, q->names.text);
     mnp_model_destroy(q->model);
     *q = (question){0};
+}
+
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+places_span places_nothing(void) {
+    return (places_span){{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
+}
+
+void places_widen(places_span *s, int64_t x_dim, const double *x) {
+    for (int64_t k = 0; k < x_dim; k++) {
+        s->lo[k] = fmin(s->lo[k], x[k]);
+        s->hi[k] = fmax(s->hi[k], x[k]);
+    }
+}
+
+bool places_of_data(cli *c, const mnp_model *m, int64_t x_dim, places_span *s) {
+    mnp_data *data = NULL;
+    if (!mnp_model_note(m, "data") || source_open_test(c, m, 100, NULL, &data) != MNP_OK)
+        return false;
+    bool good = mnp_data_x_dim(data) == x_dim && mnp_data_points(data) > 0;
+    int64_t functions = good ? mnp_data_functions(data) : 0;
+    for (int64_t i = 0; i < functions && good; i++) {
+        const float *x, *y;
+        int64_t n;
+        good = mnp_data_function(c->ctx, data, i, &n, &x, &y) == MNP_OK;
+        for (int64_t j = 0; good && j < n; j++) {
+            double at[2] = {0};
+            for (int64_t k = 0; k < x_dim && k < 2; k++)
+                at[k] = (double)x[j * x_dim + k] + mnp_data_x_origin(data, k);
+            places_widen(s, x_dim, at);
+        }
+    }
+    mnp_data_destroy(data);
+    return good;
+}
+
+/* Outwards to round numbers, so that the ends of the axis can carry labels. */
+static void round_outwards(double *lo, double *hi) {
+    double step = pow(10, floor(log10(*hi - *lo)) - 1);
+    *lo = floor(*lo / step + 1e-9) * step;
+    *hi = ceil(*hi / step - 1e-9) * step;
+}
+
+void places_round(places_span *s, int64_t x_dim) {
+    if (!(s->lo[0] <= s->hi[0])) *s = (places_span){{-2, -2}, {2, 2}};
+    for (int64_t k = 0; k < x_dim; k++)
+        if (s->hi[k] > s->lo[k]) round_outwards(&s->lo[k], &s->hi[k]);
 }

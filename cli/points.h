@@ -44,7 +44,7 @@ int question_draw(cli *c, const question *q, int64_t samples, mnp_predictor **ou
 int question_values(cli *c, const question *q, int64_t samples, mnp_base base, double **y);
 void question_close(cli *c, question *q); /* accepts a question of zeros */
 
-/* Numbers beyond the model's reach (model/model.h) are refused with file and line. */
+/* Numbers beyond the model's reach (MNP_REACH) are refused with file and line. */
 
 /* A CSV file by the columns' names; where these are missing and the file has exactly the right
  * number of numeric columns, those in order, with a note. Rows without y are dropped with a note.
@@ -57,10 +57,6 @@ int points_span(cli *c, int64_t x_dim, const double *lo, const double *hi, const
                 points *out);
 void points_free(cli *c, points *p);
 
-/* Sorts values upwards; and of sorted ones the value at a level 0 .. 1, between the two nearest. */
-void points_sort(double *values, int64_t count);
-double points_quantile(const double *sorted, int64_t count, double level);
-
 /* The error of c->env (files and memory of the command itself) as one line. */
 int points_failed(cli *c);
 /* Writes a finished table to --out, or to stdout. */
@@ -68,5 +64,19 @@ int points_write(cli *c, const buf *table);
 /* Before any work: can --out be written? --json without --out would mix a table and an object on
  * stdout: refused. */
 int points_check_out(cli *c);
+
+/* ---- the range of a model's inputs, from the data it was trained on ---------------------------
+ */
+
+typedef struct places_span { /* of two inputs at most; lo > hi: nothing seen yet */
+    double lo[2], hi[2];
+} places_span;
+
+places_span places_nothing(void);
+void places_widen(places_span *s, int64_t x_dim, const double *x);
+/* The x range of a few functions of the model's own data, where they can still be had. */
+bool places_of_data(cli *c, const mnp_model *m, int64_t x_dim, places_span *s);
+/* That range, or -2 .. 2, outwards to round numbers. */
+void places_round(places_span *s, int64_t x_dim);
 
 #endif

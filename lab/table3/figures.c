@@ -1,6 +1,6 @@
 /* figures.c: the pictures of table 3, for the first size: the first test image under N = 20,
  * 40, 80, 160 wells, its top half and its left half, for every model; and realisations given 40. */
-#include "cli/figure_panel.h"
+#include "cli/figure.h"
 #include "lab/table3/scene.h"
 
 enum { SHOWN = 6, SHEET_CONTEXT = 1, DRAWS = 12 };

@@ -3,7 +3,7 @@
 #include "cli/outputs.h"
 #include "cli/points.h"
 #include "fuzz/world.h"
-#include "run/honour.h"
+#include "mnp_map.h"
 
 /* What the command's main file has beside main() itself: nobody presses a key here. */
 bool cli_interrupted(void) {
@@ -30,29 +30,15 @@ int fuzz_rounds(void) {
     return 3000;
 }
 
-enum { SAMPLES = 2, PLACES = 3, WELLS = 40 };
-
-static mnp_status honour_all(env *e, mnp_predictor *p, const points *wells) {
-    double smooth[SAMPLES * WELLS], y[SAMPLES * PLACES];
-    const double places[2 * PLACES] = {0, 0, 0.5, -0.5, 1, 1};
-    honour *h = NULL;
-    MNP_TRY(mnp_predictor_draw_latents(p, 1, SAMPLES));
-    MNP_TRY(mnp_predictor_predict(p, wells->x, wells->n, MNP_BASE_ZERO, smooth));
-    MNP_TRY(mnp_predictor_predict(p, places, PLACES, MNP_BASE_ZERO, y));
-    honour_opts o = {wells->n, SAMPLES, wells->x, wells->y, smooth, 0.7};
-    MNP_TRY(honour_make(e, &o, &h));
-    honour_apply(h, places, PLACES, 1, y);
-    honour_destroy(h);
-    return MNP_OK;
-}
+enum { WELLS = 40 };
 
 static void use(cli *c, mnp_model *m, const points *wells) {
-    mnp_predictor *p = NULL;
     mnp_set set = {wells->n, wells->x, wells->y};
-    FUZZ_CHECK(mnp_predictor_create(c->ctx, m, NULL, &p) == MNP_OK);
-    if (world_said(c->ctx, mnp_predictor_condition(p, &set)) == MNP_OK && wells->n > 0)
-        (void)honour_all(&c->env, p, wells);
-    mnp_predictor_destroy(p);
+    double mean[4];
+    mnp_map_frame frame = {.rows = 2, .cols = 2, .lo = {-1, -1}, .hi = {1, 1}};
+    mnp_map_opts o = {.size = sizeof o, .samples = 2, .honour = &set};
+    mnp_map out = {.size = sizeof out, .mean = mean};
+    (void)world_said(c->ctx, mnp_map_make(c->ctx, m, &frame, &set, &o, &out));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {

@@ -1,6 +1,6 @@
 /* sheet.h: a contact sheet: small grey pictures of one size side by side. */
-#ifndef MNP_CLI_SHEET_H
-#define MNP_CLI_SHEET_H
+#ifndef MNP_UTIL_SHEET_H
+#define MNP_UTIL_SHEET_H
 
 #include "util/png.h"
 

@@ -1,5 +1,5 @@
 /* sheet.c: see sheet.h. */
-#include "cli/sheet.h"
+#include "util/sheet.h"
 
 #include <string.h>
 

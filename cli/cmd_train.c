@@ -68,7 +68,6 @@ static int start_fresh(cli *c, training *t) {
     int code = seconds > 0 ? choose_steps(c, t, seconds) : 0;
     if (code) return code;
     status = training_make_model(t);
-    if (status == MNP_OK) status = source_note(c, t->model);
     if (status == MNP_OK) status = training_make_trainer(t);
     return status == MNP_OK ? 0 : cli_failed(c, status);
 }

@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/images.h"
-
 /* ---- standard output ------------------------------------------------------------------------- */
 
 static const char stdout_name[] = "standard output";
@@ -142,20 +140,9 @@ int cli_input(cli *c, const char *path) {
     return code ? code : add(c, in, path);
 }
 
-/* A family or drawn images: no file, also where one has that name. */
-static bool is_drawn(const char *what) {
-    size_t length = strcspn(what, ":");
-    const char *name;
-    for (int k = 0; (name = mnp_data_family(k, NULL)); k++)
-        if (strlen(name) == length && strncmp(name, what, length) == 0) return true;
-    return images_drawn(what);
-}
-
 int cli_input_data(cli *c, const char *what) {
-    if (is_drawn(what)) return 0;
-    static const char images[] = "images:";
-    bool named = strncmp(what, images, sizeof images - 1) == 0;
-    return cli_input(c, named ? what + sizeof images - 1 : what);
+    const char *path = mnp_data_path(what);
+    return path ? cli_input(c, path) : 0;
 }
 
 int cli_output(cli *c, const char *path) {

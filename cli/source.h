@@ -27,8 +27,6 @@
 
 /* Training and validation data from the flags; what was read is said. */
 mnp_status source_open_pair(cli *c, const char *what, mnp_data **train, mnp_data **valid);
-/* Notes how the data were opened, so that they can be opened again. */
-mnp_status source_note(cli *c, mnp_model *m);
 /* The same pair again, from a model's notes. */
 mnp_status source_open_noted(cli *c, const mnp_model *m, mnp_data **train, mnp_data **valid);
 /* Data to score a model on: --data if given (with a warning when it differs from the model's own),

@@ -158,6 +158,9 @@ typedef struct mnp_data_opts {
  * NULL. MNP_EINVAL, MNP_EIO or MNP_EFORMAT name the file, and the line where there is one. */
 MNP_API mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *opts,
                                  mnp_data **out);
+/* The file or folder that mnp_data_open() reads for `what`, a part of that text; NULL: a family or
+ * images drawn here, also where a file has that name. */
+MNP_API const char *mnp_data_path(const char *what);
 /* `count` functions from arrays, each of at least one point, with x and y; 1 to 64 inputs.
  * MNP_EINVAL names the first bad number: it must be finite in single precision. */
 MNP_API mnp_status mnp_data_from_sets(mnp_ctx *ctx, const mnp_set *sets, int64_t count,
@@ -170,13 +173,16 @@ MNP_API int64_t mnp_data_x_dim(const mnp_data *data);
  * Either place may be NULL. */
 MNP_API void mnp_data_grid(const mnp_data *data, int64_t *rows, int64_t *cols);
 MNP_API double mnp_data_noise(const mnp_data *data); /* sd that belongs on targets; NaN for NULL */
+/* The seed it was opened with; 0 for arrays. */
+MNP_API uint64_t mnp_data_seed(const mnp_data *data);
 MNP_API const char *mnp_data_name(const mnp_data *data);
 MNP_API const char *mnp_data_report(const mnp_data *data); /* what was read, for people */
 MNP_API const char *mnp_data_x_name(const mnp_data *data, int64_t k); /* NULL: there is no k-th */
 MNP_API const char *mnp_data_y_name(const mnp_data *data);
-/* Points of function i, the data's own: x (n, x_dim), y (n). No place may be NULL. A column that
- * single precision would blur (times since 1970) is counted from its origin, which is 0 for all
- * others: raw = x + origin. */
+/* Points of function i, the data's own: x (n, x_dim), y (n). They are float, as models compute,
+ * where a mnp_set is double, as people measure. No place may be NULL. A column that single
+ * precision would blur (times since 1970) is counted from its origin, which is 0 for all others:
+ * raw = x + origin. */
 MNP_API mnp_status mnp_data_function(mnp_ctx *ctx, const mnp_data *data, int64_t i, int64_t *n,
                                      const float **x, const float **y);
 MNP_API double mnp_data_x_origin(const mnp_data *data, int64_t k);
@@ -228,6 +234,13 @@ MNP_API const char *mnp_model_note_key(const mnp_model *model, int k); /* NULL a
 #define MNP_REACH 16777216.0 /* 2^24 */
 #define MNP_FAR   100.0
 MNP_API double mnp_model_distance(const mnp_model *model, int64_t k, double value);
+
+/* The model's own data again: opened as its notes say, with the seed and the columns of that time.
+ * functions as in mnp_data_opts, but 0 for MNP_TRAIN = as many as at that time; cache may be NULL.
+ * MNP_EINVAL: it was trained on arrays, or does not say on what; beside it what mnp_data_open()
+ * finds wrong. */
+MNP_API mnp_status mnp_data_reopen(mnp_ctx *ctx, const mnp_model *model, mnp_split split,
+                                   int64_t functions, const char *cache, mnp_data **out);
 
 /* One of the model's weights, a matrix: entry (r, c) is data[r * stride + c]. The numbers are the
  * model's own and stay until its _destroy: read them, and see training change them. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/handles.h"
+#include "run/make_model.h"
 
 /* A data handle around d, which it owns from then on, whatever happens. */
 static mnp_status wrap(mnp_ctx *ctx, dataset *d, mnp_data **out) {
@@ -30,6 +31,15 @@ void data_drop(mnp_data *data) {
     env_free(&e, data);
 }
 
+static mnp_status open_source(mnp_ctx *ctx, const char *what, const data_source *s,
+                              mnp_data **out) {
+    pool *workers = NULL;
+    dataset *d = NULL;
+    MNP_TRY(ctx_pool(ctx, &workers));
+    MNP_TRY(dataset_open(&ctx->env, workers, what, s, &d));
+    return wrap(ctx, d, out);
+}
+
 mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *opts,
                          mnp_data **out) {
     if (out) *out = NULL;
@@ -51,11 +61,33 @@ mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *op
                      .y_column = o.y_column,
                      .action_column = o.action_column,
                      .cache = o.cache};
-    pool *workers = NULL;
-    dataset *d = NULL;
-    MNP_TRY(ctx_pool(ctx, &workers));
-    MNP_TRY(dataset_open(e, workers, what, &s, &d));
-    return wrap(ctx, d, out);
+    return open_source(ctx, what, &s, out);
+}
+
+mnp_status mnp_data_reopen(mnp_ctx *ctx, const mnp_model *model, mnp_split split, int64_t functions,
+                           const char *cache, mnp_data **out) {
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    const char *what;
+    data_source s;
+    MNP_TRY(check_given(e, model, "model"));
+    MNP_TRY(check_enum(e, split, MNP_TEST + 1, "split"));
+    MNP_TRY(check_range(e, functions, 0, CHECK_COUNT_MAX, "functions"));
+    MNP_TRY(check_given(e, out, "out"));
+    MNP_TRY(model_data_source(e, model->m, &what, &s));
+    s.split = (data_split)split;
+    s.cache = cache;
+    if (functions > 0 || split != MNP_TRAIN) s.functions = functions;
+    return open_source(ctx, what, &s, out);
+}
+
+const char *mnp_data_path(const char *what) {
+    return what && *what ? dataset_path(what) : NULL;
+}
+
+uint64_t mnp_data_seed(const mnp_data *data) {
+    return data ? data->d->seed : 0;
 }
 
 /* All sets one after the other: n (count), x (points, x_dim), y (points). */
@@ -104,7 +136,8 @@ mnp_status mnp_data_from_sets(mnp_ctx *ctx, const mnp_set *sets, int64_t count, 
     mnp_status status = MNP_ENOMEM;
     if (all.n && all.x && all.y) {
         copy_sets(sets, count, x_dim, &all);
-        status = dataset_from_arrays(e, "arrays", count, all.n, (int32_t)x_dim, all.x, all.y, &d);
+        status =
+            dataset_from_arrays(e, DATASET_ARRAYS, count, all.n, (int32_t)x_dim, all.x, all.y, &d);
     }
     env_free(e, all.n);
     env_free(e, all.x);

@@ -20,6 +20,7 @@ void dataset_destroy(dataset *d) {
     env *e = &d->env;
     for (int32_t i = 0; d->x_names && i < d->x_dim; i++) env_free(e, d->x_names[i]);
     for (int64_t i = 0; d->ids && i < d->functions; i++) env_free(e, d->ids[i]);
+    for (int k = 0; k < d->n_notes; k++) env_free(e, d->notes[k].value);
     env_free(e, d->x_names);
     env_free(e, d->ids);
     env_free(e, d->name);
@@ -193,16 +194,34 @@ static mnp_status neither(env *e, const char *what) {
     return env_context(e, status, "no file is called \"%.100s\"", what);
 }
 
-mnp_status dataset_open(env *e, pool *pool, const char *what, const data_source *s, dataset **out) {
-    *out = NULL;
-    if (s->split != DATA_TRAIN && s->split != DATA_VALID && s->split != DATA_TEST)
-        return env_fail(e, MNP_EINVAL, "split %d does not exist", (int)s->split);
+const char *dataset_path(const char *what) {
+    static const char prefix[] = "images:";
+    if (is_family(what) || images_drawn(what)) return NULL;
+    return images_named(what) ? what + sizeof prefix - 1 : what;
+}
+
+static mnp_status open_any(env *e, pool *pool, const char *what, const data_source *s,
+                           dataset **out) {
     if (is_family(what)) return open_family(e, pool, what, s, out);
     if (images_named(what)) return images_open(e, pool, what, s, out);
     size_t length = strcspn(what, ":");
     bool looks_like_path = memchr(what, '/', length) || memchr(what, '.', length);
     if (!looks_like_path && access(what, F_OK) != 0) return neither(e, what);
     return file_open(e, what, s, out);
+}
+
+mnp_status dataset_open(env *e, pool *pool, const char *what, const data_source *s, dataset **out) {
+    dataset *d = NULL;
+    *out = NULL;
+    if (s->split != DATA_TRAIN && s->split != DATA_VALID && s->split != DATA_TEST)
+        return env_fail(e, MNP_EINVAL, "split %d does not exist", (int)s->split);
+    MNP_TRY(open_any(e, pool, what, s, &d));
+    mnp_status status = dataset_note_source(e, d, s);
+    if (status == MNP_OK)
+        *out = d;
+    else
+        dataset_destroy(d);
+    return status;
 }
 
 /* ---- arrays ---------------------------------------------------------------------------------- */

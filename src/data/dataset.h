@@ -15,11 +15,20 @@
 
 typedef enum data_split { DATA_TRAIN, DATA_VALID, DATA_TEST } data_split;
 
+/* How a set was opened, for the notes of the model that is trained on it. */
+typedef struct data_note {
+    const char *key; /* "data.seed" and the like, static */
+    char *value;
+} data_note;
+enum { DATA_NOTES = 7 };
+
 typedef struct dataset {
     env env;       /* its own copy */
     char *name;    /* canonical name with the variant, or the path of the file        */
     bool builtin;  /* a family: unscaled; files are standardised inside the model     */
-    uint64_t seed; /* of a family's functions */
+    uint64_t seed; /* that it was opened with: of a family's functions, or of a file's hold-out */
+    data_note notes[DATA_NOTES];
+    int n_notes; /* 0: made from arrays */
     int64_t functions, points;
     int32_t x_dim;
     int64_t *start; /* (functions + 1) */
@@ -131,6 +140,13 @@ typedef struct data_source {
  * row without y (empty, NA, NaN) was not observed. The report says what was read, which columns
  * were taken for what, and what was dropped and why. pool may be NULL. */
 mnp_status dataset_open(env *e, pool *pool, const char *what, const data_source *s, dataset **out);
+/* The file or folder it would read, a part of `what`; NULL: a family or images drawn here. */
+const char *dataset_path(const char *what);
+/* The source that a set's notes speak of; get() answers NULL where a note is not there. Texts are
+ * the notes' own. MNP_EFORMAT names a note that cannot be read. */
+mnp_status dataset_noted_source(env *e, const char *(*get)(const void *of, const char *key),
+                                const void *of, data_source *out);
+#define DATASET_ARRAYS "arrays" /* the name of a set that cannot be opened again */
 /* Points of `functions` sets, one after the other, lengths in n. */
 mnp_status dataset_from_arrays(env *e, const char *name, int64_t functions, const int64_t *n,
                                int32_t x_dim, const double *x, const double *y, dataset **out);

@@ -2,6 +2,7 @@
 #include "run/make_model.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "util/real.h"
 
@@ -27,7 +28,8 @@ static void standardise(const dataset *d, model_scaling *s) {
     }
 }
 
-/* Names of columns and of the data set, so that files written later can use them. */
+/* Names of columns and of the data set, so that files written later can use them; and how it was
+ * opened, so that it can be opened again. */
 static mnp_status note_data(env *e, model *m, const dataset *d) {
     buf names;
     buf_init(&names, e);
@@ -36,6 +38,8 @@ static mnp_status note_data(env *e, model *m, const dataset *d) {
         status = buf_printf(&names, "%s%s", c ? "," : "", d->x_names[c]);
     if (status == MNP_OK) status = model_note_set(e, m, "x_names", buf_str(&names));
     if (status == MNP_OK) status = model_note_set(e, m, "y_name", d->y_name);
+    for (int k = 0; k < d->n_notes && status == MNP_OK; k++)
+        status = model_note_set(e, m, d->notes[k].key, d->notes[k].value);
     buf_free(&names);
     return status;
 }
@@ -99,4 +103,16 @@ mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, mode
     else
         model_destroy(m);
     return status;
+}
+
+static const char *note_of(const void *m, const char *key) {
+    return model_note_get(m, key);
+}
+
+mnp_status model_data_source(env *e, const model *m, const char **what, data_source *out) {
+    *what = model_note_get(m, "data");
+    if (!*what || strcmp(*what, DATASET_ARRAYS) == 0)
+        return env_fail(e, MNP_EINVAL, "the model was trained on %s: name the data to open",
+                        *what ? "arrays, which no file holds" : "no data that it knows of");
+    return dataset_noted_source(e, note_of, m, out);
 }

@@ -15,4 +15,8 @@ typedef struct model_wish {
 /* d may be NULL: one input, unscaled. */
 mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, model **out);
 
+/* What the model was trained on and how that was opened, from its notes. MNP_EINVAL: it does not
+ * say. Texts are the notes' own. */
+mnp_status model_data_source(env *e, const model *m, const char **what, data_source *out);
+
 #endif

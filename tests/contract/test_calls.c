@@ -179,6 +179,20 @@ static void opening_data(void) {
     o.s.functions = 2;
     o.s.size = sizeof o;
     CHECK(mnp_data_open(w.ctx, "rbf", &o.s, &made) == MNP_OK); /* its tail is zero */
+    mnp_data_destroy(made);
+    made = NOT_NULL;
+    CALL(mnp_data_reopen);
+    MUTE(0, mnp_data_reopen(NULL, w.model, MNP_TEST, 2, NULL, &made));
+    CLEARED(made);
+    BAD(1, mnp_data_reopen(w.ctx, NULL, MNP_TEST, 2, NULL, &made));
+    BAD(1, mnp_data_reopen(w.ctx, w.model, MNP_TEST, 2, NULL, &made)); /* made from arrays */
+    CLEARED(made);
+    BAD(2, mnp_data_reopen(w.ctx, w.model, (mnp_split)9, 2, NULL, &made));
+    BAD(3, mnp_data_reopen(w.ctx, w.model, MNP_TEST, -1, NULL, &made));
+    BAD(3, mnp_data_reopen(w.ctx, w.model, MNP_TEST, INT64_MAX, NULL, &made));
+    GIVES(4, mnp_data_reopen(w.ctx, w.model, MNP_TEST, 2, "", &made) == MNP_EINVAL);
+    BAD(5, mnp_data_reopen(w.ctx, w.model, MNP_TEST, 2, NULL, NULL));
+    CHECK(mnp_data_open(w.ctx, "rbf", &o.s, &made) == MNP_OK);
     CALL(mnp_data_destroy);
     RETURNS(0, mnp_data_destroy(NULL));
     mnp_data_destroy(made);
@@ -226,6 +240,10 @@ static void data_answers(void) {
     RETURNS(2, mnp_data_grid(w.data, &rows, NULL));
     CALL(mnp_data_noise);
     GIVES(0, isnan(mnp_data_noise(NULL)));
+    CALL(mnp_data_seed);
+    GIVES(0, mnp_data_seed(NULL) == 0 && mnp_data_seed(w.data) == 0);
+    CALL(mnp_data_path);
+    GIVES(0, !mnp_data_path(NULL) && !mnp_data_path(""));
     CALL(mnp_data_name);
     GIVES(0, *mnp_data_name(NULL) == '\0');
     CALL(mnp_data_report);

@@ -83,7 +83,7 @@ caught() { # a block that fails is a failed test
 }
 
 run "a block that fails is seen" caught
-for file in docs/user/tutorial.md docs/user/data.md docs/user/plots.md docs/user/faq.md README.md; do
+for file in docs/user/tutorial.md docs/user/data.md docs/user/plots.md docs/user/faq.md docs/user/maps.md README.md; do
     page "$file"
 done
 run "the tutorial's forecast" forecast

@@ -1,8 +1,18 @@
-/* cmd_gen.c: mnp gen DATASET: functions of a built-in family as CSV; images in gen_images.c. */
+/* cmd_gen.c: mnp gen DATASET: functions of a built-in family as CSV; images of rivers in a folder
+ * (one bit a pixel, all three splits, resumable) or, those of one split, in one .npy file. */
+#include <string.h>
+
 #include "cli/cli.h"
-#include "cli/gen_images.h"
 #include "cli/outputs.h"
-#include "data/images.h"
+#include "mnp_job.h"
+#include "mnp_map.h"
+#include "util/csv.h"
+#include "util/limits.h"
+#include "util/npy.h"
+#include "util/sheet.h"
+
+enum { PATH = 4096, SPLITS = 3 };
+static const char *const split_names[SPLITS] = {"train", "valid", "test"};
 
 static const flag_def flags[] = {
     {"functions", "N", "how many functions (default 100)"},
@@ -18,16 +28,349 @@ static const flag_def flags[] = {
 };
 static const char *const of_images[] = {"images", "size", "value", "png", "sheet", "wells"};
 
-static void list_families(FILE *to) {
+typedef struct job {
+    cli *c;
+    const char *out, *sheet;
+    int64_t images, side;
+    mnp_split split;
+    bool one_split, array;
+    mnp_rivers_value value; /* of an array */
+    mnp_rivers_opts o;
+    progress bar;
+    int64_t shown; /* by the bar */
+    double seconds;
+} job;
+
+static const char RIVERS[] = "geofluvial";
+
+/* "geofluvial" or "geofluvial:key=value,..." */
+static bool names_rivers(const char *what) {
+    size_t length = sizeof RIVERS - 1;
+    return strncmp(what, RIVERS, length) == 0 && (!what[length] || what[length] == ':');
+}
+
+static void list_data(FILE *to) {
     fprintf(to, "\nfamilies (constants as NAME:key=value,key=value):\n");
     const char *name, *help;
     for (int k = 0; (name = mnp_data_family(k, &help)); k++)
         fprintf(to, "  %-10s %s\n", name, help);
-    gen_images_help(to);
+    char options[8192];
+    mnp_options_help(RIVERS, options, sizeof options);
+    fprintf(to,
+            "\nimages (train on them with --data images:DIR; options with --set KEY=VALUE):\n"
+            "  geofluvial channels of simulated meandering rivers, 18:2:5 train:valid:test\n\n"
+            "options of geofluvial:\n%s",
+            options);
 }
 
+static int failed(job *j, mnp_status status) {
+    if (status == MNP_ECANCELLED && !j->array)
+        return cli_fail(j->c, EXIT_INTERRUPTED, "interrupted; the same command goes on from here");
+    return cli_failed(j->c, status);
+}
+
+static void show_progress(void *user, int64_t done, int64_t total) {
+    job *j = user;
+    j->bar.total = total;
+    if (done > j->shown) progress_show(&j->bar, done, "");
+    j->shown = done;
+}
+
+/* What both kinds of output report first; more follows, then report_end(). */
+static void report_begin(job *j, cli_json *w) {
+    cli_json_begin(j->c, w);
+    cli_json_text(w, "data", RIVERS);
+    cli_json_integer(w, "images", j->images);
+}
+
+static void report_end(job *j, cli_json *w) {
+    cli_json_integer(w, "size", j->side);
+    cli_json_integer(w, "seed", (int64_t)j->c->seed);
+    cli_json_number(w, "seconds", j->seconds);
+    cli_json_text(w, "out", j->out);
+    cli_json_text(w, "sheet", j->sheet);
+    cli_json_end(j->c, w);
+}
+
+/* ---- a folder -------------------------------------------------------------------------------- */
+
+/* 18 : 2 : 5 of the images for training, validation and test; 25 000 are 18 000, 2 000, 5 000. */
+static void share_images(const job *j, int64_t n[SPLITS]) {
+    if (j->one_split) {
+        n[j->split] = j->images;
+        return;
+    }
+    n[MNP_TRAIN] = (j->images * 18 + 12) / 25;
+    n[MNP_VALID] = (j->images * 2 + 12) / 25;
+    n[MNP_TEST] = j->images - n[MNP_TRAIN] - n[MNP_VALID];
+}
+
+/* The first images of the splits one after the other on a sheet, while there is room, and the
+ * first `pngs` of each split as files of their own. */
+static int folder_pictures(job *j, const int64_t n[SPLITS], int64_t pngs) {
+    env *e = &j->c->env;
+    sheet s = {0};
+    int64_t side = j->side, pixels = side * side, done = 0;
+    char path[PATH + 64];
+    uint8_t *mask = env_alloc(e, (size_t)pixels, 1, "an image");
+    mnp_status status = mask ? sheet_begin(e, j->images, side, side, &s) : MNP_ENOMEM;
+    int code = status == MNP_OK ? 0 : cli_fail(j->c, EXIT_FAILED, "%s", e->error);
+    for (int split = 0; split < SPLITS; split++)
+        for (int64_t i = 0; i < n[split] && (done < s.count || i < pngs) && code == 0; i++) {
+            status = mnp_rivers_read(j->c->ctx, j->out, (mnp_split)split, i, 1, mask);
+            if (status != MNP_OK) code = cli_failed(j->c, status);
+            for (int64_t p = 0; p < pixels && code == 0 && done < s.count; p++)
+                *sheet_pixel(&s, done, p / side, p % side) = mask[p] ? 255 : 0;
+            done++;
+            snprintf(path, sizeof path, "%s/png/%s-%06lld.png", j->out, split_names[split],
+                     (long long)i);
+            if (code == 0 && i < pngs && png_write_gray(e, path, side, side, 1, mask) != MNP_OK)
+                code = cli_fail(j->c, EXIT_FAILED, "%s", e->error);
+        }
+    if (code == 0 && sheet_write(e, j->sheet, &s) != MNP_OK)
+        code = cli_fail(j->c, EXIT_FAILED, "%s", e->error);
+    env_free(e, mask);
+    sheet_free(e, &s);
+    return code;
+}
+
+static void report_folder(job *j, const int64_t n[SPLITS], int64_t drawn) {
+    cli_say(j->c,
+            "%s: %lld train, %lld valid, %lld test images of %lld x %lld, seed %llu; %lld new",
+            j->out, (long long)n[0], (long long)n[1], (long long)n[2], (long long)j->side,
+            (long long)j->side, (unsigned long long)j->c->seed, (long long)drawn);
+    cli_json w;
+    report_begin(j, &w);
+    for (int k = 0; k < SPLITS; k++) cli_json_integer(&w, split_names[k], n[k]);
+    cli_json_integer(&w, "drawn", drawn);
+    report_end(j, &w);
+}
+
+/* The folders are made here, so that a place where they cannot be is found before any image. */
+static int check_folder(job *j, bool pngs) {
+    char path[PATH];
+    int code = cli_output_folder(j->c, j->out);
+    snprintf(path, sizeof path, "%s/png", j->out);
+    if (code == 0 && pngs) code = cli_output_folder(j->c, path);
+    return code ? code : cli_output(j->c, j->sheet);
+}
+
+/* The folder is this process's, or this job's, alone. */
+static int claim_folder(job *j, bool pngs) {
+    int code = j->c->rank == 0 ? check_folder(j, pngs) : 0;
+    if (code == 0) code = lock_take(&j->c->lock, j->c, j->out);
+    mnp_status status = mnp_job_broadcast(j->c->ctx, &code, sizeof code);
+    return status == MNP_OK ? code : cli_failed(j->c, status);
+}
+
+static int to_folder(job *j) {
+    char sheet_path[PATH];
+    int64_t n[SPLITS] = {0}, drawn = 0, pngs = cli_int(j->c, "png", 0, 0, 1000000);
+    if (cli_bad(j->c)) return j->c->status;
+    if (strlen(j->out) >= PATH - 64) return cli_fail(j->c, EXIT_USAGE, "--out: too long");
+    snprintf(sheet_path, sizeof sheet_path, "%s/sheet.png", j->out);
+    if (!j->sheet) j->sheet = sheet_path;
+    share_images(j, n);
+    int code = claim_folder(j, pngs > 0);
+    if (code) return code;
+    progress_begin(&j->bar, j->c, "images", 0, j->images);
+    mnp_status status = mnp_rivers_write(j->c->ctx, j->out, n, &j->o, &drawn);
+    progress_end(&j->bar);
+    j->seconds = cli_now() - j->bar.started;
+    if (status != MNP_OK) return failed(j, status);
+    if (j->c->rank > 0) return 0;
+    if (lock_held(&j->c->lock)) fsio_sweep_folder(j->out);
+    code = folder_pictures(j, n, pngs);
+    if (code == 0) report_folder(j, n, drawn);
+    return code;
+}
+
+/* ---- one array ------------------------------------------------------------------------------- */
+
+/* What the file holds: floats, or bytes, which take the place of the floats. */
+static void to_values(job *j, float *y, npy_array *a) {
+    uint8_t *bytes = (uint8_t *)y;
+    a->data = y;
+    a->type = NPY_F4;
+    if (j->value == MNP_RIVERS_SDF) return;
+    float most = j->value == MNP_RIVERS_GRAY ? 255 : 1; /* 8 bits: 255 is all river */
+    a->type = j->value == MNP_RIVERS_GRAY ? NPY_U1 : NPY_B1;
+    for (int64_t i = 0; i < j->images * j->side * j->side; i++)
+        bytes[i] = (uint8_t)(most * y[i] + 0.5f); /* byte i lies at or before float i */
+}
+
+static uint8_t brightness(const npy_array *a, int64_t i) {
+    if (a->type == NPY_F4)
+        return (uint8_t)(127.5 * (1 - (double)((const float *)a->data)[i]) + 0.5);
+    uint8_t v = ((const uint8_t *)a->data)[i];
+    return a->type == NPY_U1 ? v : v ? 255 : 0;
+}
+
+static mnp_status array_sheet(job *j, const npy_array *a) {
+    sheet s = {0};
+    int64_t side = j->side;
+    MNP_TRY(sheet_begin(&j->c->env, j->images, side, side, &s));
+    for (int64_t k = 0; k < s.count; k++)
+        for (int64_t p = 0; p < side * side; p++)
+            *sheet_pixel(&s, k, p / side, p % side) = brightness(a, k * side * side + p);
+    mnp_status status = sheet_write(&j->c->env, j->sheet, &s);
+    sheet_free(&j->c->env, &s);
+    return status;
+}
+
+static void report_array(job *j) {
+    cli_say(j->c, "%s: %lld %s images of %lld x %lld, seed %llu", j->out, (long long)j->images,
+            split_names[j->split], (long long)j->side, (long long)j->side,
+            (unsigned long long)j->c->seed);
+    cli_json w;
+    report_begin(j, &w);
+    cli_json_text(&w, "split", split_names[j->split]);
+    report_end(j, &w);
+}
+
+/* F-wells.csv beside F.npy. */
+static void wells_path(const job *j, char path[PATH]) {
+    snprintf(path, PATH, "%.*s-wells.csv", (int)strlen(j->out) - 4, j->out);
+}
+
+/* Random pixels of the image y, as the table row,col,value that mnp predict reads. */
+static mnp_status write_wells(job *j, const float *y, const int64_t *pixel, int64_t count) {
+    char path[PATH];
+    buf table;
+    csv_writer w;
+    wells_path(j, path);
+    buf_init(&table, &j->c->env);
+    csv_writer_init(&w, &table, '\0');
+    csv_put_text(&w, "row");
+    csv_put_text(&w, "col");
+    csv_put_text(&w, "value");
+    csv_end_row(&w);
+    for (int64_t i = 0; i < count; i++) {
+        csv_put_integer(&w, pixel[i] / j->side);
+        csv_put_integer(&w, pixel[i] % j->side);
+        csv_put_float(&w, y[pixel[i]]);
+        csv_end_row(&w);
+    }
+    mnp_status status = table.status;
+    if (status == MNP_OK) status = fsio_write(&j->c->env, path, table.data, table.len);
+    buf_free(&table);
+    return status;
+}
+
+static int array_wells(job *j, const float *y) {
+    env *e = &j->c->env;
+    int64_t count = cli_int(j->c, "wells", 1, 1, 1 << 24);
+    int64_t *pixel = env_alloc(e, (size_t)count, sizeof *pixel, "wells");
+    int code = 0;
+    mnp_status status = MNP_OK;
+    if (pixel) status = mnp_map_wells(j->c->ctx, j->side, j->side, count, j->c->seed, pixel);
+    if (status != MNP_OK)
+        code = cli_failed(j->c, status);
+    else if (!pixel || write_wells(j, y, pixel, count) != MNP_OK)
+        code = cli_fail(j->c, EXIT_FAILED, "%s", e->error);
+    env_free(e, pixel);
+    return code;
+}
+
+static int check_array(job *j) {
+    char path[PATH];
+    if (strlen(j->out) >= sizeof path - 16) return cli_fail(j->c, EXIT_USAGE, "--out: too long");
+    if (j->sheet && strcmp(j->sheet, j->out) == 0)
+        return cli_fail(j->c, EXIT_USAGE, "--out and --sheet are one file, %s", j->out);
+    wells_path(j, path);
+    int code = cli_output(j->c, j->out);
+    if (code == 0 && j->sheet) code = cli_output(j->c, j->sheet);
+    if (code == 0 && cli_has(j->c, "wells")) code = cli_output(j->c, path);
+    return code;
+}
+
+/* The files of finished images. */
+static int write_array(job *j, float *y) {
+    npy_array a = {.ndim = 3, .shape = {j->images, j->side, j->side}};
+    to_values(j, y, &a);
+    mnp_status status = npy_write(&j->c->env, j->out, &a);
+    if (status == MNP_OK && j->sheet) status = array_sheet(j, &a);
+    if (status != MNP_OK) return cli_fail(j->c, EXIT_FAILED, "%s", j->c->env.error);
+    int code = cli_has(j->c, "wells") ? array_wells(j, y) : 0;
+    if (code == 0) report_array(j);
+    return code;
+}
+
+static int to_array(job *j) {
+    if (cli_has(j->c, "png"))
+        return cli_fail(j->c, EXIT_USAGE, "--png needs a folder: --out DIR instead of %s", j->out);
+    int code = check_array(j);
+    if (code) return code;
+    float *y = env_alloc(&j->c->env, (size_t)(j->images * j->side * j->side), sizeof *y,
+                         "images (a folder takes them one bit a pixel: --out DIR)");
+    if (!y) return cli_fail(j->c, EXIT_FAILED, "%s", j->c->env.error);
+    progress_begin(&j->bar, j->c, "simulations", 0, j->images);
+    mnp_status status = mnp_rivers_draw(j->c->ctx, j->split, j->images, j->value, &j->o, y);
+    progress_end(&j->bar);
+    j->seconds = cli_now() - j->bar.started;
+    if (status != MNP_OK)
+        code = failed(j, status);
+    else if (j->c->rank == 0)
+        code = write_array(j, y);
+    env_free(&j->c->env, y);
+    return code;
+}
+
+/* ---- rivers ---------------------------------------------------------------------------------- */
+
+/* Constants of the name, then --set, then --size. */
+static mnp_status read_options(job *j, int64_t size, buf *text) {
+    const char *name = j->c->args[0] + sizeof RIVERS - 1;
+    for (const char *at = *name ? name + 1 : name; *at; at++)
+        buf_append(text, *at == ',' ? " " : at, 1);
+    buf_printf(text, " %s", buf_str(&j->c->settings));
+    if (size > 0) buf_printf(text, " size=%lld", (long long)size);
+    j->o = (mnp_rivers_opts){.size = sizeof j->o,
+                             .options = buf_str(text),
+                             .seed = j->c->seed,
+                             .progress = show_progress,
+                             .progress_user = j};
+    return mnp_rivers_side(j->c->ctx, &j->o, &j->side);
+}
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), tail = strlen(end);
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+static int make_images(cli *c) {
+    job j = {.c = c, .out = cli_text(c, "out", NULL), .sheet = cli_text(c, "sheet", NULL)};
+    j.images = cli_int(c, "images", 100, 1, 10000000);
+    j.split = (mnp_split)cli_choice(c, "split", "train|valid|test", 0);
+    j.one_split = cli_has(c, "split");
+    j.value = (mnp_rivers_value)cli_choice(c, "value", "sdf|gray|mask", MNP_RIVERS_SDF);
+    cli_int(c, "wells", 1, 1, 1 << 24);
+    int64_t size = cli_int(c, "size", 0, 2, IMAGE_SIDE_MAX);
+    if (cli_bad(c)) return c->status;
+    if (!j.out) return cli_fail(c, EXIT_USAGE, "geofluvial needs --out DIR or --out F.npy");
+    if (cli_has(c, "functions"))
+        return cli_fail(c, EXIT_USAGE, "geofluvial makes images: --images instead of --functions");
+    j.array = ends_with(j.out, ".npy");
+    buf text;
+    buf_init(&text, &c->env);
+    int code = 0;
+    if (read_options(&j, size, &text) != MNP_OK)
+        code = cli_fail(c, EXIT_USAGE, "%s", mnp_last_error(c->ctx));
+    else if (!j.array && cli_has(c, "value"))
+        code = cli_fail(c, EXIT_USAGE, "a folder holds masks: --value needs --out F.npy");
+    else if (cli_has(c, "wells") && (!j.array || j.value != MNP_RIVERS_SDF))
+        code =
+            cli_fail(c, EXIT_USAGE, "--wells measures values: it needs --out F.npy, --value sdf");
+    else
+        code = j.array ? to_array(&j) : to_folder(&j);
+    buf_free(&text);
+    return code;
+}
+
+/* ---- families -------------------------------------------------------------------------------- */
+
 static int run(cli *c) {
-    if (images_drawn(c->args[0])) return gen_images(c);
+    if (names_rivers(c->args[0])) return make_images(c);
     for (size_t k = 0; k < sizeof of_images / sizeof *of_images; k++)
         if (cli_has(c, of_images[k]))
             return cli_fail(c, EXIT_USAGE, "--%s is for images: mnp gen geofluvial", of_images[k]);
@@ -74,4 +417,4 @@ const command command_gen = {
     .max_args = 1,
     .spreads = true,
     .run = run,
-    .more_help = list_families};
+    .more_help = list_data};

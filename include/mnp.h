@@ -463,7 +463,7 @@ MNP_API double mnp_level(int k); /* the base noise of level k; NaN where there i
 
 /* ---- options, for help and tools ------------------------------------------------------------- */
 
-/* Tables are "model", "train", "maml" and "c-bruno". Has it an option of that name? False too for a
+/* Tables are "model", "train", "maml", "c-bruno" and "geofluvial". Has it an option of that name? False too for a
  * table that does not exist. */
 MNP_API bool mnp_options_has(const char *table, const char *name);
 /* The table as text, one line for each option, into a caller's buffer, cut to `size` bytes; out may

@@ -68,6 +68,41 @@ MNP_API mnp_status mnp_map_make(mnp_ctx *ctx, const mnp_model *model, const mnp_
                                 const mnp_set *context, const mnp_map_opts *opts,
                                 const mnp_map *out);
 
+/* ---- images of rivers, to train on ----------------------------------------------------------- */
+
+/* Channels of simulated meandering rivers, cut into images of side x side pixels. An image depends
+ * on the options, the seed, the split and its number alone. In a job all ranks make these calls,
+ * and share the work. */
+typedef struct mnp_rivers_opts {
+    size_t size;         /* sizeof(mnp_rivers_opts)                                          */
+    const char *options; /* "size=64 crops=2", see mnp_options_help("geofluvial", ...); or NULL */
+    uint64_t seed;
+    void (*progress)(void *user, int64_t done, int64_t total); /* or NULL */
+    void *progress_user;
+} mnp_rivers_opts;
+
+typedef enum mnp_rivers_value {
+    MNP_RIVERS_SDF,  /* squashed signed distance to the bank, below 0 in the river: what models see
+                      */
+    MNP_RIVERS_GRAY, /* share of the pixel that is river, 0 .. 1 */
+    MNP_RIVERS_MASK  /* 1 where that is half or more, otherwise 0 */
+} mnp_rivers_value;
+
+/* The side that the options say, 128 as they come. opts may be NULL, here and below. */
+MNP_API mnp_status mnp_rivers_side(mnp_ctx *ctx, const mnp_rivers_opts *opts, int64_t *side);
+/* The first `images` of a split: y (images, side, side). */
+MNP_API mnp_status mnp_rivers_draw(mnp_ctx *ctx, mnp_split split, int64_t images,
+                                   mnp_rivers_value value, const mnp_rivers_opts *opts, float *y);
+/* A folder of so many images of each split (train, valid, test), one bit a pixel, which
+ * mnp_data_open() reads as "images:DIR". What is there already stays: an interrupted call goes on
+ * from there. MNP_EINVAL for a folder of another seed or other options. *drawn: how many are new.
+ */
+MNP_API mnp_status mnp_rivers_write(mnp_ctx *ctx, const char *dir, const int64_t images[3],
+                                    const mnp_rivers_opts *opts, int64_t *drawn);
+/* Masks (count, side, side), 1 = river, of images first .. first + count - 1 of such a folder. */
+MNP_API mnp_status mnp_rivers_read(mnp_ctx *ctx, const char *dir, mnp_split split, int64_t first,
+                                   int64_t count, uint8_t *mask);
+
 #ifdef __cplusplus
 }
 #endif

@@ -30,6 +30,7 @@ enum {
     mnp_many_opts_first = STRUCT_END(mnp_many_opts, device),
     mnp_map_opts_first = STRUCT_END(mnp_map_opts, threshold),
     mnp_map_first = STRUCT_END(mnp_map, draws),
+    mnp_rivers_opts_first = STRUCT_END(mnp_rivers_opts, progress_user),
     mnp_scores_first = STRUCT_END(mnp_scores, se_pixels),
     mnp_laws_first = STRUCT_END(mnp_laws, samples),
     mnp_bandit_scores_first = STRUCT_END(mnp_bandit_scores, seconds),

@@ -4,17 +4,25 @@
 #include "api/handles.h"
 #include "bandit/bruno.h"
 #include "bandit/maml.h"
+#include "data/geofluvial.h"
 
 typedef struct all_specs {
     model_spec model;
     train_spec train;
     maml_opts maml;
     bruno_opts bruno;
+    geofluvial_opts geofluvial;
 } all_specs;
 
-/* False: there is no such table. */
-static bool view_of(const char *table, all_specs *s, option_view *out) {
-    if (!table) return false;
+enum { VIEWS = GEOFLUVIAL_VIEWS }; /* most that one name has */
+
+/* How many tables the name has; 0: there is none. */
+static size_t views_of(const char *table, all_specs *s, option_view out[VIEWS]) {
+    if (!table) return 0;
+    if (strcmp(table, "geofluvial") == 0) {
+        geofluvial_views(&s->geofluvial, out);
+        return GEOFLUVIAL_VIEWS;
+    }
     if (strcmp(table, "maml") == 0)
         *out = maml_view(&s->maml);
     else if (strcmp(table, "c-bruno") == 0)
@@ -24,14 +32,15 @@ static bool view_of(const char *table, all_specs *s, option_view *out) {
     else if (strcmp(table, "model") == 0)
         *out = spec_view(&s->model);
     else
-        return false;
-    return true;
+        return 0;
+    return 1;
 }
 
 bool mnp_options_has(const char *table, const char *name) {
     all_specs s;
-    option_view view;
-    return name && view_of(table, &s, &view) && options_find(&view, 1, name) != NULL;
+    option_view views[VIEWS];
+    size_t count = name ? views_of(table, &s, views) : 0;
+    return count > 0 && options_find(views, count, name) != NULL;
 }
 
 size_t mnp_options_help(const char *table, char *out, size_t size) {
@@ -40,8 +49,9 @@ size_t mnp_options_help(const char *table, char *out, size_t size) {
     buf text;
     buf_init(&text, &e);
     all_specs s;
-    option_view view;
-    if (view_of(table, &s, &view)) options_help(&text, &view, 1);
+    option_view views[VIEWS];
+    size_t count = views_of(table, &s, views);
+    if (count > 0) options_help(&text, views, count);
     size_t length = text.status == MNP_OK ? text.len : 0;
     check_print(out, size, length ? buf_str(&text) : "");
     buf_free(&text);

@@ -20,9 +20,7 @@ static const option_def table[] = {
     OPTION_REAL(geofluvial_opts, outside, "20", 0, 1e6, "slope of the values on land"),
 };
 
-enum { VIEWS = 2 };
-
-static void make_views(geofluvial_opts *o, option_view views[VIEWS]) {
+void geofluvial_views(geofluvial_opts *o, option_view views[GEOFLUVIAL_VIEWS]) {
     views[0] = (option_view){table, OPTION_COUNT(table), o};
     views[1] = meander_view(&o->river);
 }
@@ -49,26 +47,19 @@ static mnp_status check(env *e, geofluvial_opts *o) {
 }
 
 mnp_status geofluvial_options(env *e, const char *settings, geofluvial_opts *out) {
-    option_view views[VIEWS];
+    option_view views[GEOFLUVIAL_VIEWS];
     *out = (geofluvial_opts){0};
-    make_views(out, views);
-    MNP_TRY(options_defaults(e, views, VIEWS));
-    MNP_TRY(options_parse(e, views, VIEWS, settings));
+    geofluvial_views(out, views);
+    MNP_TRY(options_defaults(e, views, GEOFLUVIAL_VIEWS));
+    MNP_TRY(options_parse(e, views, GEOFLUVIAL_VIEWS, settings));
     return check(e, out);
 }
 
 mnp_status geofluvial_options_print(buf *out, const geofluvial_opts *o) {
     geofluvial_opts copy = *o;
-    option_view views[VIEWS];
-    make_views(&copy, views);
-    return options_print(out, views, VIEWS);
-}
-
-mnp_status geofluvial_options_help(buf *out) {
-    geofluvial_opts none = {0};
-    option_view views[VIEWS];
-    make_views(&none, views);
-    return options_help(out, views, VIEWS);
+    option_view views[GEOFLUVIAL_VIEWS];
+    geofluvial_views(&copy, views);
+    return options_print(out, views, GEOFLUVIAL_VIEWS);
 }
 
 /* ---- one run --------------------------------------------------------------------------------- */

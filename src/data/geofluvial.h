@@ -38,9 +38,10 @@ typedef struct geofluvial_opts {
 
 /* The defaults, changed by "name=value name=value", and checked. */
 mnp_status geofluvial_options(env *e, const char *settings, geofluvial_opts *out);
-/* All options as such a text, and the table as help. */
+/* All options as such a text, and their tables. */
 mnp_status geofluvial_options_print(buf *out, const geofluvial_opts *o);
-mnp_status geofluvial_options_help(buf *out);
+enum { GEOFLUVIAL_VIEWS = 2 };
+void geofluvial_views(geofluvial_opts *o, option_view views[GEOFLUVIAL_VIEWS]);
 
 /* One run's river on the raster: r is filled in, r->mask (rows, cols) is env memory for the caller
  * to free. */

@@ -7,17 +7,12 @@
 #include <unistd.h>
 
 #include "base/format.h"
+#include "comm/comm.h"
 #include "util/json.h"
 #include "util/npy.h"
 #include "util/text.h"
 
 static const char FORMAT[] = "mnp-geofluvial-", FORMAT_NUMBER[] = "1";
-
-void geofluvial_shares(int64_t images, int64_t of_split[GEOFLUVIAL_SPLITS]) {
-    of_split[DATA_TRAIN] = (images * 18 + 12) / 25;
-    of_split[DATA_VALID] = (images * 2 + 12) / 25;
-    of_split[DATA_TEST] = images - of_split[DATA_TRAIN] - of_split[DATA_VALID];
-}
 
 const char *geofluvial_split_name(data_split split) {
     static const char *const names[GEOFLUVIAL_SPLITS] = {"train", "valid", "test"};
@@ -246,6 +241,24 @@ mnp_status geofluvial_set_write(env *e, pool *pool, geofluvial_set *set,
     if (status != MNP_OK || set->parts > 1) return status;
     set->complete = true;
     return write_settings(e, set);
+}
+
+mnp_status geofluvial_set_share(env *e, pool *pool, geofluvial_set *set,
+                                const geofluvial_watch *watch, int64_t *drawn) {
+    int rank = comm_rank(e), ranks = comm_size(e);
+    if (ranks == 1) return geofluvial_set_write(e, pool, set, watch, drawn);
+    int64_t *made = env_alloc(e, (size_t)ranks, sizeof *made, "a job's ranks"), more = 0;
+    if (!made) return MNP_ENOMEM;
+    set->part = rank, set->parts = ranks;
+    mnp_status status = geofluvial_set_write(e, pool, set, watch, &made[rank]);
+    set->part = set->parts = 0;
+    if (status == MNP_OK)
+        status = comm_gather_parts(e, made, ranks, 1, sizeof *made, "images of all ranks");
+    if (status == MNP_OK && rank == 0) status = geofluvial_set_write(e, pool, set, watch, &more);
+    *drawn = more;
+    for (int r = 0; r < ranks; r++) *drawn += made[r];
+    env_free(e, made);
+    return status;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

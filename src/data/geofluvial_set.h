@@ -14,8 +14,6 @@
 
 enum { GEOFLUVIAL_SPLITS = 3, GEOFLUVIAL_PATH = 4096 };
 
-/* 18 : 2 : 5 of the images for training, validation and test; 25 000 are 18 000, 2 000, 5 000. */
-void geofluvial_shares(int64_t images, int64_t of_split[GEOFLUVIAL_SPLITS]);
 const char *geofluvial_split_name(data_split split); /* "train", "valid", "test" */
 
 typedef struct geofluvial_set {
@@ -32,6 +30,11 @@ typedef struct geofluvial_set {
  * of another seed or other options is refused. watch->done is told how many of all images there
  * are. *drawn: how many images this call drew. */
 mnp_status geofluvial_set_write(env *e, pool *pool, geofluvial_set *set,
+                                const geofluvial_watch *watch, int64_t *drawn);
+
+/* The same for the ranks of a job: each makes some of the files, then the first one looks whether
+ * all are there. */
+mnp_status geofluvial_set_share(env *e, pool *pool, geofluvial_set *set,
                                 const geofluvial_watch *watch, int64_t *drawn);
 
 /* MNP_EIO where there is no such folder. */

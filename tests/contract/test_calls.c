@@ -973,6 +973,53 @@ static void maps(void) {
     mnp_model_destroy(two);
 }
 
+static void rivers(void) {
+    ROOMY(mnp_rivers_opts, o);
+    float y[4] = {0};
+    uint8_t mask[256] = {0};
+    int64_t side = 7, drawn = 7;
+    const int64_t images[3] = {1, 0, 0}, wrong[3] = {1, -1, 0};
+    const char *dir = path_of("rivers");
+    CALL(mnp_rivers_side);
+    MUTE(0, mnp_rivers_side(NULL, &o.s, &side));
+    BAD_OPTS(1, mnp_rivers_opts, o, mnp_rivers_side(w.ctx, &o.s, &side));
+    BAD_FIELD(1, o, options, "nit=x", mnp_rivers_side(w.ctx, &o.s, &side));
+    BAD(2, mnp_rivers_side(w.ctx, &o.s, NULL));
+    CALL(mnp_rivers_draw);
+    MUTE(0, mnp_rivers_draw(NULL, MNP_TRAIN, 1, MNP_RIVERS_SDF, &o.s, y));
+    BAD(1, mnp_rivers_draw(w.ctx, (mnp_split)9, 1, MNP_RIVERS_SDF, &o.s, y));
+    for (int k = 0; k < 3; k++)
+        BAD(2, mnp_rivers_draw(w.ctx, MNP_TRAIN, ((int64_t[]){0, -1, INT64_MAX})[k], MNP_RIVERS_SDF,
+                               &o.s, y));
+    BAD(3, mnp_rivers_draw(w.ctx, MNP_TRAIN, 1, (mnp_rivers_value)9, &o.s, y));
+    BAD_OPTS(4, mnp_rivers_opts, o, mnp_rivers_draw(w.ctx, MNP_TRAIN, 1, MNP_RIVERS_SDF, &o.s, y));
+    BAD_FIELD(4, o, options, "no=1", mnp_rivers_draw(w.ctx, MNP_TRAIN, 1, MNP_RIVERS_SDF, &o.s, y));
+    BAD(5, mnp_rivers_draw(w.ctx, MNP_TRAIN, 1, MNP_RIVERS_SDF, &o.s, NULL));
+    CALL(mnp_rivers_write);
+    MUTE(0, mnp_rivers_write(NULL, dir, images, &o.s, &drawn));
+    BAD(1, mnp_rivers_write(w.ctx, NULL, images, &o.s, &drawn));
+    BAD(2, mnp_rivers_write(w.ctx, dir, NULL, &o.s, &drawn));
+    BAD(2, mnp_rivers_write(w.ctx, dir, wrong, &o.s, &drawn));
+    BAD_OPTS(3, mnp_rivers_opts, o, mnp_rivers_write(w.ctx, dir, images, &o.s, &drawn));
+    BAD(4, mnp_rivers_write(w.ctx, dir, images, &o.s, NULL));
+    CHECK(access(dir, F_OK) != 0 && side == 7 && drawn == 7);
+    CALL(mnp_rivers_read);
+    o.s.options = "nit=40 size=16";
+    CHECK(mnp_rivers_write(w.ctx, dir, images, &o.s, &drawn) == MNP_OK && drawn == 1);
+    MUTE(0, mnp_rivers_read(NULL, dir, MNP_TRAIN, 0, 1, mask));
+    BAD(1, mnp_rivers_read(w.ctx, NULL, MNP_TRAIN, 0, 1, mask));
+    BAD(2, mnp_rivers_read(w.ctx, dir, (mnp_split)7, 0, 1, mask));
+    BAD(3, mnp_rivers_read(w.ctx, dir, MNP_TRAIN, -1, 1, mask));
+    BAD(3, mnp_rivers_read(w.ctx, dir, MNP_TRAIN, 1, 1, mask));
+    BAD(4, mnp_rivers_read(w.ctx, dir, MNP_TRAIN, 0, -1, mask));
+    BAD(4, mnp_rivers_read(w.ctx, dir, MNP_TRAIN, 0, INT64_MAX, mask));
+    BAD(5, mnp_rivers_read(w.ctx, dir, MNP_TRAIN, 0, 1, NULL));
+    CHECK(mnp_rivers_read(w.ctx, dir, MNP_TRAIN, 0, 1, mask) == MNP_OK);
+    char command[600];
+    snprintf(command, sizeof command, "rm -r '%s'", dir);
+    CHECK(system(command) == 0);
+}
+
 /* ---- figures --------------------------------------------------------------------------------- */
 
 /* Calls without a status: a wrong argument sticks to the figure, and saving reports it. */
@@ -1131,6 +1178,7 @@ int main(void) {
     RUN(option_tables);
     RUN(map_places);
     RUN(maps);
+    RUN(rivers);
     RUN(figures);
     RUN(panels);
     RUN(series);

@@ -28,6 +28,7 @@ static const layout layouts[] = {
     LAYOUT(mnp_many_opts, 40, 40),
     LAYOUT(mnp_map_opts, 56, 56),
     LAYOUT(mnp_map, 40, 40),
+    LAYOUT(mnp_rivers_opts, 40, 40),
     LAYOUT(mnp_scores, 480, 480),
     LAYOUT(mnp_laws, 56, 64),
     LAYOUT(mnp_bandit_scores, 80, 80),

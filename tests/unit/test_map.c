@@ -158,6 +158,56 @@ static void places_and_wells(void) {
           all[N - 1] == N - 1);
 }
 
+/* ---- rivers ---------------------------------------------------------------------------------- */
+
+enum { SIDE = 16, IMAGES = 4, PIXELS = SIDE * SIDE };
+
+static void count_up(void *user, int64_t done, int64_t total) {
+    int64_t *most = user;
+    CHECK(done >= 0 && done <= total);
+    if (done > *most) *most = done;
+}
+
+/* Drawn by themselves, opened as data, written to a folder and read again: the same images. */
+static void rivers(void) {
+    static float sdf[IMAGES * PIXELS], gray[IMAGES * PIXELS], mask[IMAGES * PIXELS];
+    static uint8_t from_folder[IMAGES * PIXELS];
+    int64_t side = 0, most = 0, drawn = 0, n;
+    mnp_rivers_opts o = {.size = sizeof o,
+                         .options = "nit=40 size=16",
+                         .seed = 6,
+                         .progress = count_up,
+                         .progress_user = &most};
+    CHECK(mnp_rivers_side(ctx, &o, &side) == MNP_OK && side == SIDE);
+    CHECK(mnp_rivers_draw(ctx, MNP_VALID, IMAGES, MNP_RIVERS_SDF, &o, sdf) == MNP_OK && most > 0);
+    CHECK(mnp_rivers_draw(ctx, MNP_VALID, IMAGES, MNP_RIVERS_GRAY, &o, gray) == MNP_OK);
+    CHECK(mnp_rivers_draw(ctx, MNP_VALID, IMAGES, MNP_RIVERS_MASK, &o, mask) == MNP_OK);
+    mnp_data *data = NULL;
+    mnp_data_opts open = {.size = sizeof open, .split = MNP_VALID, .functions = IMAGES, .seed = 6};
+    CHECK(mnp_data_open(ctx, "geofluvial:nit=40,size=16", &open, &data) == MNP_OK);
+    char dir[512];
+    snprintf(dir, sizeof dir, "%s/rivers", getenv("TEST_TMP") ? getenv("TEST_TMP") : "/tmp");
+    const int64_t images[3] = {1, IMAGES, 0};
+    CHECK(mnp_rivers_write(ctx, dir, images, &o, &drawn) == MNP_OK && drawn == 1 + IMAGES);
+    CHECK(mnp_rivers_write(ctx, dir, images, &o, &drawn) == MNP_OK && drawn == 0);
+    CHECK(mnp_rivers_read(ctx, dir, MNP_VALID, 0, IMAGES, from_folder) == MNP_OK);
+    for (int64_t i = 0; i < IMAGES; i++) {
+        const float *x, *y = NULL;
+        CHECK(mnp_data_function(ctx, data, i, &n, &x, &y) == MNP_OK && n == PIXELS);
+        CHECK(y && memcmp(y, sdf + i * PIXELS, PIXELS * sizeof *y) == 0);
+    }
+    for (int64_t i = 0; i < IMAGES * PIXELS; i++) {
+        CHECK(gray[i] >= 0 && gray[i] <= 1 && mask[i] == (gray[i] >= 0.5f));
+        CHECK((sdf[i] < 0) == (mask[i] > 0) && from_folder[i] == mask[i]);
+    }
+    o.seed = 7; /* another folder's */
+    CHECK(mnp_rivers_write(ctx, dir, images, &o, &drawn) == MNP_EINVAL);
+    mnp_data_destroy(data);
+    char command[600];
+    snprintf(command, sizeof command, "rm -r '%s'", dir);
+    CHECK(system(command) == 0);
+}
+
 int main(void) {
     mnp_ctx_opts o = {.size = sizeof o, .threads = 2};
     CHECK(mnp_ctx_create(&o, &ctx) == MNP_OK);
@@ -167,6 +217,7 @@ int main(void) {
     RUN(gaussian_process);
     RUN(honoured_wells);
     RUN(places_and_wells);
+    RUN(rivers);
     mnp_ctx_destroy(ctx);
     return check_done();
 }

@@ -133,17 +133,14 @@ static void read_context(cli *c, mnp_eval_opts *o) {
         cli_span(c, "context", &o->context_lo, &o->context_hi);
 }
 
-/* "score.strict": "2.3862 +- 0.0063 on 5000 functions, 20 samples, seed 0". The weights stay, and
- * the file is replaced whole. */
-static mnp_status note_score(cli *c, mnp_model *m, const mnp_scores *s, const char *protocol) {
-    char key[32], text[128];
-    snprintf(key, sizeof key, "score.%s", protocol);
-    snprintf(text, sizeof text, "%.4f +- %.4f on %lld functions, %lld samples, seed %llu",
-             s->loglik, s->se, (long long)s->functions, (long long)s->samples,
-             (unsigned long long)c->seed);
-    mnp_status status = mnp_model_set_note(c->ctx, m, key, text);
+/* The weights stay, and the file is replaced whole. */
+static mnp_status note_score(cli *c, mnp_model *m, const mnp_scores *s, mnp_protocol protocol) {
+    const char *key = protocol == MNP_STRICT ? "score.strict" : "score.authors";
+    mnp_noted_score n = {sizeof n, s->loglik, s->se, s->functions, s->samples, c->seed};
+    mnp_status status = mnp_model_set_score(c->ctx, m, protocol, &n);
     if (status == MNP_OK && cli_writes(c)) status = mnp_model_save(c->ctx, m, c->args[0]);
-    if (status == MNP_OK) cli_say(c, "%s: %s is noted: %s", c->args[0], key, text);
+    if (status == MNP_OK)
+        cli_say(c, "%s: %s is noted: %s", c->args[0], key, mnp_model_note(m, key));
     return status;
 }
 
@@ -195,7 +192,7 @@ static int run(cli *c) {
         subject of = {mnp_data_name(data), protocol, data_seed};
         say_scores(c, &scores, &of, &t);
         code = cli_printed(c);
-        if (code == 0 && cli_has(c, "note")) status = note_score(c, m, &scores, protocol);
+        if (code == 0 && cli_has(c, "note")) status = note_score(c, m, &scores, o.protocol);
         if (status != MNP_OK) code = cli_failed(c, status);
         if (code == 0) put_json(c, &scores, &of, &t);
     }

@@ -32,6 +32,7 @@ enum {
     mnp_map_first = STRUCT_END(mnp_map, draws),
     mnp_rivers_opts_first = STRUCT_END(mnp_rivers_opts, progress_user),
     mnp_scores_first = STRUCT_END(mnp_scores, se_pixels),
+    mnp_noted_score_first = STRUCT_END(mnp_noted_score, seed),
     mnp_laws_first = STRUCT_END(mnp_laws, samples),
     mnp_bandit_scores_first = STRUCT_END(mnp_bandit_scores, seconds),
     mnp_replay_scores_first = STRUCT_END(mnp_replay_scores, log_se),

@@ -5,7 +5,6 @@
 #include "base/rng.h"
 #include "run/laws.h"
 #include "run/score.h"
-#include "util/text.h"
 
 static mnp_status check_eval_opts(env *e, const mnp_eval_opts *o) {
     MNP_TRY(check_range(e, o->functions, 0, INT64_MAX, "mnp_eval_opts.functions"));
@@ -37,28 +36,6 @@ static eval_opts options_of(const mnp_eval_opts *o, const dataset *d) {
                        .noise = o->noise == 0  ? d->noise
                                 : o->noise < 0 ? 0
                                                : o->noise};
-}
-
-/* "top", "uniform:40", "uniform:20:160". */
-static mnp_status set_context(env *e, const char *text, const dataset *d, eval_opts *o) {
-    static const char *const names[] = {"uniform", "top", "left", "center"};
-    if (!text) return MNP_OK;
-    size_t length = strcspn(text, ":");
-    int kind = 0;
-    while (kind < 4 && (strlen(names[kind]) != length || strncmp(text, names[kind], length) != 0))
-        kind++;
-    char lo[32] = "", hi[32] = "";
-    int parts = text[length] ? sscanf(text + length, ":%31[0-9]:%31[0-9]", lo, hi) : 0;
-    size_t used = length + (parts > 0 ? 1 + strlen(lo) : 0) + (parts > 1 ? 1 + strlen(hi) : 0);
-    bool sizes = parts > 0 && text_parse_int64(lo, &o->lo) == TEXT_OK &&
-                 text_parse_int64(parts > 1 ? hi : lo, &o->hi) == TEXT_OK;
-    if (kind == 4 || text[used] || sizes != (kind == EVAL_UNIFORM))
-        return env_fail(e, MNP_EINVAL,
-                        "context '%.40s': uniform:N, uniform:LO:HI, top, left or center", text);
-    if (kind != EVAL_UNIFORM && !d->rows)
-        return env_fail(e, MNP_EINVAL, "context %s needs images, and %s are none", text, d->name);
-    o->context = (eval_context)kind;
-    return MNP_OK;
 }
 
 static void give_scores(const eval_scores *s, mnp_scores *out) {
@@ -104,7 +81,7 @@ mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *da
     MNP_TRY(check_eval_opts(e, &o));
     MNP_TRY(backend_choose(e, o.device, &where));
     eval_opts run = options_of(&o, data->d);
-    MNP_TRY(set_context(e, o.context, data->d, &run));
+    if (o.context) MNP_TRY(eval_read_context(e, o.context, data->d, &run));
     pool *workers = NULL;
     evaluator *v = NULL;
     eval_scores scores;
@@ -174,5 +151,41 @@ mnp_status mnp_check(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
                 .conditional = l.conditional, .conditional_se = l.conditional_se,
                 .functions = l.functions, .samples = l.samples,
                 .conditional_noise = l.conditional_noise);
+    return MNP_OK;
+}
+
+/* ---- scores that a model keeps --------------------------------------------------------------- */
+
+static eval_protocol protocol_of(mnp_protocol protocol) {
+    return protocol == MNP_AUTHORS ? EVAL_AUTHORS : EVAL_STRICT;
+}
+
+mnp_status mnp_model_set_score(mnp_ctx *ctx, mnp_model *model, mnp_protocol protocol,
+                               const mnp_noted_score *score) {
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    mnp_noted_score s;
+    MNP_TRY(check_given(e, model, "model"));
+    MNP_TRY(check_enum(e, protocol, MNP_AUTHORS + 1, "protocol"));
+    MNP_TRY(TAKE_OPTS(e, mnp_noted_score, score, &s));
+    if (!score) return eval_note(e, model->m, protocol_of(protocol), NULL);
+    MNP_TRY(check_finite(e, s.loglik, "mnp_noted_score.loglik"));
+    MNP_TRY(check_range(e, s.functions, 1, INT64_MAX, "mnp_noted_score.functions"));
+    MNP_TRY(check_range(e, s.samples, 0, SAMPLES_MAX, "mnp_noted_score.samples"));
+    return eval_note(e, model->m, protocol_of(protocol),
+                     &(eval_noted){s.loglik, s.se, s.functions, s.samples, s.seed});
+}
+
+mnp_status mnp_model_score(mnp_ctx *ctx, const mnp_model *model, mnp_protocol protocol,
+                           mnp_noted_score *out) {
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    eval_noted s;
+    MNP_TRY(check_given(e, model, "model"));
+    MNP_TRY(check_enum(e, protocol, MNP_AUTHORS + 1, "protocol"));
+    MNP_TRY(CHECK_RESULT(e, mnp_noted_score, out));
+    MNP_TRY(eval_noted_score(e, model->m, protocol_of(protocol), &s));
+    GIVE_RESULT(mnp_noted_score, out, .loglik = s.loglik, .se = s.se, .functions = s.functions,
+                .samples = s.samples, .seed = s.seed);
     return MNP_OK;
 }

@@ -37,8 +37,6 @@ struct mnp_trainer {
     mnp_model *model;
     mnp_data *train, *valid; /* valid may be NULL */
     trainer *t;
-    train_spec spec;
-    uint64_t seed;
 };
 
 struct mnp_predictor {

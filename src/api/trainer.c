@@ -1,15 +1,5 @@
 /* trainer.c: trainer handles. */
-#include <string.h>
-
 #include "api/handles.h"
-
-/* The options of a run: the defaults, those of the model's process, then the caller's. */
-static mnp_status read_options(env *e, const model *m, const char *text, train_spec *out) {
-    option_view view = train_view(out);
-    MNP_TRY(options_defaults(e, &view, 1));
-    MNP_TRY(options_parse(e, &view, 1, process_at(m->spec.kind)->train));
-    return text ? options_parse(e, &view, 1, text) : MNP_OK;
-}
 
 mnp_status mnp_trainer_create(mnp_ctx *ctx, mnp_model *model, const mnp_data *train,
                               const mnp_data *valid, const mnp_train_opts *opts,
@@ -25,7 +15,7 @@ mnp_status mnp_trainer_create(mnp_ctx *ctx, mnp_model *model, const mnp_data *tr
     MNP_TRY(check_given(e, train, "train"));
     MNP_TRY(check_given(e, out, "out"));
     MNP_TRY(TAKE_OPTS(e, mnp_train_opts, opts, &o));
-    MNP_TRY(read_options(e, model->m, o.options, &spec));
+    MNP_TRY(train_read_options(e, model->m, o.options, &spec));
     MNP_TRY(backend_choose(e, o.device, &where));
     MNP_TRY(ctx_pool(ctx, &workers));
     mnp_trainer *t = env_alloc(e, 1, sizeof *t, "a trainer handle");
@@ -33,9 +23,7 @@ mnp_status mnp_trainer_create(mnp_ctx *ctx, mnp_model *model, const mnp_data *tr
     *t = (mnp_trainer){.ctx = ctx_keep(ctx),
                        .model = model_keep(model),
                        .train = data_keep(train),
-                       .valid = data_keep(valid),
-                       .spec = spec,
-                       .seed = o.seed};
+                       .valid = data_keep(valid)};
     mnp_status status = trainer_create(e, model->m, train->d, valid ? valid->d : NULL, &spec,
                                        o.seed, workers, where, &t->t);
     if (status == MNP_OK)
@@ -93,49 +81,18 @@ mnp_status mnp_trainer_resume(mnp_trainer *t, const char *path, bool new_schedul
     return trainer_load(t->t, path, new_schedule);
 }
 
-/* How the weights were made, for the model file. */
-static mnp_status note_run(mnp_trainer *t, int64_t step) {
-    env *e = &t->ctx->env;
-    model *m = t->model->m;
-    buf options;
-    buf_init(&options, e);
-    option_view view = train_view(&t->spec);
-    char text[64];
-    mnp_status status = options_print(&options, &view, 1);
-    if (status == MNP_OK) status = model_note_set(e, m, "train", buf_str(&options));
-    snprintf(text, sizeof text, "%llu", (unsigned long long)t->seed);
-    if (status == MNP_OK) status = model_note_set(e, m, "seed", text);
-    snprintf(text, sizeof text, "%lld", (long long)step);
-    if (status == MNP_OK) status = model_note_set(e, m, "steps", text);
-    snprintf(text, sizeof text, "%lld", (long long)t->train->d->functions);
-    if (status == MNP_OK) status = model_note_set(e, m, "train_functions", text);
-    buf_free(&options);
-    return status;
-}
-
 mnp_status mnp_trainer_save_best(mnp_trainer *t, const char *path) {
     MNP_TRY(check_path(t, path));
-    train_state s = trainer_state(t->t);
-    char text[64];
-    snprintf(text, sizeof text, "%.6f", s.best_valid);
-    MNP_TRY(note_run(t, s.best_step));
-    MNP_TRY(model_note_set(&t->ctx->env, t->model->m, "best_valid", text));
-    return model_save(&t->ctx->env, t->model->m, trainer_best(t->t), path);
+    return trainer_save_best(t->t, path);
 }
 
 mnp_status mnp_trainer_save_last(mnp_trainer *t, const char *path) {
     MNP_TRY(check_path(t, path));
-    MNP_TRY(trainer_intact(t->t));
-    MNP_TRY(note_run(t, trainer_state(t->t).step));
-    MNP_TRY(model_note_set(&t->ctx->env, t->model->m, "best_valid", NULL));
-    return model_save(&t->ctx->env, t->model->m, NULL, path);
+    return trainer_save_last(t->t, path);
 }
 
 mnp_status mnp_trainer_take_best(mnp_trainer *t) {
-    if (!t) return MNP_EINVAL;
-    model *m = t->model->m;
-    memcpy(m->weights, trainer_best(t->t), (size_t)m->params.words * sizeof(float));
-    return note_run(t, trainer_state(t->t).best_step);
+    return t ? trainer_take_best(t->t) : MNP_EINVAL;
 }
 
 size_t mnp_trainer_memory(const mnp_trainer *t) {

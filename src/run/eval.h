@@ -58,6 +58,19 @@ typedef struct eval_scores {
     double bin_loglik[EVAL_BINS], bin_se[EVAL_BINS];
 } eval_scores;
 
+/* "uniform:40", "uniform:20:160", "top", "left", "center" as a context of d's functions. */
+mnp_status eval_read_context(env *e, const char *text, const dataset *d, eval_opts *o);
+
+/* A score as a model's note keeps it, rounded to 4 decimals. */
+typedef struct eval_noted {
+    double loglik, se;
+    int64_t functions, samples; /* functions 0: there is none */
+    uint64_t seed;
+} eval_noted;
+/* NULL: the note goes. */
+mnp_status eval_note(env *e, model *m, eval_protocol protocol, const eval_noted *s);
+mnp_status eval_noted_score(env *e, const model *m, eval_protocol protocol, eval_noted *out);
+
 typedef struct evaluator evaluator; /* compiled plans, kept between calls */
 
 /* Weights may be given apart from the model's (validation of averages); NULL = the model's. */

@@ -263,6 +263,7 @@ mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset 
                    .pool = pool,
                    .device = device,
                    .ranks = comm_size(e),
+                   .asked = *spec,
                    .spec = *spec,
                    .seed = seed,
                    .fresh = true};

@@ -38,6 +38,10 @@ typedef enum train_mirror { MIRROR_DATA, MIRROR_OFF, MIRROR_ON, MIRROR_ROWS } tr
 
 option_view train_view(train_spec *spec);
 
+/* The options of a run: the defaults, those of the model's process, then `text`, which may be NULL.
+ */
+mnp_status train_read_options(env *e, const model *m, const char *text, train_spec *out);
+
 typedef struct trainer trainer;
 
 typedef struct train_state {
@@ -68,5 +72,11 @@ mnp_status trainer_save(trainer *t, const char *path);
 /* MNP_EINVAL: a failure left something between two steps, which must not be saved. */
 mnp_status trainer_intact(const trainer *t);
 mnp_status trainer_load(trainer *t, const char *path, bool new_schedule);
+
+/* Model files of the best and the last weights, with notes on the run; and: put the best ones into
+ * the model. */
+mnp_status trainer_save_best(trainer *t, const char *path);
+mnp_status trainer_save_last(trainer *t, const char *path);
+mnp_status trainer_take_best(trainer *t);
 
 #endif

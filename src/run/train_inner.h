@@ -10,8 +10,9 @@ struct trainer {
     const dataset *data, *held_out;
     pool *pool;
     backend_choice device;
-    int ranks; /* of the job it shares its steps with */
-    train_spec spec;
+    int ranks;        /* of the job it shares its steps with */
+    train_spec asked; /* the options as they were given, for notes      */
+    train_spec spec;  /* the same with the data set's own numbers put in */
     uint64_t seed;
     const backend *b;
     graph graph;

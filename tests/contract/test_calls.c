@@ -521,6 +521,48 @@ static void evaluating(void) {
 #undef EVALUATE
 }
 
+static void noted_scores(void) {
+    ROOMY(mnp_noted_score, s);
+    s.s.loglik = 1.5, s.s.se = 0.25, s.s.functions = 10, s.s.samples = 3, s.s.seed = UINT64_MAX;
+#define SET mnp_model_set_score(w.ctx, w.model, MNP_STRICT, &s.s)
+    CALL(mnp_model_set_score);
+    MUTE(0, mnp_model_set_score(NULL, w.model, MNP_STRICT, &s.s));
+    BAD(1, mnp_model_set_score(w.ctx, NULL, MNP_STRICT, &s.s));
+    BAD(2, mnp_model_set_score(w.ctx, w.model, (mnp_protocol)9, &s.s));
+    BAD_OPTS(3, mnp_noted_score, s, SET);
+    for (int k = 0; k < 3; k++) {
+        BAD_FIELD(3, s, loglik, bad_numbers[k], SET);
+        BAD_FIELD(3, s, functions, -k, SET);
+    }
+    s.s.functions = 10;
+    BAD_FIELD(3, s, samples, -1, SET);
+    CHECK(!mnp_model_note(w.model, "score.strict"));
+    s.s.loglik = -1.23456, s.s.samples = 3;
+    CHECK(SET == MNP_OK);
+    STREQ(mnp_model_note(w.model, "score.strict"),
+          "-1.2346 +- 0.2500 on 10 functions, 3 samples, seed 18446744073709551615");
+#undef SET
+    ROOMY(mnp_noted_score, r);
+    CALL(mnp_model_score);
+    MUTE(0, mnp_model_score(NULL, w.model, MNP_STRICT, &r.s));
+    BAD(1, mnp_model_score(w.ctx, NULL, MNP_STRICT, &r.s));
+    BAD(2, mnp_model_score(w.ctx, w.model, (mnp_protocol)-1, &r.s));
+    BAD(3, mnp_model_score(w.ctx, w.model, MNP_STRICT, NULL));
+    BAD_SIZES(3, mnp_noted_score, r, mnp_model_score(w.ctx, w.model, MNP_STRICT, &r.s));
+    CHECK(r.s.functions == 0 && mnp_model_score(w.ctx, w.model, MNP_STRICT, &r.s) == MNP_OK);
+    CHECK(r.s.loglik == -1.2346 && r.s.se == 0.25 && r.s.functions == 10 && r.s.samples == 3 &&
+          r.s.seed == UINT64_MAX);
+    CHECK(mnp_model_score(w.ctx, w.model, MNP_AUTHORS, &r.s) == MNP_OK && r.s.functions == 0);
+    static const char *const none[] = {"", "2.3 +- 0.1 on 5 functions, 2 samples, seed 0 or so",
+                                       "2.3 +- x on 5 functions, 2 samples, seed 0", "2.3"};
+    for (int k = 0; k < 4; k++) {
+        CHECK(mnp_model_set_note(w.ctx, w.model, "score.authors", none[k]) == MNP_OK);
+        CHECK(mnp_model_score(w.ctx, w.model, MNP_AUTHORS, &r.s) == MNP_EFORMAT);
+    }
+    CHECK(mnp_model_set_score(w.ctx, w.model, MNP_AUTHORS, NULL) == MNP_OK);
+    CHECK(!mnp_model_note(w.model, "score.authors"));
+}
+
 static void scoring_sets(void) {
     double bound = 7, prior = 7;
     mnp_set good = {POINTS, xs, ys};
@@ -1163,6 +1205,7 @@ int main(void) {
     RUN(trainers);
     RUN(training);
     RUN(evaluating);
+    RUN(noted_scores);
     RUN(scoring_sets);
     RUN(checking);
     RUN(predictors);

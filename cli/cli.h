@@ -8,9 +8,10 @@
 #include "mnp_job.h"
 #include "util/fsio.h"
 #include "util/json.h"
+#include "util/text.h"
 
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
-enum { CLI_FLAGS_MAX = 64, CLI_ARGS_MAX = 16, CLI_SETTINGS_MAX = 4096 };
+enum { CLI_FLAGS_MAX = 64, CLI_ARGS_MAX = 16, CLI_SETTINGS_MAX = 4096, CLI_HELP_MAX = 1 << 15 };
 
 /* --name or --name VALUE; the same table makes the parser and the help. */
 typedef struct flag_def {
@@ -59,7 +60,17 @@ int cli_make_context(cli *c, int share);
 
 const command *command_find(const char *name);
 const command *command_at(int k); /* NULL after the last */
+/* The end of the refusal of a command that does not exist: text_meant() of util/text.h. */
+const char *command_meant(char out[TEXT_NAMES], const char *name);
 void command_print_help(const command *c, FILE *to);
+
+/* A line above the flags that follow it in the help. */
+#define HEADING(text)                                                                              \
+    { "", NULL, text }
+
+/* The flag of commands that read c->settings. */
+#define SET_FLAG(what)                                                                             \
+    { "set", "KEY=VALUE", "set an option of " what "; may be repeated" }
 
 /* The flags that cli_device() reads. */
 #define DEVICE_FLAGS                                                                               \

@@ -111,10 +111,11 @@ static void list_parts(FILE *to) {
 }
 
 static int unknown_part(cli *c, const char *name) {
+    char meant[TEXT_NAMES];
     text_nearest near = text_nearest_to(name);
     for (int k = 0; k < PARTS; k++) text_nearest_try(&near, parts[k].name);
-    return cli_fail(c, EXIT_USAGE, "there is no part '%s'%s%s; see 'mnp help bench'", name,
-                    near.best ? "; nearest: " : "", near.best ? near.best : "");
+    return cli_fail(c, EXIT_USAGE, "there is no part '%s'%s", name,
+                    text_meant_or_all(meant, &near));
 }
 
 static bool wanted(const bench *b, const part *p) {

@@ -23,6 +23,7 @@ static const flag_def flags[] = {
     {"value", "V", "geofluvial to F.npy: sdf|gray|mask (default sdf)"},
     {"wells", "K", "geofluvial to F.npy: K random pixels of the first image as F-wells.csv"},
     {"png", "K", "geofluvial to DIR: the first K images of each split as PNG too"},
+    SET_FLAG("geofluvial"),
     RANK_FLAGS,
     {"sheet", "F.png", "geofluvial: contact sheet (for a folder DIR/sheet.png is the default)"},
 };

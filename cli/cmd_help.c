@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "util/text.h"
 
 #define COMMAND(name) extern const command command_##name;
 #include "cli/commands.def"
@@ -33,7 +32,14 @@ static void list_commands(FILE *to) {
                 "  mnp predict m.safetensors --context points.csv --grid=-2:2:100 --out p.csv\n");
 }
 
+const char *command_meant(char out[TEXT_NAMES], const char *name) {
+    text_nearest near = text_nearest_to(name);
+    for (int k = 0; command_at(k); k++) text_nearest_try(&near, command_at(k)->name);
+    return text_meant(out, &near, "");
+}
+
 static int run(cli *c) {
+    char meant[TEXT_NAMES];
     if (c->n_args == 0) {
         command_print_help(c->command, stdout);
         return 0;
@@ -43,10 +49,8 @@ static int run(cli *c) {
         command_print_help(about, stdout);
         return 0;
     }
-    text_nearest near = text_nearest_to(c->args[0]);
-    for (int k = 0; command_at(k); k++) text_nearest_try(&near, command_at(k)->name);
-    return cli_fail(c, EXIT_USAGE, "there is no command '%s'%s%s", c->args[0],
-                    near.best ? "; nearest: " : "", near.best ? near.best : "");
+    return cli_fail(c, EXIT_USAGE, "there is no command '%s'%s", c->args[0],
+                    command_meant(meant, c->args[0]));
 }
 
 const command command_help = {.name = "help",

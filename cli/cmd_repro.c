@@ -31,6 +31,7 @@ static const flag_def flags[] = {
     {"deltas", "D,E", "table2: radii (default 0.5,0.7,0.9,0.95,0.99; quick 0.5,0.9,0.99)"},
     {"horizon", "H", "table2: short|long|both: 2000 or 80000 steps (default both)"},
     {"trials", "R", "table2: trials of each (default 100 short, 20 long; quick 4)"},
+    SET_FLAG("the models or the training"),
     {"quick", NULL, "small settings that take minutes on two cores; the tables say so"},
 };
 
@@ -49,6 +50,7 @@ static int run(cli *c) {
     cli_int(c, "steps", 1, 1, 1000000000);
     cli_int(c, "batch", 1, 1, 1000000);
     if (cli_bad(c)) return c->status;
+    char meant[TEXT_NAMES];
     text_nearest near = text_nearest_to(c->args[0]);
     for (int k = 0; k < STUDIES; k++) {
         if (strcmp(studies[k].name, c->args[0]) == 0) {
@@ -57,9 +59,8 @@ static int run(cli *c) {
         }
         text_nearest_try(&near, studies[k].name);
     }
-    return cli_fail(c, EXIT_USAGE,
-                    "there is no study '%s'; there are table1, table2, table3 and ablation%s%s",
-                    c->args[0], near.best ? "; nearest: " : "", near.best ? near.best : "");
+    return cli_fail(c, EXIT_USAGE, "there is no study '%s'%s", c->args[0],
+                    text_meant_or_all(meant, &near));
 }
 
 const command command_repro = {

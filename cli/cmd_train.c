@@ -26,6 +26,7 @@ static const flag_def flags[] = {
     {"seeds", "K", "K runs at once, same data: seeds S, S+1, ...; files M-s<seed>.safetensors"},
     DEVICE_FLAGS,
     RANK_FLAGS,
+    SET_FLAG("the model or the training"),
     {"reduce", "R", "under mpirun: ordered (same bits for any ranks, default) or fast"},
 };
 
@@ -294,7 +295,7 @@ static void all_options(FILE *to) {
                   {"maml", "the agent maml"},
                   {"c-bruno", "the agent c-bruno"}};
     for (size_t k = 0; k < sizeof tables / sizeof *tables; k++) {
-        static char text[32768];
+        static char text[CLI_HELP_MAX];
         mnp_options_help(tables[k].table, text, sizeof text);
         fprintf(to, "\n--set options of %s:\n%s", tables[k].title, text);
     }

@@ -13,7 +13,6 @@ static const flag_def common[] = {
     {"threads", "N", "worker threads (default: all cores); results do not depend on it"},
     {"json", NULL, "one JSON object as the last line of stdout"},
     {"quiet", NULL, "say nothing but errors"},
-    {"set", "KEY=VALUE", "set an option of the model or the training; may be repeated"},
     {"help", NULL, "this text"},
 };
 enum { COMMON = sizeof common / sizeof *common };
@@ -23,20 +22,22 @@ static const flag_def *flag_at(const command *cmd, int k) {
     return k < cmd->n_flags + COMMON ? &common[k - cmd->n_flags] : NULL;
 }
 
+/* A heading has no name. */
 static int flag_find(const command *cmd, const char *name, size_t length) {
     const flag_def *f;
     for (int k = 0; (f = flag_at(cmd, k)); k++)
-        if (strlen(f->name) == length && strncmp(f->name, name, length) == 0) return k;
+        if (*f->name && strlen(f->name) == length && strncmp(f->name, name, length) == 0) return k;
     return -1;
 }
 
 static int unknown_flag(cli *c, const char *name) {
+    char meant[TEXT_NAMES];
     text_nearest near = text_nearest_to(name);
     const flag_def *f;
-    for (int k = 0; (f = flag_at(c->command, k)); k++) text_nearest_try(&near, f->name);
-    return cli_fail(c, EXIT_USAGE, "there is no option --%s%s%s; see 'mnp help %s'", name,
-                    near.best ? "; did you mean --" : "", near.best ? near.best : "",
-                    c->command->name);
+    for (int k = 0; (f = flag_at(c->command, k)); k++)
+        if (*f->name) text_nearest_try(&near, f->name);
+    return cli_fail(c, EXIT_USAGE, "there is no option --%s%s ('mnp help %s' lists them)", name,
+                    text_meant(meant, &near, "--"), c->command->name);
 }
 
 /* One "key=value" or several with blanks between: every word has its "=". */
@@ -175,10 +176,13 @@ bool cli_span(cli *c, const char *name, int64_t *lo, int64_t *hi) {
 int cli_choice(cli *c, const char *name, const char *choices, int fallback) {
     const char *text = cli_text(c, name, NULL);
     if (!text) return fallback;
-    char choice[OPTION_NAME_MAX];
+    char choice[TEXT_NAME], meant[TEXT_NAMES];
     for (int k = 0; text_choice(choices, k, choice, sizeof choice); k++)
         if (strcmp(choice, text) == 0) return k;
-    c->status = cli_fail(c, EXIT_USAGE, "--%s is one of %s, not '%s'", name, choices, text);
+    text_nearest near = text_nearest_to(text);
+    text_nearest_choices(&near, choices);
+    c->status = cli_fail(c, EXIT_USAGE, "--%s is one of %s, not '%s'%s", name, choices, text,
+                         text_meant(meant, &near, ""));
     return fallback;
 }
 
@@ -191,10 +195,14 @@ bool cli_bad(const cli *c) {
 void command_print_help(const command *cmd, FILE *to) {
     fprintf(to, "usage: mnp %s %s\n\n%s\n", cmd->name, cmd->args, cmd->summary);
     if (cmd->details) fprintf(to, "\n%s\n", cmd->details);
-    fprintf(to, "\noptions:\n");
+    if (cmd->n_flags == 0 || *cmd->flags->name) fprintf(to, "\noptions:\n");
     const flag_def *f;
     for (int k = 0; (f = flag_at(cmd, k)); k++) {
         char left[64];
+        if (!*f->name) {
+            fprintf(to, "\n%s:\n", f->help);
+            continue;
+        }
         snprintf(left, sizeof left, "--%s%s%s", f->name, f->value ? " " : "",
                  f->value ? f->value : "");
         fprintf(to, "  %-26s %s\n", left, f->help);

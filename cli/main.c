@@ -41,12 +41,10 @@ static void print_help(const command *cmd, outputs *out) {
 }
 
 static int unknown_command(const char *name) {
-    text_nearest near = text_nearest_to(name);
-    for (int k = 0; command_at(k); k++) text_nearest_try(&near, command_at(k)->name);
-    char shown[256];
+    char shown[256], meant[TEXT_NAMES];
     text_plain(shown, sizeof shown, name);
-    fprintf(stderr, "mnp: there is no command '%s'%s%s%s; 'mnp help' lists them\n", shown,
-            near.best ? " (nearest: '" : "", near.best ? near.best : "", near.best ? "')" : "");
+    fprintf(stderr, "mnp: there is no command '%s'%s ('mnp help' lists them)\n", shown,
+            command_meant(meant, name));
     return EXIT_USAGE;
 }
 

@@ -37,12 +37,32 @@ void training_option(buf *to, const char *key, const char *value) {
     buf_printf(to, "%s%s=%s", to->len ? " " : "", key, value);
 }
 
+/* The names of a table are what its help begins each line with. */
+static void try_table(text_nearest *near, const char *table) {
+    static char text[CLI_HELP_MAX];
+    char name[TEXT_NAME];
+    mnp_options_help(table, text, sizeof text);
+    for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at != '\0')
+        if (sscanf(at, " %63[A-Za-z0-9_]=", name) == 1) text_nearest_try(near, name);
+}
+
+static int unknown_setting(cli *c, const char *name) {
+    char meant[TEXT_NAMES];
+    text_nearest near = text_nearest_to(name);
+    try_table(&near, "train");
+    try_table(&near, "model");
+    return cli_fail(c, EXIT_USAGE, "--set: there is no option %s%s ('mnp help train' lists them)",
+                    name, text_meant(meant, &near, ""));
+}
+
 void training_settings(training *t) {
     char text[CLI_SETTINGS_MAX];
     snprintf(text, sizeof text, "%s", buf_str(&t->c->settings));
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
         char *equals = strchr(word, '=');
         *equals = '\0';
+        if (!mnp_options_has("train", word) && !mnp_options_has("model", word))
+            t->c->status = unknown_setting(t->c, word); /* and the model will refuse it */
         training_option(mnp_options_has("train", word) ? &t->train_options : &t->model_options,
                         word, equals + 1);
     }

@@ -209,13 +209,32 @@ text_nearest text_nearest_to(const char *wanted) {
 }
 
 void text_nearest_try(text_nearest *n, const char *candidate) {
-    size_t length = strlen(n->wanted);
+    size_t length = strlen(n->wanted), used = strlen(n->names), room = sizeof n->names - used;
+    if (strlen(candidate) + sizeof ", " + sizeof "; there are: " < room)
+        snprintf(n->names + used, room, "%s%s", used ? ", " : "", candidate);
     int distance = text_distance(n->wanted, candidate), near = length < 6 ? 1 : (int)length / 3;
     bool prefix = length >= 2 && strncmp(n->wanted, candidate, length) == 0;
     if (prefix && distance > near) distance = near; /* an abbreviation counts as near */
     if (distance > near || distance >= n->distance) return;
-    n->best = candidate;
+    snprintf(n->best, sizeof n->best, "%s", candidate);
     n->distance = distance;
+}
+
+void text_nearest_choices(text_nearest *n, const char *choices) {
+    char name[TEXT_NAME];
+    for (int k = 0; text_choice(choices, k, name, sizeof name); k++) text_nearest_try(n, name);
+}
+
+const char *text_meant(char out[TEXT_NAMES], const text_nearest *n, const char *before) {
+    *out = '\0';
+    if (*n->best) snprintf(out, TEXT_NAMES, "; did you mean %s%s?", before, n->best);
+    return out;
+}
+
+const char *text_meant_or_all(char out[TEXT_NAMES], const text_nearest *n) {
+    if (*n->best) return text_meant(out, n, "");
+    snprintf(out, TEXT_NAMES, "; there are: %.*s", TEXT_NAMES - 16, n->names);
+    return out;
 }
 
 bool text_choice(const char *choices, int i, char *out, size_t size) {

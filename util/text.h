@@ -59,14 +59,22 @@ bool text_choice(const char *choices, int i, char *out, size_t size);
 /* FNV-1a of some bytes, going on from `hash`; 0 begins. */
 uint64_t text_hash(uint64_t hash, const void *data, size_t bytes);
 
-/* Feed candidates one by one; `best` is then the nearest, or NULL where none is near enough to be a
- * slip of the hand (distance above a third of the length, at least 1; or a common prefix). */
+/* For a name that is none: feed the names there are; `best` is then the nearest, or "" where none
+ * is near enough to be a slip of the hand (distance above a third of the length, at least 1; or a
+ * common prefix). */
+enum { TEXT_NAME = 64, TEXT_NAMES = 512 };
 typedef struct text_nearest {
-    const char *wanted, *best;
+    const char *wanted;
     int distance;
+    char best[TEXT_NAME], names[TEXT_NAMES]; /* names: "a, b, c", as many as there is room for */
 } text_nearest;
 
 text_nearest text_nearest_to(const char *wanted);
 void text_nearest_try(text_nearest *n, const char *candidate);
+void text_nearest_choices(text_nearest *n, const char *choices); /* "a|b|c" */
+/* The end of a refusal, for printf: "; did you mean --best?" with `before` in front of the name, or
+ * "". And the same, but "; there are: a, b, c" where no name is near. Both return out. */
+const char *text_meant(char out[TEXT_NAMES], const text_nearest *n, const char *before);
+const char *text_meant_or_all(char out[TEXT_NAMES], const text_nearest *n);
 
 #endif

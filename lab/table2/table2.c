@@ -36,7 +36,7 @@ static bool agent_exists(const char *name) {
 static int choose_rows(table2 *s) {
     cli *c = s->c;
     const char *given = cli_text(c, "agents", NULL);
-    char text[REPRO_TEXT];
+    char text[REPRO_TEXT], meant[TEXT_NAMES];
     bool wanted[ALL_ROWS] = {false};
     snprintf(text, sizeof text, "%s", given ? given : "");
     for (char *word = strtok(text, ","); word; word = strtok(NULL, ",")) {
@@ -50,9 +50,8 @@ static int choose_rows(table2 *s) {
             text_nearest_try(&near, all_rows[k].agent);
         }
         if (!found)
-            return cli_fail(c, EXIT_USAGE, "there is no agent '%s'%s%s%s", word,
-                            near.best ? "; did you mean " : "", near.best ? near.best : "",
-                            near.best ? "?" : "");
+            return cli_fail(c, EXIT_USAGE, "there is no agent '%s'%s", word,
+                            text_meant_or_all(meant, &near));
     }
     for (int k = 0; k < ALL_ROWS; k++)
         if ((!given || wanted[k]) && agent_exists(all_rows[k].agent))

@@ -6,15 +6,16 @@
 #include "util/text.h"
 
 static mnp_status policy_of(env *e, const char *name, bandit_policy *out) {
-    static const char *const names[] = {"thompson", "greedy", "ucb"};
-    text_nearest near = text_nearest_to(name);
-    for (int k = 0; k < 3; k++) {
+    static const char names[] = "thompson|greedy|ucb";
+    char known[TEXT_NAME], meant[TEXT_NAMES];
+    for (int k = 0; text_choice(names, k, known, sizeof known); k++) {
         *out = (bandit_policy)k;
-        if (strcmp(names[k], name) == 0) return MNP_OK;
-        text_nearest_try(&near, names[k]);
+        if (strcmp(known, name) == 0) return MNP_OK;
     }
-    return env_fail(e, MNP_EINVAL, "there is no policy %.60s; there are thompson, greedy, ucb%s%s",
-                    name, near.best ? "; nearest: " : "", near.best ? near.best : "");
+    text_nearest near = text_nearest_to(name);
+    text_nearest_choices(&near, names);
+    return env_fail(e, MNP_EINVAL, "there is no policy %.60s%s", name,
+                    text_meant_or_all(meant, &near));
 }
 
 mnp_status bandit_play_of(env *e, const mnp_model *model, const mnp_bandit_opts *o,

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/text.h"
+
 #define BACKEND(name) extern const backend backend_##name;
 #include "backend/backends.def"
 #undef BACKEND
@@ -19,18 +21,25 @@ const backend *backend_find(const char *name) {
     return NULL;
 }
 
-static const char names[] = "there are cpu, cuda and auto (cuda where it works)";
+/* As text_choice() wants them; auto is cuda where it works. */
+static const char names[] = "cpu|cuda|auto", precisions[] = "fp32|tf32|bf16";
 
-static mnp_status read_math(env *e, const char *device, const char *text, exec_math *out) {
-    static const char *const precisions[] = {"fp32", "tf32", "bf16"};
-    for (int k = 0; k < 3; k++)
-        if (strcmp(text, precisions[k]) == 0) {
+static mnp_status no_such(env *e, const char *what, const char *name, const char *choices) {
+    char meant[TEXT_NAMES];
+    text_nearest near = text_nearest_to(name);
+    text_nearest_choices(&near, choices);
+    return env_fail(e, MNP_EINVAL, "there is no %s '%.60s'%s", what, name,
+                    text_meant_or_all(meant, &near));
+}
+
+static mnp_status read_math(env *e, const char *text, exec_math *out) {
+    char known[TEXT_NAME];
+    for (int k = 0; text_choice(precisions, k, known, sizeof known); k++)
+        if (strcmp(text, known) == 0) {
             *out = (exec_math)k;
             return MNP_OK;
         }
-    return env_fail(e, MNP_EINVAL,
-                    "device '%.60s': there is no precision '%.20s': fp32, tf32 or bf16", device,
-                    text);
+    return no_such(e, "precision", text, precisions);
 }
 
 static const backend *best_usable(env *e) {
@@ -48,14 +57,14 @@ mnp_status backend_choose(env *e, const char *device, backend_choice *out) {
     char *colon = strchr(name, ':');
     if (colon) {
         *colon = '\0';
-        MNP_TRY(read_math(e, device, colon + 1, &out->math));
+        MNP_TRY(read_math(e, colon + 1, &out->math));
     }
     if (strcmp(name, "auto") == 0) {
         out->b = best_usable(e);
         return MNP_OK;
     }
     out->b = backend_find(name);
-    if (!out->b) return env_fail(e, MNP_EINVAL, "there is no device '%.60s': %s", name, names);
+    if (!out->b) return no_such(e, "device", name, names);
     if (out->math != MATH_FP32 && !out->b->precisions)
         return env_fail(e, MNP_EINVAL,
                         "device '%.60s': %s computes in fp32 alone; leave '%.20s' out", device,

@@ -39,6 +39,7 @@ const agent_def *agent_at(int k) {
 
 /* The agent of that name; unknown names are refused with the nearest one. */
 static mnp_status agent_find(env *e, const char *name, const agent_def **out) {
+    char meant[TEXT_NAMES];
     text_nearest near = text_nearest_to(name);
     for (int k = 0; agent_at(k); k++) {
         *out = agent_at(k);
@@ -46,16 +47,8 @@ static mnp_status agent_find(env *e, const char *name, const agent_def **out) {
         text_nearest_try(&near, (*out)->name);
     }
     *out = NULL;
-    buf list;
-    buf_init(&list, e);
-    for (int k = 0; agent_at(k); k++) buf_printf(&list, "%s%s", k ? ", " : "", agent_at(k)->name);
-    mnp_status status =
-        near.best
-            ? env_fail(e, MNP_EINVAL, "there is no agent %.60s; did you mean %s?", name, near.best)
-            : env_fail(e, MNP_EINVAL, "there is no agent %.60s; there are: %s", name,
-                       buf_str(&list));
-    buf_free(&list);
-    return status;
+    return env_fail(e, MNP_EINVAL, "there is no agent %.60s%s", name,
+                    text_meant_or_all(meant, &near));
 }
 
 mnp_status agent_create(env *e, const char *name, const agent_opts *o, pool *pool, agent **out) {

@@ -28,34 +28,20 @@ static mnp_status out_of_limits(env *e, const option_def *d, const char *value) 
 }
 
 static mnp_status bad_choice(env *e, const option_def *d, const char *value) {
-    char names[64][OPTION_NAME_MAX];
+    char meant[TEXT_NAMES];
     text_nearest near = text_nearest_to(value);
-    for (int i = 0; i < 64 && text_choice(d->choices, i, names[i], OPTION_NAME_MAX); i++)
-        text_nearest_try(&near, names[i]);
-    return env_fail(e, MNP_EINVAL, "%s=%.60s is not one of %.600s%s%s%s", d->name, value,
-                    d->choices, near.best ? " (did you mean " : "", near.best ? near.best : "",
-                    near.best ? "?)" : "");
+    text_nearest_choices(&near, d->choices);
+    return env_fail(e, MNP_EINVAL, "%s=%.60s is not one of %.600s%s", d->name, value, d->choices,
+                    text_meant(meant, &near, ""));
 }
 
 static mnp_status unknown_name(env *e, const option_view *views, size_t count, const char *name) {
+    char meant[TEXT_NAMES];
     text_nearest near = text_nearest_to(name);
     for (size_t v = 0; v < count; v++)
         for (size_t i = 0; i < views[v].count; i++) text_nearest_try(&near, views[v].defs[i].name);
-    if (near.best)
-        return env_fail(e, MNP_EINVAL, "there is no option %.60s; did you mean %s?", name,
-                        near.best);
-    char list[512] = "";
-    size_t used = 0;
-    for (size_t v = 0; v < count; v++)
-        for (size_t i = 0; i < views[v].count; i++) {
-            const char *one = views[v].defs[i].name;
-            size_t length = strlen(one);
-            if (used + length + 6 > sizeof list) continue; /* long tables: name what fits */
-            list[used] = ' ';
-            memcpy(list + used + 1, one, length + 1);
-            used += length + 1;
-        }
-    return env_fail(e, MNP_EINVAL, "there is no option %.60s; there are:%s", name, list);
+    return env_fail(e, MNP_EINVAL, "there is no option %.60s%s", name,
+                    text_meant_or_all(meant, &near));
 }
 
 /* ---- one value ------------------------------------------------------------------------------- */

@@ -41,20 +41,11 @@ static option_view view_of(const family_def *def, void *opts) {
 }
 
 static mnp_status no_family(env *e, const char *name) {
-    buf list;
-    buf_init(&list, e);
+    char meant[TEXT_NAMES];
     text_nearest near = text_nearest_to(name);
-    for (int i = 0; family_at(i); i++) {
-        text_nearest_try(&near, family_at(i)->name);
-        buf_printf(&list, "%s%s", i ? ", " : "", family_at(i)->name);
-    }
-    mnp_status status =
-        near.best
-            ? env_fail(e, MNP_EINVAL, "there is no family %.60s; did you mean %s?", name, near.best)
-            : env_fail(e, MNP_EINVAL, "there is no family %.60s; there are: %s", name,
-                       buf_str(&list));
-    buf_free(&list);
-    return status;
+    for (int i = 0; family_at(i); i++) text_nearest_try(&near, family_at(i)->name);
+    return env_fail(e, MNP_EINVAL, "there is no family %.60s%s", name,
+                    text_meant_or_all(meant, &near));
 }
 
 /* "key=value,key=value" into the options. */

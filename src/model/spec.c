@@ -151,17 +151,16 @@ mnp_status spec_preset(env *e, const char *process, const char *name, model_spec
     option_view view = spec_view(spec);
     MNP_TRY(options_defaults(e, &view, 1));
     MNP_TRY(options_set(e, &view, 1, "kind", process));
+    char meant[TEXT_NAMES];
     text_nearest near = text_nearest_to(name);
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+        if (strcmp(presets[i].process, process) != 0) continue;
         text_nearest_try(&near, presets[i].name);
-        if (strcmp(presets[i].name, name) == 0 && strcmp(presets[i].process, process) == 0)
+        if (strcmp(presets[i].name, name) == 0)
             return options_parse(e, &view, 1, presets[i].options);
     }
-    return env_fail(
-        e, MNP_EINVAL,
-        "there is no preset '%s' for %s; the presets are paper, tiny, wheel, wheel5, image, "
-        "image-small%s%s",
-        name, process, near.best ? "; nearest: " : "", near.best ? near.best : "");
+    return env_fail(e, MNP_EINVAL, "there is no preset '%.60s' for %s%s", name, process,
+                    text_meant_or_all(meant, &near));
 }
 
 mnp_status spec_check(env *e, const model_spec *s) {

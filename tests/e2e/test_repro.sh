@@ -165,13 +165,13 @@ run "trained models from a folder" trained
 run "a study goes into the page of results" page_is_filled
 run "another model than the name says" trained_wrong
 
-run "unknown study" fails 2 "nearest: table1" "$MNP" repro tabel1 --out bad
+run "unknown study" fails 2 "did you mean table1?" "$MNP" repro tabel1 --out bad
 run "unknown model" fails 1 "did you mean mnp?" "$MNP" repro table1 --models mpn --data rbf --out bad
 run "unknown data" fails 1 "did you mean rbf?" "$MNP" repro table1 --models np --data rbff --out bad
 run "unknown constant" fails 1 "noise_var" "$MNP" repro table1 --models np --data periodic:noise_vr=1 --out bad
-run "unknown option" fails 1 "flow_hidden" "$MNP" repro table1 --models np --data rbf --set flow_hiden=3 --out bad
+run "unknown option" fails 2 "flow_hidden" "$MNP" repro table1 --models np --data rbf --set flow_hiden=3 --out bad
 run "unknown protocol" fails 2 "strict|authors|both" "$MNP" repro table1 --protocol stric --out bad
-run "unknown precision" fails 1 "fp32, tf32 or bf16" "$MNP" repro table1 --models np --data rbf --math fp23 --out bad
+run "unknown precision" fails 1 "did you mean fp32?" "$MNP" repro table1 --models np --data rbf --math fp23 --out bad
 run "unknown flag" fails 2 "--models" "$MNP" repro table1 --model np --out bad
 run "a name twice" fails 2 "np twice" "$MNP" repro table1 --models np,np --out bad
 run "an empty name" fails 2 "a,b,c" "$MNP" repro table1 --models np, --out bad

@@ -181,7 +181,7 @@ run "no data" fails 2 "--data is missing" train --preset tiny
 run "unknown family" fails 1 "monotonic" train --data monotonc --preset tiny --out x
 run "unknown constant" fails 1 "alpha" train --data monotonic:alfa=2 --preset tiny --out x
 run "unknown flag" fails 2 "--steps" train --data monotonic --stpes 5
-run "unknown option" fails 1 "flow_hidden" train --data monotonic --functions 20 --set flow_hiden=3 --out x
+run "unknown option" fails 2 "flow_hidden" train --data monotonic --functions 20 --set flow_hiden=3 --out x
 run "option out of range" fails 1 "bins" train --data monotonic --functions 20 --set bins=1 --out x
 run "unknown preset" fails 1 "tiny" train --data monotonic --functions 20 --preset tinny --out x
 run "heads must divide the width" fails 1 "heads" train --data monotonic --functions 20 --set heads=5 --out x

@@ -72,7 +72,7 @@ static void errors_say_what_to_do(void) {
     } cases[] = {
         {"stpes=3", "there is no option stpes; did you mean steps?"},
         {"trans=rqs", "there is no option trans; did you mean transition?"},
-        {"zzzzzz=1", "there are: steps lr clip transition name x context seed"},
+        {"zzzzzz=1", "there are: steps, lr, clip, transition, name, x, context, seed"},
         {"steps=65", "steps=65 is not in 1 .. 64"},
         {"steps=2.5", "steps=2.5: a whole number is wanted"},
         {"steps=", "steps=: a whole number is wanted"},
@@ -84,7 +84,7 @@ static void errors_say_what_to_do(void) {
         {"lr=0,5", "lr=0,5: a number is wanted"},
         {"lr=0x1p-3", "a number is wanted"},
         {"clip=maybe", "on or off"},
-        {"transition=affin", "is not one of affine|rqs|copula (did you mean affine?)"},
+        {"transition=affin", "is not one of affine|rqs|copula; did you mean affine?"},
         {"transition=", "is not one of affine|rqs|copula"},
         {"name=0123456789abcdef", "16 bytes, at most 15"},
         {"x=2:1", "lower end is above"},
@@ -247,7 +247,16 @@ static void names_are_near(void) {
     STREQ(n.best, "learning_rate");
     n = text_nearest_to("foo");
     text_nearest_try(&n, "bar");
-    CHECK(n.best == NULL);
+    CHECK(!*n.best);
+    char said[TEXT_NAMES];
+    STREQ(text_meant(said, &n, "--"), "");
+    STREQ(text_meant_or_all(said, &n), "; there are: bar");
+    text_nearest_choices(&n, "baz|fooo");
+    STREQ(text_meant(said, &n, "--"), "; did you mean --fooo?");
+    STREQ(text_meant_or_all(said, &n), "; did you mean fooo?");
+    n = text_nearest_to("nothing");
+    for (int k = 0; k < 100; k++) text_nearest_try(&n, "a_long_name_of_some_option");
+    CHECK(strlen(text_meant_or_all(said, &n)) < sizeof said && strlen(said) > 400);
 }
 
 /* With a comma locale, where the machine has one, nothing changes. */

@@ -41,14 +41,14 @@ page() { # PAGE: every block is a test, and there must be one
         run "$1: $(head -n 1 "$dir/blocks/$block" | cut -c 1-60)" commands "$1" "$dir" "$block"
     done
 }
-program() { # DIR NUMBER: compiled, linked and run with a model
+program() { # DIR NUMBER: compiled, linked and run with a model of curves and one of images
     local dir=$1 name
     name=$(sed -n '1s:^/\* \([a-z_]*\)\.c.*:\1:p' "$dir/$2")
     [ -n "$name" ] || return 1
     cp "$dir/$2" "$dir/$name.c"
     # shellcheck disable=SC2086
     (cd "$top" && $compile "$dir/$name.c" "$BUILD/libmnp.a" $link -o "$dir/$name") &&
-        (cd "$dir" && "./$name" "$top/models/mnp-monotonic.safetensors")
+        (cd "$dir" && "./$name" "$top/models/mnp-monotonic.safetensors" "$top/models/geofluvial.safetensors")
 }
 programs() { # PAGE
     local dir block
@@ -83,7 +83,7 @@ caught() { # a block that fails is a failed test
 }
 
 run "a block that fails is seen" caught
-for file in docs/user/tutorial.md docs/user/data.md docs/user/plots.md docs/user/faq.md docs/user/maps.md README.md; do
+for file in docs/user/tutorial.md docs/user/data.md docs/user/plots.md docs/user/faq.md docs/user/maps.md docs/user/bandits.md README.md; do
     page "$file"
 done
 run "the tutorial's forecast" forecast

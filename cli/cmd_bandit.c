@@ -12,7 +12,7 @@ static const flag_def flags[] = {
     {"trials", "R", "wheels played, in parallel (default 20)"},
     {"steps", "H", "contexts of a trial (default 2000)"},
     {"policy", "P", "thompson|greedy|ucb (default thompson)"},
-    {"draws", "S", "greedy, ucb: functions behind a mean (default 20)"},
+    {"draws", "S", "greedy, ucb: functions drawn for a mean (default 20)"},
     {"width", "W", "ucb: standard deviations above the mean (default 1)"},
     {"refresh", "R", "new functions every max(1, step / R) steps; 0: every step (default 0)"},
     {"last", "N", "steps of the simple regret (default 500)"},

@@ -20,7 +20,7 @@ static const flag_def flags[] = {
     {"truth", "F.npy", "with --grid ROWSxCOLS: the true image, (rows, cols), beside the maps"},
     {"honour", "on|off|R",
      "with --grid ROWSxCOLS: functions pass through the measurements ('mnp help predict')"},
-    {"samples", "S", "functions behind the bands (default 200; for maps 50)"},
+    {"samples", "S", "functions drawn for the bands (default 200; for maps 50)"},
     {"draws", "N", "functions drawn as lines (default 12; with --chain 5, as maps 2)"},
     {"title", "T", "a title above the picture"},
     {"out", "F.svg", "the picture; .png and .pdf need libcairo.so.2"},

@@ -7,7 +7,7 @@ static const flag_def flags[] = {
     {"context", "C.csv", "observed points (default: none, the prior over functions)"},
     {"at", "X.csv", "where to predict: a file with the x columns"},
     {"grid", "lo:hi:n", "n places from lo to hi; lo:hi:n,lo:hi:n for two inputs; 128x128: a map"},
-    {"samples", "S", "joint draws behind the numbers (default 200; of a map 100)"},
+    {"samples", "S", "functions drawn for the numbers (default 200; of a map 100)"},
     {"honour", "on|off|R",
      "maps: functions pass through the measurements, felt up to R pixels away (default: on for "
      "images, R a tenth of the longer side)"},

@@ -15,7 +15,7 @@ typedef struct figure_request {
     const points *context;
     const points *at;       /* places; for maps n[0] x n[1] of them, the second running fastest */
     int64_t grid[2];        /* for maps */
-    int64_t samples, draws; /* behind the bands; shown as lines */
+    int64_t samples, draws; /* for the bands; shown as lines */
     const char *title;      /* or NULL */
 } figure_request;
 

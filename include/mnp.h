@@ -179,8 +179,8 @@ MNP_API const char *mnp_data_name(const mnp_data *data);
 MNP_API const char *mnp_data_report(const mnp_data *data); /* what was read, for people */
 MNP_API const char *mnp_data_x_name(const mnp_data *data, int64_t k); /* NULL: there is no k-th */
 MNP_API const char *mnp_data_y_name(const mnp_data *data);
-/* Points of function i, the data's own: x (n, x_dim), y (n). They are float, as models compute,
- * where a mnp_set is double, as people measure. No place may be NULL. A column that single
+/* Points of function i, as the data hold them: x (n, x_dim), y (n). They are float, as models
+ * compute, where a mnp_set is double, as people measure. No place may be NULL. A column that single
  * precision would blur (times since 1970) is counted from its origin, which is 0 for all others:
  * raw = x + origin. */
 MNP_API mnp_status mnp_data_function(mnp_ctx *ctx, const mnp_data *data, int64_t i, int64_t *n,
@@ -480,8 +480,8 @@ MNP_API double mnp_level(int k); /* the base noise of level k; NaN where there i
 
 /* ---- options, for help and tools ------------------------------------------------------------- */
 
-/* Tables are "model", "train", "maml", "c-bruno" and "geofluvial". Has it an option of that name? False too for a
- * table that does not exist. */
+/* Tables are "model", "train", "maml", "c-bruno" and "geofluvial". Has it an option of that name?
+ * False too for a table that does not exist. */
 MNP_API bool mnp_options_has(const char *table, const char *name);
 /* The table as text, one line for each option, into a caller's buffer, cut to `size` bytes; out may
  * be NULL. Returns the length it would have (like snprintf); 0: there is no such table. */

@@ -16,7 +16,7 @@ typedef struct mnp_bandit_opts {
     const char *agent_options; /* the agent's own; NULL = its defaults                            */
     const char *policy;        /* "thompson", "greedy" or "ucb"; NULL = "thompson"                */
     double width;              /* ucb: standard deviations above the mean; 0 = 1                  */
-    int64_t draws;             /* greedy and ucb: functions behind a mean; 0 = 20                 */
+    int64_t draws;             /* greedy and ucb: functions drawn for a mean; 0 = 20              */
     int64_t initial_pulls;     /* round robin: each action so often first; 0 = 2, < 0 = none      */
     int64_t refresh;           /* 0: new functions every step; R: every max(1, step / R) steps    */
     uint64_t seed;

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # check_prose.sh [FILE...]: looks for what scripts/prose.txt lists in pages, help texts and comments, for
-# sentences of more than 50 words in pages, and for links to files that do not exist. Code blocks and `code` do not count.
+# sentences of more than 35 words in pages, and for links to files that do not exist. Code blocks and `code` do not count.
 # Without files: everything that git knows. Each finding is one line, with the remedy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 list=${PROSE:-scripts/prose.txt}
-most=${WORDS:-50}
+most=${WORDS:-35}
 export LC_ALL=C.UTF-8
 
 if [ $# -gt 0 ]; then
@@ -14,6 +14,7 @@ else
     mapfile -t files < <(git ls-files -- '*.md' '*.c' '*.h' '*.cu' '*.cuh' '*.def' 'man/*' |
         grep -vE '^(lab/.*\.md|CHANGELOG\.md|tests/)' | while read -r f; do [ ! -e "$f" ] || echo "$f"; done)
 fi
+[ ${#files[@]} -gt 0 ] || { echo "no files: not a git checkout" && exit 1; }
 mapfile -t pages < <(printf '%s\n' "${files[@]}" | grep -E '\.md$' || true)
 found=$(mktemp)
 trap 'rm -f "$found" "$found".*' EXIT
@@ -42,6 +43,7 @@ if [ ${#pages[@]} -gt 0 ]; then
         function flush(   n, k, parts, words) {
             n = split(text, parts, /[.!?:;]["*)]* +|[.!?:;]["*)]*$/)
             for (k = 1; k <= n; k++) {
+                gsub(/^[^[:alnum:]]+|[^[:alnum:]]+$/, "", parts[k])
                 words = split(parts[k], w, /[^[:alnum:]_'"'"'-]+/)
                 if (words > most) print at ": a sentence of " words " words: \"" substr(parts[k], 1, 70) "...\"   -> two or three sentences"
             }
@@ -49,6 +51,8 @@ if [ ${#pages[@]} -gt 0 ]; then
         }
         FNR == 1 { if (text) flush(); code = 0 }
         /^ *```/ { flush(); code = !code; next }
+        /^\$\$/ { if (text) flush(); math = 1 }
+        math { if (/\$\$$/ || /\$\$ *,?$/ && !/^\$\$/) math = 0; next }
         code || /^ *\|/ || /^#/ || /^    [^ ]/ && text == "" || /^ *$/ { if (text) flush(); next }
         /^ *([-*]|[0-9]+\.) / { flush(); sub(/^ *([-*]|[0-9]+\.) /, "") }
         { if (!text) at = FILENAME ":" FNR; gsub(/`[^`]*`/, "CODE"); gsub(/\$[^$]*\$/, "MATH"); gsub(/\]\([^)]*\)/, "]"); text = text " " $0 }

@@ -61,6 +61,7 @@ tool clang-format && check "format" clang-format --dry-run -Werror "${files[@]}"
 check "nothing left of a merge" leftovers
 check "include direction" scripts/check_includes.sh
 check "library rules" scripts/check_library.sh
+check "prose and links" scripts/check_prose.sh
 check "file sizes" big_files
 check "shipped models" lab/training/check_models.sh
 tool shellcheck && check "shell scripts" shellcheck -x -S warning "${shell[@]}"

@@ -353,7 +353,7 @@ static mnp_status open_temp(fsio_writer *w, mode_t mode) {
     return MNP_OK;
 }
 
-/* The descriptor a name such as /dev/stdout stands for, or -1. What is behind it may be a regular
+/* The descriptor a name such as /dev/stdout stands for, or -1. What it leads to may be a regular
  * file, but the name is never to be renamed over. */
 static int named_descriptor(const char *path) {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};

@@ -61,7 +61,7 @@ mnp_status fsio_read_head(env *e, const char *path, void *head, size_t want, siz
 
 /* A file being written. After a successful begin exactly one of commit and abort must follow;
  * a failed append may be followed by either (commit then reports the failure again). Whatever fails
- * before the rename leaves the old file as it was and no temporary behind. Devices and pipes
+ * before the rename leaves the old file as it was and no temporary. Devices and pipes
  * (/dev/stdout) cannot be renamed over and are written straight through. */
 typedef struct fsio_writer {
     env *e;

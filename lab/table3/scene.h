@@ -21,7 +21,7 @@ int scene_open(table3 *t, int size, int64_t number, scene *v);
 void scene_close(scene *v); /* accepts zeros */
 /* The wells of a context (table3_contexts) in the model's inputs, as evaluation draws them. */
 int scene_points(scene *v, int context, points *out);
-/* `samples` realisations, and with networks so many draws behind the numbers; `honoured`: networks
+/* `samples` realisations, and with networks so many draws for the numbers; `honoured`: networks
  * pass through all the wells (run/honour.h), as kriging does anyway. */
 int scene_map(scene *v, int model, int context, const points *seen, int64_t samples, bool honoured,
               map *out);

@@ -1,4 +1,4 @@
-/* handles.h: what stands behind the public handles, and who keeps whom alive.
+/* handles.h: what the public handles are, and who keeps whom alive.
  *
  * Contexts, models and data count those who need them: their user, and the handles made from them.
  * Each of these lets go in its _destroy, in any order, and the last one frees. Models and data may
@@ -28,7 +28,7 @@ struct mnp_data { /* a data set has an env of its own, and needs no context */
 
 struct mnp_model { /* a model likewise */
     model *m;
-    buf options; /* the text behind mnp_model_options() */
+    buf options; /* the text of mnp_model_options() */
     atomic_long users;
 };
 

@@ -26,7 +26,7 @@ typedef struct agent_opts {
     const double *unit; /* (dims) of distances in the context, see agent_unit(); NULL: not known  */
     bandit_policy policy;
     double width;          /* UCB: mean + width standard deviations; 0 = 1          */
-    int64_t draws;         /* functions behind a mean or a deviation; 0 = 20        */
+    int64_t draws;         /* functions drawn for a mean or a deviation; 0 = 20     */
     int64_t initial_pulls; /* round robin: each action so often first; 0 = 2, < 0 = none */
     int64_t refresh;       /* 0: a new function every step; else every max(1, t / refresh) steps */
     uint64_t seed;         /* of prepare; of a player: its own                      */

@@ -20,7 +20,7 @@ typedef struct model_spec {
     int64_t T;               /* Markov steps                                               */
     int transition;          /* index in transitions.def                                   */
     int encoder;             /* index in encoders.def                                      */
-    double y_shift, y_scale; /* y' = (y - y_shift) / y_scale inside; scale 0: the data's own */
+    double y_shift, y_scale; /* y' = (y - y_shift) / y_scale inside; scale 0: set by the data */
     /* features of x */
     int64_t rff;       /* random frequencies; 0 = x itself                        */
     double rff_std;    /* their standard deviation                                */

@@ -4,7 +4,7 @@
  *   ROWS_REST   log p(u_m .. u_n-1 | u_0 .. u_m-1), the joint minus the context's
  *
  * Sigma and its hyper-parameters are those of base/gp_math.h. When Sigma is not positive definite
- * the result and its gradients are NaN: nothing is added to the diagonal behind the caller's back.
+ * the result and its gradients are NaN: nothing is added to the diagonal unasked.
  *
  * Reverse: to u and to hyper; x is data and gets none. */
 #include "op/gp.h"

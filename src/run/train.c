@@ -27,14 +27,15 @@ static const option_def table[] = {
     REAL(adam_eps, "1e-8", 0, 1, "Adam"),
     ENUM(train_targets, "all", "all|few", "points of a function per step; few is the paper's code"),
     INT(train_samples, "1", 1, TRAIN_SAMPLES_MAX, "latent draws per function and step"),
-    INT(max_points, "-1", -1, 1e8, "points of a function per step; 0 is all, -1 the data's own"),
+    INT(max_points, "-1", -1, 1e8,
+        "points of a function per step; 0 is all, -1 is set by the data"),
     INT(seen, "-1", -1, 1e8,
         "how many of those the posterior sees, the others being scored only; 0 is all, -1 the "
         "data's "
         "own"),
     REAL(p_region, "-1", -1, 1,
-         "images: share of contexts from the top half, left half or centre; -1 the data's own"),
-    REAL(noise, "-1", -1, 1e6, "sd of noise added to y outside the context; -1 the data's own"),
+         "images: share of contexts from the top half, left half or centre; -1 is set by the data"),
+    REAL(noise, "-1", -1, 1e6, "sd of noise added to y outside the context; -1 is set by the data"),
     ENUM(mirror, "data", "data|off|on|rows",
          "flip functions about 0 at random; rows: the first input alone; data: on for rivers"),
     OPTION_BOOL(train_spec, fresh, "off", "families: new functions for every pass over the data"),

@@ -1,7 +1,7 @@
 /* rows.cuh: matrices that travel between global and shared memory row by row, moved by the copy
  * engine: nothing of it goes through registers or the queue of loads and stores. The engine takes a
  * row in about 14 cycles and writes 20 bytes a cycle to memory when all multiprocessors do; a warp
- * that asks is held up for 60 cycles a row and longer when the engine is behind (measured, H200).
+ * that asks is held up for 60 cycles a row and longer when the engine is late (measured, H200).
  * So rows should be long, and few warps ask, or all of them a row or two now and then. An arrival
  * is a number below ARRIVALS; each is good for one wait in an instruction. That an arrival orders a
  * copy is not seen by compute-sanitizer's racecheck, which reports what comes before and after it

@@ -167,7 +167,7 @@ void mnp_data_grid(const mnp_data *data, int64_t *rows, int64_t *cols) {
 }
 
 double mnp_data_noise(const mnp_data *data) {
-    return data ? data->d->noise : NAN;
+    return data ? data->d->policy.noise : NAN;
 }
 
 double mnp_data_x_origin(const mnp_data *data, int64_t k) {

@@ -27,13 +27,13 @@ static eval_opts options_of(const mnp_eval_opts *o, const dataset *d) {
                                 : o->draws < 0 ? 0
                                                : o->draws,
                        .protocol = o->protocol == MNP_AUTHORS ? EVAL_AUTHORS : EVAL_STRICT,
-                       .lo = own ? d->context_lo : o->context_lo,
-                       .hi = own ? d->context_hi : o->context_hi,
+                       .lo = own ? d->policy.context_lo : o->context_lo,
+                       .hi = own ? d->policy.context_hi : o->context_hi,
                        .seed = o->seed,
                        .targets = o->targets,
                        .proposal = o->proposal,
                        .seen = o->seen,
-                       .noise = o->noise == 0  ? d->noise
+                       .noise = o->noise == 0  ? d->policy.noise
                                 : o->noise < 0 ? 0
                                                : o->noise};
 }

@@ -35,7 +35,7 @@ void episode_draw(episode *ep, const dataset *d, const learner_scale *scale, uin
     rng_stream s = rng_stream_at((rng_key){seed}, at);
     int64_t f = (int64_t)rng_below(&s, (uint64_t)d->functions), first = d->start[f];
     int64_t n = d->start[f + 1] - first;
-    int64_t hi = within(d->context_hi, 1, n - 1), lo = within(d->context_lo, 1, hi);
+    int64_t hi = within(d->policy.context_hi, 1, n - 1), lo = within(d->policy.context_lo, 1, hi);
     ep->context = lo + (int64_t)rng_below(&s, (uint64_t)(hi - lo + 1));
     ep->points = within(ep->context + EPISODE_TARGETS, 0, n);
     at.sample = 1; /* a place of its own beside the stream's */

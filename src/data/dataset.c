@@ -94,8 +94,8 @@ mnp_status dataset_measure(env *e, dataset *d, int64_t *shortest, int64_t *media
     }
     env_free(e, count);
     if (!d->builtin) {
-        d->context_lo = 0;
-        d->context_hi = mid / 2;
+        d->policy.context_lo = 0;
+        d->policy.context_hi = mid / 2;
     }
     if (shortest) *shortest = low;
     if (median) *median = mid;
@@ -137,8 +137,8 @@ static mnp_status fill_family(env *e, pool *pool, const family *f, const data_so
     d->builtin = d->raw_x = d->raw_y = true;
     d->seed = s->seed;
     d->longest = n;
-    d->context_lo = context.lo;
-    d->context_hi = context.hi;
+    d->policy.context_lo = context.lo;
+    d->policy.context_hi = context.hi;
     d->rff_std = f->def->rff_std(f->opts);
     for (int64_t i = 0; i <= d->functions; i++) d->start[i] = i * n;
     MNP_TRY(dataset_name_columns(e, d, f->def->x_names, f->def->y_name, NULL));

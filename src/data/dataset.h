@@ -22,6 +22,20 @@ typedef struct data_note {
 } data_note;
 enum { DATA_NOTES = 7 };
 
+/* How functions of a kind are trained and scored on, where a run does not say otherwise. Curves are
+ * taken whole, and what is scored is the rest of the points: sizes of contexts, zeros otherwise. Of
+ * an image a step takes some points only, and its targets stand apart from its context. */
+typedef struct data_policy {
+    int64_t context_lo, context_hi; /* usual context sizes                                       */
+    int64_t step_points;            /* points of a function that suit a training step; 0: all    */
+    int64_t step_seen;              /* of those, that the posterior should see at most; 0: all   */
+    double p_region;                /* share of training contexts from a region (op/region.h)    */
+    bool mirrors; /* a function mirrored in any input might be one of them too                   */
+    double noise; /* sd of the noise that belongs on targets, in units of y                      */
+    bool apart;   /* scoring: context and targets are separate sets, a proposal sees a part of   */
+                  /* the targets (run/eval_inner.h)                                              */
+} data_policy;
+
 typedef struct dataset {
     env env;       /* its own copy */
     char *name;    /* canonical name with the variant, or the path of the file        */
@@ -38,20 +52,15 @@ typedef struct dataset {
         y_origin;   /* (x_dim): 0 unless single precision would blur a column (origin.h) */
     char **x_names; /* (x_dim)         */
     char *y_name;
-    char *function_name;            /* of the column that tells functions apart, in CSV files     */
-    char **ids;                     /* (functions) labels of a file's functions, or NULL          */
-    int64_t longest;                /* points of the longest function                             */
-    int64_t context_lo, context_hi; /* usual context sizes                                 */
-    double rff_std;                 /* frequency scale that suits its x range                     */
-    bool shared_x;                  /* all functions have one length and one x (longest, x_dim)   */
-    bool raw_x, raw_y;              /* a model takes them as they are, not standardised           */
-    int64_t rows, cols;             /* images: every function is such a grid, row by row; else 0  */
-    int64_t step_points;            /* points of a function that suit a training step; 0: all     */
-    int64_t step_seen; /* of those, that the posterior should see at most; 0: all     */
-    double p_region;   /* share of training contexts from a region (op/region.h)     */
-    bool mirrors;      /* a function mirrored in any input might be one of them too  */
-    double noise;      /* sd of the noise that belongs on targets, in units of y     */
-    char *report;      /* what was read: functions, points, ranges, rows dropped     */
+    char *function_name; /* of the column that tells functions apart, in CSV files     */
+    char **ids;          /* (functions) labels of a file's functions, or NULL          */
+    int64_t longest;     /* points of the longest function                             */
+    double rff_std;      /* frequency scale that suits its x range                     */
+    bool shared_x;       /* all functions have one length and one x (longest, x_dim)   */
+    bool raw_x, raw_y;   /* a model takes them as they are, not standardised           */
+    int64_t rows, cols;  /* images: every function is such a grid, row by row; else 0  */
+    data_policy policy;
+    char *report; /* what was read: functions, points, ranges, rows dropped     */
 } dataset;
 
 /* The inputs of function i. */

@@ -332,7 +332,7 @@ static mnp_status read_all(reading *r, const char *path, const data_source *s, d
     say_split(r, s);
     MNP_TRY_DONE(build(r, path, out));
     MNP_TRY_DONE(dataset_measure(r->e, *out, NULL, NULL));
-    (*out)->context_hi = r->median / 2; /* the same for both parts of a split */
+    (*out)->policy.context_hi = r->median / 2; /* the same for both parts of a split */
     status = columns_said.status != MNP_OK ? columns_said.status : r->say.status;
     if (status == MNP_OK && !((*out)->report = env_strdup(r->e, buf_str(&r->say))))
         status = MNP_ENOMEM;

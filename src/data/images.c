@@ -62,11 +62,13 @@ static mnp_status make_set(env *e, const char *what, int64_t count, int64_t rows
     d->rows = rows, d->cols = cols;
     d->longest = pixels;
     d->raw_x = true;
-    d->context_hi = pixels / 2 < CONTEXT_HI ? pixels / 2 : CONTEXT_HI;
-    d->context_lo = d->context_hi < CONTEXT_LO ? d->context_hi : CONTEXT_LO;
-    d->step_points = pixels < STEP_POINTS ? pixels : STEP_POINTS;
-    d->step_seen = pixels / 2 < STEP_SEEN ? pixels / 2 : STEP_SEEN;
-    d->p_region = REGIONS;
+    int64_t most = pixels / 2 < CONTEXT_HI ? pixels / 2 : CONTEXT_HI;
+    d->policy = (data_policy){.context_lo = most < CONTEXT_LO ? most : CONTEXT_LO,
+                              .context_hi = most,
+                              .step_points = pixels < STEP_POINTS ? pixels : STEP_POINTS,
+                              .step_seen = pixels / 2 < STEP_SEEN ? pixels / 2 : STEP_SEEN,
+                              .p_region = REGIONS,
+                              .apart = true};
     d->rff_std = FREQUENCIES;
     mnp_status status = dataset_name_columns(e, d, inputs, "value", "image");
     if (status == MNP_OK)
@@ -121,8 +123,8 @@ static mnp_status finish(env *e, mnp_status status, dataset *d, const char *kind
 /* ---- rivers ---------------------------------------------------------------------------------- */
 
 static void mark_rivers(dataset *d, uint64_t seed) {
-    d->noise = RIVER_NOISE;
-    d->mirrors =
+    d->policy.noise = RIVER_NOISE;
+    d->policy.mirrors =
         true; /* no bank is preferred; mirrored in the columns the water runs the other way */
     d->seed = seed;
 }

@@ -31,6 +31,41 @@ static mnp_status ensure(evaluator *v, runner **r, score_key *have, score_key wa
     return runner_make(v->env, v->m, &o, record, have, r);
 }
 
+/* ---- curves ---------------------------------------------------------------------------------- */
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static mnp_status curve_rows(evaluator *v, const eval_opts *o, int64_t *rows) {
+    (void)o;
+    *rows = v->d->longest;
+    return MNP_OK;
+}
+
+/* Function i, its points permuted, context first; at least one point stays a target. */
+static int64_t split_curve(evaluator *v, const eval_opts *o, int64_t i, int64_t slot) {
+    const dataset *d = v->d;
+    int64_t first = d->start[i], n = d->start[i + 1] - first;
+    rng_at at = {.purpose = RNG_SPLIT_EVAL, .function = (uint32_t)i};
+    rng_stream s = rng_stream_at((rng_key){o->seed}, at);
+    int64_t hi = least(o->hi, n - 1), lo = least(o->lo, hi);
+    v->m_len[slot] = lo + (int64_t)rng_below(&s, (uint64_t)(hi - lo + 1));
+    v->n[slot] = n;
+    const int32_t *order = permute_prefix(&s, n, n, v->memory);
+    const model_scaling *sc = &v->m->scaling;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t to = slot * v->longest + k;
+        for (int32_t c = 0; c < d->x_dim; c++)
+            v->x[to * d->x_dim + c] =
+                (dataset_raw_x(d, i, order[k], c) - sc->x_shift[c]) / sc->x_scale[c];
+        v->y[to] = (dataset_raw_y(d, first + order[k]) - sc->y_shift) / sc->y_scale;
+    }
+    return o->protocol == EVAL_STRICT ? n - v->m_len[slot] : n;
+}
+
+static const eval_scheme curves = {.rows = curve_rows, .split = split_curve};
+
 /* ---- making ---------------------------------------------------------------------------------- */
 
 mnp_status evaluator_create(env *e, const model *m, const dataset *d, pool *pool,
@@ -42,6 +77,7 @@ mnp_status evaluator_create(env *e, const model *m, const dataset *d, pool *pool
     evaluator *v = env_alloc(e, 1, sizeof *v, "an evaluator");
     if (!v) return MNP_ENOMEM;
     *v = (evaluator){.env = e, .m = m, .d = d, .pool = pool, .device = device};
+    v->scheme = d->policy.apart ? &eval_images : &curves;
     if (d->builtin && family_parse(e, d->name, &v->family) != MNP_OK) {
         evaluator_destroy(v);
         return MNP_ENOMEM;
@@ -59,8 +95,8 @@ mnp_status evaluator_create(env *e, const model *m, const dataset *d, pool *pool
 
 /* Room for the rows of a chunk of functions. */
 static mnp_status make_rows(evaluator *v, const eval_opts *o) {
-    int64_t rows = v->d->longest;
-    if (v->d->rows) MNP_TRY(eval_images_rows(v, o, &rows));
+    int64_t rows;
+    MNP_TRY(v->scheme->rows(v, o, &rows));
     if (rows <= v->longest) return MNP_OK;
     size_t all = EVAL_CHUNK * (size_t)rows;
     env_free(v->env, v->x);
@@ -77,7 +113,7 @@ void evaluator_destroy(evaluator *v) {
     if (!v) return;
     runner_destroy(v->bound);
     runner_destroy(v->predictive);
-    eval_images_free(v);
+    if (v->scheme->release) v->scheme->release(v);
     env_free(v->env, v->x);
     env_free(v->env, v->y);
     env_free(v->env, v->n);
@@ -93,34 +129,6 @@ void evaluator_on_progress(evaluator *v, eval_progress fn, void *user) {
 }
 
 /* ---- one chunk ------------------------------------------------------------------------------- */
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-/* Function i, its points permuted, context first; at least one point stays a target. */
-static void split_function(evaluator *v, const eval_opts *o, int64_t i, int64_t slot) {
-    const dataset *d = v->d;
-    if (d->rows) {
-        eval_images_split(v, o, i, slot);
-        return;
-    }
-    int64_t first = d->start[i], n = d->start[i + 1] - first;
-    rng_at at = {.purpose = RNG_SPLIT_EVAL, .function = (uint32_t)i};
-    rng_stream s = rng_stream_at((rng_key){o->seed}, at);
-    int64_t hi = least(o->hi, n - 1), lo = least(o->lo, hi);
-    v->m_len[slot] = lo + (int64_t)rng_below(&s, (uint64_t)(hi - lo + 1));
-    v->n[slot] = n;
-    const int32_t *order = permute_prefix(&s, n, n, v->memory);
-    const model_scaling *sc = &v->m->scaling;
-    for (int64_t k = 0; k < n; k++) {
-        int64_t to = slot * v->longest + k;
-        for (int32_t c = 0; c < d->x_dim; c++)
-            v->x[to * d->x_dim + c] =
-                (dataset_raw_x(d, i, order[k], c) - sc->x_shift[c]) / sc->x_scale[c];
-        v->y[to] = (dataset_raw_y(d, first + order[k]) - sc->y_shift) / sc->y_scale;
-    }
-}
 
 static mnp_status run_chunk(evaluator *v, runner *r, const float *weights, const eval_opts *o,
                             int64_t first, int64_t count) {
@@ -288,30 +296,26 @@ static mnp_status check_reach(const evaluator *v, int64_t i, int64_t slot) {
 static mnp_status split_chunk(evaluator *v, const eval_opts *o, int64_t first, int64_t count,
                               function_score *out) {
     for (int64_t k = 0; k < count; k++) {
-        split_function(v, o, first + k, k);
-        int64_t n = v->n[k], m = v->m_len[k];
-        out[k] = (function_score){.m = m, .scored = o->protocol == EVAL_STRICT ? n - m : n};
-        if (v->d->rows) out[k].scored = v->images.count[k];
+        int64_t scored = v->scheme->split(v, o, first + k, k);
+        out[k] = (function_score){.m = v->m_len[k], .scored = scored};
         MNP_TRY(check_reach(v, first + k, k));
     }
     return MNP_OK;
 }
 
-/* Both graphs on a chunk; of images also the targets that are not in their rows. */
+/* Both graphs on a chunk, and the targets that do not stand in its rows. */
 static mnp_status run_both(evaluator *v, const float *weights, const eval_opts *o, buffers *b,
                            int64_t first, int64_t count) {
-    bool images = v->d->rows && !process_is_exact(&v->m->spec);
-    if (images) eval_images_bind(v, v->bound, BOUND_LOGP, b->samples);
+    const eval_scheme *more = process_is_exact(&v->m->spec) || !v->scheme->rest ? NULL : v->scheme;
+    if (more) more->bind(v, v->bound, BOUND_LOGP, b->samples);
     MNP_TRY(run_chunk(v, v->bound, weights, o, first, count));
-    if (images)
-        MNP_TRY(
-            eval_images_rest(v, weights, o, first, count, b->samples, b->samples, b->loglik, NULL));
+    if (more)
+        MNP_TRY(more->rest(v, weights, o, first, count, b->samples, b->samples, b->loglik, NULL));
     if (o->bound_only) return MNP_OK;
-    if (images) eval_images_bind(v, v->predictive, o->draws ? 2 : 1, b->predictive);
+    if (more) more->bind(v, v->predictive, o->draws ? 2 : 1, b->predictive);
     MNP_TRY(run_chunk(v, v->predictive, weights, o, first, count));
-    if (!images) return MNP_OK;
-    return eval_images_rest(v, weights, o, first, count, b->samples, b->predictive, b->prior,
-                            b->alone);
+    if (!more) return MNP_OK;
+    return more->rest(v, weights, o, first, count, b->samples, b->predictive, b->prior, b->alone);
 }
 
 static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opts *o, buffers *b,
@@ -397,15 +401,15 @@ static void summarise(const function_score *f, int64_t count, const eval_opts *o
 }
 
 static mnp_status prepare_graphs(evaluator *v, const eval_opts *o, buffers *b) {
-    bool images = v->d->rows > 0; /* whose targets stand apart from the context */
-    eval_protocol protocol = images ? EVAL_STRICT : o->protocol;
-    if (images) MNP_TRY(eval_images_prepare(v, b->predictive));
-    score_key bound = {protocol, b->samples, false, false, images};
+    bool apart = v->d->policy.apart; /* rows after the context are targets, all of them scored */
+    eval_protocol protocol = apart ? EVAL_STRICT : o->protocol;
+    if (v->scheme->prepare) MNP_TRY(v->scheme->prepare(v, b->predictive));
+    score_key bound = {protocol, b->samples, false, false, apart};
     MNP_TRY(ensure(v, &v->bound, &v->bound_key, bound, score_record_bound));
     bind_emits(v->bound, (double *[]){b->loglik, b->kl, b->ratio},
                (int64_t[]){b->samples, b->samples, b->samples}, 3);
     if (o->bound_only) return MNP_OK;
-    score_key predictive = {protocol, b->predictive, false, o->draws > 0, images};
+    score_key predictive = {protocol, b->predictive, false, o->draws > 0, apart};
     MNP_TRY(ensure(v, &v->predictive, &v->predictive_key, predictive, score_record_predictive));
     bind_emits(v->predictive, (double *[]){b->prior, b->draws},
                (int64_t[]){b->predictive, b->predictive * v->longest}, o->draws ? 2 : 1);

@@ -40,7 +40,7 @@ static int64_t most_near(const evaluator *v, const eval_opts *o) {
     return least(targets, o->proposal > 0 ? o->proposal : PROPOSAL);
 }
 
-mnp_status eval_images_rows(evaluator *v, const eval_opts *o, int64_t *rows) {
+static mnp_status image_rows(evaluator *v, const eval_opts *o, int64_t *rows) {
     int64_t seen = seen_of(o, context_size(v, o));
     *rows = seen + most_near(v, o);
     if (process_is_exact(&v->m->spec) && *rows > JOINT_ROWS)
@@ -81,7 +81,7 @@ static mnp_status make_lists(evaluator *v) {
     return MNP_OK;
 }
 
-mnp_status eval_images_prepare(evaluator *v, int64_t samples) {
+static mnp_status prepare(evaluator *v, int64_t samples) {
     image_chunk *c = &v->images;
     const model_spec *s = &v->m->spec;
     int64_t T = process_at(s->kind)->latents(s);
@@ -100,7 +100,7 @@ mnp_status eval_images_prepare(evaluator *v, int64_t samples) {
     return runner_make(v->env, v->m, &o, record_query, NULL, &c->query);
 }
 
-void eval_images_free(evaluator *v) {
+static void release(evaluator *v) {
     image_chunk *c = &v->images;
     runner_destroy(c->query);
     free_lists(v);
@@ -123,7 +123,7 @@ static void put_pixel(const evaluator *v, const eval_opts *o, int64_t image, int
     *y = (value - sc->y_shift) / sc->y_scale;
 }
 
-void eval_images_split(evaluator *v, const eval_opts *o, int64_t i, int64_t slot) {
+static int64_t split(evaluator *v, const eval_opts *o, int64_t i, int64_t slot) {
     image_chunk *c = &v->images;
     int64_t pixels = v->d->longest, m, count = pixels;
     rng_stream s = rng_stream_at((rng_key){o->seed},
@@ -152,11 +152,12 @@ void eval_images_split(evaluator *v, const eval_opts *o, int64_t i, int64_t slot
     c->near[slot] = near;
     v->m_len[slot] = seen;
     v->n[slot] = seen + near;
+    return count;
 }
 
 /* ---- targets that are not near --------------------------------------------------------------- */
 
-void eval_images_bind(evaluator *v, runner *r, int emits, int64_t samples) {
+static void bind_latents(evaluator *v, runner *r, int emits, int64_t samples) {
     int64_t T = process_at(v->m->spec.kind)->latents(&v->m->spec), Z = v->m->spec.d_z;
     image_chunk *c = &v->images;
     for (int64_t t = 0; t < T; t++) {
@@ -215,9 +216,9 @@ static double sum_alone(const double *logp, int64_t samples, int64_t rows) {
     return sum;
 }
 
-mnp_status eval_images_rest(evaluator *v, const float *weights, const eval_opts *o, int64_t first,
-                            int64_t count, int64_t samples, int64_t stride, double *loglik,
-                            double *alone) {
+static mnp_status score_rest(evaluator *v, const float *weights, const eval_opts *o, int64_t first,
+                             int64_t count, int64_t samples, int64_t stride, double *loglik,
+                             double *alone) {
     image_chunk *c = &v->images;
     for (int64_t k = 0; k < count && alone; k++) alone[k] = c->count[k] > c->near[k] ? 0 : NAN;
     for (int64_t at = 0; fill_block(v, o, first, count, at); at += BLOCK) {
@@ -235,3 +236,11 @@ mnp_status eval_images_rest(evaluator *v, const float *weights, const eval_opts 
     }
     return MNP_OK;
 }
+
+/* An exact process has no latents to ask for, and all targets in its rows. */
+const eval_scheme eval_images = {.rows = image_rows,
+                                 .split = split,
+                                 .prepare = prepare,
+                                 .bind = bind_latents,
+                                 .rest = score_rest,
+                                 .release = release};

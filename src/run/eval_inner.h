@@ -22,7 +22,10 @@ typedef struct image_chunk {
     runner *query;    /* log-densities given latents                   */
 } image_chunk;
 
+typedef struct eval_scheme eval_scheme;
+
 struct evaluator {
+    const eval_scheme *scheme; /* of the data */
     env *env;
     const model *m;
     const dataset *d;
@@ -41,21 +44,25 @@ struct evaluator {
     image_chunk images;
 };
 
-/* Rows that the options need for one image: context and near targets. MNP_EINVAL where a process
- * without latents would have more than it can score jointly. */
-mnp_status eval_images_rows(evaluator *v, const eval_opts *o, int64_t *rows);
-/* Memory for `samples` draws of a chunk. */
-mnp_status eval_images_prepare(evaluator *v, int64_t samples);
-/* Context and targets of image i into place `slot` of the chunk. */
-void eval_images_split(evaluator *v, const eval_opts *o, int64_t i, int64_t slot);
-/* Asks r for the latents of a run, after its other `emits`. */
-void eval_images_bind(evaluator *v, runner *r, int emits, int64_t samples);
-/* Adds the log-densities of the targets that are not near, given the latents of the last run:
- * loglik (count, stride). Nothing where all are near. alone (count, or NULL): the mean over these
- * targets of log mean_s p(y | z_s), each by itself; NaN where there are none. */
-mnp_status eval_images_rest(evaluator *v, const float *weights, const eval_opts *o, int64_t first,
-                            int64_t count, int64_t samples, int64_t stride, double *loglik,
-                            double *alone);
-void eval_images_free(evaluator *v);
+/* How a kind of data is split, and what is scored beside the rows of the evaluator: curves (eval.c)
+ * and images (eval_images.c). */
+struct eval_scheme {
+    /* The most rows that a function has under the options: context, then targets. */
+    mnp_status (*rows)(evaluator *v, const eval_opts *o, int64_t *rows);
+    /* Context and targets of function i into place `slot` of the chunk; how many are scored. */
+    int64_t (*split)(evaluator *v, const eval_opts *o, int64_t i, int64_t slot);
+    /* All NULL where every target stands in the rows. Memory for `samples` draws of a chunk: */
+    mnp_status (*prepare)(evaluator *v, int64_t samples);
+    /* Asks r for the latents of a run, after its other `emits`. */
+    void (*bind)(evaluator *v, runner *r, int emits, int64_t samples);
+    /* Adds the log-densities of the targets that do not stand in the rows, given the latents of the
+     * last run: loglik (count, stride). alone (count, or NULL): the mean over these targets of
+     * log mean_s p(y | z_s), each by itself; NaN where there are none. */
+    mnp_status (*rest)(evaluator *v, const float *weights, const eval_opts *o, int64_t first,
+                       int64_t count, int64_t samples, int64_t stride, double *loglik,
+                       double *alone);
+    void (*release)(evaluator *v);
+};
+extern const eval_scheme eval_images;
 
 #endif

@@ -170,7 +170,7 @@ static void summarise(const gap_sums *s, laws *out) {
 
 /* A size that the data's contexts have, which leaves a point for A and one for B. */
 static int64_t draw_context(const bench *b, int64_t n, rng_stream *s) {
-    int64_t hi = least(b->d->context_hi, n - 2), lo = least(b->d->context_lo, hi);
+    int64_t hi = least(b->d->policy.context_hi, n - 2), lo = least(b->d->policy.context_lo, hi);
     return lo + (int64_t)rng_below(s, (uint64_t)(hi - lo + 1));
 }
 

@@ -171,8 +171,8 @@ static int64_t most(int64_t a, int64_t b) {
 
 static void context_sizes(const trainer *t, int64_t *lo, int64_t *hi) {
     bool own = t->spec.context.lo < 0;
-    *hi = least(own ? t->data->context_hi : t->spec.context.hi, t->data->longest);
-    *lo = least(own ? t->data->context_lo : t->spec.context.lo, *hi);
+    *hi = least(own ? t->data->policy.context_hi : t->spec.context.hi, t->data->longest);
+    *lo = least(own ? t->data->policy.context_lo : t->spec.context.lo, *hi);
 }
 
 static mnp_status compile_step(trainer *t, const exec_opts *eo) {
@@ -232,12 +232,13 @@ static mnp_status take_data_set(trainer *t) {
     train_spec *s = &t->spec;
     const dataset *d = t->data;
     bool exact = process_is_exact(&t->m->spec);
-    if (s->max_points < 0) s->max_points = exact && d->step_seen ? d->step_seen : d->step_points;
+    if (s->max_points < 0)
+        s->max_points = exact && d->policy.step_seen ? d->policy.step_seen : d->policy.step_points;
     int64_t points = s->max_points > 0 ? least(s->max_points, d->longest) : d->longest;
-    if (s->seen < 0) s->seen = exact ? 0 : least(d->step_seen, points / 2);
-    if (s->p_region < 0) s->p_region = d->p_region;
-    if (s->noise < 0) s->noise = d->noise;
-    if (s->mirror == MIRROR_DATA) s->mirror = d->mirrors ? MIRROR_ON : MIRROR_OFF;
+    if (s->seen < 0) s->seen = exact ? 0 : least(d->policy.step_seen, points / 2);
+    if (s->p_region < 0) s->p_region = d->policy.p_region;
+    if (s->noise < 0) s->noise = d->policy.noise;
+    if (s->mirror == MIRROR_DATA) s->mirror = d->policy.mirrors ? MIRROR_ON : MIRROR_OFF;
     if (s->seen < points || spec_scored(&t->m->spec) == ROWS_ALL) return MNP_OK;
     return env_fail(
         t->env, MNP_EINVAL,

@@ -55,7 +55,7 @@ static void scattered_ragged_functions(void) {
     CHECK(says(d, "ranges: x from 0.5 to 3, y from 1 to 30"));
     CHECK(
         says(d, "dropped: 1 row without y, 1 function with fewer than 2 observed points (1 row)"));
-    CHECK(d->context_lo == 0 && d->context_hi == 1 && d->rff_std == 1);
+    CHECK(d->policy.context_lo == 0 && d->policy.context_hi == 1 && d->rff_std == 1);
     dataset_destroy(d);
 }
 
@@ -75,7 +75,7 @@ static void missing_cells_are_counted(void) {
 
 static void without_a_function_column_it_is_one_function(void) {
     dataset *d = read_text("time,temp\n0,1\n1,2\n2,4\n3,8\n", whole);
-    CHECK(d->functions == 1 && d->points == 4 && !d->ids && d->context_hi == 2);
+    CHECK(d->functions == 1 && d->points == 4 && !d->ids && d->policy.context_hi == 2);
     CHECK(says(d, "no function column, all rows are one function"));
     CHECK(says(d, "1 function, 4 points"));
     dataset_destroy(d);

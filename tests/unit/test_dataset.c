@@ -29,7 +29,8 @@ static void arrays_are_copied(void) {
     STREQ(d->x_names[1], "x2");
     STREQ(d->y_name, "y");
     STREQ(d->report, "3 functions, 7 points\n");
-    CHECK(!d->builtin && !d->ids && d->context_lo == 0 && d->context_hi == 1 && d->rff_std == 1);
+    CHECK(!d->builtin && !d->ids && d->policy.context_lo == 0 && d->policy.context_hi == 1 &&
+          d->rff_std == 1);
     dataset_destroy(d);
     dataset_destroy(NULL);
 }

@@ -415,7 +415,7 @@ static void defaults_are_the_documented_ones(void) {
         dataset *d = draw(cases[i].name, 3, 1, DATA_TRAIN);
         CHECK(d->builtin && d->functions == 3 && d->longest == cases[i].points);
         CHECK(d->points == 3 * cases[i].points && d->start[3] == d->points);
-        CHECK(d->context_lo == cases[i].lo && d->context_hi == cases[i].hi);
+        CHECK(d->policy.context_lo == cases[i].lo && d->policy.context_hi == cases[i].hi);
         NEAR(d->rff_std, cases[i].rff_std, 1e-15, 0);
         dataset_destroy(d);
     }

@@ -54,8 +54,8 @@ static void an_array(void) {
     dataset *d = open_set("a.npy", (data_source){0});
     if (!d) return;
     CHECK(d->functions == COUNT && d->points == COUNT * PIXELS && d->x_dim == 2 && d->shared_x);
-    CHECK(d->rows == ROWS && d->cols == COLS && d->longest == PIXELS && d->noise == 0);
-    CHECK(!d->mirrors && d->raw_x && !d->raw_y && !d->builtin);
+    CHECK(d->rows == ROWS && d->cols == COLS && d->longest == PIXELS && d->policy.noise == 0);
+    CHECK(!d->policy.mirrors && d->raw_x && !d->raw_y && !d->builtin);
     STREQ(d->x_names[0], "row");
     STREQ(d->x_names[1], "col");
     STREQ(d->y_name, "value");
@@ -65,8 +65,8 @@ static void an_array(void) {
         NEAR(x[0], (double)(i / COLS) - 1, 1e-7, 0);
         NEAR(x[1], (double)(i % COLS) / 2 - 1, 1e-7, 0);
     }
-    CHECK(d->context_hi == PIXELS / 2 && d->step_points == PIXELS);
-    CHECK(d->step_seen == PIXELS / 2);
+    CHECK(d->policy.context_hi == PIXELS / 2 && d->policy.step_points == PIXELS);
+    CHECK(d->policy.step_seen == PIXELS / 2);
     dataset_destroy(d);
 }
 
@@ -152,7 +152,7 @@ static void rivers(void) {
         CHECK(dataset_open(&E, NULL, "geofluvial:nit=30,size=16", &s, &drawn) == MNP_OK);
         if (!d || !drawn) return;
         CHECK(d->functions == s.functions && drawn->functions == s.functions);
-        CHECK(d->mirrors && d->noise == 0.05 && d->rows == 16 && !d->raw_y);
+        CHECK(d->policy.mirrors && d->policy.noise == 0.05 && d->rows == 16 && !d->raw_y);
         bool same = true, both = false;
         for (int64_t i = 0; i < d->points; i++) {
             same &= d->y[i] == drawn->y[i] && d->y[i] >= -1 && d->y[i] <= 1;

@@ -2,40 +2,11 @@
 #include <string.h>
 
 #include "api/handles.h"
-#include "bandit/bruno.h"
-#include "bandit/maml.h"
+#include "bandit/learner.h"
 #include "bandit/replay.h"
 
 bool mnp_agent_trains(const char *agent) {
-    return agent && (strcmp(agent, "maml") == 0 || strcmp(agent, "c-bruno") == 0);
-}
-
-static mnp_status train_maml(env *e, const dataset *d, const mnp_agent_train_opts *o,
-                             const learner_watch *watch, const char *path) {
-    maml_opts how;
-    option_view view = maml_view(&how);
-    maml *m = NULL;
-    mnp_status status = options_defaults(e, &view, 1);
-    if (status == MNP_OK && o->options) status = options_parse(e, &view, 1, o->options);
-    if (status == MNP_OK) status = maml_create(e, &how, d->x_dim, o->seed, &m);
-    if (status == MNP_OK) status = maml_train(m, d, o->seed, watch);
-    if (status == MNP_OK) status = maml_save(e, m, path);
-    maml_destroy(m);
-    return status;
-}
-
-static mnp_status train_bruno(env *e, const dataset *d, const mnp_agent_train_opts *o,
-                              const learner_watch *watch, const char *path) {
-    bruno_opts how;
-    option_view view = bruno_view(&how);
-    bruno *b = NULL;
-    mnp_status status = options_defaults(e, &view, 1);
-    if (status == MNP_OK && o->options) status = options_parse(e, &view, 1, o->options);
-    if (status == MNP_OK) status = bruno_create(e, &how, d->x_dim, o->seed, &b);
-    if (status == MNP_OK) status = bruno_train(b, d, o->seed, watch);
-    if (status == MNP_OK) status = bruno_save(e, b, path);
-    bruno_destroy(b);
-    return status;
+    return learner_find(agent) != NULL;
 }
 
 mnp_status mnp_agent_train(mnp_ctx *ctx, const char *agent, const mnp_data *data,
@@ -44,13 +15,23 @@ mnp_status mnp_agent_train(mnp_ctx *ctx, const char *agent, const mnp_data *data
     env *e = &ctx->env;
     MNP_TRY(check_given(e, data, "data"));
     MNP_TRY(check_given(e, path, "path"));
-    if (!mnp_agent_trains(agent))
-        return env_fail(e, MNP_EINVAL, "the agents that are trained are maml and c-bruno");
+    const learner_def *def = learner_find(agent);
+    if (!def) return env_fail(e, MNP_EINVAL, "the agents that are trained are maml and c-bruno");
     mnp_agent_train_opts o;
     MNP_TRY(TAKE_OPTS(e, mnp_agent_train_opts, opts, &o));
     learner_watch watch = {o.progress, o.progress_user};
-    return strcmp(agent, "maml") == 0 ? train_maml(e, data->d, &o, &watch, path)
-                                      : train_bruno(e, data->d, &o, &watch, path);
+    learner_opts how;
+    option_view view = learner_view(def, &how);
+    learner *l = NULL;
+    pool *workers = NULL;
+    MNP_TRY(options_defaults(e, &view, 1));
+    if (o.options) MNP_TRY(options_parse(e, &view, 1, o.options));
+    MNP_TRY(ctx_pool(ctx, &workers));
+    MNP_TRY(learner_create(e, def, &how, data->d->x_dim, o.seed, &l));
+    mnp_status status = learner_train(l, data->d, o.seed, workers, &watch);
+    if (status == MNP_OK) status = learner_save(e, l, path);
+    learner_destroy(l);
+    return status;
 }
 
 bool mnp_agent_file(mnp_ctx *ctx, const char *path, char *agent, size_t size) {

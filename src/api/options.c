@@ -2,15 +2,13 @@
 #include <string.h>
 
 #include "api/handles.h"
-#include "bandit/bruno.h"
-#include "bandit/maml.h"
+#include "bandit/learner.h"
 #include "data/geofluvial.h"
 
 typedef struct all_specs {
     model_spec model;
     train_spec train;
-    maml_opts maml;
-    bruno_opts bruno;
+    learner_opts learner;
     geofluvial_opts geofluvial;
 } all_specs;
 
@@ -23,10 +21,8 @@ static size_t views_of(const char *table, all_specs *s, option_view out[VIEWS]) 
         geofluvial_views(&s->geofluvial, out);
         return GEOFLUVIAL_VIEWS;
     }
-    if (strcmp(table, "maml") == 0)
-        *out = maml_view(&s->maml);
-    else if (strcmp(table, "c-bruno") == 0)
-        *out = bruno_view(&s->bruno);
+    if (learner_find(table))
+        *out = learner_view(learner_find(table), &s->learner);
     else if (strcmp(table, "train") == 0)
         *out = train_view(&s->train);
     else if (strcmp(table, "model") == 0)

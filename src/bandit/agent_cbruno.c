@@ -1,78 +1,50 @@
 /* agent_cbruno.c: Thompson sampling by a conditional BRUNO (bruno.h): draw the latent mean from its
  * posterior, push it through the bijection of every action, play the best. An observation updates
  * the posterior in O(1). Policy `greedy` pushes the posterior mean. Its file is made by
- * `mnp train --model c-bruno`; without one it is trained on wheels first, with the options of
- * bruno.h. */
+ * `mnp train --model c-bruno`; without one it is trained on wheels first. */
 #include <math.h>
 
-#include "bandit/agent.h"
 #include "bandit/agent_file.h"
 #include "bandit/bruno.h"
 
-typedef struct shared {
-    env *env;
-    bruno *b;
-} shared;
-
 typedef struct bruno_player {
     env *env;
-    const shared *shared;
+    const learner *l;
     agent_opts opts;
-    mlp_pass pass;
+    runner *latent, *reward;
+    double *inputs; /* (actions, dims + actions) */
     bruno_state state;
 } bruno_player;
 
-/* ---- what all players share ------------------------------------------------------------------ */
-
-static void release(void *self) {
-    shared *s = self;
-    bruno_destroy(s->b);
-    env_free(s->env, s);
-}
-
-static mnp_status train_first(env *e, const agent_opts *o, const bruno_opts *how, pool *pool,
-                              bruno **out) {
-    dataset *wheels = NULL;
-    mnp_status status = agent_wheels(e, o, pool, &wheels);
-    if (status == MNP_OK) status = bruno_create(e, how, o->dims + o->actions, o->seed, out);
-    if (status == MNP_OK) status = bruno_train(*out, wheels, o->seed, NULL);
-    dataset_destroy(wheels);
+static mnp_status prepare(env *e, const agent_opts *o, pool *pool, void **out) {
+    learner *l = NULL;
+    mnp_status status = agent_learner(e, o, &learner_cbruno, NULL, pool, &l);
+    *out = l;
     return status;
 }
 
-static mnp_status prepare(env *e, const agent_opts *o, pool *pool, void **out) {
-    shared *s = env_alloc(e, 1, sizeof *s, "an agent");
-    if (!s) return MNP_ENOMEM;
-    bruno_opts how;
-    option_view view = bruno_view(&how);
-    s->env = e;
-    mnp_status status = options_defaults(e, &view, 1);
-    if (status == MNP_OK && o->options) status = options_parse(e, &view, 1, o->options);
-    if (status == MNP_OK)
-        status = o->file ? bruno_load(e, o->file, &s->b) : train_first(e, o, &how, pool, &s->b);
-    if (status == MNP_OK) status = agent_check_inputs(e, o, s->b->net.width[0]);
-    if (status != MNP_OK) {
-        release(s);
-        return status;
-    }
-    *out = s;
-    return MNP_OK;
+static void release(void *self) {
+    learner_destroy(self);
 }
-
-/* ---- a player -------------------------------------------------------------------------------- */
 
 static void destroy(void *self) {
     bruno_player *p = self;
-    mlp_pass_free(&p->pass);
+    runner_destroy(p->latent);
+    runner_destroy(p->reward);
+    env_free(p->env, p->inputs);
     env_free(p->env, p);
 }
 
-static mnp_status create(env *e, const agent_opts *o, const void *shared_part, void **self) {
+static mnp_status create(env *e, const agent_opts *o, const void *shared, void **self) {
     bruno_player *p = env_alloc(e, 1, sizeof *p, "an agent");
     if (!p) return MNP_ENOMEM;
-    *p = (bruno_player){.env = e, .shared = shared_part, .opts = *o};
-    p->state = bruno_start(p->shared->b->law);
-    mnp_status status = mlp_pass_create(e, &p->shared->b->net, o->actions, &p->pass);
+    const learner *l = shared;
+    *p = (bruno_player){.env = e, .l = l, .opts = *o, .state = bruno_start(l->numbers)};
+    p->inputs = env_alloc(e, (size_t)(o->actions * l->inputs), sizeof *p->inputs, "an agent");
+    mnp_status status = p->inputs ? MNP_OK : MNP_ENOMEM;
+    if (status == MNP_OK) status = learner_runner(e, l, bruno_to_latent, 1, NULL, 0, &p->latent);
+    if (status == MNP_OK)
+        status = learner_runner(e, l, bruno_to_reward, o->actions, NULL, 0, &p->reward);
     if (status != MNP_OK) {
         destroy(p);
         return status;
@@ -81,44 +53,36 @@ static mnp_status create(env *e, const agent_opts *o, const void *shared_part, v
     return MNP_OK;
 }
 
-/* The network's numbers for [x, action] in row `row` of the pass. */
-static void put_input(bruno_player *p, const double *x, int32_t action, int64_t row) {
-    agent_scaled_input(&p->opts, &p->shared->b->scale, x, action,
-                       p->pass.h[0] + row * p->pass.net->ld[0]);
-}
-
-static const float *raw_of(const bruno_player *p, int64_t row) {
-    int last = p->pass.net->layers;
-    return p->pass.h[last] + row * p->pass.net->ld[last];
+/* value (n): to the other side of the bijection of each of the n rows of inputs. */
+static mnp_status map(bruno_player *p, runner *r, int64_t n, double *value) {
+    r->io.feed[0] = p->inputs, r->io.feed[1] = r->io.emit[0] = value;
+    r->io.n = &n;
+    return runner_run(r, 0, 1);
 }
 
 static mnp_status act(void *self, int64_t t, const double *x, int32_t *action) {
     bruno_player *p = self;
-    const bruno *b = p->shared->b;
     double value[BANDIT_ACTIONS_MAX], h = p->state.mean;
     rng_stream s = rng_stream_at((rng_key){p->opts.seed},
                                  (rng_at){.purpose = RNG_BANDIT, .step = (uint32_t)t});
-    double sd = sqrt(bruno_mean_variance(&p->state, b->law));
+    double sd = sqrt(bruno_mean_variance(&p->state, p->l->numbers));
     if (p->opts.policy == POLICY_THOMPSON) h += sd * rng_normal(&s);
-    for (int32_t a = 0; a < p->opts.actions; a++) put_input(p, x, a, a);
-    mlp_forward(&p->pass, b->weights, p->opts.actions);
+    if (p->opts.policy == POLICY_UCB) h += p->opts.width * sd; /* the map rises with h */
     for (int32_t a = 0; a < p->opts.actions; a++) {
-        value[a] = bruno_to_reward(b, raw_of(p, a), h);
-        if (p->opts.policy == POLICY_UCB) /* the map rises: its value at an upper quantile of h */
-            value[a] = bruno_to_reward(b, raw_of(p, a), h + p->opts.width * sd);
+        agent_scaled_input(&p->opts, &p->l->scale, x, a, p->inputs + a * p->l->inputs);
+        value[a] = h;
     }
+    MNP_TRY(map(p, p->reward, p->opts.actions, value));
     *action = agent_best(value, p->opts.actions);
     return MNP_OK;
 }
 
 static mnp_status observe(void *self, const double *x, int32_t action, double reward) {
     bruno_player *p = self;
-    const bruno *b = p->shared->b;
-    double slope;
-    put_input(p, x, action, 0);
-    mlp_forward(&p->pass, b->weights, 1);
-    double y = (double)learner_y(&b->scale, reward);
-    bruno_observe(&p->state, b->law, bruno_to_latent(b, raw_of(p, 0), y, &slope));
+    double u = learner_y(&p->l->scale, reward);
+    agent_scaled_input(&p->opts, &p->l->scale, x, action, p->inputs);
+    MNP_TRY(map(p, p->latent, 1, &u));
+    bruno_observe(&p->state, p->l->numbers, u);
     return MNP_OK;
 }
 

@@ -127,7 +127,7 @@ static void posterior(by_gp *b, const process *p, const double *x, double *mean,
 
 static mnp_status reserve(by_gp *b, process *p) {
     if (p->n < p->cap) return MNP_OK;
-    int64_t cap = 2 * p->cap + 32;
+    int64_t cap = p->cap ? 2 * p->cap : 64;
     if (cap > b->gp.points) cap = b->gp.points;
     size_t old = (size_t)p->cap, fresh = (size_t)cap, dims = (size_t)b->opts.dims;
     size_t was = old * (old + 1) / 2, now = fresh * (fresh + 1) / 2;

@@ -2,9 +2,7 @@
  *
  * Every few steps it starts again from the meta-trained weights and takes a few gradient steps on a
  * random part of all observations, so the cost of a step does not grow with the history. Its file
- * is made by `mnp train --model maml`; without one it is trained on wheels first, with the options
- * of maml.h. */
-#include "bandit/agent.h"
+ * is made by `mnp train --model maml`; without one it is trained on wheels first. */
 #include "bandit/agent_file.h"
 #include "bandit/maml.h"
 
@@ -21,16 +19,16 @@ static const option_def table[] = {
 typedef struct shared {
     env *env;
     play_opts play;
-    maml *m;
+    learner *l;
 } shared;
 
 typedef struct maml_player {
     env *env;
     const shared *shared;
     agent_opts opts;
-    maml_learner learner;
-    float *x, *y;           /* (cap, inputs), (cap): everything observed, y standardised */
-    float *part_x, *part_y; /* (window): what an adaptation sees */
+    maml_adapted adapted;
+    double *x, *y;           /* (cap, inputs), (cap): everything observed, y standardised */
+    double *part_x, *part_y; /* (window): what an adaptation sees */
     int64_t n, cap;
     int64_t adapted_at; /* observations at the last adaptation; -1: none yet */
 } maml_player;
@@ -39,31 +37,16 @@ typedef struct maml_player {
 
 static void release(void *self) {
     shared *s = self;
-    maml_destroy(s->m);
+    learner_destroy(s->l);
     env_free(s->env, s);
-}
-
-static mnp_status train_first(env *e, const agent_opts *o, const maml_opts *how, pool *pool,
-                              maml **out) {
-    dataset *wheels = NULL;
-    mnp_status status = agent_wheels(e, o, pool, &wheels);
-    if (status == MNP_OK) status = maml_create(e, how, o->dims + o->actions, o->seed, out);
-    if (status == MNP_OK) status = maml_train(*out, wheels, o->seed, NULL);
-    dataset_destroy(wheels);
-    return status;
 }
 
 static mnp_status prepare(env *e, const agent_opts *o, pool *pool, void **out) {
     shared *s = env_alloc(e, 1, sizeof *s, "an agent");
     if (!s) return MNP_ENOMEM;
-    maml_opts how;
-    option_view views[2] = {{table, OPTION_COUNT(table), &s->play}, maml_view(&how)};
+    option_view play = {table, OPTION_COUNT(table), &s->play};
     s->env = e;
-    mnp_status status = options_defaults(e, views, 2);
-    if (status == MNP_OK && o->options) status = options_parse(e, views, 2, o->options);
-    if (status == MNP_OK)
-        status = o->file ? maml_load(e, o->file, &s->m) : train_first(e, o, &how, pool, &s->m);
-    if (status == MNP_OK) status = agent_check_inputs(e, o, s->m->net.width[0]);
+    mnp_status status = agent_learner(e, o, &learner_maml, &play, pool, &s->l);
     if (status != MNP_OK) {
         release(s);
         return status;
@@ -76,7 +59,7 @@ static mnp_status prepare(env *e, const agent_opts *o, pool *pool, void **out) {
 
 static void destroy(void *self) {
     maml_player *p = self;
-    maml_learner_free(p->env, &p->learner);
+    maml_adapted_free(&p->adapted);
     env_free(p->env, p->x);
     env_free(p->env, p->y);
     env_free(p->env, p->part_x);
@@ -93,7 +76,7 @@ static mnp_status create(env *e, const agent_opts *o, const void *shared_part, v
     p->part_x = env_alloc(e, (size_t)(rows * inputs), sizeof *p->part_x, "an agent's window");
     p->part_y = env_alloc(e, (size_t)rows, sizeof *p->part_y, "an agent's window");
     mnp_status status = p->part_x && p->part_y ? MNP_OK : MNP_ENOMEM;
-    if (status == MNP_OK) status = maml_learner_create(e, p->shared->m, rows, &p->learner);
+    if (status == MNP_OK) status = maml_adapted_create(e, p->shared->l, rows, &p->adapted);
     if (status != MNP_OK) {
         destroy(p);
         return status;
@@ -103,11 +86,11 @@ static mnp_status create(env *e, const agent_opts *o, const void *shared_part, v
 }
 
 /* A random part of the history, all of it while it is short. */
-static void adapt(maml_player *p) {
+static mnp_status adapt(maml_player *p) {
     int64_t inputs = p->opts.dims + p->opts.actions, window = p->shared->play.window;
     int64_t n = p->n < window ? p->n : window;
     p->adapted_at = p->n;
-    if (n == 0) return;
+    if (n == 0) return MNP_OK;
     rng_at at = {.purpose = RNG_BANDIT, .step = (uint32_t)p->n};
     rng_perm order = rng_perm_make((rng_key){p->opts.seed}, at, (uint64_t)p->n);
     for (int64_t i = 0; i < n; i++) {
@@ -115,7 +98,7 @@ static void adapt(maml_player *p) {
         for (int64_t k = 0; k < inputs; k++) p->part_x[i * inputs + k] = p->x[from * inputs + k];
         p->part_y[i] = p->y[from];
     }
-    maml_adapt(&p->learner, p->part_x, p->part_y, n);
+    return maml_adapt(&p->adapted, p->part_x, p->part_y, n);
 }
 
 enum { EAGER = 20 }; /* adapt again when the history has grown by a 20th */
@@ -126,10 +109,11 @@ static mnp_status act(void *self, int64_t t, const double *x, int32_t *action) {
     double value[BANDIT_ACTIONS_MAX];
     int64_t fresh = p->n - p->adapted_at;
     (void)t;
-    if (p->adapted_at < 0 || fresh >= p->shared->play.every || fresh * EAGER > p->n) adapt(p);
+    if (p->adapted_at < 0 || fresh >= p->shared->play.every || fresh * EAGER > p->n)
+        MNP_TRY(adapt(p));
     for (int32_t a = 0; a < p->opts.actions; a++)
-        agent_scaled_input(&p->opts, &p->shared->m->scale, x, a, p->part_x + a * inputs);
-    maml_predict(&p->learner, p->part_x, p->opts.actions, value);
+        agent_scaled_input(&p->opts, &p->shared->l->scale, x, a, p->part_x + a * inputs);
+    MNP_TRY(maml_predict(&p->adapted, p->part_x, p->opts.actions, value));
     *action = agent_best(value, p->opts.actions);
     return MNP_OK;
 }
@@ -137,9 +121,9 @@ static mnp_status act(void *self, int64_t t, const double *x, int32_t *action) {
 static mnp_status grow(maml_player *p) {
     size_t inputs = (size_t)p->opts.dims + (size_t)p->opts.actions, old = (size_t)p->cap;
     size_t cap = old ? 2 * old : 256;
-    float *x = env_grow(p->env, p->x, old * inputs, cap * inputs, sizeof *x, "an agent's history");
+    double *x = env_grow(p->env, p->x, old * inputs, cap * inputs, sizeof *x, "an agent's history");
     if (x) p->x = x;
-    float *y = x ? env_grow(p->env, p->y, old, cap, sizeof *y, "an agent's history") : NULL;
+    double *y = x ? env_grow(p->env, p->y, old, cap, sizeof *y, "an agent's history") : NULL;
     if (!y) return MNP_ENOMEM;
     p->y = y;
     p->cap = (int64_t)cap;
@@ -149,7 +133,7 @@ static mnp_status grow(maml_player *p) {
 static mnp_status observe(void *self, const double *x, int32_t action, double reward) {
     maml_player *p = self;
     int32_t inputs = p->opts.dims + p->opts.actions;
-    const learner_scale *scale = &p->shared->m->scale;
+    const learner_scale *scale = &p->shared->l->scale;
     if (p->n == p->cap) MNP_TRY(grow(p));
     agent_scaled_input(&p->opts, scale, x, action, p->x + p->n * inputs);
     p->y[p->n++] = learner_y(scale, reward);

@@ -23,9 +23,6 @@ typedef struct by_model {
     double *inputs;   /* (actions, dims + actions) */
     double *values;   /* (samples, actions)        */
     double score[BANDIT_ACTIONS_MAX];
-    /* what came since the functions were drawn: the predictor sees it at the next drawing */
-    double *wait_x, *wait_y;
-    int64_t waiting, wait_cap;
 } by_model;
 
 static void destroy(void *self) {
@@ -33,8 +30,6 @@ static void destroy(void *self) {
     predictor_destroy(b->p);
     env_free(b->env, b->inputs);
     env_free(b->env, b->values);
-    env_free(b->env, b->wait_x);
-    env_free(b->env, b->wait_y);
     env_free(b->env, b);
 }
 
@@ -73,14 +68,6 @@ static uint64_t seed_of(const by_model *b, int64_t t) {
     return (uint64_t)w.w[0] << 32 | w.w[1];
 }
 
-static mnp_status take_in(by_model *b) {
-    int64_t wide = b->opts.dims + b->opts.actions;
-    for (int64_t i = 0; i < b->waiting; i++)
-        MNP_TRY(predictor_observe(b->p, b->wait_x + i * wide, b->wait_y[i]));
-    b->waiting = 0;
-    return MNP_OK;
-}
-
 /* Mean, and with UCB some deviations, over the functions. */
 static void scores(by_model *b) {
     int32_t actions = b->opts.actions;
@@ -100,7 +87,6 @@ static mnp_status act(void *self, int64_t t, const double *x, int32_t *action) {
     by_model *b = self;
     int32_t actions = b->opts.actions, wide = b->opts.dims + actions;
     if (due(b, t)) {
-        MNP_TRY(take_in(b));
         MNP_TRY(predictor_draw_latents(b->p, seed_of(b, t), b->samples));
         b->drawn_at = t;
     }
@@ -113,29 +99,10 @@ static mnp_status act(void *self, int64_t t, const double *x, int32_t *action) {
 
 /* ---- observing ------------------------------------------------------------------------------- */
 
-static mnp_status reserve(by_model *b, int64_t count, size_t wide) {
-    if (count <= b->wait_cap) return MNP_OK;
-    int64_t cap = 2 * b->wait_cap + 16;
-    size_t old = (size_t)b->wait_cap, fresh = (size_t)cap;
-    double *x = env_grow(b->env, b->wait_x, old * wide, fresh * wide, sizeof *x, "the history");
-    if (!x) return MNP_ENOMEM;
-    b->wait_x = x;
-    double *y = env_grow(b->env, b->wait_y, old, fresh, sizeof *y, "the history");
-    if (!y) return MNP_ENOMEM;
-    b->wait_y = y;
-    b->wait_cap = cap;
-    return MNP_OK;
-}
-
-/* The predictor forgets its functions when its set changes, so observations wait for the next
- * drawing. */
 static mnp_status observe(void *self, const double *x, int32_t action, double reward) {
     by_model *b = self;
-    int64_t wide = b->opts.dims + b->opts.actions;
-    MNP_TRY(reserve(b, b->waiting + 1, (size_t)wide));
-    agent_input(&b->opts, x, action, b->wait_x + b->waiting * wide);
-    b->wait_y[b->waiting++] = reward;
-    return MNP_OK;
+    agent_input(&b->opts, x, action, b->inputs);
+    return predictor_extend(b->p, b->inputs, reward);
 }
 
 #define BY_MODEL                                                                                   \

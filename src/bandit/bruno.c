@@ -1,95 +1,39 @@
-/* bruno.c: the law and the bijection of bruno.h, and its files. */
+/* bruno.c: see bruno.h. Training is Adam on the mean negative log-likelihood per point of whole
+ * functions, which is the sum of all one-step predictions in any order. */
 #include "bandit/bruno.h"
 
 #include <math.h>
 
-#include "op/rqs_math.h"
-
 static const option_def table[] = {
-    OPTION_INT(bruno_opts, hidden, "64", 1, MODEL_WIDTH_MAX, "width of the hidden layers"),
-    OPTION_INT(bruno_opts, layers, "3", 1, MLP_LAYERS_MAX, "layers of weights"),
-    OPTION_INT(bruno_opts, bins, "8", 2, RQS_BINS_MAX, "bins of the spline"),
-    OPTION_INT(bruno_opts, steps, "3000", 1, 1e8, "training steps"),
-    OPTION_INT(bruno_opts, batch, "16", 1, 1e5, "functions in a step"),
-    OPTION_REAL(bruno_opts, lr, "1e-3", 0, 1, "learning rate at the start"),
-    OPTION_REAL(bruno_opts, jitter, "0.02", 0, 10,
+    OPTION_INT(learner_opts, hidden, "64", 1, MODEL_WIDTH_MAX, "width of the hidden layers"),
+    OPTION_INT(learner_opts, layers, "3", 1, MLP_LAYERS_MAX, "layers of weights"),
+    OPTION_INT(learner_opts, bins, "8", 2, RQS_BINS_MAX, "bins of the spline"),
+    OPTION_INT(learner_opts, steps, "3000", 1, 1e8, "training steps"),
+    OPTION_INT(learner_opts, batch, "16", 1, 1e5, "functions in a step"),
+    OPTION_REAL(learner_opts, lr, "1e-3", 0, 1, "learning rate at the start"),
+    OPTION_REAL(learner_opts, jitter, "0.02", 0, 10,
                 "noise added to rewards in training, in their standard deviations"),
 };
 
-option_view bruno_view(bruno_opts *o) {
-    return (option_view){table, OPTION_COUNT(table), o};
-}
-
-static mlp net_of(const bruno_opts *o, int32_t inputs) {
-    return mlp_make((int)o->layers, inputs, (int32_t)o->hidden, (int32_t)(3 * o->bins + 1));
-}
-
-mnp_status bruno_create(env *e, const bruno_opts *o, int32_t inputs, uint64_t seed, bruno **out) {
-    *out = NULL;
-    bruno *b = env_alloc(e, 1, sizeof *b, "an agent");
-    if (!b) return MNP_ENOMEM;
-    b->e = e;
-    b->opts = *o;
-    b->spline = (rqs_opts){(int32_t)o->bins, 5, 1e-3, 1e-3, 1e-3};
-    b->net = net_of(o, inputs);
-    learner_scale_none(&b->scale);
-    b->weights = env_alloc(e, (size_t)b->net.words, sizeof *b->weights, "an agent's weights");
-    if (!b->weights) {
-        bruno_destroy(b);
-        return MNP_ENOMEM;
-    }
-    mlp_init(&b->net, seed, 0, b->weights);
-    *out = b;
-    return MNP_OK;
-}
-
-void bruno_destroy(bruno *b) {
-    if (!b) return;
-    env_free(b->e, b->weights);
-    learner_origin_free(b->e, &b->origin);
-    env_free(b->e, b);
+static int n_numbers(const learner_opts *o) {
+    (void)o;
+    return 2;
 }
 
 /* ---- the exchangeable Gaussian --------------------------------------------------------------- */
 
-static double share(const double law[2]) {
-    return 1 / (1 + exp(-law[1]));
-}
-
-void bruno_law(const double law[2], double *v, double *c) {
+static void variances(const double law[2], double *v, double *c) {
     *v = exp(law[0]);
-    *c = *v * share(law);
-}
-
-/* With a = v - c, b = a + n c, S = sum u, Q = sum u^2:
- *   log p = -(n log 2 pi + (n - 1) log a + log b + Q / a - c S^2 / (a b)) / 2 */
-double bruno_logp(const double law[2], const double *u, int64_t n, double *du, double dlaw[2]) {
-    double v, c, S = 0, Q = 0, count = (double)n;
-    bruno_law(law, &v, &c);
-    double a = v * (1 - share(law)), b = a + count * c;
-    for (int64_t i = 0; i < n; i++) S += u[i], Q += u[i] * u[i];
-    double logp = -0.5 * (count * log(2 * 3.14159265358979323846) + (count - 1) * log(a) + log(b) +
-                          Q / a - c * S * S / (a * b));
-    if (!du) return logp;
-    for (int64_t i = 0; i < n; i++) du[i] = -(u[i] - c * S / b) / a;
-    double by_a =
-        -0.5 * ((count - 1) / a + 1 / b - Q / (a * a) + c * S * S * (a + b) / (a * a * b * b));
-    double by_c = -0.5 * (count / b - S * S / (a * b) + c * S * S * count / (a * b * b));
-    double turn = v * share(law) * (1 - share(law)); /* d c / d logit = - d a / d logit */
-    dlaw[0] += by_a * a + by_c * c;
-    dlaw[1] += (by_c - by_a) * turn;
-    return logp;
+    *c = *v / (1 + exp(-law[1]));
 }
 
 bruno_state bruno_start(const double law[2]) {
-    double v, c;
-    bruno_law(law, &v, &c);
-    return (bruno_state){0, 0, v};
+    return (bruno_state){0, 0, exp(law[0])};
 }
 
 void bruno_observe(bruno_state *s, const double law[2], double u) {
     double v, c;
-    bruno_law(law, &v, &c);
+    variances(law, &v, &c);
     double d = c / (v + c * (double)s->n);
     s->mean = (1 - d) * s->mean + d * u;
     s->variance = (1 - d) * s->variance + d * (v - c);
@@ -98,111 +42,130 @@ void bruno_observe(bruno_state *s, const double law[2], double u) {
 
 double bruno_mean_variance(const bruno_state *s, const double law[2]) {
     double v, c;
-    bruno_law(law, &v, &c);
+    variances(law, &v, &c);
     return fmax(s->variance - (v - c), 0);
 }
 
 /* ---- the bijection --------------------------------------------------------------------------- */
 
-/* The network's numbers are offsets from the identity: m = 0, s = 0, inner slopes 1. */
-#define SLOPE_ONE 0.54132485461291811 /* softplus(it) = 1 */
-#define LOG_SCALE 4.0                 /* s stays within +- this */
+#define SLOPE_ONE 0.54132485461291811 /* softplus(it) = 1: where inner slopes start */
+#define LOG_SCALE 4.0                 /* s stays within +- this                     */
 
+/* raw numbers of the affine map and of the spline, both offsets from the identity. The affine op
+ * divides by exp(its s) where this map multiplies, hence the sign; its m then has the other, too,
+ * and so has y (see flip). */
 typedef struct bend {
-    double m, s, s_raw; /* s_raw: d s / d raw */
-    rqs_spline f;
+    val affine, spline;
 } bend;
 
-static void bend_make(const bruno *b, const float *raw, bend *out) {
-    double numbers[3 * RQS_BINS_MAX];
-    int32_t K = b->spline.bins;
-    for (int32_t j = 0; j < 3 * K - 1; j++)
-        numbers[j] = (double)raw[2 + j] + (j < 2 * K ? 0 : SLOPE_ONE);
-    double t = tanh((double)raw[1] / LOG_SCALE);
-    out->m = (double)raw[0];
-    out->s = LOG_SCALE * t;
-    out->s_raw = 1 - t * t;
-    rqs_build(&b->spline, numbers, &out->f);
+static bend bend_of(graph *g, const learner *l) {
+    int32_t K = (int32_t)l->opts.bins;
+    const learner_head heads[] = {{".affine", 2}, {".spline", 3 * K - 1}};
+    val x = op_feed(g, "x", EXT_N, 0, l->inputs, false, false), out[2] = {VAL_NONE, VAL_NONE};
+    learner_net(g, l, x, heads, 2, out);
+    return (bend){op_scale(g, out[0], -1.0, 0.0), op_scale(g, out[1], 1.0, SLOPE_ONE)};
 }
 
-double bruno_to_latent(const bruno *b, const float *raw, double y, double *log_slope) {
-    bend g;
-    bend_make(b, raw, &g);
-    double x = exp(g.s) * (y - g.m);
-    rqs_place at = rqs_place_x(&g.f, x);
-    *log_slope = g.s + (at.inside ? rqs_log_slope(&at) : 0);
-    return at.inside ? rqs_y_of(&g.f, &at) : x;
+static val flip(graph *g, val y) {
+    return op_scale(g, y, -1.0, 0.0);
 }
 
-double bruno_to_reward(const bruno *b, const float *raw, double u) {
-    bend g;
-    bend_make(b, raw, &g);
-    rqs_place at = rqs_place_y(&g.f, u);
-    double x = at.inside ? rqs_x_of(&g.f, &at) : u;
-    return g.m + exp(-g.s) * x;
+static const affine_opts affine = {.kind = AFFINE_EXP_TANH, .kappa = LOG_SCALE};
+
+static rqs_opts spline(const learner *l) {
+    return (rqs_opts){(int32_t)l->opts.bins, 5, 1e-3, 1e-3, 1e-3};
 }
 
-void bruno_to_latent_grad(const bruno *b, const float *raw, double y, double du, double dL,
-                          float *out) {
-    double spline[3 * RQS_BINS_MAX] = {0};
-    bend g;
-    bend_make(b, raw, &g);
-    double scale = exp(g.s), x = scale * (y - g.m), by_x = du;
-    rqs_place at = rqs_place_x(&g.f, x);
-    if (at.inside) {
-        rqs_partials Y, L, q;
-        rqs_derive(&at, &Y, &L);
-        q = (rqs_partials){.xk = du * Y.xk + dL * L.xk,
-                           .yk = du * Y.yk + dL * L.yk,
-                           .w = du * Y.w + dL * L.w,
-                           .h = du * Y.h + dL * L.h,
-                           .d0 = du * Y.d0 + dL * L.d0,
-                           .d1 = du * Y.d1 + dL * L.d1};
-        by_x = du * Y.x + dL * L.x;
-        rqs_raw_grad(&g.f, at.k, &q, spline);
+static mapped to_latent(graph *g, const learner *l) {
+    bend b = bend_of(g, l);
+    rqs_opts o = spline(l);
+    val y = op_feed_scalars(g, "y", EXT_N, false, false);
+    mapped at = op_affine_to_noise(g, flip(g, y), b.affine, VAL_NONE, &affine);
+    return op_rqs_to_noise(g, flip(g, at.y), b.spline, at.logdet, &o);
+}
+
+void bruno_to_latent(graph *g, const model_spec *s, void *arg) {
+    (void)s;
+    mapped u = to_latent(g, arg);
+    op_emit(g, u.y);
+    op_emit(g, u.logdet);
+}
+
+void bruno_to_reward(graph *g, const model_spec *s, void *arg) {
+    (void)s;
+    bend b = bend_of(g, arg);
+    rqs_opts o = spline(arg);
+    val u = op_feed_scalars(g, "u", EXT_N, false, false);
+    mapped at = op_rqs_to_data(g, u, b.spline, VAL_NONE, &o);
+    at = op_affine_to_data(g, flip(g, at.y), b.affine, VAL_NONE, &affine);
+    op_emit(g, flip(g, at.y));
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+static void record(graph *g, const learner *l) {
+    mapped u = to_latent(g, l);
+    val law = graph_param(g, "law", 1, 2, (param_init){.kind = INIT_ZERO});
+    val logp = op_add(g, op_exchangeable_logp(g, u.y, law), op_sum_rows(g, u.logdet, ROWS_ALL));
+    val loss = op_per_point(g, logp, ROWS_ALL, -1.0);
+    op_report(g, loss, VAL_NONE, VAL_NONE);
+    op_append_grad(g, loss);
+    op_update(g);
+}
+
+static void record_step(graph *g, const model_spec *s, void *arg) {
+    (void)s;
+    record(g, arg);
+}
+
+typedef struct run {
+    learner *l;
+    const dataset *d;
+    uint64_t seed;
+    episodes ep;
+    runner *r;
+    float *moments;
+} run;
+
+static mnp_status train_step(void *self, int64_t step, double *loss) {
+    run *t = self;
+    episodes *ep = &t->ep;
+    episodes_draw(ep, t->d, &t->l->scale, t->seed, step);
+    for (int64_t item = 0; item < ep->count; item++) {
+        rng_at at = {.purpose = RNG_NOISE, .step = (uint32_t)step, .function = (uint32_t)item};
+        rng_stream s = rng_stream_at((rng_key){t->seed}, at);
+        for (int64_t i = 0; i < ep->points[item]; i++)
+            ep->y[item * ep->longest + i] += t->l->opts.jitter * rng_normal(&s);
     }
-    out[0] = (float)(-scale * by_x);
-    out[1] = (float)((by_x * x + dL) * g.s_raw);
-    for (int32_t j = 0; j < 3 * b->spline.bins - 1; j++) out[2 + j] = (float)spline[j];
+    MNP_TRY(t->r->b->run(t->r->exec, &t->r->io, ep->count, 1));
+    *loss = t->r->step.loss;
+    return MNP_OK;
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
-
-static learner_file file_of(bruno *b, const option_view *view) {
-    return (learner_file){.kind = "c-bruno",
-                          .options = view,
-                          .net = &b->net,
-                          .weights = b->weights,
-                          .numbers = b->law,
-                          .n_numbers = 2,
-                          .scale = &b->scale,
-                          .origin = &b->origin};
-}
-
-mnp_status bruno_save(env *e, const bruno *b, const char *path) {
-    bruno copy = *b;
-    option_view view = bruno_view(&copy.opts);
-    learner_file f = file_of(&copy, &view);
-    return learner_write(e, path, &f);
-}
-
-mnp_status bruno_load(env *e, const char *path, bruno **out) {
-    bruno_opts o;
-    option_view view = bruno_view(&o);
-    safetensors_file *file = NULL;
-    int32_t inputs;
-    *out = NULL;
-    MNP_TRY(learner_open(e, path, "c-bruno", &view, &file, &inputs));
-    mlp net = net_of(&o, inputs);
-    mnp_status status = learner_holds(e, path, file, &net);
-    if (status == MNP_OK) status = bruno_create(e, &o, inputs, 0, out);
+static mnp_status train(learner *l, const dataset *d, uint64_t seed, pool *pool,
+                        const learner_watch *watch) {
+    run t = {.l = l, .d = d, .seed = seed};
+    float *law = l->weights + l->params.list[params_find(&l->params, "law")].offset;
+    mnp_status status = episodes_create(l->e, d, l->opts.batch, &t.ep);
+    if (status == MNP_OK)
+        status = learner_optimiser(l, record_step, d->longest, 5.0, pool, &t.moments, &t.r);
     if (status == MNP_OK) {
-        learner_file f = file_of(*out, &view);
-        status = learner_read(e, path, file, &f);
+        exec_io *io = &t.r->io;
+        io->feed[0] = t.ep.x, io->feed_stride[0] = t.ep.longest * l->inputs;
+        io->feed[1] = t.ep.y, io->feed_stride[1] = t.ep.longest;
+        io->n = t.ep.points;
+        status = learner_run(l, train_step, &t, watch);
     }
-    safetensors_destroy(file);
-    if (status == MNP_OK) return MNP_OK;
-    bruno_destroy(*out);
-    *out = NULL;
+    for (int k = 0; k < 2; k++) l->numbers[k] = (double)law[k];
+    episodes_free(l->e, &t.ep);
+    runner_destroy(t.r);
+    env_free(l->e, t.moments);
     return status;
 }
+
+const learner_def learner_cbruno = {.kind = "c-bruno",
+                                    .options = table,
+                                    .n_options = OPTION_COUNT(table),
+                                    .n_numbers = n_numbers,
+                                    .record = record,
+                                    .train = train};

@@ -1,52 +1,171 @@
-/* learner.c: episodes and files, see learner.h. */
+/* learner.c: see learner.h. Training runs on the CPU and for this process alone. */
 #include "bandit/learner.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/format.h"
-#include "util/real.h"
 #include "util/text.h"
+
+const learner_def *learner_find(const char *kind) {
+    static const learner_def *const all[] = {&learner_maml, &learner_cbruno};
+    for (size_t k = 0; kind && k < sizeof all / sizeof *all; k++)
+        if (strcmp(all[k]->kind, kind) == 0) return all[k];
+    return NULL;
+}
+
+option_view learner_view(const learner_def *def, learner_opts *o) {
+    return (option_view){def->options, def->n_options, o};
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+mnp_status learner_declare(env *e, const learner_def *def, const learner_opts *o, int32_t inputs,
+                           learner **out) {
+    *out = NULL;
+    if (inputs > LEARNER_INPUTS_MAX)
+        return env_fail(e, MNP_EINVAL, "%d inputs are too many for this agent; %d are possible",
+                        (int)inputs, LEARNER_INPUTS_MAX);
+    learner *l = env_alloc(e, 1, sizeof *l, "an agent");
+    if (!l) return MNP_ENOMEM;
+    *l = (learner){.e = e, .def = def, .opts = *o, .inputs = inputs};
+    learner_scale_none(&l->scale);
+    if (def->start) def->start(l);
+    graph g;
+    params_init(&l->params);
+    graph_init(&g, e, &l->params);
+    def->record(&g, l);
+    mnp_status status = g.status;
+    graph_free(&g);
+    params_seal(&l->params);
+    if (status == MNP_OK)
+        *out = l;
+    else
+        learner_destroy(l);
+    return status;
+}
+
+mnp_status learner_place(learner *l) {
+    l->weights = env_alloc(l->e, (size_t)l->params.words, sizeof(float), "an agent's weights");
+    return l->weights ? MNP_OK : MNP_ENOMEM;
+}
+
+mnp_status learner_create(env *e, const learner_def *def, const learner_opts *o, int32_t inputs,
+                          uint64_t seed, learner **out) {
+    MNP_TRY(learner_declare(e, def, o, inputs, out));
+    mnp_status status = learner_place(*out);
+    if (status == MNP_OK) {
+        nn_init_weights(&(*out)->params, seed, (*out)->weights);
+        return MNP_OK;
+    }
+    learner_destroy(*out);
+    *out = NULL;
+    return status;
+}
+
+void learner_destroy(learner *l) {
+    if (!l) return;
+    params_free(l->e, &l->params);
+    env_free(l->e, l->weights);
+    env_free(l->e, l->data);
+    env_free(l->e, l->x_names);
+    env_free(l->e, l);
+}
+
+/* ---- the network ----------------------------------------------------------------------------- */
+
+static val layer(graph *g, val x, int k, const learner_head *to, act_kind act, double gain) {
+    char w[32], b[32];
+    int32_t in = graph_at(g, x)->cols;
+    snprintf(w, sizeof w, "w%d%s", k, to->name);
+    snprintf(b, sizeof b, "b%d%s", k, to->name);
+    param_init init = {.kind = INIT_NORMAL, .gain = gain * sqrt(2.0 / in)};
+    return op_linear(g, x, graph_param(g, w, in, to->cols, init),
+                     graph_param(g, b, 1, to->cols, (param_init){.kind = INIT_ZERO}), act,
+                     VAL_NONE);
+}
+
+void learner_net(graph *g, const learner *l, val x, const learner_head *heads, int n_heads,
+                 val *out) {
+    const learner_head hidden = {"", (int32_t)l->opts.hidden};
+    int last = (int)l->opts.layers - 1;
+    for (int k = 0; k < last; k++) x = layer(g, x, k, &hidden, ACT_RELU, 1.0);
+    for (int k = 0; k < n_heads; k++) out[k] = layer(g, x, last, &heads[k], ACT_NONE, 0.1);
+}
+
+mnp_status learner_runner(env *e, const learner *l, runner_record record, int64_t rows, pool *pool,
+                          int32_t slots, runner **out) {
+    runner_opts o = {.pool = pool, .capacity = {rows, 0, 1}, .slots = slots};
+    return runner_make_over(e, &l->params, l->weights, NULL, &o, record, (void *)(uintptr_t)l, out);
+}
+
+mnp_status learner_optimiser(learner *l, runner_record record, int64_t rows, double clip,
+                             pool *pool, float **moments, runner **out) {
+    size_t words = (size_t)l->params.words;
+    MNP_TRY(learner_runner(l->e, l, record, rows, pool, 0, out));
+    *moments = env_alloc(l->e, 2 * words, sizeof **moments, "an optimiser's moments");
+    if (!*moments) return MNP_ENOMEM;
+    (*out)->step = (step_block){.total = l->opts.steps,
+                                .schedule = 1,
+                                .rate_max = l->opts.lr,
+                                .beta1 = 0.9,
+                                .beta2 = 0.999,
+                                .eps = 1e-8,
+                                .clip = clip,
+                                .bad_item = -1};
+    (*out)->io.moment1 = *moments, (*out)->io.moment2 = *moments + words;
+    return MNP_OK;
+}
 
 /* ---- episodes -------------------------------------------------------------------------------- */
 
-mnp_status episode_create(env *e, const dataset *d, episode *out) {
-    *out = (episode){0};
-    out->x = env_alloc(e, (size_t)(d->longest * d->x_dim), sizeof *out->x, "an episode");
-    out->y = env_alloc(e, (size_t)d->longest, sizeof *out->y, "an episode");
-    if (out->x && out->y) return MNP_OK;
-    episode_free(e, out);
+mnp_status episodes_create(env *e, const dataset *d, int64_t count, episodes *out) {
+    *out = (episodes){.count = count, .longest = d->longest};
+    size_t rows = (size_t)(count * d->longest);
+    out->x = env_alloc(e, rows * (size_t)d->x_dim, sizeof *out->x, "episodes");
+    out->y = env_alloc(e, rows, sizeof *out->y, "episodes");
+    out->points = env_alloc(e, 2 * (size_t)count, sizeof *out->points, "episodes");
+    if (out->points) out->context = out->points + count;
+    if (out->x && out->y && out->points) return MNP_OK;
+    episodes_free(e, out);
     return MNP_ENOMEM;
 }
 
-void episode_free(env *e, episode *ep) {
+void episodes_free(env *e, episodes *ep) {
     env_free(e, ep->x);
     env_free(e, ep->y);
-    *ep = (episode){0};
+    env_free(e, ep->points);
+    *ep = (episodes){0};
 }
 
 static int64_t within(int64_t v, int64_t lo, int64_t hi) {
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-void episode_draw(episode *ep, const dataset *d, const learner_scale *scale, uint64_t seed,
-                  int64_t step, int64_t item) {
+static void draw_one(episodes *ep, const dataset *d, const learner_scale *scale, uint64_t seed,
+                     int64_t step, int64_t item) {
     rng_at at = {.purpose = RNG_SPLIT, .step = (uint32_t)step, .function = (uint32_t)item};
     rng_stream s = rng_stream_at((rng_key){seed}, at);
     int64_t f = (int64_t)rng_below(&s, (uint64_t)d->functions), first = d->start[f];
     int64_t n = d->start[f + 1] - first;
     int64_t hi = within(d->policy.context_hi, 1, n - 1), lo = within(d->policy.context_lo, 1, hi);
-    ep->context = lo + (int64_t)rng_below(&s, (uint64_t)(hi - lo + 1));
-    ep->points = within(ep->context + EPISODE_TARGETS, 0, n);
+    int64_t context = lo + (int64_t)rng_below(&s, (uint64_t)(hi - lo + 1));
+    ep->context[item] = context;
+    ep->points[item] = within(context + EPISODE_TARGETS, 0, n);
     at.sample = 1; /* a place of its own beside the stream's */
     rng_perm order = rng_perm_make((rng_key){seed}, at, (uint64_t)n);
-    for (int64_t i = 0; i < ep->points; i++) {
+    double *x = ep->x + item * ep->longest * d->x_dim, *y = ep->y + item * ep->longest;
+    for (int64_t i = 0; i < ep->points[item]; i++) {
         int64_t from = first + (int64_t)rng_perm_apply(&order, (uint64_t)i);
         for (int32_t k = 0; k < d->x_dim; k++)
-            ep->x[i * d->x_dim + k] =
+            x[i * d->x_dim + k] =
                 learner_x(scale, k, (double)d->x[from * d->x_dim + k] + d->x_origin[k]);
-        ep->y[i] = learner_y(scale, dataset_raw_y(d, from));
+        y[i] = learner_y(scale, dataset_raw_y(d, from));
     }
+}
+
+void episodes_draw(episodes *ep, const dataset *d, const learner_scale *scale, uint64_t seed,
+                   int64_t step) {
+    for (int64_t item = 0; item < ep->count; item++) draw_one(ep, d, scale, seed, step, item);
 }
 
 /* ---- scales ---------------------------------------------------------------------------------- */
@@ -57,6 +176,7 @@ void learner_scale_none(learner_scale *s) {
     for (int k = 0; k < LEARNER_INPUTS_MAX; k++) s->x[k][0] = 0, s->x[k][1] = 1;
 }
 
+/* Mean and standard deviation; 1 where all are equal. */
 static void measure(const float *values, int64_t n, int64_t stride, double out[2]) {
     double sum = 0, squares = 0, count = (double)n;
     for (int64_t i = 0; i < n; i++) sum += (double)values[i * stride];
@@ -68,10 +188,7 @@ static void measure(const float *values, int64_t n, int64_t stride, double out[2
     out[1] = squares > 0 ? sqrt(squares / count) : 1;
 }
 
-mnp_status learner_scale_of(env *e, const dataset *d, learner_scale *out) {
-    if (d->x_dim > LEARNER_INPUTS_MAX)
-        return env_fail(e, MNP_EINVAL, "%d inputs are too many for this agent; %d are possible",
-                        (int)d->x_dim, LEARNER_INPUTS_MAX);
+static void scale_of(const dataset *d, learner_scale *out) {
     learner_scale_none(out);
     measure(d->y, d->points, 1, out->y);
     out->y[0] += d->y_origin;
@@ -79,223 +196,45 @@ mnp_status learner_scale_of(env *e, const dataset *d, learner_scale *out) {
         measure(d->x + k, d->points, d->x_dim, out->x[k]);
         out->x[k][0] += d->x_origin[k];
     }
-    return MNP_OK;
-}
-
-double learner_rate(double rate, int64_t step, int64_t steps) {
-    return rate * 0.5 * (1 + cos(3.14159265358979323846 * (double)step / (double)steps));
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-mnp_status learner_take(env *e, const dataset *d, const mlp *net, learner_scale *scale,
-                        learner_origin *origin) {
-    if (d->x_dim != net->width[0])
-        return env_fail(e, MNP_EINVAL, "the agent has %d inputs, the data %d", (int)net->width[0],
-                        (int)d->x_dim);
-    MNP_TRY(learner_scale_of(e, d, scale));
-    return learner_origin_of(e, d, origin);
-}
-
-mnp_status learner_run(env *e, int64_t steps, double (*step)(void *self, int64_t k), void *self,
-                       const learner_watch *watch) {
-    mnp_status status = MNP_OK;
-    for (int64_t k = 0; k < steps && status == MNP_OK; k++) {
-        double loss = step(self, k);
-        if (env_cancelled(e)) status = env_fail(e, MNP_ECANCELLED, "cancelled");
-        if (watch && watch->progress) watch->progress(watch->user, k + 1, steps, loss);
-    }
-    return status;
-}
-
-/* ---- origins --------------------------------------------------------------------------------- */
-
-mnp_status learner_origin_of(env *e, const dataset *d, learner_origin *out) {
+static mnp_status note_origin(learner *l, const dataset *d) {
     buf names;
-    buf_init(&names, e);
-    learner_origin_free(e, out);
+    buf_init(&names, l->e);
     for (int32_t k = 0; k < d->x_dim; k++) buf_printf(&names, "%s%s", k ? "," : "", d->x_names[k]);
-    out->data = env_strdup(e, d->name);
-    out->x_names = env_strdup(e, buf_str(&names));
+    env_free(l->e, l->data);
+    env_free(l->e, l->x_names);
+    l->data = env_strdup(l->e, d->name);
+    l->x_names = env_strdup(l->e, buf_str(&names));
     mnp_status status = names.status;
     buf_free(&names);
-    return out->data && out->x_names ? status : MNP_ENOMEM;
+    return l->data && l->x_names ? status : MNP_ENOMEM;
 }
 
-void learner_origin_free(env *e, learner_origin *o) {
-    env_free(e, o->data);
-    env_free(e, o->x_names);
-    *o = (learner_origin){0};
+mnp_status learner_train(learner *l, const dataset *d, uint64_t seed, pool *pool,
+                         const learner_watch *watch) {
+    env *e = l->e, alone = *e;
+    if (d->x_dim != l->inputs)
+        return env_fail(e, MNP_EINVAL, "the agent has %d inputs, the data %d", (int)l->inputs,
+                        (int)d->x_dim);
+    scale_of(d, &l->scale);
+    MNP_TRY(note_origin(l, d));
+    alone.comm = NULL; /* in a job of many ranks, too */
+    l->e = &alone;
+    mnp_status status = l->def->train(l, d, seed, pool, watch);
+    l->e = e;
+    return status == MNP_OK ? MNP_OK : env_fail(e, status, "%s", alone.error);
 }
 
-static mnp_status read_origin(env *e, const safetensors_file *file, learner_origin *out) {
-    const char *data = safetensors_meta_get(file, "data");
-    const char *names = safetensors_meta_get(file, "x_names");
-    out->data = env_strdup(e, data ? data : "");
-    out->x_names = env_strdup(e, names ? names : "");
-    return out->data && out->x_names ? MNP_OK : MNP_ENOMEM;
-}
-
-/* ---- writing --------------------------------------------------------------------------------- */
-
-enum { TENSORS_MAX = 2 * MLP_LAYERS_MAX + 2, TENSOR_NAME = 16, LOGARITHM_MAX = 80 };
-
-static const char format_name[] = "mnp-agent";
-
-/* Name, shape and place among the weights of the k-th matrix: w0, b0, w1, ... */
-static int64_t matrix_of(const mlp *net, int k, char name[TENSOR_NAME], int64_t shape[2]) {
-    int l = k / 2;
-    bool bias = k % 2;
-    snprintf(name, TENSOR_NAME, "%c%d", bias ? 'b' : 'w', l);
-    shape[0] = bias ? 1 : net->width[l];
-    shape[1] = net->width[l + 1];
-    return bias ? net->bias[l] : net->weight[l];
-}
-
-static void write_meta(const learner_file *f, const buf *options, char inputs[32],
-                       safetensors_meta meta[6]) {
-    snprintf(inputs, 32, "%d", (int)f->net->width[0]);
-    meta[0] = (safetensors_meta){"format", format_name};
-    meta[1] = (safetensors_meta){"agent", f->kind};
-    meta[2] = (safetensors_meta){"options", buf_str(options)};
-    meta[3] = (safetensors_meta){"inputs", inputs};
-    meta[4] = (safetensors_meta){"data", f->origin->data ? f->origin->data : ""};
-    meta[5] = (safetensors_meta){"x_names", f->origin->x_names ? f->origin->x_names : ""};
-}
-
-mnp_status learner_write(env *e, const char *path, const learner_file *f) {
-    safetensors_tensor tensors[TENSORS_MAX];
-    safetensors_meta meta[6];
-    char names[TENSORS_MAX][TENSOR_NAME], inputs[32];
-    int count = 0;
-    buf options;
-    buf_init(&options, e);
-    float *dense = env_alloc(e, (size_t)f->net->words, sizeof *dense, "the weights of a file"), *to;
-    mnp_status status = dense ? options_print(&options, f->options, 1) : MNP_ENOMEM;
-    if (status != MNP_OK) goto done;
-    to = dense;
-    for (; count < 2 * f->net->layers; count++) {
-        int64_t shape[2], ld = f->net->ld[count / 2 + 1];
-        const float *from = f->weights + matrix_of(f->net, count, names[count], shape);
-        tensors[count] =
-            (safetensors_tensor){names[count], SAFETENSORS_F32, 2, {shape[0], shape[1]}, to, 0};
-        for (int64_t r = 0; r < shape[0]; r++, to += shape[1])
-            memcpy(to, from + r * ld, (size_t)shape[1] * sizeof *to);
-    }
-    tensors[count++] = (safetensors_tensor){
-        "scale", SAFETENSORS_F64, 2, {1 + f->net->width[0], 2}, (double *)f->scale, 0};
-    tensors[count++] =
-        (safetensors_tensor){"numbers", SAFETENSORS_F64, 1, {f->n_numbers}, f->numbers, 0};
-    write_meta(f, &options, inputs, meta);
-    status = safetensors_write(e, path, meta, 6, tensors, (size_t)count);
-done:
-    env_free(e, dense);
-    buf_free(&options);
-    return status;
-}
-
-/* ---- reading --------------------------------------------------------------------------------- */
-
-static mnp_status open_any(env *e, const char *path, safetensors_file **file, const char **kind) {
-    MNP_TRY(safetensors_read(e, path, AGENT_FILE_MAX, file));
-    const char *format = safetensors_meta_get(*file, "format");
-    *kind = safetensors_meta_get(*file, "agent");
-    if (format && *kind && strcmp(format, format_name) == 0) return MNP_OK;
-    safetensors_destroy(*file);
-    *file = NULL;
-    return env_fail(e, MNP_EFORMAT, "%s is not the file of a trained agent", path);
-}
-
-mnp_status learner_kind(env *e, const char *path, char out[OPTION_NAME_MAX],
-                        char x_names[LEARNER_NAMES]) {
-    safetensors_file *file = NULL;
-    const char *kind;
-    MNP_TRY(open_any(e, path, &file, &kind));
-    snprintf(out, OPTION_NAME_MAX, "%s", kind);
-    const char *names = safetensors_meta_get(file, "x_names");
-    if (x_names) snprintf(x_names, LEARNER_NAMES, "%s", names ? names : "");
-    safetensors_destroy(file);
-    return MNP_OK;
-}
-
-mnp_status learner_open(env *e, const char *path, const char *kind, const option_view *options,
-                        safetensors_file **file, int32_t *inputs) {
-    const char *found, *text, *number;
-    int64_t count = 0;
-    MNP_TRY(open_any(e, path, file, &found));
-    text = safetensors_meta_get(*file, "options");
-    number = safetensors_meta_get(*file, "inputs");
-    const char *version = safetensors_meta_get(*file, "version"); /* the first had none */
-    mnp_status status = format_check(e, "an agent", version ? version : "1", "1");
-    if (status == MNP_OK && strcmp(found, kind) != 0)
-        status = env_fail(e, MNP_EFORMAT, "it holds an agent of kind %.40s, not %s", found, kind);
-    else if (status == MNP_OK && (!text || !number || text_parse_int64(number, &count) != TEXT_OK ||
-                                  count < 1 || count > LEARNER_INPUTS_MAX))
-        status = env_fail(e, MNP_EFORMAT, "options or inputs are missing or wrong");
-    if (status == MNP_OK) status = format_options(e, options, text);
-    *inputs = (int32_t)count;
-    if (status != MNP_OK) {
-        env_context(e, status, "%s", path);
-        safetensors_destroy(*file);
-        *file = NULL;
-    }
-    return status;
-}
-
-static mnp_status find(env *e, const char *path, const safetensors_file *file, const char *name,
-                       int64_t count, const safetensors_tensor **out) {
-    *out = safetensors_find(file, name);
-    if (*out && (*out)->count == (size_t)count) return MNP_OK;
-    return env_fail(e, MNP_EFORMAT, "%s: the array %s is missing or has another size", path, name);
-}
-
-mnp_status learner_holds(env *e, const char *path, const safetensors_file *file, const mlp *net) {
-    const safetensors_tensor *t;
-    for (int k = 0; k < 2 * net->layers; k++) {
-        char name[TENSOR_NAME];
-        int64_t shape[2];
-        (void)matrix_of(net, k, name, shape);
-        MNP_TRY(find(e, path, file, name, shape[0] * shape[1], &t));
+mnp_status learner_run(const learner *l, mnp_status (*step)(void *self, int64_t k, double *loss),
+                       void *self, const learner_watch *watch) {
+    for (int64_t k = 0; k < l->opts.steps; k++) {
+        double loss;
+        MNP_TRY(step(self, k, &loss));
+        if (env_cancelled(l->e)) return env_fail(l->e, MNP_ECANCELLED, "cancelled");
+        if (watch && watch->progress) watch->progress(watch->user, k + 1, l->opts.steps, loss);
     }
     return MNP_OK;
-}
-
-/* Scales divide and rates are powers of e: neither may leave what a float holds. */
-static mnp_status check_numbers(env *e, const char *path, const learner_file *f) {
-    const double *scale = (const double *)f->scale;
-    for (int32_t k = 0; k < 1 + f->net->width[0]; k++)
-        if (!real_scales(scale[2 * k], scale[2 * k + 1]))
-            return env_fail(e, MNP_EFORMAT,
-                            "%s: the array scale holds the shift %g and the scale %g (a scale is "
-                            "above 0, and both are finite)",
-                            path, scale[2 * k], scale[2 * k + 1]);
-    for (int64_t k = 0; k < f->n_numbers; k++)
-        if (!(fabs(f->numbers[k]) <= LOGARITHM_MAX))
-            return env_fail(e, MNP_EFORMAT, "%s: the array numbers holds %g, a logarithm beyond %d",
-                            path, f->numbers[k], LOGARITHM_MAX);
-    return MNP_OK;
-}
-
-mnp_status learner_read(env *e, const char *path, const safetensors_file *file, learner_file *f) {
-    const safetensors_tensor *t;
-    float *dense = env_alloc(e, (size_t)f->net->words, sizeof *dense, "the weights of a file");
-    mnp_status status = dense ? MNP_OK : MNP_ENOMEM;
-    for (int k = 0; k < 2 * f->net->layers && status == MNP_OK; k++) {
-        char name[TENSOR_NAME];
-        int64_t shape[2], ld = f->net->ld[k / 2 + 1];
-        int64_t at = matrix_of(f->net, k, name, shape);
-        status = find(e, path, file, name, shape[0] * shape[1], &t);
-        if (status == MNP_OK && (status = safetensors_floats(e, t, dense, t->count)) != MNP_OK)
-            env_context(e, status, "%s", path);
-        for (int64_t r = 0; r < shape[0] && status == MNP_OK; r++)
-            memcpy(f->weights + at + r * ld, dense + r * shape[1],
-                   (size_t)shape[1] * sizeof *dense);
-    }
-    env_free(e, dense);
-    if (status == MNP_OK) status = find(e, path, file, "scale", 2 * (1 + f->net->width[0]), &t);
-    if (status == MNP_OK) status = safetensors_doubles(e, t, (double *)f->scale, t->count);
-    if (status == MNP_OK) status = find(e, path, file, "numbers", f->n_numbers, &t);
-    if (status == MNP_OK) status = safetensors_doubles(e, t, f->numbers, t->count);
-    if (status == MNP_OK) status = check_numbers(e, path, f);
-    return status == MNP_OK ? read_origin(e, file, f->origin) : status;
 }

@@ -4,233 +4,237 @@
 #include <math.h>
 #include <string.h>
 
+#include "op/update.h"
+
 static const option_def table[] = {
-    OPTION_INT(maml_opts, hidden, "64", 1, MODEL_WIDTH_MAX, "width of the hidden layers"),
-    OPTION_INT(maml_opts, layers, "3", 1, MLP_LAYERS_MAX, "layers of weights"),
-    OPTION_INT(maml_opts, steps, "3000", 1, 1e8, "steps of the outer loop"),
-    OPTION_INT(maml_opts, batch, "16", 1, 1e5, "functions in a step"),
-    OPTION_REAL(maml_opts, lr, "2e-3", 0, 1, "rate of the outer loop at its start"),
-    OPTION_INT(maml_opts, inner, "10", 1, 1000, "gradient steps of an adaptation"),
-    OPTION_REAL(maml_opts, inner_rate, "0.1", 1e-9, 10, "first rate of the adaptation"),
-    OPTION_REAL(maml_opts, inner_clip, "1", 1e-9, 1e9, "longest gradient of the adaptation"),
+    OPTION_INT(learner_opts, hidden, "64", 1, MODEL_WIDTH_MAX, "width of the hidden layers"),
+    OPTION_INT(learner_opts, layers, "3", 1, MLP_LAYERS_MAX, "layers of weights"),
+    OPTION_INT(learner_opts, steps, "3000", 1, 1e8, "steps of the outer loop"),
+    OPTION_INT(learner_opts, batch, "16", 1, 1e5, "functions in a step"),
+    OPTION_REAL(learner_opts, lr, "2e-3", 0, 1, "rate of the outer loop at its start"),
+    OPTION_INT(learner_opts, inner, "10", 1, 1000, "gradient steps of an adaptation"),
+    OPTION_REAL(learner_opts, inner_rate, "0.1", 1e-9, 10, "first rate of the adaptation"),
+    OPTION_REAL(learner_opts, inner_clip, "1", 1e-9, 1e9, "longest gradient of the adaptation"),
 };
 
-option_view maml_view(maml_opts *o) {
-    return (option_view){table, OPTION_COUNT(table), o};
+static int n_numbers(const learner_opts *o) {
+    return (int)o->layers;
 }
 
-static mlp net_of(const maml_opts *o, int32_t inputs) {
-    return mlp_make((int)o->layers, inputs, (int32_t)o->hidden, 1);
+static void start(learner *l) {
+    for (int k = 0; k < n_numbers(&l->opts); k++) l->numbers[k] = log(l->opts.inner_rate);
 }
 
-mnp_status maml_create(env *e, const maml_opts *o, int32_t inputs, uint64_t seed, maml **out) {
-    *out = NULL;
-    maml *m = env_alloc(e, 1, sizeof *m, "an agent");
-    if (!m) return MNP_ENOMEM;
-    m->e = e;
-    m->opts = *o;
-    m->net = net_of(o, inputs);
-    learner_scale_none(&m->scale);
-    for (int l = 0; l < m->net.layers; l++) m->log_rate[l] = log(o->inner_rate);
-    m->weights = env_alloc(e, (size_t)m->net.words, sizeof *m->weights, "an agent's weights");
-    if (!m->weights) {
-        maml_destroy(m);
-        return MNP_ENOMEM;
+/* ---- recordings ------------------------------------------------------------------------------ */
+
+static val regressor(graph *g, const learner *l) {
+    const learner_head whole = {"", 1};
+    val f = VAL_NONE;
+    learner_net(g, l, op_feed(g, "x", EXT_N, 0, l->inputs, false, false), &whole, 1, &f);
+    return f;
+}
+
+/* mean (f - y)^2 = -2 mean log N(f - y; 0, 1) - log 2 pi. Emits the loss. */
+static void record(graph *g, const learner *l) {
+    val f = regressor(g, l), y = op_feed_scalars(g, "y", EXT_N, false, false);
+    val off = op_add(g, op_scale(g, y, -1.0, 0.0), f);
+    val sum = op_sum_rows(g, op_normal_logp(g, off, VAL_NONE), ROWS_ALL);
+    val loss = op_per_point(g, sum, ROWS_ALL, -2.0);
+    op_emit(g, op_scale(g, loss, 1.0, -log(2 * 3.14159265358979323846)));
+    op_append_grad(g, loss);
+}
+
+static void record_loss(graph *g, const model_spec *s, void *arg) {
+    (void)s;
+    record(g, arg);
+}
+
+static void record_values(graph *g, const model_spec *s, void *arg) {
+    (void)s;
+    op_emit(g, regressor(g, arg));
+}
+
+/* The gradient at w' is taken for that at w: the step goes down the linear function <gradient, w>,
+ * the gradient of each weight being fed in the order of the weights. */
+static void record_outer(graph *g, const model_spec *s, void *arg) {
+    const learner *l = arg;
+    val sum = VAL_NONE;
+    (void)s;
+    for (int32_t k = 0; k < l->params.count; k++) {
+        const param *p = &l->params.list[k];
+        val w = graph_param(g, p->name, p->rows, p->cols, p->init);
+        val d = op_dot(g, w, op_feed(g, p->name, EXT_FIXED, p->rows, p->cols, false, false));
+        sum = k ? op_add(g, sum, d) : d;
     }
-    mlp_init(&m->net, seed, 0, m->weights);
-    *out = m;
-    return MNP_OK;
-}
-
-void maml_destroy(maml *m) {
-    if (!m) return;
-    env_free(m->e, m->weights);
-    learner_origin_free(m->e, &m->origin);
-    env_free(m->e, m);
+    op_report(g, sum, VAL_NONE, VAL_NONE);
+    op_append_grad(g, sum);
+    op_update(g);
 }
 
 /* ---- adapting -------------------------------------------------------------------------------- */
 
-mnp_status maml_learner_create(env *e, const maml *m, int64_t rows, maml_learner *out) {
-    *out = (maml_learner){.m = m};
-    size_t words = (size_t)m->net.words;
-    mnp_status status = mlp_pass_create(e, &m->net, rows, &out->pass);
-    out->adapted = env_alloc(e, words, sizeof(float), "an adapted agent's weights");
-    out->gradient = env_alloc(e, words, sizeof(float), "an agent's gradient");
-    if (status == MNP_OK && (!out->adapted || !out->gradient)) status = MNP_ENOMEM;
-    if (status != MNP_OK)
-        maml_learner_free(e, out);
-    else
-        memcpy(out->adapted, m->weights, words * sizeof(float));
-    return status;
-}
-
-void maml_learner_free(env *e, maml_learner *l) {
-    mlp_pass_free(&l->pass);
-    env_free(e, l->adapted);
-    env_free(e, l->gradient);
-    *l = (maml_learner){0};
-}
-
-static void forward(maml_learner *l, const float *x, int64_t n) {
-    int32_t inputs = l->m->net.width[0];
-    for (int64_t i = 0; i < n; i++)
-        memcpy(l->pass.h[0] + i * l->m->net.ld[0], x + i * inputs, (size_t)inputs * sizeof *x);
-    mlp_forward(&l->pass, l->adapted, n);
-}
-
-double maml_loss(maml_learner *l, const float *x, const float *y, int64_t n) {
-    int last = l->m->net.layers;
-    int64_t ld = l->m->net.ld[last];
-    double loss = 0;
-    forward(l, x, n);
-    for (int64_t i = 0; i < n; i++) {
-        float off = l->pass.h[last][i * ld] - y[i];
-        loss += (double)off * (double)off / (double)n;
-        l->pass.g[last][i * ld] = 2 * off / (float)n;
+mnp_status maml_adapted_create(env *e, const learner *l, int64_t rows, maml_adapted *out) {
+    size_t words = (size_t)l->params.words;
+    *out = (maml_adapted){.e = e, .l = l};
+    out->weights = env_alloc(e, words, sizeof(float), "an adapted agent's weights");
+    mnp_status status = out->weights ? MNP_OK : MNP_ENOMEM;
+    if (status == MNP_OK) status = learner_runner(e, l, record_loss, rows, NULL, 1, &out->loss);
+    if (status == MNP_OK) status = learner_runner(e, l, record_values, rows, NULL, 1, &out->values);
+    if (status != MNP_OK) {
+        maml_adapted_free(out);
+        return status;
     }
-    mlp_backward(&l->pass, l->adapted, n, l->gradient);
-    return loss;
+    memcpy(out->weights, l->weights, words * sizeof(float));
+    out->loss->io.weights = out->values->io.weights = out->weights;
+    return MNP_OK;
 }
 
-static int64_t layer_end(const mlp *net, int l) {
-    return l + 1 < net->layers ? net->weight[l + 1] : net->words;
+void maml_adapted_free(maml_adapted *a) {
+    if (!a->e) return;
+    runner_destroy(a->loss);
+    runner_destroy(a->values);
+    env_free(a->e, a->weights);
+    *a = (maml_adapted){0};
 }
 
-void maml_adapt(maml_learner *l, const float *x, const float *y, int64_t n) {
-    const mlp *net = &l->m->net;
-    size_t bytes = (size_t)net->words * sizeof(float);
-    memcpy(l->adapted, l->m->weights, bytes);
-    for (int64_t k = 0; k < l->m->opts.inner && n > 0; k++) {
-        memset(l->gradient, 0, bytes);
-        maml_loss(l, x, y, n);
-        double norm = sqrt(l->pass.kernels->sum_squares(net->words, l->gradient));
-        double clip = l->m->opts.inner_clip < norm ? l->m->opts.inner_clip / norm : 1;
-        for (int layer = 0; layer < net->layers; layer++) {
-            float rate = (float)(clip * exp(l->m->log_rate[layer]));
-            for (int64_t i = net->weight[layer]; i < layer_end(net, layer); i++)
-                l->adapted[i] -= rate * l->gradient[i];
+mnp_status maml_loss(maml_adapted *a, const double *x, const double *y, int64_t n, double *loss,
+                     const float **gradient) {
+    runner *r = a->loss;
+    r->io.feed[0] = x, r->io.feed[1] = y, r->io.emit[0] = loss;
+    r->io.n = &n;
+    MNP_TRY(runner_run(r, 0, 1));
+    *gradient = r->b->gradient(r->exec);
+    return MNP_OK;
+}
+
+mnp_status maml_predict(maml_adapted *a, const double *x, int64_t n, double *f) {
+    a->values->io.feed[0] = x, a->values->io.emit[0] = f;
+    a->values->io.n = &n;
+    return runner_run(a->values, 0, 1);
+}
+
+void maml_layers(const learner *l, int64_t first[MLP_LAYERS_MAX + 1]) {
+    int n = n_numbers(&l->opts);
+    for (int k = 0; k < n; k++) first[k] = l->params.list[2 * k].offset;
+    first[n] = l->params.words;
+}
+
+mnp_status maml_adapt(maml_adapted *a, const double *x, const double *y, int64_t n) {
+    const learner *l = a->l;
+    int64_t first[MLP_LAYERS_MAX + 1];
+    maml_layers(l, first);
+    memcpy(a->weights, l->weights, (size_t)l->params.words * sizeof(float));
+    for (int64_t k = 0; k < l->opts.inner && n > 0; k++) {
+        const float *gradient;
+        double loss, squares = 0, clip;
+        MNP_TRY(maml_loss(a, x, y, n, &loss, &gradient));
+        for (int64_t i = 0; i < l->params.words; i++)
+            squares += (double)gradient[i] * (double)gradient[i];
+        clip = fmin(1, l->opts.inner_clip / sqrt(squares));
+        for (int layer = 0; layer < n_numbers(&l->opts); layer++) {
+            float rate = (float)(clip * exp(l->numbers[layer]));
+            for (int64_t i = first[layer]; i < first[layer + 1]; i++)
+                a->weights[i] -= rate * gradient[i];
         }
     }
-}
-
-void maml_predict(maml_learner *l, const float *x, int64_t n, double *r) {
-    int last = l->m->net.layers;
-    forward(l, x, n);
-    for (int64_t i = 0; i < n; i++)
-        r[i] = learner_reward(&l->m->scale, (double)l->pass.h[last][i * l->m->net.ld[last]]);
+    return MNP_OK;
 }
 
 /* ---- meta-training --------------------------------------------------------------------------- */
 
 typedef struct meta {
-    maml *m;
+    learner *l;
     const dataset *d;
     uint64_t seed;
-    maml_learner learner;
-    episode ep;
-    mlp_adam adam;
-    float *gradient;               /* (words) of the outer loop, over the batch */
-    double rate_g[MLP_LAYERS_MAX]; /* the same of the log rates                 */
-    double rate_m[MLP_LAYERS_MAX]; /* their momentum                            */
+    maml_adapted adapted;
+    episodes ep;
+    runner *outer;
+    float *moments;
+    double *gradient; /* (words) mean over the batch: weights one after another, dense */
+    double rate_g[MLP_LAYERS_MAX]; /* the same of the log rates */
+    double rate_m[MLP_LAYERS_MAX]; /* their momentum            */
 } meta;
 
-/* One episode: adapt on the context, and the gradient at the adapted weights on the targets. */
-static double outer_episode(meta *t, int64_t step, int64_t item) {
-    maml_learner *l = &t->learner;
-    const mlp *net = &t->m->net;
-    episode_draw(&t->ep, t->d, &t->m->scale, t->seed, step, item);
-    maml_adapt(l, t->ep.x, t->ep.y, t->ep.context);
-    memset(l->gradient, 0, (size_t)net->words * sizeof(float));
-    double loss = maml_loss(l, t->ep.x + t->ep.context * net->width[0], t->ep.y + t->ep.context,
-                            t->ep.points - t->ep.context);
-    for (int layer = 0; layer < net->layers; layer++)
-        for (int64_t i = net->weight[layer]; i < layer_end(net, layer); i++) {
-            t->gradient[i] += l->gradient[i] / (float)t->m->opts.batch;
-            t->rate_g[layer] += (double)l->gradient[i] *
-                                (double)(l->adapted[i] - t->m->weights[i]) /
-                                (double)t->m->opts.batch;
-        }
-    return loss;
+/* Adds what an episode says: adapt on the context, then the gradient on the targets at w'. */
+static mnp_status outer_episode(meta *t, int64_t item, double *loss) {
+    const learner *l = t->l;
+    const episodes *ep = &t->ep;
+    const double *x = ep->x + item * ep->longest * l->inputs, *y = ep->y + item * ep->longest;
+    int64_t m = ep->context[item];
+    const float *gradient;
+    MNP_TRY(maml_adapt(&t->adapted, x, y, m));
+    MNP_TRY(
+        maml_loss(&t->adapted, x + m * l->inputs, y + m, ep->points[item] - m, loss, &gradient));
+    double *to = t->gradient, part = 1.0 / (double)ep->count;
+    for (int32_t k = 0; k < l->params.count; k++) {
+        const param *p = &l->params.list[k];
+        for (int64_t r = 0; r < p->rows; r++)
+            for (int64_t c = 0; c < p->cols; c++) {
+                int64_t at = p->offset + r * p->ld + c;
+                double g = part * (double)gradient[at];
+                *to++ += g;
+                t->rate_g[k / 2] += g * (double)(t->adapted.weights[at] - l->weights[at]);
+            }
+    }
+    return MNP_OK;
 }
 
 /* The rates follow the sign of a smoothed gradient: their scale differs wildly between layers. */
 static void move_rates(meta *t, double rate) {
-    for (int layer = 0; layer < t->m->net.layers; layer++) {
-        double *m = &t->rate_m[layer], g = t->rate_g[layer];
-        if (!isfinite(g)) continue;
-        *m = 0.9 * *m + 0.1 * g;
-        t->m->log_rate[layer] -= rate * tanh(100 * *m);
+    for (int k = 0; k < n_numbers(&t->l->opts); k++) {
+        if (!isfinite(t->rate_g[k])) continue;
+        t->rate_m[k] = 0.9 * t->rate_m[k] + 0.1 * t->rate_g[k];
+        t->l->numbers[k] -= rate * tanh(100 * t->rate_m[k]);
     }
 }
 
-static double outer_step(void *self, int64_t step) {
+static mnp_status outer_step(void *self, int64_t step, double *loss) {
     meta *t = self;
-    const maml_opts *o = &t->m->opts;
-    double loss = 0, rate = learner_rate(o->lr, step, o->steps);
-    memset(t->gradient, 0, (size_t)t->m->net.words * sizeof(float));
+    runner *r = t->outer;
+    const params *p = &t->l->params;
+    const double *from = t->gradient, rate = update_rate(&r->step, step);
+    memset(t->gradient, 0, (size_t)p->words * sizeof *t->gradient);
     memset(t->rate_g, 0, sizeof t->rate_g);
-    for (int64_t item = 0; item < o->batch; item++)
-        loss += outer_episode(t, step, item) / (double)o->batch;
-    mlp_adam_step(&t->adam, rate, 1.0, t->gradient, t->m->weights);
+    episodes_draw(&t->ep, t->d, &t->l->scale, t->seed, step);
+    *loss = 0;
+    for (int64_t item = 0; item < t->ep.count; item++) {
+        double one;
+        MNP_TRY(outer_episode(t, item, &one));
+        *loss += one / (double)t->ep.count;
+    }
+    for (int32_t k = 0; k < p->count; k++) {
+        r->io.feed[k] = from;
+        from += (int64_t)p->list[k].rows * p->list[k].cols;
+    }
+    MNP_TRY(r->b->run(r->exec, &r->io, 1, 1));
     move_rates(t, rate);
-    return loss;
+    return MNP_OK;
 }
 
-mnp_status maml_train(maml *m, const dataset *d, uint64_t seed, const learner_watch *watch) {
-    env *e = m->e;
-    meta t = {.m = m, .d = d, .seed = seed};
-    MNP_TRY(learner_take(e, d, &m->net, &m->scale, &m->origin));
-    t.gradient = env_alloc(e, (size_t)m->net.words, sizeof(float), "an agent's gradient");
+static mnp_status train(learner *l, const dataset *d, uint64_t seed, pool *pool,
+                        const learner_watch *watch) {
+    env *e = l->e;
+    meta t = {.l = l, .d = d, .seed = seed};
+    (void)pool;
+    t.gradient = env_alloc(e, (size_t)l->params.words, sizeof *t.gradient, "an agent's gradient");
     mnp_status status = t.gradient ? MNP_OK : MNP_ENOMEM;
-    if (status == MNP_OK) status = maml_learner_create(e, m, d->longest, &t.learner);
-    if (status == MNP_OK) status = episode_create(e, d, &t.ep);
-    if (status == MNP_OK) status = mlp_adam_create(e, m->net.words, &t.adam);
-    if (status == MNP_OK) status = learner_run(e, m->opts.steps, outer_step, &t, watch);
-    maml_learner_free(e, &t.learner);
-    episode_free(e, &t.ep);
-    mlp_adam_free(e, &t.adam);
+    if (status == MNP_OK) status = maml_adapted_create(e, l, d->longest, &t.adapted);
+    if (status == MNP_OK) status = episodes_create(e, d, l->opts.batch, &t.ep);
+    if (status == MNP_OK)
+        status = learner_optimiser(l, record_outer, 1, 1.0, NULL, &t.moments, &t.outer);
+    if (status == MNP_OK) status = learner_run(l, outer_step, &t, watch);
+    maml_adapted_free(&t.adapted);
+    episodes_free(e, &t.ep);
+    runner_destroy(t.outer);
+    env_free(e, t.moments);
     env_free(e, t.gradient);
     return status;
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
-
-static learner_file file_of(maml *m, const option_view *view) {
-    return (learner_file){.kind = "maml",
-                          .options = view,
-                          .net = &m->net,
-                          .weights = m->weights,
-                          .numbers = m->log_rate,
-                          .n_numbers = m->net.layers,
-                          .scale = &m->scale,
-                          .origin = &m->origin};
-}
-
-mnp_status maml_save(env *e, const maml *m, const char *path) {
-    maml copy = *m;
-    option_view view = maml_view(&copy.opts);
-    learner_file f = file_of(&copy, &view);
-    return learner_write(e, path, &f);
-}
-
-mnp_status maml_load(env *e, const char *path, maml **out) {
-    maml_opts o;
-    option_view view = maml_view(&o);
-    safetensors_file *file = NULL;
-    int32_t inputs;
-    *out = NULL;
-    MNP_TRY(learner_open(e, path, "maml", &view, &file, &inputs));
-    mlp net = net_of(&o, inputs);
-    mnp_status status = learner_holds(e, path, file, &net);
-    if (status == MNP_OK) status = maml_create(e, &o, inputs, 0, out);
-    if (status == MNP_OK) {
-        learner_file f = file_of(*out, &view);
-        status = learner_read(e, path, file, &f);
-    }
-    safetensors_destroy(file);
-    if (status == MNP_OK) return MNP_OK;
-    maml_destroy(*out);
-    *out = NULL;
-    return status;
-}
+const learner_def learner_maml = {.kind = "maml",
+                                  .options = table,
+                                  .n_options = OPTION_COUNT(table),
+                                  .n_numbers = n_numbers,
+                                  .start = start,
+                                  .record = record,
+                                  .train = train};

@@ -205,6 +205,10 @@ val op_gp_again(graph *g, val x, val u, val hyper, int32_t kernel);
 val op_gp_marginal(graph *g, val x, val u, val hyper, int32_t kernel);
 val op_gp_draw(graph *g, val x, val u, val hyper, val eps, bool noisy, int32_t kernel);
 
+/* log N(u; 0, a I + c 1 1^T) in double, u numbers per row; law (1, 2) = log(a + c), logit of
+ * c / (a + c). */
+val op_exchangeable_logp(graph *g, val u, val law);
+
 /* ---- the step -------------------------------------------------------------------------------- */
 
 /* Tell the backend which scalars are this function's loss, KL and log-likelihood (any but the first

@@ -54,6 +54,8 @@ void predictor_destroy(predictor *p) {
     env_free(p->env, p->x);
     env_free(p->env, p->y);
     env_free(p->env, p->z);
+    env_free(p->env, p->work);
+    env_free(p->env, p->lengths);
     env_free(p->env, p);
 }
 
@@ -94,24 +96,44 @@ static mnp_status append(predictor *p, int64_t keep, const double *x, const doub
     runner_scale_y(p->m, y, n, p->y + keep);
     if (p->stream && keep == 0) stream_reset(p->stream);
     p->count = keep + n;
-    p->samples = 0; /* latents of the old set no longer hold */
     return MNP_OK;
 }
 
 mnp_status predictor_condition(predictor *p, const double *x, const double *y, int64_t n) {
-    if (n > 0) return append(p, 0, x, y, n);
-    predictor_reset(p);
+    if (n > 0)
+        MNP_TRY(append(p, 0, x, y, n));
+    else
+        predictor_reset(p);
+    p->samples = 0; /* latents of the old set no longer hold */
     return MNP_OK;
 }
 
-mnp_status predictor_observe(predictor *p, const double *x, double y) {
+mnp_status predictor_extend(predictor *p, const double *x, double y) {
     return append(p, p->count, x, &y, 1);
+}
+
+mnp_status predictor_observe(predictor *p, const double *x, double y) {
+    MNP_TRY(predictor_extend(p, x, y));
+    p->samples = 0;
+    return MNP_OK;
 }
 
 /* ---- latents --------------------------------------------------------------------------------- */
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
+}
+
+/* At least `count` elements at `at`, of which *cap are there; what they held is lost. Grows to
+ * twice the size, so that calls about a growing set allocate seldom. */
+static void *at_least(predictor *p, void *at, size_t *cap, size_t count, size_t size) {
+    if (count <= *cap) return at;
+    size_t fresh = count > 2 * *cap ? count : 2 * *cap;
+    void *grown = env_alloc(p->env, fresh, size, "a prediction");
+    if (!grown) return NULL;
+    env_free(p->env, at);
+    *cap = fresh;
+    return grown;
 }
 
 static mnp_status ensure_latents(predictor *p, int64_t chunk) {
@@ -126,33 +148,31 @@ static mnp_status ensure_latents(predictor *p, int64_t chunk) {
 }
 
 /* One item per chunk of samples, all with the same set. */
-static mnp_status run_latents(predictor *p, uint64_t seed, int64_t chunks, int64_t chunk,
-                              double *z) {
-    int64_t *lengths = env_alloc(p->env, (size_t)chunks, sizeof *lengths, "the latents");
-    if (!lengths) return MNP_ENOMEM;
-    for (int64_t i = 0; i < chunks; i++) lengths[i] = p->count;
+static mnp_status run_latents(predictor *p, uint64_t seed, int64_t chunks, int64_t chunk) {
+    for (int64_t i = 0; i < chunks; i++) p->lengths[i] = p->count;
     exec_io *io = &p->latents->io;
     io->feed[0] = p->x, io->feed[1] = p->y;
     for (int64_t t = 0; t < p->T; t++) {
-        io->emit[t] = z + t * chunks * chunk * p->m->spec.d_z;
+        io->emit[t] = p->z + t * chunks * chunk * p->m->spec.d_z;
         io->emit_stride[t] = chunk * p->m->spec.d_z;
     }
-    io->n = io->m = lengths;
+    io->n = io->m = p->lengths;
     io->samples = chunk;
     io->chunks = chunks;
-    mnp_status status = runner_run(p->latents, seed, chunks);
-    env_free(p->env, lengths);
-    return status;
+    return runner_run(p->latents, seed, chunks);
 }
 
-static mnp_status infer_latents(predictor *p, uint64_t seed, int64_t chunks, int64_t chunk,
-                                double *z) {
+static mnp_status infer_latents(predictor *p, uint64_t seed, int64_t chunks, int64_t chunk) {
+    size_t words = (size_t)(chunks * chunk * p->m->spec.d_z * p->T);
+    double *z = at_least(p, p->z, &p->z_cap, words, sizeof *z);
+    if (!z) return MNP_ENOMEM;
+    p->z = z;
     if (p->stream) {
         MNP_TRY(stream_catch_up(p->stream, p->x, p->y, p->count));
-        return stream_draw(p->stream, seed, chunks, chunk, z);
+        return stream_draw(p->stream, seed, chunks, chunk, p->lengths, z);
     }
     MNP_TRY(ensure_latents(p, chunk));
-    return run_latents(p, seed, chunks, chunk, z);
+    return run_latents(p, seed, chunks, chunk);
 }
 
 /* The number of chunks is fixed by the samples, and a chunk's last draws may be surplus: then they
@@ -161,17 +181,14 @@ mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples) 
     MNP_TRY(score_check_samples(p->env, samples));
     int64_t most = p->T ? SAMPLE_CHUNK : JOINT_CHUNK, chunks = (samples + most - 1) / most;
     int64_t chunk = (samples + chunks - 1) / chunks;
-    size_t words = (size_t)(chunks * chunk * p->m->spec.d_z * p->T);
-    double *z = env_alloc(p->env, words + 1, sizeof *z, "the latents");
-    if (!z) return MNP_ENOMEM;
-    mnp_status status = p->T ? infer_latents(p, seed, chunks, chunk, z) : MNP_OK;
-    if (status != MNP_OK) {
-        env_free(p->env, z);
-        return status;
-    }
-    env_free(p->env, p->z);
-    p->z = z;
+    int64_t *lengths =
+        at_least(p, p->lengths, &p->lengths_cap, 2 * (size_t)chunks, sizeof *lengths);
+    if (!lengths) return MNP_ENOMEM;
+    p->lengths = lengths;
+    p->samples = 0; /* where this fails there are none */
+    if (p->T) MNP_TRY(infer_latents(p, seed, chunks, chunk));
     p->samples = samples;
+    p->drawn_from = p->count;
     p->chunks = chunks;
     p->chunk = chunk;
     p->seed = seed;
@@ -182,7 +199,7 @@ mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples) 
 
 /* Rows of the set that go before the targets of a query. */
 static int64_t lead(const predictor *p) {
-    return p->T ? 0 : p->count;
+    return p->T ? 0 : p->drawn_from;
 }
 
 mnp_status predictor_ensure_query(predictor *p, process_query kind, int64_t n) {
@@ -199,6 +216,7 @@ mnp_status predictor_ensure_query(predictor *p, process_query kind, int64_t n) {
     p->query[kind] = NULL;
     runner_opts o = {
         .pool = p->pool, .device = p->device, .capacity = {block, p->T ? 0 : block, p->chunk}};
+    if (p->T == 0) o.capacity.n = o.capacity.m = least(p->cap + n, JOINT_ROWS);
     return runner_make(p->env, p->m, &o, record_query, &kind, &p->query[kind]);
 }
 
@@ -212,8 +230,8 @@ typedef struct query {
     double *to;       /* (outputs, samples, n) */
 } query;
 
-static mnp_status run_block(predictor *p, const query *q, int64_t at, int64_t rows, double *staging,
-                            int64_t *lengths) {
+static mnp_status run_block(predictor *p, const query *q, int64_t at, int64_t rows,
+                            double *staging) {
     runner *r = p->query[q->kind];
     exec_io *io = &r->io;
     int64_t Z = p->m->spec.d_z, T = p->T, items = p->chunks, first = lead(p);
@@ -229,8 +247,8 @@ static mnp_status run_block(predictor *p, const query *q, int64_t at, int64_t ro
         io->emit[q->first_output + k] = staging + k * each;
         io->emit_stride[q->first_output + k] = p->chunk * all;
     }
-    for (int64_t i = 0; i < items; i++) lengths[i] = all, lengths[items + i] = first;
-    io->n = lengths, io->m = lengths + items;
+    for (int64_t i = 0; i < items; i++) p->lengths[i] = all, p->lengths[items + i] = first;
+    io->n = p->lengths, io->m = p->lengths + items;
     io->samples = p->chunk;
     io->chunks = items;
     io->first_row = at;
@@ -244,43 +262,33 @@ static mnp_status run_block(predictor *p, const query *q, int64_t at, int64_t ro
     return MNP_OK;
 }
 
-static mnp_status run_query(predictor *p, const query *q) {
-    MNP_TRY(predictor_ensure_query(p, q->kind, q->n));
-    int64_t block = p->T ? p->query[q->kind]->plan->opts.n : q->n;
-    size_t rows = (size_t)(lead(p) + least(block, q->n)), chunks = (size_t)p->chunks;
-    size_t words = (size_t)q->outputs * chunks * (size_t)p->chunk * rows;
-    double *staging = env_alloc(p->env, words + 1, sizeof *staging, "a block of targets");
-    int64_t *lengths = env_alloc(p->env, 2 * chunks, sizeof *lengths, "a block of targets");
-    mnp_status status = staging && lengths ? MNP_OK : MNP_ENOMEM;
-    for (int64_t at = 0; at < q->n && status == MNP_OK; at += block) {
-        status = run_block(p, q, at, least(block, q->n - at), staging, lengths);
-        if (status == MNP_OK && env_cancelled(p->env))
-            status = env_fail(p->env, MNP_ECANCELLED, "prediction was cancelled");
-    }
-    env_free(p->env, staging);
-    env_free(p->env, lengths);
-    return status;
-}
-
-/* Checks and scales the targets, draws latents where there are none, runs, frees. */
+/* Checks and scales the targets, draws latents where there are none, runs block by block. The work
+ * is x and y of the set's rows and the targets, then the outputs of a block. */
 static mnp_status ask(predictor *p, query *q, const double *x, const double *y) {
     int64_t dims = p->m->spec.x_dim, n = q->n;
     if (n < 1) return env_fail(p->env, MNP_EINVAL, "there are no target points");
     MNP_TRY(runner_check_points(p->env, p->m, x, y, n, "target"));
     if (p->samples == 0) MNP_TRY(predictor_draw_latents(p, 0, 1));
-    int64_t first = lead(p), all = first + n;
-    double *at = env_alloc(p->env, (size_t)(all * (dims + 1)), sizeof *at, "the targets");
+    MNP_TRY(predictor_ensure_query(p, q->kind, n));
+    int64_t block = p->T ? p->query[q->kind]->plan->opts.n : n, first = lead(p), all = first + n;
+    int64_t staged = q->outputs * p->chunks * p->chunk * (first + least(block, n));
+    size_t words = (size_t)(all * (dims + 1) + staged);
+    double *at = at_least(p, p->work, &p->work_cap, words, sizeof *at);
     if (!at) return MNP_ENOMEM;
-    double *at_y = at + all * dims;
+    p->work = at;
+    double *at_y = at + all * dims, *staging = at_y + all;
     if (first) memcpy(at, p->x, (size_t)(first * dims) * sizeof *at);
     if (first) memcpy(at_y, p->y, (size_t)first * sizeof *at);
     runner_scale_x(p->m, x, n, at + first * dims);
     if (y) runner_scale_y(p->m, y, n, at_y + first);
     q->x = at;
     q->y = y || p->T == 0 ? at_y : NULL;
-    mnp_status status = run_query(p, q);
-    env_free(p->env, at);
-    return status;
+    for (int64_t row = 0; row < n; row += block) {
+        MNP_TRY(run_block(p, q, row, least(block, n - row), staging));
+        if (env_cancelled(p->env))
+            return env_fail(p->env, MNP_ECANCELLED, "prediction was cancelled");
+    }
+    return MNP_OK;
 }
 
 static process_query kind_of(predict_base base) {

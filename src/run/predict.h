@@ -23,6 +23,8 @@ void predictor_destroy(predictor *p);
 /* Replace the set by n points (x (n,X), y (n), raw units); add one; forget all. */
 mnp_status predictor_condition(predictor *p, const double *x, const double *y, int64_t n);
 mnp_status predictor_observe(predictor *p, const double *x, double y);
+/* Add one and keep the functions: they stay those of the smaller set until the next drawing. */
+mnp_status predictor_extend(predictor *p, const double *x, double y);
 void predictor_reset(predictor *p);
 int64_t predictor_count(const predictor *p);
 /* Functions that a query answers for: those drawn, or the one it will draw. */

@@ -3,27 +3,31 @@
 
 #include <math.h>
 
-mnp_status runner_make(env *e, const model *m, const runner_opts *o, runner_record record,
-                       void *arg, runner **out) {
+mnp_status runner_make_over(env *e, const params *p, float *weights, const model_spec *s,
+                            const runner_opts *o, runner_record record, void *arg, runner **out) {
     *out = NULL;
     runner *r = env_alloc(e, 1, sizeof *r, "a runner");
     if (!r) return MNP_ENOMEM;
     r->env = e;
-    r->m = m;
     r->b = o->device.b ? o->device.b : backend_find("cpu");
-    exec_opts eo = {.pool = o->pool, .math = o->device.math};
-    /* Every name was declared when the model was made: recording only looks weights up. */
-    graph_init(&r->graph, e, (params *)(uintptr_t)&m->params);
-    record(&r->graph, &m->spec, arg);
+    exec_opts eo = {.pool = o->pool, .math = o->device.math, .slots = o->slots};
+    /* Every name was declared when the weights were made: recording only looks them up. */
+    graph_init(&r->graph, e, (params *)(uintptr_t)p);
+    record(&r->graph, s, arg);
     mnp_status status = plan_make(&r->graph, &o->capacity, op_is_step, &r->plan);
     if (status == MNP_OK) status = r->b->compile(e, r->plan, &eo, &r->exec);
     if (status != MNP_OK) {
         runner_destroy(r);
         return status;
     }
-    r->io = (exec_io){.weights = m->weights, .step = &r->step, .samples = o->capacity.samples};
+    r->io = (exec_io){.weights = weights, .step = &r->step, .samples = o->capacity.samples};
     *out = r;
     return MNP_OK;
+}
+
+mnp_status runner_make(env *e, const model *m, const runner_opts *o, runner_record record,
+                       void *arg, runner **out) {
+    return runner_make_over(e, &m->params, m->weights, &m->spec, o, record, arg, out);
 }
 
 mnp_status runner_run(runner *r, uint64_t seed, int64_t items) {

@@ -8,7 +8,6 @@
 
 typedef struct runner {
     env *env;
-    const model *m;
     const backend *b;
     graph graph;
     plan *plan;
@@ -23,9 +22,14 @@ typedef struct runner_opts {
     pool *pool;            /* NULL: this thread */
     backend_choice device; /* zero: the CPU     */
     plan_opts capacity;
+    int32_t slots; /* for plans with gradients, see exec_opts; 0: the usual number */
 } runner_opts;
 
-/* The model's weights are borrowed and must stay. */
+/* A recording over any weights: p says where they lie in the block, which is borrowed and must
+ * stay. s goes to `record`. */
+mnp_status runner_make_over(env *e, const params *p, float *weights, const model_spec *s,
+                            const runner_opts *o, runner_record record, void *arg, runner **out);
+/* The same over a model's weights. */
 mnp_status runner_make(env *e, const model *m, const runner_opts *o, runner_record record,
                        void *arg, runner **out);
 mnp_status runner_run(runner *r, uint64_t seed, int64_t items);

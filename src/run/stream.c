@@ -2,7 +2,7 @@
  * sum. Both are compiled once; running them allocates nothing that grows with the set. */
 #include "run/stream.h"
 
-enum { BLOCK = 256, CHUNKS_MAX = 64 }; /* points of one run; chunks of samples of one run */
+enum { BLOCK = 256 }; /* points of one run */
 
 struct stream {
     env *env;
@@ -12,7 +12,6 @@ struct stream {
     double *sum;          /* (width) */
     double *part;         /* (width): the sum of a block, or what the latents read */
     runner *adder, *latents;
-    int64_t lengths[CHUNKS_MAX];
 };
 
 static void record_sum(graph *g, const model_spec *s, void *arg) {
@@ -83,16 +82,12 @@ static mnp_status ensure_latents(stream *s, int64_t chunk) {
 }
 
 /* All chunks in one run: a draw's place is its number among them. */
-mnp_status stream_draw(stream *s, uint64_t seed, int64_t chunks, int64_t chunk, double *z) {
+mnp_status stream_draw(stream *s, uint64_t seed, int64_t chunks, int64_t chunk, int64_t *lengths,
+                       double *z) {
     MNP_TRY(ensure_latents(s, chunk));
     bool mean = s->m->spec.pool == 0 && s->count > 0;
     for (int64_t k = 0; k < s->width; k++)
         s->part[k] = mean ? s->sum[k] / (double)s->count : s->sum[k];
-    int64_t *lengths = s->lengths;
-    if (chunks > CHUNKS_MAX) {
-        lengths = env_alloc(s->env, (size_t)chunks, sizeof *lengths, "the latents");
-        if (!lengths) return MNP_ENOMEM;
-    }
     for (int64_t i = 0; i < chunks; i++) lengths[i] = s->count > 0;
     exec_io *io = &s->latents->io;
     io->feed[0] = s->part;
@@ -101,7 +96,5 @@ mnp_status stream_draw(stream *s, uint64_t seed, int64_t chunks, int64_t chunk, 
     io->n = io->m = lengths;
     io->samples = chunk;
     io->chunks = chunks;
-    mnp_status status = runner_run(s->latents, seed, chunks);
-    if (lengths != s->lengths) env_free(s->env, lengths);
-    return status;
+    return runner_run(s->latents, seed, chunks);
 }

@@ -1,6 +1,7 @@
-/* test_recorded.c: every operation is recorded by some model: one that none records is code that
- * nobody runs. The recordings are those of all kinds of processes with each encoder, transition and
- * objective: training step, scores, latents and queries. */
+/* test_recorded.c: every operation is recorded by some model or trained agent: one that none
+ * records is code that nobody runs. The recordings are those of all kinds of processes with each
+ * encoder, transition and objective: training step, scores, latents and queries. */
+#include "bandit/learner.h"
 #include "check.h"
 #include "model/process/process.h"
 
@@ -52,13 +53,29 @@ static void record_all(env *e, const char *process) {
     }
 }
 
+static void record_learner(env *e, const learner_def *def) {
+    learner_opts o;
+    option_view view = learner_view(def, &o);
+    learner *l = NULL;
+    graph g;
+    CHECK(options_defaults(e, &view, 1) == MNP_OK);
+    CHECK(learner_create(e, def, &o, 2, 0, &l) == MNP_OK);
+    graph_init(&g, e, &l->params);
+    def->record(&g, l);
+    note(&g);
+    graph_free(&g);
+    learner_destroy(l);
+}
+
 static void every_op_is_recorded(void) {
     env e;
     env_init(&e);
 #define PROCESS(id, name) record_all(&e, name);
 #include "model/process/processes.def"
 #undef PROCESS
-    /* The objective of every op's own cases; and draws, which models do not derive, can be. */
+    record_learner(&e, &learner_maml);
+    record_learner(&e, &learner_cbruno);
+    /* Of maml's outer step; and draws, which models do not derive, can be. */
     seen[OP_dot] = seen[OP_dot_grad] = true;
     seen[OP_rqs_to_data_grad] = seen[OP_affine_to_data_grad] = true;
     for (int op = 0; op < OP_COUNT; op++) {

@@ -34,3 +34,9 @@ void cpu_emit(frame *f, const instr *ins) {
         for (int64_t c = 0; c < cols; c++) to[c] = (double)from[c];
     }
 }
+
+/* The gradient of a double scalar with respect to itself. */
+void cpu_fill_one(frame *f, const instr *ins) {
+    const int64_t samples = frame_samples(f, cpu_value(f, ins->out[0]));
+    for (int64_t s = 0; s < samples; s++) cpu_f64(f, ins->out[0])[s] = 1.0;
+}

@@ -35,15 +35,6 @@ static const flag_def flags[] = {
     {"quick", NULL, "small settings that take minutes on two cores; the tables say so"},
 };
 
-static const struct {
-    const char *name;
-    int (*run)(cli *c);
-} studies[] = {{"table1", repro_table1},
-               {"table2", repro_table2},
-               {"table3", repro_table3},
-               {"ablation", repro_ablation}};
-enum { STUDIES = sizeof studies / sizeof *studies };
-
 static int run(cli *c) {
     if (cli_has(c, "steps") && cli_has(c, "seconds"))
         return cli_fail(c, EXIT_USAGE, "--steps and --seconds exclude each other");
@@ -52,37 +43,29 @@ static int run(cli *c) {
     if (cli_bad(c)) return c->status;
     char meant[TEXT_NAMES];
     text_nearest near = text_nearest_to(c->args[0]);
-    for (int k = 0; k < STUDIES; k++) {
-        if (strcmp(studies[k].name, c->args[0]) == 0) {
+    const study_def *d;
+    for (int k = 0; (d = study_at(k)); k++) {
+        if (strcmp(d->name, c->args[0]) == 0) {
             cli_alone(c, true); /* ranks share cells, not steps */
-            return studies[k].run(c);
+            return study_run(d, c);
         }
-        text_nearest_try(&near, studies[k].name);
+        text_nearest_try(&near, d->name);
     }
     return cli_fail(c, EXIT_USAGE, "there is no study '%s'%s", c->args[0],
                     text_meant_or_all(meant, &near));
 }
 
+static void list_studies(FILE *to) {
+    const study_def *d;
+    fprintf(to, "\nstudies:\n");
+    for (int k = 0; (d = study_at(k)); k++) fprintf(to, "  %-9s %s\n", d->name, d->help);
+}
+
 const command command_repro = {
     .name = "repro",
-    .args = "table1|table2|table3|ablation [--models a,b] [--data c,d] [--seeds K] [--quick]",
+    .args = "STUDY [--models a,b] [--data c,d] [--seeds K] [--quick]",
     .summary = "train and score a whole table of models, with pictures",
     .details =
-        "table1    every model on every data set: mean and standard error over seeds, the oracle "
-        "or\n"
-        "          ceiling, the gap to it, the paper's number beside it, scores by context size. "
-        "With\n"
-        "          --trained models mnp and np come from files (without -sSEED: seed 0) and are "
-        "left\n"
-        "          out where there is none; the rest is fitted as usual\n"
-        "table2    every agent on the wheel bandit, at two horizons: cumulative and simple regret, "
-        "the\n"
-        "          paper's numbers beside them, regret curves and the wheels as they are played\n"
-        "table3    mnp, np and two kinds of kriging on river images: seven contexts, two sizes,\n"
-        "          targets with noise and without; --models DIR holds geofluvial.safetensors and\n"
-        "          geofluvial-np.safetensors (or -64, -128 for one size), the rest is trained\n"
-        "ablation  steps T, transition, encoder, Fourier features and importance samples: score,\n"
-        "          conditional-consistency gap, time and memory\n"
         "Seed k fixes a run's data, first weights and draws; the models of one seed are scored on\n"
         "the same test functions. Each cell's result is kept in DIR/cells under a key of all its\n"
         "options: after Ctrl-C the same command goes on where it was. DIR/STUDY.md, .json and "
@@ -93,4 +76,5 @@ const command command_repro = {
     .min_args = 1,
     .max_args = 1,
     .spreads = true,
-    .run = run};
+    .run = run,
+    .more_help = list_studies};

@@ -1,185 +1,221 @@
-/* cell.c: the key of a cell and the file that keeps its result. */
+/* cell.c: the cells of a study, one after the other, and the files that keep their results. In a
+ * job ranks share cells; then rank 0 reads the results of the others. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
+#include "cli/outputs.h"
 #include "lab/study.h"
 #include "util/text.h"
 
-const char *repro_protocol(int protocol) {
-    return protocol == MNP_STRICT ? "strict" : "authors";
+const char *cell_state_name(cell_state state) {
+    static const char *const names[] = {"open", "done", "absent", "failed"};
+    return names[state];
 }
 
-/* ---- keys ------------------------------------------------------------------------------------ */
+int study_cells(study *s, int count, size_t bytes) {
+    s->cells = env_alloc(&s->c->env, (size_t)count, bytes, "the cells of a study");
+    s->count = s->cells ? count : 0;
+    s->cell_bytes = bytes;
+    return s->cells ? 0 : study_failed(s);
+}
 
-void repro_plain_name(const char *name, char *out, size_t size) {
-    const char *slash = strrchr(name, '/');
-    snprintf(out, size, "%s", slash ? slash + 1 : name);
-    for (char *p = out; *p; p++)
+cell *study_cell(const study *s, int k) {
+    return (cell *)(void *)(s->cells + (size_t)k * s->cell_bytes);
+}
+
+void study_plain(char *name) {
+    for (char *p = name; *p; p++)
         if (!isalnum((unsigned char)*p) && *p != '.') *p = '-';
 }
 
-void repro_task_name(const repro_study *s, repro_task *t) {
-    char weights[32] = "";
-    if (*t->trained)
-        snprintf(weights, sizeof weights, "weights %016llx; ", (unsigned long long)t->weights);
-    int used =
-        snprintf(t->key, sizeof t->key,
-                 "mnp %s; %smodel %s, preset %s, %s; training %s, %g s; data %s, %lld functions; "
-                 "seed %llu; scored on %lld functions with samples",
-                 mnp_version(), weights, t->model, t->preset, t->model_options, t->train_options,
-                 t->seconds, t->data, (long long)t->train_functions, (unsigned long long)t->seed,
-                 (long long)t->functions);
-    for (int k = 0; k < t->n_samples && used > 0 && (size_t)used < sizeof t->key; k++)
-        used += snprintf(t->key + used, sizeof t->key - (size_t)used, " %lld",
-                         (long long)t->samples[k]);
-    if (used > 0 && (size_t)used < sizeof t->key)
-        snprintf(t->key + used, sizeof t->key - (size_t)used, "; laws %lld, costs %lld, set %.900s",
-                 (long long)t->law_functions, (long long)t->cost_m, buf_str(&s->c->settings));
-    char label[64], data[64];
-    repro_plain_name(t->label, label, sizeof label);
-    repro_plain_name(t->data, data, sizeof data);
-    snprintf(t->stem, sizeof t->stem, "%.1500s/cells/%s-%s-%llu-%08llx", s->dir, label, data,
-             (unsigned long long)t->seed,
-             (unsigned long long)(text_hash(0, t->key, strlen(t->key)) >> 32));
+void cell_name(const study *s, cell *c, const char *fmt, ...) {
+    char name[STUDY_TEXT];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    study_plain(name);
+    snprintf(c->stem, sizeof c->stem, "%.1500s/cells/%s-%08llx", s->dir, name,
+             (unsigned long long)(text_hash(0, c->key, strlen(c->key)) >> 32));
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
-static void put_scores(cli_json *j, const repro_task *task, const repro_result *r) {
-    json_key(&j->w, "scores");
+void list_begin(cli_json *j, const char *key) {
+    json_key(&j->w, key);
     json_array_begin(&j->w);
-    for (int p = 0; p < REPRO_PROTOCOLS; p++)
-        for (int k = 0; k < task->n_samples; k++) {
-            const repro_score *score = &r->scores[p][k];
-            json_object_begin(&j->w);
-            cli_json_text(j, "protocol", repro_protocol(p));
-            cli_json_integer(j, "samples", task->samples[k]);
-            cli_json_number(j, "loglik", score->loglik);
-            cli_json_number(j, "se", score->se);
-            cli_json_number(j, "elbo", score->elbo);
-            cli_json_number(j, "kl", score->kl);
-            if (k == 0) repro_curve_json(j, &r->curves[p]);
-            json_object_end(&j->w);
-        }
+}
+
+void numbers_put(cli_json *j, const char *key, const double *v, int count) {
+    list_begin(j, key);
+    for (int k = 0; k < count; k++) json_put_number(&j->w, v[k]);
     json_array_end(&j->w);
 }
 
-static void put_times(cli_json *j, const repro_result *r) {
-    json_key(&j->w, "conditioning");
-    json_array_begin(&j->w);
-    for (int k = 0; k < r->n_times; k++) {
-        json_object_begin(&j->w);
-        cli_json_number(j, "m", r->times_m[k]);
-        cli_json_number(j, "seconds", r->times[k]);
-        json_object_end(&j->w);
-    }
-    json_array_end(&j->w);
-}
-
-mnp_status repro_cell_close(cli *c, cli_json *j, const char *stem) {
-    json_object_end(&j->w);
-    buf_text(&j->text, "\n");
-    char path[REPRO_PATH + 8];
-    snprintf(path, sizeof path, "%s.json", stem);
-    mnp_status status = j->text.status;
-    if (status == MNP_OK) status = fsio_write(&c->env, path, j->text.data, j->text.len);
-    buf_free(&j->text);
-    return status;
-}
-
-mnp_status repro_cell_write(repro_study *s, const repro_task *task, const repro_result *r) {
-    cli_json j;
-    cli_json_begin(s->c, &j);
-    cli_json_text(&j, "key", task->key);
-    cli_json_text(&j, "model", task->model);
-    cli_json_text(&j, "data", task->data);
-    cli_json_integer(&j, "seed", (int64_t)task->seed);
-    cli_json_integer(&j, "steps", r->steps);
-    cli_json_integer(&j, "best_step", r->best_step);
-    cli_json_integer(&j, "parameters", r->parameters);
-    cli_json_number(&j, "seconds", r->seconds);
-    cli_json_number(&j, "gap", r->gap);
-    cli_json_number(&j, "gap_se", r->gap_se);
-    cli_json_number(&j, "step_seconds", r->step_seconds);
-    cli_json_number(&j, "memory", r->memory);
-    put_scores(&j, task, r);
-    put_times(&j, r);
-    return repro_cell_close(s->c, &j, task->stem);
-}
-
-/* ---- reading --------------------------------------------------------------------------------- */
-
-/* NaN was written as null. */
-static double number(const json_value *object, const char *key) {
-    const json_value *v = json_get(object, key);
+static double number(const json_value *v) {
     return v && v->kind == JSON_NUMBER ? v->number : NAN;
 }
 
-/* A count, or -1 where there is none: the file may have been edited. */
-static int64_t whole(const json_value *object, const char *key) {
-    double v = number(object, key);
-    return v >= 0 && v < 0x1p53 && v == floor(v) ? (int64_t)v : -1;
+double field_number(const json_value *object, const char *key) {
+    return number(json_get(object, key));
 }
 
-static bool get_curve(const json_value *score, repro_curve *c) {
-    const json_value *list = json_get(score, "by_context"), *v;
-    for (size_t k = 0; k < MNP_SCORE_BINS && (v = json_at(list, k)); k++) {
-        c->lo[k] = whole(v, "lo");
-        c->hi[k] = whole(v, "hi");
-        if (c->lo[k] < 0 || c->hi[k] < 0) return false;
-        c->loglik[k] = number(v, "loglik");
-        c->se[k] = number(v, "se");
-        c->bins = (int)k + 1;
+int numbers_get(const json_value *root, const char *key, double *v, int most) {
+    const json_value *list = json_get(root, key), *at;
+    int k = 0;
+    for (; k < most && (at = json_at(list, (size_t)k)); k++) v[k] = number(at);
+    return k;
+}
+
+void fields_put(cli_json *j, const field *f, size_t count, const void *from) {
+    for (size_t k = 0; k < count; k++) {
+        const void *at = (const char *)from + f[k].offset;
+        if (f[k].whole)
+            cli_json_integer(j, f[k].name, *(const int64_t *)at);
+        else
+            cli_json_number(j, f[k].name, *(const double *)at);
+    }
+}
+
+/* The file may have been edited. */
+bool fields_get(const json_value *root, const field *f, size_t count, void *to) {
+    for (size_t k = 0; k < count; k++) {
+        void *at = (char *)to + f[k].offset;
+        double v = field_number(root, f[k].name);
+        if (!f[k].whole)
+            *(double *)at = v;
+        else if (v >= 0 && v < 0x1p53 && v == floor(v))
+            *(int64_t *)at = (int64_t)v;
+        else
+            return false;
     }
     return true;
 }
 
-static bool get_scores(const json_value *root, const repro_task *task, repro_result *out) {
-    const json_value *list = json_get(root, "scores");
-    size_t at = 0;
-    for (int p = 0; p < REPRO_PROTOCOLS; p++)
-        for (int k = 0; k < task->n_samples; k++, at++) {
-            const json_value *v = json_at(list, at);
-            if (!v || !isfinite(number(v, "loglik"))) return false;
-            out->scores[p][k] = (repro_score){number(v, "loglik"), number(v, "se"),
-                                              number(v, "elbo"), number(v, "kl")};
-            if (k == 0 && !get_curve(v, &out->curves[p])) return false;
-        }
-    return true;
-}
-
-static void get_times(const json_value *root, repro_result *out) {
-    const json_value *list = json_get(root, "conditioning"), *v;
-    for (size_t k = 0; k < REPRO_TIMES && (v = json_at(list, k)); k++) {
-        out->times_m[k] = number(v, "m");
-        out->times[k] = number(v, "seconds");
-        out->n_times = (int)k + 1;
-    }
-}
-
-bool repro_cell_read(repro_study *s, const repro_task *task, repro_result *out) {
-    char path[REPRO_PATH + 8];
-    snprintf(path, sizeof path, "%s.json", task->stem);
+/* Is there a result with this very key? */
+static bool read_cell(const study *s, cell *c) {
+    env quiet = s->c->env; /* a cell that is not there is no error */
+    char path[STUDY_PATH + 8];
     json_doc *doc = NULL;
-    if (json_read(&s->c->env, path, 1 << 20, &doc) != MNP_OK) return false;
+    snprintf(path, sizeof path, "%s.json", c->stem);
+    if (json_read(&quiet, path, 1 << 20, &doc) != MNP_OK) return false;
     const json_value *root = json_root(doc), *key = json_get(root, "key");
-    *out = (repro_result){.state = REPRO_DONE};
-    bool ok = key && key->kind == JSON_STRING && strcmp(key->string, task->key) == 0 &&
-              get_scores(root, task, out);
-    out->steps = whole(root, "steps");
-    out->best_step = whole(root, "best_step");
-    out->parameters = whole(root, "parameters");
-    ok = ok && out->steps >= 0 && out->best_step >= 0 && out->parameters >= 0;
-    if (ok) {
-        out->seconds = number(root, "seconds");
-        out->gap = number(root, "gap");
-        out->gap_se = number(root, "gap_se");
-        out->step_seconds = number(root, "step_seconds");
-        out->memory = number(root, "memory");
-        get_times(root, out);
-    } else
-        *out = (repro_result){.state = REPRO_OPEN};
+    bool ok = key && key->kind == JSON_STRING && strcmp(key->string, c->key) == 0 &&
+              s->def->get(root, s, c);
+    if (ok) c->state = CELL_DONE;
     json_destroy(doc);
     return ok;
+}
+
+/* A result that cannot be written ends the study: cli_bad(). */
+static int write_cell(const study *s, const cell *c) {
+    char path[STUDY_PATH + 8];
+    cli_json j;
+    snprintf(path, sizeof path, "%s.json", c->stem);
+    cli_json_begin(s->c, &j);
+    cli_json_text(&j, "key", c->key);
+    s->def->put(&j, s, c);
+    json_object_end(&j.w);
+    buf_text(&j.text, "\n");
+    mnp_status status = j.text.status;
+    if (status == MNP_OK) status = fsio_write(&s->c->env, path, j.text.data, j.text.len);
+    buf_free(&j.text);
+    return status == MNP_OK ? 0 : (s->c->status = study_failed(s));
+}
+
+/* ---- time left ------------------------------------------------------------------------------- */
+
+/* Mean seconds of the finished cells of this label, else of all, else of the one that runs. */
+static double expected(const study *s, const cell *c, double running) {
+    double own = 0, all = 0;
+    int n_own = 0, n_all = 0;
+    for (int k = 0; k < s->count; k++) {
+        const cell *done = study_cell(s, k);
+        if (done->state != CELL_DONE) continue;
+        all += done->seconds;
+        n_all++;
+        if (strcmp(done->label, c->label) != 0) continue;
+        own += done->seconds;
+        n_own++;
+    }
+    bool same = strcmp(study_cell(s, s->current)->label, c->label) == 0;
+    if (n_own) return own / n_own;
+    return same || !n_all ? running : all / n_all;
+}
+
+double study_time_left(const study *s, double running) {
+    double left = 0;
+    for (int k = s->current + 1; k < s->count; k++)
+        if (study_cell(s, k)->state == CELL_OPEN) left += expected(s, study_cell(s, k), running);
+    return left;
+}
+
+void study_progress(void *user, int64_t done, int64_t total) {
+    (void)total;
+    progress_show(user, done, "");
+}
+
+/* ---- all cells ------------------------------------------------------------------------------- */
+
+static int run_one(study *s, int k) {
+    cell *c = study_cell(s, k);
+    int used = snprintf(s->what, sizeof s->what, "[%d/%d] ", k + 1, s->count);
+    s->def->title(s, c, s->what + used, sizeof s->what - (size_t)used);
+    s->current = k;
+    s->started = cli_now();
+    int code = cli_interrupted() ? EXIT_INTERRUPTED : s->def->run(s, c);
+    if (code == 0) code = write_cell(s, c);
+    if (code) return code;
+    c->state = CELL_DONE;
+    if (s->def->drop) s->def->drop(c);
+    char text[STUDY_TEXT];
+    s->def->say(s, c, text, sizeof text);
+    cli_say(s->c, "%s: %s", s->what, text);
+    return cli_printed(s->c); /* finished cells are kept */
+}
+
+static bool mine(const study *s, int k) {
+    return k % s->c->ranks == s->c->rank;
+}
+
+static int collect(study *s, int failed) {
+    int code = study_meet(s);
+    if (code) return code;
+    for (int k = 0; k < s->count && s->c->rank == 0; k++) {
+        cell *c = study_cell(s, k);
+        if (c->state != CELL_OPEN || mine(s, k) || read_cell(s, c)) continue;
+        c->state = CELL_FAILED;
+        failed++;
+    }
+    return failed ? EXIT_FAILED : 0;
+}
+
+int study_run_cells(study *s) {
+    int kept = 0, failed = 0;
+    for (int k = 0; k < s->count; k++) {
+        cell *c = study_cell(s, k);
+        if (c->state != CELL_OPEN || !read_cell(s, c)) continue;
+        kept++;
+        if (s->def->drop) s->def->drop(c); /* it may have been killed before it did so */
+    }
+    cli_say(s->c, "%s: %d cells in %s%s, seed %llu", s->def->name, s->count, s->dir,
+            s->quick ? " (quick: small settings)" : "", (unsigned long long)s->c->seed);
+    if (kept) cli_say(s->c, "%d of them are finished already", kept);
+    if (cli_printed(s->c)) return EXIT_FAILED;
+    for (int k = 0; k < s->count; k++) {
+        if (study_cell(s, k)->state != CELL_OPEN || !mine(s, k)) continue;
+        int code = run_one(s, k);
+        if (code == 0) continue;
+        if (code == EXIT_INTERRUPTED)
+            return cli_fail(s->c, code,
+                            "interrupted in cell %d of %d; the same command goes on from there "
+                            "(finished cells and checkpoints are in %s)",
+                            k + 1, s->count, s->dir);
+        if (cli_bad(s->c) || cli_printed(s->c)) return code; /* nor could those to come be kept */
+        study_cell(s, k)->state = CELL_FAILED;
+        failed++;
+        cli_fail(s->c, 0, "%s failed; the other cells go on", s->what);
+    }
+    return collect(s, failed);
 }

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lab/study.h"
+#include "lab/runs.h"
 
 /* ---- training -------------------------------------------------------------------------------- */
 
@@ -11,7 +11,7 @@
 #define QUICK_GP "steps=120 batch=5 valid_functions=30 valid_every=40"
 #define QUICK_NP "steps=1000 batch=16"
 
-static const repro_model models[] = {
+static const recipe models[] = {
     {"oracle", "steps=1", "steps=1 valid_functions=1", .fixed = true, .some = true},
     {"gp", "", QUICK_GP " lr=0.05", .network = false},
     {"gp-authors", "", QUICK_GP " lr=0.05", .network = false},
@@ -21,15 +21,11 @@ static const repro_model models[] = {
 };
 enum { MODELS = sizeof models / sizeof *models };
 
-const repro_model *repro_model_find(const char *name) {
-    static const repro_model other = {NULL, "", QUICK_NP, .network = false};
+const recipe *recipe_of(const char *model) {
+    static const recipe other = {NULL, "", QUICK_NP, .network = false};
     for (int k = 0; k < MODELS; k++)
-        if (strcmp(models[k].name, name) == 0) return &models[k];
+        if (strcmp(models[k].name, model) == 0) return &models[k];
     return &other;
-}
-
-const char *repro_models(void) {
-    return "oracle,gp,cbp,np,mnp";
 }
 
 /* ---- the paper's table ----------------------------------------------------------------------- */
@@ -62,18 +58,17 @@ static int family_of(const char *data) {
     return -1;
 }
 
-bool repro_paper_score(const char *model, const char *data, double *score, double *se) {
+double paper_score(const char *model, const char *data, double *se) {
     int at = family_of(data);
     for (size_t k = 0; k < sizeof paper / sizeof *paper && at >= 0; k++)
         if (strcmp(paper[k].model, model) == 0 && paper[k].score[at] != 0) {
-            *score = paper[k].score[at];
             *se = paper[k].se[at];
-            return true;
+            return paper[k].score[at];
         }
-    return false;
+    return *se = NAN;
 }
 
-const char *repro_paper_data_note(const char *data) {
+const char *paper_data_note(const char *data) {
     static const char *const notes[FAMILIES] = {
         NULL,
         NULL,
@@ -92,7 +87,7 @@ const char *repro_paper_data_note(const char *data) {
     return at >= 0 ? notes[at] : NULL;
 }
 
-const char *repro_paper_model_note(const char *model) {
+const char *paper_model_note(const char *model) {
     if (strcmp(model, "np") == 0)
         return "np: the paper's has a least sigma of 0.05, so no score above 2.077 is possible; "
                "ours has 1e-3 unless it was set (--set sigma_floor=0.05 is the paper's)";
@@ -106,11 +101,11 @@ const char *repro_paper_model_note(const char *model) {
 
 typedef struct ceiling {
     const char *data;
-    double score[REPRO_PROTOCOLS]; /* strict, authors; NaN: none */
+    double score[PROTOCOLS]; /* strict, authors; NaN: none */
     const char *what;
 } ceiling;
 
-double repro_ceiling(const char *data, mnp_protocol protocol, const char **what) {
+double ceiling_of(const char *data, mnp_protocol protocol, const char **what) {
     static const char oracle[] = "the true density, 5000 functions";
     static const ceiling known[] = {
         {"rbf", {2.780, 2.857}, oracle},

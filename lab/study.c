@@ -1,32 +1,175 @@
-/* study.c: a study from the flags, and where its files lie. */
+/* study.c: what all studies do alike, from flags to tables. */
+#include "lab/study.h"
+
+#include <math.h>
 #include <string.h>
 
 #include "cli/outputs.h"
-#include "lab/study.h"
 #include "util/text.h"
 
-mnp_status repro_study_init(repro_study *s, cli *c, const char *name, int count) {
-    static const struct {
-        const char *study, *dir;
-    } places[] = {{"table1", "repro-table1"}, {"ablation", "repro-ablation"}};
-    const char *dir = strcmp(name, places[0].study) == 0 ? places[0].dir : places[1].dir;
-    *s = (repro_study){.c = c, .name = name, .count = count, .quick = cli_has(c, "quick")};
-    s->dir = cli_text(c, "out", dir);
-    s->tasks = env_alloc(&c->env, (size_t)count, sizeof *s->tasks, "the cells of a study");
-    s->results = env_alloc(&c->env, (size_t)count, sizeof *s->results, "the cells of a study");
-    return s->tasks && s->results ? MNP_OK : MNP_ENOMEM;
+#define STUDY(name) extern const study_def study_##name;
+#include "lab/studies.def"
+#undef STUDY
+
+const study_def *study_at(int k) {
+    static const study_def *const table[] = {
+#define STUDY(name) &study_##name,
+#include "lab/studies.def"
+#undef STUDY
+    };
+    return k >= 0 && k < (int)(sizeof table / sizeof *table) ? table[k] : NULL;
 }
 
-void repro_study_free(repro_study *s) {
-    env_free(&s->c->env, s->tasks);
-    env_free(&s->c->env, s->results);
+int study_failed(const study *s) {
+    return cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
+}
+
+/* ---- the tables ------------------------------------------------------------------------------ */
+
+static mnp_status write_file(const study *s, const char *ending, const buf *text) {
+    char path[STUDY_PATH];
+    snprintf(path, sizeof path, "%.1500s/%s.%s", s->dir, s->def->name, ending);
+    if (text->status != MNP_OK) return text->status;
+    return fsio_write(&s->c->env, path, text->data, text->len);
+}
+
+static mnp_status write_markdown(const study *s) {
+    buf b;
+    buf_init(&b, &s->c->env);
+    s->def->markdown(&b, s);
+    mnp_status status = write_file(s, "md", &b);
+    buf_free(&b);
+    return status;
+}
+
+static void put_json(cli_json *j, const study *s) {
+    cli_json_text(j, "study", s->def->name);
+    cli_json_text(j, "version", mnp_version());
+    json_key(&j->w, "quick");
+    json_put_bool(&j->w, s->quick);
+    s->def->json(j, s);
+    cli_json_text(j, "out", s->dir);
+}
+
+/* STUDY.json; with --json the same on one line of stdout. */
+static mnp_status write_json(const study *s) {
+    cli_json j;
+    buf_init(&j.text, &s->c->env);
+    json_writer_init(&j.w, &j.text, 2);
+    json_object_begin(&j.w);
+    put_json(&j, s);
+    json_object_end(&j.w);
+    buf_text(&j.text, "\n");
+    mnp_status status = write_file(s, "json", &j.text);
+    buf_free(&j.text);
+    if (status != MNP_OK) return status;
+    cli_json_begin(s->c, &j);
+    put_json(&j, s);
+    cli_json_end(s->c, &j);
+    return MNP_OK;
+}
+
+static int write_tables(study *s) {
+    int code = s->def->pictures(s);
+    if (code) return code;
+    if (write_markdown(s) != MNP_OK || write_json(s) != MNP_OK) return study_failed(s);
+    cli_say(s->c, "%s/%s", s->dir, s->def->files);
+    return 0;
+}
+
+/* ---- the study ------------------------------------------------------------------------------- */
+
+static int refuse_flags(cli *c, const study_def *d) {
+    char text[STUDY_TEXT];
+    snprintf(text, sizeof text, "%s", d->refused ? d->refused : "");
+    for (char *word = strtok(text, " "); word; word = strtok(NULL, " "))
+        if (cli_has(c, word)) return cli_fail(c, EXIT_USAGE, "--%s is not for %s", word, d->name);
+    return 0;
+}
+
+int study_run(const study_def *d, cli *c) {
+    int code = refuse_flags(c, d);
+    if (code) return code;
+    study *s = env_alloc(&c->env, 1, d->bytes, "a study");
+    if (!s) return cli_fail(c, EXIT_FAILED, "%s", c->env.error);
+    *s = (study){.def = d, .c = c, .quick = cli_has(c, "quick")};
+    snprintf(s->usual_dir, sizeof s->usual_dir, "repro-%s", d->name);
+    s->dir = cli_text(c, "out", s->usual_dir);
+    code = d->prepare(s);
+    if (code == 0) {
+        code = study_run_cells(s);
+        bool stopped = code == EXIT_INTERRUPTED || cli_bad(c) || cli_printed(c) || c->rank > 0;
+        int written = stopped ? 0 : write_tables(s);
+        if (written) code = written;
+    }
+    if (d->close) d->close(s);
+    env_free(&c->env, s->cells);
+    env_free(&c->env, s);
+    return code;
+}
+
+/* ---- its folder ------------------------------------------------------------------------------ */
+
+/* Can the tables be written? What killed processes left half-written goes. */
+static int claim(const study *s) {
+    static const char *const endings[] = {"md", "json", "svg"};
+    cli *c = s->c;
+    char cells[STUDY_PATH], path[STUDY_PATH];
+    snprintf(cells, sizeof cells, "%.1500s/cells", s->dir);
+    int code = cli_output_folder(c, s->dir);
+    if (code == 0) code = cli_output_folder(c, cells);
+    for (int k = 0; k < 3 && code == 0; k++) {
+        snprintf(path, sizeof path, "%.1500s/%s.%s", s->dir, s->def->name, endings[k]);
+        code = cli_output(c, path);
+    }
+    if (code == 0) code = lock_take(&c->lock, c, s->dir);
+    if (code || !lock_held(&c->lock)) return code;
+    fsio_sweep_folder(s->dir);
+    fsio_sweep_folder(cells);
+    return 0;
+}
+
+/* ---- in a job -------------------------------------------------------------------------------- */
+
+int study_claim(study *s) {
+    cli *c = s->c;
+    int code = c->rank == 0 ? claim(s) : 0;
+    cli_alone(c, false);
+    mnp_status status = mnp_job_broadcast(c->ctx, &code, sizeof code);
+    cli_alone(c, true);
+    return status == MNP_OK ? code : cli_failed(c, status);
+}
+
+int study_meet(study *s) {
+    cli_alone(s->c, false);
+    mnp_status status = mnp_job_barrier(s->c->ctx);
+    int code = status == MNP_OK ? 0 : cli_failed(s->c, status);
+    cli_alone(s->c, true);
+    return code;
+}
+
+int study_find(study *s, int count, int (*find)(study *s, int k)) {
+    int code = 0;
+    for (int turn = 0; turn < 2 && code == 0; turn++) {
+        for (int k = 0; k < count && code == 0 && (s->c->rank > 0) == turn; k++) code = find(s, k);
+        if (turn == 0 && code == 0) code = study_meet(s);
+    }
+    return code;
+}
+
+mnp_status study_hash_file(env *e, const char *path, uint64_t *out) {
+    char *bytes = NULL;
+    size_t count = 0;
+    mnp_status status = fsio_read(e, path, (size_t)1 << 30, &bytes, &count);
+    if (status == MNP_OK) *out = text_hash(0, bytes, count);
+    env_free(e, bytes);
+    return status;
 }
 
 /* ---- lists of names -------------------------------------------------------------------------- */
 
-/* "a,b:k=v,l=w,c" are three names: a piece with '=' and without ':' belongs to the one before. */
-static int split_names(cli *c, const char *flag, const char *text, repro_names *out) {
-    *out = (repro_names){0};
+int names_split(cli *c, const char *flag, const char *text, names *out) {
+    *out = (names){0};
     if (strlen(text) >= sizeof out->memory)
         return cli_fail(c, EXIT_USAGE, "--%s is too long", flag);
     snprintf(out->memory, sizeof out->memory, "%s", text);
@@ -38,8 +181,8 @@ static int split_names(cli *c, const char *flag, const char *text, repro_names *
             continue;
         }
         if (!*at) return cli_fail(c, EXIT_USAGE, "--%s wants names as in a,b,c", flag);
-        if (out->count == REPRO_LIST)
-            return cli_fail(c, EXIT_USAGE, "--%s takes %d names at most", flag, REPRO_LIST);
+        if (out->count == NAMES_MAX)
+            return cli_fail(c, EXIT_USAGE, "--%s takes %d names at most", flag, NAMES_MAX);
         for (int k = 0; k < out->count; k++)
             if (strcmp(out->at[k], at) == 0)
                 return cli_fail(c, EXIT_USAGE, "--%s names %s twice", flag, at);
@@ -48,116 +191,40 @@ static int split_names(cli *c, const char *flag, const char *text, repro_names *
     return 0;
 }
 
-int repro_models_flag(cli *c, const char *fallback, repro_names *out) {
-    return split_names(c, "models", cli_text(c, "models", fallback), out);
+/* ---- Markdown and pictures ------------------------------------------------------------------- */
+
+void md_title(buf *b, const study *s, const char *title, const char *quick) {
+    buf_printf(b, "# %s%s\n\n", title, s->quick ? " (quick)" : "");
+    if (s->quick) buf_printf(b, "**Quick settings**: %s\n\n", quick);
 }
 
-int repro_data_flag(cli *c, const char *fallback, repro_names *out) {
-    repro_names given;
-    int code = split_names(c, "data", cli_text(c, "data", fallback), &given);
-    *out = (repro_names){0};
-    size_t used = 0;
-    for (int k = 0; k < given.count && code == 0; k++) {
-        mnp_data_opts o = {.size = sizeof o, .functions = 1};
-        mnp_data *data = NULL;
-        code = cli_input_data(c, given.at[k]);
-        if (code) return code;
-        mnp_status status = mnp_data_open(c->ctx, given.at[k], &o, &data);
-        if (status != MNP_OK) return cli_failed(c, status);
-        const char *name = mnp_data_name(data);
-        size_t bytes = strlen(name) + 1;
-        if (used + bytes > sizeof out->memory)
-            code = cli_fail(c, EXIT_USAGE, "--data is too long");
-        else {
-            memcpy(out->memory + used, name, bytes);
-            out->at[out->count++] = out->memory + used;
-            used += bytes;
-        }
-        mnp_data_destroy(data);
+void md_rule(buf *b, int columns) {
+    buf_text(b, "|");
+    for (int k = 0; k < columns; k++) buf_text(b, "---|");
+}
+
+void md_pm(buf *b, double v, double se, int digits) {
+    if (!isfinite(v))
+        buf_text(b, "—");
+    else if (!isfinite(se))
+        buf_printf(b, "%.*f", digits, v);
+    else
+        buf_printf(b, "%.*f ± %.*f", digits, v, digits, se);
+}
+
+int study_save(study *s, mnp_plot *f, bool png, const char *fmt, ...) {
+    char name[STUDY_TEXT], path[STUDY_PATH];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    snprintf(path, sizeof path, "%.1500s/%s.svg", s->dir, name);
+    mnp_status status = figure_save(s->c, f, path);
+    if (status == MNP_OK && png) {
+        snprintf(path, sizeof path, "%.1500s/%s.png", s->dir, name);
+        status = figure_save(s->c, f, path);
+        if (status == MNP_EUNSUPPORTED) status = MNP_OK;
     }
-    return code;
-}
-
-/* ---- cells ----------------------------------------------------------------------------------- */
-
-/* The flag's value in place of the one the text has. */
-static void set_option(cli *c, const char *flag, char text[REPRO_TEXT]) {
-    if (!cli_has(c, flag)) return;
-    char old[REPRO_TEXT];
-    size_t used = 0, length = strlen(flag);
-    snprintf(old, sizeof old, "%s", text);
-    text[0] = '\0';
-    for (char *word = strtok(old, " "); word; word = strtok(NULL, " "))
-        if (strncmp(word, flag, length) != 0 || word[length] != '=')
-            used += (size_t)snprintf(text + used, REPRO_TEXT - used, "%s ", word);
-    snprintf(text + used, REPRO_TEXT - used, "%s=%s", flag, cli_text(c, flag, ""));
-}
-
-repro_task repro_task_make(repro_study *s, const char *model, const char *data, uint64_t seed,
-                           const char *options) {
-    cli *c = s->c;
-    bool fixed = repro_model_find(model)->fixed;
-    repro_task t = {.label = model, .model = model, .data = data, .seed = seed, .n_samples = 1};
-    t.preset = cli_text(c, "preset", s->quick ? "tiny" : "paper");
-    snprintf(t.train_options, sizeof t.train_options, "%s", options);
-    if (!fixed) {
-        set_option(c, "steps", t.train_options);
-        set_option(c, "batch", t.train_options);
-        t.seconds = cli_real(c, "seconds", 0, 1, 1e7);
-    }
-    t.functions = cli_int(c, "functions", s->quick ? 500 : 5000, 1, 100000000);
-    t.train_functions = cli_int(c, "train-functions", s->quick ? 5000 : 50000, 1, 100000000);
-    t.samples[0] = cli_int(c, "samples", 20, 1, 100000);
-    return t;
-}
-
-/* ---- files ----------------------------------------------------------------------------------- */
-
-void repro_path(const repro_study *s, const char *ending, char out[REPRO_PATH]) {
-    snprintf(out, REPRO_PATH, "%.1500s/%s.%s", s->dir, s->name, ending);
-}
-
-int repro_check_out(cli *c, const char *dir, const char *name) {
-    static const char *const endings[] = {"md", "json", "svg"};
-    const repro_study s = {.c = c, .dir = dir, .name = name};
-    char path[REPRO_PATH];
-    snprintf(path, sizeof path, "%.1500s/cells", dir);
-    int code = cli_output_folder(c, dir);
-    if (code == 0) code = cli_output_folder(c, path);
-    for (int k = 0; k < 3 && code == 0; k++) {
-        repro_path(&s, endings[k], path);
-        code = cli_output(c, path);
-    }
-    return code;
-}
-
-mnp_status repro_write(repro_study *s, const char *ending, const buf *text) {
-    char path[REPRO_PATH];
-    repro_path(s, ending, path);
-    if (text->status != MNP_OK) return text->status;
-    return fsio_write(&s->c->env, path, text->data, text->len);
-}
-
-void repro_put_head(cli_json *j, const repro_study *s) {
-    cli_json_text(j, "study", s->name);
-    cli_json_text(j, "version", mnp_version());
-    json_key(&j->w, "quick");
-    json_put_bool(&j->w, s->quick);
-}
-
-mnp_status repro_write_json(repro_study *s, repro_put put, const void *arg) {
-    cli_json j;
-    buf_init(&j.text, &s->c->env);
-    json_writer_init(&j.w, &j.text, 2);
-    json_object_begin(&j.w);
-    put(&j, s, arg);
-    json_object_end(&j.w);
-    buf_text(&j.text, "\n");
-    mnp_status status = repro_write(s, "json", &j.text);
-    buf_free(&j.text);
-    if (status != MNP_OK) return status;
-    cli_json_begin(s->c, &j);
-    put(&j, s, arg);
-    cli_json_end(s->c, &j);
-    return status;
+    mnp_plot_destroy(f);
+    return status == MNP_OK ? 0 : study_failed(s);
 }

@@ -1,200 +1,136 @@
-/* study.h: studies of many runs. A study is a list of cells; a cell is one model trained on one
- * data set with one seed, scored under both protocols, and its result is kept as a file. A cell is
- * keyed by everything that fixes its result, so a study can be stopped and started at will:
- * finished cells are read back, and the one that was interrupted goes on from its checkpoint.
+/* study.h: studies of many runs (mnp repro). A study is a list of cells; a cell is one run with one
+ * result, which is kept as a file under a key of everything that fixes it. So a study can be
+ * stopped and started at will: finished cells are read back, and cells that were run elsewhere
+ * count when their files are copied into the folder. From the cells come tables and pictures.
  *
- *     study.c    the list of cells, from flags; the files of a study
- *     cell.c     the key of a cell, and its file
- *     run.c      running one cell, and all of them with the time left
- *     trained.c  cells whose model is read from a file instead
- *     models.c   how each model is trained in a study, the paper's numbers, known ceilings
- *     table1/, ablation/, table2/, table3/   one study each: its cells, and its tables and
- *                pictures (write.c) */
+ *     studies.def   the list: one line for each study
+ *     study.c       from flags to tables: what all studies do alike
+ *     cell.c        the cells one after the other, shared by the ranks of a job; their files
+ *     runs.h        cells that are one model trained on one data set (table 1, ablation)
+ *     table1/, table2/, table3/, ablation/   one study each;  kriging/  a peer of table 3
+ *
+ * Texts are made with %f and %g: the command never sets a locale. */
 #ifndef MNP_LAB_STUDY_H
 #define MNP_LAB_STUDY_H
 
-#include "cli/cli.h"
 #include "cli/figure.h"
 
-enum {
-    REPRO_LIST = 16,   /* models, data sets                    */
-    REPRO_SAMPLES = 4, /* numbers of importance samples        */
-    REPRO_TIMES = 12,  /* context sizes whose cost is measured */
-    REPRO_TEXT = 512,
-    REPRO_PATH = 2048,
-    REPRO_PROTOCOLS = 2
-};
-
-const char *repro_protocol(int protocol); /* mnp_protocol to "strict", "authors" */
-
-typedef struct repro_names { /* they lie in `memory` */
-    int count;
-    const char *at[REPRO_LIST];
-    char memory[REPRO_PATH];
-} repro_names;
+enum { STUDY_TEXT = 512, STUDY_PATH = 2048 };
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-typedef struct repro_task {
-    const char *label; /* of its row */
-    const char *model, *preset, *data;
-    char model_options[REPRO_TEXT], train_options[REPRO_TEXT];
-    uint64_t seed;
-    double seconds; /* > 0: as many steps as fit in so many seconds */
-    int64_t train_functions, functions;
-    int n_samples;
-    int64_t samples[REPRO_SAMPLES];
-    int64_t law_functions;    /* for the conditional-consistency gap; 0: not measured    */
-    int64_t cost_m;           /* largest context whose conditioning is timed; 0: no costs */
-    char trained[REPRO_PATH]; /* the model is read from this file; "": it is trained */
-    char made[REPRO_TEXT];    /* and how it was made, as a row of a table            */
-    uint64_t weights;         /* a checksum of that file                             */
-    char key[4 * REPRO_TEXT], stem[REPRO_PATH]; /* repro_task_name() */
-} repro_task;
+typedef enum cell_state { CELL_OPEN, CELL_DONE, CELL_ABSENT, CELL_FAILED } cell_state;
+const char *cell_state_name(cell_state state);
 
-typedef struct repro_score {
-    double loglik, se, elbo, kl;
-} repro_score;
+/* What every cell begins with. */
+typedef struct cell {
+    cell_state state;
+    const char *label;        /* cells of one label take about as long */
+    char key[6 * STUDY_TEXT]; /* all that fixes the result             */
+    char stem[STUDY_PATH];    /* of its file, STEM.json                */
+    double seconds;
+} cell;
 
-typedef struct repro_curve { /* the score by context size */
-    int bins;
-    int64_t lo[MNP_SCORE_BINS], hi[MNP_SCORE_BINS];
-    double loglik[MNP_SCORE_BINS], se[MNP_SCORE_BINS]; /* NaN: no function with such a context */
-} repro_curve;
+/* ---- studies --------------------------------------------------------------------------------- */
 
-typedef enum repro_state { REPRO_OPEN, REPRO_DONE, REPRO_ABSENT, REPRO_FAILED } repro_state;
+typedef struct study study;
 
-typedef struct repro_result {
-    repro_state state;
-    char why[REPRO_TEXT]; /* REPRO_ABSENT: why there is no such model */
-    int64_t steps, best_step, parameters;
-    double seconds; /* training and scoring */
-    repro_score scores[REPRO_PROTOCOLS][REPRO_SAMPLES];
-    repro_curve curves[REPRO_PROTOCOLS]; /* of the first number of samples */
-    double gap, gap_se;                  /* conditional consistency        */
-    double step_seconds, memory;
-    int n_times;
-    double times_m[REPRO_TIMES], times[REPRO_TIMES]; /* seconds of conditioning on m points */
-} repro_result;
+/* What differs between studies. Calls that return int return an exit status: anything but 0 has
+ * printed its one line, except EXIT_INTERRUPTED of run(). */
+typedef struct study_def {
+    const char *name;
+    const char *help;    /* in `mnp help repro`                                 */
+    const char *refused; /* flags that are not for it, "data seeds"; may be NULL */
+    size_t bytes;        /* of its own struct, which begins with a study         */
+    /* From flags to cells (study_cells); the folder is claimed (study_claim). */
+    int (*prepare)(study *s);
+    /* One cell: its name, the run itself, what is said of the result. */
+    void (*title)(const study *s, const void *cell, char *text, size_t size);
+    int (*run)(study *s, void *cell);
+    void (*say)(const study *s, const void *cell, char *text, size_t size);
+    /* Its result in a file, and back; false: the file is not what it should be. */
+    void (*put)(cli_json *j, const study *s, const void *cell);
+    bool (*get)(const json_value *root, const study *s, void *cell);
+    void (*drop)(const void *cell); /* what only resuming needs goes; may be NULL */
+    /* The tables, from all cells. */
+    int (*pictures)(study *s);
+    void (*markdown)(buf *b, const study *s);
+    void (*json)(cli_json *j, const study *s);
+    const char *files;       /* what there is to see: "t.md, t.json and t.svg are the table" */
+    void (*close)(study *s); /* may be NULL; also after a failure of prepare() */
+} study_def;
 
-typedef struct repro_study {
+struct study {
+    const study_def *def;
     cli *c;
-    const char *name, *dir;
+    const char *dir;
     bool quick;
     int count;
-    repro_task *tasks;     /* [count] */
-    repro_result *results; /* [count] */
-    const char *trained;   /* folder of trained models, or NULL */
-    /* of the run in progress */
+    char *cells; /* (count, cell_bytes) */
+    size_t cell_bytes;
+    /* of the cell that runs */
     int current;
-    double cell_started;
-    char what[REPRO_TEXT];
-} repro_study;
+    double started;
+    char what[STUDY_TEXT];
+    char usual_dir[64];
+};
 
-mnp_status repro_study_init(repro_study *s, cli *c, const char *name, int count);
-void repro_study_free(repro_study *s);
+const study_def *study_at(int k); /* NULL after the last */
+int study_run(const study_def *d, cli *c);
 
-/* Letters, digits and '.' of a name; anything else becomes '-'. */
-void repro_plain_name(const char *name, char *out, size_t size);
-/* Key and file stem, once every other field is set. */
-void repro_task_name(const repro_study *s, repro_task *task);
-/* The kept result of a cell; false where there is none with this very key. */
-bool repro_cell_read(repro_study *s, const repro_task *task, repro_result *out);
-mnp_status repro_cell_write(repro_study *s, const repro_task *task, const repro_result *r);
-/* Ends the object begun by cli_json_begin() and writes it to STEM.json. */
-mnp_status repro_cell_close(cli *c, cli_json *j, const char *stem);
-/* Makes the study's folder, and checks that every cell's model can be made: a bad name or option is
- * found before hours of training. 0 or an exit status. */
-int repro_prepare(repro_study *s);
-/* 0, EXIT_INTERRUPTED, or EXIT_FAILED when some cell failed; each after one line on stderr. */
-int repro_run(repro_study *s);
+/* For prepare(): memory for the cells; the folder, which is made, looked at and locked; the name of
+ * a cell, once its key is set; and find(s, k) for every k, by rank 0 first, since it may have to
+ * train a model that the others then find. */
+int study_cells(study *s, int count, size_t bytes);
+int study_claim(study *s);
+void cell_name(const study *s, cell *c, const char *fmt, ...) MNP_PRINTF(3, 4);
+int study_find(study *s, int count, int (*find)(study *s, int k));
+int study_meet(study *s); /* all ranks wait for each other */
 
-/* Scores a model on the cell's test functions. */
-mnp_status repro_score_model(repro_study *s, const repro_task *task, const mnp_model *m,
-                             repro_result *r);
+/* The cells. */
+cell *study_cell(const study *s, int k);
+int study_run_cells(study *s);
+/* Seconds that all open cells take, `running` for one like the current one. */
+double study_time_left(const study *s, double running);
 
-/* ---- trained models (--trained DIR) ---------------------------------------------------------- */
+void study_plain(char *name); /* anything but letters, digits and '.' becomes '-' */
+/* The error of the command's own memory and files as one line. */
+int study_failed(const study *s);
+mnp_status study_hash_file(env *e, const char *path, uint64_t *out); /* of all its bytes */
+void study_progress(void *user, int64_t done, int64_t total);        /* user: a progress */
 
-/* Fills `trained` of every cell whose file is there: DIR/MODEL-DATA-sSEED.safetensors, or, for seed
- * 0, DIR/MODEL-DATA.safetensors. */
-void repro_trained_find(const char *dir, repro_task *task);
-/* How many seeds, from `first` on, there are files for; 0: none at all. */
-int repro_trained_seeds(const char *dir, const repro_names *models, const repro_names *data,
-                        uint64_t first);
-/* Reads the file of a cell: its data are the cell's, its weights part of the key. Where there is no
- * file, a network is REPRO_ABSENT (it would take hours), and anything else is trained. */
-int repro_trained_check(repro_study *s, repro_task *task, repro_result *r);
-mnp_status repro_trained_run(repro_study *s, const repro_task *task, repro_result *r);
+/* ---- lists of names -------------------------------------------------------------------------- */
 
-/* In a job ranks share cells: is cell k this one's? And: wait until all have run theirs; from then
- * on rank 0 alone writes. 0 or an exit status. */
-bool repro_mine(const cli *c, int k);
-/* Makes the folder of a study and DIR/cells, looks whether its tables NAME.md, .json and .svg can
- * be written, and takes it for this process, or for the job: its ranks call it in the same place.
- * What killed processes left half-written goes. */
-int repro_claim(cli *c, const char *dir, const char *name);
-/* Of all bytes of a file. */
-mnp_status repro_hash_file(env *e, const char *path, uint64_t *out);
-int repro_meet(cli *c);
+enum { NAMES_MAX = 16 };
+typedef struct names { /* they lie in `memory` */
+    int count;
+    const char *at[NAMES_MAX];
+    char memory[STUDY_PATH];
+} names;
+/* "a,b:k=v,l=w,c" are three names: a piece with '=' and without ':' belongs to the one before. */
+int names_split(cli *c, const char *flag, const char *text, names *out);
 
-/* ---- models and the paper -------------------------------------------------------------------- */
+/* ---- files, tables and pictures -------------------------------------------------------------- */
 
-typedef struct repro_model {
+/* Numbers of a struct as fields of a JSON object, and back. */
+typedef struct field {
     const char *name;
-    const char *full, *quick; /* options of the training */
-    bool fixed;               /* --steps and --seconds are not for it              */
-    bool some;                /* there is not one for every data set               */
-    bool network;             /* with --trained it comes from a file or not at all */
-} repro_model;
+    size_t offset; /* of a double, or an int64_t */
+    bool whole;    /* the latter: not negative   */
+} field;
+void fields_put(cli_json *j, const field *f, size_t count, const void *from);
+bool fields_get(const json_value *root, const field *f, size_t count, void *to);
+double field_number(const json_value *object, const char *key); /* NaN was written as null */
+void numbers_put(cli_json *j, const char *key, const double *v, int count);
+int numbers_get(const json_value *root, const char *key, double *v, int most); /* how many */
+void list_begin(cli_json *j, const char *key); /* "key": [ ; json_array_end() ends it */
 
-const repro_model *repro_model_find(const char *name); /* an unlisted one has a row of its own */
-const char *repro_models(void);                        /* those of table 1, "a,b" */
+/* "# TITLE (quick)", and a paragraph of what quick settings mean. */
+void md_title(buf *b, const study *s, const char *title, const char *quick);
+void md_rule(buf *b, int columns);                   /* "|---|---|" */
+void md_pm(buf *b, double v, double se, int digits); /* "1.234 ± 0.005", "1.234", "—" */
 
-/* The paper's score (all points), with its standard error over five runs; false: none. */
-bool repro_paper_score(const char *model, const char *data, double *score, double *se);
-/* Where the paper's data or model differ from ours; NULL: they do not. */
-const char *repro_paper_data_note(const char *data);
-const char *repro_paper_model_note(const char *model);
-/* The expected score of the true density, or a bound on every score; NaN: none is known. `what`
- * says which. */
-double repro_ceiling(const char *data, mnp_protocol protocol, const char **what);
-
-/* ---- flags and files of a study -------------------------------------------------------------- */
-
-/* Names from a flag or its fallback. 0 or an exit status. */
-int repro_models_flag(cli *c, const char *fallback, repro_names *out);
-/* Data sets by their canonical names: "periodic:noise_var=1e-3" is "periodic:noise_var=0.001". */
-int repro_data_flag(cli *c, const char *fallback, repro_names *out);
-/* A cell with all that the flags say; `options` of the training come first, so flags win. */
-repro_task repro_task_make(repro_study *s, const char *model, const char *data, uint64_t seed,
-                           const char *options);
-/* Makes DIR and DIR/cells, and looks whether the tables NAME.md, .json and .svg can be written
- * there. 0 or an exit status. */
-int repro_check_out(cli *c, const char *dir, const char *name);
-mnp_status repro_write(repro_study *s, const char *ending, const buf *text);
-/* STUDY.json; with --json the same on one line of stdout. */
-typedef void (*repro_put)(cli_json *j, const repro_study *s, const void *arg);
-mnp_status repro_write_json(repro_study *s, repro_put put, const void *arg);
-void repro_put_head(cli_json *j, const repro_study *s); /* which study, by which version, quick? */
-void repro_path(const repro_study *s, const char *ending, char out[REPRO_PATH]);
-
-int repro_table1(cli *c);
-int repro_table2(cli *c); /* table2/table2.h */
-int repro_ablation(cli *c);
-int repro_table3(cli *c); /* table3/table3.h */
-
-typedef struct repro_grid { /* table 1: the cells are tasks[(model * data + d) * seeds + k] */
-    repro_names models, data;
-    int seeds;
-    bool shown[REPRO_PROTOCOLS];
-} repro_grid;
-int repro_table1_write(repro_study *s, const repro_grid *g);
-/* Model m on data set d: the mean curve of its seeds; as JSON, as Markdown, as a picture. */
-repro_curve repro_curve_of(const repro_study *s, const repro_grid *g, int m, int d, int protocol);
-void repro_curve_json(cli_json *j, const repro_curve *c);
-void repro_curves_markdown(buf *b, const repro_study *s, const repro_grid *g, int protocol);
-mnp_status repro_curves_picture(repro_study *s, const repro_grid *g, int protocol);
-int repro_ablation_base(const repro_study *s); /* steps T of the model the others vary */
-int repro_ablation_write(repro_study *s, int seeds);
+/* Saves DIR/NAME.svg, and .png too if `png` and the build can; the figure is destroyed. */
+int study_save(study *s, mnp_plot *f, bool png, const char *fmt, ...) MNP_PRINTF(4, 5);
 
 #endif

@@ -4,20 +4,22 @@
 #include <string.h>
 
 #include "cli/run_files.h"
-#include "lab/study.h"
+#include "lab/runs.h"
 #include "util/limits.h"
 #include "util/text.h"
 
+/* DIR/MODEL-DATA[-sSEED].safetensors. */
 static void path_of(const char *dir, const char *model, const char *data, const char *ending,
-                    char out[REPRO_PATH]) {
-    char m[64], d[64];
-    repro_plain_name(model, m, sizeof m);
-    repro_plain_name(data, d, sizeof d);
-    snprintf(out, REPRO_PATH, "%.1500s/%s-%s%s.safetensors", dir, m, d, ending);
+                    char out[STUDY_PATH]) {
+    const char *slash = strrchr(data, '/');
+    char name[2 * 64];
+    snprintf(name, sizeof name, "%.63s-%.63s", model, slash ? slash + 1 : data);
+    study_plain(name);
+    snprintf(out, STUDY_PATH, "%.1500s/%s%s.safetensors", dir, name, ending);
 }
 
 static bool find(const char *dir, const char *model, const char *data, uint64_t seed,
-                 char out[REPRO_PATH]) {
+                 char out[STUDY_PATH]) {
     char ending[32];
     snprintf(ending, sizeof ending, "-s%llu", (unsigned long long)seed);
     path_of(dir, model, data, ending, out);
@@ -28,13 +30,12 @@ static bool find(const char *dir, const char *model, const char *data, uint64_t 
     return false;
 }
 
-void repro_trained_find(const char *dir, repro_task *task) {
-    find(dir, task->model, task->data, task->seed, task->trained);
+void trained_find(const char *dir, run *t) {
+    find(dir, t->model, t->data, t->seed, t->trained);
 }
 
-int repro_trained_seeds(const char *dir, const repro_names *models, const repro_names *data,
-                        uint64_t first) {
-    char path[REPRO_PATH];
+int trained_seeds(const char *dir, const names *models, const names *data, uint64_t first) {
+    char path[STUDY_PATH];
     int seeds = 0;
     for (int k = 0; k < SEEDS_MAX; k++)
         for (int m = 0; m < models->count && seeds <= k; m++)
@@ -73,7 +74,7 @@ static void value_of(const char *options, const char *key, char *out, size_t siz
     snprintf(out, size, "%.*s", at ? (int)strcspn(at, " ") : 0, at ? at : "");
 }
 
-static int compare(cli *c, repro_task *task, const mnp_model *m) {
+static int compare(cli *c, run *task, const mnp_model *m) {
     char kind[64], steps[32], detail[32];
     const char *options = mnp_model_options(m);
     snprintf(kind, sizeof kind, "kind=%.50s ", task->model);
@@ -93,33 +94,32 @@ static int compare(cli *c, repro_task *task, const mnp_model *m) {
     return 0;
 }
 
-int repro_trained_check(repro_study *s, repro_task *task, repro_result *r) {
-    if (!*task->trained) {
-        if (!repro_model_find(task->model)->network) return 0;
-        char path[REPRO_PATH];
-        path_of(s->trained, task->model, task->data, "", path);
-        r->state = REPRO_ABSENT;
-        snprintf(r->why, sizeof r->why, "there is no %.400s", path);
-        if (task->seed == s->tasks[0].seed)
-            cli_say(s->c, "%s on %s is left out: %s", task->model, task->data, r->why);
+int trained_check(const runs *s, run *t) {
+    cli *c = s->s.c;
+    if (!*t->trained) {
+        if (!recipe_of(t->model)->network) return 0;
+        char path[STUDY_PATH];
+        path_of(s->trained, t->model, t->data, "", path);
+        t->head.state = CELL_ABSENT;
+        snprintf(t->why, sizeof t->why, "there is no %.400s", path);
+        if (t->seed == c->seed) cli_say(c, "%s on %s is left out: %s", t->model, t->data, t->why);
         return 0;
     }
     mnp_model *m = NULL;
-    mnp_status status = mnp_model_load(s->c->ctx, task->trained, &m);
-    int code = status == MNP_OK ? compare(s->c, task, m) : cli_failed(s->c, status);
-    if (code == 0 && checksum(s->c, task->trained, m, &task->weights) != MNP_OK)
-        code = cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
-    if (code == 0)
-        snprintf(task->train_options, sizeof task->train_options, "%s", note(m, "train"));
+    mnp_status status = mnp_model_load(c->ctx, t->trained, &m);
+    int code = status == MNP_OK ? compare(c, t, m) : cli_failed(c, status);
+    if (code == 0 && checksum(c, t->trained, m, &t->weights) != MNP_OK) code = study_failed(&s->s);
+    if (code == 0) snprintf(t->train_options, sizeof t->train_options, "%s", note(m, "train"));
     mnp_model_destroy(m);
     return code;
 }
 
 /* ---- its scores ------------------------------------------------------------------------------ */
 
-mnp_status repro_trained_run(repro_study *s, const repro_task *task, repro_result *r) {
+mnp_status trained_run(const study *s, run *t) {
+    run_result *r = &t->r;
     mnp_model *m = NULL;
-    mnp_status status = mnp_model_load(s->c->ctx, task->trained, &m);
+    mnp_status status = mnp_model_load(s->c->ctx, t->trained, &m);
     if (status != MNP_OK) return status;
     r->parameters = mnp_model_parameters(m);
     if (text_parse_int64(note(m, "steps"), &r->best_step) != TEXT_OK) r->best_step = 0;
@@ -127,7 +127,8 @@ mnp_status repro_trained_run(repro_study *s, const repro_task *task, repro_resul
     value_of(note(m, "train"), "steps=", steps, sizeof steps);
     if (text_parse_int64(steps, &r->steps) != TEXT_OK) r->steps = r->best_step;
     r->gap = r->gap_se = r->step_seconds = r->memory = NAN;
-    status = repro_score_model(s, task, m, r);
+    status = run_scores(s, t, m);
+    r->seconds = cli_now() - s->started;
     mnp_model_destroy(m);
     return status;
 }

@@ -1,62 +1,57 @@
-/* table1.c: table 1 as a list of cells: every model on every data set with every seed. */
-#include "cli/outputs.h"
-#include "lab/study.h"
+/* table1.c: table 1 as a list of cells. */
+#include "lab/table1/table1.h"
 
-static const char families[] = "rbf,matern,periodic,monotonic,convex,sde";
-
-static int read_flags(cli *c, repro_grid *g) {
-    bool quick = cli_has(c, "quick");
-    g->seeds = (int)cli_int(c, "seeds", quick ? 1 : 5, 1, 1000);
+static int read_flags(runs *s) {
+    cli *c = s->s.c;
+    s->seeds = (int)cli_int(c, "seeds", s->s.quick ? 1 : 5, 1, 1000);
     int protocol = cli_choice(c, "protocol", "strict|authors|both", 2);
-    g->shown[MNP_STRICT] = protocol != 1;
-    g->shown[MNP_AUTHORS] = protocol != 0;
+    s->shown[MNP_STRICT] = protocol != 1;
+    s->shown[MNP_AUTHORS] = protocol != 0;
     if (cli_bad(c)) return c->status;
-    int code = repro_models_flag(c, repro_models(), &g->models);
-    if (code == 0) code = repro_data_flag(c, families, &g->data);
-    const char *trained = cli_text(c, "trained", NULL);
-    if (code || !trained) return code;
-    int found = repro_trained_seeds(trained, &g->models, &g->data, c->seed);
+    const char *given = cli_text(c, "models", "oracle,gp,cbp,np,mnp");
+    int code = names_split(c, "models", given, &s->models);
+    if (code == 0) code = runs_data(c, "rbf,matern,periodic,monotonic,convex,sde", &s->data);
+    s->trained = cli_text(c, "trained", NULL);
+    if (code || !s->trained) return code;
+    int found = trained_seeds(s->trained, &s->models, &s->data, c->seed);
     if (!found)
         return cli_fail(c, EXIT_FAILED,
-                        "%s has no model for this table: %s-%s.safetensors and the like", trained,
-                        g->models.at[g->models.count - 1], g->data.at[0]);
-    if (!cli_has(c, "seeds")) g->seeds = found;
+                        "%s has no model for this table: %s-%s.safetensors and the like",
+                        s->trained, s->models.at[s->models.count - 1], s->data.at[0]);
+    if (!cli_has(c, "seeds")) s->seeds = found;
     return 0;
 }
 
-static void fill(repro_study *s, const repro_grid *g) {
-    int at = 0;
-    for (int m = 0; m < g->models.count; m++)
-        for (int d = 0; d < g->data.count; d++)
-            for (int k = 0; k < g->seeds; k++) {
-                const repro_model *how = repro_model_find(g->models.at[m]);
-                s->tasks[at] =
-                    repro_task_make(s, g->models.at[m], g->data.at[d], s->c->seed + (uint64_t)k,
-                                    s->quick ? how->quick : how->full);
-                if (s->trained) repro_trained_find(s->trained, &s->tasks[at]);
-                at++;
-            }
+static int prepare(study *of) {
+    runs *s = (runs *)of;
+    int code = read_flags(s);
+    if (code == 0) code = study_cells(of, s->models.count * s->data.count * s->seeds, sizeof(run));
+    for (int k = 0; k < of->count; k++) {
+        const char *model = s->models.at[k / s->seeds / s->data.count];
+        const char *data = s->data.at[k / s->seeds % s->data.count];
+        const recipe *how = recipe_of(model);
+        *run_at(of, k) = run_make(of, model, data, of->c->seed + (uint64_t)(k % s->seeds),
+                                  of->quick ? how->quick : how->full);
+        if (s->trained) trained_find(s->trained, run_at(of, k));
+    }
+    return code ? code : runs_prepare(s);
 }
 
-int repro_table1(cli *c) {
-    repro_grid g = {0};
-    repro_study s = {.c = c};
-    int code = read_flags(c, &g);
-    if (code) return code;
-    int count = g.models.count * g.data.count * g.seeds;
-    if (repro_study_init(&s, c, "table1", count) != MNP_OK)
-        code = cli_fail(c, EXIT_FAILED, "%s", c->env.error);
-    if (code == 0) {
-        s.trained = cli_text(c, "trained", NULL);
-        fill(&s, &g);
-        code = cli_bad(c) ? c->status : repro_prepare(&s);
-    }
-    if (code == 0) {
-        code = repro_run(&s);
-        bool stopped = code == EXIT_INTERRUPTED || cli_bad(c) || cli_printed(c);
-        int written = stopped || !cli_writes(c) ? 0 : repro_table1_write(&s, &g);
-        if (written) code = written;
-    }
-    repro_study_free(&s);
-    return code;
-}
+const study_def study_table1 = {
+    .name = "table1",
+    .help = "every model on every data set: mean and standard error over seeds, the oracle or\n"
+            "            ceiling, the gap to it, the paper's number beside it, scores by context\n"
+            "            size. With --trained models mnp and np come from files (without -sSEED:\n"
+            "            seed 0) and are left out where there is none; the rest is fitted as usual",
+    .bytes = sizeof(runs),
+    .prepare = prepare,
+    .title = run_title,
+    .run = run_cell,
+    .say = run_say,
+    .put = run_put,
+    .get = run_get,
+    .drop = run_drop,
+    .pictures = table1_pictures,
+    .markdown = table1_markdown,
+    .json = table1_json,
+    .files = "table1.md, table1.json, table1.svg and table1-curves.svg are the table"};

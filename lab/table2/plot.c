@@ -14,25 +14,16 @@ static mnp_plot_hue hue_of(const table2 *s, int row) {
     return hues[k % 6];
 }
 
-static mnp_status save(table2 *s, mnp_plot *c, const char *what, int horizon) {
-    char path[REPRO_PATH];
-    snprintf(path, sizeof path, "%.1500s/table2-%s-%lld.svg", s->dir, what,
-             (long long)s->steps[horizon]);
-    mnp_status status = figure_save(s->c, c, path);
-    mnp_plot_destroy(c);
-    return status;
-}
-
 /* ---- regret ---------------------------------------------------------------------------------- */
 
-static mnp_status plot_regret(table2 *s, int horizon) {
+static int plot_regret(table2 *s, int horizon) {
     mnp_plot *c = NULL;
-    char title[REPRO_TEXT];
-    MNP_TRY(figure_create(s->c, 1, s->n_deltas, &c));
+    char title[STUDY_TEXT];
+    if (figure_create(s->s.c, 1, s->n_deltas, &c) != MNP_OK) return study_failed(&s->s);
     snprintf(title, sizeof title,
              "Cumulative regret, %% of the uniform agent's at step %lld (mean of %lld trials)%s",
              (long long)s->steps[horizon], (long long)s->trials[horizon],
-             s->quick ? ", quick settings" : "");
+             s->s.quick ? ", quick settings" : "");
     mnp_plot_title(c, title);
     mnp_plot_size(c, 80 + 290 * s->n_deltas, 380);
     mnp_plot_share(c, false, true);
@@ -46,15 +37,14 @@ static mnp_status plot_regret(table2 *s, int horizon) {
         mnp_panel_limits(p, MNP_PLOT_X, 10, (double)s->steps[horizon]);
         mnp_panel_limits(p, MNP_PLOT_Y, 0.1, 120);
         for (int r = 0; r < s->n_rows; r++) {
-            const table2_cell *cell = table2_find(s, r, d, horizon);
-            bool none = cell && cell->state == REPRO_DONE && !(cell->scores.cumulative > 0.05);
-            if (!cell || cell->state != REPRO_DONE || none) continue; /* the oracle has none */
+            const table2_cell *cell = table2_done(s, r, d, horizon);
+            if (!cell || !(cell->scores.cumulative > 0.05)) continue; /* the oracle has none */
             mnp_plot_style style = {
                 .hue = hue_of(s, r), .width = 1.8, .label = d == 0 ? s->rows[r].label : NULL};
             mnp_panel_line(p, &style, (size_t)cell->n_curve, cell->step, cell->regret);
         }
     }
-    return save(s, c, "regret", horizon);
+    return study_save(&s->s, c, false, "table2-regret-%lld", (long long)s->steps[horizon]);
 }
 
 /* ---- the wheel ------------------------------------------------------------------------------- */
@@ -76,11 +66,11 @@ static mnp_status draw_wheel(table2 *s, const table2_cell *cell, mnp_panel *p) {
                                                MNP_PLOT_GREEN, MNP_PLOT_BLACK};
     int64_t steps = s->steps[cell->horizon], shown = 0;
     while (cell->decisions[shown]) shown++;
-    double *x = env_alloc(&s->c->env, (size_t)(2 * (steps + shown)), sizeof *x, "contexts");
+    double *x = env_alloc(&s->s.c->env, (size_t)(2 * (steps + shown)), sizeof *x, "contexts");
     if (!x) return MNP_ENOMEM;
     double *px = x + 2 * steps, *py = px + shown;
     mnp_status status =
-        mnp_bandit_wheel_contexts(s->c->ctx, s->delta[cell->delta], s->c->seed, 0, steps, x);
+        mnp_bandit_wheel_contexts(s->s.c->ctx, s->delta[cell->delta], s->s.c->seed, 0, steps, x);
     for (int a = 0; a < ACTIONS && status == MNP_OK; a++) {
         size_t n = 0;
         for (int64_t k = 0; k < shown; k++)
@@ -92,18 +82,18 @@ static mnp_status draw_wheel(table2 *s, const table2_cell *cell, mnp_panel *p) {
     }
     draw_circle(p, s->delta[cell->delta]);
     draw_circle(p, 1);
-    env_free(&s->c->env, x);
+    env_free(&s->s.c->env, x);
     return status;
 }
 
-static mnp_status plot_wheel(table2 *s, int horizon) {
+static int plot_wheel(table2 *s, int horizon) {
     int rows[TABLE2_ROWS], n = 0;
     for (int r = 0; r < s->n_rows; r++)
-        if (s->rows[r].on[horizon] && !*s->why[r]) rows[n++] = r;
-    if (n == 0) return MNP_OK;
+        if (table2_has(s, r, horizon)) rows[n++] = r;
+    if (n == 0) return 0;
     mnp_plot *c = NULL;
-    char title[REPRO_TEXT];
-    MNP_TRY(figure_create(s->c, s->n_deltas, n, &c));
+    char title[STUDY_TEXT];
+    if (figure_create(s->s.c, s->n_deltas, n, &c) != MNP_OK) return study_failed(&s->s);
     snprintf(title, sizeof title, "Actions played in the last %d of %lld steps",
              s->steps[horizon] < TABLE2_SHOWN ? (int)s->steps[horizon] : TABLE2_SHOWN,
              (long long)s->steps[horizon]);
@@ -112,27 +102,29 @@ static mnp_status plot_wheel(table2 *s, int horizon) {
     mnp_status status = MNP_OK;
     for (int d = 0; d < s->n_deltas; d++)
         for (int k = 0; k < n && status == MNP_OK; k++) {
-            const table2_cell *cell = table2_find(s, rows[k], d, horizon);
+            const table2_cell *cell = table2_done(s, rows[k], d, horizon);
             mnp_panel *p = mnp_plot_panel(c, d, k);
             mnp_panel_bare(p);
             snprintf(title, sizeof title, "%s, δ = %g", s->rows[rows[k]].label, s->delta[d]);
             mnp_panel_title(p, title);
             mnp_panel_limits(p, MNP_PLOT_X, -1.05, 1.05);
             mnp_panel_limits(p, MNP_PLOT_Y, -1.05, 1.05);
-            if (cell && cell->state == REPRO_DONE) status = draw_wheel(s, cell, p);
+            if (cell) status = draw_wheel(s, cell, p);
         }
     if (status != MNP_OK) {
         mnp_plot_destroy(c);
-        return status;
+        return cli_failed(s->s.c, status);
     }
-    return save(s, c, "wheel", horizon);
+    return study_save(&s->s, c, false, "table2-wheel-%lld", (long long)s->steps[horizon]);
 }
 
-mnp_status table2_plot(table2 *s) {
-    for (int h = 0; h < TABLE2_HORIZONS; h++) {
+int table2_pictures(study *of) {
+    table2 *s = (table2 *)of;
+    int code = 0;
+    for (int h = 0; h < TABLE2_HORIZONS && code == 0; h++) {
         if (!s->shown[h]) continue;
-        MNP_TRY(plot_regret(s, h));
-        MNP_TRY(plot_wheel(s, h));
+        code = plot_regret(s, h);
+        if (code == 0) code = plot_wheel(s, h);
     }
-    return MNP_OK;
+    return code;
 }

@@ -1,9 +1,8 @@
-/* table2.c: the study table2: its rows and cells from the flags, and all of them run. */
+/* table2.c: the study table2: its rows and cells from the flags, and their models. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/outputs.h"
 #include "cli/training.h"
 #include "lab/table2/table2.h"
 #include "util/text.h"
@@ -34,9 +33,9 @@ static bool agent_exists(const char *name) {
 
 /* --agents a,b: rows by agent or by label, in the order of the table. */
 static int choose_rows(table2 *s) {
-    cli *c = s->c;
+    cli *c = s->s.c;
     const char *given = cli_text(c, "agents", NULL);
-    char text[REPRO_TEXT], meant[TEXT_NAMES];
+    char text[STUDY_TEXT], meant[TEXT_NAMES];
     bool wanted[ALL_ROWS] = {false};
     snprintf(text, sizeof text, "%s", given ? given : "");
     for (char *word = strtok(text, ","); word; word = strtok(NULL, ",")) {
@@ -61,39 +60,31 @@ static int choose_rows(table2 *s) {
 }
 
 static int choose_deltas(table2 *s) {
-    char text[REPRO_TEXT];
+    char text[STUDY_TEXT];
     snprintf(text, sizeof text, "%s",
-             cli_text(s->c, "deltas", s->quick ? "0.5,0.9,0.99" : "0.5,0.7,0.9,0.95,0.99"));
+             cli_text(s->s.c, "deltas", s->s.quick ? "0.5,0.9,0.99" : "0.5,0.7,0.9,0.95,0.99"));
     for (char *word = strtok(text, ","); word; word = strtok(NULL, ",")) {
         double v;
         if (s->n_deltas == TABLE2_DELTAS || text_parse_double(word, &v) != TEXT_OK ||
             !(v >= 0 && v < 1))
-            return cli_fail(s->c, EXIT_USAGE,
+            return cli_fail(s->s.c, EXIT_USAGE,
                             "--deltas wants up to %d numbers from 0 to below 1, as in 0.5,0.99",
                             TABLE2_DELTAS);
         s->delta[s->n_deltas++] = v;
     }
-    return s->n_deltas ? 0 : cli_fail(s->c, EXIT_USAGE, "--deltas wants numbers as in 0.5,0.99");
+    return s->n_deltas ? 0 : cli_fail(s->s.c, EXIT_USAGE, "--deltas wants numbers as in 0.5,0.99");
 }
 
 static int read_flags(table2 *s) {
     static const int64_t steps[2][2] = {{2000, 80000}, {500, 2000}};
     static const int64_t trials[2][2] = {{100, 20}, {4, 4}};
-    static const char *const others[] = {"data",    "protocol", "functions", "seeds",
-                                         "seconds", "batch",    "samples",   "preset",
-                                         "cache",   "device",   "math"};
-    cli *c = s->c;
-    for (size_t k = 0; k < sizeof others / sizeof *others; k++)
-        if (cli_has(c, others[k]))
-            return cli_fail(c, EXIT_USAGE, "--%s is not for table2", others[k]);
-    s->quick = cli_has(c, "quick");
-    s->dir = cli_text(c, "out", "repro-table2");
+    cli *c = s->s.c;
     s->models = cli_text(c, "models", "models");
     int horizon = cli_choice(c, "horizon", "short|long|both", 2);
     for (int h = 0; h < TABLE2_HORIZONS; h++) {
         s->shown[h] = horizon == 2 || horizon == h;
-        s->steps[h] = steps[s->quick][h];
-        s->trials[h] = cli_int(c, "trials", trials[s->quick][h], 1, 100000);
+        s->steps[h] = steps[s->s.quick][h];
+        s->trials[h] = cli_int(c, "trials", trials[s->s.quick][h], 1, 100000);
     }
     if (cli_bad(c)) return c->status;
     int code = choose_rows(s);
@@ -103,7 +94,7 @@ static int read_flags(table2 *s) {
 /* ---- models ---------------------------------------------------------------------------------- */
 
 static bool hash_file(table2 *s, const char *path, uint64_t *out) {
-    return repro_hash_file(&s->c->env, path, out) == MNP_OK;
+    return study_hash_file(&s->s.c->env, path, out) == MNP_OK;
 }
 
 static void show_training(void *user, int64_t step, int64_t steps, double loss) {
@@ -115,10 +106,10 @@ static void show_training(void *user, int64_t step, int64_t steps, double loss) 
 
 /* maml and c-bruno are trained in a minute where their files are not there. */
 static int train_agent_here(table2 *s, const table2_row *row, const char *path) {
-    cli *c = s->c;
+    cli *c = s->s.c;
     mnp_data *wheels = NULL;
-    int64_t steps = cli_int(c, "steps", s->quick ? 600 : 3000, 1, 100000000);
-    int64_t wheel_count = cli_int(c, "train-functions", s->quick ? 64 : 4000, 1, 100000000);
+    int64_t steps = cli_int(c, "steps", s->s.quick ? 600 : 3000, 1, 100000000);
+    int64_t wheel_count = cli_int(c, "train-functions", s->s.quick ? 64 : 4000, 1, 100000000);
     mnp_data_opts d = {.size = sizeof d, .seed = c->seed, .functions = wheel_count};
     char options[64];
     progress bar;
@@ -142,15 +133,15 @@ static int keep_model(table2 *s, const run_files *f, const char *path) {
     unlink(f->train);
     unlink(f->log);
     if (rename(f->best, path) == 0) return 0;
-    return cli_fail(s->c, EXIT_FAILED, "%s cannot be made: %s", path, strerror(errno));
+    return cli_fail(s->s.c, EXIT_FAILED, "%s cannot be made: %s", path, strerror(errno));
 }
 
 /* With --quick a small model stands in for one that is not there. */
 static int train_model_here(table2 *s, const table2_row *row, const char *path) {
-    cli *c = s->c;
+    cli *c = s->s.c;
     training t;
-    char stem[REPRO_PATH];
-    snprintf(stem, sizeof stem, "%.1500s/training", s->dir);
+    char stem[STUDY_PATH];
+    snprintf(stem, sizeof stem, "%.1500s/training", s->s.dir);
     training_init(&t, c);
     t.process = row->agent;
     t.preset = "wheel";
@@ -180,124 +171,114 @@ static int train_model_here(table2 *s, const table2_row *row, const char *path) 
 }
 
 /* Where the row's file lies: in --models, else in the study's folder, else it is made there. */
-static int find_model(table2 *s, int k) {
+static int find_model(study *of, int k) {
+    table2 *s = (table2 *)of;
     const table2_row *row = &s->rows[k];
     char *path = s->file[k];
     if (!row->file) return 0;
-    snprintf(path, REPRO_PATH, "%.1500s/%s.safetensors", s->models, row->file);
+    snprintf(path, STUDY_PATH, "%.1500s/%s.safetensors", s->models, row->file);
     if (hash_file(s, path, &s->hash[k])) return 0;
-    snprintf(path, REPRO_PATH, "%.1500s/%s.safetensors", s->dir, row->file);
+    snprintf(path, STUDY_PATH, "%.1500s/%s.safetensors", s->s.dir, row->file);
     if (hash_file(s, path, &s->hash[k])) return 0;
     int code = 0;
     if (mnp_agent_trains(row->agent))
         code = train_agent_here(s, row, path);
-    else if (s->quick && row->options)
+    else if (s->s.quick && row->options)
         code = train_model_here(s, row, path);
     else
         snprintf(
-            s->why[k], REPRO_TEXT,
+            s->why[k], STUDY_TEXT,
             "there is no %.200s/%s.safetensors (lab/training/train_wheel.sh makes it; --models DIR "
             "says where it is)",
             s->models, row->file);
     if (code || *s->why[k]) return code;
-    return hash_file(s, path, &s->hash[k]) ? 0 : cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
+    return hash_file(s, path, &s->hash[k]) ? 0 : study_failed(of);
 }
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
+static table2_cell *cell_at(const study *s, int k) {
+    return (table2_cell *)(void *)study_cell(s, k);
+}
+
 const table2_cell *table2_find(const table2 *s, int row, int delta, int horizon) {
-    for (int k = 0; k < s->count; k++)
-        if (s->cells[k].row == row && s->cells[k].delta == delta && s->cells[k].horizon == horizon)
-            return &s->cells[k];
+    for (int k = 0; k < s->s.count; k++) {
+        const table2_cell *c = cell_at(&s->s, k);
+        if (c->row == row && c->delta == delta && c->horizon == horizon) return c;
+    }
     return NULL;
 }
 
-static int fill(table2 *s) {
-    size_t most = (size_t)s->n_rows * (size_t)s->n_deltas * TABLE2_HORIZONS;
-    s->cells = env_alloc(&s->c->env, most, sizeof *s->cells, "the cells of a study");
-    if (!s->cells) return cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
+const table2_cell *table2_done(const table2 *s, int row, int delta, int horizon) {
+    const table2_cell *c = table2_find(s, row, delta, horizon);
+    return c && c->head.state == CELL_DONE ? c : NULL;
+}
+
+bool table2_has(const table2 *s, int row, int horizon) {
+    return s->shown[horizon] && s->rows[row].on[horizon] && !*s->why[row];
+}
+
+static void name_cell(const table2 *s, table2_cell *c) {
+    const table2_row *row = &s->rows[c->row];
+    c->head.label = row->label;
+    snprintf(c->head.key, sizeof c->head.key,
+             "mnp %s; agent %s, model %016llx; wheel %g, %lld trials of %lld steps, seed %llu",
+             mnp_version(), row->agent, (unsigned long long)s->hash[c->row], s->delta[c->delta],
+             (long long)s->trials[c->horizon], (long long)s->steps[c->horizon],
+             (unsigned long long)s->s.c->seed);
+    cell_name(&s->s, &c->head, "%s-%g-%lld", row->label, s->delta[c->delta],
+              (long long)s->steps[c->horizon]);
+}
+
+static int prepare(study *of) {
+    table2 *s = (table2 *)of;
+    int code = read_flags(s);
+    if (code == 0) code = study_claim(of);
+    if (code == 0) code = study_find(of, s->n_rows, find_model);
+    if (code == 0)
+        code = study_cells(of, s->n_rows * s->n_deltas * TABLE2_HORIZONS, sizeof(table2_cell));
+    if (code) return code;
+    of->count = 0;
     for (int h = 0; h < TABLE2_HORIZONS; h++)
         for (int r = 0; r < s->n_rows; r++)
-            for (int d = 0; d < s->n_deltas; d++) {
-                if (!s->shown[h] || !s->rows[r].on[h] || *s->why[r]) continue;
-                table2_cell *cell = &s->cells[s->count++];
-                *cell = (table2_cell){.row = r, .delta = d, .horizon = h};
-                table2_cell_name(s, cell);
+            for (int d = 0; d < s->n_deltas && table2_has(s, r, h); d++) {
+                table2_cell *c = cell_at(of, of->count++);
+                *c = (table2_cell){.row = r, .delta = d, .horizon = h};
+                name_cell(s, c);
             }
     return 0;
 }
 
-static void say_cell(const table2 *s, const table2_cell *cell, const char *what) {
-    const mnp_bandit_scores *r = &cell->scores;
+static void title(const study *of, const void *cell, char *text, size_t size) {
+    const table2 *s = (const table2 *)of;
+    const table2_cell *c = cell;
+    snprintf(text, size, "%s, delta %g, %lld steps", c->head.label, s->delta[c->delta],
+             (long long)s->steps[c->horizon]);
+}
+
+static void say(const study *s, const void *cell, char *text, size_t size) {
+    const mnp_bandit_scores *r = &((const table2_cell *)cell)->scores;
     char time[TEXT_NUMBER];
-    cli_say(s->c, "%s: cumulative %.2f (sd %.2f), simple %.2f (sd %.2f), %s a trial", what,
-            r->cumulative, r->cumulative_sd, r->simple, r->simple_sd, text_time(time, r->seconds));
+    (void)s;
+    snprintf(text, size, "cumulative %.2f (sd %.2f), simple %.2f (sd %.2f), %s a trial",
+             r->cumulative, r->cumulative_sd, r->simple, r->simple_sd, text_time(time, r->seconds));
 }
 
-static int run_cells(table2 *s) {
-    int kept = 0, failed = 0;
-    for (int k = 0; k < s->count; k++) kept += table2_cell_read(s, &s->cells[k]);
-    cli_say(s->c, "table2: %d cells in %s%s, seed %llu", s->count, s->dir,
-            s->quick ? " (quick: small settings)" : "", (unsigned long long)s->c->seed);
-    if (kept) cli_say(s->c, "%d of them are finished already", kept);
-    if (cli_printed(s->c)) return EXIT_FAILED;
-    for (int k = 0; k < s->count; k++) {
-        table2_cell *cell = &s->cells[k];
-        char what[REPRO_TEXT];
-        if (cell->state != REPRO_OPEN || !repro_mine(s->c, k)) continue;
-        snprintf(what, sizeof what, "[%d/%d] %s, delta %g, %lld steps", k + 1, s->count,
-                 s->rows[cell->row].label, s->delta[cell->delta],
-                 (long long)s->steps[cell->horizon]);
-        int code = cli_interrupted() ? EXIT_INTERRUPTED : table2_cell_run(s, cell, what);
-        if (code == EXIT_INTERRUPTED)
-            return cli_fail(s->c, code,
-                            "interrupted in cell %d of %d; the same command goes on from there "
-                            "(finished cells are in %s)",
-                            k + 1, s->count, s->dir);
-        if (code == 0) {
-            say_cell(s, cell, what);
-            if (cli_printed(s->c)) return EXIT_FAILED; /* finished cells are kept */
-            continue;
-        }
-        if (cli_bad(s->c)) return code; /* its result cannot be kept, nor could those to come */
-        cell->state = REPRO_FAILED;
-        failed++;
-    }
-    int code = repro_meet(s->c);
-    for (int k = 0; k < s->count && code == 0; k++)
-        if (s->cells[k].state == REPRO_OPEN && !table2_cell_read(s, &s->cells[k]))
-            failed += s->c->rank == 0;
-    return code ? code : failed ? EXIT_FAILED : 0;
-}
-
-/* In a job rank 0 looks first, since it may have to train one; the others then find it. */
-static int find_models(table2 *s) {
-    cli *c = s->c;
-    int code = 0;
-    for (int turn = 0; turn < 2 && code == 0; turn++) {
-        for (int k = 0; k < s->n_rows && code == 0 && (c->rank > 0) == turn; k++)
-            code = find_model(s, k);
-        if (turn == 0 && code == 0) code = repro_meet(c);
-        cli_alone(c, true);
-    }
-    return code;
-}
-
-int repro_table2(cli *c) {
-    table2 *s = env_alloc(&c->env, 1, sizeof *s, "a study");
-    if (!s) return cli_fail(c, EXIT_FAILED, "%s", c->env.error);
-    s->c = c;
-    int code = read_flags(s);
-    if (code == 0) code = repro_claim(c, s->dir, "table2");
-    if (code == 0) code = find_models(s);
-    if (code == 0) code = fill(s);
-    if (code == 0) {
-        code = run_cells(s);
-        bool stopped = code == EXIT_INTERRUPTED || cli_bad(c) || cli_printed(c);
-        int written = stopped || !cli_writes(c) ? 0 : table2_write(s);
-        if (written) code = written;
-    }
-    env_free(&c->env, s->cells);
-    env_free(&c->env, s);
-    return code;
-}
+const study_def study_table2 = {
+    .name = "table2",
+    .help =
+        "every agent on the wheel bandit, at two horizons: cumulative and simple regret,\n"
+        "            the paper's numbers beside them, regret curves and the wheels as they are\n"
+        "            played",
+    .refused = "data protocol functions seeds seconds batch samples preset cache device math",
+    .bytes = sizeof(table2),
+    .prepare = prepare,
+    .title = title,
+    .run = table2_play,
+    .say = say,
+    .put = table2_put,
+    .get = table2_get,
+    .pictures = table2_pictures,
+    .markdown = table2_markdown,
+    .json = table2_json,
+    .files = "table2.md, table2.json and table2-*.svg are the table"};

@@ -1,10 +1,8 @@
 /* table2.h: the study table2: agents on the wheel bandit. A cell is one agent on one wheel's radius
- * with one horizon, all its trials in parallel; its result is kept as a file under a key of
- * everything that fixes it, the bytes of its model included. So a study can be stopped and started,
- * and cells that were run elsewhere count when their files are copied into the folder.
+ * with one horizon, all its trials in parallel; the bytes of its model are part of its key.
  *
- *     table2.c  rows, flags, files of models; all cells with the time left
- *     cell.c    one cell: its key, playing it, its file
+ *     table2.c  rows, flags, files of models
+ *     cell.c    one cell: playing it, its file
  *     write.c   the tables as Markdown and JSON
  *     plot.c    regret along the steps, and the wheel with the decisions */
 #ifndef MNP_LAB_TABLE2_H
@@ -30,9 +28,8 @@ typedef struct table2_row {
 } table2_row;
 
 typedef struct table2_cell {
+    cell head;
     int row, delta, horizon;
-    repro_state state;
-    char key[REPRO_TEXT], stem[REPRO_PATH];
     mnp_bandit_scores scores;
     int n_curve;
     double step[TABLE2_CURVE], regret[TABLE2_CURVE], sd[TABLE2_CURVE]; /* percent, as the table */
@@ -40,30 +37,32 @@ typedef struct table2_cell {
 } table2_cell;
 
 typedef struct table2 {
-    cli *c;
-    const char *dir, *models;
-    bool quick;
-    int n_rows, n_deltas, count;
+    study s;
+    const char *models;
+    int n_rows, n_deltas;
     table2_row rows[TABLE2_ROWS];
-    char file[TABLE2_ROWS][REPRO_PATH]; /* where the row's model lies; "": there is none */
+    char file[TABLE2_ROWS][STUDY_PATH]; /* where the row's model lies; "": there is none */
     uint64_t hash[TABLE2_ROWS];         /* of its bytes */
-    char why[TABLE2_ROWS][REPRO_TEXT];  /* why a row is absent; "": it is not */
+    char why[TABLE2_ROWS][STUDY_TEXT];  /* why a row is absent; "": it is not */
     double delta[TABLE2_DELTAS];
     bool shown[TABLE2_HORIZONS];
     int64_t steps[TABLE2_HORIZONS], trials[TABLE2_HORIZONS];
-    table2_cell *cells; /* [count] */
 } table2;
 
-/* The cell, or NULL where the study has none. */
+/* The cell, or NULL where the study has none; and only if it is finished. */
 const table2_cell *table2_find(const table2 *s, int row, int delta, int horizon);
+const table2_cell *table2_done(const table2 *s, int row, int delta, int horizon);
+/* Has a horizon's table this row? */
+bool table2_has(const table2 *s, int row, int horizon);
 
-void table2_cell_name(const table2 *s, table2_cell *cell);
-bool table2_cell_read(table2 *s, table2_cell *cell);
-mnp_status table2_cell_write(table2 *s, const table2_cell *cell);
-/* Plays it and keeps the result; 0, EXIT_INTERRUPTED or EXIT_FAILED after one line on stderr. */
-int table2_cell_run(table2 *s, table2_cell *cell, const char *what);
-
-int table2_write(table2 *s);
-mnp_status table2_plot(table2 *s);
+/* Parts of the study_def. */
+int table2_play(study *s, void *cell);
+void table2_put(cli_json *j, const study *s, const void *cell);
+bool table2_get(const json_value *root, const study *s, void *cell);
+int table2_pictures(study *s);
+void table2_markdown(buf *b, const study *s);
+void table2_json(cli_json *j, const study *s);
+/* Its scores as fields of a JSON object. */
+void table2_put_scores(cli_json *j, const mnp_bandit_scores *v);
 
 #endif

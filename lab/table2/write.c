@@ -41,10 +41,7 @@ static const table2_quote quotes[] = {
      {0.06, 0.08, 0.16, 0.16, 0.38}},
 };
 
-/* NULL after the last. */
-static const table2_quote *table2_quote_at(int k) {
-    return k >= 0 && (size_t)k < sizeof quotes / sizeof *quotes ? &quotes[k] : NULL;
-}
+enum { QUOTES = sizeof quotes / sizeof *quotes };
 
 /* Its column in a quote; -1: none. */
 static int table2_quote_delta(double delta) {
@@ -56,62 +53,43 @@ static int table2_quote_delta(double delta) {
 /* ---- Markdown -------------------------------------------------------------------------------- */
 
 static void put_pm(buf *b, double v, double sd, double se) {
-    if (!isfinite(v)) {
-        buf_text(b, " — |");
-        return;
-    }
     buf_text(b, " ");
-    buf_fixed(b, v, 2);
-    if (isfinite(sd)) {
-        buf_text(b, " ± ");
-        buf_fixed(b, sd, 2);
-    }
-    if (isfinite(se)) {
-        buf_text(b, " (");
-        buf_fixed(b, se, 2);
-        buf_text(b, ")");
-    }
+    md_pm(b, v, sd, 2);
+    if (isfinite(v) && isfinite(se)) buf_printf(b, " (%.2f)", se);
     buf_text(b, " |");
 }
 
-static bool row_shown(const table2 *s, int r, int horizon) {
-    return s->rows[r].on[horizon] && !*s->why[r];
+static void put_quote(buf *b, const table2 *s, const table2_quote *q, bool simple) {
+    if (!isfinite(simple ? q->simple[0] : q->cumulative[0])) return;
+    buf_printf(b, "\n| *%s* |", q->label);
+    for (int d = 0; d < s->n_deltas; d++) {
+        int at = table2_quote_delta(s->delta[d]);
+        double v = at < 0 ? NAN : simple ? q->simple[at] : q->cumulative[at];
+        double sd = at < 0 ? NAN : simple ? q->simple_sd[at] : q->cumulative_sd[at];
+        put_pm(b, v, sd, NAN);
+    }
 }
 
 static void put_table(buf *b, const table2 *s, int horizon, bool simple) {
     buf_printf(b, "%s regret\n\n| δ |", simple ? "Simple" : "Cumulative");
-    for (int d = 0; d < s->n_deltas; d++) {
-        buf_text(b, " ");
-        buf_double(b, s->delta[d]);
-        buf_text(b, " |");
-    }
-    buf_text(b, "\n|---|");
-    for (int d = 0; d < s->n_deltas; d++) buf_text(b, "---|");
+    for (int d = 0; d < s->n_deltas; d++) buf_printf(b, " %g |", s->delta[d]);
+    buf_text(b, "\n");
+    md_rule(b, s->n_deltas + 1);
     for (int r = 0; r < s->n_rows; r++) {
-        if (!row_shown(s, r, horizon)) continue;
+        if (!table2_has(s, r, horizon)) continue;
         buf_printf(b, "\n| %s |", s->rows[r].label);
         for (int d = 0; d < s->n_deltas; d++) {
-            const table2_cell *cell = table2_find(s, r, d, horizon);
-            const mnp_bandit_scores *v = &cell->scores;
-            if (cell->state != REPRO_DONE)
-                buf_text(b, cell->state == REPRO_FAILED ? " failed |" : " — |");
+            const table2_cell *c = table2_find(s, r, d, horizon);
+            const mnp_bandit_scores *v = &c->scores;
+            if (c->head.state != CELL_DONE)
+                buf_text(b, " failed |");
             else if (simple)
                 put_pm(b, v->simple, v->simple_sd, v->simple_se);
             else
                 put_pm(b, v->cumulative, v->cumulative_sd, v->cumulative_se);
         }
     }
-    const table2_quote *q;
-    for (int k = 0; (q = table2_quote_at(k)); k++) {
-        if (!isfinite(simple ? q->simple[0] : q->cumulative[0])) continue;
-        buf_printf(b, "\n| *%s* |", q->label);
-        for (int d = 0; d < s->n_deltas; d++) {
-            int at = table2_quote_delta(s->delta[d]);
-            double v = at < 0 ? NAN : simple ? q->simple[at] : q->cumulative[at];
-            double sd = at < 0 ? NAN : simple ? q->simple_sd[at] : q->cumulative_sd[at];
-            put_pm(b, v, sd, NAN);
-        }
-    }
+    for (int k = 0; k < QUOTES; k++) put_quote(b, s, &quotes[k], simple);
     buf_text(b, "\n\n");
 }
 
@@ -119,15 +97,10 @@ static void put_cost(buf *b, const table2 *s, int horizon) {
     buf_text(b, "100 % are, per step:");
     for (int d = 0; d < s->n_deltas; d++) {
         const table2_cell *done = NULL;
-        for (int r = 0; r < s->n_rows && !done; r++) {
-            const table2_cell *cell = table2_find(s, r, d, horizon);
-            if (cell && cell->state == REPRO_DONE) done = cell;
-        }
+        for (int r = 0; r < s->n_rows && !done; r++) done = table2_done(s, r, d, horizon);
         if (!done) continue;
-        buf_text(b, d ? "; δ = " : " δ = ");
-        buf_double(b, s->delta[d]);
-        buf_text(b, ": ");
-        buf_fixed(b, done->scores.uniform_cumulative, 3);
+        buf_printf(b, "%s δ = %g: %.3f", d ? ";" : "", s->delta[d],
+                   done->scores.uniform_cumulative);
     }
     buf_text(b, ".\n\n");
 }
@@ -155,99 +128,61 @@ static void put_pictures(buf *b, const table2 *s) {
                 (long long)s->steps[h]);
 }
 
-/* As a study whose files are written. */
-static repro_study as_study(const table2 *s) {
-    return (repro_study){.c = s->c, .name = "table2", .dir = s->dir, .quick = s->quick};
-}
-
-static mnp_status write_markdown(table2 *s) {
-    buf b;
-    buf_init(&b, &s->c->env);
-    buf_printf(&b, "# Table 2: the wheel bandit%s\n\n", s->quick ? " (quick)" : "");
-    if (s->quick)
-        buf_text(&b, "**Quick settings**: few trials, short horizons, and models trained for "
-                     "seconds where no trained ones were found. The table shows that everything "
-                     "runs; it says nothing about the methods.\n\n");
-    put_notes(&b, s);
+void table2_markdown(buf *b, const study *of) {
+    const table2 *s = (const table2 *)of;
+    md_title(
+        b, of, "Table 2: the wheel bandit",
+        "few trials, short horizons, and models trained for seconds where no trained ones were "
+        "found. The table shows that everything runs; it says nothing about the methods.");
+    put_notes(b, s);
     for (int h = 0; h < TABLE2_HORIZONS; h++) {
         if (!s->shown[h]) continue;
-        buf_printf(&b, "## %lld steps, %lld trials, seed %llu\n\n", (long long)s->steps[h],
-                   (long long)s->trials[h], (unsigned long long)s->c->seed);
-        put_table(&b, s, h, false);
-        put_table(&b, s, h, true);
-        put_cost(&b, s, h);
+        buf_printf(b, "## %lld steps, %lld trials, seed %llu\n\n", (long long)s->steps[h],
+                   (long long)s->trials[h], (unsigned long long)of->c->seed);
+        put_table(b, s, h, false);
+        put_table(b, s, h, true);
+        put_cost(b, s, h);
     }
-    put_pictures(&b, s);
-    repro_study study = as_study(s);
-    mnp_status status = repro_write(&study, "md", &b);
-    buf_free(&b);
-    return status;
+    put_pictures(b, s);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void put_cell(cli_json *j, const table2 *s, const table2_cell *cell) {
-    static const char *const states[] = {"open", "done", "absent", "failed"};
-    const mnp_bandit_scores *v = &cell->scores;
+static void put_cell(cli_json *j, const table2 *s, const table2_cell *c) {
     json_object_begin(&j->w);
-    cli_json_text(j, "agent", s->rows[cell->row].label);
-    cli_json_number(j, "delta", s->delta[cell->delta]);
-    cli_json_integer(j, "steps", s->steps[cell->horizon]);
-    cli_json_integer(j, "trials", s->trials[cell->horizon]);
-    cli_json_text(j, "state", states[cell->state]);
-    if (cell->state == REPRO_DONE) {
-        cli_json_number(j, "cumulative", v->cumulative);
-        cli_json_number(j, "cumulative_sd", v->cumulative_sd);
-        cli_json_number(j, "cumulative_se", v->cumulative_se);
-        cli_json_number(j, "simple", v->simple);
-        cli_json_number(j, "simple_sd", v->simple_sd);
-        cli_json_number(j, "simple_se", v->simple_se);
-        cli_json_number(j, "uniform_cumulative", v->uniform_cumulative);
-        cli_json_number(j, "uniform_simple", v->uniform_simple);
-        cli_json_number(j, "seconds", v->seconds);
-    }
-    cli_json_text(j, "model", s->file[cell->row]);
+    cli_json_text(j, "agent", c->head.label);
+    cli_json_number(j, "delta", s->delta[c->delta]);
+    cli_json_integer(j, "steps", s->steps[c->horizon]);
+    cli_json_integer(j, "trials", s->trials[c->horizon]);
+    cli_json_text(j, "state", cell_state_name(c->head.state));
+    if (c->head.state == CELL_DONE) table2_put_scores(j, &c->scores);
+    cli_json_text(j, "model", s->file[c->row]);
     json_object_end(&j->w);
 }
 
-static void put_quotes(cli_json *j, const table2 *s) {
-    const table2_quote *q;
-    json_key(&j->w, "quoted");
-    json_array_begin(&j->w);
-    for (int k = 0; (q = table2_quote_at(k)); k++)
+static void put_quoted(cli_json *j, const table2_quote *q, double delta, int at) {
+    json_object_begin(&j->w);
+    cli_json_text(j, "agent", q->label);
+    cli_json_number(j, "delta", delta);
+    cli_json_number(j, "cumulative", q->cumulative[at]);
+    cli_json_number(j, "cumulative_sd", q->cumulative_sd[at]);
+    cli_json_number(j, "simple", q->simple[at]);
+    cli_json_number(j, "simple_sd", q->simple_sd[at]);
+    json_object_end(&j->w);
+}
+
+void table2_json(cli_json *j, const study *of) {
+    const table2 *s = (const table2 *)of;
+    cli_json_integer(j, "seed", (int64_t)of->c->seed);
+    list_begin(j, "cells");
+    for (int k = 0; k < of->count; k++)
+        put_cell(j, s, (const table2_cell *)(const void *)study_cell(of, k));
+    json_array_end(&j->w);
+    list_begin(j, "quoted");
+    for (int k = 0; k < QUOTES; k++)
         for (int d = 0; d < s->n_deltas; d++) {
             int at = table2_quote_delta(s->delta[d]);
-            if (at < 0) continue;
-            json_object_begin(&j->w);
-            cli_json_text(j, "agent", q->label);
-            cli_json_number(j, "delta", s->delta[d]);
-            cli_json_number(j, "cumulative", q->cumulative[at]);
-            cli_json_number(j, "cumulative_sd", q->cumulative_sd[at]);
-            cli_json_number(j, "simple", q->simple[at]);
-            cli_json_number(j, "simple_sd", q->simple_sd[at]);
-            json_object_end(&j->w);
+            if (at >= 0) put_quoted(j, &quotes[k], s->delta[d], at);
         }
     json_array_end(&j->w);
-}
-
-static void put_json(cli_json *j, const repro_study *study, const void *arg) {
-    const table2 *s = arg;
-    repro_put_head(j, study);
-    cli_json_integer(j, "seed", (int64_t)s->c->seed);
-    json_key(&j->w, "cells");
-    json_array_begin(&j->w);
-    for (int k = 0; k < s->count; k++) put_cell(j, s, &s->cells[k]);
-    json_array_end(&j->w);
-    put_quotes(j, s);
-    cli_json_text(j, "out", s->dir);
-}
-
-int table2_write(table2 *s) {
-    repro_study study = as_study(s);
-    mnp_status status = write_markdown(s);
-    if (status == MNP_OK) status = table2_plot(s);
-    if (status == MNP_OK) status = repro_write_json(&study, put_json, s);
-    if (status != MNP_OK) return cli_fail(s->c, EXIT_FAILED, "%s", s->c->env.error);
-    cli_say(s->c, "%s/table2.md, table2.json and table2-*.svg are the table", s->dir);
-    return 0;
 }

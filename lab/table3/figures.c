@@ -5,45 +5,31 @@
 
 enum { SHOWN = 6, SHEET_CONTEXT = 1, DRAWS = 12 };
 
-/* SVG always; PNG where the build can. */
-int table3_save(table3 *t, mnp_plot *picture, const char *what) {
-    char path[REPRO_PATH];
-    snprintf(path, sizeof path, "%.1500s/%s.svg", t->dir, what);
-    if (figure_save(t->c, picture, path) != MNP_OK) return points_failed(t->c);
-    snprintf(path, sizeof path, "%.1500s/%s.png", t->dir, what);
-    mnp_status status = figure_save(t->c, picture, path);
-    return status == MNP_OK || status == MNP_EUNSUPPORTED ? 0 : points_failed(t->c);
-}
-
 static int draw_panel(table3 *t, int model, const map *maps, const points *seen,
                       const double *truth) {
     static const char *const names[SHOWN] = {"N = 20",  "N = 40",   "N = 80",
                                              "N = 160", "top half", "left half"};
-    char what[64];
+    const char *name = table3_models[model];
     mnp_plot *picture = NULL;
-    panel_request r = {SHOWN, maps, seen, names, truth, table3_models[model]};
-    snprintf(what, sizeof what, "panel-%s", table3_models[model]);
-    int code = figure_panel(t->c, &r, &picture);
-    if (code == 0) code = table3_save(t, picture, what);
-    mnp_plot_destroy(picture);
-    if (code) return code;
-    picture = NULL;
-    snprintf(what, sizeof what, "draws-%s", table3_models[model]);
-    code = figure_sheet(t->c, &maps[SHEET_CONTEXT], &seen[SHEET_CONTEXT], DRAWS,
-                        table3_models[model], &picture);
-    if (code == 0) code = table3_save(t, picture, what);
+    panel_request r = {SHOWN, maps, seen, names, truth, name};
+    int code = figure_panel(t->s.c, &r, &picture);
+    if (code == 0) code = study_save(&t->s, picture, true, "panel-%s", name), picture = NULL;
+    if (code == 0)
+        code =
+            figure_sheet(t->s.c, &maps[SHEET_CONTEXT], &seen[SHEET_CONTEXT], DRAWS, name, &picture);
+    if (code == 0) return study_save(&t->s, picture, true, "draws-%s", name);
     mnp_plot_destroy(picture);
     return code;
 }
 
 static int draw_model(scene *v, int model, const points *seen, const double *truth) {
     map maps[SHOWN] = {0};
-    int64_t samples = v->t->quick || model >= TABLE3_NETS ? DRAWS : 50;
+    int64_t samples = v->t->s.quick || model >= TABLE3_NETS ? DRAWS : 50;
     int code = 0;
     for (int k = 0; k < SHOWN && code == 0; k++)
         code = scene_map(v, model, k, &seen[k], samples, true, &maps[k]);
     if (code == 0) code = draw_panel(v->t, model, maps, seen, truth);
-    for (int k = 0; k < SHOWN; k++) map_free(v->t->c, &maps[k]);
+    for (int k = 0; k < SHOWN; k++) map_free(v->t->s.c, &maps[k]);
     return code;
 }
 
@@ -52,13 +38,13 @@ int table3_figures(table3 *t) {
     points seen[SHOWN] = {0};
     int code = scene_open(t, 0, 0, &v);
     int64_t n = t->size[0].side * t->size[0].side;
-    double *truth = env_alloc(&t->c->env, (size_t)n, sizeof *truth, "an image");
-    if (code == 0 && !truth) code = points_failed(t->c);
+    double *truth = env_alloc(&t->s.c->env, (size_t)n, sizeof *truth, "an image");
+    if (code == 0 && !truth) code = points_failed(t->s.c);
     for (int64_t i = 0; i < n && code == 0; i++) truth[i] = (double)v.image[i];
     for (int k = 0; k < SHOWN && code == 0; k++) code = scene_points(&v, k, &seen[k]);
     for (int m = 0; m < TABLE3_MODELS && code == 0; m++) code = draw_model(&v, m, seen, truth);
-    for (int k = 0; k < SHOWN; k++) points_free(t->c, &seen[k]);
-    env_free(&t->c->env, truth);
+    for (int k = 0; k < SHOWN; k++) points_free(t->s.c, &seen[k]);
+    env_free(&t->s.c->env, truth);
     scene_close(&v);
     return code;
 }

@@ -46,10 +46,10 @@ static void add_map(const scene *v, const points *seen, const map *m, table3_beh
 static int measure_map(scene *v, int model, int context, const points *seen, bool honoured,
                        table3_behaviour *to) {
     map map_of = {0};
-    int64_t samples = model >= TABLE3_NETS ? 0 : v->t->quick ? 8 : 50;
+    int64_t samples = model >= TABLE3_NETS ? 0 : v->t->s.quick ? 8 : 50;
     int code = scene_map(v, model, context, seen, samples, honoured, &map_of);
     if (code == 0) add_map(v, seen, &map_of, to);
-    map_free(v->t->c, &map_of);
+    map_free(v->t->s.c, &map_of);
     return code;
 }
 
@@ -63,7 +63,7 @@ static int measure(table3 *t, int64_t image) {
             code = measure_map(&v, m, k, &seen, true, &t->behaviour[m][k]);
         for (int m = 0; m < TABLE3_NETS && code == 0; m++)
             code = measure_map(&v, m, k, &seen, false, &t->as_drawn[m][k]);
-        points_free(t->c, &seen);
+        points_free(t->s.c, &seen);
     }
     scene_close(&v);
     return code;
@@ -75,7 +75,7 @@ static int draw(table3 *t) {
     static const mnp_plot_hue hues[TABLE3_MODELS] = {MNP_PLOT_BLUE, MNP_PLOT_SKY,
                                                      MNP_PLOT_VERMILION, MNP_PLOT_ORANGE};
     mnp_plot *picture = NULL;
-    if (figure_create(t->c, 1, 2, &picture) != MNP_OK) return points_failed(t->c);
+    if (figure_create(t->s.c, 1, 2, &picture) != MNP_OK) return points_failed(t->s.c);
     mnp_plot_size(picture, 900, 380);
     mnp_panel *left = mnp_plot_panel(picture, 0, 0), *right = mnp_plot_panel(picture, 0, 1);
     mnp_panel_title(left, "mean sd");
@@ -103,13 +103,11 @@ static int draw(table3 *t) {
         mnp_panel_line(right, &style, TABLE3_BINS, x, y);
         mnp_panel_points(right, &dots, TABLE3_BINS, x, y, NULL);
     }
-    int code = table3_save(t, picture, "spread");
-    mnp_plot_destroy(picture);
-    return code;
+    return study_save(&t->s, picture, true, "spread");
 }
 
 int table3_spread(table3 *t) {
-    int64_t images = t->quick ? 2 : 8;
+    int64_t images = t->s.quick ? 2 : 8;
     if (images > t->functions) images = t->functions;
     t->behaviour_images = images;
     int code = 0;

@@ -1,9 +1,9 @@
 /* table3.h: mnp repro table3: river images from few measurements. MNP, NP and two kinds of kriging
  * on seven contexts and two image sizes, scored with and without noise on the targets, all pixels
- * together and one by one.
+ * together and one by one. A cell is one model on one context.
  *
- *     table3.c   flags, images, models (trained where there are none), the cells one by one
- *     score.c    one cell: a model on a context;  its file
+ *     table3.c   flags, images, models (trained where there are none), the cells
+ *     score.c    one cell: its key, its scores, its file
  *     write.c    Markdown and JSON
  *     scene.c    one image under one context, and the map of any model
  *     figures.c  the panels of mean and sd, and sheets of realisations
@@ -36,20 +36,18 @@ extern const char *const table3_laws[TABLE3_LAWS];
 extern const double table3_noise;
 
 typedef struct table3_cell {
+    cell head;
     int size, model, context;
-    char key[REPRO_TEXT * 4], path[REPRO_PATH];
-    bool done;
     double loglik[TABLE3_SCORINGS][TABLE3_LAWS], se[TABLE3_SCORINGS][TABLE3_LAWS];
-    double seconds;
 } table3_cell;
 
 /* One size of images and what is known about it. */
 typedef struct table3_size {
-    char source[REPRO_PATH]; /* "images:DIR" or "geofluvial:size=64" */
+    char source[STUDY_PATH]; /* "images:DIR" or "geofluvial:size=64" */
     int64_t side;
     mnp_data *test;
     mnp_model *net[TABLE3_NETS];
-    char file[TABLE3_NETS][REPRO_PATH];
+    char file[TABLE3_NETS][STUDY_PATH];
     uint64_t hash[TABLE3_NETS]; /* of the file */
     krige fit[2];               /* ordinary, scores */
     bool fitted;
@@ -62,16 +60,13 @@ typedef struct table3_behaviour {
 } table3_behaviour;
 
 typedef struct table3 {
-    cli *c;
+    study s;
     env e;       /* the command's, with Ctrl-C */
     int threads; /* of kriging */
-    const char *dir, *device;
-    bool quick;
+    const char *device;
     int64_t functions, samples, fit_images, fit_points;
     int sizes;
     table3_size size[TABLE3_SIZES];
-    table3_cell cells[TABLE3_SIZES * TABLE3_MODELS * TABLE3_CONTEXTS];
-    int count;
     table3_behaviour behaviour[TABLE3_MODELS][TABLE3_UNIFORM]; /* first size */
     table3_behaviour as_drawn[TABLE3_NETS][TABLE3_UNIFORM];    /* wells not honoured */
     int64_t behaviour_images;
@@ -87,14 +82,15 @@ const table3_cell *table3_at(const table3 *t, int size, int model, int context);
 /* All return an exit status; anything but 0 has printed its one line. */
 int table3_fail(table3 *t, mnp_status status); /* of t->e, or of the library where that is silent */
 int table3_fit(table3 *t, int size);           /* kriging, once for a size */
-int table3_score(table3 *t, table3_cell *cell);
-void table3_name(const table3 *t, table3_cell *cell); /* key and path */
-bool table3_read(table3 *t, table3_cell *cell);
-mnp_status table3_keep(table3 *t, const table3_cell *cell);
-int table3_write(table3 *t);
 int table3_figures(table3 *t);
 int table3_spread(table3 *t);
-int table3_save(table3 *t, mnp_plot *picture,
-                const char *what); /* WHAT.svg, and .png if it can be */
+
+/* Parts of the study_def. */
+void table3_name(const table3 *t, table3_cell *c);
+int table3_score(study *s, void *cell);
+void table3_put(cli_json *j, const study *s, const void *cell);
+bool table3_get(const json_value *root, const study *s, void *cell);
+void table3_markdown(buf *b, const study *s);
+void table3_json(cli_json *j, const study *s);
 
 #endif

@@ -2,7 +2,6 @@
  * resumed study writes the same text as an undisturbed one. */
 #include <math.h>
 
-#include "cli/points.h"
 #include "lab/table3/table3.h"
 
 /* The paper's table: mean and, it seems, standard deviation over test images. */
@@ -24,17 +23,6 @@ static const char *const full_names[TABLE3_MODELS] = {"MNP", "NP", "ordinary kri
 
 /* ---- Markdown -------------------------------------------------------------------------------- */
 
-static void put_pm(buf *b, double v, double se, int digits) {
-    if (!isfinite(v)) {
-        buf_text(b, "—");
-        return;
-    }
-    buf_fixed(b, v, digits);
-    if (!isfinite(se)) return;
-    buf_text(b, " ± ");
-    buf_fixed(b, se, digits);
-}
-
 static void put_head(buf *b) {
     buf_text(b, "| model |");
     for (int k = 0; k < TABLE3_CONTEXTS; k++)
@@ -49,7 +37,7 @@ static void put_table(buf *b, const table3 *t, int size, int scoring, int law) {
         for (int k = 0; k < TABLE3_CONTEXTS; k++) {
             const table3_cell *c = table3_at(t, size, m, k);
             buf_text(b, " ");
-            put_pm(b, c->loglik[scoring][law], c->se[scoring][law], 3);
+            md_pm(b, c->loglik[scoring][law], c->se[scoring][law], 3);
             buf_text(b, " |");
         }
         buf_text(b, "\n");
@@ -58,7 +46,7 @@ static void put_table(buf *b, const table3 *t, int size, int scoring, int law) {
         buf_printf(b, "| *%s, paper (quoted)* |", paper[r].model);
         for (int k = 0; k < TABLE3_CONTEXTS; k++) {
             buf_text(b, " *");
-            put_pm(b, paper[r].score[k], paper[r].spread[k], 2);
+            md_pm(b, paper[r].score[k], paper[r].spread[k], 2);
             buf_text(b, "* |");
         }
         buf_text(b, "\n");
@@ -67,21 +55,12 @@ static void put_table(buf *b, const table3 *t, int size, int scoring, int law) {
 }
 
 static void put_fit(buf *b, const krige *k, const char *name) {
-    buf_printf(b, "| %s | %s | ", name,
-               k->shape == KRIGE_EXPONENTIAL ? "exp(-h)" : "(1 + h) exp(-h)");
-    buf_fixed(b, k->range[0], 2);
-    buf_text(b, ", ");
-    buf_fixed(b, k->range[1], 2);
-    buf_text(b, " | ");
-    buf_fixed(b, k->sill, 3);
-    buf_text(b, " | ");
-    buf_fixed(b, k->nugget_well, 4);
-    buf_text(b, ", ");
-    buf_fixed(b, k->nugget_pixel, 4);
-    buf_text(b, " |\n");
+    buf_printf(b, "| %s | %s | %.2f, %.2f | %.3f | %.4f, %.4f |\n", name,
+               k->shape == KRIGE_EXPONENTIAL ? "exp(-h)" : "(1 + h) exp(-h)", k->range[0],
+               k->range[1], k->sill, k->nugget_well, k->nugget_pixel);
 }
 
-static void put_size(buf *b, table3 *t, int size) {
+static void put_size(buf *b, const table3 *t, int size) {
     static const char *const scorings[] = {
         "targets with noise 0.05 (as the authors score; no score above 1.577 is possible)",
         "noise-free targets, the same densities"};
@@ -133,7 +112,7 @@ static void put_notes(buf *b, const table3 *t) {
         "- The paper's numbers are quoted as printed: its text has 128 × 128 pixels and 20 000 "
         "training images, the authors' configuration 64 × 64; ± seems to be the standard deviation "
         "over images.\n\n",
-        (long long)t->functions, (long long)t->samples, (unsigned long long)t->c->seed,
+        (long long)t->functions, (long long)t->samples, (unsigned long long)t->s.c->seed,
         mnp_version(), TABLE3_SEEN, KRIGE_NEAR, KRIGE_EXACT, KRIGE_NEAR, (long long)t->fit_images);
 }
 
@@ -144,12 +123,12 @@ static void put_behaviour_rows(buf *b, const char *name, const table3_behaviour 
         double far = 0, pixels = 0;
         for (int j = 4; j < TABLE3_BINS; j++) far += v->bin_sd[j], pixels += v->bin_pixels[j];
         buf_printf(b, "| %s | %s | ", name, table3_contexts[k].name);
-        put_pm(b, v->sd / v->pixels, NAN, 3);
+        md_pm(b, v->sd / v->pixels, NAN, 3);
         buf_text(b, " | ");
-        put_pm(b, far / pixels / near, NAN, 2);
+        md_pm(b, far / pixels / near, NAN, 2);
         for (int j = 0; j < 2; j++) {
             buf_text(b, " | ");
-            put_pm(b, v->kept[j] / v->wells, NAN, 3);
+            md_pm(b, v->kept[j] / v->wells, NAN, 3);
         }
         buf_text(b, " |\n");
     }
@@ -176,28 +155,16 @@ static void put_behaviour(buf *b, const table3 *t) {
     buf_text(b, "\n");
 }
 
-/* As a study whose files are written. */
-static repro_study as_study(const table3 *t) {
-    return (repro_study){.c = t->c, .name = "table3", .dir = t->dir, .quick = t->quick};
-}
-
-static mnp_status write_markdown(table3 *t) {
-    buf b;
-    buf_init(&b, &t->c->env);
-    buf_printf(&b, "# Table 3: river images from a few measurements%s\n\n",
-               t->quick ? " (quick)" : "");
-    if (t->quick)
-        buf_text(&b, "**Quick settings**: small images, models far from trained, few images. The "
-                     "table shows that everything runs.\n\n");
-    put_notes(&b, t);
-    for (int k = 0; k < t->sizes; k++) put_size(&b, t, k);
-    put_behaviour(&b, t);
-    buf_text(&b, "Pictures: `panel-*.svg` (mean and sd by context), `draws-*.svg` (realisations "
-                 "given 40 wells), `spread.svg` (sd by number of wells and distance).\n");
-    repro_study study = as_study(t);
-    mnp_status status = repro_write(&study, "md", &b);
-    buf_free(&b);
-    return status;
+void table3_markdown(buf *b, const study *s) {
+    const table3 *t = (const table3 *)s;
+    md_title(b, s, "Table 3: river images from a few measurements",
+             "small images, models far from trained, few images. The table shows that everything "
+             "runs.");
+    put_notes(b, t);
+    for (int k = 0; k < t->sizes; k++) put_size(b, t, k);
+    put_behaviour(b, t);
+    buf_text(b, "Pictures: `panel-*.svg` (mean and sd by context), `draws-*.svg` (realisations "
+                "given 40 wells), `spread.svg` (sd by number of wells and distance).\n");
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -217,8 +184,7 @@ static void put_cell(cli_json *j, const table3 *t, const table3_cell *c, int sco
 }
 
 static void put_behaviour_json(cli_json *j, const table3 *t) {
-    json_key(&j->w, "uncertainty");
-    json_array_begin(&j->w);
+    list_begin(j, "uncertainty");
     for (int row = 0; row < (TABLE3_MODELS + TABLE3_NETS) * TABLE3_UNIFORM; row++) {
         int m = row / TABLE3_UNIFORM, k = row % TABLE3_UNIFORM, drawn = m - TABLE3_MODELS;
         const table3_behaviour *v = drawn < 0 ? &t->behaviour[m][k] : &t->as_drawn[drawn][k];
@@ -230,8 +196,7 @@ static void put_behaviour_json(cli_json *j, const table3 *t) {
         cli_json_number(j, "sd", v->sd / v->pixels);
         cli_json_number(j, "within_noise", v->kept[0] / v->wells);
         cli_json_number(j, "within_two_noise", v->kept[1] / v->wells);
-        json_key(&j->w, "sd_by_distance");
-        json_array_begin(&j->w);
+        list_begin(j, "sd_by_distance");
         for (int b = 0; b < TABLE3_BINS; b++)
             json_put_number(&j->w, v->bin_sd[b] / v->bin_pixels[b]);
         json_array_end(&j->w);
@@ -240,31 +205,16 @@ static void put_behaviour_json(cli_json *j, const table3 *t) {
     json_array_end(&j->w);
 }
 
-static void put_json(cli_json *j, const repro_study *study, const void *arg) {
-    const table3 *t = arg;
-    repro_put_head(j, study);
-    cli_json_integer(j, "seed", (int64_t)t->c->seed);
+void table3_json(cli_json *j, const study *of) {
+    const table3 *t = (const table3 *)of;
+    cli_json_integer(j, "seed", (int64_t)of->c->seed);
     cli_json_integer(j, "functions", t->functions);
     cli_json_integer(j, "samples", t->samples);
-    json_key(&j->w, "cells");
-    json_array_begin(&j->w);
-    for (int k = 0; k < t->count; k++)
+    list_begin(j, "cells");
+    for (int k = 0; k < of->count; k++)
         for (int s = 0; s < TABLE3_SCORINGS; s++)
-            for (int l = 0; l < TABLE3_LAWS; l++) put_cell(j, t, &t->cells[k], s, l);
+            for (int l = 0; l < TABLE3_LAWS; l++)
+                put_cell(j, t, (const table3_cell *)(const void *)study_cell(of, k), s, l);
     json_array_end(&j->w);
     put_behaviour_json(j, t);
-    cli_json_text(j, "out", t->dir);
-}
-
-int table3_write(table3 *t) {
-    for (int k = 0; k < t->sizes; k++) { /* the table tells what was fitted, also when resumed */
-        int code = table3_fit(t, k);
-        if (code) return code;
-    }
-    repro_study study = as_study(t);
-    mnp_status status = write_markdown(t);
-    if (status == MNP_OK) status = repro_write_json(&study, put_json, t);
-    if (status != MNP_OK) return points_failed(t->c);
-    cli_say(t->c, "%s/table3.md and table3.json are the table", t->dir);
-    return 0;
 }

@@ -149,6 +149,17 @@ trained_wrong() {
         fails 1 "was trained on rbf, not on sde" "$MNP" repro table1 --models mnp --data sde --trained box --out bad &&
         fails 1 "has no model for this table" "$MNP" repro table1 --models mnp --data rbf --trained cells --out bad
 }
+# a line of studies.def is a study: it is in the help, has flags of its own, and says where it cannot write
+listed_studies() {
+    local study studies
+    studies=$(sed -n 's/^STUDY(\(.*\))$/\1/p' "$top/lab/studies.def")
+    [ "$(wc -w <<<"$studies")" -ge 4 ] && "$MNP" help repro >help.txt || return 1
+    for study in $studies; do
+        [ "$(grep -c "^  $study  *[a-z]" help.txt)" = 1 ] &&
+            fails 2 "there are: $(tr '\n' ' ' <<<"$studies" | sed 's/ $//; s/ /, /g')" "$MNP" repro no-such-study &&
+            fails 1 "no/such" "$MNP" repro "$study" --quick --out no/such || return 1
+    done
+}
 nothing_left() { [ ! -e bad ]; }
 
 run "table1: Markdown, JSON, picture" table_and_files
@@ -165,6 +176,7 @@ run "trained models from a folder" trained
 run "a study goes into the page of results" page_is_filled
 run "another model than the name says" trained_wrong
 
+run "studies of the list" listed_studies
 run "unknown study" fails 2 "did you mean table1?" "$MNP" repro tabel1 --out bad
 run "unknown model" fails 1 "did you mean mnp?" "$MNP" repro table1 --models mpn --data rbf --out bad
 run "unknown data" fails 1 "did you mean rbf?" "$MNP" repro table1 --models np --data rbff --out bad

@@ -152,13 +152,16 @@ mnp_status spec_preset(env *e, const char *process, const char *name, model_spec
     MNP_TRY(options_defaults(e, &view, 1));
     MNP_TRY(options_set(e, &view, 1, "kind", process));
     char meant[TEXT_NAMES];
+    bool plain = true; /* a kind without presets of its own: its defaults, by any preset's name */
     text_nearest near = text_nearest_to(name);
     for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
         if (strcmp(presets[i].process, process) != 0) continue;
+        plain = false;
         text_nearest_try(&near, presets[i].name);
         if (strcmp(presets[i].name, name) == 0)
             return options_parse(e, &view, 1, presets[i].options);
     }
+    if (plain) return MNP_OK;
     return env_fail(e, MNP_EINVAL, "there is no preset '%.60s' for %s%s", name, process,
                     text_meant_or_all(meant, &near));
 }

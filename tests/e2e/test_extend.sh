@@ -10,13 +10,13 @@ tmp=${TEST_TMP:-$(mktemp -d)}
 top=$PWD
 page=$top/docs/dev/extend.md
 tree=$tmp/tree
-mkdir -p "$tree" && cp -r include src util tests "$tree"
+mkdir -p "$tree" && cp -r include src util tests cli "$tree"
 
 compile=$(cut -d'|' -f2 "$BUILD/flags")
 link=$(cut -d'|' -f4 "$BUILD/flags")
 emulate=$(cut -d'|' -f5 "$BUILD/flags")
 files="src/data/bumps.c src/model/transition/gentle.c src/model/encoder/single.c src/op/square.c
-    src/backend/cuda/ops/square.cuh"
+    src/backend/cuda/ops/square.cuh src/model/process/hasty.c cli/cmd_count.c"
 
 # The C blocks go to the file that their first line names, the lines into their lists.
 take_out() {
@@ -27,7 +27,7 @@ take_out() {
     sed -n 's/^The line at the end of `\(.*\)`: `\(.*\)`$/\1 \2/p' "$page" >"$tmp/lines"
     while read -r list line; do echo "$line" >>"$tree/$list"; done <"$tmp/lines"
     # shellcheck disable=SC2086
-    [ "$(wc -l <"$tmp/lines")" = 5 ] && cd "$tree" && ls $files
+    [ "$(wc -l <"$tmp/lines")" = 7 ] && cd "$tree" && ls $files
 }
 formatted() {
     # shellcheck disable=SC2086
@@ -37,11 +37,12 @@ build() {
     local file
     cd "$tree" || return 1
     for file in src/data/bumps.c src/data/families.c src/model/spec.c src/model/transition/gentle.c \
-        src/model/transition/transition.c src/model/encoder/single.c src/model/encoder/encoder.c; do
+        src/model/transition/transition.c src/model/encoder/single.c src/model/encoder/encoder.c \
+        src/model/process/hasty.c src/model/process/process.c cli/cmd_count.c cli/cmd_help.c; do
         $compile -Isrc -I. -c "$file" -o "$tmp/$(basename "$file" .c).o" || return 1
     done
     # shellcheck disable=SC2086
-    $compile $link "$tmp"/*.o "$BUILD"/obj/cli/*.o "$BUILD"/obj/lab/*.o "$BUILD"/obj/lab/*/*.o "$BUILD"/obj/bench/*.o "$BUILD/libmnp.a" $link -o "$tmp/mnp"
+    $compile $link "$tmp"/*.o $(find "$BUILD/obj/cli" -name "*.o" ! -name "cmd_help*") "$BUILD"/obj/lab/*.o "$BUILD"/obj/lab/*/*.o "$BUILD"/obj/bench/*.o "$BUILD/libmnp.a" $link -o "$tmp/mnp"
 }
 family() {
     cd "$tmp" && ./mnp help gen | grep -q bumps && ./mnp gen bumps --functions 3 --out b.csv --quiet &&
@@ -57,6 +58,17 @@ part() { # OPTION
         ./mnp check p.safetensors --functions 5 --json --quiet >check.json &&
         awk 'match($0, /"permutation":[-+0-9.e]*/) { v = substr($0, RSTART + 14, RLENGTH - 14); exit !(v + 0 < 1e-3) }' \
             check.json
+}
+
+kind() {
+    cd "$tmp" && ./mnp train --data bumps --functions 20 --model hasty --steps 3 --out k --quiet &&
+        ./mnp info k.safetensors | grep -q 'kind=hasty' && ./mnp eval k.safetensors --functions 3 | grep -q exact &&
+        ! ./mnp train --data bumps --model hastier --out k 2>err.txt && grep -q hasty err.txt
+}
+counts() {
+    cd "$tmp" && ./mnp help | grep -q '^  count  *count the functions' &&
+        ./mnp count rbf --functions 7 | grep -qx 'rbf: 7 functions, 896 points' &&
+        ./mnp count "$top/examples/data/plants.csv" --json | tail -n 1 | grep -q '"functions":60,"points":'
 }
 
 # The op on the CPU and, in the emulator, as a kernel. Ops are counted in the files named here.
@@ -87,6 +99,8 @@ run "they compile with this build's flags" build
 run "the family draws" family
 run "the transition trains" part transition=gentle
 run "the encoder trains" part encoder=single
+run "the kind of model trains" kind
+run "the command counts" counts
 if [ -e "$BUILD/emulator/libmnp_cuda.so" ]; then
     run "the device op agrees with its reference" device_op
 else

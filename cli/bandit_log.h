@@ -12,8 +12,9 @@
         {"propensity", "C",                                                                        \
          "log: how likely the action was (default propensity, if there is "                        \
          "one)"},                                                                                  \
-        {"x", "A,B", "log: columns of the context (default: the model's, or all numbers left)"}, { \
-        "passes", "R", "log: walk it so often, with other seeds (default 1)"                       \
+        {"x", "A,B", "log: columns of the context (default: the model's, or all other numbers)"},  \
+    {                                                                                              \
+        "passes", "R", "log: how often to replay it, each time with another seed (default 1)"      \
     }
 
 /* The rest of the command with --log; m is NULL for agents without a model. */

@@ -74,13 +74,16 @@ void command_print_help(const command *c, FILE *to);
 
 /* The flags that cli_device() reads. */
 #define DEVICE_FLAGS                                                                               \
-    {"device", "D", "where to compute: cpu, cuda or auto (default cpu)"}, {                        \
-        "math", "M", "products on a GPU: fp32, tf32 or bf16, for the encoder (default fp32)"       \
+    {"device", "D", "where to compute: cpu, cuda, or auto: cuda where it works (default cpu)"}, {  \
+        "math", "M", "GPU: fp32, or tf32 or bf16: faster products, fewer digits (default fp32)"    \
     }
 
 /* The flag of commands that spread over ranks. */
 #define RANK_FLAGS                                                                                 \
-    { "rank-timeout", "S", "under mpirun: a rank silent for S seconds ends the job (default 120)" }
+    {                                                                                              \
+        "rank-timeout", "S",                                                                       \
+            "under mpirun: end the job when a rank is silent for S seconds (default 120)"          \
+    }
 
 /* Flags. A missing flag gives the fallback; a bad value prints one line and the status becomes
  * EXIT_USAGE, which the command checks once with cli_bad(). */

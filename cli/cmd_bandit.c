@@ -7,17 +7,18 @@
 #include "util/csv.h"
 
 static const flag_def flags[] = {
-    {"agent", "A", "who plays (default: by the file, or mnp)"},
+    {"agent", "A", "who plays (default: what MODEL is, or mnp)"},
     {"delta", "D", "the wheel's radius, 0 to below 1 (default 0.5)"},
-    {"trials", "R", "wheels played, in parallel (default 20)"},
-    {"steps", "H", "contexts of a trial (default 2000)"},
+    {"trials", "R", "how often to play, in parallel (default 20)"},
+    {"steps", "H", "decisions in a trial (default 2000)"},
     {"policy", "P", "thompson|greedy|ucb (default thompson)"},
     {"draws", "S", "greedy, ucb: functions drawn for a mean (default 20)"},
     {"width", "W", "ucb: standard deviations above the mean (default 1)"},
-    {"refresh", "R", "new functions every max(1, step / R) steps; 0: every step (default 0)"},
-    {"last", "N", "steps of the simple regret (default 500)"},
+    {"refresh", "R",
+     "draw new functions after max(1, step / R) decisions; 0: after each (default 0)"},
+    {"last", "N", "simple regret: mean over the last N decisions (default 500)"},
     {"options", "TEXT", "options of the agent itself, \"name=value name=value\""},
-    {"out", "F.csv", "the cumulative regret along the steps, averaged over trials"},
+    {"out", "F.csv", "write the cumulative regret after each decision, averaged over trials"},
     LOG_FLAGS,
 };
 

@@ -10,12 +10,12 @@
 #include "util/text.h"
 
 static const flag_def flags[] = {
-    {"seconds", "S", "time to spend on a step or a latency (default 5)"},
+    {"seconds", "S", "time to spend on each measurement of a step or a latency (default 5)"},
     {"rows", "R", "rows of the dense products (default 128)"},
-    {"op", "NAME", "only operations whose name holds this"},
+    {"op", "NAME", "only operations with this in their name"},
     {"device", "D", "of step and eval: cpu or cuda (default cpu)"},
     {"math", "M", "on a GPU: fp32, tf32, bf16 or all (default all)"},
-    {"runs", "K", "on a GPU: besides one run alone, K at once"},
+    {"runs", "K", "on a GPU: also measure K training runs at once"},
     {"batch", "B", "on a GPU: functions in a batch (default 100)"},
     {"functions", "F", "of eval (default 5000 on a GPU, 100 on a processor)"},
 };

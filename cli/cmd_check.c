@@ -4,7 +4,7 @@
 
 static const flag_def flags[] = {
     SOURCE_FLAGS,
-    {"samples", "L", "latent draws per score (default 20)"},
+    {"samples", "L", "draws of the latents for each score (default 20)"},
 };
 
 static int run(cli *c) {

@@ -6,7 +6,7 @@
 
 static const flag_def flags[] = {
     SOURCE_FLAGS,
-    {"samples", "L", "importance samples (default 20)"},
+    {"samples", "L", "draws of the latents for each score (default 20)"},
     {"draws", "S", "draws for coverage and CRPS (default 39; 0 = skip them)"},
     {"protocol", "P",
      "strict|authors: score the points outside the context, or all (default strict)"},
@@ -14,8 +14,8 @@ static const flag_def flags[] = {
      "context sizes (default: the data set's own); images: also uniform:N, top, left, center"},
     {"noise", "SD", "images: noise added to the scored values (default: the data's; 0 = none)"},
     {"targets", "K", "images: score K pixels, chosen at random (default: all)"},
-    {"proposal", "K", "images: pixels beside the context that the posterior sees (default 2048)"},
-    {"seen", "K", "images: pixels of a larger context that the model looks at (default 1024)"},
+    {"proposal", "K", "images: scored pixels that the posterior is shown (default 2048)"},
+    {"seen", "K", "images: most pixels of a context that the model is shown (default 1024)"},
     {"note", NULL, "write the score into MODEL as its note score.strict or score.authors"},
     DEVICE_FLAGS,
     RANK_FLAGS,

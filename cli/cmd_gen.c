@@ -16,7 +16,7 @@ static const char *const split_names[SPLITS] = {"train", "valid", "test"};
 
 static const flag_def flags[] = {
     {"functions", "N", "how many functions (default 100)"},
-    {"split", "S", "train|valid|test: which stream they come from (default train)"},
+    {"split", "S", "train|valid|test: sets that share no function (default train)"},
     {"out", "F.csv", "where to write (default: stdout); geofluvial: DIR or F.npy"},
     {"images", "N", "geofluvial: how many images (default 100)"},
     {"size", "PIXELS", "geofluvial: side of an image (default 128)"},
@@ -25,7 +25,8 @@ static const flag_def flags[] = {
     {"png", "K", "geofluvial to DIR: the first K images of each split as PNG too"},
     SET_FLAG("geofluvial"),
     RANK_FLAGS,
-    {"sheet", "F.png", "geofluvial: contact sheet (for a folder DIR/sheet.png is the default)"},
+    {"sheet", "F.png",
+     "geofluvial: one picture of many images (default for a folder: DIR/sheet.png)"},
 };
 static const char *const of_images[] = {"images", "size", "value", "png", "sheet", "wells"};
 

@@ -11,8 +11,8 @@ enum { SAMPLES = 200, MAP_SAMPLES = 50, SHEET_DRAWS = 24 };
 
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points; A.csv,B.csv draws a panel (or row) for each file"},
-    {"prior", NULL, "functions without any observed point; with --context, in front of it"},
-    {"chain", NULL, "the steps f(0) -> ... -> f(T): sampled means and one standard deviation"},
+    {"prior", NULL, "functions without any observed point; with --context, a first panel of them"},
+    {"chain", NULL, "the functions after each Markov step, from noise to data"},
     {"log", "M.log.csv", "training curves instead of functions; takes no model"},
     {"grid", "lo:hi:n",
      "where (default: the range of the training data, else -2:2:200); 128x128: maps"},

@@ -6,13 +6,15 @@
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points (default: none, the prior over functions)"},
     {"at", "X.csv", "where to predict: a file with the x columns"},
-    {"grid", "lo:hi:n", "n places from lo to hi; lo:hi:n,lo:hi:n for two inputs; 128x128: a map"},
-    {"samples", "S", "functions drawn for the numbers (default 200; of a map 100)"},
+    {"grid", "lo:hi:n",
+     "where to predict: n inputs from lo to hi; lo:hi:n,lo:hi:n for two; 128x128: a map"},
+    {"samples", "S", "functions drawn for the numbers (default 200; for a map 100)"},
     {"honour", "on|off|R",
      "maps: functions pass through the measurements, felt up to R pixels away (default: on for "
      "images, R a tenth of the longer side)"},
-    {"draws", NULL, "add the joint draws as columns draw1 .. drawS"},
-    {"out", "P.csv", "where to write (default: stdout); of a map the prefix of its files"},
+    {"draws", NULL, "add the drawn functions as columns draw1 .. drawS"},
+    {"out", "P.csv",
+     "where to write (default: stdout); for a map the first part of its files' names"},
     DEVICE_FLAGS,
 };
 

@@ -3,8 +3,8 @@
 
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points (default: none, the prior over functions)"},
-    {"targets", "T.csv", "the points whose density is wanted: x and y"},
-    {"samples", "L", "draws of each estimate (default 20)"},
+    {"targets", "T.csv", "the points to score, x and y"},
+    {"samples", "L", "draws of the latents for each estimate (default 20)"},
 };
 
 static void report(cli *c, const question *q, int64_t samples, double bound, double prior) {

@@ -10,24 +10,38 @@
 #include "util/text.h"
 
 static const flag_def flags[] = {
-    SOURCE_FLAGS,
-    {"model", "M", "mnp|np|gp|gp-authors|cbp|oracle (default mnp); a bandit's agent: maml|c-bruno"},
-    {"preset", "P", "paper|tiny|wheel|wheel5|image|image-small (default paper)"},
-    {"steps", "N", "length of the schedule (default 10000; gp 1000, cbp 2000)"},
-    {"seconds", "S", "choose the number of steps so that it takes about so long"},
-    {"batch", "B", "functions in a batch (default 100; gp and cbp 20)"},
-    {"context", "LO:HI", "context sizes in training (default: the data set's own)"},
-    {"out", "M.safetensors", "the model file (default model.safetensors)"},
+    HEADING("the five options that matter most"),
+    SOURCE_DATA,
+    {"out", "M.safetensors", "the file to keep the model in (default model.safetensors)"},
+    {"seconds", "S", "train for about this long; the number of steps is chosen and printed"},
+    {"preset", "P",
+     "how large the model is: tiny learns in minutes, paper is as published (default paper); "
+     "wheel, "
+     "wheel5 are for bandits, image, image-small for images"},
+    {"model", "M",
+     "what to train: mnp (default), or np, gp, gp-authors, cbp, oracle to compare with; for "
+     "bandits "
+     "also maml, c-bruno"},
+    HEADING("a CSV file (columns that are not given are guessed and printed)"),
+    SOURCE_CSV,
+    HEADING("functions of built-in families, and images"),
+    SOURCE_DRAWN,
+    {"fresh", NULL, "families: draw new functions for every pass over the data"},
+    HEADING("training"),
+    {"steps", "N", "number of steps (default 10000; gp 1000, cbp 2000)"},
+    {"batch", "B", "functions in a step (default 100; gp and cbp 20)"},
+    {"context", "LO:HI", "how many points of a function are shown (default: set by the data)"},
+    SET_FLAG("the model or the training, listed below"),
+    HEADING("stopping and going on"),
     {"resume", "M.safetensors", "go on with an earlier run, with its own options"},
-    {"fresh", NULL, "families: new functions for every pass over the data"},
-    {"checkpoint", "S", "seconds between two checkpoints (default 60)"},
-    {"stop-at", "K", "end after step K of the schedule; resumable"},
-    {"new-schedule", NULL, "with --resume: keep weights and moments, start a new schedule"},
-    {"seeds", "K", "K runs at once, same data: seeds S, S+1, ...; files M-s<seed>.safetensors"},
+    {"stop-at", "K", "stop after step K; --resume goes on from there"},
+    {"checkpoint", "S", "seconds between two saved states (default 60)"},
+    {"new-schedule", NULL, "with --resume: keep what was learnt and train for --steps more"},
+    HEADING("several runs, GPUs, clusters"),
+    {"seeds", "K", "K runs at once on the same data; seeds from --seed on, files M-s<seed>"},
     DEVICE_FLAGS,
     RANK_FLAGS,
-    SET_FLAG("the model or the training"),
-    {"reduce", "R", "under mpirun: ordered (same bits for any ranks, default) or fast"},
+    {"reduce", "R", "under mpirun: ordered (same bits for any number of ranks, default) or fast"},
 };
 
 /* ---- options --------------------------------------------------------------------------------- */

@@ -9,10 +9,10 @@
 #include "util/text.h"
 
 static const flag_def common[] = {
-    {"seed", "K", "seed of every random draw (default 0)"},
-    {"threads", "N", "worker threads (default: all cores); results do not depend on it"},
-    {"json", NULL, "one JSON object as the last line of stdout"},
-    {"quiet", NULL, "say nothing but errors"},
+    {"seed", "K", "seed of all random numbers (default 0)"},
+    {"threads", "N", "threads (default: all cores); the results do not depend on it"},
+    {"json", NULL, "print the results as one JSON object, in the last line of stdout"},
+    {"quiet", NULL, "print errors only"},
     {"help", NULL, "this text"},
 };
 enum { COMMON = sizeof common / sizeof *common };
@@ -199,6 +199,7 @@ void command_print_help(const command *cmd, FILE *to) {
     const flag_def *f;
     for (int k = 0; (f = flag_at(cmd, k)); k++) {
         char left[64];
+        if (k == cmd->n_flags && k > 0 && !*cmd->flags->name) fprintf(to, "\nevery command:\n");
         if (!*f->name) {
             fprintf(to, "\n%s:\n", f->help);
             continue;

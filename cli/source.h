@@ -4,17 +4,20 @@
 
 #include "cli/cli.h"
 
-#define SOURCE_FLAGS                                                                               \
-    {"data", "D",                                                                                  \
-     "a family with its variant (monotonic, convex:noise=0.01), a CSV file, images:DIR or "        \
-     "images:F.npy"},                                                                              \
-        {"functions", "N", "families and images: how many functions"},                             \
-        {"function-column", "C", "CSV: the column that tells functions apart"},                    \
-        {"x", "A,B", "CSV: input columns"}, {"y", "C", "CSV: output column"},                      \
-        {"action", "C", "CSV: a bandit's action; each of its values becomes an input, 1 or 0"},    \
-        {"holdout", "SHARE", "CSV: share of the functions held out (default 0.2; 0 = none)"}, {    \
-        "cache", "DIR", "families: keep generated functions there"                                 \
-    }
+/* clang-format off */
+#define SOURCE_DATA \
+    {"data", "D", "your CSV file, a built-in family (monotonic, convex:noise=0.01; 'mnp help gen'), images:DIR or images:F.npy"}
+#define SOURCE_CSV \
+    {"function-column", "C", "CSV: the column that tells functions apart"}, \
+    {"x", "A,B", "CSV: the columns of inputs"}, \
+    {"y", "C", "CSV: the column of outputs"}, \
+    {"action", "C", "CSV: the column of a bandit's actions; each action becomes an input, 1 or 0"}, \
+    {"holdout", "SHARE", "CSV: share of the functions kept out of training (default 0.2; 0 = none)"}
+#define SOURCE_DRAWN \
+    {"functions", "N", "families and images: how many functions"}, \
+    {"cache", "DIR", "families: keep drawn functions there, to be read again"}
+/* clang-format on */
+#define SOURCE_FLAGS SOURCE_DATA, SOURCE_DRAWN, SOURCE_CSV
 
 /* For the help of commands that score: which seed does what. */
 #define SOURCE_SEEDS                                                                               \

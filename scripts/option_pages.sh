@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 mnp=${MNP:-${BUILD:-build}/mnp}
 page=${PAGE:-docs/user/options.md}
-common='--seed|--threads|--json|--quiet|--set|--help'
+common='--seed|--threads|--json|--quiet|--help'
 
 # "  --flag ARG     text" and "  name=TYPE     text" as rows of a table; | inside a cell needs a backslash
 rows() {

@@ -48,9 +48,17 @@ run "no family near" lists convex train --data nonsense
 run "no agent near" lists c-bruno bandit --agent nobody
 run "no preset near" lists wheel5 train --data monotonic --preset nonsense
 
+# mnp help train begins with five options, and every other flag stands under a heading
+five_first() {
+    "$MNP" help train >said && awk '/^the five options/ {on = 1; next} on && !/^  --/ {exit} on {print $1}' said >five &&
+        [ "$(tr '\n' ' ' <five)" = "--data --out --seconds --preset --model " ] && ! grep -q '^options:' said &&
+        [ "$(grep -c '^[a-zA-Z].*:$' said)" -ge 7 ]
+}
+run "five options first" five_first
+
 # --set belongs to the commands that have options to set
 set_elsewhere() { ! "$MNP" predict "$models/mnp-rbf.safetensors" --grid 0:1:3 --set T=3 2>said && grep -q 'no option --set' said; }
 run "set elsewhere" set_elsewhere
-nothing_left() { rm -f said && [ -z "$(ls -A)" ]; }
+nothing_left() { rm -f said five && [ -z "$(ls -A)" ]; }
 run "nothing is written" nothing_left
 check_done

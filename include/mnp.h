@@ -478,10 +478,45 @@ enum { MNP_LEVELS = 9 };
 MNP_API mnp_status mnp_predictor_levels(mnp_predictor *p, const double *x, int64_t n, double *y);
 MNP_API double mnp_level(int k); /* the base noise of level k; NaN where there is none */
 
-/* ---- options, for help and tools ------------------------------------------------------------- */
+/* ---- lists, for help and tools --------------------------------------------------------------- */
 
-/* Tables are "model", "train", "maml", "c-bruno" and "geofluvial". Has it an option of that name?
- * False too for a table that does not exist. */
+/* Name and one line of help of the k-th process and the k-th preset for mnp_model_create(), static
+ * texts; NULL after the last. help may be NULL. Not every process has every preset. */
+MNP_API const char *mnp_model_process(int k, const char **help);
+MNP_API const char *mnp_model_preset(int k, const char **help);
+/* The k-th device that works here, a name for mnp_predictor_create() and the like, static; NULL
+ * after the last. about: what it is ("NVIDIA H200, 150 GB"), into a caller's buffer, cut to `size`
+ * bytes; NULL with 0. A GPU is asked each time, which may take a second. */
+MNP_API const char *mnp_device(mnp_ctx *ctx, int k, char *about, size_t size);
+
+/* Options stand in tables: of the model, the training, two agents and the images of rivers. The
+ * k-th table, static; NULL after the last. */
+MNP_API const char *mnp_options_table(int k);
+
+typedef enum mnp_option_type {
+    MNP_OPTION_INTEGER,
+    MNP_OPTION_REAL,
+    MNP_OPTION_SWITCH, /* on or off                          */
+    MNP_OPTION_CHOICE, /* one of `choices`                   */
+    MNP_OPTION_TEXT,
+    MNP_OPTION_RANGE, /* "lo:hi", or one number for both    */
+    MNP_OPTION_INTEGER_RANGE
+} mnp_option_type;
+
+/* All texts are static. */
+typedef struct mnp_option {
+    size_t size; /* sizeof(mnp_option) */
+    const char *name;
+    mnp_option_type type;
+    const char *fallback; /* the default, as text                            */
+    const char *choices;  /* "affine|rqs"; NULL where any value of its type goes */
+    double lo, hi;        /* limits of numbers; infinite where there is none */
+    const char *help;     /* one line                                        */
+} mnp_option;
+
+/* The k-th option of a table. False: there is none, or no such table; out is then untouched. */
+MNP_API bool mnp_options_at(const char *table, int k, mnp_option *out);
+/* Has it an option of that name? False too for a table that does not exist. */
 MNP_API bool mnp_options_has(const char *table, const char *name);
 /* The table as text, one line for each option, into a caller's buffer, cut to `size` bytes; out may
  * be NULL. Returns the length it would have (like snprintf); 0: there is no such table. */

@@ -24,6 +24,7 @@ enum {
     mnp_bandit_opts_first = STRUCT_END(mnp_bandit_opts, agent_file),
     mnp_agent_train_opts_first = STRUCT_END(mnp_agent_train_opts, progress_user),
     mnp_log_opts_first = STRUCT_END(mnp_log_opts, passes),
+    mnp_option_first = STRUCT_END(mnp_option, help),
     mnp_tensor_first = STRUCT_END(mnp_tensor, trained),
     mnp_train_report_first = STRUCT_END(mnp_train_report, best_step),
     mnp_summary_first = STRUCT_END(mnp_summary, draws),

@@ -10,14 +10,23 @@
 #include "backend/backends.def"
 #undef BACKEND
 
-const backend *backend_find(const char *name) {
-    static const backend *const table[] = {
+static const backend *const table[] = {
 #define BACKEND(name) &backend_##name,
 #include "backend/backends.def"
 #undef BACKEND
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+};
+enum { BACKENDS = sizeof table / sizeof *table };
+
+const backend *backend_find(const char *name) {
+    for (int i = 0; i < BACKENDS; i++)
         if (!name || strcmp(table[i]->name, name) == 0) return table[i];
+    return NULL;
+}
+
+const char *backend_device(env *e, int k, char *out, size_t size) {
+    for (int i = 0; i < BACKENDS && k >= 0; i++)
+        if (table[i]->describe && table[i]->describe(e, out, size) == MNP_OK && k-- == 0)
+            return table[i]->name;
     return NULL;
 }
 

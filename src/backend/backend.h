@@ -35,6 +35,8 @@ typedef struct backend {
     const char *(*kernels)(void);
     /* Can it work here? The error text says why not. NULL: always. */
     mnp_status (*usable)(env *e);
+    /* A line on the device, cut to `size` bytes, where it can work here; NULL: not for users. */
+    mnp_status (*describe)(env *e, char *out, size_t size);
     /* A device keeps its own copy of weights, moments and averages while a plan trains: push sends
      * the caller's after he changed them, pull brings them back. NULL: the caller's are used. */
     mnp_status (*push)(exec *x, exec_io *io);
@@ -46,6 +48,8 @@ typedef struct backend {
 } backend;
 
 const backend *backend_find(const char *name); /* NULL when this build does not have it */
+/* The k-th device that works here and its description; NULL after the last. */
+const char *backend_device(env *e, int k, char *out, size_t size);
 
 /* Where to compute: what a device's name comes to, found out once. All zero: the CPU. */
 typedef struct backend_choice {

@@ -129,6 +129,23 @@ typedef struct preset {
     "encoder=isab enc_width=32 heads=2 n_sab=1 n_inducing=16 d_r=64 d_z=64 head_hidden=64 "        \
     "head_layers=1 rff=31 rff_append_x=on y_gain=4 flow_layers=2 train_score=rest kl_weight=0.05"
 
+static const struct {
+    const char *name, *help;
+} preset_names[] = {
+    {"paper", "the networks of the paper"},
+    {"tiny", "small networks for a first try"},
+    {"wheel", "the wheel bandit, one step"},
+    {"wheel5", "the wheel bandit, five steps"},
+    {"image", "images and maps"},
+    {"image-small", "images and maps, small networks"},
+};
+
+const char *spec_preset_at(int k, const char **help) {
+    bool there = k >= 0 && (size_t)k < sizeof preset_names / sizeof *preset_names;
+    if (help) *help = there ? preset_names[k].help : NULL;
+    return there ? preset_names[k].name : NULL;
+}
+
 static const preset presets[] = {
     {"paper", "mnp", ""},
     {"paper", "gp", ""},

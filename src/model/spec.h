@@ -62,8 +62,9 @@ typedef struct model_spec {
 
 /* A view of the table on `spec`, for base/options.h. */
 option_view spec_view(model_spec *spec);
-/* Defaults of the preset ("paper", "tiny", "image", "image-small") for the process ("mnp", "gp",
- * ...). */
+/* Name and one line of help of the k-th preset; NULL after the last. help may be NULL. */
+const char *spec_preset_at(int k, const char **help);
+/* Defaults of the preset for the process ("mnp", "gp", ...). Not every process has every preset. */
 mnp_status spec_preset(env *e, const char *process, const char *preset, model_spec *spec);
 /* What no single option's range can say: heads divide the width, bins fit, ... */
 mnp_status spec_check(env *e, const model_spec *spec);

@@ -928,6 +928,41 @@ static void replays(void) {
 
 /* ---- options --------------------------------------------------------------------------------- */
 
+static void lists(void) {
+    const char *help = "unset";
+    char text[32] = "unset";
+    CALL(mnp_model_process);
+    GIVES(0, !mnp_model_process(-1, &help) && !help && !mnp_model_process(INT32_MAX, &help));
+    GIVES(1, mnp_model_process(0, NULL) != NULL);
+    CALL(mnp_model_preset);
+    help = "unset";
+    GIVES(0, !mnp_model_preset(-1, &help) && !help && !mnp_model_preset(INT32_MAX, &help));
+    GIVES(1, mnp_model_preset(0, NULL) != NULL);
+    CALL(mnp_device);
+    GIVES(0, !mnp_device(NULL, 0, text, sizeof text) && !*text);
+    GIVES(1, !mnp_device(w.ctx, -1, text, sizeof text) &&
+                 !mnp_device(w.ctx, INT32_MAX, text, sizeof text) && !*text);
+    GIVES(2, !mnp_device(w.ctx, 0, NULL, sizeof text));
+    GIVES(3, mnp_device(w.ctx, 0, NULL, 0) && mnp_device(w.ctx, 0, text, 4) && strlen(text) == 3);
+    CHECK(!*mnp_last_error(w.ctx));
+}
+
+static void single_options(void) {
+    ROOMY(mnp_option, o);
+    CALL(mnp_options_table);
+    GIVES(0, !mnp_options_table(-1) && !mnp_options_table(INT32_MAX) && mnp_options_table(0));
+    CALL(mnp_options_at);
+    GIVES(0, !mnp_options_at(NULL, 0, &o.s) && !mnp_options_at("no-such-table", 0, &o.s));
+    GIVES(1, !mnp_options_at("model", -1, &o.s) && !mnp_options_at("model", INT32_MAX, &o.s));
+    GIVES(2, !mnp_options_at("model", 0, NULL));
+    for (int k = 0; k < WRONG_SIZES; k++) {
+        o.s.size = wrong_sizes[k];
+        GIVES(2, !mnp_options_at("model", 0, &o.s));
+    }
+    o.s.size = mnp_option_first - 1;
+    GIVES(2, !mnp_options_at("model", 0, &o.s) && !o.s.name);
+}
+
 static void option_tables(void) {
     char text[32] = "unset";
     CALL(mnp_options_has);
@@ -1218,6 +1253,8 @@ int main(void) {
     RUN(players);
     RUN(agents);
     RUN(replays);
+    RUN(lists);
+    RUN(single_options);
     RUN(option_tables);
     RUN(map_places);
     RUN(maps);

@@ -156,9 +156,16 @@ static const char *kernels(void) {
     return cpu_kernels_best(NULL)->isa;
 }
 
+static mnp_status describe(env *e, char *out, size_t size) {
+    (void)e;
+    snprintf(out, size, "the processor, %s kernels", kernels());
+    return MNP_OK;
+}
+
 const backend backend_cpu = {.name = "cpu",
                              .element = sizeof(float),
                              .kernels = kernels,
+                             .describe = describe,
                              .compile = compile,
                              .run = interp_run,
                              .gradient = interp_gradient,

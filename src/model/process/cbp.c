@@ -51,4 +51,6 @@ void gp_warp_to_data(graph *g, const model_spec *s, val x, val u, val *path) {
     }
 }
 
-const process_def process_cbp = {GP_PROCESS, .train = "lr=2e-3 batch=20 steps=2000"};
+const process_def process_cbp = {GP_PROCESS,
+                                 .help = "copula process: splines over a Gaussian process",
+                                 .train = "lr=2e-3 batch=20 steps=2000"};

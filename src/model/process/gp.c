@@ -141,7 +141,11 @@ void gp_query(graph *g, const model_spec *s, process_query kind) {
 
 /* ---- the kinds ------------------------------------------------------------------------------- */
 
-const process_def process_gp = {GP_PROCESS, .train = "lr=3e-2 batch=20 steps=1000"};
+const process_def process_gp = {GP_PROCESS, .help = "Gaussian process with a learned kernel",
+                                .train = "lr=3e-2 batch=20 steps=1000"};
 const process_def process_gp_authors = {
-    GP_PROCESS, .train = "lr=1e-4 schedule=constant warmup=0 batch=100 steps=10000"};
-const process_def process_oracle = {GP_PROCESS, .train = "steps=1"};
+    GP_PROCESS, .help = "Gaussian process trained as the paper's authors do",
+    .train = "lr=1e-4 schedule=constant warmup=0 batch=100 steps=10000"};
+const process_def process_oracle = {
+    GP_PROCESS, .help = "the Gaussian process that the functions were drawn from",
+    .train = "steps=1"};

@@ -129,5 +129,7 @@ static void query(graph *g, const model_spec *s, process_query kind) {
     .predictive = predictive, .draw_latents = draw_latents, .query = query,                        \
     .stream_width = chain_stream_width, .sum = sum, .latents_of_sum = latents_of_sum
 
-const process_def process_mnp = {CHAIN, .check = check};
-const process_def process_np = {CHAIN, .check = check_np};
+const process_def process_mnp = {
+    CHAIN, .help = "Markov neural process: a chain of T steps, each with a latent", .check = check};
+const process_def process_np = {
+    CHAIN, .help = "neural process: one step, Gaussian given its latent", .check = check_np};

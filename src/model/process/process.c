@@ -24,6 +24,15 @@ const process_def *process_at(int kind) {
     return kind >= 0 && kind < PROCESS_COUNT ? table[kind] : table[0];
 }
 
+const char *process_name(int kind) {
+    static const char *const names[] = {
+#define PROCESS(id, name) name,
+#include "model/process/processes.def"
+#undef PROCESS
+    };
+    return kind >= 0 && kind < PROCESS_COUNT ? names[kind] : NULL;
+}
+
 void process_feed_points(graph *g, const model_spec *s, val *x, val *y) {
     *x = op_feed(g, "x", EXT_N, 0, (int32_t)s->x_dim, false, false);
     *y = op_feed_scalars(g, "y", EXT_N, false, false);

@@ -43,6 +43,7 @@ enum { PROCESS_LEVELS = 9 };
 extern const double process_level[PROCESS_LEVELS];
 
 typedef struct process_def {
+    const char *help; /* one line */
     /* Options of the training where they differ from the usual ones, as text. */
     const char *train;
     /* Options that do not fit together; may be NULL. */
@@ -75,6 +76,7 @@ typedef struct process_def {
 } process_def;
 
 const process_def *process_at(int kind);
+const char *process_name(int kind); /* NULL after the last */
 
 /* Whether its densities are exact and need one sample only. */
 static inline bool process_is_exact(const model_spec *s) {

@@ -7,6 +7,7 @@
 #include "backend/cuda/host/loader.h"
 #include "comm/comm.h"
 #include "op/update.h"
+#include "util/text.h"
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -108,6 +109,15 @@ static mnp_status usable(env *e) {
     const cuda_api *api = NULL;
     cuda_device_info info;
     return cuda_load(e, &api, &info);
+}
+
+static mnp_status describe(env *e, char *out, size_t size) {
+    const cuda_api *api = NULL;
+    cuda_device_info info;
+    char memory[TEXT_NUMBER];
+    MNP_TRY(cuda_load(e, &api, &info));
+    snprintf(out, size, "%s, %s", info.name, text_bytes(memory, (double)info.memory));
+    return MNP_OK;
 }
 
 /* ---- a run ----------------------------------------------------------------------------------- */
@@ -227,6 +237,7 @@ const backend backend_cuda = {.name = "cuda",
                               .compile = compile,
                               .run = run,
                               .usable = usable,
+                              .describe = describe,
                               .push = exec_push,
                               .pull = exec_pull,
                               .gradient = gradient,

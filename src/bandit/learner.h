@@ -117,9 +117,6 @@ void learner_scale_none(learner_scale *s);
 static inline double learner_y(const learner_scale *s, double reward) {
     return (reward - s->y[0]) / s->y[1];
 }
-static inline double learner_reward(const learner_scale *s, double y) {
-    return s->y[0] + s->y[1] * y;
-}
 static inline double learner_x(const learner_scale *s, int32_t k, double x) {
     return (x - s->x[k][0]) / s->x[k][1];
 }

@@ -8,10 +8,7 @@
 #include <stddef.h>
 
 #include "base/syslib.h"
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
+#include "util/least.h"
 
 /* Eight sums side by side: a fixed order that vector units like. */
 static double dot(const double *x, const double *y, int64_t n) {

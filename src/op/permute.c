@@ -6,6 +6,7 @@
 #include "op/draw.h"
 #include "op/mirror.h"
 #include "op/region.h"
+#include "util/least.h"
 
 /* A power of two, at least twice the k entries that can be in it. */
 static int64_t table_size(int64_t k) {
@@ -49,10 +50,6 @@ int32_t *permute_prefix(rng_stream *s, int64_t count, int64_t k, int32_t *memory
 
 /* ---- the draw of a function --------------------------------------------------------------------
  */
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 /* Functions come epoch by epoch, each epoch in an order of its own. */
 static int64_t training_function(const frame *f, rng_key key, int64_t step, int64_t chunks) {

@@ -9,6 +9,7 @@
 #include "data/truth.h"
 #include "op/permute.h"
 #include "run/eval_inner.h"
+#include "util/least.h"
 
 /* What comes out of one function. */
 typedef struct function_score {
@@ -32,10 +33,6 @@ static mnp_status ensure(evaluator *v, runner **r, score_key *have, score_key wa
 }
 
 /* ---- curves ---------------------------------------------------------------------------------- */
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 static mnp_status curve_rows(evaluator *v, const eval_opts *o, int64_t *rows) {
     (void)o;

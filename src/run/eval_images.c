@@ -7,12 +7,9 @@
 #include "op/permute.h"
 #include "op/region.h"
 #include "run/eval_inner.h"
+#include "util/least.h"
 
 enum { BLOCK = 2048, PROPOSAL = 2048, SEEN = 1024, JOINT_ROWS = 4096 };
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 
 #include "op/permute.h"
 #include "run/predict.h"
+#include "util/least.h"
 
 enum { POINTS_MAX = 128 }; /* of one function that are used */
 enum { REPLICATES = 2 };   /* of a gap, to tell it from the noise of its estimate */
@@ -37,10 +38,6 @@ static uint64_t seed_at(const bench *b, draw_place at, uint32_t term) {
                     .sample = term};
     rng_words w = rng_words_at((rng_key){b->seed}, place);
     return (uint64_t)w.w[0] << 32 | w.w[1];
-}
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
 }
 
 static mnp_status make(bench *b, pool *pool) {

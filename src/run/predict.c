@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "run/predict_state.h"
 #include "run/score.h"
+#include "util/least.h"
 #include "util/limits.h"
 
 enum { SAMPLE_CHUNK = 8, TARGET_BLOCK = 512 };
@@ -119,10 +120,6 @@ mnp_status predictor_observe(predictor *p, const double *x, double y) {
 }
 
 /* ---- latents --------------------------------------------------------------------------------- */
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 /* At least `count` elements at `at`, of which *cap are there; what they held is lost. Grows to
  * twice the size, so that calls about a growing set allocate seldom. */

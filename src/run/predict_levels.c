@@ -2,12 +2,9 @@
 #include <string.h>
 
 #include "run/predict_state.h"
+#include "util/least.h"
 
 enum { TILE_ITEMS = 264 }; /* of one run: a GPU works on over a hundred at once */
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 /* Without random noise a row's value does not depend on which rows are beside it, so blocks of
  * targets can be items as well as chunks of samples: a GPU gets enough of them. */

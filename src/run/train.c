@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "comm/comm.h"
+#include "util/least.h"
 #include "util/limits.h"
 
 #define INT(f, def, lo, hi, help)  OPTION_INT(train_spec, f, def, lo, hi, help)
@@ -167,14 +168,6 @@ static mnp_status allocate_state(trainer *t) {
     if (!t->average) return MNP_ENOMEM;
     memcpy(t->average, t->m->weights, (size_t)t->m->params.words * sizeof(float));
     return MNP_OK;
-}
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b) {
-    return a > b ? a : b;
 }
 
 static void context_sizes(const trainer *t, int64_t *lo, int64_t *hi) {

@@ -19,6 +19,7 @@
 
 #include "backend/cpu/simd/simd_math.h"
 #include "backend/cpu/simd/table.h"
+#include "util/least.h"
 
 /* Floats of scratch for cpu_attn_grad with packed head width dp. */
 int64_t ISA(cpu_attn_grad_floats)(int64_t nq, int64_t dp);
@@ -40,10 +41,6 @@ enum {
 static inline int64_t round_up(int64_t n, int64_t to) {
     return (n + to - 1) / to * to;
 }
-static inline int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /* n floats, a multiple of VL, become zero. Most are a few vectors; without the barrier compilers
  * make it a call of memset or a string instruction, whose start alone takes longer. */
 SIMD_INLINE void clear(float *x, int64_t n) {

@@ -173,17 +173,12 @@ static bool is_large(int64_t n, int64_t ld) {
 
 /* Asked for every large matrix: microseconds beside a millisecond of work, and nothing to keep. */
 static bool load(lapack *out) {
-    static const char *const files[] = {
-#define LIBRARY(file) file,
-#define FUNCTION(result, name, args)
+    static const syslib_word words[] = {
+#define LIBRARY(file)                SYSLIB_FILE(file)
+#define FUNCTION(result, name, args) SYSLIB_NAME(#name)
 #include "base/lapack.def"
-        NULL};
-    static const char *const names[] = {
-#define LIBRARY(file)
-#define FUNCTION(result, name, args) #name,
-#include "base/lapack.def"
-        NULL};
-    return syslib_load(files, names, out, NULL);
+        {0}};
+    return syslib_load(words, out, NULL);
 }
 
 int64_t linalg_cholesky(double *a, int64_t n, int64_t ld) {

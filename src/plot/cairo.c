@@ -28,21 +28,16 @@ typedef struct cairo_api {
 } cairo_api;
 
 static mnp_status load(env *e, cairo_api *out) {
-    static const char *const files[] = {
-#define LIBRARY(file) file,
-#define FUNCTION(result, name, args)
+    static const syslib_word words[] = {
+#define LIBRARY(file)                SYSLIB_FILE(file)
+#define FUNCTION(result, name, args) SYSLIB_NAME("cairo_" #name)
 #include "plot/cairo.def"
-        NULL};
-    static const char *const names[] = {
-#define LIBRARY(file)
-#define FUNCTION(result, name, args) "cairo_" #name,
-#include "plot/cairo.def"
-        NULL};
+        {0}};
     char why[SYSLIB_WHY];
-    if (syslib_load(files, names, out, why)) return MNP_OK;
+    if (syslib_load(words, out, why)) return MNP_OK;
     return env_fail(e, MNP_EUNSUPPORTED,
                     "PNG and PDF need %s: apt-get install libcairo2, or save as .svg (%s)",
-                    files[0], why);
+                    words[0].file, why);
 }
 
 /* ---- the canvas ------------------------------------------------------------------------------ */

@@ -6,17 +6,12 @@
 enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 }; /* of the C interface */
 
 bool blas_load(blas *out) {
-    static const char *const files[] = {
-#define LIBRARY(file) file,
-#define FUNCTION(result, name, args)
+    static const syslib_word words[] = {
+#define LIBRARY(file)                SYSLIB_FILE(file)
+#define FUNCTION(result, name, args) SYSLIB_NAME(#name)
 #include "backend/cpu/blas.def"
-        0};
-    static const char *const names[] = {
-#define LIBRARY(file)
-#define FUNCTION(result, name, args) #name,
-#include "backend/cpu/blas.def"
-        0};
-    return syslib_load(files, names, out, 0);
+        {0}};
+    return syslib_load(words, out, 0);
 }
 
 static int64_t pad16(int64_t n) {

@@ -152,10 +152,14 @@ $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
 
-# cli/, lab/ and bench/ make the command (scripts/check_includes.sh: who may include what).
+# cli/, lab/ and bench/ make the command. Only bench/, and cli/cmd_bench.c which includes its headers,
+# see the inside of the library (scripts/check_includes.sh, tests/e2e/test_command.sh).
+INSIDE := -Isrc
+$(BUILD)/obj/cli/%.o $(BUILD)/obj/lab/%.o: INSIDE :=
+$(BUILD)/obj/cli/cmd_bench.o: INSIDE := -Isrc
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,CC)$(COMPILE) -Isrc -I. $(DEPFLAGS) -c $< -o $@
+	$(call say,CC)$(COMPILE) $(INSIDE) -I. $(DEPFLAGS) -c $< -o $@
 
 # Where the objects loaded on demand lie once installed; PREFIX is for make and make install alike.
 $(BUILD)/obj/src/base/object.o: private BASE += -DMNP_LIBDIR='"$(PREFIX)/lib"'

@@ -34,15 +34,16 @@ formatted() {
     cp .clang-format "$tree" && cd "$tree" && clang-format --dry-run -Werror $files
 }
 build() {
-    local file
+    local file objects
     cd "$tree" || return 1
     for file in src/data/bumps.c src/data/families.c src/model/spec.c src/model/transition/gentle.c \
         src/model/transition/transition.c src/model/encoder/single.c src/model/encoder/encoder.c \
         src/model/process/hasty.c src/model/process/process.c cli/cmd_count.c cli/cmd_help.c; do
         $compile -Isrc -I. -c "$file" -o "$tmp/$(basename "$file" .c).o" || return 1
     done
+    mapfile -t objects < <(cd "$top" && find cli lab bench -name '*.c' ! -name cmd_help.c | sed "s#^#$BUILD/obj/#; s#c\$#o#")
     # shellcheck disable=SC2086
-    $compile $link "$tmp"/*.o $(find "$BUILD/obj/cli" -name "*.o" ! -name "cmd_help*") "$BUILD"/obj/lab/*.o "$BUILD"/obj/lab/*/*.o "$BUILD"/obj/bench/*.o "$BUILD/libmnp.a" $link -o "$tmp/mnp"
+    $compile $link "$tmp"/*.o "${objects[@]}" "$BUILD/libmnp.a" $link -o "$tmp/mnp"
 }
 family() {
     cd "$tmp" && ./mnp help gen | grep -q bumps && ./mnp gen bumps --functions 3 --out b.csv --quiet &&

@@ -22,6 +22,8 @@ static size_t make(size_t i, uint8_t *out) {
     mnp_model *m = NULL;
     FUZZ_CHECK(mnp_model_create(ctx, seeds[i][0], "tiny", seeds[i][1], NULL, i, &m) == MNP_OK);
     FUZZ_CHECK(mnp_model_set_note(ctx, m, "data", "rbf") == MNP_OK);
+    mnp_noted_score score = {sizeof score, 1.5, 0.25, 10, 20, i};
+    FUZZ_CHECK(mnp_model_set_score(ctx, m, MNP_STRICT, &score) == MNP_OK);
     FUZZ_CHECK(mnp_model_save(ctx, m, world_path(path, "seed")) == MNP_OK);
     mnp_model_destroy(m);
     world_close(ctx);
@@ -67,6 +69,11 @@ static void tell(mnp_ctx *ctx, const mnp_model *m) {
     FUZZ_CHECK(mnp_model_steps(m) >= 0 && mnp_model_steps(m) <= STEPS);
     FUZZ_CHECK(mnp_model_latent(m) >= 0 && mnp_model_options(m)[0]);
     const char *key;
+    mnp_noted_score score = {.size = sizeof score};
+    mnp_tensor t = {.size = sizeof t};
+    for (int64_t k = 0; (key = mnp_model_tensor_name(m, k)); k++)
+        FUZZ_CHECK(mnp_model_tensor(ctx, m, key, &t) == MNP_OK && t.stride >= t.cols);
+    world_said(ctx, mnp_model_score(ctx, m, MNP_STRICT, &score));
     for (int k = 0; (key = mnp_model_note_key(m, k)); k++) FUZZ_CHECK(mnp_model_note(m, key));
     if (mnp_model_parameters(m) < 2000) mnp_model_plan(ctx, m, 3, 2, plan, sizeof plan);
 }
@@ -77,6 +84,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     mnp_model *m = NULL, *again = NULL;
     mnp_status status = mnp_model_load(ctx, world_write(path, "model", data, bytes), &m);
     FUZZ_CHECK((status == MNP_OK) == (m != NULL));
+    if (bytes > 0) FUZZ_CHECK(mnp_model_load_memory(ctx, data, bytes, &again) == status);
+    mnp_model_destroy(again);
+    again = NULL;
     if (world_said(ctx, status) == MNP_OK) {
         tell(ctx, m);
         FUZZ_CHECK(mnp_model_save(ctx, m, path) == MNP_OK);

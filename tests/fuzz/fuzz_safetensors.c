@@ -1,5 +1,8 @@
 /* fuzz_safetensors.c: any bytes are refused, or give tensors that lie inside their memory. */
 #include "base/safetensors.h"
+
+#include <math.h>
+
 #include "fuzz/fuzz.h"
 
 size_t fuzz_seed(size_t i, uint8_t *out) {
@@ -17,6 +20,7 @@ size_t fuzz_seed(size_t i, uint8_t *out) {
         {"{\"i\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"
          "\"j\":{\"dtype\":\"I32\",\"shape\":[1,0],\"data_offsets\":[8,8]}}",
          8},
+        {"{\"h\":{\"dtype\":\"F16\",\"shape\":[2,2],\"data_offsets\":[0,8]}}", 8},
         {"{}", 0},
     };
     if (i >= sizeof seeds / sizeof seeds[0]) return 0;
@@ -50,6 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
         double *v = malloc(t->count * sizeof *v + 1);
         FUZZ_CHECK(v && safetensors_find(f, t->name) == t && (uintptr_t)t->data % 8 == 0);
         FUZZ_CHECK(safetensors_doubles(&e, t, v, t->count) == MNP_OK); /* reads every element */
+        if (safetensors_floats(&e, t, (float *)v, t->count) == MNP_OK)
+            for (size_t k = 0; k < t->count; k++) FUZZ_CHECK(isfinite(((float *)v)[k]));
         free(v);
         total += t->count * safetensors_dtype_size(t->dtype);
     }

@@ -72,7 +72,9 @@ static void abort_job(void *link, int status) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* MPI_Request is whatever the MPI likes; outside it is a pointer. */
+/* MPI_Request is whatever the MPI likes; outside it is a pointer. Its few bytes, and those of a
+ * link, come from malloc as MPI's own do, not from the context's allocator: a collective request
+ * that was dropped lives as long as the process, and may outlive that allocator. */
 typedef struct request {
     MPI_Request r;
     int collective; /* cannot be cancelled */

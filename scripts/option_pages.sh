@@ -37,7 +37,7 @@ write() {
 # Options
 
 Every flag and every option, as the program itself prints them. This page is written by
-`scripts/option_pages.sh`; `mnp help COMMAND` shows the same text. Start with the [tutorial](tutorial.md): it needs six of them.
+`scripts/option_pages.sh`; `mnp help COMMAND` shows the same text. Start with the [tutorial](tutorial.md), which needs few of them.
 
 ## Flags of every command
 

@@ -230,11 +230,12 @@ $(BUILD)/mnp: $(MNP_OBJ) $(LIB)
 # Objects loaded on demand are looked for beside a program, not in the folders above.
 PLUGINS_BESIDE = for part in cuda mpi nccl; do ln -sfn $(abspath $(BUILD))/libmnp_$$part.so $(@D)/; done
 
-# Tests of what lies in cli/ and lab/: the linker takes what it needs.
+# Tests of what lies in cli/, lab/ and bench/: the linker takes what it needs.
 $(BUILD)/command.a: $(filter-out %/main.o,$(MNP_OBJ))
 	@rm -f $@
 	$(call say,AR)$(AR) qcs $@ $^
 $(BUILD)/tests/fuzz/fuzz_wells $(BUILD)/tests/unit/test_krige: $(BUILD)/command.a
+$(BUILD)/tests/contract/test_cuda $(BUILD)/tests/contract/test_ops: $(BUILD)/command.a
 # Tests see the inside of the library; examples only what a user sees.
 $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(BUILD)/flags
 	@mkdir -p $(@D)

@@ -2,9 +2,9 @@
  * gradients. The time of a case includes its inputs being copied in and its outputs out. */
 #include <string.h>
 
-#include "backend/contract.h"
 #include "backend/cpu/kernels.h"
 #include "bench/bench_model.h"
+#include "bench/contract.h"
 #include "bench/peak.h"
 
 enum { REPEATS = 50 };

@@ -16,8 +16,8 @@
 #include <float.h>
 #include <time.h>
 
-#include "backend/contract.h"
 #include "base/object.h"
+#include "bench/contract.h"
 #include "comm/comm.h"
 #include "contract/compare.h"
 #include "contract/cuda_runs.h"

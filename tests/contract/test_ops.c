@@ -3,9 +3,9 @@
  * direction. An op is covered by adding cases to its own file; nothing is listed here. */
 #include <float.h>
 
-#include "backend/contract.h"
 #include "backend/cpu/kernels.h"
 #include "base/rng.h"
+#include "bench/contract.h"
 #include "contract/compare.h"
 
 static env world;

@@ -1,5 +1,5 @@
 /* contract.c: see contract.h. */
-#include "backend/contract.h"
+#include "bench/contract.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* contract.h: runs one case of one op on a backend: outputs, gradients, and the value of a random
  * linear objective of the outputs. Tests compare backends and finite differences with it; the bench
  * times it. */
-#ifndef MNP_BACKEND_CONTRACT_H
-#define MNP_BACKEND_CONTRACT_H
+#ifndef MNP_BENCH_CONTRACT_H
+#define MNP_BENCH_CONTRACT_H
 
 #include "backend/backend.h"
 

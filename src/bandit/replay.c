@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "bandit/trial.h"
-#include "base/crew.h"
+#include "base/pool_errors.h"
 
 typedef struct pass {
     int64_t matched;
@@ -12,7 +12,7 @@ typedef struct pass {
 } pass;
 
 typedef struct job {
-    crew crew;
+    pool_errors errors;
     const agent *agent;
     const decision_log *l;
     const replay_opts *o;
@@ -53,16 +53,16 @@ static mnp_status walk(env *e, const job *j, int64_t k, player *p, pass *out) {
 
 static void run_pass(void *arg, int64_t task, int worker) {
     job *j = arg;
-    if (atomic_load(&j->crew.stop)) return;
+    if (atomic_load(&j->errors.stop)) return;
     player *p = NULL;
-    crew_seat seat;
+    pool_seat seat;
     env own;
-    crew_env(&j->crew, worker, &seat, &own);
+    pool_errors_env(&j->errors, worker, &seat, &own);
     mnp_status status =
         player_create(&own, j->agent, bandit_player_seed(j->o->seed, j->o->agent, task), &p);
     if (status == MNP_OK) status = walk(&own, j, task, p, &j->passes[task]);
     player_destroy(p);
-    if (status != MNP_OK) crew_fail(&j->crew, task, status, own.error);
+    if (status != MNP_OK) pool_errors_fail(&j->errors, task, status, own.error);
 }
 
 static mnp_status summarise(env *e, const job *j, replay_result *out) {
@@ -115,10 +115,11 @@ mnp_status replay_run(env *e, pool *pool, const decision_log *l, const replay_op
     mnp_status status = j.passes ? agent_create(e, o->agent, &play, pool, &a) : MNP_ENOMEM;
     if (status == MNP_OK) {
         j.agent = a;
-        crew_begin(&j.crew, e);
+        pool_errors_begin(&j.errors, e);
         pool_run(pool, o->passes, run_pass, &j);
-        status = crew_end(&j.crew);
-        status = status == MNP_OK ? summarise(e, &j, out) : env_fail(e, status, "%s", j.crew.error);
+        status = pool_errors_end(&j.errors);
+        status =
+            status == MNP_OK ? summarise(e, &j, out) : env_fail(e, status, "%s", j.errors.error);
     }
     agent_destroy(a);
     env_free(e, j.passes);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/crew.h"
+#include "base/pool_errors.h"
 
 mnp_status trial_play(player *p, const problem *on, double *regret, int32_t *actions) {
     for (int64_t t = 0; t < on->steps; t++) {
@@ -39,13 +39,13 @@ typedef struct totals {
 } totals;
 
 typedef struct run_state {
-    crew crew;
+    pool_errors errors;
     const bandit_opts *o;
     const agent *played, *uniform;
     int64_t last;
     totals *mine, *unit; /* (trials) */
     double *seconds;     /* (trials) */
-    int64_t done;        /* under the crew's mutex */
+    int64_t done;        /* under the mutex of errors */
 } run_state;
 
 static double thread_seconds(void) {
@@ -95,19 +95,19 @@ static mnp_status one_trial(env *e, run_state *r, int64_t k) {
 
 static void trial_task(void *arg, int64_t k, int worker) {
     run_state *r = arg;
-    if (atomic_load(&r->crew.stop)) return;
-    crew_seat seat;
+    if (atomic_load(&r->errors.stop)) return;
+    pool_seat seat;
     env own;
-    crew_env(&r->crew, worker, &seat, &own);
+    pool_errors_env(&r->errors, worker, &seat, &own);
     mnp_status status = one_trial(&own, r, k);
     if (status != MNP_OK) {
         env_context(&own, status, "trial %lld", (long long)k + 1);
-        crew_fail(&r->crew, k, status, own.error);
+        pool_errors_fail(&r->errors, k, status, own.error);
     }
-    pthread_mutex_lock(&r->crew.mutex);
+    pthread_mutex_lock(&r->errors.mutex);
     r->done++;
     if (r->o->progress) r->o->progress(r->o->progress_user, r->done, r->o->trials);
-    pthread_mutex_unlock(&r->crew.mutex);
+    pthread_mutex_unlock(&r->errors.mutex);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -158,13 +158,13 @@ static mnp_status run_all(env *e, pool *pool, run_state *r) {
     r->unit = env_alloc(e, n, sizeof *r->unit, "regrets");
     r->seconds = env_alloc(e, n, sizeof *r->seconds, "regrets");
     if (!r->mine || !r->unit || !r->seconds) return MNP_ENOMEM;
-    crew_begin(&r->crew, e);
+    pool_errors_begin(&r->errors, e);
     if (pool)
         pool_run(pool, r->o->trials, trial_task, r);
     else
         for (int64_t k = 0; k < r->o->trials; k++) trial_task(r, k, 0);
-    mnp_status status = crew_end(&r->crew);
-    return status == MNP_OK ? MNP_OK : env_fail(e, status, "%s", r->crew.error);
+    mnp_status status = pool_errors_end(&r->errors);
+    return status == MNP_OK ? MNP_OK : env_fail(e, status, "%s", r->errors.error);
 }
 
 mnp_status bandit_run(env *e, pool *pool, const bandit_opts *o, bandit_result *out) {

@@ -2,7 +2,7 @@
  * functions at once over the pool. See dataset.h. */
 #include <string.h>
 
-#include "base/crew.h"
+#include "base/pool_errors.h"
 #include "comm/comm.h"
 #include "data/dataset.h"
 #include "util/text.h"
@@ -155,21 +155,22 @@ typedef struct draw_job {
     data_split split;
     int64_t first, count, chunk, points;
     float *x, *y;
-    crew crew;
+    pool_errors errors;
 } draw_job;
 
 static void draw_chunk(void *arg, int64_t task, int worker) {
     draw_job *job = arg;
-    crew_seat seat;
+    pool_seat seat;
     env own;
-    if (!crew_enter(&job->crew, task, worker, "drawing functions was cancelled", &seat, &own))
+    if (!pool_errors_enter(&job->errors, task, worker, "drawing functions was cancelled", &seat,
+                           &own))
         return;
     int64_t at = task * job->chunk, n = job->count - at < job->chunk ? job->count - at : job->chunk;
     const family_def *def = job->f->def;
     mnp_status status =
         def->draw(&own, job->f->opts, job->seed, job->split, job->first + at, n,
                   job->x + at * job->points * family_x_dim(def), job->y + at * job->points);
-    if (status != MNP_OK) crew_fail(&job->crew, task, status, own.error);
+    if (status != MNP_OK) pool_errors_fail(&job->errors, task, status, own.error);
 }
 
 enum { CHUNK = 20 }; /* functions of one task, where a family has no groups */
@@ -186,14 +187,14 @@ static mnp_status draw_here(env *e, pool *pool, const family *f, uint64_t seed, 
                     .points = f->def->points(f->opts),
                     .x = x,
                     .y = y};
-    crew_begin(&job.crew, e);
+    pool_errors_begin(&job.errors, e);
     int64_t tasks = (count + job.chunk - 1) / job.chunk;
     if (pool)
         pool_run(pool, tasks, draw_chunk, &job);
     else
         for (int64_t t = 0; t < tasks; t++) draw_chunk(&job, t, 0);
-    mnp_status status = crew_end(&job.crew);
-    return status == MNP_OK ? MNP_OK : env_fail(e, status, "%s: %s", f->name, job.crew.error);
+    mnp_status status = pool_errors_end(&job.errors);
+    return status == MNP_OK ? MNP_OK : env_fail(e, status, "%s: %s", f->name, job.errors.error);
 }
 
 /* The ranks of a job draw a part each and give it to the others: that is quicker, and functions do

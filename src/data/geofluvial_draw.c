@@ -2,7 +2,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/crew.h"
+#include "base/pool_errors.h"
 #include "data/geofluvial.h"
 
 typedef struct draw_job {
@@ -13,7 +13,7 @@ typedef struct draw_job {
     const geofluvial_watch *watch;
     float *gray;
     _Atomic int64_t runs_done;
-    crew crew;
+    pool_errors errors;
 } draw_job;
 
 /* Copies what was asked for of a run's images. */
@@ -28,9 +28,10 @@ static void place(const draw_job *job, int64_t run, const float *images) {
 
 static void draw_run(void *arg, int64_t task, int worker) {
     draw_job *job = arg;
-    crew_seat seat;
+    pool_seat seat;
     env own;
-    if (!crew_enter(&job->crew, task, worker, "drawing images was cancelled", &seat, &own)) return;
+    if (!pool_errors_enter(&job->errors, task, worker, "drawing images was cancelled", &seat, &own))
+        return;
     const geofluvial_opts *o = job->o;
     int64_t run = job->first / o->crops + task;
     float *images =
@@ -39,7 +40,7 @@ static void draw_run(void *arg, int64_t task, int worker) {
     if (images) status = geofluvial_run(&own, o, job->seed, job->split, run, images);
     if (status == MNP_OK) place(job, run, images);
     env_free(&own, images);
-    if (status != MNP_OK) crew_fail(&job->crew, task, status, own.error);
+    if (status != MNP_OK) pool_errors_fail(&job->errors, task, status, own.error);
     int64_t done = atomic_fetch_add(&job->runs_done, 1) + 1;
     if (worker == 0 && job->watch) job->watch->done(job->watch->user, done);
 }
@@ -58,14 +59,14 @@ mnp_status geofluvial_draw(env *e, pool *pool, const geofluvial_opts *o, uint64_
                     .count = count,
                     .watch = watch,
                     .gray = gray};
-    crew_begin(&job.crew, e);
+    pool_errors_begin(&job.errors, e);
     int64_t runs = (first + count - 1) / o->crops - first / o->crops + 1;
     if (pool)
         pool_run(pool, runs, draw_run, &job);
     else
         for (int64_t task = 0; task < runs; task++) draw_run(&job, task, 0);
-    mnp_status status = crew_end(&job.crew);
-    if (status != MNP_OK) return env_fail(e, status, "%s", job.crew.error);
+    mnp_status status = pool_errors_end(&job.errors);
+    if (status != MNP_OK) return env_fail(e, status, "%s", job.errors.error);
     if (watch) watch->done(watch->user, runs);
     return MNP_OK;
 }

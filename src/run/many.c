@@ -2,11 +2,11 @@
  * takes does not matter. */
 #include "run/many.h"
 
-#include "base/crew.h"
+#include "base/pool_errors.h"
 #include "run/summary.h"
 
 typedef struct worker {
-    crew_seat seat;
+    pool_seat seat;
     env env;
     predictor *p; /* NULL until its first context */
     double *y;    /* (samples, most targets), where the caller does not want the draws */
@@ -19,7 +19,7 @@ typedef struct work {
     int64_t most;         /* targets of one context */
     pool *inner;          /* of the predictors: NULL where the contexts share the pool */
     worker *workers;
-    crew crew;
+    pool_errors errors;
 } work;
 
 static const mnp_set *targets_of(const many *q, int64_t k) {
@@ -54,17 +54,17 @@ static void run_task(void *arg, int64_t k, int number) {
     work *w = arg;
     worker *own = &w->workers[number];
     mnp_status status = MNP_ECANCELLED;
-    if (crew_stopped(&w->crew, number))
+    if (pool_errors_stopped(&w->errors, number))
         env_fail(&own->env, status, "prediction was cancelled");
     else
         status = predict_one(w, own, k);
-    if (status != MNP_OK) crew_fail(&w->crew, k, status, own->env.error);
+    if (status != MNP_OK) pool_errors_fail(&w->errors, k, status, own->env.error);
 }
 
 static mnp_status run_all(env *e, work *w, int workers) {
-    crew_begin(&w->crew, e);
+    pool_errors_begin(&w->errors, e);
     for (int k = 0; k < workers; k++)
-        crew_env(&w->crew, k, &w->workers[k].seat, &w->workers[k].env);
+        pool_errors_env(&w->errors, k, &w->workers[k].seat, &w->workers[k].env);
     if (workers > 1)
         pool_run(w->q->pool, w->q->count, run_task, w);
     else
@@ -73,9 +73,10 @@ static mnp_status run_all(env *e, work *w, int workers) {
         predictor_destroy(w->workers[k].p);
         env_free(&w->workers[k].env, w->workers[k].y);
     }
-    mnp_status status = crew_end(&w->crew);
+    mnp_status status = pool_errors_end(&w->errors);
     if (status == MNP_OK) return status;
-    return env_fail(e, status, "context %lld: %s", (long long)w->crew.failed_task, w->crew.error);
+    return env_fail(e, status, "context %lld: %s", (long long)w->errors.failed_task,
+                    w->errors.error);
 }
 
 /* Bad points are found before any work, so that the first context with one is named. */

@@ -1,7 +1,7 @@
-/* test_crew.c: of tasks that fail the lowest is told, in whatever order they end, and never one
- * that was only stopped; a caller's allocator is called by one worker at a time; stopping reaches
- * all workers, and only the caller's thread asks the caller. */
-#include "base/crew.h"
+/* test_pool_errors.c: of tasks that fail the lowest is told, in whatever order they end, and never
+ * one that was only stopped; a caller's allocator is called by one worker at a time; stopping
+ * reaches all workers, and only the caller's thread asks the caller. */
+#include "base/pool_errors.h"
 
 #include <sched.h>
 
@@ -22,15 +22,15 @@ typedef struct ending {
 
 /* Tasks end in this order; that of `told` is what the caller hears. */
 static void tells(const ending *order, int count, int told) {
-    crew c;
+    pool_errors c;
     char text[32];
-    crew_begin(&c, &world);
+    pool_errors_begin(&c, &world);
     for (int k = 0; k < count; k++) {
         snprintf(text, sizeof text, "task %d", (int)order[k].task);
-        crew_fail(&c, order[k].task, order[k].status, text);
-        CHECK(crew_stopped(&c, 1));
+        pool_errors_fail(&c, order[k].task, order[k].status, text);
+        CHECK(pool_errors_stopped(&c, 1));
     }
-    CHECK(crew_end(&c) == order[told].status);
+    CHECK(pool_errors_end(&c) == order[told].status);
     snprintf(text, sizeof text, "task %d", (int)order[told].task);
     STREQ(c.error, text);
 }
@@ -63,10 +63,10 @@ static void stopped_tells_less(void) {
 }
 
 static void nothing_failed(void) {
-    crew c;
-    crew_begin(&c, &world);
-    CHECK(!crew_stopped(&c, 0) && !crew_stopped(&c, 1));
-    CHECK(crew_end(&c) == MNP_OK);
+    pool_errors c;
+    pool_errors_begin(&c, &world);
+    CHECK(!pool_errors_stopped(&c, 0) && !pool_errors_stopped(&c, 1));
+    CHECK(pool_errors_end(&c) == MNP_OK);
     STREQ(c.error, "");
 }
 
@@ -102,7 +102,7 @@ static void narrow_free(void *user, void *ptr) {
 }
 
 typedef struct job {
-    crew crew;
+    pool_errors errors;
     atomic_int waiting, stopped, failed;
 } job;
 
@@ -115,10 +115,10 @@ enum { ROUNDS = 200 };
 
 static void use_memory(void *arg, int64_t task, int worker) {
     job *j = arg;
-    crew_seat seat;
+    pool_seat seat;
     env own;
     (void)task;
-    crew_env(&j->crew, worker, &seat, &own);
+    pool_errors_env(&j->errors, worker, &seat, &own);
     meet(j);
     for (int k = 0; k < ROUNDS; k++) {
         char *p = env_alloc(&own, 16, 1, "a test");
@@ -135,9 +135,9 @@ static void one_at_a_time(void) {
     job j = {0};
     CHECK(pool_create(&world, WORKERS, &p) == MNP_OK);
     if (!p) return;
-    crew_begin(&j.crew, &e);
+    pool_errors_begin(&j.errors, &e);
     pool_run(p, WORKERS, use_memory, &j);
-    CHECK(crew_end(&j.crew) == MNP_OK);
+    CHECK(pool_errors_end(&j.errors) == MNP_OK);
     pool_destroy(p);
     CHECK(atomic_load(&n.met) == 0 && atomic_load(&j.failed) == 0);
     CHECK(n.calls == 2 * WORKERS * ROUNDS && n.living == 0);
@@ -145,23 +145,23 @@ static void one_at_a_time(void) {
 
 /* The C library's memory is made for threads: nobody waits for it. */
 static void usual_memory_is_not_locked(void) {
-    crew c;
-    crew_seat seat;
+    pool_errors c;
+    pool_seat seat;
     env own;
-    crew_begin(&c, &world);
-    crew_env(&c, 1, &seat, &own);
+    pool_errors_begin(&c, &world);
+    pool_errors_env(&c, 1, &seat, &own);
     CHECK(own.allocator.alloc == world.allocator.alloc);
     CHECK(own.allocator.free == world.allocator.free);
-    CHECK(crew_end(&c) == MNP_OK);
+    CHECK(pool_errors_end(&c) == MNP_OK);
 }
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
 static void until_stopped(void *arg, int64_t task, int worker) {
     job *j = arg;
-    crew_seat seat;
+    pool_seat seat;
     env own;
-    crew_env(&j->crew, worker, &seat, &own);
+    pool_errors_env(&j->errors, worker, &seat, &own);
     meet(j);
     for (int k = 0; k < PATIENCE; k++) {
         if (env_cancelled(&own)) {
@@ -170,7 +170,7 @@ static void until_stopped(void *arg, int64_t task, int worker) {
         }
         sched_yield();
     }
-    crew_fail(&j->crew, task, MNP_ECANCELLED, "stopped");
+    pool_errors_fail(&j->errors, task, MNP_ECANCELLED, "stopped");
 }
 
 /* One task fails when all have begun; the others work until they are stopped. */
@@ -178,7 +178,7 @@ static void one_fails(void *arg, int64_t task, int worker) {
     job *j = arg;
     if (task == 2) {
         meet(j);
-        crew_fail(&j->crew, task, MNP_ENUMERIC, "task 2 failed");
+        pool_errors_fail(&j->errors, task, MNP_ENUMERIC, "task 2 failed");
     } else {
         until_stopped(arg, task, worker);
     }
@@ -189,10 +189,10 @@ static void failure_stops_others(void) {
     job j = {0};
     CHECK(pool_create(&world, WORKERS, &p) == MNP_OK);
     if (!p) return;
-    crew_begin(&j.crew, &world);
+    pool_errors_begin(&j.errors, &world);
     pool_run(p, WORKERS, one_fails, &j);
-    CHECK(crew_end(&j.crew) == MNP_ENUMERIC);
-    STREQ(j.crew.error, "task 2 failed");
+    CHECK(pool_errors_end(&j.errors) == MNP_ENUMERIC);
+    STREQ(j.errors.error, "task 2 failed");
     CHECK(atomic_load(&j.stopped) == WORKERS - 1);
     pool_destroy(p);
 }
@@ -216,32 +216,33 @@ static void caller_stops_all(void) {
     job j = {0};
     CHECK(pool_create(&world, WORKERS, &p) == MNP_OK);
     if (!p) return;
-    crew_begin(&j.crew, &e);
+    pool_errors_begin(&j.errors, &e);
     pool_run(p, WORKERS, until_stopped, &j);
-    CHECK(crew_end(&j.crew) == MNP_ECANCELLED);
-    STREQ(j.crew.error, "stopped");
+    CHECK(pool_errors_end(&j.errors) == MNP_ECANCELLED);
+    STREQ(j.errors.error, "stopped");
     CHECK(atomic_load(&j.stopped) == WORKERS);
     CHECK(atomic_load(&c.asked) == 4 && atomic_load(&c.by_others) == 0);
     pool_destroy(p);
 }
 
 static void entering(void) {
-    crew c;
-    crew_seat seat;
+    pool_errors c;
+    pool_seat seat;
     env own = {0};
-    crew_begin(&c, &world);
-    CHECK(crew_enter(&c, 3, 1, "cancelled", &seat, &own));
+    pool_errors_begin(&c, &world);
+    CHECK(pool_errors_enter(&c, 3, 1, "cancelled", &seat, &own));
     CHECK(own.allocator.alloc == world.allocator.alloc && !env_cancelled(&own));
-    crew_fail(&c, 5, MNP_ENUMERIC, "task 5 failed");
-    CHECK(!crew_enter(&c, 4, 1, "cancelled", &seat, &own)); /* and does not hide that failure */
-    CHECK(crew_end(&c) == MNP_ENUMERIC);
+    pool_errors_fail(&c, 5, MNP_ENUMERIC, "task 5 failed");
+    CHECK(!pool_errors_enter(&c, 4, 1, "cancelled", &seat,
+                             &own)); /* and does not hide that failure */
+    CHECK(pool_errors_end(&c) == MNP_ENUMERIC);
     STREQ(c.error, "task 5 failed");
     caller asks = {.thread = pthread_self(), .asked = 3};
     env e = world;
     e.cancel = stop_soon, e.cancel_user = &asks;
-    crew_begin(&c, &e);
-    CHECK(!crew_enter(&c, 0, 0, "cancelled", &seat, &own));
-    CHECK(crew_end(&c) == MNP_ECANCELLED);
+    pool_errors_begin(&c, &e);
+    CHECK(!pool_errors_enter(&c, 0, 0, "cancelled", &seat, &own));
+    CHECK(pool_errors_end(&c) == MNP_ECANCELLED);
     STREQ(c.error, "cancelled");
 }
 

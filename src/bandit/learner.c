@@ -44,19 +44,11 @@ mnp_status learner_declare(env *e, const learner_def *def, const learner_opts *o
     return status;
 }
 
-mnp_status learner_place(learner *l) {
-    l->weights = env_alloc(l->e, (size_t)l->params.words, sizeof(float), "an agent's weights");
-    return l->weights ? MNP_OK : MNP_ENOMEM;
-}
-
 mnp_status learner_create(env *e, const learner_def *def, const learner_opts *o, int32_t inputs,
                           uint64_t seed, learner **out) {
     MNP_TRY(learner_declare(e, def, o, inputs, out));
-    mnp_status status = learner_place(*out);
-    if (status == MNP_OK) {
-        nn_init_weights(&(*out)->params, seed, (*out)->weights);
-        return MNP_OK;
-    }
+    mnp_status status = learner_start(*out, seed);
+    if (status == MNP_OK) return MNP_OK;
     learner_destroy(*out);
     *out = NULL;
     return status;
@@ -73,23 +65,21 @@ void learner_destroy(learner *l) {
 
 /* ---- the network ----------------------------------------------------------------------------- */
 
-static val layer(graph *g, val x, int k, const learner_head *to, act_kind act, double gain) {
+static val layer(graph *g, val x, int k, const learner_head *to, act_kind act) {
     char w[32], b[32];
-    int32_t in = graph_at(g, x)->cols;
+    const param_init zero = {.kind = INIT_ZERO}; /* see learner_start() */
     snprintf(w, sizeof w, "w%d%s", k, to->name);
     snprintf(b, sizeof b, "b%d%s", k, to->name);
-    param_init init = {.kind = INIT_NORMAL, .gain = gain * sqrt(2.0 / in)};
-    return op_linear(g, x, graph_param(g, w, in, to->cols, init),
-                     graph_param(g, b, 1, to->cols, (param_init){.kind = INIT_ZERO}), act,
-                     VAL_NONE);
+    return op_linear(g, x, graph_param(g, w, graph_at(g, x)->cols, to->cols, zero),
+                     graph_param(g, b, 1, to->cols, zero), act, VAL_NONE);
 }
 
 void learner_net(graph *g, const learner *l, val x, const learner_head *heads, int n_heads,
                  val *out) {
     const learner_head hidden = {"", (int32_t)l->opts.hidden};
     int last = (int)l->opts.layers - 1;
-    for (int k = 0; k < last; k++) x = layer(g, x, k, &hidden, ACT_RELU, 1.0);
-    for (int k = 0; k < n_heads; k++) out[k] = layer(g, x, last, &heads[k], ACT_NONE, 0.1);
+    for (int k = 0; k < last; k++) x = layer(g, x, k, &hidden, ACT_RELU);
+    for (int k = 0; k < n_heads; k++) out[k] = layer(g, x, last, &heads[k], ACT_NONE);
 }
 
 mnp_status learner_runner(env *e, const learner *l, runner_record record, int64_t rows, pool *pool,

@@ -125,10 +125,11 @@ static inline double learner_x(const learner_scale *s, int32_t k, double x) {
 
 mnp_status learner_save(env *e, const learner *l, const char *path);
 mnp_status learner_load(env *e, const char *path, const learner_def *def, learner **out);
-/* A learner without memory for its weights, which learner_place() takes. */
+/* A learner without memory for its weights. */
 mnp_status learner_declare(env *e, const learner_def *def, const learner_opts *o, int32_t inputs,
                            learner **out);
-mnp_status learner_place(learner *l);
+/* The memory, and first weights by the matrices of the file. */
+mnp_status learner_start(learner *l, uint64_t seed);
 /* Kind and inputs of a learner's file; MNP_EFORMAT where it is none. x_names may be NULL. */
 enum { LEARNER_NAMES = 4096 };
 mnp_status learner_kind(env *e, const char *path, char out[OPTION_NAME_MAX],

@@ -49,6 +49,27 @@ static void copy_matrix(const learner *l, const char *name, const int64_t shape[
     }
 }
 
+/* One stream of normals fills the matrices row by row. */
+mnp_status learner_start(learner *l, uint64_t seed) {
+    rng_stream s = rng_stream_make((rng_key){seed}, RNG_INIT, 0);
+    size_t words = (size_t)l->params.words;
+    l->weights = env_alloc(l->e, words, sizeof *l->weights, "an agent's weights");
+    float *dense = env_alloc(l->e, words, sizeof *dense, "an agent's first weights");
+    int last = 2 * (int)l->opts.layers - 2;
+    for (int k = 0; l->weights && dense && k <= last; k += 2) {
+        char name[TENSOR_NAME];
+        int64_t shape[2];
+        matrix_at(l, k, name, shape);
+        double scale = sqrt(2.0 / (double)shape[0]) * (k == last ? 0.1 : 1);
+        for (int64_t i = 0; i < shape[0] * shape[1]; i++)
+            dense[i] = (float)(scale * rng_normal(&s));
+        copy_matrix(l, name, shape, dense, true);
+    }
+    bool whole = l->weights && dense;
+    env_free(l->e, dense);
+    return whole ? MNP_OK : MNP_ENOMEM;
+}
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 mnp_status learner_save(env *e, const learner *l, const char *path) {
@@ -160,7 +181,7 @@ static mnp_status read_weights(env *e, const safetensors_file *file, learner *l)
         matrix_at(l, k, name, shape);
         MNP_TRY(find(e, file, name, shape[0] * shape[1], &t[k]));
     }
-    MNP_TRY(learner_place(l));
+    MNP_TRY(learner_start(l, 0));
     float *dense = env_alloc(e, (size_t)l->params.words, sizeof *dense, "the weights of a file");
     mnp_status status = dense ? MNP_OK : MNP_ENOMEM;
     for (int k = 0; k < matrices && status == MNP_OK; k++) {

@@ -285,8 +285,26 @@ static int run_seeds(cli *c, const char *out, int seeds) {
     return code;
 }
 
+/* Is --model a process? The agents that can be trained are named too where it is not. */
+static int check_model(cli *c) {
+    const char *model = cli_text(c, "model", "mnp"), *name;
+    char meant[TEXT_NAMES];
+    text_nearest near = text_nearest_to(model);
+    for (int k = 0; (name = mnp_model_process(k, NULL)); k++) {
+        if (strcmp(model, name) == 0) return 0;
+        text_nearest_try(&near, name);
+    }
+    for (int k = 0; (name = mnp_bandit_agent(k, NULL)); k++)
+        if (mnp_agent_trains(name)) text_nearest_try(&near, name);
+    return cli_fail(c, EXIT_USAGE, "there is no model '%s'%s", model,
+                    text_meant_or_all(meant, &near));
+}
+
 static int run(cli *c) {
     if (mnp_agent_trains(cli_text(c, "model", "mnp"))) return train_agent(c);
+    int code = check_model(c);
+    if (code) return code;
+    cli_choice(c, "reduce", "ordered|fast", 0); /* a single process does not ask for it */
     const char *resume = cli_text(c, "resume", NULL);
     const char *out = cli_text(c, "out", resume ? resume : "model.safetensors");
     const int seeds = (int)cli_int(c, "seeds", 1, 1, SEEDS_MAX);

@@ -37,20 +37,13 @@ void training_option(buf *to, const char *key, const char *value) {
     buf_printf(to, "%s%s=%s", to->len ? " " : "", key, value);
 }
 
-/* The names of a table are what its help begins each line with. */
-static void try_table(text_nearest *near, const char *table) {
-    static char text[CLI_HELP_MAX];
-    char name[TEXT_NAME];
-    mnp_options_help(table, text, sizeof text);
-    for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at != '\0')
-        if (sscanf(at, " %63[A-Za-z0-9_]=", name) == 1) text_nearest_try(near, name);
-}
-
 static int unknown_setting(cli *c, const char *name) {
+    static const char *const tables[] = {"train", "model"};
     char meant[TEXT_NAMES];
+    mnp_option one = {.size = sizeof one};
     text_nearest near = text_nearest_to(name);
-    try_table(&near, "train");
-    try_table(&near, "model");
+    for (int t = 0; t < 2; t++)
+        for (int k = 0; mnp_options_at(tables[t], k, &one); k++) text_nearest_try(&near, one.name);
     return cli_fail(c, EXIT_USAGE, "--set: there is no option %s%s ('mnp help train' lists them)",
                     name, text_meant(meant, &near, ""));
 }

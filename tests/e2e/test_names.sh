@@ -38,6 +38,9 @@ run family meant monotonic train --data monotonc
 run "constant of a family" meant noise train --data monotonic:nose=3
 run preset meant tiny train --data monotonic --preset tny
 run model meant gp-authors train --data monotonic --model gp-author
+run "model that is an agent" meant maml train --data wheel --model mmal
+run "order of sums" meant fast "${tiny[@]}" --reduce fats
+run "no model near" lists cbp train --data monotonic --model nonsense
 run device meant cuda "${tiny[@]}" --device cdua
 run precision meant tf32 "${tiny[@]}" --device cuda --math tf31
 run agent meant maml bandit --agent mmal

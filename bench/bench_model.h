@@ -15,7 +15,7 @@ typedef struct bench_setup {
     double seconds; /* to spend on each measurement                   */
     uint64_t seed;
     /* of steps and scores on a GPU */
-    const char *device, *math; /* "cpu" or "cuda"; fp32, tf32, bf16 or all */
+    const char *device, *math; /* "cpu", "cuda" or "cuda:general"; fp32, tf32, bf16 or all */
     int runs;                  /* at once; 1 = only one alone              */
     int64_t batch, functions;
     char error[512]; /* why a part failed */

@@ -74,8 +74,10 @@ void command_print_help(const command *c, FILE *to);
 
 /* The flags that cli_device() reads. */
 #define DEVICE_FLAGS                                                                               \
-    {"device", "D", "where to compute: cpu, cuda, or auto: cuda where it works (default cpu)"}, {  \
-        "math", "M", "GPU: fp32, or tf32 or bf16: faster products, fewer digits (default fp32)"    \
+    {"device", "D", "where to compute: cpu, cuda, or auto: cuda where it works (default cpu)"},    \
+        {"math", "M", "GPU: fp32, or tf32 or bf16: faster products, fewer digits (default fp32)"}, \
+    {                                                                                              \
+        "kernels", "K", "GPU: fused, or general: op by op, slower (default fused)"                 \
     }
 
 /* The flag of commands that spread over ranks. */
@@ -89,7 +91,8 @@ void command_print_help(const command *c, FILE *to);
  * EXIT_USAGE, which the command checks once with cli_bad(). */
 bool cli_has(const cli *c, const char *name);
 const char *cli_text(const cli *c, const char *name, const char *fallback);
-/* --device and --math as one name for the library ("cuda:tf32"); NULL: neither was given. */
+/* --device, --math and --kernels as one name for the library ("cuda:tf32:general"); NULL: none was
+ * given. */
 const char *cli_device(cli *c);
 int64_t cli_int(cli *c, const char *name, int64_t fallback, int64_t lo, int64_t hi);
 double cli_real(cli *c, const char *name, double fallback, double lo, double hi);

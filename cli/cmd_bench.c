@@ -15,6 +15,7 @@ static const flag_def flags[] = {
     {"op", "NAME", "only operations with this in their name"},
     {"device", "D", "of step and eval: cpu or cuda (default cpu)"},
     {"math", "M", "on a GPU: fp32, tf32, bf16 or all (default all)"},
+    {"kernels", "K", "on a GPU: fused, or general: op by op (default fused)"},
     {"runs", "K", "on a GPU: also measure K training runs at once"},
     {"batch", "B", "on a GPU: functions in a batch (default 100)"},
     {"functions", "F", "of eval (default 5000 on a GPU, 100 on a processor)"},
@@ -143,7 +144,10 @@ static int check_parts(const bench *b) {
 static void read_flags(cli *c, bench_setup *s) {
     static const char *const maths[] = {"fp32", "tf32", "bf16", "all"};
     const bool gpu = cli_choice(c, "device", "cpu|cuda", 0) == 1;
-    s->device = gpu ? "cuda" : "cpu";
+    const bool general = cli_choice(c, "kernels", "fused|general", 0) == 1;
+    if (cli_has(c, "kernels") && !gpu)
+        c->status = cli_fail(c, EXIT_USAGE, "--kernels is for --device cuda");
+    s->device = !gpu ? "cpu" : general ? "cuda:general" : "cuda";
     s->math = maths[cli_choice(c, "math", "fp32|tf32|bf16|all", 3)];
     s->threads = (int)cli_int(c, "threads", 0, 0, 1024);
     s->seconds = cli_real(c, "seconds", 5, 0.01, 1e4);

@@ -133,9 +133,11 @@ const char *cli_text(const cli *c, const char *name, const char *fallback) {
 }
 
 const char *cli_device(cli *c) {
-    const char *device = cli_text(c, "device", NULL), *math = cli_text(c, "math", NULL);
-    if (!math) return device;
-    snprintf(c->device, sizeof c->device, "%.31s:%.31s", device ? device : "cpu", math);
+    const char *device = cli_text(c, "device", NULL), *math = cli_text(c, "math", NULL),
+               *kernels = cli_text(c, "kernels", NULL);
+    if (!math && !kernels) return device;
+    snprintf(c->device, sizeof c->device, "%.19s%s%.19s%s%.19s", device ? device : "cpu",
+             math ? ":" : "", math ? math : "", kernels ? ":" : "", kernels ? kernels : "");
     return c->device;
 }
 

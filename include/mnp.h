@@ -406,9 +406,11 @@ typedef enum mnp_base {
 } mnp_base;
 
 /* device (NULL = "cpu") is "cpu", "cuda", or "auto": cuda where it works, otherwise cpu and a line
- * in the log. cuda and auto take a precision: "cuda:tf32", "cuda:bf16", "cuda:fp32". It is found
- * out here, once: MNP_EINVAL for a name that does not exist, with those that do; MNP_EUNSUPPORTED
- * or MNP_EDEVICE where cuda cannot work, with the reason. */
+ * in the log. cuda and auto take a precision: "cuda:tf32", "cuda:bf16", "cuda:fp32" (the default);
+ * and kernels: ":fused" (the default) runs whole parts of the paper's model as one kernel each,
+ * ":general" op by op, as for any other shape ("cuda:tf32:general"). It is found out here, once:
+ * MNP_EINVAL for a name that does not exist, with those that do; MNP_EUNSUPPORTED or MNP_EDEVICE
+ * where cuda cannot work, with the reason. */
 MNP_API mnp_status mnp_predictor_create(mnp_ctx *ctx, const mnp_model *model, const char *device,
                                         mnp_predictor **out);
 MNP_API void mnp_predictor_destroy(mnp_predictor *p);

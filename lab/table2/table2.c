@@ -270,7 +270,8 @@ const study_def study_table2 = {
         "every agent on the wheel bandit, at two horizons: cumulative and simple regret,\n"
         "            the paper's numbers beside them, regret curves and the wheels as they are\n"
         "            played",
-    .refused = "data protocol functions seeds seconds batch samples preset cache device math",
+    .refused =
+        "data protocol functions seeds seconds batch samples preset cache device math kernels",
     .bytes = sizeof(table2),
     .prepare = prepare,
     .title = title,

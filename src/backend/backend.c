@@ -31,7 +31,7 @@ const char *backend_device(env *e, int k, char *out, size_t size) {
 }
 
 /* As text_choice() wants them; auto is cuda where it works. */
-static const char names[] = "cpu|cuda|auto", precisions[] = "fp32|tf32|bf16";
+static const char names[] = "cpu|cuda|auto", modes[] = "fp32|tf32|bf16|fused|general";
 
 static mnp_status no_such(env *e, const char *what, const char *name, const char *choices) {
     char meant[TEXT_NAMES];
@@ -41,14 +41,26 @@ static mnp_status no_such(env *e, const char *what, const char *name, const char
                     text_meant_or_all(meant, &near));
 }
 
-static mnp_status read_math(env *e, const char *text, exec_math *out) {
+/* One word after the device's name: a precision or a kind of kernels, each given once at most. */
+typedef struct mode {
+    bool math, kernels;
+} mode;
+static mnp_status read_mode(env *e, const char *word, mode *given, backend_choice *out) {
     char known[TEXT_NAME];
-    for (int k = 0; text_choice(precisions, k, known, sizeof known); k++)
-        if (strcmp(text, known) == 0) {
-            *out = (exec_math)k;
-            return MNP_OK;
-        }
-    return no_such(e, "precision", text, precisions);
+    int k = 0;
+    while (text_choice(modes, k, known, sizeof known) && strcmp(word, known) != 0) k++;
+    if (!text_choice(modes, k, known, sizeof known))
+        return no_such(e, "precision or kind of kernels", word, modes);
+    bool *twice = k < 3 ? &given->math : &given->kernels;
+    if (*twice)
+        return env_fail(e, MNP_EINVAL,
+                        "a device has one precision and one kind of kernels; leave '%s' out", word);
+    *twice = true;
+    if (k < 3)
+        out->math = (exec_math)k;
+    else
+        out->general = k == 4;
+    return MNP_OK;
 }
 
 static const backend *best_usable(env *e) {
@@ -60,13 +72,17 @@ static const backend *best_usable(env *e) {
 
 mnp_status backend_choose(env *e, const char *device, backend_choice *out) {
     char name[64];
+    mode given = {0};
     *out = (backend_choice){0};
     if (!device) device = "cpu";
     snprintf(name, sizeof name, "%s", device);
-    char *colon = strchr(name, ':');
-    if (colon) {
-        *colon = '\0';
-        MNP_TRY(read_math(e, colon + 1, &out->math));
+    char *word = strchr(name, ':');
+    while (word) {
+        *word++ = '\0';
+        char *next = strchr(word, ':');
+        if (next) *next = '\0';
+        MNP_TRY(read_mode(e, word, &given, out));
+        word = next;
     }
     if (strcmp(name, "auto") == 0) {
         out->b = best_usable(e);
@@ -74,10 +90,11 @@ mnp_status backend_choose(env *e, const char *device, backend_choice *out) {
     }
     out->b = backend_find(name);
     if (!out->b) return no_such(e, "device", name, names);
-    if (out->math != MATH_FP32 && !out->b->precisions)
-        return env_fail(e, MNP_EINVAL,
-                        "device '%.60s': %s computes in fp32 alone; leave '%.20s' out", device,
-                        name, strchr(device, ':'));
+    if (!out->b->modes && (out->math != MATH_FP32 || given.kernels))
+        return env_fail(
+            e, MNP_EINVAL,
+            "device '%.60s': %s computes in fp32 by kernels of its own; leave '%.40s' out", device,
+            name, strchr(device, ':'));
     return out->b->usable ? out->b->usable(e) : MNP_OK;
 }
 

@@ -18,6 +18,7 @@ typedef struct exec_opts {
     int32_t slots;   /* gradient slots: function i of B adds to slot floor(i slots / B) */
     const char *isa; /* CPU: a named instruction set, NULL = the best                   */
     exec_math math;  /* GPU                                                             */
+    bool general;    /* GPU: op by op, without the fused kernels                        */
     bool uncaptured; /* GPU: launch every kernel by itself, for tests                   */
     bool linked;     /* GPU: share steps through NCCL even as the only rank, for tests    */
     bool profile;    /* GPU: count the cycles of each instruction                       */
@@ -25,8 +26,8 @@ typedef struct exec_opts {
 
 typedef struct backend {
     const char *name;
-    size_t element;  /* bytes of a word: 4, or 8 for the double reference */
-    bool precisions; /* knows tf32 and bf16 beside fp32 */
+    size_t element; /* bytes of a word: 4, or 8 for the double reference */
+    bool modes;     /* knows tf32 and bf16 beside fp32, general kernels beside fused ones */
     mnp_status (*compile)(env *e, const plan *p, const exec_opts *o, exec **out);
     /* `steps` times: the function part for items 0..items-1, then the step part. MNP_ENUMERIC
      * when a loss was not finite: io->step->bad_item says where; weights are as before the step. */
@@ -55,10 +56,12 @@ const char *backend_device(env *e, int k, char *out, size_t size);
 typedef struct backend_choice {
     const backend *b;
     exec_math math;
+    bool general; /* op by op, without the fused kernels */
 } backend_choice;
 
-/* "cpu" (also NULL), "cuda", "auto" (cuda where it can work, otherwise cpu and a note in the log),
- * the last two with ":fp32", ":tf32" or ":bf16" after them. The name is not kept. */
+/* "cpu" (also NULL), "cuda", "auto" (cuda where it can work, otherwise cpu and a note in the log).
+ * After the last two may stand a precision, ":fp32", ":tf32" or ":bf16", and the kernels,
+ * ":general" or ":fused", in any order. The name is not kept. */
 mnp_status backend_choose(env *e, const char *device, backend_choice *out);
 
 mnp_status backend_push(const backend *b, exec *x, exec_io *io);

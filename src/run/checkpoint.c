@@ -103,6 +103,11 @@ static mnp_status same_program(env *e) {
     return comm_same(e, "version of mnp", text);
 }
 
+static const char *device_of(const trainer *t) {
+    if (t->b->kernels) return t->b->kernels();
+    return t->device.general ? "gpu, general kernels" : "gpu";
+}
+
 mnp_status trainer_compare(trainer *t) {
     env *e = t->env;
     if (comm_size(e) < 2) return MNP_OK;
@@ -111,7 +116,7 @@ mnp_status trainer_compare(trainer *t) {
     snprintf(at, sizeof at, "%lld", (long long)t->step.step);
     mnp_status status = describe(t, &d);
     if (status == MNP_OK) status = same_program(e);
-    if (status == MNP_OK) status = comm_same(e, "device", t->b->kernels ? t->b->kernels() : "gpu");
+    if (status == MNP_OK) status = comm_same(e, "device", device_of(t));
     if (status == MNP_OK) status = comm_same(e, "reduction", comm_fast(e) ? "fast" : "ordered");
     if (status == MNP_OK) status = comm_same(e, "seed", d.seed);
     if (status == MNP_OK) status = comm_same(e, "model", buf_str(&d.model));

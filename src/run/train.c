@@ -273,7 +273,10 @@ mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset 
     t->last_valid = NAN;
     t->best_valid = -INFINITY;
     t->b = device.b ? device.b : backend_find("cpu");
-    exec_opts eo = {.pool = pool, .slots = (int32_t)spec->slots, .math = device.math};
+    exec_opts eo = {.pool = pool,
+                    .slots = (int32_t)spec->slots,
+                    .math = device.math,
+                    .general = device.general};
     mnp_status status = MNP_OK;
     MNP_TRY_DONE(take_data_set(t));
     MNP_TRY_DONE(scale_data(t));

@@ -435,7 +435,9 @@ static void trainers(void) {
     for (int k = 0; k < 5; k++)
         BAD_FIELD(4, o, options, options[k],
                   mnp_trainer_create(w.ctx, w.model, w.data, NULL, &o.s, &made));
-    static const char *const devices[] = {"gpu", "", "cpu:tf32", "cpu:bf16", "cpu:", "cuda:fp8"};
+    static const char *const devices[] = {
+        "gpu",         "",          "cpu:tf32",           "cpu:bf16",      "cpu:", "cuda:fp8",
+        "cpu:general", "cpu:fused", "auto:general:fused", "auto:tf32:fp32"};
     for (int k = 0; k < 6; k++)
         BAD_FIELD(4, o, device, devices[k],
                   mnp_trainer_create(w.ctx, w.model, w.data, NULL, &o.s, &made));
@@ -505,7 +507,8 @@ static void evaluating(void) {
     BAD_FIELD(3, o, seen, -1, EVALUATE);
     BAD_FIELD(3, o, seen, INT64_MAX, EVALUATE);
     for (int k = 0; k < 3; k++) BAD_FIELD(3, o, noise, bad_numbers[k], EVALUATE);
-    static const char *const devices[] = {"gpu", "", "cpu:tf32", "cpu:x", "cuda:fp8", "auto:"};
+    static const char *const devices[] = {"gpu",      "",      "cpu:tf32",    "cpu:x",
+                                          "cuda:fp8", "auto:", "cpu:general", "auto:general:"};
     for (int k = 0; k < 6; k++) BAD_FIELD(3, o, device, devices[k], EVALUATE);
     static const char *const contexts[] = {"", "uniform", "uniform:-1", "top", "uniform:2:1", "x"};
     for (int k = 0; k < 6; k++) BAD_FIELD(3, o, context, contexts[k], EVALUATE);
@@ -616,7 +619,8 @@ static void predictors(void) {
     CLEARED(made);
     BAD(1, mnp_predictor_create(w.ctx, NULL, NULL, &made));
     CLEARED(made);
-    static const char *const devices[] = {"gpu", "", "cpu:tf32", "cpu:x", "cuda:fp8", "auto:"};
+    static const char *const devices[] = {"gpu",      "",      "cpu:tf32",    "cpu:x",
+                                          "cuda:fp8", "auto:", "cpu:general", "auto:general:"};
     for (int k = 0; k < 6; k++) {
         BAD(2, mnp_predictor_create(w.ctx, w.model, devices[k], &made));
         CLEARED(made);

@@ -5,11 +5,10 @@
  *
  *   test_cuda [--small] [NAME ...]
  *                           all tests, or those that any of the names selects: an op whose name
- *                           contains it, "ops": all ops, a training run (tiny, paper, image,
- *                           gradient, large, bits, precision, culprit, runs; nccl: a step through
- *                           NCCL has the bits of one without), "step": all training runs. A name
- *                           that selects nothing is an error (exit status 2). Small: a few
- *                           functions and steps, for the emulator (tests/emulator)
+ *                           contains it, "ops": all ops, a training run (tiny, paper, general,
+ *                           image, gradient, large, bits, precision, culprit, runs; nccl: a step
+ * through NCCL has the bits of one without), "step": all training runs. A name that selects nothing
+ * is an error (exit status 2). Small: a few functions and steps, for the emulator (tests/emulator)
  *   test_cuda --time [0|1|2] [batch]
  *                           milliseconds a step in each precision, and where they go in one of them
  *                           (fp32, tf32 or bf16; default 1)                                      */
@@ -93,10 +92,10 @@ static double apart(const float *a, const float *b, int64_t count) {
     return sqrt(off / (norm > 0 ? norm : 1));
 }
 
-static void against_cpu(const char *preset, int64_t batch, int64_t steps) {
+static void against_cpu_as(const char *preset, int64_t batch, int64_t steps, exec_opts o) {
     training cpu, gpu;
     bool ok = training_open(&cpu, "cpu", preset, (exec_opts){.slots = 16}, 0.9);
-    ok = training_open(&gpu, "cuda", preset, (exec_opts){0}, 0.9) && ok;
+    ok = training_open(&gpu, "cuda", preset, o, 0.9) && ok;
     int64_t words = cpu.m->params.words, trainable = cpu.m->params.trainable;
     double worst = 0;
     for (int64_t k = 0; ok && k < steps; k++) {
@@ -122,6 +121,10 @@ static void against_cpu(const char *preset, int64_t batch, int64_t steps) {
     CHECK(apart(gpu.average, cpu.average, words) < 1e-3);
     training_close(&cpu);
     training_close(&gpu);
+}
+
+static void against_cpu(const char *preset, int64_t batch, int64_t steps) {
+    against_cpu_as(preset, batch, steps, (exec_opts){0});
 }
 
 static void tiny_steps(void) {
@@ -269,6 +272,32 @@ static void precisions(void) {
     precisions_of(small ? 5 : 300);
 }
 
+static bool has_fused(training *t) {
+    cuda_cost at;
+    bool any = false;
+    for (int32_t k = 0; cuda_profile(t->exec, k, &at); k++) any |= at.part != NULL;
+    return any;
+}
+
+/* Op by op: as near to the CPU as the fused kernels are, and near to these in tf32. */
+static void general_steps(void) {
+    const exec_opts fused = {.math = MATH_TF32, .profile = true};
+    exec_opts general = fused;
+    general.general = true;
+    against_cpu_as("paper", small ? 3 : 20, small ? 1 : 20, (exec_opts){.general = true});
+    training a, b;
+    bool ok = training_open(&a, "cuda", "paper", fused, 0);
+    ok = training_open(&b, "cuda", "paper", general, 0) && ok;
+    ok = ok && training_steps(&a, small ? 3 : 20, 1) && training_steps(&b, small ? 3 : 20, 1);
+    CHECK(ok && has_fused(&a) && !has_fused(&b));
+    double g = apart(b.b->gradient(b.exec), a.b->gradient(a.exec), ok ? a.m->params.trainable : 0);
+    printf("     tf32, general against fused: gradient off by %.2e\n", g);
+    CHECK(g > 0 && g < 0.02);
+    NEAR(b.step.loss, a.step.loss, 0, 1e-3);
+    training_close(&a);
+    training_close(&b);
+}
+
 /* A weight that is not a number stops the step and names an op. */
 static void culprit_of(const char *preset) {
     training t;
@@ -323,7 +352,7 @@ static const training_run training_runs[] = {
     {"tiny", tiny_steps},         {"paper", paper_steps},     {"image", image_steps},
     {"gradient", gradient_alone}, {"large", large_batch},     {"bits", same_bits},
     {"precision", precisions},    {"culprit", names_culprit}, {"nccl", linked_bits},
-    {"runs", runs_at_once},
+    {"runs", runs_at_once},       {"general", general_steps},
 };
 enum { TRAINING_RUNS = sizeof training_runs / sizeof *training_runs };
 

@@ -94,7 +94,7 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
         status = cuda_select(e, api, comm_local(e), &x->device);
     if (status == MNP_OK) {
         x->api = api;
-        status = program_make(e, p, o->math, PROGRAM_FUSE_ALL, &x->program);
+        status = program_make(e, p, o->math, o->general ? 0 : PROGRAM_FUSE_ALL, &x->program);
     }
     if (status == MNP_OK) status = prepare(x);
     if (status != MNP_OK) {
@@ -233,7 +233,7 @@ bool cuda_profile(exec *x, int32_t k, cuda_cost *out) {
 
 const backend backend_cuda = {.name = "cuda",
                               .element = sizeof(float),
-                              .precisions = true,
+                              .modes = true,
                               .compile = compile,
                               .run = run,
                               .usable = usable,

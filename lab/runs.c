@@ -163,15 +163,6 @@ static mnp_status open_data(const study *s, const run *t, mnp_split split, int64
     return mnp_data_open(s->c->ctx, t->data, &o, out);
 }
 
-/* What `mnp eval` and the like need to open the same functions again. */
-static mnp_status note_source(const study *s, const run *t, mnp_model *m) {
-    char text[32];
-    snprintf(text, sizeof text, "%llu", (unsigned long long)t->seed);
-    MNP_TRY(mnp_model_set_note(s->c->ctx, m, "data.seed", text));
-    snprintf(text, sizeof text, "%lld", (long long)t->train_functions);
-    return mnp_model_set_note(s->c->ctx, m, "data.functions", text);
-}
-
 /* --seconds: the number of steps is chosen once and kept, so that a resumed cell has the same. */
 static mnp_status choose_steps(const study *s, const run *t, training *tr) {
     char path[STUDY_PATH + 8], chosen[32], *text = NULL;
@@ -200,7 +191,6 @@ static mnp_status start_training(study *s, const run *t, training *tr) {
     MNP_TRY(open_data(s, t, MNP_VALID, VALID_FUNCTIONS, &tr->valid));
     if (t->budget > 0) MNP_TRY(choose_steps(s, t, tr));
     MNP_TRY(training_make_model(tr));
-    MNP_TRY(note_source(s, t, tr->model));
     MNP_TRY(training_make_trainer(tr));
     return run_files_exist(tr->files.train) ? training_resume(tr, false) : MNP_OK;
 }

@@ -28,6 +28,18 @@ links_static() {
         $(sed -n 's/^Libs.private: //p' "$PKG_CONFIG_PATH/mnp.pc") -o "$TEST_TMP/static" &&
         "$TEST_TMP/static"
 }
+# Every header is there and needs none before it, in C and, where there is a compiler, in C++.
+headers_stand_alone() {
+    local header
+    for header in include/*.h; do
+        header=$(basename "$header")
+        # shellcheck disable=SC2086 # CC may carry flags
+        echo "#include <$header>" | $cc -std=c11 -Wall -Wextra -Werror -fsyntax-only -I"$root/usr/include" -xc - ||
+            return 1
+        command -v c++ >/dev/null || continue
+        echo "#include <$header>" | c++ -Wall -Wextra -Werror -fsyntax-only -I"$root/usr/include" -xc++ - || return 1
+    done
+}
 # No internal name of the static library can clash with one of the program that links it.
 shows_only_its_own() {
     nm -g --defined-only "$root/usr/lib/libmnp.a" | awk 'NF == 3 && $3 !~ /^mnp_/ {print; bad = 1} END {exit bad}'
@@ -44,6 +56,7 @@ else
         skip shared "pkg-config is not installed"
     fi
     run static links_static
+    run headers headers_stand_alone
     run names shows_only_its_own
     run uninstall uninstalls
 fi

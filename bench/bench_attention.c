@@ -13,27 +13,27 @@
 
 enum { HEADS = 4, DH = 16, D = HEADS * DH, REPEATS = 200 };
 
-typedef struct job {
+typedef struct shape {
     const cpu_kernels *kernels;
     attn_args args;
     attn_grad_args grad;
     void *scratch;
     float *memory;
     int64_t n; /* for the exponential */
-} job;
+} shape;
 
 static void run_forward(void *user) {
-    job *j = user;
+    shape *j = user;
     j->kernels->attn(&j->args, j->scratch);
 }
 
 static void run_backward(void *user) {
-    job *j = user;
+    shape *j = user;
     j->kernels->attn_grad(&j->grad, j->scratch);
 }
 
 static void run_exp(void *user) {
-    job *j = user;
+    shape *j = user;
     j->kernels->exp(j->n, j->args.q, j->args.o);
 }
 
@@ -45,7 +45,7 @@ static void fill(float *x, int64_t n, uint32_t seed) {
 }
 
 /* One block for everything: q o go gq (nq rows), k v gk gv (nk rows), lse, scratch. */
-static bool job_open(job *j, const cpu_kernels *kernels, int64_t nq, int64_t nk) {
+static bool shape_open(shape *j, const cpu_kernels *kernels, int64_t nq, int64_t nk) {
     const size_t scratch = kernels->attn_scratch(nq, nk, HEADS, DH);
     const size_t floats = (size_t)(4 * nq * D + 4 * nk * D + (nq + 16) * HEADS);
     const size_t bytes = (floats * sizeof(float) + 63) / 64 * 64;
@@ -83,8 +83,8 @@ static bool job_open(job *j, const cpu_kernels *kernels, int64_t nq, int64_t nk)
 }
 
 static void bench_shape(bench_report *r, const cpu_kernels *kernels, int64_t nq, int64_t nk) {
-    job j;
-    if (!job_open(&j, kernels, nq, nk)) return;
+    shape j;
+    if (!shape_open(&j, kernels, nq, nk)) return;
     const double flop = 4.0 * (double)nq * (double)nk * D;
     bench_result f = bench_against_peak(kernels->isa, flop, run_forward, &j, REPEATS);
     bench_result b = bench_against_peak(kernels->isa, 2 * flop, run_backward, &j, REPEATS);
@@ -106,8 +106,8 @@ enum { ISAS = 3 };
 void bench_exp(bench_report *r) {
     for (int i = 0; i < ISAS; i++) {
         const cpu_kernels *kernels = cpu_kernels_best(isas[i]);
-        job j;
-        if (!kernels || !job_open(&j, kernels, 64, 16)) continue; /* 4096 floats: first level */
+        shape j;
+        if (!kernels || !shape_open(&j, kernels, 64, 16)) continue; /* 4096 floats: first level */
         bench_result e = bench_against_peak(kernels->isa, (double)j.n, run_exp, &j, REPEATS);
         fprintf(r->out, "%-7s exp %.2f G elements/s\n", kernels->isa, 1e-9 * e.flops);
         if (kernels == cpu_kernels_best(NULL))

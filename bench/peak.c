@@ -115,14 +115,14 @@ double bench_cpu_seconds(void) {
 }
 
 enum { THREADS_MAX = 1024, RUNS = 100 };
-typedef struct peak_job {
+typedef struct peak_run {
     const char *isa;
     double best[THREADS_MAX]; /* by task */
-} peak_job;
+} peak_run;
 
 static void peak_task(void *arg, int64_t task, int worker) {
     (void)worker;
-    peak_job *j = arg;
+    peak_run *j = arg;
     for (int k = 0; k < RUNS; k++) {
         const double flops = bench_peak_once(j->isa);
         if (flops > j->best[task]) j->best[task] = flops;
@@ -130,7 +130,7 @@ static void peak_task(void *arg, int64_t task, int worker) {
 }
 
 double bench_peak_threads(pool *p, const char *isa) {
-    peak_job j = {.isa = isa};
+    peak_run j = {.isa = isa};
     const int threads = pool_threads(p) < THREADS_MAX ? pool_threads(p) : THREADS_MAX;
     pool_run(p, threads, peak_task, &j);
     double sum = 0;

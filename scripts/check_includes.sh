@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check_includes.sh: dependencies point down only. Each room of src/ may include itself and the
-# rooms named here; standard headers, the public headers and util/ are free to all. util/ knows nothing
+# check_includes.sh: dependencies point down only. Each folder of src/ may include itself and the
+# folders named here; standard headers, the public headers and util/ are free to all. util/ knows nothing
 # but itself and mnp.h; cli/ and lab/ are programs like any other: public headers, util/, themselves.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -28,16 +28,16 @@ complain() {
 while IFS=: read -r file line text; do
     path=${text#*\"}
     path=${path%%\"*}
-    room=${file#src/}
-    room=${room%%/*}
+    folder=${file#src/}
+    folder=${folder%%/*}
     target=${path%%/*}
-    [ -n "${below[$room]+known}" ] || complain "$file:$line: src/$room is not a known room"
+    [ -n "${below[$folder]+known}" ] || complain "$file:$line: src/$folder is not a known folder"
     [[ $path == mnp*.h || $path == util/* ]] && continue
     [[ $path != ../* ]] && [ -e "$(dirname "$file")/$path" ] && continue # a neighbour
     if [ ! -e "src/$path" ] || [[ $path == *..* ]]; then
         complain "$file:$line: \"$path\" is not written from src/ (as in \"util/env.h\")"
-    elif [[ " $room ${below[$room]-} " != *" $target "* ]]; then
-        complain "$file:$line: $room may not include $target (\"$path\")"
+    elif [[ " $folder ${below[$folder]-} " != *" $target "* ]]; then
+        complain "$file:$line: $folder may not include $target (\"$path\")"
     fi
 done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' src --include='*.[ch]' --include='*.cu' \
     --include='*.cuh')

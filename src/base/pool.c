@@ -1,9 +1,9 @@
 /* pool.c: the thread pool. See pool.h for the contract.
  *
- * A run opens a job under the mutex and wakes the workers it can use. A worker that finds the job
+ * A run opens under the mutex and wakes the workers it can use. A worker that finds it
  * open counts itself in (`active`), takes tasks until the counter runs out, and counts itself out.
- * The caller takes tasks as well, then closes the job and waits for active == 0. A worker that
- * wakes late finds the job closed and sleeps again: nobody waits for a thread that never got a
+ * The caller takes tasks as well, then closes it and waits for active == 0. A worker that
+ * wakes late finds it closed and sleeps again: nobody waits for a thread that never got a
  * core. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
@@ -30,10 +30,10 @@ struct pool {
     pthread_mutex_t mutex;
     pthread_cond_t wake, finished;
     /* under the mutex: */
-    uint64_t run; /* counts jobs, so that a worker joins each at most once */
+    uint64_t run; /* counts runs, so that a worker joins each at most once */
     bool open, stop;
     int active;
-    /* written before a job opens, then read-only: */
+    /* written before a run opens, then read-only: */
     pool_fn fn;
     void *arg;
     int64_t tasks;

@@ -149,28 +149,27 @@ void family_free(env *e, family *f) {
 
 /* ---- drawing over the pool ------------------------------------------------------------------- */
 
-typedef struct draw_job {
+typedef struct drawing {
     const family *f;
     uint64_t seed;
     data_split split;
     int64_t first, count, chunk, points;
     float *x, *y;
     pool_errors errors;
-} draw_job;
+} drawing;
 
 static void draw_chunk(void *arg, int64_t task, int worker) {
-    draw_job *job = arg;
+    drawing *d = arg;
     pool_seat seat;
     env own;
-    if (!pool_errors_enter(&job->errors, task, worker, "drawing functions was cancelled", &seat,
+    if (!pool_errors_enter(&d->errors, task, worker, "drawing functions was cancelled", &seat,
                            &own))
         return;
-    int64_t at = task * job->chunk, n = job->count - at < job->chunk ? job->count - at : job->chunk;
-    const family_def *def = job->f->def;
-    mnp_status status =
-        def->draw(&own, job->f->opts, job->seed, job->split, job->first + at, n,
-                  job->x + at * job->points * family_x_dim(def), job->y + at * job->points);
-    if (status != MNP_OK) pool_errors_fail(&job->errors, task, status, own.error);
+    int64_t at = task * d->chunk, n = d->count - at < d->chunk ? d->count - at : d->chunk;
+    const family_def *def = d->f->def;
+    mnp_status status = def->draw(&own, d->f->opts, d->seed, d->split, d->first + at, n,
+                                  d->x + at * d->points * family_x_dim(def), d->y + at * d->points);
+    if (status != MNP_OK) pool_errors_fail(&d->errors, task, status, own.error);
 }
 
 enum { CHUNK = 20 }; /* functions of one task, where a family has no groups */
@@ -178,23 +177,23 @@ enum { CHUNK = 20 }; /* functions of one task, where a family has no groups */
 static mnp_status draw_here(env *e, pool *pool, const family *f, uint64_t seed, data_split split,
                             int64_t first, int64_t count, float *x, float *y) {
     int64_t group = f->def->group;
-    draw_job job = {.f = f,
-                    .seed = seed,
-                    .split = split,
-                    .first = first,
-                    .count = count,
-                    .chunk = group > 1 ? group : CHUNK,
-                    .points = f->def->points(f->opts),
-                    .x = x,
-                    .y = y};
-    pool_errors_begin(&job.errors, e);
-    int64_t tasks = (count + job.chunk - 1) / job.chunk;
+    drawing d = {.f = f,
+                 .seed = seed,
+                 .split = split,
+                 .first = first,
+                 .count = count,
+                 .chunk = group > 1 ? group : CHUNK,
+                 .points = f->def->points(f->opts),
+                 .x = x,
+                 .y = y};
+    pool_errors_begin(&d.errors, e);
+    int64_t tasks = (count + d.chunk - 1) / d.chunk;
     if (pool)
-        pool_run(pool, tasks, draw_chunk, &job);
+        pool_run(pool, tasks, draw_chunk, &d);
     else
-        for (int64_t t = 0; t < tasks; t++) draw_chunk(&job, t, 0);
-    mnp_status status = pool_errors_end(&job.errors);
-    return status == MNP_OK ? MNP_OK : env_fail(e, status, "%s: %s", f->name, job.errors.error);
+        for (int64_t t = 0; t < tasks; t++) draw_chunk(&d, t, 0);
+    mnp_status status = pool_errors_end(&d.errors);
+    return status == MNP_OK ? MNP_OK : env_fail(e, status, "%s: %s", f->name, d.errors.error);
 }
 
 /* The ranks of a job draw a part each and give it to the others: that is quicker, and functions do

@@ -19,6 +19,7 @@ static const flag_def flags[] = {
     {"last", "N", "simple regret: mean over the last N decisions (default 500)"},
     {"options", "TEXT", "options of the agent itself, \"name=value name=value\""},
     {"out", "F.csv", "write the cumulative regret after each decision, averaged over trials"},
+    HEADING("a log of your own"),
     LOG_FLAGS,
 };
 

@@ -3,8 +3,9 @@
 #include "cli/source.h"
 
 static const flag_def flags[] = {
-    SOURCE_FLAGS,
     {"samples", "L", "draws of the latents for each score (default 20)"},
+    HEADING("functions to check on (default: the model's own data)"),
+    SOURCE_FLAGS,
 };
 
 static int run(cli *c) {

@@ -5,18 +5,22 @@
 #include "cli/source.h"
 
 static const flag_def flags[] = {
-    SOURCE_FLAGS,
     {"samples", "L", "draws of the latents for each score (default 20)"},
     {"draws", "S", "draws for coverage and CRPS (default 39; 0 = skip them)"},
     {"protocol", "P",
      "strict|authors: score the points outside the context, or all (default strict)"},
     {"context", "LO:HI",
-     "context sizes (default: the data set's own); images: also uniform:N, top, left, center"},
+     "context sizes (default: those of the data set); images: also uniform:N, top, left, center"},
+    {"note", NULL, "write the score into MODEL as its note score.strict or score.authors"},
+    HEADING("functions to score on (default: the model's own data)"),
+    SOURCE_FLAGS,
+    HEADING("images"),
     {"noise", "SD", "images: noise added to the scored values (default: the data's; 0 = none)"},
     {"targets", "K", "images: score K pixels, chosen at random (default: all)"},
-    {"proposal", "K", "images: scored pixels that the posterior is shown (default 2048)"},
+    {"proposal", "K",
+     "images: pixels beside the context that the posterior is shown (default 2048)"},
     {"seen", "K", "images: most pixels of a context that the model is shown (default 1024)"},
-    {"note", NULL, "write the score into MODEL as its note score.strict or score.authors"},
+    HEADING("GPUs and clusters"),
     DEVICE_FLAGS,
     RANK_FLAGS,
 };
@@ -206,11 +210,12 @@ const command command_eval = {
     .args = "MODEL [--data D] [--functions N] [--samples 20] [--protocol strict|authors] [--note]",
     .summary = "score a model on held-out functions",
     .details =
-        "The model's \"prior\" over latents is its own inference network on the context, so the\n"
-        "scores of two nested contexts need not be those of one stochastic process; 'mnp check'\n"
-        "measures that gap. The bound is a lower bound that rises with the number of samples. The\n"
-        "scores of gp, cbp and oracle are exact: they have no latents.\n"
-        "--note keeps the score in the model file; 'mnp info' shows it.\n" SOURCE_SEEDS,
+        "Scores are in nats per point; higher is better. With latents (mnp, np) a score is a "
+        "lower\n"
+        "bound that rises with --samples: compare scores with the same number. gp, cbp and oracle\n"
+        "have no latents, and their scores are exact. A model infers its latents anew from every\n"
+        "context, so a larger context need not agree with a smaller one as in a single stochastic\n"
+        "process; 'mnp check' measures by how much.\n" SOURCE_SEEDS,
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,

@@ -18,15 +18,17 @@ static const flag_def flags[] = {
     {"functions", "N", "how many functions (default 100)"},
     {"split", "S", "train|valid|test: sets that share no function (default train)"},
     {"out", "F.csv", "where to write (default: stdout); geofluvial: DIR or F.npy"},
+    HEADING("images of rivers, geofluvial"),
     {"images", "N", "geofluvial: how many images (default 100)"},
     {"size", "PIXELS", "geofluvial: side of an image (default 128)"},
     {"value", "V", "geofluvial to F.npy: sdf|gray|mask (default sdf)"},
     {"wells", "K", "geofluvial to F.npy: K random pixels of the first image as F-wells.csv"},
     {"png", "K", "geofluvial to DIR: the first K images of each split as PNG too"},
-    SET_FLAG("geofluvial"),
-    RANK_FLAGS,
     {"sheet", "F.png",
      "geofluvial: one picture of many images (default for a folder: DIR/sheet.png)"},
+    SET_FLAG("geofluvial"),
+    HEADING("clusters"),
+    RANK_FLAGS,
 };
 static const char *const of_images[] = {"images", "size", "value", "png", "sheet", "wells"};
 
@@ -410,9 +412,9 @@ const command command_gen = {
     .name = "gen",
     .args = "DATASET [--functions N | --images N] [--seed S] [--out F]",
     .summary = "write functions of a built-in family, or images of rivers",
-    .details = "Families of one seed share what they draw alike: function i of rbf,\n"
+    .details = "Families drawn with one seed share what they can: function i of rbf,\n"
                "matern and periodic has the same inputs and the same noise. Scores on\n"
-               "them are paired, not independent; take other seeds where they must be.",
+               "them are paired, not independent; use other seeds where that matters.",
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,

@@ -194,21 +194,23 @@ bool cli_bad(const cli *c) {
 
 /* ---- help ------------------------------------------------------------------------------------ */
 
+static void print_flag(const flag_def *f, FILE *to) {
+    char left[64];
+    snprintf(left, sizeof left, "--%s%s%s", f->name, f->value ? " " : "", f->value ? f->value : "");
+    if (*f->name)
+        fprintf(to, "  %-26s %s\n", left, f->help);
+    else
+        fprintf(to, "\n%s:\n", f->help);
+}
+
 void command_print_help(const command *cmd, FILE *to) {
+    bool overview = cmd->n_flags == 0 && cmd->more_help; /* `mnp help`: the commands come first */
     fprintf(to, "usage: mnp %s %s\n\n%s\n", cmd->name, cmd->args, cmd->summary);
     if (cmd->details) fprintf(to, "\n%s\n", cmd->details);
-    if (cmd->n_flags == 0 || *cmd->flags->name) fprintf(to, "\noptions:\n");
-    const flag_def *f;
-    for (int k = 0; (f = flag_at(cmd, k)); k++) {
-        char left[64];
-        if (k == cmd->n_flags && k > 0 && !*cmd->flags->name) fprintf(to, "\nevery command:\n");
-        if (!*f->name) {
-            fprintf(to, "\n%s:\n", f->help);
-            continue;
-        }
-        snprintf(left, sizeof left, "--%s%s%s", f->name, f->value ? " " : "",
-                 f->value ? f->value : "");
-        fprintf(to, "  %-26s %s\n", left, f->help);
-    }
-    if (cmd->more_help) cmd->more_help(to);
+    if (cmd->n_flags > 0 && *cmd->flags->name) fprintf(to, "\noptions:\n");
+    for (int k = 0; k < cmd->n_flags; k++) print_flag(&cmd->flags[k], to);
+    if (overview) cmd->more_help(to);
+    fprintf(to, "\nevery command:\n");
+    for (int k = 0; k < COMMON; k++) print_flag(&common[k], to);
+    if (!overview && cmd->more_help) cmd->more_help(to);
 }

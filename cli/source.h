@@ -21,9 +21,9 @@
 
 /* For the help of commands that score: which seed does what. */
 #define SOURCE_SEEDS                                                                               \
-    "Functions come from the model's own data with the seed it was trained with (data_seed), or\n" \
-    "with --data from --seed; --seed also names splits and draws. Families of one seed share\n"    \
-    "inputs and noise: their scores are paired, not independent."
+    "Functions come from the model's own data, drawn with the seed it was trained with, or with\n" \
+    "--data from there, drawn with --seed; --seed also fixes contexts and draws. Families drawn\n" \
+    "with one seed share inputs and noise: their scores are paired, not independent."
 
 /* All name the files they read (cli_input); where one of them is an output as well that is said,
  * and cli_bad() is true. */

@@ -21,22 +21,12 @@ static void report(cli *c, const mnp_bandit_opts *o, const char *log, const mnp_
     cli_say(c, "  reward per event   %10.5g  se %.3g", s->reward, s->se);
     if (isfinite(s->sd)) cli_say(c, "  sd over passes     %10.3g", s->sd);
     cli_say(c, "  the logged policy  %10.5g  se %.3g", s->log_reward, s->log_se);
-    cli_json j;
-    cli_json_begin(c, &j);
-    cli_json_text(&j, "agent", o->agent);
-    cli_json_text(&j, "policy", o->policy);
-    cli_json_text(&j, "log", log);
-    cli_json_integer(&j, "events", s->events);
-    cli_json_integer(&j, "actions", s->actions);
-    cli_json_integer(&j, "passes", l->passes);
-    cli_json_number(&j, "matched", s->matched);
-    cli_json_number(&j, "reward", s->reward);
-    cli_json_number(&j, "se", s->se);
-    cli_json_number(&j, "sd", s->sd);
-    cli_json_number(&j, "log_reward", s->log_reward);
-    cli_json_number(&j, "log_se", s->log_se);
-    cli_json_integer(&j, "seed", (int64_t)c->seed);
-    cli_json_end(c, &j);
+    cli_json_all(c, TEXT("agent", o->agent), TEXT("policy", o->policy), TEXT("log", log),
+                 INTEGER("events", s->events), INTEGER("actions", s->actions),
+                 INTEGER("passes", l->passes), NUMBER("matched", s->matched),
+                 NUMBER("reward", s->reward), NUMBER("se", s->se), NUMBER("sd", s->sd),
+                 NUMBER("log_reward", s->log_reward), NUMBER("log_se", s->log_se),
+                 INTEGER("seed", c->seed));
 }
 
 int bandit_log(cli *c, const mnp_model *m, const mnp_bandit_opts *o) {

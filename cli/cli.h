@@ -120,16 +120,33 @@ void cli_say(const cli *c, const char *fmt, ...) MNP_PRINTF(2, 3);
 void cli_say_lines(const cli *c, const char *text);
 /* The same as cli_say on stderr, for when stdout may be a table. */
 void cli_note(const cli *c, const char *fmt, ...) MNP_PRINTF(2, 3);
-/* The one JSON object on the last line of stdout. Fields are added between begin and end, with the
+/* The one JSON object on the last line of stdout. Members are added between begin and end, with the
  * calls below or any of util/json.h on `w`; printed only with --json. */
 typedef struct cli_json {
     buf text;
     json_writer w;
 } cli_json;
 void cli_json_begin(cli *c, cli_json *j);
-void cli_json_number(cli_json *j, const char *key, double value);
-void cli_json_integer(cli_json *j, const char *key, int64_t value);
-void cli_json_text(cli_json *j, const char *key, const char *value); /* NULL: null */
+/* One member: cli_json_put(&j, TEXT("out", path), NUMBER("se", se), INTEGER("seed", seed)). A NULL
+ * text is null. */
+typedef struct cli_member {
+    const char *key;
+    enum { MEMBER_TEXT, MEMBER_NUMBER, MEMBER_INTEGER } kind;
+    const char *text;
+    double number;
+    int64_t integer;
+} cli_member;
+#define TEXT(name, value)    ((cli_member){name, MEMBER_TEXT, .text = (value)})
+#define NUMBER(name, value)  ((cli_member){name, MEMBER_NUMBER, .number = (value)})
+#define INTEGER(name, value) ((cli_member){name, MEMBER_INTEGER, .integer = (int64_t)(value)})
+#define MEMBERS(...)                                                                               \
+    (const cli_member[]){__VA_ARGS__}, sizeof((cli_member[]){__VA_ARGS__}) / sizeof(cli_member)
+#define cli_json_put(j, ...) cli_json_members(j, MEMBERS(__VA_ARGS__))
+#define cli_json_all(c, ...)                                                                       \
+    cli_json_object(c, MEMBERS(__VA_ARGS__)) /* an object of these alone                           \
+                                              */
+void cli_json_members(cli_json *j, const cli_member *members, size_t count);
+void cli_json_object(cli *c, const cli_member *members, size_t count);
 void cli_json_end(cli *c, cli_json *j);
 
 /* Does this process write files? In a job rank 0 does, unless the ranks work alone. */

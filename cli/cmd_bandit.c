@@ -80,24 +80,14 @@ static void report(cli *c, const mnp_bandit_opts *o, const mnp_bandit_scores *s)
             "%.3g us a step",
             s->uniform_cumulative, s->uniform_simple, s->seconds,
             1e6 * s->seconds / (double)o->steps);
-    cli_json j;
-    cli_json_begin(c, &j);
-    cli_json_text(&j, "agent", o->agent);
-    cli_json_text(&j, "policy", o->policy);
-    cli_json_number(&j, "delta", o->delta);
-    cli_json_integer(&j, "trials", o->trials);
-    cli_json_integer(&j, "steps", o->steps);
-    cli_json_number(&j, "cumulative", s->cumulative);
-    cli_json_number(&j, "cumulative_sd", s->cumulative_sd);
-    cli_json_number(&j, "cumulative_se", s->cumulative_se);
-    cli_json_number(&j, "simple", s->simple);
-    cli_json_number(&j, "simple_sd", s->simple_sd);
-    cli_json_number(&j, "simple_se", s->simple_se);
-    cli_json_number(&j, "uniform_cumulative", s->uniform_cumulative);
-    cli_json_number(&j, "uniform_simple", s->uniform_simple);
-    cli_json_number(&j, "seconds", s->seconds);
-    cli_json_integer(&j, "seed", (int64_t)c->seed);
-    cli_json_end(c, &j);
+    cli_json_all(c, TEXT("agent", o->agent), TEXT("policy", o->policy), NUMBER("delta", o->delta),
+                 INTEGER("trials", o->trials), INTEGER("steps", o->steps),
+                 NUMBER("cumulative", s->cumulative), NUMBER("cumulative_sd", s->cumulative_sd),
+                 NUMBER("cumulative_se", s->cumulative_se), NUMBER("simple", s->simple),
+                 NUMBER("simple_sd", s->simple_sd), NUMBER("simple_se", s->simple_se),
+                 NUMBER("uniform_cumulative", s->uniform_cumulative),
+                 NUMBER("uniform_simple", s->uniform_simple), NUMBER("seconds", s->seconds),
+                 INTEGER("seed", c->seed));
 }
 
 static mnp_bandit_opts options(cli *c) {

@@ -160,10 +160,9 @@ static void put_json(cli *c, const bench_setup *s) {
     const bench_report *r = s->report;
     cli_json j;
     cli_json_begin(c, &j);
-    cli_json_text(&j, "isa", bench_isa(NULL));
-    cli_json_text(&j, "device", s->device);
-    cli_json_integer(&j, "seed", (int64_t)c->seed);
-    for (int k = 0; k < r->count; k++) cli_json_number(&j, r->rows[k].key, r->rows[k].value);
+    cli_json_put(&j, TEXT("isa", bench_isa(NULL)), TEXT("device", s->device),
+                 INTEGER("seed", c->seed));
+    for (int k = 0; k < r->count; k++) cli_json_put(&j, NUMBER(r->rows[k].key, r->rows[k].value));
     cli_json_end(c, &j);
 }
 

@@ -37,18 +37,12 @@ static int run(cli *c) {
                 "  conditional-consistency gap  %.4f +- %.4f nats per point; noise of an estimate "
                 "%.4f, taken out",
                 laws.conditional, laws.conditional_se, laws.conditional_noise);
-        cli_json j;
-        cli_json_begin(c, &j);
-        cli_json_number(&j, "permutation", laws.permutation);
-        cli_json_number(&j, "marginal", laws.marginal);
-        cli_json_number(&j, "conditional", laws.conditional);
-        cli_json_number(&j, "conditional_se", laws.conditional_se);
-        cli_json_number(&j, "conditional_noise", laws.conditional_noise);
-        cli_json_integer(&j, "functions", laws.functions);
-        cli_json_integer(&j, "samples", laws.samples);
-        cli_json_integer(&j, "seed", (int64_t)c->seed);
-        cli_json_integer(&j, "data_seed", (int64_t)data_seed);
-        cli_json_end(c, &j);
+        cli_json_all(c, NUMBER("permutation", laws.permutation), NUMBER("marginal", laws.marginal),
+                     NUMBER("conditional", laws.conditional),
+                     NUMBER("conditional_se", laws.conditional_se),
+                     NUMBER("conditional_noise", laws.conditional_noise),
+                     INTEGER("functions", laws.functions), INTEGER("samples", laws.samples),
+                     INTEGER("seed", c->seed), INTEGER("data_seed", data_seed));
     }
     mnp_data_destroy(data);
     mnp_model_destroy(m);

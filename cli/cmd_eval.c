@@ -91,37 +91,25 @@ static void say_scores(cli *c, const mnp_scores *s, const subject *of, const ima
 static void put_json(cli *c, const mnp_scores *s, const subject *of, const image_terms *t) {
     cli_json j;
     cli_json_begin(c, &j);
-    cli_json_number(&j, "loglik", s->loglik);
-    cli_json_number(&j, "se", s->se);
-    cli_json_number(&j, "elbo", s->elbo);
-    cli_json_number(&j, "kl", s->kl);
-    cli_json_integer(&j, "samples", s->samples);
-    cli_json_integer(&j, "functions", s->functions);
-    cli_json_text(&j, "protocol", of->protocol);
-    cli_json_integer(&j, "seed", (int64_t)c->seed);
-    cli_json_text(&j, "data", of->data);
-    cli_json_integer(&j, "data_seed", (int64_t)of->seed);
-    cli_json_number(&j, "ess", s->ess);
-    cli_json_number(&j, "loglik_prior_sampling", s->loglik_prior_sampling);
-    cli_json_number(&j, "loglik_true", s->loglik_true);
-    cli_json_number(&j, "coverage50", s->coverage50);
-    cli_json_number(&j, "coverage80", s->coverage80);
-    cli_json_number(&j, "coverage95", s->coverage95);
-    cli_json_number(&j, "crps", s->crps);
+    cli_json_put(&j, NUMBER("loglik", s->loglik), NUMBER("se", s->se), NUMBER("elbo", s->elbo),
+                 NUMBER("kl", s->kl), INTEGER("samples", s->samples),
+                 INTEGER("functions", s->functions), TEXT("protocol", of->protocol),
+                 INTEGER("seed", c->seed), TEXT("data", of->data), INTEGER("data_seed", of->seed),
+                 NUMBER("ess", s->ess), NUMBER("loglik_prior_sampling", s->loglik_prior_sampling),
+                 NUMBER("loglik_true", s->loglik_true), NUMBER("coverage50", s->coverage50),
+                 NUMBER("coverage80", s->coverage80), NUMBER("coverage95", s->coverage95),
+                 NUMBER("crps", s->crps));
     if (t->context) {
-        cli_json_text(&j, "context", t->context);
-        cli_json_number(&j, "noise", t->noise);
-        cli_json_integer(&j, "pixels", t->pixels);
+        cli_json_put(&j, TEXT("context", t->context), NUMBER("noise", t->noise),
+                     INTEGER("pixels", t->pixels));
     }
     json_key(&j.w, "by_context");
     json_array_begin(&j.w);
     for (int k = 0; k < s->bins; k++) {
         json_object_begin(&j.w);
-        cli_json_integer(&j, "lo", s->bin_lo[k]);
-        cli_json_integer(&j, "hi", s->bin_hi[k]);
-        cli_json_integer(&j, "functions", s->bin_functions[k]);
-        cli_json_number(&j, "loglik", s->bin_loglik[k]);
-        cli_json_number(&j, "se", s->bin_se[k]);
+        cli_json_put(&j, INTEGER("lo", s->bin_lo[k]), INTEGER("hi", s->bin_hi[k]),
+                     INTEGER("functions", s->bin_functions[k]), NUMBER("loglik", s->bin_loglik[k]),
+                     NUMBER("se", s->bin_se[k]));
         json_object_end(&j.w);
     }
     json_array_end(&j.w);

@@ -83,16 +83,12 @@ static void show_progress(void *user, int64_t done, int64_t total) {
 /* What both kinds of output report first; more follows, then report_end(). */
 static void report_begin(job *j, cli_json *w) {
     cli_json_begin(j->c, w);
-    cli_json_text(w, "data", RIVERS);
-    cli_json_integer(w, "images", j->images);
+    cli_json_put(w, TEXT("data", RIVERS), INTEGER("images", j->images));
 }
 
 static void report_end(job *j, cli_json *w) {
-    cli_json_integer(w, "size", j->side);
-    cli_json_integer(w, "seed", (int64_t)j->c->seed);
-    cli_json_number(w, "seconds", j->seconds);
-    cli_json_text(w, "out", j->out);
-    cli_json_text(w, "sheet", j->sheet);
+    cli_json_put(w, INTEGER("size", j->side), INTEGER("seed", j->c->seed),
+                 NUMBER("seconds", j->seconds), TEXT("out", j->out), TEXT("sheet", j->sheet));
     cli_json_end(j->c, w);
 }
 
@@ -145,8 +141,8 @@ static void report_folder(job *j, const int64_t n[SPLITS], int64_t drawn) {
             (long long)j->side, (unsigned long long)j->c->seed, (long long)drawn);
     cli_json w;
     report_begin(j, &w);
-    for (int k = 0; k < SPLITS; k++) cli_json_integer(&w, split_names[k], n[k]);
-    cli_json_integer(&w, "drawn", drawn);
+    for (int k = 0; k < SPLITS; k++) cli_json_put(&w, INTEGER(split_names[k], n[k]));
+    cli_json_put(&w, INTEGER("drawn", drawn));
     report_end(j, &w);
 }
 
@@ -228,7 +224,7 @@ static void report_array(job *j) {
             (unsigned long long)j->c->seed);
     cli_json w;
     report_begin(j, &w);
-    cli_json_text(&w, "split", split_names[j->split]);
+    cli_json_put(&w, TEXT("split", split_names[j->split]));
     report_end(j, &w);
 }
 
@@ -395,14 +391,9 @@ static int run(cli *c) {
                 (long long)mnp_data_functions(data), (long long)mnp_data_points(data),
                 mnp_data_name(data), (unsigned long long)c->seed);
     if (code == 0) {
-        cli_json j;
-        cli_json_begin(c, &j);
-        cli_json_text(&j, "data", mnp_data_name(data));
-        cli_json_integer(&j, "functions", mnp_data_functions(data));
-        cli_json_integer(&j, "points", mnp_data_points(data));
-        cli_json_integer(&j, "seed", (int64_t)c->seed);
-        cli_json_text(&j, "out", out);
-        cli_json_end(c, &j);
+        cli_json_all(
+            c, TEXT("data", mnp_data_name(data)), INTEGER("functions", mnp_data_functions(data)),
+            INTEGER("points", mnp_data_points(data)), INTEGER("seed", c->seed), TEXT("out", out));
     }
     mnp_data_destroy(data);
     return code;

@@ -56,14 +56,13 @@ static int save(cli *c, const mnp_model *m) {
 static void put_json(cli *c, const mnp_model *m) {
     cli_json j;
     cli_json_begin(c, &j);
-    cli_json_text(&j, "model", c->args[0]);
-    cli_json_integer(&j, "parameters", mnp_model_parameters(m));
-    cli_json_text(&j, "options", mnp_model_options(m));
+    cli_json_put(&j, TEXT("model", c->args[0]), INTEGER("parameters", mnp_model_parameters(m)),
+                 TEXT("options", mnp_model_options(m)));
     const char *key;
     json_key(&j.w, "notes");
     json_object_begin(&j.w);
     for (int k = 0; (key = mnp_model_note_key(m, k)); k++)
-        cli_json_text(&j, key, mnp_model_note(m, key));
+        cli_json_put(&j, TEXT(key, mnp_model_note(m, key)));
     json_object_end(&j.w);
     cli_json_end(c, &j);
 }
@@ -71,11 +70,7 @@ static void put_json(cli *c, const mnp_model *m) {
 /* The file of a trained agent is no model: who it is and what it is for. */
 static int say_agent(cli *c, const char *agent) {
     cli_say(c, "%s: a trained agent, %s; mnp bandit %s plays it", c->args[0], agent, c->args[0]);
-    cli_json j;
-    cli_json_begin(c, &j);
-    cli_json_text(&j, "model", c->args[0]);
-    cli_json_text(&j, "agent", agent);
-    cli_json_end(c, &j);
+    cli_json_all(c, TEXT("model", c->args[0]), TEXT("agent", agent));
     return 0;
 }
 

@@ -239,11 +239,7 @@ static int run(cli *c) {
     mnp_plot_destroy(picture);
     if (code != 0) return code;
     cli_say(c, "%s, seed %llu", out, (unsigned long long)c->seed);
-    cli_json j;
-    cli_json_begin(c, &j);
-    cli_json_text(&j, "out", out);
-    cli_json_integer(&j, "seed", (int64_t)c->seed);
-    cli_json_end(c, &j);
+    cli_json_all(c, TEXT("out", out), INTEGER("seed", c->seed));
     return 0;
 }
 

@@ -89,14 +89,9 @@ static void report(cli *c, const question *q, int64_t samples) {
     cli_note(c, "%s: %lld points given %lld, %lld samples, seed %llu", out ? out : "stdout",
              (long long)q->targets.n, (long long)q->context.n, (long long)samples,
              (unsigned long long)c->seed);
-    cli_json j;
-    cli_json_begin(c, &j);
-    cli_json_integer(&j, "points", q->targets.n);
-    cli_json_text(&j, "out", out);
-    cli_json_integer(&j, "context", q->context.n);
-    cli_json_integer(&j, "samples", samples);
-    cli_json_integer(&j, "seed", (int64_t)c->seed);
-    cli_json_end(c, &j);
+    cli_json_all(c, INTEGER("points", q->targets.n), TEXT("out", out),
+                 INTEGER("context", q->context.n), INTEGER("samples", samples),
+                 INTEGER("seed", c->seed));
 }
 
 /* ---- maps ------------------------------------------------------------------------------------ */
@@ -118,17 +113,10 @@ static void report_map(cli *c, const question *q, const map *m, double seconds) 
              out ? out : "stdout", (long long)m->at.rows, (long long)m->at.cols,
              (long long)q->context.n, m->honoured ? ", honoured" : "", (long long)m->samples,
              seconds, (unsigned long long)c->seed);
-    cli_json j;
-    cli_json_begin(c, &j);
-    cli_json_integer(&j, "rows", m->at.rows);
-    cli_json_integer(&j, "cols", m->at.cols);
-    cli_json_text(&j, "out", out);
-    cli_json_integer(&j, "context", q->context.n);
-    cli_json_integer(&j, "samples", m->samples);
-    cli_json_integer(&j, "seed", (int64_t)c->seed);
-    cli_json_integer(&j, "honoured", m->honoured);
-    cli_json_number(&j, "seconds", seconds);
-    cli_json_end(c, &j);
+    cli_json_all(c, INTEGER("rows", m->at.rows), INTEGER("cols", m->at.cols), TEXT("out", out),
+                 INTEGER("context", q->context.n), INTEGER("samples", m->samples),
+                 INTEGER("seed", c->seed), INTEGER("honoured", m->honoured),
+                 NUMBER("seconds", seconds));
 }
 
 static int predict_map(cli *c, question *q, const char *grid, int64_t samples) {

@@ -54,15 +54,8 @@ static void report(cli *c, const question *q, int64_t count, mnp_base base) {
     cli_note(c, "%s: %lld functions at %lld places given %lld points, base %s, seed %llu",
              out ? out : "stdout", (long long)count, (long long)q->targets.n,
              (long long)q->context.n, name, (unsigned long long)c->seed);
-    cli_json j;
-    cli_json_begin(c, &j);
-    cli_json_integer(&j, "functions", count);
-    cli_json_integer(&j, "points", q->targets.n);
-    cli_json_text(&j, "out", out);
-    cli_json_integer(&j, "context", q->context.n);
-    cli_json_text(&j, "base", name);
-    cli_json_integer(&j, "seed", (int64_t)c->seed);
-    cli_json_end(c, &j);
+    cli_json_all(c, INTEGER("functions", count), INTEGER("points", q->targets.n), TEXT("out", out),
+                 INTEGER("context", q->context.n), TEXT("base", name), INTEGER("seed", c->seed));
 }
 
 static int run(cli *c) {

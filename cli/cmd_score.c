@@ -17,17 +17,10 @@ static void report(cli *c, const question *q, int64_t samples, double bound, dou
             bound, bound / n);
     if (!exact)
         cli_say(c, "  prior sampling             %12.4f   per point %10.4f", prior, prior / n);
-    cli_json j;
-    cli_json_begin(c, &j);
-    cli_json_number(&j, "loglik", bound / n);
-    cli_json_number(&j, "loglik_prior_sampling", prior / n);
-    cli_json_number(&j, "total", bound);
-    cli_json_number(&j, "total_prior_sampling", prior);
-    cli_json_integer(&j, "points", q->targets.n);
-    cli_json_integer(&j, "context", q->context.n);
-    cli_json_integer(&j, "samples", samples);
-    cli_json_integer(&j, "seed", (int64_t)c->seed);
-    cli_json_end(c, &j);
+    cli_json_all(c, NUMBER("loglik", bound / n), NUMBER("loglik_prior_sampling", prior / n),
+                 NUMBER("total", bound), NUMBER("total_prior_sampling", prior),
+                 INTEGER("points", q->targets.n), INTEGER("context", q->context.n),
+                 INTEGER("samples", samples), INTEGER("seed", c->seed));
 }
 
 static int score(cli *c, question *q, int64_t samples) {

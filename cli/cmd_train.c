@@ -127,13 +127,10 @@ static void say_result(cli *c, const training *t) {
 
 static void write_result(cli_json *j, const training *t) {
     mnp_train_report r = training_report(t);
-    cli_json_integer(j, "steps", r.step);
-    cli_json_number(j, "seconds", cli_now() - t->started);
-    cli_json_number(j, "loss", r.loss);
-    cli_json_number(j, "best_valid", r.best_valid);
-    cli_json_integer(j, "best_step", r.best_step);
-    cli_json_integer(j, "seed", (int64_t)t->seed);
-    cli_json_text(j, "out", t->files.best);
+    cli_json_put(j, INTEGER("steps", r.step), NUMBER("seconds", cli_now() - t->started),
+                 NUMBER("loss", r.loss), NUMBER("best_valid", r.best_valid),
+                 INTEGER("best_step", r.best_step), INTEGER("seed", t->seed),
+                 TEXT("out", t->files.best));
 }
 
 static int start(cli *c, training *t, const char *out) {

@@ -108,22 +108,18 @@ void cli_json_begin(cli *c, cli_json *j) {
     json_object_begin(&j->w);
 }
 
-void cli_json_number(cli_json *j, const char *key, double value) {
-    json_key(&j->w, key);
-    json_put_number(&j->w, value);
-}
-
-void cli_json_integer(cli_json *j, const char *key, int64_t value) {
-    json_key(&j->w, key);
-    json_put_integer(&j->w, value);
-}
-
-void cli_json_text(cli_json *j, const char *key, const char *value) {
-    json_key(&j->w, key);
-    if (value)
-        json_put_string(&j->w, value);
-    else
-        json_put_null(&j->w);
+void cli_json_members(cli_json *j, const cli_member *members, size_t count) {
+    for (const cli_member *m = members; m < members + count; m++) {
+        json_key(&j->w, m->key);
+        if (m->kind == MEMBER_NUMBER)
+            json_put_number(&j->w, m->number);
+        else if (m->kind == MEMBER_INTEGER)
+            json_put_integer(&j->w, m->integer);
+        else if (m->text)
+            json_put_string(&j->w, m->text);
+        else
+            json_put_null(&j->w);
+    }
 }
 
 void cli_json_end(cli *c, cli_json *j) {
@@ -132,6 +128,13 @@ void cli_json_end(cli *c, cli_json *j) {
     if (c->json && j->text.status == MNP_OK) printf("%s\n", buf_str(&j->text));
     outputs_flush(c->outputs);
     buf_free(&j->text);
+}
+
+void cli_json_object(cli *c, const cli_member *members, size_t count) {
+    cli_json j;
+    cli_json_begin(c, &j);
+    cli_json_members(&j, members, count);
+    cli_json_end(c, &j);
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */

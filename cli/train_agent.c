@@ -40,15 +40,9 @@ static int refuse_flags(cli *c, const char *agent) {
 static void report(cli *c, const watching *w, const char *agent, const char *out, double seconds) {
     cli_say(c, "%s: agent %s, loss %.4f, seed %llu, %.1f s", out, agent, w->loss,
             (unsigned long long)c->seed, seconds);
-    cli_json j;
-    cli_json_begin(c, &j);
-    cli_json_text(&j, "agent", agent);
-    cli_json_integer(&j, "steps", w->bar.total);
-    cli_json_number(&j, "seconds", seconds);
-    cli_json_number(&j, "loss", w->loss);
-    cli_json_integer(&j, "seed", (int64_t)c->seed);
-    cli_json_text(&j, "out", out);
-    cli_json_end(c, &j);
+    cli_json_all(c, TEXT("agent", agent), INTEGER("steps", w->bar.total),
+                 NUMBER("seconds", seconds), NUMBER("loss", w->loss), INTEGER("seed", c->seed),
+                 TEXT("out", out));
 }
 
 enum { USUAL_STEPS = 3000 }; /* as the tables of options have it */

@@ -72,9 +72,9 @@ void fields_put(cli_json *j, const field *f, size_t count, const void *from) {
     for (size_t k = 0; k < count; k++) {
         const void *at = (const char *)from + f[k].offset;
         if (f[k].whole)
-            cli_json_integer(j, f[k].name, *(const int64_t *)at);
+            cli_json_put(j, INTEGER(f[k].name, *(const int64_t *)at));
         else
-            cli_json_number(j, f[k].name, *(const double *)at);
+            cli_json_put(j, NUMBER(f[k].name, *(const double *)at));
     }
 }
 
@@ -114,7 +114,7 @@ static int write_cell(const study *s, const cell *c) {
     cli_json j;
     snprintf(path, sizeof path, "%s.json", c->stem);
     cli_json_begin(s->c, &j);
-    cli_json_text(&j, "key", c->key);
+    cli_json_put(&j, TEXT("key", c->key));
     s->def->put(&j, s, c);
     json_object_end(&j.w);
     buf_text(&j.text, "\n");

@@ -397,10 +397,8 @@ void curve_put(cli_json *j, const curve *c) {
     list_begin(j, "by_context");
     for (int k = 0; k < c->bins; k++) {
         json_object_begin(&j->w);
-        cli_json_integer(j, "lo", c->lo[k]);
-        cli_json_integer(j, "hi", c->hi[k]);
-        cli_json_number(j, "loglik", c->loglik[k]);
-        cli_json_number(j, "se", c->se[k]);
+        cli_json_put(j, INTEGER("lo", c->lo[k]), INTEGER("hi", c->hi[k]),
+                     NUMBER("loglik", c->loglik[k]), NUMBER("se", c->se[k]));
         json_object_end(&j->w);
     }
     json_array_end(&j->w);
@@ -410,8 +408,7 @@ void times_put(cli_json *j, const run_result *r) {
     list_begin(j, "conditioning");
     for (int k = 0; k < r->n_times; k++) {
         json_object_begin(&j->w);
-        cli_json_number(j, "m", r->times_m[k]);
-        cli_json_number(j, "seconds", r->times[k]);
+        cli_json_put(j, NUMBER("m", r->times_m[k]), NUMBER("seconds", r->times[k]));
         json_object_end(&j->w);
     }
     json_array_end(&j->w);
@@ -420,16 +417,13 @@ void times_put(cli_json *j, const run_result *r) {
 void run_put(cli_json *j, const study *s, const void *cell) {
     const run *t = cell;
     (void)s;
-    cli_json_text(j, "model", t->model);
-    cli_json_text(j, "data", t->data);
-    cli_json_integer(j, "seed", (int64_t)t->seed);
+    cli_json_put(j, TEXT("model", t->model), TEXT("data", t->data), INTEGER("seed", t->seed));
     fields_put(j, fields, FIELDS, &t->r);
     list_begin(j, "scores");
     for (int p = 0; p < PROTOCOLS; p++)
         for (int k = 0; k < t->n_samples; k++) {
             json_object_begin(&j->w);
-            cli_json_text(j, "protocol", protocol_name(p));
-            cli_json_integer(j, "samples", t->samples[k]);
+            cli_json_put(j, TEXT("protocol", protocol_name(p)), INTEGER("samples", t->samples[k]));
             fields_put(j, score_fields, SCORE_FIELDS, &t->r.scores[p][k]);
             if (k == 0) curve_put(j, &t->r.curves[p]);
             json_object_end(&j->w);
@@ -504,9 +498,7 @@ int runs_average(const runs *s, int first, int protocol, int sample, double *mea
 
 void runs_json(cli_json *j, const runs *s) {
     const run *t = run_at(&s->s, 0);
-    cli_json_text(j, "preset", t->preset);
-    cli_json_integer(j, "seed", (int64_t)s->s.c->seed);
-    cli_json_integer(j, "seeds", s->seeds);
-    cli_json_integer(j, "functions", t->functions);
-    cli_json_integer(j, "train_functions", t->train_functions);
+    cli_json_put(j, TEXT("preset", t->preset), INTEGER("seed", s->s.c->seed),
+                 INTEGER("seeds", s->seeds), INTEGER("functions", t->functions),
+                 INTEGER("train_functions", t->train_functions));
 }

@@ -43,12 +43,11 @@ static mnp_status write_markdown(const study *s) {
 }
 
 static void put_json(cli_json *j, const study *s) {
-    cli_json_text(j, "study", s->def->name);
-    cli_json_text(j, "version", mnp_version());
+    cli_json_put(j, TEXT("study", s->def->name), TEXT("version", mnp_version()));
     json_key(&j->w, "quick");
     json_put_bool(&j->w, s->quick);
     s->def->json(j, s);
-    cli_json_text(j, "out", s->dir);
+    cli_json_put(j, TEXT("out", s->dir));
 }
 
 /* STUDY.json; with --json the same on one line of stdout. */

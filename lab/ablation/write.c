@@ -188,27 +188,20 @@ void ablation_markdown(buf *b, const study *s) {
 
 static void put_row(cli_json *j, const row *r) {
     json_object_begin(&j->w);
-    cli_json_text(j, "variant", r->label);
-    cli_json_text(j, "model", r->t->model);
-    cli_json_text(j, "data", r->t->data);
-    cli_json_text(j, "options", r->t->model_options);
-    cli_json_text(j, "state", r->runs ? "done" : "failed");
-    cli_json_integer(j, "parameters", r->mean.parameters);
-    cli_json_integer(j, "steps", r->mean.steps);
-    cli_json_number(j, "loglik", r->runs ? r->mean.scores[MNP_STRICT][USUAL].loglik : NAN);
-    cli_json_number(j, "se", r->se);
-    cli_json_number(j, "gap", r->mean.gap);
-    cli_json_number(j, "gap_se", r->mean.gap_se);
-    cli_json_number(j, "step_seconds", r->mean.step_seconds);
-    cli_json_number(j, "memory", r->mean.memory);
-    cli_json_number(j, "seconds", r->mean.seconds);
+    cli_json_put(j, TEXT("variant", r->label), TEXT("model", r->t->model), TEXT("data", r->t->data),
+                 TEXT("options", r->t->model_options), TEXT("state", r->runs ? "done" : "failed"),
+                 INTEGER("parameters", r->mean.parameters), INTEGER("steps", r->mean.steps),
+                 NUMBER("loglik", r->runs ? r->mean.scores[MNP_STRICT][USUAL].loglik : NAN),
+                 NUMBER("se", r->se), NUMBER("gap", r->mean.gap), NUMBER("gap_se", r->mean.gap_se),
+                 NUMBER("step_seconds", r->mean.step_seconds), NUMBER("memory", r->mean.memory),
+                 NUMBER("seconds", r->mean.seconds));
     list_begin(j, "scores");
     for (int p = 0; p < PROTOCOLS && r->runs; p++)
         for (int k = 0; k < r->t->n_samples; k++) {
             json_object_begin(&j->w);
-            cli_json_text(j, "protocol", protocol_name(p));
-            cli_json_integer(j, "samples", r->t->samples[k]);
-            cli_json_number(j, "loglik", r->mean.scores[p][k].loglik);
+            cli_json_put(j, TEXT("protocol", protocol_name(p)),
+                         INTEGER("samples", r->t->samples[k]),
+                         NUMBER("loglik", r->mean.scores[p][k].loglik));
             json_object_end(&j->w);
         }
     json_array_end(&j->w);
@@ -220,11 +213,9 @@ void ablation_json(cli_json *j, const study *s) {
     rows all = rows_of(s);
     double slope, start, off = fit_steps(&all, &start, &slope);
     runs_json(j, (const runs *)s);
-    cli_json_text(j, "train", run_at(s, 0)->train_options);
-    cli_json_text(j, "settings", buf_str(&s->c->settings));
-    cli_json_number(j, "step_seconds_fixed", start);
-    cli_json_number(j, "step_seconds_per_T", slope);
-    cli_json_number(j, "step_seconds_misfit", off);
+    cli_json_put(j, TEXT("train", run_at(s, 0)->train_options),
+                 TEXT("settings", buf_str(&s->c->settings)), NUMBER("step_seconds_fixed", start),
+                 NUMBER("step_seconds_per_T", slope), NUMBER("step_seconds_misfit", off));
     list_begin(j, "cells");
     for (int v = 0; v < all.count; v++) put_row(j, &all.at[v]);
     json_array_end(&j->w);

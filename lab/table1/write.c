@@ -175,14 +175,10 @@ static void put_runs(cli_json *j, const runs *s, const entry *e) {
         if (t->head.state != CELL_DONE) continue;
         const run_score *v = &t->r.scores[e->protocol][0];
         json_object_begin(&j->w);
-        cli_json_integer(j, "seed", (int64_t)t->seed);
-        cli_json_number(j, "loglik", v->loglik);
-        cli_json_number(j, "se", v->se);
-        cli_json_number(j, "elbo", v->elbo);
-        cli_json_integer(j, "steps", t->r.steps);
-        cli_json_integer(j, "best_step", t->r.best_step);
-        cli_json_number(j, "seconds", t->r.seconds);
-        if (*t->trained) cli_json_text(j, "trained", t->trained);
+        cli_json_put(j, INTEGER("seed", t->seed), NUMBER("loglik", v->loglik), NUMBER("se", v->se),
+                     NUMBER("elbo", v->elbo), INTEGER("steps", t->r.steps),
+                     INTEGER("best_step", t->r.best_step), NUMBER("seconds", t->r.seconds));
+        if (*t->trained) cli_json_put(j, TEXT("trained", t->trained));
         json_object_end(&j->w);
     }
     json_array_end(&j->w);
@@ -190,24 +186,16 @@ static void put_runs(cli_json *j, const runs *s, const entry *e) {
 
 static void put_entry(cli_json *j, const runs *s, const entry *e) {
     json_object_begin(&j->w);
-    cli_json_text(j, "model", e->model);
-    cli_json_text(j, "data", e->data);
-    cli_json_text(j, "protocol", protocol_name(e->protocol));
-    cli_json_number(j, "loglik", e->loglik);
-    cli_json_number(j, "se", e->se);
-    cli_json_text(j, "se_over", e->count > 1 ? "seeds" : "functions");
-    cli_json_text(j, "state", cell_state_name(e->t->head.state));
-    cli_json_number(j, "oracle", e->top);
-    cli_json_text(j, "oracle_is", isfinite(e->top) ? e->top_what : NULL);
-    cli_json_number(j, "gap", e->gap);
-    cli_json_number(j, "paper", e->paper);
-    cli_json_number(j, "paper_se", e->paper_se);
-    cli_json_text(j, "paper_protocol", isfinite(e->paper) ? "authors" : NULL);
-    cli_json_text(j, "note_data", paper_data_note(e->data));
-    cli_json_text(j, "note_model", paper_model_note(e->model));
-    cli_json_integer(j, "steps", e->t->r.steps);
-    cli_json_integer(j, "parameters", e->t->r.parameters);
-    cli_json_text(j, "train", e->t->train_options);
+    cli_json_put(j, TEXT("model", e->model), TEXT("data", e->data),
+                 TEXT("protocol", protocol_name(e->protocol)), NUMBER("loglik", e->loglik),
+                 NUMBER("se", e->se), TEXT("se_over", e->count > 1 ? "seeds" : "functions"),
+                 TEXT("state", cell_state_name(e->t->head.state)), NUMBER("oracle", e->top),
+                 TEXT("oracle_is", isfinite(e->top) ? e->top_what : NULL), NUMBER("gap", e->gap),
+                 NUMBER("paper", e->paper), NUMBER("paper_se", e->paper_se),
+                 TEXT("paper_protocol", isfinite(e->paper) ? "authors" : NULL),
+                 TEXT("note_data", paper_data_note(e->data)),
+                 TEXT("note_model", paper_model_note(e->model)), INTEGER("steps", e->t->r.steps),
+                 INTEGER("parameters", e->t->r.parameters), TEXT("train", e->t->train_options));
     curve c = table1_curve(s, e->m, e->d, e->protocol);
     curve_put(j, &c);
     put_runs(j, s, e);
@@ -217,8 +205,8 @@ static void put_entry(cli_json *j, const runs *s, const entry *e) {
 void table1_json(cli_json *j, const study *of) {
     const runs *s = (const runs *)of;
     runs_json(j, s);
-    cli_json_integer(j, "samples", run_at(of, 0)->samples[0]);
-    cli_json_text(j, "settings", buf_str(&of->c->settings));
+    cli_json_put(j, INTEGER("samples", run_at(of, 0)->samples[0]),
+                 TEXT("settings", buf_str(&of->c->settings)));
     list_begin(j, "cells");
     for (int d = 0; d < s->data.count; d++)
         for (int m = 0; m < s->models.count; m++)

@@ -24,13 +24,13 @@ void table2_put_scores(cli_json *j, const mnp_bandit_scores *v) {
 
 void table2_put(cli_json *j, const study *s, const void *cell) {
     const table2_cell *c = cell;
-    cli_json_text(j, "agent", c->head.label);
-    cli_json_number(j, "delta", ((const table2 *)s)->delta[c->delta]);
+    cli_json_put(j, TEXT("agent", c->head.label),
+                 NUMBER("delta", ((const table2 *)s)->delta[c->delta]));
     table2_put_scores(j, &c->scores);
     numbers_put(j, "step", c->step, c->n_curve);
     numbers_put(j, "regret", c->regret, c->n_curve);
     numbers_put(j, "sd", c->sd, c->n_curve);
-    cli_json_text(j, "decisions", c->decisions);
+    cli_json_put(j, TEXT("decisions", c->decisions));
 }
 
 bool table2_get(const json_value *root, const study *s, void *cell) {

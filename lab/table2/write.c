@@ -150,30 +150,26 @@ void table2_markdown(buf *b, const study *of) {
 
 static void put_cell(cli_json *j, const table2 *s, const table2_cell *c) {
     json_object_begin(&j->w);
-    cli_json_text(j, "agent", c->head.label);
-    cli_json_number(j, "delta", s->delta[c->delta]);
-    cli_json_integer(j, "steps", s->steps[c->horizon]);
-    cli_json_integer(j, "trials", s->trials[c->horizon]);
-    cli_json_text(j, "state", cell_state_name(c->head.state));
+    cli_json_put(j, TEXT("agent", c->head.label), NUMBER("delta", s->delta[c->delta]),
+                 INTEGER("steps", s->steps[c->horizon]), INTEGER("trials", s->trials[c->horizon]),
+                 TEXT("state", cell_state_name(c->head.state)));
     if (c->head.state == CELL_DONE) table2_put_scores(j, &c->scores);
-    cli_json_text(j, "model", s->file[c->row]);
+    cli_json_put(j, TEXT("model", s->file[c->row]));
     json_object_end(&j->w);
 }
 
 static void put_quoted(cli_json *j, const table2_quote *q, double delta, int at) {
     json_object_begin(&j->w);
-    cli_json_text(j, "agent", q->label);
-    cli_json_number(j, "delta", delta);
-    cli_json_number(j, "cumulative", q->cumulative[at]);
-    cli_json_number(j, "cumulative_sd", q->cumulative_sd[at]);
-    cli_json_number(j, "simple", q->simple[at]);
-    cli_json_number(j, "simple_sd", q->simple_sd[at]);
+    cli_json_put(j, TEXT("agent", q->label), NUMBER("delta", delta),
+                 NUMBER("cumulative", q->cumulative[at]),
+                 NUMBER("cumulative_sd", q->cumulative_sd[at]), NUMBER("simple", q->simple[at]),
+                 NUMBER("simple_sd", q->simple_sd[at]));
     json_object_end(&j->w);
 }
 
 void table2_json(cli_json *j, const study *of) {
     const table2 *s = (const table2 *)of;
-    cli_json_integer(j, "seed", (int64_t)of->c->seed);
+    cli_json_put(j, INTEGER("seed", of->c->seed));
     list_begin(j, "cells");
     for (int k = 0; k < of->count; k++)
         put_cell(j, s, (const table2_cell *)(const void *)study_cell(of, k));

@@ -53,7 +53,7 @@ void table3_put(cli_json *j, const study *s, const void *cell) {
         v[2 * k] = c->loglik[k / TABLE3_LAWS][k % TABLE3_LAWS];
         v[2 * k + 1] = c->se[k / TABLE3_LAWS][k % TABLE3_LAWS];
     }
-    cli_json_number(j, "seconds", c->head.seconds);
+    cli_json_put(j, NUMBER("seconds", c->head.seconds));
     numbers_put(j, "loglik_se", v, NUMBERS);
 }
 

@@ -171,15 +171,12 @@ void table3_markdown(buf *b, const study *s) {
 
 static void put_cell(cli_json *j, const table3 *t, const table3_cell *c, int scoring, int law) {
     json_object_begin(&j->w);
-    cli_json_integer(j, "size", t->size[c->size].side);
-    cli_json_text(j, "model", table3_models[c->model]);
-    cli_json_text(j, "context", table3_contexts[c->context].name);
-    cli_json_text(j, "scoring", table3_scorings[scoring]);
-    cli_json_text(j, "density", table3_laws[law]);
-    cli_json_number(j, "loglik", c->loglik[scoring][law]);
-    cli_json_number(j, "se", c->se[scoring][law]);
+    cli_json_put(j, INTEGER("size", t->size[c->size].side), TEXT("model", table3_models[c->model]),
+                 TEXT("context", table3_contexts[c->context].name),
+                 TEXT("scoring", table3_scorings[scoring]), TEXT("density", table3_laws[law]),
+                 NUMBER("loglik", c->loglik[scoring][law]), NUMBER("se", c->se[scoring][law]));
     bool quoted = c->model < PAPER_ROWS && scoring == TABLE3_NOISY && law == TABLE3_JOINT;
-    cli_json_number(j, "paper", quoted ? paper[c->model].score[c->context] : NAN);
+    cli_json_put(j, NUMBER("paper", quoted ? paper[c->model].score[c->context] : NAN));
     json_object_end(&j->w);
 }
 
@@ -189,13 +186,12 @@ static void put_behaviour_json(cli_json *j, const table3 *t) {
         int m = row / TABLE3_UNIFORM, k = row % TABLE3_UNIFORM, drawn = m - TABLE3_MODELS;
         const table3_behaviour *v = drawn < 0 ? &t->behaviour[m][k] : &t->as_drawn[drawn][k];
         json_object_begin(&j->w);
-        cli_json_text(j, "model", table3_models[drawn < 0 ? m : drawn]);
+        cli_json_put(j, TEXT("model", table3_models[drawn < 0 ? m : drawn]));
         json_key(&j->w, "as_drawn");
         json_put_bool(&j->w, drawn >= 0);
-        cli_json_integer(j, "wells", table3_contexts[k].wells);
-        cli_json_number(j, "sd", v->sd / v->pixels);
-        cli_json_number(j, "within_noise", v->kept[0] / v->wells);
-        cli_json_number(j, "within_two_noise", v->kept[1] / v->wells);
+        cli_json_put(j, INTEGER("wells", table3_contexts[k].wells), NUMBER("sd", v->sd / v->pixels),
+                     NUMBER("within_noise", v->kept[0] / v->wells),
+                     NUMBER("within_two_noise", v->kept[1] / v->wells));
         list_begin(j, "sd_by_distance");
         for (int b = 0; b < TABLE3_BINS; b++)
             json_put_number(&j->w, v->bin_sd[b] / v->bin_pixels[b]);
@@ -207,9 +203,8 @@ static void put_behaviour_json(cli_json *j, const table3 *t) {
 
 void table3_json(cli_json *j, const study *of) {
     const table3 *t = (const table3 *)of;
-    cli_json_integer(j, "seed", (int64_t)of->c->seed);
-    cli_json_integer(j, "functions", t->functions);
-    cli_json_integer(j, "samples", t->samples);
+    cli_json_put(j, INTEGER("seed", of->c->seed), INTEGER("functions", t->functions),
+                 INTEGER("samples", t->samples));
     list_begin(j, "cells");
     for (int k = 0; k < of->count; k++)
         for (int s = 0; s < TABLE3_SCORINGS; s++)

@@ -1,6 +1,4 @@
-/* evaluate.c: scores of kriging on images. Where the wells are scattered, every image has its own
- * weights and images are shared by the workers; where they are a region, the weights are made once.
- */
+/* evaluate.c: scores of kriging on images. */
 #include <math.h>
 #include <string.h>
 
@@ -30,52 +28,7 @@ void krige_wells(const krige *k, const krige_eval_opts *o, int64_t i, int32_t *o
                          2 * (double)(p % k->cols) / (double)(k->cols - 1) - 1);
 }
 
-typedef struct run_state {
-    env *e;
-    const krige *k;
-    const krige_eval_opts *o;
-    const float *const *image;
-    krige_plan *shared[KRIGE_LAWS]; /* of a region */
-    int64_t first;
-    double *score;    /* (count, KRIGE_TARGETS, KRIGE_LAWS) */
-    char *memory;     /* (threads, each) */
-    size_t each;      /* bytes */
-    mnp_status *fail; /* (count) */
-} run_state;
-
-static size_t scratch_bytes(int64_t n) {
-    return (size_t)n * (3 * sizeof(double) + sizeof(float) + sizeof(int32_t) + 1);
-}
-
-static void score_image(void *arg, int64_t task, int worker) {
-    run_state *r = arg;
-    int64_t i = r->first + task, n = r->k->rows * r->k->cols;
-    double *work = (double *)(void *)(r->memory + (size_t)worker * r->each);
-    float *target = (float *)(work + 3 * n);
-    int32_t *order = (int32_t *)(target + n);
-    uint8_t *well = (uint8_t *)(order + n);
-    env e = *r->e; /* a worker's own */
-    for (int law = 0; law < KRIGE_LAWS; law++) {
-        krige_plan *plan = r->shared[law], *own = NULL;
-        if (!plan) {
-            krige_wells(r->k, r->o, i, order, well);
-            r->fail[i] = krige_plan_make(&e, 1, r->k, well, (krige_law)law, &own);
-            if (r->fail[i] != MNP_OK) return;
-            plan = own;
-        }
-        for (int kind = 0; kind < KRIGE_TARGETS; kind++) {
-            double noise = kind == KRIGE_NOISY ? r->o->noise : 0;
-            for (int64_t p = 0; p < n; p++) {
-                double eps = noise > 0 ? draws_noise(r->o->seed, (uint32_t)i, (uint32_t)p) : 0;
-                target[p] = (float)((double)r->image[i][p] + noise * eps);
-            }
-            r->score[(i * KRIGE_TARGETS + kind) * KRIGE_LAWS + law] =
-                krige_logp(plan, r->image[i], target, work) / (double)n;
-        }
-        krige_plan_destroy(own);
-    }
-}
-
+/* score (count, KRIGE_TARGETS, KRIGE_LAWS) */
 static void summarise(const double *score, int64_t count, krige_score *out) {
     for (int j = 0; j < KRIGE_TARGETS * KRIGE_LAWS; j++) {
         double sum = 0, squares = 0;
@@ -91,46 +44,66 @@ static void summarise(const double *score, int64_t count, krige_score *out) {
     }
 }
 
-static mnp_status share_plans(run_state *r) {
-    int64_t n = r->k->rows * r->k->cols;
-    uint8_t *well = env_alloc(r->e, (size_t)n, 1, "wells");
-    mnp_status status = well ? MNP_OK : MNP_ENOMEM;
-    if (status == MNP_OK) krige_wells(r->k, r->o, 0, NULL, well);
-    for (int law = 0; law < KRIGE_LAWS && status == MNP_OK; law++)
-        status = krige_plan_make(r->e, r->o->threads, r->k, well, (krige_law)law, &r->shared[law]);
-    env_free(r->e, well);
-    return status;
+/* Plans and memory (n pixels) of one image after the other. */
+typedef struct scorer {
+    env *e;
+    const krige *k;
+    const krige_eval_opts *o;
+    krige_plan *plan[KRIGE_LAWS];
+    double *work;   /* (3 n) */
+    float *target;  /* (n) */
+    int32_t *order; /* (n) */
+    uint8_t *well;  /* (n) */
+} scorer;
+
+static void drop_plans(scorer *r) {
+    for (int law = 0; law < KRIGE_LAWS; law++) krige_plan_destroy(r->plan[law]);
+    r->plan[0] = r->plan[1] = NULL;
 }
 
-static mnp_status score_images(run_state *r, int64_t count) {
-    int64_t batch = 2 * r->o->threads;
-    for (r->first = 0; r->first < count; r->first += batch) {
-        int64_t tasks = r->first + batch < count ? batch : count - r->first;
-        share(r->o->threads, tasks, score_image, r);
-        if (r->o->progress) r->o->progress(r->o->user, r->first + tasks, count);
-        if (env_cancelled(r->e)) return env_fail(r->e, MNP_ECANCELLED, "kriging was cancelled");
-    }
-    for (int64_t i = 0; i < count; i++)
-        if (r->fail[i] != MNP_OK)
-            return env_fail(r->e, r->fail[i], "kriging of image %lld failed", (long long)i);
+/* Scattered wells: every image has its own weights; a region: they are made once. */
+static mnp_status plan_image(scorer *r, int64_t i) {
+    if (i > 0 && r->o->context != KRIGE_UNIFORM) return MNP_OK;
+    drop_plans(r);
+    krige_wells(r->k, r->o, i, r->order, r->well);
+    for (int law = 0; law < KRIGE_LAWS; law++)
+        MNP_TRY(krige_plan_make(r->e, r->o->threads, r->k, r->well, (krige_law)law, &r->plan[law]));
     return MNP_OK;
+}
+
+static void score_image(scorer *r, int64_t i, const float *image, double *score) {
+    int64_t n = r->k->rows * r->k->cols;
+    for (int kind = 0; kind < KRIGE_TARGETS; kind++) {
+        double noise = kind == KRIGE_NOISY ? r->o->noise : 0;
+        for (int64_t p = 0; p < n; p++) {
+            double eps = noise > 0 ? draws_noise(r->o->seed, (uint32_t)i, (uint32_t)p) : 0;
+            r->target[p] = (float)((double)image[p] + noise * eps);
+        }
+        for (int law = 0; law < KRIGE_LAWS; law++)
+            score[kind * KRIGE_LAWS + law] =
+                krige_logp(r->plan[law], image, r->target, r->work) / (double)n;
+    }
 }
 
 mnp_status krige_evaluate(env *e, const krige *k, const float *const *image, int64_t count,
                           const krige_eval_opts *o, krige_score *out) {
     if (count < 1) return env_fail(e, MNP_EINVAL, "there is no image to score");
-    size_t each = (scratch_bytes(k->rows * k->cols) + 63) / 64 * 64;
-    run_state r = {.e = e, .k = k, .o = o, .image = image, .each = each};
-    r.score = env_alloc(e, (size_t)count * KRIGE_TARGETS * KRIGE_LAWS, sizeof *r.score, "scores");
-    r.memory = env_alloc(e, (size_t)o->threads, each, "scores");
-    r.fail = env_alloc(e, (size_t)count, sizeof *r.fail, "scores");
-    mnp_status status = r.score && r.memory && r.fail ? MNP_OK : MNP_ENOMEM;
-    if (status == MNP_OK && o->context != KRIGE_UNIFORM) status = share_plans(&r);
-    if (status == MNP_OK) status = score_images(&r, count);
-    if (status == MNP_OK) summarise(r.score, count, out);
-    for (int law = 0; law < KRIGE_LAWS; law++) krige_plan_destroy(r.shared[law]);
-    env_free(e, r.score);
-    env_free(e, r.memory);
-    env_free(e, r.fail);
+    size_t n = (size_t)(k->rows * k->cols), each = KRIGE_TARGETS * KRIGE_LAWS;
+    double *score = env_alloc(e, (size_t)count * each + 5 * n, sizeof *score, "scores");
+    if (!score) return MNP_ENOMEM;
+    scorer r = {.e = e, .k = k, .o = o, .work = score + (size_t)count * each};
+    r.target = (float *)(r.work + 3 * n);
+    r.order = (int32_t *)(r.target + n);
+    r.well = (uint8_t *)(r.order + n);
+    mnp_status status = MNP_OK;
+    for (int64_t i = 0; i < count && status == MNP_OK; i++) {
+        status = plan_image(&r, i);
+        if (status == MNP_OK) score_image(&r, i, image[i], score + (size_t)i * each);
+        if (o->progress) o->progress(o->user, i + 1, count);
+        if (env_cancelled(e)) status = env_fail(e, MNP_ECANCELLED, "kriging was cancelled");
+    }
+    if (status == MNP_OK) summarise(score, count, out);
+    drop_plans(&r);
+    env_free(e, score);
     return status;
 }

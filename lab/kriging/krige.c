@@ -22,6 +22,7 @@ struct krige_plan {
     env *e;
     const krige *k;
     krige_law law;
+    bool exact;       /* all wells serve all pixels           */
     int64_t n, near;  /* pixels; neighbours of each at most   */
     uint8_t *is_well; /* (n) */
     double *cov;      /* (rows, cols): covariance by rows and columns apart */
@@ -122,13 +123,16 @@ static void solve_weights(const krige_plan *p, int64_t first, int64_t count, con
                 (float)(right[i * wide + j] + right[i * wide + count] * (1 - c1[j]) / ones);
 }
 
-enum { PIXELS_PER_TASK = 64 };
-
+/* SOLVED pixels. Where all wells serve all pixels their factor is there: the first worker's. */
 static void plan_task(void *arg, int64_t task, int worker) {
     krige_plan *p = arg;
+    int64_t first = task * SOLVED, count = first + SOLVED < p->n ? SOLVED : p->n - first;
     double *l = p->work + worker * p->near * (p->near + SOLVED + 1), *right = l + p->near * p->near;
-    int64_t last = (task + 1) * PIXELS_PER_TASK < p->n ? (task + 1) * PIXELS_PER_TASK : p->n;
-    for (int64_t pixel = task * PIXELS_PER_TASK; pixel < last; pixel++) {
+    if (p->exact) {
+        solve_weights(p, first, count, p->work, p->near, right);
+        return;
+    }
+    for (int64_t pixel = first; pixel < first + count; pixel++) {
         int64_t m = find_near(p, pixel, p->at + pixel * p->near);
         bool regular = factor(p, p->at + pixel * p->near, m, l);
         while (!regular && m > 1) /* the nearest ones alone */
@@ -138,19 +142,13 @@ static void plan_task(void *arg, int64_t task, int worker) {
 }
 
 /* All wells serve all pixels: one factor. */
-static mnp_status plan_exact(krige_plan *p, int64_t wells) {
-    double *l = p->work, *right = l + wells * wells;
-    int32_t *all = p->at;
+static bool factor_all(krige_plan *p) {
+    int64_t wells = p->near;
     for (int64_t i = 0, m = 0; i < p->n; i++)
-        if (p->is_well[i]) all[m++] = (int32_t)i;
+        if (p->is_well[i]) p->at[m++] = (int32_t)i;
     for (int64_t i = 1; i < p->n; i++)
-        memcpy(p->at + i * p->near, all, (size_t)wells * sizeof *all);
-    if (!factor(p, all, wells, l))
-        return env_fail(p->e, MNP_ENUMERIC, "the covariance of %lld measurements is singular",
-                        (long long)wells);
-    for (int64_t i = 0; i < p->n; i += SOLVED)
-        solve_weights(p, i, i + SOLVED < p->n ? SOLVED : p->n - i, l, wells, right);
-    return MNP_OK;
+        memcpy(p->at + i * wells, p->at, (size_t)wells * sizeof *p->at);
+    return factor(p, p->at, wells, p->work);
 }
 
 /* ---- plans ----------------------------------------------------------------------------------- */
@@ -172,65 +170,46 @@ static void make_path(krige_plan *p) {
     for (int64_t i = 0; i < p->n; i++) p->rank[p->order[i]] = (int32_t)i;
 }
 
-static mnp_status plan_memory(krige_plan *p, size_t threads) {
-    size_t n = (size_t)p->n, near = (size_t)p->near;
-    env *e = p->e;
-    p->is_well = env_alloc(e, n, 1, "a kriging plan");
-    p->cov = env_alloc(e, n, sizeof *p->cov, "a kriging plan");
-    p->order = env_alloc(e, 3 * n, sizeof *p->order, "a kriging plan");
-    p->at = env_alloc(e, n * near, sizeof *p->at, "a kriging plan");
-    p->weight = env_alloc(e, n * near, sizeof *p->weight, "a kriging plan");
-    p->sd = env_alloc(e, n, sizeof *p->sd, "a kriging plan");
-    p->work = env_alloc(e, threads * near * (near + SOLVED + 1), sizeof *p->work, "a kriging plan");
-    if (!p->is_well || !p->cov || !p->order || !p->at || !p->weight || !p->sd || !p->work)
-        return MNP_ENOMEM;
-    p->rank = p->order + n;
-    p->count = p->rank + n;
-    return MNP_OK;
-}
-
 mnp_status krige_plan_make(env *e, int threads, const krige *k, const uint8_t *well, krige_law law,
                            krige_plan **out) {
     *out = NULL;
-    int64_t n = k->rows * k->cols, wells = 0;
-    for (int64_t i = 0; i < n; i++) wells += well[i] != 0;
+    size_t n = (size_t)(k->rows * k->cols), wells = 0;
+    for (size_t i = 0; i < n; i++) wells += well[i] != 0;
     if (wells < 1) return env_fail(e, MNP_EINVAL, "kriging needs at least one measurement");
-    krige_plan *p = env_alloc(e, 1, sizeof *p, "a kriging plan");
-    if (!p) return MNP_ENOMEM;
     bool exact = law == KRIGE_PIXELS && wells <= KRIGE_EXACT;
-    *p = (krige_plan){.e = e, .k = k, .law = law, .n = n, .near = exact ? wells : KRIGE_NEAR};
-    mnp_status status = plan_memory(p, (size_t)threads);
-    if (status != MNP_OK) {
-        krige_plan_destroy(p);
-        return status;
-    }
-    for (int64_t i = 0; i < n; i++) {
+    size_t near = exact ? wells : KRIGE_NEAR;
+    size_t work = (size_t)threads * near * (near + SOLVED + 1);
+    krige_plan *p = env_alloc(e, 1, sizeof *p + 8 * (2 * n + work) + 4 * (3 * n + 2 * n * near) + n,
+                              "a kriging plan");
+    if (!p) return MNP_ENOMEM;
+    *p = (krige_plan){.e = e, .k = k, .law = law, .exact = exact};
+    p->n = (int64_t)n, p->near = (int64_t)near;
+    p->cov = (double *)(p + 1);
+    p->sd = p->cov + n;
+    p->work = p->sd + n;
+    p->order = (int32_t *)(p->work + work);
+    p->rank = p->order + n;
+    p->count = p->rank + n;
+    p->at = p->count + n;
+    p->weight = (float *)(p->at + n * near);
+    p->is_well = (uint8_t *)(p->weight + n * near);
+    for (size_t i = 0; i < n; i++) {
+        size_t rows_apart = i / (size_t)k->cols, cols_apart = i % (size_t)k->cols;
         p->is_well[i] = well[i] != 0;
-        int64_t rows_apart = i / k->cols, cols_apart = i % k->cols;
         p->cov[i] = krige_covariance(k, (double)rows_apart, (double)cols_apart);
     }
     make_path(p);
-    if (exact)
-        status = plan_exact(p, wells);
-    else
-        share(threads, (n + PIXELS_PER_TASK - 1) / PIXELS_PER_TASK, plan_task, p);
-    if (status == MNP_OK)
-        *out = p;
-    else
+    if (exact && !factor_all(p)) {
         krige_plan_destroy(p);
-    return status;
+        return env_fail(e, MNP_ENUMERIC, "the covariance of %zu measurements is singular", wells);
+    }
+    share(threads, (p->n + SOLVED - 1) / SOLVED, plan_task, p);
+    *out = p;
+    return MNP_OK;
 }
 
 void krige_plan_destroy(krige_plan *p) {
-    if (!p) return;
-    env_free(p->e, p->is_well);
-    env_free(p->e, p->cov);
-    env_free(p->e, p->order);
-    env_free(p->e, p->at);
-    env_free(p->e, p->weight);
-    env_free(p->e, p->sd);
-    env_free(p->e, p->work);
-    env_free(p->e, p);
+    if (p) env_free(p->e, p);
 }
 
 /* ---- use ------------------------------------------------------------------------------------- */

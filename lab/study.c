@@ -69,7 +69,7 @@ static mnp_status write_json(const study *s) {
 }
 
 static int write_tables(study *s) {
-    int code = s->def->pictures(s);
+    int code = s->def->pictures ? s->def->pictures(s) : 0;
     if (code) return code;
     if (write_markdown(s) != MNP_OK || write_json(s) != MNP_OK) return study_failed(s);
     cli_say(s->c, "%s/%s", s->dir, s->def->files);

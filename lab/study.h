@@ -52,8 +52,8 @@ typedef struct study_def {
     void (*put)(cli_json *j, const study *s, const void *cell);
     bool (*get)(const json_value *root, const study *s, void *cell);
     void (*drop)(const void *cell); /* what only resuming needs goes; may be NULL */
-    /* The tables, from all cells. */
-    int (*pictures)(study *s);
+    /* The tables, from all cells; pictures first. */
+    int (*pictures)(study *s); /* may be NULL */
     void (*markdown)(buf *b, const study *s);
     void (*json)(cli_json *j, const study *s);
     const char *files;       /* what there is to see: "t.md, t.json and t.svg are the table" */

@@ -10,13 +10,13 @@ tmp=${TEST_TMP:-$(mktemp -d)}
 top=$PWD
 page=$top/docs/dev/extend.md
 tree=$tmp/tree
-mkdir -p "$tree" && cp -r include src util tests cli "$tree"
+mkdir -p "$tree" && cp -r include src util tests cli lab bench "$tree"
 
 compile=$(cut -d'|' -f2 "$BUILD/flags")
 link=$(cut -d'|' -f4 "$BUILD/flags")
 emulate=$(cut -d'|' -f5 "$BUILD/flags")
 files="src/data/bumps.c src/model/transition/gentle.c src/model/encoder/single.c src/op/square.c
-    src/backend/cuda/ops/square.cuh src/model/process/hasty.c cli/cmd_count.c"
+    src/backend/cuda/ops/square.cuh src/model/process/hasty.c cli/cmd_count.c lab/bound.c"
 
 # The C blocks go to the file that their first line names, the lines into their lists.
 take_out() {
@@ -27,7 +27,7 @@ take_out() {
     sed -n 's/^The line at the end of `\(.*\)`: `\(.*\)`$/\1 \2/p' "$page" >"$tmp/lines"
     while read -r list line; do echo "$line" >>"$tree/$list"; done <"$tmp/lines"
     # shellcheck disable=SC2086
-    [ "$(wc -l <"$tmp/lines")" = 7 ] && cd "$tree" && ls $files
+    [ "$(wc -l <"$tmp/lines")" = 8 ] && cd "$tree" && ls $files
 }
 formatted() {
     # shellcheck disable=SC2086
@@ -38,10 +38,10 @@ build() {
     cd "$tree" || return 1
     for file in src/data/bumps.c src/data/families.c src/model/spec.c src/model/transition/gentle.c \
         src/model/transition/transition.c src/model/encoder/single.c src/model/encoder/encoder.c \
-        src/model/process/hasty.c src/model/process/process.c cli/cmd_count.c cli/cmd_help.c; do
+        src/model/process/hasty.c src/model/process/process.c cli/cmd_count.c cli/cmd_help.c lab/bound.c lab/study.c; do
         $compile -Isrc -I. -c "$file" -o "$tmp/$(basename "$file" .c).o" || return 1
     done
-    mapfile -t objects < <(cd "$top" && find cli lab bench -name '*.c' ! -name cmd_help.c | sed "s#^#$BUILD/obj/#; s#c\$#o#")
+    mapfile -t objects < <(cd "$top" && find cli lab bench -name '*.c' ! -name cmd_help.c ! -path lab/study.c | sed "s#^#$BUILD/obj/#; s#c\$#o#")
     # shellcheck disable=SC2086
     $compile $link "$tmp"/*.o "${objects[@]}" "$BUILD/libmnp.a" $link -o "$tmp/mnp"
 }
@@ -71,6 +71,15 @@ counts() {
         ./mnp count rbf --functions 7 | grep -qx 'rbf: 7 functions, 896 points' &&
         ./mnp count "$top/examples/data/plants.csv" --json | tail -n 1 | grep -q '"functions":60,"points":'
 }
+study() { # tables from cells that are kept
+    cd "$tmp" && ./mnp help repro | grep -q '^  bound  *the score of a model file' &&
+        ./mnp repro bound --models p.safetensors --data bumps --functions 5 --out bound >said.txt &&
+        [ "$(grep -cE '^\| [0-9]+ \| -?[0-9.]+ ± [0-9.]+ \|$' bound/bound.md)" = 4 ] &&
+        ./mnp eval p.safetensors --data bumps --functions 5 --samples 5 --draws 0 --seed 0 --json --quiet >e.json &&
+        grep -qF "\"loglik\": $(sed 's/^{"loglik":\([^,]*\).*/\1/' e.json)," bound/bound.json &&
+        rm bound/cells/5-*.json && ./mnp repro bound --models p.safetensors --data bumps --functions 5 --out bound |
+        grep -q '^3 of them are finished already'
+}
 
 # The op on the CPU and, in the emulator, as a kernel. Ops are counted in the files named here.
 device_op() {
@@ -80,7 +89,7 @@ device_op() {
         $compile -O0 -Isrc -I. -c "$file" -o "$tmp/op/$(basename "$file" .c).o" || return 1
     done
     # shellcheck disable=SC2086
-    $compile -O0 -Isrc -Itests -I. tests/contract/test_cuda.c "$tmp"/op/*.o "$BUILD/libmnp.a" $link -o "$tmp/op/test_cuda" ||
+    $compile -O0 -Isrc -Itests -I. tests/contract/test_cuda.c bench/contract.c "$tmp"/op/*.o "$BUILD/libmnp.a" $link -o "$tmp/op/test_cuda" ||
         return 1
     for file in kernels/functions host/runtime; do
         $emulate -O0 -w -x c++ -c "src/backend/cuda/$file.cu" -o "$tmp/op/$(basename $file).cu.o" || return 1
@@ -102,6 +111,7 @@ run "the transition trains" part transition=gentle
 run "the encoder trains" part encoder=single
 run "the kind of model trains" kind
 run "the command counts" counts
+run "the study makes its table" study
 if [ -e "$BUILD/emulator/libmnp_cuda.so" ]; then
     run "the device op agrees with its reference" device_op
 else

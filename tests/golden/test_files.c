@@ -127,6 +127,34 @@ static void notes_are_kept(void) {
     mnp_model_destroy(m);
 }
 
+/* ---- images ---------------------------------------------------------------------------------- */
+
+/* Of each image: its mean, its first pixel, and a sum in which every pixel has a weight of its own.
+ */
+static void images_are_as_before(void) {
+    static const mnp_split splits[] = {MNP_TRAIN, MNP_TEST};
+    double got[3][3] = {{0}};
+    int image = 0;
+    for (int k = 0; k < 2; k++) {
+        mnp_data *d = NULL;
+        mnp_data_opts o = {.size = sizeof o, .split = splits[k]};
+        if (!well(mnp_data_open(ctx, "images:" FOLDER "rivers", &o, &d))) return;
+        for (int64_t i = 0; i < mnp_data_functions(d) && image < 3; i++, image++) {
+            const float *x, *y;
+            int64_t n = 0;
+            CHECK(mnp_data_function(ctx, d, i, &n, &x, &y) == MNP_OK && n == 16 * 16);
+            got[image][1] = (double)y[0];
+            for (int64_t j = 0; j < n; j++) {
+                got[image][0] += (double)y[j] / (double)n;
+                got[image][2] += (double)y[j] * sin((double)j);
+            }
+        }
+        mnp_data_destroy(d);
+    }
+    CHECK(image == 3);
+    compare("rivers-folder", "images", 9, got[0]);
+}
+
 /* ---- agents ---------------------------------------------------------------------------------- */
 
 /* A wheel of radius 0.6 without noise. The action observed is not the one chosen: a choice that
@@ -334,6 +362,7 @@ int main(int argc, char **argv) {
         return fprintf(stderr, "%s\n", E.error), 1;
     RUN(models_answer_as_before);
     RUN(notes_are_kept);
+    RUN(images_are_as_before);
     RUN(agents_choose_as_before);
     RUN(runs_go_on);
     if (!record) {

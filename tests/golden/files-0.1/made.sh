@@ -51,6 +51,10 @@ for agent in maml c-bruno; do
         --set hidden=16 --set steps=1500 --set batch=8 --out "$agent.safetensors"
 done
 
+# a folder of images: two to train on, one to test on
+"$mnp" gen geofluvial --images 3 --size 16 --seed 4 --set nit=40 --quiet --out rivers
+rm rivers/sheet.png
+
 # 20 of 40 steps; the test goes on to the end
 "$mnp" train --data monotonic --preset tiny --functions 40 --steps 40 --batch 8 --seed 3 "${run[@]}" "${tiny[@]}" \
     --set ema=0.9 --stop-at 20 --out stopped.safetensors

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "backend/cuda/host/cuda.h"
 #include "bench/bench_model.h"
 #include "bench/peak.h"

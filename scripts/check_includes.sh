@@ -42,6 +42,13 @@ while IFS=: read -r file line text; do
 done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' src --include='*.[ch]' --include='*.cu' \
     --include='*.cuh')
 
+# NAME_internal.h is what the files of one subject share: its own folder includes it, and tests and bench.
+while IFS=: read -r file line text; do
+    path=${text#*\"}
+    path=${path%%\"*}
+    [[ $(dirname "$file") == "src/$(dirname "$path")" ]] || complain "$file:$line: \"$path\" belongs to its own folder"
+done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*".*_internal\.h"' src cli lab util include examples)
+
 while IFS=: read -r file line text; do
     [[ $text == *'"util/'* || $text == *'"mnp.h"'* ]] || complain "$file:$line: util/ includes only itself: $text"
 done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' util)

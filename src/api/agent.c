@@ -1,7 +1,7 @@
 /* agent.c: trained agents and logs of decisions through the public interface. */
 #include <string.h>
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "bandit/learner.h"
 #include "bandit/replay.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "util/text.h"
 
 static mnp_status policy_of(env *e, const char *name, bandit_policy *out) {

@@ -1,7 +1,7 @@
 /* ctx.c: contexts, status names, version. */
 #include <string.h>
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "comm/comm.h"
 
 const char *mnp_version(void) {

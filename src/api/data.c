@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "run/make_model.h"
 
 /* A data handle around d, which it owns from then on, whatever happens. */

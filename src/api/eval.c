@@ -1,7 +1,7 @@
 /* eval.c: scoring through the public interface. */
 #include <string.h>
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "base/rng.h"
 #include "run/laws.h"
 #include "run/score.h"

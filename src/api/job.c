@@ -1,7 +1,7 @@
 /* job.c: many processes through the public interface. */
 #include "mnp_job.h"
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "comm/comm.h"
 
 mnp_status mnp_job_join(mnp_ctx *ctx, const mnp_job_opts *opts) {

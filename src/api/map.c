@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "data/images.h"
 #include "run/score.h"
 

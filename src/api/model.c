@@ -1,7 +1,7 @@
 /* model.c: model handles. */
 #include <string.h>
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "run/make_model.h"
 
 /* A model handle around m, which it owns from then on, whatever happens. */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "bandit/learner.h"
 #include "data/geofluvial.h"
 

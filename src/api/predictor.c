@@ -1,5 +1,5 @@
 /* predictor.c: predictor handles. */
-#include "api/handles.h"
+#include "api/api_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* rivers.c: images of simulated rivers. */
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "comm/comm.h"
 #include "data/geofluvial_set.h"
 

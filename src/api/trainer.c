@@ -1,5 +1,5 @@
 /* trainer.c: trainer handles. */
-#include "api/handles.h"
+#include "api/api_internal.h"
 
 mnp_status mnp_trainer_create(mnp_ctx *ctx, mnp_model *model, const mnp_data *train,
                               const mnp_data *valid, const mnp_train_opts *opts,

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/object.h"
-#include "comm/inner.h"
+#include "comm/comm_internal.h"
 
 enum { END_PATIENCE = 30 }; /* the last rank may have much to write: times the usual limit */
 enum { TELL_SECONDS = 2, LEAVE_SECONDS = 60, SPEAK_SECONDS = 2 };

@@ -3,7 +3,7 @@
  * does not come is known by name. See comm.h. */
 #include <string.h>
 
-#include "comm/inner.h"
+#include "comm/comm_internal.h"
 #include "util/text.h"
 
 static const size_t piece = (size_t)1 << 28; /* bytes of one message: MPI counts in int */

@@ -1,5 +1,5 @@
 /* sum.c: sums over ranks. See comm.h. */
-#include "comm/inner.h"
+#include "comm/comm_internal.h"
 
 enum { PIECES = 16 };
 

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/safetensors.h"
-#include "data/build.h"
+#include "data/dataset_internal.h"
 
 #define CACHE_FORMAT "mnp-functions-1" /* a change of any generator's numbers is a new format */
 

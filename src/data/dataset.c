@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "comm/comm.h"
-#include "data/build.h"
+#include "data/dataset_internal.h"
 #include "data/images.h"
 #include "data/origin.h"
 #include "util/csv.h"

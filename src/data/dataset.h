@@ -33,7 +33,7 @@ typedef struct data_policy {
     bool mirrors; /* a function mirrored in any input might be one of them too                   */
     double noise; /* sd of the noise that belongs on targets, in units of y                      */
     bool apart;   /* scoring: context and targets are separate sets, a proposal sees a part of   */
-                  /* the targets (run/eval_inner.h)                                              */
+    /* the targets (run/eval_internal.h)                                              */
 } data_policy;
 
 typedef struct dataset {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "data/actions.h"
-#include "data/build.h"
 #include "data/columns.h"
+#include "data/dataset_internal.h"
 #include "data/labels.h"
 #include "data/origin.h"
 #include "util/real.h"

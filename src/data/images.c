@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "data/build.h"
+#include "data/dataset_internal.h"
 #include "data/geofluvial_set.h"
 #include "data/images_png.h"
 #include "util/npy.h"

@@ -2,7 +2,7 @@
  * a note that is not there means the default. */
 #include <string.h>
 
-#include "data/build.h"
+#include "data/dataset_internal.h"
 #include "util/text.h"
 
 static const double HOLDOUT = 0.2;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "plot/chart.h"
+#include "plot/chart_internal.h"
 #include "util/fsio.h"
 
 enum { PIXELS_MAX = 32000 }; /* of a side: what cairo can */
@@ -41,6 +41,10 @@ static void free_panel(env *e, mnp_panel *p) {
         for (int i = 0; i < p->axes[k].name_count; i++) env_free(e, p->axes[k].names[i]);
         env_free(e, p->axes[k].names);
     }
+}
+
+mnp_ctx **chart_ctx(mnp_plot *c) {
+    return &c->ctx;
 }
 
 void chart_destroy(mnp_plot *c) {

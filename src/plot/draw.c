@@ -2,7 +2,7 @@
  * order they were added, axes, texts, legend (legend.c). */
 #include <math.h>
 
-#include "plot/chart.h"
+#include "plot/chart_internal.h"
 #include "plot/draw.h"
 
 static const plot_colour ink = {34, 34, 34, 255}, soft_ink = {85, 85, 85, 255},

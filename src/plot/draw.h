@@ -2,7 +2,7 @@
 #ifndef MNP_PLOT_DRAW_H
 #define MNP_PLOT_DRAW_H
 
-#include "plot/chart.h"
+#include "plot/chart_internal.h"
 
 void draw_segment(canvas *k, double x0, double y0, double x1, double y1, const plot_paint *p);
 void draw_box(canvas *k, box b, const plot_paint *p);

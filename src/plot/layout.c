@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "plot/chart.h"
+#include "plot/chart_internal.h"
 
 enum { PAD = 10, TICK_LENGTH = 4 };
 

@@ -7,7 +7,7 @@
 #include "base/object.h"
 #include "base/safetensors.h"
 #include "comm/comm.h"
-#include "run/train_inner.h"
+#include "run/train_internal.h"
 #include "util/text.h"
 
 enum { PROGRAM_LIMIT = 1 << 30, BLOCKS = 5 };

@@ -8,7 +8,7 @@
 #include "comm/comm.h"
 #include "data/truth.h"
 #include "op/permute.h"
-#include "run/eval_inner.h"
+#include "run/eval_internal.h"
 #include "util/least.h"
 
 /* What comes out of one function. */

@@ -1,12 +1,12 @@
 /* eval_images.c: the parts of an evaluation that images need (eval.h): contexts that are regions,
- * targets with noise, and densities of many targets in blocks. See eval_inner.h. */
+ * targets with noise, and densities of many targets in blocks. See eval_internal.h. */
 #include <math.h>
 #include <string.h>
 
 #include "base/rng_normal.h"
 #include "op/permute.h"
 #include "op/region.h"
-#include "run/eval_inner.h"
+#include "run/eval_internal.h"
 #include "util/least.h"
 
 enum { BLOCK = 2048, PROPOSAL = 2048, SEEN = 1024, JOINT_ROWS = 4096 };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "run/predict_state.h"
+#include "run/predict_internal.h"
 #include "run/score.h"
 #include "util/least.h"
 #include "util/limits.h"

@@ -1,7 +1,7 @@
 /* predict_levels.c: values of functions at fixed levels of the base noise (predict.h). */
 #include <string.h>
 
-#include "run/predict_state.h"
+#include "run/predict_internal.h"
 #include "util/least.h"
 
 enum { TILE_ITEMS = 264 }; /* of one run: a GPU works on over a hundred at once */

@@ -1,10 +1,10 @@
-/* restart.c: choosing among several starts of a training run (train_inner.h). Each start is a model
- * of its own, trained for a few steps at a constant rate on the run's data and judged by the run's
- * validation; without held-out functions, by the training functions. */
+/* restart.c: choosing among several starts of a training run (train_internal.h). Each start is a
+ * model of its own, trained for a few steps at a constant rate on the run's data and judged by the
+ * run's validation; without held-out functions, by the training functions. */
 #include <math.h>
 #include <string.h>
 
-#include "run/train_inner.h"
+#include "run/train_internal.h"
 
 enum { TRIAL_STEPS = 100 };
 

@@ -1,5 +1,5 @@
 /* train.c: see train.h. */
-#include "run/train_inner.h"
+#include "run/train_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * made. */
 #include <string.h>
 
-#include "run/train_inner.h"
+#include "run/train_internal.h"
 
 mnp_status train_read_options(env *e, const model *m, const char *text, train_spec *out) {
     option_view view = train_view(out);

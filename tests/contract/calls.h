@@ -12,7 +12,7 @@
 #include <ctype.h>
 #include <glob.h>
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "check.h"
 
 enum { CALLS_MAX = 512, CALL_NAME = 64 };

@@ -3,7 +3,7 @@
  * is there; handles shared by threads; and what a caller may free or leave NULL. */
 #include <pthread.h>
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "check.h"
 
 enum { POINTS = 4, INPUTS = 3, ACTIONS = 2, SAMPLES = 2, HANDLES = 6 };

@@ -4,11 +4,11 @@
  * is not finite stops the run with the step, the function and the op named, and nothing changed. */
 #include <unistd.h>
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "base/safetensors.h"
 #include "check.h"
 #include "damaged.h"
-#include "run/train_inner.h"
+#include "run/train_internal.h"
 #include "util/fsio.h"
 
 static char folder[200];

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "api/handles.h"
+#include "api/api_internal.h"
 #include "check.h"
 #include "util/fsio.h"
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "plot/chart.h"
+#include "plot/chart_internal.h"
 #include "plot/svg.h"
 #include "plot/ticks.h"
 

@@ -3,7 +3,7 @@
  * function; memory.c has what lies where on the device and what is copied when. */
 #include "backend/cuda/host/cuda.h"
 
-#include "backend/cuda/host/exec.h"
+#include "backend/cuda/host/exec_internal.h"
 #include "backend/cuda/host/loader.h"
 #include "comm/comm.h"
 #include "op/update.h"

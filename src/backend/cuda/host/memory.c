@@ -5,7 +5,7 @@
  * plan that does not update sends the weights with every run. */
 #include <string.h>
 
-#include "backend/cuda/host/exec.h"
+#include "backend/cuda/host/exec_internal.h"
 #include "comm/comm.h"
 #include "op/update.h"
 

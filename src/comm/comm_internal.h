@@ -1,6 +1,6 @@
-/* inner.h: the inside of a job, for the files of src/comm alone. */
-#ifndef MNP_COMM_INNER_H
-#define MNP_COMM_INNER_H
+/* comm_internal.h: the inside of a job, for the files of src/comm alone. */
+#ifndef MNP_COMM_COMM_INTERNAL_H
+#define MNP_COMM_COMM_INTERNAL_H
 
 #include "comm/comm.h"
 

@@ -1,7 +1,7 @@
-/* build.h: making data sets, inside src/data. dataset.c has the memory and the arrays, file.c the
- * people's tables, cache.c the kept sets. */
-#ifndef MNP_DATA_BUILD_H
-#define MNP_DATA_BUILD_H
+/* dataset_internal.h: making data sets, inside src/data. dataset.c has the memory and the arrays,
+ * file.c the people's tables, cache.c the kept sets. */
+#ifndef MNP_DATA_DATASET_INTERNAL_H
+#define MNP_DATA_DATASET_INTERNAL_H
 
 #include "data/dataset.h"
 

@@ -1,6 +1,6 @@
-/* train_inner.h: the inside of a trainer, for train.c and checkpoint.c alone. */
-#ifndef MNP_RUN_TRAIN_INNER_H
-#define MNP_RUN_TRAIN_INNER_H
+/* train_internal.h: the inside of a trainer, for train.c and checkpoint.c alone. */
+#ifndef MNP_RUN_TRAIN_INTERNAL_H
+#define MNP_RUN_TRAIN_INTERNAL_H
 
 #include "run/train.h"
 

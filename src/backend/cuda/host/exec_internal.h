@@ -1,7 +1,7 @@
-/* exec.h: a compiled plan on a GPU, inside the backend: cuda.c makes and runs it, memory.c puts on
- * the device what a run reads and brings back what it leaves. */
-#ifndef MNP_CUDA_HOST_EXEC_H
-#define MNP_CUDA_HOST_EXEC_H
+/* exec_internal.h: a compiled plan on a GPU, inside the backend: cuda.c makes and runs it, memory.c
+ * puts on the device what a run reads and brings back what it leaves. */
+#ifndef MNP_CUDA_HOST_EXEC_INTERNAL_H
+#define MNP_CUDA_HOST_EXEC_INTERNAL_H
 
 #include "backend/backend.h"
 #include "backend/cuda/host/api.h"

@@ -1,6 +1,6 @@
-/* predict_state.h: the inside of a predictor, shared by predict.c and predict_levels.c. */
-#ifndef MNP_RUN_PREDICT_STATE_H
-#define MNP_RUN_PREDICT_STATE_H
+/* predict_internal.h: the inside of a predictor, shared by predict.c and predict_levels.c. */
+#ifndef MNP_RUN_PREDICT_INTERNAL_H
+#define MNP_RUN_PREDICT_INTERNAL_H
 
 #include "run/predict.h"
 #include "run/stream.h"

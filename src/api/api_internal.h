@@ -1,10 +1,10 @@
-/* handles.h: what the public handles are, and who keeps whom alive.
+/* api_internal.h: what the public handles are, and who keeps whom alive.
  *
  * Contexts, models and data count those who need them: their user, and the handles made from them.
  * Each of these lets go in its _destroy, in any order, and the last one frees. Models and data may
  * be shared by threads, so the counts are atomic. */
-#ifndef MNP_API_HANDLES_H
-#define MNP_API_HANDLES_H
+#ifndef MNP_API_API_INTERNAL_H
+#define MNP_API_API_INTERNAL_H
 
 #include <stdatomic.h>
 

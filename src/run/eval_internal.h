@@ -1,6 +1,6 @@
-/* eval_inner.h: the inside of an evaluator, for eval.c and eval_images.c alone. */
-#ifndef MNP_RUN_EVAL_INNER_H
-#define MNP_RUN_EVAL_INNER_H
+/* eval_internal.h: the inside of an evaluator, for eval.c and eval_images.c alone. */
+#ifndef MNP_RUN_EVAL_INTERNAL_H
+#define MNP_RUN_EVAL_INTERNAL_H
 
 #include "run/score.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check_prose.sh [FILE...]: looks for what scripts/prose.txt lists in pages, help texts and comments, for
-# sentences of more than 35 words in pages, and for links to files that do not exist. Code blocks and `code` do not count.
+# sentences of more than 35 words in pages, and for links, files and functions that do not exist. Code blocks and `code` do not count.
 # Without files: everything that git knows. Each finding is one line, with the remedy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -75,6 +75,21 @@ for page in "${pages[@]}"; do
             echo "$page:$line: there is no $link   -> fix the link"
         elif [[ $link == *'#'* && $target == *.md ]] && ! anchors "$target" | grep -qxF -- "${link#*#}"; then
             echo "$page:$line: there is no heading #${link#*#}   -> fix the link"
+        fi
+    done >>"$found" || true
+done
+
+# files that pages name in `code`, perhaps with a function (`src/run/eval.c: score_bound`), exist; foo, <x>, {a,b} are examples
+folders='src|cli|lab|util|include|tests|scripts|bench|examples|man|cmake'
+for page in "${pages[@]}"; do
+    grep -noE "\`($folders)/[^\`]*\`" "$page" | tr -d '\`' | while IFS=: read -r line path name; do
+        path=${path%% *}
+        name=${name# }
+        [[ $path == *foo* || $path == *'<'* || $path == *'{'* || $path == *…* ]] && continue
+        if ! compgen -G "$path" >/dev/null; then
+            echo "$page:$line: there is no $path   -> name the file as it is now"
+        elif [[ $name =~ ^[a-z_]+$ ]] && ! grep -qw -- "$name" "$path"; then
+            echo "$page:$line: there is no $name in $path   -> name the function as it is now"
         fi
     done >>"$found" || true
 done

@@ -43,4 +43,4 @@ show check "$out/monotonic.safetensors" --functions 10
 
 printf '\nLook at %s/conditioned.svg and %s/chain.svg%s.\n' "$out" "$out" \
     "${shipped:+, and $out/shipped.svg of the shipped model}"
-printf 'Your own curves: mnp train --data yours.csv --preset tiny --seconds 60 --out yours.safetensors\n'
+printf 'Your own curves: docs/user/tutorial.md. In short:\n  mnp train --data yours.csv --preset tiny --steps 2000 --set rff_std=0.3 --set rff_append_x=on --out yours.safetensors\n'

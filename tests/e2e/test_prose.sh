@@ -29,6 +29,12 @@ links() {
     ! check "$tmp/links.md" >"$tmp/out" && grep -q 'there is no none.md' "$tmp/out" &&
         grep -q 'no heading #no-end' "$tmp/out" && [ "$(wc -l <"$tmp/out")" = 2 ]
 }
+names() { # files and functions that a page names
+    printf 'See `src/op/none.c` and `src/op/rqs.c: no_such_thing`, `src/op/rqs.c: grad_rqs`, `src/op/foo.c`.\n' >"$tmp/names.md"
+    sed -i "s/grad_rqs/$(sed -n 's/^static void \([a-z_]*\)(.*/\1/p' src/op/rqs.c | head -n 1)/" "$tmp/names.md"
+    ! check "$tmp/names.md" >"$tmp/out" && grep -q 'there is no src/op/none.c' "$tmp/out" &&
+        grep -q 'there is no no_such_thing in src/op/rqs.c' "$tmp/out" && [ "$(wc -l <"$tmp/out")" = 2 ]
+}
 good() { # code is not prose
     printf '# A page\n\nShort. Plain `behind` words.\n\n```\nleft behind, 5660fbc\n```\n' >"$tmp/good.md" && check "$tmp/good.md"
 }
@@ -37,5 +43,6 @@ run "every pattern of the list is found" every_pattern
 run "comments are read too" comments
 run "a long sentence is found" long_sentence
 run "a link that leads nowhere is found" links
+run "a file or function that is not there is found" names
 run "good prose passes" good
 check_done

@@ -315,18 +315,34 @@ static int run(cli *c) {
     return cli_has(c, "seeds") ? run_seeds(c, out, seeds) : run_one(c, out);
 }
 
-/* Every option of the model and of the training, from the tables themselves. */
+/* Every --set option, from the tables themselves; a group begins with the option `first`. */
 static void all_options(FILE *to) {
     static const struct {
-        const char *table, *title;
-    } tables[] = {{"train", "the training"},
-                  {"model", "the model"},
-                  {"maml", "the agent maml"},
-                  {"c-bruno", "the agent c-bruno"}};
-    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++) {
-        static char text[CLI_HELP_MAX];
-        mnp_options_help(tables[k].table, text, sizeof text);
-        fprintf(to, "\n--set options of %s:\n%s", tables[k].title, text);
+        const char *table, *first, *title;
+    } groups[] = {{"train", "steps", "the training (steps and learning rate)"},
+                  {"train", "train_targets", "the training (points and draws of a step)"},
+                  {"train", "slots", "the training (sums and validation)"},
+                  {"model", "kind", "the model"},
+                  {"model", "rff", "the model (features of x)"},
+                  {"model", "d_z", "the model (latents)"},
+                  {"model", "enc_width", "the model (encoder)"},
+                  {"model", "flow_hidden", "the model (maps)"},
+                  {"model", "init", "the model (start and objective)"},
+                  {"model", "gp_rbf", "the models gp and cbp"},
+                  {"maml", "", "the agent maml"},
+                  {"c-bruno", "", "the agent c-bruno"}};
+    enum { GROUPS = sizeof groups / sizeof *groups };
+    static char text[CLI_HELP_MAX];
+    for (int k = 0; k < GROUPS; k++) {
+        char begin[64], end[64];
+        bool last = k + 1 == GROUPS || strcmp(groups[k].table, groups[k + 1].table) != 0;
+        snprintf(begin, sizeof begin, "  %s%s", groups[k].first, *groups[k].first ? "=" : "");
+        snprintf(end, sizeof end, "\n  %s=", last ? "" : groups[k + 1].first);
+        mnp_options_help(groups[k].table, text, sizeof text);
+        const char *from = strstr(text, begin), *until = last ? NULL : strstr(text, end);
+        if (!from) from = text;
+        int length = until ? (int)(until + 1 - from) : (int)strlen(from);
+        fprintf(to, "\n--set options of %s:\n%.*s", groups[k].title, length, from);
     }
 }
 

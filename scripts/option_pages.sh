@@ -50,10 +50,9 @@ TOP
     local name
     for name in $(section commands: | awk '{ print $1 }'); do [ "$name" = help ] || flags "$name"; done
     printf '\n## Options set with --set KEY=VALUE\n\nRanges stand after the text. A model file remembers its options (`mnp info M`).\n'
-    settings train "--set options of the training:" "Training: mnp train"
-    settings train "--set options of the model:" "Model: mnp train"
-    settings train "--set options of the agent maml:" "Agent maml: mnp train --model maml"
-    settings train "--set options of the agent c-bruno:" "Agent c-bruno: mnp train --model c-bruno"
+    while read -r name; do
+        settings train "--set options of $name:" "mnp train: $name"
+    done < <("$mnp" help train | sed -n 's/^--set options of \(.*\):$/\1/p')
     settings gen "options of geofluvial:" "River images: mnp gen geofluvial"
 }
 

@@ -58,6 +58,16 @@ five_first() {
         [ "$(grep -c '^[a-zA-Z].*:$' said)" -ge 7 ]
 }
 run "five options first" five_first
+# and every option of a model is in one group, as often as it is an option of anything
+grouped() {
+    local name
+    "$MNP" help train | awk '/^--set options of the (model|training)/ {on = 1} /^--set options of the agent/ {on = 0} on' |
+        grep -oE '^  [A-Za-z_0-9]+=' | tr -d ' =' | sort >said
+    [ "$(uniq -d <said)" = "" ] || return 1
+    "$MNP" info "$models/mnp-rbf.safetensors" | sed -n 's/^  options  *//p; s/^  train  *//p' | tr ' ' '\n' | sed 's/=.*//' |
+        sort | cmp - said
+}
+run "every option in its group" grouped
 
 # --set belongs to the commands that have options to set
 set_elsewhere() { ! "$MNP" predict "$models/mnp-rbf.safetensors" --grid 0:1:3 --set T=3 2>said && grep -q 'no option --set' said; }

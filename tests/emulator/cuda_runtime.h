@@ -1,5 +1,5 @@
-/* cuda_runtime.h: what the kernels and host/runtime.cu use of CUDA, for a C++ compiler; emulator.h says
- * how it runs. In the emulated build this file is found in place of CUDA's; a function that it
+/* cuda_runtime.h: what the kernels and host/runtime.cu use of CUDA, for a C++ compiler; emulator.h
+ * says how it runs. In the emulated build this file is found in place of CUDA's; a function that it
  * lacks is added here. */
 #ifndef MNP_EMULATED_CUDA_RUNTIME_H
 #define MNP_EMULATED_CUDA_RUNTIME_H

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # check_prose.sh [FILE...]: looks for what scripts/prose.txt lists in pages, help texts and comments, for
-# sentences of more than 35 words in pages, and for links, files and functions that do not exist. Code blocks and `code` do not count.
+# sentences of more than 30 words in pages, and for links, files and functions that do not exist. Code blocks and `code` do not count.
 # Without files: everything that git knows. Each finding is one line, with the remedy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 list=${PROSE:-scripts/prose.txt}
-most=${WORDS:-35}
+most=${WORDS:-30}
 export LC_ALL=C.UTF-8
 
 if [ $# -gt 0 ]; then

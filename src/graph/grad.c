@@ -30,9 +30,9 @@ static val grad_to(graph *g, val v, bool *acc) {
     return at->grad != VAL_NONE ? at->grad : make_grad(g, v);
 }
 
-void graph_wire_grad(graph *g, instr *ins, int slot, val v) {
+void graph_wire_grad(graph *g, instr *ins, int output, val v) {
     if (!ins) return;
     bool acc = false;
-    ins->out[slot] = grad_to(g, v, &acc);
-    if (acc) ins->acc |= 1u << slot;
+    ins->out[output] = grad_to(g, v, &acc);
+    if (acc) ins->acc |= 1u << output;
 }

@@ -114,9 +114,9 @@ static inline int32_t graph_pad(int32_t cols) {
 
 /* For the reverse rules of ops. The gradient of an output, or VAL_NONE when nothing needs it. */
 val graph_grad(const graph *g, val v);
-/* Output `slot` of a backward instruction becomes the gradient of input v, made on first use
- * (absent if v needs none); its acc bit says that something is there already, so that the op must
- * add. */
-void graph_wire_grad(graph *g, instr *ins, int slot, val v);
+/* Output number `output` of a backward instruction becomes the gradient of input v, made on first
+ * use (absent if v needs none); its acc bit says that something is there already, so that the op
+ * must add. */
+void graph_wire_grad(graph *g, instr *ins, int output, val v);
 
 #endif

@@ -19,7 +19,7 @@ int64_t permute_words(int64_t k) {
     return k + 2 * table_size(k);
 }
 
-/* The slot of `position` (a key, stored plus one so that zero means free). */
+/* The entry of `position` (a key, stored plus one so that zero means free). */
 static int32_t *find(int32_t *table, int64_t size, int64_t position) {
     uint64_t mask = (uint64_t)size - 1;
     uint64_t at = ((uint64_t)position * 0x9E3779B97F4A7C15u >> 32) & mask;
@@ -39,10 +39,10 @@ int32_t *permute_prefix(rng_stream *s, int64_t count, int64_t k, int32_t *memory
             order[i] = order[j];
             order[j] = mine;
         } else {
-            int32_t *slot = find(table, size, j);
-            order[i] = slot[0] ? slot[1] : (int32_t)j;
-            slot[0] = (int32_t)j + 1;
-            slot[1] = mine;
+            int32_t *entry = find(table, size, j);
+            order[i] = entry[0] ? entry[1] : (int32_t)j;
+            entry[0] = (int32_t)j + 1;
+            entry[1] = mine;
         }
     }
     return order;

@@ -48,19 +48,20 @@ static inline double *cpu_f64(const frame *f, val v) {
 static inline int64_t cpu_all_rows(const frame *f, const value *v) {
     return frame_rows(f, v) * frame_samples(f, v);
 }
-/* Does output `slot` add to what is there? */
-static inline bool cpu_acc(const instr *ins, int slot) {
-    return (ins->acc >> slot & 1u) != 0;
+/* Does output number `output` add to what is there? */
+static inline bool cpu_acc(const instr *ins, int output) {
+    return (ins->acc >> output & 1u) != 0;
 }
 /* The same for sample s of a gradient: after the first, samples that share an operand add. */
-static inline bool cpu_adds(const frame *f, const instr *ins, int slot, int64_t s) {
-    const val v = ins->out[slot];
-    return cpu_acc(ins, slot) || (s > 0 && v != VAL_NONE && !cpu_value(f, v)->sampled);
+static inline bool cpu_adds(const frame *f, const instr *ins, int output, int64_t s) {
+    const val v = ins->out[output];
+    return cpu_acc(ins, output) || (s > 0 && v != VAL_NONE && !cpu_value(f, v)->sampled);
 }
-/* Zeros output `slot` (if present) where the instruction overwrites, for kernels that only add. */
-static inline void cpu_clear(const frame *f, const instr *ins, int slot) {
-    const val v = ins->out[slot];
-    if (v == VAL_NONE || cpu_acc(ins, slot)) return;
+/* Zeros output number `output` (if present) where the instruction overwrites, for kernels that only
+ * add. */
+static inline void cpu_clear(const frame *f, const instr *ins, int output) {
+    const val v = ins->out[output];
+    if (v == VAL_NONE || cpu_acc(ins, output)) return;
     const value *at = cpu_value(f, v);
     memset(cpu_f32(f, v), 0, (size_t)(cpu_all_rows(f, at) * at->ld) * sizeof(float));
 }

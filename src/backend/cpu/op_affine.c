@@ -67,8 +67,8 @@ typedef struct target {
     bool add;
 } target;
 
-static target target_of(const frame *f, const instr *ins, int slot, int64_t s) {
-    return (target){cpu_sample(f, ins->out[slot], s), cpu_adds(f, ins, slot, s)};
+static target target_of(const frame *f, const instr *ins, int output, int64_t s) {
+    return (target){cpu_sample(f, ins->out[output], s), cpu_adds(f, ins, output, s)};
 }
 
 static void put(target to, int64_t i, float x) {

@@ -133,13 +133,13 @@ static void sum_doubles(frame *f, val to, val u, val v, bool add) {
     }
 }
 
-static void sum_values(frame *f, const instr *ins, int slot, val u, val v) {
-    val to = ins->out[slot];
+static void sum_values(frame *f, const instr *ins, int output, val u, val v) {
+    val to = ins->out[output];
     if (to == VAL_NONE) return;
     if (cpu_value(f, to)->type == TYPE_F64)
-        sum_doubles(f, to, u, v, cpu_acc(ins, slot));
+        sum_doubles(f, to, u, v, cpu_acc(ins, output));
     else
-        sum_floats(block_of(f, to), block_of(f, u), block_of(f, v), cpu_acc(ins, slot));
+        sum_floats(block_of(f, to), block_of(f, u), block_of(f, v), cpu_acc(ins, output));
 }
 
 void cpu_add(frame *f, const instr *ins) {
@@ -222,13 +222,13 @@ void cpu_dot(frame *f, const instr *ins) {
 }
 
 /* to[s] = or += g[s] other[s], the sum over s where `to` is shared. */
-static void dot_grad(frame *f, const instr *ins, int slot, numbers other) {
-    numbers to = numbers_of(f, ins->out[slot]);
+static void dot_grad(frame *f, const instr *ins, int output, numbers other) {
+    numbers to = numbers_of(f, ins->out[output]);
     if (!to.v) return;
     const value *vg = cpu_value(f, ins->in[DOT_GRAD_G]);
     const double *g = cpu_f64(f, ins->in[DOT_GRAD_G]);
-    bool add = cpu_acc(ins, slot);
-    if (!add && to.f32) clear(block_of(f, ins->out[slot]));
+    bool add = cpu_acc(ins, output);
+    if (!add && to.f32) clear(block_of(f, ins->out[output]));
     if (!add && to.f64) memset(to.f64, 0, (size_t)frame_samples(f, to.v) * sizeof *to.f64);
     for (int64_t s = 0; s < frame_samples(f, vg); s++)
         for (int64_t r = 0; r < frame_rows(f, to.v); r++)

@@ -113,14 +113,14 @@ static targets targets_of(const frame *f, const instr *ins, const shape *t, floa
     return to;
 }
 
-/* Prepares gradient `slot`, of which `blocks` blocks of columns receive something in their first
- * `rows` rows. Returns whether the kernel has to add: the gradient holds something already, or was
- * zeroed here because the blocks leave some of it out. */
-static bool prepare(frame *f, const instr *ins, int slot, int64_t rows, int64_t blocks,
+/* Prepares gradient number `output`, of which `blocks` blocks of columns receive something in their
+ * first `rows` rows. Returns whether the kernel has to add: the gradient holds something already,
+ * or was zeroed here because the blocks leave some of it out. */
+static bool prepare(frame *f, const instr *ins, int output, int64_t rows, int64_t blocks,
                     bool overwrite) {
-    const val g = ins->out[slot];
+    const val g = ins->out[output];
     if (g == VAL_NONE) return false;
-    if (cpu_acc(ins, slot)) return true;
+    if (cpu_acc(ins, output)) return true;
     const value *v = cpu_value(f, g);
     const int64_t all = frame_rows(f, v), samples = frame_samples(f, v);
     if (overwrite && blocks * ins->i[ATTENTION_WIDTH] == v->ld) {

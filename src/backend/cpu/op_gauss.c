@@ -16,9 +16,9 @@ static void sigma_row(const frame *f, const instr *ins, int64_t s, int32_t row, 
                     slope);
 }
 
-/* Row `row` of gradient `slot` in sample s, or NULL. */
-static float *row_of(const frame *f, const instr *ins, int slot, int64_t s, int32_t row) {
-    const val v = ins->out[slot];
+/* Row `row` of gradient number `output` in sample s, or NULL. */
+static float *row_of(const frame *f, const instr *ins, int output, int64_t s, int32_t row) {
+    const val v = ins->out[output];
     return v == VAL_NONE ? NULL : cpu_sample(f, v, s) + row * cpu_value(f, v)->ld;
 }
 

@@ -56,9 +56,9 @@ size_t cpu_layernorm_grad_scratch(const plan *p, const instr *ins, const cpu_ker
     return 2 * (size_t)p->values[ins->in[LAYERNORM_GRAD_X]].ld * sizeof(float);
 }
 
-static float *zeroed(frame *f, const instr *ins, int slot, int64_t ld) {
-    float *at = cpu_f32(f, ins->out[slot]);
-    if (at && !cpu_acc(ins, slot)) memset(at, 0, (size_t)ld * sizeof *at);
+static float *zeroed(frame *f, const instr *ins, int output, int64_t ld) {
+    float *at = cpu_f32(f, ins->out[output]);
+    if (at && !cpu_acc(ins, output)) memset(at, 0, (size_t)ld * sizeof *at);
     return at;
 }
 

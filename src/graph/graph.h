@@ -94,9 +94,9 @@ instr *graph_append(graph *g, int32_t op);
 /* Mark outputs as needing a gradient when any input does; call after filling in and out. */
 void graph_done(graph *g, instr *ins);
 
-/* Merges operations that have the same weights as their only inputs (share.c). Called before a
+/* Merges operations that have the same weights as their only inputs (merge.c). Called before a
  * reverse pass is recorded and by plan_make(). */
-void graph_share(graph *g);
+void graph_merge(graph *g);
 
 const value *graph_at(const graph *g, val v);
 /* Does v have the first rows that `used` names: all its own, or a prefix of the n points? */

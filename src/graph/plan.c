@@ -154,7 +154,7 @@ mnp_status plan_make(graph *g, const plan_opts *opts, bool (*is_step)(int32_t op
     *out = NULL;
     MNP_TRY(g->status);
     MNP_TRY(check_opts(g, opts));
-    graph_share(g);
+    graph_merge(g);
     params_seal(g->params);
     plan *p = env_alloc(g->env, 1, sizeof *p, "a plan");
     if (!p) return MNP_ENOMEM;

@@ -42,7 +42,7 @@ void op_append_grad(graph *g, val objective) {
         graph_fail(g, "the objective depends on no trainable weight");
         return;
     }
-    graph_share(g);
+    graph_merge(g);
     int32_t recorded = g->n_instrs;
     seed(g, objective);
     for (int32_t k = recorded - 1; k >= 0 && graph_ok(g); k--) {

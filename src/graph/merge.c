@@ -1,4 +1,4 @@
-/* share.c: what depends on weights alone is computed once, however often it was recorded: the
+/* merge.c: what depends on weights alone is computed once, however often it was recorded: the
  * query of a learned seed, for one, is the same at every step of a chain. */
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void replace(graph *g, int32_t from, val old, val by) {
             if (g->instrs[k].in[j] == old) g->instrs[k].in[j] = by;
 }
 
-void graph_share(graph *g) {
+void graph_merge(graph *g) {
     int32_t kept = 0;
     for (int32_t k = 0; k < g->n_instrs; k++) {
         const instr ins = g->instrs[k];

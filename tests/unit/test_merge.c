@@ -1,4 +1,4 @@
-/* test_share.c: what depends on weights alone is computed once (graph_share): twins become one,
+/* test_merge.c: what depends on weights alone is computed once (graph_merge): twins become one,
  * operations that differ stay, the order of the rest is kept, and gradients arrive in full: those
  * of a weight that two twins read are the sum of those of two weights with the same numbers, and a
  * whole model's agree with differences of its objective. All in double. */
@@ -42,11 +42,11 @@ static void twins_become_one(void) {
     val first = product(&b, seed, w, ACT_NONE), second = product(&b, seed, w, ACT_NONE);
     val sum = op_add(g, first, second);
     CHECK(graph_ok(g) && g->n_instrs == 3);
-    graph_share(g);
+    graph_merge(g);
     CHECK(g->n_instrs == 2);
     CHECK(g->instrs[0].out[0] == first && g->instrs[1].out[0] == sum);
     CHECK(g->instrs[1].in[0] == first && g->instrs[1].in[1] == first);
-    graph_share(g); /* nothing is left to do */
+    graph_merge(g); /* nothing is left to do */
     CHECK(g->n_instrs == 2);
     bench_close(&b);
 }
@@ -66,7 +66,7 @@ static void different_ones_stay(void) {
     op_scale(g, w, 2.5, 0.0);
     op_scale(g, w, 2.0, 0.5);
     CHECK(graph_ok(g) && g->n_instrs == 7);
-    graph_share(g);
+    graph_merge(g);
     CHECK(g->n_instrs == 7);
     bench_close(&b);
 }
@@ -79,7 +79,7 @@ static void data_is_not_shared(void) {
     val x = op_feed(g, "x", EXT_FIXED, 2, IN, false, false), w = weight(&b, "w", IN, OUT);
     val a = product(&b, x, w, ACT_NONE), c = product(&b, x, w, ACT_NONE);
     int32_t before = g->n_instrs;
-    graph_share(g);
+    graph_merge(g);
     CHECK(graph_ok(g) && g->n_instrs == before);
     CHECK(g->instrs[before - 2].out[0] == a && g->instrs[before - 1].out[0] == c);
     bench_close(&b);
@@ -175,7 +175,7 @@ static void model_shares(lab *l) {
     graph_init(&g, &l->env, &l->m->params);
     record_loss(&g, &l->m->spec);
     int32_t before = g.n_instrs;
-    graph_share(&g);
+    graph_merge(&g);
     CHECK(graph_ok(&g) && g.n_instrs <= before - ((int32_t)l->m->spec.T - 1));
     graph_free(&g);
 }

@@ -63,8 +63,13 @@ static double input_at(const map_frame *f, int k, double index) {
     return f->lo[k] + index / (double)(n - 1) * (f->hi[k] - f->lo[k]);
 }
 
+static mnp_map_frame public_frame(const map_frame *f) {
+    return (mnp_map_frame){f->rows, f->cols, {f->lo[0], f->lo[1]}, {f->hi[0], f->hi[1]}};
+}
+
 int map_place(cli *c, const map_frame *f, const char *path, points *p) {
-    if (!f->pixels || mnp_map_inputs(c->ctx, f, p->n, p->x, p->x) == MNP_OK) return 0;
+    mnp_map_frame at = public_frame(f);
+    if (!f->pixels || mnp_map_inputs(c->ctx, &at, p->n, p->x, p->x) == MNP_OK) return 0;
     return cli_fail(c, EXIT_FAILED, "%s: %s", path, mnp_last_error(c->ctx));
 }
 
@@ -112,7 +117,8 @@ int map_make(cli *c, const question *q, const map_ask *ask, const map_frame *f, 
                       .range = ask->range};
     mnp_map to = {sizeof to, out->mean, out->sd, out->below, out->draws};
     if (mnp_model_latent(q->model) > 0) out->honoured = wells.n;
-    mnp_status status = mnp_map_make(c->ctx, q->model, f, &set, &o, &to);
+    mnp_map_frame at = public_frame(f);
+    mnp_status status = mnp_map_make(c->ctx, q->model, &at, &set, &o, &to);
     return status == MNP_OK ? 0 : cli_failed(c, status);
 }
 

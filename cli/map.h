@@ -14,7 +14,11 @@
 #include "cli/points.h"
 #include "mnp_map.h"
 
-typedef mnp_map_frame map_frame;
+typedef struct map_frame {
+    int64_t rows, cols;
+    bool pixels; /* places are pixels of an image */
+    double lo[2], hi[2];
+} map_frame;
 
 typedef struct map {
     map_frame at;

@@ -23,7 +23,6 @@ extern "C" {
  */
 typedef struct mnp_map_frame {
     int64_t rows, cols;
-    bool pixels; /* the caller's own note: the places are pixels of an image */
     double lo[2], hi[2];
 } mnp_map_frame;
 

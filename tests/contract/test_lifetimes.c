@@ -5,6 +5,7 @@
 
 #include "api/api_internal.h"
 #include "check.h"
+#include "mnp_plot.h"
 
 enum { POINTS = 4, INPUTS = 3, ACTIONS = 2, SAMPLES = 2, HANDLES = 6 };
 enum { CTX, DATA, MODEL, TRAINER, PREDICTOR, PLAYER };
@@ -311,8 +312,23 @@ static void no_device_is_the_cpu(void) {
     CHECK(memcmp(none.y, cpu.y, sizeof cpu.y) == 0);
 }
 
+/* A figure works on after its context's _destroy, and frees it. */
+static void a_figure_keeps_its_context(void) {
+    mnp_plot *f = NULL;
+    mnp_ctx *ctx = open_ctx(1);
+    char path[512];
+    snprintf(path, sizeof path, "%s/kept.svg", getenv("TEST_TMP") ? getenv("TEST_TMP") : "/tmp");
+    CHECK(mnp_plot_create(ctx, 1, 1, &f) == MNP_OK);
+    mnp_ctx_destroy(ctx);
+    mnp_panel_line(mnp_plot_panel(f, 0, 0), NULL, POINTS, xs, ys);
+    CHECK(mnp_plot_save(f, path) == MNP_OK && remove(path) == 0);
+    mnp_plot_destroy(f);
+    CHECK(atomic_load(&live) == 0);
+}
+
 int main(void) {
     RUN(every_order);
+    RUN(a_figure_keeps_its_context);
     RUN(workers_outlive_the_context);
     RUN(shared_by_threads);
     RUN(strings_are_copied);

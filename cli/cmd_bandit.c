@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/bandit_log.h"
 #include "cli/outputs.h"
+#include "mnp_bandit.h"
 #include "util/csv.h"
 
 static const flag_def flags[] = {
@@ -20,7 +20,14 @@ static const flag_def flags[] = {
     {"options", "TEXT", "options of the agent itself, \"name=value name=value\""},
     {"out", "F.csv", "write the cumulative regret after each decision, averaged over trials"},
     HEADING("a log of your own"),
-    LOG_FLAGS,
+    {"log", "F.csv", "replay this log of decisions instead of the wheel"},
+    {"action", "C", "log: the column of actions (default action)"},
+    {"reward", "C", "log: the column of rewards (default reward)"},
+    {"propensity", "C",
+     "log: how likely the action was (default propensity, if there is "
+     "one)"},
+    {"x", "A,B", "log: columns of the context (default: the model's, or all other numbers)"},
+    {"passes", "R", "log: how often to replay it, each time with another seed (default 1)"},
 };
 
 static void show(void *user, int64_t done, int64_t total) {
@@ -63,6 +70,51 @@ static int write_curve(cli *c, const char *path, const mnp_bandit_opts *o) {
     if (status == MNP_OK) status = fsio_write(&c->env, path, text.data, text.len);
     buf_free(&text);
     return status == MNP_OK ? 0 : cli_fail(c, EXIT_FAILED, "%s", c->env.error);
+}
+
+/* ---- a log of decisions ---------------------------------------------------------------------- */
+
+static int refuse_flags(cli *c) {
+    static const char *const wheel[] = {"delta", "trials", "steps", "last", "out"};
+    for (size_t k = 0; k < sizeof wheel / sizeof *wheel; k++)
+        if (cli_has(c, wheel[k]))
+            return cli_fail(c, EXIT_USAGE, "--%s belongs to the wheel, not to --log", wheel[k]);
+    return 0;
+}
+
+static void report_log(cli *c, const mnp_bandit_opts *o, const char *log, const mnp_log_opts *l,
+                       const mnp_replay_scores *s) {
+    cli_say(c, "%s%s%s on %s: %lld events, %lld actions, %s, seed %llu", o->agent,
+            c->n_args ? " " : "", c->n_args ? c->args[0] : "", log, (long long)s->events,
+            (long long)s->actions, o->policy, (unsigned long long)c->seed);
+    cli_say(c, "  matched events     %10.1f  (%.1f %%)%s", s->matched,
+            100 * s->matched / (double)s->events, l->passes > 1 ? ", mean over passes" : "");
+    cli_say(c, "  reward per event   %10.5g  se %.3g", s->reward, s->se);
+    if (isfinite(s->sd)) cli_say(c, "  sd over passes     %10.3g", s->sd);
+    cli_say(c, "  the logged policy  %10.5g  se %.3g", s->log_reward, s->log_se);
+    cli_json_all(c, TEXT("agent", o->agent), TEXT("policy", o->policy), TEXT("log", log),
+                 INTEGER("events", s->events), INTEGER("actions", s->actions),
+                 INTEGER("passes", l->passes), NUMBER("matched", s->matched),
+                 NUMBER("reward", s->reward), NUMBER("se", s->se), NUMBER("sd", s->sd),
+                 NUMBER("log_reward", s->log_reward), NUMBER("log_se", s->log_se),
+                 INTEGER("seed", c->seed));
+}
+
+static int replay_log(cli *c, const mnp_model *m, const mnp_bandit_opts *o) {
+    const char *log = cli_text(c, "log", NULL);
+    mnp_log_opts l = {.size = sizeof l,
+                      .context_columns = cli_text(c, "x", NULL),
+                      .action_column = cli_text(c, "action", NULL),
+                      .reward_column = cli_text(c, "reward", NULL),
+                      .propensity_column = cli_text(c, "propensity", NULL),
+                      .passes = cli_int(c, "passes", 1, 1, 100000)};
+    mnp_replay_scores scores = {.size = sizeof scores};
+    int code = cli_bad(c) ? c->status : refuse_flags(c);
+    if (code) return code;
+    mnp_status status = mnp_bandit_replay(c->ctx, log, m, o, &l, &scores);
+    if (status != MNP_OK) return cli_failed(c, status);
+    report_log(c, o, log, &l, &scores);
+    return 0;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -129,7 +181,7 @@ static int run(cli *c) {
                         o.agent_file, agent, o.agent);
     if (o.agent_file) o.agent = agent;
     if (cli_has(c, "log")) {
-        code = bandit_log(c, m, &o);
+        code = replay_log(c, m, &o);
         mnp_model_destroy(m);
         return code;
     }

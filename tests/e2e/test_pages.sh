@@ -38,6 +38,10 @@ page() { # PAGE: every block is a test, and there must be one
     run "$1 has commands" test -e "$dir/blocks/1"
     for ((block = 1; ; block++)); do
         [ -e "$dir/blocks/$block" ] || break
+        if grep -q python3 "$dir/blocks/$block" && ! command -v python3 >/dev/null; then
+            skip "$1: $(head -n 1 "$dir/blocks/$block" | cut -c 1-60)" "python3 is not installed"
+            continue
+        fi
         run "$1: $(head -n 1 "$dir/blocks/$block" | cut -c 1-60)" commands "$1" "$dir" "$block"
     done
 }
@@ -64,7 +68,7 @@ programs() { # PAGE
 forecast() { # the tutorial's result: 61 days, quantiles in order, pictures
     cd "$tmp/tutorial/out/tutorial" && [ "$(wc -l <forecast.csv)" = 62 ] &&
         awk -F, 'NR > 1 && !($4 <= $5 && $5 <= $6 && $6 <= $7 && $7 <= $8) { bad = 1 } END { exit bad }' forecast.csv &&
-        grep -q '</svg>' few.svg && grep -q '</svg>' many.svg && grep -q '</svg>' training.svg
+        grep -q '</svg>' few.svg && grep -q '</svg>' training.svg && { [ ! -e many.csv ] || grep -q '</svg>' many.svg; }
 }
 scores() { # README's scores are those that the model files carry, to three digits
     local family

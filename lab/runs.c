@@ -242,12 +242,32 @@ mnp_status run_scores(const study *s, run *t, const mnp_model *m) {
 
 enum { LAW_SAMPLES = 20, COST_M_FIRST = 64 };
 
-/* Timing repeats until the quickest of several is trustworthy on a busy machine. */
-static bool enough(int repeats, double total) {
-    return repeats >= 5 && (total > 3 || repeats >= 200);
+/* The quickest of several calls: enough of them to be trustworthy on a busy machine. */
+static mnp_status quickest(mnp_status (*call)(void *arg), void *arg, double *seconds) {
+    double total = 0;
+    *seconds = INFINITY;
+    for (int k = 0; k < 5 || (total <= 3 && k < 200); k++) {
+        double start = cli_now();
+        MNP_TRY(call(arg));
+        double took = cli_now() - start;
+        *seconds = fmin(*seconds, took);
+        total += took;
+    }
+    return MNP_OK;
 }
 
-/* Seconds of conditioning on m points: from the observed set to drawn latents. */
+typedef struct conditioning {
+    mnp_predictor *p;
+    mnp_set context;
+} conditioning;
+
+/* From the observed set to drawn latents. */
+static mnp_status condition(void *arg) {
+    conditioning *c = arg;
+    MNP_TRY(mnp_predictor_condition(c->p, &c->context));
+    return mnp_predictor_draw_latents(c->p, 1, 1);
+}
+
 static mnp_status time_conditioning(const study *s, const mnp_model *m, int64_t points,
                                     double *seconds) {
     int64_t dims = mnp_model_x_dim(m);
@@ -256,42 +276,26 @@ static mnp_status time_conditioning(const study *s, const mnp_model *m, int64_t 
     double *y = x + points * dims;
     for (int64_t i = 0; i < points * dims; i++) x[i] = 2 * sin((double)i);
     for (int64_t i = 0; i < points; i++) y[i] = cos((double)i);
-    mnp_set context = {points, x, y};
-    mnp_predictor *p = NULL;
-    mnp_status status = mnp_predictor_create(s->c->ctx, m, NULL, &p);
-    *seconds = INFINITY;
-    double total = 0;
-    for (int k = 0; status == MNP_OK && !enough(k, total); k++) {
-        double start = cli_now();
-        status = mnp_predictor_condition(p, &context);
-        if (status == MNP_OK) status = mnp_predictor_draw_latents(p, 1, 1);
-        double took = cli_now() - start;
-        *seconds = fmin(*seconds, took);
-        total += took;
-    }
-    mnp_predictor_destroy(p);
+    conditioning c = {.context = {points, x, y}};
+    mnp_status status = mnp_predictor_create(s->c->ctx, m, NULL, &c.p);
+    if (status == MNP_OK) status = quickest(condition, &c, seconds);
+    mnp_predictor_destroy(c.p);
     env_free(&s->c->env, x);
     return status;
 }
 
-/* The quickest of some steps of a fresh trainer, without validation. It moves the weights, so it
- * comes last. */
+static mnp_status one_step(void *arg) {
+    return mnp_trainer_run(arg, 1, NULL);
+}
+
+/* Of a fresh trainer, without validation. It moves the weights, so it comes last. */
 static mnp_status time_step(training *t, double *seconds) {
     mnp_trainer_destroy(t->trainer);
     t->trainer = NULL;
     training_option(&t->train_options, "steps", "1000000");
     training_option(&t->train_options, "valid_every", "1000000");
-    mnp_status status = training_make_trainer(t);
-    *seconds = INFINITY;
-    double total = 0;
-    for (int k = 0; status == MNP_OK && !enough(k, total); k++) {
-        double start = cli_now();
-        status = mnp_trainer_run(t->trainer, 1, NULL);
-        double took = cli_now() - start;
-        *seconds = fmin(*seconds, took);
-        total += took;
-    }
-    return status;
+    MNP_TRY(training_make_trainer(t));
+    return quickest(one_step, t->trainer, seconds);
 }
 
 static mnp_status measure_laws(const study *s, run *t, const mnp_model *m) {

@@ -5,7 +5,11 @@
 #include "lab/kriging/krige.h"
 #include "lab/kriging/tools.h"
 
-/* A region of the square [-1, 1]^2 on which the pixels lie, rows first. */
+/* Of a row or column: pixels lie on the square [-1, 1]^2. */
+static double input(int64_t index, int64_t size) {
+    return 2 * (double)index / (double)(size - 1) - 1;
+}
+
 static bool inside(krige_context region, double row, double col) {
     if (region == KRIGE_TOP) return row < 0;
     if (region == KRIGE_LEFT) return col < 0;
@@ -24,8 +28,7 @@ void krige_wells(const krige *k, const krige_eval_opts *o, int64_t i, int32_t *o
         return;
     }
     for (int64_t p = 0; p < n; p++)
-        well[p] = inside(o->context, 2 * (double)(p / k->cols) / (double)(k->rows - 1) - 1,
-                         2 * (double)(p % k->cols) / (double)(k->cols - 1) - 1);
+        well[p] = inside(o->context, input(p / k->cols, k->rows), input(p % k->cols, k->cols));
 }
 
 /* score (count, KRIGE_TARGETS, KRIGE_LAWS) */

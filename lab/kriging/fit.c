@@ -45,7 +45,7 @@ typedef struct fit {
     const krige_fit_opts *o;
     krige *k;
     int parameters;
-    double *u;      /* (count, points) */
+    double *u;      /* (count, points), and the memory of all below */
     int32_t *place; /* (count, points, 2) */
     uint8_t *well;  /* (points): every other one is measured */
     double *work;   /* (threads, points (points + 2)) */
@@ -84,25 +84,17 @@ static void draw_points(fit *f, const float *y) {
 }
 
 static mnp_status make_fit(fit *f, const float *y) {
-    size_t n = (size_t)f->o->points, all = (size_t)f->o->count * n;
-    size_t threads = (size_t)f->threads;
-    f->u = env_alloc(f->e, all, sizeof *f->u, "the fit of a variogram");
-    f->place = env_alloc(f->e, 2 * all, sizeof *f->place, "the fit of a variogram");
-    f->well = env_alloc(f->e, n, 1, "the fit of a variogram");
-    f->work = env_alloc(f->e, threads * n * (n + 2), sizeof *f->work, "the fit of a variogram");
-    f->terms = env_alloc(f->e, (size_t)f->o->count, sizeof *f->terms, "the fit of a variogram");
-    if (!f->u || !f->place || !f->well || !f->work || !f->terms) return MNP_ENOMEM;
+    size_t n = (size_t)f->o->points, images = (size_t)f->o->count;
+    size_t work = (size_t)f->threads * n * (n + 2);
+    f->u = env_alloc(f->e, 2 * images * n + work + images + n, sizeof *f->u, "a variogram's fit");
+    if (!f->u) return MNP_ENOMEM;
+    f->work = f->u + images * n;
+    f->terms = f->work + work;
+    f->place = (int32_t *)(f->terms + images);
+    f->well = (uint8_t *)(f->place + 2 * images * n);
     for (size_t j = 0; j < n; j++) f->well[j] = j % 2 == 0;
     draw_points(f, y);
     return MNP_OK;
-}
-
-static void free_fit(fit *f) {
-    env_free(f->e, f->u);
-    env_free(f->e, f->place);
-    env_free(f->e, f->well);
-    env_free(f->e, f->work);
-    env_free(f->e, f->terms);
 }
 
 /* ---- the objective --------------------------------------------------------------------------- */
@@ -233,7 +225,7 @@ mnp_status krige_fit(env *e, int threads, const krige_fit_opts *o, const float *
         shape = (krige_shape)k;
         memcpy(best, p, sizeof best);
     }
-    free_fit(&f);
+    env_free(e, f.u);
     if (status != MNP_OK) return status;
     if (!isfinite(least))
         return env_fail(e, MNP_ENUMERIC, "no variogram fits: are the images constant?");

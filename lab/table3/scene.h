@@ -22,7 +22,7 @@ void scene_close(scene *v); /* accepts zeros */
 /* The wells of a context (table3_contexts) in the model's inputs, as evaluation draws them. */
 int scene_points(scene *v, int context, points *out);
 /* `samples` realisations, and with networks so many draws for the numbers; `honoured`: networks
- * pass through all the wells (run/honour.h), as kriging does anyway. */
+ * pass through all the wells (mnp_map.h), as kriging does anyway. */
 int scene_map(scene *v, int model, int context, const points *seen, int64_t samples, bool honoured,
               map *out);
 

@@ -95,6 +95,9 @@ void run_say(const study *s, const void *cell, char *text, size_t size);
 void run_put(cli_json *j, const study *s, const void *cell);
 bool run_get(const json_value *root, const study *s, void *cell);
 void run_drop(const void *cell);
+#define RUN_CELLS                                                                                  \
+    .title = run_title, .run = run_cell, .say = run_say, .put = run_put, .get = run_get,           \
+    .drop = run_drop
 /* Fields that the JSON of these studies begins with. */
 void runs_json(cli_json *j, const runs *s);
 

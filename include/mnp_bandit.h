@@ -64,7 +64,8 @@ MNP_API mnp_status mnp_player_create(mnp_ctx *ctx, const mnp_model *model,
 MNP_API void mnp_player_destroy(mnp_player *player);
 MNP_API mnp_status mnp_player_act(mnp_player *player, const double *x, int64_t *action);
 /* A context or a reward that is not finite, or too large for single precision, is refused with its
- * row, and nothing changes. */
+ * row, and nothing changes. A player's memory grows with its history, in powers of two; in between
+ * neither call allocates (with a model that has latents). */
 MNP_API mnp_status mnp_player_observe(mnp_player *player, const double *x, int64_t action,
                                       double reward);
 

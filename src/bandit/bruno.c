@@ -84,17 +84,15 @@ static mapped to_latent(graph *g, const learner *l) {
     return op_rqs_to_noise(g, flip(g, at.y), b.spline, at.logdet, &o);
 }
 
-void bruno_to_latent(graph *g, const model_spec *s, void *arg) {
-    (void)s;
-    mapped u = to_latent(g, arg);
+void bruno_to_latent(graph *g, const learner *l) {
+    mapped u = to_latent(g, l);
     op_emit(g, u.y);
     op_emit(g, u.logdet);
 }
 
-void bruno_to_reward(graph *g, const model_spec *s, void *arg) {
-    (void)s;
-    bend b = bend_of(g, arg);
-    rqs_opts o = spline(arg);
+void bruno_to_reward(graph *g, const learner *l) {
+    bend b = bend_of(g, l);
+    rqs_opts o = spline(l);
     val u = op_feed_scalars(g, "u", EXT_N, false, false);
     mapped at = op_rqs_to_data(g, u, b.spline, VAL_NONE, &o);
     at = op_affine_to_data(g, flip(g, at.y), b.affine, VAL_NONE, &affine);
@@ -111,11 +109,6 @@ static void record(graph *g, const learner *l) {
     op_report(g, loss, VAL_NONE, VAL_NONE);
     op_append_grad(g, loss);
     op_update(g);
-}
-
-static void record_step(graph *g, const model_spec *s, void *arg) {
-    (void)s;
-    record(g, arg);
 }
 
 typedef struct run {
@@ -148,7 +141,7 @@ static mnp_status train(learner *l, const dataset *d, uint64_t seed, pool *pool,
     float *law = l->weights + l->params.list[params_find(&l->params, "law")].offset;
     mnp_status status = episodes_create(l->e, d, l->opts.batch, &t.ep);
     if (status == MNP_OK)
-        status = learner_optimiser(l, record_step, d->longest, 5.0, pool, &t.moments, &t.r);
+        status = learner_optimiser(l, record, d->longest, 5.0, pool, &t.moments, &t.r);
     if (status == MNP_OK) {
         exec_io *io = &t.r->io;
         io->feed[0] = t.ep.x, io->feed_stride[0] = t.ep.longest * l->inputs;

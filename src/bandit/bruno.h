@@ -25,7 +25,7 @@ double bruno_mean_variance(const bruno_state *s, const double law[2]);
 
 /* For learner_runner(): feed x (n, inputs) and y (n), standardised, or latents u (n); emit u and
  * log du/dy, or y. */
-void bruno_to_latent(graph *g, const model_spec *s, void *l);
-void bruno_to_reward(graph *g, const model_spec *s, void *l);
+void bruno_to_latent(graph *g, const learner *l);
+void bruno_to_reward(graph *g, const learner *l);
 
 #endif

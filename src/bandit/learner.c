@@ -82,13 +82,25 @@ void learner_net(graph *g, const learner *l, val x, const learner_head *heads, i
     for (int k = 0; k < n_heads; k++) out[k] = layer(g, x, last, &heads[k], ACT_NONE);
 }
 
-mnp_status learner_runner(env *e, const learner *l, runner_record record, int64_t rows, pool *pool,
-                          int32_t slots, runner **out) {
-    runner_opts o = {.pool = pool, .capacity = {rows, 0, 1}, .slots = slots};
-    return runner_make_over(e, &l->params, l->weights, NULL, &o, record, (void *)(uintptr_t)l, out);
+typedef struct recording {
+    learner_record record;
+    const learner *l;
+} recording;
+
+static void record_it(graph *g, const model_spec *s, void *arg) {
+    const recording *r = arg;
+    (void)s; /* there is no model */
+    r->record(g, r->l);
 }
 
-mnp_status learner_optimiser(learner *l, runner_record record, int64_t rows, double clip,
+mnp_status learner_runner(env *e, const learner *l, learner_record record, int64_t rows, pool *pool,
+                          int32_t slots, runner **out) {
+    runner_opts o = {.pool = pool, .capacity = {rows, 0, 1}, .slots = slots};
+    recording r = {record, l};
+    return runner_make_over(e, &l->params, l->weights, NULL, &o, record_it, &r, out);
+}
+
+mnp_status learner_optimiser(learner *l, learner_record record, int64_t rows, double clip,
                              pool *pool, float **moments, runner **out) {
     size_t words = (size_t)l->params.words;
     MNP_TRY(learner_runner(l->e, l, record, rows, pool, 0, out));

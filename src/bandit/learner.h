@@ -28,7 +28,6 @@ typedef struct learner_scale {
 } learner_scale;
 
 typedef struct learner_def learner_def;
-
 typedef struct learner {
     env *e;
     const learner_def *def;
@@ -47,6 +46,9 @@ typedef struct learner_watch {
     void *user;
 } learner_watch;
 
+/* Records a program over the learner's weights. */
+typedef void (*learner_record)(graph *g, const learner *l);
+
 struct learner_def {
     const char *kind; /* "maml" */
     const option_def *options;
@@ -54,7 +56,7 @@ struct learner_def {
     int (*n_numbers)(const learner_opts *o);
     void (*start)(learner *l); /* the first numbers; may be NULL: zero */
     /* Feeds x (n, inputs) and y (n), standardised; declares all weights. */
-    void (*record)(graph *g, const learner *l);
+    learner_record record;
     mnp_status (*train)(learner *l, const dataset *d, uint64_t seed, pool *pool,
                         const learner_watch *watch);
 };
@@ -86,10 +88,10 @@ void learner_net(graph *g, const learner *l, val x, const learner_head *heads, i
                  val *out);
 
 /* A compiled recording over the learner's weights, for up to `rows` rows. */
-mnp_status learner_runner(env *e, const learner *l, runner_record record, int64_t rows, pool *pool,
+mnp_status learner_runner(env *e, const learner *l, learner_record record, int64_t rows, pool *pool,
                           int32_t slots, runner **out);
 /* The same with Adam's memory: the recording updates the weights. moments (2, words). */
-mnp_status learner_optimiser(learner *l, runner_record record, int64_t rows, double clip,
+mnp_status learner_optimiser(learner *l, learner_record record, int64_t rows, double clip,
                              pool *pool, float **moments, runner **out);
 
 /* ---- training -------------------------------------------------------------------------------- */

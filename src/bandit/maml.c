@@ -44,22 +44,14 @@ static void record(graph *g, const learner *l) {
     op_append_grad(g, loss);
 }
 
-static void record_loss(graph *g, const model_spec *s, void *arg) {
-    (void)s;
-    record(g, arg);
-}
-
-static void record_values(graph *g, const model_spec *s, void *arg) {
-    (void)s;
-    op_emit(g, regressor(g, arg));
+static void record_values(graph *g, const learner *l) {
+    op_emit(g, regressor(g, l));
 }
 
 /* The gradient at w' is taken for that at w: the step goes down the linear function <gradient, w>,
  * the gradient of each weight being fed in the order of the weights. */
-static void record_outer(graph *g, const model_spec *s, void *arg) {
-    const learner *l = arg;
+static void record_outer(graph *g, const learner *l) {
     val sum = VAL_NONE;
-    (void)s;
     for (int32_t k = 0; k < l->params.count; k++) {
         const param *p = &l->params.list[k];
         val w = graph_param(g, p->name, p->rows, p->cols, p->init);
@@ -78,7 +70,7 @@ mnp_status maml_adapted_create(env *e, const learner *l, int64_t rows, maml_adap
     *out = (maml_adapted){.e = e, .l = l};
     out->weights = env_alloc(e, words, sizeof(float), "an adapted agent's weights");
     mnp_status status = out->weights ? MNP_OK : MNP_ENOMEM;
-    if (status == MNP_OK) status = learner_runner(e, l, record_loss, rows, NULL, 1, &out->loss);
+    if (status == MNP_OK) status = learner_runner(e, l, record, rows, NULL, 1, &out->loss);
     if (status == MNP_OK) status = learner_runner(e, l, record_values, rows, NULL, 1, &out->values);
     if (status != MNP_OK) {
         maml_adapted_free(out);

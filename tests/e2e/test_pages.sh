@@ -29,11 +29,11 @@ blocks() { # LANGUAGE PAGE DIR: its blocks as DIR/1, DIR/2, ..., changed as thei
 commands() { # PAGE DIR NUMBER: one block of it
     cd "$2" && bash -euo pipefail "blocks/$3"
 }
-page() { # PAGE: every block is a test, and there must be one
+page() { # PAGE [EARLIER PAGE, in whose folder it goes on]: every block is a test, and there must be one
     local dir block
-    dir=$tmp/$(basename "$1" .md)
-    mkdir -p "$dir/blocks"
-    ln -s "$top/examples" "$top/models" "$dir"
+    dir=$tmp/$(basename "${2:-$1}" .md)
+    rm -rf "$dir/blocks" && mkdir -p "$dir/blocks"
+    [ -e "$dir/examples" ] || ln -s "$top/examples" "$top/models" "$dir"
     blocks sh "$1" "$dir/blocks"
     run "$1 has commands" test -e "$dir/blocks/1"
     for ((block = 1; ; block++)); do
@@ -91,6 +91,7 @@ for file in docs/user/tutorial.md docs/user/data.md docs/user/plots.md docs/user
     page "$file"
 done
 run "the tutorial's forecast" forecast
+[ ! -e "$tmp/tutorial/out/tutorial/many.csv" ] || page docs/user/models.md docs/user/tutorial.md
 run "README's scores" scores
 programs docs/user/c-api.md
 check_done

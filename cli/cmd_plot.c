@@ -29,32 +29,32 @@ static const flag_def flags[] = {
 };
 
 /* Everything a figure of a model needs, read from the flags. */
-typedef struct plot_job {
+typedef struct plot_inputs {
     question q;
     points at, contexts[FIGURE_CONTEXTS_MAX];
     figure_request r;
-} plot_job;
+} plot_inputs;
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
-static int add_context(cli *c, plot_job *job, const char *path) {
-    if (job->r.contexts == FIGURE_CONTEXTS_MAX)
+static int add_context(cli *c, plot_inputs *in, const char *path) {
+    if (in->r.contexts == FIGURE_CONTEXTS_MAX)
         return cli_fail(c, EXIT_USAGE, "at most %d contexts fit into a picture",
                         FIGURE_CONTEXTS_MAX);
-    points *to = &job->contexts[job->r.contexts++];
-    return path ? points_read(c, &job->q.names, path, true, to) : 0;
+    points *to = &in->contexts[in->r.contexts++];
+    return path ? points_read(c, &in->q.names, path, true, to) : 0;
 }
 
-static int read_contexts(cli *c, plot_job *job) {
+static int read_contexts(cli *c, plot_inputs *in) {
     const char *list = cli_text(c, "context", NULL);
-    int code = !list || cli_has(c, "prior") ? add_context(c, job, NULL) : 0;
+    int code = !list || cli_has(c, "prior") ? add_context(c, in, NULL) : 0;
     if (!list || code != 0) return code;
     char *copy = env_strdup(&c->env, list);
     if (!copy) return points_failed(c);
     for (char *at = copy; at && code == 0;) {
         char *comma = strchr(at, ',');
         if (comma) *comma++ = '\0';
-        code = add_context(c, job, at);
+        code = add_context(c, in, at);
         at = comma;
     }
     env_free(&c->env, copy);
@@ -63,44 +63,44 @@ static int read_contexts(cli *c, plot_job *job) {
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-static int default_places(cli *c, plot_job *job) {
-    int64_t x_dim = job->q.names.x_dim, n[2] = {GRID_1D, GRID_1D};
+static int default_places(cli *c, plot_inputs *in) {
+    int64_t x_dim = in->q.names.x_dim, n[2] = {GRID_1D, GRID_1D};
     places_span s = places_nothing();
-    if (!places_of_data(c, job->q.model, x_dim, &s) || !(s.lo[0] < s.hi[0]))
+    if (!places_of_data(c, in->q.model, x_dim, &s) || !(s.lo[0] < s.hi[0]))
         s = (places_span){{-2, -2}, {2, 2}};
     if (cli_bad(c)) return c->status;
-    for (int k = 0; k < job->r.contexts; k++)
-        for (int64_t i = 0; i < job->contexts[k].n; i++)
-            places_widen(&s, x_dim, job->contexts[k].x + i * x_dim);
+    for (int k = 0; k < in->r.contexts; k++)
+        for (int64_t i = 0; i < in->contexts[k].n; i++)
+            places_widen(&s, x_dim, in->contexts[k].x + i * x_dim);
     places_round(&s, x_dim);
     if (x_dim == 2) n[0] = n[1] = GRID_2D;
-    return points_span(c, x_dim, s.lo, s.hi, n, &job->at);
+    return points_span(c, x_dim, s.lo, s.hi, n, &in->at);
 }
 
 /* How many values each input takes: the second runs fastest. */
-static void count_grid(plot_job *job) {
+static void count_grid(plot_inputs *in) {
     int64_t up = 1;
-    while (up < job->at.n && job->at.x[2 * up] == job->at.x[0]) up++;
-    job->r.grid[0] = job->at.n / up;
-    job->r.grid[1] = up;
+    while (up < in->at.n && in->at.x[2 * up] == in->at.x[0]) up++;
+    in->r.grid[0] = in->at.n / up;
+    in->r.grid[1] = up;
 }
 
-static int read_places(cli *c, plot_job *job) {
+static int read_places(cli *c, plot_inputs *in) {
     const char *grid = cli_text(c, "grid", NULL);
-    int64_t x_dim = job->q.names.x_dim, most = x_dim == 1 ? 5000 : 65536;
+    int64_t x_dim = in->q.names.x_dim, most = x_dim == 1 ? 5000 : 65536;
     if (x_dim > 2)
         return cli_fail(c, EXIT_FAILED,
                         "functions of %lld inputs cannot be drawn; 'mnp predict' writes numbers",
                         (long long)x_dim);
-    int code = grid ? points_grid(c, &job->q.names, grid, &job->at) : default_places(c, job);
-    if (code == 0 && (job->at.n < 2 || job->at.n > most))
+    int code = grid ? points_grid(c, &in->q.names, grid, &in->at) : default_places(c, in);
+    if (code == 0 && (in->at.n < 2 || in->at.n > most))
         code = cli_fail(c, EXIT_USAGE, "a picture wants from 2 to %lld places, not %lld",
-                        (long long)most, (long long)job->at.n);
+                        (long long)most, (long long)in->at.n);
     for (int64_t k = 0; k < x_dim && code == 0; k++)
-        if (!(job->at.x[k] < job->at.x[(job->at.n - 1) * x_dim + k]))
+        if (!(in->at.x[k] < in->at.x[(in->at.n - 1) * x_dim + k]))
             code = cli_fail(c, EXIT_USAGE, "a picture wants a range of %s, not one value",
-                            job->q.names.x[k]);
-    if (code == 0 && x_dim == 2) count_grid(job);
+                            in->q.names.x[k]);
+    if (code == 0 && x_dim == 2) count_grid(in);
     return code;
 }
 
@@ -128,39 +128,39 @@ static int read_truth(cli *c, const map_frame *f, double **out) {
 }
 
 /* Places of the k-th context file as inputs; the name of the file is not needed for its message. */
-static int make_maps(cli *c, plot_job *job, const map_frame *f, map *maps) {
+static int make_maps(cli *c, plot_inputs *in, const map_frame *f, map *maps) {
     int code = 0;
-    for (int k = 0; k < job->r.contexts && code == 0; k++) {
-        code = map_place(c, f, cli_text(c, "context", ""), &job->contexts[k]);
+    for (int k = 0; k < in->r.contexts && code == 0; k++) {
+        code = map_place(c, f, cli_text(c, "context", ""), &in->contexts[k]);
         map_ask ask = {
-            .context = &job->contexts[k], .samples = job->r.samples, .device = cli_device(c)};
+            .context = &in->contexts[k], .samples = in->r.samples, .device = cli_device(c)};
         if (code == 0) code = map_honour(c, f, &ask);
-        if (code == 0) code = map_make(c, &job->q, &ask, f, &maps[k]);
+        if (code == 0) code = map_make(c, &in->q, &ask, f, &maps[k]);
     }
     return code;
 }
 
-static int draw_grid(cli *c, plot_job *job, const char *grid, mnp_plot **out) {
+static int draw_grid(cli *c, plot_inputs *in, const char *grid, mnp_plot **out) {
     map maps[FIGURE_CONTEXTS_MAX] = {0};
     map_frame f;
     double *truth = NULL;
     bool sheet = cli_has(c, "sheet");
-    figure_request *r = &job->r;
+    figure_request *r = &in->r;
     if (r->draws < 0) r->draws = SHEET_DRAWS;
     if (r->samples == 0) r->samples = sheet ? r->draws : MAP_SAMPLES;
     if (cli_has(c, "chain")) return cli_fail(c, EXIT_USAGE, "--chain draws functions of one input");
     if (sheet && (r->contexts != 1 || r->draws < 1))
         return cli_fail(c, EXIT_USAGE, "--sheet shows realisations of one context");
-    int code = map_frame_read(c, &job->q, grid, &f);
+    int code = map_frame_read(c, &in->q, grid, &f);
     if (code == 0) code = read_truth(c, &f, &truth);
-    if (code == 0) code = make_maps(c, job, &f, maps);
+    if (code == 0) code = make_maps(c, in, &f, maps);
     panel_request p = {.count = r->contexts,
                        .maps = maps,
-                       .seen = job->contexts,
+                       .seen = in->contexts,
                        .truth = truth,
                        .title = cli_text(c, "title", NULL)};
     if (code == 0)
-        code = sheet ? figure_sheet(c, maps, job->contexts, r->draws, p.title, out)
+        code = sheet ? figure_sheet(c, maps, in->contexts, r->draws, p.title, out)
                      : figure_panel(c, &p, out);
     for (int k = 0; k < FIGURE_CONTEXTS_MAX; k++) map_free(c, &maps[k]);
     env_free(&c->env, truth);
@@ -169,12 +169,12 @@ static int draw_grid(cli *c, plot_job *job, const char *grid, mnp_plot **out) {
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static int draw_places(cli *c, plot_job *job, mnp_plot **out) {
-    figure_request *r = &job->r;
+static int draw_places(cli *c, plot_inputs *in, mnp_plot **out) {
+    figure_request *r = &in->r;
     bool chain = cli_has(c, "chain");
-    int code = read_places(c, job);
-    bool maps = job->q.names.x_dim == 2;
-    r->q = &job->q, r->context = job->contexts, r->at = &job->at,
+    int code = read_places(c, in);
+    bool maps = in->q.names.x_dim == 2;
+    r->q = &in->q, r->context = in->contexts, r->at = &in->at,
     r->title = cli_text(c, "title", NULL);
     if (r->samples == 0) r->samples = maps ? MAP_SAMPLES : SAMPLES;
     if (r->draws < 0) r->draws = chain ? CHAIN_DRAWS : maps ? MAP_DRAWS : DRAWS;
@@ -188,22 +188,22 @@ static int draw_places(cli *c, plot_job *job, mnp_plot **out) {
 }
 
 static int draw_model(cli *c, mnp_plot **out) {
-    plot_job job = {0};
+    plot_inputs in = {0};
     const char *grid = cli_text(c, "grid", NULL);
-    job.r.samples = cli_int(c, "samples", 0, 1, 10000);               /* 0: not given */
-    job.r.draws = cli_int(c, "draws", -1, cli_has(c, "chain"), 1000); /* -1: not given */
+    in.r.samples = cli_int(c, "samples", 0, 1, 10000);               /* 0: not given */
+    in.r.draws = cli_int(c, "draws", -1, cli_has(c, "chain"), 1000); /* -1: not given */
     if (cli_bad(c)) return c->status;
     bool rows = grid && map_named(grid);
     static const char *const of_maps[] = {"sheet", "truth", "honour"};
     for (size_t k = 0; k < sizeof of_maps / sizeof *of_maps && !rows; k++)
         if (cli_has(c, of_maps[k]))
             return cli_fail(c, EXIT_USAGE, "--%s needs --grid ROWSxCOLS", of_maps[k]);
-    int code = question_open_model(c, &job.q);
-    if (code == 0) code = read_contexts(c, &job);
-    if (code == 0) code = rows ? draw_grid(c, &job, grid, out) : draw_places(c, &job, out);
-    points_free(c, &job.at);
-    for (int k = 0; k < FIGURE_CONTEXTS_MAX; k++) points_free(c, &job.contexts[k]);
-    question_close(c, &job.q);
+    int code = question_open_model(c, &in.q);
+    if (code == 0) code = read_contexts(c, &in);
+    if (code == 0) code = rows ? draw_grid(c, &in, grid, out) : draw_places(c, &in, out);
+    points_free(c, &in.at);
+    for (int k = 0; k < FIGURE_CONTEXTS_MAX; k++) points_free(c, &in.contexts[k]);
+    question_close(c, &in.q);
     return code;
 }
 

@@ -6,7 +6,7 @@
 
 static const option_def table[] = {
     OPTION_INT(learner_opts, hidden, "64", 1, MODEL_WIDTH_MAX, "width of the hidden layers"),
-    OPTION_INT(learner_opts, layers, "3", 1, MLP_LAYERS_MAX, "layers of weights"),
+    OPTION_INT(learner_opts, layers, "3", 1, MLP_LAYERS_MAX, "layers of the network"),
     OPTION_INT(learner_opts, bins, "8", 2, RQS_BINS_MAX, "bins of the spline"),
     OPTION_INT(learner_opts, steps, "3000", 1, 1e8, "training steps"),
     OPTION_INT(learner_opts, batch, "16", 1, 1e5, "functions in a step"),

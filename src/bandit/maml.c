@@ -8,13 +8,14 @@
 
 static const option_def table[] = {
     OPTION_INT(learner_opts, hidden, "64", 1, MODEL_WIDTH_MAX, "width of the hidden layers"),
-    OPTION_INT(learner_opts, layers, "3", 1, MLP_LAYERS_MAX, "layers of weights"),
-    OPTION_INT(learner_opts, steps, "3000", 1, 1e8, "steps of the outer loop"),
+    OPTION_INT(learner_opts, layers, "3", 1, MLP_LAYERS_MAX, "layers of the network"),
+    OPTION_INT(learner_opts, steps, "3000", 1, 1e8, "training steps"),
     OPTION_INT(learner_opts, batch, "16", 1, 1e5, "functions in a step"),
-    OPTION_REAL(learner_opts, lr, "2e-3", 0, 1, "rate of the outer loop at its start"),
-    OPTION_INT(learner_opts, inner, "10", 1, 1000, "gradient steps of an adaptation"),
-    OPTION_REAL(learner_opts, inner_rate, "0.1", 1e-9, 10, "first rate of the adaptation"),
-    OPTION_REAL(learner_opts, inner_clip, "1", 1e-9, 1e9, "longest gradient of the adaptation"),
+    OPTION_REAL(learner_opts, lr, "2e-3", 0, 1, "learning rate at the start"),
+    OPTION_INT(learner_opts, inner, "10", 1, 1000, "gradient steps that adapt it to a function"),
+    OPTION_REAL(learner_opts, inner_rate, "0.1", 1e-9, 10,
+                "their learning rate, at the start of training"),
+    OPTION_REAL(learner_opts, inner_clip, "1", 1e-9, 1e9, "shorten their gradients to this norm"),
 };
 
 static int n_numbers(const learner_opts *o) {

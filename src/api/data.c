@@ -55,7 +55,7 @@ mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *op
     data_source s = {.split = (data_split)o.split,
                      .functions = o.functions,
                      .seed = o.seed,
-                     .holdout = o.holdout == 0 ? 0.2 : o.holdout,
+                     .holdout = o.holdout == 0 ? DATA_HOLDOUT : o.holdout,
                      .function_column = o.function_column,
                      .x_columns = o.x_columns,
                      .y_column = o.y_column,

@@ -128,13 +128,15 @@ int32_t family_x_dim(const family_def *def);
 mnp_status family_draw(env *e, pool *pool, const family *f, uint64_t seed, data_split split,
                        int64_t first, int64_t count, float *x, float *y);
 
+#define DATA_HOLDOUT 0.2
+
 typedef struct data_source {
     data_split split;
     int64_t functions; /* families: 0 = 50 000 / 5 000 / 5 000                             */
     uint64_t seed;
     /* files: share of the functions held out by a seeded permutation: 0.2 gives a fifth to valid
      * and test (the same) and the rest to train; 0 or less gives all to each */
-    double holdout;
+    double holdout; /* usually DATA_HOLDOUT */
     /* files: names of columns, x as "a,b"; NULL = guessed where that is unambiguous, and said in
      * the report. function_column "": there is none, the file is one function */
     const char *function_column, *x_columns, *y_column;

@@ -5,8 +5,6 @@
 #include "data/dataset_internal.h"
 #include "util/text.h"
 
-static const double HOLDOUT = 0.2;
-
 static mnp_status add(env *e, dataset *d, const char *key, const char *value) {
     if (!value) return MNP_OK;
     d->notes[d->n_notes] = (data_note){key, env_strdup(e, value)};
@@ -25,7 +23,7 @@ mnp_status dataset_note_source(env *e, dataset *d, const data_source *s) {
     MNP_TRY(add(e, d, "data.x", s->x_columns));
     MNP_TRY(add(e, d, "data.y", s->y_column));
     MNP_TRY(add(e, d, "data.action", s->action_column));
-    return add(e, d, "data.holdout", s->holdout != HOLDOUT ? holdout : NULL);
+    return add(e, d, "data.holdout", s->holdout != DATA_HOLDOUT ? holdout : NULL);
 }
 
 static mnp_status unreadable(env *e, const char *key, const char *value) {
@@ -36,7 +34,7 @@ mnp_status dataset_noted_source(env *e, const char *(*get)(const void *of, const
                                 const void *of, data_source *out) {
     const char *seed = get(of, "data.seed"), *functions = get(of, "data.functions");
     const char *holdout = get(of, "data.holdout");
-    *out = (data_source){.holdout = HOLDOUT,
+    *out = (data_source){.holdout = DATA_HOLDOUT,
                          .function_column = get(of, "data.function-column"),
                          .x_columns = get(of, "data.x"),
                          .y_column = get(of, "data.y"),

@@ -58,8 +58,8 @@ enum { FUNCTIONS = 3, POINTS = 6, TARGETS = 4, SAMPLES = 2 };
 
 typedef struct life {
     mnp_ctx *ctx;
-    mnp_data *data;
-    mnp_model *model, *loaded;
+    mnp_data *data, *family, *again;
+    mnp_model *model, *loaded, *known, *copy;
     mnp_trainer *trainer;
     mnp_predictor *predictor;
     mnp_model *playing;
@@ -111,6 +111,20 @@ static mnp_status use(life *l) {
     return mnp_predictor_logp(l->predictor, &targets, out);
 }
 
+/* A model in memory, its score, and its own data again. */
+static mnp_status remember(life *l) {
+    static char bytes[1 << 16];
+    size_t length = 0;
+    mnp_data_opts o = {.size = sizeof o, .functions = 2, .seed = 3};
+    mnp_noted_score score = {.size = sizeof score, .loglik = 1, .se = 0.1, .functions = 2};
+    MNP_TRY(mnp_data_open(l->ctx, "convex", &o, &l->family));
+    MNP_TRY(mnp_model_create(l->ctx, "mnp", "tiny", tiny, l->family, 1, &l->known));
+    MNP_TRY(mnp_model_set_score(l->ctx, l->known, MNP_STRICT, &score));
+    MNP_TRY(mnp_model_save_memory(l->ctx, l->known, bytes, sizeof bytes, &length));
+    MNP_TRY(mnp_model_load_memory(l->ctx, bytes, length, &l->copy));
+    return mnp_data_reopen(l->ctx, l->copy, MNP_TRAIN, 0, NULL, &l->again);
+}
+
 /* A model that keeps a running sum, players by several agents, and trials in parallel. */
 static mnp_status play(life *l) {
     static const char *const agents[] = {"mnp", "gp", "uniform"};
@@ -155,6 +169,10 @@ static void end(life *l) {
     mnp_model_destroy(l->playing);
     mnp_predictor_destroy(l->predictor);
     mnp_trainer_destroy(l->trainer);
+    mnp_model_destroy(l->copy);
+    mnp_model_destroy(l->known);
+    mnp_data_destroy(l->again);
+    mnp_data_destroy(l->family);
     mnp_model_destroy(l->loaded);
     mnp_model_destroy(l->model);
     mnp_data_destroy(l->data);
@@ -174,6 +192,7 @@ static bool live_once(long n, int threads) {
     if (status == MNP_OK) status = open_data(&l);
     if (status == MNP_OK) status = train(&l);
     if (status == MNP_OK) status = use(&l);
+    if (status == MNP_OK) status = remember(&l);
     if (status == MNP_OK) status = play(&l);
     atomic_store(&left, -1);
     CHECK(status == (atomic_load(&failed) ? MNP_ENOMEM : MNP_OK));

@@ -16,11 +16,11 @@ mnp_status mnp_job_join(mnp_ctx *ctx, const mnp_job_opts *opts) {
 }
 
 void mnp_job_suspend(mnp_ctx *ctx) {
-    if (ctx) comm_alone(&ctx->env, true);
+    if (ctx) comm_suspend(&ctx->env, true);
 }
 
 void mnp_job_resume(mnp_ctx *ctx) {
-    if (ctx) comm_alone(&ctx->env, false);
+    if (ctx) comm_suspend(&ctx->env, false);
 }
 
 int mnp_job_rank(const mnp_ctx *ctx) {
@@ -60,13 +60,13 @@ mnp_status mnp_job_split(mnp_ctx *ctx, int64_t total, int64_t unit, int64_t *lo,
     MNP_TRY(check_parts(&ctx->env, total, unit));
     MNP_TRY(check_given(&ctx->env, lo, "lo"));
     MNP_TRY(check_given(&ctx->env, hi, "hi"));
-    comm_span own = comm_own(&ctx->env, total, unit);
+    comm_span own = comm_split(&ctx->env, total, unit);
     *lo = own.lo, *hi = own.hi;
     return MNP_OK;
 }
 
 void mnp_job_heartbeat(mnp_ctx *ctx) {
-    if (ctx) comm_beat(&ctx->env);
+    if (ctx) comm_heartbeat(&ctx->env);
 }
 
 void mnp_job_leave(mnp_ctx *ctx) {
@@ -74,5 +74,5 @@ void mnp_job_leave(mnp_ctx *ctx) {
 }
 
 bool mnp_job_abort(mnp_ctx *ctx, const char *why) {
-    return ctx ? comm_tell(&ctx->env, why ? why : "") : true;
+    return ctx ? comm_abort(&ctx->env, why ? why : "") : true;
 }

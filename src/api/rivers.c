@@ -37,7 +37,7 @@ mnp_status mnp_rivers_side(mnp_ctx *ctx, const mnp_rivers_opts *opts, int64_t *s
 /* Each rank draws whole simulations. */
 static mnp_status draw_gray(env *e, rivers *r, mnp_split split, int64_t images, float *gray) {
     int64_t pixels = r->g.size * r->g.size;
-    comm_span own = comm_own(e, images, r->g.crops);
+    comm_span own = comm_split(e, images, r->g.crops);
     r->total = (images + r->g.crops - 1) / r->g.crops;
     MNP_TRY(geofluvial_draw(e, r->pool, &r->g, r->o.seed, (data_split)split, own.lo,
                             own.hi - own.lo, &r->watch, gray + own.lo * pixels));

@@ -32,15 +32,15 @@ int comm_job_size(const env *e) {
 }
 
 int comm_rank(const env *e) {
-    return e->comm && e->comm->alone ? 0 : comm_job_rank(e);
+    return e->comm && e->comm->suspended ? 0 : comm_job_rank(e);
 }
 
 int comm_size(const env *e) {
-    return e->comm && e->comm->alone ? 1 : comm_job_size(e);
+    return e->comm && e->comm->suspended ? 1 : comm_job_size(e);
 }
 
-void comm_alone(env *e, bool on) {
-    if (e->comm) e->comm->alone = on;
+void comm_suspend(env *e, bool on) {
+    if (e->comm) e->comm->suspended = on;
 }
 
 int comm_local(const env *e) {
@@ -57,7 +57,7 @@ comm_span comm_part(int64_t total, int64_t unit, int rank, int size) {
     return (comm_span){lo < total ? lo : total, hi < total ? hi : total};
 }
 
-comm_span comm_own(const env *e, int64_t total, int64_t unit) {
+comm_span comm_split(const env *e, int64_t total, int64_t unit) {
     return comm_part(total, unit, comm_rank(e), comm_size(e));
 }
 
@@ -126,7 +126,7 @@ static void beat(comm *c, double every) {
         if (r != c->info.rank) say(c, r, SIGNAL_BEAT, "");
 }
 
-void comm_beat(env *e) {
+void comm_heartbeat(env *e) {
     comm *c = e->comm;
     if (!c || c->info.size < 2 || c->failed || comm_now() - c->beaten < pulse(c)) return;
     hear_all(c);
@@ -353,7 +353,7 @@ static bool wait_for_leavers(comm *c, int end, double seconds) {
     }
 }
 
-bool comm_tell(env *e, const char *why) {
+bool comm_abort(env *e, const char *why) {
     comm *c = e->comm;
     if (!c || c->info.size < 2) return true;
     bool own = !c->told; /* not only the echo of another rank's failure */
@@ -377,11 +377,11 @@ bool comm_tell(env *e, const char *why) {
 void comm_close(env *e) {
     comm *c = e->comm;
     if (!c) return;
-    c->alone = false;
+    c->suspended = false;
     c->timeout *= END_PATIENCE;
     if (!c->failed) comm_barrier(e, "the end");
     if (c->failed && c->info.size > 1) {
-        if (!c->told) comm_tell(e, c->why);
+        if (!c->told) comm_abort(e, c->why);
         bool all = wait_for_leavers(c, c->info.size, c->stopped ? cancel_grace : LEAVE_SECONDS);
         bool forced = !c->stopped && (!all || c->lost >= 0);
         /* the speaker's words must be through the launcher's pipe before all is ended */

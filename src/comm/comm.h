@@ -3,9 +3,9 @@
  * env.comm holds the job; NULL is a job of one, for which every call is done at once.
  *
  * No call blocks for ever. While it waits it listens: a rank that failed tells why, a rank that is
- * busy with long work of its own sends a sign of life (comm_beat), and one that is silent for the
- * job's time limit is lost. Then the call fails with MNP_EPEER and the rank's number, and the job
- * is over for all. When the process is asked to stop while it waits, ranks that stop too get a
+ * busy with long work of its own sends a sign of life (comm_heartbeat), and one that is silent for
+ * the job's time limit is lost. Then the call fails with MNP_EPEER and the rank's number, and the
+ * job is over for all. When the process is asked to stop while it waits, ranks that stop too get a
  * moment to arrive; then the call fails with MNP_ECANCELLED. */
 #ifndef MNP_COMM_COMM_H
 #define MNP_COMM_COMM_H
@@ -30,18 +30,19 @@ mnp_status comm_open(env *e, const comm_opts *o);
 mnp_status comm_open_over(env *e, const transport *t, const comm_opts *o);
 /* Before the end of a job that failed here: tells the others why. True when it is this rank that
  * should tell the user: one of them does. */
-bool comm_tell(env *e, const char *why);
+bool comm_abort(env *e, const char *why);
 /* Waits for the others and leaves the job; e->comm is NULL afterwards. A job that failed and whose
  * ranks do not all leave by themselves is ended by force: then this does not return. */
 void comm_close(env *e);
 
-int comm_rank(const env *e);  /* 0 without a job, and while alone */
-int comm_size(const env *e);  /* 1 without a job, and while alone */
+int comm_rank(const env *e);  /* 0 without a job, and while suspended */
+int comm_size(const env *e);  /* 1 without a job, and while suspended */
 int comm_local(const env *e); /* the rank among those of its host */
 bool comm_fast(const env *e);
-/* While alone, a rank works for itself: every call is done at once, but signs of life are sent. */
-void comm_alone(env *e, bool on);
-int comm_job_rank(const env *e); /* alone or not */
+/* While suspended, a rank works for itself: every call is done at once, but signs of life are sent.
+ */
+void comm_suspend(env *e, bool on);
+int comm_job_rank(const env *e); /* suspended or not */
 int comm_job_size(const env *e);
 
 /* This rank's part of `total` things in units of `unit`: [lo, hi). */
@@ -49,11 +50,11 @@ typedef struct comm_span {
     int64_t lo, hi;
 } comm_span;
 comm_span comm_part(int64_t total, int64_t unit, int rank, int size);
-comm_span comm_own(const env *e, int64_t total, int64_t unit);
+comm_span comm_split(const env *e, int64_t total, int64_t unit);
 
 /* Rank r holds bytes at[r] .. at[r + 1] of `data`; afterwards every rank holds all. */
 mnp_status comm_gather(env *e, void *data, const size_t *at, const char *what);
-/* The same for `total` elements split by comm_own(e, total, unit). */
+/* The same for `total` elements split by comm_split(e, total, unit). */
 mnp_status comm_gather_parts(env *e, void *data, int64_t total, int64_t unit, size_t element,
                              const char *what);
 /* Rank 0's bytes for all. */
@@ -69,7 +70,7 @@ mnp_status comm_same_bytes(env *e, const char *what, const void *data, size_t by
 mnp_status comm_wait(env *e, bool (*done)(void *arg), void *arg, const char *what);
 
 /* A sign of life, at most one a second: between pieces of long work that needs no other rank. */
-void comm_beat(env *e);
+void comm_heartbeat(env *e);
 
 /* Sum over ranks in the order of ranks, each rank's terms in their own order: one process folding
  * all terms from left to right gets the same bits. Pieces travel round the ring of ranks: the sums

@@ -27,7 +27,7 @@ struct comm {
     void *link;
     transport_info info;
     double timeout, beaten, looked;
-    bool fast, alone;
+    bool fast, suspended;
     peer *peers;  /* [size] */
     bool failed;  /* nothing more is sent or awaited; `why` says it */
     bool told;    /* ... and a peer has told it, or this rank to its peers */

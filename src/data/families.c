@@ -206,7 +206,7 @@ mnp_status family_draw(env *e, pool *pool, const family *f, uint64_t seed, data_
                         "functions %lld .. +%lld of %s: the first must be a multiple of %lld, and "
                         "there are no more than %d",
                         (long long)first, (long long)count, f->name, (long long)group, INT32_MAX);
-    comm_span own = comm_own(e, count, group);
+    comm_span own = comm_split(e, count, group);
     int64_t wide = points * family_x_dim(f->def);
     MNP_TRY(draw_here(e, pool, f, seed, split, first + own.lo, own.hi - own.lo, x + own.lo * wide,
                       y + own.lo * points));

@@ -430,13 +430,13 @@ mnp_status evaluator_run(evaluator *v, const float *weights, const eval_opts *o,
     mnp_status status = scores ? make_rows(v, o) : MNP_ENOMEM;
     if (status == MNP_OK) status = make_buffers(v, o, &b);
     if (status == MNP_OK) status = prepare_graphs(v, o, &b);
-    comm_span own = comm_own(v->env, total, 1); /* each rank scores its part */
+    comm_span own = comm_split(v->env, total, 1); /* each rank scores its part */
     for (int64_t at = own.lo; at < own.hi && status == MNP_OK; at += EVAL_CHUNK) {
         int64_t count = least(EVAL_CHUNK, own.hi - at);
         status = score_chunk(v, weights ? weights : v->m->weights, o, &b, at, count, scores + at);
         if (v->progress)
             v->progress(v->progress_user, (at + count - own.lo) * total / (own.hi - own.lo), total);
-        comm_beat(v->env);
+        comm_heartbeat(v->env);
         if (status == MNP_OK && !o->bound_only && env_cancelled(v->env))
             status = env_fail(v->env, MNP_ECANCELLED, "evaluation was cancelled");
     }

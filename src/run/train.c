@@ -382,7 +382,7 @@ static mnp_status run_until(trainer *t, int64_t end) {
         MNP_TRY(refresh_data(t));
         while (t->spec.fresh && count > 1 && block_at(t, at + count - 1) != t->block) count--;
         mnp_status status = run_steps(t, count);
-        comm_beat(t->env);
+        comm_heartbeat(t->env);
         t->unjudged = t->step.step >= pause; /* ranks may stop after a step that is due */
         if (t->unjudged && (status == MNP_OK || status == MNP_ECANCELLED)) {
             if (t->exec) MNP_TRY(backend_pull(t->b, t->exec, &t->io));

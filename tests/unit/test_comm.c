@@ -192,8 +192,8 @@ static void no_job(void) {
     CHECK(comm_rank(&e) == 0 && comm_size(&e) == 1);
     CHECK(comm_broadcast(&e, &number, sizeof number, "x") == MNP_OK && number == 5);
     CHECK(comm_barrier(&e, "x") == MNP_OK && comm_same(&e, "x", "y") == MNP_OK);
-    CHECK(comm_tell(&e, "why")); /* who is alone tells the user himself */
-    comm_beat(&e);
+    CHECK(comm_abort(&e, "why")); /* who is alone tells the user himself */
+    comm_heartbeat(&e);
     comm_close(&e);
 }
 
@@ -212,7 +212,7 @@ enum { THINGS = 23 };
 static void play_exchange(member *m) {
     env *e = &m->e;
     int64_t all[THINGS] = {0}, number = 7 + comm_rank(e);
-    comm_span own = comm_own(e, THINGS, 2);
+    comm_span own = comm_split(e, THINGS, 2);
     for (int64_t i = own.lo; i < own.hi; i++) all[i] = i * i + 1;
     m->ok = comm_gather_parts(e, all, THINGS, 2, sizeof *all, "squares") == MNP_OK;
     for (int64_t i = 0; i < THINGS; i++) m->ok = m->ok && all[i] == i * i + 1;
@@ -220,12 +220,12 @@ static void play_exchange(member *m) {
     bool every = true;
     m->ok = m->ok && comm_all(e, comm_rank(e) != 1, &every, "a question") == MNP_OK;
     m->ok = m->ok && every == (comm_size(e) == 1);
-    comm_beat(e);
+    comm_heartbeat(e);
     m->ok = m->ok && comm_same(e, "thing", "the same") == MNP_OK;
-    comm_alone(e, true);
+    comm_suspend(e, true);
     m->ok = m->ok && comm_size(e) == 1 && comm_job_size(e) == office.size &&
             comm_barrier(e, "alone") == MNP_OK;
-    comm_alone(e, false);
+    comm_suspend(e, false);
 }
 
 static void exchange(void) {
@@ -260,7 +260,7 @@ static void fold(void *arg, int64_t lo, int64_t hi) {
 
 static void play_sum(member *m) {
     float prefix[WORDS] = {0}, total[WORDS] = {0}, *sum = NULL;
-    comm_span own = comm_own(&m->e, SLOTS, 1);
+    comm_span own = comm_split(&m->e, SLOTS, 1);
     own_slots o = {prefix, (int)own.lo, (int)own.hi};
     comm_ring ring = {WORDS, prefix, total, fold, &o};
     m->ok = true;
@@ -285,7 +285,7 @@ static void ordered_sum(void) {
 
 static void play_differ(member *m) {
     m->status = comm_same(&m->e, "seed", comm_rank(&m->e) == 2 ? "8" : "7");
-    m->speaks = comm_tell(&m->e, m->e.error);
+    m->speaks = comm_abort(&m->e, m->e.error);
 }
 
 static void differences(void) {
@@ -301,11 +301,11 @@ static void differences(void) {
 
 static void play_failure(member *m) {
     if (comm_rank(&m->e) == 1) {
-        m->speaks = comm_tell(&m->e, "the disk is full");
+        m->speaks = comm_abort(&m->e, "the disk is full");
         return;
     }
     m->status = comm_barrier(&m->e, "a step");
-    m->speaks = comm_tell(&m->e, m->e.error);
+    m->speaks = comm_abort(&m->e, m->e.error);
 }
 
 static void failure(void) {
@@ -325,7 +325,7 @@ static void play_silence(member *m) {
         return;
     }
     m->status = comm_barrier(&m->e, "a step");
-    m->speaks = comm_tell(&m->e, m->e.error);
+    m->speaks = comm_abort(&m->e, m->e.error);
     atomic_fetch_add(&over, 1);
 }
 

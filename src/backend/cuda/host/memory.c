@@ -88,7 +88,7 @@ static int32_t chunks_of(int64_t functions) {
 
 /* A block per multiprocessor at most: each takes all of its shared memory. */
 mnp_status exec_place_blocks(exec *x, int64_t items, int *blocks) {
-    const comm_span own = x->share ? comm_own(x->env, items, 1) : (comm_span){0, items};
+    const comm_span own = x->share ? comm_split(x->env, items, 1) : (comm_span){0, items};
     int64_t count = x->device.processors;
     if (own.hi - own.lo < count) count = own.hi > own.lo ? own.hi - own.lo : 1;
     const size_t act = (size_t)(x->program.act_words + 31) / 32 * 32;

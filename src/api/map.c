@@ -52,11 +52,12 @@ mnp_status mnp_map_wells(mnp_ctx *ctx, int64_t rows, int64_t cols, int64_t count
     env *e = &ctx->env;
     MNP_TRY(check_range(e, rows, 1, MAP_SIDE_MAX, "rows"));
     MNP_TRY(check_range(e, cols, 1, MAP_SIDE_MAX, "cols"));
-    if (count < 1 || count > rows * cols)
+    int64_t pixels = rows * cols;
+    if (count < 1 || count > pixels)
         return env_fail(e, MNP_EINVAL, "an image of %lld x %lld has 1 to %lld pixels to measure",
-                        (long long)rows, (long long)cols, (long long)(rows * cols));
+                        (long long)rows, (long long)cols, (long long)pixels);
     MNP_TRY(check_given(e, pixel, "pixel"));
-    map_wells(rows * cols, count, seed, pixel);
+    map_wells(pixels, count, seed, pixel);
     return MNP_OK;
 }
 

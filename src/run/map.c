@@ -28,8 +28,9 @@ static void in_pixels(const mnp_map_frame *f, const double x[2], double out[2]) 
 /* x (count, 2) of places first .. first + count - 1. */
 static void fill_places(const mnp_map_frame *f, int64_t first, int64_t count, double *x) {
     for (int64_t i = 0; i < count; i++) {
-        x[2 * i] = map_input(f, 0, (double)((first + i) / f->cols));
-        x[2 * i + 1] = map_input(f, 1, (double)((first + i) % f->cols));
+        int64_t row = (first + i) / f->cols, col = (first + i) % f->cols;
+        x[2 * i] = map_input(f, 0, (double)row);
+        x[2 * i + 1] = map_input(f, 1, (double)col);
     }
 }
 

@@ -366,8 +366,8 @@ static void files_read_back(void) {
         remove(path);
         learner_destroy(read);
         CHECK(learner_load(&e, path, l->def, &read) == MNP_EIO && !read);
-        learner_destroy(l);
     }
+    for (int k = 0; k < 2; k++) learner_destroy(first[k]);
     dataset_destroy(d);
 }
 

@@ -20,7 +20,7 @@ static void count_free(void *user, void *at) {
     free(at);
 }
 
-enum { WARM = 150, END = 250, ACTIONS = 5 };
+enum { WARM = 80, END = 125, ACTIONS = 5 };
 
 static void plays_without_memory(mnp_ctx *ctx, const mnp_model *m, const mnp_bandit_opts *opts) {
     mnp_player *player = NULL;
@@ -56,7 +56,7 @@ static void every_agent(void) {
     for (int p = 0; p < 3; p++)
         for (int64_t refresh = 0; refresh <= 10; refresh += 10) {
             mnp_bandit_opts o = {
-                .size = sizeof o, .policy = policies[p], .draws = 20, .refresh = refresh};
+                .size = sizeof o, .policy = policies[p], .draws = 9, .refresh = refresh};
             for (int k = 0; k < 3; k++) {
                 mnp_model *m = NULL;
                 o.agent = models[k][0];

@@ -107,8 +107,8 @@ static void pre_outlives_forward(void) {
     for (int32_t k = 0; k < p.count; k++) {
         const int32_t kind = p.code[k].op - OPCODE_COUNT;
         if (kind < 0 || pre_of(kind) < 0) continue;
-        if (kind == FUSED_FIRST) pre = p.code[k].fused.place[FIRST_PRE];
-        CHECK(p.code[k].fused.place[pre_of(kind)] == pre);
+        if (kind == FUSED_FIRST) pre = p.code[k].fused.addr[FIRST_PRE];
+        CHECK(p.code[k].fused.addr[pre_of(kind)] == pre);
         parts++;
     }
     CHECK(parts == 1 + 7 + 7);
@@ -300,7 +300,7 @@ static void gradient_of_two(void) {
     forget(&r);
 }
 
-/* ---- rows that are kept -----------------------------------------------------------------------
+/* ---- rows that are saved -----------------------------------------------------------------------
  */
 
 /* Weight gradients of the latent are left as rows: nine weights a transition, but the first has no
@@ -311,26 +311,26 @@ static void latent_rows(void) {
     record(&r, "paper", 128, 50, 1);
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     CHECK(p.n_outer == 7 * 9 - 2);
-    CHECK(p.kept_words >= 7 * LATENT_KEPT);
+    CHECK(p.saved_words >= 7 * LATENT_SAVED);
     int64_t words = 0, summed = 0;
     for (int32_t j = 0; j < p.n_outer; j++) {
         const dev_outer *o = &p.outer[j];
         words += o->rows * o->cols;
         CHECK(o->at % DEV_OUTER_WORDS == 0 && o->at + o->rows * o->cols <= r.m->params.trainable);
-        CHECK(o->x + o->x_step * (o->count - 1) + o->rows <= p.kept_words);
-        CHECK(o->g + o->g_step * (o->count - 1) + o->cols <= p.kept_words);
+        CHECK(o->x + o->x_step * (o->count - 1) + o->rows <= p.saved_words);
+        CHECK(o->g + o->g_step * (o->count - 1) + o->cols <= p.saved_words);
     }
-    for (int32_t k = 0; k < p.n_ranges; k++)
-        if (p.ranges[k].outer >= 0) summed += p.ranges[k].words;
+    for (int32_t k = 0; k < p.n_grad_spans; k++)
+        if (p.grad_spans[k].outer >= 0) summed += p.grad_spans[k].words;
     CHECK(summed == words);
     program_free(&world, &p);
     CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
-    CHECK(p.n_outer == 0 && p.kept_words == 0);
+    CHECK(p.n_outer == 0 && p.saved_words == 0);
     program_free(&world, &p);
     forget(&r);
 }
 
-/* Weights of latents, conditioners and sets are read as halves, but not in fp32: a word has two. */
+/* Weights of latents, conditioners and sets are read as fp16, but not in fp32: a word has two. */
 static void weights_as_halves(void) {
     recorded r;
     cuda_program p[2];
@@ -338,18 +338,18 @@ static void weights_as_halves(void) {
     for (int k = 0; k < 2; k++)
         CHECK(program_make(&world, r.plan, k ? MATH_TF32 : MATH_FP32, PROGRAM_FUSE_ALL, &p[k]) ==
               MNP_OK);
-    CHECK(!p[0].reads_halves && p[1].reads_halves && p[0].count == p[1].count);
-    const uint32_t floats = fused_place(DEV_STORE_PARAM, 0);
-    const uint32_t halves = fused_place(DEV_STORE_HALVES, 0);
+    CHECK(!p[0].reads_fp16 && p[1].reads_fp16 && p[0].count == p[1].count);
+    const uint32_t floats = fused_addr(DEV_STORE_PARAM, 0);
+    const uint32_t fp16 = fused_addr(DEV_STORE_FP16, 0);
     int32_t found = 0;
     for (int32_t k = 0; k < p[1].count; k++) {
         const dev_instr *one = &p[0].code[k], *other = &p[1].code[k];
-        for (int j = 0; one->op >= OPCODE_COUNT && j < FUSED_SLOTS; j++) {
-            const uint32_t place = other->fused.place[j];
-            if (place == FUSED_ABSENT || place >> FUSED_OFFSET_BITS != DEV_STORE_HALVES) continue;
-            CHECK(one->fused.place[j] >> FUSED_OFFSET_BITS == DEV_STORE_PARAM);
-            CHECK(2 * (place - halves) == one->fused.place[j] - floats);
-            CHECK((place - halves) % 4 == 0); /* 16 bytes */
+        for (int j = 0; one->op >= OPCODE_COUNT && j < FUSED_OPERANDS; j++) {
+            const uint32_t place = other->fused.addr[j];
+            if (place == FUSED_ABSENT || place >> FUSED_OFFSET_BITS != DEV_STORE_FP16) continue;
+            CHECK(one->fused.addr[j] >> FUSED_OFFSET_BITS == DEV_STORE_PARAM);
+            CHECK(2 * (place - fp16) == one->fused.addr[j] - floats);
+            CHECK((place - fp16) % 4 == 0); /* 16 bytes */
             found++;
         }
     }
@@ -360,7 +360,7 @@ static void weights_as_halves(void) {
 }
 
 /* Every four weights have a place of their own among the halves; those of a conditioner's w1 lie in
- * blocks of 32 rows, by octets of columns. */
+ * blocks of 32 rows, in col8 layout of columns. */
 static void halves_in_blocks(void) {
     recorded r;
     cuda_program p;
@@ -369,18 +369,17 @@ static void halves_in_blocks(void) {
     const int64_t fours = r.plan->params->words / 4;
     char *taken = env_alloc(&world, (size_t)fours, 1, "a test");
     for (int64_t k = 0; k < fours; k++) {
-        const int32_t at = p.half_at[k];
+        const int32_t at = p.fp16_at[k];
         CHECK(at >= 0 && at < fours && !taken[at]);
         taken[at] = 1;
     }
     env_free(&world, taken);
     int32_t k = 0;
     while (p.code[k].op != OPCODE_COUNT + FUSED_FLOW) k++;
-    const int64_t at =
-        2 * (int64_t)(p.code[k].fused.place[FLOW_W1] - fused_place(DEV_STORE_HALVES, 0));
+    const int64_t at = 2 * (int64_t)(p.code[k].fused.addr[FLOW_W1] - fused_addr(DEV_STORE_FP16, 0));
     for (int32_t row = 0; row < 128; row++)
         for (int32_t c = 0; c < 128; c += 4)
-            CHECK(4 * (int64_t)p.half_at[(at + row * 128 + c) / 4] ==
+            CHECK(4 * (int64_t)p.fp16_at[(at + row * 128 + c) / 4] ==
                   at + ((row / 32 * 16 + c / 8) * 32 + row % 32) * 8 + c % 8);
     program_free(&world, &p);
     forget(&r);
@@ -390,14 +389,14 @@ static void halves_in_blocks(void) {
 static void shared_weight(void) {
     for (int shared = 0; shared < 2; shared++) {
         dev_instr code[2] = {{.op = OPCODE_COUNT + FUSED_LATENT_GRAD}, {.op = OPCODE_linear_grad}};
-        for (int k = 0; k < FUSED_SLOTS; k++) code[0].fused.place[k] = FUSED_ABSENT;
-        code[0].fused.place[LATENTG_DWF] = fused_place(DEV_STORE_PGRAD, 64);
+        for (int k = 0; k < FUSED_OPERANDS; k++) code[0].fused.addr[k] = FUSED_ABSENT;
+        code[0].fused.addr[LATENTG_DWF] = fused_addr(DEV_STORE_PGRAD, 64);
         code[1].out[0] = (dev_operand){
             .present = 1, .store = DEV_STORE_PGRAD, .offset = shared ? 64 : 64 + 128 * 128};
         cuda_program p = {.code = code, .count = 2, .n_fused = 1, .updates = true};
-        CHECK(kept_place(&world, 64 + 2 * 128 * 128, &p) == MNP_OK);
+        CHECK(saved_rows_place(&world, 64 + 2 * 128 * 128, &p) == MNP_OK);
         CHECK(p.n_outer == !shared);
-        CHECK((code[0].fused.place[LATENTG_KEPT] == FUSED_ABSENT) == shared);
+        CHECK((code[0].fused.addr[LATENTG_SAVED] == FUSED_ABSENT) == shared);
         env_free(&world, p.outer);
         env_free(&world, p.products);
         env_free(&world, p.terms);
@@ -407,19 +406,19 @@ static void shared_weight(void) {
 /* A part of a kind that has a place as operand k. */
 static const dev_instr *part_with(const cuda_program *p, fused_kind kind, int k, uint32_t place) {
     for (int32_t i = 0; i < p->count; i++)
-        if (p->code[i].op == OPCODE_COUNT + (int32_t)kind && p->code[i].fused.place[k] == place)
+        if (p->code[i].op == OPCODE_COUNT + (int32_t)kind && p->code[i].fused.addr[k] == place)
             return &p->code[i];
     return NULL;
 }
 
-/* The words of a term's matrix, by octets. */
-static bool has_octets_of(const cuda_program *p, const dev_rows *of, int32_t cols, int32_t step,
-                          int32_t rows) {
-    return of->step == step && of->at % 4 == 0 && of->at >= DEV_KEPT_HEAD &&
-           of->at + ((cols / 8 - 1) * step + rows) * 4 <= p->kept_words;
+/* The words of a term's matrix, in col8 layout. */
+static bool has_col8_of(const cuda_program *p, const dev_rows *of, int32_t cols, int32_t step,
+                        int32_t rows) {
+    return of->step == step && of->at % 4 == 0 && of->at >= DEV_SAVED_HEAD &&
+           of->at + ((cols / 8 - 1) * step + rows) * 4 <= p->saved_words;
 }
-static bool has_octets(const cuda_program *p, const dev_rows *of, int32_t cols) {
-    return has_octets_of(p, of, cols, FUSED_POINTS, FUSED_POINTS);
+static bool has_col8(const cuda_program *p, const dev_rows *of, int32_t cols) {
+    return has_col8_of(p, of, cols, FUSED_POINTS, FUSED_POINTS);
 }
 
 /* In tf32 conditioners leave rows: three products a transition, each the gradient of a weight,
@@ -437,17 +436,17 @@ static void conditioner_rows(void) {
         CHECK(of->release == products / 3 && of->math == DEV_TF32 && of->terms == 1);
         CHECK(of->split == 2 && of->base == 0 && of->first < p.n_terms);
         products++;
-        CHECK(has_octets(&p, &p.terms[of->first].x, of->rows));
-        CHECK(has_octets(&p, &p.terms[of->first].g, of->cols));
+        CHECK(has_col8(&p, &p.terms[of->first].x, of->rows));
+        CHECK(has_col8(&p, &p.terms[of->first].g, of->cols));
     }
     CHECK(products == 3 * 7);
     for (int32_t k = 0; k < p.count; k++) {
         const dev_fused *f = &p.code[k].fused;
         if (p.code[k].op != OPCODE_COUNT + FUSED_FLOW_GRAD) continue;
-        const dev_instr *forward = part_with(&p, FUSED_FLOW, FLOW_KEPT, f->place[FLOWG_KEPT]);
-        CHECK(f->place[FLOWG_KEPT] >> FUSED_OFFSET_BITS == DEV_STORE_KEPT);
-        CHECK(forward && forward->fused.place[FLOW_OUT] != FUSED_ABSENT);
-        CHECK(forward && part_with(&p, FUSED_FIRST, FIRST_KEPT, forward->fused.place[FLOW_XH]));
+        const dev_instr *forward = part_with(&p, FUSED_FLOW, FLOW_SAVED, f->addr[FLOWG_SAVED]);
+        CHECK(f->addr[FLOWG_SAVED] >> FUSED_OFFSET_BITS == DEV_STORE_SAVED);
+        CHECK(forward && forward->fused.addr[FLOW_OUT] != FUSED_ABSENT);
+        CHECK(forward && part_with(&p, FUSED_FIRST, FIRST_SAVED, forward->fused.addr[FLOW_XH]));
     }
     program_free(&world, &p);
     forget(&r);
@@ -469,33 +468,33 @@ static void set_rows(void) {
         CHECK(of->release == (last ? DEV_ENDED : set + 1));
         CHECK(of->math == DEV_BF16 && of->terms == 2);
         CHECK(of->base == set * 2 && of->split == (last ? 12 : 2));
-        CHECK(of->base + of->split <= p.product_parts);
+        CHECK(of->base + of->split <= p.product_pieces);
         products++;
         for (int32_t k = of->first; k < of->first + of->terms; k++) {
             const dev_term *t = &p.terms[k];
             const int32_t rows = t->side == DEV_SIDE_ALL ? FUSED_POINTS : FUSED_CONTEXT;
             CHECK(t->side == (k - of->first) % 2);
-            CHECK(has_octets_of(&p, &t->x, 64, FUSED_POINTS + FUSED_CONTEXT, rows));
-            CHECK(has_octets_of(&p, &t->g, of->cols, FUSED_POINTS + FUSED_CONTEXT, rows));
+            CHECK(has_col8_of(&p, &t->x, 64, FUSED_POINTS + FUSED_CONTEXT, rows));
+            CHECK(has_col8_of(&p, &t->g, of->cols, FUSED_POINTS + FUSED_CONTEXT, rows));
         }
     }
     CHECK(products == 3 * 7);
-    uint32_t kept = 0; /* of the set before */
+    uint32_t saved = 0; /* of the set before */
     int32_t sets = 0;
     for (int32_t k = 0; k < p.count; k++) {
         const dev_fused *f = &p.code[k].fused;
         if (p.code[k].op != OPCODE_COUNT + FUSED_SET_GRAD) continue;
         /* the last one forms sums of what all have left */
-        CHECK(sets++ == 0 || f->place[SETG_KEPT] == kept + SET_STEP);
+        CHECK(sets++ == 0 || f->addr[SETG_SAVED] == saved + SET_STEP);
         CHECK(p.code[k].i[0] == (sets == 7 ? 7 : 0));
         CHECK(sets < 7 || (f->fresh >> SETG_DWKV & 1 && !(f->acc >> SETG_GPQ & 1)));
-        kept = f->place[SETG_KEPT];
+        saved = f->addr[SETG_SAVED];
         const dev_instr *forward =
-            part_with(&p, FUSED_SET, SET_ALL + SIDE_A0, f->place[SETG_ALL + SIDE_A0]);
-        CHECK(f->place[SETG_KEPT] >> FUSED_OFFSET_BITS == DEV_STORE_KEPT);
-        for (int s = 0; forward && s < SIDE_SLOTS; s++) {
-            CHECK(forward->fused.place[SET_ALL + s] == f->place[SETG_ALL + s]);
-            CHECK(forward->fused.place[SET_SOME + s] == f->place[SETG_SOME + s]);
+            part_with(&p, FUSED_SET, SET_ALL + SIDE_A0, f->addr[SETG_ALL + SIDE_A0]);
+        CHECK(f->addr[SETG_SAVED] >> FUSED_OFFSET_BITS == DEV_STORE_SAVED);
+        for (int s = 0; forward && s < SIDE_OPERANDS; s++) {
+            CHECK(forward->fused.addr[SET_ALL + s] == f->addr[SETG_ALL + s]);
+            CHECK(forward->fused.addr[SET_SOME + s] == f->addr[SETG_SOME + s]);
         }
         CHECK(forward != NULL);
     }
@@ -516,8 +515,8 @@ static void first_layer_rows(void) {
         const dev_product *of = &p.products[j];
         if (of->rows != 160 || of->release != DEV_ENDED) continue;
         CHECK(of->ld == 192 && of->math == DEV_TF32 && of->terms == 1 && of->base == 0);
-        CHECK(has_octets(&p, &p.terms[of->first].x, of->rows));
-        CHECK(has_octets(&p, &p.terms[of->first].g, of->cols));
+        CHECK(has_col8(&p, &p.terms[of->first].x, of->rows));
+        CHECK(has_col8(&p, &p.terms[of->first].g, of->cols));
         CHECK(of->cols == 128 || of->cols == 64);
         at[of->cols == 64] = of->at;
         found++;
@@ -525,14 +524,14 @@ static void first_layer_rows(void) {
     CHECK(found == 2 && at[0] >= 0 && at[1] == at[0] + 128);
     for (int32_t k = 0; k < p.count; k++) {
         const dev_fused *f = &p.code[k].fused;
-        if (p.code[k].op == OPCODE_COUNT + FUSED_FIRST) CHECK(f->place[FIRST_X] == FUSED_ABSENT);
+        if (p.code[k].op == OPCODE_COUNT + FUSED_FIRST) CHECK(f->addr[FIRST_X] == FUSED_ABSENT);
         if (p.code[k].op != OPCODE_COUNT + FUSED_FIRST_GRAD) continue;
-        CHECK(f->place[FIRSTG_KEPT] >> FUSED_OFFSET_BITS == DEV_STORE_KEPT);
-        CHECK(f->place[FIRSTG_X] == FUSED_ABSENT && f->place[FIRSTG_GPRE] == FUSED_ABSENT);
+        CHECK(f->addr[FIRSTG_SAVED] >> FUSED_OFFSET_BITS == DEV_STORE_SAVED);
+        CHECK(f->addr[FIRSTG_X] == FUSED_ABSENT && f->addr[FIRSTG_GPRE] == FUSED_ABSENT);
         for (int32_t j = 0; j < p.count; j++) /* the sets add up gpre there */
             if (p.code[j].op == OPCODE_COUNT + FUSED_SET_GRAD) {
-                CHECK(p.code[j].fused.place[SETG_GPREH] == f->place[FIRSTG_KEPT]);
-                CHECK(p.code[j].fused.place[SETG_PREH] == p.code[j].fused.place[SETG_PRE]);
+                CHECK(p.code[j].fused.addr[SETG_GPREH] == f->addr[FIRSTG_SAVED]);
+                CHECK(p.code[j].fused.addr[SETG_PREH] == p.code[j].fused.addr[SETG_PRE]);
             }
     }
     program_free(&world, &p);
@@ -548,10 +547,10 @@ static void product_ranges(void) {
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     for (int32_t j = 0; j < p.n_products; j++)
         words += p.products[j].rows * p.products[j].cols * p.products[j].split;
-    for (int32_t k = 0; k < p.n_ranges; k++) {
-        summed += p.ranges[k].parts * p.ranges[k].words;
-        CHECK(p.ranges[k].parts == 0 || p.ranges[k].outer < 0);
-        CHECK(p.ranges[k].parts <= 4 || p.ranges[k].release == DEV_ENDED);
+    for (int32_t k = 0; k < p.n_grad_spans; k++) {
+        summed += p.grad_spans[k].parts * p.grad_spans[k].words;
+        CHECK(p.grad_spans[k].parts == 0 || p.grad_spans[k].outer < 0);
+        CHECK(p.grad_spans[k].parts <= 4 || p.grad_spans[k].release == DEV_ENDED);
     }
     CHECK(summed == words && words > 0);
     program_free(&world, &p);
@@ -567,11 +566,11 @@ static void conditioner_keeps_none(void) {
         record(&r, "paper", 128, 50, 1);
         CHECK(program_make(&world, r.plan, sets ? MATH_FP32 : MATH_TF32,
                            sets ? PROGRAM_FUSE_ALL : flows, &p) == MNP_OK);
-        CHECK(p.n_products == 0 && p.product_parts == 0);
+        CHECK(p.n_products == 0 && p.product_pieces == 0);
         for (int32_t k = 0; k < p.count; k++) {
             const int32_t kind = p.code[k].op - OPCODE_COUNT;
             if (kind == FUSED_FLOW || kind == FUSED_FLOW_GRAD) CHECK(p.code[k].math == DEV_FP32);
-            if (kind == FUSED_FLOW_GRAD) CHECK(p.code[k].fused.place[FLOWG_KEPT] == FUSED_ABSENT);
+            if (kind == FUSED_FLOW_GRAD) CHECK(p.code[k].fused.addr[FLOWG_SAVED] == FUSED_ABSENT);
         }
         program_free(&world, &p);
         forget(&r);
@@ -588,56 +587,58 @@ static void teams_know_less(void) {
     CHECK(of_teams > 0 && of_teams < ops && ops < OP_COUNT);
 }
 
-/* ---- ranges -----------------------------------------------------------------------------------
+/* ---- spans -----------------------------------------------------------------------------------
  */
 
-/* The range among [lo, hi) that holds a word, or -1. */
-static int32_t range_of(const cuda_program *p, int32_t lo, int32_t hi, int64_t word) {
+/* The span among [lo, hi) that holds a word, or -1. */
+static int32_t span_at(const cuda_program *p, int32_t lo, int32_t hi, int64_t word) {
     for (int32_t k = lo; k < hi; k++)
-        if (word >= p->ranges[k].at && word < p->ranges[k].at + p->ranges[k].words) return k;
+        if (word >= p->grad_spans[k].at && word < p->grad_spans[k].at + p->grad_spans[k].words)
+            return k;
     return -1;
 }
 
-/* Every word is in one range, and one that holds rows' products is a whole part of its weight. */
+/* Every word is in one span, and one that holds rows' products is a whole part of its weight. */
 static void covers_all(const recorded *r, const cuda_program *p) {
     int64_t words = 0;
-    for (int32_t k = 0; k < p->n_ranges; k++) {
-        const dev_range *at = &p->ranges[k];
+    for (int32_t k = 0; k < p->n_grad_spans; k++) {
+        const dev_grad_span *at = &p->grad_spans[k];
         words += at->words;
         CHECK(at->words > 0 && at->at % DEV_OUTER_WORDS == 0);
-        CHECK(at->words <= (at->outer < 0 ? DEV_RANGE_WORDS : DEV_TILE_WORDS));
+        CHECK(at->words <= (at->outer < 0 ? DEV_GRAD_SPAN_WORDS : DEV_TILE_WORDS));
         if (at->outer < 0) continue;
         const dev_outer *o = &p->outer[at->outer];
         CHECK(at->words == DEV_TILE_WORDS && (o->cols == 64 || o->cols == 128));
         CHECK((at->at - o->at) % DEV_TILE_WORDS == 0 && at->at >= o->at);
     }
     CHECK(words == r->m->params.trainable);
-    for (int64_t at = 0; at < words; at += 16) CHECK(range_of(p, 0, p->n_ranges, at) >= 0);
+    for (int64_t at = 0; at < words; at += 16) CHECK(span_at(p, 0, p->n_grad_spans, at) >= 0);
 }
 
-/* Every part of a product and every range of outer products is in one job, in the order of
+/* Every part of a product and every span of outer products is in one wgrad task, in the order of
  * releases. */
-static void jobs_have_all(const cuda_program *p) {
-    int32_t parts = 0, splits = 0, ranges = 0;
+static void tasks_have_all(const cuda_program *p) {
+    int32_t parts = 0, splits = 0, grad_spans = 0;
     for (int32_t j = 0; j < p->n_products; j++) splits += p->products[j].split;
-    for (int32_t k = 0; k < p->n_jobs; k++) {
-        const dev_job *job = &p->jobs[k];
-        CHECK(k == 0 || job->release >= p->jobs[k - 1].release);
+    for (int32_t k = 0; k < p->n_wgrad_tasks; k++) {
+        const dev_wgrad_task *task = &p->wgrad_tasks[k];
+        CHECK(k == 0 || task->release >= p->wgrad_tasks[k - 1].release);
         for (int32_t i = 0; i < k; i++)
-            CHECK(p->jobs[i].product != job->product || p->jobs[i].part != job->part);
-        if (job->product >= 0) {
+            CHECK(p->wgrad_tasks[i].product != task->product ||
+                  p->wgrad_tasks[i].part != task->part);
+        if (task->product >= 0) {
             parts++;
-            CHECK(job->product < p->n_products && job->part < p->products[job->product].split);
-            CHECK(job->release == p->products[job->product].release);
+            CHECK(task->product < p->n_products && task->part < p->products[task->product].split);
+            CHECK(task->release == p->products[task->product].release);
             continue;
         }
-        CHECK(job->part == ranges && job->count > 0);
-        for (int32_t i = ranges; i < ranges + job->count; i++)
-            CHECK(p->ranges[i].outer >= 0 && p->ranges[i].release == job->release);
-        ranges += job->count;
+        CHECK(task->part == grad_spans && task->count > 0);
+        for (int32_t i = grad_spans; i < grad_spans + task->count; i++)
+            CHECK(p->grad_spans[i].outer >= 0 && p->grad_spans[i].release == task->release);
+        grad_spans += task->count;
     }
-    CHECK(parts == splits && ranges == p->job_ranges && ranges > 0);
-    for (int32_t k = ranges; k < p->n_ranges; k++) CHECK(p->ranges[k].outer < 0);
+    CHECK(parts == splits && grad_spans == p->task_spans && grad_spans > 0);
+    for (int32_t k = grad_spans; k < p->n_grad_spans; k++) CHECK(p->grad_spans[k].outer < 0);
 }
 
 static void job_order(void) {
@@ -645,7 +646,7 @@ static void job_order(void) {
     cuda_program p;
     record_paper(&r);
     CHECK(program_make(&world, r.plan, MATH_TF32, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-    jobs_have_all(&p);
+    tasks_have_all(&p);
     program_free(&world, &p);
     forget(&r);
 }
@@ -676,9 +677,9 @@ static void transitions_and_releases(void) {
             CHECK(of->terms == 2 * (T > DEV_RELEASES && of->release == 0 ? T - DEV_RELEASES : 1));
         }
         CHECK(sets == T && released == p.n_releases && terms == 3 * 2 * T);
-        CHECK(p.product_parts == 2 * early + 12);
+        CHECK(p.product_pieces == 2 * early + 12);
         covers_all(&r, &p);
-        jobs_have_all(&p);
+        tasks_have_all(&p);
         program_free(&world, &p);
         forget(&r);
     }
@@ -702,17 +703,17 @@ static void releases(void) {
     for (int32_t i = 0; i < r.m->params.count; i++) {
         const param *w = &r.m->params.list[i];
         const bool encoder = strncmp(w->name, "enc.", 4) == 0;
-        const int32_t range = range_of(&p, 0, p.n_ranges, w->offset);
+        const int32_t span = span_at(&p, 0, p.n_grad_spans, w->offset);
         if (w->init.frozen) continue;
-        CHECK((p.ranges[range].release == DEV_ENDED) == encoder);
+        CHECK((p.grad_spans[span].release == DEV_ENDED) == encoder);
         early += !encoder;
     }
     CHECK(early > 0);
     program_free(&world, &p);
     CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
     covers_all(&r, &p);
-    CHECK(p.n_jobs == 0); /* op by op nothing releases */
-    for (int32_t k = 0; k < p.n_ranges; k++) CHECK(p.ranges[k].release == DEV_ENDED);
+    CHECK(p.n_wgrad_tasks == 0); /* op by op nothing releases */
+    for (int32_t k = 0; k < p.n_grad_spans; k++) CHECK(p.grad_spans[k].release == DEV_ENDED);
     for (int32_t k = 0; k < p.count; k++) CHECK(p.code[k].releases == 0);
     program_free(&world, &p);
     forget(&r);

@@ -18,7 +18,7 @@ static void check_order(const task *tasks, int32_t count, const int32_t *order,
     CHECK(place && group);
     for (int32_t k = 0; k < count; k++) place[k] = -1;
     int32_t left = 0, leader = 0;
-    bool permutation = true, groups = true, kept = true;
+    bool permutation = true, groups = true, saved = true;
     for (int32_t k = 0; k < count; k++) {
         permutation &= order[k] >= 0 && order[k] < count && place[order[k]] < 0;
         place[order[k]] = k;
@@ -30,10 +30,10 @@ static void check_order(const task *tasks, int32_t count, const int32_t *order,
     }
     for (int32_t a = 0; a < count; a++)
         for (int32_t b = a + 1; b < count; b++)
-            if (schedule_depends(&tasks[a], &tasks[b])) kept &= group[a] < group[b];
+            if (schedule_depends(&tasks[a], &tasks[b])) saved &= group[a] < group[b];
     CHECK(permutation);
     CHECK(groups && left == 0);
-    CHECK(kept);
+    CHECK(saved);
     free(place);
     free(group);
 }

@@ -58,19 +58,19 @@ struct Frame {
 };
 
 /* An instruction and its operands as they are in the running function. */
-struct __align__(16) Slot {
+struct __align__(16) Held {
     dev_instr ins; /* first: &slot.ins is &slot */
     View views[DEV_IN + DEV_OUT];
 };
 
 struct Head {
     Frame f;
-    float *at[FUSED_SLOTS];      /* operands of the fused instruction that runs; NULL when absent */
+    float *at[FUSED_OPERANDS];   /* operands of the fused instruction that runs; NULL when absent */
     uint64_t adds;               /* bit k: operand k is added to                                  */
     uint64_t arrivals[ARRIVALS]; /* of copies by rows (paper/rows.cuh) */
-    __align__(16) Slot slots[HELD]; /* instructions are copied 16 bytes at a time */
+    __align__(16) Held held[HELD]; /* instructions are copied 16 bytes at a time */
 };
-static_assert(sizeof(Slot) % 16 == 0, "slots keep their alignment");
+static_assert(sizeof(Held) % 16 == 0, "slots keep their alignment");
 static_assert(sizeof(Head) <= HEAD_BYTES, "the head does not fit");
 
 FN Frame &frame() {
@@ -126,16 +126,16 @@ FN void resolve_all(int k) {
     const int j = threadIdx.x % 16;
     if (j >= DEV_IN + DEV_OUT) return;
     for (int i = threadIdx.x % 32 / 16; i < DEV_TOGETHER; i += 2) {
-        Slot &slot = h.slots[(k + i) % HELD];
-        if (slot.ins.op >= OPCODE_COUNT) continue; /* Found has them (kernels/functions.cu) */
-        slot.views[j] = resolve(h.f, j < DEV_IN ? slot.ins.in[j] : slot.ins.out[j - DEV_IN]);
+        Held &held = h.held[(k + i) % HELD];
+        if (held.ins.op >= OPCODE_COUNT) continue; /* Found has them (kernels/functions.cu) */
+        held.views[j] = resolve(h.f, j < DEV_IN ? held.ins.in[j] : held.ins.out[j - DEV_IN]);
     }
 }
 
 /* An operand of the running instruction. Values never lie in shared memory. */
 FN View view_at(const dev_instr &ins, int j) {
     __builtin_assume(__isShared(&ins));
-    const View v = ((const Slot *)&ins)->views[j];
+    const View v = ((const Held *)&ins)->views[j];
     __builtin_assume(!__isShared(v.p) && !__isLocal(v.p));
     return v;
 }
@@ -152,7 +152,7 @@ FN bool adds(const Frame &f, const dev_instr &ins, int j) {
 }
 
 /* Where an operand of a part lies. */
-FN float *place_at(uint32_t place) {
+FN float *addr_at(uint32_t place) {
     const uint32_t words = place << FUSED_STORE_BITS >> FUSED_STORE_BITS;
     return place == FUSED_ABSENT ? nullptr : frame().base[place >> FUSED_OFFSET_BITS] + words;
 }

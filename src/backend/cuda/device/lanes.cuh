@@ -25,7 +25,7 @@ template <int COUNT> FN void staged_rows(float4 (&to)[COUNT], const float *room)
     for (int j = 0; j < COUNT; j++) to[j] = ld4(room + (j * THREADS + (int)threadIdx.x) * 4);
 }
 
-/* Four neighbours of a weight's row as halves, two to a word (fuse/fp16_weights.h); and as numbers.
+/* Four neighbours of a weight's row as fp16, two to a word (fuse/fp16_weights.h); and as numbers.
  */
 template <int COUNT> FN void read_rows(uint2 (&to)[COUNT], const float *from, int ld) {
 #pragma unroll
@@ -35,7 +35,7 @@ FN float4 numbers_of(const float4 &w) {
     return w;
 }
 FN float4 numbers_of(const uint2 &w) {
-    const float2 low = unpack_half(w.x), high = unpack_half(w.y);
+    const float2 low = unpack_fp16(w.x), high = unpack_fp16(w.y);
     return make_float4(low.x, low.y, high.x, high.y);
 }
 

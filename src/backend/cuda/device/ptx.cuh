@@ -46,8 +46,8 @@ PTX uint32_t pack_bf16(float lo, float hi) {
     return r;
 }
 
-/* Two halves, a word; what is too large for one becomes the largest, a NaN stays one. */
-PTX uint32_t pack_half(float lo, float hi) {
+/* Two fp16 numbers, a word; a number too large becomes the largest, a NaN stays one. */
+PTX uint32_t pack_fp16(float lo, float hi) {
     uint32_t r;
     asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
     return r;
@@ -58,7 +58,7 @@ PTX uint32_t pack_relu(float lo, float hi) {
     asm("cvt.rn.relu.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
     return r;
 }
-PTX float2 unpack_half(uint32_t w) {
+PTX float2 unpack_fp16(uint32_t w) {
     float2 v;
     asm("{ .reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h; }"
         : "=f"(v.x), "=f"(v.y)
@@ -211,7 +211,7 @@ PTX void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2]) {
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-PTX void mma_half(float c[4], const uint32_t a[4], const uint32_t b[2]) {
+PTX void mma_fp16(float c[4], const uint32_t a[4], const uint32_t b[2]) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, "
                  "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
@@ -226,7 +226,7 @@ PTX void first_tf32(float d[4], const uint32_t a[4], const uint32_t b[2], const 
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
           "f"(c[2]), "f"(c[3]));
 }
-PTX void first_half(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
+PTX void first_fp16(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
         "{%8,%9}, {%10,%11,%12,%13};"
         : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
@@ -275,13 +275,13 @@ PTX void group_mma(float (&c)[8][4], const uint32_t a[4], uint64_t b) {
 }
 /* Halves: a (64, 16), b (16, 8 J), k by eights: number (k, n) at k / 8 * pitch + 16 n + k % 8 * 2
  * bytes. */
-PTX void group_half(float (&c)[4][4], const uint32_t a[4], uint64_t b) {
+PTX void group_fp16(float (&c)[4][4], const uint32_t a[4], uint64_t b) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,"
                  "%9,%10,%11,%12,%13,%14,%15}, {%16,%17,%18,%19}, %20, 1, 1, 1, 0;"
                  : QUAD(0), QUAD(1), QUAD(2), QUAD(3)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
-PTX void group_half(float (&c)[8][4], const uint32_t a[4], uint64_t b) {
+PTX void group_fp16(float (&c)[8][4], const uint32_t a[4], uint64_t b) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,"
                  "%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,"
                  "%29,%30,%31}, {%32,%33,%34,%35}, %36, 1, 1, 1, 0;"
@@ -311,7 +311,7 @@ PTX uint64_t group_rows(uint32_t at, int pitch) {
                  : __VA_ARGS__                                                                     \
                  : "l"(a), "l"(b))
 template <bool BF16> PTX void group_product(float (&c)[4][4], uint64_t a, uint64_t b) {
-    static_assert(!BF16, "halves alone have 32 columns");
+    static_assert(!BF16, "fp16 alone have 32 columns");
     GROUP_PRODUCT("32", "f16", NUMBERS16, "%16", "%17", QUADS(0));
 }
 template <bool BF16> PTX void group_product(float (&c)[8][4], uint64_t a, uint64_t b) {
@@ -321,11 +321,11 @@ template <bool BF16> PTX void group_product(float (&c)[8][4], uint64_t a, uint64
         GROUP_PRODUCT("64", "f16", NUMBERS32, "%32", "%33", QUADS(0), QUADS(4));
 }
 template <bool BF16> PTX void group_product(float (&c)[16][4], uint64_t a, uint64_t b) {
-    static_assert(!BF16, "halves alone have 128 columns");
+    static_assert(!BF16, "fp16 alone have 128 columns");
     GROUP_PRODUCT("128", "f16", NUMBERS64, "%64", "%65", QUADS(0), QUADS(4), QUADS(8), QUADS(12));
 }
 template <bool BF16> PTX void group_product(float (&c)[20][4], uint64_t a, uint64_t b) {
-    static_assert(!BF16, "halves alone have 160 columns");
+    static_assert(!BF16, "fp16 alone have 160 columns");
     GROUP_PRODUCT("160", "f16", NUMBERS80, "%80", "%81", QUADS(0), QUADS(4), QUADS(8), QUADS(12),
                   QUADS(16));
 }

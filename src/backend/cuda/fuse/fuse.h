@@ -15,12 +15,12 @@
 /* ---- patterns -------------------------------------------------------------------------------- */
 
 /* Slots of a pattern: operands of the part, then values that stay inside it. */
-enum { FUSE_INNER = FUSED_SLOTS, FUSE_SLOTS = 96 };
+enum { FUSE_INNER = FUSED_OPERANDS, FUSE_OPERANDS = 96 };
 enum { FUSE_IN = 5, FUSE_OUT = 4, FUSE_INTS = 7, FUSE_ABSENT = 255, FUSE_MAYBE = 128 };
 enum { FUSE_ANY = -1 }; /* integer attributes are not negative */
 
-/* One op: the slots of its operands (FUSE_ABSENT: not there; FUSE_MAYBE added: may be missing), and
- * what its first attributes must be (FUSE_ANY: whatever they are). */
+/* One op: the operands of its operands (FUSE_ABSENT: not there; FUSE_MAYBE added: may be missing),
+ * and what its first attributes must be (FUSE_ANY: whatever they are). */
 typedef struct fuse_step {
     int32_t op;
     uint8_t in[FUSE_IN], out[FUSE_OUT];
@@ -31,14 +31,14 @@ typedef struct fuse_step {
 } fuse_step;
 
 typedef struct fuse_shape {
-    uint8_t slot;
+    uint8_t operand;
     extent ext;
     int32_t rows, cols; /* rows: of EXT_FIXED       */
     bool weight;        /* it is one, nothing computed */
 } fuse_shape;
 
-/* The first step is the anchor; a later one is the first op that agrees with the slots found before
- * and has its shapes. */
+/* The first step is the anchor; a later one is the first op that agrees with the operands found
+ * before and has its shapes. */
 typedef struct fuse_pattern {
     fused_kind kind;
     const char *name;
@@ -56,8 +56,8 @@ extern const int32_t fuse_pattern_count;
 
 typedef struct fuse_part {
     const fuse_pattern *pattern;
-    val slot[FUSE_SLOTS];
-    uint64_t outs; /* bit k: slot k is written                    */
+    val operand[FUSE_OPERANDS];
+    uint64_t outs; /* bit k: operand k is written                    */
     uint64_t acc;  /* bit k: what is there already is added to    */
     int32_t like;  /* the plan's instruction with its attributes  */
 } fuse_part;

@@ -1,5 +1,5 @@
 /* match.c: see fuse.h. Patterns are tried at every instruction that may be their anchor; each
- * further step is the one instruction that agrees with the slots found so far. */
+ * further step is the one instruction that agrees with the operands found so far. */
 #include "backend/cuda/fuse/fuse.h"
 
 #include <string.h>
@@ -12,16 +12,16 @@ typedef struct search {
     int64_t *where, *words;
     int32_t *owner; /* (n_function) part that has the instruction, -1: none */
     fuse_list *list;
-    int32_t *members; /* (FUSE_SLOTS) instructions of the present match, by step */
+    int32_t *members; /* (FUSE_OPERANDS) instructions of the present match, by step */
 } search;
 
 /* ---- matching -------------------------------------------------------------------------------- */
 
-static bool has_shape(const search *s, const fuse_pattern *f, uint8_t slot, val v) {
+static bool has_shape(const search *s, const fuse_pattern *f, uint8_t operand, val v) {
     const value *at = &s->plan->values[v];
     for (int32_t k = 0; k < f->n_shapes; k++) {
         const fuse_shape *want = &f->shapes[k];
-        if (want->slot == slot)
+        if (want->operand == operand)
             return at->ext == want->ext && at->cols == want->cols &&
                    (at->ext != EXT_FIXED || at->rows == want->rows) &&
                    (!want->weight || at->store == STORE_PARAM);
@@ -29,13 +29,13 @@ static bool has_shape(const search *s, const fuse_pattern *f, uint8_t slot, val 
     return true;
 }
 
-/* The slot is this value: it was before, or is from now on. */
-static bool bind(const search *s, const fuse_pattern *f, uint8_t code, val v, val *slot) {
+/* The operand is this value: it was before, or is from now on. */
+static bool bind(const search *s, const fuse_pattern *f, uint8_t code, val v, val *operand) {
     if (code == FUSE_ABSENT) return v == VAL_NONE;
     const uint8_t k = code & (FUSE_MAYBE - 1);
     if (v == VAL_NONE) return (code & FUSE_MAYBE) != 0;
-    if (slot[k] != VAL_NONE) return slot[k] == v;
-    slot[k] = v;
+    if (operand[k] != VAL_NONE) return operand[k] == v;
+    operand[k] = v;
     return has_shape(s, f, k, v);
 }
 
@@ -48,39 +48,40 @@ static bool attributes_fit(const search *s, const fuse_step *step, const instr *
 }
 
 static bool step_fits(const search *s, const fuse_pattern *f, const fuse_step *step, int32_t at,
-                      val slot[FUSE_SLOTS]) {
+                      val operand[FUSE_OPERANDS]) {
     const instr *ins = &s->plan->instrs[at];
-    val bound[FUSE_SLOTS];
+    val bound[FUSE_OPERANDS];
     if (ins->op != step->op || s->owner[at] >= 0 || !attributes_fit(s, step, ins)) return false;
     for (int j = FUSE_IN; j < INSTR_IN; j++)
         if (ins->in[j] != VAL_NONE) return false;
     for (int j = FUSE_OUT; j < INSTR_OUT; j++)
         if (ins->out[j] != VAL_NONE) return false;
-    memcpy(bound, slot, sizeof bound);
+    memcpy(bound, operand, sizeof bound);
     bool same = true;
     for (int j = 0; j < FUSE_IN; j++) same = same && bind(s, f, step->in[j], ins->in[j], bound);
     for (int j = 0; j < FUSE_OUT; j++) same = same && bind(s, f, step->out[j], ins->out[j], bound);
-    if (same) memcpy(slot, bound, sizeof bound);
+    if (same) memcpy(operand, bound, sizeof bound);
     return same;
 }
 
 /* The first instruction that fits as step k and is none of the steps before it; -1: there is none.
  */
-static int32_t find_step(const search *s, const fuse_pattern *f, int32_t k, val slot[FUSE_SLOTS]) {
+static int32_t find_step(const search *s, const fuse_pattern *f, int32_t k,
+                         val operand[FUSE_OPERANDS]) {
     for (int32_t at = 0; at < s->plan->n_function; at++) {
         bool taken = false;
         for (int32_t j = 0; j < k; j++) taken |= s->members[j] == at;
-        if (!taken && step_fits(s, f, &f->steps[k], at, slot)) return at;
+        if (!taken && step_fits(s, f, &f->steps[k], at, operand)) return at;
     }
     return -1;
 }
 
 /* members[0] is the anchor. */
 static bool match_steps(search *s, const fuse_pattern *f, fuse_part *part) {
-    for (int32_t k = 0; k < FUSE_SLOTS; k++) part->slot[k] = VAL_NONE;
-    if (!step_fits(s, f, &f->steps[0], s->members[0], part->slot)) return false;
+    for (int32_t k = 0; k < FUSE_OPERANDS; k++) part->operand[k] = VAL_NONE;
+    if (!step_fits(s, f, &f->steps[0], s->members[0], part->operand)) return false;
     for (int32_t k = 1; k < f->n_steps; k++) {
-        s->members[k] = find_step(s, f, k, part->slot);
+        s->members[k] = find_step(s, f, k, part->operand);
         if (s->members[k] < 0) return false;
     }
     return true;
@@ -99,8 +100,8 @@ static bool inner_are_private(const search *s, const fuse_pattern *f, const fuse
     for (int32_t at = 0; at < s->plan->n_function; at++) {
         const instr *ins = &s->plan->instrs[at];
         if (is_member(s, f, at)) continue;
-        for (int32_t k = FUSE_INNER; k < FUSE_SLOTS; k++) {
-            const val v = part->slot[k];
+        for (int32_t k = FUSE_INNER; k < FUSE_OPERANDS; k++) {
+            const val v = part->operand[k];
             if (v == VAL_NONE || s->plan->values[v].store != STORE_ACT) continue;
             for (int j = 0; j < INSTR_IN; j++)
                 if (ins->in[j] == v) return false;
@@ -111,19 +112,19 @@ static bool inner_are_private(const search *s, const fuse_pattern *f, const fuse
     return true;
 }
 
-/* Which slots are written, and what the first op that writes one does with what is there. */
+/* Which operands are written, and what the first op that writes one does with what is there. */
 static void find_outputs(const search *s, const fuse_pattern *f, fuse_part *part) {
-    int32_t first[FUSED_SLOTS];
+    int32_t first[FUSED_OPERANDS];
     for (int32_t k = 0; k < f->n_steps; k++) {
         const fuse_step *step = &f->steps[k];
         const instr *ins = &s->plan->instrs[s->members[k]];
         for (int j = 0; j < FUSE_OUT; j++) {
-            const uint8_t slot = step->out[j] & (FUSE_MAYBE - 1);
-            if (step->out[j] == FUSE_ABSENT || slot >= FUSED_SLOTS || ins->out[j] == VAL_NONE)
+            const uint8_t operand = step->out[j] & (FUSE_MAYBE - 1);
+            if (step->out[j] == FUSE_ABSENT || operand >= FUSED_OPERANDS || ins->out[j] == VAL_NONE)
                 continue;
-            const uint64_t bit = (uint64_t)1 << slot;
-            if ((part->outs & bit) && first[slot] < s->members[k]) continue;
-            first[slot] = s->members[k];
+            const uint64_t bit = (uint64_t)1 << operand;
+            if ((part->outs & bit) && first[operand] < s->members[k]) continue;
+            first[operand] = s->members[k];
             part->outs |= bit;
             part->acc = ins->acc >> j & 1u ? part->acc | bit : part->acc & ~bit;
         }
@@ -133,9 +134,9 @@ static void find_outputs(const search *s, const fuse_pattern *f, fuse_part *part
 /* What is written is no other operand too (a weight that two layers share): the part would lose
  * one of the two. */
 static bool outputs_are_single(const fuse_part *part) {
-    for (int a = 0; a < FUSED_SLOTS; a++)
-        for (int b = 0; b < FUSED_SLOTS && (part->outs >> a & 1u); b++)
-            if (a != b && part->slot[a] == part->slot[b]) return false;
+    for (int a = 0; a < FUSED_OPERANDS; a++)
+        for (int b = 0; b < FUSED_OPERANDS && (part->outs >> a & 1u); b++)
+            if (a != b && part->operand[a] == part->operand[b]) return false;
     return true;
 }
 
@@ -152,11 +153,11 @@ static bool meets(const search *s, val v, val w) {
 /* The plan lets values share memory for ops that run one after the other. What a part writes gets a
  * place of its own where it would lie on something else that the part has. */
 static void set_apart(search *s, const fuse_part *part) {
-    for (int a = 0; a < FUSED_SLOTS; a++) {
-        const val v = part->slot[a];
+    for (int a = 0; a < FUSED_OPERANDS; a++) {
+        const val v = part->operand[a];
         bool alone = true;
-        for (int b = 0; b < FUSED_SLOTS && (part->outs >> a & 1u); b++)
-            alone &= a == b || part->slot[b] == VAL_NONE || !meets(s, v, part->slot[b]);
+        for (int b = 0; b < FUSED_OPERANDS && (part->outs >> a & 1u); b++)
+            alone &= a == b || part->operand[b] == VAL_NONE || !meets(s, v, part->operand[b]);
         if (alone) continue;
         s->where[v] = *s->words;
         *s->words += plan_words(s->plan, &s->plan->values[v]);
@@ -244,7 +245,8 @@ static void find_parts(search *s, uint32_t kinds, int32_t *scratch) {
 
 /* What these parts keep is for their fused reverse passes alone: there is less of it than the ops
  * would store, and some has another form (paper/fused.h). So there are both of them or none. Slots
- * [from, to) are kept; the reverse pass of a part is the one that has slot `from` as slot `back`.
+ * [from, to) are saved; the reverse pass of a part is the one that has operand `from` as operand
+ * `back`.
  */
 typedef struct pairing {
     fused_kind forward, reverse;
@@ -265,15 +267,15 @@ static const fuse_part *forward_of(const fuse_list *list, const pairing *p,
                                    const fuse_part *reverse) {
     for (int32_t k = 0; k < list->n_parts; k++)
         if (is_kind(&list->parts[k], p->forward) &&
-            list->parts[k].slot[p->from] == reverse->slot[p->back])
+            list->parts[k].operand[p->from] == reverse->operand[p->back])
             return &list->parts[k];
     return NULL;
 }
 
-static bool reads_kept(const instr *ins, const pairing *p, const fuse_part *part) {
+static bool reads_saved(const instr *ins, const pairing *p, const fuse_part *part) {
     for (int j = 0; j < INSTR_IN; j++)
         for (int k = p->from; k < p->to && ins->in[j] != VAL_NONE; k++)
-            if (ins->in[j] == part->slot[k]) return true;
+            if (ins->in[j] == part->operand[k]) return true;
     return false;
 }
 
@@ -287,7 +289,7 @@ static bool pairs_agree(const search *s, const pairing *p) {
         if (own && (is_kind(own, p->forward) || is_kind(own, p->reverse))) continue;
         for (int32_t k = 0; k < list->n_parts; k++)
             if (is_kind(&list->parts[k], p->forward) &&
-                reads_kept(&s->plan->instrs[at], p, &list->parts[k]))
+                reads_saved(&s->plan->instrs[at], p, &list->parts[k]))
                 return false;
     }
     return true;
@@ -309,12 +311,12 @@ static void link_sets(search *s) {
     for (int32_t k = 0; k < s->list->n_parts; k++) {
         fuse_part *part = &s->list->parts[k];
         if (!is_kind(part, FUSED_SET_GRAD)) continue;
-        const val pre = forward_of(s->list, &pairings[0], part)->slot[SET_PRE];
+        const val pre = forward_of(s->list, &pairings[0], part)->operand[SET_PRE];
         bool moved = false;
         for (int32_t j = 0; j < k; j++)
             moved |= is_kind(&s->list->parts[j], FUSED_SET_GRAD) &&
-                     s->list->parts[j].slot[SETG_PRE] == pre;
-        part->slot[SETG_PRE] = pre;
+                     s->list->parts[j].operand[SETG_PRE] == pre;
+        part->operand[SETG_PRE] = pre;
         if (moved || s->plan->values[pre].store != STORE_ACT) continue;
         s->where[pre] = *s->words;
         *s->words += plan_words(s->plan, &s->plan->values[pre]);
@@ -326,7 +328,7 @@ mnp_status fuse_find(env *e, const plan *p, const task *tasks, uint32_t kinds, i
     const size_t most = (size_t)p->n_function + 1;
     *out = (fuse_list){.units = env_alloc(e, most, sizeof *out->units, "a program"),
                        .parts = env_alloc(e, most, sizeof *out->parts, "a program")};
-    int32_t members[FUSE_SLOTS];
+    int32_t members[FUSE_OPERANDS];
     search s = {.plan = p,
                 .tasks = tasks,
                 .where = where,

@@ -9,7 +9,7 @@
 #define MAYBE(k) (FUSE_MAYBE + (k))
 #define I(k)     (FUSE_INNER + (k))
 #define COUNT(a) ((int32_t)(sizeof(a) / sizeof *(a)))
-_Static_assert((int)FUSE_SLOTS <= (int)FUSE_MAYBE, "a slot and the mark fit in a byte");
+_Static_assert((int)FUSE_OPERANDS <= (int)FUSE_MAYBE, "an operand and the mark fit in a byte");
 
 #define STEP(o, ...)                                                                               \
     { .op = OP_##o, __VA_ARGS__ }
@@ -33,14 +33,14 @@ _Static_assert((int)FUSE_SLOTS <= (int)FUSE_MAYBE, "a slot and the mark fit in a
 #define ATTENTION_GRAD(q, kv, o, lse, g, gq, gk, how)                                              \
     STEP(attention_grad, .in = {q, kv, o, lse, g}, .out = {gq, gk, NO, NO}, how)
 
-#define ROWS_N(slot, cols)                                                                         \
-    { slot, EXT_N, 0, cols, false }
-#define ROWS_M(slot, cols)                                                                         \
-    { slot, EXT_M, 0, cols, false }
-#define FIXED(slot, rows, cols)                                                                    \
-    { slot, EXT_FIXED, rows, cols, false }
-#define WEIGHT(slot, rows, cols)                                                                   \
-    { slot, EXT_FIXED, rows, cols, true }
+#define ROWS_N(operand, cols)                                                                      \
+    { operand, EXT_N, 0, cols, false }
+#define ROWS_M(operand, cols)                                                                      \
+    { operand, EXT_M, 0, cols, false }
+#define FIXED(operand, rows, cols)                                                                 \
+    { operand, EXT_FIXED, rows, cols, false }
+#define WEIGHT(operand, rows, cols)                                                                \
+    { operand, EXT_FIXED, rows, cols, true }
 
 /* ---- the conditioner and its spline ---------------------------------------------------------- */
 

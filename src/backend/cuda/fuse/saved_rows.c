@@ -6,23 +6,23 @@
 /* ---- the latent: outer products -------------------------------------------------------------- */
 
 /* Weights of a part whose gradients are outer products of what it keeps. */
-typedef struct kept_row {
-    int32_t slot; /* the gradient's operand */
+typedef struct saved_row {
+    int32_t operand; /* the gradient's operand */
     dev_outer outer;
-} kept_row;
+} saved_row;
 
 #define NETWORK(s, net)                                                                            \
-    {s + NETG_DWR, {0, 64, 64, 2, KEPT_STACK, 64, KEPT_G0 + (net)*128, 64}},                       \
-        {s + NETG_DWZ, {0, 128, 64, 2, KEPT_BEFORE, 0, KEPT_G0 + (net)*128, 64}},                  \
-        {s + NETG_DW1, {0, 64, 64, 2, KEPT_H0 + (net)*128, 64, KEPT_G1 + (net)*128, 64}}, {        \
+    {s + NETG_DWR, {0, 64, 64, 2, SAVED_STACK, 64, SAVED_G0 + (net)*128, 64}},                     \
+        {s + NETG_DWZ, {0, 128, 64, 2, SAVED_BEFORE, 0, SAVED_G0 + (net)*128, 64}},                \
+        {s + NETG_DW1, {0, 64, 64, 2, SAVED_H0 + (net)*128, 64, SAVED_G1 + (net)*128, 64}}, {      \
         s + NETG_DW2, {                                                                            \
-            0, 64, 128, 2, KEPT_H1 + (net)*128, 64, KEPT_GOUT + (net)*256, 128                     \
+            0, 64, 128, 2, SAVED_H1 + (net)*128, 64, SAVED_GOUT + (net)*256, 128                   \
         }                                                                                          \
     }
-static const kept_row latent_rows[] = {
+static const saved_row latent_rows[] = {
     NETWORK(LATENTG_MU, 0),
     NETWORK(LATENTG_SIGMA, 1),
-    {LATENTG_DWF, {0, 128, 128, 1, KEPT_Z, 0, KEPT_GPZ, 0}},
+    {LATENTG_DWF, {0, 128, 128, 1, SAVED_Z, 0, SAVED_GPZ, 0}},
 };
 enum { LATENT_ROWS = sizeof latent_rows / sizeof *latent_rows };
 
@@ -30,7 +30,7 @@ enum { LATENT_ROWS = sizeof latent_rows / sizeof *latent_rows };
 
 /* Where the gradient of operand k begins, in pieces of DEV_OUTER_WORDS words; -1: it is none. */
 static int64_t gradient_at(const dev_fused *f, int32_t k) {
-    const uint32_t first = fused_place(DEV_STORE_PGRAD, 0), place = f->place[k];
+    const uint32_t first = fused_addr(DEV_STORE_PGRAD, 0), place = f->addr[k];
     const bool is = place != FUSED_ABSENT && place >> FUSED_OFFSET_BITS == DEV_STORE_PGRAD;
     return is ? (int64_t)(place - first) / DEV_OUTER_WORDS : -1;
 }
@@ -40,7 +40,7 @@ static void count_writers(const cuda_program *p, int32_t *writers) {
     for (int32_t k = 0; k < p->count; k++) {
         const dev_instr *ins = &p->code[k];
         const bool fused = ins->op >= OPCODE_COUNT;
-        for (int32_t j = 0; fused && j < FUSED_SLOTS; j++)
+        for (int32_t j = 0; fused && j < FUSED_OPERANDS; j++)
             if (gradient_at(&ins->fused, j) >= 0) writers[gradient_at(&ins->fused, j)]++;
         for (int j = 0; !fused && j < DEV_OUT; j++)
             if (ins->out[j].present && ins->out[j].store == DEV_STORE_PGRAD)
@@ -53,7 +53,7 @@ static void count_writers(const cuda_program *p, int32_t *writers) {
 static bool latent_alone(const dev_fused *f, const int32_t *writers) {
     bool alone = true;
     for (int32_t k = 0; k < LATENT_ROWS; k++) {
-        const int64_t at = gradient_at(f, latent_rows[k].slot);
+        const int64_t at = gradient_at(f, latent_rows[k].operand);
         alone &= at < 0 || writers[at] == 1;
     }
     return alone;
@@ -61,15 +61,15 @@ static bool latent_alone(const dev_fused *f, const int32_t *writers) {
 
 static void keep_latent(cuda_program *p, dev_fused *f) {
     for (int32_t k = 0; k < LATENT_ROWS; k++) {
-        const int64_t at = gradient_at(f, latent_rows[k].slot);
+        const int64_t at = gradient_at(f, latent_rows[k].operand);
         if (at < 0) continue;
         dev_outer *o = &p->outer[p->n_outer++];
         *o = latent_rows[k].outer;
         o->at = at * DEV_OUTER_WORDS;
-        o->x += (int32_t)p->kept_words, o->g += (int32_t)p->kept_words;
+        o->x += (int32_t)p->saved_words, o->g += (int32_t)p->saved_words;
     }
-    f->place[LATENTG_KEPT] = fused_place(DEV_STORE_KEPT, p->kept_words);
-    p->kept_words += LATENT_KEPT;
+    f->addr[LATENTG_SAVED] = fused_addr(DEV_STORE_SAVED, p->saved_words);
+    p->saved_words += LATENT_SAVED;
 }
 
 /* ---- conditioners ---------------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ static void keep_latent(cuda_program *p, dev_fused *f) {
 /* The part of a kind that has a given place as operand k; NULL: none. */
 static dev_instr *part_with(const cuda_program *p, fused_kind kind, int32_t k, uint32_t place) {
     for (int32_t i = 0; i < p->count; i++)
-        if (is_part(&p->code[i], kind) && p->code[i].fused.place[k] == place) return &p->code[i];
+        if (is_part(&p->code[i], kind) && p->code[i].fused.addr[k] == place) return &p->code[i];
     return NULL;
 }
 
@@ -91,13 +91,14 @@ static bool flow_alone(const dev_fused *f, const int32_t *writers) {
     return alone;
 }
 
-/* The gradient of operand `slot`, so far without terms. The parts of all products of a release
+/* The gradient of operand `operand`, so far without terms. The parts of all products of a release
  * are about as many as multiprocessors without a function can have. */
 enum { SPLIT = 2 };
-static dev_product *add_product(cuda_program *p, const dev_fused *f, int32_t slot, int32_t rows,
+static dev_product *add_product(cuda_program *p, const dev_fused *f, int32_t operand, int32_t rows,
                                 int32_t cols, int32_t release) {
     dev_product *to = &p->products[p->n_products++];
-    *to = (dev_product){.at = gradient_at(f, slot) * DEV_OUTER_WORDS, .rows = rows, .cols = cols};
+    *to =
+        (dev_product){.at = gradient_at(f, operand) * DEV_OUTER_WORDS, .rows = rows, .cols = cols};
     to->ld = cols, to->first = p->n_terms, to->split = SPLIT, to->math = DEV_TF32,
     to->release = release;
     return to;
@@ -108,34 +109,34 @@ static void add_term(cuda_program *p, dev_product *to, dev_term term) {
     to->terms++;
 }
 
-static void add_flow_product(cuda_program *p, const dev_fused *f, int32_t slot, int32_t rows,
+static void add_flow_product(cuda_program *p, const dev_fused *f, int32_t operand, int32_t rows,
                              int32_t cols, int64_t x, int64_t g, int32_t release) {
     enum { STEP = FUSED_POINTS };
-    add_term(p, add_product(p, f, slot, rows, cols, release),
+    add_term(p, add_product(p, f, operand, rows, cols, release),
              (dev_term){.x = {(int32_t)x, STEP}, .g = {(int32_t)g, STEP}, .side = DEV_SIDE_ALL});
 }
 
-/* x as halves, once for all transitions. */
+/* x as fp16, once for all transitions. */
 static int64_t keep_features(cuda_program *p, dev_fused *first) {
-    const uint32_t base = fused_place(DEV_STORE_KEPT, 0);
-    if (first->place[FIRST_KEPT] == FUSED_ABSENT) {
-        first->place[FIRST_KEPT] = base + (uint32_t)p->kept_words;
-        p->kept_words += FIRST_ROWS_KEPT;
+    const uint32_t base = fused_addr(DEV_STORE_SAVED, 0);
+    if (first->addr[FIRST_SAVED] == FUSED_ABSENT) {
+        first->addr[FIRST_SAVED] = base + (uint32_t)p->saved_words;
+        p->saved_words += FIRST_ROWS_SAVED;
     }
-    return first->place[FIRST_KEPT] - base;
+    return first->addr[FIRST_SAVED] - base;
 }
 
 static void keep_flow(cuda_program *p, dev_fused *first, dev_fused *forward, dev_fused *f,
                       int32_t release) {
-    const int64_t x = keep_features(p, first), at = p->kept_words;
-    forward->place[FLOW_XH] = first->place[FIRST_KEPT];
-    forward->place[FLOW_KEPT] = f->place[FLOWG_KEPT] = fused_place(DEV_STORE_KEPT, at);
-    p->kept_words += FLOW_ROWS_KEPT;
-    forward->place[FLOW_H0] = forward->place[FLOW_H1] = FUSED_ABSENT;
-    f->place[FLOWG_H0] = f->place[FLOWG_H1] = FUSED_ABSENT;
-    add_flow_product(p, f, FLOWG_DWX, 160, 128, x, at + KEPT_DH0, release);
-    add_flow_product(p, f, FLOWG_DW1, 128, 128, at + KEPT_FH0, at + KEPT_DH1, release);
-    add_flow_product(p, f, FLOWG_DW2, 128, 32, at + KEPT_FH1, at + KEPT_DRAW, release);
+    const int64_t x = keep_features(p, first), at = p->saved_words;
+    forward->addr[FLOW_XH] = first->addr[FIRST_SAVED];
+    forward->addr[FLOW_SAVED] = f->addr[FLOWG_SAVED] = fused_addr(DEV_STORE_SAVED, at);
+    p->saved_words += FLOW_ROWS_SAVED;
+    forward->addr[FLOW_H0] = forward->addr[FLOW_H1] = FUSED_ABSENT;
+    f->addr[FLOWG_H0] = f->addr[FLOWG_H1] = FUSED_ABSENT;
+    add_flow_product(p, f, FLOWG_DWX, 160, 128, x, at + SAVED_DH0, release);
+    add_flow_product(p, f, FLOWG_DW1, 128, 128, at + SAVED_FH0, at + SAVED_DH1, release);
+    add_flow_product(p, f, FLOWG_DW2, 128, 32, at + SAVED_FH1, at + SAVED_DRAW, release);
 }
 
 /* Rows are for programs that update and release (program/grad_spans.h). */
@@ -147,10 +148,10 @@ static void place_flows(cuda_program *p, const int32_t *writers) {
     for (int32_t k = 0; k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_FLOW_GRAD) || ins->math == DEV_FP32) continue;
-        dev_instr *forward = part_with(p, FUSED_FLOW, FLOW_H0, ins->fused.place[FLOWG_H0]);
-        dev_instr *first = part_with(p, FUSED_FIRST, FIRST_X, ins->fused.place[FLOWG_X]);
+        dev_instr *forward = part_with(p, FUSED_FLOW, FLOW_H0, ins->fused.addr[FLOWG_H0]);
+        dev_instr *first = part_with(p, FUSED_FIRST, FIRST_X, ins->fused.addr[FLOWG_X]);
         if (first && forward && keeps_rows(p) && flow_alone(&ins->fused, writers)) {
-            keep_flow(p, &first->fused, &forward->fused, &ins->fused, ranges_complete(p, k));
+            keep_flow(p, &first->fused, &forward->fused, &ins->fused, grad_spans_complete(p, k));
             continue;
         }
         ins->math = DEV_FP32;
@@ -161,17 +162,17 @@ static void place_flows(cuda_program *p, const int32_t *writers) {
 /* ---- sets ------------------------------------------------------------------------------------ */
 
 /* Weights that all transitions share: a product of each has rows of all of them. x: what the
- * forward part keeps; g: where rows of the gradient lie in SETG_KEPT. */
+ * forward part keeps; g: where rows of the gradient lie in SETG_SAVED. */
 typedef struct set_row {
-    int32_t slot, cols, x, g;
+    int32_t operand, cols, x, g;
 } set_row;
-static const set_row set_rows[] = {{SETG_DWQ, 192, SIDE_X1, KEPT_DQ1},
-                                   {SETG_DW1, 64, SIDE_A1, KEPT_DH1S},
-                                   {SETG_DW0, 64, SIDE_A0, KEPT_DH0S}};
+static const set_row set_rows[] = {{SETG_DWQ, 192, SIDE_X1, SAVED_DQ1},
+                                   {SETG_DW1, 64, SIDE_A1, SAVED_DH1S},
+                                   {SETG_DW0, 64, SIDE_A0, SAVED_DH0S}};
 /* What a forward part keeps for the reverse one, and its columns. */
-static const int32_t set_kept[][2] = {
+static const int32_t set_saved[][2] = {
     {SIDE_X1, 64}, {SIDE_A1, 64}, {SIDE_A0, 64}, {SIDE_X2, 64}, {SIDE_Q1, 192}};
-enum { SET_KEPT = sizeof set_kept / sizeof *set_kept };
+enum { SET_SAVED = sizeof set_saved / sizeof *set_saved };
 enum { SET_ROWS = sizeof set_rows / sizeof *set_rows, SET_WIDTH = 64 };
 /* Gradients that the last set forms for all (POOL_* in paper/fused.h). */
 static const int32_t set_sums[] = {SETG_DWKV, SETG_DWO, SETG_DWR, SETG_GPQ};
@@ -189,12 +190,12 @@ static bool sets_alone(const cuda_program *p, const int32_t *writers) {
         sets++;
         alone &= ins->math != DEV_FP32 && ins->math == like->math;
         for (int j = 0; j < SET_ROWS; j++)
-            alone &= ins->fused.place[set_rows[j].slot] == like->fused.place[set_rows[j].slot];
+            alone &= ins->fused.addr[set_rows[j].operand] == like->fused.addr[set_rows[j].operand];
         for (int j = 0; j < SET_SUMS; j++)
-            alone &= ins->fused.place[set_sums[j]] == like->fused.place[set_sums[j]];
+            alone &= ins->fused.addr[set_sums[j]] == like->fused.addr[set_sums[j]];
     }
     for (int j = 0; like && j < SET_ROWS; j++) {
-        const int64_t at = gradient_at(&like->fused, set_rows[j].slot);
+        const int64_t at = gradient_at(&like->fused, set_rows[j].operand);
         alone &= at >= 0 && writers[at] == sets;
     }
     for (int j = 0; like && j < SET_SUMS; j++) {
@@ -204,29 +205,29 @@ static bool sets_alone(const cuda_program *p, const int32_t *writers) {
     return alone && like;
 }
 
-/* A matrix that the forward part keeps goes where products find it, by octets: rows of all points,
- * then those of the context. */
+/* A matrix that the forward part keeps goes where products find it, in col8 layout: rows of all
+ * points, then those of the context. */
 static void move_side(dev_fused *forward, dev_fused *f, int32_t which, uint32_t to) {
     const uint32_t after = FUSED_POINTS * 4;
-    forward->place[SET_ALL + which] = f->place[SETG_ALL + which] = to;
-    forward->place[SET_SOME + which] = f->place[SETG_SOME + which] = to + after;
+    forward->addr[SET_ALL + which] = f->addr[SETG_ALL + which] = to;
+    forward->addr[SET_SOME + which] = f->addr[SETG_SOME + which] = to + after;
 }
 /* Or nowhere, where there is no reverse pass. */
 static void drop_sides(dev_fused *forward) {
-    for (int j = 0; j < SET_KEPT; j++)
-        forward->place[SET_ALL + set_kept[j][0]] = forward->place[SET_SOME + set_kept[j][0]] =
+    for (int j = 0; j < SET_SAVED; j++)
+        forward->addr[SET_ALL + set_saved[j][0]] = forward->addr[SET_SOME + set_saved[j][0]] =
             FUSED_ABSENT;
 }
 
 static void move_set(cuda_program *p, dev_instr *ins) {
     dev_fused *f = &ins->fused;
-    dev_instr *forward = part_with(p, FUSED_SET, SET_ALL + SIDE_A0, f->place[SETG_ALL + SIDE_A0]);
-    for (int j = 0; j < SET_KEPT; j++) {
-        move_side(&forward->fused, f, set_kept[j][0], fused_place(DEV_STORE_KEPT, p->kept_words));
-        p->kept_words += set_kept[j][1] / 8 * SET_OCTET;
+    dev_instr *forward = part_with(p, FUSED_SET, SET_ALL + SIDE_A0, f->addr[SETG_ALL + SIDE_A0]);
+    for (int j = 0; j < SET_SAVED; j++) {
+        move_side(&forward->fused, f, set_saved[j][0], fused_addr(DEV_STORE_SAVED, p->saved_words));
+        p->saved_words += set_saved[j][1] / 8 * SET_COL8;
     }
-    f->place[SETG_KEPT] = fused_place(DEV_STORE_KEPT, p->kept_words);
-    p->kept_words += SET_ROWS_KEPT;
+    f->addr[SETG_SAVED] = fused_addr(DEV_STORE_SAVED, p->saved_words);
+    p->saved_words += SET_ROWS_SAVED;
     ins->i[0] = 0;
 }
 
@@ -242,10 +243,10 @@ static void form_sums(const dev_instr *first, dev_instr *last, int32_t sets) {
 
 static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *row,
                           dev_product *to) {
-    const uint32_t base = fused_place(DEV_STORE_KEPT, 0);
-    const int32_t x = (int32_t)(ins->fused.place[SETG_ALL + row->x] - base);
-    const int32_t g = (int32_t)(ins->fused.place[SETG_KEPT] - base) + row->g;
-    const int32_t step = SET_OCTET / 4;
+    const uint32_t base = fused_addr(DEV_STORE_SAVED, 0);
+    const int32_t x = (int32_t)(ins->fused.addr[SETG_ALL + row->x] - base);
+    const int32_t g = (int32_t)(ins->fused.addr[SETG_SAVED] - base) + row->g;
+    const int32_t step = SET_COL8 / 4;
     for (int32_t side = 0; side < 2; side++) {
         const int32_t down = side * FUSED_POINTS;
         add_term(p, to,
@@ -255,8 +256,8 @@ static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *
     }
 }
 
-/* A sum for each release, of the sets that are complete with it, in slots of its own. The last one
- * has short parts, since everybody waits for it. */
+/* A sum for each release, of the sets that are complete with it, in operands of its own. The last
+ * one has short parts, since everybody waits for it. */
 static void add_set_products(cuda_program *p, const set_row *row) {
     enum { LAST_SPLIT = 12 };
     int32_t splits = 0;
@@ -264,8 +265,8 @@ static void add_set_products(cuda_program *p, const set_row *row) {
         dev_product *to = NULL;
         for (int32_t k = 0; k < p->count; k++) {
             const dev_instr *ins = &p->code[k];
-            if (!is_part(ins, FUSED_SET_GRAD) || ranges_complete(p, k) != release) continue;
-            if (!to) to = add_product(p, &ins->fused, row->slot, SET_WIDTH, row->cols, release);
+            if (!is_part(ins, FUSED_SET_GRAD) || grad_spans_complete(p, k) != release) continue;
+            if (!to) to = add_product(p, &ins->fused, row->operand, SET_WIDTH, row->cols, release);
             to->math = ins->math;
             add_set_terms(p, ins, row, to);
         }
@@ -306,10 +307,9 @@ static bool reads_features(const dev_instr *ins, uint32_t x) {
     const dev_fused *f = &ins->fused;
     bool reads = false;
     if (is_part(ins, FUSED_FLOW))
-        reads =
-            f->place[FLOW_X] == x && (ins->math == DEV_FP32 || f->place[FLOW_XH] == FUSED_ABSENT);
+        reads = f->addr[FLOW_X] == x && (ins->math == DEV_FP32 || f->addr[FLOW_XH] == FUSED_ABSENT);
     else if (is_part(ins, FUSED_FLOW_GRAD))
-        reads = f->place[FLOWG_X] == x && ins->math == DEV_FP32;
+        reads = f->addr[FLOWG_X] == x && ins->math == DEV_FP32;
     return reads || op_reads(ins, x);
 }
 
@@ -317,9 +317,9 @@ static bool reads_features(const dev_instr *ins, uint32_t x) {
  * are two: columns 0 .. 127 and the others. */
 static void keep_first(cuda_program *p, dev_fused *first, dev_fused *f) {
     enum { COLUMNS = 192, WIDE = 128, LAST_SPLIT = 12, STEP = FUSED_POINTS };
-    const int32_t x = (int32_t)keep_features(p, first), g = (int32_t)p->kept_words;
-    f->place[FIRSTG_KEPT] = fused_place(DEV_STORE_KEPT, g);
-    p->kept_words += FIRSTG_ROWS_KEPT;
+    const int32_t x = (int32_t)keep_features(p, first), g = (int32_t)p->saved_words;
+    f->addr[FIRSTG_SAVED] = fused_addr(DEV_STORE_SAVED, g);
+    p->saved_words += FIRSTG_ROWS_SAVED;
     for (int32_t from = 0; from < COLUMNS; from += WIDE) {
         const int32_t cols = from + WIDE <= COLUMNS ? WIDE : COLUMNS - from;
         dev_product *to = add_product(p, f, FIRSTG_DW, 160, cols, DEV_ENDED);
@@ -335,45 +335,45 @@ static bool writes_to(const dev_instr *ins, uint32_t place) {
     bool writes = false;
     for (int j = 0; ins->op < OPCODE_COUNT && j < DEV_OUT; j++)
         writes |= ins->out[j].present && ins->out[j].store == DEV_STORE_ACT &&
-                  fused_place(DEV_STORE_ACT, ins->out[j].offset) == place;
+                  fused_addr(DEV_STORE_ACT, ins->out[j].offset) == place;
     return writes;
 }
 /* Where sets that leave rows, and nobody else, make the gpre of instruction `end`, they add it up
- * where its rows are kept. */
+ * where its rows are saved. */
 static void add_up_in_rows(cuda_program *p, int32_t end) {
     dev_fused *f = &p->code[end].fused;
-    const uint32_t gpre = f->place[FIRSTG_GPRE];
+    const uint32_t gpre = f->addr[FIRSTG_GPRE];
     int32_t sets = 0;
     for (int32_t k = 0; k < end; k++) {
         const dev_instr *ins = &p->code[k];
-        const bool set = is_part(ins, FUSED_SET_GRAD) && ins->fused.place[SETG_GPRE] == gpre;
-        if (set ? ins->fused.place[SETG_KEPT] == FUSED_ABSENT : sets > 0 && writes_to(ins, gpre))
+        const bool set = is_part(ins, FUSED_SET_GRAD) && ins->fused.addr[SETG_GPRE] == gpre;
+        if (set ? ins->fused.addr[SETG_SAVED] == FUSED_ABSENT : sets > 0 && writes_to(ins, gpre))
             return;
         sets += set;
     }
     if (sets == 0) return;
     for (int32_t k = 0; k < end; k++) {
         dev_instr *ins = &p->code[k];
-        if (is_part(ins, FUSED_SET_GRAD) && ins->fused.place[SETG_GPRE] == gpre)
-            ins->fused.place[SETG_GPREH] = f->place[FIRSTG_KEPT];
+        if (is_part(ins, FUSED_SET_GRAD) && ins->fused.addr[SETG_GPRE] == gpre)
+            ins->fused.addr[SETG_GPREH] = f->addr[FIRSTG_SAVED];
     }
-    f->place[FIRSTG_GPRE] = FUSED_ABSENT;
+    f->addr[FIRSTG_GPRE] = FUSED_ABSENT;
 }
 
 static void place_first(cuda_program *p, const int32_t *writers) {
     for (int32_t k = 0; keeps_rows(p) && k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_FIRST_GRAD) || ins->math == DEV_FP32) continue;
-        const uint32_t place = ins->fused.place[FIRSTG_X];
+        const uint32_t place = ins->fused.addr[FIRSTG_X];
         dev_instr *first = part_with(p, FUSED_FIRST, FIRST_X, place);
         const int64_t at = gradient_at(&ins->fused, FIRSTG_DW);
         if (!first || first->math == DEV_FP32 || at < 0 || writers[at] != 1) continue;
         keep_first(p, &first->fused, &ins->fused);
         add_up_in_rows(p, k);
-        ins->fused.place[FIRSTG_X] = FUSED_ABSENT;
+        ins->fused.addr[FIRSTG_X] = FUSED_ABSENT;
         bool read = false;
         for (int32_t j = 0; j < p->count; j++) read |= reads_features(&p->code[j], place);
-        if (!read) first->fused.place[FIRST_X] = FUSED_ABSENT;
+        if (!read) first->fused.addr[FIRST_X] = FUSED_ABSENT;
     }
 }
 
@@ -382,11 +382,11 @@ static void place_first(cuda_program *p, const int32_t *writers) {
 static void count_parts(cuda_program *p) {
     for (int32_t k = 0; k < p->n_products; k++) {
         const int32_t end = p->products[k].base + p->products[k].split;
-        if (end > p->product_parts) p->product_parts = end;
+        if (end > p->product_pieces) p->product_pieces = end;
     }
 }
 
-static mnp_status room_for(env *e, cuda_program *p) {
+static mnp_status alloc_program(env *e, cuda_program *p) {
     const size_t parts = (size_t)p->n_fused;
     p->outer = env_alloc(e, parts * LATENT_ROWS + 1, sizeof *p->outer, "a program");
     p->products =
@@ -395,14 +395,14 @@ static mnp_status room_for(env *e, cuda_program *p) {
     return p->outer && p->products && p->terms ? MNP_OK : MNP_ENOMEM;
 }
 
-mnp_status kept_place(env *e, int64_t trainable, cuda_program *p) {
+mnp_status saved_rows_place(env *e, int64_t trainable, cuda_program *p) {
     const int64_t pieces = trainable / DEV_OUTER_WORDS + 1;
     int32_t *writers = env_alloc(e, (size_t)pieces, sizeof *writers, "a program");
-    mnp_status status = writers ? room_for(e, p) : MNP_ENOMEM;
+    mnp_status status = writers ? alloc_program(e, p) : MNP_ENOMEM;
     if (status == MNP_OK) {
         count_writers(p, writers);
-        ranges_release(p);
-        p->kept_words = DEV_KEPT_HEAD;
+        grad_spans_release(p);
+        p->saved_words = DEV_SAVED_HEAD;
         place_flows(p, writers);
         place_sets(p, writers);
         place_first(p, writers);
@@ -410,7 +410,7 @@ mnp_status kept_place(env *e, int64_t trainable, cuda_program *p) {
         for (int32_t k = 0; p->updates && k < p->count; k++)
             if (is_part(&p->code[k], FUSED_LATENT_GRAD) && latent_alone(&p->code[k].fused, writers))
                 keep_latent(p, &p->code[k].fused);
-        if (p->kept_words == DEV_KEPT_HEAD) p->kept_words = 0;
+        if (p->saved_words == DEV_SAVED_HEAD) p->saved_words = 0;
     }
     env_free(e, writers);
     return status;

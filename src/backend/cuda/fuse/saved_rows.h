@@ -1,5 +1,5 @@
 /* saved_rows.h: weight gradients that are never written per function. A function leaves rows in its
- * part of dev_run.kept instead, and the sum over functions is formed from them, where nothing else
+ * part of dev_run.saved instead, and the sum over functions is formed from them, where nothing else
  * touches these weights:
  *
  * - Those of the latent are outer products of one or two rows: 262 KB per function and transition
@@ -18,6 +18,6 @@
 /* Finds them in a finished program, gives their rows places, and tells the parts. Conditioners and
  * sets with a reverse pass that leaves no rows are computed in fp32: they have no other way in tf32
  * (paper/fused.h). */
-mnp_status kept_place(env *e, int64_t trainable, cuda_program *program);
+mnp_status saved_rows_place(env *e, int64_t trainable, cuda_program *program);
 
 #endif

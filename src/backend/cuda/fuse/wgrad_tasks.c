@@ -1,45 +1,45 @@
 /* wgrad_tasks.c: see wgrad_tasks.h. */
 #include "backend/cuda/fuse/wgrad_tasks.h"
 
-/* Ranges of one job: in a batch of 100 one for each of its blocks. */
-enum { RANGES = 4 };
+/* Ranges of one wgrad task: in a batch of 100 one for each of its blocks. */
+enum { SPANS = 4 };
 
-static int64_t work_of(const cuda_program *p, const dev_job *job) {
-    if (job->product < 0) return 0;
-    const dev_product *of = &p->products[job->product];
+static int64_t work_of(const cuda_program *p, const dev_wgrad_task *task) {
+    if (task->product < 0) return 0;
+    const dev_product *of = &p->products[task->product];
     return (int64_t)of->rows * of->cols * of->terms / of->split;
 }
 
 /* After all that come before it. */
-static void add_job(cuda_program *p, dev_job job) {
-    int32_t at = p->n_jobs++;
+static void add_wgrad_task(cuda_program *p, dev_wgrad_task task) {
+    int32_t at = p->n_wgrad_tasks++;
     for (; at > 0; at--) {
-        const dev_job *before = &p->jobs[at - 1];
-        if (before->release < job.release) break;
-        if (before->release == job.release && work_of(p, before) >= work_of(p, &job)) break;
-        p->jobs[at] = *before;
+        const dev_wgrad_task *before = &p->wgrad_tasks[at - 1];
+        if (before->release < task.release) break;
+        if (before->release == task.release && work_of(p, before) >= work_of(p, &task)) break;
+        p->wgrad_tasks[at] = *before;
     }
-    p->jobs[at] = job;
+    p->wgrad_tasks[at] = task;
 }
 
 /* Ranges next to each other with the same release. */
-static void add_ranges(cuda_program *p) {
-    for (int32_t k = 0, count; k < p->job_ranges; k += count) {
-        const int32_t release = p->ranges[k].release;
-        for (count = 0; count < RANGES && k + count < p->job_ranges; count++)
-            if (p->ranges[k + count].release != release) break;
-        add_job(p, (dev_job){release, -1, k, count});
+static void add_spans(cuda_program *p) {
+    for (int32_t k = 0, count; k < p->task_spans; k += count) {
+        const int32_t release = p->grad_spans[k].release;
+        for (count = 0; count < SPANS && k + count < p->task_spans; count++)
+            if (p->grad_spans[k + count].release != release) break;
+        add_wgrad_task(p, (dev_wgrad_task){release, -1, k, count});
     }
 }
 
-mnp_status jobs_list(env *e, cuda_program *p) {
-    size_t most = (size_t)p->job_ranges + 1;
+mnp_status wgrad_tasks_list(env *e, cuda_program *p) {
+    size_t most = (size_t)p->task_spans + 1;
     for (int32_t k = 0; k < p->n_products; k++) most += (size_t)p->products[k].split;
-    p->jobs = env_alloc(e, most, sizeof *p->jobs, "a program");
-    if (!p->jobs) return MNP_ENOMEM;
+    p->wgrad_tasks = env_alloc(e, most, sizeof *p->wgrad_tasks, "a program");
+    if (!p->wgrad_tasks) return MNP_ENOMEM;
     for (int32_t k = 0; k < p->n_products; k++)
         for (int32_t part = 0; part < p->products[k].split; part++)
-            add_job(p, (dev_job){p->products[k].release, k, part, 1});
-    add_ranges(p);
+            add_wgrad_task(p, (dev_wgrad_task){p->products[k].release, k, part, 1});
+    add_spans(p);
     return MNP_OK;
 }

@@ -7,7 +7,7 @@
 
 #include "backend/cuda/program/program.h"
 
-/* Of a finished program, after ranges_list(); one without products has no jobs. */
-mnp_status jobs_list(env *e, cuda_program *program);
+/* Of a finished program, after grad_spans_list(); one without products has no wgrad tasks. */
+mnp_status wgrad_tasks_list(env *e, cuda_program *program);
 
 #endif

@@ -53,9 +53,9 @@ typedef struct cuda_api {
     int (*upload)(cuda_queue *q, void *to, const void *from, size_t bytes);
     int (*download)(cuda_queue *q, void *to, const void *from, size_t bytes);
     int (*sync)(cuda_queue *q);
-    /* `words` weights as halves, two to a word (fuse/fp16_weights.h). */
-    int (*halve)(cuda_queue *q, const float *weights, uint32_t *halves, const int32_t *half_at,
-                 int64_t words);
+    /* `words` weights as fp16, two to a word (fuse/fp16_weights.h). */
+    int (*to_fp16)(cuda_queue *q, const float *weights, uint32_t *fp16, const int32_t *fp16_at,
+                   int64_t words);
     /* One pass of the function part over `blocks` blocks. */
     int (*functions)(cuda_queue *q, const dev_run *run, int blocks);
     /* `steps` training steps. Captured once per run and shape unless `captured` is false. */

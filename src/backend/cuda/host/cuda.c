@@ -15,17 +15,17 @@ static void destroy(exec *x) {
     if (!x) return;
     env *e = x->env;
     if (x->api) {
-        block *own[] = {&x->code,    &x->outer,  &x->products,   &x->terms,   &x->ranges,
-                        &x->jobs,    &x->kept,   &x->run,        &x->act,     &x->slots,
-                        &x->scratch, &x->step,   &x->adam,       &x->scalars, &x->partial,
-                        &x->culprit, &x->clocks, &x->data_start, &x->data_x,  &x->data_y,
-                        &x->lengths, &x->halves, &x->half_at};
+        block *own[] = {&x->code,        &x->outer,  &x->products,   &x->terms,   &x->grad_spans,
+                        &x->wgrad_tasks, &x->saved,  &x->run,        &x->act,     &x->slots,
+                        &x->scratch,     &x->step,   &x->adam,       &x->scalars, &x->partial,
+                        &x->culprit,     &x->clocks, &x->data_start, &x->data_x,  &x->data_y,
+                        &x->lengths,     &x->fp16,   &x->fp16_at};
         if (x->queue) x->api->sync(x->queue);
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) x->api->release(own[k]->at);
         for (int k = 0; k < MIRRORS; k++) x->api->release(x->mirror[k].at);
         for (int k = 0; k < EXEC_FEEDS; k++) x->api->release(x->feed[k].at);
         for (int k = 0; k < EXEC_EMITS; k++) x->api->release(x->emit[k].at);
-        share_close(x->share, x->api);
+        ranks_close(x->ranks, x->api);
         x->api->queue_destroy(x->queue);
     }
     program_free(e, &x->program);
@@ -38,12 +38,14 @@ static void destroy(exec *x) {
 static mnp_status send_program(exec *x) {
     const cuda_program *p = &x->program;
     MNP_TRY(exec_send(x, &x->code, p->code, (size_t)p->count * sizeof *p->code, "the program"));
-    if (p->n_ranges > 0) {
-        const size_t ranges = (size_t)p->n_ranges;
-        MNP_TRY(exec_send(x, &x->ranges, p->ranges, ranges * sizeof *p->ranges, "the program"));
-        MNP_TRY(exec_room(x, &x->partial, ranges * sizeof(double), "reductions"));
+    if (p->n_grad_spans > 0) {
+        const size_t grad_spans = (size_t)p->n_grad_spans;
+        MNP_TRY(exec_send(x, &x->grad_spans, p->grad_spans, grad_spans * sizeof *p->grad_spans,
+                          "the program"));
+        MNP_TRY(exec_alloc(x, &x->partial, grad_spans * sizeof(double), "reductions"));
     }
-    MNP_TRY(exec_send(x, &x->jobs, p->jobs, (size_t)p->n_jobs * sizeof *p->jobs, "the program"));
+    MNP_TRY(exec_send(x, &x->wgrad_tasks, p->wgrad_tasks,
+                      (size_t)p->n_wgrad_tasks * sizeof *p->wgrad_tasks, "the program"));
     MNP_TRY(exec_send(x, &x->products, p->products, (size_t)p->n_products * sizeof *p->products,
                       "the program"));
     MNP_TRY(
@@ -54,21 +56,21 @@ static mnp_status send_program(exec *x) {
 static mnp_status prepare(exec *x) {
     MNP_TRY(exec_check(x, x->api->queue_make(&x->queue), "setting up"));
     MNP_TRY(send_program(x));
-    MNP_TRY(exec_room(x, &x->run, sizeof(dev_run), "the program"));
-    MNP_TRY(exec_room(x, &x->step, sizeof(dev_step), "the step"));
-    MNP_TRY(exec_room(x, &x->adam, sizeof(dev_adam), "the step"));
-    MNP_TRY(exec_room(x, &x->culprit, 2 * sizeof(int32_t), "the program"));
+    MNP_TRY(exec_alloc(x, &x->run, sizeof(dev_run), "the program"));
+    MNP_TRY(exec_alloc(x, &x->step, sizeof(dev_step), "the step"));
+    MNP_TRY(exec_alloc(x, &x->adam, sizeof(dev_adam), "the step"));
+    MNP_TRY(exec_alloc(x, &x->culprit, 2 * sizeof(int32_t), "the program"));
     for (int k = 0; k < MIRRORS; k++)
         if (k == 0 || x->program.updates)
-            MNP_TRY(exec_room(x, &x->mirror[k], exec_mirror_bytes(x) + 64, "the weights"));
-    if (x->program.reads_halves)
-        MNP_TRY(exec_room(x, &x->halves, exec_mirror_bytes(x) / 2 + 64, "the weights"));
-    if (x->program.reads_halves)
-        MNP_TRY(exec_send(x, &x->half_at, x->program.half_at,
+            MNP_TRY(exec_alloc(x, &x->mirror[k], exec_mirror_bytes(x) + 64, "the weights"));
+    if (x->program.reads_fp16)
+        MNP_TRY(exec_alloc(x, &x->fp16, exec_mirror_bytes(x) / 2 + 64, "the weights"));
+    if (x->program.reads_fp16)
+        MNP_TRY(exec_send(x, &x->fp16_at, x->program.fp16_at,
                           (size_t)(x->plan->params->words / 4) * sizeof(int32_t), "the program"));
     if (x->opts.profile) {
         const size_t count = (size_t)x->program.count + 1;
-        MNP_TRY(exec_room(x, &x->clocks, count * sizeof(int64_t), "the profile"));
+        MNP_TRY(exec_alloc(x, &x->clocks, count * sizeof(int64_t), "the profile"));
         x->clocks_host = env_alloc(x->env, count, sizeof(int64_t), "the profile");
         if (!x->clocks_host) return MNP_ENOMEM;
     }
@@ -78,7 +80,7 @@ static mnp_status prepare(exec *x) {
     x->gradient = env_alloc(x->env, (size_t)x->slot_words + 1, sizeof(float), "the gradient");
     if (!x->gradient) return MNP_ENOMEM;
     if (!x->program.updates || (comm_size(x->env) < 2 && !x->opts.linked)) return MNP_OK;
-    return share_open(x->env, &x->share);
+    return ranks_open(x->env, &x->ranks);
 }
 
 static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out) {
@@ -135,7 +137,7 @@ static mnp_status unfuse(exec *x, int *blocks) {
     MNP_TRY(send_program(x));
     x->image.code = x->code.at, x->image.n_code = x->program.count;
     x->image.clocks = NULL;
-    return exec_place_blocks(x, x->image.items, blocks);
+    return exec_size_blocks(x, x->image.items, blocks);
 }
 
 /* Runs the functions again, which changes nothing, and names the first op that went wrong. */
@@ -162,23 +164,23 @@ static mnp_status name_culprit(exec *x, int64_t item, int blocks) {
                     at);
 }
 
-static mnp_status share_steps(exec *x, int64_t items) {
+static mnp_status bind_ranks(exec *x, int64_t items) {
     if (x->own_lo == x->own_hi)
         return env_fail(x->env, MNP_EINVAL, "%d ranks share a batch of %lld functions",
                         comm_size(x->env), (long long)items);
     bool go;
     MNP_TRY(comm_all(x->env, !env_cancelled(x->env), &go, "the next steps"));
     if (!go) return env_fail(x->env, MNP_ECANCELLED, "the ranks were asked to stop");
-    return share_place(x->share, x->env, x->api, x->queue, items, (size_t)x->slot_words,
-                       x->slots.at, x->scalars.at);
+    return ranks_bind(x->ranks, x->env, x->api, x->queue, items, (size_t)x->slot_words, x->slots.at,
+                      x->scalars.at);
 }
 
 static mnp_status run_updates(exec *x, exec_io *io, int64_t steps, int blocks) {
-    if (x->share) MNP_TRY(share_steps(x, x->image.items));
+    if (x->ranks) MNP_TRY(bind_ranks(x, x->image.items));
     MNP_TRY(exec_check(x, x->api->steps(x->queue, x->run.at, &x->shape, steps, !x->opts.uncaptured),
                        "a launch"));
     MNP_TRY(exec_fetch(x, io->step, &x->step, sizeof *io->step, "the step"));
-    if (x->share) MNP_TRY(share_wait(x->share, x->env, x->api, x->queue));
+    if (x->ranks) MNP_TRY(ranks_wait(x->ranks, x->env, x->api, x->queue));
     MNP_TRY(exec_wait(x));
     MNP_TRY(exec_check(x, x->api->elapsed(x->queue, &x->milliseconds), "timing"));
     return update_ok(io->step) ? MNP_OK : name_culprit(x, io->step->bad_item, blocks);
@@ -188,7 +190,7 @@ static mnp_status run(exec *x, exec_io *io, int64_t items, int64_t steps) {
     if (steps < 1 || items < 1) return MNP_OK;
     int blocks = 1;
     MNP_TRY(backend_check_lengths(x->env, x->plan, io, items));
-    MNP_TRY(exec_place(x, io, items, &blocks));
+    MNP_TRY(exec_upload(x, io, items, &blocks));
     if (x->program.updates) return run_updates(x, io, steps, blocks);
     for (int64_t s = 0; s < steps; s++)
         MNP_TRY(exec_check(x, x->api->functions(x->queue, x->run.at, blocks), "a launch"));
@@ -208,8 +210,8 @@ static const void *gradient(const exec *x) {
 }
 
 static size_t memory(const exec *x) {
-    const block *own[] = {&x->code,    &x->act,    &x->kept,   &x->slots, &x->scratch,
-                          &x->scalars, &x->data_x, &x->data_y, &x->halves};
+    const block *own[] = {&x->code,    &x->act,    &x->saved,  &x->slots, &x->scratch,
+                          &x->scalars, &x->data_x, &x->data_y, &x->fp16};
     size_t sum = 0;
     for (size_t k = 0; k < sizeof own / sizeof *own; k++) sum += own[k]->bytes;
     for (int k = 0; k < MIRRORS; k++) sum += x->mirror[k].bytes;
@@ -226,7 +228,7 @@ bool cuda_profile(exec *x, int32_t k, cuda_cost *out) {
     if (k == 0 &&
         (x->api->download(x->queue, x->clocks_host, x->clocks.at, bytes) || x->api->sync(x->queue)))
         return false;
-    *out = (cuda_cost){x->program.from[k], x->program.part[k], x->program.code[k].together,
+    *out = (cuda_cost){x->program.from[k], x->program.fused_name[k], x->program.code[k].together,
                        x->clocks_host[k]};
     return true;
 }

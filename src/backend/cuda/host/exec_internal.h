@@ -24,9 +24,9 @@ struct exec {
     cuda_device_info device;
     cuda_queue *queue;
     cuda_program program;
-    block code, outer, products, terms, ranges, jobs, kept, run, act, slots, scratch, step, adam,
-        scalars, partial, culprit, clocks;
-    block mirror[MIRRORS], halves, half_at, data_start, data_x, data_y, lengths;
+    block code, outer, products, terms, grad_spans, wgrad_tasks, saved, run, act, slots, scratch,
+        step, adam, scalars, partial, culprit, clocks;
+    block mirror[MIRRORS], fp16, fp16_at, data_start, data_x, data_y, lengths;
     block feed[EXEC_FEEDS], emit[EXEC_EMITS];
     dev_run image;        /* what `run` holds on the device      */
     data_view data;       /* the data set that is on the device  */
@@ -37,14 +37,14 @@ struct exec {
     double *staging;      /* of emitted numbers                  */
     size_t staging_count;
     float milliseconds;
-    cuda_share *share; /* with the ranks of a job; NULL: this process computes every step alone */
+    cuda_ranks *ranks; /* with the ranks of a job; NULL: this process computes every step alone */
     step_shape shape;  /* of a step (runtime.cu) */
     int64_t own_lo, own_hi; /* functions of the batch that this process computes */
 };
 
 mnp_status exec_check(exec *x, int error, const char *what);
 /* At least so many bytes; what was there is lost when it grows. */
-mnp_status exec_room(exec *x, block *b, size_t bytes, const char *what);
+mnp_status exec_alloc(exec *x, block *b, size_t bytes, const char *what);
 mnp_status exec_send(exec *x, block *b, const void *from, size_t bytes, const char *what);
 mnp_status exec_fetch(exec *x, void *to, const block *b, size_t bytes, const char *what);
 mnp_status exec_wait(exec *x);
@@ -55,9 +55,9 @@ mnp_status exec_push(exec *x, exec_io *io);
 mnp_status exec_pull(exec *x, exec_io *io);
 
 /* Everything a run of `items` functions reads and writes, into x->run on the device. */
-mnp_status exec_place(exec *x, exec_io *io, int64_t items, int *blocks);
+mnp_status exec_upload(exec *x, exec_io *io, int64_t items, int *blocks);
 /* Its part that depends on the program: also after that has changed. */
-mnp_status exec_place_blocks(exec *x, int64_t items, int *blocks);
+mnp_status exec_size_blocks(exec *x, int64_t items, int *blocks);
 /* What the functions emitted, to the caller. */
 mnp_status exec_collect(exec *x, const exec_io *io, int64_t items);
 

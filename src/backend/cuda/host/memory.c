@@ -17,7 +17,7 @@ mnp_status exec_check(exec *x, int error, const char *what) {
                     x->api->error_text(error));
 }
 
-mnp_status exec_room(exec *x, block *b, size_t bytes, const char *what) {
+mnp_status exec_alloc(exec *x, block *b, size_t bytes, const char *what) {
     if (b->at && b->bytes >= bytes) return MNP_OK;
     x->api->release(b->at);
     *b = (block){0};
@@ -30,7 +30,7 @@ mnp_status exec_room(exec *x, block *b, size_t bytes, const char *what) {
 }
 
 mnp_status exec_send(exec *x, block *b, const void *from, size_t bytes, const char *what) {
-    MNP_TRY(exec_room(x, b, bytes, what));
+    MNP_TRY(exec_alloc(x, b, bytes, what));
     return bytes ? exec_check(x, x->api->upload(x->queue, b->at, from, bytes), what) : MNP_OK;
 }
 
@@ -58,10 +58,10 @@ mnp_status exec_push(exec *x, exec_io *io) {
     for (int k = 0; k < MIRRORS; k++)
         if (from[k] && x->mirror[k].at)
             MNP_TRY(exec_send(x, &x->mirror[k], from[k], exec_mirror_bytes(x), "the weights"));
-    if (x->program.reads_halves && io->weights)
+    if (x->program.reads_fp16 && io->weights)
         MNP_TRY(exec_check(x,
-                           x->api->halve(x->queue, x->mirror[0].at, x->halves.at, x->half_at.at,
-                                         x->plan->params->words),
+                           x->api->to_fp16(x->queue, x->mirror[0].at, x->fp16.at, x->fp16_at.at,
+                                           x->plan->params->words),
                            "a launch"));
     x->pushed = true;
     return exec_wait(x);
@@ -87,39 +87,39 @@ static int32_t chunks_of(int64_t functions) {
 }
 
 /* A block per multiprocessor at most: each takes all of its shared memory. */
-mnp_status exec_place_blocks(exec *x, int64_t items, int *blocks) {
-    const comm_span own = x->share ? comm_split(x->env, items, 1) : (comm_span){0, items};
+mnp_status exec_size_blocks(exec *x, int64_t items, int *blocks) {
+    const comm_span own = x->ranks ? comm_split(x->env, items, 1) : (comm_span){0, items};
     int64_t count = x->device.processors;
     if (own.hi - own.lo < count) count = own.hi > own.lo ? own.hi - own.lo : 1;
     const size_t act = (size_t)(x->program.act_words + 31) / 32 * 32;
     const size_t scratch = (size_t)(x->program.scratch_words + 31) / 32 * 32;
-    MNP_TRY(exec_room(x, &x->act, (size_t)count * act * sizeof(float), "the activations"));
-    MNP_TRY(exec_room(x, &x->scratch, (size_t)count * scratch * sizeof(int32_t) + 64, "scratch"));
+    MNP_TRY(exec_alloc(x, &x->act, (size_t)count * act * sizeof(float), "the activations"));
+    MNP_TRY(exec_alloc(x, &x->scratch, (size_t)count * scratch * sizeof(int32_t) + 64, "scratch"));
     const int32_t chunks = chunks_of(own.hi - own.lo);
-    const int64_t sums = (int64_t)chunks * x->program.product_parts;
-    MNP_TRY(exec_room(x, &x->slots,
-                      (size_t)((count > sums ? count : sums) * x->slot_words) * sizeof(float),
-                      "the gradient slots"));
-    const size_t kept = (size_t)(own.hi - own.lo) * (size_t)x->program.kept_words;
-    MNP_TRY(exec_room(x, &x->kept, kept * sizeof(float), "the rows of gradients"));
+    const int64_t sums = (int64_t)chunks * x->program.product_pieces;
+    MNP_TRY(exec_alloc(x, &x->slots,
+                       (size_t)((count > sums ? count : sums) * x->slot_words) * sizeof(float),
+                       "the gradient slots"));
+    const size_t saved = (size_t)(own.hi - own.lo) * (size_t)x->program.saved_words;
+    MNP_TRY(exec_alloc(x, &x->saved, saved * sizeof(float), "the rows of gradients"));
     const size_t reports = (size_t)(items + 1) * REPORT_COUNT;
-    MNP_TRY(exec_room(x, &x->scalars, reports * sizeof(double), "the scores"));
+    MNP_TRY(exec_alloc(x, &x->scalars, reports * sizeof(double), "the scores"));
     x->image.item_lo = x->own_lo = own.lo, x->image.item_hi = x->own_hi = own.hi;
     x->image.act = x->act.at, x->image.act_words = (int64_t)act;
     x->image.scratch = x->scratch.at, x->image.scratch_words = (int64_t)scratch;
     x->image.slots = x->slots.at, x->image.slot_words = x->slot_words;
     x->image.n_slots = count;
-    x->image.kept = x->kept.at, x->image.kept_words = x->program.kept_words;
-    x->image.ranges = x->ranges.at, x->image.n_ranges = x->program.n_ranges;
+    x->image.saved = x->saved.at, x->image.saved_words = x->program.saved_words;
+    x->image.grad_spans = x->grad_spans.at, x->image.n_grad_spans = x->program.n_grad_spans;
     x->image.outer = x->outer.at;
     x->image.products = x->products.at, x->image.terms = x->terms.at;
     x->image.product_chunks = chunks;
-    x->image.jobs = x->jobs.at;
+    x->image.wgrad_tasks = x->wgrad_tasks.at;
     x->shape = (step_shape){.words = x->plan->params->words,
                             .functions = (int32_t)count,
-                            .jobs = x->program.n_jobs * chunks,
-                            .ranges = x->program.n_ranges,
-                            .job_ranges = x->program.job_ranges};
+                            .wgrad_tasks = x->program.n_wgrad_tasks * chunks,
+                            .grad_spans = x->program.n_grad_spans,
+                            .task_spans = x->program.task_spans};
     x->image.item_scalars = x->scalars.at;
     *blocks = (int)count;
     return MNP_OK;
@@ -154,7 +154,7 @@ static mnp_status place_lengths(exec *x, const exec_io *io, int64_t items) {
     x->image.n = x->image.k = x->image.m = NULL;
     if (!io->n) return MNP_OK;
     const size_t bytes = (size_t)items * sizeof(int64_t);
-    MNP_TRY(exec_room(x, &x->lengths, 3 * bytes, "the lengths"));
+    MNP_TRY(exec_alloc(x, &x->lengths, 3 * bytes, "the lengths"));
     x->image.n = x->lengths.at;
     MNP_TRY(exec_check(x, x->api->upload(x->queue, x->lengths.at, io->n, bytes), "the lengths"));
     if (io->m) {
@@ -204,7 +204,7 @@ static mnp_status place_bindings(exec *x, const exec_io *io, int64_t items) {
             if (!io->emit[b]) continue;
             int64_t span = bound_span(x, io, ins->in[0], io->emit_stride[b], items);
             if (span < 0) return env_fail(x->env, MNP_EINVAL, "an output has no length");
-            MNP_TRY(exec_room(x, &x->emit[b], (size_t)span * sizeof(double), "outputs"));
+            MNP_TRY(exec_alloc(x, &x->emit[b], (size_t)span * sizeof(double), "outputs"));
             x->image.emit[b] = x->emit[b].at, x->image.emit_stride[b] = io->emit_stride[b];
         }
     }
@@ -241,7 +241,7 @@ static mnp_status place_step(exec *x, const exec_io *io) {
     return exec_send(x, &x->step, io->step ? io->step : &none, sizeof(dev_step), "the step");
 }
 
-mnp_status exec_place(exec *x, exec_io *io, int64_t items, int *blocks) {
+mnp_status exec_upload(exec *x, exec_io *io, int64_t items, int *blocks) {
     const plan *p = x->plan;
     dev_run *r = &x->image;
     *r = (dev_run){.code = x->code.at, .n_code = x->program.count, .items = items};
@@ -250,11 +250,11 @@ mnp_status exec_place(exec *x, exec_io *io, int64_t items, int *blocks) {
     r->cap_n = p->opts.n, r->cap_m = p->opts.m;
     r->words = p->params->words, r->trainable = p->params->trainable;
     r->culprit = x->culprit.at, r->clocks = x->clocks.at;
-    MNP_TRY(exec_place_blocks(x, items, blocks));
+    MNP_TRY(exec_size_blocks(x, items, blocks));
     if (!x->program.updates || !x->pushed) MNP_TRY(exec_push(x, io));
     r->weights = x->mirror[0].at, r->moment1 = x->mirror[1].at, r->moment2 = x->mirror[2].at;
     r->average = io->average ? x->mirror[3].at : NULL;
-    r->halves = x->program.reads_halves ? x->halves.at : NULL, r->half_at = x->half_at.at;
+    r->fp16 = x->program.reads_fp16 ? x->fp16.at : NULL, r->fp16_at = x->fp16_at.at;
     MNP_TRY(place_data(x, io));
     MNP_TRY(place_lengths(x, io, items));
     MNP_TRY(place_bindings(x, io, items));

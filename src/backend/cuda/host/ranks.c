@@ -6,7 +6,7 @@
 #include "base/object.h"
 #include "comm/comm.h"
 
-struct cuda_share {
+struct cuda_ranks {
     env *env;
     const gpu_link_api *api;
     void *link;
@@ -17,7 +17,7 @@ struct cuda_share {
     size_t all_size;
 };
 
-static mnp_status link_check(const cuda_share *s, int error, const char *what) {
+static mnp_status link_check(const cuda_ranks *s, int error, const char *what) {
     if (!error) return MNP_OK;
     return env_fail(s->env, MNP_EDEVICE, "NCCL failed in %s: %s", what, s->api->error_text(error));
 }
@@ -33,21 +33,21 @@ static mnp_status find_api(env *e, const gpu_link_api **out) {
     return MNP_OK;
 }
 
-mnp_status share_open(env *e, cuda_share **out) {
+mnp_status ranks_open(env *e, cuda_ranks **out) {
     char id[GPU_LINK_ID] = "";
     const gpu_link_api *api = NULL;
     *out = NULL;
     MNP_TRY(find_api(e, &api));
-    cuda_share *s = env_alloc(e, 1, sizeof *s, "the link between GPUs");
+    cuda_ranks *s = env_alloc(e, 1, sizeof *s, "the link between GPUs");
     if (!s) return MNP_ENOMEM;
-    *s = (cuda_share){.env = e, .api = api};
+    *s = (cuda_ranks){.env = e, .api = api};
     *out = s; /* closed with its exec */
     if (comm_rank(e) == 0) MNP_TRY(link_check(s, api->identify(id), "setting up"));
     MNP_TRY(comm_broadcast(e, id, sizeof id, "the link between GPUs"));
     return link_check(s, api->open(id, comm_rank(e), comm_size(e), &s->link), "setting up");
 }
 
-void share_close(cuda_share *s, const cuda_api *api) {
+void ranks_close(cuda_ranks *s, const cuda_api *api) {
     if (!s) return;
     if (s->link) s->api->close(s->link, !s->broken);
     api->release(s->sums);
@@ -55,7 +55,7 @@ void share_close(cuda_share *s, const cuda_api *api) {
     env_free(s->env, s);
 }
 
-static mnp_status room(cuda_share *s, const cuda_api *api, void **at, size_t *have, size_t bytes) {
+static mnp_status room(cuda_ranks *s, const cuda_api *api, void **at, size_t *have, size_t bytes) {
     if (*at && *have >= bytes) return MNP_OK;
     api->release(*at);
     *at = NULL;
@@ -67,8 +67,8 @@ static mnp_status room(cuda_share *s, const cuda_api *api, void **at, size_t *ha
     return MNP_OK;
 }
 
-mnp_status share_place(cuda_share *s, env *e, const cuda_api *api, cuda_queue *q, int64_t items,
-                       size_t words, float *slots, double *reports) {
+mnp_status ranks_bind(cuda_ranks *s, env *e, const cuda_api *api, cuda_queue *q, int64_t items,
+                      size_t words, float *slots, double *reports) {
     const int ranks = comm_size(e);
     const int64_t most = (items + ranks - 1) / ranks;
     void *sums = s->sums, *all = s->all;
@@ -102,7 +102,7 @@ static bool queue_done(void *arg) {
     return w->error || !yes;
 }
 
-mnp_status share_wait(cuda_share *s, env *e, const cuda_api *api, cuda_queue *q) {
+mnp_status ranks_wait(cuda_ranks *s, env *e, const cuda_api *api, cuda_queue *q) {
     queue_wait w = {api, q, 0};
     mnp_status status = comm_wait(e, queue_done, &w, "the steps on the GPUs");
     if (status == MNP_OK && w.error)

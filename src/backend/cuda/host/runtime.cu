@@ -111,9 +111,9 @@ static int sync_queue(cuda_queue *q) {
     return (int)cudaStreamSynchronize(q->stream);
 }
 
-static int halve(cuda_queue *q, const float *weights, uint32_t *halves, const int32_t *half_at,
-                 int64_t words) {
-    update_halve_launch(weights, halves, half_at, words, q->stream);
+static int to_fp16(cuda_queue *q, const float *weights, uint32_t *fp16, const int32_t *fp16_at,
+                   int64_t words) {
+    update_fp16_launch(weights, fp16, fp16_at, words, q->stream);
     return (int)cudaGetLastError();
 }
 
@@ -219,24 +219,10 @@ static int elapsed(cuda_queue *q, float *milliseconds) {
 }
 
 extern "C" __attribute__((visibility("default"))) const cuda_api *mnp_cuda_api(void) {
-    static const cuda_api table = {CUDA_API_VERSION,
-                                   error_text,
-                                   probe,
-                                   queue_make,
-                                   queue_destroy,
-                                   alloc,
-                                   release,
-                                   alloc_host,
-                                   release_host,
-                                   upload,
-                                   download,
-                                   sync_queue,
-                                   halve,
-                                   functions,
-                                   steps,
-                                   share,
-                                   busy,
-                                   select_device,
-                                   elapsed};
+    static const cuda_api table = {
+        CUDA_API_VERSION, error_text, probe,        queue_make, queue_destroy, alloc,
+        release,          alloc_host, release_host, upload,     download,      sync_queue,
+        to_fp16,          functions,  steps,        share,      busy,          select_device,
+        elapsed};
     return &table;
 }

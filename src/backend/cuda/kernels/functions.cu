@@ -22,14 +22,14 @@ FN void fetch(int from, int to) {
 #pragma unroll 1
     for (int k = from; k < min(to, f.n_code); k++)
         if (lane < pieces)
-            copy16((float *)&((Head *)smem)->slots[k % HELD].ins + lane * 4,
+            copy16((float *)&((Head *)smem)->held[k % HELD].ins + lane * 4,
                    (const float *)(f.code + k) + lane * 4, true);
     copy_commit();
 }
 static_assert(sizeof(dev_instr) / 16 <= 32, "a warp copies an instruction");
 
 FN const dev_instr &held(int k) {
-    return ((Head *)smem)->slots[(unsigned)k % HELD].ins;
+    return ((Head *)smem)->held[(unsigned)k % HELD].ins;
 }
 
 /* The rows of cuda_ops.def as cases: those of teams, and those that take the whole block. */
@@ -64,7 +64,7 @@ static __device__ __noinline__ void execute_large(const dev_instr &ins) {
 /* `first` and those after it, a team each. */
 OP_FN void execute_together(const dev_instr &first, int count) {
     const Team t = team_of(DEV_TOGETHER);
-    const int k = (int)((const Slot *)&first - ((Head *)smem)->slots);
+    const int k = (int)((const Held *)&first - ((Head *)smem)->held);
     if (t.id < count) execute_small(held(k + t.id), t);
 }
 
@@ -81,19 +81,19 @@ FN void run_sets(const dev_instr &ins, bool forward) {
  * and comes from far away when a part has run in between. */
 FN void run_fused(const dev_instr &ins) {
     const int kind = ins.op - OPCODE_COUNT;
-    const bool half = ins.math != DEV_FP32;
+    const bool is16 = ins.math != DEV_FP32;
     if (kind < FUSED_SET) {
         if (kind == FUSED_FLOW)
-            half ? Forward<DEV_TF32>::spline(ins) : flow_part::run(ins);
+            is16 ? Forward<DEV_TF32>::spline(ins) : flow_part::run(ins);
         else
-            half ? Reverse<DEV_TF32>::flow_grad(ins) : flow_grad_part::run(ins);
+            is16 ? Reverse<DEV_TF32>::flow_grad(ins) : flow_grad_part::run(ins);
     } else if (kind < FUSED_LATENT) {
         run_sets(ins, kind == FUSED_SET);
     } else if (kind < FUSED_FIRST) {
         if (kind == FUSED_LATENT)
-            half ? Forward<DEV_TF32>::latent(ins) : latent_part::run(ins);
+            is16 ? Forward<DEV_TF32>::latent(ins) : latent_part::run(ins);
         else
-            half ? Reverse<DEV_TF32>::of_latent(ins) : latent_grad_part::run(ins);
+            is16 ? Reverse<DEV_TF32>::of_latent(ins) : latent_grad_part::run(ins);
     } else if (kind == FUSED_FIRST) {
         first_part::run(ins);
     } else if (kind == FUSED_FIRST_GRAD) {
@@ -153,8 +153,8 @@ FN void begin(const dev_run *run, int64_t item, int first, bool foresee) {
     f.base[DEV_STORE_ACT] = run->act + (int64_t)blockIdx.x * run->act_words;
     f.base[DEV_STORE_PGRAD] = run->slots + (int64_t)blockIdx.x * run->slot_words;
     f.base[DEV_STORE_PARAM] = run->weights;
-    f.base[DEV_STORE_HALVES] = (float *)run->halves;
-    f.base[DEV_STORE_KEPT] = run->kept + (item - run->item_lo) * run->kept_words;
+    f.base[DEV_STORE_FP16] = (float *)run->fp16;
+    f.base[DEV_STORE_SAVED] = run->saved + (item - run->item_lo) * run->saved_words;
     f.scratch = run->scratch + (int64_t)blockIdx.x * run->scratch_words;
     f.item = item, f.items = run->items;
     f.seed = run->step->seed;
@@ -186,9 +186,9 @@ OP_FN void watch(int k, int next) {
  * unless it has more to do. */
 OP_FN void release_gradients(const dev_instr &ins) {
     const Frame &f = frame();
-    if (f.run->kept_words > 0) {
-        int32_t *lengths = (int32_t *)f.base[DEV_STORE_KEPT];
-        lengths[DEV_KEPT_N] = f.n, lengths[DEV_KEPT_M] = f.m;
+    if (f.run->saved_words > 0) {
+        int32_t *lengths = (int32_t *)f.base[DEV_STORE_SAVED];
+        lengths[DEV_SAVED_N] = f.n, lengths[DEV_SAVED_M] = f.m;
     }
     if (f.item + gridDim.x < f.run->item_hi) return;
     __threadfence();
@@ -210,18 +210,18 @@ FN uint64_t adds_of(const Frame &f, const dev_fused &part) {
 
 /* Where the operands of a part lie: two a lane of one warp. */
 struct Found {
-    float *at[FUSED_SLOTS / 32];
+    float *at[FUSED_OPERANDS / 32];
     uint64_t adds;
     MEMBER void find(const dev_fused &part) {
 #pragma unroll
-        for (int j = 0; j < FUSED_SLOTS / 32; j++)
-            at[j] = place_at(part.place[threadIdx.x % 32 + j * 32]);
+        for (int j = 0; j < FUSED_OPERANDS / 32; j++)
+            at[j] = addr_at(part.addr[threadIdx.x % 32 + j * 32]);
         adds = adds_of(frame(), part);
     }
     MEMBER void put() const {
         Head &h = *(Head *)smem;
 #pragma unroll
-        for (int j = 0; j < FUSED_SLOTS / 32; j++) h.at[threadIdx.x % 32 + j * 32] = at[j];
+        for (int j = 0; j < FUSED_OPERANDS / 32; j++) h.at[threadIdx.x % 32 + j * 32] = at[j];
         if (threadIdx.x % 32 == 0) h.adds = adds;
     }
 };
@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *ru
         for (const dev_instr *ins = first_instruction(); ins; ins = next_instruction())
             execute(*ins);
     }
-    if (run->n_ranges > 0 && !run->diagnose) count_block(&run->adam->released[DEV_ENDED]);
+    if (run->n_grad_spans > 0 && !run->diagnose) count_block(&run->adam->released[DEV_ENDED]);
 }
 
 cudaError_t functions_prepare(void) {

@@ -51,9 +51,9 @@ static inline __device__ void wait_count(int32_t *counter, int blocks) {
 cudaError_t functions_prepare(void);
 /* early: after an update */
 void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t stream);
-/* the weights as halves (fuse/fp16_weights.h) */
-void update_halve_launch(const float *weights, uint32_t *halves, const int32_t *half_at,
-                         int64_t words, cudaStream_t stream);
+/* the weights as fp16 (fuse/fp16_weights.h) */
+void update_fp16_launch(const float *weights, uint32_t *fp16, const int32_t *fp16_at, int64_t words,
+                        cudaStream_t stream);
 cudaError_t products_prepare(void);
 /* Jobs: weight gradients from what functions left as rows. alone: no ranks share the step, so that
  * sums over functions are final; then it runs beside the functions. */

@@ -1,4 +1,4 @@
-/* sums.cuh: a range of the gradient (program/grad_spans.h), summed over functions by a block of
+/* sums.cuh: a span of the gradient (program/grad_spans.h), summed over functions by a block of
  * DEV_STEP_THREADS threads, with its sum of squares. The block that is done last ends the step:
  * norm, step's number, counters. Orders of summation are fixed. */
 #ifndef MNP_CUDA_KERNELS_SUMS_CUH
@@ -7,7 +7,7 @@
 #include "backend/cuda/device/ptx.cuh"
 #include "backend/cuda/kernels/kernels.cuh"
 
-/* ---- a range of the gradient, summed over functions ------------------------------------------ */
+/* ---- a span of the gradient, summed over functions ------------------------------------------ */
 
 /* SUM_ROW: float4s of shared memory for a row of x and g of outer products, at most; the room that
  * a sum needs are 2 ROWS of them. */
@@ -42,20 +42,20 @@ static __device__ float4 ordered_words(const float *from, int64_t count, int64_t
  * takes a part of the slots each. put(word, sum of four) by those that have some. */
 template <class PUT>
 static __device__ void slot_words(const float *slots, int64_t count, int64_t stride,
-                                  const dev_range &range, float4 *room, PUT put) {
-    const int columns = range.words > 256 ? 128 : 64, parts = DEV_STEP_THREADS / columns;
+                                  const dev_grad_span &span, float4 *room, PUT put) {
+    const int columns = span.words > 256 ? 128 : 64, parts = DEV_STEP_THREADS / columns;
     const int column = threadIdx.x % columns, part = threadIdx.x / columns;
     const int64_t lo = count * part / parts, hi = count * (part + 1) / parts;
 #pragma unroll 1
-    for (int at = 4 * column; at - 4 * column < range.words; at += 4 * columns) {
+    for (int at = 4 * column; at - 4 * column < span.words; at += 4 * columns) {
         __syncthreads(); /* room: the words before have been read */
-        if (at < range.words)
-            room[threadIdx.x] = ordered_words(slots + range.at + at + lo * stride, hi - lo, stride);
+        if (at < span.words)
+            room[threadIdx.x] = ordered_words(slots + span.at + at + lo * stride, hi - lo, stride);
         __syncthreads();
-        if (part > 0 || at >= range.words) continue;
+        if (part > 0 || at >= span.words) continue;
         float4 sum = room[column];
         for (int k = 1; k < parts; k++) add4(sum, room[k * columns + column]);
-        put(range.at + at, sum);
+        put(span.at + at, sum);
     }
 }
 
@@ -64,13 +64,13 @@ static __device__ void slot_words(const float *slots, int64_t count, int64_t str
  * x before g, while those before them are multiplied: rows of different functions lie far apart,
  * and the way to them is what takes long. */
 template <int C, int ROWS, class PUT>
-static __device__ void outer_words(const dev_run *run, const dev_range &range, float4 *room,
+static __device__ void outer_words(const dev_run *run, const dev_grad_span &span, float4 *room,
                                    PUT put) {
     enum { DOWN = DEV_TILE_WORDS / C / 4, ACROSS = C / 4, WIDTH = DOWN + ACROSS };
     static_assert(DOWN * ACROSS == DEV_STEP_THREADS && WIDTH <= SUM_ROW, "threads, room");
-    const dev_outer o = run->outer[range.outer];
+    const dev_outer o = run->outer[span.outer];
     const int twice = o.count - 1, rows = (int)(run->item_hi - run->item_lo) << twice;
-    const float *x = run->kept + o.x + (range.at - o.at) / C, *g = run->kept + o.g;
+    const float *x = run->saved + o.x + (span.at - o.at) / C, *g = run->saved + o.g;
     const int down = threadIdx.x / ACROSS, across = threadIdx.x % ACROSS;
     const float4 zero = make_float4(0, 0, 0, 0);
     float4 sum[4] = {zero, zero, zero, zero};
@@ -81,11 +81,11 @@ static __device__ void outer_words(const dev_run *run, const dev_range &range, f
             const int row = first + piece / WIDTH, at = piece % WIDTH, is = min(row, rows - 1);
             const float *from = at < DOWN ? x + (is & twice) * o.x_step + at * 4
                                           : g + (is & twice) * o.g_step + (at - DOWN) * 4;
-            copy16(to + piece * 16, from + (is >> twice) * run->kept_words, row < rows);
+            copy16(to + piece * 16, from + (is >> twice) * run->saved_words, row < rows);
         }
         copy_commit();
     };
-    __syncthreads(); /* room: the range before has been read */
+    __syncthreads(); /* room: the span before has been read */
     ask(0);
 #pragma unroll 1
     for (int first = 0; first < rows; first += ROWS) {
@@ -103,33 +103,33 @@ static __device__ void outer_words(const dev_run *run, const dev_range &range, f
     }
     copy_wait<0>();
 #pragma unroll
-    for (int r = 0; r < 4; r++) put(range.at + (down * 4 + r) * C + across * 4, sum[r]);
+    for (int r = 0; r < 4; r++) put(span.at + (down * 4 + r) * C + across * 4, sum[r]);
 }
 
 /* The same words of what ranks have summed, by the threads that have them above: so squares are
  * added up in the same order. */
 template <int C, class PUT>
 static __device__ void tile_words(const float *sums, int ranks, int64_t stride,
-                                  const dev_range &range, PUT put) {
+                                  const dev_grad_span &span, PUT put) {
     const int down = threadIdx.x / (C / 4), across = threadIdx.x % (C / 4);
 #pragma unroll 1
     for (int r = 0; r < 4; r++) {
-        const int word = range.at + (down * 4 + r) * C + across * 4;
+        const int word = span.at + (down * 4 + r) * C + across * 4;
         put(word, ordered_words(sums + word, ranks, stride));
     }
 }
 
-/* A range summed over this process's functions; all threads call it. room: of 2 ROWS * SUM_ROW. */
+/* A span summed over this process's functions; all threads call it. room: of 2 ROWS * SUM_ROW. */
 template <int ROWS, class PUT>
-static __device__ void function_words(const dev_run *run, const dev_range &range, float4 *room,
+static __device__ void function_words(const dev_run *run, const dev_grad_span &span, float4 *room,
                                       PUT put) {
-    const int64_t slots = range.parts ? range.parts * run->product_chunks : run->n_slots;
-    if (range.outer < 0)
-        slot_words(run->slots, slots, run->slot_words, range, room, put);
-    else if (run->outer[range.outer].cols == 64)
-        outer_words<64, ROWS>(run, range, room, put);
+    const int64_t slots = span.parts ? span.parts * run->product_chunks : run->n_slots;
+    if (span.outer < 0)
+        slot_words(run->slots, slots, run->slot_words, span, room, put);
+    else if (run->outer[span.outer].cols == 64)
+        outer_words<64, ROWS>(run, span, room, put);
     else
-        outer_words<128, ROWS>(run, range, room, put);
+        outer_words<128, ROWS>(run, span, room, put);
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
@@ -152,11 +152,11 @@ static __device__ double list_sum(const double *list, int64_t count, int64_t str
     return block_sum(sum, room);
 }
 
-/* slot_sum of a range, over the slots or over the sums of the ranks where there are such, into slot
+/* slot_sum of a span, over the slots or over the sums of the ranks where there are such, into slot
  * 0. Returns the thread's share of the sum of squares. */
 template <int ROWS>
-static __device__ double sum_range(const dev_run *run, const dev_range &range, const float *sums,
-                                   int ranks, float4 *room) {
+static __device__ double sum_span(const dev_run *run, const dev_grad_span &span, const float *sums,
+                                  int ranks, float4 *room) {
     const float items = (float)run->items;
     double squares = 0;
     const auto put = [&](int64_t word, float4 v) {
@@ -165,19 +165,19 @@ static __device__ double sum_range(const dev_run *run, const dev_range &range, c
         squares += (double)v.x * v.x + (double)v.y * v.y + (double)v.z * v.z + (double)v.w * v.w;
     };
     if (!sums)
-        function_words<ROWS>(run, range, room, put);
-    else if (range.outer < 0)
-        slot_words(sums, ranks, run->slot_words, range, room, put);
-    else if (run->outer[range.outer].cols == 64)
-        tile_words<64>(sums, ranks, run->slot_words, range, put);
+        function_words<ROWS>(run, span, room, put);
+    else if (span.outer < 0)
+        slot_words(sums, ranks, run->slot_words, span, room, put);
+    else if (run->outer[span.outer].cols == 64)
+        tile_words<64>(sums, ranks, run->slot_words, span, put);
     else
-        tile_words<128>(sums, ranks, run->slot_words, range, put);
+        tile_words<128>(sums, ranks, run->slot_words, span, put);
     return squares;
 }
 
 /* grad_total and tick, by the block that is done last; nothing that follows reads the counter. */
 static __device__ void finish_step(const dev_run *run, double *room) {
-    const double squares = list_sum(run->partial, run->n_ranges, 1, room);
+    const double squares = list_sum(run->partial, run->n_grad_spans, 1, room);
     if (threadIdx.x != 0) return;
     dev_step *b = run->step;
     dev_adam *a = run->adam;
@@ -191,24 +191,24 @@ static __device__ void finish_step(const dev_run *run, double *room) {
     b->rate = a->next_rate;
 }
 
-/* The block that is done last ends the step: all ranges and the report. */
+/* The block that is done last ends the step: all spans and the report. */
 static __device__ void count_done(const dev_run *run, double *room) {
     __shared__ int last;
     if (threadIdx.x == 0) {
         __threadfence();
-        last = atomicAdd(&run->adam->done, 1) == run->n_ranges;
+        last = atomicAdd(&run->adam->done, 1) == run->n_grad_spans;
         __threadfence();
     }
     __syncthreads();
     if (last) finish_step(run, room);
 }
 
-/* A block sums a range, of all functions of this process or of all ranks (`sums`). */
+/* A block sums a span, of all functions of this process or of all ranks (`sums`). */
 template <int ROWS>
 static __device__ void sum_block(const dev_run *run, int which, const float *sums, int ranks,
                                  float4 *room) {
     __shared__ double few[WARPS];
-    const double square = sum_range<ROWS>(run, run->ranges[which], sums, ranks, room);
+    const double square = sum_span<ROWS>(run, run->grad_spans[which], sums, ranks, room);
     const double total = block_sum(square, few);
     if (threadIdx.x == 0) run->partial[which] = total;
     count_done(run, few);

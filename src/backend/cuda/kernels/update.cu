@@ -1,5 +1,5 @@
-/* update.cu: the step that follows a batch (equations in op/update.h): the sums that jobs did not
- * form (fuse/wgrad_tasks.h), what the step says of its functions, and Adam. */
+/* update.cu: the step that follows a batch (equations in op/update.h): the sums that wgrad tasks
+ * did not form (fuse/wgrad_tasks.h), what the step says of its functions, and Adam. */
 #include "backend/cuda/kernels/sums.cuh"
 
 /* ---- the step -------------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static __device__ void report_functions(const dev_run *run, double *room) {
     b->loss = mean[0], b->kl = mean[1], b->loglik = mean[2];
 }
 
-/* The block that has no range. It lets Adam's blocks come when the functions have ended, not
+/* The block that has no span. It lets Adam's blocks come when the functions have ended, not
  * before: they would wait where other runs have functions. It waits for the kernel before this one,
  * so that whoever waits for this one has waited for all. */
 static __device__ void direct(const dev_run *run, double *room) {
@@ -62,7 +62,7 @@ static __device__ void direct(const dev_run *run, double *room) {
 
 enum { SUM_ROWS = 32, SUM_BYTES = 2 * SUM_ROWS * SUM_ROW * 16 };
 
-/* One block that directs, then a block to a range, from `first` on. What products form is there
+/* One block that directs, then a block to a span, from `first` on. What products form is there
  * when they are done. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS, 4)
     sum_kernel(const dev_run *run, int first, const float *sums, int ranks) {
@@ -73,8 +73,8 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS, 4)
     }
     const int which = first + (int)blockIdx.x - 1;
     grid_release();
-    wait_count(&run->adam->released[run->ranges[which].release], (int)run->n_slots);
-    if (run->ranges[which].parts > 0) grid_wait();
+    wait_count(&run->adam->released[run->grad_spans[which].release], (int)run->n_slots);
+    if (run->grad_spans[which].parts > 0) grid_wait();
     sum_block<SUM_ROWS>(run, which, sums, ranks, room);
 }
 
@@ -89,15 +89,15 @@ static __device__ float blended(const dev_adam &a, float old, float w) {
     return a.first ? w : old + a.blend * (w - old);
 }
 
-/* Four weights as halves (fuse/fp16_weights.h). */
-static __device__ void put_halves(uint32_t *halves, int32_t at, const float4 &w) {
-    ((uint2 *)halves)[at] = make_uint2(pack_half(w.x, w.y), pack_half(w.z, w.w));
+/* Four weights as fp16 (fuse/fp16_weights.h). */
+static __device__ void put_fp16(uint32_t *fp16, int32_t at, const float4 &w) {
+    ((uint2 *)fp16)[at] = make_uint2(pack_fp16(w.x, w.y), pack_fp16(w.z, w.w));
 }
 
 __global__ void __launch_bounds__(DEV_STEP_THREADS)
-    halve_kernel(const float *weights, uint32_t *halves, const int32_t *half_at, int64_t words) {
+    fp16_kernel(const float *weights, uint32_t *fp16, const int32_t *fp16_at, int64_t words) {
     const int64_t at = ((int64_t)blockIdx.x * DEV_STEP_THREADS + threadIdx.x) * 4;
-    if (at < words) put_halves(halves, half_at[at / 4], *(const float4 *)(weights + at));
+    if (at < words) put_fp16(fp16, fp16_at[at / 4], *(const float4 *)(weights + at));
 }
 
 /* Four words a thread; what the sum does not change is read before it is there. */
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
     float4 m = frozen ? zero : *(const float4 *)(run->moment1 + at);
     float4 v = frozen ? zero : *(const float4 *)(run->moment2 + at);
     float4 average = run->average ? *(const float4 *)(run->average + at) : zero;
-    const int32_t half = run->halves ? run->half_at[at / 4] : 0;
+    const int32_t at16 = run->fp16 ? run->fp16_at[at / 4] : 0;
     grid_wait();
     const dev_adam a = *run->adam;
     const float4 g = frozen ? zero : *(const float4 *)(run->slots + at);
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
     *(float4 *)(run->moment1 + at) = m;
     *(float4 *)(run->moment2 + at) = v;
     *(float4 *)(run->weights + at) = w;
-    if (run->halves) put_halves(run->halves, half, w);
+    if (run->fp16) put_fp16(run->fp16, at16, w);
     if (!a.averages) return;
     average.x = blended(a, average.x, w.x), average.y = blended(a, average.y, w.y);
     average.z = blended(a, average.z, w.z), average.w = blended(a, average.w, w.w);
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
 /* The sum of this rank's slots into the first; the batch's size comes in later. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS, 4) local_kernel(const dev_run *run) {
     float4 *room = (float4 *)smem;
-    function_words<SUM_ROWS>(run, run->ranges[blockIdx.x], room, [=](int64_t word, float4 sum) {
+    function_words<SUM_ROWS>(run, run->grad_spans[blockIdx.x], room, [=](int64_t word, float4 sum) {
         *(float4 *)(run->slots + word) = sum;
     });
 }
@@ -161,14 +161,13 @@ static void launch_update(K kernel, int blocks, int bytes, bool early, cudaStrea
               args...);
 }
 
-void update_halve_launch(const float *weights, uint32_t *halves, const int32_t *half_at,
-                         int64_t words, cudaStream_t stream) {
-    launch_update(halve_kernel, adam_blocks(words), 0, false, stream, weights, halves, half_at,
-                  words);
+void update_fp16_launch(const float *weights, uint32_t *fp16, const int32_t *fp16_at, int64_t words,
+                        cudaStream_t stream) {
+    launch_update(fp16_kernel, adam_blocks(words), 0, false, stream, weights, fp16, fp16_at, words);
 }
 
 void update_local_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
-    launch_update(local_kernel, s->ranges, SUM_BYTES, false, stream, run);
+    launch_update(local_kernel, s->grad_spans, SUM_BYTES, false, stream, run);
 }
 
 void update_reports_launch(const dev_run *run, const double *all, int ranks, int64_t most,
@@ -177,13 +176,13 @@ void update_reports_launch(const dev_run *run, const double *all, int ranks, int
 }
 
 void update_launch(const dev_run *run, const step_shape *s, cudaStream_t stream) {
-    launch_update(sum_kernel, s->ranges - s->job_ranges + 1, SUM_BYTES, true, stream, run,
-                  s->job_ranges, (const float *)nullptr, 1);
+    launch_update(sum_kernel, s->grad_spans - s->task_spans + 1, SUM_BYTES, true, stream, run,
+                  s->task_spans, (const float *)nullptr, 1);
     launch_update(adam_kernel, adam_blocks(s->words), 0, true, stream, run);
 }
 
 void update_linked_launch(const dev_run *run, const step_shape *s, const float *sums, int ranks,
                           cudaStream_t stream) {
-    launch_update(sum_kernel, s->ranges + 1, SUM_BYTES, false, stream, run, 0, sums, ranks);
+    launch_update(sum_kernel, s->grad_spans + 1, SUM_BYTES, false, stream, run, 0, sums, ranks);
     launch_update(adam_kernel, adam_blocks(s->words), 0, true, stream, run);
 }

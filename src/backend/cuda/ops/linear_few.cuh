@@ -51,13 +51,13 @@ FN void few_rows_forward(const View &x, const View &w, int r0, int rows, const F
         st4(room + (slice * 2 + 0) * w.ld + c, s0);
         st4(room + (slice * 2 + 1) * w.ld + c, s1);
     }
-    const int halves = w.ld / 2;
-    const bool mine = t.rank < rows * halves && rows * halves <= t.size;
+    const int fp16 = w.ld / 2;
+    const bool mine = t.rank < rows * fp16 && rows * fp16 <= t.size;
     float2 bias = make_float2(0, 0); /* on its way while the others finish */
-    if (mine && e.bias) bias = *(const float2 *)(e.bias + t.rank % halves * 2);
+    if (mine && e.bias) bias = *(const float2 *)(e.bias + t.rank % fp16 * 2);
     t.sync();
-    for (int i = t.rank; i < rows * halves; i += t.size) {
-        const int r = i / halves, c = (i - r * halves) * 2;
+    for (int i = t.rank; i < rows * fp16; i += t.size) {
+        const int r = i / fp16, c = (i - r * fp16) * 2;
         float v0 = 0, v1 = 0;
 #pragma unroll 8
         for (int s = 0; s < slices; s++) {

@@ -10,9 +10,9 @@ CUDA_OP(TEAM, linear_grad, team_linear(ins, t))
 
 /* Shared memory of a reverse pass, in words from work(): sums for db, the ticket, masked g (128,
  * N), W (K, N) where dx is wanted, x (128, K) where dW is. */
-enum { TICKET = 2048, ROOM_G = TICKET + 4 };
+enum { TICKET = 2048, SMEM_G = TICKET + 4 };
 template <class S> FN int room_w(const S &s) {
-    return ROOM_G + ROWS_AT_ONCE * (s.NP + 4);
+    return SMEM_G + ROWS_AT_ONCE * (s.NP + 4);
 }
 template <class S> FN int room_x(const S &s, bool to_x) {
     return room_w(s) + (to_x ? up32(s.K) * (s.NP + 4) : 0);
@@ -48,7 +48,7 @@ template <class S> FN void fetch_masked(const dev_instr &ins, const S &s, const 
             v[j] = global_quad(g + r * ld, r + strip.row < k.here);
             m[j] = global_quad(h + r * ld, r + strip.row < k.here && !all);
         }
-        float *sg = work() + ROOM_G + (r1 + strip.row) * (ld + 4) + strip.col;
+        float *sg = work() + SMEM_G + (r1 + strip.row) * (ld + 4) + strip.col;
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++) {
             const int r = r1 + j * strip.rows;
@@ -88,7 +88,7 @@ template <int MATH, class S, int MT>
 FN void x_tile(const dev_instr &ins, const S &s, const Chunk &c, int job) {
     const int tiles_n = up32(s.KP) / 32;
     const int m = S::fixed ? job / tiles_n : quotient(job, tiles_n), n = job - m * tiles_n;
-    const Operands at = {work() + ROOM_G, work() + room_w(s), s.NP + 4, s.NP + 4};
+    const Operands at = {work() + SMEM_G, work() + room_w(s), s.NP + 4, s.NP + 4};
     float *to = view_out(ins, LINEAR_GX).p + (int64_t)c.r0 * s.KP;
     Tile<TO_X, MT> tile(at, m * 16 * MT, n * 32); /* the sum starts from what it is added to */
     if (ins.i[LINEAR_SKIP])
@@ -102,7 +102,7 @@ template <int MATH, class S, int MT>
 FN void w_tile(const dev_instr &ins, const S &s, const Chunk &c, int job) {
     const int tiles_n = up32(s.NP) / 32;
     const int m = S::fixed ? job / tiles_n : quotient(job, tiles_n), n = job - m * tiles_n;
-    const Operands at = {work() + room_x(s, view_out(ins, LINEAR_GX).p), work() + ROOM_G, s.KP + 4,
+    const Operands at = {work() + room_x(s, view_out(ins, LINEAR_GX).p), work() + SMEM_G, s.KP + 4,
                          s.NP + 4};
     float *to = view_out(ins, LINEAR_GW).p;
     Tile<TO_W, MT> tile(at, m * 16 * MT, n * 32);

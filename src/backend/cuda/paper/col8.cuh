@@ -1,10 +1,10 @@
-/* col8.cuh: products of a group of four warps with halves (device/ptx.cuh), for the conditioner in
- * tf32: halves have as many digits as the unit reads of a float, and take half of the way from
- * memory. A group takes a tile of 64 x 8 J numbers, D = A B. A is a weight, halves in blocks, and
- * goes through registers, so it may lie either way. B is read by the unit itself and lies by
- * octets: eight values of k of a point are 16 bytes, points stand one after the other. That is also
- * how rows are kept for products over points (fused.h), so a layer's result is written once, as the
- * next one's B, and leaves as it lies.
+/* col8.cuh: products of a group of four warps with fp16 numbers (device/ptx.cuh), for the
+ * conditioner in tf32: they have as many digits as the unit reads of a float, and half the bytes. A
+ * group takes a tile of 64 x 8 J numbers, D = A B. A is a weight, fp16 in blocks, and goes through
+ * registers, so it may lie either way. B is read by the unit itself and lies by col8 blocks: eight
+ * values of k of a point are 16 bytes, points stand one after the other. That is also how rows are
+ * saved for products over points (fused.h), so a layer's result is written once, as the next one's
+ * B, and leaves as it lies.
  *
  * g = lane / 4, t = lane % 4, w = the warp in its group; j < J; h, f < 2:
  *
@@ -14,7 +14,7 @@
 
 #include "backend/cuda/paper/groups.cuh"
 
-enum { OCTET = 4 * FUSED_POINTS }; /* words from octet to octet */
+enum { COL8 = 4 * FUSED_POINTS }; /* words from col8 block to col8 block */
 
 /* A weight of COLUMNS columns in blocks of 32 rows (fuse/fp16_weights.h): words of a block. */
 template <int COLUMNS> FN constexpr int block_words() {
@@ -41,16 +41,16 @@ template <int HOW, int STEPS, int COLUMNS> struct Weights {
     }
 };
 
-template <int J> struct HalfTile {
+template <int J> struct Fp16Tile {
     int m0, n0;
     float c[J][4];
 
     /* The products are added to a number for every row of D. */
-    MEMBER HalfTile(int m, int n, float2 rows) : m0(m), n0(n) {
+    MEMBER Fp16Tile(int m, int n, float2 rows) : m0(m), n0(n) {
 #pragma unroll
         for (int i = 0; i < 4 * J; i++) c[i / 4][i % 4] = i / 2 % 2 ? rows.y : rows.x;
     }
-    MEMBER HalfTile(int m, int n) : HalfTile(m, n, make_float2(0, 0)) {}
+    MEMBER Fp16Tile(int m, int n) : Fp16Tile(m, n, make_float2(0, 0)) {}
     static MEMBER int row_of(int m) {
         return m + (int)threadIdx.x / 32 % 4 * 16 + (int)threadIdx.x % 32 / 4;
     }
@@ -64,18 +64,18 @@ template <int J> struct HalfTile {
     /* c += A B over k of A, from k0 on; c and A are the unit's until group_wait(). */
     template <int STEPS>
     MEMBER void multiply(const uint32_t (&a)[STEPS][4], const float *b, int k0) {
-        const uint64_t from = group_operand(shared_at(b + k0 / 8 * OCTET + n0 * 4), OCTET * 4);
+        const uint64_t from = group_operand(shared_at(b + k0 / 8 * COL8 + n0 * 4), COL8 * 4);
         group_begin();
 #pragma unroll
-        for (int s = 0; s < STEPS; s++) group_half(c, a[s], group_further(from, s * OCTET * 8));
+        for (int s = 0; s < STEPS; s++) group_fp16(c, a[s], group_further(from, s * COL8 * 8));
         group_commit();
     }
 
-    /* D^T by octets: word q = 2 j + h of a thread has two points, f = 0 and 1. */
+    /* D^T in col8 layout: word q = 2 j + h of a thread has two points, f = 0 and 1. */
     template <class PACK> MEMBER void keep(float *room, PACK pack) const {
-        const int lane = threadIdx.x % 32, octet = m0 / 8 + (int)threadIdx.x / 32 % 4 * 2;
+        const int lane = threadIdx.x % 32, col8 = m0 / 8 + (int)threadIdx.x / 32 % 4 * 2;
         const uint32_t at =
-            shared_at(room + (octet + lane / 8 % 2) * OCTET + (n0 + lane / 16 * 8 + lane % 8) * 4);
+            shared_at(room + (col8 + lane / 8 % 2) * COL8 + (n0 + lane / 16 * 8 + lane % 8) * 4);
 #pragma unroll
         for (int j = 0; j < J; j += 2) {
             uint32_t w[4];
@@ -86,7 +86,7 @@ template <int J> struct HalfTile {
         }
     }
     MEMBER void keep(float *room) const {
-        keep(room, [](float lo, float hi, int) { return pack_half(lo, hi); });
+        keep(room, [](float lo, float hi, int) { return pack_fp16(lo, hi); });
     }
     /* max(D, 0) likewise, and which of it is above zero: bits 15 - q and 31 - q are of word q. */
     MEMBER uint32_t keep_relu(float *room) const {
@@ -105,14 +105,14 @@ template <int J> struct HalfTile {
         for (int i = 0; i < 4 * J; i++)
             if (!(signs >> (i % 2 * 16 + 15 - i / 2) & 1u)) c[i / 4][i % 4] = 0;
     }
-    /* What this warp has written with keep(), to where it is kept, of the first n points. */
+    /* What this warp has written with keep(), to where it is saved, of the first n points. */
     MEMBER void store(float *to, const float *room, int n) const {
-        const int lane = threadIdx.x % 32, octet = m0 / 8 + (int)threadIdx.x / 32 % 4 * 2;
+        const int lane = threadIdx.x % 32, col8 = m0 / 8 + (int)threadIdx.x / 32 % 4 * 2;
         __syncwarp();
 #pragma unroll
         for (int i = 0; i < J / 2; i++) {
             const int point = n0 + i % (J / 4) * 32 + lane;
-            const int at = (octet + i / (J / 4)) * OCTET + point * 4;
+            const int at = (col8 + i / (J / 4)) * COL8 + point * 4;
             global_quad(to + at, ld4(room + at), point < n);
         }
     }
@@ -126,11 +126,11 @@ template <int J> struct HalfTile {
     }
 };
 
-/* Octets to where they are kept, in one piece, by one thread that waits (bulk_wait), after a
+/* Col8 blocks to where they are saved, in one piece, by one thread that waits (bulk_wait), after a
  * bulk_fence() of all and a barrier. Rows of points that do not exist go along. */
-FN void send_octets(float *to, const float *room, int octets) {
+FN void send_col8(float *to, const float *room, int col8s) {
     if (threadIdx.x) return;
-    bulk_store(to, shared_at(room), octets * OCTET * 4);
+    bulk_store(to, shared_at(room), col8s * COL8 * 4);
     bulk_commit();
 }
 

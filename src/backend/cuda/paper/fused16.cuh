@@ -17,8 +17,8 @@
 #define CALL static __device__ __noinline__
 
 template <int MATH> struct Forward {
-    template <bool HALVES> CALL void set() {
-        set_part::set_packed<MATH, HALVES>();
+    template <bool FP16> CALL void set() {
+        set_part::set_packed<MATH, FP16>();
         pool();
     }
     CALL void pool() { set_part::pool_sides<MATH>(); }

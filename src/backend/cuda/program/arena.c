@@ -19,11 +19,11 @@ static bool is_act(uint32_t place) {
 typedef void each_place(piece *all, int64_t *at);
 
 static void visit(dev_instr *ins, piece *all, each_place *do_each) {
-    for (int k = 0; ins->op >= OPCODE_COUNT && k < FUSED_SLOTS; k++) {
-        int64_t at = ins->fused.place[k]; /* the arena is the store with number 0 */
-        if (!is_act(ins->fused.place[k])) continue;
+    for (int k = 0; ins->op >= OPCODE_COUNT && k < FUSED_OPERANDS; k++) {
+        int64_t at = ins->fused.addr[k]; /* the arena is the store with number 0 */
+        if (!is_act(ins->fused.addr[k])) continue;
         do_each(all, &at);
-        ins->fused.place[k] = fused_place(DEV_STORE_ACT, at);
+        ins->fused.addr[k] = fused_addr(DEV_STORE_ACT, at);
     }
     if (ins->op >= OPCODE_COUNT) return;
     dev_operand *lists[] = {ins->in, ins->out};

@@ -25,8 +25,8 @@ enum {
     DEV_STORE_ACT,
     DEV_STORE_PARAM,
     DEV_STORE_PGRAD,
-    DEV_STORE_KEPT,
-    DEV_STORE_HALVES, /* of parameters, two to a word (fuse/fp16_weights.h) */
+    DEV_STORE_SAVED,
+    DEV_STORE_FP16, /* of parameters, two to a word (fuse/fp16_weights.h) */
     DEV_STORES
 };
 /* How products are taken: three tf32 products that make up a float's digits, tf32, bfloat16. */
@@ -60,7 +60,8 @@ typedef struct dev_instr {
 } dev_instr;
 
 /* A weight gradient that is a sum of `count` (1 or 2) outer products per function: of rows x and g
- * that the function left in its part of dev_run.kept (words from its start, steps between rows). */
+ * that the function left in its part of dev_run.saved (words from its start, steps between rows).
+ */
 typedef struct dev_outer {
     int64_t at; /* the gradient's first word */
     int32_t rows, cols, count, x, x_step, g, g_step;
@@ -68,9 +69,9 @@ typedef struct dev_outer {
 enum { DEV_OUTER_WORDS = 16 }; /* weights begin at multiples of so many words */
 
 /* Weight gradients that are sums over functions of X^T G, formed by kernels/products.cu from 16-bit
- * numbers that functions left in their parts of dev_run.kept (fuse/saved_rows.h), by octets
+ * numbers that functions left in their parts of dev_run.saved (fuse/saved_rows.h), in col8 layout
  * (paper/fused.h). A term is one such X and G: the word where they begin, and how many rows an
- * octet has room for. */
+ * col8 block has room for. */
 typedef struct dev_rows {
     int32_t at, step;
 } dev_rows;
@@ -88,28 +89,31 @@ typedef struct dev_product {
     int32_t first, terms;
     int32_t split, base; /* base: the splits of the gradient's other sums before it */
     int32_t release;     /* with which its rows are complete */
-    int32_t math;        /* DEV_TF32: halves, G times KEPT_SCALE; DEV_BF16: bfloat16 as they are */
+    int32_t math;        /* DEV_TF32: fp16, G times SAVED_SCALE; DEV_BF16: bfloat16 as they are */
 } dev_product;
 enum { DEV_CHUNK = 25, DEV_CHUNKS = 16 }; /* functions of a chunk; but so many chunks at most */
 
-/* A function's part of dev_run.kept begins with its lengths. */
-enum { DEV_KEPT_N, DEV_KEPT_M, DEV_KEPT_HEAD = 32 };
+/* A function's part of dev_run.saved begins with its lengths. */
+enum { DEV_SAVED_N, DEV_SAVED_M, DEV_SAVED_HEAD = 32 };
 
 /* Words of the gradient that one block sums over functions (grad_spans.h). */
-typedef struct dev_range {
+typedef struct dev_grad_span {
     int32_t at, words;
     int32_t outer; /* which it is a part of; -1: it lies in the slots */
     int32_t parts; /* in chunks * parts of them, from products; 0: in all that functions wrote to */
     int32_t release; /* with which they are complete */
-} dev_range;
-enum { DEV_RANGE_WORDS = 1024, DEV_TILE_WORDS = 4096 }; /* at most; of outer products, exactly */
+} dev_grad_span;
+enum {
+    DEV_GRAD_SPAN_WORDS = 1024,
+    DEV_TILE_WORDS = 4096
+}; /* at most; of outer products, exactly */
 
 /* What `chunks` blocks of kernels/products.cu do, in the order of releases (fuse/wgrad_tasks.h): a
  * share of the functions each, of part `part` of a product; or, where product < 0, a share of
- * `count` ranges of outer products from `part` on. */
-typedef struct dev_job {
+ * `count` spans of outer products from `part` on. */
+typedef struct dev_wgrad_task {
     int32_t release, product, part, count;
-} dev_job;
+} dev_wgrad_task;
 
 /* Where functions say that rows and gradients are complete: so many places of the reverse pass at
  * most (grad_spans.h), and their end. */
@@ -149,26 +153,26 @@ typedef struct dev_run {
     float *slots;
     int64_t slot_words; /* stride of a slot                     */
     int64_t n_slots;
-    float *kept; /* per function: rows that it leaves (fuse/saved_rows.h) */
-    int64_t kept_words;
+    float *saved; /* per function: rows that it leaves (fuse/saved_rows.h) */
+    int64_t saved_words;
     const dev_outer *outer;
     const dev_product *products;
-    const dev_job *jobs;
+    const dev_wgrad_task *wgrad_tasks;
     const dev_term *terms;
     int32_t product_chunks;
     int32_t *scratch; /* per block: permutations, attention   */
     int64_t scratch_words;
     float *weights, *moment1, *moment2, *average; /* average may be NULL */
-    uint32_t *halves; /* of the weights, two to a word; NULL: nobody reads them */
+    uint32_t *fp16; /* of the weights, two to a word; NULL: nobody reads them */
     const int32_t
-        *half_at; /* (words / 4) where four weights lie there, in fours (fuse/fp16_weights.h) */
+        *fp16_at; /* (words / 4) where four weights lie there, in fours (fuse/fp16_weights.h) */
     int64_t words, trainable;
     dev_step *step;
     dev_adam *adam;
-    double *item_scalars;    /* (items, 3) */
-    double *partial;         /* (ranges) sums of squares */
-    const dev_range *ranges; /* of the gradient; those of jobs first */
-    int32_t n_ranges;
+    double *item_scalars;            /* (items, 3) */
+    double *partial;                 /* (spans) sums of squares */
+    const dev_grad_span *grad_spans; /* of the gradient; those of wgrad tasks first */
+    int32_t n_grad_spans;
     int64_t data_functions, data_x_dim;
     const int64_t *data_start;
     const float *data_x, *data_y;
@@ -185,8 +189,8 @@ typedef struct dev_run {
 /* How many blocks the kernels of a step have (host/runtime.cu). */
 typedef struct step_shape {
     int64_t words; /* of weights, for adam */
-    int32_t functions, jobs;
-    int32_t ranges, job_ranges; /* job_ranges: of them are summed by jobs */
+    int32_t functions, wgrad_tasks;
+    int32_t grad_spans, task_spans; /* task_spans: of them are summed by wgrad tasks */
 } step_shape;
 
 /* Numbers of op/ headers. */

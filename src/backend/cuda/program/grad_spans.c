@@ -6,9 +6,9 @@
 /* Instructions are visited in order: what remains is the last that writes to a gradient, by its
  * first DEV_OUTER_WORDS words. */
 static void note_part(const dev_instr *ins, int32_t k, int32_t *last) {
-    const uint32_t first = fused_place(DEV_STORE_PGRAD, 0);
-    for (int j = 0; j < FUSED_SLOTS; j++) {
-        const uint32_t place = ins->fused.place[j];
+    const uint32_t first = fused_addr(DEV_STORE_PGRAD, 0);
+    for (int j = 0; j < FUSED_OPERANDS; j++) {
+        const uint32_t place = ins->fused.addr[j];
         if (place == FUSED_ABSENT || place >> FUSED_OFFSET_BITS != DEV_STORE_PGRAD) continue;
         last[(place - first) / DEV_OUTER_WORDS] = k;
     }
@@ -28,9 +28,9 @@ static int32_t last_writer(const param *w, const int32_t *last) {
     return writer;
 }
 
-/* ---- ranges ---------------------------------------------------------------------------------- */
+/* ---- spans ---------------------------------------------------------------------------------- */
 
-void ranges_release(cuda_program *p) {
+void grad_spans_release(cuda_program *p) {
     int32_t sets[DEV_RELEASES], found = 0, other = -1;
     for (int32_t k = p->count - 1; k >= 0 && found < DEV_RELEASES; k--) {
         const int32_t kind = p->code[k].op - OPCODE_COUNT;
@@ -41,7 +41,7 @@ void ranges_release(cuda_program *p) {
     for (int32_t r = 0; r < p->n_releases; r++) p->release[r] = sets[found - 1 - r];
 }
 
-int32_t ranges_complete(const cuda_program *p, int32_t k) {
+int32_t grad_spans_complete(const cuda_program *p, int32_t k) {
     for (int32_t r = 0; r < p->n_releases; r++)
         if (k < p->release[r]) return r;
     return DEV_ENDED;
@@ -58,7 +58,7 @@ static void mark_releases(cuda_program *p) {
 /* Words next to each other that are summed in the same way and at the same time. */
 typedef struct stretch {
     int64_t at, end;
-    int32_t outer, parts, release; /* as in dev_range */
+    int32_t outer, parts, release; /* as in dev_grad_span */
 } stretch;
 
 static int32_t outer_at(const cuda_program *p, int64_t at) {
@@ -84,20 +84,20 @@ static stretch stretch_of(const cuda_program *p, const param *w, int32_t release
 static int64_t most_words(const stretch *s, bool products) {
     enum { FEW = 4 };
     if (s->outer >= 0) return DEV_TILE_WORDS;
-    if (!products) return DEV_RANGE_WORDS / 2;
-    return s->parts > 0 && s->parts <= FEW ? DEV_RANGE_WORDS : DEV_RANGE_WORDS / 4;
+    if (!products) return DEV_GRAD_SPAN_WORDS / 2;
+    return s->parts > 0 && s->parts <= FEW ? DEV_GRAD_SPAN_WORDS : DEV_GRAD_SPAN_WORDS / 4;
 }
 
 static void list_stretch(const stretch *s, cuda_program *p) {
     const int64_t most = most_words(s, p->n_products > 0);
     for (int64_t at = s->at; at < s->end; at += most) {
         const int64_t words = s->end - at < most ? s->end - at : most;
-        p->ranges[p->n_ranges++] =
-            (dev_range){(int32_t)at, (int32_t)words, s->outer, s->parts, s->release};
+        p->grad_spans[p->n_grad_spans++] =
+            (dev_grad_span){(int32_t)at, (int32_t)words, s->outer, s->parts, s->release};
     }
 }
 
-/* The ranges of a release: of outer products, or the others. */
+/* The spans of a release: of outer products, or the others. */
 static void list_weights(const params *weights, const int32_t *last, int32_t release, bool outer,
                          cuda_program *p) {
     stretch now = {.outer = -1};
@@ -105,7 +105,7 @@ static void list_weights(const params *weights, const int32_t *last, int32_t rel
         const param *w = i < weights->count ? &weights->list[i] : NULL;
         if (w && w->init.frozen) continue;
         stretch next = {.outer = -1, .release = -1};
-        if (w) next = stretch_of(p, w, ranges_complete(p, last_writer(w, last)));
+        if (w) next = stretch_of(p, w, grad_spans_complete(p, last_writer(w, last)));
         const bool joins = now.outer < 0 && next.outer < 0 && now.parts == next.parts &&
                            now.release == next.release;
         if (!joins && now.release == release && (now.outer >= 0) == outer) list_stretch(&now, p);
@@ -114,12 +114,13 @@ static void list_weights(const params *weights, const int32_t *last, int32_t rel
     }
 }
 
-mnp_status ranges_list(env *e, const params *weights, cuda_program *p) {
+mnp_status grad_spans_list(env *e, const params *weights, cuda_program *p) {
     const size_t pieces = (size_t)weights->words / DEV_OUTER_WORDS + 1;
-    const size_t most = (size_t)(weights->trainable / (DEV_RANGE_WORDS / 4) + weights->count + 1);
+    const size_t most =
+        (size_t)(weights->trainable / (DEV_GRAD_SPAN_WORDS / 4) + weights->count + 1);
     int32_t *last = env_alloc(e, pieces, sizeof *last, "a program");
-    p->ranges = env_alloc(e, most, sizeof *p->ranges, "a program");
-    if (!last || !p->ranges) {
+    p->grad_spans = env_alloc(e, most, sizeof *p->grad_spans, "a program");
+    if (!last || !p->grad_spans) {
         env_free(e, last);
         return MNP_ENOMEM;
     }
@@ -128,7 +129,7 @@ mnp_status ranges_list(env *e, const params *weights, cuda_program *p) {
         (p->code[k].op >= OPCODE_COUNT ? note_part : note_op)(&p->code[k], k, last);
     mark_releases(p);
     for (int32_t r = 0; r <= DEV_ENDED; r++) list_weights(weights, last, r, true, p);
-    p->job_ranges = p->n_products > 0 ? p->n_ranges : 0;
+    p->task_spans = p->n_products > 0 ? p->n_grad_spans : 0;
     for (int32_t k = 0; k <= DEV_ENDED; k++)
         list_weights(weights, last, p->n_products > 0 ? DEV_ENDED - k : k, false, p);
     env_free(e, last);

@@ -1,4 +1,4 @@
-/* grad_spans.h: the gradient in ranges, as its sum over functions is formed (kernels/sums.cuh): a
+/* grad_spans.h: the gradient in spans, as its sum over functions is formed (kernels/sums.cuh): a
  * block each, of words that lie in the slots, or of one weight whose gradient is outer products
  * (fuse/saved_rows.h). Words that kernels/products.cu wrote lie in few of the slots.
  *
@@ -21,12 +21,12 @@ enum { RELEASES_AHEAD = 1 };
 
 /* Finds the instructions that release: the last ones of sets, unless conditioners or latents come
  * after them; where there are none, all is complete at the end. */
-void ranges_release(cuda_program *program);
+void grad_spans_release(cuda_program *program);
 /* The release with which what instruction k writes is complete. */
-int32_t ranges_complete(const cuda_program *program, int32_t k);
+int32_t grad_spans_complete(const cuda_program *program, int32_t k);
 
-/* Of a finished program that updates, after kept_place(): lists the ranges and marks the
+/* Of a finished program that updates, after saved_rows_place(): lists the spans and marks the
  * instructions that release. */
-mnp_status ranges_list(env *e, const params *weights, cuda_program *program);
+mnp_status grad_spans_list(env *e, const params *weights, cuda_program *program);
 
 #endif

@@ -1,7 +1,8 @@
 /* program.c: see program.h. Parts are fused (fuse/fuse.h), operands are inlined, products get their
  * precision, small instructions are set side by side (schedule.h), and the first instruction that
- * writes a weight's gradient is told to overwrite it: slots then need no zeroing. The reverse pass
- * of a small dense layer becomes two instructions, since only the input's gradient is waited for.
+ * writes a weight's gradient is told to overwrite it: operands then need no zeroing. The reverse
+ * pass of a small dense layer becomes two instructions, since only the input's gradient is waited
+ * for.
  */
 #include "backend/cuda/program/program.h"
 
@@ -128,7 +129,7 @@ static mnp_status check_step(env *e, const plan *p, cuda_program *out) {
 /* ---- small instructions, side by side -------------------------------------------------------- */
 
 _Static_assert((int)SCHEDULE_TOGETHER == (int)DEV_TOGETHER &&
-                   (int)SCHEDULE_SPANS >= (int)FUSED_SLOTS,
+                   (int)SCHEDULE_SPANS >= (int)FUSED_OPERANDS,
                "schedule");
 
 static bool is_small_value(const plan *p, val v) {
@@ -146,15 +147,15 @@ static bool is_small(const plan *p, const instr *ins) {
     return small && !(ins->op == OP_join_grad && ins->in[JOIN_GRAD_P] != VAL_NONE);
 }
 
-/* The two halves of a small dense layer's reverse pass: to the input, and to the weights. */
-static int halves_of(const plan *p, const instr *ins, instr half[2]) {
-    half[0] = half[1] = *ins;
+/* A small dense layer's reverse pass as two instructions: to the input, and to the weights. */
+static int split_reverse(const plan *p, const instr *ins, instr piece[2]) {
+    piece[0] = piece[1] = *ins;
     const bool to_x = ins->out[LINEAR_GX] != VAL_NONE || ins->out[LINEAR_GRES] != VAL_NONE;
     const bool to_w = ins->out[LINEAR_GW] != VAL_NONE || ins->out[LINEAR_GB] != VAL_NONE;
     if (ins->op != OP_linear_grad || !to_x || !to_w || !is_small(p, ins)) return 1;
-    half[0].out[LINEAR_GW] = half[0].out[LINEAR_GB] = VAL_NONE;
-    half[1].out[LINEAR_GX] = half[1].out[LINEAR_GRES] = VAL_NONE;
-    half[1].i[LINEAR_SKIP] = 0;
+    piece[0].out[LINEAR_GW] = piece[0].out[LINEAR_GB] = VAL_NONE;
+    piece[1].out[LINEAR_GX] = piece[1].out[LINEAR_GRES] = VAL_NONE;
+    piece[1].i[LINEAR_SKIP] = 0;
     return 2;
 }
 
@@ -204,9 +205,9 @@ static task task_of(const plan *p, const cuda_program *out, const instr *ins) {
 
 static task task_of_part(const plan *p, const cuda_program *out, const fuse_part *part) {
     task t = {.cost = 60000}; /* about the mean of them */
-    for (int k = 0; k < FUSED_SLOTS; k++) {
-        if (part->slot[k] == VAL_NONE) continue;
-        const span at = span_of(p, out, part->slot[k]);
+    for (int k = 0; k < FUSED_OPERANDS; k++) {
+        if (part->operand[k] == VAL_NONE) continue;
+        const span at = span_of(p, out, part->operand[k]);
         if (part->outs >> k & 1u)
             t.out[t.n_out++] = at;
         else
@@ -217,10 +218,10 @@ static task task_of_part(const plan *p, const cuda_program *out, const fuse_part
 
 static dev_fused operands_of(const plan *p, const cuda_program *out, const fuse_part *part) {
     dev_fused d = {.acc = part->acc};
-    for (int k = 0; k < FUSED_SLOTS; k++) {
-        const val v = part->slot[k];
-        d.place[k] =
-            v == VAL_NONE ? FUSED_ABSENT : fused_place((int)p->values[v].store, out->offset[v]);
+    for (int k = 0; k < FUSED_OPERANDS; k++) {
+        const val v = part->operand[k];
+        d.addr[k] =
+            v == VAL_NONE ? FUSED_ABSENT : fused_addr((int)p->values[v].store, out->offset[v]);
     }
     return d;
 }
@@ -249,7 +250,7 @@ static bool places_fit(const plan *p, const cuda_program *out) {
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* What is made ready: the plan's instructions, some of them in halves, and its parts. */
+/* What is made ready: the plan's instructions, some of them split in two, and its fused parts. */
 typedef struct draft {
     fuse_list units;
     instr *list;
@@ -259,12 +260,12 @@ typedef struct draft {
 } draft;
 
 static void add_instruction(const plan *p, const cuda_program *out, draft *d, int32_t k) {
-    instr half[2];
-    const int parts = halves_of(p, &p->instrs[k], half);
+    instr piece[2];
+    const int parts = split_reverse(p, &p->instrs[k], piece);
     for (int j = 0; j < parts; j++) {
-        d->list[d->count] = half[j];
+        d->list[d->count] = piece[j];
         d->from[d->count] = k;
-        d->tasks[d->count++] = task_of(p, out, &half[j]);
+        d->tasks[d->count++] = task_of(p, out, &piece[j]);
     }
 }
 
@@ -315,8 +316,8 @@ static mnp_status mark_fresh(env *e, const plan *p, const draft *d, const int32_
         const int32_t from = d->from[order[k]];
         if (from < 0) {
             const fuse_part *part = &d->units.parts[~from];
-            for (int j = 0; j < FUSED_SLOTS; j++)
-                if ((part->outs >> j & 1u) && is_fresh(p, part->slot[j], seen, out))
+            for (int j = 0; j < FUSED_OPERANDS; j++)
+                if ((part->outs >> j & 1u) && is_fresh(p, part->operand[j], seen, out))
                     out->code[k].fused.fresh |= (uint64_t)1 << j;
         } else {
             for (int j = 0; j < DEV_OUT; j++)
@@ -327,13 +328,13 @@ static mnp_status mark_fresh(env *e, const plan *p, const draft *d, const int32_
     return MNP_OK;
 }
 
-static mnp_status room_for(env *e, const draft *d, cuda_program *out) {
+static mnp_status alloc_program(env *e, const draft *d, cuda_program *out) {
     const size_t words = (size_t)d->count + 1;
     out->count = d->count, out->n_fused = d->units.n_parts;
     out->code = env_alloc(e, words, sizeof *out->code, "a program");
     out->from = env_alloc(e, words, sizeof *out->from, "a program");
-    out->part = env_alloc(e, words, sizeof *out->part, "a program");
-    return out->code && out->from && out->part ? MNP_OK : MNP_ENOMEM;
+    out->fused_name = env_alloc(e, words, sizeof *out->fused_name, "a program");
+    return out->code && out->from && out->fused_name ? MNP_OK : MNP_ENOMEM;
 }
 
 /* What stands at place k of the program: task number `at` of the draft. */
@@ -344,7 +345,7 @@ static mnp_status fill_place(env *e, const plan *p, exec_math math, const draft 
         const fuse_part *part = &d->units.parts[~from];
         out->code[k] = call_part(p, out, part, math);
         out->from[k] = part->like;
-        out->part[k] = part->pattern->name;
+        out->fused_name[k] = part->pattern->name;
         return MNP_OK;
     }
     const int64_t scratch = scratch_of(p, &d->list[at]);
@@ -356,18 +357,18 @@ static mnp_status fill_place(env *e, const plan *p, exec_math math, const draft 
 static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cuda_program *out) {
     const size_t words = (size_t)d->count + 1;
     int32_t *order = env_alloc(e, words, 2 * sizeof *order, "a program");
-    mnp_status status = order ? room_for(e, d, out) : MNP_ENOMEM;
+    mnp_status status = order ? alloc_program(e, d, out) : MNP_ENOMEM;
     if (status == MNP_OK) status = schedule_make(e, d->tasks, d->count, order, order + words);
     for (int32_t k = 0; k < d->count && status == MNP_OK; k++) {
         status = fill_place(e, p, math, d, order[k], k, out);
         out->code[k].together = order[words + (size_t)k];
     }
     if (status == MNP_OK) status = mark_fresh(e, p, d, order, out);
-    if (status == MNP_OK) status = kept_place(e, p->params->trainable, out);
+    if (status == MNP_OK) status = saved_rows_place(e, p->params->trainable, out);
     if (status == MNP_OK) status = arena_shorten(e, p, out);
-    if (status == MNP_OK && out->updates) status = ranges_list(e, p->params, out);
-    if (status == MNP_OK && out->updates) status = jobs_list(e, out);
-    if (status == MNP_OK) status = halves_place(e, p->params->words, out);
+    if (status == MNP_OK && out->updates) status = grad_spans_list(e, p->params, out);
+    if (status == MNP_OK && out->updates) status = wgrad_tasks_list(e, out);
+    if (status == MNP_OK) status = fp16_weights_place(e, p->params->words, out);
     env_free(e, order);
     return status;
 }
@@ -387,13 +388,13 @@ mnp_status program_make(env *e, const plan *p, exec_math math, uint32_t kinds, c
 void program_free(env *e, cuda_program *p) {
     env_free(e, p->code);
     env_free(e, p->from);
-    env_free(e, p->part);
+    env_free(e, p->fused_name);
     env_free(e, p->outer);
     env_free(e, p->products);
     env_free(e, p->terms);
-    env_free(e, p->ranges);
-    env_free(e, p->jobs);
-    env_free(e, p->half_at);
+    env_free(e, p->grad_spans);
+    env_free(e, p->wgrad_tasks);
+    env_free(e, p->fp16_at);
     env_free(e, p->offset);
     *p = (cuda_program){0};
 }

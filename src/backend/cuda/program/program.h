@@ -6,9 +6,9 @@
 #include "backend/cuda/program/device.h"
 
 typedef struct cuda_program {
-    dev_instr *code;   /* in the order in which they run              */
-    int32_t *from;     /* the instruction of the plan each one is     */
-    const char **part; /* the name of a fused one, else NULL        */
+    dev_instr *code;         /* in the order in which they run              */
+    int32_t *from;           /* the instruction of the plan each one is     */
+    const char **fused_name; /* the name of a fused one, else NULL        */
     int32_t count;
     int32_t n_fused;       /* of them are parts (paper/fused.h) */
     int64_t *offset;       /* where each value of the plan lies           */
@@ -19,19 +19,19 @@ typedef struct cuda_program {
     dev_product *products; /* or formed from rows (fuse/saved_rows.h)                */
     dev_term *terms;
     int32_t n_products, n_terms;
-    int32_t product_parts; /* of one gradient, at most (dev_product)    */
-    int64_t kept_words;    /* of one function                             */
-    dev_range *ranges;     /* of the gradient (grad_spans.h), where it updates */
-    int32_t n_ranges;
-    int32_t job_ranges; /* so many, the first ones, are summed by jobs    */
-    dev_job *jobs;      /* (fuse/wgrad_tasks.h)                                       */
-    int32_t n_jobs;
+    int32_t product_pieces;    /* of one gradient, at most (dev_product)    */
+    int64_t saved_words;       /* of one function                             */
+    dev_grad_span *grad_spans; /* of the gradient (grad_spans.h), where it updates */
+    int32_t n_grad_spans;
+    int32_t task_spans;          /* so many, the first ones, are summed by wgrad tasks    */
+    dev_wgrad_task *wgrad_tasks; /* (fuse/wgrad_tasks.h)                                       */
+    int32_t n_wgrad_tasks;
     int32_t release[DEV_RELEASES]; /* the instructions that do (grad_spans.h) */
     int32_t n_releases;
-    bool has_grad;     /* it writes weight gradients                  */
-    bool updates;      /* the step part is the update of op/update.h  */
-    bool reads_halves; /* of weights (fuse/fp16_weights.h)                       */
-    int32_t *half_at;  /* where four weights lie among them, in fours */
+    bool has_grad;    /* it writes weight gradients                  */
+    bool updates;     /* the step part is the update of op/update.h  */
+    bool reads_fp16;  /* of weights (fuse/fp16_weights.h)                       */
+    int32_t *fp16_at; /* where four weights lie among them, in fours */
 } cuda_program;
 
 static inline bool is_part(const dev_instr *ins, fused_kind kind) {
@@ -43,7 +43,7 @@ static inline bool op_reads(const dev_instr *ins, uint32_t place) {
     bool reads = false;
     for (int j = 0; ins->op < OPCODE_COUNT && j < DEV_IN; j++)
         reads |= ins->in[j].present && ins->in[j].store == DEV_STORE_ACT &&
-                 fused_place(DEV_STORE_ACT, ins->in[j].offset) == place;
+                 fused_addr(DEV_STORE_ACT, ins->in[j].offset) == place;
     return reads;
 }
 

@@ -11,17 +11,17 @@ namespace first_part {
 
 enum { WAVES = 80, IN = 2 * WAVES, OUT = 192, PITCH_X = IN + 4, PITCH_W = OUT + 8 };
 enum { LD = 16 }; /* of columns that are matrices */
-enum { ROOM_X = 0, ROOM_W = ROOM_X + FUSED_POINTS * PITCH_X, ROOM_AT = ROOM_W + IN * PITCH_W };
-enum { ROOM_END = ROOM_AT + FUSED_POINTS };
+enum { SMEM_X = 0, SMEM_W = SMEM_X + FUSED_POINTS * PITCH_X, SMEM_AT = SMEM_W + IN * PITCH_W };
+enum { SMEM_END = SMEM_AT + FUSED_POINTS };
 static_assert(THREADS - THREADS / WAVES * WAVES == 32, "a warp has no frequency");
-static_assert((int)ROOM_END <= (int)WORK_WORDS, "room of the first layer");
+static_assert((int)SMEM_END <= (int)WORK_WORDS, "room of the first layer");
 
 /* Warps ask for ten rows each. */
 FN void ask_weight() {
     const int each = IN / WARPS, lane = threadIdx.x % 32, r = threadIdx.x / 32 * each + lane;
     if (threadIdx.x == 0) expect_words(0, IN * OUT);
     if (lane < each)
-        bulk_load(shared_at(work() + ROOM_W + r * PITCH_W), fused_at(FIRST_W) + r * OUT, OUT * 4,
+        bulk_load(shared_at(work() + SMEM_W + r * PITCH_W), fused_at(FIRST_W) + r * OUT, OUT * 4,
                   arrival_at(0));
 }
 static_assert(IN % WARPS == 0, "rows of the weight");
@@ -31,14 +31,14 @@ FN void features(int n) {
     constexpr int SIDE = THREADS / WAVES;
     const int first = threadIdx.x / WAVES, k = threadIdx.x % WAVES;
     const float frequency = fused_at(FIRST_FREQUENCY)[k * LD];
-    if ((int)threadIdx.x < n) work()[ROOM_AT + threadIdx.x] = fused_at(FIRST_AT)[threadIdx.x * LD];
+    if ((int)threadIdx.x < n) work()[SMEM_AT + threadIdx.x] = fused_at(FIRST_AT)[threadIdx.x * LD];
     __syncthreads();
     if (first == SIDE) first_half_part::query();
-    float *phi = fused_at(FIRST_X) + k, *room = work() + ROOM_X + k;
+    float *phi = fused_at(FIRST_X) + k, *room = work() + SMEM_X + k;
 #pragma unroll 2
     for (int r = first; first < SIDE && r < n; r += SIDE) {
         float cosine, sine;
-        const float turns = part_of_turn(frequency, work()[ROOM_AT + r]);
+        const float turns = part_of_turn(frequency, work()[SMEM_AT + r]);
         wave(turns, &cosine, &sine);
         room[r * PITCH_X] = phi[r * IN] = cosine;
         room[r * PITCH_X + WAVES] = phi[r * IN + WAVES] = sine;
@@ -50,7 +50,7 @@ FN void layer(int n) {
     features(n);
     __syncthreads();
     wait_rows(0);
-    const Operands at = {work() + ROOM_X, work() + ROOM_W, PITCH_X, PITCH_W};
+    const Operands at = {work() + SMEM_X, work() + SMEM_W, PITCH_X, PITCH_W};
 #pragma unroll 1
     for (int k = threadIdx.x / 32; k < up32(n) / 32 * TILES_N; k += WARPS) {
         Tile<FORWARD, 2> tile(at, k / TILES_N * 32, k % TILES_N * 32);

@@ -1,8 +1,9 @@
 /* forward16.cuh: what all transitions share (FUSED_FIRST) in tf32 and bf16: Fourier features
- * are made as halves by octets (paper/col8.cuh), the operand of the product and what conditioners
- * read (FIRST_KEPT); as floats they are stored only where somebody asks for them. The weight comes
- * as halves meanwhile. pre^T = w^T x^T: a group of four warps has 32 points and takes 64 of the 192
- * numbers at a time. pre leaves as halves, by octets of n rows, or as floats (FIRST_PREH). */
+ * are made as fp16 in col8 layout (paper/col8.cuh), the operand of the product and what
+ * conditioners read (FIRST_SAVED); as floats they are stored only where somebody asks for them. The
+ * weight comes as fp16 meanwhile. pre^T = w^T x^T: a group of four warps has 32 points and takes 64
+ * of the 192 numbers at a time. pre leaves as fp16, in col8 layout of n rows, or as floats
+ * (FIRST_PREH). */
 #ifndef MNP_CUDA_PAPER_FIRST_FORWARD16_CUH
 #define MNP_CUDA_PAPER_FIRST_FORWARD16_CUH
 
@@ -14,15 +15,15 @@ namespace first_half_part {
 enum { SEED = 64, WAVES = 80, IN = 2 * WAVES, OUT = 192, WORDS = IN * OUT / 2 };
 enum { LD = 16 };                                         /* of columns that are matrices */
 enum { PAIRS_OF = WAVES / 2, SIDE = THREADS / PAIRS_OF }; /* threads for a row; rows at a time */
-enum { ROOM_W = 0, ROOM_X = ROOM_W + WORDS, ROOM_PRE = ROOM_X + IN / 8 * OCTET };
-enum { ROOM_END = ROOM_PRE + OUT / 8 * OCTET };
-static_assert((int)ROOM_END <= (int)WORK_WORDS, "room of the first layer");
+enum { SMEM_W = 0, SMEM_X = SMEM_W + WORDS, SMEM_PRE = SMEM_X + IN / 8 * COL8 };
+enum { SMEM_END = SMEM_PRE + OUT / 8 * COL8 };
+static_assert((int)SMEM_END <= (int)WORK_WORDS, "room of the first layer");
 static_assert(SIDE * PAIRS_OF == THREADS - 32, "a warp has no frequency");
 
 FN void ask_weight() {
     if (threadIdx.x) return;
     expect_words(0, WORDS);
-    bulk_load(shared_at(work() + ROOM_W), fused_at(FIRST_W), WORDS * 4, arrival_at(0));
+    bulk_load(shared_at(work() + SMEM_W), fused_at(FIRST_W), WORDS * 4, arrival_at(0));
 }
 
 /* pq = seed wq + bq by one warp, two columns a lane. */
@@ -54,7 +55,7 @@ FN void features(int n) {
 #pragma unroll
     for (int i = 0; i < ROWS; i++)
         at[i] = global_word(fused_at(FIRST_AT) + (first + i * SIDE) * LD, first + i * SIDE < n);
-    const uint32_t to = shared_at(work() + ROOM_X + k / 4 * OCTET + k % 4);
+    const uint32_t to = shared_at(work() + SMEM_X + k / 4 * COL8 + k % 4);
 #pragma unroll
     for (int i = 0; i < ROWS; i++) {
         const int r = first + i * SIDE;
@@ -62,8 +63,8 @@ FN void features(int n) {
         float2 cosine, sine;
         rough_wave(part_of_turn(low, at[i]), &cosine.x, &sine.x);
         rough_wave(part_of_turn(high, at[i]), &cosine.y, &sine.y);
-        store_word(to + r * 16, pack_half(cosine.x, cosine.y));
-        store_word(to + r * 16 + WAVES / 8 * OCTET * 4, pack_half(sine.x, sine.y));
+        store_word(to + r * 16, pack_fp16(cosine.x, cosine.y));
+        store_word(to + r * 16 + WAVES / 8 * COL8 * 4, pack_fp16(sine.x, sine.y));
         if (!x) continue;
         *(float2 *)(x + r * IN + 2 * k) = cosine;
         *(float2 *)(x + r * IN + WAVES + 2 * k) = sine;
@@ -74,7 +75,7 @@ FN void features(int n) {
 struct Biases {
     float2 of[OUT / 64];
     MEMBER Biases() {
-        const float *from = fused_at(FIRST_B) + HalfTile<4>::row_of(0);
+        const float *from = fused_at(FIRST_B) + Fp16Tile<4>::row_of(0);
 #pragma unroll
         for (int i = 0; i < OUT / 64; i++)
             of[i] = make_float2(__ldcg(from + i * 64), __ldcg(from + i * 64 + 8));
@@ -84,37 +85,36 @@ struct Biases {
 FN void layer(const Biases &bias, int n) {
 #pragma unroll
     for (int i = 0; i < OUT / 64; i++) {
-        HalfTile<4> tile(i * 64, (int)threadIdx.x / GROUP * 32, bias.of[i]);
-        const Weights<DOWN, IN / 16, OUT> w(work() + ROOM_W, tile.m0, 0);
-        tile.multiply(w.v, work() + ROOM_X, 0);
+        Fp16Tile<4> tile(i * 64, (int)threadIdx.x / GROUP * 32, bias.of[i]);
+        const Weights<DOWN, IN / 16, OUT> w(work() + SMEM_W, tile.m0, 0);
+        tile.multiply(w.v, work() + SMEM_X, 0);
         group_wait();
         if (fused_at(FIRST_PREH))
-            tile.keep(work() + ROOM_PRE);
+            tile.keep(work() + SMEM_PRE);
         else
             tile.turn(fused_at(FIRST_PRE), OUT, n);
     }
 }
 
-/* An octet a lane. */
+/* An col8 block a lane. */
 FN void send_pre(int n) {
     float *to = fused_at(FIRST_PREH);
     bulk_fence();
     __syncthreads();
     if (!to || threadIdx.x >= OUT / 8) return;
-    bulk_store(to + threadIdx.x * n * 4, shared_at(work() + ROOM_PRE + threadIdx.x * OCTET),
-               n * 16);
+    bulk_store(to + threadIdx.x * n * 4, shared_at(work() + SMEM_PRE + threadIdx.x * COL8), n * 16);
     bulk_commit();
 }
 
 FN void run(int n) {
-    float *kept = fused_at(FIRST_KEPT);
+    float *saved = fused_at(FIRST_SAVED);
     begin_rows();
     ask_weight();
     const Biases bias;
     features(n);
     bulk_fence();
     __syncthreads();
-    if (kept) send_octets(kept, work() + ROOM_X, IN / 8);
+    if (saved) send_col8(saved, work() + SMEM_X, IN / 8);
     wait_rows(0);
     layer(bias, n);
     send_pre(n);

@@ -12,9 +12,9 @@ namespace first_grad_part {
 
 enum { IN = 160, OUT = 192, SEED = 64, HALF = FUSED_POINTS / 2 };
 enum { PITCH_X = IN + 4, PITCH_G = OUT + 4 };
-enum { ROOM_X = 0, ROOM_G = ROOM_X + FUSED_POINTS * PITCH_X };
+enum { SMEM_X = 0, SMEM_G = SMEM_X + FUSED_POINTS * PITCH_X };
 enum { TILES_N = OUT / 32, TILES = IN / 32 * TILES_N };
-static_assert(ROOM_G + FUSED_POINTS * PITCH_G + SLACK_WORDS <= WORK_WORDS, "room");
+static_assert(SMEM_G + FUSED_POINTS * PITCH_G + SLACK_WORDS <= WORK_WORDS, "room");
 static_assert(TILES == 2 * WARPS - 2, "two warps have one tile");
 
 /* A warp asks for four points of each half: x, then gpre. */
@@ -26,15 +26,15 @@ FN void ask_points(int n) {
                      max(0, min(n - (int)threadIdx.x * HALF, (int)HALF)) * (IN + OUT));
     if (half > 1 || r >= n) return;
     if (lane % 8 < 4)
-        bulk_load(shared_at(work() + ROOM_X + r * PITCH_X), fused_at(FIRSTG_X) + r * IN, IN * 4,
+        bulk_load(shared_at(work() + SMEM_X + r * PITCH_X), fused_at(FIRSTG_X) + r * IN, IN * 4,
                   arrival_at(half));
     else
-        bulk_load(shared_at(work() + ROOM_G + r * PITCH_G), fused_at(FIRSTG_GPRE) + r * OUT,
+        bulk_load(shared_at(work() + SMEM_G + r * PITCH_G), fused_at(FIRSTG_GPRE) + r * OUT,
                   OUT * 4, arrival_at(half));
 }
 
 template <int MATH> static __device__ __noinline__ void products(int n) {
-    const Operands at = {work() + ROOM_X, work() + ROOM_G, PITCH_X, PITCH_G};
+    const Operands at = {work() + SMEM_X, work() + SMEM_G, PITCH_X, PITCH_G};
 #pragma unroll 1
     for (int k = threadIdx.x / 32; k < TILES; k += WARPS) {
         Tile<TO_W, 2> tile(at, k / TILES_N * 32, k % TILES_N * 32);
@@ -51,7 +51,7 @@ template <int MATH> static __device__ __noinline__ void products(int n) {
 /* db: six columns a lane. */
 FN void bias(int n) {
     const int lane = threadIdx.x % 32;
-    const float *g = work() + ROOM_G + lane * 2;
+    const float *g = work() + SMEM_G + lane * 2;
     float2 sum[OUT / 64] = {};
 #pragma unroll 2
     for (int r = 0; r < n; r++)
@@ -94,64 +94,66 @@ static_assert(THREADS == SEED * SEED / 8, "eight numbers a thread");
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Where the product is formed of all functions (fuse/saved_rows.h): gpre goes out as halves by
- * octets, and only the bias is summed. A warp has 16 points at a time, four times, and three
- * octets; two lanes have an octet of a point. */
-enum { OCTETS = 3, TURNS = 4, ROOM_DB = 0 };
-static_assert(WARPS / 2 * OCTETS * 8 == OUT && 2 * TURNS * 16 == FUSED_POINTS, "a warp's share");
+/* Where the product is formed of all functions (fuse/saved_rows.h): gpre goes out as fp16 by
+ * col8 blocks, and only the bias is summed. A warp has 16 points at a time, four times, and three
+ * col8 blocks; two lanes have a col8 block of a point. */
+enum { COL8_COUNT = 3, TURNS = 4, SMEM_DB = 0 };
+static_assert(WARPS / 2 * COL8_COUNT * 8 == OUT && 2 * TURNS * 16 == FUSED_POINTS,
+              "a warp's share");
 
-/* Four numbers of an octet, times KEPT_SCALE. */
-FN void leave_half_quad(float *to, float4 v) {
-    const uint32_t low = pack_half(KEPT_SCALE * v.x, KEPT_SCALE * v.y);
-    const uint32_t high = pack_half(KEPT_SCALE * v.z, KEPT_SCALE * v.w);
+/* Four numbers of a col8 block, times SAVED_SCALE. */
+FN void leave_fp16_quad(float *to, float4 v) {
+    const uint32_t low = pack_fp16(SAVED_SCALE * v.x, SAVED_SCALE * v.y);
+    const uint32_t high = pack_fp16(SAVED_SCALE * v.z, SAVED_SCALE * v.w);
     *(float2 *)to = make_float2(__uint_as_float(low), __uint_as_float(high));
 }
 
 /* What a lane has of gpre. */
 struct Share {
-    int first, octet; /* its first point, the warp's first octet */
-    float4 v[TURNS][OCTETS];
+    int first, col8; /* its first point, the warp's first col8 block */
+    float4 v[TURNS][COL8_COUNT];
     MEMBER void fetch(int n) {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-        first = warp % 2 * TURNS * 16 + lane / 2, octet = warp / 2 * OCTETS;
-        const float *g = fused_at(FIRSTG_GPRE) + first * OUT + octet * 8 + lane % 2 * 4;
+        first = warp % 2 * TURNS * 16 + lane / 2, col8 = warp / 2 * COL8_COUNT;
+        const float *g = fused_at(FIRSTG_GPRE) + first * OUT + col8 * 8 + lane % 2 * 4;
 #pragma unroll
-        for (int k = 0; k < TURNS * OCTETS; k++)
-            v[k / OCTETS][k % OCTETS] = global_quad(g + k / OCTETS * 16 * OUT + k % OCTETS * 8,
-                                                    first + k / OCTETS * 16 < n);
+        for (int k = 0; k < TURNS * COL8_COUNT; k++)
+            v[k / COL8_COUNT][k % COL8_COUNT] =
+                global_quad(g + k / COL8_COUNT * 16 * OUT + k % COL8_COUNT * 8,
+                            first + k / COL8_COUNT * 16 < n);
     }
 };
 
 FN void leave_rows(const Share &s, int n) {
     const int lane = threadIdx.x % 32, half = lane % 2, part = threadIdx.x / 32 % 2;
-    float *to = fused_at(FIRSTG_KEPT) + (s.octet * FUSED_POINTS + s.first) * 4 + half * 2;
+    float *to = fused_at(FIRSTG_SAVED) + (s.col8 * FUSED_POINTS + s.first) * 4 + half * 2;
 #pragma unroll
-    for (int o = 0; o < OCTETS; o++) {
+    for (int o = 0; o < COL8_COUNT; o++) {
         float sum[4] = {};
 #pragma unroll
         for (int t = 0; t < TURNS; t++) {
             const float4 x = s.v[t][o];
             sum[0] += x.x, sum[1] += x.y, sum[2] += x.z, sum[3] += x.w;
-            if (s.first + t * 16 < n) leave_half_quad(to + (o * FUSED_POINTS + t * 16) * 4, x);
+            if (s.first + t * 16 < n) leave_fp16_quad(to + (o * FUSED_POINTS + t * 16) * 4, x);
         }
         const float all = lane_sum<4, 16, 2>(sum); /* of number 2 (lane / 16) + lane / 8 % 2 */
-        const int column = (s.octet + o) * 8 + half * 4 + lane / 16 * 2 + lane / 8 % 2;
-        if (lane % 8 < 2) work()[ROOM_DB + part * OUT + column] = all;
+        const int column = (s.col8 + o) * 8 + half * 4 + lane / 16 * 2 + lane / 8 % 2;
+        if (lane % 8 < 2) work()[SMEM_DB + part * OUT + column] = all;
     }
     __syncthreads();
     const int c = threadIdx.x;
     if (c < OUT)
-        put(fused_at(FIRSTG_DB) + c, work()[ROOM_DB + c] + work()[ROOM_DB + OUT + c],
+        put(fused_at(FIRSTG_DB) + c, work()[SMEM_DB + c] + work()[SMEM_DB + OUT + c],
             fused_adds(FIRSTG_DB));
 }
 
-/* Where the sets have added it up there, only the bias is left: a warp has one octet or two, a lane
- * every 32nd row. */
-FN void kept_bias(int n) {
+/* Where the sets have added it up there, only the bias is left: a warp has one col8 block or two, a
+ * lane every 32nd row. */
+FN void saved_bias(int n) {
     const int lane = threadIdx.x % 32;
 #pragma unroll 1
-    for (int octet = threadIdx.x / 32; octet < OUT / 8; octet += WARPS) {
-        const float *from = fused_at(FIRSTG_KEPT) + (octet * FUSED_POINTS + lane) * 4;
+    for (int col8 = threadIdx.x / 32; col8 < OUT / 8; col8 += WARPS) {
+        const float *from = fused_at(FIRSTG_SAVED) + (col8 * FUSED_POINTS + lane) * 4;
         float4 v[FUSED_POINTS / 32];
         float sum[8] = {};
 #pragma unroll
@@ -163,12 +165,12 @@ FN void kept_bias(int n) {
                                : k % 4 == 1 ? v[k / 4].y
                                : k % 4 == 2 ? v[k / 4].z
                                             : v[k / 4].w;
-            const float2 pair = unpack_half(__float_as_uint(word));
+            const float2 pair = unpack_fp16(__float_as_uint(word));
             sum[k % 4 * 2] += pair.x, sum[k % 4 * 2 + 1] += pair.y;
         }
         const float all = lane_sum<8, 16, 1>(sum); /* of number lane / 4 */
         if (lane % 4 == 0)
-            put(fused_at(FIRSTG_DB) + octet * 8 + lane / 4, all * (1.0f / KEPT_SCALE),
+            put(fused_at(FIRSTG_DB) + col8 * 8 + lane / 4, all * (1.0f / SAVED_SCALE),
                 fused_adds(FIRSTG_DB));
     }
 }
@@ -184,19 +186,19 @@ FN void run_rows(int n) {
 
 static __device__ __noinline__ void run(const dev_instr &ins) {
     const int n = frame().n;
-    if (fused_at(FIRSTG_KEPT)) {
+    if (fused_at(FIRSTG_SAVED)) {
         if (fused_at(FIRSTG_GPRE)) {
             run_rows(n);
         } else {
-            kept_bias(n);
+            saved_bias(n);
             seed_layer();
         }
         return;
     }
     begin_rows();
     ask_points(n);
-    zero_rows(work() + ROOM_X, PITCH_X, IN, n);
-    zero_rows(work() + ROOM_G, PITCH_G, OUT, n);
+    zero_rows(work() + SMEM_X, PITCH_X, IN, n);
+    zero_rows(work() + SMEM_G, PITCH_G, OUT, n);
     seed_layer();
     __syncthreads();
     if (ins.math == DEV_TF32)

@@ -24,33 +24,33 @@ namespace flow_part {
 enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS, BLOCK = 32, BLOCKS = IN / BLOCK };
 enum { PITCH_W = WIDTH + 8, PITCH_W2 = POINT_RAW + 8, PITCH_Q = 4 * POINTS + 4 };
 enum {
-    ROOM_B0 = 0,
-    ROOM_PZ = ROOM_B0 + WIDTH,
-    ROOM_B1 = ROOM_PZ + WIDTH,
-    ROOM_B2 = ROOM_B1 + WIDTH,
-    ROOM_LOW = ROOM_B2 + POINT_RAW,
-    ROOM_W2 = ROOM_LOW + LOW_WORDS,
-    ROOM_W1 = ROOM_W2 + WIDTH * PITCH_W2,
-    ROOM_RAW = ROOM_W1,
-    ROOM_X = WORK_WORDS - IN / 4 * PITCH_Q,
-    ROOM_WX = ROOM_X - IN * PITCH_W
+    SMEM_B0 = 0,
+    SMEM_PZ = SMEM_B0 + WIDTH,
+    SMEM_B1 = SMEM_PZ + WIDTH,
+    SMEM_B2 = SMEM_B1 + WIDTH,
+    SMEM_LOW = SMEM_B2 + POINT_RAW,
+    SMEM_W2 = SMEM_LOW + LOW_WORDS,
+    SMEM_W1 = SMEM_W2 + WIDTH * PITCH_W2,
+    SMEM_RAW = SMEM_W1,
+    SMEM_X = WORK_WORDS - IN / 4 * PITCH_Q,
+    SMEM_WX = SMEM_X - IN * PITCH_W
 };
 static_assert(POINTS * POINT_PITCH <= WIDTH * PITCH_W, "raw: over w1");
 static_assert(WIDTH <= IN - BLOCK, "h0 lies over what the last block does not read");
 
 FN Quads points_room() {
-    return {work() + ROOM_X, POINTS};
+    return {work() + SMEM_X, POINTS};
 }
 
 /* What comes by rows: blocks of wx, halves of w1. */
 enum { HERE_WX, HERE_W1 = HERE_WX + BLOCKS, HALF = WIDTH / 2 };
 
 FN void ask_wx(int block) {
-    ask_some<2>(HERE_WX + block, block * BLOCK, IN, work() + ROOM_WX, PITCH_W, fused_at(FLOW_WX),
+    ask_some<2>(HERE_WX + block, block * BLOCK, IN, work() + SMEM_WX, PITCH_W, fused_at(FLOW_WX),
                 WIDTH);
 }
 FN void ask_w1(int half) {
-    ask_some<HALF / WARPS>(HERE_W1 + half, half * HALF, WIDTH, work() + ROOM_W1, PITCH_W,
+    ask_some<HALF / WARPS>(HERE_W1 + half, half * HALF, WIDTH, work() + SMEM_W1, PITCH_W,
                            fused_at(FLOW_W1), WIDTH);
 }
 
@@ -66,7 +66,7 @@ FN void fetch_x(int block, int n) {
         copy16(place + p * 16, from + p * IN, point + p < n);
 }
 FN void fetch_w2() {
-    fetch_rows<POINT_RAW, WIDTH>(work() + ROOM_W2, PITCH_W2, fused_at(FLOW_W2));
+    fetch_rows<POINT_RAW, WIDTH>(work() + SMEM_W2, PITCH_W2, fused_at(FLOW_W2));
 }
 
 /* A warp takes one of the rows. */
@@ -75,7 +75,7 @@ FN void fetch_biases() {
     if (warp >= 4) return;
     const int which = warp == 0 ? FLOW_B0 : warp == 1 ? FLOW_PZ : warp == 2 ? FLOW_B1 : FLOW_B2;
     if (lane * 4 < (which == FLOW_B2 ? (int)POINT_RAW : (int)WIDTH))
-        copy16(work() + ROOM_B0 + warp * WIDTH + lane * 4, fused_at(which) + lane * 4, true);
+        copy16(work() + SMEM_B0 + warp * WIDTH + lane * 4, fused_at(which) + lane * 4, true);
 }
 
 using Layer = GroupTile<DOWN, 8>;
@@ -93,25 +93,25 @@ FN void ask_ahead(int block, int n) {
     }
     copy_commit();
 }
-static_assert(ROOM_W1 + WIDTH * PITCH_W <= ROOM_WX + (BLOCKS - 2) * BLOCK * PITCH_W,
+static_assert(SMEM_W1 + WIDTH * PITCH_W <= SMEM_WX + (BLOCKS - 2) * BLOCK * PITCH_W,
               "w1 lies over blocks that have been");
 
 FN void first_layer(int n) {
     const int group = (int)threadIdx.x / GROUP;
-    Layer tile(work() + ROOM_WX, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
+    Layer tile(work() + SMEM_WX, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
 #pragma unroll 1
     for (int block = 0; block < BLOCKS; block++) {
         copy_wait<1>(); /* the next block's may be on its way */
         bulk_fence();
         __syncthreads();
         wait_rows(HERE_WX + block);
-        tile.multiply(true, points_room(), work() + ROOM_LOW, block * BLOCK, block * BLOCK + BLOCK,
+        tile.multiply(true, points_room(), work() + SMEM_LOW, block * BLOCK, block * BLOCK + BLOCK,
                       [=](int k) {
                           if (k % BLOCK == 0) ask_ahead(block, n);
                       });
     }
-    tile.add_row(work() + ROOM_B0);
-    tile.add_row(work() + ROOM_PZ);
+    tile.add_row(work() + SMEM_B0);
+    tile.add_row(work() + SMEM_PZ);
     tile.relu();
     tile.keep(points_room());
     copy_wait<0>();
@@ -122,13 +122,13 @@ FN void first_layer(int n) {
 
 FN void second_layer(int n) {
     const int group = (int)threadIdx.x / GROUP;
-    Layer tile(work() + ROOM_W1, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
+    Layer tile(work() + SMEM_W1, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
         wait_rows(HERE_W1 + half);
-        tile.multiply(true, points_room(), work() + ROOM_LOW, half * HALF, half * HALF + HALF);
+        tile.multiply(true, points_room(), work() + SMEM_LOW, half * HALF, half * HALF + HALF);
     }
-    tile.add_row(work() + ROOM_B1);
+    tile.add_row(work() + SMEM_B1);
     tile.relu();
     __syncthreads(); /* h0 and w1 have been read */
     tile.keep(points_room());
@@ -139,14 +139,14 @@ FN void second_layer(int n) {
 
 /* raw (n, 29): 32 points a group, of whose warps two have rows. */
 FN void third_layer() {
-    GroupTile<DOWN, 4> tile(work() + ROOM_W2, PITCH_W2, points_room(), 0,
+    GroupTile<DOWN, 4> tile(work() + SMEM_W2, PITCH_W2, points_room(), 0,
                             (int)threadIdx.x / GROUP * 32);
     const bool mine = tile.row(0) < POINT_RAW;
-    if (!mine) tile.a = shared_at(work() + ROOM_W2);
-    tile.multiply(true, points_room(), work() + ROOM_LOW, 0, WIDTH);
+    if (!mine) tile.a = shared_at(work() + SMEM_W2);
+    tile.multiply(true, points_room(), work() + SMEM_LOW, 0, WIDTH);
     if (!mine) return;
-    tile.add_row(work() + ROOM_B2);
-    tile.turn(work() + ROOM_RAW, POINT_PITCH, POINTS);
+    tile.add_row(work() + SMEM_B2);
+    tile.turn(work() + SMEM_RAW, POINT_PITCH, POINTS);
 }
 
 FN void flow(const dev_instr &ins) {
@@ -168,7 +168,7 @@ FN void flow(const dev_instr &ins) {
     second_layer(n);
     third_layer();
     __syncthreads();
-    flow_half::map_points(spline_of(ins), work() + ROOM_RAW, n, v, L);
+    flow_half::map_points(spline_of(ins), work() + SMEM_RAW, n, v, L);
 }
 
 /* In fp32; in tf32: paper/fused16.cuh. */

@@ -26,55 +26,55 @@ enum { IN = 160, WIDTH = 128, POINTS = FUSED_POINTS };
 enum { PITCH_X = IN + 4, PITCH_H = WIDTH + 4, X_LOW = 80 };
 enum { QUADS = WIDTH / 4 * (4 * POINTS + 4) }; /* words of dh, either way */
 enum {
-    ROOM_DH = 0,
-    ROOM_RAW = 0,
-    ROOM_W2 = ROOM_RAW + POINTS * POINT_PITCH,
-    ROOM_DRAW = ROOM_W2 + WIDTH * POINT_PITCH,
-    ROOM_DRAW_POINTS = ROOM_DRAW + POINT_RAW / 4 * (4 * POINTS + 4),
-    ROOM_DRAW_END = ROOM_DRAW_POINTS + POINTS / 4 * (4 * POINT_RAW + 4),
-    ROOM_W1 = WORK_WORDS - WIDTH * PITCH_H,
-    ROOM_X = ROOM_DH + QUADS,
-    ROOM_X_HIGH = ROOM_W1
+    SMEM_DH = 0,
+    SMEM_RAW = 0,
+    SMEM_W2 = SMEM_RAW + POINTS * POINT_PITCH,
+    SMEM_DRAW = SMEM_W2 + WIDTH * POINT_PITCH,
+    SMEM_DRAW_POINTS = SMEM_DRAW + POINT_RAW / 4 * (4 * POINTS + 4),
+    SMEM_DRAW_END = SMEM_DRAW_POINTS + POINTS / 4 * (4 * POINT_RAW + 4),
+    SMEM_W1 = WORK_WORDS - WIDTH * PITCH_H,
+    SMEM_X = SMEM_DH + QUADS,
+    SMEM_X_HIGH = SMEM_W1
 };
 enum {
-    ROOM_LOW = ROOM_DRAW_END,
-    ROOM_SUMS = ROOM_LOW + LOW_WORDS,
-    ROOM_H = ROOM_W1 - POINTS * PITCH_H,
-    ROOM_X_LOW = ROOM_X_HIGH + (POINTS - X_LOW) * PITCH_X /* lo of dwx */
+    SMEM_LOW = SMEM_DRAW_END,
+    SMEM_SUMS = SMEM_LOW + LOW_WORDS,
+    SMEM_H = SMEM_W1 - POINTS * PITCH_H,
+    SMEM_X_LOW = SMEM_X_HIGH + (POINTS - X_LOW) * PITCH_X /* lo of dwx */
 };
-static_assert(ROOM_SUMS + 4 * WIDTH <= ROOM_H, "lo and sums lie before h");
-static_assert(ROOM_X_LOW + LOW_WORDS <= WORK_WORDS, "lo lie after x");
+static_assert(SMEM_SUMS + 4 * WIDTH <= SMEM_H, "lo and sums lie before h");
+static_assert(SMEM_X_LOW + LOW_WORDS <= WORK_WORDS, "lo lie after x");
 static_assert(X_LOW % 16 == 0, "products take points by 16");
 
 /* What comes by the copy engine. */
 enum { HERE_H1, HERE_W1, HERE_H0, HERE_X };
 
 FN Quads draw() {
-    return {work() + ROOM_DRAW, POINTS};
+    return {work() + SMEM_DRAW, POINTS};
 }
 FN Quads draw_by_points() {
-    return {work() + ROOM_DRAW_POINTS, POINT_RAW};
+    return {work() + SMEM_DRAW_POINTS, POINT_RAW};
 }
 FN Quads dh_room() {
-    return {work() + ROOM_DH, POINTS};
+    return {work() + SMEM_DH, POINTS};
 }
 
-/* A layer as it was kept. */
+/* A layer as it was saved. */
 FN void ask_h(int layer, int n) {
-    ask_some<POINTS / WARPS>(layer ? HERE_H1 : HERE_H0, 0, n, work() + ROOM_H, PITCH_H,
+    ask_some<POINTS / WARPS>(layer ? HERE_H1 : HERE_H0, 0, n, work() + SMEM_H, PITCH_H,
                              fused_at(layer ? FLOWG_H1 : FLOWG_H0), WIDTH);
-    zero_rows(work() + ROOM_H, PITCH_H, WIDTH, n);
+    zero_rows(work() + SMEM_H, PITCH_H, WIDTH, n);
 }
 FN void ask_w1(int from, int to) {
-    ask_some<WIDTH / WARPS / 2>(HERE_W1, from, to, work() + ROOM_W1, PITCH_H, fused_at(FLOWG_W1),
+    ask_some<WIDTH / WARPS / 2>(HERE_W1, from, to, work() + SMEM_W1, PITCH_H, fused_at(FLOWG_W1),
                                 WIDTH);
 }
 
 /* What the spline needs goes first. Groups of copies by threads: raw; w2. */
 FN void fetch_first(int n) {
-    fetch_rows<POINT_RAW, POINTS>(work() + ROOM_RAW, POINT_PITCH, fused_at(FLOWG_RAW), n);
+    fetch_rows<POINT_RAW, POINTS>(work() + SMEM_RAW, POINT_PITCH, fused_at(FLOWG_RAW), n);
     copy_commit();
-    fetch_rows<POINT_RAW, WIDTH>(work() + ROOM_W2, POINT_PITCH, fused_at(FLOWG_W2));
+    fetch_rows<POINT_RAW, WIDTH>(work() + SMEM_W2, POINT_PITCH, fused_at(FLOWG_W2));
     copy_commit();
     begin_rows();
     if (threadIdx.x == 0) {
@@ -89,7 +89,7 @@ FN void fetch_first(int n) {
 
 /* In two pieces; see above. */
 FN int room_x(int r) {
-    return r < X_LOW ? (int)ROOM_X : ROOM_X_HIGH - X_LOW * PITCH_X;
+    return r < X_LOW ? (int)SMEM_X : SMEM_X_HIGH - X_LOW * PITCH_X;
 }
 template <int EACH> FN void ask_x(int from, int to) {
     ask_some<EACH>(HERE_X, from, to, work() + room_x(from), PITCH_X, fused_at(FLOWG_X), IN);
@@ -99,7 +99,7 @@ template <int EACH> FN void ask_x(int from, int to) {
 FN void spline_grad(const Spline &o, int n, float v, float G, float H) {
     const int point = (int)threadIdx.x / 4;
     const int turned = point / 8 * 8 + point % 2 * 4 + point % 8 / 2; /* for PAIRS */
-    flow_grad_half::spline_grad(o, work() + ROOM_RAW, n, v, G, H, [=](int i, float x) {
+    flow_grad_half::spline_grad(o, work() + SMEM_RAW, n, v, G, H, [=](int i, float x) {
         *draw().at(point, i) = x;
         *draw_by_points().at(i, turned) = x;
     });
@@ -124,11 +124,11 @@ using Grad = GroupTile<ALONG, 8>;
 
 /* The tile's share of a bias's gradient; `layer` has two rows of the sums, one for 64 points. */
 FN void keep_sums(const Grad &tile, int layer) {
-    keep_row_sums(tile, work() + ROOM_SUMS + (layer * 2 + tile.n0 / 64) * WIDTH);
+    keep_row_sums(tile, work() + SMEM_SUMS + (layer * 2 + tile.n0 / 64) * WIDTH);
 }
 FN void bias_grad(int which, int layer, int c) {
     if (c < 0 || c >= WIDTH) return;
-    const float *sums = work() + ROOM_SUMS + layer * 2 * WIDTH;
+    const float *sums = work() + SMEM_SUMS + layer * 2 * WIDTH;
     put(fused_at(which) + c, sums[c] + sums[WIDTH + c], fused_adds(which));
 }
 
@@ -136,20 +136,20 @@ FN void bias_grad(int which, int layer, int c) {
 
 /* dh1 = draw w2^T where h1 > 0; it stays in registers. */
 FN void grad_h1(Grad &dh1) {
-    dh1.multiply(true, draw(), work() + ROOM_LOW, 0, POINT_RAW, [](int k) {
+    dh1.multiply(true, draw(), work() + SMEM_LOW, 0, POINT_RAW, [](int k) {
         if (k) return;
         ask_w1(WIDTH / 2, WIDTH);
         raw_bias_grad();
     });
-    dh1.mask(work() + ROOM_H, PITCH_H);
+    dh1.mask(work() + SMEM_H, PITCH_H);
     keep_sums(dh1, 1);
 }
 
 /* dw2 = h1^T draw by two groups. After the barrier what was read for dh1 is free for it. */
 FN void grad_w2(const Grad &dh1, int n) {
     const int group = (int)threadIdx.x / GROUP;
-    GroupTile<PAIRS, 4> dw2(work() + ROOM_H, PITCH_H, draw_by_points(), group % 2 * 64, 0);
-    dw2.multiply(group < 2, draw_by_points(), work() + ROOM_LOW, 0, up16(n));
+    GroupTile<PAIRS, 4> dw2(work() + SMEM_H, PITCH_H, draw_by_points(), group % 2 * 64, 0);
+    dw2.multiply(group < 2, draw_by_points(), work() + SMEM_LOW, 0, up16(n));
     if (group < 2) dw2.store(fused_at(FLOWG_DW2), POINT_RAW, fused_adds(FLOWG_DW2));
     __syncthreads();
     ask_h(0, n);
@@ -160,9 +160,9 @@ FN void grad_w2(const Grad &dh1, int n) {
 
 /* dw1 = h0^T dh1; then dh1 lies by columns. */
 FN void grad_w1(const Grad &dh1, int n) {
-    GroupTile<PAIRS, 8> dw1(work() + ROOM_H, PITCH_H, dh_room(), dh1.m0, dh1.n0);
+    GroupTile<PAIRS, 8> dw1(work() + SMEM_H, PITCH_H, dh_room(), dh1.m0, dh1.n0);
     wait_rows(HERE_H0);
-    dw1.multiply(true, dh_room(), work() + ROOM_LOW, 0, up16(n));
+    dw1.multiply(true, dh_room(), work() + SMEM_LOW, 0, up16(n));
     __syncthreads(); /* dh1 by points has been read */
     dh1.keep(dh_room());
     bulk_fence();
@@ -172,10 +172,10 @@ FN void grad_w1(const Grad &dh1, int n) {
 
 /* dh0 = dh1 w1^T where h0 > 0, by points. The end of x comes over w1. */
 FN void grad_h0(int m0, int n0, int n) {
-    Grad dh0(work() + ROOM_W1, PITCH_H, dh_room(), m0, n0);
+    Grad dh0(work() + SMEM_W1, PITCH_H, dh_room(), m0, n0);
     wait_rows(HERE_W1);
-    dh0.multiply(true, dh_room(), work() + ROOM_LOW, 0, WIDTH);
-    dh0.mask(work() + ROOM_H, PITCH_H);
+    dh0.multiply(true, dh_room(), work() + SMEM_LOW, 0, WIDTH);
+    dh0.mask(work() + SMEM_H, PITCH_H);
     keep_sums(dh0, 0);
     bulk_fence();    /* of what threads wrote where x comes */
     __syncthreads(); /* dh1 by columns, w1 and h0 have been read */
@@ -190,14 +190,14 @@ FN void grad_wx(int n) {
     const int group = (int)threadIdx.x / GROUP, points = up16(n);
 #pragma unroll 1
     for (int rest = 0; rest < 2; rest++) {
-        GroupTile<PAIRS, 8> tile(work() + ROOM_X, PITCH_X, dh_room(),
+        GroupTile<PAIRS, 8> tile(work() + SMEM_X, PITCH_X, dh_room(),
                                  rest ? (int)WIDTH : group / 2 * 64, group % 2 * 64);
         const bool exists = tile.row(0) < IN, in = !rest || group < 2;
-        if (!exists) tile.a = shared_at(work() + ROOM_X);
+        if (!exists) tile.a = shared_at(work() + SMEM_X);
 #pragma unroll 1
         for (int k = 0; k < points; k += X_LOW) {
-            tile.multiply(in, dh_room(), work() + ROOM_X_LOW, k, min(points, k + X_LOW));
-            tile.a += (ROOM_X_HIGH - ROOM_X - X_LOW * PITCH_X) * 4;
+            tile.multiply(in, dh_room(), work() + SMEM_X_LOW, k, min(points, k + X_LOW));
+            tile.a += (SMEM_X_HIGH - SMEM_X - X_LOW * PITCH_X) * 4;
         }
         if (exists && in) tile.store(fused_at(FLOWG_DWX), WIDTH, fused_adds(FLOWG_DWX));
     }
@@ -220,7 +220,7 @@ FN void flow_grad(const dev_instr &ins) {
     __syncthreads();
     wait_rows(HERE_H1);
     {
-        Grad dh1(work() + ROOM_W2, POINT_PITCH, draw(), group / 2 * 64, group % 2 * 64);
+        Grad dh1(work() + SMEM_W2, POINT_PITCH, draw(), group / 2 * 64, group % 2 * 64);
         grad_h1(dh1);
         grad_w2(dh1, n);
         bias_grad(FLOWG_DB1, 1, id);

@@ -1,6 +1,6 @@
 /* forward.cuh: the latent of a transition as one instruction (FUSED_LATENT in paper/fused.h).
  *
- * What takes time is the way of 262 KB of weights from memory (131 as halves, in tf32 and bf16), so
+ * What takes time is the way of 262 KB of weights from memory (131 as fp16, in tf32 and bf16), so
  * every thread asks for its share of all layers before it multiplies: the first ones come to
  * registers, the later ones, if they are floats, to 16 bytes of shared memory each that no other
  * thread reads. Eight warps have a network; a warp multiplies eight rows of a weight (sixteen of
@@ -46,7 +46,7 @@ struct Net {
 
 FN Net net_of_warp() {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, net = warp / NET_WARPS;
-    return {LATENT_MU + net * NET_SLOTS, net, warp % NET_WARPS, lane, lane / 16};
+    return {LATENT_MU + net * NET_OPERANDS, net, warp % NET_WARPS, lane, lane / 16};
 }
 
 /* Half a warp's part of a hidden layer. */
@@ -143,7 +143,7 @@ FN Drawn sample(const dev_instr &ins, float bias) {
     o.m0 = __shfl_sync(~0u, v, lane % 8), o.m1 = __shfl_sync(~0u, v, lane % 8 + 8);
     o.s0 = __shfl_sync(~0u, sigma, lane % 8 + 16), o.s1 = __shfl_sync(~0u, sigma, lane % 8 + 24);
     o.z = o.m0 + o.s0 * eps;
-    fused_at(LATENT_MU + net * NET_SLOTS + NET_OUT)[row * WIDE + d] = v;
+    fused_at(LATENT_MU + net * NET_OPERANDS + NET_OUT)[row * WIDE + d] = v;
     if (which == 0) fused_at(LATENT_Z)[d] = o.z;
     return o;
 }
@@ -181,11 +181,11 @@ FN void finish(double before) {
     }
 }
 
-/* W: four weights of a row, float4 or (halves) uint2. Halves of all layers fit in registers; of
+/* W: four weights of a row, float4, or uint2 in fp16. In fp16 all layers fit in registers; of
  * floats the last two layers come to shared memory. */
 template <class W> FN void run_as(const dev_instr &ins) {
-    constexpr bool HALF = sizeof(W) == sizeof(uint2);
-    constexpr int PER = HALF ? 2 : 1; /* weights a word */
+    constexpr bool IS_FP16 = sizeof(W) == sizeof(uint2);
+    constexpr int PER = IS_FP16 ? 2 : 1; /* weights a word */
     const Net n = net_of_warp();
     const int warp = threadIdx.x / 32, column = n.lane % 16 * 4, k = n.warp * 8 + n.half * 4;
     const float *stack = fused_at(LATENT_STACK), *before = fused_at(LATENT_BEFORE);
@@ -207,9 +207,9 @@ template <class W> FN void run_as(const dev_instr &ins) {
     const double *sum = (const double *)fused_at(LATENT_KLBEFORE);
     const double kl_before = sum && threadIdx.x == WIDE ? __ldcg(sum) : 0.0;
     const float b2 =
-        __ldcg(fused_at(LATENT_MU + n.half * NET_SLOTS + NET_B2) + warp * 8 + n.lane % 8);
+        __ldcg(fused_at(LATENT_MU + n.half * NET_OPERANDS + NET_B2) + warp * 8 + n.lane % 8);
     __syncwarp();
-    if constexpr (HALF) {
+    if constexpr (IS_FP16) {
         read_rows(w2, from_w2, WIDE / PER);
         read_rows(wf, from_wf, WIDE / PER);
     } else {
@@ -226,12 +226,12 @@ template <class W> FN void run_as(const dev_instr &ins) {
     second_layer(n, w1, x1);
     n.sync();
     take_parts(n, work() + AT_H1, b1, NET_H1, x2);
-    if constexpr (!HALF) {
+    if constexpr (!IS_FP16) {
         copy_wait<1>();
         staged_rows(w2, work() + AT_W2);
     }
     last_layer(n, w2, x2);
-    if constexpr (!HALF) {
+    if constexpr (!IS_FP16) {
         copy_wait<0>();
         staged_rows(wf, work() + AT_WF);
     }

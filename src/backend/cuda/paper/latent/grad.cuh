@@ -1,5 +1,5 @@
 /* grad.cuh: the reverse pass of a transition's latent (FUSED_LATENT_GRAD in paper/fused.h),
- * in fp32; grad16.cuh has it with weights as halves.
+ * in fp32; grad16.cuh has it with weights as fp16.
  *
  * Eight warps have a network. Every thread asks for its share of all weights first, as in the
  * forward pass; the gradient to a layer's input is one sum along each row, added up across lanes,
@@ -15,20 +15,20 @@ namespace latent_grad_part {
 
 enum { WIDE = 128, NARROW = 64, NET_WARPS = WARPS / 2 };
 
-/* The working room, in words. It begins with what is kept, as it is kept (paper/fused.h): inputs of
- * the layers, gradients of out (net, row, 128), h1 and h0 (net, row, 64). Then each network's share
- * of gstack (row, 64) and gbefore (128), zeros, weights. */
+/* The working room, in words. It begins with what is saved, as it is saved (paper/fused.h): inputs
+ * of the layers, gradients of out (net, row, 128), h1 and h0 (net, row, 64). Then each network's
+ * share of gstack (row, 64) and gbefore (128), zeros, weights. */
 enum {
-    AT_H0 = KEPT_H0, /* (net, row, 64)  */
-    AT_H1 = KEPT_H1,
-    AT_STACK = KEPT_STACK, /* (row, 64) */
-    AT_BEFORE = KEPT_BEFORE,
-    AT_Z = KEPT_Z,
-    AT_GPZ = KEPT_GPZ,
-    AT_GOUT = KEPT_GOUT,
-    AT_G1 = KEPT_G1,
-    AT_G0 = KEPT_G0,
-    AT_GSTACK = LATENT_KEPT,
+    AT_H0 = SAVED_H0, /* (net, row, 64)  */
+    AT_H1 = SAVED_H1,
+    AT_STACK = SAVED_STACK, /* (row, 64) */
+    AT_BEFORE = SAVED_BEFORE,
+    AT_Z = SAVED_Z,
+    AT_GPZ = SAVED_GPZ,
+    AT_GOUT = SAVED_GOUT,
+    AT_G1 = SAVED_G1,
+    AT_G0 = SAVED_G0,
+    AT_GSTACK = LATENT_SAVED,
     AT_GBEFORE = AT_GSTACK + 4 * NARROW,
     AT_ZEROS = AT_GBEFORE + 2 * WIDE,
     AT_WEIGHTS = AT_ZEROS + WIDE, /* staged: 16 bytes of each row a thread */
@@ -36,7 +36,7 @@ enum {
     TURNS = 4,                    /* w1, wr, wz, wz */
     AT_LAST = AT_WEIGHTS + TURNS * TURN
 };
-static_assert((int)AT_LAST <= (int)WORK_WORDS && (int)LATENT_KEPT == 4 * (int)THREADS,
+static_assert((int)AT_LAST <= (int)WORK_WORDS && (int)LATENT_SAVED == 4 * (int)THREADS,
               "room of the latent");
 
 /* Eight lanes share a row of a weight and take every eighth four columns of it; a warp has four
@@ -49,7 +49,7 @@ struct Net {
 
 FN Net net_of_warp() {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, net = warp / NET_WARPS;
-    return {LATENTG_MU + net * NETG_SLOTS, net, warp % NET_WARPS, lane, lane / 8, lane % 8 * 4};
+    return {LATENTG_MU + net * NETG_OPERANDS, net, warp % NET_WARPS, lane, lane / 8, lane % 8 * 4};
 }
 
 /* Rows first + 4 i + n.row of a weight of N columns. */
@@ -130,7 +130,7 @@ static __device__ __noinline__ void outer_products() {
     const float *stack = room + AT_STACK, *before = room + AT_BEFORE;
 #pragma unroll 1
     for (int net = 0; net < 2; net++) {
-        const int base = LATENTG_MU + net * NETG_SLOTS;
+        const int base = LATENTG_MU + net * NETG_OPERANDS;
         const float *h0 = room + AT_H0 + net * 2 * NARROW, *h1 = room + AT_H1 + net * 2 * NARROW;
         const float *g0 = room + AT_G0 + net * 2 * NARROW, *g1 = room + AT_G1 + net * 2 * NARROW;
         const float *g = room + AT_GOUT + net * 2 * WIDE;
@@ -147,7 +147,7 @@ FN void leave_biases() {
     const int t = threadIdx.x, wide = t < 2 * WIDE, width = wide ? WIDE : NARROW;
     const int which = wide ? t / WIDE : t / NARROW - 4, column = t & (width - 1);
     const int slot = wide ? NETG_DB2 : which < 2 ? NETG_DB1 : NETG_DB0;
-    const int at = LATENTG_MU + which % 2 * NETG_SLOTS + slot;
+    const int at = LATENTG_MU + which % 2 * NETG_OPERANDS + slot;
     const float *g = work() + (wide ? AT_GOUT : AT_G1) + which * 2 * width + column;
     put(fused_at(at) + column, g[0] + g[width], fused_adds(at));
 }
@@ -158,7 +158,7 @@ static_assert((int)AT_G0 == (int)AT_G1 + 4 * NARROW, "g0 lies after g1");
 /* Inputs of the layers, as the weight gradients and the masks read them: 128 numbers a warp. */
 FN void fetch_inputs() {
     const int piece = threadIdx.x / 32, at = threadIdx.x % 32 * 4;
-    const int net = LATENTG_MU + piece % 2 * NETG_SLOTS;
+    const int net = LATENTG_MU + piece % 2 * NETG_OPERANDS;
     const int slot = piece < 4    ? net + (piece < 2 ? NETG_H0 : NETG_H1)
                      : piece < 6  ? LATENTG_STACK + piece - 4
                      : piece == 6 ? LATENTG_Z
@@ -277,8 +277,8 @@ FN void leave_inputs() {
 FN void leave_all() {
     leave_inputs();
     leave_biases();
-    if (float *kept = fused_at(LATENTG_KEPT))
-        st4(kept + threadIdx.x * 4, ld4(work() + threadIdx.x * 4));
+    if (float *saved = fused_at(LATENTG_SAVED))
+        st4(saved + threadIdx.x * 4, ld4(work() + threadIdx.x * 4));
     else
         outer_products();
 }

@@ -1,10 +1,10 @@
 /* grad16.cuh: the reverse pass of a transition's latent (FUSED_LATENT_GRAD in
- * paper/fused.h) with its weights as halves, for tf32 and bf16.
+ * paper/fused.h) with its weights as fp16, for tf32 and bf16.
  *
  * A gradient goes back along the rows of a weight, so a warp reads eight whole rows of each
  * (sixteen of wz): all of them come to registers, asked for before anything is computed. Gradients
- * are multiplied by SCALE while they are halves, so that small ones keep their digits; SCALE times
- * the largest is cut off at 65 504. The rest is as in grad.cuh. */
+ * are multiplied by SCALE while they are fp16 numbers, so that small ones keep their digits; SCALE
+ * times the largest is cut off at 65 504. The rest is as in grad.cuh. */
 #ifndef MNP_CUDA_PAPER_LATENT_GRAD16_CUH
 #define MNP_CUDA_PAPER_LATENT_GRAD16_CUH
 
@@ -18,13 +18,13 @@ static_assert((int)ROW == PAIRS_PITCH<NARROW> && (int)LONG == PAIRS_PITCH<WIDE>,
 
 /* The working room up to AT_WEIGHTS; then gradients as pairs. */
 enum {
-    HALF_GPZ = AT_WEIGHTS,               /* (warp, 128): a copy each */
-    HALF_GOUT = HALF_GPZ + WARPS * WIDE, /* (net, row, 128)          */
-    HALF_G1 = HALF_GOUT + 4 * LONG,      /* (net, row, 64)           */
-    HALF_G0 = HALF_G1 + 4 * ROW,         /* (net, row, 64)           */
-    HALF_END = HALF_G0 + 4 * ROW
+    FP16_GPZ = AT_WEIGHTS,               /* (warp, 128): a copy each */
+    FP16_GOUT = FP16_GPZ + WARPS * WIDE, /* (net, row, 128)          */
+    FP16_G1 = FP16_GOUT + 4 * LONG,      /* (net, row, 64)           */
+    FP16_G0 = FP16_G1 + 4 * ROW,         /* (net, row, 64)           */
+    FP16_END = FP16_G0 + 4 * ROW
 };
-static_assert((int)HALF_END <= (int)WORK_WORDS && HALF_GPZ % 4 == 0, "room of the latent");
+static_assert((int)FP16_END <= (int)WORK_WORDS && FP16_GPZ % 4 == 0, "room of the latent");
 
 /* A warp of a network. A lane reads row lane / 4 of eight of a weight. Eight lanes have two numbers
  * each of what the warp computes, `column` and the next of eight, of their row. */
@@ -39,7 +39,8 @@ struct Eight {
 };
 FN Eight eight_of_warp() {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, net = warp / NET_WARPS;
-    return {LATENTG_MU + net * NETG_SLOTS, net, warp % NET_WARPS, lane, lane / 4 % 2, lane % 4 * 2};
+    return {
+        LATENTG_MU + net * NETG_OPERANDS, net, warp % NET_WARPS, lane, lane / 4 % 2, lane % 4 * 2};
 }
 
 /* Eight rows of a weight of N columns from `first` on: 16 bytes a lane of every 32 columns. */
@@ -89,14 +90,14 @@ FN int half_dimension(const Eight &n) {
 }
 FN void half_outputs(const Eight &n, const Rows<WIDE> &wf, float old, const Share &share) {
     const int which = n.lane / 8, d = half_dimension(n);
-    const float2 sum = through(wf, work() + HALF_GPZ + threadIdx.x / 32 * WIDE, n.lane < 4);
+    const float2 sum = through(wf, work() + FP16_GPZ + threadIdx.x / 32 * WIDE, n.lane < 4);
     const float even = __shfl_sync(~0u, sum.x, n.lane % 4);
     const float odd = __shfl_sync(~0u, sum.y, n.lane % 4);
     const float gz = old + (n.row ? odd : even) / SCALE;
     const float g = share.own + share.of_gz * gz, next = __shfl_xor_sync(~0u, g, 4);
     work()[AT_GOUT + which * WIDE + d] = g;
     if (n.row == 0)
-        leave_scaled(work() + HALF_GOUT + which * LONG, d, make_float2(g * SCALE, next * SCALE));
+        leave_scaled(work() + FP16_GOUT + which * LONG, d, make_float2(g * SCALE, next * SCALE));
 }
 
 /* The gradient of h1 or h0 after its ReLU: h at `h` of the room, the gradient to `g` as numbers
@@ -112,7 +113,7 @@ FN void leave_masked(const Eight &n, float2 v, int h, int g, int half) {
 /* The network's shares of gstack and, both rows together, of gbefore. */
 FN void leave_shares(const Eight &n, const Rows<NARROW> &wr, const Rows<NARROW> (&wz)[2]) {
     LeftRow<NARROW / 16> g;
-    g.load(work() + HALF_G0 + (n.net * 2 + n.row) * ROW, n.has_row());
+    g.load(work() + FP16_G0 + (n.net * 2 + n.row) * ROW, n.has_row());
     const float2 stack = through(wr, g);
     if (n.has_row()) leave_unscaled(work() + AT_GSTACK + n.narrow(), stack);
     if (!fused_at(LATENTG_BEFORE)) return;
@@ -138,7 +139,7 @@ FN void run_half(const dev_instr &ins) {
     fetch_inputs();
     fetch_eight(wf, fused_at(LATENTG_WF), threadIdx.x / 32 * 8);
     fetch_eight(w2, n.at(NETG_W2), first);
-    leave_gpz(room + HALF_GPZ + threadIdx.x / 32 * WIDE, g);
+    leave_gpz(room + FP16_GPZ + threadIdx.x / 32 * WIDE, g);
     hand_on(latent.gkl);
     const Share share = share_of(ins, latent, n.lane / 8);
     fetch_eight(w1, n.at(NETG_W1), first);
@@ -150,9 +151,9 @@ FN void run_half(const dev_instr &ins) {
         fetch_eight(wz[0], n.at(NETG_WZ), 2 * first);
         fetch_eight(wz[1], n.at(NETG_WZ), 2 * first + 8);
     }
-    leave_masked(n, through(w2, room + HALF_GOUT + row * LONG, n.has_row()), AT_H1, AT_G1, HALF_G1);
+    leave_masked(n, through(w2, room + FP16_GOUT + row * LONG, n.has_row()), AT_H1, AT_G1, FP16_G1);
     n.sync();
-    leave_masked(n, through(w1, room + HALF_G1 + row * ROW, n.has_row()), AT_H0, AT_G0, HALF_G0);
+    leave_masked(n, through(w1, room + FP16_G1 + row * ROW, n.has_row()), AT_H0, AT_G0, FP16_G0);
     n.sync();
     leave_shares(n, wr, wz);
     __syncthreads();

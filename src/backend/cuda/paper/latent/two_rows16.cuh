@@ -1,7 +1,7 @@
-/* two_rows16.cuh: layers of two rows on the tensor cores, weights as halves (fuse/fp16_weights.h).
+/* two_rows16.cuh: layers of two rows on the tensor cores, weights as fp16 (fuse/fp16_weights.h).
  * A product has room for 16 rows, so the numbers of a row cost nothing twice: rows 0 .. 7 have the
- * halves nearest to them, rows 8 .. 15 what is missing, and the two sums together are those of
- * floats.
+ * fp16 numbers nearest to them, rows 8 .. 15 what is missing, and the two sums together are those
+ * of floats.
  *
  * A row of inputs lies in shared memory as the lanes read it: 16 bytes a lane and step of 16
  * numbers, a pair and its rest, another pair and its rest. Rows are PAIRS_PITCH words apart, which
@@ -15,9 +15,9 @@ template <int N> constexpr int PAIRS_PITCH = N + 16;
 
 /* Halves nearest to two numbers, and to what they are off by. */
 FN uint2 split_pair(float2 v) {
-    const uint32_t near = pack_half(v.x, v.y);
-    const float2 u = unpack_half(near);
-    return make_uint2(near, pack_half(v.x - u.x, v.y - u.y));
+    const uint32_t near = pack_fp16(v.x, v.y);
+    const float2 u = unpack_fp16(near);
+    return make_uint2(near, pack_fp16(v.x - u.x, v.y - u.y));
 }
 
 /* Where the pair that begins with number i of a row lies. Weights are read along their rows, 16
@@ -45,7 +45,7 @@ template <int STEPS> struct LeftRow {
         const uint32_t a[4] = {__float_as_uint(v[k].x), __float_as_uint(v[k].y),
                                __float_as_uint(v[k].z), __float_as_uint(v[k].w)};
         const uint32_t b[2] = {w0, w1};
-        mma_half(c, a, b);
+        mma_fp16(c, a, b);
     }
 };
 

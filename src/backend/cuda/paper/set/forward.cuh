@@ -39,10 +39,10 @@ OP_FN void run() {
     pool_floats();
 }
 
-/* All but the pooling. HALVES: pre lies as such. */
-template <int MATH, bool HALVES> FN void set_packed() {
+/* All but the pooling. FP16: pre lies as such. */
+template <int MATH, bool FP16> FN void set_packed() {
     Tile r[GROUP_TILES];
-    join_packed<MATH, HALVES>(r);
+    join_packed<MATH, FP16>(r);
     __syncthreads();
 #pragma unroll 1
     for (int turn = 0; turn < 2; turn++) {

@@ -1,4 +1,4 @@
-/* forward16.cuh: the set encoder's forward pass on 16-bit operands, halves in tf32, which have as
+/* forward16.cuh: the set encoder's forward pass on 16-bit operands, fp16 in tf32, which have as
  * many digits as the unit would read, bfloat16 in bf16: rows, join, dense layers.
  *
  * A warp has the same 16 columns of its group's 48 rows all the way, one head of q, k and v: the
@@ -16,13 +16,13 @@ namespace set_part {
 /* ---- 16-bit numbers -------------------------------------------------------------------------- */
 
 template <int MATH> FN uint32_t pack(float lo, float hi) {
-    return MATH == DEV_BF16 ? pack_bf16(lo, hi) : pack_half(lo, hi);
+    return MATH == DEV_BF16 ? pack_bf16(lo, hi) : pack_fp16(lo, hi);
 }
 template <int MATH> FN void mma_packed(float (&c)[4], const uint32_t (&a)[4], const uint32_t *b) {
     if constexpr (MATH == DEV_BF16)
         mma_bf16(c, a, b);
     else
-        mma_half(c, a, b);
+        mma_fp16(c, a, b);
 }
 template <int MATH>
 FN void first_packed(float (&d)[4], const uint32_t (&a)[4], const uint32_t *b,
@@ -30,7 +30,7 @@ FN void first_packed(float (&d)[4], const uint32_t (&a)[4], const uint32_t *b,
     if constexpr (MATH == DEV_BF16)
         first_bf16(d, a, b, c);
     else
-        first_half(d, a, b, c);
+        first_fp16(d, a, b, c);
 }
 
 /* 16 rows and the warp's columns: [e][2 h + f] is row g + 8 h, column 8 e + 2 t + f; lane = 4 g +
@@ -70,31 +70,31 @@ FN int lane_block(int pitch) {
     return threadIdx.x % 16 * pitch + threadIdx.x % 32 / 16 * 4;
 }
 
-/* A tile of 64 columns from a room to memory, 16 bytes a thread, by octets (paper/fused.h), from
- * `first` on; nothing where nobody reads it. */
-FN void keep_octets(int room, int i, int slot, int first) {
-    const int row = tile_in_room(i) + threadIdx.x % 16, octet = threadIdx.x % 128 / 16;
+/* A tile of 64 columns from a room to memory, 16 bytes a thread, in col8 layout (paper/fused.h),
+ * from `first` on; nothing where nobody reads it. */
+FN void keep_col8(int room, int i, int slot, int first) {
+    const int row = tile_in_room(i) + threadIdx.x % 16, col8 = threadIdx.x % 128 / 16;
     float *to = fused_at(SET_ALL + slot);
-    global_quad(to + (first + octet) * SET_OCTET + row * 4,
-                ld4(work() + room + row * PACKED + octet * 4),
+    global_quad(to + (first + col8) * SET_COL8 + row * 4,
+                ld4(work() + room + row * PACKED + col8 * 4),
                 to && (int)threadIdx.x % 16 < tile_left_rows(i));
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-FN uint32_t half_to_bf16(uint32_t w) {
-    const float2 v = unpack_half(w);
+FN uint32_t fp16_to_bf16(uint32_t w) {
+    const float2 v = unpack_fp16(w);
     return pack_bf16(v.x, v.y);
 }
-/* They come as halves: in bf16 those of the layers are made bfloat16 where they lie. */
+/* They come as fp16: in bf16 those of the layers are made bfloat16 where they lie. */
 template <int MATH> FN void take_weights() {
     if constexpr (MATH == DEV_BF16) {
 #pragma unroll
         for (int i = 0; i < PACKED_WEIGHTS / 4; i += THREADS) {
             uint4 *at = (uint4 *)(work() + AT_PACKED_W1) + i + threadIdx.x;
             const uint4 v = *at;
-            *at = make_uint4(half_to_bf16(v.x), half_to_bf16(v.y), half_to_bf16(v.z),
-                             half_to_bf16(v.w));
+            *at = make_uint4(fp16_to_bf16(v.x), fp16_to_bf16(v.y), fp16_to_bf16(v.z),
+                             fp16_to_bf16(v.w));
         }
     }
 }
@@ -102,8 +102,8 @@ static_assert(PACKED_WEIGHTS / 4 % THREADS == 0, "weights a thread");
 
 /* Where a lane reads 16 rows and 16 columns of a weight, as load_transposed() wants them. */
 FN uint32_t weight_block(int w, int column) {
-    const int octet = column / 8 + (int)threadIdx.x % 32 / 16;
-    return shared_at(work() + w + octet * 128 + threadIdx.x % 16 * 4);
+    const int col8 = column / 8 + (int)threadIdx.x % 32 / 16;
+    return shared_at(work() + w + col8 * 128 + threadIdx.x % 16 * 4);
 }
 /* And 16 k rows further, of COLS columns; in bytes. */
 template <int COLS> FN constexpr int further_rows(int k) {
@@ -113,44 +113,44 @@ template <int COLS> FN constexpr int further_rows(int k) {
 /* ---- j = pre + y wy -------------------------------------------------------------------------- */
 
 /* Eight numbers of a row. */
-struct Octet {
+struct Col8 {
     float4 lo, hi;
     MEMBER void load(const float *from, bool exists) {
         lo = global_quad(from, exists), hi = global_quad(from + 4, exists);
     }
-    /* As halves, which are unpacked later: nothing waits for them here. */
-    MEMBER void load_halves(const float *from, bool exists) { lo = global_quad(from, exists); }
+    /* As fp16, which are unpacked later: nothing waits for them here. */
+    MEMBER void load_fp16(const float *from, bool exists) { lo = global_quad(from, exists); }
     MEMBER void unpack() {
         const float4 w = lo;
-        const float2 a = unpack_half(__float_as_uint(w.x)), b = unpack_half(__float_as_uint(w.y));
-        const float2 c = unpack_half(__float_as_uint(w.z)), d = unpack_half(__float_as_uint(w.w));
+        const float2 a = unpack_fp16(__float_as_uint(w.x)), b = unpack_fp16(__float_as_uint(w.y));
+        const float2 c = unpack_fp16(__float_as_uint(w.z)), d = unpack_fp16(__float_as_uint(w.w));
         lo = make_float4(a.x, a.y, b.x, b.y), hi = make_float4(c.x, c.y, d.x, d.y);
     }
-    MEMBER void add(float y, const Octet &w) { lo = add4(lo, y, w.lo), hi = add4(hi, y, w.hi); }
+    MEMBER void add(float y, const Col8 &w) { lo = add4(lo, y, w.lo), hi = add4(hi, y, w.hi); }
     template <int MATH> MEMBER void put(float *to) const {
         *(uint4 *)to = make_uint4(pack<MATH>(lo.x, lo.y), pack<MATH>(lo.z, lo.w),
                                   pack<MATH>(hi.x, hi.y), pack<MATH>(hi.z, hi.w));
     }
 };
 
-/* An octet of k and of v of two rows a thread, so that a warp reads whole lines of pre, either way
- * it lies. */
-template <int MATH, bool HALVES> struct JoinedKeys {
-    Octet k[2], v[2], wk, wv;
+/* An col8 block of k and of v of two rows a thread, so that a warp reads whole lines of pre, either
+ * way it lies. */
+template <int MATH, bool FP16> struct JoinedKeys {
+    Col8 k[2], v[2], wk, wv;
     float y[2];
     static MEMBER int row(int j) {
-        return HALVES ? (int)threadIdx.x / 256 * 64 + (int)threadIdx.x % 32 + 32 * j
-                      : (int)threadIdx.x / 8 + 64 * j;
+        return FP16 ? (int)threadIdx.x / 256 * 64 + (int)threadIdx.x % 32 + 32 * j
+                    : (int)threadIdx.x / 8 + 64 * j;
     }
-    static MEMBER int octet() { return HALVES ? (int)threadIdx.x / 32 % 8 : (int)threadIdx.x % 8; }
+    static MEMBER int col8() { return FP16 ? (int)threadIdx.x / 32 % 8 : (int)threadIdx.x % 8; }
     MEMBER void load(const float *pre, int n) {
-        const int c = octet() + 8;
+        const int c = col8() + 8;
 #pragma unroll
         for (int j = 0; j < 2; j++) {
             const int r = row(j);
-            if constexpr (HALVES) {
-                k[j].load_halves(pre + (c * n + r) * 4, r < n);
-                v[j].load_halves(pre + ((c + 8) * n + r) * 4, r < n);
+            if constexpr (FP16) {
+                k[j].load_fp16(pre + (c * n + r) * 4, r < n);
+                v[j].load_fp16(pre + ((c + 8) * n + r) * 4, r < n);
             } else {
                 k[j].load(pre + r * 192 + c * 8, r < n);
                 v[j].load(pre + r * 192 + c * 8 + 64, r < n);
@@ -162,16 +162,16 @@ template <int MATH, bool HALVES> struct JoinedKeys {
     MEMBER void put() {
 #pragma unroll
         for (int j = 0; j < 2; j++) {
-            float *to = work() + row(j) * PACKED + octet() * 4;
-            if constexpr (HALVES) k[j].unpack(), v[j].unpack();
+            float *to = work() + row(j) * PACKED + col8() * 4;
+            if constexpr (FP16) k[j].unpack(), v[j].unpack();
             k[j].add(y[j], wk), v[j].add(y[j], wv);
             k[j].template put<MATH>(to + AT_PACKED_K), v[j].template put<MATH>(to + AT_PACKED_V);
         }
     }
 };
 
-/* q of the warp's tiles; halves are unpacked later, in their place. */
-template <bool HALVES> struct JoinedQueries {
+/* q of the warp's tiles; fp16 numbers are unpacked later, in their place. */
+template <bool FP16> struct JoinedQueries {
     float y[GROUP_TILES][2];
     float2 w[2];
     MEMBER void load(Tile (&q)[GROUP_TILES], const float *pre, int n) {
@@ -181,7 +181,7 @@ template <bool HALVES> struct JoinedQueries {
             const int i = k / 4, e = k / 2 % 2, h = k % 2, at = tile_of_side(i) + g + 8 * h;
             const bool exists = g + 8 * h < tile_left_rows(i);
             float *to = q[i][e] + 2 * h;
-            if constexpr (HALVES) {
+            if constexpr (FP16) {
                 to[0] = global_word(pre + ((member() * 2 + e) * n + at) * 4 + t, exists);
             } else {
                 const float2 x = global_pair(pre + at * 192 + col + 8 * e, exists);
@@ -197,17 +197,17 @@ template <bool HALVES> struct JoinedQueries {
         for (int k = 0; k < GROUP_TILES * 4; k++) {
             const int i = k / 4, e = k / 2 % 2, h = k % 2;
             float *x = q[i][e] + 2 * h;
-            const float2 v = HALVES ? unpack_half(__float_as_uint(x[0])) : make_float2(x[0], x[1]);
+            const float2 v = FP16 ? unpack_fp16(__float_as_uint(x[0])) : make_float2(x[0], x[1]);
             x[0] = v.x + y[i][h] * w[e].x, x[1] = v.y + y[i][h] * w[e].y;
         }
     }
 };
 
 /* What is read is asked for first, the weights, which have time, after it. */
-template <int MATH, bool HALVES> FN void join_packed(Tile (&q)[GROUP_TILES]) {
-    const float *pre = fused_at(HALVES ? SET_PREH : SET_PRE);
-    JoinedKeys<MATH, HALVES> keys;
-    JoinedQueries<HALVES> queries;
+template <int MATH, bool FP16> FN void join_packed(Tile (&q)[GROUP_TILES]) {
+    const float *pre = fused_at(FP16 ? SET_PREH : SET_PRE);
+    JoinedKeys<MATH, FP16> keys;
+    JoinedQueries<FP16> queries;
     keys.load(pre, frame().n);
     queries.load(q, pre, frame().n);
     begin_rows();
@@ -270,7 +270,7 @@ template <int M> FN void keep_bits(const uint32_t (&bits)[M], int first, int slo
 }
 
 /* x = h + a, h = relu(a w + b): a in a room and in r, which becomes x, x to the other room; of h
- * the signs are kept, and a. */
+ * the signs are saved, and a. */
 template <int MATH, int M> FN void narrow_tiles(Tile *r, int first, bool last) {
     const int from = last ? AT_PACKED_Y : AT_PACKED_X, to = last ? AT_PACKED_X : AT_PACKED_Y;
     Tile s[M][1];
@@ -279,7 +279,7 @@ template <int MATH, int M> FN void narrow_tiles(Tile *r, int first, bool last) {
                                 last ? AT_B1 : AT_B0);
 #pragma unroll
     for (int i = 0; i < M; i++) {
-        keep_octets(from, first + i, last ? SIDE_A1 : SIDE_A0, 0);
+        keep_col8(from, first + i, last ? SIDE_A1 : SIDE_A0, 0);
 #pragma unroll
         for (int k = 0; k < 8; k++) r[i][k / 4][k % 4] += relu_of(s[i][0][k / 4][k % 4]);
         put_tile<MATH>(to, first + i, r[i]);
@@ -312,10 +312,10 @@ template <int MATH> FN void wide_packed(Tile (&r)[GROUP_TILES]) {
 }
 /* A tile of x1 and q1 to memory. */
 FN void keep_wide(int i) {
-    keep_octets(AT_PACKED_Y, i, SIDE_X1, 0);
-    keep_octets(AT_PACKED_X, i, SIDE_Q1, 0);
-    keep_octets(AT_PACKED_K, i, SIDE_Q1, 8);
-    keep_octets(AT_PACKED_V, i, SIDE_Q1, 16);
+    keep_col8(AT_PACKED_Y, i, SIDE_X1, 0);
+    keep_col8(AT_PACKED_X, i, SIDE_Q1, 0);
+    keep_col8(AT_PACKED_K, i, SIDE_Q1, 8);
+    keep_col8(AT_PACKED_V, i, SIDE_Q1, 16);
 }
 
 } // namespace set_part

@@ -93,11 +93,11 @@ template <int MATH, int M> FN void add_powers(Powers<M> &r, const Tile (&p)[M], 
     }
 }
 
-/* All keys; whether a sum is too large. kept: tiles that have gone to memory; the others leave
+/* All keys; whether a sum is too large. saved: tiles that have gone to memory; the others leave
  * here, one every 32 keys. Where all keys exist, nothing asks whether they do: a branch waits for
  * the products before it. */
 template <int MATH, int M>
-FN bool add_keys(Powers<M> &r, uint32_t keys, uint32_t values, int count, int &kept) {
+FN bool add_keys(Powers<M> &r, uint32_t keys, uint32_t values, int count, int &saved) {
     constexpr int STEP = KEYS_PACKED * PACKED * 4;
 #pragma unroll
     for (int i = 0; i < M * 8; i++) r.o[i / 8][i / 4 % 2][i % 4] = r.sum[i / 8][i % 4] = 0.0f;
@@ -106,7 +106,7 @@ FN bool add_keys(Powers<M> &r, uint32_t keys, uint32_t values, int count, int &k
     if constexpr (M == 2) {
 #pragma unroll 1
         for (; count >= 3 * KEYS_PACKED; count -= 2 * KEYS_PACKED) {
-            if (kept < GROUP_TILES) keep_wide(kept++);
+            if (saved < GROUP_TILES) keep_wide(saved++);
             exponents<MATH, M>(p[1], r, keys + STEP);
             add_powers<MATH, M>(r, p[0], values);
             exponents<MATH, M>(p[0], r, keys + 2 * STEP);
@@ -148,7 +148,7 @@ template <int M> FN void finish_tiles(Tile *q, const Powers<M> &r, int first, in
 }
 
 /* M tiles from `first` on; key: the first row of keys and values. */
-template <int MATH, int M> FN void attend_tiles(Tile *q, int first, int key, int slot, int &kept) {
+template <int MATH, int M> FN void attend_tiles(Tile *q, int first, int key, int slot, int &saved) {
     const int count = first == 2 ? frame().m : frame().n, lane = threadIdx.x % 32;
     const float *at = work() + key * PACKED + member() * DH / 2;
     const uint32_t keys =
@@ -160,7 +160,7 @@ template <int MATH, int M> FN void attend_tiles(Tile *q, int first, int key, int
 #pragma unroll 1
     for (int seen = KEYS_PACKED;; seen = count) {
         find_lift<MATH, M>(r, keys, min(count, seen));
-        if (!add_keys<MATH, M>(r, keys, values, count, kept) || seen >= count) break;
+        if (!add_keys<MATH, M>(r, keys, values, count, saved) || seen >= count) break;
     }
     finish_tiles<M>(q, r, first, slot);
 }
@@ -169,11 +169,11 @@ template <int MATH, int M> FN void attend_tiles(Tile *q, int first, int key, int
  */
 template <int MATH> FN void attend_packed(Tile (&q)[GROUP_TILES], bool last) {
     const int slot = last ? SIDE_L1 : SIDE_L0;
-    int kept = last ? 0 : GROUP_TILES;
-    if (has_all()) attend_tiles<MATH, 2>(q, 0, 0, slot, kept);
-    if (has_some()) attend_tiles<MATH, 1>(q + 2, 2, last ? SIDE_ROWS : 0, slot, kept);
+    int saved = last ? 0 : GROUP_TILES;
+    if (has_all()) attend_tiles<MATH, 2>(q, 0, 0, slot, saved);
+    if (has_some()) attend_tiles<MATH, 1>(q + 2, 2, last ? SIDE_ROWS : 0, slot, saved);
 #pragma unroll 1
-    while (kept < GROUP_TILES) keep_wide(kept++);
+    while (saved < GROUP_TILES) keep_wide(saved++);
     group_sync(); /* x1 has left the room */
 #pragma unroll
     for (int i = 0; i < GROUP_TILES; i++) put_tile<MATH>(last ? AT_PACKED_Y : AT_PACKED_X, i, q[i]);

@@ -117,7 +117,7 @@ FN void store_bits(uint32_t bits, const LaneRows &rows, float *slot, int q) {
     if (t < 2 && rows.exists(q + t)) *to = (uint16_t)(t == 0 ? bits : bits >> 16);
 }
 
-/* x = h + a, h = relu(a w + b), in the place of a; of h its signs are kept. */
+/* x = h + a, h = relu(a w + b), in the place of a; of h its signs are saved. */
 FN void narrow_layer(bool last) {
     const int col = member() * 16 + threadIdx.x % 4 * 4;
     Sums<1> s;
@@ -129,8 +129,8 @@ FN void narrow_layer(bool last) {
         group_sync();
     }
     const LaneRows rows;
-    const Kept x(rows, last ? SIDE_X2 : SIDE_X1, WIDTH, col);
-    const Kept h(rows, last ? SIDE_H1 : SIDE_H0, 2, 0); /* (., 4) of 16 bits */
+    const Saved x(rows, last ? SIDE_X2 : SIDE_X1, WIDTH, col);
+    const Saved h(rows, last ? SIDE_H1 : SIDE_H0, 2, 0); /* (., 4) of 16 bits */
     float *const a = work() + AT_Q + col;
     uint32_t bits = 0;
 #pragma unroll
@@ -159,7 +159,7 @@ FN void wide_layer() {
     __syncthreads(); /* no group is in attention any more, none reads its operand */
     copy_second();
     const LaneRows rows;
-    const Kept to(rows, SIDE_Q1, 192, col);
+    const Saved to(rows, SIDE_Q1, 192, col);
 #pragma unroll
     for (int q = 0; q < 6; q++) {
         if (q == 4 && !has_some()) break;

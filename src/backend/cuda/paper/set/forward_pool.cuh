@@ -32,7 +32,7 @@ FN void make_u_packed() {
     float sum = 0;
 #pragma unroll
     for (int e = 0; e < 2; e++) {
-        Octet x;
+        Col8 x;
         x.lo = ld4(w + (2 * h + e) * 128);
         x.unpack();
         sum += dot4(x.lo, ld4(q + e * 8)) + dot4(x.hi, ld4(q + e * 8 + 4));
@@ -203,7 +203,8 @@ FN void join_tiles() {
 }
 
 /* Two rows of a room (others are garbage that stays in its rows) times the warp's 16 columns of
- * layer i: four numbers of a row a lane, at row_side() and row_column(). In fp32, then with halves.
+ * layer i: four numbers of a row a lane, at row_side() and row_column(). In fp32, then with fp16
+ * numbers.
  */
 template <int MATH> FN int row_side() {
     const int g = threadIdx.x % 32 / 4;
@@ -231,7 +232,7 @@ FN void row_product_floats(float2 (&v)[2], int room, int i) {
     v[0] = make_float2(c[0][0][0] + c[1][0][0], c[0][1][0] + c[1][1][0]);
     v[1] = make_float2(c[0][0][1] + c[1][0][1], c[0][1][1] + c[1][1][1]);
 }
-FN void row_product_halves(float2 (&v)[2], int room, int i) {
+FN void row_product_fp16(float2 (&v)[2], int room, int i) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const int w = i == 0 ? AT_PACKED_WKV : i == 1 ? AT_PACKED_WO : AT_PACKED_WR;
     const uint32_t right = weight_block(w, member() * 16 + (i == 0 ? WIDTH : 0));
@@ -244,9 +245,9 @@ FN void row_product_halves(float2 (&v)[2], int room, int i) {
         load_transposed(right + k / 2 * block + k % 2 * 256, b);
         if (g < 2) {
             const float2 lo = *(const float2 *)(x + k * 16), hi = *(const float2 *)(x + k * 16 + 8);
-            a[0] = pack_half(lo.x, lo.y), a[2] = pack_half(hi.x, hi.y);
+            a[0] = pack_fp16(lo.x, lo.y), a[2] = pack_fp16(hi.x, hi.y);
         }
-        mma_half(c[k % 2][0], a, b), mma_half(c[k % 2][1], a, b + 2);
+        mma_fp16(c[k % 2][0], a, b), mma_fp16(c[k % 2][1], a, b + 2);
     }
 #pragma unroll
     for (int e = 0; e < 2; e++)
@@ -271,7 +272,7 @@ template <int MATH> FN void pool_rows() {
         if constexpr (MATH == DEV_FP32)
             row_product_floats(v, room, i);
         else
-            row_product_halves(v, room, i);
+            row_product_fp16(v, room, i);
 #pragma unroll
         for (int e = 0; row && e < 2; e++) { /* of other rows nothing is used */
             const int col = row_column<MATH>(e);
@@ -304,7 +305,7 @@ template <int MATH> FN void pool_sides() {
     } else {
         pool_sums_packed<MATH>();
 #pragma unroll
-        for (int i = 0; i < GROUP_TILES; i++) keep_octets(AT_PACKED_X, i, SIDE_X2, 0);
+        for (int i = 0; i < GROUP_TILES; i++) keep_col8(AT_PACKED_X, i, SIDE_X2, 0);
     }
     __syncthreads();
     if constexpr (MATH == DEV_FP32) wait_rows(LAST_WEIGHTS);

@@ -20,15 +20,15 @@ OP_FN void pooling_reverse() {
     RowsIn in;
     PoolIn pool;
     PoolRows x;
-    fetch_kept(room(AT_Q), saved(SIDE_X2), 64, 0, rows, whole_block());
+    take_saved(room(AT_Q), saved(SIDE_X2), 64, 0, rows, whole_block());
     copy_commit();
     load_rows(in); /* after the call: it would wait for loads */
     load_pool(pool, x);
     rows_reverse(in);
     fetch_weights(weights_64(), fused_at(SETG_W1), 1, whole_block());
     copy_commit();
-    fetch_kept(room(AT_K), turn.qkv(64), 192, 0, rows, whole_block());
-    fetch_kept(room(AT_V), turn.qkv(128), 192, 0, min(rows, (int)SOME_ROW), whole_block());
+    take_saved(room(AT_K), turn.qkv(64), 192, 0, rows, whole_block());
+    take_saved(room(AT_V), turn.qkv(128), 192, 0, min(rows, (int)SOME_ROW), whole_block());
     copy_commit();
     expect_saved(SIDE_A1);
     __syncthreads();

@@ -23,10 +23,10 @@ struct Keys16 {
 /* Sums of 16 keys and eight numbers: [keys][numbers] */
 using KeySums16 = float[KEY_TILES][2][4];
 
-/* As octet_piece(), but row `last` at most (it may be one of those before). */
+/* As col8_piece(), but row `last` at most (it may be one of those before). */
 FN int key_piece(int last) {
     const int lane = threadIdx.x % 32;
-    return min(lane % 16, last) * 4 + lane / 16 * SET_OCTET;
+    return min(lane % 16, last) * 4 + lane / 16 * SET_COL8;
 }
 
 /* The keys from `first` on, of which `exist` (one at least) do. Of the others k and v are copies of
@@ -36,7 +36,7 @@ template <int MATH> FN void take_keys16(Keys16 &x, const float *first, int exist
     for (int i = 0; i < KEY_TILES; i++) {
         const float *rows = first + i * 16 * 4;
         const int left = exist - i * 16 - 1;
-        load_transposed(shared_at(rows + octet_piece()), x.columns[i]);
+        load_transposed(shared_at(rows + col8_piece()), x.columns[i]);
         load_matrices(shared_at(rows + key_piece(left)), x.k[i]);
         load_matrices(shared_at(rows + ROWS_WORDS + key_piece(left)), x.v[i]);
 #pragma unroll
@@ -92,15 +92,15 @@ template <int MATH> FN void add_sums16(KeySums16 &sums, const Scores16 &scores, 
 }
 
 /* Results as they are left: in the first turn numbers of 16 bits like all others, in the last one
- * halves times KEPT_SCALE. */
+ * fp16 times SAVED_SCALE. */
 template <int MATH> FN uint32_t pack_result(float lo, float hi, bool last) {
-    if (MATH == DEV_BF16 && last) return pack_half(KEPT_SCALE * lo, KEPT_SCALE * hi);
+    if (MATH == DEV_BF16 && last) return pack_fp16(SAVED_SCALE * lo, SAVED_SCALE * hi);
     return pack<MATH>(lo, hi);
 }
 
 /* dq += dS^T k, of 16 queries; to: this lane's pair of the first eight */
-FN float2 *dq_pair(float *to, int k) { /* octet, eight */
-    return (float2 *)(to + k / 2 * 2 * SET_OCTET + k % 2 * 8 * 8);
+FN float2 *dq_pair(float *to, int k) { /* col8 block, eight */
+    return (float2 *)(to + k / 2 * 2 * SET_COL8 + k % 2 * 8 * 8);
 }
 template <int MATH> FN void add_queries16(float *to, const Keys16 &x, const Scores16 &d) {
     float c[2][4] = {};
@@ -121,11 +121,11 @@ template <int MATH> FN void add_queries16(float *to, const Keys16 &x, const Scor
     }
 }
 
-/* A tile of 16 rows and two octets to shared memory. to: this lane's word */
+/* A tile of 16 rows and two col8 blocks to shared memory. to: this lane's word */
 template <int MATH> FN void put_result(float *to, const float (&v)[2][4], bool last) {
 #pragma unroll
     for (int k = 0; k < 4; k++)
-        ((uint32_t *)to)[k / 2 * SET_OCTET + k % 2 * 8 * 4] =
+        ((uint32_t *)to)[k / 2 * SET_COL8 + k % 2 * 8 * 4] =
             pack_result<MATH>(v[k / 2][k % 2 * 2], v[k / 2][k % 2 * 2 + 1], last);
 }
 
@@ -164,15 +164,15 @@ template <int MATH> FN void side_reverse16(int first, int count, bool last) {
     constexpr int OWN = 16 * KEY_TILES;
     const int lane = threadIdx.x % 32, h = threadIdx.x / 32 % 4, own = threadIdx.x / 128 * OWN;
     if (own >= count) return;
-    float *head = work() + 2 * h * SET_OCTET + first * 4;
+    float *head = work() + 2 * h * SET_COL8 + first * 4;
     const float *lse = lse_at(h, first);
     Keys16 x;
     KeySums16 dk = {}, dv = {};
-    take_keys16<MATH>(x, head + PLACE_K + own * 4, count - own);
-    const uint32_t eights = shared_at(head + PLACE_Q + lane % 8 * 4 + lane / 8 % 2 * SET_OCTET +
-                                      lane / 16 * (PLACE_G - PLACE_Q));
-    const uint32_t pieces = shared_at(head + PLACE_Q + octet_piece());
-    float *dq = work() + PLACE_DQ + 2 * h * 2 * SET_OCTET + first * 8 + lane * 2;
+    take_keys16<MATH>(x, head + SMEM16_K + own * 4, count - own);
+    const uint32_t eights = shared_at(head + SMEM16_Q + lane % 8 * 4 + lane / 8 % 2 * SET_COL8 +
+                                      lane / 16 * (SMEM16_G - SMEM16_Q));
+    const uint32_t pieces = shared_at(head + SMEM16_Q + col8_piece());
+    float *dq = work() + SMEM16_DQ + 2 * h * 2 * SET_COL8 + first * 8 + lane * 2;
     int query = own; /* in a circle */
 #pragma unroll 1
     for (;;) {
@@ -181,7 +181,7 @@ template <int MATH> FN void side_reverse16(int first, int count, bool last) {
             Scores16 p, d;
             const int row = query + u;
             scores16<MATH>(p, d, x, eights + row * 16, lse + row * 2 + lane % 4 * 4);
-            add_sums16<MATH>(dv, p, pieces + (PLACE_G - PLACE_Q) * 4 + row * 16);
+            add_sums16<MATH>(dv, p, pieces + (SMEM16_G - SMEM16_Q) * 4 + row * 16);
             add_sums16<MATH>(dk, d, pieces + row * 16);
             add_queries16<MATH>(dq + row * 8, x, d);
         }
@@ -191,9 +191,9 @@ template <int MATH> FN void side_reverse16(int first, int count, bool last) {
         barrier(1 + h, (count + OWN - 1) / OWN * 32);
     }
     float *keys = head + own * 4 + lane;
-    put_queries16<MATH>(head + PLACE_Q + query * 4 + lane, dq + query * 8, last);
-    put_keys16<MATH>(keys + PLACE_K, dk, SET_SCALE, count - own, last);
-    put_keys16<MATH>(keys + PLACE_V, dv, 1.0f, count - own, last);
+    put_queries16<MATH>(head + SMEM16_Q + query * 4 + lane, dq + query * 8, last);
+    put_keys16<MATH>(keys + SMEM16_K, dk, SET_SCALE, count - own, last);
+    put_keys16<MATH>(keys + SMEM16_V, dv, 1.0f, count - own, last);
 }
 
 /* dq, dk and dv take the places of q, k and v. */

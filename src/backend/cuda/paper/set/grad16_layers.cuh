@@ -30,12 +30,12 @@ FN int lane_row(int k) {
     return tile_row() + 8 * k + (int)threadIdx.x % 32 / 4;
 }
 
-/* c += a b^T over 16 numbers a unit; a: octets, b: a weight of 16 numbers a unit */
+/* c += a b^T over 16 numbers a unit; a: col8 blocks, b: a weight of 16 numbers a unit */
 template <int MATH> FN void add_products(Sums16 &c, int left, int right, int units) {
-    uint32_t a = shared_at(work() + left + tile_row() * 4 + octet_piece());
+    uint32_t a = shared_at(work() + left + tile_row() * 4 + col8_piece());
     uint32_t b = shared_at(work() + right + weight_piece(tile_head(), units * 16));
 #pragma unroll 4
-    for (int u = 0; u < units; u++, a += 2 * SET_OCTET * 4, b += 2 * WEIGHT_OCTET * 4) {
+    for (int u = 0; u < units; u++, a += 2 * SET_COL8 * 4, b += 2 * WEIGHT_COL8 * 4) {
         uint32_t x[3][4], w[4];
         load_matrices(b, w);
 #pragma unroll
@@ -48,20 +48,21 @@ template <int MATH> FN void add_products(Sums16 &c, int left, int right, int uni
     }
 }
 
-/* wy and y, number k < JOINT a thread: as they are, and as two halves, upper and lower digits. */
+/* wy and y, number k < JOINT a thread: as they are, and as two fp16 numbers, upper and lower
+ * digits. */
 FN void put_joint(float v) {
-    uint16_t *to = (uint16_t *)(work() + PLACE_SPLIT) + threadIdx.x;
-    const uint32_t high = pack_half(v, 0.0f);
+    uint16_t *to = (uint16_t *)(work() + SMEM16_SPLIT) + threadIdx.x;
+    const uint32_t high = pack_fp16(v, 0.0f);
     if (threadIdx.x >= JOINT) return;
-    work()[PLACE_WY + threadIdx.x] = v;
+    work()[SMEM16_WY + threadIdx.x] = v;
     to[0] = (uint16_t)high;
-    to[JOINT] = (uint16_t)pack_half(v - unpack_half(high).x, 0.0f);
+    to[JOINT] = (uint16_t)pack_fp16(v - unpack_fp16(high).x, 0.0f);
 }
 /* Numbers k and k + 1 of it in an operand that multiplies by it: the upper digits are its row (or
  * column) 0, the lower ones row 1. */
 FN uint32_t joint_pair(int k) {
     const int g = threadIdx.x % 32 / 4;
-    return g < 2 ? ((const uint32_t *)work())[PLACE_SPLIT + g * (JOINT / 2) + k / 2] : 0u;
+    return g < 2 ? ((const uint32_t *)work())[SMEM16_SPLIT + g * (JOINT / 2) + k / 2] : 0u;
 }
 
 /* A column of ones, or of y, times dq, dk and dv (192 columns) to (2, 192) sums, each over half of
@@ -72,7 +73,7 @@ template <int MATH> FN void sum_columns(int place, bool by_y) {
     const uint32_t ones = lane < 4 ? ONE : 0u;
 #pragma unroll 1
     for (int task = threadIdx.x / 32; task < 48; task += WARPS) {
-        const int octet = task % 24, half = task / 24;
+        const int col8 = task % 24, half = task / 24;
         float c[2][4] = {};
 #pragma unroll
         for (int j = 0; j < 3; j++) {
@@ -80,7 +81,7 @@ template <int MATH> FN void sum_columns(int place, bool by_y) {
             if (of_side >= (j < 2 ? frame().n : frame().m)) continue;
             const int row = j < 2 ? of_side : SOME_ROW + of_side;
             uint32_t b[4];
-            load_transposed(shared_at(work() + PLACE_Q + octet * SET_OCTET + (row + lane) * 4), b);
+            load_transposed(shared_at(work() + SMEM16_Q + col8 * SET_COL8 + (row + lane) * 4), b);
 #pragma unroll
             for (int k = 0; k < 2; k++) {
                 const int at = 192 + of_side + k * 16 + 2 * t; /* y */
@@ -93,7 +94,7 @@ template <int MATH> FN void sum_columns(int place, bool by_y) {
         const float2 low =
             make_float2(__shfl_xor_sync(~0u, sum.x, 4), __shfl_xor_sync(~0u, sum.y, 4));
         if (lane < 4)
-            *(float2 *)(work() + place + half * 192 + octet * 8 + 2 * t) =
+            *(float2 *)(work() + place + half * 192 + col8 * 8 + 2 * t) =
                 make_float2(sum.x + low.x, sum.y + low.y);
     }
 }
@@ -103,8 +104,8 @@ template <int MATH> FN void sum_columns(int place, bool by_y) {
 enum { AT_DB = 2 * AT_DELTA - 4 * 64 };
 static_assert((int)AT_DB >= (int)AT_POOL + 256, "db's sums stand after the pooling's rows");
 
-/* A lane's sums of its two columns in either octet, over the warp's rows to 16 columns: lane 4 g +
- * t gets column 8 (g / 4) + 2 t + g / 2 % 2. */
+/* A lane's sums of its two columns in either col8 block, over the warp's rows to 16 columns: lane 4
+ * g + t gets column 8 (g / 4) + 2 t + g / 2 % 2. */
 FN void give_columns(float *to, float (&sums)[4]) {
     const int lane = threadIdx.x % 32;
     const float sum = lane_sum<4, 16, 4>(sums);
@@ -115,7 +116,7 @@ FN void give_columns(float *to, float (&sums)[4]) {
 template <int MATH> FN void put_dh(const Sums16 &c, const Mask &mask) {
     const int lane = threadIdx.x % 32, t = lane % 4, shift = tile_head() % 2 * 16 + 2 * t;
     uint32_t *at =
-        (uint32_t *)work() + PLACE_DH + 2 * tile_head() * SET_OCTET + lane_row(0) * 4 + t;
+        (uint32_t *)work() + SMEM16_DH + 2 * tile_head() * SET_COL8 + lane_row(0) * 4 + t;
     float sum[4] = {};
 #pragma unroll
     for (int k = 0; k < 6; k++) {
@@ -124,7 +125,7 @@ template <int MATH> FN void put_dh(const Sums16 &c, const Mask &mask) {
         for (int j = 0; j < 2; j++) {
             const float *v = c[k / 2][j] + k % 2 * 2;
             const float x = bits >> 8 * j & 1 ? v[0] : 0.0f, y = bits >> 8 * j & 2 ? v[1] : 0.0f;
-            at[j * SET_OCTET + k * 8 * 4] = pack<MATH>(x, y);
+            at[j * SET_COL8 + k * 8 * 4] = pack<MATH>(x, y);
             sum[2 * j] += x, sum[2 * j + 1] += y;
         }
     }
@@ -138,7 +139,7 @@ template <int MATH> FN void add_bias64(int slot) {
 }
 /* dbq, a column each of 192 threads */
 template <int MATH> FN void add_bias192() {
-    const float *sums = work() + PLACE_DB + threadIdx.x;
+    const float *sums = work() + SMEM16_DB + threadIdx.x;
     give(fused_at(SETG_DBQ) + threadIdx.x, (sums[0] + sums[192]) * (1.0f / SCALE<MATH>),
          fused_adds(SETG_DBQ));
 }
@@ -167,8 +168,8 @@ FN void take_lse(float (&lse)[6]) {
  * lse there and one delta, which are read in pairs of rows. */
 template <int MATH> FN void put_outputs(const Sums16 &c, const float (&lse)[6]) {
     const int t = threadIdx.x % 4, g = threadIdx.x % 32 / 4, h = tile_head(), first = lane_row(0);
-    uint32_t *q = (uint32_t *)work() + PLACE_Q + 2 * h * SET_OCTET + first * 4 + t;
-    float *dq = work() + PLACE_DQ + 2 * h * 2 * SET_OCTET + first * 8 + 2 * t;
+    uint32_t *q = (uint32_t *)work() + SMEM16_Q + 2 * h * SET_COL8 + first * 4 + t;
+    float *dq = work() + SMEM16_DQ + 2 * h * 2 * SET_COL8 + first * 8 + 2 * t;
     float *to = lse_at(h, tile_row()) + pair_word(g) + t;
 #pragma unroll
     for (int k = 0; k < 6; k++) {
@@ -176,11 +177,11 @@ template <int MATH> FN void put_outputs(const Sums16 &c, const float (&lse)[6]) 
 #pragma unroll
         for (int j = 0; j < 2; j++) {
             const float *v = c[k / 2][j] + k % 2 * 2;
-            uint32_t *at = q + j * SET_OCTET + k * 8 * 4;
-            const float2 of_q = unpack<MATH>(at[0]), of_o = unpack<MATH>(at[PLACE_G - PLACE_Q]);
+            uint32_t *at = q + j * SET_COL8 + k * 8 * 4;
+            const float2 of_q = unpack<MATH>(at[0]), of_o = unpack<MATH>(at[SMEM16_G - SMEM16_Q]);
             delta += v[0] * (of_o.x - of_q.x) + v[1] * (of_o.y - of_q.y);
-            at[PLACE_G - PLACE_Q] = pack<MATH>(v[0], v[1]);
-            *(float2 *)(dq + j * 2 * SET_OCTET + k * 8 * 8) = make_float2(v[0], v[1]);
+            at[SMEM16_G - SMEM16_Q] = pack<MATH>(v[0], v[1]);
+            *(float2 *)(dq + j * 2 * SET_COL8 + k * 8 * 8) = make_float2(v[0], v[1]);
         }
         delta = quad_sum(delta);
         if (t % 2 == 0) to[k * 16] = t == 0 ? -LOG2E * lse[k] : -delta;
@@ -188,23 +189,23 @@ template <int MATH> FN void put_outputs(const Sums16 &c, const float (&lse)[6]) 
 }
 
 /* The last turn: q, k and v are pre + y wy, those of the context the same again. A lane has rows 32
- * apart, a warp an octet of each panel. */
-FN Eight pre_at(int octet, int row) {
+ * apart, a warp a col8 block of each panel. */
+FN Eight pre_at(int col8, int row) {
     if (row >= frame().n) return {zero4(), zero4()};
-    if (!fused_at(SETG_PREH)) return eight_at(fused_at(SETG_PRE) + row * 192 + octet * 8, true);
-    return eight_halves(ld4(work() + PLACE_PRE + octet * POINTS_OCTET + row * 4));
+    if (!fused_at(SETG_PREH)) return eight_at(fused_at(SETG_PRE) + row * 192 + col8 * 8, true);
+    return eight_fp16(ld4(work() + SMEM16_PRE + col8 * POINTS_COL8 + row * 4));
 }
 template <int MATH> FN void put_pre(int rows) {
-    const int m = frame().m, octet = threadIdx.x / 32 % 8;
+    const int m = frame().m, col8 = threadIdx.x / 32 % 8;
     const int first = threadIdx.x / 256 * 64 + threadIdx.x % 32;
 #pragma unroll 2
     for (int i = 0; i < 6; i++) {
-        const int o = i / 2 * 8 + octet, row = first + i % 2 * 32;
-        const float *wy = work() + PLACE_WY + o * 8;
-        const float y = work()[PLACE_Y + row];
+        const int o = i / 2 * 8 + col8, row = first + i % 2 * 32;
+        const float *wy = work() + SMEM16_WY + o * 8;
+        const float y = work()[SMEM16_Y + row];
         const Eight x = pre_at(o, row);
         const float4 v = pack8<MATH>(add4(x.a, y, ld4(wy)), add4(x.b, y, ld4(wy + 4)));
-        float *to = work() + PLACE_Q + o * SET_OCTET + row * 4;
+        float *to = work() + SMEM16_Q + o * SET_COL8 + row * 4;
         if (row < rows) st4(to, v);
         if (row < FUSED_CONTEXT && SOME_ROW + row < rows)
             st4(to + SOME_ROW * 4, row < m ? v : zero4());
@@ -221,25 +222,25 @@ template <int MATH> FN void layers16(bool turn) {
     if (last) {
         of_joint = load_joint();
         ask_second();
-        sum_columns<MATH>(PLACE_DB, false);
+        sum_columns<MATH>(SMEM16_DB, false);
     } else if (threadIdx.x >= THREADS - 128) {
         ask_first();
         pool_products16<MATH>(set_rows());
     }
     Sums16 c = {};
-    add_products<MATH>(c, last ? PLACE_Q : PLACE_P, last ? PLACE_WQ : PLACE_B, last ? 12 : 1);
+    add_products<MATH>(c, last ? SMEM16_Q : SMEM16_P, last ? SMEM16_WQ : SMEM16_B, last ? 12 : 1);
     if (last) {
-        send_rows(KEPT_DQ1, PLACE_Q, 24);
+        send_rows(SAVED_DQ1, SMEM16_Q, 24);
         wait_rows(ARRIVAL_H0);
     }
     take_mask(mask);
     put_dh<MATH>(c, mask);
     bulk_fence();
     __syncthreads();
-    send_rows(last ? KEPT_DH0S : KEPT_DH1S, PLACE_DH, 8);
+    send_rows(last ? SAVED_DH0S : SAVED_DH1S, SMEM16_DH, 8);
     if (last && threadIdx.x < 192) add_bias192<MATH>();
     if (last) put_joint(of_joint);
-    add_products<MATH>(c, PLACE_DH, last ? PLACE_W0 : PLACE_W1, 4);
+    add_products<MATH>(c, SMEM16_DH, last ? SMEM16_W0 : SMEM16_W1, 4);
     if (threadIdx.x < 64) add_bias64<MATH>(last ? SETG_DB0 : SETG_DB1);
     wait_rows(last ? ARRIVAL_A0 : ARRIVAL_Q);
     take_lse(lse);
@@ -253,7 +254,7 @@ template <int MATH> FN void layers16(bool turn) {
         ask_signs();
         expect_first();
         wait_rows(ARRIVAL_WQ);
-        take_weights<MATH, 4>(PLACE_WQ); /* and w0 */
+        take_weights<MATH, 4>(SMEM16_WQ); /* and w0 */
     }
     put_outputs<MATH>(c, lse);
     __syncthreads();

@@ -9,26 +9,26 @@
 namespace set_grad_part {
 
 /* The rows after the pooling to memory: four numbers of a row each of 160 threads. */
-FN float4 load_pool_kept() {
+FN float4 load_pool_saved() {
     const int side = threadIdx.x / 16 % 2, c = threadIdx.x % 16 * 4, which = threadIdx.x / 32;
     const int slot = (side ? SETG_SOME : SETG_ALL) + (which == 3 ? SIDE_PX : SIDE_PA);
     const float *from = which == 2 ? fused_at(SETG_GSTACK) + side * 64 : fused_at(slot);
     return global_quad(from + c, which >= 2 && which < 5 && (side == 0 || frame().m > 0));
 }
-FN void leave_pool_kept(float4 loaded) {
+FN void leave_pool_saved(float4 loaded) {
     const int k = threadIdx.x * 4;
-    if (k >= POOL_KEPT - POOL_DH) return;
+    if (k >= POOL_SAVED - POOL_DH) return;
     const float4 v = k < 256 ? ld4(pool_dh() + k) : loaded;
-    __stcg((float4 *)(fused_at(SETG_KEPT) + KEPT_POOL + POOL_DH + k), v);
+    __stcg((float4 *)(fused_at(SETG_SAVED) + SAVED_POOL + POOL_DH + k), v);
 }
 static_assert(POOL_DA == POOL_DH + 128, "as pool_da() after pool_dh()");
 
-/* What the pooling and the rows after it read of memory: as RowsIn and PoolIn, weights as halves.
+/* What the pooling and the rows after it read of memory: as RowsIn and PoolIn, weights as fp16.
  */
 struct PoolIn16 {
     RowsIn rows;
     PoolIn pool;
-    float4 wr, wo, wkv[2], kept;
+    float4 wr, wo, wkv[2], saved;
 };
 FN void load_pool16(PoolIn16 &in, const PoolRows &x) {
     const int id = threadIdx.x, i = id / 8, c = id % 8 * 8;
@@ -44,15 +44,15 @@ FN void load_pool16(PoolIn16 &in, const PoolRows &x) {
         in.wkv[k] = global_quad(fused_at(SETG_WKV) + weight_at(i, id % 8 * 2 + k, 128), true);
 #pragma unroll
     for (int k = 0; k < 4; k++) in.pool.q[k] = global_quad(q + k * 4, id % 8 < 4);
-    in.kept = load_pool_kept();
+    in.saved = load_pool_saved();
     in.pool.base = global_pair((x.side() ? lse.some : lse.all) + x.head(), !x.side() || some);
 }
 /* When they have come. */
 FN void take_pool16(PoolIn16 &in) {
-    in.rows.wr = eight_halves(in.wr), in.rows.wo = eight_halves(in.wo);
+    in.rows.wr = eight_fp16(in.wr), in.rows.wo = eight_fp16(in.wo);
 #pragma unroll
     for (int k = 0; k < 2; k++) {
-        const Eight w = eight_halves(in.wkv[k]);
+        const Eight w = eight_fp16(in.wkv[k]);
         in.pool.w[2 * k] = w.a, in.pool.w[2 * k + 1] = w.b;
     }
 }
@@ -67,7 +67,7 @@ template <int MATH> FN void make_vectors16(const float4 (&w)[4], const float4 (&
     const int c = threadIdx.x / 8, b = threadIdx.x % 8, h = b % 4;
     const bool values = b >= 4;
     const float *g = pool_da() + h * DH;
-    uint16_t *row = (uint16_t *)(work() + PLACE_B + (c / 32 * 2 + (values ? 0 : 1)) * WEIGHT_OCTET +
+    uint16_t *row = (uint16_t *)(work() + SMEM16_B + (c / 32 * 2 + (values ? 0 : 1)) * WEIGHT_COL8 +
                                  c % 32 * 4) +
                     h;
     float first = 0, second = 0;
@@ -85,14 +85,14 @@ template <int MATH> FN void make_vectors16(const float4 (&w)[4], const float4 (&
 
 template <int MATH> FN void pool_scores16(PoolRows &x, float2 lse) {
     const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16;
-    const uint32_t a = shared_at(work() + PLACE_X2 + row * 4 + octet_piece());
+    const uint32_t a = shared_at(work() + SMEM16_X2 + row * 4 + col8_piece());
     const uint32_t b = shared_at(pool_vectors() + (x.side() * 8 + lane % 8) * SET_PITCH +
                                  lane / 16 * 32 + lane / 8 % 2 * 4);
     x.v[0] = x.v[1] = x.v[2] = x.v[3] = 0.0f;
 #pragma unroll
     for (int k = 0; k < 4; k++) {
         uint32_t left[4], right[4];
-        load_matrices(a + k * 2 * SET_OCTET * 4, left);
+        load_matrices(a + k * 2 * SET_COL8 * 4, left);
         load_matrices(b + k * 32, right);
         multiply16<MATH>(x.v, left, right + 2, x.v);
         multiply16<MATH>(x.v, left, right, x.v);
@@ -102,7 +102,7 @@ template <int MATH> FN void pool_scores16(PoolRows &x, float2 lse) {
 
 template <int MATH> FN void put_weights16(const PoolRows &x) {
     const int lane = threadIdx.x % 32, side = x.side();
-    uint32_t *to = (uint32_t *)work() + PLACE_P + (x.weights() ? 0 : SET_OCTET) +
+    uint32_t *to = (uint32_t *)work() + SMEM16_P + (x.weights() ? 0 : SET_COL8) +
                    (threadIdx.x / 32 * 16 + lane / 4) * 4 + x.head() / 2;
     float v[4];
     pool_weights(v, x);
@@ -118,9 +118,9 @@ template <int MATH> FN void put_weights16(const PoolRows &x) {
 template <int MATH> FN void pool_products16(int rows) {
     const int lane = threadIdx.x % 32, tile = threadIdx.x / 32 % 4, t = lane % 4, g = lane / 4;
     /* pieces of x: columns by l / 8 % 2, rows by l / 16; of P the other way round */
-    uint32_t a = shared_at(work() + PLACE_X2 + (tile * 2 + lane / 8 % 2) * SET_OCTET +
+    uint32_t a = shared_at(work() + SMEM16_X2 + (tile * 2 + lane / 8 % 2) * SET_COL8 +
                            (lane / 16 * 8 + lane % 8) * 4);
-    uint32_t b = shared_at(work() + PLACE_P + octet_piece());
+    uint32_t b = shared_at(work() + SMEM16_P + col8_piece());
     float c[2][4] = {};
 #pragma unroll 2
     for (int k = 0; k < rows; k += 16, a += 16 * 16, b += 16 * 16) {
@@ -130,7 +130,7 @@ template <int MATH> FN void pool_products16(int rows) {
         multiply16<MATH>(c[0], left, right, c[0]);
         multiply16<MATH>(c[1], left, right + 2, c[1]);
     }
-    float *to = fused_at(SETG_KEPT) + KEPT_POOL + POOL_T + (tile * 16 + g) * 16 + 2 * t;
+    float *to = fused_at(SETG_SAVED) + SAVED_POOL + POOL_T + (tile * 16 + g) * 16 + 2 * t;
 #pragma unroll
     for (int k = 0; k < 4; k++) { /* p, ds; eight rows */
         const float *v = c[k / 2] + k % 2 * 2;
@@ -160,9 +160,9 @@ template <int MATH> FN void pooling16() {
         row_biases();
     __syncthreads();
     if (id < 2 * SET_ROWS) put_weights16<MATH>(x);
-    leave_pool_kept(in.kept);
+    leave_pool_saved(in.saved);
     wait_rows(ARRIVAL_W1);
-    take_weights<MATH, 1>(PLACE_W1);
+    take_weights<MATH, 1>(SMEM16_W1);
     __syncthreads();
 }
 

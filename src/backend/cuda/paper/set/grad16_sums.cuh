@@ -8,7 +8,7 @@
 
 namespace set_grad_part {
 
-FN Eight eight_kept(const float *p) {
+FN Eight eight_saved(const float *p) {
     return {__ldcg((const float4 *)p), __ldcg((const float4 *)p + 1)};
 }
 FN void add_eight(Eight &to, float f, const Eight &x) {
@@ -22,7 +22,7 @@ FN void give_eight(int slot, int at, const Eight &v) {
 /* What a set adds to a thread's eight columns of a row: x of either side times g. */
 FN void add_outer(Eight &sum, const float *x, int step, const float *g) {
     const float x0 = __ldcg(x), x1 = __ldcg(x + step);
-    const Eight g0 = eight_kept(g), g1 = eight_kept(g + 64);
+    const Eight g0 = eight_saved(g), g1 = eight_saved(g + 64);
     add_eight(sum, x0, g0), add_eight(sum, x1, g1);
 }
 
@@ -31,11 +31,11 @@ FN void add_outer(Eight &sum, const float *x, int step, const float *g) {
 OP_FN void sum_pool(int sets) {
     const int id = threadIdx.x, r = id / 8, c = id % 8 * 8, h = c / DH;
     const Eight zero = {zero4(), zero4()};
-    const Eight w = eight_halves(global_quad(fused_at(SETG_WKV) + weight_at(r, c / 8, 128), true));
+    const Eight w = eight_fp16(global_quad(fused_at(SETG_WKV) + weight_at(r, c / 8, 128), true));
     const Eight q = eight_at(fused_at(SETG_PQ) + c, true);
     Eight dwv = zero, dwo = zero, dwr = zero, dq = zero, dwk = zero;
     float t = 0, da = 0;
-    const float *from = fused_at(SETG_KEPT) + KEPT_POOL - (sets - 1) * SET_STEP;
+    const float *from = fused_at(SETG_SAVED) + SAVED_POOL - (sets - 1) * SET_STEP;
 #pragma unroll 1
     for (int k = 0; k < sets; k++, from += SET_STEP) {
         const float *of_t = from + POOL_T + r * 16 + h;

@@ -55,7 +55,7 @@ typedef uint32_t RightHead[PARTS][2];
 FN void right_rows(RightHead &q, RightHead &g, const float *row) {
     uint32_t w[2][4];
     load_matrices(shared_at(row), w[0]);
-    load_matrices(shared_at(row + (AT_G - AT_Q) * ROOM_WORDS), w[1]);
+    load_matrices(shared_at(row + (AT_G - AT_Q) * SMEM_WORDS), w[1]);
 #pragma unroll
     for (int j = 0; j < 4; j++) q[j / 2][j % 2] = w[0][j], g[j / 2][j % 2] = w[1][j];
 }
@@ -98,7 +98,7 @@ struct Keys32 {
 /* The keys from `row` on, of which `exist` (one at least) do. Of the others k and v are copies of
  * the last, so that their weights are finite, and the columns are zeros: they give dq nothing. */
 FN void take_keys(Keys32 &x, int row, int exist, int h) {
-    const float *k = room(AT_K) + row * SET_PITCH + h * DH, *v = k + (AT_V - AT_K) * ROOM_WORDS;
+    const float *k = room(AT_K) + row * SET_PITCH + h * DH, *v = k + (AT_V - AT_K) * SMEM_WORDS;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         left_rows(x.k[i], k + i * 16 * SET_PITCH, exist - i * 16, SET_SCALE * LOG2E);
@@ -200,7 +200,7 @@ FN void add_queries(const Keys32 &x, const Scores &d, const Lanes &at, const Tur
     }
 #pragma unroll
     for (int k = 0; k < 2; k++)
-        *(float2 *)(at.pairs + k * SET_PITCH + (AT_K - AT_Q) * ROOM_WORDS) =
+        *(float2 *)(at.pairs + k * SET_PITCH + (AT_K - AT_Q) * SMEM_WORDS) =
             make_float2(old[k].x + SET_SCALE * c[k], old[k].y + SET_SCALE * c[k + 2]);
 }
 
@@ -229,8 +229,8 @@ FN void side_reverse(int first, int count) {
     /* attention has its query as residual: dq starts from g */
     Lanes at = {q + lane % 8 * SET_PITCH + lane / 8 * 4,
                 room(AT_REST) + h * LSE_HEAD + row * 2 + lane % 4 * 4,
-                pairs + (AT_G - AT_Q) * ROOM_WORDS, pairs};
-    const Turn8 by = turn_at(q + (AT_V - AT_Q) * ROOM_WORDS);
+                pairs + (AT_G - AT_Q) * SMEM_WORDS, pairs};
+    const Turn8 by = turn_at(q + (AT_V - AT_Q) * SMEM_WORDS);
     int query = own; /* in a circle */
 #pragma unroll 1
     do {
@@ -238,19 +238,19 @@ FN void side_reverse(int first, int count) {
         uint32_t of_q[4], of_g[4];
         scores(p, d, x, at);
         left_columns(of_q, at.pairs);
-        left_columns(of_g, at.pairs + (AT_G - AT_Q) * ROOM_WORDS);
+        left_columns(of_g, at.pairs + (AT_G - AT_Q) * SMEM_WORDS);
         add_sums(dv, p, of_g, at.upper());
         add_sums(dk, d, of_q, at.upper());
         add_queries(x, d, at, by);
         at.move(DEPTH);
         query += DEPTH;
         if (query % 32 == 0 || query >= count) {
-            if (query > own && query <= own + 32) at.old += (AT_K - AT_G) * ROOM_WORDS;
+            if (query > own && query <= own + 32) at.old += (AT_K - AT_G) * SMEM_WORDS;
             if (query >= count) at.move(-query), query = 0;
             barrier(1 + h, up32(count));
         }
     } while (query != own);
-    put_keys(at.pairs + (AT_V - AT_Q) * ROOM_WORDS, dv, 1.0f, count - own);
+    put_keys(at.pairs + (AT_V - AT_Q) * SMEM_WORDS, dv, 1.0f, count - own);
     put_keys(at.pairs, dk, SET_SCALE, count - own);
 }
 

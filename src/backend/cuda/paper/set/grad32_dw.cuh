@@ -103,7 +103,7 @@ FN void to_w(PanelSums<PANELS> &c, const float *matrix, const Saved &x, Ahead<AH
                     const int now = i * PANELS + p, then = now + 1;
                     /* after the last step the first one once more: what follows g is not g's */
                     const bool more = then < 4 * PANELS || k + (a + 1) * 32 < rows;
-                    const int next = then / PANELS * 8 * SET_PITCH + then % PANELS * ROOM_WORDS;
+                    const int next = then / PANELS * 8 * SET_PITCH + then % PANELS * SMEM_WORDS;
                     read_down(v[then % 2], at + (more ? next * 4 : 0));
                     multiply_down(c[p], right, v[now % 2]);
                 }
@@ -123,7 +123,7 @@ OP_FN void column_sums(const float *matrix, int panels, int rows) {
     const int id = dx_team().rank, group = panels == 3 ? id / 48 : id / 16;
     const int groups = bias_groups(panels), quad = id - group * 16 * panels;
     if (group >= groups) return;
-    const float *from = matrix + quad / 16 * ROOM_WORDS + quad % 16 * 4;
+    const float *from = matrix + quad / 16 * SMEM_WORDS + quad % 16 * 4;
     float4 sum = zero4();
 #pragma unroll 4
     for (int row = group; row < rows; row += groups)

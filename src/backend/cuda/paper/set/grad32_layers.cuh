@@ -54,7 +54,7 @@ FN void to_x(LayerSums &c, const float *g, const float *w, int pitch, int units)
         make_ready<DEV_FP32, 3>(r, even);
         multiply_step<DEV_FP32, 3>(c, r);
         read_step(odd, a, b, 64 * pitch, 8);
-        if (u + 1 < units) a += u % 4 == 3 ? (ROOM_WORDS - 48) * 4 : 16 * 4, b += 16 * 4;
+        if (u + 1 < units) a += u % 4 == 3 ? (SMEM_WORDS - 48) * 4 : 16 * 4, b += 16 * 4;
         make_ready<DEV_FP32, 3>(q, odd);
         multiply_step<DEV_FP32, 3>(c, q);
         read_step(even, a, b, 64 * pitch, 0); /* after the last once more */
@@ -103,8 +103,8 @@ FN float *weights_64() {
  * there the context's rows are the first ones. */
 FN void fetch_late(const Turn &t) {
     const int rows = t.last ? min(set_rows(), (int)SOME_ROW) : set_rows();
-    fetch_kept(room(AT_Q), t.qkv(0), 192, 0, rows, whole_block());
-    if (t.last) fetch_kept(room(AT_V), t.qkv(128), 192, 0, rows, whole_block());
+    take_saved(room(AT_Q), t.qkv(0), 192, 0, rows, whole_block());
+    if (t.last) take_saved(room(AT_V), t.qkv(128), 192, 0, rows, whole_block());
     copy_commit();
 }
 
@@ -135,7 +135,7 @@ FN void put_lse(const Outputs &x, int rows) {
     for (int k = 0; k < SET_ROWS / 32; k++) {
         if (k * 32 >= rows) break;
         float *at = q + k * 32 * SET_PITCH;
-        const float4 of_q = ld4(at), of_g = ld4(at + (AT_G - AT_Q) * ROOM_WORDS);
+        const float4 of_q = ld4(at), of_g = ld4(at + (AT_G - AT_Q) * SMEM_WORDS);
         const float delta = quad_sum(dot4(of_g, add4(x.o[k], -1.0f, of_q)));
         to[k * 64] = t < 2 ? -LOG2E * x.lse[k] : -delta;
     }
@@ -157,9 +157,9 @@ FN void finish_rows(int rows) {
         const bool again = SOME_ROW + k < rows, exists = first + k < frame().m;
 #pragma unroll
         for (int p = 0; p < 3; p++) {
-            const float4 v = add4(ld4(to + p * ROOM_WORDS), y, w[p]);
-            st4(to + p * ROOM_WORDS, v);
-            if (again) st4(to + p * ROOM_WORDS + AFTER_POINTS, exists ? v : zero4());
+            const float4 v = add4(ld4(to + p * SMEM_WORDS), y, w[p]);
+            st4(to + p * SMEM_WORDS, v);
+            if (again) st4(to + p * SMEM_WORDS + AFTER_POINTS, exists ? v : zero4());
         }
     }
 }
@@ -195,7 +195,7 @@ OP_FN void dx_half(Turn t) {
             if (t.last && sends_w()) bulk_wait_read();
             dx_team().sync();
             if (t.last)
-                fetch_kept(room(AT_K), t.qkv(64), 192, 0, min(rows, (int)SOME_ROW), dx_team());
+                take_saved(room(AT_K), t.qkv(64), 192, 0, min(rows, (int)SOME_ROW), dx_team());
             else
                 add_rows_w();
             add_bias(t.db_64(), 1);
@@ -266,7 +266,7 @@ OP_FN void layers_reverse(Turn t) {
     else
         dw_half(t);
     if (!t.last && rows > SOME_ROW)
-        fetch_kept(room(AT_V), t.qkv(128), 192, SOME_ROW, rows, whole_block());
+        take_saved(room(AT_V), t.qkv(128), 192, SOME_ROW, rows, whole_block());
     copy_commit();
     load_outputs(x, t);
     if (t.last) finish_rows(rows);

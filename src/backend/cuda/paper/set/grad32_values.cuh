@@ -30,8 +30,8 @@ OP_FN void finish_values() {
         float across = 0;
 #pragma unroll
         for (int p = 0; p < 3; p++) {
-            float4 v = ld4(at + p * ROOM_WORDS);
-            if (row < m) v = add4(v, 1.0f, ld4(at + p * ROOM_WORDS + AFTER_POINTS));
+            float4 v = ld4(at + p * SMEM_WORDS);
+            if (row < m) v = add4(v, 1.0f, ld4(at + p * SMEM_WORDS + AFTER_POINTS));
             across += dot4(v, w[p]);
             down[p] = add4(down[p], of_y, v);
             if (row < n) give(gpre + p * 64, v, add);

@@ -7,7 +7,7 @@
  *   dW_v,h = (sum of p_h x) g_h^T,   dW_k,h = (sum of ds_h x) q_h^T
  *   dq_h = g_h + W_k,h^T (sum of ds_h x)
  * As two products: dx = P B and x^T P, where a row of P is p of side 0, of side 1, ds of side 0, of
- * side 1, 16 numbers, and B is t of side 0, of side 1, u, u. The logs that the forward pass kept
+ * side 1, 16 numbers, and B is t of side 0, of side 1, u, u. The logs that the forward pass saved
  * are the base of exponents alone: weights are divided by their sum.
  *
  * x stands in the room of q, P in that of g, B beside it. */

@@ -36,7 +36,7 @@ namespace set_grad_part {
 #define SET_SCALE 0.125f /* 1 / sqrt(64) */
 
 enum { SET_PITCH = 68, SOME_ROW = FUSED_POINTS, SET_ROWS = FUSED_POINTS + FUSED_CONTEXT };
-enum { ROOM_WORDS = SET_ROWS * SET_PITCH, REST_WORDS = WORK_WORDS - 4 * ROOM_WORDS };
+enum { SMEM_WORDS = SET_ROWS * SET_PITCH, REST_WORDS = WORK_WORDS - 4 * SMEM_WORDS };
 enum { AT_K, AT_Q, AT_V, AT_G, AT_REST };
 enum { AFTER_POINTS = FUSED_POINTS * SET_PITCH }; /* in a room: room for 64 x 64 weights */
 
@@ -48,7 +48,7 @@ enum { POOL_PITCH = 20, AT_B = 20 }; /* of 16 numbers; columns of B in the room 
 static_assert(2 * AT_DELTA <= REST_WORDS, "lse and delta do not fit");
 
 FN float *room(int k) {
-    return work() + k * ROOM_WORDS;
+    return work() + k * SMEM_WORDS;
 }
 
 /* Rows of both sides, a multiple of 32. */
@@ -68,7 +68,7 @@ FN SetRow set_row(int row) {
     return {of_side, some, of_side < (some ? frame().m : frame().n)};
 }
 
-/* A value that the forward pass kept, of both sides. */
+/* A value that the forward pass saved, of both sides. */
 struct Saved {
     const float *all, *some;
 };
@@ -88,7 +88,7 @@ FN void load_mask(Mask &mask, const Saved &h, int first, int word) {
 }
 
 /* Rows [r0, r1), multiples of 32, of 64 columns to a room by the threads of a team. */
-OP_FN void fetch_kept(float *to, Saved from, int ld, int r0, int r1, Team t) {
+OP_FN void take_saved(float *to, Saved from, int ld, int r0, int r1, Team t) {
     const int quad = t.rank % 16 * 4;
 #pragma unroll 1
     for (int k = r0; k < r1; k += t.size / 16) {

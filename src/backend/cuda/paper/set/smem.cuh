@@ -18,7 +18,7 @@
  *   52480   biases, u
  *
  * In tf32 and bf16 rows of 64 numbers of 16 bits have a pitch of 36; q stays in registers. Weights
- * come as they lie in memory, in blocks of 32 rows by octets (fuse/fp16_weights.h):
+ * come as they lie in memory, in blocks of 32 rows in col8 layout (fuse/fp16_weights.h):
  *
  *   from    j, attention 0   w0, wq        q1, attention 1, w1   pooling
  *       0   a0               a0, q of q1   q of q1, then x2      x2
@@ -116,9 +116,9 @@ struct LaneRows {
     MEMBER bool exists(int q) const { return q < 4 ? q * 8 < n : q * 8 - 32 < m; }
 };
 /* A value of both sides: this lane's rows of it, ld words each, from word `at` on. */
-struct Kept {
+struct Saved {
     float *all, *some;
-    MEMBER Kept(const LaneRows &r, int slot, int ld, int at) {
+    MEMBER Saved(const LaneRows &r, int slot, int ld, int at) {
         all = fused_at(SET_ALL + slot) + r.all * ld + at;
         some = fused_at(SET_SOME + slot) + r.some * ld + at;
     }

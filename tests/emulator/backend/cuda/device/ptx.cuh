@@ -50,13 +50,13 @@ PTX float of_half(uint32_t u) {
     memcpy(&h, &bits, sizeof h);
     return (float)h;
 }
-PTX uint32_t pack_half(float lo, float hi) {
+PTX uint32_t pack_fp16(float lo, float hi) {
     return half_of(hi) << 16 | half_of(lo);
 }
 PTX uint32_t pack_relu(float lo, float hi) {
-    return pack_half(relu_of(lo), relu_of(hi));
+    return pack_fp16(relu_of(lo), relu_of(hi));
 }
-PTX float2 unpack_half(uint32_t w) {
+PTX float2 unpack_fp16(uint32_t w) {
     return make_float2(of_half(w & 0xffffu), of_half(w >> 16));
 }
 
@@ -149,14 +149,14 @@ PTX void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2],
                   emulated_place here = EMULATED_HERE) {
     first_bf16(c, a, b, c, here);
 }
-PTX void first_half(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4],
+PTX void first_fp16(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4],
                     emulated_place here = EMULATED_HERE) {
     emulated_product x = {d, a, b, c};
     emulated_together(emulated_mma_half, ~0u, &x, here);
 }
-PTX void mma_half(float c[4], const uint32_t a[4], const uint32_t b[2],
+PTX void mma_fp16(float c[4], const uint32_t a[4], const uint32_t b[2],
                   emulated_place here = EMULATED_HERE) {
-    first_half(c, a, b, c, here);
+    first_fp16(c, a, b, c, here);
 }
 
 /* ---- a group --------------------------------------------------------------------------------- */
@@ -193,14 +193,14 @@ PTX uint32_t group_pair(uint64_t b, int k, int n) {
     return *(const uint32_t *)emulated_shared(at + (uint32_t)(16 * n + k % 8 * 2), 4);
 }
 template <int J>
-PTX void group_half(float (&c)[J][4], const uint32_t a[4], uint64_t b,
+PTX void group_fp16(float (&c)[J][4], const uint32_t a[4], uint64_t b,
                     emulated_place here = EMULATED_HERE) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     group_reads(b, 2, 128 * J);
     for (int j = 0; j < J; j++) {
         const uint32_t w[2] = {group_pair(b, 2 * t, 8 * j + g),
                                group_pair(b, 2 * t + 8, 8 * j + g)};
-        mma_half(c[j], a, w, here);
+        mma_fp16(c[j], a, w, here);
     }
 }
 PTX uint64_t group_rows(uint32_t at, int pitch) {

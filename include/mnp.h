@@ -196,11 +196,10 @@ MNP_API const char *mnp_data_family(int k, const char **help);
 
 typedef struct mnp_model mnp_model;
 
-/* process (NULL = "mnp") is "mnp", "np", "gp", "gp-authors", "cbp" or "oracle" (whose data must be
- * a family drawn from a Gaussian process); preset "paper", "tiny", "wheel", "wheel5", "image" or
- * "image-small" (NULL = "paper"); options "T=5 rff=40" on top
- * of it, or NULL. The data fix the number of inputs, the frequency scale and, for files, the
- * standardisation; NULL makes a model of one input, unscaled. */
+/* process (NULL = "mnp") is one of mnp_model_process(), where "oracle" needs the data of a family
+ * drawn from a Gaussian process; preset (NULL = "paper") one of mnp_model_preset(); options "T=5
+ * rff=40" on top of it, or NULL. The data fix the number of inputs, the frequency scale and, for
+ * files, the standardisation; NULL makes a model of one input, unscaled. */
 MNP_API mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *preset,
                                     const char *options, const mnp_data *data, uint64_t seed,
                                     mnp_model **out);

@@ -1,6 +1,8 @@
 /* test_structs.c: the structs that cross the public interface. Programs compiled with an older
  * header go on working: a struct's first version keeps its size and its members their places, and
  * `size` comes first. Numbers are those of 64-bit machines. */
+#include <glob.h>
+
 #include "api/check.h"
 #include "check.h"
 
@@ -24,6 +26,9 @@ static const layout layouts[] = {
     LAYOUT(mnp_agent_train_opts, 40, 40),
     LAYOUT(mnp_log_opts, 48, 48),
     LAYOUT(mnp_train_report, 88, 88),
+    LAYOUT(mnp_tensor, 49, 56),
+    LAYOUT(mnp_option, 64, 64),
+    LAYOUT(mnp_noted_score, 48, 48),
     LAYOUT(mnp_summary, 56, 56),
     LAYOUT(mnp_many_opts, 40, 40),
     LAYOUT(mnp_map_opts, 56, 56),
@@ -51,6 +56,21 @@ static void first_versions_stay(void) {
     CASE(NULL);
     CHECK(sizeof(mnp_set) == 24 && sizeof(mnp_allocator) == 24 &&
           sizeof(mnp_map_frame) == 48); /* those have no size: for ever */
+}
+
+/* A struct with a size that is missing above would be free to move. */
+static void every_struct_is_here(void) {
+    glob_t headers;
+    char line[256];
+    size_t found = 0;
+    CHECK(glob("include/*.h", 0, NULL, &headers) == 0);
+    for (size_t k = 0; k < headers.gl_pathc; k++) {
+        FILE *f = fopen(headers.gl_pathv[k], "r");
+        while (f && fgets(line, sizeof line, f)) found += strstr(line, "    size_t size;") == line;
+        if (f) fclose(f);
+    }
+    globfree(&headers);
+    CHECK(found == sizeof layouts / sizeof *layouts);
 }
 
 /* ---- how they are taken and given ------------------------------------------------------------ */
@@ -89,6 +109,7 @@ static void older_results_end_earlier(void) {
 int main(void) {
     env_init(&e);
     RUN(first_versions_stay);
+    RUN(every_struct_is_here);
     RUN(older_options_end_earlier);
     RUN(older_results_end_earlier);
     return check_done();

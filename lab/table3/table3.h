@@ -5,9 +5,7 @@
  *     table3.c   flags, images, models (trained where there are none), the cells
  *     score.c    one cell: its key, its scores, its file
  *     write.c    Markdown and JSON
- *     scene.c    one image under one context, and the map of any model
- *     figures.c  the panels of mean and sd, and sheets of realisations
- *     spread.c   sd by number of wells and distance; wells that the mean keeps */
+ *     pictures.c panels of mean and sd, realisations, uncertainty by wells and distance */
 #ifndef MNP_LAB_TABLE3_H
 #define MNP_LAB_TABLE3_H
 

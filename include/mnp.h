@@ -499,8 +499,7 @@ typedef enum mnp_option_type {
     MNP_OPTION_REAL,
     MNP_OPTION_SWITCH, /* on or off                          */
     MNP_OPTION_CHOICE, /* one of `choices`                   */
-    MNP_OPTION_TEXT,
-    MNP_OPTION_RANGE, /* "lo:hi", or one number for both    */
+    MNP_OPTION_RANGE,  /* "lo:hi", or one number for both    */
     MNP_OPTION_INTEGER_RANGE
 } mnp_option_type;
 

@@ -114,16 +114,6 @@ static mnp_status set_enum(env *e, const option_def *d, int *at, const char *val
     return bad_choice(e, d, value);
 }
 
-static mnp_status set_string(env *e, const option_def *d, char *at, const char *value) {
-    size_t length = strlen(value);
-    if (length >= d->size)
-        return env_fail(e, MNP_EINVAL, "%s: the text has %zu bytes, at most %zu fit", d->name,
-                        length, d->size - 1);
-    memset(at, 0, d->size); /* equal options have equal bytes */
-    memcpy(at, value, length);
-    return MNP_OK;
-}
-
 static mnp_status set_value(env *e, const option_view *v, const option_def *d, const char *value) {
     void *at = field(v, d);
     switch (d->type) {
@@ -136,8 +126,6 @@ static mnp_status set_value(env *e, const option_view *v, const option_def *d, c
         return bad_value(e, d, value, "on or off is wanted");
     case OPTION_TYPE_ENUM:
         return set_enum(e, d, at, value);
-    case OPTION_TYPE_STRING:
-        return set_string(e, d, at, value);
     case OPTION_TYPE_RANGE:
         return set_range(e, d, at, value);
     case OPTION_TYPE_SPAN:
@@ -179,43 +167,11 @@ mnp_status options_defaults(env *e, const option_view *views, size_t count) {
     return MNP_OK;
 }
 
-static bool is_space(char c) {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
-}
-
-/* Reads the value at *text (after '=') and moves *text after it. */
-static mnp_status read_value(env *e, const char *name, const char **text,
-                             char value[OPTION_VALUE_MAX]) {
-    const char *p = *text;
-    size_t n = 0;
-    bool quoted = *p == '"';
-    p += quoted;
-    while (*p && (quoted ? *p != '"' : !is_space(*p))) {
-        char c = *p++;
-        if (quoted && c == '\\') {
-            if (!*p) break;
-            c = *p++;
-            if (c == 'n') c = '\n';
-            if (c == 't') c = '\t';
-        }
-        if (n + 1 >= OPTION_VALUE_MAX)
-            return env_fail(e, MNP_EINVAL, "the value of %s is longer than %d bytes", name,
-                            OPTION_VALUE_MAX - 1);
-        value[n++] = c;
-    }
-    value[n] = '\0';
-    if (quoted && *p++ != '"')
-        return env_fail(e, MNP_EINVAL, "the quotes around the value of %s do not close", name);
-    if (*p && !is_space(*p))
-        return env_fail(e, MNP_EINVAL, "white space is missing after the value of %s", name);
-    *text = p;
-    return MNP_OK;
-}
-
 mnp_status options_parse(env *e, const option_view *views, size_t count, const char *text) {
+    static const char space[] = " \t\n\r\v\f";
     char name[OPTION_NAME_MAX], value[OPTION_VALUE_MAX];
     for (;;) {
-        while (is_space(*text)) text++;
+        text += strspn(text, space);
         if (!*text) return MNP_OK;
         size_t length = strcspn(text, "= \t\n\r\v\f");
         if (text[length] != '=' || length == 0)
@@ -226,7 +182,13 @@ mnp_status options_parse(env *e, const option_view *views, size_t count, const c
         memcpy(name, text, length);
         name[length] = '\0';
         text += length + 1;
-        MNP_TRY(read_value(e, name, &text, value));
+        length = strcspn(text, space);
+        if (length >= sizeof value)
+            return env_fail(e, MNP_EINVAL, "the value of %s is longer than %d bytes", name,
+                            OPTION_VALUE_MAX - 1);
+        memcpy(value, text, length);
+        value[length] = '\0';
+        text += length;
         MNP_TRY(options_set(e, views, count, name, value));
     }
 }
@@ -243,8 +205,6 @@ static bool size_fits(const option_def *d) {
         return d->size == sizeof(bool);
     case OPTION_TYPE_ENUM:
         return d->size == sizeof(int) && d->choices;
-    case OPTION_TYPE_STRING:
-        return d->size > 1 && d->size <= OPTION_VALUE_MAX;
     case OPTION_TYPE_RANGE:
         return d->size == sizeof(option_range);
     case OPTION_TYPE_SPAN:

@@ -12,8 +12,7 @@
  *     option_view v = {train_table, OPTION_COUNT(train_table), &o};
  *     options_defaults(e, &v, 1); options_parse(e, &v, 1, "batch=50 lr=5e-4");
  *
- * A list of options is "name=value name=value", separated by white space; a later one wins. A value
- * with white space is written "in quotes", where \" \\ \n \t have their usual meaning. Several
+ * A list of options is "name=value name=value", separated by white space; a later one wins. Several
  * tables may share one list: pass several views (names must then be distinct). */
 #ifndef MNP_BASE_OPTIONS_H
 #define MNP_BASE_OPTIONS_H
@@ -23,13 +22,12 @@
 #include "util/limits.h"
 
 typedef enum option_type {
-    OPTION_TYPE_INT,    /* int64_t                                                  */
-    OPTION_TYPE_REAL,   /* double, finite                                           */
-    OPTION_TYPE_BOOL,   /* bool                                                     */
-    OPTION_TYPE_ENUM,   /* int: index into choices                                  */
-    OPTION_TYPE_STRING, /* char[size]                                               */
-    OPTION_TYPE_RANGE,  /* option_range: "lo:hi" with lo <= hi, or one number for both */
-    OPTION_TYPE_SPAN    /* option_span: the same with integers                      */
+    OPTION_TYPE_INT,   /* int64_t                                                  */
+    OPTION_TYPE_REAL,  /* double, finite                                           */
+    OPTION_TYPE_BOOL,  /* bool                                                     */
+    OPTION_TYPE_ENUM,  /* int: index into choices                                  */
+    OPTION_TYPE_RANGE, /* option_range: "lo:hi" with lo <= hi, or one number for both */
+    OPTION_TYPE_SPAN   /* option_span: the same with integers                      */
 } option_type;
 
 typedef struct option_range {
@@ -60,8 +58,6 @@ typedef struct option_def {
     OPTION_DEF_(S, field, OPTION_TYPE_BOOL, def, 0, 0, NULL, help)
 #define OPTION_ENUM(S, field, def, choices, help)                                                  \
     OPTION_DEF_(S, field, OPTION_TYPE_ENUM, def, 0, 0, choices, help)
-#define OPTION_STRING(S, field, def, help)                                                         \
-    OPTION_DEF_(S, field, OPTION_TYPE_STRING, def, 0, 0, NULL, help)
 #define OPTION_RANGE(S, field, def, lo, hi, help)                                                  \
     OPTION_DEF_(S, field, OPTION_TYPE_RANGE, def, lo, hi, NULL, help)
 #define OPTION_SPAN(S, field, def, lo, hi, help)                                                   \

@@ -4,24 +4,6 @@
 #include "base/options.h"
 #include "util/text.h"
 
-static void print_string(buf *out, const char *s) {
-    if (*s && *s != '"' && !strpbrk(s, " \t\n\r\v\f")) {
-        buf_text(out, s);
-        return;
-    }
-    buf_text(out, "\"");
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\') buf_text(out, "\\");
-        if (*s == '\n')
-            buf_text(out, "\\n");
-        else if (*s == '\t')
-            buf_text(out, "\\t");
-        else
-            buf_append(out, s, 1);
-    }
-    buf_text(out, "\"");
-}
-
 static void print_value(buf *out, const option_view *v, const option_def *d) {
     const void *at = (const char *)v->target + d->offset;
     char name[OPTION_NAME_MAX];
@@ -37,9 +19,6 @@ static void print_value(buf *out, const option_view *v, const option_def *d) {
         break;
     case OPTION_TYPE_ENUM:
         if (text_choice(d->choices, *(const int *)at, name, sizeof name)) buf_text(out, name);
-        break;
-    case OPTION_TYPE_STRING:
-        print_string(out, at);
         break;
     case OPTION_TYPE_RANGE:
         buf_double(out, ((const option_range *)at)->lo);
@@ -75,8 +54,6 @@ static const char *form(option_type type) {
         return "on|off";
     case OPTION_TYPE_ENUM:
         return "NAME";
-    case OPTION_TYPE_STRING:
-        return "TEXT";
     case OPTION_TYPE_RANGE:
         return "LO:HI";
     case OPTION_TYPE_SPAN:
@@ -107,7 +84,7 @@ static void help_line(buf *out, const option_def *d) {
         buf_text(out, " .. ");
         buf_double(out, d->max);
     }
-    buf_printf(out, " [%s]\n", *d->fallback ? d->fallback : "none");
+    buf_printf(out, " [%s]\n", d->fallback);
 }
 
 mnp_status options_help(buf *out, const option_view *views, size_t count) {

@@ -11,7 +11,6 @@ typedef struct toy {
     double lr;
     bool clip;
     int transition;
-    char name[16];
     option_range x;
     option_span context;
 } toy;
@@ -21,7 +20,6 @@ static const option_def toy_table[] = {
     OPTION_REAL(toy, lr, "1e-3", 0, 1, "learning rate"),
     OPTION_BOOL(toy, clip, "off", "clip gradients"),
     OPTION_ENUM(toy, transition, "rqs", "affine|rqs|copula", "kind of step"),
-    OPTION_STRING(toy, name, "", "a label"),
     OPTION_RANGE(toy, x, "-2:2", 0, 0, "domain of x"),
     OPTION_SPAN(toy, context, "2:50", 0, 1e6, "context size"),
 };
@@ -52,16 +50,12 @@ static void defaults_and_lists(void) {
     setup(&f);
     CHECK(f.t.steps == 7 && f.t.lr == 1e-3 && !f.t.clip && f.t.transition == 1);
     CHECK(f.t.x.lo == -2 && f.t.x.hi == 2 && f.t.context.lo == 2 && f.t.context.hi == 50);
-    STREQ(f.t.name, "");
     CHECK(options_parse(&f.e, f.views, 2,
                         " steps=5\tlr=2.5e-4 clip=on  transition=affine seed=1e6\n"
-                        "name=\"a \\\"b\\\" \\\\\" x=0:1.5 context=8 steps=6 ") == MNP_OK);
+                        "x=0:1.5 context=8 steps=6 ") == MNP_OK);
     CHECK(f.t.steps == 6 && f.t.lr == 2.5e-4 && f.t.clip && f.t.transition == 0);
     CHECK(f.x.seed == 1000000 && f.t.x.hi == 1.5 && f.t.context.lo == 8 && f.t.context.hi == 8);
-    STREQ(f.t.name, "a \"b\" \\");
     CHECK(options_parse(&f.e, f.views, 2, "") == MNP_OK);
-    CHECK(options_parse(&f.e, f.views, 2, "name= ") == MNP_OK);
-    STREQ(f.t.name, "");
     CHECK(options_find(f.views, 2, "seed") == &extra_table[0]);
     CHECK(options_find(f.views, 2, "sed") == NULL);
 }
@@ -72,7 +66,7 @@ static void errors_say_what_to_do(void) {
     } cases[] = {
         {"stpes=3", "there is no option stpes; did you mean steps?"},
         {"trans=rqs", "there is no option trans; did you mean transition?"},
-        {"zzzzzz=1", "there are: steps, lr, clip, transition, name, x, context, seed"},
+        {"zzzzzz=1", "there are: steps, lr, clip, transition, x, context, seed"},
         {"steps=65", "steps=65 is not in 1 .. 64"},
         {"steps=2.5", "steps=2.5: a whole number is wanted"},
         {"steps=", "steps=: a whole number is wanted"},
@@ -86,15 +80,12 @@ static void errors_say_what_to_do(void) {
         {"clip=maybe", "on or off"},
         {"transition=affin", "is not one of affine|rqs|copula; did you mean affine?"},
         {"transition=", "is not one of affine|rqs|copula"},
-        {"name=0123456789abcdef", "16 bytes, at most 15"},
         {"x=2:1", "lower end is above"},
         {"x=1:", "a number is wanted"},
         {"context=-1:3", "context=-1 is not in 0 .. 1000000"},
         {"steps", "name=value is wanted, not \"steps\""},
         {"=3", "name=value is wanted"},
-        {"name=\"abc", "do not close"},
-        {"name=\"abc\\", "do not close"},
-        {"name=\"a\"b", "white space is missing"},
+        {"lr=\"0.1\"", "a number is wanted"},
         {"a_name_that_is_longer_than_any_name_of_an_option_may_be=1", "there is no option"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -108,20 +99,20 @@ static void errors_say_what_to_do(void) {
     }
     fixture f;
     setup(&f);
-    char longest[OPTION_VALUE_MAX + 32] = "name=";
-    memset(longest + 5, 'a', OPTION_VALUE_MAX);
+    char longest[OPTION_VALUE_MAX + 32] = "steps=";
+    memset(longest + 6, '1', OPTION_VALUE_MAX);
     CHECK(options_parse(&f.e, f.views, 2, longest) == MNP_EINVAL);
     CHECK(strstr(f.e.error, "longer than 4095") != NULL);
 }
 
 static void print_round_trips(void) {
     static const char *const texts[] = {
-        "steps=7 lr=0.001 clip=off transition=rqs name=\"\" x=-2:2 context=2:50 seed=0",
-        "steps=64 lr=0.1 clip=on transition=copula name=\"a b\" x=-0.3333333333333333:1e-300 "
+        "steps=7 lr=0.001 clip=off transition=rqs x=-2:2 context=2:50 seed=0",
+        "steps=64 lr=0.1 clip=on transition=copula x=-0.3333333333333333:1e-300 "
         "context=0:1000000 seed=9007199254740993",
-        "steps=1 lr=0.30000000000000004 clip=on transition=affine name=\"\\\"\\n\\t\\\\ \" "
+        "steps=1 lr=0.30000000000000004 clip=on transition=affine "
         "x=5:1.7976931348623157e+308 context=3:3 seed=12",
-        "steps=1 lr=0 clip=on transition=affine name=a\\b\"c x=-5e-300:0 context=3:3 seed=12",
+        "steps=1 lr=0 clip=on transition=affine x=-5e-300:0 context=3:3 seed=12",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         fixture f;
@@ -148,7 +139,6 @@ static void help_comes_from_the_table(void) {
     const char *help = buf_str(&out);
     CHECK(strstr(help, "  steps=INT               number of transitions, 1 .. 64 [7]\n") != NULL);
     CHECK(strstr(help, "kind of step: affine, rqs, copula [rqs]\n") != NULL);
-    CHECK(strstr(help, "a label [none]\n") != NULL);
     CHECK(strstr(help, "domain of x [-2:2]\n") != NULL);
     buf_free(&out);
 }

@@ -71,9 +71,6 @@ typedef struct option_view {
     void *target;
 } option_view;
 
-/* Checks the tables themselves: names, field sizes, defaults that parse. For tests. */
-mnp_status options_check(env *e, const option_view *views, size_t count);
-
 mnp_status options_defaults(env *e, const option_view *views, size_t count);
 
 /* Both name the option in their error, with the nearest valid name, or the allowed values. After a

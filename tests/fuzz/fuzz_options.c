@@ -2,6 +2,7 @@
  * bytes, and print the same text again; what does not parse must leave an error. */
 #include "base/options.h"
 #include "fuzz/fuzz.h"
+#include "options_check.h"
 
 size_t fuzz_seed(size_t i, uint8_t *out) {
     static const char *const seeds[] = {

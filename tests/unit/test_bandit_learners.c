@@ -8,6 +8,7 @@
 #include "check.h"
 #include "data/wheel.h"
 #include "op/rqs_math.h"
+#include "options_check.h"
 
 /* `wheels` wheels of n points each. */
 static dataset *make_wheels(env *e, int64_t wheels, int64_t n, uint64_t seed) {

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "data/dataset.h"
 #include "data/rising.h"
+#include "options_check.h"
 
 static env E;
 

@@ -4,6 +4,7 @@
 #include <locale.h>
 
 #include "check.h"
+#include "options_check.h"
 #include "util/text.h"
 
 typedef struct toy {

@@ -16,7 +16,7 @@
 
 /* Products begin this many releases before the functions' end. Earlier they take multiprocessors
  * that have nothing to do, but slow functions down, and in runs that share a GPU a block that waits
- * takes the place of a function: the step is as long with 1 as with 3 (docs/dev/gpu.md). */
+ * takes the place of a function: the step is as long with 1 as with 3 (lab/notebook/gpu.md). */
 enum { RELEASES_AHEAD = 1 };
 
 /* Finds the instructions that release: the last ones of sets, unless conditioners or latents come

@@ -1,10 +1,9 @@
 /* fuse.h: finds the parts of a plan that the device runs as one instruction (paper/fused.h).
  *
- * A part is described by a pattern: the ops it is made of and how their operands hang together. A
- * match gives every operand of the part the plan's value it is. What the ops of a part hand to each
- * other alone is never stored; so a match is taken only if nobody else reads it, if each operand
- * that the part writes is a value of its own, and if the part can stand at one place of the
- * program. */
+ * A pattern lists the ops of a part and which values they share. A match says which value of the
+ * plan each operand of the part is. Values that only the part's own ops use are never stored. So a
+ * match counts only if no other instruction reads them, if the part writes each operand to a value
+ * of its own, and if one place in the program suits all of its ops. */
 #ifndef MNP_CUDA_FUSE_FUSE_H
 #define MNP_CUDA_FUSE_FUSE_H
 
@@ -14,13 +13,13 @@
 
 /* ---- patterns -------------------------------------------------------------------------------- */
 
-/* Slots of a pattern: operands of the part, then values that stay inside it. */
+/* A pattern numbers its values: first the operands of the part, then those that stay inside it. */
 enum { FUSE_INNER = FUSED_OPERANDS, FUSE_OPERANDS = 96 };
 enum { FUSE_IN = 5, FUSE_OUT = 4, FUSE_INTS = 7, FUSE_ABSENT = 255, FUSE_MAYBE = 128 };
 enum { FUSE_ANY = -1 }; /* integer attributes are not negative */
 
-/* One op: the operands of its operands (FUSE_ABSENT: not there; FUSE_MAYBE added: may be missing),
- * and what its first attributes must be (FUSE_ANY: whatever they are). */
+/* One op: the numbers of its operands (FUSE_ABSENT: there is none; FUSE_MAYBE added: there may be
+ * none), and the first attributes it must have (FUSE_ANY: any). */
 typedef struct fuse_step {
     int32_t op;
     uint8_t in[FUSE_IN], out[FUSE_OUT];

@@ -1,23 +1,21 @@
-/* saved_rows.h: weight gradients that are never written per function. A function leaves rows in its
- * part of dev_run.saved instead, and the sum over functions is formed from them, where nothing else
- * touches these weights:
+/* saved_rows.h: some weight gradients are never written per function. The function saves the rows
+ * they are made of, in its share of dev_run.saved, and the sum over functions is formed from rows.
+ * This is done for weights whose gradient no other instruction adds to:
  *
- * - Those of the latent are outer products of one or two rows: 262 KB per function and transition
- *   that would only be written to be read once by the sum over functions. It leaves the rows, 8 KB,
- *   and the sum takes them as they are (kernels/sums.cuh).
- * - Those of the conditioner, of three layers of the sets and of the first layer (tf32, bf16) are
- *   products over all points, which take a function as long as the rest of the reverse pass. It
- *   leaves 16-bit rows, and products of all functions are formed by multiprocessors that have no
- *   function (kernels/products.cu). The sets' weights are shared by all transitions: a product for
- * each. */
+ * - The latent's gradients are outer products of one or two rows: 262 KB per function and
+ *   transition, written to be read once. The rows are 8 KB (kernels/sums.cuh).
+ * - In tf32 and bf16 the gradients of the conditioner, of three layers of the sets and of the first
+ *   layer are products over all points, and would take as long as the rest of the reverse pass. The
+ *   function saves 16-bit rows, and multiprocessors without a function form the products
+ *   (kernels/products.cu). All transitions share the sets' weights: a product for each. */
 #ifndef MNP_CUDA_FUSE_SAVED_ROWS_H
 #define MNP_CUDA_FUSE_SAVED_ROWS_H
 
 #include "backend/cuda/program/program.h"
 
-/* Finds them in a finished program, gives their rows places, and tells the parts. Conditioners and
- * sets with a reverse pass that leaves no rows are computed in fp32: they have no other way in tf32
- * (paper/fused.h). */
+/* Finds these gradients in a finished program, gives their rows addresses, and sets the operands of
+ * the fused parts. Conditioners and sets whose reverse pass saves no rows are computed in fp32: the
+ * 16-bit code has no other way (paper/fused.h). */
 mnp_status saved_rows_place(env *e, int64_t trainable, cuda_program *program);
 
 #endif

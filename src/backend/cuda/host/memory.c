@@ -1,4 +1,4 @@
-/* memory.c: see exec.h.
+/* memory.c: see exec_internal.h.
  *
  * Weights, moments and averages are mirrored: push sends the caller's, pull brings them back. A
  * plan that updates works on the mirrors alone between the two (the first run pushes by itself); a

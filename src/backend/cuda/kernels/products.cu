@@ -18,9 +18,6 @@ enum { ARRIVALS_AT = RING_BYTES, ROWS_AT = ARRIVALS_AT + MOST_STAGES * 8 };
 enum { PRODUCT_BYTES = ROWS_AT + MOST_STAGES * 4 };
 enum { NEXT = 1 }; /* barrier of the block, for every piece */
 
-#define FN     static __device__ __forceinline__
-#define MEMBER __device__ __forceinline__
-
 /* ---- what comes next ------------------------------------------------------------------------- */
 
 /* Goes through the functions of a part, the terms, and the rows of each, a piece at a time. */

@@ -4,14 +4,14 @@
 #ifndef MNP_CUDA_KERNELS_SUMS_CUH
 #define MNP_CUDA_KERNELS_SUMS_CUH
 
-#include "backend/cuda/device/ptx.cuh"
+#include "backend/cuda/device/frame.cuh"
 #include "backend/cuda/kernels/kernels.cuh"
 
 /* ---- a span of the gradient, summed over functions ------------------------------------------ */
 
 /* SUM_ROW: float4s of shared memory for a row of x and g of outer products, at most; the room that
  * a sum needs are 2 ROWS of them. */
-enum { WARPS = DEV_STEP_THREADS / 32, SUM_ROW = 40 };
+enum { STEP_WARPS = DEV_STEP_THREADS / 32, SUM_ROW = 40 };
 
 static __device__ void add4(float4 &to, const float4 &v) {
     to.x += v.x, to.y += v.y, to.z += v.z, to.w += v.w;
@@ -141,7 +141,7 @@ static __device__ double block_sum(double v, double *room) {
     if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = v;
     __syncthreads();
     v = 0;
-    for (int w = 0; w < WARPS; w++) v += room[w];
+    for (int w = 0; w < STEP_WARPS; w++) v += room[w];
     return v;
 }
 
@@ -207,7 +207,7 @@ static __device__ void count_done(const dev_run *run, double *room) {
 template <int ROWS>
 static __device__ void sum_block(const dev_run *run, int which, const float *sums, int ranks,
                                  float4 *room) {
-    __shared__ double few[WARPS];
+    __shared__ double few[STEP_WARPS];
     const double square = sum_span<ROWS>(run, run->grad_spans[which], sums, ranks, room);
     const double total = block_sum(square, few);
     if (threadIdx.x == 0) run->partial[which] = total;

@@ -1,12 +1,12 @@
-/* arena.h: the arena of a program without what nobody uses. The plan gave a place to every value;
- * those that stay inside parts, or are left as rows (fuse/saved_rows.h), need none, and where no
- * other value lies either the arena becomes shorter. */
+/* arena.h: drops unused memory from a program's arena. The plan gave every value an address. Values
+ * that stay inside fused parts, or are saved as rows (fuse/saved_rows.h), need none. */
 #ifndef MNP_CUDA_PROGRAM_ARENA_H
 #define MNP_CUDA_PROGRAM_ARENA_H
 
 #include "backend/cuda/program/program.h"
 
-/* Moves values of a finished program together; those that no instruction has lie at its end. */
+/* Moves the values of a finished program together; values that no instruction uses go to the end.
+ */
 mnp_status arena_shorten(env *e, const plan *p, cuda_program *program);
 
 #endif

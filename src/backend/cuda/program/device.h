@@ -47,7 +47,7 @@ typedef struct dev_instr {
     int32_t math;
     int32_t together; /* it and those after it run side by side: how many; 1: alone */
     int32_t releases; /* which release it is (grad_spans.h), counted from 1; 0: none */
-    int32_t lets;     /* and from this one on the kernels after the functions may begin */
+    int32_t lets;     /* the kernels that follow the functions may begin from here on */
     int32_t reserved;
     int32_t i[DEV_INT];
     double f[DEV_REAL];
@@ -133,7 +133,7 @@ typedef struct dev_step {
 typedef struct dev_adam {
     float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
     int32_t go, averages, first;
-    /* How many blocks are so far: of functions past a release, or at their end; of the sum. */
+    /* How many blocks have passed each release or ended; how many blocks of the sum are done. */
     int32_t released[DEV_RELEASES + 1], done;
     double next_rate;  /* of the step that follows   */
     int64_t next_step; /* and its number, if this one goes well */
@@ -165,7 +165,7 @@ typedef struct dev_run {
     float *weights, *moment1, *moment2, *average; /* average may be NULL */
     uint32_t *fp16; /* of the weights, two to a word; NULL: nobody reads them */
     const int32_t
-        *fp16_at; /* (words / 4) where four weights lie there, in fours (fuse/fp16_weights.h) */
+        *fp16_at; /* where each group of four weights lies there, / 4 (fuse/fp16_weights.h) */
     int64_t words, trainable;
     dev_step *step;
     dev_adam *adam;

@@ -1,22 +1,20 @@
-/* grad_spans.h: the gradient in spans, as its sum over functions is formed (kernels/sums.cuh): a
- * block each, of words that lie in the slots, or of one weight whose gradient is outer products
- * (fuse/saved_rows.h). Words that kernels/products.cu wrote lie in few of the slots.
+/* grad_spans.h: the gradient in spans of words, each summed over functions by one block
+ * (kernels/sums.cuh). A span lies in the gradient slots, or belongs to one weight whose gradient is
+ * a sum of outer products (fuse/saved_rows.h). What kernels/products.cu wrote lies in few slots.
  *
- * Most are complete before the end of the reverse pass: those of conditioners and latents are when
- * the sets of their transition begin theirs. At such places, the last DEV_RELEASES of them, a
- * function "releases" what is complete. Products of a release are formed on multiprocessors that
- * have no function, or none any more, while the others go on, and with them the sums of outer
- * products; the other sums come after, those with the most slots first. Without products sums
- * follow the releases.
- */
+ * Most gradients are complete before the reverse pass ends: those of a conditioner and a latent are
+ * when the sets of their transition begin their reverse pass. There, at the last DEV_RELEASES of
+ * these points, a function "releases" what is complete. Multiprocessors that have no function form
+ * the products of a release, and the sums of outer products, while others go on. The other sums
+ * come after, those with the most slots first. */
 #ifndef MNP_CUDA_PROGRAM_GRAD_SPANS_H
 #define MNP_CUDA_PROGRAM_GRAD_SPANS_H
 
 #include "backend/cuda/program/program.h"
 
-/* Products begin this many releases before the functions' end. Earlier they take multiprocessors
- * that have nothing to do, but slow functions down, and in runs that share a GPU a block that waits
- * takes the place of a function: the step is as long with 1 as with 3 (lab/notebook/gpu.md). */
+/* Products begin this many releases before the functions' end. More would use idle multiprocessors
+ * but slow the functions down, and a waiting block takes the place of another run's function: a
+ * step takes as long with 1 as with 3 (lab/notebook/gpu.md). */
 enum { RELEASES_AHEAD = 1 };
 
 /* Finds the instructions that release: the last ones of sets, unless conditioners or latents come

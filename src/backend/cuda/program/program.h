@@ -6,32 +6,34 @@
 #include "backend/cuda/program/device.h"
 
 typedef struct cuda_program {
-    dev_instr *code;         /* in the order in which they run              */
-    int32_t *from;           /* the instruction of the plan each one is     */
-    const char **fused_name; /* the name of a fused one, else NULL        */
-    int32_t count;
-    int32_t n_fused;       /* of them are parts (paper/fused.h) */
-    int64_t *offset;       /* where each value of the plan lies           */
-    int64_t act_words;     /* of one arena                                */
-    int64_t scratch_words; /* of one block                                */
-    dev_outer *outer;      /* weight gradients left as rows (fuse/saved_rows.h)      */
+    dev_instr *code;         /* in the order in which they run               */
+    int32_t *from;           /* the plan's instruction that each one is      */
+    const char **fused_name; /* of a fused part, else NULL                   */
+    int32_t count, n_fused;  /* instructions; fused parts among them         */
+    int64_t *offset;         /* where each value of the plan lies            */
+    int64_t act_words;       /* words of one arena                           */
+    int64_t scratch_words;   /* words of one block                           */
+    /* gradients from saved rows (fuse/saved_rows.h): outer products, and products with their terms
+     */
+    dev_outer *outer;
     int32_t n_outer;
-    dev_product *products; /* or formed from rows (fuse/saved_rows.h)                */
+    dev_product *products;
     dev_term *terms;
     int32_t n_products, n_terms;
-    int32_t product_pieces;    /* of one gradient, at most (dev_product)    */
-    int64_t saved_words;       /* of one function                             */
-    dev_grad_span *grad_spans; /* of the gradient (grad_spans.h), where it updates */
-    int32_t n_grad_spans;
-    int32_t task_spans;          /* so many, the first ones, are summed by wgrad tasks    */
-    dev_wgrad_task *wgrad_tasks; /* (fuse/wgrad_tasks.h)                                       */
+    int32_t product_pieces; /* of one gradient, at most (dev_product) */
+    int64_t saved_words;    /* of one function                        */
+    /* of a program that updates: spans of the gradient (grad_spans.h), the first task_spans of
+     * which are summed by wgrad tasks (fuse/wgrad_tasks.h) */
+    dev_grad_span *grad_spans;
+    int32_t n_grad_spans, task_spans;
+    dev_wgrad_task *wgrad_tasks;
     int32_t n_wgrad_tasks;
-    int32_t release[DEV_RELEASES]; /* the instructions that do (grad_spans.h) */
+    int32_t release[DEV_RELEASES]; /* the instructions that release (grad_spans.h) */
     int32_t n_releases;
-    bool has_grad;    /* it writes weight gradients                  */
-    bool updates;     /* the step part is the update of op/update.h  */
-    bool reads_fp16;  /* of weights (fuse/fp16_weights.h)                       */
-    int32_t *fp16_at; /* where four weights lie among them, in fours */
+    bool has_grad;    /* it writes weight gradients                                     */
+    bool updates;     /* its step part is the update of op/update.h                     */
+    bool reads_fp16;  /* it reads the fp16 copy of the weights (fuse/fp16_weights.h)    */
+    int32_t *fp16_at; /* where each group of four weights lies in the copy, / 4         */
 } cuda_program;
 
 static inline bool is_part(const dev_instr *ins, fused_kind kind) {

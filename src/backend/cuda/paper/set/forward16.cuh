@@ -9,28 +9,18 @@
 #ifndef MNP_CUDA_PAPER_SET_FORWARD16_CUH
 #define MNP_CUDA_PAPER_SET_FORWARD16_CUH
 
+#include "backend/cuda/paper/pack16.cuh"
 #include "backend/cuda/paper/set/smem.cuh"
 
 namespace set_part {
 
 /* ---- 16-bit numbers -------------------------------------------------------------------------- */
 
-template <int MATH> FN uint32_t pack(float lo, float hi) {
-    return MATH == DEV_BF16 ? pack_bf16(lo, hi) : pack_fp16(lo, hi);
-}
 template <int MATH> FN void mma_packed(float (&c)[4], const uint32_t (&a)[4], const uint32_t *b) {
     if constexpr (MATH == DEV_BF16)
         mma_bf16(c, a, b);
     else
         mma_fp16(c, a, b);
-}
-template <int MATH>
-FN void first_packed(float (&d)[4], const uint32_t (&a)[4], const uint32_t *b,
-                     const float (&c)[4]) {
-    if constexpr (MATH == DEV_BF16)
-        first_bf16(d, a, b, c);
-    else
-        first_fp16(d, a, b, c);
 }
 
 /* 16 rows and the warp's columns: [e][2 h + f] is row g + 8 h, column 8 e + 2 t + f; lane = 4 g +
@@ -82,10 +72,6 @@ FN void keep_col8(int room, int i, int slot, int first) {
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-FN uint32_t fp16_to_bf16(uint32_t w) {
-    const float2 v = unpack_fp16(w);
-    return pack_bf16(v.x, v.y);
-}
 /* They come as fp16: in bf16 those of the layers are made bfloat16 where they lie. */
 template <int MATH> FN void take_weights() {
     if constexpr (MATH == DEV_BF16) {

@@ -30,8 +30,8 @@ template <int MATH, int M> FN void exponents(Tile (&p)[M], const Powers<M> &r, u
 #pragma unroll
     for (int i = 0; i < M; i++) {
         const float start[4] = {r.lift[i][0], r.lift[i][0], r.lift[i][1], r.lift[i][1]};
-        first_packed<MATH>(p[i][0], r.q[i], b, start);
-        first_packed<MATH>(p[i][1], r.q[i], b + 2, start);
+        multiply16<MATH>(p[i][0], r.q[i], b, start);
+        multiply16<MATH>(p[i][1], r.q[i], b + 2, start);
     }
 }
 /* The first `left` of them exist. */

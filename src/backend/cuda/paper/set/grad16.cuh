@@ -25,6 +25,7 @@
 #ifndef MNP_CUDA_PAPER_SET_GRAD16_CUH
 #define MNP_CUDA_PAPER_SET_GRAD16_CUH
 
+#include "backend/cuda/paper/pack16.cuh"
 #include "backend/cuda/paper/rows.cuh"
 #include "backend/cuda/paper/set/grad_pool.cuh"
 
@@ -54,15 +55,6 @@ static_assert(SMEM16_OLD + 24 * POINTS_COL8 <= (int)SMEM16_W0, "the gradient of 
 
 template <int MATH> constexpr float SCALE = MATH == DEV_TF32 ? (float)SAVED_SCALE : 1.0f;
 
-template <int MATH> FN uint32_t pack(float lo, float hi) {
-    return MATH == DEV_BF16 ? pack_bf16(lo, hi) : pack_fp16(lo, hi);
-}
-template <int MATH> FN float2 unpack(uint32_t w) {
-    if constexpr (MATH == DEV_BF16)
-        return make_float2(__uint_as_float(w << 16), __uint_as_float(w & 0xffff0000u));
-    else
-        return unpack_fp16(w);
-}
 /* Eight numbers, 16 bytes */
 template <int MATH> FN float4 pack8(float4 a, float4 b) {
     return make_float4(__uint_as_float(pack<MATH>(a.x, a.y)), __uint_as_float(pack<MATH>(a.z, a.w)),
@@ -75,19 +67,6 @@ FN Eight eight_fp16(float4 v) {
     const float2 a = unpack_fp16(__float_as_uint(v.x)), b = unpack_fp16(__float_as_uint(v.y));
     const float2 c = unpack_fp16(__float_as_uint(v.z)), d = unpack_fp16(__float_as_uint(v.w));
     return {make_float4(a.x, a.y, b.x, b.y), make_float4(c.x, c.y, d.x, d.y)};
-}
-FN uint32_t fp16_to_bf16(uint32_t w) {
-    const float2 v = unpack_fp16(w);
-    return pack_bf16(v.x, v.y);
-}
-
-/* d = a b + c: 16 x 8 over 16 values of k */
-template <int MATH>
-FN void multiply16(float (&d)[4], const uint32_t *a, const uint32_t *b, const float *c) {
-    if constexpr (MATH == DEV_BF16)
-        first_bf16(d, a, b, c);
-    else
-        first_fp16(d, a, b, c);
 }
 
 /* A number that all lanes of a warp have: the compiler does not see it, and takes a branch by it
@@ -103,7 +82,7 @@ FN int col8_piece() {
     return lane % 16 * 4 + lane / 16 * SET_COL8;
 }
 
-/* A weight of so many columns lies in blocks of 32 rows in col8 layout (fuse/fp16_weights.h): an
+/* A weight of so many columns lies in blocks of 32 rows in col8 layout (fuse/fp16_weights.h): a
  * col8 block of a row; the 16 rows of a head as right operand, of two tiles: rows by 8 (l / 16) + l
  * % 8, col8 blocks by l / 8 % 2; col8 blocks follow each other. In words. */
 enum { WEIGHT_COL8 = 32 * 4 };

@@ -422,8 +422,8 @@ static bool has_col8(const cuda_program *p, const dev_rows *of, int32_t cols) {
 }
 
 /* In tf32 conditioners leave rows: three products a transition, each the gradient of a weight,
- * complete with its release in the order of the reverse pass; forward part, reverse part and first
- * layer agree about their places. */
+ * complete with its milestone in the order of the reverse pass; forward part, reverse part and
+ * first layer agree about their places. */
 static void conditioner_rows(void) {
     recorded r;
     cuda_program p;
@@ -432,8 +432,9 @@ static void conditioner_rows(void) {
     CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
-        if (of->rows == 64 || of->release == DEV_ENDED) continue; /* of sets, of the first layer */
-        CHECK(of->release == products / 3 && of->math == DEV_TF32 && of->terms == 1);
+        if (of->rows == 64 || of->milestone == DEV_ENDED)
+            continue; /* of sets, of the first layer */
+        CHECK(of->milestone == products / 3 && of->math == DEV_TF32 && of->terms == 1);
         CHECK(of->split == 2 && of->base == 0 && of->first < p.n_terms);
         products++;
         CHECK(has_col8(&p, &p.terms[of->first].x, of->rows));
@@ -452,7 +453,7 @@ static void conditioner_rows(void) {
     forget(&r);
 }
 
-/* Three layers of the sets leave rows: sums of both sides, of one transition a release, each in
+/* Three layers of the sets leave rows: sums of both sides, of one transition a milestone, each in
  * slots of its own; the last transition's at the functions' end, in more parts. */
 static void set_rows(void) {
     recorded r;
@@ -465,7 +466,7 @@ static void set_rows(void) {
         if (of->rows != 64) continue;
         const int32_t set = products % 7;
         const bool last = set == 6;
-        CHECK(of->release == (last ? DEV_ENDED : set + 1));
+        CHECK(of->milestone == (last ? DEV_ENDED : set + 1));
         CHECK(of->math == DEV_BF16 && of->terms == 2);
         CHECK(of->base == set * 2 && of->split == (last ? 12 : 2));
         CHECK(of->base + of->split <= p.product_pieces);
@@ -513,7 +514,7 @@ static void first_layer_rows(void) {
     int32_t found = 0;
     for (int32_t j = 0; j < p.n_products; j++) {
         const dev_product *of = &p.products[j];
-        if (of->rows != 160 || of->release != DEV_ENDED) continue;
+        if (of->rows != 160 || of->milestone != DEV_ENDED) continue;
         CHECK(of->ld == 192 && of->math == DEV_TF32 && of->terms == 1 && of->base == 0);
         CHECK(has_col8(&p, &p.terms[of->first].x, of->rows));
         CHECK(has_col8(&p, &p.terms[of->first].g, of->cols));
@@ -550,14 +551,15 @@ static void product_ranges(void) {
     for (int32_t k = 0; k < p.n_grad_spans; k++) {
         summed += p.grad_spans[k].parts * p.grad_spans[k].words;
         CHECK(p.grad_spans[k].parts == 0 || p.grad_spans[k].outer < 0);
-        CHECK(p.grad_spans[k].parts <= 4 || p.grad_spans[k].release == DEV_ENDED);
+        CHECK(p.grad_spans[k].parts <= 4 || p.grad_spans[k].milestone == DEV_ENDED);
     }
     CHECK(summed == words && words > 0);
     program_free(&world, &p);
     forget(&r);
 }
 
-/* It leaves none in fp32, nor where nothing releases; then it is computed in fp32 in any case. */
+/* It leaves none in fp32, nor where there is no milestone; then it is computed in fp32 in any case.
+ */
 static void conditioner_keeps_none(void) {
     for (int sets = 0; sets < 2; sets++) {
         recorded r;
@@ -616,25 +618,25 @@ static void covers_all(const recorded *r, const cuda_program *p) {
 }
 
 /* Every part of a product and every span of outer products is in one wgrad task, in the order of
- * releases. */
+ * milestones. */
 static void tasks_have_all(const cuda_program *p) {
     int32_t parts = 0, splits = 0, grad_spans = 0;
     for (int32_t j = 0; j < p->n_products; j++) splits += p->products[j].split;
     for (int32_t k = 0; k < p->n_wgrad_tasks; k++) {
         const dev_wgrad_task *task = &p->wgrad_tasks[k];
-        CHECK(k == 0 || task->release >= p->wgrad_tasks[k - 1].release);
+        CHECK(k == 0 || task->milestone >= p->wgrad_tasks[k - 1].milestone);
         for (int32_t i = 0; i < k; i++)
             CHECK(p->wgrad_tasks[i].product != task->product ||
                   p->wgrad_tasks[i].part != task->part);
         if (task->product >= 0) {
             parts++;
             CHECK(task->product < p->n_products && task->part < p->products[task->product].split);
-            CHECK(task->release == p->products[task->product].release);
+            CHECK(task->milestone == p->products[task->product].milestone);
             continue;
         }
         CHECK(task->part == grad_spans && task->count > 0);
         for (int32_t i = grad_spans; i < grad_spans + task->count; i++)
-            CHECK(p->grad_spans[i].outer >= 0 && p->grad_spans[i].release == task->release);
+            CHECK(p->grad_spans[i].outer >= 0 && p->grad_spans[i].milestone == task->milestone);
         grad_spans += task->count;
     }
     CHECK(parts == splits && grad_spans == p->task_spans && grad_spans > 0);
@@ -651,32 +653,33 @@ static void job_order(void) {
     forget(&r);
 }
 
-/* One transition, two, and more than there are releases: sets that come before the first release
- * are complete with it, all together. */
+/* One transition, two, and more than there are milestones: sets that come before the first
+ * milestone are complete with it, all together. */
 static void transitions_and_releases(void) {
-    static const int32_t all[] = {1, 2, DEV_RELEASES + 2};
+    static const int32_t all[] = {1, 2, DEV_MILESTONES + 2};
     for (int i = 0; i < 3; i++) {
         recorded r;
         cuda_program p;
-        const int32_t T = all[i], early = T - 1 < DEV_RELEASES ? T - 1 : DEV_RELEASES;
-        int32_t sets = 0, terms = 0, released = 0;
+        const int32_t T = all[i], early = T - 1 < DEV_MILESTONES ? T - 1 : DEV_MILESTONES;
+        int32_t sets = 0, terms = 0, passed = 0;
         record_T(&r, "paper", T, 128, 50, 1);
         CHECK(program_make(&world, r.plan, MATH_BF16, PROGRAM_FUSE_ALL, &p) == MNP_OK);
-        CHECK(p.n_releases == (T < DEV_RELEASES ? T : DEV_RELEASES));
+        CHECK(p.n_milestones == (T < DEV_MILESTONES ? T : DEV_MILESTONES));
         for (int32_t k = 0; k < p.count; k++) {
             if (p.code[k].op != OPCODE_COUNT + FUSED_SET_GRAD) continue;
             sets++;
-            released += p.code[k].releases > 0;
-            CHECK(p.code[k].releases == (sets > T - p.n_releases ? released : 0));
+            passed += p.code[k].milestone > 0;
+            CHECK(p.code[k].milestone == (sets > T - p.n_milestones ? passed : 0));
             CHECK(p.code[k].i[0] == (sets == T ? T : 0));
         }
         for (int32_t j = 0; j < p.n_products; j++) {
             const dev_product *of = &p.products[j];
             if (of->rows != 64) continue;
             terms += of->terms;
-            CHECK(of->terms == 2 * (T > DEV_RELEASES && of->release == 0 ? T - DEV_RELEASES : 1));
+            CHECK(of->terms ==
+                  2 * (T > DEV_MILESTONES && of->milestone == 0 ? T - DEV_MILESTONES : 1));
         }
-        CHECK(sets == T && released == p.n_releases && terms == 3 * 2 * T);
+        CHECK(sets == T && passed == p.n_milestones && terms == 3 * 2 * T);
         CHECK(p.product_pieces == 2 * early + 12);
         covers_all(&r, &p);
         tasks_have_all(&p);
@@ -687,7 +690,7 @@ static void transitions_and_releases(void) {
 
 /* What the last sets still write to comes at the end: the encoder. Conditioners and latents of a
  * transition are complete where its sets begin. */
-static void releases(void) {
+static void milestones(void) {
     recorded r;
     cuda_program p;
     int32_t sets = 0, early = 0;
@@ -696,8 +699,8 @@ static void releases(void) {
     for (int32_t k = 0; k < p.count; k++) {
         const bool is_set = p.code[k].op == OPCODE_COUNT + FUSED_SET_GRAD;
         sets += is_set;
-        CHECK(p.code[k].releases == (is_set ? sets : 0));
-        CHECK(p.code[k].lets == (is_set && sets > 7 - RELEASES_AHEAD));
+        CHECK(p.code[k].milestone == (is_set ? sets : 0));
+        CHECK(p.code[k].lets == (is_set && sets > 7 - MILESTONES_AHEAD));
     }
     covers_all(&r, &p);
     for (int32_t i = 0; i < r.m->params.count; i++) {
@@ -705,16 +708,16 @@ static void releases(void) {
         const bool encoder = strncmp(w->name, "enc.", 4) == 0;
         const int32_t span = span_at(&p, 0, p.n_grad_spans, w->offset);
         if (w->init.frozen) continue;
-        CHECK((p.grad_spans[span].release == DEV_ENDED) == encoder);
+        CHECK((p.grad_spans[span].milestone == DEV_ENDED) == encoder);
         early += !encoder;
     }
     CHECK(early > 0);
     program_free(&world, &p);
     CHECK(program_make(&world, r.plan, MATH_TF32, 0, &p) == MNP_OK);
     covers_all(&r, &p);
-    CHECK(p.n_wgrad_tasks == 0); /* op by op nothing releases */
-    for (int32_t k = 0; k < p.n_grad_spans; k++) CHECK(p.grad_spans[k].release == DEV_ENDED);
-    for (int32_t k = 0; k < p.count; k++) CHECK(p.code[k].releases == 0);
+    CHECK(p.n_wgrad_tasks == 0); /* op by op there is no milestone */
+    for (int32_t k = 0; k < p.n_grad_spans; k++) CHECK(p.grad_spans[k].milestone == DEV_ENDED);
+    for (int32_t k = 0; k < p.count; k++) CHECK(p.code[k].milestone == 0);
     program_free(&world, &p);
     forget(&r);
 }
@@ -741,6 +744,6 @@ int main(void) {
     RUN(teams_know_less);
     RUN(job_order);
     RUN(transitions_and_releases);
-    RUN(releases);
+    RUN(milestones);
     return check_done();
 }

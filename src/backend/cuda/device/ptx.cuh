@@ -198,48 +198,27 @@ PTX uint32_t transposed(uint32_t w) {
     return r;
 }
 
-/* c += a b, layouts in mma.cuh */
-PTX void mma_tf32(float c[4], const uint32_t a[4], const uint32_t b[2]) {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-                 "{%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-PTX void mma_bf16(float c[4], const uint32_t a[4], const uint32_t b[2]) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, "
-                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-PTX void mma_fp16(float c[4], const uint32_t a[4], const uint32_t b[2]) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, "
-                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-/* d = a b + c: many products start from one c without its being copied for each. */
-PTX void first_tf32(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%10,%11,%12,%13};"
-        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
-          "f"(c[2]), "f"(c[3]));
-}
-PTX void first_fp16(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%10,%11,%12,%13};"
-        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
-          "f"(c[2]), "f"(c[3]));
-}
-PTX void first_bf16(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%10,%11,%12,%13};"
-        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
-          "f"(c[2]), "f"(c[3]));
-}
+/* c += a b, layouts in mma.cuh; d = a b + c: many products start from one c without its being
+ * copied for each. */
+#define MMA(name, shape)                                                                           \
+    PTX void mma_##name(float c[4], const uint32_t a[4], const uint32_t b[2]) {                    \
+        asm volatile("mma.sync.aligned." shape " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "          \
+                     "{%0,%1,%2,%3};"                                                              \
+                     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                              \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));          \
+    }                                                                                              \
+    PTX void first_##name(float d[4], const uint32_t a[4], const uint32_t b[2],                    \
+                          const float c[4]) {                                                      \
+        asm("mma.sync.aligned." shape " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "                   \
+            "{%10,%11,%12,%13};"                                                                   \
+            : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])                                       \
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]),         \
+              "f"(c[1]), "f"(c[2]), "f"(c[3]));                                                    \
+    }
+MMA(tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
+MMA(bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
+MMA(fp16, "m16n8k16.row.col.f32.f16.f16.f32")
+#undef MMA
 
 /* ---- a group --------------------------------------------------------------------------------- */
 
@@ -259,43 +238,6 @@ PTX uint64_t group_further(uint64_t b, int bytes) {
 PTX void group_begin() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
-#define QUAD(i) "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3])
-PTX void group_mma(float (&c)[4][4], const uint32_t a[4], uint64_t b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 {%0,%1,%2,%3,%4,%5,%6,%7,%8,"
-                 "%9,%10,%11,%12,%13,%14,%15}, {%16,%17,%18,%19}, %20, 1, 1, 1;"
-                 : QUAD(0), QUAD(1), QUAD(2), QUAD(3)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-}
-PTX void group_mma(float (&c)[8][4], const uint32_t a[4], uint64_t b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {%0,%1,%2,%3,%4,%5,%6,%7,%8,"
-                 "%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,"
-                 "%29,%30,%31}, {%32,%33,%34,%35}, %36, 1, 1, 1;"
-                 : QUAD(0), QUAD(1), QUAD(2), QUAD(3), QUAD(4), QUAD(5), QUAD(6), QUAD(7)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-}
-/* Halves: a (64, 16), b (16, 8 J), k by eights: number (k, n) at k / 8 * pitch + 16 n + k % 8 * 2
- * bytes. */
-PTX void group_fp16(float (&c)[4][4], const uint32_t a[4], uint64_t b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,"
-                 "%9,%10,%11,%12,%13,%14,%15}, {%16,%17,%18,%19}, %20, 1, 1, 1, 0;"
-                 : QUAD(0), QUAD(1), QUAD(2), QUAD(3)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-}
-PTX void group_fp16(float (&c)[8][4], const uint32_t a[4], uint64_t b) {
-    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,"
-                 "%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,"
-                 "%29,%30,%31}, {%32,%33,%34,%35}, %36, 1, 1, 1, 0;"
-                 : QUAD(0), QUAD(1), QUAD(2), QUAD(3), QUAD(4), QUAD(5), QUAD(6), QUAD(7)
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
-}
-#undef QUAD
-
-/* c (64, 8 J) += a^T b, both 16-bit numbers in shared memory: 16 rows of a have 64 numbers, of b
- * 8 J. Rows lie by eight columns: number (r, c) at c / 8 * pitch + 16 r + c % 8 * 2 bytes. 16 rows
- * further is group_further(., 256). */
-PTX uint64_t group_rows(uint32_t at, int pitch) {
-    return (uint64_t)(at >> 4) | (uint64_t)(128 >> 4) << 16 | (uint64_t)(pitch >> 4) << 32;
-}
 #define QUAD(i)   "+f"(c[i][0]), "+f"(c[i][1]), "+f"(c[i][2]), "+f"(c[i][3])
 #define QUADS(i)  QUAD(i), QUAD(i + 1), QUAD(i + 2), QUAD(i + 3)
 #define NUMBERS16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
@@ -305,6 +247,37 @@ PTX uint64_t group_rows(uint32_t at, int pitch) {
               "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
 #define NUMBERS80 NUMBERS64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
 #define NUMBERS96 NUMBERS80 ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define GROUP_MMA(shape, numbers, a_at, b_at, flags, ...)                                          \
+    asm volatile("wgmma.mma_async.sync.aligned." shape " {" numbers "}, " a_at ", " b_at           \
+                 ", 1, 1, 1" flags ";"                                                             \
+                 : __VA_ARGS__                                                                     \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
+#define A16 "{%16,%17,%18,%19}"
+#define A32 "{%32,%33,%34,%35}"
+PTX void group_mma(float (&c)[4][4], const uint32_t a[4], uint64_t b) {
+    GROUP_MMA("m64n32k8.f32.tf32.tf32", NUMBERS16, A16, "%20", "", QUADS(0));
+}
+PTX void group_mma(float (&c)[8][4], const uint32_t a[4], uint64_t b) {
+    GROUP_MMA("m64n64k8.f32.tf32.tf32", NUMBERS32, A32, "%36", "", QUADS(0), QUADS(4));
+}
+/* fp16: a (64, 16), b (16, 8 J), k by eights: number (k, n) at k / 8 * pitch + 16 n + k % 8 * 2
+ * bytes. */
+PTX void group_fp16(float (&c)[4][4], const uint32_t a[4], uint64_t b) {
+    GROUP_MMA("m64n32k16.f32.f16.f16", NUMBERS16, A16, "%20", ", 0", QUADS(0));
+}
+PTX void group_fp16(float (&c)[8][4], const uint32_t a[4], uint64_t b) {
+    GROUP_MMA("m64n64k16.f32.f16.f16", NUMBERS32, A32, "%36", ", 0", QUADS(0), QUADS(4));
+}
+#undef A32
+#undef A16
+#undef GROUP_MMA
+
+/* c (64, 8 J) += a^T b, both 16-bit numbers in shared memory: 16 rows of a have 64 numbers, of b
+ * 8 J. Rows lie by eight columns: number (r, c) at c / 8 * pitch + 16 r + c % 8 * 2 bytes. 16 rows
+ * further is group_further(., 256). */
+PTX uint64_t group_rows(uint32_t at, int pitch) {
+    return (uint64_t)(at >> 4) | (uint64_t)(128 >> 4) << 16 | (uint64_t)(pitch >> 4) << 32;
+}
 #define GROUP_PRODUCT(columns, type, numbers, a_at, b_at, ...)                                     \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {" numbers \
                  "}, " a_at ", " b_at ", 1, 1, 1, 1, 1;"                                           \

@@ -91,16 +91,16 @@ static bool flow_alone(const dev_fused *f, const int32_t *writers) {
     return alone;
 }
 
-/* The gradient of operand `operand`, so far without terms. The parts of all products of a release
+/* The gradient of operand `operand`, so far without terms. The parts of all products of a milestone
  * are about as many as multiprocessors without a function can have. */
 enum { SPLIT = 2 };
 static dev_product *add_product(cuda_program *p, const dev_fused *f, int32_t operand, int32_t rows,
-                                int32_t cols, int32_t release) {
+                                int32_t cols, int32_t milestone) {
     dev_product *to = &p->products[p->n_products++];
     *to =
         (dev_product){.at = gradient_at(f, operand) * DEV_OUTER_WORDS, .rows = rows, .cols = cols};
     to->ld = cols, to->first = p->n_terms, to->split = SPLIT, to->math = DEV_TF32,
-    to->release = release;
+    to->milestone = milestone;
     return to;
 }
 
@@ -110,9 +110,9 @@ static void add_term(cuda_program *p, dev_product *to, dev_term term) {
 }
 
 static void add_flow_product(cuda_program *p, const dev_fused *f, int32_t operand, int32_t rows,
-                             int32_t cols, int64_t x, int64_t g, int32_t release) {
+                             int32_t cols, int64_t x, int64_t g, int32_t milestone) {
     enum { STEP = FUSED_POINTS };
-    add_term(p, add_product(p, f, operand, rows, cols, release),
+    add_term(p, add_product(p, f, operand, rows, cols, milestone),
              (dev_term){.x = {(int32_t)x, STEP}, .g = {(int32_t)g, STEP}, .side = DEV_SIDE_ALL});
 }
 
@@ -127,21 +127,21 @@ static int64_t keep_features(cuda_program *p, dev_fused *first) {
 }
 
 static void keep_flow(cuda_program *p, dev_fused *first, dev_fused *forward, dev_fused *f,
-                      int32_t release) {
+                      int32_t milestone) {
     const int64_t x = keep_features(p, first), at = p->saved_words;
     forward->addr[FLOW_XH] = first->addr[FIRST_SAVED];
     forward->addr[FLOW_SAVED] = f->addr[FLOWG_SAVED] = fused_addr(DEV_STORE_SAVED, at);
     p->saved_words += FLOW_ROWS_SAVED;
     forward->addr[FLOW_H0] = forward->addr[FLOW_H1] = FUSED_ABSENT;
     f->addr[FLOWG_H0] = f->addr[FLOWG_H1] = FUSED_ABSENT;
-    add_flow_product(p, f, FLOWG_DWX, 160, 128, x, at + SAVED_DH0, release);
-    add_flow_product(p, f, FLOWG_DW1, 128, 128, at + SAVED_FH0, at + SAVED_DH1, release);
-    add_flow_product(p, f, FLOWG_DW2, 128, 32, at + SAVED_FH1, at + SAVED_DRAW, release);
+    add_flow_product(p, f, FLOWG_DWX, 160, 128, x, at + SAVED_DH0, milestone);
+    add_flow_product(p, f, FLOWG_DW1, 128, 128, at + SAVED_FH0, at + SAVED_DH1, milestone);
+    add_flow_product(p, f, FLOWG_DW2, 128, 32, at + SAVED_FH1, at + SAVED_DRAW, milestone);
 }
 
-/* Rows are for programs that update and release (program/grad_spans.h). */
+/* Rows are for programs that update and have milestones (program/grad_spans.h). */
 static bool keeps_rows(const cuda_program *p) {
-    return p->updates && p->n_releases > 0;
+    return p->updates && p->n_milestones > 0;
 }
 
 static void place_flows(cuda_program *p, const int32_t *writers) {
@@ -256,22 +256,23 @@ static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *
     }
 }
 
-/* A sum for each release, of the sets that are complete with it, in operands of its own. The last
+/* A sum for each milestone, of the sets that are complete with it, in operands of its own. The last
  * one has short parts, since everybody waits for it. */
 static void add_set_products(cuda_program *p, const set_row *row) {
     enum { LAST_SPLIT = 12 };
     int32_t splits = 0;
-    for (int32_t release = 0; release <= DEV_ENDED; release++) {
+    for (int32_t milestone = 0; milestone <= DEV_ENDED; milestone++) {
         dev_product *to = NULL;
         for (int32_t k = 0; k < p->count; k++) {
             const dev_instr *ins = &p->code[k];
-            if (!is_part(ins, FUSED_SET_GRAD) || grad_spans_complete(p, k) != release) continue;
-            if (!to) to = add_product(p, &ins->fused, row->operand, SET_WIDTH, row->cols, release);
+            if (!is_part(ins, FUSED_SET_GRAD) || grad_spans_complete(p, k) != milestone) continue;
+            if (!to)
+                to = add_product(p, &ins->fused, row->operand, SET_WIDTH, row->cols, milestone);
             to->math = ins->math;
             add_set_terms(p, ins, row, to);
         }
         if (!to) continue;
-        if (release == DEV_ENDED) to->split = LAST_SPLIT;
+        if (milestone == DEV_ENDED) to->split = LAST_SPLIT;
         to->base = splits, splits += to->split;
     }
 }
@@ -401,7 +402,7 @@ mnp_status saved_rows_place(env *e, int64_t trainable, cuda_program *p) {
     mnp_status status = writers ? alloc_program(e, p) : MNP_ENOMEM;
     if (status == MNP_OK) {
         count_writers(p, writers);
-        grad_spans_release(p);
+        grad_spans_milestones(p);
         p->saved_words = DEV_SAVED_HEAD;
         place_flows(p, writers);
         place_sets(p, writers);

@@ -15,20 +15,20 @@ static void add_wgrad_task(cuda_program *p, dev_wgrad_task task) {
     int32_t at = p->n_wgrad_tasks++;
     for (; at > 0; at--) {
         const dev_wgrad_task *before = &p->wgrad_tasks[at - 1];
-        if (before->release < task.release) break;
-        if (before->release == task.release && work_of(p, before) >= work_of(p, &task)) break;
+        if (before->milestone < task.milestone) break;
+        if (before->milestone == task.milestone && work_of(p, before) >= work_of(p, &task)) break;
         p->wgrad_tasks[at] = *before;
     }
     p->wgrad_tasks[at] = task;
 }
 
-/* Ranges next to each other with the same release. */
+/* Ranges next to each other with the same milestone. */
 static void add_spans(cuda_program *p) {
     for (int32_t k = 0, count; k < p->task_spans; k += count) {
-        const int32_t release = p->grad_spans[k].release;
+        const int32_t milestone = p->grad_spans[k].milestone;
         for (count = 0; count < SPANS && k + count < p->task_spans; count++)
-            if (p->grad_spans[k + count].release != release) break;
-        add_wgrad_task(p, (dev_wgrad_task){release, -1, k, count});
+            if (p->grad_spans[k + count].milestone != milestone) break;
+        add_wgrad_task(p, (dev_wgrad_task){milestone, -1, k, count});
     }
 }
 
@@ -39,7 +39,7 @@ mnp_status wgrad_tasks_list(env *e, cuda_program *p) {
     if (!p->wgrad_tasks) return MNP_ENOMEM;
     for (int32_t k = 0; k < p->n_products; k++)
         for (int32_t part = 0; part < p->products[k].split; part++)
-            add_wgrad_task(p, (dev_wgrad_task){p->products[k].release, k, part, 1});
+            add_wgrad_task(p, (dev_wgrad_task){p->products[k].milestone, k, part, 1});
     add_spans(p);
     return MNP_OK;
 }

@@ -1,7 +1,7 @@
 /* wgrad_tasks.h: the work of kernels/products.cu: weight gradients from saved rows (saved_rows.h),
  * formed while other functions are still in their reverse pass. Tasks are listed in the order in
- * which their rows are released (program/grad_spans.h), because blocks start in the order of their
- * numbers; within a release the large ones come first, so that no block ends late. */
+ * which their rows are complete (program/grad_spans.h), because blocks start in the order of their
+ * numbers; within a milestone the large ones come first, so that no block ends late. */
 #ifndef MNP_CUDA_FUSE_WGRAD_TASKS_H
 #define MNP_CUDA_FUSE_WGRAD_TASKS_H
 

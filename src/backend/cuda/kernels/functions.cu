@@ -182,8 +182,8 @@ OP_FN void watch(int k, int next) {
     f.last = now;
 }
 
-/* By one thread, before an instruction that releases: what the block has completed may be summed,
- * unless it has more to do. */
+/* By one thread, before an instruction that passes a milestone: what the block has completed may be
+ * summed, unless it has more to do. */
 OP_FN void release_gradients(const dev_instr &ins) {
     const Frame &f = frame();
     if (f.run->saved_words > 0) {
@@ -192,7 +192,7 @@ OP_FN void release_gradients(const dev_instr &ins) {
     }
     if (f.item + gridDim.x < f.run->item_hi) return;
     __threadfence();
-    atomicAdd(&f.run->adam->released[ins.releases - 1], 1);
+    atomicAdd(&f.run->adam->passed[ins.milestone - 1], 1);
     if (ins.lets) grid_release();
 }
 
@@ -267,7 +267,7 @@ OP_FN const dev_instr *first_instruction() {
         fetch(3 * DEV_TOGETHER, ins.together + 3 * DEV_TOGETHER);
     }
     __syncthreads();
-    if (ins.releases && threadIdx.x == THREADS - 1) release_gradients(ins);
+    if (ins.milestone && threadIdx.x == THREADS - 1) release_gradients(ins);
     return &ins;
 }
 
@@ -286,7 +286,7 @@ OP_FN const dev_instr *settled_instruction() {
 /* The instruction that runs now; NULL: there is none. What runs next is there, what runs after that
  * is asked for. The keeper knows the operands before the one that ran has ended for all, and puts
  * them down after it; those of ops depend on lengths, which a draw sets. Nobody waits for the
- * thread that releases. One function from the end of an instruction to the next one: this code has
+ * thread that counts. One function from the end of an instruction to the next one: this code has
  * left the caches when a part has run, and every jump to another place waits for it to come back.
  */
 OP_FN const dev_instr *next_instruction() {
@@ -309,7 +309,7 @@ OP_FN const dev_instr *next_instruction() {
         if (more) fetch(next + 3 * DEV_TOGETHER, next + ins.together + 3 * DEV_TOGETHER);
     }
     __syncthreads();
-    if (more && ins.releases && threadIdx.x == THREADS - 1) release_gradients(ins);
+    if (more && ins.milestone && threadIdx.x == THREADS - 1) release_gradients(ins);
     if (foreseen) return settled_instruction();
     return more ? &ins : nullptr;
 }
@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(THREADS, 1) functions_kernel(const dev_run *ru
         for (const dev_instr *ins = first_instruction(); ins; ins = next_instruction())
             execute(*ins);
     }
-    if (run->n_grad_spans > 0 && !run->diagnose) count_block(&run->adam->released[DEV_ENDED]);
+    if (run->n_grad_spans > 0 && !run->diagnose) count_block(&run->adam->passed[DEV_ENDED]);
 }
 
 cudaError_t functions_prepare(void) {

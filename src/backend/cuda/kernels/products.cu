@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(PRODUCT_THREADS, 2)
     const int chunks = run->product_chunks, share = (int)blockIdx.x % chunks;
     const dev_wgrad_task task = run->wgrad_tasks[blockIdx.x / chunks];
     grid_release();
-    wait_count(&run->adam->released[task.release], (int)run->n_slots);
+    wait_count(&run->adam->passed[task.milestone], (int)run->n_slots);
     if (task.product >= 0) {
         bulk_fence_global();
         form_any(run, run->products[task.product], task.part * chunks + share);

@@ -181,7 +181,7 @@ static __device__ void finish_step(const dev_run *run, double *room) {
     if (threadIdx.x != 0) return;
     dev_step *b = run->step;
     dev_adam *a = run->adam;
-    for (int k = 0; k <= DEV_ENDED; k++) a->released[k] = 0;
+    for (int k = 0; k <= DEV_ENDED; k++) a->passed[k] = 0;
     a->done = 0;
     b->grad_norm = sqrt(squares);
     a->go = b->bad_item < 0 && isfinite(b->grad_norm);

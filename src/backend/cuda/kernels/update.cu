@@ -53,7 +53,7 @@ static __device__ void report_functions(const dev_run *run, double *room) {
  * so that whoever waits for this one has waited for all. */
 static __device__ void direct(const dev_run *run, double *room) {
     if (threadIdx.x == 0) prepare_adam(run);
-    wait_count(&run->adam->released[DEV_ENDED], (int)run->n_slots);
+    wait_count(&run->adam->passed[DEV_ENDED], (int)run->n_slots);
     grid_release();
     report_functions(run, room);
     count_done(run, room);
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS, 4)
     }
     const int which = first + (int)blockIdx.x - 1;
     grid_release();
-    wait_count(&run->adam->released[run->grad_spans[which].release], (int)run->n_slots);
+    wait_count(&run->adam->passed[run->grad_spans[which].milestone], (int)run->n_slots);
     if (run->grad_spans[which].parts > 0) grid_wait();
     sum_block<SUM_ROWS>(run, which, sums, ranks, room);
 }

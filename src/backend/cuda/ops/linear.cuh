@@ -125,22 +125,19 @@ FN bool forward_fits(const View &w) {
            ROWS_AT_ONCE * (K + 4) + K * (w.ld + 8) + SLACK_WORDS <= WORK_WORDS;
 }
 
+/* Shapes (rows, ld) of weights that have code of their own: those of preset paper. */
+#define LINEAR_SHAPES(SHAPE)                                                                       \
+    SHAPE(64, 64) SHAPE(64, 192) SHAPE(64, 128) SHAPE(128, 128) SHAPE(160, 128) SHAPE(128, 32)
+
 template <int MATH> FN void linear_by_shape(const dev_instr &ins, const View &w, int rows) {
     const int shape = rows <= ROWS_AT_ONCE ? w.rows << 8 | w.ld : 0;
-    if (shape == (64 << 8 | 64))
-        linear_resident<MATH, Fixed<64, 64>>(ins);
-    else if (shape == (64 << 8 | 192))
-        linear_resident<MATH, Fixed<64, 192>>(ins);
-    else if (shape == (64 << 8 | 128))
-        linear_resident<MATH, Fixed<64, 128>>(ins);
-    else if (shape == (128 << 8 | 128))
-        linear_resident<MATH, Fixed<128, 128>>(ins);
-    else if (shape == (160 << 8 | 128))
-        linear_resident<MATH, Fixed<160, 128>>(ins);
-    else if (shape == (128 << 8 | 32))
-        linear_resident<MATH, Fixed<128, 32>>(ins);
+#define SHAPE(K, N)                                                                                \
+    if (shape == (K << 8 | N))                                                                     \
+        linear_resident<MATH, Fixed<K, N>>(ins);                                                   \
     else
-        linear_resident<MATH, Sized>(ins);
+    LINEAR_SHAPES(SHAPE)
+#undef SHAPE
+    linear_resident<MATH, Sized>(ins);
 }
 
 /* ---- large ----------------------------------------------------------------------------------- */

@@ -185,20 +185,13 @@ static __device__ __noinline__ void linear_reverse(const dev_instr &ins) {
 
 template <int MATH> FN void reverse_by_shape(const dev_instr &ins, const View &w, int rows) {
     const int shape = rows <= ROWS_AT_ONCE ? w.rows << 8 | w.ld : 0;
-    if (shape == (64 << 8 | 64))
-        linear_reverse<MATH, Fixed<64, 64>>(ins);
-    else if (shape == (64 << 8 | 192))
-        linear_reverse<MATH, Fixed<64, 192>>(ins);
-    else if (shape == (64 << 8 | 128))
-        linear_reverse<MATH, Fixed<64, 128>>(ins);
-    else if (shape == (128 << 8 | 128))
-        linear_reverse<MATH, Fixed<128, 128>>(ins);
-    else if (shape == (160 << 8 | 128))
-        linear_reverse<MATH, Fixed<160, 128>>(ins);
-    else if (shape == (128 << 8 | 32))
-        linear_reverse<MATH, Fixed<128, 32>>(ins);
+#define SHAPE(K, N)                                                                                \
+    if (shape == (K << 8 | N))                                                                     \
+        linear_reverse<MATH, Fixed<K, N>>(ins);                                                    \
     else
-        linear_reverse<MATH, Sized>(ins);
+    LINEAR_SHAPES(SHAPE)
+#undef SHAPE
+    linear_reverse<MATH, Sized>(ins);
 }
 
 /* ---- reverse, large -------------------------------------------------------------------------- */

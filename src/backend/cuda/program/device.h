@@ -45,9 +45,9 @@ typedef struct dev_instr {
     uint32_t acc;   /* bit j: out[j] is added to                                            */
     uint32_t fresh; /* bit j: but the block's first function overwrites (weight gradients)  */
     int32_t math;
-    int32_t together; /* it and those after it run side by side: how many; 1: alone */
-    int32_t releases; /* which release it is (grad_spans.h), counted from 1; 0: none */
-    int32_t lets;     /* the kernels that follow the functions may begin from here on */
+    int32_t together;  /* it and those after it run side by side: how many; 1: alone */
+    int32_t milestone; /* which milestone it is (grad_spans.h), counted from 1; 0: none */
+    int32_t lets;      /* the kernels that follow the functions may begin from here on */
     int32_t reserved;
     int32_t i[DEV_INT];
     double f[DEV_REAL];
@@ -88,7 +88,7 @@ typedef struct dev_product {
     int32_t rows, cols, ld;
     int32_t first, terms;
     int32_t split, base; /* base: the splits of the gradient's other sums before it */
-    int32_t release;     /* with which its rows are complete */
+    int32_t milestone;   /* with which its rows are complete */
     int32_t math;        /* DEV_TF32: fp16, G times SAVED_SCALE; DEV_BF16: bfloat16 as they are */
 } dev_product;
 enum { DEV_CHUNK = 25, DEV_CHUNKS = 16 }; /* functions of a chunk; but so many chunks at most */
@@ -101,23 +101,23 @@ typedef struct dev_grad_span {
     int32_t at, words;
     int32_t outer; /* which it is a part of; -1: it lies in the slots */
     int32_t parts; /* in chunks * parts of them, from products; 0: in all that functions wrote to */
-    int32_t release; /* with which they are complete */
+    int32_t milestone; /* with which they are complete */
 } dev_grad_span;
 enum {
     DEV_GRAD_SPAN_WORDS = 1024,
     DEV_TILE_WORDS = 4096
 }; /* at most; of outer products, exactly */
 
-/* What `chunks` blocks of kernels/products.cu do, in the order of releases (fuse/wgrad_tasks.h): a
- * share of the functions each, of part `part` of a product; or, where product < 0, a share of
+/* What `chunks` blocks of kernels/products.cu do, in the order of milestones (fuse/wgrad_tasks.h):
+ * a share of the functions each, of part `part` of a product; or, where product < 0, a share of
  * `count` spans of outer products from `part` on. */
 typedef struct dev_wgrad_task {
-    int32_t release, product, part, count;
+    int32_t milestone, product, part, count;
 } dev_wgrad_task;
 
 /* Where functions say that rows and gradients are complete: so many places of the reverse pass at
  * most (grad_spans.h), and their end. */
-enum { DEV_RELEASES = 8, DEV_ENDED = DEV_RELEASES };
+enum { DEV_MILESTONES = 8, DEV_ENDED = DEV_MILESTONES };
 
 /* step_block of op/frame.h */
 typedef struct dev_step {
@@ -133,8 +133,8 @@ typedef struct dev_step {
 typedef struct dev_adam {
     float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
     int32_t go, averages, first;
-    /* How many blocks have passed each release or ended; how many blocks of the sum are done. */
-    int32_t released[DEV_RELEASES + 1], done;
+    /* How many blocks have passed each milestone or ended; how many blocks of the sum are done. */
+    int32_t passed[DEV_MILESTONES + 1], done;
     double next_rate;  /* of the step that follows   */
     int64_t next_step; /* and its number, if this one goes well */
 } dev_adam;

@@ -30,35 +30,35 @@ static int32_t last_writer(const param *w, const int32_t *last) {
 
 /* ---- spans ---------------------------------------------------------------------------------- */
 
-void grad_spans_release(cuda_program *p) {
-    int32_t sets[DEV_RELEASES], found = 0, other = -1;
-    for (int32_t k = p->count - 1; k >= 0 && found < DEV_RELEASES; k--) {
+void grad_spans_milestones(cuda_program *p) {
+    int32_t sets[DEV_MILESTONES], found = 0, other = -1;
+    for (int32_t k = p->count - 1; k >= 0 && found < DEV_MILESTONES; k--) {
         const int32_t kind = p->code[k].op - OPCODE_COUNT;
         if (kind == FUSED_SET_GRAD) sets[found++] = k;
         if (found == 0 && (kind == FUSED_LATENT_GRAD || kind == FUSED_FLOW_GRAD)) other = k;
     }
-    p->n_releases = other < 0 ? found : 0;
-    for (int32_t r = 0; r < p->n_releases; r++) p->release[r] = sets[found - 1 - r];
+    p->n_milestones = other < 0 ? found : 0;
+    for (int32_t r = 0; r < p->n_milestones; r++) p->milestone[r] = sets[found - 1 - r];
 }
 
 int32_t grad_spans_complete(const cuda_program *p, int32_t k) {
-    for (int32_t r = 0; r < p->n_releases; r++)
-        if (k < p->release[r]) return r;
+    for (int32_t r = 0; r < p->n_milestones; r++)
+        if (k < p->milestone[r]) return r;
     return DEV_ENDED;
 }
 
 static void mark_releases(cuda_program *p) {
-    const int32_t ahead = p->n_products > 0 ? RELEASES_AHEAD : 1;
-    for (int32_t r = 0; r < p->n_releases; r++) {
-        p->code[p->release[r]].releases = r + 1;
-        p->code[p->release[r]].lets = r + ahead >= p->n_releases;
+    const int32_t ahead = p->n_products > 0 ? MILESTONES_AHEAD : 1;
+    for (int32_t r = 0; r < p->n_milestones; r++) {
+        p->code[p->milestone[r]].milestone = r + 1;
+        p->code[p->milestone[r]].lets = r + ahead >= p->n_milestones;
     }
 }
 
 /* Words next to each other that are summed in the same way and at the same time. */
 typedef struct stretch {
     int64_t at, end;
-    int32_t outer, parts, release; /* as in dev_grad_span */
+    int32_t outer, parts, milestone; /* as in dev_grad_span */
 } stretch;
 
 static int32_t outer_at(const cuda_program *p, int64_t at) {
@@ -68,9 +68,9 @@ static int32_t outer_at(const cuda_program *p, int64_t at) {
 }
 
 /* Products begin at a gradient's first word, or inside it. */
-static stretch stretch_of(const cuda_program *p, const param *w, int32_t release) {
+static stretch stretch_of(const cuda_program *p, const param *w, int32_t milestone) {
     const int64_t end = w->offset + (int64_t)w->rows * w->ld;
-    stretch s = {w->offset, end, outer_at(p, w->offset), 0, release};
+    stretch s = {w->offset, end, outer_at(p, w->offset), 0, milestone};
     for (int32_t j = 0; j < p->n_products; j++) {
         const dev_product *of = &p->products[j];
         if (of->at < s.at || of->at >= end) continue;
@@ -93,22 +93,23 @@ static void list_stretch(const stretch *s, cuda_program *p) {
     for (int64_t at = s->at; at < s->end; at += most) {
         const int64_t words = s->end - at < most ? s->end - at : most;
         p->grad_spans[p->n_grad_spans++] =
-            (dev_grad_span){(int32_t)at, (int32_t)words, s->outer, s->parts, s->release};
+            (dev_grad_span){(int32_t)at, (int32_t)words, s->outer, s->parts, s->milestone};
     }
 }
 
-/* The spans of a release: of outer products, or the others. */
-static void list_weights(const params *weights, const int32_t *last, int32_t release, bool outer,
+/* The spans of a milestone: of outer products, or the others. */
+static void list_weights(const params *weights, const int32_t *last, int32_t milestone, bool outer,
                          cuda_program *p) {
     stretch now = {.outer = -1};
     for (int32_t i = 0; i <= weights->count; i++) {
         const param *w = i < weights->count ? &weights->list[i] : NULL;
         if (w && w->init.frozen) continue;
-        stretch next = {.outer = -1, .release = -1};
+        stretch next = {.outer = -1, .milestone = -1};
         if (w) next = stretch_of(p, w, grad_spans_complete(p, last_writer(w, last)));
         const bool joins = now.outer < 0 && next.outer < 0 && now.parts == next.parts &&
-                           now.release == next.release;
-        if (!joins && now.release == release && (now.outer >= 0) == outer) list_stretch(&now, p);
+                           now.milestone == next.milestone;
+        if (!joins && now.milestone == milestone && (now.outer >= 0) == outer)
+            list_stretch(&now, p);
         if (joins) next.at = now.at;
         now = next;
     }

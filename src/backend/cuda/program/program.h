@@ -28,8 +28,8 @@ typedef struct cuda_program {
     int32_t n_grad_spans, task_spans;
     dev_wgrad_task *wgrad_tasks;
     int32_t n_wgrad_tasks;
-    int32_t release[DEV_RELEASES]; /* the instructions that release (grad_spans.h) */
-    int32_t n_releases;
+    int32_t milestone[DEV_MILESTONES]; /* the instructions that pass a milestone (grad_spans.h) */
+    int32_t n_milestones;
     bool has_grad;    /* it writes weight gradients                                     */
     bool updates;     /* its step part is the update of op/update.h                     */
     bool reads_fp16;  /* it reads the fp16 copy of the weights (fuse/fp16_weights.h)    */

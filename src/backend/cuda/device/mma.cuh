@@ -37,6 +37,21 @@ template <int MATH> struct FragB { uint32_t hi[2][2], lo[2][2]; };
 template <> struct FragB<DEV_TF32> { uint32_t hi[2][2]; };
 template <> struct FragB<DEV_BF16> { uint32_t hi[2]; };
 
+/* Numbers for tf32 units: rounded, or in fp32 split in two. */
+template <int MATH, class F, int J> FN void make_tf32(F &f, const float (*x)[J]) {
+#pragma unroll
+    for (int s = 0; s < 2; s++)
+#pragma unroll
+        for (int j = 0; j < J; j++) {
+            if constexpr (MATH == DEV_FP32) {
+                f.hi[s][j] = upper(x[s][j]);
+                f.lo[s][j] = __float_as_uint(x[s][j] - __uint_as_float(f.hi[s][j]));
+            } else {
+                f.hi[s][j] = to_tf32(x[s][j]);
+            }
+        }
+}
+
 template <int MATH> FN void make_a(FragA<MATH> &f, const float a[2][4]) {
     if constexpr (MATH == DEV_BF16) {
         f.hi[0] = pack_bf16(a[0][0], a[0][2]);
@@ -44,17 +59,7 @@ template <int MATH> FN void make_a(FragA<MATH> &f, const float a[2][4]) {
         f.hi[2] = pack_bf16(a[1][0], a[1][2]);
         f.hi[3] = pack_bf16(a[1][1], a[1][3]);
     } else {
-#pragma unroll
-        for (int s = 0; s < 2; s++)
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-                if constexpr (MATH == DEV_FP32) {
-                    f.hi[s][j] = upper(a[s][j]);
-                    f.lo[s][j] = __float_as_uint(a[s][j] - __uint_as_float(f.hi[s][j]));
-                } else {
-                    f.hi[s][j] = to_tf32(a[s][j]);
-                }
-            }
+        make_tf32<MATH>(f, a);
     }
 }
 
@@ -63,17 +68,7 @@ template <int MATH> FN void make_b(FragB<MATH> &f, const float b[2][2]) {
         f.hi[0] = pack_bf16(b[0][0], b[0][1]);
         f.hi[1] = pack_bf16(b[1][0], b[1][1]);
     } else {
-#pragma unroll
-        for (int s = 0; s < 2; s++)
-#pragma unroll
-            for (int j = 0; j < 2; j++) {
-                if constexpr (MATH == DEV_FP32) {
-                    f.hi[s][j] = upper(b[s][j]);
-                    f.lo[s][j] = __float_as_uint(b[s][j] - __uint_as_float(f.hi[s][j]));
-                } else {
-                    f.hi[s][j] = to_tf32(b[s][j]);
-                }
-            }
+        make_tf32<MATH>(f, b);
     }
 }
 

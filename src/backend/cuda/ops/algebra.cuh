@@ -113,9 +113,9 @@ OP_FN void op_element(const dev_instr &ins, Team t) {
     }
 }
 
-/* to (+)= factor g, summed over samples when `to` is shared */
-FN void element_grad(const View &g, const View &to, bool d, double factor, bool add, int S,
-                     Team t) {
+/* to (+)= value(s, r, c), summed over samples when `to` is shared and g is not */
+template <class F>
+FN void put_sums(const View &g, const View &to, bool d, bool add, int S, Team t, F value) {
     if (!to.p) return;
     const int out = to.sampled ? S : 1, per = to.sampled || !g.sampled ? 1 : S;
 #pragma unroll 1
@@ -128,7 +128,7 @@ FN void element_grad(const View &g, const View &to, bool d, double factor, bool 
         }
         double sum = 0;
 #pragma unroll 1
-        for (int k = 0; k < per; k++) sum += factor * get(g, d, per > 1 ? k : s, r, c);
+        for (int k = 0; k < per; k++) sum += value(per > 1 ? k : s, r, c);
         if (d)
             put(to.d() + i, sum, add);
         else
@@ -139,12 +139,13 @@ FN void element_grad(const View &g, const View &to, bool d, double factor, bool 
 OP_FN void op_element_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View g = view_in(ins, ELEMENT_GRAD_G);
-    const bool d = ins.in[ELEMENT_GRAD_G].is_double;
-    const double factor = ins.op == OPCODE_scale_grad ? ins.f[SCALE_FACTOR] : 1.0;
-    element_grad(g, view_out(ins, ELEMENT_GA), d, factor, adds(f, ins, ELEMENT_GA), f.S, t);
-    if (ins.op != OPCODE_scale_grad)
-        element_grad(g, view_out(ins, ELEMENT_GB), d, factor, adds(f, ins, ELEMENT_GB), f.S, t);
+    const bool d = ins.in[ELEMENT_GRAD_G].is_double, scale = ins.op == OPCODE_scale_grad;
+    const double factor = scale ? ins.f[SCALE_FACTOR] : 1.0;
+    const auto value = [&](int s, int r, int c) { return factor * get(g, d, s, r, c); };
+    for (int j = ELEMENT_GA; j <= (scale ? ELEMENT_GA : ELEMENT_GB); j++)
+        put_sums(g, view_out(ins, j), d, adds(f, ins, j), f.S, t, value);
 }
+static_assert(ELEMENT_GB == ELEMENT_GA + 1, "one after the other");
 
 /* ---- dot ------------------------------------------------------------------------------------- */
 
@@ -165,36 +166,15 @@ OP_FN void op_dot(const dev_instr &ins, Team t) {
     }
 }
 
-FN void dot_to(const View &g, const View &other, bool d_other, const View &to, bool d_to, bool add,
-               int S, Team t) {
-    if (!to.p) return;
-    const int out = to.sampled ? S : 1, per = to.sampled || !g.sampled ? 1 : S;
-#pragma unroll 1
-    for (int i = t.rank; i < out * to.rows * to.ld; i += t.size) {
-        const int c = i % to.ld, r = i / to.ld % to.rows;
-        const int s = i / to.ld / to.rows;
-        if (c >= to.cols) {
-            if (!add) to.p[i] = 0.0f;
-            continue;
-        }
-        double sum = 0;
-#pragma unroll 1
-        for (int k = 0; k < per; k++)
-            sum += *g.d(per > 1 ? k : s) * get(other, d_other, per > 1 ? k : s, r, c);
-        if (d_to)
-            put(to.d() + i, sum, add);
-        else
-            put(to.p + i, (float)sum, add);
-    }
-}
-
 OP_FN void op_dot_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View a = view_in(ins, DOT_GRAD_A), w = view_in(ins, DOT_GRAD_W);
     View g = view_in(ins, DOT_GRAD_G);
     const bool da = ins.in[DOT_GRAD_A].is_double, dw = ins.in[DOT_GRAD_W].is_double;
-    dot_to(g, w, dw, view_out(ins, DOT_GA), da, adds(f, ins, DOT_GA), f.S, t);
-    dot_to(g, a, da, view_out(ins, DOT_GW), dw, adds(f, ins, DOT_GW), f.S, t);
+    put_sums(g, view_out(ins, DOT_GA), da, adds(f, ins, DOT_GA), f.S, t,
+             [&](int s, int r, int c) { return *g.d(s) * get(w, dw, s, r, c); });
+    put_sums(g, view_out(ins, DOT_GW), dw, adds(f, ins, DOT_GW), f.S, t,
+             [&](int s, int r, int c) { return *g.d(s) * get(a, da, s, r, c); });
 }
 
 #endif

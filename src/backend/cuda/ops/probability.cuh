@@ -102,6 +102,14 @@ OP_FN void op_gauss_scalar(const dev_instr &ins, Team t) {
     }
 }
 
+/* Rows after the second of a gradient that is written, of all samples. */
+FN void zero_further_rows(const View &v, bool add, int S, Team t) {
+    if (!v.p || add) return;
+#pragma unroll 1
+    for (int i = t.rank; i < v.all_rows(S) * v.ld; i += t.size)
+        if (i / v.ld % v.rows > 1) v.p[i] = 0.0f;
+}
+
 OP_FN void op_gauss_kl_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View mu = view_in(ins, 0), raw = view_in(ins, 1), up = view_in(ins, 2);
@@ -133,14 +141,8 @@ OP_FN void op_gauss_kl_grad(const dev_instr &ins, Team t) {
                 put(graw.sample(s) + graw.ld + d, b1, to_raw);
             }
         }
-    if (gmu.p && gmu.rows > 2 && !add_mu)
-#pragma unroll 1
-        for (int i = t.rank; i < gmu.all_rows(f.S) * gmu.ld; i += t.size)
-            if (i / gmu.ld % gmu.rows > 1) gmu.p[i] = 0.0f;
-    if (graw.p && graw.rows > 2 && !add_raw)
-#pragma unroll 1
-        for (int i = t.rank; i < graw.all_rows(f.S) * graw.ld; i += t.size)
-            if (i / graw.ld % graw.rows > 1) graw.p[i] = 0.0f;
+    if (gmu.rows > 2) zero_further_rows(gmu, add_mu, f.S, t);
+    if (graw.rows > 2) zero_further_rows(graw, add_raw, f.S, t);
 }
 
 OP_FN void op_gauss_ratio_grad(const dev_instr &ins, Team t) {
@@ -150,13 +152,8 @@ OP_FN void op_gauss_ratio_grad(const dev_instr &ins, Team t) {
     View gmu = view_out(ins, 0), graw = view_out(ins, 1), gz = view_out(ins, 2);
     const bool add_mu = adds(f, ins, 0), add_raw = adds(f, ins, 1), add_z = adds(f, ins, 2);
     const int S = up.sampled ? f.S : 1;
-    for (int j = 0; j < 2; j++) {
-        const View &v = j ? graw : gmu;
-        if (!v.p || (j ? add_raw : add_mu)) continue;
-#pragma unroll 1
-        for (int i = t.rank; i < v.all_rows(f.S) * v.ld; i += t.size)
-            if (i / v.ld % v.rows > 1) v.p[i] = 0.0f;
-    }
+    zero_further_rows(gmu, add_mu, f.S, t);
+    zero_further_rows(graw, add_raw, f.S, t);
 #pragma unroll 1
     for (int d = t.rank; d < mu.ld; d += t.size)
 #pragma unroll 1

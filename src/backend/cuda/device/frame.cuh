@@ -1,6 +1,6 @@
-/* frame.cuh: how device code sees a function that is running. One thread block runs one function;
- * its frame, the present instructions and the next ones lie at the start of shared memory, the rest
- * of it is the ops' working room.
+/* frame.cuh: how device code sees the function that is running. One thread block runs one function.
+ * Shared memory begins with the function's frame and the instructions that run now and next; the
+ * rest is working memory for ops.
  *
  * An op is a function that all threads of the block call, or, if it takes a Team, that the threads
  * of the team call: small instructions that do not depend on each other run side by side

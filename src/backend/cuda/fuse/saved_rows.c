@@ -5,7 +5,7 @@
 
 /* ---- the latent: outer products -------------------------------------------------------------- */
 
-/* Weights of a part whose gradients are outer products of what it keeps. */
+/* Weights of a part whose gradients are outer products of rows it saves. */
 typedef struct saved_row {
     int32_t operand; /* the gradient's operand */
     dev_outer outer;
@@ -59,7 +59,7 @@ static bool latent_alone(const dev_fused *f, const int32_t *writers) {
     return alone;
 }
 
-static void keep_latent(cuda_program *p, dev_fused *f) {
+static void save_latent(cuda_program *p, dev_fused *f) {
     for (int32_t k = 0; k < LATENT_ROWS; k++) {
         const int64_t at = gradient_at(f, latent_rows[k].operand);
         if (at < 0) continue;
@@ -74,7 +74,7 @@ static void keep_latent(cuda_program *p, dev_fused *f) {
 
 /* ---- conditioners ---------------------------------------------------------------------------- */
 
-/* The part of a kind that has a given place as operand k; NULL: none. */
+/* The part of a kind that has a given address as operand k; NULL: none. */
 static dev_instr *part_with(const cuda_program *p, fused_kind kind, int32_t k, uint32_t place) {
     for (int32_t i = 0; i < p->count; i++)
         if (is_part(&p->code[i], kind) && p->code[i].fused.addr[k] == place) return &p->code[i];
@@ -82,17 +82,17 @@ static dev_instr *part_with(const cuda_program *p, fused_kind kind, int32_t k, u
 }
 
 static bool flow_alone(const dev_fused *f, const int32_t *writers) {
-    static const int32_t slots[] = {FLOWG_DWX, FLOWG_DW1, FLOWG_DW2};
+    static const int32_t operands[] = {FLOWG_DWX, FLOWG_DW1, FLOWG_DW2};
     bool alone = true;
     for (int k = 0; k < 3; k++) {
-        const int64_t at = gradient_at(f, slots[k]);
+        const int64_t at = gradient_at(f, operands[k]);
         alone &= at >= 0 && writers[at] == 1;
     }
     return alone;
 }
 
-/* The gradient of operand `operand`, so far without terms. The parts of all products of a milestone
- * are about as many as multiprocessors without a function can have. */
+/* The gradient `operand`, so far without terms. All products of a milestone together have about as
+ * many pieces as multiprocessors without a function can take. */
 enum { SPLIT = 2 };
 static dev_product *add_product(cuda_program *p, const dev_fused *f, int32_t operand, int32_t rows,
                                 int32_t cols, int32_t milestone) {
@@ -117,7 +117,7 @@ static void add_flow_product(cuda_program *p, const dev_fused *f, int32_t operan
 }
 
 /* x as fp16, once for all transitions. */
-static int64_t keep_features(cuda_program *p, dev_fused *first) {
+static int64_t save_features(cuda_program *p, dev_fused *first) {
     const uint32_t base = fused_addr(DEV_STORE_SAVED, 0);
     if (first->addr[FIRST_SAVED] == FUSED_ABSENT) {
         first->addr[FIRST_SAVED] = base + (uint32_t)p->saved_words;
@@ -126,9 +126,9 @@ static int64_t keep_features(cuda_program *p, dev_fused *first) {
     return first->addr[FIRST_SAVED] - base;
 }
 
-static void keep_flow(cuda_program *p, dev_fused *first, dev_fused *forward, dev_fused *f,
+static void save_flow(cuda_program *p, dev_fused *first, dev_fused *forward, dev_fused *f,
                       int32_t milestone) {
-    const int64_t x = keep_features(p, first), at = p->saved_words;
+    const int64_t x = save_features(p, first), at = p->saved_words;
     forward->addr[FLOW_XH] = first->addr[FIRST_SAVED];
     forward->addr[FLOW_SAVED] = f->addr[FLOWG_SAVED] = fused_addr(DEV_STORE_SAVED, at);
     p->saved_words += FLOW_ROWS_SAVED;
@@ -140,18 +140,18 @@ static void keep_flow(cuda_program *p, dev_fused *first, dev_fused *forward, dev
 }
 
 /* Rows are for programs that update and have milestones (program/grad_spans.h). */
-static bool keeps_rows(const cuda_program *p) {
+static bool saves_rows(const cuda_program *p) {
     return p->updates && p->n_milestones > 0;
 }
 
-static void place_flows(cuda_program *p, const int32_t *writers) {
+static void save_flows(cuda_program *p, const int32_t *writers) {
     for (int32_t k = 0; k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_FLOW_GRAD) || ins->math == DEV_FP32) continue;
         dev_instr *forward = part_with(p, FUSED_FLOW, FLOW_H0, ins->fused.addr[FLOWG_H0]);
         dev_instr *first = part_with(p, FUSED_FIRST, FIRST_X, ins->fused.addr[FLOWG_X]);
-        if (first && forward && keeps_rows(p) && flow_alone(&ins->fused, writers)) {
-            keep_flow(p, &first->fused, &forward->fused, &ins->fused, grad_spans_complete(p, k));
+        if (first && forward && saves_rows(p) && flow_alone(&ins->fused, writers)) {
+            save_flow(p, &first->fused, &forward->fused, &ins->fused, grad_spans_complete(p, k));
             continue;
         }
         ins->math = DEV_FP32;
@@ -162,14 +162,14 @@ static void place_flows(cuda_program *p, const int32_t *writers) {
 /* ---- sets ------------------------------------------------------------------------------------ */
 
 /* Weights that all transitions share: a product of each has rows of all of them. x: what the
- * forward part keeps; g: where rows of the gradient lie in SETG_SAVED. */
+ * forward part saves; g: where rows of the gradient lie in SETG_SAVED. */
 typedef struct set_row {
     int32_t operand, cols, x, g;
 } set_row;
 static const set_row set_rows[] = {{SETG_DWQ, 192, SIDE_X1, SAVED_DQ1},
                                    {SETG_DW1, 64, SIDE_A1, SAVED_DH1S},
                                    {SETG_DW0, 64, SIDE_A0, SAVED_DH0S}};
-/* What a forward part keeps for the reverse one, and its columns. */
+/* What a forward part saves for the reverse one, and its columns. */
 static const int32_t set_saved[][2] = {
     {SIDE_X1, 64}, {SIDE_A1, 64}, {SIDE_A0, 64}, {SIDE_X2, 64}, {SIDE_Q1, 192}};
 enum { SET_SAVED = sizeof set_saved / sizeof *set_saved };
@@ -182,7 +182,7 @@ enum { SET_SUMS = sizeof set_sums / sizeof *set_sums };
 static bool sets_alone(const cuda_program *p, const int32_t *writers) {
     const dev_instr *like = NULL;
     int32_t sets = 0;
-    bool alone = keeps_rows(p);
+    bool alone = saves_rows(p);
     for (int32_t k = 0; k < p->count; k++) {
         const dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_SET_GRAD)) continue;
@@ -205,7 +205,7 @@ static bool sets_alone(const cuda_program *p, const int32_t *writers) {
     return alone && like;
 }
 
-/* A matrix that the forward part keeps goes where products find it, in col8 layout: rows of all
+/* A matrix that the forward part saves goes where products find it, in col8 layout: rows of all
  * points, then those of the context. */
 static void move_side(dev_fused *forward, dev_fused *f, int32_t which, uint32_t to) {
     const uint32_t after = FUSED_POINTS * 4;
@@ -256,8 +256,8 @@ static void add_set_terms(cuda_program *p, const dev_instr *ins, const set_row *
     }
 }
 
-/* A sum for each milestone, of the sets that are complete with it, in operands of its own. The last
- * one has short parts, since everybody waits for it. */
+/* A sum for each milestone, of the sets that are complete with it, in slots of its own. The last
+ * one has short pieces, since the update waits for it. */
 static void add_set_products(cuda_program *p, const set_row *row) {
     enum { LAST_SPLIT = 12 };
     int32_t splits = 0;
@@ -277,8 +277,8 @@ static void add_set_products(cuda_program *p, const set_row *row) {
     }
 }
 
-static void place_sets(cuda_program *p, const int32_t *writers) {
-    const bool keep = sets_alone(p, writers);
+static void save_sets(cuda_program *p, const int32_t *writers) {
+    const bool saves = sets_alone(p, writers);
     dev_instr *first = NULL, *last = NULL;
     int32_t sets = 0;
     for (int32_t k = 0; k < p->count; k++) {
@@ -286,19 +286,19 @@ static void place_sets(cuda_program *p, const int32_t *writers) {
         if (!is_part(ins, FUSED_SET_GRAD)) continue;
         if (!first) first = ins;
         last = ins, sets++;
-        if (keep)
+        if (saves)
             move_set(p, ins);
         else
             ins->math = DEV_FP32;
     }
-    if (keep) form_sums(first, last, sets);
-    for (int32_t k = 0; !keep && k < p->count; k++) {
+    if (saves) form_sums(first, last, sets);
+    for (int32_t k = 0; !saves && k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_SET)) continue;
         if (first) ins->math = DEV_FP32;
         if (ins->math != DEV_FP32) drop_sides(&ins->fused);
     }
-    for (int j = 0; keep && j < SET_ROWS; j++) add_set_products(p, &set_rows[j]);
+    for (int j = 0; saves && j < SET_ROWS; j++) add_set_products(p, &set_rows[j]);
 }
 
 /* ---- the first layer ------------------------------------------------------------------------- */
@@ -316,9 +316,9 @@ static bool reads_features(const dev_instr *ins, uint32_t x) {
 
 /* dw = x^T gpre, the last thing that a function leaves. A product has 128 columns at most, so there
  * are two: columns 0 .. 127 and the others. */
-static void keep_first(cuda_program *p, dev_fused *first, dev_fused *f) {
+static void save_first(cuda_program *p, dev_fused *first, dev_fused *f) {
     enum { COLUMNS = 192, WIDE = 128, LAST_SPLIT = 12, STEP = FUSED_POINTS };
-    const int32_t x = (int32_t)keep_features(p, first), g = (int32_t)p->saved_words;
+    const int32_t x = (int32_t)save_features(p, first), g = (int32_t)p->saved_words;
     f->addr[FIRSTG_SAVED] = fused_addr(DEV_STORE_SAVED, g);
     p->saved_words += FIRSTG_ROWS_SAVED;
     for (int32_t from = 0; from < COLUMNS; from += WIDE) {
@@ -361,15 +361,15 @@ static void add_up_in_rows(cuda_program *p, int32_t end) {
     f->addr[FIRSTG_GPRE] = FUSED_ABSENT;
 }
 
-static void place_first(cuda_program *p, const int32_t *writers) {
-    for (int32_t k = 0; keeps_rows(p) && k < p->count; k++) {
+static void save_first_layers(cuda_program *p, const int32_t *writers) {
+    for (int32_t k = 0; saves_rows(p) && k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_FIRST_GRAD) || ins->math == DEV_FP32) continue;
         const uint32_t place = ins->fused.addr[FIRSTG_X];
         dev_instr *first = part_with(p, FUSED_FIRST, FIRST_X, place);
         const int64_t at = gradient_at(&ins->fused, FIRSTG_DW);
         if (!first || first->math == DEV_FP32 || at < 0 || writers[at] != 1) continue;
-        keep_first(p, &first->fused, &ins->fused);
+        save_first(p, &first->fused, &ins->fused);
         add_up_in_rows(p, k);
         ins->fused.addr[FIRSTG_X] = FUSED_ABSENT;
         bool read = false;
@@ -380,14 +380,14 @@ static void place_first(cuda_program *p, const int32_t *writers) {
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static void count_parts(cuda_program *p) {
+static void count_pieces(cuda_program *p) {
     for (int32_t k = 0; k < p->n_products; k++) {
         const int32_t end = p->products[k].base + p->products[k].split;
         if (end > p->product_pieces) p->product_pieces = end;
     }
 }
 
-static mnp_status alloc_program(env *e, cuda_program *p) {
+static mnp_status alloc_rows(env *e, cuda_program *p) {
     const size_t parts = (size_t)p->n_fused;
     p->outer = env_alloc(e, parts * LATENT_ROWS + 1, sizeof *p->outer, "a program");
     p->products =
@@ -399,18 +399,18 @@ static mnp_status alloc_program(env *e, cuda_program *p) {
 mnp_status saved_rows_place(env *e, int64_t trainable, cuda_program *p) {
     const int64_t pieces = trainable / DEV_OUTER_WORDS + 1;
     int32_t *writers = env_alloc(e, (size_t)pieces, sizeof *writers, "a program");
-    mnp_status status = writers ? alloc_program(e, p) : MNP_ENOMEM;
+    mnp_status status = writers ? alloc_rows(e, p) : MNP_ENOMEM;
     if (status == MNP_OK) {
         count_writers(p, writers);
         grad_spans_milestones(p);
         p->saved_words = DEV_SAVED_HEAD;
-        place_flows(p, writers);
-        place_sets(p, writers);
-        place_first(p, writers);
-        count_parts(p);
+        save_flows(p, writers);
+        save_sets(p, writers);
+        save_first_layers(p, writers);
+        count_pieces(p);
         for (int32_t k = 0; p->updates && k < p->count; k++)
             if (is_part(&p->code[k], FUSED_LATENT_GRAD) && latent_alone(&p->code[k].fused, writers))
-                keep_latent(p, &p->code[k].fused);
+                save_latent(p, &p->code[k].fused);
         if (p->saved_words == DEV_SAVED_HEAD) p->saved_words = 0;
     }
     env_free(e, writers);

@@ -1,5 +1,5 @@
 /* exec_internal.h: a compiled plan on a GPU, inside the backend: cuda.c makes and runs it, memory.c
- * puts on the device what a run reads and brings back what it leaves. */
+ * copies to the device what a run reads, and back what it writes. */
 #ifndef MNP_CUDA_HOST_EXEC_INTERNAL_H
 #define MNP_CUDA_HOST_EXEC_INTERNAL_H
 
@@ -54,9 +54,9 @@ size_t exec_mirror_bytes(const exec *x);
 mnp_status exec_push(exec *x, exec_io *io);
 mnp_status exec_pull(exec *x, exec_io *io);
 
-/* Everything a run of `items` functions reads and writes, into x->run on the device. */
+/* Prepares everything a run of `items` functions reads and writes; fills x->run on the device. */
 mnp_status exec_upload(exec *x, exec_io *io, int64_t items, int *blocks);
-/* Its part that depends on the program: also after that has changed. */
+/* The part of it that depends on the program; again after the program has changed. */
 mnp_status exec_size_blocks(exec *x, int64_t items, int *blocks);
 /* What the functions emitted, to the caller. */
 mnp_status exec_collect(exec *x, const exec_io *io, int64_t items);

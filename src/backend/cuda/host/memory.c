@@ -1,6 +1,6 @@
 /* memory.c: see exec_internal.h.
  *
- * Weights, moments and averages are mirrored: push sends the caller's, pull brings them back. A
+ * Weights, moments and averages are mirrored: push sends the caller's, pull copies them back. A
  * plan that updates works on the mirrors alone between the two (the first run pushes by itself); a
  * plan that does not update sends the weights with every run. */
 #include <string.h>

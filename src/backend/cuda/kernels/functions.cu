@@ -1,8 +1,7 @@
 /* functions.cu: the function part of a plan as one kernel. A block takes one function after the
- * other and interprets the instruction list; activations live in the block's arena in global
- * memory, where the plan placed them, small ones after its part (program/program.c). Small
- * instructions that do not depend on each other run side by side, a team of threads each; the next
- * ones are fetched meanwhile. */
+ * other and interprets the instruction list. Activations live in the block's arena in global
+ * memory, where the plan placed them. Small instructions that do not depend on each other run side
+ * by side, a team of threads each. The next instructions are fetched meanwhile. */
 #include "backend/cuda/cuda_ops.def"
 #include "backend/cuda/kernels/kernels.cuh"
 #include "backend/cuda/paper/fused.cuh"

@@ -1,9 +1,8 @@
-/* program.c: see program.h. Parts are fused (fuse/fuse.h), operands are inlined, products get their
- * precision, small instructions are set side by side (schedule.h), and the first instruction that
- * writes a weight's gradient is told to overwrite it: operands then need no zeroing. The reverse
- * pass of a small dense layer becomes two instructions, since only the input's gradient is waited
- * for.
- */
+/* program.c: see program.h. The passes in order: find fused parts (fuse/fuse.h), put operands into
+ * instructions, choose the precision of products, set small instructions side by side (schedule.h).
+ * The first instruction that writes a weight's gradient overwrites, so slots need no zeroing. The
+ * reverse pass of a small dense layer becomes two instructions: only the input's gradient is waited
+ * for. */
 #include "backend/cuda/program/program.h"
 
 #include <string.h>
@@ -238,9 +237,9 @@ static dev_instr call_part(const plan *p, const cuda_program *out, const fuse_pa
     return d;
 }
 
-/* Do the places of all operands have a name, even if every value gets one of its own (fuse/fuse.h)?
+/* Do the addresses of all operands fit, even if every value gets one of its own (fuse/fuse.h)?
  */
-static bool places_fit(const plan *p, const cuda_program *out) {
+static bool addresses_fit(const plan *p, const cuda_program *out) {
     const int64_t most = (int64_t)1 << FUSED_OFFSET_BITS;
     int64_t words = out->act_words;
     for (val v = 0; v < p->n_values; v++)
@@ -254,7 +253,7 @@ static bool places_fit(const plan *p, const cuda_program *out) {
 typedef struct draft {
     fuse_list units;
     instr *list;
-    int32_t *from; /* the plan's instruction it is, or is half of; ~k: part k */
+    int32_t *from; /* the plan's instruction it is, or a piece of it; ~k: part k */
     task *tasks;
     int32_t count;
 } draft;
@@ -281,7 +280,7 @@ static mnp_status draft_make(env *e, const plan *p, uint32_t kinds, cuda_program
     d->tasks = env_alloc(e, most, sizeof *d->tasks, "a program");
     if (!d->list || !d->from || !d->tasks) return MNP_ENOMEM;
     for (int32_t k = 0; k < p->n_function; k++) d->tasks[k] = task_of(p, out, &p->instrs[k]);
-    if (!places_fit(p, out)) kinds = 0;
+    if (!addresses_fit(p, out)) kinds = 0;
     MNP_TRY(fuse_find(e, p, d->tasks, kinds, out->offset, &out->act_words, &d->units));
     for (int32_t k = 0; k < d->units.n_units; k++) {
         const int32_t unit = d->units.units[k];

@@ -92,8 +92,8 @@ struct Team {
         else
             barrier(id + 1, size);
     }
-    /* Its share of the working room. */
-    MEMBER float *room() const { return work() + id * (WORK_WORDS / DEV_TOGETHER / 4 * 4); }
+    /* Its share of the working memory. */
+    MEMBER float *buf() const { return work() + id * (WORK_WORDS / DEV_TOGETHER / 4 * 4); }
 };
 FN Team whole_block() {
     return {(int)threadIdx.x, THREADS, 0};
@@ -190,15 +190,15 @@ FN float dot4(const float4 &a, const float4 &b) {
     return a.x * b.x + a.y * b.y + (a.z * b.z + a.w * b.w);
 }
 
-/* Sum over the team in a fixed order, in its room. All threads get it. */
+/* Sum over the team in a fixed order, in its buffer. All threads get it. */
 FN double team_sum(double v, Team t) {
-    double *room = (double *)t.room();
+    double *buf = (double *)t.buf();
     for (int d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);
     t.sync();
-    if (t.rank % 32 == 0) room[t.rank / 32] = v;
+    if (t.rank % 32 == 0) buf[t.rank / 32] = v;
     t.sync();
     double sum = 0;
-    for (int w = 0; w < t.size / 32; w++) sum += room[w];
+    for (int w = 0; w < t.size / 32; w++) sum += buf[w];
     return sum;
 }
 

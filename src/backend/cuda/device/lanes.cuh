@@ -15,14 +15,14 @@ template <int COUNT> FN void read_rows(float4 (&to)[COUNT], const float *from, i
 
 /* The same by way of shared memory: rows that come too early for the registers. Each thread has its
  * own 16 bytes of every row there, so it needs copy_wait() and no barrier. */
-template <int COUNT> FN void stage_rows(float *room, const float *from, int ld) {
+template <int COUNT> FN void stage_rows(float *buf, const float *from, int ld) {
 #pragma unroll
     for (int j = 0; j < COUNT; j++)
-        copy16(shared_at(room + (j * THREADS + (int)threadIdx.x) * 4), from + j * ld, true);
+        copy16(shared_at(buf + (j * THREADS + (int)threadIdx.x) * 4), from + j * ld, true);
 }
-template <int COUNT> FN void staged_rows(float4 (&to)[COUNT], const float *room) {
+template <int COUNT> FN void staged_rows(float4 (&to)[COUNT], const float *buf) {
 #pragma unroll
-    for (int j = 0; j < COUNT; j++) to[j] = ld4(room + (j * THREADS + (int)threadIdx.x) * 4);
+    for (int j = 0; j < COUNT; j++) to[j] = ld4(buf + (j * THREADS + (int)threadIdx.x) * 4);
 }
 
 /* Four neighbours of a weight's row as fp16, two to a word (fuse/fp16_weights.h); and as numbers.

@@ -8,7 +8,7 @@
 
 struct Spline {
     int bins;
-    float bound, min_width, min_height, min_slope, room_x, room_y;
+    float bound, min_width, min_height, min_slope, spare_x, spare_y;
 };
 
 FN Spline spline_of(const dev_instr &ins) {
@@ -17,7 +17,7 @@ FN Spline spline_of(const dev_instr &ins) {
     const double B = ins.f[DRQS_BOUND], w = ins.f[DRQS_MIN_WIDTH], h = ins.f[DRQS_MIN_HEIGHT];
     o.bound = (float)B, o.min_width = (float)w, o.min_height = (float)h;
     o.min_slope = (float)ins.f[DRQS_MIN_DERIVATIVE];
-    o.room_x = (float)(2 * B * (1 - o.bins * w)), o.room_y = (float)(2 * B * (1 - o.bins * h));
+    o.spare_x = (float)(2 * B * (1 - o.bins * w)), o.spare_y = (float)(2 * B * (1 - o.bins * h));
     return o;
 }
 

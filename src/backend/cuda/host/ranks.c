@@ -55,7 +55,7 @@ void ranks_close(cuda_ranks *s, const cuda_api *api) {
     env_free(s->env, s);
 }
 
-static mnp_status room(cuda_ranks *s, const cuda_api *api, void **at, size_t *have, size_t bytes) {
+static mnp_status grow(cuda_ranks *s, const cuda_api *api, void **at, size_t *have, size_t bytes) {
     if (*at && *have >= bytes) return MNP_OK;
     api->release(*at);
     *at = NULL;
@@ -72,10 +72,10 @@ mnp_status ranks_bind(cuda_ranks *s, env *e, const cuda_api *api, cuda_queue *q,
     const int ranks = comm_size(e);
     const int64_t most = (items + ranks - 1) / ranks;
     void *sums = s->sums, *all = s->all;
-    mnp_status status = room(s, api, &sums, &s->sums_size, (size_t)ranks * words * sizeof(float));
+    mnp_status status = grow(s, api, &sums, &s->sums_size, (size_t)ranks * words * sizeof(float));
     s->sums = sums;
     if (status == MNP_OK)
-        status = room(s, api, &all, &s->all_size, (size_t)(ranks * most * 3) * sizeof(double));
+        status = grow(s, api, &all, &s->all_size, (size_t)(ranks * most * 3) * sizeof(double));
     s->all = all;
     MNP_TRY(status);
     cuda_shared_step step;

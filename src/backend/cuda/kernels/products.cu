@@ -63,11 +63,11 @@ struct Cursor {
 
 /* ---- the ring -------------------------------------------------------------------------------- */
 
-FN uint32_t room_at(int bytes) {
+FN uint32_t buf_at(int bytes) {
     return shared_at((const float *)smem) + bytes;
 }
 FN uint32_t arrival_of(int stage) {
-    return room_at(ARRIVALS_AT + stage * 8);
+    return buf_at(ARRIVALS_AT + stage * 8);
 }
 /* Of the piece in a stage; 0: there is none, nor will be. */
 FN int &rows_of(int stage) {
@@ -114,7 +114,7 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
     static MEMBER void clear_rows(int count, int stage) {
         enum { ACROSS = 16 }; /* threads to a col8 block */
         const int thread = (int)threadIdx.x % GROUP_THREADS, end = rows_for(count) * 16;
-        const uint32_t to = room_at(stage * STAGE_BYTES);
+        const uint32_t to = buf_at(stage * STAGE_BYTES);
 #pragma unroll 1
         for (int k = thread / ACROSS; k < COL8_COUNT; k += GROUP_THREADS / ACROSS)
 #pragma unroll 1
@@ -125,7 +125,7 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
     /* An col8 block is one copy; warps ask in turn. */
     static MEMBER void ask(const Piece &p, int stage) {
         const int k = (int)threadIdx.x % 32 * 4 + (int)threadIdx.x / 32 % 4;
-        const uint32_t to = room_at(stage * STAGE_BYTES + k * COL8_BYTES);
+        const uint32_t to = buf_at(stage * STAGE_BYTES + k * COL8_BYTES);
         const float *left = p.left + k * p.left_step;
         const float *right = p.right + (k - M / 8) * p.right_step;
         if (threadIdx.x == GROUP_THREADS) rows_of(stage) = p.count;
@@ -160,7 +160,7 @@ template <int M, int N, bool TURNED, bool BF16> struct Sum {
     template <int ROWS = STAGE_ROWS> MEMBER void multiply(int stage, int count) {
         if constexpr (ROWS > 16)
             if (count <= ROWS / 2) return multiply<ROWS / 2>(stage, count);
-        const uint32_t left = room_at(stage * STAGE_BYTES), right = left + M / 8 * COL8_BYTES;
+        const uint32_t left = buf_at(stage * STAGE_BYTES), right = left + M / 8 * COL8_BYTES;
         const uint64_t a = group_rows(left, COL8_BYTES), b = group_rows(right, COL8_BYTES);
         group_begin();
 #pragma unroll

@@ -32,7 +32,7 @@ static __device__ void prepare_adam(const dev_run *run) {
 }
 
 /* What the step says of its functions. */
-static __device__ void report_functions(const dev_run *run, double *room) {
+static __device__ void report_functions(const dev_run *run, double *buf) {
     __shared__ int bad;
     dev_step *b = run->step;
     double mean[DREPORT_COUNT];
@@ -42,7 +42,7 @@ static __device__ void report_functions(const dev_run *run, double *room) {
         if (!isfinite(run->item_scalars[i * DREPORT_COUNT])) atomicMin(&bad, (int)i);
     for (int j = 0; j < DREPORT_COUNT; j++)
         mean[j] =
-            list_sum(run->item_scalars + j, run->items, DREPORT_COUNT, room) / (double)run->items;
+            list_sum(run->item_scalars + j, run->items, DREPORT_COUNT, buf) / (double)run->items;
     if (threadIdx.x != 0) return;
     b->bad_item = bad == 0x7fffffff ? -1 : bad;
     b->loss = mean[0], b->kl = mean[1], b->loglik = mean[2];
@@ -51,12 +51,12 @@ static __device__ void report_functions(const dev_run *run, double *room) {
 /* The block that has no span. It lets Adam's blocks come when the functions have ended, not
  * before: they would wait where other runs have functions. It waits for the kernel before this one,
  * so that whoever waits for this one has waited for all. */
-static __device__ void direct(const dev_run *run, double *room) {
+static __device__ void direct(const dev_run *run, double *buf) {
     if (threadIdx.x == 0) prepare_adam(run);
     wait_count(&run->adam->passed[DEV_ENDED], (int)run->n_slots);
     grid_release();
-    report_functions(run, room);
-    count_done(run, room);
+    report_functions(run, buf);
+    count_done(run, buf);
     grid_wait();
 }
 
@@ -66,16 +66,16 @@ enum { SUM_ROWS = 32, SUM_BYTES = 2 * SUM_ROWS * SUM_ROW * 16 };
  * when they are done. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS, 4)
     sum_kernel(const dev_run *run, int first, const float *sums, int ranks) {
-    float4 *room = (float4 *)smem;
+    float4 *buf = (float4 *)smem;
     if (blockIdx.x == 0) {
-        direct(run, (double *)room);
+        direct(run, (double *)buf);
         return;
     }
     const int which = first + (int)blockIdx.x - 1;
     grid_release();
     wait_count(&run->adam->passed[run->grad_spans[which].milestone], (int)run->n_slots);
     if (run->grad_spans[which].parts > 0) grid_wait();
-    sum_block<SUM_ROWS>(run, which, sums, ranks, room);
+    sum_block<SUM_ROWS>(run, which, sums, ranks, buf);
 }
 
 static __device__ float adam_word(const dev_adam &a, float gradient, float &m, float &v, float w) {
@@ -134,8 +134,8 @@ __global__ void __launch_bounds__(DEV_STEP_THREADS) adam_kernel(const dev_run *r
 
 /* The sum of this rank's slots into the first; the batch's size comes in later. */
 __global__ void __launch_bounds__(DEV_STEP_THREADS, 4) local_kernel(const dev_run *run) {
-    float4 *room = (float4 *)smem;
-    function_words<SUM_ROWS>(run, run->grad_spans[blockIdx.x], room, [=](int64_t word, float4 sum) {
+    float4 *buf = (float4 *)smem;
+    function_words<SUM_ROWS>(run, run->grad_spans[blockIdx.x], buf, [=](int64_t word, float4 sum) {
         *(float4 *)(run->slots + word) = sum;
     });
 }

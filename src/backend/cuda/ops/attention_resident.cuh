@@ -22,13 +22,13 @@ FN int round_up(int n, int to) {
 /* ---- fetching -------------------------------------------------------------------------------- */
 
 /* q (nq', PITCH_Q) floats as they are; k and v (nk', PITCH) as products want them. */
-struct ForwardRoom {
+struct ForwardBuf {
     float *q, *k, *v;
     int nq, nk; /* rows: rounded up */
 };
 
-template <int MATH, int MT> FN ForwardRoom forward_room(const Attention &a) {
-    ForwardRoom r;
+template <int MATH, int MT> FN ForwardBuf forward_buf(const Attention &a) {
+    ForwardBuf r;
     r.nq = round_up(a.nq, 16 * MT), r.nk = round_up(a.nk, KEYS_AT_ONCE);
     r.q = work(), r.k = r.q + r.nq * PITCH_Q, r.v = r.k + r.nk * PITCH<MATH>;
     return r;
@@ -41,16 +41,16 @@ FN bool forward_fits(const Attention &a) {
 }
 
 template <int MATH>
-FN void forward_fetch(const Attention &a, const ForwardRoom &room, int s, int h0, int heads) {
+FN void forward_fetch(const Attention &a, const ForwardBuf &buf, int s, int h0, int heads) {
     const int quad = threadIdx.x % ROW_QUADS, col = h0 * DH + quad * 4;
     const float *q = a.qv.sample(s) + a.qcol + col;
     const float *k = a.kv.sample(s) + a.kcol + col, *v = a.kv.sample(s) + a.vcol + col;
     if (quad < heads * 4) {
-        for (int r = threadIdx.x / ROW_QUADS; r < room.nq; r += ROW_STEP)
-            copy16(room.q + r * PITCH_Q + quad * 4, q + (r < a.nq ? (unsigned)r * a.qv.ld : 0),
+        for (int r = threadIdx.x / ROW_QUADS; r < buf.nq; r += ROW_STEP)
+            copy16(buf.q + r * PITCH_Q + quad * 4, q + (r < a.nq ? (unsigned)r * a.qv.ld : 0),
                    r < a.nq);
         copy_commit();
-        for (int r0 = threadIdx.x / ROW_QUADS; r0 < room.nk; r0 += FETCHES * ROW_STEP) {
+        for (int r0 = threadIdx.x / ROW_QUADS; r0 < buf.nk; r0 += FETCHES * ROW_STEP) {
             float4 x[FETCHES], y[FETCHES];
 #pragma unroll
             for (int u = 0; u < FETCHES; u++) { /* all loads first */
@@ -62,9 +62,9 @@ FN void forward_fetch(const Attention &a, const ForwardRoom &room, int s, int h0
 #pragma unroll
             for (int u = 0; u < FETCHES; u++) {
                 const int r = r0 + u * ROW_STEP;
-                if (r >= room.nk) continue;
-                put_quad<MATH>(room.k + r * PITCH<MATH>, quad, x[u]);
-                put_values<MATH>(room.v + r * PITCH<MATH>, quad, y[u]);
+                if (r >= buf.nk) continue;
+                put_quad<MATH>(buf.k + r * PITCH<MATH>, quad, x[u]);
+                put_values<MATH>(buf.v + r * PITCH<MATH>, quad, y[u]);
             }
         }
     }
@@ -272,28 +272,28 @@ FN void forward_store(const dev_instr &ins, const Softmax<MT> &r, const float *q
 
 /* 16 MT queries of head h0 + h. */
 template <int MATH, int MT>
-FN void forward_item(const dev_instr &ins, const ForwardRoom &room, int nk, float factor, int s,
+FN void forward_item(const dev_instr &ins, const ForwardBuf &buf, int nk, float factor, int s,
                      int h0, int h, int q0) {
-    const float *q = room.q + h * DH;
+    const float *q = buf.q + h * DH;
     Softmax<MT> r;
-    forward_sums<MATH, MT>(r, q + q0 * PITCH_Q, room.k + h * HEAD_WORDS<MATH>,
-                           room.v + h * HEAD_WORDS<MATH>, nk, factor);
+    forward_sums<MATH, MT>(r, q + q0 * PITCH_Q, buf.k + h * HEAD_WORDS<MATH>,
+                           buf.v + h * HEAD_WORDS<MATH>, nk, factor);
     forward_store<MATH, MT>(ins, r, q, s, h0 + h, q0);
 }
 
 template <int MATH, int MT>
 static __device__ __noinline__ void resident_forward(const dev_instr &ins) {
     const Attention a = attention_of(frame(), ins);
-    const ForwardRoom room = forward_room<MATH, MT>(a);
+    const ForwardBuf buf = forward_buf<MATH, MT>(a);
     const int groups = (a.nq + 16 * MT - 1) / (16 * MT), H = a.H, nk = a.nk, S = a.S;
     const float factor = a.scale * LOG2E;
     for (int s = 0; s < S; s++)
         for (int h0 = 0; h0 < H; h0 += HEADS_AT_ONCE) {
             const int heads = min((int)HEADS_AT_ONCE, H - h0);
             if (s > 0 || h0 > 0) __syncthreads();
-            forward_fetch<MATH>(attention_of(frame(), ins), room, s, h0, heads);
+            forward_fetch<MATH>(attention_of(frame(), ins), buf, s, h0, heads);
             for (int item = threadIdx.x / 32; item < heads * groups; item += WARPS)
-                forward_item<MATH, MT>(ins, room, nk, factor, s, h0, item % heads,
+                forward_item<MATH, MT>(ins, buf, nk, factor, s, h0, item % heads,
                                        item / heads * 16 * MT);
         }
 }

@@ -15,15 +15,15 @@
 /* q (times scale log2 e), g (nq', PITCH); k, v (nk', PITCH); -lse log2 e, -delta (heads, 2 nq'),
  * every pair of rows twice: (0 1 0 1) (2 3 2 3) .. is what a tile of results with queries as
  * columns starts from. */
-struct GradRoom {
+struct GradBuf {
     float *q, *g, *k, *v, *lse, *delta;
     int nq, nk; /* rows: rounded up */
 };
 
 /* Worked out where it is needed: kept in registers through the loops it would be spilled. */
-template <int MATH, int MT> FN GradRoom grad_room(const dev_instr &ins) {
+template <int MATH, int MT> FN GradBuf grad_buf(const dev_instr &ins) {
     const Attention a = attention_of(frame(), ins);
-    GradRoom r;
+    GradBuf r;
     r.nq = round_up(a.nq, 16 * MT), r.nk = round_up(a.nk, 16 * MT);
     r.q = work(), r.g = r.q + r.nq * PITCH<MATH>;
     r.k = r.g + r.nq * PITCH<MATH>, r.v = r.k + r.nk * PITCH<MATH>;
@@ -46,18 +46,18 @@ FN int pair_word(int r) {
 
 /* Everything at once: the loads of keys and queries are on their way together. */
 template <int MATH>
-FN void grad_fetch(const dev_instr &ins, const GradRoom &room, int s, int h0, int heads) {
+FN void grad_fetch(const dev_instr &ins, const GradBuf &buf, int s, int h0, int heads) {
     const AttentionGrad w = attention_grad_of(ins);
     const Attention &a = w.a;
     const int quad = threadIdx.x % ROW_QUADS, col = h0 * DH + quad * 4;
-    const int rows = quad < heads * 4 ? max(room.nq, room.nk) : 0;
+    const int rows = quad < heads * 4 ? max(buf.nq, buf.nk) : 0;
     const float *q = a.qv.sample(s) + a.qcol + col;
     const float *g = w.g.sample(s) + col, *o = w.o.sample(s) + col;
     const float *k = a.kv.sample(s) + a.kcol + col, *v = a.kv.sample(s) + a.vcol + col;
     const float *lse = w.lse.sample(s) + h0 + quad / 4;
     /* of the four lanes of a head, two put lse there and two delta */
     const bool puts_lse = quad % 4 < 2;
-    float *to = (puts_lse ? room.lse : room.delta) + quad / 4 * 2 * room.nq + quad % 2 * 2;
+    float *to = (puts_lse ? buf.lse : buf.delta) + quad / 4 * 2 * buf.nq + quad % 2 * 2;
     for (int r0 = threadIdx.x / ROW_QUADS; r0 < rows; r0 += FETCHES * ROW_STEP) {
         float4 x[5][FETCHES];
         float l[FETCHES];
@@ -78,17 +78,17 @@ FN void grad_fetch(const dev_instr &ins, const GradRoom &room, int s, int h0, in
 #pragma unroll
         for (int u = 0; u < FETCHES; u++) {
             const int r = r0 + u * ROW_STEP;
-            if (r < room.nk) {
-                put_quad<MATH>(room.k + r * PITCH<MATH>, quad, x[0][u]);
-                put_quad<MATH>(room.v + r * PITCH<MATH>, quad, x[1][u]);
+            if (r < buf.nk) {
+                put_quad<MATH>(buf.k + r * PITCH<MATH>, quad, x[0][u]);
+                put_quad<MATH>(buf.v + r * PITCH<MATH>, quad, x[1][u]);
             }
-            if (r >= room.nq) continue;
+            if (r >= buf.nq) continue;
             const unsigned head = 0xfu << (threadIdx.x % 32 & ~3u); /* its four lanes */
             float delta = dot4(x[3][u], add4(x[4][u], -1.0f, x[2][u]));
             delta += __shfl_xor_sync(head, delta, 1);
             delta += __shfl_xor_sync(head, delta, 2);
-            put_quad<MATH>(room.q + r * PITCH<MATH>, quad, scaled4(x[2][u], a.scale * LOG2E));
-            put_quad<MATH>(room.g + r * PITCH<MATH>, quad, x[3][u]);
+            put_quad<MATH>(buf.q + r * PITCH<MATH>, quad, scaled4(x[2][u], a.scale * LOG2E));
+            put_quad<MATH>(buf.g + r * PITCH<MATH>, quad, x[3][u]);
             to[pair_word(r)] = puts_lse ? exponent_bias<MATH>() - LOG2E * l[u] : -delta;
         }
     }
@@ -171,24 +171,24 @@ FN void queries_keys(Queries<MATH, MT> &x, const float *k, const float *v, const
 /* dq = g + dS k scale for 16 MT queries of head h0 + h. */
 template <int MATH, int MT> FN void by_queries(const dev_instr &ins, int s, int h0, int h, int q0) {
     const int nk = attention_of(frame(), ins).nk;
-    const GradRoom room = grad_room<MATH, MT>(ins);
+    const GradBuf buf = grad_buf<MATH, MT>(ins);
     const int at = h * HEAD_WORDS<MATH>;
     Queries<MATH, MT> x;
 #pragma unroll
     for (int m = 0; m < MT; m++) {
         const int r0 = q0 + m * 16;
-        rows_a<MATH>(x.q[m], room.q + r0 * PITCH<MATH> + at + lane_rows<MATH>());
-        rows_a<MATH>(x.g[m], room.g + r0 * PITCH<MATH> + at + lane_rows<MATH>());
+        rows_a<MATH>(x.q[m], buf.q + r0 * PITCH<MATH> + at + lane_rows<MATH>());
+        rows_a<MATH>(x.g[m], buf.g + r0 * PITCH<MATH> + at + lane_rows<MATH>());
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const int row = r0 + (int)threadIdx.x % 32 / 4 + (j >> 1) * 8;
-            x.lse[m][j] = room.lse[h * 2 * room.nq + pair_word(row)];
-            x.delta[m][j] = room.delta[h * 2 * room.nq + pair_word(row)];
+            x.lse[m][j] = buf.lse[h * 2 * buf.nq + pair_word(row)];
+            x.delta[m][j] = buf.delta[h * 2 * buf.nq + pair_word(row)];
             x.dq[m][0][j] = x.dq[m][1][j] = 0.0f;
         }
     }
-    const float *k = room.k + at + lane_across<MATH>(), *v = room.v + at + lane_across<MATH>();
-    const float *k_down = room.k + at + lane_down<MATH>();
+    const float *k = buf.k + at + lane_across<MATH>(), *v = buf.v + at + lane_across<MATH>();
+    const float *k_down = buf.k + at + lane_down<MATH>();
     int left = nk;
 #pragma unroll 1
     for (; left >= 16; left -= 16) {
@@ -252,23 +252,23 @@ FN void keys_sums(float sums[MT][2][4], const float weights[MT][2][4], const flo
 
 /* dk and dv for 16 MT keys of head h0 + h. */
 template <int MATH, int MT> FN void by_keys(const dev_instr &ins, int s, int h0, int h, int k0) {
-    const GradRoom room = grad_room<MATH, MT>(ins);
+    const GradBuf buf = grad_buf<MATH, MT>(ins);
     const int at = h * HEAD_WORDS<MATH>;
     Keys<MATH, MT> x;
 #pragma unroll
     for (int m = 0; m < MT; m++) {
         const int r0 = k0 + m * 16;
-        rows_a<MATH>(x.k[m], room.k + r0 * PITCH<MATH> + at + lane_rows<MATH>());
-        rows_a<MATH>(x.v[m], room.v + r0 * PITCH<MATH> + at + lane_rows<MATH>());
+        rows_a<MATH>(x.k[m], buf.k + r0 * PITCH<MATH> + at + lane_rows<MATH>());
+        rows_a<MATH>(x.v[m], buf.v + r0 * PITCH<MATH> + at + lane_rows<MATH>());
 #pragma unroll
         for (int j = 0; j < 8; j++) x.dk[m][j >> 2][j & 3] = x.dv[m][j >> 2][j & 3] = 0.0f;
     }
-    const float *q = room.q + at, *g = room.g + at;
-    const float *lse = room.lse + h * 2 * room.nq + (int)threadIdx.x % 4 * 4;
-    const float *delta = lse + (room.delta - room.lse);
+    const float *q = buf.q + at, *g = buf.g + at;
+    const float *lse = buf.lse + h * 2 * buf.nq + (int)threadIdx.x % 4 * 4;
+    const float *delta = lse + (buf.delta - buf.lse);
     const int across = lane_across<MATH>(), down = lane_down<MATH>();
 #pragma unroll 1
-    for (int left = room.nq; left > 0; left -= 16) {
+    for (int left = buf.nq; left > 0; left -= 16) {
         float p[MT][2][4], d[MT][2][4];
         keys_weights<MATH, MT>(x, q + across, g + across, lse, delta, p, d);
         keys_sums<MATH, MT>(x.dv, p, g + down);
@@ -301,7 +301,7 @@ static __device__ __noinline__ void resident_backward(const dev_instr &ins) {
         for (int h0 = 0; h0 < H; h0 += HEADS_AT_ONCE) {
             const int heads = min((int)HEADS_AT_ONCE, H - h0);
             if (s > 0 || h0 > 0) __syncthreads();
-            grad_fetch<MATH>(ins, grad_room<MATH, MT>(ins), s, h0, heads);
+            grad_fetch<MATH>(ins, grad_buf<MATH, MT>(ins), s, h0, heads);
             for (int item = threadIdx.x / 32; item < heads * (queries + keys); item += WARPS) {
                 const int h = item % heads, group = item / heads;
                 if (group < queries)

@@ -30,12 +30,12 @@ OP_FN void op_fourier(const dev_instr &ins) {
     const View y = view_out(ins, FOURIER_Y);
     const int rows = x.all_rows(f.S), F = w.rows, cols = x.cols, rest = y.ld - 2 * F;
     const bool fits = rows * x.ld + F * w.ld <= WORK_WORDS;
-    float *room = work(), *room_w = room + rows * x.ld;
-    const float *xs = fits ? room : x.p, *ws = fits ? room_w : w.p;
+    float *buf = work(), *buf_w = buf + rows * x.ld;
+    const float *xs = fits ? buf : x.p, *ws = fits ? buf_w : w.p;
 #pragma unroll 1
-    for (int i = threadIdx.x; fits && i < F * w.ld; i += THREADS) room_w[i] = w.p[i];
+    for (int i = threadIdx.x; fits && i < F * w.ld; i += THREADS) buf_w[i] = w.p[i];
 #pragma unroll 1
-    for (int i = threadIdx.x; fits && i < rows * x.ld; i += THREADS) room[i] = x.p[i];
+    for (int i = threadIdx.x; fits && i < rows * x.ld; i += THREADS) buf[i] = x.p[i];
     __syncthreads();
     const int side = max(1, THREADS / F); /* rows at a time; threads left over have none */
     const int first = side > 1 ? (int)threadIdx.x / F : 0;

@@ -28,7 +28,7 @@ FN void few_rows_forward(const View &x, const View &w, int r0, int rows, const F
                          Team t) {
     const int quads = w.ld / 4, slices = max(1, min(16, t.size / quads));
     const int per = ((w.rows + slices - 1) / slices + 3) / 4 * 4;
-    float *room = t.room(); /* (slices, 2, ld) */
+    float *buf = t.buf(); /* (slices, 2, ld) */
     const float *x0 = x.p + (int64_t)r0 * x.ld, *x1 = rows > 1 ? x0 + x.ld : x0;
     const bool vector = x.ld % 4 == 0;
     for (int q = t.rank; q < quads * slices; q += t.size) {
@@ -48,8 +48,8 @@ FN void few_rows_forward(const View &x, const View &w, int r0, int rows, const F
             for (int j = 0; j < FEW_FLIGHT; j++)
                 add_scaled(s0, u[j], b[j]), add_scaled(s1, v[j], b[j]);
         }
-        st4(room + (slice * 2 + 0) * w.ld + c, s0);
-        st4(room + (slice * 2 + 1) * w.ld + c, s1);
+        st4(buf + (slice * 2 + 0) * w.ld + c, s0);
+        st4(buf + (slice * 2 + 1) * w.ld + c, s1);
     }
     const int fp16 = w.ld / 2;
     const bool mine = t.rank < rows * fp16 && rows * fp16 <= t.size;
@@ -61,7 +61,7 @@ FN void few_rows_forward(const View &x, const View &w, int r0, int rows, const F
         float v0 = 0, v1 = 0;
 #pragma unroll 8
         for (int s = 0; s < slices; s++) {
-            const float2 part = *(const float2 *)(room + (s * 2 + r) * w.ld + c);
+            const float2 part = *(const float2 *)(buf + (s * 2 + r) * w.ld + c);
             v0 += part.x, v1 += part.y;
         }
         if (mine)
@@ -159,7 +159,7 @@ FN void few_to_w(const LinearGrad &d, const float4 (&first)[4], const float *sg,
 static __device__ __noinline__ void few_rows_reverse(const dev_instr &ins, Team t) {
     const LinearGrad d = linear_grad_of(ins);
     const int N = d.g.ld, K = d.w.rows, rows = d.rows, all = K * N / 4;
-    float *sg = t.room(), *sx = sg + FEW_ROWS * N; /* masked g (rows, N), x (rows, K) */
+    float *sg = t.buf(), *sx = sg + FEW_ROWS * N; /* masked g (rows, N), x (rows, K) */
     const FewRows f = {d.w.p, d.w.ld, K, N, t.rank / 8, t.size / 8, t.rank % 8};
     float4 ahead_w[2][4], ahead_g[4];
 #pragma unroll
@@ -224,7 +224,7 @@ static __device__ __noinline__ void few_forward(const dev_instr &ins) {
     const View x = view_in(ins, LINEAR_X);
     const float *w = view_in(ins, LINEAR_W).p + slice * F::PER * N + quad * 4;
     const float *x0 = x.p + slice * F::PER, *x1 = x.rows > 1 ? x0 + K : x0;
-    float *room = work() + (int)threadIdx.x / SIZE * (WORK_WORDS / DEV_TOGETHER / 4 * 4);
+    float *buf = work() + (int)threadIdx.x / SIZE * (WORK_WORDS / DEV_TOGETHER / 4 * 4);
     float4 s0 = make_float4(0, 0, 0, 0), s1 = s0;
 #pragma unroll
     for (int k = 0; k < F::PER; k += 4) {
@@ -238,8 +238,8 @@ static __device__ __noinline__ void few_forward(const dev_instr &ins) {
         add_scaled(s0, u.w, b3), add_scaled(s1, v.w, b3);
     }
     if (slice < F::SLICES) {
-        st4(room + (slice * 2 + 0) * N + quad * 4, s0);
-        st4(room + (slice * 2 + 1) * N + quad * 4, s1);
+        st4(buf + (slice * 2 + 0) * N + quad * 4, s0);
+        st4(buf + (slice * 2 + 1) * N + quad * 4, s1);
     }
     const float *bias = view_in(ins, LINEAR_B).p, *res = view_in(ins, LINEAR_RES).p;
     float *y = view_out(ins, LINEAR_Y).p, *h = view_out(ins, LINEAR_H).p;
@@ -252,7 +252,7 @@ static __device__ __noinline__ void few_forward(const dev_instr &ins) {
         if (r >= x.rows) break;
         float v = b;
 #pragma unroll
-        for (int s = 0; s < F::SLICES; s++) v += room[(s * 2 + r) * N + c];
+        for (int s = 0; s < F::SLICES; s++) v += buf[(s * 2 + r) * N + c];
         if (relu) v = relu_of(v);
         if (h) h[i] = v;
         y[i] = res ? v + res[i] : v;

@@ -11,14 +11,14 @@ CUDA_OP(TEAM, linear_grad, team_linear(ins, t))
 /* Shared memory of a reverse pass, in words from work(): sums for db, the ticket, masked g (128,
  * N), W (K, N) where dx is wanted, x (128, K) where dW is. */
 enum { TICKET = 2048, SMEM_G = TICKET + 4 };
-template <class S> FN int room_w(const S &s) {
+template <class S> FN int buf_w(const S &s) {
     return SMEM_G + ROWS_AT_ONCE * (s.NP + 4);
 }
-template <class S> FN int room_x(const S &s, bool to_x) {
-    return room_w(s) + (to_x ? up32(s.K) * (s.NP + 4) : 0);
+template <class S> FN int spare_x(const S &s, bool to_x) {
+    return buf_w(s) + (to_x ? up32(s.K) * (s.NP + 4) : 0);
 }
-template <class S> FN int room_end(const S &s, bool to_x, bool to_w) {
-    return room_x(s, to_x) + (to_w ? ROWS_AT_ONCE * (s.KP + 4) : 0) + SLACK_WORDS;
+template <class S> FN int buf_end(const S &s, bool to_x, bool to_w) {
+    return spare_x(s, to_x) + (to_w ? ROWS_AT_ONCE * (s.KP + 4) : 0) + SLACK_WORDS;
 }
 
 /* A chunk of rows: [r0, r0 + here). As in the forward pass operands are looked up where they are
@@ -88,7 +88,7 @@ template <int MATH, class S, int MT>
 FN void x_tile(const dev_instr &ins, const S &s, const Chunk &c, int job) {
     const int tiles_n = up32(s.KP) / 32;
     const int m = S::fixed ? job / tiles_n : quotient(job, tiles_n), n = job - m * tiles_n;
-    const Operands at = {work() + SMEM_G, work() + room_w(s), s.NP + 4, s.NP + 4};
+    const Operands at = {work() + SMEM_G, work() + buf_w(s), s.NP + 4, s.NP + 4};
     float *to = view_out(ins, LINEAR_GX).p + (int64_t)c.r0 * s.KP;
     Tile<TO_X, MT> tile(at, m * 16 * MT, n * 32); /* the sum starts from what it is added to */
     if (ins.i[LINEAR_SKIP])
@@ -102,7 +102,7 @@ template <int MATH, class S, int MT>
 FN void w_tile(const dev_instr &ins, const S &s, const Chunk &c, int job) {
     const int tiles_n = up32(s.NP) / 32;
     const int m = S::fixed ? job / tiles_n : quotient(job, tiles_n), n = job - m * tiles_n;
-    const Operands at = {work() + room_x(s, view_out(ins, LINEAR_GX).p), work() + SMEM_G, s.KP + 4,
+    const Operands at = {work() + spare_x(s, view_out(ins, LINEAR_GX).p), work() + SMEM_G, s.KP + 4,
                          s.NP + 4};
     float *to = view_out(ins, LINEAR_GW).p;
     Tile<TO_W, MT> tile(at, m * 16 * MT, n * 32);
@@ -154,10 +154,10 @@ FN void reverse_chunk(const dev_instr &ins, const S &s, const Chunk &c) {
     const bool to_x = view_out(ins, LINEAR_GX).p;
     float *base = work();
     if (to_x && c.r0 == 0)
-        fetch_matrix<S, true>(strip_of<S>(s.NP / 4), base + room_w(s), s.NP + 4,
+        fetch_matrix<S, true>(strip_of<S>(s.NP / 4), base + buf_w(s), s.NP + 4,
                               view_in(ins, LINEAR_GRAD_W).p, s.NP, s.K, s.NP, up32(s.K));
     if (view_out(ins, LINEAR_GW).p)
-        fetch_matrix<S>(strip_of<S>(s.KP / 4), base + room_x(s, to_x), s.KP + 4,
+        fetch_matrix<S>(strip_of<S>(s.KP / 4), base + spare_x(s, to_x), s.KP + 4,
                         view_in(ins, LINEAR_GRAD_X).p + (int64_t)c.r0 * s.KP, s.KP, c.here, s.KP,
                         S::fixed ? ROWS_AT_ONCE : up16(c.here));
     copy_commit();
@@ -199,7 +199,7 @@ template <int MATH> FN void reverse_by_shape(const dev_instr &ins, const View &w
 /* Masks g in place (nobody reads it later), gives it to the residual, sums it into the bias. */
 FN void large_prepare(LinearGrad &d) {
     const int quads = d.g.ld / 4, strips = max(1, THREADS / quads);
-    float *room = work(); /* (strips, ld) */
+    float *buf = work(); /* (strips, ld) */
     for (int q = threadIdx.x; q < quads * strips; q += THREADS) {
         const int strip = q / quads, c = q % quads * 4;
         float4 sum = make_float4(0, 0, 0, 0);
@@ -224,12 +224,12 @@ FN void large_prepare(LinearGrad &d) {
             }
             sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
         }
-        st4(room + strip * d.g.ld + c, sum);
+        st4(buf + strip * d.g.ld + c, sum);
     }
     __syncthreads();
     for (int c = threadIdx.x; d.gb.p && c < d.g.cols; c += THREADS) {
         float sum = 0;
-        for (int s = 0; s < strips; s++) sum += room[s * d.g.ld + c];
+        for (int s = 0; s < strips; s++) sum += buf[s * d.g.ld + c];
         put(d.gb.p + c, sum, d.add_b);
     }
     __syncthreads();
@@ -280,7 +280,7 @@ OP_FN void op_linear_grad(const dev_instr &ins) {
     if (x.ld > 1 && rows <= FEW_ROWS && w.ld <= FEW_WIDTH && w.rows <= FEW_WIDTH)
         block_linear(ins);
     else if (x.ld == 1 || w.cols > 192 || w.rows > 192 ||
-             room_end(Sized(w), to_x, to_w) > WORK_WORDS)
+             buf_end(Sized(w), to_x, to_w) > WORK_WORDS)
         linear_reverse_large(ins);
     else if (math == DEV_TF32)
         reverse_by_shape<DEV_TF32>(ins, w, rows);

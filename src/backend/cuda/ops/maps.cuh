@@ -28,7 +28,7 @@ FN void find_bin(const Spline &o, bool by_y, float v, const float *raw, Place &t
 #pragma unroll
     for (int j = 0; j < K; j++) sx += expf(rx[j] - tx), sy += expf(ry[j] - ty);
     t.top_x = tx, t.top_y = ty, t.inv_x = 1.0f / sx, t.inv_y = 1.0f / sy;
-    const float fx = t.inv_x * o.room_x, fy = t.inv_y * o.room_y;
+    const float fx = t.inv_x * o.spare_x, fy = t.inv_y * o.spare_y;
     float ex = expf(rx[0] - tx), ey = expf(ry[0] - ty);
     float sum_x = lx + fx * ex, sum_y = ly + fy * ey, all_x = ex, all_y = ey;
     float x1 = K > 1 ? sum_x - B : B, y1 = K > 1 ? sum_y - B : B;
@@ -109,9 +109,9 @@ OP_FN void op_rqs(const dev_instr &ins) {
 }
 
 template <int BINS>
-FN void spline_axis_grad(int bins, int k, const float *raw, float top, float inv, float room,
+FN void spline_axis_grad(int bins, int k, const float *raw, float top, float inv, float spare,
                          float share, float before, float size, float corner, float *to, bool add) {
-    size *= room, corner *= room;
+    size *= spare, corner *= spare;
     const float mean = (share * size + before * corner) * inv;
     const int K = BINS ? BINS : bins;
 #pragma unroll
@@ -126,9 +126,9 @@ template <int BINS>
 FN void spline_raw_grad(const Spline &o, const Place &t, const BinGrad &q, const float *raw,
                         float *to, bool add) {
     const int K = BINS ? BINS : o.bins;
-    spline_axis_grad<BINS>(K, t.k, raw, t.top_x, t.inv_x, o.room_x, t.share_x, t.before_x, q.w,
+    spline_axis_grad<BINS>(K, t.k, raw, t.top_x, t.inv_x, o.spare_x, t.share_x, t.before_x, q.w,
                            q.x0, to, add);
-    spline_axis_grad<BINS>(K, t.k, raw + K, t.top_y, t.inv_y, o.room_y, t.share_y, t.before_y, q.h,
+    spline_axis_grad<BINS>(K, t.k, raw + K, t.top_y, t.inv_y, o.spare_y, t.share_y, t.before_y, q.h,
                            q.y0, to + K, add);
     const float g0 = t.q0 < SLOPE_MAX ? q.d0 * sigmoid(t.q0) : 0.0f;
     const float g1 = t.q1 < SLOPE_MAX ? q.d1 * sigmoid(t.q1) : 0.0f;

@@ -142,7 +142,7 @@ FN void join_grad_rows(const dev_instr &ins, int s, float4 (&sum)[QUADS / 4]) {
 template <int QUADS>
 FN void join_columns(const float4 (&part)[QUADS / 4], float *to, int cols, int ld, bool add) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    float *room = work(); /* (WARPS, 4 QUADS) */
+    float *buf = work(); /* (WARPS, 4 QUADS) */
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < QUADS / 4; j++) {
@@ -152,13 +152,13 @@ FN void join_columns(const float4 (&part)[QUADS / 4], float *to, int cols, int l
             v.x += __shfl_xor_sync(~0u, v.x, x), v.y += __shfl_xor_sync(~0u, v.y, x);
             v.z += __shfl_xor_sync(~0u, v.z, x), v.w += __shfl_xor_sync(~0u, v.w, x);
         }
-        if (lane < 4) st4(room + warp * 4 * QUADS + lane * 4 + j * 16, v);
+        if (lane < 4) st4(buf + warp * 4 * QUADS + lane * 4 + j * 16, v);
     }
     __syncthreads();
     for (int c = threadIdx.x; c < ld; c += THREADS) {
         float sum = 0;
 #pragma unroll
-        for (int k = 0; k < WARPS; k++) sum += room[k * 4 * QUADS + c];
+        for (int k = 0; k < WARPS; k++) sum += buf[k * 4 * QUADS + c];
         if (c < cols)
             put(to + c, sum, add);
         else if (!add)
@@ -194,7 +194,7 @@ static __device__ __noinline__ void join_grad_any(const dev_instr &ins) {
     const bool add_a = adds(f, ins, JOIN_GA), add_row = adds(f, ins, JOIN_GROW);
     const bool add_p = adds(f, ins, JOIN_GP), add_w = adds(f, ins, JOIN_GW);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, S = g.sampled ? f.S : 1;
-    float *room = work(); /* (2, WARPS, 128) */
+    float *buf = work(); /* (2, WARPS, 128) */
     if (gp.p && gp.ld > 1 && !add_p)
         zero_words(gp.p, (int64_t)gp.all_rows(f.S) * gp.ld, whole_block());
     __syncthreads();
@@ -252,12 +252,12 @@ static __device__ __noinline__ void join_grad_any(const dev_instr &ins) {
                         to_p);
             }
             if (grow.p && (grow.sampled || s == S - 1)) {
-                st4(room + warp * 128 + lane * 4, sr);
+                st4(buf + warp * 128 + lane * 4, sr);
                 __syncthreads();
                 if (threadIdx.x < 128 && cb + threadIdx.x < g.cols) {
                     float sum = 0;
 #pragma unroll 1
-                    for (int k = 0; k < WARPS; k++) sum += room[k * 128 + threadIdx.x];
+                    for (int k = 0; k < WARPS; k++) sum += buf[k * 128 + threadIdx.x];
                     put(grow.sample(s) + cb + threadIdx.x, sum, add_row);
                 } else if (threadIdx.x < 128 && cb + threadIdx.x < grow.ld && !add_row) {
                     grow.sample(s)[cb + threadIdx.x] = 0.0f;
@@ -267,12 +267,12 @@ static __device__ __noinline__ void join_grad_any(const dev_instr &ins) {
             }
         }
         if (!gw.p) continue;
-        st4(room + warp * 128 + lane * 4, sw);
+        st4(buf + warp * 128 + lane * 4, sw);
         __syncthreads();
         if (threadIdx.x < 128 && cb + threadIdx.x < g.cols) {
             float sum = 0;
 #pragma unroll 1
-            for (int k = 0; k < WARPS; k++) sum += room[k * 128 + threadIdx.x];
+            for (int k = 0; k < WARPS; k++) sum += buf[k * 128 + threadIdx.x];
             put(gw.p + cb + threadIdx.x, sum, add_w);
         }
         __syncthreads();

@@ -24,20 +24,20 @@ template <int COLUMNS> FN constexpr int block_words() {
 /* A for 64 rows and 16 STEPS values of k, of such a weight: ALONG: (M, K), DOWN: (K, M). */
 template <int HOW, int STEPS, int COLUMNS> struct Weights {
     uint32_t v[STEPS][4];
-    MEMBER Weights(const float *room, int m0, int k0) {
+    MEMBER Weights(const float *buf, int m0, int k0) {
         const int lane = threadIdx.x % 32, m = m0 + (int)threadIdx.x / 32 % 4 * 16;
 #pragma unroll
         for (int s = 0; s < STEPS; s++) {
             const int k = k0 + 16 * s;
             if (HOW == ALONG)
-                load_matrices(at(room, m + lane % 16, k + lane / 16 * 8), v[s]);
+                load_matrices(at(buf, m + lane % 16, k + lane / 16 * 8), v[s]);
             else
-                load_transposed(at(room, k + lane % 8 + lane / 16 * 8, m + lane / 8 % 2 * 8), v[s]);
+                load_transposed(at(buf, k + lane % 8 + lane / 16 * 8, m + lane / 8 % 2 * 8), v[s]);
         }
     }
     /* Eight numbers of a row. */
-    static MEMBER uint32_t at(const float *room, int r, int c) {
-        return shared_at(room + r / 32 * block_words<COLUMNS>() + c / 8 * 128 + r % 32 * 4);
+    static MEMBER uint32_t at(const float *buf, int r, int c) {
+        return shared_at(buf + r / 32 * block_words<COLUMNS>() + c / 8 * 128 + r % 32 * 4);
     }
 };
 
@@ -72,10 +72,10 @@ template <int J> struct Fp16Tile {
     }
 
     /* D^T in col8 layout: word q = 2 j + h of a thread has two points, f = 0 and 1. */
-    template <class PACK> MEMBER void keep(float *room, PACK pack) const {
+    template <class PACK> MEMBER void keep(float *buf, PACK pack) const {
         const int lane = threadIdx.x % 32, col8 = m0 / 8 + (int)threadIdx.x / 32 % 4 * 2;
         const uint32_t at =
-            shared_at(room + (col8 + lane / 8 % 2) * COL8 + (n0 + lane / 16 * 8 + lane % 8) * 4);
+            shared_at(buf + (col8 + lane / 8 % 2) * COL8 + (n0 + lane / 16 * 8 + lane % 8) * 4);
 #pragma unroll
         for (int j = 0; j < J; j += 2) {
             uint32_t w[4];
@@ -85,14 +85,14 @@ template <int J> struct Fp16Tile {
             store_transposed(at + j * 8 * 16, w);
         }
     }
-    MEMBER void keep(float *room) const {
-        keep(room, [](float lo, float hi, int) { return pack_fp16(lo, hi); });
+    MEMBER void keep(float *buf) const {
+        keep(buf, [](float lo, float hi, int) { return pack_fp16(lo, hi); });
     }
     /* max(D, 0) likewise, and which of it is above zero: bits 15 - q and 31 - q are of word q. */
-    MEMBER uint32_t keep_relu(float *room) const {
+    MEMBER uint32_t keep_relu(float *buf) const {
         static_assert(J == 8, "16 words a thread");
         uint32_t signs = 0;
-        keep(room, [&](float lo, float hi, int q) {
+        keep(buf, [&](float lo, float hi, int q) {
             const uint32_t w = pack_relu(lo, hi);
             signs |= ((w + 0x7fff7fffu) & 0x80008000u) >> q;
             return w;
@@ -106,14 +106,14 @@ template <int J> struct Fp16Tile {
             if (!(signs >> (i % 2 * 16 + 15 - i / 2) & 1u)) c[i / 4][i % 4] = 0;
     }
     /* What this warp has written with keep(), to where it is saved, of the first n points. */
-    MEMBER void store(float *to, const float *room, int n) const {
+    MEMBER void store(float *to, const float *buf, int n) const {
         const int lane = threadIdx.x % 32, col8 = m0 / 8 + (int)threadIdx.x / 32 % 4 * 2;
         __syncwarp();
 #pragma unroll
         for (int i = 0; i < J / 2; i++) {
             const int point = n0 + i % (J / 4) * 32 + lane;
             const int at = (col8 + i / (J / 4)) * COL8 + point * 4;
-            global_quad(to + at, ld4(room + at), point < n);
+            global_quad(to + at, ld4(buf + at), point < n);
         }
     }
     /* D^T as floats (points, rows of D), of the first n points. */
@@ -128,9 +128,9 @@ template <int J> struct Fp16Tile {
 
 /* Col8 blocks to where they are saved, in one piece, by one thread that waits (bulk_wait), after a
  * bulk_fence() of all and a barrier. Rows of points that do not exist go along. */
-FN void send_col8(float *to, const float *room, int col8s) {
+FN void send_col8(float *to, const float *buf, int col8s) {
     if (threadIdx.x) return;
-    bulk_store(to, shared_at(room), col8s * COL8 * 4);
+    bulk_store(to, shared_at(buf), col8s * COL8 * 4);
     bulk_commit();
 }
 

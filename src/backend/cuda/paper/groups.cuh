@@ -16,7 +16,7 @@
  * of k as 0 2 4 6, 1 3 5 7 (keep_across).
  *
  * x = hi + lo, where hi is what the unit reads of x by itself; the lo of 16 values of k of B are
- * made by all threads, in a room of LOW_WORDS. */
+ * made by all threads, in a buffer of LOW_WORDS. */
 #ifndef MNP_CUDA_PAPER_GROUPS_CUH
 #define MNP_CUDA_PAPER_GROUPS_CUH
 
@@ -27,10 +27,10 @@ enum { GROUP = 128 };
 
 /* B (K x N) with `rows` = N. */
 struct Quads {
-    float *room;
+    float *buf;
     int rows;
     MEMBER int pitch() const { return 4 * rows + 4; }
-    MEMBER float *at(int n, int k) const { return room + k / 4 * pitch() + n * 4 + k % 4; }
+    MEMBER float *at(int n, int k) const { return buf + k / 4 * pitch() + n * 4 + k % 4; }
 };
 
 /* ROWS rows of a matrix with all its columns, 16 bytes a thread at a time; zeros after the first
@@ -128,7 +128,7 @@ template <int HOW, int J> struct GroupTile {
         group_wait();
     }
     /* c += A B over [k0, k1), multiples of LOW_K, by all threads of the block; only groups that are
-     * `in` multiply. meanwhile(k) is called by all beside the unit's work. The room of the lo is
+     * `in` multiply. meanwhile(k) is called by all beside the unit's work. The buffer of the lo is
      * free after the next barrier. */
     template <class DO>
     MEMBER void multiply(bool in, const Quads &by, float *low, int k0, int k1, DO meanwhile) {

@@ -14,7 +14,7 @@ enum { LD = 16 }; /* of columns that are matrices */
 enum { SMEM_X = 0, SMEM_W = SMEM_X + FUSED_POINTS * PITCH_X, SMEM_AT = SMEM_W + IN * PITCH_W };
 enum { SMEM_END = SMEM_AT + FUSED_POINTS };
 static_assert(THREADS - THREADS / WAVES * WAVES == 32, "a warp has no frequency");
-static_assert((int)SMEM_END <= (int)WORK_WORDS, "room of the first layer");
+static_assert((int)SMEM_END <= (int)WORK_WORDS, "shared memory of the first layer");
 
 /* Warps ask for ten rows each. */
 FN void ask_weight() {
@@ -34,14 +34,14 @@ FN void features(int n) {
     if ((int)threadIdx.x < n) work()[SMEM_AT + threadIdx.x] = fused_at(FIRST_AT)[threadIdx.x * LD];
     __syncthreads();
     if (first == SIDE) first_half_part::query();
-    float *phi = fused_at(FIRST_X) + k, *room = work() + SMEM_X + k;
+    float *phi = fused_at(FIRST_X) + k, *buf = work() + SMEM_X + k;
 #pragma unroll 2
     for (int r = first; first < SIDE && r < n; r += SIDE) {
         float cosine, sine;
         const float turns = part_of_turn(frequency, work()[SMEM_AT + r]);
         wave(turns, &cosine, &sine);
-        room[r * PITCH_X] = phi[r * IN] = cosine;
-        room[r * PITCH_X + WAVES] = phi[r * IN + WAVES] = sine;
+        buf[r * PITCH_X] = phi[r * IN] = cosine;
+        buf[r * PITCH_X + WAVES] = phi[r * IN + WAVES] = sine;
     }
 }
 

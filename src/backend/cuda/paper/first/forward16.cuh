@@ -17,7 +17,7 @@ enum { LD = 16 };                                         /* of columns that are
 enum { PAIRS_OF = WAVES / 2, SIDE = THREADS / PAIRS_OF }; /* threads for a row; rows at a time */
 enum { SMEM_W = 0, SMEM_X = SMEM_W + WORDS, SMEM_PRE = SMEM_X + IN / 8 * COL8 };
 enum { SMEM_END = SMEM_PRE + OUT / 8 * COL8 };
-static_assert((int)SMEM_END <= (int)WORK_WORDS, "room of the first layer");
+static_assert((int)SMEM_END <= (int)WORK_WORDS, "shared memory of the first layer");
 static_assert(SIDE * PAIRS_OF == THREADS - 32, "a warp has no frequency");
 
 FN void ask_weight() {

@@ -14,7 +14,7 @@ enum { IN = 160, OUT = 192, SEED = 64, HALF = FUSED_POINTS / 2 };
 enum { PITCH_X = IN + 4, PITCH_G = OUT + 4 };
 enum { SMEM_X = 0, SMEM_G = SMEM_X + FUSED_POINTS * PITCH_X };
 enum { TILES_N = OUT / 32, TILES = IN / 32 * TILES_N };
-static_assert(SMEM_G + FUSED_POINTS * PITCH_G + SLACK_WORDS <= WORK_WORDS, "room");
+static_assert(SMEM_G + FUSED_POINTS * PITCH_G + SLACK_WORDS <= WORK_WORDS, "shared memory");
 static_assert(TILES == 2 * WARPS - 2, "two warps have one tile");
 
 /* A warp asks for four points of each half: x, then gpre. */

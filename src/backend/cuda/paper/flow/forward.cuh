@@ -38,7 +38,7 @@ enum {
 static_assert(POINTS * POINT_PITCH <= WIDTH * PITCH_W, "raw: over w1");
 static_assert(WIDTH <= IN - BLOCK, "h0 lies over what the last block does not read");
 
-FN Quads points_room() {
+FN Quads points_buf() {
     return {work() + SMEM_X, POINTS};
 }
 
@@ -60,7 +60,7 @@ FN void fetch_x(int block, int n) {
     const int id = (int)threadIdx.x, warp = id / 32, point = warp / 2 * 8 + id % 8;
     const int quad = block * (BLOCK / 4) + warp % 2 * 4 + id / 8 % 4;
     const float *from = fused_at(FLOW_X) + point * IN + quad * 4;
-    const uint32_t place = shared_at(points_room().at(point, quad * 4));
+    const uint32_t place = shared_at(points_buf().at(point, quad * 4));
 #pragma unroll
     for (int p = 0; p < POINTS; p += POINTS / 2)
         copy16(place + p * 16, from + p * IN, point + p < n);
@@ -98,14 +98,14 @@ static_assert(SMEM_W1 + WIDTH * PITCH_W <= SMEM_WX + (BLOCKS - 2) * BLOCK * PITC
 
 FN void first_layer(int n) {
     const int group = (int)threadIdx.x / GROUP;
-    Layer tile(work() + SMEM_WX, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
+    Layer tile(work() + SMEM_WX, PITCH_W, points_buf(), group / 2 * 64, group % 2 * 64);
 #pragma unroll 1
     for (int block = 0; block < BLOCKS; block++) {
         copy_wait<1>(); /* the next block's may be on its way */
         bulk_fence();
         __syncthreads();
         wait_rows(HERE_WX + block);
-        tile.multiply(true, points_room(), work() + SMEM_LOW, block * BLOCK, block * BLOCK + BLOCK,
+        tile.multiply(true, points_buf(), work() + SMEM_LOW, block * BLOCK, block * BLOCK + BLOCK,
                       [=](int k) {
                           if (k % BLOCK == 0) ask_ahead(block, n);
                       });
@@ -113,7 +113,7 @@ FN void first_layer(int n) {
     tile.add_row(work() + SMEM_B0);
     tile.add_row(work() + SMEM_PZ);
     tile.relu();
-    tile.keep(points_room());
+    tile.keep(points_buf());
     copy_wait<0>();
     bulk_fence();
     __syncthreads();
@@ -122,16 +122,16 @@ FN void first_layer(int n) {
 
 FN void second_layer(int n) {
     const int group = (int)threadIdx.x / GROUP;
-    Layer tile(work() + SMEM_W1, PITCH_W, points_room(), group / 2 * 64, group % 2 * 64);
+    Layer tile(work() + SMEM_W1, PITCH_W, points_buf(), group / 2 * 64, group % 2 * 64);
 #pragma unroll 1
     for (int half = 0; half < 2; half++) {
         wait_rows(HERE_W1 + half);
-        tile.multiply(true, points_room(), work() + SMEM_LOW, half * HALF, half * HALF + HALF);
+        tile.multiply(true, points_buf(), work() + SMEM_LOW, half * HALF, half * HALF + HALF);
     }
     tile.add_row(work() + SMEM_B1);
     tile.relu();
     __syncthreads(); /* h0 and w1 have been read */
-    tile.keep(points_room());
+    tile.keep(points_buf());
     bulk_fence();
     __syncthreads();
     tile.turn(fused_at(FLOW_H1), WIDTH, n);
@@ -139,11 +139,11 @@ FN void second_layer(int n) {
 
 /* raw (n, 29): 32 points a group, of whose warps two have rows. */
 FN void third_layer() {
-    GroupTile<DOWN, 4> tile(work() + SMEM_W2, PITCH_W2, points_room(), 0,
+    GroupTile<DOWN, 4> tile(work() + SMEM_W2, PITCH_W2, points_buf(), 0,
                             (int)threadIdx.x / GROUP * 32);
     const bool mine = tile.row(0) < POINT_RAW;
     if (!mine) tile.a = shared_at(work() + SMEM_W2);
-    tile.multiply(true, points_room(), work() + SMEM_LOW, 0, WIDTH);
+    tile.multiply(true, points_buf(), work() + SMEM_LOW, 0, WIDTH);
     if (!mine) return;
     tile.add_row(work() + SMEM_B2);
     tile.turn(work() + SMEM_RAW, POINT_PITCH, POINTS);

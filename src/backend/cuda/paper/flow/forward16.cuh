@@ -25,7 +25,7 @@ enum {
     SMEM_RAW = SMEM_H1 + WIDTH / 8 * COL8,
     SMEM_END = SMEM_RAW + POINTS * POINT_PITCH
 };
-static_assert((int)SMEM_END <= (int)WORK_WORDS, "room of the conditioner");
+static_assert((int)SMEM_END <= (int)WORK_WORDS, "shared memory of the conditioner");
 
 /* What comes by the copy engine: blocks of wx and x; w1; w2. */
 enum { HERE_BLOCK, HERE_W1 = HERE_BLOCK + BLOCKS, HERE_W2, HERE_ALL };
@@ -49,20 +49,20 @@ FN void pack_x(int n) {
 FN void ask_all() {
     const int warp = (int)threadIdx.x / 32, block = warp < HERE_ALL ? warp : warp - HERE_ALL;
     const float *x = fused_at(FLOW_XH), *from = x + block * BLOCK_X;
-    int room = SMEM_X + block * BLOCK_X, words = BLOCK_X;
+    int buf = SMEM_X + block * BLOCK_X, words = BLOCK_X;
     if (threadIdx.x % 32 || block >= (warp < HERE_ALL ? (int)HERE_ALL : (int)BLOCKS)) return;
     if (warp == HERE_W1) {
-        from = fused_at(FLOW_W1), room = SMEM_W1, words = WIDTH * WIDTH / 2;
+        from = fused_at(FLOW_W1), buf = SMEM_W1, words = WIDTH * WIDTH / 2;
     } else if (warp == HERE_W2) {
-        from = fused_at(FLOW_W2), room = SMEM_W2, words = WIDTH * POINT_RAW / 2;
+        from = fused_at(FLOW_W2), buf = SMEM_W2, words = WIDTH * POINT_RAW / 2;
     } else if (warp < BLOCKS) {
-        from = fused_at(FLOW_WX) + block * BLOCK_W, room = SMEM_WX + block * BLOCK_W;
+        from = fused_at(FLOW_WX) + block * BLOCK_W, buf = SMEM_WX + block * BLOCK_W;
         words = BLOCK_W;
     } else if (!x) {
         return;
     }
     if (warp < HERE_ALL) expect_words(warp, words + (warp < BLOCKS && x ? (int)BLOCK_X : 0));
-    bulk_load(shared_at(work() + room), from, words * 4, arrival_at(block));
+    bulk_load(shared_at(work() + buf), from, words * 4, arrival_at(block));
 }
 static_assert((int)HERE_ALL + (int)BLOCKS <= (int)WARPS, "a warp for each piece");
 
@@ -75,8 +75,8 @@ FN float2 bias_of(int which, int row) {
 using Layer = Fp16Tile<8>;
 
 /* A layer's result: the next one's operand, and its signs. */
-FN void finish_layer(const Layer &tile, int room, float *signs) {
-    const uint32_t bits = tile.keep_relu(work() + room);
+FN void finish_layer(const Layer &tile, int buf, float *signs) {
+    const uint32_t bits = tile.keep_relu(work() + buf);
     bulk_fence();
     if (signs) signs[threadIdx.x] = __uint_as_float(bits);
 }
@@ -100,9 +100,9 @@ FN void third_layer(const Weights<DOWN, 8, POINT_RAW> &w, float2 bias) {
 }
 
 /* Four lanes to a point. Points that do not exist are mapped as well and not stored. */
-FN void map_points(const Spline &o, const float *room, int n, float v, float before) {
+FN void map_points(const Spline &o, const float *buf, int n, float v, float before) {
     const int point = (int)threadIdx.x / 4, lane = threadIdx.x % 4;
-    const float *raw = room + point * POINT_PITCH;
+    const float *raw = buf + point * POINT_PITCH;
     float *saved = fused_at(FLOW_RAW) + point * POINT_RAW;
 #pragma unroll
     for (int i = 0; i < 2; i++)

@@ -55,7 +55,7 @@ FN Quads draw() {
 FN Quads draw_by_points() {
     return {work() + SMEM_DRAW_POINTS, POINT_RAW};
 }
-FN Quads dh_room() {
+FN Quads dh_buf() {
     return {work() + SMEM_DH, POINTS};
 }
 
@@ -88,11 +88,11 @@ FN void fetch_first(int n) {
 }
 
 /* In two pieces; see above. */
-FN int room_x(int r) {
+FN int spare_x(int r) {
     return r < X_LOW ? (int)SMEM_X : SMEM_X_HIGH - X_LOW * PITCH_X;
 }
 template <int EACH> FN void ask_x(int from, int to) {
-    ask_some<EACH>(HERE_X, from, to, work() + room_x(from), PITCH_X, fused_at(FLOWG_X), IN);
+    ask_some<EACH>(HERE_X, from, to, work() + spare_x(from), PITCH_X, fused_at(FLOWG_X), IN);
 }
 
 /* The gradient of raw both ways. */
@@ -153,18 +153,18 @@ FN void grad_w2(const Grad &dh1, int n) {
     if (group < 2) dw2.store(fused_at(FLOWG_DW2), POINT_RAW, fused_adds(FLOWG_DW2));
     __syncthreads();
     ask_h(0, n);
-    dh1.keep_across(dh_room());
+    dh1.keep_across(dh_buf());
     bulk_fence();
     __syncthreads();
 }
 
 /* dw1 = h0^T dh1; then dh1 lies by columns. */
 FN void grad_w1(const Grad &dh1, int n) {
-    GroupTile<PAIRS, 8> dw1(work() + SMEM_H, PITCH_H, dh_room(), dh1.m0, dh1.n0);
+    GroupTile<PAIRS, 8> dw1(work() + SMEM_H, PITCH_H, dh_buf(), dh1.m0, dh1.n0);
     wait_rows(HERE_H0);
-    dw1.multiply(true, dh_room(), work() + SMEM_LOW, 0, up16(n));
+    dw1.multiply(true, dh_buf(), work() + SMEM_LOW, 0, up16(n));
     __syncthreads(); /* dh1 by points has been read */
-    dh1.keep(dh_room());
+    dh1.keep(dh_buf());
     bulk_fence();
     __syncthreads();
     dw1.store(fused_at(FLOWG_DW1), WIDTH, fused_adds(FLOWG_DW1));
@@ -172,15 +172,15 @@ FN void grad_w1(const Grad &dh1, int n) {
 
 /* dh0 = dh1 w1^T where h0 > 0, by points. The end of x comes over w1. */
 FN void grad_h0(int m0, int n0, int n) {
-    Grad dh0(work() + SMEM_W1, PITCH_H, dh_room(), m0, n0);
+    Grad dh0(work() + SMEM_W1, PITCH_H, dh_buf(), m0, n0);
     wait_rows(HERE_W1);
-    dh0.multiply(true, dh_room(), work() + SMEM_LOW, 0, WIDTH);
+    dh0.multiply(true, dh_buf(), work() + SMEM_LOW, 0, WIDTH);
     dh0.mask(work() + SMEM_H, PITCH_H);
     keep_sums(dh0, 0);
     bulk_fence();    /* of what threads wrote where x comes */
     __syncthreads(); /* dh1 by columns, w1 and h0 have been read */
     ask_x<(POINTS - X_LOW) / WARPS>(X_LOW, n);
-    dh0.keep_across(dh_room());
+    dh0.keep_across(dh_buf());
     bulk_fence();
     __syncthreads();
 }
@@ -190,13 +190,13 @@ FN void grad_wx(int n) {
     const int group = (int)threadIdx.x / GROUP, points = up16(n);
 #pragma unroll 1
     for (int rest = 0; rest < 2; rest++) {
-        GroupTile<PAIRS, 8> tile(work() + SMEM_X, PITCH_X, dh_room(),
+        GroupTile<PAIRS, 8> tile(work() + SMEM_X, PITCH_X, dh_buf(),
                                  rest ? (int)WIDTH : group / 2 * 64, group % 2 * 64);
         const bool exists = tile.row(0) < IN, in = !rest || group < 2;
         if (!exists) tile.a = shared_at(work() + SMEM_X);
 #pragma unroll 1
         for (int k = 0; k < points; k += X_LOW) {
-            tile.multiply(in, dh_room(), work() + SMEM_X_LOW, k, min(points, k + X_LOW));
+            tile.multiply(in, dh_buf(), work() + SMEM_X_LOW, k, min(points, k + X_LOW));
             tile.a += (SMEM_X_HIGH - SMEM_X - X_LOW * PITCH_X) * 4;
         }
         if (exists && in) tile.store(fused_at(FLOWG_DWX), WIDTH, fused_adds(FLOWG_DWX));
@@ -231,7 +231,7 @@ FN void flow_grad(const dev_instr &ins) {
     bias_grad(FLOWG_GPZ, 0, id - WIDTH);
     __syncthreads(); /* over the sums */
     ask_x<X_LOW / WARPS>(0, min(n, X_LOW));
-    zero_rows(work() + room_x(n), PITCH_X, IN, n);
+    zero_rows(work() + spare_x(n), PITCH_X, IN, n);
     __syncthreads();
     wait_rows(HERE_X);
     grad_wx(n);

@@ -25,7 +25,7 @@ enum {
     SMEM_SUMS = SMEM_DH0 + WIDTH / 8 * COL8,
     SMEM_END = SMEM_SUMS + 4 * WIDTH
 };
-static_assert((int)SMEM_END <= (int)WORK_WORDS, "room of the conditioner's reverse pass");
+static_assert((int)SMEM_END <= (int)WORK_WORDS, "shared memory of the conditioner's reverse pass");
 
 /* A gradient is stored or added to what is there, and nobody waits for it. */
 FN void leave(int which, int i, float v) {
@@ -57,13 +57,13 @@ FN void ask_weights() {
 /* The gradient of raw, four lanes to a point, by put(number, value); points that do not exist get
  * zeros. */
 template <class PUT>
-FN void spline_grad(const Spline &o, const float *room, int n, float v, float G, float H,
+FN void spline_grad(const Spline &o, const float *buf, int n, float v, float G, float H,
                     PUT put_raw) {
     const int point = (int)threadIdx.x / 4;
     const bool exists = point < n, inside = v >= -o.bound && v <= o.bound;
     Place t;
     LaneBins l;
-    locate_lanes(o, v, room + point * POINT_PITCH, t, l);
+    locate_lanes(o, v, buf + point * POINT_PITCH, t, l);
     const BinGrad q = spline_derive(t, false, G, H);
     raw_grad_lanes(t, l, q, exists && inside, put_raw);
     if (!exists || (int)threadIdx.x % 4) return;
@@ -106,9 +106,9 @@ FN void bias_grad(int which, int layer, int c) {
 /* ---- layers ---------------------------------------------------------------------------------- */
 
 /* After the layer's ReLU, in col8 layout. */
-FN void finish_grad(Grad &tile, uint32_t signs, int layer, int room) {
+FN void finish_grad(Grad &tile, uint32_t signs, int layer, int buf) {
     tile.mask(signs);
-    tile.keep(work() + room);
+    tile.keep(work() + buf);
     keep_sums(tile, layer);
 }
 

@@ -12,7 +12,7 @@ enum { LANE_BINS = 5, POINT_BINS = 2 * LANE_BINS, POINT_RAW = 32, POINT_PITCH = 
 /* A lane's part of its point. */
 struct LaneBins {
     float e[LANE_BINS];  /* shares before they are divided by their sum */
-    float inv, room;     /* one over the sum; what a share of one is worth */
+    float inv, spare;    /* one over the sum; what a share of one is worth */
     float share, before; /* e of the point's bin and the sum of those before it */
     float slope_raw;     /* even lanes: of the bin's left end, odd ones: of its right end */
 };
@@ -42,9 +42,9 @@ FN void locate_lanes(const Spline &o, float v, const float *raw, Place &t, LaneB
 #pragma unroll
     for (int j = 0; j < LANE_BINS; j++) sum += l.e[j] = fast_exp2((r[j] - top) * (float)M_LOG2E);
     const float other = __shfl_xor_sync(~0u, sum, 1);
-    l.inv = fast_inverse(sum + other), l.room = axis ? o.room_y : o.room_x;
+    l.inv = fast_inverse(sum + other), l.spare = axis ? o.spare_y : o.spare_x;
 
-    const float least = 2 * o.bound * (axis ? o.min_height : o.min_width), f = l.inv * l.room;
+    const float least = 2 * o.bound * (axis ? o.min_height : o.min_width), f = l.inv * l.spare;
     float at = 0;
 #pragma unroll
     for (int j = 0; j < LANE_BINS; j++) at += least + f * l.e[j], end[j] = at;
@@ -87,7 +87,7 @@ FN void locate_lanes(const Spline &o, float v, const float *raw, Place &t, LaneB
 template <class PUT>
 FN void raw_grad_lanes(const Place &t, const LaneBins &l, const BinGrad &q, bool inside, PUT put) {
     const int axis = lane_axis(), half = lane_half(), lane = threadIdx.x % 4;
-    const float size = (axis ? q.h : q.w) * l.room, corner = (axis ? q.y0 : q.x0) * l.room;
+    const float size = (axis ? q.h : q.w) * l.spare, corner = (axis ? q.y0 : q.x0) * l.spare;
     const float mean = (l.share * size + l.before * corner) * l.inv;
     const int mine = t.k - half * LANE_BINS;
 #pragma unroll

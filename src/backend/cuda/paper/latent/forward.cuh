@@ -16,7 +16,7 @@ namespace latent_part {
 
 enum { WIDE = 128, NARROW = 64, NET_WARPS = WARPS / 2 };
 
-/* The working room, in words; pitches put the lanes of a read in different banks. Partial sums of
+/* The working memory, in words; pitches put the lanes of a read in different banks. Partial sums of
  * the hidden layers (net, half warp, row, 64), of the outputs (net, warp, row, 128), of pz (warp,
  * 128); hidden numbers of each warp (layer, warp, row, 8), noise (128), KL (warp). */
 enum { HID_ROW = NARROW + 8, HID_PART = 2 * HID_ROW, HID_NET = 2 * NET_WARPS * HID_PART };
@@ -35,7 +35,7 @@ enum {
     AT_WF = AT_W2 + 8 * THREADS * 4,
     AT_END = AT_WF + 8 * THREADS * 4
 };
-static_assert((int)AT_END <= (int)WORK_WORDS && AT_KL % 2 == 0, "room of the latent");
+static_assert((int)AT_END <= (int)WORK_WORDS && AT_KL % 2 == 0, "shared memory of the latent");
 
 /* One of the two networks, as a warp of it sees it. */
 struct Net {
@@ -50,17 +50,17 @@ FN Net net_of_warp() {
 }
 
 /* Half a warp's part of a hidden layer. */
-FN void leave_part(const Net &n, float *room, const float4 &s0, const float4 &s1) {
-    float *to = room + n.net * HID_NET + (n.warp * 2 + n.half) * HID_PART + n.lane % 16 * 4;
+FN void leave_part(const Net &n, float *buf, const float4 &s0, const float4 &s1) {
+    float *to = buf + n.net * HID_NET + (n.warp * 2 + n.half) * HID_PART + n.lane % 16 * 4;
     st4(to, s0);
     st4(to + HID_ROW, s1);
 }
 
 /* The eight hidden numbers that a warp multiplies next, of both rows: the parts are added up, by
  * the lane number 8 warp + lane % 8 of row lane / 8 % 2, and laid into `own` (row, 8). */
-FN void take_parts(const Net &n, const float *room, float bias, int slot, float *own) {
+FN void take_parts(const Net &n, const float *buf, float bias, int slot, float *own) {
     const int row = n.lane / 8 % 2, i = n.warp * 8 + n.lane % 8;
-    const float *part = room + n.net * HID_NET + n.half * HID_PART + row * HID_ROW + i;
+    const float *part = buf + n.net * HID_NET + n.half * HID_PART + row * HID_ROW + i;
     float v[8];
 #pragma unroll
     for (int p = 0; p < 8; p++) v[p] = part[p * 2 * HID_PART];

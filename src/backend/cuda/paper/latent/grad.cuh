@@ -15,9 +15,9 @@ namespace latent_grad_part {
 
 enum { WIDE = 128, NARROW = 64, NET_WARPS = WARPS / 2 };
 
-/* The working room, in words. It begins with what is saved, as it is saved (paper/fused.h): inputs
- * of the layers, gradients of out (net, row, 128), h1 and h0 (net, row, 64). Then each network's
- * share of gstack (row, 64) and gbefore (128), zeros, weights. */
+/* The working memory, in words. It begins with what is saved, as it is saved (paper/fused.h):
+ * inputs of the layers, gradients of out (net, row, 128), h1 and h0 (net, row, 64). Then each
+ * network's share of gstack (row, 64) and gbefore (128), zeros, weights. */
 enum {
     AT_H0 = SAVED_H0, /* (net, row, 64)  */
     AT_H1 = SAVED_H1,
@@ -37,7 +37,7 @@ enum {
     AT_LAST = AT_WEIGHTS + TURNS * TURN
 };
 static_assert((int)AT_LAST <= (int)WORK_WORDS && (int)LATENT_SAVED == 4 * (int)THREADS,
-              "room of the latent");
+              "shared memory of the latent");
 
 /* Eight lanes share a row of a weight and take every eighth four columns of it; a warp has four
  * rows at a time. */
@@ -62,16 +62,15 @@ FN void fetch(const Net &n, Held<N, ROWS> &h, const float *weight, int first) {
     for (int i = 0; i < ROWS; i++) read_rows(h.w[i], from + i * 4 * N, 32);
 }
 /* By way of shared memory. */
-template <int N, int ROWS>
-FN void stage(const Net &n, float *room, const float *weight, int first) {
+template <int N, int ROWS> FN void stage(const Net &n, float *buf, const float *weight, int first) {
     const float *from = weight + (first + n.row) * N + n.column;
 #pragma unroll
     for (int i = 0; i < ROWS; i++)
-        stage_rows<N / 32>(room + i * (N / 32) * THREADS * 4, from + i * 4 * N, 32);
+        stage_rows<N / 32>(buf + i * (N / 32) * THREADS * 4, from + i * 4 * N, 32);
 }
-template <int N, int ROWS> FN void staged(Held<N, ROWS> &h, const float *room) {
+template <int N, int ROWS> FN void staged(Held<N, ROWS> &h, const float *buf) {
 #pragma unroll
-    for (int i = 0; i < ROWS; i++) staged_rows(h.w[i], room + i * (N / 32) * THREADS * 4);
+    for (int i = 0; i < ROWS; i++) staged_rows(h.w[i], buf + i * (N / 32) * THREADS * 4);
 }
 
 /* The lane's columns of a row in shared memory. */
@@ -122,18 +121,17 @@ FN void outer_product(int slot, const float *x0, const float *x1, const float *g
 /* Where the sum over functions is not formed from rows: all of them. pz has one row; the second is
  * zeros. */
 static __device__ __noinline__ void outer_products() {
-    float *room = work();
-    if (threadIdx.x < WIDE) room[AT_ZEROS + threadIdx.x] = 0.0f;
+    float *buf = work();
+    if (threadIdx.x < WIDE) buf[AT_ZEROS + threadIdx.x] = 0.0f;
     __syncthreads();
-    outer_product<WIDE, WIDE>(LATENTG_DWF, room + AT_Z, room + AT_Z, room + AT_GPZ,
-                              room + AT_ZEROS);
-    const float *stack = room + AT_STACK, *before = room + AT_BEFORE;
+    outer_product<WIDE, WIDE>(LATENTG_DWF, buf + AT_Z, buf + AT_Z, buf + AT_GPZ, buf + AT_ZEROS);
+    const float *stack = buf + AT_STACK, *before = buf + AT_BEFORE;
 #pragma unroll 1
     for (int net = 0; net < 2; net++) {
         const int base = LATENTG_MU + net * NETG_OPERANDS;
-        const float *h0 = room + AT_H0 + net * 2 * NARROW, *h1 = room + AT_H1 + net * 2 * NARROW;
-        const float *g0 = room + AT_G0 + net * 2 * NARROW, *g1 = room + AT_G1 + net * 2 * NARROW;
-        const float *g = room + AT_GOUT + net * 2 * WIDE;
+        const float *h0 = buf + AT_H0 + net * 2 * NARROW, *h1 = buf + AT_H1 + net * 2 * NARROW;
+        const float *g0 = buf + AT_G0 + net * 2 * NARROW, *g1 = buf + AT_G1 + net * 2 * NARROW;
+        const float *g = buf + AT_GOUT + net * 2 * WIDE;
         outer_product<NARROW, WIDE>(base + NETG_DW2, h1, h1 + NARROW, g, g + WIDE);
         outer_product<NARROW, NARROW>(base + NETG_DW1, h0, h0 + NARROW, g1, g1 + NARROW);
         outer_product<NARROW, NARROW>(base + NETG_DWR, stack, stack + NARROW, g0, g0 + NARROW);
@@ -263,17 +261,17 @@ FN void to_inputs(const Net &n) {
 
 /* Both networks together. */
 FN void leave_inputs() {
-    const float *room = work();
+    const float *buf = work();
     const int t = threadIdx.x;
     if (t < WIDE)
-        put(fused_at(LATENTG_GSTACK) + t, room[AT_GSTACK + t] + room[AT_GSTACK + WIDE + t],
+        put(fused_at(LATENTG_GSTACK) + t, buf[AT_GSTACK + t] + buf[AT_GSTACK + WIDE + t],
             fused_adds(LATENTG_GSTACK));
     else if (t < 2 * WIDE && fused_at(LATENTG_GBEFORE))
-        put(fused_at(LATENTG_GBEFORE) + t - WIDE,
-            room[AT_GBEFORE + t - WIDE] + room[AT_GBEFORE + t], fused_adds(LATENTG_GBEFORE));
+        put(fused_at(LATENTG_GBEFORE) + t - WIDE, buf[AT_GBEFORE + t - WIDE] + buf[AT_GBEFORE + t],
+            fused_adds(LATENTG_GBEFORE));
 }
 
-/* Everything that is in the room now. */
+/* Everything that is in the buffer now. */
 FN void leave_all() {
     leave_inputs();
     leave_biases();
@@ -286,7 +284,7 @@ FN void leave_all() {
 static __device__ __noinline__ void run(const dev_instr &ins) {
     const Net n = net_of_warp();
     const int first = n.warp * 8;
-    float *room = work();
+    float *buf = work();
     Held<WIDE, 2> wf, w2;
     float4 gpz[4];
     read_rows(gpz, fused_at(LATENTG_GPZ) + n.column, 32);
@@ -295,16 +293,16 @@ static __device__ __noinline__ void run(const dev_instr &ins) {
     fetch_inputs();
     fetch(n, w2, n.at(NETG_W2), first);
     __syncwarp(); /* in this order */
-    stage<NARROW, 2>(n, room + AT_WEIGHTS, n.at(NETG_W1), first);
-    stage<NARROW, 2>(n, room + AT_WEIGHTS + TURN, n.at(NETG_WR), first);
+    stage<NARROW, 2>(n, buf + AT_WEIGHTS, n.at(NETG_W1), first);
+    stage<NARROW, 2>(n, buf + AT_WEIGHTS + TURN, n.at(NETG_WR), first);
     if (fused_at(LATENTG_BEFORE))
-        stage<NARROW, 4>(n, room + AT_WEIGHTS + 2 * TURN, n.at(NETG_WZ), n.warp * 16);
+        stage<NARROW, 4>(n, buf + AT_WEIGHTS + 2 * TURN, n.at(NETG_WZ), n.warp * 16);
     copy_commit();
     hand_on(latent.gkl);
     to_outputs(ins, n, wf, gpz, latent);
     copy_wait<1>();
     __syncthreads();
-    leave_h1(n, both_rows(n, w2, room + AT_GOUT + n.net * 2 * WIDE));
+    leave_h1(n, both_rows(n, w2, buf + AT_GOUT + n.net * 2 * WIDE));
     copy_wait<0>();
     to_inputs(n);
     __syncthreads();

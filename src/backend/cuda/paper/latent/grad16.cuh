@@ -16,7 +16,7 @@ namespace latent_grad_part {
 enum { SCALE = 256, ROW = NARROW + 16, LONG = WIDE + 16 };
 static_assert((int)ROW == PAIRS_PITCH<NARROW> && (int)LONG == PAIRS_PITCH<WIDE>, "rows of pairs");
 
-/* The working room up to AT_WEIGHTS; then gradients as pairs. */
+/* The working memory up to AT_WEIGHTS; then gradients as pairs. */
 enum {
     FP16_GPZ = AT_WEIGHTS,               /* (warp, 128): a copy each */
     FP16_GOUT = FP16_GPZ + WARPS * WIDE, /* (net, row, 128)          */
@@ -24,7 +24,7 @@ enum {
     FP16_G0 = FP16_G1 + 4 * ROW,         /* (net, row, 64)           */
     FP16_END = FP16_G0 + 4 * ROW
 };
-static_assert((int)FP16_END <= (int)WORK_WORDS && FP16_GPZ % 4 == 0, "room of the latent");
+static_assert((int)FP16_END <= (int)WORK_WORDS && FP16_GPZ % 4 == 0, "shared memory of the latent");
 
 /* A warp of a network. A lane reads row lane / 4 of eight of a weight. Eight lanes have two numbers
  * each of what the warp computes, `column` and the next of eight, of their row. */
@@ -100,7 +100,7 @@ FN void half_outputs(const Eight &n, const Rows<WIDE> &wf, float old, const Shar
         leave_scaled(work() + FP16_GOUT + which * LONG, d, make_float2(g * SCALE, next * SCALE));
 }
 
-/* The gradient of h1 or h0 after its ReLU: h at `h` of the room, the gradient to `g` as numbers
+/* The gradient of h1 or h0 after its ReLU: h at `h` of the buffer, the gradient to `g` as numbers
  * and to `half` as pairs. */
 FN void leave_masked(const Eight &n, float2 v, int h, int g, int half) {
     if (!n.has_row()) return;
@@ -131,7 +131,7 @@ FN void leave_shares(const Eight &n, const Rows<NARROW> &wr, const Rows<NARROW> 
 FN void run_half(const dev_instr &ins) {
     const Eight n = eight_of_warp();
     const int first = n.warp * 8, row = n.net * 2 + n.row;
-    float *room = work();
+    float *buf = work();
     Rows<WIDE> wf, w2;
     Rows<NARROW> w1, wr, wz[2];
     const float4 g = __ldcg((const float4 *)fused_at(LATENTG_GPZ) + n.lane);
@@ -139,7 +139,7 @@ FN void run_half(const dev_instr &ins) {
     fetch_inputs();
     fetch_eight(wf, fused_at(LATENTG_WF), threadIdx.x / 32 * 8);
     fetch_eight(w2, n.at(NETG_W2), first);
-    leave_gpz(room + FP16_GPZ + threadIdx.x / 32 * WIDE, g);
+    leave_gpz(buf + FP16_GPZ + threadIdx.x / 32 * WIDE, g);
     hand_on(latent.gkl);
     const Share share = share_of(ins, latent, n.lane / 8);
     fetch_eight(w1, n.at(NETG_W1), first);
@@ -151,9 +151,9 @@ FN void run_half(const dev_instr &ins) {
         fetch_eight(wz[0], n.at(NETG_WZ), 2 * first);
         fetch_eight(wz[1], n.at(NETG_WZ), 2 * first + 8);
     }
-    leave_masked(n, through(w2, room + FP16_GOUT + row * LONG, n.has_row()), AT_H1, AT_G1, FP16_G1);
+    leave_masked(n, through(w2, buf + FP16_GOUT + row * LONG, n.has_row()), AT_H1, AT_G1, FP16_G1);
     n.sync();
-    leave_masked(n, through(w1, room + FP16_G1 + row * ROW, n.has_row()), AT_H0, AT_G0, FP16_G0);
+    leave_masked(n, through(w1, buf + FP16_G1 + row * ROW, n.has_row()), AT_H0, AT_G0, FP16_G0);
     n.sync();
     leave_shares(n, wr, wz);
     __syncthreads();

@@ -7,7 +7,7 @@
  * something else is multiplied. What the reverse pass reads is stored on the way.
  *
  * tf32 and bf16 are one code on 16-bit operands (forward16.cuh, forward16_attention.cuh); fp32
- * has rooms of floats (forward32.cuh, forward32_layers.cuh). The pooling is forward_pool.cuh. */
+ * has buffers of floats (forward32.cuh, forward32_layers.cuh). The pooling is forward_pool.cuh. */
 #ifndef MNP_CUDA_PAPER_SET_FORWARD_CUH
 #define MNP_CUDA_PAPER_SET_FORWARD_CUH
 

@@ -3,9 +3,9 @@
  *
  * A warp has the same 16 columns of its group's 48 rows all the way, one head of q, k and v: the
  * residual stays in its registers, as floats, as results of products lie there (device/mma.cuh),
- * and is rounded only where it becomes an operand. What the other warps read of it goes to a room,
- * rows of 64 numbers with a pitch of 36 words; from there it also goes to memory, 16 bytes a thread
- * and whole lines, a little at a time while something else is computed. */
+ * and is rounded only where it becomes an operand. What the other warps read of it goes to a
+ * buffer, rows of 64 numbers with a pitch of 36 words; from there it also goes to memory, 16 bytes
+ * a thread and whole lines, a little at a time while something else is computed. */
 #ifndef MNP_CUDA_PAPER_SET_FORWARD16_CUH
 #define MNP_CUDA_PAPER_SET_FORWARD16_CUH
 
@@ -38,7 +38,7 @@ enum { GROUP_TILES = 3 };
 FN int tile_of_side(int i) {
     return i == 2 ? group() * GROUP_SOME : group() * GROUP_ALL + i * 16;
 }
-FN int tile_in_room(int i) {
+FN int tile_in_buf(int i) {
     return i == 2 ? SIDE_ROWS + tile_of_side(i) : tile_of_side(i);
 }
 FN int tile_left_rows(int i) {
@@ -48,8 +48,8 @@ FN int tile_left_rows(int i) {
 FN int lane_tile() {
     return threadIdx.x % 32 / 4 * PACKED + member() * DH / 2 + threadIdx.x % 4;
 }
-template <int MATH> FN void put_tile(int room, int i, const Tile &v) {
-    uint32_t *to = (uint32_t *)work() + room + tile_in_room(i) * PACKED + lane_tile();
+template <int MATH> FN void put_tile(int buf, int i, const Tile &v) {
+    uint32_t *to = (uint32_t *)work() + buf + tile_in_buf(i) * PACKED + lane_tile();
     to[0] = pack<MATH>(v[0][0], v[0][1]), to[4] = pack<MATH>(v[1][0], v[1][1]);
     to[8 * PACKED] = pack<MATH>(v[0][2], v[0][3]),
            to[8 * PACKED + 4] = pack<MATH>(v[1][2], v[1][3]);
@@ -60,13 +60,13 @@ FN int lane_block(int pitch) {
     return threadIdx.x % 16 * pitch + threadIdx.x % 32 / 16 * 4;
 }
 
-/* A tile of 64 columns from a room to memory, 16 bytes a thread, in col8 layout (paper/fused.h),
+/* A tile of 64 columns from a buffer to memory, 16 bytes a thread, in col8 layout (paper/fused.h),
  * from `first` on; nothing where nobody reads it. */
-FN void keep_col8(int room, int i, int slot, int first) {
-    const int row = tile_in_room(i) + threadIdx.x % 16, col8 = threadIdx.x % 128 / 16;
+FN void keep_col8(int buf, int i, int slot, int first) {
+    const int row = tile_in_buf(i) + threadIdx.x % 16, col8 = threadIdx.x % 128 / 16;
     float *to = fused_at(SET_ALL + slot);
     global_quad(to + (first + col8) * SET_COL8 + row * 4,
-                ld4(work() + room + row * PACKED + col8 * 4),
+                ld4(work() + buf + row * PACKED + col8 * 4),
                 to && (int)threadIdx.x % 16 < tile_left_rows(i));
 }
 
@@ -204,13 +204,13 @@ template <int MATH, bool FP16> FN void join_packed(Tile (&q)[GROUP_TILES]) {
 
 /* ---- dense layers ---------------------------------------------------------------------------- */
 
-/* s = x W + b of M tiles from `first` on, in `room`, and this warp's columns of each of C panels.
+/* s = x W + b of M tiles from `first` on, in `buf`, and this warp's columns of each of C panels.
  */
 template <int MATH, int C, int M>
-FN void multiply_packed(Tile (&s)[M][C], int first, int room, int w, int bias) {
+FN void multiply_packed(Tile (&s)[M][C], int first, int buf, int w, int bias) {
     const int columns = member() * DH;
     const uint32_t left =
-        shared_at(work() + room + tile_in_room(first) * PACKED + lane_block(PACKED));
+        shared_at(work() + buf + tile_in_buf(first) * PACKED + lane_block(PACKED));
     const uint32_t right = weight_block(w, columns);
 #pragma unroll
     for (int j = 0; j < 2 * C; j++) {
@@ -255,8 +255,8 @@ template <int M> FN void keep_bits(const uint32_t (&bits)[M], int first, int slo
     if (t < 2 * M && row < tile_left_rows(first)) *to = (uint16_t)mine;
 }
 
-/* x = h + a, h = relu(a w + b): a in a room and in r, which becomes x, x to the other room; of h
- * the signs are saved, and a. */
+/* x = h + a, h = relu(a w + b): a in a buffer and in r, which becomes x, x to the other buffer; of
+ * h the signs are saved, and a. */
 template <int MATH, int M> FN void narrow_tiles(Tile *r, int first, bool last) {
     const int from = last ? AT_PACKED_Y : AT_PACKED_X, to = last ? AT_PACKED_X : AT_PACKED_Y;
     Tile s[M][1];
@@ -279,7 +279,7 @@ template <int MATH> FN void narrow_packed(Tile (&r)[GROUP_TILES], bool last) {
     group_sync();
 }
 
-/* q1 = x1 wq + bq: q to r, and all three to rooms. */
+/* q1 = x1 wq + bq: q to r, and all three to buffers. */
 template <int MATH, int M> FN void wide_tiles(Tile *r, int first) {
     Tile s[M][3];
     multiply_packed<MATH, 3, M>(s, first, AT_PACKED_Y, AT_PACKED_WQ, AT_BQ);

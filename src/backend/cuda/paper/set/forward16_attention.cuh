@@ -165,7 +165,8 @@ template <int MATH, int M> FN void attend_tiles(Tile *q, int first, int key, int
     finish_tiles<M>(q, r, first, slot);
 }
 
-/* The group's rows, a to a room; in the first attention the context's keys are those of all points.
+/* The group's rows, a to a buffer; in the first attention the context's keys are those of all
+ * points.
  */
 template <int MATH> FN void attend_packed(Tile (&q)[GROUP_TILES], bool last) {
     const int slot = last ? SIDE_L1 : SIDE_L0;
@@ -174,7 +175,7 @@ template <int MATH> FN void attend_packed(Tile (&q)[GROUP_TILES], bool last) {
     if (has_some()) attend_tiles<MATH, 1>(q + 2, 2, last ? SIDE_ROWS : 0, slot, saved);
 #pragma unroll 1
     while (saved < GROUP_TILES) keep_wide(saved++);
-    group_sync(); /* x1 has left the room */
+    group_sync(); /* x1 has left the buffer */
 #pragma unroll
     for (int i = 0; i < GROUP_TILES; i++) put_tile<MATH>(last ? AT_PACKED_Y : AT_PACKED_X, i, q[i]);
 }

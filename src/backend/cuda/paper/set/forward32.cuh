@@ -46,7 +46,7 @@ FN void join_floats() {
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-/* a = q + sums / sum takes q's place; row: in the room. */
+/* a = q + sums / sum takes q's place; row: in the buffer. */
 FN void attention_store(const Softmax<1> &r, int side, int row, int out) {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, h = member();
     const int first = row - side * SIDE_ROWS + g, left = (side ? frame().m : frame().n) - first;

@@ -1,6 +1,6 @@
 /* forward32_layers.cuh: the dense layers of the set encoder's forward pass in fp32.
  *
- * A group multiplies its 48 rows (32 where it has no context), which lie in the room of q, by a
+ * A group multiplies its 48 rows (32 where it has no context), which lie in the buffer of q, by a
  * weight; a warp has 16 columns, in the wide layer 16 of each of q, k and v. The left operand is
  * read once for all of them, and results stay in registers until all have read: they take the
  * operand's place. With g = lane / 4, t = lane % 4 a lane has rows tile_row(g) of every eight and
@@ -62,10 +62,10 @@ FN void multiply_step(float (&c)[4], const Left &a, const Right &b) {
     mma_tf32(c, a.v, b.v);
 }
 
-/* Where a lane reads its piece of 16 rows of a room, from row `row` on; in bytes. */
-FN uint32_t piece_at(int room, int row) {
+/* Where a lane reads its piece of 16 rows of a buffer, from row `row` on; in bytes. */
+FN uint32_t piece_at(int buf, int row) {
     const int lane = threadIdx.x % 32;
-    return shared_at(work() + room + (row + tile_row(lane % 8) + lane / 8 % 2 * 8) * PITCH_Q +
+    return shared_at(work() + buf + (row + tile_row(lane % 8) + lane / 8 % 2 * 8) * PITCH_Q +
                      lane / 16 * 4);
 }
 
@@ -138,7 +138,7 @@ FN void narrow_layer(bool last) {
         if (q == 4 && !has_some()) break;
         const float4 c = s.quad(q, 0);
         const float4 v = make_float4(relu_of(c.x), relu_of(c.y), relu_of(c.z), relu_of(c.w));
-        float *const to = a + rows.in_room(q) * PITCH_Q;
+        float *const to = a + rows.in_buf(q) * PITCH_Q;
         const float4 sum = add4(ld4(to), 1.0f, v);
         st4(to, sum);
         global_quad(x.at(q, WIDTH), sum, rows.exists(q));
@@ -151,7 +151,7 @@ FN void narrow_layer(bool last) {
     group_sync();
 }
 
-/* q1 = x1 wq + bq, to the rooms of q, k and v as attention wants them. */
+/* q1 = x1 wq + bq, to the buffers of q, k and v as attention wants them. */
 FN void wide_layer() {
     const int col = member() * 16 + threadIdx.x % 4 * 4;
     Sums<3> s;
@@ -163,7 +163,7 @@ FN void wide_layer() {
 #pragma unroll
     for (int q = 0; q < 6; q++) {
         if (q == 4 && !has_some()) break;
-        const int row = rows.in_room(q);
+        const int row = rows.in_buf(q);
 #pragma unroll
         for (int j = 0; j < 3; j++) {
             const float4 v = s.quad(q, j);
@@ -176,7 +176,7 @@ FN void wide_layer() {
             global_quad(to.at(q, 192) + j * 64, v, rows.exists(q));
         }
     }
-    bulk_fence(); /* the copy engine takes the room of k next */
+    bulk_fence(); /* the copy engine takes the buffer of k next */
 }
 
 } // namespace set_part

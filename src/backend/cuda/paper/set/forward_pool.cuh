@@ -45,7 +45,7 @@ FN void make_u_packed() {
 /* A group's tiles of 16 rows: two of all points, then one of the context, whose numbers are the
  * last. */
 struct PoolTile {
-    int number, row, left; /* row: in the room; left: rows that exist, 0 or less: none */
+    int number, row, left; /* row: in the buffer; left: rows that exist, 0 or less: none */
     MEMBER PoolTile(int i) {
         number = i == 2 ? ALL_TILES + group() : 2 * group() + i;
         row = i == 2 ? SIDE_ROWS + group() * GROUP_SOME : group() * GROUP_ALL + i * 16;
@@ -202,7 +202,7 @@ FN void join_tiles() {
         fused_at((side ? SET_SOME : SET_ALL) + SIDE_PL)[h] = LN2 * (most + log2f(sum));
 }
 
-/* Two rows of a room (others are garbage that stays in its rows) times the warp's 16 columns of
+/* Two rows of a buffer (others are garbage that stays in its rows) times the warp's 16 columns of
  * layer i: four numbers of a row a lane, at row_side() and row_column(). In fp32, then with fp16
  * numbers.
  */
@@ -214,10 +214,10 @@ template <int MATH> FN int row_column(int e) {
     const int t = threadIdx.x % 4;
     return member() * 16 + (MATH == DEV_FP32 ? 4 * t + 2 * e : 2 * t + 8 * e);
 }
-FN void row_product_floats(float2 (&v)[2], int room, int i) {
+FN void row_product_floats(float2 (&v)[2], int buf, int i) {
     const int lane = threadIdx.x % 32, pitch = i == 0 ? PITCH_128 : PITCH_64;
     const int w = i == 0 ? AT_WKV + WIDTH : i == 1 ? AT_WO : AT_WR;
-    const uint32_t left = piece_at(room, 0);
+    const uint32_t left = piece_at(buf, 0);
     const uint32_t right = shared_at(work() + w + member() * 16 + lane % 4 * pitch + lane / 4 * 2);
     float c[2][2][4] = {};
 #pragma unroll
@@ -232,12 +232,12 @@ FN void row_product_floats(float2 (&v)[2], int room, int i) {
     v[0] = make_float2(c[0][0][0] + c[1][0][0], c[0][1][0] + c[1][1][0]);
     v[1] = make_float2(c[0][0][1] + c[1][0][1], c[0][1][1] + c[1][1][1]);
 }
-FN void row_product_fp16(float2 (&v)[2], int room, int i) {
+FN void row_product_fp16(float2 (&v)[2], int buf, int i) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const int w = i == 0 ? AT_PACKED_WKV : i == 1 ? AT_PACKED_WO : AT_PACKED_WR;
     const uint32_t right = weight_block(w, member() * 16 + (i == 0 ? WIDTH : 0));
     const int block = i == 0 ? further_rows<2 * WIDTH>(2) : further_rows<WIDTH>(2);
-    const float *x = work() + room + g * PITCH_Q + 2 * t;
+    const float *x = work() + buf + g * PITCH_Q + 2 * t;
     float c[2][2][4] = {};
 #pragma unroll
     for (int k = 0; k < 4; k++) {
@@ -266,13 +266,13 @@ template <int MATH> FN void pool_rows() {
     float2 pa[2] = {};
 #pragma unroll 1
     for (int i = 0; i < 3; i++) {
-        const int room = i == 0 ? AT_POOLED + member() * 2 * PITCH_Q : i == 1 ? AT_PA : AT_PX;
+        const int buf = i == 0 ? AT_POOLED + member() * 2 * PITCH_Q : i == 1 ? AT_PA : AT_PX;
         const int bias = i == 0 ? AT_BKV + WIDTH : i == 1 ? AT_BO : AT_BR;
         float2 v[2];
         if constexpr (MATH == DEV_FP32)
-            row_product_floats(v, room, i);
+            row_product_floats(v, buf, i);
         else
-            row_product_fp16(v, room, i);
+            row_product_fp16(v, buf, i);
 #pragma unroll
         for (int e = 0; row && e < 2; e++) { /* of other rows nothing is used */
             const int col = row_column<MATH>(e);

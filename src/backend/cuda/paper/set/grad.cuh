@@ -20,15 +20,15 @@ OP_FN void pooling_reverse() {
     RowsIn in;
     PoolIn pool;
     PoolRows x;
-    take_saved(room(AT_Q), saved(SIDE_X2), 64, 0, rows, whole_block());
+    take_saved(buf(AT_Q), saved(SIDE_X2), 64, 0, rows, whole_block());
     copy_commit();
     load_rows(in); /* after the call: it would wait for loads */
     load_pool(pool, x);
     rows_reverse(in);
     fetch_weights(weights_64(), fused_at(SETG_W1), 1, whole_block());
     copy_commit();
-    take_saved(room(AT_K), turn.qkv(64), 192, 0, rows, whole_block());
-    take_saved(room(AT_V), turn.qkv(128), 192, 0, min(rows, (int)SOME_ROW), whole_block());
+    take_saved(buf(AT_K), turn.qkv(64), 192, 0, rows, whole_block());
+    take_saved(buf(AT_V), turn.qkv(128), 192, 0, min(rows, (int)SOME_ROW), whole_block());
     copy_commit();
     expect_saved(SIDE_A1);
     __syncthreads();
@@ -61,7 +61,7 @@ static __device__ __noinline__ void run() {
         expect_next(k == 1);
         attention_reverse();
         if (k == 0 && makes_dx()) {
-            fetch_weights(room(AT_G), fused_at(SETG_WQ), 3, dx_team());
+            fetch_weights(buf(AT_G), fused_at(SETG_WQ), 3, dx_team());
             copy_commit();
         }
         __syncthreads();

@@ -96,7 +96,7 @@ FN int weight_piece(int head, int columns) {
 
 /* In the rest: of two rows of a head lse, then delta. */
 FN float *lse_at(int head, int row) {
-    return room(AT_REST) + head * LSE_HEAD + row * 2;
+    return buf(AT_REST) + head * LSE_HEAD + row * 2;
 }
 
 /* After the pooling's vectors what lse is made of, (192, 4), which is read before lse goes there;
@@ -148,13 +148,13 @@ FN int words_of_signs() {
 FN void ask_logs(int k, int slot, int arrival) {
     const int rows = k ? frame().m : frame().n;
     if (k < 2 && rows > 0)
-        bulk_load(shared_at(room(AT_REST) + AT_LOGS + k * SOME_ROW * 4),
+        bulk_load(shared_at(buf(AT_REST) + AT_LOGS + k * SOME_ROW * 4),
                   fused_at((k ? SETG_SOME : SETG_ALL) + slot), rows * 16, arrival_at(arrival));
 }
 FN void ask_signs(int k, int slot, int arrival) {
     const int rows = k ? frame().m : frame().n;
     if (k >= 0 && k < 2 && rows > 0)
-        bulk_load(shared_at(room(AT_REST) + AT_SIGNS + k * SOME_ROW * 2),
+        bulk_load(shared_at(buf(AT_REST) + AT_SIGNS + k * SOME_ROW * 2),
                   fused_at((k ? SETG_SOME : SETG_ALL) + slot), (rows + 1) / 2 * 16,
                   arrival_at(arrival));
 }

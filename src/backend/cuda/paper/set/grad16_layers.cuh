@@ -129,11 +129,11 @@ template <int MATH> FN void put_dh(const Sums16 &c, const Mask &mask) {
             sum[2 * j] += x, sum[2 * j + 1] += y;
         }
     }
-    give_columns(room(AT_REST) + AT_DB + threadIdx.x / 128 * 64 + tile_head() * DH, sum);
+    give_columns(buf(AT_REST) + AT_DB + threadIdx.x / 128 * 64 + tile_head() * DH, sum);
 }
 /* db, a column each of 64 threads */
 template <int MATH> FN void add_bias64(int slot) {
-    const float *sums = room(AT_REST) + AT_DB + threadIdx.x;
+    const float *sums = buf(AT_REST) + AT_DB + threadIdx.x;
     const float sum = (sums[0] + sums[64]) + (sums[128] + sums[192]);
     give(fused_at(slot) + threadIdx.x, sum * (1.0f / SCALE<MATH>), fused_adds(slot));
 }
@@ -148,7 +148,7 @@ template <int MATH> FN void add_bias192() {
 
 /* Of this lane's rows: which of 32 neighbours in h are above zero, and the logs. */
 FN void take_mask(Mask &mask) {
-    const float *signs = room(AT_REST) + AT_SIGNS + tile_head() / 2;
+    const float *signs = buf(AT_REST) + AT_SIGNS + tile_head() / 2;
 #pragma unroll
     for (int k = 0; k < 6; k++) {
         const int row = lane_row(k);
@@ -156,7 +156,7 @@ FN void take_mask(Mask &mask) {
     }
 }
 FN void take_lse(float (&lse)[6]) {
-    const float *logs = room(AT_REST) + AT_LOGS + tile_head();
+    const float *logs = buf(AT_REST) + AT_LOGS + tile_head();
 #pragma unroll
     for (int k = 0; k < 6; k++) {
         const int row = lane_row(k);

@@ -1,4 +1,4 @@
-/* grad32_attention.cuh: attention of the set encoder in reverse, in fp32, on the rooms of
+/* grad32_attention.cuh: attention of the set encoder in reverse, in fp32, on the buffers of
  * grad_smem.cuh.
  *
  * One pass over the scores makes all three gradients. The four warps of a head have 32 keys each,
@@ -14,7 +14,7 @@
  * The context has rows of its own and goes the same way, after all points. (That all warps share
  * its queries was tried: what every warp does before and after its loop costs more.) In the first
  * attention of the encoder q, k and v of the context are the first rows of those of all points:
- * they lie in the rooms twice, and the gradients are added up by grad32_values.cuh. */
+ * they lie in the buffers twice, and the gradients are added up by grad32_values.cuh. */
 #ifndef MNP_CUDA_PAPER_SET_GRAD32_ATTENTION_CUH
 #define MNP_CUDA_PAPER_SET_GRAD32_ATTENTION_CUH
 
@@ -98,7 +98,7 @@ struct Keys32 {
 /* The keys from `row` on, of which `exist` (one at least) do. Of the others k and v are copies of
  * the last, so that their weights are finite, and the columns are zeros: they give dq nothing. */
 FN void take_keys(Keys32 &x, int row, int exist, int h) {
-    const float *k = room(AT_K) + row * SET_PITCH + h * DH, *v = k + (AT_V - AT_K) * SMEM_WORDS;
+    const float *k = buf(AT_K) + row * SET_PITCH + h * DH, *v = k + (AT_V - AT_K) * SMEM_WORDS;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         left_rows(x.k[i], k + i * 16 * SET_PITCH, exist - i * 16, SET_SCALE * LOG2E);
@@ -113,7 +113,7 @@ FN void take_keys(Keys32 &x, int row, int exist, int h) {
 /* ---- some queries ---------------------------------------------------------------------------- */
 
 /* Where this lane reads in the rows of the queries: q as right_rows() wants it, lse and delta, what
- * dq is added to, q by pairs. g, dq: the same places in other rooms. */
+ * dq is added to, q by pairs. g, dq: the same places in other buffers. */
 struct Lanes {
     const float *q, *lse, *old;
     float *pairs;
@@ -206,7 +206,7 @@ FN void add_queries(const Keys32 &x, const Scores &d, const Lanes &at, const Tur
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Sums times a factor to a room; pairs: this lane's place; rows that do not exist get zeros. */
+/* Sums times a factor to a buffer; pairs: this lane's place; rows that do not exist get zeros. */
 FN void put_keys(float *pairs, const KeySums &sums, float factor, int exist) {
 #pragma unroll
     for (int k = 0; k < 8; k++) {
@@ -225,10 +225,10 @@ FN void side_reverse(int first, int count) {
     Keys32 x;
     KeySums dk = {}, dv = {};
     take_keys(x, row, count - own, h);
-    float *q = room(AT_Q) + row * SET_PITCH + h * DH, *pairs = q + lane_pairs();
+    float *q = buf(AT_Q) + row * SET_PITCH + h * DH, *pairs = q + lane_pairs();
     /* attention has its query as residual: dq starts from g */
     Lanes at = {q + lane % 8 * SET_PITCH + lane / 8 * 4,
-                room(AT_REST) + h * LSE_HEAD + row * 2 + lane % 4 * 4,
+                buf(AT_REST) + h * LSE_HEAD + row * 2 + lane % 4 * 4,
                 pairs + (AT_G - AT_Q) * SMEM_WORDS, pairs};
     const Turn8 by = turn_at(q + (AT_V - AT_Q) * SMEM_WORDS);
     int query = own; /* in a circle */
@@ -254,7 +254,7 @@ FN void side_reverse(int first, int count) {
     put_keys(at.pairs, dk, SET_SCALE, count - own);
 }
 
-/* dq, dk and dv take the places of k, q and v; the room of g is free afterwards. */
+/* dq, dk and dv take the places of k, q and v; the buffer of g is free afterwards. */
 OP_FN void attention_reverse() {
 #pragma unroll 1
     for (int side = 0; side < 2; side++)

@@ -117,7 +117,7 @@ FN int bias_groups(int panels) {
     return panels == 3 ? 5 : 16;
 }
 FN float *bias_sums(int panels) {
-    return room(AT_REST) + (panels == 3 ? AT_BIAS : 0);
+    return buf(AT_REST) + (panels == 3 ? AT_BIAS : 0);
 }
 OP_FN void column_sums(const float *matrix, int panels, int rows) {
     const int id = dx_team().rank, group = panels == 3 ? id / 48 : id / 16;
@@ -153,10 +153,10 @@ FN void add_w(const PanelSums<1> &c, int slot) {
         put_w<false>(c, fused_at(slot));
 }
 
-/* dW (64, 192) as it lies in memory, to the room of k; from there the copy engine takes it. */
+/* dW (64, 192) as it lies in memory, to the buffer of k; from there the copy engine takes it. */
 FN void stage_w(const PanelSums<3> &c) {
     const int lane = threadIdx.x % 32;
-    float *to = room(AT_K) + (warp_dw_row() + lane % 4 * 4) * 192 + warp_col() + lane / 4 * 2;
+    float *to = buf(AT_K) + (warp_dw_row() + lane % 4 * 4) * 192 + warp_col() + lane / 4 * 2;
 #pragma unroll
     for (int k = 0; k < 24; k++) { /* panel, row, tile */
         *(float2 *)(to + k / 2 % 4 * 192 + k / 8 * 64 + k % 2 * 16) =
@@ -164,7 +164,7 @@ FN void stage_w(const PanelSums<3> &c) {
     }
 }
 FN void send_w() {
-    const uint32_t from = shared_at(room(AT_K));
+    const uint32_t from = shared_at(buf(AT_K));
     if (fused_adds(SETG_DWQ))
         bulk_add(fused_at(SETG_DWQ), from, 64 * 192 * 4);
     else

@@ -41,7 +41,7 @@ FN void read_step(Step<3> &s, uint32_t a, uint32_t b, int b_rows, int k) {
     }
 }
 
-/* c += g W^T over 16 `units` values of k; g: rooms one after the other, 64 values each */
+/* c += g W^T over 16 `units` values of k; g: buffers one after the other, 64 values each */
 FN void to_x(LayerSums &c, const float *g, const float *w, int pitch, int units) {
     const int lane = threadIdx.x % 32;
     uint32_t a = shared_at(g + (warp_dx_row() + lane % 16) * SET_PITCH + lane / 16 * 4);
@@ -61,10 +61,10 @@ FN void to_x(LayerSums &c, const float *g, const float *w, int pitch, int units)
     }
 }
 
-/* dx to the room of g, zeros where the mask has none */
+/* dx to the buffer of g, zeros where the mask has none */
 FN void put_dx(const LayerSums &c, const Mask &mask, int rows) {
     const int left = rows - warp_dx_row();
-    float *to = room(AT_G) + dx_row(0) * SET_PITCH;
+    float *to = buf(AT_G) + dx_row(0) * SET_PITCH;
 #pragma unroll
     for (int k = 0; k < 12; k++) {
         const uint32_t bits = mask[k / 2] >> (lane_col(k % 2) - warp_col());
@@ -91,20 +91,20 @@ struct Turn {
         return {(last ? fused_at(SETG_PRE) : s.all) + col, s.some + col};
     }
 };
-/* k, q and v in the rooms, q, k and v in memory. */
-FN int panel_col(int room) {
-    return room == AT_V ? 128 : 64 - room * 64;
+/* k, q and v in the buffers, q, k and v in memory. */
+FN int panel_col(int buf) {
+    return buf == AT_V ? 128 : 64 - buf * 64;
 }
 FN float *weights_64() {
-    return room(AT_V) + AFTER_POINTS;
+    return buf(AT_V) + AFTER_POINTS;
 }
 
 /* What attention reads and has no room before the first layer is done: q, and v in the last turn;
  * there the context's rows are the first ones. */
 FN void fetch_late(const Turn &t) {
     const int rows = t.last ? min(set_rows(), (int)SOME_ROW) : set_rows();
-    take_saved(room(AT_Q), t.qkv(0), 192, 0, rows, whole_block());
-    if (t.last) take_saved(room(AT_V), t.qkv(128), 192, 0, rows, whole_block());
+    take_saved(buf(AT_Q), t.qkv(0), 192, 0, rows, whole_block());
+    if (t.last) take_saved(buf(AT_V), t.qkv(128), 192, 0, rows, whole_block());
     copy_commit();
 }
 
@@ -128,9 +128,9 @@ FN void load_outputs(Outputs &x, const Turn &t) {
 /* Of the four lanes of a head two put lse there and two delta, which are read in pairs of rows. */
 FN void put_lse(const Outputs &x, int rows) {
     const int col = threadIdx.x % 16 * 4, t = threadIdx.x % 4, first = threadIdx.x / 16;
-    float *q = room(AT_Q) + first * SET_PITCH + col;
+    float *q = buf(AT_Q) + first * SET_PITCH + col;
     float *to =
-        room(AT_REST) + (t < 2 ? 0 : AT_DELTA) + t % 2 * 2 + col / DH * LSE_HEAD + pair_word(first);
+        buf(AT_REST) + (t < 2 ? 0 : AT_DELTA) + t % 2 * 2 + col / DH * LSE_HEAD + pair_word(first);
 #pragma unroll
     for (int k = 0; k < SET_ROWS / 32; k++) {
         if (k * 32 >= rows) break;
@@ -171,14 +171,14 @@ FN bool sends_w() {
     return threadIdx.x == HALF_THREADS;
 }
 
-/* The half that makes dx: dh, then da, to the room of g. */
+/* The half that makes dx: dh, then da, to the buffer of g. */
 OP_FN void dx_half(Turn t) {
     const int rows = set_rows();
     const bool some = warp_dx_row() < rows;
     LayerSums c = {};
     Mask mask;
     load_mask(mask, t.h(), dx_row(0), warp_col() / 32);
-    const float *g = room(t.last ? AT_K : AT_G), *w = room(AT_G) + (t.last ? 0 : AT_B);
+    const float *g = buf(t.last ? AT_K : AT_G), *w = buf(AT_G) + (t.last ? 0 : AT_B);
     int pitch = t.last ? 196 : (int)SET_PITCH, units = t.last ? 12 : 1;
 #pragma unroll 1
     for (bool second = false;; second = true) {
@@ -195,7 +195,7 @@ OP_FN void dx_half(Turn t) {
             if (t.last && sends_w()) bulk_wait_read();
             dx_team().sync();
             if (t.last)
-                take_saved(room(AT_K), t.qkv(64), 192, 0, min(rows, (int)SOME_ROW), dx_team());
+                take_saved(buf(AT_K), t.qkv(64), 192, 0, min(rows, (int)SOME_ROW), dx_team());
             else
                 add_rows_w();
             add_bias(t.db_64(), 1);
@@ -216,11 +216,11 @@ OP_FN void dx_half(Turn t) {
             fetch_weights(weights_64(), fused_at(SETG_W0), 1, dx_team());
             copy_commit();
             add_bias(SETG_DBQ, 3);
-            halves_meet(); /* dW stands in the room of k */
+            halves_meet(); /* dW stands in the buffer of k */
             if (sends_w()) send_w();
         }
         fetch_late(t);
-        g = room(AT_G), w = weights_64(), pitch = SET_PITCH, units = 4;
+        g = buf(AT_G), w = weights_64(), pitch = SET_PITCH, units = 4;
 #pragma unroll
         for (int k = 0; k < 6; k++) mask[k] = ~0u;
     }
@@ -234,7 +234,7 @@ OP_FN void dw_half(Turn t) {
         Ahead<1> xs;
         ask_x<1>(xs, x1);
         PanelSums<3> c;
-        to_w<3, 1>(c, room(AT_K), x1, xs, rows);
+        to_w<3, 1>(c, buf(AT_K), x1, xs, rows);
         halves_meet();
         stage_w(c);
     } else {
@@ -251,7 +251,7 @@ OP_FN void dw_half(Turn t) {
     halves_meet();
     fetch_late(t);
     PanelSums<1> c;
-    to_w<1, 2>(c, room(AT_G), t.a(), xs, rows);
+    to_w<1, 2>(c, buf(AT_G), t.a(), xs, rows);
     copy_wait<0>();
     halves_meet();
     add_w(c, t.dw_64());
@@ -266,7 +266,7 @@ OP_FN void layers_reverse(Turn t) {
     else
         dw_half(t);
     if (!t.last && rows > SOME_ROW)
-        take_saved(room(AT_V), t.qkv(128), 192, SOME_ROW, rows, whole_block());
+        take_saved(buf(AT_V), t.qkv(128), 192, SOME_ROW, rows, whole_block());
     copy_commit();
     load_outputs(x, t);
     if (t.last) finish_rows(rows);

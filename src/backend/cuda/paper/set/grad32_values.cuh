@@ -9,7 +9,7 @@
 
 namespace set_grad_part {
 
-/* dj (n, 192) is in the rooms, the context's share after: added to the gradient of pre, its sums
+/* dj (n, 192) is in the buffers, the context's share after: added to the gradient of pre, its sums
  * over columns with wy to that of y, over rows with y to that of wy. A thread has four columns of
  * every panel in every 32nd row. */
 OP_FN void finish_values() {
@@ -40,7 +40,7 @@ OP_FN void finish_values() {
         for (int d = 1; d < 16; d *= 2) across += __shfl_xor_sync(~0u, across, d);
         if (lane % 16 == 0 && row < n && gy) give(gy + row, across, fused_adds(SETG_GY));
     }
-    float *sums = room(AT_G); /* (16, 192) */
+    float *sums = buf(AT_G); /* (16, 192) */
 #pragma unroll
     for (int p = 0; p < 3; p++) {
         down[p].x += __shfl_xor_sync(~0u, down[p].x, 16);

@@ -10,7 +10,7 @@
  * side 1, 16 numbers, and B is t of side 0, of side 1, u, u. The logs that the forward pass saved
  * are the base of exponents alone: weights are divided by their sum.
  *
- * x stands in the room of q, P in that of g, B beside it. */
+ * x stands in the buffer of q, P in that of g, B beside it. */
 #ifndef MNP_CUDA_PAPER_SET_GRAD_POOL_CUH
 #define MNP_CUDA_PAPER_SET_GRAD_POOL_CUH
 
@@ -19,9 +19,9 @@
 namespace set_grad_part {
 
 /* In the rest: what the rows of each side are multiplied by, u, t of side 0, u, t of side 1 (16,
- * 64) with the pitch of a room; after them sums of warps (12, 8). Later x^T P (64, 16). */
+ * 64) with the pitch of a buffer; after them sums of warps (12, 8). Later x^T P (64, 16). */
 FN float *pool_vectors() {
-    return room(AT_REST) + AT_NARROW;
+    return buf(AT_REST) + AT_NARROW;
 }
 FN float *pool_parts() {
     return pool_vectors() + 16 * SET_PITCH;
@@ -32,7 +32,7 @@ FN void make_vectors(const float4 (&w)[4], const float4 (&q)[4]) {
     const int c = threadIdx.x / 8, b = threadIdx.x % 8, h = b % 4;
     const bool values = b >= 4;
     const float *g = pool_da() + h * DH;
-    float *row = room(AT_G) + AT_B + swapped_row(c) * SET_PITCH + h + (values ? 0 : 8);
+    float *row = buf(AT_G) + AT_B + swapped_row(c) * SET_PITCH + h + (values ? 0 : 8);
     float *to = pool_vectors() + b * SET_PITCH + c;
     float first = 0, second = 0;
 #pragma unroll
@@ -107,7 +107,7 @@ FN void mma_split(float (&c)[4], const float (&a)[4], float b0, float b1) {
 
 FN void pool_scores(PoolRows &x, float2 lse) {
     const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16, side = x.side();
-    const float *a = room(AT_Q) + (row + lane % 16) * SET_PITCH + lane / 16 * 4;
+    const float *a = buf(AT_Q) + (row + lane % 16) * SET_PITCH + lane / 16 * 4;
     const float *b = pool_vectors() + (side * 8 + lane % 8) * SET_PITCH + lane / 8 * 4;
     x.v[0] = x.v[1] = x.v[2] = x.v[3] = 0.0f;
     float odd[4] = {};
@@ -147,8 +147,8 @@ FN void pool_weights(float (&v)[4], const PoolRows &x) {
 /* P: what belongs to the other side is zero. */
 FN void put_weights(const PoolRows &x) {
     const int lane = threadIdx.x % 32, side = x.side();
-    float *to = room(AT_G) + (threadIdx.x / 32 * 16 + lane / 4) * SET_PITCH +
-                (x.weights() ? 0 : 8) + x.head();
+    float *to = buf(AT_G) + (threadIdx.x / 32 * 16 + lane / 4) * SET_PITCH + (x.weights() ? 0 : 8) +
+                x.head();
     float v[4];
     pool_weights(v, x);
 #pragma unroll
@@ -164,8 +164,8 @@ FN void put_weights(const PoolRows &x) {
 /* x^T P (64, 16) to shared memory: a warp of the half that makes dW has 8 columns of x. */
 FN void pool_products(int rows) {
     const int lane = threadIdx.x % 32, t = lane % 4, g = lane / 4, col = threadIdx.x / 32 * 8;
-    const float *p = room(AT_G) + t * 2 * SET_PITCH + g;
-    const float *x = room(AT_Q) + t * 2 * SET_PITCH + col + g;
+    const float *p = buf(AT_G) + t * 2 * SET_PITCH + g;
+    const float *x = buf(AT_Q) + t * 2 * SET_PITCH + col + g;
     float c[2][4] = {};
 #pragma unroll 2
     for (int k = 0; k < rows; k += 16) {
@@ -175,7 +175,7 @@ FN void pool_products(int rows) {
             mma_split(c[e], a, x[0], x[SET_PITCH]);
         }
     }
-    float *to = room(AT_REST) + AT_NARROW + (col + 2 * t) * POOL_PITCH + g;
+    float *to = buf(AT_REST) + AT_NARROW + (col + 2 * t) * POOL_PITCH + g;
 #pragma unroll
     for (int k = 0; k < 4; k++) to[k % 2 * POOL_PITCH + k / 2 * 8] = c[0][k] + c[1][k];
 }
@@ -197,7 +197,7 @@ FN void load_pool_w(PoolW &x) {
 FN void add_pool_w(const PoolW &x) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, h = lane % 16 / 4;
     const bool values = lane >= 16, add = fused_adds(SETG_DWKV);
-    const float *t = room(AT_REST) + AT_NARROW + warp * 8 * POOL_PITCH + (values ? 0 : 8) + h;
+    const float *t = buf(AT_REST) + AT_NARROW + warp * 8 * POOL_PITCH + (values ? 0 : 8) + h;
     float *to = fused_at(SETG_DWKV) + warp * 8 * 128 + lane * 4;
     const float *g = pool_da() + lane % 16 * 4;
     const float4 y0 = values ? ld4(g) : x.q, y1 = values ? ld4(g + 64) : x.q;
@@ -208,7 +208,7 @@ FN void add_pool_w(const PoolW &x) {
         give(to + k * 128, add4(scaled4(y0, t0), t1, y1), add);
         dq = add4(dq, t0 + t1, x.w[k]);
     }
-    if (!values) st4(room(AT_REST) + AT_GPQ + warp * 64 + lane * 4, dq);
+    if (!values) st4(buf(AT_REST) + AT_GPQ + warp * 64 + lane * 4, dq);
 }
 
 /* The layers after the pooling: dWr += px g^T, dWo += pa dh^T over both sides, by those who make
@@ -234,7 +234,7 @@ FN void add_rows_w() {
 FN void add_query() {
     const int c = threadIdx.x;
     if (c >= 64) return;
-    const float *sums = room(AT_REST) + AT_GPQ + c, *da = pool_da() + c;
+    const float *sums = buf(AT_REST) + AT_GPQ + c, *da = pool_da() + c;
     float sum = da[0] + da[64];
 #pragma unroll
     for (int k = 0; k < HALF_WARPS; k++) sum += sums[k * 64];

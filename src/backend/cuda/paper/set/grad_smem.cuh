@@ -1,5 +1,5 @@
 /* grad_smem.cuh: what the phases of the set encoder's reverse pass share (grad.cuh): rows,
- * rooms in shared memory, copies to them.
+ * buffers in shared memory, copies to them.
  *
  * Rows of all points are 0 .. 127, those of the context stand after them, from 128 on: a dense
  * layer takes both at once. Rows up to the next multiple of 32 that do not exist are zeros.
@@ -8,10 +8,10 @@
  * attention of the encoder; wq and w0, the first. The same code runs both turns: what is not in the
  * instruction caches when a call begins is dear.
  *
- * Shared memory is four rooms of (192, 64) with a pitch of 68 words, and a rest of 3200 words. In
+ * Shared memory is four buffers of (192, 64) with a pitch of 68 words, and a rest of 3200 words. In
  * fp32 (grad16.cuh has the other precisions):
  *
- *   phase                 room 0       room 1      room 2                room 3      rest
+ *   phase                 buffer 0       buffer 1      buffer 2                buffer 3      rest
  *   pooling (turn 0)      (k coming)   x2          (v coming), w after   P, B        vectors, x^T P
  *   layer wq (turn 1)     dq           dk          dv                    wq          sums of db
  *   layer w1 or w0        (k coming)   (q coming)  (v coming), w after   dh          sums of db
@@ -38,16 +38,16 @@ namespace set_grad_part {
 enum { SET_PITCH = 68, SOME_ROW = FUSED_POINTS, SET_ROWS = FUSED_POINTS + FUSED_CONTEXT };
 enum { SMEM_WORDS = SET_ROWS * SET_PITCH, REST_WORDS = WORK_WORDS - 4 * SMEM_WORDS };
 enum { AT_K, AT_Q, AT_V, AT_G, AT_REST };
-enum { AFTER_POINTS = FUSED_POINTS * SET_PITCH }; /* in a room: room for 64 x 64 weights */
+enum { AFTER_POINTS = FUSED_POINTS * SET_PITCH }; /* in a buffer: room for 64 x 64 weights */
 
 /* In the rest: lse and delta (4, 2 x 192) as load_start() wants them; or sums on their way. */
 enum { LSE_HEAD = 2 * SET_ROWS, AT_DELTA = 4 * LSE_HEAD };
 static_assert(16 * SET_PITCH + 12 * 8 <= 64 * 20, "vectors and sums of the pooling do not fit");
 enum { AT_NARROW = 0, AT_BIAS = 1024, AT_GPQ = 1280, AT_POOL = 2048 };
-enum { POOL_PITCH = 20, AT_B = 20 }; /* of 16 numbers; columns of B in the room of g */
+enum { POOL_PITCH = 20, AT_B = 20 }; /* of 16 numbers; columns of B in the buffer of g */
 static_assert(2 * AT_DELTA <= REST_WORDS, "lse and delta do not fit");
 
-FN float *room(int k) {
+FN float *buf(int k) {
     return work() + k * SMEM_WORDS;
 }
 
@@ -87,7 +87,7 @@ FN void load_mask(Mask &mask, const Saved &h, int first, int word) {
     }
 }
 
-/* Rows [r0, r1), multiples of 32, of 64 columns to a room by the threads of a team. */
+/* Rows [r0, r1), multiples of 32, of 64 columns to a buffer by the threads of a team. */
 OP_FN void take_saved(float *to, Saved from, int ld, int r0, int r1, Team t) {
     const int quad = t.rank % 16 * 4;
 #pragma unroll 1
@@ -131,7 +131,7 @@ FN float y_of(float y, int j) {
 
 /* Two rows in shared memory: dh and da of the pooling's layer. */
 FN float *pool_dh() {
-    return room(AT_REST) + AT_POOL;
+    return buf(AT_REST) + AT_POOL;
 }
 FN float *pool_da() {
     return pool_dh() + 128;

@@ -5,7 +5,7 @@
  * pooling: a warp of it takes one head in attention and 16 columns of q, k, v in a layer. Groups
  * meet where one needs the keys and values of another, else only their own four warps wait.
  *
- * Rooms, in words. The context's rows stand after those of all points, from row 128 on. In fp32
+ * Buffers, in words. The context's rows stand after those of all points, from row 128 on. In fp32
  * rows of 64 floats have a pitch of 68:
  *
  *   from    j, attention 0, w0, wq         q1, attention 1, w1   pooling
@@ -71,12 +71,12 @@ static_assert(AT_PACKED_V + PACKED * ALL_ROWS <= (int)AT_PACKED_W1 &&
                   AT_PACKED_Y + PACKED * ALL_ROWS <= (int)AT_WKV &&
                   AT_PACKED_WKV + PACKED_LAST <= (int)AT_B0 && (int)AT_POOLED <= (int)AT_PACKED_Y &&
                   (int)AT_PACKED_W0 <= (int)AT_PARTS,
-              "the rooms of 16-bit operands overlap");
+              "the buffers of 16-bit operands overlap");
 
 static_assert((int)AT_W0 + WIDTH * PITCH_64 <= (int)AT_WQ &&
                   (int)AT_WQ + WIDTH * PITCH_192 <= (int)AT_B0 && (int)AT_END <= (int)WORK_WORDS &&
                   AT_PX + 16 * PITCH_Q <= (int)AT_WQ,
-              "the rooms overlap");
+              "the buffers overlap");
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -112,7 +112,7 @@ struct LaneRows {
         all = group() * GROUP_ALL + row, some = group() * GROUP_SOME + row;
         n = frame().n - all, m = frame().m - some;
     }
-    MEMBER int in_room(int q) const { return q < 4 ? all + q * 8 : SIDE_ROWS + some + q * 8 - 32; }
+    MEMBER int in_buf(int q) const { return q < 4 ? all + q * 8 : SIDE_ROWS + some + q * 8 - 32; }
     MEMBER bool exists(int q) const { return q < 4 ? q * 8 < n : q * 8 - 32 < m; }
 };
 /* A value of both sides: this lane's rows of it, ld words each, from word `at` on. */

@@ -40,7 +40,7 @@ static mnp_status create(env *e, const agent_opts *o, const void *shared, void *
     if (!p) return MNP_ENOMEM;
     const learner *l = shared;
     *p = (bruno_player){.env = e, .l = l, .opts = *o, .state = bruno_start(l->numbers)};
-    p->inputs = env_alloc(e, (size_t)(o->actions * l->inputs), sizeof *p->inputs, "an agent");
+    p->inputs = env_alloc(e, (size_t)o->actions * (size_t)l->inputs, sizeof *p->inputs, "an agent");
     mnp_status status = p->inputs ? MNP_OK : MNP_ENOMEM;
     if (status == MNP_OK) status = learner_runner(e, l, bruno_to_latent, 1, NULL, 0, &p->latent);
     if (status == MNP_OK)

@@ -345,11 +345,11 @@ static void weights_as_halves(void) {
     for (int32_t k = 0; k < p[1].count; k++) {
         const dev_instr *one = &p[0].code[k], *other = &p[1].code[k];
         for (int j = 0; one->op >= OPCODE_COUNT && j < FUSED_OPERANDS; j++) {
-            const uint32_t place = other->fused.addr[j];
-            if (place == FUSED_ABSENT || place >> FUSED_OFFSET_BITS != DEV_STORE_FP16) continue;
+            const uint32_t addr = other->fused.addr[j];
+            if (!fused_in(addr, DEV_STORE_FP16)) continue;
             CHECK(one->fused.addr[j] >> FUSED_OFFSET_BITS == DEV_STORE_PARAM);
-            CHECK(2 * (place - fp16) == one->fused.addr[j] - floats);
-            CHECK((place - fp16) % 4 == 0); /* 16 bytes */
+            CHECK(2 * (addr - fp16) == one->fused.addr[j] - floats);
+            CHECK((addr - fp16) % 4 == 0); /* 16 bytes */
             found++;
         }
     }
@@ -359,7 +359,7 @@ static void weights_as_halves(void) {
     forget(&r);
 }
 
-/* Every four weights have a place of their own among the halves; those of a conditioner's w1 lie in
+/* Every four weights have a place of their own in the fp16 copy; those of a conditioner's w1 lie in
  * blocks of 32 rows, in col8 layout of columns. */
 static void halves_in_blocks(void) {
     recorded r;
@@ -403,10 +403,10 @@ static void shared_weight(void) {
     }
 }
 
-/* A part of a kind that has a place as operand k. */
-static const dev_instr *part_with(const cuda_program *p, fused_kind kind, int k, uint32_t place) {
+/* A part of a kind that has an address as operand k. */
+static const dev_instr *part_with(const cuda_program *p, fused_kind kind, int k, uint32_t addr) {
     for (int32_t i = 0; i < p->count; i++)
-        if (p->code[i].op == OPCODE_COUNT + (int32_t)kind && p->code[i].fused.addr[k] == place)
+        if (p->code[i].op == OPCODE_COUNT + (int32_t)kind && p->code[i].fused.addr[k] == addr)
             return &p->code[i];
     return NULL;
 }

@@ -38,9 +38,9 @@ static const fp16_block blocks[] = {
 enum { BLOCKS = sizeof blocks / sizeof *blocks };
 
 /* Weights begin at multiples of 16 words, so a half's word has half of the number. */
-static bool read_as_fp16(uint32_t *place) {
-    if (*place == FUSED_ABSENT || *place >> FUSED_OFFSET_BITS != DEV_STORE_PARAM) return false;
-    *place = fused_addr(DEV_STORE_FP16, (*place - fused_addr(DEV_STORE_PARAM, 0)) / 2);
+static bool read_as_fp16(uint32_t *addr) {
+    if (!fused_in(*addr, DEV_STORE_PARAM)) return false;
+    *addr = fused_addr(DEV_STORE_FP16, (*addr - fused_addr(DEV_STORE_PARAM, 0)) / 2);
     return true;
 }
 
@@ -58,24 +58,24 @@ static int32_t pre_operand(const dev_instr *ins) {
     return is_part(ins, FUSED_SET) ? SET_PRE : is_part(ins, FUSED_SET_GRAD) ? SETG_PRE : -1;
 }
 
-/* Does an instruction read what begins at a place of the arena as floats? */
-static bool reads_floats(const dev_instr *ins, uint32_t place) {
+/* Does an instruction read what begins at an address of the arena as floats? */
+static bool reads_floats(const dev_instr *ins, uint32_t addr) {
     if (pre_operand(ins) >= 0)
-        return ins->math == DEV_FP32 && ins->fused.addr[pre_operand(ins)] == place;
-    return op_reads(ins, place);
+        return ins->math == DEV_FP32 && ins->fused.addr[pre_operand(ins)] == addr;
+    return op_reads(ins, addr);
 }
 
 /* pre of a first layer, for all sets that read it. */
 static void hand_on_fp16(cuda_program *p, dev_fused *first) {
-    const uint32_t place = first->addr[FIRST_PRE];
+    const uint32_t addr = first->addr[FIRST_PRE];
     for (int32_t k = 0; k < p->count; k++)
-        if (reads_floats(&p->code[k], place)) return;
-    first->addr[FIRST_PREH] = place;
+        if (reads_floats(&p->code[k], addr)) return;
+    first->addr[FIRST_PREH] = addr;
     for (int32_t k = 0; k < p->count; k++) {
         dev_fused *f = &p->code[k].fused;
         const int32_t operand = pre_operand(&p->code[k]);
-        if (operand >= 0 && f->addr[operand] == place)
-            f->addr[operand == SET_PRE ? SET_PREH : SETG_PREH] = place;
+        if (operand >= 0 && f->addr[operand] == addr)
+            f->addr[operand == SET_PRE ? SET_PREH : SETG_PREH] = addr;
     }
 }
 
@@ -92,9 +92,9 @@ mnp_status fp16_weights_place(env *e, int64_t words, cuda_program *p) {
             if (ins->op == OPCODE_COUNT + rows[j].kind)
                 p->reads_fp16 |= read_as_fp16(&ins->fused.addr[rows[j].operand]);
         for (int32_t j = 0; j < BLOCKS; j++) {
-            uint32_t *place = &ins->fused.addr[blocks[j].operand];
-            const int64_t at = *place - fused_addr(DEV_STORE_PARAM, 0);
-            if (ins->op != OPCODE_COUNT + blocks[j].kind || !read_as_fp16(place)) continue;
+            uint32_t *addr = &ins->fused.addr[blocks[j].operand];
+            const int64_t at = *addr - fused_addr(DEV_STORE_PARAM, 0);
+            if (ins->op != OPCODE_COUNT + blocks[j].kind || !read_as_fp16(addr)) continue;
             place_in_blocks(&blocks[j], at, p->fp16_at);
             p->reads_fp16 = true;
         }

@@ -30,9 +30,8 @@ enum { LATENT_ROWS = sizeof latent_rows / sizeof *latent_rows };
 
 /* Where the gradient of operand k begins, in pieces of DEV_OUTER_WORDS words; -1: it is none. */
 static int64_t gradient_at(const dev_fused *f, int32_t k) {
-    const uint32_t first = fused_addr(DEV_STORE_PGRAD, 0), place = f->addr[k];
-    const bool is = place != FUSED_ABSENT && place >> FUSED_OFFSET_BITS == DEV_STORE_PGRAD;
-    return is ? (int64_t)(place - first) / DEV_OUTER_WORDS : -1;
+    const uint32_t first = fused_addr(DEV_STORE_PGRAD, 0), addr = f->addr[k];
+    return fused_in(addr, DEV_STORE_PGRAD) ? (int64_t)(addr - first) / DEV_OUTER_WORDS : -1;
 }
 
 /* How many instructions write to a gradient, by its first words. */
@@ -75,9 +74,9 @@ static void save_latent(cuda_program *p, dev_fused *f) {
 /* ---- conditioners ---------------------------------------------------------------------------- */
 
 /* The part of a kind that has a given address as operand k; NULL: none. */
-static dev_instr *part_with(const cuda_program *p, fused_kind kind, int32_t k, uint32_t place) {
+static dev_instr *part_with(const cuda_program *p, fused_kind kind, int32_t k, uint32_t addr) {
     for (int32_t i = 0; i < p->count; i++)
-        if (is_part(&p->code[i], kind) && p->code[i].fused.addr[k] == place) return &p->code[i];
+        if (is_part(&p->code[i], kind) && p->code[i].fused.addr[k] == addr) return &p->code[i];
     return NULL;
 }
 
@@ -332,11 +331,11 @@ static void save_first(cuda_program *p, dev_fused *first, dev_fused *f) {
 }
 
 /* Does an instruction that is no part write there? */
-static bool writes_to(const dev_instr *ins, uint32_t place) {
+static bool writes_to(const dev_instr *ins, uint32_t addr) {
     bool writes = false;
     for (int j = 0; ins->op < OPCODE_COUNT && j < DEV_OUT; j++)
         writes |= ins->out[j].present && ins->out[j].store == DEV_STORE_ACT &&
-                  fused_addr(DEV_STORE_ACT, ins->out[j].offset) == place;
+                  fused_addr(DEV_STORE_ACT, ins->out[j].offset) == addr;
     return writes;
 }
 /* Where sets that leave rows, and nobody else, make the gpre of instruction `end`, they add it up
@@ -365,15 +364,15 @@ static void save_first_layers(cuda_program *p, const int32_t *writers) {
     for (int32_t k = 0; saves_rows(p) && k < p->count; k++) {
         dev_instr *ins = &p->code[k];
         if (!is_part(ins, FUSED_FIRST_GRAD) || ins->math == DEV_FP32) continue;
-        const uint32_t place = ins->fused.addr[FIRSTG_X];
-        dev_instr *first = part_with(p, FUSED_FIRST, FIRST_X, place);
+        const uint32_t addr = ins->fused.addr[FIRSTG_X];
+        dev_instr *first = part_with(p, FUSED_FIRST, FIRST_X, addr);
         const int64_t at = gradient_at(&ins->fused, FIRSTG_DW);
         if (!first || first->math == DEV_FP32 || at < 0 || writers[at] != 1) continue;
         save_first(p, &first->fused, &ins->fused);
         add_up_in_rows(p, k);
         ins->fused.addr[FIRSTG_X] = FUSED_ABSENT;
         bool read = false;
-        for (int32_t j = 0; j < p->count; j++) read |= reads_features(&p->code[j], place);
+        for (int32_t j = 0; j < p->count; j++) read |= reads_features(&p->code[j], addr);
         if (!read) first->fused.addr[FIRST_X] = FUSED_ABSENT;
     }
 }

@@ -13,6 +13,7 @@
 #ifndef MNP_CUDA_PAPER_FUSED_H
 #define MNP_CUDA_PAPER_FUSED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { FUSED_POINTS = 128, FUSED_CONTEXT = 64 }; /* at most */
@@ -43,6 +44,9 @@ enum { FUSED_STORE_BITS = 3, FUSED_OFFSET_BITS = 32 - FUSED_STORE_BITS };
 
 static inline uint32_t fused_addr(int store, int64_t offset) {
     return (uint32_t)store << FUSED_OFFSET_BITS | (uint32_t)offset;
+}
+static inline bool fused_in(uint32_t addr, int store) {
+    return addr != FUSED_ABSENT && addr >> FUSED_OFFSET_BITS == (uint32_t)store;
 }
 
 /* The conditioner and the spline of a transition, data to noise:

@@ -11,17 +11,13 @@ typedef struct piece {
     int64_t to;
 } piece;
 
-static bool is_act(uint32_t place) {
-    return place != FUSED_ABSENT && place >> FUSED_OFFSET_BITS == DEV_STORE_ACT;
-}
-
 /* The places of an instruction in the arena, as do_each(piece, at) sees and may change them. */
 typedef void each_place(piece *all, int64_t *at);
 
 static void visit(dev_instr *ins, piece *all, each_place *do_each) {
     for (int k = 0; ins->op >= OPCODE_COUNT && k < FUSED_OPERANDS; k++) {
         int64_t at = ins->fused.addr[k]; /* the arena is the store with number 0 */
-        if (!is_act(ins->fused.addr[k])) continue;
+        if (!fused_in(ins->fused.addr[k], DEV_STORE_ACT)) continue;
         do_each(all, &at);
         ins->fused.addr[k] = fused_addr(DEV_STORE_ACT, at);
     }
@@ -32,7 +28,7 @@ static void visit(dev_instr *ins, piece *all, each_place *do_each) {
         if (o->present && o->store == DEV_STORE_ACT) do_each(all, &o->offset);
     }
 }
-_Static_assert(DEV_STORE_ACT == 0, "a place in the arena is its offset");
+_Static_assert(DEV_STORE_ACT == 0, "an address in the arena is its offset");
 
 static void note(piece *all, int64_t *at) {
     all[*at / PIECE].begins = true;

@@ -8,9 +8,9 @@
 static void note_part(const dev_instr *ins, int32_t k, int32_t *last) {
     const uint32_t first = fused_addr(DEV_STORE_PGRAD, 0);
     for (int j = 0; j < FUSED_OPERANDS; j++) {
-        const uint32_t place = ins->fused.addr[j];
-        if (place == FUSED_ABSENT || place >> FUSED_OFFSET_BITS != DEV_STORE_PGRAD) continue;
-        last[(place - first) / DEV_OUTER_WORDS] = k;
+        const uint32_t addr = ins->fused.addr[j];
+        if (!fused_in(addr, DEV_STORE_PGRAD)) continue;
+        last[(addr - first) / DEV_OUTER_WORDS] = k;
     }
 }
 

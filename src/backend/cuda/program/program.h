@@ -40,12 +40,12 @@ static inline bool is_part(const dev_instr *ins, fused_kind kind) {
     return ins->op == OPCODE_COUNT + (int32_t)kind;
 }
 
-/* Does an instruction that is no part read what begins at a place of the arena? */
-static inline bool op_reads(const dev_instr *ins, uint32_t place) {
+/* Does an instruction that is no part read what begins at an address of the arena? */
+static inline bool op_reads(const dev_instr *ins, uint32_t addr) {
     bool reads = false;
     for (int j = 0; ins->op < OPCODE_COUNT && j < DEV_IN; j++)
         reads |= ins->in[j].present && ins->in[j].store == DEV_STORE_ACT &&
-                 fused_addr(DEV_STORE_ACT, ins->in[j].offset) == place;
+                 fused_addr(DEV_STORE_ACT, ins->in[j].offset) == addr;
     return reads;
 }
 

@@ -113,7 +113,8 @@ static void long_streams_keep_their_digits(void) {
     make_points(N, x, y);
     CHECK(stream_create(&l.env, l.m, NULL, &s) == MNP_OK && s);
     for (int64_t i = 0; i < N; i += i < 1000 ? 1 : 7) CHECK(stream_catch_up(s, x, y, i) == MNP_OK);
-    CHECK(stream_catch_up(s, x, y, N) == MNP_OK && stream_draw(s, 1, 1, 1, &(int64_t){0}, got) == MNP_OK);
+    CHECK(stream_catch_up(s, x, y, N) == MNP_OK &&
+          stream_draw(s, 1, 1, 1, &(int64_t){0}, got) == MNP_OK);
     whole(&l, "cpu", x, y, N, want);
     for (int d = 0; d < Z; d++) NEAR(got[d], want[d], 1e-6, 1e-6);
     stream_destroy(s);

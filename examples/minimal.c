@@ -2,7 +2,7 @@
  *
  *     cc -O2 examples/minimal.c -o minimal -lm && ./minimal
  *     ./minimal 500                      fewer training steps (default 3000, about a minute)
- *     ./minimal 3000 my.safetensors      and keep the model: `mnp plot my.safetensors` reads it
+ *     ./minimal 3000 my.safetensors      and keep it; `mnp plot my.safetensors --out my.svg`
  *
  * It learns what increasing curves look like. Shown a few points of a new curve, it then says which
  * curves fit them. It uses none of the library, and computes the same: tests/golden/test_minimal.c

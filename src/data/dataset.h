@@ -4,7 +4,7 @@
  * Families draw function i of a split from its own counter-based stream, so the data depend on the
  * name, the seed, the split and i alone. Families of one seed are paired: rbf, matern and periodic
  * have the same inputs and noise, so that they can be compared function by function. A family is
- * one file and one line in datasets.def. */
+ * one file and one line in families.def. */
 #ifndef MNP_DATA_DATASET_H
 #define MNP_DATA_DATASET_H
 

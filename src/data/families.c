@@ -8,13 +8,13 @@
 #include "util/text.h"
 
 #define FAMILY(name) extern const family_def family_##name;
-#include "data/datasets.def"
+#include "data/families.def"
 #undef FAMILY
 
 const family_def *family_at(int index) {
     static const family_def *const table[] = {
 #define FAMILY(name) &family_##name,
-#include "data/datasets.def"
+#include "data/families.def"
 #undef FAMILY
     };
     return index >= 0 && (size_t)index < sizeof table / sizeof *table ? table[index] : NULL;

@@ -1,6 +1,6 @@
 /* grad.c: where gradients live. Gradients that meet (a value with several readers) are added in a
  * fixed order: the first writer overwrites, later ones accumulate. The walk over the ops' own rules
- * is op_append_grad() in op/op.c: this room knows no op by name. */
+ * is op_append_grad() in op/op.c: this folder knows no op by name. */
 #include "graph/graph.h"
 
 val graph_grad(const graph *g, val v) {

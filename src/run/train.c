@@ -20,7 +20,7 @@ static const option_def table[] = {
     REAL(lr, "1e-3", 0, 1, "learning rate at its highest"),
     ENUM(schedule, "cosine", "constant|cosine", "the learning rate after the warm-up"),
     INT(warmup, "-1", -1, 1e9,
-        "steps in which the learning rate rises; -1 is a 20th of all, at most 1000"),
+        "steps in which the learning rate rises; -1: a twentieth of the steps, at most 1000"),
     REAL(clip, "0", 0, 1e9, "shorten the gradient of a step to this norm; 0 never does"),
     REAL(ema, "0", 0, 0.999999,
          "decay of averaged weights, which are then the ones kept; 0 takes no average"),
@@ -43,8 +43,8 @@ static const option_def table[] = {
     REAL(noise, "-1", -1, 1e6,
          "standard deviation of noise added to y outside the context; -1 is set by the data"),
     ENUM(mirror, "data", "data|off|on|rows",
-         "turn inputs into their negatives at random; rows: the first alone; data: for rivers "
-         "alone"),
+         "mirror functions at random: on = every input, rows = the first input only, off; "
+         "data = on for rivers, off otherwise"),
     OPTION_BOOL(train_spec, fresh, "off",
                 "families: draw new functions for every pass over the data"),
     INT(slots, "16", 1, 1024,

@@ -74,7 +74,7 @@ const char *paper_data_note(const char *data) {
         NULL,
         "periodic: the paper's text gives noise variance 1e-3; its numbers are those of 1e-2, as "
         "here. Its oracle and GPs divide by the lengthscale instead of its square: on these data "
-        "the true oracle scores 0.752, not 0.641",
+        "the true oracle scores 0.756, not 0.641",
         "monotonic: x lies in [-2, 2] and the Dirichlet concentration is 1; the authors' "
         "configuration has [-5, 5] and 0.5",
         "convex: no noise, as in the authors' program. The paper's text adds noise of 0.01, under "
@@ -105,8 +105,10 @@ typedef struct ceiling {
     const char *what;
 } ceiling;
 
+/* Constants, each found once on functions of its own: the oracle on the test functions at hand
+ * differs by up to 0.01. */
 double ceiling_of(const char *data, mnp_protocol protocol, const char **what) {
-    static const char oracle[] = "the true density, 5000 functions";
+    static const char oracle[] = "the true density, 5000 other functions";
     static const ceiling known[] = {
         {"rbf", {2.780, 2.857}, oracle},
         {"matern", {2.603, 2.727}, oracle},
@@ -114,7 +116,7 @@ double ceiling_of(const char *data, mnp_protocol protocol, const char **what) {
         {"periodic:noise_var=0.001", {1.807, 1.853}, oracle},
         {"monotonic", {3.186, NAN}, "the noise alone"},
         {"convex:noise=0.01", {3.186, NAN}, "the noise alone"},
-        {"sde", {2.446, NAN}, "near-exact density of the process"},
+        {"sde", {2.446, NAN}, "near-exact density of the process, 600 other functions"},
     };
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (strcmp(known[k].data, data) == 0 && isfinite(known[k].score[protocol])) {

@@ -14,7 +14,7 @@ show() {
 
 printf 'x,y\n-1.5,-0.9\n-0.4,-0.35\n0.3,0.3\n1.2,0.6\n' >"$out/points.csv"
 
-# A full-size model from the box: conditioned, drawn, scored beside what its file says.
+# A full-size shipped model: conditioned, drawn, scored beside what its file says.
 shipped=
 for name in mnp-monotonic mnp-rbf; do
     [ -n "$shipped" ] || [ ! -e "models/$name.safetensors" ] || shipped=models/$name.safetensors
@@ -43,4 +43,4 @@ show check "$out/monotonic.safetensors" --functions 10
 
 printf '\nLook at %s/conditioned.svg and %s/chain.svg%s.\n' "$out" "$out" \
     "${shipped:+, and $out/shipped.svg of the shipped model}"
-printf 'Your own curves: docs/user/tutorial.md. In short:\n  mnp train --data yours.csv --preset tiny --steps 2000 --set rff_std=0.3 --set rff_append_x=on --out yours.safetensors\n'
+printf 'Your own curves: docs/user/tutorial.md. In short:\n  mnp train --data yours.csv --preset tiny --batch 16 --steps 2000 --set rff_std=0.3 --set rff_append_x=on --out yours.safetensors\n'

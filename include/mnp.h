@@ -365,7 +365,8 @@ typedef struct mnp_noted_score {
     uint64_t seed;
 } mnp_noted_score;
 
-/* score NULL: the note goes. loglik must be finite, functions at least 1. */
+/* score NULL: the note goes. loglik is within 1e15, se too and not negative (NaN: not known),
+ * functions at least 1. */
 MNP_API mnp_status mnp_model_set_score(mnp_ctx *ctx, mnp_model *model, mnp_protocol protocol,
                                        const mnp_noted_score *score);
 /* MNP_EFORMAT: the note is no score. */
@@ -458,7 +459,7 @@ MNP_API mnp_status mnp_summarise(mnp_ctx *ctx, const double *y, int64_t samples,
  * is not read. In every array of `out` the numbers of context k follow those of k - 1: mean and sd
  * (n_0 + n_1 + ...), draws S n_k and quantiles levels n_k for each. Context k gets the bits of a
  * predictor of its own after mnp_predictor_draw_latents(p, seed + k, samples), whatever the number
- * of threads. A failure names the first context that has it; opts may be NULL. */
+ * of threads. A failure names a context that has it; opts may be NULL. */
 typedef struct mnp_many_opts {
     size_t size;     /* sizeof(mnp_many_opts)                         */
     int64_t samples; /* S; 0 = 200                                    */

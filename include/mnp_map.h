@@ -44,7 +44,7 @@ typedef struct mnp_map_opts {
     uint64_t seed;      /* of their latents                                              */
     const char *device; /* see mnp_predictor_create(); NULL = "cpu"                      */
     /* Measurements that every function passes through (docs/user/maps.md); NULL: none. A process
-     * without latents keeps its context by itself, and takes none. */
+     * without latents keeps its context by itself: there this is not read. */
     const mnp_set *honour;
     double range;     /* how far they are felt, in pixels; 0 = a tenth of the longer side */
     double threshold; /* of mnp_map.below                                                 */

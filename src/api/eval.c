@@ -1,4 +1,5 @@
 /* eval.c: scoring through the public interface. */
+#include <math.h>
 #include <string.h>
 
 #include "api/api_internal.h"
@@ -156,6 +157,8 @@ mnp_status mnp_check(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
 
 /* ---- scores that a model keeps --------------------------------------------------------------- */
 
+#define NOTED_MAX 1e15 /* its digits, and four after the point, fit where they are read */
+
 static eval_protocol protocol_of(mnp_protocol protocol) {
     return protocol == MNP_AUTHORS ? EVAL_AUTHORS : EVAL_STRICT;
 }
@@ -169,7 +172,8 @@ mnp_status mnp_model_set_score(mnp_ctx *ctx, mnp_model *model, mnp_protocol prot
     MNP_TRY(check_enum(e, protocol, MNP_AUTHORS + 1, "protocol"));
     MNP_TRY(TAKE_OPTS(e, mnp_noted_score, score, &s));
     if (!score) return eval_note(e, model->m, protocol_of(protocol), NULL);
-    MNP_TRY(check_finite(e, s.loglik, "mnp_noted_score.loglik"));
+    if (!(fabs(s.loglik) <= NOTED_MAX) || s.se < 0 || s.se > NOTED_MAX)
+        return env_fail(e, MNP_EINVAL, "%g +- %g is no score that a note can hold", s.loglik, s.se);
     MNP_TRY(check_range(e, s.functions, 1, INT64_MAX, "mnp_noted_score.functions"));
     MNP_TRY(check_range(e, s.samples, 0, SAMPLES_MAX, "mnp_noted_score.samples"));
     return eval_note(e, model->m, protocol_of(protocol),

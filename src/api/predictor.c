@@ -152,7 +152,7 @@ mnp_status mnp_summarise(mnp_ctx *ctx, const double *y, int64_t samples, int64_t
     MNP_TRY(check_array(e, y, samples, n, "y"));
     MNP_TRY(take_summary(e, out, samples, n, &to));
     for (int64_t i = 0; i < samples * n; i++) MNP_TRY(check_finite(e, y[i], "a draw"));
-    if (to.draws && to.draws != y) memcpy(to.draws, y, (size_t)(samples * n) * sizeof *y);
+    if (to.draws && to.draws != y) memmove(to.draws, y, (size_t)(samples * n) * sizeof *y);
     return summary_make(e, y, samples, n, &to);
 }
 

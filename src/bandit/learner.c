@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "util/least.h"
 #include "util/text.h"
 
 const learner_def *learner_find(const char *kind) {
@@ -70,8 +71,9 @@ static val layer(graph *g, val x, int k, const learner_head *to, act_kind act) {
     const param_init zero = {.kind = INIT_ZERO}; /* see learner_start() */
     snprintf(w, sizeof w, "w%d%s", k, to->name);
     snprintf(b, sizeof b, "b%d%s", k, to->name);
-    return op_linear(g, x, graph_param(g, w, graph_at(g, x)->cols, to->cols, zero),
-                     graph_param(g, b, 1, to->cols, zero), act, VAL_NONE);
+    val weight = graph_param(g, w, graph_at(g, x)->cols, to->cols, zero); /* before the bias */
+    val bias = graph_param(g, b, 1, to->cols, zero);
+    return op_linear(g, x, weight, bias, act, VAL_NONE);
 }
 
 void learner_net(graph *g, const learner *l, val x, const learner_head *heads, int n_heads,
@@ -221,6 +223,12 @@ mnp_status learner_train(learner *l, const dataset *d, uint64_t seed, pool *pool
     if (d->x_dim != l->inputs)
         return env_fail(e, MNP_EINVAL, "the agent has %d inputs, the data %d", (int)l->inputs,
                         (int)d->x_dim);
+    for (int64_t f = 0; f < d->functions; f++)
+        if (d->start[f + 1] - d->start[f] < 2)
+            return env_fail(e, MNP_EINVAL,
+                            "function %lld has one point: an agent learns from functions of two or "
+                            "more, some of them given, some asked for",
+                            (long long)f);
     scale_of(d, &l->scale);
     MNP_TRY(note_origin(l, d));
     alone.comm = NULL; /* in a job of many ranks, too */
@@ -230,13 +238,23 @@ mnp_status learner_train(learner *l, const dataset *d, uint64_t seed, pool *pool
     return status == MNP_OK ? MNP_OK : env_fail(e, status, "%s", alone.error);
 }
 
+enum { BAD_STEPS_MAX = 100 }; /* in a row */
+
 mnp_status learner_run(const learner *l, mnp_status (*step)(void *self, int64_t k, double *loss),
                        void *self, const learner_watch *watch) {
-    for (int64_t k = 0; k < l->opts.steps; k++) {
-        double loss;
-        MNP_TRY(step(self, k, &loss));
+    int64_t steps = l->opts.steps, bad = 0;
+    for (int64_t k = 0; k < steps; k++) {
+        double loss = NAN;
+        mnp_status status = step(self, k, &loss);
+        bad = status == MNP_ENUMERIC ? bad + 1 : 0;
+        if (bad == least(steps, BAD_STEPS_MAX))
+            return env_fail(l->e, MNP_ENUMERIC,
+                            "the training diverged: no finite loss in %lld steps up to step %lld "
+                            "(lower lr, or maml's inner_rate)",
+                            (long long)bad, (long long)(k + 1));
+        if (status != MNP_ENUMERIC) MNP_TRY(status);
         if (env_cancelled(l->e)) return env_fail(l->e, MNP_ECANCELLED, "cancelled");
-        if (watch && watch->progress) watch->progress(watch->user, k + 1, l->opts.steps, loss);
+        if (watch && watch->progress) watch->progress(watch->user, k + 1, steps, loss);
     }
     return MNP_OK;
 }

@@ -111,7 +111,8 @@ void episodes_free(env *e, episodes *ep);
 void episodes_draw(episodes *ep, const dataset *d, const learner_scale *scale, uint64_t seed,
                    int64_t step);
 
-/* opts.steps steps, step(self, k, &loss); ends early when cancelled. */
+/* opts.steps steps, step(self, k, &loss); ends early when cancelled. A step that says MNP_ENUMERIC
+ * has moved nothing, and the next follows; many in a row, or all, are a failure. */
 mnp_status learner_run(const learner *l, mnp_status (*step)(void *self, int64_t k, double *loss),
                        void *self, const learner_watch *watch);
 

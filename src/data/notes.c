@@ -1,5 +1,6 @@
 /* notes.c: how a data set was opened, as notes, and back. Only what was asked for is noted, so that
  * a note that is not there means the default. */
+#include <math.h>
 #include <string.h>
 
 #include "data/dataset_internal.h"
@@ -43,7 +44,8 @@ mnp_status dataset_noted_source(env *e, const char *(*get)(const void *of, const
         return unreadable(e, "data.seed", seed);
     if (functions && text_parse_int64(functions, &out->functions) != TEXT_OK)
         return unreadable(e, "data.functions", functions);
-    if (holdout && text_parse_double(holdout, &out->holdout) != TEXT_OK)
+    if (holdout &&
+        (text_parse_double(holdout, &out->holdout) != TEXT_OK || !isfinite(out->holdout)))
         return unreadable(e, "data.holdout", holdout);
     return MNP_OK;
 }

@@ -13,8 +13,8 @@ mnp_status eval_read_context(env *e, const char *text, const dataset *d, eval_op
     char lo[32] = "", hi[32] = "";
     int parts = text[length] ? sscanf(text + length, ":%31[0-9]:%31[0-9]", lo, hi) : 0;
     size_t used = length + (parts > 0 ? 1 + strlen(lo) : 0) + (parts > 1 ? 1 + strlen(hi) : 0);
-    bool sizes = parts > 0 && text_parse_int64(lo, &o->lo) == TEXT_OK &&
-                 text_parse_int64(parts > 1 ? hi : lo, &o->hi) == TEXT_OK;
+    bool sizes = parts > 0 && text_parse_int64(lo, &o->lo) == TEXT_OK && o->lo <= INT32_MAX &&
+                 text_parse_int64(parts > 1 ? hi : lo, &o->hi) == TEXT_OK && o->hi <= INT32_MAX;
     if (kind == 4 || text[used] || sizes != (kind == EVAL_UNIFORM))
         return env_fail(e, MNP_EINVAL,
                         "context '%.40s': uniform:N, uniform:LO:HI, top, left or center", text);

@@ -55,6 +55,7 @@ void predictor_destroy(predictor *p) {
     env_free(p->env, p->x);
     env_free(p->env, p->y);
     env_free(p->env, p->z);
+    env_free(p->env, p->spare);
     env_free(p->env, p->work);
     env_free(p->env, p->lengths);
     env_free(p->env, p);
@@ -145,12 +146,13 @@ static mnp_status ensure_latents(predictor *p, int64_t chunk) {
 }
 
 /* One item per chunk of samples, all with the same set. */
-static mnp_status run_latents(predictor *p, uint64_t seed, int64_t chunks, int64_t chunk) {
+static mnp_status run_latents(predictor *p, uint64_t seed, int64_t chunks, int64_t chunk,
+                              double *z) {
     for (int64_t i = 0; i < chunks; i++) p->lengths[i] = p->count;
     exec_io *io = &p->latents->io;
     io->feed[0] = p->x, io->feed[1] = p->y;
     for (int64_t t = 0; t < p->T; t++) {
-        io->emit[t] = p->z + t * chunks * chunk * p->m->spec.d_z;
+        io->emit[t] = z + t * chunks * chunk * p->m->spec.d_z;
         io->emit_stride[t] = chunk * p->m->spec.d_z;
     }
     io->n = io->m = p->lengths;
@@ -159,17 +161,26 @@ static mnp_status run_latents(predictor *p, uint64_t seed, int64_t chunks, int64
     return runner_run(p->latents, seed, chunks);
 }
 
+/* Into the spare block, which takes the place of the other once they are there: a failure leaves
+ * the functions that were drawn before. */
 static mnp_status infer_latents(predictor *p, uint64_t seed, int64_t chunks, int64_t chunk) {
     size_t words = (size_t)(chunks * chunk * p->m->spec.d_z * p->T);
-    double *z = at_least(p, p->z, &p->z_cap, words, sizeof *z);
+    double *z = at_least(p, p->spare, &p->spare_cap, words, sizeof *z);
     if (!z) return MNP_ENOMEM;
-    p->z = z;
+    p->spare = z;
     if (p->stream) {
         MNP_TRY(stream_catch_up(p->stream, p->x, p->y, p->count));
         return stream_draw(p->stream, seed, chunks, chunk, p->lengths, z);
     }
     MNP_TRY(ensure_latents(p, chunk));
-    return run_latents(p, seed, chunks, chunk);
+    return run_latents(p, seed, chunks, chunk, z);
+}
+
+static void swap_latents(predictor *p) {
+    double *z = p->z;
+    size_t cap = p->z_cap;
+    p->z = p->spare, p->z_cap = p->spare_cap;
+    p->spare = z, p->spare_cap = cap;
 }
 
 /* The number of chunks is fixed by the samples, and a chunk's last draws may be surplus: then they
@@ -182,8 +193,10 @@ mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples) 
         at_least(p, p->lengths, &p->lengths_cap, 2 * (size_t)chunks, sizeof *lengths);
     if (!lengths) return MNP_ENOMEM;
     p->lengths = lengths;
-    p->samples = 0; /* where this fails there are none */
-    if (p->T) MNP_TRY(infer_latents(p, seed, chunks, chunk));
+    if (p->T) {
+        MNP_TRY(infer_latents(p, seed, chunks, chunk));
+        swap_latents(p);
+    }
     p->samples = samples;
     p->drawn_from = p->count;
     p->chunks = chunks;

@@ -16,10 +16,10 @@ struct predictor {
     runner *latents;
     stream *stream; /* instead of it; NULL: the model or the device has none */
     runner *query[QUERY_KINDS];
-    double *z;        /* (T, chunks chunk, Z) */
-    double *work;     /* of a query */
-    int64_t *lengths; /* (2, chunks) */
-    size_t z_cap, work_cap, lengths_cap;
+    double *z, *spare; /* (T, chunks chunk, Z); the next ones */
+    double *work;      /* of a query */
+    int64_t *lengths;  /* (2, chunks) */
+    size_t z_cap, spare_cap, work_cap, lengths_cap;
     int64_t samples;       /* asked for; 0: none drawn */
     int64_t drawn_from;    /* points of the set they were drawn from */
     int64_t chunks, chunk; /* chunks of `chunk` samples, at least `samples` in all */

@@ -510,8 +510,9 @@ static void evaluating(void) {
     static const char *const devices[] = {"gpu",      "",      "cpu:tf32",    "cpu:x",
                                           "cuda:fp8", "auto:", "cpu:general", "auto:general:"};
     for (int k = 0; k < 6; k++) BAD_FIELD(3, o, device, devices[k], EVALUATE);
-    static const char *const contexts[] = {"", "uniform", "uniform:-1", "top", "uniform:2:1", "x"};
-    for (int k = 0; k < 6; k++) BAD_FIELD(3, o, context, contexts[k], EVALUATE);
+    static const char *const contexts[] = {
+        "", "uniform", "uniform:-1", "top", "uniform:2:1", "uniform:0:9223372036854775807", "x"};
+    for (int k = 0; k < 7; k++) BAD_FIELD(3, o, context, contexts[k], EVALUATE);
     BAD(4, mnp_evaluate(w.ctx, w.model, w.data, NULL, NULL));
     BAD_SIZES(4, mnp_scores, r, EVALUATE);
     CHECK(r.s.functions == 0);
@@ -537,8 +538,13 @@ static void noted_scores(void) {
         BAD_FIELD(3, s, loglik, bad_numbers[k], SET);
         BAD_FIELD(3, s, functions, -k, SET);
     }
-    s.s.functions = 10;
+    s.s.functions = 10, s.s.loglik = 1.5;
     BAD_FIELD(3, s, samples, -1, SET);
+    s.s.samples = 3;
+    BAD_FIELD(3, s, loglik, -1e300, SET);
+    s.s.loglik = 1.5;
+    BAD_FIELD(3, s, se, -0.25, SET);
+    s.s.se = 0.25;
     CHECK(!mnp_model_note(w.model, "score.strict"));
     s.s.loglik = -1.23456, s.s.samples = 3;
     CHECK(SET == MNP_OK);

@@ -97,6 +97,9 @@ static void what_cannot_be_opened_is_said(void) {
     CHECK(mnp_model_set_note(ctx, m, "data.seed", "nought") == MNP_OK);
     CHECK(mnp_data_reopen(ctx, m, MNP_TEST, 2, NULL, &out) == MNP_EFORMAT && !out);
     CHECK(strstr(mnp_last_error(ctx), "data.seed is 'nought'") != NULL);
+    CHECK(mnp_model_set_note(ctx, m, "data.seed", "0") == MNP_OK);
+    CHECK(mnp_model_set_note(ctx, m, "data.holdout", "nan") == MNP_OK);
+    CHECK(mnp_data_reopen(ctx, m, MNP_TEST, 2, NULL, &out) == MNP_EFORMAT && !out);
     CHECK(mnp_model_set_note(ctx, m, "data", NULL) == MNP_OK);
     CHECK(mnp_data_reopen(ctx, m, MNP_TEST, 2, NULL, &out) == MNP_EINVAL && !out);
     mnp_model_destroy(m);

@@ -75,6 +75,20 @@ static void every_allocation(const char *agent) {
     unlink(agent_path);
 }
 
+/* Functions of one point have nothing to give or nothing to ask for. */
+static void what_cannot_be_learned(void) {
+    static const double x[] = {0, 1, 0, 1, 0, 1, 1, 0, 1}, y[] = {1, 2, 3};
+    mnp_set sets[] = {{2, x, y}, {1, x + 6, y + 2}};
+    mnp_ctx *ctx = NULL;
+    mnp_data *data = NULL;
+    CHECK(mnp_ctx_create(NULL, &ctx) == MNP_OK);
+    CHECK(mnp_data_from_sets(ctx, sets, 2, 3, &data) == MNP_OK);
+    CHECK(mnp_agent_train(ctx, "maml", data, NULL, agent_path) == MNP_EINVAL);
+    CHECK(strstr(mnp_last_error(ctx), "function 1 has one point") != NULL);
+    mnp_data_destroy(data);
+    mnp_ctx_destroy(ctx);
+}
+
 static void maml(void) {
     every_allocation("maml");
 }
@@ -90,6 +104,7 @@ int main(void) {
     snprintf(log_path, sizeof log_path, "%.200s/fault-log.csv", dir ? dir : "/tmp");
     snprintf(agent_path, sizeof agent_path, "%.200s/fault-agent.safetensors", dir ? dir : "/tmp");
     if (fsio_write(&e, log_path, log_text, strlen(log_text)) != MNP_OK) return 1;
+    RUN(what_cannot_be_learned);
     RUN(maml);
     RUN(c_bruno);
     unlink(log_path);

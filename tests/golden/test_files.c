@@ -160,7 +160,7 @@ static void images_are_as_before(void) {
 /* A wheel of radius 0.6 without noise. The action observed is not the one chosen: a choice that
  * differs then changes no later one. */
 static double reward(const double x[2], int64_t action) {
-    double far = hypot(x[0], x[1]) > 0.6;
+    bool far = hypot(x[0], x[1]) > 0.6;
     int64_t best = 1 + 2 * (x[0] <= 0) + (x[1] <= 0);
     return action == 0 ? 1.2 : far && action == best ? 50 : 1;
 }

@@ -372,6 +372,33 @@ static void files_read_back(void) {
     dataset_destroy(d);
 }
 
+/* Steps from `first` to `last` have no finite loss. */
+typedef struct bad_steps {
+    env *e;
+    int64_t first, last, calls;
+} bad_steps;
+
+static mnp_status may_be_bad(void *self, int64_t k, double *loss) {
+    bad_steps *b = self;
+    b->calls++;
+    *loss = 1;
+    return k < b->first || k > b->last ? MNP_OK : env_fail(b->e, MNP_ENUMERIC, "not finite");
+}
+
+/* A bad batch moves nothing and the training goes on; many in a row, or all, end it. */
+static void bad_batches(void) {
+    env e;
+    env_init(&e);
+    learner *l = make(&e, &learner_maml, INPUTS, "steps=300");
+    bad_steps some = {&e, 10, 108, 0}, many = {&e, 10, 109, 0}, all = {&e, 0, 299, 0};
+    CHECK(learner_run(l, may_be_bad, &some, NULL) == MNP_OK && some.calls == 300);
+    CHECK(learner_run(l, may_be_bad, &many, NULL) == MNP_ENUMERIC && many.calls == 110);
+    CHECK(strstr(e.error, "the training diverged") != NULL);
+    l->opts.steps = 5;
+    CHECK(learner_run(l, may_be_bad, &all, NULL) == MNP_ENUMERIC && all.calls == 5);
+    learner_destroy(l);
+}
+
 int main(void) {
     RUN(maml_values_and_gradient);
     RUN(maml_adapts);
@@ -380,6 +407,7 @@ int main(void) {
     RUN(bijection);
     RUN(joint_is_the_product_of_predictions);
     RUN(bruno_learns);
+    RUN(bad_batches);
     RUN(files_read_back);
     return check_done();
 }

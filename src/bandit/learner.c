@@ -251,7 +251,7 @@ mnp_status learner_run(const learner *l, mnp_status (*step)(void *self, int64_t 
             return env_fail(l->e, MNP_ENUMERIC,
                             "the training diverged: no finite loss in %lld steps up to step %lld "
                             "(lower lr, or maml's inner_rate)",
-                            (long long)bad, (long long)(k + 1));
+                            (long long)bad, (long long)k + 1);
         if (status != MNP_ENUMERIC) MNP_TRY(status);
         if (env_cancelled(l->e)) return env_fail(l->e, MNP_ECANCELLED, "cancelled");
         if (watch && watch->progress) watch->progress(watch->user, k + 1, steps, loss);

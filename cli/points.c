@@ -324,7 +324,7 @@ void question_warn(const cli *c, const question *q) {
 int question_draw(cli *c, const question *q, int64_t samples, mnp_predictor **out) {
     question_warn(c, q);
     mnp_set set = {q->context.n, q->context.x, q->context.y};
-    mnp_status status = mnp_predictor_create(c->ctx, q->model, NULL, out);
+    mnp_status status = mnp_predictor_create(c->ctx, q->model, cli_device(c), out);
     if (status == MNP_OK) status = mnp_predictor_condition(*out, &set);
     if (status == MNP_OK) status = mnp_predictor_draw_latents(*out, c->seed, samples);
     if (status == MNP_OK) return 0;

@@ -185,6 +185,13 @@ run "score: text, empty context" score_text
 run "score: targets are needed" fails 2 --targets "$MNP" score m.safetensors --context c.csv
 run "score: no rows" fails 1 none.csv "$MNP" score m.safetensors --targets none.csv
 
+# ---- a device that is asked for is used, or refused: never passed over
+run "predict: kernels that the CPU has not" fails 1 "leave ':general' out" \
+    "$MNP" predict m.safetensors --kernels general --grid 0:1:2
+run "plot: a precision that the CPU has not" fails 1 "leave ':tf32' out" \
+    "$MNP" plot m.safetensors --math tf32 --out m.svg
+run "predict: an unknown device" fails 1 "cpu" "$MNP" predict m.safetensors --device gpu --grid 0:1:2
+
 # ---- numbers that no float can hold, or that the networks cannot
 numbers() { # file value
     printf 'x,y\n0,0.1\n%s\n' "$2" >"$1"

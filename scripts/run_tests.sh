@@ -60,7 +60,7 @@ if [ "${1:-}" = --one ]; then # the part that runs in parallel
         printf '%-4s %-36s %4d passed, %d failed, %d skipped %7.1f s%s\n' \
             "$([ "$failed" = 0 ] && echo ok || echo FAIL)" "$(basename "$log")" "$passed" "$failed" \
             "$skipped" "$(echo "$(date +%s.%N) $start" | awk '{print $1 - $2}')" "$note"
-        [ "$failed" = 0 ] || tail -n 200 "$log.log" | sed 's/^/     | /'
+        [ "$failed" = 0 ] || grep -v '^ok ' "$log.log" | tail -n 200 | sed 's/^/     | /' # what passed would hide the rest
     } >"$log.report"
     cat "$log.report" # in one piece, so that two programs do not mix their lines
     exit 0

@@ -37,6 +37,7 @@ typedef enum rng_purpose {
     RNG_BANDIT,      /* contexts, rewards and choices of a bandit    */
     RNG_TEST,        /* tests and benchmarks                         */
     RNG_MIRROR,      /* which functions training mirrors             */
+    RNG_PARTICLE,    /* particles of exact conditioning              */
     RNG_PURPOSES
 } rng_purpose;
 

@@ -96,7 +96,7 @@ val graph_param(graph *g, const char *name, int32_t rows, int32_t cols, param_in
                                 .rows = rows,
                                 .cols = cols,
                                 .ld = graph_pad(cols),
-                                .needs_grad = !init.frozen,
+                                .needs_grad = !init.frozen && !g->frozen,
                                 .param = index});
 }
 

@@ -82,10 +82,13 @@ static val head(const chain *c, const char *what, int32_t t, val r, val z_next) 
 }
 
 /* The summary r of the context, or the learned stand-in for an empty one. */
-static val unless_empty(const chain *c, val r) {
+static val empty_summary(const chain *c) {
     param_init init = {INIT_XAVIER, 1.0, 1, (int32_t)c->s->d_r, .frozen = false};
-    val empty = graph_param(c->g, "enc.empty", 1, (int32_t)c->s->d_r, init);
-    return op_if_context(c->g, r, empty);
+    return graph_param(c->g, "enc.empty", 1, (int32_t)c->s->d_r, init);
+}
+
+static val unless_empty(const chain *c, val r) {
+    return op_if_context(c->g, r, empty_summary(c));
 }
 
 static val context_summary(const chain *c, val points) {
@@ -93,7 +96,10 @@ static val context_summary(const chain *c, val points) {
 }
 
 static val summaries(const chain *c, val points, const chain_walk_opts *o) {
-    if (o->source == CHAIN_CONTEXT) return context_summary(c, points);
+    if (o->source == CHAIN_CONTEXT) {
+        val given = context_summary(c, points);
+        return o->with_prior ? op_stack(c->g, given, empty_summary(c)) : given;
+    }
     val all = c->enc->summary(c->g, c->s, points, o->source == CHAIN_SEEN ? EXT_K : EXT_N);
     return o->with_prior ? op_stack(c->g, all, context_summary(c, points)) : all;
 }
@@ -102,12 +108,14 @@ static val add_up(graph *g, val sum, val term) {
     return sum == VAL_NONE ? term : op_add(g, sum, term);
 }
 
-static void score_latent(const chain *c, chain_walk *w, int32_t t) {
+static void score_latent(const chain *c, chain_walk *w, int32_t t, bool with_kl) {
     sigma_kind kind = (sigma_kind)c->s->sigma_z;
     double floor = c->s->sigma_z_floor;
     val mu = w->mu[t - 1], raw = w->raw[t - 1];
-    w->kl[t - 1] = op_gauss_kl(c->g, mu, raw, kind, floor);
-    w->kl_sum = add_up(c->g, w->kl_sum, w->kl[t - 1]);
+    if (with_kl) {
+        w->kl[t - 1] = op_gauss_kl(c->g, mu, raw, kind, floor);
+        w->kl_sum = add_up(c->g, w->kl_sum, w->kl[t - 1]);
+    }
     val ratio = op_gauss_ratio(c->g, w->z[t - 1], mu, raw, kind, floor);
     w->ratio_sum = add_up(c->g, w->ratio_sum, ratio);
 }
@@ -126,7 +134,7 @@ void chain_record_walk(graph *g, const model_spec *s, val x, val y, const chain_
         val eps = o->eps ? o->eps[t - 1] : VAL_NONE;
         z_next = out->z[t - 1] = op_gauss_sample(g, mu, raw, 0, eps, o->purpose, t,
                                                  (sigma_kind)s->sigma_z, s->sigma_z_floor);
-        if (o->with_prior) score_latent(&c, out, t);
+        if (o->with_prior) score_latent(&c, out, t, o->source != CHAIN_CONTEXT);
         if (t == 1 && !o->to_base) break;
         mapped back = c.tr->to_noise(g, s, y, conditioner(&c, t, z_next), logdet);
         y = back.y, logdet = back.logdet;

@@ -21,7 +21,8 @@ typedef enum chain_source {
 
 typedef struct chain_walk_opts {
     chain_source source;
-    bool with_prior; /* also score z under the context's distribution (KL, ratio)        */
+    bool with_prior; /* also score z under the context's distribution (KL, ratio); where the   */
+                     /* source is the context itself, under that of the empty set (ratio)     */
     bool to_base;    /* carry the points all the way to y_0 and collect the log-density   */
     int32_t purpose; /* rng_purpose of the latents' noise                                */
     const val *eps;  /* (T) noise given by the caller instead, index t-1; or NULL        */

@@ -6,8 +6,8 @@
  *   gauss_kl       sum_d log(s1/s0) + (s0^2 + (m0 - m1)^2) / (2 s1^2) - 1/2       KL(row 0 || row
  * 1) gauss_ratio    sum_d log N(z; m1, s1) - log N(z; m0, s0)
  *
- * Reverse: dz -> dmu = dz, dsigma = dz eps; the scalars as written in the kernels below; then
- * draw = dsigma * (d sigma / d raw). */
+ * Reverse: dz -> dmu = dz, dsigma = dz eps, deps = dz sigma; the scalars as written in the kernels
+ * below; then draw = dsigma * (d sigma / d raw). */
 #include "op/gauss.h"
 
 #include <math.h>
@@ -111,6 +111,7 @@ static void grad_sample(graph *g, const instr *fwd) {
     bool fed = fwd->in[SAMPLE_EPS] != VAL_NONE;
     ins->in[SAMPLE_GRAD_NOISE] = fed ? fwd->in[SAMPLE_EPS] : fwd->out[SAMPLE_NOISE];
     ins->in[SAMPLE_GRAD_G] = graph_grad(g, fwd->out[SAMPLE_Z]);
+    graph_wire_grad(g, ins, SAMPLE_GEPS, fwd->in[SAMPLE_EPS]);
 }
 
 static void grad_kl(graph *g, const instr *fwd) {
@@ -164,12 +165,14 @@ static void ref_sample_grad(ref_run *r) {
     ref_array raw = ref_in(r, GAUSS_RAW), eps = ref_in(r, SAMPLE_GRAD_NOISE);
     ref_array up = ref_in(r, SAMPLE_GRAD_G);
     ref_array gmu = ref_out(r, GAUSS_GMU), graw = ref_out(r, GAUSS_GRAW);
+    ref_array geps = ref_out(r, SAMPLE_GEPS);
     int32_t row = r->ins->i[SAMPLE_ROW];
     if (r->failed) return;
     for (int64_t s = 0; s < up.samples; s++)
         for (int64_t d = 0; d < up.cols; d++) {
             double slope, G = *ref_el(up, s, 0, d);
-            sigma_of(r->ins, *ref_el(raw, s, row, d), &slope);
+            double sigma = sigma_of(r->ins, *ref_el(raw, s, row, d), &slope);
+            if (geps.at) *ref_el(geps, s, 0, d) += G * sigma;
             if (gmu.at) *ref_el(gmu, s, row, d) += G;
             if (graw.at) *ref_el(graw, s, row, d) += G * *ref_el(eps, s, 0, d) * slope;
         }
@@ -255,7 +258,7 @@ static void build_sample(case_build *b, const op_case *c) {
     val mu, raw, eps = VAL_NONE;
     build_pair(b, c, 2, &mu, &raw);
     if (c->d & FED_EPS)
-        eps = case_matrix(b, "eps", EXT_FIXED, 1, c->a, true, false, CASE_NORMAL(0, 1));
+        eps = case_matrix(b, "eps", EXT_FIXED, 1, c->a, true, true, CASE_NORMAL(0, 1));
     case_output(
         b, op_gauss_sample(b->g, mu, raw, c->d >> 1, eps, RNG_LATENT, 3, (sigma_kind)c->c, 0.05));
 }

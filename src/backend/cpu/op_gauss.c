@@ -66,15 +66,18 @@ void cpu_gauss_sample_grad(frame *f, const instr *ins) {
     float *sigma = f->scratch, *slope = sigma + vg->ld;
     cpu_clear(f, ins, GAUSS_GMU);
     cpu_clear(f, ins, GAUSS_GRAW);
+    cpu_clear(f, ins, SAMPLE_GEPS);
     for (int64_t s = 0; s < f->S; s++) {
         const float *G = cpu_sample(f, ins->in[SAMPLE_GRAD_G], s);
         const float *eps = cpu_sample(f, ins->in[SAMPLE_GRAD_NOISE], s);
         float *gmu = row_of(f, ins, GAUSS_GMU, s, row), *graw = row_of(f, ins, GAUSS_GRAW, s, row);
         if (gmu)
             for (int32_t d = 0; d < Z; d++) gmu[d] += G[d];
-        if (!graw) continue;
+        float *geps = row_of(f, ins, SAMPLE_GEPS, s, 0);
+        if (!graw && !geps) continue;
         sigma_row(f, ins, s, row, sigma, slope);
-        for (int32_t d = 0; d < Z; d++) graw[d] += G[d] * eps[d] * slope[d];
+        for (int32_t d = 0; graw && d < Z; d++) graw[d] += G[d] * eps[d] * slope[d];
+        for (int32_t d = 0; geps && d < Z; d++) geps[d] += G[d] * sigma[d];
     }
 }
 

@@ -90,6 +90,23 @@ static void draw_latents(graph *g, const model_spec *s) {
     for (int64_t t = 0; t < s->T; t++) op_emit(g, w.z[t]);
 }
 
+static void particle(graph *g, const model_spec *s, bool gradients) {
+    g->frozen = true;
+    val x, y, eps[MODEL_STEPS_MAX];
+    process_feed_points(g, s, &x, &y);
+    for (int64_t t = 0; t < s->T; t++)
+        eps[t] = op_feed(g, "eps", EXT_FIXED, 1, (int32_t)s->d_z, true, gradients);
+    chain_walk_opts o = {.source = CHAIN_CONTEXT, .with_prior = true, .to_base = true, .eps = eps};
+    chain_walk w;
+    chain_record_walk(g, s, x, y, &o, &w);
+    val fit = op_sum_rows(g, w.logp, ROWS_ALL);
+    val log_w = op_add(g, fit, w.ratio_sum);
+    if (gradients) op_append_grad(g, log_w);
+    op_emit(g, log_w);
+    op_emit(g, fit);
+    for (int64_t t = 0; t < s->T; t++) op_emit(g, gradients ? graph_grad(g, eps[t]) : w.z[t]);
+}
+
 static void sum(graph *g, const model_spec *s) {
     val x = op_feed(g, "x", EXT_M, 0, (int32_t)s->x_dim, false, false);
     val y = op_feed_scalars(g, "y", EXT_M, false, false);
@@ -126,7 +143,7 @@ static void query(graph *g, const model_spec *s, process_query kind) {
 
 #define CHAIN                                                                                      \
     .train = "", .steps = steps, .latents = steps, .train_step = train_step, .bound = bound,       \
-    .predictive = predictive, .draw_latents = draw_latents, .query = query,                        \
+    .predictive = predictive, .draw_latents = draw_latents, .particle = particle, .query = query,  \
     .stream_width = chain_stream_width, .sum = sum, .latents_of_sum = latents_of_sum
 
 const process_def process_mnp = {

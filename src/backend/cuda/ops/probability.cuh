@@ -57,18 +57,21 @@ FN void zero_other_rows(const View &v, int S, int row, bool add, Team t) {
 OP_FN void op_gauss_sample_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View raw = view_in(ins, 1), eps = view_in(ins, 2), up = view_in(ins, 3);
-    View gmu = view_out(ins, 0), graw = view_out(ins, 1);
+    View gmu = view_out(ins, 0), graw = view_out(ins, 1), geps = view_out(ins, 2);
     const int row = ins.i[DSAMPLE_ROW];
-    const bool add_mu = adds(f, ins, 0), add_raw = adds(f, ins, 1);
+    const bool add_mu = adds(f, ins, 0), add_raw = adds(f, ins, 1), add_eps = adds(f, ins, 2);
     zero_other_rows(gmu, f.S, row, add_mu, t);
     zero_other_rows(graw, f.S, row, add_raw, t);
+    zero_other_rows(geps, f.S, 0, add_eps, t);
 #pragma unroll 1
     for (int d = t.rank; d < up.cols; d += t.size)
 #pragma unroll 1
         for (int s = 0; s < f.S; s++) {
             const float G = up.sample(s)[d];
             float slope;
-            sigma_of(ins, raw.sample(s)[row * raw.ld + d], &slope);
+            const float sigma = sigma_of(ins, raw.sample(s)[row * raw.ld + d], &slope);
+            if (geps.p)
+                put(geps.sample(s) + d, G * sigma, add_eps || (s > 0 && !geps.sampled));
             if (gmu.p) put(gmu.sample(s) + row * gmu.ld + d, G, add_mu || (s > 0 && !gmu.sampled));
             if (graw.p)
                 put(graw.sample(s) + row * graw.ld + d, G * eps.sample(s)[d] * slope,

@@ -96,12 +96,10 @@ static val context_summary(const chain *c, val points) {
 }
 
 static val summaries(const chain *c, val points, const chain_walk_opts *o) {
-    if (o->source == CHAIN_CONTEXT) {
-        val given = context_summary(c, points);
-        return o->with_prior ? op_stack(c->g, given, empty_summary(c)) : given;
-    }
+    if (o->source == CHAIN_CONTEXT) return context_summary(c, points);
     val all = c->enc->summary(c->g, c->s, points, o->source == CHAIN_SEEN ? EXT_K : EXT_N);
-    return o->with_prior ? op_stack(c->g, all, context_summary(c, points)) : all;
+    if (!o->with_prior) return all;
+    return op_stack(c->g, all, o->prior_is_empty ? empty_summary(c) : context_summary(c, points));
 }
 
 static val add_up(graph *g, val sum, val term) {
@@ -120,6 +118,15 @@ static void score_latent(const chain *c, chain_walk *w, int32_t t, bool with_kl)
     w->ratio_sum = add_up(c->g, w->ratio_sum, ratio);
 }
 
+static val sample(const chain *c, val mu, val raw, const chain_walk_opts *o, int32_t t) {
+    return op_gauss_sample(c->g, mu, raw, 0, o->eps ? o->eps[t - 1] : VAL_NONE, o->purpose, t,
+                           (sigma_kind)c->s->sigma_z, c->s->sigma_z_floor);
+}
+
+static val noise_of(const chain *c, val z, val mu, val raw) {
+    return op_gauss_noise(c->g, z, mu, raw, (sigma_kind)c->s->sigma_z, c->s->sigma_z_floor);
+}
+
 void chain_record_walk(graph *g, const model_spec *s, val x, val y, const chain_walk_opts *o,
                        chain_walk *out) {
     *out = (chain_walk){.kl_sum = VAL_NONE, .ratio_sum = VAL_NONE, .logp = VAL_NONE};
@@ -131,10 +138,9 @@ void chain_record_walk(graph *g, const model_spec *s, val x, val y, const chain_
         val r = summaries(&c, c.enc->points(g, s, c.prepared, y), o);
         val mu = out->mu[t - 1] = head(&c, "mu", t, r, z_next);
         val raw = out->raw[t - 1] = head(&c, "sigma", t, r, z_next);
-        val eps = o->eps ? o->eps[t - 1] : VAL_NONE;
-        z_next = out->z[t - 1] = op_gauss_sample(g, mu, raw, 0, eps, o->purpose, t,
-                                                 (sigma_kind)s->sigma_z, s->sigma_z_floor);
-        if (o->with_prior) score_latent(&c, out, t, o->source != CHAIN_CONTEXT);
+        z_next = out->z[t - 1] = o->z ? o->z[t - 1] : sample(&c, mu, raw, o, t);
+        if (o->z) out->eps[t - 1] = noise_of(&c, z_next, mu, raw);
+        if (o->with_prior) score_latent(&c, out, t, !o->prior_is_empty);
         if (t == 1 && !o->to_base) break;
         mapped back = c.tr->to_noise(g, s, y, conditioner(&c, t, z_next), logdet);
         y = back.y, logdet = back.logdet;

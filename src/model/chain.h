@@ -21,15 +21,17 @@ typedef enum chain_source {
 
 typedef struct chain_walk_opts {
     chain_source source;
-    bool with_prior; /* also score z under the context's distribution (KL, ratio); where the   */
-                     /* source is the context itself, under that of the empty set (ratio)     */
-    bool to_base;    /* carry the points all the way to y_0 and collect the log-density   */
-    int32_t purpose; /* rng_purpose of the latents' noise                                */
-    const val *eps;  /* (T) noise given by the caller instead, index t-1; or NULL        */
+    bool with_prior;     /* also score z under the context's distribution (KL, ratio)        */
+    bool prior_is_empty; /* or, the ratio alone, under that of the empty set             */
+    bool to_base;        /* carry the points all the way to y_0 and collect the log-density   */
+    int32_t purpose;     /* rng_purpose of the latents' noise                                */
+    const val *eps;      /* (T) noise given by the caller instead, index t-1; or NULL        */
+    const val *z;        /* (T) latents given: the noise that makes them is recorded; or NULL */
 } chain_walk_opts;
 
 typedef struct chain_walk {
     val z[MODEL_STEPS_MAX];     /* (1, Z) sampled; index t-1                             */
+    val eps[MODEL_STEPS_MAX];   /* of latents that were given                            */
     val mu[MODEL_STEPS_MAX];    /* (1 or 2, Z): row 0 what was sampled, row 1 the prior  */
     val raw[MODEL_STEPS_MAX];   /* of sigma, likewise                                    */
     val y[MODEL_STEPS_MAX + 1]; /* y_t, index t; y[0] only with to_base                  */

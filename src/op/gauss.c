@@ -3,6 +3,7 @@
  *   sigma = floor + (1 - floor) sigmoid(raw)   or   floor + softplus(raw);     mu, raw (rows, Z)
  *
  *   gauss_sample   z = mu[row] + sigma[row] eps
+ *   gauss_noise    eps = (z - mu[0]) / sigma[0]
  *   gauss_kl       sum_d log(s1/s0) + (s0^2 + (m0 - m1)^2) / (2 s1^2) - 1/2       KL(row 0 || row
  * 1) gauss_ratio    sum_d log N(z; m1, s1) - log N(z; m0, s0)
  *
@@ -55,6 +56,24 @@ val op_gauss_sample(graph *g, val mu, val raw, int32_t row, val eps, int32_t pur
     ins->f[GAUSS_FLOOR] = floor;
     graph_done(g, ins);
     return z;
+}
+
+val op_gauss_noise(graph *g, val z, val mu, val raw, sigma_kind kind, double floor) {
+    if (!pair_fits(g, OP_gauss_noise, mu, raw, 1) || !floor_fits(g, OP_gauss_noise, floor))
+        return VAL_NONE;
+    const value *vz = graph_at(g, z), *vm = graph_at(g, mu);
+    if (vz->ext != EXT_FIXED || vz->rows != 1 || vz->cols != vm->cols) {
+        graph_fail(g, "gauss_noise: %s is not one row of %d numbers", vz->name, vm->cols);
+        return VAL_NONE;
+    }
+    val eps = graph_matrix(g, "eps", EXT_FIXED, 1, vm->cols, true);
+    instr *ins = graph_append(g, OP_gauss_noise);
+    if (!ins) return VAL_NONE;
+    ins->in[GAUSS_MU] = mu, ins->in[GAUSS_RAW] = raw, ins->in[NOISE_Z] = z;
+    ins->out[0] = eps;
+    ins->i[GAUSS_KIND] = (int32_t)kind;
+    ins->f[GAUSS_FLOOR] = floor;
+    return eps;
 }
 
 val op_gauss_kl(graph *g, val mu, val raw, sigma_kind kind, double floor) {
@@ -161,6 +180,17 @@ static void ref_sample(ref_run *r) {
         }
 }
 
+static void ref_noise(ref_run *r) {
+    ref_array mu = ref_in(r, GAUSS_MU), raw = ref_in(r, GAUSS_RAW), z = ref_in(r, NOISE_Z);
+    ref_array eps = ref_out(r, 0);
+    if (r->failed) return;
+    for (int64_t s = 0; s < eps.samples; s++)
+        for (int64_t d = 0; d < eps.cols; d++) {
+            double slope, sigma = sigma_of(r->ins, *ref_el(raw, s, 0, d), &slope);
+            *ref_el(eps, s, 0, d) += (*ref_el(z, s, 0, d) - *ref_el(mu, s, 0, d)) / sigma;
+        }
+}
+
 static void ref_sample_grad(ref_run *r) {
     ref_array raw = ref_in(r, GAUSS_RAW), eps = ref_in(r, SAMPLE_GRAD_NOISE);
     ref_array up = ref_in(r, SAMPLE_GRAD_G);
@@ -263,6 +293,14 @@ static void build_sample(case_build *b, const op_case *c) {
         b, op_gauss_sample(b->g, mu, raw, c->d >> 1, eps, RNG_LATENT, 3, (sigma_kind)c->c, 0.05));
 }
 
+static void build_noise(case_build *b, const op_case *c) {
+    val mu, raw;
+    build_pair(b, c, 2, &mu, &raw);
+    val z =
+        case_matrix(b, "z", EXT_FIXED, 1, c->a, (c->b & SAMPLED_Z) != 0, false, CASE_NORMAL(0, 1));
+    case_output(b, op_gauss_noise(b->g, z, mu, raw, (sigma_kind)c->c, 0.05));
+}
+
 static void build_kl(case_build *b, const op_case *c) {
     val mu, raw;
     build_pair(b, c, 2, &mu, &raw);
@@ -290,6 +328,8 @@ static const op_case cases[] = {
 #define CASES .cases = cases, .n_cases = sizeof cases / sizeof *cases
 const op_def op_gauss_sample_def = {
     .name = "gauss_sample", .grad = grad_sample, .ref = ref_sample, .build = build_sample, CASES};
+const op_def op_gauss_noise_def = {
+    .name = "gauss_noise", .ref = ref_noise, .build = build_noise, CASES};
 const op_def op_gauss_kl_def = {
     .name = "gauss_kl", .grad = grad_kl, .ref = ref_kl, .build = build_kl, CASES};
 const op_def op_gauss_ratio_def = {

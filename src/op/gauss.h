@@ -19,6 +19,9 @@ enum { SAMPLE_ROW = 1, SAMPLE_PURPOSE, SAMPLE_TAG }; /* i                      *
 enum { SAMPLE_GRAD_NOISE = 2, SAMPLE_GRAD_G };       /* in of the grad         */
 enum { SAMPLE_GEPS = 2 };                            /* out of the grad: of noise that was fed */
 
+/* gauss_noise */
+enum { NOISE_Z = 2 }; /* in */
+
 /* gauss_kl */
 enum { KL_GRAD_G = 2 }; /* in of the grad: upstream, a double */
 

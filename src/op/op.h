@@ -167,6 +167,8 @@ typedef enum sigma_kind { SIGMA_SIGMOID, SIGMA_SOFTPLUS } sigma_kind;
  * `eps` is given (1 row, sampled), from there. */
 val op_gauss_sample(graph *g, val mu, val raw, int32_t row, val eps, int32_t purpose, int32_t tag,
                     sigma_kind kind, double floor);
+/* The noise that makes z of row 0: (z - mu) / sigma. Has no gradient. */
+val op_gauss_noise(graph *g, val z, val mu, val raw, sigma_kind kind, double floor);
 /* KL( N(row 0) || N(row 1) ) summed over dimensions, a scalar. */
 val op_gauss_kl(graph *g, val mu, val raw, sigma_kind kind, double floor);
 /* log N(z; row 1) - log N(z; row 0): the sampled ratio, a scalar. */

@@ -14,7 +14,9 @@
  *   exact    sequential Monte Carlo: beta rises so that half of the particles stay effective, the
  *            particles are resampled and moved, and moved on at beta = 1
  *
- * docs/dev/math.md derives it. The same bits for any number of threads. */
+ * Particles of C can go on to those of a larger set C, D: then p(y_D | z) is what is tempered, and
+ * the rise of the evidence is log p(y_D | C). docs/dev/math.md derives it. On a CPU the same bits
+ * for any number of threads. */
 #ifndef MNP_RUN_SAMPLER_H
 #define MNP_RUN_SAMPLER_H
 
@@ -25,16 +27,16 @@ typedef enum sampler_kind { SAMPLER_REFINE, SAMPLER_EXACT } sampler_kind;
 typedef struct sampler sampler;
 
 typedef struct sampler_shape {
-    int64_t points;    /* the most points a context may have     */
-    int64_t particles; /* of each context: 2 or more             */
-    int64_t contexts;  /* how many will come, to reserve memory  */
+    int64_t points;    /* the most points a context may have                             */
+    int64_t particles; /* of each context, 2 or more; rounded up (sampler_particles)     */
+    int64_t contexts;  /* how many may move at once, memory permitting (sampler_room)    */
 } sampler_shape;
 
 /* One context, scaled as the model sees it. */
 typedef struct sampler_set {
     const double *x, *y; /* (n, X), (n) */
-    int64_t n;
-    int64_t id; /* names its random numbers */
+    int64_t n;           /* 1 or more: without points the network's draws are the process's own */
+    int64_t id;          /* names its random numbers */
 } sampler_set;
 
 typedef struct sampler_opts {
@@ -45,23 +47,30 @@ typedef struct sampler_opts {
 
 /* How it went, for one context. Densities are those of scaled y. */
 typedef struct sampler_report {
-    int64_t gradients;    /* of each particle                                              */
-    int64_t temperatures; /* exact: steps from beta = 0 to 1                               */
-    double acceptance;    /* mean over the moves                                           */
-    double ess;           /* exact: particles that are different ancestors' after the last */
-                          /* resampling; refine: all                                       */
-    double log_evidence;  /* exact: log p(y_C); refine: NaN                                */
-    double fit_before, fit_after; /* mean over particles of log p(y_C | z)                  */
-    bool hurried; /* exact: the gradients did not last: beta rose in steps that were too large */
+    int64_t gradients;      /* of each particle so far                                        */
+    int64_t temperatures;   /* rises of beta                                                  */
+    double acceptance;      /* mean over the moves                                            */
+    double ess;             /* P^2 / sum over first ancestors of (their particles)^2          */
+    double rhat;            /* of log p(y_C | z), the particles after each late move a chain  */
+    double log_evidence;    /* log p(y_C); NaN for refine                                     */
+    double log_evidence_sd; /* from the ancestors (Lee and Whiteley 2018)                    */
+    double fit_before, fit_after; /* mean over particles of log p(y_C | z)                   */
+    bool hurried; /* the gradients did not last: the last rise of beta was too large         */
 } sampler_report;
 
 mnp_status sampler_create(env *e, const model *m, pool *pool, backend_choice device,
                           const sampler_shape *shape, sampler **out);
 void sampler_destroy(sampler *s);
+int64_t sampler_particles(const sampler *s);
+int64_t sampler_room(const sampler *s); /* contexts at a time */
 
-/* Latents of every context: z (count, T, particles, Z); reports (count). progress may be NULL. */
-typedef void (*sampler_progress)(void *user, double done);
-mnp_status sampler_run(sampler *s, const sampler_opts *o, const sampler_set *sets, int64_t count,
-                       double *z, sampler_report *reports);
+/* Particles of `count` contexts, at most sampler_room(): from the network to the conditional. */
+mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *sets, int64_t count);
+/* On to larger sets, of the same contexts in the same order, whose first points are those they have
+ * already. rise (count) gets log p(new points | old ones). */
+mnp_status sampler_extend(sampler *s, const sampler_set *sets, double *rise);
+/* The latents of context k: z (T, particles, Z). */
+mnp_status sampler_latents(sampler *s, int64_t k, double *z);
+const sampler_report *sampler_look(const sampler *s, int64_t k);
 
 #endif

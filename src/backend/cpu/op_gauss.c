@@ -30,6 +30,7 @@ static float *row_of(const frame *f, const instr *ins, int output, int64_t s, in
     }
 
 SCRATCH(gauss_sample, 1)
+SCRATCH(gauss_noise, 1)
 SCRATCH(gauss_sample_grad, 2)
 SCRATCH(gauss_kl, 3)
 SCRATCH(gauss_kl_grad, 4)
@@ -57,6 +58,19 @@ void cpu_gauss_sample(frame *f, const instr *ins) {
         sigma_row(f, ins, s, row, sigma, NULL);
         for (int32_t d = 0; d < Z; d++) z[d] = mu[d] + sigma[d] * eps[d];
         for (int32_t d = Z; d < ld; d++) z[d] = 0;
+    }
+}
+
+void cpu_gauss_noise(frame *f, const instr *ins) {
+    const value *ve = cpu_value(f, ins->out[0]);
+    float *sigma = f->scratch;
+    for (int64_t s = 0; s < f->S; s++) {
+        const float *mu = cpu_sample(f, ins->in[GAUSS_MU], s);
+        const float *z = cpu_sample(f, ins->in[NOISE_Z], s);
+        float *eps = cpu_sample(f, ins->out[0], s);
+        sigma_row(f, ins, s, 0, sigma, NULL);
+        for (int32_t d = 0; d < ve->cols; d++) eps[d] = (z[d] - mu[d]) / sigma[d];
+        for (int32_t d = ve->cols; d < ve->ld; d++) eps[d] = 0;
     }
 }
 

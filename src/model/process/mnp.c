@@ -90,21 +90,33 @@ static void draw_latents(graph *g, const model_spec *s) {
     for (int64_t t = 0; t < s->T; t++) op_emit(g, w.z[t]);
 }
 
-static void particle(graph *g, const model_spec *s, bool gradients) {
+static void particle(graph *g, const model_spec *s, process_particle what) {
     g->frozen = true;
-    val x, y, eps[MODEL_STEPS_MAX];
+    val x, y, fed[MODEL_STEPS_MAX];
     process_feed_points(g, s, &x, &y);
+    val a = op_feed_scalars(g, "a", EXT_N, false, false);
     for (int64_t t = 0; t < s->T; t++)
-        eps[t] = op_feed(g, "eps", EXT_FIXED, 1, (int32_t)s->d_z, true, gradients);
-    chain_walk_opts o = {.source = CHAIN_CONTEXT, .with_prior = true, .to_base = true, .eps = eps};
+        fed[t] = op_feed(g, "eps", EXT_FIXED, 1, (int32_t)s->d_z, true, what == PARTICLE_GRADIENT);
+    chain_walk_opts o = {.source = CHAIN_ALL,
+                         .with_prior = what == PARTICLE_GRADIENT,
+                         .prior_is_empty = true,
+                         .to_base = what == PARTICLE_GRADIENT};
+    if (what == PARTICLE_NOISE)
+        o.z = fed;
+    else
+        o.eps = fed;
     chain_walk w;
     chain_record_walk(g, s, x, y, &o, &w);
-    val fit = op_sum_rows(g, w.logp, ROWS_ALL);
-    val log_w = op_add(g, fit, w.ratio_sum);
-    if (gradients) op_append_grad(g, log_w);
+    if (what != PARTICLE_GRADIENT) {
+        for (int64_t t = 0; t < s->T; t++) op_emit(g, what == PARTICLE_NOISE ? w.eps[t] : w.z[t]);
+        return;
+    }
+    val log_w = op_add(g, op_dot(g, w.logp, a), w.ratio_sum);
+    op_append_grad(g, log_w);
     op_emit(g, log_w);
-    op_emit(g, fit);
-    for (int64_t t = 0; t < s->T; t++) op_emit(g, gradients ? graph_grad(g, eps[t]) : w.z[t]);
+    op_emit(g, op_sum_rows(g, w.logp, ROWS_CONTEXT));
+    op_emit(g, op_sum_rows(g, w.logp, ROWS_REST));
+    for (int64_t t = 0; t < s->T; t++) op_emit(g, graph_grad(g, fed[t]));
 }
 
 static void sum(graph *g, const model_spec *s) {

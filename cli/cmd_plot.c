@@ -17,6 +17,7 @@ static const flag_def flags[] = {
     {"grid", "lo:hi:n",
      "where (default: the range of the training data, else -2:2:200); 128x128: maps"},
     {"samples", "S", "functions drawn for the bands (default 200; for maps 50)"},
+    CONDITION_FLAGS,
     {"draws", "N", "functions drawn as lines (default 12; with --chain 5, as maps 2)"},
     {"title", "T", "a title above the picture"},
     {"out", "F.svg", "the picture; .png and .pdf need libcairo.so.2"},

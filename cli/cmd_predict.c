@@ -9,6 +9,7 @@ static const flag_def flags[] = {
     {"grid", "lo:hi:n",
      "where to predict: n inputs from lo to hi; lo:hi:n,lo:hi:n for two; 128x128: a map"},
     {"samples", "S", "functions drawn for the numbers (default 200; for a map 100)"},
+    CONDITION_FLAGS,
     {"draws", NULL, "add the drawn functions as columns draw1 .. drawS"},
     {"out", "P.csv",
      "where to write (default: stdout); for a map the first part of its files' names"},

@@ -8,6 +8,7 @@ static const flag_def flags[] = {
     {"at", "X.csv", "where to draw: a file with the x columns"},
     {"grid", "lo:hi:n", "where to draw: n places from lo to hi; lo:hi:n,lo:hi:n for two inputs"},
     {"n", "N", "how many functions (default 20); also -n N"},
+    CONDITION_FLAGS,
     {"base", "B", "zero: smooth functions; normal: with the noise of measurements (default zero)"},
     {"out", "F.csv", "where to write (default: stdout)"},
 };

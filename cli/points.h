@@ -40,6 +40,13 @@ int question_targets(cli *c, question *q);
 void question_warn(const cli *c, const question *q);
 /* A predictor conditioned on the context, with S functions drawn by --seed. */
 int question_draw(cli *c, const question *q, int64_t samples, mnp_predictor **out);
+/* The flags that it reads, and what its report adds to the JSON object. */
+#define CONDITION_FLAGS                                                                            \
+    {"condition", "network|refine|exact",                                                          \
+     "how functions are drawn given the points (default network)"},                                \
+    {                                                                                              \
+        "gradients", "G", "of each particle (default 50 for refine, at most 200 for exact)"        \
+    }
 /* The values (samples, targets) of such a draw; also after a failure *y goes to env_free(). */
 int question_values(cli *c, const question *q, int64_t samples, mnp_base base, double **y);
 void question_close(cli *c, question *q); /* accepts a question of zeros */

@@ -425,6 +425,47 @@ MNP_API int64_t mnp_predictor_observed(const mnp_predictor *p);
  * later queries. A process without latents (gp, cbp, oracle) draws anew, jointly over the targets
  * of each query. */
 MNP_API mnp_status mnp_predictor_draw_latents(mnp_predictor *p, uint64_t seed, int64_t samples);
+
+/* How the functions are drawn (docs/user/consistency.md). */
+typedef enum mnp_condition {
+    MNP_NETWORK, /* from q(z | set), the inference network: at once, an approximation          */
+    MNP_REFINE,  /* chains that start there and move towards p(z | set), one for each function */
+    MNP_EXACT    /* particles tempered from q(z | set) to p(z | set), the conditional of one   */
+                 /* stochastic process; log p(set) is estimated on the way                     */
+} mnp_condition;
+
+typedef struct mnp_draw_opts {
+    size_t size; /* sizeof(mnp_draw_opts) */
+    mnp_condition condition;
+    int64_t samples;   /* functions, 1 to 131 072; 0 = 100                                    */
+    int64_t gradients; /* of each particle; 0 = 50 (refine), 200 at most (exact)              */
+    uint64_t seed;
+} mnp_draw_opts;
+
+enum { /* mnp_draw_report.warnings */
+       MNP_DRAW_RHAT = 1,     /* the particles had not settled: rhat above 1.1                */
+       MNP_DRAW_REJECTED = 2, /* acceptance below 0.3                                         */
+       MNP_DRAW_FIT = 4,      /* they fit the set worse than the network's draws              */
+       MNP_DRAW_HURRIED = 8   /* the gradients did not last for as many temperatures as wanted */
+};
+
+/* How it went. Numbers that the way of drawing does not have are NaN or 0. */
+typedef struct mnp_draw_report {
+    size_t size; /* sizeof(mnp_draw_report) */
+    mnp_condition condition; /* NETWORK also where there is nothing to refine: no points, no latents */
+    int64_t particles, gradients;
+    double acceptance;
+    double particle_ess; /* independent particles that these are worth */
+    double rhat;         /* of log p(set | z) over the last moves: 1 where they have settled  */
+    double log_evidence, log_evidence_sd; /* log p(set) in nats                               */
+    double fit_before, fit_after; /* log p(set | z) per point: the network's draws, and these */
+    uint32_t warnings;
+} mnp_draw_report;
+
+/* Draws like mnp_predictor_draw_latents(), in the way that opts say. opts and report may be NULL. A
+ * warning is no failure: the functions are there. The same bits for any number of threads. */
+MNP_API mnp_status mnp_predictor_draw(mnp_predictor *p, const mnp_draw_opts *opts,
+                                      mnp_draw_report *report);
 /* Values of the S functions at n targets, 1 or more: y (S, n). Draws one function with seed 0 if
  * none were. MNP_ENUMERIC where a value is not finite; y then holds no answer. */
 MNP_API mnp_status mnp_predictor_predict(mnp_predictor *p, const double *x, int64_t n,

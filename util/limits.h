@@ -44,6 +44,7 @@
 #define MODEL_WIDTH_MAX        4096           /* width of a layer, a latent or the features of x; products of widths stay in 32 bits */
 #define MODEL_NOTES_MAX        64             /* notes on a model; their list has a fixed place */
 #define SAMPLES_MAX            (1 << 17)      /* draws that answer one question; they are numbered in a field of twice as many */
+#define GRADIENTS_MAX          (1 << 20)      /* gradients of a particle; hours of work, and moves are numbered */
 #define TRAIN_SAMPLES_MAX      4096           /* draws for each function of a training step; all are held at once */
 #define RQS_BINS_MAX           64             /* bins of a spline; kernels keep a spline on the stack */
 #define FAMILY_POINTS_MAX      4096           /* points of a drawn function; a draw factors a matrix of this side */

@@ -27,6 +27,8 @@ enum {
     mnp_option_first = STRUCT_END(mnp_option, help),
     mnp_tensor_first = STRUCT_END(mnp_tensor, trained),
     mnp_train_report_first = STRUCT_END(mnp_train_report, best_step),
+    mnp_draw_opts_first = STRUCT_END(mnp_draw_opts, seed),
+    mnp_draw_report_first = STRUCT_END(mnp_draw_report, warnings),
     mnp_summary_first = STRUCT_END(mnp_summary, draws),
     mnp_many_opts_first = STRUCT_END(mnp_many_opts, device),
     mnp_map_opts_first = STRUCT_END(mnp_map_opts, threshold),

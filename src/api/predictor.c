@@ -70,6 +70,62 @@ mnp_status mnp_predictor_draw_latents(mnp_predictor *p, uint64_t seed, int64_t s
     return p ? predictor_draw_latents(p->p, seed, samples) : MNP_EINVAL;
 }
 
+/* What a run of the sampler says of itself, in raw units and for n points. */
+static mnp_draw_report report_of(const mnp_draw_opts *o, const sampler_report *r, int64_t n,
+                                 double log_scale) {
+    mnp_draw_report out = {.condition = o->condition,
+                           .particles = r->particles,
+                           .gradients = r->gradients,
+                           .acceptance = r->acceptance,
+                           .particle_ess = r->ess,
+                           .rhat = r->rhat,
+                           .log_evidence = r->log_evidence - (double)n * log_scale,
+                           .log_evidence_sd = r->log_evidence_sd,
+                           .fit_before = r->fit_before / (double)n - log_scale,
+                           .fit_after = r->fit_after / (double)n - log_scale};
+    if (r->rhat > 1.1) out.warnings |= MNP_DRAW_RHAT;
+    if (r->acceptance < 0.3) out.warnings |= MNP_DRAW_REJECTED;
+    if (!(r->fit_after >= r->fit_before)) out.warnings |= MNP_DRAW_FIT;
+    if (r->hurried) out.warnings |= MNP_DRAW_HURRIED;
+    return out;
+}
+
+mnp_status mnp_predictor_draw(mnp_predictor *p, const mnp_draw_opts *opts,
+                              mnp_draw_report *report) {
+    if (!p) return MNP_EINVAL;
+    env *e = &p->ctx->env;
+    mnp_draw_opts o;
+    MNP_TRY(TAKE_OPTS(e, mnp_draw_opts, opts, &o));
+    MNP_TRY(check_enum(e, o.condition, MNP_EXACT + 1, "condition"));
+    MNP_TRY(check_range(e, o.gradients, 0, GRADIENTS_MAX, "gradients"));
+    MNP_TRY(check_range(e, o.samples, 0, SAMPLES_MAX, "samples"));
+    if (report) MNP_TRY(CHECK_RESULT(e, mnp_draw_report, report));
+    bool exact = o.condition == MNP_EXACT;
+    sampler_opts how = {.kind = exact ? SAMPLER_EXACT : SAMPLER_REFINE,
+                        .gradients = o.gradients ? o.gradients
+                                     : exact     ? 200
+                                                 : 50,
+                        .seed = o.seed};
+    int64_t samples = o.samples ? o.samples : 100, n = predictor_count(p->p);
+    sampler_report r = {0};
+    if (o.condition == MNP_NETWORK)
+        MNP_TRY(predictor_draw_latents(p->p, o.seed, samples));
+    else
+        MNP_TRY(predictor_draw_exact(p->p, &how, samples, &r));
+    if (!report) return MNP_OK;
+    mnp_draw_report done = {.particles = samples,
+                            .acceptance = NAN,
+                            .particle_ess = (double)samples,
+                            .rhat = NAN,
+                            .log_evidence = NAN,
+                            .log_evidence_sd = NAN,
+                            .fit_before = NAN,
+                            .fit_after = NAN};
+    if (r.gradients > 0) done = report_of(&o, &r, n, log(p->model->m->scaling.y_scale));
+    give_result(report, &done, sizeof done);
+    return MNP_OK;
+}
+
 /* n targets, at least one, and a place for `each` numbers of every target and sample. */
 static mnp_status check_query(mnp_predictor *p, const double *x, int64_t n, const double *to,
                               int64_t each, const char *name) {

@@ -50,6 +50,7 @@ mnp_status predictor_create(env *e, const model *m, pool *pool, backend_choice d
 void predictor_destroy(predictor *p) {
     if (!p) return;
     runner_destroy(p->latents);
+    sampler_destroy(p->sampler);
     stream_destroy(p->stream);
     for (int k = 0; k < QUERY_KINDS; k++) runner_destroy(p->query[k]);
     env_free(p->env, p->x);
@@ -161,48 +162,95 @@ static mnp_status run_latents(predictor *p, uint64_t seed, int64_t chunks, int64
     return runner_run(p->latents, seed, chunks);
 }
 
-/* Into the spare block, which takes the place of the other once they are there: a failure leaves
- * the functions that were drawn before. */
-static mnp_status infer_latents(predictor *p, uint64_t seed, int64_t chunks, int64_t chunk) {
-    size_t words = (size_t)(chunks * chunk * p->m->spec.d_z * p->T);
-    double *z = at_least(p, p->spare, &p->spare_cap, words, sizeof *z);
-    if (!z) return MNP_ENOMEM;
-    p->spare = z;
-    if (p->stream) {
-        MNP_TRY(stream_catch_up(p->stream, p->x, p->y, p->count));
-        return stream_draw(p->stream, seed, chunks, chunk, p->lengths, z);
-    }
-    MNP_TRY(ensure_latents(p, chunk));
-    return run_latents(p, seed, chunks, chunk, z);
-}
-
-static void swap_latents(predictor *p) {
-    double *z = p->z;
-    size_t cap = p->z_cap;
-    p->z = p->spare, p->z_cap = p->spare_cap;
-    p->spare = z, p->spare_cap = cap;
-}
-
 /* The number of chunks is fixed by the samples, and a chunk's last draws may be surplus: then they
  * are computed and never shown. */
-mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples) {
+typedef struct draw_shape {
+    int64_t samples, chunks, chunk;
+} draw_shape;
+
+/* Room for new draws in the spare block, which takes the place of the other once they are there: a
+ * failure leaves the functions that were drawn before. */
+static mnp_status prepare_draw(predictor *p, int64_t samples, draw_shape *d) {
     MNP_TRY(score_check_samples(p->env, samples));
     int64_t most = p->T ? SAMPLE_CHUNK : JOINT_CHUNK, chunks = (samples + most - 1) / most;
-    int64_t chunk = (samples + chunks - 1) / chunks;
+    *d = (draw_shape){samples, chunks, (samples + chunks - 1) / chunks};
     int64_t *lengths =
         at_least(p, p->lengths, &p->lengths_cap, 2 * (size_t)chunks, sizeof *lengths);
     if (!lengths) return MNP_ENOMEM;
     p->lengths = lengths;
-    if (p->T) {
-        MNP_TRY(infer_latents(p, seed, chunks, chunk));
-        swap_latents(p);
-    }
-    p->samples = samples;
-    p->drawn_from = p->count;
-    p->chunks = chunks;
-    p->chunk = chunk;
-    p->seed = seed;
+    size_t words = (size_t)(chunks * d->chunk * p->m->spec.d_z * p->T);
+    double *z = at_least(p, p->spare, &p->spare_cap, words, sizeof *z);
+    if (!z && words) return MNP_ENOMEM;
+    p->spare = z;
     return MNP_OK;
+}
+
+static void take_draw(predictor *p, const draw_shape *d, uint64_t seed) {
+    double *z = p->z;
+    size_t cap = p->z_cap;
+    p->z = p->spare, p->z_cap = p->spare_cap;
+    p->spare = z, p->spare_cap = cap;
+    p->samples = d->samples;
+    p->chunks = d->chunks;
+    p->chunk = d->chunk;
+    p->drawn_from = p->count;
+    p->seed = seed;
+}
+
+static mnp_status infer_latents(predictor *p, uint64_t seed, const draw_shape *d) {
+    if (p->stream) {
+        MNP_TRY(stream_catch_up(p->stream, p->x, p->y, p->count));
+        return stream_draw(p->stream, seed, d->chunks, d->chunk, p->lengths, p->spare);
+    }
+    MNP_TRY(ensure_latents(p, d->chunk));
+    return run_latents(p, seed, d->chunks, d->chunk, p->spare);
+}
+
+mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples) {
+    draw_shape d;
+    MNP_TRY(prepare_draw(p, samples, &d));
+    if (p->T) MNP_TRY(infer_latents(p, seed, &d));
+    take_draw(p, &d, seed);
+    return MNP_OK;
+}
+
+static mnp_status ensure_sampler(predictor *p, int64_t particles) {
+    if (p->sampler && p->shape.points >= p->count && p->shape.particles == particles) return MNP_OK;
+    sampler_destroy(p->sampler);
+    p->sampler = NULL;
+    p->shape = (sampler_shape){.points = p->cap, .particles = particles, .contexts = 1};
+    return sampler_create(p->env, p->m, p->pool, p->device, &p->shape, &p->sampler);
+}
+
+/* Of the particles z (T, all, Z) as many as there are samples, evenly: neighbours are related. */
+static void pick_particles(predictor *p, const draw_shape *d, const double *z, int64_t all) {
+    int64_t Z = p->m->spec.d_z, S = d->chunks * d->chunk;
+    for (int64_t t = 0; t < p->T; t++)
+        for (int64_t s = 0; s < S; s++)
+            memcpy(p->spare + (t * S + s) * Z,
+                   z + (t * all + s % d->samples * all / d->samples) * Z, (size_t)Z * sizeof *z);
+}
+
+mnp_status predictor_draw_exact(predictor *p, const sampler_opts *o, int64_t samples,
+                                sampler_report *report) {
+    draw_shape d;
+    *report = (sampler_report){.log_evidence = NAN};
+    if (p->T == 0 || p->count == 0) return predictor_draw_latents(p, o->seed, samples);
+    MNP_TRY(prepare_draw(p, samples, &d));
+    MNP_TRY(ensure_sampler(p, most(samples, o->kind == SAMPLER_EXACT ? EXACT_PARTICLES : 2)));
+    int64_t all = sampler_particles(p->sampler);
+    double *z = env_alloc(p->env, (size_t)(p->T * all * p->m->spec.d_z), sizeof *z, "particles");
+    if (!z) return MNP_ENOMEM;
+    sampler_set set = {p->x, p->y, p->count, 0};
+    mnp_status status = sampler_begin(p->sampler, o, &set, 1);
+    if (status == MNP_OK) status = sampler_latents(p->sampler, 0, z);
+    if (status == MNP_OK) {
+        pick_particles(p, &d, z, all);
+        take_draw(p, &d, o->seed);
+        *report = *sampler_look(p->sampler, 0);
+    }
+    env_free(p->env, z);
+    return status;
 }
 
 /* ---- queries --------------------------------------------------------------------------------- */

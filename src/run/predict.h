@@ -7,7 +7,7 @@
 #ifndef MNP_RUN_PREDICT_H
 #define MNP_RUN_PREDICT_H
 
-#include "run/runner.h"
+#include "run/sampler.h"
 
 typedef struct predictor predictor;
 
@@ -32,6 +32,12 @@ int64_t predictor_samples(const predictor *p);
 
 /* Draw S latents from q(z | set). */
 mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples);
+/* Draw S latents from p(z | set), the conditional of the process that the empty set is (sampler.h):
+ * the S are among max(S, EXACT_PARTICLES) particles where o->kind is exact. Without points, and
+ * without latents, these are the network's draws, and *report says so: gradients 0. */
+enum { EXACT_PARTICLES = 64 };
+mnp_status predictor_draw_exact(predictor *p, const sampler_opts *o, int64_t samples,
+                                sampler_report *report);
 /* y (S, n) at targets x (n, X), raw units; draws latents with seed 0, S = 1 if there are none. */
 mnp_status predictor_predict(predictor *p, const double *x, int64_t n, predict_base base,
                              double *y);

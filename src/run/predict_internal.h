@@ -14,7 +14,9 @@ struct predictor {
     double *x, *y; /* the set, scaled */
     int64_t count, cap;
     runner *latents;
-    stream *stream; /* instead of it; NULL: the model or the device has none */
+    sampler *sampler;
+    sampler_shape shape; /* of it */
+    stream *stream;      /* instead of it; NULL: the model or the device has none */
     runner *query[QUERY_KINDS];
     double *z, *spare; /* (T, chunks chunk, Z); the next ones */
     double *work;      /* of a query */

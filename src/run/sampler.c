@@ -449,14 +449,38 @@ static bool done(const sampler *s, const slot *l) {
     return s->o.kind == SAMPLER_EXACT ? l->last >= LAST_MOVES : l->paid >= s->o.gradients / LEAPS;
 }
 
-/* From the particles' first ancestors: how many count, and how far log Z may be off. */
+/* The share of the variance of log p(y_C | z) that lies between families, particles with the same
+ * first ancestor: near 0 where the moves have made relatives forget each other. `size` (P) holds
+ * the number of particles of each family; one-way analysis of variance. */
+static double likeness(const sampler *s, int64_t k, const double *size, double squares) {
+    const int32_t *family = s->ancestor + k * s->P;
+    const double *first = s->now.first + k * s->P, *rest = s->now.rest + k * s->P;
+    double P = (double)s->P, mean = 0, total = 0, between = 0, families = 0;
+    for (int64_t p = 0; p < s->P; p++) mean += (first[p] + rest[p]) / P;
+    for (int64_t f = 0; f < s->P; f++) {
+        double sum = 0;
+        for (int64_t p = 0; p < s->P; p++) {
+            double off = first[p] + rest[p] - mean;
+            if (family[p] != f) continue;
+            sum += off, total += off * off;
+        }
+        if (size[f] > 0) between += sum * sum / size[f], families++;
+    }
+    if (families < 2 || families == P) return families < 2;
+    double within = (total - between) / (P - families), usual = (P - squares / P) / (families - 1);
+    double among = (between / (families - 1) - within) / usual;
+    return among <= 0 ? 0 : among / (among + within);
+}
+
+/* From the particles' first ancestors: how many count (relatives that are alike count less), and
+ * how far log Z may be off. */
 static void report_ancestors(sampler *s, int64_t k) {
     sampler_report *r = &s->slot[k].report;
-    double P = (double)s->P, squares = 0;
-    for (int64_t p = 0; p < s->P; p++) s->weights[p] = 0;
-    for (int64_t p = 0; p < s->P; p++) s->weights[s->ancestor[k * s->P + p]]++;
-    for (int64_t p = 0; p < s->P; p++) squares += s->weights[p] * s->weights[p];
-    r->ess = P * P / squares;
+    double P = (double)s->P, squares = 0, *size = s->weights;
+    for (int64_t p = 0; p < s->P; p++) size[p] = 0;
+    for (int64_t p = 0; p < s->P; p++) size[s->ancestor[k * s->P + p]]++;
+    for (int64_t p = 0; p < s->P; p++) squares += size[p] * size[p];
+    r->ess = P / (1 + (squares / P - 1) * likeness(s, k, size, squares));
     double apart = pow(P / (P - 1), (double)r->temperatures + 1) * (1 - squares / (P * P));
     r->log_evidence_sd = s->o.kind == SAMPLER_EXACT ? sqrt(fmax(1 - apart, 0)) : NAN;
 }
@@ -466,6 +490,7 @@ static void report_slot(sampler *s, int64_t k) {
     const trace *t = &l->trace;
     double within = t->variance / t->moves;
     double between = (t->mean2 - t->mean * t->mean / t->moves) / (t->moves - 1);
+    l->report.particles = s->P;
     l->report.gradients = 1 + LEAPS * l->moves;
     l->report.acceptance = l->accepted / (double)l->moves;
     l->report.rhat = t->moves > 1 ? sqrt(1 + fmax(between, 0) / within) : NAN;

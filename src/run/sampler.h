@@ -47,10 +47,11 @@ typedef struct sampler_opts {
 
 /* How it went, for one context. Densities are those of scaled y. */
 typedef struct sampler_report {
+    int64_t particles;
     int64_t gradients;      /* of each particle so far                                        */
     int64_t temperatures;   /* rises of beta                                                  */
     double acceptance;      /* mean over the moves                                            */
-    double ess;             /* P^2 / sum over first ancestors of (their particles)^2          */
+    double ess;             /* independent particles that these are worth                      */
     double rhat;            /* of log p(y_C | z), the particles after each late move a chain  */
     double log_evidence;    /* log p(y_C); NaN for refine                                     */
     double log_evidence_sd; /* from the ancestors (Lee and Whiteley 2018)                    */

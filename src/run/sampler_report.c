@@ -1,0 +1,73 @@
+/* sampler_report.c: how it went, for one context. */
+#include <math.h>
+
+#include "run/sampler_internal.h"
+
+double sampler_mean_fit(const sampler *s, int64_t k) {
+    double sum = 0;
+    for (int64_t p = k * s->P; p < (k + 1) * s->P; p++) sum += s->now.first[p] + s->now.rest[p];
+    return sum / (double)s->P;
+}
+
+void sampler_note(sampler *s, int64_t k) {
+    trace *to = &s->slot[k].trace;
+    double sum = 0, squares = 0, P = (double)s->P;
+    for (int64_t p = k * s->P; p < (k + 1) * s->P; p++) sum += s->now.first[p] + s->now.rest[p];
+    for (int64_t p = k * s->P; p < (k + 1) * s->P; p++) {
+        double off = s->now.first[p] + s->now.rest[p] - sum / P;
+        squares += off * off;
+    }
+    to->moves++;
+    to->mean += sum / P;
+    to->mean2 += sum / P * (sum / P);
+    to->variance += squares / (P - 1);
+}
+
+/* The share of the variance of log p(y_C | z) that lies between families, particles with the same
+ * first ancestor: near 0 where the moves have made relatives forget each other. `size` (P) holds
+ * the number of particles of each family; one-way analysis of variance. */
+static double likeness(const sampler *s, int64_t k, const double *size, double squares) {
+    const int32_t *family = s->ancestor + k * s->P;
+    const double *first = s->now.first + k * s->P, *rest = s->now.rest + k * s->P;
+    double P = (double)s->P, mean = 0, total = 0, between = 0, families = 0;
+    for (int64_t p = 0; p < s->P; p++) mean += (first[p] + rest[p]) / P;
+    for (int64_t f = 0; f < s->P; f++) {
+        double sum = 0;
+        for (int64_t p = 0; p < s->P; p++) {
+            double off = first[p] + rest[p] - mean;
+            if (family[p] != f) continue;
+            sum += off, total += off * off;
+        }
+        if (size[f] > 0) between += sum * sum / size[f], families++;
+    }
+    if (families < 2 || families == P) return families < 2;
+    double within = (total - between) / (P - families), usual = (P - squares / P) / (families - 1);
+    double among = (between / (families - 1) - within) / usual;
+    return among <= 0 ? 0 : among / (among + within);
+}
+
+/* From the particles' first ancestors: how many count (relatives that are alike count less), and
+ * how far log Z may be off. */
+static void report_ancestors(sampler *s, int64_t k) {
+    sampler_report *r = &s->slot[k].report;
+    double P = (double)s->P, squares = 0, *size = s->weights;
+    for (int64_t p = 0; p < s->P; p++) size[p] = 0;
+    for (int64_t p = 0; p < s->P; p++) size[s->ancestor[k * s->P + p]]++;
+    for (int64_t p = 0; p < s->P; p++) squares += size[p] * size[p];
+    r->ess = P / (1 + (squares / P - 1) * likeness(s, k, size, squares));
+    double apart = pow(P / (P - 1), (double)r->temperatures + 1) * (1 - squares / (P * P));
+    r->log_evidence_sd = s->o.kind == SAMPLER_EXACT ? sqrt(fmax(1 - apart, 0)) : NAN;
+}
+
+void sampler_report_slot(sampler *s, int64_t k) {
+    slot *l = &s->slot[k];
+    const trace *t = &l->trace;
+    double within = t->variance / t->moves;
+    double between = (t->mean2 - t->mean * t->mean / t->moves) / (t->moves - 1);
+    l->report.particles = s->P;
+    l->report.gradients = 1 + SAMPLER_LEAPS * l->moves;
+    l->report.acceptance = l->accepted / (double)l->moves;
+    l->report.rhat = t->moves > 1 ? sqrt(1 + fmax(between, 0) / within) : NAN;
+    l->report.fit_after = sampler_mean_fit(s, k);
+    report_ancestors(s, k);
+}

@@ -1,0 +1,79 @@
+/* sampler_temper.c: beta rises, and the particles are resampled. */
+#include <math.h>
+
+#include "run/sampler_internal.h"
+
+/* Effective number of particles with weights exp(delta v). */
+static double effective(const double *v, int64_t P, double delta) {
+    double top = -INFINITY, sum = 0, squares = 0;
+    for (int64_t p = 0; p < P; p++) top = fmax(top, v[p]);
+    for (int64_t p = 0; p < P; p++) {
+        double w = exp(delta * (v[p] - top));
+        sum += w, squares += w * w;
+    }
+    return sum * sum / squares;
+}
+
+/* The largest rise of beta, at most `most`, that leaves half of the particles effective. */
+static double largest_rise(const double *v, int64_t P, double most) {
+    double lo = 0, hi = most, half = 0.5 * (double)P;
+    if (effective(v, P, most) >= half) return most;
+    for (int i = 0; i < 50; i++) {
+        double mid = (lo + hi) / 2;
+        if (effective(v, P, mid) >= half)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo > 0 ? lo : hi;
+}
+
+/* The chances of slot k's particles, ~ exp(delta v), as a comb of P equal teeth picks them. Returns
+ * the log of their mean. */
+static double pick(sampler *s, int64_t k, const double *v, double delta) {
+    double top = -INFINITY, sum = 0;
+    for (int64_t p = 0; p < s->P; p++) top = fmax(top, v[p]);
+    for (int64_t p = 0; p < s->P; p++) sum += s->weights[p] = exp(delta * (v[p] - top));
+    rng_stream r = sampler_stream(s, k, s->P + 1);
+    double u = rng_u01(&r), below = s->weights[0];
+    for (int64_t p = 0, from = 0; p < s->P; p++) {
+        double tooth = ((double)p + u) / (double)s->P * sum;
+        while (below < tooth && from < s->P - 1) below += s->weights[++from];
+        s->picks[p] = from;
+    }
+    return delta * top + log(sum / (double)s->P);
+}
+
+static void resample(sampler *s, int64_t k) {
+    int32_t *ancestor = s->ancestor + k * s->P;
+    for (int64_t p = 0; p < s->P; p++) sampler_copy(s, k, &s->next, p, &s->now, s->picks[p]);
+    for (int64_t p = 0; p < s->P; p++) sampler_copy(s, k, &s->now, p, &s->next, p);
+    /* picks rise, and each is at most ... its own place or beyond: so a copy is needed */
+    for (int64_t p = 0; p < s->P; p++) s->weights[p] = (double)ancestor[s->picks[p]];
+    for (int64_t p = 0; p < s->P; p++) ancestor[p] = (int32_t)s->weights[p];
+}
+
+static void weigh_rows(sampler *s, int64_t k) {
+    const slot *l = &s->slot[k];
+    for (int64_t c = 0; c < s->chunks; c++)
+        for (int64_t i = l->full; i < l->set.n; i++)
+            s->a[(k * s->chunks + c) * s->points + i] = l->beta;
+}
+
+/* The next beta of slot k. Where the gradients would end before beta = 1 the last rise is too
+ * large, and that is noted. */
+void sampler_heat(sampler *s, int64_t k) {
+    slot *l = &s->slot[k];
+    if (l->beta == 1) return;
+    bool extends = l->full < l->set.n;
+    const double *v = (extends ? s->now.rest : s->now.log_w) + k * s->P;
+    int64_t left = s->o.gradients / SAMPLER_LEAPS -
+                   (extends ? SAMPLER_LAST_EXTEND : SAMPLER_LAST_MOVES) - l->paid;
+    double most = 1 - l->beta, delta = largest_rise(v, s->P, most);
+    if (left <= 1 && delta < most) delta = most, l->report.hurried = true;
+    l->report.log_evidence += pick(s, k, v, delta);
+    resample(s, k);
+    l->beta = delta == most ? 1 : l->beta + delta;
+    l->report.temperatures++;
+    if (extends) weigh_rows(s, k);
+}

@@ -442,7 +442,7 @@ typedef struct mnp_draw_opts {
     uint64_t seed;
 } mnp_draw_opts;
 
-enum { /* mnp_draw_report.warnings */
+enum {                        /* mnp_draw_report.warnings */
        MNP_DRAW_RHAT = 1,     /* the particles had not settled: rhat above 1.1                */
        MNP_DRAW_REJECTED = 2, /* acceptance below 0.3                                         */
        MNP_DRAW_FIT = 4,      /* they fit the set worse than the network's draws              */
@@ -451,8 +451,9 @@ enum { /* mnp_draw_report.warnings */
 
 /* How it went. Numbers that the way of drawing does not have are NaN or 0. */
 typedef struct mnp_draw_report {
-    size_t size; /* sizeof(mnp_draw_report) */
-    mnp_condition condition; /* NETWORK also where there is nothing to refine: no points, no latents */
+    size_t size;             /* sizeof(mnp_draw_report) */
+    mnp_condition condition; /* what was done: MNP_NETWORK also where there are no points to      */
+                             /* condition on or no latents                                        */
     int64_t particles, gradients;
     double acceptance;
     double particle_ess; /* independent particles that these are worth */

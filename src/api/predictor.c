@@ -96,9 +96,9 @@ mnp_status mnp_predictor_draw(mnp_predictor *p, const mnp_draw_opts *opts,
     env *e = &p->ctx->env;
     mnp_draw_opts o;
     MNP_TRY(TAKE_OPTS(e, mnp_draw_opts, opts, &o));
-    MNP_TRY(check_enum(e, o.condition, MNP_EXACT + 1, "condition"));
-    MNP_TRY(check_range(e, o.gradients, 0, GRADIENTS_MAX, "gradients"));
-    MNP_TRY(check_range(e, o.samples, 0, SAMPLES_MAX, "samples"));
+    MNP_TRY(check_enum(e, o.condition, MNP_EXACT + 1, "mnp_draw_opts.condition"));
+    MNP_TRY(check_range(e, o.gradients, 0, GRADIENTS_MAX, "mnp_draw_opts.gradients"));
+    MNP_TRY(check_range(e, o.samples, 0, SAMPLES_MAX, "mnp_draw_opts.samples"));
     if (report) MNP_TRY(CHECK_RESULT(e, mnp_draw_report, report));
     bool exact = o.condition == MNP_EXACT;
     sampler_opts how = {.kind = exact ? SAMPLER_EXACT : SAMPLER_REFINE,

@@ -638,6 +638,31 @@ static void predictors(void) {
     GIVES(0, isnan(mnp_level(-1)) && isnan(mnp_level(MNP_LEVELS)) && mnp_level(0) == 0);
 }
 
+/* Wrong options leave the functions that were drawn before; doubtful points still get an answer. */
+static void drawing(void) {
+    ROOMY(mnp_draw_opts, o);
+    ROOMY(mnp_draw_report, r);
+    static const int64_t gradients[] = {-1, (1 << 20) + 1, INT64_MAX};
+    static const int64_t samples[] = {-1, (1 << 17) + 1, INT64_MAX};
+    double before[2 * POINTS], after[2 * POINTS];
+    CHECK(mnp_predictor_predict(w.predictor, xs, POINTS, MNP_BASE_ZERO, before) == MNP_OK);
+    CALL(mnp_predictor_draw);
+    MUTE(0, mnp_predictor_draw(NULL, &o.s, &r.s));
+    BAD_OPTS(1, mnp_draw_opts, o, mnp_predictor_draw(w.predictor, &o.s, &r.s));
+    BAD_FIELD(1, o, condition, (mnp_condition)3, mnp_predictor_draw(w.predictor, &o.s, &r.s));
+    BAD_FIELD(1, o, condition, (mnp_condition)-1, mnp_predictor_draw(w.predictor, &o.s, &r.s));
+    for (int k = 0; k < 3; k++) {
+        BAD_FIELD(1, o, gradients, gradients[k], mnp_predictor_draw(w.predictor, &o.s, &r.s));
+        BAD_FIELD(1, o, samples, samples[k], mnp_predictor_draw(w.predictor, &o.s, &r.s));
+    }
+    BAD_SIZES(2, mnp_draw_report, r, mnp_predictor_draw(w.predictor, &o.s, &r.s));
+    CHECK(mnp_predictor_predict(w.predictor, xs, POINTS, MNP_BASE_ZERO, after) == MNP_OK);
+    CHECK(memcmp(before, after, sizeof before) == 0 && r.s.particles == 0);
+    o.s = (mnp_draw_opts){.size = sizeof o.s, .condition = MNP_EXACT, .samples = 2};
+    CHECK(mnp_predictor_draw(w.predictor, &o.s, &r.s) == MNP_OK && r.s.condition == MNP_EXACT);
+    CHECK(mnp_predictor_draw(w.predictor, &o.s, NULL) == MNP_OK);
+}
+
 static void conditioning(void) {
     const mnp_set wrong[] = {{-1, xs, ys},       {INT64_MAX, xs, ys},  {POINTS, NULL, ys},
                              {POINTS, xs, NULL}, {3, bad_numbers, ys}, {3, xs, bad_numbers}};
@@ -661,6 +686,7 @@ static void conditioning(void) {
     GIVES(1, mnp_predictor_draw_latents(w.predictor, UINT64_MAX, 2) == MNP_OK);
     for (int k = 0; k < 3; k++)
         BAD(2, mnp_predictor_draw_latents(w.predictor, 1, (int64_t[]){0, -1, INT64_MAX}[k]));
+    drawing();
     CALL(mnp_predictor_reset);
     RETURNS(0, mnp_predictor_reset(NULL));
 }

@@ -1,17 +1,21 @@
 /* cmd_eval.c: mnp eval MODEL: scores on held-out functions. */
 #include <math.h>
+#include <string.h>
 
+#include "cli/eval_draws.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
 
 static const flag_def flags[] = {
     {"samples", "L", "draws of the latents for each score (default 20)"},
-    {"draws", "S", "draws for coverage and CRPS (default 39; 0 = skip them)"},
     {"protocol", "P",
      "strict|authors: score the points outside the context, or all (default strict)"},
     {"context", "LO:HI",
-     "context sizes (default: those of the data set); images: also uniform:N, top, left, center"},
+     "context sizes (default: those of the data set), or a list as 5,10,20: every function with "
+     "each; images: also uniform:N, top, left, center"},
     {"note", NULL, "write the score into MODEL as its note score.strict or score.authors"},
+    HEADING("draws, target by target"),
+    EVAL_DRAW_FLAGS,
     HEADING("functions to score on (default: the model's own data)"),
     SOURCE_FLAGS,
     HEADING("images"),
@@ -88,7 +92,8 @@ static void say_scores(cli *c, const mnp_scores *s, const subject *of, const ima
                     s->bin_se[k], (long long)s->bin_functions[k]);
 }
 
-static void put_json(cli *c, const mnp_scores *s, const subject *of, const image_terms *t) {
+static void put_json(cli *c, const mnp_scores *s, const subject *of, const image_terms *t,
+                     const eval_draws *d) {
     cli_json j;
     cli_json_begin(c, &j);
     cli_json_put(&j, NUMBER("loglik", s->loglik), NUMBER("se", s->se), NUMBER("elbo", s->elbo),
@@ -103,6 +108,7 @@ static void put_json(cli *c, const mnp_scores *s, const subject *of, const image
         cli_json_put(&j, TEXT("context", t->context), NUMBER("noise", t->noise),
                      INTEGER("pixels", t->pixels));
     }
+    eval_draws_json(&j, d);
     json_key(&j.w, "by_context");
     json_array_begin(&j.w);
     for (int k = 0; k < s->bins; k++) {
@@ -110,17 +116,40 @@ static void put_json(cli *c, const mnp_scores *s, const subject *of, const image
         cli_json_put(&j, INTEGER("lo", s->bin_lo[k]), INTEGER("hi", s->bin_hi[k]),
                      INTEGER("functions", s->bin_functions[k]), NUMBER("loglik", s->bin_loglik[k]),
                      NUMBER("se", s->bin_se[k]));
+        eval_draws_json_row(&j, d, k + 1);
         json_object_end(&j.w);
     }
     json_array_end(&j.w);
     cli_json_end(c, &j);
 }
 
-/* "2:50", or a kind of context with or without a size. */
-static void read_context(cli *c, mnp_eval_opts *o) {
+/* "5,10,20": rising sizes, into sizes (MNP_SCORE_BINS). */
+static void read_sizes(cli *c, const char *text, int64_t *sizes, mnp_eval_opts *o) {
+    char item[32];
+    for (const char *at = text; at; at = strchr(at, ',')) {
+        if (at != text) at++;
+        size_t length = strcspn(at, ",");
+        if (length < sizeof item) snprintf(item, sizeof item, "%.*s", (int)length, at);
+        if (o->n_sizes == MNP_SCORE_BINS || length >= sizeof item ||
+            text_parse_int64(item, &sizes[o->n_sizes]) != TEXT_OK || sizes[o->n_sizes] < 0 ||
+            (o->n_sizes && sizes[o->n_sizes] <= sizes[o->n_sizes - 1])) {
+            c->status = cli_fail(c, EXIT_USAGE,
+                                 "--context wants at most %d rising sizes, as 5,10,20, not '%s'",
+                                 MNP_SCORE_BINS, text);
+            return;
+        }
+        o->n_sizes++;
+    }
+    o->sizes = sizes;
+}
+
+/* "2:50", "5,10,20", or a kind of context with or without a size. */
+static void read_context(cli *c, int64_t *sizes, mnp_eval_opts *o) {
     const char *text = cli_text(c, "context", "");
     if (*text >= 'a' && *text <= 'z')
         o->context = text;
+    else if (strchr(text, ','))
+        read_sizes(c, text, sizes, o);
     else
         cli_span(c, "context", &o->context_lo, &o->context_hi);
 }
@@ -146,6 +175,20 @@ static int check_note(cli *c) {
     return 0;
 }
 
+static bool is_images(const mnp_data *data) {
+    int64_t rows, cols;
+    mnp_data_grid(data, &rows, &cols);
+    return rows > 0;
+}
+
+/* Coverage and CRPS are those of the draws that were asked for. */
+static void take_coverage(const mnp_predictive *r, mnp_scores *to) {
+    to->coverage50 = r->coverage50;
+    to->coverage80 = r->coverage80;
+    to->coverage95 = r->coverage95;
+    to->crps = r->crps;
+}
+
 static int run(cli *c) {
     progress p;
     mnp_eval_opts o = {.size = sizeof o, .seed = c->seed, .device = cli_device(c)};
@@ -154,7 +197,8 @@ static int run(cli *c) {
     o.draws = cli_int(c, "draws", 39, 0, 100000);
     if (o.draws == 0) o.draws = -1;
     o.protocol = cli_choice(c, "protocol", "strict|authors", 0) ? MNP_AUTHORS : MNP_STRICT;
-    read_context(c, &o);
+    int64_t sizes[MNP_SCORE_BINS];
+    read_context(c, sizes, &o);
     o.targets = cli_int(c, "targets", 0, 1, 100000000);
     o.proposal = cli_int(c, "proposal", 0, 1, 100000000);
     o.seen = cli_int(c, "seen", 0, 1, 100000000);
@@ -172,21 +216,31 @@ static int run(cli *c) {
     mnp_scores scores = {.size = sizeof scores};
     mnp_status status = mnp_model_load(c->ctx, c->args[0], &m);
     if (status == MNP_OK) status = source_open_test(c, m, o.functions, &data_seed, &data);
+    eval_draws draws = {0};
     if (status == MNP_OK) {
-        int64_t total = mnp_data_functions(data);
-        progress_begin(&p, c, "scoring", 0, total < o.functions ? total : o.functions);
-        status = mnp_evaluate(c->ctx, m, data, &o, &scores);
+        eval_draws_read(c, is_images(data), &draws);
+        if (cli_bad(c)) code = EXIT_USAGE;
+    }
+    if (status == MNP_OK && code == 0) {
+        int64_t total = mnp_data_functions(data), times = o.n_sizes ? o.n_sizes : 1;
+        progress_begin(&p, c, "scoring", 0, times * (total < o.functions ? total : o.functions));
+        mnp_eval_opts bound = o;
+        if (draws.wanted) bound.draws = -1;
+        status = mnp_evaluate(c->ctx, m, data, &bound, &scores);
         progress_end(&p);
+        if (status == MNP_OK) status = eval_draws_run(c, m, data, &o, &draws);
+        if (draws.wanted) take_coverage(&draws.asked[0], &scores);
     }
     if (status != MNP_OK) code = cli_failed(c, status);
     if (code == 0) {
         image_terms t = terms_of(data, &o, &scores);
         subject of = {mnp_data_name(data), protocol, data_seed};
         say_scores(c, &scores, &of, &t);
+        eval_draws_say(c, &draws);
         code = cli_printed(c);
         if (code == 0 && cli_has(c, "note")) status = note_score(c, m, &scores, o.protocol);
         if (status != MNP_OK) code = cli_failed(c, status);
-        if (code == 0) put_json(c, &scores, &of, &t);
+        if (code == 0) put_json(c, &scores, &of, &t, &draws);
     }
     mnp_data_destroy(data);
     mnp_model_destroy(m);

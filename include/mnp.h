@@ -329,6 +329,10 @@ typedef struct mnp_eval_opts {
     int64_t proposal; /* pixels the posterior sees beside the context; 0 = 2048       */
     double noise;     /* sd added to targets; 0 = the data set's own, < 0 = none      */
     int64_t seen;     /* images: pixels of a larger context the model looks at; 0 = 1024 */
+    /* instead of context_lo and context_hi: every function is scored with each of these sizes, at
+     * most MNP_SCORE_BINS in rising order; a larger context has the points of a smaller one */
+    const int64_t *sizes; /* (n_sizes), or NULL */
+    int64_t n_sizes;
 } mnp_eval_opts;
 
 enum { MNP_SCORE_BINS = 8 };
@@ -521,6 +525,51 @@ MNP_API mnp_status mnp_predict_many(mnp_ctx *ctx, const mnp_model *model, const 
 enum { MNP_LEVELS = 9 };
 MNP_API mnp_status mnp_predictor_levels(mnp_predictor *p, const double *x, int64_t n, double *y);
 MNP_API double mnp_level(int k); /* the base noise of level k; NaN where there is none */
+
+/* ---- scores of draws --------------------------------------------------------------------------
+ */
+
+/* What a model answers about held-out points is scored target by target, from S draws with noise,
+ * and jointly by the evidence (docs/user/scores.md has the definitions). */
+typedef struct mnp_predictive_opts {
+    size_t size;   /* sizeof(mnp_predictive_opts)                                              */
+    int64_t draws; /* S, 2 to 131 072; 0 = 512                                                 */
+    mnp_condition condition;
+    int64_t gradients;  /* of each particle; 0 = 50 (refine), 200 at most (exact)              */
+    int64_t replicates; /* R of the joint score, 2 or more; 0 = no joint score                 */
+} mnp_predictive_opts;
+
+enum { MNP_PREDICTIVE_ROWS = 1 + MNP_SCORE_BINS, MNP_PIT_BINS = 10 };
+
+/* Log-densities in nats per target, means over functions. What is not known or was not asked for is
+ * NaN: the truth's scores are those of a Gaussian process whose functions the data are. */
+typedef struct mnp_predictive {
+    size_t size;                    /* sizeof(mnp_predictive)                                  */
+    int64_t context_lo, context_hi; /* sizes of the contexts                                   */
+    int64_t functions, targets;
+    double marginal, marginal_se; /* log of a kernel density of the draws; over functions      */
+    double marginal_mixture, marginal_mixture_half; /* log of the mean of p(y | z): S, S / 2   */
+    double marginal_true;
+    double marginal_short, marginal_short_se; /* marginal_true - marginal, by function         */
+    double crps, crps_true;                   /* in units of y                                 */
+    double kl_true; /* KL(truth || normal with the draws' mean and deviation), by target       */
+    double coverage50, coverage80, coverage95;
+    double pit[MNP_PIT_BINS]; /* shares of the targets by their rank among the draws           */
+    double context_off;       /* median |mean at a context point - y|, in noise deviations     */
+    double joint_exact, joint_exact_se; /* log p(y_T | C); its error from the replicates       */
+    double joint_exact_bias;            /* estimate of how far it is off, mostly below 0       */
+    double joint_true, joint_short, joint_short_se;   /* joint_true - joint_exact, over functions */
+    double gradients, acceptance, particle_ess, rhat; /* means; NaN for the network            */
+    int64_t warned; /* functions whose draws a warning of mnp_draw_report is about             */
+} mnp_predictive;
+
+/* Functions, contexts, seed, device and progress are those of `opts`, as mnp_evaluate() takes them;
+ * the targets are the points outside the context. out (rows), all with the same size: out[0] over
+ * all functions, then by context size, as many as fit; the rest have 0 functions. opts and how may
+ * be NULL. */
+MNP_API mnp_status mnp_evaluate_draws(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
+                                      const mnp_eval_opts *opts, const mnp_predictive_opts *how,
+                                      mnp_predictive *out, int64_t rows);
 
 /* ---- lists, for help and tools --------------------------------------------------------------- */
 

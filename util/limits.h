@@ -45,6 +45,7 @@
 #define MODEL_NOTES_MAX        64             /* notes on a model; their list has a fixed place */
 #define SAMPLES_MAX            (1 << 17)      /* draws that answer one question; they are numbered in a field of twice as many */
 #define GRADIENTS_MAX          (1 << 20)      /* gradients of a particle; hours of work, and moves are numbered */
+#define REPLICATES_MAX         (1 << 10)      /* runs of an evidence that are averaged; their sets are listed at once */
 #define TRAIN_SAMPLES_MAX      4096           /* draws for each function of a training step; all are held at once */
 #define RQS_BINS_MAX           64             /* bins of a spline; kernels keep a spline on the stack */
 #define FAMILY_POINTS_MAX      4096           /* points of a drawn function; a draw factors a matrix of this side */

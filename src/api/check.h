@@ -36,6 +36,8 @@ enum {
     mnp_rivers_opts_first = STRUCT_END(mnp_rivers_opts, progress_user),
     mnp_scores_first = STRUCT_END(mnp_scores, se_pixels),
     mnp_noted_score_first = STRUCT_END(mnp_noted_score, seed),
+    mnp_predictive_opts_first = STRUCT_END(mnp_predictive_opts, replicates),
+    mnp_predictive_first = STRUCT_END(mnp_predictive, warned),
     mnp_laws_first = STRUCT_END(mnp_laws, samples),
     mnp_bandit_scores_first = STRUCT_END(mnp_bandit_scores, seconds),
     mnp_replay_scores_first = STRUCT_END(mnp_replay_scores, log_se),

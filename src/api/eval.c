@@ -5,6 +5,7 @@
 #include "api/api_internal.h"
 #include "base/rng.h"
 #include "run/laws.h"
+#include "run/predictive.h"
 #include "run/score.h"
 
 static mnp_status check_eval_opts(env *e, const mnp_eval_opts *o) {
@@ -17,6 +18,10 @@ static mnp_status check_eval_opts(env *e, const mnp_eval_opts *o) {
     MNP_TRY(check_range(e, o->targets, 0, INT32_MAX, "mnp_eval_opts.targets"));
     MNP_TRY(check_range(e, o->proposal, 0, INT32_MAX, "mnp_eval_opts.proposal"));
     MNP_TRY(check_range(e, o->seen, 0, INT32_MAX, "mnp_eval_opts.seen"));
+    MNP_TRY(check_range(e, o->n_sizes, 0, MNP_SCORE_BINS, "mnp_eval_opts.n_sizes"));
+    if (o->n_sizes) MNP_TRY(check_given(e, o->sizes, "mnp_eval_opts.sizes"));
+    for (int64_t k = 0; k < o->n_sizes; k++)
+        MNP_TRY(check_range(e, o->sizes[k], 0, INT32_MAX, "a size of mnp_eval_opts.sizes"));
     return check_finite(e, o->noise, "mnp_eval_opts.noise");
 }
 
@@ -30,6 +35,8 @@ static eval_opts options_of(const mnp_eval_opts *o, const dataset *d) {
                        .protocol = o->protocol == MNP_AUTHORS ? EVAL_AUTHORS : EVAL_STRICT,
                        .lo = own ? d->policy.context_lo : o->context_lo,
                        .hi = own ? d->policy.context_hi : o->context_hi,
+                       .sizes = o->sizes,
+                       .n_sizes = o->n_sizes,
                        .seed = o->seed,
                        .targets = o->targets,
                        .proposal = o->proposal,
@@ -69,29 +76,89 @@ static void give_scores(const eval_scores *s, mnp_scores *out) {
     give_result(out, &all, sizeof all);
 }
 
+/* An evaluator of a model on data, and what is asked of it. */
+typedef struct evaluation {
+    evaluator *v;
+    eval_opts o;
+} evaluation;
+
+static mnp_status begin(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
+                        const mnp_eval_opts *opts, evaluation *out) {
+    env *e = &ctx->env;
+    mnp_eval_opts o;
+    backend_choice where;
+    pool *workers = NULL;
+    MNP_TRY(TAKE_OPTS(e, mnp_eval_opts, opts, &o));
+    MNP_TRY(check_eval_opts(e, &o));
+    MNP_TRY(backend_choose(e, o.device, &where));
+    out->o = options_of(&o, data->d);
+    if (o.context) MNP_TRY(eval_read_context(e, o.context, data->d, &out->o));
+    MNP_TRY(ctx_pool(ctx, &workers));
+    MNP_TRY(evaluator_create(e, model->m, data->d, workers, where, &out->v));
+    evaluator_on_progress(out->v, o.progress, o.progress_user);
+    return MNP_OK;
+}
+
 mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
                         const mnp_eval_opts *opts, mnp_scores *out) {
     if (!ctx) return MNP_EINVAL;
     env *e = &ctx->env;
-    mnp_eval_opts o;
-    backend_choice where;
+    evaluation run;
+    eval_scores scores;
     MNP_TRY(check_given(e, model, "model"));
     MNP_TRY(check_given(e, data, "data"));
     MNP_TRY(CHECK_RESULT(e, mnp_scores, out));
-    MNP_TRY(TAKE_OPTS(e, mnp_eval_opts, opts, &o));
-    MNP_TRY(check_eval_opts(e, &o));
-    MNP_TRY(backend_choose(e, o.device, &where));
-    eval_opts run = options_of(&o, data->d);
-    if (o.context) MNP_TRY(eval_read_context(e, o.context, data->d, &run));
-    pool *workers = NULL;
-    evaluator *v = NULL;
-    eval_scores scores;
-    MNP_TRY(ctx_pool(ctx, &workers));
-    MNP_TRY(evaluator_create(e, model->m, data->d, workers, where, &v));
-    evaluator_on_progress(v, o.progress, o.progress_user);
-    mnp_status status = evaluator_run(v, NULL, &run, &scores);
+    MNP_TRY(begin(ctx, model, data, opts, &run));
+    mnp_status status = evaluator_run(run.v, NULL, &run.o, &scores);
     if (status == MNP_OK) give_scores(&scores, out);
-    evaluator_destroy(v);
+    evaluator_destroy(run.v);
+    return status;
+}
+
+static mnp_status check_rows(env *e, const mnp_predictive *out, int64_t rows) {
+    MNP_TRY(check_range(e, rows, 1, INT32_MAX, "rows"));
+    MNP_TRY(CHECK_RESULT(e, mnp_predictive, out));
+    for (int64_t k = 1; k < rows; k++)
+        if (((const mnp_predictive *)((const char *)out + (size_t)k * out->size))->size !=
+            out->size)
+            return env_fail(e, MNP_EINVAL,
+                            "the sizes of mnp_predictive out[0] and out[%lld] differ",
+                            (long long)k);
+    return MNP_OK;
+}
+
+static mnp_status take_how(env *e, const mnp_predictive_opts *how, predictive_opts *out) {
+    mnp_predictive_opts o;
+    MNP_TRY(TAKE_OPTS(e, mnp_predictive_opts, how, &o));
+    MNP_TRY(check_range(e, o.draws, 0, SAMPLES_MAX, "mnp_predictive_opts.draws"));
+    MNP_TRY(check_enum(e, o.condition, MNP_EXACT + 1, "mnp_predictive_opts.condition"));
+    MNP_TRY(check_range(e, o.gradients, 0, GRADIENTS_MAX, "mnp_predictive_opts.gradients"));
+    MNP_TRY(check_range(e, o.replicates, 0, REPLICATES_MAX, "mnp_predictive_opts.replicates"));
+    *out = (predictive_opts){.draws = o.draws ? o.draws : 512,
+                             .condition = o.condition,
+                             .gradients = o.gradients,
+                             .replicates = o.replicates};
+    return MNP_OK;
+}
+
+mnp_status mnp_evaluate_draws(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
+                              const mnp_eval_opts *opts, const mnp_predictive_opts *how,
+                              mnp_predictive *out, int64_t rows) {
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    evaluation run;
+    predictive_opts draws;
+    mnp_predictive all[PREDICTIVE_ROWS] = {0};
+    MNP_TRY(check_given(e, model, "model"));
+    MNP_TRY(check_given(e, data, "data"));
+    MNP_TRY(check_rows(e, out, rows));
+    MNP_TRY(take_how(e, how, &draws));
+    MNP_TRY(begin(ctx, model, data, opts, &run));
+    mnp_status status = predictive_run(run.v, &run.o, &draws, all);
+    for (int64_t k = 0; k < rows && status == MNP_OK; k++)
+        give_result((char *)out + (size_t)k * out->size,
+                    k < PREDICTIVE_ROWS ? &all[k] : &(mnp_predictive){0}, sizeof *all);
+    evaluator_destroy(run.v);
     return status;
 }
 

@@ -9,5 +9,11 @@
  * NaN where the family has no such density. */
 mnp_status truth_logp(env *e, const family *f, const double *x, const double *y, int64_t n,
                       int64_t m, double *out);
+/* Mean and standard deviation (n - m each) of every target by itself given the context, noise
+ * included: a normal distribution. NaN where the family is no Gaussian process. */
+mnp_status truth_marginals(env *e, const family *f, const double *x, const double *y, int64_t n,
+                           int64_t m, double *mean, double *sd);
+/* Standard deviation of the observation noise; NaN where the family does not tell. */
+double truth_noise(const family *f);
 
 #endif

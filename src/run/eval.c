@@ -2,13 +2,13 @@
  * the prior) and the predictive (latents from the context alone: densities and draws). Functions go
  * through in chunks; each is an item, so workers share them. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "comm/comm.h"
 #include "data/truth.h"
 #include "op/permute.h"
 #include "run/eval_internal.h"
+#include "run/marginals.h"
 #include "util/least.h"
 
 /* What comes out of one function. */
@@ -91,7 +91,7 @@ mnp_status evaluator_create(env *e, const model *m, const dataset *d, pool *pool
 }
 
 /* Room for the rows of a chunk of functions. */
-static mnp_status make_rows(evaluator *v, const eval_opts *o) {
+mnp_status evaluator_make_rows(evaluator *v, const eval_opts *o) {
     int64_t rows;
     MNP_TRY(v->scheme->rows(v, o, &rows));
     if (rows <= v->longest) return MNP_OK;
@@ -154,37 +154,15 @@ static void score_bound(function_score *f, double *loglik, const double *kl, con
     f->kl = kls / (double)samples / points;
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* The rank of y among S exchangeable draws is uniform on 0..S when the draws are right, so the
- * central interval between ranks k and S+1-k covers exactly (S+1-2k)/(S+1). */
-static void score_point(function_score *f, double *draws, int64_t count, double y) {
-    static const double level[3] = {0.50, 0.80, 0.95};
-    qsort(draws, (size_t)count, sizeof *draws, ascending);
-    int64_t rank = 0;
-    double apart = 0, spread = 0, S = (double)count;
-    for (int64_t s = 0; s < count; s++) {
-        rank += draws[s] < y;
-        apart += fabs(draws[s] - y);
-        spread += draws[s] * (2.0 * (double)s - S + 1.0);
-    }
-    for (int k = 0; k < 3; k++) {
-        double edge = floor((1.0 - level[k]) / 2.0 * (S + 1.0) + 0.5);
-        if ((double)rank >= edge && (double)rank <= S - edge) f->covered[k] += 1;
-    }
-    f->crps += apart / S - (count > 1 ? spread / (S * (S - 1.0)) : 0.0);
-    f->targets++;
-}
-
 /* draws (S, n) of one function; column holds S numbers. */
 static void score_draws(function_score *f, const double *draws, int64_t samples, int64_t n,
                         const double *y, double y_scale, double *column) {
     for (int64_t i = f->m; i < n; i++) {
         for (int64_t s = 0; s < samples; s++) column[s] = draws[s * n + i];
-        score_point(f, column, samples, y[i]);
+        marginals_sort(column, samples);
+        marginals_cover(marginals_rank(column, samples, y[i]), samples, f->covered);
+        f->crps += marginals_crps(column, samples, y[i]);
+        f->targets++;
     }
     f->crps *= y_scale;
 }
@@ -271,7 +249,7 @@ static mnp_status score_truths(evaluator *v, const eval_opts *o, int64_t count,
 }
 
 /* Is every point of function i, in place `slot`, within the model's reach? */
-static mnp_status check_reach(const evaluator *v, int64_t i, int64_t slot) {
+mnp_status evaluator_check_reach(const evaluator *v, int64_t i, int64_t slot) {
     const model_scaling *s = &v->m->scaling;
     int64_t dims = v->d->x_dim, rows = v->n[slot];
     const double *x = v->x + slot * v->longest * dims, *y = v->y + slot * v->longest;
@@ -295,7 +273,7 @@ static mnp_status split_chunk(evaluator *v, const eval_opts *o, int64_t first, i
     for (int64_t k = 0; k < count; k++) {
         int64_t scored = v->scheme->split(v, o, first + k, k);
         out[k] = (function_score){.m = v->m_len[k], .scored = scored};
-        MNP_TRY(check_reach(v, first + k, k));
+        MNP_TRY(evaluator_check_reach(v, first + k, k));
     }
     return MNP_OK;
 }
@@ -362,6 +340,18 @@ static double mean_of(const function_score *f, int64_t count, size_t offset, dou
     return mean;
 }
 
+int eval_bins(const eval_opts *o, int64_t lo[EVAL_BINS], int64_t hi[EVAL_BINS]) {
+    int bins = 0;
+    for (; bins < o->n_sizes; bins++) lo[bins] = hi[bins] = o->sizes[bins];
+    if (o->n_sizes || o->context != EVAL_UNIFORM) return bins;
+    int64_t width = (o->hi - o->lo + EVAL_BINS) / EVAL_BINS;
+    for (int64_t from = o->lo; from <= o->hi && bins < EVAL_BINS; from += width, bins++) {
+        lo[bins] = from;
+        hi[bins] = least(from + width - 1, o->hi);
+    }
+    return bins;
+}
+
 #define MEAN(field, se)                                                                            \
     mean_of(f, count, offsetof(function_score, field), se, INT64_MIN, INT64_MAX, NULL)
 
@@ -386,15 +376,10 @@ static void summarise(const function_score *f, int64_t count, const eval_opts *o
     out->coverage80 = targets > 0 ? covered[1] / targets : NAN;
     out->coverage95 = targets > 0 ? covered[2] / targets : NAN;
     out->crps = targets > 0 ? crps / targets : NAN;
-    if (o->context != EVAL_UNIFORM) return;
-    int64_t width = (o->hi - o->lo + EVAL_BINS) / EVAL_BINS;
-    for (int64_t lo = o->lo; lo <= o->hi && out->n_bins < EVAL_BINS; lo += width) {
-        int k = out->n_bins++;
-        out->bin_lo[k] = lo;
-        out->bin_hi[k] = least(lo + width - 1, o->hi);
+    out->n_bins = eval_bins(o, out->bin_lo, out->bin_hi);
+    for (int k = 0; k < out->n_bins; k++)
         out->bin_loglik[k] = mean_of(f, count, offsetof(function_score, loglik), &out->bin_se[k],
-                                     lo, out->bin_hi[k], &out->bin_functions[k]);
-    }
+                                     out->bin_lo[k], out->bin_hi[k], &out->bin_functions[k]);
 }
 
 static mnp_status prepare_graphs(evaluator *v, const eval_opts *o, buffers *b) {
@@ -413,37 +398,67 @@ static mnp_status prepare_graphs(evaluator *v, const eval_opts *o, buffers *b) {
     return MNP_OK;
 }
 
-static mnp_status check_opts(evaluator *v, const eval_opts *o) {
+mnp_status evaluator_check(evaluator *v, const eval_opts *o) {
     MNP_TRY(score_check_samples(v->env, o->samples));
     if (o->draws > 0) MNP_TRY(score_check_samples(v->env, o->draws));
     if (o->lo < 0 || o->hi < o->lo)
         return env_fail(v->env, MNP_EINVAL, "context sizes are lo:hi with 0 <= lo <= hi");
+    if (o->n_sizes < 0 || o->n_sizes > EVAL_BINS)
+        return env_fail(v->env, MNP_EINVAL, "a list has 1 to %d context sizes", EVAL_BINS);
+    for (int64_t k = 0; k < o->n_sizes; k++)
+        if (o->sizes[k] < 0 || (k > 0 && o->sizes[k] <= o->sizes[k - 1]))
+            return env_fail(v->env, MNP_EINVAL, "a list of context sizes rises, from 0 or more");
+    if (o->n_sizes && o->context != EVAL_UNIFORM)
+        return env_fail(v->env, MNP_EINVAL, "a list of context sizes is for uniform contexts");
     if (v->d->functions < 1) return env_fail(v->env, MNP_EINVAL, "there is no function to score");
     return MNP_OK;
 }
 
+int64_t evaluator_functions(const evaluator *v, const eval_opts *o) {
+    return o->functions > 0 ? least(o->functions, v->d->functions) : v->d->functions;
+}
+
+eval_opts eval_opts_of_size(const eval_opts *o, int64_t k) {
+    eval_opts one = *o;
+    if (o->n_sizes) one.lo = one.hi = o->sizes[k];
+    return one;
+}
+
+/* Scores of the functions that are this rank's: `scores` (functions), and `before` were scored
+ * already of all. */
+static mnp_status score_functions(evaluator *v, const float *weights, const eval_opts *o,
+                                  buffers *b, int64_t before, int64_t all, function_score *scores) {
+    int64_t total = evaluator_functions(v, o);
+    comm_span own = comm_split(v->env, total, 1);
+    for (int64_t at = own.lo; at < own.hi; at += EVAL_CHUNK) {
+        int64_t count = least(EVAL_CHUNK, own.hi - at);
+        mnp_status status =
+            score_chunk(v, weights ? weights : v->m->weights, o, b, at, count, scores + at);
+        if (v->progress)
+            v->progress(v->progress_user,
+                        before + (at + count - own.lo) * total / (own.hi - own.lo), all);
+        comm_heartbeat(v->env);
+        MNP_TRY(status);
+        if (!o->bound_only && env_cancelled(v->env))
+            return env_fail(v->env, MNP_ECANCELLED, "evaluation was cancelled");
+    }
+    return comm_gather_parts(v->env, scores, total, 1, sizeof *scores, "the scores");
+}
+
 mnp_status evaluator_run(evaluator *v, const float *weights, const eval_opts *o, eval_scores *out) {
-    MNP_TRY(check_opts(v, o));
-    int64_t total = o->functions > 0 ? least(o->functions, v->d->functions) : v->d->functions;
-    function_score *scores = env_alloc(v->env, (size_t)total, sizeof *scores, "scores");
+    MNP_TRY(evaluator_check(v, o));
+    int64_t total = evaluator_functions(v, o), passes = most(o->n_sizes, 1), all = passes * total;
+    function_score *scores = env_alloc(v->env, (size_t)all, sizeof *scores, "scores");
     buffers b = {0};
-    mnp_status status = scores ? make_rows(v, o) : MNP_ENOMEM;
+    mnp_status status = scores ? evaluator_make_rows(v, o) : MNP_ENOMEM;
     if (status == MNP_OK) status = make_buffers(v, o, &b);
     if (status == MNP_OK) status = prepare_graphs(v, o, &b);
-    comm_span own = comm_split(v->env, total, 1); /* each rank scores its part */
-    for (int64_t at = own.lo; at < own.hi && status == MNP_OK; at += EVAL_CHUNK) {
-        int64_t count = least(EVAL_CHUNK, own.hi - at);
-        status = score_chunk(v, weights ? weights : v->m->weights, o, &b, at, count, scores + at);
-        if (v->progress)
-            v->progress(v->progress_user, (at + count - own.lo) * total / (own.hi - own.lo), total);
-        comm_heartbeat(v->env);
-        if (status == MNP_OK && !o->bound_only && env_cancelled(v->env))
-            status = env_fail(v->env, MNP_ECANCELLED, "evaluation was cancelled");
+    for (int64_t k = 0; k < passes && status == MNP_OK; k++) {
+        eval_opts one = eval_opts_of_size(o, k);
+        status = score_functions(v, weights, &one, &b, k * total, all, scores + k * total);
     }
-    if (status == MNP_OK)
-        status = comm_gather_parts(v->env, scores, total, 1, sizeof *scores, "the scores");
     if (status == MNP_OK) {
-        summarise(scores, total, o, out);
+        summarise(scores, all, o, out);
         out->samples = process_is_exact(&v->m->spec) ? 0 : o->samples;
     }
     free_buffers(v, &b);

@@ -29,7 +29,9 @@ typedef struct eval_opts {
     int64_t samples;   /* L                                               */
     int64_t draws;     /* for coverage and CRPS; 0: skip them (39 is exact for 50/80/95 %) */
     eval_protocol protocol;
-    int64_t lo, hi; /* context sizes, both included                    */
+    int64_t lo, hi;       /* context sizes, both included                    */
+    const int64_t *sizes; /* instead: every function once with each of these, in rising order */
+    int64_t n_sizes;      /* 0: none                                                          */
     /* images */
     eval_context context; /* where the context comes from; a region gives all its pixels       */
     int64_t targets;      /* pixels scored, a random choice; 0: all                             */

@@ -1,4 +1,4 @@
-/* eval_internal.h: the inside of an evaluator, for eval.c and eval_images.c alone. */
+/* eval_internal.h: the inside of an evaluator, for eval.c, eval_images.c and predictive.c. */
 #ifndef MNP_RUN_EVAL_INTERNAL_H
 #define MNP_RUN_EVAL_INTERNAL_H
 
@@ -43,6 +43,18 @@ struct evaluator {
     int32_t *memory;    /* of permute_prefix                         */
     image_chunk images;
 };
+
+/* Are the options good? */
+mnp_status evaluator_check(evaluator *v, const eval_opts *o);
+/* How many functions they speak of, and the options with the k-th of their context sizes alone. */
+int64_t evaluator_functions(const evaluator *v, const eval_opts *o);
+eval_opts eval_opts_of_size(const eval_opts *o, int64_t k);
+/* Groups of context sizes that scores are told apart by: how many, and their bounds. */
+int eval_bins(const eval_opts *o, int64_t lo[EVAL_BINS], int64_t hi[EVAL_BINS]);
+/* Room for the rows of a chunk of functions. */
+mnp_status evaluator_make_rows(evaluator *v, const eval_opts *o);
+/* Is every point of function i, in place `slot`, within the model's reach? */
+mnp_status evaluator_check_reach(const evaluator *v, int64_t i, int64_t slot);
 
 /* How a kind of data is split, and what is scored beside the rows of the evaluator: curves (eval.c)
  * and images (eval_images.c). */

@@ -253,6 +253,15 @@ mnp_status predictor_draw_exact(predictor *p, const sampler_opts *o, int64_t sam
     return status;
 }
 
+mnp_status predictor_take_latents(predictor *p, const double *z, int64_t count, uint64_t seed,
+                                  int64_t samples) {
+    draw_shape d;
+    MNP_TRY(prepare_draw(p, samples, &d));
+    pick_particles(p, &d, z, count);
+    take_draw(p, &d, seed);
+    return MNP_OK;
+}
+
 /* ---- queries --------------------------------------------------------------------------------- */
 
 /* Rows of the set that go before the targets of a query. */

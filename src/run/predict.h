@@ -38,6 +38,10 @@ mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples);
 enum { EXACT_PARTICLES = 64 };
 mnp_status predictor_draw_exact(predictor *p, const sampler_opts *o, int64_t samples,
                                 sampler_report *report);
+/* S functions of latents that were drawn elsewhere, z (T, count, Z): all of them, or evenly some.
+ * The seed is that of their noise. */
+mnp_status predictor_take_latents(predictor *p, const double *z, int64_t count, uint64_t seed,
+                                  int64_t samples);
 /* y (S, n) at targets x (n, X), raw units; draws latents with seed 0, S = 1 if there are none. */
 mnp_status predictor_predict(predictor *p, const double *x, int64_t n, predict_base base,
                              double *y);

@@ -513,6 +513,15 @@ static void evaluating(void) {
     static const char *const contexts[] = {
         "", "uniform", "uniform:-1", "top", "uniform:2:1", "uniform:0:9223372036854775807", "x"};
     for (int k = 0; k < 7; k++) BAD_FIELD(3, o, context, contexts[k], EVALUATE);
+    BAD_FIELD(3, o, n_sizes, -1, EVALUATE);
+    BAD_FIELD(3, o, n_sizes, 1, EVALUATE); /* without the sizes */
+    static const int64_t falling[] = {2, 1}, negative[] = {-1, 2}, equal[] = {1, 1};
+    const int64_t *const lists[] = {falling, negative, equal};
+    for (int k = 0; k < 3; k++) {
+        o.s.n_sizes = 2;
+        BAD_FIELD(3, o, sizes, lists[k], EVALUATE);
+    }
+    o.s.n_sizes = 0;
     BAD(4, mnp_evaluate(w.ctx, w.model, w.data, NULL, NULL));
     BAD_SIZES(4, mnp_scores, r, EVALUATE);
     CHECK(r.s.functions == 0);
@@ -522,6 +531,48 @@ static void evaluating(void) {
     o.s.size = sizeof o;
     CHECK(EVALUATE == MNP_OK);
     CHECK(r.s.size == sizeof r && r.s.functions == 1 && r.bytes[sizeof r - 1] == 0);
+#undef EVALUATE
+}
+
+static void evaluating_draws(void) {
+    enum { ROWS = 3 };
+    mnp_predictive r[ROWS] = {0};
+    ROOMY(mnp_eval_opts, o);
+    ROOMY(mnp_predictive_opts, how);
+    for (int k = 0; k < ROWS; k++) r[k].size = sizeof *r;
+#define EVALUATE mnp_evaluate_draws(w.ctx, w.model, w.data, &o.s, &how.s, r, ROWS)
+    CALL(mnp_evaluate_draws);
+    MUTE(0, mnp_evaluate_draws(NULL, w.model, w.data, NULL, NULL, r, ROWS));
+    BAD(1, mnp_evaluate_draws(w.ctx, NULL, w.data, NULL, NULL, r, ROWS));
+    BAD(1, mnp_evaluate_draws(w.ctx, w.decider, w.data, NULL, NULL, r, ROWS));
+    BAD(2, mnp_evaluate_draws(w.ctx, w.model, NULL, NULL, NULL, r, ROWS));
+    BAD_OPTS(3, mnp_eval_opts, o, EVALUATE);
+    BAD_FIELD(3, o, functions, -1, EVALUATE);
+    BAD_OPTS(4, mnp_predictive_opts, how, EVALUATE);
+    BAD_FIELD(4, how, draws, -1, EVALUATE);
+    BAD_FIELD(4, how, draws, 1, EVALUATE);
+    BAD_FIELD(4, how, draws, INT64_MAX, EVALUATE);
+    BAD_FIELD(4, how, condition, (mnp_condition)9, EVALUATE);
+    BAD_FIELD(4, how, gradients, -1, EVALUATE);
+    BAD_FIELD(4, how, gradients, INT64_MAX, EVALUATE);
+    BAD_FIELD(4, how, replicates, -1, EVALUATE);
+    BAD_FIELD(4, how, replicates, 1, EVALUATE);
+    BAD_FIELD(4, how, replicates, INT64_MAX, EVALUATE);
+    BAD(5, mnp_evaluate_draws(w.ctx, w.model, w.data, NULL, NULL, NULL, ROWS));
+    for (int k = 0; k < WRONG_SIZES; k++) {
+        r[0].size = wrong_sizes[k];
+        BAD(5, EVALUATE);
+    }
+    r[0].size = sizeof *r, r[1].size = 8;
+    BAD(5, EVALUATE); /* rows of different sizes */
+    r[1].size = sizeof *r;
+    for (int k = 0; k < 2; k++)
+        BAD(6, mnp_evaluate_draws(w.ctx, w.model, w.data, NULL, NULL, r, -k));
+    CHECK(r[0].functions == 0);
+    how.s.draws = 3, o.s.sizes = (const int64_t[]){0, 1}, o.s.n_sizes = 2;
+    CHECK(EVALUATE == MNP_OK);
+    CHECK(r[0].functions == r[1].functions + r[2].functions && r[0].functions > 0);
+    CHECK(r[0].size == sizeof *r && r[2].context_hi == 1 && isfinite(r[0].marginal));
 #undef EVALUATE
 }
 
@@ -1276,6 +1327,7 @@ int main(void) {
     RUN(trainers);
     RUN(training);
     RUN(evaluating);
+    RUN(evaluating_draws);
     RUN(noted_scores);
     RUN(scoring_sets);
     RUN(checking);

@@ -1,0 +1,177 @@
+/* eval_draws.c: see eval_draws.h. */
+#include "cli/eval_draws.h"
+
+#include <math.h>
+
+#include "util/limits.h"
+
+static const char *const names[] = {"network", "refine", "exact"};
+
+void eval_draws_read(cli *c, bool images, eval_draws *d) {
+    int64_t draws = cli_int(c, "draws", 0, 0, SAMPLES_MAX);
+    *d = (eval_draws){.how = {.size = sizeof d->how, .draws = draws}};
+    d->how.condition =
+        (mnp_condition)cli_choice(c, "condition", "network|refine|exact", MNP_NETWORK);
+    d->how.gradients = cli_int(c, "gradients", 0, 1, GRADIENTS_MAX);
+    d->how.replicates = cli_int(c, "joint", 0, 2, REPLICATES_MAX);
+    bool asked = cli_has(c, "condition") || cli_has(c, "joint");
+    d->wanted = asked || (draws > 1 && !images);
+    d->compared = d->wanted && d->how.condition != MNP_NETWORK;
+    if (asked && cli_has(c, "draws") && draws < 2 && !cli_bad(c))
+        c->status = cli_fail(c, EXIT_USAGE, "--condition and --joint score 2 draws or more");
+    if (cli_has(c, "gradients") && !d->compared && !d->how.replicates && !cli_bad(c))
+        c->status = cli_fail(c, EXIT_USAGE, "--gradients is for --condition refine or exact");
+    for (int k = 0; k < MNP_PREDICTIVE_ROWS; k++)
+        d->asked[k].size = d->network[k].size = sizeof(mnp_predictive);
+}
+
+static void on_progress(void *user, int64_t done, int64_t total) {
+    (void)total;
+    progress_show(user, done, "");
+}
+
+static mnp_status run_one(cli *c, const mnp_model *m, const mnp_data *data, mnp_eval_opts o,
+                          const mnp_predictive_opts *how, mnp_predictive *rows, double *seconds) {
+    char what[64];
+    progress p;
+    snprintf(what, sizeof what, "draws of %s", names[how->condition]);
+    int64_t total = mnp_data_functions(data), sizes = o.n_sizes ? o.n_sizes : 1;
+    if (o.functions < total) total = o.functions;
+    progress_begin(&p, c, what, 0, total * sizes);
+    o.progress = on_progress, o.progress_user = &p;
+    double began = cli_now();
+    mnp_status status = mnp_evaluate_draws(c->ctx, m, data, &o, how, rows, MNP_PREDICTIVE_ROWS);
+    *seconds = cli_now() - began;
+    progress_end(&p);
+    return status;
+}
+
+mnp_status eval_draws_run(cli *c, const mnp_model *m, const mnp_data *data,
+                          const mnp_eval_opts *opts, eval_draws *d) {
+    if (!d->wanted) return MNP_OK;
+    mnp_status status = run_one(c, m, data, *opts, &d->how, d->asked, &d->seconds);
+    if (status != MNP_OK || !d->compared) return status;
+    mnp_predictive_opts network = {.size = sizeof network, .draws = d->how.draws};
+    return run_one(c, m, data, *opts, &network, d->network, &d->network_seconds);
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/* A number of a table, or a dash. */
+static const char *cell(char out[16], const char *format, double v) {
+    if (isnan(v)) return "-";
+    snprintf(out, 16, format, v); /* NOLINT: the formats are those below */
+    return out;
+}
+
+static void say_row(cli *c, const char *name, const mnp_predictive *r) {
+    char a[16], b[16], d[16], e[16], f[16], size[24];
+    snprintf(size, sizeof size, r->context_lo == r->context_hi ? "%lld" : "%lld-%lld",
+             (long long)r->context_lo, (long long)r->context_hi);
+    cli_say(c, "    %-8s %-8s %9.4f %8s %8s %9.4f %7s %7s  %4.1f %4.1f %4.1f %7s", size, name,
+            r->marginal, cell(a, "%.4f", r->marginal_short), cell(b, "%.4f", r->marginal_short_se),
+            r->crps, cell(d, "%.3f", r->crps / r->crps_true), cell(e, "%.3f", r->kl_true),
+            100 * r->coverage50, 100 * r->coverage80, 100 * r->coverage95,
+            cell(f, "%.2f", r->context_off));
+}
+
+static void say_joint(cli *c, const eval_draws *d) {
+    if (!d->how.replicates) return;
+    cli_say(c, "  joint            log p(targets | context), nats per target; bias is an estimate");
+    cli_say(c, "    context      joint    error     bias    short");
+    for (int k = 0; k < MNP_PREDICTIVE_ROWS; k++) {
+        const mnp_predictive *r = &d->asked[k];
+        char a[16];
+        if (r->functions == 0 || (k == 1 && d->asked[2].functions == 0)) continue;
+        cli_say(c, "    %3lld-%-4lld %9.4f %8.4f %8.4f %8s", (long long)r->context_lo,
+                (long long)r->context_hi, r->joint_exact, r->joint_exact_se, r->joint_exact_bias,
+                cell(a, "%.4f", r->joint_short));
+    }
+}
+
+void eval_draws_say(cli *c, const eval_draws *d) {
+    if (!d->wanted) return;
+    const mnp_predictive *all = &d->asked[0];
+    cli_say(c, "  %lld draws by %s, %.1f s%s", (long long)(d->how.draws ? d->how.draws : 512),
+            names[d->how.condition], d->seconds,
+            all->warned ? "; some had not settled (see warned in --json)" : "");
+    cli_say(c, "    context           marginal    short    error      CRPS  /truth      KL   "
+               "50%%  80%%  95%%     off");
+    for (int k = 1; k < MNP_PREDICTIVE_ROWS; k++) {
+        if (d->asked[k].functions == 0) continue;
+        if (d->compared) say_row(c, "network", &d->network[k]);
+        say_row(c, names[d->how.condition], &d->asked[k]);
+    }
+    if (d->compared) say_row(c, "network", &d->network[0]);
+    say_row(c, names[d->how.condition], all);
+    say_joint(c, d);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void put_row(cli_json *j, const mnp_predictive *r) {
+    cli_json_put(
+        j, NUMBER("marginal", r->marginal), NUMBER("marginal_se", r->marginal_se),
+        NUMBER("marginal_mixture", r->marginal_mixture),
+        NUMBER("marginal_mixture_half", r->marginal_mixture_half),
+        NUMBER("marginal_true", r->marginal_true), NUMBER("marginal_short", r->marginal_short),
+        NUMBER("marginal_short_se", r->marginal_short_se), NUMBER("crps_true", r->crps_true),
+        NUMBER("kl_true", r->kl_true), NUMBER("context_off", r->context_off),
+        NUMBER("gradients", r->gradients), NUMBER("acceptance", r->acceptance),
+        NUMBER("particle_ess", r->particle_ess), NUMBER("rhat", r->rhat),
+        INTEGER("warned", r->warned), INTEGER("targets", r->targets));
+    json_key(&j->w, "pit");
+    json_array_begin(&j->w);
+    for (int k = 0; k < MNP_PIT_BINS; k++) json_put_number(&j->w, r->pit[k]);
+    json_array_end(&j->w);
+}
+
+static void put_coverage(cli_json *j, const mnp_predictive *r) {
+    cli_json_put(j, NUMBER("crps", r->crps), NUMBER("coverage50", r->coverage50),
+                 NUMBER("coverage80", r->coverage80), NUMBER("coverage95", r->coverage95));
+}
+
+static void put_joint(cli_json *j, const eval_draws *d, const mnp_predictive *r) {
+    if (!d->how.replicates) return;
+    cli_json_put(
+        j, NUMBER("joint_exact", r->joint_exact), NUMBER("joint_exact_se", r->joint_exact_se),
+        NUMBER("joint_exact_bias", r->joint_exact_bias), NUMBER("joint_true", r->joint_true),
+        NUMBER("joint_short", r->joint_short), NUMBER("joint_short_se", r->joint_short_se));
+}
+
+void eval_draws_json_row(cli_json *j, const eval_draws *d, int k) {
+    if (!d->wanted) return;
+    put_row(j, &d->asked[k]);
+    put_coverage(j, &d->asked[k]);
+    put_joint(j, d, &d->asked[k]);
+}
+
+/* crps and coverage of all functions are members of every evaluation. */
+void eval_draws_json(cli_json *j, const eval_draws *d) {
+    if (!d->wanted) return;
+    cli_json_put(j, TEXT("condition", names[d->how.condition]),
+                 INTEGER("draws", d->how.draws ? d->how.draws : 512),
+                 NUMBER("seconds", d->seconds));
+    put_row(j, &d->asked[0]);
+    put_joint(j, d, &d->asked[0]);
+    if (!d->compared) return;
+    json_key(&j->w, "network");
+    json_object_begin(&j->w);
+    cli_json_put(j, NUMBER("seconds", d->network_seconds));
+    put_row(j, &d->network[0]);
+    put_coverage(j, &d->network[0]);
+    json_key(&j->w, "by_context");
+    json_array_begin(&j->w);
+    for (int k = 1; k < MNP_PREDICTIVE_ROWS; k++) {
+        if (d->network[k].functions == 0) continue;
+        json_object_begin(&j->w);
+        cli_json_put(j, INTEGER("lo", d->network[k].context_lo),
+                     INTEGER("hi", d->network[k].context_hi),
+                     INTEGER("functions", d->network[k].functions));
+        put_row(j, &d->network[k]);
+        put_coverage(j, &d->network[k]);
+        json_object_end(&j->w);
+    }
+    json_array_end(&j->w);
+    json_object_end(&j->w);
+}

@@ -1,0 +1,495 @@
+/* predictive.c: see predictive.h. Functions go through in groups: their contexts are conditioned
+ * together, then each is asked about its targets, which the workers share. */
+#include "run/predictive.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "comm/comm.h"
+#include "data/truth.h"
+#include "run/eval_internal.h"
+#include "run/marginals.h"
+#include "run/predict.h"
+#include "util/least.h"
+
+/* What one function is given: means over its targets, in nats and in units of y. */
+enum {
+    MARGINAL,
+    MIXTURE,
+    MIXTURE_HALF,
+    MARGINAL_TRUE,
+    CRPS,
+    CRPS_TRUE,
+    KL_TRUE,
+    CONTEXT_OFF,
+    JOINT,
+    JOINT_VARIANCE, /* of the estimate */
+    JOINT_BIAS,
+    JOINT_TRUE,
+    GRADIENTS,
+    ACCEPTANCE,
+    ESS,
+    RHAT,
+    WARNED,
+    SCORES
+};
+
+typedef struct function_score {
+    double v[SCORES];
+    double covered[MARGINAL_LEVELS], pit[PIT_BINS]; /* sums over targets */
+    int64_t m, targets;
+} function_score;
+
+/* One target. */
+typedef struct target_score {
+    double v[CONTEXT_OFF]; /* the scores before this one */
+    int64_t rank;
+} target_score;
+
+enum { GROUP = 4 }; /* functions at a time on a CPU, where one has work for all threads */
+
+typedef struct predictive {
+    evaluator *v;
+    const eval_opts *o;
+    const predictive_opts *how;
+    int64_t T, Z, X, S;
+    int64_t group;
+    predictor *p;
+    sampler *sampler, *evidence; /* of contexts, of whole functions; NULL: not needed */
+    double *z;                   /* (T, particles, Z)                                 */
+    double *x, *y;               /* (longest, X), (longest): one function, raw units  */
+    double *draws, *logp;        /* (S, longest)                                      */
+    double *mean, *sd;           /* (longest): the truth's                            */
+    double *columns;             /* (threads, S)                                      */
+    double *context;             /* (longest): how far the mean is off                */
+    target_score *target;        /* (longest)                                         */
+    sampler_set *sets;           /* (2 R group)                                       */
+    double *log_z;               /* (2 R group)                                       */
+    double noise;                /* sd, of a family; NaN: not known                   */
+} predictive;
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static bool conditions(const predictive *w) {
+    return w->how->condition != MNP_NETWORK && w->T > 0;
+}
+
+static double *numbers(predictive *w, int64_t count) {
+    return env_alloc(w->v->env, (size_t)count, sizeof(double), "scores of draws");
+}
+
+/* The most points that a context has. */
+static int64_t largest_context(const predictive *w) {
+    const eval_opts *o = w->o;
+    if (o->context != EVAL_UNIFORM) return w->v->longest;
+    return most(least(o->n_sizes ? o->sizes[o->n_sizes - 1] : o->hi, w->v->longest), 1);
+}
+
+/* A particle's gradients where none are given: tempering ends by itself, and whole functions need
+ * more temperatures than contexts. */
+static int64_t gradients_of(const predictive *w, sampler_kind kind, int64_t exact) {
+    if (w->how->gradients) return w->how->gradients;
+    return kind == SAMPLER_REFINE ? 50 : exact;
+}
+
+static mnp_status make_samplers(predictive *w) {
+    evaluator *v = w->v;
+    int64_t particles = most(w->S, w->how->condition == MNP_REFINE ? 2 : EXACT_PARTICLES);
+    if (conditions(w)) {
+        sampler_shape shape = {
+            .points = largest_context(w), .particles = particles, .contexts = w->group};
+        MNP_TRY(sampler_create(v->env, v->m, v->pool, v->device, &shape, &w->sampler));
+        w->group = sampler_room(w->sampler);
+        w->z = numbers(w, w->T * sampler_particles(w->sampler) * w->Z);
+        if (!w->z) return MNP_ENOMEM;
+    }
+    if (w->how->replicates == 0) return MNP_OK;
+    sampler_shape shape = {.points = v->longest,
+                           .particles = most(w->S, EXACT_PARTICLES),
+                           .contexts = 2 * w->how->replicates * w->group};
+    return sampler_create(v->env, v->m, v->pool, v->device, &shape, &w->evidence);
+}
+
+static mnp_status make(predictive *w) {
+    evaluator *v = w->v;
+    int64_t longest = v->longest, sets = most(2 * w->how->replicates, 1) * w->group;
+    MNP_TRY(make_samplers(w));
+    MNP_TRY(predictor_create(v->env, v->m, v->pool, v->device, &w->p));
+    w->x = numbers(w, longest * w->X);
+    w->y = numbers(w, longest);
+    w->draws = numbers(w, w->S * longest);
+    w->logp = numbers(w, w->S * longest);
+    w->mean = numbers(w, longest);
+    w->sd = numbers(w, longest);
+    w->context = numbers(w, longest);
+    w->columns = numbers(w, (v->pool ? pool_threads(v->pool) : 1) * w->S);
+    w->log_z = numbers(w, sets);
+    w->sets = env_alloc(v->env, (size_t)sets, sizeof *w->sets, "scores of draws");
+    w->target = env_alloc(v->env, (size_t)longest, sizeof *w->target, "scores of draws");
+    bool all = w->x && w->y && w->draws && w->logp && w->mean && w->sd && w->context &&
+               w->columns && w->log_z && w->sets && w->target;
+    return all ? MNP_OK : MNP_ENOMEM;
+}
+
+static void release(predictive *w) {
+    void *arrays[] = {w->z,  w->x,       w->y,       w->draws, w->logp, w->mean,
+                      w->sd, w->context, w->columns, w->log_z, w->sets, w->target};
+    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) env_free(w->v->env, arrays[k]);
+    predictor_destroy(w->p);
+    sampler_destroy(w->sampler);
+    sampler_destroy(w->evidence);
+}
+
+/* ---- the targets of one function ------------------------------------------------------------- */
+
+typedef struct targets_task {
+    predictive *w;
+    int64_t m, n;
+} targets_task;
+
+static void score_target(void *arg, int64_t i, int worker) {
+    const targets_task *t = arg;
+    predictive *w = t->w;
+    int64_t S = w->S, count = t->n - t->m;
+    double y = w->y[t->m + i], *column = w->columns + worker * S;
+    target_score *to = &w->target[i];
+    for (int64_t s = 0; s < S; s++) column[s] = w->logp[s * count + i];
+    to->v[MIXTURE] = score_log_mean_exp(column, S, NULL);
+    to->v[MIXTURE_HALF] = score_log_mean_exp(column, S / 2, NULL);
+    double mean = 0, squares = 0;
+    for (int64_t s = 0; s < S; s++) column[s] = w->draws[s * count + i];
+    for (int64_t s = 0; s < S; s++) mean += column[s] / (double)S;
+    for (int64_t s = 0; s < S; s++) squares += (column[s] - mean) * (column[s] - mean);
+    marginals_sort(column, S);
+    to->v[MARGINAL] = marginals_log_density(column, S, y);
+    to->v[CRPS] = marginals_crps(column, S, y);
+    to->v[MARGINAL_TRUE] = normal_log_density(w->mean[i], w->sd[i], y);
+    to->v[CRPS_TRUE] = normal_crps(w->mean[i], w->sd[i], y);
+    to->v[KL_TRUE] = normal_kl(w->mean[i], w->sd[i], mean, sqrt(squares / (double)(S - 1)));
+    to->rank = marginals_rank(column, S, y);
+}
+
+static void score_targets(predictive *w, int64_t m, int64_t n, function_score *f) {
+    targets_task t = {w, m, n};
+    int64_t count = n - m;
+    if (w->v->pool) pool_run(w->v->pool, count, score_target, &t);
+    for (int64_t i = 0; !w->v->pool && i < count; i++) score_target(&t, i, 0);
+    for (int64_t i = 0; i < count; i++) {
+        for (int k = 0; k < CONTEXT_OFF; k++) f->v[k] += w->target[i].v[k] / (double)count;
+        marginals_cover(w->target[i].rank, w->S, f->covered);
+        marginals_pit(w->target[i].rank, w->S, f->pit);
+    }
+}
+
+/* The median over the context points of |mean of the functions - y|, in noise deviations. */
+static mnp_status score_context(predictive *w, int64_t m, function_score *f) {
+    if (m == 0 || isnan(w->noise)) return MNP_OK;
+    MNP_TRY(predictor_predict(w->p, w->x, m, PREDICT_ZERO, w->draws));
+    for (int64_t i = 0; i < m; i++) {
+        double mean = 0;
+        for (int64_t s = 0; s < w->S; s++) mean += w->draws[s * m + i] / (double)w->S;
+        w->context[i] = fabs(mean - w->y[i]) / w->noise;
+    }
+    marginals_sort(w->context, m);
+    f->v[CONTEXT_OFF] = (w->context[(m - 1) / 2] + w->context[m / 2]) / 2;
+    return MNP_OK;
+}
+
+/* The function in place `slot`, in raw units. */
+static void unscale(predictive *w, int64_t slot) {
+    const evaluator *v = w->v;
+    const model_scaling *s = &v->m->scaling;
+    const double *x = v->x + slot * v->longest * w->X, *y = v->y + slot * v->longest;
+    for (int64_t i = 0; i < v->n[slot] * w->X; i++)
+        w->x[i] = x[i] * s->x_scale[i % w->X] + s->x_shift[i % w->X];
+    for (int64_t i = 0; i < v->n[slot]; i++) w->y[i] = y[i] * s->y_scale + s->y_shift;
+}
+
+/* What the process that made the data says. */
+static mnp_status ask_truth(predictive *w, int64_t m, int64_t n, function_score *f) {
+    const family *family = &w->v->family;
+    for (int64_t i = 0; i < n - m; i++) w->mean[i] = w->sd[i] = NAN;
+    if (!family->def) return MNP_OK;
+    double sum;
+    MNP_TRY(truth_marginals(w->v->env, family, w->x, w->y, n, m, w->mean, w->sd));
+    if (w->how->replicates == 0) return MNP_OK;
+    MNP_TRY(truth_logp(w->v->env, family, w->x, w->y, n, m, &sum));
+    f->v[JOINT_TRUE] = sum / (double)(n - m);
+    return MNP_OK;
+}
+
+static void note_report(const sampler_report *r, function_score *f) {
+    f->v[GRADIENTS] = (double)r->gradients;
+    f->v[ACCEPTANCE] = r->acceptance;
+    f->v[ESS] = r->ess;
+    f->v[RHAT] = r->rhat;
+    f->v[WARNED] =
+        r->rhat > 1.1 || r->acceptance < 0.3 || !(r->fit_after >= r->fit_before) || r->hurried;
+}
+
+/* Function i, in place `slot`. report NULL: the network draws; otherwise z has the particles. */
+static mnp_status score_function(predictive *w, int64_t i, int64_t slot,
+                                 const sampler_report *report, function_score *f) {
+    int64_t n = w->v->n[slot], m = w->v->m_len[slot];
+    uint64_t seed = w->o->seed + (uint64_t)i;
+    *f = (function_score){.m = m, .targets = n - m};
+    for (int k = CONTEXT_OFF; k < SCORES; k++) f->v[k] = NAN;
+    unscale(w, slot);
+    MNP_TRY(predictor_condition(w->p, w->x, w->y, m));
+    if (report) {
+        note_report(report, f);
+        MNP_TRY(predictor_take_latents(w->p, w->z, report->particles, seed, w->S));
+    } else {
+        MNP_TRY(predictor_draw_latents(w->p, seed, w->S));
+    }
+    const double *x = w->x + m * w->X, *y = w->y + m;
+    MNP_TRY(predictor_predict(w->p, x, n - m, PREDICT_NORMAL, w->draws));
+    MNP_TRY(predictor_logp(w->p, x, y, n - m, w->logp));
+    MNP_TRY(ask_truth(w, m, n, f));
+    score_targets(w, m, n, f);
+    return score_context(w, m, f);
+}
+
+/* ---- the joint score --------------------------------------------------------------------------
+ */
+
+/* log p(y) of `count` sets in log_z, by particles of their own. */
+static mnp_status run_evidence(predictive *w, int64_t count) {
+    sampler_opts o = {SAMPLER_EXACT, gradients_of(w, SAMPLER_EXACT, 1000), w->o->seed};
+    int64_t room = sampler_room(w->evidence);
+    for (int64_t at = 0; at < count; at += room) {
+        int64_t some = least(room, count - at);
+        MNP_TRY(sampler_begin(w->evidence, &o, w->sets + at, some));
+        for (int64_t k = 0; k < some; k++)
+            w->log_z[at + k] = sampler_look(w->evidence, k)->log_evidence;
+    }
+    return MNP_OK;
+}
+
+/* The log of the mean of R densities; to *variance that of one log. */
+static double mean_density(const double *log_z, int64_t R, double *variance) {
+    double mean = 0, squares = 0;
+    for (int64_t r = 0; r < R; r++) mean += log_z[r] / (double)R;
+    for (int64_t r = 0; r < R; r++) squares += (log_z[r] - mean) * (log_z[r] - mean);
+    *variance = squares / (double)(R - 1);
+    return score_log_mean_exp(log_z, R, NULL);
+}
+
+/* The sets of the function in place k: R times its context, where it has one, R times all of it.
+ * `id` numbers the function and its context size. Returns how many. */
+static int64_t put_sets(predictive *w, int64_t k, int64_t id, sampler_set *to) {
+    const evaluator *v = w->v;
+    int64_t R = w->how->replicates, count = 0;
+    for (int64_t r = 0; r < 2 * R; r++) {
+        int64_t n = r < R ? v->m_len[k] : v->n[k];
+        if (n == 0) continue;
+        to[count++] = (sampler_set){.x = v->x + k * v->longest * w->X,
+                                    .y = v->y + k * v->longest,
+                                    .n = n,
+                                    .id = (id + 1) * 2 * R + r};
+    }
+    return count;
+}
+
+static mnp_status score_joint(predictive *w, int64_t first, int64_t count, function_score *f) {
+    const evaluator *v = w->v;
+    int64_t R = w->how->replicates, sets = 0;
+    if (R == 0) return MNP_OK;
+    for (int64_t k = 0; k < count; k++) sets += put_sets(w, k, first + k, w->sets + sets);
+    MNP_TRY(run_evidence(w, sets));
+    const double *log_z = w->log_z;
+    for (int64_t k = 0; k < count; k++) {
+        double targets = (double)f[k].targets, part_variance = 0, variance, part = 0;
+        if (f[k].m > 0) part = mean_density(log_z, R, &part_variance), log_z += R;
+        double whole = mean_density(log_z, R, &variance);
+        log_z += R;
+        f[k].v[JOINT] = (whole - part) / targets - log(v->m->scaling.y_scale);
+        f[k].v[JOINT_VARIANCE] = (variance + part_variance) / (double)R / (targets * targets);
+        f[k].v[JOINT_BIAS] = (part_variance - variance) / (2 * (double)R) / targets;
+    }
+    return MNP_OK;
+}
+
+/* ---- all functions --------------------------------------------------------------------------- */
+
+/* Functions first .. first + count - 1 into f; `id` numbers the first and its context size. */
+static mnp_status score_group(predictive *w, const eval_opts *o, int64_t first, int64_t count,
+                              int64_t id, function_score *f) {
+    evaluator *v = w->v;
+    int64_t sets = 0;
+    for (int64_t k = 0; k < count; k++) {
+        v->scheme->split(v, o, first + k, k);
+        MNP_TRY(evaluator_check_reach(v, first + k, k));
+        if (v->m_len[k] == 0 || !conditions(w)) continue;
+        w->sets[sets++] = (sampler_set){.x = v->x + k * v->longest * w->X,
+                                        .y = v->y + k * v->longest,
+                                        .n = v->m_len[k],
+                                        .id = id + k};
+    }
+    sampler_kind kind = w->how->condition == MNP_EXACT ? SAMPLER_EXACT : SAMPLER_REFINE;
+    sampler_opts how = {kind, gradients_of(w, kind, 200), o->seed};
+    if (sets) MNP_TRY(sampler_begin(w->sampler, &how, w->sets, sets));
+    for (int64_t k = 0, set = 0; k < count; k++) {
+        const sampler_report *report = NULL;
+        if (v->m_len[k] > 0 && conditions(w)) {
+            MNP_TRY(sampler_latents(w->sampler, set, w->z));
+            report = sampler_look(w->sampler, set++);
+        }
+        MNP_TRY(score_function(w, first + k, k, report, &f[k]));
+    }
+    return score_joint(w, id, count, f);
+}
+
+/* All functions with one size, or range of sizes, of the context. */
+static mnp_status score_size(predictive *w, int64_t size, int64_t all, function_score *f) {
+    evaluator *v = w->v;
+    eval_opts o = eval_opts_of_size(w->o, size);
+    int64_t total = evaluator_functions(v, &o), id = size * total;
+    comm_span own = comm_split(v->env, total, 1); /* each rank scores its part */
+    for (int64_t at = own.lo; at < own.hi; at += w->group) {
+        int64_t count = least(w->group, own.hi - at);
+        MNP_TRY(score_group(w, &o, at, count, id + at, f + at));
+        if (v->progress)
+            v->progress(v->progress_user, id + (at + count - own.lo) * total / (own.hi - own.lo),
+                        all);
+        comm_heartbeat(v->env);
+        if (env_cancelled(v->env))
+            return env_fail(v->env, MNP_ECANCELLED, "evaluation was cancelled");
+    }
+    return comm_gather_parts(v->env, f, total, 1, sizeof *f, "the scores");
+}
+
+/* ---- summaries ------------------------------------------------------------------------------- */
+
+/* The functions of one row, and scratch for a number of each. */
+typedef struct row_of {
+    const function_score *f;
+    int64_t all, lo, hi;
+    double *number;
+} row_of;
+
+/* a - b of every function (b < 0: a alone) that has them; how many. */
+static int64_t gather(const row_of *r, int a, int b) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < r->all; i++) {
+        if (r->f[i].m < r->lo || r->f[i].m > r->hi) continue;
+        double v = r->f[i].v[a] - (b < 0 ? 0 : r->f[i].v[b]);
+        if (!isnan(v)) r->number[count++] = v;
+    }
+    return count;
+}
+
+static double mean_of(const row_of *r, int a, int b, double *se) {
+    int64_t count = gather(r, a, b);
+    double mean = 0, squares = 0;
+    if (se) *se = NAN;
+    if (count == 0) return NAN;
+    for (int64_t i = 0; i < count; i++) mean += r->number[i] / (double)count;
+    for (int64_t i = 0; i < count; i++) squares += (r->number[i] - mean) * (r->number[i] - mean);
+    if (se && count > 1) *se = sqrt(squares / (double)(count - 1) / (double)count);
+    return mean;
+}
+
+static double median_of(const row_of *r, int a) {
+    int64_t count = gather(r, a, -1);
+    if (count == 0) return NAN;
+    marginals_sort(r->number, count);
+    return (r->number[(count - 1) / 2] + r->number[count / 2]) / 2;
+}
+
+static void count_targets(const row_of *r, mnp_predictive *to) {
+    double covered[MARGINAL_LEVELS] = {0}, pit[PIT_BINS] = {0};
+    for (int64_t i = 0; i < r->all; i++) {
+        const function_score *f = &r->f[i];
+        if (f->m < r->lo || f->m > r->hi) continue;
+        to->functions++;
+        to->targets += f->targets;
+        for (int k = 0; k < MARGINAL_LEVELS; k++) covered[k] += f->covered[k];
+        for (int k = 0; k < PIT_BINS; k++) pit[k] += f->pit[k];
+    }
+    double targets = (double)to->targets;
+    to->coverage50 = covered[0] / targets;
+    to->coverage80 = covered[1] / targets;
+    to->coverage95 = covered[2] / targets;
+    for (int k = 0; k < PIT_BINS; k++) to->pit[k] = pit[k] / targets;
+}
+
+static void summarise(const row_of *r, mnp_predictive *to) {
+    count_targets(r, to);
+    to->marginal = mean_of(r, MARGINAL, -1, &to->marginal_se);
+    to->marginal_mixture = mean_of(r, MIXTURE, -1, NULL);
+    to->marginal_mixture_half = mean_of(r, MIXTURE_HALF, -1, NULL);
+    to->marginal_true = mean_of(r, MARGINAL_TRUE, -1, NULL);
+    to->marginal_short = mean_of(r, MARGINAL_TRUE, MARGINAL, &to->marginal_short_se);
+    to->crps = mean_of(r, CRPS, -1, NULL);
+    to->crps_true = mean_of(r, CRPS_TRUE, -1, NULL);
+    to->kl_true = mean_of(r, KL_TRUE, -1, NULL);
+    to->context_off = median_of(r, CONTEXT_OFF);
+    to->joint_exact = mean_of(r, JOINT, -1, NULL);
+    to->joint_exact_se = sqrt(mean_of(r, JOINT_VARIANCE, -1, NULL) / (double)to->functions);
+    to->joint_exact_bias = mean_of(r, JOINT_BIAS, -1, NULL);
+    to->joint_true = mean_of(r, JOINT_TRUE, -1, NULL);
+    to->joint_short = mean_of(r, JOINT_TRUE, JOINT, &to->joint_short_se);
+    to->gradients = mean_of(r, GRADIENTS, -1, NULL);
+    to->acceptance = mean_of(r, ACCEPTANCE, -1, NULL);
+    to->particle_ess = mean_of(r, ESS, -1, NULL);
+    to->rhat = mean_of(r, RHAT, -1, NULL);
+    double warned = mean_of(r, WARNED, -1, NULL) * (double)gather(r, WARNED, -1);
+    to->warned = isnan(warned) ? 0 : (int64_t)llround(warned);
+}
+
+static mnp_status summarise_all(predictive *w, const function_score *f, int64_t all,
+                                mnp_predictive rows[PREDICTIVE_ROWS]) {
+    int64_t lo[EVAL_BINS], hi[EVAL_BINS];
+    int bins = eval_bins(w->o, lo, hi);
+    row_of r = {f, all, INT64_MIN, INT64_MAX, numbers(w, all)};
+    if (!r.number) return MNP_ENOMEM;
+    for (int k = 0; k <= bins; k++) {
+        if (k > 0) r.lo = lo[k - 1], r.hi = hi[k - 1];
+        rows[k].context_lo = k > 0 ? r.lo : bins ? lo[0] : 0;
+        rows[k].context_hi = k > 0 ? r.hi : bins ? hi[bins - 1] : 0;
+        summarise(&r, &rows[k]);
+    }
+    env_free(w->v->env, r.number);
+    return MNP_OK;
+}
+
+static mnp_status check(evaluator *v, const predictive_opts *how) {
+    MNP_TRY(score_check_samples(v->env, how->draws));
+    if (how->draws < 2) return env_fail(v->env, MNP_EINVAL, "scores of draws need 2 or more");
+    if (how->replicates == 0) return MNP_OK;
+    if (how->replicates < 2)
+        return env_fail(v->env, MNP_EINVAL, "the error of a joint score needs 2 or more runs");
+    if (process_is_exact(&v->m->spec))
+        return env_fail(v->env, MNP_EUNSUPPORTED,
+                        "the model has no latents: its log-likelihood is its joint score, exactly");
+    return MNP_OK;
+}
+
+mnp_status predictive_run(evaluator *v, const eval_opts *o, const predictive_opts *how,
+                          mnp_predictive rows[PREDICTIVE_ROWS]) {
+    MNP_TRY(evaluator_check(v, o));
+    MNP_TRY(check(v, how));
+    MNP_TRY(evaluator_make_rows(v, o));
+    if (v->scheme->prepare) MNP_TRY(v->scheme->prepare(v, 1));
+    const model_spec *spec = &v->m->spec;
+    predictive w = {.v = v,
+                    .o = o,
+                    .how = how,
+                    .T = process_at(spec->kind)->latents(spec),
+                    .Z = spec->d_z,
+                    .X = spec->x_dim,
+                    .S = how->draws,
+                    .noise = v->family.def ? truth_noise(&v->family) : NAN};
+    w.group = !v->device.b || v->device.b == backend_find("cpu") ? GROUP : EVAL_CHUNK;
+    int64_t total = evaluator_functions(v, o), sizes = most(o->n_sizes, 1), all = sizes * total;
+    function_score *f = env_alloc(v->env, (size_t)all, sizeof *f, "scores");
+    mnp_status status = f ? make(&w) : MNP_ENOMEM;
+    for (int64_t k = 0; k < sizes && status == MNP_OK; k++)
+        status = score_size(&w, k, all, f + k * total);
+    if (status == MNP_OK) status = summarise_all(&w, f, all, rows);
+    env_free(v->env, f);
+    release(&w);
+    return status;
+}

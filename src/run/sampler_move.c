@@ -114,18 +114,20 @@ static void end_particle(void *arg, int64_t task, int worker) {
     if (rng_u01(&r) < chance) sampler_copy(s, k, &s->now, p, &s->next, p);
 }
 
-/* After a move: the step size goes where its acceptance would be GOAL. */
+/* After a move: the step size goes where its acceptance would be GOAL. The late moves of refine all
+ * have the same: a chain whose steps go on depending on where it was has another law in the end. */
 static void adapt(sampler *s, int64_t k) {
     slot *l = &s->slot[k];
     double mean = 0;
     for (int64_t p = 0; p < s->P; p++) mean += s->energy[k * s->P + p] / (double)s->P;
-    l->step = fmin(fmax(l->step * exp(0.5 * (mean - GOAL)), STEP_MIN), STEP_MAX);
     l->accepted += mean;
     l->moves++, l->paid++;
+    bool late = s->o.kind == SAMPLER_EXACT || 2 * l->paid * SAMPLER_LEAPS > s->o.gradients;
+    if (s->o.kind == SAMPLER_EXACT || !late)
+        l->step = fmin(fmax(l->step * exp(0.5 * (mean - GOAL)), STEP_MIN), STEP_MAX);
     if (l->beta < 1) return;
     l->last++;
-    if (s->o.kind == SAMPLER_EXACT || 2 * l->paid * SAMPLER_LEAPS > s->o.gradients)
-        sampler_note(s, k);
+    if (late) sampler_note(s, k);
 }
 
 mnp_status sampler_move(sampler *s) {

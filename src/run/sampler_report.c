@@ -47,7 +47,11 @@ static double likeness(const sampler *s, int64_t k, const double *size, double s
 }
 
 /* From the particles' first ancestors: how many count (relatives that are alike count less), and
- * how far log Z may be off. */
+ * how far log p(y_C) may be off. Lee and Whiteley (2018) read the variance off the sizes of the
+ * families: a comb copies a particle of relative weight W about W times, so that two particles
+ * chosen at random are relatives more often than by chance by the relative variance of the
+ * estimate. (Their factor for independent picks, (P / (P - 1))^temperatures, would take off a noise
+ * that a comb does not have.) One family says 1, however far it is off. */
 static void report_ancestors(sampler *s, int64_t k) {
     sampler_report *r = &s->slot[k].report;
     double P = (double)s->P, squares = 0, *size = s->weights;
@@ -55,8 +59,7 @@ static void report_ancestors(sampler *s, int64_t k) {
     for (int64_t p = 0; p < s->P; p++) size[s->ancestor[k * s->P + p]]++;
     for (int64_t p = 0; p < s->P; p++) squares += size[p] * size[p];
     r->ess = P / (1 + (squares / P - 1) * likeness(s, k, size, squares));
-    double apart = pow(P / (P - 1), (double)r->temperatures + 1) * (1 - squares / (P * P));
-    r->log_evidence_sd = s->o.kind == SAMPLER_EXACT ? sqrt(fmax(1 - apart, 0)) : NAN;
+    r->log_evidence_sd = s->o.kind == SAMPLER_EXACT ? sqrt((squares / P - 1) / (P - 1)) : NAN;
 }
 
 void sampler_report_slot(sampler *s, int64_t k) {

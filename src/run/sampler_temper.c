@@ -3,12 +3,22 @@
 
 #include "run/sampler_internal.h"
 
+/* exp(delta (v - top)); a particle beyond what floats hold has none. */
+static double weight(double v, double top, double delta) {
+    return isnan(v) ? 0 : exp(delta * (v - top));
+}
+
+static double largest(const double *v, int64_t P) {
+    double top = -INFINITY;
+    for (int64_t p = 0; p < P; p++) top = fmax(top, v[p]);
+    return top;
+}
+
 /* Effective number of particles with weights exp(delta v). */
 static double effective(const double *v, int64_t P, double delta) {
-    double top = -INFINITY, sum = 0, squares = 0;
-    for (int64_t p = 0; p < P; p++) top = fmax(top, v[p]);
+    double top = largest(v, P), sum = 0, squares = 0;
     for (int64_t p = 0; p < P; p++) {
-        double w = exp(delta * (v[p] - top));
+        double w = weight(v[p], top, delta);
         sum += w, squares += w * w;
     }
     return sum * sum / squares;
@@ -31,9 +41,8 @@ static double largest_rise(const double *v, int64_t P, double most) {
 /* The chances of slot k's particles, ~ exp(delta v), as a comb of P equal teeth picks them. Returns
  * the log of their mean. */
 static double pick(sampler *s, int64_t k, const double *v, double delta) {
-    double top = -INFINITY, sum = 0;
-    for (int64_t p = 0; p < s->P; p++) top = fmax(top, v[p]);
-    for (int64_t p = 0; p < s->P; p++) sum += s->weights[p] = exp(delta * (v[p] - top));
+    double top = largest(v, s->P), sum = 0;
+    for (int64_t p = 0; p < s->P; p++) sum += s->weights[p] = weight(v[p], top, delta);
     rng_stream r = sampler_stream(s, k, s->P + 1);
     double u = rng_u01(&r), below = s->weights[0];
     for (int64_t p = 0, from = 0; p < s->P; p++) {
@@ -48,7 +57,6 @@ static void resample(sampler *s, int64_t k) {
     int32_t *ancestor = s->ancestor + k * s->P;
     for (int64_t p = 0; p < s->P; p++) sampler_copy(s, k, &s->next, p, &s->now, s->picks[p]);
     for (int64_t p = 0; p < s->P; p++) sampler_copy(s, k, &s->now, p, &s->next, p);
-    /* picks rise, and each is at most ... its own place or beyond: so a copy is needed */
     for (int64_t p = 0; p < s->P; p++) s->weights[p] = (double)ancestor[s->picks[p]];
     for (int64_t p = 0; p < s->P; p++) ancestor[p] = (int32_t)s->weights[p];
 }
@@ -71,8 +79,13 @@ void sampler_heat(sampler *s, int64_t k) {
                    (extends ? SAMPLER_LAST_EXTEND : SAMPLER_LAST_MOVES) - l->paid;
     double most = 1 - l->beta, delta = largest_rise(v, s->P, most);
     if (left <= 1 && delta < most) delta = most, l->report.hurried = true;
-    l->report.log_evidence += pick(s, k, v, delta);
-    resample(s, k);
+    if (largest(v, s->P) == -INFINITY) { /* the points are impossible: nothing to choose by */
+        delta = most;
+        l->report.log_evidence = -INFINITY;
+    } else {
+        l->report.log_evidence += pick(s, k, v, delta);
+        resample(s, k);
+    }
     l->beta = delta == most ? 1 : l->beta + delta;
     l->report.temperatures++;
     if (extends) weigh_rows(s, k);

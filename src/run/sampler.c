@@ -15,7 +15,7 @@ static void record(graph *g, const model_spec *s, void *what) {
 }
 
 static double words_of_slot(const sampler *s) {
-    return (double)(5 * s->T * s->P * s->Z + 8 * s->P + s->chunks * s->points * (s->X + 2));
+    return (double)(7 * s->T * s->P * s->Z + 8 * s->P + s->chunks * s->points * (s->X + 2));
 }
 
 static double *numbers(sampler *s, int64_t count) {
@@ -26,29 +26,31 @@ static bool make_cloud(sampler *s, cloud *c) {
     int64_t count = s->slots * s->P;
     c->eps = numbers(s, count * s->T * s->Z);
     c->grad = numbers(s, count * s->T * s->Z);
+    c->from_grad = numbers(s, count * s->T * s->Z);
     c->log_w = numbers(s, count);
-    c->first = numbers(s, count);
-    c->rest = numbers(s, count);
-    return c->eps && c->grad && c->log_w && c->first && c->rest;
+    c->from_log_w = numbers(s, count);
+    c->fit = numbers(s, count);
+    return c->eps && c->grad && c->from_grad && c->log_w && c->from_log_w && c->fit;
+}
+
+static void drop_cloud(sampler *s, cloud *c) {
+    double *arrays[] = {c->eps, c->grad, c->from_grad, c->log_w, c->from_log_w, c->fit};
+    for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) env_free(s->env, arrays[k]);
 }
 
 static bool make_arrays(sampler *s) {
-    int64_t count = s->slots * s->P, items = s->slots * s->chunks, rows = items * s->points;
+    int64_t count = s->slots * s->P, items = s->slots * s->chunks;
     s->momentum = numbers(s, count * s->T * s->Z);
     s->energy = numbers(s, count);
-    s->x = numbers(s, rows * s->X);
-    s->y = numbers(s, rows);
-    s->a = numbers(s, rows);
     s->weights = numbers(s, s->P);
     s->n = env_alloc(s->env, (size_t)items, sizeof *s->n, "the particles");
-    s->full = env_alloc(s->env, (size_t)items, sizeof *s->full, "the particles");
+    s->from = env_alloc(s->env, (size_t)items, sizeof *s->from, "the particles");
     s->ancestor = env_alloc(s->env, (size_t)count, sizeof *s->ancestor, "the particles");
     s->picks = env_alloc(s->env, (size_t)s->P, sizeof *s->picks, "the particles");
     s->slot = env_alloc(s->env, (size_t)s->slots, sizeof *s->slot, "the particles");
     s->where = env_alloc(s->env, (size_t)s->slots, sizeof *s->where, "the particles");
-    return make_cloud(s, &s->now) && make_cloud(s, &s->next) && s->momentum && s->energy && s->x &&
-           s->y && s->a && s->weights && s->n && s->full && s->ancestor && s->picks && s->slot &&
-           s->where;
+    return make_cloud(s, &s->now) && make_cloud(s, &s->next) && s->momentum && s->energy &&
+           s->weights && s->n && s->from && s->ancestor && s->picks && s->slot && s->where;
 }
 
 static mnp_status make_runner(sampler *s, const runner_opts *o, process_particle what,
@@ -56,12 +58,34 @@ static mnp_status make_runner(sampler *s, const runner_opts *o, process_particle
     return runner_make(s->env, s->m, o, record, &what, out);
 }
 
+/* What depends on the number of points. */
+static mnp_status make_rows(sampler *s) {
+    int64_t rows = s->slots * s->chunks * s->points;
+    s->x = numbers(s, rows * s->X);
+    s->y = numbers(s, rows);
+    s->a = numbers(s, rows);
+    if (!s->x || !s->y || !s->a) return MNP_ENOMEM;
+    runner_opts o = {
+        .pool = s->pool, .device = s->device, .capacity = {s->points, s->points, s->P / s->chunks}};
+    MNP_TRY(make_runner(s, &o, PARTICLE_GRADIENT, &s->gradient));
+    return make_runner(s, &o, PARTICLE_LATENTS, &s->latents);
+}
+
+static void drop_rows(sampler *s) {
+    runner_destroy(s->gradient);
+    runner_destroy(s->latents);
+    env_free(s->env, s->x);
+    env_free(s->env, s->y);
+    env_free(s->env, s->a);
+}
+
 mnp_status sampler_create(env *e, const model *m, pool *pool, backend_choice device,
                           const sampler_shape *shape, sampler **out) {
     *out = NULL;
     sampler *s = env_alloc(e, 1, sizeof *s, "a sampler");
     if (!s) return MNP_ENOMEM;
-    *s = (sampler){.env = e, .m = m, .pool = pool, .Z = m->spec.d_z, .X = m->spec.x_dim};
+    *s = (sampler){.env = e, .m = m, .pool = pool, .device = device};
+    s->Z = m->spec.d_z, s->X = m->spec.x_dim;
     s->T = process_at(m->spec.kind)->latents(&m->spec);
     s->chunks = (shape->particles + CHUNK - 1) / CHUNK;
     int64_t chunk = (shape->particles + s->chunks - 1) / s->chunks;
@@ -69,11 +93,8 @@ mnp_status sampler_create(env *e, const model *m, pool *pool, backend_choice dev
     s->points = shape->points;
     double fit = MEMORY_MAX / (8 * words_of_slot(s));
     s->slots = fit < 1 ? 1 : fit < (double)shape->contexts ? (int64_t)fit : shape->contexts;
-    runner_opts o = {.pool = pool, .device = device, .capacity = {s->points, s->points, chunk}};
     mnp_status status = make_arrays(s) ? MNP_OK : MNP_ENOMEM;
-    if (status == MNP_OK) status = make_runner(s, &o, PARTICLE_GRADIENT, &s->gradient);
-    if (status == MNP_OK) status = make_runner(s, &o, PARTICLE_LATENTS, &s->latents);
-    if (status == MNP_OK) status = make_runner(s, &o, PARTICLE_NOISE, &s->noise);
+    if (status == MNP_OK) status = make_rows(s);
     if (status != MNP_OK) {
         sampler_destroy(s);
         return status;
@@ -84,14 +105,11 @@ mnp_status sampler_create(env *e, const model *m, pool *pool, backend_choice dev
 
 void sampler_destroy(sampler *s) {
     if (!s) return;
-    runner_destroy(s->gradient);
-    runner_destroy(s->latents);
-    runner_destroy(s->noise);
-    void *arrays[] = {s->now.eps,  s->now.grad,  s->now.log_w,  s->now.first,  s->now.rest,
-                      s->next.eps, s->next.grad, s->next.log_w, s->next.first, s->next.rest,
-                      s->momentum, s->energy,    s->x,          s->y,          s->a,
-                      s->weights,  s->n,         s->full,       s->ancestor,   s->picks,
-                      s->slot,     s->where};
+    drop_rows(s);
+    drop_cloud(s, &s->now);
+    drop_cloud(s, &s->next);
+    void *arrays[] = {s->momentum, s->energy, s->weights, s->n,    s->from,
+                      s->ancestor, s->picks,  s->slot,    s->where};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) env_free(s->env, arrays[k]);
     env_free(s->env, s);
 }
@@ -104,6 +122,18 @@ int64_t sampler_room(const sampler *s) {
     return s->slots;
 }
 
+mnp_status sampler_reserve(sampler *s, int64_t points) {
+    if (points <= s->points) return MNP_OK;
+    sampler old = *s;
+    s->points = points;
+    s->x = s->y = s->a = NULL;
+    s->gradient = s->latents = NULL;
+    mnp_status status = make_rows(s);
+    drop_rows(status == MNP_OK ? &old : s);
+    if (status != MNP_OK) *s = old;
+    return status;
+}
+
 /* ---- running the graphs ---------------------------------------------------------------------- */
 
 static void bind_rows(sampler *s, runner *r, int64_t k) {
@@ -114,7 +144,7 @@ static void bind_rows(sampler *s, runner *r, int64_t k) {
     io->feed[PARTICLE_A] = s->a + item * s->points;
     io->feed_stride[PARTICLE_X] = s->points * s->X;
     io->feed_stride[PARTICLE_Y] = io->feed_stride[PARTICLE_A] = s->points;
-    io->n = s->n + item, io->m = s->full + item;
+    io->n = io->m = s->n + item;
     io->samples = s->P / s->chunks;
 }
 
@@ -130,15 +160,25 @@ static void bind_vectors(sampler *s, runner *r, const double *from, int emits, d
     }
 }
 
-mnp_status sampler_gradient(sampler *s, cloud *c) {
+/* log w, its gradient and the fit (NULL: not wanted) to the first n of the rows. */
+static mnp_status run_gradient(sampler *s, const double *eps, const int64_t *n, double *log_w,
+                               double *grad, double *fit) {
     exec_io *io = &s->gradient->io;
     bind_rows(s, s->gradient, 0);
-    bind_vectors(s, s->gradient, c->eps, PARTICLE_EMITS, c->grad, s->slots * s->P * s->Z);
-    double *to[] = {
-        [PARTICLE_LOGW] = c->log_w, [PARTICLE_FIRST] = c->first, [PARTICLE_REST] = c->rest};
+    bind_vectors(s, s->gradient, eps, PARTICLE_EMITS, grad, s->slots * s->P * s->Z);
+    io->n = io->m = n;
+    double *to[] = {[PARTICLE_LOGW] = log_w, [PARTICLE_FIRST] = fit, [PARTICLE_REST] = NULL};
     for (int j = 0; j < PARTICLE_EMITS; j++)
         io->emit[j] = to[j], io->emit_stride[j] = s->P / s->chunks;
     return runner_run(s->gradient, s->o.seed, s->active * s->chunks);
+}
+
+mnp_status sampler_gradient(sampler *s, cloud *c) {
+    bool both = false;
+    for (int64_t k = 0; k < s->active; k++) both |= s->extends && s->slot[k].beta < 1;
+    for (int64_t k = 0; k < s->active; k++) s->slot[k].gradients += both ? 2 : 1;
+    if (both) MNP_TRY(run_gradient(s, c->eps, s->from, c->from_log_w, c->from_grad, NULL));
+    return run_gradient(s, c->eps, s->n, c->log_w, c->grad, c->fit);
 }
 
 mnp_status sampler_latents(sampler *s, int64_t context, double *z) {
@@ -155,7 +195,7 @@ const sampler_report *sampler_look(const sampler *s, int64_t context) {
 /* ---- contexts -------------------------------------------------------------------------------- */
 
 static bool done(const sampler *s, const slot *l) {
-    if (l->full < l->set.n) return l->last >= SAMPLER_LAST_EXTEND;
+    if (s->extends) return l->last >= SAMPLER_LAST_EXTEND;
     return s->o.kind == SAMPLER_EXACT ? l->last >= SAMPLER_LAST_MOVES
                                       : l->paid >= s->o.gradients / SAMPLER_LEAPS;
 }
@@ -175,8 +215,10 @@ static void swap_slots(sampler *s, int64_t j, int64_t k) {
                    s->P * s->Z);
         swap_words(s->now.grad + sampler_at(s, t, j, 0), s->now.grad + sampler_at(s, t, k, 0),
                    s->P * s->Z);
+        swap_words(s->now.from_grad + sampler_at(s, t, j, 0),
+                   s->now.from_grad + sampler_at(s, t, k, 0), s->P * s->Z);
     }
-    double *of_particle[] = {s->now.log_w, s->now.first, s->now.rest};
+    double *of_particle[] = {s->now.log_w, s->now.from_log_w, s->now.fit};
     for (int i = 0; i < 3; i++)
         swap_words(of_particle[i] + j * s->P, of_particle[i] + k * s->P, s->P);
     int64_t rows = s->chunks * s->points;
@@ -191,7 +233,7 @@ static void swap_slots(sampler *s, int64_t j, int64_t k) {
     s->slot[j] = s->slot[k], s->slot[k] = keep;
     for (int64_t c = 0; c < s->chunks; c++) {
         s->n[j * s->chunks + c] = s->slot[j].set.n, s->n[k * s->chunks + c] = s->slot[k].set.n;
-        s->full[j * s->chunks + c] = s->slot[j].full, s->full[k * s->chunks + c] = s->slot[k].full;
+        s->from[j * s->chunks + c] = s->slot[j].from, s->from[k * s->chunks + c] = s->slot[k].from;
     }
     s->where[s->slot[j].context] = j, s->where[s->slot[k].context] = k;
 }
@@ -200,18 +242,17 @@ static void load(sampler *s, int64_t k) {
     const slot *l = &s->slot[k];
     for (int64_t c = 0; c < s->chunks; c++) {
         int64_t item = k * s->chunks + c, row = item * s->points;
-        s->n[item] = l->set.n, s->full[item] = l->full;
+        s->n[item] = l->set.n, s->from[item] = l->from;
         memcpy(s->x + row * s->X, l->set.x, (size_t)(l->set.n * s->X) * sizeof *s->x);
         memcpy(s->y + row, l->set.y, (size_t)l->set.n * sizeof *s->y);
-        for (int64_t i = 0; i < l->set.n; i++) s->a[row + i] = i < l->full ? 1 : l->beta;
+        for (int64_t i = 0; i < l->set.n; i++) s->a[row + i] = 1;
     }
 }
 
 /* Until every active context is at beta = 1 and has made its last moves. */
-static mnp_status run_stage(sampler *s, bool extends) {
+static mnp_status run_stage(sampler *s) {
     while (s->active > 0) {
         for (int64_t k = 0; k < s->active; k++) sampler_heat(s, k);
-        if (extends) MNP_TRY(sampler_gradient(s, &s->now)); /* the rows' weights are new */
         MNP_TRY(sampler_move(s));
         for (int64_t k = s->active - 1; k >= 0; k--) {
             if (!done(s, &s->slot[k])) continue;
@@ -224,6 +265,15 @@ static mnp_status run_stage(sampler *s, bool extends) {
     return MNP_OK;
 }
 
+static void come_from_network(sampler *s) {
+    size_t numbers = (size_t)(s->slots * s->P), words = numbers * (size_t)(s->T * s->Z);
+    cloud *of[] = {&s->now, &s->next};
+    for (int j = 0; j < 2; j++) {
+        memset(of[j]->from_log_w, 0, numbers * sizeof(double));
+        memset(of[j]->from_grad, 0, words * sizeof(double));
+    }
+}
+
 mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *sets,
                          int64_t count) {
     bool exact = o->kind == SAMPLER_EXACT;
@@ -232,7 +282,6 @@ mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *s
     for (int64_t k = 0; k < count; k++) {
         s->slot[k] = (slot){.context = k,
                             .set = sets[k],
-                            .full = sets[k].n,
                             .report = {.log_evidence = exact ? 0 : NAN},
                             .beta = exact ? 0 : 1,
                             .step = exact ? 0.2 : 0.1,
@@ -241,47 +290,39 @@ mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *s
         for (int64_t p = 0; p < s->P; p++) s->ancestor[k * s->P + p] = (int32_t)p;
         load(s, k);
     }
+    s->extends = false;
+    come_from_network(s);
     sampler_start(s);
     MNP_TRY(sampler_gradient(s, &s->now));
     for (int64_t k = 0; k < count; k++) {
         s->slot[k].report.fit_before = sampler_mean_fit(s, k);
         s->slot[k].moves = 0;
     }
-    return run_stage(s, false);
+    return run_stage(s);
 }
 
-/* The same latents as noise of the recursion on the larger set. */
-static mnp_status change_noise(sampler *s) {
-    for (int64_t k = 0; k < s->count; k++)
-        MNP_TRY(sampler_latents(s, s->slot[k].context, s->next.eps + k * s->T * s->P * s->Z));
-    for (int64_t k = 0; k < s->count; k++) {
-        /* (T, P, Z) of this slot, as it lies in next */
-        memcpy(s->next.grad, s->next.eps + k * s->T * s->P * s->Z,
-               (size_t)(s->T * s->P * s->Z) * sizeof(double));
-        for (int64_t t = 0; t < s->T; t++)
-            memcpy(s->now.eps + sampler_at(s, t, k, 0), s->next.grad + t * s->P * s->Z,
-                   (size_t)(s->P * s->Z) * sizeof(double));
-    }
-    return MNP_OK;
-}
-
+/* A particle keeps its noise: the network itself takes it to latents that suit the larger set. The
+ * density of noise N(eps; 0, I) w_C(eps) then becomes that of the larger set by degrees. */
 mnp_status sampler_extend(sampler *s, const sampler_set *sets, double *rise) {
-    MNP_TRY(change_noise(s));
+    size_t numbers = (size_t)(s->slots * s->P), words = numbers * (size_t)(s->T * s->Z);
     for (int64_t k = 0; k < s->count; k++) {
         slot *l = &s->slot[k];
-        l->full = l->set.n;
+        l->from = l->set.n;
         l->set = sets[l->context];
-        l->beta = 0, l->paid = l->last = 0;
-        rise[l->context] = l->report.log_evidence;
+        l->sd = l->report.log_evidence_sd;
+        l->beta = l->rise = l->accepted = 0, l->paid = l->last = 0;
+        l->gradients = 1;
+        l->report.hurried = false;
+        l->trace = (trace){0};
+        for (int64_t p = 0; p < s->P; p++) s->ancestor[k * s->P + p] = (int32_t)p;
         load(s, k);
     }
     s->active = s->count;
-    bind_rows(s, s->noise, 0);
-    bind_vectors(s, s->noise, s->now.eps, 0, s->next.eps, s->slots * s->P * s->Z);
-    MNP_TRY(runner_run(s->noise, s->o.seed, s->active * s->chunks));
-    memcpy(s->now.eps, s->next.eps, (size_t)(s->T * s->slots * s->P * s->Z) * sizeof(double));
-    MNP_TRY(sampler_gradient(s, &s->now));
-    MNP_TRY(run_stage(s, true));
-    for (int64_t k = 0; k < s->count; k++) rise[k] = sampler_look(s, k)->log_evidence - rise[k];
+    s->extends = true;
+    memcpy(s->now.from_log_w, s->now.log_w, numbers * sizeof(double));
+    memcpy(s->now.from_grad, s->now.grad, words * sizeof(double));
+    MNP_TRY(run_gradient(s, s->now.eps, s->n, s->now.log_w, s->now.grad, s->now.fit));
+    MNP_TRY(run_stage(s));
+    for (int64_t k = 0; k < s->count; k++) rise[k] = s->slot[s->where[k]].rise;
     return MNP_OK;
 }

@@ -14,9 +14,11 @@
  *   exact    sequential Monte Carlo: beta rises so that half of the particles stay effective, the
  *            particles are resampled and moved, and moved on at beta = 1
  *
- * Particles of C can go on to those of a larger set C, D: then p(y_D | z) is what is tempered, and
- * the rise of the evidence is log p(y_D | C). docs/dev/math.md derives it. On a CPU the same bits
- * for any number of threads. */
+ * Particles of C can go on to those of a larger set C, D. They keep their noise, which the network
+ * takes to latents that suit the larger set, and N(eps) w_C^(1 - beta) w_{C,D}^beta leads from one
+ * to the other; the rise of the evidence is log p(y_D | C). (The same latents in the larger set's
+ * noise, or new points tempered in the smaller set's, end many nats off: docs/dev/math.md, which
+ * derives all this.) On a CPU the same bits for any number of threads. */
 #ifndef MNP_RUN_SAMPLER_H
 #define MNP_RUN_SAMPLER_H
 
@@ -45,15 +47,16 @@ typedef struct sampler_opts {
     uint64_t seed;
 } sampler_opts;
 
-/* How it went, for one context. Densities are those of scaled y. */
+/* How it went, for one context: since the particles began, or since they last went on. Densities
+ * are those of scaled y. */
 typedef struct sampler_report {
     int64_t particles;
-    int64_t gradients;      /* of each particle so far                                        */
+    int64_t gradients;      /* of each particle; one by two sets counts as two                */
     int64_t temperatures;   /* rises of beta                                                  */
     double acceptance;      /* mean over the moves                                            */
     double ess;             /* independent particles that these are worth                      */
     double rhat;            /* of log p(y_C | z), the particles after each late move a chain  */
-    double log_evidence;    /* log p(y_C); NaN for refine                                     */
+    double log_evidence;    /* log p(y_C), all in all; NaN for refine                         */
     double log_evidence_sd; /* from the ancestors (Lee and Whiteley 2018)                    */
     double fit_before, fit_after; /* mean over particles of log p(y_C | z)                   */
     bool hurried; /* the gradients did not last: the last rise of beta was too large         */
@@ -70,6 +73,8 @@ mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *s
 /* On to larger sets, of the same contexts in the same order, whose first points are those they have
  * already. rise (count) gets log p(new points | old ones). */
 mnp_status sampler_extend(sampler *s, const sampler_set *sets, double *rise);
+/* Room for more points; the particles stay, to go on. */
+mnp_status sampler_reserve(sampler *s, int64_t points);
 /* The latents of context k: z (T, particles, Z). */
 mnp_status sampler_latents(sampler *s, int64_t k, double *z);
 const sampler_report *sampler_look(const sampler *s, int64_t k);

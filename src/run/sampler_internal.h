@@ -13,11 +13,13 @@ enum { SAMPLER_LEAPS = 5 }; /* gradients of a move */
 /* Moves at beta = 1. */
 enum { SAMPLER_LAST_MOVES = 4, SAMPLER_LAST_EXTEND = 1 };
 
-/* Vectors of all particles, (T, slots, P, Z), and numbers, (slots, P). */
+/* Vectors of all particles, (T, slots, P, Z), and numbers, (slots, P). The w that they come from is
+ * 1 for draws of the network, and that of the smaller set where they go on to a larger one. */
 typedef struct cloud {
-    double *eps, *grad;
-    double *log_w;        /* with the weights a_i of the rows */
-    double *first, *rest; /* log p(y_i | z) over the rows that count in full, and over the others */
+    double *eps;
+    double *grad, *from_grad;
+    double *log_w, *from_log_w;
+    double *fit; /* log p(y_C | z) */
 } cloud;
 
 /* Means over the particles of log p(y_C | z) after late moves, and their variances. */
@@ -29,10 +31,13 @@ typedef struct slot {
     int64_t context; /* whose it is */
     sampler_set set;
     sampler_report report;
-    int64_t full; /* rows that count in full: the others are tempered; all: the ratio is too */
+    int64_t from; /* rows of the set the particles come from; 0: draws of the network */
+    double rise;  /* of the log evidence, since this stage began                      */
+    double sd;    /* of the log evidence before                                       */
     double beta, step, jitter;
     int64_t moves, paid, last; /* in all; since the stage began; of those at beta = 1 */
-    double accepted;           /* sum over all moves */
+    int64_t gradients;         /* since the stage began */
+    double accepted;           /* sum over the stage's moves */
     trace trace;
 } slot;
 
@@ -40,19 +45,21 @@ struct sampler {
     env *env;
     const model *m;
     pool *pool;
-    runner *gradient, *latents, *noise;
+    backend_choice device;
+    runner *gradient, *latents;
     int64_t T, Z, X, P, chunks, slots, points;
     cloud now, next;
     double *momentum;  /* (T, slots, P, Z)                                  */
     double *energy;    /* (slots, P): before the move; then the chance      */
     double *x, *y, *a; /* (slots, chunks, points, X), (slots, chunks, points) */
-    int64_t *n, *full; /* (slots, chunks)                                   */
+    int64_t *n, *from; /* (slots, chunks)                                   */
     int32_t *ancestor; /* (slots, P): the particle it began as              */
     double *weights;   /* (P)                                               */
     int64_t *picks;    /* (P)                                               */
     slot *slot;        /* (slots)                                           */
     int64_t *where;    /* (slots): the slot of each context                 */
     int64_t count, active;
+    bool extends; /* particles of a smaller set go on */
     sampler_opts o;
     int leap; /* of the present move */
 };

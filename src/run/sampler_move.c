@@ -29,14 +29,10 @@ static double half_square(const double *a, int64_t n) {
     return sum / 2;
 }
 
-/* What log w and its gradient count: where all rows are tempered, so is the ratio. */
-static double share(const slot *l) {
-    return l->full == l->set.n ? l->beta : 1;
-}
-
 /* - log of the density of (eps, momentum), constants apart. */
 static double energy_of(const sampler *s, const cloud *c, int64_t k, int64_t p) {
-    double sum = -share(&s->slot[k]) * c->log_w[k * s->P + p];
+    double beta = s->slot[k].beta, sum = -beta * c->log_w[k * s->P + p];
+    if (beta < 1) sum -= (1 - beta) * c->from_log_w[k * s->P + p];
     for (int64_t t = 0; t < s->T; t++)
         sum += half_square(c->eps + sampler_at(s, t, k, p), s->Z) +
                half_square(s->momentum + sampler_at(s, t, k, p), s->Z);
@@ -48,10 +44,12 @@ void sampler_copy(const sampler *s, int64_t k, cloud *to, int64_t p, const cloud
     for (int64_t t = 0; t < s->T; t++) {
         memcpy(to->eps + sampler_at(s, t, k, p), from->eps + sampler_at(s, t, k, q), bytes);
         memcpy(to->grad + sampler_at(s, t, k, p), from->grad + sampler_at(s, t, k, q), bytes);
+        memcpy(to->from_grad + sampler_at(s, t, k, p), from->from_grad + sampler_at(s, t, k, q),
+               bytes);
     }
     to->log_w[k * s->P + p] = from->log_w[k * s->P + q];
-    to->first[k * s->P + p] = from->first[k * s->P + q];
-    to->rest[k * s->P + p] = from->rest[k * s->P + q];
+    to->from_log_w[k * s->P + p] = from->from_log_w[k * s->P + q];
+    to->fit[k * s->P + p] = from->fit[k * s->P + q];
 }
 
 /* The pool's tasks are particles of the active slots. */
@@ -75,19 +73,28 @@ static void begin_particle(void *arg, int64_t task, int worker) {
     s->energy[task] = energy_of(s, &s->now, k, p);
 }
 
+/* To the momenta of step t, a step h along the gradient of beta log w + (1 - beta) log w_from. */
+static void add_kick(const sampler *s, int64_t k, int64_t p, int64_t t, double h) {
+    double beta = s->slot[k].beta, *m = s->momentum + sampler_at(s, t, k, p);
+    const double *g = s->next.grad + sampler_at(s, t, k, p);
+    const double *from = s->next.from_grad + sampler_at(s, t, k, p);
+    for (int64_t d = 0; d < s->Z; d++) m[d] += h * beta * g[d];
+    for (int64_t d = 0; d < s->Z && s->extends && beta < 1; d++) m[d] += h * (1 - beta) * from[d];
+}
+
 /* A kick by w, half of one at first, then the turn of the normal part. */
 static void leap_particle(void *arg, int64_t task, int worker) {
     (void)worker;
     sampler *s = arg;
     int64_t k = task / s->P, p = task % s->P;
     const slot *l = &s->slot[k];
-    double h = l->step * l->jitter, kick = h * share(l) * (s->leap == 0 ? 0.5 : 1);
+    double h = l->step * l->jitter, kick = h * (s->leap == 0 ? 0.5 : 1);
     double c = cos(h), sn = sin(h);
     for (int64_t t = 0; t < s->T; t++) {
         double *e = s->next.eps + sampler_at(s, t, k, p), *m = s->momentum + sampler_at(s, t, k, p);
-        const double *g = s->next.grad + sampler_at(s, t, k, p);
+        add_kick(s, k, p, t, kick);
         for (int64_t d = 0; d < s->Z; d++) {
-            double v = m[d] + kick * g[d], q = e[d];
+            double v = m[d], q = e[d];
             e[d] = c * q + sn * v;
             m[d] = c * v - sn * q;
         }
@@ -100,12 +107,7 @@ static void end_particle(void *arg, int64_t task, int worker) {
     sampler *s = arg;
     int64_t k = task / s->P, p = task % s->P;
     const slot *l = &s->slot[k];
-    double kick = l->step * l->jitter * share(l) * 0.5;
-    for (int64_t t = 0; t < s->T; t++) {
-        double *m = s->momentum + sampler_at(s, t, k, p);
-        const double *g = s->next.grad + sampler_at(s, t, k, p);
-        for (int64_t d = 0; d < s->Z; d++) m[d] += kick * g[d];
-    }
+    for (int64_t t = 0; t < s->T; t++) add_kick(s, k, p, t, l->step * l->jitter * 0.5);
     double less = s->energy[task] - energy_of(s, &s->next, k, p);
     double chance = less >= 0 ? 1 : isnan(less) ? 0 : exp(less);
     rng_stream r = sampler_stream(s, k, p);

@@ -5,16 +5,16 @@
 
 double sampler_mean_fit(const sampler *s, int64_t k) {
     double sum = 0;
-    for (int64_t p = k * s->P; p < (k + 1) * s->P; p++) sum += s->now.first[p] + s->now.rest[p];
+    for (int64_t p = k * s->P; p < (k + 1) * s->P; p++) sum += s->now.fit[p];
     return sum / (double)s->P;
 }
 
 void sampler_note(sampler *s, int64_t k) {
     trace *to = &s->slot[k].trace;
     double sum = 0, squares = 0, P = (double)s->P;
-    for (int64_t p = k * s->P; p < (k + 1) * s->P; p++) sum += s->now.first[p] + s->now.rest[p];
+    for (int64_t p = k * s->P; p < (k + 1) * s->P; p++) sum += s->now.fit[p];
     for (int64_t p = k * s->P; p < (k + 1) * s->P; p++) {
-        double off = s->now.first[p] + s->now.rest[p] - sum / P;
+        double off = s->now.fit[p] - sum / P;
         squares += off * off;
     }
     to->moves++;
@@ -28,13 +28,13 @@ void sampler_note(sampler *s, int64_t k) {
  * the number of particles of each family; one-way analysis of variance. */
 static double likeness(const sampler *s, int64_t k, const double *size, double squares) {
     const int32_t *family = s->ancestor + k * s->P;
-    const double *first = s->now.first + k * s->P, *rest = s->now.rest + k * s->P;
+    const double *fit = s->now.fit + k * s->P;
     double P = (double)s->P, mean = 0, total = 0, between = 0, families = 0;
-    for (int64_t p = 0; p < s->P; p++) mean += (first[p] + rest[p]) / P;
+    for (int64_t p = 0; p < s->P; p++) mean += fit[p] / P;
     for (int64_t f = 0; f < s->P; f++) {
         double sum = 0;
         for (int64_t p = 0; p < s->P; p++) {
-            double off = first[p] + rest[p] - mean;
+            double off = fit[p] - mean;
             if (family[p] != f) continue;
             sum += off, total += off * off;
         }
@@ -68,9 +68,10 @@ void sampler_report_slot(sampler *s, int64_t k) {
     double within = t->variance / t->moves;
     double between = (t->mean2 - t->mean * t->mean / t->moves) / (t->moves - 1);
     l->report.particles = s->P;
-    l->report.gradients = 1 + SAMPLER_LEAPS * l->moves;
-    l->report.acceptance = l->accepted / (double)l->moves;
+    l->report.gradients = l->gradients;
+    l->report.acceptance = l->accepted / (double)l->paid;
     l->report.rhat = t->moves > 1 ? sqrt(1 + fmax(between, 0) / within) : NAN;
     l->report.fit_after = sampler_mean_fit(s, k);
     report_ancestors(s, k);
+    if (s->extends) l->report.log_evidence_sd = hypot(l->report.log_evidence_sd, l->sd);
 }

@@ -61,32 +61,26 @@ static void resample(sampler *s, int64_t k) {
     for (int64_t p = 0; p < s->P; p++) ancestor[p] = (int32_t)s->weights[p];
 }
 
-static void weigh_rows(sampler *s, int64_t k) {
-    const slot *l = &s->slot[k];
-    for (int64_t c = 0; c < s->chunks; c++)
-        for (int64_t i = l->full; i < l->set.n; i++)
-            s->a[(k * s->chunks + c) * s->points + i] = l->beta;
-}
-
 /* The next beta of slot k. Where the gradients would end before beta = 1 the last rise is too
  * large, and that is noted. */
 void sampler_heat(sampler *s, int64_t k) {
     slot *l = &s->slot[k];
     if (l->beta == 1) return;
-    bool extends = l->full < l->set.n;
-    const double *v = (extends ? s->now.rest : s->now.log_w) + k * s->P;
+    double *v = s->energy + k * s->P; /* of no use between moves */
+    for (int64_t p = 0; p < s->P; p++)
+        v[p] = s->now.log_w[k * s->P + p] - s->now.from_log_w[k * s->P + p];
     int64_t left = s->o.gradients / SAMPLER_LEAPS -
-                   (extends ? SAMPLER_LAST_EXTEND : SAMPLER_LAST_MOVES) - l->paid;
+                   (s->extends ? SAMPLER_LAST_EXTEND : SAMPLER_LAST_MOVES) - l->paid;
     double most = 1 - l->beta, delta = largest_rise(v, s->P, most);
     if (left <= 1 && delta < most) delta = most, l->report.hurried = true;
+    double rise = -INFINITY;
     if (largest(v, s->P) == -INFINITY) { /* the points are impossible: nothing to choose by */
         delta = most;
-        l->report.log_evidence = -INFINITY;
     } else {
-        l->report.log_evidence += pick(s, k, v, delta);
+        rise = pick(s, k, v, delta);
         resample(s, k);
     }
+    l->rise += rise, l->report.log_evidence += rise;
     l->beta = delta == most ? 1 : l->beta + delta;
     l->report.temperatures++;
-    if (extends) weigh_rows(s, k);
 }

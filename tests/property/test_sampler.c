@@ -354,7 +354,7 @@ static void room_is_limited(void) {
     report_bad(&l, pool_create(&l.env, 1, &pool));
     sampler_shape shape = {.points = 20, .particles = 1000, .contexts = 1000000};
     report_bad(&l, sampler_create(&l.env, l.m, pool, (backend_choice){0}, &shape, &s));
-    double vectors = 5.0 * 4 * 64 * 1000 * 8; /* bytes of one context: noise, gradients, momenta */
+    double vectors = 7.0 * 4 * 64 * 1000 * 8; /* bytes of one context: noise, gradients, momenta */
     CHECK(s && sampler_room(s) > 1 && (double)sampler_room(s) * vectors <= 0x1p28);
     CHECK((double)(sampler_room(s) + 1) * vectors > 0.8 * 0x1p28);
     close_few(&l, pool, s);

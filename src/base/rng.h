@@ -38,6 +38,7 @@ typedef enum rng_purpose {
     RNG_TEST,        /* tests and benchmarks                         */
     RNG_MIRROR,      /* which functions training mirrors             */
     RNG_PARTICLE,    /* particles of exact conditioning              */
+    RNG_SLEEP,       /* functions that training draws from the model */
     RNG_PURPOSES
 } rng_purpose;
 
@@ -81,6 +82,13 @@ RNG_FN rng_words rng_counter(rng_at at) {
     c.w[2] = at.step;
     c.w[3] = (uint32_t)at.purpose << 28 | (at.dim / 4 & 0x3FFu) << 18 | (at.sample & 0x3FFFFu);
     return c;
+}
+
+/* Draws of training move on with the step; those of evaluation and prediction are the same however
+ * long the model was trained. */
+RNG_FN int rng_moves_on(int purpose) {
+    return purpose == RNG_LATENT || purpose == RNG_SPLIT || purpose == RNG_BATCH ||
+           purpose == RNG_SLEEP;
 }
 
 /* The four words of dims 4 (dim / 4) ... + 3. */

@@ -124,6 +124,7 @@ instr *graph_append(graph *g, int32_t op) {
 
 void graph_done(graph *g, instr *ins) {
     bool needs = false;
+    if (g->detached) return;
     for (int j = 0; j < INSTR_IN; j++) needs |= graph_at(g, ins->in[j])->needs_grad;
     for (int j = 0; j < INSTR_OUT; j++)
         if (ins->out[j] != VAL_NONE) g->values[ins->out[j]].needs_grad |= needs;

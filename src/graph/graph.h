@@ -75,6 +75,7 @@ typedef struct graph {
     int32_t n_instrs, cap_instrs;
     int32_t n_feeds, n_emits; /* how many input and output bindings were recorded */
     bool frozen;              /* weights recorded from now on get no gradient: only inputs do */
+    bool detached;            /* what is recorded from now on passes no gradient on           */
 } graph;
 
 void graph_init(graph *g, env *e, params *p);

@@ -16,11 +16,15 @@ static bool from_weights(const graph *g, const instr *ins) {
     return any && ins->acc == 0;
 }
 
-static bool same_work(const instr *a, const instr *b) {
+/* Of twins of which one passes no gradient on, both stay. */
+static bool same_work(const graph *g, const instr *a, const instr *b) {
     bool same = a->op == b->op && memcmp(a->in, b->in, sizeof a->in) == 0 &&
                 memcmp(a->i, b->i, sizeof a->i) == 0;
     for (int j = 0; j < INSTR_REAL; j++) same &= a->f[j] == b->f[j];
-    for (int j = 0; j < INSTR_OUT; j++) same &= (a->out[j] == VAL_NONE) == (b->out[j] == VAL_NONE);
+    for (int j = 0; j < INSTR_OUT; j++) {
+        same &= (a->out[j] == VAL_NONE) == (b->out[j] == VAL_NONE);
+        same &= graph_at(g, a->out[j])->needs_grad == graph_at(g, b->out[j])->needs_grad;
+    }
     return same;
 }
 
@@ -35,7 +39,7 @@ void graph_merge(graph *g) {
     for (int32_t k = 0; k < g->n_instrs; k++) {
         const instr ins = g->instrs[k];
         int32_t twin = from_weights(g, &ins) ? 0 : kept;
-        while (twin < kept && !same_work(&g->instrs[twin], &ins)) twin++;
+        while (twin < kept && !same_work(g, &g->instrs[twin], &ins)) twin++;
         if (twin == kept) {
             g->instrs[kept++] = ins;
             continue;

@@ -175,6 +175,49 @@ val chain_record_logp(graph *g, const model_spec *s, val x, val y, const val *z)
     return op_normal_logp(g, m.y, m.logdet);
 }
 
+/* ---- the sleep phase --------------------------------------------------------------------------
+ */
+
+/* Latents and a function that the model draws on its own, with the mu and raw of the latents. */
+typedef struct dream {
+    val z[MODEL_STEPS_MAX], mu[MODEL_STEPS_MAX], raw[MODEL_STEPS_MAX];
+    val y[MODEL_STEPS_MAX + 1]; /* y_t, index t */
+} dream;
+
+static void record_dream(const chain *c, dream *d) {
+    const model_spec *s = c->s;
+    val r = empty_summary(c), z_next = VAL_NONE;
+    for (int32_t t = (int32_t)s->T; t >= 1; t--) {
+        val mu = d->mu[t - 1] = head(c, "mu", t, r, z_next);
+        val raw = d->raw[t - 1] = head(c, "sigma", t, r, z_next);
+        /* tag -t: rows of the base noise have the tags 0, 1, ... */
+        z_next = d->z[t - 1] = op_gauss_sample(c->g, mu, raw, 0, VAL_NONE, RNG_SLEEP, -t,
+                                               (sigma_kind)s->sigma_z, s->sigma_z_floor);
+    }
+    d->y[0] = op_base_noise(c->g, EXT_N, true, RNG_SLEEP, false);
+    for (int32_t t = 1; t <= s->T; t++)
+        d->y[t] = c->tr->to_data(c->g, s, d->y[t - 1], conditioner(c, t, d->z[t - 1]), VAL_NONE).y;
+}
+
+val chain_record_sleep(graph *g, const model_spec *s, val x) {
+    chain c = chain_begin(g, s, x);
+    dream d;
+    g->detached = true;
+    record_dream(&c, &d);
+    g->detached = false;
+    c.prepared = c.enc->prepare(g, s, c.phi);
+    val gain = VAL_NONE, z_next = VAL_NONE;
+    for (int32_t t = (int32_t)s->T; t >= 1 && graph_ok(g); t--) {
+        val r = context_summary(&c, c.enc->points(g, s, c.prepared, d.y[t]));
+        val mu = op_stack(g, d.mu[t - 1], head(&c, "mu", t, r, z_next));
+        val raw = op_stack(g, d.raw[t - 1], head(&c, "sigma", t, r, z_next));
+        z_next = d.z[t - 1];
+        gain = add_up(g, gain,
+                      op_gauss_ratio(g, z_next, mu, raw, (sigma_kind)s->sigma_z, s->sigma_z_floor));
+    }
+    return gain;
+}
+
 /* ---- sets that grow -------------------------------------------------------------------------- */
 
 int64_t chain_stream_width(const model_spec *s) {

@@ -63,6 +63,11 @@ int64_t chain_stream_width(const model_spec *s);
 val chain_record_sum(graph *g, const model_spec *s, val x, val y);
 val chain_record_latent(graph *g, const model_spec *s, val pooled, int32_t purpose);
 
+/* The sleep phase at rows x: latents z from q(z | nothing) and y from p(y | x, z), both without a
+ * gradient, then log q(z | C) - log q(z | nothing) of the first m points as context: a scalar whose
+ * gradient reaches the inference network alone. */
+val chain_record_sleep(graph *g, const model_spec *s, val x);
+
 /* The objective of a finished walk: a scalar to minimise, divided by the scored points. */
 val chain_record_loss(graph *g, const model_spec *s, const chain_walk *w, row_range scored);
 

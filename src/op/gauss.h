@@ -34,12 +34,9 @@ static inline double gauss_scale(sigma_kind kind, double floor) {
     return kind == SIGMA_SIGMOID ? 1 - floor : 1;
 }
 
-/* Draws of training move on with the step; those of evaluation and prediction are the same however
- * long the model was trained. */
 static inline rng_at gauss_place(const frame *f, int32_t purpose, int64_t sample) {
-    bool training = purpose == RNG_LATENT || purpose == RNG_SPLIT || purpose == RNG_BATCH;
     return (rng_at){.purpose = (rng_purpose)purpose,
-                    .step = training && f->io->step ? (uint32_t)f->io->step->step : 0,
+                    .step = rng_moves_on(purpose) && f->io->step ? (uint32_t)f->io->step->step : 0,
                     .function = (uint32_t)f->function,
                     .sample = (uint32_t)sample};
 }

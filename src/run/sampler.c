@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "run/sampler_internal.h"
+#include "run/score.h"
 
 enum { CHUNK = 8 };       /* particles of one item: a unit of parallel work */
 #define MEMORY_MAX 0x1p28 /* bytes of all particles; one context may take more */
@@ -295,7 +296,9 @@ mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *s
     sampler_start(s);
     MNP_TRY(sampler_gradient(s, &s->now));
     for (int64_t k = 0; k < count; k++) {
-        s->slot[k].report.fit_before = sampler_mean_fit(s, k);
+        sampler_report *r = &s->slot[k].report;
+        r->fit_before = sampler_mean_fit(s, k);
+        score_log_mean_exp(s->now.log_w + k * s->P, s->P, &r->network_ess);
         s->slot[k].moves = 0;
     }
     return run_stage(s);

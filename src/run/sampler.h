@@ -58,6 +58,7 @@ typedef struct sampler_report {
     double rhat;            /* of log p(y_C | z), the particles after each late move a chain  */
     double log_evidence;    /* log p(y_C), all in all; NaN for refine                         */
     double log_evidence_sd; /* from the ancestors (Lee and Whiteley 2018)                    */
+    double network_ess;     /* effective number of the network's draws, weighted by w            */
     double fit_before, fit_after; /* mean over particles of log p(y_C | z)                   */
     bool hurried; /* the gradients did not last: the last rise of beta was too large         */
 } sampler_report;

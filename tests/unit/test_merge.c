@@ -71,6 +71,24 @@ static void different_ones_stay(void) {
     bench_close(&b);
 }
 
+/* Of twins of which one passes no gradient on, both stay: each keeps what it is. */
+static void detached_twins_stay(void) {
+    bench b;
+    bench_open(&b);
+    graph *g = &b.graph;
+    val seed = weight(&b, "seed", 2, IN), w = weight(&b, "w", IN, OUT);
+    g->detached = true;
+    val first = product(&b, seed, w, ACT_NONE);
+    g->detached = false;
+    val second = product(&b, seed, w, ACT_NONE);
+    op_add(g, first, second);
+    CHECK(!graph_at(g, first)->needs_grad && graph_at(g, second)->needs_grad);
+    graph_merge(g);
+    CHECK(graph_ok(g) && g->n_instrs == 3);
+    CHECK(g->instrs[2].in[0] == first && g->instrs[2].in[1] == second);
+    bench_close(&b);
+}
+
 /* What reads data is left alone, even when it is recorded twice. */
 static void data_is_not_shared(void) {
     bench b;
@@ -227,6 +245,7 @@ static void model_gradient(void) {
 int main(void) {
     RUN(twins_become_one);
     RUN(different_ones_stay);
+    RUN(detached_twins_stay);
     RUN(data_is_not_shared);
     RUN(gradients_add_up);
     RUN(model_gradient);

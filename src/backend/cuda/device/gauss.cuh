@@ -21,10 +21,9 @@ FN float sigma_of(const dev_instr &ins, float raw, float *slope) {
 }
 
 FN rng_at noise_place(const Frame &f, int purpose, int64_t sample) {
-    const bool training = purpose == RNG_LATENT || purpose == RNG_SPLIT || purpose == RNG_BATCH;
     rng_at at = {};
     at.purpose = (rng_purpose)purpose;
-    at.step = training ? (uint32_t)f.step : 0;
+    at.step = rng_moves_on(purpose) ? (uint32_t)f.step : 0;
     at.function = (uint32_t)f.function;
     at.sample = (uint32_t)sample;
     return at;

@@ -162,7 +162,6 @@ static void resuming_changes_no_bit(void) {
     close_session(&whole);
 }
 
-/* A state of another run is refused, and says in what it differs; weights stay as they were. */
 /* The draws of a sleep phase too depend on the seed and the step alone; and they change the run. */
 static void sleep_resumes(void) {
     static const char asleep[] = "T=2 sleep=1";
@@ -186,6 +185,7 @@ static void sleep_resumes(void) {
     close_session(&whole);
 }
 
+/* A state of another run is refused, and says in what it differs; weights stay as they were. */
 static void other_runs_are_not_resumed(void) {
     static const char *const options[] = {
         "steps=25 batch=10 valid_every=8 valid_functions=10 ema=0.9 clip=1", plain};

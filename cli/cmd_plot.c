@@ -17,7 +17,7 @@ static const flag_def flags[] = {
     {"grid", "lo:hi:n",
      "where (default: the range of the training data, else -2:2:200); 128x128: maps"},
     {"samples", "S", "functions drawn for the bands (default 200; for maps 50)"},
-    CONDITION_FLAGS,
+    CONDITION_FLAGS("(default refine; network for several inputs)"),
     {"draws", "N", "functions drawn as lines (default 12; with --chain 5, as maps 2)"},
     {"title", "T", "a title above the picture"},
     {"out", "F.svg", "the picture; .png and .pdf need libcairo.so.2"},
@@ -35,6 +35,12 @@ typedef struct plot_inputs {
     points at, contexts[FIGURE_CONTEXTS_MAX];
     figure_request r;
 } plot_inputs;
+
+/* How the functions of each context were drawn; none for training curves. */
+typedef struct plot_drawn {
+    int contexts;
+    drawn of[FIGURE_CONTEXTS_MAX];
+} plot_drawn;
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
@@ -137,6 +143,7 @@ static int make_maps(cli *c, plot_inputs *in, const map_frame *f, map *maps) {
             .context = &in->contexts[k], .samples = in->r.samples, .device = cli_device(c)};
         if (code == 0) code = map_honour(c, f, &ask);
         if (code == 0) code = map_make(c, &in->q, &ask, f, &maps[k]);
+        in->r.drawn[k] = maps[k].drawn;
     }
     return code;
 }
@@ -188,8 +195,8 @@ static int draw_places(cli *c, plot_inputs *in, mnp_plot **out) {
     return code;
 }
 
-static int draw_model(cli *c, mnp_plot **out) {
-    plot_inputs in = {0};
+static int draw_model(cli *c, plot_drawn *how, mnp_plot **out) {
+    plot_inputs in = {.r.drawn = how->of};
     const char *grid = cli_text(c, "grid", NULL);
     in.r.samples = cli_int(c, "samples", 0, 1, 10000);               /* 0: not given */
     in.r.draws = cli_int(c, "draws", -1, cli_has(c, "chain"), 1000); /* -1: not given */
@@ -202,6 +209,7 @@ static int draw_model(cli *c, mnp_plot **out) {
     int code = question_open_model(c, &in.q);
     if (code == 0) code = read_contexts(c, &in);
     if (code == 0) code = rows ? draw_grid(c, &in, grid, out) : draw_places(c, &in, out);
+    how->contexts = in.r.contexts;
     points_free(c, &in.at);
     for (int k = 0; k < FIGURE_CONTEXTS_MAX; k++) points_free(c, &in.contexts[k]);
     question_close(c, &in.q);
@@ -209,8 +217,8 @@ static int draw_model(cli *c, mnp_plot **out) {
 }
 
 static int check_flags(cli *c) {
-    static const char *const of_models[] = {"context", "prior",   "chain",
-                                            "grid",    "samples", "draws"};
+    static const char *const of_models[] = {"context", "prior", "chain",     "grid",
+                                            "samples", "draws", "condition", "gradients"};
     const char *out = cli_text(c, "out", NULL), *dot = out ? strrchr(out, '.') : NULL;
     if (!out) return cli_fail(c, EXIT_USAGE, "say where the picture goes: --out F.svg");
     bool known =
@@ -228,19 +236,40 @@ static int check_flags(cli *c) {
     return 0;
 }
 
+/* The members of one context stand by themselves, those of several in an array. */
+static void report(cli *c, const char *out, const plot_drawn *how) {
+    cli_json j;
+    cli_json_begin(c, &j);
+    cli_json_put(&j, TEXT("out", out), INTEGER("seed", c->seed));
+    if (how->contexts > 1) {
+        json_key(&j.w, "contexts");
+        json_array_begin(&j.w);
+    }
+    for (int k = 0; k < how->contexts; k++) {
+        if (how->contexts > 1) json_object_begin(&j.w);
+        cli_json_put(&j, NUMBER("seconds", how->of[k].seconds));
+        condition_json(&j, &how->of[k]);
+        if (how->contexts > 1) json_object_end(&j.w);
+    }
+    if (how->contexts > 1) json_array_end(&j.w);
+    cli_json_end(c, &j);
+}
+
 static int run(cli *c) {
     int code = check_flags(c);
     if (code != 0) return code;
+    plot_drawn how = {0};
     mnp_plot *picture = NULL;
     const char *log = cli_text(c, "log", NULL), *out = cli_text(c, "out", NULL);
     code = cli_output(c, out);
     if (code != 0) return code;
-    code = log ? figure_log(c, log, cli_text(c, "title", NULL), &picture) : draw_model(c, &picture);
+    code = log ? figure_log(c, log, cli_text(c, "title", NULL), &picture)
+               : draw_model(c, &how, &picture);
     if (code == 0 && figure_save(c, picture, out) != MNP_OK) code = points_failed(c);
     mnp_plot_destroy(picture);
     if (code != 0) return code;
     cli_say(c, "%s, seed %llu", out, (unsigned long long)c->seed);
-    cli_json_all(c, TEXT("out", out), INTEGER("seed", c->seed));
+    report(c, out, &how);
     return 0;
 }
 

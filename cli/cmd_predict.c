@@ -9,7 +9,7 @@ static const flag_def flags[] = {
     {"grid", "lo:hi:n",
      "where to predict: n inputs from lo to hi; lo:hi:n,lo:hi:n for two; 128x128: a map"},
     {"samples", "S", "functions drawn for the numbers (default 200; for a map 100)"},
-    CONDITION_FLAGS,
+    CONDITION_FLAGS("(default refine; network for several inputs and for maps)"),
     {"draws", NULL, "add the drawn functions as columns draw1 .. drawS"},
     {"out", "P.csv",
      "where to write (default: stdout); for a map the first part of its files' names"},
@@ -59,7 +59,7 @@ static int write_table(cli *c, const question *q, const mnp_summary *s, int64_t 
     return code;
 }
 
-static int predict(cli *c, const question *q, int64_t samples) {
+static int predict(cli *c, const question *q, int64_t samples, drawn *how) {
     int64_t n = q->targets.n;
     if (n > PREDICT_VALUES_MAX / samples)
         return cli_fail(c, EXIT_USAGE,
@@ -67,7 +67,7 @@ static int predict(cli *c, const question *q, int64_t samples) {
                         "is %d): lower --samples or split the targets",
                         (long long)n, (long long)samples, PREDICT_VALUES_MAX);
     mnp_predictor *p = NULL;
-    int code = question_draw(c, q, samples, &p);
+    int code = question_draw(c, q, samples, how, &p);
     if (code != 0) return code;
     double *space =
         env_alloc(&c->env, (size_t)(n * (2 + LEVELS + samples)), sizeof *space, "the draws");
@@ -85,14 +85,18 @@ static int predict(cli *c, const question *q, int64_t samples) {
     return code;
 }
 
-static void report(cli *c, const question *q, int64_t samples) {
+static void report(cli *c, const question *q, int64_t samples, const drawn *how) {
     const char *out = cli_text(c, "out", NULL);
     cli_note(c, "%s: %lld points given %lld, %lld samples, seed %llu", out ? out : "stdout",
              (long long)q->targets.n, (long long)q->context.n, (long long)samples,
              (unsigned long long)c->seed);
-    cli_json_all(c, INTEGER("points", q->targets.n), TEXT("out", out),
+    cli_json j;
+    cli_json_begin(c, &j);
+    cli_json_put(&j, INTEGER("points", q->targets.n), TEXT("out", out),
                  INTEGER("context", q->context.n), INTEGER("samples", samples),
-                 INTEGER("seed", c->seed));
+                 INTEGER("seed", c->seed), NUMBER("seconds", how->seconds));
+    condition_json(&j, how);
+    cli_json_end(c, &j);
 }
 
 /* ---- maps ------------------------------------------------------------------------------------ */
@@ -114,10 +118,14 @@ static void report_map(cli *c, const question *q, const map *m, double seconds) 
              out ? out : "stdout", (long long)m->at.rows, (long long)m->at.cols,
              (long long)q->context.n, m->honoured ? ", honoured" : "", (long long)m->samples,
              seconds, (unsigned long long)c->seed);
-    cli_json_all(c, INTEGER("rows", m->at.rows), INTEGER("cols", m->at.cols), TEXT("out", out),
+    cli_json j;
+    cli_json_begin(c, &j);
+    cli_json_put(&j, INTEGER("rows", m->at.rows), INTEGER("cols", m->at.cols), TEXT("out", out),
                  INTEGER("context", q->context.n), INTEGER("samples", m->samples),
                  INTEGER("seed", c->seed), INTEGER("honoured", m->honoured),
                  NUMBER("seconds", seconds));
+    condition_json(&j, &m->drawn);
+    cli_json_end(c, &j);
 }
 
 static int predict_map(cli *c, question *q, const char *grid, int64_t samples) {
@@ -156,9 +164,10 @@ static int run(cli *c) {
     if (code == 0 && maps) {
         code = predict_map(c, &q, grid, samples);
     } else if (code == 0) {
+        drawn how;
         code = question_targets(c, &q);
-        if (code == 0) code = predict(c, &q, samples);
-        if (code == 0) report(c, &q, samples);
+        if (code == 0) code = predict(c, &q, samples, &how);
+        if (code == 0) report(c, &q, samples, &how);
     }
     question_close(c, &q);
     return code;

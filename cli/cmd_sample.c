@@ -8,7 +8,7 @@ static const flag_def flags[] = {
     {"at", "X.csv", "where to draw: a file with the x columns"},
     {"grid", "lo:hi:n", "where to draw: n places from lo to hi; lo:hi:n,lo:hi:n for two inputs"},
     {"n", "N", "how many functions (default 20); also -n N"},
-    CONDITION_FLAGS,
+    CONDITION_FLAGS("(default refine; network for several inputs)"),
     {"base", "B", "zero: smooth functions; normal: with the noise of measurements (default zero)"},
     {"out", "F.csv", "where to write (default: stdout)"},
 };
@@ -36,7 +36,7 @@ static int write_table(cli *c, const question *q, const double *y, int64_t count
     return code;
 }
 
-static int sample(cli *c, const question *q, int64_t count, mnp_base base) {
+static int sample(cli *c, const question *q, int64_t count, mnp_base base, drawn *how) {
     int64_t n = q->targets.n;
     if (n > SAMPLE_VALUES_MAX / count)
         return cli_fail(c, EXIT_USAGE,
@@ -44,19 +44,24 @@ static int sample(cli *c, const question *q, int64_t count, mnp_base base) {
                         "most is %d)",
                         (long long)n, (long long)count, SAMPLE_VALUES_MAX);
     double *y;
-    int code = question_values(c, q, count, base, &y);
+    int code = question_values(c, q, count, base, how, &y);
     if (code == 0) code = write_table(c, q, y, count);
     env_free(&c->env, y);
     return code;
 }
 
-static void report(cli *c, const question *q, int64_t count, mnp_base base) {
+static void report(cli *c, const question *q, int64_t count, mnp_base base, const drawn *how) {
     const char *out = cli_text(c, "out", NULL), *name = base == MNP_BASE_ZERO ? "zero" : "normal";
     cli_note(c, "%s: %lld functions at %lld places given %lld points, base %s, seed %llu",
              out ? out : "stdout", (long long)count, (long long)q->targets.n,
              (long long)q->context.n, name, (unsigned long long)c->seed);
-    cli_json_all(c, INTEGER("functions", count), INTEGER("points", q->targets.n), TEXT("out", out),
-                 INTEGER("context", q->context.n), TEXT("base", name), INTEGER("seed", c->seed));
+    cli_json j;
+    cli_json_begin(c, &j);
+    cli_json_put(&j, INTEGER("functions", count), INTEGER("points", q->targets.n), TEXT("out", out),
+                 INTEGER("context", q->context.n), TEXT("base", name), INTEGER("seed", c->seed),
+                 NUMBER("seconds", how->seconds));
+    condition_json(&j, how);
+    cli_json_end(c, &j);
 }
 
 static int run(cli *c) {
@@ -66,10 +71,11 @@ static int run(cli *c) {
     int code = points_check_out(c);
     if (code != 0) return code;
     question q;
+    drawn how;
     code = question_open(c, &q);
     if (code == 0) code = question_targets(c, &q);
-    if (code == 0) code = sample(c, &q, count, base);
-    if (code == 0) report(c, &q, count, base);
+    if (code == 0) code = sample(c, &q, count, base, &how);
+    if (code == 0) report(c, &q, count, base, &how);
     question_close(c, &q);
     return code;
 }

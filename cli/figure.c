@@ -137,7 +137,7 @@ int curves_make(cli *c, const question *q, const points *context, const points *
     *out = (curves){.steps = mnp_model_steps(q->model), .samples = samples, .n = at->n};
     size_t rows = (size_t)(samples * at->n), all = (size_t)(out->steps + 1) * rows;
     mnp_predictor *p = NULL;
-    int code = question_draw(c, &asked, samples, &p);
+    int code = question_draw(c, &asked, samples, &out->drawn, &p);
     if (code != 0) return code;
     size_t wide = (size_t)(at->n * repeats * q->names.x_dim);
     double *repeated = env_alloc(&c->env, wide, sizeof(double), "the places of a figure");
@@ -215,6 +215,7 @@ static void draw_functions(mnp_panel *p, const figure_request *r, const curves *
 static int functions_panel(cli *c, const figure_request *r, int k, mnp_panel *p, bool legend) {
     curves v;
     int code = curves_make(c, r->q, &r->context[k], r->at, r->samples, FUNCTION_REPEATS, &v);
+    r->drawn[k] = v.drawn;
     if (code != 0) return code;
     size_t n = (size_t)v.n;
     double *mean = env_alloc(&c->env, (1 + BANDS) * n, sizeof *mean, "a figure's bands");
@@ -301,6 +302,7 @@ static int chain_rows(cli *c, const figure_request *r, int k, int first_row, int
     bool inner = panels % cols == 0 && k + 1 < r->contexts; /* x stands below the last row */
     curves v;
     int code = curves_make(c, r->q, &r->context[k], r->at, r->draws, CHAIN_REPEATS, &v);
+    r->drawn[k] = v.drawn;
     if (code != 0) return code;
     double *space = env_alloc(&c->env, 4 * (size_t)v.n, sizeof *space, "a figure's bands");
     if (!space) code = points_failed(c);

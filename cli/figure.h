@@ -17,6 +17,7 @@ typedef struct figure_request {
     int64_t grid[2];        /* for maps */
     int64_t samples, draws; /* for the bands; shown as lines */
     const char *title;      /* or NULL */
+    drawn *drawn;           /* (contexts) gets how the functions were drawn */
 } figure_request;
 
 /* One input: bands of 50 and 90 %, mean, draws and context, a panel for each context. */
@@ -65,6 +66,7 @@ typedef struct curves {
     int64_t steps, samples, n; /* T, S, places */
     double *smooth;            /* (T+1, S, n): y_0 = 0 pushed through */
     double *noisy;             /* (T+1, S, CURVE_LEVELS, n) */
+    drawn drawn;
 } curves;
 
 /* S functions given a context at the places x (n, x_dim), in the units of the data at every step.

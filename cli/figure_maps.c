@@ -43,6 +43,7 @@ static int maps_row(cli *c, const figure_request *r, int k, int draws, mnp_plot 
     curves v;
     const points *seen = &r->context[k];
     int code = curves_make(c, r->q, seen, r->at, r->samples, MAP_REPEATS, &v);
+    r->drawn[k] = v.drawn;
     if (code != 0) return code;
     double *mean = env_alloc(&c->env, 3 * (size_t)v.n + 2, sizeof *mean, "the maps");
     if (mean) {

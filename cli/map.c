@@ -115,11 +115,23 @@ int map_make(cli *c, const question *q, const map_ask *ask, const map_frame *f, 
                       .device = ask->device,
                       .honour = &wells,
                       .range = ask->range};
-    mnp_map to = {sizeof to, out->mean, out->sd, out->below, out->draws};
+    condition_ask how;
+    if (!condition_read(c, MNP_NETWORK, &how)) return c->status;
+    progress bar;
+    o.condition = how.condition, o.gradients = how.gradients;
+    o.progress = condition_progress, o.progress_user = &bar;
+    out->drawn.report.size = sizeof out->drawn.report;
+    mnp_map to = {sizeof to, out->mean, out->sd, out->below, out->draws, &out->drawn.report};
     if (mnp_model_latent(q->model) > 0) out->honoured = wells.n;
     mnp_map_frame at = public_frame(f);
+    double start = cli_now();
+    progress_begin(&bar, c, "gradients", 0, 1);
     mnp_status status = mnp_map_make(c->ctx, q->model, &at, &set, &o, &to);
-    return status == MNP_OK ? 0 : cli_failed(c, status);
+    progress_end(&bar);
+    if (status != MNP_OK) return cli_failed(c, status);
+    out->drawn.seconds = cli_now() - start;
+    condition_tell(c, &out->drawn);
+    return 0;
 }
 
 void map_free(cli *c, map *m) {

@@ -25,6 +25,7 @@ typedef struct map {
     int64_t samples, honoured; /* realisations; measurements they pass through */
     double *mean, *sd, *below; /* (rows, cols) */
     float *draws;              /* (samples, rows, cols) */
+    drawn drawn;
 } map;
 
 /* Is this "ROWSxCOLS"? Anything with a colon is not. */

@@ -321,49 +321,24 @@ void question_warn(const cli *c, const question *q) {
     warn(c, &q->names, &q->targets, "asked");
 }
 
-static void note_draw(const cli *c, const mnp_draw_report *r) {
-    static const struct {
-        uint32_t bit;
-        const char *text;
-    } known[] = {
-        {MNP_DRAW_RHAT, "the particles had not settled (rhat above 1.1): raise --gradients"},
-        {MNP_DRAW_REJECTED, "few moves were accepted: the points may contradict the model"},
-        {MNP_DRAW_FIT,
-         "the draws fit the points worse than the network's: use --condition network"},
-        {MNP_DRAW_HURRIED, "there were too few gradients for the temperatures: raise --gradients"}};
-    if (r->condition != MNP_NETWORK)
-        cli_note(c,
-                 "%lld particles, %lld gradients each, acceptance %.2f, worth %.0f independent "
-                 "ones; log p(points | z) per "
-                 "point %.3f, the network's %.3f",
-                 (long long)r->particles, (long long)r->gradients, r->acceptance, r->particle_ess,
-                 r->fit_after, r->fit_before);
-    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-        if (r->warnings & known[k].bit) cli_note(c, "warning: %s", known[k].text);
-}
-
-int question_draw(cli *c, const question *q, int64_t samples, mnp_predictor **out) {
-    mnp_draw_opts o = {.size = sizeof o, .samples = samples, .seed = c->seed};
-    mnp_draw_report r = {.size = sizeof r};
-    o.condition = (mnp_condition)cli_choice(c, "condition", "network|refine|exact", MNP_NETWORK);
-    o.gradients = cli_int(c, "gradients", 0, 1, GRADIENTS_MAX);
-    if (cli_bad(c)) return c->status;
+int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_predictor **out) {
+    mnp_condition usual = q->names.x_dim == 1 ? MNP_REFINE : MNP_NETWORK;
     question_warn(c, q);
     mnp_set set = {q->context.n, q->context.x, q->context.y};
     mnp_status status = mnp_predictor_create(c->ctx, q->model, cli_device(c), out);
     if (status == MNP_OK) status = mnp_predictor_condition(*out, &set);
-    if (status == MNP_OK) status = mnp_predictor_draw(*out, &o, &r);
-    if (status == MNP_OK) note_draw(c, &r);
+    if (status == MNP_OK) status = condition_draw(c, *out, samples, usual, how);
     if (status == MNP_OK) return 0;
     mnp_predictor_destroy(*out);
     *out = NULL;
     return cli_failed(c, status);
 }
 
-int question_values(cli *c, const question *q, int64_t samples, mnp_base base, double **y) {
+int question_values(cli *c, const question *q, int64_t samples, mnp_base base, drawn *how,
+                    double **y) {
     mnp_predictor *p = NULL;
     *y = NULL;
-    int code = question_draw(c, q, samples, &p);
+    int code = question_draw(c, q, samples, how, &p);
     if (code != 0) return code;
     *y = env_alloc(&c->env, (size_t)(samples * q->targets.n), sizeof **y, "the draws");
     if (!*y) code = points_failed(c);

@@ -5,7 +5,7 @@
 #ifndef MNP_CLI_POINTS_H
 #define MNP_CLI_POINTS_H
 
-#include "cli/cli.h"
+#include "cli/condition.h"
 #include "util/limits.h"
 
 /* Names of the columns in files: the model's notes, or x (x1, x2 ...) and y. */
@@ -38,17 +38,12 @@ int question_open_model(cli *c, question *q); /* without a context */
 int question_targets(cli *c, question *q);
 /* A note for people where points lie far from the training data. */
 void question_warn(const cli *c, const question *q);
-/* A predictor conditioned on the context, with S functions drawn by --seed. */
-int question_draw(cli *c, const question *q, int64_t samples, mnp_predictor **out);
-/* The flags that it reads, and what its report adds to the JSON object. */
-#define CONDITION_FLAGS                                                                            \
-    {"condition", "network|refine|exact",                                                          \
-     "how functions are drawn given the points (default network)"},                                \
-    {                                                                                              \
-        "gradients", "G", "of each particle (default 50 for refine, at most 200 for exact)"        \
-    }
+/* A predictor conditioned on the context, with S functions drawn by --seed as --condition says: by
+ * default refined for functions of one input. */
+int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_predictor **out);
 /* The values (samples, targets) of such a draw; also after a failure *y goes to env_free(). */
-int question_values(cli *c, const question *q, int64_t samples, mnp_base base, double **y);
+int question_values(cli *c, const question *q, int64_t samples, mnp_base base, drawn *how,
+                    double **y);
 void question_close(cli *c, question *q); /* accepts a question of zeros */
 
 /* Numbers beyond the model's reach (MNP_REACH) are refused with file and line. */

@@ -442,15 +442,19 @@ typedef struct mnp_draw_opts {
     size_t size; /* sizeof(mnp_draw_opts) */
     mnp_condition condition;
     int64_t samples;   /* functions, 1 to 131 072; 0 = 100                                    */
-    int64_t gradients; /* of each particle; 0 = 50 (refine), 200 at most (exact)              */
+    int64_t gradients; /* of each particle, in moves of 5; 0 = 50 (refine), 200 at most (exact) */
     uint64_t seed;
+    void (*progress)(void *user, int64_t done, int64_t total); /* gradients; or NULL          */
+    void *progress_user;
 } mnp_draw_opts;
 
 enum {                        /* mnp_draw_report.warnings */
        MNP_DRAW_RHAT = 1,     /* the particles had not settled: rhat above 1.1                */
        MNP_DRAW_REJECTED = 2, /* acceptance below 0.3                                         */
        MNP_DRAW_FIT = 4,      /* they fit the set worse than the network's draws              */
-       MNP_DRAW_HURRIED = 8   /* the gradients did not last for as many temperatures as wanted */
+       MNP_DRAW_HURRIED = 8,  /* the gradients did not last for as many temperatures as wanted */
+       MNP_DRAW_FEW = 16,     /* worth less than a tenth of their number                      */
+       MNP_DRAW_MISSED = 32   /* they miss the set: log p below -5 per point of scaled y       */
 };
 
 /* How it went. Numbers that the way of drawing does not have are NaN or 0. */
@@ -504,14 +508,17 @@ MNP_API mnp_status mnp_summarise(mnp_ctx *ctx, const double *y, int64_t samples,
  * threads share them. target_sets is 1 (all are asked about the same targets) or count; a set's y
  * is not read. In every array of `out` the numbers of context k follow those of k - 1: mean and sd
  * (n_0 + n_1 + ...), draws S n_k and quantiles levels n_k for each. Context k gets the bits of a
- * predictor of its own after mnp_predictor_draw_latents(p, seed + k, samples), whatever the number
- * of threads. A failure names a context that has it; opts may be NULL. */
+ * predictor of its own after mnp_predictor_draw() with the seed `seed` + k, whatever the number of
+ * threads. A failure names a context that has it; opts may be NULL. */
 typedef struct mnp_many_opts {
     size_t size;     /* sizeof(mnp_many_opts)                         */
     int64_t samples; /* S; 0 = 200                                    */
     uint64_t seed;
     mnp_base base;
-    const char *device; /* see mnp_predictor_create(); NULL = "cpu"   */
+    const char *device;      /* see mnp_predictor_create(); NULL = "cpu"   */
+    mnp_condition condition; /* how functions are drawn: mnp_draw_opts */
+    int64_t gradients;
+    mnp_draw_report *reports; /* (count) gets how each drawing went, its size set in all; or NULL */
 } mnp_many_opts;
 MNP_API mnp_status mnp_predict_many(mnp_ctx *ctx, const mnp_model *model, const mnp_set *contexts,
                                     int64_t count, const mnp_set *targets, int64_t target_sets,

@@ -46,19 +46,24 @@ typedef struct mnp_map_opts {
     /* Measurements that every function passes through (docs/user/maps.md); NULL: none. A process
      * without latents keeps its context by itself: there this is not read. */
     const mnp_set *honour;
-    double range;     /* how far they are felt, in pixels; 0 = a tenth of the longer side */
-    double threshold; /* of mnp_map.below                                                 */
+    double range;            /* how far they are felt, in pixels; 0 = a tenth of the longer side */
+    double threshold;        /* of mnp_map.below                                                 */
+    mnp_condition condition; /* how realisations are drawn given the context: mnp_draw_opts   */
+    int64_t gradients;
+    void (*progress)(void *user, int64_t done, int64_t total); /* of that drawing; or NULL    */
+    void *progress_user;
 } mnp_map_opts;
 
 /* Where a map goes; a place that is NULL is left out. A realisation is the smooth function of one
  * draw of the latents. The other layers include the process's own noise: they are taken over the
  * draws and eight equally likely levels of noise; sd divides by their number minus one. */
 typedef struct mnp_map {
-    size_t size;   /* sizeof(mnp_map)                                       */
-    double *mean;  /* (rows, cols)                                          */
-    double *sd;    /* (rows, cols)                                          */
-    double *below; /* (rows, cols): probability of a value below threshold */
-    float *draws;  /* (S, rows, cols)                                       */
+    size_t size;             /* sizeof(mnp_map)                                       */
+    double *mean;            /* (rows, cols)                                          */
+    double *sd;              /* (rows, cols)                                          */
+    double *below;           /* (rows, cols): probability of a value below threshold */
+    float *draws;            /* (S, rows, cols)                                       */
+    mnp_draw_report *report; /* how the drawing went; its size is set       */
 } mnp_map;
 
 /* The map given a context, whose x are the model's inputs; NULL or empty: the prior. opts may be

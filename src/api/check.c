@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "util/limits.h"
+
 #define BYTES_MAX (8 * (size_t)CHECK_COUNT_MAX) /* no process has an array beyond this */
 
 /* ---- structs --------------------------------------------------------------------------------- */
@@ -90,6 +92,11 @@ mnp_status check_set(env *e, const mnp_set *s, int64_t least, int64_t dims, cons
     MNP_TRY(check_array(e, s->x, s->n, dims, part));
     part[0] = 'y';
     return check_array(e, s->y, s->n, 1, part);
+}
+
+mnp_status check_condition(env *e, mnp_condition condition, int64_t gradients) {
+    MNP_TRY(check_enum(e, condition, MNP_EXACT + 1, "condition"));
+    return check_range(e, gradients, 0, GRADIENTS_MAX, "gradients");
 }
 
 void check_print(char *out, size_t size, const char *text) {

@@ -27,7 +27,7 @@ enum {
     mnp_option_first = STRUCT_END(mnp_option, help),
     mnp_tensor_first = STRUCT_END(mnp_tensor, trained),
     mnp_train_report_first = STRUCT_END(mnp_train_report, best_step),
-    mnp_draw_opts_first = STRUCT_END(mnp_draw_opts, seed),
+    mnp_draw_opts_first = STRUCT_END(mnp_draw_opts, progress_user),
     mnp_draw_report_first = STRUCT_END(mnp_draw_report, warnings),
     mnp_summary_first = STRUCT_END(mnp_summary, draws),
     mnp_many_opts_first = STRUCT_END(mnp_many_opts, device),
@@ -70,6 +70,8 @@ mnp_status check_finite(env *e, double v, const char *name);
 mnp_status check_bytes(env *e, const void *p, size_t bytes, const char *name);
 /* An array of a * b numbers of 8 bytes; none of the factors is negative. */
 mnp_status check_array(env *e, const void *p, int64_t a, int64_t b, const char *name);
+/* How to draw, of the options of several calls. */
+mnp_status check_condition(env *e, mnp_condition condition, int64_t gradients);
 /* n points with x (n, dims), and y (n) where they need it; at least `least` of them. A set with
  * none needs no arrays. */
 mnp_status check_set(env *e, const mnp_set *s, int64_t least, int64_t dims, const char *name);

@@ -67,6 +67,7 @@ mnp_status mnp_map_make(mnp_ctx *ctx, const mnp_model *model, const mnp_map_fram
     env *e = &ctx->env;
     mnp_map_opts o;
     mnp_map to;
+    mnp_draw_report drawn;
     MNP_TRY(check_given(e, model, "model"));
     MNP_TRY(check_frame(e, frame));
     if (model->m->spec.x_dim != 2)
@@ -80,16 +81,25 @@ mnp_status mnp_map_make(mnp_ctx *ctx, const mnp_model *model, const mnp_map_fram
         return env_fail(e, MNP_EINVAL, "range is %g pixels, and must be 0 or more", o.range);
     MNP_TRY(check_given(e, out, "out"));
     MNP_TRY(TAKE_OPTS(e, mnp_map, out, &to));
+    MNP_TRY(check_condition(e, o.condition, o.gradients));
+    if (to.report) MNP_TRY(CHECK_RESULT(e, mnp_draw_report, to.report));
     map_spec q = {.m = model->m,
                   .at = *frame,
                   .range = o.range,
                   .threshold = o.threshold,
-                  .samples = o.samples ? o.samples : 100,
-                  .seed = o.seed};
+                  .samples = o.samples ? o.samples : 100};
+    q.how = (mnp_draw_opts){.condition = o.condition,
+                            .samples = q.samples,
+                            .gradients = o.gradients,
+                            .seed = o.seed,
+                            .progress = o.progress,
+                            .progress_user = o.progress_user};
     if (context) q.context = *context;
     if (o.honour) q.honour = *o.honour;
     MNP_TRY(score_check_samples(e, q.samples));
     MNP_TRY(backend_choose(e, o.device, &q.device));
     MNP_TRY(ctx_pool(ctx, &q.pool));
-    return map_compute(e, &q, &to);
+    MNP_TRY(map_compute(e, &q, &to, &drawn));
+    if (to.report) give_result(to.report, &drawn, sizeof drawn);
+    return MNP_OK;
 }

@@ -70,59 +70,19 @@ mnp_status mnp_predictor_draw_latents(mnp_predictor *p, uint64_t seed, int64_t s
     return p ? predictor_draw_latents(p->p, seed, samples) : MNP_EINVAL;
 }
 
-/* What a run of the sampler says of itself, in raw units and for n points. */
-static mnp_draw_report report_of(const mnp_draw_opts *o, const sampler_report *r, int64_t n,
-                                 double log_scale) {
-    mnp_draw_report out = {.condition = o->condition,
-                           .particles = r->particles,
-                           .gradients = r->gradients,
-                           .acceptance = r->acceptance,
-                           .particle_ess = r->ess,
-                           .rhat = r->rhat,
-                           .log_evidence = r->log_evidence - (double)n * log_scale,
-                           .log_evidence_sd = r->log_evidence_sd,
-                           .fit_before = r->fit_before / (double)n - log_scale,
-                           .fit_after = r->fit_after / (double)n - log_scale};
-    if (r->rhat > 1.1) out.warnings |= MNP_DRAW_RHAT;
-    if (r->acceptance < 0.3) out.warnings |= MNP_DRAW_REJECTED;
-    if (!(r->fit_after >= r->fit_before)) out.warnings |= MNP_DRAW_FIT;
-    if (r->hurried) out.warnings |= MNP_DRAW_HURRIED;
-    return out;
-}
-
 mnp_status mnp_predictor_draw(mnp_predictor *p, const mnp_draw_opts *opts,
                               mnp_draw_report *report) {
     if (!p) return MNP_EINVAL;
     env *e = &p->ctx->env;
     mnp_draw_opts o;
+    mnp_draw_report done;
     MNP_TRY(TAKE_OPTS(e, mnp_draw_opts, opts, &o));
-    MNP_TRY(check_enum(e, o.condition, MNP_EXACT + 1, "mnp_draw_opts.condition"));
-    MNP_TRY(check_range(e, o.gradients, 0, GRADIENTS_MAX, "mnp_draw_opts.gradients"));
-    MNP_TRY(check_range(e, o.samples, 0, SAMPLES_MAX, "mnp_draw_opts.samples"));
+    MNP_TRY(check_condition(e, o.condition, o.gradients));
+    MNP_TRY(check_range(e, o.samples, 0, SAMPLES_MAX, "samples"));
     if (report) MNP_TRY(CHECK_RESULT(e, mnp_draw_report, report));
-    bool exact = o.condition == MNP_EXACT;
-    sampler_opts how = {.kind = exact ? SAMPLER_EXACT : SAMPLER_REFINE,
-                        .gradients = o.gradients ? o.gradients
-                                     : exact     ? 200
-                                                 : 50,
-                        .seed = o.seed};
-    int64_t samples = o.samples ? o.samples : 100, n = predictor_count(p->p);
-    sampler_report r = {0};
-    if (o.condition == MNP_NETWORK)
-        MNP_TRY(predictor_draw_latents(p->p, o.seed, samples));
-    else
-        MNP_TRY(predictor_draw_exact(p->p, &how, samples, &r));
-    if (!report) return MNP_OK;
-    mnp_draw_report done = {.particles = samples,
-                            .acceptance = NAN,
-                            .particle_ess = (double)samples,
-                            .rhat = NAN,
-                            .log_evidence = NAN,
-                            .log_evidence_sd = NAN,
-                            .fit_before = NAN,
-                            .fit_after = NAN};
-    if (r.gradients > 0) done = report_of(&o, &r, n, log(p->model->m->scaling.y_scale));
-    give_result(report, &done, sizeof done);
+    if (o.samples == 0) o.samples = 100;
+    MNP_TRY(predictor_draw(p->p, &o, &done));
+    if (report) give_result(report, &done, sizeof done);
     return MNP_OK;
 }
 
@@ -212,6 +172,23 @@ mnp_status mnp_summarise(mnp_ctx *ctx, const double *y, int64_t samples, int64_t
     return summary_make(e, y, samples, n, &to);
 }
 
+/* Reports of `count` contexts, as far apart as the caller's struct is large. */
+static mnp_draw_report *report_at(const mnp_many_opts *o, int64_t k) {
+    return (mnp_draw_report *)(void *)((char *)o->reports + (size_t)k * o->reports->size);
+}
+
+static mnp_status check_reports(env *e, const mnp_many_opts *o, int64_t count) {
+    if (!o->reports) return MNP_OK;
+    MNP_TRY(CHECK_RESULT(e, mnp_draw_report, o->reports));
+    if (o->reports->size % sizeof(double))
+        return env_fail(e, MNP_EINVAL, "the size of a report is not that of a mnp_draw_report");
+    for (int64_t k = 0; k < count; k++)
+        if (report_at(o, k)->size != o->reports->size)
+            return env_fail(e, MNP_EINVAL, "the size of report %lld is not that of the first",
+                            (long long)k);
+    return MNP_OK;
+}
+
 /* The sets of many contexts; the total of the targets. */
 static mnp_status check_many(env *e, const many *q, int64_t *total) {
     MNP_TRY(check_range(e, q->count, 1, CHECK_COUNT_MAX, "count"));
@@ -247,14 +224,24 @@ mnp_status mnp_predict_many(mnp_ctx *ctx, const mnp_model *model, const mnp_set 
               .targets = targets,
               .target_sets = target_sets,
               .samples = o.samples ? o.samples : 200,
-              .seed = o.seed};
+              .seed = o.seed,
+              .condition = o.condition,
+              .gradients = o.gradients};
     MNP_TRY(base_of(e, o.base, &q.base));
+    MNP_TRY(check_condition(e, o.condition, o.gradients));
     MNP_TRY(score_check_samples(e, q.samples));
     MNP_TRY(check_many(e, &q, &total));
     MNP_TRY(take_summary(e, out, q.samples, total, &to));
+    MNP_TRY(check_reports(e, &o, count));
     MNP_TRY(backend_choose(e, o.device, &q.device));
     MNP_TRY(ctx_pool(ctx, &q.pool));
-    return many_predict(e, &q, &to);
+    if (o.reports) q.reports = env_alloc(e, (size_t)count, sizeof *q.reports, "the reports");
+    if (o.reports && !q.reports) return MNP_ENOMEM;
+    mnp_status status = many_predict(e, &q, &to);
+    for (int64_t k = 0; k < count && o.reports && status == MNP_OK; k++)
+        give_result(report_at(&o, k), &q.reports[k], sizeof *q.reports);
+    env_free(e, q.reports);
+    return status;
 }
 
 _Static_assert((int)MNP_LEVELS == (int)PROCESS_LEVELS, "levels of the noise");

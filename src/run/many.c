@@ -30,6 +30,17 @@ static double *moved(double *to, int64_t by) {
     return to ? to + by : NULL;
 }
 
+static mnp_status draw_one(const many *q, predictor *p, int64_t k) {
+    mnp_draw_opts o = {.condition = q->condition,
+                       .samples = q->samples,
+                       .gradients = q->gradients,
+                       .seed = q->seed + (uint64_t)k};
+    mnp_draw_report report;
+    MNP_TRY(predictor_draw(p, &o, &report));
+    if (q->reports) q->reports[k] = report;
+    return MNP_OK;
+}
+
 static mnp_status predict_one(work *w, worker *own, int64_t k) {
     const many *q = w->q;
     const mnp_set *context = &q->contexts[k], *targets = targets_of(q, k);
@@ -42,7 +53,7 @@ static mnp_status predict_one(work *w, worker *own, int64_t k) {
     double *y = w->out->draws ? w->out->draws + q->samples * at : own->y;
     if (!y) return MNP_ENOMEM;
     MNP_TRY(predictor_condition(own->p, context->x, context->y, context->n));
-    MNP_TRY(predictor_draw_latents(own->p, q->seed + (uint64_t)k, q->samples));
+    MNP_TRY(draw_one(q, own->p, k));
     MNP_TRY(predictor_predict(own->p, targets->x, targets->n, q->base, y));
     mnp_summary s = *w->out;
     s.mean = moved(s.mean, at), s.sd = moved(s.sd, at);

@@ -15,6 +15,9 @@ typedef struct many {
     int64_t target_sets;    /* 1: the same for all; or count */
     int64_t samples;
     uint64_t seed;
+    mnp_condition condition;
+    int64_t gradients;
+    mnp_draw_report *reports; /* (count) or NULL */
     predict_base base;
 } many;
 

@@ -155,12 +155,12 @@ static mnp_status by_draws(env *e, predictor *p, const map_spec *q, const mnp_ma
     return status;
 }
 
-mnp_status map_compute(env *e, const map_spec *q, const mnp_map *out) {
+mnp_status map_compute(env *e, const map_spec *q, const mnp_map *out, mnp_draw_report *drawn) {
     predictor *p = NULL;
     bool latents = process_at(q->m->spec.kind)->latents(&q->m->spec) > 0;
     mnp_status status = predictor_create(e, q->m, q->pool, q->device, &p);
     if (status == MNP_OK) status = predictor_condition(p, q->context.x, q->context.y, q->context.n);
-    if (status == MNP_OK) status = predictor_draw_latents(p, q->seed, q->samples);
+    if (status == MNP_OK) status = predictor_draw(p, &q->how, drawn);
     if (status == MNP_OK) status = latents ? by_levels(e, p, q, out) : by_draws(e, p, q, out);
     predictor_destroy(p);
     return status;

@@ -13,10 +13,11 @@ typedef struct map_spec {
     mnp_set context, honour; /* n = 0: none */
     double range, threshold;
     int64_t samples;
-    uint64_t seed;
+    mnp_draw_opts how; /* of as many samples */
 } map_spec;
 
-mnp_status map_compute(env *e, const map_spec *q, const mnp_map *out);
+/* drawn: how the drawing went. */
+mnp_status map_compute(env *e, const map_spec *q, const mnp_map *out, mnp_draw_report *drawn);
 /* Of a row (k = 0) or a column, which may lie between two. */
 double map_input(const mnp_map_frame *f, int k, double index);
 /* See mnp_map_wells(). */

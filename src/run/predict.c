@@ -242,6 +242,7 @@ mnp_status predictor_draw_exact(predictor *p, const sampler_opts *o, int64_t sam
     double *z = env_alloc(p->env, (size_t)(p->T * all * p->m->spec.d_z), sizeof *z, "particles");
     if (!z) return MNP_ENOMEM;
     sampler_set set = {p->x, p->y, p->count, 0};
+    sampler_on_progress(p->sampler, p->progress, p->progress_user);
     mnp_status status = sampler_begin(p->sampler, o, &set, 1);
     if (status == MNP_OK) status = sampler_latents(p->sampler, 0, z);
     if (status == MNP_OK) {

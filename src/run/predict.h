@@ -42,6 +42,8 @@ mnp_status predictor_draw_exact(predictor *p, const sampler_opts *o, int64_t sam
  * The seed is that of their noise. */
 mnp_status predictor_take_latents(predictor *p, const double *z, int64_t count, uint64_t seed,
                                   int64_t samples);
+/* One of these, as o says with its numbers set (samples 1 or more), and how it went. */
+mnp_status predictor_draw(predictor *p, const mnp_draw_opts *o, mnp_draw_report *report);
 /* y (S, n) at targets x (n, X), raw units; draws latents with seed 0, S = 1 if there are none. */
 mnp_status predictor_predict(predictor *p, const double *x, int64_t n, predict_base base,
                              double *y);

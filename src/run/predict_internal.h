@@ -15,6 +15,8 @@ struct predictor {
     int64_t count, cap;
     runner *latents;
     sampler *sampler;
+    sampler_progress progress; /* of the present drawing; or NULL */
+    void *progress_user;
     sampler_shape shape; /* of it */
     stream *stream;      /* instead of it; NULL: the model or the device has none */
     runner *query[QUERY_KINDS];

@@ -5,6 +5,7 @@
 
 #include "run/sampler_internal.h"
 #include "run/score.h"
+#include "util/least.h"
 
 enum { CHUNK = 8 };       /* particles of one item: a unit of parallel work */
 #define MEMORY_MAX 0x1p28 /* bytes of all particles; one context may take more */
@@ -113,6 +114,11 @@ void sampler_destroy(sampler *s) {
                       s->ancestor, s->picks,  s->slot,    s->where};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) env_free(s->env, arrays[k]);
     env_free(s->env, s);
+}
+
+void sampler_on_progress(sampler *s, sampler_progress fn, void *user) {
+    s->progress = fn;
+    s->progress_user = user;
 }
 
 int64_t sampler_particles(const sampler *s) {
@@ -250,18 +256,24 @@ static void load(sampler *s, int64_t k) {
     }
 }
 
+/* Contexts that began together have made as many moves. */
+static void tell_progress(const sampler *s) {
+    if (!s->progress || s->active == 0) return;
+    int64_t done = SAMPLER_LEAPS * s->slot[0].paid;
+    s->progress(s->progress_user, least(done, s->o.gradients), s->o.gradients);
+}
+
 /* Until every active context is at beta = 1 and has made its last moves. */
 static mnp_status run_stage(sampler *s) {
     while (s->active > 0) {
         for (int64_t k = 0; k < s->active; k++) sampler_heat(s, k);
         MNP_TRY(sampler_move(s));
+        tell_progress(s);
         for (int64_t k = s->active - 1; k >= 0; k--) {
             if (!done(s, &s->slot[k])) continue;
             sampler_report_slot(s, k);
             swap_slots(s, k, --s->active);
         }
-        if (env_cancelled(s->env))
-            return env_fail(s->env, MNP_ECANCELLED, "conditioning was cancelled");
     }
     return MNP_OK;
 }

@@ -47,6 +47,8 @@ typedef struct sampler_opts {
     uint64_t seed;
 } sampler_opts;
 
+typedef void (*sampler_progress)(void *user, int64_t done, int64_t total); /* gradients */
+
 /* How it went, for one context: since the particles began, or since they last went on. Densities
  * are those of scaled y. */
 typedef struct sampler_report {
@@ -66,6 +68,8 @@ typedef struct sampler_report {
 mnp_status sampler_create(env *e, const model *m, pool *pool, backend_choice device,
                           const sampler_shape *shape, sampler **out);
 void sampler_destroy(sampler *s);
+/* After every move; NULL: nobody is told. */
+void sampler_on_progress(sampler *s, sampler_progress fn, void *user);
 int64_t sampler_particles(const sampler *s);
 int64_t sampler_room(const sampler *s); /* contexts at a time */
 

@@ -61,6 +61,8 @@ struct sampler {
     int64_t count, active;
     bool extends; /* particles of a smaller set go on */
     sampler_opts o;
+    sampler_progress progress;
+    void *progress_user;
     int leap; /* of the present move */
 };
 

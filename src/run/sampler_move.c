@@ -142,6 +142,8 @@ mnp_status sampler_move(sampler *s) {
     for (s->leap = 0; s->leap < SAMPLER_LEAPS; s->leap++) {
         pool_run(s->pool, tasks, leap_particle, s);
         MNP_TRY(sampler_gradient(s, &s->next));
+        if (env_cancelled(s->env))
+            return env_fail(s->env, MNP_ECANCELLED, "conditioning was cancelled");
     }
     pool_run(s->pool, tasks, end_particle, s);
     for (int64_t k = 0; k < s->active; k++) adapt(s, k);

@@ -1,0 +1,40 @@
+/* condition.h: how a command draws functions given points: its flags, the default, progress,
+ * warnings and the members of its JSON object. */
+#ifndef MNP_CLI_CONDITION_H
+#define MNP_CLI_CONDITION_H
+
+#include "cli/cli.h"
+
+/* The flags that condition_draw() reads; `usual` ends the line on --condition. */
+#define CONDITION_FLAGS(usual)                                                                     \
+    {"condition", "network|refine|exact", "how functions are drawn given the points " usual}, {    \
+        "gradients", "G", "of each particle (default 50 for refine, at most 200 for exact)"        \
+    }
+
+/* Functions that were drawn, and how. */
+typedef struct drawn {
+    mnp_draw_report report;
+    double seconds;
+    char note[256]; /* why it is not what the default says; or "" */
+} drawn;
+
+/* What the flags ask for. */
+typedef struct condition_ask {
+    mnp_condition condition;
+    int64_t gradients; /* 0: the library's number */
+    bool given;        /* --condition was: nothing else will do */
+} condition_ask;
+
+/* Draws S functions of a predictor that has its set, by --seed, --condition and --gradients. Where
+ * --condition is not given: as `usual` says, or by the network where that would take long or the
+ * device cannot do it. Prints warnings; cli_failed() after anything but MNP_OK. */
+mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, mnp_condition usual,
+                          drawn *out);
+/* The parts of it, for commands that draw in another way. */
+bool condition_read(cli *c, mnp_condition usual, condition_ask *out); /* false: cli_bad() */
+void condition_tell(const cli *c, const drawn *d);
+void condition_json(cli_json *j, const drawn *d); /* all but the seconds */
+/* A progress callback of the library, for `user` a progress: shown once the work takes long. */
+void condition_progress(void *user, int64_t done, int64_t total);
+
+#endif

@@ -1,0 +1,62 @@
+/* draw.c: predictor_draw(), the three ways of drawing functions given a set. */
+#include <math.h>
+
+#include "run/predict_internal.h"
+
+enum { REFINE_GRADIENTS = 50, EXACT_GRADIENTS = 200 };
+enum { RHAT_PARTICLES = 16 };
+
+/* Draws of the network: nothing was moved, and nothing is known of their fit. */
+static mnp_draw_report report_network(int64_t samples) {
+    return (mnp_draw_report){.condition = MNP_NETWORK,
+                             .particles = samples,
+                             .acceptance = NAN,
+                             .particle_ess = (double)samples,
+                             .rhat = NAN,
+                             .log_evidence = NAN,
+                             .log_evidence_sd = NAN,
+                             .fit_before = NAN,
+                             .fit_after = NAN};
+}
+
+/* What a run of the sampler says of itself, in raw units and for n points. */
+static mnp_draw_report report_sampler(mnp_condition condition, const sampler_report *r, int64_t n,
+                                      double log_scale) {
+    mnp_draw_report out = {.condition = condition,
+                           .particles = r->particles,
+                           .gradients = r->gradients,
+                           .acceptance = r->acceptance,
+                           .particle_ess = r->ess,
+                           .rhat = r->rhat,
+                           .log_evidence = r->log_evidence - (double)n * log_scale,
+                           .log_evidence_sd = r->log_evidence_sd,
+                           .fit_before = r->fit_before / (double)n - log_scale,
+                           .fit_after = r->fit_after / (double)n - log_scale};
+    /* of few chains the mean moves by itself: rhat is near sqrt(1 + 1 / particles) */
+    if (r->particles >= RHAT_PARTICLES && r->rhat > 1.1) out.warnings |= MNP_DRAW_RHAT;
+    if (!(r->acceptance >= 0.3)) out.warnings |= MNP_DRAW_REJECTED;
+    if (!(r->fit_after >= r->fit_before)) out.warnings |= MNP_DRAW_FIT;
+    if (r->hurried) out.warnings |= MNP_DRAW_HURRIED;
+    if (!(r->ess >= 0.1 * (double)r->particles)) out.warnings |= MNP_DRAW_FEW;
+    if (!(r->fit_after >= -5 * (double)n)) out.warnings |= MNP_DRAW_MISSED;
+    return out;
+}
+
+mnp_status predictor_draw(predictor *p, const mnp_draw_opts *o, mnp_draw_report *report) {
+    *report = report_network(o->samples);
+    if (o->condition == MNP_NETWORK) return predictor_draw_latents(p, o->seed, o->samples);
+    bool exact = o->condition == MNP_EXACT;
+    sampler_opts how = {.kind = exact ? SAMPLER_EXACT : SAMPLER_REFINE,
+                        .gradients = o->gradients ? o->gradients
+                                     : exact      ? EXACT_GRADIENTS
+                                                  : REFINE_GRADIENTS,
+                        .seed = o->seed};
+    sampler_report r;
+    p->progress = o->progress, p->progress_user = o->progress_user;
+    mnp_status status = predictor_draw_exact(p, &how, o->samples, &r);
+    p->progress = NULL;
+    if (status != MNP_OK) return status;
+    if (r.gradients > 0)
+        *report = report_sampler(o->condition, &r, p->count, log(p->m->scaling.y_scale));
+    return MNP_OK;
+}

@@ -28,7 +28,7 @@ enum {
     mnp_tensor_first = STRUCT_END(mnp_tensor, trained),
     mnp_train_report_first = STRUCT_END(mnp_train_report, best_step),
     mnp_draw_opts_first = STRUCT_END(mnp_draw_opts, progress_user),
-    mnp_draw_report_first = STRUCT_END(mnp_draw_report, warnings),
+    mnp_draw_report_first = STRUCT_END(mnp_draw_report, moved),
     mnp_summary_first = STRUCT_END(mnp_summary, draws),
     mnp_many_opts_first = STRUCT_END(mnp_many_opts, device),
     mnp_map_opts_first = STRUCT_END(mnp_map_opts, threshold),

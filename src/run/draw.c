@@ -16,7 +16,8 @@ static mnp_draw_report report_network(int64_t samples) {
                              .log_evidence = NAN,
                              .log_evidence_sd = NAN,
                              .fit_before = NAN,
-                             .fit_after = NAN};
+                             .fit_after = NAN,
+                             .log_added = NAN};
 }
 
 /* What a run of the sampler says of itself, in raw units and for n points. */
@@ -31,11 +32,14 @@ static mnp_draw_report report_sampler(mnp_condition condition, const sampler_rep
                            .log_evidence = r->log_evidence - (double)n * log_scale,
                            .log_evidence_sd = r->log_evidence_sd,
                            .fit_before = r->fit_before / (double)n - log_scale,
-                           .fit_after = r->fit_after / (double)n - log_scale};
+                           .fit_after = r->fit_after / (double)n - log_scale,
+                           .added = r->added,
+                           .log_added = r->log_added - (double)r->added * log_scale,
+                           .moved = r->moved};
     /* of few chains the mean moves by itself: rhat is near sqrt(1 + 1 / particles) */
     if (r->particles >= RHAT_PARTICLES && r->rhat > 1.1) out.warnings |= MNP_DRAW_RHAT;
     if (!(r->acceptance >= 0.3)) out.warnings |= MNP_DRAW_REJECTED;
-    if (!(r->fit_after >= r->fit_before)) out.warnings |= MNP_DRAW_FIT;
+    if (r->added == 0 && !(r->fit_after >= r->fit_before)) out.warnings |= MNP_DRAW_FIT;
     if (r->hurried) out.warnings |= MNP_DRAW_HURRIED;
     if (!(r->ess >= 0.1 * (double)r->particles)) out.warnings |= MNP_DRAW_FEW;
     if (!(r->fit_after >= -5 * (double)n)) out.warnings |= MNP_DRAW_MISSED;
@@ -56,7 +60,7 @@ mnp_status predictor_draw(predictor *p, const mnp_draw_opts *o, mnp_draw_report 
     mnp_status status = predictor_draw_exact(p, &how, o->samples, &r);
     p->progress = NULL;
     if (status != MNP_OK) return status;
-    if (r.gradients > 0)
+    if (r.particles > 0)
         *report = report_sampler(o->condition, &r, p->count, log(p->m->scaling.y_scale));
     return MNP_OK;
 }

@@ -50,7 +50,7 @@ mnp_status predictor_create(env *e, const model *m, pool *pool, backend_choice d
 void predictor_destroy(predictor *p) {
     if (!p) return;
     runner_destroy(p->latents);
-    sampler_destroy(p->sampler);
+    particles_destroy(p->particles);
     stream_destroy(p->stream);
     for (int k = 0; k < QUERY_KINDS; k++) runner_destroy(p->query[k]);
     env_free(p->env, p->x);
@@ -66,6 +66,7 @@ void predictor_reset(predictor *p) {
     p->count = 0;
     p->samples = 0;
     if (p->stream) stream_reset(p->stream);
+    if (p->particles) particles_forget(p->particles);
 }
 
 int64_t predictor_count(const predictor *p) {
@@ -98,6 +99,7 @@ static mnp_status append(predictor *p, int64_t keep, const double *x, const doub
     runner_scale_x(p->m, x, n, p->x + keep * dims);
     runner_scale_y(p->m, y, n, p->y + keep);
     if (p->stream && keep == 0) stream_reset(p->stream);
+    if (p->particles && keep == 0) particles_forget(p->particles);
     p->count = keep + n;
     return MNP_OK;
 }
@@ -214,12 +216,28 @@ mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples) 
     return MNP_OK;
 }
 
-static mnp_status ensure_sampler(predictor *p, int64_t particles) {
-    if (p->sampler && p->shape.points >= p->count && p->shape.particles == particles) return MNP_OK;
-    sampler_destroy(p->sampler);
-    p->sampler = NULL;
-    p->shape = (sampler_shape){.points = p->cap, .particles = particles, .contexts = 1};
-    return sampler_create(p->env, p->m, p->pool, p->device, &p->shape, &p->sampler);
+static mnp_status ensure_particles(predictor *p, int64_t count) {
+    if (p->particles && p->particles_asked == count) return MNP_OK;
+    particles_destroy(p->particles);
+    p->particles = NULL;
+    p->particles_asked = count;
+    return particles_create(p->env, p->m, p->pool, p->device, count, p->cap, &p->particles);
+}
+
+mnp_status predictor_draw_exact(predictor *p, const sampler_opts *o, int64_t samples,
+                                sampler_report *report) {
+    draw_shape d;
+    *report = (sampler_report){.log_evidence = NAN};
+    if (p->T == 0 || p->count == 0) return predictor_draw_latents(p, o->seed, samples);
+    MNP_TRY(prepare_draw(p, samples, &d));
+    int64_t few = o->kind == SAMPLER_EXACT ? EXACT_PARTICLES : 2;
+    MNP_TRY(ensure_particles(p, most(samples, few)));
+    particles_on_progress(p->particles, p->progress, p->progress_user);
+    MNP_TRY(particles_condition(p->particles, o, p->x, p->y, p->count, p->cap));
+    particles_draw(p->particles, samples, d.chunks * d.chunk, p->spare);
+    take_draw(p, &d, o->seed);
+    *report = *particles_look(p->particles);
+    return MNP_OK;
 }
 
 /* Of the particles z (T, all, Z) as many as there are samples, evenly: neighbours are related. */
@@ -229,29 +247,6 @@ static void pick_particles(predictor *p, const draw_shape *d, const double *z, i
         for (int64_t s = 0; s < S; s++)
             memcpy(p->spare + (t * S + s) * Z,
                    z + (t * all + s % d->samples * all / d->samples) * Z, (size_t)Z * sizeof *z);
-}
-
-mnp_status predictor_draw_exact(predictor *p, const sampler_opts *o, int64_t samples,
-                                sampler_report *report) {
-    draw_shape d;
-    *report = (sampler_report){.log_evidence = NAN};
-    if (p->T == 0 || p->count == 0) return predictor_draw_latents(p, o->seed, samples);
-    MNP_TRY(prepare_draw(p, samples, &d));
-    MNP_TRY(ensure_sampler(p, most(samples, o->kind == SAMPLER_EXACT ? EXACT_PARTICLES : 2)));
-    int64_t all = sampler_particles(p->sampler);
-    double *z = env_alloc(p->env, (size_t)(p->T * all * p->m->spec.d_z), sizeof *z, "particles");
-    if (!z) return MNP_ENOMEM;
-    sampler_set set = {p->x, p->y, p->count, 0};
-    sampler_on_progress(p->sampler, p->progress, p->progress_user);
-    mnp_status status = sampler_begin(p->sampler, o, &set, 1);
-    if (status == MNP_OK) status = sampler_latents(p->sampler, 0, z);
-    if (status == MNP_OK) {
-        pick_particles(p, &d, z, all);
-        take_draw(p, &d, o->seed);
-        *report = *sampler_look(p->sampler, 0);
-    }
-    env_free(p->env, z);
-    return status;
 }
 
 mnp_status predictor_take_latents(predictor *p, const double *z, int64_t count, uint64_t seed,

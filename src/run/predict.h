@@ -33,8 +33,9 @@ int64_t predictor_samples(const predictor *p);
 /* Draw S latents from q(z | set). */
 mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples);
 /* Draw S latents from p(z | set), the conditional of the process that the empty set is (sampler.h):
- * the S are among max(S, EXACT_PARTICLES) particles where o->kind is exact. Without points, and
- * without latents, these are the network's draws, and *report says so: gradients 0. */
+ * the S are among max(S, EXACT_PARTICLES) particles where o->kind is exact. Where points were
+ * observed since such a drawing with the same o, its particles follow (particles.h). Without
+ * points, and without latents, these are the network's draws, and *report says so: gradients 0. */
 enum { EXACT_PARTICLES = 64 };
 mnp_status predictor_draw_exact(predictor *p, const sampler_opts *o, int64_t samples,
                                 sampler_report *report);

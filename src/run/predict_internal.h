@@ -2,6 +2,7 @@
 #ifndef MNP_RUN_PREDICT_INTERNAL_H
 #define MNP_RUN_PREDICT_INTERNAL_H
 
+#include "run/particles.h"
 #include "run/predict.h"
 #include "run/stream.h"
 
@@ -14,11 +15,11 @@ struct predictor {
     double *x, *y; /* the set, scaled */
     int64_t count, cap;
     runner *latents;
-    sampler *sampler;
-    sampler_progress progress; /* of the present drawing; or NULL */
+    stream *stream; /* instead of it; NULL: the model or the device has none */
+    particles *particles;
+    int64_t particles_asked;   /* how many of them; there may be more */
+    sampler_progress progress; /* of the present drawing; or NULL     */
     void *progress_user;
-    sampler_shape shape; /* of it */
-    stream *stream;      /* instead of it; NULL: the model or the device has none */
     runner *query[QUERY_KINDS];
     double *z, *spare; /* (T, chunks chunk, Z); the next ones */
     double *work;      /* of a query */

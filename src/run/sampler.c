@@ -125,6 +125,10 @@ int64_t sampler_particles(const sampler *s) {
     return s->P;
 }
 
+int64_t sampler_chunks(const sampler *s) {
+    return s->chunks;
+}
+
 int64_t sampler_room(const sampler *s) {
     return s->slots;
 }
@@ -193,6 +197,10 @@ mnp_status sampler_latents(sampler *s, int64_t context, double *z) {
     bind_rows(s, s->latents, k);
     bind_vectors(s, s->latents, s->now.eps + sampler_at(s, 0, k, 0), 0, z, s->P * s->Z);
     return runner_run(s->latents, s->o.seed, s->chunks);
+}
+
+const double *sampler_fits(const sampler *s, int64_t context) {
+    return s->now.fit + s->where[context] * s->P;
 }
 
 const sampler_report *sampler_look(const sampler *s, int64_t context) {

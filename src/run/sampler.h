@@ -62,6 +62,11 @@ typedef struct sampler_report {
     double log_evidence_sd; /* from the ancestors (Lee and Whiteley 2018)                    */
     double network_ess;     /* effective number of the network's draws, weighted by w            */
     double fit_before, fit_after; /* mean over particles of log p(y_C | z)                   */
+    /* Of particles that follow a growing set (particles.h): its new points, 0: begun afresh; the
+     * log of their density given those before; whether the particles had to move. */
+    int64_t added;
+    double log_added;
+    bool moved;
     bool hurried; /* the gradients did not last: the last rise of beta was too large         */
 } sampler_report;
 
@@ -71,7 +76,8 @@ void sampler_destroy(sampler *s);
 /* After every move; NULL: nobody is told. */
 void sampler_on_progress(sampler *s, sampler_progress fn, void *user);
 int64_t sampler_particles(const sampler *s);
-int64_t sampler_room(const sampler *s); /* contexts at a time */
+int64_t sampler_chunks(const sampler *s); /* of equal size, into which the particles fall */
+int64_t sampler_room(const sampler *s);   /* contexts at a time */
 
 /* Particles of `count` contexts, at most sampler_room(): from the network to the conditional. */
 mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *sets, int64_t count);
@@ -82,6 +88,8 @@ mnp_status sampler_extend(sampler *s, const sampler_set *sets, double *rise);
 mnp_status sampler_reserve(sampler *s, int64_t points);
 /* The latents of context k: z (T, particles, Z). */
 mnp_status sampler_latents(sampler *s, int64_t k, double *z);
+/* Its particles' log p(y_C | z), (particles). */
+const double *sampler_fits(const sampler *s, int64_t k);
 const sampler_report *sampler_look(const sampler *s, int64_t k);
 
 #endif

@@ -27,7 +27,7 @@ static const layout layouts[] = {
     LAYOUT(mnp_log_opts, 48, 48),
     LAYOUT(mnp_train_report, 88, 88),
     LAYOUT(mnp_draw_opts, 56, 56),
-    LAYOUT(mnp_draw_report, 92, 96),
+    LAYOUT(mnp_draw_report, 113, 120),
     LAYOUT(mnp_tensor, 49, 56),
     LAYOUT(mnp_option, 64, 64),
     LAYOUT(mnp_noted_score, 48, 48),

@@ -14,12 +14,15 @@ void eval_draws_read(cli *c, bool images, eval_draws *d) {
         (mnp_condition)cli_choice(c, "condition", "network|refine|exact", MNP_NETWORK);
     d->how.gradients = cli_int(c, "gradients", 0, 1, GRADIENTS_MAX);
     d->how.replicates = cli_int(c, "joint", 0, 2, REPLICATES_MAX);
-    bool asked = cli_has(c, "condition") || cli_has(c, "joint");
+    d->how.sandwich = cli_has(c, "sandwich");
+    bool asked = cli_has(c, "condition") || cli_has(c, "joint") || d->how.sandwich;
     d->wanted = asked || (draws > 1 && !images);
     d->compared = d->wanted && d->how.condition != MNP_NETWORK;
     if (asked && cli_has(c, "draws") && draws < 2 && !cli_bad(c))
-        c->status = cli_fail(c, EXIT_USAGE, "--condition and --joint score 2 draws or more");
-    if (cli_has(c, "gradients") && !d->compared && !d->how.replicates && !cli_bad(c))
+        c->status =
+            cli_fail(c, EXIT_USAGE, "--condition, --joint and --sandwich take 2 draws or more");
+    if (cli_has(c, "gradients") && !d->compared && !d->how.replicates && !d->how.sandwich &&
+        !cli_bad(c))
         c->status = cli_fail(c, EXIT_USAGE, "--gradients is for --condition refine or exact");
     for (int k = 0; k < MNP_PREDICTIVE_ROWS; k++)
         d->asked[k].size = d->network[k].size = sizeof(mnp_predictive);
@@ -89,6 +92,19 @@ static void say_joint(cli *c, const eval_draws *d) {
     }
 }
 
+static void say_sandwich(cli *c, const eval_draws *d) {
+    if (!d->how.sandwich) return;
+    cli_say(c, "  sandwich         log p(context) of functions of the model, nats");
+    cli_say(c, "    context      lower    upper      gap    error");
+    for (int k = 0; k < MNP_PREDICTIVE_ROWS; k++) {
+        const mnp_predictive *r = &d->asked[k];
+        if (r->functions == 0 || (k == 1 && d->asked[2].functions == 0)) continue;
+        cli_say(c, "    %3lld-%-4lld %9.4f %8.4f %8.4f %8.4f", (long long)r->context_lo,
+                (long long)r->context_hi, r->sandwich_lower, r->sandwich_upper, r->sandwich_gap,
+                r->sandwich_se);
+    }
+}
+
 void eval_draws_say(cli *c, const eval_draws *d) {
     if (!d->wanted) return;
     const mnp_predictive *all = &d->asked[0];
@@ -105,6 +121,7 @@ void eval_draws_say(cli *c, const eval_draws *d) {
     if (d->compared) say_row(c, "network", &d->network[0]);
     say_row(c, names[d->how.condition], all);
     say_joint(c, d);
+    say_sandwich(c, d);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -139,11 +156,21 @@ static void put_joint(cli_json *j, const eval_draws *d, const mnp_predictive *r)
         NUMBER("joint_short", r->joint_short), NUMBER("joint_short_se", r->joint_short_se));
 }
 
+static void put_sandwich(cli_json *j, const eval_draws *d, const mnp_predictive *r) {
+    if (!d->how.sandwich) return;
+    json_key(&j->w, "sandwich");
+    json_object_begin(&j->w);
+    cli_json_put(j, NUMBER("lower", r->sandwich_lower), NUMBER("upper", r->sandwich_upper),
+                 NUMBER("gap", r->sandwich_gap), NUMBER("se", r->sandwich_se));
+    json_object_end(&j->w);
+}
+
 void eval_draws_json_row(cli_json *j, const eval_draws *d, int k) {
     if (!d->wanted) return;
     put_row(j, &d->asked[k]);
     put_coverage(j, &d->asked[k]);
     put_joint(j, d, &d->asked[k]);
+    put_sandwich(j, d, &d->asked[k]);
 }
 
 /* crps and coverage of all functions are members of every evaluation. */
@@ -154,6 +181,7 @@ void eval_draws_json(cli_json *j, const eval_draws *d) {
                  NUMBER("seconds", d->seconds));
     put_row(j, &d->asked[0]);
     put_joint(j, d, &d->asked[0]);
+    put_sandwich(j, d, &d->asked[0]);
     if (!d->compared) return;
     json_key(&j->w, "network");
     json_object_begin(&j->w);

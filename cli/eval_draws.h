@@ -8,12 +8,15 @@
     {"draws", "S",                                                                                 \
      "draws for coverage and CRPS (default 39; 0 = skip them); given, also scores of them target " \
      "by target"},                                                                                 \
-        {"condition", "network|refine|exact",                                                      \
-         "score the draws of this conditioning, 512 unless --draws says (default network)"},       \
-        {"gradients", "G", "of each particle (default 50 for refine, at most 200 for exact)"}, {   \
-        "joint", "R",                                                                              \
-            "also all targets jointly by the evidence, from R runs of each set (2 or "             \
-            "more: slow)"                                                                          \
+        {"condition", "C",                                                                         \
+         "network|refine|exact: whose draws are scored; 512 unless --draws says (default "         \
+         "network)"},                                                                              \
+        {"gradients", "G", "of each particle (default 50 for refine, at most 200 for exact)"},     \
+        {"joint", "R",                                                                             \
+         "also all targets jointly by the evidence, from R runs of each set (2 or more: slow)"},   \
+    {                                                                                              \
+        "sandwich", NULL,                                                                          \
+            "also bounds of log p(context) from both sides, on functions of the model itself"      \
     }
 
 typedef struct eval_draws {

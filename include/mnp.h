@@ -550,6 +550,7 @@ typedef struct mnp_predictive_opts {
     mnp_condition condition;
     int64_t gradients;  /* of each particle; 0 = 50 (refine), 200 at most (exact)              */
     int64_t replicates; /* R of the joint score, 2 or more; 0 = no joint score                 */
+    bool sandwich;      /* bounds of log p(context) on functions of the model itself           */
 } mnp_predictive_opts;
 
 enum { MNP_PREDICTIVE_ROWS = 1 + MNP_SCORE_BINS, MNP_PIT_BINS = 10 };
@@ -574,6 +575,9 @@ typedef struct mnp_predictive {
     double joint_true, joint_short, joint_short_se;   /* joint_true - joint_exact, over functions */
     double gradients, acceptance, particle_ess, rhat; /* means; NaN for the network            */
     int64_t warned; /* functions whose draws a warning of mnp_draw_report is about             */
+    /* log p(context), nats: values drawn from the model at the same inputs, so that the latents are
+     * known; mean of the lower bound, of the upper one, of their difference; its standard error */
+    double sandwich_lower, sandwich_upper, sandwich_gap, sandwich_se;
 } mnp_predictive;
 
 /* Functions, contexts, seed, device and progress are those of `opts`, as mnp_evaluate() takes them;

@@ -137,7 +137,8 @@ static mnp_status take_how(env *e, const mnp_predictive_opts *how, predictive_op
     *out = (predictive_opts){.draws = o.draws ? o.draws : 512,
                              .condition = o.condition,
                              .gradients = o.gradients,
-                             .replicates = o.replicates};
+                             .replicates = o.replicates,
+                             .sandwich = o.sandwich};
     return MNP_OK;
 }
 

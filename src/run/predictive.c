@@ -10,7 +10,7 @@
 #include "data/truth.h"
 #include "run/eval_internal.h"
 #include "run/marginals.h"
-#include "run/predict.h"
+#include "run/predict_internal.h"
 #include "util/least.h"
 
 /* What one function is given: means over its targets, in nats and in units of y. */
@@ -32,6 +32,8 @@ enum {
     ESS,
     RHAT,
     WARNED,
+    LOWER,
+    UPPER,
     SCORES
 };
 
@@ -48,6 +50,9 @@ typedef struct target_score {
 } target_score;
 
 enum { GROUP = 4 }; /* functions at a time on a CPU, where one has work for all threads */
+
+/* Other random numbers than those of the contexts. */
+#define OWN_SEED UINT64_C(0x9e3779b97f4a7c15)
 
 typedef struct predictive {
     evaluator *v;
@@ -66,6 +71,7 @@ typedef struct predictive {
     target_score *target;        /* (longest)                                         */
     sampler_set *sets;           /* (2 R group)                                       */
     double *log_z;               /* (2 R group)                                       */
+    double *own_y, *own_z;       /* (group, longest), (group, T, Z): of the model     */
     double noise;                /* sd, of a family; NaN: not known                   */
 } predictive;
 
@@ -104,10 +110,10 @@ static mnp_status make_samplers(predictive *w) {
         w->z = numbers(w, w->T * sampler_particles(w->sampler) * w->Z);
         if (!w->z) return MNP_ENOMEM;
     }
-    if (w->how->replicates == 0) return MNP_OK;
-    sampler_shape shape = {.points = v->longest,
+    if (w->how->replicates == 0 && !w->how->sandwich) return MNP_OK;
+    sampler_shape shape = {.points = w->how->replicates ? v->longest : largest_context(w),
                            .particles = most(w->S, EXACT_PARTICLES),
-                           .contexts = 2 * w->how->replicates * w->group};
+                           .contexts = most(2 * w->how->replicates, 1) * w->group};
     return sampler_create(v->env, v->m, v->pool, v->device, &shape, &w->evidence);
 }
 
@@ -125,16 +131,18 @@ static mnp_status make(predictive *w) {
     w->context = numbers(w, longest);
     w->columns = numbers(w, (v->pool ? pool_threads(v->pool) : 1) * w->S);
     w->log_z = numbers(w, sets);
+    w->own_y = numbers(w, w->group * longest);
+    w->own_z = numbers(w, w->group * w->T * w->Z + 1);
     w->sets = env_alloc(v->env, (size_t)sets, sizeof *w->sets, "scores of draws");
     w->target = env_alloc(v->env, (size_t)longest, sizeof *w->target, "scores of draws");
     bool all = w->x && w->y && w->draws && w->logp && w->mean && w->sd && w->context &&
-               w->columns && w->log_z && w->sets && w->target;
+               w->columns && w->log_z && w->own_y && w->own_z && w->sets && w->target;
     return all ? MNP_OK : MNP_ENOMEM;
 }
 
 static void release(predictive *w) {
-    void *arrays[] = {w->z,  w->x,       w->y,       w->draws, w->logp, w->mean,
-                      w->sd, w->context, w->columns, w->log_z, w->sets, w->target};
+    void *arrays[] = {w->z,       w->x,       w->y,     w->draws, w->logp,  w->mean, w->sd,
+                      w->context, w->columns, w->log_z, w->own_y, w->own_z, w->sets, w->target};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) env_free(w->v->env, arrays[k]);
     predictor_destroy(w->p);
     sampler_destroy(w->sampler);
@@ -255,12 +263,11 @@ static mnp_status score_function(predictive *w, int64_t i, int64_t slot,
  */
 
 /* log p(y) of `count` sets in log_z, by particles of their own. */
-static mnp_status run_evidence(predictive *w, int64_t count) {
-    sampler_opts o = {SAMPLER_EXACT, gradients_of(w, SAMPLER_EXACT, 1000), w->o->seed};
+static mnp_status run_evidence(predictive *w, int64_t count, const sampler_opts *o) {
     int64_t room = sampler_room(w->evidence);
     for (int64_t at = 0; at < count; at += room) {
         int64_t some = least(room, count - at);
-        MNP_TRY(sampler_begin(w->evidence, &o, w->sets + at, some));
+        MNP_TRY(sampler_begin(w->evidence, o, w->sets + at, some));
         for (int64_t k = 0; k < some; k++)
             w->log_z[at + k] = sampler_look(w->evidence, k)->log_evidence;
     }
@@ -297,7 +304,8 @@ static mnp_status score_joint(predictive *w, int64_t first, int64_t count, funct
     int64_t R = w->how->replicates, sets = 0;
     if (R == 0) return MNP_OK;
     for (int64_t k = 0; k < count; k++) sets += put_sets(w, k, first + k, w->sets + sets);
-    MNP_TRY(run_evidence(w, sets));
+    sampler_opts o = {SAMPLER_EXACT, gradients_of(w, SAMPLER_EXACT, 1000), w->o->seed};
+    MNP_TRY(run_evidence(w, sets, &o));
     const double *log_z = w->log_z;
     for (int64_t k = 0; k < count; k++) {
         double targets = (double)f[k].targets, part_variance = 0, variance, part = 0;
@@ -308,6 +316,43 @@ static mnp_status score_joint(predictive *w, int64_t first, int64_t count, funct
         f[k].v[JOINT_VARIANCE] = (variance + part_variance) / (double)R / (targets * targets);
         f[k].v[JOINT_BIAS] = (part_variance - variance) / (2 * (double)R) / targets;
     }
+    return MNP_OK;
+}
+
+/* ---- bounds of the evidence -------------------------------------------------------------------
+ */
+
+/* Values of a function of the model at the inputs of the one in place `slot`, scaled, and its
+ * latents: into place j. */
+static mnp_status draw_own(predictive *w, int64_t id, int64_t slot, int64_t j) {
+    const evaluator *v = w->v;
+    int64_t m = v->m_len[slot];
+    double *y = w->own_y + j * v->longest;
+    unscale(w, slot);
+    predictor_reset(w->p);
+    MNP_TRY(predictor_draw_latents(w->p, w->o->seed + (uint64_t)id, 1));
+    MNP_TRY(predictor_predict(w->p, w->x, m, PREDICT_NORMAL, y));
+    runner_scale_y(v->m, y, m, y);
+    memcpy(w->own_z + j * w->T * w->Z, w->p->z, (size_t)(w->T * w->Z) * sizeof *w->own_z);
+    w->sets[j] = (sampler_set){.x = v->x + slot * v->longest * w->X, .y = y, .n = m, .id = id};
+    return MNP_OK;
+}
+
+static mnp_status score_sandwich(predictive *w, int64_t first, int64_t count, function_score *f) {
+    if (!w->how->sandwich) return MNP_OK;
+    int64_t sets = 0, room = sampler_room(w->evidence);
+    double scale = log(w->v->m->scaling.y_scale);
+    sampler_opts o = {SAMPLER_EXACT, gradients_of(w, SAMPLER_EXACT, 200), w->o->seed ^ OWN_SEED};
+    for (int64_t k = 0; k < count; k++)
+        if (f[k].m > 0) MNP_TRY(draw_own(w, first + k, k, sets++));
+    MNP_TRY(run_evidence(w, sets, &o));
+    for (int64_t k = 0, j = 0; k < count; k++)
+        if (f[k].m > 0) f[k].v[LOWER] = w->log_z[j++] - (double)f[k].m * scale;
+    for (int64_t at = 0; at < sets; at += room)
+        MNP_TRY(sampler_bound(w->evidence, &o, w->sets + at, w->own_z + at * w->T * w->Z,
+                              least(room, sets - at), w->log_z + at));
+    for (int64_t k = 0, j = 0; k < count; k++)
+        if (f[k].m > 0) f[k].v[UPPER] = w->log_z[j++] - (double)f[k].m * scale;
     return MNP_OK;
 }
 
@@ -338,7 +383,8 @@ static mnp_status score_group(predictive *w, const eval_opts *o, int64_t first, 
         }
         MNP_TRY(score_function(w, first + k, k, report, &f[k]));
     }
-    return score_joint(w, id, count, f);
+    MNP_TRY(score_joint(w, id, count, f));
+    return score_sandwich(w, id, count, f);
 }
 
 /* All functions with one size, or range of sizes, of the context. */
@@ -435,6 +481,9 @@ static void summarise(const row_of *r, mnp_predictive *to) {
     to->acceptance = mean_of(r, ACCEPTANCE, -1, NULL);
     to->particle_ess = mean_of(r, ESS, -1, NULL);
     to->rhat = mean_of(r, RHAT, -1, NULL);
+    to->sandwich_lower = mean_of(r, LOWER, -1, NULL);
+    to->sandwich_upper = mean_of(r, UPPER, -1, NULL);
+    to->sandwich_gap = mean_of(r, UPPER, LOWER, &to->sandwich_se);
     double warned = mean_of(r, WARNED, -1, NULL) * (double)gather(r, WARNED, -1);
     to->warned = isnan(warned) ? 0 : (int64_t)llround(warned);
 }
@@ -458,8 +507,8 @@ static mnp_status summarise_all(predictive *w, const function_score *f, int64_t 
 static mnp_status check(evaluator *v, const predictive_opts *how) {
     MNP_TRY(score_check_samples(v->env, how->draws));
     if (how->draws < 2) return env_fail(v->env, MNP_EINVAL, "scores of draws need 2 or more");
-    if (how->replicates == 0) return MNP_OK;
-    if (how->replicates < 2)
+    if (how->replicates == 0 && !how->sandwich) return MNP_OK;
+    if (how->replicates == 1)
         return env_fail(v->env, MNP_EINVAL, "the error of a joint score needs 2 or more runs");
     if (process_is_exact(&v->m->spec))
         return env_fail(v->env, MNP_EUNSUPPORTED,
@@ -482,7 +531,8 @@ mnp_status predictive_run(evaluator *v, const eval_opts *o, const predictive_opt
                     .X = spec->x_dim,
                     .S = how->draws,
                     .noise = v->family.def ? truth_noise(&v->family) : NAN};
-    w.group = !v->device.b || v->device.b == backend_find("cpu") ? GROUP : EVAL_CHUNK;
+    bool cpu = !v->device.b || v->device.b == backend_find("cpu");
+    w.group = !cpu ? EVAL_CHUNK : how->replicates ? 1 : GROUP;
     int64_t total = evaluator_functions(v, o), sizes = most(o->n_sizes, 1), all = sizes * total;
     function_score *f = env_alloc(v->env, (size_t)all, sizeof *f, "scores");
     mnp_status status = f ? make(&w) : MNP_ENOMEM;

@@ -7,10 +7,14 @@
  *
  *   log p(y_T | C) = log p(y_C, y_T) - log p(y_C),
  *
- * each term from particles of its own: particles that were moved to p(z | C) are a bad start for a
- * set many times as large, because the noise of q(z | C, T) that leads to them is far from normal.
- * R replicates of each are averaged as densities, which is unbiased; the log of the average is low
- * by about variance / (2 R), which is estimated beside it. */
+ * each term from particles of its own, so that replicates show the error of both: particles that
+ * were moved to p(z | C) are a bad start for a set many times as large. R replicates of each are
+ * averaged as densities, which is unbiased; the log of the average is low by about variance / (2
+ * R), which is estimated beside it.
+ *
+ * How loose an evidence is can be known where the latents are: values at the context's inputs are
+ * drawn from the model itself, the sampler bounds log p(y_C) from below, and annealing back from
+ * the true latents bounds it from above (sampler_bound). */
 #ifndef MNP_RUN_PREDICTIVE_H
 #define MNP_RUN_PREDICTIVE_H
 
@@ -22,6 +26,7 @@ typedef struct predictive_opts {
     mnp_condition condition;
     int64_t gradients;  /* of each particle, at most; 0: the usual number */
     int64_t replicates; /* R of the joint score; 0: none */
+    bool sandwich;      /* bounds of log p(y_C) on functions of the model itself */
 } predictive_opts;
 
 enum { PREDICTIVE_ROWS = 1 + EVAL_BINS };

@@ -349,3 +349,92 @@ mnp_status sampler_extend(sampler *s, const sampler_set *sets, double *rise) {
     for (int64_t k = 0; k < s->count; k++) rise[k] = s->slot[s->where[k]].rise;
     return MNP_OK;
 }
+
+/* ---- annealing back -------------------------------------------------------------------------- */
+
+/* Between temperatures j - 1 and j of J. Weights vary like 1 / beta: so low ones are close. */
+static double anneal_beta(int64_t j, int64_t J) {
+    double t = (double)j / (double)J;
+    return t * t * t;
+}
+
+/* Up from the network's draws, to learn a step size for every temperature: steps (J, count). */
+static mnp_status learn_steps(sampler *s, int64_t J, double *steps) {
+    sampler_start(s);
+    MNP_TRY(sampler_gradient(s, &s->now));
+    for (int64_t k = 0; k < s->count; k++) s->slot[k].moves = 0;
+    for (int64_t j = 1; j <= J; j++) {
+        for (int64_t k = 0; k < s->count; k++) s->slot[k].beta = anneal_beta(j, J);
+        MNP_TRY(sampler_move(s));
+        for (int64_t k = 0; k < s->count; k++) steps[(j - 1) * s->count + k] = s->slot[k].step;
+        if (env_cancelled(s->env))
+            return env_fail(s->env, MNP_ECANCELLED, "annealing was cancelled");
+    }
+    return MNP_OK;
+}
+
+/* All particles of context k at its latents z (count, T, Z), which their noise leads to. */
+static mnp_status put_latents(sampler *s, const double *z) {
+    runner *noise = NULL;
+    runner_opts o = {
+        .pool = s->pool, .device = s->device, .capacity = {s->points, s->points, s->P / s->chunks}};
+    for (int64_t k = 0; k < s->count; k++)
+        for (int64_t t = 0; t < s->T; t++)
+            for (int64_t p = 0; p < s->P; p++)
+                memcpy(s->next.eps + sampler_at(s, t, k, p), z + (k * s->T + t) * s->Z,
+                       (size_t)s->Z * sizeof *z);
+    MNP_TRY(make_runner(s, &o, PARTICLE_NOISE, &noise));
+    bind_rows(s, noise, 0);
+    bind_vectors(s, noise, s->next.eps, 0, s->now.eps, s->slots * s->P * s->Z);
+    mnp_status status = runner_run(noise, s->o.seed, s->active * s->chunks);
+    runner_destroy(noise);
+    MNP_TRY(status);
+    return sampler_gradient(s, &s->now);
+}
+
+/* Down again with these steps, log w into sum (count, P). */
+static mnp_status anneal_back(sampler *s, int64_t J, const double *steps, double *sum) {
+    for (int64_t j = J; j >= 1; j--) {
+        for (int64_t k = 0; k < s->count; k++) {
+            s->slot[k].beta = anneal_beta(j, J);
+            s->slot[k].step = steps[(j - 1) * s->count + k];
+        }
+        MNP_TRY(sampler_move(s));
+        double fall = anneal_beta(j, J) - anneal_beta(j - 1, J);
+        for (int64_t p = 0; p < s->count * s->P; p++) sum[p] += fall * s->now.log_w[p];
+        if (env_cancelled(s->env))
+            return env_fail(s->env, MNP_ECANCELLED, "annealing was cancelled");
+    }
+    return MNP_OK;
+}
+
+/* - log of the mean of exp(-a). */
+static double bound_of(const double *a, int64_t count) {
+    double least = INFINITY, sum = 0;
+    for (int64_t p = 0; p < count; p++) least = fmin(least, a[p]);
+    for (int64_t p = 0; p < count; p++) sum += exp(least - a[p]);
+    return least - log(sum / (double)count);
+}
+
+mnp_status sampler_bound(sampler *s, const sampler_opts *o, const sampler_set *sets,
+                         const double *z, int64_t count, double *upper) {
+    int64_t J = o->gradients >= SAMPLER_LEAPS ? o->gradients / SAMPLER_LEAPS : 1;
+    double *steps = numbers(s, J * count), *sum = numbers(s, count * s->P);
+    s->o = *o;
+    s->count = s->active = count;
+    for (int64_t k = 0; k < count; k++) {
+        s->slot[k] = (slot){.context = k, .set = sets[k], .step = 0.2, .moves = -1};
+        s->where[k] = k;
+        load(s, k);
+    }
+    s->extends = false;
+    come_from_network(s);
+    mnp_status status = steps && sum ? learn_steps(s, J, steps) : MNP_ENOMEM;
+    if (status == MNP_OK) status = put_latents(s, z);
+    if (status == MNP_OK) status = anneal_back(s, J, steps, sum);
+    for (int64_t k = 0; k < count && status == MNP_OK; k++)
+        upper[k] = bound_of(sum + k * s->P, s->P);
+    env_free(s->env, steps);
+    env_free(s->env, sum);
+    return status;
+}

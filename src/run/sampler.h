@@ -86,6 +86,12 @@ mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *s
 mnp_status sampler_extend(sampler *s, const sampler_set *sets, double *rise);
 /* Room for more points; the particles stay, to go on. */
 mnp_status sampler_reserve(sampler *s, int64_t points);
+/* Upper bounds of log p(y_C) of sets whose latents are known, because they were drawn first: z
+ * (count, T, Z). Each particle starts there, an exact draw of p(z | C), and is annealed back from
+ * beta = 1 to 0 with gradients / 5 moves; E[1 / w] = 1 / p(y_C) for the product w of its weights,
+ * so that - log of the mean of 1 / w is too large on average. Steps come from a way up before. */
+mnp_status sampler_bound(sampler *s, const sampler_opts *o, const sampler_set *sets,
+                         const double *z, int64_t count, double *upper);
 /* The latents of context k: z (T, particles, Z). */
 mnp_status sampler_latents(sampler *s, int64_t k, double *z);
 /* Its particles' log p(y_C | z), (particles). */

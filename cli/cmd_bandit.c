@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/condition.h"
 #include "cli/outputs.h"
 #include "mnp_bandit.h"
 #include "util/csv.h"
@@ -16,6 +17,7 @@ static const flag_def flags[] = {
     {"width", "W", "ucb: standard deviations above the mean (default 1)"},
     {"refresh", "R",
      "draw new functions after max(1, step / R) decisions; 0: after each (default 0)"},
+    CONDITION_FLAGS("(default network)"),
     {"last", "N", "simple regret: mean over the last N decisions (default 500)"},
     {"options", "TEXT", "options of the agent itself, \"name=value name=value\""},
     {"out", "F.csv", "write the cumulative regret after each decision, averaged over trials"},
@@ -120,6 +122,7 @@ static int replay_log(cli *c, const mnp_model *m, const mnp_bandit_opts *o) {
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static void report(cli *c, const mnp_bandit_opts *o, const mnp_bandit_scores *s) {
+    static const char *const called[] = {"network", "refine", "exact"};
     cli_say(c, "%s%s%s on wheels of delta %g: %lld trials of %lld steps, %s, seed %llu", o->agent,
             c->n_args ? " " : "", c->n_args ? c->args[0] : "", o->delta, (long long)o->trials,
             (long long)o->steps, o->policy, (unsigned long long)c->seed);
@@ -132,7 +135,11 @@ static void report(cli *c, const mnp_bandit_opts *o, const mnp_bandit_scores *s)
             "%.3g us a step",
             s->uniform_cumulative, s->uniform_simple, s->seconds,
             1e6 * s->seconds / (double)o->steps);
+    if (o->condition != MNP_NETWORK)
+        cli_say(c, "  %s conditioning; the particles moved for %.1f %% of the decisions",
+                called[o->condition], 100 * s->moved);
     cli_json_all(c, TEXT("agent", o->agent), TEXT("policy", o->policy), NUMBER("delta", o->delta),
+                 TEXT("condition", called[o->condition]), NUMBER("moved", s->moved),
                  INTEGER("trials", o->trials), INTEGER("steps", o->steps),
                  NUMBER("cumulative", s->cumulative), NUMBER("cumulative_sd", s->cumulative_sd),
                  NUMBER("cumulative_se", s->cumulative_se), NUMBER("simple", s->simple),
@@ -155,6 +162,9 @@ static mnp_bandit_opts options(cli *c) {
     o.width = cli_real(c, "width", 1, 1e-6, 1e6);
     o.refresh = cli_int(c, "refresh", 0, 0, 100000000);
     o.last = cli_int(c, "last", 500, 1, 100000000);
+    condition_ask how;
+    if (condition_read(c, MNP_NETWORK, &how))
+        o.condition = how.condition, o.gradients = how.gradients;
     return o;
 }
 

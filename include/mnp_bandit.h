@@ -29,7 +29,9 @@ typedef struct mnp_bandit_opts {
     int32_t *actions;
     void (*progress)(void *user, int64_t done, int64_t total); /* trials; one call at a time    */
     void *progress_user;
-    const char *agent_file; /* of mnp_agent_train(); NULL: maml and c-bruno train themselves    */
+    const char *agent_file;  /* of mnp_agent_train(); NULL: maml and c-bruno train themselves    */
+    mnp_condition condition; /* how a model's functions are drawn; see mnp_predictor_draw()      */
+    int64_t gradients;       /* as in mnp_draw_opts                                              */
 } mnp_bandit_opts;
 
 /* Regret over trials in percent of the uniform agent's mean on the same contexts: of all steps, and
@@ -40,6 +42,7 @@ typedef struct mnp_bandit_scores {
     double simple, simple_sd, simple_se;
     double uniform_cumulative, uniform_simple; /* what 100 percent are: regret per step        */
     double seconds;                            /* of one trial on one core, on average         */
+    double moved; /* refine, exact: share of the drawings for which particles moved; or NaN    */
 } mnp_bandit_scores;
 
 /* Plays `trials` wheels. The model is for agents that need one, otherwise NULL; opts may be NULL.

@@ -26,6 +26,7 @@ mnp_status bandit_play_of(env *e, const mnp_model *model, const mnp_bandit_opts 
     MNP_TRY(check_range(e, o->refresh, 0, INT64_MAX, "mnp_bandit_opts.refresh"));
     MNP_TRY(
         check_range(e, o->initial_pulls, INT64_MIN, INT32_MAX, "mnp_bandit_opts.initial_pulls"));
+    MNP_TRY(check_condition(e, o->condition, o->gradients));
     *out = (agent_opts){.m = model ? model->m : NULL,
                         .file = o->agent_file,
                         .options = o->agent_options,
@@ -34,7 +35,9 @@ mnp_status bandit_play_of(env *e, const mnp_model *model, const mnp_bandit_opts 
                         .draws = o->draws,
                         .initial_pulls = o->initial_pulls,
                         .refresh = o->refresh,
-                        .seed = o->seed};
+                        .seed = o->seed,
+                        .condition = o->condition,
+                        .gradients = o->gradients};
     return policy_of(e, o->policy ? o->policy : "thompson", &out->policy);
 }
 
@@ -64,7 +67,7 @@ mnp_status mnp_bandit_wheel(mnp_ctx *ctx, const mnp_model *model, const mnp_band
                 .cumulative_sd = r.cumulative.sd, .cumulative_se = r.cumulative.se,
                 .simple = r.simple.mean, .simple_sd = r.simple.sd, .simple_se = r.simple.se,
                 .uniform_cumulative = r.uniform_cumulative, .uniform_simple = r.uniform_simple,
-                .seconds = r.seconds);
+                .seconds = r.seconds, .moved = r.moved);
     return MNP_OK;
 }
 

@@ -58,6 +58,10 @@ mnp_status agent_create(env *e, const char *name, const agent_opts *o, pool *poo
     if (def->needs_model && !o->m)
         return env_fail(e, MNP_EINVAL, "agent %s needs a model file", name);
     if (def->needs_model) MNP_TRY(agent_check_inputs(e, o, (int32_t)o->m->spec.x_dim));
+    if (o->condition != MNP_NETWORK && !def->moves)
+        return env_fail(e, MNP_EINVAL,
+                        "agent %s has no latents to condition: refine and exact are for mnp and np",
+                        name);
     agent *a = env_alloc(e, 1, sizeof *a, "an agent");
     if (!a) return MNP_ENOMEM;
     *a = (agent){.env = e, .def = def, .opts = *o};
@@ -139,6 +143,12 @@ mnp_status player_observe(player *p, const double *x, int32_t action, double rew
     if (def->observe) MNP_TRY(def->observe(p->self, x, action, reward));
     p->step++;
     return MNP_OK;
+}
+
+double player_moved(const player *p) {
+    int64_t drawn = 0, moved = 0;
+    if (p->agent->def->moves) p->agent->def->moves(p->self, &drawn, &moved);
+    return drawn ? (double)moved / (double)drawn : NAN;
 }
 
 void agent_input(const agent_opts *o, const double *x, int32_t action, double *out) {

@@ -30,6 +30,8 @@ typedef struct agent_opts {
     int64_t initial_pulls; /* round robin: each action so often first; 0 = 2, < 0 = none */
     int64_t refresh;       /* 0: a new function every step; else every max(1, t / refresh) steps */
     uint64_t seed;         /* of prepare; of a player: its own                      */
+    mnp_condition condition; /* how a model's functions are drawn                     */
+    int64_t gradients;       /* see mnp_draw_opts                                     */
 } agent_opts;
 
 typedef struct agent_def {
@@ -46,6 +48,9 @@ typedef struct agent_def {
     mnp_status (*act)(void *self, int64_t t, const double *x, int32_t *action);
     /* What came of it; NULL: the agent does not learn. */
     mnp_status (*observe)(void *self, const double *x, int32_t action, double reward);
+    /* Particles that follow the history: how often new functions were drawn, and how often they had
+     * to move for it; NULL: there are none. */
+    void (*moves)(const void *self, int64_t *drawn, int64_t *moved);
 } agent_def;
 
 const agent_def *agent_at(int k); /* NULL after the last */
@@ -66,6 +71,8 @@ mnp_status player_act(player *p, const double *x, int32_t *action);
  * an action that does not exist, is refused with its row (steps counted from 1), and nothing
  * changes. Also right for steps somebody else chose. */
 mnp_status player_observe(player *p, const double *x, int32_t action, double reward);
+/* The share of drawings for which particles had to move; NaN where there are none. */
+double player_moved(const player *p);
 
 /* out (dims + actions) = [x, one-hot(action)]. */
 void agent_input(const agent_opts *o, const double *x, int32_t action, double *out);

@@ -7,7 +7,8 @@
  *   ucb       the action with the best mean + width standard deviations
  *
  * With refresh = R the functions are kept for max(1, t / R) steps: drawing them costs a pass over
- * the history where the model has more than one Markov step. */
+ * the history where the model has more than one Markov step. With exact conditioning one cloud of
+ * particles follows the history (run/particles.h), and the functions are picked from it. */
 #include <math.h>
 #include <string.h>
 
@@ -19,9 +20,10 @@ typedef struct by_model {
     agent_opts opts;
     predictor *p;
     int64_t samples;
-    int64_t drawn_at; /* the step at which the functions were drawn; -1: none yet */
-    double *inputs;   /* (actions, dims + actions) */
-    double *values;   /* (samples, actions)        */
+    int64_t drawn_at;        /* the step at which the functions were drawn; -1: none yet */
+    int64_t followed, moved; /* drawings from particles; those for which they moved */
+    double *inputs;          /* (actions, dims + actions) */
+    double *values;          /* (samples, actions)        */
     double score[BANDIT_ACTIONS_MAX];
 } by_model;
 
@@ -68,6 +70,27 @@ static uint64_t seed_of(const by_model *b, int64_t t) {
     return (uint64_t)w.w[0] << 32 | w.w[1];
 }
 
+/* Particles keep the seed that they began with: another one would begin them afresh. */
+static mnp_status draw(by_model *b, int64_t t) {
+    bool network = b->opts.condition == MNP_NETWORK;
+    mnp_draw_opts o = {.condition = b->opts.condition,
+                       .samples = b->samples,
+                       .gradients = b->opts.gradients,
+                       .seed = network ? seed_of(b, t) : b->opts.seed};
+    mnp_draw_report report;
+    MNP_TRY(predictor_draw(b->p, &o, &report));
+    b->drawn_at = t;
+    if (report.condition == MNP_NETWORK) return MNP_OK;
+    b->followed++;
+    b->moved += report.added == 0 || report.moved;
+    return MNP_OK;
+}
+
+static void moves(const void *self, int64_t *drawn, int64_t *moved) {
+    const by_model *b = self;
+    *drawn = b->followed, *moved = b->moved;
+}
+
 /* Mean, and with UCB some deviations, over the functions. */
 static void scores(by_model *b) {
     int32_t actions = b->opts.actions;
@@ -86,10 +109,7 @@ static void scores(by_model *b) {
 static mnp_status act(void *self, int64_t t, const double *x, int32_t *action) {
     by_model *b = self;
     int32_t actions = b->opts.actions, wide = b->opts.dims + actions;
-    if (due(b, t)) {
-        MNP_TRY(predictor_draw_latents(b->p, seed_of(b, t), b->samples));
-        b->drawn_at = t;
-    }
+    if (due(b, t)) MNP_TRY(draw(b, t));
     for (int32_t k = 0; k < actions; k++) agent_input(&b->opts, x, k, b->inputs + k * wide);
     MNP_TRY(predictor_predict(b->p, b->inputs, actions, PREDICT_ZERO, b->values));
     scores(b);
@@ -107,7 +127,7 @@ static mnp_status observe(void *self, const double *x, int32_t action, double re
 
 #define BY_MODEL                                                                                   \
     .needs_model = true, .learns = true, .create = create, .destroy = destroy, .act = act,         \
-    .observe = observe
+    .observe = observe, .moves = moves
 
 const agent_def agent_mnp = {
     .name = "mnp", .help = "a Markov Neural Process: the model's functions", BY_MODEL};

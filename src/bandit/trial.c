@@ -45,6 +45,7 @@ typedef struct run_state {
     int64_t last;
     totals *mine, *unit; /* (trials) */
     double *seconds;     /* (trials) */
+    double *moved;       /* (trials) */
     int64_t done;        /* under the mutex of errors */
 } run_state;
 
@@ -65,10 +66,11 @@ static totals add_up(const run_state *r, const double *regret, int64_t steps) {
 
 static mnp_status play_one(env *e, const agent *a, const char *name, const problem *on,
                            const run_state *r, int64_t trial, double *regret, int32_t *actions,
-                           totals *out) {
+                           totals *out, double *moved) {
     player *p = NULL;
     MNP_TRY(player_create(e, a, bandit_player_seed(r->o->seed, name, trial), &p));
     mnp_status status = trial_play(p, on, regret, actions);
+    *moved = player_moved(p);
     player_destroy(p);
     if (status == MNP_OK) *out = add_up(r, regret, on->steps);
     return status;
@@ -81,11 +83,12 @@ static mnp_status one_trial(env *e, run_state *r, int64_t k) {
     mnp_status status = regret ? MNP_OK : MNP_ENOMEM;
     if (status == MNP_OK) status = problem_wheel(e, o->delta, o->seed, (uint32_t)k, o->steps, &on);
     if (status == MNP_OK)
-        status = play_one(e, r->uniform, "uniform", on, r, k, regret, NULL, &r->unit[k]);
+        status =
+            play_one(e, r->uniform, "uniform", on, r, k, regret, NULL, &r->unit[k], &r->moved[k]);
     if (status == MNP_OK) {
         double start = thread_seconds(), *to = o->regret ? o->regret + k * o->steps : regret;
         int32_t *actions = o->actions ? o->actions + k * o->steps : NULL;
-        status = play_one(e, r->played, o->agent, on, r, k, to, actions, &r->mine[k]);
+        status = play_one(e, r->played, o->agent, on, r, k, to, actions, &r->mine[k], &r->moved[k]);
         r->seconds[k] = thread_seconds() - start;
     }
     problem_destroy(on);
@@ -132,11 +135,12 @@ static void summarise(const run_state *r, bandit_result *out) {
     int64_t n = r->o->trials;
     out->cumulative = spread_of(r->mine, r->unit, n, false);
     out->simple = spread_of(r->mine, r->unit, n, true);
-    out->uniform_cumulative = out->uniform_simple = out->seconds = 0;
+    out->uniform_cumulative = out->uniform_simple = out->seconds = out->moved = 0;
     for (int64_t k = 0; k < n; k++) {
         out->uniform_cumulative += r->unit[k].all / (double)(n * r->o->steps);
         out->uniform_simple += r->unit[k].last / (double)(n * r->last);
         out->seconds += r->seconds[k] / (double)n;
+        out->moved += r->moved[k] / (double)n;
     }
 }
 
@@ -157,7 +161,8 @@ static mnp_status run_all(env *e, pool *pool, run_state *r) {
     r->mine = env_alloc(e, n, sizeof *r->mine, "regrets");
     r->unit = env_alloc(e, n, sizeof *r->unit, "regrets");
     r->seconds = env_alloc(e, n, sizeof *r->seconds, "regrets");
-    if (!r->mine || !r->unit || !r->seconds) return MNP_ENOMEM;
+    r->moved = env_alloc(e, n, sizeof *r->moved, "regrets");
+    if (!r->mine || !r->unit || !r->seconds || !r->moved) return MNP_ENOMEM;
     pool_errors_begin(&r->errors, e);
     if (pool)
         pool_run(pool, r->o->trials, trial_task, r);
@@ -179,6 +184,7 @@ mnp_status bandit_run(env *e, pool *pool, const bandit_opts *o, bandit_result *o
     run_state r = {.o = o, .last = last < o->steps ? last : o->steps};
     agent *played = NULL, *uniform = NULL;
     mnp_status status = agent_create(e, o->agent, &play, pool, &played);
+    play.condition = MNP_NETWORK;
     if (status == MNP_OK) status = agent_create(e, "uniform", &play, pool, &uniform);
     r.played = played, r.uniform = uniform;
     if (status == MNP_OK) status = run_all(e, pool, &r);
@@ -186,6 +192,7 @@ mnp_status bandit_run(env *e, pool *pool, const bandit_opts *o, bandit_result *o
     env_free(e, r.mine);
     env_free(e, r.unit);
     env_free(e, r.seconds);
+    env_free(e, r.moved);
     agent_destroy(played);
     agent_destroy(uniform);
     return status;

@@ -34,6 +34,7 @@ typedef struct bandit_result {
     bandit_spread cumulative, simple;
     double uniform_cumulative, uniform_simple; /* regret per step, the units of the percentages */
     double seconds;                            /* of one trial on one core, on average          */
+    double moved; /* share of drawings for which particles moved; NaN without                   */
 } bandit_result;
 
 mnp_status bandit_run(env *e, pool *pool, const bandit_opts *o, bandit_result *out);

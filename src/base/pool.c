@@ -70,7 +70,7 @@ static void *worker_body(void *arg) {
 }
 
 void pool_run(pool *p, int64_t tasks, pool_fn fn, void *arg) {
-    if (p->started == 0 || tasks <= 1) {
+    if (!p || p->started == 0 || tasks <= 1) {
         for (int64_t task = 0; task < tasks; task++) fn(arg, task, 0);
         return;
     }

@@ -23,7 +23,7 @@ void pool_destroy(pool *p); /* accepts NULL */
 int pool_threads(const pool *p);
 
 /* Calls fn for every task and returns when all are done; what the tasks wrote is then visible to
- * the caller. One run at a time; a task must not run the pool it runs on. */
+ * the caller. One run at a time; a task must not run the pool it runs on. p NULL: this thread. */
 void pool_run(pool *p, int64_t tasks, pool_fn fn, void *arg);
 
 /* The cores this process may use (its affinity mask), at least 1. */

@@ -11,7 +11,7 @@
 
 enum { SAMPLER_LEAPS = 5 }; /* gradients of a move */
 /* Moves at beta = 1. */
-enum { SAMPLER_LAST_MOVES = 4, SAMPLER_LAST_EXTEND = 1 };
+enum { SAMPLER_LAST_MOVES = 4, SAMPLER_LAST_EXTEND = 3 };
 
 /* Vectors of all particles, (T, slots, P, Z), and numbers, (slots, P). The w that they come from is
  * 1 for draws of the network, and that of the smaller set where they go on to a larger one. */

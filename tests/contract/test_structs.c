@@ -22,7 +22,7 @@ static const layout layouts[] = {
     LAYOUT(mnp_data_opts, 80, 80),
     LAYOUT(mnp_train_opts, 32, 32),
     LAYOUT(mnp_eval_opts, 128, 144),
-    LAYOUT(mnp_bandit_opts, 144, 144),
+    LAYOUT(mnp_bandit_opts, 144, 160),
     LAYOUT(mnp_agent_train_opts, 40, 40),
     LAYOUT(mnp_log_opts, 48, 48),
     LAYOUT(mnp_train_report, 88, 88),
@@ -40,7 +40,7 @@ static const layout layouts[] = {
     LAYOUT(mnp_predictive_opts, 41, 48),
     LAYOUT(mnp_predictive, 352, 352),
     LAYOUT(mnp_laws, 56, 64),
-    LAYOUT(mnp_bandit_scores, 80, 80),
+    LAYOUT(mnp_bandit_scores, 80, 88),
     LAYOUT(mnp_replay_scores, 72, 72),
 };
 

@@ -9,13 +9,14 @@ static const char *const names[] = {"network", "refine", "exact"};
 
 void eval_draws_read(cli *c, bool images, eval_draws *d) {
     int64_t draws = cli_int(c, "draws", 0, 0, SAMPLES_MAX);
+    condition_ask how;
     *d = (eval_draws){.how = {.size = sizeof d->how, .draws = draws}};
-    d->how.condition =
-        (mnp_condition)cli_choice(c, "condition", "network|refine|exact", MNP_NETWORK);
-    d->how.gradients = cli_int(c, "gradients", 0, 1, GRADIENTS_MAX);
+    if (!condition_read(c, MNP_NETWORK, &how)) return;
+    d->how.condition = how.condition;
+    d->how.gradients = how.gradients;
     d->how.replicates = cli_int(c, "joint", 0, 2, REPLICATES_MAX);
     d->how.sandwich = cli_has(c, "sandwich");
-    bool asked = cli_has(c, "condition") || cli_has(c, "joint") || d->how.sandwich;
+    bool asked = how.given || cli_has(c, "joint") || d->how.sandwich;
     d->wanted = asked || (draws > 1 && !images);
     d->compared = d->wanted && d->how.condition != MNP_NETWORK;
     if (asked && cli_has(c, "draws") && draws < 2 && !cli_bad(c))

@@ -2,16 +2,13 @@
 #ifndef MNP_CLI_EVAL_DRAWS_H
 #define MNP_CLI_EVAL_DRAWS_H
 
-#include "cli/cli.h"
+#include "cli/condition.h"
 
 #define EVAL_DRAW_FLAGS                                                                            \
     {"draws", "S",                                                                                 \
      "draws for coverage and CRPS (default 39; 0 = skip them); given, also scores of them target " \
      "by target"},                                                                                 \
-        {"condition", "C",                                                                         \
-         "network|refine|exact: whose draws are scored; 512 unless --draws says (default "         \
-         "network)"},                                                                              \
-        {"gradients", "G", "of each particle (default 50 for refine, at most 200 for exact)"},     \
+        CONDITION_FLAGS("(default network; given, 512 draws unless --draws says)"),                \
         {"joint", "R",                                                                             \
          "also all targets jointly by the evidence, from R runs of each set (2 or more: slow)"},   \
     {                                                                                              \

@@ -3,7 +3,6 @@
 
 #include "run/predict_internal.h"
 
-enum { REFINE_GRADIENTS = 50, EXACT_GRADIENTS = 200 };
 enum { RHAT_PARTICLES = 16 };
 
 /* Draws of the network: nothing was moved, and nothing is known of their fit. */
@@ -20,9 +19,8 @@ static mnp_draw_report report_network(int64_t samples) {
                              .log_added = NAN};
 }
 
-/* What a run of the sampler says of itself, in raw units and for n points. */
-static mnp_draw_report report_sampler(mnp_condition condition, const sampler_report *r, int64_t n,
-                                      double log_scale) {
+mnp_draw_report predictor_report(mnp_condition condition, const sampler_report *r, int64_t n,
+                                 double log_scale) {
     mnp_draw_report out = {.condition = condition,
                            .particles = r->particles,
                            .gradients = r->gradients,
@@ -61,6 +59,6 @@ mnp_status predictor_draw(predictor *p, const mnp_draw_opts *o, mnp_draw_report 
     p->progress = NULL;
     if (status != MNP_OK) return status;
     if (r.particles > 0)
-        *report = report_sampler(o->condition, &r, p->count, log(p->m->scaling.y_scale));
+        *report = predictor_report(o->condition, &r, p->count, log(p->m->scaling.y_scale));
     return MNP_OK;
 }

@@ -49,6 +49,7 @@ typedef struct target_score {
     int64_t rank;
 } target_score;
 
+enum { JOINT_GRADIENTS = 1000 }; /* of a particle of a whole function, at most */
 enum { GROUP = 4 }; /* functions at a time on a CPU, where one has work for all threads */
 
 /* Other random numbers than those of the contexts. */
@@ -96,7 +97,7 @@ static int64_t largest_context(const predictive *w) {
  * more temperatures than contexts. */
 static int64_t gradients_of(const predictive *w, sampler_kind kind, int64_t exact) {
     if (w->how->gradients) return w->how->gradients;
-    return kind == SAMPLER_REFINE ? 50 : exact;
+    return kind == SAMPLER_REFINE ? REFINE_GRADIENTS : exact;
 }
 
 static mnp_status make_samplers(predictive *w) {
@@ -227,13 +228,14 @@ static mnp_status ask_truth(predictive *w, int64_t m, int64_t n, function_score 
     return MNP_OK;
 }
 
-static void note_report(const sampler_report *r, function_score *f) {
-    f->v[GRADIENTS] = (double)r->gradients;
-    f->v[ACCEPTANCE] = r->acceptance;
-    f->v[ESS] = r->ess;
-    f->v[RHAT] = r->rhat;
-    f->v[WARNED] =
-        r->rhat > 1.1 || r->acceptance < 0.3 || !(r->fit_after >= r->fit_before) || r->hurried;
+static void note_report(const predictive *w, const sampler_report *r, function_score *f) {
+    mnp_draw_report report =
+        predictor_report(w->how->condition, r, f->m, log(w->v->m->scaling.y_scale));
+    f->v[GRADIENTS] = (double)report.gradients;
+    f->v[ACCEPTANCE] = report.acceptance;
+    f->v[ESS] = report.particle_ess;
+    f->v[RHAT] = report.rhat;
+    f->v[WARNED] = report.warnings != 0;
 }
 
 /* Function i, in place `slot`. report NULL: the network draws; otherwise z has the particles. */
@@ -246,7 +248,7 @@ static mnp_status score_function(predictive *w, int64_t i, int64_t slot,
     unscale(w, slot);
     MNP_TRY(predictor_condition(w->p, w->x, w->y, m));
     if (report) {
-        note_report(report, f);
+        note_report(w, report, f);
         MNP_TRY(predictor_take_latents(w->p, w->z, report->particles, seed, w->S));
     } else {
         MNP_TRY(predictor_draw_latents(w->p, seed, w->S));
@@ -304,7 +306,7 @@ static mnp_status score_joint(predictive *w, int64_t first, int64_t count, funct
     int64_t R = w->how->replicates, sets = 0;
     if (R == 0) return MNP_OK;
     for (int64_t k = 0; k < count; k++) sets += put_sets(w, k, first + k, w->sets + sets);
-    sampler_opts o = {SAMPLER_EXACT, gradients_of(w, SAMPLER_EXACT, 1000), w->o->seed};
+    sampler_opts o = {SAMPLER_EXACT, gradients_of(w, SAMPLER_EXACT, JOINT_GRADIENTS), w->o->seed};
     MNP_TRY(run_evidence(w, sets, &o));
     const double *log_z = w->log_z;
     for (int64_t k = 0; k < count; k++) {
@@ -342,7 +344,8 @@ static mnp_status score_sandwich(predictive *w, int64_t first, int64_t count, fu
     if (!w->how->sandwich) return MNP_OK;
     int64_t sets = 0, room = sampler_room(w->evidence);
     double scale = log(w->v->m->scaling.y_scale);
-    sampler_opts o = {SAMPLER_EXACT, gradients_of(w, SAMPLER_EXACT, 200), w->o->seed ^ OWN_SEED};
+    sampler_opts o = {SAMPLER_EXACT, gradients_of(w, SAMPLER_EXACT, EXACT_GRADIENTS),
+                      w->o->seed ^ OWN_SEED};
     for (int64_t k = 0; k < count; k++)
         if (f[k].m > 0) MNP_TRY(draw_own(w, first + k, k, sets++));
     MNP_TRY(run_evidence(w, sets, &o));
@@ -373,7 +376,7 @@ static mnp_status score_group(predictive *w, const eval_opts *o, int64_t first, 
                                         .id = id + k};
     }
     sampler_kind kind = w->how->condition == MNP_EXACT ? SAMPLER_EXACT : SAMPLER_REFINE;
-    sampler_opts how = {kind, gradients_of(w, kind, 200), o->seed};
+    sampler_opts how = {kind, gradients_of(w, kind, EXACT_GRADIENTS), o->seed};
     if (sets) MNP_TRY(sampler_begin(w->sampler, &how, w->sets, sets));
     for (int64_t k = 0, set = 0; k < count; k++) {
         const sampler_report *report = NULL;

@@ -80,9 +80,6 @@ static const option_def table[] = {
     ENUM(objective, "elbo", "elbo|iwae", "what training maximises; iwae uses train_samples draws"),
     ENUM(train_score, "all", "all|rest",
          "points scored in training; rest is those outside the context"),
-    REAL(sleep, "0", 0, 1e3,
-         "weight of a sleep phase: in each step the inference network also learns to find the "
-         "latents of functions that the model itself draws; 0 has none"),
     BOOL(gp_rbf, "on", "gp, cbp: the kernel has an RBF part"),
     BOOL(gp_matern, "on", "gp, cbp: the kernel has a Matern-5/2 part"),
     BOOL(gp_periodic, "on", "gp, cbp: the kernel has a periodic part"),

@@ -47,7 +47,6 @@ typedef struct model_spec {
     double kl_weight; /* analytic: factor on the KL term                          */
     int objective;    /* 0 elbo, 1 iwae                                            */
     int train_score;  /* 0 all points, 1 the rest                                  */
-    double sleep;     /* weight of the sleep phase                                 */
     /* Gaussian processes */
     bool gp_rbf, gp_matern, gp_periodic;                /* parts of the kernel                   */
     bool gp_variances;                                  /* each part's variance is learned       */

@@ -25,6 +25,9 @@ static const option_def table[] = {
     REAL(ema, "0", 0, 0.999999,
          "decay of averaged weights, which are then the ones kept; 0 takes no average"),
     REAL(p_empty, "0.05", 0, 1, "share of the functions that are shown without any context"),
+    REAL(sleep, "0", 0, 1e3,
+         "weight of a sleep phase: in each step the inference network also learns to find the "
+         "latents of functions that the model itself draws; 0 has none"),
     REAL(beta1, "0.9", 0, 0.999999, "Adam's decay of the gradient's mean"),
     REAL(beta2, "0.999", 0, 0.99999999, "Adam's decay of the mean of its squares"),
     REAL(adam_eps, "1e-8", 0, 1, "Adam's least divisor"),
@@ -62,6 +65,9 @@ static mnp_status check_spec(env *e, const train_spec *s, const model_spec *m) {
     if (s->seen > 0 && process_is_exact(m))
         return env_fail(e, MNP_EINVAL, "seen=%lld: this model has no posterior; leave it out",
                         (long long)s->seen);
+    if (s->sleep > 0 && process_is_exact(m))
+        return env_fail(e, MNP_EINVAL, "sleep=%g: this model has no latents; leave it out",
+                        s->sleep);
     if (s->context.lo < -1 || (s->context.lo == -1) != (s->context.hi == -1))
         return env_fail(e, MNP_EINVAL, "context sizes are lo:hi with 0 <= lo <= hi");
     if (s->steps > UINT32_MAX)
@@ -184,6 +190,7 @@ static mnp_status compile_step(trainer *t, const exec_opts *eo) {
     bool regions = t->spec.p_region > 0;
     int32_t mirror = t->spec.mirror == MIRROR_ON ? t->data->x_dim : t->spec.mirror == MIRROR_ROWS;
     process_train_opts o = {.update = true,
+                            .sleep = t->spec.sleep,
                             .draw = {.train = true,
                                      .x_dim = t->data->x_dim,
                                      .lo = (int32_t)lo,

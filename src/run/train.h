@@ -19,7 +19,7 @@ typedef struct train_spec {
     double lr;
     int schedule;   /* 0 constant, 1 cosine */
     int64_t warmup; /* -1: min(1000, steps / 20) */
-    double clip, ema, p_empty;
+    double clip, ema, p_empty, sleep;
     double beta1, beta2, adam_eps;
     int train_targets;     /* 0 all, 1 few */
     int64_t train_samples; /* draws per function in training (iwae) */

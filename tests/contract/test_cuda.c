@@ -135,6 +135,15 @@ static void paper_steps(void) {
     against_cpu("paper", small ? 5 : 20, small ? 1 : 20);
 }
 
+/* Functions that the model draws have the same numbers on both. With the paper preset parts of the
+ * step run fused, the sleep phase op by op. */
+static void sleep_steps(void) {
+    asleep = 1;
+    against_cpu("tiny", small ? 5 : 20, small ? 3 : 20);
+    against_cpu("paper", small ? 2 : 20, small ? 1 : 20);
+    asleep = 0;
+}
+
 /* Contexts from regions, noise on targets, one grid for all functions; the posterior of the small
  * one sees half of the points, the others are scored. */
 static void image_steps(void) {
@@ -352,7 +361,7 @@ static const training_run training_runs[] = {
     {"tiny", tiny_steps},         {"paper", paper_steps},     {"image", image_steps},
     {"gradient", gradient_alone}, {"large", large_batch},     {"bits", same_bits},
     {"precision", precisions},    {"culprit", names_culprit}, {"nccl", linked_bits},
-    {"runs", runs_at_once},       {"general", general_steps},
+    {"runs", runs_at_once},       {"general", general_steps}, {"sleep", sleep_steps},
 };
 enum { TRAINING_RUNS = sizeof training_runs / sizeof *training_runs };
 

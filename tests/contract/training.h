@@ -9,7 +9,8 @@
 #include "model/process/process.h"
 
 static env world;
-static bool small; /* few functions and steps */
+static bool small;    /* few functions and steps */
+static double asleep; /* weight of a sleep phase  */
 
 enum { FUNCTIONS = 300, POINTS = 128 };
 
@@ -74,6 +75,7 @@ static bool training_open_as(training *t, const char *device, const char *preset
     CHECK(model_create(&world, &spec, 5, &t->m) == MNP_OK);
     process_train_opts c = {
         .update = update, .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50, .p_empty = 0.05}};
+    c.sleep = asleep;
     if (small) c.draw.p_empty = 0.4; /* so that some of the few have no context */
     if (images) c.draw.x_dim = 2, c.draw.p_region = 0.5, c.draw.noise = 0.05, c.draw.mirror = 2;
     if (strcmp(preset, "image-small") == 0) c.draw.seen = POINTS / 2;

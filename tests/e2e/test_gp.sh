@@ -23,6 +23,10 @@ oracle_scores() { # known to 0.01 on 5 000 functions; the standard error here is
         "$MNP" eval o.safetensors --functions 100 --draws 0 --json >o.json &&
         awk -v a="$(number loglik o.json)" 'BEGIN { exit !(a > 2.7 && a < 2.86) }'
 }
+no_sleep() { # without latents there is nothing to find
+    ! "$MNP" train --model gp --data rbf --functions 20 --set sleep=1 --out no 2>err.txt &&
+        grep -q 'sleep=1: this model has no latents' err.txt && [ ! -e no.safetensors ]
+}
 oracle_refuses() {
     ! "$MNP" train --model oracle --data monotonic --functions 20 --out no 2>err.txt &&
         grep -q '3.186 nats' err.txt && [ ! -e no.safetensors ]
@@ -56,6 +60,7 @@ resumes() { # the same bytes as without a stop
 
 run "the oracle's score" oracle_scores
 run "the oracle refuses a family without one" oracle_refuses
+run "a process without latents does not sleep" no_sleep
 run "gp on a CSV of two inputs" own_data gp
 run "cbp on a CSV of two inputs" own_data cbp --preset tiny
 run "a plot" plots

@@ -54,20 +54,15 @@ static mnp_data *curves(session *s, uint32_t stream) {
     return data;
 }
 
-static void open_session_of(session *s, const char *model, int threads, const char *options,
-                            uint64_t seed) {
+static void open_session(session *s, int threads, const char *options, uint64_t seed) {
     *s = (session){0};
     mnp_ctx_opts co = {.size = sizeof co, .threads = threads};
     mnp_train_opts to = {.size = sizeof to, .options = options, .seed = seed};
     CHECK(mnp_ctx_create(&co, &s->ctx) == MNP_OK);
     s->train = curves(s, 1);
     s->valid = curves(s, 2);
-    OK(s, mnp_model_create(s->ctx, "mnp", "tiny", model, s->train, 5, &s->model));
+    OK(s, mnp_model_create(s->ctx, "mnp", "tiny", "T=2", s->train, 5, &s->model));
     OK(s, mnp_trainer_create(s->ctx, s->model, s->train, s->valid, &to, &s->trainer));
-}
-
-static void open_session(session *s, int threads, const char *options, uint64_t seed) {
-    open_session_of(s, "T=2", threads, options, seed);
 }
 
 static void close_session(session *s) {
@@ -164,16 +159,17 @@ static void resuming_changes_no_bit(void) {
 
 /* The draws of a sleep phase too depend on the seed and the step alone; and they change the run. */
 static void sleep_resumes(void) {
-    static const char asleep[] = "T=2 sleep=1";
+    static const char asleep[] =
+        "steps=24 batch=10 valid_every=8 valid_functions=10 ema=0.9 clip=1 sleep=1";
     session whole, half, awake;
     char state[260];
-    open_session_of(&whole, asleep, 2, plain, 7);
+    open_session(&whole, 2, asleep, 7);
     OK(&whole, mnp_trainer_run(whole.trainer, 24, NULL));
-    open_session_of(&half, asleep, 1, plain, 7);
+    open_session(&half, 1, asleep, 7);
     OK(&half, mnp_trainer_run(half.trainer, 13, NULL));
     OK(&half, mnp_trainer_save(half.trainer, in_folder(state, "asleep")));
     close_session(&half);
-    open_session_of(&half, asleep, 3, plain, 7);
+    open_session(&half, 3, asleep, 7);
     OK(&half, mnp_trainer_resume(half.trainer, state, false));
     OK(&half, mnp_trainer_run(half.trainer, 24, NULL));
     CHECK(steps_of(&half) == 24 && same_state(&whole, &half));

@@ -182,13 +182,11 @@ static void gradient_of_step(double sleep, double *out, const param **maps, cons
     float x[N], y[N];
     lab l;
     lab_run r = {0};
-    char options[64];
-    snprintf(options, sizeof options, "T=2 sleep=%g", sleep);
     for (int i = 0; i < N; i++) x[i] = 0.4f * (float)i - 2, y[i] = (float)sin((double)x[i]);
     data_view data = {1, 1, start, x, y, false};
-    if (!lab_open(&l, "mnp", options, 4)) return;
+    if (!lab_open(&l, "mnp", "T=2", 4)) return;
     lab_randomise(&l, 0.7, 2);
-    process_train_opts o = {.draw = {.train = true, .x_dim = 1, .lo = M, .hi = M}};
+    process_train_opts o = {.sleep = sleep, .draw = {.train = true, .x_dim = 1, .lo = M, .hi = M}};
     r.l = &l, r.b = backend_find("ref");
     graph_init(&r.graph, &l.env, &l.m->params);
     process_at(l.m->spec.kind)->train_step(&r.graph, &l.m->spec, &o);

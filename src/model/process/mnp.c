@@ -22,8 +22,8 @@ static int64_t steps(const model_spec *s) {
     return s->T;
 }
 
-static val sleep_loss(graph *g, const model_spec *s, val x, row_range scored) {
-    return op_per_point(g, op_mean_samples(g, chain_record_sleep(g, s, x)), scored, -s->sleep);
+static val sleep_loss(graph *g, const model_spec *s, val x, row_range scored, double weight) {
+    return op_per_point(g, op_mean_samples(g, chain_record_sleep(g, s, x)), scored, -weight);
 }
 
 static void train_step(graph *g, const model_spec *s, const process_train_opts *o) {
@@ -42,7 +42,7 @@ static void train_step(graph *g, const model_spec *s, const process_train_opts *
     val kl = op_per_point(g, op_mean_samples(g, w.kl_sum), scored, 1.0);
     val loglik = op_sum_rows(g, w.logp, scored);
     op_report(g, loss, kl, op_per_point(g, op_mean_samples(g, loglik), scored, 1.0));
-    if (s->sleep > 0) loss = op_add(g, loss, sleep_loss(g, s, x, scored));
+    if (o->sleep > 0) loss = op_add(g, loss, sleep_loss(g, s, x, scored, o->sleep));
     op_append_grad(g, loss);
     if (o->update) op_update(g);
 }

@@ -14,7 +14,8 @@
 
 typedef struct process_train_opts {
     draw_opts draw;
-    bool update; /* append the optimiser's step */
+    double sleep; /* weight of the sleep phase; only with latents */
+    bool update;  /* append the optimiser's step                  */
 } process_train_opts;
 
 /* Scores of one function: feeds x and y (n rows, context first, scaled). */

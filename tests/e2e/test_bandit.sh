@@ -55,6 +55,18 @@ others_play() {
         "$MNP" bandit s.safetensors --trials 2 --steps 60 --policy greedy --draws 2 --refresh 10 &&
         "$MNP" bandit --agent gp --trials 2 --steps 100 --options "length=0.4 points=50"
 }
+# particles that follow the history; the first drawing counts as a move, and weights alone never all
+plays_exactly() {
+    for t in 1 2; do
+        "$MNP" bandit n.safetensors --agent np --trials 2 --steps 30 --condition exact --gradients 40 \
+            --threads $t --json 2>e.txt | sed -E 's/"seconds":[^,]*,//' >x$t.txt || return 1
+    done
+    cmp x1.txt x2.txt && grep -q '"condition":"exact"' x1.txt &&
+        grep -q 'exact conditioning; the particles moved for' e.txt &&
+        awk -v r="$(value moved x1.txt)" 'BEGIN { exit !(r > 0 && r < 1) }' &&
+        "$MNP" bandit s.safetensors --trials 1 --steps 14 --condition refine --gradients 10 --policy ucb \
+            --draws 4 --refresh 2 --quiet
+}
 known_agents() {
     "$MNP" bandit --agent oracle --delta 0.9 --trials 2 --steps 100 --json --quiet >o.txt &&
         [ "$(value cumulative o.txt)" = 0 ] &&
@@ -67,6 +79,8 @@ run "a trained model plays" plays
 run "the result has its keys" has_its_keys
 run "threads change no bit" same_for_threads
 run "np, splines of several steps, gp" others_play
+run "a model plays with exact conditioning" plays_exactly
+run "exact conditioning without a model" fails 1 "no latents" "$MNP" bandit --agent gp --condition exact
 run "oracle and uniform" known_agents
 run "no model" fails 1 "agent mnp needs a model file" "$MNP" bandit
 run "a model of other inputs" fails 1 "the model has 1 inputs" "$MNP" bandit one.safetensors

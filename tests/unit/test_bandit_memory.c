@@ -66,6 +66,12 @@ static void every_agent(void) {
                 mnp_model_destroy(m);
             }
         }
+    mnp_bandit_opts exact = {
+        .size = sizeof exact, .agent = "mnp", .condition = MNP_EXACT, .gradients = 40};
+    mnp_model *m = NULL;
+    CHECK(mnp_model_create(ctx, "mnp", "tiny", "x_dim=7 T=2", NULL, 1, &m) == MNP_OK);
+    plays_without_memory(ctx, m, &exact);
+    mnp_model_destroy(m);
     for (int k = 0; k < 4; k++) {
         mnp_bandit_opts o = {.size = sizeof o, .agent = others[k][0], .agent_file = others[k][1]};
         plays_without_memory(ctx, NULL, &o);

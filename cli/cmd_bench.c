@@ -13,7 +13,7 @@ static const flag_def flags[] = {
     {"seconds", "S", "time to spend on each measurement of a step or a latency (default 5)"},
     {"rows", "R", "rows of the dense products (default 128)"},
     {"op", "NAME", "only operations with this in their name"},
-    {"device", "D", "of step and eval: cpu or cuda (default cpu)"},
+    {"device", "D", "of step, eval and condition: cpu or cuda (default cpu)"},
     {"math", "M", "on a GPU: fp32, tf32, bf16 or all (default all)"},
     {"kernels", "K", "on a GPU: fused, or general: op by op (default fused)"},
     {"runs", "K", "on a GPU: also measure K training runs at once"},
@@ -78,6 +78,10 @@ static mnp_status run_predict(bench *b) {
     return bench_predict(&b->setup);
 }
 
+static mnp_status run_condition(bench *b) {
+    return bench_condition(&b->setup);
+}
+
 static mnp_status run_context(bench *b) {
     return bench_context(&b->setup);
 }
@@ -100,6 +104,8 @@ static const part parts[] = {
     {"step", "a training step of the paper preset (two threads, or --threads)", run_step, true},
     {"eval", "scoring functions with 20 samples, paper preset (all threads)", run_eval, true},
     {"predict", "latency of conditioning, drawing and observing, one thread", run_predict, false},
+    {"condition", "100 exact draws given 10 points, paper preset (two threads, or --threads)",
+     run_condition, true},
     {"context", "time and memory for 1 000 to 100 000 context points", run_context, false},
     {"bandit", "act and observe after a history of 80 000, one thread", run_bandit, false},
     {"ops", "every operation at its own cases", run_ops, false},
@@ -134,7 +140,7 @@ static int check_parts(const bench *b) {
         if (on_gpu(b) && !found->gpu)
             return cli_fail(b->c, EXIT_USAGE,
                             "'%s' is measured on the processor only: leave out "
-                            "--device, or ask for step or eval",
+                            "--device, or ask for step, eval or condition",
                             found->name);
     }
     return 0;

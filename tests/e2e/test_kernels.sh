@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# test_kernels.sh: --kernels general and fused through the command, with the emulator in place of a GPU.
+# test_kernels.sh: --kernels general and fused, and draws of p(z | C), through the command, with the emulator in
+# place of a GPU.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/check.sh
@@ -27,6 +28,20 @@ agree() {
         awk -v a="$(score fused)" -v b="$(score general)" 'BEGIN { exit !(a != "" && (a - b) ^ 2 < 1e-6) }'
 }
 
+# draws of p(z | C): twice on the device the same bytes, and close to those of the CPU
+draws() { # DEVICE NAME
+    (cd "$tmp" && ./mnp predict small.safetensors --context c.csv --grid -1:1:3 --condition refine --gradients 10 \
+        --samples 2 --seed 3 --device "$1" --out "$2.csv" --quiet)
+}
+particles() {
+    printf 'x,y\n-1,0.5\n0.2,-0.3\n0.9,0.1\n' >"$tmp/c.csv"
+    (cd "$tmp" && ./mnp train --data rbf --functions 4 --preset tiny --steps 2 --batch 2 --seed 1 --set valid_functions=1 \
+        --set valid_samples=1 --out small.safetensors --quiet) || return 1
+    draws cuda one && draws cuda two && draws cpu here && cmp -s "$tmp/one.csv" "$tmp/two.csv" &&
+        paste -d, "$tmp/one.csv" "$tmp/here.csv" | awk -F, 'NR > 1 { for (k = 2; k <= 3; k++) {
+            d = $k - $(k + NF / 2); if (d * d > 1e-6) exit bad = 1; n++ } } END { exit bad || n != 6 }'
+}
+
 run "the CPU has kernels of its own" fails 1 "leave ':general' out" \
     "$MNP" train --data rbf --functions 4 --steps 1 --kernels general --out "$tmp/x"
 run "bench: for a GPU" fails 2 "for --device cuda" "$MNP" bench step --kernels general
@@ -35,7 +50,9 @@ run "an unknown kind" fails 1 "fused" \
 if [ -e "$BUILD/emulator/libmnp_cuda.so" ]; then
     cp "$MNP" "$BUILD/emulator/libmnp_cuda.so" "$tmp"
     run "general and fused train to the same scores" agree
+    run "particles: the same bytes again, and the CPU's numbers" particles
 else
     skip "general and fused train to the same scores" "the emulator is not built"
+    skip "particles: the same bytes again, and the CPU's numbers" "the emulator is not built"
 fi
 check_done

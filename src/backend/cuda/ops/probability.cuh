@@ -2,6 +2,7 @@
  * every other backend (base/rng_normal.h). Sums are in double and in a fixed order. */
 #ifdef CUDA_OP
 CUDA_OP(TEAM, gauss_sample, op_gauss_sample(ins, t))
+CUDA_OP(TEAM, gauss_noise, op_gauss_noise(ins, t))
 CUDA_OP(TEAM, gauss_sample_grad, op_gauss_sample_grad(ins, t))
 CUDA_OP(TEAM, gauss_kl, op_gauss_scalar(ins, t))
 CUDA_OP(TEAM, gauss_kl_grad, op_gauss_kl_grad(ins, t))
@@ -46,6 +47,19 @@ OP_FN void op_gauss_sample(const dev_instr &ins, Team t) {
     }
 }
 
+OP_FN void op_gauss_noise(const dev_instr &ins, Team t) {
+    const Frame &f = frame();
+    View mu = view_in(ins, 0), raw = view_in(ins, 1), z = view_in(ins, 2), eps = view_out(ins, 0);
+#pragma unroll 1
+    for (int i = t.rank; i < f.S * eps.ld; i += t.size) {
+        const int s = i / eps.ld, d = i % eps.ld;
+        float slope, e = 0.0f;
+        if (d < eps.cols)
+            e = (z.sample(s)[d] - mu.sample(s)[d]) / sigma_of(ins, raw.sample(s)[d], &slope);
+        eps.p[i] = e;
+    }
+}
+
 /* Rows that get nothing are zeroed when a gradient is overwritten. */
 FN void zero_other_rows(const View &v, int S, int row, bool add, Team t) {
     if (!v.p || add) return;
@@ -70,8 +84,7 @@ OP_FN void op_gauss_sample_grad(const dev_instr &ins, Team t) {
             const float G = up.sample(s)[d];
             float slope;
             const float sigma = sigma_of(ins, raw.sample(s)[row * raw.ld + d], &slope);
-            if (geps.p)
-                put(geps.sample(s) + d, G * sigma, add_eps || (s > 0 && !geps.sampled));
+            if (geps.p) put(geps.sample(s) + d, G * sigma, add_eps || (s > 0 && !geps.sampled));
             if (gmu.p) put(gmu.sample(s) + row * gmu.ld + d, G, add_mu || (s > 0 && !gmu.sampled));
             if (graw.p)
                 put(graw.sample(s) + row * graw.ld + d, G * eps.sample(s)[d] * slope,

@@ -7,7 +7,10 @@
 #include "run/score.h"
 #include "util/least.h"
 
-enum { CHUNK = 8 };       /* particles of one item: a unit of parallel work */
+/* Particles of one item, a unit of parallel work. On the CPU: enough for products of many rows, in
+ * items that two or four threads share evenly. On a GPU an item is a block: there are to be two for
+ * each of 132 processors. */
+enum { CHUNK_MIN = 8, CHUNK_MAX = 16, SHARES = 4, BLOCKS = 264 };
 #define MEMORY_MAX 0x1p28 /* bytes of all particles; one context may take more */
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -81,6 +84,17 @@ static void drop_rows(sampler *s) {
     env_free(s->env, s->a);
 }
 
+static int64_t chunk_of(const sampler_shape *shape, bool cpu) {
+    int64_t P = shape->particles, best = 1, least_work = INT64_MAX;
+    if (!cpu) return most(least(P * shape->contexts / BLOCKS, CHUNK_MIN), 1);
+    for (int64_t chunk = least(CHUNK_MIN, (P + 1) / 2); chunk <= least(CHUNK_MAX, P); chunk++) {
+        int64_t items = (P + chunk - 1) / chunk * shape->contexts;
+        int64_t work = (items + SHARES - 1) / SHARES * SHARES * chunk;
+        if (work < least_work) best = chunk, least_work = work;
+    }
+    return best;
+}
+
 mnp_status sampler_create(env *e, const model *m, pool *pool, backend_choice device,
                           const sampler_shape *shape, sampler **out) {
     *out = NULL;
@@ -89,9 +103,9 @@ mnp_status sampler_create(env *e, const model *m, pool *pool, backend_choice dev
     *s = (sampler){.env = e, .m = m, .pool = pool, .device = device};
     s->Z = m->spec.d_z, s->X = m->spec.x_dim;
     s->T = process_at(m->spec.kind)->latents(&m->spec);
-    s->chunks = (shape->particles + CHUNK - 1) / CHUNK;
-    int64_t chunk = (shape->particles + s->chunks - 1) / s->chunks;
-    s->P = s->chunks * chunk;
+    int64_t chunk = chunk_of(shape, !device.b || device.b == backend_find("cpu"));
+    s->chunks = (shape->particles + chunk - 1) / chunk;
+    s->P = s->chunks * ((shape->particles + s->chunks - 1) / s->chunks);
     s->points = shape->points;
     double fit = MEMORY_MAX / (8 * words_of_slot(s));
     s->slots = fit < 1 ? 1 : fit < (double)shape->contexts ? (int64_t)fit : shape->contexts;

@@ -388,13 +388,24 @@ MNP_API mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp
  *   marginal     largest relative change of a point's term when other targets are dropped, given z
  *   conditional  root mean square over functions of log p(A|C) + log p(B|C,A) - log p(B|C) -
  *                log p(A|C,B) per point, without the noise of the estimates; and its standard error
- *   conditional_noise  that noise: the standard deviation of one function's estimate */
+ *   conditional_noise  that noise: the standard deviation of one function's estimate
+ * and, from mnp_check_laws() of mnp_check.h alone,
+ *   conditional_errors  the mean square of that gap divided by its own standard error: within 2, it
+ *                       cannot be told from nothing
+ *   joint        mean over functions of log p(A,B|C) - log p(A|C) - log p(B|C,A) per point
+ *   half_...     the same with half_samples, half of the samples
+ *   hurried      exact: runs of the sampler whose gradients did not last */
 typedef struct mnp_laws {
     size_t size; /* sizeof(mnp_laws) */
     double permutation, marginal;
     double conditional, conditional_se;
     int64_t functions, samples;
     double conditional_noise;
+    double conditional_errors, joint, joint_se;
+    int64_t half_samples;
+    double half_conditional, half_conditional_se, half_conditional_noise;
+    double half_joint, half_joint_se;
+    int64_t hurried;
 } mnp_laws;
 
 MNP_API mnp_status mnp_check(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,

@@ -5,6 +5,7 @@
 #define MNP_API_CHECK_H
 
 #include "mnp_bandit.h"
+#include "mnp_check.h"
 #include "mnp_job.h"
 #include "mnp_map.h"
 #include "util/env.h"
@@ -39,6 +40,9 @@ enum {
     mnp_predictive_opts_first = STRUCT_END(mnp_predictive_opts, sandwich),
     mnp_predictive_first = STRUCT_END(mnp_predictive, sandwich_se),
     mnp_laws_first = STRUCT_END(mnp_laws, samples),
+    mnp_laws_opts_first = STRUCT_END(mnp_laws_opts, progress_user),
+    mnp_calibration_opts_first = STRUCT_END(mnp_calibration_opts, progress_user),
+    mnp_calibration_first = STRUCT_END(mnp_calibration, inside99),
     mnp_bandit_scores_first = STRUCT_END(mnp_bandit_scores, seconds),
     mnp_replay_scores_first = STRUCT_END(mnp_replay_scores, log_se),
     STRUCT_MAX = 4096 /* a larger `size` was never set */

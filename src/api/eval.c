@@ -4,7 +4,6 @@
 
 #include "api/api_internal.h"
 #include "base/rng.h"
-#include "run/laws.h"
 #include "run/predictive.h"
 #include "run/score.h"
 
@@ -201,26 +200,6 @@ mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp_set *co
     env_free(e, x);
     env_free(e, y);
     return status;
-}
-
-mnp_status mnp_check(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data, int64_t functions,
-                     int64_t samples, uint64_t seed, mnp_laws *out) {
-    if (!ctx) return MNP_EINVAL;
-    env *e = &ctx->env;
-    MNP_TRY(check_given(e, model, "model"));
-    MNP_TRY(check_given(e, data, "data"));
-    MNP_TRY(check_range(e, functions, 1, INT64_MAX, "functions"));
-    MNP_TRY(check_range(e, samples, 1, SAMPLES_MAX, "samples"));
-    MNP_TRY(CHECK_RESULT(e, mnp_laws, out));
-    pool *workers = NULL;
-    laws l;
-    MNP_TRY(ctx_pool(ctx, &workers));
-    MNP_TRY(laws_measure(e, model->m, data->d, workers, functions, samples, seed, &l));
-    GIVE_RESULT(mnp_laws, out, .permutation = l.permutation, .marginal = l.marginal,
-                .conditional = l.conditional, .conditional_se = l.conditional_se,
-                .functions = l.functions, .samples = l.samples,
-                .conditional_noise = l.conditional_noise);
-    return MNP_OK;
 }
 
 /* ---- scores that a model keeps --------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "contract/calls.h"
+#include "mnp_check.h"
 #include "mnp_plot.h"
 
 enum { POINTS = 4, ACTIONS = 2 };
@@ -665,6 +666,92 @@ static void checking(void) {
     BAD(6, mnp_check(w.ctx, w.model, w.data, 1, 2, 1, NULL));
     BAD_SIZES(6, mnp_laws, r, mnp_check(w.ctx, w.model, w.data, 1, 2, 1, &r.s));
     CHECK(r.s.functions == 0);
+}
+
+static void checking_laws(void) {
+    ROOMY(mnp_laws, r);
+    const mnp_laws_opts good = {
+        .size = sizeof good, .functions = 1, .samples = 2, .gradients = 20, .targets = 2};
+    CALL(mnp_check_laws);
+    MUTE(0, mnp_check_laws(NULL, w.model, w.data, &good, &r.s));
+    BAD(1, mnp_check_laws(w.ctx, NULL, w.data, &good, &r.s));
+    BAD(1, mnp_check_laws(w.ctx, w.decider, w.data, &good, &r.s));
+    BAD(2, mnp_check_laws(w.ctx, w.model, NULL, &good, &r.s));
+    mnp_laws_opts bad[12];
+    for (int k = 0; k < 12; k++) bad[k] = good;
+    bad[0].condition = MNP_REFINE;
+    bad[1].condition = (mnp_condition)3;
+    bad[2].functions = -1;
+    bad[3].samples = -1;
+    bad[4].samples = (1 << 17) + 1;
+    bad[5].gradients = -1;
+    bad[6].replicates = 1;
+    bad[7].replicates = 1025;
+    bad[8].context = 127;
+    bad[9].targets = 1;
+    bad[10].device = "gpu";
+    bad[11].size = 8;
+    for (int k = 0; k < 12; k++) BAD(3, mnp_check_laws(w.ctx, w.model, w.data, &bad[k], &r.s));
+    r.s.functions = 0;
+    BAD(4, mnp_check_laws(w.ctx, w.model, w.data, &good, NULL));
+    BAD_SIZES(4, mnp_laws, r, mnp_check_laws(w.ctx, w.model, w.data, &good, &r.s));
+    CHECK(r.s.functions == 0);
+    GIVES(3, mnp_check_laws(w.ctx, w.model, w.data, &good, &r.s) == MNP_OK);
+    CHECK(r.s.functions == 1 && r.s.samples == 2 && r.s.half_samples == 1);
+}
+
+static void calibrating(void) {
+    ROOMY(mnp_calibration, r);
+    int64_t ranks[2];
+    const mnp_calibration_opts good = {
+        .size = sizeof good, .functions = 2, .draws = 3, .context = 1};
+    CALL(mnp_calibrate);
+    MUTE(0, mnp_calibrate(NULL, w.model, w.data, &good, ranks, &r.s));
+    BAD(1, mnp_calibrate(w.ctx, NULL, w.data, &good, ranks, &r.s));
+    BAD(1, mnp_calibrate(w.ctx, w.decider, w.data, &good, ranks, &r.s));
+    BAD(2, mnp_calibrate(w.ctx, w.model, NULL, &good, ranks, &r.s));
+    mnp_calibration_opts bad[9];
+    for (int k = 0; k < 9; k++) bad[k] = good;
+    bad[0].condition = (mnp_condition)3;
+    bad[1].functions = 10001;
+    bad[2].functions = -1;
+    bad[3].draws = 1001;
+    bad[4].draws = -1;
+    bad[5].context = 1000000; /* more points than any function has */
+    bad[6].gradients = -1;
+    bad[7].device = "gpu";
+    bad[8].size = 8;
+    for (int k = 0; k < 9; k++) BAD(3, mnp_calibrate(w.ctx, w.model, w.data, &bad[k], ranks, &r.s));
+    BAD(4, mnp_calibrate(w.ctx, w.model, w.data, &good, NULL, &r.s));
+    r.s.functions = 0;
+    BAD(5, mnp_calibrate(w.ctx, w.model, w.data, &good, ranks, NULL));
+    BAD_SIZES(5, mnp_calibration, r, mnp_calibrate(w.ctx, w.model, w.data, &good, ranks, &r.s));
+    CHECK(r.s.functions == 0);
+    GIVES(3, mnp_calibrate(w.ctx, w.model, w.data, &good, ranks, &r.s) == MNP_OK);
+    CHECK(r.s.functions == 2 && r.s.draws == 3 && r.s.context == 1);
+}
+
+static void rank_bands(void) {
+    const int64_t ranks[2] = {0, 1}, far[2] = {0, 2};
+    double difference[3], lo[3], hi[3];
+    CALL(mnp_rank_band);
+    MUTE(0, mnp_rank_band(NULL, 2, 1, 0.9, ranks, difference, lo, hi));
+    BAD(1, mnp_rank_band(w.ctx, 0, 1, 0.9, ranks, difference, lo, hi));
+    BAD(1, mnp_rank_band(w.ctx, 10001, 1, 0.9, ranks, difference, lo, hi));
+    BAD(2, mnp_rank_band(w.ctx, 2, 0, 0.9, ranks, difference, lo, hi));
+    BAD(2, mnp_rank_band(w.ctx, 2, 1001, 0.9, ranks, difference, lo, hi));
+    BAD(3, mnp_rank_band(w.ctx, 2, 1, 0, ranks, difference, lo, hi));
+    BAD(3, mnp_rank_band(w.ctx, 2, 1, 1, ranks, difference, lo, hi));
+    BAD(3, mnp_rank_band(w.ctx, 2, 1, NAN, ranks, difference, lo, hi));
+    BAD(4, mnp_rank_band(w.ctx, 2, 1, 0.9, NULL, difference, lo, hi));
+    BAD(4, mnp_rank_band(w.ctx, 2, 1, 0.9, far, difference, lo, hi));
+    BAD(5, mnp_rank_band(w.ctx, 2, 1, 0.9, ranks, NULL, lo, hi));
+    BAD(6, mnp_rank_band(w.ctx, 2, 1, 0.9, ranks, difference, NULL, hi));
+    BAD(7, mnp_rank_band(w.ctx, 2, 1, 0.9, ranks, difference, lo, NULL));
+    GIVES(4, mnp_rank_band(w.ctx, 2, 1, 0.9, NULL, NULL, lo, hi) == MNP_OK);
+    GIVES(4, mnp_rank_band(w.ctx, 2, 1, 0.9, ranks, difference, lo, hi) == MNP_OK);
+    CHECK(difference[0] == 0 && difference[1] == 0 && difference[2] == 0);
+    CHECK(lo[1] == -0.5 && hi[1] == 0.5);
 }
 
 /* ---- prediction ------------------------------------------------------------------------------ */
@@ -1331,6 +1418,9 @@ int main(void) {
     RUN(noted_scores);
     RUN(scoring_sets);
     RUN(checking);
+    RUN(checking_laws);
+    RUN(calibrating);
+    RUN(rank_bands);
     RUN(predictors);
     RUN(conditioning);
     RUN(query_targets);

@@ -39,7 +39,10 @@ static const layout layouts[] = {
     LAYOUT(mnp_scores, 480, 480),
     LAYOUT(mnp_predictive_opts, 41, 48),
     LAYOUT(mnp_predictive, 352, 352),
-    LAYOUT(mnp_laws, 56, 64),
+    LAYOUT(mnp_laws, 56, 144),
+    LAYOUT(mnp_laws_opts, 96, 96),
+    LAYOUT(mnp_calibration_opts, 80, 80),
+    LAYOUT(mnp_calibration, 74, 80),
     LAYOUT(mnp_bandit_scores, 80, 88),
     LAYOUT(mnp_replay_scores, 72, 72),
 };

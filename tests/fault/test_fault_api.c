@@ -255,6 +255,43 @@ static void scores_are_whole_or_refused(void) {
     }
 }
 
+/* The same of scores of draws, with all that can be asked for. */
+static bool score_draws_once(long n) {
+    life l;
+    mnp_data_opts d = {.size = sizeof d, .split = MNP_TEST, .functions = 1, .seed = 1};
+    mnp_predictive row = {.size = sizeof row};
+    mnp_eval_opts o = {.size = sizeof o, .context_lo = 2, .context_hi = 2};
+    mnp_predictive_opts how = {.size = sizeof how,
+                               .draws = 3,
+                               .condition = MNP_EXACT,
+                               .gradients = 5,
+                               .replicates = 2,
+                               .sandwich = true};
+    atomic_store(&live, 0);
+    atomic_store(&failed, false);
+    atomic_store(&left, -1);
+    CHECK(begin(&l, 1) == MNP_OK);
+    CHECK(mnp_data_open(l.ctx, "rbf:points=4", &d, &l.data) == MNP_OK);
+    CHECK(mnp_model_create(l.ctx, "mnp", "tiny", tiny, l.data, 1, &l.model) == MNP_OK);
+    atomic_store(&left, n);
+    mnp_status status = mnp_evaluate_draws(l.ctx, l.model, l.data, &o, &how, &row, 1);
+    atomic_store(&left, -1);
+    CHECK(status == (atomic_load(&failed) ? MNP_ENOMEM : MNP_OK));
+    if (status != MNP_OK) CHECK(mnp_last_error(l.ctx)[0] != '\0' && row.functions == 0);
+    if (status == MNP_OK)
+        CHECK(isfinite(row.marginal) && isfinite(row.joint_exact) && isfinite(row.sandwich_gap));
+    end(&l);
+    CHECK(atomic_load(&live) == 0);
+    if (check_.bad) fprintf(stderr, "with allocation %ld\n", n);
+    return atomic_load(&failed);
+}
+
+static void draws_are_scored_or_refused(void) {
+    long n = 0;
+    while (score_draws_once(n) && !check_.bad) n += n < 20 ? 1 : 7;
+    CHECK(n > 50);
+}
+
 /* What failed can be tried again, with the same handles. */
 static void a_life_goes_on_after_a_failure(void) {
     life l;
@@ -395,6 +432,7 @@ int main(void) {
     RUN(every_allocation_may_fail);
     RUN(with_workers_too);
     RUN(scores_are_whole_or_refused);
+    RUN(draws_are_scored_or_refused);
     RUN(a_life_goes_on_after_a_failure);
     RUN(writing_is_all_or_nothing);
     static const char *const files[] = {"state", "best", "last", "data.csv"};

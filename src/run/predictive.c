@@ -23,6 +23,8 @@ enum {
     CRPS_TRUE,
     KL_TRUE,
     CONTEXT_OFF,
+    WHOLE, /* log p(y_C, y_T), and the variance of one run */
+    WHOLE_VARIANCE,
     JOINT,
     JOINT_VARIANCE, /* of the estimate */
     JOINT_BIAS,
@@ -285,12 +287,12 @@ static double mean_density(const double *log_z, int64_t R, double *variance) {
     return score_log_mean_exp(log_z, R, NULL);
 }
 
-/* The sets of the function in place k: R times its context, where it has one, R times all of it.
- * `id` numbers the function and its context size. Returns how many. */
-static int64_t put_sets(predictive *w, int64_t k, int64_t id, sampler_set *to) {
+/* The sets of the function in place k: R times its context, where it has one, and, unless that is
+ * known, R times all of it. `id` numbers the function and its context size. Returns how many. */
+static int64_t put_sets(predictive *w, int64_t k, int64_t id, bool known, sampler_set *to) {
     const evaluator *v = w->v;
     int64_t R = w->how->replicates, count = 0;
-    for (int64_t r = 0; r < 2 * R; r++) {
+    for (int64_t r = 0; r < (known ? R : 2 * R); r++) {
         int64_t n = r < R ? v->m_len[k] : v->n[k];
         if (n == 0) continue;
         to[count++] = (sampler_set){.x = v->x + k * v->longest * w->X,
@@ -301,22 +303,27 @@ static int64_t put_sets(predictive *w, int64_t k, int64_t id, sampler_set *to) {
     return count;
 }
 
-static mnp_status score_joint(predictive *w, int64_t first, int64_t count, function_score *f) {
-    const evaluator *v = w->v;
+/* `same` (count), or NULL: these functions with another context, whose points are the same in all.
+ */
+static mnp_status score_joint(predictive *w, int64_t first, int64_t count,
+                              const function_score *same, function_score *f) {
     int64_t R = w->how->replicates, sets = 0;
+    double log_scale = log(w->v->m->scaling.y_scale);
     if (R == 0) return MNP_OK;
-    for (int64_t k = 0; k < count; k++) sets += put_sets(w, k, first + k, w->sets + sets);
+    for (int64_t k = 0; k < count; k++) sets += put_sets(w, k, first + k, same, w->sets + sets);
     sampler_opts o = {SAMPLER_EXACT, gradients_of(w, SAMPLER_EXACT, JOINT_GRADIENTS), w->o->seed};
     MNP_TRY(run_evidence(w, sets, &o));
     const double *log_z = w->log_z;
     for (int64_t k = 0; k < count; k++) {
-        double targets = (double)f[k].targets, part_variance = 0, variance, part = 0;
-        if (f[k].m > 0) part = mean_density(log_z, R, &part_variance), log_z += R;
-        double whole = mean_density(log_z, R, &variance);
-        log_z += R;
-        f[k].v[JOINT] = (whole - part) / targets - log(v->m->scaling.y_scale);
-        f[k].v[JOINT_VARIANCE] = (variance + part_variance) / (double)R / (targets * targets);
-        f[k].v[JOINT_BIAS] = (part_variance - variance) / (2 * (double)R) / targets;
+        double *v = f[k].v, targets = (double)f[k].targets, part = 0, variance = 0;
+        if (f[k].m > 0) part = mean_density(log_z, R, &variance), log_z += R;
+        if (same)
+            v[WHOLE] = same[k].v[WHOLE], v[WHOLE_VARIANCE] = same[k].v[WHOLE_VARIANCE];
+        else
+            v[WHOLE] = mean_density(log_z, R, &v[WHOLE_VARIANCE]), log_z += R;
+        v[JOINT] = (v[WHOLE] - part) / targets - log_scale;
+        v[JOINT_VARIANCE] = (v[WHOLE_VARIANCE] + variance) / (double)R / (targets * targets);
+        v[JOINT_BIAS] = (variance - v[WHOLE_VARIANCE]) / (2 * (double)R) / targets;
     }
     return MNP_OK;
 }
@@ -361,9 +368,10 @@ static mnp_status score_sandwich(predictive *w, int64_t first, int64_t count, fu
 
 /* ---- all functions --------------------------------------------------------------------------- */
 
-/* Functions first .. first + count - 1 into f; `id` numbers the first and its context size. */
+/* Functions first .. first + count - 1 into f; `id` numbers the first and its context size; `same`:
+ * see score_joint(). */
 static mnp_status score_group(predictive *w, const eval_opts *o, int64_t first, int64_t count,
-                              int64_t id, function_score *f) {
+                              int64_t id, const function_score *same, function_score *f) {
     evaluator *v = w->v;
     int64_t sets = 0;
     for (int64_t k = 0; k < count; k++) {
@@ -386,19 +394,22 @@ static mnp_status score_group(predictive *w, const eval_opts *o, int64_t first, 
         }
         MNP_TRY(score_function(w, first + k, k, report, &f[k]));
     }
-    MNP_TRY(score_joint(w, id, count, f));
+    MNP_TRY(score_joint(w, id, count, same, f));
     return score_sandwich(w, id, count, f);
 }
 
-/* All functions with one size, or range of sizes, of the context. */
-static mnp_status score_size(predictive *w, int64_t size, int64_t all, function_score *f) {
+/* All functions with one size, or range of sizes, of the context: their part of scores (sizes,
+ * functions). */
+static mnp_status score_size(predictive *w, int64_t size, int64_t all, function_score *scores) {
     evaluator *v = w->v;
+    bool again = size > 0 && !v->d->policy.apart; /* curves: all points, whatever the context */
     eval_opts o = eval_opts_of_size(w->o, size);
     int64_t total = evaluator_functions(v, &o), id = size * total;
+    function_score *f = scores + id;
     comm_span own = comm_split(v->env, total, 1); /* each rank scores its part */
     for (int64_t at = own.lo; at < own.hi; at += w->group) {
         int64_t count = least(w->group, own.hi - at);
-        MNP_TRY(score_group(w, &o, at, count, id + at, f + at));
+        MNP_TRY(score_group(w, &o, at, count, id + at, again ? scores + at : NULL, f + at));
         if (v->progress)
             v->progress(v->progress_user, id + (at + count - own.lo) * total / (own.hi - own.lo),
                         all);
@@ -539,8 +550,7 @@ mnp_status predictive_run(evaluator *v, const eval_opts *o, const predictive_opt
     int64_t total = evaluator_functions(v, o), sizes = most(o->n_sizes, 1), all = sizes * total;
     function_score *f = env_alloc(v->env, (size_t)all, sizeof *f, "scores");
     mnp_status status = f ? make(&w) : MNP_ENOMEM;
-    for (int64_t k = 0; k < sizes && status == MNP_OK; k++)
-        status = score_size(&w, k, all, f + k * total);
+    for (int64_t k = 0; k < sizes && status == MNP_OK; k++) status = score_size(&w, k, all, f);
     if (status == MNP_OK) status = summarise_all(&w, f, all, rows);
     env_free(v->env, f);
     release(&w);

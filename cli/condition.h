@@ -7,8 +7,8 @@
 
 /* The flags that condition_draw() reads; `usual` ends the line on --condition. */
 #define CONDITION_FLAGS(usual)                                                                     \
-    {"condition", "network|refine|exact", "how functions are drawn given the points " usual}, {    \
-        "gradients", "G", "of each particle (default 50 for refine, at most 200 for exact)"        \
+    {"condition", "C", "network|refine|exact: how functions are drawn given the points " usual}, { \
+        "gradients", "G", "of each particle (default 30 for refine, at most 200 for exact)"        \
     }
 
 /* Functions that were drawn, and how. */

@@ -453,7 +453,7 @@ typedef struct mnp_draw_opts {
     size_t size; /* sizeof(mnp_draw_opts) */
     mnp_condition condition;
     int64_t samples;   /* functions, 1 to 131 072; 0 = 100                                    */
-    int64_t gradients; /* of each particle, in moves of 5; 0 = 50 (refine), 200 at most (exact) */
+    int64_t gradients; /* of each particle, in moves of 5; 0 = 30 (refine), 200 at most (exact) */
     uint64_t seed;
     void (*progress)(void *user, int64_t done, int64_t total); /* gradients; or NULL          */
     void *progress_user;
@@ -559,7 +559,7 @@ typedef struct mnp_predictive_opts {
     size_t size;   /* sizeof(mnp_predictive_opts)                                              */
     int64_t draws; /* S, 2 to 131 072; 0 = 512                                                 */
     mnp_condition condition;
-    int64_t gradients;  /* of each particle; 0 = 50 (refine), 200 at most (exact)              */
+    int64_t gradients;  /* of each particle; 0 = 30 (refine), 200 at most (exact)              */
     int64_t replicates; /* R of the joint score, 2 or more; 0 = no joint score                 */
     bool sandwich;      /* bounds of log p(context) on functions of the model itself           */
 } mnp_predictive_opts;

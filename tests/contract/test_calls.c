@@ -931,6 +931,12 @@ static void many_contexts(void) {
     BAD_FIELD(6, o, samples, INT64_MAX, MANY(good, 2, &at, 1));
     BAD_FIELD(6, o, base, (mnp_base)9, MANY(good, 2, &at, 1));
     BAD_FIELD(6, o, device, "gpu", MANY(good, 2, &at, 1));
+    BAD_FIELD(6, o, condition, (mnp_condition)3, MANY(good, 2, &at, 1));
+    BAD_FIELD(6, o, gradients, -1, MANY(good, 2, &at, 1));
+    BAD_FIELD(6, o, gradients, (1 << 20) + 1, MANY(good, 2, &at, 1));
+    mnp_draw_report reports[2] = {{.size = sizeof *reports}};
+    BAD_FIELD(6, o, reports, reports, MANY(good, 2, &at, 1)); /* the second has no size */
+    BAD_FIELD(6, o, reports, &reports[1], MANY(good, 2, &at, 1));
     BAD(7, mnp_predict_many(w.ctx, w.model, good, 2, &at, 1, &o.s, NULL));
     BAD_SUMMARY(7, s, MANY(good, 2, &at, 1));
     o.s.samples = 2;
@@ -1212,12 +1218,15 @@ static void maps(void) {
     BAD_FIELD(4, o, samples, INT64_MAX, MAP);
     BAD_FIELD(4, o, device, "gpu", MAP);
     BAD_FIELD(4, o, range, -1, MAP);
+    BAD_FIELD(4, o, condition, (mnp_condition)3, MAP);
+    BAD_FIELD(4, o, gradients, -1, MAP);
     for (int k = 0; k < 3; k++) {
         BAD_FIELD(4, o, range, bad_numbers[k], MAP);
         BAD_FIELD(4, o, threshold, bad_numbers[k], MAP);
     }
     BAD(5, mnp_map_make(w.ctx, two, &good, &seen, &o.s, NULL));
     BAD_OPTS(5, mnp_map, m, MAP);
+    BAD_FIELD(5, m, report, &(mnp_draw_report){.size = 7}, MAP);
     o.s.samples = 2;
     CHECK(MAP == MNP_OK);
 #undef MAP

@@ -131,6 +131,32 @@ maps() {
 run "several inputs" two_inputs
 run "maps" maps
 
+# ---- scores
+# the evidence of a trained model is near the log-density under the process that made its data
+score_evidence() {
+    local q=(--context c.csv --targets t.csv --json)
+    printf 'x,y\n0.2,-0.1\n-0.6,0.3\n' >t.csv
+    "$MNP" score g.safetensors "${q[@]}" 2>/dev/null >truth.json &&
+        "$MNP" score "$models/mnp-rbf.safetensors" "${q[@]}" --samples 64 --condition exact 2>/dev/null >s.json || return 1
+    cat truth.json s.json
+    has_members s.json && awk -v a="$(member loglik_evidence s.json)" -v b="$(member loglik truth.json)" \
+        -v sd="$(member loglik_evidence_sd s.json)" 'BEGIN { exit !(sd > 0 && sd < 0.5 && (a - b) ^ 2 < 0.5 ^ 2) }'
+}
+# of one given function and its own targets: the mean density of the draws, as predict draws them
+score_draws() {
+    "$MNP" score m.safetensors --context c.csv --targets c.csv --samples 16 --condition refine --json 2>/dev/null >s.json &&
+        awk -v a="$(member loglik_draws s.json)" -v b="$(member fit_after s.json)" 'BEGIN { exit !(a >= b) }' &&
+        [ "$(member loglik_evidence s.json)" = null ]
+}
+score_network() { # as it was
+    "$MNP" score m.safetensors --context c.csv --targets t.csv --json 2>/dev/null >a.json &&
+        "$MNP" score m.safetensors --context c.csv --targets t.csv --condition network --json 2>/dev/null >b.json &&
+        cmp a.json b.json && ! grep -q condition a.json
+}
+run "score: evidence against the true process" score_evidence
+run "score: functions drawn" score_draws
+run "score: the network" score_network
+
 # ---- doubtful input: an answer and a warning
 warned() { # TEXT CONTEXT FLAG...: said on stderr and in the JSON, and the table is whole
     local text=$1 context=$2

@@ -177,10 +177,15 @@ const command command_predict = {
     .name = "predict",
     .args = "MODEL [--context C.csv] (--at X.csv | --grid lo:hi:n) [--samples S] [--out P.csv]",
     .summary = "mean, sd and quantiles at given places",
-    .details = "The columns of files are those of the training data (x and y for the built-in\n"
-               "families); a file with other names and exactly as many numeric columns is read in\n"
-               "order. Rows of the context without y are dropped; a header alone is an empty\n"
-               "context. The table has the x columns, then mean, sd, q05, q25, q50, q75, q95.",
+    .details =
+        "The columns of files are those of the training data (x and y for the built-in\n"
+        "families); a file with other names and exactly as many numeric columns is read in\n"
+        "order. Rows of the context without y are dropped; a header alone is an empty\n"
+        "context. The table has the x columns, then mean, sd, q05, q25, q50, q75, q95.\n"
+        "Functions of one input are drawn by the network and then refined with 30 gradients\n"
+        "each: the best answer in about a second. --condition exact is more accurate,\n"
+        "--condition network is there at once. Many points (points times functions above\n"
+        "20000) are left to the network, unless --condition says otherwise.",
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,

@@ -462,7 +462,7 @@ typedef struct mnp_draw_opts {
 enum {                        /* mnp_draw_report.warnings */
        MNP_DRAW_RHAT = 1,     /* the particles had not settled: rhat above 1.1                */
        MNP_DRAW_REJECTED = 2, /* acceptance below 0.3                                         */
-       MNP_DRAW_FIT = 4,      /* they fit the set worse than the network's draws              */
+       MNP_DRAW_FIT = 4,      /* by 0.1 nats per point a worse fit than the network's draws   */
        MNP_DRAW_HURRIED = 8,  /* the gradients did not last for as many temperatures as wanted */
        MNP_DRAW_FEW = 16,     /* worth less than a tenth of their number                      */
        MNP_DRAW_MISSED = 32   /* they miss the set: log p below -5 per point of scaled y       */

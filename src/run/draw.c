@@ -36,8 +36,10 @@ mnp_draw_report predictor_report(mnp_condition condition, const sampler_report *
                            .moved = r->moved};
     /* of few chains the mean moves by itself: rhat is near sqrt(1 + 1 / particles) */
     if (r->particles >= RHAT_PARTICLES && r->rhat > 1.1) out.warnings |= MNP_DRAW_RHAT;
-    if (!(r->acceptance >= 0.3)) out.warnings |= MNP_DRAW_REJECTED;
-    if (r->added == 0 && !(r->fit_after >= r->fit_before)) out.warnings |= MNP_DRAW_FIT;
+    if (r->acceptance < 0.3) out.warnings |= MNP_DRAW_REJECTED; /* NaN: there were no moves */
+    /* a network that is too sure may fit a little better than the conditional does */
+    if (r->added == 0 && !(r->fit_after >= r->fit_before - 0.1 * (double)n))
+        out.warnings |= MNP_DRAW_FIT;
     if (r->hurried) out.warnings |= MNP_DRAW_HURRIED;
     if (!(r->ess >= 0.1 * (double)r->particles)) out.warnings |= MNP_DRAW_FEW;
     if (!(r->fit_after >= -5 * (double)n)) out.warnings |= MNP_DRAW_MISSED;

@@ -62,21 +62,31 @@ mnp_status eval_draws_run(cli *c, const mnp_model *m, const mnp_data *data,
 /* ---- lines ----------------------------------------------------------------------------------- */
 
 /* A number of a table, or a dash. */
-static const char *cell(char out[16], const char *format, double v) {
+static const char *cell(char out[16], int digits, double v) {
     if (isnan(v)) return "-";
-    snprintf(out, 16, format, v); /* NOLINT: the formats are those below */
+    snprintf(out, 16, "%.*f", digits, v);
     return out;
 }
 
+/* Sizes of contexts: "5" or "2-8". */
+static const char *sizes_of(char out[24], const mnp_predictive *r) {
+    long long lo = r->context_lo, hi = r->context_hi;
+    if (lo == hi)
+        snprintf(out, 24, "%lld", lo);
+    else
+        snprintf(out, 24, "%lld-%lld", lo, hi);
+    return out;
+}
+
+/* The error is that of what the row is short of the truth by; without a truth, of the score. */
 static void say_row(cli *c, const char *name, const mnp_predictive *r) {
     char a[16], b[16], d[16], e[16], f[16], size[24];
-    snprintf(size, sizeof size, r->context_lo == r->context_hi ? "%lld" : "%lld-%lld",
-             (long long)r->context_lo, (long long)r->context_hi);
-    cli_say(c, "    %-8s %-8s %9.4f %8s %8s %9.4f %7s %7s  %4.1f %4.1f %4.1f %7s", size, name,
-            r->marginal, cell(a, "%.4f", r->marginal_short), cell(b, "%.4f", r->marginal_short_se),
-            r->crps, cell(d, "%.3f", r->crps / r->crps_true), cell(e, "%.3f", r->kl_true),
+    double error = isnan(r->marginal_short) ? r->marginal_se : r->marginal_short_se;
+    cli_say(c, "    %-8s %-8s %9.4f %8s %8s %9.4f %7s %7s  %4.1f %4.1f %4.1f %7s",
+            sizes_of(size, r), name, r->marginal, cell(a, 4, r->marginal_short), cell(b, 4, error),
+            r->crps, cell(d, 3, r->crps / r->crps_true), cell(e, 3, r->kl_true),
             100 * r->coverage50, 100 * r->coverage80, 100 * r->coverage95,
-            cell(f, "%.2f", r->context_off));
+            cell(f, 2, r->context_off));
 }
 
 static void say_joint(cli *c, const eval_draws *d) {
@@ -85,11 +95,10 @@ static void say_joint(cli *c, const eval_draws *d) {
     cli_say(c, "    context      joint    error     bias    short");
     for (int k = 0; k < MNP_PREDICTIVE_ROWS; k++) {
         const mnp_predictive *r = &d->asked[k];
-        char a[16];
-        if (r->functions == 0 || (k == 1 && d->asked[2].functions == 0)) continue;
-        cli_say(c, "    %3lld-%-4lld %9.4f %8.4f %8.4f %8s", (long long)r->context_lo,
-                (long long)r->context_hi, r->joint_exact, r->joint_exact_se, r->joint_exact_bias,
-                cell(a, "%.4f", r->joint_short));
+        char a[16], size[24];
+        if (r->functions == 0) continue;
+        cli_say(c, "    %-8s %9.4f %8.4f %8.4f %8s", sizes_of(size, r), r->joint_exact,
+                r->joint_exact_se, r->joint_exact_bias, cell(a, 4, r->joint_short));
     }
 }
 
@@ -99,10 +108,10 @@ static void say_sandwich(cli *c, const eval_draws *d) {
     cli_say(c, "    context      lower    upper      gap    error");
     for (int k = 0; k < MNP_PREDICTIVE_ROWS; k++) {
         const mnp_predictive *r = &d->asked[k];
-        if (r->functions == 0 || (k == 1 && d->asked[2].functions == 0)) continue;
-        cli_say(c, "    %3lld-%-4lld %9.4f %8.4f %8.4f %8.4f", (long long)r->context_lo,
-                (long long)r->context_hi, r->sandwich_lower, r->sandwich_upper, r->sandwich_gap,
-                r->sandwich_se);
+        char size[24];
+        if (r->functions == 0) continue;
+        cli_say(c, "    %-8s %9.4f %8.4f %8.4f %8.4f", sizes_of(size, r), r->sandwich_lower,
+                r->sandwich_upper, r->sandwich_gap, r->sandwich_se);
     }
 }
 

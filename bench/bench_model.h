@@ -30,6 +30,8 @@ mnp_status bench_predict(bench_setup *s); /* one draw at 128 targets from 20 poi
 mnp_status bench_context(bench_setup *s); /* 1 k, 10 k, 100 k points of context             */
 /* 100 particles of p(z | C) given 10 points, with the gradients that exact draws take. */
 mnp_status bench_condition(bench_setup *s);
+/* 64 particles that follow a set of 20 points. */
+mnp_status bench_observe(bench_setup *s);
 /* Acting and observing in a bandit. */
 mnp_status bench_bandit(bench_setup *s);
 /* Every case of the op table that is marked for it, forward alone and with its gradient. */

@@ -82,6 +82,10 @@ static mnp_status run_condition(bench *b) {
     return bench_condition(&b->setup);
 }
 
+static mnp_status run_observe(bench *b) {
+    return bench_observe(&b->setup);
+}
+
 static mnp_status run_context(bench *b) {
     return bench_context(&b->setup);
 }
@@ -106,6 +110,8 @@ static const part parts[] = {
     {"predict", "latency of conditioning, drawing and observing, one thread", run_predict, false},
     {"condition", "100 exact draws given 10 points, paper preset (two threads, or --threads)",
      run_condition, true},
+    {"observe", "64 exact draws follow a growing set, paper preset, one thread", run_observe,
+     false},
     {"context", "time and memory for 1 000 to 100 000 context points", run_context, false},
     {"bandit", "act and observe after a history of 80 000, one thread", run_bandit, false},
     {"ops", "every operation at its own cases", run_ops, false},

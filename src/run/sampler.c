@@ -5,7 +5,6 @@
 
 #include "run/sampler_internal.h"
 #include "run/score.h"
-#include "util/least.h"
 
 /* Particles of one item, a unit of parallel work. On the CPU: enough for products of many rows, in
  * items that two or four threads share evenly. On a GPU an item is a block: there are to be two for
@@ -224,9 +223,8 @@ const sampler_report *sampler_look(const sampler *s, int64_t context) {
 /* ---- contexts -------------------------------------------------------------------------------- */
 
 static bool done(const sampler *s, const slot *l) {
-    if (s->extends) return l->last >= SAMPLER_LAST_EXTEND;
-    return s->o.kind == SAMPLER_EXACT ? l->last >= SAMPLER_LAST_MOVES
-                                      : l->paid >= s->o.gradients / SAMPLER_LEAPS;
+    bool tempered = s->extends || s->o.kind == SAMPLER_EXACT;
+    return tempered ? l->last >= sampler_last(s) : l->paid >= sampler_moves(s);
 }
 
 static void swap_words(double *a, double *b, int64_t count) {

@@ -43,7 +43,7 @@ typedef struct sampler_set {
 
 typedef struct sampler_opts {
     sampler_kind kind;
-    int64_t gradients; /* of each particle, at most */
+    int64_t gradients; /* of each particle after its first, at most; a move takes 5, one is made */
     uint64_t seed;
 } sampler_opts;
 

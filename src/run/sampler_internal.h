@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "run/sampler.h"
+#include "util/least.h"
 
 enum { SAMPLER_LEAPS = 5 }; /* gradients of a move */
 /* Moves at beta = 1. */
@@ -65,6 +66,14 @@ struct sampler {
     void *progress_user;
     int leap; /* of the present move */
 };
+
+/* Moves of a stage, one at least; and how many of them are at beta = 1. */
+static inline int64_t sampler_moves(const sampler *s) {
+    return most(s->o.gradients / SAMPLER_LEAPS, 1);
+}
+static inline int64_t sampler_last(const sampler *s) {
+    return least(s->extends ? SAMPLER_LAST_EXTEND : SAMPLER_LAST_MOVES, sampler_moves(s));
+}
 
 /* Where the vector of step t of particle p in slot k begins. */
 static inline int64_t sampler_at(const sampler *s, int64_t t, int64_t k, int64_t p) {

@@ -69,18 +69,17 @@ void sampler_heat(sampler *s, int64_t k) {
     double *v = s->energy + k * s->P; /* of no use between moves */
     for (int64_t p = 0; p < s->P; p++)
         v[p] = s->now.log_w[k * s->P + p] - s->now.from_log_w[k * s->P + p];
-    int64_t left = s->o.gradients / SAMPLER_LEAPS -
-                   (s->extends ? SAMPLER_LAST_EXTEND : SAMPLER_LAST_MOVES) - l->paid;
-    double most = 1 - l->beta, delta = largest_rise(v, s->P, most);
-    if (left <= 1 && delta < most) delta = most, l->report.hurried = true;
+    int64_t left = sampler_moves(s) - sampler_last(s) - l->paid;
+    double whole = 1 - l->beta, delta = largest_rise(v, s->P, whole);
+    if (left <= 1 && delta < whole) delta = whole, l->report.hurried = true;
     double rise = -INFINITY;
     if (largest(v, s->P) == -INFINITY) { /* the points are impossible: nothing to choose by */
-        delta = most;
+        delta = whole;
     } else {
         rise = pick(s, k, v, delta);
         resample(s, k);
     }
     l->rise += rise, l->report.log_evidence += rise;
-    l->beta = delta == most ? 1 : l->beta + delta;
+    l->beta = delta == whole ? 1 : l->beta + delta;
     l->report.temperatures++;
 }

@@ -3,7 +3,7 @@
 # switch at a time, and scores draws by the network and by exact conditioning. Stages build on each other:
 #
 #   base    the options of train_models.sh        empty   p_empty=0.2: four times as many empty contexts
-#   floor   sigma_z_floor=0.1: a wider q(z | C)   slept   base, then STEPS / 6 more steps with sleep=0.2
+#   floor   sigma_z_floor=0.2: a wider q(z | C)   slept   base, then STEPS / 6 more steps with sleep=0.2
 #   awake   base, then as many more without: what slept is compared with
 #
 #   DEVICE=cuda MATH=tf32 lab/training/train_switches.sh rbf matern
@@ -32,10 +32,11 @@ go_on() { # SWITCH FAMILY OPTION: on from base, in files of its own
         "${where[@]}" --quiet
 }
 score() { # SWITCH FAMILY
-    local m
+    local m names
     for m in $SIZES; do
+        names="\"switch\":\"$1\",\"family\":\"$2\",\"m\":$m"
         "$MNP" eval "$OUT/$1/mnp-$2-s$SEED.safetensors" --functions "$FUNCTIONS" --context "$m:$m" --condition exact \
-            --draws "$DRAWS" --seed 5 --device "$DEVICE" --json | sed "s/^{/{\"switch\":\"$1\",\"family\":\"$2\",\"m\":$m,/" >>"$OUT/scores.jsonl"
+            --draws "$DRAWS" --seed 5 --device "$DEVICE" --json | sed "s/^{/{$names,/" >>"$OUT/scores.jsonl"
     done
 }
 
@@ -44,7 +45,7 @@ mkdir -p "$OUT"
 for family in "$@"; do
     train base "$family" ""
     train empty "$family" p_empty=0.2
-    train floor "$family" sigma_z_floor=0.1
+    train floor "$family" sigma_z_floor=0.2
     go_on awake "$family" sleep=0
     go_on slept "$family" sleep=0.2
     for switch in base empty floor awake slept; do score "$switch" "$family"; done

@@ -78,32 +78,25 @@ static void release(calibrator *c) {
 }
 
 /* Inputs of function i: m + 1 of one of the data's, which come round again where there are fewer.
- * Too short ones are passed over. */
-static mnp_status place(calibrator *c, int64_t i, double *x) {
+ * Too short ones are passed over; the longest is not. */
+static void place(calibrator *c, int64_t i, double *x) {
     const dataset *d = c->d;
-    int64_t points = c->o->context + 1, from = i % d->functions, tried = 0;
-    while (d->start[from + 1] - d->start[from] < points && tried++ < d->functions)
-        from = (from + 1) % d->functions;
+    int64_t points = c->o->context + 1, from = i % d->functions;
+    while (d->start[from + 1] - d->start[from] < points) from = (from + 1) % d->functions;
     int64_t total = d->start[from + 1] - d->start[from];
-    if (total < points)
-        return env_fail(c->env, MNP_EINVAL,
-                        "no function of the data has the %lld points that a context of %lld and "
-                        "one target need",
-                        (long long)points, (long long)c->o->context);
     rng_at at = {.purpose = RNG_SPLIT_EVAL, .step = STEP_INPUTS, .function = (uint32_t)i};
     rng_stream s = rng_stream_at((rng_key){c->o->seed}, at);
     const int32_t *order = permute_prefix(&s, total, points, c->order);
     for (int64_t k = 0; k < points; k++)
         for (int32_t j = 0; j < d->x_dim; j++)
             x[k * d->x_dim + j] = dataset_raw_x(d, from, order[k], j);
-    return MNP_OK;
 }
 
 /* Function i of the model's own process, as number k of the batch. */
 static mnp_status draw_function(calibrator *c, int64_t i, int64_t k) {
     int64_t points = c->o->context + 1, at = k * points, X = c->d->x_dim;
     double *x = c->x + at * X, *y = c->y + at;
-    MNP_TRY(place(c, i, x));
+    place(c, i, x);
     predictor_reset(c->predictor);
     MNP_TRY(predictor_draw_latents(c->predictor, seed_at(c, i, SEED_FUNCTION), 1));
     MNP_TRY(predictor_predict(c->predictor, x, points, PREDICT_NORMAL, y));
@@ -167,6 +160,11 @@ mnp_status calibrate_ranks(env *e, const model *m, const dataset *d, pool *pool,
     if (d->x_dim != m->spec.x_dim)
         return env_fail(e, MNP_EINVAL, "the data have %d inputs per point, the model %lld",
                         d->x_dim, (long long)m->spec.x_dim);
+    if (d->longest <= o->context)
+        return env_fail(e, MNP_EINVAL,
+                        "no function of the data has the %lld points that a context of %lld and "
+                        "one target need",
+                        (long long)o->context + 1, (long long)o->context);
     calibrator c = {.env = e, .m = m, .d = d, .o = o};
     mnp_status status = make(&c, pool);
     if (status == MNP_OK) status = rank_all(&c, ranks);

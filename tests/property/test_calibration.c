@@ -6,6 +6,7 @@
 #include "run/calibrate.h"
 #include "run/laws.h"
 #include "run/ranks.h"
+#include "scarce.h"
 
 enum { N = 240, S = 31, M = 4 };
 
@@ -115,6 +116,45 @@ static void evidences_are_of_one_process(void) {
     lab_close(&l);
 }
 
+/* Both measurements, as small as they go. */
+static mnp_status measure_all(env *e, const model *m) {
+    const sampler_opts few = {.kind = SAMPLER_EXACT, .gradients = 20};
+    int64_t ranks[1], below[4];
+    calibrate_report r;
+    laws l;
+    double chance;
+    calibrate_opts c = {.functions = 1, .draws = 2, .context = 1, .how = &few};
+    laws_opts o = {
+        .functions = 1, .samples = 2, .replicates = 2, .context = 1, .targets = 2, .exact = &few};
+    MNP_TRY(calibrate_ranks(e, m, data, alone, &c, ranks, &r));
+    ranks_count(ranks, 1, 2, below);
+    MNP_TRY(ranks_chance(e, 1, 2, below, &chance));
+    ranks_band b;
+    MNP_TRY(ranks_band_make(e, 1, 2, 0.9, &b));
+    ranks_band_free(e, &b);
+    return laws_measure(e, m, data, alone, &o, &l);
+}
+
+static void memory_may_end_anywhere(void) {
+    lab l;
+    scarce memory;
+    env e;
+    if (!open(&l, 0)) return;
+    env_init(&e);
+    e.allocator = (mnp_allocator){scarce_alloc, scarce_free, &memory};
+    mnp_status status = MNP_ENOMEM;
+    long most = 0;
+    for (; status == MNP_ENOMEM && most < 5000; most++) {
+        memory = (scarce){.left = most};
+        status = measure_all(&e, l.m);
+        CHECK(memory.live == 0);
+        CHECK(status == MNP_ENOMEM || status == MNP_OK);
+    }
+    printf("%ld allocations\n", most - 1);
+    CHECK(status == MNP_OK && most > 50);
+    lab_close(&l);
+}
+
 int main(void) {
     data_source s = {.split = DATA_TEST, .functions = 50, .seed = 1};
     env_init(&world);
@@ -125,6 +165,7 @@ int main(void) {
     RUN(a_gaussian_process_is_calibrated);
     RUN(threads_change_no_rank);
     RUN(evidences_are_of_one_process);
+    RUN(memory_may_end_anywhere);
     dataset_destroy(data);
     pool_destroy(workers);
     pool_destroy(alone);

@@ -12,7 +12,7 @@
 #include "op/linear.h"
 #include "run/sampler_internal.h"
 
-enum { POINTS = 10, PARTICLES = 100, GRADIENTS = 10, ROUNDS_MAX = 400, ROUNDS_MIN = 5 };
+enum { POINTS = 10, PARTICLES = 100, GRADIENTS = 10, ROUNDS_MAX = 400, ROUNDS_MIN = 3 };
 enum { EXACT = 80 }; /* gradients of an exact draw */
 
 /* ---- the work -------------------------------------------------------------------------------- */

@@ -14,6 +14,13 @@ scores_functions() {
         grep -q '3 functions of 128 points, 20 samples, cpu' e.txt
 }
 run "scoring a few functions is timed" scores_functions
+# 100 particles, 81 gradients of m (1.25 + .011 m) + 3.2 MFLOP each, m = 10: the model's products by hand
+counts_work() {
+    "$MNP" bench condition --seconds 0.01 --threads 1 --json >c.json 2>c.txt &&
+        sed 's/.*"condition_gflop":\([0-9.]*\),"condition_ms":[0-9.e+]*,"condition_gflops":[0-9].*/\1/' c.json |
+        awk '{ off = $1 / (.081 * 100 * 16.8) - 1; exit !(off * off < .05 ^ 2) }'
+}
+run "conditioning is timed, and its work is counted" counts_work
 run "a part without a GPU's side is refused with --device cuda" \
     fails 2 "'gemm' is measured on the processor only" "$MNP" bench gemm --device cuda
 run "an unknown precision is refused" \

@@ -234,6 +234,7 @@ static void put_ranks(cli_json *j, const mnp_calibration *r, const int64_t *rank
 static mnp_status draw_panel(cli *c, mnp_panel *p, const mnp_calibration *r, const int64_t *ranks) {
     static const double levels[] = {0.99, 0.95};
     static const char *const labels[] = {"99 % band", "95 % band"};
+    static const mnp_plot_hue hues[] = {MNP_PLOT_SKY, MNP_PLOT_BLUE};
     size_t n = (size_t)r->draws + 2;
     double *x = env_alloc(&c->env, 4 * n, sizeof *x, "a picture");
     if (!x) return MNP_ENOMEM;
@@ -244,7 +245,7 @@ static mnp_status draw_panel(cli *c, mnp_panel *p, const mnp_calibration *r, con
     for (int k = 0; k < 2 && status == MNP_OK; k++) {
         status =
             mnp_rank_band(c->ctx, r->functions, r->draws, levels[k], ranks, difference, lo, hi);
-        mnp_plot_style s = {.hue = MNP_PLOT_SKY, .alpha = 0.3, .label = labels[k]};
+        mnp_plot_style s = {.hue = hues[k], .alpha = 0.25, .label = labels[k]};
         if (status == MNP_OK) mnp_panel_band(p, &s, n, x, lo, hi);
     }
     if (status == MNP_OK) {

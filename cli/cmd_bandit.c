@@ -122,7 +122,6 @@ static int replay_log(cli *c, const mnp_model *m, const mnp_bandit_opts *o) {
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static void report(cli *c, const mnp_bandit_opts *o, const mnp_bandit_scores *s) {
-    static const char *const called[] = {"network", "refine", "exact"};
     cli_say(c, "%s%s%s on wheels of delta %g: %lld trials of %lld steps, %s, seed %llu", o->agent,
             c->n_args ? " " : "", c->n_args ? c->args[0] : "", o->delta, (long long)o->trials,
             (long long)o->steps, o->policy, (unsigned long long)c->seed);
@@ -137,9 +136,9 @@ static void report(cli *c, const mnp_bandit_opts *o, const mnp_bandit_scores *s)
             1e6 * s->seconds / (double)o->steps);
     if (o->condition != MNP_NETWORK)
         cli_say(c, "  %s conditioning; the particles moved for %.1f %% of the decisions",
-                called[o->condition], 100 * s->moved);
+                condition_name(o->condition), 100 * s->moved);
     cli_json_all(c, TEXT("agent", o->agent), TEXT("policy", o->policy), NUMBER("delta", o->delta),
-                 TEXT("condition", called[o->condition]), NUMBER("moved", s->moved),
+                 TEXT("condition", condition_name(o->condition)), NUMBER("moved", s->moved),
                  INTEGER("trials", o->trials), INTEGER("steps", o->steps),
                  NUMBER("cumulative", s->cumulative), NUMBER("cumulative_sd", s->cumulative_sd),
                  NUMBER("cumulative_se", s->cumulative_se), NUMBER("simple", s->simple),

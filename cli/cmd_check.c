@@ -42,8 +42,6 @@ typedef struct subject {
     progress progress;
 } subject;
 
-static const char *const conditions[] = {"network", "refine", "exact"};
-
 static void on_progress(void *user, int64_t done, int64_t total) {
     (void)total;
     progress_show(user, done, "");
@@ -166,13 +164,13 @@ static int measure_laws(cli *c, subject *s, const mnp_laws_opts *o) {
     }
     if (status != MNP_OK) return cli_failed(c, status);
     cli_say(c, "%s, %s, on %lld functions of %s (data seed %llu), %lld %s, seed %llu", c->args[0],
-            conditions[s->condition], (long long)laws[0].functions, mnp_data_name(s->data),
+            condition_name(s->condition), (long long)laws[0].functions, mnp_data_name(s->data),
             (unsigned long long)s->data_seed, (long long)laws[0].samples,
             s->condition == MNP_EXACT ? "particles" : "samples", (unsigned long long)c->seed);
     for (int k = 0; k < s->count; k++) say_laws(c, s, s->sizes[k], &laws[k]);
     cli_json j;
     cli_json_begin(c, &j);
-    cli_json_put(&j, TEXT("condition", conditions[s->condition]),
+    cli_json_put(&j, TEXT("condition", condition_name(s->condition)),
                  INTEGER("replicates", o->replicates), INTEGER("seed", c->seed),
                  INTEGER("data_seed", s->data_seed));
     if (s->count == 1) put_laws(&j, s, s->sizes[0], &laws[0]);
@@ -278,13 +276,13 @@ static void report_ranks(cli *c, const subject *s, const ranked *v, const char *
     cli_say(c,
             "%s, %s: %lld functions of the model itself, ranked among %lld draws each; inputs of "
             "%s, seed %llu",
-            c->args[0], conditions[s->condition], (long long)s->functions,
+            c->args[0], condition_name(s->condition), (long long)s->functions,
             (long long)v->of[0].draws, mnp_data_name(s->data), (unsigned long long)c->seed);
     for (int k = 0; k < s->count; k++) say_ranks(c, &v->of[k]);
     if (out) cli_say(c, "  picture: %s", out);
     cli_json j;
     cli_json_begin(c, &j);
-    cli_json_put(&j, TEXT("condition", conditions[s->condition]),
+    cli_json_put(&j, TEXT("condition", condition_name(s->condition)),
                  INTEGER("functions", s->functions), INTEGER("draws", v->of[0].draws),
                  INTEGER("seed", c->seed), INTEGER("data_seed", s->data_seed), TEXT("out", out));
     json_key(&j.w, "calibration");

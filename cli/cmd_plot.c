@@ -18,6 +18,8 @@ static const flag_def flags[] = {
      "where (default: the range of the training data, else -2:2:200); 128x128: maps"},
     {"samples", "S", "functions drawn for the bands (default 200; for maps 50)"},
     CONDITION_FLAGS("(default refine; network for several inputs)"),
+    {"beside", "A,B",
+     "further panels given the same points: network, refine, exact, or the file of another model"},
     {"draws", "N", "functions drawn as lines (default 12; with --chain 5, as maps 2)"},
     {"title", "T", "a title above the picture"},
     {"out", "F.svg", "the picture; .png and .pdf need libcairo.so.2"},
@@ -34,6 +36,12 @@ typedef struct plot_inputs {
     question q;
     points at, contexts[FIGURE_CONTEXTS_MAX];
     figure_request r;
+    /* with --beside: the panels, of which the first is that of q */
+    question loaded[FIGURE_CONTEXTS_MAX];
+    condition_ask how[FIGURE_CONTEXTS_MAX];
+    const question *beside[FIGURE_CONTEXTS_MAX];
+    const char *names[FIGURE_CONTEXTS_MAX];
+    char *list; /* --beside, cut into its words; owns them */
 } plot_inputs;
 
 /* How the functions of each context were drawn; none for training curves. */
@@ -66,6 +74,70 @@ static int read_contexts(cli *c, plot_inputs *in) {
     }
     env_free(&c->env, copy);
     return code;
+}
+
+/* ---- panels side by side --------------------------------------------------------------------- */
+
+/* "out/truth.safetensors": truth. Cuts the ending off in place. */
+static const char *name_of_file(char *path) {
+    char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *dot = strrchr(name, '.');
+    if (dot && strcmp(dot, ".safetensors") == 0) *dot = '\0';
+    return name;
+}
+
+/* The k-th panel: the model as before, drawn in another way, or another model. */
+static int add_beside(cli *c, plot_inputs *in, int k, char *word) {
+    question *q = &in->loaded[k];
+    int named = condition_named(word);
+    in->beside[k] = q;
+    in->contexts[k] = in->contexts[0];
+    if (named >= 0) {
+        *q = (question){.model = in->q.model, .names = in->q.names, .how = &in->how[k]};
+        in->how[k] = (condition_ask){.condition = (mnp_condition)named,
+                                     .gradients = named ? in->how[0].gradients : 0,
+                                     .given = true};
+        in->names[k] = word;
+        return 0;
+    }
+    int code = question_open_model(c, word, q);
+    if (code == 0 && q->names.x_dim != 1)
+        code = cli_fail(c, EXIT_FAILED, "%s: functions of one input can be drawn --beside", word);
+    in->names[k] = name_of_file(word);
+    return code;
+}
+
+static int read_beside(cli *c, plot_inputs *in) {
+    const char *list = cli_text(c, "beside", NULL);
+    if (!list) return 0;
+    if (in->r.contexts != 1 || cli_has(c, "chain") || in->q.names.x_dim != 1)
+        return cli_fail(c, EXIT_USAGE, "--beside takes one context of functions of one input");
+    if (!condition_read(c, MNP_REFINE, &in->how[0])) return c->status;
+    in->list = env_strdup(&c->env, list);
+    if (!in->list) return points_failed(c);
+    in->beside[0] = &in->q;
+    in->names[0] = condition_name(in->how[0].condition);
+    int code = 0;
+    for (char *at = in->list; at && code == 0;) {
+        char *comma = strchr(at, ',');
+        if (comma) *comma++ = '\0';
+        code = in->r.contexts == FIGURE_CONTEXTS_MAX
+                   ? cli_fail(c, EXIT_USAGE, "at most %d panels fit into a picture",
+                              FIGURE_CONTEXTS_MAX)
+                   : add_beside(c, in, in->r.contexts++, at);
+        at = comma;
+    }
+    in->r.beside = in->beside, in->r.names = in->names;
+    return code;
+}
+
+/* What a panel has of its own. */
+static void close_beside(cli *c, plot_inputs *in) {
+    for (int k = 1; k < FIGURE_CONTEXTS_MAX && in->list; k++) {
+        in->contexts[k] = (points){0};
+        if (!in->loaded[k].how) question_close(c, &in->loaded[k]);
+    }
+    env_free(&c->env, in->list);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -203,13 +275,17 @@ static int draw_model(cli *c, plot_drawn *how, mnp_plot **out) {
     if (cli_bad(c)) return c->status;
     bool rows = grid && map_named(grid);
     static const char *const of_maps[] = {"sheet", "truth", "honour"};
+    if (rows && cli_has(c, "beside"))
+        return cli_fail(c, EXIT_USAGE, "--beside is for functions, not for maps");
     for (size_t k = 0; k < sizeof of_maps / sizeof *of_maps && !rows; k++)
         if (cli_has(c, of_maps[k]))
             return cli_fail(c, EXIT_USAGE, "--%s needs --grid ROWSxCOLS", of_maps[k]);
-    int code = question_open_model(c, &in.q);
+    int code = question_open_model(c, c->args[0], &in.q);
     if (code == 0) code = read_contexts(c, &in);
+    if (code == 0) code = read_beside(c, &in);
     if (code == 0) code = rows ? draw_grid(c, &in, grid, out) : draw_places(c, &in, out);
     how->contexts = in.r.contexts;
+    close_beside(c, &in);
     points_free(c, &in.at);
     for (int k = 0; k < FIGURE_CONTEXTS_MAX; k++) points_free(c, &in.contexts[k]);
     question_close(c, &in.q);
@@ -217,8 +293,8 @@ static int draw_model(cli *c, plot_drawn *how, mnp_plot **out) {
 }
 
 static int check_flags(cli *c) {
-    static const char *const of_models[] = {"context", "prior", "chain",     "grid",
-                                            "samples", "draws", "condition", "gradients"};
+    static const char *const of_models[] = {"context", "prior",     "chain",     "grid",  "samples",
+                                            "draws",   "condition", "gradients", "beside"};
     const char *out = cli_text(c, "out", NULL), *dot = out ? strrchr(out, '.') : NULL;
     if (!out) return cli_fail(c, EXIT_USAGE, "say where the picture goes: --out F.svg");
     bool known =
@@ -284,6 +360,7 @@ const command command_plot = {
         "realisations; 'mnp help predict' says what rows and columns are.\n"
         "'mnp help predict' says how context files are read.\n"
         "  mnp plot m.safetensors --context points.csv --out functions.svg\n"
+        "  mnp plot m.safetensors --context points.csv --beside network,exact --out ways.svg\n"
         "  mnp plot m.safetensors --context points.csv --chain --out chain.svg\n"
         "  mnp plot --log m.log.csv --out training.svg",
     .flags = flags,

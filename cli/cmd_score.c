@@ -57,14 +57,14 @@ static bool join_sets(cli *c, const question *q, mnp_set *out) {
 
 /* By two runs of their own: particles of the context are bad ones for a much larger set. */
 static mnp_status score_evidence(cli *c, const question *q, mnp_predictor *p, int64_t samples,
-                                 other_scores *out) {
+                                 const condition_ask *ask, other_scores *out) {
     const mnp_draw_report *before = &out->how.report;
     bool none = q->context.n == 0;
     drawn all;
     mnp_set set;
     mnp_status status = join_sets(c, q, &set) ? MNP_OK : MNP_ENOMEM;
     if (status == MNP_OK) status = mnp_predictor_condition(p, &set);
-    if (status == MNP_OK) status = condition_draw(c, p, samples, MNP_NETWORK, &all);
+    if (status == MNP_OK) status = condition_draw(c, p, samples, ask, &all);
     env_free(&c->env, (void *)(uintptr_t)set.x);
     if (status != MNP_OK) return status;
     out->evidence = all.report.log_evidence - (none ? 0 : before->log_evidence);
@@ -82,10 +82,10 @@ static mnp_status score_others(cli *c, const question *q, int64_t samples, other
     mnp_predictor *p = NULL;
     mnp_status status = mnp_predictor_create(c->ctx, q->model, NULL, &p);
     if (status == MNP_OK) status = mnp_predictor_condition(p, &context);
-    if (status == MNP_OK) status = condition_draw(c, p, samples, MNP_NETWORK, &out->how);
+    if (status == MNP_OK) status = condition_draw(c, p, samples, &ask, &out->how);
     if (status == MNP_OK) status = score_draws(c, p, &targets, samples, &out->draws);
     if (status == MNP_OK && ask.condition == MNP_EXACT)
-        status = score_evidence(c, q, p, samples, out);
+        status = score_evidence(c, q, p, samples, &ask, out);
     mnp_predictor_destroy(p);
     out->there = status == MNP_OK;
     return status;

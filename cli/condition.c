@@ -1,17 +1,29 @@
 /* condition.c: see condition.h. */
 #include "cli/condition.h"
 
+#include <string.h>
+
 #include "util/limits.h"
 
-static const char names[] = "network|refine|exact";
+static const char *const called[] = {"network", "refine", "exact"};
 
 bool condition_read(cli *c, mnp_condition usual, condition_ask *out) {
     out->given = cli_has(c, "condition");
-    out->condition = (mnp_condition)cli_choice(c, "condition", names, (int)usual);
+    out->condition = (mnp_condition)cli_choice(c, "condition", "network|refine|exact", (int)usual);
     out->gradients = cli_int(c, "gradients", 0, 1, GRADIENTS_MAX);
     if (!cli_bad(c) && out->gradients && out->given && out->condition == MNP_NETWORK)
         cli_note(c, "note: --condition network takes no gradients: --gradients is not used");
     return !cli_bad(c);
+}
+
+const char *condition_name(mnp_condition how) {
+    return called[how];
+}
+
+int condition_named(const char *word) {
+    for (int k = MNP_NETWORK; k <= MNP_EXACT; k++)
+        if (strcmp(word, called[k]) == 0) return k;
+    return -1;
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
@@ -36,19 +48,17 @@ static mnp_status draw(cli *c, mnp_predictor *p, mnp_draw_opts *o, mnp_draw_repo
     return status;
 }
 
-mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, mnp_condition usual,
+mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, const condition_ask *how,
                           drawn *out) {
-    condition_ask how;
     *out = (drawn){.report.size = sizeof out->report};
-    if (!condition_read(c, usual, &how)) return MNP_EINVAL;
     mnp_draw_opts o = {.size = sizeof o,
-                       .condition = how.condition,
+                       .condition = how->condition,
                        .samples = samples,
-                       .gradients = how.gradients,
+                       .gradients = how->gradients,
                        .seed = c->seed};
     int64_t points = mnp_predictor_observed(p);
     double start = cli_now();
-    if (!how.given && o.condition != MNP_NETWORK && points * samples > USUAL_WORK_MAX) {
+    if (!how->given && o.condition != MNP_NETWORK && points * samples > USUAL_WORK_MAX) {
         snprintf(out->note, sizeof out->note,
                  "%lld points and %lld functions are many: drawn by the network; --condition "
                  "refine is more accurate and takes longer",
@@ -56,7 +66,7 @@ mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, mnp_conditi
         o.condition = MNP_NETWORK;
     }
     mnp_status status = draw(c, p, &o, &out->report);
-    if (status == MNP_EUNSUPPORTED && !how.given && o.condition != MNP_NETWORK) {
+    if (status == MNP_EUNSUPPORTED && !how->given && o.condition != MNP_NETWORK) {
         snprintf(out->note, sizeof out->note, "drawn by the network: %.200s",
                  mnp_last_error(c->ctx));
         o.condition = MNP_NETWORK;
@@ -103,7 +113,6 @@ void condition_tell(const cli *c, const drawn *d) {
 
 void condition_json(cli_json *j, const drawn *d) {
     const mnp_draw_report *r = &d->report;
-    static const char *const called[] = {"network", "refine", "exact"};
     cli_json_put(j, TEXT("condition", called[r->condition]), INTEGER("particles", r->particles),
                  INTEGER("gradients", r->gradients), NUMBER("acceptance", r->acceptance),
                  NUMBER("particle_ess", r->particle_ess), NUMBER("rhat", r->rhat),

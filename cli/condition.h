@@ -25,13 +25,17 @@ typedef struct condition_ask {
     bool given;        /* --condition was: nothing else will do */
 } condition_ask;
 
-/* Draws S functions of a predictor that has its set, by --seed, --condition and --gradients. Where
- * --condition is not given: as `usual` says, or by the network where that would take long or the
- * device cannot do it. Prints warnings; cli_failed() after anything but MNP_OK. */
-mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, mnp_condition usual,
+/* What --condition and --gradients ask for; `usual` where the first is not given. */
+bool condition_read(cli *c, mnp_condition usual, condition_ask *out); /* false: cli_bad() */
+/* Which of network, refine, exact a word is, or -1. */
+int condition_named(const char *word);
+const char *condition_name(mnp_condition how);
+/* Draws S functions of a predictor that has its set, by --seed. Unless it was given, another way
+ * will do, the network, where that would take long or the device cannot do it. Prints warnings;
+ * cli_failed() after anything but MNP_OK. */
+mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, const condition_ask *how,
                           drawn *out);
 /* The parts of it, for commands that draw in another way. */
-bool condition_read(cli *c, mnp_condition usual, condition_ask *out); /* false: cli_bad() */
 void condition_tell(const cli *c, const drawn *d);
 void condition_json(cli_json *j, const drawn *d); /* all but the seconds */
 /* A progress callback of the library, for `user` a progress: shown once the work takes long. */

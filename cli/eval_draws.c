@@ -5,8 +5,6 @@
 
 #include "util/limits.h"
 
-static const char *const names[] = {"network", "refine", "exact"};
-
 void eval_draws_read(cli *c, bool images, eval_draws *d) {
     int64_t draws = cli_int(c, "draws", 0, 0, SAMPLES_MAX);
     condition_ask how;
@@ -38,7 +36,7 @@ static mnp_status run_one(cli *c, const mnp_model *m, const mnp_data *data, mnp_
                           const mnp_predictive_opts *how, mnp_predictive *rows, double *seconds) {
     char what[64];
     progress p;
-    snprintf(what, sizeof what, "draws of %s", names[how->condition]);
+    snprintf(what, sizeof what, "draws of %s", condition_name(how->condition));
     int64_t total = mnp_data_functions(data), sizes = o.n_sizes ? o.n_sizes : 1;
     if (o.functions < total) total = o.functions;
     progress_begin(&p, c, what, 0, total * sizes);
@@ -119,17 +117,17 @@ void eval_draws_say(cli *c, const eval_draws *d) {
     if (!d->wanted) return;
     const mnp_predictive *all = &d->asked[0];
     cli_say(c, "  %lld draws by %s, %.1f s%s", (long long)(d->how.draws ? d->how.draws : 512),
-            names[d->how.condition], d->seconds,
+            condition_name(d->how.condition), d->seconds,
             all->warned ? "; some had not settled (see warned in --json)" : "");
     cli_say(c, "    context           marginal    short    error      CRPS  /truth      KL   "
                "50%%  80%%  95%%     off");
     for (int k = 1; k < MNP_PREDICTIVE_ROWS; k++) {
         if (d->asked[k].functions == 0) continue;
         if (d->compared) say_row(c, "network", &d->network[k]);
-        say_row(c, names[d->how.condition], &d->asked[k]);
+        say_row(c, condition_name(d->how.condition), &d->asked[k]);
     }
     if (d->compared) say_row(c, "network", &d->network[0]);
-    say_row(c, names[d->how.condition], all);
+    say_row(c, condition_name(d->how.condition), all);
     say_joint(c, d);
     say_sandwich(c, d);
 }
@@ -186,7 +184,7 @@ void eval_draws_json_row(cli_json *j, const eval_draws *d, int k) {
 /* crps and coverage of all functions are members of every evaluation. */
 void eval_draws_json(cli_json *j, const eval_draws *d) {
     if (!d->wanted) return;
-    cli_json_put(j, TEXT("condition", names[d->how.condition]),
+    cli_json_put(j, TEXT("condition", condition_name(d->how.condition)),
                  INTEGER("draws", d->how.draws ? d->how.draws : 512),
                  NUMBER("seconds", d->seconds));
     put_row(j, &d->asked[0]);

@@ -133,7 +133,7 @@ static mnp_status ask(const question *q, mnp_predictor *p, const points *at, int
 
 int curves_make(cli *c, const question *q, const points *context, const points *at, int64_t samples,
                 int repeats, curves *out) {
-    question asked = {.model = q->model, .names = q->names, .context = *context};
+    question asked = {.model = q->model, .names = q->names, .context = *context, .how = q->how};
     *out = (curves){.steps = mnp_model_steps(q->model), .samples = samples, .n = at->n};
     size_t rows = (size_t)(samples * at->n), all = (size_t)(out->steps + 1) * rows;
     mnp_predictor *p = NULL;
@@ -214,7 +214,8 @@ static void draw_functions(mnp_panel *p, const figure_request *r, const curves *
 
 static int functions_panel(cli *c, const figure_request *r, int k, mnp_panel *p, bool legend) {
     curves v;
-    int code = curves_make(c, r->q, &r->context[k], r->at, r->samples, FUNCTION_REPEATS, &v);
+    const question *q = r->beside ? r->beside[k] : r->q;
+    int code = curves_make(c, q, &r->context[k], r->at, r->samples, FUNCTION_REPEATS, &v);
     r->drawn[k] = v.drawn;
     if (code != 0) return code;
     size_t n = (size_t)v.n;
@@ -253,7 +254,7 @@ int figure_functions(cli *c, const figure_request *r, mnp_plot **out) {
         mnp_panel *p = mnp_plot_panel(*out, 0, k);
         char title[64];
         figure_context_title(title, r->context[k].n);
-        if (r->contexts > 1 || !r->title) mnp_panel_title(p, title);
+        if (r->contexts > 1 || !r->title) mnp_panel_title(p, r->names ? r->names[k] : title);
         mnp_panel_labels(p, r->q->names.x[0], k == 0 ? r->q->names.y : NULL);
         mnp_panel_limits(p, MNP_PLOT_X, r->at->x[0], r->at->x[r->at->n - 1]);
         code = functions_panel(c, r, k, p, k == legend);

@@ -13,6 +13,8 @@ typedef struct figure_request {
     const question *q;
     int contexts; /* at least one; n = 0 is the prior */
     const points *context;
+    const question *const *beside; /* (contexts) functions: whose they are; NULL: all q's */
+    const char *const *names;      /* (contexts) of those panels */
     const points *at;       /* places; for maps n[0] x n[1] of them, the second running fastest */
     int64_t grid[2];        /* for maps */
     int64_t samples, draws; /* for the bands; shown as lines */

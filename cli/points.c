@@ -273,16 +273,16 @@ int points_grid(cli *c, const point_names *names, const char *text, points *out)
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-int question_open_model(cli *c, question *q) {
+int question_open_model(cli *c, const char *path, question *q) {
     *q = (question){0};
-    int code = cli_input(c, c->args[0]);
+    int code = cli_input(c, path);
     if (code) return code;
-    mnp_status status = mnp_model_load(c->ctx, c->args[0], &q->model);
+    mnp_status status = mnp_model_load(c->ctx, path, &q->model);
     return status == MNP_OK ? names_of(c, q->model, &q->names) : cli_failed(c, status);
 }
 
 int question_open(cli *c, question *q) {
-    int code = question_open_model(c, q);
+    int code = question_open_model(c, c->args[0], q);
     const char *path = cli_text(c, "context", NULL);
     if (code == 0 && path) code = points_read(c, &q->names, path, true, &q->context);
     return code;
@@ -323,11 +323,13 @@ void question_warn(const cli *c, const question *q) {
 
 int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_predictor **out) {
     mnp_condition usual = q->names.x_dim == 1 ? MNP_REFINE : MNP_NETWORK;
+    condition_ask flags;
+    if (!q->how && !condition_read(c, usual, &flags)) return c->status;
     question_warn(c, q);
     mnp_set set = {q->context.n, q->context.x, q->context.y};
     mnp_status status = mnp_predictor_create(c->ctx, q->model, cli_device(c), out);
     if (status == MNP_OK) status = mnp_predictor_condition(*out, &set);
-    if (status == MNP_OK) status = condition_draw(c, *out, samples, usual, how);
+    if (status == MNP_OK) status = condition_draw(c, *out, samples, q->how ? q->how : &flags, how);
     if (status == MNP_OK) return 0;
     mnp_predictor_destroy(*out);
     *out = NULL;

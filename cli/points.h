@@ -29,11 +29,12 @@ typedef struct question {
     point_names names;
     points context; /* n = 0: none */
     points targets;
+    const condition_ask *how; /* functions are drawn; NULL: as the flags say */
 } question;
 
 /* Loads the model c->args[0] and, where the flag is given, --context. */
 int question_open(cli *c, question *q);
-int question_open_model(cli *c, question *q); /* without a context */
+int question_open_model(cli *c, const char *path, question *q); /* without a context */
 /* Targets from --at or --grid, exactly one of which must be given. */
 int question_targets(cli *c, question *q);
 /* A note for people where points lie far from the training data. */

@@ -76,7 +76,19 @@ log_without_scores() {
 json() {
     [ "$("$MNP" plot --log m.log.csv --out l.svg --json 2>/dev/null)" = '{"out":"l.svg","seed":0}' ]
 }
+beside() { # the first panel is the picture without the others; another model has its own
+    "$MNP" train --data monotonic --functions 20 --model gp --steps 2 --quiet --out gp.safetensors &&
+        "$MNP" plot m.safetensors --context c.csv --grid=-2:2:9 --samples 4 --gradients 5 --condition network \
+            --beside exact,gp.safetensors --out b.svg --json >b.json &&
+        shows b.svg network exact gp x y && [ "$(count '>given ' b.svg)" = 0 ] &&
+        grep -o '"condition":"[a-z]*"' b.json | tr '\n' ' ' | grep -q '"network".*"exact".*"network"'
+}
 run "functions given points" functions
+run "other ways and other models beside them" beside
+run "--beside takes one context" fails 2 "one context" \
+    "$MNP" plot m.safetensors --context c.csv --prior --beside exact --out b.svg
+run "--beside a file that is not there" fails 1 "nowhere" \
+    "$MNP" plot m.safetensors --context c.csv --beside nowhere.safetensors --out b.svg
 run "the same bytes again, for any number of threads" functions_again
 run "another seed, another picture" functions_seed
 run "prior over the range of the data" prior_default_grid

@@ -87,14 +87,21 @@ static void say_row(cli *c, const char *name, const mnp_predictive *r) {
             cell(f, 2, r->context_off));
 }
 
+/* The k-th row of a table, or NULL: by context size, then all, where that is more than one. */
+static const mnp_predictive *row_at(const mnp_predictive *rows, int k) {
+    int groups = 0, at = (k + 1) % MNP_PREDICTIVE_ROWS;
+    for (int j = 1; j < MNP_PREDICTIVE_ROWS; j++) groups += rows[j].functions > 0;
+    return rows[at].functions == 0 || (at == 0 && groups == 1) ? NULL : &rows[at];
+}
+
 static void say_joint(cli *c, const eval_draws *d) {
     if (!d->how.replicates) return;
     cli_say(c, "  joint            log p(targets | context), nats per target; bias is an estimate");
     cli_say(c, "    context      joint    error     bias    short");
     for (int k = 0; k < MNP_PREDICTIVE_ROWS; k++) {
-        const mnp_predictive *r = &d->asked[k];
+        const mnp_predictive *r = row_at(d->asked, k);
         char a[16], size[24];
-        if (r->functions == 0) continue;
+        if (!r) continue;
         cli_say(c, "    %-8s %9.4f %8.4f %8.4f %8s", sizes_of(size, r), r->joint_exact,
                 r->joint_exact_se, r->joint_exact_bias, cell(a, 4, r->joint_short));
     }
@@ -105,9 +112,9 @@ static void say_sandwich(cli *c, const eval_draws *d) {
     cli_say(c, "  sandwich         log p(context) of functions of the model, nats");
     cli_say(c, "    context      lower    upper      gap    error");
     for (int k = 0; k < MNP_PREDICTIVE_ROWS; k++) {
-        const mnp_predictive *r = &d->asked[k];
+        const mnp_predictive *r = row_at(d->asked, k);
         char size[24];
-        if (r->functions == 0) continue;
+        if (!r) continue;
         cli_say(c, "    %-8s %9.4f %8.4f %8.4f %8.4f", sizes_of(size, r), r->sandwich_lower,
                 r->sandwich_upper, r->sandwich_gap, r->sandwich_se);
     }
@@ -116,18 +123,19 @@ static void say_sandwich(cli *c, const eval_draws *d) {
 void eval_draws_say(cli *c, const eval_draws *d) {
     if (!d->wanted) return;
     const mnp_predictive *all = &d->asked[0];
+    char warned[80] = "";
+    if (all->warned)
+        snprintf(warned, sizeof warned, "; %lld of %lld with a warning: raise --gradients",
+                 (long long)all->warned, (long long)all->functions);
     cli_say(c, "  %lld draws by %s, %.1f s%s", (long long)(d->how.draws ? d->how.draws : 512),
-            condition_name(d->how.condition), d->seconds,
-            all->warned ? "; some had not settled (see warned in --json)" : "");
+            condition_name(d->how.condition), d->seconds, warned);
     cli_say(c, "    context           marginal    short    error      CRPS  /truth      KL   "
                "50%%  80%%  95%%     off");
-    for (int k = 1; k < MNP_PREDICTIVE_ROWS; k++) {
-        if (d->asked[k].functions == 0) continue;
-        if (d->compared) say_row(c, "network", &d->network[k]);
-        say_row(c, condition_name(d->how.condition), &d->asked[k]);
+    for (int k = 0; k < MNP_PREDICTIVE_ROWS; k++) {
+        const mnp_predictive *r = row_at(d->asked, k), *network = row_at(d->network, k);
+        if (r && network) say_row(c, "network", network);
+        if (r) say_row(c, condition_name(d->how.condition), r);
     }
-    if (d->compared) say_row(c, "network", &d->network[0]);
-    say_row(c, condition_name(d->how.condition), all);
     say_joint(c, d);
     say_sandwich(c, d);
 }

@@ -328,6 +328,33 @@ static void a_life_goes_on_after_a_failure(void) {
     end(&l);
 }
 
+/* A drawing without memory leaves the functions of before, and can be tried again. */
+static void drawing_without_memory(void) {
+    life l;
+    double x[TARGETS] = {-1, 0, 1, 2}, y[TARGETS] = {0.5, 1, -0.2, -1};
+    double want[SAMPLES * TARGETS], got[SAMPLES * TARGETS];
+    mnp_draw_opts o = {.size = sizeof o, .condition = MNP_EXACT, .samples = SAMPLES};
+    atomic_store(&left, -1);
+    CHECK(begin(&l, 1) == MNP_OK && open_data(&l) == MNP_OK && train(&l) == MNP_OK);
+    CHECK(use(&l) == MNP_OK);
+    CHECK(mnp_predictor_condition(l.predictor, &(mnp_set){2, x, y}) == MNP_OK);
+    CHECK(mnp_predictor_draw_latents(l.predictor, 1, SAMPLES) == MNP_OK);
+    CHECK(mnp_predictor_predict(l.predictor, x, TARGETS, MNP_BASE_ZERO, want) == MNP_OK);
+    mnp_status status = MNP_ENOMEM;
+    long n = 0;
+    for (; status != MNP_OK && n < 2000 && !check_.bad; n++) {
+        atomic_store(&left, n);
+        status = mnp_predictor_draw(l.predictor, &o, NULL);
+        atomic_store(&left, -1);
+        CHECK(status == MNP_OK || status == MNP_ENOMEM);
+        if (status == MNP_OK) break;
+        CHECK(mnp_predictor_predict(l.predictor, x, TARGETS, MNP_BASE_ZERO, got) == MNP_OK);
+        CHECK(memcmp(want, got, sizeof want) == 0);
+    }
+    CHECK(status == MNP_OK && n > 20);
+    end(&l);
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static atomic_bool committed;
@@ -433,6 +460,7 @@ int main(void) {
     RUN(with_workers_too);
     RUN(scores_are_whole_or_refused);
     RUN(draws_are_scored_or_refused);
+    RUN(drawing_without_memory);
     RUN(a_life_goes_on_after_a_failure);
     RUN(writing_is_all_or_nothing);
     static const char *const files[] = {"state", "best", "last", "data.csv"};

@@ -140,7 +140,7 @@ score_evidence() {
         "$MNP" score "$models/mnp-rbf.safetensors" "${q[@]}" --samples 64 --condition exact 2>/dev/null >s.json || return 1
     cat truth.json s.json
     has_members s.json && awk -v a="$(member loglik_evidence s.json)" -v b="$(member loglik truth.json)" \
-        -v sd="$(member loglik_evidence_sd s.json)" 'BEGIN { exit !(sd > 0 && sd < 0.5 && (a - b) ^ 2 < 0.5 ^ 2) }'
+        -v sd="$(member loglik_evidence_sd s.json)" 'BEGIN { exit !(sd > 0 && sd < 0.5 && (a - b) ^ 2 < (3 * sd) ^ 2) }'
 }
 # of one given function and its own targets: the mean density of the draws, as predict draws them
 score_draws() {

@@ -15,6 +15,14 @@ static void note(graph *g) {
 /* `kind` counts what a process may record. */
 enum { TRAIN, BOUND, PREDICTIVE, LATENTS, SUM, OF_SUM, QUERIES };
 
+static void record_particle(env *e, const model_spec *s, params *weights, process_particle what) {
+    graph g;
+    graph_init(&g, e, weights);
+    process_at(s->kind)->particle(&g, s, what);
+    note(&g);
+    graph_free(&g);
+}
+
 static void record_one(env *e, const model_spec *s, int kind) {
     const process_def *p = process_at(s->kind);
     const process_train_opts train = {.draw = {.train = true, .x_dim = 1, .hi = 5}, .update = true};
@@ -34,6 +42,9 @@ static void record_one(env *e, const model_spec *s, int kind) {
     if (kind == LATENTS && p->draw_latents) p->draw_latents(&g, s);
     if (kind == SUM && streams) p->sum(&g, s);
     if (kind == OF_SUM && streams) p->latents_of_sum(&g, s);
+    if (kind == LATENTS && p->particle)
+        for (int what = PARTICLE_GRADIENT; what <= PARTICLE_NOISE; what++)
+            record_particle(e, s, &weights, (process_particle)what);
     if (kind >= QUERIES && (p->draw_latents || kind != QUERIES + QUERY_LEVELS))
         p->query(&g, s, (process_query)(kind - QUERIES));
     note(&g);

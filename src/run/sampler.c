@@ -19,7 +19,7 @@ static void record(graph *g, const model_spec *s, void *what) {
 }
 
 static double words_of_slot(const sampler *s) {
-    return (double)(7 * s->T * s->P * s->Z + 8 * s->P + s->chunks * s->points * (s->X + 2));
+    return (double)(7 * s->T * s->P * s->Z + 8 * s->P + s->chunks * s->points * (s->X + 1));
 }
 
 static double *numbers(sampler *s, int64_t count) {
@@ -67,8 +67,7 @@ static mnp_status make_rows(sampler *s) {
     int64_t rows = s->slots * s->chunks * s->points;
     s->x = numbers(s, rows * s->X);
     s->y = numbers(s, rows);
-    s->a = numbers(s, rows);
-    if (!s->x || !s->y || !s->a) return MNP_ENOMEM;
+    if (!s->x || !s->y) return MNP_ENOMEM;
     runner_opts o = {
         .pool = s->pool, .device = s->device, .capacity = {s->points, s->points, s->P / s->chunks}};
     MNP_TRY(make_runner(s, &o, PARTICLE_GRADIENT, &s->gradient));
@@ -80,7 +79,6 @@ static void drop_rows(sampler *s) {
     runner_destroy(s->latents);
     env_free(s->env, s->x);
     env_free(s->env, s->y);
-    env_free(s->env, s->a);
 }
 
 static int64_t chunk_of(const sampler_shape *shape, bool cpu) {
@@ -150,7 +148,7 @@ mnp_status sampler_reserve(sampler *s, int64_t points) {
     if (points <= s->points) return MNP_OK;
     sampler old = *s;
     s->points = points;
-    s->x = s->y = s->a = NULL;
+    s->x = s->y = NULL;
     s->gradient = s->latents = NULL;
     mnp_status status = make_rows(s);
     drop_rows(status == MNP_OK ? &old : s);
@@ -165,9 +163,8 @@ static void bind_rows(sampler *s, runner *r, int64_t k) {
     int64_t item = k * s->chunks;
     io->feed[PARTICLE_X] = s->x + item * s->points * s->X;
     io->feed[PARTICLE_Y] = s->y + item * s->points;
-    io->feed[PARTICLE_A] = s->a + item * s->points;
     io->feed_stride[PARTICLE_X] = s->points * s->X;
-    io->feed_stride[PARTICLE_Y] = io->feed_stride[PARTICLE_A] = s->points;
+    io->feed_stride[PARTICLE_Y] = s->points;
     io->n = io->m = s->n + item;
     io->samples = s->P / s->chunks;
 }
@@ -191,7 +188,7 @@ static mnp_status run_gradient(sampler *s, const double *eps, const int64_t *n, 
     bind_rows(s, s->gradient, 0);
     bind_vectors(s, s->gradient, eps, PARTICLE_EMITS, grad, s->slots * s->P * s->Z);
     io->n = io->m = n;
-    double *to[] = {[PARTICLE_LOGW] = log_w, [PARTICLE_FIRST] = fit, [PARTICLE_REST] = NULL};
+    double *to[] = {[PARTICLE_LOGW] = log_w, [PARTICLE_FIT] = fit};
     for (int j = 0; j < PARTICLE_EMITS; j++)
         io->emit[j] = to[j], io->emit_stride[j] = s->P / s->chunks;
     return runner_run(s->gradient, s->o.seed, s->active * s->chunks);
@@ -251,7 +248,6 @@ static void swap_slots(sampler *s, int64_t j, int64_t k) {
     int64_t rows = s->chunks * s->points;
     swap_words(s->x + j * rows * s->X, s->x + k * rows * s->X, rows * s->X);
     swap_words(s->y + j * rows, s->y + k * rows, rows);
-    swap_words(s->a + j * rows, s->a + k * rows, rows);
     for (int64_t p = 0; p < s->P; p++) {
         int32_t keep = s->ancestor[j * s->P + p];
         s->ancestor[j * s->P + p] = s->ancestor[k * s->P + p], s->ancestor[k * s->P + p] = keep;
@@ -272,7 +268,6 @@ static void load(sampler *s, int64_t k) {
         s->n[item] = l->set.n, s->from[item] = l->from;
         memcpy(s->x + row * s->X, l->set.x, (size_t)(l->set.n * s->X) * sizeof *s->x);
         memcpy(s->y + row, l->set.y, (size_t)l->set.n * sizeof *s->y);
-        for (int64_t i = 0; i < l->set.n; i++) s->a[row + i] = 1;
     }
 }
 

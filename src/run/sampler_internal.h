@@ -52,7 +52,7 @@ struct sampler {
     cloud now, next;
     double *momentum;  /* (T, slots, P, Z)                                  */
     double *energy;    /* (slots, P): before the move; then the chance      */
-    double *x, *y, *a; /* (slots, chunks, points, X), (slots, chunks, points) */
+    double *x, *y;     /* (slots, chunks, points, X), (slots, chunks, points) */
     int64_t *n, *from; /* (slots, chunks)                                   */
     int32_t *ancestor; /* (slots, P): the particle it began as              */
     double *weights;   /* (P)                                               */

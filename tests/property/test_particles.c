@@ -12,15 +12,14 @@
 #include "model/process/process.h"
 #include "model/transition/transition.h"
 
-enum { N = 5, M = 2, S = 3, T_MAX = 3, Z = 3 };
-static const double weight[N] = {1, 1, 0.25, 0.7, 0};
+enum { N = 5, S = 3, T_MAX = 3, Z = 3 };
 
 typedef struct vectors {
     double at[T_MAX][S * Z];
 } vectors;
 
 typedef struct sight {
-    double log_w[S], first[S], rest[S];
+    double log_w[S], fit[S];
     vectors grad;
 } sight;
 
@@ -73,23 +72,22 @@ static void stop(scene *c) {
 /* ---- running --------------------------------------------------------------------------------- */
 
 static void feed_particle(scene *c, lab_run *r, vectors *v) {
-    r->io.feed[PARTICLE_X] = c->x, r->io.feed[PARTICLE_Y] = c->y, r->io.feed[PARTICLE_A] = weight;
+    r->io.feed[PARTICLE_X] = c->x, r->io.feed[PARTICLE_Y] = c->y;
     for (int t = 0; t < T_MAX; t++) r->io.feed[PARTICLE_FEEDS + t] = v->at[t];
 }
 
 static void look(scene *c, vectors *eps, sight *out) {
     lab_run *r = &c->gradient;
     feed_particle(c, r, eps);
-    r->io.emit[PARTICLE_LOGW] = out->log_w;
-    r->io.emit[PARTICLE_FIRST] = out->first, r->io.emit[PARTICLE_REST] = out->rest;
+    r->io.emit[PARTICLE_LOGW] = out->log_w, r->io.emit[PARTICLE_FIT] = out->fit;
     for (int t = 0; t < T_MAX; t++) r->io.emit[PARTICLE_EMITS + t] = out->grad.at[t];
-    lab_go(r, N, M);
+    lab_go(r, N, N);
 }
 
 static void change(scene *c, lab_run *r, vectors *from, vectors *to) {
     feed_particle(c, r, from);
     for (int t = 0; t < T_MAX; t++) r->io.emit[t] = to->at[t];
-    lab_go(r, N, M);
+    lab_go(r, N, N);
 }
 
 /* ---- the laws -------------------------------------------------------------------------------- */
@@ -109,14 +107,10 @@ static void weight_is_what_others_say(scene *c, vectors *eps, const sight *now) 
     lab_go(&c->density, N, 0);
     lab_go(&c->walk, N, 0); /* no context */
     for (int s = 0; s < S; s++) {
-        double sum = ratio[s], first = 0, rest = 0;
-        for (int i = 0; i < N; i++) {
-            sum += weight[i] * logp[s * N + i];
-            *(i < M ? &first : &rest) += logp[s * N + i];
-        }
-        NEAR(now->log_w[s], sum, 1e-9, 1e-10);
-        NEAR(now->first[s], first, 1e-9, 1e-10);
-        NEAR(now->rest[s], rest, 1e-9, 1e-10);
+        double fit = 0;
+        for (int i = 0; i < N; i++) fit += logp[s * N + i];
+        NEAR(now->log_w[s], fit + ratio[s], 1e-9, 1e-10);
+        NEAR(now->fit[s], fit, 1e-9, 1e-10);
     }
 }
 

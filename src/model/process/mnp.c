@@ -99,7 +99,6 @@ static void particle(graph *g, const model_spec *s, process_particle what) {
     g->frozen = true;
     val x, y, fed[MODEL_STEPS_MAX];
     process_feed_points(g, s, &x, &y);
-    val a = op_feed_scalars(g, "a", EXT_N, false, false);
     for (int64_t t = 0; t < s->T; t++)
         fed[t] = op_feed(g, "eps", EXT_FIXED, 1, (int32_t)s->d_z, true, what == PARTICLE_GRADIENT);
     chain_walk_opts o = {.source = CHAIN_ALL,
@@ -116,11 +115,10 @@ static void particle(graph *g, const model_spec *s, process_particle what) {
         for (int64_t t = 0; t < s->T; t++) op_emit(g, what == PARTICLE_NOISE ? w.eps[t] : w.z[t]);
         return;
     }
-    val log_w = op_add(g, op_dot(g, w.logp, a), w.ratio_sum);
+    val fit = op_sum_rows(g, w.logp, ROWS_ALL), log_w = op_add(g, fit, w.ratio_sum);
     op_append_grad(g, log_w);
     op_emit(g, log_w);
-    op_emit(g, op_sum_rows(g, w.logp, ROWS_CONTEXT));
-    op_emit(g, op_sum_rows(g, w.logp, ROWS_REST));
+    op_emit(g, fit);
     for (int64_t t = 0; t < s->T; t++) op_emit(g, graph_grad(g, fed[t]));
 }
 

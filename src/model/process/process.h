@@ -36,8 +36,8 @@ typedef enum process_particle {
     PARTICLE_NOISE
 } process_particle;
 /* What PARTICLE_GRADIENT feeds before eps, and emits before the gradients, each per sample. */
-enum { PARTICLE_X, PARTICLE_Y, PARTICLE_A, PARTICLE_FEEDS };
-enum { PARTICLE_LOGW, PARTICLE_FIRST, PARTICLE_REST, PARTICLE_EMITS };
+enum { PARTICLE_X, PARTICLE_Y, PARTICLE_FEEDS };
+enum { PARTICLE_LOGW, PARTICLE_FIT, PARTICLE_EMITS };
 
 typedef enum process_query {
     QUERY_ZERO,   /* the smooth function                         */
@@ -69,10 +69,10 @@ typedef struct process_def {
     void (*predictive)(graph *g, const model_spec *s, const process_score_opts *o);
     /* Feeds x and y of extent m; emits the latents. NULL without latents. */
     void (*draw_latents)(graph *g, const model_spec *s);
-    /* A particle of p(z | points) is the noise eps of the network's z = z(eps; points). Feeds x, y
-     * and a weight a_i of each of the n rows, then eps_1 .. eps_T; emits
-     *   log w = sum_i a_i log p(y_i | z) + log q(z | nothing) - log q(z | points),
-     * the sums of log p(y_i | z) over the first m rows and over the rest, and d log w / d eps_t.
+    /* A particle of p(z | points) is the noise eps of the network's z = z(eps; points). Feeds x and
+     * y of the n rows, then eps_1 .. eps_T; emits
+     *   log w = sum_i log p(y_i | z) + log q(z | nothing) - log q(z | points),
+     * that sum by itself, and d log w / d eps_t.
      * Or: emits z_1 .. z_T instead; or feeds z and emits eps. n >= 1. NULL without latents. */
     void (*particle)(graph *g, const model_spec *s, process_particle what);
     /* Sets that grow point by point. The latents depend on the set through a sum of rows alone: its

@@ -12,9 +12,10 @@ enum { SIZES_MAX = 8, FUNCTIONS = 20, SAMPLES = 20, PARTICLES = 64, TARGETS = 8 
 enum { RANKED = 500, DRAWS = 100 };
 
 static const flag_def flags[] = {
-    {"condition", "network|refine|exact",
-     "how the model is conditioned; the laws: network or exact (default network)"},
-    {"gradients", "G", "of each particle (default 50 for refine, at most 200 for exact)"},
+    {"condition", "C",
+     "network|refine|exact: how the model is conditioned (default network); refine is for "
+     "--calibration only"},
+    {"gradients", "G", "of each particle (default 30 for refine, at most 200 for exact)"},
     {"context", "M,M...", "points of the context, one or several sizes (default: the data's)"},
     HEADING("the laws"),
     {"samples", "L", "draws for each score, or particles (default 20; for exact 64)"},

@@ -4,6 +4,7 @@
 
 #include "cli/figure.h"
 #include "cli/outputs.h"
+#include "cli/run_files.h"
 #include "util/npy.h"
 
 enum { GRID_1D = 200, GRID_2D = 48, DRAWS = 12, CHAIN_DRAWS = 5, MAP_DRAWS = 2 };
@@ -86,6 +87,17 @@ static const char *name_of_file(char *path) {
     return name;
 }
 
+static int unknown_panel(cli *c, const char *word) {
+    char meant[TEXT_NAMES];
+    text_nearest near = text_nearest_to(word);
+    text_nearest_choices(&near, "network|refine|exact");
+    return cli_fail(
+        c, EXIT_FAILED,
+        "--beside takes network, refine, exact or the file of a model; there is no file "
+        "'%s'%s",
+        word, text_meant(meant, &near, ""));
+}
+
 /* The k-th panel: the model as before, drawn in another way, or another model. */
 static int add_beside(cli *c, plot_inputs *in, int k, char *word) {
     question *q = &in->loaded[k];
@@ -100,6 +112,7 @@ static int add_beside(cli *c, plot_inputs *in, int k, char *word) {
         in->names[k] = word;
         return 0;
     }
+    if (!run_files_exist(word)) return unknown_panel(c, word);
     int code = question_open_model(c, word, q);
     if (code == 0 && q->names.x_dim != 1)
         code = cli_fail(c, EXIT_FAILED, "%s: functions of one input can be drawn --beside", word);

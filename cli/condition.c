@@ -93,8 +93,8 @@ static const struct {
                        "or use --condition network"},
     {MNP_DRAW_FEW, "less than a tenth of the particles are independent: raise --gradients or the "
                    "number of functions, or use --condition network"},
-    {MNP_DRAW_MISSED, "the functions miss the points, which may contradict each other or the "
-                      "model; compare with --condition network"},
+    {MNP_DRAW_MISSED, "the functions miss the points, which may contradict each other or lie far "
+                      "from the training data; compare with --condition network"},
 };
 enum { WARNINGS = sizeof warnings / sizeof *warnings };
 

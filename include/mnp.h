@@ -465,7 +465,7 @@ enum {                        /* mnp_draw_report.warnings */
        MNP_DRAW_FIT = 4,      /* by 0.1 nats per point a worse fit than the network's draws   */
        MNP_DRAW_HURRIED = 8,  /* the gradients did not last for as many temperatures as wanted */
        MNP_DRAW_FEW = 16,     /* worth less than a tenth of their number                      */
-       MNP_DRAW_MISSED = 32   /* they miss the set: log p below -5 per point of scaled y       */
+       MNP_DRAW_MISSED = 32   /* they miss the set: log p below -2 per point of scaled y       */
 };
 
 /* How it went. Numbers that the way of drawing does not have are NaN or 0. */

@@ -50,7 +50,7 @@ typedef struct mnp_calibration_opts {
     int64_t functions; /* up to 10 000; 0 = 500                                               */
     int64_t draws;     /* up to 1000; 0 = 100                                                 */
     int64_t context;   /* points that are given; 0 = 10                                       */
-    int64_t gradients; /* of each particle; 0 = 50 (refine), 200 at most (exact)              */
+    int64_t gradients; /* of each particle; 0 = 30 (refine), 200 at most (exact)              */
     uint64_t seed;
     const char *device; /* see mnp_predictor_create(); NULL = "cpu" */
     void (*progress)(void *user, int64_t done, int64_t total); /* or NULL */

@@ -167,6 +167,7 @@ warned() { # TEXT CONTEXT FLAG...: said on stderr and in the JSON, and the table
         [ "$(wc -l <w.csv)" = 28 ] && ! grep -qi nan w.csv
 }
 printf 'x,y\n0,50\n0,-50\n0.5,0.2\n' >against.csv
+printf 'x,y\n40,2.2\n60,-2.2\n' >far.csv
 awk 'BEGIN { print "x,y"; for (i = 0; i < 400; i++) print -2 + i / 100 "," i / 400 }' >long.csv
 long() {
     "$MNP" sample m.safetensors --context long.csv --grid=-1:1:3 -n 60 --json --out l.csv >l.json 2>note.txt &&
@@ -183,6 +184,7 @@ unused() {
     draw n2.csv --condition network --gradients 9 2>note.txt && cmp n2.csv network.csv && grep -q 'not used' note.txt
 }
 run "points that contradict each other" warned "miss the points" against.csv
+run "points far from the training data" warned "miss the points" far.csv
 run "too few gradients for exact" warned "too few gradients" c.csv --condition exact --gradients 1
 run "a long context: the network, said aloud" long
 run "one draw" one_draw

@@ -58,14 +58,15 @@ five_first() {
         [ "$(grep -c '^[a-zA-Z].*:$' said)" -ge 7 ]
 }
 run "five options first" five_first
-# and every option of a model is in one group, as often as it is an option of anything
+# and every option of a new model is in one group, as often as it is an option of anything
 grouped() {
     local name
     "$MNP" help train | awk '/^--set options of the (model|training)/ {on = 1} /^--set options of the agent/ {on = 0} on' |
         grep -oE '^  [A-Za-z_0-9]+=' | tr -d ' =' | sort >said
     [ "$(uniq -d <said)" = "" ] || return 1
-    "$MNP" info "$models/mnp-rbf.safetensors" | sed -n 's/^  options  *//p; s/^  train  *//p' | tr ' ' '\n' | sed 's/=.*//' |
-        sort | cmp - said
+    "$MNP" "${tiny[@]}" --out new || return 1
+    "$MNP" info new.safetensors | sed -n 's/^  options  *//p; s/^  train  *//p' | tr ' ' '\n' | sed 's/=.*//' |
+        sort | cmp - said && rm new.*
 }
 run "every option in its group" grouped
 

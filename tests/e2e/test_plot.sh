@@ -87,6 +87,8 @@ run "functions given points" functions
 run "other ways and other models beside them" beside
 run "--beside takes one context" fails 2 "one context" \
     "$MNP" plot m.safetensors --context c.csv --prior --beside exact --out b.svg
+run "--beside a misspelt way" fails 1 "did you mean exact" \
+    "$MNP" plot m.safetensors --context c.csv --beside exat --out b.svg
 run "--beside a file that is not there" fails 1 "nowhere" \
     "$MNP" plot m.safetensors --context c.csv --beside nowhere.safetensors --out b.svg
 run "the same bytes again, for any number of threads" functions_again

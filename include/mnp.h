@@ -487,9 +487,9 @@ typedef struct mnp_draw_report {
 
 /* Draws like mnp_predictor_draw_latents(), in the way that opts say. opts and report may be NULL. A
  * warning is no failure: the functions are there. The same bits for any number of threads. Where
- * points were observed since a draw with the same condition, gradients and seed, at most half as
- * many as there were, its particles go on: new points weigh them, and move them once fewer than
- * half are effective. So a draw after each observation follows a growing set at little cost. */
+ * points were observed since an exact draw with the same gradients and seed, at most half as many
+ * as there were, its particles go on: new points weigh them, and move them once fewer than half are
+ * effective. So an exact draw after each observation follows a growing set at little cost. */
 MNP_API mnp_status mnp_predictor_draw(mnp_predictor *p, const mnp_draw_opts *opts,
                                       mnp_draw_report *report);
 /* Values of the S functions at n targets, 1 or more: y (S, n). Draws one function with seed 0 if

@@ -70,13 +70,13 @@ static uint64_t seed_of(const by_model *b, int64_t t) {
     return (uint64_t)w.w[0] << 32 | w.w[1];
 }
 
-/* Particles keep the seed that they began with: another one would begin them afresh. */
+/* Particles that follow keep the seed that they began with: another one would begin them afresh. */
 static mnp_status draw(by_model *b, int64_t t) {
-    bool network = b->opts.condition == MNP_NETWORK;
+    bool follows = b->opts.condition == MNP_EXACT;
     mnp_draw_opts o = {.condition = b->opts.condition,
                        .samples = b->samples,
                        .gradients = b->opts.gradients,
-                       .seed = network ? seed_of(b, t) : b->opts.seed};
+                       .seed = follows ? b->opts.seed : seed_of(b, t)};
     mnp_draw_report report;
     MNP_TRY(predictor_draw(b->p, &o, &report));
     b->drawn_at = t;

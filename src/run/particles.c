@@ -222,7 +222,8 @@ static bool same(const sampler_opts *a, const sampler_opts *b) {
 mnp_status particles_condition(particles *p, const sampler_opts *o, const double *x,
                                const double *y, int64_t n, int64_t room) {
     int64_t have = p->points, added = n - have;
-    bool follows = have > 0 && added > 0 && 2 * added <= most(have, 2) && same(o, &p->o);
+    bool follows = o->kind == SAMPLER_EXACT && have > 0 && added > 0 &&
+                   2 * added <= most(have, 2) && same(o, &p->o);
     sampler_set set = {x, y, n, 0};
     p->points = 0; /* until all has gone well */
     p->o = *o;

@@ -262,7 +262,9 @@ static void begins_afresh(void) {
     o.condition = MNP_REFINE;
     draws(&l, p, &o, 0);
     observe(&l, p, &at, FROM, 2);
-    draws(&l, p, &o, 2); /* chains follow too */
+    draws(&l, p, &o, 0); /* chains do not follow */
+    o.condition = MNP_EXACT;
+    draws(&l, p, &o, 0);
     observe(&l, p, &at, 0, 6);
     draws(&l, p, &o, 0); /* more than half of the 10 before */
     good(&l, predictor_condition(p, at.x, at.y, N));
@@ -272,10 +274,35 @@ static void begins_afresh(void) {
     lab_close(&l);
 }
 
+/* Chains are those of the set, however it came together. */
+static void refine_knows_the_set_alone(void) {
+    double grown[TARGETS], whole[TARGETS];
+    points at = curve();
+    predictor *p = NULL;
+    mnp_draw_opts o = {.condition = MNP_REFINE, .samples = 1, .gradients = 30, .seed = 3};
+    lab l;
+    if (!open_one(&l)) return;
+    good(&l, predictor_create(&l.env, l.m, NULL, (backend_choice){0}, &p));
+    good(&l, predictor_condition(p, at.x, at.y, FROM));
+    for (int i = FROM; i < N; i++) {
+        draws(&l, p, &o, 0);
+        observe(&l, p, &at, i, 1);
+    }
+    draws(&l, p, &o, 0);
+    good(&l, predictor_predict(p, target, TARGETS, PREDICT_ZERO, grown));
+    good(&l, predictor_condition(p, at.x, at.y, N));
+    draws(&l, p, &o, 0);
+    good(&l, predictor_predict(p, target, TARGETS, PREDICT_ZERO, whole));
+    CHECK(memcmp(grown, whole, sizeof grown) == 0);
+    predictor_destroy(p);
+    lab_close(&l);
+}
+
 int main(void) {
     RUN(agrees_with_brute_force);
     RUN(same_bits);
     RUN(failure_leaves_the_functions);
     RUN(begins_afresh);
+    RUN(refine_knows_the_set_alone);
     return check_done();
 }

@@ -6,8 +6,6 @@
 #include "run/laws.h"
 #include "run/ranks.h"
 
-enum { EXACT_GRADIENTS = 200, REFINE_GRADIENTS = 30 };
-
 static int64_t or_else(int64_t v, int64_t fallback) {
     return v ? v : fallback;
 }

@@ -19,12 +19,12 @@ struct particles {
     int64_t T, Z, P, chunks;
     sampler *sampler;
     runner *density;
-    int64_t *lengths;       /* (2, chunks)                                          */
-    double *z;              /* (T, P, Z)                                            */
-    double *log_p;          /* (P, ROWS): log p(y_i | z)                            */
-    double *log_weight;     /* (P): since they moved                                */
-    double log_mean;        /* log of the mean weight                               */
-    int64_t points, placed; /* that they know, 0: none; that they have moved to     */
+    int64_t *lengths;   /* (2, chunks)                                          */
+    double *z;          /* (T, P, Z)                                            */
+    double *log_p;      /* (P, ROWS): log p(y_i | z)                            */
+    double *log_weight; /* (P): since they moved                                */
+    double log_mean;    /* log of the mean weight                               */
+    int64_t points;     /* that they know; 0: none                              */
     sampler_opts o;
     sampler_report report;
 };
@@ -156,7 +156,7 @@ static mnp_status settle(particles *p, int64_t n) {
     MNP_TRY(sampler_latents(p->sampler, 0, p->z));
     memset(p->log_weight, 0, (size_t)p->P * sizeof *p->log_weight);
     p->log_mean = 0;
-    p->points = p->placed = n;
+    p->points = n;
     return MNP_OK;
 }
 
@@ -179,7 +179,8 @@ static mnp_status go_on(particles *p, const sampler_set *set, double *rise) {
     return settle(p, set->n);
 }
 
-/* Weights alone: acceptance and rhat stay those of the last moves. */
+/* Weights alone: acceptance and rhat stay those of the last moves. The mean of P weights has the
+ * relative variance 1 / ess - 1 / P. */
 static void report_weighted(particles *p, double ess) {
     const double *fit = sampler_fits(p->sampler, 0);
     double top = top_weight(p), sum = 0, fits = 0;
@@ -192,6 +193,8 @@ static void report_weighted(particles *p, double ess) {
     p->report.gradients = p->report.temperatures = 0;
     p->report.ess *= ess / (double)p->P;
     p->report.log_evidence += p->log_mean;
+    double variance = fmax(1 / ess - 1 / (double)p->P, 0);
+    p->report.log_evidence_sd = hypot(p->report.log_evidence_sd, sqrt(variance));
 }
 
 static mnp_status follow(particles *p, const sampler_set *set) {

@@ -30,6 +30,9 @@ int64_t predictor_count(const predictor *p);
 /* Functions that a query answers for: those drawn, or the one it will draw. */
 int64_t predictor_samples(const predictor *p);
 
+/* Gradients of a particle where no number is given; of exact at most. */
+enum { REFINE_GRADIENTS = 30, EXACT_GRADIENTS = 200 };
+
 /* Draw S latents from q(z | set). */
 mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples);
 /* Draw S latents from p(z | set), the conditional of the process that the empty set is (sampler.h):

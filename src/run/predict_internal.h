@@ -36,8 +36,6 @@ mnp_status predictor_check_answer(const predictor *p, const double *y, int64_t c
 /* Compiles the graph of a kind of query for n targets where it is not yet. */
 mnp_status predictor_ensure_query(predictor *p, process_query kind, int64_t n);
 
-/* Gradients of a particle where no number is given; of exact at most. */
-enum { REFINE_GRADIENTS = 30, EXACT_GRADIENTS = 200 };
 /* What a run of the sampler says of itself, in raw units and for n points. */
 mnp_draw_report predictor_report(mnp_condition condition, const sampler_report *r, int64_t n,
                                  double log_scale);

@@ -23,7 +23,7 @@ enum {
     CRPS_TRUE,
     KL_TRUE,
     CONTEXT_OFF,
-    WHOLE, /* log p(y_C, y_T), and the variance of one run */
+    WHOLE, /* log p(y_C, y_T), and the variance of that estimate */
     WHOLE_VARIANCE,
     JOINT,
     JOINT_VARIANCE, /* of the estimate */
@@ -184,8 +184,7 @@ static void score_target(void *arg, int64_t i, int worker) {
 static void score_targets(predictive *w, int64_t m, int64_t n, function_score *f) {
     targets_task t = {w, m, n};
     int64_t count = n - m;
-    if (w->v->pool) pool_run(w->v->pool, count, score_target, &t);
-    for (int64_t i = 0; !w->v->pool && i < count; i++) score_target(&t, i, 0);
+    pool_run(w->v->pool, count, score_target, &t);
     for (int64_t i = 0; i < count; i++) {
         for (int k = 0; k < CONTEXT_OFF; k++) f->v[k] += w->target[i].v[k] / (double)count;
         marginals_cover(w->target[i].rank, w->S, f->covered);
@@ -278,12 +277,12 @@ static mnp_status run_evidence(predictive *w, int64_t count, const sampler_opts 
     return MNP_OK;
 }
 
-/* The log of the mean of R densities; to *variance that of one log. */
+/* The log of the mean of R densities; to *variance that of this estimate. */
 static double mean_density(const double *log_z, int64_t R, double *variance) {
     double mean = 0, squares = 0;
     for (int64_t r = 0; r < R; r++) mean += log_z[r] / (double)R;
     for (int64_t r = 0; r < R; r++) squares += (log_z[r] - mean) * (log_z[r] - mean);
-    *variance = squares / (double)(R - 1);
+    *variance = squares / (double)(R - 1) / (double)R;
     return score_log_mean_exp(log_z, R, NULL);
 }
 
@@ -322,8 +321,8 @@ static mnp_status score_joint(predictive *w, int64_t first, int64_t count,
         else
             v[WHOLE] = mean_density(log_z, R, &v[WHOLE_VARIANCE]), log_z += R;
         v[JOINT] = (v[WHOLE] - part) / targets - log_scale;
-        v[JOINT_VARIANCE] = (v[WHOLE_VARIANCE] + variance) / (double)R / (targets * targets);
-        v[JOINT_BIAS] = (variance - v[WHOLE_VARIANCE]) / (2 * (double)R) / targets;
+        v[JOINT_VARIANCE] = (v[WHOLE_VARIANCE] + variance) / (targets * targets);
+        v[JOINT_BIAS] = (variance - v[WHOLE_VARIANCE]) / 2 / targets;
     }
     return MNP_OK;
 }
@@ -424,16 +423,21 @@ static mnp_status score_size(predictive *w, int64_t size, int64_t all, function_
 
 /* The functions of one row, and scratch for a number of each. */
 typedef struct row_of {
-    const function_score *f;
-    int64_t all, lo, hi;
+    const function_score *f; /* (sizes, functions) */
+    int64_t functions, all, lo, hi;
+    bool shared; /* log p(y_C, y_T) of a function, by all of its contexts */
     double *number;
 } row_of;
+
+static bool in_row(const row_of *r, int64_t i) {
+    return r->f[i].m >= r->lo && r->f[i].m <= r->hi;
+}
 
 /* a - b of every function (b < 0: a alone) that has them; how many. */
 static int64_t gather(const row_of *r, int a, int b) {
     int64_t count = 0;
     for (int64_t i = 0; i < r->all; i++) {
-        if (r->f[i].m < r->lo || r->f[i].m > r->hi) continue;
+        if (!in_row(r, i)) continue;
         double v = r->f[i].v[a] - (b < 0 ? 0 : r->f[i].v[b]);
         if (!isnan(v)) r->number[count++] = v;
     }
@@ -458,11 +462,28 @@ static double median_of(const row_of *r, int a) {
     return (r->number[(count - 1) / 2] + r->number[count / 2]) / 2;
 }
 
+/* The standard error of the mean joint score. Two contexts of one function that share the term of
+ * all points err together: covariance V / (targets targets'). */
+static double joint_error(const row_of *r) {
+    double sum = 0, count = 0;
+    for (int64_t i = 0; i < r->functions; i++) {
+        double whole = 0, rates = 0, squares = 0;
+        for (int64_t k = i; k < r->all; k += r->functions) {
+            const double *v = r->f[k].v, rate = 1 / (double)r->f[k].targets;
+            if (!in_row(r, k) || isnan(v[JOINT])) continue;
+            sum += v[JOINT_VARIANCE], count++;
+            whole = v[WHOLE_VARIANCE], rates += rate, squares += rate * rate;
+        }
+        if (r->shared) sum += whole * (rates * rates - squares);
+    }
+    return count > 0 ? sqrt(sum) / count : NAN;
+}
+
 static void count_targets(const row_of *r, mnp_predictive *to) {
     double covered[MARGINAL_LEVELS] = {0}, pit[PIT_BINS] = {0};
     for (int64_t i = 0; i < r->all; i++) {
         const function_score *f = &r->f[i];
-        if (f->m < r->lo || f->m > r->hi) continue;
+        if (!in_row(r, i)) continue;
         to->functions++;
         to->targets += f->targets;
         for (int k = 0; k < MARGINAL_LEVELS; k++) covered[k] += f->covered[k];
@@ -487,7 +508,7 @@ static void summarise(const row_of *r, mnp_predictive *to) {
     to->kl_true = mean_of(r, KL_TRUE, -1, NULL);
     to->context_off = median_of(r, CONTEXT_OFF);
     to->joint_exact = mean_of(r, JOINT, -1, NULL);
-    to->joint_exact_se = sqrt(mean_of(r, JOINT_VARIANCE, -1, NULL) / (double)to->functions);
+    to->joint_exact_se = joint_error(r);
     to->joint_exact_bias = mean_of(r, JOINT_BIAS, -1, NULL);
     to->joint_true = mean_of(r, JOINT_TRUE, -1, NULL);
     to->joint_short = mean_of(r, JOINT_TRUE, JOINT, &to->joint_short_se);
@@ -506,7 +527,13 @@ static mnp_status summarise_all(predictive *w, const function_score *f, int64_t 
                                 mnp_predictive rows[PREDICTIVE_ROWS]) {
     int64_t lo[EVAL_BINS], hi[EVAL_BINS];
     int bins = eval_bins(w->o, lo, hi);
-    row_of r = {f, all, INT64_MIN, INT64_MAX, numbers(w, all)};
+    row_of r = {.f = f,
+                .functions = all / most(w->o->n_sizes, 1),
+                .all = all,
+                .lo = INT64_MIN,
+                .hi = INT64_MAX,
+                .shared = !w->v->d->policy.apart,
+                .number = numbers(w, all)};
     if (!r.number) return MNP_ENOMEM;
     for (int k = 0; k <= bins; k++) {
         if (k > 0) r.lo = lo[k - 1], r.hi = hi[k - 1];

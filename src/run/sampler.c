@@ -343,6 +343,7 @@ mnp_status sampler_extend(sampler *s, const sampler_set *sets, double *rise) {
         l->beta = l->rise = l->accepted = 0, l->paid = l->last = 0;
         l->gradients = 1;
         l->report.hurried = false;
+        l->report.temperatures = 0;
         l->trace = (trace){0};
         for (int64_t p = 0; p < s->P; p++) s->ancestor[k * s->P + p] = (int32_t)p;
         load(s, k);

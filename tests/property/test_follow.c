@@ -87,6 +87,7 @@ static truth brute_force(lab *l, const points *p) {
 /* What came of one predictor that saw `step` points at a time. */
 typedef struct outcome {
     double rise, evidence_rise; /* sum of log_added; last log_evidence - first one */
+    double evidence, sd;        /* the last log_evidence, and what it says of its error */
     double f[SAMPLES * TARGETS];
     int moved, weighed;
 } outcome;
@@ -95,9 +96,16 @@ static void observe(lab *l, predictor *p, const points *at, int from, int count)
     for (int i = from; i < from + count; i++) good(l, predictor_observe(p, at->x + i, at->y[i]));
 }
 
+/* The variance of the log evidence grows by that of the mean weight. */
+static void weights_are_uncertain(const mnp_draw_report *placed, const mnp_draw_report *r) {
+    double ess = SAMPLES * r->particle_ess / placed->particle_ess;
+    double grown = pow(r->log_evidence_sd, 2) - pow(placed->log_evidence_sd, 2);
+    NEAR(grown, 1 / ess - 1.0 / SAMPLES, 1e-9, 1e-9);
+}
+
 static void run(lab *l, pool *workers, const points *at, int step, uint64_t seed, outcome *out) {
     predictor *p = NULL;
-    mnp_draw_report r;
+    mnp_draw_report r, placed;
     mnp_draw_opts o = {.condition = MNP_EXACT, .samples = SAMPLES, .gradients = 300, .seed = seed};
     *out = (outcome){0};
     good(l, predictor_create(&l->env, l->m, workers, (backend_choice){0}, &p));
@@ -105,16 +113,22 @@ static void run(lab *l, pool *workers, const points *at, int step, uint64_t seed
     good(l, predictor_draw(p, &o, &r));
     CHECK(r.added == 0 && isnan(r.log_added) && !r.moved);
     double before = r.log_evidence;
+    placed = r;
     for (int i = FROM; i < N; i += step) {
         int count = N - i < step ? N - i : step;
         observe(l, p, at, i, count);
         good(l, predictor_draw(p, &o, &r));
         CHECK(r.added == count && r.particles == SAMPLES && r.condition == MNP_EXACT);
         CHECK(r.moved == (r.gradients > 0) && (r.moved || r.particle_ess < SAMPLES));
+        if (r.moved)
+            placed = r;
+        else
+            weights_are_uncertain(&placed, &r);
         out->rise += r.log_added;
         *(r.moved ? &out->moved : &out->weighed) += 1;
     }
     out->evidence_rise = r.log_evidence - before;
+    out->evidence = r.log_evidence, out->sd = r.log_evidence_sd;
     good(l, predictor_predict(p, target, TARGETS, PREDICT_ZERO, out->f));
     predictor_destroy(p);
 }
@@ -131,8 +145,18 @@ static void agree(const char *what, const double *got, double want, double want_
     check_near(__FILE__, __LINE__, what, mean, want, 4.5 * se, 0);
 }
 
+/* Estimates spread as they say themselves. */
+static void agree_spread(const double *got, const double *said) {
+    double mean = 0, spread = 0, expected = 0;
+    for (int k = 0; k < RUNS; k++) mean += got[k] / RUNS, expected += said[k] * said[k] / RUNS;
+    for (int k = 0; k < RUNS; k++) spread += (got[k] - mean) * (got[k] - mean) / (RUNS - 1);
+    if (getenv("MNP_TEST_TELL"))
+        printf("  variance of the evidence %.4f, expected %.4f\n", spread, expected);
+    CHECK(spread < 3 * expected && spread > 0.3 * expected);
+}
+
 static void follows(lab *l, const points *p, const truth *t, int step) {
-    static double ratio[RUNS], mean[MEANS][RUNS];
+    static double ratio[RUNS], evidence[RUNS], sd[RUNS], mean[MEANS][RUNS];
     static outcome one;
     int moved = 0, weighed = 0;
     char what[32];
@@ -141,6 +165,7 @@ static void follows(lab *l, const points *p, const truth *t, int step) {
         run(l, NULL, p, step, 50 + (uint64_t)k, &one);
         NEAR(one.evidence_rise, one.rise, 1e-9, 1e-9);
         ratio[k] = exp(one.rise - t->log_rise);
+        evidence[k] = one.evidence, sd[k] = one.sd;
         moved += one.moved, weighed += one.weighed;
         for (int s = 0; s < SAMPLES; s++)
             for (int j = 0; j < MEANS; j++) {
@@ -151,6 +176,7 @@ static void follows(lab *l, const points *p, const truth *t, int step) {
     if (getenv("MNP_TEST_TELL")) printf("  moved %d, weighed %d\n", moved, weighed);
     CHECK(moved > 0 && weighed > 0);
     agree("density", ratio, 1, t->log_rise_se, 0.15);
+    agree_spread(evidence, sd);
     for (int j = 0; j < MEANS; j++) {
         snprintf(what, sizeof what, "mean %d", j);
         agree(what, mean[j], t->mean[j], t->se[j], 0.1);

@@ -232,6 +232,10 @@ static void joint_scores_are_those_of_the_process(void) {
     }
     NEAR(rows[0].joint_exact, (rows[1].joint_exact + rows[2].joint_exact) / 2, 1e-12, 0);
     NEAR(rows[0].joint_short, rows[0].joint_true - rows[0].joint_exact, 1e-12, 0);
+    /* both have the term of all points, which is all that the error of the first comes from */
+    double first = pow(rows[1].joint_exact_se, 2), second = pow(rows[2].joint_exact_se, 2);
+    double both = sqrt(first + second + 2 * first * N / (N - M)) / 2;
+    NEAR(rows[0].joint_exact_se, both, 1e-12, 0);
     shut(&b);
 }
 

@@ -42,6 +42,18 @@ mnp_status check_result(env *e, const char *name, size_t first, const void *out)
     return check_size(e, name, size_of(out), first);
 }
 
+mnp_status check_results(env *e, const char *name, size_t first, const void *out, int64_t count) {
+    MNP_TRY(check_result(e, name, first, out));
+    size_t size = size_of(out);
+    if (size % sizeof(double))
+        return env_fail(e, MNP_EINVAL, "%s.size is %zu: set it to sizeof(%s)", name, size, name);
+    for (int64_t k = 1; k < count; k++)
+        if (size_of((const char *)out + (size_t)k * size) != size)
+            return env_fail(e, MNP_EINVAL, "the size of %s %lld is not that of the first", name,
+                            (long long)k);
+    return MNP_OK;
+}
+
 void give_result(void *out, const void *from, size_t now) {
     size_t size = size_of(out), head = sizeof size, known = size < now ? size : now;
     memcpy((char *)out + head, (const char *)from + head, known - head);

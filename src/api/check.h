@@ -57,6 +57,9 @@ mnp_status check_opts(env *e, const char *name, size_t first, size_t now, const 
  * here. */
 #define CHECK_RESULT(e, type, out) check_result(e, #type, type##_first, out)
 mnp_status check_result(env *e, const char *name, size_t first, const void *out);
+/* The same of `count` side by side, as far apart as the caller's struct is large. */
+#define CHECK_RESULTS(e, type, out, count) check_results(e, #type, type##_first, out, count)
+mnp_status check_results(env *e, const char *name, size_t first, const void *out, int64_t count);
 #define GIVE_RESULT(type, out, ...) give_result(out, &(type){__VA_ARGS__}, sizeof(type))
 void give_result(void *out, const void *from, size_t now);
 

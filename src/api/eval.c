@@ -114,18 +114,6 @@ mnp_status mnp_evaluate(mnp_ctx *ctx, const mnp_model *model, const mnp_data *da
     return status;
 }
 
-static mnp_status check_rows(env *e, const mnp_predictive *out, int64_t rows) {
-    MNP_TRY(check_range(e, rows, 1, INT32_MAX, "rows"));
-    MNP_TRY(CHECK_RESULT(e, mnp_predictive, out));
-    for (int64_t k = 1; k < rows; k++)
-        if (((const mnp_predictive *)((const char *)out + (size_t)k * out->size))->size !=
-            out->size)
-            return env_fail(e, MNP_EINVAL,
-                            "the sizes of mnp_predictive out[0] and out[%lld] differ",
-                            (long long)k);
-    return MNP_OK;
-}
-
 static mnp_status take_how(env *e, const mnp_predictive_opts *how, predictive_opts *out) {
     mnp_predictive_opts o;
     MNP_TRY(TAKE_OPTS(e, mnp_predictive_opts, how, &o));
@@ -151,7 +139,8 @@ mnp_status mnp_evaluate_draws(mnp_ctx *ctx, const mnp_model *model, const mnp_da
     mnp_predictive all[PREDICTIVE_ROWS] = {0};
     MNP_TRY(check_given(e, model, "model"));
     MNP_TRY(check_given(e, data, "data"));
-    MNP_TRY(check_rows(e, out, rows));
+    MNP_TRY(check_range(e, rows, 1, INT32_MAX, "rows"));
+    MNP_TRY(CHECK_RESULTS(e, mnp_predictive, out, rows));
     MNP_TRY(take_how(e, how, &draws));
     MNP_TRY(begin(ctx, model, data, opts, &run));
     mnp_status status = predictive_run(run.v, &run.o, &draws, all);

@@ -172,23 +172,6 @@ mnp_status mnp_summarise(mnp_ctx *ctx, const double *y, int64_t samples, int64_t
     return summary_make(e, y, samples, n, &to);
 }
 
-/* Reports of `count` contexts, as far apart as the caller's struct is large. */
-static mnp_draw_report *report_at(const mnp_many_opts *o, int64_t k) {
-    return (mnp_draw_report *)(void *)((char *)o->reports + (size_t)k * o->reports->size);
-}
-
-static mnp_status check_reports(env *e, const mnp_many_opts *o, int64_t count) {
-    if (!o->reports) return MNP_OK;
-    MNP_TRY(CHECK_RESULT(e, mnp_draw_report, o->reports));
-    if (o->reports->size % sizeof(double))
-        return env_fail(e, MNP_EINVAL, "the size of a report is not that of a mnp_draw_report");
-    for (int64_t k = 0; k < count; k++)
-        if (report_at(o, k)->size != o->reports->size)
-            return env_fail(e, MNP_EINVAL, "the size of report %lld is not that of the first",
-                            (long long)k);
-    return MNP_OK;
-}
-
 /* The sets of many contexts; the total of the targets. */
 static mnp_status check_many(env *e, const many *q, int64_t *total) {
     MNP_TRY(check_range(e, q->count, 1, CHECK_COUNT_MAX, "count"));
@@ -232,14 +215,15 @@ mnp_status mnp_predict_many(mnp_ctx *ctx, const mnp_model *model, const mnp_set 
     MNP_TRY(score_check_samples(e, q.samples));
     MNP_TRY(check_many(e, &q, &total));
     MNP_TRY(take_summary(e, out, q.samples, total, &to));
-    MNP_TRY(check_reports(e, &o, count));
+    if (o.reports) MNP_TRY(CHECK_RESULTS(e, mnp_draw_report, o.reports, count));
     MNP_TRY(backend_choose(e, o.device, &q.device));
     MNP_TRY(ctx_pool(ctx, &q.pool));
     if (o.reports) q.reports = env_alloc(e, (size_t)count, sizeof *q.reports, "the reports");
     if (o.reports && !q.reports) return MNP_ENOMEM;
     mnp_status status = many_predict(e, &q, &to);
     for (int64_t k = 0; k < count && o.reports && status == MNP_OK; k++)
-        give_result(report_at(&o, k), &q.reports[k], sizeof *q.reports);
+        give_result((char *)o.reports + (size_t)k * o.reports->size, &q.reports[k],
+                    sizeof *q.reports);
     env_free(e, q.reports);
     return status;
 }

@@ -348,9 +348,9 @@ static int run(cli *c) {
                         "or --calibration");
     if (code) return code;
     s.functions =
-        cli_int(c, "functions", ranks ? RANKED : FUNCTIONS, 1, ranks ? RANKS_MAX : 1000000);
+        cli_int(c, "functions", ranks ? RANKED : FUNCTIONS, 1, ranks ? CALIBRATION_MAX : 1000000);
     s.gradients = cli_int(c, "gradients", 0, 1, GRADIENTS_MAX);
-    int64_t draws = cli_int(c, "draws", DRAWS, 1, RANK_DRAWS_MAX);
+    int64_t draws = cli_int(c, "draws", DRAWS, 1, CALIBRATION_DRAWS_MAX);
     mnp_laws_opts laws = laws_opts(c, &s);
     if (cli_bad(c)) return c->status;
     const char *out = cli_text(c, "out", NULL);

@@ -46,8 +46,8 @@
 #define SAMPLES_MAX            (1 << 17)      /* draws that answer one question; they are numbered in a field of twice as many */
 #define GRADIENTS_MAX          (1 << 20)      /* gradients of a particle; hours of work, and moves are numbered */
 #define REPLICATES_MAX         (1 << 10)      /* runs of an evidence that are averaged; their sets are listed at once */
-#define RANKS_MAX              10000          /* functions of a calibration; its band sums over all counts of them */
-#define RANK_DRAWS_MAX         1000           /* draws that a rank is among; the band has an interval for each */
+#define CALIBRATION_MAX        10000          /* functions of a calibration; its band sums over all counts of them */
+#define CALIBRATION_DRAWS_MAX  1000           /* draws that a rank is among; the band has an interval for each */
 #define TRAIN_SAMPLES_MAX      4096           /* draws for each function of a training step; all are held at once */
 #define RQS_BINS_MAX           64             /* bins of a spline; kernels keep a spline on the stack */
 #define FAMILY_POINTS_MAX      4096           /* points of a drawn function; a draw factors a matrix of this side */

@@ -94,8 +94,8 @@ mnp_status mnp_check_laws(mnp_ctx *ctx, const mnp_model *model, const mnp_data *
 
 static mnp_status check_calibration_opts(env *e, const mnp_calibration_opts *o) {
     MNP_TRY(check_enum(e, o->condition, MNP_EXACT + 1, "mnp_calibration_opts.condition"));
-    MNP_TRY(check_range(e, o->functions, 0, RANKS_MAX, "mnp_calibration_opts.functions"));
-    MNP_TRY(check_range(e, o->draws, 0, RANK_DRAWS_MAX, "mnp_calibration_opts.draws"));
+    MNP_TRY(check_range(e, o->functions, 0, CALIBRATION_MAX, "mnp_calibration_opts.functions"));
+    MNP_TRY(check_range(e, o->draws, 0, CALIBRATION_DRAWS_MAX, "mnp_calibration_opts.draws"));
     MNP_TRY(check_range(e, o->context, 0, INT32_MAX, "mnp_calibration_opts.context"));
     return check_range(e, o->gradients, 0, GRADIENTS_MAX, "mnp_calibration_opts.gradients");
 }
@@ -176,8 +176,8 @@ mnp_status mnp_rank_band(mnp_ctx *ctx, int64_t functions, int64_t draws, double 
                          const int64_t *ranks, double *difference, double *lo, double *hi) {
     if (!ctx) return MNP_EINVAL;
     env *e = &ctx->env;
-    MNP_TRY(check_range(e, functions, 1, RANKS_MAX, "functions"));
-    MNP_TRY(check_range(e, draws, 1, RANK_DRAWS_MAX, "draws"));
+    MNP_TRY(check_range(e, functions, 1, CALIBRATION_MAX, "functions"));
+    MNP_TRY(check_range(e, draws, 1, CALIBRATION_DRAWS_MAX, "draws"));
     if (!(level > 0 && level < 1))
         return env_fail(e, MNP_EINVAL, "level is %g, but lies between 0 and 1", level);
     if (ranks || difference) {

@@ -41,6 +41,7 @@ info-note      OUT.safetensors  info OUT.safetensors --note k=v
 predict        OUT.csv          predict m.safetensors --grid=-1:1:5 --samples 2 --out OUT.csv
 predict-map    OUT.csv          predict ore.safetensors --grid 3x4 --samples 2 --out OUT
 sample         OUT.csv          sample m.safetensors --grid=-1:1:5 -n 2 --out OUT.csv
+check          OUT.svg          check m.safetensors --calibration --functions 4 --draws 5 --context 3 --out OUT.svg
 bandit         OUT.csv          bandit --agent uniform --trials 1 --steps 5 --out OUT.csv
 plot           OUT.svg          plot m.safetensors --grid=-1:1:5 --samples 2 --draws 1 --out OUT.svg
 plot-log       OUT.svg          plot --log m.log.csv --out OUT.svg

@@ -55,16 +55,19 @@ static bool join_sets(cli *c, const question *q, mnp_set *out) {
     return true;
 }
 
-/* By two runs of their own: particles of the context are bad ones for a much larger set. */
+/* By two runs of their own: particles of the context are bad ones for a much larger set. Their
+ * random numbers are apart, or the errors of the two would not be independent. */
 static mnp_status score_evidence(cli *c, const question *q, mnp_predictor *p, int64_t samples,
                                  const condition_ask *ask, other_scores *out) {
     const mnp_draw_report *before = &out->how.report;
     bool none = q->context.n == 0;
     drawn all;
     mnp_set set;
+    condition_ask apart = *ask;
+    apart.apart = UINT64_C(0x9e3779b97f4a7c15);
     mnp_status status = join_sets(c, q, &set) ? MNP_OK : MNP_ENOMEM;
     if (status == MNP_OK) status = mnp_predictor_condition(p, &set);
-    if (status == MNP_OK) status = condition_draw(c, p, samples, ask, &all);
+    if (status == MNP_OK) status = condition_draw(c, p, samples, &apart, &all);
     env_free(&c->env, (void *)(uintptr_t)set.x);
     if (status != MNP_OK) return status;
     out->evidence = all.report.log_evidence - (none ? 0 : before->log_evidence);

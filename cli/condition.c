@@ -8,7 +8,7 @@
 static const char *const called[] = {"network", "refine", "exact"};
 
 bool condition_read(cli *c, mnp_condition usual, condition_ask *out) {
-    out->given = cli_has(c, "condition");
+    *out = (condition_ask){.given = cli_has(c, "condition")};
     out->condition = (mnp_condition)cli_choice(c, "condition", "network|refine|exact", (int)usual);
     out->gradients = cli_int(c, "gradients", 0, 1, GRADIENTS_MAX);
     if (!cli_bad(c) && out->gradients && out->given && out->condition == MNP_NETWORK)
@@ -55,7 +55,7 @@ mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, const condi
                        .condition = how->condition,
                        .samples = samples,
                        .gradients = how->gradients,
-                       .seed = c->seed};
+                       .seed = c->seed + how->apart};
     int64_t points = mnp_predictor_observed(p);
     double start = cli_now();
     if (!how->given && o.condition != MNP_NETWORK && points * samples > USUAL_WORK_MAX) {

@@ -23,6 +23,7 @@ typedef struct condition_ask {
     mnp_condition condition;
     int64_t gradients; /* 0: the library's number */
     bool given;        /* --condition was: nothing else will do */
+    uint64_t apart;    /* added to --seed: other random numbers than another drawing's */
 } condition_ask;
 
 /* What --condition and --gradients ask for; `usual` where the first is not given. */

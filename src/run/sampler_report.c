@@ -26,20 +26,18 @@ void sampler_note(sampler *s, int64_t k) {
 /* The share of the variance of log p(y_C | z) that lies between families, particles with the same
  * first ancestor: near 0 where the moves have made relatives forget each other. `size` (P) holds
  * the number of particles of each family; one-way analysis of variance. */
-static double likeness(const sampler *s, int64_t k, const double *size, double squares) {
+static double likeness(sampler *s, int64_t k, const double *size, double squares) {
     const int32_t *family = s->ancestor + k * s->P;
     const double *fit = s->now.fit + k * s->P;
+    double *sum = s->energy + k * s->P; /* of each family; energies are of no use between moves */
     double P = (double)s->P, mean = 0, total = 0, between = 0, families = 0;
-    for (int64_t p = 0; p < s->P; p++) mean += fit[p] / P;
-    for (int64_t f = 0; f < s->P; f++) {
-        double sum = 0;
-        for (int64_t p = 0; p < s->P; p++) {
-            double off = fit[p] - mean;
-            if (family[p] != f) continue;
-            sum += off, total += off * off;
-        }
-        if (size[f] > 0) between += sum * sum / size[f], families++;
+    for (int64_t p = 0; p < s->P; p++) mean += fit[p] / P, sum[p] = 0;
+    for (int64_t p = 0; p < s->P; p++) {
+        double off = fit[p] - mean;
+        sum[family[p]] += off, total += off * off;
     }
+    for (int64_t f = 0; f < s->P; f++)
+        if (size[f] > 0) between += sum[f] * sum[f] / size[f], families++;
     if (families < 2 || families == P) return families < 2;
     double within = (total - between) / (P - families), usual = (P - squares / P) / (families - 1);
     double among = (between / (families - 1) - within) / usual;

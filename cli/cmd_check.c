@@ -79,15 +79,16 @@ typedef struct verdict {
 
 static verdict judge(const subject *s, const mnp_laws *l) {
     static const verdict verdicts[] = {
-        {"consistent", "no inconsistency: the gaps are within two of their errors of zero"},
+        {"consistent",
+         "consistent, as far as can be seen: the gaps are within two of their errors of zero"},
         {"inconsistent",
          "inconsistent: the gaps are no noise; contexts that grow are not conditionals of one "
          "process (exact ones are: --condition exact)"},
         {"unsettled",
-         "not settled: the gaps change with the number of samples, which inconsistency does not; "
+         "unsettled: the gaps change with the number of samples, which inconsistency does not; "
          "raise --samples"},
         {"unsettled",
-         "not settled: this gap is zero by construction, so the sampler is off by more than its "
+         "unsettled: exact conditionals have no gap, so the sampler is off by more than its "
          "error; raise --samples or --gradients"},
     };
     bool seen = l->conditional_errors > 2 || beyond(l->joint, l->joint_se);

@@ -220,8 +220,7 @@ const sampler_report *sampler_look(const sampler *s, int64_t context) {
 /* ---- contexts -------------------------------------------------------------------------------- */
 
 static bool done(const sampler *s, const slot *l) {
-    bool tempered = s->extends || s->o.kind == SAMPLER_EXACT;
-    return tempered ? l->last >= sampler_last(s) : l->paid >= sampler_moves(s);
+    return s->o.kind == SAMPLER_EXACT ? l->last >= sampler_last(s) : l->paid >= sampler_moves(s);
 }
 
 static void swap_words(double *a, double *b, int64_t count) {

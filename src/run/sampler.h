@@ -81,8 +81,8 @@ int64_t sampler_room(const sampler *s);   /* contexts at a time */
 
 /* Particles of `count` contexts, at most sampler_room(): from the network to the conditional. */
 mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *sets, int64_t count);
-/* On to larger sets, of the same contexts in the same order, whose first points are those they have
- * already. rise (count) gets log p(new points | old ones). */
+/* Exact ones on to larger sets, of the same contexts in the same order, whose first points are
+ * those they have already. rise (count) gets log p(new points | old ones). */
 mnp_status sampler_extend(sampler *s, const sampler_set *sets, double *rise);
 /* Room for more points; the particles stay, to go on. */
 mnp_status sampler_reserve(sampler *s, int64_t points);

@@ -332,6 +332,35 @@ static void same_bits(void) {
     }
 }
 
+/* Contexts that go on together end as each would alone. */
+static void neighbours_go_on_alone(void) {
+    enum { SOME = 3 };
+    static const int which[SOME] = {0, 2, 3};
+    static outcome together[SOME], now;
+    lab l;
+    pool *pool = NULL;
+    sampler *s = NULL;
+    points p[FEW];
+    sampler_set sets[FEW], first[SOME], all[SOME];
+    double rise[SOME], own;
+    few_sets(p, sets);
+    if (!open_few(&l, 2, SOME, &pool, &s)) return;
+    for (int k = 0; k < SOME; k++) first[k] = all[k] = sets[which[k]], first[k].n -= 2 + k % 2;
+    report_bad(&l, sampler_begin(s, &few_opts[0], first, SOME));
+    report_bad(&l, sampler_extend(s, all, rise));
+    for (int k = 0; k < SOME; k++) take(&l, s, k, &together[k]);
+    for (int k = 0; k < SOME; k++) {
+        report_bad(&l, sampler_begin(s, &few_opts[0], &first[k], 1));
+        report_bad(&l, sampler_extend(s, &all[k], &own));
+        take(&l, s, 0, &now);
+        CHECK(own == rise[k] && isfinite(own));
+        CHECK(memcmp(now.z, together[k].z, sizeof now.z) == 0);
+        CHECK(now.report.log_evidence == together[k].report.log_evidence);
+        CHECK(now.report.temperatures == together[k].report.temperatures);
+    }
+    close_few(&l, pool, s);
+}
+
 /* The same points, another id: other random numbers, another answer. */
 static void ids_name_the_numbers(void) {
     lab l;
@@ -510,6 +539,7 @@ static void without_points(void) {
 int main(void) {
     RUN(agrees_with_brute_force);
     RUN(same_bits);
+    RUN(neighbours_go_on_alone);
     RUN(ids_name_the_numbers);
     RUN(room_is_limited);
     RUN(every_allocation_may_fail);

@@ -228,6 +228,10 @@ mnp_status particles_condition(particles *p, const sampler_opts *o, const double
     bool follows = o->kind == SAMPLER_EXACT && have > 0 && added > 0 &&
                    2 * added <= most(have, 2) && same(o, &p->o);
     sampler_set set = {x, y, n, 0};
+    if (o->kind == SAMPLER_EXACT && have > 0 && added == 0 && same(o, &p->o)) {
+        p->report.added = 0, p->report.log_added = NAN, p->report.moved = false;
+        return MNP_OK; /* they are there already */
+    }
     p->points = 0; /* until all has gone well */
     p->o = *o;
     MNP_TRY(sampler_reserve(p->sampler, room));

@@ -18,11 +18,11 @@ void particles_destroy(particles *p);
 int64_t particles_count(const particles *p); /* at least what was asked for */
 
 /* To p(z | C) of the n points x (n, X), y (n), scaled, 1 or more. The particles follow where o is
- * that of the call before, and the set has only grown, by a half of itself at most; otherwise, and
- * where following goes badly (few moves accepted, gradients that did not last), they begin afresh.
- * The chains of refine always do: weights would make two draws of one chain.
- * `room`, n or more, is the number of points to take memory for. After a failure the next call
- * begins afresh. */
+ * that of the call before, and the set has only grown, by a half of itself at most; they stay where
+ * nothing is new. Otherwise, and where following goes badly (few moves accepted, gradients that did
+ * not last), they begin afresh. The chains of refine always do: weights would make two draws of one
+ * chain. `room`, n or more, is the number of points to take memory for. After a failure the next
+ * call begins afresh. */
 mnp_status particles_condition(particles *p, const sampler_opts *o, const double *x,
                                const double *y, int64_t n, int64_t room);
 /* sampler_on_progress() of what it does. */

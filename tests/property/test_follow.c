@@ -300,6 +300,27 @@ static void begins_afresh(void) {
     lab_close(&l);
 }
 
+/* Asked again without a new point, particles that followed give the functions of before. */
+static void stays_without_new_points(void) {
+    double first[TARGETS], again[TARGETS];
+    points at = curve();
+    predictor *p = NULL;
+    mnp_draw_opts o = {.condition = MNP_EXACT, .samples = 1, .gradients = 100, .seed = 3};
+    lab l;
+    if (!open_one(&l)) return;
+    good(&l, predictor_create(&l.env, l.m, NULL, (backend_choice){0}, &p));
+    good(&l, predictor_condition(p, at.x, at.y, FROM));
+    draws(&l, p, &o, 0);
+    observe(&l, p, &at, FROM, 1);
+    draws(&l, p, &o, 1);
+    good(&l, predictor_predict(p, target, TARGETS, PREDICT_ZERO, first));
+    draws(&l, p, &o, 0);
+    good(&l, predictor_predict(p, target, TARGETS, PREDICT_ZERO, again));
+    CHECK(memcmp(first, again, sizeof first) == 0);
+    predictor_destroy(p);
+    lab_close(&l);
+}
+
 /* Chains are those of the set, however it came together. */
 static void refine_knows_the_set_alone(void) {
     double grown[TARGETS], whole[TARGETS];
@@ -329,6 +350,7 @@ int main(void) {
     RUN(same_bits);
     RUN(failure_leaves_the_functions);
     RUN(begins_afresh);
+    RUN(stays_without_new_points);
     RUN(refine_knows_the_set_alone);
     return check_done();
 }

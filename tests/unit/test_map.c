@@ -26,7 +26,7 @@ static mnp_model *small_model(const char *process) {
 }
 
 static void make(const mnp_model *m, const mnp_map_opts *o, layers *to) {
-    mnp_map out = {sizeof out, to->mean, to->sd, to->below, to->draws};
+    mnp_map out = {sizeof out, to->mean, to->sd, to->below, to->draws, NULL};
     memset(to, 0, sizeof *to);
     CHECK(mnp_map_make(ctx, m, &frame, &wells, o, &out) == MNP_OK);
 }

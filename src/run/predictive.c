@@ -8,42 +8,9 @@
 
 #include "comm/comm.h"
 #include "data/truth.h"
-#include "run/eval_internal.h"
-#include "run/marginals.h"
 #include "run/predict_internal.h"
+#include "run/predictive_internal.h"
 #include "util/least.h"
-
-/* What one function is given: means over its targets, in nats and in units of y. */
-enum {
-    MARGINAL,
-    MIXTURE,
-    MIXTURE_HALF,
-    MARGINAL_TRUE,
-    CRPS,
-    CRPS_TRUE,
-    KL_TRUE,
-    CONTEXT_OFF,
-    WHOLE, /* log p(y_C, y_T), and the variance of that estimate */
-    WHOLE_VARIANCE,
-    JOINT,
-    JOINT_VARIANCE, /* of the estimate */
-    JOINT_BIAS,
-    JOINT_TRUE,
-    GRADIENTS,
-    ACCEPTANCE,
-    ESS,
-    RHAT,
-    WARNED,
-    LOWER,
-    UPPER,
-    SCORES
-};
-
-typedef struct function_score {
-    double v[SCORES];
-    double covered[MARGINAL_LEVELS], pit[PIT_BINS]; /* sums over targets */
-    int64_t m, targets;
-} function_score;
 
 /* One target. */
 typedef struct target_score {
@@ -419,131 +386,8 @@ static mnp_status score_size(predictive *w, int64_t size, int64_t all, function_
     return comm_gather_parts(v->env, f, total, 1, sizeof *f, "the scores");
 }
 
-/* ---- summaries ------------------------------------------------------------------------------- */
-
-/* The functions of one row, and scratch for a number of each. */
-typedef struct row_of {
-    const function_score *f; /* (sizes, functions) */
-    int64_t functions, all, lo, hi;
-    bool shared; /* log p(y_C, y_T) of a function, by all of its contexts */
-    double *number;
-} row_of;
-
-static bool in_row(const row_of *r, int64_t i) {
-    return r->f[i].m >= r->lo && r->f[i].m <= r->hi;
-}
-
-/* a - b of every function (b < 0: a alone) that has them; how many. */
-static int64_t gather(const row_of *r, int a, int b) {
-    int64_t count = 0;
-    for (int64_t i = 0; i < r->all; i++) {
-        if (!in_row(r, i)) continue;
-        double v = r->f[i].v[a] - (b < 0 ? 0 : r->f[i].v[b]);
-        if (!isnan(v)) r->number[count++] = v;
-    }
-    return count;
-}
-
-static double mean_of(const row_of *r, int a, int b, double *se) {
-    int64_t count = gather(r, a, b);
-    double mean = 0, squares = 0;
-    if (se) *se = NAN;
-    if (count == 0) return NAN;
-    for (int64_t i = 0; i < count; i++) mean += r->number[i] / (double)count;
-    for (int64_t i = 0; i < count; i++) squares += (r->number[i] - mean) * (r->number[i] - mean);
-    if (se && count > 1) *se = sqrt(squares / (double)(count - 1) / (double)count);
-    return mean;
-}
-
-static double median_of(const row_of *r, int a) {
-    int64_t count = gather(r, a, -1);
-    if (count == 0) return NAN;
-    marginals_sort(r->number, count);
-    return (r->number[(count - 1) / 2] + r->number[count / 2]) / 2;
-}
-
-/* The standard error of the mean joint score. Two contexts of one function that share the term of
- * all points err together: covariance V / (targets targets'). */
-static double joint_error(const row_of *r) {
-    double sum = 0, count = 0;
-    for (int64_t i = 0; i < r->functions; i++) {
-        double whole = 0, rates = 0, squares = 0;
-        for (int64_t k = i; k < r->all; k += r->functions) {
-            const double *v = r->f[k].v, rate = 1 / (double)r->f[k].targets;
-            if (!in_row(r, k) || isnan(v[JOINT])) continue;
-            sum += v[JOINT_VARIANCE], count++;
-            whole = v[WHOLE_VARIANCE], rates += rate, squares += rate * rate;
-        }
-        if (r->shared) sum += whole * (rates * rates - squares);
-    }
-    return count > 0 ? sqrt(sum) / count : NAN;
-}
-
-static void count_targets(const row_of *r, mnp_predictive *to) {
-    double covered[MARGINAL_LEVELS] = {0}, pit[PIT_BINS] = {0};
-    for (int64_t i = 0; i < r->all; i++) {
-        const function_score *f = &r->f[i];
-        if (!in_row(r, i)) continue;
-        to->functions++;
-        to->targets += f->targets;
-        for (int k = 0; k < MARGINAL_LEVELS; k++) covered[k] += f->covered[k];
-        for (int k = 0; k < PIT_BINS; k++) pit[k] += f->pit[k];
-    }
-    double targets = (double)to->targets;
-    to->coverage50 = covered[0] / targets;
-    to->coverage80 = covered[1] / targets;
-    to->coverage95 = covered[2] / targets;
-    for (int k = 0; k < PIT_BINS; k++) to->pit[k] = pit[k] / targets;
-}
-
-static void summarise(const row_of *r, mnp_predictive *to) {
-    count_targets(r, to);
-    to->marginal = mean_of(r, MARGINAL, -1, &to->marginal_se);
-    to->marginal_mixture = mean_of(r, MIXTURE, -1, NULL);
-    to->marginal_mixture_half = mean_of(r, MIXTURE_HALF, -1, NULL);
-    to->marginal_true = mean_of(r, MARGINAL_TRUE, -1, NULL);
-    to->marginal_short = mean_of(r, MARGINAL_TRUE, MARGINAL, &to->marginal_short_se);
-    to->crps = mean_of(r, CRPS, -1, NULL);
-    to->crps_true = mean_of(r, CRPS_TRUE, -1, NULL);
-    to->kl_true = mean_of(r, KL_TRUE, -1, NULL);
-    to->context_off = median_of(r, CONTEXT_OFF);
-    to->joint_exact = mean_of(r, JOINT, -1, NULL);
-    to->joint_exact_se = joint_error(r);
-    to->joint_exact_bias = mean_of(r, JOINT_BIAS, -1, NULL);
-    to->joint_true = mean_of(r, JOINT_TRUE, -1, NULL);
-    to->joint_short = mean_of(r, JOINT_TRUE, JOINT, &to->joint_short_se);
-    to->gradients = mean_of(r, GRADIENTS, -1, NULL);
-    to->acceptance = mean_of(r, ACCEPTANCE, -1, NULL);
-    to->particle_ess = mean_of(r, ESS, -1, NULL);
-    to->rhat = mean_of(r, RHAT, -1, NULL);
-    to->sandwich_lower = mean_of(r, LOWER, -1, NULL);
-    to->sandwich_upper = mean_of(r, UPPER, -1, NULL);
-    to->sandwich_gap = mean_of(r, UPPER, LOWER, &to->sandwich_se);
-    double warned = mean_of(r, WARNED, -1, NULL) * (double)gather(r, WARNED, -1);
-    to->warned = isnan(warned) ? 0 : (int64_t)llround(warned);
-}
-
-static mnp_status summarise_all(predictive *w, const function_score *f, int64_t all,
-                                mnp_predictive rows[PREDICTIVE_ROWS]) {
-    int64_t lo[EVAL_BINS], hi[EVAL_BINS];
-    int bins = eval_bins(w->o, lo, hi);
-    row_of r = {.f = f,
-                .functions = all / most(w->o->n_sizes, 1),
-                .all = all,
-                .lo = INT64_MIN,
-                .hi = INT64_MAX,
-                .shared = !w->v->d->policy.apart,
-                .number = numbers(w, all)};
-    if (!r.number) return MNP_ENOMEM;
-    for (int k = 0; k <= bins; k++) {
-        if (k > 0) r.lo = lo[k - 1], r.hi = hi[k - 1];
-        rows[k].context_lo = k > 0 ? r.lo : bins ? lo[0] : 0;
-        rows[k].context_hi = k > 0 ? r.hi : bins ? hi[bins - 1] : 0;
-        summarise(&r, &rows[k]);
-    }
-    env_free(w->v->env, r.number);
-    return MNP_OK;
-}
+/* ---- the run ----------------------------------------------------------------------------------
+ */
 
 static mnp_status check(evaluator *v, const predictive_opts *how) {
     MNP_TRY(score_check_samples(v->env, how->draws));
@@ -578,7 +422,7 @@ mnp_status predictive_run(evaluator *v, const eval_opts *o, const predictive_opt
     function_score *f = env_alloc(v->env, (size_t)all, sizeof *f, "scores");
     mnp_status status = f ? make(&w) : MNP_ENOMEM;
     for (int64_t k = 0; k < sizes && status == MNP_OK; k++) status = score_size(&w, k, all, f);
-    if (status == MNP_OK) status = summarise_all(&w, f, all, rows);
+    if (status == MNP_OK) status = predictive_rows(v, o, f, all, rows);
     env_free(v->env, f);
     release(&w);
     return status;

@@ -321,6 +321,19 @@ static void threads_do_not_matter(void) {
     CHECK(one[3].functions == 5 && isfinite(one[0].sandwich_gap) && one[3].gradients > 5);
 }
 
+/* With nearly the same context twice, a function has nearly the same score twice: the error of the
+ * mean over both is that of one, not smaller by the root of two. */
+static void sizes_of_one_function_err_together(void) {
+    bench b = open("rbf:points=24", "mnp", CHAIN, 2, 30, 0);
+    mnp_predictive rows[ROWS];
+    mnp_eval_opts o = {.size = sizeof o, .sizes = (const int64_t[]){6, 7}, .n_sizes = 2};
+    mnp_predictive_opts how = {.size = sizeof how, .draws = 64};
+    evaluate(&b, &o, &how, rows);
+    double one = (rows[1].marginal_se + rows[2].marginal_se) / 2;
+    CHECK(rows[0].marginal_se > 0.9 * one && rows[0].marginal_se <= one * (1 + 1e-9));
+    shut(&b);
+}
+
 /* A list of sizes is a run with each: the same functions, splits and draws. */
 static void a_list_is_a_run_with_each(void) {
     bench b = open("matern:points=12", "mnp", CHAIN, 2, 4, 0);
@@ -396,6 +409,7 @@ static void models_without_latents_have_no_evidence(void) {
 }
 
 int main(void) {
+    RUN(sizes_of_one_function_err_together);
     RUN(the_truth_is_the_conditional);
     RUN(other_families_have_no_truth);
     RUN(joint_scores_are_those_of_the_process);

@@ -319,23 +319,35 @@ static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opt
     return MNP_OK;
 }
 
-/* Mean and standard error of one field over functions (of one bin, or all: bin < 0). */
-static double mean_of(const function_score *f, int64_t count, size_t offset, double *se, int64_t lo,
-                      int64_t hi, int64_t *used) {
+/* Functions, each with every size of the context in turn: f (sizes, functions). */
+typedef struct score_table {
+    const function_score *f;
+    int64_t functions, all;
+} score_table;
+
+/* Mean of one field over contexts of lo to hi points, and its standard error: contexts of one
+ * function err together, functions apart. */
+static double mean_of(const score_table *t, size_t offset, double *se, int64_t lo, int64_t hi,
+                      int64_t *used) {
     double sum = 0, squares = 0;
-    int64_t k = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (f[i].m < lo || f[i].m > hi) continue;
-        sum += *(const double *)((const char *)&f[i] + offset);
+    int64_t k = 0, functions = 0;
+    for (int64_t i = 0; i < t->all; i++) {
+        if (t->f[i].m < lo || t->f[i].m > hi) continue;
+        sum += *(const double *)((const char *)&t->f[i] + offset);
         k++;
     }
     double mean = k ? sum / (double)k : NAN;
-    for (int64_t i = 0; i < count; i++) {
-        if (f[i].m < lo || f[i].m > hi) continue;
-        double off = *(const double *)((const char *)&f[i] + offset) - mean;
-        squares += off * off;
+    for (int64_t i = 0; i < t->functions; i++) {
+        double off = 0;
+        bool there = false;
+        for (int64_t j = i; j < t->all; j += t->functions) {
+            if (t->f[j].m < lo || t->f[j].m > hi) continue;
+            off += *(const double *)((const char *)&t->f[j] + offset) - mean, there = true;
+        }
+        squares += off * off, functions += there;
     }
-    if (se) *se = k > 1 ? sqrt(squares / (double)(k - 1) / (double)k) : NAN;
+    double F = (double)functions;
+    if (se) *se = functions > 1 ? sqrt(squares / (F - 1) / F) * (F / (double)k) : NAN;
     if (used) *used = k;
     return mean;
 }
@@ -352,11 +364,11 @@ int eval_bins(const eval_opts *o, int64_t lo[EVAL_BINS], int64_t hi[EVAL_BINS]) 
     return bins;
 }
 
-#define MEAN(field, se)                                                                            \
-    mean_of(f, count, offsetof(function_score, field), se, INT64_MIN, INT64_MAX, NULL)
+#define MEAN(field, se) mean_of(&t, offsetof(function_score, field), se, INT64_MIN, INT64_MAX, NULL)
 
 static void summarise(const function_score *f, int64_t count, const eval_opts *o,
                       eval_scores *out) {
+    score_table t = {f, count / most(o->n_sizes, 1), count};
     *out = (eval_scores){.functions = count};
     out->loglik = MEAN(loglik, &out->se);
     out->elbo = MEAN(elbo, NULL);
@@ -378,7 +390,7 @@ static void summarise(const function_score *f, int64_t count, const eval_opts *o
     out->crps = targets > 0 ? crps / targets : NAN;
     out->n_bins = eval_bins(o, out->bin_lo, out->bin_hi);
     for (int k = 0; k < out->n_bins; k++)
-        out->bin_loglik[k] = mean_of(f, count, offsetof(function_score, loglik), &out->bin_se[k],
+        out->bin_loglik[k] = mean_of(&t, offsetof(function_score, loglik), &out->bin_se[k],
                                      out->bin_lo[k], out->bin_hi[k], &out->bin_functions[k]);
 }
 

@@ -325,12 +325,18 @@ static void threads_do_not_matter(void) {
  * mean over both is that of one, not smaller by the root of two. */
 static void sizes_of_one_function_err_together(void) {
     bench b = open("rbf:points=24", "mnp", CHAIN, 2, 30, 0);
+    mnp_ctx *ctx = b.ctx;
     mnp_predictive rows[ROWS];
-    mnp_eval_opts o = {.size = sizeof o, .sizes = (const int64_t[]){6, 7}, .n_sizes = 2};
+    mnp_scores scores = {.size = sizeof scores};
+    mnp_eval_opts o = {
+        .size = sizeof o, .sizes = (const int64_t[]){6, 7}, .n_sizes = 2, .samples = 4};
     mnp_predictive_opts how = {.size = sizeof how, .draws = 64};
     evaluate(&b, &o, &how, rows);
     double one = (rows[1].marginal_se + rows[2].marginal_se) / 2;
     CHECK(rows[0].marginal_se > 0.9 * one && rows[0].marginal_se <= one * (1 + 1e-9));
+    OK(mnp_evaluate(ctx, b.model, b.data, &o, &scores));
+    one = (scores.bin_se[0] + scores.bin_se[1]) / 2;
+    CHECK(scores.se > 0.9 * one && scores.se <= one * (1 + 1e-9));
     shut(&b);
 }
 

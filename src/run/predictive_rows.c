@@ -51,7 +51,8 @@ static double mean_of(const row_of *r, int a, int b, double *se) {
         }
         squares += off * off, functions += there;
     }
-    if (se && functions > 1) *se = sqrt(squares * functions / (functions - 1)) / (double)count;
+    if (se && functions > 1)
+        *se = sqrt(squares / (functions - 1) / functions) * (functions / (double)count);
     return mean;
 }
 

@@ -216,10 +216,8 @@ run "several seeds are for one process" one_line "--seeds is for one process" ra
 run "a rank that hangs is noticed" hung
 run "rank 0 is lost before it saved" lost_before
 run "rank 0 is lost after it saved" lost_after
-if [ -n "${MNP_TEST_LONG:-}" ]; then # signals at moments that depend on the machine's load: make test-long T=mpi
-    run "rank 0 is lost over an earlier run" lost_over_another
-    run "SIGTERM to all ranks, then --resume" stopped
-    run "two jobs of one file" held
-    run "kill -9 of a random rank" killed 20
-fi
+run "rank 0 is lost over an earlier run" lost_over_another
+run "SIGTERM to all ranks, then --resume" stopped
+run "two jobs of one file" held
+run "kill -9 of a random rank" killed "$([ -n "${MNP_TEST_LONG:-}" ] && echo 20 || echo 2)"
 check_done

@@ -1,0 +1,26 @@
+/* date.h: dates and times of day as numbers, and back: ISO 8601 in the proleptic Gregorian
+ * calendar, years 0001 to 9999. No time zones but UTC: a text without one is taken as it stands.
+ *
+ *     2024-03-01                     a day:    days since 1970-01-01
+ *     2024-03-01T12:30[:15[.25]][Z]  a moment: seconds since 1970-01-01T00:00:00; a blank for T
+ */
+#ifndef MNP_UTIL_DATE_H
+#define MNP_UTIL_DATE_H
+
+#include <stdbool.h>
+
+typedef enum date_kind { DATE_NONE, DATE_DAY, DATE_MOMENT } date_kind;
+
+#define DATE_DAY_SECONDS 86400.0
+enum { DATE_TEXT = 48 };
+
+/* What the text is, with its number: of days for DATE_DAY, of seconds for DATE_MOMENT. An offset
+ * such as +02:00 is subtracted. DATE_NONE: no date, or one that no calendar has; *out is unchanged.
+ */
+date_kind date_parse(const char *text, double *out);
+
+/* The text of a number of days or seconds, rounded to a day or a millisecond. A number of days that
+ * is not whole is written as a moment. Returns out; "" where no such year exists. */
+const char *date_print(char out[DATE_TEXT], date_kind kind, double value);
+
+#endif

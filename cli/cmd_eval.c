@@ -93,7 +93,7 @@ static void say_scores(cli *c, const mnp_scores *s, const subject *of, const ima
 }
 
 static void put_json(cli *c, const mnp_scores *s, const subject *of, const image_terms *t,
-                     const eval_draws *d) {
+                     const eval_draws *d, const mnp_data *data) {
     cli_json j;
     cli_json_begin(c, &j);
     cli_json_put(&j, NUMBER("loglik", s->loglik), NUMBER("se", s->se), NUMBER("elbo", s->elbo),
@@ -120,6 +120,7 @@ static void put_json(cli *c, const mnp_scores *s, const subject *of, const image
         json_object_end(&j.w);
     }
     json_array_end(&j.w);
+    source_json_warnings(&j, mnp_data_warnings(data));
     cli_json_end(c, &j);
 }
 
@@ -240,7 +241,7 @@ static int run(cli *c) {
         code = cli_printed(c);
         if (code == 0 && cli_has(c, "note")) status = note_score(c, m, &scores, o.protocol);
         if (status != MNP_OK) code = cli_failed(c, status);
-        if (code == 0) put_json(c, &scores, &of, &t, &draws);
+        if (code == 0) put_json(c, &scores, &of, &t, &draws, data);
     }
     mnp_data_destroy(data);
     mnp_model_destroy(m);

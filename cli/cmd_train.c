@@ -32,7 +32,9 @@ static const flag_def flags[] = {
     {"batch", "B", "functions in a step (default 100; gp and cbp 20)"},
     {"context", "LO:HI", "how many points of a function are shown (default: set by the data)"},
     SET_FLAG("the model or the training, listed below"),
-    HEADING("stopping and going on"),
+    HEADING("starting from another model, stopping and going on"),
+    {"init", "M.safetensors",
+     "start from the weights of this model, with its options, on the data of --data"},
     {"resume", "M.safetensors", "go on with an earlier run, with its own options"},
     {"stop-at", "K", "stop after step K; --resume goes on from there"},
     {"checkpoint", "S", "seconds between two saved states (default 60)"},
@@ -66,6 +68,31 @@ static int choose_steps(cli *c, training *t, double seconds) {
     return 0;
 }
 
+/* --init M: the size of the model and its options are M's. */
+static int load_init(cli *c, training *t) {
+    static const char *const fixed[] = {"preset", "seeds"};
+    const char *path = cli_text(c, "init", NULL);
+    if (!path) return 0;
+    for (size_t k = 0; k < sizeof fixed / sizeof *fixed; k++)
+        if (cli_has(c, fixed[k]))
+            return cli_fail(c, EXIT_USAGE, "--init and --%s exclude each other", fixed[k]);
+    if (t->model_options.len)
+        return cli_fail(c, EXIT_USAGE,
+                        "--init takes the options of the model from %s: leave out %s", path,
+                        buf_str(&t->model_options));
+    int code = cli_input(c, path);
+    if (code) return code;
+    mnp_status status = mnp_model_load(c->ctx, path, &t->init);
+    if (status != MNP_OK) return cli_failed(c, status);
+    char kind[64] = "";
+    sscanf(mnp_model_options(t->init), "kind=%63s", kind);
+    if (cli_has(c, "model") && strcmp(kind, t->process) != 0)
+        return cli_fail(c, EXIT_USAGE,
+                        "--init %s is a model of the kind %s, not %s: leave out --model", path,
+                        kind, t->process);
+    return 0;
+}
+
 static int start_fresh(cli *c, training *t) {
     if (!cli_has(c, "data"))
         return cli_fail(c, EXIT_USAGE,
@@ -74,15 +101,19 @@ static int start_fresh(cli *c, training *t) {
     if (cli_has(c, "new-schedule"))
         return cli_fail(c, EXIT_USAGE, "--new-schedule goes with --resume");
     collect_options(c, t);
+    int code = load_init(c, t);
+    if (code) return code;
     mnp_status status = source_open_pair(c, cli_text(c, "data", NULL), &t->train, &t->valid);
     if (status != MNP_OK) return cli_failed(c, status);
     double seconds = cli_real(c, "seconds", 0, 1, 1e7);
     if (cli_bad(c)) return c->status;
     if (seconds > 0 && cli_has(c, "steps"))
         return cli_fail(c, EXIT_USAGE, "--steps and --seconds exclude each other");
-    int code = seconds > 0 ? choose_steps(c, t, seconds) : 0;
+    code = seconds > 0 ? choose_steps(c, t, seconds) : 0;
     if (code) return code;
     status = training_make_model(t);
+    if (status == MNP_OK && t->init)
+        cli_say(c, "%s: %s", cli_text(c, "init", ""), mnp_model_note(t->model, "init"));
     if (status == MNP_OK) status = training_make_trainer(t);
     return status == MNP_OK ? 0 : cli_failed(c, status);
 }
@@ -90,7 +121,7 @@ static int start_fresh(cli *c, training *t) {
 /* Everything but weights and moments comes from the notes in M.last.safetensors. */
 static int start_resumed(cli *c, training *t) {
     static const char *const fixed[] = {"data",    "model",   "preset", "batch",
-                                        "context", "seconds", "fresh"};
+                                        "context", "seconds", "fresh",  "init"};
     for (size_t k = 0; k < sizeof fixed / sizeof *fixed; k++)
         if (cli_has(c, fixed[k]))
             return cli_fail(c, EXIT_USAGE, "--resume takes --%s from the run itself", fixed[k]);
@@ -116,6 +147,14 @@ static int start_resumed(cli *c, training *t) {
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
+/* Those of the data were said when they were read. */
+static void say_warnings(cli *c, const training *t) {
+    char text[TRAINING_WARNINGS];
+    mnp_trainer_warnings(t->trainer, text, sizeof text);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        cli_note(c, "warning: %s", line);
+}
+
 static void say_result(cli *c, const training *t) {
     mnp_train_report r = training_report(t);
     cli_say(c,
@@ -131,6 +170,9 @@ static void write_result(cli_json *j, const training *t) {
                  NUMBER("loss", r.loss), NUMBER("best_valid", r.best_valid),
                  INTEGER("best_step", r.best_step), INTEGER("seed", t->seed),
                  TEXT("out", t->files.best));
+    char text[TRAINING_WARNINGS];
+    training_warnings(t, text);
+    source_json_warnings(j, text);
 }
 
 static int start(cli *c, training *t, const char *out) {
@@ -152,6 +194,7 @@ static void say_start(cli *c, const training *t) {
     mnp_train_report r = training_report(t);
     char count[TEXT_NUMBER];
     cli_say_lines(c, mnp_data_report(t->train));
+    source_warn(c, t->train);
     cli_say(c, "%s parameters, seed %llu, steps %lld to %lld",
             text_count(count, (double)mnp_model_parameters(t->model)), (unsigned long long)t->seed,
             (long long)r.step, (long long)t->stop_at);
@@ -165,6 +208,7 @@ static int finish(cli *c, training *t, int code) {
         return training_stopped(t, code, why);
     }
     if (code == 0) say_result(c, t);
+    if (code == 0) say_warnings(c, t);
     return code;
 }
 

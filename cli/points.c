@@ -319,6 +319,9 @@ static void warn(const cli *c, const point_names *names, const points *p, const 
 void question_warn(const cli *c, const question *q) {
     warn(c, &q->names, &q->context, "observed");
     warn(c, &q->names, &q->targets, "asked");
+    source_warn_outside(c, q->model, &(mnp_set){q->context.n, q->context.x, q->context.y},
+                        "observed");
+    source_warn_outside(c, q->model, &(mnp_set){q->targets.n, q->targets.x, NULL}, "asked");
 }
 
 int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_predictor **out) {

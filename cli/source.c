@@ -1,6 +1,7 @@
 /* source.c: see source.h. */
 #include "cli/source.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "cli/outputs.h"
@@ -10,24 +11,124 @@ enum { VALID_FUNCTIONS = 1000 };
 
 /* ---- named by flags -------------------------------------------------------------------------- */
 
+static double share(cli *c, const char *name) { /* 0: not given, -1: none */
+    double v = cli_real(c, name, 0.2, 0, 0.9);
+    return !cli_has(c, name) ? 0 : v == 0 ? -1 : v;
+}
+
 static mnp_data_opts from_flags(cli *c) {
     mnp_data_opts o = {.size = sizeof o, .seed = c->seed};
     o.functions = cli_int(c, "functions", 0, 1, 100000000);
-    o.function_column = cli_text(c, "function-column", NULL);
+    o.function_column = cli_text(c, "group", cli_text(c, "function-column", NULL));
+    if (cli_has(c, "group") && cli_has(c, "function-column"))
+        c->status = cli_fail(c, EXIT_USAGE,
+                             "--function-column is the older name of --group: give "
+                             "one of them");
+    o.wide = cli_has(c, "wide");
     o.x_columns = cli_text(c, "x", NULL);
     o.y_column = cli_text(c, "y", NULL);
     o.action_column = cli_text(c, "action", NULL);
     o.cache = cli_text(c, "cache", NULL);
-    double holdout = cli_real(c, "holdout", 0.2, 0, 0.9);
-    o.holdout = holdout == 0 ? -1 : holdout;
+    o.holdout = share(c, "holdout");
+    o.test = share(c, "test");
+    if (o.action_column && !cli_has(c, "test")) o.test = -1; /* decisions are tested by replay */
     return o;
+}
+
+void source_warn(const cli *c, const mnp_data *data) {
+    const char *text = mnp_data_warnings(data);
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        cli_note(c, "warning: %.*s", (int)length, text);
+        text += length + (text[length] == '\n');
+    }
+}
+
+void source_json_warnings(cli_json *j, const char *lines) {
+    json_key(&j->w, "warnings");
+    json_array_begin(&j->w);
+    while (*lines) {
+        char line[1024];
+        size_t length = strcspn(lines, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)length, lines);
+        json_put_string(&j->w, line);
+        lines += length + (lines[length] == '\n');
+    }
+    json_array_end(&j->w);
+}
+
+/* The name of input k, or of y after the last, from the model's notes. */
+static void column_name(const mnp_model *m, int64_t k, char out[64]) {
+    const char *names = mnp_model_note(m, "x_names"), *y = mnp_model_note(m, "y_name");
+    snprintf(out, 64, "%s", k < mnp_model_x_dim(m) ? "x" : y ? y : "y");
+    if (!names || k >= mnp_model_x_dim(m)) return;
+    for (int64_t i = 0; i < k && *names; i++) {
+        names += strcspn(names, ",");
+        names += *names == ',';
+    }
+    int length = (int)strcspn(names, ",");
+    if (length > 0 && length < 64) snprintf(out, 64, "%.*s", length, names);
+}
+
+void source_warn_outside(const cli *c, const mnp_model *m, const mnp_set *set, const char *what) {
+    int64_t dims = mnp_model_x_dim(m);
+    for (int64_t k = 0; k < dims + (set->y != NULL); k++) {
+        const double *v = k < dims ? set->x + k : set->y;
+        double lo, hi, least = INFINITY, most = -INFINITY;
+        if (!mnp_model_range(m, k, &lo, &hi)) continue;
+        double slack = (k < dims ? 0.05 : 0.25) * (hi - lo);
+        int64_t out = 0;
+        for (int64_t i = 0; i < set->n; i++, v += k < dims ? dims : 1) {
+            out += *v < lo - slack || *v > hi + slack;
+            least = fmin(least, *v), most = fmax(most, *v);
+        }
+        if (!out) continue;
+        char name[64], from[64], to[64], low[64], high[64];
+        column_name(m, k, name);
+        mnp_model_text(m, k, least, from, sizeof from);
+        mnp_model_text(m, k, most, to, sizeof to);
+        mnp_model_text(m, k, lo, low, sizeof low);
+        mnp_model_text(m, k, hi, high, sizeof high);
+        cli_note(c,
+                 "warning: %lld of %lld %s points lie outside the training curves: %s goes from %s "
+                 "to %s, theirs from %s to %s",
+                 (long long)out, (long long)set->n, what, name, from, to, low, high);
+    }
+}
+
+/* A word as a shell takes it. */
+static void put_word(buf *to, const char *word) {
+    bool plain = *word && !word[strcspn(word, " \t\"'\\$`!&|;<>()*?[]#~{}")];
+    buf_printf(to, plain ? " %s" : " '%s'", word);
+}
+
+/* A table whose columns must be named is refused with "add: --y C": the whole command with that. */
+static mnp_status whole_command(cli *c, mnp_status status) {
+    static const char mark[] = "; add: ";
+    const char *add = strstr(mnp_last_error(c->ctx), mark);
+    if (status != MNP_EINVAL || !add) return status;
+    buf line;
+    buf_init(&line, &c->env);
+    buf_printf(&line, "%.*s; type: mnp %s", (int)(add - mnp_last_error(c->ctx)),
+               mnp_last_error(c->ctx), c->command->name);
+    for (int k = 0; k < c->n_args; k++) put_word(&line, c->args[k]);
+    for (int k = 0; k < c->command->n_flags; k++) {
+        if (!c->given[k]) continue;
+        buf_printf(&line, " --%s", c->command->flags[k].name);
+        if (c->values[k]) put_word(&line, c->values[k]);
+    }
+    buf_printf(&line, " %s", add + sizeof mark - 1);
+    c->status = cli_fail(c, EXIT_FAILED, "%s", buf_str(&line));
+    buf_free(&line);
+    return status;
 }
 
 static mnp_status open_split(cli *c, const char *what, mnp_data_opts *o, mnp_split split,
                              mnp_data **out) {
     o->split = split;
     if (!cli_bad(c)) c->status = cli_input_data(c, what);
-    return cli_bad(c) ? MNP_EINVAL : mnp_data_open(c->ctx, what, o, out);
+    if (cli_bad(c)) return MNP_EINVAL;
+    return whole_command(c, mnp_data_open(c->ctx, what, o, out));
 }
 
 /* How many functions validate: of drawn images a ninth of the training's. */
@@ -65,6 +166,14 @@ mnp_status source_open_noted(cli *c, const mnp_model *m, mnp_data **train, mnp_d
     return reopen(c, m, MNP_VALID, functions, valid);
 }
 
+/* Of a table with a test part of its own. */
+static void say_unseen(const cli *c, const mnp_data *data) {
+    if (strstr(mnp_data_report(data), "this is the test part\n") &&
+        !strstr(mnp_data_warnings(data), "the table has changed"))
+        cli_note(c, "%s: %lld curves, which neither trained the model nor chose its weights",
+                 mnp_data_name(data), (long long)mnp_data_functions(data));
+}
+
 mnp_status source_open_test(cli *c, const mnp_model *m, int64_t functions, uint64_t *seed,
                             mnp_data **out) {
     const char *given = cli_text(c, "data", NULL), *own = mnp_model_note(m, "data");
@@ -72,12 +181,16 @@ mnp_status source_open_test(cli *c, const mnp_model *m, int64_t functions, uint6
     if (given) {
         mnp_data_opts o = from_flags(c);
         o.functions = functions;
+        o.like = m;
         if (own && !cli_bad(c) && strcmp(own, given) != 0)
             cli_say(c, "note: the model was trained on %s, not on %s", own, given);
         status = open_split(c, given, &o, MNP_TEST, out);
     } else {
         status = reopen(c, m, MNP_TEST, functions, out);
     }
-    if (seed) *seed = mnp_data_seed(*out);
+    if (!seed) return status;
+    if (status == MNP_OK) say_unseen(c, *out);
+    if (status == MNP_OK) source_warn(c, *out);
+    *seed = mnp_data_seed(*out);
     return status;
 }

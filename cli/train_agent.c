@@ -24,9 +24,9 @@ static void show(void *user, int64_t step, int64_t steps, double loss) {
 }
 
 static int refuse_flags(cli *c, const char *agent) {
-    static const char *const other[] = {"preset",       "seconds", "context", "resume",
-                                        "fresh",        "stop-at", "seeds",   "device",
-                                        "new-schedule", "math",    "kernels", "reduce"};
+    static const char *const other[] = {"preset",  "seconds", "context", "resume",       "fresh",
+                                        "stop-at", "seeds",   "device",  "new-schedule", "math",
+                                        "kernels", "reduce",  "init",    "test"};
     for (size_t k = 0; k < sizeof other / sizeof *other; k++)
         if (cli_has(c, other[k]))
             return cli_fail(c, EXIT_USAGE, "--%s is not for --model %s", other[k], agent);

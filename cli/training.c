@@ -26,6 +26,7 @@ void training_free(training *t) {
     mnp_data_destroy(t->train);
     mnp_data_destroy(t->valid);
     mnp_model_destroy(t->model);
+    mnp_model_destroy(t->init);
     buf_free(&t->model_options);
     buf_free(&t->train_options);
     run_files_free(&t->files);
@@ -72,6 +73,7 @@ mnp_status training_make_trainer(training *t) {
 }
 
 mnp_status training_make_model(training *t) {
+    if (t->init) return mnp_model_create_from(t->c->ctx, t->init, t->train, &t->model);
     return mnp_model_create(t->c->ctx, t->process, t->preset, buf_str(&t->model_options), t->train,
                             t->seed, &t->model);
 }
@@ -119,6 +121,12 @@ mnp_train_report training_report(const training *t) {
     mnp_train_report r = {.size = sizeof r};
     mnp_trainer_report(t->trainer, &r);
     return r;
+}
+
+void training_warnings(const training *t, char out[TRAINING_WARNINGS]) {
+    snprintf(out, TRAINING_WARNINGS, "%.3000s", mnp_data_warnings(t->train));
+    size_t used = strlen(out);
+    mnp_trainer_warnings(t->trainer, out + used, TRAINING_WARNINGS - used);
 }
 
 /* ---- saving ---------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@ typedef struct training {
     /* what is trained; the data are owned, the texts are not */
     const char *process, *preset, *device;
     uint64_t seed;
+    mnp_model *init; /* the weights to start from, owned; NULL: random ones */
     mnp_data *train, *valid;
     buf model_options, train_options;
     run_files files;
@@ -44,7 +45,7 @@ void training_option(buf *to, const char *key, const char *value);
 /* Each --set goes to the table that knows its name. */
 void training_settings(training *t);
 
-mnp_status training_make_model(training *t);
+mnp_status training_make_model(training *t); /* from `init`, or of the process and preset */
 mnp_status training_make_trainer(training *t);
 /* Goes on from the state and the log on disk. */
 mnp_status training_resume(training *t, bool new_schedule);
@@ -54,6 +55,10 @@ mnp_status training_calibrate(training *t, double seconds, int64_t *steps);
 
 /* Where the trainer stands. */
 mnp_train_report training_report(const training *t);
+
+/* Warnings about the data and the run, a line each, into out; "" where there are none. */
+enum { TRAINING_WARNINGS = 4096 };
+void training_warnings(const training *t, char out[TRAINING_WARNINGS]);
 
 /* Runs to stop_at or the end and saves; 0, EXIT_INTERRUPTED (all saved, nothing said yet) or
  * EXIT_FAILED after one line on stderr. */

@@ -136,6 +136,7 @@ typedef struct mnp_set {
 } mnp_set;
 
 typedef struct mnp_data mnp_data;
+typedef struct mnp_model mnp_model;
 
 typedef enum mnp_split { MNP_TRAIN, MNP_VALID, MNP_TEST } mnp_split;
 
@@ -145,11 +146,17 @@ typedef struct mnp_data_opts {
     int64_t functions;           /* families: how many; 0 = 50 000 / 5 000 / 5 000             */
     uint64_t seed;               /* of the family's functions, or of a file's hold-out         */
     double holdout;              /* files: share held out for MNP_VALID; 0 = 0.2, < 0 = none   */
-    const char *function_column; /* files: column names; NULL = guessed, and reported          */
-    const char *x_columns;       /* "a,b"                                                      */
-    const char *y_column;
+    const char *function_column; /* files: column names "a,b"; NULL = guessed, and reported; several
+                                    of this one tell curves apart together                   */
+    const char *x_columns;
+    const char *y_column;      /* several are several outputs: which one is an input then      */
     const char *cache;         /* folder that keeps generated sets; NULL = none              */
     const char *action_column; /* files: one more input for each of its values, 1 or 0 (bandits) */
+    double test; /* tables: share held out for MNP_TEST; 0 = 0.2, or none with holdout < 0; < 0 =
+                    none: MNP_TEST is then MNP_VALID, as in a table of fewer than 10 curves */
+    const mnp_model *like; /* tables: read as the model's own was: its columns, units, categories;
+                              where holdout and test are 0 its split too, or all of another table */
+    bool wide;             /* tables: one curve in a row                                       */
 } mnp_data_opts;
 
 /* `what` is a family with its variant ("monotonic", "periodic:noise_var=1e-3"), a CSV file, or
@@ -176,7 +183,10 @@ MNP_API double mnp_data_noise(const mnp_data *data); /* sd that belongs on targe
 /* The seed it was opened with; 0 for arrays. */
 MNP_API uint64_t mnp_data_seed(const mnp_data *data);
 MNP_API const char *mnp_data_name(const mnp_data *data);
-MNP_API const char *mnp_data_report(const mnp_data *data); /* what was read, for people */
+/* What was read, for people: three lines on curves, columns and ranges, then what else there is to
+ * say; and what is doubtful about it, a line each, "" where nothing is. */
+MNP_API const char *mnp_data_report(const mnp_data *data);
+MNP_API const char *mnp_data_warnings(const mnp_data *data);
 MNP_API const char *mnp_data_x_name(const mnp_data *data, int64_t k); /* NULL: there is no k-th */
 MNP_API const char *mnp_data_y_name(const mnp_data *data);
 /* Points of function i, as the data hold them: x (n, x_dim), y (n). They are float, as models
@@ -194,8 +204,6 @@ MNP_API const char *mnp_data_family(int k, const char **help);
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-typedef struct mnp_model mnp_model;
-
 /* process (NULL = "mnp") is one of mnp_model_process(), where "oracle" needs the data of a family
  * drawn from a Gaussian process; preset (NULL = "paper") one of mnp_model_preset(); options "T=5
  * rff=40" on top of it, or NULL. The data fix the number of inputs, the frequency scale and, for
@@ -203,6 +211,12 @@ typedef struct mnp_model mnp_model;
 MNP_API mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *preset,
                                     const char *options, const mnp_data *data, uint64_t seed,
                                     mnp_model **out);
+/* A model for `data` that starts from the weights of another one, with its options. Inside, x and y
+ * of the new data get the mean and the spread that those of the old data had; the frequencies stay.
+ * Its note "init" says so in a line. MNP_EINVAL: the two have not the same inputs, or the model has
+ * nothing to learn. */
+MNP_API mnp_status mnp_model_create_from(mnp_ctx *ctx, const mnp_model *from, const mnp_data *data,
+                                         mnp_model **out);
 MNP_API mnp_status mnp_model_load(mnp_ctx *ctx, const char *path, mnp_model **out);
 MNP_API mnp_status mnp_model_save(mnp_ctx *ctx, const mnp_model *model, const char *path);
 /* The same from memory: `bytes` holds a model file. And to memory: its bytes into a caller's block
@@ -234,12 +248,43 @@ MNP_API const char *mnp_model_note_key(const mnp_model *model, int k); /* NULL a
 #define MNP_FAR   100.0
 MNP_API double mnp_model_distance(const mnp_model *model, int64_t k, double value);
 
+/* Of a model of a person's table: the range of input k, or of the output where k is the number of
+ * inputs, over the curves it was trained on. False: not known, or a category. And a raw value as
+ * the table would have it, a date where those are dates, into a caller's buffer, cut to `size`
+ * bytes. */
+MNP_API bool mnp_model_range(const mnp_model *model, int64_t k, double *lo, double *hi);
+MNP_API void mnp_model_text(const mnp_model *model, int64_t k, double value, char *out,
+                            size_t size);
+
 /* The model's own data again: opened as its notes say, with the seed and the columns of that time.
  * functions as in mnp_data_opts, but 0 for MNP_TRAIN = as many as at that time; cache may be NULL.
  * MNP_EINVAL: it was trained on arrays, or does not say on what; beside it what mnp_data_open()
  * finds wrong. */
 MNP_API mnp_status mnp_data_reopen(mnp_ctx *ctx, const mnp_model *model, mnp_split split,
                                    int64_t functions, const char *cache, mnp_data **out);
+
+/* A table of points for a model: what is known of one or several curves, or the places to ask about
+ * (with_y false). It is read as the model's own table was, with its columns, dates, categories and
+ * outputs; the column names of opts, which may be NULL, stand in for those that are called
+ * otherwise, and its other fields are not looked at. Rows stay in their order. With y a row without
+ * y is dropped. MNP_EFORMAT names the line. */
+typedef struct mnp_table mnp_table;
+MNP_API mnp_status mnp_table_open(mnp_ctx *ctx, const mnp_model *model, const char *path,
+                                  bool with_y, const mnp_data_opts *opts, mnp_table **out);
+MNP_API void mnp_table_destroy(mnp_table *table);
+MNP_API int64_t mnp_table_rows(const mnp_table *table);
+/* The rows: x (rows, inputs) and y (rows) as the model takes them; y is NULL where it was not
+ * read. */
+MNP_API const double *mnp_table_x(const mnp_table *table);
+MNP_API const double *mnp_table_y(const mnp_table *table);
+/* How many curves there are, the number of a row's, -1 where there is no such row, and the name of
+ * the k-th: "" where the table has no group column, NULL where there is no k-th. */
+MNP_API int64_t mnp_table_groups(const mnp_table *table);
+MNP_API int64_t mnp_table_group(const mnp_table *table, int64_t row);
+MNP_API const char *mnp_table_group_name(const mnp_table *table, int64_t k);
+/* A value that the model gives for a row, in the units of the row's output. NaN: no such row. */
+MNP_API double mnp_table_raw(const mnp_table *table, int64_t row, double y);
+MNP_API const char *mnp_table_warnings(const mnp_table *table); /* a line each */
 
 /* One of the model's weights, a matrix: entry (r, c) is data[r * stride + c]. The numbers are the
  * model's own and stay until its _destroy: read them, and see training change them. */
@@ -303,6 +348,9 @@ MNP_API mnp_status mnp_trainer_save_best(mnp_trainer *trainer, const char *path)
 MNP_API mnp_status mnp_trainer_save_last(mnp_trainer *trainer, const char *path);
 MNP_API mnp_status mnp_trainer_take_best(mnp_trainer *trainer);
 MNP_API size_t mnp_trainer_memory(const mnp_trainer *trainer); /* bytes of the compiled step */
+/* What is doubtful about the run so far (it overfits, it diverged), a line each, into a caller's
+ * buffer, cut to `size` bytes; "" where nothing is. */
+MNP_API void mnp_trainer_warnings(const mnp_trainer *trainer, char *out, size_t size);
 
 /* ---- scoring --------------------------------------------------------------------------------- */
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "util/text.h"
+
 static const char byte_order_mark[] = "\xef\xbb\xbf";
 
 typedef struct parser {
@@ -161,7 +163,7 @@ static mnp_status check_header(parser *p) {
                             t->name, t->lines[0], strlen(t->cells[i]), CSV_NAME_MAX);
         numbers += fsio_parse_double(t->cells[i], strlen(t->cells[i]), &ignored);
         for (size_t j = 0; j < i; j++)
-            if (strcmp(t->cells[i], t->cells[j]) == 0)
+            if (*t->cells[i] && strcmp(t->cells[i], t->cells[j]) == 0)
                 return env_fail(p->e, MNP_EFORMAT,
                                 "%s:%" PRIu32 ": two columns are called \"%.80s\" (rename one)",
                                 t->name, t->lines[0], t->cells[i]);
@@ -213,6 +215,11 @@ static mnp_status check_text(parser *p) {
     size_t n = (size_t)(p->end - p->at);
     if (n >= 2 && (memcmp(p->at, "\xff\xfe", 2) == 0 || memcmp(p->at, "\xfe\xff", 2) == 0))
         return bad(p, 1, "the file is UTF-16 (save it as CSV UTF-8)");
+    if (n >= 4 && (memcmp(p->at, "PK\3\4", 4) == 0 || memcmp(p->at, "\xd0\xcf\x11\xe0", 4) == 0))
+        return env_fail(p->e, MNP_EFORMAT,
+                        "%s: this is a spreadsheet or another archive, not a text file (open it in "
+                        "the program that made it and save the sheet as CSV UTF-8)",
+                        p->t->name);
     for (const char *s = p->at; s < p->end;) {
         size_t length = fsio_utf8_len(s, (size_t)(p->end - s));
         if (length == 0) return bad(p, line, "not UTF-8 text (save the file as CSV UTF-8)");
@@ -221,6 +228,26 @@ static mnp_status check_text(parser *p) {
         s += length;
     }
     return MNP_OK;
+}
+
+/* Digits, the sign, digits: "1,5", "-0.25", "1,2e3". */
+static bool has_decimals(const char *s, char sign) {
+    s += *s == '+' || *s == '-';
+    size_t before = strspn(s, "0123456789");
+    if (s[before] != sign) return false;
+    s += before + 1;
+    size_t after = strspn(s, "0123456789");
+    return before > 0 && after > 0 && (!s[after] || s[after] == 'e' || s[after] == 'E');
+}
+
+/* A comma, where it is in numbers and the point is in none of them. */
+static char find_decimal(const csv_table *t) {
+    bool comma = false;
+    for (size_t i = t->columns; t->separator != ',' && i < (1 + t->rows) * t->columns; i++) {
+        if (has_decimals(t->cells[i], '.')) return '.';
+        comma |= has_decimals(t->cells[i], ',');
+    }
+    return comma ? ',' : '.';
 }
 
 static mnp_status parse_table(parser *p, char separator) {
@@ -233,6 +260,7 @@ static mnp_status parse_table(parser *p, char separator) {
     MNP_TRY(read_header(p));
     MNP_TRY(check_header(p));
     while (find_row(p)) MNP_TRY(read_row(p));
+    p->t->decimal = find_decimal(p->t);
     return MNP_OK;
 }
 
@@ -244,7 +272,8 @@ static mnp_status parse_owned(env *e, const char *name, char *text, size_t bytes
         env_free(e, text);
         return MNP_ENOMEM;
     }
-    *t = (csv_table){.e = e, .text = text, .name = env_strdup(e, name)};
+    *t = (csv_table){
+        .e = e, .text = text, .name = env_strdup(e, name), .hash = text_hash(0, text, bytes)};
     parser p = {.e = e, .t = t, .at = text, .end = text + bytes, .line = 1};
     mnp_status status = t->name ? parse_table(&p, separator) : MNP_ENOMEM;
     if (status == MNP_OK)
@@ -310,25 +339,44 @@ mnp_status csv_find(env *e, const csv_table *t, const char *name, size_t *column
                     list, used >= sizeof list ? "..." : "");
 }
 
+bool csv_missing(const char *cell) {
+    return !*cell || strcasecmp(cell, "NA") == 0 || strcasecmp(cell, "NaN") == 0;
+}
+
+bool csv_is_number(const csv_table *t, const char *cell, double *out) {
+    char text[FSIO_NUMBER_MAX];
+    size_t n = strlen(cell);
+    const char *comma = t->decimal == ',' ? strchr(cell, ',') : NULL;
+    if (!comma) return fsio_parse_double(cell, n, out);
+    if (n >= sizeof text || strchr(cell, '.')) return false;
+    memcpy(text, cell, n);
+    text[comma - cell] = '.';
+    return fsio_parse_double(text, n, out);
+}
+
+static const char *number_hint(const csv_table *t, const char *cell, bool none, bool number) {
+    if (none) return "a value is needed here";
+    if (number) return "too large";
+    if (strspn(cell, "0123456789,.+-") < strlen(cell))
+        return "leave the cell empty or write NA where a value is missing";
+    return t->decimal == ',' ? "write 1234,5, not 1.234,5"
+           : t->separator != ',' && has_decimals(cell, ',')
+               ? "write 1.5, not 1,5; other numbers of the table have a point"
+               : "write 1.5, not 1,5";
+}
+
 mnp_status csv_number(env *e, const csv_table *t, size_t row, size_t column, double *out,
                       bool *missing) {
     const char *text = csv_cell(t, row, column);
-    bool none = !*text || strcasecmp(text, "NA") == 0 || strcasecmp(text, "NaN") == 0;
+    bool none = csv_missing(text);
     if (missing) *missing = none;
     *out = NAN;
     if (none && missing) return MNP_OK;
-    bool number = fsio_parse_double(text, strlen(text), out);
+    bool number = csv_is_number(t, text, out);
     if (number && isfinite(*out)) return MNP_OK;
-    const char *hint = none     ? "a value is needed here"
-                       : number ? "too large"
-                       : strspn(text, "0123456789,+-") == strlen(text)
-                           ? "write 1.5, not 1,5"
-                           : "leave the cell empty or write "
-                             "NA where a value is missing";
     return env_fail(e, MNP_EFORMAT,
-                    "%s:%" PRIu32 ": column \"%.80s\": \"%.40s\" is not a number "
-                    "(%s)",
-                    t->name, t->lines[1 + row], t->cells[column], text, hint);
+                    "%s:%" PRIu32 ": column \"%.80s\": \"%.40s\" is not a number (%s)", t->name,
+                    t->lines[1 + row], t->cells[column], text, number_hint(t, text, none, number));
 }
 
 mnp_status csv_numbers(env *e, const csv_table *t, size_t column, double *out, bool *missing) {

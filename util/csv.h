@@ -4,7 +4,9 @@
  * quote, rows end with LF, CRLF or CR, a UTF-8 byte order mark is skipped. The separator is given
  * or guessed from the first row among , ; and tab. Empty lines are skipped, blanks around an
  * unquoted field are dropped, there are no comments. Every row must have as many fields as the
- * header. Messages read "file:line: what is wrong (what to do)". */
+ * header. Columns may lack a name; names must differ otherwise. Where the separator is not the
+ * comma and no number has a decimal point, a comma is taken for it (1,5). Messages read "file:line:
+ * what is wrong (what to do)". */
 #ifndef MNP_BASE_CSV_H
 #define MNP_BASE_CSV_H
 
@@ -20,6 +22,8 @@ typedef struct csv_table {
     uint32_t *lines; /* (1 + rows): where each row starts in the file */
     size_t row_cap;  /* private: rows there is memory for */
     char separator;
+    char decimal;  /* '.' or ',' */
+    uint64_t hash; /* of the file's bytes (text_hash) */
 } csv_table;
 
 /* separator '\0': guess. Files over CSV_BYTES_MAX are refused. */
@@ -34,6 +38,10 @@ const char *csv_cell(const csv_table *t, size_t row, size_t column); /* row 0: b
 /* The column of that name; where there is none the message lists those there are. */
 mnp_status csv_find(env *e, const csv_table *t, const char *name, size_t *column);
 
+/* An empty cell, NA or NaN (any case). */
+bool csv_missing(const char *cell);
+/* Is the text a number of this table? Infinities and NaN are, as far as the text goes. */
+bool csv_is_number(const csv_table *t, const char *cell, double *out);
 /* A cell as a number. An empty cell, NA or NaN (any case) is missing: *missing is set and *out is a
  * NaN; with missing == NULL it is an error like any other text. Infinities are refused. */
 mnp_status csv_number(env *e, const csv_table *t, size_t row, size_t column, double *out,

@@ -16,6 +16,8 @@
 #define CSV_BYTES_MAX          (1 << 28)      /* bytes of a CSV file; every cell takes a pointer beside its text */
 #define CSV_COLUMNS_MAX        4096           /* columns of a CSV file; each is compared with all */
 #define CSV_NAME_MAX           1024           /* bytes of a column's name; names are compared with each other */
+#define CATEGORY_LEVELS_MAX    64             /* different texts of a column that is a category; each is an input of the model */
+#define GROUP_COLUMNS_MAX      16             /* columns that tell curves apart; they have a fixed place */
 #define NPY_FILE_MAX           (1LL << 34)    /* bytes of a .npy file; it is held twice while it is read */
 #define NPY_DIMS_MAX           8              /* dimensions of a .npy array; a shape has a fixed place */
 #define PNG_FILE_MAX           (1 << 28)      /* bytes of a PNG file; twice the raw pixels of the largest image */

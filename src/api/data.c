@@ -40,6 +40,21 @@ static mnp_status open_source(mnp_ctx *ctx, const char *what, const data_source 
     return wrap(ctx, d, out);
 }
 
+/* As the model's own table was read, where a model is given that says how. */
+static mnp_status open_like(mnp_ctx *ctx, const char *what, data_source *s, const mnp_model *model,
+                            bool split_too, bool own, mnp_data **out) {
+    roles r;
+    roles_like like = {.split_too = split_too, .own = own};
+    if (!model) return open_source(ctx, what, s, out);
+    MNP_TRY(model_data_like(&ctx->env, model->m, &r, &like));
+    const char *path = model_note_get(model->m, "data");
+    like.own |= path && strcmp(path, what) == 0;
+    s->like = &like;
+    mnp_status status = open_source(ctx, what, s, out);
+    roles_free(&r);
+    return status;
+}
+
 mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *opts,
                          mnp_data **out) {
     if (out) *out = NULL;
@@ -52,16 +67,21 @@ mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *op
     MNP_TRY(check_enum(e, o.split, MNP_TEST + 1, "mnp_data_opts.split"));
     MNP_TRY(check_range(e, o.functions, 0, CHECK_COUNT_MAX, "mnp_data_opts.functions"));
     MNP_TRY(check_finite(e, o.holdout, "mnp_data_opts.holdout"));
+    MNP_TRY(check_finite(e, o.test, "mnp_data_opts.test"));
     data_source s = {.split = (data_split)o.split,
                      .functions = o.functions,
                      .seed = o.seed,
                      .holdout = o.holdout == 0 ? DATA_HOLDOUT : o.holdout,
+                     .test = o.test != 0     ? o.test
+                             : o.holdout < 0 ? -1
+                                             : DATA_TEST_SHARE,
                      .function_column = o.function_column,
                      .x_columns = o.x_columns,
                      .y_column = o.y_column,
                      .action_column = o.action_column,
+                     .wide = o.wide,
                      .cache = o.cache};
-    return open_source(ctx, what, &s, out);
+    return open_like(ctx, what, &s, o.like, o.holdout == 0 && o.test == 0, false, out);
 }
 
 mnp_status mnp_data_reopen(mnp_ctx *ctx, const mnp_model *model, mnp_split split, int64_t functions,
@@ -79,7 +99,7 @@ mnp_status mnp_data_reopen(mnp_ctx *ctx, const mnp_model *model, mnp_split split
     s.split = (data_split)split;
     s.cache = cache;
     if (functions > 0 || split != MNP_TRAIN) s.functions = functions;
-    return open_source(ctx, what, &s, out);
+    return open_like(ctx, what, &s, model, false, true, out);
 }
 
 const char *mnp_data_path(const char *what) {
@@ -184,6 +204,10 @@ const char *mnp_data_name(const mnp_data *data) {
 
 const char *mnp_data_report(const mnp_data *data) {
     return data && data->d->report ? data->d->report : "";
+}
+
+const char *mnp_data_warnings(const mnp_data *data) {
+    return data && data->d->warnings ? data->d->warnings : "";
 }
 
 const char *mnp_data_x_name(const mnp_data *data, int64_t k) {

@@ -2,7 +2,10 @@
 #include <string.h>
 
 #include "api/api_internal.h"
+
+#include "data/roles.h"
 #include "run/make_model.h"
+#include "util/date.h"
 
 /* A model handle around m, which it owns from then on, whatever happens. */
 static mnp_status wrap(mnp_ctx *ctx, model *m, mnp_model **out) {
@@ -33,6 +36,18 @@ mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *prese
     model *m = NULL;
     model_wish wish = {process ? process : "mnp", preset ? preset : "paper", options, seed};
     MNP_TRY(model_for_data(&ctx->env, &wish, data ? data->d : NULL, &m));
+    return wrap(ctx, m, out);
+}
+
+mnp_status mnp_model_create_from(mnp_ctx *ctx, const mnp_model *from, const mnp_data *data,
+                                 mnp_model **out) {
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
+    MNP_TRY(check_given(&ctx->env, from, "from"));
+    MNP_TRY(check_given(&ctx->env, data, "data"));
+    MNP_TRY(check_given(&ctx->env, out, "out"));
+    model *m = NULL;
+    MNP_TRY(model_from_model(&ctx->env, from->m, data->d, &m));
     return wrap(ctx, m, out);
 }
 
@@ -181,4 +196,43 @@ size_t mnp_model_plan(mnp_ctx *ctx, const mnp_model *model, int64_t n, int64_t m
     if (length) check_print(out, size, buf_str(&text));
     buf_free(&text);
     return length;
+}
+
+/* ---- its table ------------------------------------------------------------------------------- */
+
+/* The note is read anew: neither call is made often. */
+static bool role_of(const mnp_model *model, int64_t k, env *e, roles *table, const role **out) {
+    const char *text = model ? model_note_get(model->m, "table") : NULL;
+    if (!text) return false;
+    *e = model->m->env; /* its error stays here */
+    if (roles_parse(e, text, table) != MNP_OK) return false;
+    *out = roles_at(table, k);
+    if (*out) return true;
+    roles_free(table);
+    return false;
+}
+
+bool mnp_model_range(const mnp_model *model, int64_t k, double *lo, double *hi) {
+    env e;
+    roles table;
+    const role *x;
+    if (!lo || !hi || !role_of(model, k, &e, &table, &x)) return false;
+    bool known = x->unit != ROLE_CATEGORY && x->lo <= x->hi;
+    if (known) *lo = x->lo, *hi = x->hi;
+    roles_free(&table);
+    return known;
+}
+
+void mnp_model_text(const mnp_model *model, int64_t k, double value, char *out, size_t size) {
+    env e;
+    roles table;
+    const role *x = NULL;
+    char text[64];
+    snprintf(text, sizeof text, "%.7g", value);
+    if (role_of(model, k, &e, &table, &x)) {
+        if (x->unit == ROLE_DAYS || x->unit == ROLE_SECONDS)
+            date_print(text, x->unit == ROLE_DAYS ? DATE_DAY : DATE_MOMENT, value);
+        roles_free(&table);
+    }
+    check_print(out, size, text);
 }

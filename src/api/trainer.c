@@ -98,3 +98,13 @@ mnp_status mnp_trainer_take_best(mnp_trainer *t) {
 size_t mnp_trainer_memory(const mnp_trainer *t) {
     return t ? trainer_memory(t->t) : 0;
 }
+
+void mnp_trainer_warnings(const mnp_trainer *t, char *out, size_t size) {
+    buf text;
+    check_print(out, size, "");
+    if (!t) return;
+    buf_init(&text, &t->ctx->env);
+    trainer_warnings(t->t, &text);
+    check_print(out, size, buf_str(&text));
+    buf_free(&text);
+}

@@ -7,17 +7,24 @@
 
 typedef struct columns {
     env *e;
-    bool has_function, has_action;
-    size_t function, y, action;
-    size_t *x; /* (x_dim) */
-    int32_t x_dim;
+    size_t group[GROUP_COLUMNS_MAX]; /* (n_group) */
+    size_t y[MODEL_X_MAX];           /* (n_y): the output, or several */
+    size_t action;
+    bool has_action;
+    size_t *x; /* (n_x) */
+    int32_t n_group, n_y, n_x;
 } columns;
 
-/* As the source says, or guessed where that is unambiguous:
- *   function  named function, id, curve, series or group; or else the only column of repeated
- * words; or else the only one of whole numbers that repeat. None: the file is one function. A given
- * name "" means none. y         named y, value or target, or else the last column x         the
- * columns that are left The choice is written to `say`, one line, guesses marked as such. */
+/* As the source says, as the model had them that the table is read for, or guessed:
+ *   dropped  a column without a name; one that counts all rows while there are several curves
+ *   group    named function, id, curve, series, group, subject ...; or else the column of repeated
+ *            words, of several the one within which the others are constant; or else the only one
+ *            of whole numbers that repeat. None: the file is one curve. A given name "" means none.
+ *   y        named y, value or target. Of two columns that are left the one that is not named like
+ *            a time, is no date, and does not increase within every curve; or else the last one.
+ *            Where more columns are left it must be said.
+ *   x        the columns that are left
+ * The choice is written to `say`, one line and one for what was dropped, guesses marked as such. */
 mnp_status columns_choose(env *e, const csv_table *t, const data_source *s, columns *out, buf *say);
 void columns_free(columns *c);
 

@@ -27,6 +27,9 @@ void dataset_destroy(dataset *d) {
     env_free(e, d->y_name);
     env_free(e, d->function_name);
     env_free(e, d->report);
+    env_free(e, d->warnings);
+    if (d->roles) roles_free(d->roles);
+    env_free(e, d->roles);
     env_free(e, d->start);
     env_free(e, d->x);
     env_free(e, d->x_origin);
@@ -216,7 +219,7 @@ mnp_status dataset_open(env *e, pool *pool, const char *what, const data_source 
     if (s->split != DATA_TRAIN && s->split != DATA_VALID && s->split != DATA_TEST)
         return env_fail(e, MNP_EINVAL, "split %d does not exist", (int)s->split);
     MNP_TRY(open_any(e, pool, what, s, &d));
-    mnp_status status = dataset_note_source(e, d, s);
+    mnp_status status = d->n_notes ? MNP_OK : dataset_note_source(e, d, s);
     if (status == MNP_OK)
         *out = d;
     else

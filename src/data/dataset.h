@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "base/pool.h"
 #include "base/rng.h"
+#include "data/roles.h"
 
 typedef enum data_split { DATA_TRAIN, DATA_VALID, DATA_TEST } data_split;
 
@@ -20,7 +21,7 @@ typedef struct data_note {
     const char *key; /* "data.seed" and the like, static */
     char *value;
 } data_note;
-enum { DATA_NOTES = 7 };
+enum { DATA_NOTES = 12 };
 
 /* How functions of a kind are trained and scored on, where a run does not say otherwise. Curves are
  * taken whole, and what is scored is the rest of the points: sizes of contexts, zeros otherwise. Of
@@ -60,7 +61,9 @@ typedef struct dataset {
     bool raw_x, raw_y;   /* a model takes them as they are, not standardised           */
     int64_t rows, cols;  /* images: every function is such a grid, row by row; else 0  */
     data_policy policy;
-    char *report; /* what was read: functions, points, ranges, rows dropped     */
+    char *report;   /* what was read: functions, points, ranges, rows dropped     */
+    char *warnings; /* a line for everything doubtful; NULL: nothing              */
+    roles *roles;   /* of a person's table; NULL: it is none                      */
 } dataset;
 
 /* The inputs of function i. */
@@ -128,18 +131,27 @@ int32_t family_x_dim(const family_def *def);
 mnp_status family_draw(env *e, pool *pool, const family *f, uint64_t seed, data_split split,
                        int64_t first, int64_t count, float *x, float *y);
 
-#define DATA_HOLDOUT 0.2
+#define DATA_HOLDOUT    0.2
+#define DATA_TEST_SHARE 0.2
 
 typedef struct data_source {
     data_split split;
     int64_t functions; /* families: 0 = 50 000 / 5 000 / 5 000                             */
     uint64_t seed;
-    /* files: share of the functions held out by a seeded permutation: 0.2 gives a fifth to valid
-     * and test (the same) and the rest to train; 0 or less gives all to each */
+    /* files: shares of the functions held out by a seeded permutation, for valid and for test; the
+     * rest is for train. holdout 0 or less gives all to each; test 0 or less, or a table of fewer
+     * than SPLIT_TEST_LEAST curves, makes test the same as valid. Images have no test of their own.
+     */
     double holdout; /* usually DATA_HOLDOUT */
-    /* files: names of columns, x as "a,b"; NULL = guessed where that is unambiguous, and said in
-     * the report. function_column "": there is none, the file is one function */
+    double test;    /* usually DATA_TEST_SHARE */
+    /* files: names of columns, as "a,b"; NULL = guessed where that is unambiguous, and said in the
+     * report. Several of function_column make one key; several of y_column are several outputs.
+     * function_column "": there is none, the file is one function */
     const char *function_column, *x_columns, *y_column;
+    bool wide;              /* files: one curve a row (melt.h)                       */
+    const roles_like *like; /* files: read as a model's own table was; NULL = anew   */
+    bool asked;             /* tables of points for a model (asked.h): no group is guessed */
+    bool without_y;         /* and those to ask about have no y                      */
     /* files: a column of names or numbers that becomes one input per value, 1 or 0 (a bandit's
      * action: inputs are then [x, one-hot(action)]); NULL = none */
     const char *action_column;

@@ -19,8 +19,9 @@ mnp_status dataset_name_columns(env *e, dataset *d, const char *const *x_names, 
  * `start` must be filled. Returns the shortest and median length. */
 mnp_status dataset_measure(env *e, dataset *d, int64_t *shortest, int64_t *median);
 
-/* Keeps what was asked for as the set's notes. */
+/* Keeps what was asked for as the set's notes; and one note more. */
 mnp_status dataset_note_source(env *e, dataset *d, const data_source *s);
+mnp_status dataset_note(env *e, dataset *d, const char *key, const char *value);
 
 /* A CSV file. */
 mnp_status file_open(env *e, const char *path, const data_source *s, dataset **out);

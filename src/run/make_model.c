@@ -2,6 +2,7 @@
 #include "run/make_model.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/real.h"
@@ -105,6 +106,138 @@ mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, mode
     return status;
 }
 
+/* ---- from another model ---------------------------------------------------------------------- */
+
+/* Mean and spread of numbers as a model sees them, inside. */
+typedef struct seen {
+    double x_mean[MODEL_X_MAX], x_sd[MODEL_X_MAX], y_mean, y_sd;
+} seen;
+
+static void moments(const dataset *d, int32_t c, double shift, double scale, double *mean,
+                    double *sd) {
+    double sum = 0, squares = 0, count = (double)d->points;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t i = 0; i < d->points; i++) {
+            double raw = c < 0 ? (double)d->y[i] + d->y_origin
+                               : (double)d->x[i * d->x_dim + c] + d->x_origin[c];
+            double v = (raw - shift) / scale, off = v - sum / count;
+            if (pass == 0)
+                sum += v;
+            else
+                squares += off * off;
+        }
+    *mean = sum / count;
+    *sd = sqrt(squares / count);
+    if (!real_scales(*mean, *sd)) *sd = 1;
+}
+
+/* What the model was trained on: standardised data have mean 0 and spread 1 inside; functions of a
+ * family are taken as they are, so some are drawn and measured; images lie in [-1, 1]. */
+static mnp_status measure_own(env *e, const model *m, seen *out) {
+    enum { SOME = 200 };
+    const char *what = model_note_get(m, "data");
+    bool raw = true;
+    *out = (seen){.y_sd = 1};
+    for (int64_t k = 0; k < m->spec.x_dim; k++) {
+        out->x_sd[k] = 1;
+        raw &= m->scaling.x_shift[k] == 0 && m->scaling.x_scale[k] == 1;
+    }
+    if (!raw || !what || strcmp(what, DATASET_ARRAYS) == 0) return MNP_OK;
+    env quiet = *e; /* a name that is no family is an answer here, not an error */
+    family f;
+    dataset *d = NULL;
+    mnp_status status = family_parse(&quiet, what, &f);
+    if (status == MNP_ENOMEM) return env_fail(e, status, "%s", quiet.error);
+    if (status != MNP_OK) {
+        for (int64_t k = 0; k < m->spec.x_dim; k++) out->x_sd[k] = sqrt(1.0 / 3);
+        return MNP_OK;
+    }
+    family_free(e, &f);
+    MNP_TRY(dataset_open(e, NULL, what, &(data_source){.functions = SOME}, &d));
+    for (int32_t c = 0; c < d->x_dim && c < m->spec.x_dim; c++)
+        moments(d, c, m->scaling.x_shift[c], m->scaling.x_scale[c], &out->x_mean[c], &out->x_sd[c]);
+    moments(d, -1, m->scaling.y_shift, m->scaling.y_scale, &out->y_mean, &out->y_sd);
+    dataset_destroy(d);
+    return MNP_OK;
+}
+
+/* The new data, inside, get the moments `own`. */
+static void map_scaling(const dataset *d, const seen *own, model_scaling *s) {
+    for (int32_t c = 0; c < d->x_dim && !d->raw_x; c++) {
+        s->x_scale[c] /= own->x_sd[c];
+        s->x_shift[c] -= own->x_mean[c] * s->x_scale[c];
+    }
+    if (d->raw_y) return;
+    s->y_scale /= own->y_sd;
+    s->y_shift -= own->y_mean * s->y_scale;
+}
+
+/* Inputs of one kind each: a category is none of another model's numbers. */
+static mnp_status same_inputs(env *e, const model *from, const dataset *d) {
+    const char *table = model_note_get(from, "table");
+    roles own;
+    if (from->spec.x_dim != d->x_dim)
+        return env_fail(e, MNP_EINVAL,
+                        "the data have %d inputs per point, the model to start from %lld", d->x_dim,
+                        (long long)from->spec.x_dim);
+    if (!table || !d->roles) return MNP_OK;
+    MNP_TRY(roles_parse(e, table, &own));
+    bool same = own.n_x == d->roles->n_x && own.n_outputs == d->roles->n_outputs;
+    for (int32_t k = 0; same && k < own.n_x; k++)
+        same = (own.x[k].unit == ROLE_CATEGORY) == (d->roles->x[k].unit == ROLE_CATEGORY) &&
+               role_width(&own.x[k]) == role_width(&d->roles->x[k]);
+    roles_free(&own);
+    return same ? MNP_OK
+                : env_fail(e, MNP_EINVAL,
+                           "the categories or outputs of the data are not those of the model to "
+                           "start from");
+}
+
+static mnp_status note_start(env *e, const model *from, const dataset *d, model *m) {
+    buf text;
+    buf_init(&text, e);
+    const char *data = model_note_get(from, "data"), *steps = model_note_get(from, "steps");
+    buf_printf(&text, "weights of a model of %s, step %s; inside, one unit of", data ? data : "?",
+               steps ? steps : "?");
+    for (int32_t c = 0; c < d->x_dim; c++) {
+        buf_printf(&text, " %s is ", d->x_names[c]);
+        buf_float(&text, (float)m->scaling.x_scale[c]);
+        buf_text(&text, ",");
+    }
+    buf_printf(&text, " of %s ", d->y_name);
+    buf_float(&text, (float)m->scaling.y_scale);
+    buf_text(&text, "; the frequencies are kept");
+    mnp_status status = text.status;
+    if (status == MNP_OK) status = model_note_set(e, m, "init", buf_str(&text));
+    buf_free(&text);
+    return status;
+}
+
+mnp_status model_from_model(env *e, const model *from, const dataset *d, model **out) {
+    seen own;
+    model *m = NULL;
+    model_spec spec = from->spec;
+    *out = NULL;
+    if (from->params.trainable == 0)
+        return env_fail(e, MNP_EINVAL, "the model to start from has nothing to learn");
+    MNP_TRY(same_inputs(e, from, d));
+    MNP_TRY(measure_own(e, from, &own));
+    spec.gp_restarts = false; /* its own numbers are the start */
+    MNP_TRY(model_create(e, &spec, 0, &m));
+    memcpy(m->weights, from->weights, (size_t)m->params.words * sizeof(float));
+    standardise(d, &m->scaling);
+    map_scaling(d, &own, &m->scaling);
+    mnp_status status = note_data(e, m, d);
+    if (status == MNP_OK) status = note_start(e, from, d, m);
+    if (status == MNP_OK)
+        *out = m;
+    else
+        model_destroy(m);
+    return status;
+}
+
+/* ---- its own data ---------------------------------------------------------------------------- */
+
 static const char *note_of(const void *m, const char *key) {
     return model_note_get(m, key);
 }
@@ -115,4 +248,54 @@ mnp_status model_data_source(env *e, const model *m, const char **what, data_sou
         return env_fail(e, MNP_EINVAL, "the model was trained on %s: name the data to open",
                         *what ? "arrays, which no file holds" : "no data that it knows of");
     return dataset_noted_source(e, note_of, m, out);
+}
+
+mnp_status model_data_like(env *e, const model *m, roles *r, roles_like *out) {
+    const char *table = model_note_get(m, "table"), *hash = model_note_get(m, "data.hash");
+    data_source own;
+    *r = (roles){0};
+    MNP_TRY(dataset_noted_source(e, note_of, m, &own));
+    out->seed = own.seed;
+    out->holdout = own.holdout;
+    out->test = own.test;
+    if (hash) out->hash = strtoull(hash, NULL, 16);
+    if (!table) return MNP_OK;
+    MNP_TRY(roles_parse(e, table, r));
+    out->roles = r;
+    return MNP_OK;
+}
+
+/* The next of the names "a,b", of which there are as many as inputs; or x, x1, x2 ... */
+static mnp_status plain_input(env *e, const char **names, int64_t k, int64_t dims, role *out) {
+    char text[CSV_NAME_MAX + 1];
+    size_t length = *names ? strcspn(*names, ",") : 0;
+    if (length == 0 || length > CSV_NAME_MAX) {
+        snprintf(text, sizeof text, dims == 1 ? "x" : "x%lld", (long long)k + 1);
+    } else {
+        memcpy(text, *names, length);
+        text[length] = '\0';
+        *names = (*names)[length] ? *names + length + 1 : NULL;
+    }
+    *out = (role){.lo = NAN, .hi = NAN, .name = env_strdup(e, text)};
+    return out->name ? MNP_OK : MNP_ENOMEM;
+}
+
+mnp_status model_roles(env *e, const model *m, roles *out) {
+    const char *table = model_note_get(m, "table"), *names = model_note_get(m, "x_names");
+    const char *y = model_note_get(m, "y_name");
+    if (table) {
+        MNP_TRY(roles_parse(e, table, out));
+        if (roles_dims(out) == m->spec.x_dim) return MNP_OK;
+        roles_free(out); /* a log of decisions: its actions are inputs too */
+    }
+    roles_init(out, e);
+    out->x = env_alloc(e, (size_t)m->spec.x_dim, sizeof *out->x, "the columns of a table");
+    out->y.name = env_strdup(e, y ? y : "y");
+    mnp_status status = out->x && out->y.name ? MNP_OK : MNP_ENOMEM;
+    for (int64_t k = 0; k < m->spec.x_dim && status == MNP_OK; k++) {
+        status = plain_input(e, &names, k, m->spec.x_dim, &out->x[k]);
+        out->n_x++;
+    }
+    if (status != MNP_OK) roles_free(out);
+    return status;
 }

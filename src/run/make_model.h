@@ -15,8 +15,16 @@ typedef struct model_wish {
 /* d may be NULL: one input, unscaled. */
 mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, model **out);
 
+/* A model for d with the options and weights of another, whose own data it maps the new ones to. */
+mnp_status model_from_model(env *e, const model *from, const dataset *d, model **out);
+
 /* What the model was trained on and how that was opened, from its notes. MNP_EINVAL: it does not
  * say. Texts are the notes' own. */
 mnp_status model_data_source(env *e, const model *m, const char **what, data_source *out);
+/* What its own table was, or inputs that are numbers with the names the model has for them. */
+mnp_status model_roles(env *e, const model *m, roles *out);
+/* How its own table was read: roles for roles_free(), which out->roles points to, the table's hash
+ * and split. Zeros where the model does not say. */
+mnp_status model_data_like(env *e, const model *m, roles *r, roles_like *out);
 
 #endif

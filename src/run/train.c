@@ -453,6 +453,32 @@ train_state trainer_state(const trainer *t) {
                          .best_step = t->best_step};
 }
 
+/* Nats per point: a validation this far below the best means overfitting, or divergence. */
+#define FALLEN   0.1
+#define DIVERGED 5.0
+
+void trainer_warnings(const trainer *t, buf *to) {
+    int64_t every = valid_every(t), at = t->step.step;
+    double fall = t->best_valid - t->last_valid;
+    if (!t->valid || at < 2 * every) return;
+    if (!isfinite(t->last_valid) || !isfinite(t->best_valid) || fall > DIVERGED)
+        buf_printf(to,
+                   "training diverged: the last validation is %.3g, the best was %.3g at step "
+                   "%lld (lower lr, or set clip=1)\n",
+                   t->last_valid, t->best_valid, (long long)t->best_step);
+    else if (t->best_step <= every)
+        buf_printf(to,
+                   "the first validation, at step %lld of %lld, was the best: the model overfits "
+                   "at once (train fewer steps, validate more often with valid_every, or take a "
+                   "smaller model)\n",
+                   (long long)t->best_step, (long long)t->spec.steps);
+    else if (fall > FALLEN)
+        buf_printf(to,
+                   "the model overfits: validation fell by %.2f nats per point after its best at "
+                   "step %lld of %lld (the best weights are kept)\n",
+                   fall, (long long)t->best_step, (long long)t->spec.steps);
+}
+
 const exec *trainer_exec(const trainer *t) {
     return t->exec;
 }

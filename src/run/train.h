@@ -66,6 +66,9 @@ size_t trainer_memory(const trainer *t);
 const exec *trainer_exec(const trainer *t);  /* the compiled step, for measurements; may be NULL */
 const float *trainer_best(const trainer *t); /* best weights so far */
 
+/* What is doubtful about the run so far, a line each; nothing before the second validation. */
+void trainer_warnings(const trainer *t, buf *to);
+
 /* Weights, moments and counters. Loading refuses a state of other options, data or seed, unless
  * `new_schedule`: then the moments are kept and the schedule starts again. */
 mnp_status trainer_save(trainer *t, const char *path);

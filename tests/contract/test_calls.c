@@ -174,8 +174,10 @@ static void opening_data(void) {
     BAD_FIELD(2, o, split, (mnp_split)-1, mnp_data_open(w.ctx, "rbf", &o.s, &made));
     BAD_FIELD(2, o, functions, -1, mnp_data_open(w.ctx, "rbf", &o.s, &made));
     BAD_FIELD(2, o, functions, INT64_MAX, mnp_data_open(w.ctx, "rbf", &o.s, &made));
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 3; k++) {
         BAD_FIELD(2, o, holdout, bad_numbers[k], mnp_data_open(w.ctx, "rbf", &o.s, &made));
+        BAD_FIELD(2, o, test, bad_numbers[k], mnp_data_open(w.ctx, "rbf", &o.s, &made));
+    }
     BAD(3, mnp_data_open(w.ctx, "rbf", NULL, NULL));
     o.s.functions = 2;
     o.s.size = sizeof o;
@@ -225,6 +227,52 @@ static void data_from_sets(void) {
     BAD(4, mnp_data_from_sets(w.ctx, &good, 1, 1, NULL));
 }
 
+static void tables_for_a_model(void) {
+    ROOMY(mnp_data_opts, o);
+    mnp_table *made = NOT_NULL;
+    const char *csv = path_of("points.csv");
+    FILE *f = fopen(csv, "w");
+    CHECK(f && fputs("x,y\n0,1\n1,2\n", f) >= 0 && fclose(f) == 0);
+    CALL(mnp_table_open);
+    MUTE(0, mnp_table_open(NULL, w.model, csv, true, NULL, &made));
+    CLEARED(made);
+    BAD(1, mnp_table_open(w.ctx, NULL, csv, true, NULL, &made));
+    CLEARED(made);
+    BAD(2, mnp_table_open(w.ctx, w.model, NULL, true, NULL, &made));
+    GIVES(3, mnp_table_open(w.ctx, w.model, csv, false, NULL, &made) == MNP_OK);
+    CHECK(mnp_table_rows(made) == 2 && !mnp_table_y(made) && mnp_table_x(made)[1] == 1);
+    mnp_table_destroy(made);
+    made = NOT_NULL;
+    BAD_OPTS(4, mnp_data_opts, o, mnp_table_open(w.ctx, w.model, csv, true, &o.s, &made));
+    CLEARED(made);
+    BAD(5, mnp_table_open(w.ctx, w.model, csv, true, NULL, NULL));
+    CHECK(mnp_table_open(w.ctx, w.model, csv, true, NULL, &made) == MNP_OK);
+    CALL(mnp_table_rows);
+    GIVES(0, mnp_table_rows(NULL) == 0);
+    CALL(mnp_table_x);
+    GIVES(0, !mnp_table_x(NULL));
+    CALL(mnp_table_y);
+    GIVES(0, !mnp_table_y(NULL) && mnp_table_y(made)[1] == 2);
+    CALL(mnp_table_groups);
+    GIVES(0, mnp_table_groups(NULL) == 0 && mnp_table_groups(made) == 1);
+    CALL(mnp_table_group);
+    GIVES(0, mnp_table_group(NULL, 0) == -1);
+    GIVES(1, mnp_table_group(made, -1) == -1 && mnp_table_group(made, 2) == -1);
+    CALL(mnp_table_group_name);
+    GIVES(0, !mnp_table_group_name(NULL, 0));
+    GIVES(1, !mnp_table_group_name(made, -1) && !mnp_table_group_name(made, 1));
+    CALL(mnp_table_raw);
+    GIVES(0, isnan(mnp_table_raw(NULL, 0, 1)));
+    GIVES(1, isnan(mnp_table_raw(made, -1, 1)) && isnan(mnp_table_raw(made, 2, 1)));
+    GIVES(2, isnan(mnp_table_raw(made, 0, NAN)) && mnp_table_raw(made, 1, 3) == 3);
+    CALL(mnp_table_warnings);
+    GIVES(0, *mnp_table_warnings(NULL) == '\0');
+    CALL(mnp_table_destroy);
+    RETURNS(0, mnp_table_destroy(NULL));
+    mnp_table_destroy(made);
+    unlink(csv);
+}
+
 static void data_answers(void) {
     int64_t rows = 7, cols = 7;
     const char *help = "unset";
@@ -249,6 +297,9 @@ static void data_answers(void) {
     GIVES(0, *mnp_data_name(NULL) == '\0');
     CALL(mnp_data_report);
     GIVES(0, *mnp_data_report(NULL) == '\0');
+    CALL(mnp_data_warnings);
+    GIVES(0, *mnp_data_warnings(NULL) == '\0');
+    CHECK(*mnp_data_warnings(w.data) == '\0');
     CALL(mnp_data_x_name);
     GIVES(0, mnp_data_x_name(NULL, 0) == NULL);
     GIVES(1, !mnp_data_x_name(w.data, -1) && !mnp_data_x_name(w.data, 1) &&
@@ -304,6 +355,14 @@ static void models(void) {
     CLEARED(made);
     GIVES(5, mnp_model_create(w.ctx, NULL, "tiny", small, NULL, UINT64_MAX, &made) == MNP_OK);
     BAD(6, mnp_model_create(w.ctx, "mnp", "tiny", small, NULL, 1, NULL));
+    mnp_model *other = NOT_NULL;
+    CALL(mnp_model_create_from);
+    MUTE(0, mnp_model_create_from(NULL, w.model, w.data, &other));
+    CLEARED(other);
+    BAD(1, mnp_model_create_from(w.ctx, NULL, w.data, &other));
+    CLEARED(other);
+    BAD(2, mnp_model_create_from(w.ctx, w.model, NULL, &other));
+    BAD(3, mnp_model_create_from(w.ctx, w.model, w.data, NULL));
     CALL(mnp_model_destroy);
     RETURNS(0, mnp_model_destroy(NULL));
     mnp_model_destroy(made);
@@ -368,6 +427,19 @@ static void model_answers(void) {
     GIVES(0, mnp_model_steps(NULL) == 0);
     CALL(mnp_model_latent);
     GIVES(0, mnp_model_latent(NULL) == 0);
+    double lo = 7, hi = 7;
+    char number[16] = "kept";
+    CALL(mnp_model_range);
+    GIVES(0, !mnp_model_range(NULL, 0, &lo, &hi));
+    GIVES(1, !mnp_model_range(w.model, -1, &lo, &hi) && !mnp_model_range(w.model, 99, &lo, &hi));
+    GIVES(2, !mnp_model_range(w.model, 0, NULL, &hi));
+    GIVES(3, !mnp_model_range(w.model, 0, &lo, NULL) && lo == 7 && hi == 7);
+    CALL(mnp_model_text);
+    GIVES(0, (mnp_model_text(NULL, 0, 1.5, number, sizeof number), strcmp(number, "1.5") == 0));
+    GIVES(1, (mnp_model_text(w.model, -1, 2.5, number, sizeof number), strcmp(number, "2.5") == 0));
+    RETURNS(2, mnp_model_text(w.model, 0, NAN, number, sizeof number));
+    RETURNS(3, mnp_model_text(w.model, 0, 1, NULL, sizeof number));
+    RETURNS(4, mnp_model_text(w.model, 0, 1, number, 0));
     CALL(mnp_model_distance);
     GIVES(0, isnan(mnp_model_distance(NULL, 0, 0)));
     GIVES(1, isnan(mnp_model_distance(w.model, -1, 0)) && isnan(mnp_model_distance(w.model, 2, 0)));
@@ -477,6 +549,11 @@ static void training(void) {
     MUTE(0, mnp_trainer_take_best(NULL));
     CALL(mnp_trainer_memory);
     GIVES(0, mnp_trainer_memory(NULL) == 0);
+    char text[8] = "kept";
+    CALL(mnp_trainer_warnings);
+    GIVES(0, (mnp_trainer_warnings(NULL, text, sizeof text), *text == '\0'));
+    RETURNS(1, mnp_trainer_warnings(w.trainer, NULL, sizeof text));
+    RETURNS(2, mnp_trainer_warnings(w.trainer, text, 0));
     CHECK(access(path, F_OK) != 0);
 }
 
@@ -1414,6 +1491,7 @@ int main(void) {
     RUN(jobs);
     RUN(opening_data);
     RUN(data_from_sets);
+    RUN(tables_for_a_model);
     RUN(data_answers);
     RUN(data_calls);
     RUN(models);

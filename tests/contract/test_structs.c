@@ -19,7 +19,7 @@ typedef struct layout {
 static const layout layouts[] = {
     LAYOUT(mnp_ctx_opts, 72, 72),
     LAYOUT(mnp_job_opts, 17, 24),
-    LAYOUT(mnp_data_opts, 80, 80),
+    LAYOUT(mnp_data_opts, 80, 104),
     LAYOUT(mnp_train_opts, 32, 32),
     LAYOUT(mnp_eval_opts, 128, 144),
     LAYOUT(mnp_bandit_opts, 144, 160),

@@ -277,7 +277,7 @@ cp ore.csv d2.log.csv
 cp log.csv l.safetensors
 cp m.log.csv curve.svg
 cp ore.csv study.md
-mkdir -p tables images && cp ore.csv tables/table1.md
+mkdir -p tables images && sed '1s/grade/value/' ore.csv >tables/table1.md
 "$MNP" gen geofluvial --images 2 --size 8 --out rivers --png 2 --quiet || exit 1
 cp rivers/png/*.png images/ || exit 1
 same() { # INPUT WORDS...

@@ -9,6 +9,7 @@ size_t fuzz_seed(size_t i, uint8_t *out) {
         "\xef\xbb\xbfname;\"a \"\"b\"\"; c\"\r\n\"two\r\nlines\";1\r\n\r\n x ;\r\n",
         "a\tb\tc\r1\t\t3\r\t\t\r",
         "only\n1\n\n2",
+        "a;b;\n1,5;-2,25e1;\n3;4;\n",
     };
     if (i >= sizeof seeds / sizeof seeds[0]) return 0;
     memcpy(out, seeds[i], strlen(seeds[i]));

@@ -1,5 +1,5 @@
 /* fuzz_data.c: any text as a person's CSV data. What is read is written and read again; a model is
- * made for it. */
+ * made for it, and the table read as the model's own. */
 #include <math.h>
 
 #include "fuzz/world.h"
@@ -10,6 +10,10 @@ size_t fuzz_seed(size_t i, uint8_t *out) {
         "depth;grain;porosity\n1;2;0.2\n2;2.5;0.3\n3;1;0.25\n4;;0.1\n",
         "x,action,reward,who\n1,a,0.5,u\n2,b,1,u\n3,a,0,v\n4,b,2,v\n",
         "t\ty\n1.6e9\t1\n1600000001\t2\n1600000002\t3\n",
+        "w;when;soil;y\na;2024-01-01;clay;1,5\na;2024-01-02;;2\nb;2024-02-29T12:00;sand;3\n"
+        "b;2024-03-01;sand;4\n",
+        "boy,sex,age2,age3.5,age10\np,m,80,91,140\nq,f,,90,138\n",
+        "\"\",f,g,t,y,z\n1,a,1,0,1,2\n2,a,1,1,2,3\n3,a,2,0,3,4\n4,a,2,1,4,5\n",
     };
     if (i >= sizeof seeds / sizeof seeds[0]) return 0;
     memcpy(out, seeds[i], strlen(seeds[i]));
@@ -38,8 +42,21 @@ static void use(mnp_ctx *ctx, const mnp_data *data) {
     mnp_model *m = NULL;
     mnp_data *again = NULL;
     mnp_data_opts o = {.size = sizeof o, .holdout = -1};
+    int64_t dims = mnp_data_x_dim(data);
     look(ctx, data);
-    world_said(ctx, mnp_model_create(ctx, "np", "tiny", NULL, data, 1, &m));
+    if (world_said(ctx, mnp_model_create(ctx, "np", "tiny", NULL, data, 1, &m)) == MNP_OK) {
+        mnp_data_opts like = {.size = sizeof like, .like = m, .split = MNP_TEST};
+        world_said(ctx, mnp_data_open(ctx, mnp_data_name(data), &like, &again));
+        mnp_data_destroy(again);
+        again = NULL;
+        mnp_table *t = NULL;
+        bool with_y = mnp_data_points(data) % 2;
+        if (world_said(ctx, mnp_table_open(ctx, m, mnp_data_name(data), with_y, NULL, &t)) ==
+            MNP_OK)
+            for (int64_t k = 0; k < mnp_table_rows(t) * dims; k++)
+                FUZZ_CHECK(isfinite(mnp_table_x(t)[k]));
+        mnp_table_destroy(t);
+    }
     mnp_model_destroy(m);
     if (world_said(ctx, mnp_data_write_csv(ctx, data, world_path(path, "again.csv"))) != MNP_OK)
         return;
@@ -56,7 +73,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     mnp_data_opts o = {.size = sizeof o,
                        .holdout = count % 3 ? -1 : 0.4,
                        .split = count % 5 ? MNP_TRAIN : MNP_VALID,
-                       .action_column = count % 7 ? NULL : "action"};
+                       .action_column = count % 7 ? NULL : "action",
+                       .wide = count % 4 == 1,
+                       .function_column = count % 11 == 2 ? "f,g" : NULL,
+                       .y_column = count % 11 == 2 ? "y,z" : NULL};
     world_write(path, "data.csv", bytes, count);
     mnp_status status = mnp_data_open(ctx, path, &o, &data);
     FUZZ_CHECK((status == MNP_OK) == (data != NULL));

@@ -17,11 +17,18 @@ static size_t make(size_t i, uint8_t *out) {
         {"mnp", SMALL "T=2 encoder=isab n_inducing=2 layer_norm=on objective=iwae"},
         {"gp-authors", ""},
     };
+    static const char table[] =
+        "{\"group\":[\"g\"],\"x\":[{\"name\":\"t\",\"unit\":\"days\",\"lo\":1,\"hi\":9},{\"name\":"
+        "\"k\","
+        "\"unit\":\"category\",\"levels\":[\"a\",\"b\"]}],\"y\":{\"name\":\"y\",\"unit\":"
+        "\"number\"},"
+        "\"outputs\":[{\"name\":\"a\",\"shift\":0,\"scale\":2}],\"wide\":true}";
     char path[WORLD_PATH];
     mnp_ctx *ctx = world_open();
     mnp_model *m = NULL;
     FUZZ_CHECK(mnp_model_create(ctx, seeds[i][0], "tiny", seeds[i][1], NULL, i, &m) == MNP_OK);
     FUZZ_CHECK(mnp_model_set_note(ctx, m, "data", "rbf") == MNP_OK);
+    if (i % 2) FUZZ_CHECK(mnp_model_set_note(ctx, m, "table", table) == MNP_OK);
     mnp_noted_score score = {sizeof score, 1.5, 0.25, 10, 20, i};
     FUZZ_CHECK(mnp_model_set_score(ctx, m, MNP_STRICT, &score) == MNP_OK);
     FUZZ_CHECK(mnp_model_save(ctx, m, world_path(path, "seed")) == MNP_OK);
@@ -65,6 +72,11 @@ static void predict(mnp_ctx *ctx, const mnp_model *m) {
 
 static void tell(mnp_ctx *ctx, const mnp_model *m) {
     char plan[64];
+    for (int64_t k = -1; k < 4; k++) {
+        double lo, hi;
+        if (mnp_model_range(m, k, &lo, &hi)) FUZZ_CHECK(lo <= hi);
+        mnp_model_text(m, k, 7, plan, sizeof plan);
+    }
     FUZZ_CHECK(mnp_model_parameters(m) >= 0 && mnp_model_x_dim(m) > 0);
     FUZZ_CHECK(mnp_model_steps(m) >= 0 && mnp_model_steps(m) <= STEPS);
     FUZZ_CHECK(mnp_model_latent(m) >= 0 && mnp_model_options(m)[0]);

@@ -116,13 +116,14 @@ static void bad_tables_are_refused_with_line_and_remedy(void) {
 }
 
 static void cells_that_are_no_numbers_are_named(void) {
-    csv_table *t = parse("x;y\n1,5;2\nabc;\n1e999;NA\n inf;0x1\n");
+    csv_table *t = parse("x;y\n1,5;2.5\nabc;\n1e999;NA\n inf;0x1\n");
     CHECK(t != NULL);
     if (!t) return;
     double v;
     bool missing;
     CHECK(csv_number(&E, t, 0, 0, &v, &missing) == MNP_EFORMAT);
-    STREQ(E.error, "d.csv:2: column \"x\": \"1,5\" is not a number (write 1.5, not 1,5)");
+    STREQ(E.error, "d.csv:2: column \"x\": \"1,5\" is not a number (write 1.5, not 1,5; "
+                   "other numbers of the table have a point)");
     CHECK(csv_number(&E, t, 1, 0, &v, NULL) == MNP_EFORMAT);
     STREQ(E.error, "d.csv:3: column \"x\": \"abc\" is not a number (leave the cell empty or write "
                    "NA where a value is missing)");

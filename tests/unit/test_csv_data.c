@@ -51,10 +51,9 @@ static void scattered_ragged_functions(void) {
     STREQ(d->y_name, "y");
     STREQ(d->function_name, "curve");
     STREQ(d->name, path);
-    CHECK(says(d, "2 functions, 6 points; points per function: least 2, median 2, most 4"));
+    CHECK(says(d, "2 curves, 6 points; points per curve: least 2, median 2, most 4"));
     CHECK(says(d, "ranges: x from 0.5 to 3, y from 1 to 30"));
-    CHECK(
-        says(d, "dropped: 1 row without y, 1 function with fewer than 2 observed points (1 row)"));
+    CHECK(says(d, "dropped: 1 row without y, 1 curve with fewer than 2 observed points (1 row)"));
     CHECK(d->policy.context_lo == 0 && d->policy.context_hi == 1 && d->rff_std == 1);
     dataset_destroy(d);
 }
@@ -64,8 +63,8 @@ static void missing_cells_are_counted(void) {
                            "1,0,0\n1,,1\n1,2,NaN\n1,3,NA\n1,4,4\n,5,5\n1,,\n2,1,1\n2,,1\n3,1,\n",
                            whole);
     CHECK(d->functions == 1 && d->points == 2);
-    CHECK(says(d, "dropped: 3 rows without y, 3 rows without x, 1 row without a function's name, 2 "
-                  "functions with fewer than 2 observed points (1 row)"));
+    CHECK(says(d, "dropped: 3 rows without y, 3 rows without x, 1 row without a curve's name, 2 "
+                  "curves with fewer than 2 observed points (1 row)"));
     dataset_destroy(d);
     d = read_text("id,x,y\n1,0,0\n1,1,1\n", whole);
     CHECK(says(d, "dropped: nothing"));
@@ -76,8 +75,8 @@ static void missing_cells_are_counted(void) {
 static void without_a_function_column_it_is_one_function(void) {
     dataset *d = read_text("time,temp\n0,1\n1,2\n2,4\n3,8\n", whole);
     CHECK(d->functions == 1 && d->points == 4 && !d->ids && d->policy.context_hi == 2);
-    CHECK(says(d, "no function column, all rows are one function"));
-    CHECK(says(d, "1 function, 4 points"));
+    CHECK(says(d, "no group column, all rows are one curve"));
+    CHECK(says(d, "1 curve, 4 points"));
     dataset_destroy(d);
 }
 
@@ -103,19 +102,19 @@ static void columns_are_guessed(void) {
     static const struct {
         const char *text, *said;
     } cases[] = {
-        {"x,Function,y\n1,a,2\n2,a,3\n", "function \"Function\" (guessed from its name); x \"x\""},
+        {"x,Function,y\n1,a,2\n2,a,3\n", "group \"Function\" (guessed from its name); x \"x\""},
         {"series,t,height\n1,1,2\n1,2,3\n", "y \"height\" (guessed: the last column)"},
-        {"target,x,group\n5,1,2\n6,2,2\n", "function \"group\" (guessed from its name); x \"x\" "
+        {"target,x,group\n5,1,2\n6,2,2\n", "group \"group\" (guessed from its name); x \"x\" "
                                            "(what is left); y \"target\" (guessed from its name)"},
         {"plant,day,height\nfern,1,2\nfern,2,3\n",
-         "function \"plant\" (guessed: its words repeat); x \"day\""},
+         "group \"plant\" (guessed: its words repeat); x \"day\""},
         {"when,plant,height\n1.5,7,2\n2,7,3\n",
-         "function \"plant\" (guessed: its whole numbers repeat)"},
+         "group \"plant\" (guessed: its whole numbers repeat)"},
         {"day,plant,height\n1,1.0,2\n2,1.0,3\n1,2.0,3\n2.5,2.0,9\n",
-         "function \"plant\" (guessed: its whole numbers repeat); x \"day\""},
-        {"height,plant\n1.5,fern\n2,fern\n", "no function column"}, /* x and y take both */
-        {"day,height\n1,2\n1,3\n1,4\n", "no function column"},
-        {"x1,x2,height\n1,1,2\n1,2,3\n2,1,1\n2,2,5\n", "no function column"},
+         "group \"plant\" (guessed: its whole numbers repeat); x \"day\""},
+        {"height,plant\n1.5,fern\n2,fern\n", "no group column"}, /* x and y take both */
+        {"day,height\n1,2\n1,3\n1,4\n", "no group column"},
+        {"x1,x2,height\n1,1,2\n1,2,3\n2,1,1\n2,2,5\n", "no group column"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CASE(cases[i].text);
@@ -138,13 +137,14 @@ static void columns_may_be_named(void) {
     s.y_column = "b";
     dataset *d = read_text(text, s);
     CHECK(d->x_dim == 2 && d->x[0] == 3 && d->x[1] == 1 && d->y[0] == 2 && d->functions == 2);
-    CHECK(says(d, "columns: function \"d\"; x \"c\", \"a\"; y \"b\"\n"));
+    CHECK(says(d, "columns: group \"d\"; x \"c\", \"a\"; y \"b\"\n"));
     dataset_destroy(d);
 
     s = whole;
     s.x_columns = "c";
+    s.y_column = "b";
     d = read_text(text, s);
-    CHECK(says(d, "function \"d\" (guessed: its words repeat); x \"c\"; y \"b\""));
+    CHECK(says(d, "group \"d\" (guessed: its words repeat); x \"c\"; y \"b\"\n"));
     CHECK(says(d, "not used: \"a\"\n"));
     dataset_destroy(d);
 
@@ -166,17 +166,17 @@ static void columns_in_doubt_are_refused(void) {
     static const struct {
         const char *text, *function, *x, *y, *error;
     } cases[] = {
-        {"plant,day,height\n1,1,2.5\n1,2,3\n2,1,2\n2,2,2\n", NULL, NULL, NULL,
-         "\"plant\" or \"day\" could be the function column"},
-        {"id,group,x,y\n1,1,1,1\n", NULL, NULL, NULL, "\"id\" or \"group\" could be the function"},
+        {"plant,bed,height\n1,1,2.5\n1,2,3\n2,1,2\n2,2,2\n1,1,7\n", NULL, NULL, NULL,
+         "\"plant\" or \"bed\" could be the group column"},
+        {"id,group,x,y\n1,1,1,1\n", NULL, NULL, NULL, "\"id\" or \"group\" could be the group"},
         {"a,y,value\n1,2,3\n", NULL, NULL, NULL, "\"y\" or \"value\" could be the y column"},
         {"a,b,c\n1,2,3\n", "z", NULL, NULL, "there is no column \"z\" (it has: a, b, c)"},
         {"a,b,c\n1,2,3\n", NULL, "a,z", NULL, "there is no column \"z\""},
-        {"a,b,c\n1,2,3\n", NULL, "a,,b", NULL, "the input columns are named a,b,c"},
-        {"a,b,c\n1,2,3\n", NULL, "a,a", NULL, "\"a\" is named twice"},
-        {"a,b,c\n1,2,3\n", NULL, "a,c", "c", "cannot be x and y at once"},
-        {"a,b,c\n1,2,3\n", "a", "a", "c", "the function column \"a\" cannot be x or y as well"},
-        {"a,b,c\n1,2,3\n", "c", "a", "c", "the function column \"c\" cannot be x or y as well"},
+        {"a,b,c\n1,2,3\n", NULL, "a,,b", NULL, "columns are named a,b,c, not"},
+        {"a,b,c\n1,2,3\n", NULL, "a,a", NULL, "\"a\" is named twice, now as x"},
+        {"a,b,c\n1,2,3\n", NULL, "a,c", "c", "\"c\" is named twice, now as y"},
+        {"a,b,c\n1,2,3\n", "a", "a", "c", "\"a\" is named twice, now as the group"},
+        {"a,b,c\n1,2,3\n", "c", "a", "c", "\"c\" is named twice, now as the group"},
         {"y\n1\n2\n", NULL, NULL, NULL, "a column for x and one for y are needed"},
         {"id,y\n1,1\n1,2\n", "id", NULL, NULL, "a column for x and one for y are needed"},
     };
@@ -203,13 +203,14 @@ static void bad_cells_name_their_line(void) {
         {"x,y\n1,2\n-Infinity,3\n", ":3: column \"x\"", "is not a number"},
         {"x,y\n1,1e400\n", ":2: column \"y\"", "too large"},
         {"x,y\n1,1e39\n2,2\n", ":2: column \"y\"", "too large for single precision"},
-        {"x;y\n1;2,5\n", ":2: column \"y\"", "write 1.5, not 1,5"},
+        {"x;y\n1;2,5\n2.5;1\n", ":2: column \"y\"", "write 1.5, not 1,5"},
+        {"x;y\n1;1.234,5\n2;2,5\n", ":2: column \"y\"", "write 1234,5, not 1.234,5"},
         {"time,height\n1,2\n1,3\nx,4\n", ":4: column \"time\"", "is not a number"},
         {"id,x,y\n1,1,2\n1,oops,\n", ":3: column \"x\"", "\"oops\" is not a number"},
         {"x,y\n1,2\n1\n", ":3: 1 field", "where the header has 2"},
-        {"id,x,y\n1,1,2\n2,2,3\n", "no function has 2 observed points", "is the function column"},
-        {"x,y\n1,\n", "no function has 2 observed points", "at least two rows"},
-        {"x,y\n", "no function has 2 observed points", "at least two rows"},
+        {"id,x,y\n1,1,2\n2,2,3\n", "no curve has 2 observed points", "is the group column"},
+        {"x,y\n1,\n", "no curve has 2 observed points", "at least two rows"},
+        {"x,y\n", "no rows", "below the names of the columns"},
         {"1,2\n3,4\n", ":1:", "names of the columns"},
         {"", ":1:", "the file is empty"},
     };
@@ -282,11 +283,11 @@ static void the_holdout_is_a_partition(void) {
 static void the_holdout_is_told(void) {
     data_source s = {.split = DATA_VALID, .holdout = 0.2, .seed = 4};
     dataset *d = read_text(many_curves(), s);
-    CHECK(says(d, "50 functions, 150 points"));
-    CHECK(says(d, "split: 40 functions to train on, 10 held out (seed 4); this is the held-out"));
+    CHECK(says(d, "50 curves, 150 points"));
+    CHECK(says(d, "split: 40 curves to train on, 10 held out (seed 4); this is the held-out"));
     dataset_destroy(d);
     d = read_text("x,y\n1,2\n2,3\n", s);
-    CHECK(d->functions == 1 && says(d, "a single function cannot be held out"));
+    CHECK(d->functions == 1 && says(d, "a single curve cannot be held out"));
     dataset_destroy(d);
     s.holdout = 1;
     CHECK(open_text(many_curves(), s, &d) == MNP_EINVAL && !d);
@@ -300,7 +301,7 @@ static void the_example_is_read(void) {
     CHECK(dataset_open(&E, NULL, "examples/data/plants.csv", &s, &d) == MNP_OK);
     if (!d) return;
     CHECK(d->functions == 48 && d->x_dim == 1);
-    CHECK(says(d, "60 functions") && says(d, "function \"plant\""));
+    CHECK(says(d, "60 curves") && says(d, "group \"plant\""));
     CHECK(says(d, "rows without y"));
     STREQ(d->x_names[0], "day");
     STREQ(d->y_name, "height_cm");

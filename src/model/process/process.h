@@ -86,6 +86,11 @@ typedef struct process_def {
      * context and the targets. Emits the path from noise to data, or the log-densities. */
     void (*query)(graph *g, const model_spec *s, process_query kind);
 
+    /* Weights that the data give at once, before the first step; NULL: none. d is what training
+     * sees, scaled. */
+    mnp_status (*from_data)(env *e, const model_spec *s, const data_view *d, uint64_t seed,
+                            const params *list, float *weights);
+
     /* Training may begin from several starts, of which the best goes on; NULL: one. */
     int (*starts)(const model_spec *s);
     void (*start)(model_spec *s, int k); /* the options of the k-th, which has one start itself */

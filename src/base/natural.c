@@ -33,7 +33,8 @@ static void solve_bends(natural *s) {
 void natural_make(natural *s, const double *knots, int32_t count) {
     *s = (natural){.count = 1};
     s->knot[0] = knots[0];
-    while (s->count < count && s->count < NATURAL_KNOTS_MAX && knots[s->count] > s->knot[s->count - 1]) {
+    while (s->count < count && s->count < NATURAL_KNOTS_MAX &&
+           knots[s->count] > s->knot[s->count - 1]) {
         s->knot[s->count] = knots[s->count];
         s->count++;
     }

@@ -61,8 +61,9 @@ typedef struct model_spec {
     int64_t cbp_layers;                                 /* splines over the process              */
     bool cbp_condition_x;                               /* splines that depend on x              */
     /* mixed model */
-    int64_t lmm_fixed, lmm_random; /* knots of the population's and the curves' basis; 0: by the data */
-    int64_t lmm_draws;             /* of the parameters; 0: the estimate alone                       */
+    int64_t lmm_fixed,
+        lmm_random;    /* knots of the population's and the curves' basis; 0: by the data */
+    int64_t lmm_draws; /* of the parameters; 0: the estimate alone                       */
 } model_spec;
 
 typedef enum gp_mean_kind { MEAN_CONSTANT, MEAN_SPLINE } gp_mean_kind;

@@ -16,9 +16,10 @@ enum {
     MIXED_SPREAD,
     MIXED_CURVE,
     MIXED_NOISE,
-    MIXED_EPS, /* draws: a normal per row, those of the curve (1, 1 + p + r), the first chooses a law */
+    MIXED_EPS, /* draws: a normal per row, those of the curve (1, 1 + p + r), the first chooses a
+                  law */
     MIXED_COEFFICIENTS
-};                                                    /* in */
-enum { MIXED_FIXED, MIXED_RANDOM, MIXED_WHAT };       /* i: knots of the two bases; range or noisy */
+};                                              /* in */
+enum { MIXED_FIXED, MIXED_RANDOM, MIXED_WHAT }; /* i: knots of the two bases; range or noisy */
 
 #endif

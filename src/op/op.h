@@ -208,9 +208,9 @@ val op_gp_marginal(graph *g, val x, val u, val hyper, int32_t kernel);
 val op_gp_draw(graph *g, val x, val u, val hyper, val eps, bool noisy, int32_t kernel);
 
 /* A mixed model of curves in natural splines: see op/mixed.h. Densities and draws are those of the
- * Gaussian process above, in double and without a gradient: mixed_logp of all rows or of the targets
- * given the context; of fresh observations at all rows; of each row alone; draws from normals of the
- * rows and of the curve (1, 1 + p + r). */
+ * Gaussian process above, in double and without a gradient: mixed_logp of all rows or of the
+ * targets given the context; of fresh observations at all rows; of each row alone; draws from
+ * normals of the rows and of the curve (1, 1 + p + r). */
 typedef struct mixed_model {
     val knots, mean, spread, curve, noise;
     int32_t fixed, random; /* knots of an input in the population's and in the curves' basis */

@@ -2,8 +2,8 @@
  *
  *   AIC = -2 loglik + 2 k + 2 k (k + 1) / (N - k - 1),   k = p + r (r + 1) / 2 + 1
  *
- * with the ML likelihood, because REML likelihoods of different columns X are densities of different
- * numbers and cannot be compared, and with the correction for small N. */
+ * with the ML likelihood, because REML likelihoods of different columns X are densities of
+ * different numbers and cannot be compared, and with the correction for small N. */
 #include <math.h>
 
 #include "model/mixed/mixed.h"

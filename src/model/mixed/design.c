@@ -112,8 +112,8 @@ static void turn_row(const mixed_frame *f, const double *row, double *out) {
         for (int32_t j = i; j < f->rank; j++) out[j] += row[f->kept[i]] * f->turn[i * f->rank + j];
 }
 
-enum { BLOCK = 256 };      /* rows that are added to R at once */
-#define RANK_LIMIT 1e-6    /* inputs are in single precision   */
+enum { BLOCK = 256 };   /* rows that are added to R at once */
+#define RANK_LIMIT 1e-6 /* inputs are in single precision   */
 
 /* R of all rows of the basis, block by block: (columns, columns) in the head of rows. */
 static void stack_rows(const data_view *d, const mixed_bases *b, bool of_curves, int64_t columns,

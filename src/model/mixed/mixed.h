@@ -1,6 +1,7 @@
 /* mixed.h: fitting a linear mixed model to curves.
  *
- *   y_i = X_i beta + Z_i b_i + e_i,   b_i ~ N(0, Psi),   e_i ~ N(0, sigma^2 I)      curve i = 1 .. J
+ *   y_i = X_i beta + Z_i b_i + e_i,   b_i ~ N(0, Psi),   e_i ~ N(0, sigma^2 I)      curve i = 1 ..
+ * J
  *
  * X_i and Z_i are natural splines of the inputs (base/natural.h): the population's basis and the
  * curve's own, smaller one. docs/dev/math.md, "The mixed model of curves", derives what is computed
@@ -35,8 +36,7 @@ static inline int32_t mixed_random_columns(const mixed_bases *b) {
 
 /* Knots at equal shares of an input's different values, the ends among them, as many as there are
  * values at most. An input that never changes within a curve has no part in the curves' basis. */
-mnp_status mixed_place(env *e, const data_view *d, int32_t fixed, int32_t random,
-                       mixed_bases *out);
+mnp_status mixed_place(env *e, const data_view *d, int32_t fixed, int32_t random, mixed_bases *out);
 void mixed_bases_free(env *e, mixed_bases *b);
 
 /* Columns that are not sums of others, turned so that over all points their squares have the mean
@@ -77,6 +77,8 @@ mnp_status mixed_parameters_make(env *e, const mixed_design *d, mixed_parameters
 void mixed_parameters_free(env *e, mixed_parameters *p);
 
 mnp_status mixed_maximise(env *e, const mixed_design *d, bool reml, mixed_parameters *out);
+/* log p(y) with these parameters. */
+mnp_status mixed_density(env *e, const mixed_design *d, mixed_parameters *p, double *out);
 
 /* For lambda: beta, factor, the log-likelihood and, unless it is given, the best variance. gradient
  * (r, r; or NULL), lower: of -2 times the log-likelihood. */

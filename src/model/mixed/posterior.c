@@ -1,7 +1,7 @@
-/* posterior.c: draws of a mixed model's parameters given the data (mixed.h), by Gibbs sampling. beta
- * is flat, sigma^2 has the density 1 / sigma^2, and Psi the prior of Huang and Wand (2013) with two
- * degrees of freedom: every standard deviation half-t, every correlation uniform. Its scale is the
- * spread of y around the pooled fit, so it says next to nothing. A sweep:
+/* posterior.c: draws of a mixed model's parameters given the data (mixed.h), by Gibbs sampling.
+ * beta is flat, sigma^2 has the density 1 / sigma^2, and Psi the prior of Huang and Wand (2013)
+ * with two degrees of freedom: every standard deviation half-t, every correlation uniform. Its
+ * scale is the spread of y around the pooled fit, so it says next to nothing. A sweep:
  *
  *   beta, b_1 .. b_J | Psi, sigma^2      together: beta with the b integrated out, then each b
  *   a_k | Psi                            inverse gamma((2 + r) / 2, 2 (Psi^-1)_kk + 1 / scale^2)

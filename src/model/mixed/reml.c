@@ -1,6 +1,6 @@
 /* reml.c: the likelihood of a mixed model and its maximum (mixed.h). With Psi = sigma^2 Lambda
- * Lambda^T, A = Z^T Z, M = I + Lambda^T A Lambda = L L^T and W = (I + Z Lambda Lambda^T Z^T)^-1 of a
- * curve, H = sum X^T W X and D = the degrees of freedom (N for ML, N - p for REML),
+ * Lambda^T, A = Z^T Z, M = I + Lambda^T A Lambda = L L^T and W = (I + Z Lambda Lambda^T Z^T)^-1 of
+ * a curve, H = sum X^T W X and D = the degrees of freedom (N for ML, N - p for REML),
  *
  *   -2 loglik = D log(2 pi sigma^2) + rss / sigma^2 + 2 sum log |L|  (REML: + log |H|)
  *   beta = H^-1 sum X^T W y,   rss = sum (y - X beta)^T W (y - X beta),   sigma^2 = rss / D
@@ -32,8 +32,8 @@ mnp_status mixed_work_make(env *e, const mixed_design *d, mixed_work **out) {
     size_t r = (size_t)d->r, p1 = (size_t)d->p + 1, J = (size_t)d->curves;
     mixed_work *w = *out = env_alloc(e, 1, sizeof *w, "a mixed model");
     if (!w) return MNP_ENOMEM;
-    w->factors = env_alloc(e, J * r * r + 4 * r * r + 3 * r * p1 + p1 * p1, sizeof(double),
-                           "a mixed model");
+    w->factors =
+        env_alloc(e, J * r * r + 4 * r * r + 3 * r * p1 + p1 * p1, sizeof(double), "a mixed model");
     if (!w->factors) {
         mixed_work_free(e, w);
         *out = NULL;
@@ -180,8 +180,7 @@ void mixed_evaluate(const mixed_design *d, mixed_work *w, bool reml, double give
     double logdet = add_curves(d, w, p->lambda), rss = solve_beta(d, w, p), of_h = 0;
     p->variance = given_variance > 0 ? given_variance : fmax(rss / free, d->floor);
     for (int64_t i = 0; reml && i < n; i++) of_h += log(p->factor[i * n + i]);
-    p->loglik =
-        -0.5 * (free * (LOG_2PI + log(p->variance)) + rss / p->variance) - logdet - of_h;
+    p->loglik = -0.5 * (free * (LOG_2PI + log(p->variance)) + rss / p->variance) - logdet - of_h;
     if (isnan(rss)) p->loglik = NAN;
     if (gradient) make_gradient(d, w, p, reml, gradient);
 }
@@ -195,11 +194,11 @@ typedef struct search {
     mixed_work *w;
     bool reml;
     mixed_parameters *at;
-    int64_t n;               /* r (r + 1) / 2 numbers of lambda             */
-    double *x, *g, *old;     /* (n): here, its gradient; where the step began */
-    double *direction, *dg;  /* (n)                                          */
-    double *inverse;         /* (n, n) of the second derivatives             */
-    double *gradient;        /* (r, r)                                       */
+    int64_t n;              /* r (r + 1) / 2 numbers of lambda             */
+    double *x, *g, *old;    /* (n): here, its gradient; where the step began */
+    double *direction, *dg; /* (n)                                          */
+    double *inverse;        /* (n, n) of the second derivatives             */
+    double *gradient;       /* (r, r)                                       */
 } search;
 
 /* -2 loglik at x, with its gradient. */
@@ -261,8 +260,9 @@ static void learn(search *s, bool first) {
     double curve = (1 + dot(s->direction, s->dg, n) / sy) / sy;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++)
-            s->inverse[i * n + j] += curve * s->old[i] * s->old[j] -
-                                     (s->direction[i] * s->old[j] + s->old[i] * s->direction[j]) / sy;
+            s->inverse[i * n + j] +=
+                curve * s->old[i] * s->old[j] -
+                (s->direction[i] * s->old[j] + s->old[i] * s->direction[j]) / sy;
 }
 
 /* From the same share of sigma^2 in every column. */
@@ -307,4 +307,15 @@ mnp_status mixed_maximise(env *e, const mixed_design *d, bool reml, mixed_parame
     return isfinite(out->loglik)
                ? MNP_OK
                : env_fail(e, MNP_ENUMERIC, "the likelihood of the mixed model is not a number");
+}
+
+mnp_status mixed_density(env *e, const mixed_design *d, mixed_parameters *p, double *out) {
+    mixed_work *w = NULL;
+    double reml = p->loglik;
+    MNP_TRY(mixed_work_make(e, d, &w));
+    mixed_evaluate(d, w, false, p->variance, p, NULL);
+    *out = p->loglik;
+    p->loglik = reml;
+    mixed_work_free(e, w);
+    return MNP_OK;
 }

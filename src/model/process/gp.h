@@ -1,6 +1,6 @@
 /* gp.h: recordings that the Gaussian processes share: plain (gp, gp-authors, oracle) or under
- * splines (cbp). With u = G(y - f(x); x), f the population's mean, G the splines, and log |du/dy| per
- * point,
+ * splines (cbp). With u = G(y - f(x); x), f the population's mean, G the splines, and log |du/dy|
+ * per point,
  *
  *   log p(y_T | y_C) = log N(u_T | u_C) + sum over T of log |du/dy|
  *
@@ -21,7 +21,7 @@ void gp_warp_to_data(graph *g, const model_spec *s, val x, val u, val *path);
 
 /* Members of a process_def. */
 mnp_status gp_from_data(env *e, const model_spec *s, const data_view *d, uint64_t seed,
-                        const params *list, float *weights);
+                        const params *list, float *weights, double *loglik);
 mnp_status gp_check(env *e, const model_spec *s);
 int64_t gp_latents(const model_spec *s);
 void gp_train_step(graph *g, const model_spec *s, const process_train_opts *o);

@@ -43,14 +43,14 @@ static mixed_model declare(graph *g, const model_spec *s) {
     int32_t draws = (int32_t)most(1, s->lmm_draws);
     const param_init zero = {.kind = INIT_ZERO, .frozen = true};
     const param_init one = {.kind = INIT_ONE, .frozen = true};
-    return (mixed_model){
-        .knots = graph_param(g, "lmm.knots", 2 * X, (int32_t)most(fixed, random), zero),
-        .mean = graph_param(g, "lmm.mean", draws, p, zero),
-        .spread = graph_param(g, "lmm.spread", draws, p * p, zero),
-        .curve = graph_param(g, "lmm.curve", draws, r * r, zero),
-        .noise = graph_param(g, "lmm.noise", draws, 1, one),
-        .fixed = fixed,
-        .random = random};
+    return (mixed_model){.knots =
+                             graph_param(g, "lmm.knots", 2 * X, (int32_t)most(fixed, random), zero),
+                         .mean = graph_param(g, "lmm.mean", draws, p, zero),
+                         .spread = graph_param(g, "lmm.spread", draws, p * p, zero),
+                         .curve = graph_param(g, "lmm.curve", draws, r * r, zero),
+                         .noise = graph_param(g, "lmm.noise", draws, 1, one),
+                         .fixed = fixed,
+                         .random = random};
 }
 
 typedef struct target {
@@ -85,11 +85,12 @@ static void put_knots(const target *t, const mixed_bases *b) {
     }
 }
 
-static mnp_status fit(env *e, const model_spec *s, const mixed_design *d, uint64_t seed,
-                      target *t) {
+static mnp_status fit(env *e, const model_spec *s, const mixed_design *d, uint64_t seed, target *t,
+                      double *loglik) {
     mixed_parameters best;
     MNP_TRY(mixed_parameters_make(e, d, &best));
     mnp_status status = mixed_maximise(e, d, true, &best);
+    if (status == MNP_OK) status = mixed_density(e, d, &best, loglik);
     if (status == MNP_OK && s->lmm_draws == 0) take(t, 0, &best);
     if (status == MNP_OK && s->lmm_draws > 0)
         status = mixed_posterior(e, d, &best, seed, s->lmm_draws, take, t);
@@ -98,7 +99,7 @@ static mnp_status fit(env *e, const model_spec *s, const mixed_design *d, uint64
 }
 
 static mnp_status from_data(env *e, const model_spec *s, const data_view *d, uint64_t seed,
-                            const params *list, float *weights) {
+                            const params *list, float *weights, double *loglik) {
     mixed_bases b;
     mixed_design design;
     MNP_TRY(mixed_place(e, d, fixed_knots(s), random_knots(s), &b));
@@ -112,7 +113,7 @@ static mnp_status from_data(env *e, const model_spec *s, const data_view *d, uin
     if (status == MNP_OK) {
         t.spread = t.mean + p, t.curve = t.spread + p * p;
         put_knots(&t, &b);
-        status = fit(e, s, &design, seed, &t);
+        status = fit(e, s, &design, seed, &t, loglik);
     }
     env_free(e, t.mean);
     mixed_design_free(e, &design);
@@ -153,7 +154,8 @@ static val draw(graph *g, const model_spec *s, val x, val y, const mixed_model *
     int32_t R = natural_columns(X, m->fixed) + natural_columns(X, m->random);
     val zeros = op_zeros(g, "zeros", EXT_FIXED, 1, 1 + R, false);
     val raw = op_scale(g, zeros, 1, log(expm1(1)));
-    val normals = op_gauss_sample(g, zeros, raw, 0, VAL_NONE, RNG_LATENT_EVAL, 0, SIGMA_SOFTPLUS, 0);
+    val normals =
+        op_gauss_sample(g, zeros, raw, 0, VAL_NONE, RNG_LATENT_EVAL, 0, SIGMA_SOFTPLUS, 0);
     val eps = op_base_noise(g, EXT_N, true, RNG_BASE, false);
     return op_mixed_draw(g, x, y, m, eps, normals, noisy);
 }

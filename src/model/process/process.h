@@ -87,9 +87,9 @@ typedef struct process_def {
     void (*query)(graph *g, const model_spec *s, process_query kind);
 
     /* Weights that the data give at once, before the first step; NULL: none. d is what training
-     * sees, scaled. */
+     * sees, scaled; loglik is their log-density where no step will tell it. */
     mnp_status (*from_data)(env *e, const model_spec *s, const data_view *d, uint64_t seed,
-                            const params *list, float *weights);
+                            const params *list, float *weights, double *loglik);
 
     /* Training may begin from several starts, of which the best goes on; NULL: one. */
     int (*starts)(const model_spec *s);

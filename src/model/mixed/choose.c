@@ -9,7 +9,7 @@
 #include "model/mixed/mixed.h"
 #include "util/least.h"
 
-enum { FIXED_MOST = 10, RANDOM_MOST = 6, CURVES_MOST = 2000, PATIENCE = 2 };
+enum { FIXED_MOST = 14, RANDOM_MOST = 10, CURVES_MOST = 400, PATIENCE = 3 };
 
 /* Infinite: more parameters than numbers, or a likelihood that is none. */
 static mnp_status criterion(env *e, const data_view *d, int32_t fixed, int32_t random,
@@ -50,33 +50,47 @@ mnp_status mixed_population(env *e, const data_view *d, const mixed_bases *b, fl
     return status;
 }
 
-static int32_t most_knots(int64_t x_dim, int64_t columns, int64_t most) {
-    return (int32_t)least(most, 1 + (columns - 1) / x_dim);
+typedef struct range {
+    int32_t lo, hi;
+} range;
+
+/* The numbers to try: the one asked for, or all that make so many columns. */
+static range numbers(int32_t asked, int64_t x_dim, int64_t columns, int64_t most) {
+    int64_t hi = least(most, 1 + (columns - 1) / x_dim);
+    return asked ? (range){asked, asked} : (range){1, (int32_t)hi};
 }
 
-/* Every number of a curve's knots, each with numbers of the population's that rise until two in a
- * row have not been better. */
+typedef struct best {
+    double aic;
+    int32_t fixed, random;
+} best;
+
+/* Of the population's knots, as many more as the AIC falls, with so many of a curve. */
+static mnp_status choose_fixed(env *e, const data_view *d, range fixed, int32_t random, best *out) {
+    *out = (best){INFINITY, fixed.lo, random};
+    for (int32_t f = fixed.lo, idle = 0; f <= fixed.hi && idle < PATIENCE; f++) {
+        double aic;
+        MNP_TRY(criterion(e, d, f, random, &aic));
+        if (env_cancelled(e)) return env_fail(e, MNP_ECANCELLED, "training was cancelled");
+        idle = aic < out->aic ? 0 : idle + 1;
+        if (aic < out->aic) *out = (best){aic, f, random};
+    }
+    return MNP_OK;
+}
+
+/* Numbers rise until three in a row have not been better. */
 mnp_status mixed_choose(env *e, const data_view *d, int32_t *fixed, int32_t *random) {
     data_view some = *d;
     some.functions = least(d->functions, CURVES_MOST);
-    int32_t fixed_most = most_knots(d->x_dim, 64, FIXED_MOST);
-    int32_t random_most = most_knots(d->x_dim, 8, RANDOM_MOST);
-    int32_t asked_fixed = *fixed, asked_random = *random;
-    double best = INFINITY;
-    *fixed = asked_fixed ? asked_fixed : 1, *random = asked_random ? asked_random : 1;
-    for (int32_t r = asked_random ? asked_random : 1; r <= (asked_random ? r : random_most); r++) {
-        double best_here = INFINITY;
-        int32_t last = asked_fixed ? asked_fixed : fixed_most;
-        for (int32_t f = asked_fixed ? asked_fixed : 1, idle = 0; f <= last && idle < PATIENCE;
-             f++) {
-            double aic;
-            MNP_TRY(criterion(e, &some, f, r, &aic));
-            if (env_cancelled(e)) return env_fail(e, MNP_ECANCELLED, "training was cancelled");
-            idle = aic < best_here ? 0 : idle + 1;
-            best_here = fmin(best_here, aic);
-            if (aic < best) best = aic, *fixed = f, *random = r;
-        }
-        if (asked_random) break;
+    range fixes = numbers(*fixed, d->x_dim, 64, FIXED_MOST);
+    range randoms = numbers(*random, d->x_dim, RANDOM_MOST, RANDOM_MOST);
+    best all = {INFINITY, fixes.lo, randoms.lo};
+    for (int32_t r = randoms.lo, idle = 0; r <= randoms.hi && idle < PATIENCE; r++) {
+        best here;
+        MNP_TRY(choose_fixed(e, &some, fixes, r, &here));
+        idle = here.aic < all.aic ? 0 : idle + 1;
+        if (here.aic < all.aic) all = here;
     }
+    *fixed = all.fixed, *random = all.random;
     return MNP_OK;
 }

@@ -119,7 +119,7 @@ static void compare(const golden *g, bool reml) {
     found f;
     double loglik, variance, beta[COLUMNS];
     CHECK(mixed_parameters_make(&world, &g->design, &p) == MNP_OK);
-    CHECK(mixed_maximise(&world, &g->design, reml, &p) == MNP_OK);
+    CHECK(mixed_maximise(&world, &g->design, reml, MIXED_TIGHT, &p) == MNP_OK);
     numbers(v, "beta", beta, g->design.p);
     CHECK(json_number(&world, json_get(v, "loglik"), "loglik", &loglik) == MNP_OK);
     CHECK(json_number(&world, json_get(v, "variance"), "variance", &variance) == MNP_OK);

@@ -206,7 +206,7 @@ static void analysis_of_variance(void) {
         anova a = balanced(&c, k % 2 ? 0.8 : 0, k);
         double mse = a.within / (GROUPS * (EACH - 1)), msb = a.between / (GROUPS - 1);
         open_problem(&q, &c.view, 1, 1);
-        CHECK(mixed_maximise(&world, &q.d, true, &q.p) == MNP_OK);
+        CHECK(mixed_maximise(&world, &q.d, true, MIXED_TIGHT, &q.p) == MNP_OK);
         double psi = q.p.variance * q.p.lambda[0] * q.p.lambda[0];
         if (msb > mse) {
             inner++;
@@ -263,7 +263,7 @@ static void posterior_by_integration(void) {
         moments m = {0};
         anova a = balanced(&c, k * 0.6, 40 + k);
         open_problem(&q, &c.view, 1, 1);
-        CHECK(mixed_maximise(&world, &q.d, true, &q.p) == MNP_OK);
+        CHECK(mixed_maximise(&world, &q.d, true, MIXED_TIGHT, &q.p) == MNP_OK);
         CHECK(mixed_posterior(&world, &q.d, &q.p, 5 + k, DRAWS, note_moments, &m) == MNP_OK);
         moments want = by_grid(a, q.d.spread);
         double error = 5 / sqrt(DRAWS / 4);
@@ -307,7 +307,7 @@ static void posterior_of_many_curves(void) {
     problem q;
     means m = {0};
     open_problem(&q, &v, 2, 2);
-    CHECK(mixed_maximise(&world, &q.d, true, &q.p) == MNP_OK);
+    CHECK(mixed_maximise(&world, &q.d, true, MIXED_TIGHT, &q.p) == MNP_OK);
     CHECK(mixed_posterior(&world, &q.d, &q.p, 5, DRAWS / 20, note_means, &m) == MNP_OK);
     const double *l = q.p.lambda, scale = q.p.variance;
     double want[] = {l[0] * l[0], l[0] * l[2], l[0] * l[2], l[2] * l[2] + l[3] * l[3]};
@@ -378,7 +378,7 @@ static void conditional_by_joint_conditioning(void) {
 static double best_ml(const data_view *v, int32_t fixed, int32_t random, int32_t *p, int32_t *r) {
     problem q;
     open_problem(&q, v, fixed, random);
-    CHECK(mixed_maximise(&world, &q.d, false, &q.p) == MNP_OK);
+    CHECK(mixed_maximise(&world, &q.d, false, MIXED_TIGHT, &q.p) == MNP_OK);
     double loglik = q.p.loglik;
     *p = q.d.p, *r = q.d.r;
     CHECK(isfinite(loglik) && q.p.variance > 0);
@@ -412,7 +412,7 @@ static void covariates(void) {
         for (int64_t k = c.start[i]; k < c.start[i + 1]; k++) c.x[2 * k + 1] = (float)(i % 2);
     open_problem(&q, &c.view, 4, 3);
     CHECK(q.d.p == 1 + 3 + 1 && q.d.r == 3);
-    CHECK(mixed_maximise(&world, &q.d, true, &q.p) == MNP_OK);
+    CHECK(mixed_maximise(&world, &q.d, true, MIXED_TIGHT, &q.p) == MNP_OK);
     close_problem(&q);
 }
 
@@ -442,7 +442,7 @@ static void odd_data(void) {
         CHECK(fixed >= 1 && random >= 1);
         for (int asked = 0; asked < 2; asked++) {
             open_problem(&q, &c.view, asked ? 4 : fixed, asked ? 3 : random);
-            CHECK(mixed_maximise(&world, &q.d, true, &q.p) == MNP_OK);
+            CHECK(mixed_maximise(&world, &q.d, true, MIXED_TIGHT, &q.p) == MNP_OK);
             count_draws = 0;
             CHECK(mixed_posterior(&world, &q.d, &q.p, 1, 16, count_draw, NULL) == MNP_OK);
             CHECK(count_draws == 16);

@@ -10,6 +10,7 @@
 #include "util/least.h"
 
 enum { FIXED_MOST = 14, RANDOM_MOST = 10, CURVES_MOST = 400, PATIENCE = 3 };
+#define ROUGH 1e-6 /* a hundredth, where the log-likelihood is ten thousand */
 
 /* Infinite: more parameters than numbers, or a likelihood that is none. */
 static mnp_status criterion(env *e, const data_view *d, int32_t fixed, int32_t random,
@@ -25,7 +26,7 @@ static mnp_status criterion(env *e, const data_view *d, int32_t fixed, int32_t r
     double k = (double)m.p + (double)m.r * (m.r + 1) / 2 + 1, N = (double)m.points;
     status = mixed_parameters_make(e, &m, &p);
     if (status == MNP_OK && N > k + 1) {
-        status = mixed_maximise(e, &m, false, &p);
+        status = mixed_maximise(e, &m, false, ROUGH, &p);
         if (status == MNP_OK) *out = -2 * p.loglik + 2 * k + 2 * k * (k + 1) / (N - k - 1);
         if (status == MNP_ENUMERIC) status = MNP_OK;
     }
@@ -41,7 +42,7 @@ mnp_status mixed_population(env *e, const data_view *d, const mixed_bases *b, fl
     int64_t P = mixed_fixed_columns(b), Q = mixed_random_columns(b);
     double *mean = env_alloc(e, (size_t)(P + P * P + Q * Q), sizeof *mean, "a population curve");
     mnp_status status = mean ? mixed_parameters_make(e, &m, &p) : MNP_ENOMEM;
-    if (status == MNP_OK) status = mixed_maximise(e, &m, true, &p);
+    if (status == MNP_OK) status = mixed_maximise(e, &m, true, MIXED_TIGHT, &p);
     if (status == MNP_OK) mixed_unturn(&m, &p, mean, mean + P, mean + P + P * P);
     for (int64_t j = 0; status == MNP_OK && j < P; j++) out[j] = (float)mean[j];
     env_free(e, mean);
@@ -78,7 +79,8 @@ static mnp_status choose_fixed(env *e, const data_view *d, range fixed, int32_t 
     return MNP_OK;
 }
 
-/* Numbers rise until three in a row have not been better. */
+/* Numbers rise until three in a row have not been better; those of the population from two below
+ * what was best with one knot less of the curves'. */
 mnp_status mixed_choose(env *e, const data_view *d, int32_t *fixed, int32_t *random) {
     data_view some = *d;
     some.functions = least(d->functions, CURVES_MOST);
@@ -88,6 +90,7 @@ mnp_status mixed_choose(env *e, const data_view *d, int32_t *fixed, int32_t *ran
     for (int32_t r = randoms.lo, idle = 0; r <= randoms.hi && idle < PATIENCE; r++) {
         best here;
         MNP_TRY(choose_fixed(e, &some, fixes, r, &here));
+        if (fixes.hi > fixes.lo) fixes.lo = here.fixed > 3 ? here.fixed - 2 : 1;
         idle = here.aic < all.aic ? 0 : idle + 1;
         if (here.aic < all.aic) all = here;
     }

@@ -76,7 +76,10 @@ typedef struct mixed_parameters {
 mnp_status mixed_parameters_make(env *e, const mixed_design *d, mixed_parameters *out);
 void mixed_parameters_free(env *e, mixed_parameters *p);
 
-mnp_status mixed_maximise(env *e, const mixed_design *d, bool reml, mixed_parameters *out);
+/* Ends where steps gain less than `tolerance` of the log-likelihood. */
+#define MIXED_TIGHT 1e-9
+mnp_status mixed_maximise(env *e, const mixed_design *d, bool reml, double tolerance,
+                          mixed_parameters *out);
 /* log p(y) with these parameters. */
 mnp_status mixed_density(env *e, const mixed_design *d, mixed_parameters *p, double *out);
 

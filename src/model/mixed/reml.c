@@ -193,6 +193,7 @@ typedef struct search {
     const mixed_design *d;
     mixed_work *w;
     bool reml;
+    double tolerance;
     mixed_parameters *at;
     int64_t n;              /* r (r + 1) / 2 numbers of lambda             */
     double *x, *g, *old;    /* (n): here, its gradient; where the step began */
@@ -286,13 +287,14 @@ static void descend(search *s) {
             reset(s, 1 / (1 + sqrt(dot(s->g, s->g, s->n))));
             fresh = true;
         }
-        idle = before - f > 1e-9 * (1 + fabs(f)) ? 0 : idle + 1;
+        idle = before - f > s->tolerance * (1 + fabs(f)) ? 0 : idle + 1;
     }
 }
 
-mnp_status mixed_maximise(env *e, const mixed_design *d, bool reml, mixed_parameters *out) {
+mnp_status mixed_maximise(env *e, const mixed_design *d, bool reml, double tolerance,
+                          mixed_parameters *out) {
     int64_t r = d->r, n = r * (r + 1) / 2;
-    search s = {.d = d, .reml = reml, .at = out, .n = n};
+    search s = {.d = d, .reml = reml, .tolerance = tolerance, .at = out, .n = n};
     MNP_TRY(mixed_work_make(e, d, &s.w));
     s.x = env_alloc(e, (size_t)(5 * n + n * n + r * r), sizeof *s.x, "a search");
     bool there = s.x != NULL;

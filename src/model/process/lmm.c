@@ -89,7 +89,7 @@ static mnp_status fit(env *e, const model_spec *s, const mixed_design *d, uint64
                       double *loglik) {
     mixed_parameters best;
     MNP_TRY(mixed_parameters_make(e, d, &best));
-    mnp_status status = mixed_maximise(e, d, true, &best);
+    mnp_status status = mixed_maximise(e, d, true, MIXED_TIGHT, &best);
     if (status == MNP_OK) status = mixed_density(e, d, &best, loglik);
     if (status == MNP_OK && s->lmm_draws == 0) take(t, 0, &best);
     if (status == MNP_OK && s->lmm_draws > 0)

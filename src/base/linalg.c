@@ -176,7 +176,7 @@ static void exchange_columns(double *a, int64_t rows, int64_t n, int64_t lda, in
 }
 
 /* Column k from row k on is v; after I - v v^T / (v^T v / 2), with v_k moved away from zero, it is
- * (-sign |v|, 0, ..). The columns behind it follow. */
+ * (-sign |v|, 0, ..). The later columns follow. */
 static void reflect(double *a, int64_t rows, int64_t n, int64_t lda, int64_t k, double *product) {
     double squares = 0;
     for (int64_t i = k; i < rows; i++) squares += a[i * lda + k] * a[i * lda + k];

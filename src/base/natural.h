@@ -19,7 +19,7 @@ typedef struct natural {
     double bend[NATURAL_KNOTS_MAX][NATURAL_KNOTS_MAX]; /* [i][j]: second derivative of l_j at k_i */
 } natural;
 
-/* Takes the leading knots that ascend strictly, at least one and at most the maximum: knots behind
+/* Takes the leading knots that ascend strictly, at least one and at most the maximum: knots after
  * them (as the file of a model has them, which repeats the last one) are left out. */
 void natural_make(natural *s, const double *knots, int32_t count);
 /* l_0 .. l_(count - 1) at x. */

@@ -17,7 +17,9 @@
 #include "base/rng.h"
 #include "model/mixed/mixed.h"
 
-enum { BURN = 200, APART = 8 };
+/* Sweeps that are dropped, and those from one draw to the next. Where there are many curves the
+ * posterior is narrow, and its shape matters less than the time. */
+enum { BURN = 200, APART = 8, MANY_CURVES = 4000, BURN_MANY = 40, APART_MANY = 2 };
 #define FREEDOM 2.0
 
 typedef struct chain {
@@ -154,11 +156,13 @@ static void start_chain(chain *c, const mixed_parameters *start) {
 }
 
 static mnp_status run_chain(env *e, chain *c, int64_t draws, mixed_take *take, void *arg) {
-    for (int64_t k = 0; k < BURN + APART * draws; k++) {
+    bool many = c->d->curves > MANY_CURVES;
+    int64_t burn = many ? BURN_MANY : BURN, apart = many ? APART_MANY : APART;
+    for (int64_t k = 0; k < burn + apart * draws; k++) {
         if (!sweep(c))
             return env_fail(e, MNP_ENUMERIC, "the posterior of the mixed model is not a number");
         if (env_cancelled(e)) return env_fail(e, MNP_ECANCELLED, "training was cancelled");
-        if (k >= BURN && (k - BURN) % APART == APART - 1) take(arg, (k - BURN) / APART, &c->at);
+        if (k >= burn && (k - burn) % apart == apart - 1) take(arg, (k - burn) / apart, &c->at);
     }
     return MNP_OK;
 }

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "check.h"
 #include "model/mixed/mixed.h"
+#include "scarce.h"
 
 #define TWO_PI 6.283185307179586
 
@@ -467,6 +468,60 @@ static void choice(void) {
     CHECK(random == 1 && fixed <= 2);
 }
 
+/* ---- no memory ------------------------------------------------------------------------------- */
+
+static mnp_status whole_fit(env *e, const data_view *v) {
+    int32_t fixed = 2, random = 0;
+    mixed_bases b;
+    mixed_design d = {0};
+    mixed_parameters p = {0};
+    float curve[WIDE];
+    MNP_TRY(mixed_choose(e, v, &fixed, &random));
+    MNP_TRY(mixed_place(e, v, fixed, random, &b));
+    mnp_status status = mixed_population(e, v, &b, curve);
+    if (status == MNP_OK) status = mixed_design_make(e, v, &b, &d);
+    if (status == MNP_OK) status = mixed_parameters_make(e, &d, &p);
+    if (status == MNP_OK) status = mixed_maximise(e, &d, true, MIXED_TIGHT, &p);
+    count_draws = 0;
+    if (status == MNP_OK) status = mixed_posterior(e, &d, &p, 1, 2, count_draw, NULL);
+    mixed_parameters_free(e, &p);
+    mixed_design_free(e, &d);
+    mixed_bases_free(e, &b);
+    return status;
+}
+
+/* With every single allocation failing: an error, and nothing is kept. */
+static void without_memory(void) {
+    curves c;
+    draw_curves(&c, 5, 3, 5, 1, 90);
+    for (long n = 0;; n++) {
+        scarce memory = {.left = n};
+        env e = world;
+        e.allocator = (mnp_allocator){scarce_alloc, scarce_free, &memory};
+        mnp_status status = whole_fit(&e, &c.view);
+        CHECK(memory.live == 0);
+        CHECK(status == (memory.left < 0 ? MNP_ENOMEM : MNP_OK));
+        if (status == MNP_OK || check_.bad) {
+            CHECK(n > 50);
+            break;
+        }
+    }
+}
+
+/* A fit that is asked to stop does. */
+static bool at_once(void *user) {
+    (void)user;
+    return true;
+}
+
+static void cancelled(void) {
+    curves c;
+    env e = world;
+    e.cancel = at_once;
+    draw_curves(&c, 5, 3, 5, 1, 91);
+    CHECK(whole_fit(&e, &c.view) == MNP_ECANCELLED);
+}
+
 int main(void) {
     env_init(&world);
     RUN(likelihoods);
@@ -479,5 +534,7 @@ int main(void) {
     RUN(covariates);
     RUN(odd_data);
     RUN(choice);
+    RUN(without_memory);
+    RUN(cancelled);
     return check_done();
 }

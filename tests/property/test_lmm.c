@@ -146,11 +146,15 @@ static void files(void) {
     if (fd >= 0) close(fd);
     mnp_ctx *ctx = open_ctx();
     mnp_data *d = draw(ctx, &c, 12, 2, 3);
-    mnp_model *models[2] = {fit(ctx, d, "lmm_draws=8"), NULL};
+    mnp_model *models[2] = {fit(ctx, d, "lmm_draws=8 lmm_random=2"), NULL};
     CHECK(strstr(mnp_model_options(models[0]), "lmm_fixed=0") == NULL); /* what was chosen */
     CHECK(mnp_model_save(ctx, models[0], path) == MNP_OK);
     CHECK(mnp_model_load(ctx, path, &models[1]) == MNP_OK);
     double logp[2][EACH], y[2][5 * EACH];
+    int fixed = 0; /* 1 + 2 (fixed - 1) and 1 + 2 columns */
+    const char *chosen = strstr(mnp_model_options(models[0]), "lmm_fixed=");
+    CHECK(chosen && sscanf(chosen, "lmm_fixed=%d", &fixed) == 1);
+    CHECK(mnp_model_parameters(models[0]) == 1 + 2 * (fixed - 1) + 6 + 1);
     for (int k = 0; k < 2; k++) {
         mnp_predictor *p = NULL;
         CHECK(mnp_model_steps(models[k]) == 0 && mnp_model_latent(models[k]) == 0);
@@ -167,6 +171,33 @@ static void files(void) {
     mnp_data_destroy(d);
     mnp_ctx_destroy(ctx);
     unlink(path);
+}
+
+static void keep_text(void *user, mnp_log_level level, const char *text) {
+    if (level == MNP_LOG_WARN) snprintf(user, 200, "%s", text);
+}
+
+/* An answer, and a word on what it is worth. */
+static void warnings(void) {
+    static curves c;
+    static const char *const words[] = {"3 curves", "one point", "the same"};
+    for (int k = 0; k < 3; k++) {
+        char said[200] = "";
+        mnp_ctx *ctx = NULL;
+        mnp_ctx_opts o = {.size = sizeof o, .log = keep_text, .log_user = said};
+        CHECK(mnp_ctx_create(&o, &ctx) == MNP_OK);
+        mnp_data_destroy(draw(ctx, &c, 12, 1, 5));
+        for (int i = 0; i < 12; i++) {
+            if (k == 1) c.sets[i].n = 1;
+            for (int j = 0; k == 2 && j < EACH; j++) c.y[i * EACH + j] = 4;
+        }
+        mnp_data *d = NULL;
+        CHECK(mnp_data_from_sets(ctx, c.sets, k == 0 ? 3 : 12, 1, &d) == MNP_OK);
+        mnp_model_destroy(fit(ctx, d, NULL));
+        CHECK(strstr(said, words[k]) != NULL);
+        mnp_data_destroy(d);
+        mnp_ctx_destroy(ctx);
+    }
 }
 
 static void options_that_do_not_fit(void) {
@@ -223,6 +254,7 @@ int main(void) {
     RUN(laws);
     RUN(draws_have_the_density);
     RUN(files);
+    RUN(warnings);
     RUN(options_that_do_not_fit);
     RUN(intervals_of_few_curves);
     return check_done();

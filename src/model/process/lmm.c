@@ -35,6 +35,12 @@ static int64_t none(const model_spec *s) {
     return 0;
 }
 
+/* Of the mixed model: the population curve, the covariance of the curves' parts, the noise. */
+static int64_t parameters(const model_spec *s) {
+    int64_t r = natural_columns(s->x_dim, random_knots(s));
+    return natural_columns(s->x_dim, fixed_knots(s)) + r * (r + 1) / 2 + 1;
+}
+
 /* ---- weights --------------------------------------------------------------------------------- */
 
 static mixed_model declare(graph *g, const model_spec *s) {
@@ -98,6 +104,19 @@ static mnp_status fit(env *e, const model_spec *s, const mixed_design *d, uint64
     return status;
 }
 
+enum { CURVES_FEW = 6 };
+
+static void warn(env *e, const mixed_design *d) {
+    if (d->curves < CURVES_FEW)
+        env_log(e, MNP_LOG_WARN,
+                "%lld curves say little about how curves differ: bands will be very wide",
+                (long long)d->curves);
+    if (d->points == d->curves)
+        env_log(e, MNP_LOG_WARN,
+                "every curve has one point: how curves differ cannot be told from noise");
+    if (!(d->spread > 0)) env_log(e, MNP_LOG_WARN, "y is the same at every point");
+}
+
 static mnp_status from_data(env *e, const model_spec *s, const data_view *d, uint64_t seed,
                             const params *list, float *weights, double *loglik) {
     mixed_bases b;
@@ -112,6 +131,7 @@ static mnp_status from_data(env *e, const model_spec *s, const data_view *d, uin
     }
     if (status == MNP_OK) {
         t.spread = t.mean + p, t.curve = t.spread + p * p;
+        warn(e, &design);
         put_knots(&t, &b);
         status = fit(e, s, &design, seed, &t, loglik);
     }
@@ -182,6 +202,7 @@ const process_def process_lmm = {
     .check = check,
     .steps = none,
     .latents = none,
+    .parameters = parameters,
     .train_step = train_step,
     .bound = bound,
     .predictive = predictive,

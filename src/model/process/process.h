@@ -60,7 +60,8 @@ typedef struct process_def {
     mnp_status (*check)(env *e, const model_spec *s);
     /* Maps between noise and data: a path has one value more. */
     int64_t (*steps)(const model_spec *s);
-    int64_t (*latents)(const model_spec *s); /* how many z, each d_z wide; 0: none */
+    int64_t (*latents)(const model_spec *s);    /* how many z, each d_z wide; 0: none */
+    int64_t (*parameters)(const model_spec *s); /* NULL: as many as weights are trained */
 
     /* Draw a batch member, objective, reverse pass, update. A model that is not trained records
      * the objective alone. All weights are declared here. */

@@ -267,7 +267,7 @@ static void posterior_by_integration(void) {
         CHECK(mixed_maximise(&world, &q.d, true, MIXED_TIGHT, &q.p) == MNP_OK);
         CHECK(mixed_posterior(&world, &q.d, &q.p, 5 + k, DRAWS, note_moments, &m) == MNP_OK);
         moments want = by_grid(a, q.d.spread);
-        double error = 5 / sqrt(DRAWS / 4);
+        double error = 5 / sqrt(DRAWS / 4.0);
         NEAR(m.sd, want.sd, 0.3 * error, 0);
         NEAR(m.variance, want.variance, 0.2 * error, 0);
         NEAR(m.large, want.large, error * sqrt(want.large * (1 - want.large)) + 1e-3, 0);

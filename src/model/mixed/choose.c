@@ -84,7 +84,7 @@ static mnp_status choose_fixed(env *e, const data_view *d, range fixed, int32_t 
 mnp_status mixed_choose(env *e, const data_view *d, int32_t *fixed, int32_t *random) {
     data_view some = *d;
     some.functions = least(d->functions, CURVES_MOST);
-    range fixes = numbers(*fixed, d->x_dim, 64, FIXED_MOST);
+    range fixes = numbers(*fixed, d->x_dim, most(64, 1 + d->x_dim), FIXED_MOST);
     range randoms = numbers(*random, d->x_dim, RANDOM_MOST, RANDOM_MOST);
     best all = {INFINITY, fixes.lo, randoms.lo};
     for (int32_t r = randoms.lo, idle = 0; r <= randoms.hi && idle < PATIENCE; r++) {

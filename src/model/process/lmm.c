@@ -18,16 +18,19 @@ static int32_t random_knots(const model_spec *s) {
     return s->lmm_random ? (int32_t)s->lmm_random : 1;
 }
 
+static mnp_status check_columns(env *e, const model_spec *s, const char *name, int32_t knots,
+                                int32_t most) {
+    int32_t columns = natural_columns(s->x_dim, knots);
+    if (columns <= most) return MNP_OK;
+    return env_fail(e, MNP_EINVAL,
+                    "%s=%d knots of %lld inputs make %d columns; at most %d can be fitted: use "
+                    "fewer knots",
+                    name, knots, (long long)s->x_dim, columns, most);
+}
+
 static mnp_status check(env *e, const model_spec *s) {
-    int32_t p = natural_columns(s->x_dim, fixed_knots(s));
-    int32_t r = natural_columns(s->x_dim, random_knots(s));
-    if (p > MIXED_COLUMNS_MAX || r > MIXED_RANDOM_MAX)
-        return env_fail(e, MNP_EINVAL,
-                        "lmm_fixed=%d and lmm_random=%d knots of %lld inputs make %d and %d "
-                        "columns; at most %d and %d can be fitted: use fewer knots",
-                        fixed_knots(s), random_knots(s), (long long)s->x_dim, p, r,
-                        MIXED_COLUMNS_MAX, MIXED_RANDOM_MAX);
-    return MNP_OK;
+    MNP_TRY(check_columns(e, s, "lmm_fixed", fixed_knots(s), MIXED_COLUMNS_MAX));
+    return check_columns(e, s, "lmm_random", random_knots(s), MIXED_RANDOM_MAX);
 }
 
 static int64_t none(const model_spec *s) {

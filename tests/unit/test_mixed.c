@@ -167,6 +167,34 @@ static void gradients(void) {
     }
 }
 
+/* Curves whose own parts are up to a thousand times the noise, with and without all columns in use:
+ * the search ends where nothing is to be gained. */
+static void the_search_ends_at_a_maximum(void) {
+    for (uint32_t k = 0; k < 30; k++) {
+        curves c;
+        problem q;
+        rng_stream s = rng_stream_make((rng_key){26}, RNG_TEST, k);
+        double gradient[WIDE * WIDE], noise = pow(10, -0.1 * k), largest = 0;
+        draw_curves(&c, 5 + k, 1, 5, 1, 30 + k);
+        for (int64_t i = 0; i < c.view.functions; i++) {
+            double offset = rng_normal(&s), slope = k % 2 ? rng_normal(&s) : 0;
+            for (int64_t j = c.start[i]; j < c.start[i + 1]; j++) {
+                double x = (double)c.x[j];
+                c.y[j] = (float)(sin(x) + offset + slope * x + noise * rng_normal(&s));
+            }
+        }
+        open_problem(&q, &c.view, 4, 1 + (int32_t)(k % 4));
+        for (int reml = 0; reml < 2; reml++) {
+            CHECK(mixed_maximise(&world, &q.d, reml, MIXED_TIGHT, &q.p) == MNP_OK);
+            mixed_evaluate(&q.d, q.w, reml, 0, &q.p, gradient);
+            for (int32_t i = 0; i < q.d.r * q.d.r; i++)
+                largest = fmax(largest, fabs(gradient[i] * q.p.lambda[i]));
+        }
+        CHECK(largest < 0.05);
+        close_problem(&q);
+    }
+}
+
 /* ---- balanced offsets: the analysis of variance ---------------------------------------------- */
 
 enum { GROUPS = 12, EACH = 5 };
@@ -526,6 +554,7 @@ int main(void) {
     env_init(&world);
     RUN(likelihoods);
     RUN(gradients);
+    RUN(the_search_ends_at_a_maximum);
     RUN(analysis_of_variance);
     RUN(posterior_by_integration);
     RUN(posterior_of_many_curves);

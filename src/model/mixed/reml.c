@@ -187,7 +187,7 @@ void mixed_evaluate(const mixed_design *d, mixed_work *w, bool reml, double give
 
 /* ---- the maximum: BFGS ----------------------------------------------------------------------- */
 
-enum { STEPS_MAX = 300, HALVINGS_MAX = 40 };
+enum { STEPS_MAX = 2000, HALVINGS_MAX = 40 };
 
 typedef struct search {
     const mixed_design *d;
@@ -226,10 +226,13 @@ static void reset(search *s, double scale) {
 
 /* Down along the direction, by halves where the quadratic through the two ends asks for less. */
 static bool step_down(search *s, double *f) {
-    double slope = dot(s->g, s->direction, s->n), share = 1, longest = 0;
+    double slope = dot(s->g, s->direction, s->n), share = 1, longest = 0, size = 1;
     if (!(slope < 0)) return false;
-    for (int64_t i = 0; i < s->n; i++) longest = fmax(longest, fabs(s->direction[i]));
-    if (longest > 10) share = 10 / longest;
+    for (int64_t i = 0; i < s->n; i++) {
+        longest = fmax(longest, fabs(s->direction[i]));
+        size = fmax(size, fabs(s->x[i]));
+    }
+    if (longest > 4 * size) share = 4 * size / longest;
     memcpy(s->old, s->x, (size_t)s->n * sizeof *s->x);
     memcpy(s->dg, s->g, (size_t)s->n * sizeof *s->g);
     for (int k = 0; k < HALVINGS_MAX; k++) {
@@ -266,12 +269,44 @@ static void learn(search *s, bool first) {
                 (s->direction[i] * s->old[j] + s->old[i] * s->direction[j]) / sy;
 }
 
-/* From the same share of sigma^2 in every column. */
-static void descend(search *s) {
+enum { EM_STEPS = 20 };
+
+/* One step of EM, which finds the scale of every column at once and then creeps. With G the whole
+ * derivative, not its lower triangle alone, the mean of E[b b^T] / sigma^2 over the curves is
+ *   Lambda K Lambda^T,   K = I - Lambda^T G / (2 J),
+ * so Lambda takes the factor of K. False: K is not positive definite. */
+static bool em_step(search *s) {
+    int64_t r = s->d->r, at = 0;
+    double *k = s->gradient, *lambda = s->at->lambda;
+    const double *p = s->w->sums, *q = s->w->small; /* G / 2 = p - q */
+    for (int64_t i = 0; i < r; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            double sum = 0;
+            for (int64_t a = i; a < r; a++)
+                sum += lambda[a * r + i] * (p[a * r + j] - q[a * r + j]);
+            k[i * r + j] = (i == j ? 1 : 0) - sum / (double)s->d->curves;
+        }
+    if (linalg_cholesky(k, r, r) != 0) return false;
+    for (int64_t i = 0; i < r; i++)
+        for (int64_t j = 0; j <= i; j++, at++) {
+            s->x[at] = 0;
+            for (int64_t a = j; a <= i; a++) s->x[at] += lambda[i * r + a] * k[a * r + j];
+        }
+    return true;
+}
+
+/* The same share of sigma^2 in every column, then EM. */
+static double begin(search *s) {
     int64_t k = 0;
     for (int64_t i = 0; i < s->d->r; i++)
         for (int64_t j = 0; j <= i; j++) s->x[k++] = i == j ? 1 : 0;
     double f = look(s);
+    for (int step = 0; step < EM_STEPS && isfinite(f) && em_step(s); step++) f = look(s);
+    return look(s);
+}
+
+static void descend(search *s) {
+    double f = begin(s);
     bool fresh = true;
     reset(s, 1 / (1 + sqrt(dot(s->g, s->g, s->n))));
     for (int step = 0, idle = 0; step < STEPS_MAX && idle < 3; step++) {

@@ -1,6 +1,6 @@
 /* test_lmm.c: the model lmm through the public calls: the laws of a stochastic process, draws
  * against densities, files, inputs of two dimensions, options that do not fit, and intervals that
- * cover what they say when a dozen curves are all there is. */
+ * cover what they say when a dozen curves are all there is. And gp with a population curve. */
 #include <unistd.h>
 
 #include "base/rng.h"
@@ -42,18 +42,24 @@ static mnp_ctx *open_ctx(void) {
     return ctx;
 }
 
-static mnp_model *fit(mnp_ctx *ctx, const mnp_data *d, const char *options) {
+static mnp_model *train(mnp_ctx *ctx, const char *kind, const mnp_data *d, const char *options,
+                        const char *steps) {
     mnp_model *m = NULL;
     mnp_trainer *t = NULL;
     mnp_train_report r = {.size = sizeof r};
-    mnp_status status = mnp_model_create(ctx, "lmm", NULL, options, d, 1, &m);
-    if (status == MNP_OK) status = mnp_trainer_create(ctx, m, d, NULL, NULL, &t);
-    if (status == MNP_OK) status = mnp_trainer_run(t, 1, &r);
+    mnp_train_opts o = {.size = sizeof o, .options = steps};
+    mnp_status status = mnp_model_create(ctx, kind, NULL, options, d, 1, &m);
+    if (status == MNP_OK) status = mnp_trainer_create(ctx, m, d, NULL, &o, &t);
+    if (status == MNP_OK) status = mnp_trainer_run(t, 1000, &r);
     CHECK(status == MNP_OK && r.step == r.steps && isfinite(r.loss));
     if (status != MNP_OK) fprintf(stderr, "%s\n", mnp_last_error(ctx));
     CHECK(mnp_trainer_take_best(t) == MNP_OK);
     mnp_trainer_destroy(t);
     return m;
+}
+
+static mnp_model *fit(mnp_ctx *ctx, const mnp_data *d, const char *options) {
+    return train(ctx, "lmm", d, options, NULL);
 }
 
 static void laws(void) {
@@ -250,6 +256,44 @@ static void intervals_of_few_curves(void) {
     mnp_ctx_destroy(ctx);
 }
 
+/* ---- a Gaussian process with a population curve ---------------------------------------------- */
+
+/* Curves around a common one that bends more than they do. */
+static mnp_data *around_a_wave(mnp_ctx *ctx, curves *c, int64_t count, uint32_t stream) {
+    mnp_data_destroy(draw(ctx, c, count, 1, stream));
+    for (int64_t i = 0; i < count * EACH; i++) c->y[i] += 4 * cos(3 * c->x[i]);
+    mnp_data *d = NULL;
+    CHECK(mnp_data_from_sets(ctx, c->sets, count, 1, &d) == MNP_OK);
+    return d;
+}
+
+/* With the curve as its mean it scores as the mixed model does; without, a good deal lower. */
+static void population_mean_of_gp(void) {
+    static curves c;
+    static const char *const kinds[] = {"gp", "gp", "lmm"};
+    static const char *const options[] = {"gp_periodic=off", "gp_periodic=off gp_mean=spline",
+                                          NULL};
+    double loglik[3] = {0};
+    mnp_ctx *ctx = open_ctx();
+    mnp_data *d = around_a_wave(ctx, &c, 30, 300);
+    mnp_model *models[3];
+    for (int k = 0; k < 3; k++)
+        models[k] = train(ctx, kinds[k], d, options[k], k < 2 ? "steps=300" : NULL);
+    mnp_data *fresh = around_a_wave(ctx, &c, MOST, 301);
+    for (int k = 0; k < 3; k++) {
+        mnp_scores s = {.size = sizeof s};
+        mnp_eval_opts o = {.size = sizeof o, .protocol = MNP_STRICT};
+        CHECK(mnp_evaluate(ctx, models[k], fresh, &o, &s) == MNP_OK);
+        loglik[k] = s.loglik;
+        mnp_model_destroy(models[k]);
+    }
+    CHECK(loglik[1] > loglik[0] + 0.3);
+    NEAR(loglik[1], loglik[2], 0.3, 0);
+    mnp_data_destroy(d);
+    mnp_data_destroy(fresh);
+    mnp_ctx_destroy(ctx);
+}
+
 int main(void) {
     RUN(laws);
     RUN(draws_have_the_density);
@@ -257,5 +301,6 @@ int main(void) {
     RUN(warnings);
     RUN(options_that_do_not_fit);
     RUN(intervals_of_few_curves);
+    RUN(population_mean_of_gp);
     return check_done();
 }

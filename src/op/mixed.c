@@ -7,8 +7,9 @@
  *   mixed_draw      rows m .. n-1: a law k with the weight p_k(context), a curve of it given the
  *                   context, its noise where asked for; rows of the context: y
  *
- * p_k is that of base/mixed_math.h. A curve's normals do not depend on the rows that are asked for:
- * the same sample is the same curve in every question. */
+ * p_k is that of base/mixed_math.h. Where no p_k(context) is a number, nothing is. A curve's
+ * normals do not depend on the rows that are asked for: the same sample is the same curve in every
+ * question. */
 #include "op/mixed.h"
 
 #include <math.h>
@@ -251,8 +252,8 @@ static void ref_mixed_marginal(ref_run *r) {
 }
 
 /* The law whose share of the weights the level u in (0, 1) falls into. */
-static int64_t law_of(const problem *q, double u) {
-    double total = mixed_log_sum(q->evidence, q->draws), sum = 0;
+static int64_t law_of(const problem *q, double total, double u) {
+    double sum = 0;
     for (int64_t k = 0; k + 1 < q->draws; k++) {
         sum += exp(q->evidence[k] - total);
         if (u < sum) return k;
@@ -281,9 +282,12 @@ static void ref_mixed_draw(ref_run *r) {
         mixed_law law = law_at(&q, k);
         q.evidence[k] = see_context(&q, &law);
     }
+    double total = mixed_log_sum(q.evidence, q.draws);
     for (int64_t s = 0; s < out.samples; s++) {
-        chosen[s] = (double)law_of(&q, 0.5 * erfc(-*ref_el(normals, s, 0, 0) * M_SQRT1_2));
+        double level = 0.5 * erfc(-*ref_el(normals, s, 0, 0) * M_SQRT1_2);
+        chosen[s] = isfinite(total) ? (double)law_of(&q, total, level) : -1;
         for (int64_t i = 0; i < q.m; i++) *ref_el(out, s, i, 0) += q.y.at[i];
+        for (int64_t i = q.m; chosen[s] < 0 && i < q.n; i++) *ref_el(out, s, i, 0) = NAN;
     }
     for (int64_t k = 0; k < q.draws; k++) {
         mixed_law law = law_at(&q, k);

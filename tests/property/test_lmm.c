@@ -179,6 +179,51 @@ static void files(void) {
     unlink(path);
 }
 
+/* Every number of the tensor in the bytes of a model file. */
+static void fill(char *bytes, const char *tensor, float value) {
+    uint64_t header;
+    unsigned long long from = 0, to = 0;
+    memcpy(&header, bytes, sizeof header);
+    const char *at = strstr(bytes + 8, tensor);
+    at = at ? strstr(at, "data_offsets") : NULL;
+    CHECK(at && sscanf(at, "data_offsets\":[%llu,%llu", &from, &to) == 2);
+    for (; from < to; from += sizeof value) memcpy(bytes + 8 + header + from, &value, sizeof value);
+}
+
+/* A file may hold any numbers: an error where they mean nothing, never an answer made of them. */
+static void numbers_that_mean_nothing(void) {
+    static const struct {
+        const char *tensor;
+        float value;
+    } wrong[] = {{"\"lmm.noise\"", 0}, {"\"lmm.noise\"", -1}, {"\"lmm.curve\"", 1e38f}};
+    static curves c;
+    double y[5 * EACH];
+    mnp_ctx *ctx = open_ctx();
+    mnp_data *d = draw(ctx, &c, 6, 1, 6);
+    mnp_model *m = fit(ctx, d, "lmm_draws=2");
+    size_t size = 0;
+    CHECK(mnp_model_save_memory(ctx, m, NULL, 0, &size) == MNP_OK);
+    for (int k = 0; k < 3; k++) {
+        char *bytes = calloc(size + 1, 1);
+        mnp_model *other = NULL;
+        mnp_predictor *p = NULL;
+        CHECK(mnp_model_save_memory(ctx, m, bytes, size, &size) == MNP_OK);
+        fill(bytes, wrong[k].tensor, wrong[k].value);
+        CHECK(mnp_model_load_memory(ctx, bytes, size, &other) == MNP_OK);
+        CHECK(mnp_predictor_create(ctx, other, NULL, &p) == MNP_OK);
+        CHECK(mnp_predictor_condition(p, &(mnp_set){4, c.x, c.y}) == MNP_OK);
+        CHECK(mnp_predictor_draw_latents(p, 1, 5) == MNP_OK);
+        CHECK(mnp_predictor_predict(p, c.x, EACH, MNP_BASE_ZERO, y) == MNP_ENUMERIC);
+        CHECK(mnp_predictor_logp(p, &c.sets[0], y) == MNP_ENUMERIC);
+        mnp_predictor_destroy(p);
+        mnp_model_destroy(other);
+        free(bytes);
+    }
+    mnp_model_destroy(m);
+    mnp_data_destroy(d);
+    mnp_ctx_destroy(ctx);
+}
+
 static void keep_text(void *user, mnp_log_level level, const char *text) {
     if (level == MNP_LOG_WARN) snprintf(user, 200, "%s", text);
 }
@@ -298,6 +343,7 @@ int main(void) {
     RUN(laws);
     RUN(draws_have_the_density);
     RUN(files);
+    RUN(numbers_that_mean_nothing);
     RUN(warnings);
     RUN(options_that_do_not_fit);
     RUN(intervals_of_few_curves);

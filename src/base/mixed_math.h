@@ -1,7 +1,7 @@
 /* mixed_math.h: what a fitted mixed model says about one curve, in double precision.
  *
- *   y_i = x_i^T beta + z_i^T b + e_i,   beta ~ N(mean, S S^T),  b ~ N(0, C C^T),  e_i ~ N(0,
- * noise^2)
+ *   y_i = x_i^T beta + z_i^T b + e_i
+ *   beta ~ N(mean, S S^T),   b ~ N(0, C C^T),   e_i ~ N(0, noise^2)
  *
  * x_i (p) and z_i (r) are the rows of the population's basis and of the curve's; a feature row h is
  * x_i, then z_i. beta is random because it was estimated. With g_i = (S^T x_i, C^T z_i) / noise, R

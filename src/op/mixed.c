@@ -305,8 +305,7 @@ static void ref_mixed_draw(ref_run *r) {
     }
 }
 
-/* ---- cases: a = X, b = fixed knots, c = random knots, d = laws; S > 1: draws are sampled ------
- */
+/* ---- cases: a = X, b = fixed knots, c = random knots, d = laws; S > 1: draws are sampled */
 
 static const double rising[] = {-1.5, -0.7, 0.1, 0.8, 1.6}, sizes[] = {0.3, 0.5, 0.4};
 

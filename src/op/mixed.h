@@ -16,10 +16,9 @@ enum {
     MIXED_SPREAD,
     MIXED_CURVE,
     MIXED_NOISE,
-    MIXED_EPS, /* draws: a normal per row, those of the curve (1, 1 + p + r), the first chooses a
-                  law */
-    MIXED_COEFFICIENTS
-};                                              /* in */
+    MIXED_EPS,         /* of a draw: a normal per row, for the noise                       */
+    MIXED_COEFFICIENTS /* and (1, 1 + p + r) of them: for the choice of a law, and its curve */
+};                     /* in */
 enum { MIXED_FIXED, MIXED_RANDOM, MIXED_WHAT }; /* i: knots of the two bases; range or noisy */
 
 #endif

@@ -87,8 +87,7 @@ static void ref_trend_grad(ref_run *r) {
     }
 }
 
-/* ---- cases: a = X, b = knots, c = sign; S > 1: y is sampled -----------------------------------
- */
+/* ---- cases: a = X, b = knots, c = sign; S > 1: y is sampled */
 
 static const double rising[] = {-1.5, -0.7, 0.1, 0.8, 1.6};
 

@@ -1,7 +1,6 @@
 /* mixed.h: fitting a linear mixed model to curves.
  *
- *   y_i = X_i beta + Z_i b_i + e_i,   b_i ~ N(0, Psi),   e_i ~ N(0, sigma^2 I)      curve i = 1 ..
- * J
+ *   y_i = X_i beta + Z_i b_i + e_i,   b_i ~ N(0, Psi),   e_i ~ N(0, sigma^2 I),   i = 1 .. J
  *
  * X_i and Z_i are natural splines of the inputs (base/natural.h): the population's basis and the
  * curve's own, smaller one. docs/dev/math.md, "The mixed model of curves", derives what is computed

@@ -19,7 +19,7 @@ static const flag_def flags[] = {
      "wheel, "
      "wheel5 are for bandits, image, image-small for images"},
     {"model", "M",
-     "what to train: mnp (default), or np, gp, gp-authors, cbp, oracle to compare with; for "
+     "what to train: mnp (default), or lmm, np, gp, gp-authors, cbp, oracle to compare with; for "
      "bandits "
      "also maml, c-bruno"},
     HEADING("a CSV file (columns that are not given are guessed and printed)"),
@@ -373,6 +373,7 @@ static void all_options(FILE *to) {
                   {"model", "flow_hidden", "the model (maps)"},
                   {"model", "init", "the model (start and objective)"},
                   {"model", "gp_rbf", "the models gp and cbp"},
+                  {"model", "lmm_fixed", "the model lmm"},
                   {"maml", "", "the agent maml"},
                   {"c-bruno", "", "the agent c-bruno"}};
     enum { GROUPS = sizeof groups / sizeof *groups };

@@ -52,6 +52,10 @@
 #define CALIBRATION_DRAWS_MAX  1000           /* draws that a rank is among; the band has an interval for each */
 #define TRAIN_SAMPLES_MAX      4096           /* draws for each function of a training step; all are held at once */
 #define RQS_BINS_MAX           64             /* bins of a spline; kernels keep a spline on the stack */
+#define NATURAL_KNOTS_MAX      16             /* knots of a natural spline; its matrix has a fixed place */
+#define MIXED_COLUMNS_MAX      256            /* columns of the population curve of a mixed model; a fit takes their cube */
+#define MIXED_RANDOM_MAX       24             /* columns of a curve's own part in a mixed model; a search over the square of their square */
+#define MIXED_DRAWS_MAX        1024           /* draws of a mixed model's parameters; a question visits all */
 #define FAMILY_POINTS_MAX      4096           /* points of a drawn function; a draw factors a matrix of this side */
 
 /* ---- bandits ---- */

@@ -144,7 +144,9 @@ double mnp_model_distance(const mnp_model *model, int64_t k, double value) {
 }
 
 int64_t mnp_model_parameters(const mnp_model *model) {
-    return model ? params_count(&model->m->params) : 0;
+    if (!model) return 0;
+    const process_def *p = process_at(model->m->spec.kind);
+    return p->parameters ? p->parameters(&model->m->spec) : params_count(&model->m->params);
 }
 
 int64_t mnp_model_x_dim(const mnp_model *model) {

@@ -155,6 +155,54 @@ static void own_gram_t(double f, const double *a, int64_t rows, int64_t n, int64
     }
 }
 
+/* ---- QR -------------------------------------------------------------------------------------- */
+
+/* Brings the longest of the remaining columns to place k. */
+static void exchange_columns(double *a, int64_t rows, int64_t n, int64_t lda, int64_t k,
+                             int64_t *order, double *length) {
+    int64_t best = k;
+    for (int64_t j = k; j < n; j++) length[j] = 0;
+    for (int64_t i = k; i < rows; i++)
+        for (int64_t j = k; j < n; j++) length[j] += a[i * lda + j] * a[i * lda + j];
+    for (int64_t j = k + 1; j < n; j++)
+        if (length[j] > length[best]) best = j;
+    if (best == k) return;
+    int64_t other = order[k];
+    order[k] = order[best], order[best] = other;
+    for (int64_t i = 0; i < rows; i++) {
+        double *row = a + i * lda, value = row[k];
+        row[k] = row[best], row[best] = value;
+    }
+}
+
+/* Column k from row k on is v; after I - v v^T / (v^T v / 2), with v_k moved away from zero, it is
+ * (-sign |v|, 0, ..). The later columns follow. */
+static void reflect(double *a, int64_t rows, int64_t n, int64_t lda, int64_t k, double *product) {
+    double squares = 0;
+    for (int64_t i = k; i < rows; i++) squares += a[i * lda + k] * a[i * lda + k];
+    if (!(squares > 0)) return;
+    double head = a[k * lda + k], length = head > 0 ? -sqrt(squares) : sqrt(squares);
+    double half = squares - head * length; /* v^T v / 2 with the new head */
+    a[k * lda + k] = head - length;
+    for (int64_t j = k + 1; j < n; j++) product[j] = 0;
+    for (int64_t i = k; i < rows; i++)
+        for (int64_t j = k + 1; j < n; j++) product[j] += a[i * lda + k] * a[i * lda + j];
+    for (int64_t i = k; i < rows; i++) {
+        double f = a[i * lda + k] / half;
+        subtract(a + i * lda + k + 1, f, product + k + 1, n - k - 1);
+        a[i * lda + k] = 0;
+    }
+    a[k * lda + k] = length;
+}
+
+void linalg_qr(double *a, int64_t rows, int64_t n, int64_t lda, int64_t *order, double *work) {
+    for (int64_t j = 0; order && j < n; j++) order[j] = j;
+    for (int64_t k = 0; k < least(rows, n); k++) {
+        if (order) exchange_columns(a, rows, n, lda, k, order, work);
+        reflect(a, rows, n, lda, k, work);
+    }
+}
+
 /* ---- LAPACK: column-major, so its upper triangle is our lower one ---------------------------- */
 
 typedef struct lapack {

@@ -1,6 +1,6 @@
-/* linalg.h: the double-precision linear algebra of Gaussian processes: Cholesky factor, triangular
- * solves, triangular inverse. Matrices are row-major with stride ld; "lower" means that only the
- * lower triangle is read or written and the upper one is left alone.
+/* linalg.h: the double-precision linear algebra of Gaussian processes and mixed models: Cholesky
+ * and QR factors, triangular solves, triangular inverse. Matrices are row-major with stride ld;
+ * "lower" means that only the lower triangle is read or written and the upper one is left alone.
  *
  * Matrices from 256 rows go to LAPACK where one is installed (lapack.def names the files): their
  * last bits then depend on that library and on its number of threads. All others go through the
@@ -30,5 +30,11 @@ void linalg_invert_lower(double *l, int64_t n, int64_t ld);
 /* C (n, n) += f A^T A (lower), A (rows, n). */
 void linalg_gram_t(double f, const double *a, int64_t rows, int64_t n, int64_t lda, double *c,
                    int64_t ldc);
+
+/* A (rows, n) becomes R of A = Q R: its upper triangle, zeros below. With `order` (n) the columns
+ * are exchanged so that the diagonal falls in size: column k of R is column order[k] of A, and
+ * small numbers at its end tell the rank. work: n doubles. By Householder reflections, in own code
+ * for all sizes. */
+void linalg_qr(double *a, int64_t rows, int64_t n, int64_t lda, int64_t *order, double *work);
 
 #endif

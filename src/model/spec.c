@@ -98,6 +98,16 @@ static const option_def table[] = {
          "gp, cbp: start from 1/4, 1/2, 1 and 2 times gp_period and keep the best"),
     INT(cbp_layers, "5", 0, 16, "cbp: splines on top of the Gaussian process"),
     BOOL(cbp_condition_x, "on", "cbp: the splines depend on x"),
+    ENUM(gp_mean, "constant", "constant|spline",
+         "gp, cbp: the mean of all curves is a number, or a natural spline of each input"),
+    INT(gp_knots, "0", 0, NATURAL_KNOTS_MAX,
+        "gp, cbp: knots of a spline mean for each input; 0 has them chosen by AIC"),
+    INT(lmm_fixed, "0", 0, NATURAL_KNOTS_MAX,
+        "lmm: knots of the population curve for each input; 0 has them chosen by AIC"),
+    INT(lmm_random, "0", 0, NATURAL_KNOTS_MAX,
+        "lmm: knots of a curve's own part, 1 is an offset, 2 a line; 0 has them chosen by AIC"),
+    INT(lmm_draws, "64", 0, MIXED_DRAWS_MAX,
+        "lmm: draws of the parameters that predictions average over; 0 is the REML estimate alone"),
 };
 
 option_view spec_view(model_spec *spec) {

@@ -56,9 +56,17 @@ typedef struct model_spec {
     bool gp_unsquared;                                  /* periodic part with l instead of l^2   */
     double gp_rate;                                     /* speed against that of the weights     */
     bool gp_restarts;                                   /* over several periods                  */
+    int gp_mean;                                        /* gp_mean_kind                          */
+    int64_t gp_knots;                                   /* of a spline mean; 0: by the data      */
     int64_t cbp_layers;                                 /* splines over the process              */
     bool cbp_condition_x;                               /* splines that depend on x              */
+    /* mixed model */
+    int64_t lmm_fixed,
+        lmm_random;    /* knots of the population's and the curves' basis; 0: by the data */
+    int64_t lmm_draws; /* of the parameters; 0: the estimate alone                       */
 } model_spec;
+
+typedef enum gp_mean_kind { MEAN_CONSTANT, MEAN_SPLINE } gp_mean_kind;
 
 /* A view of the table on `spec`, for base/options.h. */
 option_view spec_view(model_spec *spec);

@@ -207,6 +207,23 @@ val op_gp_again(graph *g, val x, val u, val hyper, int32_t kernel);
 val op_gp_marginal(graph *g, val x, val u, val hyper, int32_t kernel);
 val op_gp_draw(graph *g, val x, val u, val hyper, val eps, bool noisy, int32_t kernel);
 
+/* A mixed model of curves in natural splines: see op/mixed.h. Densities and draws are those of the
+ * Gaussian process above, in double and without a gradient: mixed_logp of all rows or of the
+ * targets given the context; of fresh observations at all rows; of each row alone; draws from
+ * normals of the rows and of the curve (1, 1 + p + r). */
+typedef struct mixed_model {
+    val knots, mean, spread, curve, noise;
+    int32_t fixed, random; /* knots of an input in the population's and in the curves' basis */
+} mixed_model;
+val op_mixed_logp(graph *g, val x, val y, const mixed_model *m, row_range range);
+val op_mixed_again(graph *g, val x, val y, const mixed_model *m);
+val op_mixed_marginal(graph *g, val x, val y, const mixed_model *m);
+val op_mixed_draw(graph *g, val x, val y, const mixed_model *m, val eps, val coefficients,
+                  bool noisy);
+/* out = y + sign f(x), f the natural splines with these knots (X, K) and coefficients
+ * (1, 1 + X (K - 1)). Reverse: to y and to the coefficients. */
+val op_trend(graph *g, val x, val y, val knots, val coefficients, double sign);
+
 /* log N(u; 0, a I + c 1 1^T) in double, u numbers per row; law (1, 2) = log(a + c), logit of
  * c / (a + c). */
 val op_exchangeable_logp(graph *g, val u, val law);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/mixed/mixed.h"
 #include "util/real.h"
 
 /* Mean and standard deviation of the training data, so that the networks see numbers near one. */
@@ -87,6 +88,22 @@ static mnp_status set_oracle(env *e, const dataset *d, model_spec *s) {
     return MNP_OK;
 }
 
+/* The numbers of knots that are left to the data. Only ratios matter: unscaled data will do. */
+static mnp_status set_knots(env *e, const dataset *d, model_spec *s) {
+    bool mixed = s->kind == PROCESS_lmm && (!s->lmm_fixed || !s->lmm_random);
+    bool mean = s->kind != PROCESS_lmm && s->gp_mean == MEAN_SPLINE && !s->gp_knots;
+    if (!d || d->functions < 1 || (!mixed && !mean)) return MNP_OK;
+    MNP_TRY(spec_check(e, s)); /* what was asked for can be fitted */
+    data_view view = {d->functions, d->x_dim, d->start, d->x, d->y, d->shared_x};
+    int32_t fixed = mixed ? (int32_t)s->lmm_fixed : 0, random = mixed ? (int32_t)s->lmm_random : 0;
+    MNP_TRY(mixed_choose(e, &view, &fixed, &random));
+    if (mixed)
+        s->lmm_fixed = fixed, s->lmm_random = random;
+    else
+        s->gp_knots = fixed;
+    return MNP_OK;
+}
+
 mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, model **out) {
     model_spec spec;
     option_view view = spec_view(&spec);
@@ -94,6 +111,7 @@ mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, mode
     if (d) MNP_TRY(set_from_data(e, &view, d));
     if (spec.kind == PROCESS_oracle) MNP_TRY(set_oracle(e, d, &spec));
     if (wish->options) MNP_TRY(options_parse(e, &view, 1, wish->options));
+    MNP_TRY(set_knots(e, d, &spec));
     model *m = NULL;
     MNP_TRY(model_create(e, &spec, wish->seed, &m));
     if (d) standardise(d, &m->scaling);

@@ -1,6 +1,7 @@
-/* restart.c: choosing among several starts of a training run (train_internal.h). Each start is a
- * model of its own, trained for a few steps at a constant rate on the run's data and judged by the
- * run's validation; without held-out functions, by the training functions. */
+/* restart.c: where a training run begins (train_internal.h): with weights that the data give at
+ * once, and with the best of several starts. Each start is a model of its own, trained for a few
+ * steps at a constant rate on the run's data and judged by the run's validation; without held-out
+ * functions, by the training functions. */
 #include <math.h>
 #include <string.h>
 
@@ -32,6 +33,20 @@ static mnp_status try_start(trainer *t, int k, model **out, double *score) {
     if (status == MNP_OK) *score = trainer_state(trial).best_valid;
     trainer_destroy(trial);
     return status == MNP_ENUMERIC ? MNP_OK : status;
+}
+
+mnp_status trainer_take_data(trainer *t) {
+    const process_def *p = process_at(t->m->spec.kind);
+    if (!p->from_data) return MNP_OK;
+    double loglik = NAN;
+    MNP_TRY(p->from_data(t->env, &t->m->spec, &t->view, t->seed, &t->m->params, t->m->weights,
+                         &loglik));
+    if (!t->exec) t->step.loglik = loglik / (double)t->data->points;
+    if (!t->exec) t->step.loss = -t->step.loglik;
+    size_t bytes = (size_t)t->m->params.words * sizeof(float);
+    memcpy(t->best, t->m->weights, bytes);
+    if (t->average) memcpy(t->average, t->m->weights, bytes);
+    return MNP_OK;
 }
 
 mnp_status trainer_choose_start(trainer *t) {

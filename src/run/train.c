@@ -424,6 +424,7 @@ mnp_status trainer_run(trainer *t, int64_t steps) {
                         t->ranks, comm_size(t->env));
     if (!t->compared) MNP_TRY(trainer_compare(t));
     t->compared = true;
+    if (t->fresh) MNP_TRY(trainer_take_data(t));
     if (t->fresh) MNP_TRY(trainer_choose_start(t));
     t->fresh = false;
     if (t->unjudged) MNP_TRY(validate(t));

@@ -39,6 +39,9 @@ struct trainer {
  * MNP_EINVAL names the rank that does not, and in what. checkpoint.c */
 mnp_status trainer_compare(trainer *t);
 
+/* Weights that the model's process takes from the data at once. */
+mnp_status trainer_take_data(trainer *t);
+
 /* Where the model's process names several starts: a few steps from each, and the weights of the one
  * with the best validation become the model's. Depends on the data, the options and the seed. */
 mnp_status trainer_choose_start(trainer *t);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# test_gp.sh: gp, cbp and oracle from the command line, through the commands that serve every model.
+# test_gp.sh: gp, cbp, lmm and oracle from the command line, through the commands that serve every model.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/check.sh
@@ -58,11 +58,34 @@ resumes() { # the same bytes as without a stop
         "$MNP" train --resume b.safetensors --quiet && cmp a.last.safetensors b.last.safetensors
 }
 
+lmm_choice() { # of a table: knots, warnings, the same file with any number of threads and after a resume
+    awk 'BEGIN { srand(3); print "who,t,y"
+        for (f = 0; f < 15; f++) { a = rand(); b = rand()
+            for (i = 0; i < 8; i++) { t = rand() * 4; print "w" f "," t "," a + 3 * b * t + sin(t) + rand() / 9 } } }' >w.csv
+    "$MNP" train --model lmm --data w.csv --holdout 0 --threads 1 --out one --quiet &&
+        "$MNP" train --model lmm --data w.csv --holdout 0 --threads 2 --out two --quiet &&
+        cmp one.safetensors two.safetensors &&
+        "$MNP" train --resume two.safetensors --quiet && cmp one.safetensors two.safetensors &&
+        "$MNP" info one.safetensors >info.txt && grep -q 'lmm_fixed=[1-9]' info.txt &&
+        grep -q 'lmm_random=2 ' info.txt && ! grep -q ': 0 parameters' info.txt &&
+        head -n 33 w.csv >four.csv &&
+        "$MNP" train --model lmm --data four.csv --holdout 0 --out four 2>err.txt &&
+        grep -q '^warning: 4 curves say little' err.txt
+}
+lmm_refuses() {
+    fails 1 'use fewer knots' "$MNP" train --model lmm --data ore.csv --function-column site --x east,north --y grade \
+        --out no --quiet --set lmm_random=16 && [ ! -e no.safetensors ]
+}
+
 run "the oracle's score" oracle_scores
 run "the oracle refuses a family without one" oracle_refuses
 run "a process without latents does not sleep" no_sleep
 run "gp on a CSV of two inputs" own_data gp
 run "cbp on a CSV of two inputs" own_data cbp --preset tiny
+run "gp with a population curve" own_data gp --set gp_mean=spline
+run "lmm on a CSV of two inputs" own_data lmm
+run "lmm chooses its knots" lmm_choice
+run "lmm refuses too many knots" lmm_refuses
 run "a plot" plots
 run "resume" resumes
 check_done

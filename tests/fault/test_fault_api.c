@@ -229,7 +229,8 @@ static bool score_once(const char *kind, long n, int threads) {
     atomic_store(&left, -1);
     CHECK(begin(&l, threads) == MNP_OK);
     CHECK(mnp_data_open(l.ctx, "rbf", &d, &l.data) == MNP_OK);
-    CHECK(mnp_model_create(l.ctx, kind, "tiny", NULL, l.data, 1, &l.model) == MNP_OK);
+    const char *few = strcmp(kind, "lmm") == 0 ? "lmm_fixed=3 lmm_random=2 lmm_draws=2" : NULL;
+    CHECK(mnp_model_create(l.ctx, kind, "tiny", few, l.data, 1, &l.model) == MNP_OK);
     atomic_store(&left, n);
     mnp_status status = mnp_evaluate(l.ctx, l.model, l.data, &o, &s);
     if (status == MNP_OK) status = mnp_check(l.ctx, l.model, l.data, 1, 2, 1, &laws);
@@ -245,8 +246,8 @@ static bool score_once(const char *kind, long n, int threads) {
 }
 
 static void scores_are_whole_or_refused(void) {
-    static const char *const kinds[] = {"gp", "cbp", "oracle", "np", "mnp"};
-    for (int k = 0; k < 5; k++) {
+    static const char *const kinds[] = {"gp", "cbp", "oracle", "np", "mnp", "lmm"};
+    for (int k = 0; k < 6; k++) {
         long n = 0;
         CASE(kinds[k]);
         while (score_once(kinds[k], n, 1) && !check_.bad) n++;

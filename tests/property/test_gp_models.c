@@ -178,6 +178,7 @@ static void check_gradient(const char *kind, const char *options) {
 
 static void gradients(void) {
     check_gradient("gp", "x_dim=2 gp_rate=3");
+    check_gradient("gp", "x_dim=2 gp_mean=spline gp_knots=3");
     check_gradient("gp-authors", "x_dim=2 gp_unsquared=on");
     check_gradient("cbp", "x_dim=2 flow_hidden=5 bins=3 gp_rate=1");
     check_gradient("cbp", "x_dim=2 cbp_condition_x=off bins=3 gp_rate=1");

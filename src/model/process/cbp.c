@@ -35,7 +35,7 @@ static val conditioner(graph *g, const model_spec *s, int64_t k, val x) {
 }
 
 mapped gp_warp_to_noise(graph *g, const model_spec *s, val x, val y) {
-    mapped m = {y, VAL_NONE};
+    mapped m = {gp_trend(g, s, x, y, -1), VAL_NONE};
     for (int64_t k = 1; k <= gp_warp_steps(s) && graph_ok(g); k++)
         m = transition_at(s->transition)->to_noise(g, s, m.y, conditioner(g, s, k, x), m.logdet);
     return m;
@@ -49,6 +49,7 @@ void gp_warp_to_data(graph *g, const model_spec *s, val x, val u, val *path) {
         to[1] =
             transition_at(s->transition)->to_data(g, s, to[0], conditioner(g, s, k, x), VAL_NONE).y;
     }
+    path[steps] = gp_trend(g, s, x, path[steps], 1);
 }
 
 const process_def process_cbp = {GP_PROCESS,

@@ -1,26 +1,78 @@
-/* gp.c: the Gaussian process with a sum of kernels, a learned noise and a constant mean. Training
- * maximises the joint density of a function's points (train_score=rest: of those outside the
- * context given it). The oracle is the same with the true numbers and nothing to learn. */
+/* gp.c: the Gaussian process with a sum of kernels, a learned noise, and a mean that is a constant
+ * or a natural spline of the inputs. Training maximises the joint density of a function's points
+ * (train_score=rest: of those outside the context given it). The oracle is the same with the true
+ * numbers and nothing to learn. */
 #include "model/process/gp.h"
 
 #include <math.h>
 
 #include "base/gp_math.h"
 #include "base/rng.h"
+#include "model/mixed/mixed.h"
 
 static int32_t kernel(const model_spec *s) {
     return (s->gp_rbf ? GP_RBF : 0) | (s->gp_matern ? GP_MATERN : 0) |
            (s->gp_periodic ? GP_PERIODIC : 0) | (s->gp_unsquared ? GP_UNSQUARED : 0);
 }
 
+static int32_t trend_knots(const model_spec *s) {
+    return s->gp_knots ? (int32_t)s->gp_knots : 4; /* 4: a model that has seen no data */
+}
+
 mnp_status gp_check(env *e, const model_spec *s) {
-    if (kernel(s) & GP_SUM) return MNP_OK;
-    return env_fail(e, MNP_EINVAL, "a Gaussian process needs gp_rbf, gp_matern or gp_periodic");
+    if (!(kernel(s) & GP_SUM))
+        return env_fail(e, MNP_EINVAL, "a Gaussian process needs gp_rbf, gp_matern or gp_periodic");
+    int32_t columns = natural_columns(s->x_dim, s->gp_mean == MEAN_SPLINE ? trend_knots(s) : 1);
+    if (columns <= MIXED_COLUMNS_MAX) return MNP_OK;
+    return env_fail(e, MNP_EINVAL,
+                    "gp_knots=%d knots of %lld inputs make %d columns; at most %d can be fitted: "
+                    "use fewer knots",
+                    trend_knots(s), (long long)s->x_dim, columns, MIXED_COLUMNS_MAX);
 }
 
 int64_t gp_latents(const model_spec *s) {
     (void)s;
     return 0;
+}
+
+/* ---- the population's mean ------------------------------------------------------------------- */
+
+static bool has_trend(const model_spec *s) {
+    return s->gp_mean == MEAN_SPLINE && s->kind != PROCESS_oracle;
+}
+
+val gp_trend(graph *g, const model_spec *s, val x, val y, double sign) {
+    if (!has_trend(s)) return y;
+    int32_t X = (int32_t)s->x_dim, knots = trend_knots(s);
+    val places =
+        graph_param(g, "gp.knots", X, knots, (param_init){.kind = INIT_ZERO, .frozen = true});
+    val values =
+        graph_param(g, "gp.trend", 1, natural_columns(X, knots), (param_init){.kind = INIT_ZERO});
+    return op_trend(g, x, y, places, values, sign);
+}
+
+static void put(const params *list, const char *name, int64_t row, const float *from,
+                float *weights) {
+    const param *p = &list->list[params_find(list, name)];
+    for (int32_t c = 0; c < p->cols; c++) weights[p->offset + row * p->ld + c] = from[c];
+}
+
+/* The knots, and the population curve of a mixed model whose curves differ by offsets. */
+mnp_status gp_from_data(env *e, const model_spec *s, const data_view *d, uint64_t seed,
+                        const params *list, float *weights, double *loglik) {
+    (void)seed, (void)loglik;
+    if (!has_trend(s)) return MNP_OK;
+    mixed_bases b;
+    MNP_TRY(mixed_place(e, d, trend_knots(s), 1, &b));
+    int32_t columns = mixed_fixed_columns(&b);
+    float *curve = env_alloc(e, (size_t)columns, sizeof *curve, "a population curve");
+    mnp_status status = curve ? mixed_population(e, d, &b, curve) : MNP_ENOMEM;
+    for (int32_t c = 0; status == MNP_OK && c < b.x_dim; c++)
+        put(list, "gp.knots", c, b.places + c * b.knots, weights);
+    if (status == MNP_OK) put(list, "gp.trend", 0, curve, weights);
+    env_free(e, curve);
+    mixed_bases_free(e, &b);
+    return status;
 }
 
 /* ---- hyper-parameters ------------------------------------------------------------------------ */
@@ -40,7 +92,8 @@ static val hyper(graph *g, const model_spec *s) {
         .length = positive(g, s, "gp.length", 3, s->gp_length, fixed),
         .period = positive(g, s, "gp.period", 1, s->gp_period, fixed),
         .noise = positive(g, s, "gp.noise", 1, s->gp_noise, fixed),
-        .mean = graph_param(g, "gp.mean", 1, 1, (param_init){.kind = INIT_ZERO, .frozen = fixed})};
+        .mean = graph_param(g, "gp.mean", 1, 1,
+                            (param_init){.kind = INIT_ZERO, .frozen = fixed || has_trend(s)})};
     gp_raw_opts o = {s->gp_softplus, s->gp_rate, s->gp_noise_floor};
     return op_gp_hyper(g, &raw, &o);
 }

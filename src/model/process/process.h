@@ -60,7 +60,8 @@ typedef struct process_def {
     mnp_status (*check)(env *e, const model_spec *s);
     /* Maps between noise and data: a path has one value more. */
     int64_t (*steps)(const model_spec *s);
-    int64_t (*latents)(const model_spec *s); /* how many z, each d_z wide; 0: none */
+    int64_t (*latents)(const model_spec *s);    /* how many z, each d_z wide; 0: none */
+    int64_t (*parameters)(const model_spec *s); /* NULL: as many as weights are trained */
 
     /* Draw a batch member, objective, reverse pass, update. A model that is not trained records
      * the objective alone. All weights are declared here. */
@@ -85,6 +86,11 @@ typedef struct process_def {
     /* With latents: feeds x of the targets, z_1 .. z_T, and (densities) y. Without: x and y of the
      * context and the targets. Emits the path from noise to data, or the log-densities. */
     void (*query)(graph *g, const model_spec *s, process_query kind);
+
+    /* Weights that the data give at once, before the first step; NULL: none. d is what training
+     * sees, scaled; loglik is their log-density where no step will tell it. */
+    mnp_status (*from_data)(env *e, const model_spec *s, const data_view *d, uint64_t seed,
+                            const params *list, float *weights, double *loglik);
 
     /* Training may begin from several starts, of which the best goes on; NULL: one. */
     int (*starts)(const model_spec *s);

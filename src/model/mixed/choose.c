@@ -1,0 +1,99 @@
+/* choose.c: the numbers of knots by AIC (mixed.h).
+ *
+ *   AIC = -2 loglik + 2 k + 2 k (k + 1) / (N - k - 1),   k = p + r (r + 1) / 2 + 1
+ *
+ * with the ML likelihood, because REML likelihoods of different columns X are densities of
+ * different numbers and cannot be compared, and with the correction for small N. */
+#include <math.h>
+
+#include "model/mixed/mixed.h"
+#include "util/least.h"
+
+enum { FIXED_MOST = 14, RANDOM_MOST = 10, CURVES_MOST = 400, PATIENCE = 3 };
+#define ROUGH 1e-6 /* a hundredth, where the log-likelihood is ten thousand */
+
+/* Infinite: more parameters than numbers, or a likelihood that is none. */
+static mnp_status criterion(env *e, const data_view *d, int32_t fixed, int32_t random,
+                            double *out) {
+    mixed_bases b;
+    mixed_design m;
+    mixed_parameters p;
+    *out = INFINITY;
+    MNP_TRY(mixed_place(e, d, fixed, random, &b));
+    mnp_status status = mixed_design_make(e, d, &b, &m);
+    mixed_bases_free(e, &b);
+    if (status != MNP_OK) return status;
+    double k = (double)m.p + (double)m.r * (m.r + 1) / 2 + 1, N = (double)m.points;
+    status = mixed_parameters_make(e, &m, &p);
+    if (status == MNP_OK && N > k + 1) {
+        status = mixed_maximise(e, &m, false, ROUGH, &p);
+        if (status == MNP_OK) *out = -2 * p.loglik + 2 * k + 2 * k * (k + 1) / (N - k - 1);
+        if (status == MNP_ENUMERIC) status = MNP_OK;
+    }
+    mixed_parameters_free(e, &p);
+    mixed_design_free(e, &m);
+    return status;
+}
+
+mnp_status mixed_population(env *e, const data_view *d, const mixed_bases *b, float *out) {
+    mixed_design m;
+    mixed_parameters p = {0};
+    MNP_TRY(mixed_design_make(e, d, b, &m));
+    int64_t P = mixed_fixed_columns(b), Q = mixed_random_columns(b);
+    double *mean = env_alloc(e, (size_t)(P + P * P + Q * Q), sizeof *mean, "a population curve");
+    mnp_status status = mean ? mixed_parameters_make(e, &m, &p) : MNP_ENOMEM;
+    if (status == MNP_OK) status = mixed_maximise(e, &m, true, MIXED_TIGHT, &p);
+    if (status == MNP_OK) mixed_unturn(&m, &p, mean, mean + P, mean + P + P * P);
+    for (int64_t j = 0; status == MNP_OK && j < P; j++) out[j] = (float)mean[j];
+    env_free(e, mean);
+    mixed_parameters_free(e, &p);
+    mixed_design_free(e, &m);
+    return status;
+}
+
+typedef struct range {
+    int32_t lo, hi;
+} range;
+
+/* The numbers to try: the one asked for, or all that make so many columns. */
+static range numbers(int32_t asked, int64_t x_dim, int64_t columns, int64_t most) {
+    int64_t hi = least(most, 1 + (columns - 1) / x_dim);
+    return asked ? (range){asked, asked} : (range){1, (int32_t)hi};
+}
+
+typedef struct best {
+    double aic;
+    int32_t fixed, random;
+} best;
+
+/* Of the population's knots, as many more as the AIC falls, with so many of a curve. */
+static mnp_status choose_fixed(env *e, const data_view *d, range fixed, int32_t random, best *out) {
+    *out = (best){INFINITY, fixed.lo, random};
+    for (int32_t f = fixed.lo, idle = 0; f <= fixed.hi && idle < PATIENCE; f++) {
+        double aic;
+        MNP_TRY(criterion(e, d, f, random, &aic));
+        if (env_cancelled(e)) return env_fail(e, MNP_ECANCELLED, "training was cancelled");
+        idle = aic < out->aic ? 0 : idle + 1;
+        if (aic < out->aic) *out = (best){aic, f, random};
+    }
+    return MNP_OK;
+}
+
+/* Numbers rise until three in a row have not been better; those of the population from two below
+ * what was best with one knot less of the curves'. */
+mnp_status mixed_choose(env *e, const data_view *d, int32_t *fixed, int32_t *random) {
+    data_view some = *d;
+    some.functions = least(d->functions, CURVES_MOST);
+    range fixes = numbers(*fixed, d->x_dim, most(64, 1 + d->x_dim), FIXED_MOST);
+    range randoms = numbers(*random, d->x_dim, RANDOM_MOST, RANDOM_MOST);
+    best all = {INFINITY, fixes.lo, randoms.lo};
+    for (int32_t r = randoms.lo, idle = 0; r <= randoms.hi && idle < PATIENCE; r++) {
+        best here;
+        MNP_TRY(choose_fixed(e, &some, fixes, r, &here));
+        if (fixes.hi > fixes.lo) fixes.lo = here.fixed > 3 ? here.fixed - 2 : 1;
+        idle = here.aic < all.aic ? 0 : idle + 1;
+        if (here.aic < all.aic) all = here;
+    }
+    *fixed = all.fixed, *random = all.random;
+    return MNP_OK;
+}

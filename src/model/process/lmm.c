@@ -1,0 +1,213 @@
+/* lmm.c: the linear mixed model of curves: a population curve in natural splines, each curve's own
+ * part in fewer of them, and noise. Nothing is trained by steps: mixed/ finds the numbers of knots
+ * and the parameters from the data at once. The model is a mixture of lmm_draws laws, the posterior
+ * of the parameters, so that its intervals know how few the curves were; lmm_draws=0 is the REML
+ * estimate alone, with the covariance of the population curve. */
+#include <math.h>
+
+#include "base/rng.h"
+#include "model/mixed/mixed.h"
+#include "model/process/process.h"
+#include "util/least.h"
+
+/* A model that has seen no data: some knots. */
+static int32_t fixed_knots(const model_spec *s) {
+    return s->lmm_fixed ? (int32_t)s->lmm_fixed : 4;
+}
+static int32_t random_knots(const model_spec *s) {
+    return s->lmm_random ? (int32_t)s->lmm_random : 1;
+}
+
+static mnp_status check_columns(env *e, const model_spec *s, const char *name, int32_t knots,
+                                int32_t most) {
+    int32_t columns = natural_columns(s->x_dim, knots);
+    if (columns <= most) return MNP_OK;
+    return env_fail(e, MNP_EINVAL,
+                    "%s=%d knots of %lld inputs make %d columns; at most %d can be fitted: use "
+                    "fewer knots",
+                    name, knots, (long long)s->x_dim, columns, most);
+}
+
+static mnp_status check(env *e, const model_spec *s) {
+    MNP_TRY(check_columns(e, s, "lmm_fixed", fixed_knots(s), MIXED_COLUMNS_MAX));
+    return check_columns(e, s, "lmm_random", random_knots(s), MIXED_RANDOM_MAX);
+}
+
+static int64_t none(const model_spec *s) {
+    (void)s;
+    return 0;
+}
+
+/* Of the mixed model: the population curve, the covariance of the curves' parts, the noise. */
+static int64_t parameters(const model_spec *s) {
+    int64_t r = natural_columns(s->x_dim, random_knots(s));
+    return natural_columns(s->x_dim, fixed_knots(s)) + r * (r + 1) / 2 + 1;
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+static mixed_model declare(graph *g, const model_spec *s) {
+    int32_t X = (int32_t)s->x_dim, fixed = fixed_knots(s), random = random_knots(s);
+    int32_t p = natural_columns(X, fixed), r = natural_columns(X, random);
+    int32_t draws = (int32_t)most(1, s->lmm_draws);
+    const param_init zero = {.kind = INIT_ZERO, .frozen = true};
+    const param_init one = {.kind = INIT_ONE, .frozen = true};
+    return (mixed_model){.knots =
+                             graph_param(g, "lmm.knots", 2 * X, (int32_t)most(fixed, random), zero),
+                         .mean = graph_param(g, "lmm.mean", draws, p, zero),
+                         .spread = graph_param(g, "lmm.spread", draws, p * p, zero),
+                         .curve = graph_param(g, "lmm.curve", draws, r * r, zero),
+                         .noise = graph_param(g, "lmm.noise", draws, 1, one),
+                         .fixed = fixed,
+                         .random = random};
+}
+
+typedef struct target {
+    const mixed_design *design;
+    const params *list;
+    float *weights;
+    double *mean, *spread, *curve; /* in the columns of the bases */
+} target;
+
+/* Row `row` of a weight. */
+static void put(const target *t, const char *name, int64_t row, const double *from) {
+    const param *p = &t->list->list[params_find(t->list, name)];
+    float *to = t->weights + p->offset + row * p->ld;
+    for (int32_t c = 0; c < p->cols; c++) to[c] = (float)from[c];
+}
+
+static void take(void *arg, int64_t draw, const mixed_parameters *p) {
+    const target *t = arg;
+    double noise = sqrt(p->variance);
+    mixed_unturn(t->design, p, t->mean, t->spread, t->curve);
+    put(t, "lmm.mean", draw, t->mean);
+    put(t, "lmm.spread", draw, t->spread);
+    put(t, "lmm.curve", draw, t->curve);
+    put(t, "lmm.noise", draw, &noise);
+}
+
+static void put_knots(const target *t, const mixed_bases *b) {
+    for (int32_t c = 0; c < 2 * b->x_dim; c++) {
+        double row[NATURAL_KNOTS_MAX];
+        for (int32_t k = 0; k < b->knots; k++) row[k] = (double)b->places[c * b->knots + k];
+        put(t, "lmm.knots", c, row);
+    }
+}
+
+static mnp_status fit(env *e, const model_spec *s, const mixed_design *d, uint64_t seed, target *t,
+                      double *loglik) {
+    mixed_parameters best;
+    MNP_TRY(mixed_parameters_make(e, d, &best));
+    mnp_status status = mixed_maximise(e, d, true, MIXED_TIGHT, &best);
+    if (status == MNP_OK) status = mixed_density(e, d, &best, loglik);
+    if (status == MNP_OK && s->lmm_draws == 0) take(t, 0, &best);
+    if (status == MNP_OK && s->lmm_draws > 0)
+        status = mixed_posterior(e, d, &best, seed, s->lmm_draws, take, t);
+    mixed_parameters_free(e, &best);
+    return status;
+}
+
+enum { CURVES_FEW = 6 };
+
+static void warn(env *e, const mixed_design *d) {
+    if (d->curves < CURVES_FEW)
+        env_log(e, MNP_LOG_WARN,
+                "%lld curves say little about how curves differ: bands will be very wide",
+                (long long)d->curves);
+    if (d->points == d->curves)
+        env_log(e, MNP_LOG_WARN,
+                "every curve has one point: how curves differ cannot be told from noise");
+    if (!(d->spread > 0)) env_log(e, MNP_LOG_WARN, "y is the same at every point");
+}
+
+static mnp_status from_data(env *e, const model_spec *s, const data_view *d, uint64_t seed,
+                            const params *list, float *weights, double *loglik) {
+    mixed_bases b;
+    mixed_design design;
+    MNP_TRY(mixed_place(e, d, fixed_knots(s), random_knots(s), &b));
+    mnp_status status = mixed_design_make(e, d, &b, &design);
+    int64_t p = mixed_fixed_columns(&b), r = mixed_random_columns(&b);
+    target t = {.design = &design, .list = list, .weights = weights};
+    if (status == MNP_OK) {
+        t.mean = env_alloc(e, (size_t)(p + p * p + r * r), sizeof(double), "a mixed model");
+        if (!t.mean) status = MNP_ENOMEM;
+    }
+    if (status == MNP_OK) {
+        t.spread = t.mean + p, t.curve = t.spread + p * p;
+        warn(e, &design);
+        put_knots(&t, &b);
+        status = fit(e, s, &design, seed, &t, loglik);
+    }
+    env_free(e, t.mean);
+    mixed_design_free(e, &design);
+    mixed_bases_free(e, &b);
+    return status;
+}
+
+/* ---- recordings ------------------------------------------------------------------------------ */
+
+static void train_step(graph *g, const model_spec *s, const process_train_opts *o) {
+    val x = VAL_NONE, y = VAL_NONE;
+    op_draw(g, &o->draw, &x, &y);
+    mixed_model m = declare(g, s);
+    row_range scored = spec_scored(s);
+    val loglik = op_mixed_logp(g, x, y, &m, scored);
+    op_report(g, op_per_point(g, loglik, scored, -1.0), VAL_NONE,
+              op_per_point(g, loglik, scored, 1.0));
+}
+
+static val log_likelihood(graph *g, val x, val y, const mixed_model *m, row_range scored) {
+    return scored == ROWS_ALL ? op_mixed_again(g, x, y, m) : op_mixed_logp(g, x, y, m, scored);
+}
+
+static void bound(graph *g, const model_spec *s, const process_score_opts *o) {
+    val x, y;
+    process_feed_points(g, s, &x, &y);
+    mixed_model m = declare(g, s);
+    op_emit(g, log_likelihood(g, x, y, &m, o->scored));
+    val zero = op_zeros(g, "zero", EXT_FIXED, 1, 1, false);
+    op_emit(g, zero);
+    op_emit(g, zero);
+    if (o->points) op_emit(g, op_mixed_marginal(g, x, y, &m));
+}
+
+/* The normals of a curve do not depend on the rows asked for: sigma = softplus(raw) = 1. */
+static val draw(graph *g, const model_spec *s, val x, val y, const mixed_model *m, bool noisy) {
+    int32_t X = (int32_t)s->x_dim;
+    int32_t R = natural_columns(X, m->fixed) + natural_columns(X, m->random);
+    val zeros = op_zeros(g, "zeros", EXT_FIXED, 1, 1 + R, false);
+    val raw = op_scale(g, zeros, 1, log(expm1(1)));
+    val normals =
+        op_gauss_sample(g, zeros, raw, 0, VAL_NONE, RNG_LATENT_EVAL, 0, SIGMA_SOFTPLUS, 0);
+    val eps = op_base_noise(g, EXT_N, true, RNG_BASE, false);
+    return op_mixed_draw(g, x, y, m, eps, normals, noisy);
+}
+
+static void predictive(graph *g, const model_spec *s, const process_score_opts *o) {
+    val x, y;
+    process_feed_points(g, s, &x, &y);
+    mixed_model m = declare(g, s);
+    op_emit(g, log_likelihood(g, x, y, &m, o->scored));
+    if (o->draws) op_emit(g, draw(g, s, x, y, &m, true));
+}
+
+static void query(graph *g, const model_spec *s, process_query kind) {
+    val x, y;
+    process_feed_points(g, s, &x, &y);
+    mixed_model m = declare(g, s);
+    op_emit(g, kind == QUERY_LOGP ? op_mixed_marginal(g, x, y, &m)
+                                  : draw(g, s, x, y, &m, kind == QUERY_NORMAL));
+}
+
+const process_def process_lmm = {
+    .help = "linear mixed model: a population curve and each curve's own part, in splines",
+    .train = "steps=1",
+    .check = check,
+    .steps = none,
+    .latents = none,
+    .parameters = parameters,
+    .train_step = train_step,
+    .bound = bound,
+    .predictive = predictive,
+    .query = query,
+    .from_data = from_data};

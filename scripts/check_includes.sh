@@ -16,8 +16,9 @@ declare -A below=(
     [plot]="base"
     [backend]="op graph comm base"
     [run]="model nn op graph data plot backend comm base"
+    [fit]="run model nn op graph data plot backend comm base"
     [bandit]="run model nn op graph data plot backend comm base"
-    [api]="bandit run model nn op graph data plot backend comm base"
+    [api]="bandit fit run model nn op graph data plot backend comm base"
 )
 
 bad=0

@@ -165,9 +165,9 @@ static int measure_laws(cli *c, subject *s, const mnp_laws_opts *o) {
         progress_end(&s->progress);
     }
     if (status != MNP_OK) return cli_failed(c, status);
-    cli_say(c, "%s, %s, on %lld functions of %s (data seed %llu), %lld %s, seed %llu", c->args[0],
-            condition_name(s->condition), (long long)laws[0].functions, mnp_data_name(s->data),
-            (unsigned long long)s->data_seed, (long long)laws[0].samples,
+    cli_say(c, "%s, %s, on %lld %s of %s (data seed %llu), %lld %s, seed %llu", c->args[0],
+            condition_name(s->condition), (long long)laws[0].functions, source_things(s->data),
+            mnp_data_name(s->data), (unsigned long long)s->data_seed, (long long)laws[0].samples,
             s->condition == MNP_EXACT ? "particles" : "samples", (unsigned long long)c->seed);
     for (int k = 0; k < s->count; k++) say_laws(c, s, s->sizes[k], &laws[k]);
     cli_json j;

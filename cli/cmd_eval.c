@@ -54,15 +54,15 @@ static image_terms terms_of(const mnp_data *data, const mnp_eval_opts *o, const 
 
 /* What was scored. */
 typedef struct subject {
-    const char *data, *protocol;
-    uint64_t seed; /* of the functions */
+    const char *data, *things, *protocol; /* things: "curves" or "functions" */
+    uint64_t seed;                        /* of the functions */
 } subject;
 
 static void say_scores(cli *c, const mnp_scores *s, const subject *of, const image_terms *t) {
     char how[64] = "exact";
     if (s->samples) snprintf(how, sizeof how, "bound with %lld samples", (long long)s->samples);
-    cli_say(c, "%s on %lld functions of %s (data seed %llu), protocol %s (%s), seed %llu",
-            c->args[0], (long long)s->functions, of->data, (unsigned long long)of->seed,
+    cli_say(c, "%s on %lld %s of %s (data seed %llu), protocol %s (%s), seed %llu", c->args[0],
+            (long long)s->functions, of->things, of->data, (unsigned long long)of->seed,
             of->protocol, *of->protocol == 's' ? "points outside the context" : "all points",
             (unsigned long long)c->seed);
     if (t->context)
@@ -87,9 +87,9 @@ static void say_scores(cli *c, const mnp_scores *s, const subject *of, const ima
     if (s->bins) cli_say(c, "  by context size");
     for (int k = 0; k < s->bins; k++)
         if (s->bin_functions[k])
-            cli_say(c, "    %4lld - %-4lld      %8.4f +- %.4f  (%lld functions)",
-                    (long long)s->bin_lo[k], (long long)s->bin_hi[k], s->bin_loglik[k],
-                    s->bin_se[k], (long long)s->bin_functions[k]);
+            cli_say(c, "    %4lld - %-4lld      %8.4f +- %.4f  (%lld %s)", (long long)s->bin_lo[k],
+                    (long long)s->bin_hi[k], s->bin_loglik[k], s->bin_se[k],
+                    (long long)s->bin_functions[k], of->things);
 }
 
 static void put_json(cli *c, const mnp_scores *s, const subject *of, const image_terms *t,
@@ -235,7 +235,7 @@ static int run(cli *c) {
     if (status != MNP_OK) code = cli_failed(c, status);
     if (code == 0) {
         image_terms t = terms_of(data, &o, &scores);
-        subject of = {mnp_data_name(data), protocol, data_seed};
+        subject of = {mnp_data_name(data), source_things(data), protocol, data_seed};
         say_scores(c, &scores, &of, &t);
         eval_draws_say(c, &draws);
         code = cli_printed(c);

@@ -15,9 +15,9 @@ static const flag_def flags[] = {
     {"out", "M.safetensors", "the file to keep the model in (default model.safetensors)"},
     {"seconds", "S", "train for about this long; the number of steps is chosen and printed"},
     {"preset", "P",
-     "how large the model is: tiny learns in minutes, paper is as published (default paper); "
-     "wheel, "
-     "wheel5 are for bandits, image, image-small for images"},
+     "how large the model is: tiny learns in minutes, paper is as published (default: tiny for a "
+     "CSV file of fewer than 5000 curves, otherwise paper); wheel, wheel5 are for bandits, image, "
+     "image-small for images"},
     {"model", "M",
      "what to train: mnp (default), or lmm, np, gp, gp-authors, cbp, oracle to compare with; for "
      "bandits "
@@ -29,8 +29,8 @@ static const flag_def flags[] = {
     {"fresh", NULL, "families: draw new functions for every pass over the data"},
     HEADING("training"),
     {"steps", "N", "number of steps (default 10000; gp 1000, cbp 2000)"},
-    {"batch", "B", "functions in a step (default 100; gp and cbp 20)"},
-    {"context", "LO:HI", "how many points of a function are shown (default: set by the data)"},
+    {"batch", "B", "curves in a step (default 100; gp and cbp 20)"},
+    {"context", "LO:HI", "how many points of a curve are shown (default: set by the data)"},
     SET_FLAG("the model or the training, listed below"),
     HEADING("starting from another model, stopping and going on"),
     {"init", "M.safetensors",
@@ -105,6 +105,7 @@ static int start_fresh(cli *c, training *t) {
     if (code) return code;
     mnp_status status = source_open_pair(c, cli_text(c, "data", NULL), &t->train, &t->valid);
     if (status != MNP_OK) return cli_failed(c, status);
+    if (!cli_has(c, "preset")) t->preset = mnp_data_preset(t->train);
     double seconds = cli_real(c, "seconds", 0, 1, 1e7);
     if (cli_bad(c)) return c->status;
     if (seconds > 0 && cli_has(c, "steps"))
@@ -177,7 +178,7 @@ static void write_result(cli_json *j, const training *t) {
 
 static int start(cli *c, training *t, const char *out) {
     t->process = cli_text(c, "model", "mnp");
-    t->preset = cli_text(c, "preset", "paper");
+    t->preset = cli_text(c, "preset", NULL); /* NULL: what suits the data */
     t->device = cli_device(c);
     t->save_every = cli_real(c, "checkpoint", t->save_every, 0, 1e9);
     if (cli_bad(c)) return c->status;
@@ -191,13 +192,19 @@ static int start(cli *c, training *t, const char *out) {
 }
 
 static void say_start(cli *c, const training *t) {
+    bool network = strcmp(t->process, "mnp") == 0 || strcmp(t->process, "np") == 0;
     mnp_train_report r = training_report(t);
     char count[TEXT_NUMBER];
     cli_say_lines(c, mnp_data_report(t->train));
     source_warn(c, t->train);
+    if (network && !cli_has(c, "preset") && t->preset && strcmp(t->preset, "tiny") == 0)
+        cli_say(c, "preset tiny: there are fewer than 5000 curves (--preset says otherwise)");
     cli_say(c, "%s parameters, seed %llu, steps %lld to %lld",
             text_count(count, (double)mnp_model_parameters(t->model)), (unsigned long long)t->seed,
             (long long)r.step, (long long)t->stop_at);
+    if (network)
+        cli_say(c,
+                "loss is lower, valid (log-density of held-out points) higher for a better model");
 }
 
 static int finish(cli *c, training *t, int code) {
@@ -394,8 +401,13 @@ static void all_options(FILE *to) {
 const command command_train = {
     .name = "train",
     .args = "--data DATASET|F.csv [--preset tiny] [--steps N|--seconds S] --out M.safetensors",
-    .summary = "train a model on a family of functions or on your own CSV",
-    .details = "Writes M.safetensors (best weights by validation), M.last.safetensors,\n"
+    .summary = "train one model on your own curves, a family of functions or images",
+    .details = "Start here. For a table of your own curves 'mnp fit TABLE.csv' does it all: it\n"
+               "compares classical models and a network, keeps the best and draws it. 'mnp train'\n"
+               "trains one model, with every choice yours: --data and --out are enough to begin,\n"
+               "--seconds 60 or --steps N say how long, and --model and --preset say what. Then\n"
+               "'mnp eval M' measures it, 'mnp predict M' and 'mnp plot M' use it.\n\n"
+               "Writes M.safetensors (best weights by validation), M.last.safetensors,\n"
                "M.train.safetensors (all that --resume needs) and M.log.csv. A checkpoint is\n"
                "written every minute and at Ctrl-C. While it runs no other run may write them.",
     .flags = flags,

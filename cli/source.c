@@ -35,6 +35,12 @@ static mnp_data_opts from_flags(cli *c) {
     return o;
 }
 
+const char *source_things(const mnp_data *data) {
+    int64_t rows;
+    mnp_data_grid(data, &rows, NULL);
+    return rows > 0 ? "images" : mnp_data_path(mnp_data_name(data)) ? "curves" : "functions";
+}
+
 void source_warn(const cli *c, const mnp_data *data) {
     const char *text = mnp_data_warnings(data);
     while (*text) {

@@ -30,6 +30,8 @@
     "table all. Families drawn with one seed share inputs and noise: their scores are paired,\n"   \
     "not independent."
 
+/* "curves" of a person's table, "images", or "functions". */
+const char *source_things(const mnp_data *data);
 /* What is doubtful about the data, a line each on stderr. */
 void source_warn(const cli *c, const mnp_data *data);
 void source_json_warnings(cli_json *j, const char *lines); /* "warnings": an array of them */

@@ -169,6 +169,10 @@ void mnp_data_destroy(mnp_data *data) {
     data_drop(data);
 }
 
+const char *mnp_data_preset(const mnp_data *data) {
+    return model_preset_for(data ? data->d : NULL);
+}
+
 int64_t mnp_data_functions(const mnp_data *data) {
     return data ? data->d->functions : 0;
 }

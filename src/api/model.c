@@ -34,8 +34,10 @@ mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *prese
     if (!ctx) return MNP_EINVAL;
     MNP_TRY(check_given(&ctx->env, out, "out"));
     model *m = NULL;
-    model_wish wish = {process ? process : "mnp", preset ? preset : "paper", options, seed};
-    MNP_TRY(model_for_data(&ctx->env, &wish, data ? data->d : NULL, &m));
+    const dataset *d = data ? data->d : NULL;
+    model_wish wish = {process ? process : "mnp", preset ? preset : model_preset_for(d), options,
+                       seed};
+    MNP_TRY(model_for_data(&ctx->env, &wish, d, &m));
     return wrap(ctx, m, out);
 }
 

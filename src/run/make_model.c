@@ -104,6 +104,11 @@ static mnp_status set_knots(env *e, const dataset *d, model_spec *s) {
     return MNP_OK;
 }
 
+const char *model_preset_for(const dataset *d) {
+    enum { FEW = 5000 };
+    return d && d->roles && d->functions < FEW ? "tiny" : "paper";
+}
+
 mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, model **out) {
     model_spec spec;
     option_view view = spec_view(&spec);

@@ -291,6 +291,8 @@ static void data_answers(void) {
     GIVES(0, isnan(mnp_data_noise(NULL)));
     CALL(mnp_data_seed);
     GIVES(0, mnp_data_seed(NULL) == 0 && mnp_data_seed(w.data) == 0);
+    CALL(mnp_data_preset);
+    GIVES(0, strcmp(mnp_data_preset(NULL), "paper") == 0);
     CALL(mnp_data_path);
     GIVES(0, !mnp_data_path(NULL) && !mnp_data_path(""));
     CALL(mnp_data_name);

@@ -35,12 +35,22 @@ group_is_function_column() {
         fails 2 "--function-column is the older name of --group" \
             "$MNP" train --data chicks.csv --function-column Chick --group Chick --out h
 }
+few_curves_are_tiny() {
+    local table=(--data chicks.csv --group Chick --x Time --y weight --steps 1 --batch 2)
+    "$MNP" train "${table[@]}" --out unsaid >out.txt 2>err.txt && says "preset tiny: " <(cat out.txt err.txt) &&
+        says "valid (log-density of held-out points) higher" <(cat out.txt err.txt) &&
+        "$MNP" train "${table[@]}" --preset tiny --out said >out.txt 2>err.txt &&
+        ! grep -q "preset tiny: " out.txt err.txt && cmp unsaid.safetensors said.safetensors &&
+        "$MNP" train "${table[@]}" --preset paper --quiet --out paper &&
+        ! cmp -s paper.safetensors said.safetensors
+}
 the_table_is_noted() {
     "$MNP" info g.safetensors >info.txt && says '"levels":["corn","oats"]' info.txt &&
         says "12 curves to train on, 4 to choose the weights by, 4 to test on" info.txt
 }
 run "a table of five columns is refused with the command to type" the_command_is_told
 run "--group is --function-column" group_is_function_column
+run "a table of few curves takes the small preset, and says so" few_curves_are_tiny
 run "the model notes what its table was" the_table_is_noted
 
 # ---- the split

@@ -16,8 +16,8 @@ static const flag_def flags[] = {
     {"seconds", "S", "train for about this long; the number of steps is chosen and printed"},
     {"preset", "P",
      "how large the model is: tiny learns in minutes, paper is as published (default: tiny for a "
-     "CSV file of fewer than 5000 curves, otherwise paper); wheel, wheel5 are for bandits, image, "
-     "image-small for images"},
+     "CSV file of fewer than 5000 curves, otherwise paper); wide is paper with noisier latents; "
+     "wheel, wheel5 are for bandits, image, image-small for images"},
     {"model", "M",
      "what to train: mnp (default), or lmm, np, gp, gp-authors, cbp, oracle to compare with; for "
      "bandits "

@@ -142,6 +142,7 @@ static const struct {
     const char *name, *help;
 } preset_names[] = {
     {"paper", "the networks of the paper"},
+    {"wide", "those of the paper, with noisier latents"},
     {"tiny", "small networks for a first try"},
     {"wheel", "the wheel bandit, one step"},
     {"wheel5", "the wheel bandit, five steps"},
@@ -157,6 +158,8 @@ const char *spec_preset_at(int k, const char **help) {
 
 static const preset presets[] = {
     {"paper", "mnp", ""},
+    {"wide", "mnp", "sigma_z_floor=0.2"},
+    {"wide", "np", "T=1 transition=gauss flow_gain=1 sigma_z_floor=0.2"},
     {"paper", "gp", ""},
     {"tiny", "gp", ""},
     {"paper", "gp-authors", AUTHORS},

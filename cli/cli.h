@@ -55,6 +55,11 @@ typedef struct command {
     void (*more_help)(FILE *to); /* printed after the flags, or NULL       */
 } command;
 
+enum { FLAGS_HELP = -1 };
+/* From argv to a cli (flags.c): 0, EXIT_USAGE after one line on stderr, or FLAGS_HELP when --help
+ * was asked for. */
+int flags_parse(cli *c, int argc, char **argv);
+
 /* c->ctx with the threads of --threads, or a `share`-th part of them. 0 or an exit status. */
 int cli_make_context(cli *c, int share);
 

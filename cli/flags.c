@@ -1,6 +1,6 @@
 /* flags.c: parsing by table, and typed access. Unknown names and bad values are refused with the
  * nearest valid name or the allowed range. */
-#include "cli/flags.h"
+#include "cli/cli.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/flags.h"
+#include "cli/cli.h"
 #include "cli/job.h"
 #include "cli/outputs.h"
 #include "util/text.h"

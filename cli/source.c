@@ -16,9 +16,9 @@ static double share(cli *c, const char *name) { /* 0: not given, -1: none */
     return !cli_has(c, name) ? 0 : v == 0 ? -1 : v;
 }
 
-static mnp_data_opts from_flags(cli *c) {
+/* The columns of a table. */
+static mnp_data_opts from_columns(cli *c) {
     mnp_data_opts o = {.size = sizeof o, .seed = c->seed};
-    o.functions = cli_int(c, "functions", 0, 1, 100000000);
     o.function_column = cli_text(c, "group", cli_text(c, "function-column", NULL));
     if (cli_has(c, "group") && cli_has(c, "function-column"))
         c->status = cli_fail(c, EXIT_USAGE,
@@ -27,6 +27,12 @@ static mnp_data_opts from_flags(cli *c) {
     o.wide = cli_has(c, "wide");
     o.x_columns = cli_text(c, "x", NULL);
     o.y_column = cli_text(c, "y", NULL);
+    return o;
+}
+
+static mnp_data_opts from_flags(cli *c) {
+    mnp_data_opts o = from_columns(c);
+    o.functions = cli_int(c, "functions", 0, 1, 100000000);
     o.action_column = cli_text(c, "action", NULL);
     o.cache = cli_text(c, "cache", NULL);
     o.holdout = share(c, "holdout");
@@ -150,6 +156,12 @@ mnp_status source_open_pair(cli *c, const char *what, mnp_data **train, mnp_data
     if (status != MNP_OK || o.holdout < 0) return status;
     o.functions = valid_functions(what, *train);
     return open_split(c, what, &o, MNP_VALID, valid);
+}
+
+mnp_status source_open_all(cli *c, const char *table, mnp_data **out) {
+    mnp_data_opts o = from_columns(c);
+    o.holdout = -1;
+    return open_split(c, table, &o, MNP_TRAIN, out);
 }
 
 /* ---- a model's own --------------------------------------------------------------------------- */

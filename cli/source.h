@@ -7,12 +7,14 @@
 /* clang-format off */
 #define SOURCE_DATA \
     {"data", "D", "your CSV file, a built-in family (monotonic, convex:noise=0.01; 'mnp help gen'), images:DIR or images:F.npy"}
-#define SOURCE_CSV \
+#define SOURCE_COLUMNS \
     {"group", "A,B", "CSV: the column that tells curves apart, or several that do so together"}, \
     {"function-column", "C", "CSV: the older name of --group"}, \
     {"x", "A,B", "CSV: the columns of inputs; text is a category, 2024-03-01 a date"}, \
     {"y", "A,B", "CSV: the column of the output, or several outputs"}, \
-    {"wide", NULL, "CSV: one curve in a row, its columns named by x: id,0,10,20 or id,day0,day10"}, \
+    {"wide", NULL, "CSV: one curve in a row, its columns named by x: id,0,10,20 or id,day0,day10"}
+#define SOURCE_CSV \
+    SOURCE_COLUMNS, \
     {"action", "C", "CSV: the column of a bandit's actions; each action becomes an input, 1 or 0"}, \
     {"holdout", "SHARE", "CSV: share of the curves that choose the weights and do not train them (default 0.2; 0 = none)"}, \
     {"test", "SHARE", "CSV: share of the curves kept for mnp eval, which neither train nor choose (default 0.2; 0 = none)"}
@@ -43,6 +45,8 @@ void source_warn_outside(const cli *c, const mnp_model *m, const mnp_set *set, c
 
 /* Training and validation data from the flags; what was read is said. */
 mnp_status source_open_pair(cli *c, const char *what, mnp_data **train, mnp_data **valid);
+/* All curves of a table. */
+mnp_status source_open_all(cli *c, const char *table, mnp_data **out);
 /* The same pair again, from a model's notes. */
 mnp_status source_open_noted(cli *c, const mnp_model *m, mnp_data **train, mnp_data **valid);
 /* Data to score a model on: --data if given (with a note when it differs from the model's own),

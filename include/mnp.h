@@ -189,6 +189,8 @@ MNP_API const char *mnp_data_report(const mnp_data *data);
 MNP_API const char *mnp_data_warnings(const mnp_data *data);
 MNP_API const char *mnp_data_x_name(const mnp_data *data, int64_t k); /* NULL: there is no k-th */
 MNP_API const char *mnp_data_y_name(const mnp_data *data);
+/* The column that tells curves apart, "a/b" where two do so together; "" where there is none. */
+MNP_API const char *mnp_data_group_name(const mnp_data *data);
 /* Points of function i, as the data hold them: x (n, x_dim), y (n). They are float, as models
  * compute, where a mnp_set is double, as people measure. No place may be NULL. A column that single
  * precision would blur (times since 1970) is counted from its origin, which is 0 for all others:

@@ -71,6 +71,9 @@ static inline bool users_less(atomic_long *users) {
     return atomic_fetch_sub_explicit(users, 1, memory_order_acq_rel) == 1;
 }
 
+/* A model handle around m, which it owns from then on, whatever happens. */
+mnp_status model_wrap(mnp_ctx *ctx, model *m, mnp_model **out);
+
 /* The context's workers. */
 mnp_status ctx_pool(mnp_ctx *ctx, pool **out);
 /* How to play, checked; dims and actions are left to the caller. */

@@ -6,6 +6,7 @@
 
 #include "mnp_bandit.h"
 #include "mnp_check.h"
+#include "mnp_fit.h"
 #include "mnp_job.h"
 #include "mnp_map.h"
 #include "util/env.h"
@@ -44,6 +45,8 @@ enum {
     mnp_calibration_opts_first = STRUCT_END(mnp_calibration_opts, progress_user),
     mnp_calibration_first = STRUCT_END(mnp_calibration, inside99),
     mnp_bandit_scores_first = STRUCT_END(mnp_bandit_scores, seconds),
+    mnp_fit_opts_first = STRUCT_END(mnp_fit_opts, user),
+    mnp_fit_score_first = STRUCT_END(mnp_fit_score, warned),
     mnp_replay_scores_first = STRUCT_END(mnp_replay_scores, log_se),
     STRUCT_MAX = 4096 /* a larger `size` was never set */
 };

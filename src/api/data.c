@@ -222,6 +222,10 @@ const char *mnp_data_y_name(const mnp_data *data) {
     return data ? data->d->y_name : "";
 }
 
+const char *mnp_data_group_name(const mnp_data *data) {
+    return data && data->d->ids ? data->d->function_name : "";
+}
+
 mnp_status mnp_data_function(mnp_ctx *ctx, const mnp_data *data, int64_t i, int64_t *n,
                              const float **x, const float **y) {
     if (!ctx) return MNP_EINVAL;

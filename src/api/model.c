@@ -7,8 +7,7 @@
 #include "run/make_model.h"
 #include "util/date.h"
 
-/* A model handle around m, which it owns from then on, whatever happens. */
-static mnp_status wrap(mnp_ctx *ctx, model *m, mnp_model **out) {
+mnp_status model_wrap(mnp_ctx *ctx, model *m, mnp_model **out) {
     *out = NULL;
     mnp_model *handle = env_alloc(&m->env, 1, sizeof *handle, "a model handle");
     if (!handle) {
@@ -38,7 +37,7 @@ mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *prese
     model_wish wish = {process ? process : "mnp", preset ? preset : model_preset_for(d), options,
                        seed};
     MNP_TRY(model_for_data(&ctx->env, &wish, d, &m));
-    return wrap(ctx, m, out);
+    return model_wrap(ctx, m, out);
 }
 
 mnp_status mnp_model_create_from(mnp_ctx *ctx, const mnp_model *from, const mnp_data *data,
@@ -50,7 +49,7 @@ mnp_status mnp_model_create_from(mnp_ctx *ctx, const mnp_model *from, const mnp_
     MNP_TRY(check_given(&ctx->env, out, "out"));
     model *m = NULL;
     MNP_TRY(model_from_model(&ctx->env, from->m, data->d, &m));
-    return wrap(ctx, m, out);
+    return model_wrap(ctx, m, out);
 }
 
 mnp_status mnp_model_load(mnp_ctx *ctx, const char *path, mnp_model **out) {
@@ -60,7 +59,7 @@ mnp_status mnp_model_load(mnp_ctx *ctx, const char *path, mnp_model **out) {
     MNP_TRY(check_given(&ctx->env, out, "out"));
     model *m = NULL;
     MNP_TRY(model_load(&ctx->env, path, &m));
-    return wrap(ctx, m, out);
+    return model_wrap(ctx, m, out);
 }
 
 mnp_status mnp_model_save(mnp_ctx *ctx, const mnp_model *model, const char *path) {
@@ -78,7 +77,7 @@ mnp_status mnp_model_load_memory(mnp_ctx *ctx, const void *bytes, size_t size, m
     MNP_TRY(check_given(&ctx->env, out, "out"));
     model *m = NULL;
     MNP_TRY(model_parse(&ctx->env, "a model in memory", bytes, size, &m));
-    return wrap(ctx, m, out);
+    return model_wrap(ctx, m, out);
 }
 
 mnp_status mnp_model_save_memory(mnp_ctx *ctx, const mnp_model *model, void *out, size_t size,

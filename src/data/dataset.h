@@ -173,6 +173,10 @@ mnp_status dataset_noted_source(env *e, const char *(*get)(const void *of, const
 /* Points of `functions` sets, one after the other, lengths in n. */
 mnp_status dataset_from_arrays(env *e, const char *name, int64_t functions, const int64_t *n,
                                int32_t x_dim, const double *x, const double *y, dataset **out);
+/* Curves which[0 .. count - 1] of d in that order, of each the points that `keep` (d->points) is
+ * true for, all where it is NULL. Notes and roles are those of the whole; it has no report. */
+mnp_status dataset_part(env *e, const dataset *d, const int64_t *which, int64_t count,
+                        const bool *keep, dataset **out);
 void dataset_destroy(dataset *d);
 /* Rows function,x..,y. */
 mnp_status dataset_write_csv(env *e, const dataset *d, const char *path);

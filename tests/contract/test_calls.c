@@ -23,6 +23,7 @@ static struct {
     mnp_trainer *trainer;
     mnp_predictor *predictor;
     mnp_player *player;
+    mnp_fit *fit;
 } w;
 
 static const char *path_of(const char *name) {
@@ -306,6 +307,8 @@ static void data_answers(void) {
     GIVES(0, mnp_data_x_name(NULL, 0) == NULL);
     GIVES(1, !mnp_data_x_name(w.data, -1) && !mnp_data_x_name(w.data, 1) &&
                  !mnp_data_x_name(w.data, INT64_MAX));
+    CALL(mnp_data_group_name);
+    GIVES(0, *mnp_data_group_name(NULL) == '\0' && *mnp_data_group_name(w.data) == '\0');
     CALL(mnp_data_y_name);
     GIVES(0, *mnp_data_y_name(NULL) == '\0');
     CALL(mnp_data_x_origin);
@@ -1042,6 +1045,129 @@ static void query_densities(void) {
     CHECK(mnp_predictor_predict(w.predictor, xs, POINTS, MNP_BASE_NORMAL, out) == MNP_OK);
 }
 
+/* ---- fitting --------------------------------------------------------------------------------- */
+
+enum { FIT_CURVES = 6, FIT_POINTS = 5 };
+
+/* A handful of short curves. */
+static mnp_data *some_curves(void) {
+    double x[FIT_CURVES][FIT_POINTS], y[FIT_CURVES][FIT_POINTS];
+    mnp_set sets[FIT_CURVES];
+    mnp_data *data = NULL;
+    for (int i = 0; i < FIT_CURVES; i++) {
+        for (int j = 0; j < FIT_POINTS; j++) {
+            x[i][j] = j + 0.1 * i;
+            y[i][j] = 0.3 * i + 0.5 * x[i][j] + 0.1 * ((3 * i + 5 * j) % 7);
+        }
+        sets[i] = (mnp_set){FIT_POINTS, x[i], y[i]};
+    }
+    CHECK(mnp_data_from_sets(w.ctx, sets, FIT_CURVES, 1, &data) == MNP_OK);
+    return data;
+}
+
+static int scored_rows;
+static void count_scored(void *user, const mnp_fit_score *s, int64_t rows) {
+    (void)user;
+    CHECK(s[0].task == MNP_FIT_FIRST && s[rows - 1].task == MNP_FIT_RANDOM);
+    scored_rows += (int)rows;
+}
+
+static void fitting(void) {
+    ROOMY(mnp_fit_opts, o);
+    mnp_data *data = some_curves();
+    mnp_fit *made = NOT_NULL;
+    CALL(mnp_fit_run);
+    MUTE(0, mnp_fit_run(NULL, data, NULL, &made));
+    CLEARED(made);
+    BAD(1, mnp_fit_run(w.ctx, NULL, NULL, &made));
+    BAD(1, mnp_fit_run(w.ctx, w.data, NULL, &made)); /* one curve */
+    CLEARED(made);
+    BAD_OPTS(2, mnp_fit_opts, o, mnp_fit_run(w.ctx, data, &o.s, &made));
+    BAD_FIELD(2, o, folds, -1, mnp_fit_run(w.ctx, data, &o.s, &made));
+    BAD_FIELD(2, o, folds, 1001, mnp_fit_run(w.ctx, data, &o.s, &made));
+    BAD_FIELD(2, o, effort, 1001, mnp_fit_run(w.ctx, data, &o.s, &made));
+    BAD_FIELD(2, o, seconds, -1, mnp_fit_run(w.ctx, data, &o.s, &made));
+    for (int k = 0; k < 3; k++) {
+        BAD_FIELD(2, o, effort, bad_numbers[k], mnp_fit_run(w.ctx, data, &o.s, &made));
+        BAD_FIELD(2, o, seconds, bad_numbers[k], mnp_fit_run(w.ctx, data, &o.s, &made));
+    }
+    BAD(3, mnp_fit_run(w.ctx, data, NULL, NULL));
+    o.s.folds = 2, o.s.effort = -1;
+    o.s.scored = count_scored;
+    CHECK(mnp_fit_run(w.ctx, data, &o.s, &w.fit) == MNP_OK);
+    CHECK(scored_rows == mnp_fit_rows(w.fit));
+    mnp_data_destroy(data);
+}
+
+static void fit_answers(void) {
+    ROOMY(mnp_fit_score, s);
+    char path[600];
+    CALL(mnp_fit_candidate);
+    GIVES(0, !mnp_fit_candidate(-1, NULL) && !mnp_fit_candidate(100, NULL));
+    GIVES(1, strcmp(mnp_fit_candidate(0, NULL), "offset") == 0);
+    CALL(mnp_fit_rows);
+    GIVES(0, mnp_fit_rows(NULL) == 0);
+    CHECK(mnp_fit_rows(w.fit) == 2 * mnp_fit_models(w.fit));
+    CALL(mnp_fit_row);
+    GIVES(0, !mnp_fit_row(NULL, 0, &s.s));
+    GIVES(1, !mnp_fit_row(w.fit, -1, &s.s) && !mnp_fit_row(w.fit, mnp_fit_rows(w.fit), &s.s));
+    GIVES(2, !mnp_fit_row(w.fit, 0, NULL));
+    s.s.size = 3;
+    GIVES(2, !mnp_fit_row(w.fit, 0, &s.s));
+    s.s.size = sizeof s.s;
+    CHECK(mnp_fit_row(w.fit, 1, &s.s) && s.s.curves == FIT_CURVES && s.s.crps > 0);
+    CALL(mnp_fit_models);
+    GIVES(0, mnp_fit_models(NULL) == 0);
+    CALL(mnp_fit_name);
+    GIVES(0, !mnp_fit_name(NULL, 0));
+    GIVES(1, !mnp_fit_name(w.fit, -1) && !mnp_fit_name(w.fit, mnp_fit_models(w.fit)));
+    CALL(mnp_fit_model);
+    GIVES(0, !mnp_fit_model(NULL, 0));
+    GIVES(1, !mnp_fit_model(w.fit, -1) && !mnp_fit_model(w.fit, mnp_fit_models(w.fit)));
+    CHECK(mnp_model_x_dim(mnp_fit_model(w.fit, 0)) == 1);
+    CALL(mnp_fit_best);
+    GIVES(0, mnp_fit_best(NULL) == -1 && mnp_fit_name(w.fit, mnp_fit_best(w.fit)));
+    CALL(mnp_fit_why);
+    GIVES(0, *mnp_fit_why(NULL) == '\0' && *mnp_fit_why(w.fit));
+    CALL(mnp_fit_warnings);
+    GIVES(0, *mnp_fit_warnings(NULL) == '\0' && strstr(mnp_fit_warnings(w.fit), "few"));
+    CALL(mnp_fit_curves);
+    GIVES(0, mnp_fit_curves(NULL) == 0 && mnp_fit_curves(w.fit) == FIT_CURVES);
+    CALL(mnp_fit_folds);
+    GIVES(0, mnp_fit_folds(NULL) == 0 && mnp_fit_folds(w.fit) == 2);
+    CALL(mnp_fit_effort);
+    GIVES(0, isnan(mnp_fit_effort(NULL)) && mnp_fit_effort(w.fit) == -1);
+    int64_t other = mnp_fit_best(w.fit) ? 0 : 1;
+    CALL(mnp_fit_path);
+    mnp_fit_path(w.fit, mnp_fit_best(w.fit), "a/m.safetensors", path, sizeof path);
+    CHECK(strcmp(path, "a/m.safetensors") == 0);
+    mnp_fit_path(w.fit, other, "m", path, sizeof path);
+    CHECK(strncmp(path, "m.", 2) == 0 && strstr(path, mnp_fit_name(w.fit, other)));
+    GIVES(0, (mnp_fit_path(NULL, 0, "m", path, sizeof path), *path == '\0'));
+    GIVES(1, (mnp_fit_path(w.fit, -1, "m", path, sizeof path), *path == '\0'));
+    GIVES(2, (mnp_fit_path(w.fit, 0, NULL, path, sizeof path), *path == '\0'));
+    RETURNS(3, mnp_fit_path(w.fit, 0, "m", NULL, 0));
+    GIVES(4, (mnp_fit_path(w.fit, 0, "m", path, 2), strcmp(path, "m") == 0));
+}
+
+static void saving_a_fit(void) {
+    char path[600];
+    mnp_model *again = NULL;
+    snprintf(path, sizeof path, "%s", path_of("fit.safetensors"));
+    CALL(mnp_fit_save);
+    MUTE(0, mnp_fit_save(NULL, w.fit, path));
+    BAD(1, mnp_fit_save(w.ctx, NULL, path));
+    BAD(2, mnp_fit_save(w.ctx, w.fit, NULL));
+    CHECK(mnp_fit_save(w.ctx, w.fit, "/no/such/folder/m") == MNP_EIO);
+    CHECK(mnp_fit_save(w.ctx, w.fit, path) == MNP_OK);
+    CHECK(mnp_model_load(w.ctx, path, &again) == MNP_OK);
+    BAD(2, mnp_fit_save(w.ctx, w.fit, path)); /* they exist */
+    mnp_model_destroy(again);
+    CALL(mnp_fit_destroy);
+    RETURNS(0, mnp_fit_destroy(NULL));
+    mnp_fit_destroy(w.fit);
+}
+
 /* ---- bandits --------------------------------------------------------------------------------- */
 
 /* Fields that all calls with these options check. */
@@ -1516,6 +1642,9 @@ int main(void) {
     RUN(summaries);
     RUN(many_contexts);
     RUN(query_densities);
+    RUN(fitting);
+    RUN(fit_answers);
+    RUN(saving_a_fit);
     RUN(wheels);
     RUN(players);
     RUN(agents);

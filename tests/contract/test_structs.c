@@ -45,6 +45,8 @@ static const layout layouts[] = {
     LAYOUT(mnp_calibration, 74, 80),
     LAYOUT(mnp_bandit_scores, 80, 88),
     LAYOUT(mnp_replay_scores, 72, 72),
+    LAYOUT(mnp_fit_opts, 64, 64),
+    LAYOUT(mnp_fit_score, 208, 208),
 };
 
 static void first_versions_stay(void) {

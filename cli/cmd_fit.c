@@ -1,0 +1,266 @@
+/* cmd_fit.c: mnp fit TABLE: from a person's table of curves to a model, the best of several by
+ * scores on curves that they did not see. */
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/outputs.h"
+#include "cli/run_files.h"
+#include "cli/source.h"
+#include "mnp_fit.h"
+
+static const flag_def flags[] = {
+    HEADING("the table (columns that are not given are guessed and printed)"),
+    SOURCE_COLUMNS,
+    HEADING("results: nothing is written over a file that exists"),
+    {"out", "M.safetensors", "the best model (default: the table's name); the others go beside it"},
+    HEADING("how long, and how thorough"),
+    {"folds", "K",
+     "cross-validation by curve in K parts (default 5 below 80 curves, else 1: a fifth is held "
+     "out once)"},
+};
+
+/* A fit on its way to the terminal. */
+typedef struct fitting {
+    cli *c;
+    mnp_data *data;
+    mnp_fit *fit;
+    char out[RUN_PATH];
+    progress bar;
+    bool shown;
+    double started;
+} fitting;
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static const char ending[] = ".safetensors";
+
+/* The table's name without folder and ending, in the current folder. */
+static int name_output(fitting *f, const char *table) {
+    cli *c = f->c;
+    const char *slash = strrchr(table, '/'), *name = slash ? slash + 1 : table;
+    const char *dot = strrchr(name, '.');
+    size_t length = dot && dot > name ? (size_t)(dot - name) : strlen(name);
+    const char *asked = cli_text(c, "out", NULL);
+    if (asked) name = asked, length = strlen(asked);
+    size_t tail = sizeof ending - 1;
+    if (length > tail && strncmp(name + length - tail, ending, tail) == 0) length -= tail;
+    if (length == 0 || length > RUN_PATH - 64)
+        return cli_fail(c, EXIT_USAGE, "'%s' is no name for a model file", asked ? asked : table);
+    snprintf(f->out, sizeof f->out, "%.*s%s", (int)length, name, ending);
+    return 0;
+}
+
+static int claim(fitting *f, const char *path) {
+    if (access(path, F_OK) == 0)
+        return cli_fail(f->c, EXIT_FAILED,
+                        "%s exists, and nothing is written over it: move it, or name another with "
+                        "--out",
+                        path);
+    return cli_output(f->c, path);
+}
+
+/* Every file that may be written, before any work. */
+static int claim_outputs(fitting *f) {
+    int code = claim(f, f->out);
+    for (int k = 0; mnp_fit_candidate(k, NULL) && code == 0; k++) {
+        char path[RUN_PATH + 64];
+        int stem = (int)(strlen(f->out) - (sizeof ending - 1));
+        snprintf(path, sizeof path, "%.*s.%s%s", stem, f->out, mnp_fit_candidate(k, NULL), ending);
+        code = claim(f, path);
+    }
+    if (code == 0) code = lock_take(&f->c->lock, f->c, f->out);
+    return code;
+}
+
+/* ---- while it works -------------------------------------------------------------------------- */
+
+static void on_progress(void *user, const char *what, int64_t done, int64_t total) {
+    fitting *f = user;
+    if (!f->shown) progress_begin(&f->bar, f->c, "models fitted and scored", 0, total);
+    f->shown = true;
+    progress_show(&f->bar, done, what);
+}
+
+static const char *task_words(mnp_fit_task task) {
+    return task == MNP_FIT_FIRST ? "first 3 points" : "3 random points";
+}
+
+/* The mixed model's answer comes at once; the others are in the table. */
+static void on_scored(void *user, const mnp_fit_score *s, int64_t rows) {
+    fitting *f = user;
+    if (strcmp(s->model, "lmm") != 0) return;
+    char took[TEXT_NUMBER];
+    if (f->shown) progress_end(&f->bar);
+    f->shown = false;
+    for (int64_t k = 0; k < rows; k++)
+        cli_say(f->c,
+                "mixed model, after %s: given the %s of a new curve its 95 %% intervals hold %.0f "
+                "%% of the others, CRPS %.3g",
+                text_time(took, cli_now() - f->started), task_words(s[k].task),
+                100 * s[k].coverage95, s[k].crps);
+}
+
+/* ---- what came of it ------------------------------------------------------------------------- */
+
+static void say_table(cli *c, const mnp_fit *fit) {
+    mnp_fit_score s = {.size = sizeof s};
+    for (int t = 0; t < MNP_FIT_TASKS; t++) {
+        cli_say(c,
+                "given the %-16s      log-density          CRPS       50 %%  80 %%  95 %%  rough",
+                task_words((mnp_fit_task)t));
+        for (int64_t k = 0; mnp_fit_row(fit, k, &s); k++) {
+            if (s.task != (mnp_fit_task)t) continue;
+            bool best = strcmp(s.model, mnp_fit_name(fit, mnp_fit_best(fit))) == 0;
+            cli_say(c, "%c %-24s %8.3f +- %-6.3f %8.4g +- %-7.2g %3.0f   %3.0f   %3.0f   %5.2f",
+                    best ? '*' : ' ', s.title, s.logp, s.logp_se, s.crps, s.crps_se,
+                    100 * s.coverage50, 100 * s.coverage80, 100 * s.coverage95, s.roughness);
+        }
+    }
+}
+
+static void say_warnings(cli *c, const char *lines) {
+    while (*lines) {
+        size_t length = strcspn(lines, "\n");
+        cli_note(c, "warning: %.*s", (int)length, lines);
+        lines += length + (lines[length] == '\n');
+    }
+}
+
+static void say_next(const fitting *f) {
+    const mnp_model *m = mnp_fit_model(f->fit, mnp_fit_best(f->fit));
+    double lo, hi;
+    char grid[80] = "--at places.csv";
+    if (mnp_model_x_dim(m) == 1 && mnp_model_range(m, 0, &lo, &hi))
+        snprintf(grid, sizeof grid, "--grid %g:%g:50", lo, hi);
+    cli_say(f->c, "next: mnp predict %s --context new.csv %s --out forecast.csv", f->out, grid);
+    cli_say(f->c, "      (new.csv: some points of new curves, with the columns of %s)",
+            mnp_data_name(f->data));
+}
+
+static void say_result(fitting *f) {
+    cli *c = f->c;
+    char path[RUN_PATH + 64], took[TEXT_NUMBER];
+    int64_t best = mnp_fit_best(f->fit), folds = mnp_fit_folds(f->fit);
+    mnp_fit_score s = {.size = sizeof s};
+    mnp_fit_row(f->fit, 0, &s);
+    if (folds > 1)
+        cli_say(c, "%lld curves, each scored by models that did not see it (%lld folds)",
+                (long long)s.curves, (long long)folds);
+    else
+        cli_say(c, "%lld of %lld curves scored, which no model had seen", (long long)s.curves,
+                (long long)mnp_fit_curves(f->fit));
+    say_table(c, f->fit);
+    cli_say(c, "best: %s", mnp_fit_why(f->fit));
+    say_warnings(c, mnp_data_warnings(f->data));
+    say_warnings(c, mnp_fit_warnings(f->fit));
+    cli_say(c, "%s: %s, fitted to all %lld curves, %s", f->out, mnp_fit_name(f->fit, best),
+            (long long)mnp_fit_curves(f->fit), text_time(took, cli_now() - f->started));
+    for (int64_t k = 0; k < mnp_fit_models(f->fit); k++) {
+        if (k == best) continue;
+        mnp_fit_path(f->fit, k, f->out, path, sizeof path);
+        cli_say(c, "%s: %s, to compare", path, mnp_fit_name(f->fit, k));
+    }
+    say_next(f);
+}
+
+static void json_table(cli_json *j, const mnp_fit *fit) {
+    mnp_fit_score s = {.size = sizeof s};
+    json_key(&j->w, "table");
+    json_array_begin(&j->w);
+    for (int64_t k = 0; mnp_fit_row(fit, k, &s); k++) {
+        json_object_begin(&j->w);
+        cli_json_put(j, TEXT("model", s.model),
+                     TEXT("task", s.task == MNP_FIT_FIRST ? "first" : "random"),
+                     INTEGER("curves", s.curves), INTEGER("targets", s.targets),
+                     NUMBER("logp", s.logp), NUMBER("logp_se", s.logp_se), NUMBER("crps", s.crps),
+                     NUMBER("crps_se", s.crps_se), NUMBER("coverage50", s.coverage50),
+                     NUMBER("coverage80", s.coverage80), NUMBER("coverage95", s.coverage95),
+                     NUMBER("coverage95_se", s.coverage95_se), NUMBER("roughness", s.roughness));
+        json_object_end(&j->w);
+    }
+    json_array_end(&j->w);
+}
+
+static void json_columns(cli_json *j, const mnp_data *data) {
+    json_key(&j->w, "columns");
+    json_object_begin(&j->w);
+    json_key(&j->w, "x");
+    json_array_begin(&j->w);
+    for (int64_t k = 0; mnp_data_x_name(data, k); k++)
+        json_put_string(&j->w, mnp_data_x_name(data, k));
+    json_array_end(&j->w);
+    cli_json_put(j, TEXT("y", mnp_data_y_name(data)), TEXT("group", mnp_data_group_name(data)));
+    json_object_end(&j->w);
+}
+
+static void write_json(const fitting *f) {
+    cli *c = f->c;
+    cli_json j;
+    buf lines;
+    buf_init(&lines, &c->env);
+    buf_text(&lines, mnp_data_warnings(f->data));
+    buf_text(&lines, mnp_fit_warnings(f->fit));
+    cli_json_begin(c, &j);
+    cli_json_put(&j, TEXT("best", mnp_fit_name(f->fit, mnp_fit_best(f->fit))),
+                 TEXT("why", mnp_fit_why(f->fit)), INTEGER("curves", mnp_fit_curves(f->fit)),
+                 INTEGER("folds", mnp_fit_folds(f->fit)), INTEGER("seed", c->seed),
+                 TEXT("out", f->out), NUMBER("seconds", cli_now() - f->started));
+    json_columns(&j, f->data);
+    json_table(&j, f->fit);
+    source_json_warnings(&j, buf_str(&lines));
+    cli_json_end(c, &j);
+    buf_free(&lines);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int work(fitting *f) {
+    cli *c = f->c;
+    mnp_fit_opts o = {.size = sizeof o,
+                      .seed = c->seed,
+                      .folds = cli_int(c, "folds", 0, 1, 1000),
+                      .progress = on_progress,
+                      .scored = on_scored,
+                      .user = f};
+    if (cli_bad(c)) return c->status;
+    int code = name_output(f, c->args[0]);
+    if (code == 0) code = claim_outputs(f);
+    if (code) return code;
+    mnp_status status = source_open_all(c, c->args[0], &f->data);
+    if (status != MNP_OK) return cli_failed(c, status);
+    cli_say_lines(c, mnp_data_report(f->data));
+    code = cli_printed(c);
+    if (code) return code;
+    status = mnp_fit_run(c->ctx, f->data, &o, &f->fit);
+    if (f->shown) progress_end(&f->bar);
+    if (status == MNP_OK) status = mnp_fit_save(c->ctx, f->fit, f->out);
+    if (status != MNP_OK) return cli_failed(c, status);
+    say_result(f);
+    write_json(f);
+    return 0;
+}
+
+static int run(cli *c) {
+    fitting f = {.c = c, .started = cli_now()};
+    int code = work(&f);
+    mnp_fit_destroy(f.fit);
+    mnp_data_destroy(f.data);
+    return code;
+}
+
+const command command_fit = {
+    .name = "fit",
+    .args = "TABLE [--group C] [--x C,..] [--y C] [--out M.safetensors]",
+    .summary = "your table of curves: fit several models, score them honestly, keep the best",
+    .details =
+        "TABLE is a CSV file with one row a measurement ('docs/user/data.md'). Population mean +\n"
+        "offset, a mixed model and a Gaussian process learn from the curves. Each is scored on\n"
+        "curves that it did not see: given a curve's first 3 points, and given 3 random ones. The\n"
+        "lowest CRPS is the best. The files hold models fitted to all curves: M.safetensors the\n"
+        "best, M.lmm.safetensors and the like the others.",
+    .flags = flags,
+    .n_flags = sizeof flags / sizeof *flags,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run};

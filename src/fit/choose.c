@@ -1,0 +1,131 @@
+/* choose.c: which model is the best, and what is doubtful about the table.
+ *
+ * The best has the lowest CRPS, the mean over both tasks: unlike the log-density it is in units of
+ * y, one far value does not decide it, and its estimate from draws is unbiased for every model. A
+ * model with latents, which has thousands of parameters, must win by more than one standard error
+ * of the paired difference over curves, and be as smooth between the measured times as the mixed
+ * model: what happens there no score can see. */
+#include <math.h>
+
+#include "fit/fit.h"
+
+#define ROUGH_MAX      1.5
+#define COVERAGE_LEAST 0.85
+enum { COVERAGE_CURVES = 20 };
+
+static double crps_of(const fit *f, int k) {
+    double sum = 0;
+    for (int t = 0; t < FIT_TASKS; t++) sum += f->row[k].task[t].crps.mean / FIT_TASKS;
+    return sum;
+}
+
+static bool is_simple(int k) {
+    return candidate_at(k)->condition == MNP_NETWORK; /* exact by itself: no latents */
+}
+
+static int best_simple(const fit *f) {
+    int best = -1;
+    for (int k = 0; k < CANDIDATES; k++)
+        if (f->row[k].there && is_simple(k) && (best < 0 || crps_of(f, k) < crps_of(f, best)))
+            best = k;
+    return best;
+}
+
+static double roughest(const fit *f, int k) {
+    double most = 0;
+    for (int t = 0; t < FIT_TASKS; t++) most = fmax(most, fit_roughness(f, k, (fit_task)t));
+    return most;
+}
+
+static score_mean gap_of(const fit *f, int a, int b) {
+    return scores_compare(f->row[a].scores, f->row[b].scores, f->curves->functions);
+}
+
+static void say_simple(fit *f, int best) {
+    buf_printf(&f->why, "the %s has the lowest CRPS, %.3g", candidate_at(best)->title,
+               crps_of(f, best));
+    int second = -1;
+    for (int k = 0; k < CANDIDATES; k++)
+        if (k != best && f->row[k].there && is_simple(k) &&
+            (second < 0 || crps_of(f, k) < crps_of(f, second)))
+            second = k;
+    if (second < 0) return;
+    score_mean gap = gap_of(f, second, best);
+    buf_printf(&f->why, ", by %.2g (standard error %.2g) below that of the %s", gap.mean, gap.se,
+               candidate_at(second)->title);
+}
+
+/* Is k, which has latents, worth its place beside `best`? */
+static bool earns(fit *f, int k, int best) {
+    score_mean gap = gap_of(f, best, k);
+    const char *title = candidate_at(k)->title, *other = candidate_at(best)->title;
+    buf_clear(&f->why);
+    if (!(gap.mean > 0)) {
+        buf_printf(&f->why, "the %s has the lowest CRPS, %.3g; that of the %s is higher by %.2g",
+                   other, crps_of(f, best), title, -gap.mean);
+        return false;
+    }
+    if (!(gap.mean > gap.se)) {
+        buf_printf(&f->why,
+                   "the %s: the CRPS of the %s is lower by %.2g, which is within one standard "
+                   "error (%.2g), so the simpler one is taken",
+                   other, title, gap.mean, gap.se);
+        return false;
+    }
+    if (roughest(f, k) > ROUGH_MAX) {
+        buf_printf(&f->why,
+                   "the %s: the %s scores better, but between the measured times its curves are "
+                   "%.1f times as rough as those of the mixed model",
+                   other, title, roughest(f, k));
+        return false;
+    }
+    buf_printf(&f->why,
+               "the %s: its CRPS, %.3g, is by %.2g (standard error %.2g) below that of the %s",
+               title, crps_of(f, k), gap.mean, gap.se, other);
+    return true;
+}
+
+/* ---- doubts ---------------------------------------------------------------------------------- */
+
+static void warn_coverage(fit *f) {
+    const fit_row *row = &f->row[f->best];
+    for (int t = 0; t < FIT_TASKS; t++) {
+        const task_score *s = &row->task[t];
+        double share = s->covered[MARGINAL_LEVELS - 1].mean;
+        if (s->curves >= COVERAGE_CURVES && share < COVERAGE_LEAST)
+            buf_printf(&f->warnings,
+                       "the 95 %% intervals of the %s hold only %.0f %% of the targets given the "
+                       "%s points: they are too narrow\n",
+                       candidate_at(f->best)->title, 100 * share,
+                       t == TASK_FIRST ? "first" : "random");
+    }
+}
+
+static void warn_worse(fit *f) {
+    for (int k = 0; k < CANDIDATES; k++) {
+        if (!f->row[k].there || is_simple(k) || !f->row[CANDIDATE_lmm].there) continue;
+        score_mean gap = gap_of(f, k, CANDIDATE_lmm);
+        if (gap.mean > 2 * gap.se)
+            buf_printf(&f->warnings,
+                       "the %s is worse than the mixed model: its CRPS is higher by %.2g "
+                       "(standard error %.2g)\n",
+                       candidate_at(k)->title, gap.mean, gap.se);
+        if (roughest(f, k) > ROUGH_MAX)
+            buf_printf(&f->warnings,
+                       "between the measured times the curves of the %s are %.1f times as rough "
+                       "as those of the mixed model\n",
+                       candidate_at(k)->title, roughest(f, k));
+    }
+}
+
+void fit_choose(fit *f) {
+    int best = best_simple(f);
+    if (best >= 0) say_simple(f, best);
+    for (int k = 0; k < CANDIDATES; k++) {
+        if (!f->row[k].there || is_simple(k)) continue;
+        if (best < 0 || earns(f, k, best)) best = k;
+    }
+    f->best = best;
+    warn_coverage(f);
+    warn_worse(f);
+}

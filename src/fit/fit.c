@@ -1,0 +1,253 @@
+/* fit.c: see fit.h. */
+#include "fit/fit.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "util/least.h"
+
+typedef struct run {
+    fit *f;
+    const fit_opts *o;
+    double started;
+    int64_t *which; /* (curves) scratch */
+    int64_t done, total;
+} run;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- the curves ------------------------------------------------------------------------------ */
+
+/* Of a very long curve FIT_POINTS_MAX points, spread evenly. Returns how many curves lost some. */
+static int64_t thin(const dataset *d, bool *keep) {
+    int64_t curves = 0;
+    for (int64_t i = 0; i < d->functions; i++) {
+        int64_t from = d->start[i], n = d->start[i + 1] - from, left = least(n, FIT_POINTS_MAX);
+        for (int64_t k = 0; k < left; k++) keep[from + k * n / left] = true;
+        curves += n > left;
+    }
+    return curves;
+}
+
+static mnp_status take_curves(fit *f, const dataset *d) {
+    env *e = f->e;
+    bool *keep = env_alloc(e, (size_t)d->points, sizeof *keep, "the points of curves");
+    int64_t *all = env_alloc(e, (size_t)d->functions, sizeof *all, "the curves");
+    mnp_status status = keep && all ? MNP_OK : MNP_ENOMEM;
+    if (status == MNP_OK) {
+        for (int64_t i = 0; i < d->functions; i++) all[i] = i;
+        int64_t long_ones = thin(d, keep);
+        if (long_ones)
+            buf_printf(&f->warnings,
+                       "%lld curves have more than %d points: %d of each, spread evenly, are "
+                       "learned from and scored\n",
+                       (long long)long_ones, FIT_POINTS_MAX, FIT_POINTS_MAX);
+        status = dataset_part(e, d, all, d->functions, keep, &f->curves);
+    }
+    env_free(e, keep);
+    env_free(e, all);
+    return status;
+}
+
+static mnp_status check_curves(env *e, const dataset *d) {
+    if (d->rows > 0 || d->builtin)
+        return env_fail(e, MNP_EINVAL, "%s is no table of curves: fit takes those alone", d->name);
+    if (d->functions >= FIT_CURVES_MIN) return MNP_OK;
+    return env_fail(
+        e, MNP_EINVAL,
+        "%s has %lld curve%s with two points or more: at least %d are needed to see how "
+        "curves differ (is the group column right? mnp train fits a single curve)",
+        d->name, (long long)d->functions, d->functions == 1 ? "" : "s", FIT_CURVES_MIN);
+}
+
+static void warn_curves(fit *f) {
+    const dataset *d = f->curves;
+    float lo = d->y[0], hi = d->y[0];
+    for (int64_t i = 0; i < d->points; i++) lo = fminf(lo, d->y[i]), hi = fmaxf(hi, d->y[i]);
+    if (!(lo < hi))
+        buf_printf(&f->warnings, "%s is the same at every point: there is nothing to learn\n",
+                   d->y_name);
+    if (d->functions < FIT_CURVES_FEW)
+        buf_printf(&f->warnings,
+                   "%lld curves are few: the scores below are rough, and so is the choice between "
+                   "the models\n",
+                   (long long)d->functions);
+}
+
+/* ---- one candidate --------------------------------------------------------------------------- */
+
+/* A candidate that these curves are too few or too odd for is left out, with a word. */
+static bool is_own_failure(mnp_status status) {
+    return status == MNP_ENUMERIC || status == MNP_EINVAL;
+}
+
+static void leave_out(fit *f, int k) {
+    fit_row *row = &f->row[k];
+    model_destroy(row->whole);
+    row->whole = NULL;
+    for (int64_t i = 0; i < f->folds.count; i++) {
+        model_destroy(row->fold[i]);
+        row->fold[i] = NULL;
+    }
+    row->there = false;
+}
+
+/* Fold -1 is all curves. */
+static mnp_status fit_one(run *r, int k, int64_t fold, model **out) {
+    fit *f = r->f;
+    dataset *part = NULL;
+    const model *before[CANDIDATES];
+    for (int j = 0; j < CANDIDATES; j++)
+        before[j] = !f->row[j].there ? NULL : fold < 0 ? f->row[j].whole : f->row[j].fold[fold];
+    int64_t count = folds_learned(&f->folds, fold < 0 ? INT64_MAX : fold, r->which);
+    MNP_TRY(dataset_part(f->e, f->curves, r->which, count, NULL, &part));
+    candidate_input in = {.curves = part,
+                          .before = before,
+                          .effort = f->effort,
+                          .seed = r->o->seed + (uint64_t)(fold + 1),
+                          .pool = r->o->pool,
+                          .warnings = fold < 0 ? &f->warnings : NULL};
+    mnp_status status = candidate_at(k)->fit(f->e, &in, out);
+    dataset_destroy(part);
+    if (status == MNP_OK && env_cancelled(f->e))
+        status = env_fail(f->e, MNP_ECANCELLED, "fit was cancelled");
+    return status;
+}
+
+static mnp_status score_fold(run *r, int k, int64_t fold) {
+    fit *f = r->f;
+    fit_row *row = &f->row[k];
+    int64_t count = folds_scored(&f->folds, fold, r->which);
+    int64_t scored = least(count, FIT_SCORED_MAX);
+    for (int64_t i = 0; i < scored; i++) r->which[i] = r->which[i * count / scored];
+    for (int t = 0; t < FIT_TASKS; t++) {
+        score_request q = {.m = row->fold[fold],
+                           .condition = candidate_at(k)->condition,
+                           .draws = FIT_DRAWS,
+                           .d = f->curves,
+                           .which = r->which,
+                           .count = scored,
+                           .task = (fit_task)t,
+                           .time = f->time,
+                           .seed = r->o->seed,
+                           .pool = r->o->pool};
+        MNP_TRY(scores_make(f->e, &q, row->scores + t * f->curves->functions));
+    }
+    return MNP_OK;
+}
+
+static void step(run *r, const char *what) {
+    if (r->o->progress) r->o->progress(r->o->user, what, ++r->done, r->total);
+}
+
+/* All curves, then fold by fold. */
+static mnp_status run_candidate(run *r, int k) {
+    fit *f = r->f;
+    fit_row *row = &f->row[k];
+    const char *title = candidate_at(k)->title;
+    size_t numbers = (size_t)FIT_TASKS * (size_t)f->curves->functions;
+    row->fold = env_alloc(f->e, (size_t)f->folds.count, sizeof *row->fold, "the models");
+    row->scores = env_alloc(f->e, numbers, sizeof *row->scores, "scores of curves");
+    if (!row->fold || !row->scores) return MNP_ENOMEM;
+    MNP_TRY(fit_one(r, k, -1, &row->whole));
+    step(r, title);
+    for (int64_t fold = 0; fold < f->folds.count; fold++) {
+        MNP_TRY(fit_one(r, k, fold, &row->fold[fold]));
+        MNP_TRY(score_fold(r, k, fold));
+        step(r, title);
+    }
+    for (int t = 0; t < FIT_TASKS; t++)
+        row->task[t] = scores_mean(row->scores + t * f->curves->functions, f->curves->functions);
+    row->there = true;
+    return MNP_OK;
+}
+
+static mnp_status try_candidate(run *r, int k) {
+    fit *f = r->f;
+    mnp_status status = run_candidate(r, k);
+    if (is_own_failure(status)) {
+        buf_printf(&f->warnings, "the %s could not be fitted: %s\n", candidate_at(k)->title,
+                   f->e->error);
+        leave_out(f, k);
+        return MNP_OK;
+    }
+    if (status == MNP_OK && r->o->scored) r->o->scored(r->o->user, k);
+    return status;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+/* The noise of the mixed model, mean over its draws of the parameters. */
+static void take_noise(fit *f) {
+    const model *m = f->row[CANDIDATE_lmm].whole;
+    int32_t at = m ? params_find(&m->params, "lmm.noise") : -1;
+    f->noise = 0;
+    if (at < 0) return;
+    const param *p = &m->params.list[at];
+    for (int32_t r = 0; r < p->rows; r++)
+        f->noise += m->scaling.y_scale * (double)m->weights[p->offset + r * p->ld] / p->rows;
+}
+
+double fit_roughness(const fit *f, int candidate, fit_task task) {
+    const fit_row *mixed = &f->row[CANDIDATE_lmm];
+    if (!mixed->there) return NAN;
+    return f->row[candidate].task[task].rough / fmax(mixed->task[task].rough, 0.1 * f->noise);
+}
+
+/* The mixed model first: it is quick, and what the others are compared with. */
+static mnp_status run_all(run *r) {
+    fit *f = r->f;
+    MNP_TRY(try_candidate(r, CANDIDATE_lmm));
+    take_noise(f);
+    for (int k = 0; k < CANDIDATES; k++)
+        if (k != CANDIDATE_lmm) MNP_TRY(try_candidate(r, k));
+    bool any = false;
+    for (int k = 0; k < CANDIDATES; k++) any |= f->row[k].there;
+    if (!any) return MNP_ENUMERIC; /* the last one has said why */
+    fit_choose(f);
+    MNP_TRY(f->why.status);
+    return f->warnings.status;
+}
+
+mnp_status fit_run(env *e, const dataset *d, const fit_opts *o, fit *out) {
+    run r = {.f = out, .o = o, .started = now()};
+    *out = (fit){.e = e, .effort = o->effort == 0 ? 1 : o->effort};
+    buf_init(&out->why, e);
+    buf_init(&out->warnings, e);
+    mnp_status status = check_curves(e, d);
+    if (status == MNP_OK) status = take_curves(out, d);
+    if (status == MNP_OK) {
+        warn_curves(out);
+        out->time = task_time(out->curves);
+        status = folds_make(e, out->curves->functions, o->folds, o->seed, &out->folds);
+    }
+    if (status == MNP_OK) {
+        r.total = CANDIDATES * (out->folds.count + 1);
+        r.which = env_alloc(e, (size_t)d->functions, sizeof *r.which, "the curves");
+        status = r.which ? run_all(&r) : MNP_ENOMEM;
+    }
+    env_free(e, r.which);
+    if (status != MNP_OK) fit_free(out);
+    return status;
+}
+
+void fit_free(fit *f) {
+    if (!f->e) return;
+    for (int k = 0; k < CANDIDATES; k++) {
+        fit_row *row = &f->row[k];
+        model_destroy(row->whole);
+        for (int64_t i = 0; row->fold && i < f->folds.count; i++) model_destroy(row->fold[i]);
+        env_free(f->e, row->fold);
+        env_free(f->e, row->scores);
+    }
+    folds_free(&f->folds);
+    dataset_destroy(f->curves);
+    buf_free(&f->why);
+    buf_free(&f->warnings);
+    *f = (fit){0};
+}

@@ -1,0 +1,83 @@
+/* tasks.c: see tasks.h. */
+#include "fit/tasks.h"
+
+#include "base/rng.h"
+#include "util/least.h"
+
+const char *task_name(fit_task task) {
+    return task == TASK_FIRST ? "first" : "random";
+}
+
+static int64_t length_of(const dataset *d, int64_t curve) {
+    return d->start[curve + 1] - d->start[curve];
+}
+
+static float time_of(const dataset *d, int64_t curve, int64_t j, int32_t time) {
+    return dataset_x(d, curve)[j * d->x_dim + time];
+}
+
+static bool changes(const dataset *d, int32_t c) {
+    for (int64_t i = 0; i < d->functions; i++)
+        for (int64_t j = 1; j < length_of(d, i); j++)
+            if (time_of(d, i, j, c) != time_of(d, i, 0, c)) return true;
+    return false;
+}
+
+int32_t task_time(const dataset *d) {
+    for (int32_t c = 0; c < d->x_dim; c++) {
+        const role *x = d->roles ? roles_at(d->roles, c) : NULL;
+        if ((!x || x->unit != ROLE_CATEGORY) && changes(d, c)) return c;
+    }
+    return 0;
+}
+
+/* By insertion: a table is mostly in order already. */
+void task_order(const dataset *d, int64_t curve, int32_t time, int64_t *order) {
+    for (int64_t j = 0; j < length_of(d, curve); j++) {
+        int64_t at = j;
+        for (; at > 0 && time_of(d, curve, order[at - 1], time) > time_of(d, curve, j, time); at--)
+            order[at] = order[at - 1];
+        order[at] = j;
+    }
+}
+
+/* Where the points that are given end, of `order` in the order of time: after 3 points, or of
+ * several outputs after 3 times. */
+static int64_t given_end(const dataset *d, int64_t curve, int32_t time, const int64_t *order) {
+    int64_t n = length_of(d, curve), m = least(TASK_GIVEN, n - 1), times = 1, end = 1;
+    if (!d->roles || d->roles->n_outputs == 0) return m;
+    for (; end < n; end++) {
+        times += time_of(d, curve, order[end], time) != time_of(d, curve, order[end - 1], time);
+        if (times > TASK_GIVEN) break;
+    }
+    return end < n ? end : m;
+}
+
+/* Random numbers for times: points of one time come together where there are several outputs. */
+static uint64_t place_of(const dataset *d, int64_t curve, int32_t time, uint64_t seed, int64_t j) {
+    int64_t first = j;
+    if (d->roles && d->roles->n_outputs > 0)
+        for (first = 0; time_of(d, curve, first, time) != time_of(d, curve, j, time);) first++;
+    rng_at at = {.purpose = RNG_SPLIT_EVAL, .function = (uint32_t)curve, .point = (uint32_t)first};
+    rng_words w = rng_words_at((rng_key){seed}, at);
+    return (uint64_t)w.w[0] << 32 | w.w[1];
+}
+
+static void shuffle(const dataset *d, int64_t curve, int32_t time, uint64_t seed, int64_t *order) {
+    for (int64_t j = 0; j < length_of(d, curve); j++) {
+        int64_t at = j;
+        uint64_t own = place_of(d, curve, time, seed, j);
+        for (; at > 0 && place_of(d, curve, time, seed, order[at - 1]) > own; at--)
+            order[at] = order[at - 1];
+        order[at] = j;
+    }
+}
+
+int64_t task_split(const dataset *d, int64_t curve, fit_task task, int32_t time, uint64_t seed,
+                   int64_t *order) {
+    if (task == TASK_FIRST)
+        task_order(d, curve, time, order);
+    else
+        shuffle(d, curve, time, seed, order);
+    return given_end(d, curve, time, order);
+}

@@ -27,6 +27,7 @@ static const flag_def flags[] = {
     HEADING("maps, made by --grid ROWSxCOLS"),
     {"sheet", NULL, "maps: drawn functions instead of mean and standard deviation"},
     {"truth", "F.npy", "maps: the true image, (rows, cols), beside them"},
+    MAP_FLAGS,
     {"honour", "on|off|R", "maps: functions pass through the measurements ('mnp help predict')"},
     HEADING("GPUs"),
     DEVICE_FLAGS,
@@ -36,6 +37,7 @@ static const flag_def flags[] = {
 typedef struct plot_inputs {
     question q;
     points at, contexts[FIGURE_CONTEXTS_MAX];
+    map_frame frame; /* of a map; otherwise no rows */
     figure_request r;
     /* with --beside: the panels, of which the first is that of q */
     question loaded[FIGURE_CONTEXTS_MAX];
@@ -58,7 +60,9 @@ static int add_context(cli *c, plot_inputs *in, const char *path) {
         return cli_fail(c, EXIT_USAGE, "at most %d contexts fit into a picture",
                         FIGURE_CONTEXTS_MAX);
     points *to = &in->contexts[in->r.contexts++];
-    return path ? points_read(c, &in->q.names, path, true, to) : 0;
+    if (!path) return 0;
+    return in->frame.rows ? map_measured(c, &in->q, &in->frame, path, to)
+                          : points_read(c, &in->q.names, path, true, to);
 }
 
 static int read_contexts(cli *c, plot_inputs *in) {
@@ -219,23 +223,21 @@ static int read_truth(cli *c, const map_frame *f, double **out) {
     return code;
 }
 
-/* Places of the k-th context file as inputs; the name of the file is not needed for its message. */
 static int make_maps(cli *c, plot_inputs *in, const map_frame *f, map *maps) {
     int code = 0;
     for (int k = 0; k < in->r.contexts && code == 0; k++) {
-        code = map_place(c, f, cli_text(c, "context", ""), &in->contexts[k]);
         map_ask ask = {
             .context = &in->contexts[k], .samples = in->r.samples, .device = cli_device(c)};
-        if (code == 0) code = map_honour(c, f, &ask);
+        code = map_honour(c, f, &ask);
         if (code == 0) code = map_make(c, &in->q, &ask, f, &maps[k]);
         in->r.drawn[k] = maps[k].drawn;
     }
     return code;
 }
 
-static int draw_grid(cli *c, plot_inputs *in, const char *grid, mnp_plot **out) {
+static int draw_grid(cli *c, plot_inputs *in, mnp_plot **out) {
     map maps[FIGURE_CONTEXTS_MAX] = {0};
-    map_frame f;
+    const map_frame *f = &in->frame;
     double *truth = NULL;
     bool sheet = cli_has(c, "sheet");
     figure_request *r = &in->r;
@@ -244,9 +246,8 @@ static int draw_grid(cli *c, plot_inputs *in, const char *grid, mnp_plot **out) 
     if (cli_has(c, "chain")) return cli_fail(c, EXIT_USAGE, "--chain draws functions of one input");
     if (sheet && (r->contexts != 1 || r->draws < 1))
         return cli_fail(c, EXIT_USAGE, "--sheet shows realisations of one context");
-    int code = map_frame_read(c, &in->q, grid, &f);
-    if (code == 0) code = read_truth(c, &f, &truth);
-    if (code == 0) code = make_maps(c, in, &f, maps);
+    int code = read_truth(c, f, &truth);
+    if (code == 0) code = make_maps(c, in, f, maps);
     panel_request p = {.count = r->contexts,
                        .maps = maps,
                        .seen = in->contexts,
@@ -287,16 +288,17 @@ static int draw_model(cli *c, plot_drawn *how, mnp_plot **out) {
     in.r.draws = cli_int(c, "draws", -1, cli_has(c, "chain"), 1000); /* -1: not given */
     if (cli_bad(c)) return c->status;
     bool rows = grid && map_named(grid);
-    static const char *const of_maps[] = {"sheet", "truth", "honour"};
+    static const char *const of_maps[] = {"sheet", "truth", "honour", "x", "y", "extent", "codes"};
     if (rows && cli_has(c, "beside"))
         return cli_fail(c, EXIT_USAGE, "--beside is for functions, not for maps");
     for (size_t k = 0; k < sizeof of_maps / sizeof *of_maps && !rows; k++)
         if (cli_has(c, of_maps[k]))
             return cli_fail(c, EXIT_USAGE, "--%s needs --grid ROWSxCOLS", of_maps[k]);
     int code = question_open_model(c, c->args[0], &in.q);
+    if (code == 0 && rows) code = map_frame_read(c, &in.q, grid, &in.frame);
     if (code == 0) code = read_contexts(c, &in);
     if (code == 0) code = read_beside(c, &in);
-    if (code == 0) code = rows ? draw_grid(c, &in, grid, out) : draw_places(c, &in, out);
+    if (code == 0) code = rows ? draw_grid(c, &in, out) : draw_places(c, &in, out);
     how->contexts = in.r.contexts;
     close_beside(c, &in);
     points_free(c, &in.at);

@@ -14,6 +14,10 @@ static const flag_def flags[] = {
     {"out", "P.csv",
      "where to write (default: stdout); for a map the first part of its files' names"},
     HEADING("maps"),
+    MAP_FLAGS,
+    {"threshold", "V",
+     "maps: p_below is the probability of a value below V (default: 0; images: the middle of their "
+     "values)"},
     {"honour", "on|off|R",
      "maps: functions pass through the measurements, felt up to R pixels away (default: on for "
      "images, R a tenth of the longer side)"},
@@ -101,12 +105,12 @@ static void report(cli *c, const question *q, int64_t samples, const drawn *how)
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-static int write_map(cli *c, const question *q, const map *m) {
+static int write_map(cli *c, const map *m) {
     const char *out = cli_text(c, "out", NULL);
-    if (out) return map_write(c, q, m, out);
+    if (out) return map_write(c, m, out);
     buf table;
     buf_init(&table, &c->env);
-    int code = map_table(c, q, m, &table);
+    int code = map_table(c, m, &table);
     if (code == 0) code = points_write(c, &table);
     buf_free(&table);
     return code;
@@ -124,6 +128,10 @@ static void report_map(cli *c, const question *q, const map *m, double seconds) 
                  INTEGER("context", q->context.n), INTEGER("samples", m->samples),
                  INTEGER("seed", c->seed), INTEGER("honoured", m->honoured),
                  NUMBER("seconds", seconds));
+    if (!m->at.rivers) cli_json_put(&j, NUMBER("threshold", m->at.threshold));
+    if (m->at.coords)
+        cli_json_put(&j, NUMBER("x0", m->at.extent[0]), NUMBER("x1", m->at.extent[1]),
+                     NUMBER("y0", m->at.extent[2]), NUMBER("y1", m->at.extent[3]));
     condition_json(&j, &m->drawn);
     cli_json_end(c, &j);
 }
@@ -137,14 +145,15 @@ static int predict_map(cli *c, question *q, const char *grid, int64_t samples) {
     const char *out = cli_text(c, "out", NULL);
     int code = map_frame_read(c, q, grid, &frame);
     if (code == 0 && out) code = map_check_out(c, &frame, out);
-    if (code == 0) code = map_place(c, &frame, cli_text(c, "context", ""), &q->context);
+    const char *wells = cli_text(c, "context", NULL);
+    if (code == 0 && wells) code = map_measured(c, q, &frame, wells, &q->context);
     if (code == 0) question_warn(c, q);
     double start = cli_now();
     map_ask ask = {.context = &q->context, .samples = samples, .device = cli_device(c)};
     if (code == 0) code = map_honour(c, &frame, &ask);
     if (code == 0) code = map_make(c, q, &ask, &frame, &m);
     double seconds = cli_now() - start;
-    if (code == 0) code = write_map(c, q, &m);
+    if (code == 0) code = write_map(c, &m);
     if (code == 0) report_map(c, q, &m, seconds);
     map_free(c, &m);
     return code;
@@ -153,14 +162,16 @@ static int predict_map(cli *c, question *q, const char *grid, int64_t samples) {
 static int run(cli *c) {
     const char *grid = cli_text(c, "grid", NULL);
     bool maps = grid && map_named(grid);
-    if (!maps && cli_has(c, "honour"))
-        return cli_fail(c, EXIT_USAGE, "--honour is for maps (--grid ROWSxCOLS)");
+    static const char *const of_maps[] = {"honour", "extent", "codes", "threshold"};
+    for (size_t k = 0; k < sizeof of_maps / sizeof *of_maps && !maps; k++)
+        if (cli_has(c, of_maps[k]))
+            return cli_fail(c, EXIT_USAGE, "--%s is for maps (--grid ROWSxCOLS)", of_maps[k]);
     int64_t samples = cli_int(c, "samples", maps ? 100 : 200, 1, 100000);
     if (cli_bad(c)) return c->status;
     int code = maps && cli_has(c, "out") ? 0 : points_check_out(c); /* a map has names of its own */
     if (code != 0) return code;
     question q;
-    code = question_open(c, &q);
+    code = maps ? question_open_model(c, c->args[0], &q) : question_open(c, &q);
     if (code == 0 && maps) {
         code = predict_map(c, &q, grid, samples);
     } else if (code == 0) {

@@ -1,8 +1,9 @@
 /* figure_maps.c: pictures of functions of two inputs: mean, standard deviation and draws, with the
  * observed points; and of maps (map.h): mean and standard deviation for several sets of
  * measurements, and a sheet of realisations, row 0 on top. Measured places are marked, those below
- * zero (in the river) in another colour than the others. */
+ * the threshold (in the river) in another colour than the others. */
 #include <math.h>
+#include <string.h>
 
 #include "cli/figure.h"
 
@@ -81,6 +82,12 @@ int figure_maps(cli *c, const figure_request *r, mnp_plot **out) {
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
+/* What the axes show: x0, x1, y0, y1 of the first and last pixels' centres. */
+static void extent_of(const map_frame *f, double out[4]) {
+    const double own[4] = {0, (double)(f->cols - 1), 0, (double)(f->rows - 1)};
+    memcpy(out, f->coords ? f->extent : own, sizeof own);
+}
+
 /* A picture of values between lo and hi (equal: their own range). */
 static void draw_values(mnp_panel *p, const map_frame *f, const double *values, double lo,
                         double hi, mnp_plot_map ramp, bool bar, double *scratch) {
@@ -94,29 +101,38 @@ static void draw_values(mnp_panel *p, const map_frame *f, const double *values, 
         double t = fmin(fmax((values[i] - lo) / (hi - lo), 0), 1);
         scratch[i] = lo + (hi - lo) * floor(t * (SHADES - 1) + 0.5) / (SHADES - 1);
     }
+    double at[4]; /* x0, x1, y0, y1 of the centres, and half a pixel beyond */
+    extent_of(f, at);
+    double dx = (at[1] - at[0]) / (double)(f->cols - 1) / 2;
+    double dy = (at[3] - at[2]) / (double)(f->rows - 1) / 2;
     mnp_panel_heatmap(p, &(mnp_plot_heatmap){.rows = (int)f->rows,
                                              .cols = (int)f->cols,
                                              .values = scratch,
-                                             .x0 = -0.5,
-                                             .x1 = (double)f->cols - 0.5,
-                                             .y0 = -0.5,
-                                             .y1 = (double)f->rows - 0.5,
+                                             .x0 = at[0] - dx,
+                                             .x1 = at[1] + dx,
+                                             .y0 = at[2] - dy,
+                                             .y1 = at[3] + dy,
                                              .lo = lo,
                                              .hi = hi,
                                              .map = ramp,
                                              .bar = bar});
-    mnp_panel_bare(p);
+    if (f->coords)
+        mnp_panel_labels(p, f->x[0], f->x[1]);
+    else
+        mnp_panel_bare(p);
 }
 
 static void mark_points(mnp_panel *p, const map_frame *f, const points *seen) {
     if (seen->n > f->rows * f->cols / 8) return; /* whole regions would hide what they show */
+    double at[4];
+    extent_of(f, at);
     for (int64_t i = 0; i < seen->n; i++) {
-        double row = (seen->x[2 * i] - f->lo[0]) / (f->hi[0] - f->lo[0]) * (double)(f->rows - 1);
-        double col =
-            (seen->x[2 * i + 1] - f->lo[1]) / (f->hi[1] - f->lo[1]) * (double)(f->cols - 1);
-        double up = (double)(f->rows - 1) - row;
-        mnp_plot_style style = {.hue = seen->y[i] < 0 ? MNP_PLOT_VERMILION : MNP_PLOT_SKY,
-                                .size = 3.5};
+        const double *x = seen->x + 2 * i; /* of images (row, col), otherwise (x, y) */
+        double down = (x[!f->pixels] - f->lo[0]) / (f->hi[0] - f->lo[0]);
+        double right = (x[f->pixels] - f->lo[1]) / (f->hi[1] - f->lo[1]);
+        double col = at[0] + right * (at[1] - at[0]), up = at[3] - down * (at[3] - at[2]);
+        mnp_plot_style style = {
+            .hue = seen->y[i] < f->threshold ? MNP_PLOT_VERMILION : MNP_PLOT_SKY, .size = 3.5};
         mnp_panel_points(p, &style, 1, &col, &up, NULL);
     }
 }
@@ -132,7 +148,7 @@ static mnp_plot *begin(cli *c, int rows, int cols, double width, double height, 
 int figure_panel(cli *c, const panel_request *r, mnp_plot **out) {
     const map_frame *f = &r->maps[0].at;
     int left = r->truth ? 1 : 0, cols = r->count + left;
-    double lo = f->pixels ? -1 : 0, hi = f->pixels ? 1 : 0;
+    double lo = f->low, hi = f->high;
     *out = begin(c, 2, cols, 205 * cols + 80, 440, r->title);
     double *scratch = env_alloc(&c->env, (size_t)(f->rows * f->cols), sizeof *scratch, "a picture");
     if (!*out || !scratch) {
@@ -152,7 +168,7 @@ int figure_panel(cli *c, const panel_request *r, mnp_plot **out) {
         mnp_panel *mean = mnp_plot_panel(*out, 0, k + left),
                   *sd = mnp_plot_panel(*out, 1, k + left);
         draw_values(mean, f, m->mean, lo, hi, MNP_PLOT_MAP_VIRIDIS, last, scratch);
-        draw_values(sd, f, m->sd, 0, f->pixels, MNP_PLOT_MAP_GREY, last, scratch);
+        draw_values(sd, f, m->sd, 0, (hi - lo) / 2, MNP_PLOT_MAP_GREY, last, scratch);
         snprintf(text, sizeof text, "mean, %s", r->names ? r->names[k] : given);
         mnp_panel_title(mean, text);
         mnp_panel_title(sd, "sd");
@@ -169,7 +185,7 @@ int figure_sheet(cli *c, const map *m, const points *seen, int64_t draws, const 
     int64_t n = m->at.rows * m->at.cols, count = draws < m->samples ? draws : m->samples;
     if (count > MOST) count = MOST;
     int cols = count < ACROSS ? (int)count : ACROSS, rows = (int)((count + cols - 1) / cols);
-    double lo = m->at.pixels ? -1 : 0, hi = m->at.pixels ? 1 : 0;
+    double lo = m->at.low, hi = m->at.high;
     *out = begin(c, rows, cols, 165 * cols + 20, 165 * rows + 20, title);
     double *values = env_alloc(&c->env, 2 * (size_t)n, sizeof *values, "a picture");
     if (!*out || !values) {

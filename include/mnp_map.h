@@ -26,13 +26,37 @@ typedef struct mnp_map_frame {
     double lo[2], hi[2];
 } mnp_map_frame;
 
-/* Is this a model of images, whose inputs are the row and the column of a pixel? */
+/* Is this a model of images, whose inputs are the row and the column of a pixel? And of rivers,
+ * whose values are below 0? */
 MNP_API bool mnp_map_images(const mnp_model *model);
+MNP_API bool mnp_map_rivers(const mnp_model *model);
+/* The least and the greatest value of the images it was trained on, -1 and 1 of rivers. False: it
+ * is no model of images. Neither place may be NULL. */
+MNP_API bool mnp_map_values(const mnp_model *model, double *lo, double *hi);
+
+/* Do measured values mean what they mean to the model? People code facies as 0 and 1, whatever the
+ * images have. Where they do not, or perhaps not, `line` (size bytes, cut to fit) says why. */
+typedef enum mnp_map_meaning {
+    MNP_MAP_VALUES, /* as far as can be seen they do                                    */
+    MNP_MAP_DOUBT,  /* they may not: one whole number alone, or values outside the images' */
+    MNP_MAP_CODES   /* they do not: two whole numbers that the images would not show so */
+} mnp_map_meaning;
+MNP_API mnp_map_meaning mnp_map_meaning_of(const mnp_model *model, int64_t n, const double *y,
+                                           char *line, size_t size);
+
 /* Rows and columns (n, 2), counted from 0 at the top left and possibly between two pixels, as
  * inputs x (n, 2) of the model; the two arrays may be one. MNP_EINVAL names the first that lies
  * outside. */
 MNP_API mnp_status mnp_map_inputs(mnp_ctx *ctx, const mnp_map_frame *frame, int64_t n,
                                   const double *pixel, double *x);
+/* Coordinates of a person's own, such as easting and northing in metres. extent {x0, x1, y0, y1}:
+ * x0 < x1 are those of the first and the last column's centres, y0 < y1 of the last and the first
+ * row's: x grows to the right, y upwards. place (n, 2) has x, y and pixel (n, 2) row, col, possibly
+ * between two; the two arrays may be one. MNP_EINVAL names the first that lies outside. */
+MNP_API mnp_status mnp_map_pixels(mnp_ctx *ctx, const mnp_map_frame *frame, const double extent[4],
+                                  int64_t n, const double *place, double *pixel);
+MNP_API mnp_status mnp_map_places(mnp_ctx *ctx, const mnp_map_frame *frame, const double extent[4],
+                                  int64_t n, const double *pixel, double *place);
 /* `count` different pixels of rows x cols, drawn by the seed, as row * cols + col in ascending
  * order: wells for trials. */
 MNP_API mnp_status mnp_map_wells(mnp_ctx *ctx, int64_t rows, int64_t cols, int64_t count,
@@ -52,6 +76,9 @@ typedef struct mnp_map_opts {
     int64_t gradients;
     void (*progress)(void *user, int64_t done, int64_t total); /* of that drawing; or NULL    */
     void *progress_user;
+    /* The first input runs along the columns and the second along the rows, as on maps of x and y;
+     * lo[0] and hi[0] of the frame are then the second input's. Images are not turned. */
+    bool turned;
 } mnp_map_opts;
 
 /* Where a map goes; a place that is NULL is left out. A realisation is the smooth function of one
@@ -64,6 +91,7 @@ typedef struct mnp_map {
     double *below;           /* (rows, cols): probability of a value below threshold */
     float *draws;            /* (S, rows, cols)                                       */
     mnp_draw_report *report; /* how the drawing went; its size is set       */
+    double *differ;          /* one number: sd between the draws, mean over places; needs draws */
 } mnp_map;
 
 /* The map given a context, whose x are the model's inputs; NULL or empty: the prior. opts may be

@@ -35,7 +35,14 @@ static int scene_open(table3 *t, int size, int64_t number, scene *v) {
     const float *x;
     int code = table3_fit(t, size);
     if (code) return code;
-    v->frame = (map_frame){side, side, true, {-1, -1}, {1, 1}};
+    v->frame = (map_frame){.rows = side,
+                           .cols = side,
+                           .pixels = true,
+                           .rivers = true,
+                           .lo = {-1, -1},
+                           .hi = {1, 1},
+                           .low = -1,
+                           .high = 1};
     v->well = env_alloc(e, (size_t)n, 1, "wells");
     v->memory = env_alloc(e, (size_t)n, sizeof *v->memory, "wells");
     if (!v->well || !v->memory) return points_failed(t->s.c);

@@ -78,6 +78,29 @@ static mnp_status make_set(env *e, const char *what, int64_t count, int64_t rows
     return status;
 }
 
+bool images_noted_values(const char *note, double *lo, double *hi) {
+    char first[FSIO_NUMBER_TEXT];
+    size_t length = strcspn(note, " ");
+    if (length >= sizeof first || !note[length]) return false;
+    snprintf(first, sizeof first, "%.*s", (int)length, note);
+    return text_parse_double(first, lo) == TEXT_OK &&
+           text_parse_double(note + length + 1, hi) == TEXT_OK && isfinite(*lo) && isfinite(*hi) &&
+           *lo <= *hi;
+}
+
+/* Of all pixels, as a note; lo < hi, so that it is a scale for pictures too. */
+static mnp_status note_values(env *e, const data_source *s, dataset *d) {
+    char lo[FSIO_NUMBER_TEXT], hi[FSIO_NUMBER_TEXT], text[2 * FSIO_NUMBER_TEXT];
+    float least = d->y[0], most = d->y[0];
+    for (int64_t i = 0; i < d->points; i++)
+        least = fminf(least, d->y[i]), most = fmaxf(most, d->y[i]);
+    fsio_format_double((double)least, lo);
+    fsio_format_double((double)(most > least ? most : least + 1), hi);
+    snprintf(text, sizeof text, "%s %s", lo, hi);
+    MNP_TRY(dataset_note_source(e, d, s));
+    return dataset_note(e, d, IMAGES_VALUES, text);
+}
+
 static mnp_status report(env *e, dataset *d, const char *kind) {
     float lo = d->y[0], hi = d->y[0];
     double below = 0;
@@ -256,6 +279,7 @@ static mnp_status open_stack(env *e, const char *what, const char *path, const d
         copy_pixels(&a, index[k], pixels, d->y + k * pixels);
     env_free(e, index);
     npy_free(e, &a);
+    if (status == MNP_OK) status = note_values(e, s, d);
     return finish(e, status, d, part_word(s), out);
 }
 
@@ -283,6 +307,7 @@ static mnp_status open_pngs(env *e, const char *what, const char *dir, const dat
     if (status == MNP_OK) status = fill_from_png(e, &list, index, d);
     env_free(e, index);
     png_list_close(e, &list);
+    if (status == MNP_OK) status = note_values(e, s, d);
     return finish(e, status, d, part_word(s), out);
 }
 

@@ -15,6 +15,10 @@
 
 bool images_drawn(const char *what); /* "geofluvial[:...]"                  */
 bool images_named(const char *what); /* "images:..." or "geofluvial[:...]" */
+/* A person's images note their least and greatest value, "LO HI"; those of rivers do not. False:
+ * the text is no such note. */
+#define IMAGES_VALUES "data.values"
+bool images_noted_values(const char *note, double *lo, double *hi);
 mnp_status images_open(env *e, pool *pool, const char *what, const data_source *s, dataset **out);
 
 #endif

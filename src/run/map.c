@@ -18,19 +18,21 @@ double map_input(const mnp_map_frame *f, int k, double index) {
 }
 
 /* Rows and columns of inputs x, fractions included. */
-static void in_pixels(const mnp_map_frame *f, const double x[2], double out[2]) {
+static void in_pixels(const map_spec *q, const double x[2], double out[2]) {
+    const mnp_map_frame *f = &q->at;
     for (int k = 0; k < 2; k++) {
         int64_t n = k == 0 ? f->rows : f->cols;
-        out[k] = (x[k] - f->lo[k]) / (f->hi[k] - f->lo[k]) * (double)(n - 1);
+        out[k] = (x[k ^ q->turned] - f->lo[k]) / (f->hi[k] - f->lo[k]) * (double)(n - 1);
     }
 }
 
 /* x (count, 2) of places first .. first + count - 1. */
-static void fill_places(const mnp_map_frame *f, int64_t first, int64_t count, double *x) {
+static void fill_places(const map_spec *q, int64_t first, int64_t count, double *x) {
+    const mnp_map_frame *f = &q->at;
     for (int64_t i = 0; i < count; i++) {
         int64_t row = (first + i) / f->cols, col = (first + i) % f->cols;
-        x[2 * i] = map_input(f, 0, (double)row);
-        x[2 * i + 1] = map_input(f, 1, (double)col);
+        x[2 * i + q->turned] = map_input(f, 0, (double)row);
+        x[2 * i + !q->turned] = map_input(f, 1, (double)col);
     }
 }
 
@@ -56,7 +58,7 @@ static mnp_status prepare_honour(env *e, predictor *p, const map_spec *q, honour
     mnp_status status = place && smooth ? MNP_OK : MNP_ENOMEM;
     if (status == MNP_OK) status = predictor_predict(p, wells->x, wells->n, PREDICT_ZERO, smooth);
     if (status == MNP_OK) {
-        for (int64_t i = 0; i < wells->n; i++) in_pixels(&q->at, wells->x + 2 * i, place + 2 * i);
+        for (int64_t i = 0; i < wells->n; i++) in_pixels(q, wells->x + 2 * i, place + 2 * i);
         honour_opts o = {wells->n, q->samples,
                          place,    wells->y,
                          smooth,   q->range > 0 ? q->range : HONOUR_RANGE * (double)(side - 1)};
@@ -102,9 +104,9 @@ static mnp_status fill_block(env *e, predictor *p, const map_spec *q, const hono
                              const mnp_map *out) {
     int64_t S = q->samples;
     double *pixel = x + 2 * count;
-    fill_places(&q->at, first, count, x);
+    fill_places(q, first, count, x);
     MNP_TRY(predictor_levels(p, x, count, y));
-    for (int64_t i = 0; i < count; i++) in_pixels(&q->at, x + 2 * i, pixel + 2 * i);
+    for (int64_t i = 0; i < count; i++) in_pixels(q, x + 2 * i, pixel + 2 * i);
     if (h) honour_apply(h, pixel, count, LEVELS, y);
     for (int64_t i = 0; i < count && out->below; i++) {
         double below = 0;
@@ -140,7 +142,7 @@ static mnp_status by_draws(env *e, predictor *p, const map_spec *q, const mnp_ma
     double *x = env_alloc(e, 2 * (size_t)n, sizeof *x, "places of a map");
     double *y = env_alloc(e, (size_t)(S * n), sizeof *y, "values of a map");
     mnp_status status = x && y ? MNP_OK : MNP_ENOMEM;
-    if (status == MNP_OK) fill_places(&q->at, 0, n, x);
+    if (status == MNP_OK) fill_places(q, 0, n, x);
     if (status == MNP_OK && out->draws) status = predictor_predict(p, x, n, PREDICT_ZERO, y);
     if (status == MNP_OK) put_draws(out, y, S, 0, n, n);
     if (status == MNP_OK) status = predictor_predict(p, x, n, PREDICT_NORMAL, y);
@@ -155,6 +157,22 @@ static mnp_status by_draws(env *e, predictor *p, const map_spec *q, const mnp_ma
     return status;
 }
 
+/* How much the realisations differ: a model may draw one picture again and again, and put all
+ * doubt into its noise. */
+static double differ(const float *draws, int64_t S, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n && S > 1; i++) {
+        double mean = 0, squares = 0;
+        for (int64_t s = 0; s < S; s++) mean += (double)draws[s * n + i] / (double)S;
+        for (int64_t s = 0; s < S; s++) {
+            double off = (double)draws[s * n + i] - mean;
+            squares += off * off;
+        }
+        sum += sqrt(squares / (double)(S - 1));
+    }
+    return sum / (double)n;
+}
+
 mnp_status map_compute(env *e, const map_spec *q, const mnp_map *out, mnp_draw_report *drawn) {
     predictor *p = NULL;
     bool latents = process_at(q->m->spec.kind)->latents(&q->m->spec) > 0;
@@ -162,6 +180,8 @@ mnp_status map_compute(env *e, const map_spec *q, const mnp_map *out, mnp_draw_r
     if (status == MNP_OK) status = predictor_condition(p, q->context.x, q->context.y, q->context.n);
     if (status == MNP_OK) status = predictor_draw(p, &q->how, drawn);
     if (status == MNP_OK) status = latents ? by_levels(e, p, q, out) : by_draws(e, p, q, out);
+    if (status == MNP_OK && out->differ && out->draws)
+        *out->differ = differ(out->draws, q->samples, q->at.rows * q->at.cols);
     predictor_destroy(p);
     return status;
 }

@@ -10,6 +10,7 @@ typedef struct map_spec {
     pool *pool;
     backend_choice device;
     mnp_map_frame at;
+    bool turned;
     mnp_set context, honour; /* n = 0: none */
     double range, threshold;
     int64_t samples;

@@ -142,6 +142,100 @@ run "a range of nothing" fails 2 "on, off or a range" map --honour 0 --out x
 run "only maps honour" fails 2 "for maps" "$MNP" predict m.safetensors --grid 0:1:3,0:1:3 --honour on --out x
 run "nothing was written" test ! -e x.csv
 
+# ---- wells in easting and northing: pixels of 50 m, the first at the top left
+extent=400000,400750,7000000,7000750
+awk -F, 'NR == 1 { print "well,northing,easting,grade"; next }
+    { printf "w%d,%d,%d,%s\n", NR, 7000000 + 50 * (15 - $1), 400000 + 50 * $2, $3 }' r-wells.csv >en-wells.csv
+metres() { "$MNP" predict m.safetensors --context en-wells.csv --grid 16x16 --samples 10 --extent $extent "$@"; }
+the_same_map() { # row by row, at the places that belong to the pixels
+    metres --x easting,northing --y grade --out en && [ "$(head -n 1 en.csv)" = easting,northing,mean,sd,p_channel ] &&
+        paste -d, w.csv en.csv | awk -F, 'function off(a, b) { return (a - b) ^ 2 > 1e-8 }
+            NR > 1 && ($6 != 400000 + 50 * $2 || $7 != 7000000 + 50 * (15 - $1) || off($3, $8) || off($4, $9)) { print; exit 1 }'
+}
+# Each well at its own place keeps its value there; a map that is mirrored or turned does not.
+each_at_its_place() {
+    kept_at() { awk -F, -v e="$1" -v n="$2" 'NR == FNR { if (FNR > 1) v[$3 "," $2] = $4; next }
+        FNR > 1 && ($e "," $n) in v { k += ($3 - v[$e "," $n]) ^ 2 <= 0.0025 } END { print k + 0 }' en-wells.csv en.csv; }
+    [ "$(kept_at 1 2)" = 9 ] || return 1
+    awk -F, 'NR == 1 { print; next } { print $1 "," 14000750 - $2 "," $3 "," $4 "," $5 }' en.csv >mirrored.csv &&
+        mv mirrored.csv en.csv && [ "$(kept_at 1 2)" -lt 9 ]
+}
+names_are_known() { metres --y grade --out usual && cut -d, -f3- usual.csv | cmp - <(cut -d, -f3- w.csv) ||
+    paste -d, w.csv usual.csv | awk -F, 'NR > 1 && ($3 - $8) ^ 2 > 1e-8 { exit 1 }'; }
+run "wells in metres make the same map, in metres" the_same_map
+run "a well comes back at its place, not at its mirror image" each_at_its_place
+run "easting and northing are known by name" names_are_known
+run "the map's range is asked for" fails 1 "--x easting,northing --extent x0,x1,y0,y1" \
+    "$MNP" predict m.safetensors --context en-wells.csv --grid 16x16 --out x
+run "and with columns too" fails 2 "needs --extent" \
+    "$MNP" predict m.safetensors --context en-wells.csv --grid 16x16 --x easting,northing --out x
+run "exchanged columns" fails 1 "are the two columns exchanged?" metres --x northing,easting --y grade --out x
+run "south is not above north" fails 2 "y0 < y1" \
+    "$MNP" predict m.safetensors --context en-wells.csv --grid 16x16 --extent 400000,400750,7000750,7000000 --out x
+run "a column that is not there" fails 1 "no columns 'e' and 'nn'" metres --x e,nn --out x
+run "which column has the values" fails 1 "--y C" metres --x easting,northing --out x
+run "a range on curves" fails 2 "for maps" "$MNP" predict m.safetensors --grid 0:1:3,0:1:3 --extent $extent --out x
+
+# ---- codes that mean something else
+awk -F, 'NR == 1 { print; next } { print $1 "," $2 "," ($2 % 2) }' r-wells.csv >codes-wells.csv
+awk -F, 'NR == 1 { print; next } { print $1 "," $2 "," ($2 % 2 ? -1 : 1) }' r-wells.csv >signs-wells.csv
+awk -F, 'NR == 1 { print; next } { print $1 "," $2 "," ($2 % 2 ? "sand" : "shale") }' r-wells.csv >words-wells.csv
+mapped() { "$MNP" predict m.safetensors --grid 16x16 --samples 3 --quiet --out "$1" --context "${@:2}"; }
+never_reversed() {
+    fails 1 "the codes 0 and 1; this model takes values below 0 for river and above 0 for land, from -1 to 1; say which is which: --codes 0=land,1=river" \
+        mapped x codes-wells.csv &&
+        mapped signs signs-wells.csv && mapped coded codes-wells.csv --codes 0=land,1=river && cmp coded.csv signs.csv &&
+        mapped facies words-wells.csv --codes sand=-1,shale=1 && cmp facies.csv signs.csv
+}
+all_ones_are_doubted() {
+    printf 'row,col,value\n3,4,1\n5,6,1\n' >ones.csv
+    "$MNP" predict m.safetensors --context ones.csv --grid 16x16 --samples 2 --out land 2>err.txt &&
+        grep -q "all values are 1, which this model takes for land" err.txt
+}
+run "0 and 1 are asked about, never reversed" never_reversed
+run "wells of one code are doubted" all_ones_are_doubted
+run "a code that was not told" fails 1 "is none of --codes 7=land" mapped x codes-wells.csv --codes 7=land
+run "codes that are none" fails 2 "A=V,B=W" mapped x codes-wells.csv --codes river
+
+# ---- images of something else than rivers
+"$MNP" gen geofluvial --set nit=40 --images 12 --size 16 --seed 3 --value gray --out gray.npy --quiet || exit 1
+"$MNP" train --data images:gray.npy --preset image-small --steps 3 --batch 2 --set valid_functions=2 --quiet --out g || exit 1
+no_river_words() {
+    printf 'row,col,value\n3,4,120\n5,6,17\n' >grey.csv
+    "$MNP" predict g.safetensors --context grey.csv --grid 16x16 --samples 5 --out g --json >out.txt 2>err.txt &&
+        [ "$(head -n 1 g.csv)" = row,col,mean,sd,p_below ] && [ -s g-below.npy ] && [ ! -e g-channel.npy ] &&
+        grep -q '"threshold":84.5' out.txt && ! grep -qi "channel\|river" out.txt err.txt &&
+        "$MNP" plot g.safetensors --context grey.csv --grid 16x16 --samples 5 --out g.svg --quiet &&
+        grep -q '>150<' g.svg && ! grep -q '>-1<' g.svg
+}
+own_threshold() {
+    "$MNP" predict g.safetensors --grid 4x4 --samples 5 --threshold 1e9 --out h --quiet &&
+        awk -F, 'NR > 1 && $5 != 1 { exit 1 }' h.csv
+}
+run "other images get no river words" no_river_words
+run "a threshold of one's own" own_threshold
+run "two codes of another scale" fails 1 "--codes 0=0,1=169" "$MNP" predict g.safetensors --context codes-wells.csv --grid 16x16 --out x
+run "nothing was written" test ! -e x.csv
+
+# ---- tables of two inputs: the first to the right, the second upwards
+north_is_up() {
+    "$MNP" predict ore.safetensors --context ore.csv --grid 4x5 --extent 0,8,2,8 --samples 5 --out up --quiet &&
+        [ "$(sed -n 2p up.csv | cut -d, -f1,2)" = 0,8 ] && [ "$(sed -n 3p up.csv | cut -d, -f1,2)" = 2,8 ] &&
+        [ "$(tail -n 1 up.csv | cut -d, -f1,2)" = 8,2 ] || return 1
+    # the same places one by one
+    (echo east,north && tail -n +2 up.csv | cut -d, -f1,2) >at.csv
+    "$MNP" predict ore.safetensors --context ore.csv --at at.csv --condition network --samples 400 --out one.csv --quiet &&
+        "$MNP" predict ore.safetensors --context ore.csv --grid 4x5 --extent 0,8,2,8 --samples 400 --out up --quiet &&
+        paste -d, one.csv up.csv | awk -F, 'NR > 1 && ($1 != $10 || $2 != $11 || ($3 - $12) ^ 2 > (0.3 * $4) ^ 2) { print; exit 1 }'
+}
+other_names() {
+    sed '1s/.*/site,grade_pct,N,E/' <(awk -F, '{ print $1 "," $4 "," $3 "," $2 }' ore.csv) >renamed.csv
+    "$MNP" predict ore.safetensors --context renamed.csv --x E,N --y grade_pct --grid 4x5 --samples 5 --out r2 --quiet &&
+        [ "$(head -n 1 r2.csv)" = E,N,mean,sd,p_below ] && cmp <(tail -n +2 r2.csv) <(tail -n +2 o.csv)
+}
+run "a table's map has north up" north_is_up
+run "columns of other names and order" other_names
+
 # ---- pictures
 "$MNP" gen geofluvial --set nit=40 --images 1 --size 16 --seed 3 --wells 3 --out few.npy --quiet
 panel() {

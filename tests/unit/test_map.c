@@ -26,7 +26,7 @@ static mnp_model *small_model(const char *process) {
 }
 
 static void make(const mnp_model *m, const mnp_map_opts *o, layers *to) {
-    mnp_map out = {sizeof out, to->mean, to->sd, to->below, to->draws, NULL};
+    mnp_map out = {sizeof out, to->mean, to->sd, to->below, to->draws, NULL, NULL};
     memset(to, 0, sizeof *to);
     CHECK(mnp_map_make(ctx, m, &frame, &wells, o, &out) == MNP_OK);
 }
@@ -158,6 +158,97 @@ static void places_and_wells(void) {
           all[N - 1] == N - 1);
 }
 
+/* A known place comes back as its pixel and the other way round; x to the right, y upwards. */
+static void coordinates(void) {
+    const double extent[4] = {500000, 500600, 6100000, 6100400}; /* pixels of 100 m */
+    const double known[][4] = {/* x, y, row, col: three corners and a place within */
+                               {500000, 6100400, 0, 0},
+                               {500600, 6100400, 0, COLS - 1},
+                               {500000, 6100000, ROWS - 1, 0},
+                               {500250, 6100300, 1, 2.5}};
+    double got[2];
+    for (int k = 0; k < 4; k++) {
+        CHECK(mnp_map_pixels(ctx, &frame, extent, 1, known[k], got) == MNP_OK);
+        NEAR(got[0], known[k][2], 1e-12, 0);
+        NEAR(got[1], known[k][3], 1e-12, 0);
+        CHECK(mnp_map_places(ctx, &frame, extent, 1, got, got) == MNP_OK);
+        NEAR(got[0], known[k][0], 1e-6, 0);
+        NEAR(got[1], known[k][1], 1e-6, 0);
+    }
+    const double outside[] = {500100, 6100200, 500100, 6100401}, exchanged[] = {6100100, 500100};
+    CHECK(mnp_map_pixels(ctx, &frame, extent, 2, outside, well_x) == MNP_EINVAL);
+    CHECK(strstr(mnp_last_error(ctx), "measurement 2 at 500100, 6100401 lies outside") != NULL);
+    CHECK(!strstr(mnp_last_error(ctx), "exchanged"));
+    CHECK(mnp_map_pixels(ctx, &frame, extent, 1, exchanged, got) == MNP_EINVAL);
+    CHECK(strstr(mnp_last_error(ctx), "exchanged") != NULL);
+}
+
+/* Column c, row r from above of a turned map is row c, column R - 1 - r of one that is not. */
+static void turned(void) {
+    static float across[S * N], down[S * N];
+    mnp_model *m = small_model("mnp");
+    const double x[2] = {-0.4, 0.7}, y[1] = {0.9}; /* (first input, second): left, high */
+    const mnp_set well = {1, x, y};
+    const mnp_map_frame as_map = {ROWS, COLS, {1, -1}, {-1, 1}},
+                        plain = {COLS, ROWS, {-1, -1}, {1, 1}};
+    mnp_map_opts o = {.size = sizeof o, .samples = S, .seed = 4, .honour = &well, .range = 3};
+    mnp_map to = {.size = sizeof to, .draws = down};
+    CHECK(mnp_map_make(ctx, m, &plain, &well, &o, &to) == MNP_OK);
+    o.turned = true, to.draws = across;
+    double differ = 0, sum = 0;
+    to.differ = &differ;
+    CHECK(mnp_map_make(ctx, m, &as_map, &well, &o, &to) == MNP_OK);
+    for (int i = 0; i < N; i++) { /* sd by the differences of all pairs */
+        double pairs = 0;
+        for (int s = 0; s < S; s++)
+            for (int t = 0; t < s; t++)
+                pairs += pow((double)across[s * N + i] - (double)across[t * N + i], 2);
+        sum += sqrt(pairs / (S * (S - 1)));
+    }
+    NEAR(differ, sum / N, 1e-9, 1e-6);
+    for (int s = 0; s < S; s++)
+        for (int r = 0; r < ROWS; r++)
+            for (int c = 0; c < COLS; c++)
+                NEAR(across[s * N + r * COLS + c], down[s * N + c * ROWS + ROWS - 1 - r], 1e-6, 0);
+    mnp_model_destroy(m);
+}
+
+/* ---- what values mean ------------------------------------------------------------------------ */
+
+static mnp_map_meaning meaning(const mnp_model *m, int64_t n, const double *y, const char *says) {
+    char line[200];
+    mnp_map_meaning is = mnp_map_meaning_of(m, n, y, line, sizeof line);
+    CHECK(is == MNP_MAP_VALUES ? *line == '\0' : strstr(line, says) != NULL);
+    return is;
+}
+
+static void meanings(void) {
+    double lo = 7, hi = 7;
+    const double signs[] = {1, -1, -1}, codes[] = {1, 0, 0, 1}, depths[] = {1, 2}, all[] = {1, 1};
+    const double sdf[] = {0.4, 0.9}, gray[] = {0, 255, 0}, some[] = {0.2, 0.7, 12};
+    mnp_model *m = small_model("mnp");
+    CHECK(!mnp_map_rivers(m) && !mnp_map_values(m, &lo, &hi) && lo == 7);
+    CHECK(meaning(m, 4, codes, "") == MNP_MAP_VALUES); /* no images: a table's own values */
+    CHECK(mnp_model_set_note(ctx, m, "data", "images:rivers") == MNP_OK);
+    CHECK(mnp_map_rivers(m) && mnp_map_values(m, &lo, &hi) && lo == -1 && hi == 1);
+    CHECK(meaning(m, 3, signs, "") == MNP_MAP_VALUES);
+    CHECK(meaning(m, 2, sdf, "") == MNP_MAP_VALUES);
+    CHECK(meaning(m, 1, codes, "") == MNP_MAP_VALUES);
+    CHECK(meaning(m, 4, codes, "the codes 0 and 1") == MNP_MAP_CODES);
+    CHECK(meaning(m, 2, depths, "the codes 1 and 2") == MNP_MAP_CODES);
+    CHECK(meaning(m, 2, all, "takes for land") == MNP_MAP_DOUBT);
+    CHECK(meaning(m, 3, some, "from 0.2 to 12") == MNP_MAP_DOUBT);
+    CHECK(mnp_model_set_note(ctx, m, "data.values", "0 1") == MNP_OK);
+    CHECK(!mnp_map_rivers(m) && mnp_map_values(m, &lo, &hi) && lo == 0 && hi == 1);
+    CHECK(meaning(m, 4, codes, "") == MNP_MAP_VALUES);
+    CHECK(meaning(m, 3, signs, "the codes -1 and 1") == MNP_MAP_CODES);
+    CHECK(meaning(m, 3, gray, "the codes 0 and 255") == MNP_MAP_CODES);
+    CHECK(meaning(m, 2, gray, "from 0 to 255") == MNP_MAP_DOUBT);
+    CHECK(mnp_model_set_note(ctx, m, "data.values", "0 one") == MNP_OK);
+    CHECK(!mnp_map_values(m, &lo, &hi));
+    mnp_model_destroy(m);
+}
+
 /* ---- rivers ---------------------------------------------------------------------------------- */
 
 enum { SIDE = 16, IMAGES = 4, PIXELS = SIDE * SIDE };
@@ -217,6 +308,9 @@ int main(void) {
     RUN(gaussian_process);
     RUN(honoured_wells);
     RUN(places_and_wells);
+    RUN(coordinates);
+    RUN(turned);
+    RUN(meanings);
     RUN(rivers);
     mnp_ctx_destroy(ctx);
     return check_done();

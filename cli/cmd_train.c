@@ -158,6 +158,9 @@ static void say_warnings(cli *c, const training *t) {
 
 static void say_result(cli *c, const training *t) {
     mnp_train_report r = training_report(t);
+    if (r.step < t->stop_at) /* it ended before it was meant to */
+        cli_say(c, "patience ended at step %lld of %lld: nothing better since step %lld",
+                (long long)r.step, (long long)t->stop_at, (long long)r.best_step);
     cli_say(c,
             "%s: step %lld of %lld, loss %.4f, best validation %.4f at step %lld, seed %llu, "
             "%.1f s",

@@ -230,7 +230,8 @@ static mnp_status loop(training *t) {
     mnp_status status = MNP_OK;
     progress_begin(&p, t->c, t->what, r.step, r.steps);
     bool agreed = t->c->joined && !t->c->alone; /* ranks stop together, after the same step */
-    while (status == MNP_OK && r.step < t->stop_at && (agreed || !cli_interrupted())) {
+    while (status == MNP_OK && r.step < t->stop_at && r.step < r.steps &&
+           (agreed || !cli_interrupted())) {
         int64_t told[2] = {next_chunk(t, &r, step_seconds), t->saved_step}; /* rank 0's */
         if (agreed) status = mnp_job_broadcast(t->c->ctx, told, sizeof told);
         if (status != MNP_OK) break;
@@ -268,7 +269,8 @@ int training_run(training *t) {
     snprintf(why, sizeof why, "%s", mnp_last_error(t->c->ctx));
     mnp_status saved = save(t, &unsaved);
     mnp_train_report r = training_report(t);
-    bool stopped = status == MNP_ECANCELLED || (status == MNP_OK && r.step < t->stop_at);
+    bool stopped =
+        status == MNP_ECANCELLED || (status == MNP_OK && r.step < t->stop_at && r.step < r.steps);
     if (saved != MNP_OK) /* cli_bad() */
         return t->c->status = not_saved(t, status == MNP_OK ? "" : why, unsaved);
     if (status == MNP_ENUMERIC)

@@ -325,7 +325,7 @@ typedef struct mnp_train_opts {
 
 typedef struct mnp_train_report {
     size_t size;             /* sizeof(mnp_train_report)                          */
-    int64_t step, steps;     /* done, and the length of the schedule              */
+    int64_t step, steps;     /* done, and the length of the schedule, or where patience ended it */
     double loss, kl, loglik; /* of the last batch, per point, raw units           */
     double grad_norm, rate;
     double valid, best_valid; /* validation score; NaN and -inf before the first   */

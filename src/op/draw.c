@@ -31,6 +31,11 @@ void op_draw(graph *g, const draw_opts *o, val *x, val *y) {
                    o->x_dim, o->noise);
         return;
     }
+    if (!(o->prefix >= 0 && o->prefix <= 1) || (o->prefix > 0 && o->p_region > 0)) {
+        graph_fail(g, "draw: prefixes with probability %g, regions with %g", o->prefix,
+                   o->p_region);
+        return;
+    }
     if (o->mirror < 0 || o->mirror > o->x_dim) {
         graph_fail(g, "draw: %d of %d inputs mirrored", o->mirror, o->x_dim);
         return;
@@ -48,6 +53,7 @@ void op_draw(graph *g, const draw_opts *o, val *x, val *y) {
     ins->i[DRAW_SEEN] = o->seen;
     ins->f[DRAW_P_EMPTY] = o->p_empty;
     ins->f[DRAW_P_REGION] = o->p_region, ins->f[DRAW_NOISE] = o->noise;
+    ins->f[DRAW_PREFIX] = o->train ? o->prefix : 0;
 }
 
 static void ref_draw(ref_run *r) {

@@ -4,6 +4,6 @@
 
 enum { DRAW_X, DRAW_Y };                                                           /* out */
 enum { DRAW_TRAIN, DRAW_LO, DRAW_HI, DRAW_MAX, DRAW_FEW, DRAW_MIRROR, DRAW_SEEN }; /* i   */
-enum { DRAW_P_EMPTY, DRAW_P_REGION, DRAW_NOISE };                                  /* f   */
+enum { DRAW_P_EMPTY, DRAW_P_REGION, DRAW_NOISE, DRAW_PREFIX };                     /* f   */
 
 #endif

@@ -20,6 +20,7 @@ typedef struct step_block {
     double beta1, beta2, eps; /* Adam                                                          */
     double clip;              /* global norm to clip at; 0 = never                              */
     double ema;               /* decay of the averaged weights; 0 = none kept                   */
+    double decay;             /* weights shrink by rate times this in a step (AdamW)            */
     double loss, kl, loglik;  /* means over the last batch                                      */
     double grad_norm;         /* before clipping                                                */
     int64_t bad_item;         /* first function of the batch with a non-finite loss, or -1      */

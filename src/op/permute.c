@@ -88,6 +88,44 @@ int64_t permute_region(int which, const float *x, uint32_t mirrored, int32_t *or
     return inside;
 }
 
+/* Does point a of the inputs x (rows, X) come before point b, by its first input? */
+static bool comes_before(const float *x, int64_t X, bool mirrored, int32_t a, int32_t b) {
+    float va = x[a * X], vb = x[b * X];
+    if (va != vb) return mirrored ? va > vb : va < vb;
+    return a < b;
+}
+
+/* Heap of the m points that come first so far, the last of them on top. */
+static void sink(const float *x, int64_t X, bool mirrored, int32_t *heap, int64_t m, int64_t at) {
+    for (int64_t child; (child = 2 * at + 1) < m; at = child) {
+        if (child + 1 < m && comes_before(x, X, mirrored, heap[child], heap[child + 1])) child++;
+        if (!comes_before(x, X, mirrored, heap[at], heap[child])) return;
+        int32_t mine = heap[at];
+        heap[at] = heap[child], heap[child] = mine;
+    }
+}
+
+void permute_first(const float *x, int64_t X, bool mirrored, int32_t *order, int64_t n, int64_t m,
+                   int32_t *spare) {
+    if (m < 1 || m >= n) return;
+    for (int64_t i = 0; i < m; i++) spare[i] = order[i];
+    for (int64_t i = m / 2; i-- > 0;) sink(x, X, mirrored, spare, m, i);
+    for (int64_t i = m; i < n; i++)
+        if (comes_before(x, X, mirrored, order[i], spare[0])) {
+            spare[0] = order[i];
+            sink(x, X, mirrored, spare, m, 0);
+        }
+    int32_t last = spare[0];
+    int64_t inside = 0, outside = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (comes_before(x, X, mirrored, last, order[i]))
+            spare[outside++] = order[i];
+        else
+            order[inside++] = order[i];
+    }
+    for (int64_t i = 0; i < outside; i++) order[inside + i] = spare[i];
+}
+
 /* A region's context among the points seen instead of the drawn one, or nothing. u says which, v
  * how much of it. */
 static void draw_region(const frame *f, const instr *ins, double u, double v, int32_t *memory,
@@ -133,7 +171,11 @@ drawn permute_draw(const frame *f, const instr *ins, int32_t *memory) {
     draw_lengths(&s, f, ins, &d);
     double u = 1, v = 0;
     if (ins->f[DRAW_P_REGION] > 0) u = rng_u01(&s), v = rng_u01(&s);
+    double w = ins->f[DRAW_PREFIX] > 0 ? rng_u01(&s) : 1;
     d.order = permute_prefix(&s, points, d.n, memory);
+    if (w < ins->f[DRAW_PREFIX])
+        permute_first(data->x + d.first_x * data->x_dim, data->x_dim, d.mirrored & 1, memory, d.n,
+                      d.m, memory + d.n);
     if (d.m > 0 || !ins->i[DRAW_TRAIN]) draw_region(f, ins, u, v, memory, &d);
     return d;
 }

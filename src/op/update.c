@@ -104,7 +104,7 @@ static void step_adam(const step_view *s, const instr *ins) {
         double g = a.clip * get(s, s->slots, at);
         double m = a.beta1 * get(s, io->moment1, at) + a.mix1 * g;
         double v = a.beta2 * get(s, io->moment2, at) + a.mix2 * g * g;
-        double w = get(s, io->weights, at) - a.rate * m / (sqrt(v * a.inv_c2) + a.eps);
+        double w = a.keep * get(s, io->weights, at) - a.rate * m / (sqrt(v * a.inv_c2) + a.eps);
         set(s, io->moment1, at, m);
         set(s, io->moment2, at, v);
         set(s, io->weights, at, w);

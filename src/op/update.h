@@ -33,10 +33,11 @@ static inline bool update_ok(const step_block *b) {
 
 /* Adam with everything that is the same for all weights worked out in double:
  *   g' = clip g;  m = beta1 m + mix1 g';  v = beta2 v + mix2 g'^2
- *   w = w - rate m / (sqrt(v inv_c2) + eps)          rate holds 1 / (1 - beta1^t)
+ *   w = keep w - rate m / (sqrt(v inv_c2) + eps)     rate holds 1 / (1 - beta1^t)
+ *                                                    keep = 1 - (the step's rate) decay
  *   average = average + blend (w - average) */
 typedef struct update_adam {
-    double clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
+    double clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend, keep;
 } update_adam;
 
 static inline update_adam update_adam_of(const step_block *b) {
@@ -51,6 +52,7 @@ static inline update_adam update_adam_of(const step_block *b) {
         .inv_c2 = 1.0 / (1.0 - pow(b->beta2, t)),
         .eps = b->eps,
         .blend = b->step == 0 ? 1.0 : 1.0 - b->ema, /* the first step: average := weights */
+        .keep = 1.0 - update_rate(b, b->step) * b->decay,
     };
 }
 

@@ -24,7 +24,11 @@ static const option_def table[] = {
     REAL(clip, "0", 0, 1e9, "shorten the gradient of a step to this norm; 0 never does"),
     REAL(ema, "0", 0, 0.999999,
          "decay of averaged weights, which are then the ones kept; 0 takes no average"),
+    REAL(weight_decay, "0", 0, 1e3,
+         "in each step weights shrink by this share of themselves, times the learning rate"),
     REAL(p_empty, "0.05", 0, 1, "share of the functions that are shown without any context"),
+    REAL(prefix, "0", 0, 1,
+         "share of contexts that are a function's first points, in the order of its first input"),
     REAL(sleep, "0", 0, 1e3,
          "weight of a sleep phase: in each step the inference network also learns to find the "
          "latents of functions that the model itself draws; 0 has none"),
@@ -55,10 +59,18 @@ static const option_def table[] = {
     INT(valid_every, "0", 0, 1e9, "steps between two validations; 0 makes 20 of them in a run"),
     INT(valid_functions, "200", 1, 1e9, "functions of a validation"),
     INT(valid_samples, "5", 1, TRAIN_SAMPLES_MAX, "draws of the latents for each of them"),
+    OPTION_SPAN(train_spec, valid_context, "-1:-1", -1, 1e8,
+                "sizes of their contexts; -1:-1 is as in training"),
+    INT(patience, "0", 0, 1e9,
+        "stop after so many validations without a better one; 0 goes on to the last step"),
 };
 
 option_view train_view(train_spec *spec) {
     return (option_view){table, OPTION_COUNT(table), spec};
+}
+
+static bool is_span(option_span s) {
+    return s.lo >= -1 && (s.lo == -1) == (s.hi == -1);
 }
 
 static mnp_status check_spec(env *e, const train_spec *s, const model_spec *m) {
@@ -68,7 +80,7 @@ static mnp_status check_spec(env *e, const train_spec *s, const model_spec *m) {
     if (s->sleep > 0 && process_is_exact(m))
         return env_fail(e, MNP_EINVAL, "sleep=%g: this model has no latents; leave it out",
                         s->sleep);
-    if (s->context.lo < -1 || (s->context.lo == -1) != (s->context.hi == -1))
+    if (!is_span(s->context) || !is_span(s->valid_context))
         return env_fail(e, MNP_EINVAL, "context sizes are lo:hi with 0 <= lo <= hi");
     if (s->steps > UINT32_MAX)
         return env_fail(e, MNP_EINVAL, "steps=%lld is more than the random counters can number",
@@ -176,15 +188,15 @@ static mnp_status allocate_state(trainer *t) {
     return MNP_OK;
 }
 
-static void context_sizes(const trainer *t, int64_t *lo, int64_t *hi) {
-    bool own = t->spec.context.lo < 0;
-    *hi = least(own ? t->data->policy.context_hi : t->spec.context.hi, t->data->longest);
-    *lo = least(own ? t->data->policy.context_lo : t->spec.context.lo, *hi);
+static void context_sizes(const trainer *t, option_span asked, int64_t *lo, int64_t *hi) {
+    bool own = asked.lo < 0;
+    *hi = least(own ? t->data->policy.context_hi : asked.hi, t->data->longest);
+    *lo = least(own ? t->data->policy.context_lo : asked.lo, *hi);
 }
 
 static mnp_status compile_step(trainer *t, const exec_opts *eo) {
     int64_t lo, hi, n = t->data->longest;
-    context_sizes(t, &lo, &hi);
+    context_sizes(t, t->spec.context, &lo, &hi);
     if (t->spec.max_points > 0) n = least(n, t->spec.max_points);
     int64_t seen = t->spec.seen > 0 ? least(n, most(t->spec.seen, hi)) : n; /* or fewer */
     bool regions = t->spec.p_region > 0;
@@ -199,6 +211,7 @@ static mnp_status compile_step(trainer *t, const exec_opts *eo) {
                                      .max_points = (int32_t)t->spec.max_points,
                                      .few_targets = t->spec.train_targets,
                                      .p_region = t->spec.p_region,
+                                     .prefix = t->spec.prefix,
                                      .noise = t->spec.noise / t->m->scaling.y_scale,
                                      .mirror = mirror,
                                      .seen = (int32_t)t->spec.seen}};
@@ -221,6 +234,7 @@ static void start_schedule(trainer *t) {
                            .eps = s->adam_eps,
                            .clip = s->clip,
                            .ema = s->ema,
+                           .decay = s->weight_decay,
                            .bad_item = -1};
 }
 
@@ -247,6 +261,10 @@ static mnp_status take_data_set(trainer *t) {
     if (s->p_region < 0) s->p_region = d->policy.p_region;
     if (s->noise < 0) s->noise = d->policy.noise;
     if (s->mirror == MIRROR_DATA) s->mirror = d->policy.mirrors ? MIRROR_ON : MIRROR_OFF;
+    if (s->prefix > 0 && s->p_region > 0)
+        return env_fail(t->env, MNP_EINVAL,
+                        "prefix=%g is for curves, p_region=%g for images: set one of them to 0",
+                        s->prefix, s->p_region);
     if (s->seen < points || spec_scored(&t->m->spec) == ROWS_ALL) return MNP_OK;
     return env_fail(
         t->env, MNP_EINVAL,
@@ -332,6 +350,14 @@ static int64_t next_validation(const trainer *t) {
     return least(at, t->spec.steps);
 }
 
+/* Enough validations in a row had nothing better. Told from the steps alone: it is the same after a
+ * resume. Never between a step that is due for validation and its validation. */
+static bool out_of_patience(const trainer *t) {
+    int64_t every = valid_every(t), judged = t->step.step / every * every;
+    return t->spec.patience > 0 && t->valid && !t->unjudged &&
+           judged - t->best_step >= t->spec.patience * every;
+}
+
 static void keep_best(trainer *t) {
     const float *from = t->average ? t->average : t->m->weights;
     memcpy(t->best, from, (size_t)t->m->params.words * sizeof(float));
@@ -347,7 +373,8 @@ static mnp_status validate(trainer *t) {
         return MNP_OK;
     }
     int64_t lo, hi;
-    context_sizes(t, &lo, &hi);
+    bool own = t->spec.valid_context.lo >= 0;
+    context_sizes(t, own ? t->spec.valid_context : t->spec.context, &lo, &hi);
     eval_opts o = {.functions = t->spec.valid_functions,
                    .samples = t->spec.valid_samples,
                    .protocol = EVAL_AUTHORS,
@@ -368,6 +395,11 @@ static mnp_status validate(trainer *t) {
     return MNP_OK;
 }
 
+mnp_status trainer_judge_start(trainer *t) {
+    if (t->step.step > 0 || !t->valid) return MNP_OK;
+    return validate(t);
+}
+
 /* A model with nothing to learn is finished at once. */
 static mnp_status run_steps(trainer *t, int64_t count) {
     if (t->exec) return t->b->run(t->exec, &t->io, t->spec.batch, count);
@@ -378,7 +410,7 @@ static mnp_status run_steps(trainer *t, int64_t count) {
 enum { CANCEL_STEPS = 10 }; /* between two questions whether to stop */
 
 static mnp_status run_until(trainer *t, int64_t end) {
-    while (t->step.step < end) {
+    while (t->step.step < end && !out_of_patience(t)) {
         int64_t at = t->step.step, pause = next_validation(t);
         int64_t count = least(end, pause) - at;
         /* ranks agree on it at the end of a step */
@@ -443,7 +475,7 @@ mnp_status trainer_run(trainer *t, int64_t steps) {
 train_state trainer_state(const trainer *t) {
     double shift = log(t->m->scaling.y_scale); /* densities of raw y */
     return (train_state){.step = t->step.step,
-                         .steps = t->spec.steps,
+                         .steps = out_of_patience(t) ? t->step.step : t->spec.steps,
                          .loss = t->step.loss + shift,
                          .kl = t->step.kl,
                          .loglik = t->step.loglik - shift,

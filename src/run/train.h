@@ -19,7 +19,7 @@ typedef struct train_spec {
     double lr;
     int schedule;   /* 0 constant, 1 cosine */
     int64_t warmup; /* -1: min(1000, steps / 20) */
-    double clip, ema, p_empty, sleep;
+    double clip, ema, weight_decay, p_empty, prefix, sleep;
     double beta1, beta2, adam_eps;
     int train_targets;     /* 0 all, 1 few */
     int64_t train_samples; /* draws per function in training (iwae) */
@@ -31,6 +31,8 @@ typedef struct train_spec {
     bool fresh;            /* families: new functions for every pass over the data */
     int64_t slots;
     int64_t valid_every, valid_functions, valid_samples;
+    option_span valid_context; /* context sizes of a validation; -1:-1 = those of training */
+    int64_t patience; /* validations without a better one after which a run ends; 0 = none */
 } train_spec;
 
 /* Which inputs a training step mirrors at random: the data set's own, none, all, the first. */
@@ -45,7 +47,7 @@ mnp_status train_read_options(env *e, const model *m, const char *text, train_sp
 typedef struct trainer trainer;
 
 typedef struct train_state {
-    int64_t step, steps;
+    int64_t step, steps;                      /* of the schedule, or where patience ended it */
     double loss, kl, loglik, grad_norm, rate; /* of the last step, raw units per point */
     double valid;                             /* last validation score, NaN before the first */
     double best_valid;
@@ -61,6 +63,8 @@ void trainer_destroy(trainer *t);
 
 /* Run up to `steps` more steps (never beyond the schedule), validating where the plan says so. */
 mnp_status trainer_run(trainer *t, int64_t steps);
+/* Before the first step: the weights as they are compete for the best ones. */
+mnp_status trainer_judge_start(trainer *t);
 train_state trainer_state(const trainer *t);
 size_t trainer_memory(const trainer *t);
 const exec *trainer_exec(const trainer *t);  /* the compiled step, for measurements; may be NULL */

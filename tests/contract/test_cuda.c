@@ -144,6 +144,15 @@ static void sleep_steps(void) {
     asleep = 0;
 }
 
+/* Contexts that are the first points of a function, and weights that shrink; 300 times the rate is
+ * far more than anyone would want, but shows in a few steps. */
+static void prefix_steps(void) {
+    prefix = 0.5, decay = 300;
+    against_cpu("tiny", small ? 5 : 20, small ? 3 : 20);
+    against_cpu("paper", small ? 2 : 20, small ? 1 : 20);
+    prefix = decay = 0;
+}
+
 /* Contexts from regions, noise on targets, one grid for all functions; the posterior of the small
  * one sees half of the points, the others are scored. */
 static void image_steps(void) {
@@ -362,6 +371,7 @@ static const training_run training_runs[] = {
     {"gradient", gradient_alone}, {"large", large_batch},     {"bits", same_bits},
     {"precision", precisions},    {"culprit", names_culprit}, {"nccl", linked_bits},
     {"runs", runs_at_once},       {"general", general_steps}, {"sleep", sleep_steps},
+    {"prefix", prefix_steps},
 };
 enum { TRAINING_RUNS = sizeof training_runs / sizeof *training_runs };
 

@@ -11,6 +11,8 @@
 static env world;
 static bool small;    /* few functions and steps */
 static double asleep; /* weight of a sleep phase  */
+static double prefix; /* share of contexts that are first points */
+static double decay;  /* of the weights, in units of the rate    */
 
 enum { FUNCTIONS = 300, POINTS = 128 };
 
@@ -76,6 +78,7 @@ static bool training_open_as(training *t, const char *device, const char *preset
     process_train_opts c = {
         .update = update, .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50, .p_empty = 0.05}};
     c.sleep = asleep;
+    if (!images) c.draw.prefix = prefix;
     if (small) c.draw.p_empty = 0.4; /* so that some of the few have no context */
     if (images) c.draw.x_dim = 2, c.draw.p_region = 0.5, c.draw.noise = 0.05, c.draw.mirror = 2;
     if (strcmp(preset, "image-small") == 0) c.draw.seen = POINTS / 2;
@@ -104,6 +107,7 @@ static bool training_open_as(training *t, const char *device, const char *preset
                            .beta2 = 0.999,
                            .eps = 1e-8,
                            .ema = ema,
+                           .decay = decay,
                            .bad_item = -1};
     t->io = (exec_io){.weights = t->weights,
                       .moment1 = t->moment1,

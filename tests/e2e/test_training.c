@@ -393,6 +393,80 @@ static void training_learns(void) {
     close_session(&s);
 }
 
+/* The same run without patience says where it should have stopped: after the first K validations
+ * in a row that are no better than the best so far. The weights kept are those of the best. */
+static void patience_stops(void) {
+    enum { EVERY = 3, K = 2, STEPS = 120 };
+    static const char *const both[] = {
+        "steps=120 batch=4 lr=0.02 valid_every=3 valid_functions=10",
+        "steps=120 batch=4 lr=0.02 valid_every=3 valid_functions=10 patience=2"};
+    session on, impatient, later;
+    mnp_train_report r = {.size = sizeof r};
+    open_session(&on, 1, both[0], 7);
+    double best = -INFINITY;
+    int64_t best_step = 0, stop = 0;
+    for (int64_t at = EVERY; at <= STEPS && !stop; at += EVERY) {
+        OK(&on, mnp_trainer_run(on.trainer, EVERY, &r));
+        if (r.valid > best) best = r.valid, best_step = at;
+        if (at - best_step == K * EVERY) stop = at;
+    }
+    CHECK(stop > 0 && stop < STEPS && best_step > 0);
+    open_session(&impatient, 2, both[1], 7);
+    OK(&impatient, mnp_trainer_run(impatient.trainer, stop - 1, &r));
+    CHECK(r.step == stop - 1 && r.steps == STEPS);
+    char state[260];
+    OK(&impatient, mnp_trainer_save(impatient.trainer, in_folder(state, "state")));
+    OK(&impatient, mnp_trainer_run(impatient.trainer, STEPS, &r));
+    CHECK(r.step == stop && r.steps == stop);
+    CHECK(r.best_step == best_step && r.best_valid == best);
+    size_t bytes = (size_t)on.trainer->t->m->params.words * sizeof(float);
+    CHECK(memcmp(impatient.trainer->t->best, on.trainer->t->best, bytes) == 0);
+    OK(&impatient, mnp_trainer_run(impatient.trainer, STEPS, &r)); /* it stays where it is */
+    CHECK(r.step == stop);
+    open_session(&later, 1, both[1], 7);
+    OK(&later, mnp_trainer_resume(later.trainer, state, false));
+    OK(&later, mnp_trainer_run(later.trainer, STEPS, &r));
+    CHECK(r.step == stop && r.best_valid == best);
+    close_session(&later);
+    close_session(&impatient);
+    close_session(&on);
+}
+
+/* A validation may have contexts of its own: with none, on the same weights, it is another score
+ * than with some; asked for those of training, it is the same. */
+static void contexts_of_validations(void) {
+    static const char *const options[] = {"steps=2 batch=4 context=3:9",
+                                          "steps=2 batch=4 context=3:9 valid_context=0:0",
+                                          "steps=2 batch=4 context=3:9 valid_context=3:9"};
+    double valid[3];
+    for (int k = 0; k < 3; k++) {
+        session s;
+        mnp_train_report r = {.size = sizeof r};
+        open_session(&s, 1, options[k], 7);
+        OK(&s, mnp_trainer_run(s.trainer, 2, &r));
+        valid[k] = r.valid;
+        close_session(&s);
+    }
+    CHECK(valid[0] == valid[2] && valid[0] != valid[1]);
+}
+
+/* The weights a run starts with may be the best it ever has. */
+static void the_start_competes(void) {
+    session s;
+    open_session(&s, 1, "steps=6 batch=4 lr=1 valid_every=2 valid_functions=10", 7);
+    trainer *t = s.trainer->t;
+    size_t bytes = (size_t)t->m->params.words * sizeof(float);
+    float *start = malloc(bytes);
+    memcpy(start, t->m->weights, bytes);
+    CHECK(trainer_judge_start(t) == MNP_OK);
+    CHECK(t->best_step == 0 && isfinite(t->best_valid));
+    OK(&s, mnp_trainer_run(s.trainer, 6, NULL));
+    CHECK(t->step.step == 6 && t->last_valid < t->best_valid);
+    CHECK(t->best_step == 0 && memcmp(t->best, start, bytes) == 0);
+    free(start);
+    close_session(&s);
+}
+
 /* ---- what is not finite ---------------------------------------------------------------------- */
 
 /* Poisons one number after a few good steps; the run must stop at once and keep what it has. */
@@ -486,6 +560,9 @@ int main(void) {
     RUN(nothing_is_a_state_too);
     RUN(averages_are_averages);
     RUN(training_learns);
+    RUN(patience_stops);
+    RUN(contexts_of_validations);
+    RUN(the_start_competes);
     RUN(bad_numbers_stop_the_run);
     RUN(bad_data_are_refused_at_once);
     static const char *const files[] = {"one", "two", "state", "torn", "last"};

@@ -1,5 +1,6 @@
 /* test_draw_options.c: what a draw may do beyond the split (drawn.h): few targets, noise on
- * targets, a posterior that sees a part, contexts from regions, mirrored inputs. */
+ * targets, a posterior that sees a part, contexts from regions, mirrored inputs, contexts that are
+ * the first points. */
 #include "drawn.h"
 #include "op/mirror.h"
 #include "op/region.h"
@@ -212,11 +213,88 @@ static void mirrors(void) {
     close_fixture(t);
 }
 
+/* Is the context the m points of the function with the least first input? x is minus the place:
+ * those with the greatest place. */
+static bool is_prefix(const fixture *t, const result *r) {
+    int64_t first = t->start[function_of(t, r) + 1] - r->m;
+    for (int64_t i = 0; i < r->n; i++)
+        if ((r->place[i] >= first) != (i < r->m)) return false;
+    return true;
+}
+
+/* The asked share of contexts are prefixes, with every size as often as without; all ways of
+ * drawing agree; a share of 0 changes no bit. */
+static void prefixes(void) {
+    draw_opts o = train;
+    o.prefix = 0.5;
+    fixture *t = open_fixture(&o, MOST, MOST);
+    int64_t long_ones = 0, found = 0, sizes_seen[16] = {0};
+    for (t->step.step = 0; t->step.step < 100; t->step.step++)
+        for (int64_t item = 0; item < FUNCTIONS; item++) {
+            result want = draw(t, item, FUNCTIONS, REF_DOUBLE), got = draw(t, item, FUNCTIONS, CPU);
+            CHECK(equal(&got, &want));
+            CHECK(no_point_twice(t, &got));
+            if (got.n < 40) continue; /* where a random context is hardly ever a prefix */
+            long_ones++, found += is_prefix(t, &got);
+            sizes_seen[got.m]++;
+        }
+    NEAR((double)found / (double)long_ones, 0.5, 0.1, 0);
+    CHECK(long_ones > 250);
+    for (int m = 2; m <= 9; m++) CHECK(sizes_seen[m] > 0);
+    close_fixture(t);
+
+    o.prefix = 1; /* every one; of a part of the points, the first of that part */
+    o.max_points = 25;
+    t = open_fixture(&o, MOST, MOST);
+    for (int64_t item = 0; item < FUNCTIONS; item++) {
+        result r = draw(t, item, FUNCTIONS, CPU);
+        for (int64_t i = 0; i < r.m; i++)
+            for (int64_t j = r.m; j < r.n; j++) CHECK(r.place[i] > r.place[j]);
+    }
+    close_fixture(t);
+
+    draw_opts never = train;
+    never.prefix = 0;
+    t = open_fixture(&never, MOST, MOST);
+    fixture *plain = open_fixture(&train, MOST, MOST);
+    for (int64_t item = 0; item < FUNCTIONS; item++) {
+        result a = draw(t, item, FUNCTIONS, CPU), b = draw(plain, item, FUNCTIONS, CPU);
+        CHECK(equal(&a, &b));
+    }
+    close_fixture(plain);
+    close_fixture(t);
+
+    draw_opts held_out = eval; /* evaluation has contexts of its own */
+    held_out.prefix = 1;
+    t = open_fixture(&held_out, MOST, MOST), plain = open_fixture(&eval, MOST, MOST);
+    for (int64_t item = 0; item < FUNCTIONS; item++) {
+        result a = draw(t, item, FUNCTIONS, CPU), b = draw(plain, item, FUNCTIONS, CPU);
+        CHECK(equal(&a, &b));
+    }
+    close_fixture(plain);
+    close_fixture(t);
+}
+
+/* Equal inputs: the points that come first in the table. */
+static void prefixes_of_ties(void) {
+    enum { N = 12, M = 5 };
+    float x[N] = {3, 1, 2, 1, 0, 2, 1, 3, 1, 0, 5, 1};
+    int32_t order[N] = {7, 11, 3, 0, 9, 5, 8, 1, 10, 4, 6, 2}, spare[N];
+    const int32_t want[N] = {3, 9, 1, 4, 6, 7, 11, 0, 5, 8, 10, 2};
+    permute_first(x, 1, false, order, N, M, spare);
+    CHECK(memcmp(order, want, sizeof want) == 0);
+    const int32_t back[N] = {7, 0, 5, 10, 2, 3, 9, 1, 4, 6, 11, 8};
+    permute_first(x, 1, true, order, N, M, spare);
+    CHECK(memcmp(order, back, sizeof back) == 0);
+}
+
 int main(void) {
     RUN(few_targets);
     RUN(noise_on_targets);
     RUN(seen_points);
     RUN(regions);
     RUN(mirrors);
+    RUN(prefixes);
+    RUN(prefixes_of_ties);
     return check_done();
 }

@@ -170,6 +170,48 @@ static void fifty_steps(fixture *t) {
     }
 }
 
+/* Without a gradient a weight is a product: w (1 - r_0 d) (1 - r_1 d) .. with the rates of the
+ * schedule, whatever the moments do. The frozen ones stay. */
+static void only_decay(fixture *t) {
+    int64_t words = t->params.trainable;
+    double left = 1, d = 0.3, tol = t->element == 8 ? 1e-14 : 1e-5;
+    t->step.decay = d, t->step.rate_max = 0.1;
+    t->step.warmup = 10, t->step.schedule = 1, t->step.total = STEPS;
+    memset(t->slots, 0, sizeof t->slots);
+    for (int64_t k = 0; k < STEPS; k++) {
+        double rate = 0.1 * (k < 10 ? (double)(k + 1) / 10 : 1.0) * 0.5 *
+                      (1 + cos(3.14159265358979323846 * (double)k / STEPS));
+        left *= 1 - rate * d;
+        run_step(t);
+    }
+    CHECK(left < 0.6);
+    for (int64_t i = 0; i < words; i++) NEAR(get(t, t->w, i), left * noise(-1, 0, i), 0, tol);
+    for (int64_t i = words; i < t->params.words; i++)
+        CHECK(get(t, t->w, i) == (double)(float)noise(-1, 0, i));
+}
+
+/* Decoupled: the decay is no part of the gradient, so the moments do not know of it, and one step
+ * is that of plain Adam less rate d w. */
+static void decay_beside_adam(fixture *t) {
+    fixture *plain = open_fixture(t->by);
+    int64_t words = t->params.trainable;
+    double tol = t->element == 8 ? 1e-14 : 2e-7;
+    t->step.decay = 2;
+    fill_slots(t, 0), run_step(t);
+    fill_slots(plain, 0), run_step(plain);
+    for (int64_t i = 0; i < words; i++) {
+        CHECK(get(t, t->m, i) == get(plain, plain->m, i));
+        CHECK(get(t, t->v, i) == get(plain, plain->v, i));
+        NEAR(get(t, t->w, i), get(plain, plain->w, i) - 0.01 * 2 * noise(-1, 0, i), tol, tol);
+    }
+    close_fixture(plain);
+}
+
+static void weight_decay(void) {
+    for_each(only_decay);
+    for_each(decay_beside_adam);
+}
+
 static void against_plain_adam(void) {
     for_each(fifty_steps);
 }
@@ -291,6 +333,7 @@ static void report_op(void) {
 
 int main(void) {
     RUN(against_plain_adam);
+    RUN(weight_decay);
     RUN(clipping);
     RUN(nan_batch_leaves_everything);
     RUN(reports_are_averaged);

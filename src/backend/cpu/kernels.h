@@ -79,7 +79,7 @@ typedef struct adam_args {
     const float *g;
     float *m, *v, *w;
     float *average; /* or NULL */
-    float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
+    float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend, keep;
 } adam_args;
 
 /* The rational-quadratic spline of op/rqs_math.h on `rows` points, in single precision:

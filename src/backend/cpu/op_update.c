@@ -29,7 +29,8 @@ static void adam(const step_view *s, int64_t count, const cpu_kernels *k) {
                                 .rate = (float)a.rate,
                                 .inv_c2 = (float)a.inv_c2,
                                 .eps = (float)a.eps,
-                                .blend = (float)a.blend});
+                                .blend = (float)a.blend,
+                                .keep = (float)a.keep});
 }
 
 void cpu_step(const step_view *s, const instr *ins, const cpu_kernels *k) {

@@ -35,14 +35,14 @@ void ISA(cpu_adam)(int64_t n, const adam_args *a) {
     const float *restrict g = a->g;
     float *restrict m = a->m, *restrict v = a->v, *restrict w = a->w;
     float clip = a->clip, beta1 = a->beta1, mix1 = a->mix1, beta2 = a->beta2, mix2 = a->mix2;
-    float rate = a->rate, inv_c2 = a->inv_c2, eps = a->eps;
+    float rate = a->rate, inv_c2 = a->inv_c2, eps = a->eps, keep = a->keep;
     for (int64_t i = 0; i < n; i++) {
         float d = clip * g[i];
         float first = beta1 * m[i] + mix1 * d;
         float second = beta2 * v[i] + mix2 * (d * d);
         m[i] = first;
         v[i] = second;
-        w[i] -= rate * first / (sqrtf(second * inv_c2) + eps);
+        w[i] = keep * w[i] - rate * first / (sqrtf(second * inv_c2) + eps);
     }
     if (!a->average) return;
     float *restrict average = a->average;

@@ -26,6 +26,7 @@ static __device__ void prepare_adam(const dev_run *run) {
     a->rate = (float)(b->rate / (1.0 - pow(b->beta1, t)));
     a->inv_c2 = (float)(1.0 / (1.0 - pow(b->beta2, t)));
     a->eps = (float)b->eps;
+    a->keep = (float)(1.0 - b->rate * b->decay);
     a->first = b->step == 0;
     a->blend = (float)(a->first ? 1.0 : 1.0 - b->ema);
     a->averages = b->ema > 0 && run->average;
@@ -82,7 +83,7 @@ static __device__ float adam_word(const dev_adam &a, float gradient, float &m, f
     const float d = a.clip * gradient;
     m = a.beta1 * m + a.mix1 * d;
     v = a.beta2 * v + a.mix2 * (d * d);
-    return w - a.rate * m / (sqrtf(v * a.inv_c2) + a.eps);
+    return a.keep * w - a.rate * m / (sqrtf(v * a.inv_c2) + a.eps);
 }
 
 static __device__ float blended(const dev_adam &a, float old, float w) {

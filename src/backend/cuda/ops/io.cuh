@@ -86,6 +86,7 @@ struct Drawn {
     Stream stream;
     rng_at noise_at;
     double u, v; /* which region the context comes from, and how much of it; u = 1: none */
+    double w;    /* below the share of prefixes: the context is one */
     uint32_t mirrored;
     int ok; /* no draw of the shuffle was rejected */
 };
@@ -107,6 +108,11 @@ FN void draw_lengths(const Frame &f, const dev_instr &ins, Drawn &d) {
         const uint32_t a_hi = next_u32(d.stream), a_lo = next_u32(d.stream);
         const uint32_t b_hi = next_u32(d.stream), b_lo = next_u32(d.stream);
         d.u = rng_u64_to_double(a_hi, a_lo), d.v = rng_u64_to_double(b_hi, b_lo);
+    }
+    d.w = 1;
+    if (ins.f[DRAW_PREFIX] > 0) {
+        const uint32_t w_hi = next_u32(d.stream), w_lo = next_u32(d.stream);
+        d.w = rng_u64_to_double(w_hi, w_lo);
     }
 }
 
@@ -210,6 +216,40 @@ FN int32_t *shuffle(Drawn &d, int32_t *memory) {
     return order;
 }
 
+/* permute_first(): each point counts those before it, then one thread moves. */
+FN void draw_first(const Frame &f, const dev_instr &ins, Drawn &d, int32_t *order) {
+    if (!(d.w < ins.f[DRAW_PREFIX]) || d.m < 1 || d.m >= d.n) return;
+    int32_t *flag = order + d.n, *spare = flag + d.n;
+    const int64_t X = f.run->data_x_dim;
+    const float *x = f.run->data_x + d.first_x * X;
+    const float sign = d.mirrored & 1 ? -1.0f : 1.0f;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < d.n; i += THREADS) {
+        const float own = sign * x[order[i] * X];
+        int before = 0;
+#pragma unroll 1
+        for (int j = 0; j < d.n; j++) {
+            const float other = sign * x[order[j] * X];
+            before += other < own || (other == own && order[j] < order[i]);
+        }
+        flag[i] = before < d.m;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        int inside = 0, outside = 0;
+#pragma unroll 1
+        for (int i = 0; i < d.n; i++) {
+            if (flag[i])
+                order[inside++] = order[i];
+            else
+                spare[outside++] = order[i];
+        }
+#pragma unroll 1
+        for (int i = 0; i < outside; i++) order[inside + i] = spare[i];
+    }
+    __syncthreads();
+}
+
 /* permute_region() and what draw_region() makes of it: flags by all threads, then one moves. */
 FN void draw_region(const Frame &f, const dev_instr &ins, Drawn &d, int32_t *order) {
     const double p = ins.f[DRAW_P_REGION];
@@ -257,6 +297,7 @@ OP_FN void op_draw(const dev_instr &ins) {
     else
         order = shuffle(d, f.scratch);
     draw_region(f, ins, d, order);
+    draw_first(f, ins, d, order);
     if (threadIdx.x == 0) f.n = d.n, f.k = d.k, f.m = d.m;
     __syncthreads();
 #pragma unroll 1

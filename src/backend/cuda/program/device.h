@@ -124,14 +124,14 @@ typedef struct dev_step {
     uint64_t seed;
     int64_t step, total, warmup;
     int32_t schedule, reserved;
-    double rate_max, rate, beta1, beta2, eps, clip, ema;
+    double rate_max, rate, beta1, beta2, eps, clip, ema, decay;
     double loss, kl, loglik, grad_norm;
     int64_t bad_item;
 } dev_step;
 
 /* What the update of one step needs, worked out once from the step block. */
 typedef struct dev_adam {
-    float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend;
+    float clip, beta1, mix1, beta2, mix2, rate, inv_c2, eps, blend, keep;
     int32_t go, averages, first;
     /* How many blocks have passed each milestone or ended; how many blocks of the sum are done. */
     int32_t passed[DEV_MILESTONES + 1], done;

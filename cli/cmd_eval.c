@@ -58,18 +58,32 @@ typedef struct subject {
     uint64_t seed;                        /* of the functions */
 } subject;
 
+/* " +- 0.0123"; nothing where a single curve has no standard error. */
+static const char *error_text(char out[32], double se) {
+    snprintf(out, 32, isfinite(se) ? " +- %.4f" : "", se);
+    return out;
+}
+
+/* Letters of "curves" for one or several of them. */
+static int length_of(const char *things, int64_t count) {
+    return (int)strlen(things) - (count == 1);
+}
+
 static void say_scores(cli *c, const mnp_scores *s, const subject *of, const image_terms *t) {
     char how[64] = "exact";
     if (s->samples) snprintf(how, sizeof how, "bound with %lld samples", (long long)s->samples);
-    cli_say(c, "%s on %lld %s of %s (data seed %llu), protocol %s (%s), seed %llu", c->args[0],
-            (long long)s->functions, of->things, of->data, (unsigned long long)of->seed,
-            of->protocol, *of->protocol == 's' ? "points outside the context" : "all points",
+    cli_say(c, "%s on %lld %.*s of %s (data seed %llu), protocol %s (%s), seed %llu", c->args[0],
+            (long long)s->functions, length_of(of->things, s->functions), of->things, of->data,
+            (unsigned long long)of->seed, of->protocol,
+            *of->protocol == 's' ? "points outside the context" : "all points",
             (unsigned long long)c->seed);
     if (t->context)
         cli_say(c, "  images           context %s without noise; %lld pixels scored, %s (sd %g)",
                 t->context, (long long)t->pixels, t->noise > 0 ? "with target noise" : "noise-free",
                 t->noise);
-    cli_say(c, "  log-likelihood   %8.4f +- %.4f nats per point (%s)", s->loglik, s->se, how);
+    char se[32];
+    cli_say(c, "  log-likelihood   %8.4f%s nats per point (%s)", s->loglik, error_text(se, s->se),
+            how);
     if (isfinite(s->loglik_true))
         cli_say(c, "  true process     %8.4f +- %.4f   the model is %.4f short of it",
                 s->loglik_true, s->se_true, s->loglik_true - s->loglik);
@@ -87,9 +101,10 @@ static void say_scores(cli *c, const mnp_scores *s, const subject *of, const ima
     if (s->bins) cli_say(c, "  by context size");
     for (int k = 0; k < s->bins; k++)
         if (s->bin_functions[k])
-            cli_say(c, "    %4lld - %-4lld      %8.4f +- %.4f  (%lld %s)", (long long)s->bin_lo[k],
-                    (long long)s->bin_hi[k], s->bin_loglik[k], s->bin_se[k],
-                    (long long)s->bin_functions[k], of->things);
+            cli_say(c, "    %4lld - %-4lld      %8.4f%s  (%lld %.*s)", (long long)s->bin_lo[k],
+                    (long long)s->bin_hi[k], s->bin_loglik[k], error_text(se, s->bin_se[k]),
+                    (long long)s->bin_functions[k], length_of(of->things, s->bin_functions[k]),
+                    of->things);
 }
 
 static void put_json(cli *c, const mnp_scores *s, const subject *of, const image_terms *t,

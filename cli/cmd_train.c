@@ -201,7 +201,8 @@ static void say_start(cli *c, const training *t) {
     cli_say_lines(c, mnp_data_report(t->train));
     source_warn(c, t->train);
     if (network && !cli_has(c, "preset") && t->preset && strcmp(t->preset, "tiny") == 0)
-        cli_say(c, "preset tiny: there are fewer than 5000 curves (--preset says otherwise)");
+        cli_say(c, "preset tiny: there are fewer than 5000 curves (--preset says otherwise); 'mnp "
+                   "fit' compares models");
     cli_say(c, "%s parameters, seed %llu, steps %lld to %lld",
             text_count(count, (double)mnp_model_parameters(t->model)), (unsigned long long)t->seed,
             (long long)r.step, (long long)t->stop_at);

@@ -27,9 +27,9 @@ static void list_commands(FILE *to) {
     fprintf(to, "\ncommands:\n");
     const command *c;
     for (int k = 0; (c = command_at(k)); k++) fprintf(to, "  %-10s %s\n", c->name, c->summary);
-    fprintf(to, "\n'mnp help COMMAND' says more. Example:\n"
-                "  mnp train --data monotonic --preset tiny --seconds 60 --out m.safetensors\n"
-                "  mnp predict m.safetensors --context points.csv --grid=-2:2:100 --out p.csv\n");
+    fprintf(to, "\n'mnp help COMMAND' says more. With a table of your own curves:\n"
+                "  mnp fit curves.csv\n"
+                "  mnp predict curves.safetensors --context new.csv --grid 0:60:61 --out p.csv\n");
 }
 
 const char *command_meant(char out[TEXT_NAMES], const char *name) {

@@ -8,26 +8,37 @@
 #include "util/npy.h"
 
 enum { GRID_1D = 200, GRID_2D = 48, DRAWS = 12, CHAIN_DRAWS = 5, MAP_DRAWS = 2 };
+enum { PANEL_DRAWS = 5 }; /* of each of several curves */
 enum { SAMPLES = 200, MAP_SAMPLES = 50, SHEET_DRAWS = 24 };
 
 static const flag_def flags[] = {
-    {"context", "C.csv", "observed points; A.csv,B.csv draws a panel (or row) for each file"},
+    {"context", "C.csv",
+     "observed points; a panel for each curve of the file, and for each file of A.csv,B.csv"},
+    {"truth", "T.csv", "held-out points of these curves, as open circles; maps: an image, F.npy"},
     {"prior", NULL, "functions without any observed point; with --context, a first panel of them"},
     {"chain", NULL, "the functions after each Markov step, from noise to data"},
     {"log", "M.log.csv", "training curves instead of functions; takes no model"},
     {"grid", "lo:hi:n",
      "where (default: the range of the training data, else -2:2:200); 128x128: maps"},
+    {"at", "A=V,B=W", "of several inputs: where those stay that do not run along the axis"},
     {"samples", "S", "functions drawn for the bands (default 200; for maps 50)"},
     CONDITION_FLAGS("(default refine; network for several inputs)"),
     {"beside", "A,B",
      "further panels given the same points: network, refine, exact, or the file of another model"},
-    {"draws", "N", "functions drawn as lines (default 12; with --chain 5, as maps 2)"},
+    HEADING("how it looks"),
+    {"bands", "50,80,95", "shares of the measurements that the bands hold, in percent"},
+    {"draws", "N",
+     "functions drawn as lines (default 12, or 5 in each of several panels; --chain 5; maps 2)"},
+    {"curves", "N", "training curves in grey (default 40 of the model's own table)"},
     {"title", "T", "a title above the picture"},
+    {"xlabel", "T", "the text along x (default: the column's name)"},
+    {"ylabel", "T", "the text along y"},
+    {"xlim", "lo:hi", "from where to where x goes, in numbers or dates"},
+    {"ylim", "lo:hi", "from where to where y goes"},
+    {"ylog", NULL, "a logarithmic y axis"},
     {"out", "F.svg", "the picture; .png and .pdf need libcairo.so.2"},
     HEADING("maps, made by --grid ROWSxCOLS"),
     {"sheet", NULL, "maps: drawn functions instead of mean and standard deviation"},
-    {"truth", "F.npy", "maps: the true image, (rows, cols), beside them"},
-    MAP_FLAGS,
     {"honour", "on|off|R", "maps: functions pass through the measurements ('mnp help predict')"},
     HEADING("GPUs"),
     DEVICE_FLAGS,
@@ -36,15 +47,17 @@ static const flag_def flags[] = {
 /* Everything a figure of a model needs, read from the flags. */
 typedef struct plot_inputs {
     question q;
+<<<<<<< HEAD
     points at, contexts[FIGURE_CONTEXTS_MAX];
     map_frame frame; /* of a map; otherwise no rows */
+=======
+    points at, contexts[FIGURE_CONTEXTS_MAX]; /* of maps and of the chain */
     figure_request r;
+    panels s; /* of curves */
     /* with --beside: the panels, of which the first is that of q */
     question loaded[FIGURE_CONTEXTS_MAX];
     condition_ask how[FIGURE_CONTEXTS_MAX];
-    const question *beside[FIGURE_CONTEXTS_MAX];
-    const char *names[FIGURE_CONTEXTS_MAX];
-    char *list; /* --beside, cut into its words; owns them */
+    char *list; /* --beside, cut into its words */
 } plot_inputs;
 
 /* How the functions of each context were drawn; none for training curves. */
@@ -103,57 +116,59 @@ static int unknown_panel(cli *c, const char *word) {
 }
 
 /* The k-th panel: the model as before, drawn in another way, or another model. */
-static int add_beside(cli *c, plot_inputs *in, int k, char *word) {
+static int add_beside(cli *c, plot_inputs *in, char *word) {
+    int k = in->s.count;
+    if (k == FIGURE_CONTEXTS_MAX)
+        return cli_fail(c, EXIT_USAGE, "at most %d panels fit into a picture", FIGURE_CONTEXTS_MAX);
     question *q = &in->loaded[k];
-    int named = condition_named(word);
-    in->beside[k] = q;
-    in->contexts[k] = in->contexts[0];
+    panel *p = &in->s.panel[in->s.count++];
+    int named = condition_named(word), code = 0;
+    *p = in->s.panel[0];
+    p->borrowed = true;
+    p->name = NULL;
+    p->q = q;
     if (named >= 0) {
         *q = (question){.model = in->q.model, .names = in->q.names, .how = &in->how[k]};
         in->how[k] = (condition_ask){.condition = (mnp_condition)named,
                                      .gradients = named ? in->how[0].gradients : 0,
                                      .given = true};
-        in->names[k] = word;
-        return 0;
+    } else if (!run_files_exist(word)) {
+        return unknown_panel(c, word);
+    } else {
+        code = question_open_model(c, word, q);
+        if (code == 0 && q->names.x_dim != 1)
+            code =
+                cli_fail(c, EXIT_FAILED, "%s: functions of one input can be drawn --beside", word);
     }
-    if (!run_files_exist(word)) return unknown_panel(c, word);
-    int code = question_open_model(c, word, q);
-    if (code == 0 && q->names.x_dim != 1)
-        code = cli_fail(c, EXIT_FAILED, "%s: functions of one input can be drawn --beside", word);
-    in->names[k] = name_of_file(word);
-    return code;
+    p->name = env_strdup(&c->env, named >= 0 ? word : name_of_file(word));
+    return code == 0 && !p->name ? points_failed(c) : code;
 }
 
 static int read_beside(cli *c, plot_inputs *in) {
     const char *list = cli_text(c, "beside", NULL);
     if (!list) return 0;
-    if (in->r.contexts != 1 || cli_has(c, "chain") || in->q.names.x_dim != 1)
+    panel *first = &in->s.panel[0];
+    if (in->s.count != 1 || in->q.names.x_dim != 1)
         return cli_fail(c, EXIT_USAGE, "--beside takes one context of functions of one input");
     if (!condition_read(c, MNP_REFINE, &in->how[0])) return c->status;
     in->list = env_strdup(&c->env, list);
-    if (!in->list) return points_failed(c);
-    in->beside[0] = &in->q;
-    in->names[0] = condition_name(in->how[0].condition);
+    env_free(&c->env, first->name);
+    first->name = env_strdup(&c->env, condition_name(in->how[0].condition));
+    if (!in->list || !first->name) return points_failed(c);
     int code = 0;
     for (char *at = in->list; at && code == 0;) {
         char *comma = strchr(at, ',');
         if (comma) *comma++ = '\0';
-        code = in->r.contexts == FIGURE_CONTEXTS_MAX
-                   ? cli_fail(c, EXIT_USAGE, "at most %d panels fit into a picture",
-                              FIGURE_CONTEXTS_MAX)
-                   : add_beside(c, in, in->r.contexts++, at);
+        code = add_beside(c, in, at);
         at = comma;
     }
-    in->r.beside = in->beside, in->r.names = in->names;
     return code;
 }
 
 /* What a panel has of its own. */
 static void close_beside(cli *c, plot_inputs *in) {
-    for (int k = 1; k < FIGURE_CONTEXTS_MAX && in->list; k++) {
-        in->contexts[k] = (points){0};
+    for (int k = 1; k < FIGURE_CONTEXTS_MAX && in->list; k++)
         if (!in->loaded[k].how) question_close(c, &in->loaded[k]);
-    }
     env_free(&c->env, in->list);
 }
 
@@ -263,24 +278,24 @@ static int draw_grid(cli *c, plot_inputs *in, mnp_plot **out) {
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* Maps over two inputs, or the chain of functions of one. */
 static int draw_places(cli *c, plot_inputs *in, mnp_plot **out) {
     figure_request *r = &in->r;
     bool chain = cli_has(c, "chain");
-    int code = read_places(c, in);
-    bool maps = in->q.names.x_dim == 2;
-    r->q = &in->q, r->context = in->contexts, r->at = &in->at,
+    int code = read_contexts(c, in);
+    if (code == 0) code = read_places(c, in);
+    r->q = &in->q, r->context = in->contexts, r->at = &in->at;
     r->title = cli_text(c, "title", NULL);
-    if (r->samples == 0) r->samples = maps ? MAP_SAMPLES : SAMPLES;
-    if (r->draws < 0) r->draws = chain ? CHAIN_DRAWS : maps ? MAP_DRAWS : DRAWS;
-    if (code == 0 && chain && maps)
-        code = cli_fail(c, EXIT_FAILED, "--chain draws functions of one input; this model has two");
-    if (code == 0)
-        code = chain  ? figure_chain(c, r, out)
-               : maps ? figure_maps(c, r, out)
-                      : figure_functions(c, r, out);
+    if (r->samples == 0) r->samples = chain ? SAMPLES : MAP_SAMPLES;
+    if (r->draws < 0) r->draws = chain ? CHAIN_DRAWS : MAP_DRAWS;
+    if (code == 0 && chain && in->q.names.x_dim > 1)
+        code = cli_fail(c, EXIT_FAILED, "--chain draws functions of one input; this model has %lld",
+                        (long long)in->q.names.x_dim);
+    if (code == 0) code = chain ? figure_chain(c, r, out) : figure_maps(c, r, out);
     return code;
 }
 
+<<<<<<< HEAD
 static int draw_model(cli *c, plot_drawn *how, mnp_plot **out) {
     plot_inputs in = {.r.drawn = how->of};
     const char *grid = cli_text(c, "grid", NULL);
@@ -304,12 +319,85 @@ static int draw_model(cli *c, plot_drawn *how, mnp_plot **out) {
     points_free(c, &in.at);
     for (int k = 0; k < FIGURE_CONTEXTS_MAX; k++) points_free(c, &in.contexts[k]);
     question_close(c, &in.q);
+=======
+static int draw_curves(cli *c, plot_inputs *in, mnp_plot **out) {
+    panels *s = &in->s;
+    s->q = &in->q;
+    s->truth = cli_text(c, "truth", NULL);
+    int code = panels_at(c, s);
+    if (code == 0) code = panels_contexts(c, s);
+    if (code == 0) code = panels_truth(c, s);
+    if (code == 0) code = read_beside(c, in);
+    if (code == 0) code = panels_along(c, s);
+    if (code == 0) code = panels_look(c, s);
+    if (code == 0) code = panels_places(c, s);
+    if (code == 0) code = panels_curves(c, s);
+    s->samples = in->r.samples ? in->r.samples : SAMPLES;
+    s->draws = in->r.draws >= 0 ? in->r.draws : s->count > 1 ? PANEL_DRAWS : DRAWS;
+    if (code == 0 && s->left_out)
+        cli_note(c, "note: %d curves are drawn, and %d are left out: give fewer in --context",
+                 s->count, s->left_out);
+    if (code == 0) code = figure_functions(c, s, out);
+    for (int k = 0; k < s->count; k++) in->r.drawn[k] = s->panel[k].drawn;
+    in->r.contexts = s->count;
+    return code;
+}
+
+/* Two numbers as inputs are a map, unless one of them is to stay. */
+static bool is_map(const plot_inputs *in, const cli *c) {
+    const point_names *n = &in->q.names;
+    return n->x_dim == 2 && !strchr(n->x[0], '=') && !strchr(n->x[1], '=') && !cli_has(c, "at");
+}
+
+/* Flags that the other kinds of pictures do not look at. */
+static int check_kind(cli *c, bool rows, bool curves) {
+    static const char *const of_maps[] = {"sheet", "honour", "x", "y", "extent", "codes"};
+    static const char *const of_curves[] = {"at",   "bands", "curves", "xlabel", "ylabel",
+                                            "xlim", "ylim",  "ylog",   "beside"};
+    for (size_t k = 0; k < sizeof of_maps / sizeof *of_maps && !rows; k++)
+        if (cli_has(c, of_maps[k]))
+            return cli_fail(c, EXIT_USAGE, "--%s needs --grid ROWSxCOLS", of_maps[k]);
+    for (size_t k = 0; k < sizeof of_curves / sizeof *of_curves && !curves; k++)
+        if (cli_has(c, of_curves[k]))
+            return cli_fail(c, EXIT_USAGE, "--%s is for curves, not for maps or the chain",
+                            of_curves[k]);
+    if (cli_has(c, "truth") && !rows && !curves)
+        return cli_fail(c, EXIT_USAGE, "--truth needs curves, or --grid ROWSxCOLS");
+    return 0;
+}
+
+static int draw_model(cli *c, plot_drawn *how, mnp_plot **out) {
+    plot_inputs *in = env_alloc(&c->env, 1, sizeof *in, "a figure");
+    const char *grid = cli_text(c, "grid", NULL);
+    if (!in) return points_failed(c);
+    in->r.drawn = how->of;
+    in->r.samples = cli_int(c, "samples", 0, 1, 10000);               /* 0: not given */
+    in->r.draws = cli_int(c, "draws", -1, cli_has(c, "chain"), 1000); /* -1: not given */
+    bool rows = grid && map_named(grid);
+    int code = cli_bad(c) ? c->status : question_open_model(c, c->args[0], &in->q);
+    bool curves = code == 0 && !rows && !cli_has(c, "chain") && !is_map(in, c);
+    if (code == 0) code = check_kind(c, rows, curves);
+    if (code == 0 && rows) code = map_frame_read(c, &in->q, grid, &in->frame);
+    if (code == 0 && rows) code = read_contexts(c, in);
+    if (code == 0)
+        code = rows     ? draw_grid(c, in, out)
+               : curves ? draw_curves(c, in, out)
+                        : draw_places(c, in, out);
+    how->contexts = in->r.contexts;
+    close_beside(c, in);
+    panels_free(c, &in->s);
+    points_free(c, &in->at);
+    for (int k = 0; k < FIGURE_CONTEXTS_MAX; k++) points_free(c, &in->contexts[k]);
+    question_close(c, &in->q);
+    env_free(&c->env, in);
     return code;
 }
 
 static int check_flags(cli *c) {
-    static const char *const of_models[] = {"context", "prior",     "chain",     "grid",  "samples",
-                                            "draws",   "condition", "gradients", "beside"};
+    static const char *const of_models[] = {
+        "context",   "prior",     "chain",  "grid",  "samples", "draws",
+        "condition", "gradients", "beside", "truth", "curves",  "at",
+        "xlabel",    "ylabel",    "xlim",   "ylim",  "ylog",    "bands"};
     const char *out = cli_text(c, "out", NULL), *dot = out ? strrchr(out, '.') : NULL;
     if (!out) return cli_fail(c, EXIT_USAGE, "say where the picture goes: --out F.svg");
     bool known =
@@ -369,12 +457,19 @@ const command command_plot = {
     .args = "MODEL [--context C.csv] [--chain] [--grid lo:hi:n] --out F.svg | --log M.log.csv",
     .summary = "pictures: functions given points, the chain, training curves",
     .details =
-        "Bands hold 50 and 90 % of the values with the process's own noise; draws are smooth\n"
-        "(base zero). With two inputs: maps of the mean, the standard deviation and draws.\n"
+        "Bands hold 50, 80 and 95 % of what would be measured, noise included; draws are whole\n"
+        "functions without noise. A context of several curves, told apart by the group column, "
+        "gets\n"
+        "a panel for each; 12 at most. With several inputs one runs along the axis; the others "
+        "stay\n"
+        "where --at says, or where the curve's own rows have them. Two inputs of numbers: maps of\n"
+        "the mean, the standard deviation and draws, unless --at fixes one.\n"
         "--grid ROWSxCOLS: mean above sd for each context, measurements marked, or a --sheet of\n"
         "realisations; 'mnp help predict' says what rows and columns are.\n"
         "'mnp help predict' says how context files are read.\n"
         "  mnp plot m.safetensors --context points.csv --out functions.svg\n"
+        "  mnp plot m.safetensors --context first.csv --truth all.csv --out forecasts.svg\n"
+        "  mnp plot m.safetensors --context points.csv --at temp=20,soil=clay --out clay.svg\n"
         "  mnp plot m.safetensors --context points.csv --beside network,exact --out ways.svg\n"
         "  mnp plot m.safetensors --context points.csv --chain --out chain.svg\n"
         "  mnp plot --log m.log.csv --out training.svg",

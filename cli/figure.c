@@ -1,15 +1,16 @@
-/* figure.c: pictures of functions of one input, and the curves that figures show: see figure.h. */
+/* figure.c: pictures of functions of one input, of the chain, and of a training run. See figure.h.
+ */
 #include "cli/figure.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAIN_COLUMNS = 8 };                         /* longer chains go on in the next row */
-enum { FUNCTION_REPEATS = 24, CHAIN_REPEATS = 96 }; /* noises per place and function */
+#include "cli/outputs.h"
+#include "util/csv.h"
 
-static const double band_levels[] = {0.05, 0.25, 0.75, 0.95};
-enum { BANDS = sizeof band_levels / sizeof *band_levels };
+enum { CHAIN_COLUMNS = 8 };  /* longer chains go on in the next row */
+enum { CHAIN_REPEATS = 96 }; /* noises per place and function */
 
 /* The library's text, kept where the command keeps its own. */
 static mnp_status reported(cli *c, mnp_status status) {
@@ -182,82 +183,143 @@ mnp_status curves_summary(cli *c, const curves *v, const mnp_summary *out) {
 
 /* ---- functions given points ------------------------------------------------------------------ */
 
-static void draw_functions(mnp_panel *p, const figure_request *r, const curves *v,
-                           const points *seen, const double *mean, const double *q, bool legend) {
-    size_t n = (size_t)v->n;
-    const double *x = r->at->x, *last = v->smooth + v->steps * v->samples * v->n;
-    mnp_panel_band(
-        p, &(mnp_plot_style){.hue = MNP_PLOT_BLUE, .alpha = 0.13, .label = legend ? "90 %" : NULL},
-        n, x, q, q + 3 * n);
-    mnp_panel_band(
-        p, &(mnp_plot_style){.hue = MNP_PLOT_BLUE, .alpha = 0.2, .label = legend ? "50 %" : NULL},
-        n, x, q + n, q + 2 * n);
-    int64_t draws = r->draws < v->samples ? r->draws : v->samples;
-    for (int64_t s = 0; s < draws; s++)
-        mnp_panel_line(p,
-                       &(mnp_plot_style){.hue = MNP_PLOT_BLUE,
-                                         .alpha = 0.45,
-                                         .width = 0.8,
-                                         .label = legend && s == 0 ? "draws" : NULL},
-                       n, x, last + s * v->n);
-    mnp_panel_line(
-        p,
-        &(mnp_plot_style){.hue = MNP_PLOT_VERMILION, .width = 2.2, .label = legend ? "mean" : NULL},
-        n, x, mean);
-    if (seen->n)
-        mnp_panel_points(p,
-                         &(mnp_plot_style){.hue = MNP_PLOT_BLACK,
-                                           .size = 7.5,
-                                           .label = legend ? "observed" : NULL},
-                         (size_t)seen->n, seen->x, seen->y, NULL);
+/* What a panel shows of its curve, in memory of its own. */
+typedef struct forecast {
+    double *space, *x; /* x: (n, x_dim) places */
+    mnp_plot_forecast f;
+} forecast;
+
+static void forecast_free(cli *c, forecast *f) {
+    env_free(&c->env, f->space);
+    env_free(&c->env, f->x);
 }
 
-static int functions_panel(cli *c, const figure_request *r, int k, mnp_panel *p, bool legend) {
-    curves v;
-    const question *q = r->beside ? r->beside[k] : r->q;
-    int code = curves_make(c, q, &r->context[k], r->at, r->samples, FUNCTION_REPEATS, &v);
-    r->drawn[k] = v.drawn;
-    if (code != 0) return code;
-    size_t n = (size_t)v.n;
-    double *mean = env_alloc(&c->env, (1 + BANDS) * n, sizeof *mean, "a figure's bands");
-    if (mean) {
-        mnp_summary s = {.size = sizeof s,
-                         .levels = BANDS,
-                         .level = band_levels,
-                         .mean = mean,
-                         .quantiles = mean + n};
-        mnp_status status = curves_summary(c, &v, &s);
-        if (status == MNP_OK)
-            draw_functions(p, r, &v, &r->context[k], mean, s.quantiles, legend);
-        else
-            code = cli_failed(c, status);
-    } else {
-        code = points_failed(c);
+/* The places with all inputs of the model. */
+static int forecast_places(cli *c, const panels *s, const panel *p, forecast *f) {
+    int64_t n = s->at.n, dims = s->q->names.x_dim;
+    f->x = env_alloc(&c->env, (size_t)n * (size_t)dims, sizeof *f->x, "the places of a figure");
+    if (!f->x) return points_failed(c);
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(f->x + i * dims, p->fixed, (size_t)dims * sizeof *f->x);
+        f->x[i * dims + s->along] = s->at.x[i];
     }
-    env_free(&c->env, mean);
-    curves_free(c, &v);
+    return 0;
+}
+
+/* Bands, mean and draws of a predictor that has its functions. */
+static mnp_status ask_bands(const panels *s, mnp_predictor *p, const forecast *f, double *mean,
+                            double *quantiles, double *drawn) {
+    double level[2 * FIGURE_BANDS_MAX];
+    for (int k = 0; k < s->bands; k++) {
+        level[k] = (1 - s->share[k]) / 2;
+        level[s->bands + k] = (1 + s->share[k]) / 2;
+    }
+    mnp_summary out = {.size = sizeof out,
+                       .levels = 2 * (int64_t)s->bands,
+                       .level = level,
+                       .mean = mean,
+                       .quantiles = quantiles};
+    MNP_TRY(mnp_predictor_bands(p, f->x, s->at.n, &out));
+    return mnp_predictor_predict(p, f->x, s->at.n, MNP_BASE_ZERO, drawn);
+}
+
+static int forecast_make(cli *c, const panels *s, panel *p, forecast *f) {
+    const question *q = p->q ? p->q : s->q;
+    question asked = {.model = q->model, .names = q->names, .context = p->context, .how = q->how};
+    mnp_predictor *predictor = NULL;
+    size_t n = (size_t)s->at.n, bands = 2 * (size_t)s->bands, S = (size_t)s->samples;
+    int code = forecast_places(c, s, p, f);
+    if (code == 0) code = question_draw(c, &asked, s->samples, &p->drawn, &predictor);
+    if (code != 0) return code;
+    f->space = env_alloc(&c->env, (1 + bands + S) * n, sizeof *f->space, "a figure's bands");
+    double *mean = f->space, *quantiles = mean + n, *drawn = quantiles + bands * n;
+    mnp_status status = f->space ? ask_bands(s, predictor, f, mean, quantiles, drawn) : MNP_ENOMEM;
+    mnp_predictor_destroy(predictor);
+    if (!f->space) return points_failed(c);
+    if (status != MNP_OK) return cli_failed(c, status);
+    for (size_t i = 0; i < (1 + bands + S) * n; i++)
+        f->space[i] = p->shift + p->scale * f->space[i];
+    f->f = (mnp_plot_forecast){.n = s->at.n,
+                               .x = s->at.x,
+                               .bands = s->bands,
+                               .share = s->share,
+                               .lo = quantiles,
+                               .hi = quantiles + bands / 2 * n,
+                               .draws = s->draws < s->samples ? s->draws : s->samples,
+                               .draw = drawn,
+                               .mean = mean,
+                               .curves = s->n_sets,
+                               .curve = s->sets,
+                               .data_lo = s->data[0],
+                               .data_hi = s->data[1]};
+    return 0;
+}
+
+/* The points of one output along the axis, y in its units; to (2, from->n). */
+static mnp_set shown_points(const panels *s, const panel *p, const points *from, double *to) {
+    const point_names *names = &s->q->names;
+    int64_t dims = names->x_dim, n = 0;
+    double *x = to, *y = to + from->n;
+    for (int64_t i = 0; i < from->n; i++) {
+        bool shown = true;
+        for (int64_t k = 0; k < dims; k++)
+            shown &=
+                strncmp(names->x[k], "output=", 7) != 0 || from->x[i * dims + k] == p->fixed[k];
+        if (!shown) continue;
+        x[n] = from->x[i * dims + s->along];
+        y[n++] = p->shift + p->scale * from->y[i];
+    }
+    return (mnp_set){n, x, y};
+}
+
+static int functions_panel(cli *c, const panels *s, panel *p, mnp_panel *to) {
+    forecast f = {0};
+    size_t points_all = (size_t)p->context.n + (size_t)p->held.n + 1;
+    double *shown = env_alloc(&c->env, 2 * points_all, sizeof *shown, "the points of a figure");
+    int code = shown ? forecast_make(c, s, p, &f) : points_failed(c);
+    if (code == 0) {
+        f.f.given = shown_points(s, p, &p->context, shown);
+        f.f.held = shown_points(s, p, &p->held, shown + 2 * p->context.n);
+        mnp_panel_forecast(to, &f.f);
+    }
+    env_free(&c->env, shown);
+    forecast_free(c, &f);
     return code;
 }
 
-int figure_functions(cli *c, const figure_request *r, mnp_plot **out) {
-    if (figure_create(c, 1, r->contexts, out) != MNP_OK) return points_failed(c);
-    mnp_plot_share(*out, false, true);
-    if (r->title) mnp_plot_title(*out, r->title);
-    if (r->contexts == 1)
-        mnp_plot_size(*out, 680, 400);
+/* Titles, labels and limits. */
+static void dress_panel(const panels *s, const panel *p, bool bottom, bool left, mnp_panel *to) {
+    char title[64];
+    mnp_plot_time unit;
+    figure_context_title(title, p->context.n);
+    if (s->count > 1 || !s->title) mnp_panel_title(to, p->name ? p->name : title);
+    mnp_panel_labels(to, bottom ? s->label[0] : NULL, left ? s->label[1] : NULL);
+    if (panels_dates(s, &unit)) mnp_panel_dates(to, MNP_PLOT_X, unit);
+    if (s->log_y) mnp_panel_log(to, MNP_PLOT_Y);
+    const double *x = s->limits[0], *y = s->limits[1];
+    bool own = x[0] < x[1];
+    mnp_panel_limits(to, MNP_PLOT_X, own ? x[0] : s->at.x[0], own ? x[1] : s->at.x[s->at.n - 1]);
+    if (y[0] < y[1]) mnp_panel_limits(to, MNP_PLOT_Y, y[0], y[1]);
+}
+
+int figure_functions(cli *c, panels *s, mnp_plot **out) {
+    int cols = s->count <= 4 ? s->count : s->count <= 6 || s->count == 9 ? 3 : 4;
+    int rows = (s->count + cols - 1) / cols;
+    if (figure_create(c, rows, cols, out) != MNP_OK) return points_failed(c);
+    mnp_plot_share(*out, true, true);
+    mnp_plot_same(*out, false, true);
+    mnp_plot_legend_below(*out, true);
+    if (s->title) mnp_plot_title(*out, s->title);
+    double strip = cols == 1 ? 46 : cols == 2 ? 46 : 30, title = s->title ? 30 : 0;
+    if (s->count == 1)
+        mnp_plot_size(*out, 680, 390 + strip + title);
     else
-        mnp_plot_size(*out, 70 + 290 * fmin(r->contexts, 4), 300);
-    int legend = 0; /* in the panel that has the most to explain: the first with points */
-    while (legend < r->contexts - 1 && r->context[legend].n == 0) legend++;
+        mnp_plot_size(*out, 70 + 290 * fmin(cols, 4), 40 + 245 * rows + strip + title);
     int code = 0;
-    for (int k = 0; k < r->contexts && code == 0; k++) {
-        mnp_panel *p = mnp_plot_panel(*out, 0, k);
-        char title[64];
-        figure_context_title(title, r->context[k].n);
-        if (r->contexts > 1 || !r->title) mnp_panel_title(p, r->names ? r->names[k] : title);
-        mnp_panel_labels(p, r->q->names.x[0], k == 0 ? r->q->names.y : NULL);
-        mnp_panel_limits(p, MNP_PLOT_X, r->at->x[0], r->at->x[r->at->n - 1]);
-        code = functions_panel(c, r, k, p, k == legend);
+    for (int k = 0; k < s->count && code == 0; k++) {
+        mnp_panel *p = mnp_plot_panel(*out, k / cols, k % cols);
+        dress_panel(s, &s->panel[k], k + cols >= s->count, k % cols == 0, p);
+        code = functions_panel(c, s, &s->panel[k], p);
     }
     if (code != 0) {
         mnp_plot_destroy(*out);
@@ -341,5 +403,147 @@ int figure_chain(cli *c, const figure_request *r, mnp_plot **out) {
         mnp_plot_destroy(*out);
         *out = NULL;
     }
+    return code;
+}
+
+/* ---- training curves from M.log.csv ------------------------------------------------------------
+ */
+
+/* The columns of a log: rows numbers each, NaN where there was none. */
+typedef struct train_log {
+    int64_t rows;
+    double *step, *loss, *kl, *valid, *smooth; /* smooth: scratch */
+} train_log;
+
+static int read_log(cli *c, const char *path, train_log *log) {
+    csv_table *t = NULL;
+    int code = cli_input(c, path);
+    if (code) return code;
+    if (csv_read(&c->env, path, '\0', &t) != MNP_OK) return points_failed(c);
+    static const char *const names[] = {"step", "loss", "kl", "valid"};
+    double **columns[] = {&log->step, &log->loss, &log->kl, &log->valid};
+    mnp_status status = MNP_OK;
+    log->rows = (int64_t)t->rows;
+    log->smooth = env_alloc(&c->env, 2 * t->rows + 1, sizeof(double), "the training log");
+    bool *missing = env_alloc(&c->env, t->rows + 1, sizeof *missing, "the training log");
+    if (!missing || !log->smooth) status = MNP_ENOMEM;
+    for (int k = 0; k < 4 && status == MNP_OK; k++) {
+        size_t column;
+        status = csv_find(&c->env, t, names[k], &column);
+        if (status != MNP_OK) break;
+        *columns[k] = env_alloc(&c->env, t->rows + 1, sizeof(double), "the training log");
+        status = *columns[k] ? csv_numbers(&c->env, t, column, *columns[k], missing) : MNP_ENOMEM;
+    }
+    env_free(&c->env, missing);
+    csv_destroy(t);
+    if (status != MNP_OK) return points_failed(c);
+    return log->rows > 0 ? 0 : cli_fail(c, EXIT_FAILED, "%s: the log has no rows yet", path);
+}
+
+static void free_log(cli *c, train_log *log) {
+    env_free(&c->env, log->step);
+    env_free(&c->env, log->loss);
+    env_free(&c->env, log->kl);
+    env_free(&c->env, log->valid);
+    env_free(&c->env, log->smooth);
+}
+
+/* Over a fortieth of the run to either side, less at the ends; centred where the curve is steep, so
+ * that the mean does not lag. */
+static void running_mean(const double *y, int64_t n, double *out) {
+    int64_t half = n / 40;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t left = i < half ? i : half, right = n - 1 - i < left ? n - 1 - i : left, count = 0;
+        double sum = 0;
+        for (int64_t j = i - left; j <= i + right; j++)
+            if (isfinite(y[j])) sum += y[j], count++;
+        out[i] = count ? sum / (double)count : NAN;
+    }
+}
+
+/* The first steps are far above the rest and would flatten it: the axis covers what lies below the
+ * 97th percentile. `scratch` holds n numbers. */
+static void limit_values(cli *c, mnp_panel *p, const double *y, int64_t n, double *scratch) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(y[i])) scratch[count++] = y[i];
+    if (count < 30) return;
+    const double level[] = {0, 0.97};
+    double range[2];
+    mnp_summary s = {.size = sizeof s, .levels = 2, .level = level, .quantiles = range};
+    if (mnp_summarise(c->ctx, scratch, count, 1, &s) != MNP_OK) return; /* the data's limits then */
+    double lo = range[0], hi = range[1], pad = 0.06 * (hi - lo);
+    if (hi > lo) mnp_panel_limits(p, MNP_PLOT_Y, lo - pad, hi + pad);
+}
+
+static void draw_curve(cli *c, mnp_panel *p, const train_log *log, const double *y,
+                       const char *title, mnp_plot_hue hue) {
+    size_t n = (size_t)log->rows;
+    mnp_panel_title(p, title);
+    mnp_panel_labels(p, "step", "nats per point");
+    mnp_panel_limits(p, MNP_PLOT_X, 0, 1.02 * log->step[n - 1]);
+    limit_values(c, p, y, log->rows, log->smooth + n);
+    running_mean(y, log->rows, log->smooth);
+    mnp_panel_line(p, &(mnp_plot_style){.hue = hue, .alpha = 0.3, .width = 0.8, .label = "logged"},
+                   n, log->step, y);
+    mnp_panel_line(p, &(mnp_plot_style){.hue = hue, .width = 2, .label = "running mean"}, n,
+                   log->step, log->smooth);
+}
+
+/* The log repeats the last score until there is a new one: only changes are points. */
+static int64_t scores_of(const train_log *log, double *step, double *score) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < log->rows; i++)
+        if (isfinite(log->valid[i]) && (count == 0 || log->valid[i] != score[count - 1])) {
+            step[count] = log->step[i];
+            score[count++] = log->valid[i];
+        }
+    return count;
+}
+
+static void draw_scores(mnp_panel *p, const train_log *log, const double *step, const double *score,
+                        int64_t count) {
+    int64_t best = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (score[i] > score[best]) best = i;
+    mnp_panel_title(p, "validation score");
+    mnp_panel_labels(p, "step", "nats per point");
+    mnp_panel_limits(p, MNP_PLOT_X, 0, 1.02 * log->step[log->rows - 1]);
+    mnp_panel_line(p, &(mnp_plot_style){.hue = MNP_PLOT_GREEN, .width = 1.6}, (size_t)count, step,
+                   score);
+    mnp_panel_points(p, &(mnp_plot_style){.hue = MNP_PLOT_GREEN, .size = 5}, (size_t)count, step,
+                     score, NULL);
+    mnp_panel_points(
+        p,
+        &(mnp_plot_style){
+            .hue = MNP_PLOT_BLACK, .marker = MNP_PLOT_RING, .size = 10, .label = "best"},
+        1, step + best, score + best, NULL);
+}
+
+int figure_log(cli *c, const char *path, const char *title, mnp_plot **out) {
+    train_log log = {0};
+    int code = read_log(c, path, &log);
+    double *step = NULL;
+    int64_t scores = 0;
+    if (code == 0) {
+        step = env_alloc(&c->env, 2 * (size_t)log.rows, sizeof *step, "the training log");
+        if (!step)
+            code = points_failed(c);
+        else
+            scores = scores_of(&log, step, step + log.rows);
+    }
+    int cols = scores > 0 ? 3 : 2;
+    if (code == 0 && figure_create(c, 1, cols, out) != MNP_OK) code = points_failed(c);
+    if (code == 0) {
+        mnp_plot_size(*out, 340 * cols, title ? 310 : 280);
+        if (title) mnp_plot_title(*out, title);
+        draw_curve(c, mnp_plot_panel(*out, 0, 0), &log, log.loss, "loss", MNP_PLOT_BLUE);
+        draw_curve(c, mnp_plot_panel(*out, 0, 1), &log, log.kl, "KL divergence",
+                   MNP_PLOT_VERMILION);
+        if (scores > 0)
+            draw_scores(mnp_plot_panel(*out, 0, 2), &log, step, step + log.rows, scores);
+    }
+    env_free(&c->env, step);
+    free_log(c, &log);
     return code;
 }

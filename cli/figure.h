@@ -6,15 +6,13 @@
 #include "cli/map.h"
 #include "mnp_plot.h"
 
-enum { FIGURE_CONTEXTS_MAX = 8 };
+enum { FIGURE_CONTEXTS_MAX = 12, FIGURE_BANDS_MAX = 6 };
 
 /* What the figures of a model show. */
 typedef struct figure_request {
     const question *q;
     int contexts; /* at least one; n = 0 is the prior */
     const points *context;
-    const question *const *beside; /* (contexts) functions: whose they are; NULL: all q's */
-    const char *const *names;      /* (contexts) of those panels */
     const points *at;       /* places; for maps n[0] x n[1] of them, the second running fastest */
     int64_t grid[2];        /* for maps */
     int64_t samples, draws; /* for the bands; shown as lines */
@@ -22,14 +20,65 @@ typedef struct figure_request {
     drawn *drawn;           /* (contexts) gets how the functions were drawn */
 } figure_request;
 
-/* One input: bands of 50 and 90 %, mean, draws and context, a panel for each context. */
-int figure_functions(cli *c, const figure_request *r, mnp_plot **out);
 /* One input: f(0) -> ... -> f(T) in a row of panels, a row for each context. */
 int figure_chain(cli *c, const figure_request *r, mnp_plot **out);
 /* Two inputs: mean, sd and draws as maps, a row for each context. */
 int figure_maps(cli *c, const figure_request *r, mnp_plot **out);
 /* Loss, KL and validation score against the step, from M.log.csv. */
 int figure_log(cli *c, const char *path, const char *title, mnp_plot **out);
+
+/* ---- curves ---------------------------------------------------------------------------------- */
+
+/* One curve. */
+typedef struct panel {
+    char *name;                    /* or NULL: "given 3 points" */
+    points context;                /* what the functions are given, (n, x_dim) */
+    points held;                   /* points held back, (n, x_dim) */
+    bool borrowed;                 /* the points are another panel's */
+    double fixed[POINTS_DIMS_MAX]; /* of several inputs: where each stays */
+    double shift,
+        scale; /* y in the picture is shift + scale y: several outputs have units of their own */
+    const question *q; /* whose functions; NULL: those of all */
+    drawn drawn;       /* gets how the functions were drawn */
+} panel;
+
+/* A picture of curves along one input of a model. */
+typedef struct panels {
+    const question *q;
+    const char *truth; /* file of held-out points, or NULL */
+    int count, left_out;
+    panel panel[FIGURE_CONTEXTS_MAX];
+    int64_t along;                  /* the input along the axis */
+    bool is_asked[POINTS_DIMS_MAX]; /* --at fixes the input ... */
+    double asked[POINTS_DIMS_MAX];  /* ... there                */
+    points at;                      /* places along the axis, (n) */
+    double data[2];                 /* range of the training curves; equal: not known */
+    mnp_set *sets;                  /* (n_sets) training curves */
+    int64_t n_sets;
+    double *set_values; /* theirs */
+    int64_t samples, draws;
+    int bands;
+    double share[FIGURE_BANDS_MAX]; /* widest first */
+    const char *title, *label[2];
+    double limits[2][2]; /* by axis; equal: the data's */
+    bool log_y;
+} panels;
+
+/* Read from the flags, in this order. */
+int panels_at(cli *c, panels *s);       /* --at temp=20 */
+int panels_contexts(cli *c, panels *s); /* --context, --prior: a panel for each curve */
+int panels_truth(cli *c, panels *s);
+int panels_along(cli *c, panels *s);
+int panels_look(cli *c, panels *s); /* labels, limits, bands */
+int panels_places(cli *c, panels *s);
+int panels_curves(cli *c, panels *s); /* training curves */
+void panels_free(cli *c, panels *s);
+/* Where the inputs of a panel stay. */
+void panels_fix(const panels *s, panel *p);
+bool panels_dates(const panels *s, mnp_plot_time *unit); /* are there dates along the axis? */
+
+/* Bands, draws, mean, what is known and what was held back, a panel for each curve. */
+int figure_functions(cli *c, panels *s, mnp_plot **out);
 
 /* ---- maps (map.h) ---------------------------------------------------------------------------- */
 

@@ -570,6 +570,11 @@ typedef struct mnp_summary {
 /* Of what mnp_predictor_predict() would answer. */
 MNP_API mnp_status mnp_predictor_summary(mnp_predictor *p, const double *x, int64_t n,
                                          mnp_base base, const mnp_summary *out);
+/* Of what would be measured at each target by itself, with noise: smooth in x, as a picture wants
+ * it, where as many draws would be ragged. A process without latents gives exact numbers. The
+ * draws of `out` are not filled. */
+MNP_API mnp_status mnp_predictor_bands(mnp_predictor *p, const double *x, int64_t n,
+                                       const mnp_summary *out);
 /* Of draws y (samples, n) that the caller has. */
 MNP_API mnp_status mnp_summarise(mnp_ctx *ctx, const double *y, int64_t samples, int64_t n,
                                  const mnp_summary *out);

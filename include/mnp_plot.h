@@ -49,6 +49,8 @@ typedef enum mnp_plot_marker {
     MNP_PLOT_CROSS
 } mnp_plot_marker;
 typedef enum mnp_plot_axis { MNP_PLOT_X, MNP_PLOT_Y } mnp_plot_axis;
+/* What the numbers of a time axis count, since 1970-01-01. */
+typedef enum mnp_plot_time { MNP_PLOT_DAYS, MNP_PLOT_SECONDS } mnp_plot_time;
 typedef enum mnp_plot_map { MNP_PLOT_MAP_GREY, MNP_PLOT_MAP_VIRIDIS } mnp_plot_map;
 
 /* Zero in any field means the default for the kind of series; a NULL style is all zeros. */
@@ -73,6 +75,12 @@ MNP_API void mnp_plot_title(mnp_plot *f, const char *title); /* NULL: none */
 MNP_API void mnp_plot_size(mnp_plot *f, double width, double height);
 /* Panels of a column share limits in x, panels of a row in y; inner tick labels are left out. */
 MNP_API void mnp_plot_share(mnp_plot *f, bool x, bool y);
+/* All panels share their limits along an axis; which tick labels are drawn is up to the call above.
+ */
+MNP_API void mnp_plot_same(mnp_plot *f, bool x, bool y);
+/* One legend for all panels in a strip below them, instead of one in each panel. A label that
+ * several panels have stands there once. */
+MNP_API void mnp_plot_legend_below(mnp_plot *f, bool on);
 /* A row or column beyond the grid means the nearest; NULL only for NULL. */
 MNP_API mnp_panel *mnp_plot_panel(mnp_plot *f, int row, int col);
 /* The file's kind is its ending: .svg, .png or .pdf. The last two need the cairo library:
@@ -84,6 +92,8 @@ MNP_API void mnp_panel_labels(mnp_panel *p, const char *x, const char *y); /* NU
 /* Default: the data's. lo > hi turns the axis round. */
 MNP_API void mnp_panel_limits(mnp_panel *p, mnp_plot_axis axis, double lo, double hi);
 MNP_API void mnp_panel_log(mnp_panel *p, mnp_plot_axis axis);
+/* Ticks are dates and times of day. */
+MNP_API void mnp_panel_dates(mnp_panel *p, mnp_plot_axis axis, mnp_plot_time unit);
 /* Names at the positions 0, 1, 2 ... instead of numbers; along y the first is on top. Once. */
 MNP_API void mnp_panel_names(mnp_panel *p, mnp_plot_axis axis, int count, const char *const *names);
 /* For pictures: equal scale in x and y, no ticks, a thin frame. */
@@ -101,6 +111,30 @@ MNP_API void mnp_panel_bars(mnp_panel *p, const mnp_plot_style *s, size_t n, con
 /* A line across the panel at a value of the given axis. */
 MNP_API void mnp_panel_rule(mnp_panel *p, const mnp_plot_style *s, mnp_plot_axis axis,
                             double value);
+
+/* Shades the panel between two values of the given axis, which may be infinite: the panel's edge
+ * then. The limits do not depend on it. */
+MNP_API void mnp_panel_shade(mnp_panel *p, const mnp_plot_style *s, mnp_plot_axis axis, double lo,
+                             double hi);
+
+/* A curve as a model sees it: from the back to the front training curves in grey, bands, draws, the
+ * mean, points that it was given (dots) and points held back (rings). What is 0 or NULL is left
+ * out. The labels of the legend say what each of them is. */
+typedef struct mnp_plot_forecast {
+    int64_t n;
+    const double *x;         /* (n) rising                                                  */
+    int64_t bands;           /* widest first                                                */
+    const double *share;     /* (bands) of the measurements that a band holds: 0.95, 0.5    */
+    const double *lo, *hi;   /* (bands, n), noise included                                  */
+    int64_t draws;           /* whole functions without noise                               */
+    const double *draw;      /* (draws, n)                                                  */
+    const double *mean;      /* (n)                                                         */
+    mnp_set given, held;     /* points of one input                                         */
+    int64_t curves;          /* other curves                                                */
+    const mnp_set *curve;    /* (curves) points of one input                                */
+    double data_lo, data_hi; /* where data_lo < data_hi: what lies outside in x is shaded   */
+} mnp_plot_forecast;
+MNP_API void mnp_panel_forecast(mnp_panel *p, const mnp_plot_forecast *f);
 
 /* A map of values [rows][cols], row 0 on top, over x0 .. x1 and y0 (bottom) .. y1 (top). NaN cells
  * show as "unknown". lo == hi takes the range of the data; bar draws the colour scale. */

@@ -2,7 +2,6 @@
 #include "util/date.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 
 /* ---- the calendar ---------------------------------------------------------------------------- */
@@ -10,15 +9,15 @@
 enum { DAY_THOUSANDTHS = 86400000 };
 enum { ERA_YEARS = 400, ERA_DAYS = 146097, EPOCH = 719468 }; /* EPOCH: 0000-03-01 to 1970-01-01 */
 
-/* Days since 1970-01-01. A year is counted from March, so that a leap day is its last. */
-static int64_t day_number(int64_t year, int64_t month, int64_t day) {
+/* A year is counted from March, so that a leap day is its last. */
+int64_t date_number(int64_t year, int64_t month, int64_t day) {
     year -= month <= 2;
     int64_t era = year / ERA_YEARS, of_era = year % ERA_YEARS;
     int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
     return era * ERA_DAYS + of_era * 365 + of_era / 4 - of_era / 100 + of_year - EPOCH;
 }
 
-static void calendar_day(int64_t number, int64_t *year, int64_t *month, int64_t *day) {
+void date_calendar(int64_t number, int64_t *year, int64_t *month, int64_t *day) {
     int64_t n = number + EPOCH, era = n / ERA_DAYS, rest = n % ERA_DAYS;
     int64_t of_era = (rest - rest / 1460 + rest / 36524 - rest / 146096) / 365;
     int64_t of_year = rest - (365 * of_era + of_era / 4 - of_era / 100);
@@ -53,7 +52,7 @@ static bool take_day(const char **s, int64_t *out) {
     if (month < 1 || month > 12 || *(*s)++ != '-') return false;
     int64_t day = take(s, 2);
     if (day < 1 || day > days_of(year, month)) return false;
-    *out = day_number(year, month, day);
+    *out = date_number(year, month, day);
     return true;
 }
 
@@ -111,13 +110,13 @@ const char *date_print(char out[DATE_TEXT], date_kind kind, double value) {
     int64_t year, month, day;
     bool moment = kind == DATE_MOMENT || value != floor(value);
     double seconds = kind == DATE_MOMENT ? value : value * DATE_DAY_SECONDS;
-    double least = (double)day_number(1, 1, 1) * DATE_DAY_SECONDS,
-           end = ((double)day_number(9999, 12, 31) + 1) * DATE_DAY_SECONDS;
+    double least = (double)date_number(1, 1, 1) * DATE_DAY_SECONDS,
+           end = ((double)date_number(9999, 12, 31) + 1) * DATE_DAY_SECONDS;
     out[0] = '\0';
     if (!(seconds >= least && seconds < end - 0.001)) return out;
     int64_t thousandths = (int64_t)floor((seconds - least) * 1000 + 0.5);
     int64_t of_day = thousandths % DAY_THOUSANDTHS;
-    calendar_day(day_number(1, 1, 1) + thousandths / DAY_THOUSANDTHS, &year, &month, &day);
+    date_calendar(date_number(1, 1, 1) + thousandths / DAY_THOUSANDTHS, &year, &month, &day);
     int used = snprintf(out, DATE_TEXT, "%04d-%02d-%02d", (int)year, (int)month, (int)day);
     if (!moment) return out;
     int rest = (int)(of_day % 60000);

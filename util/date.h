@@ -8,6 +8,7 @@
 #define MNP_UTIL_DATE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef enum date_kind { DATE_NONE, DATE_DAY, DATE_MOMENT } date_kind;
 
@@ -22,5 +23,9 @@ date_kind date_parse(const char *text, double *out);
 /* The text of a number of days or seconds, rounded to a day or a millisecond. A number of days that
  * is not whole is written as a moment. Returns out; "" where no such year exists. */
 const char *date_print(char out[DATE_TEXT], date_kind kind, double value);
+
+/* Days since 1970-01-01 of a day of the calendar, and back. Years 1 to 9999. */
+int64_t date_number(int64_t year, int64_t month, int64_t day);
+void date_calendar(int64_t number, int64_t *year, int64_t *month, int64_t *day);
 
 #endif

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "run/bands.h"
 #include "run/many.h"
 #include "run/score.h"
 #include "run/summary.h"
@@ -156,6 +157,17 @@ mnp_status mnp_predictor_summary(mnp_predictor *p, const double *x, int64_t n, m
     if (status == MNP_OK) status = summary_make(e, y, samples, n, &to);
     env_free(e, own);
     return status;
+}
+
+mnp_status mnp_predictor_bands(mnp_predictor *p, const double *x, int64_t n,
+                               const mnp_summary *out) {
+    if (!p) return MNP_EINVAL;
+    env *e = &p->ctx->env;
+    mnp_summary to;
+    MNP_TRY(check_range(e, n, 1, CHECK_COUNT_MAX, "n"));
+    MNP_TRY(check_array(e, x, n, dims_of(p), "x"));
+    MNP_TRY(take_summary(e, out, predictor_samples(p->p), n, &to));
+    return predictor_bands(p->p, x, n, &to);
 }
 
 mnp_status mnp_summarise(mnp_ctx *ctx, const double *y, int64_t samples, int64_t n,

@@ -59,14 +59,14 @@ void chart_destroy(mnp_plot *c) {
 /* ---- texts and axes -------------------------------------------------------------------------- */
 
 /* The first failure sticks to the figure, for mnp_plot_save(). */
-static void fail(mnp_plot *c, mnp_status status, const char *why) {
+void chart_fail(mnp_plot *c, mnp_status status, const char *why) {
     if (c->status != MNP_OK) return;
     c->status = status;
     c->why = why;
 }
 
 void chart_fail_memory(mnp_plot *c) {
-    fail(c, MNP_ENOMEM, "out of memory for a figure");
+    chart_fail(c, MNP_ENOMEM, "out of memory for a figure");
 }
 
 /* NULL for NULL. */
@@ -80,7 +80,7 @@ static char *keep_text(mnp_plot *c, const char *text) {
 /* Is there a panel, and is this one of its axes? */
 static bool axis_of(mnp_panel *p, mnp_plot_axis which) {
     if (p && which != MNP_PLOT_X && which != MNP_PLOT_Y)
-        fail(p->owner, MNP_EINVAL, "a figure has the axes MNP_PLOT_X and MNP_PLOT_Y");
+        chart_fail(p->owner, MNP_EINVAL, "a figure has the axes MNP_PLOT_X and MNP_PLOT_Y");
     return p && (which == MNP_PLOT_X || which == MNP_PLOT_Y);
 }
 
@@ -96,7 +96,7 @@ void mnp_plot_title(mnp_plot *c, const char *title) {
 void mnp_plot_size(mnp_plot *c, double width, double height) {
     if (!c) return;
     if (!(width >= 1 && width <= PIXELS_MAX && height >= 1 && height <= PIXELS_MAX)) {
-        fail(c, MNP_EINVAL, "the sides of a figure are 1 .. 32000 pixels");
+        chart_fail(c, MNP_EINVAL, "the sides of a figure are 1 .. 32000 pixels");
         return;
     }
     c->width = width;
@@ -107,6 +107,16 @@ void mnp_plot_share(mnp_plot *c, bool x, bool y) {
     if (!c) return;
     c->share[MNP_PLOT_X] = x;
     c->share[MNP_PLOT_Y] = y;
+}
+
+void mnp_plot_same(mnp_plot *c, bool x, bool y) {
+    if (!c) return;
+    c->same[MNP_PLOT_X] = x;
+    c->same[MNP_PLOT_Y] = y;
+}
+
+void mnp_plot_legend_below(mnp_plot *c, bool on) {
+    if (c) c->legend_below = on;
 }
 
 mnp_panel *mnp_plot_panel(mnp_plot *c, int row, int col) {
@@ -141,13 +151,23 @@ void mnp_panel_log(mnp_panel *p, mnp_plot_axis which) {
     if (axis_of(p, which)) p->axes[which].log = true;
 }
 
+void mnp_panel_dates(mnp_panel *p, mnp_plot_axis which, mnp_plot_time unit) {
+    if (!axis_of(p, which)) return;
+    if (unit != MNP_PLOT_DAYS && unit != MNP_PLOT_SECONDS) {
+        chart_fail(p->owner, MNP_EINVAL, "dates of a figure are counted in days or in seconds");
+        return;
+    }
+    p->axes[which].dated = true;
+    p->axes[which].unit = unit;
+}
+
 void mnp_panel_names(mnp_panel *p, mnp_plot_axis which, int count, const char *const *names) {
     if (!axis_of(p, which)) return;
     mnp_plot *c = p->owner;
     axis *a = &p->axes[which];
     if (a->names) return;
     if (count < 1 || !names) {
-        fail(c, MNP_EINVAL, "an axis of a figure has no names");
+        chart_fail(c, MNP_EINVAL, "an axis of a figure has no names");
         return;
     }
     a->names = env_alloc(c->e, (size_t)count, sizeof *a->names, "the names of an axis");
@@ -181,7 +201,7 @@ static series *add_series(mnp_panel *p, series_kind kind, const mnp_plot_style *
     mnp_plot *c = p->owner;
     if (c->status != MNP_OK) return NULL;
     if (style && !style_known(style)) {
-        fail(c, MNP_EINVAL, "a style of a figure has an unknown value or is not finite");
+        chart_fail(c, MNP_EINVAL, "a style of a figure has an unknown value or is not finite");
         return NULL;
     }
     if (p->count == p->capacity) {
@@ -201,7 +221,7 @@ static series *add_series(mnp_panel *p, series_kind kind, const mnp_plot_style *
     if (b && n) memcpy(s->b, b, n * sizeof *b);
     s->style.label = keep_text(c, s->style.label);
     if (s->style.hue == MNP_PLOT_AUTO)
-        s->style.hue = kind == SERIES_RULE
+        s->style.hue = kind == SERIES_RULE || kind == SERIES_SHADE
                            ? MNP_PLOT_GREY
                            : (mnp_plot_hue)(MNP_PLOT_BLUE + p->hues_used++ % MNP_PLOT_SKY);
     return s;
@@ -215,7 +235,7 @@ static void add_data(mnp_panel *p, series_kind kind, const mnp_plot_style *style
                      const double *x, const double *a, const double *b, bool three) {
     if (!p) return;
     if (n > 0 && (!x || !a || (three && !b)))
-        fail(p->owner, MNP_EINVAL, "a series of a figure lacks an array");
+        chart_fail(p->owner, MNP_EINVAL, "a series of a figure lacks an array");
     add_series(p, kind, style, n, x, a, b);
 }
 
@@ -245,11 +265,23 @@ void mnp_panel_rule(mnp_panel *p, const mnp_plot_style *s, mnp_plot_axis which, 
     if (r) r->rule_axis = which;
 }
 
+void mnp_panel_shade(mnp_panel *p, const mnp_plot_style *s, mnp_plot_axis which, double lo,
+                     double hi) {
+    if (!axis_of(p, which)) return;
+    if (isnan(lo) || isnan(hi)) {
+        chart_fail(p->owner, MNP_EINVAL,
+                   "the shading of a figure has an edge that is not a number");
+        return;
+    }
+    series *r = add_series(p, SERIES_SHADE, s, 1, &lo, &hi, NULL);
+    if (r) r->rule_axis = which;
+}
+
 /* The corners of the extent are the data that the limits are taken from. */
 static series *add_image(mnp_panel *p, const mnp_plot_heatmap *h) {
     if (!p) return NULL;
     if (!h || h->rows < 1 || h->cols < 1 || !h->values || (unsigned)h->map > MNP_PLOT_MAP_VIRIDIS) {
-        fail(p->owner, MNP_EINVAL, "a map of a figure lacks rows, columns or values");
+        chart_fail(p->owner, MNP_EINVAL, "a map of a figure lacks rows, columns or values");
         return NULL;
     }
     mnp_plot_heatmap m = *h;

@@ -14,6 +14,7 @@ typedef enum series_kind {
     SERIES_POINTS,
     SERIES_BARS,
     SERIES_RULE,
+    SERIES_SHADE,
     SERIES_IMAGE
 } series_kind;
 
@@ -22,7 +23,7 @@ typedef struct series {
     mnp_plot_style style; /* label owned by the chart, hue never MNP_PLOT_AUTO */
     size_t n;
     double *x, *a, *b;       /* [n] each; a = y or lo, b = hi or error; b may be NULL */
-    mnp_plot_axis rule_axis; /* of SERIES_RULE: its value is x[0] */
+    mnp_plot_axis rule_axis; /* of SERIES_RULE: its value is x[0]; SERIES_SHADE: to a[0] */
     mnp_plot_heatmap map;    /* of SERIES_IMAGE; values is NULL */
     plot_colour *cells;
 } series;
@@ -30,6 +31,8 @@ typedef struct series {
 typedef struct axis {
     double lo, hi; /* as drawn; lo > hi draws it the other way round */
     bool fixed, log;
+    bool dated;
+    mnp_plot_time unit; /* of dates */
     int name_count;
     char **names;
     char *label;
@@ -59,7 +62,8 @@ struct mnp_plot {
     const char *why; /* status is not MNP_OK: a static text */
     int rows, cols;
     double width, height;
-    bool share[2];
+    bool share[2], same[2];
+    bool legend_below;
     char *title;
     mnp_panel *panels; /* [rows][cols] */
 };
@@ -69,10 +73,13 @@ enum { COLOUR_BAR = 62 }; /* width that a colour scale takes */
 
 /* Rough width of a text in a common sans-serif face, for leaving room. */
 double chart_text_width(const char *utf8, double size);
+/* Height of the strip below all panels; 0: each has its own legend. */
+double legend_strip_height(const mnp_plot *c);
 const series *panel_colour_bar(const mnp_panel *p); /* the map whose scale is drawn, or NULL */
 
-mnp_status chart_render_svg(mnp_plot *c, buf *out);
-void chart_fail_memory(mnp_plot *c); /* sticks, unless another failure has */
+/* Sticks, unless another failure has; why is a static text. */
+void chart_fail(mnp_plot *c, mnp_status status, const char *why);
+void chart_fail_memory(mnp_plot *c);
 
 void layout_chart(mnp_plot *c); /* limits, ticks and p->plot of every mnp_panel */
 void draw_chart(mnp_plot *c, canvas *k);

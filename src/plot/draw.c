@@ -115,13 +115,18 @@ static void draw_error_bar(const mnp_panel *p, canvas *k, const series *s, size_
     }
 }
 
+/* A marker is drawn whole where its centre is in the panel, also over the edge. */
+static bool within(box b, double x, double y) {
+    return x >= b.x - 0.5 && x <= b.x + b.w + 0.5 && y >= b.y - 0.5 && y <= b.y + b.h + 0.5;
+}
+
 static void draw_points(const mnp_panel *p, canvas *k, const series *s) {
     plot_paint error = {.stroke = palette_hue(s->style.hue, or_default(s->style.alpha, 1)),
                         .width = 1.3};
     for (size_t i = 0; i < s->n; i++) {
         double x = panel_px(p, MNP_PLOT_X, s->style.sideways ? s->a[i] : s->x[i]);
         double y = panel_px(p, MNP_PLOT_Y, s->style.sideways ? s->x[i] : s->a[i]);
-        if (!isfinite(x) || !isfinite(y)) continue;
+        if (!isfinite(x) || !isfinite(y) || !within(p->plot, x, y)) continue;
         draw_error_bar(p, k, s, i, &error);
         draw_marker(k, x, y, &s->style);
     }
@@ -161,6 +166,22 @@ static void draw_rule(const mnp_panel *p, canvas *k, const series *s) {
         draw_segment(k, p->plot.x, at, p->plot.x + p->plot.w, at, &paint);
 }
 
+static void draw_shade(const mnp_panel *p, canvas *k, const series *s) {
+    mnp_plot_axis which = s->rule_axis;
+    plot_paint paint = draw_area_paint(s);
+    double from = which == MNP_PLOT_X ? p->plot.x : p->plot.y;
+    double to = from + (which == MNP_PLOT_X ? p->plot.w : p->plot.h);
+    const axis *ends = &p->axes[which]; /* for an infinite edge, also on a log axis */
+    double a = panel_px(p, which, isinf(s->x[0]) ? ends->lo : s->x[0]);
+    double b = panel_px(p, which, isinf(s->a[0]) ? ends->hi : s->a[0]);
+    double lo = fmax(fmin(a, b), from), hi = fmin(fmax(a, b), to);
+    if (!(lo < hi)) return;
+    draw_box(k,
+             which == MNP_PLOT_X ? (box){lo, p->plot.y, hi - lo, p->plot.h}
+                                 : (box){p->plot.x, lo, p->plot.w, hi - lo},
+             &paint);
+}
+
 static void draw_image(const mnp_panel *p, canvas *k, const series *s) {
     double x0 = panel_px(p, MNP_PLOT_X, s->map.x0), x1 = panel_px(p, MNP_PLOT_X, s->map.x1);
     double top = panel_px(p, MNP_PLOT_Y, s->map.y1), bottom = panel_px(p, MNP_PLOT_Y, s->map.y0);
@@ -169,9 +190,14 @@ static void draw_image(const mnp_panel *p, canvas *k, const series *s) {
 }
 
 static void draw_series(const mnp_panel *p, canvas *k) {
-    k->ops->clip(k, p->plot.x - 0.5, p->plot.y - 0.5, p->plot.w + 1, p->plot.h + 1);
+    bool clipped = false;
     for (size_t i = 0; i < p->count; i++) {
         const series *s = &p->series[i];
+        bool clip = s->kind != SERIES_POINTS || s->b; /* error bars may leave the panel */
+        if (clipped && !clip) k->ops->unclip(k);
+        if (clip && !clipped)
+            k->ops->clip(k, p->plot.x - 0.5, p->plot.y - 0.5, p->plot.w + 1, p->plot.h + 1);
+        clipped = clip;
         switch (s->kind) {
         case SERIES_LINE:
         case SERIES_BAND:
@@ -186,12 +212,15 @@ static void draw_series(const mnp_panel *p, canvas *k) {
         case SERIES_RULE:
             draw_rule(p, k, s);
             break;
+        case SERIES_SHADE:
+            draw_shade(p, k, s);
+            break;
         case SERIES_IMAGE:
             draw_image(p, k, s);
             break;
         }
     }
-    k->ops->unclip(k);
+    if (clipped) k->ops->unclip(k);
 }
 
 /* ---- axes ------------------------------------------------------------------------------------ */
@@ -311,6 +340,7 @@ void draw_chart(mnp_plot *c, canvas *k) {
         draw_axes(p, k);
         draw_colour_bar(p, k);
         draw_texts(p, k, p->plot.x - label_column(c, i % c->cols));
-        draw_legend(p, k);
+        if (!c->legend_below) draw_legend(p, k);
     }
+    if (c->legend_below) draw_legend_strip(c, k);
 }

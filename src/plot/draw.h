@@ -10,5 +10,6 @@ plot_paint draw_line_paint(const mnp_plot_style *s);
 plot_paint draw_area_paint(const series *s); /* of bands and bars */
 void draw_marker(canvas *k, double x, double y, const mnp_plot_style *s);
 void draw_legend(const mnp_panel *p, canvas *k); /* nothing where no series has a label */
+void draw_legend_strip(const mnp_plot *c, canvas *k);
 
 #endif

@@ -42,6 +42,7 @@ static void include_series(extent *x, const series *s, mnp_plot_axis which, bool
         if (s->rule_axis == which) include(x, s->x[0], log);
         return;
     }
+    if (s->kind == SERIES_SHADE) return;
     bool values = (which == MNP_PLOT_Y) != s->style.sideways;
     for (size_t i = 0; i < s->n; i++) {
         double v = values ? s->a[i] : s->x[i];
@@ -80,29 +81,52 @@ static void set_limits(axis *a, extent x, mnp_plot_axis which) {
     if (x.lo == 0 && x.hi > 0 && !x.tight) a->lo = 0; /* counts, bars and steps start at the axis */
 }
 
-/* Limits of all panels; those of a shared row or column are the union. */
+/* Do two panels have their limits along an axis in common? */
+static bool shares(const mnp_plot *c, int a, int b, mnp_plot_axis which) {
+    bool line = which == MNP_PLOT_X ? a % c->cols == b % c->cols : a / c->cols == b / c->cols;
+    return a == b || c->same[which] || (c->share[which] && line);
+}
+
+/* Is there a panel below this one? */
+static bool covered_below(const mnp_plot *c, int at) {
+    for (int i = at + c->cols; i < c->rows * c->cols; i += c->cols)
+        if (c->panels[i].used) return true;
+    return false;
+}
+
+/* Limits of all panels; those that share them have the union. */
 static void all_limits(mnp_plot *c, mnp_plot_axis which) {
-    for (int row = 0; row < c->rows; row++)
-        for (int col = 0; col < c->cols; col++) {
-            mnp_panel *p = &c->panels[row * c->cols + col];
-            extent x = panel_extent(p, which);
-            int along = which == MNP_PLOT_X ? c->rows : c->cols;
-            for (int i = 0; c->share[which] && i < along; i++) {
-                const mnp_panel *q =
-                    &c->panels[which == MNP_PLOT_X ? i * c->cols + col : row * c->cols + i];
-                extent other = panel_extent(q, which);
-                x.lo = fmin(x.lo, other.lo);
-                x.hi = fmax(x.hi, other.hi);
-                x.tight |= other.tight;
-            }
-            set_limits(&p->axes[which], x, which);
-            bool outer = which == MNP_PLOT_X ? row == c->rows - 1 : col == 0;
-            p->axes[which].labelled = !p->bare && (outer || !c->share[which]);
+    for (int at = 0; at < c->rows * c->cols; at++) {
+        mnp_panel *p = &c->panels[at];
+        extent x = {INFINITY, -INFINITY, false};
+        for (int i = 0; i < c->rows * c->cols; i++) {
+            if (!shares(c, at, i, which)) continue;
+            extent other = panel_extent(&c->panels[i], which);
+            x.lo = fmin(x.lo, other.lo);
+            x.hi = fmax(x.hi, other.hi);
+            x.tight |= other.tight;
         }
+        set_limits(&p->axes[which], x, which);
+        bool outer = which == MNP_PLOT_X ? !covered_below(c, at) : at % c->cols == 0;
+        p->axes[which].labelled = !p->bare && (outer || !c->share[which]);
+    }
+}
+
+/* Labels of dates have different widths: each is compared with its neighbour. */
+static bool dates_crowded(const axis *a, double pixels) {
+    double per_unit = pixels / fabs(a->hi - a->lo);
+    for (int i = 1; i < a->ticks.count; i++) {
+        double wide = (chart_text_width(a->ticks.text[i - 1], SIZE_TICK) +
+                       chart_text_width(a->ticks.text[i], SIZE_TICK)) /
+                      2;
+        if ((a->ticks.at[i] - a->ticks.at[i - 1]) * per_unit < wide + 8) return true;
+    }
+    return false;
 }
 
 /* Whether the labels of an x axis would touch. */
 static bool crowded(const axis *a, double pixels) {
+    if (a->dated) return dates_crowded(a, pixels);
     double widest = 0;
     for (int i = 0; i < a->ticks.count; i++)
         widest = fmax(widest, chart_text_width(a->ticks.text[i], SIZE_TICK));
@@ -115,7 +139,10 @@ static void make_ticks(axis *a, double pixels, mnp_plot_axis which) {
     int wanted = (int)fmax(3, pixels / (which == MNP_PLOT_X ? 50 : 45));
     a->ticks.count = 0;
     if (a->name_count) return;
-    do a->ticks = a->log ? ticks_log(lo, hi, wanted) : ticks_linear(lo, hi, wanted);
+    do
+        a->ticks = a->dated ? ticks_dates(lo, hi, wanted, a->unit == MNP_PLOT_SECONDS)
+                   : a->log ? ticks_log(lo, hi, wanted)
+                            : ticks_linear(lo, hi, wanted);
     while (which == MNP_PLOT_X && crowded(a, pixels) && --wanted > 0);
 }
 
@@ -132,8 +159,14 @@ static double left_room(const mnp_panel *p) {
     return (widest > 0 ? widest + TICK_LENGTH + 6 : 0) + (a->label ? SIZE_LABEL + 8 : 0);
 }
 
+/* The last date of an axis may reach over its end. */
 static double right_room(const mnp_panel *p) {
-    return panel_colour_bar(p) ? COLOUR_BAR : 4;
+    const axis *a = &p->axes[MNP_PLOT_X];
+    if (panel_colour_bar(p)) return COLOUR_BAR;
+    if (!a->dated || !a->labelled || a->ticks.count == 0) return 4;
+    int last = a->ticks.count - 1;
+    double left = p->plot.w * (a->hi - a->ticks.at[last]) / (a->hi - a->lo);
+    return fmax(4, chart_text_width(a->ticks.text[last], SIZE_TICK) / 2 - left);
 }
 
 static double bottom_room(const mnp_panel *p) {
@@ -172,7 +205,7 @@ static void keep_aspect(mnp_panel *p) {
 
 static void place(mnp_plot *c) {
     double gap = 14, top = c->title ? SIZE_TITLE + 18 : PAD, w = c->width - 2 * PAD, h;
-    h = c->height - top - PAD;
+    h = c->height - top - PAD - legend_strip_height(c);
     for (int j = 0; j < c->cols; j++)
         w -= most(c, MNP_PLOT_X, j, left_room) + most(c, MNP_PLOT_X, j, right_room) + (j ? gap : 0);
     for (int i = 0; i < c->rows; i++)

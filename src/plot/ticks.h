@@ -18,4 +18,9 @@ ticks ticks_linear(double lo, double hi, int wanted);
  * there are few. 0 < lo < hi. */
 ticks ticks_log(double lo, double hi, int wanted);
 
+/* Dates and times of day in lo .. hi, which count days or seconds since 1970-01-01: the first of
+ * years or months, days, hours. A label leaves out what the label before it says: "1 Mar 2024",
+ * "15 Mar"; "1 Mar 12:00", "18:00". */
+ticks ticks_dates(double lo, double hi, int wanted, bool seconds);
+
 #endif

@@ -1,0 +1,13 @@
+/* bands.h: mean, spread and quantiles of what would be measured at each target by itself, for
+ * pictures: without the roughness that as many plain draws would have from target to target. */
+#ifndef MNP_RUN_BANDS_H
+#define MNP_RUN_BANDS_H
+
+#include "run/predict.h"
+
+/* mean, sd and quantiles of `out`, noise included; draws are left alone. A process without latents
+ * has exact densities, whose integral is inverted. Of one with latents, each of the S functions is
+ * taken at fixed levels of the noise, the same at all targets (predictor_levels). */
+mnp_status predictor_bands(predictor *p, const double *x, int64_t n, const mnp_summary *out);
+
+#endif

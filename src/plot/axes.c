@@ -330,10 +330,10 @@ static mnp_status render(mnp_plot *c, canvas *k, buf *out) {
     return c->status != MNP_OK ? c->status : status;
 }
 
-mnp_status chart_render_svg(mnp_plot *c, buf *out) {
+mnp_status chart_render_svg(mnp_plot *c, const char *prefix, buf *out) {
     canvas *k;
     MNP_TRY(prepare(c));
-    MNP_TRY(canvas_svg_create(c->e, c->width, c->height, &k));
+    MNP_TRY(canvas_svg_create(c->e, c->width, c->height, prefix, &k));
     return render(c, k, out);
 }
 
@@ -345,7 +345,7 @@ mnp_status mnp_plot_save(mnp_plot *c, const char *path) {
     canvas *k;
     MNP_TRY(prepare(c));
     if (dot && strcmp(dot, ".svg") == 0)
-        MNP_TRY(canvas_svg_create(c->e, c->width, c->height, &k));
+        MNP_TRY(canvas_svg_create(c->e, c->width, c->height, "", &k));
     else if (dot && strcmp(dot, ".png") == 0)
         MNP_TRY(canvas_cairo_create(c->e, CANVAS_PNG, c->width, c->height, 2, &k));
     else if (dot && strcmp(dot, ".pdf") == 0)

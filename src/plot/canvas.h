@@ -53,7 +53,8 @@ struct canvas {
 
 typedef enum canvas_kind { CANVAS_PNG, CANVAS_PDF } canvas_kind;
 
-mnp_status canvas_svg_create(env *e, double width, double height, canvas **out);
+/* Identifiers of a picture within a page begin with `prefix`, a text that stays; "" in a file. */
+mnp_status canvas_svg_create(env *e, double width, double height, const char *prefix, canvas **out);
 /* MNP_EUNSUPPORTED where cairo is not installed. A PNG has `scale` pixels to one of ours. */
 mnp_status canvas_cairo_create(env *e, canvas_kind kind, double width, double height, double scale,
                                canvas **out);

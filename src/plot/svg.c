@@ -8,6 +8,7 @@
 typedef struct svg {
     canvas base;
     buf out;
+    const char *prefix;
     int clips; /* clip paths so far: their identifiers */
 } svg;
 
@@ -128,12 +129,12 @@ static void svg_text(canvas *c, const plot_text *t, const char *utf8) {
 
 static void svg_clip(canvas *c, double x, double y, double w, double h) {
     svg *s = (svg *)c;
-    buf_printf(&s->out, "<clipPath id=\"clip%d\"><rect", s->clips);
+    buf_printf(&s->out, "<clipPath id=\"%sclip%d\"><rect", s->prefix, s->clips);
     attribute(&s->out, "x", x);
     attribute(&s->out, "y", y);
     attribute(&s->out, "width", w);
     attribute(&s->out, "height", h);
-    buf_printf(&s->out, "/></clipPath>\n<g clip-path=\"url(#clip%d)\">\n", s->clips++);
+    buf_printf(&s->out, "/></clipPath>\n<g clip-path=\"url(#%sclip%d)\">\n", s->prefix, s->clips++);
 }
 
 static void svg_unclip(canvas *c) {
@@ -201,13 +202,15 @@ static void svg_destroy(canvas *c) {
     env_free(c->e, c);
 }
 
-mnp_status canvas_svg_create(env *e, double width, double height, canvas **out) {
+mnp_status canvas_svg_create(env *e, double width, double height, const char *prefix,
+                             canvas **out) {
     static const canvas_ops ops = {svg_path,   svg_circle, svg_text,   svg_clip,
                                    svg_unclip, svg_image,  svg_finish, svg_destroy};
     *out = NULL;
     svg *s = env_alloc(e, 1, sizeof *s, "a picture");
     if (!s) return MNP_ENOMEM;
     s->base = (canvas){&ops, e, width, height};
+    s->prefix = prefix;
     buf_init(&s->out, e);
     buf_text(&s->out, "<svg xmlns=\"http://www.w3.org/2000/svg\"");
     attribute(&s->out, "width", width);

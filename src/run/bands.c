@@ -2,17 +2,18 @@
 #include "run/bands.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "run/marginals.h"
 #include "run/predict_internal.h"
 #include "run/summary.h"
+#include "util/least.h"
 
 /* ---- with latents: functions at levels of the noise ------------------------------------------ */
 
-enum {
-    LEVELS = 20
-}; /* of the noise, equally likely; the outermost are the quantiles of a 95 % band */
+enum { LEVELS = 20 };  /* of the noise, equally likely: the outermost bound a 95 % band */
+enum { REPEATS = 24 }; /* noises of a function at a target */
+enum { BLOCK = 32 };   /* targets that are asked about at once */
 
 /* The e with P(noise < e) = p, by halving. */
 static double normal_quantile(double p) {
@@ -37,42 +38,71 @@ static void noise_levels(double out[LEVELS]) {
     for (int k = 0; k < LEVELS; k++) out[k] /= sqrt(squares);
 }
 
-/* A function at one target, known at PROCESS_LEVELS levels of the noise, at another level: straight
- * between these and beyond them. at[k] is the value at level k. */
-static double read_off(const double at[PROCESS_LEVELS], double e) {
-    enum { HALF = (PROCESS_LEVELS - 1) / 2 };
-    int order[PROCESS_LEVELS]; /* level 0, without noise, lies between the lower and upper half */
-    for (int k = 0; k < HALF; k++) order[k] = k + 1, order[HALF + 1 + k] = HALF + 1 + k;
-    order[HALF] = 0;
-    int k = 1;
-    while (k < PROCESS_LEVELS - 1 && process_level[order[k]] < e) k++;
-    double e0 = process_level[order[k - 1]], e1 = process_level[order[k]];
-    double y0 = at[order[k - 1]], y1 = at[order[k]];
-    return y0 + (e - e0) * (y1 - y0) / (e1 - e0);
+/* The noise of a function at a target and its value. */
+typedef struct noisy {
+    double e, y;
+} noisy;
+
+static int by_noise(const void *a, const void *b) {
+    double u = ((const noisy *)a)->e, v = ((const noisy *)b)->e;
+    return (u > v) - (u < v);
 }
 
-/* levels (PROCESS_LEVELS, S, n) into noisy (S LEVELS, n). */
-static void spread_levels(const double *levels, int64_t S, int64_t n, double *noisy) {
+/* A function at a target is a monotone map of its noise: known at REPEATS noises, sorted, read at
+ * another one, straight between them and beyond. */
+static double read_off(const noisy *p, double e) {
+    int k = 1;
+    while (k < REPEATS - 1 && p[k].e < e) k++;
+    double width = p[k].e - p[k - 1].e;
+    return width > 0 ? p[k - 1].y + (e - p[k - 1].e) * (p[k].y - p[k - 1].y) / width : p[k].y;
+}
+
+/* Every target has noise of its own, so `count` places that are asked for REPEATS times each show
+ * so many noises of each function: path (T+1, S, count REPEATS), whose first level is the noise.
+ * Into out (S LEVELS, n) from place `first`. */
+static void read_block(const double *path, int64_t steps, int64_t S, int64_t count, int64_t n,
+                       int64_t first, double *out) {
+    const double *last = path + steps * S * count * REPEATS;
     double e[LEVELS];
     noise_levels(e);
-    for (int64_t i = 0; i < S * n; i++) {
-        double at[PROCESS_LEVELS];
-        for (int64_t k = 0; k < PROCESS_LEVELS; k++) at[k] = levels[k * S * n + i];
-        for (int64_t k = 0; k < LEVELS; k++)
-            noisy[(i / n * LEVELS + k) * n + i % n] = read_off(at, e[k]);
+    for (int64_t i = 0; i < S * count; i++) {
+        noisy p[REPEATS];
+        for (int64_t r = 0; r < REPEATS; r++)
+            p[r] = (noisy){path[i * REPEATS + r], last[i * REPEATS + r]};
+        qsort(p, REPEATS, sizeof *p, by_noise);
+        double *to = out + i / count * LEVELS * n + first + i % count;
+        for (int64_t k = 0; k < LEVELS; k++) to[k * n] = read_off(p, e[k]);
     }
+}
+
+static mnp_status ask_functions(predictor *p, const double *x, int64_t n, double *repeated,
+                                double *path, double *out) {
+    int64_t X = p->m->spec.x_dim, S = predictor_samples(p);
+    int64_t steps = process_at(p->m->spec.kind)->steps(&p->m->spec);
+    for (int64_t first = 0; first < n; first += BLOCK) {
+        int64_t count = least(BLOCK, n - first);
+        for (int64_t i = 0; i < count * REPEATS; i++)
+            memcpy(repeated + i * X, x + (first + i / REPEATS) * X, (size_t)X * sizeof *x);
+        MNP_TRY(predictor_path(p, repeated, count * REPEATS, PREDICT_NORMAL, path));
+        runner_unscale_y(p->m, path + steps * S * count * REPEATS, S * count * REPEATS);
+        read_block(path, steps, S, count, n, first, out);
+    }
+    return MNP_OK;
 }
 
 static mnp_status bands_of_functions(predictor *p, const double *x, int64_t n,
                                      const mnp_summary *out) {
-    int64_t S = predictor_samples(p);
-    size_t each = (size_t)S * (size_t)n;
-    double *levels = env_alloc(p->env, PROCESS_LEVELS * each, sizeof *levels, "bands");
-    double *noisy = env_alloc(p->env, LEVELS * each, sizeof *noisy, "bands");
-    mnp_status status = levels && noisy ? predictor_levels(p, x, n, levels) : MNP_ENOMEM;
-    if (status == MNP_OK) spread_levels(levels, S, n, noisy);
-    if (status == MNP_OK) status = summary_make(p->env, noisy, S * LEVELS, n, out);
-    env_free(p->env, levels);
+    int64_t steps = process_at(p->m->spec.kind)->steps(&p->m->spec);
+    size_t S = (size_t)predictor_samples(p), block = (size_t)least(BLOCK, n) * REPEATS;
+    double *repeated =
+        env_alloc(p->env, block * (size_t)p->m->spec.x_dim, sizeof *repeated, "bands");
+    double *path = env_alloc(p->env, ((size_t)steps + 1) * S * block, sizeof *path, "bands");
+    double *noisy = env_alloc(p->env, LEVELS * S * (size_t)n, sizeof *noisy, "bands");
+    mnp_status status =
+        repeated && path && noisy ? ask_functions(p, x, n, repeated, path, noisy) : MNP_ENOMEM;
+    if (status == MNP_OK) status = summary_make(p->env, noisy, (int64_t)S * LEVELS, n, out);
+    env_free(p->env, repeated);
+    env_free(p->env, path);
     env_free(p->env, noisy);
     return status;
 }
@@ -120,20 +150,33 @@ static void moments(density *d, double far) {
     }
 }
 
+/* The mass of cell k, in units of half a cell's width times f: the trapezium with the correction of
+ * its ends by their slopes (Euler and Maclaurin), which leaves an error of the fourth order. */
+static double cell_mass(const density *d, int64_t i, int k) {
+    double a = d->f[k * d->n + i], b = d->f[(k + 1) * d->n + i];
+    double before = k > 0 ? d->f[(k - 1) * d->n + i] : a;
+    double after = k + 2 <= CELLS ? d->f[(k + 2) * d->n + i] : b;
+    double mass = a + b - ((after - a) - (b - before)) / 12;
+    return mass > 0 ? mass : a + b;
+}
+
 /* The y with a share `level` of the density below it. */
 static double quantile(const density *d, int64_t i, double far, double level) {
     double total = 0, below = 0;
-    for (int k = 0; k < CELLS; k++) total += d->f[k * d->n + i] + d->f[(k + 1) * d->n + i];
+    for (int k = 0; k < CELLS; k++) total += cell_mass(d, i, k);
+    if (!(total > 0)) return d->mean[i];
     for (int k = 0; k < CELLS; k++) {
-        double a = d->f[k * d->n + i], b = d->f[(k + 1) * d->n + i], want = level * total - below;
-        if (want <= a + b || k == CELLS - 1) {
-            /* within a cell the density is straight: (b - a) t^2 + 2 a t = want */
-            double t = want / (a + sqrt(fmax(a * a + (b - a) * want, 0)));
-            if (!(t >= 0)) t = 0;
-            double y0 = density_at(d, i, k, far), y1 = density_at(d, i, k + 1, far);
-            return y0 + fmin(t, 1) * (y1 - y0);
+        double mass = cell_mass(d, i, k), want = level * total - below;
+        if (want > mass && k < CELLS - 1) {
+            below += mass;
+            continue;
         }
-        below += a + b;
+        /* within a cell the density is taken as straight: (b - a) t^2 + 2 a t = share (a + b) */
+        double a = d->f[k * d->n + i], b = d->f[(k + 1) * d->n + i];
+        double part = mass > 0 ? want / mass * (a + b) : 0;
+        double t = part / (a + sqrt(fmax(a * a + (b - a) * part, 0)));
+        double y0 = density_at(d, i, k, far), y1 = density_at(d, i, k + 1, far);
+        return y0 + fmin(isfinite(t) ? t : 0, 1) * (y1 - y0);
     }
     return d->mean[i];
 }

@@ -36,7 +36,8 @@ count() { grep -oE -- "$1" "$2" | wc -l; }
 
 functions() {
     "$MNP" plot m.safetensors --context c.csv --grid=-2:2:40 --samples 20 --out f.svg &&
-        shows f.svg "given 3 points" x y mean draws observed "50 %" "90 %"
+        shows f.svg "given 3 points" x y mean "draws, without noise" observed \
+            "95 %" "80 %" "50 % of measurements, noise included"
 }
 functions_again() {
     "$MNP" plot m.safetensors --context c.csv --grid=-2:2:40 --samples 20 --threads 1 --out g.svg &&
@@ -83,7 +84,72 @@ beside() { # the first panel is the picture without the others; another model ha
         shows b.svg network exact gp x y && [ "$(count '>given ' b.svg)" = 0 ] &&
         grep -o '"condition":"[a-z]*"' b.json | tr '\n' ' ' | grep -q '"network".*"exact".*"network"'
 }
+# curves of a table: dates along the axis, a category, a covariate, two of the curves asked about
+awk 'BEGIN { srand(2); print "site,date,soil,temp,yield"
+    split("clay sand", soil); for (f = 1; f <= 12; f++) { t = 10 + int(10 * rand()); for (i = 1; i <= 6; i++)
+        printf "s%02d,2024-%02d-%02d,%s,%d,%.3f\n", f, i, 1 + f, soil[1 + f % 2], t, t / 5 + i * (1 + f % 2) + rand() } }' >sites.csv
+"$MNP" train --data sites.csv --group site --x date,soil,temp --y yield --model lmm --quiet --out sites || exit 1
+awk -F, 'NR == 1 || (($1 == "s03" || $1 == "s08") && $2 < "2024-03")' sites.csv >first.csv
+awk 'BEGIN { print "plant,day,cm"; for (f = 1; f <= 12; f++) for (i = 0; i < 5; i++)
+    print "p" f "," i * 2 "," f + i + (f * i * 7 % 5) / 10 }' >plants.csv
+"$MNP" train --data plants.csv --model lmm --quiet --out plants || exit 1
+
+sites() { # 2 observed and 4 held-out points in each of two panels, and one of each in the legend
+    "$MNP" plot sites.safetensors --context first.csv --truth sites.csv --samples 20 --grid 2024-01-01:2024-07-01:30 \
+        --xlabel "sown in" --ylabel "t & ha" --out d.svg 2>note.txt &&
+        shows d.svg s03 s08 "sown in" "t &amp; ha" "Jan 2024" "held out" "training curves" "outside the training data" &&
+        [ "$(count '<circle' d.svg)" = 14 ] && [ "$(count '<circle[^>]*fill="#ffffff"' d.svg)" = 9 ] &&
+        grep -q "10 curves of --truth are in no panel" note.txt && [ "$(count '>observed<' d.svg)" = 1 ]
+}
+at() { # no curve is given: the inputs are fixed by name
+    "$MNP" plot sites.safetensors --at soil=sand,temp=15 --samples 10 --grid 2024-02-01:2024-05-01:9 --out a.svg &&
+        shows a.svg prior date yield && grep -q "> *[0-9]* Feb 2024<\|>Feb 2024<" a.svg && ! grep -q "outside the" a.svg
+}
+# bands are those that mnp predict has: 80 % of the values between quantiles 0.1 and 0.9, at one place
+bands() {
+    printf 'plant,day,cm\np3,0,3\np3,4,5.2\n' >p3.csv
+    "$MNP" plot plants.safetensors --context p3.csv --bands 80 --draws 0 --curves 0 --ylim 0:20 --xlim 0:10 \
+        --grid 0:10:11 --samples 50 --out p.svg && shows p.svg "80 % of measurements, noise included" || return 1
+    "$MNP" sample plants.safetensors --context p3.csv --grid 8:8:1 -n 4000 --base normal --out s.csv || return 1
+    awk -F, 'NR > 1 { print $NF }' s.csv | sort -g >values.txt
+    local lo hi
+    lo=$(sed -n 400p values.txt) hi=$(sed -n 3600p values.txt)
+    # the path of the band goes from x = 0 to 10 along its lower edge, then back along the upper one; the ticks
+    # at y = 0 and 20 are the ends of the axis
+    awk -v lo="$lo" -v hi="$hi" '
+        /^<path d="M[0-9. ]*L.*Z" fill="#0072b2"/ && !band { band = $0 }
+        /^<text/ && />0<\/text>|>20<\/text>/ && /text-anchor="end"/ {
+            match($0, / y="[0-9.]*/); y = substr($0, RSTART + 4, RLENGTH - 4) - 0.36 * 11
+            if (/>20</) top = y; else bottom = y }
+        END {
+            gsub(/<path d="M|Z".*/, "", band); gsub(/L/, " ", band); split(band, v, " ")
+            a = (bottom - v[2 * 9]) / (bottom - top) * 20; b = (bottom - v[2 * (22 - 8)]) / (bottom - top) * 20
+            printf "band %g %g, draws %g %g\n", a, b, lo, hi; w = hi - lo
+            exit !(w > 0 && (a - lo) ^ 2 < 0.01 * w * w && (b - hi) ^ 2 < 0.01 * w * w) }' p.svg
+}
+many() { # a panel for each of 12 curves at most; the rest is said
+    awk -F, 'NR == 1 { print; next } { print; print "x" $0 }' plants.csv >more.csv
+    "$MNP" plot plants.safetensors --context more.csv --samples 4 --grid 0:8:5 --out n.svg 2>note.txt &&
+        [ "$(count '>p[0-9]+<' n.svg)" -ge 6 ] && grep -q "12 curves are drawn, and 12 are left out" note.txt
+}
+whole_points() { # a point on the edge of the panel is not cut: it stands outside of all clipped groups
+    awk '/<g clip-path/ { inside = 1 } /^<\/g>/ { inside = 0 } /<circle/ && inside { bad = 1 } END { exit bad }' d.svg
+}
 run "functions given points" functions
+run "curves of a table, a panel each, with dates and held-out points" sites
+run "inputs fixed by name" at
+run "a band is where the draws are" bands
+run "more curves than panels" many
+run "points on the edge are whole" whole_points
+run "an input that is not fixed" fails 2 "--at temp=VALUE" "$MNP" plot sites.safetensors --at soil=clay --out a.svg
+run "a category that does not exist" fails 2 "no such value of soil" \
+    "$MNP" plot sites.safetensors --at soil=cly,temp=3 --out a.svg
+run "an input that does not exist" fails 2 "NAME=VALUE" "$MNP" plot sites.safetensors --at heat=3 --out a.svg
+run "no such bands" fails 2 "--bands wants" "$MNP" plot m.safetensors --bands 50,120 --out a.svg
+run "no such limits" fails 2 "--xlim wants lo:hi" "$MNP" plot m.safetensors --xlim 3:1 --out a.svg
+run "a logarithm of nothing" fails 2 "above 0" "$MNP" plot m.safetensors --ylog --ylim 0:1 --out a.svg
+run "labels are for curves" fails 2 "--xlabel is for curves" \
+    "$MNP" plot ore.safetensors --xlabel a --grid 0:10:8,0:10:6 --out o.svg
 run "other ways and other models beside them" beside
 run "--beside takes one context" fails 2 "one context" \
     "$MNP" plot m.safetensors --context c.csv --prior --beside exact --out b.svg

@@ -7,6 +7,7 @@
 #include "plot/chart_internal.h"
 #include "plot/svg.h"
 #include "plot/ticks.h"
+#include "util/date.h"
 
 /* fontconfig, under cairo, keeps its caches until the process ends; the leak sanitizer asks here.
  */
@@ -109,6 +110,37 @@ static void ticks_are_round(void) {
     }
 }
 
+static double day(int64_t year, int64_t month, int64_t of_month) {
+    return (double)date_number(year, month, of_month);
+}
+
+static void dates_have_ticks(void) {
+    check_ticks(ticks_dates(day(2019, 3, 1), day(2024, 3, 1), 6, false),
+                "2020 2021 2022 2023 2024");
+    check_ticks(ticks_dates(day(2023, 10, 20), day(2024, 4, 2), 6, false),
+                "Nov 2023 Dec Jan 2024 Feb Mar Apr");
+    check_ticks(ticks_dates(day(2024, 2, 27), day(2024, 3, 2), 5, false),
+                "27 Feb 2024 28 Feb 29 Feb 1 Mar 2 Mar");
+    check_ticks(ticks_dates(day(2024, 1, 1), day(2024, 1, 31), 5, false), /* Mondays */
+                "1 Jan 2024 8 Jan 15 Jan 22 Jan 29 Jan");
+    double noon = day(2024, 2, 29) * 86400 + 12 * 3600;
+    check_ticks(ticks_dates(noon, noon + 86400, 4, true),
+                "29 Feb 12:00 18:00 1 Mar 00:00 06:00 12:00");
+    check_ticks(ticks_dates(noon, noon + 10, 2, true), "29 Feb 12:00:00 12:00:05 12:00:10");
+    CHECK(ticks_dates(noon, noon, 4, true).count == 0);
+    CHECK(ticks_dates(-1e12, 1e12, 4, false).count > 0); /* no calendar: numbers */
+    for (int k = 0; k < 300; k++) { /* whatever the limits: in order, inside, not too many */
+        double width = pow(10, -4 + 0.03 * k),
+               lo = day(1900 + k % 200, 1 + k % 12, 1 + k % 28) + 0.3;
+        ticks t = ticks_dates(lo, lo + width, 2 + k % 9, false);
+        CHECK(t.count < TICKS_MAX);
+        for (int i = 0; i < t.count; i++) {
+            CHECK(t.at[i] >= lo - 1e-6 * width && t.at[i] <= lo + width * (1 + 1e-6));
+            if (i) CHECK(t.at[i] > t.at[i - 1]);
+        }
+    }
+}
+
 static void colours_are_in_range(void) {
     plot_colour dark = palette_map(MNP_PLOT_MAP_VIRIDIS, -5),
                 light = palette_map(MNP_PLOT_MAP_VIRIDIS, 7);
@@ -174,8 +206,8 @@ static void every_kind_is_drawn(void) {
     buf one, two;
     buf_init(&one, &e);
     buf_init(&two, &e);
-    CHECK(chart_render_svg(c, &one) == MNP_OK);
-    CHECK(chart_render_svg(c, &two) == MNP_OK);
+    CHECK(chart_render_svg(c, "", &one) == MNP_OK);
+    CHECK(chart_render_svg(c, "", &two) == MNP_OK);
     const char *svg = buf_str(&one);
     STREQ(svg, buf_str(&two));
     CHECK(well_formed(svg));
@@ -189,6 +221,82 @@ static void every_kind_is_drawn(void) {
     CHECK(occurrences(svg, "<circle") == 5);
     buf_free(&one);
     buf_free(&two);
+    chart_destroy(c);
+}
+
+/* A forecast: its legend says what everything is, once, and a swatch has the colour of its band:
+ * that of all bands under it. A point on the edge is drawn whole, one outside is not. */
+static void forecasts_explain_themselves(void) {
+    env e;
+    env_init(&e);
+    mnp_plot *c;
+    const double x[] = {0, 1, 2}, share[] = {0.95, 0.5}, lo[] = {0, 0, 0, 1, 1, 1};
+    const double hi[] = {9, 9, 9, 5, 5, 5}, mean[] = {3, 3, 3}, seen[] = {0, 5}, y[] = {3, 3};
+    const mnp_set other = {3, x, mean};
+    mnp_plot_forecast f = {.n = 3,
+                           .x = x,
+                           .bands = 2,
+                           .share = share,
+                           .lo = lo,
+                           .hi = hi,
+                           .draws = 1,
+                           .draw = mean,
+                           .mean = mean,
+                           .given = {2, seen, y},
+                           .held = {1, x + 1, y},
+                           .curves = 1,
+                           .curve = &other,
+                           .data_lo = 0,
+                           .data_hi = 1};
+    CHECK(chart_create(&e, 1, 2, &c) == MNP_OK);
+    mnp_plot_legend_below(c, true);
+    for (int k = 0; k < 2; k++) {
+        mnp_panel_limits(mnp_plot_panel(c, 0, k), MNP_PLOT_X, 0, 2);
+        mnp_panel_forecast(mnp_plot_panel(c, 0, k), &f);
+    }
+    buf out;
+    buf_init(&out, &e);
+    CHECK(chart_render_svg(c, "first", &out) == MNP_OK);
+    const char *svg = buf_str(&out);
+    CHECK(well_formed(svg));
+    static const char *const labels[] = {">95 %<",
+                                         ">50 % of measurements, noise included<",
+                                         ">draws, without noise<",
+                                         ">mean<",
+                                         ">observed<",
+                                         ">held out<",
+                                         ">training curves<",
+                                         ">outside the training data<"};
+    for (size_t k = 0; k < sizeof labels / sizeof *labels; k++)
+        CHECK(occurrences(svg, labels[k]) == 1);
+    CHECK(occurrences(svg, "<circle") == 2 * 2 + 2); /* the second point seen lies outside */
+    CHECK(occurrences(svg, "id=\"firstclip") == occurrences(svg, "url(#firstclip"));
+    /* the wide band: two panels, its swatch, and under the swatch of the narrow one */
+    CHECK(occurrences(svg, "fill=\"#0072b2\" fill-opacity=\"0.13\"") == 4);
+    CHECK(occurrences(svg, "fill=\"#0072b2\" fill-opacity=\"0.21\"") == 3);
+    buf_free(&out);
+    chart_destroy(c);
+}
+
+/* The last row may be short: the panels above its gap have the tick labels. And all panels have one
+ * range where they shall. */
+static void panels_share_their_axes(void) {
+    env e;
+    env_init(&e);
+    mnp_plot *c;
+    CHECK(chart_create(&e, 2, 2, &c) == MNP_OK);
+    mnp_plot_share(c, true, true);
+    mnp_plot_same(c, false, true);
+    for (int k = 0; k < 3; k++)
+        mnp_panel_line(mnp_plot_panel(c, k / 2, k % 2), NULL, 2, (double[]){0, 1},
+                       (double[]){k, 10 * k});
+    layout_chart(c);
+    CHECK(!c->panels[0].axes[MNP_PLOT_X].labelled && c->panels[1].axes[MNP_PLOT_X].labelled);
+    CHECK(c->panels[2].axes[MNP_PLOT_X].labelled && c->panels[2].axes[MNP_PLOT_Y].labelled);
+    for (int k = 0; k < 3; k++) {
+        CHECK(c->panels[k].axes[MNP_PLOT_Y].lo == c->panels[0].axes[MNP_PLOT_Y].lo);
+        CHECK(c->panels[k].axes[MNP_PLOT_Y].hi > 20);
+    }
     chart_destroy(c);
 }
 
@@ -215,7 +323,7 @@ static void odd_data_is_survived(void) {
                       &(mnp_plot_heatmap){.rows = 2, .cols = 2, .values = nothing});
     buf out;
     buf_init(&out, &e);
-    CHECK(chart_render_svg(c, &out) == MNP_OK);
+    CHECK(chart_render_svg(c, "", &out) == MNP_OK);
     CHECK(well_formed(buf_str(&out)));
     CHECK(!strstr(buf_str(&out), "nan") && !strstr(buf_str(&out), "inf"));
     buf_free(&out);
@@ -252,7 +360,7 @@ static void memory_failures_are_clean(void) {
         buf out;
         buf_init(&out, &e);
         mnp_plot *c = full_chart(&e);
-        mnp_status s = c ? chart_render_svg(c, &out) : MNP_ENOMEM;
+        mnp_status s = c ? chart_render_svg(c, "", &out) : MNP_ENOMEM;
         CHECK(s == MNP_OK || s == MNP_ENOMEM);
         done = count.until_failure >= 0;
         CHECK(done == (s == MNP_OK));
@@ -306,8 +414,11 @@ static void files_by_extension(void) {
 int main(void) {
     RUN(text_is_escaped);
     RUN(ticks_are_round);
+    RUN(dates_have_ticks);
     RUN(colours_are_in_range);
     RUN(every_kind_is_drawn);
+    RUN(forecasts_explain_themselves);
+    RUN(panels_share_their_axes);
     RUN(odd_data_is_survived);
     RUN(memory_failures_are_clean);
     RUN(files_by_extension);

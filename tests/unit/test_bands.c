@@ -1,0 +1,146 @@
+/* test_bands.c: bands for pictures: those of a Gaussian process against its own formulas, those of
+ * a network against many plain draws, and that they are smooth where draws are not. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "mnp.h"
+
+enum { PLACES = 9, LEVELS = 4 };
+static const double levels[LEVELS] = {0.025, 0.1, 0.75, 0.975};
+
+static mnp_predictor *predictor_of(mnp_ctx *ctx, const char *process, int64_t samples,
+                                   mnp_model **m) {
+    mnp_predictor *p = NULL;
+    const double x[] = {-1, 0.2, 0.9}, y[] = {0.4, -0.3, 0.5};
+    CHECK(mnp_model_create(ctx, process, "tiny", NULL, NULL, 3, m) == MNP_OK);
+    CHECK(mnp_predictor_create(ctx, *m, NULL, &p) == MNP_OK);
+    CHECK(mnp_predictor_condition(p, &(mnp_set){3, x, y}) == MNP_OK);
+    CHECK(mnp_predictor_draw_latents(p, 1, samples) == MNP_OK);
+    return p;
+}
+
+static void places(double x[PLACES]) {
+    for (int i = 0; i < PLACES; i++) x[i] = -2 + 0.5 * i;
+}
+
+/* The y with P(normal < y) = level, by halving erfc: not the way of the library. */
+static double normal_at(double mean, double sd, double level) {
+    double lo = -12, hi = 12;
+    for (int k = 0; k < 80; k++) {
+        double mid = (lo + hi) / 2;
+        *(0.5 * erfc(-mid / sqrt(2)) < level ? &lo : &hi) = mid;
+    }
+    return mean + sd * lo;
+}
+
+/* A normal density is known by its logarithm at three places: mean and sd of each target. */
+static void normal_of(mnp_predictor *p, const double *x, double *mean, double *sd) {
+    double y[3][PLACES], logp[3][PLACES];
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < PLACES; i++) y[k][i] = k - 1;
+        CHECK(mnp_predictor_logp(p, &(mnp_set){PLACES, x, y[k]}, logp[k]) == MNP_OK);
+    }
+    for (int i = 0; i < PLACES; i++) {
+        double curve = logp[0][i] - 2 * logp[1][i] + logp[2][i]; /* -1 / sd^2 */
+        double slope = (logp[2][i] - logp[0][i]) / 2;            /* mean / sd^2 */
+        sd[i] = sqrt(-1 / curve);
+        mean[i] = slope * sd[i] * sd[i];
+    }
+}
+
+static void gaussian_process(void) {
+    mnp_ctx *ctx = NULL;
+    mnp_model *m = NULL;
+    CHECK(mnp_ctx_create(NULL, &ctx) == MNP_OK);
+    double x[PLACES], mean[PLACES], sd[PLACES], q[LEVELS * PLACES], want[PLACES], spread[PLACES];
+    places(x);
+    mnp_predictor *p = predictor_of(ctx, "gp", 1, &m);
+    normal_of(p, x, want, spread);
+    mnp_predictor_destroy(p);
+    mnp_model_destroy(m);
+    p = predictor_of(ctx, "gp", 50, &m);
+    mnp_summary s = {sizeof s, LEVELS, levels, mean, sd, q, NULL};
+    CHECK(mnp_predictor_bands(p, x, PLACES, &s) == MNP_OK);
+    for (int i = 0; i < PLACES; i++) {
+        NEAR(mean[i], want[i], 1e-3 * spread[i], 0);
+        NEAR(sd[i], spread[i], 2e-3 * spread[i], 0);
+        for (int k = 0; k < LEVELS; k++)
+            NEAR(q[k * PLACES + i], normal_at(want[i], spread[i], levels[k]), 5e-3 * spread[i], 0);
+    }
+    mnp_predictor_destroy(p);
+    mnp_model_destroy(m);
+    mnp_ctx_destroy(ctx);
+}
+
+static int ascending(const void *a, const void *b) {
+    double u = *(const double *)a, v = *(const double *)b;
+    return (u > v) - (u < v);
+}
+
+/* Each function has noise of its own at each target: a target that is asked for R times shows R of
+ * them. The quantile of S R values has an error of about 1 / sqrt(S R) in probability. */
+static void network(void) {
+    enum { S = 60, R = 120 };
+    mnp_ctx *ctx = NULL;
+    mnp_model *m = NULL;
+    CHECK(mnp_ctx_create(NULL, &ctx) == MNP_OK);
+    double x[PLACES], repeated[PLACES * R], mean[PLACES], sd[PLACES], q[LEVELS * PLACES];
+    places(x);
+    for (int i = 0; i < PLACES * R; i++) repeated[i] = x[i / R];
+    mnp_predictor *p = predictor_of(ctx, "mnp", S, &m);
+    mnp_summary s = {sizeof s, LEVELS, levels, mean, sd, q, NULL};
+    CHECK(mnp_predictor_bands(p, x, PLACES, &s) == MNP_OK);
+    double *y = malloc(sizeof *y * S * PLACES * R), *all = malloc(sizeof *all * S * R);
+    CHECK(y && all);
+    CHECK(mnp_predictor_predict(p, repeated, PLACES * R, MNP_BASE_NORMAL, y) == MNP_OK);
+    for (int i = 0; i < PLACES; i++) {
+        double sum = 0, squares = 0;
+        for (int k = 0; k < S * R; k++) {
+            all[k] = y[k / R * PLACES * R + i * R + k % R];
+            sum += all[k];
+        }
+        for (int k = 0; k < S * R; k++) squares += pow(all[k] - sum / (S * R), 2);
+        double spread = sqrt(squares / (S * R));
+        NEAR(mean[i], sum / (S * R), 0.05 * spread, 0);
+        NEAR(sd[i], spread, 0.05 * spread, 0);
+        qsort(all, S * R, sizeof *all, ascending);
+        for (int k = 0; k < LEVELS; k++)
+            NEAR(q[k * PLACES + i], all[(int)(levels[k] * S * R)], 0.15 * spread, 0);
+    }
+    free(y);
+    free(all);
+    mnp_predictor_destroy(p);
+    mnp_model_destroy(m);
+    mnp_ctx_destroy(ctx);
+}
+
+/* Second differences of a band, beside those of quantiles of as many draws. */
+static void smooth(void) {
+    enum { N = 60, S = 100 };
+    mnp_ctx *ctx = NULL;
+    mnp_model *m = NULL;
+    CHECK(mnp_ctx_create(NULL, &ctx) == MNP_OK);
+    double x[N], band[N], plain[N], rough[2] = {0, 0};
+    for (int i = 0; i < N; i++) x[i] = -2 + 4.0 * i / (N - 1);
+    mnp_predictor *p = predictor_of(ctx, "mnp", S, &m);
+    mnp_summary s = {.size = sizeof s, .levels = 1, .level = levels, .quantiles = band};
+    CHECK(mnp_predictor_bands(p, x, N, &s) == MNP_OK);
+    s.quantiles = plain;
+    CHECK(mnp_predictor_summary(p, x, N, MNP_BASE_NORMAL, &s) == MNP_OK);
+    for (int i = 1; i + 1 < N; i++) {
+        rough[0] += fabs(band[i - 1] - 2 * band[i] + band[i + 1]);
+        rough[1] += fabs(plain[i - 1] - 2 * plain[i] + plain[i + 1]);
+    }
+    CHECK(rough[0] < 0.5 * rough[1]);
+    mnp_predictor_destroy(p);
+    mnp_model_destroy(m);
+    mnp_ctx_destroy(ctx);
+}
+
+int main(void) {
+    RUN(gaussian_process);
+    RUN(network);
+    RUN(smooth);
+    return check_done();
+}

@@ -39,6 +39,7 @@ static const flag_def flags[] = {
     {"out", "F.svg", "the picture; .png and .pdf need libcairo.so.2"},
     HEADING("maps, made by --grid ROWSxCOLS"),
     {"sheet", NULL, "maps: drawn functions instead of mean and standard deviation"},
+    MAP_FLAGS,
     {"honour", "on|off|R", "maps: functions pass through the measurements ('mnp help predict')"},
     HEADING("GPUs"),
     DEVICE_FLAGS,
@@ -47,11 +48,8 @@ static const flag_def flags[] = {
 /* Everything a figure of a model needs, read from the flags. */
 typedef struct plot_inputs {
     question q;
-<<<<<<< HEAD
-    points at, contexts[FIGURE_CONTEXTS_MAX];
-    map_frame frame; /* of a map; otherwise no rows */
-=======
     points at, contexts[FIGURE_CONTEXTS_MAX]; /* of maps and of the chain */
+    map_frame frame;                          /* of a map; otherwise no rows */
     figure_request r;
     panels s; /* of curves */
     /* with --beside: the panels, of which the first is that of q */
@@ -295,31 +293,6 @@ static int draw_places(cli *c, plot_inputs *in, mnp_plot **out) {
     return code;
 }
 
-<<<<<<< HEAD
-static int draw_model(cli *c, plot_drawn *how, mnp_plot **out) {
-    plot_inputs in = {.r.drawn = how->of};
-    const char *grid = cli_text(c, "grid", NULL);
-    in.r.samples = cli_int(c, "samples", 0, 1, 10000);               /* 0: not given */
-    in.r.draws = cli_int(c, "draws", -1, cli_has(c, "chain"), 1000); /* -1: not given */
-    if (cli_bad(c)) return c->status;
-    bool rows = grid && map_named(grid);
-    static const char *const of_maps[] = {"sheet", "truth", "honour", "x", "y", "extent", "codes"};
-    if (rows && cli_has(c, "beside"))
-        return cli_fail(c, EXIT_USAGE, "--beside is for functions, not for maps");
-    for (size_t k = 0; k < sizeof of_maps / sizeof *of_maps && !rows; k++)
-        if (cli_has(c, of_maps[k]))
-            return cli_fail(c, EXIT_USAGE, "--%s needs --grid ROWSxCOLS", of_maps[k]);
-    int code = question_open_model(c, c->args[0], &in.q);
-    if (code == 0 && rows) code = map_frame_read(c, &in.q, grid, &in.frame);
-    if (code == 0) code = read_contexts(c, &in);
-    if (code == 0) code = read_beside(c, &in);
-    if (code == 0) code = rows ? draw_grid(c, &in, out) : draw_places(c, &in, out);
-    how->contexts = in.r.contexts;
-    close_beside(c, &in);
-    points_free(c, &in.at);
-    for (int k = 0; k < FIGURE_CONTEXTS_MAX; k++) points_free(c, &in.contexts[k]);
-    question_close(c, &in.q);
-=======
 static int draw_curves(cli *c, plot_inputs *in, mnp_plot **out) {
     panels *s = &in->s;
     s->q = &in->q;

@@ -1,5 +1,5 @@
 /* plot_panels.c: what pictures of curves show: panels by the group column, held-out points, which
- * input runs along the axis and where the others stay, training curves behind. See figure.h. */
+ * input runs along the axis and where the others stay, and training curves. See figure.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -148,7 +148,7 @@ typedef struct strip_entry {
     const series *series;
 } strip_entry;
 
-/* Points and lines first, then bands, and last what lies behind all. */
+/* Points and lines first, then bands, and last what everything lies on. */
 static int strip_rank(const series *s) {
     bool faint = s->style.hue == MNP_PLOT_GREY;
     switch (s->kind) {

@@ -1,50 +1,64 @@
 /* cmd_sample.c: mnp sample MODEL: coherent function draws, prior or posterior, as CSV rows
- * function,x,y. */
+ * function,x,y, after the group column where the places have curves. */
 #include "cli/points.h"
-#include "util/csv.h"
 
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points (default: none, the prior over functions)"},
-    {"at", "X.csv", "where to draw: a file with the x columns"},
+    {"at", "A.csv", "where to draw: a file with the x columns, and the group of each row"},
     {"grid", "lo:hi:n", "where to draw: n places from lo to hi; lo:hi:n,lo:hi:n for two inputs"},
-    {"n", "N", "how many functions (default 20); also -n N"},
-    CONDITION_FLAGS("(default refine; network for several inputs)"),
+    POINTS_FLAGS,
+    {"n", "N", "how many functions of each curve (default 20); also -n N"},
+    CONDITION_FLAGS("(default: what the model notes, else refine; network for several inputs)"),
     {"base", "B", "zero: smooth functions; normal: with the noise of measurements (default zero)"},
     {"out", "F.csv", "where to write (default: stdout)"},
 };
 
-/* y (count, n) as long rows. */
-static int write_table(cli *c, const question *q, const double *y, int64_t count) {
-    int64_t n = q->targets.n, x_dim = q->names.x_dim;
-    buf table;
-    csv_writer w;
-    buf_init(&table, &c->env);
-    csv_writer_init(&w, &table, '\0');
-    csv_put_text(&w, "function");
-    for (int64_t k = 0; k < x_dim; k++) csv_put_text(&w, q->names.x[k]);
-    csv_put_text(&w, q->names.y);
-    csv_end_row(&w);
+/* y (count, rows) as long rows: function after function, and within it the places. */
+static void put_rows(csv_writer *w, const question *q, const double *y, int64_t count,
+                     int64_t *column) {
+    int64_t n = mnp_table_rows(q->places), groups = points_columns(q, MNP_COLUMN_GROUP, column);
+    int64_t columns = groups + points_columns(q, MNP_COLUMN_NUMBER, column + groups);
+    for (int64_t k = 0; k < groups; k++) points_put_name(w, q, column[k]);
+    csv_put_text(w, "function");
+    for (int64_t k = groups; k < columns; k++) points_put_name(w, q, column[k]);
+    csv_put_text(w, q->names.y);
+    csv_end_row(w);
     for (int64_t s = 0; s < count; s++)
         for (int64_t i = 0; i < n; i++) {
-            csv_put_integer(&w, s);
-            for (int64_t k = 0; k < x_dim; k++) csv_put_double(&w, q->targets.x[i * x_dim + k]);
-            csv_put_double(&w, y[s * n + i]);
-            csv_end_row(&w);
+            for (int64_t k = 0; k < groups; k++) points_put_cell(w, q, i, column[k]);
+            csv_put_integer(w, s);
+            for (int64_t k = groups; k < columns; k++) points_put_cell(w, q, i, column[k]);
+            csv_put_double(w, y[s * n + i]);
+            csv_end_row(w);
         }
+}
+
+static int write_table(cli *c, const question *q, const double *y, int64_t count) {
+    buf table;
+    csv_writer w;
+    size_t columns = (size_t)mnp_table_columns(q->places) + 1;
+    int64_t *column = env_alloc(&c->env, columns, sizeof *column, "columns");
+    if (!column) return points_failed(c);
+    buf_init(&table, &c->env);
+    csv_writer_init(&w, &table, '\0');
+    put_rows(&w, q, y, count, column);
     int code = points_write(c, &table);
     buf_free(&table);
+    env_free(&c->env, column);
     return code;
 }
 
-static int sample(cli *c, const question *q, int64_t count, mnp_base base, drawn *how) {
-    int64_t n = q->targets.n;
+static int sample(cli *c, question *q, int64_t count, mnp_base base, drawn *how) {
+    int64_t n = mnp_table_rows(q->places);
     if (n > SAMPLE_VALUES_MAX / count)
         return cli_fail(c, EXIT_USAGE,
                         "%lld places times %lld functions are too many values for one run (the "
                         "most is %d)",
                         (long long)n, (long long)count, SAMPLE_VALUES_MAX);
-    double *y;
-    int code = question_values(c, q, count, base, how, &y);
+    double *y = env_alloc(&c->env, (size_t)(n * count), sizeof *y, "the draws");
+    if (!y) return points_failed(c);
+    mnp_summary s = {.size = sizeof s, .draws = y};
+    int code = question_forecast(c, q, count, base == MNP_BASE_ZERO, &s, how);
     if (code == 0) code = write_table(c, q, y, count);
     env_free(&c->env, y);
     return code;
@@ -52,15 +66,17 @@ static int sample(cli *c, const question *q, int64_t count, mnp_base base, drawn
 
 static void report(cli *c, const question *q, int64_t count, mnp_base base, const drawn *how) {
     const char *out = cli_text(c, "out", NULL), *name = base == MNP_BASE_ZERO ? "zero" : "normal";
+    int64_t rows = mnp_table_rows(q->places), points = mnp_table_rows(q->seen);
     cli_note(c, "%s: %lld functions at %lld places given %lld points, base %s, seed %llu",
-             out ? out : "stdout", (long long)count, (long long)q->targets.n,
-             (long long)q->context.n, name, (unsigned long long)c->seed);
+             out ? out : "stdout", (long long)count, (long long)rows, (long long)points, name,
+             (unsigned long long)c->seed);
     cli_json j;
     cli_json_begin(c, &j);
-    cli_json_put(&j, INTEGER("functions", count), INTEGER("points", q->targets.n), TEXT("out", out),
-                 INTEGER("context", q->context.n), TEXT("base", name), INTEGER("seed", c->seed),
+    cli_json_put(&j, INTEGER("functions", count), INTEGER("points", rows), TEXT("out", out),
+                 INTEGER("context", points), TEXT("base", name), INTEGER("seed", c->seed),
                  NUMBER("seconds", how->seconds));
-    condition_json(&j, how);
+    question_json(&j, q);
+    condition_json_with(&j, how, buf_str(&q->warnings));
     cli_json_end(c, &j);
 }
 
@@ -73,7 +89,7 @@ static int run(cli *c) {
     question q;
     drawn how;
     code = question_open(c, &q);
-    if (code == 0) code = question_targets(c, &q);
+    if (code == 0) code = question_places(c, &q);
     if (code == 0) code = sample(c, &q, count, base, &how);
     if (code == 0) report(c, &q, count, base, &how);
     question_close(c, &q);
@@ -86,7 +102,9 @@ const command command_sample = {
     .summary = "draw whole functions, given points or from the prior",
     .details =
         "One row per function and place: function,x,y, the columns named as in the training\n"
-        "data. 'mnp help predict' says how context files are read.",
+        "data, and the group column in front where there are several curves. Functions are\n"
+        "smooth, without the noise of measurements, unless --base normal is given. 'mnp help\n"
+        "predict' says how files are read.",
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,

@@ -7,6 +7,7 @@
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points (default: none, the prior over functions)"},
     {"targets", "T.csv", "the points to score, x and y"},
+    POINTS_FLAGS,
     {"samples", "L", "draws of the latents for each estimate (default 20)"},
     CONDITION_FLAGS("(default network); the others add estimates of their own"),
 };
@@ -137,7 +138,6 @@ static int score(cli *c, question *q, int64_t samples) {
     if (code != 0) return code;
     if (q->targets.n == 0)
         return cli_fail(c, EXIT_FAILED, "%s: there are no points to score", path);
-    question_warn(c, q);
     mnp_set context = {q->context.n, q->context.x, q->context.y};
     mnp_set targets = {q->targets.n, q->targets.x, q->targets.y};
     double bound = 0, prior = 0;
@@ -157,6 +157,7 @@ static int run(cli *c) {
         return cli_fail(c, EXIT_USAGE, "--targets T.csv is missing: the points to score");
     question q;
     int code = question_open(c, &q);
+    if (code == 0) code = question_one(c, &q);
     if (code == 0) code = score(c, &q, samples);
     question_close(c, &q);
     return code;

@@ -1,6 +1,7 @@
 /* condition.c: see condition.h. */
 #include "cli/condition.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "util/limits.h"
@@ -28,8 +29,6 @@ int condition_named(const char *word) {
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-/* Points times functions that the default refines: some seconds on two cores. */
-enum { USUAL_WORK_MAX = 20000 };
 enum { SHOW_AFTER = 2 }; /* seconds */
 
 void condition_progress(void *user, int64_t done, int64_t total) {
@@ -48,6 +47,18 @@ static mnp_status draw(cli *c, mnp_predictor *p, mnp_draw_opts *o, mnp_draw_repo
     return status;
 }
 
+static void note_many(drawn *d, int64_t left, int64_t curves, int64_t points, int64_t samples) {
+    char which[96];
+    snprintf(which, sizeof which, "%lld points and %lld functions are many", (long long)points,
+             (long long)samples);
+    if (curves > 1)
+        snprintf(which, sizeof which, "%lld of %lld curves have many points", (long long)left,
+                 (long long)curves);
+    snprintf(d->note, sizeof d->note,
+             "%s: drawn by the network; --condition refine is more accurate and takes longer",
+             which);
+}
+
 mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, const condition_ask *how,
                           drawn *out) {
     *out = (drawn){.report.size = sizeof out->report};
@@ -58,11 +69,9 @@ mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, const condi
                        .seed = c->seed + how->apart};
     int64_t points = mnp_predictor_observed(p);
     double start = cli_now();
-    if (!how->given && o.condition != MNP_NETWORK && points * samples > USUAL_WORK_MAX) {
-        snprintf(out->note, sizeof out->note,
-                 "%lld points and %lld functions are many: drawn by the network; --condition "
-                 "refine is more accurate and takes longer",
-                 (long long)points, (long long)samples);
+    bool many = points * samples > CONDITION_WORK_MAX && !how->noted;
+    if (!how->given && o.condition != MNP_NETWORK && many) {
+        note_many(out, 0, 0, points, samples);
         o.condition = MNP_NETWORK;
     }
     mnp_status status = draw(c, p, &o, &out->report);
@@ -97,6 +106,45 @@ static const struct {
                       "from the training data; compare with --condition network"},
 };
 enum { WARNINGS = sizeof warnings / sizeof *warnings };
+_Static_assert((int)WARNINGS == (int)CONDITION_WARNINGS, "warnings of drawn functions");
+
+void condition_merge(const mnp_draw_report *reports, int64_t curves, int64_t left, int64_t points,
+                     int64_t samples, drawn *out) {
+    mnp_draw_report *all = &out->report;
+    int64_t n = 0;
+    *all = reports[0];
+    out->curves = curves;
+    for (int64_t g = 0; g < curves; g++)
+        for (int k = 0; k < WARNINGS; k++)
+            out->warned[k] += (reports[g].warnings & warnings[k].bit) != 0;
+    if (left) note_many(out, left, curves, points, samples);
+    if (curves == 1) return;
+    for (int64_t g = 0; g < curves; g++) {
+        const mnp_draw_report *r = &reports[g];
+        if (r->condition == MNP_NETWORK) continue;
+        double share = 1.0 / (double)++n; /* running means of those that were moved */
+        if (n == 1) {
+            *all = *r;
+            continue;
+        }
+        all->gradients = r->gradients > all->gradients ? r->gradients : all->gradients;
+        all->acceptance += share * (r->acceptance - all->acceptance);
+        all->particle_ess += share * (r->particle_ess - all->particle_ess);
+        all->fit_before += share * (r->fit_before - all->fit_before);
+        all->fit_after += share * (r->fit_after - all->fit_after);
+        all->rhat = r->rhat > all->rhat ? r->rhat : all->rhat;
+        all->warnings |= r->warnings;
+    }
+    all->log_evidence = all->log_evidence_sd = NAN; /* of a single set */
+}
+
+static void print_warning(const drawn *d, int k, char out[320]) {
+    char curves[64] = "";
+    if (d->curves > 1)
+        snprintf(curves, sizeof curves, "%lld of %lld curves: ", (long long)d->warned[k],
+                 (long long)d->curves);
+    snprintf(out, 320, "%s%s", curves, warnings[k].text);
+}
 
 void condition_tell(const cli *c, const drawn *d) {
     const mnp_draw_report *r = &d->report;
@@ -107,11 +155,20 @@ void condition_tell(const cli *c, const drawn *d) {
                  "function) %.3f, of the network's draws %.3f",
                  r->condition == MNP_EXACT ? "exact" : "refine", (long long)r->particles,
                  (long long)r->gradients, r->acceptance, d->seconds, r->fit_after, r->fit_before);
-    for (int k = 0; k < WARNINGS; k++)
-        if (r->warnings & warnings[k].bit) cli_note(c, "warning: %s", warnings[k].text);
+    char text[320];
+    for (int k = 0; k < WARNINGS; k++) {
+        if (!(r->warnings & warnings[k].bit)) continue;
+        print_warning(d, k, text);
+        cli_note(c, "warning: %s", text);
+    }
 }
 
 void condition_json(cli_json *j, const drawn *d) {
+    condition_json_with(j, d, "");
+}
+
+void condition_json_with(cli_json *j, const drawn *d, const char *lines) {
+    char text[1024];
     const mnp_draw_report *r = &d->report;
     cli_json_put(j, TEXT("condition", called[r->condition]), INTEGER("particles", r->particles),
                  INTEGER("gradients", r->gradients), NUMBER("acceptance", r->acceptance),
@@ -121,8 +178,17 @@ void condition_json(cli_json *j, const drawn *d) {
                  NUMBER("fit_after", r->fit_after));
     json_key(&j->w, "warnings");
     json_array_begin(&j->w);
+    while (*lines) {
+        size_t length = strcspn(lines, "\n");
+        snprintf(text, sizeof text, "%.*s", (int)length, lines);
+        json_put_string(&j->w, text);
+        lines += length + (lines[length] == '\n');
+    }
     if (d->note[0]) json_put_string(&j->w, d->note);
-    for (int k = 0; k < WARNINGS; k++)
-        if (r->warnings & warnings[k].bit) json_put_string(&j->w, warnings[k].text);
+    for (int k = 0; k < WARNINGS; k++) {
+        if (!(r->warnings & warnings[k].bit)) continue;
+        print_warning(d, k, text);
+        json_put_string(&j->w, text);
+    }
     json_array_end(&j->w);
 }

@@ -5,6 +5,9 @@
 
 #include "cli/cli.h"
 
+/* Points times functions that the default refines: some seconds on two cores. */
+enum { CONDITION_WORK_MAX = 20000 };
+
 /* The flags that condition_draw() reads; `usual` ends the line on --condition. */
 #define CONDITION_FLAGS(usual)                                                                     \
     {"condition", "C", "network|refine|exact: how functions are drawn given the points " usual}, { \
@@ -12,8 +15,11 @@
     }
 
 /* Functions that were drawn, and how. */
+enum { CONDITION_WARNINGS = 6 };
 typedef struct drawn {
     mnp_draw_report report;
+    int64_t curves;                     /* that it speaks of; 0: one */
+    int64_t warned[CONDITION_WARNINGS]; /* of them, by warning */
     double seconds;
     char note[256]; /* why it is not what the default says; or "" */
 } drawn;
@@ -23,6 +29,7 @@ typedef struct condition_ask {
     mnp_condition condition;
     int64_t gradients; /* 0: the library's number */
     bool given;        /* --condition was: nothing else will do */
+    bool noted;        /* the model was scored so: many points are no reason for another way */
     uint64_t apart;    /* added to --seed: other random numbers than another drawing's */
 } condition_ask;
 
@@ -39,6 +46,12 @@ mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, const condi
 /* The parts of it, for commands that draw in another way. */
 void condition_tell(const cli *c, const drawn *d);
 void condition_json(cli_json *j, const drawn *d); /* all but the seconds */
+/* The same, with lines of its own in front of its warnings. */
+void condition_json_with(cli_json *j, const drawn *d, const char *lines);
+/* One drawing out of those of many curves: means, and how many were warned of. `left` of them had
+ * so many points that the network drew them. */
+void condition_merge(const mnp_draw_report *reports, int64_t curves, int64_t left, int64_t points,
+                     int64_t samples, drawn *out);
 /* A progress callback of the library, for `user` a progress: shown once the work takes long. */
 void condition_progress(void *user, int64_t done, int64_t total);
 

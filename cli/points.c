@@ -8,7 +8,6 @@
 
 #include "cli/outputs.h"
 #include "cli/source.h"
-#include "util/csv.h"
 #include "util/text.h"
 
 int points_failed(cli *c) {
@@ -102,108 +101,66 @@ static int names_of(cli *c, const mnp_model *m, point_names *n) {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Which columns of a table are wanted: the x of the model, then y. */
-typedef struct picked {
-    size_t column[POINTS_DIMS_MAX + 1];
-    int64_t count;
-} picked;
-
-static bool find_column(const csv_table *t, const char *name, size_t *column) {
-    for (size_t k = 0; k < t->columns; k++)
-        if (strcmp(csv_header(t, k), name) == 0) {
-            *column = k;
-            return true;
-        }
-    return false;
+/* Lines of the library, each with `before`. */
+static void tell_lines(const cli *c, const char *before, const char *lines) {
+    while (*lines) {
+        size_t length = strcspn(lines, "\n");
+        cli_note(c, "%s%.*s", before, (int)length, lines);
+        lines += length + (lines[length] == '\n');
+    }
 }
 
-static bool is_numeric(const csv_table *t, size_t column) {
-    env quiet; /* a cell that is no number is an answer here, not an error to keep */
-    env_init(&quiet);
-    double v;
-    bool missing;
-    for (size_t row = 0; row < t->rows; row++)
-        if (csv_number(&quiet, t, row, column, &v, &missing) != MNP_OK) return false;
-    return true;
+static void tell_warnings(const cli *c, const char *lines, buf *keep) {
+    tell_lines(c, "warning: ", lines);
+    if (keep) buf_text(keep, lines);
 }
 
-static int pick_columns(cli *c, const point_names *names, const csv_table *t, bool with_y,
-                        picked *p) {
-    p->count = names->x_dim + with_y;
-    const char *absent = NULL;
-    for (int64_t k = 0; k < p->count && !absent; k++) {
-        const char *name = k < names->x_dim ? names->x[k] : names->y;
-        if (!find_column(t, name, &p->column[k])) absent = name;
+int points_open(cli *c, const mnp_model *m, const char *path, bool with_y, const char *group,
+                buf *warnings, mnp_table **out) {
+    mnp_data_opts o = {.size = sizeof o,
+                       .function_column = group ? group : cli_text(c, "group", NULL),
+                       .x_columns = cli_text(c, "x", NULL),
+                       .y_column = with_y ? cli_text(c, "y", NULL) : NULL};
+    int code = cli_input(c, path);
+    if (code) return code;
+    mnp_status status = mnp_table_open(c->ctx, m, path, with_y, &o, out);
+    if (status != MNP_OK) {
+        source_whole_command(c, status);
+        return cli_failed(c, status);
     }
-    if (!absent) return 0;
-    int64_t numeric = 0;
-    for (size_t k = 0; k < t->columns; k++)
-        if (is_numeric(t, k) && numeric++ < p->count) p->column[numeric - 1] = k;
-    if (numeric != p->count) {
-        size_t none;
-        (void)csv_find(&c->env, t, absent, &none); /* for its text, which lists what there is */
-        return points_failed(c);
-    }
-    buf list;
-    buf_init(&list, &c->env);
-    for (int64_t k = 0; k < p->count; k++)
-        buf_printf(&list, "%s%s as %s", k ? ", " : "", csv_header(t, p->column[k]),
-                   k < names->x_dim ? names->x[k] : names->y);
-    cli_note(c, "%s: there is no column '%s'; the numeric columns are taken in order: %s", t->name,
-             absent, buf_str(&list));
-    buf_free(&list);
+    tell_lines(c, "", mnp_table_report(*out));
+    tell_warnings(c, mnp_table_warnings(*out), warnings);
     return 0;
 }
 
-/* The k-th wanted number of a row: an x, or y after the last. */
-static int read_number(cli *c, const point_names *names, const csv_table *t, size_t row,
-                       const picked *p, int64_t k, double *out, bool *missing) {
-    if (csv_number(&c->env, t, row, p->column[k], out, missing) != MNP_OK) return points_failed(c);
-    if (missing && *missing) return 0;
-    if (mnp_model_distance(names->model, k, *out) <= MNP_REACH) return 0;
-    return cli_fail(c, EXIT_FAILED,
-                    "%s:%u: column \"%.80s\": %s is too far from what the model was trained on for "
-                    "single precision (give it in the units of the training data)",
-                    t->name, t->lines[1 + row], csv_header(t, p->column[k]),
-                    csv_cell(t, row, p->column[k]));
-}
-
-static int read_rows(cli *c, const point_names *names, const csv_table *t, const picked *p,
-                     points *out) {
-    int64_t dropped = 0, x_dim = names->x_dim;
-    int code = 0;
-    for (size_t row = 0; row < t->rows; row++) {
-        bool missing = false;
-        double *x = out->x + out->n * x_dim;
-        for (int64_t k = 0; k < x_dim && code == 0; k++)
-            code = read_number(c, names, t, row, p, k, &x[k], NULL);
-        if (out->y && code == 0)
-            code = read_number(c, names, t, row, p, x_dim, &out->y[out->n], &missing);
-        if (code != 0) return code;
-        dropped += missing;
-        out->n += !missing;
-    }
-    if (dropped)
-        cli_note(c, "%s: %lld of %lld rows have no %s and were dropped", t->name,
-                 (long long)dropped, (long long)t->rows, csv_header(t, p->column[x_dim]));
+/* Its numbers, which must be of one curve. */
+static int take_points(cli *c, const mnp_table *t, const char *path, int64_t x_dim, points *out) {
+    int64_t n = mnp_table_rows(t);
+    *out = (points){.n = n};
+    if (mnp_table_groups(t) > 1)
+        return cli_fail(c, EXIT_FAILED,
+                        "%s holds %lld curves, and mnp %s takes one at a time here (leave one of "
+                        "them in the file; 'mnp predict' takes all)",
+                        path, (long long)mnp_table_groups(t), c->command->name);
+    const double *x = mnp_table_x(t), *y = mnp_table_y(t);
+    out->x = env_alloc(&c->env, (size_t)(n * x_dim) + 1, sizeof *out->x, "points");
+    if (y) out->y = env_alloc(&c->env, (size_t)n + 1, sizeof *out->y, "points");
+    if (!out->x || (y && !out->y)) return points_failed(c);
+    memcpy(out->x, x, (size_t)(n * x_dim) * sizeof *x);
+    if (y) memcpy(out->y, y, (size_t)n * sizeof *y);
+    for (int64_t i = 0; i < n * x_dim; i++)
+        if (isnan(x[i]))
+            return cli_fail(c, EXIT_FAILED,
+                            "%s: an input is left out (every row needs all of them)", path);
     return 0;
 }
 
 int points_read(cli *c, const point_names *names, const char *path, bool with_y, points *out) {
-    csv_table *t = NULL;
+    mnp_table *t = NULL;
     *out = (points){0};
-    int code = cli_input(c, path);
-    if (code) return code;
-    if (csv_read(&c->env, path, '\0', &t) != MNP_OK) return points_failed(c);
-    picked p;
-    code = pick_columns(c, names, t, with_y, &p);
-    if (code == 0) {
-        out->x = env_alloc(&c->env, t->rows * (size_t)names->x_dim + 1, sizeof(double), "points");
-        if (with_y) out->y = env_alloc(&c->env, t->rows + 1, sizeof(double), "points");
-        if (!out->x || (with_y && !out->y)) code = points_failed(c);
-    }
-    if (code == 0) code = read_rows(c, names, t, &p, out);
-    csv_destroy(t);
+    int code = points_open(c, names->model, path, with_y, NULL, NULL, &t);
+    if (code == 0) code = take_points(c, t, path, names->x_dim, out);
+    mnp_table_destroy(t);
     if (code != 0) points_free(c, out);
     return code;
 }
@@ -232,49 +189,29 @@ int points_span(cli *c, int64_t x_dim, const double *lo, const double *hi, const
     return 0;
 }
 
-/* One "lo:hi:n" of `length` bytes. */
-static bool parse_span(const char *text, size_t length, double *lo, double *hi, int64_t *n) {
-    char word[128];
-    if (length >= sizeof word) return false;
-    snprintf(word, sizeof word, "%.*s", (int)length, text);
-    char *second = strchr(word, ':'), *third = second ? strchr(second + 1, ':') : NULL;
-    if (!third) return false;
-    *second++ = *third++ = '\0';
-    return text_parse_double(word, lo) == TEXT_OK && text_parse_double(second, hi) == TEXT_OK &&
-           text_parse_int64(third, n) == TEXT_OK && *lo <= *hi && *n >= 1;
+/* A bad grid is the command line's fault. */
+static int open_grid(cli *c, const mnp_model *m, const char *text, mnp_table **out) {
+    mnp_status status = mnp_table_grid(c->ctx, m, text, out);
+    if (status == MNP_OK || status == MNP_ENOMEM || status == MNP_ECANCELLED)
+        return status == MNP_OK ? 0 : cli_failed(c, status);
+    return cli_fail(c, EXIT_USAGE, "--grid: %s", mnp_last_error(c->ctx));
 }
 
 int points_grid(cli *c, const point_names *names, const char *text, points *out) {
-    int64_t x_dim = names->x_dim;
-    double lo[POINTS_DIMS_MAX], hi[POINTS_DIMS_MAX];
-    int64_t n[POINTS_DIMS_MAX], k = 0;
-    const char *at = text;
-    bool good = true;
-    for (; good && k < x_dim; k++) {
-        size_t length = strcspn(at, ",");
-        good = parse_span(at, length, &lo[k], &hi[k], &n[k]);
-        at += length;
-        if (k + 1 < x_dim) good = good && *at++ == ',';
-    }
-    if (!good || *at)
-        return cli_fail(c, EXIT_USAGE,
-                        "--grid wants lo:hi:n with lo <= hi and n >= 1 for %s (joined by commas "
-                        "where there are several), not '%s'",
-                        x_dim == 1 ? "the one input" : "each input of the model", text);
-    for (k = 0; k < x_dim; k++)
-        for (int end = 0; end < 2; end++)
-            if (!(mnp_model_distance(names->model, k, end ? hi[k] : lo[k]) <= MNP_REACH))
-                return cli_fail(c, EXIT_USAGE,
-                                "--grid: %s = %g is too far from what the model was trained on for "
-                                "single precision (give it in the units of the training data)",
-                                names->x[k], end ? hi[k] : lo[k]);
-    return points_span(c, x_dim, lo, hi, n, out);
+    mnp_table *t = NULL;
+    *out = (points){0};
+    int code = open_grid(c, names->model, text, &t);
+    if (code == 0) code = take_points(c, t, "--grid", names->x_dim, out);
+    mnp_table_destroy(t);
+    if (code != 0) points_free(c, out);
+    return code;
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
 int question_open_model(cli *c, const char *path, question *q) {
     *q = (question){0};
+    buf_init(&q->warnings, &c->env);
     int code = cli_input(c, path);
     if (code) return code;
     mnp_status status = mnp_model_load(c->ctx, path, &q->model);
@@ -284,50 +221,201 @@ int question_open_model(cli *c, const char *path, question *q) {
 int question_open(cli *c, question *q) {
     int code = question_open_model(c, c->args[0], q);
     const char *path = cli_text(c, "context", NULL);
-    if (code == 0 && path) code = points_read(c, &q->names, path, true, &q->context);
+    if (code == 0 && path)
+        code = points_open(c, q->model, path, true, NULL, &q->warnings, &q->seen);
     return code;
 }
 
-int question_targets(cli *c, question *q) {
+int question_one(cli *c, question *q) {
+    const char *path = cli_text(c, "context", "the context");
+    return q->seen ? take_points(c, q->seen, path, q->names.x_dim, &q->context) : 0;
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+bool points_grouped(const mnp_table *t) {
+    for (int64_t k = 0; k < mnp_table_columns(t); k++)
+        if (mnp_table_column_is(t, k) == MNP_COLUMN_GROUP) return true;
+    return false;
+}
+
+/* The context's group columns, for places whose group is called the same. */
+static int group_names(cli *c, const mnp_table *t, buf *out) {
+    for (int64_t k = 0; t && k < mnp_table_columns(t); k++)
+        if (mnp_table_column_is(t, k) == MNP_COLUMN_GROUP)
+            buf_printf(out, "%s%s", out->len ? "," : "", mnp_table_column(t, k));
+    return out->status == MNP_OK ? 0 : points_failed(c);
+}
+
+static int open_places(cli *c, question *q, const char *path) {
+    buf group;
+    buf_init(&group, &c->env);
+    int code = group_names(c, q->seen, &group);
+    const char *named = group.len ? buf_str(&group) : NULL;
+    if (code == 0) code = points_open(c, q->model, path, false, named, &q->warnings, &q->places);
+    if (code == 0 && mnp_table_rows(q->places) == 0)
+        code = cli_fail(c, EXIT_FAILED, "%s: there are no rows to predict at", path);
+    buf_free(&group);
+    return code;
+}
+
+/* Places that do not say of which curve are asked of every curve. */
+static int spread_places(cli *c, question *q) {
+    mnp_table *all = NULL;
+    if (!q->seen || !points_grouped(q->seen) || points_grouped(q->places)) return 0;
+    mnp_status status = mnp_table_spread(c->ctx, q->model, q->places, q->seen, &all);
+    if (status != MNP_OK) return cli_failed(c, status);
+    mnp_table_destroy(q->places);
+    q->places = all;
+    return mnp_table_rows(all) > 0
+               ? 0
+               : cli_fail(c, EXIT_FAILED, "the context has no curve with a point");
+}
+
+static int match_places(cli *c, question *q) {
+    size_t length = mnp_table_match(c->ctx, q->seen, q->places, NULL, 0);
+    if (length == 0) return 0;
+    char *lines = env_alloc(&c->env, length + 1, 1, "warnings");
+    if (!lines) return points_failed(c);
+    mnp_table_match(c->ctx, q->seen, q->places, lines, length + 1);
+    tell_warnings(c, lines, &q->warnings);
+    env_free(&c->env, lines);
+    return 0;
+}
+
+int question_places(cli *c, question *q) {
     const char *at = cli_text(c, "at", NULL), *grid = cli_text(c, "grid", NULL);
     if (!at == !grid)
         return cli_fail(c, EXIT_USAGE,
                         at ? "--at and --grid exclude each other"
                            : "say where: --at X.csv or --grid lo:hi:n");
-    if (grid) return points_grid(c, &q->names, grid, &q->targets);
-    int code = points_read(c, &q->names, at, false, &q->targets);
-    if (code == 0 && q->targets.n == 0)
-        code = cli_fail(c, EXIT_FAILED, "%s: there are no rows to predict at", at);
-    return code;
+    int code = grid ? open_grid(c, q->model, grid, &q->places) : open_places(c, q, at);
+    if (code == 0 && grid) tell_warnings(c, mnp_table_warnings(q->places), &q->warnings);
+    if (code == 0) code = spread_places(c, q);
+    return code == 0 ? match_places(c, q) : code;
 }
 
-static void warn(const cli *c, const point_names *names, const points *p, const char *what) {
-    int64_t far = 0, x_dim = names->x_dim;
-    for (int64_t i = 0; i < p->n; i++) {
-        bool away = p->y && mnp_model_distance(names->model, x_dim, p->y[i]) > MNP_FAR;
-        for (int64_t k = 0; k < x_dim; k++)
-            away |= mnp_model_distance(names->model, k, p->x[i * x_dim + k]) > MNP_FAR;
-        far += away;
+int64_t points_number(const mnp_table *t, int64_t column) {
+    int64_t i = 0;
+    if (mnp_table_column_is(t, column) != MNP_COLUMN_NUMBER) return -1;
+    while (mnp_table_x_column(t, i) != column) i++;
+    return i;
+}
+
+void points_put_name(csv_writer *w, const question *q, int64_t column) {
+    int64_t i = points_grouped(q->places) ? -1 : points_number(q->places, column);
+    csv_put_text(w, i >= 0 ? q->names.x[i] : mnp_table_column(q->places, column));
+}
+
+void points_put_cell(csv_writer *w, const question *q, int64_t row, int64_t column) {
+    int64_t i = points_number(q->places, column);
+    if (i >= 0)
+        csv_put_double(w, mnp_table_x(q->places)[row * q->names.x_dim + i]);
+    else
+        csv_put_text(w, mnp_table_cell(q->places, row, column));
+}
+
+int64_t points_columns(const question *q, mnp_column kind, int64_t *out) {
+    const mnp_table *t = q->places;
+    int64_t n = 0;
+    if (kind == MNP_COLUMN_GROUP)
+        for (int64_t k = 0; k < mnp_table_columns(t); k++)
+            if (mnp_table_column_is(t, k) == kind) out[n++] = k;
+    if (kind == MNP_COLUMN_GROUP) return n;
+    for (int64_t i = 0; i < q->names.x_dim; i++) { /* a category has several numbers */
+        int64_t k = mnp_table_x_column(t, i);
+        if (k >= 0 && (n == 0 || out[n - 1] != k)) out[n++] = k;
     }
-    if (far)
-        cli_note(c,
-                 "note: %lld of %lld %s points lie more than %g times its spread from the "
-                 "training data: the model knows nothing there (are the units right?)",
-                 (long long)far, (long long)p->n, what, MNP_FAR);
+    return n;
 }
 
 void question_warn(const cli *c, const question *q) {
-    warn(c, &q->names, &q->context, "observed");
-    warn(c, &q->names, &q->targets, "asked");
-    source_warn_outside(c, q->model, &(mnp_set){q->context.n, q->context.x, q->context.y},
-                        "observed");
     source_warn_outside(c, q->model, &(mnp_set){q->targets.n, q->targets.x, NULL}, "asked");
 }
 
-int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_predictor **out) {
+/* ---- drawing --------------------------------------------------------------------------------- */
+
+bool question_condition(cli *c, const question *q, condition_ask *out) {
     mnp_condition usual = q->names.x_dim == 1 ? MNP_REFINE : MNP_NETWORK;
+    bool noted = mnp_model_condition(q->model, &usual);
+    if (!condition_read(c, usual, out)) return false;
+    out->noted = noted && !out->given;
+    return true;
+}
+
+static int64_t many_points(const mnp_table *t, int64_t most) {
+    int64_t many = 0;
+    for (int64_t g = 0; g < mnp_table_groups(t); g++) many += mnp_table_group_rows(t, g) > most;
+    return many;
+}
+
+static mnp_status forecast(cli *c, const question *q, mnp_groups_opts *o, const mnp_summary *out) {
+    progress bar;
+    bool one = mnp_table_groups(q->places) == 1;
+    progress_begin(&bar, c, one ? "gradients" : "curves", 0, 1);
+    o->progress = condition_progress, o->progress_user = &bar;
+    mnp_status status = mnp_predict_groups(c->ctx, q->model, q->seen, q->places, o, out);
+    progress_end(&bar);
+    return status;
+}
+
+int question_forecast(cli *c, question *q, int64_t samples, bool smooth, const mnp_summary *out,
+                      drawn *how) {
+    condition_ask ask;
+    int64_t groups = mnp_table_groups(q->places);
+    *how = (drawn){.report.size = sizeof how->report};
+    if (!question_condition(c, q, &ask)) return c->status;
+    mnp_draw_report *reports =
+        env_alloc(&c->env, (size_t)groups, sizeof *reports, "how functions were drawn");
+    if (!reports) return points_failed(c);
+    for (int64_t g = 0; g < groups; g++) reports[g].size = sizeof *reports;
+    mnp_groups_opts o = {.size = sizeof o,
+                         .samples = samples,
+                         .seed = c->seed,
+                         .device = cli_device(c),
+                         .condition = ask.condition,
+                         .gradients = ask.gradients,
+                         .smooth = smooth,
+                         .reports = reports};
+    if (!ask.given && !ask.noted) o.work_max = CONDITION_WORK_MAX;
+    double start = cli_now();
+    mnp_status status = forecast(c, q, &o, out);
+    if (status == MNP_EUNSUPPORTED && !ask.given && o.condition != MNP_NETWORK) {
+        snprintf(how->note, sizeof how->note, "drawn by the network: %.200s",
+                 mnp_last_error(c->ctx));
+        o.condition = MNP_NETWORK;
+        status = forecast(c, q, &o, out);
+    }
+    how->seconds = cli_now() - start;
+    if (status == MNP_OK) {
+        bool latent = mnp_model_latent(q->model) > 0 && o.condition != MNP_NETWORK;
+        int64_t left = latent && o.work_max ? many_points(q->seen, o.work_max / samples) : 0;
+        condition_merge(reports, groups, left, mnp_table_rows(q->seen), samples, how);
+        condition_tell(c, how);
+    }
+    env_free(&c->env, reports);
+    return status == MNP_OK ? 0 : cli_failed(c, status);
+}
+
+void question_json(cli_json *j, const question *q) {
+    int64_t groups = points_grouped(q->places) ? mnp_table_groups(q->places) : 0;
+    cli_json_put(j, INTEGER("rows", mnp_table_rows(q->places)));
+    json_key(&j->w, "groups");
+    json_array_begin(&j->w);
+    for (int64_t g = 0; g < groups; g++) {
+        const char *name = mnp_table_group_name(q->places, g);
+        int64_t own = mnp_table_find(q->seen, name);
+        json_object_begin(&j->w);
+        cli_json_put(j, TEXT("group", name), INTEGER("context", mnp_table_group_rows(q->seen, own)),
+                     INTEGER("rows", mnp_table_group_rows(q->places, g)));
+        json_object_end(&j->w);
+    }
+    json_array_end(&j->w);
+}
+
+int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_predictor **out) {
     condition_ask flags;
-    if (!q->how && !condition_read(c, usual, &flags)) return c->status;
+    if (!q->how && !question_condition(c, q, &flags)) return c->status;
     question_warn(c, q);
     mnp_set set = {q->context.n, q->context.x, q->context.y};
     mnp_status status = mnp_predictor_create(c->ctx, q->model, cli_device(c), out);
@@ -358,6 +446,9 @@ int question_values(cli *c, const question *q, int64_t samples, mnp_base base, d
 void question_close(cli *c, question *q) {
     points_free(c, &q->context);
     points_free(c, &q->targets);
+    mnp_table_destroy(q->seen);
+    mnp_table_destroy(q->places);
+    buf_free(&q->warnings);
     env_free(&c->env, q->names.text);
     mnp_model_destroy(q->model);
     *q = (question){0};

@@ -6,6 +6,7 @@
 #define MNP_CLI_POINTS_H
 
 #include "cli/condition.h"
+#include "util/csv.h"
 #include "util/limits.h"
 
 /* Names of the columns in files: the model's notes, or x (x1, x2 ...) and y. */
@@ -27,18 +28,48 @@ typedef struct points {
 typedef struct question {
     mnp_model *model;
     point_names names;
-    points context; /* n = 0: none */
+    mnp_table *seen;   /* --context, of one or several curves; NULL: none */
+    mnp_table *places; /* --at or --grid; where the context has curves, of each of them */
+    points context;    /* of one curve; n = 0: none */
     points targets;
     const condition_ask *how; /* functions are drawn; NULL: as the flags say */
+    buf warnings;             /* what was said about the tables, a line each */
 } question;
 
-/* Loads the model c->args[0] and, where the flag is given, --context. */
+/* The flags of commands that read points, beside --context and --at. */
+#define POINTS_FLAGS                                                                               \
+    {"group", "A,B",                                                                               \
+     "the column that tells curves apart, or several, where the model does not know its name"},    \
+        {"x", "A,B", "the columns of inputs, where they are not called as in the training table"}, \
+    {                                                                                              \
+        "y", "A,B", "the column of the output, likewise"                                           \
+    }
+
+/* Loads the model c->args[0] and, where the flag is given, the table --context. */
 int question_open(cli *c, question *q);
 int question_open_model(cli *c, const char *path, question *q); /* without a context */
-/* Targets from --at or --grid, exactly one of which must be given. */
-int question_targets(cli *c, question *q);
-/* A note for people where points lie far from the training data. */
+/* Places from --at or --grid, exactly one of which must be given. */
+int question_places(cli *c, question *q);
+/* The context as points, for what takes one curve: several are refused. */
+int question_one(cli *c, question *q);
+/* A note for people where a picture leaves the training data. */
 void question_warn(const cli *c, const question *q);
+/* How the functions are drawn: --condition, or what the model notes, or the default. */
+bool question_condition(cli *c, const question *q, condition_ask *out); /* false: cli_bad() */
+/* Forecasts of all curves at once, as mnp_predict_groups() gives them. */
+int question_forecast(cli *c, question *q, int64_t samples, bool smooth, const mnp_summary *out,
+                      drawn *how);
+/* ---- columns of the places, for tables of results: the groups, and the inputs as the model has
+ * them (kind MNP_COLUMN_NUMBER), into out (columns); returns how many. A number is written as it
+ * was read, anything else as it stands in the file. */
+bool points_grouped(const mnp_table *t); /* has it a group column? */
+int64_t points_columns(const question *q, mnp_column kind, int64_t *out);
+int64_t points_number(const mnp_table *t, int64_t column); /* which number of x it is, or -1 */
+void points_put_name(csv_writer *w, const question *q, int64_t column);
+void points_put_cell(csv_writer *w, const question *q, int64_t row, int64_t column);
+
+/* "groups": [{"group", "context", "rows"}, ...] and "rows". */
+void question_json(cli_json *j, const question *q);
 /* A predictor conditioned on the context, with S functions drawn by --seed as --condition says: by
  * default refined for functions of one input. */
 int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_predictor **out);
@@ -49,9 +80,11 @@ void question_close(cli *c, question *q); /* accepts a question of zeros */
 
 /* Numbers beyond the model's reach (MNP_REACH) are refused with file and line. */
 
-/* A CSV file by the columns' names; where these are missing and the file has exactly the right
- * number of numeric columns, those in order, with a note. Rows without y are dropped with a note.
- * Without `with_y` only the x columns are read. */
+/* A CSV file as mnp_table_open() reads it, what is doubtful about it said, and into `warnings`
+ * (NULL: nowhere). `group`: NULL, as --group says. */
+int points_open(cli *c, const mnp_model *m, const char *path, bool with_y, const char *group,
+                buf *warnings, mnp_table **out);
+/* The same of one curve, as numbers. */
 int points_read(cli *c, const point_names *names, const char *path, bool with_y, points *out);
 /* "lo:hi:n[,lo:hi:n]": the last input runs fastest. */
 int points_grid(cli *c, const point_names *names, const char *text, points *out);

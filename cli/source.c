@@ -114,11 +114,10 @@ static void put_word(buf *to, const char *word) {
     buf_printf(to, plain ? " %s" : " '%s'", word);
 }
 
-/* A table whose columns must be named is refused with "add: --y C": the whole command with that. */
-static mnp_status whole_command(cli *c, mnp_status status) {
+void source_whole_command(cli *c, mnp_status status) {
     static const char mark[] = "; add: ";
     const char *add = strstr(mnp_last_error(c->ctx), mark);
-    if (status != MNP_EINVAL || !add) return status;
+    if (status != MNP_EINVAL || !add) return;
     buf line;
     buf_init(&line, &c->env);
     buf_printf(&line, "%.*s; type: mnp %s", (int)(add - mnp_last_error(c->ctx)),
@@ -132,7 +131,6 @@ static mnp_status whole_command(cli *c, mnp_status status) {
     buf_printf(&line, " %s", add + sizeof mark - 1);
     c->status = cli_fail(c, EXIT_FAILED, "%s", buf_str(&line));
     buf_free(&line);
-    return status;
 }
 
 static mnp_status open_split(cli *c, const char *what, mnp_data_opts *o, mnp_split split,
@@ -140,7 +138,9 @@ static mnp_status open_split(cli *c, const char *what, mnp_data_opts *o, mnp_spl
     o->split = split;
     if (!cli_bad(c)) c->status = cli_input_data(c, what);
     if (cli_bad(c)) return MNP_EINVAL;
-    return whole_command(c, mnp_data_open(c->ctx, what, o, out));
+    mnp_status status = mnp_data_open(c->ctx, what, o, out);
+    source_whole_command(c, status);
+    return status;
 }
 
 /* How many functions validate: of drawn images a ninth of the training's. */

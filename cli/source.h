@@ -40,6 +40,10 @@ void source_json_warnings(cli_json *j, const char *lines); /* "warnings": an arr
 /* Points ("observed", "asked") outside what the model's table had, in x or in y. */
 void source_warn_outside(const cli *c, const mnp_model *m, const mnp_set *set, const char *what);
 
+/* A table whose columns must be named is refused with "; add: --y C": says the whole command with
+ * that, after which cli_bad() is true. Any other failure is left alone. */
+void source_whole_command(cli *c, mnp_status status);
+
 /* All name the files they read (cli_input); where one of them is an output as well that is said,
  * and cli_bad() is true. */
 

@@ -272,14 +272,24 @@ MNP_API mnp_status mnp_data_reopen(mnp_ctx *ctx, const mnp_model *model, mnp_spl
  * (with_y false). It is read as the model's own table was, with its columns, dates, categories and
  * outputs; the column names of opts, which may be NULL, stand in for those that are called
  * otherwise, and its other fields are not looked at. Rows stay in their order. With y a row without
- * y is dropped. MNP_EFORMAT names the line. */
+ * y is dropped. Places may leave out what is constant in a curve, for the context to say, and which
+ * of several outputs is meant: then each row becomes one for each. A column of opts that tells
+ * curves apart may be absent from places. MNP_EFORMAT names the line. MNP_EINVAL: a context holds
+ * several curves of a model without a group column. */
 typedef struct mnp_table mnp_table;
 MNP_API mnp_status mnp_table_open(mnp_ctx *ctx, const mnp_model *model, const char *path,
                                   bool with_y, const mnp_data_opts *opts, mnp_table **out);
+/* Places that no file holds. A grid: "lo:hi:n" for each input that changes within a curve, or for
+ * each that is no category, joined by commas, the last one running fastest; lo and hi may be dates.
+ * And places without a group column, asked of every curve of a context. */
+MNP_API mnp_status mnp_table_grid(mnp_ctx *ctx, const mnp_model *model, const char *grid,
+                                  mnp_table **out);
+MNP_API mnp_status mnp_table_spread(mnp_ctx *ctx, const mnp_model *model, const mnp_table *places,
+                                    const mnp_table *context, mnp_table **out);
 MNP_API void mnp_table_destroy(mnp_table *table);
 MNP_API int64_t mnp_table_rows(const mnp_table *table);
-/* The rows: x (rows, inputs) and y (rows) as the model takes them; y is NULL where it was not
- * read. */
+/* The rows: x (rows, inputs) and y (rows) as the model takes them. y is NULL where it was not read;
+ * x is NaN where the context has to say it. */
 MNP_API const double *mnp_table_x(const mnp_table *table);
 MNP_API const double *mnp_table_y(const mnp_table *table);
 /* How many curves there are, the number of a row's, -1 where there is no such row, and the name of
@@ -287,9 +297,30 @@ MNP_API const double *mnp_table_y(const mnp_table *table);
 MNP_API int64_t mnp_table_groups(const mnp_table *table);
 MNP_API int64_t mnp_table_group(const mnp_table *table, int64_t row);
 MNP_API const char *mnp_table_group_name(const mnp_table *table, int64_t k);
+MNP_API int64_t mnp_table_find(const mnp_table *table, const char *name); /* by its name, or -1 */
+MNP_API int64_t mnp_table_group_rows(const mnp_table *table, int64_t k);  /* rows of the k-th */
 /* A value that the model gives for a row, in the units of the row's output. NaN: no such row. */
 MNP_API double mnp_table_raw(const mnp_table *table, int64_t row, double y);
-MNP_API const char *mnp_table_warnings(const mnp_table *table); /* a line each */
+/* What was read, and what is doubtful about it: other names than the model's, x or y outside what
+ * it was trained on, values that look like other units, categories it has not seen. A line each. */
+MNP_API const char *mnp_table_report(const mnp_table *table);
+MNP_API const char *mnp_table_warnings(const mnp_table *table);
+/* Its cells as they stand in the file: how many columns, the name of the k-th, what it was taken
+ * for, and the text of a row in it. NULL and MNP_COLUMN_OTHER where there is none. */
+typedef enum mnp_column {
+    MNP_COLUMN_OTHER, /* not used */
+    MNP_COLUMN_GROUP,
+    MNP_COLUMN_NUMBER, /* an input: a number, a date, a category */
+    MNP_COLUMN_DATE,
+    MNP_COLUMN_CATEGORY,
+    MNP_COLUMN_Y
+} mnp_column;
+MNP_API int64_t mnp_table_columns(const mnp_table *table);
+MNP_API const char *mnp_table_column(const mnp_table *table, int64_t k);
+MNP_API mnp_column mnp_table_column_is(const mnp_table *table, int64_t k);
+MNP_API const char *mnp_table_cell(const mnp_table *table, int64_t row, int64_t k);
+/* The column that number i of x comes from; -1: it was left out, or there is no such number. */
+MNP_API int64_t mnp_table_x_column(const mnp_table *table, int64_t i);
 
 /* One of the model's weights, a matrix: entry (r, c) is data[r * stride + c]. The numbers are the
  * model's own and stay until its _destroy: read them, and see training change them. */
@@ -598,6 +629,39 @@ typedef struct mnp_many_opts {
 MNP_API mnp_status mnp_predict_many(mnp_ctx *ctx, const mnp_model *model, const mnp_set *contexts,
                                     int64_t count, const mnp_set *targets, int64_t target_sets,
                                     const mnp_many_opts *opts, const mnp_summary *out);
+
+/* Forecasts of many curves: each curve of `places` given its own points in `context`, by the
+ * curves' names; one without points there, or with context NULL, is a draw of the population. Into
+ * arrays of `out` with a number for each row of the places, in their order and in the units of the
+ * row's output: mean and sd (rows), quantiles (levels, rows), draws (S, rows). Draws have the noise
+ * of measurements, whatever the kind of model, unless `smooth` is set. A curve's random numbers
+ * come from the seed and its name alone, and from the seed where the table has no group column. So
+ * its answer has the same bits whatever other curves are in the tables, and for any number of
+ * threads. MNP_EINVAL: one of the two tables has a group column and the other has none;
+ * mnp_table_spread() asks every curve. */
+typedef struct mnp_groups_opts {
+    size_t size;     /* sizeof(mnp_groups_opts)                                               */
+    int64_t samples; /* S; 0 = 200                                                            */
+    uint64_t seed;
+    const char *device;      /* see mnp_predictor_create(); NULL = "cpu"                      */
+    mnp_condition condition; /* how functions are drawn: mnp_draw_opts                        */
+    int64_t gradients;
+    int64_t work_max; /* curves of more points times S are left to the network; 0: none are   */
+    int64_t smooth;   /* 1: draws without the noise of measurements                           */
+    mnp_draw_report *reports; /* (curves of the places), as in mnp_many_opts; or NULL         */
+    void (*progress)(void *user, int64_t done, int64_t total); /* curves; gradients of one    */
+    void *progress_user;
+} mnp_groups_opts;
+MNP_API mnp_status mnp_predict_groups(mnp_ctx *ctx, const mnp_model *model,
+                                      const mnp_table *context, const mnp_table *places,
+                                      const mnp_groups_opts *opts, const mnp_summary *out);
+/* Curves that have no points, or are not asked about: a line each, into a caller's buffer, cut to
+ * `size` bytes. Returns the length it would have (like snprintf). */
+MNP_API size_t mnp_table_match(mnp_ctx *ctx, const mnp_table *context, const mnp_table *places,
+                               char *out, size_t size);
+/* How functions were drawn when the model was scored, from its note "condition" (network, refine or
+ * exact). False: it does not say, and out is untouched. */
+MNP_API bool mnp_model_condition(const mnp_model *model, mnp_condition *out);
 
 /* Given its latents a function is, at every x, a monotone map of the base noise. Its values at n
  * targets for fixed levels of the noise, each the same at all targets: y (MNP_LEVELS, S, n). Level

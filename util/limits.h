@@ -69,6 +69,7 @@
 /* ---- the command, threads and processes ---- */
 #define GRID_POINTS_MAX        10000000       /* points of a grid; 80 MB for each input */
 #define PREDICT_VALUES_MAX     (1 << 28)      /* draws times targets of mnp predict; 2 GB */
+#define QUANTILES_MAX          100            /* quantiles of mnp predict; they have a fixed place */
 #define SAMPLE_VALUES_MAX      (1 << 27)      /* draws times targets of mnp sample; 1 GB, and a row of text for each */
 #define MAP_VALUES_MAX         (1 << 29)      /* draws times pixels of a map; 2 GB */
 #define SEEDS_MAX              64             /* runs of mnp train --seeds; all are held at once */

@@ -80,4 +80,8 @@ mnp_status ctx_pool(mnp_ctx *ctx, pool **out);
 mnp_status bandit_play_of(env *e, const mnp_model *model, const mnp_bandit_opts *o,
                           agent_opts *out);
 
+/* predictor.c: `out` into `to`, of `samples` draws at n targets. */
+mnp_status check_summary(env *e, const mnp_summary *out, int64_t samples, int64_t n,
+                         mnp_summary *to);
+
 #endif

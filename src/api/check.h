@@ -33,6 +33,7 @@ enum {
     mnp_draw_report_first = STRUCT_END(mnp_draw_report, moved),
     mnp_summary_first = STRUCT_END(mnp_summary, draws),
     mnp_many_opts_first = STRUCT_END(mnp_many_opts, device),
+    mnp_groups_opts_first = STRUCT_END(mnp_groups_opts, progress_user),
     mnp_map_opts_first = STRUCT_END(mnp_map_opts, threshold),
     mnp_map_first = STRUCT_END(mnp_map, draws),
     mnp_rivers_opts_first = STRUCT_END(mnp_rivers_opts, progress_user),

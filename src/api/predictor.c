@@ -128,9 +128,8 @@ mnp_status mnp_predictor_logp(mnp_predictor *p, const mnp_set *targets, double *
 
 /* ---- summaries ------------------------------------------------------------------------------- */
 
-/* `out` into `to`, of `samples` draws at n targets. */
-static mnp_status take_summary(env *e, const mnp_summary *out, int64_t samples, int64_t n,
-                               mnp_summary *to) {
+mnp_status check_summary(env *e, const mnp_summary *out, int64_t samples, int64_t n,
+                         mnp_summary *to) {
     MNP_TRY(check_given(e, out, "out"));
     MNP_TRY(TAKE_OPTS(e, mnp_summary, out, to));
     MNP_TRY(check_range(e, to->levels, 0, CHECK_COUNT_MAX, "levels"));
@@ -150,7 +149,7 @@ mnp_status mnp_predictor_summary(mnp_predictor *p, const double *x, int64_t n, m
     mnp_summary to;
     int64_t samples = predictor_samples(p->p);
     MNP_TRY(check_range(e, n, 1, CHECK_COUNT_MAX, "n"));
-    MNP_TRY(take_summary(e, out, samples, n, &to));
+    MNP_TRY(check_summary(e, out, samples, n, &to));
     double *own = NULL, *y = to.draws;
     if (!y) y = own = env_alloc(e, (size_t)(samples * n), sizeof *own, "the draws");
     mnp_status status = y ? mnp_predictor_predict(p, x, n, base, y) : MNP_ENOMEM;
@@ -178,7 +177,7 @@ mnp_status mnp_summarise(mnp_ctx *ctx, const double *y, int64_t samples, int64_t
     MNP_TRY(check_range(e, samples, 1, CHECK_COUNT_MAX, "samples"));
     MNP_TRY(check_range(e, n, 1, CHECK_COUNT_MAX, "n"));
     MNP_TRY(check_array(e, y, samples, n, "y"));
-    MNP_TRY(take_summary(e, out, samples, n, &to));
+    MNP_TRY(check_summary(e, out, samples, n, &to));
     for (int64_t i = 0; i < samples * n; i++) MNP_TRY(check_finite(e, y[i], "a draw"));
     if (to.draws && to.draws != y) memmove(to.draws, y, (size_t)(samples * n) * sizeof *y);
     return summary_make(e, y, samples, n, &to);
@@ -226,7 +225,7 @@ mnp_status mnp_predict_many(mnp_ctx *ctx, const mnp_model *model, const mnp_set 
     MNP_TRY(check_condition(e, o.condition, o.gradients));
     MNP_TRY(score_check_samples(e, q.samples));
     MNP_TRY(check_many(e, &q, &total));
-    MNP_TRY(take_summary(e, out, q.samples, total, &to));
+    MNP_TRY(check_summary(e, out, q.samples, total, &to));
     if (o.reports) MNP_TRY(CHECK_RESULTS(e, mnp_draw_report, o.reports, count));
     MNP_TRY(backend_choose(e, o.device, &q.device));
     MNP_TRY(ctx_pool(ctx, &q.pool));

@@ -58,7 +58,7 @@ static mnp_status choose_action(chooser *c) {
     return MNP_OK;
 }
 
-static size_t named(const csv_table *t, const char *name) {
+size_t columns_named(const csv_table *t, const char *name) {
     for (size_t i = 0; i < t->columns; i++)
         if (strcmp(csv_header(t, i), name) == 0) return i;
     return NONE;
@@ -69,35 +69,46 @@ static size_t named(const csv_table *t, const char *name) {
 static mnp_status take_model(chooser *c, const roles *like) {
     const data_source *s = c->s;
     bool all = true;
-    /* its last is ROLES_OUTPUT, which is a column where there is no y */
-    int32_t inputs = like->n_x - (like->n_outputs > 0 && !s->without_y);
+    int32_t inputs = like->n_x - (like->n_outputs > 0); /* its last is ROLES_OUTPUT */
     for (int32_t k = 0; k < like->n_group && !s->function_column; k++)
-        all &= named(c->t, like->group[k]) != NONE && like->n_group <= GROUP_COLUMNS_MAX;
+        all &= columns_named(c->t, like->group[k]) != NONE && like->n_group <= GROUP_COLUMNS_MAX;
     for (int32_t k = 0; k < like->n_group && all && !s->function_column; k++) {
-        size_t column = named(c->t, like->group[k]);
+        size_t column = columns_named(c->t, like->group[k]);
         if (!c->taken[column]) take_group(c, column);
         c->group_given = true;
     }
     all = true;
     for (int32_t k = 0; k < inputs && !s->x_columns; k++) {
-        size_t column = named(c->t, like->x[k].name);
+        size_t column = columns_named(c->t, like->x[k].name);
         all &= column != NONE && !c->taken[column];
     }
     for (int32_t k = 0; k < inputs && all && !s->x_columns; k++) {
-        c->out->x[c->out->n_x++] = named(c->t, like->x[k].name);
+        c->out->x[c->out->n_x++] = columns_named(c->t, like->x[k].name);
         c->taken[c->out->x[k]] = c->x_given = true;
     }
     all = true;
     int32_t outputs = like->n_outputs ? like->n_outputs : 1;
     for (int32_t k = 0; k < outputs && !c->y_given; k++) {
-        size_t column = named(c->t, like->n_outputs ? like->outputs[k].name : like->y.name);
+        size_t column = columns_named(c->t, like->n_outputs ? like->outputs[k].name : like->y.name);
         all &= column != NONE && !c->taken[column];
     }
-    for (int32_t k = 0; k < outputs && all && !s->y_column && !s->without_y; k++) {
-        take_y(c, named(c->t, like->n_outputs ? like->outputs[k].name : like->y.name));
+    for (int32_t k = 0; k < outputs && all && !s->y_column; k++) {
+        take_y(c, columns_named(c->t, like->n_outputs ? like->outputs[k].name : like->y.name));
         c->y_given = true;
     }
     return MNP_OK;
+}
+
+/* Places to ask about need not say of which curve: then they are asked of every curve. */
+static bool leaves_group_out(const chooser *c) {
+    const char *list = c->s->function_column;
+    char name[CSV_NAME_MAX + 1];
+    if (!c->s->asked || !c->s->without_y) return false;
+    while (list) {
+        if (next_name(c, &list, name) != MNP_OK) return false; /* for take_list() to refuse */
+        if (columns_named(c->t, name) != NONE) return false;
+    }
+    return true;
 }
 
 static mnp_status take_given(chooser *c) {
@@ -107,14 +118,13 @@ static mnp_status take_given(chooser *c) {
     if (s->x_columns)
         MNP_TRY(take_list(c, s->x_columns, "x", out->x, &out->n_x, (int32_t)c->t->columns));
     if (s->y_column) MNP_TRY(take_list(c, s->y_column, "y", out->y, &out->n_y, MODEL_X_MAX));
-    if (s->function_column && *s->function_column)
+    if (s->function_column && *s->function_column && !leaves_group_out(c))
         MNP_TRY(take_list(c, s->function_column, "the group", out->group, &out->n_group,
                           GROUP_COLUMNS_MAX));
     c->x_given = s->x_columns != NULL;
     c->y_given = s->y_column != NULL || s->without_y;
     c->group_given = s->function_column != NULL;
-    if (s->like && s->like->roles) MNP_TRY(take_model(c, s->like->roles));
-    c->group_given |= s->asked;
+    if (s->like && s->like->roles && !s->asked) MNP_TRY(take_model(c, s->like->roles));
     for (size_t i = 0; i < c->t->columns; i++)
         if (!c->taken[i] && !*csv_header(c->t, i)) drop(c, i, "has no name");
     return MNP_OK;
@@ -125,6 +135,7 @@ static mnp_status take_given(chooser *c) {
 static mnp_status choose_all(chooser *c) {
     columns *out = c->out;
     MNP_TRY(take_given(c));
+    if (c->s->asked) return choose_asked(c);
     MNP_TRY(guess_named_y(c));
     mnp_status grouped = guess_group(c);
     if (grouped == MNP_EFORMAT && guess_is_hopeless(c)) return guess_refuse(c);
@@ -159,7 +170,7 @@ static void say_choice(const chooser *c, buf *say) {
     if (out->n_group && !c->group_given) buf_printf(say, " (%s)", c->why_group);
     if (!out->n_group) buf_text(say, "no group column, all rows are one curve");
     for (int32_t i = 0; i < out->n_x; i++)
-        say_name(say, i ? ", " : "; x ", csv_header(t, out->x[i]), "");
+        if (out->x[i] != NONE) say_name(say, i ? ", " : "; x ", csv_header(t, out->x[i]), "");
     if (!c->x_given && out->n_x) buf_text(say, out->n_x == 1 ? " (what is left)" : " (those left)");
     if (out->has_action)
         say_name(say, "; action ", csv_header(t, out->action), ", one input per value");
@@ -183,7 +194,7 @@ mnp_status columns_choose(env *e, const csv_table *t, const data_source *s, colu
     chooser c = {.e = e, .t = t, .s = s, .out = out};
     c.taken = env_alloc(e, t->columns, sizeof *c.taken, "a table");
     c.dropped = env_alloc(e, t->columns, sizeof *c.dropped, "a table");
-    out->x = env_alloc(e, t->columns, sizeof *out->x, "a table");
+    out->x = env_alloc(e, t->columns + MODEL_X_MAX, sizeof *out->x, "a table");
     mnp_status status = c.taken && c.dropped && out->x ? choose_all(&c) : MNP_ENOMEM;
     if (status == MNP_OK) say_choice(&c, say);
     env_free(e, c.taken);

@@ -5,6 +5,8 @@
 #include "data/dataset.h"
 #include "util/csv.h"
 
+enum { COLUMN_NONE = CSV_COLUMNS_MAX }; /* an input that a table of points for a model leaves out */
+
 typedef struct columns {
     env *e;
     size_t group[GROUP_COLUMNS_MAX]; /* (n_group) */
@@ -24,8 +26,12 @@ typedef struct columns {
  *            a time, is no date, and does not increase within every curve; or else the last one.
  *            Where more columns are left it must be said.
  *   x        the columns that are left
+ * Of points for a model (asked): its columns by their names; where some are called otherwise, the
+ * columns of numbers or dates that are left, in order, if there are as many. Places to ask about
+ * need no column for what is constant in a curve.
  * The choice is written to `say`, one line and one for what was dropped, guesses marked as such. */
 mnp_status columns_choose(env *e, const csv_table *t, const data_source *s, columns *out, buf *say);
 void columns_free(columns *c);
+size_t columns_named(const csv_table *t, const char *name); /* COLUMN_NONE: there is none */
 
 #endif

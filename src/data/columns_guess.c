@@ -211,7 +211,7 @@ mnp_status guess_group(chooser *c) {
         MNP_TRY(guess_repeating(c, false, &group));
         if (group != NONE) MNP_TRY(refine(c, &group));
     }
-    if (group == NONE) {
+    if (group == NONE && !(c->s->asked && needed > 0)) { /* of few rows x or y may repeat too */
         c->why_group = "guessed: its whole numbers repeat";
         MNP_TRY(guess_repeating(c, true, &group));
     }

@@ -1,4 +1,4 @@
-/* columns_internal.h: the choice of columns while it is made, for columns.c and columns_guess.c. */
+/* columns_internal.h: the choice of columns while it is made, for the files columns*.c. */
 #ifndef MNP_DATA_COLUMNS_INTERNAL_H
 #define MNP_DATA_COLUMNS_INTERNAL_H
 
@@ -7,7 +7,7 @@
 #include "data/columns.h"
 #include "data/roles.h"
 
-enum { NONE = CSV_COLUMNS_MAX };
+enum { NONE = COLUMN_NONE };
 
 /* A column's part so far: free, dropped, or taken by one of the others. */
 typedef struct chooser {
@@ -63,5 +63,8 @@ mnp_status guess_y(chooser *c);
 /* Where the group is in doubt and y not known: the command to type. */
 bool guess_is_hopeless(const chooser *c);
 mnp_status guess_refuse(const chooser *c);
+
+/* columns_asked.c: all columns of a table of points for a model; after those that are given. */
+mnp_status choose_asked(chooser *c);
 
 #endif

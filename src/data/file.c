@@ -10,11 +10,32 @@
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+/* A category that the model does not know is the mean of those it knows. */
+static void take_unknown(reading *r, size_t row, int32_t k, double *x) {
+    const role *role = &r->roles.x[k];
+    for (int32_t l = 0; l < role->n_levels; l++) x[l] = 1.0 / role->n_levels;
+    if (r->unknown[k]++ == 0) r->unknown_at[k] = row;
+}
+
+static mnp_status read_input(reading *r, size_t row, int32_t k, double *x) {
+    const role *role = &r->roles.x[k];
+    if (r->c.x[k] == COLUMN_NONE) { /* left out, for a context to say */
+        for (int32_t l = 0; l < role_width(role); l++) x[l] = NAN;
+        return MNP_OK;
+    }
+    bool category = role->unit == ROLE_CATEGORY && strcmp(role->name, ROLES_OUTPUT) != 0;
+    if (r->s.asked && category && !role_knows(role, csv_cell(r->t, row, r->c.x[k]))) {
+        take_unknown(r, row, k, x);
+        return MNP_OK;
+    }
+    return role_cell(r->e, r->t, row, r->c.x[k], role, x);
+}
+
 /* Numbers, NaN where they are missing. */
 static mnp_status read_row(reading *r, size_t row) {
     double *x = r->x + row * (size_t)r->dims;
     for (int32_t k = 0; k < r->roles.n_x; x += role_width(&r->roles.x[k++]))
-        MNP_TRY(role_cell(r->e, r->t, row, r->c.x[k], &r->roles.x[k], x));
+        MNP_TRY(read_input(r, row, k, x));
     if (r->c.has_action) x[actions_find(&r->actions, csv_cell(r->t, row, r->c.action))] = 1;
     if (r->s.without_y) return MNP_OK;
     return role_cell(r->e, r->t, row, r->c.y[0], &r->roles.y, &r->y[row]);
@@ -84,7 +105,8 @@ static mnp_status fill_constant(reading *r) {
     if (!first) return MNP_ENOMEM;
     for (int32_t k = 0; k < u->n_x; at += (size_t)role_width(&u->x[k++])) {
         size_t width = (size_t)role_width(&u->x[k]);
-        u->x[k].constant = r->functions > 1 && first_values(r, at, width, first);
+        bool may = r->s.asked ? model_roles_of(r)->x[k].constant : r->functions > 1;
+        u->x[k].constant = may && first_values(r, at, width, first);
         changing += !u->x[k].constant;
     }
     at = 0;

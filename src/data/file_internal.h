@@ -27,6 +27,8 @@ typedef struct reading {
     int64_t *place;   /* (functions): number in the split, or -1 */
     data_split *part; /* (functions) */
     int64_t functions, kept, valid, test;
+    int64_t unknown[MODEL_X_MAX];   /* (inputs of the roles): rows of a category that the model */
+    size_t unknown_at[MODEL_X_MAX]; /* does not know, the first of them                         */
     int64_t no_name, no_x, no_y, short_functions, short_points, filled;
     option_range *range;         /* (dims + 1) of the kept points; the last is y's */
     origin *origin;              /* (dims + 1) likewise                            */

@@ -7,17 +7,43 @@
 #include "data/file_internal.h"
 #include "data/melt.h"
 
+/* Is the table in one row a point, though the model's own had one curve in a row? */
+static bool has_inputs(const reading *r, const roles *like) {
+    int32_t found = 0;
+    for (int32_t k = 0; k < like->n_x; k++)
+        if (!like->x[k].constant) found += columns_named(r->t, like->x[k].name) != COLUMN_NONE;
+    return found > 0;
+}
+
+/* The names that a wide table's x and y had for the model. */
+static void wide_names(reading *r, const roles *like) {
+    for (int32_t k = 0; k < like->n_x && !r->s.x_columns; k++)
+        if (!like->x[k].constant) r->s.x_columns = like->x[k].name;
+    if (!r->s.y_column) r->s.y_column = like->y.name;
+}
+
 /* In a wide table --x and --y name the columns that it is turned into. */
 static mnp_status melt_curves(reading *r) {
     const roles *like = model_roles_of(r);
     if (!r->s.wide && !(like && like->wide)) return MNP_OK;
+    if (r->s.asked && has_inputs(r, like)) return MNP_OK;
     r->roles.wide = true;
+    if (r->s.asked) wide_names(r, like);
     MNP_TRY(melt_wide(r->e, &r->t, r->s.x_columns, r->s.y_column));
     if (!r->s.y_column) r->s.y_column = csv_header(r->t, r->t->columns - 1);
     r->s.x_columns = NULL;
     if (!r->s.function_column && strcmp(csv_header(r->t, 0), "row") == 0)
         r->s.function_column = "row";
     return MNP_OK;
+}
+
+/* Places to ask about that do not say of which output: of each. */
+static mnp_status ask_all_outputs(reading *r) {
+    const roles *like = model_roles_of(r);
+    if (!r->s.asked || !r->s.without_y || like->n_outputs == 0) return MNP_OK;
+    if (columns_named(r->t, ROLES_OUTPUT) != COLUMN_NONE) return MNP_OK;
+    const role *output = &like->x[like->n_x - 1];
+    return melt_repeat(r->e, &r->t, ROLES_OUTPUT, output->levels, output->n_levels);
 }
 
 /* Several outputs become one, and which it is an input. */
@@ -68,7 +94,8 @@ static mnp_status find_roles(reading *r) {
     if (!u->x) return MNP_ENOMEM;
     for (int32_t k = 0; k < r->c.n_x; k++) {
         role *x = &u->x[u->n_x++];
-        x->name = env_strdup(r->e, csv_header(r->t, r->c.x[k]));
+        bool there = r->c.x[k] != COLUMN_NONE;
+        x->name = env_strdup(r->e, there ? csv_header(r->t, r->c.x[k]) : like->x[k].name);
         if (!x->name) return MNP_ENOMEM;
         if (like)
             MNP_TRY(role_copy(r->e, &like->x[k], x));
@@ -77,7 +104,7 @@ static mnp_status find_roles(reading *r) {
         else if (!r->c.has_action) /* the context of decisions is numbers */
             MNP_TRY(role_look(r->e, r->t, r->c.x[k], x));
     }
-    u->y.name = env_strdup(r->e, r->s.without_y ? "y" : csv_header(r->t, r->c.y[0]));
+    u->y.name = env_strdup(r->e, r->s.without_y ? like->y.name : csv_header(r->t, r->c.y[0]));
     if (!u->y.name) return MNP_ENOMEM;
     if (r->c.has_action) MNP_TRY(actions_collect(r->e, r->t, r->c.action, &r->actions));
     r->dims = roles_dims(u) + r->actions.count;
@@ -89,8 +116,9 @@ static mnp_status find_roles(reading *r) {
 }
 
 mnp_status reading_understand(reading *r, const char *path, buf *columns_said) {
-    MNP_TRY(csv_read(r->e, path, '\0', &r->t));
+    if (!r->t) MNP_TRY(csv_read(r->e, path, '\0', &r->t));
     MNP_TRY(melt_curves(r));
+    MNP_TRY(ask_all_outputs(r));
     MNP_TRY(columns_choose(r->e, r->t, &r->s, &r->c, columns_said));
     MNP_TRY(columns_said->status);
     MNP_TRY(melt_several(r));

@@ -209,3 +209,56 @@ mnp_status melt_outputs(env *e, csv_table **table, const size_t *y, int32_t coun
     *table = t;
     return MNP_OK;
 }
+
+mnp_status melt_repeat(env *e, csv_table **table, const char *output, char *const *names,
+                       int32_t count) {
+    csv_table *from = *table, *t = NULL;
+    char *at = NULL;
+    size_t outputs = (size_t)count, n = from->columns, more = strlen(output) + 1;
+    for (size_t k = 0; k < outputs; k++) more += strlen(names[k]) + 1;
+    char **name = env_alloc(e, outputs + 1, sizeof *name, "the outputs");
+    mnp_status status = name ? add_text(e, from, more, &at) : MNP_ENOMEM;
+    if (status == MNP_OK) status = make_table(e, from, n + 1, from->rows * outputs, &t);
+    if (status == MNP_OK) {
+        memcpy(t->cells, from->cells, n * sizeof *t->cells);
+        t->cells[n] = put(&at, output);
+        for (size_t k = 0; k < outputs; k++) name[k] = put(&at, names[k]);
+        for (size_t to = 0; to < t->rows; to++) {
+            size_t row = to / outputs;
+            memcpy(cell_of(t, to, 0), cell_of(from, row, 0), n * sizeof *t->cells);
+            *cell_of(t, to, n) = name[to % outputs];
+            t->lines[1 + to] = from->lines[1 + row];
+        }
+        csv_destroy(from);
+        *table = t;
+    }
+    env_free(e, name);
+    return status;
+}
+
+mnp_status melt_made(env *e, const char *name, char *text, char **cells, size_t columns,
+                     size_t rows, csv_table **out) {
+    *out = NULL;
+    csv_table *t = env_alloc(e, 1, sizeof *t, "a table");
+    if (!t) {
+        env_free(e, text);
+        env_free(e, cells);
+        return MNP_ENOMEM;
+    }
+    *t = (csv_table){.e = e,
+                     .columns = columns,
+                     .rows = rows,
+                     .row_cap = rows,
+                     .separator = ',',
+                     .decimal = '.',
+                     .text = text,
+                     .cells = cells};
+    t->name = env_strdup(e, name);
+    t->lines = env_alloc(e, 1 + rows, sizeof *t->lines, "a table");
+    if (t->name && t->lines) {
+        *out = t;
+        return MNP_OK;
+    }
+    csv_destroy(t);
+    return MNP_ENOMEM;
+}

@@ -17,5 +17,14 @@ bool melt_looks_wide(const csv_table *t); /* are most of its columns such column
  * and its cell in the column `value`; both are the table's last. */
 mnp_status melt_outputs(env *e, csv_table **t, const size_t *y, int32_t count, const char *output,
                         const char *value);
+/* Each row becomes one for each of `names` (count), which stand in the new column `output`, the
+ * table's last. */
+mnp_status melt_repeat(env *e, csv_table **t, const char *output, char *const *names,
+                       int32_t count);
+
+/* A table of `rows` rows without a file: its columns' names and its cells, (1 + rows, columns), are
+ * pointers into `text`, which is theirs from now on, also after a failure, as is `cells`. */
+mnp_status melt_made(env *e, const char *name, char *text, char **cells, size_t columns,
+                     size_t rows, csv_table **out);
 
 #endif

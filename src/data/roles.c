@@ -189,6 +189,13 @@ static mnp_status category(env *e, const csv_table *t, size_t row, size_t column
     return bad_cell(e, t, row, column, what);
 }
 
+bool role_knows(const role *x, const char *cell) {
+    if (csv_missing(cell)) return true;
+    for (int32_t k = 0; k < x->n_levels; k++)
+        if (strcmp(cell, x->levels[k]) == 0) return true;
+    return false;
+}
+
 static mnp_status date(env *e, const csv_table *t, size_t row, size_t column, role_unit unit,
                        double *out) {
     date_kind kind = date_parse(csv_cell(t, row, column), out);
@@ -395,13 +402,8 @@ mnp_status roles_parse(env *e, const char *text, roles *out) {
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-/* Beyond the ends by this share of the range: a last visit a day late is no news, and new curves
- * often rise a little above all earlier ones. */
-#define SLACK_X 0.05
-#define SLACK_Y 0.25
-
 static void compare_range(const role *model, const role *table, bool output, buf *to) {
-    double slack = (output ? SLACK_Y : SLACK_X) * (model->hi - model->lo);
+    double slack = (output ? ROLES_SLACK_Y : ROLES_SLACK_X) * (model->hi - model->lo);
     if (model->unit == ROLE_CATEGORY || !(model->lo <= model->hi) || !(table->lo <= table->hi))
         return;
     if (table->lo >= model->lo - slack && table->hi <= model->hi + slack) return;
@@ -417,20 +419,26 @@ static void compare_range(const role *model, const role *table, bool output, buf
     buf_text(to, output ? " (are the units the same?)\n" : ": it knows nothing outside that\n");
 }
 
-static void compare_name(const role *model, const role *table, buf *to) {
-    if (strcmp(model->name, table->name) == 0) return;
+static void compare_name(const char *model, const char *table, buf *to) {
+    if (strcmp(model, table) == 0) return;
     buf_text(to, "the column ");
-    buf_plain(to, table->name);
+    buf_plain(to, table);
     buf_text(to, " is taken for the model's ");
-    buf_plain(to, model->name);
+    buf_plain(to, model);
     buf_text(to, "\n");
 }
 
+void roles_compare_names(const roles *model, const roles *table, buf *to) {
+    for (int32_t k = 0; k < model->n_group && model->n_group == table->n_group; k++)
+        compare_name(model->group[k], table->group[k], to);
+    for (int32_t k = 0; k < model->n_x && k < table->n_x; k++)
+        compare_name(model->x[k].name, table->x[k].name, to);
+    compare_name(model->y.name, table->y.name, to);
+}
+
 void roles_compare(const roles *model, const roles *table, buf *to) {
-    for (int32_t k = 0; k < model->n_x && k < table->n_x; k++) {
-        compare_name(&model->x[k], &table->x[k], to);
+    roles_compare_names(model, table, to);
+    for (int32_t k = 0; k < model->n_x && k < table->n_x; k++)
         compare_range(&model->x[k], &table->x[k], false, to);
-    }
-    compare_name(&model->y, &table->y, to);
     compare_range(&model->y, &table->y, true, to);
 }

@@ -70,6 +70,8 @@ mnp_status role_look(env *e, const csv_table *t, size_t column, role *out);
 /* A cell as numbers: role_width() of them, NaN where it is missing. MNP_EFORMAT names the line. */
 mnp_status role_cell(env *e, const csv_table *t, size_t row, size_t column, const role *x,
                      double *out);
+/* Is the cell one of a category's levels, or missing? */
+bool role_knows(const role *x, const char *cell);
 /* A number for people: a date where it is one. */
 void role_print(buf *to, const role *x, double v, bool exact);
 
@@ -80,5 +82,10 @@ mnp_status roles_parse(env *e, const char *text, roles *out);
 /* Warnings, a line each, about a table that is read for a model: other names, and numbers outside
  * what it was trained on. */
 void roles_compare(const roles *model, const roles *table, buf *to);
+void roles_compare_names(const roles *model, const roles *table, buf *to); /* these alone */
+/* Beyond the ends by this share of the range: a last visit a day late is no news, and new curves
+ * often rise a little above all earlier ones. */
+#define ROLES_SLACK_X 0.05
+#define ROLES_SLACK_Y 0.25
 
 #endif

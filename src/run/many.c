@@ -31,10 +31,12 @@ static double *moved(double *to, int64_t by) {
 }
 
 static mnp_status draw_one(const many *q, predictor *p, int64_t k) {
-    mnp_draw_opts o = {.condition = q->condition,
+    bool network = q->work_max > 0 && q->contexts[k].n > q->work_max / q->samples;
+    mnp_draw_opts o = {.condition = network ? MNP_NETWORK : q->condition,
                        .samples = q->samples,
                        .gradients = q->gradients,
-                       .seed = q->seed + (uint64_t)k};
+                       .seed = q->seeds ? q->seeds[k] : q->seed + (uint64_t)k};
+    if (q->count == 1) o.progress = q->progress, o.progress_user = q->progress_user;
     mnp_draw_report report;
     MNP_TRY(predictor_draw(p, &o, &report));
     if (q->reports) q->reports[k] = report;

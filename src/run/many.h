@@ -15,8 +15,12 @@ typedef struct many {
     int64_t target_sets;    /* 1: the same for all; or count */
     int64_t samples;
     uint64_t seed;
+    const uint64_t *seeds; /* (count) instead of seed + k; or NULL */
     mnp_condition condition;
     int64_t gradients;
+    int64_t work_max; /* contexts of more points times samples are left to the network; 0: none */
+    void (*progress)(void *user, int64_t done, int64_t total); /* gradients of a single context */
+    void *progress_user;
     mnp_draw_report *reports; /* (count) or NULL */
     predict_base base;
 } many;

@@ -228,6 +228,29 @@ static void data_from_sets(void) {
     BAD(4, mnp_data_from_sets(w.ctx, &good, 1, 1, NULL));
 }
 
+static void cells_of_a_table(const mnp_table *t) {
+    CALL(mnp_table_columns);
+    GIVES(0, mnp_table_columns(NULL) == 0 && mnp_table_columns(t) == 2);
+    CALL(mnp_table_column);
+    GIVES(0, !mnp_table_column(NULL, 0));
+    GIVES(1,
+          !mnp_table_column(t, -1) && !mnp_table_column(t, 2) && mnp_table_column(t, 1)[0] == 'y');
+    CALL(mnp_table_column_is);
+    GIVES(0, mnp_table_column_is(NULL, 0) == MNP_COLUMN_OTHER);
+    GIVES(1, mnp_table_column_is(t, -1) == MNP_COLUMN_OTHER &&
+                 mnp_table_column_is(t, 0) == MNP_COLUMN_NUMBER &&
+                 mnp_table_column_is(t, 1) == MNP_COLUMN_Y);
+    CALL(mnp_table_cell);
+    GIVES(0, !mnp_table_cell(NULL, 0, 0));
+    GIVES(1, !mnp_table_cell(t, -1, 0) && !mnp_table_cell(t, 2, 0));
+    GIVES(2, !mnp_table_cell(t, 0, -1) && !mnp_table_cell(t, 0, 2) &&
+                 mnp_table_cell(t, 1, 1)[0] == '2');
+    CALL(mnp_table_x_column);
+    GIVES(0, mnp_table_x_column(NULL, 0) == -1);
+    GIVES(1, mnp_table_x_column(t, -1) == -1 && mnp_table_x_column(t, 1) == -1 &&
+                 mnp_table_x_column(t, 0) == 0);
+}
+
 static void tables_for_a_model(void) {
     ROOMY(mnp_data_opts, o);
     mnp_table *made = NOT_NULL;
@@ -262,12 +285,23 @@ static void tables_for_a_model(void) {
     CALL(mnp_table_group_name);
     GIVES(0, !mnp_table_group_name(NULL, 0));
     GIVES(1, !mnp_table_group_name(made, -1) && !mnp_table_group_name(made, 1));
+    CALL(mnp_table_find);
+    GIVES(0, mnp_table_find(NULL, "") == -1);
+    GIVES(1, mnp_table_find(made, NULL) == -1 && mnp_table_find(made, "a") == -1 &&
+                 mnp_table_find(made, "") == 0);
+    CALL(mnp_table_group_rows);
+    GIVES(0, mnp_table_group_rows(NULL, 0) == 0);
+    GIVES(1, mnp_table_group_rows(made, -1) == 0 && mnp_table_group_rows(made, 1) == 0 &&
+                 mnp_table_group_rows(made, 0) == 2);
     CALL(mnp_table_raw);
     GIVES(0, isnan(mnp_table_raw(NULL, 0, 1)));
     GIVES(1, isnan(mnp_table_raw(made, -1, 1)) && isnan(mnp_table_raw(made, 2, 1)));
     GIVES(2, isnan(mnp_table_raw(made, 0, NAN)) && mnp_table_raw(made, 1, 3) == 3);
     CALL(mnp_table_warnings);
     GIVES(0, *mnp_table_warnings(NULL) == '\0');
+    CALL(mnp_table_report);
+    GIVES(0, *mnp_table_report(NULL) == '\0');
+    cells_of_a_table(made);
     CALL(mnp_table_destroy);
     RETURNS(0, mnp_table_destroy(NULL));
     mnp_table_destroy(made);
@@ -1034,6 +1068,81 @@ static void many_contexts(void) {
 #undef MANY
 }
 
+/* Two curves, what is known of them, and places without a curve. */
+static void forecasts_of_curves(void) {
+    ROOMY(mnp_groups_opts, o);
+    ROOMY(mnp_summary, s);
+    double mean[6];
+    char text[64];
+    mnp_condition how = MNP_EXACT;
+    mnp_table *seen = NULL, *grid = NOT_NULL, *made = NOT_NULL;
+    const char *csv = path_of("curves.csv");
+    FILE *f = fopen(csv, "w");
+    CHECK(f && fputs("id,x,y\na,0,1\nb,1,2\n", f) >= 0 && fclose(f) == 0);
+    BAD(2, mnp_table_open(w.ctx, w.model, csv, true, NULL, &seen)); /* the model has no group */
+    mnp_data_opts by_id = {.size = sizeof by_id, .function_column = "id"};
+    CHECK(mnp_table_open(w.ctx, w.model, csv, true, &by_id, &seen) == MNP_OK);
+    CALL(mnp_table_grid);
+    MUTE(0, mnp_table_grid(NULL, w.model, "0:1:3", &grid));
+    CLEARED(grid);
+    BAD(1, mnp_table_grid(w.ctx, NULL, "0:1:3", &grid));
+    BAD(2, mnp_table_grid(w.ctx, w.model, NULL, &grid));
+    const char *const bad[] = {"", "0:1", "1:0:3", "0:1:0", "0:nan:3", "0:1e300:3", "0:1:3,0:1:3"};
+    for (int k = 0; k < 7; k++) BAD(2, mnp_table_grid(w.ctx, w.model, bad[k], &grid));
+    CLEARED(grid);
+    BAD(3, mnp_table_grid(w.ctx, w.model, "0:1:3", NULL));
+    CHECK(mnp_table_grid(w.ctx, w.model, "0:1:3", &grid) == MNP_OK && mnp_table_rows(grid) == 3);
+    CALL(mnp_table_spread);
+    MUTE(0, mnp_table_spread(NULL, w.model, grid, seen, &made));
+    CLEARED(made);
+    BAD(1, mnp_table_spread(w.ctx, NULL, grid, seen, &made));
+    BAD(2, mnp_table_spread(w.ctx, w.model, NULL, seen, &made));
+    BAD(2, mnp_table_spread(w.ctx, w.model, seen, seen, &made));
+    BAD(3, mnp_table_spread(w.ctx, w.model, grid, NULL, &made));
+    BAD(3, mnp_table_spread(w.ctx, w.model, grid, grid, &made));
+    BAD(4, mnp_table_spread(w.ctx, w.model, grid, seen, NULL));
+    CHECK(mnp_table_spread(w.ctx, w.model, grid, seen, &made) == MNP_OK);
+    CHECK(mnp_table_rows(made) == 6 && mnp_table_groups(made) == 2);
+    s.s.mean = mean;
+    o.s.samples = 2;
+#define GROUPS(context, places) mnp_predict_groups(w.ctx, w.model, context, places, &o.s, &s.s)
+    CALL(mnp_predict_groups);
+    MUTE(0, mnp_predict_groups(NULL, w.model, seen, made, &o.s, &s.s));
+    BAD(1, mnp_predict_groups(w.ctx, NULL, seen, made, &o.s, &s.s));
+    BAD(2, GROUPS(seen, grid)); /* one has curves, the other not */
+    BAD(2, GROUPS(grid, grid)); /* without y */
+    BAD(3, GROUPS(seen, NULL));
+    BAD_OPTS(4, mnp_groups_opts, o, GROUPS(seen, made));
+    BAD_FIELD(4, o, samples, -1, GROUPS(seen, made));
+    BAD_FIELD(4, o, samples, INT64_MAX, GROUPS(seen, made));
+    BAD_FIELD(4, o, device, "gpu", GROUPS(seen, made));
+    BAD_FIELD(4, o, condition, (mnp_condition)3, GROUPS(seen, made));
+    BAD_FIELD(4, o, gradients, -1, GROUPS(seen, made));
+    BAD_FIELD(4, o, work_max, -1, GROUPS(seen, made));
+    BAD_FIELD(4, o, smooth, 2, GROUPS(seen, made));
+    mnp_draw_report reports[2] = {{.size = sizeof *reports}};
+    BAD_FIELD(4, o, reports, reports, GROUPS(seen, made)); /* the second has no size */
+    BAD(5, mnp_predict_groups(w.ctx, w.model, seen, made, &o.s, NULL));
+    BAD_SUMMARY(5, s, GROUPS(seen, made));
+    o.s.samples = 2;
+    CHECK(GROUPS(seen, made) == MNP_OK && GROUPS(NULL, made) == MNP_OK);
+#undef GROUPS
+    CALL(mnp_table_match);
+    GIVES(0, mnp_table_match(NULL, seen, made, text, sizeof text) == 0 && !*text);
+    GIVES(1, mnp_table_match(w.ctx, NULL, made, text, sizeof text) == 0);
+    GIVES(2, mnp_table_match(w.ctx, seen, NULL, text, sizeof text) == 0);
+    GIVES(3, mnp_table_match(w.ctx, seen, made, NULL, 0) == 0);
+    GIVES(4, mnp_table_match(w.ctx, seen, made, text, 0) == 0);
+    CALL(mnp_model_condition);
+    GIVES(0, !mnp_model_condition(NULL, &how));
+    GIVES(1, !mnp_model_condition(w.model, NULL) && !mnp_model_condition(w.model, &how));
+    CHECK(how == MNP_EXACT);
+    mnp_table_destroy(made);
+    mnp_table_destroy(grid);
+    mnp_table_destroy(seen);
+    unlink(csv);
+}
+
 static void query_densities(void) {
     double out[2 * POINTS];
     mnp_set good = {POINTS, xs, ys};
@@ -1708,6 +1817,7 @@ int main(void) {
     RUN(query_targets);
     RUN(summaries);
     RUN(many_contexts);
+    RUN(forecasts_of_curves);
     RUN(query_densities);
     RUN(fitting);
     RUN(fit_answers);

@@ -33,6 +33,7 @@ static const layout layouts[] = {
     LAYOUT(mnp_noted_score, 48, 48),
     LAYOUT(mnp_summary, 56, 56),
     LAYOUT(mnp_many_opts, 40, 64),
+    LAYOUT(mnp_groups_opts, 88, 88),
     LAYOUT(mnp_map_opts, 56, 96),
     LAYOUT(mnp_map, 40, 56),
     LAYOUT(mnp_rivers_opts, 40, 40),

@@ -132,8 +132,8 @@ run "another size" fails 2 "--init and --preset exclude each other" \
 predict_warns_outside() {
     printf 'Time,weight\n0,40\n4,9000\n' >seen.csv
     "$MNP" predict good.safetensors --context seen.csv --grid 0:200:3 --samples 4 >/dev/null 2>err.txt &&
-        says "warning: 1 of 2 observed points lie outside the training curves: weight goes from 40 to 9000" err.txt &&
-        says "warning: 2 of 3 asked points lie outside the training curves: Time goes from 0 to 200, theirs from 0 to 20" err.txt
+        says "warning: seen.csv:3: weight is 9000, 8708 beyond the training curves (40 to 292); 1 of 2 rows lie outside" err.txt &&
+        says "warning: the grid: Time is 100, 80 beyond the training curves (0 to 20); 2 of 3 rows lie outside" err.txt
 }
 run "predict warns of x and y outside the training curves" predict_warns_outside
 run "a spreadsheet" eval "printf 'PK\003\004' >book.xlsx; fails 1 'save the sheet as CSV' $MNP train --data book.xlsx --out x"

@@ -309,8 +309,9 @@ void points_put_name(csv_writer *w, const question *q, int64_t column) {
 
 void points_put_cell(csv_writer *w, const question *q, int64_t row, int64_t column) {
     int64_t i = points_number(q->places, column);
-    if (i >= 0)
-        csv_put_double(w, mnp_table_x(q->places)[row * q->names.x_dim + i]);
+    double x = i >= 0 ? mnp_table_x(q->places)[row * q->names.x_dim + i] : (double)NAN;
+    if (!isnan(x)) /* else it is no number, or left for the context to say */
+        csv_put_double(w, x);
     else
         csv_put_text(w, mnp_table_cell(q->places, row, column));
 }

@@ -11,20 +11,27 @@ enum { TOGETHER = 64, NAMED = 5 }; /* curves predicted at once; names in a warni
 
 /* ---- points that the model can be asked about ------------------------------------------------ */
 
-/* The column that number k of x comes from. */
+/* The column that number k of x comes from, or y. */
 static const char *column_name(const asked *a, int64_t k) {
     const role *r = roles_at(&a->roles, k);
     return r ? r->name : "y";
 }
 
-static mnp_status too_far(env *e, const asked *a, int64_t row, int64_t k, double v) {
+static const char *cell_of(const asked *a, int64_t row, int64_t k) {
+    size_t column = a->y_column;
+    for (int32_t i = 0; i < a->roles.n_x; i++)
+        if (roles_at(&a->roles, k) == &a->roles.x[i]) column = a->x_column[i];
+    return csv_cell(a->t, a->row_of[row], column);
+}
+
+static mnp_status too_far(env *e, const asked *a, int64_t row, int64_t k) {
     uint32_t line = a->t->lines[1 + a->row_of[row]];
-    char place[32] = "";
+    char place[32] = ":";
     if (line) snprintf(place, sizeof place, ":%" PRIu32 ": column", line);
     return env_fail(e, MNP_EFORMAT,
-                    "%s%s \"%.80s\": %g is too far from what the model was trained on for single "
-                    "precision (give it in the units of the training data)",
-                    a->t->name, line ? place : ":", column_name(a, k), v);
+                    "%s%s \"%.80s\": %.40s is too far from what the model was trained on for "
+                    "single precision (give it in the units of the training data)",
+                    a->t->name, place, column_name(a, k), cell_of(a, row, k));
 }
 
 static mnp_status add_warning(asked *a, buf *more) {
@@ -60,11 +67,11 @@ mnp_status curves_check(env *e, const model *m, asked *a) {
         bool away = false;
         for (int64_t k = 0; k < a->dims; k++) {
             double v = a->x[i * a->dims + k], d = isnan(v) ? 0 : model_distance_x(m, k, v);
-            if (!(d <= MNP_REACH)) return too_far(e, a, i, k, v);
+            if (!(d <= MNP_REACH)) return too_far(e, a, i, k);
             away |= d > MNP_FAR;
         }
         double d = a->y ? model_distance_y(m, a->y[i]) : 0;
-        if (!(d <= MNP_REACH)) return too_far(e, a, i, a->dims, a->y[i]);
+        if (!(d <= MNP_REACH)) return too_far(e, a, i, a->dims);
         far += away || d > MNP_FAR;
     }
     return warn_far(e, m, a, far);
@@ -254,7 +261,9 @@ mnp_status curves_predict(env *e, const curves_ask *q, const mnp_summary *out) {
 
 /* ---- curves that only one table has ---------------------------------------------------------- */
 
-static mnp_status only_in(env *e, const asked *a, const asked *other, const char *what, buf *to) {
+/* `one` and `more` say it of one curve and of several. */
+static mnp_status only_in(env *e, const asked *a, const asked *other, const char *one,
+                          const char *more, buf *to) {
     int64_t count = 0;
     buf names;
     buf_init(&names, e);
@@ -266,7 +275,7 @@ static mnp_status only_in(env *e, const asked *a, const asked *other, const char
     }
     if (count)
         buf_printf(to, "%lld of the %lld curves of %s %s: %s%s\n", (long long)count,
-                   (long long)a->groups, a->t->name, what, buf_str(&names),
+                   (long long)a->groups, a->t->name, count > 1 ? more : one, buf_str(&names),
                    count > NAMED ? ", ..." : "");
     buf_free(&names);
     return to->status;
@@ -274,7 +283,7 @@ static mnp_status only_in(env *e, const asked *a, const asked *other, const char
 
 mnp_status curves_match(env *e, const asked *context, const asked *places, buf *to) {
     if (!context || !context->n_group || !places->n_group) return MNP_OK;
-    MNP_TRY(
-        only_in(e, places, context, "have no points in the context and get the population", to));
-    return only_in(e, context, places, "are not asked about", to);
+    MNP_TRY(only_in(e, places, context, "has no points in the context and gets the population",
+                    "have no points in the context and get the population", to));
+    return only_in(e, context, places, "is not asked about", "are not asked about", to);
 }

@@ -62,7 +62,7 @@ json() {
         cmp j.csv w.csv
 }
 other_inputs() {
-    "$MNP" predict ore.safetensors --context ore.csv --grid 4x5 --samples 5 --out o &&
+    "$MNP" predict ore.safetensors --context ore.csv --group '' --grid 4x5 --samples 5 --out o &&
         [ "$(head -n 1 o.csv)" = east,north,mean,sd,p_below ] && [ "$(wc -l <o.csv)" = 21 ] &&
         shape o-below.npy "(4, 5)"
 }
@@ -127,8 +127,8 @@ one_well() {
         grep -q '"honoured":1,'
 }
 off_for_other_inputs() {
-    "$MNP" predict ore.safetensors --context ore.csv --grid 4x5 --samples 5 --honour off --out o2 && cmp o.csv o2.csv &&
-        "$MNP" predict ore.safetensors --context ore.csv --grid 4x5 --samples 5 --honour on --out o2 && ! cmp -s o.csv o2.csv
+    "$MNP" predict ore.safetensors --context ore.csv --group '' --grid 4x5 --samples 5 --honour off --out o2 && cmp o.csv o2.csv &&
+        "$MNP" predict ore.safetensors --context ore.csv --group '' --grid 4x5 --samples 5 --honour on --out o2 && ! cmp -s o.csv o2.csv
 }
 run "the mean keeps every well" passes_through
 run "beyond the range nothing changes" untouched_far_away

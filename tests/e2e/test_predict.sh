@@ -203,7 +203,7 @@ numbers big_x.csv 1e300,1
 numbers away.csv 1,5000
 run "a context beyond single precision" fails 1 'big_y.csv:3: column "y": "1e300" is too large' \
     "$MNP" predict m.safetensors --context big_y.csv --grid 0:1:2
-run "a context that would overflow" fails 1 'far_y.csv:3: column "y": -1e+30 is too far' \
+run "a context that would overflow" fails 1 'far_y.csv:3: column "y": -1e30 is too far' \
     "$MNP" sample m.safetensors --context far_y.csv --grid 0:1:2
 run "a place beyond single precision" fails 1 'big_x.csv:3: column "x": "1e300" is too large' \
     "$MNP" predict m.safetensors --at big_x.csv

@@ -139,9 +139,9 @@ static int take_points(cli *c, const mnp_table *t, const char *path, int64_t x_d
     *out = (points){.n = n};
     if (mnp_table_groups(t) > 1)
         return cli_fail(c, EXIT_FAILED,
-                        "%s holds %lld curves, and mnp %s takes one at a time here (leave one of "
-                        "them in the file; 'mnp predict' takes all)",
-                        path, (long long)mnp_table_groups(t), c->command->name);
+                        "%s holds %lld curves, and one is wanted here (leave one of them in the "
+                        "file; --group '' takes all rows for one)",
+                        path, (long long)mnp_table_groups(t));
     const double *x = mnp_table_x(t), *y = mnp_table_y(t);
     out->x = env_alloc(&c->env, (size_t)(n * x_dim) + 1, sizeof *out->x, "points");
     if (y) out->y = env_alloc(&c->env, (size_t)n + 1, sizeof *out->y, "points");

@@ -1,7 +1,8 @@
-/* candidates.c: see candidates.h. Here are the classical ones; each is a process of its own with
- * options that suit a person's curves. */
+/* candidates.c: see candidates.h. The classical ones are processes of their own, with options that
+ * suit a person's curves; the network is that of network.h. */
 #include "fit/candidates.h"
 
+#include "fit/network.h"
 #include "run/make_model.h"
 #include "run/train.h"
 
@@ -40,6 +41,17 @@ static mnp_status candidate_lmm(env *e, const candidate_input *in, model **out) 
 /* A period would be found in any wiggle of a dozen curves. */
 static mnp_status candidate_gp(env *e, const candidate_input *in, model **out) {
     return fit_process(e, in, "gp", "gp_mean=spline gp_periodic=off", out);
+}
+
+static mnp_status candidate_network(env *e, const candidate_input *in, model **out) {
+    network_opts o = {.lmm = in->before[CANDIDATE_lmm],
+                      .gp = in->before[CANDIDATE_gp],
+                      .effort = in->effort,
+                      .seed = in->seed,
+                      .pool = in->pool};
+    if (!o.lmm)
+        return env_fail(e, MNP_EINVAL, "it begins with the mixed model, which is not there");
+    return fit_network(e, in->curves, &o, out);
 }
 
 #define CANDIDATE(name, title, condition) {#name, title, condition, candidate_##name},

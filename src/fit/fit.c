@@ -199,13 +199,18 @@ double fit_roughness(const fit *f, int candidate, fit_task task) {
     return f->row[candidate].task[task].rough / fmax(mixed->task[task].rough, 0.1 * f->noise);
 }
 
+/* Those with latents are trained by steps. */
+static bool is_wanted(const run *r, int k) {
+    return r->f->effort > 0 || candidate_at(k)->condition == MNP_NETWORK;
+}
+
 /* The mixed model first: it is quick, and what the others are compared with. */
 static mnp_status run_all(run *r) {
     fit *f = r->f;
     MNP_TRY(try_candidate(r, CANDIDATE_lmm));
     take_noise(f);
     for (int k = 0; k < CANDIDATES; k++)
-        if (k != CANDIDATE_lmm) MNP_TRY(try_candidate(r, k));
+        if (k != CANDIDATE_lmm && is_wanted(r, k)) MNP_TRY(try_candidate(r, k));
     bool any = false;
     for (int k = 0; k < CANDIDATES; k++) any |= f->row[k].there;
     if (!any) return MNP_ENUMERIC; /* the last one has said why */
@@ -227,7 +232,7 @@ mnp_status fit_run(env *e, const dataset *d, const fit_opts *o, fit *out) {
         status = folds_make(e, out->curves->functions, o->folds, o->seed, &out->folds);
     }
     if (status == MNP_OK) {
-        r.total = CANDIDATES * (out->folds.count + 1);
+        for (int k = 0; k < CANDIDATES; k++) r.total += is_wanted(&r, k) * (out->folds.count + 1);
         r.which = env_alloc(e, (size_t)d->functions, sizeof *r.which, "the curves");
         status = r.which ? run_all(&r) : MNP_ENOMEM;
     }

@@ -9,14 +9,14 @@
 /* A model whose training is what its process says: none for the mixed model, some hundred quick
  * steps for a Gaussian process. */
 static mnp_status fit_process(env *e, const candidate_input *in, const char *process,
-                              const char *options, model **out) {
+                              const char *options, const char *training, model **out) {
     model_wish wish = {.process = process, .preset = "paper", .options = options, .seed = in->seed};
     train_spec spec;
     trainer *t = NULL;
     model *m = NULL;
     *out = NULL;
     MNP_TRY(model_for_data(e, &wish, in->curves, &m));
-    mnp_status status = train_read_options(e, m, NULL, &spec);
+    mnp_status status = train_read_options(e, m, training, &spec);
     if (status == MNP_OK)
         status = trainer_create(e, m, in->curves, NULL, &spec, in->seed, in->pool,
                                 (backend_choice){0}, &t);
@@ -31,16 +31,17 @@ static mnp_status fit_process(env *e, const candidate_input *in, const char *pro
 }
 
 static mnp_status candidate_offset(env *e, const candidate_input *in, model **out) {
-    return fit_process(e, in, "lmm", "lmm_random=1", out);
+    return fit_process(e, in, "lmm", "lmm_random=1", NULL, out);
 }
 
 static mnp_status candidate_lmm(env *e, const candidate_input *in, model **out) {
-    return fit_process(e, in, "lmm", NULL, out);
+    return fit_process(e, in, "lmm", NULL, NULL, out);
 }
 
-/* A period would be found in any wiggle of a dozen curves. */
+/* A period would be found in any wiggle of a dozen curves. The cost of a step grows with the cube
+ * of the points: of long curves each step takes others. */
 static mnp_status candidate_gp(env *e, const candidate_input *in, model **out) {
-    return fit_process(e, in, "gp", "gp_mean=spline gp_periodic=off", out);
+    return fit_process(e, in, "gp", "gp_mean=spline gp_periodic=off", "max_points=48", out);
 }
 
 static mnp_status candidate_network(env *e, const candidate_input *in, model **out) {

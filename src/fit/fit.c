@@ -23,8 +23,7 @@ static double now(void) {
 
 /* ---- the curves ------------------------------------------------------------------------------ */
 
-/* Of a very long curve FIT_POINTS_MAX points, spread evenly. Returns how many curves lost some. */
-static int64_t thin(const dataset *d, bool *keep) {
+int64_t fit_thin(const dataset *d, bool *keep) {
     int64_t curves = 0;
     for (int64_t i = 0; i < d->functions; i++) {
         int64_t from = d->start[i], n = d->start[i + 1] - from, left = least(n, FIT_POINTS_MAX);
@@ -41,7 +40,7 @@ static mnp_status take_curves(fit *f, const dataset *d) {
     mnp_status status = keep && all ? MNP_OK : MNP_ENOMEM;
     if (status == MNP_OK) {
         for (int64_t i = 0; i < d->functions; i++) all[i] = i;
-        int64_t long_ones = thin(d, keep);
+        int64_t long_ones = fit_thin(d, keep);
         if (long_ones)
             buf_printf(&f->warnings,
                        "%lld curves have more than %d points: %d of each, spread evenly, are "

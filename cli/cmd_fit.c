@@ -18,6 +18,11 @@ static const flag_def flags[] = {
     {"folds", "K",
      "cross-validation by curve in K parts (default 5 below 80 curves, else 1: a fifth is held "
      "out once)"},
+    {"effort", "E",
+     "how long the network is trained, as a factor of the usual number of steps (default 1; 0 = "
+     "leave it out)"},
+    {"seconds", "S",
+     "instead: about how long the whole may take; the effort is chosen and printed"},
 };
 
 /* A fit on its way to the terminal. */
@@ -28,7 +33,9 @@ typedef struct fitting {
     char out[RUN_PATH];
     progress bar;
     bool shown;
+    int64_t done;
     double started;
+    char again[2 * RUN_PATH]; /* the command that repeats the run */
 } fitting;
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -77,13 +84,14 @@ static int claim_outputs(fitting *f) {
 
 static void on_progress(void *user, const char *what, int64_t done, int64_t total) {
     fitting *f = user;
-    if (!f->shown) progress_begin(&f->bar, f->c, "models fitted and scored", 0, total);
+    if (!f->shown) progress_begin(&f->bar, f->c, "fitting and scoring", f->done, total);
     f->shown = true;
+    f->done = done;
     progress_show(&f->bar, done, what);
 }
 
 static const char *task_words(mnp_fit_task task) {
-    return task == MNP_FIT_FIRST ? "first 3 points" : "3 random points";
+    return task == MNP_FIT_FIRST ? "the first 3 points" : "3 random points";
 }
 
 /* The mixed model's answer comes at once; the others are in the table. */
@@ -95,7 +103,7 @@ static void on_scored(void *user, const mnp_fit_score *s, int64_t rows) {
     f->shown = false;
     for (int64_t k = 0; k < rows; k++)
         cli_say(f->c,
-                "mixed model, after %s: given the %s of a new curve its 95 %% intervals hold %.0f "
+                "mixed model, after %s: given %s of a new curve its 95 %% intervals hold %.0f "
                 "%% of the others, CRPS %.3g",
                 text_time(took, cli_now() - f->started), task_words(s[k].task),
                 100 * s[k].coverage95, s[k].crps);
@@ -106,8 +114,7 @@ static void on_scored(void *user, const mnp_fit_score *s, int64_t rows) {
 static void say_table(cli *c, const mnp_fit *fit) {
     mnp_fit_score s = {.size = sizeof s};
     for (int t = 0; t < MNP_FIT_TASKS; t++) {
-        cli_say(c,
-                "given the %-16s      log-density          CRPS       50 %%  80 %%  95 %%  rough",
+        cli_say(c, "given %-20s      log-density          CRPS       50 %%  80 %%  95 %%  rough",
                 task_words((mnp_fit_task)t));
         for (int64_t k = 0; mnp_fit_row(fit, k, &s); k++) {
             if (s.task != (mnp_fit_task)t) continue;
@@ -138,6 +145,27 @@ static void say_next(const fitting *f) {
             mnp_data_name(f->data));
 }
 
+/* The command that repeats the run whatever the machine: with the effort, not the seconds. */
+static void print_again(fitting *f) {
+    cli *c = f->c;
+    double effort = mnp_fit_effort(f->fit);
+    buf line;
+    buf_init(&line, &c->env);
+    buf_printf(&line, "mnp fit %s", c->args[0]);
+    for (int k = 0; k < c->command->n_flags; k++) {
+        const char *name = c->command->flags[k].name;
+        bool own = strcmp(name, "folds") == 0 || strcmp(name, "effort") == 0 ||
+                   strcmp(name, "seconds") == 0;
+        if (!c->given[k] || own) continue;
+        buf_printf(&line, " --%s", name);
+        if (c->values[k]) buf_printf(&line, " %s", c->values[k]);
+    }
+    buf_printf(&line, " --folds %lld --effort %g --seed %llu", (long long)mnp_fit_folds(f->fit),
+               effort < 0 ? 0 : effort, (unsigned long long)c->seed);
+    snprintf(f->again, sizeof f->again, "%s", buf_str(&line));
+    buf_free(&line);
+}
+
 static void say_result(fitting *f) {
     cli *c = f->c;
     char path[RUN_PATH + 64], took[TEXT_NUMBER];
@@ -161,6 +189,7 @@ static void say_result(fitting *f) {
         mnp_fit_path(f->fit, k, f->out, path, sizeof path);
         cli_say(c, "%s: %s, to compare", path, mnp_fit_name(f->fit, k));
     }
+    if (cli_has(c, "seconds")) cli_say(c, "the same again: %s", f->again);
     say_next(f);
 }
 
@@ -205,7 +234,8 @@ static void write_json(const fitting *f) {
     cli_json_put(&j, TEXT("best", mnp_fit_name(f->fit, mnp_fit_best(f->fit))),
                  TEXT("why", mnp_fit_why(f->fit)), INTEGER("curves", mnp_fit_curves(f->fit)),
                  INTEGER("folds", mnp_fit_folds(f->fit)), INTEGER("seed", c->seed),
-                 TEXT("out", f->out), NUMBER("seconds", cli_now() - f->started));
+                 TEXT("out", f->out), TEXT("command", f->again),
+                 NUMBER("seconds", cli_now() - f->started));
     json_columns(&j, f->data);
     json_table(&j, f->fit);
     source_json_warnings(&j, buf_str(&lines));
@@ -215,16 +245,31 @@ static void write_json(const fitting *f) {
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+static int read_opts(fitting *f, mnp_fit_opts *o) {
+    cli *c = f->c;
+    *o = (mnp_fit_opts){.size = sizeof *o,
+                        .seed = c->seed,
+                        .folds = cli_int(c, "folds", 0, 1, 1000),
+                        .effort = cli_real(c, "effort", 0, 0, 1000),
+                        .seconds = cli_real(c, "seconds", 0, 1, 1e7),
+                        .progress = on_progress,
+                        .scored = on_scored,
+                        .user = f};
+    if (cli_has(c, "effort") && o->effort == 0) o->effort = -1;
+    if (cli_bad(c)) return c->status;
+    if (cli_has(c, "effort") && o->seconds > 0)
+        return cli_fail(c, EXIT_USAGE, "--effort and --seconds exclude each other");
+    return 0;
+}
+
 static int work(fitting *f) {
     cli *c = f->c;
-    mnp_fit_opts o = {.size = sizeof o,
-                      .seed = c->seed,
-                      .folds = cli_int(c, "folds", 0, 1, 1000),
-                      .progress = on_progress,
-                      .scored = on_scored,
-                      .user = f};
-    if (cli_bad(c)) return c->status;
-    int code = name_output(f, c->args[0]);
+    mnp_fit_opts o;
+    int code = read_opts(f, &o);
+    if (code == 0 && !mnp_data_path(c->args[0]))
+        code = cli_fail(c, EXIT_USAGE, "'%s' is a built-in family: fit takes a table, a CSV file",
+                        c->args[0]);
+    if (code == 0) code = name_output(f, c->args[0]);
     if (code == 0) code = claim_outputs(f);
     if (code) return code;
     mnp_status status = source_open_all(c, c->args[0], &f->data);
@@ -236,6 +281,7 @@ static int work(fitting *f) {
     if (f->shown) progress_end(&f->bar);
     if (status == MNP_OK) status = mnp_fit_save(c->ctx, f->fit, f->out);
     if (status != MNP_OK) return cli_failed(c, status);
+    print_again(f);
     say_result(f);
     write_json(f);
     return 0;
@@ -255,10 +301,11 @@ const command command_fit = {
     .summary = "your table of curves: fit several models, score them honestly, keep the best",
     .details =
         "TABLE is a CSV file with one row a measurement ('docs/user/data.md'). Population mean +\n"
-        "offset, a mixed model and a Gaussian process learn from the curves. Each is scored on\n"
-        "curves that it did not see: given a curve's first 3 points, and given 3 random ones. The\n"
-        "lowest CRPS is the best. The files hold models fitted to all curves: M.safetensors the\n"
-        "best, M.lmm.safetensors and the like the others.",
+        "offset, a mixed model, a Gaussian process and a network learn from the curves. Each is\n"
+        "scored on curves that it did not see: given a curve's first 3 points, and given 3 random\n"
+        "ones. The lowest CRPS is the best; the network must win by more than one standard error.\n"
+        "The files hold models fitted to all curves: M.safetensors the best, M.lmm.safetensors\n"
+        "and the like the others.",
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,

@@ -51,8 +51,11 @@ static void say_simple(fit *f, int best) {
             second = k;
     if (second < 0) return;
     score_mean gap = gap_of(f, second, best);
-    buf_printf(&f->why, ", by %.2g (standard error %.2g) below that of the %s", gap.mean, gap.se,
-               candidate_at(second)->title);
+    if (gap.mean == 0)
+        buf_printf(&f->why, ", the same as the %s, and is simpler", candidate_at(second)->title);
+    else
+        buf_printf(&f->why, ", by %.2g (standard error %.2g) below that of the %s", gap.mean,
+                   gap.se, candidate_at(second)->title);
 }
 
 /* Is k, which has latents, worth its place beside `best`? */

@@ -13,7 +13,7 @@ typedef struct run {
     double started;
     int64_t *which; /* (curves) scratch */
     int64_t done, total;
-} run;
+} run; /* one call of fit_run() */
 
 static double now(void) {
     struct timespec t;
@@ -68,13 +68,13 @@ static void warn_curves(fit *f) {
     const dataset *d = f->curves;
     float lo = d->y[0], hi = d->y[0];
     for (int64_t i = 0; i < d->points; i++) lo = fminf(lo, d->y[i]), hi = fmaxf(hi, d->y[i]);
-    if (!(lo < hi))
+    if (!(lo < hi) && !d->roles) /* of a table it is among its own warnings */
         buf_printf(&f->warnings, "%s is the same at every point: there is nothing to learn\n",
                    d->y_name);
     if (d->functions < FIT_CURVES_FEW)
         buf_printf(&f->warnings,
-                   "%lld curves are few: the scores below are rough, and so is the choice between "
-                   "the models\n",
+                   "%lld curves are few: the scores are rough, and so is the choice between the "
+                   "models\n",
                    (long long)d->functions);
 }
 
@@ -140,25 +140,30 @@ static mnp_status score_fold(run *r, int k, int64_t fold) {
     return MNP_OK;
 }
 
-static void step(run *r, const char *what) {
-    if (r->o->progress) r->o->progress(r->o->user, what, ++r->done, r->total);
+/* How long a fit takes beside that of a mixed model, for the progress. */
+static int64_t weight_of(int k) {
+    return candidate_at(k)->condition == MNP_NETWORK ? 1 : 30;
+}
+
+static void step(run *r, int k) {
+    r->done += weight_of(k);
+    if (r->o->progress) r->o->progress(r->o->user, candidate_at(k)->title, r->done, r->total);
 }
 
 /* All curves, then fold by fold. */
 static mnp_status run_candidate(run *r, int k) {
     fit *f = r->f;
     fit_row *row = &f->row[k];
-    const char *title = candidate_at(k)->title;
     size_t numbers = (size_t)FIT_TASKS * (size_t)f->curves->functions;
     row->fold = env_alloc(f->e, (size_t)f->folds.count, sizeof *row->fold, "the models");
     row->scores = env_alloc(f->e, numbers, sizeof *row->scores, "scores of curves");
     if (!row->fold || !row->scores) return MNP_ENOMEM;
     MNP_TRY(fit_one(r, k, -1, &row->whole));
-    step(r, title);
+    step(r, k);
     for (int64_t fold = 0; fold < f->folds.count; fold++) {
         MNP_TRY(fit_one(r, k, fold, &row->fold[fold]));
         MNP_TRY(score_fold(r, k, fold));
-        step(r, title);
+        step(r, k);
     }
     for (int t = 0; t < FIT_TASKS; t++)
         row->task[t] = scores_mean(row->scores + t * f->curves->functions, f->curves->functions);
@@ -179,7 +184,7 @@ static mnp_status try_candidate(run *r, int k) {
     return status;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- beside the mixed model ------------------------------------------------------------------ */
 
 /* The noise of the mixed model, mean over its draws of the parameters. */
 static void take_noise(fit *f) {
@@ -203,17 +208,101 @@ static bool is_wanted(const run *r, int k) {
     return r->f->effort > 0 || candidate_at(k)->condition == MNP_NETWORK;
 }
 
+/* ---- the clock ------------------------------------------------------------------------------- */
+
+enum { CLOCK_CURVES = 2 }; /* scored to see how long that takes */
+#define EFFORT_LEAST 0.05
+
+/* Seconds of one fit of candidate k to all curves with this effort, and of scoring one curve. */
+static mnp_status time_one(run *r, int k, double effort, double *fitting, double *scoring) {
+    fit *f = r->f;
+    model *m = NULL;
+    curve_score *scores =
+        env_alloc(f->e, (size_t)f->curves->functions, sizeof *scores, "scores of curves");
+    if (!scores) return MNP_ENOMEM;
+    double began = now();
+    f->effort = effort;
+    mnp_status status = fit_one(r, k, -1, &m);
+    *fitting = now() - began;
+    for (int64_t i = 0; i < CLOCK_CURVES; i++) r->which[i] = i;
+    score_request q = {.m = m,
+                       .condition = candidate_at(k)->condition,
+                       .draws = FIT_DRAWS,
+                       .d = f->curves,
+                       .which = r->which,
+                       .count = CLOCK_CURVES,
+                       .time = f->time,
+                       .seed = r->o->seed,
+                       .pool = r->o->pool};
+    if (status == MNP_OK) status = scores_make(f->e, &q, scores);
+    *scoring = (now() - began - *fitting) / CLOCK_CURVES;
+    model_destroy(m);
+    env_free(f->e, scores);
+    return status;
+}
+
+/* The effort that the seconds which are left allow, between two short trials and the usual. */
+static mnp_status choose_effort(run *r, int k) {
+    fit *f = r->f;
+    double lo, hi, scoring, few = 0.02, more = 0.06;
+    MNP_TRY(time_one(r, k, few, &lo, &scoring));
+    MNP_TRY(time_one(r, k, more, &hi, &scoring));
+    int64_t scored = 0;
+    for (int64_t i = 0; i < f->folds.curves; i++) scored += f->folds.of[i] >= 0;
+    double left = r->o->seconds - (now() - r->started);
+    left -= FIT_TASKS * scoring * (double)least(scored, FIT_SCORED_MAX);
+    double slope = fmax(hi - lo, 1e-6) / (more - few), start = fmax(lo - few * slope, 0);
+    double effort = (left / (double)(f->folds.count + 1) - start) / slope;
+    f->effort = fmin(floor(100 * effort) / 100, 1);
+    if (f->effort >= EFFORT_LEAST) return MNP_OK;
+    f->effort = -1;
+    buf_printf(&f->warnings, "%g seconds are too few for the %s: it is left out\n", r->o->seconds,
+               candidate_at(k)->title);
+    return MNP_OK;
+}
+
+static mnp_status run_other(run *r, int k) {
+    if (r->o->seconds > 0 && candidate_at(k)->condition != MNP_NETWORK)
+        MNP_TRY(choose_effort(r, k));
+    return is_wanted(r, k) ? try_candidate(r, k) : MNP_OK;
+}
+
+/* ---- what the models keep -------------------------------------------------------------------- */
+
+/* How it was scored, so that it is asked in the same way later; and what came of it. */
+static mnp_status note_models(fit *f) {
+    static const char *const conditions[] = {"network", "refine", "exact"};
+    char text[200];
+    for (int k = 0; k < CANDIDATES; k++) {
+        model *m = f->row[k].whole;
+        if (!f->row[k].there) continue;
+        const task_score *first = &f->row[k].task[TASK_FIRST], *rest = &f->row[k].task[TASK_RANDOM];
+        snprintf(text, sizeof text,
+                 "%s; on %lld curves that it had not seen: CRPS %.4g given the first 3 points, "
+                 "%.4g given 3 random ones",
+                 candidate_at(k)->title, (long long)first->curves, first->crps.mean,
+                 rest->crps.mean);
+        MNP_TRY(model_note_set(f->e, m, "fit", text));
+        if (candidate_at(k)->condition != MNP_NETWORK)
+            MNP_TRY(model_note_set(f->e, m, "condition", conditions[candidate_at(k)->condition]));
+    }
+    return MNP_OK;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
 /* The mixed model first: it is quick, and what the others are compared with. */
 static mnp_status run_all(run *r) {
     fit *f = r->f;
     MNP_TRY(try_candidate(r, CANDIDATE_lmm));
     take_noise(f);
     for (int k = 0; k < CANDIDATES; k++)
-        if (k != CANDIDATE_lmm && is_wanted(r, k)) MNP_TRY(try_candidate(r, k));
+        if (k != CANDIDATE_lmm) MNP_TRY(run_other(r, k));
     bool any = false;
     for (int k = 0; k < CANDIDATES; k++) any |= f->row[k].there;
     if (!any) return MNP_ENUMERIC; /* the last one has said why */
     fit_choose(f);
+    MNP_TRY(note_models(f));
     MNP_TRY(f->why.status);
     return f->warnings.status;
 }
@@ -223,6 +312,8 @@ mnp_status fit_run(env *e, const dataset *d, const fit_opts *o, fit *out) {
     *out = (fit){.e = e, .effort = o->effort == 0 ? 1 : o->effort};
     buf_init(&out->why, e);
     buf_init(&out->warnings, e);
+    mnp_log_fn log = e->log;
+    e->log = NULL; /* every fold would say what the warnings say once */
     mnp_status status = check_curves(e, d);
     if (status == MNP_OK) status = take_curves(out, d);
     if (status == MNP_OK) {
@@ -231,11 +322,13 @@ mnp_status fit_run(env *e, const dataset *d, const fit_opts *o, fit *out) {
         status = folds_make(e, out->curves->functions, o->folds, o->seed, &out->folds);
     }
     if (status == MNP_OK) {
-        for (int k = 0; k < CANDIDATES; k++) r.total += is_wanted(&r, k) * (out->folds.count + 1);
+        for (int k = 0; k < CANDIDATES; k++)
+            r.total += is_wanted(&r, k) * weight_of(k) * (out->folds.count + 1);
         r.which = env_alloc(e, (size_t)d->functions, sizeof *r.which, "the curves");
         status = r.which ? run_all(&r) : MNP_ENOMEM;
     }
     env_free(e, r.which);
+    e->log = log;
     if (status != MNP_OK) fit_free(out);
     return status;
 }

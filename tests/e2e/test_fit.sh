@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# test_fit.sh: mnp fit from a table to files: what it says, its JSON, that nothing is written over, and that
+# bad tables end with one line and no file. The models are asked afterwards. Without the network, which takes
+# longer; with MNP_TEST_LONG=1 with a short one.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/check.sh
+. tests/check.sh
+MNP=${MNP:-$PWD/build/mnp}
+tmp=${TEST_TMP:-$(mktemp -d)}
+cd "$tmp" || exit 1
+
+# Lines with their own offset and slope, one measurement without a value.
+awk 'BEGIN { srand(3); print "plant,day,height"
+    for (i = 0; i < 12; i++) { a = 3 * rand(); b = 0.3 + 0.2 * rand()
+        for (j = 0; j < 7; j++) print "p" i "," 5 * j "," (i + j == 9 && i == 4 ? "" : a + b * 5 * j + 0.1 * rand()) } }' >grow.csv
+
+fits() {
+    "$MNP" fit grow.csv --effort 0 --seed 2 --json >out.txt 2>err.txt || { cat err.txt; return 1; }
+    tail -n 1 out.txt >grow.json
+    cat err.txt
+}
+said() { grep -q -- "$1" err.txt; }
+run "a table to files" fits
+run "what was understood, in three lines" said '12 curves, 83 points'
+run "the mixed model's answer comes first" said '^mixed model, after .*: given the first 3 points of a new curve'
+run "the next command" said 'mnp predict grow.safetensors --context'
+files() { ls grow*.safetensors; [ "$(find . -name 'grow*.safetensors' | wc -l)" = 3 ] && [ -e grow.offset.safetensors ] && [ -e grow.gp.safetensors ]; }
+run "the best under the table's name, the others beside it" files
+
+has() { grep -qE -- "$1" grow.json || { cat grow.json; return 1; }; }
+run "JSON: best" has '"best":"lmm"'
+run "JSON: curves, folds" has '"curves":12,"folds":5'
+run "JSON: columns" has '"columns":\{"x":\["day"\],"y":"height","group":"plant"\}'
+run "JSON: a row for each model and task" has '"table":\[(\{[^}]*\},?){6}\]'
+run "JSON: warnings" has '"warnings":\[.*\]'
+run "JSON: the command that repeats it" has '"command":"mnp fit grow.csv --folds 5 --effort 0 --seed 2"'
+# 12 curves of 7 points, one of 6: 4 targets each but one
+run "every curve is scored once" has '"model":"lmm","task":"first","curves":12,"targets":47,'
+
+again() {
+    "$MNP" fit grow.csv --effort 0 --seed 2 --quiet --threads 1 --out again/m && cmp grow.safetensors again/m.safetensors &&
+        cmp grow.gp.safetensors again/m.gp.safetensors
+}
+mkdir again
+run "the same bits with one thread" again
+over() {
+    before=$(cksum grow*.safetensors)
+    ! "$MNP" fit grow.csv --effort 0 >out.txt 2>err.txt && cat err.txt && [ "$(wc -l <err.txt)" = 1 ] &&
+        grep -q 'grow.safetensors exists' err.txt && [ "$(cksum grow*.safetensors)" = "$before" ]
+}
+run "nothing is written over" over
+beside() { # a file of the others is in the way
+    rm -f side*.safetensors && touch side.gp.safetensors
+    ! "$MNP" fit grow.csv --effort 0 --out side 2>err.txt && cat err.txt && grep -q 'side.gp.safetensors exists' err.txt && [ ! -e side.safetensors ]
+}
+run "nor over the others" beside
+predicts() {
+    printf 'day,height\n0,1\n5,3\n10,5\n' >new.csv
+    "$MNP" predict grow.safetensors --context new.csv --grid 0:30:4 --out forecast.csv && [ "$(wc -l <forecast.csv)" = 5 ] &&
+        "$MNP" info grow.safetensors | grep -q 'on 12 curves that it had not seen'
+}
+run "the model answers, and says how it was scored" predicts
+
+# ---- bad tables: one line, no file
+
+: >empty.csv
+printf 'id,t,y\na,1,2\na,2,3\na,3,4\n' >one.csv
+printf 'id,t,y\na,1,2\nb,2,3\nc,3,4\n' >single.csv
+awk 'BEGIN { print "id,t,y"; for (i = 0; i < 6; i++) for (j = 0; j < 4; j++) print i "a," j ",w" j % 3 }' >words.csv
+printf 'PK\003\004 a zip archive' >sheet.xlsx
+refused() { # FILE TEXT
+    "$MNP" fit "$1" --effort 0 --quiet >out.txt 2>err.txt
+    local status=$?
+    cat err.txt
+    [ $status = 1 ] && [ ! -s out.txt ] && [ "$(wc -l <err.txt)" = 1 ] && grep -q -- "$2" err.txt &&
+        [ ! -e "${1%.*}.safetensors" ]
+}
+run "an empty table" refused empty.csv 'the file is empty'
+run "one curve" refused one.csv 'at least 3 are needed'
+run "curves of one point" refused single.csv 'no curve has 2 observed points'
+run "words in y" refused words.csv 'is not a number'
+run "a spreadsheet" refused sheet.xlsx 'save the sheet as CSV'
+run "no such file" refused nothing.csv 'No such file'
+family() { ! "$MNP" fit rbf 2>err.txt && grep -q 'built-in family' err.txt; }
+run "a family is no table" family
+
+# ---- doubtful tables: an answer with a warning
+
+warns() { # FILE TEXT
+    "$MNP" fit "$1" --effort 0 --json >out.txt 2>err.txt || { cat err.txt; return 1; }
+    cat err.txt
+    grep -q -- "^warning: $2" err.txt && tail -n 1 out.txt | grep -q -- "$2"
+}
+awk 'BEGIN { print "id,t,y"; for (i = 0; i < 4; i++) for (j = 0; j < 4; j++) print i "a," j ",5" }' >same.csv
+awk 'BEGIN { srand(1); print "id,t,y"; for (i = 0; i < 5; i++) for (j = 0; j < 4; j++) print i "a," int(j / 2) "," i + j + rand() }' >five.csv
+run "constant y" warns same.csv 'y is the same number everywhere'
+run "five curves, with two points at each time" warns five.csv '5 curves are few'
+
+flags_clash() { ! "$MNP" fit grow.csv --effort 1 --seconds 9 2>err.txt && grep -q 'exclude each other' err.txt; }
+run "--effort and --seconds" flags_clash
+interrupted() {
+    "$MNP" fit grow.csv --out cut >out.txt 2>err.txt &
+    local pid=$! status
+    sleep 0.3
+    kill -INT $pid
+    wait $pid
+    status=$?
+    cat err.txt
+    [ $status = 130 ] && [ -z "$(find . -name 'cut*')" ]
+}
+run "Ctrl-C leaves nothing" interrupted
+if [ "${MNP_TEST_LONG:-0}" = 1 ]; then
+    network() {
+        "$MNP" fit grow.csv --effort 0.02 --folds 2 --out net --quiet && [ -e net.network.safetensors ] &&
+            "$MNP" info net.network.safetensors | grep -q 'condition.*exact'
+    }
+    run "with the network" network
+fi
+check_done

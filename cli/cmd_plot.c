@@ -39,6 +39,7 @@ static const flag_def flags[] = {
     {"out", "F.svg", "the picture; .png and .pdf need libcairo.so.2"},
     HEADING("maps, made by --grid ROWSxCOLS"),
     {"sheet", NULL, "maps: drawn functions instead of mean and standard deviation"},
+    MAP_COLUMNS,
     MAP_FLAGS,
     {"honour", "on|off|R", "maps: functions pass through the measurements ('mnp help predict')"},
     HEADING("GPUs"),

@@ -30,9 +30,10 @@ typedef struct map_frame {
 } map_frame;
 
 /* clang-format off */
-#define MAP_FLAGS \
+#define MAP_COLUMNS \
     {"x", "A,B", "maps: the measurements' columns of coordinates, to the right and up: easting,northing"}, \
-    {"y", "C", "maps: their column of values"}, \
+    {"y", "C", "maps: their column of values"}
+#define MAP_FLAGS \
     {"extent", "x0,x1,y0,y1", "maps: coordinates of the first and last column and of the lowest and highest row (default: row,col in pixels for images, otherwise the training data's)"}, \
     {"codes", "A=V,B=W", "maps: what the codes in the measurements are as values of the model: 0=1,1=-1; of rivers also 0=land,1=river"}
 /* clang-format on */

@@ -40,7 +40,8 @@ typedef struct question {
 #define POINTS_FLAGS                                                                               \
     {"group", "A,B",                                                                               \
      "the column that tells curves apart, or several, where the model does not know its name"},    \
-        {"x", "A,B", "the columns of inputs, where they are not called as in the training table"}, \
+        {"x", "A,B",                                                                               \
+         "columns of inputs called otherwise than in training; maps: easting,northing"},           \
     {                                                                                              \
         "y", "A,B", "the column of the output, likewise"                                           \
     }

@@ -165,7 +165,7 @@ mnp_status mnp_predictor_bands(mnp_predictor *p, const double *x, int64_t n,
     mnp_summary to;
     MNP_TRY(check_range(e, n, 1, CHECK_COUNT_MAX, "n"));
     MNP_TRY(check_array(e, x, n, dims_of(p), "x"));
-    MNP_TRY(take_summary(e, out, predictor_samples(p->p), n, &to));
+    MNP_TRY(check_summary(e, out, predictor_samples(p->p), n, &to));
     return predictor_bands(p->p, x, n, &to);
 }
 

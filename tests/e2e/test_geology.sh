@@ -224,7 +224,7 @@ north_is_up() {
         [ "$(tail -n 1 up.csv | cut -d, -f1,2)" = 8,2 ] || return 1
     # the same places one by one
     (echo east,north && tail -n +2 up.csv | cut -d, -f1,2) >at.csv
-    "$MNP" predict ore.safetensors --context ore.csv --at at.csv --condition network --samples 400 --out one.csv --quiet &&
+    "$MNP" predict ore.safetensors --context ore.csv --group '' --at at.csv --condition network --samples 400 --out one.csv --quiet &&
         "$MNP" predict ore.safetensors --context ore.csv --group '' --grid 4x5 --extent 0,8,2,8 --samples 400 --out up --quiet &&
         paste -d, one.csv up.csv | awk -F, 'NR > 1 && ($1 != $10 || $2 != $11 || ($3 - $12) ^ 2 > (0.3 * $4) ^ 2) { print; exit 1 }'
 }

@@ -20,7 +20,8 @@
 /* Exact conditioning asks for q(z | nothing) and the likelihood of points alone, so most of the
  * steps train on whole curves without a context; the others keep the network's own conditioning a
  * good place to start from. */
-#define STEPS "batch=32 clip=1 max_points=64 p_empty=0.7 prefix=0.5"
+#define STEPS "batch=32 clip=1 p_empty=0.7 prefix=0.5"
+enum { STEP_POINTS = 64 }; /* of a curve, in a step and in a validation */
 
 /* Validation by the density of whole curves, for the same reason. */
 #define JUDGED "lr=5e-4 weight_decay=0.01 patience=8 valid_context=0:0 valid_samples=20"
@@ -57,12 +58,14 @@ typedef struct collection {
     int64_t *n, functions, points;
 } collection;
 
-static void add_curve(collection *c, const dataset *d, int64_t i) {
-    int64_t n = d->start[i + 1] - d->start[i], X = d->x_dim;
+/* At most `limit` points of the curve, evenly. */
+static void add_curve(collection *c, const dataset *d, int64_t i, int64_t limit) {
+    int64_t all = d->start[i + 1] - d->start[i], n = least(all, limit), X = d->x_dim;
     for (int64_t k = 0; k < n; k++) {
+        int64_t point = k * all / n;
         for (int32_t col = 0; col < X; col++)
-            c->x[(c->points + k) * X + col] = dataset_raw_x(d, i, k, col);
-        c->y[c->points + k] = dataset_raw_y(d, d->start[i] + k);
+            c->x[(c->points + k) * X + col] = dataset_raw_x(d, i, point, col);
+        c->y[c->points + k] = dataset_raw_y(d, d->start[i] + point);
     }
     c->n[c->functions++] = n;
     c->points += n;
@@ -70,10 +73,10 @@ static void add_curve(collection *c, const dataset *d, int64_t i) {
 
 /* Curves `which` (count) of d, all of them `times` times, and all of `more`, which may be NULL. */
 static mnp_status collect(env *e, const dataset *d, const int64_t *which, int64_t count,
-                          int64_t times, const dataset *more, dataset **out) {
+                          int64_t times, int64_t limit, const dataset *more, dataset **out) {
     int64_t functions = count * times + (more ? more->functions : 0), points = 0;
     for (int64_t k = 0; k < count; k++)
-        points += times * (d->start[which[k] + 1] - d->start[which[k]]);
+        points += times * least(d->start[which[k] + 1] - d->start[which[k]], limit);
     if (more) points += more->points;
     collection c = {0};
     c.x = env_alloc(e, (size_t)points * (size_t)d->x_dim, sizeof *c.x, "curves to train on");
@@ -81,8 +84,8 @@ static mnp_status collect(env *e, const dataset *d, const int64_t *which, int64_
     c.n = env_alloc(e, (size_t)functions, sizeof *c.n, "curves to train on");
     mnp_status status = c.x && c.y && c.n ? MNP_OK : MNP_ENOMEM;
     if (status == MNP_OK) {
-        for (int64_t k = 0; k < count * times; k++) add_curve(&c, d, which[k % count]);
-        for (int64_t i = 0; more && i < more->functions; i++) add_curve(&c, more, i);
+        for (int64_t k = 0; k < count * times; k++) add_curve(&c, d, which[k % count], limit);
+        for (int64_t i = 0; more && i < more->functions; i++) add_curve(&c, more, i, INT64_MAX);
         status = dataset_from_arrays(e, DATASET_ARRAYS, functions, c.n, d->x_dim, c.x, c.y, out);
     }
     env_free(e, c.x);
@@ -126,7 +129,8 @@ static mnp_status train_simulated(const job *j) {
     char options[300];
     dataset *d = NULL;
     int64_t steps = scaled(j, PRE_STEPS);
-    snprintf(options, sizeof options, STEPS " steps=%lld", (long long)steps);
+    snprintf(options, sizeof options, STEPS " max_points=%d steps=%lld", STEP_POINTS,
+             (long long)steps);
     MNP_TRY(simulated(j, SIMULATED, 0, &d));
     widen_scale(j->curves, &j->m->scaling);
     widen_scale(d, &j->m->scaling);
@@ -143,7 +147,7 @@ static mnp_status mixture(const job *j, int64_t learned, dataset **out) {
     int64_t others = (int64_t)((double)(learned * times) * (1 - share) / share);
     dataset *more = NULL;
     MNP_TRY(simulated(j, others, 1, &more));
-    mnp_status status = collect(j->e, j->curves, j->order, learned, times, more, out);
+    mnp_status status = collect(j->e, j->curves, j->order, learned, times, INT64_MAX, more, out);
     dataset_destroy(more);
     return status;
 }
@@ -152,8 +156,8 @@ static mnp_status train_real(const job *j, const dataset *judges, int64_t learne
                              int64_t total, int64_t *best) {
     char options[400];
     dataset *d = NULL;
-    snprintf(options, sizeof options, STEPS " " JUDGED " steps=%lld valid_every=%lld",
-             (long long)total, (long long)most(1, total / VALIDATIONS));
+    snprintf(options, sizeof options, STEPS " " JUDGED " max_points=%d steps=%lld valid_every=%lld",
+             STEP_POINTS, (long long)total, (long long)most(1, total / VALIDATIONS));
     MNP_TRY(mixture(j, learned, &d));
     mnp_status status = train(j, d, judges, options, steps, 1, best);
     dataset_destroy(d);
@@ -170,7 +174,8 @@ static mnp_status fine_tune(const job *j) {
     if (!start) return MNP_ENOMEM;
     memcpy(start, j->m->weights, words * sizeof *start);
     dataset *judges = NULL;
-    mnp_status status = collect(e, j->curves, j->order + j->learned, j->judging, 1, NULL, &judges);
+    mnp_status status =
+        collect(e, j->curves, j->order + j->learned, j->judging, 1, STEP_POINTS, NULL, &judges);
     if (status == MNP_OK) status = train_real(j, judges, j->learned, total, total, &best);
     if (status == MNP_OK && best > 0) {
         memcpy(j->m->weights, start, words * sizeof *start);

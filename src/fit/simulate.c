@@ -9,13 +9,11 @@
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-/* An input that time or a dose is: it changes within this curve, and has more than two values. */
-static bool moves(const dataset *d, int64_t i, int32_t c) {
-    const float *x = dataset_x(d, i);
-    int64_t n = d->start[i + 1] - d->start[i];
-    float first = x[c], second = first;
+/* An input that a time or a dose is: it changes within the curve, and has more than two values. */
+static bool moves(const double *x, int64_t n, int64_t X) {
+    double first = x[0], second = first;
     for (int64_t j = 1; j < n; j++) {
-        float v = x[j * d->x_dim + c];
+        double v = x[j * X];
         if (second == first)
             second = v;
         else if (v != first && v != second)
@@ -24,26 +22,23 @@ static bool moves(const dataset *d, int64_t i, int32_t c) {
     return false;
 }
 
-/* The next value of input c above (side 1) or below (side -1) that of point j in its curve; the
- * point's own where there is none. */
-static double neighbour(const dataset *d, int64_t i, int64_t j, int32_t c, int side) {
-    int64_t n = d->start[i + 1] - d->start[i];
-    double own = dataset_raw_x(d, i, j, c), near = own;
+/* The next value above (side 1) or below (side -1) that of point j; its own where there is none. */
+static double neighbour(const double *x, int64_t n, int64_t X, int64_t j, int side) {
+    double own = x[j * X], near = own;
     for (int64_t k = 0; k < n; k++) {
-        double v = dataset_raw_x(d, i, k, c), gap = (v - own) * side;
+        double v = x[k * X], gap = (v - own) * side;
         if (gap > 0 && (near == own || gap < (near - own) * side)) near = v;
     }
     return near;
 }
 
-void simulate_inputs(const dataset *d, int64_t i, rng_stream *s, double *x) {
-    int64_t n = d->start[i + 1] - d->start[i];
-    for (int32_t c = 0; c < d->x_dim; c++) {
-        bool moved = moves(d, i, c);
+void simulate_inputs(const double *from, int64_t n, int64_t X, rng_stream *s, double *to) {
+    for (int64_t c = 0; c < X; c++) {
+        bool moved = moves(from + c, n, X);
         for (int64_t j = 0; j < n; j++) {
-            double own = dataset_raw_x(d, i, j, c), u = moved ? rng_u01(s) - 0.5 : 0;
-            double to = moved ? neighbour(d, i, j, c, u < 0 ? -1 : 1) : own;
-            x[j * d->x_dim + c] = own + fabs(u) * (to - own); /* inside the curve's own range */
+            double own = from[j * X + c], u = moved ? rng_u01(s) - 0.5 : 0;
+            double near = moved ? neighbour(from + c, n, X, j, u < 0 ? -1 : 1) : own;
+            to[j * X + c] = own + fabs(u) * (near - own);
         }
     }
 }
@@ -53,25 +48,28 @@ void simulate_inputs(const dataset *d, int64_t i, rng_stream *s, double *x) {
 typedef struct simulation {
     const dataset *like;
     predictor *p;
-    double *x, *y;   /* (points, X), (points) of all curves               */
-    double *at, *to; /* (longest, X), (EACH, longest): of one template    */
-    int64_t *n;      /* (curves)                                          */
+    double *x, *y;         /* (points, X), (points) of all curves               */
+    double *own, *at, *to; /* (most, X), (most, X), (EACH, most): of one template */
+    int64_t most;          /* points of a template */
+    int64_t *n;            /* (curves)                                          */
 } simulation;
 
 static mnp_status allocate(env *e, int64_t curves, int64_t points, simulation *s) {
-    size_t X = (size_t)s->like->x_dim, longest = (size_t)s->like->longest;
+    size_t X = (size_t)s->like->x_dim, longest = (size_t)s->most;
     s->x = env_alloc(e, (size_t)points * X, sizeof *s->x, "simulated curves");
     s->y = env_alloc(e, (size_t)points, sizeof *s->y, "simulated curves");
+    s->own = env_alloc(e, longest * X, sizeof *s->own, "simulated curves");
     s->at = env_alloc(e, longest * X, sizeof *s->at, "simulated curves");
     s->to = env_alloc(e, longest * SIMULATE_EACH, sizeof *s->to, "simulated curves");
     s->n = env_alloc(e, (size_t)curves, sizeof *s->n, "simulated curves");
-    return s->x && s->y && s->at && s->to && s->n ? MNP_OK : MNP_ENOMEM;
+    return s->x && s->y && s->own && s->at && s->to && s->n ? MNP_OK : MNP_ENOMEM;
 }
 
 static void free_simulation(env *e, simulation *s) {
     predictor_destroy(s->p);
     env_free(e, s->x);
     env_free(e, s->y);
+    env_free(e, s->own);
     env_free(e, s->at);
     env_free(e, s->to);
     env_free(e, s->n);
@@ -82,18 +80,35 @@ static int64_t template_curve(const dataset *d, int64_t k) {
     return k % d->functions;
 }
 
+static int64_t template_points(const dataset *d, int64_t k) {
+    int64_t i = template_curve(d, k);
+    return least(d->start[i + 1] - d->start[i], SIMULATE_POINTS);
+}
+
+/* The inputs of a template: those of its curve, of a long one some, in random order. */
+static void take_inputs(const dataset *d, int64_t k, rng_stream *s, double *x) {
+    int64_t i = template_curve(d, k), n = template_points(d, k),
+            all = d->start[i + 1] - d->start[i];
+    rng_at at = s->at;
+    at.purpose = RNG_SPLIT_EVAL;
+    rng_perm p = rng_perm_make(s->key, at, (uint64_t)all);
+    for (int64_t j = 0; j < n; j++) {
+        int64_t point = n < all ? (int64_t)rng_perm_apply(&p, (uint64_t)j) : j;
+        for (int32_t c = 0; c < d->x_dim; c++) x[j * d->x_dim + c] = dataset_raw_x(d, i, point, c);
+    }
+}
+
 static mnp_status draw_template(simulation *s, uint64_t seed, int64_t k, int64_t *at) {
     const dataset *d = s->like;
-    int64_t i = template_curve(d, k), n = d->start[i + 1] - d->start[i];
+    int64_t n = template_points(d, k);
     rng_stream stream = rng_stream_at(
         (rng_key){seed}, (rng_at){.purpose = RNG_DATA, .step = 3, .function = (uint32_t)k});
     size_t row = (size_t)d->x_dim;
+    take_inputs(d, k, &stream, s->own);
     if (rng_u01(&stream) < 0.5)
-        simulate_inputs(d, i, &stream, s->at);
+        simulate_inputs(s->own, n, d->x_dim, &stream, s->at);
     else
-        for (int64_t j = 0; j < n; j++)
-            for (int32_t c = 0; c < d->x_dim; c++)
-                s->at[j * d->x_dim + c] = dataset_raw_x(d, i, j, c);
+        memcpy(s->at, s->own, (size_t)n * row * sizeof *s->at);
     MNP_TRY(predictor_draw_latents(s->p, rng_u64(&stream), SIMULATE_EACH));
     MNP_TRY(predictor_predict(s->p, s->at, n, PREDICT_NORMAL, s->to));
     for (int64_t copy = 0; copy < SIMULATE_EACH; copy++) {
@@ -109,11 +124,8 @@ mnp_status simulate_curves(env *e, const model *m, const dataset *d, const simul
                            dataset **out) {
     int64_t templates = most(1, (o->curves + SIMULATE_EACH - 1) / SIMULATE_EACH), points = 0;
     *out = NULL;
-    for (int64_t k = 0; k < templates; k++) {
-        int64_t i = template_curve(d, k);
-        points += SIMULATE_EACH * (d->start[i + 1] - d->start[i]);
-    }
-    simulation s = {.like = d};
+    for (int64_t k = 0; k < templates; k++) points += SIMULATE_EACH * template_points(d, k);
+    simulation s = {.like = d, .most = least(d->longest, SIMULATE_POINTS)};
     mnp_status status = allocate(e, templates * SIMULATE_EACH, points, &s);
     if (status == MNP_OK) status = predictor_create(e, m, o->pool, (backend_choice){0}, &s.p);
     int64_t at = 0;

@@ -19,13 +19,14 @@ typedef struct simulate_opts {
     pool *pool; /* NULL: this thread */
 } simulate_opts;
 
-enum { SIMULATE_EACH = 8 }; /* curves that have the same inputs */
+enum { SIMULATE_EACH = 8 };     /* curves that have the same inputs           */
+enum { SIMULATE_POINTS = 256 }; /* at most; a longer curve gives some of its inputs */
 
 /* Curves of m, a model without latents (lmm, gp) with its scaling, at inputs like those of d. */
 mnp_status simulate_curves(env *e, const model *m, const dataset *d, const simulate_opts *o,
                            dataset **out);
 
-/* The inputs of curve i, moved as a simulation moves them: x (points of the curve, x_dim), raw. */
-void simulate_inputs(const dataset *d, int64_t i, rng_stream *s, double *x);
+/* The inputs (n, X) of a curve, moved. */
+void simulate_inputs(const double *from, int64_t n, int64_t X, rng_stream *s, double *to);
 
 #endif

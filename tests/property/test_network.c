@@ -70,11 +70,12 @@ static dataset *covariates(int64_t curves) {
 static void inputs_move_off_the_grid(void) {
     dataset *d = covariates(30);
     rng_stream s = rng_stream_make((rng_key){8}, RNG_TEST, 3);
-    double x[30];
+    double from[30], x[30];
     int moved = 0;
     for (int64_t i = 0; i < d->functions; i++) {
         int64_t n = d->start[i + 1] - d->start[i];
-        simulate_inputs(d, i, &s, x);
+        for (int64_t k = 0; k < 3 * n; k++) from[k] = dataset_raw_x(d, i, k / 3, (int32_t)(k % 3));
+        simulate_inputs(from, n, 3, &s, x);
         for (int64_t k = 0; k < n; k++) {
             double own = dataset_raw_x(d, i, k, 0);
             double before = dataset_raw_x(d, i, k > 0 ? k - 1 : 0, 0);
@@ -161,6 +162,39 @@ static void simulations_repeat(void) {
     dataset_destroy(d);
 }
 
+/* A curve of 1000 points gives 256 of its inputs, none of them twice. */
+static void long_curves_are_cut(void) {
+    enum { LONG = 1000, CURVES = 4 };
+    static double x[CURVES * LONG], y[CURVES * LONG];
+    int64_t n[CURVES] = {LONG, LONG, LONG, LONG};
+    for (int64_t k = 0; k < CURVES * LONG; k++) {
+        x[k] = (double)(k % LONG);
+        y[k] = (double)(k / LONG) + 0.01 * x[k] + (double)(k % 7) / 10;
+    }
+    dataset *d = NULL, *sim = NULL;
+    CHECK(dataset_from_arrays(&world, "long", CURVES, n, 1, x, y, &d) == MNP_OK);
+    model *m = fitted_lmm(d);
+    simulate_opts o = {.curves = 12 * SIMULATE_EACH, .seed = 5};
+    CHECK(simulate_curves(&world, m, d, &o, &sim) == MNP_OK);
+    CHECK(sim->longest == SIMULATE_POINTS && sim->points == sim->functions * SIMULATE_POINTS);
+    int on_grid = 0;
+    for (int64_t i = 0; i < sim->functions; i += SIMULATE_EACH) {
+        bool seen[LONG] = {0}, grid = true, twice = false;
+        for (int64_t k = 0; k < SIMULATE_POINTS; k++) {
+            double v = dataset_raw_x(sim, i, k, 0);
+            grid &= v == floor(v);
+            if (grid) twice |= seen[(int)v];
+            if (grid) seen[(int)v] = true;
+        }
+        CHECK(!grid || !twice);
+        on_grid += grid;
+    }
+    CHECK(on_grid > 0 && on_grid < 12);
+    dataset_destroy(sim);
+    model_destroy(m);
+    dataset_destroy(d);
+}
+
 /* ---- the network ----------------------------------------------------------------------------- */
 
 /* Mean and sd of the network's curves with noise, at t, given n points. */
@@ -240,6 +274,7 @@ int main(void) {
     RUN(inputs_move_off_the_grid);
     RUN(simulated_curves_are_like_real_ones);
     RUN(simulations_repeat);
+    RUN(long_curves_are_cut);
     RUN(the_network_knows_lines);
     RUN(any_table_any_threads);
     return check_done();

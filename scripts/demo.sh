@@ -15,7 +15,7 @@ show() {
 # A person's table: which model is best for it, and how one plant goes on.
 printf 'day,height_cm\n4,1.3\n12,6.8\n30,40.7\n' >"$out/plant.csv"
 rm -f "$out"/plants.*
-show fit examples/data/plants.csv --out "$out/plants.safetensors"
+show fit examples/data/plants.csv --seconds 30 --out "$out/plants.safetensors"
 show predict "$out/plants.safetensors" --context "$out/plant.csv" --grid 0:60:61 --out "$out/plant-forecast.csv"
 show plot "$out/plants.safetensors" --context "$out/plant.csv" --grid 0:60:61 --out "$out/plant.svg"
 
@@ -37,7 +37,7 @@ else
 fi
 
 show gen monotonic --functions 200 --seed 1 --out "$out/curves.csv"
-show train --data monotonic --preset tiny --batch 32 --set lr=3e-3 --seconds "${DEMO_SECONDS:-30}" \
+show train --data monotonic --preset tiny --batch 32 --set lr=3e-3 --seconds "${DEMO_SECONDS:-20}" \
     --seed 1 --out "$out/monotonic.safetensors"
 show eval "$out/monotonic.safetensors" --functions 500 --protocol strict
 

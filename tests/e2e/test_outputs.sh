@@ -33,7 +33,7 @@ writers="\
 gen            OUT.csv          gen rbf --functions 3 --out OUT.csv
 gen-array      OUT.npy          gen geofluvial --images 1 --size 8 --out OUT.npy
 gen-folder     OUT/sheet.png    gen geofluvial --images 1 --size 8 --out OUT
-fit            OUT.safetensors  fit ore.csv --y grade --folds 2 --out OUT
+fit            OUT.safetensors  fit ore.csv --y grade --folds 2 --effort 0 --out OUT
 train          OUT.safetensors  train --data rbf --functions 20 --preset tiny --steps 2 --out OUT
 train-seeds    OUT-s1.log.csv   train --data rbf --functions 20 --preset tiny --steps 2 --seeds 2 --out OUT
 train-agent    OUT.safetensors  train --data wheel --functions 4 --model maml --steps 1 --out OUT.safetensors
@@ -51,7 +51,7 @@ repro-table2   OUT/table2.md    repro table2 --quick --agents uniform --deltas 0
 # Every way to print.
 printers="\
 gen       gen rbf --functions 3
-fit       fit ore.csv --y grade --folds 2 --out quiet/fit
+fit       fit ore.csv --y grade --folds 2 --effort 0 --out quiet/fit
 train     train --data rbf --functions 20 --preset tiny --steps 2 --out quiet/m
 eval      eval m.safetensors --functions 2 --draws 0 --samples 1
 eval-json eval m.safetensors --functions 2 --draws 0 --samples 1 --json --quiet

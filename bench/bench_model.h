@@ -14,6 +14,7 @@ typedef struct bench_setup {
     int threads;    /* of the training step; 0 = two, or the only one */
     double seconds; /* to spend on each measurement                   */
     uint64_t seed;
+    const char *model; /* file of a trained one for bench_observe, or NULL */
     /* of steps and scores on a GPU */
     const char *device, *math; /* "cpu", "cuda" or "cuda:general"; fp32, tf32, bf16 or all */
     int runs;                  /* at once; 1 = only one alone              */
@@ -30,7 +31,7 @@ mnp_status bench_predict(bench_setup *s); /* one draw at 128 targets from 20 poi
 mnp_status bench_context(bench_setup *s); /* 1 k, 10 k, 100 k points of context             */
 /* 100 particles of p(z | C) given 10 points, with the gradients that exact draws take. */
 mnp_status bench_condition(bench_setup *s);
-/* 64 particles that follow a set of 20 points. */
+/* 64 particles that follow a set of 20 points; with a model, how often they move. */
 mnp_status bench_observe(bench_setup *s);
 /* Acting and observing in a bandit. */
 mnp_status bench_bandit(bench_setup *s);

@@ -12,6 +12,7 @@
 static const flag_def flags[] = {
     {"seconds", "S", "time to spend on each measurement of a step or a latency (default 5)"},
     {"rows", "R", "rows of the dense products (default 128)"},
+    {"model", "M", "of observe: a model file with one input; also tells how often particles move"},
     {"op", "NAME", "only operations with this in their name"},
     {"device", "D", "of step, eval and condition: cpu or cuda (default cpu)"},
     {"math", "M", "on a GPU: fp32, tf32, bf16 or all (default all)"},
@@ -161,6 +162,7 @@ static void read_flags(cli *c, bench_setup *s) {
         c->status = cli_fail(c, EXIT_USAGE, "--kernels is for --device cuda");
     s->device = !gpu ? "cpu" : general ? "cuda:general" : "cuda";
     s->math = maths[cli_choice(c, "math", "fp32|tf32|bf16|all", 3)];
+    s->model = cli_text(c, "model", NULL);
     s->threads = (int)cli_int(c, "threads", 0, 0, 1024);
     s->seconds = cli_real(c, "seconds", 5, 0.01, 1e4);
     s->runs = (int)cli_int(c, "runs", 1, 1, BENCH_RUNS_MAX);

@@ -9,7 +9,8 @@
 
 enum { ROWS = 16 };        /* new points that are weighed at a time                          */
 #define EFFECTIVE      0.5 /* share of the particles that must be: fewer, and they move      */
-#define ACCEPTANCE_MIN 0.3 /* of the moves to a larger set: less, and they begin afresh      */
+#define ENOUGH         0.1 /* share that a move can restore them from: fewer, they begin afresh */
+#define ACCEPTANCE_MIN 0.3 /* of that move: less, and they begin afresh                      */
 
 struct particles {
     env *env;
@@ -167,14 +168,19 @@ static mnp_status begin(particles *p, const sampler_set *set) {
     return settle(p, set->n);
 }
 
-/* Where moving goes badly, a new beginning: that costs more, and does not need the old place. */
-static mnp_status go_on(particles *p, const sampler_set *set, double *rise) {
-    double before = sampler_look(p->sampler, 0)->log_evidence;
-    MNP_TRY(sampler_extend(p->sampler, set, rise));
+/* Where too few particles allow the new points, or moving goes badly, a new beginning: that costs
+ * more, and does not need the old place. */
+static mnp_status go_on(particles *p, const sampler_set *set, bool enough, double *rise) {
     const sampler_report *r = sampler_look(p->sampler, 0);
-    bool bad = r->hurried || !(r->acceptance >= ACCEPTANCE_MIN) || !isfinite(*rise);
-    if (bad) MNP_TRY(sampler_begin(p->sampler, &p->o, set, 1));
-    if (bad) *rise = r->log_evidence - before;
+    double before = r->log_evidence;
+    if (enough) {
+        sampler_growth to = {*set, p->z, p->log_weight};
+        MNP_TRY(sampler_extend(p->sampler, &to, rise));
+    }
+    if (!enough || !(r->acceptance >= ACCEPTANCE_MIN)) {
+        MNP_TRY(sampler_begin(p->sampler, &p->o, set, 1));
+        *rise = r->log_evidence - before;
+    }
     p->report = *r;
     return settle(p, set->n);
 }
@@ -207,7 +213,7 @@ static mnp_status follow(particles *p, const sampler_set *set) {
     p->points = set->n;
     bool moves = !(ess >= EFFECTIVE * (double)p->P);
     if (moves)
-        MNP_TRY(go_on(p, set, &rise));
+        MNP_TRY(go_on(p, set, ess >= ENOUGH * (double)p->P, &rise));
     else
         p->report = *sampler_look(p->sampler, 0);
     p->report.added = added;

@@ -19,7 +19,7 @@ static void record(graph *g, const model_spec *s, void *what) {
 }
 
 static double words_of_slot(const sampler *s) {
-    return (double)(7 * s->T * s->P * s->Z + 8 * s->P + s->chunks * s->points * (s->X + 1));
+    return (double)(5 * s->T * s->P * s->Z + 6 * s->P + s->chunks * s->points * (s->X + 1));
 }
 
 static double *numbers(sampler *s, int64_t count) {
@@ -30,15 +30,13 @@ static bool make_cloud(sampler *s, cloud *c) {
     int64_t count = s->slots * s->P;
     c->eps = numbers(s, count * s->T * s->Z);
     c->grad = numbers(s, count * s->T * s->Z);
-    c->from_grad = numbers(s, count * s->T * s->Z);
     c->log_w = numbers(s, count);
-    c->from_log_w = numbers(s, count);
     c->fit = numbers(s, count);
-    return c->eps && c->grad && c->from_grad && c->log_w && c->from_log_w && c->fit;
+    return c->eps && c->grad && c->log_w && c->fit;
 }
 
 static void drop_cloud(sampler *s, cloud *c) {
-    double *arrays[] = {c->eps, c->grad, c->from_grad, c->log_w, c->from_log_w, c->fit};
+    double *arrays[] = {c->eps, c->grad, c->log_w, c->fit};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) env_free(s->env, arrays[k]);
 }
 
@@ -48,13 +46,12 @@ static bool make_arrays(sampler *s) {
     s->energy = numbers(s, count);
     s->weights = numbers(s, s->P);
     s->n = env_alloc(s->env, (size_t)items, sizeof *s->n, "the particles");
-    s->from = env_alloc(s->env, (size_t)items, sizeof *s->from, "the particles");
     s->ancestor = env_alloc(s->env, (size_t)count, sizeof *s->ancestor, "the particles");
     s->picks = env_alloc(s->env, (size_t)s->P, sizeof *s->picks, "the particles");
     s->slot = env_alloc(s->env, (size_t)s->slots, sizeof *s->slot, "the particles");
     s->where = env_alloc(s->env, (size_t)s->slots, sizeof *s->where, "the particles");
     return make_cloud(s, &s->now) && make_cloud(s, &s->next) && s->momentum && s->energy &&
-           s->weights && s->n && s->from && s->ancestor && s->picks && s->slot && s->where;
+           s->weights && s->n && s->ancestor && s->picks && s->slot && s->where;
 }
 
 static mnp_status make_runner(sampler *s, const runner_opts *o, process_particle what,
@@ -77,6 +74,7 @@ static mnp_status make_rows(sampler *s) {
 static void drop_rows(sampler *s) {
     runner_destroy(s->gradient);
     runner_destroy(s->latents);
+    runner_destroy(s->noise);
     env_free(s->env, s->x);
     env_free(s->env, s->y);
 }
@@ -121,7 +119,7 @@ void sampler_destroy(sampler *s) {
     drop_rows(s);
     drop_cloud(s, &s->now);
     drop_cloud(s, &s->next);
-    void *arrays[] = {s->momentum, s->energy, s->weights, s->n,    s->from,
+    void *arrays[] = {s->momentum, s->energy, s->weights, s->n,
                       s->ancestor, s->picks,  s->slot,    s->where};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) env_free(s->env, arrays[k]);
     env_free(s->env, s);
@@ -149,7 +147,7 @@ mnp_status sampler_reserve(sampler *s, int64_t points) {
     sampler old = *s;
     s->points = points;
     s->x = s->y = NULL;
-    s->gradient = s->latents = NULL;
+    s->gradient = s->latents = s->noise = NULL;
     mnp_status status = make_rows(s);
     drop_rows(status == MNP_OK ? &old : s);
     if (status != MNP_OK) *s = old;
@@ -181,25 +179,15 @@ static void bind_vectors(sampler *s, runner *r, const double *from, int emits, d
     }
 }
 
-/* log w, its gradient and the fit (NULL: not wanted) to the first n of the rows. */
-static mnp_status run_gradient(sampler *s, const double *eps, const int64_t *n, double *log_w,
-                               double *grad, double *fit) {
+mnp_status sampler_gradient(sampler *s, cloud *c) {
     exec_io *io = &s->gradient->io;
     bind_rows(s, s->gradient, 0);
-    bind_vectors(s, s->gradient, eps, PARTICLE_EMITS, grad, s->slots * s->P * s->Z);
-    io->n = io->m = n;
-    double *to[] = {[PARTICLE_LOGW] = log_w, [PARTICLE_FIT] = fit};
+    bind_vectors(s, s->gradient, c->eps, PARTICLE_EMITS, c->grad, s->slots * s->P * s->Z);
+    double *to[] = {[PARTICLE_LOGW] = c->log_w, [PARTICLE_FIT] = c->fit};
     for (int j = 0; j < PARTICLE_EMITS; j++)
         io->emit[j] = to[j], io->emit_stride[j] = s->P / s->chunks;
+    for (int64_t k = 0; k < s->active; k++) s->slot[k].gradients++;
     return runner_run(s->gradient, s->o.seed, s->active * s->chunks);
-}
-
-mnp_status sampler_gradient(sampler *s, cloud *c) {
-    bool both = false;
-    for (int64_t k = 0; k < s->active; k++) both |= s->extends && s->slot[k].beta < 1;
-    for (int64_t k = 0; k < s->active; k++) s->slot[k].gradients += both ? 2 : 1;
-    if (both) MNP_TRY(run_gradient(s, c->eps, s->from, c->from_log_w, c->from_grad, NULL));
-    return run_gradient(s, c->eps, s->n, c->log_w, c->grad, c->fit);
 }
 
 mnp_status sampler_latents(sampler *s, int64_t context, double *z) {
@@ -207,6 +195,16 @@ mnp_status sampler_latents(sampler *s, int64_t context, double *z) {
     bind_rows(s, s->latents, k);
     bind_vectors(s, s->latents, s->now.eps + sampler_at(s, 0, k, 0), 0, z, s->P * s->Z);
     return runner_run(s->latents, s->o.seed, s->chunks);
+}
+
+/* Noise of the particles that leads to the latents in next.eps (T, slots, P, Z). */
+static mnp_status take_noise(sampler *s) {
+    runner_opts o = {
+        .pool = s->pool, .device = s->device, .capacity = {s->points, s->points, s->P / s->chunks}};
+    if (!s->noise) MNP_TRY(make_runner(s, &o, PARTICLE_NOISE, &s->noise));
+    bind_rows(s, s->noise, 0);
+    bind_vectors(s, s->noise, s->next.eps, 0, s->now.eps, s->slots * s->P * s->Z);
+    return runner_run(s->noise, s->o.seed, s->active * s->chunks);
 }
 
 const double *sampler_fits(const sampler *s, int64_t context) {
@@ -238,11 +236,9 @@ static void swap_slots(sampler *s, int64_t j, int64_t k) {
                    s->P * s->Z);
         swap_words(s->now.grad + sampler_at(s, t, j, 0), s->now.grad + sampler_at(s, t, k, 0),
                    s->P * s->Z);
-        swap_words(s->now.from_grad + sampler_at(s, t, j, 0),
-                   s->now.from_grad + sampler_at(s, t, k, 0), s->P * s->Z);
     }
-    double *of_particle[] = {s->now.log_w, s->now.from_log_w, s->now.fit};
-    for (int i = 0; i < 3; i++)
+    double *of_particle[] = {s->now.log_w, s->now.fit};
+    for (int i = 0; i < 2; i++)
         swap_words(of_particle[i] + j * s->P, of_particle[i] + k * s->P, s->P);
     int64_t rows = s->chunks * s->points;
     swap_words(s->x + j * rows * s->X, s->x + k * rows * s->X, rows * s->X);
@@ -255,7 +251,6 @@ static void swap_slots(sampler *s, int64_t j, int64_t k) {
     s->slot[j] = s->slot[k], s->slot[k] = keep;
     for (int64_t c = 0; c < s->chunks; c++) {
         s->n[j * s->chunks + c] = s->slot[j].set.n, s->n[k * s->chunks + c] = s->slot[k].set.n;
-        s->from[j * s->chunks + c] = s->slot[j].from, s->from[k * s->chunks + c] = s->slot[k].from;
     }
     s->where[s->slot[j].context] = j, s->where[s->slot[k].context] = k;
 }
@@ -264,7 +259,7 @@ static void load(sampler *s, int64_t k) {
     const slot *l = &s->slot[k];
     for (int64_t c = 0; c < s->chunks; c++) {
         int64_t item = k * s->chunks + c, row = item * s->points;
-        s->n[item] = l->set.n, s->from[item] = l->from;
+        s->n[item] = l->set.n;
         memcpy(s->x + row * s->X, l->set.x, (size_t)(l->set.n * s->X) * sizeof *s->x);
         memcpy(s->y + row, l->set.y, (size_t)l->set.n * sizeof *s->y);
     }
@@ -292,15 +287,6 @@ static mnp_status run_stage(sampler *s) {
     return MNP_OK;
 }
 
-static void come_from_network(sampler *s) {
-    size_t numbers = (size_t)(s->slots * s->P), words = numbers * (size_t)(s->T * s->Z);
-    cloud *of[] = {&s->now, &s->next};
-    for (int j = 0; j < 2; j++) {
-        memset(of[j]->from_log_w, 0, numbers * sizeof(double));
-        memset(of[j]->from_grad, 0, words * sizeof(double));
-    }
-}
-
 mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *sets,
                          int64_t count) {
     bool exact = o->kind == SAMPLER_EXACT;
@@ -318,7 +304,6 @@ mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *s
         load(s, k);
     }
     s->extends = false;
-    come_from_network(s);
     sampler_start(s);
     MNP_TRY(sampler_gradient(s, &s->now));
     for (int64_t k = 0; k < count; k++) {
@@ -330,28 +315,30 @@ mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *s
     return run_stage(s);
 }
 
-/* A particle keeps its noise: the network itself takes it to latents that suit the larger set. The
- * density of noise N(eps; 0, I) w_C(eps) then becomes that of the larger set by degrees. */
-mnp_status sampler_extend(sampler *s, const sampler_set *sets, double *rise) {
-    size_t numbers = (size_t)(s->slots * s->P), words = numbers * (size_t)(s->T * s->Z);
-    for (int64_t k = 0; k < s->count; k++) {
-        slot *l = &s->slot[k];
-        l->from = l->set.n;
-        l->set = sets[l->context];
-        l->sd = l->report.log_evidence_sd;
-        l->beta = l->rise = l->accepted = 0, l->paid = l->last = 0;
-        l->gradients = 1;
-        l->report.hurried = false;
-        l->report.temperatures = 0;
-        l->trace = (trace){0};
-        for (int64_t p = 0; p < s->P; p++) s->ancestor[k * s->P + p] = (int32_t)p;
-        load(s, k);
-    }
+/* Slot k gets the larger set, and next.eps the latents of its particles. */
+static void grow(sampler *s, int64_t k, const sampler_growth *to) {
+    slot *l = &s->slot[k];
+    l->set = to->set;
+    l->sd = l->report.log_evidence_sd;
+    l->rise = l->accepted = 0, l->paid = l->last = l->gradients = 0;
+    l->report.hurried = false;
+    l->report.temperatures = 0;
+    l->trace = (trace){0};
+    for (int64_t p = 0; p < s->P; p++) s->ancestor[k * s->P + p] = (int32_t)p;
+    load(s, k);
+    for (int64_t t = 0; t < s->T; t++)
+        memcpy(s->next.eps + sampler_at(s, t, k, 0), to->z + t * s->P * s->Z,
+               (size_t)(s->P * s->Z) * sizeof(double));
+}
+
+/* The same latents are other noise to the larger set: only there a move suits the new points. */
+mnp_status sampler_extend(sampler *s, const sampler_growth *to, double *rise) {
+    for (int64_t k = 0; k < s->count; k++) grow(s, k, &to[s->slot[k].context]);
     s->active = s->count;
     s->extends = true;
-    memcpy(s->now.from_log_w, s->now.log_w, numbers * sizeof(double));
-    memcpy(s->now.from_grad, s->now.grad, words * sizeof(double));
-    MNP_TRY(run_gradient(s, s->now.eps, s->n, s->now.log_w, s->now.grad, s->now.fit));
+    MNP_TRY(take_noise(s));
+    for (int64_t k = 0; k < s->count; k++) sampler_pick(s, k, to[s->slot[k].context].log_p);
+    MNP_TRY(sampler_gradient(s, &s->now));
     MNP_TRY(run_stage(s));
     for (int64_t k = 0; k < s->count; k++) rise[k] = s->slot[s->where[k]].rise;
     return MNP_OK;
@@ -382,20 +369,12 @@ static mnp_status learn_steps(sampler *s, int64_t J, double *steps) {
 
 /* All particles of context k at its latents z (count, T, Z), which their noise leads to. */
 static mnp_status put_latents(sampler *s, const double *z) {
-    runner *noise = NULL;
-    runner_opts o = {
-        .pool = s->pool, .device = s->device, .capacity = {s->points, s->points, s->P / s->chunks}};
     for (int64_t k = 0; k < s->count; k++)
         for (int64_t t = 0; t < s->T; t++)
             for (int64_t p = 0; p < s->P; p++)
                 memcpy(s->next.eps + sampler_at(s, t, k, p), z + (k * s->T + t) * s->Z,
                        (size_t)s->Z * sizeof *z);
-    MNP_TRY(make_runner(s, &o, PARTICLE_NOISE, &noise));
-    bind_rows(s, noise, 0);
-    bind_vectors(s, noise, s->next.eps, 0, s->now.eps, s->slots * s->P * s->Z);
-    mnp_status status = runner_run(noise, s->o.seed, s->active * s->chunks);
-    runner_destroy(noise);
-    MNP_TRY(status);
+    MNP_TRY(take_noise(s));
     return sampler_gradient(s, &s->now);
 }
 
@@ -435,7 +414,6 @@ mnp_status sampler_bound(sampler *s, const sampler_opts *o, const sampler_set *s
         load(s, k);
     }
     s->extends = false;
-    come_from_network(s);
     mnp_status status = steps && sum ? learn_steps(s, J, steps) : MNP_ENOMEM;
     if (status == MNP_OK) status = put_latents(s, z);
     if (status == MNP_OK) status = anneal_back(s, J, steps, sum);

@@ -14,11 +14,9 @@
  *   exact    sequential Monte Carlo: beta rises so that half of the particles stay effective, the
  *            particles are resampled and moved, and moved on at beta = 1
  *
- * Particles of C can go on to those of a larger set C, D. They keep their noise, which the network
- * takes to latents that suit the larger set, and N(eps) w_C^(1 - beta) w_{C,D}^beta leads from one
- * to the other; the rise of the evidence is log p(y_D | C). (The same latents in the larger set's
- * noise, or new points tempered in the smaller set's, end many nats off: docs/dev/math.md, which
- * derives all this.) On a CPU the same bits for any number of threads. */
+ * Particles of C can go on to those of a larger set C, D where many of them allow the new points:
+ * they are picked by p(y_D | z), whose mean is p(y_D | C), and moved in the noise of the larger
+ * set. docs/dev/math.md derives all this. On a CPU the same bits for any number of threads. */
 #ifndef MNP_RUN_SAMPLER_H
 #define MNP_RUN_SAMPLER_H
 
@@ -53,7 +51,7 @@ typedef void (*sampler_progress)(void *user, int64_t done, int64_t total); /* gr
  * are those of scaled y. */
 typedef struct sampler_report {
     int64_t particles;
-    int64_t gradients;      /* of each particle; one by two sets counts as two                */
+    int64_t gradients;      /* of each particle                                               */
     int64_t temperatures;   /* rises of beta                                                  */
     double acceptance;      /* mean over the moves                                            */
     double ess;             /* independent particles that these are worth                      */
@@ -81,9 +79,16 @@ int64_t sampler_room(const sampler *s);   /* contexts at a time */
 
 /* Particles of `count` contexts, at most sampler_room(): from the network to the conditional. */
 mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *sets, int64_t count);
-/* Exact ones on to larger sets, of the same contexts in the same order, whose first points are
- * those they have already. rise (count) gets log p(new points | old ones). */
-mnp_status sampler_extend(sampler *s, const sampler_set *sets, double *rise);
+/* A larger set, whose first points are those that the particles have already. */
+typedef struct sampler_growth {
+    sampler_set set;
+    const double *z;     /* (T, particles, Z): as sampler_latents() gives them */
+    const double *log_p; /* (particles): log p(new points | z)                 */
+} sampler_growth;
+/* Exact ones on to larger sets, of the same contexts in the same order, by one move. rise (count)
+ * gets log p(new points | old ones). Only where many particles allow the new points: where few do,
+ * they are all that is left. */
+mnp_status sampler_extend(sampler *s, const sampler_growth *to, double *rise);
 /* Room for more points; the particles stay, to go on. */
 mnp_status sampler_reserve(sampler *s, int64_t points);
 /* Upper bounds of log p(y_C) of sets whose latents are known, because they were drawn first: z

@@ -10,16 +10,14 @@
 #include "run/sampler.h"
 #include "util/least.h"
 
-enum { SAMPLER_LEAPS = 5 }; /* gradients of a move */
-/* Moves at beta = 1. */
-enum { SAMPLER_LAST_MOVES = 4, SAMPLER_LAST_EXTEND = 3 };
+/* Gradients of a move; fewer where particles go on to a larger set, which is to be quick. */
+enum { SAMPLER_LEAPS = 5, SAMPLER_LEAPS_EXTEND = 3 };
+enum { SAMPLER_LAST_MOVES = 4, SAMPLER_LAST_EXTEND = 1 }; /* moves at beta = 1 */
 
-/* Vectors of all particles, (T, slots, P, Z), and numbers, (slots, P). The w that they come from is
- * 1 for draws of the network, and that of the smaller set where they go on to a larger one. */
+/* Vectors of all particles, (T, slots, P, Z), and numbers, (slots, P). */
 typedef struct cloud {
-    double *eps;
-    double *grad, *from_grad;
-    double *log_w, *from_log_w;
+    double *eps, *grad;
+    double *log_w;
     double *fit; /* log p(y_C | z) */
 } cloud;
 
@@ -32,9 +30,8 @@ typedef struct slot {
     int64_t context; /* whose it is */
     sampler_set set;
     sampler_report report;
-    int64_t from; /* rows of the set the particles come from; 0: draws of the network */
-    double rise;  /* of the log evidence, since this stage began                      */
-    double sd;    /* of the log evidence before                                       */
+    double rise; /* of the log evidence, since this stage began */
+    double sd;   /* of the log evidence before                  */
     double beta, step, jitter;
     int64_t moves, paid, last; /* in all; since the stage began; of those at beta = 1 */
     int64_t gradients;         /* since the stage began */
@@ -47,13 +44,13 @@ struct sampler {
     const model *m;
     pool *pool;
     backend_choice device;
-    runner *gradient, *latents;
+    runner *gradient, *latents, *noise; /* noise: made where it is needed */
     int64_t T, Z, X, P, chunks, slots, points;
     cloud now, next;
     double *momentum;  /* (T, slots, P, Z)                                  */
     double *energy;    /* (slots, P): before the move; then the chance      */
     double *x, *y;     /* (slots, chunks, points, X), (slots, chunks, points) */
-    int64_t *n, *from; /* (slots, chunks)                                   */
+    int64_t *n;        /* (slots, chunks)                                   */
     int32_t *ancestor; /* (slots, P): the particle it began as              */
     double *weights;   /* (P)                                               */
     int64_t *picks;    /* (P)                                               */
@@ -72,7 +69,7 @@ static inline int64_t sampler_moves(const sampler *s) {
     return most(s->o.gradients / SAMPLER_LEAPS, 1);
 }
 static inline int64_t sampler_last(const sampler *s) {
-    return least(s->extends ? SAMPLER_LAST_EXTEND : SAMPLER_LAST_MOVES, sampler_moves(s));
+    return s->extends ? SAMPLER_LAST_EXTEND : least(SAMPLER_LAST_MOVES, sampler_moves(s));
 }
 
 /* Where the vector of step t of particle p in slot k begins. */
@@ -94,6 +91,9 @@ void sampler_copy(const sampler *s, int64_t k, cloud *to, int64_t p, const cloud
 
 /* The next beta of slot k. */
 void sampler_heat(sampler *s, int64_t k);
+/* Picks slot k's particles with chances ~ exp(log_p); the log of their mean goes to the evidence.
+ */
+void sampler_pick(sampler *s, int64_t k, const double *log_p);
 
 /* Takes note of the particles after a late move. */
 void sampler_note(sampler *s, int64_t k);

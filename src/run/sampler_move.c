@@ -32,7 +32,6 @@ static double half_square(const double *a, int64_t n) {
 /* - log of the density of (eps, momentum), constants apart. */
 static double energy_of(const sampler *s, const cloud *c, int64_t k, int64_t p) {
     double beta = s->slot[k].beta, sum = -beta * c->log_w[k * s->P + p];
-    if (beta < 1) sum -= (1 - beta) * c->from_log_w[k * s->P + p];
     for (int64_t t = 0; t < s->T; t++)
         sum += half_square(c->eps + sampler_at(s, t, k, p), s->Z) +
                half_square(s->momentum + sampler_at(s, t, k, p), s->Z);
@@ -44,11 +43,8 @@ void sampler_copy(const sampler *s, int64_t k, cloud *to, int64_t p, const cloud
     for (int64_t t = 0; t < s->T; t++) {
         memcpy(to->eps + sampler_at(s, t, k, p), from->eps + sampler_at(s, t, k, q), bytes);
         memcpy(to->grad + sampler_at(s, t, k, p), from->grad + sampler_at(s, t, k, q), bytes);
-        memcpy(to->from_grad + sampler_at(s, t, k, p), from->from_grad + sampler_at(s, t, k, q),
-               bytes);
     }
     to->log_w[k * s->P + p] = from->log_w[k * s->P + q];
-    to->from_log_w[k * s->P + p] = from->from_log_w[k * s->P + q];
     to->fit[k * s->P + p] = from->fit[k * s->P + q];
 }
 
@@ -73,13 +69,11 @@ static void begin_particle(void *arg, int64_t task, int worker) {
     s->energy[task] = energy_of(s, &s->now, k, p);
 }
 
-/* To the momenta of step t, a step h along the gradient of beta log w + (1 - beta) log w_from. */
+/* To the momenta of step t, a step h along the gradient of beta log w. */
 static void add_kick(const sampler *s, int64_t k, int64_t p, int64_t t, double h) {
     double beta = s->slot[k].beta, *m = s->momentum + sampler_at(s, t, k, p);
     const double *g = s->next.grad + sampler_at(s, t, k, p);
-    const double *from = s->next.from_grad + sampler_at(s, t, k, p);
     for (int64_t d = 0; d < s->Z; d++) m[d] += h * beta * g[d];
-    for (int64_t d = 0; d < s->Z && s->extends && beta < 1; d++) m[d] += h * (1 - beta) * from[d];
 }
 
 /* A kick by w, half of one at first, then the turn of the normal part. */
@@ -139,7 +133,8 @@ mnp_status sampler_move(sampler *s) {
         s->slot[k].jitter = 0.8 + 0.4 * rng_u01(&r);
     }
     pool_run(s->pool, tasks, begin_particle, s);
-    for (s->leap = 0; s->leap < SAMPLER_LEAPS; s->leap++) {
+    int leaps = s->extends ? SAMPLER_LEAPS_EXTEND : SAMPLER_LEAPS;
+    for (s->leap = 0; s->leap < leaps; s->leap++) {
         pool_run(s->pool, tasks, leap_particle, s);
         MNP_TRY(sampler_gradient(s, &s->next));
         if (env_cancelled(s->env))

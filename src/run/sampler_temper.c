@@ -61,25 +61,34 @@ static void resample(sampler *s, int64_t k) {
     for (int64_t p = 0; p < s->P; p++) ancestor[p] = (int32_t)s->weights[p];
 }
 
+/* Particles of slot k by chances ~ exp(delta v). Where the points are impossible there is nothing
+ * to choose by, and no evidence. */
+static void weigh_in(sampler *s, int64_t k, const double *v, double delta) {
+    slot *l = &s->slot[k];
+    double rise = -INFINITY;
+    if (largest(v, s->P) > -INFINITY) {
+        rise = pick(s, k, v, delta);
+        resample(s, k);
+    }
+    l->rise += rise, l->report.log_evidence += rise;
+}
+
 /* The next beta of slot k. Where the gradients would end before beta = 1 the last rise is too
  * large, and that is noted. */
 void sampler_heat(sampler *s, int64_t k) {
     slot *l = &s->slot[k];
     if (l->beta == 1) return;
     double *v = s->energy + k * s->P; /* of no use between moves */
-    for (int64_t p = 0; p < s->P; p++)
-        v[p] = s->now.log_w[k * s->P + p] - s->now.from_log_w[k * s->P + p];
+    for (int64_t p = 0; p < s->P; p++) v[p] = s->now.log_w[k * s->P + p];
     int64_t left = sampler_moves(s) - sampler_last(s) - l->paid;
     double whole = 1 - l->beta, delta = largest_rise(v, s->P, whole);
     if (left <= 1 && delta < whole) delta = whole, l->report.hurried = true;
-    double rise = -INFINITY;
-    if (largest(v, s->P) == -INFINITY) { /* the points are impossible: nothing to choose by */
-        delta = whole;
-    } else {
-        rise = pick(s, k, v, delta);
-        resample(s, k);
-    }
-    l->rise += rise, l->report.log_evidence += rise;
+    if (largest(v, s->P) == -INFINITY) delta = whole; /* impossible points */
+    weigh_in(s, k, v, delta);
     l->beta = delta == whole ? 1 : l->beta + delta;
     l->report.temperatures++;
+}
+
+void sampler_pick(sampler *s, int64_t k, const double *log_p) {
+    weigh_in(s, k, log_p, 1);
 }

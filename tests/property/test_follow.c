@@ -175,7 +175,7 @@ static void follows(lab *l, const points *p, const truth *t, int step) {
     }
     if (getenv("MNP_TEST_TELL")) printf("  moved %d, weighed %d\n", moved, weighed);
     CHECK(moved > 0 && weighed > 0);
-    agree("density", ratio, 1, t->log_rise_se, 0.15);
+    agree("density", ratio, 1, t->log_rise_se, 0.2);
     agree_spread(evidence, sd);
     for (int j = 0; j < MEANS; j++) {
         snprintf(what, sizeof what, "mean %d", j);

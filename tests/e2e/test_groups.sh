@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# test_groups.sh: many curves in one table from the command line: predict, sample and score by the
+# group column, columns of the result, what is said and refused, and the note on conditioning.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/check.sh
+. tests/check.sh
+MNP=${MNP:-$PWD/build/mnp}
+tmp=${TEST_TMP:-$(mktemp -d)}
+cd "$tmp" || exit 1
+
+awk 'BEGIN { srand(2); print "weight,Time,Chick,Diet"
+    for (c = 1; c <= 20; c++) { g = 0.05 + 0.05 * rand()
+        for (t = 0; t < 22; t += 2) print int(40 * exp(g * t) + 6 * rand()) "," t ",c" c "," (c > 10 ? "corn" : "oats") } }' >chicks.csv
+"$MNP" train --data chicks.csv --model lmm --group Chick --x Time,Diet --y weight --quiet --out l || exit 1
+"$MNP" train --data monotonic --functions 100 --preset tiny --steps 3 --seed 1 --quiet --out m || exit 1
+printf 'Chick,Time,weight,Diet\nc1,0,40,corn\nc1,2,50,\nc2,0,42,oats\nc9,0,41,oats\n' >c.csv
+printf 'Time,note,Chick\n20,"a, b",c2\n10,u,c1\n10,v,c2\n12,w,c1\n' >a.csv
+
+says() { # TEXT FILE
+    grep -qF -- "$1" "$2" || { cat "$2" && return 1; }
+}
+predict() { "$MNP" predict l.safetensors "$@" --samples 20; }
+
+# ---- columns and rows
+rows_in_their_order() {
+    predict --context c.csv --at a.csv --quantiles 0.025,0.5,0.975 >p.csv 2>err.txt &&
+        [ "$(head -n 1 p.csv)" = Chick,Time,note,mean,sd,q0.025,q0.5,q0.975 ] &&
+        [ "$(cut -d, -f1,2 p.csv | tr '\n' ' ')" = "Chick,Time c2,20 c1,10 c2,10 c1,12 " ] &&
+        says 'c2,20,"a, b",' p.csv && says "warning: 1 of the 3 curves of c.csv is not asked about: c9" err.txt
+}
+alone_as_together() {
+    for c in c1 c2; do
+        awk -F, -v c=$c 'NR == 1 || $1 == c' c.csv >c_1.csv
+        awk -v c=",$c$" 'NR == 1 || $0 ~ c' a.csv >a_1.csv
+        predict --context c_1.csv --at a_1.csv --quantiles 0.025,0.5,0.975 --quiet --out "p_$c.csv" || return 1
+    done
+    grep ^c1 p.csv >p1 && grep ^c2 p.csv >p2 && sed 1d p_c1.csv | cmp - p1 && sed 1d p_c2.csv | cmp - p2
+}
+a_grid_for_every_curve() {
+    predict --context c.csv --grid 0:20:3 --draws >g.csv 2>/dev/null &&
+        [ "$(head -n 1 g.csv | cut -d, -f1-9)" = Chick,Time,mean,sd,q05,q25,q50,q75,q95 ] &&
+        [ "$(head -n 1 g.csv | cut -d, -f10,29)" = draw1,draw20 ] &&
+        [ "$(sed 1d g.csv | cut -d, -f1,2 | tr '\n' ' ')" = "c1,0 c1,10 c1,20 c2,0 c2,10 c2,20 c9,0 c9,10 c9,20 " ]
+}
+the_population() {
+    printf 'Chick,Time,Diet\nc1,10,\nnew,10,corn\n' >n.csv
+    predict --context c.csv --at n.csv --out n_p.csv --json >j.txt 2>err.txt &&
+        says "warning: 1 of the 2 curves of n.csv has no points in the context and gets the population: new" err.txt &&
+        says '"groups":[{"group":"c1","context":2,"rows":1},{"group":"new","context":0,"rows":1}]' j.txt &&
+        says '"rows":2' j.txt && says '"warnings":["1 of the 2 curves' j.txt || return 1
+    # of which less is known
+    awk -F, '$1 == "c1" { own = $5 } $1 == "new" { population = $5 } END { exit !(population > own) }' n_p.csv
+}
+a_clash_of_names() {
+    printf 'Chick,Time,mean\nc1,10,3\n' >clash.csv
+    predict --context c.csv --at clash.csv --out k.csv 2>err.txt &&
+        says "the column mean of the places is left out" err.txt && [ "$(head -n 1 k.csv | cut -d, -f1-4)" = Chick,Time,mean,sd ]
+}
+samples_of_curves() {
+    "$MNP" sample l.safetensors --context c.csv --grid 0:20:2 -n 3 --out s.csv --quiet &&
+        [ "$(head -n 1 s.csv)" = Chick,function,Time,weight ] && [ "$(wc -l <s.csv)" = 19 ] &&
+        "$MNP" train --data s.csv --group Chick,function --x Time --y weight --model lmm --quiet --out again
+}
+run "the result has the group and the rows of --at in their order" rows_in_their_order
+run "a curve's answer does not depend on the others" alone_as_together
+run "a grid is asked of every curve" a_grid_for_every_curve
+run "a curve without points gets the population; JSON" the_population
+run "a column that the forecast has too is left out" a_clash_of_names
+run "sample: the group, then the function" samples_of_curves
+
+# ---- the same bytes as by hand
+by_group_flag() {
+    printf 'id,x,y\na,0,0.1\nb,1,0.5\nb,-1,-0.4\n' >ids.csv
+    fails 1 "type: mnp predict m.safetensors --context ids.csv --grid 0:1:2 --group id" \
+        "$MNP" predict m.safetensors --context ids.csv --grid 0:1:2 || return 1
+    "$MNP" predict m.safetensors --context ids.csv --grid 0:1:2 --group id --samples 9 --quiet >i.csv &&
+        [ "$(cut -d, -f1,2 i.csv | tr '\n' ' ')" = "id,x a,0 a,1 b,0 b,1 " ] || return 1
+    # all rows for one curve, as a file without the column
+    cut -d, -f2- ids.csv >none.csv
+    "$MNP" predict m.safetensors --context ids.csv --grid 0:1:2 --group '' --samples 9 --quiet >o1.csv &&
+        "$MNP" predict m.safetensors --context none.csv --grid 0:1:2 --samples 9 --quiet >o2.csv && cmp o1.csv o2.csv
+}
+run "several curves for a model without a group column: the command to type" by_group_flag
+
+# ---- dates and several outputs come back as they went in
+dates_and_outputs() {
+    awk 'BEGIN { srand(3); print "cow;date;milk;fat"
+        for (c = 1; c <= 12; c++) { a = 20 + 5 * rand(); for (d = 1; d <= 6; d++) {
+            s = sprintf("k%d;2024-03-%02d;%.2f;%.3f", c, 4 * d, a + d + rand(), 4 + 0.1 * d + rand() / 5)
+            gsub(/\./, ",", s); print s } } }' >cows.csv
+    "$MNP" train --data cows.csv --model lmm --group cow --x date --y milk,fat --quiet --out cow || return 1
+    head -n 3 cows.csv >seen.csv
+    printf 'cow;date\nk1;2024-03-25\n' >at.csv
+    "$MNP" predict cow.safetensors --context seen.csv --at at.csv --samples 20 --quiet >d.csv && cat d.csv &&
+        [ "$(cut -d, -f1-3 d.csv | tr '\n' ' ')" = "cow,date,output k1,2024-03-25,milk k1,2024-03-25,fat " ] &&
+        awk -F, '$3 == "milk" { m = $4 } $3 == "fat" { f = $4 } END { exit !(m > 20 && m < 40 && f > 4 && f < 6) }' d.csv &&
+        "$MNP" predict cow.safetensors --context seen.csv --grid 2024-03-01:2024-03-03:3 --samples 2 --quiet |
+        cut -d, -f2 | sort -u | tr '\n' ' ' | grep -qx '2024-03-01 2024-03-02 2024-03-03 date '
+}
+run "dates, decimal commas and outputs" dates_and_outputs
+
+# ---- refusals
+printf 'PK\003\004' >book.xlsx
+printf 'Chick,Time,weight\nc1,0,40\n' >short.csv
+printf 'Chick,Time\nc7,3\n' >unknown.csv
+printf 'Time,weight,Diet\n0,40,corn\n' >nobody.csv
+run "a spreadsheet" fails 1 "save the sheet as CSV" "$MNP" predict l.safetensors --context book.xlsx --grid 0:1:2
+run "a constant input that nobody says" fails 1 "there is no column \"Diet\"" \
+    "$MNP" predict l.safetensors --context short.csv --grid 0:1:2
+run "nor the context" fails 1 'Diet is not given for the curve "c7"' \
+    "$MNP" predict l.safetensors --at unknown.csv --quiet
+run "a context without the group" fails 1 'tells curves apart by "Chick", and nobody.csv has no such column' \
+    "$MNP" predict l.safetensors --context nobody.csv --at a.csv --quiet
+run "score takes one curve" fails 1 "c.csv holds 3 curves" "$MNP" score l.safetensors --context c.csv --targets c.csv
+for q in 0.5,0.5 1.5 x '' 0.1,,0.2; do
+    run "no quantiles: '$q'" fails 2 "--quantiles wants" "$MNP" predict l.safetensors --grid 0:1:2 --quantiles "$q"
+done
+check_done

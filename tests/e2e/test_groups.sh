@@ -100,6 +100,17 @@ dates_and_outputs() {
 }
 run "dates, decimal commas and outputs" dates_and_outputs
 
+# ---- the way of drawing that the model notes
+the_noted_condition() {
+    cp m.safetensors noted.safetensors && "$MNP" info noted.safetensors --note condition=exact --quiet || return 1
+    printf 'x,y\n0,0.1\n1,0.5\n' >two.csv
+    "$MNP" predict noted.safetensors --context two.csv --grid 0:1:2 --samples 32 --out e.csv --json --quiet >e.txt &&
+        says '"condition":"exact"' e.txt &&
+        "$MNP" predict noted.safetensors --context two.csv --grid 0:1:2 --samples 32 --condition network --out e.csv --json --quiet >e.txt &&
+        says '"condition":"network"' e.txt
+}
+run "the model's note says how functions are drawn; --condition wins" the_noted_condition
+
 # ---- refusals
 printf 'PK\003\004' >book.xlsx
 printf 'Chick,Time,weight\nc1,0,40\n' >short.csv

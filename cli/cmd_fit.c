@@ -14,6 +14,8 @@ static const flag_def flags[] = {
     SOURCE_COLUMNS,
     HEADING("results: nothing is written over a file that exists"),
     {"out", "M.safetensors", "the best model (default: the table's name); the others go beside it"},
+    {"report", "R.html",
+     "the report, one page with pictures (default: M.html; the picture is M.svg)"},
     HEADING("how long, and how thorough"),
     {"folds", "K",
      "cross-validation by curve in K parts (default 5 below 80 curves, else 1: a fifth is held "
@@ -31,6 +33,7 @@ typedef struct fitting {
     mnp_data *data;
     mnp_fit *fit;
     char out[RUN_PATH];
+    char report[RUN_PATH], picture[RUN_PATH];
     progress bar;
     bool shown;
     int64_t done;
@@ -55,6 +58,12 @@ static int name_output(fitting *f, const char *table) {
     if (length == 0 || length > RUN_PATH - 64)
         return cli_fail(c, EXIT_USAGE, "'%s' is no name for a model file", asked ? asked : table);
     snprintf(f->out, sizeof f->out, "%.*s%s", (int)length, name, ending);
+    snprintf(f->report, sizeof f->report, "%.*s.html", (int)length, name);
+    snprintf(f->picture, sizeof f->picture, "%.*s.svg", (int)length, name);
+    const char *report = cli_text(c, "report", f->report);
+    if (strlen(report) >= RUN_PATH)
+        return cli_fail(c, EXIT_USAGE, "the name of the report is too long");
+    if (report != f->report) snprintf(f->report, sizeof f->report, "%s", report);
     return 0;
 }
 
@@ -76,6 +85,8 @@ static int claim_outputs(fitting *f) {
         snprintf(path, sizeof path, "%.*s.%s%s", stem, f->out, mnp_fit_candidate(k, NULL), ending);
         code = claim(f, path);
     }
+    if (code == 0) code = claim(f, f->report);
+    if (code == 0) code = claim(f, f->picture);
     if (code == 0) code = lock_take(&f->c->lock, f->c, f->out);
     return code;
 }
@@ -140,7 +151,13 @@ static void say_next(const fitting *f) {
     char grid[80] = "--at places.csv";
     if (mnp_model_x_dim(m) == 1 && mnp_model_range(m, 0, &lo, &hi))
         snprintf(grid, sizeof grid, "--grid %g:%g:50", lo, hi);
-    cli_say(f->c, "next: mnp predict %s --context new.csv %s --out forecast.csv", f->out, grid);
+    buf model;
+    buf_init(&model, &f->c->env);
+    buf_word(&model, f->out);
+    cli_say(f->c, "next: mnp plot %s --context new.csv --out forecast.svg", buf_str(&model));
+    cli_say(f->c, "      mnp predict %s --context new.csv %s --out forecast.csv", buf_str(&model),
+            grid);
+    buf_free(&model);
     cli_say(f->c, "      (new.csv: some points of new curves, with the columns of %s)",
             mnp_data_name(f->data));
 }
@@ -151,19 +168,30 @@ static void print_again(fitting *f) {
     double effort = mnp_fit_effort(f->fit);
     buf line;
     buf_init(&line, &c->env);
-    buf_printf(&line, "mnp fit %s", c->args[0]);
+    buf_text(&line, "mnp fit ");
+    buf_word(&line, c->args[0]);
     for (int k = 0; k < c->command->n_flags; k++) {
         const char *name = c->command->flags[k].name;
         bool own = strcmp(name, "folds") == 0 || strcmp(name, "effort") == 0 ||
                    strcmp(name, "seconds") == 0;
         if (!c->given[k] || own) continue;
         buf_printf(&line, " --%s", name);
-        if (c->values[k]) buf_printf(&line, " %s", c->values[k]);
+        if (c->values[k]) buf_text(&line, " ");
+        if (c->values[k]) buf_word(&line, c->values[k]);
     }
-    buf_printf(&line, " --folds %lld --effort %g --seed %llu", (long long)mnp_fit_folds(f->fit),
-               effort < 0 ? 0 : effort, (unsigned long long)c->seed);
+    buf_printf(&line, " --folds %lld --effort ", (long long)mnp_fit_folds(f->fit));
+    buf_double(&line, effort < 0 ? 0 : effort);
+    buf_printf(&line, " --seed %llu", (unsigned long long)c->seed);
     snprintf(f->again, sizeof f->again, "%s", buf_str(&line));
     buf_free(&line);
+}
+
+/* The report and the picture; the models are there by then. */
+static mnp_status write_pages(fitting *f) {
+    cli *c = f->c;
+    mnp_fit_report_opts o = {.size = sizeof o, .model = f->out, .command = f->again};
+    MNP_TRY(mnp_fit_report(c->ctx, f->fit, f->data, &o, f->report));
+    return mnp_fit_picture(c->ctx, f->fit, f->picture);
 }
 
 static void say_result(fitting *f) {
@@ -189,6 +217,8 @@ static void say_result(fitting *f) {
         mnp_fit_path(f->fit, k, f->out, path, sizeof path);
         cli_say(c, "%s: %s, to compare", path, mnp_fit_name(f->fit, k));
     }
+    cli_say(c, "%s: the report; open it in a browser", f->report);
+    cli_say(c, "%s: some curves that the model had not seen", f->picture);
     if (cli_has(c, "seconds")) cli_say(c, "the same again: %s", f->again);
     say_next(f);
 }
@@ -234,8 +264,8 @@ static void write_json(const fitting *f) {
     cli_json_put(&j, TEXT("best", mnp_fit_name(f->fit, mnp_fit_best(f->fit))),
                  TEXT("why", mnp_fit_why(f->fit)), INTEGER("curves", mnp_fit_curves(f->fit)),
                  INTEGER("folds", mnp_fit_folds(f->fit)), INTEGER("seed", c->seed),
-                 TEXT("out", f->out), TEXT("command", f->again),
-                 NUMBER("seconds", cli_now() - f->started));
+                 TEXT("out", f->out), TEXT("report", f->report), TEXT("picture", f->picture),
+                 TEXT("command", f->again), NUMBER("seconds", cli_now() - f->started));
     json_columns(&j, f->data);
     json_table(&j, f->fit);
     source_json_warnings(&j, buf_str(&lines));
@@ -280,8 +310,9 @@ static int work(fitting *f) {
     status = mnp_fit_run(c->ctx, f->data, &o, &f->fit);
     if (f->shown) progress_end(&f->bar);
     if (status == MNP_OK) status = mnp_fit_save(c->ctx, f->fit, f->out);
+    if (status == MNP_OK) print_again(f);
+    if (status == MNP_OK) status = write_pages(f);
     if (status != MNP_OK) return cli_failed(c, status);
-    print_again(f);
     say_result(f);
     write_json(f);
     return 0;

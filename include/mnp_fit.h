@@ -88,6 +88,22 @@ MNP_API void mnp_fit_path(const mnp_fit *fit, int64_t k, const char *path, char 
 /* Writes all models under these names, or none: MNP_EINVAL where one of the files exists. */
 MNP_API mnp_status mnp_fit_save(mnp_ctx *ctx, const mnp_fit *fit, const char *path);
 
+/* What a report says of files; zeros where there are none. */
+typedef struct mnp_fit_report_opts {
+    size_t size;         /* sizeof(mnp_fit_report_opts)                     */
+    const char *model;   /* where mnp_fit_save() wrote the best, or NULL    */
+    const char *command; /* the command line that repeats the run, or NULL  */
+} mnp_fit_report_opts;
+
+/* The report: one HTML page that needs no other file, without scripts. Held-out curves with bands
+ * and truth, the table, calibration, warnings, settings, what to do next. `data` is what was fitted
+ * to, for what was understood of it; it and opts may be NULL. */
+MNP_API mnp_status mnp_fit_report(mnp_ctx *ctx, mnp_fit *fit, const mnp_data *data,
+                                  const mnp_fit_report_opts *opts, const char *path);
+/* A picture of some held-out curves, given their first points: .svg, .png or .pdf as
+ * mnp_plot_save() has it. */
+MNP_API mnp_status mnp_fit_picture(mnp_ctx *ctx, mnp_fit *fit, const char *path);
+
 #ifdef __cplusplus
 }
 #endif

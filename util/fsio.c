@@ -90,6 +90,18 @@ mnp_status buf_plain(buf *b, const char *text) {
     return MNP_OK;
 }
 
+mnp_status buf_word(buf *b, const char *word) {
+    bool plain = *word && *word != '-' && !word[strcspn(word, " \t\n\"'\\$`!&|;<>()*?[]#~{}^%")];
+    if (plain) return buf_text(b, word);
+    buf_text(b, *word == '-' ? "'./" : "'"); /* not an option */
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_text(b, "'\\''");
+        else
+            buf_append(b, word, 1);
+    return buf_text(b, "'");
+}
+
 mnp_status buf_double(buf *b, double v) {
     char text[FSIO_NUMBER_TEXT];
     fsio_format_double(v, text);

@@ -48,6 +48,7 @@ enum {
     mnp_bandit_scores_first = STRUCT_END(mnp_bandit_scores, seconds),
     mnp_fit_opts_first = STRUCT_END(mnp_fit_opts, user),
     mnp_fit_score_first = STRUCT_END(mnp_fit_score, warned),
+    mnp_fit_report_opts_first = STRUCT_END(mnp_fit_report_opts, command),
     mnp_replay_scores_first = STRUCT_END(mnp_replay_scores, log_se),
     STRUCT_MAX = 4096 /* a larger `size` was never set */
 };

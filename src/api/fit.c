@@ -4,16 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/api_internal.h"
-#include "fit/fit.h"
-
-struct mnp_fit {
-    mnp_ctx *ctx;
-    fit f;
-    mnp_model *model[CANDIDATES]; /* of those that are there, in the order of the rows */
-    int candidate[CANDIDATES];    /* which each of these is */
-    int64_t models;
-};
+#include "api/fit_internal.h"
 
 const char *mnp_fit_candidate(int k, const char **title) {
     const candidate_def *c = candidate_at(k);
@@ -140,6 +131,7 @@ void mnp_fit_destroy(mnp_fit *fit) {
     if (!fit) return;
     mnp_ctx *ctx = fit->ctx;
     for (int64_t k = 0; k < fit->models; k++) model_drop(fit->model[k]);
+    for (int t = 0; t < FIT_TASKS; t++) held_free(&fit->held[t]);
     fit_free(&fit->f);
     env_free(&ctx->env, fit);
     ctx_drop(ctx);

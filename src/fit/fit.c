@@ -309,7 +309,7 @@ static mnp_status run_all(run *r) {
 
 mnp_status fit_run(env *e, const dataset *d, const fit_opts *o, fit *out) {
     run r = {.f = out, .o = o, .started = now()};
-    *out = (fit){.e = e, .effort = o->effort == 0 ? 1 : o->effort};
+    *out = (fit){.e = e, .seed = o->seed, .effort = o->effort == 0 ? 1 : o->effort};
     buf_init(&out->why, e);
     buf_init(&out->warnings, e);
     mnp_log_fn log = e->log;

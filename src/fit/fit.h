@@ -37,6 +37,7 @@ typedef struct fit {
     dataset *curves; /* the caller's, long ones thinned out */
     folds folds;
     int32_t time; /* the input that is time */
+    uint64_t seed;
     double effort;
     double noise; /* sd, of the mixed model; units of y */
     fit_row row[CANDIDATES];

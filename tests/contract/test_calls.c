@@ -1280,6 +1280,22 @@ static void saving_a_fit(void) {
     CHECK(mnp_model_load(w.ctx, path, &again) == MNP_OK);
     BAD(2, mnp_fit_save(w.ctx, w.fit, path)); /* they exist */
     mnp_model_destroy(again);
+    CALL(mnp_fit_picture);
+    snprintf(path, sizeof path, "%s", path_of("fit.svg"));
+    MUTE(0, mnp_fit_picture(NULL, w.fit, path));
+    BAD(1, mnp_fit_picture(w.ctx, NULL, path));
+    BAD(2, mnp_fit_picture(w.ctx, w.fit, NULL));
+    BAD(2, mnp_fit_picture(w.ctx, w.fit, path_of("fit.bmp")));
+    CHECK(mnp_fit_picture(w.ctx, w.fit, path) == MNP_OK && access(path, F_OK) == 0);
+    ROOMY(mnp_fit_report_opts, o);
+    CALL(mnp_fit_report);
+    snprintf(path, sizeof path, "%s", path_of("fit.html"));
+    MUTE(0, mnp_fit_report(NULL, w.fit, NULL, NULL, path));
+    BAD(1, mnp_fit_report(w.ctx, NULL, NULL, NULL, path));
+    RETURNS(2, mnp_fit_report(w.ctx, w.fit, NULL, NULL, "/no/such/folder/fit.html"));
+    BAD_OPTS(3, mnp_fit_report_opts, o, mnp_fit_report(w.ctx, w.fit, NULL, &o.s, path));
+    BAD(4, mnp_fit_report(w.ctx, w.fit, NULL, NULL, NULL));
+    CHECK(mnp_fit_report(w.ctx, w.fit, NULL, NULL, path) == MNP_OK && access(path, F_OK) == 0);
     CALL(mnp_fit_destroy);
     RETURNS(0, mnp_fit_destroy(NULL));
     mnp_fit_destroy(w.fit);

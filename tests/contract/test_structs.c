@@ -48,6 +48,7 @@ static const layout layouts[] = {
     LAYOUT(mnp_replay_scores, 72, 72),
     LAYOUT(mnp_fit_opts, 64, 64),
     LAYOUT(mnp_fit_score, 208, 208),
+    LAYOUT(mnp_fit_report_opts, 24, 24),
 };
 
 static void first_versions_stay(void) {

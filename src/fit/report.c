@@ -311,8 +311,9 @@ static void put_table(const report *r, buf *out) {
     buf_text(out,
              "; lower is better. Log-density: nats per measurement; higher is better. After ±: one "
              "standard error over curves. Bands: the share of measurements that they held. "
-             "Roughness: of functions without noise between the measured times, over the mixed "
-             "model's; 1 is as smooth.</p>\n");
+             "Roughness: how much functions without noise bend between the measured times, over "
+             "the mixed model's, or over a tenth of the noise where that is more. Above 1.5 a "
+             "forecast between the times deserves a look.</p>\n");
 }
 
 /* ---- what to do next ------------------------------------------------------------------------- */

@@ -62,6 +62,53 @@ predicts() {
 }
 run "the model answers, and says how it was scored" predicts
 
+# ---- the report and the picture
+
+parsed() { # FILE: is it XML?
+    if command -v xmllint >/dev/null; then xmllint --noout "$1"; else python3 -c \
+        'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$1"; fi
+}
+# of the best: its 95 % coverage and CRPS, as the JSON has them, in the page
+numbers() {
+    local row crps held
+    row=$(grep -o '{"model":"lmm","task":"first"[^}]*}' grow.json)
+    crps=$(sed 's/.*"crps":\([^,]*\),"crps_se":\([^,]*\),.*/\1 \2/' <<<"$row" | awk '{
+        size = int(log($2) / log(10)); if (log($2) / log(10) < size) size--
+        d = 1 - size; printf "%.*f ± %.*f", d, $1, d, $2 }')
+    held=$(sed 's/.*"coverage95":\([^,]*\),.*/\1/' <<<"$row" | awk '{ printf "%.0f %%", 100 * $1 }')
+    echo "$crps, $held"
+    grep -q "<tr class=\"best\"><td>mixed model (best)</td><td>$crps</td>.*<td>$held</td><td>[0-9.]*</td></tr>" grow.html &&
+        grep -q "held <b>$held</b> of the other 47 measurements (12 curves)" grow.html
+}
+picture() { # 6 panels of curves that were held out, 3 points given in each, 4 held back (3 in the one of 6 points)
+    parsed grow.svg && ! grep -qi 'nan\|inf[^o]' grow.svg && [ "$(grep -o '>p[0-9]*<' grow.svg | sort -u | wc -l)" = 6 ] &&
+        [ "$(grep -c '<circle[^>]*fill="#222222"' grow.svg)" = $((6 * 3 + 1)) ] &&
+        rings=$(grep -c '<circle[^>]*fill="#ffffff"' grow.svg) && [ "$rings" -ge 24 ] && [ "$rings" -le 25 ]
+}
+alone() { ! grep -q 'src=\|href=\|<script\|@import' grow.html && grep -q 'mnp fit grow.csv --folds 5 --effort 0 --seed 2' grow.html; }
+if command -v xmllint >/dev/null || command -v python3 >/dev/null; then
+    run "the report is well-formed" parsed grow.html
+    run "the picture" picture
+else
+    skip "the report is well-formed" "neither xmllint nor python3"
+    skip "the picture" "neither xmllint nor python3"
+fi
+run "the numbers of the report" numbers
+run "the report needs nothing else and repeats the command" alone
+hostile() {
+    awk 'BEGIN { srand(4); print "id,<script>alert(1)</script>,y & z"
+        for (i = 0; i < 6; i++) for (j = 0; j < 5; j++) print "<b>" i "</b>," j "," i + j + rand() }' >hostile.csv
+    "$MNP" fit hostile.csv --y "y & z" --effort 0 --folds 2 --report "r & r.html" --quiet 2>/dev/null && [ ! -e hostile.html ] &&
+        ! grep -q '<script\|<b>[0-9]<' "r & r.html" hostile.svg && grep -q '>&lt;script&gt;alert(1)&lt;/script&gt;</text>' hostile.svg &&
+        grep -qF "mnp fit hostile.csv --y &#39;y &amp; z&#39; --report &#39;r &amp; r.html&#39;" "r & r.html"
+}
+run "names from the table are no markup" hostile
+in_the_way() {
+    touch way.svg
+    ! "$MNP" fit grow.csv --effort 0 --out way 2>err.txt && grep -q 'way.svg exists' err.txt && [ ! -e way.safetensors ]
+}
+run "a picture is not written over" in_the_way
+
 # ---- bad tables: one line, no file
 
 : >empty.csv

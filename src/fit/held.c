@@ -48,7 +48,7 @@ bool held_dates(const fit *f, mnp_plot_time *unit) {
     return time && (time->unit == ROLE_DAYS || time->unit == ROLE_SECONDS);
 }
 
-/* ---- the curves behind ----------------------------------------------------------------------- */
+/* ---- other curves -------------------------------------------------------------------------------- */
 
 static mnp_status take_others(const fit *f, held *h) {
     const dataset *d = f->curves;
@@ -174,7 +174,7 @@ static mnp_status ask(const fit *f, const sorted *s, env *e, pool *pool, const d
     return status;
 }
 
-/* Of the curves behind, those that the model of this one's fold learned from. */
+/* Of the other curves, those that the model of this one's fold learned from. */
 static int64_t take_seen(const fit *f, const held *h, int64_t curve, mnp_set out[HELD_CURVES]) {
     int64_t count = 0;
     for (int64_t k = 0; k < h->n_others; k++)

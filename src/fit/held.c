@@ -48,7 +48,7 @@ bool held_dates(const fit *f, mnp_plot_time *unit) {
     return time && (time->unit == ROLE_DAYS || time->unit == ROLE_SECONDS);
 }
 
-/* ---- other curves -------------------------------------------------------------------------------- */
+/* ---- other curves ---------------------------------------------------------------------------- */
 
 static mnp_status take_others(const fit *f, held *h) {
     const dataset *d = f->curves;

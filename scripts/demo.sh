@@ -48,6 +48,6 @@ show plot "$out/monotonic.safetensors" --context "$out/points.csv" --grid=-2:2:2
 show plot "$out/monotonic.safetensors" --chain --grid=-2:2:200 --out "$out/chain.svg"
 show check "$out/monotonic.safetensors" --functions 10
 
-printf '\nLook at %s/plant.svg, %s/conditioned.svg and %s/chain.svg%s.\n' "$out" "$out" "$out" \
+printf '\nLook at %s/plants.html (the report of the fit), %s/plant.svg, %s/conditioned.svg and %s/chain.svg%s.\n' "$out" "$out" "$out" "$out" \
     "${shipped:+, and $out/shipped.svg of the shipped model}"
 printf 'Your own curves (docs/user/tutorial.md):\n  mnp fit yours.csv\n'

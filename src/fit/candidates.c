@@ -49,7 +49,10 @@ static mnp_status candidate_network(env *e, const candidate_input *in, model **o
                       .gp = in->before[CANDIDATE_gp],
                       .effort = in->effort,
                       .seed = in->seed,
-                      .pool = in->pool};
+                      .pool = in->pool,
+                      .warnings = in->warnings,
+                      .progress = in->progress,
+                      .progress_user = in->progress_user};
     if (!o.lmm)
         return env_fail(e, MNP_EINVAL, "it begins with the mixed model, which is not there");
     return fit_network(e, in->curves, &o, out);

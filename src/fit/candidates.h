@@ -20,7 +20,9 @@ typedef struct candidate_input {
     double effort;              /* of those that train by steps: 1 = the usual      */
     uint64_t seed;
     pool *pool;
-    buf *warnings; /* a line each */
+    buf *warnings;                              /* a line each; NULL: not wanted */
+    void (*progress)(void *user, double share); /* of those that take long; or NULL */
+    void *progress_user;
 } candidate_input;
 
 typedef struct candidate_def {

@@ -12,6 +12,8 @@ typedef struct run {
     const fit_opts *o;
     double started;
     int64_t *which; /* (curves) scratch */
+    int candidate;  /* at work */
+    bool trial;     /* to see how long it takes */
     int64_t done, total;
 } run; /* one call of fit_run() */
 
@@ -78,6 +80,26 @@ static void warn_curves(fit *f) {
                    (long long)d->functions);
 }
 
+/* ---- progress -------------------------------------------------------------------------------- */
+
+/* Work is counted in hundredths of a fit of the mixed model; the network's takes as long as 30. */
+static int64_t weight_of(int k) {
+    return candidate_at(k)->condition == MNP_NETWORK ? 100 : 3000;
+}
+
+/* A share of the present fit is done; scoring is the last tenth. */
+static void on_share(void *user, double share) {
+    const run *r = user;
+    int64_t done = r->done + (int64_t)(0.9 * share * (double)weight_of(r->candidate));
+    if (r->o->progress)
+        r->o->progress(r->o->user, candidate_at(r->candidate)->title, done, r->total);
+}
+
+static void step(run *r, int k) {
+    r->done += weight_of(k);
+    if (r->o->progress) r->o->progress(r->o->user, candidate_at(k)->title, r->done, r->total);
+}
+
 /* ---- one candidate --------------------------------------------------------------------------- */
 
 /* A candidate that these curves are too few or too odd for is left out, with a word. */
@@ -110,7 +132,10 @@ static mnp_status fit_one(run *r, int k, int64_t fold, model **out) {
                           .effort = f->effort,
                           .seed = r->o->seed + (uint64_t)(fold + 1),
                           .pool = r->o->pool,
-                          .warnings = fold < 0 ? &f->warnings : NULL};
+                          .warnings = fold < 0 && !r->trial ? &f->warnings : NULL,
+                          .progress = r->trial ? NULL : on_share,
+                          .progress_user = r};
+    r->candidate = k;
     mnp_status status = candidate_at(k)->fit(f->e, &in, out);
     dataset_destroy(part);
     if (status == MNP_OK && env_cancelled(f->e))
@@ -138,16 +163,6 @@ static mnp_status score_fold(run *r, int k, int64_t fold) {
         MNP_TRY(scores_make(f->e, &q, row->scores + t * f->curves->functions));
     }
     return MNP_OK;
-}
-
-/* How long a fit takes beside that of a mixed model, for the progress. */
-static int64_t weight_of(int k) {
-    return candidate_at(k)->condition == MNP_NETWORK ? 1 : 30;
-}
-
-static void step(run *r, int k) {
-    r->done += weight_of(k);
-    if (r->o->progress) r->o->progress(r->o->user, candidate_at(k)->title, r->done, r->total);
 }
 
 /* All curves, then fold by fold. */
@@ -222,7 +237,9 @@ static mnp_status time_one(run *r, int k, double effort, double *fitting, double
     if (!scores) return MNP_ENOMEM;
     double began = now();
     f->effort = effort;
+    r->trial = true;
     mnp_status status = fit_one(r, k, -1, &m);
+    r->trial = false;
     *fitting = now() - began;
     for (int64_t i = 0; i < CLOCK_CURVES; i++) r->which[i] = i;
     score_request q = {.m = m,

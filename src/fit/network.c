@@ -96,6 +96,27 @@ static mnp_status collect(env *e, const dataset *d, const int64_t *which, int64_
 
 /* ---- training -------------------------------------------------------------------------------- */
 
+/* The parts of the work: where each ends, as a share of the whole. */
+enum { PART_SIMULATED, PART_JUDGED, PART_REAL };
+static const double part_end[] = {0.5, 0.8, 1};
+
+/* In pieces, which changes no bit, so that progress is told and a cancel is heard. */
+static mnp_status run_steps(const job *j, trainer *t, int64_t steps, int part) {
+    enum { PIECES = 50 };
+    double from = part ? part_end[part - 1] : 0;
+    for (int64_t k = 0; k < PIECES; k++) {
+        MNP_TRY(trainer_run(t, steps * (k + 1) / PIECES - steps * k / PIECES));
+        if (j->o->progress)
+            j->o->progress(j->o->progress_user,
+                           from + (part_end[part] - from) * (double)(k + 1) / PIECES);
+    }
+    return MNP_OK;
+}
+
+static void warn(const job *j, const char *text) {
+    if (j->o->warnings) buf_printf(j->o->warnings, "%s\n", text);
+}
+
 /* `steps` of a schedule of `total`; with curves to judge by, the best weights, which may be those
  * it began with; without, the last. *best: the step they are from. */
 static mnp_status train(const job *j, const dataset *d, const dataset *judges, const char *options,
@@ -107,8 +128,12 @@ static mnp_status train(const job *j, const dataset *d, const dataset *judges, c
     MNP_TRY(trainer_create(e, j->m, d, judges, &spec, j->o->seed + more, j->o->pool,
                            (backend_choice){0}, &t));
     mnp_status status = trainer_judge_start(t);
-    if (status == MNP_OK) status = trainer_run(t, steps);
-    if (status == MNP_ENUMERIC && judges) status = MNP_OK; /* the best weights so far will do */
+    int part = judges ? PART_JUDGED : more ? PART_REAL : PART_SIMULATED;
+    if (status == MNP_OK) status = run_steps(j, t, steps, part);
+    if (status == MNP_ENUMERIC && judges) {
+        warn(j, "the training of the network diverged: it keeps its best weights before that");
+        status = MNP_OK;
+    }
     if (status == MNP_OK && judges) status = trainer_take_best(t);
     if (best) *best = trainer_state(t).best_step;
     trainer_destroy(t);
@@ -177,6 +202,9 @@ static mnp_status fine_tune(const job *j) {
     mnp_status status =
         collect(e, j->curves, j->order + j->learned, j->judging, 1, STEP_POINTS, NULL, &judges);
     if (status == MNP_OK) status = train_real(j, judges, j->learned, total, total, &best);
+    if (status == MNP_OK && best == 0)
+        warn(j, "the curves themselves taught the network nothing that holds for curves held back: "
+                "it stays as trained on simulated ones");
     if (status == MNP_OK && best > 0) {
         memcpy(j->m->weights, start, words * sizeof *start);
         status = train_real(j, NULL, j->learned + j->judging, best, total, NULL);

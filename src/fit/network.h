@@ -14,11 +14,14 @@
 #include "model/model.h"
 
 typedef struct network_opts {
-    const model *lmm; /* fitted to the same curves                      */
-    const model *gp;  /* likewise, or NULL                              */
-    double effort;    /* 1: the usual number of steps; 0 counts as 1    */
-    uint64_t seed;    /* the same bits for any number of threads        */
-    pool *pool;       /* NULL: this thread                              */
+    const model *lmm;                           /* fitted to the same curves                      */
+    const model *gp;                            /* likewise, or NULL                              */
+    double effort;                              /* 1: the usual number of steps; 0 counts as 1    */
+    uint64_t seed;                              /* the same bits for any number of threads        */
+    pool *pool;                                 /* NULL: this thread                              */
+    buf *warnings;                              /* gets a line for each doubt; or NULL            */
+    void (*progress)(void *user, double share); /* of the work, 0 to 1; or NULL */
+    void *progress_user;
 } network_opts;
 
 /* A network trained on `curves`: those that may be learned from, of which it keeps some to choose

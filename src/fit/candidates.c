@@ -38,6 +38,11 @@ static mnp_status candidate_lmm(env *e, const candidate_input *in, model **out) 
     return fit_process(e, in, "lmm", NULL, NULL, out);
 }
 
+/* Few parameters say how curves differ: for few curves. */
+static mnp_status candidate_smooth(env *e, const candidate_input *in, model **out) {
+    return fit_process(e, in, "lmm", "lmm_smooth=on", NULL, out);
+}
+
 /* A period would be found in any wiggle of a dozen curves. The cost of a step grows with the cube
  * of the points: of long curves each step takes others. */
 static mnp_status candidate_gp(env *e, const candidate_input *in, model **out) {

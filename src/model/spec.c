@@ -106,6 +106,9 @@ static const option_def table[] = {
         "lmm: knots of the population curve for each input; 0 has them chosen by AIC"),
     INT(lmm_random, "0", 0, NATURAL_KNOTS_MAX,
         "lmm: knots of a curve's own part, 1 is an offset, 2 a line; 0 has them chosen by AIC"),
+    BOOL(lmm_smooth, "off",
+         "lmm: a curve's own part is a smooth process of four parameters, for few curves; off "
+         "estimates the whole covariance of its columns"),
     INT(lmm_draws, "64", 0, MIXED_DRAWS_MAX,
         "lmm: draws of the parameters that predictions average over; 0 is the REML estimate alone"),
 };

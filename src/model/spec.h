@@ -63,6 +63,7 @@ typedef struct model_spec {
     /* mixed model */
     int64_t lmm_fixed,
         lmm_random;    /* knots of the population's and the curves' basis; 0: by the data */
+    bool lmm_smooth;   /* the curves' covariance has four parameters                        */
     int64_t lmm_draws; /* of the parameters; 0: the estimate alone                       */
 } model_spec;
 

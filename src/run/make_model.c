@@ -96,7 +96,7 @@ static mnp_status set_knots(env *e, const dataset *d, model_spec *s) {
     MNP_TRY(spec_check(e, s)); /* what was asked for can be fitted */
     data_view view = {d->functions, d->x_dim, d->start, d->x, d->y, d->shared_x};
     int32_t fixed = mixed ? (int32_t)s->lmm_fixed : 0, random = mixed ? (int32_t)s->lmm_random : 0;
-    MNP_TRY(mixed_choose(e, &view, &fixed, &random));
+    MNP_TRY(mixed_choose(e, &view, mixed && s->lmm_smooth, &fixed, &random));
     if (mixed)
         s->lmm_fixed = fixed, s->lmm_random = random;
     else

@@ -25,14 +25,14 @@ run "a table to files" fits
 run "what was understood, in three lines" said '12 curves, 83 points'
 run "the mixed model's answer comes first" said '^mixed model, after .*: given the first 3 points of a new curve'
 run "the next command" said 'mnp predict grow.safetensors --context'
-files() { ls grow*.safetensors; [ "$(find . -name 'grow*.safetensors' | wc -l)" = 3 ] && [ -e grow.offset.safetensors ] && [ -e grow.gp.safetensors ]; }
+files() { ls grow*.safetensors; [ "$(find . -name 'grow*.safetensors' | wc -l)" = 4 ] && [ -e grow.offset.safetensors ] && [ -e grow.smooth.safetensors ] && [ -e grow.gp.safetensors ]; }
 run "the best under the table's name, the others beside it" files
 
 has() { grep -qE -- "$1" grow.json || { cat grow.json; return 1; }; }
 run "JSON: best" has '"best":"lmm"'
 run "JSON: curves, folds" has '"curves":12,"folds":5'
 run "JSON: columns" has '"columns":\{"x":\["day"\],"y":"height","group":"plant"\}'
-run "JSON: a row for each model and task" has '"table":\[(\{[^}]*\},?){6}\]'
+run "JSON: a row for each model and task" has '"table":\[(\{[^}]*\},?){8}\]'
 run "JSON: warnings" has '"warnings":\[.*\]'
 run "JSON: the command that repeats it" has '"command":"mnp fit grow.csv --folds 5 --effort 0 --seed 2"'
 # 12 curves of 7 points, one of 6: 4 targets each but one

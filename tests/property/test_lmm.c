@@ -65,9 +65,9 @@ static mnp_model *fit(mnp_ctx *ctx, const mnp_data *d, const char *options) {
 static void laws(void) {
     static curves c;
     mnp_ctx *ctx = open_ctx();
-    for (int x_dim = 1; x_dim <= 2; x_dim++) {
-        mnp_data *d = draw(ctx, &c, 20, x_dim, 1);
-        mnp_model *m = fit(ctx, d, NULL);
+    for (int k = 0; k < 4; k++) {
+        mnp_data *d = draw(ctx, &c, 20, 1 + k % 2, 1);
+        mnp_model *m = fit(ctx, d, k < 2 ? NULL : "lmm_smooth=on");
         mnp_laws l = {.size = sizeof l};
         CHECK(mnp_check(ctx, m, d, 20, 3, 1, &l) == MNP_OK);
         CHECK(l.permutation < 1e-5 && l.marginal < 1e-6 && l.conditional < 1e-6);
@@ -298,6 +298,10 @@ static void intervals_of_few_curves(void) {
     NEAR(whole.coverage95, 0.95, 0.02, 0);
     CHECK(estimate.coverage95 < whole.coverage95 - 0.01);
     CHECK(whole.loglik > estimate.loglik);
+    mnp_scores smooth = cover(ctx, "lmm_smooth=on");
+    NEAR(smooth.coverage50, 0.50, 0.05, 0);
+    NEAR(smooth.coverage80, 0.80, 0.04, 0);
+    NEAR(smooth.coverage95, 0.95, 0.02, 0);
     mnp_ctx_destroy(ctx);
 }
 

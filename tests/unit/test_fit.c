@@ -331,14 +331,15 @@ static void the_simpler_in_doubt(void) {
     static const struct {
         double crps[CANDIDATES], swing, rough;
         int best;
-    } cases[] = {{{3, 2, 2.5, 1.5}, 0.4, 1, CANDIDATE_network},  /* by 0.5, error 0.1        */
-                 {{3, 2, 2.5, 1.95}, 0.4, 1, CANDIDATE_lmm},     /* by 0.05, error 0.1       */
-                 {{3, 2, 2.5, 2.5}, 0.4, 1, CANDIDATE_lmm},      /* worse                    */
-                 {{3, 2, 2.5, 1.5}, 0.4, 1.6, CANDIDATE_lmm},    /* it swings between times  */
-                 {{1.9, 2, 2.5, 2.5}, 0.4, 1, CANDIDATE_offset}, /* the lowest of the simple */
-                 {{3, 2, 1.8, 1.5}, 0.4, 1, CANDIDATE_network},  /* better than the best     */
-                 {{0, 0, 2.5, 3}, 0.4, 1, CANDIDATE_gp},         /* two could not be fitted  */
-                 {{3, 2, 2.5, 0}, 0.4, 1, CANDIDATE_lmm}};
+    } cases[] = {{{3, 2, 2.4, 2.5, 1.5}, 0.4, 1, CANDIDATE_network},  /* by 0.5, error 0.1        */
+                 {{3, 2, 2.4, 2.5, 1.95}, 0.4, 1, CANDIDATE_lmm},     /* by 0.05, error 0.1       */
+                 {{3, 2, 2.4, 2.5, 2.5}, 0.4, 1, CANDIDATE_lmm},      /* worse                    */
+                 {{3, 2, 2.4, 2.5, 1.5}, 0.4, 1.6, CANDIDATE_lmm},    /* it swings between times  */
+                 {{1.9, 2, 2.4, 2.5, 2.5}, 0.4, 1, CANDIDATE_offset}, /* the lowest of the simple */
+                 {{3, 2, 2.4, 1.8, 1.5}, 0.4, 1, CANDIDATE_network},  /* better than the best     */
+                 {{0, 0, 0, 2.5, 3}, 0.4, 1, CANDIDATE_gp}, /* three could not be fitted  */
+                 {{3, 2, 2.4, 2.5, 0}, 0.4, 1, CANDIDATE_lmm},
+                 {{3, 2, 1.9, 2.5, 1.95}, 0.4, 1, CANDIDATE_smooth}};
     env e;
     env_init(&e);
     dataset *d = make_curves(&e, N, 1);

@@ -258,8 +258,8 @@ typedef struct moments {
 } moments;
 
 /* Densities on a grid of (log sd, log sigma^2): the REML likelihood, half-t with two degrees of
- * freedom and this scale for the sd, 1 / sigma^2 for sigma^2. */
-static moments by_grid(anova a, double scale) {
+ * freedom and this scale for the sd, 1 / sigma^2 for sigma^2; or half-Cauchy for both sds. */
+static moments by_grid(anova a, double scale, bool cauchy) {
     moments m = {0};
     double total = 0;
     for (double ls = -7; ls < 3; ls += 0.01)
@@ -267,7 +267,11 @@ static moments by_grid(anova a, double scale) {
             double sd = exp(ls), v = exp(lv), whole = v + EACH * sd * sd;
             double f = GROUPS * (EACH - 1) * lv + a.within / v + (GROUPS - 1) * log(whole) +
                        a.between / whole;
-            double w = exp(-0.5 * f) * pow(1 + sd * sd / (2 * scale * scale), -1.5) * sd;
+            double w = exp(-0.5 * f) * sd;
+            if (cauchy)
+                w *= sqrt(v) / (1 + sd * sd / (scale * scale)) / (1 + v / (scale * scale));
+            else
+                w *= pow(1 + sd * sd / (2 * scale * scale), -1.5);
             total += w;
             m.sd += w * sd, m.variance += w * v, m.large += w * (sd > 1);
         }
@@ -294,7 +298,25 @@ static void posterior_by_integration(void) {
         open_problem(&q, &c.view, 1, 1);
         CHECK(mixed_maximise(&world, &q.d, true, MIXED_TIGHT, &q.p) == MNP_OK);
         CHECK(mixed_posterior(&world, &q.d, &q.p, 5 + k, DRAWS, note_moments, &m) == MNP_OK);
-        moments want = by_grid(a, q.d.spread);
+        moments want = by_grid(a, q.d.spread, false);
+        double error = 5 / sqrt(DRAWS / 4.0);
+        NEAR(m.sd, want.sd, 0.3 * error, 0);
+        NEAR(m.variance, want.variance, 0.2 * error, 0);
+        NEAR(m.large, want.large, error * sqrt(want.large * (1 - want.large)) + 1e-3, 0);
+        close_problem(&q);
+    }
+}
+
+/* The walk over the parameters of smooth curves. Offsets alone leave two of them in the data. */
+static void walk_by_integration(void) {
+    for (uint32_t k = 1; k < 3; k++) {
+        curves c;
+        problem q;
+        moments m = {0};
+        anova a = balanced(&c, k * 0.6, 40 + k);
+        open_problem(&q, &c.view, 1, 1);
+        CHECK(mixed_smooth_posterior(&world, &q.b, &q.d, 5 + k, DRAWS, note_moments, &m) == MNP_OK);
+        moments want = by_grid(a, q.d.spread, true);
         double error = 5 / sqrt(DRAWS / 4.0);
         NEAR(m.sd, want.sd, 0.3 * error, 0);
         NEAR(m.variance, want.variance, 0.2 * error, 0);
@@ -343,6 +365,102 @@ static void posterior_of_many_curves(void) {
     for (int i = 0; i < 4; i++) NEAR(20 * m.psi[i], scale * want[i], 0.03, 0.03);
     NEAR(20 * m.variance, scale, 0, 0.01);
     close_problem(&q);
+}
+
+/* ---- smooth curves --------------------------------------------------------------------------- */
+
+enum { SMOOTH_CURVES = 400, TIMES = 5, TWICE = 2 * TIMES };
+
+/* Of a curve's own part at the times i and j, written out: offset 0.6, size 0.9, trend 1.2, length
+ * 0.4. */
+static double true_covariance(int i, int j) {
+    double u = i / 4.0, v = j / 4.0, d = sqrt(5) * fabs(u - v) / 0.4;
+    return 0.36 +
+           0.81 * exp(1.2 * (u - 0.5)) * exp(1.2 * (v - 0.5)) * (1 + d + d * d / 3) * exp(-d);
+}
+
+/* The covariance at the knots of parameters in turned columns. */
+static void at_knots(const problem *q, const mixed_parameters *p, double *out) {
+    double mean[WIDE], spread[WIDE * WIDE], curve[WIDE * WIDE];
+    mixed_unturn(&q->d, p, mean, spread, curve);
+    for (int i = 0; i < TIMES; i++)
+        for (int j = 0; j < TIMES; j++) {
+            out[i * TIMES + j] = 0;
+            for (int k = 0; k < TIMES; k++) {
+                double left = curve[k] + (i ? curve[i * TIMES + k] : 0);
+                double right = curve[k] + (j ? curve[j * TIMES + k] : 0);
+                out[i * TIMES + j] += left * right;
+            }
+        }
+}
+
+typedef struct knots_seen {
+    const problem *q;
+    double covariance[TIMES * TIMES], variance;
+} knots_seen;
+
+enum { FEW_DRAWS = 100 };
+
+static void note_knots(void *arg, int64_t draw, const mixed_parameters *p) {
+    (void)draw;
+    knots_seen *seen = arg;
+    double here[TIMES * TIMES];
+    at_knots(seen->q, p, here);
+    for (int i = 0; i < TIMES * TIMES; i++) seen->covariance[i] += here[i] / FEW_DRAWS;
+    seen->variance += p->variance / FEW_DRAWS;
+}
+
+/* Curves drawn from the process, at times that are not evenly spaced: knots are, in number. */
+static void a_known_smooth_process(void) {
+    static const double times[TIMES] = {0, 0.3, 1, 4, 9};
+    static float x[TWICE * SMOOTH_CURVES], y[TWICE * SMOOTH_CURVES];
+    static int64_t start[SMOOTH_CURVES + 1];
+    double l[TIMES * TIMES], estimate[TIMES * TIMES];
+    rng_stream s = rng_stream_make((rng_key){27}, RNG_TEST, 1);
+    for (int i = 0; i < TIMES * TIMES; i++) l[i] = true_covariance(i / TIMES, i % TIMES);
+    CHECK(linalg_cholesky(l, TIMES, TIMES) == 0);
+    for (int64_t c = 0; c < SMOOTH_CURVES; c++) {
+        double z[TIMES];
+        for (int i = 0; i < TIMES; i++) z[i] = rng_normal(&s);
+        start[c + 1] = TWICE * (c + 1);
+        for (int k = 0; k < TWICE; k++) { /* twice at each time: what is noise is then known */
+            int i = k % TIMES;
+            double value = 2 - times[i] + 0.3 * rng_normal(&s);
+            for (int j = 0; j <= i; j++) value += l[i * TIMES + j] * z[j];
+            x[TWICE * c + k] = (float)times[i], y[TWICE * c + k] = (float)value;
+        }
+    }
+    data_view v = {SMOOTH_CURVES, 1, start, x, y, false};
+    problem q;
+    knots_seen seen = {.q = &q};
+    open_problem(&q, &v, TIMES, TIMES);
+    CHECK(mixed_smooth(&world, &q.b, &q.d, true, &q.p) == MNP_OK);
+    at_knots(&q, &q.p, estimate);
+    NEAR(q.p.variance, 0.09, 0, 0.08);
+    CHECK(mixed_smooth_posterior(&world, &q.b, &q.d, 3, FEW_DRAWS, note_knots, &seen) == MNP_OK);
+    NEAR(seen.variance, q.p.variance, 0, 0.03);
+    for (int i = 0; i < TIMES * TIMES; i++) {
+        NEAR(estimate[i], true_covariance(i / TIMES, i % TIMES), 0.05, 0.12);
+        NEAR(seen.covariance[i], estimate[i], 0.03, 0.05);
+    }
+    close_problem(&q);
+}
+
+/* Its likelihood is that of the covariance it says; a covariance without its shape has a higher
+ * one, not by much. */
+static void smooth_likelihood(void) {
+    curves c;
+    problem q;
+    draw_curves(&c, 20, 3, 9, 1, 85);
+    for (int reml = 0; reml < 2; reml++) {
+        open_problem(&q, &c.view, 4, 5);
+        CHECK(mixed_smooth(&world, &q.b, &q.d, reml, &q.p) == MNP_OK);
+        NEAR(q.p.loglik, by_whole_matrix(&q, &c, reml), 1e-6, 0);
+        double smooth = q.p.loglik;
+        CHECK(mixed_maximise(&world, &q.d, reml, MIXED_TIGHT, &q.p) == MNP_OK);
+        CHECK(smooth < q.p.loglik + 1e-6 && smooth > q.p.loglik - 20);
+        close_problem(&q);
+    }
 }
 
 /* ---- one curve given a part of it ------------------------------------------------------------ */
@@ -467,7 +585,7 @@ static void odd_data(void) {
             if (k == 3) c.x[i] = 1;
             if (k == 6) c.y[i] = 1 + 2 * c.x[i];
         }
-        CHECK(mixed_choose(&world, &c.view, &fixed, &random) == MNP_OK);
+        CHECK(mixed_choose(&world, &c.view, false, &fixed, &random) == MNP_OK);
         CHECK(fixed >= 1 && random >= 1);
         for (int asked = 0; asked < 2; asked++) {
             open_problem(&q, &c.view, asked ? 4 : fixed, asked ? 3 : random);
@@ -477,6 +595,15 @@ static void odd_data(void) {
             CHECK(count_draws == 16);
             close_problem(&q);
         }
+        fixed = random = 0;
+        CHECK(mixed_choose(&world, &c.view, true, &fixed, &random) == MNP_OK);
+        CHECK(fixed >= 1 && random >= 2);
+        open_problem(&q, &c.view, fixed, random);
+        CHECK(mixed_smooth(&world, &q.b, &q.d, true, &q.p) == MNP_OK);
+        count_draws = 0;
+        CHECK(mixed_smooth_posterior(&world, &q.b, &q.d, 1, 4, count_draw, NULL) == MNP_OK);
+        CHECK(count_draws == 4);
+        close_problem(&q);
     }
 }
 
@@ -485,14 +612,14 @@ static void choice(void) {
     curves c;
     int32_t fixed = 0, random = 0;
     draw_curves(&c, 25, 7, 8, 1, 80);
-    CHECK(mixed_choose(&world, &c.view, &fixed, &random) == MNP_OK);
+    CHECK(mixed_choose(&world, &c.view, false, &fixed, &random) == MNP_OK);
     CHECK(random == 2 && fixed >= 4 && fixed <= 6);
     fixed = 3, random = 0;
-    CHECK(mixed_choose(&world, &c.view, &fixed, &random) == MNP_OK);
+    CHECK(mixed_choose(&world, &c.view, false, &fixed, &random) == MNP_OK);
     CHECK(random == 2 && fixed == 3);
     for (int64_t i = 0; i < c.start[25]; i++) c.y[i] = (float)sin(7.0 * (double)i); /* no shape */
     fixed = random = 0;
-    CHECK(mixed_choose(&world, &c.view, &fixed, &random) == MNP_OK);
+    CHECK(mixed_choose(&world, &c.view, false, &fixed, &random) == MNP_OK);
     CHECK(random == 1 && fixed <= 2);
 }
 
@@ -504,7 +631,7 @@ static mnp_status whole_fit(env *e, const data_view *v) {
     mixed_design d = {0};
     mixed_parameters p = {0};
     float curve[WIDE];
-    MNP_TRY(mixed_choose(e, v, &fixed, &random));
+    MNP_TRY(mixed_choose(e, v, false, &fixed, &random));
     MNP_TRY(mixed_place(e, v, fixed, random, &b));
     mnp_status status = mixed_population(e, v, &b, curve);
     if (status == MNP_OK) status = mixed_design_make(e, v, &b, &d);
@@ -512,6 +639,9 @@ static mnp_status whole_fit(env *e, const data_view *v) {
     if (status == MNP_OK) status = mixed_maximise(e, &d, true, MIXED_TIGHT, &p);
     count_draws = 0;
     if (status == MNP_OK) status = mixed_posterior(e, &d, &p, 1, 2, count_draw, NULL);
+    count_draws = 0;
+    if (status == MNP_OK) status = mixed_smooth(e, &b, &d, true, &p);
+    if (status == MNP_OK) status = mixed_smooth_posterior(e, &b, &d, 1, 2, count_draw, NULL);
     mixed_parameters_free(e, &p);
     mixed_design_free(e, &d);
     mixed_bases_free(e, &b);
@@ -557,7 +687,10 @@ int main(void) {
     RUN(the_search_ends_at_a_maximum);
     RUN(analysis_of_variance);
     RUN(posterior_by_integration);
+    RUN(walk_by_integration);
     RUN(posterior_of_many_curves);
+    RUN(a_known_smooth_process);
+    RUN(smooth_likelihood);
     RUN(conditional_by_joint_conditioning);
     RUN(columns_that_depend);
     RUN(covariates);

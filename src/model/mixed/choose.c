@@ -1,19 +1,20 @@
 /* choose.c: the numbers of knots by AIC (mixed.h).
  *
- *   AIC = -2 loglik + 2 k + 2 k (k + 1) / (N - k - 1),   k = p + r (r + 1) / 2 + 1
+ *   AIC = -2 loglik + 2 (p + v) + 2 v (v + 1) / (N - v - 1),   v = r (r + 1) / 2 + 1
  *
  * with the ML likelihood, because REML likelihoods of different columns X are densities of
- * different numbers and cannot be compared, and with the correction for small N. */
+ * different numbers and cannot be compared. The correction for small N counts the variances alone:
+ * with p in it, a table of few short curves got a straight line for its population curve. */
 #include <math.h>
 
 #include "model/mixed/mixed.h"
 #include "util/least.h"
 
-enum { FIXED_MOST = 14, RANDOM_MOST = 10, CURVES_MOST = 400, PATIENCE = 3 };
+enum { FIXED_MOST = 14, RANDOM_MOST = 10, CURVES_MOST = 400, PATIENCE = 3, SMOOTH_KNOTS = 8 };
 #define ROUGH 1e-6 /* a hundredth, where the log-likelihood is ten thousand */
 
 /* Infinite: more parameters than numbers, or a likelihood that is none. */
-static mnp_status criterion(env *e, const data_view *d, int32_t fixed, int32_t random,
+static mnp_status criterion(env *e, const data_view *d, bool smooth, int32_t fixed, int32_t random,
                             double *out) {
     mixed_bases b;
     mixed_design m;
@@ -21,17 +22,22 @@ static mnp_status criterion(env *e, const data_view *d, int32_t fixed, int32_t r
     *out = INFINITY;
     MNP_TRY(mixed_place(e, d, fixed, random, &b));
     mnp_status status = mixed_design_make(e, d, &b, &m);
-    mixed_bases_free(e, &b);
-    if (status != MNP_OK) return status;
-    double k = (double)m.p + (double)m.r * (m.r + 1) / 2 + 1, N = (double)m.points;
+    if (status != MNP_OK) {
+        mixed_bases_free(e, &b);
+        return status;
+    }
+    double v = 1 + (smooth ? mixed_smooth_parameters() : (double)m.r * (m.r + 1) / 2);
+    double k = (double)m.p + v, N = (double)m.points;
     status = mixed_parameters_make(e, &m, &p);
     if (status == MNP_OK && N > k + 1) {
-        status = mixed_maximise(e, &m, false, ROUGH, &p);
-        if (status == MNP_OK) *out = -2 * p.loglik + 2 * k + 2 * k * (k + 1) / (N - k - 1);
+        status =
+            smooth ? mixed_smooth(e, &b, &m, false, &p) : mixed_maximise(e, &m, false, ROUGH, &p);
+        if (status == MNP_OK) *out = -2 * p.loglik + 2 * k + 2 * v * (v + 1) / (N - v - 1);
         if (status == MNP_ENUMERIC) status = MNP_OK;
     }
     mixed_parameters_free(e, &p);
     mixed_design_free(e, &m);
+    mixed_bases_free(e, &b);
     return status;
 }
 
@@ -67,11 +73,12 @@ typedef struct best {
 } best;
 
 /* Of the population's knots, as many more as the AIC falls, with so many of a curve. */
-static mnp_status choose_fixed(env *e, const data_view *d, range fixed, int32_t random, best *out) {
+static mnp_status choose_fixed(env *e, const data_view *d, bool smooth, range fixed, int32_t random,
+                               best *out) {
     *out = (best){INFINITY, fixed.lo, random};
     for (int32_t f = fixed.lo, idle = 0; f <= fixed.hi && idle < PATIENCE; f++) {
         double aic;
-        MNP_TRY(criterion(e, d, f, random, &aic));
+        MNP_TRY(criterion(e, d, smooth, f, random, &aic));
         if (env_cancelled(e)) return env_fail(e, MNP_ECANCELLED, "training was cancelled");
         idle = aic < out->aic ? 0 : idle + 1;
         if (aic < out->aic) *out = (best){aic, f, random};
@@ -81,15 +88,18 @@ static mnp_status choose_fixed(env *e, const data_view *d, range fixed, int32_t 
 
 /* Numbers rise until three in a row have not been better; those of the population from two below
  * what was best with one knot less of the curves'. */
-mnp_status mixed_choose(env *e, const data_view *d, int32_t *fixed, int32_t *random) {
+mnp_status mixed_choose(env *e, const data_view *d, bool smooth, int32_t *fixed, int32_t *random) {
     data_view some = *d;
     some.functions = least(d->functions, CURVES_MOST);
     range fixes = numbers(*fixed, d->x_dim, most(64, 1 + d->x_dim), FIXED_MOST);
     range randoms = numbers(*random, d->x_dim, RANDOM_MOST, RANDOM_MOST);
+    if (smooth && !*random)
+        randoms.lo = randoms.hi =
+            (int32_t)least(SMOOTH_KNOTS, 1 + (MIXED_RANDOM_MAX - 1) / d->x_dim);
     best all = {INFINITY, fixes.lo, randoms.lo};
     for (int32_t r = randoms.lo, idle = 0; r <= randoms.hi && idle < PATIENCE; r++) {
         best here;
-        MNP_TRY(choose_fixed(e, &some, fixes, r, &here));
+        MNP_TRY(choose_fixed(e, &some, smooth, fixes, r, &here));
         if (fixes.hi > fixes.lo) fixes.lo = here.fixed > 3 ? here.fixed - 2 : 1;
         idle = here.aic < all.aic ? 0 : idle + 1;
         if (here.aic < all.aic) all = here;

@@ -11,6 +11,7 @@
  *   mixed_design     each curve as products Z^T Z, Z^T X, Z^T y in columns without correlation
  *   mixed_maximise   Psi / sigma^2 by REML or ML; beta and sigma^2 follow from it
  *   mixed_posterior  draws of (Psi, sigma^2) given the data
+ *   mixed_smooth     both with a Psi of four parameters
  *
  * All in double precision, on one thread, the same for every number of threads. */
 #ifndef MNP_MODEL_MIXED_H
@@ -98,8 +99,17 @@ typedef void mixed_take(void *arg, int64_t draw, const mixed_parameters *p);
 mnp_status mixed_posterior(env *e, const mixed_design *d, const mixed_parameters *start,
                            uint64_t seed, int64_t draws, mixed_take *take, void *arg);
 
-/* The numbers of knots with the least AIC, of those that are 0. */
-mnp_status mixed_choose(env *e, const data_view *d, int32_t *fixed, int32_t *random);
+/* Curves whose own parts are smooth: Psi has four parameters (smooth.c), for few curves or many
+ * knots. The mode, instead of mixed_maximise; and draws, instead of mixed_posterior. */
+mnp_status mixed_smooth(env *e, const mixed_bases *b, const mixed_design *d, bool reml,
+                        mixed_parameters *out);
+mnp_status mixed_smooth_posterior(env *e, const mixed_bases *b, const mixed_design *d,
+                                  uint64_t seed, int64_t draws, mixed_take *take, void *arg);
+int32_t mixed_smooth_parameters(void);
+
+/* The numbers of knots with the least AIC, of those that are 0. Smooth curves have as many as can
+ * be fitted, up to eight: only those of the population are chosen. */
+mnp_status mixed_choose(env *e, const data_view *d, bool smooth, int32_t *fixed, int32_t *random);
 
 /* The REML estimate of the population curve in the columns of its basis. */
 mnp_status mixed_population(env *e, const data_view *d, const mixed_bases *b, float *out);

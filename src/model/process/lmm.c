@@ -41,7 +41,8 @@ static int64_t none(const model_spec *s) {
 /* Of the mixed model: the population curve, the covariance of the curves' parts, the noise. */
 static int64_t parameters(const model_spec *s) {
     int64_t r = natural_columns(s->x_dim, random_knots(s));
-    return natural_columns(s->x_dim, fixed_knots(s)) + r * (r + 1) / 2 + 1;
+    int64_t of_psi = s->lmm_smooth ? mixed_smooth_parameters() : r * (r + 1) / 2;
+    return natural_columns(s->x_dim, fixed_knots(s)) + of_psi + 1;
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */
@@ -94,14 +95,17 @@ static void put_knots(const target *t, const mixed_bases *b) {
     }
 }
 
-static mnp_status fit(env *e, const model_spec *s, const mixed_design *d, uint64_t seed, target *t,
-                      double *loglik) {
+static mnp_status fit(env *e, const model_spec *s, const mixed_bases *b, const mixed_design *d,
+                      uint64_t seed, target *t, double *loglik) {
     mixed_parameters best;
     MNP_TRY(mixed_parameters_make(e, d, &best));
-    mnp_status status = mixed_maximise(e, d, true, MIXED_TIGHT, &best);
+    mnp_status status = s->lmm_smooth ? mixed_smooth(e, b, d, true, &best)
+                                      : mixed_maximise(e, d, true, MIXED_TIGHT, &best);
     if (status == MNP_OK) status = mixed_density(e, d, &best, loglik);
     if (status == MNP_OK && s->lmm_draws == 0) take(t, 0, &best);
-    if (status == MNP_OK && s->lmm_draws > 0)
+    if (status == MNP_OK && s->lmm_draws > 0 && s->lmm_smooth)
+        status = mixed_smooth_posterior(e, b, d, seed, s->lmm_draws, take, t);
+    else if (status == MNP_OK && s->lmm_draws > 0)
         status = mixed_posterior(e, d, &best, seed, s->lmm_draws, take, t);
     mixed_parameters_free(e, &best);
     return status;
@@ -136,7 +140,7 @@ static mnp_status from_data(env *e, const model_spec *s, const data_view *d, uin
         t.spread = t.mean + p, t.curve = t.spread + p * p;
         warn(e, &design);
         put_knots(&t, &b);
-        status = fit(e, s, &design, seed, &t, loglik);
+        status = fit(e, s, &b, &design, seed, &t, loglik);
     }
     env_free(e, t.mean);
     mixed_design_free(e, &design);

@@ -128,8 +128,9 @@ static void mark_points(mnp_panel *p, const map_frame *f, const points *seen) {
     extent_of(f, at);
     for (int64_t i = 0; i < seen->n; i++) {
         const double *x = seen->x + 2 * i; /* of images (row, col), otherwise (x, y) */
-        double down = (x[!f->pixels] - f->lo[0]) / (f->hi[0] - f->lo[0]);
-        double right = (x[f->pixels] - f->lo[1]) / (f->hi[1] - f->lo[1]);
+        double along_rows = f->pixels ? x[0] : x[1], along_cols = f->pixels ? x[1] : x[0];
+        double down = (along_rows - f->lo[0]) / (f->hi[0] - f->lo[0]);
+        double right = (along_cols - f->lo[1]) / (f->hi[1] - f->lo[1]);
         double col = at[0] + right * (at[1] - at[0]), up = at[3] - down * (at[3] - at[2]);
         mnp_plot_style style = {
             .hue = seen->y[i] < f->threshold ? MNP_PLOT_VERMILION : MNP_PLOT_SKY, .size = 3.5};

@@ -22,7 +22,7 @@ static void in_pixels(const map_spec *q, const double x[2], double out[2]) {
     const mnp_map_frame *f = &q->at;
     for (int k = 0; k < 2; k++) {
         int64_t n = k == 0 ? f->rows : f->cols;
-        out[k] = (x[k ^ q->turned] - f->lo[k]) / (f->hi[k] - f->lo[k]) * (double)(n - 1);
+        out[k] = (x[q->turned ? 1 - k : k] - f->lo[k]) / (f->hi[k] - f->lo[k]) * (double)(n - 1);
     }
 }
 
@@ -31,8 +31,9 @@ static void fill_places(const map_spec *q, int64_t first, int64_t count, double 
     const mnp_map_frame *f = &q->at;
     for (int64_t i = 0; i < count; i++) {
         int64_t row = (first + i) / f->cols, col = (first + i) % f->cols;
-        x[2 * i + q->turned] = map_input(f, 0, (double)row);
-        x[2 * i + !q->turned] = map_input(f, 1, (double)col);
+        double down = map_input(f, 0, (double)row), right = map_input(f, 1, (double)col);
+        x[2 * i] = q->turned ? right : down;
+        x[2 * i + 1] = q->turned ? down : right;
     }
 }
 

@@ -114,7 +114,8 @@ static mnp_map_frame public_frame(const map_frame *f) {
 /* Place i of the map as files have it: x and y, or row and col. */
 static void label(cli *c, const map_frame *f, int64_t i, double out[2]) {
     mnp_map_frame at = public_frame(f);
-    out[0] = (double)(i / f->cols), out[1] = (double)(i % f->cols);
+    int64_t row = i / f->cols, col = i % f->cols;
+    out[0] = (double)row, out[1] = (double)col;
     if (f->coords) (void)mnp_map_places(c->ctx, &at, f->extent, 1, out, out);
 }
 

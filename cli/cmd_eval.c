@@ -60,7 +60,8 @@ typedef struct subject {
 
 /* " +- 0.0123"; nothing where a single curve has no standard error. */
 static const char *error_text(char out[32], double se) {
-    snprintf(out, 32, isfinite(se) ? " +- %.4f" : "", se);
+    out[0] = '\0';
+    if (isfinite(se)) snprintf(out, 32, " +- %.4f", se);
     return out;
 }
 

@@ -211,8 +211,8 @@ MNP_API const char *mnp_data_family(int k, const char **help);
 
 /* process (NULL = "mnp") is one of mnp_model_process(), where "oracle" needs the data of a family
  * drawn from a Gaussian process; preset (NULL = mnp_data_preset()) one of mnp_model_preset();
- * options "T=5 rff=40" on top of it, or NULL. The data fix the number of inputs, the frequency scale and, for
- * files, the standardisation; NULL makes a model of one input, unscaled. */
+ * options "T=5 rff=40" on top of it, or NULL. The data fix the number of inputs, the frequency
+ * scale and, for files, the standardisation; NULL makes a model of one input, unscaled. */
 MNP_API mnp_status mnp_model_create(mnp_ctx *ctx, const char *process, const char *preset,
                                     const char *options, const mnp_data *data, uint64_t seed,
                                     mnp_model **out);
@@ -566,14 +566,14 @@ typedef struct mnp_draw_report {
     uint32_t warnings;
     int64_t added;    /* points since the draw before, whose particles these are; 0: begun afresh */
     double log_added; /* log p(those points | the set before) in nats                          */
-    bool moved;       /* they were resampled and moved: weights alone left too few effective   */
+    bool moved;       /* weights alone left too few effective: moved, or begun afresh          */
 } mnp_draw_report;
 
 /* Draws like mnp_predictor_draw_latents(), in the way that opts say. opts and report may be NULL. A
  * warning is no failure: the functions are there. The same bits for any number of threads. Where
  * points were observed since an exact draw with the same gradients and seed, at most half as many
- * as there were, its particles go on: new points weigh them, and move them once fewer than half are
- * effective. So an exact draw after each observation follows a growing set at little cost. */
+ * as there were, its particles go on: new points weigh them, move them once fewer than half are
+ * effective, and let them begin afresh below a tenth. So draws follow a set at little cost. */
 MNP_API mnp_status mnp_predictor_draw(mnp_predictor *p, const mnp_draw_opts *opts,
                                       mnp_draw_report *report);
 /* Values of the S functions at n targets, 1 or more: y (S, n). Draws one function with seed 0 if
@@ -611,11 +611,12 @@ MNP_API mnp_status mnp_summarise(mnp_ctx *ctx, const double *y, int64_t samples,
                                  const mnp_summary *out);
 
 /* One model given many contexts, each by itself: `count` of them, any of them empty; the worker
- * threads share them. target_sets is 1 (all are asked about the same targets) or count; a set's y
- * is not read. In every array of `out` the numbers of context k follow those of k - 1: mean and sd
- * (n_0 + n_1 + ...), draws S n_k and quantiles levels n_k for each. Context k gets the bits of a
- * predictor of its own after mnp_predictor_draw() with the seed `seed` + k, whatever the number of
- * threads. A failure names a context that has it; opts may be NULL. */
+ * threads share them; on a GPU they come one by one. target_sets is 1 (all are asked about the
+ * same targets) or count; a set's y is not read. In every array of `out` the numbers of context k
+ * follow those of k - 1: mean and sd (n_0 + n_1 + ...), draws S n_k and quantiles levels n_k for
+ * each. Context k gets the bits of a predictor of its own after mnp_predictor_draw() with the seed
+ * `seed` + k, whatever the number of threads. A failure names a context that has it; opts may be
+ * NULL. */
 typedef struct mnp_many_opts {
     size_t size;     /* sizeof(mnp_many_opts)                         */
     int64_t samples; /* S; 0 = 200                                    */

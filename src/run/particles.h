@@ -1,9 +1,10 @@
 /* particles.h: particles of p(z | C) (sampler.h) that follow a set C as it grows.
  *
  * Points that are new since the particles last moved, D, give them weights p(y_D | z): the decoder
- * alone, no encoder and no gradient. Once fewer than half of the particles are effective, they go
- * on to the whole set (sampler_extend). Either way p(y of the new points | C) is estimated. Draws
- * have equal weights: a comb picks particles by theirs. */
+ * alone, no encoder and no gradient. Once fewer than half of the particles are effective, they are
+ * picked by these weights and move (sampler_extend); where fewer than a tenth are, they begin
+ * afresh. In each case p(y of the new points | C) is estimated. Draws have equal weights: a comb
+ * picks particles by theirs. */
 #ifndef MNP_RUN_PARTICLES_H
 #define MNP_RUN_PARTICLES_H
 
@@ -19,8 +20,8 @@ int64_t particles_count(const particles *p); /* at least what was asked for */
 
 /* To p(z | C) of the n points x (n, X), y (n), scaled, 1 or more. The particles follow where o is
  * that of the call before, and the set has only grown, by a half of itself at most; they stay where
- * nothing is new. Otherwise, and where following goes badly (few moves accepted, gradients that did
- * not last), they begin afresh. The chains of refine always do: weights would make two draws of one
+ * nothing is new. Otherwise, and where following goes badly (few effective, few moves accepted),
+ * they begin afresh. The chains of refine always do: weights would make two draws of one
  * chain. `room`, n or more, is the number of points to take memory for. After a failure the next
  * call begins afresh. */
 mnp_status particles_condition(particles *p, const sampler_opts *o, const double *x,

@@ -75,7 +75,9 @@ void sampler_destroy(sampler *s);
 void sampler_on_progress(sampler *s, sampler_progress fn, void *user);
 int64_t sampler_particles(const sampler *s);
 int64_t sampler_chunks(const sampler *s); /* of equal size, into which the particles fall */
-int64_t sampler_room(const sampler *s);   /* contexts at a time */
+/* Contexts at a time: a quarter of a gigabyte of particles, or one context. The recorded graphs
+ * take memory besides, on a CPU that of one item for each thread. */
+int64_t sampler_room(const sampler *s);
 
 /* Particles of `count` contexts, at most sampler_room(): from the network to the conditional. */
 mnp_status sampler_begin(sampler *s, const sampler_opts *o, const sampler_set *sets, int64_t count);

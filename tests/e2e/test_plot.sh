@@ -18,7 +18,7 @@ awk 'BEGIN { srand(1); print "site,east,north,grade"
     for (f = 0; f < 12; f++) for (i = 0; i < 9; i++) {
         a = rand() * 10; b = rand() * 10; print "s" f "," a "," b "," 5 + sin(a) + b / 5 + f / 9 } }' \
     >ore.csv
-head -n 10 ore.csv >one.csv
+head -n 10 ore.csv >site.csv
 "$MNP" train --data ore.csv --function-column site --x east,north --y grade --preset tiny --steps 3 \
     --quiet --out ore || exit 1
 printf 'x,y\n-1,-0.5\n0,0\n1,0.7\n' >c.csv
@@ -64,8 +64,8 @@ chain() {
         shows c.svg "t = 0" "t = 1" "t = 2" "t = 3" x y && [ "$(count '>t = ' c.svg)" = 4 ]
 }
 maps() {
-    "$MNP" plot ore.safetensors --context one.csv --prior --grid 0:10:8,0:10:6 --samples 4 --out o.svg &&
-        shows o.svg "mean, prior" "sd, prior" "draw, given 108 points" east north
+    "$MNP" plot ore.safetensors --context site.csv --prior --grid 0:10:8,0:10:6 --samples 4 --out o.svg &&
+        shows o.svg "mean, prior" "sd, prior" "draw, given 9 points" east north
 }
 log_curves() {
     "$MNP" plot --log m.log.csv --out l.svg && shows l.svg loss "KL divergence" "validation score" step best

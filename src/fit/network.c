@@ -6,15 +6,15 @@
 #include <string.h>
 
 #include "fit/simulate.h"
+#include "fit/tasks.h"
 #include "run/make_model.h"
 #include "run/train.h"
 #include "util/least.h"
 
-/* Small networks: a few hundred points decide them. Frequencies as low as the curves are smooth,
- * with x beside them for the trend. Few latents: how a curve differs is few numbers, and exact
- * conditioning looks for them. */
+/* Small networks: a few hundred points decide them. x stands beside its features for the trend. Few
+ * latents: how a curve differs is few numbers, and exact conditioning looks for them. */
 #define NETWORK                                                                                    \
-    "T=3 rff=16 rff_std=0.3 rff_append_x=on d_z=8 d_r=32 enc_width=32 heads=2 n_sab=1 "            \
+    "T=3 rff=16 rff_append_x=on d_z=8 d_r=32 enc_width=32 heads=2 n_sab=1 "                        \
     "head_hidden=32 head_layers=1 flow_hidden=48 bins=8"
 
 /* Exact conditioning asks for q(z | nothing) and the likelihood of points alone, so most of the
@@ -228,12 +228,28 @@ static mnp_status divide(job *j) {
     return MNP_OK;
 }
 
+/* Features as smooth as the curves: layers above them make frequencies higher, not lower, so they
+ * have some share of that of the mixed model's curves. */
+#define SHARE_OF_FREQUENCY 0.4
+#define FREQUENCY_LEAST    0.1
+#define FREQUENCY_MOST     0.4
+
+static mnp_status make_network(job *j) {
+    simulate_opts o = {.seed = j->o->seed, .pool = j->o->pool};
+    char options[300];
+    double f;
+    MNP_TRY(simulate_frequency(j->e, j->o->lmm, j->curves, task_time(j->curves), &o, &f));
+    double std = fmin(fmax(SHARE_OF_FREQUENCY * f, FREQUENCY_LEAST), FREQUENCY_MOST);
+    snprintf(options, sizeof options, NETWORK " rff_std=%.3g", std);
+    model_wish wish = {.process = "mnp", .preset = "tiny", .options = options, .seed = j->o->seed};
+    return model_for_data(j->e, &wish, j->curves, &j->m);
+}
+
 mnp_status fit_network(env *e, const dataset *curves, const network_opts *o, model **out) {
-    model_wish wish = {.process = "mnp", .preset = "tiny", .options = NETWORK, .seed = o->seed};
     job j = {.e = e, .curves = curves, .o = o};
     char count[32];
     *out = NULL;
-    MNP_TRY(model_for_data(e, &wish, curves, &j.m));
+    MNP_TRY(make_network(&j));
     mnp_status status = train_simulated(&j);
     if (status == MNP_OK && curves->functions >= FINE_LEAST) status = divide(&j);
     if (status == MNP_OK && j.order) status = fine_tune(&j);

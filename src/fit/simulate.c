@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "run/marginals.h"
 #include "run/predict.h"
 #include "util/least.h"
 
@@ -135,5 +136,80 @@ mnp_status simulate_curves(env *e, const model *m, const dataset *d, const simul
         status = dataset_from_arrays(e, DATASET_ARRAYS, templates * SIMULATE_EACH, s.n, d->x_dim,
                                      s.x, s.y, out);
     free_simulation(e, &s);
+    return status;
+}
+
+/* ---- their frequency ------------------------------------------------------------------------- */
+
+enum { GRID = 33, OF_CURVES = 16 };
+
+/* Of y at GRID places `step` apart: (2 pi f)^2 is the root mean square of the second derivative
+ * over that of y less its line. */
+static double frequency(const double *y, double step) {
+    double mean = 0, slope = 0, squares = 0, size = 0, bend = 0, middle = 0.5 * (GRID - 1);
+    for (int k = 0; k < GRID; k++) {
+        mean += y[k] / GRID;
+        slope += y[k] * (k - middle);
+        squares += (k - middle) * (k - middle);
+    }
+    slope /= squares;
+    for (int k = 0; k < GRID; k++) {
+        double off = y[k] - mean - slope * (k - middle);
+        size += off * off / GRID;
+    }
+    for (int k = 1; k < GRID - 1; k++) {
+        double second = (y[k + 1] - 2 * y[k] + y[k - 1]) / (step * step);
+        bend += second * second / (GRID - 2);
+    }
+    double line = (mean * mean + slope * slope * squares) * 1e-12; /* less is rounding */
+    return size > line ? sqrt(sqrt(bend / size)) / (2 * M_PI) : 0;
+}
+
+/* SIMULATE_EACH frequencies of curves like curve i, with input c from lo to hi. */
+static mnp_status frequencies(predictor *p, const dataset *d, int64_t i, int32_t c, double lo,
+                              double hi, double unit, double *at, double *out) {
+    double *y = at + GRID * d->x_dim, step = (hi - lo) / (GRID - 1);
+    for (int k = 0; k < GRID; k++)
+        for (int32_t col = 0; col < d->x_dim; col++)
+            at[k * d->x_dim + col] = col == c ? lo + step * k : dataset_raw_x(d, i, 0, col);
+    MNP_TRY(predictor_predict(p, at, GRID, PREDICT_ZERO, y));
+    for (int copy = 0; copy < SIMULATE_EACH; copy++)
+        out[copy] = frequency(y + (int64_t)copy * GRID, step / unit);
+    return MNP_OK;
+}
+
+static void range_of(const dataset *d, int32_t c, double *lo, double *hi) {
+    *lo = INFINITY, *hi = -INFINITY;
+    for (int64_t i = 0; i < d->functions; i++)
+        for (int64_t j = 0; j < d->start[i + 1] - d->start[i]; j++) {
+            *lo = fmin(*lo, dataset_raw_x(d, i, j, c));
+            *hi = fmax(*hi, dataset_raw_x(d, i, j, c));
+        }
+}
+
+mnp_status simulate_frequency(env *e, const model *m, const dataset *d, int32_t c,
+                              const simulate_opts *o, double *out) {
+    double lo, hi, all[OF_CURVES * SIMULATE_EACH];
+    int64_t curves = least(d->functions, OF_CURVES);
+    predictor *p = NULL;
+    *out = 0;
+    range_of(d, c, &lo, &hi);
+    if (!(hi > lo)) return MNP_OK;
+    double *at = env_alloc(e, (size_t)GRID * ((size_t)d->x_dim + SIMULATE_EACH), sizeof *at,
+                           "simulated curves");
+    if (!at) return MNP_ENOMEM;
+    mnp_status status = predictor_create(e, m, o->pool, (backend_choice){0}, &p);
+    for (int64_t k = 0; k < curves && status == MNP_OK; k++) {
+        status = predictor_draw_latents(p, o->seed + (uint64_t)k, SIMULATE_EACH);
+        if (status == MNP_OK)
+            status = frequencies(p, d, k * d->functions / curves, c, lo, hi, m->scaling.x_scale[c],
+                                 at, all + k * SIMULATE_EACH);
+    }
+    if (status == MNP_OK) {
+        marginals_sort(all, curves * SIMULATE_EACH);
+        *out = all[curves * SIMULATE_EACH / 2];
+    }
+    predictor_destroy(p);
+    env_free(e, at);
     return status;
 }

@@ -29,4 +29,11 @@ mnp_status simulate_curves(env *e, const model *m, const dataset *d, const simul
 /* The inputs (n, X) of a curve, moved. */
 void simulate_inputs(const double *from, int64_t n, int64_t X, rng_stream *s, double *to);
 
+/* How fast the model's curves change with input c: the frequency, in turns for each x_scale of the
+ * model, of the sine that has as much curvature for its size. Drawn without noise over the range of
+ * the input, the others as some real curves have them, and a line taken off; the median of all.
+ * 0: they are lines. */
+mnp_status simulate_frequency(env *e, const model *m, const dataset *d, int32_t c,
+                              const simulate_opts *o, double *out);
+
 #endif

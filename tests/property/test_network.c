@@ -195,6 +195,36 @@ static void long_curves_are_cut(void) {
     dataset_destroy(d);
 }
 
+/* Sines of two turns over the range, of random size: as many turns for each standard deviation of
+ * x. Curves of half the turns have half the frequency. */
+static void frequencies_are_found(void) {
+    enum { N = 25, CURVES = 30 };
+    static double x[CURVES * N], y[CURVES * N];
+    int64_t n[CURVES];
+    double found[2];
+    for (int turns = 1; turns <= 2; turns++) {
+        rng_stream s = rng_stream_make((rng_key){8}, RNG_TEST, 4);
+        for (int64_t i = 0; i < CURVES; i++) {
+            double size = 1 + 0.3 * rng_normal(&s);
+            n[i] = N;
+            for (int k = 0; k < N; k++) {
+                x[i * N + k] = 100 + 10.0 * k / (N - 1);
+                y[i * N + k] = size * sin(2 * M_PI * turns * k / (N - 1) + 1) +
+                               0.01 * rng_normal(&s) + 0.5 * k;
+            }
+        }
+        dataset *d = NULL;
+        CHECK(dataset_from_arrays(&world, "sines", CURVES, n, 1, x, y, &d) == MNP_OK);
+        model *m = fitted_lmm(d);
+        simulate_opts o = {.seed = 5};
+        CHECK(simulate_frequency(&world, m, d, 0, &o, &found[turns - 1]) == MNP_OK);
+        NEAR(found[turns - 1], turns / 10.0 * m->scaling.x_scale[0], 0, 0.2);
+        model_destroy(m);
+        dataset_destroy(d);
+    }
+    NEAR(found[1] / found[0], 2, 0.3, 0);
+}
+
 /* ---- the network ----------------------------------------------------------------------------- */
 
 /* Mean and sd of the network's curves with noise, at t, given n points. */
@@ -275,6 +305,7 @@ int main(void) {
     RUN(simulated_curves_are_like_real_ones);
     RUN(simulations_repeat);
     RUN(long_curves_are_cut);
+    RUN(frequencies_are_found);
     RUN(the_network_knows_lines);
     RUN(any_table_any_threads);
     return check_done();

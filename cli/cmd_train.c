@@ -13,7 +13,7 @@ static const flag_def flags[] = {
     HEADING("the five options that matter most"),
     SOURCE_DATA,
     {"out", "M.safetensors", "the file to keep the model in (default model.safetensors)"},
-    {"seconds", "S", "train for about this long; the number of steps is chosen and printed"},
+    {"seconds", "S", "train for this long; the number of steps is chosen and printed"},
     {"preset", "P",
      "how large the model is: tiny learns in minutes, paper is as published (default: tiny for a "
      "CSV file of fewer than 5000 curves, otherwise paper); wide is paper with noisier latents; "
@@ -63,6 +63,7 @@ static int choose_steps(cli *c, training *t, double seconds) {
     int64_t steps = 0;
     mnp_status status = training_calibrate(t, seconds, &steps);
     if (status != MNP_OK) return cli_failed(c, status);
+    t->limit = seconds; /* trial steps may have been quicker than the rest */
     cli_say(c, "%g seconds are about %lld steps (--steps %lld repeats this run)", seconds,
             (long long)steps, (long long)steps);
     return 0;
@@ -161,6 +162,9 @@ static void say_result(cli *c, const training *t) {
     if (r.step < t->stop_at) /* it ended before it was meant to */
         cli_say(c, "patience ended at step %lld of %lld: nothing better since step %lld",
                 (long long)r.step, (long long)t->stop_at, (long long)r.best_step);
+    if (t->late)
+        cli_say(c, "the time was over at step %lld of %lld: mnp train --resume %s goes on",
+                (long long)r.step, (long long)r.steps, t->files.best);
     cli_say(c,
             "%s: step %lld of %lld, loss %.4f, best validation %.4f at step %lld, seed %llu, "
             "%.1f s",

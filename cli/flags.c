@@ -30,14 +30,47 @@ static int flag_find(const command *cmd, const char *name, size_t length) {
     return -1;
 }
 
-static int unknown_flag(cli *c, const char *name) {
-    char meant[TEXT_NAMES];
+/* Words of other programs, and ours. */
+static const char *ours(const char *name) {
+    static const char *const words[][2] = {
+        {"epochs", "steps"}, {"iterations", "steps"}, {"id", "group"},     {"subject", "group"},
+        {"output", "out"},   {"file", "data"},        {"input", "data"},   {"learning-rate", "lr"},
+        {"newdata", "at"},   {"verbose", "json"},     {"cpus", "threads"}, {"jobs", "threads"},
+    };
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        if (strcmp(name, words[k][0]) == 0) return words[k][1];
+    return name;
+}
+
+/* An option that is set with --set, as "lr" or "rff-std". */
+static bool is_setting(const cli *c, const char *name, char key[64]) {
+    snprintf(key, 64, "%s", name);
+    for (char *at = key; *at; at++)
+        if (*at == '-') *at = '_';
+    return flag_find(c->command, "set", 3) >= 0 &&
+           (mnp_options_has("train", key) || mnp_options_has("model", key));
+}
+
+/* The nearest name; else the longest that is a part of it, as out of outfile. */
+static int unknown_flag(cli *c, const char *given) {
+    char meant[TEXT_NAMES], key[64];
+    const char *name = ours(given), *part = "";
     text_nearest near = text_nearest_to(name);
     const flag_def *f;
-    for (int k = 0; (f = flag_at(c->command, k)); k++)
-        if (*f->name) text_nearest_try(&near, f->name);
-    return cli_fail(c, EXIT_USAGE, "there is no option --%s%s ('mnp help %s' lists them)", name,
-                    text_meant(meant, &near, "--"), c->command->name);
+    for (int k = 0; (f = flag_at(c->command, k)); k++) {
+        if (!*f->name) continue;
+        text_nearest_try(&near, f->name);
+        if (strlen(f->name) > 2 && strstr(name, f->name) && strlen(f->name) > strlen(part))
+            part = f->name;
+    }
+    if (!*near.best && is_setting(c, name, key))
+        snprintf(meant, sizeof meant, "; did you mean --set %s=VALUE?", key);
+    else if (!*near.best && *part)
+        snprintf(meant, sizeof meant, "; did you mean --%s?", part);
+    else
+        text_meant(meant, &near, "--");
+    return cli_fail(c, EXIT_USAGE, "there is no option --%s%s ('mnp help %s' lists them)", given,
+                    meant, c->command->name);
 }
 
 /* One "key=value" or several with blanks between: every word has its "=". */

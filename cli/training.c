@@ -78,16 +78,19 @@ mnp_status training_make_model(training *t) {
                             t->seed, &t->model);
 }
 
-/* Seconds of one step, and of one validation. */
+enum { TRIAL_STEPS = 8 };
+
+/* Seconds of one step, the mean after the first, and of one validation, which the last step has. */
 static mnp_status time_steps(training *t, double *step, double *validation) {
     mnp_status status = MNP_OK;
-    *step = INFINITY;
-    for (int k = 0; k < 3 && status == MNP_OK; k++) {
+    double sum = 0;
+    for (int k = 0; k < TRIAL_STEPS && status == MNP_OK; k++) {
         double start = cli_now();
         status = mnp_trainer_run(t->trainer, 1, NULL);
         double took = cli_now() - start;
-        if (k < 2) *step = fmin(*step, took);
-        if (k == 2) *validation = fmax(took - *step, 0);
+        if (k > 0 && k < TRIAL_STEPS - 1) sum += took;
+        *step = sum / (TRIAL_STEPS - 2);
+        if (k == TRIAL_STEPS - 1) *validation = fmax(took - *step, 0);
     }
     return status;
 }
@@ -95,7 +98,8 @@ static mnp_status time_steps(training *t, double *step, double *validation) {
 mnp_status training_calibrate(training *t, double seconds, int64_t *steps) {
     buf real = t->train_options;
     buf_init(&t->train_options, &t->c->env);
-    buf_printf(&t->train_options, "%s steps=1000000000 valid_every=3", buf_str(&real));
+    buf_printf(&t->train_options, "%s steps=1000000000 valid_every=%d", buf_str(&real),
+               TRIAL_STEPS);
     double step = 1, validation = 0;
     mnp_status status = training_make_model(t);
     if (status == MNP_OK) status = training_make_trainer(t);
@@ -232,10 +236,16 @@ static mnp_status loop(training *t) {
     bool agreed = t->c->joined && !t->c->alone; /* ranks stop together, after the same step */
     while (status == MNP_OK && r.step < t->stop_at && r.step < r.steps &&
            (agreed || !cli_interrupted())) {
-        int64_t told[2] = {next_chunk(t, &r, step_seconds), t->saved_step}; /* rank 0's */
+        bool late = t->limit > 0 && cli_now() - t->started >= t->limit;
+        int64_t told[2] = {late ? 0 : next_chunk(t, &r, step_seconds),
+                           t->saved_step}; /* rank 0's */
         if (agreed) status = mnp_job_broadcast(t->c->ctx, told, sizeof told);
         if (status != MNP_OK) break;
         t->saved_step = told[1];
+        if (told[0] == 0) {
+            t->late = true, t->stop_at = r.step;
+            break;
+        }
         double start = cli_now();
         status = mnp_trainer_run(t->trainer, told[0], &r);
         step_seconds = (cli_now() - start) / (double)told[0];

@@ -20,6 +20,8 @@ typedef struct training {
     buf model_options, train_options;
     run_files files;
     int64_t stop_at; /* end after this step of the schedule; 0 = its end */
+    double limit;    /* seconds after which it ends, wherever it is; 0 = none */
+    bool late;       /* it did */
     /* the name of the progress, and what stands after its line; more may be NULL */
     const char *what;
     void (*more)(void *user, const mnp_train_report *r, char *text, size_t size);

@@ -127,4 +127,17 @@ run "score takes one curve" fails 1 "c.csv holds 3 curves" "$MNP" score l.safete
 for q in 0.5,0.5 1.5 x '' 0.1,,0.2; do
     run "no quantiles: '$q'" fails 2 "--quantiles wants" "$MNP" predict l.safetensors --grid 0:1:2 --quantiles "$q"
 done
+
+# ---- options that do not exist
+while read -r command given meant; do
+    run "mnp $command --$given: --$meant is meant" fails 2 "did you mean --$meant?" "$MNP" "$command" "--$given" 3
+done <<'END'
+predict quantile quantiles
+predict outfile out
+predict number-of-samples samples
+predict id group
+train learning-rate set lr=VALUE
+train rff-std set rff_std=VALUE
+train epochs steps
+END
 check_done

@@ -51,7 +51,6 @@ static mnp_status candidate_gp(env *e, const candidate_input *in, model **out) {
 
 static mnp_status candidate_network(env *e, const candidate_input *in, model **out) {
     network_opts o = {.lmm = in->before[CANDIDATE_lmm],
-                      .gp = in->before[CANDIDATE_gp],
                       .effort = in->effort,
                       .seed = in->seed,
                       .pool = in->pool,

@@ -104,6 +104,19 @@ static void warn_coverage(fit *f) {
     }
 }
 
+/* The sampler's own doubts about the draws that were scored. */
+static void warn_sampler(fit *f) {
+    const fit_row *row = &f->row[f->best];
+    for (int t = 0; t < FIT_TASKS; t++)
+        if (5 * row->task[t].warned > row->task[t].curves)
+            buf_printf(
+                &f->warnings,
+                "exact conditioning had doubts about its draws for %lld of %lld curves given "
+                "the %s points (mnp predict names them)\n",
+                (long long)row->task[t].warned, (long long)row->task[t].curves,
+                t == TASK_FIRST ? "first" : "random");
+}
+
 static void warn_worse(fit *f) {
     for (int k = 0; k < CANDIDATES; k++) {
         if (!f->row[k].there || is_simple(k) || !f->row[CANDIDATE_lmm].there) continue;
@@ -130,5 +143,6 @@ void fit_choose(fit *f) {
     }
     f->best = best;
     warn_coverage(f);
+    warn_sampler(f);
     warn_worse(f);
 }

@@ -7,6 +7,7 @@
 #include "fit/fit.h"
 #include "run/make_model.h"
 #include "run/predict.h"
+#include "scarce.h"
 
 /* ---- curves ---------------------------------------------------------------------------------- */
 
@@ -458,6 +459,48 @@ static void long_curves(void) {
     dataset_destroy(d);
 }
 
+/* Memory ends early or late: nothing stays behind. */
+static void without_memory(void) {
+    env e;
+    scarce memory = {.left = 1000000000};
+    env_init(&e);
+    e.allocator = (mnp_allocator){scarce_alloc, scarce_free, &memory};
+    dataset *d = make_curves(&e, 3, 1);
+    long held = memory.live, before = memory.left;
+    fit_opts o = {.seed = 1, .folds = 1, .effort = -1};
+    fit f;
+    CHECK(fit_run(&e, d, &o, &f) == MNP_OK);
+    fit_free(&f);
+    CHECK(memory.live == held);
+    long all = before - memory.left;
+    for (long n = 0; n < all; n = n * 3 / 2 + 1) {
+        memory.left = n;
+        CHECK(fit_run(&e, d, &o, &f) == MNP_ENOMEM && memory.live == held);
+    }
+    memory.left = 1000000000;
+    dataset_destroy(d);
+    CHECK(memory.live == 0);
+}
+
+static bool stop_after(void *user) {
+    return --*(int *)user < 0;
+}
+
+static void cancelled(void) {
+    env e;
+    int asked = 0;
+    env_init(&e);
+    dataset *d = make_curves(&e, 4, 1);
+    fit_opts o = {.seed = 1, .effort = -1};
+    fit f;
+    e.cancel = stop_after, e.cancel_user = &asked;
+    for (int later = 0; later < 30; later += 10) {
+        asked = later;
+        CHECK(fit_run(&e, d, &o, &f) == MNP_ECANCELLED);
+    }
+    dataset_destroy(d);
+}
+
 static void refusals(void) {
     env e;
     env_init(&e);
@@ -479,6 +522,8 @@ int main(void) {
     RUN(folds_do_not_see_their_curves);
     RUN(any_number_of_threads);
     RUN(long_curves);
+    RUN(without_memory);
+    RUN(cancelled);
     RUN(refusals);
     return check_done();
 }

@@ -105,6 +105,9 @@ static void say_joint(cli *c, const eval_draws *d) {
         cli_say(c, "    %-8s %9.4f %8.4f %8.4f %8s", sizes_of(size, r), r->joint_exact,
                 r->joint_exact_se, r->joint_exact_bias, cell(a, 4, r->joint_short));
     }
+    if (d->asked[0].joint_hurried > 0)
+        cli_say(c, "    the gradients did not last for %.0f %% of the runs: give more --gradients",
+                100 * d->asked[0].joint_hurried);
 }
 
 static void say_sandwich(cli *c, const eval_draws *d) {
@@ -168,8 +171,9 @@ static void put_joint(cli_json *j, const eval_draws *d, const mnp_predictive *r)
     if (!d->how.replicates) return;
     cli_json_put(
         j, NUMBER("joint_exact", r->joint_exact), NUMBER("joint_exact_se", r->joint_exact_se),
-        NUMBER("joint_exact_bias", r->joint_exact_bias), NUMBER("joint_true", r->joint_true),
-        NUMBER("joint_short", r->joint_short), NUMBER("joint_short_se", r->joint_short_se));
+        NUMBER("joint_exact_bias", r->joint_exact_bias), NUMBER("joint_hurried", r->joint_hurried),
+        NUMBER("joint_true", r->joint_true), NUMBER("joint_short", r->joint_short),
+        NUMBER("joint_short_se", r->joint_short_se));
 }
 
 static void put_sandwich(cli_json *j, const eval_draws *d, const mnp_predictive *r) {

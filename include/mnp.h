@@ -712,6 +712,7 @@ typedef struct mnp_predictive {
     /* log p(context), nats: values drawn from the model at the same inputs, so that the latents are
      * known; mean of the lower bound, of the upper one, of their difference; its standard error */
     double sandwich_lower, sandwich_upper, sandwich_gap, sandwich_se;
+    double joint_hurried; /* share of the joint score's runs whose gradients did not last       */
 } mnp_predictive;
 
 /* Functions, contexts, seed, device and progress are those of `opts`, as mnp_evaluate() takes them;

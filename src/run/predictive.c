@@ -40,7 +40,7 @@ typedef struct predictive {
     double *context;             /* (longest): how far the mean is off                */
     target_score *target;        /* (longest)                                         */
     sampler_set *sets;           /* (2 R group)                                       */
-    double *log_z;               /* (2 R group)                                       */
+    double *log_z, *hurried;     /* (2 R group)                                       */
     double *own_y, *own_z;       /* (group, longest), (group, T, Z): of the model     */
     double noise;                /* sd, of a family; NaN: not known                   */
 } predictive;
@@ -101,18 +101,20 @@ static mnp_status make(predictive *w) {
     w->context = numbers(w, longest);
     w->columns = numbers(w, (v->pool ? pool_threads(v->pool) : 1) * w->S);
     w->log_z = numbers(w, sets);
+    w->hurried = numbers(w, sets);
     w->own_y = numbers(w, w->group * longest);
     w->own_z = numbers(w, w->group * w->T * w->Z + 1);
     w->sets = env_alloc(v->env, (size_t)sets, sizeof *w->sets, "scores of draws");
     w->target = env_alloc(v->env, (size_t)longest, sizeof *w->target, "scores of draws");
     bool all = w->x && w->y && w->draws && w->logp && w->mean && w->sd && w->context &&
-               w->columns && w->log_z && w->own_y && w->own_z && w->sets && w->target;
+               w->columns && w->log_z && w->hurried && w->own_y && w->own_z && w->sets && w->target;
     return all ? MNP_OK : MNP_ENOMEM;
 }
 
 static void release(predictive *w) {
-    void *arrays[] = {w->z,       w->x,       w->y,     w->draws, w->logp,  w->mean, w->sd,
-                      w->context, w->columns, w->log_z, w->own_y, w->own_z, w->sets, w->target};
+    void *arrays[] = {w->z,       w->x,     w->y,       w->draws,   w->logp,
+                      w->mean,    w->sd,    w->context, w->columns, w->log_z,
+                      w->hurried, w->own_y, w->own_z,   w->sets,    w->target};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) env_free(w->v->env, arrays[k]);
     predictor_destroy(w->p);
     sampler_destroy(w->sampler);
@@ -232,16 +234,25 @@ static mnp_status score_function(predictive *w, int64_t i, int64_t slot,
 /* ---- the joint score --------------------------------------------------------------------------
  */
 
-/* log p(y) of `count` sets in log_z, by particles of their own. */
+/* log p(y) of `count` sets in log_z, by particles of their own; and which of these had too few
+ * gradients. */
 static mnp_status run_evidence(predictive *w, int64_t count, const sampler_opts *o) {
     int64_t room = sampler_room(w->evidence);
     for (int64_t at = 0; at < count; at += room) {
         int64_t some = least(room, count - at);
         MNP_TRY(sampler_begin(w->evidence, o, w->sets + at, some));
-        for (int64_t k = 0; k < some; k++)
-            w->log_z[at + k] = sampler_look(w->evidence, k)->log_evidence;
+        for (int64_t k = 0; k < some; k++) {
+            const sampler_report *r = sampler_look(w->evidence, k);
+            w->log_z[at + k] = r->log_evidence, w->hurried[at + k] = r->hurried;
+        }
     }
     return MNP_OK;
+}
+
+static double mean(const double *a, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) sum += a[i];
+    return sum / (double)count;
 }
 
 /* The log of the mean of R densities; to *variance that of this estimate. */
@@ -281,6 +292,7 @@ static mnp_status score_joint(predictive *w, int64_t first, int64_t count,
     MNP_TRY(run_evidence(w, sets, &o));
     const double *log_z = w->log_z;
     for (int64_t k = 0; k < count; k++) {
+        const double *begin = log_z;
         double *v = f[k].v, targets = (double)f[k].targets, part = 0, variance = 0;
         if (f[k].m > 0) part = mean_density(log_z, R, &variance), log_z += R;
         if (same)
@@ -290,6 +302,7 @@ static mnp_status score_joint(predictive *w, int64_t first, int64_t count,
         v[JOINT] = (v[WHOLE] - part) / targets - log_scale;
         v[JOINT_VARIANCE] = (v[WHOLE_VARIANCE] + variance) / (targets * targets);
         v[JOINT_BIAS] = (variance - v[WHOLE_VARIANCE]) / 2 / targets;
+        if (log_z > begin) v[JOINT_HURRIED] = mean(w->hurried + (begin - w->log_z), log_z - begin);
     }
     return MNP_OK;
 }

@@ -23,6 +23,7 @@ enum {
     JOINT_VARIANCE, /* of the estimate */
     JOINT_BIAS,
     JOINT_TRUE,
+    JOINT_HURRIED, /* share of its runs */
     GRADIENTS,
     ACCEPTANCE,
     ESS,

@@ -112,6 +112,7 @@ static void summarise(const row_of *r, mnp_predictive *to) {
     to->joint_exact_se = joint_error(r);
     to->joint_exact_bias = mean_of(r, JOINT_BIAS, -1, NULL);
     to->joint_true = mean_of(r, JOINT_TRUE, -1, NULL);
+    to->joint_hurried = mean_of(r, JOINT_HURRIED, -1, NULL);
     to->joint_short = mean_of(r, JOINT_TRUE, JOINT, &to->joint_short_se);
     to->gradients = mean_of(r, GRADIENTS, -1, NULL);
     to->acceptance = mean_of(r, ACCEPTANCE, -1, NULL);

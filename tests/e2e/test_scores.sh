@@ -46,8 +46,12 @@ table() {
 }
 joint_and_sandwich() {
     eval_m --draws 8 --context 2,5 --joint 2 --sandwich --gradients 60 --json >j.json 2>/dev/null &&
-        has j.json joint_exact joint_exact_se joint_exact_bias joint_true joint_short &&
+        has j.json joint_exact joint_exact_se joint_exact_bias joint_hurried joint_true joint_short &&
         grep -q '"sandwich":{"lower":[-0-9.e+]*,"upper":[-0-9.e+]*,"gap":[-0-9.e+]*,"se":[0-9.e+-]*}' j.json
+}
+hurried() { # 10 gradients are two moves, which is not enough for one temperature after another
+    eval_m --draws 8 --context 5 --joint 2 --gradients 10 >h.txt 2>&1 &&
+        grep -q 'the gradients did not last for [1-9][0-9]* % of the runs' h.txt
 }
 threads() {
     for t in 1 3; do
@@ -81,6 +85,7 @@ run "eval --draws: the network's draws" draws_alone
 run "eval --condition exact: the network's beside it" exact_beside_network
 run "eval: the table" table
 run "eval --joint --sandwich" joint_and_sandwich
+run "a joint score says which share of its runs had too few gradients" hurried
 run "eval: the same numbers for any number of threads" threads
 run "eval: refusals" refusals
 run "eval: a model without latents" no_latents

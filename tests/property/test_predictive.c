@@ -229,6 +229,7 @@ static void joint_scores_are_those_of_the_process(void) {
         NEAR(r->joint_exact, want[k], 4 * error + 0.002, 0);
         CHECK(error < 0.03 && r->joint_exact_se > 0 && fabs(r->joint_exact_bias) < 0.01);
         CHECK(isfinite(r->joint_true) && isfinite(r->joint_short));
+        CHECK(r->joint_hurried == 0);
     }
     NEAR(rows[0].joint_exact, (rows[1].joint_exact + rows[2].joint_exact) / 2, 1e-12, 0);
     NEAR(rows[0].joint_short, rows[0].joint_true - rows[0].joint_exact, 1e-12, 0);

@@ -10,7 +10,7 @@
 #include "run/bands.h"
 #include "util/least.h"
 
-enum { SAMPLES = 200, DRAWS = 5 };
+enum { SAMPLES = 100, DRAWS = 5 };
 
 static const double shares[HELD_BANDS] = {0.95, 0.8, 0.5};
 

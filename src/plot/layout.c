@@ -159,14 +159,18 @@ static double left_room(const mnp_panel *p) {
     return (widest > 0 ? widest + TICK_LENGTH + 6 : 0) + (a->label ? SIZE_LABEL + 8 : 0);
 }
 
-/* The last date of an axis may reach over its end. */
+/* Dates may reach over both ends of an axis: the last one, and the first one of the next panel. */
 static double right_room(const mnp_panel *p) {
     const axis *a = &p->axes[MNP_PLOT_X];
     if (panel_colour_bar(p)) return COLOUR_BAR;
     if (!a->dated || !a->labelled || a->ticks.count == 0) return 4;
     int last = a->ticks.count - 1;
-    double left = p->plot.w * (a->hi - a->ticks.at[last]) / (a->hi - a->lo);
-    return fmax(4, chart_text_width(a->ticks.text[last], SIZE_TICK) / 2 - left);
+    double per_unit = p->plot.w / (a->hi - a->lo);
+    double after = chart_text_width(a->ticks.text[last], SIZE_TICK) / 2 -
+                   per_unit * (a->hi - a->ticks.at[last]);
+    double before =
+        chart_text_width(a->ticks.text[0], SIZE_TICK) / 2 - per_unit * (a->ticks.at[0] - a->lo);
+    return fmax(4, after) + fmax(0, before - 6);
 }
 
 static double bottom_room(const mnp_panel *p) {

@@ -141,7 +141,7 @@ void draw_legend(const mnp_panel *p, canvas *k) {
 
 /* ---- the strip ------------------------------------------------------------------------------- */
 
-enum { STRIP_GAP = 14, STRIP_SIDE = 14, STRIP_TOP = 6, STRIP_MAX = 64 };
+enum { STRIP_GAP = 18, STRIP_SIDE = 14, STRIP_TOP = 6, STRIP_MAX = 64 };
 
 typedef struct strip_entry {
     const mnp_panel *panel;

@@ -5,6 +5,7 @@
 #include "fit/network.h"
 #include "fit/simulate.h"
 #include "run/make_model.h"
+#include "run/marginals.h"
 #include "run/predict.h"
 #include "run/train.h"
 
@@ -275,6 +276,64 @@ static void the_network_knows_lines(void) {
     dataset_destroy(d);
 }
 
+/* Curves that go up or down, at a time of their own: no Gaussian process has them. */
+static dataset *switches(int64_t curves, uint32_t stream) {
+    enum { N = 12 };
+    static double x[MOST * N], y[MOST * N];
+    int64_t n[MOST];
+    dataset *d = NULL;
+    rng_stream s = rng_stream_make((rng_key){8}, RNG_TEST, stream);
+    for (int64_t i = 0; i < curves; i++) {
+        double side = rng_u01(&s) < 0.5 ? -3 : 3, when = 1 + 5 * rng_u01(&s);
+        n[i] = N;
+        for (int k = 0; k < N; k++) {
+            x[i * N + k] = k;
+            y[i * N + k] = side / (1 + exp(-2 * (k - when))) + 0.2 * rng_normal(&s);
+        }
+    }
+    CHECK(dataset_from_arrays(&world, "switches", curves, n, 1, x, y, &d) == MNP_OK);
+    return d;
+}
+
+/* Mean CRPS of what follows the first 3 points. */
+static double crps(const model *m, const dataset *d) {
+    enum { S = 99, GIVEN = 3, REST = 9 };
+    double x[GIVEN + REST], y[GIVEN + REST], out[S * REST], draws[S], sum = 0;
+    predictor *p = NULL;
+    CHECK(predictor_create(&world, m, NULL, (backend_choice){0}, &p) == MNP_OK);
+    for (int64_t i = 0; i < d->functions; i++) {
+        for (int64_t k = 0; k < GIVEN + REST; k++) {
+            x[k] = dataset_raw_x(d, i, k, 0);
+            y[k] = dataset_raw_y(d, d->start[i] + k);
+        }
+        mnp_draw_opts o = {.size = sizeof o, .samples = S, .seed = 3, .condition = MNP_EXACT};
+        mnp_draw_report r;
+        CHECK(predictor_condition(p, x, y, GIVEN) == MNP_OK);
+        CHECK(predictor_draw(p, &o, &r) == MNP_OK);
+        CHECK(predictor_predict(p, x + GIVEN, REST, PREDICT_NORMAL, out) == MNP_OK);
+        for (int k = 0; k < REST; k++) {
+            for (int s = 0; s < S; s++) draws[s] = out[s * REST + k];
+            marginals_sort(draws, S);
+            sum += marginals_crps(draws, S, y[GIVEN + k]) / REST;
+        }
+    }
+    predictor_destroy(p);
+    return sum / (double)d->functions;
+}
+
+/* What the mixed model cannot say, the real curves teach. */
+static void the_network_learns_more(void) {
+    dataset *d = switches(MOST, 6), *fresh = switches(40, 7);
+    model *m = fitted_lmm(d), *net = NULL;
+    network_opts o = {.lmm = m, .effort = 0.5, .seed = 2};
+    CHECK(fit_network(&world, d, &o, &net) == MNP_OK);
+    double mixed = crps(m, fresh), network = crps(net, fresh);
+    printf("     CRPS %.3f, of the mixed model %.3f\n", network, mixed);
+    CHECK(network < 0.97 * mixed); /* 0.93 */
+    model_destroy(net), model_destroy(m);
+    dataset_destroy(d), dataset_destroy(fresh);
+}
+
 /* The bits do not depend on the threads; curves with covariates, dates and different lengths, and
  * fewer curves than can be held back, are all the same to it. */
 static void any_table_any_threads(void) {
@@ -308,5 +367,6 @@ int main(void) {
     RUN(frequencies_are_found);
     RUN(the_network_knows_lines);
     RUN(any_table_any_threads);
+    if (getenv("MNP_TEST_LONG")) RUN(the_network_learns_more); /* 15 s */
     return check_done();
 }

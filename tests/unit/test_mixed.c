@@ -561,6 +561,16 @@ static void covariates(void) {
     CHECK(q.d.p == 1 + 3 + 1 && q.d.r == 3);
     CHECK(mixed_maximise(&world, &q.d, true, MIXED_TIGHT, &q.p) == MNP_OK);
     close_problem(&q);
+    static const int64_t curves_of[] = {8, 20, 30}, knots[] = {2, 3, 4};
+    for (int n = 0; n < 3; n++) { /* a number for each curve: a line, then bends */
+        draw_curves(&c, curves_of[n], 3, 5, 2, 62);
+        for (int64_t i = 0; i < curves_of[n]; i++)
+            for (int64_t k = c.start[i]; k < c.start[i + 1]; k++) c.x[2 * k + 1] = (float)(i * i);
+        open_problem(&q, &c.view, 5, 2);
+        CHECK(q.b.inputs[0].count == 5 && q.b.inputs[1].count == knots[n]);
+        CHECK(q.d.p == 1 + 4 + (int32_t)knots[n] - 1 && q.d.r == 2);
+        close_problem(&q);
+    }
 }
 
 static int64_t count_draws;

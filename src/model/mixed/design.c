@@ -18,6 +18,7 @@ static int64_t points_of(const data_view *d, int64_t curve) {
 /* ---- knots ----------------------------------------------------------------------------------- */
 
 enum { VALUES_MAX = 1 << 18 }; /* of an input that are looked at */
+enum { CURVES_A_KNOT = 10 };   /* for a bend along an input that only tells curves apart */
 
 static int by_size(const void *a, const void *b) {
     float x = *(const float *)a, y = *(const float *)b;
@@ -57,12 +58,14 @@ static void spread_knots(const float *values, int64_t n, int32_t count, int32_t 
 }
 
 static void place_input(const data_view *d, int32_t c, mixed_bases *b, float *values) {
-    int64_t n = different_values(d, c, values);
-    int32_t fixed = (int32_t)least(b->fixed, n), random = (int32_t)least(b->random, n);
+    int64_t n = different_values(d, c, values), most_fixed = n;
+    bool changes = changes_within(d, c);
+    if (!changes) most_fixed = least(n, most(2, 1 + d->functions / CURVES_A_KNOT));
+    int32_t fixed = (int32_t)least(b->fixed, most_fixed), random = (int32_t)least(b->random, n);
     float *places = b->places + (int64_t)c * b->knots;
     float *of_curves = b->places + (int64_t)(b->x_dim + c) * b->knots;
     spread_knots(values, n, fixed, b->knots, places);
-    spread_knots(values, n, changes_within(d, c) ? random : 1, b->knots, of_curves);
+    spread_knots(values, n, changes ? random : 1, b->knots, of_curves);
 }
 
 mnp_status mixed_place(env *e, const data_view *d, int32_t fixed, int32_t random,

@@ -87,7 +87,7 @@ caught() { # a block that fails is a failed test
 }
 
 run "a block that fails is seen" caught
-for file in docs/user/tutorial.md docs/user/models.md docs/user/data.md docs/user/plots.md docs/user/faq.md docs/user/maps.md docs/user/bandits.md README.md; do
+for file in docs/user/tutorial.md docs/user/fit.md docs/user/models.md docs/user/data.md docs/user/plots.md docs/user/faq.md docs/user/maps.md docs/user/bandits.md README.md; do
     page "$file"
 done
 run "the tutorial's forecast" forecast

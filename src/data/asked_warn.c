@@ -7,8 +7,6 @@
 
 #include "data/asked.h"
 
-#define UNITS_APART 10.0 /* from here on values are taken for other units */
-
 /* The column that is looked at. */
 typedef struct view {
     const asked *a;
@@ -113,8 +111,8 @@ static bool warn_units(const view *v, buf *to) {
     double times = 1;
     if (v->model->unit != ROLE_NUMBER || v->a->rows == 0 || v->a->roles.n_outputs) return false;
     if (times_larger(to->e, v, &times) != MNP_OK) return false;
-    bool larger = times >= UNITS_APART;
-    if (!larger && times > 1 / UNITS_APART) return false;
+    bool larger = times >= ROLES_UNITS_APART;
+    if (!larger && times > 1 / ROLES_UNITS_APART) return false;
     put_place(to, v->a, 0);
     put_name(to, v, 0);
     buf_printf(to, " is about %.2g times %s than in the training curves (",

@@ -402,10 +402,27 @@ mnp_status roles_parse(env *e, const char *text, roles *out) {
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
+/* The largest number of each says whether the units may be others. */
+static bool compare_units(const role *model, const role *table, buf *to) {
+    double theirs = fmax(fabs(model->lo), fabs(model->hi));
+    double times = fmax(fabs(table->lo), fabs(table->hi)) / theirs;
+    if (model->unit != ROLE_NUMBER || !(theirs > 0) || !(times > 0)) return false;
+    if (times < ROLES_UNITS_APART && times > 1 / ROLES_UNITS_APART) return false;
+    buf_plain(to, table->name);
+    buf_printf(to, " is about %.2g times %s than in the training curves (", fmax(times, 1 / times),
+               times > 1 ? "larger" : "smaller");
+    role_print(to, model, model->lo, false);
+    buf_text(to, " to ");
+    role_print(to, model, model->hi, false);
+    buf_text(to, "): are the units the same?\n");
+    return true;
+}
+
 static void compare_range(const role *model, const role *table, bool output, buf *to) {
     double slack = (output ? ROLES_SLACK_Y : ROLES_SLACK_X) * (model->hi - model->lo);
     if (model->unit == ROLE_CATEGORY || !(model->lo <= model->hi) || !(table->lo <= table->hi))
         return;
+    if (compare_units(model, table, to) && output) return;
     if (table->lo >= model->lo - slack && table->hi <= model->hi + slack) return;
     buf_plain(to, table->name);
     buf_text(to, " goes from ");

@@ -85,7 +85,8 @@ void roles_compare(const roles *model, const roles *table, buf *to);
 void roles_compare_names(const roles *model, const roles *table, buf *to); /* these alone */
 /* Beyond the ends by this share of the range: a last visit a day late is no news, and new curves
  * often rise a little above all earlier ones. */
-#define ROLES_SLACK_X 0.05
-#define ROLES_SLACK_Y 0.25
+#define ROLES_SLACK_X     0.05
+#define ROLES_SLACK_Y     0.25
+#define ROLES_UNITS_APART 10.0 /* from so many times on values are taken for other units */
 
 #endif

@@ -68,6 +68,12 @@ other_tables_are_scored_whole() {
     "$MNP" eval g.safetensors --data other.csv --y grams --draws 0 --samples 2 --json >out.txt 2>err.txt &&
         says '"functions":20,' out.txt && says "the column grams is taken for the model's weight" err.txt
 }
+other_units_are_said() {
+    awk -F, 'NR == 1 { print; next } { OFS = ","; $2 /= 1000; print }' chicks.csv >kilos.csv
+    "$MNP" eval g.safetensors --data kilos.csv --draws 0 --samples 2 --json >out.txt 2>err.txt &&
+        says "warning: weight is about" err.txt && says "times smaller than in the training curves (" err.txt &&
+        says '"warnings":["weight is about' out.txt
+}
 without_a_test_it_is_said() {
     train --data chicks.csv --group Chick --y weight --test 0 --steps 3 --quiet --out old &&
         "$MNP" eval old.safetensors --draws 0 --samples 2 >out.txt 2>err.txt &&
@@ -83,6 +89,7 @@ few_curves_are_warned_of() {
 }
 run "eval scores the curves that nothing saw" eval_scores_unseen_curves
 run "another table is scored whole" other_tables_are_scored_whole
+run "eval says that the units may be others" other_units_are_said
 run "without a test, eval says what it scores" without_a_test_it_is_said
 run "few curves are warned of" few_curves_are_warned_of
 

@@ -428,22 +428,6 @@ int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_pr
     return cli_failed(c, status);
 }
 
-int question_values(cli *c, const question *q, int64_t samples, mnp_base base, drawn *how,
-                    double **y) {
-    mnp_predictor *p = NULL;
-    *y = NULL;
-    int code = question_draw(c, q, samples, how, &p);
-    if (code != 0) return code;
-    *y = env_alloc(&c->env, (size_t)(samples * q->targets.n), sizeof **y, "the draws");
-    if (!*y) code = points_failed(c);
-    if (code == 0) {
-        mnp_status status = mnp_predictor_predict(p, q->targets.x, q->targets.n, base, *y);
-        if (status != MNP_OK) code = cli_failed(c, status);
-    }
-    mnp_predictor_destroy(p);
-    return code;
-}
-
 void question_close(cli *c, question *q) {
     points_free(c, &q->context);
     points_free(c, &q->targets);

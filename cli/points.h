@@ -74,9 +74,6 @@ void question_json(cli_json *j, const question *q);
 /* A predictor conditioned on the context, with S functions drawn by --seed as --condition says: by
  * default refined for functions of one input. */
 int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_predictor **out);
-/* The values (samples, targets) of such a draw; also after a failure *y goes to env_free(). */
-int question_values(cli *c, const question *q, int64_t samples, mnp_base base, drawn *how,
-                    double **y);
 void question_close(cli *c, question *q); /* accepts a question of zeros */
 
 /* Numbers beyond the model's reach (MNP_REACH) are refused with file and line. */

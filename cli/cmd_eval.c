@@ -271,10 +271,10 @@ const command command_eval = {
     .details =
         "Scores are in nats per point; higher is better. With latents (mnp, np) a score is a "
         "lower\n"
-        "bound that rises with --samples: compare scores with the same number. gp, cbp and oracle\n"
-        "have no latents, and their scores are exact. A model infers its latents anew from every\n"
-        "context, so a larger context need not agree with a smaller one as in a single stochastic\n"
-        "process; 'mnp check' measures by how much.\n" SOURCE_SEEDS,
+        "bound that rises with --samples: compare scores with the same number. lmm, gp, cbp and\n"
+        "oracle have no latents, and their scores are exact. A model infers its latents anew from\n"
+        "every context, so a larger context need not agree with a smaller one as in a single\n"
+        "stochastic process; 'mnp check' measures by how much.\n" SOURCE_SEEDS,
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,

@@ -114,15 +114,23 @@ static bool find_row(parser *p) {
     return s < p->end;
 }
 
-/* The separator that the first row has most of, outside quotes. */
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* The separator that the first row has most of, outside quotes. Beside another one, a comma between
+ * digits is a decimal comma: "id;0,25;0,5". */
 static char guess_separator(const char *s, const char *end) {
     static const char choices[] = {',', ';', '\t'};
-    size_t counts[3] = {0};
+    size_t counts[3] = {0}, decimal = 0;
     bool quoted = false;
-    for (; s < end && (quoted || (*s != '\n' && *s != '\r')); s++) {
+    for (const char *from = s; s < end && (quoted || (*s != '\n' && *s != '\r')); s++) {
         if (*s == '"') quoted = !quoted;
         for (int i = 0; i < 3; i++) counts[i] += !quoted && *s == choices[i];
+        decimal +=
+            !quoted && *s == ',' && s > from && is_digit(s[-1]) && s + 1 < end && is_digit(s[1]);
     }
+    if (counts[1] + counts[2] > 0) counts[0] -= decimal;
     int best = 0;
     for (int i = 1; i < 3; i++)
         if (counts[i] > counts[best]) best = i;

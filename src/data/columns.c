@@ -92,7 +92,8 @@ static mnp_status take_model(chooser *c, const roles *like) {
         size_t column = columns_named(c->t, like->n_outputs ? like->outputs[k].name : like->y.name);
         all &= column != NONE && !c->taken[column];
     }
-    for (int32_t k = 0; k < outputs && all && !s->y_column; k++) {
+    bool take = all && !c->y_given;
+    for (int32_t k = 0; k < outputs && take; k++) {
         take_y(c, columns_named(c->t, like->n_outputs ? like->outputs[k].name : like->y.name));
         c->y_given = true;
     }

@@ -34,9 +34,9 @@ static mnp_status make_room(groups *g, const csv_table *t, const size_t *columns
     return g->joined ? MNP_OK : MNP_ENOMEM;
 }
 
-static bool any_empty(const csv_table *t, size_t row, const size_t *columns, int32_t count) {
+static bool any_missing(const csv_table *t, size_t row, const size_t *columns, int32_t count) {
     for (int32_t k = 0; k < count; k++)
-        if (!*csv_cell(t, row, columns[k])) return true;
+        if (csv_missing(csv_cell(t, row, columns[k]))) return true;
     return false;
 }
 
@@ -49,7 +49,7 @@ mnp_status groups_make(env *e, const csv_table *t, const size_t *columns, int32_
     char *at = out->joined;
     for (size_t r = 0; r < t->rows && status == MNP_OK; r++) {
         out->of_row[r] = -1;
-        if (any_empty(t, r, columns, count)) continue;
+        if (any_missing(t, r, columns, count)) continue;
         const char *name = count == 1 ? csv_cell(t, r, columns[0]) : count == 0 ? "0" : at;
         char *end = count > 1 ? join(t, r, columns, count, at) : NULL;
         size_t known = out->names.count;

@@ -67,17 +67,25 @@ static char *put(char **at, const char *text) {
 
 /* ---- wide tables ----------------------------------------------------------------------------- */
 
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_point(const csv_table *t, char c) {
+    return c == '.' || (c == ',' && t->decimal == ',');
+}
+
 /* Where the number or date of a column's name begins; -1: the name does not end in one. */
-static long value_at(const char *name) {
+static long value_at(const csv_table *t, const char *name) {
     double v;
     if (date_parse(name, &v) != DATE_NONE) return 0;
     size_t n = strlen(name), digits = n;
-    while (digits > 0 && strchr("0123456789.", name[digits - 1])) digits--;
-    while (digits < n && name[digits] == '.') digits++; /* a number begins with a digit */
+    while (digits > 0 && (is_digit(name[digits - 1]) || is_point(t, name[digits - 1]))) digits--;
+    while (digits < n && is_point(t, name[digits])) digits++; /* a number begins with a digit */
     if (digits == n) return -1;
     bool sign = digits == 1 && (name[0] == '-' || name[0] == '+');
     if (sign) digits = 0;
-    return fsio_parse_double(name + digits, n - digits, &v) ? (long)digits : -1;
+    return csv_is_number(t, name + digits, &v) ? (long)digits : -1;
 }
 
 typedef struct wide {
@@ -89,14 +97,14 @@ typedef struct wide {
 
 static bool is_value(const wide *w, size_t column) {
     const char *name = csv_header(w->t, column);
-    return value_at(name) == (long)w->beginning && strncmp(name, w->first, w->beginning) == 0;
+    return value_at(w->t, name) == (long)w->beginning && strncmp(name, w->first, w->beginning) == 0;
 }
 
 /* The beginning that most columns share. */
 static wide find_values(const csv_table *t) {
     wide best = {.t = t};
     for (size_t i = 0; i < t->columns; i++) {
-        long at = value_at(csv_header(t, i));
+        long at = value_at(t, csv_header(t, i));
         if (at < 0 || (best.first && is_value(&best, i))) continue;
         wide w = {.t = t, .first = csv_header(t, i), .beginning = (size_t)at};
         for (size_t j = i; j < t->columns; j++) w.values += is_value(&w, j);

@@ -5,6 +5,8 @@
 #include "fuzz/world.h"
 #include "mnp_map.h"
 
+extern const command command_predict;
+
 /* What the command's main file has beside main() itself: nobody presses a key here. */
 bool cli_interrupted(void) {
     return false;
@@ -46,8 +48,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     mnp_model *m = NULL;
     points wells;
     outputs files = {.closed = true};
-    cli c = {
-        .ctx = world_open(), .quiet = true, .held = true, .outputs = &files}; /* it is silent */
+    cli c = {.command = &command_predict,
+             .ctx = world_open(),
+             .quiet = true, /* it is silent */
+             .held = true,
+             .outputs = &files};
     env_init(&files.e);
     env_init(&c.env);
     c.env.allocator = (mnp_allocator){world_alloc, world_free, NULL};

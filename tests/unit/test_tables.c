@@ -260,6 +260,14 @@ static void a_decimal_comma_is_read(void) {
 
 /* ---- other shapes ---------------------------------------------------------------------------- */
 
+/* R writes NA for what it does not know: such rows are of no curve, not of one called NA. */
+static void a_missing_group_is_no_curve(void) {
+    dataset *d = read_text("id,t,y\nNA,0,1\nNA,1,2\na,0,1\na,1,3\nb,0,2\n,5,5\nb,1,1\n", whole);
+    CHECK(d->functions == 2 && d->points == 4);
+    STREQ(d->ids[0], "a");
+    dataset_destroy(d);
+}
+
 static void a_wide_table_is_turned(void) {
     data_source s = whole;
     s.wide = true;
@@ -286,6 +294,9 @@ static void a_wide_table_is_turned(void) {
     d = read_text("w,-1,0,1.5\na,1,2,3\nb,4,5,6\n", s);
     CHECK(d->x[0] == -1 && d->x[2] == 1.5f);
     STREQ(d->x_names[0], "x");
+    dataset_destroy(d);
+    d = read_text("w;0,25;0,5;1,5\na;1,5;2;3\nb;4;5;6\n", s); /* a decimal comma in names too */
+    CHECK(d->x[0] == 0.25f && d->x[1] == 0.5f && d->x[2] == 1.5f && d->y[0] == 1.5f);
     dataset_destroy(d);
     d = read_text("w,2024-01-01,2024-01-03,2024-01-02\na,1,2,3\nb,4,5,6\n", s);
     CHECK(d->roles->x[0].unit == ROLE_DAYS && d->x[1] - d->x[0] == 2);
@@ -678,6 +689,7 @@ int main(void) {
     RUN(constant_columns_are_filled);
     RUN(dates_are_numbers);
     RUN(a_decimal_comma_is_read);
+    RUN(a_missing_group_is_no_curve);
     RUN(a_wide_table_is_turned);
     RUN(several_outputs);
     RUN(three_parts_have_no_curve_in_common);

@@ -108,6 +108,7 @@ static void fill(const mnp_fit *fit, const mnp_data *data, const mnp_fit_report_
                   .why = mnp_fit_why(fit),
                   .best = mnp_fit_name(fit, mnp_fit_best(fit)),
                   .y_name = held_y_name(&fit->f),
+                  .several = fit->f.curves->roles && fit->f.curves->roles->n_outputs > 1,
                   .curves = mnp_fit_curves(fit),
                   .folds = mnp_fit_folds(fit),
                   .row = p->row,

@@ -47,30 +47,40 @@ static const char style[] =
 
 /* ---- texts and numbers ----------------------------------------------------------------------- */
 
+/* The power of ten of its first digit. */
+static int size_of(double v) {
+    return v != 0 ? (int)floor(log10(fabs(v))) : 0;
+}
+
 /* With `digits` significant digits; a dash for what is not known. */
 static void number(buf *out, double v, int digits) {
     if (!isfinite(v)) {
         buf_text(out, "\xE2\x80\x93");
         return;
     }
-    int size = v != 0 ? (int)floor(log10(fabs(v))) : 0;
-    int decimals = digits - 1 - size;
+    int size = size_of(v), decimals = digits - 1 - size;
     if (v < 0) buf_text(out, "\xE2\x88\x92");
     if (size >= 7 || size < -5)
-        buf_double(out, fabs(v));
+        buf_printf(out, "%.*g", digits, fabs(v));
     else
         buf_fixed(out, fabs(v), decimals < 0 ? 0 : decimals);
 }
 
-/* "0.692 ± 0.041": the error has two digits, the number as many decimals. */
+/* "0.692 ± 0.041": the error has two digits, the number as many decimals. Where those are more than
+ * 6, "6.92e-09 ± 4.1e-10". */
 static void number_error(buf *out, double v, double se) {
     if (!isfinite(v) || !isfinite(se) || !(se > 0)) {
         number(out, v, 3);
         return;
     }
-    int size = (int)floor(log10(se)), decimals = size > 1 ? 0 : 1 - size;
-    if (decimals > 6) decimals = 6;
+    int size = size_of(se), decimals = size > 1 ? 0 : 1 - size;
     if (v < 0) buf_text(out, "\xE2\x88\x92");
+    if (decimals > 6) {
+        int digits = size_of(v) - size + 2;
+        digits = digits < 2 ? 2 : digits > 15 ? 15 : digits;
+        buf_printf(out, "%.*g \xC2\xB1 %.2g", digits, fabs(v), se);
+        return;
+    }
     buf_fixed(out, fabs(v), decimals);
     buf_text(out, " \xC2\xB1 ");
     buf_fixed(out, se, decimals);
@@ -307,7 +317,7 @@ static void put_table(const report *r, buf *out) {
         buf_text(out, "</tbody>\n</table></div>\n");
     }
     buf_text(out, "<p class=\"soft\">CRPS: how far forecasts are off, in units of ");
-    svg_escape(out, r->y_name);
+    svg_escape(out, r->several ? "each output\xE2\x80\x99s spread" : r->y_name);
     buf_text(out,
              "; lower is better. Log-density: nats per measurement; higher is better. After ±: one "
              "standard error over curves. Bands: the share of measurements that they held. "

@@ -20,6 +20,7 @@ typedef struct report {
     const char *why;        /* why the best is the best                        */
     const char *best;       /* its name, as the rows have it                   */
     const char *y_name;
+    bool several; /* outputs: CRPS is in units of each one's spread, not of y_name */
     int64_t curves, folds;
     const mnp_fit_score *row; /* (rows) */
     int64_t rows;

@@ -168,6 +168,34 @@ static void page_needs_nothing_else(void) {
     buf_free(&out);
 }
 
+/* Small numbers keep their digits, and several outputs have no unit of their own. */
+static void numbers_and_units(void) {
+    env e;
+    env_init(&e);
+    buf out;
+    buf_init(&out, &e);
+    report r = small_report();
+    mnp_fit_score small[] = {rows[0], rows[1]};
+    small[0].crps = 1.2346e-9, small[0].crps_se = 3.1e-11;
+    small[0].logp = -0.5, small[0].logp_se = 1.5e-8;
+    small[1].crps = 0, small[1].crps_se = 2e-9;
+    r.row = small;
+    r.rows = 2;
+    r.y_name = "height";
+    CHECK(report_html(&e, &r, &out) == MNP_OK);
+    CHECK(strstr(buf_str(&out), "<td>1.235e-09 \xC2\xB1 3.1e-11</td>"));
+    CHECK(strstr(buf_str(&out), "<td>\xE2\x88\x92"
+                                "0.5 \xC2\xB1 1.5e-08</td>"));
+    CHECK(strstr(buf_str(&out), "<td>0 \xC2\xB1 2e-09</td>"));
+    CHECK(strstr(buf_str(&out), "in units of height;"));
+    buf_clear(&out);
+    r.several = true;
+    CHECK(report_html(&e, &r, &out) == MNP_OK);
+    CHECK(strstr(buf_str(&out), "in units of each output\xE2\x80\x99s spread;"));
+    CHECK(!strstr(buf_str(&out), "in units of height"));
+    buf_free(&out);
+}
+
 static void words_of_a_shell(void) {
     static const char *const cases[][2] = {
         {"plants.csv", "plants.csv"}, {"my plants.csv", "'my plants.csv'"},
@@ -187,6 +215,7 @@ static void words_of_a_shell(void) {
 int main(void) {
     RUN(page_has_all_and_escapes_it);
     RUN(page_needs_nothing_else);
+    RUN(numbers_and_units);
     RUN(words_of_a_shell);
     return check_done();
 }

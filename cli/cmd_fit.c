@@ -2,6 +2,7 @@
  * scores on curves that they did not see. */
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/outputs.h"
@@ -67,26 +68,48 @@ static int name_output(fitting *f, const char *table) {
     return 0;
 }
 
-static int claim(fitting *f, const char *path) {
+static bool folder_of(const char *path, struct stat *st) {
+    char folder[RUN_PATH + 64];
+    const char *slash = strrchr(path, '/');
+    int length = slash ? (int)(slash - path) + 1 : 0;
+    snprintf(folder, sizeof folder, "%.*s", length, path);
+    return stat(slash ? folder : ".", st) == 0;
+}
+
+/* Would two files that are not there yet be one? */
+static bool same_file(const char *a, const char *b) {
+    struct stat in_a, in_b;
+    const char *slash_a = strrchr(a, '/'), *slash_b = strrchr(b, '/');
+    if (strcmp(slash_a ? slash_a + 1 : a, slash_b ? slash_b + 1 : b) != 0) return false;
+    return folder_of(a, &in_a) && folder_of(b, &in_b) && in_a.st_dev == in_b.st_dev &&
+           in_a.st_ino == in_b.st_ino;
+}
+
+/* `flag` would give the file another name. */
+static int claim(fitting *f, const char *path, const char *flag) {
     if (access(path, F_OK) == 0)
         return cli_fail(f->c, EXIT_FAILED,
                         "%s exists, and nothing is written over it: move it, or name another with "
-                        "--out",
-                        path);
+                        "--%s",
+                        path, flag);
+    if (path != f->report && same_file(path, f->report))
+        return cli_fail(f->c, EXIT_USAGE,
+                        "--report %s is the name of another file of this run: choose another",
+                        f->report);
     return cli_output(f->c, path);
 }
 
 /* Every file that may be written, before any work. */
 static int claim_outputs(fitting *f) {
-    int code = claim(f, f->out);
+    int code = claim(f, f->out, "out");
     for (int k = 0; mnp_fit_candidate(k, NULL) && code == 0; k++) {
         char path[RUN_PATH + 64];
         int stem = (int)(strlen(f->out) - (sizeof ending - 1));
         snprintf(path, sizeof path, "%.*s.%s%s", stem, f->out, mnp_fit_candidate(k, NULL), ending);
-        code = claim(f, path);
+        code = claim(f, path, "out");
     }
-    if (code == 0) code = claim(f, f->report);
-    if (code == 0) code = claim(f, f->picture);
+    if (code == 0) code = claim(f, f->picture, "out");
+    if (code == 0) code = claim(f, f->report, "report");
     if (code == 0) code = lock_take(&f->c->lock, f->c, f->out);
     return code;
 }
@@ -145,18 +168,41 @@ static void say_warnings(cli *c, const char *lines) {
     }
 }
 
-static void say_next(const fitting *f) {
-    const mnp_model *m = mnp_fit_model(f->fit, mnp_fit_best(f->fit));
+/* An end of a grid: a date where the table has dates, else a number with all its digits. */
+static void put_end(buf *out, const mnp_model *m, double value) {
+    char zero[TEXT_NUMBER], text[TEXT_NUMBER];
+    mnp_model_text(m, 0, 0, zero, sizeof zero);
+    mnp_model_text(m, 0, value, text, sizeof text);
+    if (strcmp(zero, "0") != 0 && *text)
+        buf_text(out, text);
+    else
+        buf_double(out, value);
+}
+
+/* Where to ask: over the range of the table. */
+static void put_places(buf *out, const mnp_model *m) {
     double lo, hi;
-    char grid[80] = "--at places.csv";
-    if (mnp_model_x_dim(m) == 1 && mnp_model_range(m, 0, &lo, &hi))
-        snprintf(grid, sizeof grid, "--grid %g:%g:50", lo, hi);
-    buf model;
+    if (mnp_model_x_dim(m) != 1 || !mnp_model_range(m, 0, &lo, &hi)) {
+        buf_text(out, "--at places.csv");
+        return;
+    }
+    buf_text(out, "--grid ");
+    put_end(out, m, lo);
+    buf_text(out, ":");
+    put_end(out, m, hi);
+    buf_text(out, ":50");
+}
+
+static void say_next(const fitting *f) {
+    buf model, places;
     buf_init(&model, &f->c->env);
+    buf_init(&places, &f->c->env);
     buf_word(&model, f->out);
+    put_places(&places, mnp_fit_model(f->fit, mnp_fit_best(f->fit)));
     cli_say(f->c, "next: mnp plot %s --context new.csv --out forecast.svg", buf_str(&model));
     cli_say(f->c, "      mnp predict %s --context new.csv %s --out forecast.csv", buf_str(&model),
-            grid);
+            buf_str(&places));
+    buf_free(&places);
     buf_free(&model);
     cli_say(f->c, "      (new.csv: some points of new curves, with the columns of %s)",
             mnp_data_name(f->data));
@@ -186,12 +232,17 @@ static void print_again(fitting *f) {
     buf_free(&line);
 }
 
-/* The report and the picture; the models are there by then. */
-static mnp_status write_pages(fitting *f) {
+/* All files or none. The report comes first: it takes the longest, and can be interrupted. */
+static mnp_status write_files(fitting *f) {
     cli *c = f->c;
     mnp_fit_report_opts o = {.size = sizeof o, .model = f->out, .command = f->again};
     MNP_TRY(mnp_fit_report(c->ctx, f->fit, f->data, &o, f->report));
-    return mnp_fit_picture(c->ctx, f->fit, f->picture);
+    mnp_status drawn = mnp_fit_picture(c->ctx, f->fit, f->picture), status = drawn;
+    if (status == MNP_OK) status = mnp_fit_save(c->ctx, f->fit, f->out);
+    if (status == MNP_OK) return status;
+    unlink(f->report);
+    if (drawn == MNP_OK) unlink(f->picture);
+    return status;
 }
 
 static void say_result(fitting *f) {
@@ -309,9 +360,8 @@ static int work(fitting *f) {
     if (code) return code;
     status = mnp_fit_run(c->ctx, f->data, &o, &f->fit);
     if (f->shown) progress_end(&f->bar);
-    if (status == MNP_OK) status = mnp_fit_save(c->ctx, f->fit, f->out);
     if (status == MNP_OK) print_again(f);
-    if (status == MNP_OK) status = write_pages(f);
+    if (status == MNP_OK) status = write_files(f);
     if (status != MNP_OK) return cli_failed(c, status);
     say_result(f);
     write_json(f);
@@ -332,7 +382,8 @@ const command command_fit = {
     .summary = "your table of curves: fit several models, score them honestly, keep the best",
     .details =
         "TABLE is a CSV file with one row a measurement ('docs/user/data.md'). Population mean +\n"
-        "offset, two mixed models, a Gaussian process and a network learn from the curves. Each is\n"
+        "offset, two mixed models, a Gaussian process and a network learn from the curves. Each "
+        "is\n"
         "scored on curves that it did not see: given a curve's first 3 points, and given 3 random\n"
         "ones. The lowest CRPS is the best; the network must win by more than one standard error.\n"
         "The files hold models fitted to all curves: M.safetensors the best, M.lmm.safetensors\n"

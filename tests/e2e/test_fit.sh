@@ -108,6 +108,32 @@ in_the_way() {
     ! "$MNP" fit grow.csv --effort 0 --out way 2>err.txt && grep -q 'way.svg exists' err.txt && [ ! -e way.safetensors ]
 }
 run "a picture is not written over" in_the_way
+one_name() { # REPORT: the name of another file of the run, in whichever way it is written
+    ! "$MNP" fit grow.csv --effort 0 --out twice --report "$1" 2>err.txt && cat err.txt && [ "$(wc -l <err.txt)" = 1 ] &&
+        grep -qF -- "--report $1 is the name of another file" err.txt && [ -z "$(find . -name 'twice*')" ]
+}
+run "a report in place of the best model" one_name twice.safetensors
+run "a report in place of another model" one_name ./twice.gp.safetensors
+run "a report in place of the picture" one_name "$PWD/twice.svg"
+report_there() {
+    touch there.html
+    ! "$MNP" fit grow.csv --effort 0 --out new --report there.html 2>err.txt && cat err.txt && grep -q 'there.html exists.*--report' err.txt
+}
+run "a report is not written over" report_there
+late() { # a file comes into the way while the fit runs: its table is there only after the names were looked at
+    mkfifo pipe.csv && { { touch late.gp.safetensors && cat grow.csv; } >pipe.csv & }
+    ! "$MNP" fit pipe.csv --effort 0 --out late --quiet 2>err.txt && cat err.txt && grep -q 'late.gp.safetensors exists' err.txt &&
+        [ "$(find . -name 'late*')" = ./late.gp.safetensors ]
+}
+run "models that cannot be written leave no report" late
+grids() { # FORMAT RANGE: the range in the next command
+    awk -v form="$1" 'BEGIN { srand(5); print "id,when,y"
+        for (i = 0; i < 6; i++) for (j = 1; j < 6; j++) printf "c%d," form ",%g\n", i, j, i + j + rand() }' >when.csv
+    rm -f when[.]*safetensors when.html when.svg
+    "$MNP" fit when.csv --effort 0 --folds 2 2>&1 | grep -- "--grid $2:50 "
+}
+run "the range of seconds" grids '170000000%d' '1700000001:1700000005'
+run "the range of dates" grids '2024-01-0%d' '2024-01-01:2024-01-05'
 
 # ---- bad tables: one line, no file
 

@@ -28,9 +28,8 @@ static double now(void) {
 int64_t fit_thin(const dataset *d, bool *keep) {
     int64_t curves = 0;
     for (int64_t i = 0; i < d->functions; i++) {
-        int64_t from = d->start[i], n = d->start[i + 1] - from, left = least(n, FIT_POINTS_MAX);
-        for (int64_t k = 0; k < left; k++) keep[from + k * n / left] = true;
-        curves += n > left;
+        int64_t n = d->start[i + 1] - d->start[i];
+        curves += n > task_thin(d, i, FIT_POINTS_MAX, keep);
     }
     return curves;
 }
@@ -45,8 +44,8 @@ static mnp_status take_curves(fit *f, const dataset *d) {
         int64_t long_ones = fit_thin(d, keep);
         if (long_ones)
             buf_printf(&f->warnings,
-                       "%lld curves have more than %d points: %d of each, spread evenly, are "
-                       "learned from and scored\n",
+                       "%lld curves have more than %d points: at most %d of each, spread evenly, "
+                       "are learned from and scored\n",
                        (long long)long_ones, FIT_POINTS_MAX, FIT_POINTS_MAX);
         status = dataset_part(e, d, all, d->functions, keep, &f->curves);
     }

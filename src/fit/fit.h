@@ -51,8 +51,8 @@ enum { FIT_DRAWS = 199 }; /* of a curve's functions: with these 50, 80 and 95 % 
 mnp_status fit_run(env *e, const dataset *d, const fit_opts *o, fit *out);
 void fit_free(fit *f); /* accepts zeros */
 
-/* Marks the points of d (keep, zeroed) that are used: all, but of a very long curve FIT_POINTS_MAX,
- * spread evenly. Returns how many curves lost some. */
+/* Marks the points of d (keep, zeroed) that are used: all, but of a very long curve at most
+ * FIT_POINTS_MAX, as task_thin() does. Returns how many curves lost some. */
 int64_t fit_thin(const dataset *d, bool *keep);
 
 /* How rough a row's functions are beside the mixed model's. */

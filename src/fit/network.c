@@ -58,39 +58,41 @@ typedef struct collection {
     int64_t *n, functions, points;
 } collection;
 
-/* At most `limit` points of the curve, evenly. */
-static void add_curve(collection *c, const dataset *d, int64_t i, int64_t limit) {
-    int64_t all = d->start[i + 1] - d->start[i], n = least(all, limit), X = d->x_dim;
-    for (int64_t k = 0; k < n; k++) {
-        int64_t point = k * all / n;
+/* The points of the curve that are kept; keep NULL: all. */
+static void add_curve(collection *c, const dataset *d, int64_t i, const bool *keep) {
+    int64_t before = c->points, X = d->x_dim;
+    for (int64_t j = d->start[i]; j < d->start[i + 1]; j++) {
+        if (keep && !keep[j]) continue;
         for (int32_t col = 0; col < X; col++)
-            c->x[(c->points + k) * X + col] = dataset_raw_x(d, i, point, col);
-        c->y[c->points + k] = dataset_raw_y(d, d->start[i] + point);
+            c->x[c->points * X + col] = dataset_raw_x(d, i, j - d->start[i], col);
+        c->y[c->points++] = dataset_raw_y(d, j);
     }
-    c->n[c->functions++] = n;
-    c->points += n;
+    c->n[c->functions++] = c->points - before;
 }
 
-/* Curves `which` (count) of d, all of them `times` times, and all of `more`, which may be NULL. */
+/* Curves `which` (count) of d, at most `limit` points of each, all of them `times` times, and all
+ * of `more`, which may be NULL. */
 static mnp_status collect(env *e, const dataset *d, const int64_t *which, int64_t count,
                           int64_t times, int64_t limit, const dataset *more, dataset **out) {
-    int64_t functions = count * times + (more ? more->functions : 0), points = 0;
-    for (int64_t k = 0; k < count; k++)
-        points += times * least(d->start[which[k] + 1] - d->start[which[k]], limit);
-    if (more) points += more->points;
+    int64_t functions = count * times + (more ? more->functions : 0);
+    int64_t points = more ? more->points : 0;
+    bool *keep = env_alloc(e, (size_t)d->points, sizeof *keep, "curves to train on");
+    if (!keep) return MNP_ENOMEM;
+    for (int64_t k = 0; k < count; k++) points += times * task_thin(d, which[k], limit, keep);
     collection c = {0};
     c.x = env_alloc(e, (size_t)points * (size_t)d->x_dim, sizeof *c.x, "curves to train on");
     c.y = env_alloc(e, (size_t)points, sizeof *c.y, "curves to train on");
     c.n = env_alloc(e, (size_t)functions, sizeof *c.n, "curves to train on");
     mnp_status status = c.x && c.y && c.n ? MNP_OK : MNP_ENOMEM;
     if (status == MNP_OK) {
-        for (int64_t k = 0; k < count * times; k++) add_curve(&c, d, which[k % count], limit);
-        for (int64_t i = 0; more && i < more->functions; i++) add_curve(&c, more, i, INT64_MAX);
+        for (int64_t k = 0; k < count * times; k++) add_curve(&c, d, which[k % count], keep);
+        for (int64_t i = 0; more && i < more->functions; i++) add_curve(&c, more, i, NULL);
         status = dataset_from_arrays(e, DATASET_ARRAYS, functions, c.n, d->x_dim, c.x, c.y, out);
     }
     env_free(e, c.x);
     env_free(e, c.y);
     env_free(e, c.n);
+    env_free(e, keep);
     return status;
 }
 

@@ -4,10 +4,6 @@
 #include "base/rng.h"
 #include "util/least.h"
 
-const char *task_name(fit_task task) {
-    return task == TASK_FIRST ? "first" : "random";
-}
-
 static int64_t length_of(const dataset *d, int64_t curve) {
     return d->start[curve + 1] - d->start[curve];
 }
@@ -29,6 +25,44 @@ int32_t task_time(const dataset *d) {
         if ((!x || x->unit != ROLE_CATEGORY) && changes(d, c)) return c;
     }
     return 0;
+}
+
+/* Is point j the first of a row of the table? A row has its outputs one after the other, some of
+ * which may be missing; which output a point is stands in the last inputs. */
+static bool begins_row(const dataset *d, int64_t curve, int64_t j) {
+    int32_t X = d->x_dim, others = X - d->roles->n_outputs;
+    const float *own = dataset_x(d, curve) + j * X;
+    for (int32_t c = 0; c < X && j > 0; c++)
+        if (own[c] != own[c - X]) return c < others || own[c] > own[c - X];
+    return true;
+}
+
+/* A random row of the k-th of `left` equal shares: by equal steps, what is measured in every other
+ * row would be lost, or nothing else be kept. */
+static int64_t row_of(rng_stream *s, int64_t k, int64_t rows, int64_t left) {
+    return (int64_t)(((double)k + rng_u01(s)) * (double)rows / (double)left);
+}
+
+static int64_t thin_rows(const dataset *d, int64_t curve, int64_t limit, bool *keep) {
+    int64_t n = length_of(d, curve), rows = 0, kept = 0;
+    for (int64_t j = 0; j < n; j++) rows += begins_row(d, curve, j);
+    rng_stream s = rng_stream_make((rng_key){0}, RNG_SPLIT_EVAL, (uint32_t)curve);
+    int64_t left = most(1, limit / d->roles->n_outputs), next = row_of(&s, 0, rows, left);
+    for (int64_t j = 0, row = -1, k = 0; j < n; j++) {
+        bool begins = begins_row(d, curve, j);
+        if (begins && row == next && ++k < left) next = most(row + 1, row_of(&s, k, rows, left));
+        row += begins;
+        keep[d->start[curve] + j] = row == next;
+        kept += row == next;
+    }
+    return kept;
+}
+
+int64_t task_thin(const dataset *d, int64_t curve, int64_t limit, bool *keep) {
+    int64_t n = length_of(d, curve), left = least(n, limit);
+    if (n > limit && d->roles && d->roles->n_outputs > 0) return thin_rows(d, curve, limit, keep);
+    for (int64_t k = 0; k < left; k++) keep[d->start[curve] + k * n / left] = true;
+    return left;
 }
 
 /* By insertion: a table is mostly in order already. */

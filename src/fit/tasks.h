@@ -13,10 +13,13 @@
 typedef enum fit_task { TASK_FIRST, TASK_RANDOM, FIT_TASKS } fit_task;
 enum { TASK_GIVEN = 3 };
 
-const char *task_name(fit_task task); /* "first", "random"; static */
-
 /* The input that is taken for time: the first that changes within a curve and is no category. */
 int32_t task_time(const dataset *d);
+
+/* Marks points of a curve (keep, zeroed, of all points of d), at most `limit` of them, spread
+ * evenly. Of several outputs whole rows of the table are marked, one at least, so that none is
+ * lost. Returns how many points are marked. */
+int64_t task_thin(const dataset *d, int64_t curve, int64_t limit, bool *keep);
 
 /* The points of a curve in the order of time, ties in the order of the table. */
 void task_order(const dataset *d, int64_t curve, int32_t time, int64_t *order);

@@ -221,7 +221,7 @@ static void scores_of_a_known_process(void) {
     curve_score scores[CURVES] = {0};
     for (int64_t i = 0; i < CURVES; i++) which[i] = i;
     for (int t = 0; t < FIT_TASKS; t++) {
-        CASE(task_name((fit_task)t));
+        CASE(t == TASK_FIRST ? "first" : "random");
         score_request q = {.m = m,
                            .draws = 1999,
                            .d = d,
@@ -459,6 +459,50 @@ static void long_curves(void) {
     dataset_destroy(d);
 }
 
+/* Of two outputs, b in every `each`-th row only: rows are kept whole, both outputs in their shares.
+ */
+static void thin_outputs(int64_t each, int64_t limit) {
+    enum { ROWS = 400 };
+    static double x[2 * ROWS * 3], y[2 * ROWS];
+    bool keep[2 * ROWS] = {0};
+    int64_t n = 0, kept[2] = {0}, of[2] = {0}, gap = 0, last = 0;
+    for (int64_t row = 0; row < ROWS; row++)
+        for (int k = 0; k < 2; k++) {
+            if (k == 1 && row % each) continue;
+            x[3 * n] = (double)row, x[3 * n + 1] = k == 0, x[3 * n + 2] = k == 1;
+            n++;
+        }
+    env e;
+    env_init(&e);
+    dataset *d = NULL;
+    CHECK(dataset_from_arrays(&e, DATASET_ARRAYS, 1, &n, 3, x, y, &d) == MNP_OK);
+    roles two = {.n_outputs = 2};
+    d->roles = &two;
+    int64_t count = task_thin(d, 0, limit, keep);
+    for (int64_t j = 0; j < n; j++) {
+        int64_t row = (int64_t)x[3 * j], k = x[3 * j + 2] == 1;
+        of[k]++, kept[k] += keep[j];
+        if (k == 1) CHECK(keep[j] == keep[j - 1]); /* of the same row */
+        if (!keep[j]) continue;
+        if (row - last > gap) gap = row - last;
+        last = row;
+    }
+    CHECK(count == kept[0] + kept[1] && count <= limit && kept[0] == limit / 2);
+    double share = (double)of[1] / (double)of[0], some = (double)kept[0];
+    NEAR((double)kept[1], share * some, 3 * sqrt(some * share * (1 - share)), 0);
+    CHECK(gap <= 2 * ROWS / kept[0] + 1 && ROWS - last <= 2 * ROWS / kept[0] + 1);
+    d->roles = NULL;
+    dataset_destroy(d);
+}
+
+static void long_curves_of_several_outputs(void) {
+    for (int64_t each = 1; each <= 4; each++) {
+        thin_outputs(each, FIT_POINTS_MAX);
+        thin_outputs(each, 64);
+        thin_outputs(each, 300);
+    }
+}
+
 /* Memory ends early or late: nothing stays behind. */
 static void without_memory(void) {
     env e;
@@ -522,6 +566,7 @@ int main(void) {
     RUN(folds_do_not_see_their_curves);
     RUN(any_number_of_threads);
     RUN(long_curves);
+    RUN(long_curves_of_several_outputs);
     RUN(without_memory);
     RUN(cancelled);
     RUN(refusals);

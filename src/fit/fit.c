@@ -57,6 +57,9 @@ static mnp_status take_curves(fit *f, const dataset *d) {
 static mnp_status check_curves(env *e, const dataset *d) {
     if (d->rows > 0 || d->builtin)
         return env_fail(e, MNP_EINVAL, "%s is no table of curves: fit takes those alone", d->name);
+    if (d->roles && d->x_dim > roles_dims(d->roles))
+        return env_fail(e, MNP_EINVAL, "%s has a column of actions: fit takes curves without one",
+                        d->name);
     if (d->functions >= FIT_CURVES_MIN) return MNP_OK;
     return env_fail(
         e, MNP_EINVAL,
@@ -185,12 +188,16 @@ static mnp_status run_candidate(run *r, int k) {
     return MNP_OK;
 }
 
+static void say_failed(fit *f, int k) {
+    buf_printf(&f->warnings, "the %s could not be fitted: %s\n", candidate_at(k)->title,
+               f->e->error);
+}
+
 static mnp_status try_candidate(run *r, int k) {
     fit *f = r->f;
     mnp_status status = run_candidate(r, k);
     if (is_own_failure(status)) {
-        buf_printf(&f->warnings, "the %s could not be fitted: %s\n", candidate_at(k)->title,
-                   f->e->error);
+        say_failed(f, k);
         leave_out(f, k);
         return MNP_OK;
     }
@@ -264,9 +271,10 @@ static mnp_status choose_effort(run *r, int k) {
     MNP_TRY(time_one(r, k, few, &lo, &scoring));
     MNP_TRY(time_one(r, k, more, &hi, &scoring));
     int64_t scored = 0;
-    for (int64_t i = 0; i < f->folds.curves; i++) scored += f->folds.of[i] >= 0;
+    for (int64_t fold = 0; fold < f->folds.count; fold++)
+        scored += least(folds_scored(&f->folds, fold, r->which), FIT_SCORED_MAX);
     double left = r->o->seconds - (now() - r->started);
-    left -= FIT_TASKS * scoring * (double)least(scored, FIT_SCORED_MAX);
+    left -= FIT_TASKS * scoring * (double)scored;
     double slope = fmax(hi - lo, 1e-6) / (more - few), start = fmax(lo - few * slope, 0);
     double effort = (left / (double)(f->folds.count + 1) - start) / slope;
     f->effort = fmin(floor(100 * effort) / 100, 1);
@@ -278,8 +286,15 @@ static mnp_status choose_effort(run *r, int k) {
 }
 
 static mnp_status run_other(run *r, int k) {
+    mnp_status status = MNP_OK;
     if (r->o->seconds > 0 && candidate_at(k)->condition != MNP_NETWORK)
-        MNP_TRY(choose_effort(r, k));
+        status = choose_effort(r, k);
+    if (is_own_failure(status)) {
+        say_failed(r->f, k);
+        r->f->effort = -1;
+        return MNP_OK;
+    }
+    MNP_TRY(status);
     return is_wanted(r, k) ? try_candidate(r, k) : MNP_OK;
 }
 

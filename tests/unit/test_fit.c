@@ -555,6 +555,26 @@ static void refusals(void) {
     dataset_destroy(d);
 }
 
+/* Inputs that no column of the table stands for are those of a bandit's actions. */
+static void refuses_actions(void) {
+    enum { N = 12 };
+    const int64_t n[] = {4, 4, 4};
+    double x[2 * N], y[N];
+    for (int k = 0; k < N; k++) x[2 * k] = k % 4, x[2 * k + 1] = k % 2, y[k] = k;
+    role time = {.unit = ROLE_NUMBER};
+    roles one = {.x = &time, .n_x = 1};
+    dataset *d = NULL;
+    env e;
+    env_init(&e);
+    CHECK(dataset_from_arrays(&e, DATASET_ARRAYS, 3, n, 2, x, y, &d) == MNP_OK);
+    d->roles = &one;
+    fit_opts o = {.seed = 1, .effort = -1};
+    fit f;
+    CHECK(fit_run(&e, d, &o, &f) == MNP_EINVAL && strstr(e.error, "actions") != NULL);
+    d->roles = NULL;
+    dataset_destroy(d);
+}
+
 int main(void) {
     RUN(every_curve_in_one_fold);
     RUN(tasks_of_short_curves);
@@ -570,5 +590,6 @@ int main(void) {
     RUN(without_memory);
     RUN(cancelled);
     RUN(refusals);
+    RUN(refuses_actions);
     return check_done();
 }

@@ -41,6 +41,12 @@ static score_mean gap_of(const fit *f, int a, int b) {
     return scores_compare(f->row[a].scores, f->row[b].scores, f->curves->functions);
 }
 
+/* One curve alone has no standard error. */
+static void print_gap(fit *f, score_mean gap) {
+    buf_printf(&f->why, "%.2g", gap.mean);
+    if (isfinite(gap.se)) buf_printf(&f->why, " (standard error %.2g)", gap.se);
+}
+
 static void say_simple(fit *f, int best) {
     buf_printf(&f->why, "the %s has the lowest CRPS, %.3g", candidate_at(best)->title,
                crps_of(f, best));
@@ -53,9 +59,11 @@ static void say_simple(fit *f, int best) {
     score_mean gap = gap_of(f, second, best);
     if (gap.mean == 0)
         buf_printf(&f->why, ", the same as the %s, and is simpler", candidate_at(second)->title);
-    else
-        buf_printf(&f->why, ", by %.2g (standard error %.2g) below that of the %s", gap.mean,
-                   gap.se, candidate_at(second)->title);
+    else {
+        buf_printf(&f->why, ", by ");
+        print_gap(f, gap);
+        buf_printf(&f->why, " below that of the %s", candidate_at(second)->title);
+    }
 }
 
 /* Is k, which has latents, worth its place beside `best`? */
@@ -66,6 +74,13 @@ static bool earns(fit *f, int k, int best) {
     if (!(gap.mean > 0)) {
         buf_printf(&f->why, "the %s has the lowest CRPS, %.3g; that of the %s is higher by %.2g",
                    other, crps_of(f, best), title, -gap.mean);
+        return false;
+    }
+    if (!isfinite(gap.se)) {
+        buf_printf(&f->why,
+                   "the %s: the CRPS of the %s is lower by %.2g, but on a single curve, so the "
+                   "simpler one is taken",
+                   other, title, gap.mean);
         return false;
     }
     if (!(gap.mean > gap.se)) {

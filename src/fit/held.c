@@ -84,13 +84,21 @@ typedef struct sorted {
     double *x, *y;  /* (n, X), (n) */
 } sorted;
 
+static void sorted_free(env *e, sorted *s) {
+    env_free(e, s->order);
+    env_free(e, s->x);
+}
+
 static mnp_status sort_points(const fit *f, fit_task task, int64_t curve, env *e, sorted *s) {
     const dataset *d = f->curves;
     size_t n = (size_t)(d->start[curve + 1] - d->start[curve]);
     *s = (sorted){.curve = curve, .n = (int64_t)n};
     s->order = env_alloc(e, n, sizeof *s->order, "points of a curve");
     s->x = env_alloc(e, n * ((size_t)d->x_dim + 1), sizeof *s->x, "points of a curve");
-    if (!s->order || !s->x) return MNP_ENOMEM;
+    if (!s->order || !s->x) {
+        sorted_free(e, s);
+        return MNP_ENOMEM;
+    }
     s->y = s->x + n * (size_t)d->x_dim;
     s->m = task_split(d, curve, task, f->time, f->seed, s->order);
     for (int64_t k = 0; k < s->n; k++) {
@@ -99,11 +107,6 @@ static mnp_status sort_points(const fit *f, fit_task task, int64_t curve, env *e
         s->y[k] = dataset_raw_y(d, d->start[curve] + s->order[k]);
     }
     return MNP_OK;
-}
-
-static void sorted_free(env *e, sorted *s) {
-    env_free(e, s->order);
-    env_free(e, s->x);
 }
 
 /* The point of a curve that is nearest in time, of the output that is shown. */

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "fit/fit.h"
+#include "fit/held.h"
 #include "run/make_model.h"
 #include "run/predict.h"
 #include "scarce.h"
@@ -357,6 +358,25 @@ static void the_simpler_in_doubt(void) {
     dataset_destroy(d);
 }
 
+/* One curve says nothing of how curves differ: no standard error, and the simpler is taken. */
+static void a_single_curve(void) {
+    static const double crps[2][CANDIDATES] = {{3, 2, 2.4, 2.5, 1.5}, {3, 2, 2.4, 2.5, 0}};
+    curve_score all[CANDIDATES * FIT_TASKS];
+    env e;
+    env_init(&e);
+    dataset *d = make_curves(&e, 1, 1);
+    for (int k = 0; k < 2; k++) {
+        fit f;
+        put_scores(&f, d, all, crps[k], 0.4, 1);
+        fit_choose(&f);
+        CHECK(f.best == CANDIDATE_lmm && !strstr(buf_str(&f.why), "nan"));
+        CHECK((strstr(buf_str(&f.why), "single curve") != NULL) == (k == 0));
+        buf_free(&f.why);
+        buf_free(&f.warnings);
+    }
+    dataset_destroy(d);
+}
+
 /* s.e. of differences 1, 2, 3, 4 (both tasks the same): sqrt(5/3) / 2. */
 static void paired_differences(void) {
     curve_score a[8] = {0}, b[8] = {0};
@@ -503,6 +523,19 @@ static void long_curves_of_several_outputs(void) {
     }
 }
 
+static void pictures_without_memory(const fit *f, scarce *memory) {
+    long live = memory->live;
+    mnp_status status = MNP_ENOMEM;
+    for (long n = 0; status == MNP_ENOMEM; n += 1 + n / 8) {
+        held h;
+        memory->left = n;
+        status = held_make(f, TASK_FIRST, NULL, &h);
+        if (status == MNP_OK) held_free(&h);
+        CHECK(memory->live == live);
+    }
+    CHECK(status == MNP_OK);
+}
+
 /* Memory ends early or late: nothing stays behind. */
 static void without_memory(void) {
     env e;
@@ -514,9 +547,10 @@ static void without_memory(void) {
     fit_opts o = {.seed = 1, .folds = 1, .effort = -1};
     fit f;
     CHECK(fit_run(&e, d, &o, &f) == MNP_OK);
+    long all = before - memory.left;
+    pictures_without_memory(&f, &memory);
     fit_free(&f);
     CHECK(memory.live == held);
-    long all = before - memory.left;
     for (long n = 0; n < all; n = n * 3 / 2 + 1) {
         memory.left = n;
         CHECK(fit_run(&e, d, &o, &f) == MNP_ENOMEM && memory.live == held);
@@ -582,6 +616,7 @@ int main(void) {
     RUN(scores_of_a_known_process);
     RUN(scores_of_latents);
     RUN(the_simpler_in_doubt);
+    RUN(a_single_curve);
     RUN(paired_differences);
     RUN(folds_do_not_see_their_curves);
     RUN(any_number_of_threads);

@@ -589,6 +589,25 @@ static void refusals(void) {
     dataset_destroy(d);
 }
 
+/* More inputs than a mixed model takes: each candidate says so, with a clock as without one. */
+static void none_can_be_fitted(void) {
+    enum { N = 12, X = 200 };
+    const int64_t n[] = {4, 4, 4};
+    static double x[N * X], y[N];
+    for (int k = 0; k < N * X; k++) x[k] = k % 7;
+    dataset *d = NULL;
+    env e;
+    env_init(&e);
+    CHECK(dataset_from_arrays(&e, DATASET_ARRAYS, 3, n, X, x, y, &d) == MNP_OK);
+    for (int clock = 0; clock < 2; clock++) {
+        fit_opts o = {.seed = 1, .seconds = clock ? 1000 : 0};
+        fit f;
+        CHECK(fit_run(&e, d, &o, &f) == MNP_ENUMERIC);
+        CHECK(strstr(e.error, "it begins with the mixed model") != NULL);
+    }
+    dataset_destroy(d);
+}
+
 /* Inputs that no column of the table stands for are those of a bandit's actions. */
 static void refuses_actions(void) {
     enum { N = 12 };
@@ -625,6 +644,7 @@ int main(void) {
     RUN(without_memory);
     RUN(cancelled);
     RUN(refusals);
+    RUN(none_can_be_fitted);
     RUN(refuses_actions);
     return check_done();
 }

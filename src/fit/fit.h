@@ -4,7 +4,8 @@
  *                                 ─ tasks ─▶ scores on the fold's own ─▶ table ─▶ best
  *            └────────▶ every candidate once more on all curves ─▶ the models that are kept
  *
- * No part of a fold's fitting sees the curves it is scored on. */
+ * No part of a fold's fitting sees the curves it is scored on. Of several outputs, though, the mean
+ * and sd that make all of one size were taken from all curves when the table was read. */
 #ifndef MNP_FIT_FIT_H
 #define MNP_FIT_FIT_H
 

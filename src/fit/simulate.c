@@ -76,7 +76,8 @@ static void free_simulation(env *e, simulation *s) {
     env_free(e, s->n);
 }
 
-/* Template k has the inputs of curve k, and every other round of the curves moves them. */
+/* Template k has the inputs of curve k, round after round of the curves; draw_template() moves
+ * those of a random half. */
 static int64_t template_curve(const dataset *d, int64_t k) {
     return k % d->functions;
 }

@@ -25,7 +25,7 @@ mnp_status mnp_fit_picture(mnp_ctx *ctx, mnp_fit *fit, const char *path) {
     MNP_TRY(check_given(e, fit, "fit"));
     MNP_TRY(check_given(e, path, "path"));
     MNP_TRY(need_held(fit));
-    MNP_TRY(held_figure(&fit->f, &fit->held[TASK_FIRST], 1, NULL, &figure));
+    MNP_TRY(held_figure(&fit->f, &fit->held[TASK_FIRST], &figure));
     mnp_status status = mnp_plot_save(figure, path);
     chart_destroy(figure);
     return status;
@@ -80,7 +80,7 @@ static mnp_status make_figures(const mnp_fit *fit, report *r) {
     for (int t = 0; t < FIT_TASKS; t++) {
         r->shown[t] = fit->held[t].count;
         if (fit->held[t].count == 0) continue;
-        MNP_TRY(held_figure(&fit->f, &fit->held[t], 1, NULL, &r->held[t]));
+        MNP_TRY(held_figure(&fit->f, &fit->held[t], &r->held[t]));
     }
     return MNP_OK;
 }

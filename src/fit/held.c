@@ -214,7 +214,6 @@ static mnp_status make_panel(const fit *f, pool *pool, int64_t curve, double lo,
                                     .curves = take_seen(f, h, curve, to->seen),
                                     .curve = to->seen};
         to->name = d->ids && d->ids[curve] ? d->ids[curve] : "";
-        to->crps = f->row[f->best].scores[h->task * d->functions + curve].crps;
     }
     env_free(h->e, x);
     sorted_free(h->e, &s);
@@ -279,48 +278,32 @@ void held_free(held *h) {
 
 /* ---- the figure ------------------------------------------------------------------------------ */
 
-static void draw_task(const fit *f, const held *h, int first_row, int cols, bool last, bool several,
-                      mnp_plot *to) {
+static void draw_panel(const fit *f, const held_panel *from, bool bottom, bool left,
+                       mnp_panel *to) {
     mnp_plot_time unit;
-    for (int64_t k = 0; k < h->count; k++) {
-        const held_panel *from = &h->panel[k];
-        int col = (int)(k % cols), row = first_row + (int)(k / cols);
-        mnp_panel *p = mnp_plot_panel(to, row, col);
-        char title[128];
-        snprintf(title, sizeof title, "%.60s%s%s", from->name, *from->name && several ? ", " : "",
-                 several ? (h->task == TASK_FIRST ? "first points given" : "random points given")
-                         : "");
-        mnp_panel_title(p, title);
-        bool bottom = last && k + cols >= h->count;
-        mnp_panel_labels(p, bottom ? held_x_name(f) : NULL, col == 0 ? held_y_name(f) : NULL);
-        mnp_panel_limits(p, MNP_PLOT_X, from->f.x[0], from->f.x[from->f.n - 1]);
-        if (held_dates(f, &unit)) mnp_panel_dates(p, MNP_PLOT_X, unit);
-        mnp_panel_forecast(p, &from->f);
-    }
+    char title[64];
+    snprintf(title, sizeof title, "%.60s", from->name);
+    mnp_panel_title(to, title);
+    mnp_panel_labels(to, bottom ? held_x_name(f) : NULL, left ? held_y_name(f) : NULL);
+    mnp_panel_limits(to, MNP_PLOT_X, from->f.x[0], from->f.x[from->f.n - 1]);
+    if (held_dates(f, &unit)) mnp_panel_dates(to, MNP_PLOT_X, unit);
+    mnp_panel_forecast(to, &from->f);
 }
 
-mnp_status held_figure(const fit *f, const held *tasks, int count, const char *title,
-                       mnp_plot **out) {
+mnp_status held_figure(const fit *f, const held *h, mnp_plot **out) {
     enum { COLS = 3 };
-    int rows = 0, cols = 1;
+    int count = (int)h->count, cols = (int)least(most(count, 1), COLS);
+    int rows = (count + cols - 1) / cols;
     *out = NULL;
-    for (int t = 0; t < count; t++) {
-        if (tasks[t].count < COLS && tasks[t].count > cols) cols = (int)tasks[t].count;
-        if (tasks[t].count >= COLS) cols = COLS;
-    }
-    for (int t = 0; t < count; t++) rows += ((int)tasks[t].count + cols - 1) / cols;
-    if (rows == 0)
+    if (count == 0)
         return env_fail(f->e, MNP_EINVAL, "no curve was scored: there is nothing to draw");
     MNP_TRY(chart_create(f->e, rows, cols, out));
     mnp_plot_share(*out, true, true);
     mnp_plot_same(*out, true, true);
     mnp_plot_legend_below(*out, true);
-    if (title) mnp_plot_title(*out, title);
-    mnp_plot_size(*out, 70 + 290 * cols,
-                  60 + (cols < COLS ? 17 : 0) + 250 * rows + (title ? 30 : 0));
-    for (int t = 0, row = 0; t < count; t++) {
-        draw_task(f, &tasks[t], row, cols, t + 1 == count, count > 1, *out);
-        row += ((int)tasks[t].count + cols - 1) / cols;
-    }
+    mnp_plot_size(*out, 70 + 290 * cols, 60 + (cols < COLS ? 17 : 0) + 250 * rows);
+    for (int k = 0; k < count; k++)
+        draw_panel(f, &h->panel[k], k + cols >= count, k % cols == 0,
+                   mnp_plot_panel(*out, k / cols, k % cols));
     return MNP_OK;
 }

@@ -10,7 +10,6 @@ enum { HELD_PANELS = 6, HELD_BANDS = 3, HELD_PLACES = 80, HELD_CURVES = 40 };
 /* One curve and the forecast of it. */
 typedef struct held_panel {
     const char *name; /* the curve's; "" where it has none */
-    double crps;
     mnp_plot_forecast f;
     double *space;             /* of all arrays of f but `curve` */
     mnp_set seen[HELD_CURVES]; /* curves that its model learned from */
@@ -39,8 +38,7 @@ const char *held_y_name(const fit *f);
 /* Is time a date? */
 bool held_dates(const fit *f, mnp_plot_time *unit);
 
-/* The curves of both tasks, a row or two each, as one figure. */
-mnp_status held_figure(const fit *f, const held *tasks, int count, const char *title,
-                       mnp_plot **out);
+/* The curves of a task as one figure. */
+mnp_status held_figure(const fit *f, const held *h, mnp_plot **out);
 
 #endif

@@ -194,7 +194,6 @@ static void run_task(void *arg, int64_t k, int number) {
     else
         status = score_curve(w->q, own, curve, &w->out[curve]);
     if (status != MNP_OK) pool_errors_fail(&w->errors, k, status, own->env.error);
-    if (number == 0 && w->q->progress) w->q->progress(w->q->progress_user, k);
 }
 
 mnp_status scores_make(env *e, const score_request *q, curve_score *out) {

@@ -38,8 +38,6 @@ typedef struct score_request {
     int32_t time;
     uint64_t seed;
     pool *pool;
-    void (*progress)(void *user, int64_t curves); /* so many more are done; or NULL */
-    void *progress_user;
 } score_request;
 
 enum { ROUGH_PLACES = 10, ROUGH_PAIRS = 24, ROUGH_DRAWS = 32 };

@@ -85,10 +85,6 @@ void particles_destroy(particles *p) {
     env_free(p->env, p);
 }
 
-int64_t particles_count(const particles *p) {
-    return p->P;
-}
-
 void particles_forget(particles *p) {
     p->points = 0;
 }

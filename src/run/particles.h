@@ -16,7 +16,6 @@ typedef struct particles particles;
 mnp_status particles_create(env *e, const model *m, pool *pool, backend_choice device,
                             int64_t count, int64_t room, particles **out);
 void particles_destroy(particles *p);
-int64_t particles_count(const particles *p); /* at least what was asked for */
 
 /* To p(z | C) of the n points x (n, X), y (n), scaled, 1 or more. The particles follow where o is
  * that of the call before, and the set has only grown, by a half of itself at most; they stay where

@@ -298,7 +298,8 @@ static int draw_curves(cli *c, plot_inputs *in, mnp_plot **out) {
     panels *s = &in->s;
     s->q = &in->q;
     s->truth = cli_text(c, "truth", NULL);
-    int code = panels_at(c, s);
+    int code = panels_units(c, s);
+    if (code == 0) code = panels_at(c, s);
     if (code == 0) code = panels_contexts(c, s);
     if (code == 0) code = panels_truth(c, s);
     if (code == 0) code = read_beside(c, in);

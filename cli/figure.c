@@ -257,14 +257,12 @@ static int forecast_make(cli *c, const panels *s, panel *p, forecast *f) {
 
 /* The points of one output along the axis, y in its units; to (2, from->n). */
 static mnp_set shown_points(const panels *s, const panel *p, const points *from, double *to) {
-    const point_names *names = &s->q->names;
-    int64_t dims = names->x_dim, n = 0;
+    int64_t dims = s->q->names.x_dim, n = 0;
     double *x = to, *y = to + from->n;
     for (int64_t i = 0; i < from->n; i++) {
         bool shown = true;
         for (int64_t k = 0; k < dims; k++)
-            shown &=
-                strncmp(names->x[k], "output=", 7) != 0 || from->x[i * dims + k] == p->fixed[k];
+            shown &= !panels_output(s, k) || from->x[i * dims + k] == p->fixed[k];
         if (!shown) continue;
         x[n] = from->x[i * dims + s->along];
         y[n++] = p->shift + p->scale * from->y[i];

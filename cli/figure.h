@@ -51,9 +51,11 @@ typedef struct panels {
     int64_t along;                  /* the input along the axis */
     bool is_asked[POINTS_DIMS_MAX]; /* --at fixes the input ... */
     double asked[POINTS_DIMS_MAX];  /* ... there                */
-    points at;                      /* places along the axis, (n) */
-    double data[2];                 /* range of the training curves; equal: not known */
-    mnp_set *sets;                  /* (n_sets) training curves */
+    int64_t outputs; /* the last inputs say which of so many outputs is meant; 0: there is one */
+    double unit[POINTS_DIMS_MAX][2]; /* of these inputs: shift and scale of the output */
+    points at;                       /* places along the axis, (n) */
+    double data[2];                  /* range of the training curves; equal: not known */
+    mnp_set *sets;                   /* (n_sets) training curves */
     int64_t n_sets;
     double *set_values; /* theirs */
     int64_t samples, draws;
@@ -64,6 +66,9 @@ typedef struct panels {
     bool log_y;
 } panels;
 
+/* The outputs of the model; before all else. */
+int panels_units(cli *c, panels *s);
+bool panels_output(const panels *s, int64_t k); /* does input k say which output is meant? */
 /* Read from the flags, in this order. */
 int panels_at(cli *c, panels *s);       /* --at temp=20 */
 int panels_contexts(cli *c, panels *s); /* --context, --prior: a panel for each curve */

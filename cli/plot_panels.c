@@ -7,6 +7,7 @@
 #include "cli/figure.h"
 #include "cli/outputs.h"
 #include "util/date.h"
+#include "util/json.h"
 
 enum { CURVES_USUAL = 40, GRID_USUAL = 200, GRID_MOST = 5000 };
 
@@ -17,8 +18,8 @@ static const char *level_of(const point_names *n, int64_t k) {
     return strchr(n->x[k], '=');
 }
 
-static bool is_output(const point_names *n, int64_t k) {
-    return strncmp(n->x[k], "output=", 7) == 0;
+bool panels_output(const panels *s, int64_t k) {
+    return k >= s->q->names.x_dim - s->outputs;
 }
 
 /* A number, or a date for an input of dates. */
@@ -98,20 +99,6 @@ static int open_table(cli *c, const panels *s, const char *path, mnp_table **out
     return 0;
 }
 
-/* y in the units of its output, where the model has several: the same for all rows of one. */
-static void take_units(const panels *s, const mnp_table *t, panel *p) {
-    int64_t dims = s->q->names.x_dim;
-    for (int64_t i = 0; i < mnp_table_rows(t); i++) {
-        bool same = true;
-        for (int64_t k = 0; k < dims; k++)
-            same &= !is_output(&s->q->names, k) || mnp_table_x(t)[i * dims + k] == p->fixed[k];
-        if (!same) continue;
-        p->shift = mnp_table_raw(t, i, 0);
-        p->scale = mnp_table_raw(t, i, 1) - p->shift;
-        return;
-    }
-}
-
 /* A model that knows its table reads others as that one: a panel for each curve of the file. */
 static int add_table(cli *c, panels *s, const char *path, mnp_table **t) {
     int code = open_table(c, s, path, t);
@@ -139,10 +126,7 @@ static int add_file(cli *c, panels *s, const char *path) {
     }
     mnp_table *t = NULL;
     int code = add_table(c, s, path, &t);
-    for (int k = first; k < s->count && code == 0; k++) {
-        panels_fix(s, &s->panel[k]);
-        take_units(s, t, &s->panel[k]);
-    }
+    for (int k = first; k < s->count && code == 0; k++) panels_fix(s, &s->panel[k]);
     mnp_table_destroy(t);
     return code;
 }
@@ -219,7 +203,6 @@ static int take_truth(cli *c, panels *s, const mnp_table *t) {
             code = new_panel(c, s, name, &p);
             if (code == 0 && p) code = take_rows(c, t, g, dims, &p->held);
             if (code == 0 && p) panels_fix(s, p);
-            if (code == 0 && p) take_units(s, t, p);
         } else if (p) {
             code = take_rows(c, t, g, dims, &p->held);
             drop_observed(p, dims);
@@ -249,6 +232,35 @@ int panels_truth(cli *c, panels *s) {
     if (code == 0) code = take_truth(c, s, t);
     mnp_table_destroy(t);
     return code;
+}
+
+/* ---- outputs --------------------------------------------------------------------------------- */
+
+static mnp_status read_units(cli *c, panels *s, const json_value *outputs) {
+    size_t count = 0;
+    if (!outputs) return MNP_OK;
+    MNP_TRY(json_array(&c->env, outputs, "outputs", &count));
+    if ((int64_t)count > s->q->names.x_dim)
+        return env_fail(&c->env, MNP_EFORMAT, "the model has more outputs than inputs");
+    for (size_t k = 0; k < count; k++) {
+        const json_value *one = json_at(outputs, k);
+        double *unit = s->unit[(size_t)s->q->names.x_dim - count + k];
+        MNP_TRY(json_number(&c->env, json_get(one, "shift"), "shift", &unit[0]));
+        MNP_TRY(json_number(&c->env, json_get(one, "scale"), "scale", &unit[1]));
+    }
+    s->outputs = (int64_t)count;
+    return MNP_OK;
+}
+
+/* A grid would know the units too, but there is none where a category changes within a curve. */
+int panels_units(cli *c, panels *s) {
+    const char *note = mnp_model_note(s->q->model, "table");
+    json_doc *doc = NULL;
+    if (!note) return 0;
+    mnp_status status = json_parse(&c->env, "the model's note table", note, strlen(note), &doc);
+    if (status == MNP_OK) status = read_units(c, s, json_get(json_root(doc), "outputs"));
+    json_destroy(doc);
+    return status == MNP_OK ? 0 : points_failed(c);
 }
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
@@ -321,17 +333,17 @@ int panels_along(cli *c, panels *s) {
 }
 
 /* Where the inputs of a panel stay that do not run along the axis: --at, what the curve's own rows
- * say, or of several outputs the first. */
+ * say, or of several outputs the first. y is in the units of that output. */
 void panels_fix(const panels *s, panel *p) {
     const point_names *n = &s->q->names;
     if (!p) return;
     const points *own = p->context.n ? &p->context : &p->held;
     bool output_asked = false, first = true;
-    for (int64_t k = 0; k < n->x_dim; k++) output_asked |= is_output(n, k) && s->is_asked[k];
+    for (int64_t k = 0; k < n->x_dim; k++) output_asked |= panels_output(s, k) && s->is_asked[k];
     for (int64_t k = 0; k < n->x_dim; k++) {
         if (s->is_asked[k]) {
             p->fixed[k] = s->asked[k];
-        } else if (is_output(n, k) && !output_asked) {
+        } else if (panels_output(s, k) && !output_asked) {
             p->fixed[k] = first;
             first = false;
         } else if (own->n) {
@@ -339,6 +351,8 @@ void panels_fix(const panels *s, panel *p) {
         } else {
             p->fixed[k] = NAN; /* only a fault where it does not run along the axis */
         }
+        if (panels_output(s, k) && p->fixed[k] == 1)
+            p->shift = s->unit[k][0], p->scale = s->unit[k][1];
     }
 }
 
@@ -353,7 +367,8 @@ static int check_fixed(cli *c, const panels *s) {
                 return cli_fail(c, EXIT_USAGE,
                                 "the model has %lld inputs: say where %.*s stays, --at %.*s=VALUE",
                                 (long long)n->x_dim, name, n->x[k], name, n->x[k]);
-            if (!s->is_asked[k] && !is_output(n, k) && changes(&s->panel[j].context, n->x_dim, k)) {
+            if (!s->is_asked[k] && !panels_output(s, k) &&
+                changes(&s->panel[j].context, n->x_dim, k)) {
                 cli_note(c,
                          "note: %.*s changes within a curve; the picture has it stay at its first "
                          "value (--at %.*s=VALUE chooses another)",
@@ -451,7 +466,7 @@ static int take_curve(cli *c, const panels *s, const mnp_data *d, int64_t i, xy 
     for (int64_t j = 0; j < all; j++) {
         bool shown = true;
         for (int64_t k = 0; k < dims; k++)
-            shown &= !is_output(names, k) || (double)x[j * dims + k] == p->fixed[k];
+            shown &= !panels_output(s, k) || (double)x[j * dims + k] == p->fixed[k];
         if (!shown) continue;
         double at = (double)x[j * dims + s->along] + mnp_data_x_origin(d, s->along);
         double raw = (double)y[j] + mnp_data_y_origin(d);
@@ -532,7 +547,8 @@ int panels_look(cli *c, panels *s) {
     s->label[0] = cli_text(c, "xlabel", s->q->names.x[s->along]);
     const char *y = s->q->names.y;
     for (int64_t k = 0; k < s->q->names.x_dim; k++) /* of several outputs its own name */
-        if (is_output(&s->q->names, k) && s->panel[0].fixed[k] == 1) y = s->q->names.x[k] + 7;
+        if (panels_output(s, k) && s->panel[0].fixed[k] == 1 && level_of(&s->q->names, k))
+            y = level_of(&s->q->names, k) + 1;
     s->label[1] = cli_text(c, "ylabel", y);
     s->log_y = cli_has(c, "ylog");
     int code = read_limits(c, s, "xlim", s->along, s->limits[0]);

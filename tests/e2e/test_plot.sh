@@ -133,6 +133,29 @@ many() { # a panel for each of 12 curves at most; the rest is said
     "$MNP" plot plants.safetensors --context more.csv --samples 4 --grid 0:8:5 --out n.svg 2>note.txt &&
         [ "$(count '>p[0-9]+<' n.svg)" -ge 6 ] && grep -q "12 curves are drawn, and 12 are left out" note.txt
 }
+# two outputs, and a category that changes within a curve; a category that is itself called "output"
+awk 'BEGIN { srand(3); print "cow,date,feed,milk,fat"; split("hay corn", feed, " ")
+    for (f = 1; f <= 12; f++) { a = 20 + 5 * rand(); for (d = 1; d <= 6; d++)
+        printf "k%d,2024-03-%02d,%s,%.2f,%.3f\n", f, 4 * d, feed[1 + int(2 * rand())], a + d + rand(), 400 + d + rand() } }' >cows.csv
+"$MNP" train --data cows.csv --model lmm --group cow --x date,feed --y milk,fat --quiet --out cows || exit 1
+awk -F, -v OFS=, 'NR == 1 { print "cow,day,output,y"; next } { print $1, NR % 6, $3, $4 }' cows.csv >named.csv
+"$MNP" train --data named.csv --model lmm --group cow --x day,output --y y --quiet --out named || exit 1
+outputs() { # in their own units, whether or not rows of the output are given: no axis goes below zero
+    local at="--samples 10 --quiet --at feed=hay"
+    awk -F, -v OFS=, 'NR == 1 || $1 == "k2" { if (NR > 1) $4 = ""; print }' cows.csv >fat.csv
+    head -n 1 cows.csv >header.csv
+    # shellcheck disable=SC2086
+    "$MNP" plot cows.safetensors $at --out u1.svg && "$MNP" plot cows.safetensors $at,output=fat --out u2.svg &&
+        "$MNP" plot cows.safetensors $at --context header.csv --out u3.svg &&
+        "$MNP" plot cows.safetensors $at --prior --context fat.csv --out u4.svg &&
+        shows u1.svg milk 30 && shows u2.svg fat 404 && shows u3.svg milk 30 && shows u4.svg milk k2 30 &&
+        ! grep -q '>−' u1.svg u2.svg u3.svg u4.svg
+}
+category_output() { # every point of the curve is shown, as for any other category, and y has its own name
+    grep -E '^cow|^k3,' named.csv >k3.csv
+    "$MNP" plot named.safetensors --context k3.csv --samples 10 --out u.svg && shows u.svg k3 day y &&
+        [ "$(count '<circle' u.svg)" = 7 ]
+}
 whole_points() { # a point on the edge of the panel is not cut: it stands outside of all clipped groups
     awk '/<g clip-path/ { inside = 1 } /^<\/g>/ { inside = 0 } /<circle/ && inside { bad = 1 } END { exit bad }' d.svg
 }
@@ -141,6 +164,8 @@ run "curves of a table, a panel each, with dates and held-out points" sites
 run "inputs fixed by name" at
 run "a band is where the draws are" bands
 run "more curves than panels" many
+run "several outputs are in their own units" outputs
+run "a category called output" category_output
 run "points on the edge are whole" whole_points
 run "an input that is not fixed" fails 2 "--at temp=VALUE" "$MNP" plot sites.safetensors --at soil=clay --out a.svg
 run "a category that does not exist" fails 2 "no such value of soil" \

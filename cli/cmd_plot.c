@@ -22,7 +22,7 @@ static const flag_def flags[] = {
      "where (default: the range of the training data, else -2:2:200); 128x128: maps"},
     {"at", "A=V,B=W", "of several inputs: where those stay that do not run along the axis"},
     {"samples", "S", "functions drawn for the bands (default 200; for maps 50)"},
-    CONDITION_FLAGS("(default refine; network for several inputs)"),
+    CONDITION_FLAGS("(default: what the model notes, else refine; network for several inputs)"),
     {"beside", "A,B",
      "further panels given the same points: network, refine, exact, or the file of another model"},
     HEADING("how it looks"),
@@ -149,7 +149,8 @@ static int read_beside(cli *c, plot_inputs *in) {
     panel *first = &in->s.panel[0];
     if (in->s.count != 1 || in->q.names.x_dim != 1)
         return cli_fail(c, EXIT_USAGE, "--beside takes one context of functions of one input");
-    if (!condition_read(c, MNP_REFINE, &in->how[0])) return c->status;
+    if (!question_condition(c, &in->q, &in->how[0])) return c->status;
+    in->q.how = &in->how[0];
     in->list = env_strdup(&c->env, list);
     env_free(&c->env, first->name);
     first->name = env_strdup(&c->env, condition_name(in->how[0].condition));

@@ -1,5 +1,7 @@
 /* cmd_sample.c: mnp sample MODEL: coherent function draws, prior or posterior, as CSV rows
  * function,x,y, after the group column where the places have curves. */
+#include <string.h>
+
 #include "cli/points.h"
 
 static const flag_def flags[] = {
@@ -13,13 +15,35 @@ static const flag_def flags[] = {
     {"out", "F.csv", "where to write (default: stdout)"},
 };
 
+static bool is_taken(const question *q, const int64_t *column, int64_t columns, const char *name) {
+    bool same = strcmp(name, q->names.y) == 0;
+    for (int64_t k = 0; k < columns; k++) {
+        int64_t i = points_number(q->places, column[k]);
+        same |= strcmp(name, i >= 0 ? q->names.x[i] : mnp_table_column(q->places, column[k])) == 0;
+    }
+    return same;
+}
+
+/* The column of the draw: "function", or "draw" where a column is called so already. */
+static void put_draw_name(csv_writer *w, const question *q, const int64_t *column,
+                          int64_t columns) {
+    char name[64] = "draw";
+    if (!is_taken(q, column, columns, "function")) {
+        csv_put_text(w, "function");
+        return;
+    }
+    for (size_t k = strlen(name); k + 1 < sizeof name && is_taken(q, column, columns, name); k++)
+        name[k] = '_';
+    csv_put_text(w, name);
+}
+
 /* y (count, rows) as long rows: function after function, and within it the places. */
 static void put_rows(csv_writer *w, const question *q, const double *y, int64_t count,
                      int64_t *column) {
     int64_t n = mnp_table_rows(q->places), groups = points_columns(q, MNP_COLUMN_GROUP, column);
     int64_t columns = groups + points_columns(q, MNP_COLUMN_NUMBER, column + groups);
     for (int64_t k = 0; k < groups; k++) points_put_name(w, q, column[k]);
-    csv_put_text(w, "function");
+    put_draw_name(w, q, column, columns);
     for (int64_t k = groups; k < columns; k++) points_put_name(w, q, column[k]);
     csv_put_text(w, q->names.y);
     csv_end_row(w);
@@ -102,9 +126,11 @@ const command command_sample = {
     .summary = "draw whole functions, given points or from the prior",
     .details =
         "One row per function and place: function,x,y, the columns named as in the training\n"
-        "data, and the group column in front where there are several curves. Functions are\n"
-        "smooth, without the noise of measurements, unless --base normal is given. 'mnp help\n"
-        "predict' says how files are read.",
+        "data, and the group column in front where there are several curves. Where a column of "
+        "the\n"
+        "data is called function, that of the draws is called draw. Functions are smooth, without\n"
+        "the noise of measurements, unless --base normal is given. 'mnp help predict' says how\n"
+        "files are read.",
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,

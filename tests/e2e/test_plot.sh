@@ -85,6 +85,14 @@ beside() { # the first panel is the picture without the others; another model ha
         shows b.svg network exact gp x y && [ "$(count '>given ' b.svg)" = 0 ] &&
         grep -o '"condition":"[a-z]*"' b.json | tr '\n' ' ' | grep -q '"network".*"exact".*"network"'
 }
+beside_noted() { # the first panel is called what the model notes, by which it is drawn
+    local old new
+    old=$(LC_ALL=C grep -aoE '"best_valid":"[^"]*"' m.safetensors)
+    new=$(printf '"condition":%*s"network"' $((${#old} - 21)) '') # as long as the other note
+    LC_ALL=C sed "s/$old/$new/" m.safetensors >noted.safetensors
+    "$MNP" plot noted.safetensors --context c.csv --grid=-2:2:9 --samples 4 --gradients 5 --beside exact --out b.svg &&
+        shows b.svg network exact && ! grep -q '>refine<' b.svg
+}
 # curves of a table: dates along the axis, a category, a covariate, two of the curves asked about
 awk 'BEGIN { srand(2); print "site,date,soil,temp,yield"
     split("clay sand", soil); for (f = 1; f <= 12; f++) { t = 10 + int(10 * rand()); for (i = 1; i <= 6; i++)
@@ -156,6 +164,14 @@ category_output() { # every point of the curve is shown, as for any other catego
     "$MNP" plot named.safetensors --context k3.csv --samples 10 --out u.svg && shows u.svg k3 day y &&
         [ "$(count '<circle' u.svg)" = 7 ]
 }
+sampled() { # what mnp sample writes can be read again, also where the group column is called as its own
+    sed '1s/plant/function/' plants.csv >function.csv
+    "$MNP" train --data function.csv --group function --x day --y cm --model lmm --quiet --out function || return 1
+    grep -E '^f|^p3,' function.csv >p3.csv
+    "$MNP" sample function.safetensors --context p3.csv --grid 0:8:5 -n 1 --quiet --out s.csv &&
+        [ "$(head -n 1 s.csv)" = function,draw,day,cm ] &&
+        "$MNP" plot function.safetensors --context s.csv --samples 4 --out s.svg && shows s.svg p3 day cm
+}
 whole_points() { # a point on the edge of the panel is not cut: it stands outside of all clipped groups
     awk '/<g clip-path/ { inside = 1 } /^<\/g>/ { inside = 0 } /<circle/ && inside { bad = 1 } END { exit bad }' d.svg
 }
@@ -166,6 +182,7 @@ run "a band is where the draws are" bands
 run "more curves than panels" many
 run "several outputs are in their own units" outputs
 run "a category called output" category_output
+run "draws of mnp sample as a context" sampled
 run "points on the edge are whole" whole_points
 run "an input that is not fixed" fails 2 "--at temp=VALUE" "$MNP" plot sites.safetensors --at soil=clay --out a.svg
 run "a category that does not exist" fails 2 "no such value of soil" \
@@ -177,6 +194,7 @@ run "a logarithm of nothing" fails 2 "above 0" "$MNP" plot m.safetensors --ylog 
 run "labels are for curves" fails 2 "--xlabel is for curves" \
     "$MNP" plot ore.safetensors --xlabel a --grid 0:10:8,0:10:6 --out o.svg
 run "other ways and other models beside them" beside
+run "the way that the model notes beside another" beside_noted
 run "--beside takes one context" fails 2 "one context" \
     "$MNP" plot m.safetensors --context c.csv --prior --beside exact --out b.svg
 run "--beside a misspelt way" fails 1 "did you mean exact" \

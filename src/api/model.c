@@ -230,12 +230,12 @@ void mnp_model_text(const mnp_model *model, int64_t k, double value, char *out, 
     env e;
     roles table;
     const role *x = NULL;
-    char text[64];
+    char text[64], date[DATE_TEXT] = "";
     snprintf(text, sizeof text, "%.7g", value);
     if (role_of(model, k, &e, &table, &x)) {
         if (x->unit == ROLE_DAYS || x->unit == ROLE_SECONDS)
-            date_print(text, x->unit == ROLE_DAYS ? DATE_DAY : DATE_MOMENT, value);
+            date_print(date, x->unit == ROLE_DAYS ? DATE_DAY : DATE_MOMENT, value);
         roles_free(&table);
     }
-    check_print(out, size, text);
+    check_print(out, size, *date ? date : text); /* no date outside the years 1 to 9999 */
 }

@@ -134,6 +134,21 @@ static void label(char out[TICK_TEXT], date_step s, const moment *m, const momen
         snprintf(out, TICK_TEXT, "%s", clock);
 }
 
+/* Less than two seconds: numbers, counted from the whole second before. */
+static ticks ticks_below_seconds(double from, double to, int wanted, double unit) {
+    double whole = floor(from);
+    moment m = moment_of(whole);
+    ticks t = ticks_linear(from - whole, to - whole, wanted);
+    for (int k = 0; k < t.count; k++) {
+        char clock[TICK_TEXT] = "", number[TICK_TEXT];
+        if (k == 0) label(clock, (date_step){STEP_SECONDS, 1}, &m, NULL);
+        snprintf(number, sizeof number, "%s", t.text[k]);
+        snprintf(t.text[k], TICK_TEXT, "%.30s%s+%.24s s", clock, k ? "" : " ", number);
+        t.at[k] = (whole + t.at[k]) / unit;
+    }
+    return t;
+}
+
 ticks ticks_dates(double lo, double hi, int wanted, bool seconds) {
     ticks t = {.count = 0};
     double unit = seconds ? 1 : DATE_DAY_SECONDS, from = lo * unit, to = hi * unit;
@@ -141,6 +156,7 @@ ticks ticks_dates(double lo, double hi, int wanted, bool seconds) {
     double latest = (double)date_number(9999, 12, 31) * DATE_DAY_SECONDS;
     if (!(hi > lo) || wanted < 1) return t;
     if (!(from >= earliest && to <= latest)) return ticks_linear(lo, hi, wanted);
+    if (to - from < 2) return ticks_below_seconds(from, to, wanted, unit);
     date_step s = step_for(to - from, wanted);
     double slack = 1e-9 * (to - from);
     moment before = {0};

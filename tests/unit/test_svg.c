@@ -127,6 +127,8 @@ static void dates_have_ticks(void) {
     check_ticks(ticks_dates(noon, noon + 86400, 4, true),
                 "29 Feb 12:00 18:00 1 Mar 00:00 06:00 12:00");
     check_ticks(ticks_dates(noon, noon + 10, 2, true), "29 Feb 12:00:00 12:00:05 12:00:10");
+    check_ticks(ticks_dates(noon + 0.1, noon + 1.1, 2, true), "29 Feb 12:00:00 +0.5 s +1.0 s");
+    CHECK(ticks_dates(noon / 86400, (noon + 0.3) / 86400, 3, false).count >= 3);
     CHECK(ticks_dates(noon, noon, 4, true).count == 0);
     CHECK(ticks_dates(-1e12, 1e12, 4, false).count > 0); /* no calendar: numbers */
     for (int k = 0; k < 300; k++) { /* whatever the limits: in order, inside, not too many */

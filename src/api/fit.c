@@ -76,7 +76,7 @@ static mnp_status check_fit_opts(env *e, const mnp_fit_opts *o) {
         return env_fail(e, MNP_EINVAL, "mnp_fit_opts.effort is %g: 1000 is the most", o->effort);
     if (o->seconds < 0)
         return env_fail(e, MNP_EINVAL, "mnp_fit_opts.seconds is negative: %g", o->seconds);
-    if (o->seconds > 0 && o->effort > 0)
+    if (o->seconds > 0 && o->effort != 0)
         return env_fail(e, MNP_EINVAL, "mnp_fit_opts: seconds and effort exclude each other");
     return MNP_OK;
 }

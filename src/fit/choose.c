@@ -11,7 +11,7 @@
 
 #define ROUGH_MAX      1.5
 #define COVERAGE_LEAST 0.85
-enum { COVERAGE_CURVES = 20 };
+enum { COVERAGE_CURVES = 10 };
 
 static double crps_of(const fit *f, int k) {
     double sum = 0;
@@ -110,12 +110,14 @@ static void warn_coverage(fit *f) {
     for (int t = 0; t < FIT_TASKS; t++) {
         const task_score *s = &row->task[t];
         double share = s->covered[MARGINAL_LEVELS - 1].mean;
+        double error = s->covered[MARGINAL_LEVELS - 1].se;
         if (s->curves >= COVERAGE_CURVES && share < COVERAGE_LEAST)
-            buf_printf(&f->warnings,
-                       "the 95 %% intervals of the %s hold only %.0f %% of the targets given the "
-                       "%s points: they are too narrow\n",
-                       candidate_at(f->best)->title, 100 * share,
-                       t == TASK_FIRST ? "first" : "random");
+            buf_printf(
+                &f->warnings,
+                "the 95 %% intervals of the %s hold only %.0f +- %.0f %% of the targets given "
+                "the %s points: they are too narrow\n",
+                candidate_at(f->best)->title, 100 * share, 100 * error,
+                t == TASK_FIRST ? "first" : "random");
     }
 }
 

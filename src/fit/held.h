@@ -1,4 +1,4 @@
-/* held.h: what the best model foretold of curves that it had not seen, as pictures show it. */
+/* held.h: what the best model predicted of curves that it had not seen, as pictures show it. */
 #ifndef MNP_FIT_HELD_H
 #define MNP_FIT_HELD_H
 
@@ -15,7 +15,7 @@ typedef struct held_panel {
     mnp_set seen[HELD_CURVES]; /* curves that its model learned from */
 } held_panel;
 
-/* Curves of one task, from the one that was foretold best to the worst, by CRPS. */
+/* Curves of one task, from the one that was predicted best to the worst, by CRPS. */
 typedef struct held {
     env *e;
     fit_task task;

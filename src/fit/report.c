@@ -162,12 +162,12 @@ static void put_answer(const report *r, buf *out) {
     if (r->folds > 1)
         buf_printf(out,
                    "<p>The table has %lld curves. They were divided into %lld parts; the curves of "
-                   "each part were foretold by models that had learned from the other parts "
+                   "each part were predicted by models that had learned from the other parts "
                    "alone.</p>\n",
                    (long long)r->curves, (long long)r->folds);
     else
         buf_printf(out,
-                   "<p>The table has %lld curves. A part of them was held out once, and foretold "
+                   "<p>The table has %lld curves. A part of them was held out once, and predicted "
                    "by models that had learned from the others alone.</p>\n",
                    (long long)r->curves);
 }
@@ -203,7 +203,7 @@ static mnp_status put_held(const report *r, buf *out) {
         buf_printf(out, "<h3>Given %s</h3>\n", task_given((mnp_fit_task)t));
         MNP_TRY(put_figure(r->held[t], t == 0 ? "first" : "random", out));
         buf_printf(out,
-                   "<figcaption>%lld of %lld held-out curves, from the one that was foretold best "
+                   "<figcaption>%lld of %lld held-out curves, from the one that was predicted best "
                    "to the worst, by CRPS. The model saw the filled points alone.</figcaption>\n"
                    "</figure>\n",
                    (long long)r->shown[t], (long long)(s ? s->curves : r->shown[t]));

@@ -10,8 +10,7 @@ size_t fuzz_seed(size_t i, uint8_t *out) {
         "depth;grain;porosity\n1;2;0.2\n2;2.5;0.3\n3;1;0.25\n4;;0.1\n",
         "x,action,reward,who\n1,a,0.5,u\n2,b,1,u\n3,a,0,v\n4,b,2,v\n",
         "t\ty\n1.6e9\t1\n1600000001\t2\n1600000002\t3\n",
-        "w;when;soil;y\na;2024-01-01;clay;1,5\na;2024-01-02;;2\nb;2024-02-29T12:00;sand;3\n"
-        "b;2024-03-01;sand;4\n",
+        "w;when;soil;y\na;2024-01-01;clay;1,5\na;2024-01-02;;2\nb;2024-02-29T12:00;sand;3\n",
         "boy,sex,age2,age3.5,age10\np,m,80,91,140\nq,f,,90,138\n",
         "\"\",f,g,t,y,z\n1,a,1,0,1,2\n2,a,1,1,2,3\n3,a,2,0,3,4\n4,a,2,1,4,5\n",
     };

@@ -125,6 +125,8 @@ void cli_say(const cli *c, const char *fmt, ...) MNP_PRINTF(2, 3);
 void cli_say_lines(const cli *c, const char *text);
 /* The same as cli_say on stderr, for when stdout may be a table. */
 void cli_note(const cli *c, const char *fmt, ...) MNP_PRINTF(2, 3);
+/* Lines of a text, each after `before`: "warning: ". */
+void cli_note_lines(const cli *c, const char *before, const char *lines);
 /* The one JSON object on the last line of stdout. Members are added between begin and end, with the
  * calls below or any of util/json.h on `w`; printed only with --json. */
 typedef struct cli_json {
@@ -153,6 +155,9 @@ typedef struct cli_member {
 void cli_json_members(cli_json *j, const cli_member *members, size_t count);
 void cli_json_object(cli *c, const cli_member *members, size_t count);
 void cli_json_end(cli *c, cli_json *j);
+/* The lines of a text as strings of the array that is open; and as the member "warnings". */
+void cli_json_lines(cli_json *j, const char *lines);
+void cli_json_warnings(cli_json *j, const char *lines);
 
 /* Does this process write files? In a job rank 0 does, unless the ranks work alone. */
 bool cli_writes(const cli *c);

@@ -136,7 +136,7 @@ static void put_json(cli *c, const mnp_scores *s, const subject *of, const image
         json_object_end(&j.w);
     }
     json_array_end(&j.w);
-    source_json_warnings(&j, mnp_data_warnings(data));
+    cli_json_warnings(&j, mnp_data_warnings(data));
     cli_json_end(c, &j);
 }
 

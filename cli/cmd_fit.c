@@ -169,14 +169,6 @@ static void say_table(cli *c, const mnp_fit *fit) {
     }
 }
 
-static void say_warnings(cli *c, const char *lines) {
-    while (*lines) {
-        size_t length = strcspn(lines, "\n");
-        cli_note(c, "warning: %.*s", (int)length, lines);
-        lines += length + (lines[length] == '\n');
-    }
-}
-
 /* An end of a grid: a date where the table has dates, else a number with all its digits. */
 static void put_end(buf *out, const mnp_model *m, double value) {
     char zero[TEXT_NUMBER], text[TEXT_NUMBER];
@@ -268,8 +260,8 @@ static void say_result(fitting *f) {
                 (long long)mnp_fit_curves(f->fit));
     say_table(c, f->fit);
     cli_say(c, "best: %s", mnp_fit_why(f->fit));
-    say_warnings(c, mnp_data_warnings(f->data));
-    say_warnings(c, mnp_fit_warnings(f->fit));
+    cli_note_lines(c, "warning: ", mnp_data_warnings(f->data));
+    cli_note_lines(c, "warning: ", mnp_fit_warnings(f->fit));
     cli_say(c, "%s: %s, fitted to all %lld curves, %s", f->out, mnp_fit_name(f->fit, best),
             (long long)mnp_fit_curves(f->fit), text_time(took, cli_now() - f->started));
     for (int64_t k = 0; k < mnp_fit_models(f->fit); k++) {
@@ -328,7 +320,7 @@ static void write_json(const fitting *f) {
                  TEXT("command", f->again), NUMBER("seconds", cli_now() - f->started));
     json_columns(&j, f->data);
     json_table(&j, f->fit);
-    source_json_warnings(&j, buf_str(&lines));
+    cli_json_warnings(&j, buf_str(&lines));
     cli_json_end(c, &j);
     buf_free(&lines);
 }

@@ -1,24 +1,43 @@
-/* cmd_score.c: mnp score MODEL: the log-density of one function's targets given its context. */
+/* cmd_score.c: mnp score MODEL: the log-density of every curve's targets given its own context. */
 #include <math.h>
 #include <string.h>
 
 #include "cli/points.h"
 
 static const flag_def flags[] = {
-    {"context", "C.csv", "observed points (default: none, the prior over functions)"},
-    {"targets", "T.csv", "the points to score, x and y"},
+    {"context", "C.csv", "observed points, of one or many curves (default: none, the population)"},
+    {"targets", "T.csv", "the points to score: x, y and the group of each row"},
     POINTS_FLAGS,
     {"samples", "L", "draws of the latents for each estimate (default 20)"},
     CONDITION_FLAGS("(default network); the others add estimates of their own"),
 };
 
-/* Estimates by functions drawn in another way than by the network. */
-typedef struct other_scores {
-    bool there;
-    double draws;            /* log of the mean density of the targets over the functions */
-    double evidence, spread; /* log p(context and targets) - log p(context), and its sd   */
+/* Log-densities of a curve's targets: in nats, or divided by their number. */
+typedef struct estimates {
+    double bound, prior;
+    double draws;            /* by functions drawn in another way than by the network: log of the */
+                             /* mean density of the targets over them                             */
+    double evidence, spread; /* log p(context and targets) - log p(context), and its sd           */
+} estimates;
+
+typedef struct curve_score {
+    const char *name;
+    int64_t context, targets;
+    estimates sum; /* over the targets */
+} curve_score;
+
+typedef struct scoring {
+    cli *c;
+    const question *q; /* its places are the targets */
+    int64_t samples;
+    condition_ask ask;
+    bool others; /* are there functions drawn in another way? */
+    bool exact;  /* a process without latents */
+    int64_t curves;
+    curve_score *curve;       /* (curves of the targets): those with points */
+    mnp_draw_report *reports; /* of them */
     drawn how;
-} other_scores;
+} scoring;
 
 /* ---- functions of the conditional ------------------------------------------------------------ */
 
@@ -42,33 +61,32 @@ static mnp_status score_draws(cli *c, mnp_predictor *p, const mnp_set *targets, 
 }
 
 /* The context and the targets as one set; also after a failure its x goes to env_free(). */
-static bool join_sets(cli *c, const question *q, mnp_set *out) {
-    int64_t x_dim = q->names.x_dim, n = q->context.n + q->targets.n;
-    double *x = env_alloc(&c->env, (size_t)(n * (x_dim + 1)), sizeof *x, "the points");
+static bool join_sets(cli *c, int64_t x_dim, const mnp_set part[2], mnp_set *out) {
+    int64_t n = part[0].n + part[1].n;
+    double *x = env_alloc(&c->env, (size_t)n * ((size_t)x_dim + 1), sizeof *x, "the points");
     *out = (mnp_set){n, x, x ? x + n * x_dim : NULL};
     if (!x) return false;
-    const points *part[] = {&q->context, &q->targets};
-    for (int64_t k = 0, at = 0; k < 2; at += part[k++]->n) {
-        if (part[k]->n == 0) continue;
-        memcpy(x + at * x_dim, part[k]->x, (size_t)(part[k]->n * x_dim) * sizeof *x);
-        memcpy(x + n * x_dim + at, part[k]->y, (size_t)part[k]->n * sizeof *x);
+    for (int64_t k = 0, at = 0; k < 2; at += part[k++].n) {
+        if (part[k].n == 0) continue;
+        memcpy(x + at * x_dim, part[k].x, (size_t)part[k].n * (size_t)x_dim * sizeof *x);
+        memcpy(x + n * x_dim + at, part[k].y, (size_t)part[k].n * sizeof *x);
     }
     return true;
 }
 
 /* By two runs of their own: particles of the context are bad ones for a much larger set. Their
  * random numbers are apart, or the errors of the two would not be independent. */
-static mnp_status score_evidence(cli *c, const question *q, mnp_predictor *p, int64_t samples,
-                                 const condition_ask *ask, other_scores *out) {
-    const mnp_draw_report *before = &out->how.report;
-    bool none = q->context.n == 0;
+static mnp_status score_evidence(scoring *s, const mnp_set part[2], mnp_predictor *p,
+                                 const mnp_draw_report *before, estimates *out) {
+    cli *c = s->c;
+    bool none = part[0].n == 0;
     drawn all;
     mnp_set set;
-    condition_ask apart = *ask;
+    condition_ask apart = s->ask;
     apart.apart = UINT64_C(0x9e3779b97f4a7c15);
-    mnp_status status = join_sets(c, q, &set) ? MNP_OK : MNP_ENOMEM;
+    mnp_status status = join_sets(c, s->q->names.x_dim, part, &set) ? MNP_OK : MNP_ENOMEM;
     if (status == MNP_OK) status = mnp_predictor_condition(p, &set);
-    if (status == MNP_OK) status = condition_draw(c, p, samples, &apart, &all);
+    if (status == MNP_OK) status = condition_draw(c, p, s->samples, &apart, &all);
     env_free(&c->env, (void *)(uintptr_t)set.x);
     if (status != MNP_OK) return status;
     out->evidence = all.report.log_evidence - (none ? 0 : before->log_evidence);
@@ -76,78 +94,238 @@ static mnp_status score_evidence(cli *c, const question *q, mnp_predictor *p, in
     return MNP_OK;
 }
 
-static mnp_status score_others(cli *c, const question *q, int64_t samples, other_scores *out) {
-    condition_ask ask;
-    mnp_set context = {q->context.n, q->context.x, q->context.y};
-    mnp_set targets = {q->targets.n, q->targets.x, q->targets.y};
-    *out = (other_scores){.evidence = NAN, .spread = NAN};
-    if (!condition_read(c, MNP_NETWORK, &ask)) return MNP_EINVAL;
-    if (ask.condition == MNP_NETWORK || mnp_model_latent(q->model) == 0) return MNP_OK;
+static mnp_status score_others(scoring *s, const mnp_set part[2], mnp_draw_report *report,
+                               estimates *out) {
+    drawn how;
     mnp_predictor *p = NULL;
-    mnp_status status = mnp_predictor_create(c->ctx, q->model, NULL, &p);
-    if (status == MNP_OK) status = mnp_predictor_condition(p, &context);
-    if (status == MNP_OK) status = condition_draw(c, p, samples, &ask, &out->how);
-    if (status == MNP_OK) status = score_draws(c, p, &targets, samples, &out->draws);
-    if (status == MNP_OK && ask.condition == MNP_EXACT)
-        status = score_evidence(c, q, p, samples, &ask, out);
+    mnp_status status = mnp_predictor_create(s->c->ctx, s->q->model, NULL, &p);
+    if (status == MNP_OK) status = mnp_predictor_condition(p, &part[0]);
+    if (status == MNP_OK) status = condition_draw(s->c, p, s->samples, &s->ask, &how);
+    if (status == MNP_OK) status = score_draws(s->c, p, &part[1], s->samples, &out->draws);
+    if (status == MNP_OK && s->ask.condition == MNP_EXACT)
+        status = score_evidence(s, part, p, &how.report, out);
     mnp_predictor_destroy(p);
-    out->there = status == MNP_OK;
+    if (status == MNP_OK) *report = how.report;
     return status;
 }
 
-/* ---- the command ----------------------------------------------------------------------------- */
+/* ---- curves ---------------------------------------------------------------------------------- */
 
-static void say_others(const cli *c, const other_scores *o, double n) {
-    cli_say(c, "  %-25s  %12.4f   per point %10.4f", "functions drawn", o->draws, o->draws / n);
-    if (isfinite(o->evidence))
-        cli_say(c, "  evidence                   %12.4f   per point %10.4f +- %.4f", o->evidence,
-                o->evidence / n, o->spread / n);
+/* Curves meet by name. Of a table without a group column all rows are of one, and then the other
+ * must have one too. */
+static int check_curves(cli *c, const question *q) {
+    bool seen = q->seen && points_grouped(q->seen), asked = points_grouped(q->places);
+    if (!q->seen || seen == asked) return 0;
+    if (mnp_table_groups(seen ? q->seen : q->places) <= 1) return 0;
+    return cli_fail(c, EXIT_FAILED,
+                    "%s holds several curves, and %s does not say of which curve its points are "
+                    "(add the group column)",
+                    cli_text(c, seen ? "context" : "targets", ""),
+                    cli_text(c, seen ? "targets" : "context", ""));
 }
 
-static void report(cli *c, const question *q, int64_t samples, double bound, double prior,
-                   const other_scores *others) {
-    double n = (double)q->targets.n;
-    cli_say(c, "log-density of %lld targets given %lld points, in nats; %lld samples, seed %llu",
-            (long long)q->targets.n, (long long)q->context.n, (long long)samples,
+/* The context of curve g of the targets; -1: none. */
+static int64_t context_of(const question *q, int64_t g) {
+    if (!q->seen || mnp_table_groups(q->seen) == 0) return -1;
+    if (points_grouped(q->seen) != points_grouped(q->places)) return 0;
+    return mnp_table_find(q->seen, mnp_table_group_name(q->places, g));
+}
+
+static int score_curve(scoring *s, int64_t g) {
+    cli *c = s->c;
+    const question *q = s->q;
+    points context = {0}, targets = {0};
+    int64_t own = context_of(q, g);
+    int code = own < 0 ? 0 : points_of_curve(c, q->seen, own, q->names.x_dim, &context);
+    if (code == 0) code = points_of_curve(c, q->places, g, q->names.x_dim, &targets);
+    mnp_set part[2] = {{context.n, context.x, context.y}, {targets.n, targets.x, targets.y}};
+    if (code == 0 && targets.n > 0) {
+        curve_score *to = &s->curve[s->curves];
+        *to = (curve_score){mnp_table_group_name(q->places, g),
+                            context.n,
+                            targets.n,
+                            {.draws = NAN, .evidence = NAN, .spread = NAN}};
+        mnp_status status = mnp_score_set(c->ctx, q->model, &part[0], &part[1], s->samples, c->seed,
+                                          &to->sum.bound, &to->sum.prior);
+        if (status == MNP_OK && s->others)
+            status = score_others(s, part, &s->reports[s->curves], &to->sum);
+        if (status != MNP_OK) code = cli_failed(c, status);
+        s->curves++;
+    }
+    points_free(c, &context);
+    points_free(c, &targets);
+    return code;
+}
+
+static int score_all(scoring *s) {
+    cli *c = s->c;
+    int64_t groups = mnp_table_groups(s->q->places);
+    progress bar;
+    double start = cli_now();
+    int code = 0;
+    progress_begin(&bar, c, "curves", 0, groups);
+    for (int64_t g = 0; g < groups && code == 0; g++) {
+        code = score_curve(s, g);
+        if (groups > 1) condition_progress(&bar, g + 1, groups);
+    }
+    progress_end(&bar);
+    s->how.seconds = cli_now() - start;
+    if (code != 0 || !s->others) return code;
+    condition_merge(s->reports, s->curves, 0, 0, s->samples, &s->how);
+    condition_tell(c, &s->how);
+    return 0;
+}
+
+/* ---- what is said ---------------------------------------------------------------------------- */
+
+static estimates per_point(const estimates *sum, double n) {
+    return (estimates){sum->bound / n, sum->prior / n, sum->draws / n, sum->evidence / n,
+                       sum->spread / n};
+}
+
+/* Every curve counts the same; se is the standard error over curves. */
+static estimates mean_of(const scoring *s, double *se) {
+    estimates mean = {0};
+    double n = (double)s->curves, squares = 0;
+    for (int64_t k = 0; k < s->curves; k++) {
+        estimates e = per_point(&s->curve[k].sum, (double)s->curve[k].targets);
+        mean.bound += e.bound / n, mean.prior += e.prior / n;
+        mean.draws += e.draws / n, mean.evidence += e.evidence / n;
+        mean.spread = hypot(mean.spread, e.spread / n);
+    }
+    for (int64_t k = 0; k < s->curves; k++) {
+        double d = s->curve[k].sum.bound / (double)s->curve[k].targets - mean.bound;
+        squares += d * d;
+    }
+    *se = s->curves > 1 ? sqrt(squares / (n - 1) / n) : (double)NAN;
+    return mean;
+}
+
+static void say_one(const scoring *s) {
+    const cli *c = s->c;
+    const estimates *e = &s->curve[0].sum;
+    double n = (double)s->curve[0].targets;
+    cli_say(c, "  %-25s  %12.4f   per point %10.4f",
+            s->exact ? "exact" : "importance-weighted bound", e->bound, e->bound / n);
+    if (!s->exact)
+        cli_say(c, "  prior sampling             %12.4f   per point %10.4f", e->prior,
+                e->prior / n);
+    if (s->others)
+        cli_say(c, "  %-25s  %12.4f   per point %10.4f", "functions drawn", e->draws, e->draws / n);
+    if (isfinite(e->evidence))
+        cli_say(c, "  evidence                   %12.4f   per point %10.4f +- %.4f", e->evidence,
+                e->evidence / n, e->spread / n);
+}
+
+static void say_row(const scoring *s, const char *name, const char *counts, const estimates *e) {
+    char more[64] = "";
+    if (s->others) snprintf(more, sizeof more, " %10.4f %10.4f", e->draws, e->evidence);
+    if (s->others && isnan(e->evidence)) snprintf(more, sizeof more, " %10.4f", e->draws);
+    if (s->exact)
+        cli_say(s->c, "  %-20.40s %17s %10.4f", name, counts, e->bound);
+    else
+        cli_say(s->c, "  %-20.40s %17s %10.4f %10.4f%s", name, counts, e->bound, e->prior, more);
+}
+
+static void say_many(const scoring *s, const estimates *mean, double se) {
+    bool evidence = s->others && s->ask.condition == MNP_EXACT;
+    cli_say(s->c, "  %-20s %17s %10s%s%s%s", "per point", "given    targets",
+            s->exact ? "exact" : "bound", s->exact ? "" : "      prior",
+            s->others ? "      drawn" : "", evidence ? "   evidence" : "");
+    for (int64_t k = 0; k < s->curves; k++) {
+        char counts[48];
+        estimates e = per_point(&s->curve[k].sum, (double)s->curve[k].targets);
+        snprintf(counts, sizeof counts, "%lld %10lld", (long long)s->curve[k].context,
+                 (long long)s->curve[k].targets);
+        say_row(s, s->curve[k].name, counts, &e);
+    }
+    say_row(s, "mean over curves", "", mean);
+    cli_say(s->c, "  %-20s %17s %10.4f", "its standard error", "", se);
+}
+
+static void put_estimates(cli_json *j, const scoring *s, const estimates *each,
+                          const estimates *sum) {
+    cli_json_put(j, NUMBER("loglik", each->bound), NUMBER("loglik_prior_sampling", each->prior),
+                 NUMBER("total", sum->bound), NUMBER("total_prior_sampling", sum->prior));
+    if (s->others)
+        cli_json_put(j, NUMBER("loglik_draws", each->draws),
+                     NUMBER("loglik_evidence", each->evidence),
+                     NUMBER("loglik_evidence_sd", each->spread));
+}
+
+static void put_groups(cli_json *j, const scoring *s) {
+    json_key(&j->w, "groups");
+    json_array_begin(&j->w);
+    for (int64_t k = 0; k < s->curves && points_grouped(s->q->places); k++) {
+        const curve_score *one = &s->curve[k];
+        estimates e = per_point(&one->sum, (double)one->targets);
+        json_object_begin(&j->w);
+        cli_json_put(j, TEXT("group", one->name), INTEGER("context", one->context),
+                     INTEGER("points", one->targets));
+        put_estimates(j, s, &e, &one->sum);
+        json_object_end(&j->w);
+    }
+    json_array_end(&j->w);
+}
+
+static void report(const scoring *s) {
+    cli *c = s->c;
+    int64_t targets = 0, context = 0;
+    double se;
+    estimates mean = mean_of(s, &se), sum = {0};
+    for (int64_t k = 0; k < s->curves; k++) {
+        targets += s->curve[k].targets, context += s->curve[k].context;
+        sum.bound += s->curve[k].sum.bound, sum.prior += s->curve[k].sum.prior;
+    }
+    char curves[48] = "";
+    if (s->curves > 1) snprintf(curves, sizeof curves, " of %lld curves", (long long)s->curves);
+    cli_say(c, "log-density of %lld targets%s given %lld points, in nats; %lld samples, seed %llu",
+            (long long)targets, curves, (long long)context, (long long)s->samples,
             (unsigned long long)c->seed);
-    bool exact = mnp_model_latent(q->model) == 0;
-    cli_say(c, "  %-25s  %12.4f   per point %10.4f", exact ? "exact" : "importance-weighted bound",
-            bound, bound / n);
-    if (!exact)
-        cli_say(c, "  prior sampling             %12.4f   per point %10.4f", prior, prior / n);
-    if (others->there) say_others(c, others, n);
+    if (s->curves == 1)
+        say_one(s);
+    else
+        say_many(s, &mean, se);
     cli_json j;
     cli_json_begin(c, &j);
-    cli_json_put(&j, NUMBER("loglik", bound / n), NUMBER("loglik_prior_sampling", prior / n),
-                 NUMBER("total", bound), NUMBER("total_prior_sampling", prior),
-                 INTEGER("points", q->targets.n), INTEGER("context", q->context.n),
-                 INTEGER("samples", samples), INTEGER("seed", c->seed));
-    if (others->there) {
-        cli_json_put(&j, NUMBER("loglik_draws", others->draws / n),
-                     NUMBER("loglik_evidence", others->evidence / n),
-                     NUMBER("loglik_evidence_sd", others->spread / n),
-                     NUMBER("seconds", others->how.seconds));
-        condition_json(&j, &others->how);
+    put_estimates(&j, s, &mean, &sum);
+    cli_json_put(&j, NUMBER("se", se), INTEGER("points", targets), INTEGER("context", context),
+                 INTEGER("samples", s->samples), INTEGER("seed", c->seed));
+    put_groups(&j, s);
+    if (s->others) {
+        cli_json_put(&j, NUMBER("seconds", s->how.seconds));
+        condition_json_with(&j, &s->how, buf_str(&s->q->warnings));
+    } else {
+        cli_json_warnings(&j, buf_str(&s->q->warnings));
     }
     cli_json_end(c, &j);
 }
 
-static int score(cli *c, question *q, int64_t samples) {
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int open_targets(cli *c, question *q) {
     const char *path = cli_text(c, "targets", NULL);
-    int code = points_read(c, &q->names, path, true, &q->targets);
-    if (code != 0) return code;
-    if (q->targets.n == 0)
-        return cli_fail(c, EXIT_FAILED, "%s: there are no points to score", path);
-    mnp_set context = {q->context.n, q->context.x, q->context.y};
-    mnp_set targets = {q->targets.n, q->targets.x, q->targets.y};
-    double bound = 0, prior = 0;
-    mnp_status status =
-        mnp_score_set(c->ctx, q->model, &context, &targets, samples, c->seed, &bound, &prior);
-    other_scores others;
-    if (status == MNP_OK) status = score_others(c, q, samples, &others);
-    if (status != MNP_OK) return cli_failed(c, status);
-    report(c, q, samples, bound, prior, &others);
-    return 0;
+    int code = points_open(c, q->model, path, true, NULL, &q->warnings, &q->places);
+    if (code == 0 && mnp_table_rows(q->places) == 0)
+        code = cli_fail(c, EXIT_FAILED, "%s: there are no points to score", path);
+    if (code == 0) code = check_curves(c, q);
+    bool named = code == 0 && q->seen && points_grouped(q->seen) && points_grouped(q->places);
+    return named ? question_match(c, q) : code;
+}
+
+static int score(cli *c, const question *q, int64_t samples) {
+    scoring s = {.c = c, .q = q, .samples = samples, .exact = mnp_model_latent(q->model) == 0};
+    size_t groups = (size_t)mnp_table_groups(q->places);
+    if (!condition_read(c, MNP_NETWORK, &s.ask)) return c->status;
+    s.others = s.ask.condition != MNP_NETWORK && !s.exact;
+    s.ask.silent = true; /* of all curves at the end */
+    s.curve = env_alloc(&c->env, groups, sizeof *s.curve, "scores");
+    s.reports = env_alloc(&c->env, groups, sizeof *s.reports, "scores");
+    int code = s.curve && s.reports ? score_all(&s) : points_failed(c);
+    if (code == 0) report(&s);
+    env_free(&c->env, s.curve);
+    env_free(&c->env, s.reports);
+    return code;
 }
 
 static int run(cli *c) {
@@ -157,7 +335,7 @@ static int run(cli *c) {
         return cli_fail(c, EXIT_USAGE, "--targets T.csv is missing: the points to score");
     question q;
     int code = question_open(c, &q);
-    if (code == 0) code = question_one(c, &q);
+    if (code == 0) code = open_targets(c, &q);
     if (code == 0) code = score(c, &q, samples);
     question_close(c, &q);
     return code;
@@ -166,12 +344,17 @@ static int run(cli *c) {
 const command command_score = {
     .name = "score",
     .args = "MODEL [--context C.csv] --targets T.csv [--samples L]",
-    .summary = "log-density of one function's points given others",
+    .summary = "log-density of curves' points given others of the same curve",
     .details =
+        "Curves are told apart by the group column, as in 'mnp predict': each is scored given its "
+        "own\n"
+        "points of --context, and one without points there as a curve of the population. The mean\n"
+        "counts every curve the same. A curve's numbers do not depend on the others.\n"
         "Two estimates, total and per point: the importance-weighted bound (latents from the\n"
         "posterior over context and targets) and prior sampling (latents from the context\n"
         "alone), which is lower and noisier. JSON: loglik and loglik_prior_sampling are per\n"
-        "point, total and total_prior_sampling for all targets together. Models without\n"
+        "point, total and total_prior_sampling for all targets together; groups has each curve's.\n"
+        "Several outputs are scored each in units of its own spread. Models without\n"
         "latents (gp, cbp, oracle) are exact, and both are the same.\n"
         "--condition refine adds loglik_draws, the log of the targets' mean density over "
         "functions\n"

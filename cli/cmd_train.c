@@ -180,7 +180,7 @@ static void write_result(cli_json *j, const training *t) {
                  TEXT("out", t->files.best));
     char text[TRAINING_WARNINGS];
     training_warnings(t, text);
-    source_json_warnings(j, text);
+    cli_json_warnings(j, text);
 }
 
 static int start(cli *c, training *t, const char *out) {

@@ -82,7 +82,7 @@ mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, const condi
         status = draw(c, p, &o, &out->report);
     }
     out->seconds = cli_now() - start;
-    if (status == MNP_OK) condition_tell(c, out);
+    if (status == MNP_OK && !how->silent) condition_tell(c, out);
     return status;
 }
 
@@ -168,7 +168,7 @@ void condition_json(cli_json *j, const drawn *d) {
 }
 
 void condition_json_with(cli_json *j, const drawn *d, const char *lines) {
-    char text[1024];
+    char text[320];
     const mnp_draw_report *r = &d->report;
     cli_json_put(j, TEXT("condition", called[r->condition]), INTEGER("particles", r->particles),
                  INTEGER("gradients", r->gradients), NUMBER("acceptance", r->acceptance),
@@ -178,12 +178,7 @@ void condition_json_with(cli_json *j, const drawn *d, const char *lines) {
                  NUMBER("fit_after", r->fit_after));
     json_key(&j->w, "warnings");
     json_array_begin(&j->w);
-    while (*lines) {
-        size_t length = strcspn(lines, "\n");
-        snprintf(text, sizeof text, "%.*s", (int)length, lines);
-        json_put_string(&j->w, text);
-        lines += length + (lines[length] == '\n');
-    }
+    cli_json_lines(j, lines);
     if (d->note[0]) json_put_string(&j->w, d->note);
     for (int k = 0; k < WARNINGS; k++) {
         if (!(r->warnings & warnings[k].bit)) continue;

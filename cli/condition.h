@@ -30,6 +30,7 @@ typedef struct condition_ask {
     int64_t gradients; /* 0: the library's number */
     bool given;        /* --condition was: nothing else will do */
     bool noted;        /* the model was scored so: many points are no reason for another way */
+    bool silent;       /* nothing is said about it: condition_merge() is for many curves */
     uint64_t apart;    /* added to --seed: other random numbers than another drawing's */
 } condition_ask;
 

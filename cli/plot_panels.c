@@ -72,36 +72,9 @@ static int new_panel(cli *c, panels *s, const char *name, panel **out) {
     return 0;
 }
 
-/* Rows of one group, or of all (group -1). */
-static int take_rows(cli *c, const mnp_table *t, int64_t group, int64_t x_dim, points *out) {
-    size_t most = (size_t)mnp_table_rows(t) + 1;
-    out->x = env_alloc(&c->env, most * (size_t)x_dim, sizeof *out->x, "points");
-    out->y = env_alloc(&c->env, most, sizeof *out->y, "points");
-    if (!out->x || !out->y) return points_failed(c);
-    for (int64_t i = 0; i < mnp_table_rows(t); i++) {
-        if (group >= 0 && mnp_table_group(t, i) != group) continue;
-        memcpy(out->x + out->n * x_dim, mnp_table_x(t) + i * x_dim, (size_t)x_dim * sizeof *out->x);
-        out->y[out->n++] = mnp_table_y(t)[i];
-    }
-    return 0;
-}
-
-static int open_table(cli *c, const panels *s, const char *path, mnp_table **out) {
-    int code = cli_input(c, path);
-    if (code) return code;
-    mnp_status status = mnp_table_open(c->ctx, s->q->model, path, true, NULL, out);
-    if (status != MNP_OK) return cli_failed(c, status);
-    for (const char *line = mnp_table_warnings(*out); *line;) {
-        size_t length = strcspn(line, "\n");
-        cli_note(c, "warning: %.*s", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
-    return 0;
-}
-
 /* A model that knows its table reads others as that one: a panel for each curve of the file. */
 static int add_table(cli *c, panels *s, const char *path, mnp_table **t) {
-    int code = open_table(c, s, path, t);
+    int code = points_open(c, s->q->model, path, true, NULL, NULL, t);
     int64_t dims = s->q->names.x_dim, groups = code == 0 ? mnp_table_groups(*t) : 0;
     if (code == 0 && groups == 0) { /* a header alone is an empty context */
         panel *p;
@@ -110,7 +83,7 @@ static int add_table(cli *c, panels *s, const char *path, mnp_table **t) {
     for (int64_t g = 0; g < groups && code == 0; g++) {
         panel *p;
         code = new_panel(c, s, mnp_table_group_name(*t, g), &p);
-        if (code == 0 && p) code = take_rows(c, *t, g, dims, &p->context);
+        if (code == 0 && p) code = points_of_curve(c, *t, g, dims, &p->context);
     }
     return code;
 }
@@ -201,10 +174,10 @@ static int take_truth(cli *c, panels *s, const mnp_table *t) {
         if (!p && s->count == 1 && mnp_table_groups(t) == 1) p = &s->panel[0];
         if (!p && own) {
             code = new_panel(c, s, name, &p);
-            if (code == 0 && p) code = take_rows(c, t, g, dims, &p->held);
+            if (code == 0 && p) code = points_of_curve(c, t, g, dims, &p->held);
             if (code == 0 && p) panels_fix(s, p);
         } else if (p) {
-            code = take_rows(c, t, g, dims, &p->held);
+            code = points_of_curve(c, t, g, dims, &p->held);
             drop_observed(p, dims);
         } else {
             strangers++;
@@ -228,7 +201,7 @@ int panels_truth(cli *c, panels *s) {
         return code;
     }
     mnp_table *t = NULL;
-    int code = open_table(c, s, s->truth, &t);
+    int code = points_open(c, s->q->model, s->truth, true, NULL, NULL, &t);
     if (code == 0) code = take_truth(c, s, t);
     mnp_table_destroy(t);
     return code;

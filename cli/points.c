@@ -101,17 +101,8 @@ static int names_of(cli *c, const mnp_model *m, point_names *n) {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Lines of the library, each with `before`. */
-static void tell_lines(const cli *c, const char *before, const char *lines) {
-    while (*lines) {
-        size_t length = strcspn(lines, "\n");
-        cli_note(c, "%s%.*s", before, (int)length, lines);
-        lines += length + (lines[length] == '\n');
-    }
-}
-
 static void tell_warnings(const cli *c, const char *lines, buf *keep) {
-    tell_lines(c, "warning: ", lines);
+    cli_note_lines(c, "warning: ", lines);
     if (keep) buf_text(keep, lines);
 }
 
@@ -128,31 +119,41 @@ int points_open(cli *c, const mnp_model *m, const char *path, bool with_y, const
         source_whole_command(c, status);
         return cli_failed(c, status);
     }
-    tell_lines(c, "", mnp_table_report(*out));
+    cli_note_lines(c, "", mnp_table_report(*out));
     tell_warnings(c, mnp_table_warnings(*out), warnings);
+    return 0;
+}
+
+int points_of_curve(cli *c, const mnp_table *t, int64_t k, int64_t x_dim, points *out) {
+    const double *x = mnp_table_x(t), *y = mnp_table_y(t);
+    size_t most = (size_t)mnp_table_group_rows(t, k) + 1, each = (size_t)x_dim;
+    *out = (points){0};
+    out->x = env_alloc(&c->env, most * each, sizeof *out->x, "points");
+    if (y) out->y = env_alloc(&c->env, most, sizeof *out->y, "points");
+    if (!out->x || (y && !out->y)) return points_failed(c);
+    for (int64_t i = 0; i < mnp_table_rows(t); i++) {
+        if (mnp_table_group(t, i) != k) continue;
+        memcpy(out->x + out->n * x_dim, x + i * x_dim, each * sizeof *x);
+        if (y) out->y[out->n] = y[i];
+        out->n++;
+    }
     return 0;
 }
 
 /* Its numbers, which must be of one curve. */
 static int take_points(cli *c, const mnp_table *t, const char *path, int64_t x_dim, points *out) {
-    int64_t n = mnp_table_rows(t);
-    *out = (points){.n = n};
+    *out = (points){0};
     if (mnp_table_groups(t) > 1)
         return cli_fail(c, EXIT_FAILED,
                         "%s holds %lld curves, and one is wanted here (leave one of them in the "
                         "file; --group '' takes all rows for one)",
                         path, (long long)mnp_table_groups(t));
-    const double *x = mnp_table_x(t), *y = mnp_table_y(t);
-    out->x = env_alloc(&c->env, (size_t)(n * x_dim) + 1, sizeof *out->x, "points");
-    if (y) out->y = env_alloc(&c->env, (size_t)n + 1, sizeof *out->y, "points");
-    if (!out->x || (y && !out->y)) return points_failed(c);
-    memcpy(out->x, x, (size_t)(n * x_dim) * sizeof *x);
-    if (y) memcpy(out->y, y, (size_t)n * sizeof *y);
-    for (int64_t i = 0; i < n * x_dim; i++)
-        if (isnan(x[i]))
+    int code = points_of_curve(c, t, 0, x_dim, out);
+    for (int64_t i = 0; code == 0 && i < out->n * x_dim; i++)
+        if (isnan(out->x[i]))
             return cli_fail(c, EXIT_FAILED,
                             "%s: an input is left out (every row needs all of them)", path);
-    return 0;
+    return code;
 }
 
 int points_read(cli *c, const point_names *names, const char *path, bool with_y, points *out) {
@@ -272,7 +273,7 @@ static int spread_places(cli *c, question *q) {
                : cli_fail(c, EXIT_FAILED, "the context has no curve with a point");
 }
 
-static int match_places(cli *c, question *q) {
+int question_match(cli *c, question *q) {
     size_t length = mnp_table_match(c->ctx, q->seen, q->places, NULL, 0);
     if (length == 0) return 0;
     char *lines = env_alloc(&c->env, length + 1, 1, "warnings");
@@ -292,7 +293,7 @@ int question_places(cli *c, question *q) {
     int code = grid ? open_grid(c, q->model, grid, &q->places) : open_places(c, q, at);
     if (code == 0 && grid) tell_warnings(c, mnp_table_warnings(q->places), &q->warnings);
     if (code == 0) code = spread_places(c, q);
-    return code == 0 ? match_places(c, q) : code;
+    return code == 0 ? question_match(c, q) : code;
 }
 
 int64_t points_number(const mnp_table *t, int64_t column) {

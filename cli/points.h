@@ -51,6 +51,8 @@ int question_open(cli *c, question *q);
 int question_open_model(cli *c, const char *path, question *q); /* without a context */
 /* Places from --at or --grid, exactly one of which must be given. */
 int question_places(cli *c, question *q);
+/* Says which curves have no points in the context, or are not asked about. */
+int question_match(cli *c, question *q);
 /* The context as points, for what takes one curve: several are refused. */
 int question_one(cli *c, question *q);
 /* A note for people where a picture leaves the training data. */
@@ -82,7 +84,9 @@ void question_close(cli *c, question *q); /* accepts a question of zeros */
  * (NULL: nowhere). `group`: NULL, as --group says. */
 int points_open(cli *c, const mnp_model *m, const char *path, bool with_y, const char *group,
                 buf *warnings, mnp_table **out);
-/* The same of one curve, as numbers. */
+/* The rows of the k-th curve of a table, as numbers; none for a number that it has not. */
+int points_of_curve(cli *c, const mnp_table *t, int64_t k, int64_t x_dim, points *out);
+/* A file of one curve, as numbers. */
 int points_read(cli *c, const point_names *names, const char *path, bool with_y, points *out);
 /* "lo:hi:n[,lo:hi:n]": the last input runs fastest. */
 int points_grid(cli *c, const point_names *names, const char *text, points *out);

@@ -48,25 +48,7 @@ const char *source_things(const mnp_data *data) {
 }
 
 void source_warn(const cli *c, const mnp_data *data) {
-    const char *text = mnp_data_warnings(data);
-    while (*text) {
-        size_t length = strcspn(text, "\n");
-        cli_note(c, "warning: %.*s", (int)length, text);
-        text += length + (text[length] == '\n');
-    }
-}
-
-void source_json_warnings(cli_json *j, const char *lines) {
-    json_key(&j->w, "warnings");
-    json_array_begin(&j->w);
-    while (*lines) {
-        char line[1024];
-        size_t length = strcspn(lines, "\n");
-        snprintf(line, sizeof line, "%.*s", (int)length, lines);
-        json_put_string(&j->w, line);
-        lines += length + (lines[length] == '\n');
-    }
-    json_array_end(&j->w);
+    cli_note_lines(c, "warning: ", mnp_data_warnings(data));
 }
 
 /* The name of input k, or of y after the last, from the model's notes. */

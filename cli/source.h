@@ -36,7 +36,6 @@
 const char *source_things(const mnp_data *data);
 /* What is doubtful about the data, a line each on stderr. */
 void source_warn(const cli *c, const mnp_data *data);
-void source_json_warnings(cli_json *j, const char *lines); /* "warnings": an array of them */
 /* Points ("observed", "asked") outside what the model's table had, in x or in y. */
 void source_warn_outside(const cli *c, const mnp_model *m, const mnp_set *set, const char *what);
 

@@ -100,6 +100,20 @@ void cli_note(const cli *c, const char *fmt, ...) {
     va_end(ap);
 }
 
+/* The next line of a text, which is left at what follows it; false: there is none. */
+static bool next_line(const char **text, const char **line, int *length) {
+    *line = *text;
+    *length = (int)strcspn(*text, "\n");
+    *text += *length + ((*text)[*length] == '\n');
+    return **line != '\0';
+}
+
+void cli_note_lines(const cli *c, const char *before, const char *lines) {
+    const char *line;
+    int length;
+    while (next_line(&lines, &line, &length)) cli_note(c, "%s%.*s", before, length, line);
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 void cli_json_begin(cli *c, cli_json *j) {
@@ -120,6 +134,23 @@ void cli_json_members(cli_json *j, const cli_member *members, size_t count) {
         else
             json_put_null(&j->w);
     }
+}
+
+void cli_json_lines(cli_json *j, const char *lines) {
+    const char *line;
+    int length;
+    char text[1024];
+    while (next_line(&lines, &line, &length)) {
+        snprintf(text, sizeof text, "%.*s", length, line);
+        json_put_string(&j->w, text);
+    }
+}
+
+void cli_json_warnings(cli_json *j, const char *lines) {
+    json_key(&j->w, "warnings");
+    json_array_begin(&j->w);
+    cli_json_lines(j, lines);
+    json_array_end(&j->w);
 }
 
 void cli_json_end(cli *c, cli_json *j) {

@@ -111,22 +111,6 @@ static mnp_status take_row(const reading *r, size_t row, asked *a) {
     return MNP_OK;
 }
 
-static void say_unknown(const reading *r, buf *to) {
-    for (int32_t k = 0; k < r->roles.n_x; k++) {
-        if (!r->unknown[k]) continue;
-        size_t row = r->unknown_at[k];
-        buf_plain(to, r->t->name);
-        buf_printf(to, ":%" PRIu32 ": ", r->t->lines[1 + row]);
-        buf_plain(to, r->roles.x[k].name);
-        buf_text(to, " is ");
-        buf_plain(to, csv_cell(r->t, row, r->c.x[k]));
-        buf_printf(to,
-                   ", a category that the model has not seen (%lld of %lld rows have such): taken "
-                   "as the mean of those it knows\n",
-                   (long long)r->unknown[k], (long long)r->t->rows);
-    }
-}
-
 /* What becomes of the reading goes over to `a`. */
 static mnp_status take_table(reading *r, asked *a) {
     buf said;
@@ -161,7 +145,7 @@ static mnp_status read_all(reading *r, const char *path, asked *a) {
     MNP_TRY(make_room(r->e, r, a));
     for (size_t row = 0; row < r->t->rows && status == MNP_OK; row++) status = take_row(r, row, a);
     MNP_TRY(status);
-    say_unknown(r, &r->warn);
+    report_unknown(r);
     MNP_TRY(take_table(r, a));
     asked_warn(a, r->s.like->roles, &r->warn);
     MNP_TRY(r->warn.status);

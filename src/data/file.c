@@ -10,6 +10,13 @@
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+/* Is it a table to ask or to score a model with? To train it further it must know every category.
+ */
+static bool may_be_unknown(const reading *r, const role *x) {
+    bool for_model = r->s.asked || (model_roles_of(r) && r->s.split == DATA_TEST);
+    return for_model && x->unit == ROLE_CATEGORY && strcmp(x->name, ROLES_OUTPUT) != 0;
+}
+
 /* A category that the model does not know is the mean of those it knows. */
 static void take_unknown(reading *r, size_t row, int32_t k, double *x) {
     const role *role = &r->roles.x[k];
@@ -23,8 +30,7 @@ static mnp_status read_input(reading *r, size_t row, int32_t k, double *x) {
         for (int32_t l = 0; l < role_width(role); l++) x[l] = NAN;
         return MNP_OK;
     }
-    bool category = role->unit == ROLE_CATEGORY && strcmp(role->name, ROLES_OUTPUT) != 0;
-    if (r->s.asked && category && !role_knows(role, csv_cell(r->t, row, r->c.x[k]))) {
+    if (may_be_unknown(r, role) && !role_knows(role, csv_cell(r->t, row, r->c.x[k]))) {
         take_unknown(r, row, k, x);
         return MNP_OK;
     }

@@ -187,6 +187,23 @@ static void warn_split(reading *r, const roles_like *like) {
                            "be lower\n");
 }
 
+void report_unknown(reading *r) {
+    buf *to = &r->warn;
+    for (int32_t k = 0; k < r->roles.n_x; k++) {
+        if (!r->unknown[k]) continue;
+        size_t row = r->unknown_at[k];
+        buf_plain(to, r->t->name);
+        buf_printf(to, ":%" PRIu32 ": ", r->t->lines[1 + row]);
+        buf_plain(to, r->roles.x[k].name);
+        buf_text(to, " is ");
+        buf_plain(to, csv_cell(r->t, row, r->c.x[k]));
+        buf_printf(to,
+                   ", a category that the model has not seen (%lld of %lld rows have such): taken "
+                   "as the mean of those it knows\n",
+                   (long long)r->unknown[k], (long long)r->t->rows);
+    }
+}
+
 void report_warnings(reading *r, const roles_like *like) {
     if (r->kept == 1)
         buf_text(&r->warn, "there is one curve only: how curves differ cannot be learnt "
@@ -201,5 +218,6 @@ void report_warnings(reading *r, const roles_like *like) {
         buf_text(&r->warn, " is the same number everywhere: there is nothing to learn\n");
     }
     if (like) warn_split(r, like);
+    report_unknown(r);
     if (like && like->roles && !r->own) roles_compare(like->roles, &r->roles, &r->warn);
 }

@@ -100,6 +100,34 @@ dates_and_outputs() {
 }
 run "dates, decimal commas and outputs" dates_and_outputs
 
+# ---- scores of curves
+number() { # KEY: its first number
+    sed 's/.*"'"$1"'":\([^,}]*\).*/\1/' | head -n 1
+}
+score() { "$MNP" score l.safetensors "$@" --json --quiet; }
+scores_of_curves() {
+    printf 'Chick,Time,weight,Diet\nc2,20,140,oats\nc1,12,50,corn\nc1,14,60,corn\nnew,4,51,oats\n' >t.csv
+    score --context c.csv --targets t.csv >all.txt && says "new" all.txt && says '"warnings":["1 of the 3 curves of t.csv has no points' all.txt || return 1
+    # each as in files of its own, then the sum and the mean in which each counts the same
+    sum=0 mean=0
+    for g in c2 c1 new; do
+        grep -e ^Chick -e "^$g," c.csv >c_1.csv && grep -e ^Chick -e "^$g," t.csv >t_1.csv || return 1
+        score --context c_1.csv --targets t_1.csv >one.txt || return 1
+        total=$(sed 's/,"groups.*//' one.txt | number total) && each=$(sed 's/,"groups.*//' one.txt | number loglik)
+        says "\"total\":$total," all.txt && says "\"loglik\":$each," all.txt || return 1
+        sum=$(awk "BEGIN { printf \"%.12g\", $sum + $total }") && mean=$(awk "BEGIN { printf \"%.12g\", $mean + $each / 3 }")
+    done
+    sed 's/,"groups.*//' all.txt >top.txt
+    awk "BEGIN { d = $sum - $(number total <top.txt); e = $mean - $(number loglik <top.txt); exit !(d * d < 1e-12 && e * e < 1e-12) }"
+}
+an_unseen_category() {
+    sed 's/corn/rye/' chicks.csv >rye.csv
+    "$MNP" eval l.safetensors --data rye.csv --json >e.txt 2>err.txt && says '"warnings":["rye.csv:' e.txt &&
+        says "warning: rye.csv:112: Diet is rye, a category that the model has not seen (110 of 220 rows have such)" err.txt
+}
+run "score: every curve given its own points, and the mean" scores_of_curves
+run "eval: a category that the model has not seen is a warning" an_unseen_category
+
 # ---- the way of drawing that the model notes
 the_noted_condition() {
     cp m.safetensors noted.safetensors && "$MNP" info noted.safetensors --note condition=exact --quiet || return 1
@@ -123,7 +151,10 @@ run "nor the context" fails 1 'Diet is not given for the curve "c7"' \
     "$MNP" predict l.safetensors --at unknown.csv --quiet
 run "a context without the group" fails 1 'tells curves apart by "Chick", and nobody.csv has no such column' \
     "$MNP" predict l.safetensors --context nobody.csv --at a.csv --quiet
-run "score takes one curve" fails 1 "c.csv holds 3 curves" "$MNP" score l.safetensors --context c.csv --targets c.csv
+run "score: whose points the targets are" fails 1 "c.csv holds several curves, and nobody.csv does not say" \
+    "$MNP" score l.safetensors --context c.csv --targets nobody.csv --quiet
+run "score: whose points the context has" fails 1 "c.csv holds several curves, and nobody.csv does not say" \
+    "$MNP" score l.safetensors --context nobody.csv --targets c.csv --quiet
 for q in 0.5,0.5 1.5 x '' 0.1,,0.2; do
     run "no quantiles: '$q'" fails 2 "--quantiles wants" "$MNP" predict l.safetensors --grid 0:1:2 --quantiles "$q"
 done

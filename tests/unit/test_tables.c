@@ -461,8 +461,16 @@ static void later_tables_are_read_by_it(void) {
     NEAR((double)d->x[3] - (double)d->x[0], 5.5, 1e-9, 0);
     CHECK(!strstr(d->warnings, "goes from"));
     dataset_destroy(d);
-    refused("plot,when,kind,h\n1,2024-01-02,elm,1\n", s,
-            "\"elm\" is a category that the model does not know (it has: fir, oak)");
+    /* a category that it does not know: the mean of those it knows, to score; not to train */
+    const char *elm = "plot,when,kind,h\n1,2024-01-02,elm,1\n1,2024-01-03,oak,1\n";
+    d = read_text(elm, s);
+    CHECK(d->x[1] == 0.5F && d->x[2] == 0.5F && d->x[4] == 0 && d->x[5] == 1);
+    CHECK(has(d->warnings, ":2: kind is elm, a category that the model has not seen (1 of 2 rows "
+                           "have such)"));
+    dataset_destroy(d);
+    s.split = DATA_TRAIN;
+    refused(elm, s, "\"elm\" is a category that the model does not know (it has: fir, oak)");
+    s.split = DATA_TEST;
     refused("plot,when,kind,h\n1,17,oak,1\n", s, "\"17\" is not a date");
     refused("plot,when,h\n1,2024-01-02,1\n", s, "1 input column where the model has 2");
     /* other names, x and y out of range */

@@ -47,6 +47,7 @@ SOMAJOR := $(firstword $(subst ., ,$(VERSION)))
 # demo and test set up first, once: make starts again when config.mk has changed. install takes what
 # was built: root may have another PATH.
 GOALS := $(or $(MAKECMDGOALS),all)
+PYTHON_GOALS := wheel wheel-cuda test-python
 SET_UP = PORTABLE=$(PORTABLE) SETUP=$(SETUP) scripts/setup.sh --note $(BUILD)/setup-tried
 ifneq ($(filter-out clean help format uninstall setup tsan asan coverage fuzz,$(GOALS)),)
 include $(BUILD)/config.mk
@@ -54,6 +55,7 @@ endif
 $(BUILD)/config.mk: FORCE
 	@mkdir -p $(@D)
 	$(if $(MAKE_RESTARTS),,$(if $(filter demo test test-long,$(GOALS)),@$(SET_UP) || true))
+	$(if $(MAKE_RESTARTS),,$(if $(filter $(PYTHON_GOALS),$(GOALS)),@$(SET_UP) python || true))
 	@CC='$(CC)' PORTABLE=$(PORTABLE) KEEP=$(if $(filter install,$(GOALS)),1) scripts/detect.sh $@
 
 # ---- flags -------------------------------------------------------------------------------------
@@ -141,7 +143,7 @@ endif
 TEST_BUILT    := $(filter $(BUILD)/%,$(TEST_PROGRAMS))
 
 # ---- rules -------------------------------------------------------------------------------------
-.PHONY: all demo setup test test-long bench lint format asan tsan emulator coverage fuzz fuzzers examples \
+.PHONY: all demo setup test test-long $(PYTHON_GOALS) bench lint format asan tsan emulator coverage fuzz fuzzers examples \
         install uninstall clean info help tests-built
 
 all: $(LIB) $(SHLIB) $(MNP) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB)
@@ -265,10 +267,19 @@ demo: $(MNP)
 	@BUILD=$(BUILD) scripts/demo.sh
 
 test: tests-built
+	@echo "the Python package has its own tests: make test-python"
 	@BUILD=$(BUILD) CC='$(CC)' scripts/run_tests.sh $(TEST_PROGRAMS)
 test-long: tests-built
 	@BUILD=$(BUILD) CC='$(CC)' MNP_TEST_LONG=1 scripts/run_tests.sh $(TEST_PROGRAMS) \
 	    $(wildcard tests/long/*.sh)
+
+# The Python package: wheels in dist/, made of the libraries above, and tests from the wheel.
+wheel: $(SHLIB)
+	@BUILD=$(BUILD) scripts/python_wheel.sh
+wheel-cuda: $(if $(HAVE_NVCC),$(BUILD)/libmnp_cuda.so)
+	@BUILD=$(BUILD) scripts/python_wheel.sh cuda
+test-python: wheel $(MNP)
+	@BUILD=$(BUILD) T=$(T) scripts/python_test.sh
 
 bench: all
 	$(BUILD)/mnp bench $(ARGS)

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# setup.sh [--note FILE] [dev]: install what mnp can use and this machine lacks, with apt.
+# setup.sh [--note FILE] [dev|python]: install what mnp can use and this machine lacks, with apt.
 #
 # Silent and quick when nothing is missing. Before it installs, it says what and how to refuse: SETUP=0
 # in the environment (make SETUP=0 demo) installs nothing. Where packages cannot be installed (no apt,
 # no rights, no network) it prints the line to run: the build goes on with what there is. The status is
-# 1 as long as something is missing. "dev" adds the tools of make lint, coverage and fuzz.
+# 1 as long as something is missing. "dev" adds the tools of make lint, coverage and fuzz, and those
+# of the Python package; "python" asks for these alone.
 #
 # --note FILE (seen from the top folder) is for a caller that comes often: a try that failed is noted
 # there, and is not repeated for ten minutes.
@@ -38,6 +39,11 @@ look() {
     need_command cc gcc
     need_command make make
     need_header stdio.h libc6-dev
+    if [ -n "$1" ]; then
+        need_command python3 python3
+        python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+    fi
+    [ "$1" != python ] || return
     if [ "${PORTABLE:-0}" != 1 ]; then
         need_library libcairo2 src/plot/cairo.def
         need_library libopenblas0 src/backend/cpu/blas.def

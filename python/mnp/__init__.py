@@ -1,0 +1,63 @@
+"""Markov Neural Processes: distributions over functions, given some of their points.
+
+    import mnp
+
+    process = mnp.load("mnp-monotonic")                  # or mnp.train(...), mnp.fit(...)
+    posterior = process.condition(x, y)                  # x (n,), y (n,)
+    posterior.mean(at), posterior.sd(at), posterior.sample(at, 20)
+
+Everything is computed by libmnp, which is part of the package; NumPy is all that it needs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import errors
+from ._context import set_threads
+from ._structs import VERSION as __version__
+from .data import Data, families
+from .errors import Error, Warning
+from .posterior import Posterior, Posteriors
+from .process import Process, load, models, train
+
+# What costs time to import, or is not needed by most, comes when it is asked for.
+_LATER = {
+    "fit": "fitting",
+    "Fit": "fitting",
+}
+_MODULES = ("bandits", "fitting", "frames", "maps", "plotting", "scores", "sklearn")
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _LATER:
+        value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER, *_MODULES})
+
+
+__all__ = [
+    "Data",
+    "Error",
+    "Posterior",
+    "Posteriors",
+    "Process",
+    "Warning",
+    "__version__",
+    "errors",
+    "families",
+    "load",
+    "models",
+    "set_threads",
+    "train",
+]

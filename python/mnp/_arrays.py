@@ -1,0 +1,110 @@
+"""NumPy in and out. float64 arrays that are C-contiguous are used where they lie; others are
+converted once. What is refused is refused here by its name, or by the library, which looks at every
+number."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _structs as c
+from .errors import InvalidError
+
+FLOAT = np.dtype(np.float64)
+
+
+def numbers(value: Any, name: str) -> np.ndarray:
+    """As float64, C-contiguous."""
+    if type(value) is np.ndarray and value.dtype == FLOAT and value.flags.c_contiguous:
+        return value
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InvalidError(f"{name} has rows of different lengths: give a list of arrays") from None
+    if array.dtype.kind not in "fiub":
+        raise InvalidError(f"{name} holds {array.dtype}, not numbers: convert it to float64")
+    return np.ascontiguousarray(array, FLOAT) if array.ndim else np.asarray(array, FLOAT)
+
+
+def inputs(value: Any, x_dim: int, name: str = "x") -> np.ndarray:
+    """Places: (n,) or (n, 1) for one input, (n, x_dim) for several."""
+    x = numbers(value, name)
+    if (x.ndim == 1 and x_dim == 1) or (x.ndim == 2 and x.shape[1] == x_dim):
+        return x
+    if x.ndim == 1 and x.shape[0] == 0:
+        return x
+    wanted = "(n,) or (n, 1)" if x_dim == 1 else f"(n, {x_dim})"
+    inputs_word = "one input" if x_dim == 1 else f"{x_dim} inputs"
+    raise InvalidError(
+        f"{name} has the shape {x.shape}, and the model takes {inputs_word}: give {wanted}"
+    )
+
+
+def outputs(value: Any, n: int, name: str = "y") -> np.ndarray:
+    """Values (n,) at n places."""
+    y = numbers(value, name)
+    if y.ndim == 1 and y.shape[0] == n:
+        return y
+    raise InvalidError(f"{name} has the shape {y.shape}: give ({n},), a value for each of the x")
+
+
+def address(array: np.ndarray) -> int:
+    """Where its numbers are; the caller keeps the array."""
+    return array.__array_interface__["data"][0]
+
+
+def is_many(value: Any, x_dim: int | None = None) -> bool:
+    """Is it a value of several curves? A list of sequences, or an array with one dimension more
+    than one curve's: x (count, n) or (count, n, x_dim), y (count, n)."""
+    if isinstance(value, np.ndarray):
+        if x_dim is None:
+            return value.ndim == 2
+        return value.ndim == 3 or (value.ndim == 2 and x_dim == 1 and value.shape[1] != 1)
+    if not isinstance(value, (list, tuple)) or len(value) == 0:
+        return False
+    first = value[0]
+    if x_dim is None or x_dim == 1:
+        return isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) > 0
+    return getattr(first, "ndim", 0) > 1 or (
+        isinstance(first, (list, tuple)) and len(first) > 0 and not np.isscalar(first[0])
+    )
+
+
+class Sets:
+    """Many curves as an array of mnp_set; it keeps what these point at."""
+
+    def __init__(self, xs: Sequence, ys: Sequence | None, x_dim: int, name: str = "") -> None:
+        if ys is not None and len(xs) != len(ys):
+            raise InvalidError(f"{name}x is of {len(xs)} curves and {name}y of {len(ys)}")
+        self.count = len(xs)
+        self.array = (c.mnp_set * self.count)()
+        self.lengths: list[int] = []
+        self.kept: list[np.ndarray] = []
+        for k, x in enumerate(xs):
+            x = inputs(x, x_dim, f"{name}x[{k}]")
+            n = x.shape[0]
+            self.lengths.append(n)
+            self.kept.append(x)
+            one = self.array[k]
+            one.n = n
+            one.x = address(x)
+            if ys is not None:
+                y = outputs(ys[k], n, f"{name}y[{k}]")
+                self.kept.append(y)
+                one.y = address(y)
+
+
+def one_set(x: np.ndarray, y: np.ndarray | None) -> c.mnp_set:
+    return c.mnp_set(x.shape[0], address(x), None if y is None else address(y))
+
+
+def view(pointer: int, shape: tuple[int, ...], kind=ctypes.c_double) -> np.ndarray:
+    """Numbers of the library as an array of our own."""
+    count = int(np.prod(shape))
+    if count == 0:
+        return np.empty(shape, kind)
+    block = (kind * count).from_address(pointer)
+    return np.frombuffer(block, kind).reshape(shape).copy()

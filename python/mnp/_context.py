@@ -1,0 +1,226 @@
+"""One context of the library for each thread; failures, warnings, logging, Ctrl-C, fork.
+
+The library wants a context, and all that was made with it, used by one thread at a time. So every
+thread has a context of its own (`current()`), and each context has a lock: what was made in one
+thread may be used in another, and the two then wait for each other. Models and data belong to no
+context and are shared freely.
+
+    handle = current().make(lib.mnp_model_load, b"m.safetensors", destroy=lib.mnp_model_destroy)
+
+A fork copies no worker threads. A child process therefore leaves the contexts of before alone, and
+makes new ones (`generation`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import warnings
+from threading import get_ident
+
+from . import _structs as c
+from ._library import lib
+from .errors import OF_STATUS, ClosedError, Error, Warning
+
+generation = 0  # how many forks ago the program began
+_threads = 0
+_local = threading.local()
+
+
+def _forked() -> None:
+    global generation
+    generation += 1
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+# ---- callbacks: they live as long as the program, for models outlive contexts --------------------
+
+LogCall = dict(c.mnp_ctx_opts._fields_)["log"]
+CancelCall = dict(c.mnp_ctx_opts._fields_)["cancel"]
+ProgressCall = dict(c.mnp_eval_opts._fields_)["progress"]
+
+
+def _log(_user, level: int, text: bytes) -> None:
+    import logging
+
+    logging.getLogger("mnp").log(10 * (level + 1), "%s", text.decode("utf-8", "replace"))
+
+
+_log_call = LogCall(_log)
+_kept: list = []
+
+
+def _watch(pending: list):
+    """Answers "shall it stop?" for ever. A signal that came in meanwhile is handled right after the
+    yield, inside the try: a plain function would be interrupted before its first line."""
+    while True:
+        try:
+            while True:
+                yield bool(pending)
+        except BaseException as error:  # a KeyboardInterrupt: raised again once the call is back
+            pending.append(error)
+
+
+# ---- contexts ------------------------------------------------------------------------------------
+
+
+class Context:
+    """A mnp_ctx, its lock, and what is to be destroyed once nobody is inside."""
+
+    def __init__(self, threads: int = 0) -> None:
+        self.generation = generation
+        self.lock = threading.Lock()
+        self.owner = 0  # the thread that is inside
+        self.pending: list[BaseException] = []
+        self.garbage: list[tuple] = []
+        self._destroy = lib.mnp_ctx_destroy
+        opts = c.mnp_ctx_opts(threads=threads, log=_log_call)
+        if threading.current_thread() is threading.main_thread():  # the one that gets signals
+            watch = _watch(self.pending)
+            next(watch)
+            opts.cancel = CancelCall(watch.send)
+            _kept.append(opts.cancel)
+        out = ctypes.c_void_p()
+        status = lib.mnp_ctx_create(ctypes.byref(opts), ctypes.byref(out))
+        if status:
+            raise OF_STATUS[status](lib.mnp_status_name(status).decode())
+        self._as_parameter_ = out.value
+        self._last_error = lib.mnp_last_error
+
+    def call(self, function, *arguments):
+        """A call that returns mnp_status, of this context or of something made with it."""
+        if self.generation != generation:
+            raise Error("made before a fork: make it again in the child process")
+        me = get_ident()
+        if self.owner == me:
+            raise Error("the library is at work in this thread: do not call it from a callback")
+        with self.lock:
+            self.owner = me
+            try:
+                if self.garbage:
+                    self.sweep()
+                status = function(*arguments)
+                if status or self.pending:
+                    self._fail(status)
+            finally:
+                self.owner = 0
+
+    def _fail(self, status: int) -> None:
+        if self.pending:  # what a callback raised, or a signal's handler
+            error = self.pending[0]
+            self.pending.clear()
+            raise error
+        text = self._last_error(self).decode("utf-8", "replace")
+        raise OF_STATUS.get(status, Error)(text or lib.mnp_status_name(status).decode())
+
+    def make(self, function, *arguments, destroy, keep: bool = False) -> Handle:
+        """A call that takes the context first and makes a handle in its last argument. keep: of
+        those that need the context (predictor, trainer, player, fit, plot)."""
+        out = ctypes.c_void_p()
+        self.call(function, self, *arguments, ctypes.byref(out))
+        return Handle(out.value, destroy, self if keep else None)
+
+    def progress(self, function):
+        """A progress callback for the library; what it raises comes out of the call. Keep it until
+        the call is back."""
+        if function is None:
+            return ProgressCall()
+
+        def report(_user, done: int, total: int) -> None:
+            try:
+                if not self.pending:
+                    function(done, total)
+            except BaseException as error:
+                self.pending.append(error)
+
+        return ProgressCall(report)
+
+    def discard(self, destroy, address: int) -> None:
+        """Destroys at once, or by the next call where somebody is inside."""
+        self.garbage.append((destroy, address))
+        if self.lock.acquire(False):
+            try:
+                self.sweep()
+            finally:
+                self.lock.release()
+
+    def sweep(self) -> None:
+        while self.garbage:
+            destroy, address = self.garbage.pop()
+            destroy(address)
+
+    def __del__(self) -> None:
+        if sys is None or sys.is_finalizing() or self.generation != generation:
+            return
+        address = getattr(self, "_as_parameter_", None)
+        if address:
+            self.sweep()
+            self._destroy(address)
+
+
+class Handle:
+    """Something the library made, destroyed with the last reference to it. It is passed to calls as
+    it is, so that it lives until they return."""
+
+    __slots__ = ("__weakref__", "_as_parameter_", "context", "destroy", "generation")
+
+    def __init__(self, address: int, destroy, context: Context | None) -> None:
+        self._as_parameter_ = address
+        self.destroy = destroy
+        self.context = context
+        self.generation = generation
+
+    def __del__(self) -> None:
+        if sys is None or sys.is_finalizing():
+            return
+        if self.context is None:
+            self.destroy(self._as_parameter_)
+        elif self.generation == generation:
+            self.context.discard(self.destroy, self._as_parameter_)
+
+
+def current() -> Context:
+    """The context of this thread. Inside a callback of the library it is another one, for a while:
+    the usual one is at work."""
+    context = getattr(_local, "context", None)
+    if context is None or context.generation != generation:
+        context = _local.context = Context(_threads)
+    elif context.owner == get_ident():
+        context = Context(_threads)
+    return context
+
+
+def set_threads(threads: int = 0) -> None:
+    """How many worker threads a call uses: 0 means all cores. Posteriors of before keep theirs."""
+    global _threads
+    threads = int(threads)
+    if not 0 <= threads <= 1024:
+        raise OF_STATUS[c.MNP_EINVAL](f"threads is {threads}: 0 (all cores) to 1024")
+    _threads = threads
+    _local.context = None
+
+
+def opened(handle: Handle | None, what: str) -> Handle:
+    """The handle, or the exception for a closed one."""
+    if handle is None:
+        raise ClosedError(f"this {what} is closed")
+    return handle
+
+
+def warn(text: str | bytes, stacklevel: int = 3) -> None:
+    """Every line of a text as a warning; stacklevel as in warnings.warn, from the caller on."""
+    lines = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    for line in lines.splitlines():
+        warnings.warn(line, Warning, stacklevel=stacklevel)
+
+
+def text_of(call, *arguments) -> str:
+    """A text that a call prints into a caller's buffer, as snprintf does, and returns its length."""
+    length = call(*arguments, None, 0)
+    buffer = ctypes.create_string_buffer(length + 1)
+    call(*arguments, buffer, length + 1)
+    return buffer.value.decode("utf-8", "replace")

@@ -1,0 +1,256 @@
+"""Data: functions to train on and to score. Families that are drawn, arrays, CSV files.
+
+>>> import mnp
+>>> data = mnp.Data.family("monotonic", functions=3, seed=1)
+>>> len(data), data.x_dim
+(3, 1)
+>>> x, y = data[0]
+>>> x.shape == y.shape
+True
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _structs as c
+from ._arrays import Sets, inputs, is_many, outputs, view
+from ._context import Handle, current, opened, warn
+from ._library import lib, texts
+from .errors import InvalidError
+
+SPLITS = {"train": c.MNP_TRAIN, "valid": c.MNP_VALID, "test": c.MNP_TEST}
+
+
+def families() -> dict[str, str]:
+    """The built-in families and a line about each.
+
+    >>> import mnp
+    >>> "monotonic" in mnp.families()
+    True
+    """
+    about = ctypes.c_char_p()
+    out: dict[str, str] = {}
+    while (name := lib.mnp_data_family(len(out), ctypes.byref(about))) is not None:
+        out[name.decode()] = about.value.decode()
+    return out
+
+
+def _split(name: str) -> int:
+    if name not in SPLITS:
+        raise InvalidError(f"split is {name!r}: give one of {', '.join(SPLITS)}")
+    return SPLITS[name]
+
+
+def _columns(names: str | Sequence[str] | None) -> bytes | None:
+    if names is None:
+        return None
+    return (names if isinstance(names, str) else ",".join(names)).encode()
+
+
+class Data:
+    """Functions, each a set of points (x, y). `len(data)` of them; `data[i]` is (x, y) with x
+    (n,) or (n, x_dim) and y (n,), float64. Made by `Data.family`, `Data.arrays` and `Data.csv`.
+
+    >>> import numpy as np, mnp
+    >>> x = np.linspace(0, 1, 5)
+    >>> data = mnp.Data.arrays([x, x[:3]], [x**2, x[:3] ** 3])
+    >>> [len(y) for x, y in data]
+    [5, 3]
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle: Handle | None = handle
+
+    # ---- making ----------------------------------------------------------------------------------
+
+    @classmethod
+    def family(cls, name: str, *, functions: int = 0, seed: int = 0, split: str = "train") -> Data:
+        """Functions of a built-in family, with its variant: "monotonic", "periodic:noise_var=1e-3".
+
+        functions: how many; 0 means 50 000 to train on, and 5 000 of each other split. The same
+        name, seed and split give the same functions.
+        """
+        return cls._open(name, functions=int(functions), seed=int(seed), split=_split(split))
+
+    @classmethod
+    def csv(
+        cls,
+        path: str | os.PathLike,
+        *,
+        group: str | Sequence[str] | None = None,
+        x: str | Sequence[str] | None = None,
+        y: str | Sequence[str] | None = None,
+        split: str = "train",
+        holdout: float = -1,
+        test: float = -1,
+        seed: int = 0,
+        wide: bool = False,
+    ) -> Data:
+        """The curves of a CSV file; columns that are not named are guessed (`data.report`).
+
+        holdout and test are the shares of the curves kept for the splits "valid" and "test";
+        negative: none, so that all curves are here.
+        """
+        return cls._open(
+            os.fspath(path),
+            function_column=_columns(group),
+            x_columns=_columns(x),
+            y_column=_columns(y),
+            split=_split(split),
+            holdout=float(holdout),
+            test=float(test),
+            seed=int(seed),
+            wide=bool(wide),
+        )
+
+    @classmethod
+    def arrays(cls, x: Any, y: Any) -> Data:
+        """From arrays: lists with the x (n,) or (n, x_dim) and the y (n,) of each curve, or arrays
+        x (count, n[, x_dim]) and y (count, n); x (n,) alone is shared by all curves."""
+        if not is_many(y):
+            raise InvalidError("y is of one curve: give a list of arrays, or an array (count, n)")
+        if isinstance(x, np.ndarray) and x.ndim == 1:
+            x = [x] * len(y)
+        if len(x) != len(y):
+            raise InvalidError(f"x is of {len(x)} curves and y of {len(y)}")
+        x_dim = x[0].shape[1] if getattr(x[0], "ndim", 1) == 2 else np.ndim(x[0])
+        sets = Sets(x, y, max(int(x_dim), 1))
+        return cls(
+            current().make(
+                lib.mnp_data_from_sets,
+                ctypes.byref(sets.array),
+                sets.count,
+                max(int(x_dim), 1),
+                destroy=lib.mnp_data_destroy,
+            )
+        )
+
+    @classmethod
+    def _open(cls, what: str, **opts: Any) -> Data:
+        handle = current().make(
+            lib.mnp_data_open,
+            what.encode(),
+            ctypes.byref(c.mnp_data_opts(**opts)),
+            destroy=lib.mnp_data_destroy,
+        )
+        warn(lib.mnp_data_warnings(handle), stacklevel=4)
+        return cls(handle)
+
+    # ---- asking ----------------------------------------------------------------------------------
+
+    @property
+    def handle(self) -> Handle:
+        """What calls of the library take; ClosedError after close()."""
+        return opened(self._handle, "Data")
+
+    def __len__(self) -> int:
+        return lib.mnp_data_functions(self.handle)
+
+    def __getitem__(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+        handle, count = self.handle, len(self)
+        if not -count <= i < count:
+            raise IndexError(f"function {i} of {count}")
+        n, x, y = ctypes.c_int64(), ctypes.c_void_p(), ctypes.c_void_p()
+        context = current()
+        context.call(
+            lib.mnp_data_function,
+            context,
+            handle,
+            i % count,
+            ctypes.byref(n),
+            ctypes.byref(x),
+            ctypes.byref(y),
+        )
+        d = self.x_dim
+        xs = view(x.value, (n.value, d), ctypes.c_float).astype(np.float64)
+        ys = view(y.value, (n.value,), ctypes.c_float).astype(np.float64)
+        xs += [lib.mnp_data_x_origin(handle, k) for k in range(d)]
+        ys += lib.mnp_data_y_origin(handle)
+        return (xs[:, 0] if d == 1 else xs), ys
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def x_dim(self) -> int:
+        """How many inputs."""
+        return lib.mnp_data_x_dim(self.handle)
+
+    @property
+    def points(self) -> int:
+        """Of all functions together."""
+        return lib.mnp_data_points(self.handle)
+
+    @property
+    def name(self) -> str:
+        return lib.mnp_data_name(self.handle).decode()
+
+    @property
+    def x_names(self) -> list[str]:
+        return texts(lib.mnp_data_x_name, self.handle)
+
+    @property
+    def y_name(self) -> str:
+        return lib.mnp_data_y_name(self.handle).decode()
+
+    @property
+    def group_name(self) -> str:
+        """The column that tells curves apart; "" where there is none."""
+        return lib.mnp_data_group_name(self.handle).decode()
+
+    @property
+    def report(self) -> str:
+        """What was read, for people."""
+        return lib.mnp_data_report(self.handle).decode()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is doubtful about it."""
+        return lib.mnp_data_warnings(self.handle).decode().splitlines()
+
+    def to_csv(self, path: str | os.PathLike) -> None:
+        context = current()
+        context.call(lib.mnp_data_write_csv, context, self.handle, os.fsencode(path))
+
+    # ---- life ------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Frees its memory, once nobody uses it. Twice is no error."""
+        self._handle = None
+
+    def __enter__(self) -> Data:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self):
+        return Data.arrays, ([x for x, _ in self], [y for _, y in self])
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<mnp.Data, closed>"
+        return f"<mnp.Data {self.name}: {len(self)} functions, {self.points} points>"
+
+
+def as_data(data: Any) -> Data:
+    """Data, the name of a family, a CSV path, or a pair (x, y) of arrays."""
+    if isinstance(data, Data):
+        return data
+    if isinstance(data, (str, os.PathLike)):
+        name = os.fspath(data)
+        return Data.csv(name) if lib.mnp_data_path(name.encode()) else Data.family(name)
+    if isinstance(data, tuple) and len(data) == 2:
+        return Data.arrays(*data)
+    raise InvalidError(
+        "data is none of: mnp.Data, the name of a family, the path of a CSV file, a pair (x, y)"
+    )
+
+
+__all__ = ["Data", "as_data", "families", "inputs", "outputs"]

@@ -1,0 +1,763 @@
+"""A process given points: Posterior of one context, Posteriors of many.
+
+>>> import mnp
+>>> process = mnp.load("mnp-monotonic")
+>>> posterior = process.condition([0.1, 0.5, 0.9], [0.2, 0.5, 0.9], condition="network")
+>>> posterior.mean([0.3, 0.7]).shape
+(2,)
+>>> posterior.sample([0.3, 0.7], 5).shape
+(5, 2)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Sequence
+from threading import RLock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _context
+from . import _structs as c
+from ._arrays import Sets, address, inputs, is_many, numbers, one_set, outputs
+from ._context import Handle, current, opened, warn
+from ._library import lib
+from .errors import ClosedError, InvalidError, UnsupportedError
+
+CONDITIONS = ("network", "refine", "exact")
+USUAL_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
+WORK_MAX = 20_000  # points times functions that the default refines, as `mnp predict` has it
+
+WARNINGS = {
+    c.MNP_DRAW_RHAT: "the particles have not settled (rhat above 1.1): raise gradients, or use "
+    'condition="network"',
+    c.MNP_DRAW_REJECTED: "few moves were accepted (less than 0.3): raise gradients, or use "
+    'condition="network"',
+    c.MNP_DRAW_FIT: "the functions fit the points worse than the network's: use "
+    'condition="network"',
+    c.MNP_DRAW_HURRIED: "too few gradients for as many temperatures as needed: raise gradients, or "
+    'use condition="network"',
+    c.MNP_DRAW_FEW: "less than a tenth of the particles are independent: raise gradients or draws, "
+    'or use condition="network"',
+    c.MNP_DRAW_MISSED: "the functions miss the points, which may contradict each other or lie far "
+    'from the training data; compare with condition="network"',
+}
+
+
+class Report(NamedTuple):
+    """How the functions were drawn. Numbers that the way of drawing does not have are NaN or 0."""
+
+    condition: str  #: what was done: "network" also without points or latents
+    particles: int
+    gradients: int  #: of each particle
+    acceptance: float
+    particle_ess: float  #: independent particles that these are worth
+    rhat: float  #: 1 where the particles have settled
+    log_evidence: float  #: log p(set), nats
+    log_evidence_sd: float
+    fit_before: float  #: log p(set | z) per point: the network's draws
+    fit_after: float  #: and these
+    warnings: tuple[str, ...]
+    added: int  #: points since the drawing before, whose particles went on; 0: begun afresh
+    log_added: float  #: log p(those points | the set before), nats
+    moved: bool  #: weights alone left too few effective particles
+
+    @classmethod
+    def of(cls, r: c.mnp_draw_report) -> Report:
+        return cls(
+            CONDITIONS[r.condition],
+            r.particles,
+            r.gradients,
+            r.acceptance,
+            r.particle_ess,
+            r.rhat,
+            r.log_evidence,
+            r.log_evidence_sd,
+            r.fit_before,
+            r.fit_after,
+            tuple(text for bit, text in WARNINGS.items() if r.warnings & bit),
+            r.added,
+            r.log_added,
+            bool(r.moved),
+        )
+
+
+class Prediction(NamedTuple):
+    """What is expected at n targets, noise of measurements included unless asked otherwise."""
+
+    mean: np.ndarray  #: (n,)
+    sd: np.ndarray  #: (n,)
+    quantiles: np.ndarray  #: (levels, n)
+
+
+class Score(NamedTuple):
+    """log p(targets | context) of one function in nats, over all targets together."""
+
+    bound: float  #: importance-weighted; exact for a process without latents
+    prior: float  #: prior sampling
+
+
+class How(NamedTuple):
+    """How functions are drawn given points."""
+
+    condition: int
+    given: bool  #: by the caller: nothing else will do
+    noted: bool  #: by the model: it was scored so
+    draws: int
+    gradients: int
+    seed: int
+    device: bytes
+
+
+def how_of(
+    model: Handle,
+    condition: str | None,
+    draws: int,
+    gradients: int | None,
+    seed: int,
+    device: str,
+) -> How:
+    """The arguments, checked; without a condition what `mnp predict` would do."""
+    given = condition is not None
+    noted = False
+    if given:
+        if condition not in CONDITIONS:
+            raise InvalidError(f"condition is {condition!r}: give one of {', '.join(CONDITIONS)}")
+        kind = CONDITIONS.index(condition)
+    else:
+        usual = ctypes.c_int()
+        noted = lib.mnp_model_condition(model, ctypes.byref(usual))
+        one = lib.mnp_model_x_dim(model) == 1
+        kind = usual.value if noted else c.MNP_REFINE if one else c.MNP_NETWORK
+    if not 1 <= draws <= 131072:
+        raise InvalidError(f"draws is {draws}: give 1 to 131072")
+    if gradients is not None and gradients < 1:
+        raise InvalidError(f"gradients is {gradients}: give 1 or more, or None")
+    return How(kind, given, noted, int(draws), int(gradients or 0), seed_of(seed), device.encode())
+
+
+def seed_of(seed: int) -> int:
+    if not 0 <= int(seed) < 2**64:
+        raise InvalidError(f"seed is {seed}: give 0 or more")
+    return int(seed)
+
+
+def too_many(how: How, points: int, draws: int) -> bool:
+    """Does the default leave them to the network?"""
+    usual = not how.given and not how.noted and how.condition != c.MNP_NETWORK
+    return usual and points * draws > WORK_MAX
+
+
+def levels_of(q: Any) -> np.ndarray:
+    levels = np.atleast_1d(numbers(q, "q"))
+    if levels.ndim != 1 or not np.all((levels >= 0) & (levels <= 1)):
+        raise InvalidError("q holds probabilities from 0 to 1: a number, or an array (levels,)")
+    return levels
+
+
+class _Drawing:
+    """A predictor and the functions it has drawn."""
+
+    __slots__ = ("context", "predictor", "report")
+
+    def __init__(self, context: _context.Context, predictor: Handle) -> None:
+        self.context = context
+        self.predictor = predictor
+        self.report: Report | None = None  # None: to be drawn
+
+
+# ---- one context -----------------------------------------------------------------------------------
+
+
+class Posterior:
+    """A process given points. Made by `Process.condition`.
+
+    Functions are drawn at the first question, by the seed; they then answer all questions, and stay
+    the same functions. `draws` of them are behind `mean`, `sd`, `quantile` and `log_prob`. Numbers
+    include the noise of measurements unless `noise=False`, and are those of `mnp predict`; functions
+    of `sample` have none unless `noise=True`, as in `mnp sample`.
+
+    Threads may share a posterior: they wait for each other. A pickled posterior, or one that was
+    made before a fork, draws its functions again by its seed.
+    """
+
+    def __init__(self, model: Handle, x_dim: int, x: Any, y: Any, how: How) -> None:
+        self._model: Handle | None = model
+        self._x_dim = x_dim
+        self._how = how
+        if x is None and y is None:
+            x, y = np.empty((0, x_dim)), np.empty(0)
+        x = inputs(x, x_dim)
+        self._x = np.array(x.reshape(-1, x_dim))  # ours: they are read again after a fork
+        self._y = np.array(outputs(y, x.shape[0]))
+        self._fresh()
+        self._drawings[how.draws] = self._begin()  # so that bad points are refused at once
+
+    def _fresh(self) -> None:
+        self._lock = RLock()
+        self._generation = _context.generation
+        self._drawings: dict[int, _Drawing] = {}
+
+    def _begin(self) -> _Drawing:
+        context = current()
+        handle = context.make(
+            lib.mnp_predictor_create,
+            opened(self._model, "Posterior"),
+            self._how.device,
+            destroy=lib.mnp_predictor_destroy,
+            keep=True,
+        )
+        points = one_set(self._x, self._y)
+        context.call(lib.mnp_predictor_condition, handle, ctypes.byref(points))
+        return _Drawing(context, handle)
+
+    def _drawn(self, draws: int) -> _Drawing:
+        """The drawing of so many functions; the last few are kept. The lock is held."""
+        drawing = self._drawings.get(draws)
+        if drawing is None:
+            if len(self._drawings) > 3:
+                del self._drawings[next(k for k in self._drawings if k != self._how.draws)]
+            drawing = self._drawings[draws] = self._begin()
+        if drawing.report is None:
+            self._draw(drawing, draws)
+        return drawing
+
+    def _draw(self, drawing: _Drawing, draws: int) -> None:
+        how = self._how
+        opts = c.mnp_draw_opts(
+            condition=how.condition, samples=draws, gradients=how.gradients, seed=how.seed
+        )
+        report = c.mnp_draw_report()
+        if too_many(how, len(self._y), draws) and lib.mnp_model_latent(self._model):
+            warn(
+                f"{len(self._y)} points and {draws} functions are many: drawn by the network; "
+                'condition="refine" is more accurate and takes longer',
+                stacklevel=6,
+            )
+            opts.condition = c.MNP_NETWORK
+        arguments = (drawing.predictor, ctypes.byref(opts), ctypes.byref(report))
+        try:
+            drawing.context.call(lib.mnp_predictor_draw, *arguments)
+        except UnsupportedError as error:
+            if how.given or opts.condition == c.MNP_NETWORK:
+                raise
+            warn(f"drawn by the network: {error}", stacklevel=6)
+            opts.condition = c.MNP_NETWORK
+            drawing.context.call(lib.mnp_predictor_draw, *arguments)
+        drawing.report = Report.of(report)
+        for text in drawing.report.warnings:
+            warn(text, stacklevel=6)
+
+    def _inside(self) -> RLock:
+        """The lock, and the exception for a closed posterior."""
+        if self._model is None:
+            raise ClosedError("this Posterior is closed")
+        if self._generation != _context.generation:
+            self._fresh()
+        return self._lock
+
+    # ---- questions -------------------------------------------------------------------------------
+
+    def _summary(
+        self, x: Any, levels: np.ndarray | None, noise: bool, mean: bool = True, sd: bool = True
+    ) -> Prediction:
+        x = self._targets(x)
+        n = x.shape[0]
+        count = 0 if levels is None else levels.shape[0]
+        space = np.empty((2 + count, n))
+        at = address(space)
+        out = c.mnp_summary(mean=at if mean else None, sd=at + 8 * n if sd else None)
+        if count:
+            out.levels, out.level, out.quantiles = count, address(levels), at + 16 * n
+        with self._inside():
+            drawing = self._drawn(self._how.draws)
+            drawing.context.call(
+                lib.mnp_predictor_summary,
+                drawing.predictor,
+                address(x),
+                n,
+                noise,
+                ctypes.byref(out),
+            )
+        return Prediction(space[0], space[1], space[2:])
+
+    def _targets(self, x: Any) -> np.ndarray:
+        x = inputs(x, self._x_dim)
+        if x.shape[0] == 0:
+            raise InvalidError("x is empty: give one place or more")
+        return x
+
+    def predict(self, x: Any, q: Any = USUAL_LEVELS, *, noise: bool = True) -> Prediction:
+        """Mean and sd (n,) and quantiles (levels, n) at x (n,) or (n, x_dim), in one call."""
+        return self._summary(x, levels_of(q), noise)
+
+    def mean(self, x: Any, *, noise: bool = True) -> np.ndarray:
+        """Mean over the functions at x (n,) or (n, x_dim): (n,)."""
+        return self._summary(x, None, noise, sd=False).mean
+
+    def sd(self, x: Any, *, noise: bool = True) -> np.ndarray:
+        """Standard deviation over the functions at x (n,) or (n, x_dim): (n,)."""
+        return self._summary(x, None, noise, mean=False).sd
+
+    def quantile(self, x: Any, q: Any, *, noise: bool = True) -> np.ndarray:
+        """Quantiles at x: (n,) for one probability q, (levels, n) for several."""
+        levels = levels_of(q)
+        out = self._summary(x, levels, noise, False, False).quantiles
+        return out[0] if np.ndim(q) == 0 else out
+
+    def bands(self, x: Any, q: Any = USUAL_LEVELS) -> Prediction:
+        """What would be measured at each place by itself: smooth in x, as a picture wants it. A
+        process without latents (gp) gives exact numbers. (n,), (n,), (levels, n)."""
+        x = self._targets(x)
+        levels = levels_of(q)
+        n, count = x.shape[0], levels.shape[0]
+        space = np.empty((2 + count, n))
+        at = address(space)
+        out = c.mnp_summary(
+            levels=count, level=address(levels), mean=at, sd=at + 8 * n, quantiles=at + 16 * n
+        )
+        with self._inside():
+            drawing = self._drawn(self._how.draws)
+            drawing.context.call(
+                lib.mnp_predictor_bands, drawing.predictor, address(x), n, ctypes.byref(out)
+            )
+        return Prediction(space[0], space[1], space[2:])
+
+    def sample(self, x: Any, n: int | None = None, *, noise: bool = False) -> np.ndarray:
+        """n whole functions at x: (n, len(x)). The same n gives the same functions at any x; without
+        n they are those behind `mean`. A process without latents (gp) draws anew for each x."""
+        x = self._targets(x)
+        draws = self._count(n)
+        out = np.empty((draws, x.shape[0]))
+        with self._inside():
+            drawing = self._drawn(draws)
+            drawing.context.call(
+                lib.mnp_predictor_predict,
+                drawing.predictor,
+                address(x),
+                x.shape[0],
+                noise,
+                address(out),
+            )
+        return out
+
+    def chain(self, x: Any, n: int | None = None, *, noise: bool = False) -> np.ndarray:
+        """The way of n functions through the Markov chain, y_0 to y_T at x: (T + 1, n, len(x)), in
+        the model's own units."""
+        x = self._targets(x)
+        draws = self._count(n)
+        with self._inside():
+            steps = lib.mnp_model_steps(self._model)
+            out = np.empty((steps + 1, draws, x.shape[0]))
+            drawing = self._drawn(draws)
+            drawing.context.call(
+                lib.mnp_predictor_path,
+                drawing.predictor,
+                address(x),
+                x.shape[0],
+                noise,
+                address(out),
+            )
+        return out
+
+    def _count(self, n: int | None) -> int:
+        if n is None:
+            return self._how.draws
+        if not 1 <= n <= 131072:
+            raise InvalidError(f"n is {n}: give 1 to 131072 functions")
+        return int(n)
+
+    def log_prob(self, x: Any, y: Any, *, pointwise: bool = False) -> float | np.ndarray:
+        """log p(y at x | context) in nats: of all points together, or (n,) of each by itself.
+
+        It is the log of the mean density over the functions drawn, exact for a process without
+        latents. The joint one is uncertain for many points: see `score` for a bound.
+        """
+        x = self._targets(x)
+        y = outputs(y, x.shape[0])
+        if not pointwise and not lib.mnp_model_latent(opened(self._model, "Posterior")):
+            return self.score(x, y, samples=1).bound
+        points = one_set(x, y)
+        logp = np.empty((self._how.draws, x.shape[0]))
+        with self._inside():
+            drawing = self._drawn(self._how.draws)
+            drawing.context.call(
+                lib.mnp_predictor_logp, drawing.predictor, ctypes.byref(points), address(logp)
+            )
+        if pointwise:
+            top = logp.max(axis=0)
+            return top + np.log(np.mean(np.exp(logp - top), axis=0))
+        return log_mean_exp(np.cumsum(logp, axis=1)[:, -1])
+
+    def score(self, x: Any, y: Any, *, samples: int = 20, seed: int | None = None) -> Score:
+        """Estimates of log p(y at x | context) by `samples` draws of the latents, as `mnp score`
+        prints them: they do not depend on how functions are drawn here."""
+        x = self._targets(x)
+        targets = one_set(x, outputs(y, x.shape[0]))
+        context, points = current(), one_set(self._x, self._y)
+        bound, prior = ctypes.c_double(), ctypes.c_double()
+        context.call(
+            lib.mnp_score_set,
+            context,
+            opened(self._model, "Posterior"),
+            ctypes.byref(points),
+            ctypes.byref(targets),
+            int(samples),
+            self._how.seed if seed is None else seed_of(seed),
+            ctypes.byref(bound),
+            ctypes.byref(prior),
+        )
+        return Score(bound.value, prior.value)
+
+    def functions(self, n: int) -> Functions:
+        """n functions that stay: callables f(x) -> (len(x),), also after `observe`.
+
+        >>> import mnp
+        >>> posterior = mnp.load("mnp-monotonic").condition([0.5], [0.5])
+        >>> f, g = posterior.functions(2)
+        >>> bool((f([0.2, 0.4])[1:] == f([0.4])).all())
+        True
+        """
+        if not lib.mnp_model_latent(opened(self._model, "Posterior")):
+            raise UnsupportedError(
+                "a process without latents draws its functions jointly at the places of one call: "
+                "use sample(x, n)"
+            )
+        how = self._how._replace(draws=self._count(n))
+        return Functions(Posterior(self._model, self._x_dim, self._x, self._y, how))
+
+    @property
+    def report(self) -> Report:
+        """How the functions behind `mean` were drawn; draws them if that is yet to be done."""
+        with self._inside():
+            return self._drawn(self._how.draws).report
+
+    # ---- points ----------------------------------------------------------------------------------
+
+    def observe(self, x: Any, y: Any) -> Posterior:
+        """Adds points: x (m,) or (m, x_dim) and y (m,), or one point (x, y). The functions follow at
+        the next question; those of exact conditioning go on with their particles. Returns itself."""
+        y = np.atleast_1d(numbers(y, "y"))
+        x = numbers(x, "x")
+        if x.ndim == 0 or (x.ndim == 1 and y.shape == (1,) and x.shape[0] == self._x_dim):
+            x = x.reshape(1, -1)
+        x = inputs(x, self._x_dim).reshape(-1, self._x_dim)
+        y = outputs(y, x.shape[0])
+        with self._inside():
+            try:
+                for drawing in self._drawings.values():
+                    for k in range(x.shape[0]):
+                        drawing.context.call(
+                            lib.mnp_predictor_observe,
+                            drawing.predictor,
+                            address(x) + 8 * k * self._x_dim,
+                            y[k],
+                        )
+                    drawing.report = None
+            except BaseException:
+                self._drawings.clear()  # some have seen a part: they begin again with what there was
+                raise
+            self._x = np.concatenate([self._x, x])
+            self._y = np.concatenate([self._y, y])
+        return self
+
+    @property
+    def x(self) -> np.ndarray:
+        """The observed places, (n,) or (n, x_dim)."""
+        return self._x[:, 0].copy() if self._x_dim == 1 else self._x.copy()
+
+    @property
+    def y(self) -> np.ndarray:
+        """The observed values, (n,)."""
+        return self._y.copy()
+
+    def __len__(self) -> int:
+        """How many points are observed."""
+        return len(self._y)
+
+    def __bool__(self) -> bool:
+        return True
+
+    @property
+    def draws(self) -> int:
+        return self._how.draws
+
+    @property
+    def seed(self) -> int:
+        return self._how.seed
+
+    # ---- life ------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Frees its memory, once nobody uses it. Twice is no error."""
+        self._model = None
+        self._drawings = {}
+
+    def __enter__(self) -> Posterior:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __copy__(self) -> Posterior:
+        return Posterior(opened(self._model, "Posterior"), self._x_dim, self._x, self._y, self._how)
+
+    def __deepcopy__(self, memo: dict) -> Posterior:
+        return self.__copy__()
+
+    def __reduce__(self):
+        from .process import model_bytes
+
+        parts = (self._x_dim, self._x, self._y, tuple(self._how))
+        return _restored, (model_bytes(opened(self._model, "Posterior")), *parts)
+
+    def __repr__(self) -> str:
+        if self._model is None:
+            return "<mnp.Posterior, closed>"
+        kind = CONDITIONS[self._how.condition]
+        return f"<mnp.Posterior given {len(self)} points, {kind}, {self.draws} draws>"
+
+
+def log_mean_exp(values: np.ndarray) -> float:
+    """Added up one by one, as the library does it."""
+    top = float(values.max())
+    total = 0.0
+    for v in values.tolist():
+        total += math.exp(v - top)
+    return top + math.log(total / len(values))
+
+
+def _restored(model: bytes, x_dim: int, x: np.ndarray, y: np.ndarray, how: tuple) -> Posterior:
+    from .process import model_of
+
+    return Posterior(model_of(model), x_dim, x, y, How(*how))
+
+
+class Function:
+    """One function of a posterior: f(x) -> (len(x),)."""
+
+    def __init__(self, of: Posterior, k: int) -> None:
+        self._of = of
+        self._k = k
+
+    def __call__(self, x: Any) -> np.ndarray:
+        return self._of.sample(x)[self._k]
+
+
+class Functions(Sequence):
+    """Functions of a posterior that stay the same: a sequence of callables, and a callable that
+    answers for all of them at once: (n, len(x))."""
+
+    def __init__(self, of: Posterior) -> None:
+        self._of = of
+
+    def __len__(self) -> int:
+        return self._of.draws
+
+    def __getitem__(self, k):
+        if isinstance(k, slice):
+            return [self[i] for i in range(*k.indices(len(self)))]
+        if not -len(self) <= k < len(self):
+            raise IndexError(f"function {k} of {len(self)}")
+        return Function(self._of, k % len(self))
+
+    def __call__(self, x: Any) -> np.ndarray:
+        return self._of.sample(x)
+
+
+# ---- many contexts -----------------------------------------------------------------------------------
+
+
+class Posteriors:
+    """One process given many contexts, each by itself. Every question is one call of the library,
+    which uses all cores. Made by `Process.condition` with lists of x and y.
+
+    Targets x are (n,) or (n, x_dim), the same for all contexts, and answers are stacked; or a list
+    of such arrays, one for each, and answers are lists. Context k has the numbers of a Posterior of
+    its own with the seed `seed + k`. Each question draws the functions anew: `predict` asks for
+    mean, sd and quantiles at once.
+    """
+
+    def __init__(self, model: Handle, x_dim: int, xs: Sequence, ys: Sequence, how: How) -> None:
+        self._model: Handle | None = model
+        self._x_dim = x_dim
+        self._how = how
+        self._sets = Sets(xs, ys, x_dim)
+        self._reports: list[Report] | None = None
+        if self._sets.count == 0:
+            raise InvalidError("x holds no context: give one or more")
+
+    def __len__(self) -> int:
+        return self._sets.count
+
+    def __getitem__(self, k: int) -> Posterior:
+        if not -len(self) <= k < len(self):
+            raise IndexError(f"context {k} of {len(self)}")
+        k %= len(self)
+        x, y = self._sets.kept[2 * k : 2 * k + 2]
+        how = self._how._replace(seed=(self._how.seed + k) % 2**64)
+        return Posterior(opened(self._model, "Posteriors"), self._x_dim, x, y, how)
+
+    def _runs(self, draws: int) -> list[tuple[int, int, int]]:
+        """Contexts first .. last - 1 that are drawn in one way: (first, last, condition)."""
+        how = self._how
+        latent = lib.mnp_model_latent(opened(self._model, "Posteriors"))
+        out: list[tuple[int, int, int]] = []
+        for k, n in enumerate(self._sets.lengths):
+            many = latent and too_many(how, n, draws)
+            kind = c.MNP_NETWORK if many else how.condition
+            if out and out[-1][2] == kind:
+                out[-1] = (out[-1][0], k + 1, kind)
+            else:
+                out.append((k, k + 1, kind))
+        return out
+
+    def _ask(
+        self,
+        x: Any,
+        levels: np.ndarray | None = None,
+        noise: bool = True,
+        draws: int | None = None,
+        wanted: tuple[str, ...] = ("mean", "sd"),
+    ) -> tuple[dict[str, Any], Callable]:
+        """Numbers for all contexts as flat arrays, and how they are cut."""
+        count = len(self)
+        shared = not is_many(x, self._x_dim)
+        targets = Sets([x] if shared else x, None, self._x_dim, "targets ")
+        if not shared and targets.count != count:
+            raise InvalidError(f"x is of {targets.count} curves, and there are {count} contexts")
+        lengths = targets.lengths * (count if shared else 1)
+        first = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
+        samples = self._how.draws if draws is None else draws
+        n_levels = 0 if levels is None else len(levels)
+        each = {"mean": 1, "sd": 1, "quantiles": n_levels, "draws": samples}
+        out = {name: np.empty(each[name] * first[-1]) for name in wanted}
+        reports = (c.mnp_draw_report * count)()
+        for r in reports:
+            r.size = ctypes.sizeof(c.mnp_draw_report)
+        context = current()
+        for lo, hi, kind in self._runs(samples):
+            opts = c.mnp_many_opts(
+                samples=samples,
+                seed=(self._how.seed + lo) % 2**64,
+                base=int(noise),
+                device=self._how.device,
+                condition=kind,
+                gradients=self._how.gradients,
+                reports=ctypes.addressof(reports[lo]),
+            )
+            places = {name: address(a) + 8 * each[name] * int(first[lo]) for name, a in out.items()}
+            to = c.mnp_summary(**places)
+            if n_levels:
+                to.levels, to.level = n_levels, address(levels)
+            self._call(context, opts, to, lo, hi, targets, shared)
+        self._tell(reports)
+
+        def cut(name: str, last: tuple[int, ...] = ()):
+            parts = [
+                out[name][each[name] * a : each[name] * b].reshape(*last, b - a)
+                for a, b in zip(first[:-1], first[1:])
+            ]
+            stacked = shared or isinstance(x, np.ndarray)
+            return out[name].reshape(count, *last, -1) if stacked else parts
+
+        return out, cut
+
+    def _call(self, context, opts, to, lo, hi, targets, shared) -> None:
+        model = opened(self._model, "Posteriors")
+        arguments = (
+            context,
+            model,
+            ctypes.addressof(self._sets.array[lo]),
+            hi - lo,
+            ctypes.addressof(targets.array[0 if shared else lo]),
+            1 if shared else hi - lo,
+            ctypes.byref(opts),
+            ctypes.byref(to),
+        )
+        try:
+            context.call(lib.mnp_predict_many, *arguments)
+        except UnsupportedError as error:
+            if self._how.given or opts.condition == c.MNP_NETWORK:
+                raise
+            warn(f"drawn by the network: {error}", stacklevel=6)
+            opts.condition = c.MNP_NETWORK
+            context.call(lib.mnp_predict_many, *arguments)
+
+    def _tell(self, reports) -> None:
+        self._raw_reports = reports
+        self._reports = None
+        warned = 0
+        for r in reports:
+            warned |= r.warnings
+        for bit, text in WARNINGS.items():
+            if warned & bit:
+                of = sum(1 for r in reports if r.warnings & bit)
+                warn(f"{of} of {len(self)} contexts: {text}", stacklevel=5)
+
+    def predict(self, x: Any, q: Any = USUAL_LEVELS, *, noise: bool = True) -> Prediction:
+        """Mean, sd and quantiles of all contexts in one call: (count, n), (count, n) and
+        (count, levels, n), or lists."""
+        levels = levels_of(q)
+        _, cut = self._ask(x, levels, noise, wanted=("mean", "sd", "quantiles"))
+        return Prediction(cut("mean"), cut("sd"), cut("quantiles", (len(levels),)))
+
+    def mean(self, x: Any, *, noise: bool = True):
+        """(count, n), or a list of (n_k,)."""
+        return self._ask(x, None, noise, wanted=("mean",))[1]("mean")
+
+    def sd(self, x: Any, *, noise: bool = True):
+        """(count, n), or a list of (n_k,)."""
+        return self._ask(x, None, noise, wanted=("sd",))[1]("sd")
+
+    def quantile(self, x: Any, q: Any, *, noise: bool = True):
+        """(count, n) for one probability q, (count, levels, n) for several; or a list."""
+        levels = levels_of(q)
+        last = () if np.ndim(q) == 0 else (len(levels),)
+        return self._ask(x, levels, noise, wanted=("quantiles",))[1]("quantiles", last)
+
+    def sample(self, x: Any, n: int | None = None, *, noise: bool = False):
+        """n functions of each context: (count, n, len(x)), or a list of (n, n_k)."""
+        draws = self._how.draws if n is None else int(n)
+        return self._ask(x, None, noise, draws, ("draws",))[1]("draws", (draws,))
+
+    @property
+    def reports(self) -> list[Report]:
+        """How the functions of the last question were drawn, for each context."""
+        if not hasattr(self, "_raw_reports"):
+            raise InvalidError("nothing was asked yet: reports speak of the last question")
+        if self._reports is None:
+            self._reports = [Report.of(r) for r in self._raw_reports]
+        return self._reports
+
+    def close(self) -> None:
+        self._model = None
+
+    def __enter__(self) -> Posteriors:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self):
+        from .process import model_bytes
+
+        kept = self._sets.kept
+        return _restored_many, (
+            model_bytes(opened(self._model, "Posteriors")),
+            self._x_dim,
+            kept[::2],
+            kept[1::2],
+            tuple(self._how),
+        )
+
+    def __repr__(self) -> str:
+        return f"<mnp.Posteriors of {len(self)} contexts>"
+
+
+def _restored_many(model: bytes, x_dim: int, xs: list, ys: list, how: tuple) -> Posteriors:
+    from .process import model_of
+
+    return Posteriors(model_of(model), x_dim, xs, ys, How(*how))

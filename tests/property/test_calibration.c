@@ -161,10 +161,10 @@ int main(void) {
     CHECK(pool_create(&world, 2, &workers) == MNP_OK);
     CHECK(pool_create(&world, 1, &alone) == MNP_OK);
     CHECK(dataset_open(&world, workers, "rbf", &s, &data) == MNP_OK);
-    RUN(only_exact_draws_are_calibrated);
+    RUN_STATISTICS(only_exact_draws_are_calibrated);
     RUN(a_gaussian_process_is_calibrated);
     RUN(threads_change_no_rank);
-    RUN(evidences_are_of_one_process);
+    RUN_STATISTICS(evidences_are_of_one_process);
     RUN(memory_may_end_anywhere);
     dataset_destroy(data);
     pool_destroy(workers);

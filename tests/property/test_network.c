@@ -365,7 +365,7 @@ int main(void) {
     RUN(simulations_repeat);
     RUN(long_curves_are_cut);
     RUN(frequencies_are_found);
-    RUN(the_network_knows_lines);
+    RUN_STATISTICS(the_network_knows_lines);
     RUN(any_table_any_threads);
     if (getenv("MNP_TEST_LONG")) RUN(the_network_learns_more); /* 15 s */
     return check_done();

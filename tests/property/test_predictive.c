@@ -419,8 +419,8 @@ int main(void) {
     RUN(sizes_of_one_function_err_together);
     RUN(the_truth_is_the_conditional);
     RUN(other_families_have_no_truth);
-    RUN(joint_scores_are_those_of_the_process);
-    RUN(bounds_hold_the_evidence);
+    RUN_STATISTICS(joint_scores_are_those_of_the_process);
+    RUN_STATISTICS(bounds_hold_the_evidence);
     RUN(a_sandwich_is_reported);
     RUN(threads_do_not_matter);
     RUN(a_list_is_a_run_with_each);

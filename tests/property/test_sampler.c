@@ -549,7 +549,7 @@ static void without_points(void) {
 }
 
 int main(void) {
-    RUN(agrees_with_brute_force);
+    RUN_STATISTICS(agrees_with_brute_force);
     RUN(same_bits);
     RUN(neighbours_go_on_alone);
     RUN(ids_name_the_numbers);

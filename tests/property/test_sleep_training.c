@@ -97,6 +97,6 @@ static void sleep_makes_draws_worth_more(void) {
 }
 
 int main(void) {
-    RUN(sleep_makes_draws_worth_more);
+    RUN_STATISTICS(sleep_makes_draws_worth_more);
     return check_done();
 }

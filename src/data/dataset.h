@@ -71,6 +71,9 @@ static inline const float *dataset_x(const dataset *d, int64_t i) {
     return d->shared_x ? d->x : d->x + d->start[i] * d->x_dim;
 }
 
+/* The input that is taken for time: the first that changes within a function and is no category. */
+int32_t dataset_time(const dataset *d);
+
 /* Input c of point j of function i, and a value y[at], in raw units. */
 static inline double dataset_raw_x(const dataset *d, int64_t i, int64_t j, int32_t c) {
     return (double)dataset_x(d, i)[j * d->x_dim + c] + d->x_origin[c];

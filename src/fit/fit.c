@@ -349,7 +349,7 @@ mnp_status fit_run(env *e, const dataset *d, const fit_opts *o, fit *out) {
     if (status == MNP_OK) status = take_curves(out, d);
     if (status == MNP_OK) {
         warn_curves(out);
-        out->time = task_time(out->curves);
+        out->time = dataset_time(out->curves);
         status = folds_make(e, out->curves->functions, o->folds, o->seed, &out->folds);
     }
     if (status == MNP_OK) {

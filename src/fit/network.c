@@ -240,7 +240,7 @@ static mnp_status make_network(job *j) {
     simulate_opts o = {.seed = j->o->seed, .pool = j->o->pool};
     char options[300];
     double f;
-    MNP_TRY(simulate_frequency(j->e, j->o->lmm, j->curves, task_time(j->curves), &o, &f));
+    MNP_TRY(simulate_frequency(j->e, j->o->lmm, j->curves, dataset_time(j->curves), &o, &f));
     double std = fmin(fmax(SHARE_OF_FREQUENCY * f, FREQUENCY_LEAST), FREQUENCY_MOST);
     snprintf(options, sizeof options, NETWORK " rff_std=%.3g", std);
     model_wish wish = {.process = "mnp", .preset = "tiny", .options = options, .seed = j->o->seed};

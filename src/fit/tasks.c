@@ -12,21 +12,6 @@ static float time_of(const dataset *d, int64_t curve, int64_t j, int32_t time) {
     return dataset_x(d, curve)[j * d->x_dim + time];
 }
 
-static bool changes(const dataset *d, int32_t c) {
-    for (int64_t i = 0; i < d->functions; i++)
-        for (int64_t j = 1; j < length_of(d, i); j++)
-            if (time_of(d, i, j, c) != time_of(d, i, 0, c)) return true;
-    return false;
-}
-
-int32_t task_time(const dataset *d) {
-    for (int32_t c = 0; c < d->x_dim; c++) {
-        const role *x = d->roles ? roles_at(d->roles, c) : NULL;
-        if ((!x || x->unit != ROLE_CATEGORY) && changes(d, c)) return c;
-    }
-    return 0;
-}
-
 /* Is point j the first of a row of the table? A row has its outputs one after the other, some of
  * which may be missing; which output a point is stands in the last inputs. */
 static bool begins_row(const dataset *d, int64_t curve, int64_t j) {

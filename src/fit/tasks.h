@@ -13,9 +13,6 @@
 typedef enum fit_task { TASK_FIRST, TASK_RANDOM, FIT_TASKS } fit_task;
 enum { TASK_GIVEN = 3 };
 
-/* The input that is taken for time: the first that changes within a curve and is no category. */
-int32_t task_time(const dataset *d);
-
 /* Marks points of a curve (keep, zeroed, of all points of d), at most `limit` of them, spread
  * evenly. Of several outputs whole rows of the table are marked, one at least, so that none is
  * lost. Returns how many points are marked. */

@@ -31,9 +31,10 @@ void op_draw(graph *g, const draw_opts *o, val *x, val *y) {
                    o->x_dim, o->noise);
         return;
     }
-    if (!(o->prefix >= 0 && o->prefix <= 1) || (o->prefix > 0 && o->p_region > 0)) {
-        graph_fail(g, "draw: prefixes with probability %g, regions with %g", o->prefix,
-                   o->p_region);
+    if (!(o->prefix >= 0 && o->prefix <= 1) || (o->prefix > 0 && o->p_region > 0) || o->time < 0 ||
+        o->time >= o->x_dim) {
+        graph_fail(g, "draw: prefixes by input %d with probability %g, regions with %g", o->time,
+                   o->prefix, o->p_region);
         return;
     }
     if (o->mirror < 0 || o->mirror > o->x_dim) {
@@ -50,7 +51,7 @@ void op_draw(graph *g, const draw_opts *o, val *x, val *y) {
     ins->i[DRAW_LO] = o->lo, ins->i[DRAW_HI] = o->hi;
     ins->i[DRAW_MAX] = o->max_points, ins->i[DRAW_FEW] = o->few_targets;
     ins->i[DRAW_MIRROR] = o->train ? o->mirror : 0;
-    ins->i[DRAW_SEEN] = o->seen;
+    ins->i[DRAW_SEEN] = o->seen, ins->i[DRAW_TIME] = o->time;
     ins->f[DRAW_P_EMPTY] = o->p_empty;
     ins->f[DRAW_P_REGION] = o->p_region, ins->f[DRAW_NOISE] = o->noise;
     ins->f[DRAW_PREFIX] = o->train ? o->prefix : 0;

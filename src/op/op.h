@@ -84,7 +84,8 @@ typedef struct draw_opts {
     int32_t max_points;  /* use at most so many points of a function (0 = all)        */
     int32_t few_targets; /* > 0: the authors' small target sets, k ~ U{1..hi+1-m}      */
     double p_region;     /* probability of a context from a region of the inputs      */
-    double prefix;       /* training: probability of one of the points with the least first input */
+    double prefix;       /* training: probability of one of the first points in time  */
+    int32_t time;        /* which input that is                                       */
     double noise;        /* sd of normal noise on y outside the context               */
     int32_t mirror;      /* training: how many of the inputs are mirrored, 0 to x_dim */
     int32_t seen;        /* points that the posterior sees; 0: all                    */

@@ -88,7 +88,7 @@ int64_t permute_region(int which, const float *x, uint32_t mirrored, int32_t *or
     return inside;
 }
 
-/* Does point a of the inputs x (rows, X) come before point b, by its first input? */
+/* Does point a come before point b? */
 static bool comes_before(const float *x, int64_t X, bool mirrored, int32_t a, int32_t b) {
     float va = x[a * X], vb = x[b * X];
     if (va != vb) return mirrored ? va > vb : va < vb;
@@ -173,9 +173,10 @@ drawn permute_draw(const frame *f, const instr *ins, int32_t *memory) {
     if (ins->f[DRAW_P_REGION] > 0) u = rng_u01(&s), v = rng_u01(&s);
     double w = ins->f[DRAW_PREFIX] > 0 ? rng_u01(&s) : 1;
     d.order = permute_prefix(&s, points, d.n, memory);
+    int32_t time = ins->i[DRAW_TIME];
     if (w < ins->f[DRAW_PREFIX])
-        permute_first(data->x + d.first_x * data->x_dim, data->x_dim, d.mirrored & 1, memory, d.n,
-                      d.m, memory + d.n);
+        permute_first(data->x + d.first_x * data->x_dim + time, data->x_dim,
+                      d.mirrored >> (time & 31) & 1, memory, d.n, d.m, memory + d.n);
     if (d.m > 0 || !ins->i[DRAW_TRAIN]) draw_region(f, ins, u, v, memory, &d);
     return d;
 }

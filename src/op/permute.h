@@ -40,9 +40,8 @@ float permute_noisy(const drawn *d, int64_t i, float y);
  * front, both parts in their order; returns how many. spare: n words. */
 int64_t permute_region(int which, const float *x, uint32_t mirrored, int32_t *order, int64_t n,
                        int32_t *spare);
-/* The m of order[0..n) with the least first input go to the front, both parts in their order; of
- * equal inputs x (rows, X) the point with the lower number is less. Mirrored: the greatest.
- * spare: n words. */
+/* The m of order[0..n) with the least x go to the front, both parts in their order; point a has
+ * x[a X], and of equal ones the lower number is less. Mirrored: the greatest. spare: n words. */
 void permute_first(const float *x, int64_t X, bool mirrored, int32_t *order, int64_t n, int64_t m,
                    int32_t *spare);
 

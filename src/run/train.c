@@ -28,7 +28,8 @@ static const option_def table[] = {
          "in each step weights shrink by this share of themselves, times the learning rate"),
     REAL(p_empty, "0.05", 0, 1, "share of the functions that are shown without any context"),
     REAL(prefix, "0", 0, 1,
-         "share of contexts that are a function's first points, in the order of its first input"),
+         "share of contexts that are a function's first points, in the order of time: the first "
+         "input that changes within functions and is no category"),
     REAL(sleep, "0", 0, 1e3,
          "weight of a sleep phase: in each step the inference network also learns to find the "
          "latents of functions that the model itself draws; 0 has none"),
@@ -212,6 +213,7 @@ static mnp_status compile_step(trainer *t, const exec_opts *eo) {
                                      .few_targets = t->spec.train_targets,
                                      .p_region = t->spec.p_region,
                                      .prefix = t->spec.prefix,
+                                     .time = t->spec.prefix > 0 ? dataset_time(t->data) : 0,
                                      .noise = t->spec.noise / t->m->scaling.y_scale,
                                      .mirror = mirror,
                                      .seen = (int32_t)t->spec.seen}};

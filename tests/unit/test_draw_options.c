@@ -275,6 +275,33 @@ static void prefixes(void) {
     close_fixture(t);
 }
 
+/* By the second input, which is the place: points that come first in the file, or those that come
+ * last where it is mirrored, as by the first input, which falls. */
+static void prefixes_by_another_input(void) {
+    draw_opts o = train;
+    o.prefix = 1;
+    fixture *falling = open_fixture(&o, MOST, MOST);
+    o.time = 1;
+    fixture *rising = open_fixture(&o, MOST, MOST);
+    o.mirror = 2;
+    fixture *t = open_fixture(&o, MOST, MOST);
+    int64_t turned = 0;
+    for (int64_t item = 0; item < FUNCTIONS; item++) {
+        result want = draw(rising, item, FUNCTIONS, REF_DOUBLE);
+        result r = draw(rising, item, FUNCTIONS, CPU);
+        CHECK(equal(&r, &want));
+        for (int64_t i = 0; i < r.m; i++)
+            for (int64_t j = r.m; j < r.n; j++) CHECK(r.place[i] < r.place[j]);
+        int up = mirrored(t, rising, item, CPU), down = mirrored(t, falling, item, CPU);
+        CHECK((up >= 0 && !(up & 2)) || (down >= 0 && (down & 2)) || r.n < 2);
+        turned += down >= 0 && (down & 2);
+    }
+    CHECK(turned > 0 && turned < FUNCTIONS);
+    close_fixture(falling);
+    close_fixture(rising);
+    close_fixture(t);
+}
+
 /* Equal inputs: the points that come first in the table. */
 static void prefixes_of_ties(void) {
     enum { N = 12, M = 5 };
@@ -295,6 +322,7 @@ int main(void) {
     RUN(regions);
     RUN(mirrors);
     RUN(prefixes);
+    RUN(prefixes_by_another_input);
     RUN(prefixes_of_ties);
     return check_done();
 }

@@ -84,7 +84,7 @@ static void tasks_of_short_curves(void) {
     dataset *d = NULL;
     env_init(&e);
     CHECK(dataset_from_arrays(&e, DATASET_ARRAYS, 3, n, 1, x, y, &d) == MNP_OK);
-    CHECK(task_time(d) == 0);
+    CHECK(dataset_time(d) == 0);
     CHECK(task_split(d, 0, TASK_FIRST, 0, 1, order) == 3);
     const int64_t in_time[] = {1, 2, 4, 3, 0}; /* those at one time as in the table */
     CHECK(memcmp(order, in_time, sizeof in_time) == 0);

@@ -545,6 +545,18 @@ static void points_are_read_by_it(void) {
     roles_free(&r);
 }
 
+/* What is constant in a curve is no time, nor is a category; without one the first input is. */
+static void which_input_is_time(void) {
+    data_source s = whole;
+    s.function_column = "id", s.y_column = "h";
+    dataset *d = read_text("id,kind,dose,t,h\na,u,1,3,1\na,v,1,2,2\nb,u,2,1,3\nb,v,2,5,4\n", s);
+    CHECK(d->x_dim == 4 && dataset_time(d) == 3);
+    dataset_destroy(d);
+    d = read_text("id,kind,h\na,u,1\na,v,2\nb,u,3\nb,v,4\n", s);
+    CHECK(d->x_dim == 2 && dataset_time(d) == 0);
+    dataset_destroy(d);
+}
+
 static void points_of_several_outputs(void) {
     data_source s = whole, plain = {0}, places = {.without_y = true};
     s.function_column = "cow", s.x_columns = "week", s.y_column = "milk,fat";
@@ -705,6 +717,7 @@ int main(void) {
     RUN(a_note_holds_it_all);
     RUN(later_tables_are_read_by_it);
     RUN(points_are_read_by_it);
+    RUN(which_input_is_time);
     RUN(points_of_several_outputs);
     RUN(the_own_table_is_known);
     RUN(doubts_are_said);

@@ -221,8 +221,8 @@ FN void draw_first(const Frame &f, const dev_instr &ins, Drawn &d, int32_t *orde
     if (!(d.w < ins.f[DRAW_PREFIX]) || d.m < 1 || d.m >= d.n) return;
     int32_t *flag = order + d.n, *spare = flag + d.n;
     const int64_t X = f.run->data_x_dim;
-    const float *x = f.run->data_x + d.first_x * X;
-    const float sign = d.mirrored & 1 ? -1.0f : 1.0f;
+    const float *x = f.run->data_x + d.first_x * X + ins.i[DRAW_TIME];
+    const float sign = d.mirrored >> (ins.i[DRAW_TIME] & 31) & 1 ? -1.0f : 1.0f;
 #pragma unroll 1
     for (int i = threadIdx.x; i < d.n; i += THREADS) {
         const float own = sign * x[order[i] * X];

@@ -105,6 +105,8 @@ bool cli_span(cli *c, const char *name, int64_t *lo, int64_t *hi); /* "lo:hi"; f
 /* One of "a|b|c": its number. */
 int cli_choice(cli *c, const char *name, const char *choices, int fallback);
 bool cli_bad(const cli *c);
+/* Flag k of the command as it was given, for a line to type: " --x 'a b'". */
+void cli_put_flag(const cli *c, int k, buf *to);
 
 /* One line "mnp NAME: text" on stderr; returns the exit status. */
 int cli_fail(cli *c, int status, const char *fmt, ...) MNP_PRINTF(3, 4);

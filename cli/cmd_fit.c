@@ -198,7 +198,7 @@ static void say_next(const fitting *f) {
     buf model, places;
     buf_init(&model, &f->c->env);
     buf_init(&places, &f->c->env);
-    buf_word(&model, f->out);
+    buf_path(&model, f->out);
     put_places(&places, mnp_fit_model(f->fit, mnp_fit_best(f->fit)));
     cli_say(f->c, "next: mnp plot %s --context new.csv --out forecast.svg", buf_str(&model));
     cli_say(f->c, "      mnp predict %s --context new.csv %s --out forecast.csv", buf_str(&model),
@@ -216,15 +216,13 @@ static void print_again(fitting *f) {
     buf line;
     buf_init(&line, &c->env);
     buf_text(&line, "mnp fit ");
-    buf_word(&line, c->args[0]);
+    buf_path(&line, c->args[0]);
     for (int k = 0; k < c->command->n_flags; k++) {
         const char *name = c->command->flags[k].name;
         bool own = strcmp(name, "folds") == 0 || strcmp(name, "effort") == 0 ||
                    strcmp(name, "seconds") == 0;
         if (!c->given[k] || own) continue;
-        buf_printf(&line, " --%s", name);
-        if (c->values[k]) buf_text(&line, " ");
-        if (c->values[k]) buf_word(&line, c->values[k]);
+        cli_put_flag(c, k, &line);
     }
     buf_printf(&line, " --folds %lld --effort ", (long long)mnp_fit_folds(f->fit));
     buf_double(&line, effort < 0 ? 0 : effort);

@@ -8,6 +8,7 @@
 
 #include "cli/outputs.h"
 #include "util/csv.h"
+#include "util/noise.h"
 
 enum { CHAIN_COLUMNS = 8 };  /* longer chains go on in the next row */
 enum { CHAIN_REPEATS = 96 }; /* noises per place and function */
@@ -34,58 +35,19 @@ void figure_context_title(char out[64], int64_t n) {
 
 /* ---- curves ---------------------------------------------------------------------------------- */
 
-typedef struct pair {
-    double e, y;
-} pair;
-
-static int by_noise(const void *a, const void *b) {
-    double u = ((const pair *)a)->e, v = ((const pair *)b)->e;
-    return (u > v) - (u < v);
-}
-
-/* The e with P(noise < e) = p, by halving. */
-static double normal_quantile(double p) {
-    double lo = -10, hi = 10;
-    for (int k = 0; k < 60; k++) {
-        double mid = (lo + hi) / 2;
-        if (0.5 * erfc(-mid / sqrt(2.0)) < p)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return (lo + hi) / 2;
-}
-
-static void noise_levels(double out[CURVE_LEVELS]) {
-    double squares = 0;
-    for (int k = 0; k < CURVE_LEVELS; k++) {
-        out[k] = normal_quantile((k + 0.5) / CURVE_LEVELS);
-        squares += out[k] * out[k] / CURVE_LEVELS;
-    }
-    for (int k = 0; k < CURVE_LEVELS; k++) out[k] /= sqrt(squares);
-}
-
-/* The map through `count` pairs, sorted by noise, at e: straight between pairs and beyond them. */
-static double read_off(const pair *p, int count, double e) {
-    int k = 1;
-    while (k < count - 1 && p[k].e < e) k++;
-    double width = p[k].e - p[k - 1].e;
-    return width > 0 ? p[k - 1].y + (e - p[k - 1].e) * (p[k].y - p[k - 1].y) / width : p[k].y;
-}
-
 /* raw (T+1, S, n repeats), its first level the noise itself, into v->noisy. */
 static void fill_noisy(const double *raw, int repeats, curves *v) {
     double level[CURVE_LEVELS];
-    noise_levels(level);
+    noise_levels(CURVE_LEVELS, level);
     int64_t rows = v->samples * v->n;
     for (int64_t t = 0; t <= v->steps; t++)
         for (int64_t i = 0; i < rows; i++) {
-            pair p[CURVE_REPEATS_MAX];
+            noise_value p[CURVE_REPEATS_MAX];
             for (int r = 0; r < repeats; r++)
-                p[r] = (pair){raw[i * repeats + r], raw[(t * rows + i) * repeats + r]};
-            qsort(p, (size_t)repeats, sizeof *p, by_noise);
+                p[r] = (noise_value){raw[i * repeats + r], raw[(t * rows + i) * repeats + r]};
+            noise_sort(p, repeats);
             double *to = v->noisy + (t * rows + i / v->n * v->n) * CURVE_LEVELS + i % v->n;
-            for (int k = 0; k < CURVE_LEVELS; k++) to[k * v->n] = read_off(p, repeats, level[k]);
+            for (int k = 0; k < CURVE_LEVELS; k++) to[k * v->n] = noise_read(p, repeats, level[k]);
         }
 }
 

@@ -155,6 +155,13 @@ static int must_find(const cli *c, const char *name) {
     return flag_find(c->command, name, strlen(name));
 }
 
+void cli_put_flag(const cli *c, int k, buf *to) {
+    buf_printf(to, " --%s", c->command->flags[k].name);
+    if (!c->values[k]) return;
+    buf_text(to, " ");
+    buf_word(to, c->values[k]);
+}
+
 bool cli_has(const cli *c, const char *name) {
     int k = must_find(c, name);
     return k >= 0 && c->given[k];

@@ -90,12 +90,6 @@ void source_warn_outside(const cli *c, const mnp_model *m, const mnp_set *set, c
     }
 }
 
-/* A word as a shell takes it. */
-static void put_word(buf *to, const char *word) {
-    bool plain = *word && !word[strcspn(word, " \t\"'\\$`!&|;<>()*?[]#~{}")];
-    buf_printf(to, plain ? " %s" : " '%s'", word);
-}
-
 void source_whole_command(cli *c, mnp_status status) {
     static const char mark[] = "; add: ";
     const char *add = strstr(mnp_last_error(c->ctx), mark);
@@ -104,12 +98,12 @@ void source_whole_command(cli *c, mnp_status status) {
     buf_init(&line, &c->env);
     buf_printf(&line, "%.*s; type: mnp %s", (int)(add - mnp_last_error(c->ctx)),
                mnp_last_error(c->ctx), c->command->name);
-    for (int k = 0; k < c->n_args; k++) put_word(&line, c->args[k]);
-    for (int k = 0; k < c->command->n_flags; k++) {
-        if (!c->given[k]) continue;
-        buf_printf(&line, " --%s", c->command->flags[k].name);
-        if (c->values[k]) put_word(&line, c->values[k]);
+    for (int k = 0; k < c->n_args; k++) {
+        buf_text(&line, " ");
+        buf_path(&line, c->args[k]);
     }
+    for (int k = 0; k < c->command->n_flags; k++)
+        if (c->given[k]) cli_put_flag(c, k, &line);
     buf_printf(&line, " %s", add + sizeof mark - 1);
     c->status = cli_fail(c, EXIT_FAILED, "%s", buf_str(&line));
     buf_free(&line);

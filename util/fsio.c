@@ -91,15 +91,20 @@ mnp_status buf_plain(buf *b, const char *text) {
 }
 
 mnp_status buf_word(buf *b, const char *word) {
-    bool plain = *word && *word != '-' && !word[strcspn(word, " \t\n\"'\\$`!&|;<>()*?[]#~{}^%")];
+    bool plain = *word && !word[strcspn(word, " \t\n\"'\\$`!&|;<>()*?[]#~{}^%")];
     if (plain) return buf_text(b, word);
-    buf_text(b, *word == '-' ? "'./" : "'"); /* not an option */
+    buf_text(b, "'");
     for (; *word; word++)
         if (*word == '\'')
             buf_text(b, "'\\''");
         else
             buf_append(b, word, 1);
     return buf_text(b, "'");
+}
+
+mnp_status buf_path(buf *b, const char *path) {
+    if (*path == '-') buf_text(b, "./");
+    return buf_word(b, path);
 }
 
 mnp_status buf_double(buf *b, double v) {

@@ -31,8 +31,10 @@ mnp_status buf_text(buf *b, const char *text);
 mnp_status buf_printf(buf *b, const char *fmt, ...) MNP_PRINTF(2, 3);
 mnp_status buf_vprintf(buf *b, const char *fmt, va_list ap);
 mnp_status buf_plain(buf *b, const char *text); /* foreign text for people: text_plain() */
-/* A file's name as a word of a shell's command: in quotes where it needs them. */
+/* A word of a shell's command, in quotes where it needs them; and a file's name as one, which no
+ * program takes for an option. */
 mnp_status buf_word(buf *b, const char *word);
+mnp_status buf_path(buf *b, const char *path);
 mnp_status buf_double(buf *b, double v);              /* shortest text that reads back as v */
 mnp_status buf_float(buf *b, float v);                /* the same for a float */
 mnp_status buf_fixed(buf *b, double v, int decimals); /* "%.<decimals>f", for pictures */

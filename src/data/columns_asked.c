@@ -87,11 +87,18 @@ static mnp_status group_left_over(chooser *c) {
 
 static mnp_status refuse_several(const chooser *c) {
     const char *name = csv_header(c->t, c->out->group[0]);
-    return env_fail(c->e, MNP_EINVAL,
-                    "%s: the column \"%.80s\" tells several curves apart, and the model's own data "
-                    "had no such column (--group '' takes all rows for one curve); add: --group "
-                    "%.80s",
-                    c->t->name, name, name);
+    buf word;
+    buf_init(&word, c->e);
+    mnp_status status = buf_word(&word, name);
+    if (status == MNP_OK)
+        status =
+            env_fail(c->e, MNP_EINVAL,
+                     "%s: the column \"%.80s\" tells several curves apart, and the model's own "
+                     "data had no such column (--group '' takes all rows for one curve); add: "
+                     "--group %.300s",
+                     c->t->name, name, buf_str(&word));
+    buf_free(&word);
+    return status;
 }
 
 /* ---- in order -------------------------------------------------------------------------------- */

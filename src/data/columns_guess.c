@@ -285,18 +285,6 @@ static mnp_status guess_of_two(chooser *c, size_t a, size_t b, size_t *y) {
     return status;
 }
 
-/* A name as a shell takes it. */
-static void quote(buf *to, const char *name) {
-    bool plain = *name && !name[strcspn(name, " \t\"'\\$`!&|;<>()*?[]#~{}")];
-    if (plain) {
-        buf_plain(to, name);
-        return;
-    }
-    buf_text(to, "'");
-    buf_plain(to, name);
-    buf_text(to, "'");
-}
-
 /* What one might have meant: y the last column of numbers that change within curves, x a column
  * named like an input, or the first of those numbers. */
 static mnp_status suggest(const chooser *c, buf *to) {
@@ -321,14 +309,14 @@ static mnp_status suggest(const chooser *c, buf *to) {
     if (x == NONE && first != y) x = first;
     for (int32_t k = 0; k < c->out->n_group; k++) {
         buf_text(to, k ? "," : "--group ");
-        quote(to, csv_header(c->t, c->out->group[k]));
+        buf_word(to, csv_header(c->t, c->out->group[k]));
     }
     if (!c->x_given && x != NONE) {
         buf_text(to, c->out->n_group ? " --x " : "--x ");
-        quote(to, csv_header(c->t, x));
+        buf_word(to, csv_header(c->t, x));
     }
     buf_text(to, to->len ? " --y " : "--y ");
-    quote(to, y != NONE ? csv_header(c->t, y) : "COLUMN");
+    buf_word(to, y != NONE ? csv_header(c->t, y) : "COLUMN");
     return to->status;
 }
 

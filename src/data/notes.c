@@ -8,6 +8,8 @@
 
 static mnp_status add(env *e, dataset *d, const char *key, const char *value) {
     if (!value) return MNP_OK;
+    if (d->n_notes == DATA_NOTES)
+        return env_fail(e, MNP_EINVAL, "a data set has at most %d notes", DATA_NOTES);
     d->notes[d->n_notes] = (data_note){key, env_strdup(e, value)};
     return d->notes[d->n_notes++].value ? MNP_OK : MNP_ENOMEM;
 }

@@ -345,12 +345,12 @@ static void put_next(env *e, const report *r, buf *out) {
     svg_escape(out, r->table);
     buf_text(out, ".</p>\n");
     buf_text(&text, "mnp plot ");
-    buf_word(&text, r->model);
+    buf_path(&text, r->model);
     buf_text(&text, " --context new.csv --out forecast.svg");
     put_command("A picture of their forecasts:", &text, out);
     buf_clear(&text);
     buf_text(&text, "mnp predict ");
-    buf_word(&text, r->model);
+    buf_path(&text, r->model);
     buf_text(&text,
              " --context new.csv --at when.csv --quantiles 0.025,0.5,0.975 --out forecast.csv");
     put_command("Numbers at the inputs in <code>when.csv</code>:", &text, out);

@@ -8,54 +8,13 @@
 #include "run/predict_internal.h"
 #include "run/summary.h"
 #include "util/least.h"
+#include "util/noise.h"
 
 /* ---- with latents: functions at levels of the noise ------------------------------------------ */
 
 enum { LEVELS = 20 };  /* of the noise, equally likely: the outermost bound a 95 % band */
 enum { REPEATS = 24 }; /* noises of a function at a target */
 enum { BLOCK = 32 };   /* targets that are asked about at once */
-
-/* The e with P(noise < e) = p, by halving. */
-static double normal_quantile(double p) {
-    double lo = -10, hi = 10;
-    for (int k = 0; k < 60; k++) {
-        double mid = (lo + hi) / 2;
-        if (0.5 * erfc(-mid / sqrt(2.0)) < p)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return (lo + hi) / 2;
-}
-
-/* The middle of each of LEVELS equal shares of the noise, scaled to variance one. */
-static void noise_levels(double out[LEVELS]) {
-    double squares = 0;
-    for (int k = 0; k < LEVELS; k++) {
-        out[k] = normal_quantile((k + 0.5) / LEVELS);
-        squares += out[k] * out[k] / LEVELS;
-    }
-    for (int k = 0; k < LEVELS; k++) out[k] /= sqrt(squares);
-}
-
-/* The noise of a function at a target and its value. */
-typedef struct noisy {
-    double e, y;
-} noisy;
-
-static int by_noise(const void *a, const void *b) {
-    double u = ((const noisy *)a)->e, v = ((const noisy *)b)->e;
-    return (u > v) - (u < v);
-}
-
-/* A function at a target is a monotone map of its noise: known at REPEATS noises, sorted, read at
- * another one, straight between them and beyond. */
-static double read_off(const noisy *p, double e) {
-    int k = 1;
-    while (k < REPEATS - 1 && p[k].e < e) k++;
-    double width = p[k].e - p[k - 1].e;
-    return width > 0 ? p[k - 1].y + (e - p[k - 1].e) * (p[k].y - p[k - 1].y) / width : p[k].y;
-}
 
 /* Every target has noise of its own, so `count` places that are asked for REPEATS times each show
  * so many noises of each function: path (T+1, S, count REPEATS), whose first level is the noise.
@@ -64,14 +23,14 @@ static void read_block(const double *path, int64_t steps, int64_t S, int64_t cou
                        int64_t first, double *out) {
     const double *last = path + steps * S * count * REPEATS;
     double e[LEVELS];
-    noise_levels(e);
+    noise_levels(LEVELS, e);
     for (int64_t i = 0; i < S * count; i++) {
-        noisy p[REPEATS];
+        noise_value p[REPEATS];
         for (int64_t r = 0; r < REPEATS; r++)
-            p[r] = (noisy){path[i * REPEATS + r], last[i * REPEATS + r]};
-        qsort(p, REPEATS, sizeof *p, by_noise);
+            p[r] = (noise_value){path[i * REPEATS + r], last[i * REPEATS + r]};
+        noise_sort(p, REPEATS);
         double *to = out + i / count * LEVELS * n + first + i % count;
-        for (int64_t k = 0; k < LEVELS; k++) to[k * n] = read_off(p, e[k]);
+        for (int64_t k = 0; k < LEVELS; k++) to[k * n] = noise_read(p, REPEATS, e[k]);
     }
 }
 

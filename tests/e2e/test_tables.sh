@@ -26,7 +26,12 @@ the_command_is_told() {
         "$MNP" train --data chicks.csv --steps 2 --out c || return 1
     line=$(sed 's/.*type: mnp//' err.txt)
     # what it says works
-    eval "\"\$MNP\" $line ${small[*]} --quiet" && [ -s c.safetensors ]
+    eval "\"\$MNP\" $line ${small[*]} --quiet" && [ -s c.safetensors ] || return 1
+    # and where names and files are anything
+    sed "1s/weight/chick's weight/" chicks.csv >"it's \$HOME.csv" &&
+        fails 1 "--y 'chick'\\''s weight'" "$MNP" train --data "it's \$HOME.csv" --steps 2 --out d || return 1
+    line=$(sed 's/.*type: mnp//' err.txt)
+    eval "\"\$MNP\" $line ${small[*]} --quiet" && [ -s d.safetensors ]
 }
 group_is_function_column() {
     train --data chicks.csv --group Chick --y weight --steps 3 --quiet --out g &&

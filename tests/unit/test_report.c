@@ -199,15 +199,19 @@ static void numbers_and_units(void) {
 static void words_of_a_shell(void) {
     static const char *const cases[][2] = {
         {"plants.csv", "plants.csv"}, {"my plants.csv", "'my plants.csv'"},
-        {"it's", "'it'\\''s'"},       {"-rf", "'./-rf'"},
-        {"a$(b)", "'a$(b)'"},         {"", "''"}};
+        {"it's", "'it'\\''s'"},       {"-rf", "./-rf"},
+        {"a$(b)", "'a$(b)'"},         {"", "''"},
+        {"-a b", "./'-a b'"}};
     env e;
     env_init(&e);
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         buf b;
         buf_init(&b, &e);
-        buf_word(&b, cases[k][0]);
+        buf_path(&b, cases[k][0]);
         STREQ(buf_str(&b), cases[k][1]);
+        buf_clear(&b);
+        buf_word(&b, cases[k][0]); /* an option's value may begin with a dash */
+        STREQ(buf_str(&b), cases[k][1] + (*cases[k][0] == '-' ? 2 : 0));
         buf_free(&b);
     }
 }

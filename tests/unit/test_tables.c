@@ -143,6 +143,8 @@ static void columns_must_be_named(void) {
             "add: --group Plant --x conc --y uptake");
     refused("id,a b,c,d e\n1,1,2,3\n1,2,4,3.5\n2,1,2,3\n2,2,9,4\n", whole,
             "add: --group id --x 'a b' --y 'd e'");
+    refused("id,day's,c,cow's $(milk)\n1,1,2,3\n1,2,4,3.5\n2,1,2,3\n2,2,9,4\n", whole,
+            "add: --group id --x 'day'\\''s' --y 'cow'\\''s $(milk)'");
     refused("boy,age2,age3,age4,age5\na,80,90,95,99\nb,82,91,96,99\n", whole,
             "this looks like a table with one curve in a row; add: --wide");
     refused("PK\x03\x04\x14", whole, "this is a spreadsheet or another archive");

@@ -165,6 +165,10 @@ typedef struct mnp_data_opts {
  * NULL. MNP_EINVAL, MNP_EIO or MNP_EFORMAT name the file, and the line where there is one. */
 MNP_API mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *opts,
                                  mnp_data **out);
+/* The same of a CSV file that is in memory, `bytes` of text. A model made for it keeps its columns
+ * and units, but cannot open it again. */
+MNP_API mnp_status mnp_data_open_memory(mnp_ctx *ctx, const char *text, size_t bytes,
+                                        const mnp_data_opts *opts, mnp_data **out);
 /* The file or folder that mnp_data_open() reads for `what`, a part of that text; NULL: a family or
  * images drawn here, also where a file has that name. */
 MNP_API const char *mnp_data_path(const char *what);
@@ -279,6 +283,10 @@ MNP_API mnp_status mnp_data_reopen(mnp_ctx *ctx, const mnp_model *model, mnp_spl
 typedef struct mnp_table mnp_table;
 MNP_API mnp_status mnp_table_open(mnp_ctx *ctx, const mnp_model *model, const char *path,
                                   bool with_y, const mnp_data_opts *opts, mnp_table **out);
+/* The same of a CSV file that is in memory, `bytes` of text; messages call it `name`. */
+MNP_API mnp_status mnp_table_open_memory(mnp_ctx *ctx, const mnp_model *model, const char *name,
+                                         const char *text, size_t bytes, bool with_y,
+                                         const mnp_data_opts *opts, mnp_table **out);
 /* Places that no file holds. A grid: "lo:hi:n" for each input that changes within a curve, or for
  * each that is no category, joined by commas, the last one running fastest; lo and hi may be dates.
  * And places without a group column, asked of every curve of a context. */

@@ -31,7 +31,8 @@ BASIC = {
     "uint8_t": "c_uint8",
 }
 
-HEAD = '''"""The constants, structs and calls of include/mnp*.h. Written by scripts/python_structs.py.
+HEAD = '''\
+"""The constants, structs and calls of include/mnp*.h. Written by scripts/python_structs.py.
 
 Names are those of C. Pointers are addresses (c_void_p); a struct with a `size` sets it by itself.
 """

@@ -219,7 +219,7 @@ def warn(text: str | bytes, stacklevel: int = 3) -> None:
 
 
 def text_of(call, *arguments) -> str:
-    """A text that a call prints into a caller's buffer, as snprintf does, and returns its length."""
+    """A text that a call prints into a buffer, as snprintf does; it returns the length."""
     length = call(*arguments, None, 0)
     buffer = ctypes.create_string_buffer(length + 1)
     call(*arguments, buffer, length + 1)

@@ -698,6 +698,7 @@ CALLS = {
     "mnp_ctx_destroy": (None, (c_void_p,)),
     "mnp_last_error": (c_char_p, (c_void_p,)),
     "mnp_data_open": (c_int, (c_void_p, c_char_p, c_void_p, c_void_p)),
+    "mnp_data_open_memory": (c_int, (c_void_p, c_char_p, c_size_t, c_void_p, c_void_p)),
     "mnp_data_path": (c_char_p, (c_char_p,)),
     "mnp_data_from_sets": (c_int, (c_void_p, c_void_p, c_int64, c_int64, c_void_p)),
     "mnp_data_destroy": (None, (c_void_p,)),
@@ -742,6 +743,10 @@ CALLS = {
     "mnp_model_text": (None, (c_void_p, c_int64, c_double, c_void_p, c_size_t)),
     "mnp_data_reopen": (c_int, (c_void_p, c_void_p, c_int, c_int64, c_char_p, c_void_p)),
     "mnp_table_open": (c_int, (c_void_p, c_void_p, c_char_p, c_bool, c_void_p, c_void_p)),
+    "mnp_table_open_memory": (
+        c_int,
+        (c_void_p, c_void_p, c_char_p, c_char_p, c_size_t, c_bool, c_void_p, c_void_p),
+    ),
     "mnp_table_grid": (c_int, (c_void_p, c_void_p, c_char_p, c_void_p)),
     "mnp_table_spread": (c_int, (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
     "mnp_table_destroy": (None, (c_void_p,)),

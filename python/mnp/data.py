@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from . import _structs as c
-from ._arrays import Sets, inputs, is_many, outputs, view
+from ._arrays import Sets, is_many, view
 from ._context import Handle, current, opened, warn
 from ._library import lib, texts
 from .errors import InvalidError
@@ -53,9 +53,37 @@ def _columns(names: str | Sequence[str] | None) -> bytes | None:
     return (names if isinstance(names, str) else ",".join(names)).encode()
 
 
+def _table_options(
+    *,
+    group: str | Sequence[str] | None = None,
+    x: str | Sequence[str] | None = None,
+    y: str | Sequence[str] | None = None,
+    action: str | None = None,
+    split: str = "train",
+    holdout: float = -1,
+    test: float = -1,
+    seed: int = 0,
+    wide: bool = False,
+    like: Any = None,
+) -> dict[str, Any]:
+    return {
+        "function_column": _columns(group),
+        "x_columns": _columns(x),
+        "y_column": _columns(y),
+        "action_column": _columns(action),
+        "split": _split(split),
+        "holdout": float(holdout),
+        "test": float(test),
+        "seed": int(seed),
+        "wide": bool(wide),
+        "like": None if like is None else like.handle._as_parameter_,
+    }
+
+
 class Data:
     """Functions, each a set of points (x, y). `len(data)` of them; `data[i]` is (x, y) with x
-    (n,) or (n, x_dim) and y (n,), float64. Made by `Data.family`, `Data.arrays` and `Data.csv`.
+    (n,) or (n, x_dim) and y (n,), float64. Made by `Data.family`, `Data.arrays`,
+    `Data.csv` and `Data.text`.
 
     >>> import numpy as np, mnp
     >>> x = np.linspace(0, 1, 5)
@@ -79,35 +107,35 @@ class Data:
         return cls._open(name, functions=int(functions), seed=int(seed), split=_split(split))
 
     @classmethod
-    def csv(
-        cls,
-        path: str | os.PathLike,
-        *,
-        group: str | Sequence[str] | None = None,
-        x: str | Sequence[str] | None = None,
-        y: str | Sequence[str] | None = None,
-        split: str = "train",
-        holdout: float = -1,
-        test: float = -1,
-        seed: int = 0,
-        wide: bool = False,
-    ) -> Data:
-        """The curves of a CSV file; columns that are not named are guessed (`data.report`).
+    def csv(cls, path: str | os.PathLike, **options: Any) -> Data:
+        """The curves of a CSV file: `Data.text` has the options."""
+        return cls._open(os.fspath(path), **_table_options(**options))
 
-        holdout and test are the shares of the curves kept for the splits "valid" and "test";
-        negative: none, so that all curves are here.
+    @classmethod
+    def text(cls, text: str | bytes, **options: Any) -> Data:
+        """The curves of a CSV file that is in memory.
+
+        group, x, y: names of columns, one or a list; those not named are guessed (`data.report`).
+        holdout and test: the shares of the curves kept for the splits "valid" and "test"; negative,
+        the default: none, so that all curves are here. split, seed: which part, and of which
+        division. wide: one curve in a row. like: a Process whose table this is read like.
+
+        >>> import mnp
+        >>> data = mnp.Data.text("who,t,y\\na,0,1\\na,1,2\\nb,0,3\\nb,2,5\\n")
+        >>> data.group_name, data.x_names, data.y_name, len(data)
+        ('who', ['t'], 'y', 2)
         """
-        return cls._open(
-            os.fspath(path),
-            function_column=_columns(group),
-            x_columns=_columns(x),
-            y_column=_columns(y),
-            split=_split(split),
-            holdout=float(holdout),
-            test=float(test),
-            seed=int(seed),
-            wide=bool(wide),
+        raw = text.encode() if isinstance(text, str) else bytes(text)
+        opts = c.mnp_data_opts(**_table_options(**options))
+        handle = current().make(
+            lib.mnp_data_open_memory,
+            raw,
+            len(raw),
+            ctypes.byref(opts),
+            destroy=lib.mnp_data_destroy,
         )
+        warn(lib.mnp_data_warnings(handle))
+        return cls(handle)
 
     @classmethod
     def arrays(cls, x: Any, y: Any) -> Data:
@@ -253,4 +281,4 @@ def as_data(data: Any) -> Data:
     )
 
 
-__all__ = ["Data", "as_data", "families", "inputs", "outputs"]
+__all__ = ["Data", "as_data", "families"]

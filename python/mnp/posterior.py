@@ -168,7 +168,7 @@ class _Drawing:
         self.report: Report | None = None  # None: to be drawn
 
 
-# ---- one context -----------------------------------------------------------------------------------
+# ---- one context ---------------------------------------------------------------------------------
 
 
 class Posterior:
@@ -176,8 +176,8 @@ class Posterior:
 
     Functions are drawn at the first question, by the seed; they then answer all questions, and stay
     the same functions. `draws` of them are behind `mean`, `sd`, `quantile` and `log_prob`. Numbers
-    include the noise of measurements unless `noise=False`, and are those of `mnp predict`; functions
-    of `sample` have none unless `noise=True`, as in `mnp sample`.
+    include the noise of measurements unless `noise=False`, and are those of `mnp predict`. The
+    functions of `sample` have no noise unless `noise=True`, as in `mnp sample`.
 
     Threads may share a posterior: they wait for each other. A pickled posterior, or one that was
     made before a fork, draws its functions again by its seed.
@@ -326,8 +326,8 @@ class Posterior:
         return Prediction(space[0], space[1], space[2:])
 
     def sample(self, x: Any, n: int | None = None, *, noise: bool = False) -> np.ndarray:
-        """n whole functions at x: (n, len(x)). The same n gives the same functions at any x; without
-        n they are those behind `mean`. A process without latents (gp) draws anew for each x."""
+        """n whole functions at x: (n, len(x)). The same n gives the same functions at any x; those
+        behind `mean` without n. A process without latents (gp) draws anew for each x."""
         x = self._targets(x)
         draws = self._count(n)
         out = np.empty((draws, x.shape[0]))
@@ -437,8 +437,10 @@ class Posterior:
     # ---- points ----------------------------------------------------------------------------------
 
     def observe(self, x: Any, y: Any) -> Posterior:
-        """Adds points: x (m,) or (m, x_dim) and y (m,), or one point (x, y). The functions follow at
-        the next question; those of exact conditioning go on with their particles. Returns itself."""
+        """Adds points: x (m,) or (m, x_dim) and y (m,), or one point (x, y). Returns itself.
+
+        The functions follow at the next question; exact conditioning goes on with its particles.
+        """
         y = np.atleast_1d(numbers(y, "y"))
         x = numbers(x, "x")
         if x.ndim == 0 or (x.ndim == 1 and y.shape == (1,) and x.shape[0] == self._x_dim):
@@ -457,7 +459,7 @@ class Posterior:
                         )
                     drawing.report = None
             except BaseException:
-                self._drawings.clear()  # some have seen a part: they begin again with what there was
+                self._drawings.clear()  # some have seen a part: they begin again without it
                 raise
             self._x = np.concatenate([self._x, x])
             self._y = np.concatenate([self._y, y])
@@ -567,7 +569,7 @@ class Functions(Sequence):
         return self._of.sample(x)
 
 
-# ---- many contexts -----------------------------------------------------------------------------------
+# ---- many contexts -------------------------------------------------------------------------------
 
 
 class Posteriors:

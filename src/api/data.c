@@ -48,21 +48,18 @@ static mnp_status open_like(mnp_ctx *ctx, const char *what, data_source *s, cons
     if (!model) return open_source(ctx, what, s, out);
     MNP_TRY(model_data_like(&ctx->env, model->m, &r, &like));
     const char *path = model_note_get(model->m, "data");
-    like.own |= path && strcmp(path, what) == 0;
+    like.own |= path && !s->text && strcmp(path, what) == 0;
     s->like = &like;
     mnp_status status = open_source(ctx, what, s, out);
     roles_free(&r);
     return status;
 }
 
-mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *opts,
-                         mnp_data **out) {
-    if (out) *out = NULL;
-    if (!ctx) return MNP_EINVAL;
+/* `what`, or `bytes` of text that stand in for it. */
+static mnp_status open_as(mnp_ctx *ctx, const char *what, const char *text, size_t bytes,
+                          const mnp_data_opts *opts, mnp_data **out) {
     env *e = &ctx->env;
     mnp_data_opts o;
-    MNP_TRY(check_given(e, out, "out"));
-    if (!what || !*what) return env_fail(e, MNP_EINVAL, "no data set was named");
     MNP_TRY(TAKE_OPTS(e, mnp_data_opts, opts, &o));
     MNP_TRY(check_enum(e, o.split, MNP_TEST + 1, "mnp_data_opts.split"));
     MNP_TRY(check_range(e, o.functions, 0, CHECK_COUNT_MAX, "mnp_data_opts.functions"));
@@ -80,8 +77,28 @@ mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *op
                      .y_column = o.y_column,
                      .action_column = o.action_column,
                      .wide = o.wide,
-                     .cache = o.cache};
+                     .cache = o.cache,
+                     .text = text,
+                     .bytes = bytes};
     return open_like(ctx, what, &s, o.like, o.holdout == 0 && o.test == 0, false, out);
+}
+
+mnp_status mnp_data_open(mnp_ctx *ctx, const char *what, const mnp_data_opts *opts,
+                         mnp_data **out) {
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
+    MNP_TRY(check_given(&ctx->env, out, "out"));
+    if (!what || !*what) return env_fail(&ctx->env, MNP_EINVAL, "no data set was named");
+    return open_as(ctx, what, NULL, 0, opts, out);
+}
+
+mnp_status mnp_data_open_memory(mnp_ctx *ctx, const char *text, size_t bytes,
+                                const mnp_data_opts *opts, mnp_data **out) {
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
+    MNP_TRY(check_given(&ctx->env, out, "out"));
+    MNP_TRY(check_given(&ctx->env, text, "text"));
+    return open_as(ctx, DATASET_TABLE, text, bytes, opts, out);
 }
 
 mnp_status mnp_data_reopen(mnp_ctx *ctx, const mnp_model *model, mnp_split split, int64_t functions,

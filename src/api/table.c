@@ -49,22 +49,39 @@ static mnp_status make(env *e, const model *m, const making *how, data_source *s
     return status;
 }
 
+/* The columns are those of opts. */
+static mnp_status open_as(env *e, const mnp_model *model, const char *path, data_source *s,
+                          const mnp_data_opts *opts, mnp_table **out) {
+    mnp_data_opts o;
+    MNP_TRY(TAKE_OPTS(e, mnp_data_opts, opts, &o));
+    MNP_TRY(check_given(e, out, "out"));
+    s->function_column = o.function_column;
+    s->x_columns = o.x_columns;
+    s->y_column = o.y_column;
+    s->wide = o.wide;
+    return make(e, model->m, &(making){.path = path}, s, out);
+}
+
 mnp_status mnp_table_open(mnp_ctx *ctx, const mnp_model *model, const char *path, bool with_y,
                           const mnp_data_opts *opts, mnp_table **out) {
     if (out) *out = NULL;
     if (!ctx) return MNP_EINVAL;
+    MNP_TRY(check_given(&ctx->env, model, "model"));
+    MNP_TRY(check_given(&ctx->env, path, "path"));
+    return open_as(&ctx->env, model, path, &(data_source){.without_y = !with_y}, opts, out);
+}
+
+mnp_status mnp_table_open_memory(mnp_ctx *ctx, const mnp_model *model, const char *name,
+                                 const char *text, size_t bytes, bool with_y,
+                                 const mnp_data_opts *opts, mnp_table **out) {
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
     env *e = &ctx->env;
-    mnp_data_opts o;
     MNP_TRY(check_given(e, model, "model"));
-    MNP_TRY(check_given(e, path, "path"));
-    MNP_TRY(TAKE_OPTS(e, mnp_data_opts, opts, &o));
-    MNP_TRY(check_given(e, out, "out"));
-    data_source s = {.function_column = o.function_column,
-                     .x_columns = o.x_columns,
-                     .y_column = o.y_column,
-                     .wide = o.wide,
-                     .without_y = !with_y};
-    return make(e, model->m, &(making){.path = path}, &s, out);
+    MNP_TRY(check_given(e, name, "name"));
+    MNP_TRY(check_given(e, text, "text"));
+    data_source s = {.without_y = !with_y, .text = text, .bytes = bytes};
+    return open_as(e, model, name, &s, opts, out);
 }
 
 mnp_status mnp_table_grid(mnp_ctx *ctx, const mnp_model *model, const char *grid, mnp_table **out) {

@@ -224,6 +224,7 @@ const char *dataset_path(const char *what) {
 
 static mnp_status open_any(env *e, pool *pool, const char *what, const data_source *s,
                            dataset **out) {
+    if (s->text) return file_open(e, what, s, out);
     if (is_family(what)) return open_family(e, pool, what, s, out);
     if (images_named(what)) return images_open(e, pool, what, s, out);
     size_t length = strcspn(what, ":");

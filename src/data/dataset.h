@@ -159,6 +159,8 @@ typedef struct data_source {
      * action: inputs are then [x, one-hot(action)]); NULL = none */
     const char *action_column;
     const char *cache; /* families: folder for generated sets; NULL = none                 */
+    const char *text;  /* files: read this instead, `bytes` of it; or NULL                 */
+    size_t bytes;
 } data_source;
 
 /* `what`: a family's name with variant, "images:PATH" (images.h), "geofluvial:key=value,..."
@@ -172,7 +174,9 @@ const char *dataset_path(const char *what);
  * the notes' own. MNP_EFORMAT names a note that cannot be read. */
 mnp_status dataset_noted_source(env *e, const char *(*get)(const void *of, const char *key),
                                 const void *of, data_source *out);
-#define DATASET_ARRAYS "arrays" /* the name of a set that cannot be opened again */
+/* Names of sets that cannot be opened again. */
+#define DATASET_ARRAYS "arrays"
+#define DATASET_TABLE  "a table in memory"
 /* Points of `functions` sets, one after the other, lengths in n. */
 mnp_status dataset_from_arrays(env *e, const char *name, int64_t functions, const int64_t *n,
                                int32_t x_dim, const double *x, const double *y, dataset **out);

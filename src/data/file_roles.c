@@ -116,7 +116,10 @@ static mnp_status find_roles(reading *r) {
 }
 
 mnp_status reading_understand(reading *r, const char *path, buf *columns_said) {
-    if (!r->t) MNP_TRY(csv_read(r->e, path, '\0', &r->t));
+    if (!r->t && r->s.text)
+        MNP_TRY(csv_parse(r->e, path, r->s.text, r->s.bytes, '\0', &r->t));
+    else if (!r->t)
+        MNP_TRY(csv_read(r->e, path, '\0', &r->t));
     MNP_TRY(melt_curves(r));
     MNP_TRY(ask_all_outputs(r));
     MNP_TRY(columns_choose(r->e, r->t, &r->s, &r->c, columns_said));

@@ -154,6 +154,10 @@ static void moments(const dataset *d, int32_t c, double shift, double scale, dou
     if (!real_scales(*mean, *sd)) *sd = 1;
 }
 
+static bool no_source(const char *data) {
+    return strcmp(data, DATASET_ARRAYS) == 0 || strcmp(data, DATASET_TABLE) == 0;
+}
+
 /* What the model was trained on: standardised data have mean 0 and spread 1 inside; functions of a
  * family are taken as they are, so some are drawn and measured; images lie in [-1, 1]. */
 static mnp_status measure_own(env *e, const model *m, seen *out) {
@@ -165,7 +169,7 @@ static mnp_status measure_own(env *e, const model *m, seen *out) {
         out->x_sd[k] = 1;
         raw &= m->scaling.x_shift[k] == 0 && m->scaling.x_scale[k] == 1;
     }
-    if (!raw || !what || strcmp(what, DATASET_ARRAYS) == 0) return MNP_OK;
+    if (!raw || !what || no_source(what)) return MNP_OK;
     env quiet = *e; /* a name that is no family is an answer here, not an error */
     family f;
     dataset *d = NULL;
@@ -267,9 +271,13 @@ static const char *note_of(const void *m, const char *key) {
 
 mnp_status model_data_source(env *e, const model *m, const char **what, data_source *out) {
     *what = model_note_get(m, "data");
-    if (!*what || strcmp(*what, DATASET_ARRAYS) == 0)
-        return env_fail(e, MNP_EINVAL, "the model was trained on %s: name the data to open",
-                        *what ? "arrays, which no file holds" : "no data that it knows of");
+    if (!*what)
+        return env_fail(e, MNP_EINVAL,
+                        "the model was trained on no data that it knows of: name the data to open");
+    if (no_source(*what))
+        return env_fail(e, MNP_EINVAL,
+                        "the model was trained on %s, which no file holds: name the data to open",
+                        *what);
     return dataset_noted_source(e, note_of, m, out);
 }
 

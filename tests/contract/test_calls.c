@@ -185,6 +185,22 @@ static void opening_data(void) {
     CHECK(mnp_data_open(w.ctx, "rbf", &o.s, &made) == MNP_OK); /* its tail is zero */
     mnp_data_destroy(made);
     made = NOT_NULL;
+    const char text[] = "id,x,y\na,0,1\na,1,2\nb,0,3\nb,1,5\n";
+    CALL(mnp_data_open_memory);
+    MUTE(0, mnp_data_open_memory(NULL, text, sizeof text - 1, NULL, &made));
+    CLEARED(made);
+    BAD(1, mnp_data_open_memory(w.ctx, NULL, 1, NULL, &made));
+    CLEARED(made);
+    GIVES(2, mnp_data_open_memory(w.ctx, text, 0, NULL, &made) == MNP_EFORMAT);
+    GIVES(2, mnp_data_open_memory(w.ctx, text, SIZE_MAX, NULL, &made) == MNP_EFORMAT);
+    CLEARED(made);
+    BAD_OPTS(3, mnp_data_opts, o, mnp_data_open_memory(w.ctx, text, sizeof text - 1, &o.s, &made));
+    BAD(4, mnp_data_open_memory(w.ctx, text, sizeof text - 1, NULL, NULL));
+    mnp_data_opts all = {.size = sizeof all, .holdout = -1};
+    CHECK(mnp_data_open_memory(w.ctx, text, sizeof text - 1, &all, &made) == MNP_OK);
+    CHECK(mnp_data_functions(made) == 2 && strcmp(mnp_data_group_name(made), "id") == 0);
+    mnp_data_destroy(made);
+    made = NOT_NULL;
     CALL(mnp_data_reopen);
     MUTE(0, mnp_data_reopen(NULL, w.model, MNP_TEST, 2, NULL, &made));
     CLEARED(made);
@@ -271,6 +287,29 @@ static void tables_for_a_model(void) {
     CLEARED(made);
     BAD(5, mnp_table_open(w.ctx, w.model, csv, true, NULL, NULL));
     CHECK(mnp_table_open(w.ctx, w.model, csv, true, NULL, &made) == MNP_OK);
+    const char text[] = "x,y\n0,1\n1,2\n3,4\n";
+    mnp_table *other = NOT_NULL;
+    CALL(mnp_table_open_memory);
+    MUTE(0, mnp_table_open_memory(NULL, w.model, "t", text, 16, true, NULL, &other));
+    CLEARED(other);
+    BAD(1, mnp_table_open_memory(w.ctx, NULL, "t", text, 16, true, NULL, &other));
+    BAD(2, mnp_table_open_memory(w.ctx, w.model, NULL, text, 16, true, NULL, &other));
+    BAD(3, mnp_table_open_memory(w.ctx, w.model, "t", NULL, 16, true, NULL, &other));
+    CLEARED(other);
+    GIVES(4,
+          mnp_table_open_memory(w.ctx, w.model, "t", text, 0, true, NULL, &other) == MNP_EFORMAT);
+    GIVES(4, mnp_table_open_memory(w.ctx, w.model, "t", text, SIZE_MAX, true, NULL, &other) ==
+                 MNP_EFORMAT);
+    CLEARED(other);
+    GIVES(5, mnp_table_open_memory(w.ctx, w.model, "t", text, 16, false, NULL, &other) == MNP_OK);
+    CHECK(mnp_table_rows(other) == 3 && !mnp_table_y(other) && mnp_table_x(other)[2] == 3);
+    mnp_table_destroy(other);
+    BAD_OPTS(6, mnp_data_opts, o,
+             mnp_table_open_memory(w.ctx, w.model, "t", text, 16, true, &o.s, &other));
+    BAD(7, mnp_table_open_memory(w.ctx, w.model, "t", text, 16, true, NULL, NULL));
+    CHECK(mnp_table_open_memory(w.ctx, w.model, "t", text, 12, true, NULL, &other) == MNP_OK);
+    CHECK(mnp_table_rows(other) == 2 && mnp_table_y(other)[1] == 2); /* it ends where it is told */
+    mnp_table_destroy(other);
     CALL(mnp_table_rows);
     GIVES(0, mnp_table_rows(NULL) == 0);
     CALL(mnp_table_x);

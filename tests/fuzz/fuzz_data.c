@@ -65,6 +65,17 @@ static void use(mnp_ctx *ctx, const mnp_data *data) {
     mnp_data_destroy(again);
 }
 
+/* The same bytes in memory are read as the file was. */
+static void read_memory(mnp_ctx *ctx, const uint8_t *bytes, size_t count, const mnp_data_opts *o,
+                        mnp_status status, const mnp_data *data) {
+    mnp_data *same = NULL;
+    FUZZ_CHECK(world_said(ctx, mnp_data_open_memory(ctx, (const char *)bytes, count, o, &same)) ==
+               status);
+    FUZZ_CHECK(mnp_data_points(same) == mnp_data_points(data) &&
+               mnp_data_functions(same) == mnp_data_functions(data));
+    mnp_data_destroy(same);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     char path[WORLD_PATH];
     mnp_ctx *ctx = world_open();
@@ -80,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     mnp_status status = mnp_data_open(ctx, path, &o, &data);
     FUZZ_CHECK((status == MNP_OK) == (data != NULL));
     if (world_said(ctx, status) == MNP_OK) use(ctx, data);
+    read_memory(ctx, bytes, count, &o, status, data);
     mnp_data_destroy(data);
     world_close(ctx);
     return 0;

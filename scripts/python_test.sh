@@ -41,8 +41,8 @@ whole_sdist() { # every source, and of the models the two
     comm -13 "$work/run/packed" "$work/run/wanted" | grep . && return 1
     [ "$(grep -c '^models/' "$work/run/packed")" = 2 ]
 }
-run "ruff: rules" ruff check python
-run "ruff: format" ruff format --check python
+run "ruff: rules" ruff check python scripts
+run "ruff: format" ruff format --check python scripts
 run "one wheel" one_wheel
 run "a clean library" clean_library
 run "a whole sdist" whole_sdist
@@ -70,10 +70,9 @@ environment "$fresh"
 install "$fresh" "${wheels[0]}"
 run "no compiler on the PATH" no_compiler
 run "NumPy is all it needs" numpy_alone
-run "a prediction with NumPy alone" user python "$top/python/tests/first_prediction.py"
+run "a prediction with NumPy alone" user python "$top/scripts/python_first.py"
 
 # ---- pytest --------------------------------------------------------------------------------------
-# shellcheck disable=SC2086
 install "$fresh" --no-compile "${wheels[0]}[test]"
 user python -m pytest -q -p no:cacheprovider --timeout=120 --junitxml="$logs/junit.xml" \
     -o junit_family=xunit1 --durations=10 --doctest-modules ${T:+-k "$T"} \

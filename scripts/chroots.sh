@@ -7,21 +7,23 @@
 #   user        the same, as an unprivileged user
 #   blas        with Debian's reference BLAS (libblas-dev), as root
 #   openblas    with OpenBLAS (libopenblas-dev), as root
+#   python      make wheel and make test-python instead, as root
 #
-# Without CASE all five, one after the other. Prints a table; the status is 0 if both commands passed
+# Without CASE all six, one after the other. Prints a table; the status is 0 if both commands passed
 # in every case, 1 if one failed, 2 if a chroot cannot be made here. Reads
 #   CHROOTS     where they are made (/var/tmp/mnp-chroots): bookworm.tar is kept there for later runs
-#               (remove it to have it made anew), and logs/CASE-{prepare,demo,test}.log
+#               (remove it to have it made anew), and logs/CASE-{prepare,COMMAND}.log
 #   MIRROR      the Debian mirror (that of this machine's apt, else the one debootstrap knows)
 #   KEEP=1      leaves the chroots in place
 #
 # A case mounts in a namespace of its own, which ends with it: nothing stays mounted, whatever happens.
 set -u
-cases=(root offline user blas openblas)
+cases=(root offline user blas openblas python)
 release=bookworm
 folder=${CHROOTS:-/var/tmp/mnp-chroots}
 base=$folder/$release.tar
 logs=$folder/logs
+certificates=/etc/ssl/certs/ca-certificates.crt # of this machine: a proxy may have one of its own
 
 say() { echo "chroots.sh: $*" >&2; }
 die() { say "$*" && exit 2; }
@@ -40,7 +42,8 @@ devices() { # ROOT: only those that a program may ask for, so that none can be l
     done
 }
 inside() { # ROOT CASE COMMAND...
-    local root=$1 who=root network=() home=/root
+    local root=$1 who=root network=() home=/root pip=()
+    if [ -e "$root$certificates" ]; then pip=("PIP_CERT=$certificates"); fi
     if [ "$2" = user ]; then who=user home=/home/user; fi
     if [ "$2" = offline ]; then network=(unshare --net); fi
     shift 2
@@ -48,7 +51,7 @@ inside() { # ROOT CASE COMMAND...
     devices "$root" || die "cannot make $root/dev"
     # shellcheck disable=SC2016 # the last shell reads its own arguments
     "${network[@]}" chroot --userspec="$who:$who" "$root" /usr/bin/env -i \
-        PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME="$home" LANG=C.UTF-8 \
+        PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME="$home" LANG=C.UTF-8 "${pip[@]}" \
         /bin/bash -c 'cd "$HOME" && cd "$0" && exec "$@"' "$@"
 }
 if [ "${1:-}" = --in ]; then
@@ -104,6 +107,7 @@ prepare() { # CASE: its chroot, its packages, a clean clone
         within "$1" . sh -c "apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
             --no-install-recommends ${package[*]}" || return 1
     fi
+    if [ "$1" = python ] && [ -e "$certificates" ]; then install -D "$certificates" "$root$certificates" || return 1; fi
     cp -a "$folder/clone" "$root/$home/mnp" && chown -R --reference="$root/$home" "$root/$home/mnp"
 }
 command_of() { # CASE NAME: make NAME, timed; says how it went in "result" and "seconds"
@@ -113,18 +117,19 @@ command_of() { # CASE NAME: make NAME, timed; says how it went in "result" and "
     seconds=$((SECONDS - start))
 }
 try() { # CASE: one row of the table; the status as above
-    local demo demo_seconds count
+    local commands=(demo test) first first_seconds count
+    [ "$1" != python ] || commands=(wheel test-python)
     if ! prepare "$1" >"$logs/$1-prepare.log" 2>&1; then
         row "$1" "not made" "" "" "" "see $logs/$1-prepare.log"
         return 2
     fi
-    command_of "$1" demo
-    demo=$result demo_seconds=$seconds
-    command_of "$1" test
-    count=$(grep -E '^[0-9]+ passed, ' "$logs/$1-test.log" | tail -n 1)
-    row "$1" "$demo" "$demo_seconds" "$result" "$seconds" "$count"
+    command_of "$1" "${commands[0]}"
+    first=$result first_seconds=$seconds
+    command_of "$1" "${commands[1]}"
+    count=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$logs/$1-${commands[1]}.log" | tail -n 1)
+    row "$1" "$first" "$first_seconds" "$result" "$seconds" "$count"
     [ "${KEEP:-0}" = 1 ] || rm -rf "${folder:?}/$1"
-    [ "$demo$result" = passpass ]
+    [ "$first$result" = passpass ]
 }
 row() { printf '%-9s  %-9s %5s  %-9s %5s  %s\n' "$@"; }
 

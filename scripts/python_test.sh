@@ -70,6 +70,7 @@ environment "$fresh"
 pip_install "$fresh" "${wheels[0]}"
 run "no compiler on the PATH" no_compiler
 run "NumPy is all it needs" numpy_alone
+run "the installed package is imported" user python -c 'import sys, mnp; sys.exit(sys.prefix not in mnp.__file__)'
 run "a prediction with NumPy alone" user python "$top/scripts/python_first.py"
 
 # ---- pytest --------------------------------------------------------------------------------------

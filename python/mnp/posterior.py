@@ -428,6 +428,19 @@ class Posterior:
         how = self._how._replace(draws=self._count(n))
         return Functions(Posterior(self._model, self._x_dim, self._x, self._y, how))
 
+    def plot(self, at: Any = None, **options: Any) -> Any:
+        """A picture: see `mnp.plotting.plot_posterior`."""
+        from .plotting import plot_posterior
+
+        return plot_posterior(self, at, **options)
+
+    def to_xarray(self, x: Any, n: int | None = None, *, noise: bool = False) -> Any:
+        """`sample` as an xarray.DataArray with the dimensions draw and point: see
+        `mnp.frames.draws_to_xarray`."""
+        from .frames import draws_to_xarray
+
+        return draws_to_xarray(self, x, n, noise=noise)
+
     @property
     def report(self) -> Report:
         """How the functions behind `mean` were drawn; draws them if that is yet to be done."""

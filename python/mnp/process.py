@@ -276,6 +276,12 @@ class Process:
         )
         return Data(handle)
 
+    def predict(self, context: Any = None, at: Any = None, **options: Any) -> Any:
+        """Forecasts of curves in frames: see `mnp.frames.forecast`."""
+        from .frames import forecast
+
+        return forecast(self, context, at, **options)
+
     def plot(self, *arguments: Any, **options: Any) -> Any:
         """A picture of forecasts: see `mnp.plotting`."""
         from . import plotting

@@ -1,0 +1,457 @@
+"""Pictures of forecasts: matplotlib where it is installed, else SVG drawn by the library.
+
+>>> import mnp
+>>> process = mnp.load("mnp-monotonic")
+>>> picture = process.plot([0.1, 0.5], [-0.4, 0.2], condition="network", engine="svg")
+>>> picture.svg.startswith("<?xml") or picture.svg.startswith("<svg")
+True
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from . import _structs as c
+from ._arrays import address, inputs, one_set, outputs
+from ._context import current, warn
+from ._library import lib
+from .errors import InvalidError, UnsupportedError
+from .frames import Question, Table, is_date, kind_of, moments, read_context
+
+if TYPE_CHECKING:
+    from .posterior import Posterior
+    from .process import Process
+
+BANDS = (0.95, 0.8, 0.5)
+BLUE = "#0072B2"  # of Okabe and Ito, as the library's pictures have it
+PLACES = 200
+PANELS = 12  # in a picture
+GREY = "0.45"
+
+
+class Picture:
+    """A picture drawn by the library. Notebooks show it; `save` writes .svg, and .png or .pdf where
+    cairo is installed."""
+
+    def __init__(self, save: Callable[[str], None]) -> None:
+        self._save = save
+        self._svg: str | None = None
+
+    @property
+    def svg(self) -> str:
+        """The picture as SVG text."""
+        if self._svg is None:
+            with tempfile.TemporaryDirectory(prefix="mnp") as folder:
+                path = os.path.join(folder, "picture.svg")
+                self._save(path)
+                with open(path, encoding="utf-8") as file:
+                    self._svg = file.read()
+        return self._svg
+
+    def save(self, path: str | os.PathLike) -> None:
+        self._save(os.fspath(path))
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+class Forecast(NamedTuple):
+    """What a panel shows of one curve, along one input."""
+
+    title: str
+    x: np.ndarray  #: (n,) rising
+    share: np.ndarray  #: (bands,), widest first
+    lo: np.ndarray  #: (bands, n), noise included
+    hi: np.ndarray
+    mean: np.ndarray  #: (n,)
+    draws: np.ndarray  #: (draws, n), whole functions without noise
+    given: tuple[np.ndarray, np.ndarray]  #: x and y of the points
+    held: tuple[np.ndarray, np.ndarray]
+
+
+class Look(NamedTuple):
+    """What a picture is labelled with."""
+
+    x: str
+    y: str
+    dates: str | None  #: of the x axis: "D", "s" or None
+    title: str | None
+
+
+# ---- what is shown -------------------------------------------------------------------------------
+
+
+def _shares(bands: Any) -> np.ndarray:
+    shares = np.sort(np.atleast_1d(np.asarray(bands, np.float64)))[::-1]
+    if shares.ndim != 1 or not np.all((shares > 0) & (shares < 1)):
+        raise InvalidError("bands are shares between 0 and 1, as (0.95, 0.5)")
+    return np.ascontiguousarray(shares)
+
+
+def _see(
+    posterior: Posterior,
+    x: np.ndarray,
+    along: int,
+    shares: np.ndarray,
+    draws: int,
+    title: str = "",
+    held: tuple[np.ndarray, np.ndarray] | None = None,
+    unit: tuple[float, float] = (0.0, 1.0),
+) -> Forecast:
+    """A posterior at x (n, x_dim), along one of the inputs; unit: shift and scale of y."""
+    levels = np.concatenate([(1 - shares) / 2, (1 + shares) / 2])
+    bands = posterior.bands(x, levels)
+    shift, scale = unit
+    quantiles = shift + scale * bands.quantiles
+    count = len(shares)
+    functions = np.empty((0, len(x)))
+    if draws:
+        functions = shift + scale * posterior.sample(x, draws)
+    none = (np.empty(0), np.empty(0))
+    own = np.asarray(posterior.x).reshape(len(posterior), -1)[:, along]
+    return Forecast(
+        title,
+        np.ascontiguousarray(x[:, along]),
+        shares,
+        np.ascontiguousarray(quantiles[:count]),
+        np.ascontiguousarray(quantiles[count:]),
+        shift + scale * bands.mean,
+        np.ascontiguousarray(functions),
+        (np.ascontiguousarray(own), shift + scale * posterior.y),
+        held or none,
+    )
+
+
+def _range(process: Process, own: np.ndarray) -> tuple[float, float]:
+    """Of the training curves and of the points that are drawn."""
+    lo, hi = ctypes.c_double(), ctypes.c_double()
+    ends = [float(v) for v in (own.min(), own.max())] if own.size else []
+    if lib.mnp_model_range(process.handle, 0, ctypes.byref(lo), ctypes.byref(hi)):
+        ends += [lo.value, hi.value]
+    else:
+        ends += _range_of_data(process)
+    ends = ends or [-2.0, 2.0]
+    if min(ends) == max(ends):
+        ends = [min(ends) - 1, max(ends) + 1]
+    return min(ends), max(ends)
+
+
+def _range_of_data(process: Process) -> list[float]:
+    from .errors import Error
+
+    try:
+        xs = np.concatenate([x for x, _ in process.data("test", 100)])
+    except Error:  # it was trained on arrays, or the file is gone
+        return []
+    return [float(xs.min()), float(xs.max())] if xs.ndim == 1 else []
+
+
+def _places(process: Process, at: Any, own: np.ndarray) -> np.ndarray:
+    """(n, x_dim): what was asked for, or the usual range of a single input."""
+    if at is None:
+        if process.x_dim != 1:
+            raise InvalidError(
+                f"the model has {process.x_dim} inputs: say where with at=(n, {process.x_dim}), "
+                "along one of them; mnp.maps draws two"
+            )
+        return np.linspace(*_range(process, own), PLACES).reshape(-1, 1)
+    x = inputs(at, process.x_dim, "at").reshape(-1, process.x_dim)
+    if len(x) < 2:
+        raise InvalidError("a picture wants two places or more: give at as an array")
+    return x
+
+
+def _along(x: np.ndarray) -> int:
+    """The first input that changes."""
+    moving = np.flatnonzero(x.min(axis=0) < x.max(axis=0))
+    if not len(moving):
+        raise InvalidError("all places are the same: a picture wants a range of an input")
+    return int(moving[0])
+
+
+def _sorted(x: np.ndarray, along: int) -> np.ndarray:
+    return np.ascontiguousarray(x[np.argsort(x[:, along], kind="stable")])
+
+
+# ---- curves of a table ---------------------------------------------------------------------------
+
+
+def _default_at(process: Process, context: Any, names: dict) -> Any:
+    """A grid along the one input that changes within a curve, from the least to the greatest of the
+    training curves and of the context."""
+    from .frames import _moving_input
+
+    if process.x_dim == 1 and _moving_input(process):
+        own = read_context(process, context, **names)
+        x = own.x(1)[:, 0] if own is not None and len(own) else np.empty(0)
+        values = np.linspace(*_range(process, x), PLACES)
+        unit = is_date(process, 0)
+        return moments(values, unit) if unit else values
+    raise InvalidError("the model has several inputs: say where with at= (a frame or an array)")
+
+
+def _curves(process: Process, context: Any, at: Any, truth: Any, names: dict, make) -> list:
+    """A Forecast for each curve that is asked about; make(x, y, places, title, held, unit)."""
+    if at is None:
+        at = _default_at(process, context, names)
+    question = Question.of(process, context, at, **names)
+    d = process.x_dim
+    places, seen = question.places, question.context
+    x, curve = places.x(d), places.curve_of
+    known = seen.curves if seen is not None else []
+    held = read_context(process, truth, **names) if truth is not None else None
+    out = []
+    for g, name in enumerate(places.curves[:PANELS]):
+        rows = np.flatnonzero(curve == g)
+        own_x, own_y = _points(seen, name, known, d)
+        first = own_x[0] if len(own_x) else np.full(d, np.nan)
+        where = np.where(np.isnan(x[rows]), first, x[rows])
+        rest = _points(held, name, held.curves, d) if held is not None else None
+        out.append(make(own_x, own_y, where, name, rest, _unit(places, int(rows[0]))))
+    left = len(places.curves) - PANELS
+    if left > 0:
+        warn(f"{PANELS} curves are drawn, and {left} are left out: give fewer", stacklevel=5)
+    return out
+
+
+def _unit(places: Table, row: int) -> tuple[float, float]:
+    """Shift and scale of a row's output."""
+    shift = lib.mnp_table_raw(places.handle, row, 0.0)
+    return shift, lib.mnp_table_raw(places.handle, row, 1.0) - shift
+
+
+def _points(table: Table | None, name: str, known: list, d: int) -> tuple[np.ndarray, np.ndarray]:
+    if table is None or name not in known:
+        return np.empty((0, d)), np.empty(0)
+    rows = table.curve_of == known.index(name)
+    return table.x(d)[rows], table.y[rows]
+
+
+# ---- verbs ---------------------------------------------------------------------------------------
+
+
+def plot(
+    process: Process,
+    x: Any = None,
+    y: Any = None,
+    *,
+    at: Any = None,
+    truth: Any = None,
+    group: str | Sequence[str] | None = None,
+    x_columns: str | Sequence[str] | None = None,
+    y_column: str | Sequence[str] | None = None,
+    bands: Any = BANDS,
+    draws: int = 5,
+    samples: int = 200,
+    condition: str | None = None,
+    gradients: int | None = None,
+    seed: int = 0,
+    title: str | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+    ax: Any = None,
+    engine: str | None = None,
+) -> Any:
+    """Draws a process given points: bands that hold 50, 80 and 95 % of new measurements, the mean,
+    some whole functions, and the points.
+
+    x, y: points of one curve, (n,) or (n, x_dim) and (n,); or x alone, a frame or CSV file of one
+    or many curves, which get a panel each. Without any: the prior. at: where, an array, or what
+    `predict` takes; None: the range of the training data. truth: points held back, drawn as rings:
+    a pair (x, y), or a frame. bands: shares. draws: functions that are drawn; samples: those behind
+    the bands.
+
+    engine: "matplotlib" (the answer is its Axes, or an array of them), "svg" (a `Picture`), or
+    None: matplotlib where it is installed. ax: Axes to draw into.
+    """
+    shares = _shares(bands)
+    if not 0 <= draws <= 1000:
+        raise InvalidError(f"draws is {draws}: give 0 to 1000")
+    how = {"condition": condition, "gradients": gradients, "seed": seed, "draws": samples}
+
+    def make(own_x, own_y, where, name="", held=None, unit=(0.0, 1.0)) -> Forecast:
+        along = _along(where)
+        posterior = process.condition(own_x, own_y, **how)
+        if held is not None:
+            own = own_x.reshape(len(own_y), -1)
+            keep = ~_among(np.column_stack([*held]), np.column_stack([own, own_y]))
+            held = np.ascontiguousarray(held[0][keep, along]), unit[0] + unit[1] * held[1][keep]
+        return _see(posterior, _sorted(where, along), along, shares, draws, name, held, unit)
+
+    if y is None and x is not None:
+        if not kind_of(x) and not isinstance(x, (str, os.PathLike)):
+            raise InvalidError("y is missing: give x and y, or a frame of curves")
+        names = {"group": group, "x": x_columns, "y": y_column}
+        shown = _curves(process, x, at, truth, names, make)
+    else:
+        d = process.x_dim
+        own_x = inputs(np.empty(0) if x is None else x, d).reshape(-1, d)
+        own_y = outputs(np.empty(0) if y is None else y, len(own_x))
+        held = None
+        if truth is not None:
+            held_x = inputs(truth[0], d, "truth").reshape(-1, d)
+            held = held_x, outputs(truth[1], len(held_x), "truth")
+        shown = [make(own_x, own_y, _places(process, at, own_x[:, 0]), "", held)]
+    look = _look(process, at, title, xlabel, ylabel)
+    return _draw(shown, look, ax, engine)
+
+
+def _among(rows: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Which rows are among the known ones: no test of a forecast."""
+    seen = {tuple(row) for row in known.tolist()}
+    return np.array([tuple(row) in seen for row in rows.tolist()], bool)
+
+
+def plot_posterior(
+    posterior: Posterior,
+    at: Any = None,
+    *,
+    bands: Any = BANDS,
+    draws: int = 5,
+    title: str | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+    ax: Any = None,
+    engine: str | None = None,
+) -> Any:
+    """Draws a posterior along an input: see `plot`."""
+    from .process import Process
+
+    process = Process(posterior._model)
+    own = np.asarray(posterior.x).reshape(len(posterior), -1)
+    where = _places(process, at, own[:, 0] if own.size else own)
+    along = _along(where)
+    shown = [_see(posterior, _sorted(where, along), along, _shares(bands), draws)]
+    return _draw(shown, _look(process, at, title, xlabel, ylabel, along), ax, engine)
+
+
+def _look(process: Process, at: Any, title, xlabel, ylabel, along: int | None = None) -> Look:
+    if along is None:
+        along = 0
+        if process.x_dim > 1 and not kind_of(at) and getattr(at, "ndim", 0) == 2:
+            along = _along(np.asarray(at, np.float64))
+    names = process.x_names
+    return Look(
+        names[along] if xlabel is None else xlabel,
+        process.y_name if ylabel is None else ylabel,
+        is_date(process, along),
+        title,
+    )
+
+
+# ---- drawing -------------------------------------------------------------------------------------
+
+
+def _draw(shown: list[Forecast], look: Look, ax: Any, engine: str | None) -> Any:
+    if engine not in (None, "matplotlib", "svg"):
+        raise InvalidError(f"engine is {engine!r}: give matplotlib or svg")
+    if engine != "svg":
+        try:
+            import matplotlib.pyplot as pyplot
+        except ImportError:
+            if engine or ax is not None:
+                raise UnsupportedError("matplotlib is not installed: engine='svg'") from None
+        else:
+            return _with_matplotlib(pyplot, shown, look, ax)
+    return _with_library(shown, look)
+
+
+def _grid(count: int) -> tuple[int, int]:
+    cols = min(count, 2 if count in (2, 4) else 3)
+    return -(-count // cols), cols
+
+
+def _with_matplotlib(pyplot: Any, shown: list[Forecast], look: Look, ax: Any) -> Any:
+    rows, cols = _grid(len(shown))
+    if ax is None:
+        size = (6.4, 4.0) if len(shown) == 1 else (3.6 * cols, 2.8 * rows)
+        options = {"sharex": True, "sharey": True, "squeeze": False}
+        figure, grid = pyplot.subplots(rows, cols, figsize=size, layout="constrained", **options)
+        axes = list(grid.flat)
+        for empty in axes[len(shown) :]:
+            empty.set_visible(False)
+        if look.title:
+            figure.suptitle(look.title)
+    else:
+        axes = list(np.atleast_1d(ax).flat)
+        if len(axes) < len(shown):
+            raise InvalidError(f"there are {len(shown)} curves, and {len(axes)} Axes to draw into")
+    for k, (one, f) in enumerate(zip(axes, shown)):
+        _panel(one, f, look)
+        if k == 0:
+            one.legend(loc="best", frameon=False, fontsize="small")
+        if k % cols == 0 or ax is not None:
+            one.set_ylabel(look.y)
+        if k + cols >= len(shown) or ax is not None:
+            one.set_xlabel(look.x)
+    if len(shown) == 1:
+        return axes[0]
+    return np.array(axes[: len(shown)], object)
+
+
+def _panel(ax: Any, f: Forecast, look: Look) -> None:
+    def when(values: np.ndarray) -> np.ndarray:
+        return moments(values, look.dates) if look.dates else values
+
+    x = when(f.x)
+    for k, share in enumerate(f.share):
+        alpha = 0.15 + 0.12 * k
+        label = f"{100 * share:g} % of new points"
+        ax.fill_between(x, f.lo[k], f.hi[k], color=BLUE, alpha=alpha, linewidth=0, label=label)
+    for k, draw in enumerate(f.draws):
+        label = "functions" if k == 0 else None
+        ax.plot(x, draw, color=GREY, linewidth=0.8, alpha=0.8, label=label)
+    ax.plot(x, f.mean, color=BLUE, linewidth=1.8, label="mean")
+    if len(f.held[0]):
+        ax.plot(when(f.held[0]), f.held[1], "o", color="black", mfc="none", ms=5, label="held back")
+    if len(f.given[0]):
+        ax.plot(when(f.given[0]), f.given[1], "o", color="black", ms=5, label="given")
+    if f.title:
+        ax.set_title(f.title, fontsize="medium")
+
+
+def _with_library(shown: list[Forecast], look: Look) -> Picture:
+    rows, cols = _grid(len(shown))
+    context = current()
+    figure = context.make(lib.mnp_plot_create, rows, cols, destroy=lib.mnp_plot_destroy, keep=True)
+    if look.title:
+        lib.mnp_plot_title(figure, look.title.encode())
+    if len(shown) > 1:
+        lib.mnp_plot_same(figure, True, True)
+        lib.mnp_plot_legend_below(figure, True)
+    for k, f in enumerate(shown):
+        panel = lib.mnp_plot_panel(figure, k // cols, k % cols)
+        lib.mnp_panel_labels(panel, look.x.encode(), look.y.encode())
+        if f.title:
+            lib.mnp_panel_title(panel, f.title.encode())
+        if look.dates:
+            unit = c.MNP_PLOT_DAYS if look.dates == "D" else c.MNP_PLOT_SECONDS
+            lib.mnp_panel_dates(panel, c.MNP_PLOT_X, unit)
+        lib.mnp_panel_forecast(panel, ctypes.byref(_forecast_struct(f)))
+    return Picture(lambda path: context.call(lib.mnp_plot_save, figure, os.fsencode(path)))
+
+
+def _forecast_struct(f: Forecast) -> c.mnp_plot_forecast:
+    """It points into the arrays of the forecast."""
+    return c.mnp_plot_forecast(
+        n=len(f.x),
+        x=address(f.x),
+        bands=len(f.share),
+        share=address(f.share),
+        lo=address(f.lo),
+        hi=address(f.hi),
+        draws=len(f.draws),
+        draw=address(f.draws) if len(f.draws) else None,
+        mean=address(f.mean),
+        given=one_set(*f.given),
+        held=one_set(*f.held),
+    )
+
+
+__all__ = ["Forecast", "Picture", "plot", "plot_posterior"]

@@ -153,7 +153,7 @@ static const char *error_text(char out[TEXT_NUMBER], double se) {
 }
 
 static void say_table(cli *c, const mnp_fit *fit) {
-    char logp_error[TEXT_NUMBER], crps_error[TEXT_NUMBER];
+    char logp_error[TEXT_NUMBER], crps_error[TEXT_NUMBER], rough[TEXT_NUMBER];
     mnp_fit_score s = {.size = sizeof s};
     for (int t = 0; t < MNP_FIT_TASKS; t++) {
         cli_say(c, "given %-20s      log-density          CRPS       50 %%  80 %%  95 %%  rough",
@@ -161,10 +161,11 @@ static void say_table(cli *c, const mnp_fit *fit) {
         for (int64_t k = 0; mnp_fit_row(fit, k, &s); k++) {
             if (s.task != (mnp_fit_task)t) continue;
             bool best = strcmp(s.model, mnp_fit_name(fit, mnp_fit_best(fit))) == 0;
-            cli_say(c, "%c %-24s %8.3f%-10s %8.4g%-11s %3.0f   %3.0f   %3.0f   %5.2f",
+            snprintf(rough, sizeof rough, isfinite(s.roughness) ? "%.2f" : "-", s.roughness);
+            cli_say(c, "%c %-24s %8.3f%-10s %8.4g%-11s %3.0f   %3.0f   %3.0f   %5s",
                     best ? '*' : ' ', s.title, s.logp, error_text(logp_error, s.logp_se), s.crps,
                     error_text(crps_error, s.crps_se), 100 * s.coverage50, 100 * s.coverage80,
-                    100 * s.coverage95, s.roughness);
+                    100 * s.coverage95, rough);
         }
     }
 }

@@ -162,24 +162,25 @@ static mnp_status read_header(parser *p) {
 static mnp_status check_header(parser *p) {
     const csv_table *t = p->t;
     size_t numbers = 0;
+    double ignored;
+    for (size_t i = 0; i < t->columns; i++)
+        numbers += fsio_parse_double(t->cells[i], strlen(t->cells[i]), &ignored);
+    if (numbers == t->columns)
+        return bad(p, t->lines[0],
+                   "the first row holds only numbers (put a row with the names of the columns, "
+                   "such as x,y, above it)");
     for (size_t i = 0; i < t->columns; i++) {
-        double ignored;
         if (strlen(t->cells[i]) > CSV_NAME_MAX)
             return env_fail(p->e, MNP_EFORMAT,
                             "%s:%" PRIu32 ": a column's name of %zu bytes; the limit is %d (is the "
                             "first row the names of the columns?)",
                             t->name, t->lines[0], strlen(t->cells[i]), CSV_NAME_MAX);
-        numbers += fsio_parse_double(t->cells[i], strlen(t->cells[i]), &ignored);
         for (size_t j = 0; j < i; j++)
             if (*t->cells[i] && strcmp(t->cells[i], t->cells[j]) == 0)
                 return env_fail(p->e, MNP_EFORMAT,
                                 "%s:%" PRIu32 ": two columns are called \"%.80s\" (rename one)",
                                 t->name, t->lines[0], t->cells[i]);
     }
-    if (numbers == t->columns)
-        return bad(p, t->lines[0],
-                   "the first row holds only numbers (put a row with the names of the columns, "
-                   "such as x,y, above it)");
     return MNP_OK;
 }
 
@@ -208,6 +209,11 @@ static mnp_status read_row(parser *p) {
         char *extra;
         MNP_TRY(read_field(p, fields < t->columns ? &row[fields] : &extra, &last));
     }
+    if (fields != t->columns && t->columns == 1)
+        return env_fail(p->e, MNP_EFORMAT,
+                        "%s:%" PRIu32 ": %zu fields where line %" PRIu32 " has 1 (the first line "
+                        "must name the columns: delete what stands above their names)",
+                        t->name, line, fields, t->lines[0]);
     if (fields != t->columns)
         return env_fail(p->e, MNP_EFORMAT,
                         "%s:%" PRIu32 ": %zu field%s where the header has %zu (fix this row; a "
@@ -348,7 +354,11 @@ mnp_status csv_find(env *e, const csv_table *t, const char *name, size_t *column
 }
 
 bool csv_missing(const char *cell) {
-    return !*cell || strcasecmp(cell, "NA") == 0 || strcasecmp(cell, "NaN") == 0;
+    static const char *const words[] = {"NA", "NaN", "N/A", "#N/A", "NULL", "."};
+    bool missing = !*cell;
+    for (size_t k = 0; k < sizeof words / sizeof *words && !missing; k++)
+        missing = strcasecmp(cell, words[k]) == 0;
+    return missing;
 }
 
 bool csv_is_number(const csv_table *t, const char *cell, double *out) {
@@ -362,11 +372,21 @@ bool csv_is_number(const csv_table *t, const char *cell, double *out) {
     return fsio_parse_double(text, n, out);
 }
 
+/* "26,507": is it 26507, or 26.507? */
+static bool may_be_thousands(const char *cell) {
+    const char *comma = strchr(cell, ',');
+    return comma && has_decimals(cell, ',') && strspn(comma + 1, "0123456789") == 3;
+}
+
 static const char *number_hint(const csv_table *t, const char *cell, bool none, bool number) {
+    size_t digits = strspn(cell, "0123456789,.+-"), n = strlen(cell);
     if (none) return "a value is needed here";
     if (number) return "too large";
-    if (strspn(cell, "0123456789,.+-") < strlen(cell))
+    if (digits + 1 == n && cell[digits] == '%') return "write the number without the sign %";
+    if (digits < n || strcspn(cell, "0123456789") == n)
         return "leave the cell empty or write NA where a value is missing";
+    if (t->decimal == '.' && may_be_thousands(cell))
+        return "write it without the comma, or with a point where the comma is one";
     return t->decimal == ',' ? "write 1234,5, not 1.234,5"
            : t->separator != ',' && has_decimals(cell, ',')
                ? "write 1.5, not 1,5; other numbers of the table have a point"

@@ -38,7 +38,7 @@ const char *csv_cell(const csv_table *t, size_t row, size_t column); /* row 0: b
 /* The column of that name; where there is none the message lists those there are. */
 mnp_status csv_find(env *e, const csv_table *t, const char *name, size_t *column);
 
-/* An empty cell, NA or NaN (any case). */
+/* An empty cell, NA, NaN, N/A, #N/A, NULL (any case) or a point alone. */
 bool csv_missing(const char *cell);
 /* Is the text a number of this table? Infinities and NaN are, as far as the text goes. */
 bool csv_is_number(const csv_table *t, const char *cell, double *out);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* ---- the calendar ---------------------------------------------------------------------------- */
 
@@ -105,6 +106,31 @@ date_kind date_parse(const char *text, double *out) {
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
+
+/* Up to `most` digits, 1 or more; returns what follows them, NULL where there are none. */
+static const char *skip_digits(const char *s, size_t most) {
+    size_t n = strspn(s, "0123456789");
+    return n >= 1 && n <= most ? s + n : NULL;
+}
+
+/* Three numbers with the same sign between them, then nothing or a time. */
+static bool is_three(const char *s) {
+    const char *a = skip_digits(s, 4),
+               *b = a && *a && strchr("/.-", *a) ? skip_digits(a + 1, 2) : NULL;
+    const char *c = b && *b == *a ? skip_digits(b + 1, 4) : NULL;
+    return c && (*c == '\0' || *c == ' ' || *c == 'T');
+}
+
+static bool is_clock(const char *s) {
+    const char *a = skip_digits(s, 2), *b = a && *a == ':' ? skip_digits(a + 1, 2) : NULL;
+    if (b && *b == ':') b = skip_digits(b + 1, 2);
+    return b && (*b == '\0' || *b == '.' || *b == ' ');
+}
+
+bool date_is_foreign(const char *text) {
+    double ignored;
+    return date_parse(text, &ignored) == DATE_NONE && (is_three(text) || is_clock(text));
+}
 
 const char *date_print(char out[DATE_TEXT], date_kind kind, double value) {
     int64_t year, month, day;

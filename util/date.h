@@ -20,6 +20,10 @@ enum { DATE_TEXT = 48 };
  */
 date_kind date_parse(const char *text, double *out);
 
+/* Does it look like a date that date_parse() does not read, such as 03/01/2024 or 1.3.24, of which
+ * nobody knows which is the month, or like a time without a day, 12:30? */
+bool date_is_foreign(const char *text);
+
 /* The text of a number of days or seconds, rounded to a day or a millisecond. A number of days that
  * is not whole is written as a moment. Returns out; "" where no such year exists. */
 const char *date_print(char out[DATE_TEXT], date_kind kind, double value);

@@ -115,10 +115,11 @@ static mnp_status take_row(const reading *r, size_t row, asked *a) {
 static mnp_status take_table(reading *r, asked *a) {
     buf said;
     buf_init(&said, r->e);
+    bool turned = r->roles.wide || r->roles.n_outputs; /* a row of the file became several */
     if (a->rows < (int64_t)r->t->rows && r->t->lines[0])
-        buf_printf(&said, "%s: %lld of %lld rows have no %s and were dropped\n", r->t->name,
+        buf_printf(&said, "%s: %lld of %lld %s%s and were dropped\n", r->t->name,
                    (long long)r->t->rows - (long long)a->rows, (long long)r->t->rows,
-                   r->roles.y.name);
+                   turned ? "values are missing" : "rows have no ", turned ? "" : r->roles.y.name);
     mnp_status status = said.status;
     a->said = env_strdup(r->e, buf_str(&said));
     buf_free(&said);

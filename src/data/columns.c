@@ -133,6 +133,15 @@ static mnp_status take_given(chooser *c) {
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+static mnp_status refuse_few(const chooser *c) {
+    size_t named = 0;
+    for (size_t i = 0; i < c->t->columns; i++) named += *csv_header(c->t, i) != '\0';
+    return env_fail(
+        c->e, MNP_EFORMAT, "%s: a column for x and one for y are needed%s, and %zu %s a name%s",
+        c->t->name, c->out->n_group ? " beside the group" : "", named, named == 1 ? "has" : "have",
+        named < c->t->columns ? " (the first row must name the columns)" : "");
+}
+
 static mnp_status choose_all(chooser *c) {
     columns *out = c->out;
     MNP_TRY(take_given(c));
@@ -149,9 +158,7 @@ static mnp_status choose_all(chooser *c) {
             out->x[out->n_x++] = i;
         }
     if ((out->n_y == 0 && !c->s->without_y) || (out->n_x == 0 && !out->has_action))
-        return env_fail(c->e, MNP_EFORMAT,
-                        "%s: a column for x and one for y are needed, and there %s only %zu",
-                        c->t->name, c->t->columns == 1 ? "is" : "are", c->t->columns);
+        return refuse_few(c);
     return MNP_OK;
 }
 
@@ -189,6 +196,16 @@ static void say_choice(const chooser *c, buf *say) {
     if (any) buf_text(say, "\n");
 }
 
+static void say_key(const chooser *c, size_t more, buf *say) {
+    const char *group = csv_header(c->t, c->out->group[0]), *name = csv_header(c->t, more);
+    say_name(say, "note: ", name, " may tell curves apart");
+    say_name(say, " together with ", group, ": then add --group ");
+    buf_word(say, group);
+    buf_text(say, ",");
+    buf_word(say, name);
+    buf_text(say, "\n");
+}
+
 mnp_status columns_choose(env *e, const csv_table *t, const data_source *s, columns *out,
                           buf *say) {
     *out = (columns){.e = e};
@@ -196,8 +213,11 @@ mnp_status columns_choose(env *e, const csv_table *t, const data_source *s, colu
     c.taken = env_alloc(e, t->columns, sizeof *c.taken, "a table");
     c.dropped = env_alloc(e, t->columns, sizeof *c.dropped, "a table");
     out->x = env_alloc(e, t->columns + MODEL_X_MAX, sizeof *out->x, "a table");
+    size_t more = NONE;
     mnp_status status = c.taken && c.dropped && out->x ? choose_all(&c) : MNP_ENOMEM;
+    if (status == MNP_OK) status = guess_key(&c, &more);
     if (status == MNP_OK) say_choice(&c, say);
+    if (status == MNP_OK && more != NONE) say_key(&c, more, say);
     env_free(e, c.taken);
     env_free(e, c.dropped);
     if (status != MNP_OK) columns_free(out);

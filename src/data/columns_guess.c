@@ -219,6 +219,47 @@ mnp_status guess_group(chooser *c) {
     return MNP_OK;
 }
 
+/* Does another input begin anew with every value of column i, in rows that stand together? */
+static mnp_status begins_anew(const chooser *c, const groups *coarse, size_t i, bool *out) {
+    const size_t both[] = {c->out->group[0], i};
+    groups fine;
+    *out = false;
+    MNP_TRY(groups_make(c->e, c->t, both, 2, &fine));
+    bool more = fine.names.count > coarse->names.count && groups_contiguous(&fine, c->t);
+    mnp_status status = MNP_OK;
+    for (int32_t k = 0; k < c->out->n_x && more && !*out && status == MNP_OK; k++) {
+        bool apart = false, together = false;
+        if (c->out->x[k] == i) continue;
+        status = groups_increase(&fine, c->t, c->out->x[k], &apart);
+        if (status == MNP_OK) status = groups_increase(coarse, c->t, c->out->x[k], &together);
+        *out = apart && !together;
+    }
+    groups_free(&fine);
+    return status;
+}
+
+/* Plots are numbered anew at every site: the site alone is then no key. */
+mnp_status guess_key(const chooser *c, size_t *out) {
+    groups coarse;
+    *out = NONE;
+    bool guessed = c->out->n_group == 1 && !c->group_given && !c->x_given && !c->s->asked;
+    if (!guessed || c->out->n_x < 2) return MNP_OK;
+    MNP_TRY(groups_make(c->e, c->t, c->out->group, 1, &coarse));
+    mnp_status status = MNP_OK;
+    for (int32_t k = 0; k < c->out->n_x && *out == NONE && status == MNP_OK; k++) {
+        size_t i = c->out->x[k];
+        kind is = {0};
+        bool anew = false;
+        if (named_like_input(csv_header(c->t, i))) continue;
+        status = look_at(c, i, &is);
+        bool names = is.words == is.filled || (is.whole && is.words + is.dates == 0);
+        if (status == MNP_OK && names) status = begins_anew(c, &coarse, i, &anew);
+        if (anew) *out = i;
+    }
+    groups_free(&coarse);
+    return status;
+}
+
 /* ---- row numbers ----------------------------------------------------------------------------- */
 
 /* With several curves a column that counts all rows of the file says nothing of any curve. It is

@@ -60,6 +60,8 @@ mnp_status guess_named_y(chooser *c);
 mnp_status guess_group(chooser *c);
 mnp_status guess_counters(chooser *c); /* leaves out row numbers */
 mnp_status guess_y(chooser *c);
+/* An input that may tell curves apart together with the guessed group, or NONE. */
+mnp_status guess_key(const chooser *c, size_t *out);
 /* Where the group is in doubt and y not known: the command to type. */
 bool guess_is_hopeless(const chooser *c);
 mnp_status guess_refuse(const chooser *c);

@@ -33,6 +33,7 @@ typedef struct reading {
     option_range *range;         /* (dims + 1) of the kept points; the last is y's */
     origin *origin;              /* (dims + 1) likewise                            */
     int64_t kept_points, median; /* of the whole file */
+    double quartile[2];          /* of y; the same where it has several outputs */
     buf say, warn;
 } reading;
 

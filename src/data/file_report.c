@@ -204,6 +204,30 @@ void report_unknown(reading *r) {
     }
 }
 
+/* So many times the middle half's width away from it nothing is measured, but typed. */
+#define FAR_TIMES 100.0
+
+static void warn_far(reading *r) {
+    double lo = r->quartile[0], hi = r->quartile[1], farthest = FAR_TIMES * (hi - lo);
+    size_t at = r->t->rows;
+    for (size_t row = 0; row < r->t->rows && hi > lo; row++) {
+        double away = fmax(lo - r->y[row], r->y[row] - hi);
+        if (reading_curve(r, row) < 0 || !(away > farthest)) continue;
+        farthest = away, at = row;
+    }
+    if (at == r->t->rows) return;
+    buf_plain(&r->warn, r->t->name);
+    buf_printf(&r->warn, ":%" PRIu32 ": ", r->t->lines[1 + at]);
+    buf_plain(&r->warn, r->roles.y.name);
+    buf_text(&r->warn, " is ");
+    buf_float(&r->warn, (float)r->y[at]);
+    buf_text(&r->warn, ", far from the others (half of them lie from ");
+    buf_float(&r->warn, (float)lo);
+    buf_text(&r->warn, " to ");
+    buf_float(&r->warn, (float)hi);
+    buf_text(&r->warn, "): is it a slip?\n");
+}
+
 void report_warnings(reading *r, const roles_like *like) {
     if (r->kept == 1)
         buf_text(&r->warn, "there is one curve only: how curves differ cannot be learnt "
@@ -217,6 +241,7 @@ void report_warnings(reading *r, const roles_like *like) {
         buf_plain(&r->warn, r->roles.y.name);
         buf_text(&r->warn, " is the same number everywhere: there is nothing to learn\n");
     }
+    warn_far(r);
     if (like) warn_split(r, like);
     report_unknown(r);
     if (like && like->roles && !r->own) roles_compare(like->roles, &r->roles, &r->warn);

@@ -29,7 +29,8 @@ static mnp_status melt_curves(reading *r) {
     if (r->s.asked && has_inputs(r, like)) return MNP_OK;
     r->roles.wide = true;
     if (r->s.asked) wide_names(r, like);
-    MNP_TRY(melt_wide(r->e, &r->t, r->s.x_columns, r->s.y_column));
+    size_t least = r->s.asked ? 1 : MELT_VALUES; /* one point of a new curve will do */
+    MNP_TRY(melt_wide(r->e, &r->t, r->s.x_columns, r->s.y_column, least));
     if (!r->s.y_column) r->s.y_column = csv_header(r->t, r->t->columns - 1);
     r->s.x_columns = NULL;
     if (!r->s.function_column && strcmp(csv_header(r->t, 0), "row") == 0)

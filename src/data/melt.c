@@ -6,8 +6,6 @@
 
 #include "util/date.h"
 
-enum { LEAST_VALUES = 3 }; /* columns of values of a wide table */
-
 /* A table of the same text with other cells; takes the text over from `from`. */
 static mnp_status make_table(env *e, csv_table *from, size_t columns, size_t rows,
                              csv_table **out) {
@@ -115,7 +113,7 @@ static wide find_values(const csv_table *t) {
 
 bool melt_looks_wide(const csv_table *t) {
     size_t values = find_values(t).values;
-    return values > LEAST_VALUES && 2 * values > t->columns;
+    return values > MELT_VALUES && 2 * values > t->columns;
 }
 
 /* `other` (others): the columns that are repeated. */
@@ -177,13 +175,13 @@ static mnp_status turn(env *e, csv_table **table, const char *x, const char *y, 
     return MNP_OK;
 }
 
-mnp_status melt_wide(env *e, csv_table **table, const char *x, const char *y) {
+mnp_status melt_wide(env *e, csv_table **table, const char *x, const char *y, size_t least) {
     wide w = find_values(*table);
-    if (w.values < LEAST_VALUES)
+    if (w.values < least)
         return env_fail(e, MNP_EFORMAT,
-                        "%s: --wide needs at least %d columns that are named by their x, as in "
-                        "id,0,10,20 or id,day0,day10,day20",
-                        (*table)->name, LEAST_VALUES);
+                        "%s: a table with one curve in a row needs at least %zu column%s named by "
+                        "%s x, as in id,0,10,20 or id,day0,day10,day20",
+                        (*table)->name, least, least == 1 ? "" : "s", least == 1 ? "its" : "their");
     char name[CSV_NAME_MAX + 1];
     beginning_name(&w, name);
     size_t *place = env_alloc(e, (*table)->columns, sizeof *place, "a table");

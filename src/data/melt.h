@@ -9,8 +9,10 @@
  * one and the same beginning: "id,0,10,20" or "id,day0,day10,day20". Each row becomes one for each
  * of these columns: the others are repeated, then the column x (named `x`, or else the beginning of
  * the names, or "x") and y (named `y`, or else "y"). Where no other column is left for it, the
- * row's number is the curve, in the column "row". *t is replaced. */
-mnp_status melt_wide(env *e, csv_table **t, const char *x, const char *y);
+ * row's number is the curve, in the column "row". MNP_EFORMAT: fewer than `least` such columns. *t
+ * is replaced. */
+enum { MELT_VALUES = 3 }; /* that a table to learn from has at least */
+mnp_status melt_wide(env *e, csv_table **t, const char *x, const char *y, size_t least);
 bool melt_looks_wide(const csv_table *t); /* are most of its columns such columns? */
 
 /* Each row becomes one for each of the columns y (count), with the name of the column in `output`

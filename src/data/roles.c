@@ -139,9 +139,20 @@ static mnp_status take_levels(env *e, const csv_table *t, size_t column, role *o
     return status;
 }
 
+/* As categories they would be nonsense without a word. */
+static mnp_status refuse_dates(env *e, const csv_table *t, size_t column) {
+    size_t row = 0;
+    while (!date_is_foreign(csv_cell(t, row, column))) row++;
+    return env_fail(e, MNP_EFORMAT,
+                    "%s:%" PRIu32 ": column \"%.80s\": \"%.40s\" looks like a date or a time "
+                    "(write dates as 2024-03-01 or 2024-03-01T12:30, times of day as numbers; or "
+                    "leave the column out: name the inputs with --x)",
+                    t->name, t->lines[1 + row], csv_header(t, column), csv_cell(t, row, column));
+}
+
 /* Half the cells decide: a slip in a column of numbers is an error, not a category. */
 mnp_status role_look(env *e, const csv_table *t, size_t column, role *out) {
-    size_t filled = 0, words = 0, days = 0, moments = 0;
+    size_t filled = 0, words = 0, days = 0, moments = 0, foreign = 0;
     double v;
     out->lo = out->hi = NAN;
     for (size_t r = 0; r < t->rows; r++) {
@@ -153,7 +164,9 @@ mnp_status role_look(env *e, const csv_table *t, size_t column, role *out) {
         days += kind == DATE_DAY;
         moments += kind == DATE_MOMENT;
         words += kind == DATE_NONE;
+        foreign += kind == DATE_NONE && date_is_foreign(cell);
     }
+    if (2 * foreign > filled) return refuse_dates(e, t, column);
     out->unit = 2 * (days + moments) > filled ? (moments ? ROLE_SECONDS : ROLE_DAYS)
                 : 2 * words > filled          ? ROLE_CATEGORY
                                               : ROLE_NUMBER;

@@ -64,7 +64,8 @@ static mnp_status check_curves(env *e, const dataset *d) {
     return env_fail(
         e, MNP_EINVAL,
         "%s has %lld curve%s with two points or more: at least %d are needed to see how "
-        "curves differ (is the group column right? mnp train fits a single curve)",
+        "curves differ (which columns tell curves apart? --group C, or --group A,B; mnp train "
+        "fits a single curve)",
         d->name, (long long)d->functions, d->functions == 1 ? "" : "s", FIT_CURVES_MIN);
 }
 
@@ -267,7 +268,15 @@ static mnp_status time_one(run *r, int k, double effort, double *fitting, double
 /* The effort that the seconds which are left allow, between two short trials and the usual. */
 static mnp_status choose_effort(run *r, int k) {
     fit *f = r->f;
-    double lo, hi, scoring, few = 0.02, more = 0.06;
+    double lo, hi, scoring, few = 0.02, more = 0.06, spent = now() - r->started;
+    if (spent >= r->o->seconds) { /* no time for a trial either */
+        f->effort = -1;
+        buf_printf(&f->warnings,
+                   "%g s is too short a time: the simpler models alone took %.2g s; the %s is left "
+                   "out\n",
+                   r->o->seconds, spent, candidate_at(k)->title);
+        return MNP_OK;
+    }
     MNP_TRY(time_one(r, k, few, &lo, &scoring));
     MNP_TRY(time_one(r, k, more, &hi, &scoring));
     int64_t scored = 0;

@@ -99,6 +99,11 @@ static void bad_tables_are_refused_with_line_and_remedy(void) {
         {"x,x\n1,2\n", "d.csv:1: two columns are called \"x\" (rename one)"},
         {"\n1,2\n3,4\n", "d.csv:2: the first row holds only numbers (put a row with the names of "
                          "the columns, such as x,y, above it)"},
+        {"0,0,1.5\n3,4,5\n",
+         "d.csv:1: the first row holds only numbers (put a row with the names of "
+         "the columns, such as x,y, above it)"},
+        {"# spring\nx,y\n1,2\n", "d.csv:2: 2 fields where line 1 has 1 (the first line must name "
+                                 "the columns: delete what stands above their names)"},
         {"x,y\n1,\xe9\n", "d.csv:2: not UTF-8 text (save the file as CSV UTF-8)"},
         {"\xff\xfex", "d.csv:1: the file is UTF-16 (save it as CSV UTF-8)"},
     };
@@ -113,6 +118,34 @@ static void bad_tables_are_refused_with_line_and_remedy(void) {
     csv_table *t;
     CHECK(csv_parse(&E, "d.csv", "x\n\0\n", 4, '\0', &t) == MNP_EFORMAT);
     STREQ(E.error, "d.csv:2: a NUL byte (this is not a text file)");
+}
+
+/* What people write where a value is missing or a number is not plain. */
+static void words_and_signs_in_cells(void) {
+    static const struct {
+        const char *cell, *hint;
+    } cases[] = {{"NA", NULL},
+                 {"n/a", NULL},
+                 {"#N/A", NULL},
+                 {"null", NULL},
+                 {".", NULL},
+                 {"-", "leave the cell empty or write NA"},
+                 {"..", "leave the cell empty or write NA"},
+                 {"26.5%", "write the number without the sign %"},
+                 {"\"26,507\"", "write it without the comma, or with a point"},
+                 {"\"2,5\"", "write 1.5, not 1,5"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char text[64];
+        double v;
+        bool missing = false;
+        CASE(cases[k].cell);
+        snprintf(text, sizeof text, "x,y\n1,%s\n", cases[k].cell);
+        csv_table *t = parse(text);
+        mnp_status status = csv_number(&E, t, 0, 1, &v, &missing);
+        CHECK(cases[k].hint ? status == MNP_EFORMAT && strstr(E.error, cases[k].hint) != NULL
+                            : status == MNP_OK && missing);
+        csv_destroy(t);
+    }
 }
 
 static void cells_that_are_no_numbers_are_named(void) {
@@ -263,6 +296,7 @@ int main(void) {
     RUN(quotes_hold_anything);
     RUN(the_separator_can_be_given);
     RUN(bad_tables_are_refused_with_line_and_remedy);
+    RUN(words_and_signs_in_cells);
     RUN(cells_that_are_no_numbers_are_named);
     RUN(many_columns_and_rows_are_kept);
     RUN(what_is_written_is_read_back);

@@ -74,10 +74,28 @@ static void moments_are_written(void) {
     STREQ(date_print(text, DATE_MOMENT, 253402300799.9999), "");
 }
 
+/* Which is the month nobody knows: such texts are no words either. */
+static void foreign_dates_are_noticed(void) {
+    static const char *const yes[] = {"03/01/2024", "1.3.24",   "01-03-2024",       "2024/03/01",
+                                      "12:30",      "08:15:30", "03/01/2024 12:30", "7:05 pm"};
+    static const char *const no[] = {
+        "2024-03-01", "2024-03-01T12:30", "1.5",      "a/b/c", "1/2", "12",
+        "",           "1:2:3x",           "10.1.2.3", "1.2-3"};
+    for (size_t k = 0; k < sizeof yes / sizeof *yes; k++) {
+        CASE(yes[k]);
+        CHECK(date_is_foreign(yes[k]));
+    }
+    for (size_t k = 0; k < sizeof no / sizeof *no; k++) {
+        CASE(no[k]);
+        CHECK(!date_is_foreign(no[k]));
+    }
+}
+
 int main(void) {
     RUN(known_dates);
     RUN(what_is_no_date);
     RUN(the_calendar_is_that_of_libc);
     RUN(moments_are_written);
+    RUN(foreign_dates_are_noticed);
     return check_done();
 }

@@ -151,6 +151,51 @@ static void columns_must_be_named(void) {
     refused("\xd0\xcf\x11\xe0\xa1\xb1", whole, "save the sheet as CSV");
 }
 
+/* Dates that no one can read for sure are no categories. */
+static void dates_in_another_order(void) {
+    data_source s = whole;
+    refused("id,day,y\na,03/01/2024,1\na,03/02/2024,2\nb,03/01/2024,1\nb,03/02/2024,3\n", s,
+            ":2: column \"day\": \"03/01/2024\" looks like a date or a time (write dates as "
+            "2024-03-01");
+    refused("id,at,y\na,08:30,1\na,09:30,2\nb,08:30,1\nb,09:30,3\n", s, "\"08:30\" looks like");
+}
+
+/* 99999 where a value is missing, as some programs write it. */
+static void a_value_far_from_all_others(void) {
+    data_source s = whole;
+    dataset *d =
+        read_text("id,t,y\na,0,1\na,1,2\nb,0,3\nb,1,4\nc,0,99999\nc,1,6\nc,2,7\nc,3,8\n", s);
+    CHECK(has(d->warnings, ":6: y is 99999, far from the others (half of them lie from 3 to 7): is "
+                           "it a slip?"));
+    dataset_destroy(d);
+    d = read_text("id,t,y\na,0,1\na,1,2\nb,0,3\nb,1,4\nc,0,300\nc,1,6\nc,2,7\nc,3,8\n", s);
+    CHECK(!d->warnings || !strstr(d->warnings, "far from"));
+    dataset_destroy(d);
+}
+
+/* Plots are numbered anew at every site, and time begins anew with each. */
+static void a_key_that_is_too_short(void) {
+    data_source s = whole;
+    const char *note = "note: \"plot\" may tell curves apart together with \"site\": then add "
+                       "--group site,plot\n";
+    const char *text = "site,plot,t,y\nN,1,0,1\nN,1,1,2\nN,2,0,2\nN,2,1,3\n"
+                       "S,1,0,1\nS,1,1,2\nS,2,0,2\nS,2,1,3\n";
+    dataset *d = read_text(text, s);
+    STREQ(d->function_name, "site");
+    CHECK(has(d->report, note));
+    dataset_destroy(d);
+    s.function_column = "site"; /* said, not guessed */
+    d = read_text(text, s);
+    CHECK(!strstr(d->report, "note: \"plot\""));
+    dataset_destroy(d);
+    s.function_column = NULL; /* a dose that changes with time is an input */
+    d = read_text("site,dose,t,y\nN,1,0,1\nN,1,1,2\nN,2,2,2\nN,2,3,3\n"
+                  "S,1,0,1\nS,1,1,2\nS,2,2,2\nS,2,3,3\n",
+                  s);
+    CHECK(!strstr(d->report, "may tell curves apart"));
+    dataset_destroy(d);
+}
+
 /* ---- keys of several columns ----------------------------------------------------------------- */
 
 static void several_columns_make_a_key(void) {
@@ -303,7 +348,8 @@ static void a_wide_table_is_turned(void) {
     d = read_text("w,2024-01-01,2024-01-03,2024-01-02\na,1,2,3\nb,4,5,6\n", s);
     CHECK(d->roles->x[0].unit == ROLE_DAYS && d->x[1] - d->x[0] == 2);
     dataset_destroy(d);
-    refused("id,a,b,c\n1,2,3,4\n", s, "--wide needs at least 3 columns that are named by their x");
+    refused("id,a,b,c\n1,2,3,4\n", s,
+            "a table with one curve in a row needs at least 3 columns named by their x");
 }
 
 /* y of each output is standardised by the mean and sd of the curves trained on. */
@@ -547,6 +593,29 @@ static void points_are_read_by_it(void) {
     roles_free(&r);
 }
 
+/* One known point of a new curve is enough, in a row or in the columns of one row a point. */
+static void few_points_of_a_wide_table(void) {
+    data_source s = whole, plain = {0};
+    s.wide = true;
+    dataset *d = read_text("boy,age2,age3,age4\np,80,91,140\nq,70,90,138\n", s);
+    roles r = kept(d);
+    asked *a = NULL;
+    dataset_destroy(d);
+    CHECK(ask("boy,age3\nz,88\n", &r, plain, &a) == MNP_OK);
+    CHECK(a && a->rows == 1 && a->x[0] == 3 && a->y[0] == 88);
+    asked_destroy(a);
+    CHECK(ask("boy,age2,age4\nz,,120\nw,80,\n", &r, plain, &a) == MNP_OK);
+    CHECK(a && a->rows == 2 && a->x[0] == 4 && a->x[1] == 2);
+    CHECK(a && has(a->said, "2 of 4 values are missing and were dropped"));
+    asked_destroy(a);
+    CHECK(ask("boy,age,y\nz,3.5,88\n", &r, plain, &a) == MNP_OK);
+    CHECK(a && a->rows == 1 && a->x[0] == 3.5);
+    asked_destroy(a);
+    CHECK(ask("boy,height\nz,88\n", &r, plain, &a) == MNP_EFORMAT && !a);
+    CHECK(has(E.error, "needs at least 1 column named by its x"));
+    roles_free(&r);
+}
+
 /* What is constant in a curve is no time, nor is a category; without one the first input is. */
 static void which_input_is_time(void) {
     data_source s = whole;
@@ -719,6 +788,10 @@ int main(void) {
     RUN(a_note_holds_it_all);
     RUN(later_tables_are_read_by_it);
     RUN(points_are_read_by_it);
+    RUN(dates_in_another_order);
+    RUN(a_value_far_from_all_others);
+    RUN(a_key_that_is_too_short);
+    RUN(few_points_of_a_wide_table);
     RUN(which_input_is_time);
     RUN(points_of_several_outputs);
     RUN(the_own_table_is_known);

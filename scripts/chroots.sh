@@ -23,7 +23,7 @@ release=bookworm
 folder=${CHROOTS:-/var/tmp/mnp-chroots}
 base=$folder/$release.tar
 logs=$folder/logs
-certificates=/etc/ssl/certs/ca-certificates.crt # of this machine: a proxy may have one of its own
+certificates=/etc/host-certificates.crt # in a chroot, those of this machine: a proxy may have its own
 
 say() { echo "chroots.sh: $*" >&2; }
 die() { say "$*" && exit 2; }
@@ -107,7 +107,7 @@ prepare() { # CASE: its chroot, its packages, a clean clone
         within "$1" . sh -c "apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
             --no-install-recommends ${package[*]}" || return 1
     fi
-    if [ "$1" = python ] && [ -e "$certificates" ]; then install -D "$certificates" "$root$certificates" || return 1; fi
+    [ "$1" != python ] || cp /etc/ssl/certs/ca-certificates.crt "$root$certificates" || return 1
     cp -a "$folder/clone" "$root/$home/mnp" && chown -R --reference="$root/$home" "$root/$home/mnp"
 }
 command_of() { # CASE NAME: make NAME, timed; says how it went in "result" and "seconds"

@@ -172,12 +172,6 @@ run "five curves, with two points at each time" warns five.csv '5 curves are few
 
 flags_clash() { ! "$MNP" fit grow.csv --effort 1 --seconds 9 2>err.txt && grep -q 'exclude each other' err.txt; }
 run "--effort and --seconds" flags_clash
-no_time() {
-    "$MNP" fit five.csv --seconds 0.001 --folds 2 --out hurry >out.txt 2>err.txt &&
-        grep -q '^warning: 0.001 s is too short a time: the simpler models alone took' err.txt &&
-        [ -s hurry.safetensors ] && [ ! -e hurry.network.safetensors ]
-}
-run "no time for the network" no_time
 interrupted() {
     "$MNP" fit grow.csv --out cut >out.txt 2>err.txt &
     local pid=$! status

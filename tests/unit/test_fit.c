@@ -456,6 +456,105 @@ static void any_number_of_threads(void) {
     dataset_destroy(d);
 }
 
+/* ---- what is printed, on fresh curves -------------------------------------------------------- */
+
+/* Lines: levels of sd 2 around 3, slopes of sd 0.5 around 2, noise of sd 0.5. */
+enum { LINES = 30, FRESH = 200 };
+static const double line_mean[] = {3, 2}, line_sd[] = {2, 0.5}, line_noise = 0.5;
+
+static dataset *make_lines(env *e, int64_t curves, uint64_t seed) {
+    static double x[FRESH * POINTS], y[FRESH * POINTS];
+    int64_t n[FRESH];
+    dataset *d = NULL;
+    for (int64_t i = 0, at = 0; i < curves; i++) {
+        rng_stream s = rng_stream_make((rng_key){seed}, RNG_TEST, (uint32_t)i);
+        double level = line_mean[0] + line_sd[0] * rng_normal(&s);
+        double slope = line_mean[1] + line_sd[1] * rng_normal(&s);
+        n[i] = POINTS;
+        for (int64_t j = 0; j < POINTS; j++, at++) {
+            x[at] = (double)j + 0.6 * rng_u01(&s);
+            y[at] = level + slope * x[at] + line_noise * rng_normal(&s);
+        }
+    }
+    CHECK(dataset_from_arrays(e, DATASET_ARRAYS, curves, n, 1, x, y, &d) == MNP_OK);
+    return d;
+}
+
+/* What one who knows these numbers would say of a curve: the CRPS of a line given the first points,
+ * by the posterior of level and slope. */
+static double known_crps(const dataset *d, int64_t curve, fit_task task, uint64_t seed) {
+    int64_t order[POINTS], m = task_split(d, curve, task, 0, seed, order);
+    double a = 1 / (line_sd[0] * line_sd[0]), b = 0, c = 1 / (line_sd[1] * line_sd[1]);
+    double u = a * line_mean[0], v = c * line_mean[1], w = 1 / (line_noise * line_noise), sum = 0;
+    for (int64_t k = 0; k < m; k++) {
+        double t = dataset_raw_x(d, curve, order[k], 0);
+        double y = dataset_raw_y(d, d->start[curve] + order[k]);
+        a += w, b += w * t, c += w * t * t, u += w * y, v += w * t * y;
+    }
+    double det = a * c - b * b, level = (c * u - b * v) / det, slope = (a * v - b * u) / det;
+    for (int64_t k = m; k < POINTS; k++) {
+        double t = dataset_raw_x(d, curve, order[k], 0);
+        double y = dataset_raw_y(d, d->start[curve] + order[k]);
+        double sd = sqrt((c - 2 * b * t + a * t * t) / det + line_noise * line_noise);
+        double z = (y - level - slope * t) / sd;
+        sum += sd * (z * (2 * cdf(z) - 1) + 2 * phi(z) - 1 / sqrt(acos(-1)));
+    }
+    return sum / (double)(POINTS - m);
+}
+
+static void within_errors(score_mean printed, score_mean fresh) {
+    NEAR(printed.mean, fresh.mean, 2 * hypot(printed.se, fresh.se), 0);
+}
+
+/* The score that is printed holds for curves that come later. */
+static void scores_hold_for_fresh_curves(void) {
+    env e;
+    env_init(&e);
+    dataset *d = make_lines(&e, LINES, 1), *fresh = make_lines(&e, FRESH, 2);
+    static curve_score scores[FRESH];
+    int64_t which[FRESH];
+    fit_opts o = {.seed = 1, .effort = -1};
+    fit f;
+    for (int64_t i = 0; i < FRESH; i++) which[i] = i;
+    CHECK(fit_run(&e, d, &o, &f) == MNP_OK);
+    for (int t = 0; t < FIT_TASKS; t++) {
+        CASE(t == TASK_FIRST ? "first" : "random");
+        score_request q = {.m = f.row[f.best].whole,
+                           .draws = FIT_DRAWS,
+                           .d = fresh,
+                           .which = which,
+                           .count = FRESH,
+                           .task = (fit_task)t,
+                           .seed = 5};
+        CHECK(scores_make(&e, &q, scores) == MNP_OK);
+        task_score all = scores_mean(scores, FRESH), *printed = &f.row[f.best].task[t];
+        double known = 0;
+        for (int64_t i = 0; i < FRESH; i++) known += known_crps(fresh, i, (fit_task)t, 5) / FRESH;
+        within_errors(printed->crps, all.crps);
+        within_errors(printed->logp, all.logp);
+        within_errors(printed->covered[2], all.covered[2]);
+        CHECK(all.crps.mean > 0.99 * known && all.crps.mean < 1.1 * known);
+    }
+    CASE(NULL);
+    fit_free(&f);
+    dataset_destroy(d);
+    dataset_destroy(fresh);
+}
+
+/* With no time left nothing that takes steps is tried. */
+static void no_time_for_the_network(void) {
+    env e;
+    env_init(&e);
+    dataset *d = make_curves(&e, 5, 8);
+    fit_opts o = {.seed = 1, .folds = 2, .seconds = 1e-6};
+    fit f;
+    CHECK(fit_run(&e, d, &o, &f) == MNP_OK);
+    CHECK(f.effort < 0 && !f.row[CANDIDATE_network].there);
+    CHECK(strstr(buf_str(&f.warnings), "1e-06 s is too short a time: the simpler models alone"));
+    fit_free(&f);
+    dataset_destroy(d);
+}
+
 /* Long curves are thinned out evenly, and short ones are left alone. */
 static void long_curves(void) {
     enum { LONG = 500, SHORT = 7 };
@@ -639,6 +738,8 @@ int main(void) {
     RUN(paired_differences);
     RUN(folds_do_not_see_their_curves);
     RUN(any_number_of_threads);
+    RUN(scores_hold_for_fresh_curves);
+    RUN(no_time_for_the_network);
     RUN(long_curves);
     RUN(long_curves_of_several_outputs);
     RUN(without_memory);

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -439,15 +440,18 @@ def train(
         destroy=lib.mnp_trainer_destroy,
         keep=True,
     )
-    _run(ctx, trainer, progress)
+    report = _run(ctx, trainer, progress)
     ctx.call(lib.mnp_trainer_take_best, trainer)
     text = ctypes.create_string_buffer(4096)
     lib.mnp_trainer_warnings(trainer, text, len(text))
     warn(text.value)
-    return Process(handle)
+    trained = Process(handle)
+    if math.isfinite(report.best_valid):
+        trained.note("best_valid", f"{report.best_valid:.6f}")  # as mnp_trainer_save_best() has it
+    return trained
 
 
-def _run(ctx, trainer: Handle, progress: Callable[[Progress], Any] | None) -> None:
+def _run(ctx, trainer: Handle, progress: Callable[[Progress], Any] | None) -> c.mnp_train_report:
     """In pieces of about a third of a second, where somebody watches."""
     from time import monotonic
 
@@ -460,8 +464,9 @@ def _run(ctx, trainer: Handle, progress: Callable[[Progress], Any] | None) -> No
         each = (monotonic() - began) / piece
         if progress is not None:
             if progress(Progress.of(report)) is True:
-                return
+                break
             piece = max(1, min(int(0.3 / each), 1000)) if each > 0 else 1000
+    return report
 
 
 __all__ = ["CONDITIONS", "Process", "Progress", "load", "models", "train"]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ctypes.util
+import os
 import shutil
 
+import pytest
+
+import mnp
 from mnp._library import find
 
 LOADS = """
@@ -22,10 +26,6 @@ def test_missing(python):
 
 
 def test_missing_in_the_package(python, tmp_path):
-    import os
-
-    import mnp
-
     shutil.copytree(
         os.path.dirname(mnp.__file__),
         tmp_path / "mnp",
@@ -51,8 +51,6 @@ def test_foreign_library(python):
 
 
 def test_another_version(python, tmp_path):
-    import mnp
-
     path = tmp_path / "libmnp.so"
     own = mnp.__version__.encode()
     data = open(find(), "rb").read()
@@ -72,14 +70,8 @@ def test_import_is_lazy(python):
 
 
 def test_names():
-    import mnp
-
     for name in mnp.__all__:
         assert getattr(mnp, name) is not None
     assert "fit" in dir(mnp)
-    try:
-        mnp.no_such_name
-    except AttributeError as error:
-        assert "no_such_name" in str(error)
-    else:
-        raise AssertionError
+    with pytest.raises(AttributeError, match="no_such_name"):
+        mnp.no_such_name  # noqa: B018

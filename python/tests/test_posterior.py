@@ -1,0 +1,281 @@
+"""Answers against closed forms, integration and other ways to the same number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import AT, X, Y
+
+import mnp
+
+LENGTH, NOISE = 0.25, 0.01  # of the family rbf; its variance is 1
+
+
+def network(process, x=X, y=Y, **more):
+    return process.condition(x, y, condition="network", **more)
+
+
+# ---- a Gaussian process, by NumPy ----------------------------------------------------------------
+
+
+def kernel(a, b):
+    return np.exp(-((a[:, None] - b[None, :]) ** 2) / (2 * LENGTH**2))
+
+
+def conditional(x, y, at):
+    """Mean and covariance of measurements at the targets."""
+    K = kernel(x, x) + NOISE**2 * np.eye(len(x))
+    k = kernel(at, x)
+    mean = k @ np.linalg.solve(K, y)
+    return mean, kernel(at, at) + NOISE**2 * np.eye(len(at)) - k @ np.linalg.solve(K, k.T)
+
+
+def test_bands_are_exact(oracle):
+    mean, cov = conditional(X, Y, AT)
+    bands = oracle.condition(X, Y).bands(AT, [0.05, 0.5])
+    sd = np.sqrt(np.diag(cov))
+    assert np.allclose(bands.mean, mean, atol=1e-4)
+    assert np.allclose(bands.sd, sd, rtol=2e-3, atol=1e-5)
+    assert np.allclose(bands.quantiles[1], mean, atol=1e-4)
+    assert np.allclose(bands.quantiles[0], mean - 1.6448536 * sd, atol=4e-3)
+
+
+def test_joint_density_is_exact(oracle):
+    at, y = np.array([0.2, 0.5, 0.7]), np.array([-0.2, 0.1, 0.5])
+    mean, cov = conditional(X, Y, at)
+    r = y - mean
+    want = -0.5 * (r @ np.linalg.solve(cov, r) + np.linalg.slogdet(2 * np.pi * cov)[1])
+    posterior = oracle.condition(X, Y)
+    assert posterior.log_prob(at, y) == pytest.approx(want, rel=2e-3)
+    each = posterior.log_prob(at, y, pointwise=True)
+    var = np.diag(cov)
+    assert np.allclose(each, -0.5 * (r**2 / var + np.log(2 * np.pi * var)), rtol=2e-3)
+
+
+def test_draws_have_the_covariance(oracle):
+    """20 000 draws: the error of a mean is 1 / 141 of a deviation, of a covariance 1 / 100."""
+    at = np.array([0.2, 0.3, 0.65])
+    mean, cov = conditional(X, Y, at)
+    draws = oracle.condition(X, Y, seed=1).sample(at, 20_000, noise=True)
+    sd = np.sqrt(np.diag(cov))
+    assert np.all(np.abs(draws.mean(axis=0) - mean) < 4 * sd / 141)
+    assert np.allclose(np.cov(draws.T) / np.outer(sd, sd), cov / np.outer(sd, sd), atol=0.05)
+    smooth = oracle.condition(X, Y, seed=1).sample(at, 20_000)
+    inner = (cov - NOISE**2 * np.eye(3)) / np.outer(sd, sd)
+    assert np.allclose(np.cov(smooth.T) / np.outer(sd, sd), inner, atol=0.05)
+
+
+def test_functions_need_latents(oracle):
+    with pytest.raises(mnp.errors.UnsupportedError, match="sample"):
+        oracle.condition(X, Y).functions(3)
+
+
+# ---- a model with latents ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("condition", ["network", "refine"])
+def test_density_integrates_to_one(process, condition):
+    posterior = process.condition(X, Y, condition=condition, draws=8)
+    y = np.linspace(-3, 3, 6001)
+    logp = posterior.log_prob(np.full_like(y, 0.5), y, pointwise=True)
+    assert np.exp(logp).sum() * (y[1] - y[0]) == pytest.approx(1, abs=2e-3)
+    one = [posterior.log_prob([0.5], [v]) for v in y[3000:3003]]
+    assert np.allclose(one, logp[3000:3003], rtol=1e-6)
+
+
+def test_density_is_that_of_the_draws(process):
+    """Shares of many noisy draws against the integral of the density."""
+    posterior = network(process, draws=500)
+    draws = posterior.sample([0.5], noise=True)[:, 0]
+    edges = np.quantile(draws, [0.1, 0.5, 0.9])
+    y = np.linspace(-1.5, 1.5, 601)
+    logp = posterior.log_prob(np.full_like(y, 0.5), y, pointwise=True)
+    below = np.cumsum(np.exp(logp)) * (y[1] - y[0])
+    assert np.allclose(np.interp(edges, y, below), [0.1, 0.5, 0.9], atol=0.05)
+
+
+def test_summary_is_numpy_on_the_draws(process):
+    posterior = network(process, draws=33, seed=4)
+    for noise in (True, False):
+        draws = posterior.sample(AT, noise=noise)
+        assert np.allclose(posterior.mean(AT, noise=noise), draws.mean(axis=0), rtol=1e-12)
+        assert np.allclose(posterior.sd(AT, noise=noise), draws.std(axis=0, ddof=1), rtol=1e-12)
+        want = np.quantile(draws, [0, 0.3, 1], axis=0)
+        assert np.allclose(posterior.quantile(AT, [0, 0.3, 1], noise=noise), want, rtol=1e-12)
+    assert posterior.quantile(AT, 0.3).shape == AT.shape
+
+
+def test_bands_agree_with_many_draws(process):
+    posterior = network(process, draws=2000)
+    bands, p = posterior.bands(AT), posterior.predict(AT)
+    assert np.all(np.abs(bands.mean - p.mean) < 5 * p.sd / np.sqrt(2000))
+    assert np.allclose(bands.sd, p.sd, rtol=0.1)
+
+
+def test_functions_stay(process):
+    posterior = network(process, draws=5, seed=2)
+    functions = posterior.functions(4)
+    before = functions(AT)
+    assert before.shape == (4, len(AT)) and len(functions) == 4
+    assert np.array_equal(before, posterior.sample(AT, 4))
+    for k, f in enumerate(functions):
+        assert np.array_equal(f(AT), before[k])
+        assert np.array_equal(f(AT[3:5]), before[k, 3:5])
+    posterior.observe(0.6, 0.2)
+    assert np.array_equal(functions[1](AT), before[1])
+    assert not np.array_equal(posterior.sample(AT, 4), before)
+    assert np.array_equal(functions[-1](AT), before[3]) and len(functions[1:3]) == 2
+    with pytest.raises(IndexError):
+        functions[4]
+
+
+def test_chain_ends_at_the_functions(process):
+    """This model's own units are those of y."""
+    posterior = network(process, draws=3)
+    path = posterior.chain(AT)
+    assert path.shape == (process.steps + 1, 3, len(AT))
+    assert np.all(path[0] == 0)
+    assert np.allclose(path[-1], posterior.sample(AT), rtol=1e-6, atol=1e-7)
+    noisy = posterior.chain(AT, 2, noise=True)
+    assert noisy.shape == (process.steps + 1, 2, len(AT)) and np.all(noisy[0] != 0)
+
+
+def test_observing(process):
+    """Points one by one, all at once, or from the beginning: the same functions."""
+    x, y = np.linspace(0.1, 0.9, 6), np.linspace(-0.6, 0.6, 6)
+    want = network(process, x, y, draws=6).mean(AT)
+    one = network(process, x[:2], y[:2], draws=6)
+    one.mean(AT)
+    for k in range(2, 6):
+        assert one.observe(x[k], y[k]) is one
+    several = network(process, x[:2], y[:2], draws=6).observe(x[2:], y[2:])
+    for posterior in (one, several):
+        assert len(posterior) == 6
+        assert np.array_equal(posterior.x, x) and np.array_equal(posterior.y, y)
+        assert np.allclose(posterior.mean(AT), want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::mnp.Warning")
+def test_exact_goes_on_with_its_particles(process):
+    x, y = np.linspace(0.1, 0.9, 6), np.linspace(-0.6, 0.6, 6)
+    posterior = process.condition(x[:5], y[:5], condition="exact", draws=64, gradients=40)
+    first = posterior.report
+    assert (first.condition, first.added, first.particles) == ("exact", 0, 64)
+    posterior.observe(x[5], y[5])
+    then = posterior.report
+    assert then.added == 1 and np.isfinite(then.log_added)
+    assert then.log_evidence == pytest.approx(first.log_evidence + then.log_added, rel=1e-9)
+
+
+def test_the_seed_decides(process):
+    a, b = (network(process, draws=5, seed=s).sample(AT) for s in (1, 2))
+    assert np.array_equal(a, network(process, draws=5, seed=1).sample(AT))
+    assert not np.array_equal(a, b)
+
+
+def test_kinds_of_arrays(process):
+    """float32, integers, strides, lists and a column give the numbers of float64."""
+    posterior = network(process, draws=4)
+    want = posterior.mean(AT)
+    wide = np.repeat(AT, 2)
+    for at in (AT.tolist(), AT[:, None], wide[::2], AT.copy(order="F"), tuple(AT)):
+        assert np.array_equal(posterior.mean(at), want)
+    halves = np.array([0, 0.5, 1])
+    assert np.array_equal(posterior.mean(halves.astype(np.float32)), posterior.mean(halves))
+    assert np.array_equal(posterior.mean(np.array([0, 1])), posterior.mean([0.0, 1.0]))
+    assert np.array_equal(network(process, X.tolist(), Y.tolist(), draws=4).mean(AT), want)
+    read_only = AT.copy()
+    read_only.flags.writeable = False
+    assert np.array_equal(posterior.mean(read_only), want)
+
+
+def test_no_copy_of_good_arrays():
+    from mnp._arrays import inputs, numbers
+
+    for array in (AT, AT.reshape(-1, 1)):
+        assert inputs(array, 1) is array
+    assert numbers(AT.astype(np.float32), "x").dtype == np.float64
+
+
+def test_points_are_copied(process):
+    x, y = X.copy(), Y.copy()
+    posterior = network(process, x, y, draws=4)
+    y[:] = 5
+    assert np.array_equal(posterior.y, Y)
+    posterior.x[:] = 7
+    assert np.array_equal(posterior.x, X)
+    assert np.array_equal(posterior.sample(AT, 6), network(process, draws=6).sample(AT))
+
+
+# ---- many contexts -------------------------------------------------------------------------------
+
+
+def contexts(count=5):
+    return [X[: k % 4] for k in range(count)], [Y[: k % 4] for k in range(count)]
+
+
+def test_many_are_single_ones(process):
+    xs, ys = contexts()
+    many = process.condition(xs, ys, condition="network", draws=7, seed=3)
+    assert isinstance(many, mnp.Posteriors) and len(many) == 5
+    p, draws = many.predict(AT, [0.1, 0.9]), many.sample(AT, 3)
+    assert p.mean.shape == (5, 7) and p.quantiles.shape == (5, 2, 7) and draws.shape == (5, 3, 7)
+    for k in range(5):
+        one = network(process, xs[k], ys[k], draws=7, seed=3 + k)
+        want = one.predict(AT, [0.1, 0.9])
+        assert np.array_equal(p.mean[k], want.mean) and np.array_equal(p.sd[k], want.sd)
+        assert np.array_equal(p.quantiles[k], want.quantiles)
+        assert np.array_equal(draws[k], one.sample(AT, 3))
+        assert np.array_equal(many[k].mean(AT), want.mean)
+    assert np.array_equal(many.mean(AT), p.mean) and np.array_equal(many.sd(AT), p.sd)
+    assert np.array_equal(many.quantile(AT, 0.1), p.quantiles[:, 0])
+    assert np.array_equal(many.quantile(AT, [0.1, 0.9]), p.quantiles)
+    assert [r.condition for r in many.reports] == ["network"] * 5
+
+
+def test_many_with_targets_of_their_own(process):
+    xs, ys = contexts()
+    at = [AT[: 1 + k] for k in range(5)]
+    many = process.condition_many(xs, ys, condition="network", draws=7)
+    mean, draws = many.mean(at), many.sample(at, 2)
+    assert isinstance(mean, list)
+    for k in range(5):
+        one = network(process, xs[k], ys[k], draws=7, seed=k)
+        assert np.array_equal(mean[k], one.mean(at[k]))
+        assert np.array_equal(draws[k], one.sample(at[k], 2))
+    stacked = np.tile(AT, (5, 1))
+    assert np.array_equal(many.mean(stacked), many.mean(AT))
+
+
+def test_many_as_arrays(process):
+    xs, ys = np.tile(X, (4, 1)), np.tile(Y, (4, 1))
+    many = process.condition(xs, ys, condition="network", draws=4)
+    assert np.array_equal(many.mean(AT)[2], network(process, draws=4, seed=2).mean(AT))
+
+
+def test_many_large_contexts_by_default(process):
+    """Where the default leaves a large context to the network, the others are refined."""
+    large = np.linspace(0, 1, 40)
+    xs, ys = [X, large, X], [Y, large, Y]
+    many = process.condition_many(xs, ys, draws=600)
+    many.sample(AT, 2)  # few draws: all are refined
+    assert [r.condition for r in many.reports] == ["refine"] * 3
+    with pytest.warns(mnp.Warning, match="many"):
+        one = process.condition(large, large, draws=600, seed=1)
+        want = one.mean(AT)
+    many = process.condition_many(xs[1:2], ys[1:2], draws=600, seed=1)
+    assert np.array_equal(many.mean(AT)[0], want)
+    assert [r.condition for r in many.reports] == ["network"]
+
+
+def test_warnings_of_draws(process):
+    """Points that contradict each other are missed."""
+    posterior = process.condition([0.5, 0.5], [-1, 1], condition="refine", draws=10)
+    with pytest.warns(mnp.Warning) as seen:
+        posterior.mean(AT)
+    assert posterior.report.warnings == tuple(str(w.message) for w in seen)
+    assert seen[0].filename == __file__
+    many = process.condition_many([[0.5, 0.5]] * 2, [[-1, 1]] * 2, condition="refine", draws=10)
+    with pytest.warns(mnp.Warning, match="of 2 contexts: ") as seen:
+        many.mean(AT)
+    assert seen[0].filename == __file__

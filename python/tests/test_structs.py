@@ -25,6 +25,8 @@ def structs() -> list[type]:
 
 def test_written_from_the_headers():
     script = TOP / "scripts" / "python_structs.py"
+    if not script.is_file():
+        pytest.skip("not in a checkout")
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -348,18 +348,26 @@ def _look(process: Process, at: Any, title, xlabel, ylabel, along: int | None = 
 # ---- drawing -------------------------------------------------------------------------------------
 
 
-def _draw(shown: list[Forecast], look: Look, ax: Any, engine: str | None) -> Any:
+def choose_engine(engine: str | None, needed: bool = False) -> Any:
+    """matplotlib.pyplot, or None for the library's pictures."""
     if engine not in (None, "matplotlib", "svg"):
         raise InvalidError(f"engine is {engine!r}: give matplotlib or svg")
-    if engine != "svg":
-        try:
-            import matplotlib.pyplot as pyplot
-        except ImportError:
-            if engine or ax is not None:
-                raise UnsupportedError("matplotlib is not installed: engine='svg'") from None
-        else:
-            return _with_matplotlib(pyplot, shown, look, ax)
-    return _with_library(shown, look)
+    if engine == "svg":
+        return None
+    try:
+        import matplotlib.pyplot as pyplot
+    except ImportError:
+        if engine or needed:
+            raise UnsupportedError("matplotlib is not installed: engine='svg'") from None
+        return None
+    return pyplot
+
+
+def _draw(shown: list[Forecast], look: Look, ax: Any, engine: str | None) -> Any:
+    pyplot = choose_engine(engine, ax is not None)
+    if pyplot is None:
+        return _with_library(shown, look)
+    return _with_matplotlib(pyplot, shown, look, ax)
 
 
 def _grid(count: int) -> tuple[int, int]:

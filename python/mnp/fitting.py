@@ -12,7 +12,7 @@ from ._context import current, warn
 from ._library import lib
 from .data import Data
 from .errors import InvalidError
-from .frames import frame_of, open_data
+from .frames import frame_of, open_data, python_words, words_of_python
 from .posterior import seed_of
 from .process import Process, model_bytes, model_of
 
@@ -76,13 +76,14 @@ def fit(
         seconds=float(seconds or 0),
         progress=_progress(ctx, progress),
     )
-    handle = ctx.make(
-        lib.mnp_fit_run,
-        data.handle,
-        ctypes.byref(opts),
-        destroy=lib.mnp_fit_destroy,
-        keep=True,
-    )
+    with python_words():
+        handle = ctx.make(
+            lib.mnp_fit_run,
+            data.handle,
+            ctypes.byref(opts),
+            destroy=lib.mnp_fit_destroy,
+            keep=True,
+        )
     out = Fit(handle, data, seed)
     for line in out.warnings[len(data.warnings) :]:
         warn(line)
@@ -137,7 +138,8 @@ class Fit:
         self.best = self.models[self.best_name]
         self.table = _rows(handle)
         self.why = lib.mnp_fit_why(handle).decode()
-        self.warnings = data.warnings + lib.mnp_fit_warnings(handle).decode().splitlines()
+        lines = data.warnings + lib.mnp_fit_warnings(handle).decode().splitlines()
+        self.warnings = [words_of_python(line) for line in lines]
         self.curves = lib.mnp_fit_curves(handle)
         self.folds = lib.mnp_fit_folds(handle)
         self.effort = lib.mnp_fit_effort(handle)

@@ -13,7 +13,8 @@ import decimal
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -202,22 +203,29 @@ def to_csv(frame: Any) -> bytes:
 NAME = "the table"  # what messages call a frame
 
 
-def _python_words(text: str) -> str:
+def words_of_python(text: str) -> str:
     """Lines of the library in the words of this package: rows for lines, arguments for flags."""
     text = text.replace("a table in memory", NAME)
     text = re.sub(NAME + r":(\d+): ", lambda m: f"row {max(int(m[1]) - 2, 0)}: ", text)
     return re.sub(r"--([a-z]+)( |\b)", lambda m: m[1] + ("=" if m[2] else ""), text)
 
 
+@contextmanager
+def python_words() -> Iterator[None]:
+    """Failures inside are told in the words of this package."""
+    try:
+        yield
+    except Error as error:
+        raise type(error)(words_of_python(str(error))) from None
+
+
 def _opened(table: Any, of_file, of_text) -> Handle:
     """What of_file(path) or of_text(bytes, length) makes of a path or a frame."""
-    if isinstance(table, (str, os.PathLike)):
-        return of_file(os.fsencode(table))
-    text = to_csv(table)
-    try:
+    with python_words():
+        if isinstance(table, (str, os.PathLike)):
+            return of_file(os.fsencode(table))
+        text = to_csv(table)
         return of_text(text, len(text))
-    except Error as error:
-        raise type(error)(_python_words(str(error))) from None
 
 
 def _names(names: str | Sequence[str] | None) -> bytes | None:
@@ -252,7 +260,7 @@ def open_data(
         lambda path: make(lib.mnp_data_open, path, ctypes.byref(opts), **how),
         lambda text, n: make(lib.mnp_data_open_memory, text, n, ctypes.byref(opts), **how),
     )
-    warn(_python_words(lib.mnp_data_warnings(handle).decode("utf-8", "replace")), stacklevel=4)
+    warn(words_of_python(lib.mnp_data_warnings(handle).decode("utf-8", "replace")), stacklevel=4)
     return Data(handle)
 
 
@@ -263,7 +271,7 @@ class Table:
         self.handle = handle
         self.source = source  # the frame, or None
         said = lib.mnp_table_warnings(handle).decode("utf-8", "replace")
-        self.warnings = _python_words(said)
+        self.warnings = words_of_python(said)
 
     @classmethod
     def open(cls, process: Process, table: Any, with_y: bool, group, x, y) -> Table:
@@ -652,11 +660,11 @@ def draws_to_xarray(
     coordinates of point."""
     y = posterior.sample(x, n, noise=noise)
     places = np.asarray(x, np.float64).reshape(y.shape[1], -1)
-    names = posterior.x_names if hasattr(posterior, "x_names") else []
-    if len(names) != places.shape[1]:
-        names = ["x"] if places.shape[1] == 1 else [f"x{k}" for k in range(places.shape[1])]
-    coords = {name: ("point", places[:, k]) for k, name in enumerate(names)}
-    return _xarray().DataArray(y, coords, ("draw", "point"), name="y")
+    from .process import Process
+
+    process = Process(posterior._model)
+    coords = {name: ("point", places[:, k]) for k, name in enumerate(process.x_names)}
+    return _xarray().DataArray(y, coords, ("draw", "point"), name=process.y_name)
 
 
 def is_date(process: Process, k: int) -> str | None:

@@ -105,7 +105,7 @@ def _see(
     unit: tuple[float, float] = (0.0, 1.0),
 ) -> Forecast:
     """A posterior at x (n, x_dim), along one of the inputs; unit: shift and scale of y."""
-    levels = np.concatenate([(1 - shares) / 2, (1 + shares) / 2])
+    levels = np.round(np.concatenate([(1 - shares) / 2, (1 + shares) / 2]), 12)  # 0.05, as typed
     bands = posterior.bands(x, levels)
     shift, scale = unit
     quantiles = shift + scale * bands.quantiles
@@ -114,7 +114,7 @@ def _see(
     if draws:
         functions = shift + scale * posterior.sample(x, draws)
     none = (np.empty(0), np.empty(0))
-    own = np.asarray(posterior.x).reshape(len(posterior), -1)[:, along]
+    own = posterior.x.reshape(len(posterior), x.shape[1])[:, along]
     return Forecast(
         title,
         np.ascontiguousarray(x[:, along]),
@@ -324,8 +324,8 @@ def plot_posterior(
     from .process import Process
 
     process = Process(posterior._model)
-    own = np.asarray(posterior.x).reshape(len(posterior), -1)
-    where = _places(process, at, own[:, 0] if own.size else own)
+    own = posterior.x.reshape(len(posterior), process.x_dim)
+    where = _places(process, at, own[:, 0])
     along = _along(where)
     shown = [_see(posterior, _sorted(where, along), along, _shares(bands), draws)]
     return _draw(shown, _look(process, at, title, xlabel, ylabel, along), ax, engine)

@@ -163,7 +163,9 @@ class Process:
     def x_names(self) -> list[str]:
         """Names of the inputs, as the training table had them."""
         noted = lib.mnp_model_note(self.handle, b"x_names")
-        return noted.decode().split(",") if noted else [f"x{k}" for k in range(self.x_dim)]
+        if noted:
+            return noted.decode().split(",")
+        return ["x"] if self.x_dim == 1 else [f"x{k + 1}" for k in range(self.x_dim)]
 
     @property
     def y_name(self) -> str:

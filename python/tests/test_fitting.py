@@ -1,0 +1,162 @@
+"""mnp.fit gives what the command mnp fit gives, to the last digit."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from curve_tables import SEED, floats, new_plants, places, plants, read, run, write
+
+import mnp
+
+HOW = {"seed": SEED, "folds": 2, "effort": 0}
+pytestmark = pytest.mark.filterwarnings("ignore::mnp.Warning")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What the command makes of the table."""
+    folder = tmp_path_factory.mktemp("fit")
+    write(folder / "plants.csv", plants())
+    words = ("fit", "plants.csv", "--effort", 0, "--folds", 2, "--seed", SEED, "--json")
+    (folder / "fit.json").write_text(run(folder, *words))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fit() -> mnp.Fit:
+    return mnp.fit(pd.DataFrame(plants()), **HOW)
+
+
+def test_equals_the_command(fit, folder):
+    said = json.loads((folder / "fit.json").read_text().splitlines()[-1])
+    assert (fit.best_name, fit.why) == (said["best"], said["why"])
+    assert (fit.curves, fit.folds, fit.seed) == (said["curves"], said["folds"], said["seed"])
+    assert fit.columns == said["columns"]
+    assert fit.warnings == said["warnings"]
+    assert len(fit.table) == len(said["table"])
+    for here, there in zip(fit.table, said["table"]):
+        assert {name: here[name] for name in there} == there
+
+
+def test_models_equal_the_command(fit, folder):
+    """The same weights and notes, but for the name of the file."""
+    for name, process in fit.models.items():
+        middle = "" if name == fit.best_name else f".{name}"
+        there = mnp.load(folder / f"plants{middle}.safetensors")
+        for weight, values in there.weights().items():
+            assert np.array_equal(process.weights()[weight], values), (name, weight)
+        different = {k for k, v in there.notes.items() if process.notes.get(k) != v}
+        assert different == {"data"}
+
+
+def test_files(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "plants.csv", plants())
+    fit = mnp.fit("plants.csv", **HOW)
+    files = fit.save("m.safetensors")
+    for name, file in zip(fit.models, files):  # byte for byte what the command wrote
+        middle = "" if name == fit.best_name else f".{name}"
+        there = folder / f"plants{middle}.safetensors"
+        assert (tmp_path / file).read_bytes() == there.read_bytes()
+    assert sorted(files) == sorted(p.name for p in tmp_path.glob("*.safetensors"))
+    assert len(files) == len(fit.models)
+    with pytest.raises(mnp.errors.InvalidError, match="exists"):
+        fit.save("m.safetensors")
+    fit.report("m.html", model="m.safetensors")
+    page = (tmp_path / "m.html").read_text()
+    assert "</html>" in page and "m.safetensors" in page and "height" in page
+    assert fit.picture().svg == (folder / "plants.svg").read_text()
+    fit.plot().save("m.svg")
+    assert (tmp_path / "m.svg").read_text() == fit.picture()._repr_svg_()
+
+
+def test_predict_equals_the_command(fit, folder):
+    write(folder / "new.csv", new_plants())
+    write(folder / "at.csv", places())
+    words = ("--context", "new.csv", "--at", "at.csv", "--out", "p.csv")
+    run(folder, "predict", "plants.safetensors", *words)
+    file = read(folder / "p.csv")
+    out = fit.predict(pd.DataFrame(new_plants()), pd.DataFrame(places()))
+    loaded = mnp.load(folder / "plants.safetensors").predict(new_plants(), places())
+    for name in list(file)[1:]:
+        assert out[name].tolist() == loaded[name].tolist() == floats(file[name]).tolist()
+
+
+def test_kinds_are_one_fit(fit):
+    for table in (pl.DataFrame(plants()), {k: list(v) for k, v in plants().items()}):
+        other = mnp.fit(table, **HOW)
+        assert other.table == fit.table and other.best.to_bytes() == fit.best.to_bytes()
+
+
+def test_table_frame(fit):
+    frame = fit.table_frame()
+    assert isinstance(frame, pd.DataFrame) and len(frame) == len(fit.table)
+    assert frame["crps"].tolist() == [row["crps"] for row in fit.table]
+    assert isinstance(fit.table_frame("polars"), pl.DataFrame)
+    assert set(frame["task"]) == {"first", "random"} and set(frame["model"]) == set(fit.models)
+
+
+def test_warnings_are_warnings(capfd):
+    seen = []
+    with pytest.warns(mnp.Warning, match="8 curves are few") as caught:
+        fit = mnp.fit(plants(), progress=lambda *row: seen.append(row), **HOW)
+    assert [str(w.message) for w in caught] == fit.warnings
+    assert {w.filename for w in caught} == {__file__}
+    assert capfd.readouterr() == ("", "")  # nothing is printed
+    assert seen[-1][1] == seen[-1][2] and all(isinstance(row[0], str) for row in seen)
+
+
+def test_what_progress_raises_comes_out():
+    def stop(what: str, done: int, total: int) -> None:
+        raise LookupError(what)
+
+    with pytest.raises(LookupError):
+        mnp.fit(plants(), progress=stop, **HOW)
+    assert mnp.load("mnp-monotonic").x_dim == 1  # and the library works on
+
+
+def test_interrupt():
+    """Ctrl-C during the fit."""
+    with pytest.raises(KeyboardInterrupt):
+        mnp.fit(plants(), progress=lambda *_: os.kill(os.getpid(), signal.SIGINT), **HOW)
+
+
+def test_pickle(fit):
+    other = pickle.loads(pickle.dumps(fit))
+    assert other.table == fit.table and other.best.to_bytes() == fit.best.to_bytes()
+    assert other.predict(new_plants(), [5.0])["mean"].tolist() == (
+        fit.predict(new_plants(), [5.0])["mean"].tolist()
+    )
+    with pytest.raises(mnp.errors.InvalidError, match="another session"):
+        other.save("nowhere.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "said"),
+    [
+        ({k: v[:0] for k, v in plants().items()}, {}, "rows"),
+        ({k: v[:6] for k, v in plants().items()}, {"group": "plant"}, "curve"),
+        (plants(), {"group": "plnt"}, 'no column "plnt"'),
+        (plants(), {"y": "weight"}, 'no column "weight"'),
+        ({**plants(), "day": [object()] * 48}, {}, "holds a object"),
+        ({**plants(), "height": ["tall"] * 48}, {"group": "plant", "y": "height"}, "row 0"),
+        (plants(), {"effort": 1, "seconds": 5}, "exclude each other"),
+        (plants(), {"folds": 0}, "folds is 0"),
+        (plants(), {"seconds": 0}, "seconds is 0"),
+        ("monotonic", {}, "built-in family"),
+        ("no such file.csv", {}, "no such file.csv"),
+        ([[1, 2]], {}, "no table"),
+    ],
+)
+def test_bad_tables(table, options, said):
+    with pytest.raises(mnp.Error) as failure:
+        mnp.fit(table, **options)
+    assert said in str(failure.value) and "\n" not in str(failure.value)
+    assert "--" not in str(failure.value)

@@ -155,7 +155,9 @@ typedef struct mnp_data_opts {
     double test; /* tables: share held out for MNP_TEST; 0 = 0.2, or none with holdout < 0; < 0 =
                     none: MNP_TEST is then MNP_VALID, as in a table of fewer than 10 curves */
     const mnp_model *like; /* tables: read as the model's own was: its columns, units, categories;
-                              where holdout and test are 0 its split too, or all of another table */
+                              where holdout and test are 0 its split too, or all of another table.
+                              MNP_TEST: a category that it has not seen is the mean of the others,
+                              with a warning                                                   */
     bool wide;             /* tables: one curve in a row                                       */
 } mnp_data_opts;
 
@@ -500,6 +502,7 @@ typedef struct mnp_laws {
     int64_t hurried;
 } mnp_laws;
 
+/* Over `functions` of the data, with `samples` draws for each estimate; both 1 or more. */
 MNP_API mnp_status mnp_check(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
                              int64_t functions, int64_t samples, uint64_t seed, mnp_laws *out);
 

@@ -87,11 +87,11 @@ MNP_API mnp_panel *mnp_plot_panel(mnp_plot *f, int row, int col);
  * MNP_EUNSUPPORTED without it. A figure may be saved several times. */
 MNP_API mnp_status mnp_plot_save(mnp_plot *f, const char *path);
 
-MNP_API void mnp_panel_title(mnp_panel *p, const char *title);
+MNP_API void mnp_panel_title(mnp_panel *p, const char *title);             /* above the panel */
 MNP_API void mnp_panel_labels(mnp_panel *p, const char *x, const char *y); /* NULL: none */
 /* Default: the data's. lo > hi turns the axis round. */
 MNP_API void mnp_panel_limits(mnp_panel *p, mnp_plot_axis axis, double lo, double hi);
-MNP_API void mnp_panel_log(mnp_panel *p, mnp_plot_axis axis);
+MNP_API void mnp_panel_log(mnp_panel *p, mnp_plot_axis axis); /* a logarithmic axis */
 /* Ticks are dates and times of day. */
 MNP_API void mnp_panel_dates(mnp_panel *p, mnp_plot_axis axis, mnp_plot_time unit);
 /* Names at the positions 0, 1, 2 ... instead of numbers; along y the first is on top. Once. */
@@ -99,11 +99,12 @@ MNP_API void mnp_panel_names(mnp_panel *p, mnp_plot_axis axis, int count, const 
 /* For pictures: equal scale in x and y, no ticks, a thin frame. */
 MNP_API void mnp_panel_bare(mnp_panel *p);
 
+/* A line through the points (x, y) in their order, and an area between lo and hi. */
 MNP_API void mnp_panel_line(mnp_panel *p, const mnp_plot_style *s, size_t n, const double *x,
                             const double *y);
 MNP_API void mnp_panel_band(mnp_panel *p, const mnp_plot_style *s, size_t n, const double *x,
                             const double *lo, const double *hi);
-/* error: half-lengths of the error bars, or NULL */
+/* Points, and bars of the given height. error: half-lengths of the error bars, or NULL */
 MNP_API void mnp_panel_points(mnp_panel *p, const mnp_plot_style *s, size_t n, const double *x,
                               const double *y, const double *error);
 MNP_API void mnp_panel_bars(mnp_panel *p, const mnp_plot_style *s, size_t n, const double *position,
@@ -146,7 +147,6 @@ typedef struct mnp_plot_heatmap {
     mnp_plot_map map;
     bool bar;
 } mnp_plot_heatmap;
-
 MNP_API void mnp_panel_heatmap(mnp_panel *p, const mnp_plot_heatmap *h);
 
 #ifdef __cplusplus

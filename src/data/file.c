@@ -266,8 +266,7 @@ static mnp_status find_ranges(reading *r) {
             if (reading_curve(r, row) >= 0) column[n++] = i < d ? r->x[row * d + i] : r->y[row];
         r->origin[i] = origin_find(column, n);
         r->range[i] = (option_range){column[0], column[n - 1]};
-        if (i == d && !r->roles.n_outputs)
-            r->quartile[0] = column[n / 4], r->quartile[1] = column[n - 1 - n / 4];
+        for (int64_t q = 1; q <= 3 && i == d; q++) r->quartile[q - 1] = column[(n - 1) * q / 4];
     }
     env_free(r->e, column);
     return MNP_OK;

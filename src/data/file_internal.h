@@ -33,7 +33,7 @@ typedef struct reading {
     option_range *range;         /* (dims + 1) of the kept points; the last is y's */
     origin *origin;              /* (dims + 1) likewise                            */
     int64_t kept_points, median; /* of the whole file */
-    double quartile[2];          /* of y; the same where it has several outputs */
+    double quartile[3];          /* of y, with the median */
     buf say, warn;
 } reading;
 

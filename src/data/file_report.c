@@ -204,28 +204,56 @@ void report_unknown(reading *r) {
     }
 }
 
-/* So many times the middle half's width away from it nothing is measured, but typed. */
-#define FAR_TIMES 100.0
+/* So many times the middle half's width away from it, and so many times as far as any other value,
+ * nothing is measured, but typed. Growth goes far too, but step by step. */
+#define FAR_TIMES   100.0
+#define ALONE_TIMES 10.0
 
-static void warn_far(reading *r) {
-    double lo = r->quartile[0], hi = r->quartile[1], farthest = FAR_TIMES * (hi - lo);
-    size_t at = r->t->rows;
-    for (size_t row = 0; row < r->t->rows && hi > lo; row++) {
-        double away = fmax(lo - r->y[row], r->y[row] - hi);
-        if (reading_curve(r, row) < 0 || !(away > farthest)) continue;
-        farthest = away, at = row;
+static void put_values(buf *to, const char *before, double v, const char *after) {
+    buf_text(to, before);
+    buf_float(to, (float)v);
+    buf_text(to, after);
+}
+
+static bool warn_far(reading *r) {
+    double lo = r->quartile[0], hi = r->quartile[2], farthest = 0, next = 0, value = NAN;
+    size_t at = 0;
+    int64_t times = 0;
+    for (size_t row = 0; row < r->t->rows; row++) {
+        if (reading_curve(r, row) < 0) continue;
+        double y = r->y[row], away = fmax(lo - y, y - hi);
+        if (y == value) {
+            times++;
+        } else if (away > farthest) {
+            next = farthest, farthest = away, value = y, at = row, times = 1;
+        } else {
+            next = fmax(next, away);
+        }
     }
-    if (at == r->t->rows) return;
+    if (!(hi > lo) || farthest < FAR_TIMES * (hi - lo) || farthest < ALONE_TIMES * next)
+        return false;
     buf_plain(&r->warn, r->t->name);
     buf_printf(&r->warn, ":%" PRIu32 ": ", r->t->lines[1 + at]);
     buf_plain(&r->warn, r->roles.y.name);
-    buf_text(&r->warn, " is ");
-    buf_float(&r->warn, (float)r->y[at]);
-    buf_text(&r->warn, ", far from the others (half of them lie from ");
-    buf_float(&r->warn, (float)lo);
-    buf_text(&r->warn, " to ");
-    buf_float(&r->warn, (float)hi);
-    buf_text(&r->warn, "): is it a slip?\n");
+    put_values(&r->warn, " is ", value, ", far from all others (half of them lie from ");
+    put_values(&r->warn, "", lo, " to ");
+    put_values(&r->warn, "", hi, times > 1 ? ")" : "): is it a slip?\n");
+    if (times > 1)
+        buf_printf(&r->warn, ", %" PRId64 " times: does it stand for a missing value?\n", times);
+    return true;
+}
+
+/* What grows by factors is a smooth curve of its logarithm. */
+#define GROWTH_TIMES 100.0
+
+static void warn_growth(reading *r) {
+    double median = r->quartile[1], times = r->range[r->dims].hi / median;
+    if (!(r->range[r->dims].lo > 0) || !(median > 0) || times < GROWTH_TIMES) return;
+    buf_plain(&r->warn, r->roles.y.name);
+    buf_printf(&r->warn,
+               " is above 0 everywhere and at most %.2g times its median: its logarithm "
+               "may be easier to forecast (add a column with it, and name that y)\n",
+               times);
 }
 
 void report_warnings(reading *r, const roles_like *like) {
@@ -241,7 +269,7 @@ void report_warnings(reading *r, const roles_like *like) {
         buf_plain(&r->warn, r->roles.y.name);
         buf_text(&r->warn, " is the same number everywhere: there is nothing to learn\n");
     }
-    warn_far(r);
+    if (!r->roles.n_outputs && !warn_far(r) && !like) warn_growth(r);
     if (like) warn_split(r, like);
     report_unknown(r);
     if (like && like->roles && !r->own) roles_compare(like->roles, &r->roles, &r->warn);

@@ -165,11 +165,29 @@ static void a_value_far_from_all_others(void) {
     data_source s = whole;
     dataset *d =
         read_text("id,t,y\na,0,1\na,1,2\nb,0,3\nb,1,4\nc,0,99999\nc,1,6\nc,2,7\nc,3,8\n", s);
-    CHECK(has(d->warnings, ":6: y is 99999, far from the others (half of them lie from 3 to 7): is "
-                           "it a slip?"));
+    CHECK(has(d->warnings, ":6: y is 99999, far from all others (half of them lie from 2 to 7): "
+                           "is it a slip?"));
     dataset_destroy(d);
     d = read_text("id,t,y\na,0,1\na,1,2\nb,0,3\nb,1,4\nc,0,300\nc,1,6\nc,2,7\nc,3,8\n", s);
     CHECK(!d->warnings || !strstr(d->warnings, "far from"));
+    dataset_destroy(d);
+    d = read_text("id,t,y\na,0,1\na,1,2\nb,0,3\nb,1,-9999\nc,0,4\nc,1,-9999\nc,2,7\nc,3,8\nc,4,9\n"
+                  "c,5,9.5\nc,6,8.5\nc,7,7.5\n",
+                  s);
+    CHECK(has(d->warnings, ":5: y is -9999, far from all others (half of them lie from 1 to 8), 2 "
+                           "times: does it stand for a missing value?"));
+    dataset_destroy(d);
+}
+
+/* Growth by factors goes as far, step by step: no slip, and its logarithm is what to look at. */
+static void growth_by_factors(void) {
+    data_source s = whole;
+    const char *text = "id,t,y\na,0,1\na,1,2\na,2,4\na,3,8\na,4,9\na,5,10\n"
+                       "b,0,1\nb,1,5\nb,2,25\nb,3,125\nb,4,625\nb,5,3125\n";
+    dataset *d = read_text(text, s);
+    CHECK(d->warnings && !strstr(d->warnings, "far from"));
+    CHECK(has(d->warnings, "y is above 0 everywhere and at most 3.9e+02 times its median: its "
+                           "logarithm"));
     dataset_destroy(d);
 }
 
@@ -790,6 +808,7 @@ int main(void) {
     RUN(points_are_read_by_it);
     RUN(dates_in_another_order);
     RUN(a_value_far_from_all_others);
+    RUN(growth_by_factors);
     RUN(a_key_that_is_too_short);
     RUN(few_points_of_a_wide_table);
     RUN(which_input_is_time);

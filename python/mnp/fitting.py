@@ -37,12 +37,13 @@ def fit(
     names the best: the path of `mnp fit`, with the same numbers for the same seed.
 
     table: a pandas or polars frame, a dict of arrays, or the path of a CSV file, with a row for
-    each measurement. group: the column that tells curves apart (or several); x: the inputs,
-    numbers, dates or text; y: what is measured. Those that are not named are guessed: see
-    `Fit.understood`. wide: one curve in a row. folds: of the cross-validation by curve; None: 5
-    below 80 curves, else a fifth is held out once. effort: how long the network is trained, as a
-    factor of the usual; 0 leaves it out. seconds: instead, about how long the whole may take.
-    progress: called with (what, done, total); what it raises ends the fit, as Ctrl-C does.
+    each measurement; or an `mnp.Data`, whose columns are known. group: the column that tells curves
+    apart (or several); x: the inputs, numbers, dates or text; y: what is measured. Those that are
+    not named are guessed: see `Fit.understood`. wide: one curve in a row. folds: of the
+    cross-validation by curve; None: 5 below 80 curves, else a fifth is held out once. effort: how
+    long the network is trained, as a factor of the usual; 0 leaves it out. seconds: instead, about
+    how long the whole may take. progress: called with (what, done, total); what it raises ends the
+    fit, as Ctrl-C does.
 
     A plotted forecast in five lines, from a frame of plants that were measured on some days:
 
@@ -67,7 +68,7 @@ def fit(
     if folds is not None and not 1 <= folds <= 1000:
         raise InvalidError(f"folds is {folds}: give 1 (a fifth is held out once) to 1000, or None")
     seed = seed_of(seed)
-    data = open_data(table, group, x, y, wide=wide, seed=seed)
+    data = table if isinstance(table, Data) else open_data(table, group, x, y, wide=wide, seed=seed)
     ctx = current()
     opts = c.mnp_fit_opts(
         seed=seed,

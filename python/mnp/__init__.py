@@ -11,7 +11,7 @@ Everything is computed by libmnp, which is part of the package; NumPy is all tha
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import errors
 from ._context import set_threads
@@ -20,6 +20,10 @@ from .data import Data, families
 from .errors import Error, Warning
 from .posterior import Posterior, Posteriors
 from .process import Process, load, models, train
+
+if TYPE_CHECKING:
+    from . import bandits, frames, maps, plotting, scores
+    from .fitting import Fit, fit
 
 # What costs time to import, or is not needed by most, comes when it is asked for.
 _LATER = {
@@ -49,15 +53,22 @@ def __dir__() -> list[str]:
 __all__ = [
     "Data",
     "Error",
+    "Fit",
     "Posterior",
     "Posteriors",
     "Process",
     "Warning",
     "__version__",
+    "bandits",
     "errors",
     "families",
+    "fit",
+    "frames",
     "load",
+    "maps",
     "models",
+    "plotting",
+    "scores",
     "set_threads",
     "train",
 ]

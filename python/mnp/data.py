@@ -267,8 +267,9 @@ class Data:
         return f"<mnp.Data {self.name}: {len(self)} functions, {self.points} points>"
 
 
-def as_data(data: Any) -> Data:
-    """Data, the name of a family, a CSV path, or a pair (x, y) of arrays."""
+def as_data(data: Any, like: Any = None) -> Data:
+    """Data, the name of a family, a CSV path, a pair (x, y) of arrays, or a frame, which is read
+    as the table of the process `like` was."""
     if isinstance(data, Data):
         return data
     if isinstance(data, (str, os.PathLike)):
@@ -276,8 +277,13 @@ def as_data(data: Any) -> Data:
         return Data.csv(name) if lib.mnp_data_path(name.encode()) else Data.family(name)
     if isinstance(data, tuple) and len(data) == 2:
         return Data.arrays(*data)
+    from .frames import kind_of, open_data
+
+    if kind_of(data):
+        return open_data(data, like=like)
     raise InvalidError(
-        "data is none of: mnp.Data, the name of a family, the path of a CSV file, a pair (x, y)"
+        "data is none of: mnp.Data, the name of a family, the path of a CSV file, a pair (x, y), a "
+        "frame"
     )
 
 

@@ -147,12 +147,11 @@ def _cell(name: str, row: int, value: Any) -> str:
 
 def cells(name: str, column: Any) -> list[str]:
     """The texts of a column."""
-    if hasattr(column, "dt") and str(getattr(column, "dtype", "")).startswith("datetime64[ns,"):
+    dtype = getattr(column, "dtype", None)
+    if getattr(dtype, "kind", "") == "M" and getattr(dtype, "tz", None) is not None:  # pandas
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    kind = getattr(getattr(column, "dtype", None), "kind", "O")
-    if kind == "M" and getattr(column.dtype, "tz", None) is not None:  # pandas, other resolutions
-        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    if isinstance(getattr(column, "dtype", None), np.dtype) and not np.ma.isMaskedArray(column):
+        dtype = column.dtype
+    if isinstance(dtype, np.dtype) and not np.ma.isMaskedArray(column):
         array = np.asarray(column)
         if array.dtype.kind == "M":
             return _moments(array)
@@ -173,9 +172,11 @@ def cells(name: str, column: Any) -> list[str]:
     return [_cell(name, k, v) for k, v in enumerate(values)]
 
 
+_UNSAFE = re.compile(r'[,;"\n\r\t]|^\s|\s$')
+
+
 def _quoted(text: str) -> str:
-    plain = not any(s in text for s in ',;"\n\r\t') and text == text.strip()
-    return text if plain else '"' + text.replace('"', '""') + '"'
+    return '"' + text.replace('"', '""') + '"' if _UNSAFE.search(text) else text
 
 
 def to_csv(frame: Any) -> bytes:
@@ -242,17 +243,20 @@ def open_data(
     *,
     wide: bool = False,
     seed: int = 0,
+    like: Process | None = None,
 ) -> Data:
-    """All curves of a frame or of a CSV file; columns that are not named are guessed."""
+    """All curves of a frame or of a CSV file; columns that are not named are guessed. like: a
+    process whose table this is read like, with its columns, units and categories."""
     if isinstance(table, str) and not lib.mnp_data_path(table.encode()):
         raise InvalidError(f"{table!r} is a built-in family: give a table of curves")
     opts = c.mnp_data_opts(
         function_column=_names(group),
         x_columns=_names(x),
         y_column=_names(y),
-        holdout=-1.0,
+        holdout=-1.0 if like is None else 0.0,
         seed=seed,
         wide=bool(wide),
+        like=None if like is None else like.handle._as_parameter_,
     )
     make, how = current().make, {"destroy": lib.mnp_data_destroy}
     handle = _opened(
@@ -457,7 +461,7 @@ def _open_places(process: Process, at: Any, context: Table | None, group, x) -> 
     if isinstance(at, str) and not os.path.isfile(at) and ":" in at:
         return Table.grid(process, at)
     if not kind_of(at) and not isinstance(at, (str, os.PathLike)):
-        at = {_moving_input(process): np.atleast_1d(np.asarray(at))}
+        at = {moving_input(process): np.atleast_1d(np.asarray(at))}
     if context is not None and context.groups:
         group = context.groups
     places = Table.open(process, at, False, group, x, None)
@@ -466,7 +470,7 @@ def _open_places(process: Process, at: Any, context: Table | None, group, x) -> 
     return places
 
 
-def _moving_input(process: Process) -> str:
+def moving_input(process: Process) -> str:
     """The one input that changes within a curve."""
     names = process.x_names
     if len(names) == 1:

@@ -21,8 +21,8 @@ from . import _structs as c
 from ._arrays import address, inputs, one_set, outputs
 from ._context import current, warn
 from ._library import lib
-from .errors import InvalidError, UnsupportedError
-from .frames import Question, Table, is_date, kind_of, moments, read_context
+from .errors import Error, InvalidError, UnsupportedError
+from .frames import Question, Table, is_date, kind_of, moments, moving_input, read_context
 
 if TYPE_CHECKING:
     from .posterior import Posterior
@@ -65,6 +65,7 @@ class Forecast(NamedTuple):
     """What a panel shows of one curve, along one input."""
 
     title: str
+    along: int  #: the number of that input
     x: np.ndarray  #: (n,) rising
     share: np.ndarray  #: (bands,), widest first
     lo: np.ndarray  #: (bands, n), noise included
@@ -117,6 +118,7 @@ def _see(
     own = posterior.x.reshape(len(posterior), x.shape[1])[:, along]
     return Forecast(
         title,
+        along,
         np.ascontiguousarray(x[:, along]),
         shares,
         np.ascontiguousarray(quantiles[:count]),
@@ -128,28 +130,26 @@ def _see(
     )
 
 
-def _range(process: Process, own: np.ndarray) -> tuple[float, float]:
-    """Of the training curves and of the points that are drawn."""
+def _range(process: Process, k: int, own: np.ndarray) -> tuple[float, float]:
+    """Of input k over the training curves and the points that are drawn."""
     lo, hi = ctypes.c_double(), ctypes.c_double()
-    ends = [float(v) for v in (own.min(), own.max())] if own.size else []
-    if lib.mnp_model_range(process.handle, 0, ctypes.byref(lo), ctypes.byref(hi)):
+    ends = [float(own.min()), float(own.max())] if own.size else []
+    if lib.mnp_model_range(process.handle, k, ctypes.byref(lo), ctypes.byref(hi)):
         ends += [lo.value, hi.value]
     else:
-        ends += _range_of_data(process)
+        ends += _range_of_data(process, k)
     ends = ends or [-2.0, 2.0]
     if min(ends) == max(ends):
         ends = [min(ends) - 1, max(ends) + 1]
     return min(ends), max(ends)
 
 
-def _range_of_data(process: Process) -> list[float]:
-    from .errors import Error
-
+def _range_of_data(process: Process, k: int) -> list[float]:
     try:
-        xs = np.concatenate([x for x, _ in process.data("test", 100)])
+        xs = np.concatenate([x.reshape(len(y), -1)[:, k] for x, y in process.data("test", 100)])
     except Error:  # it was trained on arrays, or the file is gone
         return []
-    return [float(xs.min()), float(xs.max())] if xs.ndim == 1 else []
+    return [float(xs.min()), float(xs.max())]
 
 
 def _places(process: Process, at: Any, own: np.ndarray) -> np.ndarray:
@@ -160,7 +160,7 @@ def _places(process: Process, at: Any, own: np.ndarray) -> np.ndarray:
                 f"the model has {process.x_dim} inputs: say where with at=(n, {process.x_dim}), "
                 "along one of them; mnp.maps draws two"
             )
-        return np.linspace(*_range(process, own), PLACES).reshape(-1, 1)
+        return np.linspace(*_range(process, 0, own), PLACES).reshape(-1, 1)
     x = inputs(at, process.x_dim, "at").reshape(-1, process.x_dim)
     if len(x) < 2:
         raise InvalidError("a picture wants two places or more: give at as an array")
@@ -183,17 +183,15 @@ def _sorted(x: np.ndarray, along: int) -> np.ndarray:
 
 
 def _default_at(process: Process, context: Any, names: dict) -> Any:
-    """A grid along the one input that changes within a curve, from the least to the greatest of the
-    training curves and of the context."""
-    from .frames import _moving_input
-
-    if process.x_dim == 1 and _moving_input(process):
-        own = read_context(process, context, **names)
-        x = own.x(1)[:, 0] if own is not None and len(own) else np.empty(0)
-        values = np.linspace(*_range(process, x), PLACES)
-        unit = is_date(process, 0)
-        return moments(values, unit) if unit else values
-    raise InvalidError("the model has several inputs: say where with at= (a frame or an array)")
+    """A grid along the one input that changes within a curve, over the range of the training curves
+    and of the context."""
+    name = moving_input(process)
+    k = process.x_names.index(name)
+    own = read_context(process, context, **names)
+    x = own.x(process.x_dim)[:, k] if own is not None else np.empty(0)
+    values = np.linspace(*_range(process, k, x), PLACES)
+    unit = is_date(process, k)
+    return {name: moments(values, unit) if unit else values}
 
 
 def _curves(process: Process, context: Any, at: Any, truth: Any, names: dict, make) -> list:
@@ -298,8 +296,7 @@ def plot(
             held_x = inputs(truth[0], d, "truth").reshape(-1, d)
             held = held_x, outputs(truth[1], len(held_x), "truth")
         shown = [make(own_x, own_y, _places(process, at, own_x[:, 0]), "", held)]
-    look = _look(process, at, title, xlabel, ylabel)
-    return _draw(shown, look, ax, engine)
+    return _draw(shown, _look(process, shown, title, xlabel, ylabel), ax, engine)
 
 
 def _among(rows: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -328,19 +325,15 @@ def plot_posterior(
     where = _places(process, at, own[:, 0])
     along = _along(where)
     shown = [_see(posterior, _sorted(where, along), along, _shares(bands), draws)]
-    return _draw(shown, _look(process, at, title, xlabel, ylabel, along), ax, engine)
+    return _draw(shown, _look(process, shown, title, xlabel, ylabel), ax, engine)
 
 
-def _look(process: Process, at: Any, title, xlabel, ylabel, along: int | None = None) -> Look:
-    if along is None:
-        along = 0
-        if process.x_dim > 1 and not kind_of(at) and getattr(at, "ndim", 0) == 2:
-            along = _along(np.asarray(at, np.float64))
-    names = process.x_names
+def _look(process: Process, shown: list[Forecast], title, xlabel, ylabel) -> Look:
+    k = shown[0].along
     return Look(
-        names[along] if xlabel is None else xlabel,
+        process.x_names[k] if xlabel is None else xlabel,
         process.y_name if ylabel is None else ylabel,
-        is_date(process, along),
+        is_date(process, k),
         title,
     )
 

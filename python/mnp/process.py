@@ -344,7 +344,13 @@ class Progress(NamedTuple):
 
 
 def _pair(data: Any, valid: Any, functions: int, seed: int) -> tuple[Data, Data | None]:
-    """Data to train on and to validate with. A family and a file have a split of their own."""
+    """Data to train on and to validate with. A family, a file and a frame have their own split."""
+    if valid is None and not isinstance(data, (Data, tuple, str, os.PathLike)):
+        from .frames import kind_of, to_csv
+
+        if kind_of(data):
+            text, of = to_csv(data), {"holdout": 0.0, "test": 0.0, "seed": seed}
+            return Data.text(text, **of), Data.text(text, split="valid", **of)
     if valid is not None or not isinstance(data, (str, os.PathLike)):
         return as_data(data), None if valid is None else as_data(valid)
     name = os.fspath(data)
@@ -401,9 +407,9 @@ def train(
 ) -> Process:
     """Trains a model and returns it with its best weights.
 
-    data: an `mnp.Data`, a pair (x, y) of lists of arrays, the name of a family, or a CSV file; the
-    last two keep curves back for validation, the others do so with `valid`. model: one of
-    "mnp", "np", "gp", "cbp", "lmm", ...; preset: "tiny", "paper", ..., None for what suits the
+    data: an `mnp.Data`, a pair (x, y) of lists of arrays, the name of a family, a CSV file or a
+    frame; the last three keep curves back for validation, the others do so with `valid`. model: one
+    of "mnp", "np", "gp", "cbp", "lmm", ...; preset: "tiny", "paper", ..., None for what suits the
     data. options: any other option of the model or the training, as T=5, lr=1e-3. init: a model to
     start from. progress: called with a `Progress` now and then; it ends the training with True.
 

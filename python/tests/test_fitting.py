@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import signal
+import threading
 
 import numpy as np
 import pandas as pd
@@ -123,9 +124,30 @@ def test_what_progress_raises_comes_out():
 
 
 def test_interrupt():
-    """Ctrl-C during the fit."""
+    """Ctrl-C inside progress; and from outside, while the library trains the network."""
     with pytest.raises(KeyboardInterrupt):
         mnp.fit(plants(), progress=lambda *_: os.kill(os.getpid(), signal.SIGINT), **HOW)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            mnp.fit(plants(), seed=SEED, effort=1000)  # would take an hour
+    finally:
+        timer.cancel()
+
+
+def test_wide(tmp_path):
+    """One curve in a row; the forecast is asked of curves in rows of their own."""
+    days = [0, 2, 4, 6, 8]
+    rng = np.random.default_rng(6)
+    heights = rng.normal(10, 2, (6, 1)) * np.tanh(np.array(days) / 4) + rng.normal(0, 0.1, (6, 5))
+    table = {"plant": list("abcdef"), **{f"day{d}": heights[:, k] for k, d in enumerate(days)}}
+    write(tmp_path / "wide.csv", table)
+    words = ("fit", "wide.csv", "--wide", "--effort", 0, "--folds", 2, "--json")
+    there = json.loads(run(tmp_path, *words).splitlines()[-1])
+    fit = mnp.fit(pd.DataFrame(table), wide=True, effort=0, folds=2)
+    assert [row["crps"] for row in fit.table] == [row["crps"] for row in there["table"]]
+    assert fit.columns == there["columns"]
 
 
 def test_pickle(fit):

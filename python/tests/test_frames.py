@@ -324,3 +324,24 @@ def test_xarray(process):
     assert drawn.dims == ("draw", "point") and drawn["day"].values.tolist() == [0.5, 1.5]
     assert drawn.name == "height"
     assert np.array_equal(drawn.values, posterior.sample([0.5, 1.5], 4))
+
+
+# ---- frames as data ------------------------------------------------------------------------------
+
+
+def test_training_on_a_frame(tmp_path):
+    """With the split of the file: the same weights."""
+    table = plants("abcdefghijkl", 5)
+    options = {"preset": "tiny", "steps": 3, "seed": SEED}
+    here = mnp.train(pl.DataFrame(table), **options)
+    there = mnp.train(write(tmp_path / "p.csv", table), **options)
+    for name, weight in there.weights().items():
+        assert np.array_equal(here.weights()[name], weight), name
+
+
+def test_curves_of_a_frame(process):
+    table = plants("xyz", 4)
+    shuffled = {name: table[name] for name in ("height", "plant", "day")}
+    data = mnp.data.as_data(shuffled, like=process)
+    assert len(data) == 3 and data.x_names == ["day"] and data.y_name == "height"
+    assert np.array_equal(data[0][1], table["height"][:4].astype(np.float32))

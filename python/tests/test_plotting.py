@@ -129,3 +129,22 @@ def test_bad_pictures(process, arguments, options, said):
     with pytest.raises(mnp.errors.InvalidError) as failure:
         process.plot(*arguments, **options)
     assert said in str(failure.value)
+
+
+def test_what_is_constant_in_a_curve():
+    """soil is text and stays; the picture runs along the day, in the units of the table."""
+    table = plants()
+    table["soil"] = np.where(np.isin(table["plant"], ["a", "c", "e"]), "clay", "sand")
+    process = trained(table, group="plant", x=["soil", "day"], y="height")
+    new = {"plant": ["n", "n"], "soil": ["clay"] * 2, "day": [1.0, 3.0], "height": [2.0, 5.0]}
+    ax = process.plot(new, draws=0)
+    assert ax.get_xlabel() == "day"
+    lines = {line.get_label(): line for line in ax.lines}
+    assert lines["given"].get_xydata().tolist() == [[1.0, 2.0], [3.0, 5.0]]
+    day = lines["mean"].get_xdata()
+    assert [day[0], day[-1]] == [table["day"].min(), table["day"].max()]
+    clay = [1.0 if name == "soil=clay" else 0.0 for name in process.x_names[:-1]]
+    inputs = np.column_stack([*(np.full(len(day), v) for v in clay), day])
+    own = np.column_stack([*(np.full(2, v) for v in clay), new["day"]])
+    mean = process.condition(own, new["height"]).bands(inputs).mean
+    assert np.array_equal(lines["mean"].get_ydata(), mean)

@@ -329,6 +329,17 @@ void panels_fix(const panels *s, panel *p) {
     }
 }
 
+/* One output is drawn: says which, where nobody did. */
+static void say_output(const cli *c, const panels *s) {
+    const point_names *n = &s->q->names;
+    int64_t first = n->x_dim - s->outputs;
+    bool asked = s->outputs < 2;
+    for (int64_t k = first; k < n->x_dim; k++) asked |= s->is_asked[k];
+    if (asked || !level_of(n, first) || !level_of(n, first + 1)) return;
+    cli_note(c, "note: the picture shows %s; --at %s shows another output", level_of(n, first) + 1,
+             n->x[first + 1]);
+}
+
 static int check_fixed(cli *c, const panels *s) {
     const point_names *n = &s->q->names;
     for (int j = 0; j < s->count && n->x_dim > 1; j++)
@@ -388,6 +399,7 @@ int panels_places(cli *c, panels *s) {
     const char *grid = cli_text(c, "grid", NULL), *last = grid ? strrchr(grid, ':') : NULL;
     double range[2] = {0, 0}, count = GRID_USUAL;
     int code = check_fixed(c, s);
+    if (code == 0) say_output(c, s);
     if (code != 0) return code;
     mnp_model_range(s->q->model, s->along, &s->data[0], &s->data[1]);
     if (grid) {

@@ -300,7 +300,10 @@ static void put_row(const report *r, const mnp_fit_score *s, buf *out) {
         percent(out, coverage[k]);
     }
     buf_text(out, "</td><td>");
-    number(out, s->roughness, 2);
+    if (isfinite(s->roughness))
+        buf_fixed(out, s->roughness, 2);
+    else
+        number(out, NAN, 2);
     buf_text(out, "</td></tr>\n");
 }
 

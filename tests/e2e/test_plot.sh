@@ -157,7 +157,9 @@ outputs() { # in their own units, whether or not rows of the output are given: n
         "$MNP" plot cows.safetensors $at --context header.csv --out u3.svg &&
         "$MNP" plot cows.safetensors $at --prior --context fat.csv --out u4.svg &&
         shows u1.svg milk 30 && shows u2.svg fat 404 && shows u3.svg milk 30 && shows u4.svg milk k2 30 &&
-        ! grep -q '>−' u1.svg u2.svg u3.svg u4.svg
+        ! grep -q '>−' u1.svg u2.svg u3.svg u4.svg || return 1
+    "$MNP" plot cows.safetensors --samples 4 --at feed=hay --out u5.svg 2>note.txt &&
+        grep -q "note: the picture shows milk; --at output=fat shows another output" note.txt
 }
 category_output() { # every point of the curve is shown, as for any other category, and y has its own name
     grep -E '^cow|^k3,' named.csv >k3.csv

@@ -123,7 +123,7 @@ static void page_has_all_and_escapes_it(void) {
         "0.250</td>", /* no error is known */
         "\xE2\x88\x92"
         "1.50 \xC2\xB1 0.25",
-        "<td>25 %</td><td>50 %</td><td>75 %</td><td>1.5</td>",
+        "<td>25 %</td><td>50 %</td><td>75 %</td><td>1.50</td>",
         "<td>49 %</td><td>81 %</td><td>96 %</td><td>\xE2\x80\x93</td>",
         "<tr class=\"best\"><td>mixed model (best)</td>",
         "held <b>96 %</b> of the other 96 measurements (12 curves)",

@@ -70,6 +70,20 @@ static int length_of(const char *things, int64_t count) {
     return (int)strlen(things) - (count == 1);
 }
 
+static void say_bins(const cli *c, const mnp_scores *s, const subject *of) {
+    char se[32], sizes[64];
+    if (s->bins) cli_say(c, "  by context size");
+    for (int k = 0; k < s->bins; k++) {
+        if (!s->bin_functions[k]) continue;
+        long long lo = s->bin_lo[k], hi = s->bin_hi[k];
+        int length = snprintf(sizes, sizeof sizes, "%4lld", lo);
+        if (lo < hi) snprintf(sizes + length, sizeof sizes - (size_t)length, " - %lld", hi);
+        cli_say(c, "    %-16s %8.4f%s  (%lld %.*s)", sizes, s->bin_loglik[k],
+                error_text(se, s->bin_se[k]), (long long)s->bin_functions[k],
+                length_of(of->things, s->bin_functions[k]), of->things);
+    }
+}
+
 static void say_scores(cli *c, const mnp_scores *s, const subject *of, const image_terms *t) {
     char how[64] = "exact";
     if (s->samples) snprintf(how, sizeof how, "bound with %lld samples", (long long)s->samples);
@@ -99,13 +113,7 @@ static void say_scores(cli *c, const mnp_scores *s, const subject *of, const ima
                 100 * s->coverage50, 100 * s->coverage80, 100 * s->coverage95);
         cli_say(c, "  CRPS             %8.4f", s->crps);
     }
-    if (s->bins) cli_say(c, "  by context size");
-    for (int k = 0; k < s->bins; k++)
-        if (s->bin_functions[k])
-            cli_say(c, "    %4lld - %-4lld      %8.4f%s  (%lld %.*s)", (long long)s->bin_lo[k],
-                    (long long)s->bin_hi[k], s->bin_loglik[k], error_text(se, s->bin_se[k]),
-                    (long long)s->bin_functions[k], length_of(of->things, s->bin_functions[k]),
-                    of->things);
+    say_bins(c, s, of);
 }
 
 static void put_json(cli *c, const mnp_scores *s, const subject *of, const image_terms *t,

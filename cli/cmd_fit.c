@@ -161,7 +161,8 @@ static void say_table(cli *c, const mnp_fit *fit) {
         for (int64_t k = 0; mnp_fit_row(fit, k, &s); k++) {
             if (s.task != (mnp_fit_task)t) continue;
             bool best = strcmp(s.model, mnp_fit_name(fit, mnp_fit_best(fit))) == 0;
-            snprintf(rough, sizeof rough, isfinite(s.roughness) ? "%.2f" : "-", s.roughness);
+            snprintf(rough, sizeof rough, "-");
+            if (isfinite(s.roughness)) snprintf(rough, sizeof rough, "%.2f", s.roughness);
             cli_say(c, "%c %-24s %8.3f%-10s %8.4g%-11s %3.0f   %3.0f   %3.0f   %5s",
                     best ? '*' : ' ', s.title, s.logp, error_text(logp_error, s.logp_se), s.crps,
                     error_text(crps_error, s.crps_se), 100 * s.coverage50, 100 * s.coverage80,

@@ -5,7 +5,6 @@ number."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -73,28 +72,35 @@ def is_many(value: Any, x_dim: int | None = None) -> bool:
     )
 
 
-class Sets:
-    """Many curves as an array of mnp_set; it keeps what these point at."""
+SET = np.dtype([("n", np.int64), ("x", np.uintp), ("y", np.uintp)])  # mnp_set
 
-    def __init__(self, xs: Sequence, ys: Sequence | None, x_dim: int, name: str = "") -> None:
+
+class Sets:
+    """Many curves as an array of mnp_set; it keeps what these point at. x and y are lists of
+    arrays, or arrays with one dimension more."""
+
+    def __init__(self, xs: Any, ys: Any, x_dim: int, name: str = "") -> None:
         if ys is not None and len(xs) != len(ys):
             raise InvalidError(f"{name}x is of {len(xs)} curves and {name}y of {len(ys)}")
+        if isinstance(xs, np.ndarray):
+            xs = numbers(xs, f"{name}x")
+        if isinstance(ys, np.ndarray):
+            ys = numbers(ys, f"{name}y")
         self.count = len(xs)
-        self.array = (c.mnp_set * self.count)()
-        self.lengths: list[int] = []
-        self.kept: list[np.ndarray] = []
-        for k, x in enumerate(xs):
-            x = inputs(x, x_dim, f"{name}x[{k}]")
-            n = x.shape[0]
-            self.lengths.append(n)
-            self.kept.append(x)
-            one = self.array[k]
-            one.n = n
-            one.x = address(x)
-            if ys is not None:
-                y = outputs(ys[k], n, f"{name}y[{k}]")
-                self.kept.append(y)
-                one.y = address(y)
+        self.xs = [inputs(x, x_dim, f"{name}x[{k}]") for k, x in enumerate(xs)]
+        self.lengths = [x.shape[0] for x in self.xs]
+        self.ys: list[np.ndarray] = []
+        self.table = np.zeros(self.count, SET)
+        self.table["n"] = self.lengths
+        self.table["x"] = [address(x) for x in self.xs]
+        if ys is not None:
+            pairs = zip(ys, self.lengths)
+            self.ys = [outputs(y, n, f"{name}y[{k}]") for k, (y, n) in enumerate(pairs)]
+            self.table["y"] = [address(y) for y in self.ys]
+
+    def at(self, k: int = 0) -> int:
+        """Where the k-th is."""
+        return address(self.table) + SET.itemsize * k
 
 
 def one_set(x: np.ndarray, y: np.ndarray | None) -> c.mnp_set:

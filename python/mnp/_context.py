@@ -61,6 +61,8 @@ def _watch(pending: list):
         try:
             while True:
                 yield bool(pending)
+        except GeneratorExit:
+            return
         except BaseException as error:  # a KeyboardInterrupt: raised again once the call is back
             pending.append(error)
 

@@ -152,7 +152,7 @@ class Data:
         return cls(
             current().make(
                 lib.mnp_data_from_sets,
-                ctypes.byref(sets.array),
+                sets.at(),
                 sets.count,
                 max(int(x_dim), 1),
                 destroy=lib.mnp_data_destroy,

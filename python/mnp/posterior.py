@@ -30,6 +30,8 @@ CONDITIONS = ("network", "refine", "exact")
 USUAL_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 WORK_MAX = 20_000  # points times functions that the default refines, as `mnp predict` has it
 
+REPORT = ctypes.sizeof(c.mnp_draw_report)
+
 WARNINGS = {
     c.MNP_DRAW_RHAT: "the particles have not settled (rhat above 1.1): raise gradients, or use "
     'condition="network"',
@@ -592,7 +594,7 @@ class Posteriors:
     Targets x are (n,) or (n, x_dim), the same for all contexts, and answers are stacked; or a list
     of such arrays, one for each, and answers are lists. Context k has the numbers of a Posterior of
     its own with the seed `seed + k`. Each question draws the functions anew: `predict` asks for
-    mean, sd and quantiles at once.
+    mean, sd and quantiles at once. Points are not copied: do not change the arrays meanwhile.
     """
 
     def __init__(self, model: Handle, x_dim: int, xs: Sequence, ys: Sequence, how: How) -> None:
@@ -600,7 +602,7 @@ class Posteriors:
         self._x_dim = x_dim
         self._how = how
         self._sets = Sets(xs, ys, x_dim)
-        self._reports: list[Report] | None = None
+        self._raw_reports: np.ndarray | None = None
         if self._sets.count == 0:
             raise InvalidError("x holds no context: give one or more")
 
@@ -611,7 +613,7 @@ class Posteriors:
         if not -len(self) <= k < len(self):
             raise IndexError(f"context {k} of {len(self)}")
         k %= len(self)
-        x, y = self._sets.kept[2 * k : 2 * k + 2]
+        x, y = self._sets.xs[k], self._sets.ys[k]
         how = self._how._replace(seed=(self._how.seed + k) % 2**64)
         return Posterior(opened(self._model, "Posteriors"), self._x_dim, x, y, how)
 
@@ -649,9 +651,8 @@ class Posteriors:
         n_levels = 0 if levels is None else len(levels)
         each = {"mean": 1, "sd": 1, "quantiles": n_levels, "draws": samples}
         out = {name: np.empty(each[name] * first[-1]) for name in wanted}
-        reports = (c.mnp_draw_report * count)()
-        for r in reports:
-            r.size = ctypes.sizeof(c.mnp_draw_report)
+        reports = np.zeros((count, REPORT // 8), np.uint64)
+        reports[:, 0] = REPORT  # its first member is its size
         context = current()
         for lo, hi, kind in self._runs(samples):
             opts = c.mnp_many_opts(
@@ -661,7 +662,7 @@ class Posteriors:
                 device=self._how.device,
                 condition=kind,
                 gradients=self._how.gradients,
-                reports=ctypes.addressof(reports[lo]),
+                reports=address(reports) + REPORT * lo,
             )
             places = {name: address(a) + 8 * each[name] * int(first[lo]) for name, a in out.items()}
             to = c.mnp_summary(**places)
@@ -685,9 +686,9 @@ class Posteriors:
         arguments = (
             context,
             model,
-            ctypes.addressof(self._sets.array[lo]),
+            self._sets.at(lo),
             hi - lo,
-            ctypes.addressof(targets.array[0 if shared else lo]),
+            targets.at(0 if shared else lo),
             1 if shared else hi - lo,
             ctypes.byref(opts),
             ctypes.byref(to),
@@ -701,15 +702,12 @@ class Posteriors:
             opts.condition = c.MNP_NETWORK
             context.call(lib.mnp_predict_many, *arguments)
 
-    def _tell(self, reports) -> None:
+    def _tell(self, reports: np.ndarray) -> None:
         self._raw_reports = reports
-        self._reports = None
-        warned = 0
-        for r in reports:
-            warned |= r.warnings
+        warned = reports.view(np.uint32)[:, c.mnp_draw_report.warnings.offset // 4]
         for bit, text in WARNINGS.items():
-            if warned & bit:
-                of = sum(1 for r in reports if r.warnings & bit)
+            of = int(np.count_nonzero(warned & bit))
+            if of:
                 warn(f"{of} of {len(self)} contexts: {text}", stacklevel=5)
 
     def predict(self, x: Any, q: Any = USUAL_LEVELS, *, noise: bool = True) -> Prediction:
@@ -741,11 +739,10 @@ class Posteriors:
     @property
     def reports(self) -> list[Report]:
         """How the functions of the last question were drawn, for each context."""
-        if not hasattr(self, "_raw_reports"):
+        if self._raw_reports is None:
             raise InvalidError("nothing was asked yet: reports speak of the last question")
-        if self._reports is None:
-            self._reports = [Report.of(r) for r in self._raw_reports]
-        return self._reports
+        rows = (c.mnp_draw_report * len(self)).from_buffer(self._raw_reports)
+        return [Report.of(r) for r in rows]
 
     def close(self) -> None:
         self._model = None
@@ -759,12 +756,11 @@ class Posteriors:
     def __reduce__(self):
         from .process import model_bytes
 
-        kept = self._sets.kept
         return _restored_many, (
             model_bytes(opened(self._model, "Posteriors")),
             self._x_dim,
-            kept[::2],
-            kept[1::2],
+            self._sets.xs,
+            self._sets.ys,
             tuple(self._how),
         )
 

@@ -23,6 +23,8 @@ def numbers(value: Any, name: str) -> np.ndarray:
         array = np.asarray(value)
     except ValueError:
         raise InvalidError(f"{name} has rows of different lengths: give a list of arrays") from None
+    if getattr(value, "mask", None) is not None and np.any(value.mask):
+        raise InvalidError(f"{name} has masked values: leave those points out")
     if array.dtype.kind not in "fiub":
         raise InvalidError(f"{name} holds {array.dtype}, not numbers: convert it to float64")
     return np.ascontiguousarray(array, FLOAT) if array.ndim else np.asarray(array, FLOAT)

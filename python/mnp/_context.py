@@ -21,7 +21,7 @@ import warnings
 from threading import get_ident
 
 from . import _structs as c
-from ._library import lib
+from ._library import FOLDER, lib
 from .errors import OF_STATUS, ClosedError, Error, Warning
 
 generation = 0  # how many forks ago the program began
@@ -213,11 +213,16 @@ def opened(handle: Handle | None, what: str) -> Handle:
     return handle
 
 
-def warn(text: str | bytes, stacklevel: int = 3) -> None:
-    """Every line of a text as a warning; stacklevel as in warnings.warn, from the caller on."""
-    lines = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-    for line in lines.splitlines():
-        warnings.warn(line, Warning, stacklevel=stacklevel)
+def warn(text: str | bytes) -> None:
+    """Every line of a text as a warning about the line of the program that called this package."""
+    lines = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).splitlines()
+    if not lines:
+        return
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(FOLDER):
+        level, frame = level + 1, frame.f_back
+    for line in lines:
+        warnings.warn(line, Warning, stacklevel=level)
 
 
 def text_of(call, *arguments) -> str:

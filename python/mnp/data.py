@@ -167,7 +167,7 @@ class Data:
             ctypes.byref(c.mnp_data_opts(**opts)),
             destroy=lib.mnp_data_destroy,
         )
-        warn(lib.mnp_data_warnings(handle), stacklevel=4)
+        warn(lib.mnp_data_warnings(handle))
         return cls(handle)
 
     # ---- asking ----------------------------------------------------------------------------------

@@ -159,6 +159,56 @@ def levels_of(q: Any) -> np.ndarray:
     return levels
 
 
+class Reach:
+    """Where the model was trained, to warn of points far away from it."""
+
+    def __init__(self, model: Handle, x_dim: int) -> None:
+        self.model = model
+        lo, hi = ctypes.c_double(), ctypes.c_double()
+        self.ranges: list[tuple[float, float] | None] = []  # of each input, and of the output
+        for k in range(x_dim + 1):
+            known = lib.mnp_model_range(model, k, ctypes.byref(lo), ctypes.byref(hi))
+            self.ranges.append((lo.value, hi.value) if known else None)
+
+    def check(self, x: np.ndarray, y: np.ndarray | None, what: str) -> None:
+        columns = [x] if x.ndim == 1 else list(x.T)
+        for k, v in enumerate(columns if y is None else [*columns, y]):
+            least, most = float(np.minimum.reduce(v)), float(np.maximum.reduce(v))
+            known = self.ranges[k]
+            if known is None:
+                far = (lib.mnp_model_distance(self.model, k, end) for end in (least, most))
+                if max(far) > c.MNP_FAR:
+                    self._far(k, v, what)
+                continue
+            slack = (0.05 if k < len(columns) else 0.25) * (known[1] - known[0])
+            if least < known[0] - slack or most > known[1] + slack:
+                out = np.count_nonzero((v < known[0] - slack) | (v > known[1] + slack))
+                ends = [self._text(k, end) for end in (least, most, *known)]
+                warn(
+                    f"{out} of {len(v)} {what} points lie outside the training curves: "
+                    f"{self._name(k)} goes from {ends[0]} to {ends[1]}, theirs from {ends[2]} to "
+                    f"{ends[3]}",
+                )
+
+    def _far(self, k: int, v: np.ndarray, what: str) -> None:
+        far = sum(lib.mnp_model_distance(self.model, k, e) > c.MNP_FAR for e in v.tolist())
+        warn(
+            f"{far} of {len(v)} {what} points lie more than {c.MNP_FAR:g} times its spread from "
+            "the training data: the model knows nothing there (are the units right?)",
+        )
+
+    def _name(self, k: int) -> str:
+        if k + 1 == len(self.ranges):
+            return (lib.mnp_model_note(self.model, b"y_name") or b"y").decode()
+        names = (lib.mnp_model_note(self.model, b"x_names") or b"").decode().split(",")
+        return names[k] if len(names) == len(self.ranges) - 1 and names[k] else "x"
+
+    def _text(self, k: int, value: float) -> str:
+        text = ctypes.create_string_buffer(64)
+        lib.mnp_model_text(self.model, k, value, text, len(text))
+        return text.value.decode()
+
+
 class _Drawing:
     """A predictor and the functions it has drawn."""
 
@@ -196,6 +246,9 @@ class Posterior:
         self._y = np.array(outputs(y, x.shape[0]))
         self._fresh()
         self._drawings[how.draws] = self._begin()  # so that bad points are refused at once
+        self._reach = Reach(model, x_dim)
+        if len(self._y):
+            self._reach.check(self._x, self._y, "observed")
 
     def _fresh(self) -> None:
         self._lock = RLock()
@@ -236,7 +289,6 @@ class Posterior:
             warn(
                 f"{len(self._y)} points and {draws} functions are many: drawn by the network; "
                 'condition="refine" is more accurate and takes longer',
-                stacklevel=6,
             )
             opts.condition = c.MNP_NETWORK
         arguments = (drawing.predictor, ctypes.byref(opts), ctypes.byref(report))
@@ -245,12 +297,12 @@ class Posterior:
         except UnsupportedError as error:
             if how.given or opts.condition == c.MNP_NETWORK:
                 raise
-            warn(f"drawn by the network: {error}", stacklevel=6)
+            warn(f"drawn by the network: {error}")
             opts.condition = c.MNP_NETWORK
             drawing.context.call(lib.mnp_predictor_draw, *arguments)
         drawing.report = Report.of(report)
         for text in drawing.report.warnings:
-            warn(text, stacklevel=6)
+            warn(text)
 
     def _inside(self) -> RLock:
         """The lock, and the exception for a closed posterior."""
@@ -289,6 +341,7 @@ class Posterior:
         x = inputs(x, self._x_dim)
         if x.shape[0] == 0:
             raise InvalidError("x is empty: give one place or more")
+        self._reach.check(x, None, "asked")
         return x
 
     def predict(self, x: Any, q: Any = USUAL_LEVELS, *, noise: bool = True) -> Prediction:
@@ -476,6 +529,7 @@ class Posterior:
             except BaseException:
                 self._drawings.clear()  # some have seen a part: they begin again without it
                 raise
+            self._reach.check(x, y, "observed")
             self._x = np.concatenate([self._x, x])
             self._y = np.concatenate([self._y, y])
         return self
@@ -698,7 +752,7 @@ class Posteriors:
         except UnsupportedError as error:
             if self._how.given or opts.condition == c.MNP_NETWORK:
                 raise
-            warn(f"drawn by the network: {error}", stacklevel=6)
+            warn(f"drawn by the network: {error}")
             opts.condition = c.MNP_NETWORK
             context.call(lib.mnp_predict_many, *arguments)
 
@@ -708,7 +762,7 @@ class Posteriors:
         for bit, text in WARNINGS.items():
             of = int(np.count_nonzero(warned & bit))
             if of:
-                warn(f"{of} of {len(self)} contexts: {text}", stacklevel=5)
+                warn(f"{of} of {len(self)} contexts: {text}")
 
     def predict(self, x: Any, q: Any = USUAL_LEVELS, *, noise: bool = True) -> Prediction:
         """Mean, sd and quantiles of all contexts in one call: (count, n), (count, n) and

@@ -212,6 +212,10 @@ class Process:
         >>> posterior.mean([0.2, 0.8]).shape
         (2,)
         """
+        if isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 1 and np.ndim(x) < 3:
+            raise InvalidError(
+                f"y has the shape {y.shape}: give ({len(y)},), or lists for many contexts"
+            )
         if y is not None and is_many(y):
             return self.condition_many(
                 x,
@@ -277,6 +281,7 @@ class Process:
             None,
             destroy=lib.mnp_data_destroy,
         )
+        warn(lib.mnp_data_warnings(handle))
         return Data(handle)
 
     def predict(self, context: Any = None, at: Any = None, **options: Any) -> Any:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -158,12 +159,19 @@ def _condition(name: str) -> int:
 
 
 def _test_data(process: Process, data: Any, functions: int, seed: int) -> Data:
-    """The model's own test functions, or those of a family's test split, or what is given."""
+    """The model's own test functions, those of a family's test split, of a file that is read as
+    the model's own was, or what is given."""
     if data is None:
         return process.data("test", functions)
-    if isinstance(data, str) and not lib.mnp_data_path(data.encode()):
-        return Data.family(data, functions=functions, seed=seed, split="test")
-    return as_data(data)
+    if not isinstance(data, (str, os.PathLike)):
+        return as_data(data)
+    return Data._open(
+        os.fspath(data),
+        functions=int(functions),
+        seed=seed_of(seed),
+        split=c.MNP_TEST,
+        like=process.handle._as_parameter_,
+    )
 
 
 def evaluate(

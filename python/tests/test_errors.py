@@ -50,9 +50,12 @@ def test_family():
         (0.5, [1], r"x has the shape \(\)"),
         ([0.1, 0.2], 1, r"y has the shape \(\)"),
         ([[0.1], [0.2, 0.3]], [1, 2], "x has rows of different lengths"),
+        ([0.1, 0.2], np.array([[1], [2]]), r"y has the shape \(2, 1\): give \(2,\)"),
+        (np.ma.masked_array([0.1, 0.2], [False, True]), [1, 2], "x has masked values"),
+        (np.array(["2024-01-01"], "M8[D]"), [1], r"x holds datetime64\[D\]"),
         ([0.1], None, "y is missing"),
         (None, [0.1], "x is missing"),
-        ([1e300], [0], "too far|finite|far"),
+        ([1e300], [0], "x of observed point 0"),
     ],
 )
 def test_points(process, x, y, says):

@@ -279,3 +279,33 @@ def test_warnings_of_draws(process):
     with pytest.warns(mnp.Warning, match="of 2 contexts: ") as seen:
         many.mean(AT)
     assert seen[0].filename == __file__
+
+
+# ---- points far from the training data -----------------------------------------------------------
+
+
+def test_far_points_warn(process):
+    posterior = network(process, draws=2)
+    for ask in (posterior.mean, posterior.predict, posterior.sample, posterior.bands):
+        with pytest.warns(mnp.Warning, match="1 of 2 asked points lie more than 100 times") as seen:
+            ask([0.5, 1e4])
+        assert seen[0].filename == __file__
+    with pytest.warns(mnp.Warning, match="1 of 1 observed points .* units right") as seen:
+        network(process, [1e4], [0], draws=2)
+    assert seen[0].filename == __file__
+    with pytest.warns(mnp.Warning, match="1 of 1 observed points") as seen:
+        posterior.observe(0.5, 1e4)
+    assert seen[0].filename == __file__
+
+
+def test_points_outside_a_table_warn():
+    """The command has the same line."""
+    rows = [f"{k},{t},{k + t}" for k in range(6) for t in range(4)]
+    trained = mnp.train(mnp.Data.text("\n".join(["id,day,height", *rows])), model="lmm")
+    line = "1 of 3 observed points lie outside the training curves: day goes from 0 to 50, theirs"
+    with pytest.warns(mnp.Warning, match=line + " from 0 to 3"):
+        trained.condition([0, 1, 50], [1, 2, 3])
+    with pytest.warns(mnp.Warning, match="height goes from 1 to 90"):
+        posterior = trained.condition([0, 1, 2], [1, 2, 90])
+    with pytest.warns(mnp.Warning, match="1 of 1 asked points .* day"):
+        posterior.mean([9])

@@ -264,7 +264,7 @@ def open_data(
         lambda path: make(lib.mnp_data_open, path, ctypes.byref(opts), **how),
         lambda text, n: make(lib.mnp_data_open_memory, text, n, ctypes.byref(opts), **how),
     )
-    warn(words_of_python(lib.mnp_data_warnings(handle).decode("utf-8", "replace")), stacklevel=4)
+    warn(words_of_python(lib.mnp_data_warnings(handle).decode("utf-8", "replace")))
     return Data(handle)
 
 
@@ -511,7 +511,7 @@ class Question(NamedTuple):
         ctx = current()
         seen_handle = None if seen is None else seen.handle
         lines += text_of(lib.mnp_table_match, ctx, seen_handle, places.handle)
-        warn(lines, stacklevel=5)
+        warn(lines)
         return cls(seen, places, each)
 
 
@@ -606,7 +606,7 @@ def _ask(process, question, levels, how, draws, noise, progress) -> dict[str, np
     except UnsupportedError as error:
         if how.given or opts.condition == c.MNP_NETWORK:
             raise
-        warn(f"drawn by the network: {error}", stacklevel=5)
+        warn(f"drawn by the network: {error}")
         opts.condition = c.MNP_NETWORK
         ctx.call(*call, ctypes.byref(opts), ctypes.byref(to))
     _tell(process, question, opts, reports)
@@ -624,12 +624,11 @@ def _tell(process, question, opts, reports) -> None:
         warn(
             f"{many} of {len(reports)} curves have many points: drawn by the network; "
             'condition="refine" is more accurate and takes longer',
-            stacklevel=6,
         )
     for bit, text in WARNINGS.items():
         of = sum(1 for r in reports if r.warnings & bit)
         if of:
-            warn(text if len(reports) == 1 else f"{of} of {len(reports)} curves: {text}", 6)
+            warn(text if len(reports) == 1 else f"{of} of {len(reports)} curves: {text}")
 
 
 # ---- xarray --------------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def _check_meaning(process, frame: Frame, values: np.ndarray) -> None:
     meaning = lib.mnp_map_meaning_of(process.handle, len(values), address(values), text, len(text))
     line = text.value.decode()
     if meaning == c.MNP_MAP_DOUBT:
-        warn(f"wells: {line}", stacklevel=4)
+        warn(f"wells: {line}")
     if meaning == c.MNP_MAP_CODES:
         lo, hi = ("'land'", "'river'") if frame.rivers else (f"{v:g}" for v in frame.values)
         said = f"codes={{{values.min():g}: {lo}, {values.max():g}: {hi}}}"
@@ -359,13 +359,12 @@ def make(
 def _tell(report, frame: Frame, sd: np.ndarray, differ: float, samples: int) -> None:
     for bit, text in WARNINGS.items():
         if report.warnings & bit:
-            warn(text, stacklevel=4)
+            warn(text)
     span = frame.values[1] - frame.values[0]
     if samples > 1 and span > 0 and differ < 0.01 * span and sd.mean() > 0.1 * span:
         warn(
             f"the realisations hardly differ (sd {differ:.2g} between them, {sd.mean():.2g} with "
             "noise): the model takes differences between images for noise, and wants more training",
-            stacklevel=4,
         )
 
 

@@ -214,7 +214,7 @@ def _curves(process: Process, context: Any, at: Any, truth: Any, names: dict, ma
         out.append(make(own_x, own_y, where, name, rest, _unit(places, int(rows[0]))))
     left = len(places.curves) - PANELS
     if left > 0:
-        warn(f"{PANELS} curves are drawn, and {left} are left out: give fewer", stacklevel=5)
+        warn(f"{PANELS} curves are drawn, and {left} are left out: give fewer")
     return out
 
 

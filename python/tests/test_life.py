@@ -72,6 +72,7 @@ class Counted:
 
 
 def test_everything_is_destroyed_once(process):
+    gc.collect()  # what other tests left
     names = ("mnp_predictor_destroy", "mnp_model_destroy", "mnp_data_destroy")
     with ExitStack() as stack:
         predictors, models, data = (stack.enter_context(Counted(name)) for name in names)
@@ -88,6 +89,7 @@ def test_everything_is_destroyed_once(process):
 
 
 def test_a_failure_leaves_no_handle(process):
+    gc.collect()
     with Counted("mnp_predictor_destroy") as predictors:
         for _ in range(3):
             with pytest.raises(mnp.Error):

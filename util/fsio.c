@@ -251,7 +251,9 @@ static const char *remedy(int err) {
 }
 
 mnp_status fsio_error(env *e, const char *name, const char *verb, int err) {
-    return env_fail(e, MNP_EIO, "%s: cannot %s: %s%s", name, verb, strerror(err), remedy(err));
+    bool reading = err == ENOENT && strcmp(verb, "open") == 0;
+    return env_fail(e, MNP_EIO, "%s: cannot %s: %s%s", name, verb, strerror(err),
+                    reading ? " (check the spelling)" : remedy(err));
 }
 
 /* Reads to the end; the length a file claims is only a first guess (pipes and /proc claim 0). */

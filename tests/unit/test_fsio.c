@@ -296,6 +296,7 @@ static void refusals_name_the_file_and_the_reason(void) {
     size_t bytes;
     CHECK(fsio_read(&E, PATH("none"), 10, &data, &bytes) == MNP_EIO && !data);
     CHECK(strstr(E.error, "/none: cannot open: ") && strstr(E.error, strerror(ENOENT)));
+    CHECK(strstr(E.error, "(check the spelling)"));
     CHECK(fsio_read(&E, folder, 10, &data, &bytes) == MNP_EIO && strstr(E.error, "directory"));
     CHECK(fsio_write(&E, folder, "x", 1) == MNP_EIO && strstr(E.error, "directory"));
     CHECK(fsio_write(&E, PATH("no/such"), "x", 1) == MNP_EIO && strstr(E.error, "no/such"));

@@ -355,6 +355,7 @@ static mnp_status read_all(reading *r, const char *path, const data_source *s, d
     buf_text(&r->say, buf_str(&columns_said) + line);
     report_dropped(r);
     MNP_TRY_DONE(report_duplicates(r));
+    report_restarts(r);
     report_split(r);
     split_leave(r);
     find_role_ranges(r);

@@ -71,6 +71,7 @@ void report_ranges(reading *r);
 void report_dropped(reading *r);
 void report_split(reading *r);
 mnp_status report_duplicates(reading *r);
+void report_restarts(reading *r);
 mnp_status report_nothing_left(reading *r);
 void report_unknown(reading *r); /* categories that the model has not seen */
 /* Doubtful tables, and those that differ from the model's own; after the split. */

@@ -139,6 +139,32 @@ mnp_status report_duplicates(reading *r) {
     return MNP_OK;
 }
 
+/* Curves one after the other without a column that tells them apart: the first input that is a
+ * number rises, and falls back several times. */
+void report_restarts(reading *r) {
+    size_t at = 0, d = (size_t)r->dims;
+    int32_t k = 0;
+    int64_t points = 0, falls = 0;
+    double last = NAN;
+    while (k < r->roles.n_x && r->roles.x[k].unit == ROLE_CATEGORY)
+        at += (size_t)role_width(&r->roles.x[k++]);
+    if (r->c.n_group || k == r->roles.n_x || r->c.has_action) return;
+    for (size_t row = 0; row < r->t->rows; row++) {
+        if (reading_curve(r, row) < 0) continue;
+        falls += r->x[row * d + at] < last;
+        last = r->x[row * d + at];
+        points++;
+    }
+    if (falls < 1 || points < 3 * (falls + 1)) return;
+    buf_text(&r->say, "note: ");
+    buf_plain(&r->say, r->roles.x[k].name);
+    buf_printf(&r->say,
+               " begins anew %" PRId64 " time%s: if these are %" PRId64
+               " curves, add a column that "
+               "numbers them\n",
+               falls, falls == 1 ? "" : "s", falls + 1);
+}
+
 mnp_status report_nothing_left(reading *r) {
     if (r->t->rows == 0)
         return env_fail(r->e, MNP_EFORMAT, "%s: no rows below the names of the columns",

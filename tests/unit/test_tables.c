@@ -191,6 +191,17 @@ static void growth_by_factors(void) {
     dataset_destroy(d);
 }
 
+/* Curves one after the other, and no column that says so. */
+static void curves_without_a_group(void) {
+    dataset *d = read_text("t,y\n0,1\n1,2\n2,4\n0,2\n1,3\n2,3\n0,1\n1,2\n2,3\n", whole);
+    CHECK(has(d->report, "note: t begins anew 2 times: if these are 3 curves, add a column that "
+                         "numbers them\n"));
+    dataset_destroy(d);
+    d = read_text("t,y\n3,1\n1,2\n4,4\n0,2\n2,3\n", whole); /* in no order */
+    CHECK(!strstr(d->report, "begins anew"));
+    dataset_destroy(d);
+}
+
 /* Plots are numbered anew at every site, and time begins anew with each. */
 static void a_key_that_is_too_short(void) {
     data_source s = whole;
@@ -809,6 +820,7 @@ int main(void) {
     RUN(dates_in_another_order);
     RUN(a_value_far_from_all_others);
     RUN(growth_by_factors);
+    RUN(curves_without_a_group);
     RUN(a_key_that_is_too_short);
     RUN(few_points_of_a_wide_table);
     RUN(which_input_is_time);

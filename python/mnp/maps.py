@@ -434,6 +434,8 @@ def _plot_svg(m: Map, layers, px: np.ndarray, py: np.ndarray, title: str | None)
             *values.shape, address(values), x0, x1, y0, y1, lo, hi, c.MNP_PLOT_MAP_VIRIDIS, True
         )
         lib.mnp_panel_title(panel, name.encode())
+        if m.frame.extent is None:
+            lib.mnp_panel_bare(panel)
         lib.mnp_panel_heatmap(panel, ctypes.byref(heat))
         style = c.mnp_plot_style(hue=c.MNP_PLOT_BLACK, marker=c.MNP_PLOT_RING)
         if len(px):

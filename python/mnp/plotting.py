@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from .process import Process
 
 BANDS = (0.95, 0.8, 0.5)
-BLUE = "#0072B2"  # of Okabe and Ito, as the library's pictures have it
+BLUE, VERMILION = "#0072B2", "#D55E00"  # of Okabe and Ito, as the library's pictures have them
 PLACES = 200
 PANELS = 12  # in a picture
-GREY = "0.45"
 
 
 class Picture:
@@ -385,14 +384,18 @@ def _with_matplotlib(pyplot: Any, shown: list[Forecast], look: Look, ax: Any) ->
             raise InvalidError(f"there are {len(shown)} curves, and {len(axes)} Axes to draw into")
     for k, (one, f) in enumerate(zip(axes, shown)):
         _panel(one, f, look)
-        if k == 0:
-            one.legend(loc="best", frameon=False, fontsize="small")
         if k % cols == 0 or ax is not None:
             one.set_ylabel(look.y)
         if k + cols >= len(shown) or ax is not None:
             one.set_xlabel(look.x)
     if len(shown) == 1:
+        axes[0].legend(loc="best", frameon=False, fontsize="small")
         return axes[0]
+    if ax is None:
+        labels = {
+            label: line for one in axes for line, label in zip(*one.get_legend_handles_labels())
+        }
+        figure.legend(labels.values(), labels, loc="outside lower center", ncol=4, frameon=False)
     return np.array(axes[: len(shown)], object)
 
 
@@ -402,17 +405,17 @@ def _panel(ax: Any, f: Forecast, look: Look) -> None:
 
     x = when(f.x)
     for k, share in enumerate(f.share):
-        alpha = 0.15 + 0.12 * k
-        label = f"{100 * share:g} % of new points"
-        ax.fill_between(x, f.lo[k], f.hi[k], color=BLUE, alpha=alpha, linewidth=0, label=label)
+        last = k + 1 == len(f.share)
+        label = f"{100 * share:g} %" + (" of measurements, noise included" if last else "")
+        ax.fill_between(x, f.lo[k], f.hi[k], color=BLUE, alpha=0.15, linewidth=0, label=label)
     for k, draw in enumerate(f.draws):
-        label = "functions" if k == 0 else None
-        ax.plot(x, draw, color=GREY, linewidth=0.8, alpha=0.8, label=label)
-    ax.plot(x, f.mean, color=BLUE, linewidth=1.8, label="mean")
+        label = "draws, without noise" if k == 0 else None
+        ax.plot(x, draw, color=BLUE, linewidth=0.7, alpha=0.6, label=label)
+    ax.plot(x, f.mean, color=VERMILION, linewidth=2, label="mean")
     if len(f.held[0]):
-        ax.plot(when(f.held[0]), f.held[1], "o", color="black", mfc="none", ms=5, label="held back")
+        ax.plot(when(f.held[0]), f.held[1], "o", color="black", mfc="white", ms=5, label="held out")
     if len(f.given[0]):
-        ax.plot(when(f.given[0]), f.given[1], "o", color="black", ms=5, label="given")
+        ax.plot(when(f.given[0]), f.given[1], "o", color="black", ms=5, label="observed")
     if f.title:
         ax.set_title(f.title, fontsize="medium")
 

@@ -43,8 +43,8 @@ def test_axes_show_the_posterior(process):
             assert at_x.min() == bands.quantiles[lo, k] and at_x.max() == bands.quantiles[hi, k]
     lines = {line.get_label(): line for line in ax.lines}
     assert np.array_equal(lines["mean"].get_ydata(), bands.mean)
-    assert np.array_equal(lines["functions"].get_ydata(), posterior.sample(AT, 2)[0])
-    assert lines["given"].get_xydata().tolist() == [[1.0, 2.0], [4.0, 7.0]]
+    assert np.array_equal(lines["draws, without noise"].get_ydata(), posterior.sample(AT, 2)[0])
+    assert lines["observed"].get_xydata().tolist() == [[1.0, 2.0], [4.0, 7.0]]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("day", "height")
 
 
@@ -55,8 +55,8 @@ def test_a_panel_for_each_curve(process):
     axes = process.plot(new, at=AT, truth=truth, draws=0)
     assert [ax.get_title() for ax in axes] == ["n1", "n2"]
     lines = {line.get_label(): line for line in axes[0].lines}
-    assert lines["given"].get_xydata().tolist() == [[1.25, 2.5], [3.75, 5.5]]
-    assert lines["held back"].get_xydata().tolist() == [[9.0, 9.5]]
+    assert lines["observed"].get_xydata().tolist() == [[1.25, 2.5], [3.75, 5.5]]
+    assert lines["held out"].get_xydata().tolist() == [[9.0, 9.5]]
     mine = process.condition([2.0], [4.0 / 3.0]).bands(AT).mean
     shown = next(line for line in axes[1].lines if line.get_label() == "mean")
     assert np.array_equal(shown.get_ydata(), mine)
@@ -101,7 +101,7 @@ def test_dates():
     process = trained(table, group="plant", x="day", y="height")
     new = {"plant": ["n"], "day": np.array(["2024-03-05"], "datetime64[D]"), "height": [3.0]}
     ax = process.plot(new, draws=0, bands=0.9)
-    given = next(line for line in ax.lines if line.get_label() == "given")
+    given = next(line for line in ax.lines if line.get_label() == "observed")
     assert str(given.get_xdata()[0])[:10] == "2024-03-05"
     assert "2024" in texts(process.plot(new, draws=0, engine="svg").svg)
 
@@ -140,7 +140,7 @@ def test_what_is_constant_in_a_curve():
     ax = process.plot(new, draws=0)
     assert ax.get_xlabel() == "day"
     lines = {line.get_label(): line for line in ax.lines}
-    assert lines["given"].get_xydata().tolist() == [[1.0, 2.0], [3.0, 5.0]]
+    assert lines["observed"].get_xydata().tolist() == [[1.0, 2.0], [3.0, 5.0]]
     day = lines["mean"].get_xdata()
     assert [day[0], day[-1]] == [table["day"].min(), table["day"].max()]
     clay = [1.0 if name == "soil=clay" else 0.0 for name in process.x_names[:-1]]

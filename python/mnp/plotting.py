@@ -407,7 +407,9 @@ def _panel(ax: Any, f: Forecast, look: Look) -> None:
     for k, share in enumerate(f.share):
         last = k + 1 == len(f.share)
         label = f"{100 * share:g} %" + (" of measurements, noise included" if last else "")
-        ax.fill_between(x, f.lo[k], f.hi[k], color=BLUE, alpha=0.15, linewidth=0, label=label)
+        ax.fill_between(
+            x, f.lo[k], f.hi[k], color=BLUE, alpha=0.13 + 0.08 * k, linewidth=0, label=label
+        )
     for k, draw in enumerate(f.draws):
         label = "draws, without noise" if k == 0 else None
         ax.plot(x, draw, color=BLUE, linewidth=0.7, alpha=0.6, label=label)

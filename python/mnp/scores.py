@@ -164,7 +164,7 @@ def _test_data(process: Process, data: Any, functions: int, seed: int) -> Data:
     if data is None:
         return process.data("test", functions)
     if not isinstance(data, (str, os.PathLike)):
-        return as_data(data)
+        return as_data(data, like=process)
     return Data._open(
         os.fspath(data),
         functions=int(functions),

@@ -345,3 +345,12 @@ def test_curves_of_a_frame(process):
     data = mnp.data.as_data(shuffled, like=process)
     assert len(data) == 3 and data.x_names == ["day"] and data.y_name == "height"
     assert np.array_equal(data[0][1], table["height"][:4].astype(np.float32))
+
+
+def test_scores_of_a_frame(process, tmp_path):
+    """Read as the model's own table, whatever the order of the columns; as the file is."""
+    table = plants("xyz", 6)
+    shuffled = pd.DataFrame({name: table[name] for name in ("height", "plant", "day")})
+    here = process.evaluate(shuffled, samples=2, seed=SEED)
+    there = process.evaluate(write(tmp_path / "t.csv", table), samples=2, seed=SEED)
+    assert here.functions == 3 and (here.loglik, here.crps) == (there.loglik, there.crps)

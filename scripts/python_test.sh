@@ -25,9 +25,10 @@ one_wheel() { # with the tag that auditwheel confirmed, at most 12 MB, one libra
         python -m zipfile --list "${wheels[0]}" | awk '/\.so/ {n++} END {exit n != 1}'
 }
 # shellcheck disable=SC2317
-clean_library() { # nothing of the machine that built it
+clean_library() { # that of make, and nothing of the machine that built it
     python -m zipfile --extract "${wheels[0]}" "$work/run/wheel" || return 1
     local library=$work/run/wheel/mnp/libmnp.so
+    cmp "$library" "$work/mnp/libmnp.so" || return 1
     readelf -dW "$library" | grep -E 'RPATH|RUNPATH' && return 1
     readelf -SW "$library" | grep -F '.debug_' && return 1
     ! grep -qaF "$top" "$library"
@@ -75,7 +76,7 @@ run "a prediction with NumPy alone" user python "$top/scripts/python_first.py"
 
 # ---- pytest --------------------------------------------------------------------------------------
 pip_install "$fresh" --no-compile "${wheels[0]}[test]"
-user python -m pytest -q -p no:cacheprovider --timeout=120 --junitxml="$logs/junit.xml" \
+user python -m pytest -q -p no:cacheprovider -rs --timeout=240 --junitxml="$logs/junit.xml" \
     -o junit_family=xunit1 --durations=10 --doctest-modules ${T:+-k "$T"} \
     "$top/python/tests" --pyargs mnp 2>&1 | tee "$logs/pytest.log"
 status=${PIPESTATUS[0]}

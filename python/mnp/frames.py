@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import datetime
 import decimal
+import json
 import os
 import re
 import sys
@@ -470,19 +471,28 @@ def _open_places(process: Process, at: Any, context: Table | None, group, x) -> 
     return places
 
 
+def _noted_table(process: Process) -> dict[str, Any]:
+    """What the model notes of its table: its columns, and its outputs where there are several."""
+    text = lib.mnp_model_note(process.handle, b"table")
+    return json.loads(text) if text else {}
+
+
 def moving_input(process: Process) -> str:
     """The one input that changes within a curve."""
     names = process.x_names
     if len(names) == 1:
         return names[0]
-    text = lib.mnp_model_note(process.handle, b"table")
-    import json
-
-    inputs = json.loads(text).get("x", []) if text else []
+    inputs = _noted_table(process).get("x", [])
     moving = [i["name"] for i in inputs if not i.get("constant") and i.get("unit") != "category"]
     if len(moving) == 1:
         return moving[0]
     raise InvalidError(f"the model has {len(names)} inputs: give at as a frame with their columns")
+
+
+def outputs_of(process: Process) -> dict[str, int]:
+    """Where there are several outputs, their names and the input that is 1 for each."""
+    names = [output["name"] for output in _noted_table(process).get("outputs", [])]
+    return {name: process.x_dim - len(names) + k for k, name in enumerate(names)}
 
 
 def read_context(process: Process, context: Any, group=None, x=None, y=None) -> Table | None:

@@ -22,7 +22,16 @@ from ._arrays import address, inputs, one_set, outputs
 from ._context import current, warn
 from ._library import lib
 from .errors import Error, InvalidError, UnsupportedError
-from .frames import Question, Table, is_date, kind_of, moments, moving_input, read_context
+from .frames import (
+    Question,
+    Table,
+    is_date,
+    kind_of,
+    moments,
+    moving_input,
+    outputs_of,
+    read_context,
+)
 
 if TYPE_CHECKING:
     from .posterior import Posterior
@@ -65,6 +74,7 @@ class Forecast(NamedTuple):
 
     title: str
     along: int  #: the number of that input
+    y: str  #: what is measured
     x: np.ndarray  #: (n,) rising
     share: np.ndarray  #: (bands,), widest first
     lo: np.ndarray  #: (bands, n), noise included
@@ -79,7 +89,7 @@ class Look(NamedTuple):
     """What a picture is labelled with."""
 
     x: str
-    y: str
+    y: str | None  #: None: what each panel measures
     dates: str | None  #: of the x axis: "D", "s" or None
     title: str | None
 
@@ -94,38 +104,51 @@ def _shares(bands: Any) -> np.ndarray:
     return np.ascontiguousarray(shares)
 
 
+class Side(NamedTuple):
+    """What of a curve a panel shows; y is shift + scale times what the model has."""
+
+    title: str = ""
+    y: str = "y"
+    shift: float = 0.0
+    scale: float = 1.0
+    output: int | None = None  #: of several outputs: the input that is 1 for it
+
+    def of(self, x: np.ndarray, y: np.ndarray, along: int) -> tuple[np.ndarray, np.ndarray]:
+        """The points that are shown."""
+        keep = np.ones(len(y), bool) if self.output is None else x[:, self.output] == 1
+        return np.ascontiguousarray(x[keep, along]), self.shift + self.scale * y[keep]
+
+
 def _see(
     posterior: Posterior,
     x: np.ndarray,
     along: int,
     shares: np.ndarray,
     draws: int,
-    title: str = "",
+    side: Side,
     held: tuple[np.ndarray, np.ndarray] | None = None,
-    unit: tuple[float, float] = (0.0, 1.0),
 ) -> Forecast:
-    """A posterior at x (n, x_dim), along one of the inputs; unit: shift and scale of y."""
+    """A posterior at x (n, x_dim), along one of the inputs; held: x (m, x_dim) and y."""
     levels = np.round(np.concatenate([(1 - shares) / 2, (1 + shares) / 2]), 12)  # 0.05, as typed
+    x = _sorted(x, along)
     bands = posterior.bands(x, levels)
-    shift, scale = unit
-    quantiles = shift + scale * bands.quantiles
-    count = len(shares)
+    quantiles = side.shift + side.scale * bands.quantiles
     functions = np.empty((0, len(x)))
     if draws:
-        functions = shift + scale * posterior.sample(x, draws)
-    none = (np.empty(0), np.empty(0))
-    own = posterior.x.reshape(len(posterior), x.shape[1])[:, along]
+        functions = side.shift + side.scale * posterior.sample(x, draws)
+    own = posterior.x.reshape(len(posterior), x.shape[1])
     return Forecast(
-        title,
+        side.title,
         along,
+        side.y,
         np.ascontiguousarray(x[:, along]),
         shares,
-        np.ascontiguousarray(quantiles[:count]),
-        np.ascontiguousarray(quantiles[count:]),
-        shift + scale * bands.mean,
+        np.ascontiguousarray(quantiles[: len(shares)]),
+        np.ascontiguousarray(quantiles[len(shares) :]),
+        side.shift + side.scale * bands.mean,
         np.ascontiguousarray(functions),
-        (np.ascontiguousarray(own), shift + scale * posterior.y),
-        held or none,
+        side.of(own, posterior.y, along),
+        side.of(*held, along) if held is not None else (np.empty(0), np.empty(0)),
     )
 
 
@@ -194,37 +217,50 @@ def _default_at(process: Process, context: Any, names: dict) -> Any:
 
 
 def _curves(process: Process, context: Any, at: Any, truth: Any, names: dict, make) -> list:
-    """A Forecast for each curve that is asked about; make(x, y, places, title, held, unit)."""
+    """A Forecast for each curve that is asked about, and for each of several outputs;
+    make(x, y, places, side, held)."""
     if at is None:
         at = _default_at(process, context, names)
     question = Question.of(process, context, at, **names)
     d = process.x_dim
     places, seen = question.places, question.context
     x, curve = places.x(d), places.curve_of
-    known = seen.curves if seen is not None else []
     held = read_context(process, truth, **names) if truth is not None else None
-    out = []
-    for g, name in enumerate(places.curves[:PANELS]):
-        rows = np.flatnonzero(curve == g)
-        own_x, own_y = _points(seen, name, known, d)
+    out, left = [], 0
+    for g, name in enumerate(places.curves):
+        own_x, own_y = _points(seen, name, d)
         first = own_x[0] if len(own_x) else np.full(d, np.nan)
-        where = np.where(np.isnan(x[rows]), first, x[rows])
-        rest = _points(held, name, held.curves, d) if held is not None else None
-        out.append(make(own_x, own_y, where, name, rest, _unit(places, int(rows[0]))))
-    left = len(places.curves) - PANELS
+        where = np.where(np.isnan(x), first, x)
+        rest = _points(held, name, d) if held is not None else None
+        for rows, side in _sides(process, places, name, np.flatnonzero(curve == g), where):
+            if len(out) < PANELS:
+                out.append(make(own_x, own_y, where[rows], side, rest))
+            else:
+                left += 1
     if left > 0:
-        warn(f"{PANELS} curves are drawn, and {left} are left out: give fewer")
+        warn(f"{PANELS} panels are drawn, and {left} are left out: give fewer curves")
     return out
 
 
-def _unit(places: Table, row: int) -> tuple[float, float]:
-    """Shift and scale of a row's output."""
-    shift = lib.mnp_table_raw(places.handle, row, 0.0)
-    return shift, lib.mnp_table_raw(places.handle, row, 1.0) - shift
+def _sides(process: Process, places: Table, name: str, rows: np.ndarray, x: np.ndarray) -> list:
+    """Rows of a curve, and what a panel shows of them: all, or those of an output."""
+    outputs = outputs_of(process)
+    if not outputs:
+        return [(rows, Side(name, process.y_name))]
+    out = []
+    for output, k in outputs.items():
+        own = rows[x[rows, k] == 1]
+        if len(own):
+            shift = lib.mnp_table_raw(places.handle, int(own[0]), 0.0)
+            scale = lib.mnp_table_raw(places.handle, int(own[0]), 1.0) - shift
+            out.append((own, Side(name, output, shift, scale, k)))
+    return out
 
 
-def _points(table: Table | None, name: str, known: list, d: int) -> tuple[np.ndarray, np.ndarray]:
-    if table is None or name not in known:
+def _points(table: Table | None, name: str, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """x (n, d) and y (n,) of a curve."""
+    known = [] if table is None else table.curves
+    if name not in known:
         return np.empty((0, d)), np.empty(0)
     rows = table.curve_of == known.index(name)
     return table.x(d)[rows], table.y[rows]
@@ -272,14 +308,12 @@ def plot(
         raise InvalidError(f"draws is {draws}: give 0 to 1000")
     how = {"condition": condition, "gradients": gradients, "seed": seed, "draws": samples}
 
-    def make(own_x, own_y, where, name="", held=None, unit=(0.0, 1.0)) -> Forecast:
-        along = _along(where)
+    def make(own_x, own_y, where, side, held=None) -> Forecast:
         posterior = process.condition(own_x, own_y, **how)
         if held is not None:
-            own = own_x.reshape(len(own_y), -1)
-            keep = ~_among(np.column_stack([*held]), np.column_stack([own, own_y]))
-            held = np.ascontiguousarray(held[0][keep, along]), unit[0] + unit[1] * held[1][keep]
-        return _see(posterior, _sorted(where, along), along, shares, draws, name, held, unit)
+            keep = ~_among(np.column_stack(held), np.column_stack([own_x, own_y]))
+            held = held[0][keep], held[1][keep]
+        return _see(posterior, where, _along(where), shares, draws, side, held)
 
     if y is None and x is not None:
         if not kind_of(x) and not isinstance(x, (str, os.PathLike)):
@@ -294,7 +328,8 @@ def plot(
         if truth is not None:
             held_x = inputs(truth[0], d, "truth").reshape(-1, d)
             held = held_x, outputs(truth[1], len(held_x), "truth")
-        shown = [make(own_x, own_y, _places(process, at, own_x[:, 0]), "", held)]
+        where = _places(process, at, own_x[:, 0])
+        shown = [make(own_x, own_y, where, Side(y=process.y_name), held)]
     return _draw(shown, _look(process, shown, title, xlabel, ylabel), ax, engine)
 
 
@@ -322,8 +357,8 @@ def plot_posterior(
     process = Process(posterior._model)
     own = posterior.x.reshape(len(posterior), process.x_dim)
     where = _places(process, at, own[:, 0])
-    along = _along(where)
-    shown = [_see(posterior, _sorted(where, along), along, _shares(bands), draws)]
+    side = Side(y=process.y_name)
+    shown = [_see(posterior, where, _along(where), _shares(bands), draws, side)]
     return _draw(shown, _look(process, shown, title, xlabel, ylabel), ax, engine)
 
 
@@ -331,7 +366,7 @@ def _look(process: Process, shown: list[Forecast], title, xlabel, ylabel) -> Loo
     k = shown[0].along
     return Look(
         process.x_names[k] if xlabel is None else xlabel,
-        process.y_name if ylabel is None else ylabel,
+        ylabel,
         is_date(process, k),
         title,
     )
@@ -371,7 +406,8 @@ def _with_matplotlib(pyplot: Any, shown: list[Forecast], look: Look, ax: Any) ->
     rows, cols = _grid(len(shown))
     if ax is None:
         size = (6.4, 4.0) if len(shown) == 1 else (3.6 * cols, 2.8 * rows)
-        options = {"sharex": True, "sharey": True, "squeeze": False}
+        one = len({f.y for f in shown}) == 1
+        options = {"sharex": True, "sharey": one, "squeeze": False}
         figure, grid = pyplot.subplots(rows, cols, figsize=size, layout="constrained", **options)
         axes = list(grid.flat)
         for empty in axes[len(shown) :]:
@@ -384,8 +420,8 @@ def _with_matplotlib(pyplot: Any, shown: list[Forecast], look: Look, ax: Any) ->
             raise InvalidError(f"there are {len(shown)} curves, and {len(axes)} Axes to draw into")
     for k, (one, f) in enumerate(zip(axes, shown)):
         _panel(one, f, look)
-        if k % cols == 0 or ax is not None:
-            one.set_ylabel(look.y)
+        if k % cols == 0 or f.y != shown[k - 1].y or ax is not None:
+            one.set_ylabel(look.y or f.y)
         if k + cols >= len(shown) or ax is not None:
             one.set_xlabel(look.x)
     if len(shown) == 1:
@@ -429,11 +465,11 @@ def _with_library(shown: list[Forecast], look: Look) -> Picture:
     if look.title:
         lib.mnp_plot_title(figure, look.title.encode())
     if len(shown) > 1:
-        lib.mnp_plot_same(figure, True, True)
+        lib.mnp_plot_same(figure, True, len({f.y for f in shown}) == 1)
         lib.mnp_plot_legend_below(figure, True)
     for k, f in enumerate(shown):
         panel = lib.mnp_plot_panel(figure, k // cols, k % cols)
-        lib.mnp_panel_labels(panel, look.x.encode(), look.y.encode())
+        lib.mnp_panel_labels(panel, look.x.encode(), (look.y or f.y).encode())
         if f.title:
             lib.mnp_panel_title(panel, f.title.encode())
         if look.dates:

@@ -148,3 +148,24 @@ def test_what_is_constant_in_a_curve():
     own = np.column_stack([*(np.full(2, v) for v in clay), new["day"]])
     mean = process.condition(own, new["height"]).bands(inputs).mean
     assert np.array_equal(lines["mean"].get_ydata(), mean)
+
+
+def test_several_outputs():
+    """A panel for each output of a curve, in its own units."""
+    rng = np.random.default_rng(3)
+    t, shift = np.tile(np.linspace(0, 1, 5), 6), np.repeat(rng.normal(size=6), 5)
+    table = {"id": np.repeat(list("uvwxyz"), 5), "t": t}
+    table.update(temp=20 + shift + t, mass=1000 * (2 + t - 0.5 * shift))
+    process = trained(table, group="id", x="t", y=["temp", "mass"])
+    new = {"id": ["n", "n"], "t": [0.0, 0.5], "temp": [21.0, 21.5], "mass": [1900.0, 2300.0]}
+    axes = process.plot(new, at=np.linspace(0, 1, 5), draws=0, truth=table)
+    assert [ax.get_ylabel() for ax in axes] == ["temp", "mass"]
+    drawn = process.predict(new, np.linspace(0, 1, 5), as_="pandas")  # by 200 draws
+    for ax, name in zip(axes, ("temp", "mass")):
+        lines = {line.get_label(): line for line in ax.lines}
+        seen = lines["observed"].get_xydata()
+        assert np.allclose(seen, np.column_stack([new["t"], new[name]]))
+        own = drawn[drawn["output"] == name]
+        assert np.all(abs(lines["mean"].get_ydata() - own["mean"]) < 4 * own["sd"] / 200**0.5)
+    svg = texts(process.plot(new, at=np.linspace(0, 1, 5), draws=0, engine="svg").svg)
+    assert "temp" in svg and "mass" in svg

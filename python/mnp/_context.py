@@ -197,7 +197,12 @@ def current() -> Context:
 
 
 def set_threads(threads: int = 0) -> None:
-    """How many worker threads a call uses: 0 means all cores. Posteriors of before keep theirs."""
+    """How many worker threads a call uses: 0 means all cores. Posteriors of before keep theirs.
+
+    >>> import mnp
+    >>> mnp.set_threads(1)
+    >>> mnp.set_threads(0)
+    """
     global _threads
     threads = int(threads)
     if not 0 <= threads <= 1024:

@@ -23,7 +23,8 @@ def numbers(value: Any, name: str) -> np.ndarray:
         array = np.asarray(value)
     except ValueError:
         raise InvalidError(f"{name} has rows of different lengths: give a list of arrays") from None
-    if getattr(value, "mask", None) is not None and np.any(value.mask):
+    mask = getattr(value, "mask", None)  # of masked arrays; that of a pandas Series is a method
+    if isinstance(mask, (np.ndarray, np.bool_)) and np.any(mask):
         raise InvalidError(f"{name} has masked values: leave those points out")
     if array.dtype.kind not in "fiub":
         raise InvalidError(f"{name} holds {array.dtype}, not numbers: convert it to float64")

@@ -354,3 +354,13 @@ def test_scores_of_a_frame(process, tmp_path):
     here = process.evaluate(shuffled, samples=2, seed=SEED)
     there = process.evaluate(write(tmp_path / "t.csv", table), samples=2, seed=SEED)
     assert here.functions == 3 and (here.loglik, here.crps) == (there.loglik, there.crps)
+
+
+def test_columns_are_points(process):
+    """A column of a frame is an array as any other, whatever its index."""
+    x, y, at = [1.0, 4.0, 9.0], [2.0, 3.0, 4.5], [5.0, 6.0]
+    want = process.condition(x, y).mean(at)
+    frame = pd.DataFrame({"x": x, "y": y, "at": [0.0, 5.0, 6.0]}, index=[7, 3, 5])
+    assert np.array_equal(process.condition(frame["x"], frame["y"]).mean(frame["at"][1:]), want)
+    frame = pl.from_pandas(frame)
+    assert np.array_equal(process.condition(frame["x"], frame["y"]).mean(frame["at"][1:]), want)

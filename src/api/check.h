@@ -67,6 +67,7 @@ mnp_status check_result(env *e, const char *name, size_t first, const void *out)
 mnp_status check_results(env *e, const char *name, size_t first, const void *out, int64_t count);
 #define GIVE_RESULT(type, out, ...) give_result(out, &(type){__VA_ARGS__}, sizeof(type))
 void give_result(void *out, const void *from, size_t now);
+void give_results(void *out, const void *from, size_t now, int64_t count);
 
 /* ---- single arguments ------------------------------------------------------------------------ */
 

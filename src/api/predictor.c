@@ -232,9 +232,7 @@ mnp_status mnp_predict_many(mnp_ctx *ctx, const mnp_model *model, const mnp_set 
     if (o.reports) q.reports = env_alloc(e, (size_t)count, sizeof *q.reports, "the reports");
     if (o.reports && !q.reports) return MNP_ENOMEM;
     mnp_status status = many_predict(e, &q, &to);
-    for (int64_t k = 0; k < count && o.reports && status == MNP_OK; k++)
-        give_result((char *)o.reports + (size_t)k * o.reports->size, &q.reports[k],
-                    sizeof *q.reports);
+    if (status == MNP_OK && o.reports) give_results(o.reports, q.reports, sizeof *q.reports, count);
     env_free(e, q.reports);
     return status;
 }

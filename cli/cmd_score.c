@@ -34,8 +34,9 @@ typedef struct scoring {
     bool others; /* are there functions drawn in another way? */
     bool exact;  /* a process without latents */
     int64_t curves;
-    curve_score *curve;       /* (curves of the targets): those with points */
-    mnp_draw_report *reports; /* of them */
+    curve_score *curve;          /* (curves of the targets): those with points */
+    mnp_draw_report *reports;    /* of them */
+    int64_t *seen_at, *asked_at; /* where curves begin in the two tables */
     drawn how;
 } scoring;
 
@@ -136,8 +137,10 @@ static int score_curve(scoring *s, int64_t g) {
     const question *q = s->q;
     points context = {0}, targets = {0};
     int64_t own = context_of(q, g);
-    int code = own < 0 ? 0 : points_of_curve(c, q->seen, own, q->names.x_dim, &context);
-    if (code == 0) code = points_of_curve(c, q->places, g, q->names.x_dim, &targets);
+    int code =
+        own < 0 ? 0 : points_of_curve(c, q->seen, own, s->seen_at[own], q->names.x_dim, &context);
+    if (code == 0)
+        code = points_of_curve(c, q->places, g, s->asked_at[g], q->names.x_dim, &targets);
     mnp_set part[2] = {{context.n, context.x, context.y}, {targets.n, targets.x, targets.y}};
     if (code == 0 && targets.n > 0) {
         curve_score *to = &s->curve[s->curves];
@@ -315,14 +318,21 @@ static int open_targets(cli *c, question *q) {
 
 static int score(cli *c, const question *q, int64_t samples) {
     scoring s = {.c = c, .q = q, .samples = samples, .exact = mnp_model_latent(q->model) == 0};
-    size_t groups = (size_t)mnp_table_groups(q->places);
+    size_t groups = (size_t)mnp_table_groups(q->places), seen = (size_t)mnp_table_groups(q->seen);
     if (!condition_read(c, MNP_NETWORK, &s.ask)) return c->status;
     s.others = s.ask.condition != MNP_NETWORK && !s.exact;
     s.ask.silent = true; /* of all curves at the end */
     s.curve = env_alloc(&c->env, groups, sizeof *s.curve, "scores");
     s.reports = env_alloc(&c->env, groups, sizeof *s.reports, "scores");
-    int code = s.curve && s.reports ? score_all(&s) : points_failed(c);
+    s.asked_at = env_alloc(&c->env, groups, sizeof *s.asked_at, "curves");
+    s.seen_at = env_alloc(&c->env, seen + 1, sizeof *s.seen_at, "curves");
+    bool room = s.curve && s.reports && s.asked_at && s.seen_at;
+    if (room) points_first_rows(q->places, s.asked_at);
+    if (room && q->seen) points_first_rows(q->seen, s.seen_at);
+    int code = room ? score_all(&s) : points_failed(c);
     if (code == 0) report(&s);
+    env_free(&c->env, s.asked_at);
+    env_free(&c->env, s.seen_at);
     env_free(&c->env, s.curve);
     env_free(&c->env, s.reports);
     return code;

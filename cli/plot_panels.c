@@ -83,7 +83,7 @@ static int add_table(cli *c, panels *s, const char *path, mnp_table **t) {
     for (int64_t g = 0; g < groups && code == 0; g++) {
         panel *p;
         code = new_panel(c, s, mnp_table_group_name(*t, g), &p);
-        if (code == 0 && p) code = points_of_curve(c, *t, g, dims, &p->context);
+        if (code == 0 && p) code = points_of_curve(c, *t, g, 0, dims, &p->context);
     }
     return code;
 }
@@ -174,10 +174,10 @@ static int take_truth(cli *c, panels *s, const mnp_table *t) {
         if (!p && s->count == 1 && mnp_table_groups(t) == 1) p = &s->panel[0];
         if (!p && own) {
             code = new_panel(c, s, name, &p);
-            if (code == 0 && p) code = points_of_curve(c, t, g, dims, &p->held);
+            if (code == 0 && p) code = points_of_curve(c, t, g, 0, dims, &p->held);
             if (code == 0 && p) panels_fix(s, p);
         } else if (p) {
-            code = points_of_curve(c, t, g, dims, &p->held);
+            code = points_of_curve(c, t, g, 0, dims, &p->held);
             drop_observed(p, dims);
         } else {
             strangers++;

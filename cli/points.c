@@ -124,14 +124,20 @@ int points_open(cli *c, const mnp_model *m, const char *path, bool with_y, const
     return 0;
 }
 
-int points_of_curve(cli *c, const mnp_table *t, int64_t k, int64_t x_dim, points *out) {
+void points_first_rows(const mnp_table *t, int64_t *first) {
+    for (int64_t i = mnp_table_rows(t); i-- > 0;) first[mnp_table_group(t, i)] = i;
+}
+
+int points_of_curve(cli *c, const mnp_table *t, int64_t k, int64_t from, int64_t x_dim,
+                    points *out) {
     const double *x = mnp_table_x(t), *y = mnp_table_y(t);
-    size_t most = (size_t)mnp_table_group_rows(t, k) + 1, each = (size_t)x_dim;
+    int64_t rows = mnp_table_group_rows(t, k);
+    size_t most = (size_t)rows + 1, each = (size_t)x_dim;
     *out = (points){0};
     out->x = env_alloc(&c->env, most * each, sizeof *out->x, "points");
     if (y) out->y = env_alloc(&c->env, most, sizeof *out->y, "points");
     if (!out->x || (y && !out->y)) return points_failed(c);
-    for (int64_t i = 0; i < mnp_table_rows(t); i++) {
+    for (int64_t i = from; out->n < rows && i < mnp_table_rows(t); i++) {
         if (mnp_table_group(t, i) != k) continue;
         memcpy(out->x + out->n * x_dim, x + i * x_dim, each * sizeof *x);
         if (y) out->y[out->n] = y[i];
@@ -148,7 +154,7 @@ static int take_points(cli *c, const mnp_table *t, const char *path, int64_t x_d
                         "%s holds %lld curves, and one is wanted here (leave one of them in the "
                         "file; --group '' takes all rows for one)",
                         path, (long long)mnp_table_groups(t));
-    int code = points_of_curve(c, t, 0, x_dim, out);
+    int code = points_of_curve(c, t, 0, 0, x_dim, out);
     for (int64_t i = 0; code == 0 && i < out->n * x_dim; i++)
         if (isnan(out->x[i]))
             return cli_fail(c, EXIT_FAILED,

@@ -84,8 +84,12 @@ void question_close(cli *c, question *q); /* accepts a question of zeros */
  * (NULL: nowhere). `group`: NULL, as --group says. */
 int points_open(cli *c, const mnp_model *m, const char *path, bool with_y, const char *group,
                 buf *warnings, mnp_table **out);
-/* The rows of the k-th curve of a table, as numbers; none for a number that it has not. */
-int points_of_curve(cli *c, const mnp_table *t, int64_t k, int64_t x_dim, points *out);
+/* The rows of the k-th curve of a table, as numbers; none for a number that it has not. They are
+ * looked for from row `from` on: 0, or where the curve begins. */
+int points_of_curve(cli *c, const mnp_table *t, int64_t k, int64_t from, int64_t x_dim,
+                    points *out);
+/* Where the curves begin, into first (curves). */
+void points_first_rows(const mnp_table *t, int64_t *first);
 /* A file of one curve, as numbers. */
 int points_read(cli *c, const point_names *names, const char *path, bool with_y, points *out);
 /* "lo:hi:n[,lo:hi:n]": the last input runs fastest. */

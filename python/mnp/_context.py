@@ -168,13 +168,14 @@ class Handle:
     """Something the library made, destroyed with the last reference to it. It is passed to calls as
     it is, so that it lives until they return."""
 
-    __slots__ = ("__weakref__", "_as_parameter_", "context", "destroy", "generation")
+    __slots__ = ("__weakref__", "_as_parameter_", "context", "destroy", "generation", "memo")
 
     def __init__(self, address: int, destroy, context: Context | None) -> None:
         self._as_parameter_ = address
         self.destroy = destroy
         self.context = context
         self.generation = generation
+        self.memo = None  # what was found out about it
 
     def __del__(self) -> None:
         if sys is None or sys.is_finalizing():

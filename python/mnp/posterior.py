@@ -160,53 +160,98 @@ def levels_of(q: Any) -> np.ndarray:
 
 
 class Reach:
-    """Where the model was trained, to warn of points far away from it."""
+    """Where the model was trained, to warn of points far from it. Bounds are of each input, and
+    the last ones of the output."""
 
-    def __init__(self, model: Handle, x_dim: int) -> None:
-        self.model = model
-        lo, hi = ctypes.c_double(), ctypes.c_double()
-        self.ranges: list[tuple[float, float] | None] = []  # of each input, and of the output
-        for k in range(x_dim + 1):
-            known = lib.mnp_model_range(model, k, ctypes.byref(lo), ctypes.byref(hi))
-            self.ranges.append((lo.value, hi.value) if known else None)
+    def __init__(self, model: Handle) -> None:
+        self.dims = lib.mnp_model_x_dim(model)
+        self.known = [_range(model, k) for k in range(self.dims + 1)]
+        bounds = [
+            _distant(model, k) if known is None else _slack(known, 0.05 if k < self.dims else 0.25)
+            for k, known in enumerate(self.known)
+        ]
+        self.x_lo, self.x_hi = np.array(bounds[:-1]).T
+        if self.dims == 1:
+            self.x_lo, self.x_hi = bounds[0]  # numbers are compared quicker
+        self.y_lo, self.y_hi = bounds[-1]
 
-    def check(self, x: np.ndarray, y: np.ndarray | None, what: str) -> None:
-        columns = [x] if x.ndim == 1 else list(x.T)
-        for k, v in enumerate(columns if y is None else [*columns, y]):
-            least, most = float(np.minimum.reduce(v)), float(np.maximum.reduce(v))
-            known = self.ranges[k]
-            if known is None:
-                far = (lib.mnp_model_distance(self.model, k, end) for end in (least, most))
-                if max(far) > c.MNP_FAR:
-                    self._far(k, v, what)
-                continue
-            slack = (0.05 if k < len(columns) else 0.25) * (known[1] - known[0])
-            if least < known[0] - slack or most > known[1] + slack:
-                out = np.count_nonzero((v < known[0] - slack) | (v > known[1] + slack))
-                ends = [self._text(k, end) for end in (least, most, *known)]
-                warn(
-                    f"{out} of {len(v)} {what} points lie outside the training curves: "
-                    f"{self._name(k)} goes from {ends[0]} to {ends[1]}, theirs from {ends[2]} to "
-                    f"{ends[3]}",
-                )
+    def check(self, model: Handle, x: np.ndarray, y: np.ndarray | None, what: str) -> None:
+        if self.dims == 1:
+            near = LEAST(x, None) >= self.x_lo and MOST(x, None) <= self.x_hi
+        else:
+            near = bool(((x >= self.x_lo) & (x <= self.x_hi)).all())
+        if near and (y is None or (LEAST(y) >= self.y_lo and MOST(y) <= self.y_hi)):
+            return
+        columns = list(x.reshape(-1, self.dims).T)
+        ends = zip(np.atleast_1d(self.x_lo), np.atleast_1d(self.x_hi))
+        for k, (v, (lo, hi)) in enumerate(zip(columns, ends)):
+            self._tell(model, k, v, np.count_nonzero((v < lo) | (v > hi)), what)
+        if y is not None:
+            out = np.count_nonzero((y < self.y_lo) | (y > self.y_hi))
+            self._tell(model, self.dims, y, out, what)
 
-    def _far(self, k: int, v: np.ndarray, what: str) -> None:
-        far = sum(lib.mnp_model_distance(self.model, k, e) > c.MNP_FAR for e in v.tolist())
-        warn(
-            f"{far} of {len(v)} {what} points lie more than {c.MNP_FAR:g} times its spread from "
-            "the training data: the model knows nothing there (are the units right?)",
-        )
+    def _tell(self, model: Handle, k: int, v: np.ndarray, out: int, what: str) -> None:
+        known = self.known[k]
+        if out and known is None:
+            warn(
+                f"{out} of {len(v)} {what} points lie more than {c.MNP_FAR:g} times its spread "
+                "from the training data: the model knows nothing there (are the units right?)"
+            )
+        elif out:
+            name = _name(model, k)
+            least, most, lo, hi = (_text(model, k, e) for e in (v.min(), v.max(), *known))
+            warn(
+                f"{out} of {len(v)} {what} points lie outside the training curves: {name} goes "
+                f"from {least} to {most}, theirs from {lo} to {hi}"
+            )
 
-    def _name(self, k: int) -> str:
-        if k + 1 == len(self.ranges):
-            return (lib.mnp_model_note(self.model, b"y_name") or b"y").decode()
-        names = (lib.mnp_model_note(self.model, b"x_names") or b"").decode().split(",")
-        return names[k] if len(names) == len(self.ranges) - 1 and names[k] else "x"
 
-    def _text(self, k: int, value: float) -> str:
-        text = ctypes.create_string_buffer(64)
-        lib.mnp_model_text(self.model, k, value, text, len(text))
-        return text.value.decode()
+LEAST, MOST = np.minimum.reduce, np.maximum.reduce
+
+
+def _range(model: Handle, k: int) -> tuple[float, float] | None:
+    lo, hi = ctypes.c_double(), ctypes.c_double()
+    known = lib.mnp_model_range(model, k, ctypes.byref(lo), ctypes.byref(hi))
+    return (lo.value, hi.value) if known else None
+
+
+def _slack(known: tuple[float, float], share: float) -> tuple[float, float]:
+    slack = share * (known[1] - known[0])
+    return known[0] - slack, known[1] + slack
+
+
+def _distant(model: Handle, k: int) -> tuple[float, float]:
+    """Where mnp_model_distance(v) = |v - centre| / spread reaches MNP_FAR. The spread shows far
+    away, and with it the centre, once roughly and once more from nearby."""
+    far = 1e15
+    one, two = (lib.mnp_model_distance(model, k, v) for v in (far, 2 * far))
+    spread = far / (two - one)
+    centre = far - spread * one
+    for _ in range(2):
+        near = centre + 10 * spread + abs(centre)
+        centre = near - spread * lib.mnp_model_distance(model, k, near)
+    return centre - c.MNP_FAR * spread, centre + c.MNP_FAR * spread
+
+
+def _name(model: Handle, k: int) -> str:
+    dims = lib.mnp_model_x_dim(model)
+    if k == dims:
+        return (lib.mnp_model_note(model, b"y_name") or b"y").decode()
+    names = (lib.mnp_model_note(model, b"x_names") or b"").decode().split(",")
+    return names[k] if len(names) == dims and names[k] else "x"
+
+
+def _text(model: Handle, k: int, value: float) -> str:
+    text = ctypes.create_string_buffer(64)
+    lib.mnp_model_text(model, k, value, text, len(text))
+    return text.value.decode()
+
+
+def reach_of(model: Handle) -> Reach:
+    """Found out once for each model."""
+    if model.memo is None:
+        model.memo = Reach(model)
+    return model.memo
 
 
 class _Drawing:
@@ -246,9 +291,9 @@ class Posterior:
         self._y = np.array(outputs(y, x.shape[0]))
         self._fresh()
         self._drawings[how.draws] = self._begin()  # so that bad points are refused at once
-        self._reach = Reach(model, x_dim)
+        self._reach = reach_of(model)
         if len(self._y):
-            self._reach.check(self._x, self._y, "observed")
+            self._reach.check(model, self._x, self._y, "observed")
 
     def _fresh(self) -> None:
         self._lock = RLock()
@@ -341,7 +386,7 @@ class Posterior:
         x = inputs(x, self._x_dim)
         if x.shape[0] == 0:
             raise InvalidError("x is empty: give one place or more")
-        self._reach.check(x, None, "asked")
+        self._reach.check(opened(self._model, "Posterior"), x, None, "asked")
         return x
 
     def predict(self, x: Any, q: Any = USUAL_LEVELS, *, noise: bool = True) -> Prediction:
@@ -529,7 +574,7 @@ class Posterior:
             except BaseException:
                 self._drawings.clear()  # some have seen a part: they begin again without it
                 raise
-            self._reach.check(x, y, "observed")
+            self._reach.check(self._model, x, y, "observed")
             self._x = np.concatenate([self._x, x])
             self._y = np.concatenate([self._y, y])
         return self

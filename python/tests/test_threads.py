@@ -94,6 +94,23 @@ def test_threads_have_contexts_of_their_own():
     assert len({id(c) for c in seen}) == 4
 
 
+def test_python_goes_on_during_a_call(process):
+    """The library does not hold the interpreter's lock: others count while it works."""
+    begun, counted = threading.Event(), 0
+
+    def work():
+        posterior = process.condition(X, Y, condition="refine", draws=200, gradients=30)
+        begun.set()
+        posterior.mean(AT)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    while thread.is_alive():
+        counted += 1
+    assert counted > 1000
+
+
 def test_set_threads(process):
     want = process.condition(X, Y, condition="network", draws=6).mean(AT)
     for threads in (1, 3, 0):

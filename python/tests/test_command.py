@@ -43,6 +43,25 @@ def test_predict(process, model_file, command, tmp_path, condition):
         assert got == there or (np.isnan(got) and there is None)
 
 
+@pytest.mark.parametrize("kind", ["oracle", "lmm", "gp"])
+def test_predict_without_latents(oracle, command, tmp_path, kind):
+    """Joint draws at the places of one call; a table's model takes its units and names."""
+    trained = oracle
+    if kind != "oracle":
+        rows = [f"{k},{t},{(3 + k % 4) * t + 90}" for k in range(8) for t in range(5)]
+        table = mnp.Data.text("\n".join(["id,x,y", *rows]))
+        trained = mnp.train(table, model=kind, steps=None if kind == "lmm" else 3)
+    path, out = tmp_path / "m.safetensors", tmp_path / "p.csv"
+    trained.save(path)
+    context, at = write_csv(tmp_path / "k.csv", x=[0.0, 1.0], y=[90.0, 95.0]), files(tmp_path)[1]
+    words = ("--context", context, "--at", at, "--out", out, "--samples", 30, "--seed", 4)
+    command("predict", path, *words, *(() if kind == "oracle" else ("--group", "")))
+    want = read_csv(out)
+    p = trained.condition([0.0, 1.0], [90.0, 95.0], draws=30, seed=4).predict(AT)
+    assert np.array_equal(p.mean, want["mean"]) and np.array_equal(p.sd, want["sd"])
+    assert np.array_equal(p.quantiles[2], want["q50"])
+
+
 def test_prior(process, model_file, command, tmp_path):
     _, at = files(tmp_path)
     out = tmp_path / "p.csv"

@@ -193,6 +193,10 @@ def to_csv(frame: Any) -> bytes:
     columns = columns_of(frame)
     if not columns:
         raise InvalidError("the frame has no columns")
+    if all(name.replace(".", "", 1).isdigit() for name in columns):
+        raise InvalidError(
+            f"the columns are called {', '.join(columns)}: give them names, such as x and y"
+        )
     names = ",".join(_quoted(name) for name in columns)
     texts = [[_quoted(t) for t in cells(name, column)] for name, column in columns.items()]
     rows = [",".join(row) or '""' for row in zip(*texts)]

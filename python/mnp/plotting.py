@@ -315,6 +315,8 @@ def plot(
             held = held[0][keep], held[1][keep]
         return _see(posterior, where, _along(where), shares, draws, side, held)
 
+    if y is not None and kind_of(x):
+        raise InvalidError("x is a frame of curves, which has the y: leave y out, or name y_column")
     if y is None and x is not None:
         if not kind_of(x) and not isinstance(x, (str, os.PathLike)):
             raise InvalidError("y is missing: give x and y, or a frame of curves")
@@ -326,6 +328,8 @@ def plot(
         own_y = outputs(np.empty(0) if y is None else y, len(own_x))
         held = None
         if truth is not None:
+            if not isinstance(truth, (tuple, list)) or len(truth) != 2:
+                raise InvalidError("truth is a pair (x, y) here, as the points are")
             held_x = inputs(truth[0], d, "truth").reshape(-1, d)
             held = held_x, outputs(truth[1], len(held_x), "truth")
         where = _places(process, at, own_x[:, 0])

@@ -123,6 +123,8 @@ def test_fit_plots():
         ((X, Y), {"engine": "gnuplot"}, "engine is 'gnuplot'"),
         ((X, Y), {"draws": -1}, "draws is -1"),
         ((X, Y[:1]), {}, "shape (1,)"),
+        ((X, Y), {"truth": 3}, "truth is a pair"),
+        ((new_plants(), Y), {}, "x is a frame of curves"),
     ],
 )
 def test_bad_pictures(process, arguments, options, said):

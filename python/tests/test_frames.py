@@ -357,7 +357,6 @@ def test_scores_of_a_frame(process, tmp_path):
     assert here.functions == 3 and (here.loglik, here.crps) == (there.loglik, there.crps)
 
 
-<<<<<<< HEAD
 def test_columns_are_points(process):
     """A column of a frame is an array as any other, whatever its index."""
     x, y, at = [1.0, 4.0, 9.0], [2.0, 3.0, 4.5], [5.0, 6.0]
@@ -366,11 +365,3 @@ def test_columns_are_points(process):
     assert np.array_equal(process.condition(frame["x"], frame["y"]).mean(frame["at"][1:]), want)
     frame = pl.from_pandas(frame)
     assert np.array_equal(process.condition(frame["x"], frame["y"]).mean(frame["at"][1:]), want)
-=======
-def test_series_are_arrays():
-    process, x, y = mnp.load("mnp-monotonic"), [0.1, 0.6], [-0.5, 0.25]
-    wanted = process.condition(x, y, condition="network").mean(x)
-    for kind in (pd.Series, pl.Series):
-        posterior = process.condition(kind(x), kind(y), condition="network")
-        assert posterior.mean(kind(x)).tolist() == wanted.tolist()
->>>>>>> 5be3ec5 (python: series of pandas are arrays again; clear words for unnamed columns)

@@ -69,28 +69,40 @@ val op_gp_draw(graph *g, val x, val u, val hyper, val eps, bool noisy, int32_t k
 typedef struct given {
     gp_kernel kernel;
     ref_array x, u;
-    int64_t n, m, nt; /* nt targets: the last rows    */
+    int64_t n, m, nt; /* nt places that are asked about */
     double *mean, *cov, noise;
     bool bad; /* the context's covariance is not positive definite */
 } given;
 
-/* Mean and covariance (with noise) of the last nt rows given the context. */
-static given condition(ref_run *r, bool all) {
+static given set_up(ref_run *r) {
     given c = {
         .kernel = gp_kernel_make(r->ins->i[GP_KERNEL]), .x = ref_in(r, GP_X), .u = ref_in(r, GP_U)};
     ref_array hyper = ref_in(r, GP_HYPER);
     if (r->failed) return c;
     for (int j = 0; j < GP_HYPERS; j++) c.kernel.hyper[j] = hyper.at[j];
-    c.n = c.x.rows, c.m = r->f->m, c.nt = all ? c.n : c.n - c.m;
+    c.n = c.x.rows, c.m = r->f->m;
     c.noise = exp(c.kernel.hyper[GP_LOG_NOISE]);
-    c.mean = ref_scratch(r, c.nt);
-    c.cov = ref_scratch(r, c.nt * c.nt);
-    if (r->failed) return c;
-    mnp_status status =
-        gp_conditional(r->env, &c.kernel, c.x.at, c.u.at, c.m, c.x.at + (c.n - c.nt) * c.x.cols,
-                       c.nt, (int32_t)c.x.cols, c.mean, c.cov);
+    return c;
+}
+
+/* Mean and covariance (with noise) at the nt places x given the context. */
+static void condition_at(ref_run *r, const double *x, int64_t nt, given *c) {
+    if (r->failed) return;
+    c->nt = nt;
+    c->mean = ref_scratch(r, nt);
+    c->cov = ref_scratch(r, nt * nt);
+    if (r->failed) return;
+    mnp_status status = gp_conditional(r->env, &c->kernel, c->x.at, c->u.at, c->m, x, nt,
+                                       (int32_t)c->x.cols, c->mean, c->cov);
     r->failed = status == MNP_ENOMEM;
-    c.bad = status != MNP_OK;
+    c->bad = status != MNP_OK;
+}
+
+/* At all rows, or at those outside the context. */
+static given condition(ref_run *r, bool all) {
+    given c = set_up(r);
+    int64_t first = all ? 0 : c.m;
+    if (!r->failed) condition_at(r, c.x.at + first * c.x.cols, c.n - first, &c);
     return c;
 }
 
@@ -108,12 +120,26 @@ static void ref_gp_again(ref_run *r) {
         out.at[0] -= 0.5 * c.mean[i] * c.mean[i] + log(c.cov[i * c.n + i]) + HALF_LOG_2PI;
 }
 
+/* Is row i at the place of the row before? Bands ask about many values there. */
+static bool same_place(const ref_array *x, int64_t i) {
+    const double *at = x->at + i * x->cols;
+    return i > 0 && memcmp(at - x->cols, at, (size_t)x->cols * sizeof *at) == 0;
+}
+
 static void ref_gp_marginal(ref_run *r) {
-    given c = condition(r, true);
+    given c = set_up(r);
     ref_array out = ref_out(r, 0);
+    double *places = r->failed ? NULL : ref_scratch(r, c.n * c.x.cols);
+    int64_t nt = 0;
+    for (int64_t i = 0; !r->failed && i < c.n; i++)
+        if (!same_place(&c.x, i))
+            memcpy(places + nt++ * c.x.cols, c.x.at + i * c.x.cols,
+                   (size_t)c.x.cols * sizeof *places);
+    condition_at(r, places, nt, &c);
     if (r->failed) return;
-    for (int64_t i = 0; i < c.n; i++) {
-        double variance = c.cov[i * c.n + i], off = c.u.at[i] - c.mean[i];
+    for (int64_t i = 0, k = -1; i < c.n; i++) {
+        if (!same_place(&c.x, i)) k++;
+        double variance = c.cov[k * nt + k], off = c.u.at[i] - c.mean[k];
         out.at[i] += c.bad || !(variance > 0)
                          ? NAN
                          : -0.5 * (off * off / variance + log(variance)) - HALF_LOG_2PI;

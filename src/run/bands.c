@@ -69,13 +69,15 @@ static mnp_status bands_of_functions(predictor *p, const double *x, int64_t n,
 /* ---- without latents: exact densities -------------------------------------------------------- */
 
 enum { CELLS = 48 };                  /* a density is known at CELLS + 1 values of y */
+enum { AT_ONCE = 32 };                /* targets of one question                     */
 enum { FAR_WIDE = 10, FAR_FINE = 6 }; /* from the mean, in standard deviations */
 
 typedef struct density {
     int64_t n;
     double *mean, *sd; /* (n) */
-    double *y;         /* (n) where it is asked for          */
     double *f;         /* (CELLS + 1, n) densities, not normed */
+    double *x, *y;     /* a question, (CELLS + 1) AT_ONCE rows */
+    double *logp;      /* and its answer                       */
 } density;
 
 static double density_at(const density *d, int64_t i, int k, double far) {
@@ -83,13 +85,23 @@ static double density_at(const density *d, int64_t i, int k, double far) {
 }
 
 /* f at CELLS + 1 values, `far` standard deviations to either side. The set of a process without
- * latents gives every sample the same density: one sample is asked for. */
+ * latents gives every sample the same density: one sample is asked for. Each question costs the
+ * whole context, and a place once: some targets with all their values make one question. */
 static mnp_status ask_density(predictor *p, const double *x, double far, density *d) {
-    for (int k = 0; k <= CELLS; k++) {
-        for (int64_t i = 0; i < d->n; i++) d->y[i] = density_at(d, i, k, far);
-        double *to = d->f + k * d->n;
-        MNP_TRY(predictor_logp(p, x, d->y, d->n, to));
-        for (int64_t i = 0; i < d->n; i++) to[i] = exp(to[i] + log(d->sd[i])); /* no overflow */
+    enum { ROWS = CELLS + 1 };
+    int64_t X = p->m->spec.x_dim;
+    for (int64_t first = 0; first < d->n; first += AT_ONCE) {
+        int64_t count = least(AT_ONCE, d->n - first);
+        for (int64_t i = 0; i < count * ROWS; i++) {
+            int64_t at = first + i / ROWS;
+            memcpy(d->x + i * X, x + at * X, (size_t)X * sizeof *x);
+            d->y[i] = density_at(d, at, (int)(i % ROWS), far);
+        }
+        MNP_TRY(predictor_logp(p, d->x, d->y, count * ROWS, d->logp));
+        for (int64_t i = 0; i < count * ROWS; i++) {
+            int64_t at = first + i / ROWS;
+            d->f[i % ROWS * d->n + at] = exp(d->logp[i] + log(d->sd[at])); /* no overflow */
+        }
     }
     return MNP_OK;
 }
@@ -170,11 +182,14 @@ static mnp_status bands_of_density(predictor *p, const double *x, int64_t n,
                                    const mnp_summary *out) {
     if (p->samples < 2) MNP_TRY(predictor_draw_latents(p, p->seed, 32));
     size_t S = (size_t)predictor_samples(p), N = (size_t)n;
-    double *space = env_alloc(p->env, (CELLS + 4) * N, sizeof *space, "bands");
+    size_t rows = (size_t)(CELLS + 1) * AT_ONCE, X = (size_t)p->m->spec.x_dim;
+    double *space = env_alloc(p->env, (CELLS + 3) * N + rows * (X + 2), sizeof *space, "bands");
     double *draws = env_alloc(p->env, S * N, sizeof *draws, "bands");
     mnp_status status = space && draws ? MNP_OK : MNP_ENOMEM;
     if (status == MNP_OK) {
-        density d = {n, space, space + N, space + 2 * N, space + 3 * N};
+        double *asked = space + (CELLS + 3) * N;
+        density d = {
+            n, space, space + N, space + 2 * N, asked, asked + rows * X, asked + rows * (X + 1)};
         status = find_density(p, x, &d, draws);
         if (status == MNP_OK) summarise(&d, out);
     }

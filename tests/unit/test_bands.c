@@ -73,6 +73,53 @@ static void gaussian_process(void) {
     mnp_ctx_destroy(ctx);
 }
 
+/* Bands ask about many values at one place in a row, which has its law worked out once: each has
+ * the density that it has alone. More places than one question takes, and the mixed model's
+ * mixture. */
+static void rows_of_a_place(void) {
+    enum { ROWS = 7, MANY = 70 };
+    const double x[ROWS] = {0.3, 0.3, 0.3, -1, -1, 0.9, 0.3}, y[ROWS] = {-1, 0.5, 2, 0, 1, 0.2, -1};
+    const double at[6] = {-1, 0, 1, -1, 0.5, 1}, up[6] = {-0.5, 0.1, 0.4, 0, 0.6, 0.9};
+    const mnp_set curves[3] = {{2, at, up}, {2, at + 2, up + 2}, {2, at + 4, up + 4}};
+    const char *kinds[] = {"gp", "lmm"};
+    for (int k = 0; k < 2; k++) {
+        mnp_ctx *ctx = NULL;
+        mnp_data *data = NULL;
+        mnp_model *m = NULL;
+        mnp_trainer *t = NULL;
+        mnp_predictor *p = NULL;
+        double together[ROWS], alone, places[MANY], mean[MANY], sd[MANY], one[2];
+        CHECK(mnp_ctx_create(NULL, &ctx) == MNP_OK);
+        CHECK(mnp_data_from_sets(ctx, curves, 3, 1, &data) == MNP_OK);
+        CHECK(mnp_model_create(ctx, kinds[k], NULL, NULL, data, 1, &m) == MNP_OK);
+        const mnp_train_opts how = {.size = sizeof how, .options = "steps=1"};
+        CHECK(mnp_trainer_create(ctx, m, data, NULL, &how, &t) == MNP_OK);
+        CHECK(mnp_trainer_run(t, 1, NULL) == MNP_OK);
+        CHECK(mnp_predictor_create(ctx, m, NULL, &p) == MNP_OK);
+        CHECK(mnp_predictor_condition(p, &curves[1]) == MNP_OK);
+        CHECK(mnp_predictor_draw_latents(p, 1, 1) == MNP_OK);
+        CHECK(mnp_predictor_logp(p, &(mnp_set){ROWS, x, y}, together) == MNP_OK);
+        for (int i = 0; i < ROWS; i++) {
+            CHECK(mnp_predictor_logp(p, &(mnp_set){1, x + i, y + i}, &alone) == MNP_OK);
+            NEAR(together[i], alone, 1e-12, 1e-12);
+        }
+        for (int i = 0; i < MANY; i++) places[i] = -1.5 + 3.0 * i / (MANY - 1);
+        mnp_summary s = {.size = sizeof s, .mean = mean, .sd = sd};
+        CHECK(mnp_predictor_bands(p, places, MANY, &s) == MNP_OK);
+        s.mean = one, s.sd = one + 1;
+        for (int i = 0; i < MANY; i += 23) {
+            CHECK(mnp_predictor_bands(p, places + i, 1, &s) == MNP_OK);
+            NEAR(mean[i], one[0], 1e-3 * sd[i], 0); /* heavy tails are cut where draws say */
+            NEAR(sd[i], one[1], 1e-3 * sd[i], 0);
+        }
+        mnp_predictor_destroy(p);
+        mnp_trainer_destroy(t);
+        mnp_model_destroy(m);
+        mnp_data_destroy(data);
+        mnp_ctx_destroy(ctx);
+    }
+}
+
 static int ascending(const void *a, const void *b) {
     double u = *(const double *)a, v = *(const double *)b;
     return (u > v) - (u < v);
@@ -140,6 +187,7 @@ static void smooth(void) {
 
 int main(void) {
     RUN(gaussian_process);
+    RUN(rows_of_a_place);
     RUN(network);
     RUN(smooth);
     return check_done();

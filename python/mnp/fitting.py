@@ -12,7 +12,7 @@ from ._context import current, warn
 from ._library import lib
 from .data import Data
 from .errors import InvalidError
-from .frames import frame_of, open_data, python_words, words_of_python
+from .frames import frame_of, open_data, python_words, usual_kind, words_of_python
 from .posterior import seed_of
 from .process import Process, model_bytes, model_of
 
@@ -45,19 +45,19 @@ def fit(
     how long the whole may take. progress: called with (what, done, total); what it raises ends the
     fit, as Ctrl-C does.
 
-    A plotted forecast in five lines, from a frame of plants that were measured on some days:
+    Five lines from a data frame, here of plants that were measured on some days, to a plotted
+    forecast; effort and folds are for a quick look:
 
-    >>> import numpy as np, mnp
-    >>> plants = {"plant": np.repeat(list("abcdef"), 5), "day": np.tile(np.arange(5.0), 6)}
-    >>> plants["height"] = np.exp(0.3 * plants["day"]) + np.repeat(np.arange(6.0), 5)
+    >>> import mnp, numpy as np, pandas as pd
+    >>> plants = pd.DataFrame({"plant": list("abcdef") * 5, "day": np.repeat(np.arange(5.0), 6)})
+    >>> plants["height"] = np.exp(0.3 * plants["day"]) + plants["plant"].map(ord) - 96
     >>> fit = mnp.fit(plants, group="plant", x="day", y="height", effort=0, folds=2)
-    >>> new = {"plant": ["n", "n"], "day": [0.0, 1.0], "height": [3.0, 3.4]}
-    >>> picture = fit.plot(new, at=np.linspace(0, 4, 50))
+    >>> axes = fit.plot(plants[plants["plant"] == "a"].head(2))
 
     and the same as numbers:
 
-    >>> sorted(fit.predict(new, at=[2.0, 3.0]))
-    ['day', 'mean', 'plant', 'q05', 'q25', 'q50', 'q75', 'q95', 'sd']
+    >>> list(fit.predict(plants[plants["plant"] == "a"].head(2), at=[3.0, 4.0]))
+    ['plant', 'day', 'mean', 'sd', 'q05', 'q25', 'q50', 'q75', 'q95']
     """
     if effort is not None and seconds is not None:
         raise InvalidError("effort and seconds exclude each other: give one of them")
@@ -156,10 +156,8 @@ class Fit:
 
     def table_frame(self, kind: str | None = None) -> Any:
         """The table as a pandas or polars frame; without either a dict of arrays."""
-        from .frames import _usual_kind
-
         columns = {name: [row[name] for row in self.table] for name in self.table[0]}
-        return frame_of(kind or _usual_kind(), columns)
+        return frame_of(kind or usual_kind(), columns)
 
     def plot(self, context: Any = None, at: Any = None, **options: Any) -> Any:
         """Forecasts of the curves of a context by the best model (see `mnp.plotting.plot`); without

@@ -13,9 +13,10 @@ import decimal
 import json
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -390,6 +391,14 @@ def _taken(column: Any, rows: np.ndarray) -> Any:
     return np.asarray([column[i] for i in rows.tolist()])
 
 
+def imported(library: str) -> Any:
+    """pandas, polars or xarray, which nothing else here imports."""
+    try:
+        return import_module(library)
+    except ImportError:
+        raise UnsupportedError(f"{library} is not installed: pip install mnp[{library}]") from None
+
+
 def _is_range(rows: np.ndarray, n: int) -> bool:
     return len(rows) == n and bool(np.all(rows == np.arange(n)))
 
@@ -398,7 +407,7 @@ def frame_of(kind: str, columns: dict[str, Any], index: Any = None) -> Any:
     """A frame of a kind from columns of any; index: of a pandas frame."""
     if kind == "dict":
         return {name: np.asarray(column) for name, column in columns.items()}
-    library = sys.modules.get(kind) or __import__(kind)
+    library = imported(kind)
     if kind == "polars":
         plain = {
             n: v if isinstance(v, library.Series) else np.asarray(v) for n, v in columns.items()
@@ -578,13 +587,11 @@ def forecast(
     for name in [name for name in columns if name in results]:
         warn(f"the column {name} of the places is left out: the forecast has one of that name")
         del columns[name]
-    kind = as_ or kind_of(at) or kind_of(context) or _usual_kind()
+    kind = as_ or kind_of(at) or kind_of(context) or usual_kind()
     return frame_of(kind, {**columns, **results}, index if kind == "pandas" else None)
 
 
-def _usual_kind() -> str:
-    from importlib.util import find_spec
-
+def usual_kind() -> str:
     return "pandas" if find_spec("pandas") else "dict"
 
 
@@ -648,14 +655,6 @@ def _tell(process, question, opts, reports) -> None:
 # ---- xarray --------------------------------------------------------------------------------------
 
 
-def _xarray() -> Any:
-    try:
-        import xarray
-    except ImportError:
-        raise UnsupportedError("xarray is not installed: pip install mnp[xarray]") from None
-    return xarray
-
-
 def _dataset(columns: dict[str, Any], numbers: dict[str, np.ndarray], levels: np.ndarray) -> Any:
     """Dimensions draw, quantile, point; the columns of the places are coordinates of point."""
     coords: dict[str, Any] = {name: ("point", np.asarray(v)) for name, v in columns.items()}
@@ -667,7 +666,7 @@ def _dataset(columns: dict[str, Any], numbers: dict[str, np.ndarray], levels: np
     }
     if "draws" in numbers:
         data["draws"] = (("draw", "point"), numbers["draws"])
-    return _xarray().Dataset(data, coords)
+    return imported("xarray").Dataset(data, coords)
 
 
 def draws_to_xarray(
@@ -681,7 +680,7 @@ def draws_to_xarray(
 
     process = Process(posterior._model)
     coords = {name: ("point", places[:, k]) for k, name in enumerate(process.x_names)}
-    return _xarray().DataArray(y, coords, ("draw", "point"), name=process.y_name)
+    return imported("xarray").DataArray(y, coords, ("draw", "point"), name=process.y_name)
 
 
 def is_date(process: Process, k: int) -> str | None:

@@ -23,7 +23,7 @@ from ._arrays import address, numbers, one_set
 from ._context import current, warn
 from ._library import lib
 from .errors import Error, InvalidError
-from .frames import cells, columns_of
+from .frames import cells, columns_of, imported
 from .posterior import CONDITIONS, WARNINGS, Report, seed_of
 
 if TYPE_CHECKING:
@@ -88,12 +88,10 @@ class Map(NamedTuple):
 
     def to_xarray(self) -> Any:
         """A Dataset: mean, sd and below over the two coordinates, draws over draw too."""
-        from .frames import _xarray
-
         coords, right = self.frame.extent is not None, self.frame.names[0]
         up = self.frame.names[1]
         dims = (up, right) if coords else self.frame.names  # names are x, y or row, col
-        return _xarray().Dataset(
+        return imported("xarray").Dataset(
             {
                 "mean": (dims, self.mean),
                 "sd": (dims, self.sd),

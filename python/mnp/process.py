@@ -285,7 +285,9 @@ class Process:
         return Data(handle)
 
     def predict(self, context: Any = None, at: Any = None, **options: Any) -> Any:
-        """Forecasts of curves in frames: see `mnp.frames.forecast`."""
+        """Forecasts of one or many curves, each given its own points in the frame `context`, at the
+        places `at`: mean, sd and quantiles in a frame. `mnp.frames.forecast` has the options:
+        quantiles, samples, draws, condition, seed, as_, ..."""
         from .frames import forecast
 
         return forecast(self, context, at, **options)

@@ -90,6 +90,19 @@ def test_predict_equals_the_command(fit, folder):
         assert out[name].tolist() == loaded[name].tolist() == floats(file[name]).tolist()
 
 
+def test_five_lines():
+    """As the docstring has it: import, read, fit, choose a curve, plot."""
+    table = pd.DataFrame(plants())
+    fit = mnp.fit(table, effort=0, folds=2)
+    ax = fit.plot(table[table["plant"] == "a"].head(3))
+    lines = {line.get_label(): line for line in ax.lines}
+    own = table[["day", "height"]].to_numpy()[:3]
+    assert np.array_equal(lines["observed"].get_xydata(), own)
+    mean = fit.best.condition(own[:, 0], own[:, 1]).bands(lines["mean"].get_xdata()).mean
+    assert np.array_equal(lines["mean"].get_ydata(), mean)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("day", "height")
+
+
 def test_kinds_are_one_fit(fit):
     for table in (pl.DataFrame(plants()), {k: list(v) for k, v in plants().items()}):
         other = mnp.fit(table, **HOW)

@@ -106,13 +106,6 @@ def test_dates():
     assert "2024" in texts(process.plot(new, draws=0, engine="svg").svg)
 
 
-def test_fit_plots():
-    fit = mnp.fit(plants(), folds=2, effort=0)
-    ax = fit.plot({"plant": ["n"], "day": [1.0], "height": [2.0]}, at=AT)
-    assert ax.get_ylabel() == "height"
-    assert "height" in texts(fit.plot().svg)
-
-
 @pytest.mark.parametrize(
     ("arguments", "options", "said"),
     [

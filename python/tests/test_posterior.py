@@ -85,13 +85,13 @@ def test_density_integrates_to_one(process, condition):
 
 def test_density_is_that_of_the_draws(process):
     """Shares of many noisy draws against the integral of the density."""
-    posterior = network(process, draws=500)
+    posterior = network(process, draws=300)
     draws = posterior.sample([0.5], noise=True)[:, 0]
     edges = np.quantile(draws, [0.1, 0.5, 0.9])
-    y = np.linspace(-1.5, 1.5, 601)
+    y = np.linspace(-1.5, 1.5, 301)
     logp = posterior.log_prob(np.full_like(y, 0.5), y, pointwise=True)
     below = np.cumsum(np.exp(logp)) * (y[1] - y[0])
-    assert np.allclose(np.interp(edges, y, below), [0.1, 0.5, 0.9], atol=0.05)
+    assert np.allclose(np.interp(edges, y, below), [0.1, 0.5, 0.9], atol=0.07)
 
 
 def test_summary_is_numpy_on_the_draws(process):
@@ -106,10 +106,12 @@ def test_summary_is_numpy_on_the_draws(process):
 
 
 def test_bands_agree_with_many_draws(process):
-    posterior = network(process, draws=2000)
-    bands, p = posterior.bands(AT), posterior.predict(AT)
-    assert np.all(np.abs(bands.mean - p.mean) < 5 * p.sd / np.sqrt(2000))
-    assert np.allclose(bands.sd, p.sd, rtol=0.1)
+    """Those of the same functions: noise alone is between them."""
+    posterior = network(process, draws=500)
+    at = AT[::2]
+    bands, p = posterior.bands(at), posterior.predict(at)
+    assert np.all(np.abs(bands.mean - p.mean) < 5 * p.sd / np.sqrt(500))
+    assert np.allclose(bands.sd, p.sd, rtol=0.2)
 
 
 def test_functions_stay(process):

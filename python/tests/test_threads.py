@@ -99,7 +99,7 @@ def test_python_goes_on_during_a_call(process):
     begun, counted = threading.Event(), 0
 
     def work():
-        posterior = process.condition(X, Y, condition="refine", draws=200, gradients=30)
+        posterior = process.condition(X, Y, condition="refine", draws=40, gradients=10)
         begun.set()
         posterior.mean(AT)
 

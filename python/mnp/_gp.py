@@ -36,7 +36,7 @@ from .process import _OF_MODELS, Process
 PARTS = ("rbf", "matern", "periodic")
 INPUTS_MAX = 64  # of a process
 NOISE_FLOOR = 1e-7  # the option gp_noise_floor as it is by default
-SMALL = 1000  # rows of a matrix that one thread works on
+SMALL = 4000  # rows of a matrix that one thread works on
 PERIOD_STARTS = (0.25, 0.5, 1.0, 2.0)
 
 # Where the numbers stand in a vector theta of logarithms; the mean is itself.
@@ -67,15 +67,17 @@ class Scale(NamedTuple):
 
     @classmethod
     def of(cls, x: np.ndarray, y: np.ndarray) -> Scale:
-        y_shift, y_spread = _moments(y[:, None])
-        return cls(*_moments(x), float(y_shift[0]), float(y_spread[0]))
+        y_shift, y_spread = _moments(y[:, None], "y")
+        return cls(*_moments(x, "X"), float(y_shift[0]), float(y_spread[0]))
 
     def inside(self, x: np.ndarray) -> np.ndarray:
         return (x - self.x_shift) / self.x_spread
 
 
-def _moments(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _moments(columns: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Mean and spread of each column; a constant one stays as it is."""
+    if np.abs(columns).max() > 1e100:  # squares must be numbers too
+        raise InvalidError(f"{name} holds numbers beyond 1e100: take other units")
     shift = columns.mean(axis=0)
     spread = columns.std(axis=0)
     constant = spread <= 1e-12 * np.maximum(np.abs(shift), 1e-300)
@@ -236,6 +238,8 @@ def fit(
 ) -> tuple[np.ndarray, int]:
     """theta that maximises log p(u) for x (n, x_dim) and u (n,), both standardised, from several
     starts; and the steps of the best search. Numbers are single precision, as weights are."""
+    limits = LIMITS.copy()
+    limits[LENGTH, 0] = math.log(_shortest(x))
     free = [i for i, name in enumerate(PARTS) if name in parts]
     free += [3 + i for i in free] + [NOISE, MEAN] + ([PERIOD] if "periodic" in parts else [])
 
@@ -249,16 +253,24 @@ def fit(
         return -value, -slope[free]
 
     end = {"maxiter": steps, "ftol": 1e-9, "gtol": 1e-3}  # a slope that is worth 1e-6 nats
-    how = {"method": "L-BFGS-B", "bounds": LIMITS[free], "options": end}
+    how = {"method": "L-BFGS-B", "bounds": limits[free], "options": end}
     with threads_for(len(u)):
         found = [
-            minimize(loss, theta[free], jac=True, **how)
+            minimize(loss, np.clip(theta, *limits.T)[free], jac=True, **how)
             for theta in _starts(x.shape[1], parts, starts)
         ]
     best = min(found, key=lambda r: r.fun)
     theta = np.zeros(len(LIMITS))
     theta[free] = best.x
     return theta.astype(np.float32).astype(float), int(best.nit)
+
+
+def _shortest(x: np.ndarray) -> float:
+    """The least lengthscale: half the usual distance of neighbours, for what varies faster than
+    that cannot be told from noise."""
+    apart = cdist(x, x)
+    np.fill_diagonal(apart, np.inf)
+    return float(np.clip(0.5 * np.median(apart.min(axis=0)), 1e-2, 1e2))
 
 
 def _starts(x_dim: int, parts: tuple[str, ...], count: int):
@@ -294,11 +306,10 @@ def _tensor(data: bytes, header: dict, first: int, name: str) -> np.ndarray:
 def from_process(process: Process) -> tuple[Kernel, Scale]:
     """What a process of the kind gp has learnt."""
     options = process.options
-    if process.kind not in ("gp", "gp_authors", "oracle") or options.get("gp_mean") == "spline":
-        raise InvalidError(
-            f"the process is of the kind {process.kind}: give one of the kind gp whose mean is a "
-            "constant"
-        )
+    if process.kind not in ("gp", "gp_authors", "oracle"):
+        raise InvalidError(f"the process is of the kind {process.kind}: give one of the kind gp")
+    if options["gp_mean"] == "spline" and process.kind != "oracle":
+        raise InvalidError("the mean of the process is a spline: train it with gp_mean=constant")
     data = process.to_bytes()
     header, first = _header(data)
     rate, soft = float(options["gp_rate"]), options["gp_softplus"] == "on"

@@ -46,6 +46,8 @@ from .process import Process, load, train
 
 # ---- one table -----------------------------------------------------------------------------------
 
+BLOCK = 4_000_000  # numbers of a covariance between rows and training points
+
 
 class GPRegressor(RegressorMixin, BaseEstimator):
     """The Gaussian process `gp` on one table X (n, d), y (n,), with d up to 64.
@@ -183,22 +185,42 @@ class GPRegressor(RegressorMixin, BaseEstimator):
         if return_std and return_cov:
             raise InvalidError("return_std and return_cov: ask for one of them")
         X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
-        k, scale = self.kernel_, self._scale
-        at = scale.inside(X)
+        at, scale = self._scale.inside(X), self._scale
         with _gp.threads_for(max(len(self._x), len(at))):
-            cross = _gp.covariance(k, at, self._x)  # (m, n)
-            mean = scale.y_shift + scale.y_spread * (k.mean + cross @ self._weights)
-            if not (return_std or return_cov):
-                return mean
-            white = _gp.whiten(self._lower, cross.T)  # (n, m)
-            extra = k.noise if noise else 0.0
-            if return_std:
-                prior = sum(k.variance[_gp.PARTS.index(part)] for part in k.parts)
-                variance = prior + extra - np.einsum("ij,ij->j", white, white)
-                return mean, scale.y_spread * np.sqrt(np.maximum(variance, extra))
-            cov = _gp.covariance(k, at, at) - white.T @ white
-        cov[np.diag_indices_from(cov)] += extra
-        return mean, scale.y_spread**2 * cov
+            if return_cov:
+                mean, cov = self._given(at, noise)
+                return mean, scale.y_spread**2 * cov
+            most = max(1, BLOCK // len(self._x))  # rows at once: memory stays small
+            blocks = [self._ask(at[i : i + most], return_std) for i in range(0, len(at), most)]
+        mean = np.concatenate([mean for mean, _ in blocks])
+        if not return_std:
+            return mean
+        variance = np.concatenate([v for _, v in blocks]) + (self.kernel_.noise if noise else 0)
+        return mean, scale.y_spread * np.sqrt(variance)
+
+    def _cross(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Covariance (m, n) with the training points, and the mean (m,) in the units of y."""
+        cross, scale = _gp.covariance(self.kernel_, at, self._x), self._scale
+        inside = self.kernel_.mean + cross @ self._weights
+        return cross, scale.y_shift + scale.y_spread * inside
+
+    def _ask(self, at: np.ndarray, variances: bool) -> tuple[np.ndarray, np.ndarray | None]:
+        """Mean, and the function's variance, standardised."""
+        cross, mean = self._cross(at)
+        if not variances:
+            return mean, None
+        white = _gp.whiten(self._lower, cross.T)  # (n, m)
+        prior = sum(self.kernel_.variance[_gp.PARTS.index(part)] for part in self.kernel_.parts)
+        return mean, np.maximum(prior - np.einsum("ij,ij->j", white, white), 0)
+
+    def _given(self, at: np.ndarray, noise: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Mean, and the covariance, standardised."""
+        cross, mean = self._cross(at)
+        white = _gp.whiten(self._lower, cross.T)
+        cov = _gp.covariance(self.kernel_, at, at) - white.T @ white
+        if noise:
+            cov[np.diag_indices_from(cov)] += self.kernel_.noise
+        return mean, cov
 
     def sample_y(
         self, X: Any, n_samples: int = 1, random_state: Any = 0, *, noise: bool = True
@@ -257,7 +279,7 @@ class CurveRegressor(RegressorMixin, BaseEstimator):
     options : more options of the model or its training, a dict as {"lr": 1e-3}
     effort, seconds, folds : of "auto", as `mnp.fit` takes them
     condition, draws : how functions are drawn given points, and how many: see `Process.condition`.
-        Kinds without latents ("lmm", "gp") answer exactly, without draws.
+        Kinds without latents ("lmm", "gp") have their density integrated instead.
     score_context : rows of each new curve that `score` shows to the model
     random_state : seed
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -194,6 +195,25 @@ def test_search_on_some_points_condition_on_all():
     np.testing.assert_allclose(some.predict(X), every.predict(X), atol=0.2)
 
 
+def test_noise_is_no_signal():
+    """Numbers without any pattern: new ones are expected at their mean, not at their neighbours."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(300, 3)), random.normal(size=300)
+    mean, std = GPRegressor().fit(X, y).predict(X, return_std=True)
+    assert np.abs(mean).max() < 0.5
+    np.testing.assert_allclose(std, 1, atol=0.15)
+
+
+def test_many_rows_are_asked_in_blocks(monkeypatch):
+    X, y = table(30, 2)
+    at = table(50, 2)[0]
+    model = GPRegressor().fit(X, y)
+    whole = model.predict(at, return_std=True)
+    monkeypatch.setattr("mnp.sklearn.BLOCK", 200)
+    np.testing.assert_allclose(model.predict(at, return_std=True), whole, rtol=1e-9)
+    np.testing.assert_allclose(model.predict(at), whole[0], rtol=1e-9)
+
+
 def test_gp_copies():
     X, y = table(20)
     model = GPRegressor().fit(X, y)
@@ -210,6 +230,11 @@ def test_gp_refuses():
         _ = GPRegressor().process_.kind
     with pytest.raises(ValueError, match="65 features, and a process takes 64 at most"):
         GPRegressor().fit(np.ones((3, 65)), np.arange(3))
+    with pytest.raises(mnp.Error, match="y holds numbers beyond 1e100"):
+        GPRegressor().fit(X, y * 1e150)
+    spline = mnp.train(mnp.Data.arrays([X], [y]), "gp", steps=1, gp_mean="spline")
+    with pytest.raises(mnp.Error, match="train it with gp_mean=constant"):
+        GPRegressor(process=spline).fit(X, y)
     with pytest.raises(mnp.Error, match="kernel is 'cubic': give one of rbf, matern, periodic"):
         GPRegressor("cubic").fit(X, y)
     with pytest.raises(mnp.Error, match="n_starts is 0"):
@@ -317,7 +342,7 @@ def model_grid(model) -> dict:
     return {name: [{"lmm_random": 1}, {"lmm_random": 2}]}
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
 def test_grid_search_in_parallel(backend):
     """Lines differ in their slope: two knots win over an offset, on curves that were held out."""
     X, y = plants()
@@ -331,6 +356,15 @@ def test_grid_search_in_parallel(backend):
     alone = GridSearchCV(model, model_grid(model), cv=GroupKFold(3)).fit(X, y, groups=X[:, 0])
     np.testing.assert_array_equal(alone.cv_results_["mean_test_score"], [one, two])
     assert searched.predict(X[:1]).shape == (1,)
+
+
+def test_threads_share_a_model():
+    X, y = plants(8)
+    model = CurveRegressor("mnp", steps=2, draws=20, condition="network").fit(X, y)
+    alone = model.predict(X)
+    with ThreadPoolExecutor(4) as pool:
+        for answer in pool.map(model.predict, [X] * 8):
+            np.testing.assert_array_equal(answer, alone)
 
 
 def test_search_with_a_context_of_fit():

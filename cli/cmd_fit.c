@@ -172,27 +172,40 @@ static void say_table(cli *c, const mnp_fit *fit) {
 }
 
 /* An end of a grid: a date where the table has dates, else a number with all its digits. */
-static void put_end(buf *out, const mnp_model *m, double value) {
+static void put_end(buf *out, const mnp_model *m, int64_t input, double value) {
     char zero[TEXT_NUMBER], text[TEXT_NUMBER];
-    mnp_model_text(m, 0, 0, zero, sizeof zero);
-    mnp_model_text(m, 0, value, text, sizeof text);
+    mnp_model_text(m, input, 0, zero, sizeof zero);
+    mnp_model_text(m, input, value, text, sizeof text);
     if (strcmp(zero, "0") != 0 && *text)
         buf_text(out, text);
     else
         buf_double(out, value);
 }
 
+/* The one input that a grid runs along, the others being constant in a curve; -1: there are more.
+ */
+static int64_t grid_input(mnp_ctx *ctx, const mnp_model *m) {
+    mnp_table *t = NULL;
+    int64_t input = -1;
+    if (mnp_table_grid(ctx, m, "0:1:2", &t) == MNP_OK)
+        for (int64_t k = 0; k < mnp_model_x_dim(m) && input < 0; k++)
+            if (mnp_table_x_column(t, k) == 0) input = k;
+    mnp_table_destroy(t);
+    return input;
+}
+
 /* Where to ask: over the range of the table. */
-static void put_places(buf *out, const mnp_model *m) {
+static void put_places(buf *out, mnp_ctx *ctx, const mnp_model *m) {
     double lo, hi;
-    if (mnp_model_x_dim(m) != 1 || !mnp_model_range(m, 0, &lo, &hi)) {
+    int64_t input = grid_input(ctx, m);
+    if (input < 0 || !mnp_model_range(m, input, &lo, &hi)) {
         buf_text(out, "--at places.csv");
         return;
     }
     buf_text(out, "--grid ");
-    put_end(out, m, lo);
+    put_end(out, m, input, lo);
     buf_text(out, ":");
-    put_end(out, m, hi);
+    put_end(out, m, input, hi);
     buf_text(out, ":50");
 }
 
@@ -201,7 +214,7 @@ static void say_next(const fitting *f) {
     buf_init(&model, &f->c->env);
     buf_init(&places, &f->c->env);
     buf_path(&model, f->out);
-    put_places(&places, mnp_fit_model(f->fit, mnp_fit_best(f->fit)));
+    put_places(&places, f->c->ctx, mnp_fit_model(f->fit, mnp_fit_best(f->fit)));
     cli_say(f->c, "next: mnp plot %s --context new.csv --out forecast.svg", buf_str(&model));
     cli_say(f->c, "      mnp predict %s --context new.csv %s --out forecast.csv", buf_str(&model),
             buf_str(&places));

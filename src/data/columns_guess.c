@@ -341,7 +341,7 @@ static mnp_status suggest(const chooser *c, buf *to) {
         if (status == MNP_OK) status = groups_constant(&g, c->t, i, &constant);
         bool input = named_like_input(csv_header(c->t, i)) || k.dates > 0;
         if (input && x == NONE) x = i;
-        if (input || constant || k.words > 0) continue;
+        if (input || constant || 2 * k.words > k.filled) continue; /* a word is for y to refuse */
         if (first == NONE) first = i;
         y = i;
     }

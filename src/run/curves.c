@@ -134,10 +134,11 @@ static mnp_status fill_constants(work *w, int64_t g) {
             if (!isnan(*x)) continue;
             if (from < 0)
                 return env_fail(w->e, MNP_EFORMAT,
-                                "%s: %.80s is not given for the curve \"%.80s\", and %s does not "
-                                "say it (add the column)",
+                                "%s: %.80s is not given for the curve \"%.80s\", and %s%s (add "
+                                "the column)",
                                 places->t->name, column_name(places, k), places->names[g],
-                                context ? context->t->name : "there is no context that");
+                                context ? context->t->name : "there is no context",
+                                context ? " does not say it" : "");
             *x = w->context.x[from * d + k];
         }
     return MNP_OK;

@@ -134,6 +134,14 @@ grids() { # FORMAT RANGE: the range in the next command
 }
 run "the range of seconds" grids '170000000%d' '1700000001:1700000005'
 run "the range of dates" grids '2024-01-0%d' '2024-01-01:2024-01-05'
+covariates() { # the command asks along time, and the context says what is constant in a curve
+    awk 'BEGIN { srand(6); print "id,soil,dose,t,y"
+        for (i = 0; i < 6; i++) for (j = 1; j < 6; j++) print "c" i "," (i % 2 ? "clay" : "sand") "," 5 * (i % 3) "," j "," i + j + rand() }' >soil.csv
+    "$MNP" fit soil.csv --effort 0 --folds 2 2>/dev/null | grep -- 'soil.safetensors --context new.csv --grid 1:5:50 ' &&
+        head -n 3 soil.csv >new.csv && "$MNP" predict soil.safetensors --context new.csv --grid 1:5:50 --quiet --out forecast.csv &&
+        [ "$(wc -l <forecast.csv)" = 51 ]
+}
+run "the range of time beside what is constant in a curve" covariates
 
 # ---- bad tables: one line, no file
 

@@ -141,6 +141,8 @@ static void columns_must_be_named(void) {
             "which column is the output must be said; add: --group Chick --x Time --y weight");
     refused("Plant,Type,conc,uptake\nQ1,Q,95,16\nQ1,Q,175,30\nM1,M,95,10\nM1,M,175,19\n", whole,
             "add: --group Plant --x conc --y uptake");
+    refused("id,t,dose,conc\n1,1,5,BLQ\n1,2,5,3.5\n1,3,5,2\n2,1,9,3\n2,2,9,4\n2,3,9,BLQ\n", whole,
+            "add: --group id --x t --y conc");
     refused("id,a b,c,d e\n1,1,2,3\n1,2,4,3.5\n2,1,2,3\n2,2,9,4\n", whole,
             "add: --group id --x 'a b' --y 'd e'");
     refused("id,day's,c,cow's $(milk)\n1,1,2,3\n1,2,4,3.5\n2,1,2,3\n2,2,9,4\n", whole,

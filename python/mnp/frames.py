@@ -365,16 +365,14 @@ class Table:
         cell = lib.mnp_table_cell
         return [cell(self.handle, i, k).decode("utf-8", "replace") for i in range(len(self))]
 
-    def values(self, k: int, x_dim: int) -> np.ndarray:
+    def values(self, k: int, process: Process) -> np.ndarray:
         """Column k as numbers, dates or text."""
-        kind = self.columns[k][1]
-        if kind == c.MNP_COLUMN_NUMBER:
-            i = next(i for i in range(x_dim) if lib.mnp_table_x_column(self.handle, i) == k)
-            return self.x(x_dim)[:, i]
-        texts = np.array(self.texts(k))
-        if kind == c.MNP_COLUMN_DATE:
-            return np.array([t.rstrip("Z").replace(" ", "T") for t in texts], "datetime64[ns]")
-        return texts
+        kind, x_dim = self.columns[k][1], process.x_dim
+        if kind not in (c.MNP_COLUMN_NUMBER, c.MNP_COLUMN_DATE):
+            return np.array(self.texts(k))
+        i = next(i for i in range(x_dim) if lib.mnp_table_x_column(self.handle, i) == k)
+        x, unit = self.x(x_dim)[:, i], is_date(process, i)
+        return moments(x, unit) if unit else x
 
 
 # ---- answers as frames ---------------------------------------------------------------------------
@@ -413,42 +411,43 @@ def frame_of(kind: str, columns: dict[str, Any], index: Any = None) -> Any:
             n: v if isinstance(v, library.Series) else np.asarray(v) for n, v in columns.items()
         }
         return library.DataFrame(plain)
-    arrays = {n: getattr(v, "array", v) if hasattr(v, "iloc") else v for n, v in columns.items()}
-    return library.DataFrame(arrays, index=index)
+    plain = {n: v.array if hasattr(v, "iloc") else np.asarray(v) for n, v in columns.items()}
+    return library.DataFrame(plain, index=index)
 
 
-def _columns_of_places(
-    places: Table, each: int, context: Table | None, process: Process
-) -> tuple[dict[str, Any], Any]:
-    """The group, then the columns of the places, in the order of the rows; the index of a pandas
-    frame whose rows these are. each: rows of the places before they were asked of every curve."""
+def _as_in(column: Any, name: str, texts: list[str]) -> Any:
+    """Values of a column by their texts; the texts where one is not there."""
+    first: dict[str, int] = {}
+    for i, text in enumerate(cells(name, column)):
+        first.setdefault(text, i)
+    found = [first.get(text, -1) for text in texts]
+    return np.array(texts) if -1 in found else _taken(column, np.array(found, np.int64))
+
+
+def _columns_of_places(question: Question, process: Process) -> tuple[dict[str, Any], Any]:
+    """The group, then the columns of the places, in the order of the rows; and the index of the
+    pandas frame whose rows these are."""
+    places, context = question.places, question.context
     own = columns_of(places.source) if places.source is not None else {}
-    n = len(next(iter(own.values()))) if own else 0
-    rows = np.arange(len(places)) % max(each, 1) // max(each // max(n, 1), 1)
     seen = columns_of(context.source) if context is not None and context.source is not None else {}
-    out: dict[str, Any] = {}
-    for wanted in (True, False):
-        for k, (name, kind) in enumerate(places.columns):
-            group = kind == c.MNP_COLUMN_GROUP
-            if not name or group != wanted:
-                continue
-            if name in own and (not group or len(places) == each):
-                out[name] = _taken(own[name], rows)
-            elif group and name in seen:
-                first: dict[str, int] = {}
-                for i, text in enumerate(cells(name, seen[name])):
-                    first.setdefault(text, i)
-                texts = places.texts(k)
-                found = [first.get(text, -1) for text in texts]
-                whole = min(found, default=0) >= 0
-                out[name] = _taken(seen[name], np.array(found)) if whole else np.array(texts)
-            else:
-                out[name] = places.values(k, process.x_dim)
+    n = len(next(iter(own.values()))) if own else len(places)
+    # a row of the frame becomes one for each output, and all of them one for each curve
+    rows = np.arange(len(places)) % question.each // max(question.each // n, 1)
+    groups: dict[str, Any] = {}
+    others: dict[str, Any] = {}
+    for k, (name, kind) in enumerate(places.columns):
+        to = groups if kind == c.MNP_COLUMN_GROUP else others
+        if name in own:
+            to[name] = _taken(own[name], rows)
+        elif name in seen and to is groups:
+            to[name] = _as_in(seen[name], name, places.texts(k))
+        elif name:
+            to[name] = places.values(k, process)
     index = None
     if kind_of(places.source) == "pandas" and _is_range(rows, n):
         named = any(name is not None for name in places.source.index.names)
         index = None if named else places.source.index
-    return out, index
+    return {**groups, **others}, index
 
 
 # ---- forecasts of many curves --------------------------------------------------------------------
@@ -578,7 +577,7 @@ def forecast(
     how = how_of(process.handle, condition, samples, gradients, seed, device)
     question = Question.of(process, context, at, group, x, y)
     numbers = _ask(process, question, levels.of, how, draws, noise, progress)
-    columns, index = _columns_of_places(question.places, question.each, question.context, process)
+    columns, index = _columns_of_places(question, process)
     if as_ == "xarray":
         return _dataset(columns, numbers, levels.of)
     results = {"mean": numbers["mean"], "sd": numbers["sd"]}

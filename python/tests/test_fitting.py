@@ -161,6 +161,13 @@ def test_wide(tmp_path):
     fit = mnp.fit(pd.DataFrame(table), wide=True, effort=0, folds=2)
     assert [row["crps"] for row in fit.table] == [row["crps"] for row in there["table"]]
     assert fit.columns == there["columns"]
+    new = {"plant": ["n", "m"], "day0": [0.1, 0.0], "day2": [4.0, 5.0]}
+    write(tmp_path / "new.csv", new)
+    words = ("--context", "new.csv", "--grid", "4:8:2", "--out", "p.csv")
+    run(tmp_path, "predict", there["out"], *words)
+    out, file = fit.predict(new, [4.0, 8.0]), read(tmp_path / "p.csv")
+    assert out["plant"].tolist() == file["plant"]
+    assert out["mean"].tolist() == floats(file["mean"]).tolist()
 
 
 def test_pickle(fit):

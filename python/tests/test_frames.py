@@ -196,6 +196,8 @@ def test_kinds_come_back(process):
         assert polars[name].to_list() == values.tolist()
     spread = process.predict(pl.DataFrame(new_plants()), at=[1.0])
     assert isinstance(spread, pl.DataFrame) and spread["plant"].to_list() == ["n1", "n2"]
+    mixed = process.predict(pl.DataFrame(new_plants()), at=pd.DataFrame({"day": [1.0]}))
+    assert isinstance(mixed, pd.DataFrame) and mixed["plant"].tolist() == ["n1", "n2"]
     assert isinstance(process.predict(new_plants(), at=[1.0], as_="pandas"), pd.DataFrame)
 
 
@@ -260,6 +262,9 @@ def test_dates_categories_and_composite_groups(tmp_path):
     grid = process.predict(new, "2024-04-01:2024-05-01:2", samples=50)
     assert grid["mean"].tolist() == floats(file["mean"]).tolist()
     assert grid["day"].astype(str).tolist() == file["day"]
+    files = process.predict(tmp_path / "new.csv", tmp_path / "at.csv", samples=50, as_="dict")
+    assert files["mean"].tolist() == floats(file["mean"]).tolist()
+    assert files["day"].astype("datetime64[D]").astype(str).tolist() == file["day"]
 
 
 def test_several_outputs(tmp_path):

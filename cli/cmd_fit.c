@@ -182,31 +182,36 @@ static void put_end(buf *out, const mnp_model *m, int64_t input, double value) {
         buf_double(out, value);
 }
 
-/* The one input that a grid runs along, the others being constant in a curve; -1: there are more.
- */
-static int64_t grid_input(mnp_ctx *ctx, const mnp_model *m) {
+/* Over the range of input k, "lo:hi:n"; false: it is not known. */
+static bool put_grid(buf *out, const mnp_model *m, int64_t k, int n) {
+    double lo, hi;
+    if (!mnp_model_range(m, k, &lo, &hi)) return false;
+    put_end(out, m, k, lo);
+    buf_text(out, ":");
+    put_end(out, m, k, hi);
+    buf_printf(out, ":%d", n);
+    return true;
+}
+
+/* Does a grid of one input run along input k, the others being constant in a curve? */
+static bool runs_along(cli *c, const mnp_model *m, int64_t k) {
     mnp_table *t = NULL;
-    int64_t input = -1;
-    if (mnp_table_grid(ctx, m, "0:1:2", &t) == MNP_OK)
-        for (int64_t k = 0; k < mnp_model_x_dim(m) && input < 0; k++)
-            if (mnp_table_x_column(t, k) == 0) input = k;
+    buf grid;
+    buf_init(&grid, &c->env);
+    bool along = put_grid(&grid, m, k, 2) &&
+                 mnp_table_grid(c->ctx, m, buf_str(&grid), &t) == MNP_OK &&
+                 mnp_table_x_column(t, k) == 0;
     mnp_table_destroy(t);
-    return input;
+    buf_free(&grid);
+    return along;
 }
 
 /* Where to ask: over the range of the table. */
-static void put_places(buf *out, mnp_ctx *ctx, const mnp_model *m) {
-    double lo, hi;
-    int64_t input = grid_input(ctx, m);
-    if (input < 0 || !mnp_model_range(m, input, &lo, &hi)) {
-        buf_text(out, "--at places.csv");
-        return;
-    }
-    buf_text(out, "--grid ");
-    put_end(out, m, input, lo);
-    buf_text(out, ":");
-    put_end(out, m, input, hi);
-    buf_text(out, ":50");
+static void put_places(buf *out, cli *c, const mnp_model *m) {
+    int64_t k = 0, dims = mnp_model_x_dim(m);
+    while (k < dims && !runs_along(c, m, k)) k++;
+    buf_text(out, k < dims ? "--grid " : "--at places.csv");
+    if (k < dims) put_grid(out, m, k, 50);
 }
 
 static void say_next(const fitting *f) {
@@ -214,7 +219,7 @@ static void say_next(const fitting *f) {
     buf_init(&model, &f->c->env);
     buf_init(&places, &f->c->env);
     buf_path(&model, f->out);
-    put_places(&places, f->c->ctx, mnp_fit_model(f->fit, mnp_fit_best(f->fit)));
+    put_places(&places, f->c, mnp_fit_model(f->fit, mnp_fit_best(f->fit)));
     cli_say(f->c, "next: mnp plot %s --context new.csv --out forecast.svg", buf_str(&model));
     cli_say(f->c, "      mnp predict %s --context new.csv %s --out forecast.csv", buf_str(&model),
             buf_str(&places));

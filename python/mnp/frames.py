@@ -181,6 +181,12 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if _UNSAFE.search(text) else text
 
 
+def _quoted_cells(name: str, column: Any) -> list[str]:
+    texts = cells(name, column)
+    safe = getattr(getattr(column, "dtype", None), "kind", "O") in "fiubM"
+    return texts if safe else [_quoted(text) for text in texts]
+
+
 def to_csv(frame: Any) -> bytes:
     """The frame as a CSV file, in UTF-8.
 
@@ -199,7 +205,7 @@ def to_csv(frame: Any) -> bytes:
             f"the columns are called {', '.join(columns)}: give them names, such as x and y"
         )
     names = ",".join(_quoted(name) for name in columns)
-    texts = [[_quoted(t) for t in cells(name, column)] for name, column in columns.items()]
+    texts = [_quoted_cells(name, column) for name, column in columns.items()]
     rows = [",".join(row) or '""' for row in zip(*texts)]
     return "\n".join([names, *rows, ""]).encode()
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 import threading
 import warnings
@@ -117,7 +118,7 @@ class Context:
             self.pending.clear()
             raise error
         text = self._last_error(self).decode("utf-8", "replace")
-        raise OF_STATUS.get(status, Error)(text or lib.mnp_status_name(status).decode())
+        raise OF_STATUS.get(status, Error)(in_python(text) or lib.mnp_status_name(status).decode())
 
     def make(self, function, *arguments, destroy, keep: bool = False) -> Handle:
         """A call that takes the context first and makes a handle in its last argument. keep: of
@@ -219,9 +220,15 @@ def opened(handle: Handle | None, what: str) -> Handle:
     return handle
 
 
+def in_python(text: str) -> str:
+    """A line of the library with arguments for the flags of the command: "x=" for "--x "."""
+    return re.sub(r"--([a-z]+)( |\b)", lambda m: m[1] + ("=" if m[2] else ""), text)
+
+
 def warn(text: str | bytes) -> None:
     """Every line of a text as a warning about the line of the program that called this package."""
-    lines = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text).splitlines()
+    text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    lines = in_python(text).splitlines()
     if not lines:
         return
     level, frame = 1, sys._getframe()

@@ -20,7 +20,7 @@ import numpy as np
 
 from . import _structs as c
 from ._arrays import Sets, is_many, view
-from ._context import Handle, current, opened, warn
+from ._context import Handle, current, in_python, opened, warn
 from ._library import lib, texts
 from .errors import InvalidError
 
@@ -240,7 +240,7 @@ class Data:
     @property
     def warnings(self) -> list[str]:
         """What is doubtful about it."""
-        return lib.mnp_data_warnings(self.handle).decode().splitlines()
+        return in_python(lib.mnp_data_warnings(self.handle).decode()).splitlines()
 
     def to_csv(self, path: str | os.PathLike) -> None:
         context = current()

@@ -23,7 +23,7 @@ import numpy as np
 
 from . import _structs as c
 from ._arrays import address, view
-from ._context import Handle, current, text_of, warn
+from ._context import Handle, current, in_python, text_of, warn
 from ._library import lib
 from .data import Data
 from .errors import Error, InvalidError, UnsupportedError
@@ -220,7 +220,7 @@ def words_of_python(text: str) -> str:
     """Lines of the library in the words of this package: rows for lines, arguments for flags."""
     text = text.replace("a table in memory", NAME)
     text = re.sub(NAME + r":(\d+): ", lambda m: f"row {max(int(m[1]) - 2, 0)}: ", text)
-    return re.sub(r"--([a-z]+)( |\b)", lambda m: m[1] + ("=" if m[2] else ""), text)
+    return in_python(text)
 
 
 @contextmanager

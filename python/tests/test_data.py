@@ -99,6 +99,13 @@ def test_bad_tables():
             mnp.Data.text(text)
 
 
+def test_failures_name_arguments():
+    """Where the command would say --y."""
+    with pytest.raises(mnp.Error, match="y=") as caught:
+        mnp.Data.text("who,a,b,c\n1,2,3,4\n1,3,4,6\n2,3,3,1\n2,5,2,2\n")
+    assert "--" not in str(caught.value)
+
+
 def test_a_model_of_a_table_in_memory():
     rows = [f"{k},{t},{k + t}" for k in range(6) for t in range(4)]
     data = mnp.Data.text("\n".join(["id,day,height", *rows]))

@@ -54,24 +54,27 @@ def kind_of(value: Any) -> str | None:
 
 
 def columns_of(frame: Any) -> dict[str, Any]:
-    """Its columns by name, as the frame holds them. Named levels of a pandas index count too."""
+    """Its columns by name, as the frame holds them; blanks around a name are dropped. Named levels
+    of a pandas index count too."""
     kind = kind_of(frame)
     if kind == "pandas":
         if any(name is not None for name in frame.index.names):
             frame = frame.reset_index()
-        names = [str(name) for name in frame.columns]
-        if len(set(names)) < len(names):
-            raise InvalidError(f"two columns of the frame have one name: {', '.join(names)}")
-        return {name: frame.iloc[:, k] for k, name in enumerate(names)}
-    if kind == "polars":
-        return {name: frame.get_column(name) for name in frame.columns}
-    if kind is None:
+        columns = [(name, frame.iloc[:, k]) for k, name in enumerate(frame.columns)]
+    elif kind == "polars":
+        columns = [(name, frame.get_column(name)) for name in frame.columns]
+    elif kind == "dict":
+        columns = [(name, _column(str(name), value)) for name, value in frame.items()]
+    else:
         raise InvalidError(
             f"a {type(frame).__name__} is no table: give a pandas or polars DataFrame, a dict of "
             "arrays, or the path of a CSV file"
         )
-    out = {str(name): _column(str(name), value) for name, value in frame.items()}
-    lengths = {name: len(value) for name, value in out.items()}
+    out = {str(name).strip(): column for name, column in columns}
+    if len(out) < len(columns):
+        names = ", ".join(str(name) for name, _ in columns)
+        raise InvalidError(f"two columns of the frame have one name: {names}")
+    lengths = {name: len(column) for name, column in out.items()}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{name} {n}" for name, n in lengths.items())
         raise InvalidError(f"the columns have different lengths: {said}")

@@ -218,6 +218,13 @@ def test_a_stranger_gets_the_population(process):
     assert out["mean"] == alone["mean"]
 
 
+def test_blanks_around_names(process):
+    """As pandas has them from a file with "plant, day, height"."""
+    spaced = pd.DataFrame(new_plants()).rename(columns=lambda name: f" {name}")
+    out = process.predict(spaced, {" plant": ["n1"], "day ": [2.0]})
+    assert out["mean"] == process.predict(new_plants(), {"plant": ["n1"], "day": [2.0]})["mean"]
+
+
 def test_other_names(process):
     renamed = pd.DataFrame(new_plants()).rename(columns={"plant": "id", "day": "t", "height": "cm"})
     at = pd.DataFrame(places()).rename(columns={"plant": "id", "day": "t"})

@@ -59,9 +59,9 @@ def test_rivers_equal_the_command(rivers, tmp_path):
     same(maps.make(rivers, pair, shape=(12, 14), samples=3, seed=5), file, "p_channel")
     run(tmp_path, *words, "--honour", "off", "--threshold", 0.5, "--out", "m")
     plain = maps.make(rivers, WELLS, shape=(12, 14), samples=3, honour=False, threshold=0.5)
-    for name in ("mean", "sd"):
-        there = np.load(next(tmp_path.glob(f"m*{name}.npy")))
-        assert np.array_equal(getattr(plain, name).astype(np.float32), there)
+    for name, file in (("mean", "mean"), ("sd", "sd"), ("below", "channel"), ("draws", "draws")):
+        there = np.load(tmp_path / f"m-{file}.npy")
+        assert np.array_equal(getattr(plain, name).astype(np.float32), there), name
 
 
 def test_realisations_pass_through_the_wells(rivers):

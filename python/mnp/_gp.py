@@ -101,11 +101,13 @@ class _OneThread:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.inside = 0
+        self.pools: ThreadpoolController | None = None
 
     def __enter__(self) -> None:
         with self.lock:
             if self.inside == 0:
-                self.limit = ThreadpoolController().limit(limits=1, user_api="blas")
+                self.pools = self.pools or ThreadpoolController()  # it looks through all libraries
+                self.limit = self.pools.limit(limits=1, user_api="blas")
             self.inside += 1
 
     def __exit__(self, *_: object) -> None:

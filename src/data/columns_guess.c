@@ -9,15 +9,19 @@
 
 enum { GUESSED_MAX = 3 }; /* columns of a table whose y may be guessed */
 
-/* x, t, time, x1, x_2, X10, age, days ... */
-static bool named_like_input(const char *name) {
+/* x, t, time, x1, x_2, X10, age, days ...; with more after it: time_h, Time (days), t [min]. */
+static bool named_like_input(const char *full) {
+    char name[16];
+    size_t n = strcspn(full, " _.([/-");
+    if (n >= sizeof name) return false;
+    snprintf(name, sizeof name, "%.*s", (int)n, full);
     static const char *const words[] = {
         "x",    "t",     "time",  "times",  "date",   "datetime", "timestamp", "age",
         "day",  "days",  "hour",  "hours",  "minute", "minutes",  "second",    "seconds",
         "week", "weeks", "month", "months", "year",   "years",    "visit",     "depth"};
     if (IS_ONE_OF(name, words)) return true;
-    return (name[0] == 'x' || name[0] == 'X') && name[1] &&
-           strspn(name + 1, "_0123456789") == strlen(name + 1);
+    return (full[0] == 'x' || full[0] == 'X') && full[1] &&
+           strspn(full + 1, "_0123456789") == strlen(full + 1);
 }
 
 /* ---- what a column holds --------------------------------------------------------------------- */
@@ -132,18 +136,19 @@ static mnp_status contiguous(const chooser *c, size_t column, bool *out) {
 }
 
 /* Columns whose cells look like names of curves. The last one may be y: whole numbers there name
- * curves only where no other column does, two more are left, and their rows stand together. */
+ * curves only where rows of no other column stand together, two more are left, and its rows do. */
 static mnp_status find_repeating(const chooser *c, bool integers, bool *candidate) {
-    size_t last = c->y_given ? NONE : last_free(c), found = 0;
+    size_t last = c->y_given ? NONE : last_free(c);
+    bool found = false;
     for (size_t i = 0; i < c->t->columns; i++) {
         kind k;
         if (c->taken[i] || named_like_input(csv_header(c->t, i)) || (integers && i == last))
             continue;
         MNP_TRY(look_at(c, i, &k));
         candidate[i] = integers ? repeated_integers(&k) : repeated_words(&k);
-        found += candidate[i];
+        if (integers && candidate[i] && !found) MNP_TRY(contiguous(c, i, &found));
     }
-    if (!integers || found > 0 || last == NONE || free_columns(c) < 3) return MNP_OK;
+    if (!integers || found || last == NONE || free_columns(c) < 3) return MNP_OK;
     kind k;
     MNP_TRY(look_at(c, last, &k));
     if (repeated_integers(&k) && !named_like_input(csv_header(c->t, last)))

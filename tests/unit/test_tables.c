@@ -135,6 +135,25 @@ static void the_group_is_the_finest(void) {
     dataset_destroy(d);
 }
 
+/* The curve's number in the last column, after times that repeat as whole numbers too. */
+static void a_group_that_comes_last(void) {
+    static const char *const times[] = {"time_h", "Time (days)", "delay"};
+    for (size_t k = 0; k < sizeof times / sizeof *times; k++) {
+        char text[256];
+        CASE(times[k]);
+        snprintf(text, sizeof text,
+                 "%s,conc,subj\n0,4.5,1\n1,3.5,1\n2,2.5,1\n0,4,2\n1,3,2\n2,2,2\n0,5,3\n1,4,3\n"
+                 "2,3.1,3\n",
+                 times[k]);
+        dataset *d = read_text(text, whole);
+        STREQ(d->function_name, "subj");
+        STREQ(d->y_name, "conc");
+        STREQ(d->x_names[0], times[k]);
+        dataset_destroy(d);
+    }
+    CASE(NULL);
+}
+
 static void columns_must_be_named(void) {
     refused("weight,Time,Chick,Diet\n42,0,1,1\n51,2,1,1\n42,0,2,1\n60,2,2,1\n42,0,3,2\n50,2,3,2\n",
             whole,
@@ -805,6 +824,7 @@ int main(void) {
     RUN(row_numbers_are_dropped);
     RUN(x_is_told_from_y);
     RUN(the_group_is_the_finest);
+    RUN(a_group_that_comes_last);
     RUN(columns_must_be_named);
     RUN(several_columns_make_a_key);
     RUN(text_is_a_category);

@@ -752,8 +752,14 @@ class Posteriors:
         out = {name: np.empty(each[name] * first[-1]) for name in wanted}
         reports = np.zeros((count, REPORT // 8), np.uint64)
         reports[:, 0] = REPORT  # its first member is its size
-        context = current()
-        for lo, hi, kind in self._runs(samples):
+        context, runs = current(), self._runs(samples)
+        left = sum(hi - lo for lo, hi, kind in runs if kind != self._how.condition)
+        if left:
+            warn(
+                f"{left} of {count} contexts have many points: drawn by the network; "
+                'condition="refine" is more accurate and takes longer'
+            )
+        for lo, hi, kind in runs:
             opts = c.mnp_many_opts(
                 samples=samples,
                 seed=(self._how.seed + lo) % 2**64,

@@ -255,19 +255,23 @@ def test_many_as_arrays(process):
     assert np.array_equal(many.mean(AT)[2], network(process, draws=4, seed=2).mean(AT))
 
 
+@pytest.mark.filterwarnings("ignore:.*(fit|accepted|settled):mnp.Warning")
 def test_many_large_contexts_by_default(process):
     """Where the default leaves a large context to the network, the others are refined."""
-    large = np.linspace(0, 1, 40)
+    large = np.linspace(0, 1, 400)
     xs, ys = [X, large, X], [Y, large, Y]
-    many = process.condition_many(xs, ys, draws=600)
+    many = process.condition_many(xs, ys, draws=60, gradients=5)
     many.sample(AT, 2)  # few draws: all are refined
     assert [r.condition for r in many.reports] == ["refine"] * 3
     with pytest.warns(mnp.Warning, match="many"):
-        one = process.condition(large, large, draws=600, seed=1)
+        one = process.condition(large, large, draws=60, seed=1)
         want = one.mean(AT)
-    many = process.condition_many(xs[1:2], ys[1:2], draws=600, seed=1)
-    assert np.array_equal(many.mean(AT)[0], want)
-    assert [r.condition for r in many.reports] == ["network"]
+    many = process.condition_many(xs[1:], ys[1:], draws=60, seed=1, gradients=5)
+    with pytest.warns(mnp.Warning, match="1 of 2 contexts have many points"):
+        assert np.array_equal(many.mean(AT)[0], want)
+    assert [r.condition for r in many.reports] == ["network", "refine"]
+    one = process.condition(X, Y, draws=60, seed=2, gradients=5)
+    assert repr(one.report) == repr(many.reports[1])  # NaN are NaN
 
 
 def test_warnings_of_draws(process):

@@ -27,6 +27,7 @@ SCORES = ["curve", "task", "points", "crps", "logp", *(f"cover{p}" for p in LEVE
 MODELS = {
     "lmm": ["--model", "lmm"],
     "smooth": ["--model", "lmm", "--set", "lmm_smooth=on"],
+    "average": ["--model", "lmm", "--set", "lmm_average=on", "--set", "lmm_draws=128"],
     "offset": ["--model", "lmm", "--set", "lmm_random=1"],
     "gp": ["--model", "gp", "--set", "gp_mean=spline", "--set", "gp_periodic=off"],
 }

@@ -2,7 +2,8 @@
 # judge.sh: real tables, mnp against independent methods, on curves that none of them has seen.
 #   lab/curves/judge.sh [METHOD...]     (default: fit; also classical, lmm, smooth, gp, offset)
 #
-# JOBS=N cells at once (all cores), SETS="A B" some sets only, LIMIT=S seconds for one command, OUT=DIR.
+# JOBS=N cells at once (all cores), SETS="A B" some sets only, LIMIT=S seconds for one command, OUT=DIR,
+# SEED=TEXT other folds (with an OUT of their own).
 # What is there in OUT is not computed again, so a run can be stopped, and taken to a machine without R
 # together with OUT/sets and OUT/baseline. README.md says what is needed where.
 set -euo pipefail
@@ -15,7 +16,7 @@ methods=("${@:-fit}")
 
 if [ ! -d "$OUT/sets" ]; then
     [ -d "$OUT/data" ] || Rscript "$here/export.R" "$OUT/data" "$PYTHON"
-    "$PYTHON" "$here/prepare.py" "$OUT"
+    "$PYTHON" "$here/prepare.py" "$OUT" ${SEED:+"$SEED"}
 fi
 sets=${SETS:-$(cd "$OUT/sets" && printf '%s\n' *.csv | sed 's/\.csv$//')}
 

@@ -1,6 +1,8 @@
 """prepare.py: which curves and points are held out, the same for every method.
 
-    python3 lab/curves/prepare.py [OUT]        (OUT: out/curves; reads OUT/data, writes OUT/sets)
+    python3 lab/curves/prepare.py [OUT [SEED]]   (OUT: out/curves; reads OUT/data, writes OUT/sets)
+
+Another SEED holds out others: folds that no choice in the models was made with.
 
 A row of OUT/sets/SET.csv is a measurement: curve, x, y, covariates, then
     fold   the curve is held out in this fold and trained on in the others
@@ -51,9 +53,9 @@ def split(curves, seed):
     return fold, given
 
 
-def prepare(out, s):
+def prepare(out, s, seed):
     curves = read_curves(os.path.join(out, "data", s["table"] + ".csv"), s)
-    fold, given = split(curves, "mnp " + s["table"])
+    fold, given = split(curves, " ".join(["mnp", s["table"], *seed]))
     with open(os.path.join(out, "sets", s["set"] + ".csv"), "w", newline="") as f:
         table = csv.writer(f, lineterminator="\n")
         table.writerow(["row", "curve", "x", "y", *s["covariates"], "fold", "F3", "R3"])
@@ -75,7 +77,7 @@ def main():
     out = sys.argv[1] if len(sys.argv) > 1 else "out/curves"
     os.makedirs(os.path.join(out, "sets"), exist_ok=True)
     for s in read_sets(here):
-        curves, points = prepare(out, s)
+        curves, points = prepare(out, s, sys.argv[2:3])
         print(f"{s['set']:18} {curves:4} curves, {points:5} points")
 
 

@@ -70,6 +70,19 @@ double mixed_given(const mixed_law *law, const mixed_seen *seen, double *g) {
     return sum;
 }
 
+double mixed_knee_to(double y, double knee) {
+    return knee > 0 ? asinh(y / knee) : y;
+}
+
+double mixed_knee_from(double u, double knee) {
+    enum { FAR = 80 }; /* its sinh is a number in single precision too */
+    return knee > 0 ? knee * sinh(fmax(-FAR, fmin(FAR, u))) : u;
+}
+
+double mixed_knee_slope(double y, double knee) {
+    return knee > 0 ? -log(hypot(y, knee)) : 0;
+}
+
 double mixed_log_sum(const double *a, int64_t count) {
     double top = -INFINITY, sum = 0;
     for (int64_t i = 0; i < count; i++) {

@@ -44,6 +44,12 @@ double mixed_solve(const mixed_law *law, mixed_seen *seen);
 /* A row given the points: g becomes L^-1 g; the answer is its product with w. */
 double mixed_given(const mixed_law *law, const mixed_seen *seen, double *g);
 
+/* y on a scale that is linear below the knee and logarithmic above it, of either sign: u = asinh(y
+ * / knee), and back. knee = 0: u = y. mixed_knee_slope is log |du / dy|. */
+double mixed_knee_to(double y, double knee);
+double mixed_knee_from(double u, double knee);
+double mixed_knee_slope(double y, double knee);
+
 /* log sum exp of `count` numbers; NaN where one is. */
 double mixed_log_sum(const double *a, int64_t count);
 

@@ -109,6 +109,9 @@ static const option_def table[] = {
     BOOL(lmm_smooth, "off",
          "lmm: a curve's own part is a smooth process of four parameters, for few curves; off "
          "estimates the whole covariance of its columns"),
+    BOOL(lmm_average, "off",
+         "lmm: an average of models of several sizes and scales of y, each with the share that "
+         "held-out curves give it; lmm_fixed and lmm_random are the most knots"),
     INT(lmm_draws, "64", 0, MIXED_DRAWS_MAX,
         "lmm: draws of the parameters that predictions average over; 0 is the REML estimate alone"),
 };

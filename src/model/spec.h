@@ -64,7 +64,8 @@ typedef struct model_spec {
     int64_t lmm_fixed,
         lmm_random;    /* knots of the population's and the curves' basis; 0: by the data */
     bool lmm_smooth;   /* the curves' covariance has four parameters                        */
-    int64_t lmm_draws; /* of the parameters; 0: the estimate alone                       */
+    bool lmm_average;  /* several forms of the model, each with its share                   */
+    int64_t lmm_draws; /* of the parameters; 0: the estimate alone                          */
 } model_spec;
 
 typedef enum gp_mean_kind { MEAN_CONSTANT, MEAN_SPLINE } gp_mean_kind;

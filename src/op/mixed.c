@@ -35,12 +35,14 @@ static void check(graph *g, const char *op, val x, val y, const mixed_model *m) 
     if (vx->ext != EXT_N || vx->sampled || vy->ext != EXT_N || vy->ld != 1 || vy->sampled)
         graph_fail(g, "%s: %s must be the inputs of all points, %s a number per point", op,
                    vx->name, vy->name);
-    else if (!is_fixed(g, m->knots, 2 * X, knots) || knots < m->fixed || knots < m->random ||
-             m->fixed < 1 || m->random < 1 || knots > NATURAL_KNOTS_MAX)
+    else if (!is_fixed(g, m->knots, 2 * X * (m->knee == VAL_NONE ? 1 : draws), knots) ||
+             knots < m->fixed || knots < m->random || m->fixed < 1 || m->random < 1 ||
+             knots > NATURAL_KNOTS_MAX)
         graph_fail(g, "%s: %d and %d knots of %lld inputs are not in %s", op, m->fixed, m->random,
                    (long long)X, graph_at(g, m->knots)->name);
     else if (!is_fixed(g, m->mean, draws, p) || !is_fixed(g, m->spread, draws, p * p) ||
-             !is_fixed(g, m->curve, draws, r * r) || !is_fixed(g, m->noise, draws, 1))
+             !is_fixed(g, m->curve, draws, r * r) || !is_fixed(g, m->noise, draws, 1) ||
+             (m->knee != VAL_NONE && !is_fixed(g, m->knee, draws, 1)))
         graph_fail(g, "%s: the parameters do not fit %lld and %lld columns", op, (long long)p,
                    (long long)r);
 }
@@ -52,7 +54,7 @@ static instr *record(graph *g, int32_t op, val x, val y, const mixed_model *m, i
     ins->in[MIXED_X] = x, ins->in[MIXED_Y] = y, ins->in[MIXED_KNOTS] = m->knots;
     ins->in[MIXED_MEAN] = m->mean, ins->in[MIXED_SPREAD] = m->spread;
     ins->in[MIXED_CURVE] = m->curve, ins->in[MIXED_NOISE] = m->noise;
-    ins->in[MIXED_EPS] = ins->in[MIXED_COEFFICIENTS] = VAL_NONE;
+    ins->in[MIXED_EPS] = ins->in[MIXED_COEFFICIENTS] = VAL_NONE, ins->in[MIXED_KNEE] = m->knee;
     ins->i[MIXED_FIXED] = m->fixed, ins->i[MIXED_RANDOM] = m->random, ins->i[MIXED_WHAT] = what;
     ins->out[0] = out;
     return ins;
@@ -99,32 +101,36 @@ val op_mixed_draw(graph *g, val x, val y, const mixed_model *m, val eps, val coe
 /* ---- reference ------------------------------------------------------------------------------- */
 
 typedef struct problem {
-    ref_array y, mean, spread, curve, noise;
+    ref_array x, y, knots, mean, spread, curve, noise, knee;
+    bool own; /* each law has its knots and its knee */
     int64_t n, m, draws;
-    int32_t p, r, R;
-    double *features; /* (n, R)                                   */
-    double *evidence; /* (draws) log p_k(context)                 */
-    double *g;        /* (R) a row                                */
-    mixed_seen seen;  /* of one law: the context                  */
+    int32_t fixed, random, p, r, R;
+    natural *bases;    /* (2 X)                                    */
+    double *features;  /* (n, R)                                   */
+    double *u, *slope; /* (n) y on the law's scale, log |du / dy| */
+    double *evidence;  /* (draws) log p_k(context)                 */
+    double *g;         /* (R) a row                                */
+    mixed_seen seen;   /* of one law: the context                  */
 } problem;
 
-static void fill_features(ref_run *r, problem *q) {
-    ref_array x = ref_in(r, MIXED_X), knots = ref_in(r, MIXED_KNOTS);
-    const int32_t *i = r->ins->i, X = (int32_t)x.cols;
-    const int64_t each = (int64_t)(sizeof(natural) / sizeof(double)) + 1;
-    natural *bases = (natural *)(void *)ref_scratch(r, 2 * X * each);
-    q->features = ref_scratch(r, q->n * q->R);
-    if (r->failed) return;
+static void fill_features(problem *q, int64_t law) {
+    int32_t X = (int32_t)q->x.cols;
+    const double *knots = q->knots.at + (q->own ? law : 0) * 2 * X * q->knots.cols;
     for (int32_t c = 0; c < 2 * X; c++)
-        natural_make(&bases[c], knots.at + c * knots.cols, i[c < X ? MIXED_FIXED : MIXED_RANDOM]);
+        natural_make(&q->bases[c], knots + c * q->knots.cols, c < X ? q->fixed : q->random);
     for (int64_t k = 0; k < q->n; k++) {
         double *h = q->features + k * q->R;
-        natural_row(bases, X, i[MIXED_FIXED], x.at + k * X, h);
-        natural_row(bases + X, X, i[MIXED_RANDOM], x.at + k * X, h + q->p);
+        natural_row(q->bases, X, q->fixed, q->x.at + k * X, h);
+        natural_row(q->bases + X, X, q->random, q->x.at + k * X, h + q->p);
     }
 }
 
-static mixed_law law_at(const problem *q, int64_t k) {
+static mixed_law law_at(problem *q, int64_t k) {
+    if (q->own || k == 0) fill_features(q, k);
+    for (int64_t i = 0; q->own && i < q->n; i++) {
+        q->u[i] = mixed_knee_to(q->y.at[i], q->knee.at[k]);
+        q->slope[i] = mixed_knee_slope(q->y.at[i], q->knee.at[k]);
+    }
     return (mixed_law){.p = q->p,
                        .r = q->r,
                        .mean = q->mean.at + k * q->mean.cols,
@@ -133,10 +139,17 @@ static mixed_law law_at(const problem *q, int64_t k) {
                        .noise = q->noise.at[k]};
 }
 
+/* log |du / dy| of the first rows. */
+static double slopes(const problem *q, int64_t rows) {
+    double sum = 0;
+    for (int64_t i = 0; q->own && i < rows; i++) sum += q->slope[i];
+    return sum;
+}
+
 /* Row i of law k as (g, d); the answer is the mean of the population. */
 static double row_at(const problem *q, const mixed_law *law, int64_t i, double *d) {
     double mean = mixed_row(law, q->features + i * q->R, q->g);
-    *d = (q->y.at[i] - mean) / law->noise;
+    *d = (q->u[i] - mean) / law->noise;
     return mean;
 }
 
@@ -153,7 +166,7 @@ static void add_rows(const problem *q, const mixed_law *law, int64_t lo, int64_t
 static double see_context(problem *q, const mixed_law *law) {
     mixed_start(law, &q->seen);
     add_rows(q, law, 0, q->m, &q->seen);
-    return mixed_solve(law, &q->seen);
+    return mixed_solve(law, &q->seen) + slopes(q, q->m);
 }
 
 static mixed_seen new_seen(ref_run *r, int64_t R) {
@@ -161,20 +174,30 @@ static mixed_seen new_seen(ref_run *r, int64_t R) {
 }
 
 static problem set_up(ref_run *r) {
-    problem q = {.y = ref_in(r, MIXED_Y),
+    problem q = {.x = ref_in(r, MIXED_X),
+                 .y = ref_in(r, MIXED_Y),
+                 .knots = ref_in(r, MIXED_KNOTS),
                  .mean = ref_in(r, MIXED_MEAN),
                  .spread = ref_in(r, MIXED_SPREAD),
                  .curve = ref_in(r, MIXED_CURVE),
                  .noise = ref_in(r, MIXED_NOISE),
+                 .own = r->ins->in[MIXED_KNEE] != VAL_NONE,
                  .n = r->f->n,
-                 .m = r->f->m};
+                 .m = r->f->m,
+                 .fixed = r->ins->i[MIXED_FIXED],
+                 .random = r->ins->i[MIXED_RANDOM]};
+    const int64_t each = (int64_t)(sizeof(natural) / sizeof(double)) + 1;
+    if (q.own) q.knee = ref_in(r, MIXED_KNEE);
     q.draws = q.mean.rows, q.p = (int32_t)q.mean.cols;
-    q.r = natural_columns(ref_in(r, MIXED_X).cols, r->ins->i[MIXED_RANDOM]);
+    q.r = natural_columns(q.x.cols, q.random);
     q.R = q.p + q.r;
     q.evidence = ref_scratch(r, q.draws);
     q.g = ref_scratch(r, q.R);
     q.seen = new_seen(r, q.R);
-    if (!r->failed) fill_features(r, &q);
+    q.bases = (natural *)(void *)ref_scratch(r, 2 * q.x.cols * each);
+    q.features = ref_scratch(r, q.n * q.R);
+    q.u = q.own ? ref_scratch(r, q.n) : q.y.at;
+    q.slope = q.own ? ref_scratch(r, q.n) : NULL;
     return q;
 }
 
@@ -189,7 +212,7 @@ static void ref_mixed_logp(ref_run *r) {
         mixed_law law = law_at(&q, k);
         mixed_start(&law, &all);
         add_rows(&q, &law, 0, q.n, &all);
-        joint[k] = mixed_solve(&law, &all);
+        joint[k] = mixed_solve(&law, &all) + slopes(&q, q.n);
         q.evidence[k] = see_context(&q, &law);
     }
     out.at[0] += mixed_log_sum(joint, q.draws) - mixed_log_sum(q.evidence, q.draws);
@@ -217,7 +240,7 @@ static void ref_mixed_again(ref_run *r) {
             row_given(&q, &law, i, &d);
             mixed_add(&law, &fresh, q.g, d);
         }
-        joint[k] = q.evidence[k] + mixed_solve(&law, &fresh);
+        joint[k] = q.evidence[k] + mixed_solve(&law, &fresh) + slopes(&q, q.n);
     }
     out.at[0] += mixed_log_sum(joint, q.draws) - mixed_log_sum(q.evidence, q.draws);
 }
@@ -251,7 +274,7 @@ static void ref_mixed_marginal(ref_run *r) {
             }
             double d = (q.y.at[i] - mean) / law.noise - moved;
             logp[i * q.draws + k] = q.evidence[k] - 0.5 * (d * d / variance + log(variance)) -
-                                    log(law.noise) - HALF_LOG_2PI;
+                                    log(law.noise) - HALF_LOG_2PI + (q.own ? q.slope[i] : 0);
         }
     }
     double total = mixed_log_sum(q.evidence, q.draws);
@@ -273,13 +296,14 @@ static int64_t law_of(const problem *q, double total, double u) {
 
 /* Sample s of law k: the curve's u | context is L^-T (w + normals), and a row given the context is
  * L^-1 g, so their product needs no second solve. */
-static void draw_sample(const problem *q, const mixed_law *law, double mean, ref_array normals,
-                        ref_array eps, bool noisy, int64_t s, int64_t i, ref_array out) {
+static void draw_sample(const problem *q, const mixed_law *law, double knee, double mean,
+                        ref_array normals, ref_array eps, bool noisy, int64_t s, int64_t i,
+                        ref_array out) {
     double value = mean;
     for (int32_t j = 0; j < q->R; j++)
         value += law->noise * q->g[j] * *ref_el(normals, s, 0, 1 + j);
     if (noisy) value += law->noise * *ref_el(eps, s, i, 0);
-    *ref_el(out, s, i, 0) += value;
+    *ref_el(out, s, i, 0) += mixed_knee_from(value, knee);
 }
 
 static void ref_mixed_draw(ref_run *r) {
@@ -300,39 +324,48 @@ static void ref_mixed_draw(ref_run *r) {
         for (int64_t i = q.m; chosen[s] < 0 && i < q.n; i++) *ref_el(out, s, i, 0) = NAN;
     }
     for (int64_t k = 0; k < q.draws; k++) {
-        mixed_law law = law_at(&q, k);
         bool wanted = false;
         for (int64_t s = 0; s < out.samples; s++) wanted |= (int64_t)chosen[s] == k;
         if (!wanted) continue;
+        mixed_law law = law_at(&q, k);
+        double knee = q.own ? q.knee.at[k] : 0;
         see_context(&q, &law);
         for (int64_t i = q.m; i < q.n; i++) {
             double d, mean = row_given(&q, &law, i, &d);
             for (int64_t s = 0; s < out.samples; s++)
                 if ((int64_t)chosen[s] == k)
-                    draw_sample(&q, &law, mean, normals, eps, r->ins->i[MIXED_WHAT] != 0, s, i,
-                                out);
+                    draw_sample(&q, &law, knee, mean, normals, eps, r->ins->i[MIXED_WHAT] != 0, s,
+                                i, out);
         }
     }
 }
 
-/* ---- cases: a = X, b = fixed knots, c = random knots, d = laws; S > 1: draws are sampled */
+/* ---- cases: a = X, b = fixed knots, c = random knots, d = laws; S > 1: draws are sampled; d < 0:
+ * -d laws with knots and knees of their own. */
 
 static const double rising[] = {-1.5, -0.7, 0.1, 0.8, 1.6}, sizes[] = {0.3, 0.5, 0.4};
+/* Of several laws: five, three, two different ones. */
+static const double several[] = {-1.5, -0.7, 0.1, 0.8, 1.6, -1, 0.2, 1, 1, 1, -2, 2, 2, 2, 2};
+static const double knees[] = {0, 0.7, 2};
 
 static mixed_model inputs(case_build *b, const op_case *c, val *x, val *y) {
     int32_t p = natural_columns(c->a, c->b), r = natural_columns(c->a, c->c);
-    case_fill knots = {.values = rising, .count = 5}, noise = {.values = sizes, .count = 3};
+    bool own = c->d < 0;
+    int32_t laws = own ? -c->d : c->d;
+    case_fill knots = {.values = own ? several : rising, .count = own ? 15 : 5};
+    case_fill noise = {.values = sizes, .count = 3}, knee = {.values = knees, .count = 3};
     *x = case_matrix(b, "x", EXT_N, 0, c->a, false, false, CASE_NORMAL(0, 1));
     *y = case_scalars(b, "y", EXT_N, false, false, CASE_NORMAL(0, 1));
 #define FIXED(name, rows, cols, fill)                                                              \
     case_matrix(b, name, EXT_FIXED, rows, cols, false, false, fill)
-    return (mixed_model){FIXED("knots", 2 * c->a, 5, knots),
-                         FIXED("mean", c->d, p, CASE_NORMAL(0, 1)),
-                         FIXED("spread", c->d, p * p, CASE_NORMAL(0, 0.2)),
-                         FIXED("curve", c->d, r * r, CASE_NORMAL(0, 0.6)),
-                         FIXED("noise", c->d, 1, noise),
-                         c->b,
-                         c->c};
+    return (mixed_model){.knots = FIXED("knots", 2 * c->a * (own ? laws : 1), 5, knots),
+                         .mean = FIXED("mean", laws, p, CASE_NORMAL(0, 1)),
+                         .spread = FIXED("spread", laws, p * p, CASE_NORMAL(0, 0.2)),
+                         .curve = FIXED("curve", laws, r * r, CASE_NORMAL(0, 0.6)),
+                         .noise = FIXED("noise", laws, 1, noise),
+                         .knee = own ? FIXED("knee", laws, 1, knee) : VAL_NONE,
+                         .fixed = c->b,
+                         .random = c->c};
 }
 
 static void build_logp(case_build *b, const op_case *c) {
@@ -369,6 +402,8 @@ static const op_case cases[] = {
     {"nothing given", 15, 0, 2, 1, 1, 1, 2, CASE_DOUBLE, 0, 0},
     {"all given", 9, 9, 1, 3, 2, 1, 1, CASE_DOUBLE, 0, 0},
     {"one point", 1, 0, 1, 1, 5, 5, 1, CASE_DOUBLE, 0, 0},
+    {"knots and knees", 12, 4, 3, 1, 5, 3, -3, CASE_DOUBLE, 0, 0},
+    {"knees, two inputs", 10, 0, 1, 2, 3, 2, -4, CASE_DOUBLE, 0, 0},
 };
 
 #define CASES .cases = cases, .n_cases = sizeof cases / sizeof *cases

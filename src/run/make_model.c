@@ -90,18 +90,29 @@ static mnp_status set_oracle(env *e, const dataset *d, model_spec *s) {
 
 /* The numbers of knots that are left to the data. Only ratios matter: unscaled data will do. */
 static mnp_status set_knots(env *e, const dataset *d, model_spec *s) {
-    bool mixed = s->kind == PROCESS_lmm && (!s->lmm_fixed || !s->lmm_random);
+    bool mixed = s->kind == PROCESS_lmm && !s->lmm_average && (!s->lmm_fixed || !s->lmm_random);
     bool mean = s->kind != PROCESS_lmm && s->gp_mean == MEAN_SPLINE && !s->gp_knots;
     if (!d || d->functions < 1 || (!mixed && !mean)) return MNP_OK;
     MNP_TRY(spec_check(e, s)); /* what was asked for can be fitted */
     data_view view = {d->functions, d->x_dim, d->start, d->x, d->y, d->shared_x};
-    int32_t fixed = mixed ? (int32_t)s->lmm_fixed : 0, random = mixed ? (int32_t)s->lmm_random : 0;
-    MNP_TRY(mixed_choose(e, &view, mixed && s->lmm_smooth, &fixed, &random));
+    mixed_form form = {.smooth = mixed && s->lmm_smooth,
+                       .fixed = mixed ? (int32_t)s->lmm_fixed : 0,
+                       .random = mixed ? (int32_t)s->lmm_random : 0};
+    MNP_TRY(mixed_choose(e, &view, &form));
     if (mixed)
-        s->lmm_fixed = fixed, s->lmm_random = random;
+        s->lmm_fixed = form.fixed, s->lmm_random = form.random;
     else
-        s->gp_knots = fixed;
+        s->gp_knots = form.fixed;
     return MNP_OK;
+}
+
+/* An average has y on scales that know zero: it stays where it is, unless y is far above it. */
+static void keep_zero(const dataset *d, const model_spec *s, model_scaling *to) {
+    enum { FAR = 20 };
+    if (s->kind != PROCESS_lmm || !s->lmm_average || d->raw_y) return;
+    for (int64_t i = 0; i < d->points; i++)
+        if (!(d->y_origin + (double)d->y[i] >= 0)) return;
+    if (to->y_shift < FAR * to->y_scale) to->y_shift = 0;
 }
 
 const char *model_preset_for(const dataset *d) {
@@ -120,6 +131,7 @@ mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, mode
     model *m = NULL;
     MNP_TRY(model_create(e, &spec, wish->seed, &m));
     if (d) standardise(d, &m->scaling);
+    if (d) keep_zero(d, &spec, &m->scaling);
     if (spec.y_scale > 0) m->scaling.y_shift = spec.y_shift, m->scaling.y_scale = spec.y_scale;
     mnp_status status = d ? note_data(e, m, d) : MNP_OK;
     if (status == MNP_OK)

@@ -50,8 +50,9 @@ static void load(size_t k, golden *g) {
     numbers(g->json, "y", read, g->points);
     for (int64_t i = 0; i < g->points; i++) g->y[i] = (float)read[i];
     g->view = (data_view){g->curves, (int32_t)g->inputs, g->start, g->x, g->y, false};
-    CHECK(mixed_place(&world, &g->view, (int32_t)g->fixed, (int32_t)g->random, &g->bases) ==
-          MNP_OK);
+    CHECK(mixed_place(&world, &g->view,
+                      &(mixed_form){.fixed = (int32_t)g->fixed, .random = (int32_t)g->random},
+                      &g->bases) == MNP_OK);
     CHECK(mixed_design_make(&world, &g->view, &g->bases, &g->design) == MNP_OK);
     CHECK(g->design.p == mixed_fixed_columns(&g->bases));
     CHECK(g->design.r == mixed_random_columns(&g->bases));

@@ -51,7 +51,7 @@ typedef struct problem {
 } problem;
 
 static void open_problem(problem *q, const data_view *v, int32_t fixed, int32_t random) {
-    CHECK(mixed_place(&world, v, fixed, random, &q->b) == MNP_OK);
+    CHECK(mixed_place(&world, v, &(mixed_form){.fixed = fixed, .random = random}, &q->b) == MNP_OK);
     CHECK(mixed_design_make(&world, v, &q->b, &q->d) == MNP_OK);
     CHECK(mixed_parameters_make(&world, &q->d, &q->p) == MNP_OK);
     CHECK(mixed_work_make(&world, &q->d, &q->w) == MNP_OK);
@@ -586,7 +586,7 @@ static void odd_data(void) {
     for (int k = 0; k < 7; k++) {
         curves c;
         problem q;
-        int32_t fixed = 0, random = 0;
+        mixed_form form = {0}, smooth = {.smooth = true};
         CASE(names[k]);
         int64_t count = k == 0 || k == 5 ? 1 : k == 4 ? 2 : 10;
         draw_curves(&c, count, k == 0 ? 9 : 1, k == 1 || k >= 4 ? (k == 6 ? 6 : 1) : 9, 1, 70);
@@ -595,20 +595,19 @@ static void odd_data(void) {
             if (k == 3) c.x[i] = 1;
             if (k == 6) c.y[i] = 1 + 2 * c.x[i];
         }
-        CHECK(mixed_choose(&world, &c.view, false, &fixed, &random) == MNP_OK);
-        CHECK(fixed >= 1 && random >= 1);
+        CHECK(mixed_choose(&world, &c.view, &form) == MNP_OK);
+        CHECK(form.fixed >= 1 && form.random >= 1);
         for (int asked = 0; asked < 2; asked++) {
-            open_problem(&q, &c.view, asked ? 4 : fixed, asked ? 3 : random);
+            open_problem(&q, &c.view, asked ? 4 : form.fixed, asked ? 3 : form.random);
             CHECK(mixed_maximise(&world, &q.d, true, MIXED_TIGHT, &q.p) == MNP_OK);
             count_draws = 0;
             CHECK(mixed_posterior(&world, &q.d, &q.p, 1, 16, count_draw, NULL) == MNP_OK);
             CHECK(count_draws == 16);
             close_problem(&q);
         }
-        fixed = random = 0;
-        CHECK(mixed_choose(&world, &c.view, true, &fixed, &random) == MNP_OK);
-        CHECK(fixed >= 1 && random >= 2);
-        open_problem(&q, &c.view, fixed, random);
+        CHECK(mixed_choose(&world, &c.view, &smooth) == MNP_OK);
+        CHECK(smooth.fixed >= 1 && smooth.random >= 2);
+        open_problem(&q, &c.view, smooth.fixed, smooth.random);
         CHECK(mixed_smooth(&world, &q.b, &q.d, true, &q.p) == MNP_OK);
         count_draws = 0;
         CHECK(mixed_smooth_posterior(&world, &q.b, &q.d, 1, 4, count_draw, NULL) == MNP_OK);
@@ -620,29 +619,27 @@ static void odd_data(void) {
 /* More curves and points show more of the truth: two bends, and lines of the curves' own. */
 static void choice(void) {
     curves c;
-    int32_t fixed = 0, random = 0;
+    mixed_form free = {0}, three = {.fixed = 3}, none = {0};
     draw_curves(&c, 25, 7, 8, 1, 80);
-    CHECK(mixed_choose(&world, &c.view, false, &fixed, &random) == MNP_OK);
-    CHECK(random == 2 && fixed >= 4 && fixed <= 6);
-    fixed = 3, random = 0;
-    CHECK(mixed_choose(&world, &c.view, false, &fixed, &random) == MNP_OK);
-    CHECK(random == 2 && fixed == 3);
+    CHECK(mixed_choose(&world, &c.view, &free) == MNP_OK);
+    CHECK(free.random == 2 && free.fixed >= 4 && free.fixed <= 6);
+    CHECK(mixed_choose(&world, &c.view, &three) == MNP_OK);
+    CHECK(three.random == 2 && three.fixed == 3);
     for (int64_t i = 0; i < c.start[25]; i++) c.y[i] = (float)sin(7.0 * (double)i); /* no shape */
-    fixed = random = 0;
-    CHECK(mixed_choose(&world, &c.view, false, &fixed, &random) == MNP_OK);
-    CHECK(random == 1 && fixed <= 2);
+    CHECK(mixed_choose(&world, &c.view, &none) == MNP_OK);
+    CHECK(none.random == 1 && none.fixed <= 2);
 }
 
 /* ---- no memory ------------------------------------------------------------------------------- */
 
 static mnp_status whole_fit(env *e, const data_view *v) {
-    int32_t fixed = 2, random = 0;
+    mixed_form form = {.fixed = 2};
     mixed_bases b;
     mixed_design d = {0};
     mixed_parameters p = {0};
     float curve[WIDE];
-    MNP_TRY(mixed_choose(e, v, false, &fixed, &random));
-    MNP_TRY(mixed_place(e, v, fixed, random, &b));
+    MNP_TRY(mixed_choose(e, v, &form));
+    MNP_TRY(mixed_place(e, v, &form, &b));
     mnp_status status = mixed_population(e, v, &b, curve);
     if (status == MNP_OK) status = mixed_design_make(e, v, &b, &d);
     if (status == MNP_OK) status = mixed_parameters_make(e, &d, &p);

@@ -14,13 +14,13 @@ enum { FIXED_MOST = 14, RANDOM_MOST = 10, CURVES_MOST = 400, PATIENCE = 3, SMOOT
 #define ROUGH 1e-6 /* a hundredth, where the log-likelihood is ten thousand */
 
 /* Infinite: more parameters than numbers, or a likelihood that is none. */
-static mnp_status criterion(env *e, const data_view *d, bool smooth, int32_t fixed, int32_t random,
-                            double *out) {
+static mnp_status criterion(env *e, const data_view *d, const mixed_form *form, double *out) {
     mixed_bases b;
     mixed_design m;
     mixed_parameters p;
     *out = INFINITY;
-    MNP_TRY(mixed_place(e, d, fixed, random, &b));
+    bool smooth = form->smooth;
+    MNP_TRY(mixed_place(e, d, form, &b));
     mnp_status status = mixed_design_make(e, d, &b, &m);
     if (status != MNP_OK) {
         mixed_bases_free(e, &b);
@@ -73,12 +73,14 @@ typedef struct best {
 } best;
 
 /* Of the population's knots, as many more as the AIC falls, with so many of a curve. */
-static mnp_status choose_fixed(env *e, const data_view *d, bool smooth, range fixed, int32_t random,
+static mnp_status choose_fixed(env *e, const data_view *d, mixed_form form, range fixed,
                                best *out) {
+    int32_t random = form.random;
     *out = (best){INFINITY, fixed.lo, random};
     for (int32_t f = fixed.lo, idle = 0; f <= fixed.hi && idle < PATIENCE; f++) {
         double aic;
-        MNP_TRY(criterion(e, d, smooth, f, random, &aic));
+        form.fixed = f;
+        MNP_TRY(criterion(e, d, &form, &aic));
         if (env_cancelled(e)) return env_fail(e, MNP_ECANCELLED, "training was cancelled");
         idle = aic < out->aic ? 0 : idle + 1;
         if (aic < out->aic) *out = (best){aic, f, random};
@@ -88,22 +90,24 @@ static mnp_status choose_fixed(env *e, const data_view *d, bool smooth, range fi
 
 /* Numbers rise until three in a row have not been better; those of the population from two below
  * what was best with one knot less of the curves'. */
-mnp_status mixed_choose(env *e, const data_view *d, bool smooth, int32_t *fixed, int32_t *random) {
+mnp_status mixed_choose(env *e, const data_view *d, mixed_form *form) {
     data_view some = *d;
+    mixed_form try = *form;
     some.functions = least(d->functions, CURVES_MOST);
-    range fixes = numbers(*fixed, d->x_dim, most(64, 1 + d->x_dim), FIXED_MOST);
-    range randoms = numbers(*random, d->x_dim, RANDOM_MOST, RANDOM_MOST);
-    if (smooth && !*random)
+    range fixes = numbers(form->fixed, d->x_dim, most(64, 1 + d->x_dim), FIXED_MOST);
+    range randoms = numbers(form->random, d->x_dim, RANDOM_MOST, RANDOM_MOST);
+    if (form->smooth && !form->random)
         randoms.lo = randoms.hi =
             (int32_t)least(SMOOTH_KNOTS, 1 + (MIXED_RANDOM_MAX - 1) / d->x_dim);
     best all = {INFINITY, fixes.lo, randoms.lo};
     for (int32_t r = randoms.lo, idle = 0; r <= randoms.hi && idle < PATIENCE; r++) {
         best here;
-        MNP_TRY(choose_fixed(e, &some, smooth, fixes, r, &here));
+        try.random = r;
+        MNP_TRY(choose_fixed(e, &some, try, fixes, &here));
         if (fixes.hi > fixes.lo) fixes.lo = here.fixed > 3 ? here.fixed - 2 : 1;
         idle = here.aic < all.aic ? 0 : idle + 1;
         if (here.aic < all.aic) all = here;
     }
-    *fixed = all.fixed, *random = all.random;
+    form->fixed = all.fixed, form->random = all.random;
     return MNP_OK;
 }

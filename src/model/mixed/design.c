@@ -25,15 +25,31 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The different values of input c, ascending; how many. */
-static int64_t different_values(const data_view *d, int32_t c, float *values) {
+/* The different values of input c, ascending, and how often each was seen; how many. */
+static int64_t different_values(const data_view *d, int32_t c, float *values, float *times) {
     int64_t points = d->shared_x ? points_of(d, 0) : d->start[d->functions], count = 0;
     int64_t step = points / VALUES_MAX + 1, kept = 0;
     for (int64_t i = 0; i < points; i += step) values[count++] = d->x[i * d->x_dim + c];
     qsort(values, (size_t)count, sizeof *values, by_size);
-    for (int64_t i = 0; i < count; i++)
-        if (i == 0 || values[i] > values[kept - 1]) values[kept++] = values[i];
+    for (int64_t i = 0; i < count; i++) {
+        bool fresh = i == 0 || values[i] > values[kept - 1];
+        if (fresh) values[kept] = values[i], times[kept++] = 0;
+        times[kept - 1]++;
+    }
     return kept;
+}
+
+/* How often values were seen, as their places from 0 to n - 1: half of a value's points are below
+ * its place. All seen equally often: value i is at i. */
+static void places_by_points(int64_t n, float *times) {
+    double sum = 0, first = (double)times[0] / 2, total = -first;
+    for (int64_t i = 0; i < n; i++) total += (double)times[i];
+    total -= (double)times[n - 1] / 2;
+    for (int64_t i = 0; i < n; i++) {
+        double here = (double)times[i];
+        times[i] = (float)((sum + here / 2 - first) * (double)(n - 1) / (n > 1 ? total : 1));
+        sum += here;
+    }
 }
 
 static bool changes_within(const data_view *d, int32_t c) {
@@ -46,10 +62,23 @@ static bool changes_within(const data_view *d, int32_t c) {
     return false;
 }
 
+/* Of an input: its values, and their places where they are not 0, 1 .. n - 1. */
+typedef struct axis {
+    const float *values, *places;
+    int64_t n;
+} axis;
+
 /* `count` of the values, both ends included; room is filled up with the last. */
-static void spread_knots(const float *values, int64_t n, int32_t count, int32_t room, float *out) {
-    for (int32_t k = 0; k < count; k++) {
+static void spread_knots(const axis *a, int32_t count, int32_t room, float *out) {
+    const float *values = a->values;
+    int64_t n = a->n;
+    for (int32_t k = 0, i = 0; k < count; k++) {
         double at = count > 1 ? (double)k / (count - 1) * (double)(n - 1) : (double)(n - 1) / 2;
+        while (a->places && i + 2 < n && (double)a->places[i + 1] <= at) i++;
+        if (a->places && n > 1)
+            at = i + fmin((at - (double)a->places[i]) /
+                              ((double)a->places[i + 1] - (double)a->places[i]),
+                          1);
         int64_t below = least((int64_t)at, n - 1), above = least(below + 1, n - 1);
         double share = at - (double)below;
         out[k] = (float)((1 - share) * (double)values[below] + share * (double)values[above]);
@@ -57,33 +86,38 @@ static void spread_knots(const float *values, int64_t n, int32_t count, int32_t 
     for (int32_t k = count; k < room; k++) out[k] = out[count - 1];
 }
 
-static void place_input(const data_view *d, int32_t c, mixed_bases *b, float *values) {
-    int64_t n = different_values(d, c, values), most_fixed = n;
+static void place_input(const data_view *d, int32_t c, const mixed_form *form, mixed_bases *b,
+                        float *values, float *times) {
+    int64_t n = different_values(d, c, values, times), most_fixed = n;
+    axis a = {.values = values, .n = n, .places = form->at_points ? times : NULL};
     bool changes = changes_within(d, c);
+    places_by_points(n, times);
     if (!changes) most_fixed = least(n, most(2, 1 + d->functions / CURVES_A_KNOT));
+    if (!changes && form->bare) most_fixed = 1;
     int32_t fixed = (int32_t)least(b->fixed, most_fixed), random = (int32_t)least(b->random, n);
     float *places = b->places + (int64_t)c * b->knots;
     float *of_curves = b->places + (int64_t)(b->x_dim + c) * b->knots;
-    spread_knots(values, n, fixed, b->knots, places);
-    spread_knots(values, n, changes ? random : 1, b->knots, of_curves);
+    spread_knots(&a, fixed, b->knots, places);
+    spread_knots(&a, changes ? random : 1, b->knots, of_curves);
 }
 
-mnp_status mixed_place(env *e, const data_view *d, int32_t fixed, int32_t random,
-                       mixed_bases *out) {
+mnp_status mixed_place(env *e, const data_view *d, const mixed_form *form, mixed_bases *out) {
     int64_t X = d->x_dim, points = d->shared_x ? points_of(d, 0) : d->start[d->functions];
+    int32_t fixed = form->fixed, random = form->random;
     *out = (mixed_bases){.x_dim = d->x_dim,
                          .fixed = fixed,
                          .random = random,
                          .knots = fixed > random ? fixed : random};
     out->places = env_alloc(e, (size_t)(2 * X * out->knots), sizeof(float), "knots");
     out->inputs = env_alloc(e, (size_t)(2 * X), sizeof(natural), "splines");
-    float *values = env_alloc(e, (size_t)least(points, VALUES_MAX) + 1, sizeof *values, "an input");
+    size_t room = (size_t)least(points, VALUES_MAX) + 1;
+    float *values = env_alloc(e, 2 * room, sizeof *values, "an input");
     if (!out->places || !out->inputs || !values) {
         env_free(e, values);
         mixed_bases_free(e, out);
         return MNP_ENOMEM;
     }
-    for (int32_t c = 0; c < X; c++) place_input(d, c, out, values);
+    for (int32_t c = 0; c < X; c++) place_input(d, c, form, out, values, values + room);
     for (int64_t k = 0; k < 2 * X; k++) {
         double knots[NATURAL_KNOTS_MAX];
         for (int32_t j = 0; j < out->knots; j++) knots[j] = (double)out->places[k * out->knots + j];

@@ -12,6 +12,7 @@
  *   mixed_maximise   Psi / sigma^2 by REML or ML; beta and sigma^2 follow from it
  *   mixed_posterior  draws of (Psi, sigma^2) given the data
  *   mixed_smooth     both with a Psi of four parameters
+ *   mixed_average    all of it for several forms of the model at once, each with its share
  *
  * All in double precision, on one thread, the same for every number of threads. */
 #ifndef MNP_MODEL_MIXED_H
@@ -19,6 +20,13 @@
 
 #include "base/natural.h"
 #include "op/frame.h"
+
+typedef struct mixed_form {
+    int32_t fixed, random; /* knots of the population's basis and the curves'; 0: to be chosen   */
+    bool smooth;           /* Psi has four parameters (smooth.c)                                  */
+    bool at_points;        /* knots at equal shares of all points, not of the different values    */
+    bool bare;             /* inputs that never change within a curve have no part at all         */
+} mixed_form;
 
 /* The two bases of a data set, X inputs with room for `knots` knots each. */
 typedef struct mixed_bases {
@@ -34,11 +42,11 @@ static inline int32_t mixed_random_columns(const mixed_bases *b) {
     return natural_columns(b->x_dim, b->random);
 }
 
-/* Knots at equal shares of an input's different values, the ends among them, as many as there are
- * values at most. An input that never changes within a curve has no part in the curves' basis. In
- * the population's it has two knots, and one more for every ten curves from twenty on: with more it
- * would know the curves by their names. */
-mnp_status mixed_place(env *e, const data_view *d, int32_t fixed, int32_t random, mixed_bases *out);
+/* Knots at equal shares of an input's different values (at_points: each counts as often as it was
+ * measured), the ends among them, as many as there are values at most. An input that never changes
+ * within a curve has no part in the curves' basis. In the population's it has two knots, and one
+ * more for every ten curves from twenty on: with more it would know the curves by their names. */
+mnp_status mixed_place(env *e, const data_view *d, const mixed_form *form, mixed_bases *out);
 void mixed_bases_free(env *e, mixed_bases *b);
 
 /* Columns that are not sums of others, turned so that over all points their squares have the mean
@@ -111,7 +119,24 @@ int32_t mixed_smooth_parameters(void);
 
 /* The numbers of knots with the least AIC, of those that are 0. Smooth curves have as many as can
  * be fitted, up to eight: only those of the population are chosen. */
-mnp_status mixed_choose(env *e, const data_view *d, bool smooth, int32_t *fixed, int32_t *random);
+mnp_status mixed_choose(env *e, const data_view *d, mixed_form *form);
+
+/* One law of an average: a mixed model of mixed_knee_to(y, knee) (base/mixed_math.h). */
+typedef struct mixed_share {
+    const mixed_bases *bases;
+    double knee; /* 0: of y itself */
+    const double *mean, *spread, *curve;
+    double noise;
+} mixed_share;
+
+/* Mixed models of several forms with at most the knots of `most`, and of y on several scales where
+ * y is never negative: take(arg, k, law) for k = 0 .. draws - 1. A member's number of laws is its
+ * share (average.c). loglik: log-density of the data. */
+typedef void mixed_take_share(void *arg, int64_t law, const mixed_share *s);
+mnp_status mixed_average(env *e, const data_view *d, const mixed_form *most, uint64_t seed,
+                         int64_t draws, mixed_take_share *take, void *arg, double *loglik);
+/* Knots that an average may have, of inputs in this number. */
+mixed_form mixed_average_most(int64_t x_dim);
 
 /* The REML estimate of the population curve in the columns of its basis. */
 mnp_status mixed_population(env *e, const data_view *d, const mixed_bases *b, float *out);

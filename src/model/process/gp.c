@@ -63,7 +63,7 @@ mnp_status gp_from_data(env *e, const model_spec *s, const data_view *d, uint64_
     (void)seed, (void)loglik;
     if (!has_trend(s)) return MNP_OK;
     mixed_bases b;
-    MNP_TRY(mixed_place(e, d, trend_knots(s), 1, &b));
+    MNP_TRY(mixed_place(e, d, &(mixed_form){.fixed = trend_knots(s), .random = 1}, &b));
     int32_t columns = mixed_fixed_columns(&b);
     float *curve = env_alloc(e, (size_t)columns, sizeof *curve, "a population curve");
     mnp_status status = curve ? mixed_population(e, d, &b, curve) : MNP_ENOMEM;

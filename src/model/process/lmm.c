@@ -2,20 +2,24 @@
  * part in fewer of them, and noise. Nothing is trained by steps: mixed/ finds the numbers of knots
  * and the parameters from the data at once. The model is a mixture of lmm_draws laws, the posterior
  * of the parameters, so that its intervals know how few the curves were; lmm_draws=0 is the REML
- * estimate alone, with the covariance of the population curve. */
+ * estimate alone, with the covariance of the population curve. lmm_average=on has laws of several
+ * forms of the model (mixed/average.c), each with knots and a scale of y of its own. */
 #include <math.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "model/mixed/mixed.h"
 #include "model/process/process.h"
 #include "util/least.h"
 
-/* A model that has seen no data: some knots. */
+/* A model that has seen no data: some knots. An average: the most that its laws have. */
 static int32_t fixed_knots(const model_spec *s) {
-    return s->lmm_fixed ? (int32_t)s->lmm_fixed : 4;
+    if (s->lmm_fixed) return (int32_t)s->lmm_fixed;
+    return s->lmm_average ? mixed_average_most(s->x_dim).fixed : 4;
 }
 static int32_t random_knots(const model_spec *s) {
-    return s->lmm_random ? (int32_t)s->lmm_random : 1;
+    if (s->lmm_random) return (int32_t)s->lmm_random;
+    return s->lmm_average ? mixed_average_most(s->x_dim).random : 1;
 }
 
 static mnp_status check_columns(env *e, const model_spec *s, const char *name, int32_t knots,
@@ -29,6 +33,9 @@ static mnp_status check_columns(env *e, const model_spec *s, const char *name, i
 }
 
 static mnp_status check(env *e, const model_spec *s) {
+    if (s->lmm_average && s->lmm_draws < 1)
+        return env_fail(e, MNP_EINVAL,
+                        "lmm_average=on is made of draws: lmm_draws must be above 0");
     MNP_TRY(check_columns(e, s, "lmm_fixed", fixed_knots(s), MIXED_COLUMNS_MAX));
     return check_columns(e, s, "lmm_random", random_knots(s), MIXED_RANDOM_MAX);
 }
@@ -53,12 +60,14 @@ static mixed_model declare(graph *g, const model_spec *s) {
     int32_t draws = (int32_t)most(1, s->lmm_draws);
     const param_init zero = {.kind = INIT_ZERO, .frozen = true};
     const param_init one = {.kind = INIT_ONE, .frozen = true};
-    return (mixed_model){.knots =
-                             graph_param(g, "lmm.knots", 2 * X, (int32_t)most(fixed, random), zero),
+    int32_t bases = 2 * X * (s->lmm_average ? draws : 1), knots = (int32_t)most(fixed, random);
+    return (mixed_model){.knots = graph_param(g, "lmm.knots", bases, knots, zero),
                          .mean = graph_param(g, "lmm.mean", draws, p, zero),
                          .spread = graph_param(g, "lmm.spread", draws, p * p, zero),
                          .curve = graph_param(g, "lmm.curve", draws, r * r, zero),
                          .noise = graph_param(g, "lmm.noise", draws, 1, one),
+                         .knee =
+                             s->lmm_average ? graph_param(g, "lmm.knee", draws, 1, zero) : VAL_NONE,
                          .fixed = fixed,
                          .random = random};
 }
@@ -87,11 +96,12 @@ static void take(void *arg, int64_t draw, const mixed_parameters *p) {
     put(t, "lmm.noise", draw, &noise);
 }
 
-static void put_knots(const target *t, const mixed_bases *b) {
+static void put_knots(const target *t, const mixed_bases *b, int64_t first, int32_t room) {
     for (int32_t c = 0; c < 2 * b->x_dim; c++) {
         double row[NATURAL_KNOTS_MAX];
-        for (int32_t k = 0; k < b->knots; k++) row[k] = (double)b->places[c * b->knots + k];
-        put(t, "lmm.knots", c, row);
+        for (int32_t k = 0; k < room; k++)
+            row[k] = (double)b->places[c * b->knots + (k < b->knots ? k : b->knots - 1)];
+        put(t, "lmm.knots", first + c, row);
     }
 }
 
@@ -124,11 +134,12 @@ static void warn(env *e, const mixed_design *d) {
     if (!(d->spread > 0)) env_log(e, MNP_LOG_WARN, "y is the same at every point");
 }
 
-static mnp_status from_data(env *e, const model_spec *s, const data_view *d, uint64_t seed,
-                            const params *list, float *weights, double *loglik) {
+static mnp_status one_form(env *e, const model_spec *s, const data_view *d, uint64_t seed,
+                           const params *list, float *weights, double *loglik) {
     mixed_bases b;
     mixed_design design;
-    MNP_TRY(mixed_place(e, d, fixed_knots(s), random_knots(s), &b));
+    const mixed_form form = {.fixed = fixed_knots(s), .random = random_knots(s)};
+    MNP_TRY(mixed_place(e, d, &form, &b));
     mnp_status status = mixed_design_make(e, d, &b, &design);
     int64_t p = mixed_fixed_columns(&b), r = mixed_random_columns(&b);
     target t = {.design = &design, .list = list, .weights = weights};
@@ -139,13 +150,71 @@ static mnp_status from_data(env *e, const model_spec *s, const data_view *d, uin
     if (status == MNP_OK) {
         t.spread = t.mean + p, t.curve = t.spread + p * p;
         warn(e, &design);
-        put_knots(&t, &b);
+        put_knots(&t, &b, 0, b.knots);
         status = fit(e, s, &b, &design, seed, &t, loglik);
     }
     env_free(e, t.mean);
     mixed_design_free(e, &design);
     mixed_bases_free(e, &b);
     return status;
+}
+
+/* ---- an average ------------------------------------------------------------------------------ */
+
+/* Column j of a basis with `knots` knots for each input, in one with room for more. */
+static int64_t moved(int64_t j, int64_t knots, int64_t room) {
+    return j == 0 ? 0 : 1 + (j - 1) / (knots - 1) * (room - 1) + (j - 1) % (knots - 1);
+}
+
+/* Row `row` of a weight: a matrix (rows, columns of a basis) in the wider basis. */
+static void put_wide(const target *t, const char *name, int64_t row, const double *from,
+                     int64_t rows, int32_t x_dim, int32_t knots, int32_t room) {
+    const param *p = &t->list->list[params_find(t->list, name)];
+    int64_t n = natural_columns(x_dim, knots), wide = natural_columns(x_dim, room);
+    float *to = t->weights + p->offset + row * p->ld;
+    memset(to, 0, (size_t)p->cols * sizeof *to);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < n; j++)
+            to[(rows > 1 ? moved(i, knots, room) : 0) * wide + moved(j, knots, room)] =
+                (float)from[i * n + j];
+}
+
+typedef struct wide {
+    target t;
+    int32_t fixed, random;
+} wide;
+
+static void take_share(void *arg, int64_t law, const mixed_share *m) {
+    const wide *w = arg;
+    const mixed_bases *b = m->bases;
+    int32_t X = b->x_dim;
+    put_knots(&w->t, b, law * 2 * X, (int32_t)most(w->fixed, w->random));
+    put_wide(&w->t, "lmm.mean", law, m->mean, 1, X, b->fixed, w->fixed);
+    put_wide(&w->t, "lmm.spread", law, m->spread, mixed_fixed_columns(b), X, b->fixed, w->fixed);
+    put_wide(&w->t, "lmm.curve", law, m->curve, mixed_random_columns(b), X, b->random, w->random);
+    put(&w->t, "lmm.noise", law, &m->noise);
+    put(&w->t, "lmm.knee", law, &m->knee);
+}
+
+/* Said of the curves, whatever the form. */
+static mnp_status warn_average(env *e, const data_view *d) {
+    mixed_bases b;
+    mixed_design design;
+    MNP_TRY(mixed_place(e, d, &(mixed_form){.fixed = 1, .random = 1}, &b));
+    mnp_status status = mixed_design_make(e, d, &b, &design);
+    if (status == MNP_OK) warn(e, &design);
+    if (status == MNP_OK) mixed_design_free(e, &design);
+    mixed_bases_free(e, &b);
+    return status;
+}
+
+static mnp_status from_data(env *e, const model_spec *s, const data_view *d, uint64_t seed,
+                            const params *list, float *weights, double *loglik) {
+    if (!s->lmm_average) return one_form(e, s, d, seed, list, weights, loglik);
+    mixed_form top = {.fixed = fixed_knots(s), .random = random_knots(s)};
+    wide w = {{.list = list, .weights = weights}, top.fixed, top.random};
+    MNP_TRY(warn_average(e, d));
+    return mixed_average(e, d, &top, seed, s->lmm_draws, take_share, &w, loglik);
 }
 
 /* ---- recordings ------------------------------------------------------------------------------ */

@@ -401,7 +401,7 @@ const command command_fit = {
     .summary = "your table of curves: fit several models, score them honestly, keep the best",
     .details =
         "TABLE is a CSV file with one row a measurement ('docs/user/data.md'). Population mean +\n"
-        "offset, two mixed models, a Gaussian process and a network learn from the curves. Each "
+        "offset, three mixed models, a Gaussian process and a network learn from the curves. Each "
         "is\n"
         "scored on curves that it did not see: given a curve's first 3 points, and given 3 random\n"
         "ones. The lowest CRPS is the best; the network must win by more than one standard error.\n"

@@ -43,6 +43,11 @@ static mnp_status candidate_smooth(env *e, const candidate_input *in, model **ou
     return fit_process(e, in, "lmm", "lmm_smooth=on", NULL, out);
 }
 
+/* Twice the usual draws: they are shared by several models. */
+static mnp_status candidate_average(env *e, const candidate_input *in, model **out) {
+    return fit_process(e, in, "lmm", "lmm_average=on lmm_draws=128", NULL, out);
+}
+
 /* A period would be found in any wiggle of a dozen curves. The cost of a step grows with the cube
  * of the points: of long curves each step takes others. */
 static mnp_status candidate_gp(env *e, const candidate_input *in, model **out) {

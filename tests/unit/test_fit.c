@@ -333,15 +333,17 @@ static void the_simpler_in_doubt(void) {
     static const struct {
         double crps[CANDIDATES], swing, rough;
         int best;
-    } cases[] = {{{3, 2, 2.4, 2.5, 1.5}, 0.4, 1, CANDIDATE_network},  /* by 0.5, error 0.1        */
-                 {{3, 2, 2.4, 2.5, 1.95}, 0.4, 1, CANDIDATE_lmm},     /* by 0.05, error 0.1       */
-                 {{3, 2, 2.4, 2.5, 2.5}, 0.4, 1, CANDIDATE_lmm},      /* worse                    */
-                 {{3, 2, 2.4, 2.5, 1.5}, 0.4, 1.6, CANDIDATE_lmm},    /* it swings between times  */
-                 {{1.9, 2, 2.4, 2.5, 2.5}, 0.4, 1, CANDIDATE_offset}, /* the lowest of the simple */
-                 {{3, 2, 2.4, 1.8, 1.5}, 0.4, 1, CANDIDATE_network},  /* better than the best     */
-                 {{0, 0, 0, 2.5, 3}, 0.4, 1, CANDIDATE_gp}, /* three could not be fitted  */
-                 {{3, 2, 2.4, 2.5, 0}, 0.4, 1, CANDIDATE_lmm},
-                 {{3, 2, 1.9, 2.5, 1.95}, 0.4, 1, CANDIDATE_smooth}};
+    } cases[] = {
+        {{3, 2, 2.4, 2.6, 2.5, 1.5}, 0.4, 1, CANDIDATE_network},  /* by 0.5, error 0.1        */
+        {{3, 2, 2.4, 2.6, 2.5, 1.95}, 0.4, 1, CANDIDATE_lmm},     /* by 0.05, error 0.1       */
+        {{3, 2, 2.4, 2.6, 2.5, 2.5}, 0.4, 1, CANDIDATE_lmm},      /* worse                    */
+        {{3, 2, 2.4, 2.6, 2.5, 1.5}, 0.4, 1.6, CANDIDATE_lmm},    /* it swings between times  */
+        {{1.9, 2, 2.4, 2.6, 2.5, 2.5}, 0.4, 1, CANDIDATE_offset}, /* the lowest of the simple */
+        {{3, 2, 2.4, 2.6, 1.8, 1.5}, 0.4, 1, CANDIDATE_network},  /* better than the best     */
+        {{0, 0, 0, 0, 2.5, 3}, 0.4, 1, CANDIDATE_gp},             /* four could not be fitted */
+        {{3, 2, 2.4, 2.6, 2.5, 0}, 0.4, 1, CANDIDATE_lmm},
+        {{3, 2, 1.9, 2.6, 2.5, 1.95}, 0.4, 1, CANDIDATE_smooth},
+        {{3, 2, 1.9, 1.8, 2.5, 1.75}, 0.4, 1, CANDIDATE_average}};
     env e;
     env_init(&e);
     dataset *d = make_curves(&e, N, 1);
@@ -360,7 +362,8 @@ static void the_simpler_in_doubt(void) {
 
 /* One curve says nothing of how curves differ: no standard error, and the simpler is taken. */
 static void a_single_curve(void) {
-    static const double crps[2][CANDIDATES] = {{3, 2, 2.4, 2.5, 1.5}, {3, 2, 2.4, 2.5, 0}};
+    static const double crps[2][CANDIDATES] = {{3, 2, 2.4, 2.6, 2.5, 1.5},
+                                               {3, 2, 2.4, 2.6, 2.5, 0}};
     curve_score all[CANDIDATES * FIT_TASKS];
     env e;
     env_init(&e);

@@ -630,6 +630,112 @@ static void choice(void) {
     CHECK(none.random == 1 && none.fixed <= 2);
 }
 
+/* A fit that is asked to stop does. */
+static bool at_once(void *user) {
+    (void)user;
+    return true;
+}
+
+/* ---- averages -------------------------------------------------------------------------------- */
+
+/* Curves at 0, 1, 2 of which the last is measured six times as often: half of the points are below
+ * the middle of three knots. Measured equally often, values are what counts. */
+static void knots_where_points_are(void) {
+    const int64_t start[] = {0, 8};
+    const float often[] = {0, 1, 2, 2, 2, 2, 2, 2}, equally[] = {0, 0, 1, 1, 2, 2, 7, 7};
+    float y[8] = {0};
+    mixed_bases b[3];
+    mixed_form form = {.fixed = 3, .random = 2, .at_points = true};
+    data_view v = {1, 1, start, often, y, false};
+    CHECK(mixed_place(&world, &v, &form, &b[0]) == MNP_OK);
+    /* places of 0, 1, 2: 0, 1 and 4.5 points, of which the middle is 2.25 */
+    NEAR(b[0].places[1], 1 + 1.25 / 3.5, 1e-6, 0);
+    CHECK(b[0].places[0] == 0 && b[0].places[2] == 2);
+    v.x = equally;
+    CHECK(mixed_place(&world, &v, &form, &b[1]) == MNP_OK);
+    form.at_points = false;
+    CHECK(mixed_place(&world, &v, &form, &b[2]) == MNP_OK);
+    for (int k = 0; k < 3; k++) NEAR(b[1].places[k], b[2].places[k], 1e-6, 0);
+    for (int k = 0; k < 3; k++) mixed_bases_free(&world, &b[k]);
+}
+
+enum { LAWS = 40 };
+typedef struct tally {
+    int64_t laws, bent, bare;
+} tally;
+
+static void count_law(void *arg, int64_t law, const mixed_share *m) {
+    tally *t = arg;
+    CHECK(law == t->laws && m->noise > 0 && isfinite(m->mean[0]));
+    t->laws++;
+    t->bent += m->knee > 0;
+    t->bare += m->bases->x_dim > 1 && m->bases->inputs[1].count == 1;
+}
+
+/* Curves of normal y, or of its exponential; with an input that tells curves apart and that y
+ * depends on, or does not. The shares find which it was. */
+static void shares_of_the_truth(void) {
+    enum { J = 24, EACH = 6 };
+    static float x[J * EACH * 2], y[J * EACH];
+    int64_t start[J + 1];
+    for (int kind = 0; kind < 4; kind++) {
+        bool exponential = kind % 2, depends = kind / 2;
+        rng_stream s = rng_stream_make((rng_key){5}, RNG_TEST, (uint32_t)kind);
+        tally t = {0};
+        double loglik = NAN;
+        for (int64_t i = 0; i <= J; i++) start[i] = i * EACH;
+        for (int64_t i = 0; i < J; i++) {
+            double own = 0.6 * rng_normal(&s), dose = rng_normal(&s);
+            for (int64_t k = i * EACH; k < (i + 1) * EACH; k++) {
+                x[2 * k] = (float)(k % EACH), x[2 * k + 1] = (float)dose;
+                double u = own + 0.3 * (double)(k % EACH) + (depends ? 2 * dose : 0) +
+                           0.1 * rng_normal(&s);
+                y[k] = (float)(exponential ? exp(u) : u);
+            }
+        }
+        data_view v = {J, 2, start, x, y, false};
+        mixed_form top = mixed_average_most(2);
+        CHECK(mixed_average(&world, &v, &top, 1, LAWS, count_law, &t, &loglik) == MNP_OK);
+        CHECK(t.laws == LAWS && isfinite(loglik));
+        CHECK(exponential ? t.bent > LAWS * 3 / 4 : t.bent == 0);
+        CHECK(depends ? t.bare < LAWS / 8 : t.bare > LAWS / 8);
+    }
+}
+
+/* One curve, curves of one point, and no memory or a wish to stop at some place on the way. */
+static mnp_status small_average(env *e, const data_view *v) {
+    tally t = {0};
+    double loglik;
+    mixed_form top = {.fixed = 2, .random = 2};
+    return mixed_average(e, v, &top, 1, 2, count_law, &t, &loglik);
+}
+
+static void averages_of_little(void) {
+    curves c;
+    draw_curves(&c, 1, 9, 9, 1, 92);
+    CHECK(small_average(&world, &c.view) == MNP_OK);
+    draw_curves(&c, 10, 1, 1, 1, 93);
+    CHECK(small_average(&world, &c.view) == MNP_OK);
+    draw_curves(&c, 2, 1, 1, 1, 93); /* fewer points than parameters */
+    CHECK(small_average(&world, &c.view) == MNP_ENUMERIC);
+    draw_curves(&c, 5, 3, 5, 1, 94);
+    env stopped = world;
+    stopped.cancel = at_once;
+    CHECK(small_average(&stopped, &c.view) == MNP_ECANCELLED);
+    for (long n = 0, step = 1;; n += step, step += n > 20 ? 3 : 0) {
+        scarce memory = {.left = n};
+        env e = world;
+        e.allocator = (mnp_allocator){scarce_alloc, scarce_free, &memory};
+        mnp_status status = small_average(&e, &c.view);
+        CHECK(memory.live == 0);
+        CHECK(status == (memory.left < 0 ? MNP_ENOMEM : MNP_OK));
+        if (status == MNP_OK || check_.bad) {
+            CHECK(n > 100);
+            break;
+        }
+    }
+}
+
 /* ---- no memory ------------------------------------------------------------------------------- */
 
 static mnp_status whole_fit(env *e, const data_view *v) {
@@ -673,12 +779,6 @@ static void without_memory(void) {
     }
 }
 
-/* A fit that is asked to stop does. */
-static bool at_once(void *user) {
-    (void)user;
-    return true;
-}
-
 static void cancelled(void) {
     curves c;
     env e = world;
@@ -703,6 +803,9 @@ int main(void) {
     RUN(covariates);
     RUN(odd_data);
     RUN(choice);
+    RUN(knots_where_points_are);
+    RUN(shares_of_the_truth);
+    RUN(averages_of_little);
     RUN(without_memory);
     RUN(cancelled);
     return check_done();

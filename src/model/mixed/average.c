@@ -24,7 +24,7 @@
 
 /* Knots of the curves' own parts; 0: as many as a smooth one has. */
 static const int32_t sizes[] = {1, 2, 3, 4, 6, 0};
-/* Knees of the scale of y, in its standard deviations; 0: y itself. */
+/* Knees of the scale of y, in units of its spread; 0: y itself. */
 static const double knees[] = {0, 1, 0.2};
 enum { SIZES = sizeof sizes / sizeof *sizes, KNEES = sizeof knees / sizeof *knees };
 enum { MEMBERS = 2 * SIZES * KNEES };
@@ -32,6 +32,7 @@ enum { MEMBERS = 2 * SIZES * KNEES };
 enum { FIXED_MOST = 14, SMOOTH_KNOTS = 8 };
 enum { FOLDS = 4, FOLD_CURVES = 60, HELD_MOST = 40, LEARN_MOST = 240, CHOOSE_MOST = 100 };
 enum { TRIAL_DRAWS = 16, GIVEN = 3, ASKED_MOST = 100 };
+enum { ASK_ALL, ASK_LATER, ASK_OTHERS, ASKS }; /* given nothing, the first points, random ones */
 #define DOUBT 2.0
 
 typedef struct member {
@@ -182,21 +183,32 @@ static mnp_status add_member(average *a, member m) {
     return status;
 }
 
-/* A scale with a knee needs a zero below which nothing is. */
-static double spread_above_zero(const data_view *d) {
-    double sum = 0, squares = 0, n = (double)d->start[d->functions];
-    for (int64_t i = 0; i < d->start[d->functions]; i++) {
-        double y = (double)d->y[i];
-        if (!(y >= 0)) return 0;
-        sum += y;
-    }
-    for (int64_t i = 0; i < d->start[d->functions]; i++)
-        squares += pow((double)d->y[i] - sum / n, 2);
-    return sqrt(squares / n);
+static int by_size(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of y: the standard deviation of a normal with the same quartiles, or its own where they are
+ * equal. 0 where y is negative somewhere: a scale with a knee needs a zero that nothing is below.
+ */
+static mnp_status spread_above_zero(env *e, const data_view *d, double *out) {
+    int64_t n = d->start[d->functions];
+    float *y = env_alloc(e, (size_t)n, sizeof *y, "values");
+    double sum = 0, squares = 0;
+    if (!y) return MNP_ENOMEM;
+    memcpy(y, d->y, (size_t)n * sizeof *y);
+    qsort(y, (size_t)n, sizeof *y, by_size);
+    for (int64_t i = 0; i < n; i++) sum += (double)y[i];
+    for (int64_t i = 0; i < n; i++) squares += pow((double)y[i] - sum / (double)n, 2);
+    double quartiles = ((double)y[(3 * n) / 4] - (double)y[n / 4]) / 1.349;
+    *out = !(y[0] >= 0) ? 0 : quartiles > 0 ? quartiles : sqrt(squares / (double)n);
+    env_free(e, y);
+    return MNP_OK;
 }
 
 static mnp_status add_members(average *a, const mixed_form *most_knots) {
-    double spread = spread_above_zero(a->d);
+    double spread;
+    MNP_TRY(spread_above_zero(a->e, a->d, &spread));
     bool told_apart = false; /* by an input that is the same along a curve */
     for (int32_t c = a->d->x_dim; c-- > 0;)
         if (changes_within(a->d, c))
@@ -245,8 +257,9 @@ static int by_time(const void *a, const void *b) {
 }
 
 /* The points in a task's order; of many that are asked for, some. */
-static void put_points(const average *a, question *q, bool first, at_time *sorted) {
+static void put_points(const average *a, question *q, int kind, at_time *sorted) {
     const data_view *d = a->d;
+    bool first = kind == ASK_LATER;
     int64_t n = d->start[q->curve + 1] - d->start[q->curve], asked;
     const float *x = d->shared_x ? d->x : d->x + d->start[q->curve] * d->x_dim;
     rng_perm p = rng_perm_make((rng_key){a->seed},
@@ -256,7 +269,8 @@ static void put_points(const average *a, question *q, bool first, at_time *sorte
         sorted[k] = (at_time){first ? x[k * d->x_dim + a->time] : 0,
                               first ? k : (int64_t)rng_perm_apply(&p, (uint64_t)k)};
     if (first) qsort(sorted, (size_t)n, sizeof *sorted, by_time);
-    q->m = least(GIVEN, n - 1), asked = least(n - q->m, ASKED_MOST), q->n = q->m + asked;
+    q->m = kind == ASK_ALL ? 0 : least(GIVEN, n - 1);
+    asked = least(n - q->m, ASKED_MOST), q->n = q->m + asked;
     for (int64_t k = 0; k < q->n; k++) {
         int64_t at = k < q->m ? k : q->m + (k - q->m) * (n - q->m) / asked;
         q->point[k] = sorted[at].point;
@@ -274,7 +288,7 @@ static mnp_status trial_make(const average *a, int64_t curves, trial *t) {
     int64_t longest = 1, each = GIVEN + ASKED_MOST;
     for (int64_t i = 0; i < a->d->functions; i++)
         longest = most(longest, a->d->start[i + 1] - a->d->start[i]);
-    size_t room = 2 * (size_t)curves, table = room * (size_t)most(a->count, 1);
+    size_t room = ASKS * (size_t)curves, table = room * (size_t)most(a->count, 1);
     at_time *sorted = env_alloc(a->e, (size_t)longest, sizeof *sorted, "points of a curve");
     *t = (trial){.ask = env_alloc(a->e, room + 1, sizeof *t->ask, "questions"),
                  .points = env_alloc(a->e, room * (size_t)each + 1, sizeof *t->points, "questions"),
@@ -282,11 +296,11 @@ static mnp_status trial_make(const average *a, int64_t curves, trial *t) {
     bool there = sorted && t->ask && t->points && t->given;
     if (there) t->whole = t->given + table;
     for (int64_t i = 0; there && i < curves; i++)
-        for (int first = 0; first < 2; first++) {
+        for (int kind = 0; kind < ASKS; kind++) {
             question *q = &t->ask[t->tasks];
             *q = (question){.curve = a->order[i], .place = i, .point = t->points + t->tasks * each};
             if (a->d->start[q->curve + 1] - a->d->start[q->curve] < 2) continue;
-            put_points(a, q, first, sorted);
+            put_points(a, q, kind, sorted);
             t->tasks++;
         }
     env_free(a->e, sorted);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # judge.sh: real tables, mnp against independent methods, on curves that none of them has seen.
-#   lab/curves/judge.sh [METHOD...]     (default: fit; also classical, lmm, smooth, gp, offset)
+#   lab/curves/judge.sh [METHOD...]     (default: fit; also classical, lmm, smooth, average, gp, offset)
 #
 # JOBS=N cells at once (all cores), SETS="A B" some sets only, LIMIT=S seconds for one command, OUT=DIR,
 # SEED=TEXT other folds (with an OUT of their own).

@@ -106,6 +106,14 @@ static mnp_status set_knots(env *e, const dataset *d, model_spec *s) {
     return MNP_OK;
 }
 
+/* The file says how many knots its laws have room for. */
+static void set_most_knots(model_spec *s) {
+    if (s->kind != PROCESS_lmm || !s->lmm_average) return;
+    mixed_form top = mixed_average_most(s->x_dim);
+    if (!s->lmm_fixed) s->lmm_fixed = top.fixed;
+    if (!s->lmm_random) s->lmm_random = top.random;
+}
+
 /* An average has y on scales that know zero: it stays where it is, unless y is far above it. */
 static void keep_zero(const dataset *d, const model_spec *s, model_scaling *to) {
     enum { FAR = 20 };
@@ -127,6 +135,7 @@ mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, mode
     if (d) MNP_TRY(set_from_data(e, &view, d));
     if (spec.kind == PROCESS_oracle) MNP_TRY(set_oracle(e, d, &spec));
     if (wish->options) MNP_TRY(options_parse(e, &view, 1, wish->options));
+    set_most_knots(&spec);
     MNP_TRY(set_knots(e, d, &spec));
     model *m = NULL;
     MNP_TRY(model_create(e, &spec, wish->seed, &m));

@@ -65,9 +65,13 @@ static mnp_model *fit(mnp_ctx *ctx, const mnp_data *d, const char *options) {
 static void laws(void) {
     static curves c;
     mnp_ctx *ctx = open_ctx();
-    for (int k = 0; k < 4; k++) {
-        mnp_data *d = draw(ctx, &c, 20, 1 + k % 2, 1);
-        mnp_model *m = fit(ctx, d, k < 2 ? NULL : "lmm_smooth=on");
+    static const char *const forms[] = {NULL, "lmm_smooth=on", "lmm_average=on lmm_draws=16"};
+    for (int k = 0; k < 6; k++) {
+        mnp_data_destroy(draw(ctx, &c, 20, 1 + k % 2, 1));
+        for (int64_t i = 0; k >= 4 && i < 20 * EACH; i++) c.y[i] = exp(c.y[i]); /* knees */
+        mnp_data *d = NULL;
+        CHECK(mnp_data_from_sets(ctx, c.sets, 20, 1 + k % 2, &d) == MNP_OK);
+        mnp_model *m = fit(ctx, d, forms[k / 2]);
         mnp_laws l = {.size = sizeof l};
         CHECK(mnp_check(ctx, m, d, 20, 3, 1, &l) == MNP_OK);
         CHECK(l.permutation < 1e-5 && l.marginal < 1e-6 && l.conditional < 1e-6);
@@ -144,7 +148,7 @@ static void draws_have_the_density(void) {
 
 /* ---- files and options ----------------------------------------------------------------------- */
 
-static void files(void) {
+static void files_of(const char *options) {
     static curves c;
     char path[] = "/tmp/mnp-lmm-XXXXXX";
     int fd = mkstemp(path);
@@ -152,15 +156,10 @@ static void files(void) {
     if (fd >= 0) close(fd);
     mnp_ctx *ctx = open_ctx();
     mnp_data *d = draw(ctx, &c, 12, 2, 3);
-    mnp_model *models[2] = {fit(ctx, d, "lmm_draws=8 lmm_random=2"), NULL};
-    CHECK(strstr(mnp_model_options(models[0]), "lmm_fixed=0") == NULL); /* what was chosen */
+    mnp_model *models[2] = {fit(ctx, d, options), NULL};
     CHECK(mnp_model_save(ctx, models[0], path) == MNP_OK);
     CHECK(mnp_model_load(ctx, path, &models[1]) == MNP_OK);
     double logp[2][EACH], y[2][5 * EACH];
-    int fixed = 0; /* 1 + 2 (fixed - 1) and 1 + 2 columns */
-    const char *chosen = strstr(mnp_model_options(models[0]), "lmm_fixed=");
-    CHECK(chosen && sscanf(chosen, "lmm_fixed=%d", &fixed) == 1);
-    CHECK(mnp_model_parameters(models[0]) == 1 + 2 * (fixed - 1) + 6 + 1);
     for (int k = 0; k < 2; k++) {
         mnp_predictor *p = NULL;
         CHECK(mnp_model_steps(models[k]) == 0 && mnp_model_latent(models[k]) == 0);
@@ -179,6 +178,26 @@ static void files(void) {
     unlink(path);
 }
 
+static void files(void) {
+    files_of("lmm_draws=8 lmm_random=2");
+    files_of("lmm_draws=8 lmm_average=on");
+}
+
+/* Options have the number of knots that was chosen: 1 + 2 (fixed - 1) and 1 + 2 columns. */
+static void chosen_knots(void) {
+    static curves c;
+    mnp_ctx *ctx = open_ctx();
+    mnp_data *d = draw(ctx, &c, 12, 2, 3);
+    mnp_model *m = fit(ctx, d, "lmm_draws=8 lmm_random=2");
+    int fixed = 0;
+    const char *chosen = strstr(mnp_model_options(m), "lmm_fixed=");
+    CHECK(chosen && sscanf(chosen, "lmm_fixed=%d", &fixed) == 1 && fixed > 0);
+    CHECK(mnp_model_parameters(m) == 1 + 2 * (fixed - 1) + 6 + 1);
+    mnp_model_destroy(m);
+    mnp_data_destroy(d);
+    mnp_ctx_destroy(ctx);
+}
+
 /* Every number of the tensor in the bytes of a model file. */
 static void fill(char *bytes, const char *tensor, float value) {
     uint64_t header;
@@ -188,6 +207,91 @@ static void fill(char *bytes, const char *tensor, float value) {
     at = at ? strstr(at, "data_offsets") : NULL;
     CHECK(at && sscanf(at, "data_offsets\":[%llu,%llu", &from, &to) == 2);
     for (; from < to; from += sizeof value) memcpy(bytes + 8 + header + from, &value, sizeof value);
+}
+
+/* Numbers of a tensor in the bytes of a model file. */
+static void put(char *bytes, const char *tensor, const void *values) {
+    uint64_t header;
+    unsigned long long from = 0, to = 0;
+    memcpy(&header, bytes, sizeof header);
+    const char *at = strstr(bytes + 8, tensor);
+    at = at ? strstr(at, "data_offsets") : NULL;
+    CHECK(at && sscanf(at, "data_offsets\":[%llu,%llu", &from, &to) == 2);
+    if (to > from) memcpy(bytes + 8 + header + from, values, (size_t)(to - from));
+}
+
+/* log-density of two numbers with the same variance. */
+static double two_normals(double a, double b, double variance, double shared) {
+    double det = variance * variance - shared * shared;
+    return -0.5 * (variance * (a * a + b * b) - 2 * shared * a * b) / det - 0.5 * log(det) -
+           log(2 * M_PI);
+}
+
+static double one_normal(double a, double variance) {
+    return -0.5 * a * a / variance - 0.5 * log(2 * M_PI * variance);
+}
+
+/* The share of draws below y against the density added up to there. */
+static void draws_by_hand(mnp_predictor *p, double x, double y) {
+    static double xs[LEVELS], at[LEVELS], logp[LEVELS], drawn[DRAWS];
+    double step = (y + 200) / LEVELS, want = 0, got = 0;
+    for (int i = 0; i < LEVELS; i++) xs[i] = x, at[i] = -200 + (i + 0.5) * step;
+    CHECK(mnp_predictor_logp(p, &(mnp_set){LEVELS, xs, at}, logp) == MNP_OK);
+    for (int i = 0; i < LEVELS; i++) want += exp(logp[i]) * step;
+    CHECK(mnp_predictor_draw_latents(p, 7, DRAWS) == MNP_OK);
+    CHECK(mnp_predictor_predict(p, &x, 1, MNP_BASE_NORMAL, drawn) == MNP_OK);
+    for (int i = 0; i < DRAWS; i++) got += (drawn[i] < y) / (double)DRAWS;
+    CHECK(want > 0.1 && want < 0.9);
+    NEAR(got, want, 5 * 0.5 / sqrt(DRAWS), 0);
+}
+
+/* Two laws, written into a file: lines y = 1 + 2 x + b + e, Var b = 1/4, Var e = 1/16; and numbers
+ * asinh(y / 2) = 1/2 + b + e, Var b = 1, Var e = 1/4. The mixture by hand. */
+static void an_average_by_hand(void) {
+    static const float knots[] = {0, 1, 0, 0, 0, 0, 0, 0}, mean[] = {1, 2, 0.5f, 0};
+    static const float spread[8] = {0}, curve[] = {0.5f, 1}, noise[] = {0.25f, 0.5f};
+    static const float knee[] = {0, 2};
+    static const double as_it_is[] = {0, 1};
+    static curves c;
+    mnp_ctx *ctx = open_ctx();
+    mnp_data *d = draw(ctx, &c, 6, 1, 7);
+    mnp_model *empty = NULL, *m = NULL;
+    CHECK(mnp_model_create(ctx, "lmm", NULL, "lmm_average=on lmm_draws=2 lmm_fixed=2 lmm_random=1",
+                           d, 1, &empty) == MNP_OK);
+    size_t size = 0;
+    CHECK(mnp_model_save_memory(ctx, empty, NULL, 0, &size) == MNP_OK);
+    char *bytes = calloc(size + 1, 1);
+    CHECK(mnp_model_save_memory(ctx, empty, bytes, size, &size) == MNP_OK);
+    put(bytes, "\"lmm.knots\"", knots);
+    put(bytes, "\"lmm.mean\"", mean);
+    put(bytes, "\"lmm.spread\"", spread);
+    put(bytes, "\"lmm.curve\"", curve);
+    put(bytes, "\"lmm.noise\"", noise);
+    put(bytes, "\"lmm.knee\"", knee);
+    put(bytes, "\"scale.x\"", as_it_is);
+    put(bytes, "\"scale.y\"", as_it_is);
+    CHECK(mnp_model_load_memory(ctx, bytes, size, &m) == MNP_OK);
+    for (int k = 0; k < 5; k++) {
+        double x[2] = {0.5, k - 2.0}, y[2] = {2 + 1.5 * k, 3.0 - 2 * k}, logp = NAN, u[2], slope[2];
+        for (int i = 0; i < 2; i++)
+            u[i] = asinh(y[i] / 2) - 0.5, slope[i] = -0.5 * log(y[i] * y[i] + 4);
+        double r[2] = {y[0] - 1 - 2 * x[0], y[1] - 1 - 2 * x[1]};
+        double line = two_normals(r[0], r[1], 0.3125, 0.25), line_given = one_normal(r[0], 0.3125);
+        double bent = two_normals(u[0], u[1], 1.25, 1) + slope[0] + slope[1];
+        double bent_given = one_normal(u[0], 1.25) + slope[0];
+        mnp_predictor *p = NULL;
+        CHECK(mnp_predictor_create(ctx, m, NULL, &p) == MNP_OK);
+        CHECK(mnp_predictor_condition(p, &(mnp_set){1, x, y}) == MNP_OK);
+        CHECK(mnp_predictor_logp(p, &(mnp_set){1, x + 1, y + 1}, &logp) == MNP_OK);
+        NEAR(logp, log(exp(line) + exp(bent)) - log(exp(line_given) + exp(bent_given)), 1e-5, 1e-6);
+        if (k > 2) draws_by_hand(p, x[1], 5);
+        mnp_predictor_destroy(p);
+    }
+    free(bytes);
+    mnp_model_destroy(empty);
+    mnp_model_destroy(m);
+    mnp_data_destroy(d);
+    mnp_ctx_destroy(ctx);
 }
 
 /* A file may hold any numbers: an error where they mean nothing, never an answer made of them. */
@@ -259,6 +363,9 @@ static void options_that_do_not_fit(void) {
     CHECK(mnp_model_create(ctx, "lmm", NULL, "lmm_random=16", d, 1, &m) == MNP_EINVAL && !m);
     CHECK(strstr(mnp_last_error(ctx), "fewer knots") != NULL);
     CHECK(mnp_model_create(ctx, "lmm", NULL, "lmm_fixed=17", d, 1, &m) == MNP_EINVAL && !m);
+    CHECK(mnp_model_create(ctx, "lmm", NULL, "lmm_average=on lmm_draws=0", d, 1, &m) ==
+              MNP_EINVAL &&
+          !m);
     CHECK(mnp_model_create(ctx, "gp", NULL, "gp_mean=line", d, 1, &m) == MNP_EINVAL && !m);
     mnp_data_destroy(d);
     mnp_ctx_destroy(ctx);
@@ -347,6 +454,8 @@ int main(void) {
     RUN(laws);
     RUN(draws_have_the_density);
     RUN(files);
+    RUN(chosen_knots);
+    RUN(an_average_by_hand);
     RUN(numbers_that_mean_nothing);
     RUN(warnings);
     RUN(options_that_do_not_fit);

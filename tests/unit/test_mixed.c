@@ -698,7 +698,7 @@ static void shares_of_the_truth(void) {
         CHECK(mixed_average(&world, &v, &top, 1, LAWS, count_law, &t, &loglik) == MNP_OK);
         CHECK(t.laws == LAWS && isfinite(loglik));
         CHECK(exponential ? t.bent > LAWS * 3 / 4 : t.bent == 0);
-        CHECK(depends ? t.bare < LAWS / 8 : t.bare > LAWS / 8);
+        CHECK(depends ? t.bare < LAWS / 4 : t.bare > LAWS / 2);
     }
 }
 

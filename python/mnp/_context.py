@@ -199,7 +199,8 @@ def current() -> Context:
 
 
 def set_threads(threads: int = 0) -> None:
-    """How many worker threads a call uses: 0 means all cores. Posteriors of before keep theirs.
+    """How many worker threads a call uses, in this thread and in those that begin later: 0 means
+    all cores. Posteriors of before keep theirs.
 
     >>> import mnp
     >>> mnp.set_threads(1)

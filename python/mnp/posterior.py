@@ -654,12 +654,12 @@ def _restored(model: bytes, x_dim: int, x: np.ndarray, y: np.ndarray, how: tuple
 class Function:
     """One function of a posterior: f(x) -> (len(x),)."""
 
-    def __init__(self, of: Posterior, k: int) -> None:
+    def __init__(self, of: Functions, k: int) -> None:
         self._of = of
         self._k = k
 
     def __call__(self, x: Any) -> np.ndarray:
-        return self._of.sample(x)[self._k]
+        return self._of.values(x)[self._k].copy()
 
 
 class Functions(Sequence):
@@ -668,6 +668,16 @@ class Functions(Sequence):
 
     def __init__(self, of: Posterior) -> None:
         self._of = of
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
+
+    def values(self, x: Any) -> np.ndarray:
+        """(n, len(x)), not to be changed. One after the other is often asked about the same x: the
+        library answers for all of them at once, so the last answer is kept."""
+        x = numbers(x, "x")
+        last = self._last
+        if last is None or last[0].shape != x.shape or not np.array_equal(last[0], x):
+            last = self._last = (x.copy(), self._of.sample(x))
+        return last[1]
 
     def __len__(self) -> int:
         return self._of.draws
@@ -677,7 +687,7 @@ class Functions(Sequence):
             return [self[i] for i in range(*k.indices(len(self)))]
         if not -len(self) <= k < len(self):
             raise IndexError(f"function {k} of {len(self)}")
-        return Function(self._of, k % len(self))
+        return Function(self, k % len(self))
 
     def __call__(self, x: Any) -> np.ndarray:
         return self._of.sample(x)

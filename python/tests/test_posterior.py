@@ -131,6 +131,22 @@ def test_functions_stay(process):
         functions[4]
 
 
+def test_functions_one_after_the_other(process, monkeypatch):
+    """All of them cost one call for each x; an answer that is changed changes no other."""
+    functions = network(process, draws=5).functions(6)
+    want, asked = functions(AT), []
+    sample = mnp.Posterior.sample
+    monkeypatch.setattr(mnp.Posterior, "sample", lambda *a: asked.append(1) or sample(*a))
+    for _ in range(2):
+        for k, f in enumerate(functions):
+            got = f(AT)
+            assert np.array_equal(got, want[k])
+            got[:] = 0
+    assert len(asked) == 1
+    assert np.array_equal(functions[2](AT[:3]), want[2, :3])
+    assert len(asked) == 2
+
+
 def test_chain_ends_at_the_functions(process):
     """This model's own units are those of y."""
     posterior = network(process, draws=3)

@@ -45,10 +45,24 @@ CancelCall = dict(c.mnp_ctx_opts._fields_)["cancel"]
 ProgressCall = dict(c.mnp_eval_opts._fields_)["progress"]
 
 
+_said: list[str] = []
+
+
 def _log(_user, level: int, text: bytes) -> None:
+    """Doubts are kept for `doubts`; logging would print them where nobody has set it up."""
     import logging
 
-    logging.getLogger("mnp").log(10 * (level + 1), "%s", text.decode("utf-8", "replace"))
+    line = text.decode("utf-8", "replace")
+    if level == c.MNP_LOG_WARN:
+        _said.append(line)
+    logging.getLogger("mnp").log(min(10 * (level + 1), logging.INFO), "%s", line)
+
+
+def doubts() -> str:
+    """What the library logged as doubtful since the last question, a line each."""
+    lines = list(dict.fromkeys(_said))
+    _said.clear()
+    return "\n".join(lines)
 
 
 _log_call = LogCall(_log)

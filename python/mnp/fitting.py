@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _structs as c
-from ._context import current, warn
+from ._context import current, doubts, warn
 from ._library import lib
 from .data import Data
 from .errors import InvalidError
@@ -85,6 +85,7 @@ def fit(
             destroy=lib.mnp_fit_destroy,
             keep=True,
         )
+    doubts()  # of folds: those about all curves are among the fit's own
     out = Fit(handle, data, seed)
     for line in out.warnings[len(data.warnings) :]:
         warn(line)

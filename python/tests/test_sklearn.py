@@ -470,10 +470,17 @@ def test_curves_refuse_data():
         CurveRegressor("mnp-monotonic").fit(np.column_stack([X, X[:, 1]]), y)
 
 
-def test_nothing_is_printed(capfd):
-    X, y = plants(6)
-    with warnings.catch_warnings():
+def test_doubts_are_warnings_and_nothing_is_printed(python):
+    X, y = plants(3)
+    with pytest.warns(mnp.Warning, match="3 curves say little about how curves differ"):
+        CurveRegressor("lmm").fit(X, y)
+    program = """if True:
+        import warnings
+        import numpy as np
+        from mnp.sklearn import CurveRegressor, GPRegressor
         warnings.simplefilter("ignore")
-        CurveRegressor("lmm").fit(X, y).predict(X)
-        GPRegressor(max_iter=1).fit(X[:, 1:], y).sample_y(X[:, 1:])
-    assert capfd.readouterr() == ("", "")
+        X = np.column_stack([np.repeat(range(3), 5), np.tile(range(5), 3)])
+        CurveRegressor("lmm").fit(X, X[:, 1] ** 1.5).predict(X)
+        GPRegressor(max_iter=1).fit(X, X[:, 1]).sample_y(X)
+    """
+    assert python(program) == ""

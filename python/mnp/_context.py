@@ -49,13 +49,17 @@ _said: list[str] = []
 
 
 def _log(_user, level: int, text: bytes) -> None:
-    """Doubts are kept for `doubts`; logging would print them where nobody has set it up."""
+    """Doubts are kept for `doubts` too. A handler that does nothing keeps logging from printing
+    them where nobody has set it up."""
     import logging
 
     line = text.decode("utf-8", "replace")
     if level == c.MNP_LOG_WARN:
         _said.append(line)
-    logging.getLogger("mnp").log(min(10 * (level + 1), logging.INFO), "%s", line)
+    logger = logging.getLogger("mnp")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
+    logger.log(10 * (level + 1), "%s", line)
 
 
 def doubts() -> str:

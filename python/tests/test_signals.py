@@ -147,6 +147,8 @@ def test_logging(caplog):
             _context._log_call(None, level, b"a line")
             assert caplog.records[-1].levelname == name
     assert caplog.records[-1].getMessage() == "a line"
+    assert _context.doubts() == "a line"  # of the warning alone, for train() to pass on
+    assert _context.doubts() == ""
 
 
 def test_log_of_the_library(process, caplog):

@@ -182,7 +182,7 @@ static mnp_status bands_of_density(predictor *p, const double *x, int64_t n,
                                    const mnp_summary *out) {
     if (p->samples < 2) MNP_TRY(predictor_draw_latents(p, p->seed, 32));
     size_t S = (size_t)predictor_samples(p), N = (size_t)n;
-    size_t rows = (size_t)(CELLS + 1) * AT_ONCE, X = (size_t)p->m->spec.x_dim;
+    size_t rows = ((size_t)CELLS + 1) * AT_ONCE, X = (size_t)p->m->spec.x_dim;
     double *space = env_alloc(p->env, (CELLS + 3) * N + rows * (X + 2), sizeof *space, "bands");
     double *draws = env_alloc(p->env, S * N, sizeof *draws, "bands");
     mnp_status status = space && draws ? MNP_OK : MNP_ENOMEM;

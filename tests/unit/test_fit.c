@@ -360,6 +360,28 @@ static void the_simpler_in_doubt(void) {
     dataset_destroy(d);
 }
 
+/* A model that is lower than the average by chance does not take its place. */
+static void the_average_in_doubt(void) {
+    enum { N = 16 };
+    static const double crps[CANDIDATES] = {3, 2, 2.4, 2.05, 2.5, 0};
+    env e;
+    env_init(&e);
+    dataset *d = make_curves(&e, N, 1);
+    static curve_score all[CANDIDATES * FIT_TASKS * N];
+    for (int k = 0; k < 2; k++) { /* the gap is 0.05; its standard error 0.1, then 0.02 */
+        fit f;
+        put_scores(&f, d, all, crps, 0, 1);
+        for (int64_t i = 0; i < FIT_TASKS * N; i++)
+            f.row[CANDIDATE_average].scores[i].crps += (k ? 0.08 : 0.4) * (i % 2 ? 1 : -1);
+        fit_choose(&f);
+        CHECK(f.best == (k ? CANDIDATE_lmm : CANDIDATE_average));
+        CHECK((strstr(buf_str(&f.why), "within two standard errors") != NULL) == (k == 0));
+        buf_free(&f.why);
+        buf_free(&f.warnings);
+    }
+    dataset_destroy(d);
+}
+
 /* One curve says nothing of how curves differ: no standard error, and the simpler is taken. */
 static void a_single_curve(void) {
     static const double crps[2][CANDIDATES] = {{3, 2, 2.4, 2.6, 2.5, 1.5},
@@ -737,6 +759,7 @@ int main(void) {
     RUN(scores_of_a_known_process);
     RUN(scores_of_latents);
     RUN(the_simpler_in_doubt);
+    RUN(the_average_in_doubt);
     RUN(a_single_curve);
     RUN(paired_differences);
     RUN(folds_do_not_see_their_curves);

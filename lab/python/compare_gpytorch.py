@@ -27,6 +27,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import os
 import subprocess
 import sys
 import time
@@ -239,7 +240,8 @@ def child(method: str, family: str, score: bool) -> None:
 
 def run(method: str, family: str, table: bytes, score: bool) -> dict:
     words = [sys.executable, __file__, "--method", method, "--family", family]
-    done = subprocess.run(words + ["--score"] * score, input=table, stdout=-1, check=True)
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}  # import as usual
+    done = subprocess.run(words + ["--score"] * score, input=table, stdout=-1, check=True, env=env)
     return json.loads(done.stdout)
 
 
@@ -266,7 +268,8 @@ def main() -> None:
         print("| method | first, s | next, ms | of 20, ms | log-density | CRPS |")
         print("|---|---:|---:|---:|---:|---:|")
         for method, b in best.items():
-            times = f"{b['first']:.2f} | {1e3 * b['next']:.2f} | {1e3 * b['many']:.2f}"
+            many = "" if np.isnan(b["many"]) else f"{1e3 * b['many']:.2f}"
+            times = f"{b['first']:.2f} | {1e3 * b['next']:.2f} | {many}"
             print(f"| {method} | {times} | {b['logp']:.2f} | {b['crps']:.4f} |", flush=True)
 
 

@@ -18,7 +18,8 @@ from ._context import set_threads
 from ._structs import VERSION as __version__
 from .data import Data, families
 from .errors import Error, Warning
-from .posterior import Posterior, Posteriors
+from .posterior import Posterior
+from .posteriors import Posteriors
 from .process import Process, load, models, train
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from ._context import Handle, current, doubts, opened, warn
 from ._library import FOLDER, lib, texts
 from .data import Data, as_data
 from .errors import FileError, InvalidError
-from .posterior import CONDITIONS, Posterior, Posteriors, how_of, seed_of
+from .posterior import CONDITIONS, Posterior, how_of, seed_of
+from .posteriors import Posteriors
 
 if TYPE_CHECKING:
     from .scores import Calibration, Laws, Scores

@@ -272,7 +272,7 @@ static void ref_mixed_marginal(ref_run *r) {
                 mean = row_at(&q, &law, i, &d), moved = mixed_given(&law, &q.seen, q.g);
                 variance = variance_of(&q);
             }
-            double d = (q.y.at[i] - mean) / law.noise - moved;
+            double d = (q.u[i] - mean) / law.noise - moved;
             logp[i * q.draws + k] = q.evidence[k] - 0.5 * (d * d / variance + log(variance)) -
                                     log(law.noise) - HALF_LOG_2PI + (q.own ? q.slope[i] : 0);
         }

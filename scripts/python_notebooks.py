@@ -7,6 +7,7 @@ Without names: all of examples/notebooks. Needs nbclient, ipykernel and matplotl
 copies of them (python/tests/test_docs.py).
 """
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import nbclient
 import nbformat
 
+os.environ.pop("MPLBACKEND", None)  # pictures go into the notebooks
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "notebooks"
 
 for path in [Path(name).resolve() for name in sys.argv[1:]] or sorted(FOLDER.glob("*.ipynb")):

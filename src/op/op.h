@@ -215,7 +215,7 @@ val op_gp_draw(graph *g, val x, val u, val hyper, val eps, bool noisy, int32_t k
  * normals of the rows and of the curve (1, 1 + p + r). */
 typedef struct mixed_model {
     val knots, mean, spread, curve, noise;
-    val knee; /* VAL_NONE: all laws have the same knots, and are of y itself */
+    val knee;              /* VAL_NONE: all laws have the same knots, and are of y itself */
     int32_t fixed, random; /* knots of an input in the population's and in the curves' basis */
 } mixed_model;
 val op_mixed_logp(graph *g, val x, val y, const mixed_model *m, row_range range);

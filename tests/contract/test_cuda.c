@@ -6,9 +6,10 @@
  *   test_cuda [--small] [NAME ...]
  *                           all tests, or those that any of the names selects: an op whose name
  *                           contains it, "ops": all ops, a training run (tiny, paper, general,
- *                           image, gradient, large, bits, precision, culprit, runs; nccl: a step
- * through NCCL has the bits of one without), "step": all training runs. A name that selects nothing
- * is an error (exit status 2). Small: a few functions and steps, for the emulator (tests/emulator)
+ *                           image, gradient, large, bits, precision, shapes, culprit, runs;
+ *                           nccl: a step through NCCL has the bits of one without), "step": all
+ *                           training runs. A name that selects nothing is an error (exit status 2).
+ *                           Small: a few functions and steps, for the emulator (tests/emulator)
  *   test_cuda --time [0|1|2] [batch]
  *                           milliseconds a step in each precision, and where they go in one of them
  *                           (fp32, tf32 or bf16; default 1)                                      */
@@ -267,12 +268,12 @@ static void linked_bits(void) {
 }
 
 /* How far the faster modes are from the full one. */
-static void precisions_of(int64_t batch) {
+static void precisions_of(const char *preset, int64_t batch) {
     training full, fast;
-    if (training_open(&full, "cuda", "paper", (exec_opts){0}, 0)) training_steps(&full, batch, 1);
+    if (training_open(&full, "cuda", preset, (exec_opts){0}, 0)) training_steps(&full, batch, 1);
     const float *want = full.b->gradient(full.exec);
     for (int math = MATH_TF32; math <= MATH_BF16; math++) {
-        if (training_open(&fast, "cuda", "paper", (exec_opts){.math = (exec_math)math}, 0))
+        if (training_open(&fast, "cuda", preset, (exec_opts){.math = (exec_math)math}, 0))
             training_steps(&fast, batch, 1);
         double g = apart(fast.b->gradient(fast.exec), want, full.m->params.trainable);
         printf("     %s: gradient off by %.2e, loss by %.2e\n", math == MATH_TF32 ? "tf32" : "bf16",
@@ -286,8 +287,35 @@ static void precisions_of(int64_t batch) {
 
 /* A function to a block, and several: then rows are kept by one block, and gradients added up. */
 static void precisions(void) {
-    precisions_of(small ? 3 : 100);
-    precisions_of(small ? 5 : 300);
+    precisions_of("paper", small ? 3 : 100);
+    precisions_of("paper", small ? 5 : 300);
+}
+
+/* A model with other widths: near to the CPU, and with the same bits from run to run. */
+static void shape_of(const char *preset, const char *options, int64_t batch, bool all) {
+    changes = options;
+    printf("     %s %s\n", preset, options);
+    against_cpu(preset, batch, small ? 1 : 5);
+    if (all) {
+        precisions_of(preset, batch);
+        same_bits_of(preset, batch, small ? 1 : 11);
+    }
+    changes = "";
+}
+
+/* Heads of other depths than the paper's 16, attention to and from inducing points. */
+static void shape_steps(void) {
+    shape_of("tiny", "T=1 enc_width=16", small ? 2 : 20, !small);
+    shape_of("tiny", "T=1 enc_width=33 heads=3", small ? 2 : 20, !small);
+    shape_of("tiny", "T=1 enc_width=48", small ? 2 : 20, true);
+    shape_of("tiny", "T=1 enc_width=128 heads=1", small ? 2 : 20, !small);
+    shape_of("tiny", "T=1 enc_width=80 encoder=isab n_inducing=9", small ? 2 : 20, true);
+    if (small) return;
+    shape_of("paper", "enc_width=32", 20, true);
+    shape_of("paper", "enc_width=96", 20, true);
+    shape_of("paper", "enc_width=128", 20, true);
+    shape_of("paper", "enc_width=128 heads=8", 20, true);
+    shape_of("paper", "enc_width=256", 20, true);
 }
 
 static bool has_fused(training *t) {
@@ -371,7 +399,7 @@ static const training_run training_runs[] = {
     {"gradient", gradient_alone}, {"large", large_batch},     {"bits", same_bits},
     {"precision", precisions},    {"culprit", names_culprit}, {"nccl", linked_bits},
     {"runs", runs_at_once},       {"general", general_steps}, {"sleep", sleep_steps},
-    {"prefix", prefix_steps},
+    {"prefix", prefix_steps},     {"shapes", shape_steps},
 };
 enum { TRAINING_RUNS = sizeof training_runs / sizeof *training_runs };
 

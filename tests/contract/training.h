@@ -9,10 +9,11 @@
 #include "model/process/process.h"
 
 static env world;
-static bool small;    /* few functions and steps */
-static double asleep; /* weight of a sleep phase  */
-static double prefix; /* share of contexts that are first points */
-static double decay;  /* of the weights, in units of the rate    */
+static bool small;               /* few functions and steps */
+static double asleep;            /* weight of a sleep phase  */
+static double prefix;            /* share of contexts that are first points */
+static double decay;             /* of the weights, in units of the rate    */
+static const char *changes = ""; /* options on top of the preset's */
 
 enum { FUNCTIONS = 300, POINTS = 128 };
 
@@ -73,6 +74,8 @@ static bool training_open_as(training *t, const char *device, const char *preset
     model_spec spec;
     bool images = strncmp(preset, "image", 5) == 0;
     CHECK(spec_preset(&world, "mnp", preset, &spec) == MNP_OK);
+    option_view view = spec_view(&spec);
+    CHECK(options_parse(&world, &view, 1, changes) == MNP_OK);
     spec.x_dim = images ? 2 : 1;
     CHECK(model_create(&world, &spec, 5, &t->m) == MNP_OK);
     process_train_opts c = {

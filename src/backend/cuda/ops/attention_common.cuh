@@ -1,13 +1,13 @@
 /* attention_common.cuh: what the attention ops are about (equations in op/attention.c), as all
  * their paths see it: one query (attention_single.cuh), sets that fit in shared memory
- * (attention_resident.cuh and attention_resident_grad.cuh), and all others (attention.cuh,
- * attention_grad.cuh). */
+ * (attention_resident.cuh and attention_resident_grad.cuh), and all others (attention_general.cuh,
+ * attention_general_grad.cuh). */
 #ifndef MNP_CUDA_OPS_ATTENTION_COMMON_CUH
 #define MNP_CUDA_OPS_ATTENTION_COMMON_CUH
 
 #include "backend/cuda/device/mma.cuh"
 
-enum { DH = 16 }; /* the width of a head on all paths but the plain ones */
+enum { DH = 16 }; /* the depth of a head on all paths but the general one */
 
 #define LOG2E 1.4426950408889634f
 #define LN2   0.6931471805599453f

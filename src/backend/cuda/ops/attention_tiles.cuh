@@ -52,19 +52,19 @@ template <bool TRANSPOSED> FN void load_words(const float *row, uint32_t w[4]) {
         load_matrices(shared_at(row), w);
 }
 
-/* Where a lane reads in a block of 16 rows, in words. */
-template <int MATH> FN int lane_rows() {
+/* Where a lane reads in a block of 16 rows, in words. P: the pitch, here and below. */
+template <int MATH, int P = PITCH<MATH>> FN int lane_rows() {
     const int lane = threadIdx.x % 32;
-    return lane % 16 * PITCH<MATH> + lane / 16 * 4;
+    return lane % 16 * P + lane / 16 * 4;
 }
-template <int MATH> FN int lane_across() {
+template <int MATH, int P = PITCH<MATH>> FN int lane_across() {
     const int lane = threadIdx.x % 32;
-    return MATH == DEV_BF16 ? (lane % 8 + lane / 16 * 8) * PITCH<MATH> + (lane / 8 & 1) * 4
-                            : lane % 8 * PITCH<MATH> + lane / 8 * 4;
+    return MATH == DEV_BF16 ? (lane % 8 + lane / 16 * 8) * P + (lane / 8 & 1) * 4
+                            : lane % 8 * P + lane / 8 * 4;
 }
-template <int MATH> FN int lane_down() {
+template <int MATH, int P = PITCH<MATH>> FN int lane_down() {
     const int lane = threadIdx.x % 32;
-    return MATH == DEV_BF16 ? lane_rows<MATH>() : lane % 4 * 2 * PITCH<MATH> + lane / 4;
+    return MATH == DEV_BF16 ? lane_rows<MATH, P>() : lane % 4 * 2 * P + lane / 4;
 }
 
 /* 16 rows as the left operand, k the head's numbers; rows: the block plus lane_rows(). */
@@ -100,7 +100,7 @@ template <int MATH> FN void set_b(FragB<MATH> &f, int u, int j, uint32_t w) {
 
 /* 16 rows as the columns of two right operands, k the head's numbers; across: the block plus
  * lane_across(). */
-template <int MATH> FN void across_b(FragB<MATH> f[2], const float *across) {
+template <int MATH, int P = PITCH<MATH>> FN void across_b(FragB<MATH> f[2], const float *across) {
     if constexpr (MATH == DEV_BF16) {
         uint32_t w[4];
         load_words<false>(across, w);
@@ -109,7 +109,7 @@ template <int MATH> FN void across_b(FragB<MATH> f[2], const float *across) {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             uint32_t w[4];
-            load_words<false>(across + i * 8 * PITCH<MATH>, w);
+            load_words<false>(across + i * 8 * P, w);
 #pragma unroll
             for (int j = 0; j < 4; j++) set_b<MATH>(f[i], j >> 1, j & 1, w[j]);
         }
@@ -118,7 +118,7 @@ template <int MATH> FN void across_b(FragB<MATH> f[2], const float *across) {
 
 /* 16 rows as k (numbered 2t, 2t+1 of each eight), the head's numbers as columns of two tiles;
  * down: the block plus lane_down(). */
-template <int MATH> FN void down_b(FragB<MATH> f[2], const float *down) {
+template <int MATH, int P = PITCH<MATH>> FN void down_b(FragB<MATH> f[2], const float *down) {
     if constexpr (MATH == DEV_BF16) {
         uint32_t w[4];
         load_words<true>(down, w);
@@ -128,7 +128,7 @@ template <int MATH> FN void down_b(FragB<MATH> f[2], const float *down) {
         for (int u = 0; u < 2; u++)
 #pragma unroll
             for (int j = 0; j < 2; j++) {
-                const float *row = down + (u * 8 + j) * PITCH<MATH>;
+                const float *row = down + (u * 8 + j) * P;
                 set_b<MATH>(f[0], u, j, __float_as_uint(row[0]));
                 set_b<MATH>(f[1], u, j, __float_as_uint(row[8]));
             }
@@ -137,19 +137,19 @@ template <int MATH> FN void down_b(FragB<MATH> f[2], const float *down) {
 
 /* As down_b, but the columns of the two tiles are taken in an order that gives a lane of the
  * results four neighbours; values: the block plus lane_values(). */
-template <int MATH> FN int lane_values() {
+template <int MATH, int P = PITCH<MATH>> FN int lane_values() {
     const int lane = threadIdx.x % 32;
-    return MATH == DEV_BF16 ? lane_rows<MATH>() : lane % 4 * 2 * PITCH<MATH> + lane / 4 * 2;
+    return MATH == DEV_BF16 ? lane_rows<MATH, P>() : lane % 4 * 2 * P + lane / 4 * 2;
 }
-template <int MATH> FN void values_b(FragB<MATH> f[2], const float *values) {
+template <int MATH, int P = PITCH<MATH>> FN void values_b(FragB<MATH> f[2], const float *values) {
     if constexpr (MATH == DEV_BF16) {
-        down_b<MATH>(f, values); /* put_values() changed the order */
+        down_b<MATH, P>(f, values); /* put_values() changed the order */
     } else {
 #pragma unroll
         for (int u = 0; u < 2; u++)
 #pragma unroll
             for (int j = 0; j < 2; j++) { /* columns 2 c and 2 c + 1 are c of the tiles */
-                const float2 x = *(const float2 *)(values + (u * 8 + j) * PITCH<MATH>);
+                const float2 x = *(const float2 *)(values + (u * 8 + j) * P);
                 set_b<MATH>(f[0], u, j, __float_as_uint(x.x));
                 set_b<MATH>(f[1], u, j, __float_as_uint(x.y));
             }

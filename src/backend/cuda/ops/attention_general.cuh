@@ -386,8 +386,6 @@ template <int MATH> FN void forward_by_depth(const dev_instr &ins, int dh) {
         general_forward<MATH, 1>(ins);
     else if (dh <= 32)
         general_forward<MATH, 2>(ins);
-    else if (dh <= 48)
-        general_forward<MATH, 3>(ins);
     else
         general_forward<MATH, 4>(ins);
 }

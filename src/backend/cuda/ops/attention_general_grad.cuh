@@ -296,8 +296,6 @@ template <int MATH, bool KEYS> FN void backward_by_depth(const dev_instr &ins, i
         general_backward<MATH, 1, KEYS>(ins);
     else if (dh <= 32)
         general_backward<MATH, 2, KEYS>(ins);
-    else if (dh <= 48)
-        general_backward<MATH, 3, KEYS>(ins);
     else
         general_backward<MATH, 4, KEYS>(ins);
 }

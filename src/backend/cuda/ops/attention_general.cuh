@@ -119,7 +119,7 @@ FN float4 row_quad(const Rows &x, const Depth &d, int h, int r, int q) {
     return get_some(x.p + (int64_t)r * x.ld + h * d.dh + at, d.dh - at, d.whole);
 }
 
-/* The round's tiles: x to (at_once, 16, P), y behind it. */
+/* The round's tiles: x to (at_once, 16, P), then y. */
 template <int MATH, int DT>
 FN void fetch_tiles(const Rounds &t, int first, const Rows &x, const Rows &y, const Depth &d,
                     float *to) {

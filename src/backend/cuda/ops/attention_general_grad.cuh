@@ -55,8 +55,8 @@ FN float start_delta(const AttentionGrad &w, int s, int i, int h) {
     return -__ldcg(w.delta + ((int64_t)s * w.a.nq + i) * w.a.H + h);
 }
 
-/* Queries [r0, r0 + count) of the round's heads: lse (heads, 2 rows), delta behind it, every pair
- * of rows twice. Beyond the set's end weights are zero. */
+/* Queries [r0, r0 + count) of the round's heads: lse (heads, 2 rows), then delta, every pair of
+ * rows twice. Beyond the set's end weights are zero. */
 template <int MATH>
 FN void fetch_starts(const AttentionGrad &w, const Share &m, int s, int r0, int count, int rows,
                      float *to) {
@@ -77,11 +77,11 @@ template <int DT, bool KEYS> struct Gradients {
     float p[2][4], d[2][4], sum[KEYS ? 2 : 1][2 * DT][4];
 };
 
-/* p += x x', d += y y' over one slab. Own rows: the lane's place, y is `behind` words on; the other
+/* p += x x', d += y y' over one slab. Own rows: the lane's place, y is `to_y` words on; the other
  * side's likewise. */
 template <int MATH, int DT, bool KEYS>
-FN void step_products(Gradients<DT, KEYS> &r, const float *own, int behind, const float *other,
-                      int behind_other) {
+FN void step_products(Gradients<DT, KEYS> &r, const float *own, int to_y, const float *other,
+                      int to_other_y) {
     constexpr int P = SLAB_PITCH<MATH, DT>, W = HEAD_WORDS<MATH>;
 #pragma unroll
     for (int c = 0; c < DT; c++) {
@@ -91,8 +91,8 @@ FN void step_products(Gradients<DT, KEYS> &r, const float *own, int behind, cons
         across_b<MATH, P>(b, other + c * W);
         mma<MATH>(r.p[0], f, b[0]);
         mma<MATH>(r.p[1], f, b[1]);
-        rows_a<MATH>(f, own + behind + c * W);
-        across_b<MATH, P>(b, other + behind_other + c * W);
+        rows_a<MATH>(f, own + to_y + c * W);
+        across_b<MATH, P>(b, other + to_other_y + c * W);
         mma<MATH>(r.d[0], f, b[0]);
         mma<MATH>(r.d[1], f, b[1]);
     }
@@ -115,7 +115,7 @@ FN void step_sums(float sum[2 * DT][4], const float weights[2][4], const float *
 
 /* 16 rows of the other side, of which the first `left` exist. */
 template <int MATH, int DT, bool KEYS>
-FN void step_gradients(Gradients<DT, KEYS> &r, const float *down, int behind, int left) {
+FN void step_gradients(Gradients<DT, KEYS> &r, const float *down, int to_y, int left) {
 #pragma unroll
     for (int i = 0; i < 8; i++) {
         float &p = r.p[i >> 2][i & 3], &d = r.d[i >> 2][i & 3];
@@ -124,7 +124,7 @@ FN void step_gradients(Gradients<DT, KEYS> &r, const float *down, int behind, in
         if (!KEYS && (i >> 2) * 8 + (int)threadIdx.x % 4 * 2 + (i & 1) >= left) d = 0.0f;
     }
     step_sums<MATH, DT>(r.sum[0], r.d, down);
-    if constexpr (KEYS) step_sums<MATH, DT>(r.sum[1], r.p, down + behind);
+    if constexpr (KEYS) step_sums<MATH, DT>(r.sum[1], r.p, down + to_y);
 }
 
 template <int DT, bool KEYS> FN void gradients_meet(Gradients<DT, KEYS> &r, int parts, int part) {

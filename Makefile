@@ -279,7 +279,7 @@ wheel: $(SHLIB)
 wheel-cuda: $(if $(HAVE_NVCC),$(BUILD)/libmnp_cuda.so)
 	@BUILD=$(BUILD) scripts/python_wheel.sh cuda
 test-python: wheel $(MNP)
-	@BUILD=$(BUILD) T=$(T) scripts/python_test.sh
+	@BUILD=$(BUILD) T='$(T)' scripts/python_test.sh
 
 bench: all
 	$(BUILD)/mnp bench $(ARGS)

@@ -82,6 +82,8 @@ def _watch(pending: list):
                 yield bool(pending)
         except GeneratorExit:
             return
+        except GeneratorExit:  # the program ends
+            return
         except BaseException as error:  # a KeyboardInterrupt: raised again once the call is back
             pending.append(error)
 

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* ---- the calendar ---------------------------------------------------------------------------- */
 
@@ -105,32 +104,61 @@ date_kind date_parse(const char *text, double *out) {
     return DATE_MOMENT;
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- dates of other habits ------------------------------------------------------------------- */
 
-/* Up to `most` digits, 1 or more; returns what follows them, NULL where there are none. */
-static const char *skip_digits(const char *s, size_t most) {
-    size_t n = strspn(s, "0123456789");
-    return n >= 1 && n <= most ? s + n : NULL;
+typedef struct number {
+    int64_t value;
+    int digits;
+} number;
+
+/* A number of one to four digits at *s, which moves on; without any it has no digits. */
+static number take_number(const char **s) {
+    number n = {0};
+    for (; n.digits < 4 && **s >= '0' && **s <= '9'; n.digits++)
+        n.value = 10 * n.value + (*(*s)++ - '0');
+    return n;
 }
 
-/* Three numbers with the same sign between them, then nothing or a time. */
+static bool is_up_to(number n, int64_t most) {
+    return (n.digits == 1 || n.digits == 2) && n.value >= 1 && n.value <= most;
+}
+
+static bool are_day_and_month(number a, number b) {
+    return (is_up_to(a, 12) && is_up_to(b, 31)) || (is_up_to(a, 31) && is_up_to(b, 12));
+}
+
+/* A day, a month and a year with the same sign between them, then nothing or a time. The year comes
+ * first with four digits, or last with four or two: 1.0.2 is a version, not a date. */
 static bool is_three(const char *s) {
-    const char *a = skip_digits(s, 4),
-               *b = a && *a && strchr("/.-", *a) ? skip_digits(a + 1, 2) : NULL;
-    const char *c = b && *b == *a ? skip_digits(b + 1, 4) : NULL;
-    return c && (*c == '\0' || *c == ' ' || *c == 'T');
+    number a = take_number(&s);
+    char between = *s;
+    if (between != '/' && between != '.' && between != '-') return false;
+    s++;
+    number b = take_number(&s);
+    if (*s++ != between) return false;
+    number c = take_number(&s);
+    if (*s != '\0' && *s != ' ' && *s != 'T') return false;
+    if (a.digits == 4) return is_up_to(b, 12) && is_up_to(c, 31);
+    return (c.digits == 4 || c.digits == 2) && are_day_and_month(a, b);
 }
 
+/* 7:05, 12:30, 08:15:30. A plain 1:20 is a ratio, as of a dilution, rather than twenty past one. */
 static bool is_clock(const char *s) {
-    const char *a = skip_digits(s, 2), *b = a && *a == ':' ? skip_digits(a + 1, 2) : NULL;
-    if (b && *b == ':') b = skip_digits(b + 1, 2);
-    return b && (*b == '\0' || *b == '.' || *b == ' ');
+    number hour = take_number(&s);
+    if (hour.digits < 1 || hour.digits > 2 || hour.value > 23 || *s++ != ':') return false;
+    int64_t minute = take(&s, 2), second = 0;
+    if (minute < 0 || minute > 59) return false;
+    if (hour.digits == 1 && hour.value == 1 && *s == '\0') return false;
+    if (*s == ':') s++, second = take(&s, 2);
+    return second >= 0 && second <= 60 && (*s == '\0' || *s == '.' || *s == ' ');
 }
 
 bool date_is_foreign(const char *text) {
     double ignored;
     return date_parse(text, &ignored) == DATE_NONE && (is_three(text) || is_clock(text));
 }
+
+/* ---- writing --------------------------------------------------------------------------------- */
 
 const char *date_print(char out[DATE_TEXT], date_kind kind, double value) {
     int64_t year, month, day;

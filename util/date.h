@@ -21,7 +21,8 @@ enum { DATE_TEXT = 48 };
 date_kind date_parse(const char *text, double *out);
 
 /* Does it look like a date that date_parse() does not read, such as 03/01/2024 or 1.3.24, of which
- * nobody knows which is the month, or like a time without a day, 12:30? */
+ * nobody knows which is the month, or like a time without a day, 12:30? Numbers that no calendar or
+ * clock has, as in 1.0.2 or 1:160, do not, and neither does a ratio, 1:20. */
 bool date_is_foreign(const char *text);
 
 /* The text of a number of days or seconds, rounded to a day or a millisecond. A number of days that

@@ -9,7 +9,19 @@
 
 enum { GUESSED_MAX = 3 }; /* columns of a table whose y may be guessed */
 
-/* x, t, time, x1, x_2, X10, age, days ...; with more after it: time_h, Time (days), t [min]. */
+/* What may stand after a time's or a length's name: a unit, or anything in brackets. */
+static bool is_unit(const char *text) {
+    static const char *const units[] = {
+        "h",    "hr",   "hrs", "hour", "hours", "min",   "mins",   "minute", "minutes", "s",
+        "sec",  "secs", "ms",  "us",   "ns",    "d",     "day",    "days",   "wk",      "wks",
+        "week", "mo",   "mos", "yr",   "yrs",   "weeks", "second", "month",  "months",  "seconds",
+        "year", "m",    "cm",  "mm",   "km",    "years", "utc",    "ft"};
+    text += strspn(text, " _.-/");
+    return *text == '(' || *text == '[' || IS_ONE_OF(text, units);
+}
+
+/* x, t, time, x1, x_2, X10, age, days ...; with a unit: time_h, Time (days), t [min]. What else
+ * follows makes it something of a time, as a visit_score. */
 static bool named_like_input(const char *full) {
     char name[16];
     size_t n = strcspn(full, " _.([/-");
@@ -19,7 +31,7 @@ static bool named_like_input(const char *full) {
         "x",    "t",     "time",  "times",  "date",   "datetime", "timestamp", "age",
         "day",  "days",  "hour",  "hours",  "minute", "minutes",  "second",    "seconds",
         "week", "weeks", "month", "months", "year",   "years",    "visit",     "depth"};
-    if (IS_ONE_OF(name, words)) return true;
+    if (IS_ONE_OF(name, words) && (!full[n] || is_unit(full + n))) return true;
     return (full[0] == 'x' || full[0] == 'X') && full[1] &&
            strspn(full + 1, "_0123456789") == strlen(full + 1);
 }
@@ -181,21 +193,39 @@ static mnp_status guess_repeating(chooser *c, bool integers, size_t *out) {
     return status;
 }
 
+static mnp_status curves_of(const chooser *c, size_t column, size_t *out) {
+    groups g;
+    MNP_TRY(groups_make(c->e, c->t, &column, 1, &g));
+    *out = g.names.count;
+    groups_free(&g);
+    return MNP_OK;
+}
+
+/* Are the words constant within the curves of column i, and are these more than `most`? */
+static mnp_status is_finer(const chooser *c, size_t i, size_t words, size_t *most, bool *out) {
+    groups g;
+    *out = false;
+    MNP_TRY(groups_make(c->e, c->t, &i, 1, &g));
+    mnp_status status = MNP_OK;
+    if (g.names.count > *most && groups_contiguous(&g, c->t))
+        status = groups_constant(&g, c->t, words, out);
+    if (status == MNP_OK && *out) *most = g.names.count;
+    groups_free(&g);
+    return status;
+}
+
 /* Words may name what several curves have in common, as a diet: a column of whole numbers within
- * whose curves the words are constant tells more of them apart. */
+ * whose curves the words are constant tells more of them apart. One that tells no more apart, as
+ * every person's weight, is something that is known of the curves. */
 static mnp_status refine(chooser *c, size_t *group) {
-    size_t n = c->t->columns, words = *group;
+    size_t n = c->t->columns, words = *group, most = 0;
     bool *candidate = env_alloc(c->e, n, sizeof *candidate, "a table");
     if (!candidate) return MNP_ENOMEM;
     mnp_status status = find_repeating(c, true, candidate);
+    if (status == MNP_OK) status = curves_of(c, words, &most);
     for (size_t i = 0; i < n && status == MNP_OK; i++) {
-        groups g;
         bool finer = false;
-        if (!candidate[i] || i == words) continue;
-        status = groups_make(c->e, c->t, &i, 1, &g);
-        if (status != MNP_OK) break;
-        if (groups_contiguous(&g, c->t)) status = groups_constant(&g, c->t, words, &finer);
-        groups_free(&g);
+        if (candidate[i] && i != words) status = is_finer(c, i, words, &most, &finer);
         if (!finer) continue;
         *group = i;
         c->why_group = "guessed: its whole numbers repeat, finer than words";

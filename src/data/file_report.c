@@ -277,8 +277,9 @@ static void warn_growth(reading *r) {
     if (!(r->range[r->dims].lo > 0) || !(median > 0) || times < GROWTH_TIMES) return;
     buf_plain(&r->warn, r->roles.y.name);
     buf_printf(&r->warn,
-               " is above 0 everywhere and at most %.2g times its median: its logarithm "
-               "may be easier to forecast (add a column with it, and name that y)\n",
+               " is above 0 everywhere and at most %.0f times its median: on a logarithmic scale "
+               "it may be easier to forecast (the model \"average\" tries such scales itself; for "
+               "others add a column with its logarithm, and name that y)\n",
                times);
 }
 

@@ -145,8 +145,9 @@ static mnp_status refuse_dates(env *e, const csv_table *t, size_t column) {
     while (!date_is_foreign(csv_cell(t, row, column))) row++;
     return env_fail(e, MNP_EFORMAT,
                     "%s:%" PRIu32 ": column \"%.80s\": \"%.40s\" looks like a date or a time "
-                    "(write dates as 2024-03-01 or 2024-03-01T12:30, times of day as numbers; or "
-                    "leave the column out: name the inputs with --x)",
+                    "(write dates as 2024-03-01 or 2024-03-01T12:30, times of day as numbers; a "
+                    "letter in front of each keeps the column as a category; or leave it out: name "
+                    "the inputs with --x)",
                     t->name, t->lines[1 + row], csv_header(t, column), csv_cell(t, row, column));
 }
 

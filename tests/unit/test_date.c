@@ -76,11 +76,24 @@ static void moments_are_written(void) {
 
 /* Which is the month nobody knows: such texts are no words either. */
 static void foreign_dates_are_noticed(void) {
-    static const char *const yes[] = {"03/01/2024", "1.3.24",   "01-03-2024",       "2024/03/01",
-                                      "12:30",      "08:15:30", "03/01/2024 12:30", "7:05 pm"};
-    static const char *const no[] = {
-        "2024-03-01", "2024-03-01T12:30", "1.5",      "a/b/c", "1/2", "12",
-        "",           "1:2:3x",           "10.1.2.3", "1.2-3"};
+    static const char *const yes[] = {
+        "03/01/2024", "1.3.24",           "01-03-2024", "2024/03/01", "12:30",
+        "08:15:30",   "03/01/2024 12:30", "7:05 pm",    "13/1/24",    "2024-3-1",
+        "0:30",       "1:20 pm",          "01:20",      "1:20:00",
+    };
+    static const char *const no[] = {"2024-03-01", "2024-03-01T12:30",
+                                     "1.5",        "a/b/c",
+                                     "1/2",        "12",
+                                     "",           "1:2:3x",
+                                     "10.1.2.3",   "1.2-3",
+                                     "1.0.2",      "1.2.3",
+                                     "13.13.2024", "32/1/2024",
+                                     "2024/13/01", "1.0.24",
+                                     "1:10",       "1:20",
+                                     "1:160",      "1:2",
+                                     "24:30",      "12:60",
+                                     "12:5",       "3:100",
+                                     "1/1/124"};
     for (size_t k = 0; k < sizeof yes / sizeof *yes; k++) {
         CASE(yes[k]);
         CHECK(date_is_foreign(yes[k]));

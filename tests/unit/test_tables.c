@@ -105,6 +105,12 @@ static void x_is_told_from_y(void) {
         {"w,step,temp\na,1,5\na,2,4\na,3,6\nb,1,7\nb,2,9\nb,3,1\n", "step",
          "(guessed: the last column)"},
         {"w,p,q\na,1,5\na,2,6\nb,1,7\nb,2,9\n", "p", "y \"q\" (guessed: the last column)"},
+        {"visit_score,dose,who\n5,1,a\n4,2,a\n7,1,b\n9,2,b\n", "dose",
+         "y \"visit_score\" (guessed: the other one increases within every curve)"},
+        {"temp,age-yrs,who\n5,1,a\n4,2,a\n7,3,b\n9,2,b\n", "age-yrs",
+         "y \"temp\" (guessed: the other one is named like an input)"},
+        {"day_care,p,q\n1,1,5\n1,2,6\n2,1.5,7\n2,2.5,9\n", "p",
+         "group \"day_care\" (guessed: its whole numbers repeat)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         CASE(cases[i].text);
@@ -133,6 +139,19 @@ static void the_group_is_the_finest(void) {
     d = read_text("who,trial,w\na,1,4\nb,1,5\na,2,4\nb,2,6\na,3,4\nb,3,7\n", s);
     STREQ(d->function_name, "who");
     dataset_destroy(d);
+    /* a number that each has for its own is a covariate, whichever column comes first */
+    s.y_column = "y";
+    d = read_text("name,t,weight,y\na,0,70,4\na,1,70,5\nb,0,81,4\nb,1,81,6\nc,0,65,4\nc,1,65,7\n",
+                  s);
+    STREQ(d->function_name, "name");
+    CHECK(d->x_dim == 2);
+    dataset_destroy(d);
+    /* of numbers that are finer than words the finest */
+    d = read_text("diet,pen,chick,t,y\nc,1,11,0,4\nc,1,11,1,5\nc,1,12,0,4\nc,1,12,1,6\n"
+                  "c,2,13,0,4\nc,2,13,1,6\no,3,14,0,4\no,3,14,1,7\n",
+                  s);
+    STREQ(d->function_name, "chick");
+    dataset_destroy(d);
 }
 
 /* The curve's number in the last column, after times that repeat as whole numbers too. */
@@ -160,6 +179,8 @@ static void columns_must_be_named(void) {
             "which column is the output must be said; add: --group Chick --x Time --y weight");
     refused("Plant,Type,conc,uptake\nQ1,Q,95,16\nQ1,Q,175,30\nM1,M,95,10\nM1,M,175,19\n", whole,
             "add: --group Plant --x conc --y uptake");
+    refused("soil,day,plant,height\n7,1,p,16\n7,2,p,30\n9,1,q,10\n9,2,q,19\n", whole,
+            "add: --group plant --x day --y height");
     refused("id,t,dose,conc\n1,1,5,BLQ\n1,2,5,3.5\n1,3,5,2\n2,1,9,3\n2,2,9,4\n2,3,9,BLQ\n", whole,
             "add: --group id --x t --y conc");
     refused("id,a b,c,d e\n1,1,2,3\n1,2,4,3.5\n2,1,2,3\n2,2,9,4\n", whole,
@@ -179,6 +200,30 @@ static void dates_in_another_order(void) {
             ":2: column \"day\": \"03/01/2024\" looks like a date or a time (write dates as "
             "2024-03-01");
     refused("id,at,y\na,08:30,1\na,09:30,2\nb,08:30,1\nb,09:30,3\n", s, "\"08:30\" looks like");
+    refused("id,at,y\na,2:30,1\na,3:30,2\nb,2:30,1\nb,3:30,3\n", s,
+            "a letter in front of each keeps the column as a category");
+}
+
+/* Dilutions and versions look a little like times and dates. */
+static void ratios_and_versions_are_categories(void) {
+    static const struct {
+        const char *text, *levels;
+    } cases[] = {
+        {"id,mix,t,y\na,1:10,0,1\na,1:10,1,2\nb,1:20,0,1\nb,1:20,1,3\n", "1:10, 1:20"},
+        {"id,mix,t,y\na,1.0.2,0,1\na,1.0.2,1,2\nb,1.0.3,0,1\nb,1.0.3,1,3\n", "1.0.2, 1.0.3"},
+        {"id,mix,t,y\na,r2:30,0,1\na,r2:30,1,2\nb,r3:30,0,1\nb,r3:30,1,3\n", "r2:30, r3:30"},
+    };
+    data_source s = whole;
+    s.function_column = "id", s.y_column = "y";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char expected[64];
+        CASE(cases[i].text);
+        snprintf(expected, sizeof expected, "mix is a category (%s)", cases[i].levels);
+        dataset *d = read_text(cases[i].text, s);
+        CHECK(d->x_dim == 3 && has(d->report, expected));
+        dataset_destroy(d);
+    }
+    CASE(NULL);
 }
 
 /* 99999 where a value is missing, as some programs write it. */
@@ -207,8 +252,9 @@ static void growth_by_factors(void) {
                        "b,0,1\nb,1,5\nb,2,25\nb,3,125\nb,4,625\nb,5,3125\n";
     dataset *d = read_text(text, s);
     CHECK(d->warnings && !strstr(d->warnings, "far from"));
-    CHECK(has(d->warnings, "y is above 0 everywhere and at most 3.9e+02 times its median: its "
-                           "logarithm"));
+    CHECK(has(d->warnings, "y is above 0 everywhere and at most 391 times its median: on a "
+                           "logarithmic scale it may be easier to forecast (the model "
+                           "\"average\" tries such scales itself; for others add"));
     dataset_destroy(d);
 }
 
@@ -840,6 +886,7 @@ int main(void) {
     RUN(later_tables_are_read_by_it);
     RUN(points_are_read_by_it);
     RUN(dates_in_another_order);
+    RUN(ratios_and_versions_are_categories);
     RUN(a_value_far_from_all_others);
     RUN(growth_by_factors);
     RUN(curves_without_a_group);

@@ -5,9 +5,9 @@
  * average of mixed models holds most of the others already, with shares that curves decided: among
  * a dozen curves another one is the lowest by chance more often than not, so it is taken in place
  * of the average where it wins by two standard errors of the paired difference over curves. A model
- * with latents, which has thousands of parameters, must win by more than one standard error
- * of the paired difference over curves, and be as smooth between the measured times as the mixed
- * model: what happens there no score can see. */
+ * with latents, which has thousands of parameters, must have a lower CRPS than all of these, win by
+ * more than one standard error of the paired difference over curves, and be as smooth between the
+ * measured times as the mixed model: what happens there no score can see. */
 #include <math.h>
 
 #include "fit/fit.h"
@@ -96,10 +96,12 @@ static void say_simple(fit *f, int best) {
 
 /* Is k, which has latents, worth its place beside `best`? */
 static bool earns(fit *f, int k, int best) {
+    int lowest = lowest_simple(f);
     score_mean gap = gap_of(f, best, k);
     const char *title = candidate_at(k)->title, *other = candidate_at(best)->title;
-    if (!(gap.mean > 0) && lowest_simple(f) != best) {
-        buf_printf(&f->why, "; that of the %s is higher by %.2g", title, -gap.mean);
+    if (lowest != best && !(crps_of(f, k) < crps_of(f, lowest))) {
+        buf_printf(&f->why, "; that of the %s is by %.2g above that of the %s", title,
+                   crps_of(f, k) - crps_of(f, lowest), candidate_at(lowest)->title);
         return false;
     }
     buf_clear(&f->why);

@@ -382,6 +382,29 @@ static void the_average_in_doubt(void) {
     dataset_destroy(d);
 }
 
+/* The Gaussian process is lower than the average by 1.5, with a standard error of 1: not enough.
+ * Then a network that is lower than the average alone does not take its place either. */
+static void the_network_beside_the_lowest(void) {
+    enum { N = 16 };
+    static const double network[] = {2.3, 1.5};
+    env e;
+    env_init(&e);
+    dataset *d = make_curves(&e, N, 1);
+    static curve_score all[CANDIDATES * FIT_TASKS * N];
+    for (int k = 0; k < 2; k++) {
+        fit f;
+        put_scores(&f, d, all, (const double[CANDIDATES]){5, 4, 4, 3.5, 2, network[k]}, 2, 1);
+        for (int64_t i = 0; i < FIT_TASKS * N; i++) /* the network swings with the average */
+            f.row[CANDIDATE_average].scores[i].crps += 4 * (i % 2 ? 1 : -1);
+        fit_choose(&f);
+        CHECK(f.best == (k ? CANDIDATE_network : CANDIDATE_average));
+        CHECK((strstr(buf_str(&f.why), "is by 0.3 above that of the Gaussian") != NULL) == !k);
+        buf_free(&f.why);
+        buf_free(&f.warnings);
+    }
+    dataset_destroy(d);
+}
+
 /* One curve says nothing of how curves differ: no standard error, and the simpler is taken. */
 static void a_single_curve(void) {
     static const double crps[2][CANDIDATES] = {{3, 2, 2.4, 2.6, 2.5, 1.5},
@@ -760,6 +783,7 @@ int main(void) {
     RUN(scores_of_latents);
     RUN(the_simpler_in_doubt);
     RUN(the_average_in_doubt);
+    RUN(the_network_beside_the_lowest);
     RUN(a_single_curve);
     RUN(paired_differences);
     RUN(folds_do_not_see_their_curves);

@@ -736,6 +736,26 @@ static void averages_of_little(void) {
     }
 }
 
+/* Waves of the population and of the curves, which need all the knots that there may be. */
+static void averages_of_many_knots(void) {
+    enum { J = 20, EACH = 40, X = 1 };
+    static float x[J * EACH], y[J * EACH];
+    int64_t start[J + 1];
+    rng_stream s = rng_stream_make((rng_key){6}, RNG_TEST, 0);
+    for (int64_t i = 0; i <= J; i++) start[i] = i * EACH;
+    for (int64_t k = 0; k < (int64_t)J * EACH; k++) {
+        double t = (double)(k % EACH) / 4, own = rng_normal(&s);
+        x[k] = (float)t;
+        y[k] = (float)(3 * sin(2 * t) + 0.1 * own);
+    }
+    data_view v = {J, X, start, x, y, false};
+    mixed_form top = {.fixed = NATURAL_KNOTS_MAX, .random = NATURAL_KNOTS_MAX};
+    tally t = {0};
+    double loglik = NAN;
+    CHECK(mixed_average(&world, &v, &top, 1, LAWS, count_law, &t, &loglik) == MNP_OK);
+    CHECK(t.laws == LAWS && isfinite(loglik));
+}
+
 /* ---- no memory ------------------------------------------------------------------------------- */
 
 static mnp_status whole_fit(env *e, const data_view *v) {
@@ -806,6 +826,7 @@ int main(void) {
     RUN(knots_where_points_are);
     RUN(shares_of_the_truth);
     RUN(averages_of_little);
+    RUN(averages_of_many_knots);
     RUN(without_memory);
     RUN(cancelled);
     return check_done();

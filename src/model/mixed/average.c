@@ -403,14 +403,23 @@ static mnp_status run_folds(average *a, trial *t, int64_t held, int64_t folds, s
     return status;
 }
 
+/* Of a member's two bases together. */
+static size_t most_columns(const average *a) {
+    int64_t R = 1;
+    for (int k = 0; k < a->count; k++) {
+        const mixed_form *form = &a->members[k].form;
+        R = most(R, (int64_t)natural_columns(a->d->x_dim, form->fixed) +
+                        natural_columns(a->d->x_dim, form->random));
+    }
+    return (size_t)R;
+}
+
 /* What members say about curves that they have not learned from: by folds, or, of many curves, of
  * some of them. */
 static mnp_status try_all(average *a, trial *t) {
     int64_t J = a->d->functions, folds = J > FOLD_CURVES ? 1 : least(FOLDS, J);
     int64_t held = J > FOLD_CURVES ? least(J / 3, HELD_MOST) : J;
-    mixed_form top = mixed_average_most(a->d->x_dim);
-    size_t R = (size_t)natural_columns(a->d->x_dim, NATURAL_KNOTS_MAX) +
-               (size_t)natural_columns(a->d->x_dim, top.random);
+    size_t R = most_columns(a);
     MNP_TRY(trial_make(a, J > 1 ? held : 0, t));
     scorer s = {.a = a, .t = t};
     size_t rows = GIVEN + ASKED_MOST;

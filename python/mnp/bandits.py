@@ -21,7 +21,7 @@ from . import _structs as c
 from ._arrays import address, numbers
 from ._context import current, opened
 from ._library import lib
-from .errors import InvalidError
+from .errors import InvalidError, UnsupportedError
 from .posterior import CONDITIONS, seed_of
 
 if TYPE_CHECKING:
@@ -194,6 +194,11 @@ class Player:
     def close(self) -> None:
         """Frees its memory. Twice is no error."""
         self._handle = None
+
+    def __reduce__(self):
+        raise UnsupportedError(
+            "a Player neither pickles nor copies: make one again, and let it observe what was seen"
+        )
 
     def __enter__(self) -> Player:
         return self

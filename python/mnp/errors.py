@@ -37,6 +37,10 @@ class UnsupportedError(Error, NotImplementedError):
     """This build or this device cannot do it."""
 
 
+class NotInstalledError(UnsupportedError, ImportError):
+    """A further Python package is needed."""
+
+
 class DeviceError(Error, RuntimeError):
     """The accelerator failed."""
 

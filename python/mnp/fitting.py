@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 
 from . import _structs as c
@@ -59,6 +60,8 @@ def fit(
     >>> list(fit.predict(plants[plants["plant"] == "a"].head(2), at=[3.0, 4.0]))
     ['plant', 'day', 'mean', 'sd', 'q05', 'q25', 'q50', 'q75', 'q95']
     """
+    if isinstance(table, Data) and (wide or any(name is not None for name in (group, x, y))):
+        raise InvalidError("the columns of an mnp.Data are known: leave out group, x, y and wide")
     if effort is not None and seconds is not None:
         raise InvalidError("effort and seconds exclude each other: give one of them")
     if effort is not None and not effort >= 0:
@@ -213,8 +216,21 @@ class Fit:
 
     def _made(self):
         if self._handle is None:
-            raise InvalidError("this fit comes from another session: save its models one by one")
+            raise InvalidError("this fit was pickled: save its models one by one")
         return self._handle
+
+    def __copy__(self) -> Fit:
+        """It shares what the library made: it saves and reports as this one does."""
+        out = Fit.__new__(Fit)
+        out.__dict__.update(self.__dict__)
+        return out
+
+    def __deepcopy__(self, memo: dict) -> Fit:
+        out = self.__copy__()
+        for name, value in self.__dict__.items():
+            if name not in ("_handle", "_data"):
+                setattr(out, name, deepcopy(value, memo))
+        return out
 
     def __getstate__(self) -> dict:
         return {**self.__dict__, "_handle": None, "_data": None}

@@ -26,7 +26,7 @@ from ._arrays import address, view
 from ._context import Handle, current, in_python, text_of, warn
 from ._library import lib
 from .data import Data
-from .errors import Error, InvalidError, UnsupportedError
+from .errors import Error, InvalidError, NotInstalledError, UnsupportedError
 from .posterior import WARNINGS, WORK_MAX, how_of, levels_of
 
 if TYPE_CHECKING:
@@ -280,7 +280,34 @@ def open_data(
         lambda text, n: make(lib.mnp_data_open_memory, text, n, ctypes.byref(opts), **how),
     )
     warn(words_of_python(lib.mnp_data_warnings(handle).decode("utf-8", "replace")))
-    return Data(handle)
+    data = Data(handle)
+    warn(nameless(table, data))
+    return data
+
+
+MEAN_MISSING = ("na", "nan", "n/a", "#n/a", "null", ".")  # texts, as the library reads a CSV file
+
+
+def nameless(table: Any, data: Data) -> str:
+    """A line about the rows that belong to no curve, or "". Their label is missing, or it is a text
+    that means "missing" in a CSV file."""
+    found = re.search(r"(\d+) rows? without a curve's name", data.report)
+    if found is None:
+        return ""
+    rows = "1 row has" if found[1] == "1" else f"{found[1]} rows have"
+    line = f"{rows} no {data.group_name} and were dropped"
+    columns = columns_of(table) if kind_of(table) else {}
+    labels = {t for g in _group_columns(columns, data) for t in cells(g, columns[g])}
+    words = sorted(repr(t) for t in labels if t.lower() in MEAN_MISSING)
+    if words:
+        line += f" ({', '.join(words)} means missing in a table: rename that curve to keep it)"
+    return line
+
+
+def _group_columns(columns: Mapping[str, Any], data: Data) -> list[str]:
+    """Of a frame: the library joins the names of several by "/"."""
+    name = data.group_name
+    return [name] if name in columns else [g for g in name.split("/") if g in columns]
 
 
 class Table:
@@ -403,7 +430,7 @@ def imported(library: str) -> Any:
     try:
         return import_module(library)
     except ImportError:
-        raise UnsupportedError(f"{library} is not installed: pip install mnp[{library}]") from None
+        raise NotInstalledError(f"{library} is not installed: pip install mnp[{library}]") from None
 
 
 def _is_range(rows: np.ndarray, n: int) -> bool:

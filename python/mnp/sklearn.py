@@ -33,7 +33,9 @@ try:
         validate_data,
     )
 except ImportError as error:
-    raise ImportError(
+    from .errors import NotInstalledError
+
+    raise NotInstalledError(
         f"mnp.sklearn needs scikit-learn 1.6 or later ({error}): pip install mnp[sklearn]"
     ) from error
 
@@ -491,12 +493,24 @@ class CurveRegressor(RegressorMixin, BaseEstimator):
             return posterior.predict(x, levels)
         return posterior.bands(x, levels)
 
-    def score(self, X: Any, y: Any, context: tuple[Any, Any] | None = None) -> float:
-        """R^2 of `predict`, over all rows but those that `score_context` shows to the model."""
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        context: tuple[Any, Any] | None = None,
+    ) -> float:
+        """R^2 of `predict`, over all rows but those that `score_context` shows to the model.
+        sample_weight: (n,), of the rows; None: all the same."""
         check_is_fitted(self)
         shown = _whole(self.score_context, "score_context", 0)
         labels, x = self._read(X)
         y = _numbers(column_or_1d(y), "y")
+        check_consistent_length(labels, y)
+        weight = None
+        if sample_weight is not None:
+            weight = _numbers(column_or_1d(sample_weight), "sample_weight")
+            check_consistent_length(labels, weight)
         given = _joined(self.curves_, self._context(context))
         mean = np.full(len(y), np.nan)
         none = np.empty(0, levels_of([]).dtype)
@@ -509,7 +523,8 @@ class CurveRegressor(RegressorMixin, BaseEstimator):
         asked = ~np.isnan(mean)
         from sklearn.metrics import r2_score
 
-        return r2_score(y[asked], mean[asked])
+        weight = weight if weight is None else weight[asked]
+        return r2_score(y[asked], mean[asked], sample_weight=weight)
 
 
 class _New:

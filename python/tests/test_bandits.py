@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -90,6 +92,12 @@ def test_bad_input():
     ):
         with pytest.raises(mnp.errors.InvalidError):
             call()
+    for action in (7, -3, 2**40):
+        with pytest.raises(mnp.errors.InvalidError, match=f"no action {action}, only 0 to 1"):
+            player.observe([1.0, 2.0], action, 0.0)
+    for copied in (pickle.dumps, copy.copy):
+        with pytest.raises(mnp.errors.UnsupportedError, match="neither pickles nor copies"):
+            copied(player)
     player.close()
     with pytest.raises(mnp.errors.ClosedError):
         player.choose([1.0, 2.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import pickle
@@ -176,8 +177,41 @@ def test_pickle(fit):
     assert other.predict(new_plants(), [5.0])["mean"].tolist() == (
         fit.predict(new_plants(), [5.0])["mean"].tolist()
     )
-    with pytest.raises(mnp.errors.InvalidError, match="another session"):
+    with pytest.raises(mnp.errors.InvalidError, match="was pickled"):
         other.save("nowhere.safetensors")
+
+
+def test_copy(fit, tmp_path):
+    """A copy works as the fit does: its files, its picture, its models."""
+    for k, other in enumerate((copy.copy(fit), copy.deepcopy(fit))):
+        assert len(other.save(tmp_path / f"m{k}.safetensors")) == len(fit.models)
+        other.report(tmp_path / f"m{k}.html")
+        assert other.picture().svg == fit.picture().svg and other.table == fit.table
+        assert other.best is other.models[other.best_name]
+        assert other.best.to_bytes() == fit.best.to_bytes()
+    assert other.table is not fit.table and other.best is not fit.best
+
+
+@pytest.mark.parametrize("options", [{"group": "a"}, {"x": "b"}, {"y": "c"}, {"wide": True}])
+def test_columns_of_data_are_known(options):
+    data = mnp.Data.text("who,t,y\na,0,1\na,1,2\nb,0,3\nb,2,5\n")
+    with pytest.raises(mnp.errors.InvalidError, match="leave out group, x, y and wide"):
+        mnp.fit(data, **options)
+
+
+def test_curves_without_a_name_are_told():
+    """A text that means "missing" in a CSV file is a name in a frame; None is none."""
+    table = plants("abcdefg")
+    names = table["plant"].astype(object)
+    names[names == "a"], names[names == "b"] = "NA", None
+    how = {"group": "plant", "x": "day", "y": "height", "effort": 0, "folds": 2}
+    said = "12 rows have no plant and were dropped ('NA' means missing in a table: rename"
+    with pytest.warns(mnp.Warning) as caught:
+        assert mnp.fit({**table, "plant": names}, **how).curves == 5
+    assert any(str(w.message).startswith(said) for w in caught)
+    names[names == "NA"] = "x"
+    with pytest.warns(mnp.Warning, match="^6 rows have no plant and were dropped$"):
+        assert mnp.fit(pd.DataFrame({**table, "plant": names}), **how).curves == 6
 
 
 @pytest.mark.parametrize(

@@ -414,6 +414,28 @@ def test_trained_models_are_used_as_they_are(tmp_path):
     assert CurveRegressor("mnp-monotonic").fit(X, y).model_ == "mnp"
 
 
+def test_score_of_curves_is_r2():
+    X, y = plants(6)
+    model = CurveRegressor("lmm", options=FIXED).fit(X[:-8], y[:-8])
+    weight = np.linspace(0, 1, len(y))
+    said = model.predict(X)
+    assert model.score(X, y) == r2_score(y, said)
+    assert model.score(X, y, weight) == r2_score(y, said, sample_weight=weight) != r2_score(y, said)
+
+
+def test_without_scikit_learn(python):
+    program = """if True:
+        import sys
+        sys.modules["sklearn"] = None
+        import mnp
+        try:
+            import mnp.sklearn
+        except ImportError as error:
+            print(isinstance(error, mnp.errors.UnsupportedError), "mnp[sklearn]" in str(error))
+    """
+    assert python(program) == "True True\n"
+
+
 def test_curves_copy():
     X, y = plants(6)
     model = CurveRegressor("lmm", options=FIXED, random_state=7).fit(X, y)
@@ -464,6 +486,9 @@ def test_curves_refuse_data():
         model.predict(X, context=X)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         CurveRegressor("lmm").fit(X, y[1:])
+    for asked in ((X[:-1], y), (X, y[:-1]), (X, y, y[:-1])):
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            model.score(*asked)
     with pytest.raises(TypeError, match="X is sparse"):
         model.predict(csr_array(X))
     with pytest.raises(mnp.Error, match="the model takes 1 inputs, and X has 2"):

@@ -1,4 +1,5 @@
 /* bandit.c: bandits through the public interface. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -141,6 +142,9 @@ mnp_status mnp_player_act(mnp_player *p, const double *x, int64_t *action) {
 mnp_status mnp_player_observe(mnp_player *p, const double *x, int64_t action, double reward) {
     if (!p) return MNP_EINVAL;
     MNP_TRY(check_given(&p->ctx->env, x, "x"));
-    int32_t choice = action < 0 || action >= p->actions ? -1 : (int32_t)action;
-    return player_observe(p->player, x, choice, reward);
+    if (action < 0 || action >= p->actions) /* said here: an int32_t may not hold it */
+        return env_fail(&p->ctx->env, MNP_EINVAL,
+                        "there is no action %" PRId64 ", only 0 to %" PRId64, action,
+                        p->actions - 1);
+    return player_observe(p->player, x, (int32_t)action, reward);
 }

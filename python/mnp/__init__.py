@@ -6,7 +6,8 @@
     posterior = process.condition(x, y)                  # x (n,), y (n,)
     posterior.mean(at), posterior.sd(at), posterior.sample(at, 20)
 
-Everything is computed by libmnp, which is part of the package; NumPy is all that it needs.
+All this is computed by libmnp, which is part of the package; NumPy is all that it needs. The
+estimators of `mnp.sklearn` need scikit-learn, and `GPRegressor` solves its equations with SciPy.
 """
 
 from __future__ import annotations

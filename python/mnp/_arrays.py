@@ -117,3 +117,13 @@ def view(pointer: int, shape: tuple[int, ...], kind=ctypes.c_double) -> np.ndarr
         return np.empty(shape, kind)
     block = (kind * count).from_address(pointer)
     return np.frombuffer(block, kind).reshape(shape).copy()
+
+
+def real(value: Any, name: str) -> float:
+    """One number."""
+    try:
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise InvalidError(f"{name} is {value!r}: give a number")

@@ -66,7 +66,14 @@ class LibraryError(Error, ImportError):
 
 
 class Warning(UserWarning):  # the name by which people filter: mnp.Warning
-    """There is an answer, and something doubtful about it."""
+    """There is an answer, and something doubtful about it.
+
+    >>> import mnp, warnings
+    >>> process = mnp.load("mnp-monotonic")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", mnp.Warning)  # x is far from what it was trained on
+    ...     mean = process.condition([0.1], [0.0]).mean([500.0])
+    """
 
 
 OF_STATUS = {

@@ -9,6 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from . import _structs as c
+from ._arrays import real
 from ._context import current, doubts, warn
 from ._library import lib
 from .data import Data
@@ -64,6 +65,8 @@ def fit(
         raise InvalidError("the columns of an mnp.Data are known: leave out group, x, y and wide")
     if effort is not None and seconds is not None:
         raise InvalidError("effort and seconds exclude each other: give one of them")
+    effort = None if effort is None else real(effort, "effort")
+    seconds = None if seconds is None else real(seconds, "seconds")
     if effort is not None and not effort >= 0:
         effort = 0  # as the library has it: below 0 is without the network
     if seconds is not None and not seconds > 0:
@@ -115,6 +118,12 @@ class Fit:
 
     A fit pickles with its models and scores; `save`, `report` and `plot()` of held-out curves are
     for the session that made it.
+
+    >>> import mnp, numpy as np
+    >>> curve, t = np.repeat(np.arange(6), 5), np.tile(np.arange(5.0), 6)
+    >>> fit = mnp.fit({"curve": curve, "t": t, "y": curve + t**2}, effort=0, folds=2)
+    >>> fit.curves, fit.columns["group"], fit.best is fit.models[fit.best_name]
+    (6, 'curve', True)
     """
 
     best: Process  #: the best model

@@ -3,6 +3,12 @@
 A frame goes to the library as the text of a CSV file would: numbers with all their digits, dates as
 ISO, categories as text, what is missing as an empty cell. So a frame and its file give the same
 numbers. Neither pandas nor polars is imported here: a frame brings its own.
+
+>>> import mnp
+>>> process = mnp.load("mnp-monotonic")
+>>> seen = {"x": [0.1, 0.5], "y": [-0.4, 0.2]}
+>>> mnp.frames.forecast(process, seen, at=[0.3, 0.8], condition="network")["mean"].shape
+(2,)
 """
 
 from __future__ import annotations

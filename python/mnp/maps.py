@@ -1,17 +1,28 @@
 """Maps of functions of two inputs given measurements (wells): `make`.
 
-process = mnp.load("geofluvial")                     # images of rivers
-wells = {"row": [10, 60], "col": [12, 40], "value": [1, -1]}
-m = mnp.maps.make(process, wells, shape=(64, 64))
-m.mean, m.sd, m.below, m.draws                       # (64, 64) each, (100, 64, 64)
-m.plot()
+Here of planes whose slopes differ, by a Gaussian process; the models of images that the repository
+holds (models/geofluvial-np.safetensors) have rows and columns instead of coordinates.
+
+>>> import mnp, numpy as np
+>>> rng = np.random.default_rng(0)
+>>> places = rng.uniform(0, 4, (6, 8, 2))                     # 6 planes, 8 places of each
+>>> heights = (places * rng.normal(1, 0.3, (6, 1, 2))).sum(axis=2)
+>>> process = mnp.train((places, heights), "gp", steps=2)
+>>> wells = {"x1": [1.0, 3.0], "x2": [2.0, 0.5], "y": [3.1, 3.4]}
+>>> m = mnp.maps.make(process, wells, shape=(5, 7), extent=(0, 4, 0, 3), samples=20)
+>>> m.mean.shape, m.sd.shape, m.below.shape, m.draws.shape
+((5, 7), (5, 7), (5, 7), (20, 5, 7))
+>>> m.plot(engine="svg").svg.count("<svg")
+1
 """
 
 from __future__ import annotations
 
 import csv
 import ctypes
+import io
 import math
+import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,10 +30,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _structs as c
-from ._arrays import address, numbers, one_set
+from ._arrays import address, numbers, one_set, real
 from ._context import current, warn
 from ._library import lib
-from .errors import Error, InvalidError
+from .errors import Error, FileError, FormatError, InvalidError
 from .frames import cells, columns_of, imported
 from .posterior import CONDITIONS, WARNINGS, Report, seed_of
 
@@ -111,14 +122,26 @@ class Map(NamedTuple):
 
 
 def _read_csv(path: str) -> dict[str, list]:
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        head = file.readline()
-        separator = max(",;\t", key=head.count)
-        file.seek(0)
-        rows = [row for row in csv.reader(file, delimiter=separator) if row]
+    """Columns of texts; the library reads tables with the columns of a model alone."""
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            text = file.read()
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise FormatError(f"{path} is no text in UTF-8: save it as such") from None
+    separator = max(",;\t", key=text.partition("\n")[0].count)
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if row]
+    except csv.Error as error:
+        raise FormatError(f"{path}: {error}") from None
     if not rows:
-        raise InvalidError(f"{path}: there is no header")
-    return {name.strip(): [row[k] for row in rows[1:]] for k, name in enumerate(rows[0])}
+        raise FormatError(f"{path}: there is no header")
+    head, *rest = rows
+    for k, row in enumerate(rest):
+        if len(row) != len(head):
+            raise FormatError(f"{path}: row {k} has {len(row)} cells, and the header {len(head)}")
+    return {name.strip(): [row[k] for row in rest] for k, name in enumerate(head)}
 
 
 def _find(columns: Mapping[str, Any], name: str) -> str | None:
@@ -150,15 +173,25 @@ def _well_columns(columns, frame: Frame, x, y, y_name: str) -> tuple[str, str, s
     return found[0], found[1], value
 
 
+def _meant(value: Any, frame: Frame) -> float:
+    if frame.rivers and value in RIVER:
+        return RIVER[value]
+    words = f", {' or '.join(map(repr, RIVER))}" if frame.rivers else ""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidError(f"codes mean {value!r}: give numbers{words}") from None
+
+
 def _decoded(text: str, codes: Mapping, frame: Frame, row: int) -> float:
     for code, value in codes.items():
         same = str(code) == text
         try:
             same = same or float(code) == float(text)
-        except ValueError:
+        except (TypeError, ValueError):
             pass
         if same:
-            return RIVER[value] if frame.rivers and value in RIVER else float(value)
+            return _meant(value, frame)
     raise InvalidError(f"row {row} of the wells is {text!r}, none of codes={dict(codes)!r}")
 
 
@@ -232,13 +265,16 @@ def _frame(process: Process, shape, extent) -> Frame:
         raise InvalidError(
             f"maps are of functions of two inputs, and the model has {process.x_dim}"
         )
-    rows, cols = (int(n) for n in shape)
+    try:
+        rows, cols = (operator.index(n) for n in shape)
+    except (TypeError, ValueError):
+        raise InvalidError(f"shape is {shape!r}: give (rows, columns)") from None
     if not (2 <= rows <= 4096 and 2 <= cols <= 4096):
         raise InvalidError(f"shape is {(rows, cols)}: give 2 to 4096 rows and columns")
     lo, hi = ctypes.c_double(), ctypes.c_double()
     images = lib.mnp_map_values(process.handle, ctypes.byref(lo), ctypes.byref(hi))
     if extent is not None:
-        extent = tuple(float(v) for v in extent)
+        extent = tuple(numbers(extent, "extent").ravel().tolist())
         if len(extent) != 4 or not (extent[0] < extent[1] and extent[2] < extent[3]):
             raise InvalidError("extent is (x0, x1, y0, y1) with x0 < x1 and y0 < y1")
     elif not images:
@@ -305,6 +341,8 @@ def make(
     """
     if condition not in CONDITIONS:
         raise InvalidError(f"condition is {condition!r}: give one of {', '.join(CONDITIONS)}")
+    if codes is not None and not isinstance(codes, Mapping):
+        raise InvalidError(f"codes is a {type(codes).__name__}: give a dict, as {{0: 'land'}}")
     frame = _frame(process, shape, extent)
     measured, frame = _read_wells(process, wells, frame, x, y, codes)
     values = np.ascontiguousarray(measured[:, 2])
@@ -320,8 +358,8 @@ def make(
         seed=seed_of(seed),
         device=device.encode(),
         honour=ctypes.addressof(kept),
-        range=0.0 if isinstance(honour, bool) else float(honour),
-        threshold=sum(frame.values) / 2 if threshold is None else float(threshold),
+        range=0.0 if isinstance(honour, bool) else real(honour, "honour"),
+        threshold=sum(frame.values) / 2 if threshold is None else real(threshold, "threshold"),
         condition=CONDITIONS.index(condition),
         gradients=gradients or 0,
         progress=ctx.progress(progress),

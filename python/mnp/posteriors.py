@@ -42,6 +42,12 @@ class Posteriors:
     of such arrays, one for each, and answers are lists. Context k has the numbers of a Posterior of
     its own with the seed `seed + k`. Each question draws the functions anew: `predict` asks for
     mean, sd and quantiles at once. Points are not copied: do not change the arrays meanwhile.
+
+    >>> import mnp
+    >>> process = mnp.load("mnp-monotonic")
+    >>> two = process.condition([[0.1, 0.5], [0.3]], [[-0.2, 0.4], [0.0]])
+    >>> two.mean([0.2, 0.4, 0.8]).shape
+    (2, 3)
     """
 
     def __init__(self, model: Handle, x_dim: int, xs: Sequence, ys: Sequence, how: How) -> None:

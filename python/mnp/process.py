@@ -44,7 +44,12 @@ def _folders() -> list[str]:
 
 
 def models() -> list[str]:
-    """The names of the models that came with this package, for `load`."""
+    """The names of the models that came with this package, for `load`.
+
+    >>> import mnp
+    >>> "mnp-monotonic" in mnp.models()
+    True
+    """
     found = {f[: -len(SUFFIX)] for d in _folders() for f in os.listdir(d) if f.endswith(SUFFIX)}
     return sorted(found)
 

@@ -126,7 +126,15 @@ def test_pictures(rivers):
         ({"row": [1], "col": [2], "value": ["m"]}, {"codes": {"n": "land"}}, "none of codes="),
         ({"row": [None], "col": [2], "value": [1]}, {}, "no place"),
         ((np.zeros(3), np.zeros(3)), {}, "places (n, 2)"),
+        ({"row": [1], "col": [2], "value": ["m"]}, {"codes": {"m": "sea"}}, "mean 'sea'"),
+        ({"row": [1], "col": [2], "value": ["m"]}, {"codes": ["m"]}, "codes is a list"),
         (None, {"shape": (1, 5)}, "2 to 4096"),
+        (None, {"shape": 8}, "give (rows, columns)"),
+        (None, {"shape": (8, 8, 3)}, "give (rows, columns)"),
+        (None, {"shape": (8.5, 8)}, "give (rows, columns)"),
+        (None, {"extent": "wide"}, "extent"),
+        (None, {"threshold": "low"}, "threshold is 'low'"),
+        (None, {"honour": "much"}, "honour is 'much'"),
         (None, {"extent": (1, 0, 0, 1)}, "x0 < x1"),
         (None, {"samples": 0}, "samples is 0"),
         (None, {"condition": "guess"}, "condition is 'guess'"),
@@ -136,6 +144,24 @@ def test_bad_maps(rivers, wells, options, said):
     with pytest.raises(mnp.errors.InvalidError) as failure:
         maps.make(rivers, wells, **{"shape": (12, 14), **options})
     assert said in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind", "said"),
+    [
+        (None, mnp.errors.FileError, "No such file"),
+        (b"", mnp.errors.FormatError, "no header"),
+        (b"row,col,value\n1,2,1\n3,4\n", mnp.errors.FormatError, "row 1 has 2 cells"),
+        ("row,col,v\xe4lue\n1,2,1\n".encode("latin-1"), mnp.errors.FormatError, "UTF-8"),
+    ],
+)
+def test_bad_files_of_wells(rivers, tmp_path, raw, kind, said):
+    path = tmp_path / "wells.csv"
+    if raw is not None:
+        path.write_bytes(raw)
+    with pytest.raises(kind, match=said) as failure:
+        maps.make(rivers, path, shape=(12, 14))
+    assert "wells.csv" in str(failure.value)
 
 
 def test_one_input():

@@ -47,13 +47,19 @@ def _split(name: str) -> int:
     return SPLITS[name]
 
 
-def _columns(names: str | Sequence[str] | None) -> bytes | None:
+def column_names(names: str | Sequence[str] | None, what: str) -> bytes | None:
+    """One name, or several in a list; None: to be guessed."""
     if names is None:
         return None
-    return (names if isinstance(names, str) else ",".join(names)).encode()
+    try:
+        return ",".join([names] if isinstance(names, str) else names).encode()
+    except TypeError:
+        raise InvalidError(
+            f"{what} is {names!r}: give the name of a column, or a list of names"
+        ) from None
 
 
-def _table_options(
+def table_options(
     *,
     group: str | Sequence[str] | None = None,
     x: str | Sequence[str] | None = None,
@@ -67,10 +73,10 @@ def _table_options(
     like: Any = None,
 ) -> dict[str, Any]:
     return {
-        "function_column": _columns(group),
-        "x_columns": _columns(x),
-        "y_column": _columns(y),
-        "action_column": _columns(action),
+        "function_column": column_names(group, "group"),
+        "x_columns": column_names(x, "x"),
+        "y_column": column_names(y, "y"),
+        "action_column": column_names(action, "action"),
         "split": _split(split),
         "holdout": float(holdout),
         "test": float(test),
@@ -109,7 +115,7 @@ class Data:
     @classmethod
     def csv(cls, path: str | os.PathLike, **options: Any) -> Data:
         """The curves of a CSV file: `Data.text` has the options."""
-        return cls._open(os.fspath(path), **_table_options(**options))
+        return cls._open(os.fspath(path), **table_options(**options))
 
     @classmethod
     def text(cls, text: str | bytes, **options: Any) -> Data:
@@ -126,7 +132,7 @@ class Data:
         ('who', ['t'], 'y', 2)
         """
         raw = text.encode() if isinstance(text, str) else bytes(text)
-        opts = c.mnp_data_opts(**_table_options(**options))
+        opts = c.mnp_data_opts(**table_options(**options))
         handle = current().make(
             lib.mnp_data_open_memory,
             raw,

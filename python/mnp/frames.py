@@ -31,7 +31,7 @@ from . import _structs as c
 from ._arrays import address, view
 from ._context import Handle, current, in_python, text_of, warn
 from ._library import lib
-from .data import Data
+from .data import Data, column_names, table_options
 from .errors import Error, InvalidError, NotInstalledError, UnsupportedError
 from .posterior import WARNINGS, WORK_MAX, how_of, levels_of
 
@@ -242,18 +242,12 @@ def python_words() -> Iterator[None]:
 
 
 def _opened(table: Any, of_file, of_text) -> Handle:
-    """What of_file(path) or of_text(bytes, length) makes of a path or a frame."""
+    """What of_file(path) or of_text(bytes, length) makes of a path, a frame or its CSV text."""
     with python_words():
         if isinstance(table, (str, os.PathLike)):
             return of_file(os.fsencode(table))
-        text = to_csv(table)
+        text = table if isinstance(table, bytes) else to_csv(table)
         return of_text(text, len(text))
-
-
-def _names(names: str | Sequence[str] | None) -> bytes | None:
-    if names is None:
-        return None
-    return (names if isinstance(names, str) else ",".join(names)).encode()
 
 
 def open_data(
@@ -270,25 +264,40 @@ def open_data(
     process whose table this is read like, with its columns, units and categories."""
     if isinstance(table, str) and not lib.mnp_data_path(table.encode()):
         raise InvalidError(f"{table!r} is a built-in family: give a table of curves")
-    opts = c.mnp_data_opts(
-        function_column=_names(group),
-        x_columns=_names(x),
-        y_column=_names(y),
-        holdout=-1.0 if like is None else 0.0,
-        seed=seed,
-        wide=bool(wide),
-        like=None if like is None else like.handle._as_parameter_,
+    holdout = -1.0 if like is None else 0.0  # 0: as the table of the process
+    data = _data(
+        table, group=group, x=x, y=y, holdout=holdout, test=0.0, seed=seed, wide=wide, like=like
     )
-    make, how = current().make, {"destroy": lib.mnp_data_destroy}
-    handle = _opened(
-        table,
-        lambda path: make(lib.mnp_data_open, path, ctypes.byref(opts), **how),
-        lambda text, n: make(lib.mnp_data_open_memory, text, n, ctypes.byref(opts), **how),
-    )
-    warn(words_of_python(lib.mnp_data_warnings(handle).decode("utf-8", "replace")))
-    data = Data(handle)
-    warn(nameless(table, data))
+    _tell_of_data(table, data)
     return data
+
+
+def open_splits(table: Any, *, seed: int = 0, **names: Any) -> tuple[Data, Data]:
+    """The curves of a frame or a CSV file to train on, and those to validate with, as `mnp train`
+    divides them. names: of the columns, group, x and y."""
+    source = to_csv(table) if kind_of(table) else table
+    of = {"holdout": 0.0, "test": 0.0, "seed": seed, **names}
+    train, valid = (_data(source, split=split, **of) for split in ("train", "valid"))
+    _tell_of_data(table, train)
+    return train, valid
+
+
+def _data(table: Any, **options: Any) -> Data:
+    opts = c.mnp_data_opts(**table_options(**options))
+    make, how = current().make, {"destroy": lib.mnp_data_destroy}
+    return Data(
+        _opened(
+            table,
+            lambda path: make(lib.mnp_data_open, path, ctypes.byref(opts), **how),
+            lambda text, n: make(lib.mnp_data_open_memory, text, n, ctypes.byref(opts), **how),
+        )
+    )
+
+
+def _tell_of_data(table: Any, data: Data) -> None:
+    """What is doubtful about it."""
+    warn(words_of_python(lib.mnp_data_warnings(data.handle).decode("utf-8", "replace")))
+    warn(nameless(table, data))
 
 
 MEAN_MISSING = ("na", "nan", "n/a", "#n/a", "null", ".")  # texts, as the library reads a CSV file
@@ -328,9 +337,9 @@ class Table:
     @classmethod
     def open(cls, process: Process, table: Any, with_y: bool, group, x, y) -> Table:
         opts = c.mnp_data_opts(
-            function_column=_names(group),
-            x_columns=_names(x),
-            y_column=_names(y) if with_y else None,
+            function_column=column_names(group, "group"),
+            x_columns=column_names(x, "x"),
+            y_column=column_names(y, "y") if with_y else None,
         )
         make, model = current().make, process.handle
         how = {"destroy": lib.mnp_table_destroy}

@@ -356,20 +356,34 @@ class Progress(NamedTuple):
         return cls(*(getattr(r, name) for name in cls._fields))
 
 
-def _pair(data: Any, valid: Any, functions: int, seed: int) -> tuple[Data, Data | None]:
-    """Data to train on and to validate with. A family, a file and a frame have their own split."""
-    if valid is None and not isinstance(data, (Data, tuple, str, os.PathLike)):
-        from .frames import kind_of, to_csv
+def _is_table(data: Any) -> bool:
+    """A frame, or the path of a CSV file."""
+    from .frames import kind_of
 
-        if kind_of(data):
-            text, of = to_csv(data), {"holdout": 0.0, "test": 0.0, "seed": seed}
-            return Data.text(text, **of), Data.text(text, split="valid", **of)
-    if valid is not None or not isinstance(data, (str, os.PathLike)):
-        return as_data(data), None if valid is None else as_data(valid)
+    if isinstance(data, (str, os.PathLike)):
+        return bool(lib.mnp_data_path(os.fsencode(data)))
+    return not isinstance(data, (Data, tuple)) and kind_of(data) is not None
+
+
+def _pair(
+    data: Any, valid: Any, functions: int, seed: int, names: dict[str, Any]
+) -> tuple[Data, Data | None]:
+    """Data to train on and to validate with. A family, a file and a frame have their own split.
+    names: the columns group, x and y of tables."""
+    from .frames import open_data, open_splits
+
+    names = {word: name for word, name in names.items() if name is not None}
+    for one in (data, valid):
+        if names and one is not None and not _is_table(one):
+            raise InvalidError(f"{', '.join(names)}: only a frame or a CSV file has named columns")
+    if valid is not None:
+        both = (open_data(d, **names) if names else as_data(d) for d in (data, valid))
+        return next(both), next(both)
+    if _is_table(data):
+        return open_splits(data, seed=seed, **names)
+    if not isinstance(data, (str, os.PathLike)):
+        return as_data(data), None
     name = os.fspath(data)
-    if lib.mnp_data_path(name.encode()):
-        of = {"holdout": 0.0, "test": 0.0, "seed": seed}
-        return Data._open(name, **of), Data._open(name, split=c.MNP_VALID, **of)
     return (
         Data.family(name, functions=functions, seed=seed),
         Data.family(name, functions=1000, seed=seed, split="valid"),
@@ -407,6 +421,9 @@ def train(
     model: str = "mnp",
     preset: str | None = None,
     *,
+    group: Any = None,
+    x: Any = None,
+    y: Any = None,
     valid: Any = None,
     functions: int = 0,
     steps: int | None = None,
@@ -421,7 +438,8 @@ def train(
     """Trains a model and returns it with its best weights.
 
     data: an `mnp.Data`, a pair (x, y) of lists of arrays, the name of a family, a CSV file or a
-    frame; the last three keep curves back for validation, the others do so with `valid`. model: one
+    frame; the last three keep curves back for validation, the others do so with `valid`. group, x,
+    y: columns of a file or a frame, guessed where they are not named, as `mnp.fit` does. model: one
     of "mnp", "np", "gp", "cbp", "lmm", ...; preset: "tiny", "paper", ..., None for what suits the
     data. options: any other option of the model or the training, as T=5, lr=1e-3. init: a model to
     start from. progress: called with a `Progress` now and then; it ends the training with True.
@@ -434,7 +452,7 @@ def train(
     'mnp'
     """
     seed = seed_of(seed)
-    train_data, valid_data = _pair(data, valid, functions, seed)
+    train_data, valid_data = _pair(data, valid, functions, seed, {"group": group, "x": x, "y": y})
     of_model, of_training = _settings(steps, batch, context, options)
     ctx = current()
     if init is None:

@@ -360,6 +360,27 @@ def test_training_on_a_frame(tmp_path):
         assert np.array_equal(here.weights()[name], weight), name
 
 
+def test_training_on_named_columns(tmp_path):
+    """As the command is told them; and what has no columns is refused."""
+    table = plants("abcdefghijkl", 5)
+    table = {"height": table["height"], "weight": table["height"] ** 2, **table}
+    names = {"group": "plant", "x": ["day"], "y": "weight"}
+    write(tmp_path / "p.csv", table)
+    words = ("--group", "plant", "--x", "day", "--y", "weight", "--steps", 3, "--seed", SEED)
+    run(tmp_path, "train", "--data", "p.csv", *words, "--preset", "tiny", "--out", "m.safetensors")
+    there = mnp.load(tmp_path / "m.safetensors")
+    for data in (pd.DataFrame(table), tmp_path / "p.csv"):
+        here = mnp.train(data, preset="tiny", steps=3, seed=SEED, **names)
+        assert (here.x_names, here.y_name) == (["day"], "weight")
+        for name, weight in there.weights().items():
+            assert np.array_equal(here.weights()[name], weight), name
+    for data in ("monotonic", mnp.Data.family("monotonic", functions=2), ([[0.0]], [[1.0]])):
+        with pytest.raises(mnp.errors.InvalidError, match="only a frame or a CSV file"):
+            mnp.train(data, y="weight")
+    with pytest.raises(mnp.errors.InvalidError, match="group is 3: give the name of a column"):
+        mnp.train(table, group=3)
+
+
 def test_curves_of_a_frame(process):
     table = plants("xyz", 4)
     shuffled = {name: table[name] for name in ("height", "plant", "day")}

@@ -112,20 +112,7 @@ static mnp_status score_others(scoring *s, const mnp_set part[2], mnp_draw_repor
 
 /* ---- curves ---------------------------------------------------------------------------------- */
 
-/* Curves meet by name. Of a table without a group column all rows are of one, and then the other
- * must have one too. */
-static int check_curves(cli *c, const question *q) {
-    bool seen = q->seen && points_grouped(q->seen), asked = points_grouped(q->places);
-    if (!q->seen || seen == asked) return 0;
-    if (mnp_table_groups(seen ? q->seen : q->places) <= 1) return 0;
-    return cli_fail(c, EXIT_FAILED,
-                    "%s holds several curves, and %s does not say of which curve its points are "
-                    "(add the group column)",
-                    cli_text(c, seen ? "context" : "targets", ""),
-                    cli_text(c, seen ? "targets" : "context", ""));
-}
-
-/* The context of curve g of the targets; -1: none. */
+/* The context of curve g of the targets, by its name, or the only one there is; -1: none. */
 static int64_t context_of(const question *q, int64_t g) {
     if (!q->seen || mnp_table_groups(q->seen) == 0) return -1;
     if (points_grouped(q->seen) != points_grouped(q->places)) return 0;
@@ -306,21 +293,14 @@ static void report(const scoring *s) {
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static int open_targets(cli *c, question *q) {
-    const char *path = cli_text(c, "targets", NULL);
-    int code = points_open(c, q->model, path, true, NULL, &q->warnings, &q->places);
-    if (code == 0 && mnp_table_rows(q->places) == 0)
-        code = cli_fail(c, EXIT_FAILED, "%s: there are no points to score", path);
-    if (code == 0) code = check_curves(c, q);
-    bool named = code == 0 && q->seen && points_grouped(q->seen) && points_grouped(q->places);
-    return named ? question_match(c, q) : code;
-}
-
 static int score(cli *c, const question *q, int64_t samples) {
     scoring s = {.c = c, .q = q, .samples = samples, .exact = mnp_model_latent(q->model) == 0};
     size_t groups = (size_t)mnp_table_groups(q->places), seen = (size_t)mnp_table_groups(q->seen);
     if (!condition_read(c, MNP_NETWORK, &s.ask)) return c->status;
     s.others = s.ask.condition != MNP_NETWORK && !s.exact;
+    if (s.exact && s.ask.given)
+        cli_note(c,
+                 "note: this model has no latents and its score is exact: --condition is not used");
     s.ask.silent = true; /* of all curves at the end */
     s.curve = env_alloc(&c->env, groups, sizeof *s.curve, "scores");
     s.reports = env_alloc(&c->env, groups, sizeof *s.reports, "scores");
@@ -345,7 +325,7 @@ static int run(cli *c) {
         return cli_fail(c, EXIT_USAGE, "--targets T.csv is missing: the points to score");
     question q;
     int code = question_open(c, &q);
-    if (code == 0) code = open_targets(c, &q);
+    if (code == 0) code = question_targets(c, &q);
     if (code == 0) code = score(c, &q, samples);
     question_close(c, &q);
     return code;
@@ -358,14 +338,16 @@ const command command_score = {
     .details =
         "Curves are told apart by the group column, as in 'mnp predict': each is scored given its "
         "own\n"
-        "points of --context, and one without points there as a curve of the population. The mean\n"
-        "counts every curve the same. A curve's numbers do not depend on the others.\n"
+        "points of --context, and one without points there as a curve of the population. What is\n"
+        "constant in a curve may be left out of --targets where --context says it. The mean "
+        "counts\n"
+        "every curve the same. A curve's numbers do not depend on the others.\n"
         "Two estimates, total and per point: the importance-weighted bound (latents from the\n"
         "posterior over context and targets) and prior sampling (latents from the context\n"
         "alone), which is lower and noisier. JSON: loglik and loglik_prior_sampling are per\n"
         "point, total and total_prior_sampling for all targets together; groups has each curve's.\n"
         "Several outputs are scored each in units of its own spread. Models without\n"
-        "latents (gp, cbp, oracle) are exact, and both are the same.\n"
+        "latents (lmm, gp, cbp, oracle) are exact, and both are the same.\n"
         "--condition refine adds loglik_draws, the log of the targets' mean density over "
         "functions\n"
         "drawn from the conditional; exact adds also loglik_evidence, log p(context and targets) "

@@ -106,22 +106,30 @@ static void tell_warnings(const cli *c, const char *lines, buf *keep) {
     if (keep) buf_text(keep, lines);
 }
 
-int points_open(cli *c, const mnp_model *m, const char *path, bool with_y, const char *group,
-                buf *warnings, mnp_table **out) {
-    mnp_data_opts o = {.size = sizeof o,
-                       .function_column = group ? group : cli_text(c, "group", NULL),
-                       .x_columns = cli_text(c, "x", NULL),
-                       .y_column = with_y ? cli_text(c, "y", NULL) : NULL};
-    int code = cli_input(c, path);
-    if (code) return code;
-    mnp_status status = mnp_table_open(c->ctx, m, path, with_y, &o, out);
+static mnp_data_opts columns_asked(cli *c, bool with_y, const char *group) {
+    return (mnp_data_opts){.size = sizeof(mnp_data_opts),
+                           .function_column = group ? group : cli_text(c, "group", NULL),
+                           .x_columns = cli_text(c, "x", NULL),
+                           .y_column = with_y ? cli_text(c, "y", NULL) : NULL};
+}
+
+static int tell_opened(cli *c, mnp_status status, const mnp_table *t, buf *warnings) {
     if (status != MNP_OK) {
         source_whole_command(c, status);
         return cli_failed(c, status);
     }
-    cli_note_lines(c, "", mnp_table_report(*out));
-    tell_warnings(c, mnp_table_warnings(*out), warnings);
+    cli_note_lines(c, "", mnp_table_report(t));
+    tell_warnings(c, mnp_table_warnings(t), warnings);
     return 0;
+}
+
+int points_open(cli *c, const mnp_model *m, const char *path, bool with_y, const char *group,
+                buf *warnings, mnp_table **out) {
+    mnp_data_opts o = columns_asked(c, with_y, group);
+    int code = cli_input(c, path);
+    if (code) return code;
+    mnp_status status = mnp_table_open(c->ctx, m, path, with_y, &o, out);
+    return tell_opened(c, status, *out, warnings);
 }
 
 void points_first_rows(const mnp_table *t, int64_t *first) {
@@ -300,6 +308,19 @@ int question_places(cli *c, question *q) {
     if (code == 0 && grid) tell_warnings(c, mnp_table_warnings(q->places), &q->warnings);
     if (code == 0) code = spread_places(c, q);
     return code == 0 ? question_match(c, q) : code;
+}
+
+int question_targets(cli *c, question *q) {
+    const char *path = cli_text(c, "targets", NULL);
+    mnp_data_opts o = columns_asked(c, true, NULL);
+    int code = cli_input(c, path);
+    if (code) return code;
+    mnp_status status = mnp_table_open_targets(c->ctx, q->model, path, q->seen, &o, &q->places);
+    code = tell_opened(c, status, q->places, &q->warnings);
+    if (code == 0 && mnp_table_rows(q->places) == 0)
+        code = cli_fail(c, EXIT_FAILED, "%s: there are no points to score", path);
+    bool named = code == 0 && q->seen && points_grouped(q->seen) && points_grouped(q->places);
+    return named ? question_match(c, q) : code;
 }
 
 int64_t points_number(const mnp_table *t, int64_t column) {

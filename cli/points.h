@@ -51,6 +51,8 @@ int question_open(cli *c, question *q);
 int question_open_model(cli *c, const char *path, question *q); /* without a context */
 /* Places from --at or --grid, exactly one of which must be given. */
 int question_places(cli *c, question *q);
+/* Points with y from --targets, whose constants the context may say. */
+int question_targets(cli *c, question *q);
 /* Says which curves have no points in the context, or are not asked about. */
 int question_match(cli *c, question *q);
 /* The context as points, for what takes one curve: several are refused. */

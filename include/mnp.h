@@ -289,6 +289,13 @@ MNP_API mnp_status mnp_table_open(mnp_ctx *ctx, const mnp_model *model, const ch
 MNP_API mnp_status mnp_table_open_memory(mnp_ctx *ctx, const mnp_model *model, const char *name,
                                          const char *text, size_t bytes, bool with_y,
                                          const mnp_data_opts *opts, mnp_table **out);
+/* Points with y to score given those of `context` (NULL: none). What is constant in a curve may be
+ * left out here too: it is then filled in from the context's curve of that name, or from its only
+ * one where just one of the tables has a group column. MNP_EFORMAT also where the context does not
+ * say it, and where several curves meet a table without a group column. */
+MNP_API mnp_status mnp_table_open_targets(mnp_ctx *ctx, const mnp_model *model, const char *path,
+                                          const mnp_table *context, const mnp_data_opts *opts,
+                                          mnp_table **out);
 /* Places that no file holds. A grid: "lo:hi:n" for each input that changes within a curve, or for
  * each that is no category, joined by commas, the last one running fastest; lo and hi may be dates.
  * And places without a group column, asked of every curve of a context. */

@@ -747,6 +747,7 @@ CALLS = {
         c_int,
         (c_void_p, c_void_p, c_char_p, c_char_p, c_size_t, c_bool, c_void_p, c_void_p),
     ),
+    "mnp_table_open_targets": (c_int, (c_void_p, c_void_p, c_char_p, c_void_p, c_void_p, c_void_p)),
     "mnp_table_grid": (c_int, (c_void_p, c_void_p, c_char_p, c_void_p)),
     "mnp_table_spread": (c_int, (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
     "mnp_table_destroy": (None, (c_void_p,)),

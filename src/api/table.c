@@ -84,6 +84,25 @@ mnp_status mnp_table_open_memory(mnp_ctx *ctx, const mnp_model *model, const cha
     return open_as(e, model, name, &s, opts, out);
 }
 
+mnp_status mnp_table_open_targets(mnp_ctx *ctx, const mnp_model *model, const char *path,
+                                  const mnp_table *context, const mnp_data_opts *opts,
+                                  mnp_table **out) {
+    if (out) *out = NULL;
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    MNP_TRY(check_given(e, model, "model"));
+    MNP_TRY(check_given(e, path, "path"));
+    const asked *known = context ? context->a : NULL;
+    if (known && (known->dims != model->m->spec.x_dim || (!known->y && known->rows > 0)))
+        return env_fail(e, MNP_EINVAL, "a table was opened for another model, or without y");
+    MNP_TRY(open_as(e, model, path, &(data_source){.fillable = true}, opts, out));
+    mnp_status status = curves_fill(e, (*out)->a, known);
+    if (status == MNP_OK) return status;
+    mnp_table_destroy(*out);
+    *out = NULL;
+    return status;
+}
+
 mnp_status mnp_table_grid(mnp_ctx *ctx, const mnp_model *model, const char *grid, mnp_table **out) {
     if (out) *out = NULL;
     if (!ctx) return MNP_EINVAL;

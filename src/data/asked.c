@@ -84,8 +84,9 @@ static mnp_status bad_row(const reading *r, size_t row, const char *what) {
 /* Is an input missing that nothing else can say? */
 static bool lacks_input(const reading *r, const double *x) {
     const roles *like = r->s.like->roles;
+    bool may = r->s.without_y || r->s.fillable;
     for (int32_t k = 0; k < like->n_x; x += role_width(&like->x[k++]))
-        if (isnan(*x) && !(r->s.without_y && like->x[k].constant)) return true;
+        if (isnan(*x) && !(may && like->x[k].constant)) return true;
     return false;
 }
 

@@ -10,9 +10,9 @@
 typedef struct asked {
     env env; /* its own copy */
     int64_t rows, dims, groups;
-    double *x;      /* (rows, dims); NaN: an input of places to ask about that a context must say */
-    double *y;      /* (rows) as the model has it, or NULL */
-    int64_t *group; /* (rows) */
+    double *x;       /* (rows, dims); NaN: an input that a context must say */
+    double *y;       /* (rows) as the model has it, or NULL */
+    int64_t *group;  /* (rows) */
     int64_t *length; /* (groups): rows of each */
     char **names;    /* (groups): "a/b" of several columns; "" where all rows are one curve */
     double *shift;   /* (rows): raw y = shift + scale y, of the row's output */

@@ -36,7 +36,7 @@ static void list_wants(const chooser *c, wants *w) {
         add_want(w, c,
                  (wanted){.name = like->x[k].name,
                           .category = like->x[k].unit == ROLE_CATEGORY,
-                          .optional = like->x[k].constant && !with_y});
+                          .optional = like->x[k].constant && (!with_y || c->s->fillable)});
     w->inputs = w->count;
     if (c->y_given) return;
     for (int32_t k = 0; k < like->n_outputs; k++)

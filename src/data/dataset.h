@@ -155,6 +155,7 @@ typedef struct data_source {
     const roles_like *like; /* files: read as a model's own table was; NULL = anew   */
     bool asked;             /* tables of points for a model (asked.h): no group is guessed */
     bool without_y;         /* and those to ask about have no y                      */
+    bool fillable;          /* with y; what is constant in a curve may be left out   */
     /* files: a column of names or numbers that becomes one input per value, 1 or 0 (a bandit's
      * action: inputs are then [x, one-hot(action)]); NULL = none */
     const char *action_column;

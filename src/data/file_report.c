@@ -278,8 +278,8 @@ static void warn_growth(reading *r) {
     buf_plain(&r->warn, r->roles.y.name);
     buf_printf(&r->warn,
                " is above 0 everywhere and at most %.0f times its median: on a logarithmic scale "
-               "it may be easier to forecast (the model \"average\" tries such scales itself; for "
-               "others add a column with its logarithm, and name that y)\n",
+               "it may be easier to forecast (the average of mixed models tries such scales "
+               "itself; for other models add a column with its logarithm, and name that y)\n",
                times);
 }
 

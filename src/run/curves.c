@@ -111,6 +111,55 @@ static mnp_status sort_rows(env *e, const asked *a, sorted *s) {
     return MNP_OK;
 }
 
+/* ---- constants that the context says --------------------------------------------------------- */
+
+/* A row of curve g: what is NaN in x stands in `known`, a point of the same curve (NULL: none). */
+static mnp_status fill_row(env *e, const asked *a, int64_t g, const asked *context,
+                           const double *known, double *x) {
+    for (int64_t k = 0; k < a->dims; k++) {
+        if (!isnan(x[k])) continue;
+        if (!known)
+            return env_fail(e, MNP_EFORMAT,
+                            "%s: %.80s is not given for the curve \"%.80s\", and %s%s (add the "
+                            "column)",
+                            a->t->name, column_name(a, k), a->names[g],
+                            context ? context->t->name : "there is no context",
+                            context ? " does not say it" : "");
+        x[k] = known[k];
+    }
+    return MNP_OK;
+}
+
+/* Of a table without a group column all rows are of one curve. */
+static mnp_status check_whose(env *e, const asked *context, const asked *targets) {
+    if (!context || !context->n_group == !targets->n_group) return MNP_OK;
+    const asked *with = context->n_group ? context : targets;
+    const asked *without = context->n_group ? targets : context;
+    if (with->groups <= 1) return MNP_OK;
+    return env_fail(e, MNP_EFORMAT,
+                    "%s holds several curves, and %s does not say of which curve its points are "
+                    "(add the group column)",
+                    with->t->name, without->t->name);
+}
+
+mnp_status curves_fill(env *e, asked *targets, const asked *context) {
+    int64_t d = targets->dims, groups = context ? context->groups : 0;
+    MNP_TRY(check_whose(e, context, targets));
+    bool by_name = context && !context->n_group == !targets->n_group;
+    const double **known = env_alloc(e, (size_t)groups + 1, sizeof *known, "curves");
+    if (!known) return MNP_ENOMEM;
+    for (int64_t i = 0; context && i < context->rows; i++)
+        known[context->group[i]] = context->x + i * d;
+    mnp_status status = MNP_OK;
+    for (int64_t i = 0; i < targets->rows && status == MNP_OK; i++) {
+        int64_t g = targets->group[i], own = by_name ? asked_find(context, targets->names[g]) : 0;
+        const double *point = own >= 0 && own < groups ? known[own] : NULL;
+        status = fill_row(e, targets, g, context, point, &targets->x[i * d]);
+    }
+    env_free(e, known);
+    return status;
+}
+
 /* ---- forecasts ------------------------------------------------------------------------------- */
 
 typedef struct work {
@@ -123,24 +172,13 @@ typedef struct work {
     uint64_t seeds[TOGETHER];
 } work;
 
-/* What is constant in a curve and left out among the places stands in its context. */
 static mnp_status fill_constants(work *w, int64_t g) {
-    const asked *places = w->q->places, *context = w->q->context;
+    const asked *places = w->q->places;
     int64_t d = places->dims, from = w->partner[g] < 0 ? -1 : w->context.first[w->partner[g]];
     if (from >= 0 && from == w->context.first[w->partner[g] + 1]) from = -1;
+    const double *known = from < 0 ? NULL : w->context.x + from * d;
     for (int64_t i = w->places.first[g]; i < w->places.first[g + 1]; i++)
-        for (int64_t k = 0; k < d; k++) {
-            double *x = &w->places.x[i * d + k];
-            if (!isnan(*x)) continue;
-            if (from < 0)
-                return env_fail(w->e, MNP_EFORMAT,
-                                "%s: %.80s is not given for the curve \"%.80s\", and %s%s (add "
-                                "the column)",
-                                places->t->name, column_name(places, k), places->names[g],
-                                context ? context->t->name : "there is no context",
-                                context ? " does not say it" : "");
-            *x = w->context.x[from * d + k];
-        }
+        MNP_TRY(fill_row(w->e, places, g, w->q->context, known, &w->places.x[i * d]));
     return MNP_OK;
 }
 

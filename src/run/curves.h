@@ -37,6 +37,11 @@ typedef struct curves_ask {
  * draws (samples, rows); in the units of the row's output. */
 mnp_status curves_predict(env *e, const curves_ask *q, const mnp_summary *out);
 
+/* Fills in what is constant in a curve and was left out among the targets, from the context (NULL:
+ * none). Curves meet by name; a table without a group column has one, and so must then the other.
+ * MNP_EFORMAT: the context does not say it. */
+mnp_status curves_fill(env *e, asked *targets, const asked *context);
+
 /* Curves that only one of the two has, a line each. */
 mnp_status curves_match(env *e, const asked *context, const asked *places, buf *to);
 

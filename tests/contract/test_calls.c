@@ -1121,6 +1121,17 @@ static void forecasts_of_curves(void) {
     BAD(2, mnp_table_open(w.ctx, w.model, csv, true, NULL, &seen)); /* the model has no group */
     mnp_data_opts by_id = {.size = sizeof by_id, .function_column = "id"};
     CHECK(mnp_table_open(w.ctx, w.model, csv, true, &by_id, &seen) == MNP_OK);
+    CALL(mnp_table_open_targets);
+    MUTE(0, mnp_table_open_targets(NULL, w.model, csv, seen, &by_id, &made));
+    CLEARED(made);
+    BAD(1, mnp_table_open_targets(w.ctx, NULL, csv, seen, &by_id, &made));
+    BAD(2, mnp_table_open_targets(w.ctx, w.model, NULL, seen, &by_id, &made));
+    BAD(3, mnp_table_open_targets(w.ctx, w.decider, csv, seen, &by_id, &made));
+    BAD(4, mnp_table_open_targets(w.ctx, w.model, csv, seen, &(mnp_data_opts){0}, &made));
+    BAD(5, mnp_table_open_targets(w.ctx, w.model, csv, seen, &by_id, NULL));
+    CHECK(mnp_table_open_targets(w.ctx, w.model, csv, seen, &by_id, &made) == MNP_OK);
+    CHECK(mnp_table_rows(made) == 2 && mnp_table_y(made)[1] == 2);
+    mnp_table_destroy(made);
     CALL(mnp_table_grid);
     MUTE(0, mnp_table_grid(NULL, w.model, "0:1:3", &grid));
     CLEARED(grid);

@@ -126,6 +126,32 @@ an_unseen_category() {
         says "warning: rye.csv:112: Diet is rye, a category that the model has not seen (110 of 220 rows have such)" err.txt
 }
 run "score: every curve given its own points, and the mean" scores_of_curves
+# What is constant in a curve, left out or empty, is the context's: the same bits as when it is said.
+constants_of_the_context() {
+    local f
+    printf 'Chick,Time,weight,Diet\nc2,12,70,oats\nc1,10,90,corn\nc1,12,99,corn\n' >t_said.csv
+    cut -d, -f1-3 t_said.csv >t_out.csv
+    sed 's/,[a-z]*$/,/; 1s/,$/,Diet/' t_said.csv >t_empty.csv
+    for f in said out empty; do
+        "$MNP" score l.safetensors --context c.csv --targets t_$f.csv --json --quiet >s_$f.txt || return 1
+    done
+    cmp s_said.txt s_out.txt && cmp s_said.txt s_empty.txt &&
+        sed '2,3s/corn/oats/' c.csv >oats.csv && # the context's diet is what counts
+        "$MNP" score l.safetensors --context oats.csv --targets t_out.csv --json --quiet >s_oats.txt &&
+        ! cmp -s s_said.txt s_oats.txt || return 1
+    # one curve, and the group in one table alone
+    printf 'Time,weight\n10,90\n12,99\n' >t_one.csv && sed -n 1,3p c.csv >c_one.csv && grep -v c2 t_said.csv >t_c1.csv &&
+        "$MNP" score l.safetensors --context c_one.csv --targets t_one.csv --json --quiet | sed 's/,"groups.*//' >one.txt &&
+        "$MNP" score l.safetensors --context c_one.csv --targets t_c1.csv --json --quiet | sed 's/,"groups.*//' | cmp - one.txt
+}
+exact_without_latents() {
+    "$MNP" score l.safetensors --context c.csv --targets t_said.csv --condition exact >out.txt 2>err.txt &&
+        says "this model has no latents and its score is exact: --condition is not used" err.txt &&
+        "$MNP" score l.safetensors --context c.csv --targets t_said.csv >plain.txt 2>err.txt &&
+        cmp out.txt plain.txt && ! grep -q 'is not used' err.txt
+}
+run "score: what is constant in a curve may be left to the context" constants_of_the_context
+run "score: --condition of a model without latents is a note" exact_without_latents
 run "eval: a category that the model has not seen is a warning" an_unseen_category
 
 # ---- the way of drawing that the model notes
@@ -143,6 +169,7 @@ run "the model's note says how functions are drawn; --condition wins" the_noted_
 printf 'PK\003\004' >book.xlsx
 printf 'Chick,Time,weight\nc1,0,40\n' >short.csv
 printf 'Chick,Time\nc7,3\n' >unknown.csv
+printf 'Chick,Time,weight\nc7,3,50\n' >t_c7.csv
 printf 'Time,weight,Diet\n0,40,corn\n' >nobody.csv
 run "a spreadsheet" fails 1 "save the sheet as CSV" "$MNP" predict l.safetensors --context book.xlsx --grid 0:1:2
 run "a constant input that nobody says" fails 1 "there is no column \"Diet\"" \
@@ -151,6 +178,10 @@ run "nor the context" fails 1 'Diet is not given for the curve "c7"' \
     "$MNP" predict l.safetensors --at unknown.csv --quiet
 run "a context without the group" fails 1 'tells curves apart by "Chick", and nobody.csv has no such column' \
     "$MNP" predict l.safetensors --context nobody.csv --at a.csv --quiet
+run "score: a constant input that the context does not say" fails 1 'Diet is not given for the curve "c1", and there is no context' \
+    "$MNP" score l.safetensors --targets short.csv --quiet
+run "score: nor for this curve" fails 1 'Diet is not given for the curve "c7", and c.csv does not say it' \
+    "$MNP" score l.safetensors --context c.csv --targets t_c7.csv --quiet
 run "score: whose points the targets are" fails 1 "c.csv holds several curves, and nobody.csv does not say" \
     "$MNP" score l.safetensors --context c.csv --targets nobody.csv --quiet
 run "score: whose points the context has" fails 1 "c.csv holds several curves, and nobody.csv does not say" \

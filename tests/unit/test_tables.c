@@ -253,8 +253,8 @@ static void growth_by_factors(void) {
     dataset *d = read_text(text, s);
     CHECK(d->warnings && !strstr(d->warnings, "far from"));
     CHECK(has(d->warnings, "y is above 0 everywhere and at most 391 times its median: on a "
-                           "logarithmic scale it may be easier to forecast (the model "
-                           "\"average\" tries such scales itself; for others add"));
+                           "logarithmic scale it may be easier to forecast (the average "
+                           "of mixed models tries such scales itself; for other models add"));
     dataset_destroy(d);
 }
 

@@ -1,10 +1,12 @@
-"""NumPy in and out. float64 arrays that are C-contiguous are used where they lie; others are
-converted once. What is refused is refused here by its name, or by the library, which looks at every
-number."""
+"""Arguments: whole numbers, texts, paths, and NumPy in and out. float64 arrays that are
+C-contiguous are used where they lie; others are converted once. What is refused is refused here by
+its name, or by the library, which looks at every number."""
 
 from __future__ import annotations
 
 import ctypes
+import operator
+import os
 from typing import Any
 
 import numpy as np
@@ -13,12 +15,61 @@ from . import _structs as c
 from .errors import InvalidError
 
 FLOAT = np.dtype(np.float64)
+DRAWS_MAX = 131_072  # functions of one drawing, as the library has it
+
+
+# ---- whole numbers, texts, paths -----------------------------------------------------------------
+
+
+def whole(value: Any, name: str, lo: int, hi: int = 2**63 - 1) -> int:
+    """A whole number from lo to hi."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidError(f"{name} is {_shown(value)}: give a whole number") from None
+    if lo <= number <= hi:
+        return number
+    wanted = f"{lo} or more" if hi >= 2**63 - 1 else f"{lo} to {hi}"
+    raise InvalidError(f"{name} is {number}: give {wanted}")
+
+
+def text(value: Any, name: str) -> bytes:
+    """A text for the library."""
+    if not isinstance(value, str):
+        raise InvalidError(f"{name} is {_shown(value)}: give a text")
+    return _without_zero(value.encode("utf-8", "surrogateescape"), name)
+
+
+def path(value: Any, name: str) -> bytes:
+    """A path for the library."""
+    try:
+        return _without_zero(os.fsencode(value), name)
+    except TypeError:
+        raise InvalidError(f"{name} is {_shown(value)}: give a path") from None
+
+
+def _without_zero(raw: bytes, name: str) -> bytes:
+    """A zero byte would end the text early."""
+    if b"\0" in raw:
+        raise InvalidError(f"{name} has a zero byte: {raw!r}")
+    return raw
+
+
+def _shown(value: Any) -> str:
+    line = repr(value)
+    plain = value is None or isinstance(value, (bool, int, float, str, bytes))
+    return line if plain and len(line) <= 60 else f"of the type {type(value).__name__}"
+
+
+# ---- arrays --------------------------------------------------------------------------------------
 
 
 def numbers(value: Any, name: str) -> np.ndarray:
-    """As float64, C-contiguous."""
-    if type(value) is np.ndarray and value.dtype == FLOAT and value.flags.c_contiguous:
-        return value
+    """As float64, C-contiguous and aligned."""
+    if type(value) is np.ndarray and value.dtype == FLOAT:
+        flags = value.flags
+        if flags.c_contiguous and flags.aligned:
+            return value
     try:
         array = np.asarray(value)
     except ValueError:
@@ -28,7 +79,7 @@ def numbers(value: Any, name: str) -> np.ndarray:
         raise InvalidError(f"{name} has masked values: leave those points out")
     if array.dtype.kind not in "fiub":
         raise InvalidError(f"{name} holds {array.dtype}, not numbers: convert it to float64")
-    return np.ascontiguousarray(array, FLOAT) if array.ndim else np.asarray(array, FLOAT)
+    return np.require(array, FLOAT, ("C", "A"))
 
 
 def inputs(value: Any, x_dim: int, name: str = "x") -> np.ndarray:
@@ -83,6 +134,12 @@ class Sets:
     arrays, or arrays with one dimension more."""
 
     def __init__(self, xs: Any, ys: Any, x_dim: int, name: str = "") -> None:
+        for value, what in ((xs, "x"), ((), "y") if ys is None else (ys, "y")):
+            try:
+                len(value)
+            except TypeError:
+                wrong = f"{name}{what} is {_shown(value)}: give a list of arrays"
+                raise InvalidError(wrong) from None
         if ys is not None and len(xs) != len(ys):
             raise InvalidError(f"{name}x is of {len(xs)} curves and {name}y of {len(ys)}")
         if isinstance(xs, np.ndarray):

@@ -19,9 +19,11 @@ import re
 import sys
 import threading
 import warnings
+from functools import partial
 from threading import get_ident
 
 from . import _structs as c
+from ._arrays import whole
 from ._library import FOLDER, lib
 from .errors import OF_STATUS, ClosedError, Error, Warning
 
@@ -38,39 +40,11 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-# ---- callbacks: they live as long as the program, for models outlive contexts --------------------
+# ---- callbacks -----------------------------------------------------------------------------------
 
 LogCall = dict(c.mnp_ctx_opts._fields_)["log"]
 CancelCall = dict(c.mnp_ctx_opts._fields_)["cancel"]
 ProgressCall = dict(c.mnp_eval_opts._fields_)["progress"]
-
-
-_said: list[str] = []
-
-
-def _log(_user, level: int, text: bytes) -> None:
-    """Doubts are kept for `doubts` too. A handler that does nothing keeps logging from printing
-    them where nobody has set it up."""
-    import logging
-
-    line = text.decode("utf-8", "replace")
-    if level == c.MNP_LOG_WARN:
-        _said.append(line)
-    logger = logging.getLogger("mnp")
-    if not logger.handlers:
-        logger.addHandler(logging.NullHandler())
-    logger.log(10 * (level + 1), "%s", line)
-
-
-def doubts() -> str:
-    """What the library logged as doubtful since the last question, a line each."""
-    lines = list(dict.fromkeys(_said))
-    _said.clear()
-    return "\n".join(lines)
-
-
-_log_call = LogCall(_log)
-_kept: list = []
 
 
 def _watch(pending: list):
@@ -80,12 +54,78 @@ def _watch(pending: list):
         try:
             while True:
                 yield bool(pending)
-        except GeneratorExit:
-            return
         except GeneratorExit:  # the program ends
             return
         except BaseException as error:  # a KeyboardInterrupt: raised again once the call is back
             pending.append(error)
+
+
+def _passing(pending: list, function, count: int):
+    """Takes the arguments of a callback one by one and passes each `count` of them on, until
+    something was raised. Signals are handled inside the try, as in `_watch`."""
+    given: list = []
+    while True:
+        try:
+            while True:
+                given.append((yield 0))
+                if len(given) == count and not pending:
+                    function(*given[1:])  # the first one is the user's pointer
+                if len(given) == count:
+                    given.clear()
+        except GeneratorExit:
+            return
+        except BaseException as error:  # from here on nothing is passed: given is of no account
+            pending.append(error)
+
+
+def guarded(kind, pending: list, function):
+    """A callback of the library, of the ctypes type `kind`, that calls `function` without the first
+    argument. What it raises, and a Ctrl-C meanwhile, is put into `pending`. min(..., key=) hands
+    the arguments to the generator without a line of Python in between."""
+    passing = _passing(pending, function, len(kind._argtypes_))
+    next(passing)
+    return kind(partial(min, key=passing.send))
+
+
+class Callbacks:
+    """What one context calls. Models outlive contexts, and may call what these were made with, so
+    callbacks are never freed: the next context takes them over (`spare`)."""
+
+    made: list[Callbacks] = []
+    spare: list[Callbacks] = []
+
+    def __init__(self) -> None:
+        self.made.append(self)
+        self.pending: list[BaseException] = []
+        self.said: dict[str, None] = {}  # doubts, each once
+        watch = _watch(self.pending)
+        next(watch)
+        self.cancel = CancelCall(watch.send)
+        self.log = guarded(LogCall, self.pending, self._log)
+
+    def _log(self, level: int, text: bytes) -> None:
+        """A handler that does nothing keeps logging from printing where nobody has set it up."""
+        import logging
+
+        line = text.decode("utf-8", "replace")
+        if level == c.MNP_LOG_WARN:
+            self.said[line] = None
+        logger = logging.getLogger("mnp")
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+        logger.log(10 * (level + 1), "%s", line)
+
+    @classmethod
+    def take(cls) -> Callbacks:
+        try:
+            return cls.spare.pop()
+        except IndexError:
+            return cls()
+
+    def give_back(self) -> None:
+        self.pending.clear()
+        self.said.clear()
+        self.spare.append(self)
 
 
 # ---- contexts ------------------------------------------------------------------------------------
@@ -98,15 +138,12 @@ class Context:
         self.generation = generation
         self.lock = threading.Lock()
         self.owner = 0  # the thread that is inside
-        self.pending: list[BaseException] = []
+        self.callbacks = Callbacks.take()
+        self.pending = self.callbacks.pending
         self.garbage: list[tuple] = []
         self._destroy = lib.mnp_ctx_destroy
-        opts = c.mnp_ctx_opts(threads=threads, log=_log_call)
-        if threading.current_thread() is threading.main_thread():  # the one that gets signals
-            watch = _watch(self.pending)
-            next(watch)
-            opts.cancel = CancelCall(watch.send)
-            _kept.append(opts.cancel)
+        calls = self.callbacks
+        opts = c.mnp_ctx_opts(threads=threads, log=calls.log, cancel=calls.cancel)
         out = ctypes.c_void_p()
         status = lib.mnp_ctx_create(ctypes.byref(opts), ctypes.byref(out))
         if status:
@@ -118,11 +155,9 @@ class Context:
         """A call that returns mnp_status, of this context or of something made with it."""
         if self.generation != generation:
             raise Error("made before a fork: make it again in the child process")
-        me = get_ident()
-        if self.owner == me:
-            raise Error("the library is at work in this thread: do not call it from a callback")
+        self.refuse_inside()
         with self.lock:
-            self.owner = me
+            self.owner = get_ident()
             try:
                 if self.garbage:
                     self.sweep()
@@ -131,6 +166,11 @@ class Context:
                     self._fail(status)
             finally:
                 self.owner = 0
+
+    def refuse_inside(self) -> None:
+        """The exception for a callback of this context that wants to use it."""
+        if self.owner == get_ident():
+            raise Error("the library is at work in this thread: do not call it from a callback")
 
     def _fail(self, status: int) -> None:
         if self.pending:  # what a callback raised, or a signal's handler
@@ -144,23 +184,24 @@ class Context:
         """A call that takes the context first and makes a handle in its last argument. keep: of
         those that need the context (predictor, trainer, player, fit, plot)."""
         out = ctypes.c_void_p()
-        self.call(function, self, *arguments, ctypes.byref(out))
+        try:
+            self.call(function, self, *arguments, ctypes.byref(out))
+        except BaseException:
+            if out.value:  # made all the same: a callback raised at the end
+                Handle(out.value, destroy, self if keep else None)
+            raise
         return Handle(out.value, destroy, self if keep else None)
 
-    def progress(self, function):
-        """A progress callback for the library; what it raises comes out of the call. Keep it until
-        the call is back."""
-        if function is None:
-            return ProgressCall()
+    def progress(self, function, kind=ProgressCall):
+        """A progress callback for the library, without the user's pointer; what it raises comes out
+        of the call. Keep it until the call is back."""
+        return kind() if function is None else guarded(kind, self.pending, function)
 
-        def report(_user, done: int, total: int) -> None:
-            try:
-                if not self.pending:
-                    function(done, total)
-            except BaseException as error:
-                self.pending.append(error)
-
-        return ProgressCall(report)
+    def doubts(self) -> str:
+        """What the library logged as doubtful since the last question, a line each."""
+        lines = list(self.callbacks.said)
+        self.callbacks.said.clear()
+        return "\n".join(lines)
 
     def discard(self, destroy, address: int) -> None:
         """Destroys at once, or by the next call where somebody is inside."""
@@ -183,6 +224,7 @@ class Context:
         if address:
             self.sweep()
             self._destroy(address)
+            self.callbacks.give_back()
 
 
 class Handle:
@@ -227,9 +269,7 @@ def set_threads(threads: int = 0) -> None:
     >>> mnp.set_threads(0)
     """
     global _threads
-    threads = int(threads)
-    if not 0 <= threads <= 1024:
-        raise OF_STATUS[c.MNP_EINVAL](f"threads is {threads}: 0 (all cores) to 1024")
+    threads = whole(threads, "threads", 0, 1024)
     _threads = threads
     _local.context = None
 
@@ -246,6 +286,9 @@ def in_python(text: str) -> str:
     return re.sub(r"--([a-z]+)( |\b)", lambda m: m[1] + ("=" if m[2] else ""), text)
 
 
+OURS = os.path.join(FOLDER, "")
+
+
 def warn(text: str | bytes) -> None:
     """Every line of a text as a warning about the line of the program that called this package."""
     text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
@@ -253,7 +296,7 @@ def warn(text: str | bytes) -> None:
     if not lines:
         return
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(FOLDER):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
         level, frame = level + 1, frame.f_back
     for line in lines:
         warnings.warn(line, Warning, stacklevel=level)

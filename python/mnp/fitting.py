@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _structs as c
 from ._arrays import real
-from ._context import current, doubts, warn
+from ._context import current, warn
 from ._library import lib
 from .data import Data
 from .errors import InvalidError
@@ -91,7 +91,7 @@ def fit(
             destroy=lib.mnp_fit_destroy,
             keep=True,
         )
-    doubts()  # of folds: those about all curves are among the fit's own
+    ctx.doubts()  # of folds: those about all curves are among the fit's own
     out = Fit(handle, data, seed)
     for line in out.warnings[len(data.warnings) :]:
         warn(line)
@@ -99,18 +99,10 @@ def fit(
 
 
 def _progress(ctx, function):
-    """What it raises comes out of the call, which ends at the next question whether to stop."""
+    """Called with a text and two numbers."""
     if function is None:
         return FitProgress()
-
-    def report(_user, what: bytes, done: int, total: int) -> None:
-        try:
-            if not ctx.pending:
-                function(what.decode(), done, total)
-        except BaseException as error:
-            ctx.pending.append(error)
-
-    return FitProgress(report)
+    return ctx.progress(lambda what, done, total: function(what.decode(), done, total), FitProgress)
 
 
 class Fit:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from . import _context
 from . import _structs as c
-from ._arrays import address, inputs, numbers, one_set, outputs
+from ._arrays import DRAWS_MAX, address, inputs, numbers, one_set, outputs, text, whole
 from ._context import Handle, current, opened, warn
 from ._library import lib
 from ._reach import reach_of
@@ -124,25 +124,44 @@ def how_of(
     given = condition is not None
     noted = False
     if given:
-        if condition not in CONDITIONS:
-            raise InvalidError(f"condition is {condition!r}: give one of {', '.join(CONDITIONS)}")
-        kind = CONDITIONS.index(condition)
+        kind = condition_of(condition)
     else:
         usual = ctypes.c_int()
         noted = lib.mnp_model_condition(model, ctypes.byref(usual))
         one = lib.mnp_model_x_dim(model) == 1
         kind = usual.value if noted else c.MNP_REFINE if one else c.MNP_NETWORK
-    if not 1 <= draws <= 131072:
-        raise InvalidError(f"draws is {draws}: give 1 to 131072")
-    if gradients is not None and gradients < 1:
-        raise InvalidError(f"gradients is {gradients}: give 1 or more, or None")
-    return How(kind, given, noted, int(draws), int(gradients or 0), seed_of(seed), device.encode())
+    draws = whole(draws, "draws", 1, DRAWS_MAX)
+    gradients = 0 if gradients is None else whole(gradients, "gradients", 1)
+    return How(kind, given, noted, draws, gradients, seed_of(seed), text(device, "device"))
+
+
+def condition_of(name: str) -> int:
+    """The way of drawing by its name."""
+    if name not in CONDITIONS:
+        raise InvalidError(f"condition is {name!r}: give one of {', '.join(CONDITIONS)}")
+    return CONDITIONS.index(name)
 
 
 def seed_of(seed: int) -> int:
-    if not 0 <= int(seed) < 2**64:
-        raise InvalidError(f"seed is {seed}: give 0 or more")
-    return int(seed)
+    return whole(seed, "seed", 0, 2**64 - 1)
+
+
+def count_of(n: int | None, usual: int) -> int:
+    """How many functions; None for the usual number."""
+    return usual if n is None else whole(n, "n", 1, DRAWS_MAX)
+
+
+def or_by_network(call: Callable[[], Any], opts: Any, given: bool) -> None:
+    """A call that draws as opts.condition says. Where the process cannot, and the caller did not
+    ask for just that, the network draws."""
+    try:
+        call()
+    except UnsupportedError as error:
+        if given or opts.condition == c.MNP_NETWORK:
+            raise
+        warn(f"drawn by the network: {error}")
+        opts.condition = c.MNP_NETWORK
+        call()
 
 
 def too_many(how: How, points: int, draws: int) -> bool:
@@ -241,17 +260,12 @@ class Posterior:
             )
             opts.condition = c.MNP_NETWORK
         arguments = (drawing.predictor, ctypes.byref(opts), ctypes.byref(report))
-        try:
-            drawing.context.call(lib.mnp_predictor_draw, *arguments)
-        except UnsupportedError as error:
-            if how.given or opts.condition == c.MNP_NETWORK:
-                raise
-            warn(f"drawn by the network: {error}")
-            opts.condition = c.MNP_NETWORK
-            drawing.context.call(lib.mnp_predictor_draw, *arguments)
+        or_by_network(
+            lambda: drawing.context.call(lib.mnp_predictor_draw, *arguments), opts, how.given
+        )
         drawing.report = Report.of(report)
-        for text in drawing.report.warnings:
-            warn(text)
+        for doubt in drawing.report.warnings:
+            warn(doubt)
 
     def _inside(self) -> RLock:
         """The lock, and the exception for a closed posterior."""
@@ -259,6 +273,8 @@ class Posterior:
             raise ClosedError("this Posterior is closed")
         if self._generation != _context.generation:
             self._fresh()
+        for drawing in list(self._drawings.values()):  # before waiting for one who waits for us
+            drawing.context.refuse_inside()
         return self._lock
 
     # ---- questions -------------------------------------------------------------------------------
@@ -333,7 +349,7 @@ class Posterior:
         """n whole functions at x: (n, len(x)). The same n gives the same functions at any x; those
         behind `mean` without n. A process without latents (gp) draws anew for each x."""
         x = self._targets(x)
-        draws = self._count(n)
+        draws = count_of(n, self._how.draws)
         out = np.empty((draws, x.shape[0]))
         with self._inside():
             drawing = self._drawn(draws)
@@ -351,7 +367,7 @@ class Posterior:
         """The way of n functions through the Markov chain, y_0 to y_T at x: (T + 1, n, len(x)), in
         the model's own units."""
         x = self._targets(x)
-        draws = self._count(n)
+        draws = count_of(n, self._how.draws)
         with self._inside():
             steps = lib.mnp_model_steps(self._model)
             out = np.empty((steps + 1, draws, x.shape[0]))
@@ -365,13 +381,6 @@ class Posterior:
                 address(out),
             )
         return out
-
-    def _count(self, n: int | None) -> int:
-        if n is None:
-            return self._how.draws
-        if not 1 <= n <= 131072:
-            raise InvalidError(f"n is {n}: give 1 to 131072 functions")
-        return int(n)
 
     def log_prob(self, x: Any, y: Any, *, pointwise: bool = False) -> float | np.ndarray:
         """log p(y at x | context) in nats: of all points together, or (n,) of each by itself.
@@ -408,7 +417,7 @@ class Posterior:
             opened(self._model, "Posterior"),
             ctypes.byref(points),
             ctypes.byref(targets),
-            int(samples),
+            whole(samples, "samples", 1, DRAWS_MAX),
             self._how.seed if seed is None else seed_of(seed),
             ctypes.byref(bound),
             ctypes.byref(prior),
@@ -416,7 +425,8 @@ class Posterior:
         return Score(bound.value, prior.value)
 
     def functions(self, n: int) -> Functions:
-        """n functions that stay: callables f(x) -> (len(x),), also after `observe`.
+        """n functions that stay: callables f(x) -> (len(x),), f(0.3) -> a number, also after
+        `observe`.
 
         >>> import mnp
         >>> posterior = mnp.load("mnp-monotonic").condition([0.5], [0.5])
@@ -429,7 +439,7 @@ class Posterior:
                 "a process without latents draws its functions jointly at the places of one call: "
                 "use sample(x, n)"
             )
-        how = self._how._replace(draws=self._count(n))
+        how = self._how._replace(draws=count_of(n, self.draws))
         return Functions(Posterior(self._model, self._x_dim, self._x, self._y, how))
 
     def plot(self, at: Any = None, **options: Any) -> Any:
@@ -464,7 +474,10 @@ class Posterior:
             x = x.reshape(1, -1)
         x = inputs(x, self._x_dim).reshape(-1, self._x_dim)
         y = outputs(y, x.shape[0])
+        if len(y) == 0:
+            return self
         with self._inside():
+            self._reach.check(self._model, x, y, "observed")  # a warning may be an error
             try:
                 for drawing in self._drawings.values():
                     for k in range(x.shape[0]):
@@ -478,7 +491,6 @@ class Posterior:
             except BaseException:
                 self._drawings.clear()  # some have seen a part: they begin again without it
                 raise
-            self._reach.check(self._model, x, y, "observed")
             self._x = np.concatenate([self._x, x])
             self._y = np.concatenate([self._y, y])
         return self
@@ -556,19 +568,21 @@ def _restored(model: bytes, x_dim: int, x: np.ndarray, y: np.ndarray, how: tuple
 
 
 class Function:
-    """One function of a posterior: f(x) -> (len(x),)."""
+    """One function of a posterior: f(x) -> (len(x),); a number for one place, f(0.3)."""
 
     def __init__(self, of: Functions, k: int) -> None:
         self._of = of
         self._k = k
 
-    def __call__(self, x: Any) -> np.ndarray:
+    def __call__(self, x: Any) -> np.ndarray | float:
+        if np.ndim(x) == 0:
+            return float(self._of.values([x])[self._k, 0])
         return self._of.values(x)[self._k].copy()
 
 
 class Functions(Sequence):
     """Functions of a posterior that stay the same: a sequence of callables, and a callable that
-    answers for all of them at once: (n, len(x))."""
+    answers for all of them at once: (n, len(x)), or (n,) for one place."""
 
     def __init__(self, of: Posterior) -> None:
         self._of = of
@@ -594,4 +608,4 @@ class Functions(Sequence):
         return Function(self, k % len(self))
 
     def __call__(self, x: Any) -> np.ndarray:
-        return self._of.sample(x)
+        return self._of.sample([x])[:, 0] if np.ndim(x) == 0 else self._of.sample(x)

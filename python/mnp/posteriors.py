@@ -19,7 +19,8 @@ from . import _structs as c
 from ._arrays import Sets, address, is_many
 from ._context import Handle, current, opened, warn
 from ._library import lib
-from .errors import InvalidError, UnsupportedError
+from ._reach import reach_of
+from .errors import InvalidError
 from .posterior import (
     USUAL_LEVELS,
     WARNINGS,
@@ -27,7 +28,9 @@ from .posterior import (
     Posterior,
     Prediction,
     Report,
+    count_of,
     levels_of,
+    or_by_network,
     too_many,
 )
 
@@ -54,10 +57,21 @@ class Posteriors:
         self._model: Handle | None = model
         self._x_dim = x_dim
         self._how = how
+        if xs is None or ys is None:
+            raise InvalidError(f"{'x' if xs is None else 'y'} is missing: give lists of both")
         self._sets = Sets(xs, ys, x_dim)
         self._raw_reports: np.ndarray | None = None
         if self._sets.count == 0:
             raise InvalidError("x holds no context: give one or more")
+        self._check(self._sets, "observed")
+
+    def _check(self, sets: Sets, what: str) -> None:
+        """Warns of points far from where the model was trained, of all contexts together."""
+        x = np.concatenate([x.ravel() for x in sets.xs])
+        if x.size:
+            y = np.concatenate(sets.ys) if sets.ys else None
+            model = opened(self._model, "Posteriors")
+            reach_of(model).check(model, x.reshape(-1, self._x_dim), y, what)
 
     def __len__(self) -> int:
         return self._sets.count
@@ -98,6 +112,7 @@ class Posteriors:
         targets = Sets([x] if shared else x, None, self._x_dim, "targets ")
         if not shared and targets.count != count:
             raise InvalidError(f"x is of {targets.count} curves, and there are {count} contexts")
+        self._check(targets, "asked")
         lengths = targets.lengths * (count if shared else 1)
         first = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
         samples = self._how.draws if draws is None else draws
@@ -152,14 +167,7 @@ class Posteriors:
             ctypes.byref(opts),
             ctypes.byref(to),
         )
-        try:
-            context.call(lib.mnp_predict_many, *arguments)
-        except UnsupportedError as error:
-            if self._how.given or opts.condition == c.MNP_NETWORK:
-                raise
-            warn(f"drawn by the network: {error}")
-            opts.condition = c.MNP_NETWORK
-            context.call(lib.mnp_predict_many, *arguments)
+        or_by_network(lambda: context.call(lib.mnp_predict_many, *arguments), opts, self._how.given)
 
     def _tell(self, reports: np.ndarray) -> None:
         self._raw_reports = reports
@@ -192,7 +200,7 @@ class Posteriors:
 
     def sample(self, x: Any, n: int | None = None, *, noise: bool = False):
         """n functions of each context: (count, n, len(x)), or a list of (n, n_k)."""
-        draws = self._how.draws if n is None else int(n)
+        draws = count_of(n, self._how.draws)
         return self._ask(x, None, noise, draws, ("draws",))[1]("draws", (draws,))
 
     @property

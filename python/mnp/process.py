@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _structs as c
 from ._arrays import is_many
-from ._context import Handle, current, doubts, opened, warn
+from ._context import Handle, current, opened, warn
 from ._library import FOLDER, lib, texts
 from .data import Data, as_data
 from .errors import FileError, InvalidError
@@ -455,6 +455,7 @@ def train(
     train_data, valid_data = _pair(data, valid, functions, seed, {"group": group, "x": x, "y": y})
     of_model, of_training = _settings(steps, batch, context, options)
     ctx = current()
+    ctx.doubts()  # those of before are not of this training
     if init is None:
         made = (
             lib.mnp_model_create,
@@ -484,7 +485,7 @@ def train(
     text = ctypes.create_string_buffer(4096)
     lib.mnp_trainer_warnings(trainer, text, len(text))
     warn(text.value)
-    warn(doubts())
+    warn(ctx.doubts())
     trained = Process(handle)
     if math.isfinite(report.best_valid):
         trained.note("best_valid", f"{report.best_valid:.6f}")  # as mnp_trainer_save_best() has it

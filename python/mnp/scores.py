@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _structs as c
+from ._arrays import text, whole
 from ._context import current
 from ._library import lib
 from .data import Data, as_data
 from .errors import InvalidError
-from .posterior import CONDITIONS, seed_of
+from .posterior import condition_of, seed_of
 
 if TYPE_CHECKING:
     from .process import Process
@@ -152,12 +153,6 @@ def _taken(kind: type, struct: ctypes.Structure, **more: Any) -> Any:
     return kind(**out)
 
 
-def _condition(name: str) -> int:
-    if name not in CONDITIONS:
-        raise InvalidError(f"condition is {name!r}: give one of {', '.join(CONDITIONS)}")
-    return CONDITIONS.index(name)
-
-
 def _test_data(process: Process, data: Any, functions: int, seed: int) -> Data:
     """The model's own test functions, those of a family's test split, of a file that is read as
     the model's own was, or what is given."""
@@ -167,7 +162,7 @@ def _test_data(process: Process, data: Any, functions: int, seed: int) -> Data:
         return as_data(data, like=process)
     return Data._open(
         os.fspath(data),
-        functions=int(functions),
+        functions=functions,
         seed=seed_of(seed),
         split=c.MNP_TEST,
         like=process.handle._as_parameter_,
@@ -199,6 +194,12 @@ def evaluate(
     draws too (`Scores.predictive`), and coverage and CRPS are then theirs. joint: replicates of the
     joint score. protocol: "strict" (points outside the context) or "authors" (all points).
     """
+    functions = whole(functions, "functions", 0)
+    samples = whole(samples, "samples", 0)
+    draws = _given(draws, "draws")
+    gradients = _given(gradients, "gradients")
+    joint = whole(joint, "joint", 0)
+    wanted = bool(draws or condition is not None or joint or sandwich)
     own = _test_data(process, data, functions, seed)
     ctx = current()
     call = ctx.progress(progress)
@@ -207,11 +208,10 @@ def evaluate(
         samples=samples,
         protocol=_protocol(protocol),
         seed=seed_of(seed),
-        device=device.encode(),
+        device=text(device, "device"),
         progress=call,
     )
     kept = _sizes(opts, context)
-    wanted = draws is not None or condition is not None or bool(joint) or sandwich
     if wanted:
         opts.draws = -1
     scores = c.mnp_scores()
@@ -221,17 +221,17 @@ def evaluate(
     network: tuple[Predictive, ...] = ()
     more: dict[str, Any] = {}
     if wanted:
-        opts.draws = draws or 0
+        opts.draws = draws
         how = c.mnp_predictive_opts(
-            draws=draws or 0,
-            condition=_condition(condition or "network"),
-            gradients=gradients or 0,
-            replicates=int(joint),
+            draws=draws,
+            condition=condition_of(condition or "network"),
+            gradients=gradients,
+            replicates=joint,
             sandwich=bool(sandwich),
         )
         predictive = _predictive(ctx, process, own, opts, how)
         if how.condition != c.MNP_NETWORK:
-            plain = c.mnp_predictive_opts(draws=draws or 0)
+            plain = c.mnp_predictive_opts(draws=draws)
             network = _predictive(ctx, process, own, opts, plain)
         more = {k: getattr(predictive[0], k) for k in ("coverage50", "coverage80", "coverage95")}
         more["crps"] = predictive[0].crps
@@ -251,6 +251,11 @@ def evaluate(
     )
 
 
+def _given(value: int | None, name: str) -> int:
+    """A number that is 1 or more; 0, the library's default, for None."""
+    return 0 if value is None else whole(value, name, 1)
+
+
 def _protocol(name: str) -> int:
     if name not in ("strict", "authors"):
         raise InvalidError(f"protocol is {name!r}: give strict or authors")
@@ -262,14 +267,17 @@ def _sizes(opts: c.mnp_eval_opts, context: Sequence[int] | str | None) -> Any:
     if context is None:
         return None
     if isinstance(context, str):
-        opts.context = context.encode()
-    elif len(context) == 2:
-        opts.context_lo, opts.context_hi = map(int, context)
-    else:
-        sizes = (ctypes.c_int64 * len(context))(*map(int, context))
-        opts.sizes, opts.n_sizes = ctypes.addressof(sizes), len(context)
-        return sizes
-    return None
+        opts.context = text(context, "context")
+        return None
+    if not isinstance(context, (Sequence, np.ndarray)):
+        raise InvalidError(f"context is {context!r}: give (lo, hi), a list of sizes, or a text")
+    sizes = [whole(n, "context", 0) for n in context]
+    if len(sizes) == 2:
+        opts.context_lo, opts.context_hi = sizes
+        return None
+    block = (ctypes.c_int64 * len(sizes))(*sizes)
+    opts.sizes, opts.n_sizes = ctypes.addressof(block), len(sizes)
+    return block
 
 
 def _predictive(ctx, process, data, opts, how) -> tuple[Predictive, ...]:
@@ -310,18 +318,19 @@ def check(
     points of the context, 0 for sizes that the data have; targets: points that are scored, 0 for
     all others (exact: 8).
     """
+    functions = whole(functions, "functions", 1)
     own = _test_data(process, data, functions, seed)
     ctx = current()
     opts = c.mnp_laws_opts(
-        condition=_condition(condition),
+        condition=condition_of(condition),
         functions=functions,
-        samples=samples or 0,
-        gradients=gradients or 0,
-        replicates=replicates,
-        context=context,
-        targets=targets,
+        samples=_given(samples, "samples"),
+        gradients=_given(gradients, "gradients"),
+        replicates=whole(replicates, "replicates", 2, 1024),
+        context=whole(context, "context", 0),
+        targets=whole(targets, "targets", 0),
         seed=seed_of(seed),
-        device=device.encode(),
+        device=text(device, "device"),
         progress=ctx.progress(progress),
     )
     laws = c.mnp_laws()
@@ -351,16 +360,17 @@ def calibrate(
 ) -> Calibration:
     """Ranks functions of the model itself among draws given `context` of their points, as
     `mnp check --calibration` does. The data give the inputs."""
+    functions = whole(functions, "functions", 1, 10_000)  # ranks has room for just these
     own = _test_data(process, data, functions, seed)
     ctx = current()
     opts = c.mnp_calibration_opts(
-        condition=_condition(condition),
+        condition=condition_of(condition),
         functions=functions,
-        draws=draws,
-        context=context,
-        gradients=gradients or 0,
+        draws=whole(draws, "draws", 1, 1000),
+        context=whole(context, "context", 1),
+        gradients=_given(gradients, "gradients"),
         seed=seed_of(seed),
-        device=device.encode(),
+        device=text(device, "device"),
         progress=ctx.progress(progress),
     )
     ranks = np.empty(functions, np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -73,6 +74,15 @@ def test_points(process, x, y, says):
         ({"gradients": 0}, "gradients is 0"),
         ({"seed": -1}, "seed is -1"),
         ({"device": "abacus"}, "abacus"),
+        ({"condition": ["exact"]}, "condition is"),
+        ({"draws": 2.5}, "draws is 2.5: give a whole number"),
+        ({"draws": "a"}, "draws is 'a': give a whole number"),
+        ({"gradients": NAN}, "gradients is nan: give a whole number"),
+        ({"seed": 1.5}, "seed is 1.5: give a whole number"),
+        ({"seed": None}, "seed is None: give a whole number"),
+        ({"seed": 2**64}, "seed is 18446744073709551616"),
+        ({"device": None}, "device is None: give a text"),
+        ({"device": "c\0"}, "device has a zero byte"),
     ],
 )
 def test_options_of_condition(process, options, says):
@@ -100,6 +110,7 @@ def test_questions(process):
         posterior.log_prob([0.1, 0.2], [0, NAN])
 
 
+@pytest.mark.filterwarnings("ignore::mnp.Warning")
 def test_a_bad_observation_changes_nothing(process):
     posterior = process.condition(X, Y, condition="network", draws=3)
     want = posterior.mean(AT)
@@ -107,6 +118,17 @@ def test_a_bad_observation_changes_nothing(process):
         with pytest.raises(errors.InvalidError):
             posterior.observe(x, y)
         assert len(posterior) == 3 and np.array_equal(posterior.mean(AT), want)
+
+
+def test_a_warning_that_is_an_error_changes_nothing(process):
+    posterior = process.condition(X, Y, condition="network", draws=3)
+    want = posterior.mean(AT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", mnp.Warning)
+        with pytest.raises(mnp.Warning, match="1 of 1 observed points"):
+            posterior.observe(500.0, 3.0)
+    assert len(posterior) == 3 and np.array_equal(posterior.mean(AT), want)
+    assert posterior.observe([], []) is posterior and len(posterior) == 3
 
 
 def test_a_model_of_other_inputs(oracle):
@@ -133,6 +155,45 @@ def test_many(process):
         process.condition([X, [NAN]], [Y, [0]], condition="network").mean(AT)
     with pytest.raises(errors.InvalidError, match="nothing was asked"):
         many.reports  # noqa: B018
+    for n in (0, -1, 2**40, 2.5, "a"):  # 0 is 200 in C, which would not fit into the answer
+        with pytest.raises(errors.InvalidError, match="^n is "):
+            many.sample(AT, n)
+    for x, y, says in (
+        (None, [[1.0]], "x is missing"),
+        (None, None, "x is missing"),
+        ([X], None, "y is missing"),
+        (3, [Y], "x is 3: give a list of arrays"),
+        ([X], np.array(1.0), "y is of the type ndarray: give a list of arrays"),
+    ):
+        with pytest.raises(errors.InvalidError, match=says):
+            process.condition_many(x, y)
+    with pytest.raises(errors.InvalidError, match="x is missing"):
+        process.condition(None, [[1.0]])
+    with pytest.raises(IndexError):
+        many[2]
+
+
+def test_zero_of_what_an_answer_has_room_for(process):
+    """C takes 0 as its own default, and would write more than was asked for."""
+    for options, says in (
+        ({"functions": 0}, "functions is 0: give 1 to 10000"),
+        ({"functions": -1}, "functions is -1"),
+        ({"functions": 2.5}, "functions is 2.5: give a whole number"),
+        ({"functions": 10**6}, "functions is 1000000"),
+        ({"draws": 0}, "draws is 0"),
+        ({"context": 0}, "context is 0"),
+    ):
+        with pytest.raises(errors.InvalidError, match=says):
+            process.calibrate("monotonic", **options)
+    for options, says in (
+        ({"context": 3}, "context is 3: give"),
+        ({"draws": 0}, "draws is 0"),
+        ({"device": None}, "device is None: give a text"),
+    ):
+        with pytest.raises(errors.InvalidError, match=says):
+            process.evaluate("monotonic", functions=2, **options)
+    with pytest.raises(errors.InvalidError, match="functions is 0"):
+        process.check("monotonic", functions=0)
 
 
 def test_models():

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -35,6 +36,10 @@ def interrupted(work, after: float = 0.2) -> float:
 
 
 def forever(process):
+    def curves(count):  # short ones: the library looks for signals after some dozens
+        slopes = np.random.default_rng(1).random(count)
+        return mnp.Data.arrays([AT] * count, [a * AT + 0.1 * AT**2 for a in slopes])
+
     return {
         "draw": lambda: process.condition(
             np.linspace(0, 1, 50), np.linspace(-1, 1, 50), condition="refine", gradients=100000
@@ -42,7 +47,11 @@ def forever(process):
         "many": lambda: process.condition_many(
             [X] * 64, [Y] * 64, condition="refine", gradients=100000
         ).mean(AT),
-        "evaluate": lambda: process.evaluate("monotonic", functions=100000, samples=20),
+        "evaluate": lambda: process.evaluate(curves(20000), functions=20000, samples=2),
+        "watched evaluation": lambda: process.evaluate(
+            curves(20000), functions=20000, samples=2, progress=lambda done, total: None
+        ),
+        "watched fit": lambda: mnp.fit(curves(30), effort=100, progress=lambda *_: None),
         "train": lambda: mnp.train(
             mnp.Data.family("monotonic", functions=50), preset="tiny", steps=10**8
         ),
@@ -55,11 +64,89 @@ def forever(process):
     }
 
 
-@pytest.mark.parametrize("what", ["draw", "many", "train", "watched training"])
-def test_ctrl_c(process, what):
+@pytest.mark.parametrize(
+    "what",
+    [
+        "draw",
+        "many",
+        "evaluate",
+        "watched evaluation",
+        "watched fit",
+        "train",
+        "watched training",
+    ],
+)
+def test_ctrl_c(process, what, capfd):
     interrupted(forever(process)[what])
+    assert capfd.readouterr().err == ""  # ctypes prints what a callback cannot raise
     posterior = process.condition(X, Y, condition="network", draws=3)  # and work goes on
     assert np.isfinite(posterior.mean(AT)).all()
+
+
+def test_ctrl_c_between_two_lines(process, capfd):
+    """Signals as fast as they come hit every place of a callback: none is lost or printed."""
+
+    class Stop(Exception):
+        pass
+
+    def handler(number, frame):
+        raise Stop
+
+    data = mnp.Data.arrays([AT] * 8, [AT] * 8)
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        for k in range(8):
+            signal.setitimer(signal.ITIMER_REAL, 0.01 + 0.002 * k)
+            with pytest.raises(Stop):
+                while True:
+                    process.evaluate(data, samples=1, progress=lambda done, total: None)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert capfd.readouterr().err == ""
+
+
+def test_ctrl_c_of_what_another_thread_made(process):
+    made = []
+
+    def make():
+        many = np.linspace(0, 1, 50)
+        made.append(process.condition(many, many, condition="refine", gradients=100000))
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    thread.join()
+    interrupted(lambda: made[0].mean(AT))
+
+
+def test_what_was_made_when_a_callback_raised(process):
+    """The call succeeds, and then the callback's exception comes out: nothing is left behind."""
+    context, destroyed = _context.current(), []
+
+    def make(ctx, out):
+        out._obj.value = 1234
+        context.pending.append(RuntimeError("at the end"))
+        return 0
+
+    for keep in (False, True):
+        with pytest.raises(RuntimeError, match="at the end"):
+            context.make(make, destroy=destroyed.append, keep=keep)
+    assert destroyed == [1234, 1234]
+
+
+def test_callbacks_are_used_again(process):
+    def nested(done, total):
+        process.condition(X, Y, condition="network", draws=2).mean(AT)
+
+    def use():
+        mnp.set_threads(0)
+        process.evaluate("monotonic", functions=3, samples=2, progress=nested)
+
+    use()
+    before = len(_context.Callbacks.made)
+    for _ in range(5):
+        use()
+    assert len(_context.Callbacks.made) <= before + 1
 
 
 def test_another_handler(process):
@@ -141,22 +228,57 @@ def test_training_stops_when_told(process):
     assert trained.condition(X, Y, condition="network").mean(AT).shape == AT.shape
 
 
-def test_logging(caplog):
+def flat_curves() -> mnp.Data:
+    """Data of which the library says something doubtful in its log."""
+    return mnp.Data.arrays([X] * 6, [np.ones(3)] * 6)
+
+
+SAYS = "y is the same at every point"
+
+
+def test_log_of_the_library(caplog):
+    """Doubts are logged, and are warnings of the training that they are about."""
+    with caplog.at_level("DEBUG", logger="mnp"), pytest.warns(mnp.Warning, match=SAYS):
+        mnp.train(flat_curves(), model="lmm", steps=1)
+    assert [r.levelname for r in caplog.records if SAYS in r.getMessage()] == ["WARNING"]
+    assert {r.name for r in caplog.records} == {"mnp"}
+
+
+def test_no_log_of_other_trainings(process):
+    """What another thread's context has said is not a warning of this one's."""
+    context, mine = _context.current(), []
+
+    def other():
+        _context.current().callbacks.log(None, 2, b"of another thread")
+        mine.append(_context.current().doubts())
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert mine == ["of another thread"] and context.doubts() == ""
+    context.callbacks.log(None, 2, b"of before")
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        mnp.train(mnp.Data.family("monotonic", functions=20), preset="tiny", steps=1)
+    assert not [w for w in seen if "of before" in str(w.message)]
+
+
+def test_levels_of_the_log(caplog):
+    context = _context.current()
     with caplog.at_level("DEBUG", logger="mnp"):
         for level, name in enumerate(("DEBUG", "INFO", "WARNING")):
-            _context._log_call(None, level, b"a line")
-            assert caplog.records[-1].levelname == name
+            context.callbacks.log(None, level, b"a line")
+            assert (caplog.records[-1].levelname, caplog.records[-1].msg) == (name, "%s")
     assert caplog.records[-1].getMessage() == "a line"
-    assert _context.doubts() == "a line"  # of the warning alone, for train() to pass on
-    assert _context.doubts() == ""
+    assert context.doubts() == "a line"  # of the warning alone
+    assert context.doubts() == ""
 
 
-def test_log_of_the_library(process, caplog):
-    """Where there is no GPU, "auto" takes the cpu and says so in the log."""
-    with caplog.at_level("DEBUG", logger="mnp"):
-        posterior = process.condition(X, Y, condition="network", draws=2, device="auto")
-        posterior.mean(AT)
-    if caplog.records:
-        assert caplog.records[0].name == "mnp"
-    else:  # there is one
-        assert posterior.report.condition == "network"
+def test_whose_line_a_warning_is(process, tmp_path):
+    """That of the program, also where its folder begins like the package's."""
+    beside = _context.FOLDER + "_tools/x.py"
+    program = compile("posterior.observe(500.0, 3.0)", beside, "exec")
+    posterior = process.condition(X, Y, condition="network", draws=2)
+    with pytest.warns(mnp.Warning) as seen:
+        exec(program, {"posterior": posterior})
+    assert seen[0].filename == beside

@@ -111,14 +111,45 @@ def test_python_goes_on_during_a_call(process):
     assert counted > 1000
 
 
+def test_a_callback_does_not_wait_for_its_own_call(python):
+    """Another thread has the posterior and waits for our context; we ask the posterior."""
+    said = python(
+        """
+import faulthandler, threading, time, mnp
+faulthandler.dump_traceback_later(30, exit=True)
+process = mnp.load("mnp-monotonic")
+posterior = process.condition([0.1], [0.2], condition="network", draws=3)
+posterior.mean([0.1])
+now, answers = threading.Event(), []
+def other():
+    now.wait()
+    answers.append(posterior.mean([0.3]).shape)
+thread = threading.Thread(target=other)
+thread.start()
+def progress(done, total):
+    now.set()
+    time.sleep(0.3)
+    try:
+        posterior.mean([0.2])
+    except mnp.Error as error:
+        answers.append(str(error)[:42])
+process.evaluate("monotonic", functions=1, samples=2, progress=progress)
+thread.join()
+print(sorted(map(str, answers)))
+"""
+    )
+    assert "(1,)" in said and "the library is at work in this thread" in said
+
+
 def test_set_threads(process):
     want = process.condition(X, Y, condition="network", draws=6).mean(AT)
     for threads in (1, 3, 0):
         mnp.set_threads(threads)
         posterior = process.condition(X, Y, condition="network", draws=6)
         assert np.array_equal(posterior.mean(AT), want)
-    with pytest.raises(mnp.Error, match="threads is -1"):
-        mnp.set_threads(-1)
+    for threads, says in ((-1, "threads is -1"), ("x", "threads is 'x': give a whole number")):
+        with pytest.raises(mnp.errors.InvalidError, match=says):
+            mnp.set_threads(threads)
 
 
 # ---- forks ---------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ static fixture *open_fixture(const draw_opts *o, int64_t n_cap, int64_t m_cap) {
         t->y[p] = (float)p;
         t->x[p * X] = (float)-p, t->x[p * X + 1] = (float)(p + 1);
     }
-    t->data = (data_view){FUNCTIONS, X, t->start, t->x, t->y, false};
+    t->data = (data_view){FUNCTIONS, X, t->start, t->x, t->y, false, 0, 0};
     t->step = (step_block){.seed = 42};
     t->io = (exec_io){.step = &t->step, .data = &t->data};
     params_init(&t->params);

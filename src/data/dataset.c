@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/curves.h"
 #include "comm/comm.h"
 #include "data/dataset_internal.h"
 #include "data/images.h"
@@ -107,19 +108,12 @@ mnp_status dataset_measure(env *e, dataset *d, int64_t *shortest, int64_t *media
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-static bool changes(const dataset *d, int32_t c) {
-    for (int64_t i = 0; i < d->functions; i++) {
-        const float *x = dataset_x(d, i) + c;
-        for (int64_t j = 1; j < d->start[i + 1] - d->start[i]; j++)
-            if (x[j * d->x_dim] != x[0]) return true;
-    }
-    return false;
-}
-
 int32_t dataset_time(const dataset *d) {
     for (int32_t c = 0; c < d->x_dim; c++) {
         const role *x = d->roles ? roles_at(d->roles, c) : NULL;
-        if ((!x || x->unit != ROLE_CATEGORY) && changes(d, c)) return c;
+        if ((!x || x->unit != ROLE_CATEGORY) &&
+            curves_change(d->functions, d->start, d->x, d->x_dim, d->shared_x, c))
+            return c;
     }
     return 0;
 }

@@ -34,6 +34,8 @@ typedef struct data_view {
     const float *x;       /* (points, x_dim) */
     const float *y;       /* (points) */
     bool shared_x;        /* x holds the inputs of one function, which all have */
+    int32_t time;         /* the input that is time                             */
+    int32_t outputs;      /* that a row of the table had; 0: one                */
 } data_view;
 
 enum { EXEC_FEEDS = 72, EXEC_EMITS = 72 }; /* a chain of 64 steps feeds and emits as many */

@@ -7,9 +7,9 @@
  *   mixed_draw      rows m .. n-1: a law k with the weight p_k(context), a curve of it given the
  *                   context, its noise where asked for; rows of the context: y
  *
- * p_k is that of base/mixed_math.h. Where no p_k(context) is a number, nothing is. A curve's
- * normals do not depend on the rows that are asked for: the same sample is the same curve in every
- * question. */
+ * p_k is that of base/mixed_math.h. Where one p_k(context) is not a number, no answer is: a law
+ * that means nothing is an error of the file, not a law without weight. A curve's normals do not
+ * depend on the rows that are asked for: the same sample is the same curve in every question. */
 #include "op/mixed.h"
 
 #include <math.h>

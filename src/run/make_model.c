@@ -94,7 +94,7 @@ static mnp_status set_knots(env *e, const dataset *d, model_spec *s) {
     bool mean = s->kind != PROCESS_lmm && s->gp_mean == MEAN_SPLINE && !s->gp_knots;
     if (!d || d->functions < 1 || (!mixed && !mean)) return MNP_OK;
     MNP_TRY(spec_check(e, s)); /* what was asked for can be fitted */
-    data_view view = {d->functions, d->x_dim, d->start, d->x, d->y, d->shared_x};
+    data_view view = {d->functions, d->x_dim, d->start, d->x, d->y, d->shared_x, 0, 0};
     mixed_form form = {.smooth = mixed && s->lmm_smooth,
                        .fixed = mixed ? (int32_t)s->lmm_fixed : 0,
                        .random = mixed ? (int32_t)s->lmm_random : 0};

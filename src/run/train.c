@@ -124,7 +124,14 @@ static mnp_status scale_data(trainer *t) {
     const dataset *d = t->data;
     size_t points = (size_t)d->points, dims = (size_t)d->x_dim;
     size_t inputs = d->shared_x ? (size_t)d->longest : points;
-    t->view = (data_view){d->functions, d->x_dim, d->start, d->x, d->y, d->shared_x};
+    t->view = (data_view){.functions = d->functions,
+                          .x_dim = d->x_dim,
+                          .start = d->start,
+                          .x = d->x,
+                          .y = d->y,
+                          .shared_x = d->shared_x,
+                          .time = dataset_time(d),
+                          .outputs = d->roles ? d->roles->n_outputs : 0};
     if (!takes_x_as_is(t)) {
         t->x = env_alloc(t->env, inputs * dims + 1, sizeof *t->x, "the training data");
         if (!t->x) return MNP_ENOMEM;

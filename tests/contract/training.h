@@ -44,7 +44,7 @@ static void make_data(training *t) {
             t->y[i * POINTS + k] = (float)(sin(3 * x + phase) + 0.3 * slope * x);
         }
     }
-    t->data = (data_view){FUNCTIONS, 1, t->start, t->x, t->y, false};
+    t->data = (data_view){FUNCTIONS, 1, t->start, t->x, t->y, false, 0, 0};
 }
 
 /* Images of 16 x 16 on one grid: a band along a wave. */
@@ -65,7 +65,7 @@ static void make_images(training *t) {
             t->y[i * PIXELS + k] = (float)tanh(5 * away);
         }
     }
-    t->data = (data_view){FUNCTIONS, 2, t->start, t->x, t->y, true};
+    t->data = (data_view){FUNCTIONS, 2, t->start, t->x, t->y, true, 0, 0};
 }
 
 static bool training_open_as(training *t, const char *device, const char *preset, exec_opts o,

@@ -49,7 +49,7 @@ static void load(size_t k, golden *g) {
     for (int64_t i = 0; i < g->points * g->inputs; i++) g->x[i] = (float)read[i];
     numbers(g->json, "y", read, g->points);
     for (int64_t i = 0; i < g->points; i++) g->y[i] = (float)read[i];
-    g->view = (data_view){g->curves, (int32_t)g->inputs, g->start, g->x, g->y, false};
+    g->view = (data_view){g->curves, (int32_t)g->inputs, g->start, g->x, g->y, false, 0, 0};
     CHECK(mixed_place(&world, &g->view,
                       &(mixed_form){.fixed = (int32_t)g->fixed, .random = (int32_t)g->random},
                       &g->bases) == MNP_OK);

@@ -142,7 +142,7 @@ static void check_gradient(const char *kind, const char *options) {
     if (!lab_open(&l, kind, options, 3)) return;
     lab_randomise(&l, 0.5, 11);
     int64_t start[2] = {0, N};
-    data_view view = {1, 2, start, p.xf, p.yf, false};
+    data_view view = {1, 2, start, p.xf, p.yf, false, 0, 0};
     if (lab_start(&r, &l, "ref", (plan_opts){N, N, 1}, record_train, NULL)) {
         r.io.data = &view;
         r.step = (step_block){.seed = 1, .bad_item = -1};

@@ -40,7 +40,7 @@ static void draw_curves(curves *c, int64_t count, int64_t lo, int64_t hi, int32_
     }
     c->start[count] = at;
     CHECK(at <= POINTS);
-    c->view = (data_view){count, x_dim, c->start, c->x, c->y, false};
+    c->view = (data_view){count, x_dim, c->start, c->x, c->y, false, 0, 0};
 }
 
 typedef struct problem {
@@ -219,7 +219,7 @@ static anova balanced(curves *c, double spread, uint32_t stream) {
         all += mean[i] / GROUPS;
     }
     c->start[GROUPS] = GROUPS * EACH;
-    c->view = (data_view){GROUPS, 1, c->start, c->x, c->y, false};
+    c->view = (data_view){GROUPS, 1, c->start, c->x, c->y, false, 0, 0};
     for (int i = 0; i < GROUPS * EACH; i++) sums.within += pow((double)c->y[i] - mean[i / EACH], 2);
     for (int i = 0; i < GROUPS; i++) sums.between += EACH * pow(mean[i] - all, 2);
     return sums;
@@ -354,7 +354,7 @@ static void posterior_of_many_curves(void) {
             x[k] = (float)at, y[k] = (float)(offset + slope * at + 0.5 * rng_normal(&s));
         }
     }
-    data_view v = {MANY, 1, start, x, y, false};
+    data_view v = {MANY, 1, start, x, y, false, 0, 0};
     problem q;
     means m = {0};
     open_problem(&q, &v, 2, 2);
@@ -430,7 +430,7 @@ static void a_known_smooth_process(void) {
             x[TWICE * c + k] = (float)times[i], y[TWICE * c + k] = (float)value;
         }
     }
-    data_view v = {SMOOTH_CURVES, 1, start, x, y, false};
+    data_view v = {SMOOTH_CURVES, 1, start, x, y, false, 0, 0};
     problem q;
     knots_seen seen = {.q = &q};
     open_problem(&q, &v, TIMES, TIMES);
@@ -542,7 +542,7 @@ static void columns_that_depend(void) {
         two = one;
         for (int64_t i = 0; i < one.start[20]; i++)
             two.x[2 * i] = one.x[i], two.x[2 * i + 1] = repeated ? 3 * one.x[i] - 1 : 5;
-        two.view = (data_view){20, 2, two.start, two.x, two.y, false};
+        two.view = (data_view){20, 2, two.start, two.x, two.y, false, 0, 0};
         double alone = best_ml(&one.view, 3, 2, &p, &r);
         CHECK(p == 3 && r == 2);
         NEAR(best_ml(&two.view, 3, 2, &p, &r), alone, 1e-6, 0);
@@ -646,7 +646,7 @@ static void knots_where_points_are(void) {
     float y[8] = {0};
     mixed_bases b[3];
     mixed_form form = {.fixed = 3, .random = 2, .at_points = true};
-    data_view v = {1, 1, start, often, y, false};
+    data_view v = {1, 1, start, often, y, false, 0, 0};
     CHECK(mixed_place(&world, &v, &form, &b[0]) == MNP_OK);
     /* places of 0, 1, 2: 0, 1 and 4.5 points, of which the middle is 2.25 */
     NEAR(b[0].places[1], 1 + 1.25 / 3.5, 1e-6, 0);
@@ -661,7 +661,9 @@ static void knots_where_points_are(void) {
 
 enum { LAWS = 40 };
 typedef struct tally {
-    int64_t laws, bent, bare;
+    int64_t laws, bent, bare, chosen;
+    int32_t random; /* knots of the curves' own parts that `chosen` counts */
+    double noise;   /* sum */
 } tally;
 
 static void count_law(void *arg, int64_t law, const mixed_share *m) {
@@ -669,6 +671,8 @@ static void count_law(void *arg, int64_t law, const mixed_share *m) {
     CHECK(law == t->laws && m->noise > 0 && isfinite(m->mean[0]));
     t->laws++;
     t->bent += m->knee > 0;
+    t->chosen += m->bases->random == t->random;
+    t->noise += m->noise;
     t->bare += m->bases->x_dim > 1 && m->bases->inputs[1].count == 1;
 }
 
@@ -693,7 +697,7 @@ static void shares_of_the_truth(void) {
                 y[k] = (float)(exponential ? exp(u) : u);
             }
         }
-        data_view v = {J, 2, start, x, y, false};
+        data_view v = {J, 2, start, x, y, false, 0, 0};
         mixed_form top = mixed_average_most(2);
         CHECK(mixed_average(&world, &v, &top, 1, LAWS, count_law, &t, &loglik) == MNP_OK);
         CHECK(t.laws == LAWS && isfinite(loglik));
@@ -736,24 +740,97 @@ static void averages_of_little(void) {
     }
 }
 
-/* Waves of the population and of the curves, which need all the knots that there may be. */
-static void averages_of_many_knots(void) {
-    enum { J = 20, EACH = 40, X = 1 };
-    static float x[J * EACH], y[J * EACH];
-    int64_t start[J + 1];
+/* y of curves of 40 points from 0 to 9.75: each has waves of its own size and phase. */
+enum { WAVES = 20, WAVE_POINTS = 40 };
+static data_view draw_waves(float *x, float *y, int64_t *start) {
     rng_stream s = rng_stream_make((rng_key){6}, RNG_TEST, 0);
-    for (int64_t i = 0; i <= J; i++) start[i] = i * EACH;
-    for (int64_t k = 0; k < (int64_t)J * EACH; k++) {
-        double t = (double)(k % EACH) / 4, own = rng_normal(&s);
-        x[k] = (float)t;
-        y[k] = (float)(3 * sin(2 * t) + 0.1 * own);
+    for (int64_t i = 0; i <= WAVES; i++) start[i] = i * WAVE_POINTS;
+    for (int64_t i = 0; i < WAVES; i++) {
+        double a = rng_normal(&s), b = rng_normal(&s);
+        for (int64_t k = start[i]; k < start[i + 1]; k++) {
+            double t = (double)(k % WAVE_POINTS) / 4;
+            x[k] = (float)t;
+            y[k] = (float)((3 + a) * sin(1.6 * t) + b * cos(1.6 * t) + 0.1 * rng_normal(&s));
+        }
     }
-    data_view v = {J, X, start, x, y, false};
-    mixed_form top = {.fixed = NATURAL_KNOTS_MAX, .random = NATURAL_KNOTS_MAX};
-    tally t = {0};
-    double loglik = NAN;
-    CHECK(mixed_average(&world, &v, &top, 1, LAWS, count_law, &t, &loglik) == MNP_OK);
-    CHECK(t.laws == LAWS && isfinite(loglik));
+    return (data_view){WAVES, 1, start, x, y, false, 0, 0};
+}
+
+/* All the knots that may be asked for; and by itself the number that AIC chooses. */
+static void averages_of_many_knots(void) {
+    static float x[WAVES * WAVE_POINTS], y[WAVES * WAVE_POINTS];
+    int64_t start[WAVES + 1];
+    data_view v = draw_waves(x, y, start);
+    mixed_form chosen = {.at_points = true}, usual = mixed_average_most(1);
+    CHECK(mixed_choose(&world, &v, &chosen) == MNP_OK);
+    CHECK(chosen.random > 6 && chosen.random != 8 && chosen.random <= usual.random);
+    mixed_form tops[] = {{.fixed = NATURAL_KNOTS_MAX, .random = NATURAL_KNOTS_MAX}, usual};
+    for (int k = 0; k < 2; k++) {
+        tally t = {.random = chosen.random};
+        double loglik = NAN;
+        CHECK(mixed_average(&world, &v, &tops[k], 1, LAWS, count_law, &t, &loglik) == MNP_OK);
+        CHECK(t.laws == LAWS && isfinite(loglik) && t.chosen > LAWS * 3 / 4);
+    }
+}
+
+/* Inputs t, 2 t + 3, and one that is not in the order of time. */
+static void the_input_that_is_time(void) {
+    enum { J = 12, EACH = 8 };
+    static float x[J * EACH * 3], y[J * EACH];
+    int64_t start[J + 1];
+    double loglik[3];
+    tally t[3] = {{0}};
+    rng_stream s = rng_stream_make((rng_key){7}, RNG_TEST, 0);
+    for (int64_t i = 0; i <= J; i++) start[i] = i * EACH;
+    for (int64_t i = 0; i < J; i++) {
+        double own = rng_normal(&s), slope = rng_normal(&s);
+        for (int64_t k = i * EACH; k < (i + 1) * EACH; k++) {
+            double at = (double)(k % EACH);
+            x[3 * k] = (float)at, x[3 * k + 1] = (float)(2 * at + 3);
+            x[3 * k + 2] = (float)((k % EACH * 5 + i) % EACH);
+            y[k] = (float)(own + 0.3 * slope * at + 0.2 * rng_normal(&s));
+        }
+    }
+    mixed_form top = {.fixed = 2, .random = 3};
+    for (int k = 0; k < 3; k++) {
+        data_view v = {J, 3, start, x, y, false, k, 0};
+        CHECK(mixed_average(&world, &v, &top, 1, 400, count_law, &t[k], &loglik[k]) == MNP_OK);
+    }
+    CHECK(loglik[0] == loglik[1] && t[0].noise == t[1].noise);
+    CHECK(loglik[0] != loglik[2] && t[0].noise != t[2].noise);
+}
+
+/* Two outputs at each time, and which it is in the last inputs. The order within a time does not
+ * matter where rows are given whole; where points are, it does. */
+static void rows_of_two_outputs(void) {
+    enum { J = 10, TIMES = 6, EACH = 2 * TIMES };
+    static float x[J * EACH * 3], y[J * EACH];
+    int64_t start[J + 1];
+    for (int outputs = 0; outputs <= 2; outputs += 2) {
+        double loglik[2];
+        tally t[2] = {{0}};
+        for (int swap = 0; swap < 2; swap++) {
+            rng_stream s = rng_stream_make((rng_key){8}, RNG_TEST, 0);
+            for (int64_t i = 0; i <= J; i++) start[i] = i * EACH;
+            for (int64_t i = 0; i < J; i++) {
+                double own = rng_normal(&s);
+                for (int64_t k = i * EACH; k < (i + 1) * EACH; k++) {
+                    int64_t to = swap ? k ^ 1 : k, second = k % 2;
+                    double at = (double)(k % EACH / 2);
+                    x[3 * to] = (float)at, x[3 * to + 1] = (float)!second;
+                    x[3 * to + 2] = (float)second;
+                    y[to] = (float)(second ? at + 0.5 * rng_normal(&s)
+                                           : own * (1 + at) + 0.1 * rng_normal(&s));
+                }
+            }
+            data_view v = {J, 3, start, x, y, false, 0, outputs};
+            mixed_form top = {.fixed = 2, .random = 3};
+            CHECK(mixed_average(&world, &v, &top, 1, 400, count_law, &t[swap], &loglik[swap]) ==
+                  MNP_OK);
+        }
+        bool same = fabs(loglik[0] - loglik[1]) < 1e-6 && fabs(t[0].noise - t[1].noise) < 1e-6;
+        CHECK(same == (outputs == 2));
+    }
 }
 
 /* ---- no memory ------------------------------------------------------------------------------- */
@@ -827,6 +904,8 @@ int main(void) {
     RUN(shares_of_the_truth);
     RUN(averages_of_little);
     RUN(averages_of_many_knots);
+    RUN(the_input_that_is_time);
+    RUN(rows_of_two_outputs);
     RUN(without_memory);
     RUN(cancelled);
     return check_done();

@@ -183,7 +183,7 @@ static void gradient_of_step(double sleep, double *out, const param **maps, cons
     lab l;
     lab_run r = {0};
     for (int i = 0; i < N; i++) x[i] = 0.4f * (float)i - 2, y[i] = (float)sin((double)x[i]);
-    data_view data = {1, 1, start, x, y, false};
+    data_view data = {1, 1, start, x, y, false, 0, 0};
     if (!lab_open(&l, "mnp", "T=2", 4)) return;
     lab_randomise(&l, 0.7, 2);
     process_train_opts o = {.sleep = sleep, .draw = {.train = true, .x_dim = 1, .lo = M, .hi = M}};

@@ -3,10 +3,12 @@
  * points the members' weights are proportional to w_k p_k(points): what is asked of the process is
  * exact, and which member is right may differ from curve to curve.
  *
- * The shares w are those under which curves that the members have not learned from are likely. Each
- * member is fitted without some of the curves. Each of those is asked twice: the points after its
- * first three, and all but three at random. With C the points given and T those asked for, w has
- * the greatest
+ * The shares w are those under which curves that the members have not learned from are likely. The
+ * parameters of each member are estimated without some of the curves. Its form is not: the numbers
+ * of knots, and the spread of y that the knees are in units of, are found once, with all curves.
+ * Each curve left out is asked three times: all its points, those after its first three, and all
+ * but three at random. Of several outputs, three are those at three times. With C the points given
+ * and T those asked for, w has the greatest
  *
  *   sum_tasks ( log sum_k w_k p_k(y_C, y_T) - log sum_k w_k p_k(y_C) ) + DOUBT mean_k log w_k
  *
@@ -22,16 +24,15 @@
 #include "model/mixed/mixed.h"
 #include "util/least.h"
 
-/* Knots of the curves' own parts; 0: as many as a smooth one has. */
-static const int32_t sizes[] = {1, 2, 3, 4, 6, 0};
+/* Knots of the curves' own parts; as many as AIC chooses, and those of a smooth one, come after. */
+static const int32_t sizes[] = {1, 2, 3, 4, 6};
 /* Knees of the scale of y, in units of its spread; 0: y itself. */
 static const double knees[] = {0, 1, 0.2};
 enum { SIZES = sizeof sizes / sizeof *sizes, KNEES = sizeof knees / sizeof *knees };
-enum { MEMBERS = 2 * SIZES * KNEES };
+enum { MEMBERS = 2 * (SIZES + 2) * KNEES };
 
-enum { FIXED_MOST = 14, SMOOTH_KNOTS = 8 };
 enum { FOLDS = 4, FOLD_CURVES = 60, HELD_MOST = 40, LEARN_MOST = 240, CHOOSE_MOST = 100 };
-enum { TRIAL_DRAWS = 16, GIVEN = 3, ASKED_MOST = 100 };
+enum { TRIAL_DRAWS = 16, GIVEN = 3, GIVEN_MOST = 60, ASKED_MOST = 100 };
 enum { ASK_ALL, ASK_LATER, ASK_OTHERS, ASKS }; /* given nothing, the first points, random ones */
 #define DOUBT 2.0
 
@@ -41,8 +42,8 @@ typedef struct member {
 } member;
 
 mixed_form mixed_average_most(int64_t x_dim) {
-    return (mixed_form){.fixed = (int32_t)least(FIXED_MOST, 1 + most(63, x_dim) / x_dim),
-                        .random = (int32_t)least(SMOOTH_KNOTS, 1 + (MIXED_RANDOM_MAX - 1) / x_dim)};
+    mixed_form any = mixed_choose_most(x_dim, false), smooth = mixed_choose_most(x_dim, true);
+    return (mixed_form){.fixed = any.fixed, .random = (int32_t)most(any.random, smooth.random)};
 }
 
 /* ---- some of the curves, y on a scale -------------------------------------------------------- */
@@ -83,8 +84,9 @@ static mnp_status part_make(env *e, const data_view *d, const int64_t *which, in
             out->slopes += mixed_knee_slope(y, knee);
         }
     }
-    out->view =
-        (data_view){count, d->x_dim, out->start, d->shared_x ? d->x : out->x, out->y, d->shared_x};
+    out->view = *d;
+    out->view.functions = count, out->view.start = out->start, out->view.y = out->y;
+    if (!d->shared_x) out->view.x = out->x;
     return MNP_OK;
 }
 
@@ -157,35 +159,28 @@ typedef struct average {
     const data_view *d;
     uint64_t seed;
     int64_t *order; /* (curves) at random */
-    int32_t time;   /* the first input that changes within curves */
     member members[MEMBERS];
     int count;
 } average;
 
-static bool changes_within(const data_view *d, int32_t c) {
-    for (int64_t i = 0; i < (d->shared_x ? 1 : d->functions); i++)
-        for (int64_t k = d->start[i] + 1; k < d->start[i + 1]; k++)
-            if (d->x[k * d->x_dim + c] != d->x[d->start[i] * d->x_dim + c]) return true;
-    return false;
-}
-
-/* The knots of the population curve by AIC. A form that cannot be fitted is left out. */
-static mnp_status add_member(average *a, member m) {
+/* The numbers of knots that are 0 by AIC, from some of the curves. */
+static mnp_status choose_knots(average *a, member *m) {
     part some;
     int64_t count = least(a->d->functions, CHOOSE_MOST);
-    MNP_TRY(part_make(a->e, a->d, a->order, count, m.knee, &some));
-    int32_t most_fixed = m.form.fixed;
-    m.form.fixed = 0;
-    mnp_status status = mixed_choose(a->e, &some.view, &m.form);
-    m.form.fixed = m.form.fixed < most_fixed ? m.form.fixed : most_fixed;
-    if (status == MNP_OK) a->members[a->count++] = m;
+    MNP_TRY(part_make(a->e, a->d, a->order, count, m->knee, &some));
+    mnp_status status = mixed_choose(a->e, &some.view, &m->form);
     part_free(a->e, &some);
     return status;
 }
 
-static int by_size(const void *a, const void *b) {
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
+/* The knots of the population curve by AIC. A form that cannot be fitted leaves in try_members. */
+static mnp_status add_member(average *a, member m) {
+    int32_t most_fixed = m.form.fixed;
+    m.form.fixed = 0;
+    MNP_TRY(choose_knots(a, &m));
+    m.form.fixed = (int32_t)least(m.form.fixed, most_fixed);
+    a->members[a->count++] = m;
+    return MNP_OK;
 }
 
 /* Of y: the standard deviation of a normal with the same quartiles, or its own where they are
@@ -197,7 +192,7 @@ static mnp_status spread_above_zero(env *e, const data_view *d, double *out) {
     double sum = 0, squares = 0;
     if (!y) return MNP_ENOMEM;
     memcpy(y, d->y, (size_t)n * sizeof *y);
-    qsort(y, (size_t)n, sizeof *y, by_size);
+    qsort(y, (size_t)n, sizeof *y, mixed_by_size);
     for (int64_t i = 0; i < n; i++) sum += (double)y[i];
     for (int64_t i = 0; i < n; i++) squares += pow((double)y[i] - sum / (double)n, 2);
     double quartiles = ((double)y[(3 * n) / 4] - (double)y[n / 4]) / 1.349;
@@ -206,27 +201,47 @@ static mnp_status spread_above_zero(env *e, const data_view *d, double *out) {
     return MNP_OK;
 }
 
+/* Knots of the curves' own parts: those of `sizes` up to the most, the number that AIC chooses
+ * where it is another, and those of a smooth one, the last. */
+typedef struct size_list {
+    int32_t knots[SIZES + 2];
+    int count;
+} size_list;
+
+static mnp_status list_sizes(average *a, int32_t most_random, size_list *out) {
+    member chosen = {.form = {.at_points = true}};
+    *out = (size_list){0};
+    MNP_TRY(choose_knots(a, &chosen));
+    int32_t own = (int32_t)least(chosen.form.random, most_random);
+    bool there = false;
+    for (int s = 0; s < SIZES && sizes[s] <= most_random; s++) {
+        out->knots[out->count++] = sizes[s];
+        there |= sizes[s] == own;
+    }
+    if (!there) out->knots[out->count++] = own;
+    int32_t smooth = mixed_choose_most(a->d->x_dim, true).random;
+    bool asked = most_random > mixed_average_most(a->d->x_dim).random;
+    if (most_random > 1)
+        out->knots[out->count++] = asked ? most_random : (int32_t)least(smooth, most_random);
+    return MNP_OK;
+}
+
 static mnp_status add_members(average *a, const mixed_form *most_knots) {
     double spread;
-    MNP_TRY(spread_above_zero(a->e, a->d, &spread));
+    size_list own;
     bool told_apart = false; /* by an input that is the same along a curve */
-    for (int32_t c = a->d->x_dim; c-- > 0;)
-        if (changes_within(a->d, c))
-            a->time = c;
-        else
-            told_apart = true;
-    for (int k = 0; k < KNEES; k++)
+    MNP_TRY(spread_above_zero(a->e, a->d, &spread));
+    MNP_TRY(list_sizes(a, most_knots->random, &own));
+    for (int32_t c = 0; c < a->d->x_dim; c++) told_apart |= !mixed_changes(a->d, c);
+    for (int k = 0; k < (spread > 0 ? KNEES : 1); k++)
         for (int bare = 0; bare < 1 + told_apart; bare++)
-            for (int s = 0; s < SIZES; s++) {
-                member m = {.form = {.fixed = most_knots->fixed,
-                                     .random = sizes[s] ? sizes[s] : most_knots->random,
-                                     .smooth = !sizes[s],
-                                     .at_points = true,
-                                     .bare = bare},
-                            .knee = knees[k] * spread};
-                bool fits = m.form.random <= most_knots->random && (s == 0 || m.form.random > 1);
-                if (fits && (k == 0 || spread > 0)) MNP_TRY(add_member(a, m));
-            }
+            for (int s = 0; s < own.count; s++)
+                MNP_TRY(add_member(a, (member){.form = {.fixed = most_knots->fixed,
+                                                        .random = own.knots[s],
+                                                        .smooth = s > 0 && s == own.count - 1,
+                                                        .at_points = true,
+                                                        .bare = bare},
+                                               .knee = knees[k] * spread}));
     return MNP_OK;
 }
 
@@ -246,7 +261,7 @@ typedef struct trial {
 } trial;
 
 typedef struct at_time {
-    float x;
+    double x; /* or another number by which points are in order */
     int64_t point;
 } at_time;
 
@@ -256,20 +271,45 @@ static int by_time(const void *a, const void *b) {
     return (u->point > v->point) - (u->point < v->point);
 }
 
+/* Points by time, or at random; of several outputs those of one time together. */
+static void order_points(const average *a, int64_t curve, int64_t n, bool random, at_time *sorted) {
+    const data_view *d = a->d;
+    const float *x = d->shared_x ? d->x : d->x + d->start[curve] * d->x_dim;
+    rng_perm p = rng_perm_make((rng_key){a->seed},
+                               (rng_at){.purpose = RNG_SPLIT_EVAL, .function = (uint32_t)curve},
+                               (uint64_t)n);
+    for (int64_t k = 0; k < n; k++)
+        sorted[k] = random && !d->outputs
+                        ? (at_time){(double)k, (int64_t)rng_perm_apply(&p, (uint64_t)k)}
+                        : (at_time){(double)x[k * d->x_dim + d->time], k};
+    qsort(sorted, (size_t)n, sizeof *sorted, by_time);
+    if (!random || !d->outputs) return;
+    double time = 0, place = 0;
+    for (int64_t k = 0; k < n; k++) {
+        if (k == 0 || sorted[k].x != time)
+            place = (double)rng_perm_apply(&p, (uint64_t)sorted[k].point);
+        time = sorted[k].x, sorted[k].x = place;
+    }
+    qsort(sorted, (size_t)n, sizeof *sorted, by_time);
+}
+
+/* Where the points given end: after three, or of several outputs after three times. */
+static int64_t given_end(const data_view *d, int64_t n, const at_time *sorted) {
+    int64_t few = least(GIVEN, n - 1), end = 1;
+    if (!d->outputs) return few;
+    for (int times = 1; end < n; end++) {
+        times += sorted[end].x != sorted[end - 1].x;
+        if (times > GIVEN) break;
+    }
+    return end < n ? least(end, GIVEN_MOST) : few;
+}
+
 /* The points in a task's order; of many that are asked for, some. */
 static void put_points(const average *a, question *q, int kind, at_time *sorted) {
     const data_view *d = a->d;
-    bool first = kind == ASK_LATER;
     int64_t n = d->start[q->curve + 1] - d->start[q->curve], asked;
-    const float *x = d->shared_x ? d->x : d->x + d->start[q->curve] * d->x_dim;
-    rng_perm p = rng_perm_make((rng_key){a->seed},
-                               (rng_at){.purpose = RNG_SPLIT_EVAL, .function = (uint32_t)q->curve},
-                               (uint64_t)n);
-    for (int64_t k = 0; k < n; k++)
-        sorted[k] = (at_time){first ? x[k * d->x_dim + a->time] : 0,
-                              first ? k : (int64_t)rng_perm_apply(&p, (uint64_t)k)};
-    if (first) qsort(sorted, (size_t)n, sizeof *sorted, by_time);
-    q->m = kind == ASK_ALL ? 0 : least(GIVEN, n - 1);
+    order_points(a, q->curve, n, kind != ASK_LATER, sorted);
+    q->m = kind == ASK_ALL ? 0 : given_end(d, n, sorted);
     asked = least(n - q->m, ASKED_MOST), q->n = q->m + asked;
     for (int64_t k = 0; k < q->n; k++) {
         int64_t at = k < q->m ? k : q->m + (k - q->m) * (n - q->m) / asked;
@@ -285,7 +325,7 @@ static void trial_free(env *e, trial *t) {
 }
 
 static mnp_status trial_make(const average *a, int64_t curves, trial *t) {
-    int64_t longest = 1, each = GIVEN + ASKED_MOST;
+    int64_t longest = 1, each = GIVEN_MOST + ASKED_MOST;
     for (int64_t i = 0; i < a->d->functions; i++)
         longest = most(longest, a->d->start[i + 1] - a->d->start[i]);
     size_t room = ASKS * (size_t)curves, table = room * (size_t)most(a->count, 1);
@@ -422,7 +462,7 @@ static mnp_status try_all(average *a, trial *t) {
     size_t R = most_columns(a);
     MNP_TRY(trial_make(a, J > 1 ? held : 0, t));
     scorer s = {.a = a, .t = t};
-    size_t rows = GIVEN + ASKED_MOST;
+    size_t rows = GIVEN_MOST + ASKED_MOST;
     s.features = env_alloc(a->e, (rows + R + 2) * R, sizeof(double), "questions");
     s.logp = env_alloc(a->e, (size_t)t->tasks + 1, sizeof *s.logp, "questions");
     mnp_status status = s.features && s.logp ? MNP_OK : MNP_ENOMEM;

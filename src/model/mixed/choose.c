@@ -10,7 +10,8 @@
 #include "model/mixed/mixed.h"
 #include "util/least.h"
 
-enum { FIXED_MOST = 14, RANDOM_MOST = 10, CURVES_MOST = 400, PATIENCE = 3, SMOOTH_KNOTS = 8 };
+enum { FIXED_MOST = 14, FIXED_COLUMNS = 64, RANDOM_MOST = 10, SMOOTH_KNOTS = 8 };
+enum { CURVES_MOST = 400, PATIENCE = 3 };
 #define ROUGH 1e-6 /* a hundredth, where the log-likelihood is ten thousand */
 
 /* Infinite: more parameters than numbers, or a likelihood that is none. */
@@ -61,10 +62,20 @@ typedef struct range {
     int32_t lo, hi;
 } range;
 
-/* The numbers to try: the one asked for, or all that make so many columns. */
-static range numbers(int32_t asked, int64_t x_dim, int64_t columns, int64_t most) {
-    int64_t hi = least(most, 1 + (columns - 1) / x_dim);
-    return asked ? (range){asked, asked} : (range){1, (int32_t)hi};
+/* The numbers to try: the one asked for, or all. */
+static range numbers(int32_t asked, int32_t most_knots) {
+    return asked ? (range){asked, asked} : (range){1, most_knots};
+}
+
+/* As many as make so many columns. */
+static int32_t knots_of(int64_t x_dim, int64_t columns, int64_t most_knots) {
+    return (int32_t)least(most_knots, 1 + (columns - 1) / x_dim);
+}
+
+mixed_form mixed_choose_most(int64_t x_dim, bool smooth) {
+    return (mixed_form){.fixed = knots_of(x_dim, most(FIXED_COLUMNS, 1 + x_dim), FIXED_MOST),
+                        .random = smooth ? knots_of(x_dim, MIXED_RANDOM_MAX, SMOOTH_KNOTS)
+                                         : knots_of(x_dim, RANDOM_MOST, RANDOM_MOST)};
 }
 
 typedef struct best {
@@ -94,11 +105,10 @@ mnp_status mixed_choose(env *e, const data_view *d, mixed_form *form) {
     data_view some = *d;
     mixed_form try = *form;
     some.functions = least(d->functions, CURVES_MOST);
-    range fixes = numbers(form->fixed, d->x_dim, most(64, 1 + d->x_dim), FIXED_MOST);
-    range randoms = numbers(form->random, d->x_dim, RANDOM_MOST, RANDOM_MOST);
-    if (form->smooth && !form->random)
-        randoms.lo = randoms.hi =
-            (int32_t)least(SMOOTH_KNOTS, 1 + (MIXED_RANDOM_MAX - 1) / d->x_dim);
+    mixed_form top = mixed_choose_most(d->x_dim, form->smooth);
+    range fixes = numbers(form->fixed, top.fixed);
+    range randoms = numbers(form->random, top.random);
+    if (form->smooth) randoms.lo = randoms.hi;
     best all = {INFINITY, fixes.lo, randoms.lo};
     for (int32_t r = randoms.lo, idle = 0; r <= randoms.hi && idle < PATIENCE; r++) {
         best here;

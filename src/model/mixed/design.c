@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/curves.h"
 #include "base/linalg.h"
 #include "model/mixed/mixed.h"
 #include "util/least.h"
@@ -20,7 +21,7 @@ static int64_t points_of(const data_view *d, int64_t curve) {
 enum { VALUES_MAX = 1 << 18 }; /* of an input that are looked at */
 enum { CURVES_A_KNOT = 10 };   /* for a bend along an input that only tells curves apart */
 
-static int by_size(const void *a, const void *b) {
+int mixed_by_size(const void *a, const void *b) {
     float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);
 }
@@ -30,7 +31,7 @@ static int64_t different_values(const data_view *d, int32_t c, float *values, fl
     int64_t points = d->shared_x ? points_of(d, 0) : d->start[d->functions], count = 0;
     int64_t step = points / VALUES_MAX + 1, kept = 0;
     for (int64_t i = 0; i < points; i += step) values[count++] = d->x[i * d->x_dim + c];
-    qsort(values, (size_t)count, sizeof *values, by_size);
+    qsort(values, (size_t)count, sizeof *values, mixed_by_size);
     for (int64_t i = 0; i < count; i++) {
         bool fresh = i == 0 || values[i] > values[kept - 1];
         if (fresh) values[kept] = values[i], times[kept++] = 0;
@@ -52,14 +53,8 @@ static void places_by_points(int64_t n, float *times) {
     }
 }
 
-static bool changes_within(const data_view *d, int32_t c) {
-    for (int64_t i = 0; i < d->functions; i++) {
-        const float *x = inputs_of(d, i);
-        for (int64_t k = 1; k < points_of(d, i); k++)
-            if (x[k * d->x_dim + c] != x[c]) return true;
-        if (d->shared_x) break;
-    }
-    return false;
+bool mixed_changes(const data_view *d, int32_t c) {
+    return curves_change(d->functions, d->start, d->x, d->x_dim, d->shared_x, c);
 }
 
 /* Of an input: its values, and their places where they are not 0, 1 .. n - 1. */
@@ -90,7 +85,7 @@ static void place_input(const data_view *d, int32_t c, const mixed_form *form, m
                         float *values, float *times) {
     int64_t n = different_values(d, c, values, times), most_fixed = n;
     axis a = {.values = values, .n = n, .places = form->at_points ? times : NULL};
-    bool changes = changes_within(d, c);
+    bool changes = mixed_changes(d, c);
     places_by_points(n, times);
     if (!changes) most_fixed = least(n, most(2, 1 + d->functions / CURVES_A_KNOT));
     if (!changes && form->bare) most_fixed = 1;

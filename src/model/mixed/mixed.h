@@ -48,6 +48,8 @@ static inline int32_t mixed_random_columns(const mixed_bases *b) {
  * more for every ten curves from twenty on: with more it would know the curves by their names. */
 mnp_status mixed_place(env *e, const data_view *d, const mixed_form *form, mixed_bases *out);
 void mixed_bases_free(env *e, mixed_bases *b);
+bool mixed_changes(const data_view *d, int32_t c); /* input c, along any curve? */
+int mixed_by_size(const void *a, const void *b);   /* floats, for qsort         */
 
 /* Columns that are not sums of others, turned so that over all points their squares have the mean
  * one and their products the mean zero: kept columns of a row of the basis, times `turn`. */
@@ -120,6 +122,8 @@ int32_t mixed_smooth_parameters(void);
 /* The numbers of knots with the least AIC, of those that are 0. Smooth curves have as many as can
  * be fitted, up to eight: only those of the population are chosen. */
 mnp_status mixed_choose(env *e, const data_view *d, mixed_form *form);
+/* The most knots that it chooses, of inputs in this number. */
+mixed_form mixed_choose_most(int64_t x_dim, bool smooth);
 
 /* One law of an average: a mixed model of mixed_knee_to(y, knee) (base/mixed_math.h). */
 typedef struct mixed_share {
@@ -135,7 +139,8 @@ typedef struct mixed_share {
 typedef void mixed_take_share(void *arg, int64_t law, const mixed_share *s);
 mnp_status mixed_average(env *e, const data_view *d, const mixed_form *most, uint64_t seed,
                          int64_t draws, mixed_take_share *take, void *arg, double *loglik);
-/* Knots that an average may have, of inputs in this number. */
+/* The most knots that its members have by themselves; where more are asked for, the smooth ones
+ * have them. */
 mixed_form mixed_average_most(int64_t x_dim);
 
 /* The REML estimate of the population curve in the columns of its basis. */

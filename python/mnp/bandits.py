@@ -18,15 +18,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _structs as c
-from ._arrays import address, numbers
+from ._arrays import DRAWS_MAX, address, numbers, path, real, text, whole
 from ._context import current, opened
 from ._library import lib
+from .data import column_names
 from .errors import InvalidError, UnsupportedError
-from .posterior import CONDITIONS, seed_of
+from .posterior import condition_of, seed_of
 
 if TYPE_CHECKING:
     from .process import Process
 
+INT32_MAX = 2**31 - 1
 POLICIES = ("thompson", "greedy", "ucb")
 
 
@@ -101,8 +103,6 @@ def _options(
     """The options, and the handle of the model or None."""
     if policy not in POLICIES:
         raise InvalidError(f"policy is {policy!r}: give one of {', '.join(POLICIES)}")
-    if condition not in CONDITIONS:
-        raise InvalidError(f"condition is {condition!r}: give one of {', '.join(CONDITIONS)}")
     handle, file = None, None
     if isinstance(model, (str, os.PathLike)):
         model, file, name = _opened(model)
@@ -112,30 +112,30 @@ def _options(
     if model is not None:
         handle = model.handle
     opts = c.mnp_bandit_opts(
-        agent=(agent or "mnp").encode(),
-        agent_options=None if options is None else options.encode(),
+        agent=text(agent or "mnp", "agent"),
+        agent_options=None if options is None else text(options, "options"),
         policy=policy.encode(),
-        width=float(width),
-        draws=int(draws),
-        initial_pulls=int(initial_pulls) or -1,
-        refresh=int(refresh),
+        width=real(width, "width"),
+        draws=whole(draws, "draws", 1, DRAWS_MAX),
+        initial_pulls=whole(initial_pulls, "initial_pulls", 0, INT32_MAX) or -1,
+        refresh=whole(refresh, "refresh", 0),
         seed=seed_of(seed),
         agent_file=file,
-        condition=CONDITIONS.index(condition),
-        gradients=gradients or 0,
+        condition=condition_of(condition),
+        gradients=0 if gradients is None else whole(gradients, "gradients", 1),
     )
     return opts, handle
 
 
-def _opened(path: str | os.PathLike) -> tuple[Process | None, bytes | None, str | None]:
+def _opened(file: str | os.PathLike) -> tuple[Process | None, bytes | None, str | None]:
     """A model; or the file of an agent that is trained but no model, and its name."""
     from .process import load
 
-    name, ctx = os.fsencode(path), current()
-    text = ctypes.create_string_buffer(64)
-    if os.path.isfile(path) and lib.mnp_agent_file(ctx, name, text, len(text)):
-        return None, name, text.value.decode()
-    return load(path), None, None
+    name, ctx = path(file, "model"), current()
+    agent = ctypes.create_string_buffer(64)
+    if os.path.isfile(file) and lib.mnp_agent_file(ctx, name, agent, len(agent)):
+        return None, name, agent.value.decode()
+    return load(file), None, None
 
 
 # ---- players -------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class Player:
         **options: Any,
     ) -> None:
         opts, handle = _options(model, **options)
-        self.dims, self.actions = int(dims), int(actions)
+        self.dims, self.actions = whole(dims, "dims", 1), whole(actions, "actions", 2)
         self._context = current()
         self._handle = self._context.make(
             lib.mnp_player_create,
@@ -187,9 +187,9 @@ class Player:
 
     def observe(self, x: Any, action: int, reward: float) -> None:
         """The reward of an action in a context x (dims,)."""
-        x = self._x(x)
-        handle = opened(self._handle, "Player")
-        self._context.call(lib.mnp_player_observe, handle, address(x), int(action), float(reward))
+        x, action = self._x(x), whole(action, "action", -(2**63))
+        handle, reward = opened(self._handle, "Player"), real(reward, "reward")
+        self._context.call(lib.mnp_player_observe, handle, address(x), action, reward)
 
     def close(self) -> None:
         """Frees its memory. Twice is no error."""
@@ -242,12 +242,12 @@ def wheel(
 ) -> Wheel:
     """Plays `trials` wheels of radius delta, as `mnp bandit` does; options as of a `Player`."""
     opts, handle = _options(model, **options)
-    if trials < 1 or steps < 1 or last < 1:
-        raise InvalidError("trials, steps and last are 1 or more")
+    trials, steps = whole(trials, "trials", 1, INT32_MAX), whole(steps, "steps", 1, INT32_MAX)
+    last, delta = whole(last, "last", 1), real(delta, "delta")
     ctx = current()
     regret = np.empty((trials, steps))
     actions = np.empty((trials, steps), np.int32)
-    opts.delta, opts.trials, opts.steps, opts.last = float(delta), trials, steps, last
+    opts.delta, opts.trials, opts.steps, opts.last = delta, trials, steps, last
     opts.regret, opts.actions = address(regret), address(actions)
     opts.progress = ctx.progress(progress)
     out = c.mnp_bandit_scores()
@@ -258,10 +258,10 @@ def wheel(
 
 def wheel_contexts(delta: float = 0.5, *, seed: int = 0, trial: int = 0, steps: int = 2000):
     """The contexts of a trial of `wheel`: (steps, 2)."""
+    steps, trial = whole(steps, "steps", 1, INT32_MAX), whole(trial, "trial", 0, INT32_MAX)
+    delta, seed = real(delta, "delta"), seed_of(seed)
     ctx, x = current(), np.empty((steps, 2))
-    ctx.call(
-        lib.mnp_bandit_wheel_contexts, ctx, float(delta), seed_of(seed), trial, steps, address(x)
-    )
+    ctx.call(lib.mnp_bandit_wheel_contexts, ctx, delta, seed, trial, steps, address(x))
     return x
 
 
@@ -279,23 +279,19 @@ def replay(
     """How an agent would have fared on a CSV log of decisions, as `mnp bandit --log` says it. x,
     action, reward, propensity: names of columns; options as of a `Player`."""
     opts, handle = _options(model, **options)
-    names = x if x is None or isinstance(x, str) else ",".join(x)
-    texts = [
-        None if name is None else name.encode() for name in (names, action, reward, propensity)
-    ]
     how = c.mnp_log_opts(
-        context_columns=texts[0],
-        action_column=texts[1],
-        reward_column=texts[2],
-        propensity_column=texts[3],
-        passes=int(passes),
+        context_columns=column_names(x, "x"),
+        action_column=column_names(action, "action"),
+        reward_column=column_names(reward, "reward"),
+        propensity_column=column_names(propensity, "propensity"),
+        passes=whole(passes, "passes", 1),
     )
     out = c.mnp_replay_scores()
     ctx = current()
     ctx.call(
         lib.mnp_bandit_replay,
         ctx,
-        os.fsencode(log),
+        path(log, "log"),
         handle,
         ctypes.byref(opts),
         ctypes.byref(how),

@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from . import _structs as c
-from ._arrays import real
+from ._arrays import real, whole
 from ._context import current, warn
 from ._library import lib
 from .data import Data
@@ -71,14 +71,13 @@ def fit(
         effort = 0  # as the library has it: below 0 is without the network
     if seconds is not None and not seconds > 0:
         raise InvalidError(f"seconds is {seconds}: give more than 0")
-    if folds is not None and not 1 <= folds <= 1000:
-        raise InvalidError(f"folds is {folds}: give 1 (a fifth is held out once) to 1000, or None")
+    folds = 0 if folds is None else whole(folds, "folds", 1, 1000)
     seed = seed_of(seed)
     data = table if isinstance(table, Data) else open_data(table, group, x, y, wide=wide, seed=seed)
     ctx = current()
     opts = c.mnp_fit_opts(
         seed=seed,
-        folds=int(folds or 0),
+        folds=folds,
         effort=0.0 if effort is None else float(effort) or -1.0,
         seconds=float(seconds or 0),
         progress=_progress(ctx, progress),

@@ -32,8 +32,8 @@ from ._arrays import address, view
 from ._context import Handle, current, in_python, text_of, warn
 from ._library import lib
 from .data import Data, column_names, table_options
-from .errors import Error, InvalidError, NotInstalledError, UnsupportedError
-from .posterior import WARNINGS, WORK_MAX, how_of, levels_of
+from .errors import Error, InvalidError, NotInstalledError
+from .posterior import WARNINGS, WORK_MAX, how_of, levels_of, or_by_network
 
 if TYPE_CHECKING:
     from .posterior import Posterior
@@ -672,14 +672,7 @@ def _ask(process, question, levels, how, draws, noise, progress) -> dict[str, np
     to = c.mnp_summary(levels=len(levels), level=address(levels), **places)
     context = None if question.context is None else question.context.handle
     call = (lib.mnp_predict_groups, ctx, process.handle, context, question.places.handle)
-    try:
-        ctx.call(*call, ctypes.byref(opts), ctypes.byref(to))
-    except UnsupportedError as error:
-        if how.given or opts.condition == c.MNP_NETWORK:
-            raise
-        warn(f"drawn by the network: {error}")
-        opts.condition = c.MNP_NETWORK
-        ctx.call(*call, ctypes.byref(opts), ctypes.byref(to))
+    or_by_network(lambda: ctx.call(*call, ctypes.byref(opts), ctypes.byref(to)), opts, how.given)
     _tell(process, question, opts, reports)
     return out
 

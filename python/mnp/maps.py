@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _structs as c
-from ._arrays import address, numbers, one_set, real
+from ._arrays import address, numbers, one_set, real, text, whole
 from ._context import current, warn
 from ._library import lib
 from .errors import Error, FileError, FormatError, InvalidError
 from .frames import cells, columns_of, imported
-from .posterior import CONDITIONS, WARNINGS, Report, seed_of
+from .posterior import WARNINGS, Report, condition_of, seed_of
 
 if TYPE_CHECKING:
     from .process import Process
@@ -197,13 +197,13 @@ def _decoded(text: str, codes: Mapping, frame: Frame, row: int) -> float:
 
 def _measured(name: str, column: Any) -> np.ndarray:
     out = np.empty(len(column))
-    for k, text in enumerate(cells(name, column)):
-        missing = text.strip().lower() in ("", "na", "nan")
+    for k, cell in enumerate(cells(name, column)):
+        missing = cell.strip().lower() in ("", "na", "nan")
         try:
-            out[k] = math.nan if missing else float(text)
+            out[k] = math.nan if missing else float(cell)
         except ValueError:
             raise InvalidError(
-                f"column {name!r} of the wells holds {text!r} in row {k}: give numbers, or codes="
+                f"column {name!r} of the wells holds {cell!r} in row {k}: give numbers, or codes="
             ) from None
     return out
 
@@ -339,8 +339,7 @@ def make(
     values. honour: functions pass through the measurements; a number says how many pixels far they
     are felt; None: for images. samples: realisations.
     """
-    if condition not in CONDITIONS:
-        raise InvalidError(f"condition is {condition!r}: give one of {', '.join(CONDITIONS)}")
+    kind, samples = condition_of(condition), whole(samples, "samples", 1, 100_000)
     if codes is not None and not isinstance(codes, Mapping):
         raise InvalidError(f"codes is a {type(codes).__name__}: give a dict, as {{0: 'land'}}")
     frame = _frame(process, shape, extent)
@@ -354,19 +353,17 @@ def make(
     set_ = one_set(places, values)
     kept = set_ if honour is not False else c.mnp_set()
     opts = c.mnp_map_opts(
-        samples=int(samples),
+        samples=samples,
         seed=seed_of(seed),
-        device=device.encode(),
+        device=text(device, "device"),
         honour=ctypes.addressof(kept),
         range=0.0 if isinstance(honour, bool) else real(honour, "honour"),
         threshold=sum(frame.values) / 2 if threshold is None else real(threshold, "threshold"),
-        condition=CONDITIONS.index(condition),
-        gradients=gradients or 0,
+        condition=kind,
+        gradients=0 if gradients is None else whole(gradients, "gradients", 1),
         progress=ctx.progress(progress),
         turned=not frame.images,
     )
-    if not 1 <= samples <= 100_000:
-        raise InvalidError(f"samples is {samples}: give 1 to 100000")
     layers = np.empty((3, frame.rows, frame.cols))
     draws = np.empty((opts.samples, frame.rows, frame.cols), np.float32)
     report, differ = c.mnp_draw_report(), ctypes.c_double()
@@ -393,9 +390,9 @@ def make(
 
 
 def _tell(report, frame: Frame, sd: np.ndarray, differ: float, samples: int) -> None:
-    for bit, text in WARNINGS.items():
+    for bit, line in WARNINGS.items():
         if report.warnings & bit:
-            warn(text)
+            warn(line)
     span = frame.values[1] - frame.values[0]
     if samples > 1 and span > 0 and differ < 0.01 * span and sd.mean() > 0.1 * span:
         warn(

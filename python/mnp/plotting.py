@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _structs as c
-from ._arrays import address, inputs, one_set, outputs
+from ._arrays import address, inputs, numbers, one_set, outputs, whole
 from ._context import current, warn
 from ._library import lib
-from .errors import Error, InvalidError, UnsupportedError
+from .errors import Error, InvalidError, NotInstalledError
 from .frames import (
     Question,
     Table,
@@ -98,7 +98,7 @@ class Look(NamedTuple):
 
 
 def _shares(bands: Any) -> np.ndarray:
-    shares = np.sort(np.atleast_1d(np.asarray(bands, np.float64)))[::-1]
+    shares = np.sort(np.atleast_1d(numbers(bands, "bands")))[::-1]
     if shares.ndim != 1 or not np.all((shares > 0) & (shares < 1)):
         raise InvalidError("bands are shares between 0 and 1, as (0.95, 0.5)")
     return np.ascontiguousarray(shares)
@@ -304,8 +304,7 @@ def plot(
     None: matplotlib where it is installed. ax: Axes to draw into.
     """
     shares = _shares(bands)
-    if not 0 <= draws <= 1000:
-        raise InvalidError(f"draws is {draws}: give 0 to 1000")
+    draws = whole(draws, "draws", 0, 1000)
     how = {"condition": condition, "gradients": gradients, "seed": seed, "draws": samples}
 
     def make(own_x, own_y, where, side, held=None) -> Forecast:
@@ -389,7 +388,7 @@ def choose_engine(engine: str | None, needed: bool = False) -> Any:
         import matplotlib.pyplot as pyplot
     except ImportError:
         if engine or needed:
-            raise UnsupportedError("matplotlib is not installed: engine='svg'") from None
+            raise NotInstalledError("matplotlib is not installed: engine='svg'") from None
         return None
     return pyplot
 

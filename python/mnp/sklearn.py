@@ -40,6 +40,7 @@ except ImportError as error:
     ) from error
 
 from . import _gp
+from ._arrays import whole
 from ._library import lib
 from .data import Data
 from .errors import InvalidError, NumericError
@@ -139,10 +140,10 @@ class GPRegressor(RegressorMixin, BaseEstimator):
     def _search(self, X: np.ndarray, y: np.ndarray) -> None:
         parts = _gp.parts_of(self.kernel)
         for name in ("n_starts", "max_iter"):
-            _whole(getattr(self, name), name, 1)
+            whole(getattr(self, name), name, 1)
         self._scale = _gp.Scale.of(X, y)
         x, u = self._scale.inside(X), (y - self._scale.y_shift) / self._scale.y_spread
-        if self.max_points is not None and len(u) > _whole(self.max_points, "max_points", 2):
+        if self.max_points is not None and len(u) > whole(self.max_points, "max_points", 2):
             random = check_random_state(self.random_state)
             some = np.sort(random.choice(len(u), self.max_points, replace=False))
             x, u = x[some], u[some]
@@ -242,12 +243,6 @@ class GPRegressor(RegressorMixin, BaseEstimator):
         with _gp.threads_for(len(u)):
             inside = _gp.log_likelihood(self.kernel_, self._lower, u)
         return inside - len(u) * float(np.log(scale.y_spread))
-
-
-def _whole(value: Any, name: str, least: int) -> int:
-    if isinstance(value, numbers.Integral) and value >= least:
-        return int(value)
-    raise InvalidError(f"{name} is {value!r}: give a whole number, {least} or more")
 
 
 # ---- many curves ---------------------------------------------------------------------------------
@@ -503,7 +498,7 @@ class CurveRegressor(RegressorMixin, BaseEstimator):
         """R^2 of `predict`, over all rows but those that `score_context` shows to the model.
         sample_weight: (n,), of the rows; None: all the same."""
         check_is_fitted(self)
-        shown = _whole(self.score_context, "score_context", 0)
+        shown = whole(self.score_context, "score_context", 0)
         labels, x = self._read(X)
         y = _numbers(column_or_1d(y), "y")
         check_consistent_length(labels, y)

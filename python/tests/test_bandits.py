@@ -89,6 +89,18 @@ def test_bad_input():
         lambda: bandits.Player("mnp-monotonic", dims=2, actions=2),  # a model of other inputs
         lambda: bandits.wheel(agent="uniform", delta=2, trials=1, steps=1),
         lambda: bandits.wheel(agent="uniform", trials=0),
+        lambda: bandits.wheel(agent="uniform", steps=1.5),
+        lambda: bandits.wheel_contexts(steps=-1),
+        lambda: bandits.wheel_contexts(trial="a"),
+        lambda: bandits.wheel_contexts("a"),
+        lambda: bandits.replay(None),
+        lambda: bandits.replay("log.csv", agent="uniform", action=3),
+        lambda: bandits.Player(dims="a", actions=2, agent="uniform"),
+        lambda: bandits.Player(dims=2, actions=2, agent=5),
+        lambda: bandits.Player(dims=2, actions=2, agent="uniform", draws=2.5),
+        lambda: bandits.Player(dims=2, actions=2, agent="uniform", condition="guess"),
+        lambda: player.observe([1.0, 2.0], "left", 0.0),
+        lambda: player.observe([1.0, 2.0], 0, "much"),
     ):
         with pytest.raises(mnp.errors.InvalidError):
             call()

@@ -228,6 +228,7 @@ def test_curves_without_a_name_are_told():
         (plants(), {"group": 3}, "group is 3"),
         (plants(), {"x": ["day", 1]}, "x is ['day', 1]"),
         (plants(), {"effort": "much"}, "effort is 'much'"),
+        (plants(), {"folds": 2.5}, "folds is 2.5"),
         (plants(), {"seconds": 0}, "seconds is 0"),
         ("monotonic", {}, "built-in family"),
         ("no such file.csv", {}, "no such file.csv"),

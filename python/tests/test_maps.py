@@ -137,6 +137,9 @@ def test_pictures(rivers):
         (None, {"honour": "much"}, "honour is 'much'"),
         (None, {"extent": (1, 0, 0, 1)}, "x0 < x1"),
         (None, {"samples": 0}, "samples is 0"),
+        (None, {"samples": 2.5}, "samples is 2.5"),
+        (None, {"device": None}, "device is None"),
+        (None, {"gradients": 0}, "gradients is 0"),
         (None, {"condition": "guess"}, "condition is 'guess'"),
     ],
 )

@@ -113,6 +113,8 @@ def test_dates():
         ((X, Y), {"at": [1.0]}, "two places or more"),
         ((X, Y), {"at": [1.0, 1.0]}, "all places are the same"),
         ((X, Y), {"bands": [95]}, "bands are shares"),
+        ((X, Y), {"bands": "a"}, "bands holds"),
+        ((X, Y), {"draws": 2.5}, "draws is 2.5"),
         ((X, Y), {"engine": "gnuplot"}, "engine is 'gnuplot'"),
         ((X, Y), {"draws": -1}, "draws is -1"),
         ((X, Y[:1]), {}, "shape (1,)"),

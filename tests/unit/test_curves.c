@@ -298,6 +298,37 @@ static void doubtful_tables(void) {
     mnp_model_destroy(m);
 }
 
+/* ---- points to score ------------------------------------------------------------------------- */
+
+/* The breed of each cow stands in the context alone, in another order; said among the targets it is
+ * theirs. */
+static void targets_take_constants_of_the_context(void) {
+    mnp_model *m = model_of("cows.csv", "lmm", "lmm_random=1", &cows);
+    mnp_table *seen = NULL, *scored = NULL, *said = NULL;
+    char path[2][400];
+    write_file("seen.csv", "farm,cow,date,breed,milk,fat\nf9,1,2024-03-01,red,4.5,0.045\n"
+                           "f8,1,2024-03-10,blue,7,0.07\n");
+    write_file("scored.csv", "cow,farm,date,milk,fat\n1,f8,2024-03-20,5,0.05\n"
+                             "1,f9,2024-03-21,6,0.06\n");
+    write_file("said.csv", "cow,farm,date,breed,milk,fat\n1,f8,2024-03-20,blue,5,0.05\n"
+                           "1,f9,2024-03-21,red,6,0.06\n");
+    CHECK(mnp_table_open(ctx, m, path_of("seen.csv"), true, NULL, &seen) == MNP_OK);
+    snprintf(path[0], sizeof path[0], "%s", path_of("scored.csv"));
+    snprintf(path[1], sizeof path[1], "%s", path_of("said.csv"));
+    CHECK(mnp_table_open_targets(ctx, m, path[0], seen, NULL, &scored) == MNP_OK);
+    CHECK(mnp_table_open_targets(ctx, m, path[1], NULL, NULL, &said) == MNP_OK);
+    size_t numbers = (size_t)mnp_table_rows(said) * (size_t)mnp_model_x_dim(m);
+    CHECK(mnp_table_rows(scored) == 4 && mnp_table_rows(said) == 4);
+    CHECK(memcmp(mnp_table_x(scored), mnp_table_x(said), numbers * sizeof(double)) == 0);
+    CHECK(memcmp(mnp_table_y(scored), mnp_table_y(said), 4 * sizeof(double)) == 0);
+    mnp_table_destroy(scored);
+    CHECK(mnp_table_open_targets(ctx, m, path[0], NULL, NULL, &scored) == MNP_EFORMAT && !scored);
+    CHECK(strstr(mnp_last_error(ctx), "breed is not given for the curve \"f8/1\""));
+    mnp_table_destroy(seen);
+    mnp_table_destroy(said);
+    mnp_model_destroy(m);
+}
+
 /* ---- the way of drawing that a model notes --------------------------------------------------- */
 
 static void the_noted_condition(void) {
@@ -313,10 +344,11 @@ static void the_noted_condition(void) {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static mnp_status all_of_it(mnp_ctx *c, const mnp_model *m, mnp_table *t[4]) {
-    char path[2][400];
+static mnp_status all_of_it(mnp_ctx *c, const mnp_model *m, mnp_table *t[5]) {
+    char path[3][400];
     snprintf(path[0], sizeof path[0], "%s", path_of("seen.csv"));
     snprintf(path[1], sizeof path[1], "%s", path_of("asked.csv"));
+    snprintf(path[2], sizeof path[2], "%s", path_of("scored.csv"));
     double mean[12], draws[24];
     mnp_groups_opts o = {.size = sizeof o, .samples = 2};
     mnp_summary s = {.size = sizeof s, .mean = mean, .draws = draws};
@@ -325,6 +357,7 @@ static mnp_status all_of_it(mnp_ctx *c, const mnp_model *m, mnp_table *t[4]) {
     if (status == MNP_OK) status = mnp_table_grid(c, m, "2024-03-01:2024-03-09:3", &t[2]);
     if (status == MNP_OK) status = mnp_table_spread(c, m, t[2], t[0], &t[3]);
     if (status == MNP_OK) status = mnp_predict_groups(c, m, t[0], t[3], &o, &s);
+    if (status == MNP_OK) status = mnp_table_open_targets(c, m, path[2], t[0], NULL, &t[4]);
     return status;
 }
 
@@ -333,17 +366,18 @@ static void every_allocation_may_fail(void) {
     write_file("seen.csv", "farm,cow,date,breed,milk,fat\nf9,1,2024-03-01,red,4.5,0.045\n"
                            "f8,1,2024-03-10,blue,7,0.07\n");
     write_file("asked.csv", "cow,farm,date\n1,f9,2024-03-20\n");
+    write_file("scored.csv", "cow,farm,date,milk,fat\n1,f9,2024-03-20,5,0.05\n");
     mnp_status status = MNP_ENOMEM;
     for (long n = 0; status != MNP_OK && n < 20000; n++) {
         scarce memory = {.left = n};
         mnp_ctx_opts o = {
             .size = sizeof o, .threads = 1, .allocator = {scarce_alloc, scarce_free, &memory}};
         mnp_ctx *c = NULL;
-        mnp_table *t[4] = {NULL};
+        mnp_table *t[5] = {NULL};
         status = mnp_ctx_create(&o, &c);
         if (status == MNP_OK) status = all_of_it(c, m, t);
         CHECK(status == MNP_OK || status == MNP_ENOMEM);
-        for (int k = 0; k < 4; k++) mnp_table_destroy(t[k]);
+        for (int k = 0; k < 5; k++) mnp_table_destroy(t[k]);
         mnp_ctx_destroy(c);
         CHECK(memory.live == 0);
     }
@@ -363,6 +397,7 @@ int main(void) {
     RUN(quantiles_and_noise);
     RUN(rich_tables_are_the_same_numbers);
     RUN(doubtful_tables);
+    RUN(targets_take_constants_of_the_context);
     RUN(the_noted_condition);
     RUN(every_allocation_may_fail);
     mnp_ctx_destroy(ctx);

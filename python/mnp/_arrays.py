@@ -33,6 +33,10 @@ def whole(value: Any, name: str, lo: int, hi: int = 2**63 - 1) -> int:
     raise InvalidError(f"{name} is {number}: give {wanted}")
 
 
+def seed_of(seed: Any) -> int:
+    return whole(seed, "seed", 0, 2**64 - 1)
+
+
 def text(value: Any, name: str) -> bytes:
     """A text for the library."""
     if not isinstance(value, str):

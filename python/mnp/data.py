@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from . import _structs as c
-from ._arrays import Sets, is_many, view
+from ._arrays import Sets, is_many, numbers, seed_of, view, whole
+from ._arrays import path as as_path
 from ._context import Handle, current, in_python, opened, warn
 from ._library import lib, texts
 from .errors import InvalidError
@@ -42,7 +43,7 @@ def families() -> dict[str, str]:
 
 
 def _split(name: str) -> int:
-    if name not in SPLITS:
+    if not isinstance(name, str) or name not in SPLITS:
         raise InvalidError(f"split is {name!r}: give one of {', '.join(SPLITS)}")
     return SPLITS[name]
 
@@ -80,10 +81,18 @@ def table_options(
         "split": _split(split),
         "holdout": float(holdout),
         "test": float(test),
-        "seed": int(seed),
+        "seed": seed_of(seed),
         "wide": bool(wide),
-        "like": None if like is None else like.handle._as_parameter_,
+        "like": None if like is None else _process(like)._as_parameter_,
     }
+
+
+def _process(like: Any) -> Handle:
+    from .process import Process
+
+    if not isinstance(like, Process):
+        raise InvalidError(f"like is of the type {type(like).__name__}: give an mnp.Process")
+    return like.handle
 
 
 class Data:
@@ -110,12 +119,13 @@ class Data:
         functions: how many; 0 means 50 000 to train on, and 5 000 of each other split. The same
         name, seed and split give the same functions.
         """
-        return cls._open(name, functions=int(functions), seed=int(seed), split=_split(split))
+        functions = whole(functions, "functions", 0)
+        return cls._open(name, functions=functions, seed=seed_of(seed), split=_split(split))
 
     @classmethod
     def csv(cls, path: str | os.PathLike, **options: Any) -> Data:
         """The curves of a CSV file: `Data.text` has the options."""
-        return cls._open(os.fspath(path), **table_options(**options))
+        return cls._open(path, **table_options(**options))
 
     @classmethod
     def text(cls, text: str | bytes, **options: Any) -> Data:
@@ -131,7 +141,14 @@ class Data:
         >>> data.group_name, data.x_names, data.y_name, len(data)
         ('who', ['t'], 'y', 2)
         """
-        raw = text.encode() if isinstance(text, str) else bytes(text)
+        if not isinstance(text, (str, bytes, bytearray, memoryview)):
+            raise InvalidError(f"text is of the type {type(text).__name__}: give a text, or bytes")
+        data = cls._read(text.encode() if isinstance(text, str) else bytes(text), options)
+        warn(lib.mnp_data_warnings(data.handle))
+        return data
+
+    @classmethod
+    def _read(cls, raw: bytes, options: dict[str, Any]) -> Data:
         opts = c.mnp_data_opts(**table_options(**options))
         handle = current().make(
             lib.mnp_data_open_memory,
@@ -140,36 +157,42 @@ class Data:
             ctypes.byref(opts),
             destroy=lib.mnp_data_destroy,
         )
-        warn(lib.mnp_data_warnings(handle))
         return cls(handle)
 
     @classmethod
     def arrays(cls, x: Any, y: Any) -> Data:
         """From arrays: lists with the x (n,) or (n, x_dim) and the y (n,) of each curve, or arrays
-        x (count, n[, x_dim]) and y (count, n); x (n,) alone is shared by all curves."""
+        x (count, n[, x_dim]) and y (count, n); x (n,) alone is shared by all curves.
+
+        >>> import mnp
+        >>> mnp.Data.arrays([0.0, 0.5, 1.0], [[1, 2, 3], [2, 3, 5]])
+        <mnp.Data arrays: 2 functions, 6 points>
+        """
         if not is_many(y):
             raise InvalidError("y is of one curve: give a list of arrays, or an array (count, n)")
-        if isinstance(x, np.ndarray) and x.ndim == 1:
-            x = [x] * len(y)
+        if x is None:
+            raise InvalidError("x is missing: give the places of the y")
+        if np.ndim(x) == 0 if isinstance(x, np.ndarray) else not isinstance(x, Sequence):
+            raise InvalidError(f"x is of the type {type(x).__name__}: give a list of arrays")
+        if len(x) and np.ndim(x[0]) == 0:
+            shared = numbers(x, "x")
+            x = [shared] * len(y)
         if len(x) != len(y):
             raise InvalidError(f"x is of {len(x)} curves and y of {len(y)}")
-        x_dim = x[0].shape[1] if getattr(x[0], "ndim", 1) == 2 else np.ndim(x[0])
-        sets = Sets(x, y, max(int(x_dim), 1))
+        first = numbers(x[0], "x[0]")
+        x_dim = first.shape[1] if first.ndim == 2 else 1
+        sets = Sets(x, y, x_dim)
         return cls(
             current().make(
-                lib.mnp_data_from_sets,
-                sets.at(),
-                sets.count,
-                max(int(x_dim), 1),
-                destroy=lib.mnp_data_destroy,
+                lib.mnp_data_from_sets, sets.at(), sets.count, x_dim, destroy=lib.mnp_data_destroy
             )
         )
 
     @classmethod
-    def _open(cls, what: str, **opts: Any) -> Data:
+    def _open(cls, what: str | os.PathLike, **opts: Any) -> Data:
         handle = current().make(
             lib.mnp_data_open,
-            what.encode(),
+            as_path(what, "the name of the data"),
             ctypes.byref(c.mnp_data_opts(**opts)),
             destroy=lib.mnp_data_destroy,
         )
@@ -250,7 +273,7 @@ class Data:
 
     def to_csv(self, path: str | os.PathLike) -> None:
         context = current()
-        context.call(lib.mnp_data_write_csv, context, self.handle, os.fsencode(path))
+        context.call(lib.mnp_data_write_csv, context, self.handle, as_path(path, "path"))
 
     # ---- life ------------------------------------------------------------------------------------
 
@@ -265,7 +288,16 @@ class Data:
         self.close()
 
     def __reduce__(self):
-        return Data.arrays, ([x for x, _ in self], [y for _, y in self])
+        names = [self.group_name, *self.x_names, self.y_name]
+        plain = self.group_name and not any(set(name) & set(',"\r\n') for name in names)
+        if not plain:
+            return Data.arrays, ([x for x, _ in self], [y for _, y in self])
+        lines = [",".join(names)]
+        for k, (x, y) in enumerate(self):
+            rows = np.column_stack([x, y]).tolist()
+            lines += [f"{k}," + ",".join(map(repr, row)) for row in rows]
+        raw = "\n".join(lines).encode()
+        return Data._read, (raw, {"group": names[0], "x": names[1:-1], "y": names[-1]})
 
     def __repr__(self) -> str:
         if self._handle is None:

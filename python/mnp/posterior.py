@@ -21,7 +21,7 @@ import numpy as np
 
 from . import _context
 from . import _structs as c
-from ._arrays import DRAWS_MAX, address, inputs, numbers, one_set, outputs, text, whole
+from ._arrays import DRAWS_MAX, address, inputs, numbers, one_set, outputs, seed_of, text, whole
 from ._context import Handle, current, opened, warn
 from ._library import lib
 from ._reach import reach_of
@@ -140,10 +140,6 @@ def condition_of(name: str) -> int:
     if name not in CONDITIONS:
         raise InvalidError(f"condition is {name!r}: give one of {', '.join(CONDITIONS)}")
     return CONDITIONS.index(name)
-
-
-def seed_of(seed: int) -> int:
-    return whole(seed, "seed", 0, 2**64 - 1)
 
 
 def count_of(n: int | None, usual: int) -> int:

@@ -203,6 +203,15 @@ class Posteriors:
         draws = count_of(n, self._how.draws)
         return self._ask(x, None, noise, draws, ("draws",))[1]("draws", (draws,))
 
+    def log_prob(self, x: Any, y: Any) -> np.ndarray:
+        """log p(y at x | context) in nats, of all points of a context together: (count,). x as for
+        `mean`; y (count, n), or a list. One context after the other, as `Posterior.log_prob`."""
+        many = is_many(x, self._x_dim)
+        if not is_many(y) or len(y) != len(self) or (many and len(x) != len(self)):
+            raise InvalidError(f"give x and y of {len(self)} curves, or one x for all of them")
+        pairs = zip(x if many else [x] * len(self), y)
+        return np.array([self[k].log_prob(*pair) for k, pair in enumerate(pairs)])
+
     @property
     def reports(self) -> list[Report]:
         """How the functions of the last question were drawn, for each context."""

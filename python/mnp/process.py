@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _structs as c
-from ._arrays import is_many
+from ._arrays import is_many, seed_of, text, whole
+from ._arrays import path as as_path
 from ._context import Handle, current, opened, warn
 from ._library import FOLDER, lib, texts
 from .data import Data, as_data
 from .errors import FileError, InvalidError
-from .posterior import CONDITIONS, Posterior, how_of, seed_of
+from .posterior import CONDITIONS, Posterior, how_of
 from .posteriors import Posteriors
 
 if TYPE_CHECKING:
@@ -61,12 +62,12 @@ def load(model: str | os.PathLike) -> Process:
     >>> mnp.load("mnp-monotonic").latent > 0
     True
     """
-    name = os.fspath(model)
+    name = os.fsdecode(as_path(model, "model"))
     if not os.path.isfile(name):
         for folder in _folders():
-            path = os.path.join(folder, name + SUFFIX)
-            if os.path.basename(name) == name and os.path.isfile(path):
-                name = path
+            file = os.path.join(folder, name + SUFFIX)
+            if os.path.basename(name) == name and os.path.isfile(file):
+                name = file
                 break
         else:
             known = ", ".join(models()) or "none"
@@ -112,7 +113,7 @@ class Process:
     def save(self, path: str | os.PathLike) -> None:
         """Writes a model file, which the command mnp reads too."""
         context = current()
-        context.call(lib.mnp_model_save, context, self.handle, os.fsencode(path))
+        context.call(lib.mnp_model_save, context, self.handle, as_path(path, "path"))
 
     @property
     def handle(self) -> Handle:
@@ -162,8 +163,8 @@ class Process:
     def note(self, key: str, value: str | None) -> None:
         """Sets a note, or removes it (None). No other thread may use the process meanwhile."""
         context = current()
-        text = None if value is None else value.encode()
-        context.call(lib.mnp_model_set_note, context, self.handle, key.encode(), text)
+        raw = None if value is None else text(value, "value")
+        context.call(lib.mnp_model_set_note, context, self.handle, text(key, "key"), raw)
 
     @property
     def x_names(self) -> list[str]:
@@ -283,7 +284,7 @@ class Process:
             lib.mnp_data_reopen,
             self.handle,
             _split(split),
-            int(functions),
+            whole(functions, "functions", 0),
             None,
             destroy=lib.mnp_data_destroy,
         )
@@ -392,7 +393,11 @@ def _pair(
 
 def _settings(steps, batch, context, options: dict[str, Any]) -> tuple[str, str]:
     """Options of the model and of the training, "T=5 rff=40"; each has a table in the library."""
-    span = context if context is None or isinstance(context, str) else f"{context[0]}:{context[1]}"
+    span = context
+    if context is not None and not isinstance(context, str):
+        if not isinstance(context, (tuple, list)) or len(context) != 2:
+            raise InvalidError(f"context is {context!r}: give (lo, hi), or a text")
+        span = ":".join(str(whole(n, "context", 0)) for n in context)
     given = {"steps": steps, "batch": batch, "context": span, **options}
     words: dict[str, list[str]] = {"model": [], "train": []}
     for name, value in given.items():
@@ -459,9 +464,9 @@ def train(
     if init is None:
         made = (
             lib.mnp_model_create,
-            model.encode(),
-            None if preset is None else preset.encode(),
-            of_model.encode(),
+            text(model, "model"),
+            None if preset is None else text(preset, "preset"),
+            text(of_model, "an option"),
             train_data.handle,
             seed,
         )
@@ -470,7 +475,9 @@ def train(
     else:
         made = (lib.mnp_model_create_from, init.handle, train_data.handle)
     handle = ctx.make(*made, **_OF_MODELS)
-    opts = c.mnp_train_opts(options=of_training.encode(), seed=seed, device=device.encode())
+    opts = c.mnp_train_opts(
+        options=text(of_training, "an option"), seed=seed, device=text(device, "device")
+    )
     trainer = ctx.make(
         lib.mnp_trainer_create,
         handle,
@@ -482,9 +489,9 @@ def train(
     )
     report = _run(ctx, trainer, progress)
     ctx.call(lib.mnp_trainer_take_best, trainer)
-    text = ctypes.create_string_buffer(4096)
-    lib.mnp_trainer_warnings(trainer, text, len(text))
-    warn(text.value)
+    doubts = ctypes.create_string_buffer(4096)
+    lib.mnp_trainer_warnings(trainer, doubts, len(doubts))
+    warn(doubts.value)
     warn(ctx.doubts())
     trained = Process(handle)
     if math.isfinite(report.best_valid):

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import _structs as c
-from ._arrays import text, whole
+from ._arrays import seed_of, text, whole
 from ._context import current
 from ._library import lib
 from .data import Data, as_data
 from .errors import InvalidError
-from .posterior import condition_of, seed_of
+from .posterior import condition_of
 
 if TYPE_CHECKING:
     from .process import Process

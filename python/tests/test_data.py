@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 import mnp
+from mnp import errors
 
 TABLE = "who,t,y\na,0,1\na,1,2\na,2,4\nb,0,3\nb,2,5\nc,1,0\nc,3,1\n"
 
@@ -168,3 +172,55 @@ def test_options_as_python_has_them():
     )
     assert (trained.options["T"], trained.options["layer_norm"]) == ("2", "on")
     assert "context=1:3" in trained.notes["train"]
+
+
+def test_pickles_keep_names():
+    """Also a copy, and with numbers of which float32 alone would lose digits."""
+    rows = [(g, 45000 + t / 7, g + t / 3) for g in (1, 2) for t in range(4)]
+    text = "who,day,h\n" + "".join(f"p{g},{x!r},{y!r}\n" for g, x, y in rows)
+    data = mnp.Data.text(text)
+    for again in (pickle.loads(pickle.dumps(data)), copy.copy(data), copy.deepcopy(data)):
+        assert (again.group_name, again.x_names, again.y_name) == ("who", ["day"], "h")
+        assert len(again) == 2 and again.x_dim == 1
+        for (x, y), (u, v) in zip(data, again):
+            assert np.array_equal(x, u) and np.array_equal(y, v)
+    two = mnp.Data.text(
+        "g,a,b,y\n" + "".join(f"{g},{k},{k * k},{k}\n" for g in "pq" for k in (1, 2))
+    )
+    two = pickle.loads(pickle.dumps(two))
+    assert (two.x_names, two.x_dim, len(two)) == (["a", "b"], 2, 2)
+    odd = mnp.Data.text('"who, when",t,y\na,0,1\na,1,2\nb,0,3\nb,2,5\n', x="t", y="y")
+    assert len(pickle.loads(pickle.dumps(odd))) == 2
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_nested_lists(d):
+    rng = np.random.default_rng(d)
+    xs, ys = [rng.random((n, d)).tolist() for n in (4, 2)], [[1, 2, 3, 4], [5, 6]]
+    data = mnp.Data.arrays(xs, ys)
+    assert data.x_dim == d
+    for (x, y), u, v in zip(data, xs, ys):
+        assert np.allclose(x.reshape(-1, d), u) and y.tolist() == v
+
+
+def test_shared_places():
+    for x in ([0, 0.5, 1], (0, 0.5, 1), np.array([0, 0.5, 1])):
+        data = mnp.Data.arrays(x, [[1, 2, 3], [4, 5, 6]])
+        assert len(data) == 2 and data[1][0].tolist() == [0, 0.5, 1]
+
+
+def test_refused():
+    for make, says in (
+        (lambda: mnp.Data.arrays(None, [[1.0]]), "x is missing"),
+        (lambda: mnp.Data.arrays(3, [[1.0]]), "x is of the type int"),
+        (lambda: mnp.Data.arrays([], [[1.0]]), "x is of 0 curves"),
+        (lambda: mnp.Data.family(None), "the name of the data is None"),
+        (lambda: mnp.Data.family("monotonic\0"), "zero byte"),
+        (lambda: mnp.Data.family("monotonic", functions=1.5), "functions is 1.5"),
+        (lambda: mnp.Data.family("monotonic", seed=-1), "seed is -1"),
+        (lambda: mnp.Data.family("monotonic", split=["test"]), "split is"),
+        (lambda: mnp.Data.text(3), "text is of the type int"),
+        (lambda: mnp.Data.text("x,y\n1,2\n", like="name"), "like is of the type str"),
+    ):
+        with pytest.raises(errors.InvalidError, match=says):
+            make()

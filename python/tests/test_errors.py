@@ -201,6 +201,10 @@ def test_models():
         mnp.load("nobody")
     with pytest.raises(errors.FileError, match="no file"):
         mnp.load("nowhere/m.safetensors")
+    with pytest.raises(errors.FileError, match="no file 'nobody'"):
+        mnp.load(b"nobody")
+    with pytest.raises(errors.InvalidError, match="model is None: give a path"):
+        mnp.load(None)
 
 
 def test_files(process, tmp_path):
@@ -212,6 +216,9 @@ def test_files(process, tmp_path):
         mnp.Process.from_bytes(b"no model")
     with pytest.raises(errors.FileError, match="nowhere"):
         process.save(tmp_path / "nowhere" / "m.safetensors")
+    with pytest.raises(errors.InvalidError, match="path has a zero byte"):
+        process.save(f"{tmp_path}/a\0b")
+    assert not (tmp_path / "a").exists()
     with pytest.raises(errors.FileError, match="none.csv"):
         mnp.Data.csv(tmp_path / "none.csv")
     empty = tmp_path / "empty.csv"
@@ -225,6 +232,10 @@ def test_training():
     for options, says in (
         ({"no_such": 1}, "there is no option 'no_such'"),
         ({"model": "magic"}, "magic"),
+        ({"model": None}, "model is None: give a text"),
+        ({"context": 5}, "context is 5: give"),
+        ({"context": (1, 2.5)}, "context is 2.5: give a whole number"),
+        ({"device": None}, "device is None: give a text"),
         ({"preset": "huge"}, "huge"),
         ({"steps": -5}, "steps"),
         ({"device": "abacus"}, "abacus"),

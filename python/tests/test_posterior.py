@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from conftest import AT, X, Y
 
 import mnp
+from mnp._arrays import numbers
 
 LENGTH, NOISE = 0.25, 0.01  # of the family rbf; its variance is 1
 
@@ -331,3 +334,49 @@ def test_points_outside_a_table_warn():
         posterior = trained.condition([0, 1, 2], [1, 2, 90])
     with pytest.warns(mnp.Warning, match="1 of 1 asked points .* day"):
         posterior.mean([9])
+
+
+def test_a_function_of_a_number(process):
+    """As root finders ask."""
+    posterior = process.condition(X, Y, condition="network", draws=3)
+    functions = posterior.functions(3)
+    want = posterior.sample([0.3])[:, 0]
+    for f, value in zip(functions, want):
+        assert type(f(0.3)) is float and f(0.3) == value == f(np.float64(0.3))
+    assert np.array_equal(functions(0.3), want)
+
+
+def test_unaligned_numbers(process):
+    block = np.zeros(8 * len(X) + 1, np.uint8)
+    odd = np.frombuffer(block.data, np.float64, len(X), offset=1)
+    odd[:] = X
+    assert not odd.flags.aligned
+    assert numbers(odd, "x").flags.aligned and np.array_equal(numbers(odd, "x"), X)
+    got = process.condition(odd, Y, condition="network", draws=3).mean(AT)
+    assert np.array_equal(got, process.condition(X, Y, condition="network", draws=3).mean(AT))
+
+
+def test_far_points_of_many(process):
+    """Warnings as of one, with the points of all contexts together."""
+    with pytest.warns(mnp.Warning, match="1 of 4 observed points lie more than"):
+        many = process.condition([X, [1e5]], [Y, [0.2]], condition="network", draws=3)
+    with pytest.warns(mnp.Warning, match="1 of 2 asked points lie more than"):
+        many.mean([0.1, 1e5])
+    with pytest.warns(mnp.Warning, match="2 of 3 asked points lie more than"):
+        many.mean([[0.1, 1e5], [1e5]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        process.condition([X, []], [Y, []], condition="network", draws=3).mean(AT)
+
+
+def test_log_prob_of_many(process):
+    many = process.condition([X, X[:1]], [Y, Y[:1]], condition="network", draws=20, seed=4)
+    at, y = AT[:2], [[0.1, 0.2], [0.3, 0.1]]
+    want = [
+        process.condition(a, b, condition="network", draws=20, seed=4 + k).log_prob(at, y[k])
+        for k, (a, b) in enumerate(((X, Y), (X[:1], Y[:1])))
+    ]
+    assert np.array_equal(many.log_prob(at, y), want)
+    assert np.array_equal(many.log_prob([at, at], np.array(y)), want)
+    with pytest.raises(mnp.errors.InvalidError, match="of 2 curves"):
+        many.log_prob(at, y[:1])

@@ -404,7 +404,8 @@ const command command_fit = {
         "offset, three mixed models, a Gaussian process and a network learn from the curves. Each "
         "is\n"
         "scored on curves that it did not see: given a curve's first 3 points, and given 3 random\n"
-        "ones. The lowest CRPS is the best; the network must win by more than one standard error.\n"
+        "ones. The best has the lowest CRPS; the average of mixed models stays unless another is\n"
+        "lower by two standard errors. The network must win by more than one standard error.\n"
         "The files hold models fitted to all curves: M.safetensors the best, M.lmm.safetensors\n"
         "and the like the others.",
     .flags = flags,

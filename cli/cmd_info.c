@@ -1,4 +1,5 @@
 /* cmd_info.c: mnp info MODEL: options, size, and how it was made; --note adds to that. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/outputs.h"
@@ -74,6 +75,18 @@ static int say_agent(cli *c, const char *agent) {
     return 0;
 }
 
+/* Of an average the number of laws, which share its numbers. */
+static void say_size(cli *c, const mnp_model *m) {
+    const char *options = mnp_model_options(m), *laws = strstr(options, "lmm_draws=");
+    char count[TEXT_NUMBER];
+    text_count(count, (double)mnp_model_parameters(m));
+    if (laws && strstr(options, "lmm_average=on"))
+        cli_say(c, "%s: an average of %lld laws, %s numbers in all", c->args[0],
+                strtoll(laws + strlen("lmm_draws="), NULL, 10), count);
+    else
+        cli_say(c, "%s: %s parameters", c->args[0], count);
+}
+
 static int run(cli *c) {
     char agent[32];
     int code = cli_has(c, "note") ? cli_output(c, c->args[0]) : cli_input(c, c->args[0]);
@@ -87,8 +100,7 @@ static int run(cli *c) {
         mnp_model_destroy(m);
         return code;
     }
-    char count[TEXT_NUMBER];
-    cli_say(c, "%s: %s parameters", c->args[0], text_count(count, (double)mnp_model_parameters(m)));
+    say_size(c, m);
     cli_say(c, "  options          %s", mnp_model_options(m));
     say_notes(c, m);
     if (cli_has(c, "plan")) code = say_plan(c, m);

@@ -238,6 +238,7 @@ MNP_API mnp_status mnp_model_load_memory(mnp_ctx *ctx, const void *bytes, size_t
 MNP_API mnp_status mnp_model_save_memory(mnp_ctx *ctx, const mnp_model *model, void *out,
                                          size_t size, size_t *length);
 MNP_API void mnp_model_destroy(mnp_model *model);
+/* Numbers that are learned; of lmm_average=on those of all its laws together. */
 MNP_API int64_t mnp_model_parameters(const mnp_model *model);
 MNP_API int64_t mnp_model_x_dim(const mnp_model *model);
 MNP_API int64_t mnp_model_steps(const mnp_model *model);  /* T; splines of cbp; 0 for gp */

@@ -35,6 +35,8 @@ run "JSON: columns" has '"columns":\{"x":\["day"\],"y":"height","group":"plant"\
 run "JSON: a row for each model and task" has '"table":\[(\{[^}]*\},?){10}\]'
 run "JSON: warnings" has '"warnings":\[.*\]'
 run "JSON: the command that repeats it" has '"command":"mnp fit grow.csv --folds 5 --effort 0 --seed 2"'
+laws() { "$MNP" info grow.safetensors 2>&1 | tee info.txt; grep -q ': an average of 128 laws, [0-9.]*k numbers in all$' info.txt; }
+run "info: laws, not the parameters of one model" laws
 # 12 curves of 7 points, one of 6: 4 targets each but one
 run "every curve is scored once" has '"model":"lmm","task":"first","curves":12,"targets":47,'
 

@@ -258,7 +258,9 @@ static void an_average_by_hand(void) {
     mnp_model *empty = NULL, *m = NULL;
     CHECK(mnp_model_create(ctx, "lmm", NULL, "lmm_average=on lmm_draws=2 lmm_fixed=2 lmm_random=1",
                            d, 1, &empty) == MNP_OK);
-    size_t size = 0;
+    size_t size = 0, numbers = sizeof knots + sizeof mean + sizeof spread + sizeof curve +
+                               sizeof noise + sizeof knee;
+    CHECK(mnp_model_parameters(empty) == (int64_t)(numbers / sizeof(float)));
     CHECK(mnp_model_save_memory(ctx, empty, NULL, 0, &size) == MNP_OK);
     char *bytes = calloc(size + 1, 1);
     CHECK(mnp_model_save_memory(ctx, empty, bytes, size, &size) == MNP_OK);

@@ -45,11 +45,14 @@ static int64_t none(const model_spec *s) {
     return 0;
 }
 
-/* Of the mixed model: the population curve, the covariance of the curves' parts, the noise. */
+/* Of the mixed model: the population curve, the covariance of the curves' parts, the noise. Of an
+ * average, whose members have numbers of their own: what declare() has for all its laws. */
 static int64_t parameters(const model_spec *s) {
+    int64_t p = natural_columns(s->x_dim, fixed_knots(s));
     int64_t r = natural_columns(s->x_dim, random_knots(s));
-    int64_t of_psi = s->lmm_smooth ? mixed_smooth_parameters() : r * (r + 1) / 2;
-    return natural_columns(s->x_dim, fixed_knots(s)) + of_psi + 1;
+    int64_t knots = 2 * s->x_dim * most(fixed_knots(s), random_knots(s));
+    if (s->lmm_average) return s->lmm_draws * (knots + p + p * p + r * r + 2);
+    return p + (s->lmm_smooth ? mixed_smooth_parameters() : r * (r + 1) / 2) + 1;
 }
 
 /* ---- weights --------------------------------------------------------------------------------- */

@@ -816,7 +816,8 @@ static void rows_of_two_outputs(void) {
                 double own = rng_normal(&s);
                 for (int64_t k = i * EACH; k < (i + 1) * EACH; k++) {
                     int64_t to = swap ? k ^ 1 : k, second = k % 2;
-                    double at = (double)(k % EACH / 2);
+                    int64_t time = k % EACH / 2;
+                    double at = (double)time;
                     x[3 * to] = (float)at, x[3 * to + 1] = (float)!second;
                     x[3 * to + 2] = (float)second;
                     y[to] = (float)(second ? at + 0.5 * rng_normal(&s)

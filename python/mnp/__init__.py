@@ -18,7 +18,8 @@ from . import errors
 from ._context import set_threads
 from ._structs import VERSION as __version__
 from .data import Data, families
-from .errors import Error, Warning
+from .errors import Error
+from .errors import Warning as Warning
 from .posterior import Posterior
 from .posteriors import Posteriors
 from .process import Process, load, models, train
@@ -52,6 +53,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LATER, *_MODULES})
 
 
+# Without Warning: `from mnp import *` would hide the builtin one.
 __all__ = [
     "Data",
     "Error",
@@ -59,7 +61,6 @@ __all__ = [
     "Posterior",
     "Posteriors",
     "Process",
-    "Warning",
     "__version__",
     "bandits",
     "errors",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import ctypes.util
 import os
 import shutil
@@ -72,6 +73,7 @@ def test_import_is_lazy(python):
 def test_names():
     for name in mnp.__all__:
         assert getattr(mnp, name) is not None
+        assert not hasattr(builtins, name)  # that import * would hide
     assert "fit" in dir(mnp)
     with pytest.raises(AttributeError, match="no_such_name"):
         mnp.no_such_name  # noqa: B018

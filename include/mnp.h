@@ -621,8 +621,10 @@ typedef struct mnp_summary {
 MNP_API mnp_status mnp_predictor_summary(mnp_predictor *p, const double *x, int64_t n,
                                          mnp_base base, const mnp_summary *out);
 /* Of what would be measured at each target by itself, with noise: smooth in x, as a picture wants
- * it, where as many draws would be ragged. A process without latents gives exact numbers. The
- * draws of `out` are not filled. */
+ * it, where as many draws would be ragged. Of a process without latents they are integrals of its
+ * density, whatever its form: a quantile has its probability to about 1e-4, of a normal law and of
+ * a skewed one. What lies beyond MNP_REACH is left out of mean and sd. The draws of `out` are not
+ * filled, and the functions that were drawn stay. */
 MNP_API mnp_status mnp_predictor_bands(mnp_predictor *p, const double *x, int64_t n,
                                        const mnp_summary *out);
 /* Of draws y (samples, n) that the caller has. */

@@ -108,6 +108,7 @@ typedef struct problem {
     natural *bases;    /* (2 X)                                    */
     double *features;  /* (n, R)                                   */
     double *u, *slope; /* (n) y on the law's scale, log |du / dy| */
+    double knee_now;   /* the knee of that scale; -1: none yet     */
     double *evidence;  /* (draws) log p_k(context)                 */
     double *g;         /* (R) a row                                */
     mixed_seen seen;   /* of one law: the context                  */
@@ -120,14 +121,21 @@ static void fill_features(problem *q, int64_t law) {
         natural_make(&q->bases[c], knots + c * q->knots.cols, c < X ? q->fixed : q->random);
     for (int64_t k = 0; k < q->n; k++) {
         double *h = q->features + k * q->R;
-        natural_row(q->bases, X, q->fixed, q->x.at + k * X, h);
-        natural_row(q->bases + X, X, q->random, q->x.at + k * X, h + q->p);
+        const double *x = q->x.at + k * X;
+        if (k > 0 && memcmp(x - X, x, (size_t)X * sizeof *x) == 0) { /* bands ask so */
+            memcpy(h, h - q->R, (size_t)q->R * sizeof *h);
+            continue;
+        }
+        natural_row(q->bases, X, q->fixed, x, h);
+        natural_row(q->bases + X, X, q->random, x, h + q->p);
     }
 }
 
 static mixed_law law_at(problem *q, int64_t k) {
     if (q->own || k == 0) fill_features(q, k);
-    for (int64_t i = 0; q->own && i < q->n; i++) {
+    bool fresh = q->own && q->knee.at[k] != q->knee_now;
+    if (fresh) q->knee_now = q->knee.at[k];
+    for (int64_t i = 0; fresh && i < q->n; i++) {
         q->u[i] = mixed_knee_to(q->y.at[i], q->knee.at[k]);
         q->slope[i] = mixed_knee_slope(q->y.at[i], q->knee.at[k]);
     }
@@ -184,6 +192,7 @@ static problem set_up(ref_run *r) {
                  .own = r->ins->in[MIXED_KNEE] != VAL_NONE,
                  .n = r->f->n,
                  .m = r->f->m,
+                 .knee_now = -1,
                  .fixed = r->ins->i[MIXED_FIXED],
                  .random = r->ins->i[MIXED_RANDOM]};
     const int64_t each = (int64_t)(sizeof(natural) / sizeof(double)) + 1;
@@ -265,16 +274,16 @@ static void ref_mixed_marginal(ref_run *r) {
     for (int64_t k = 0; k < q.draws; k++) {
         mixed_law law = law_at(&q, k);
         q.evidence[k] = see_context(&q, &law);
-        double mean = 0, moved = 0, variance = 1;
+        double mean = 0, moved = 0, variance = 1, of_variance = 0, of_noise = log(law.noise);
         for (int64_t i = 0; i < q.n; i++) {
             if (i == 0 || !same_place(&q, i)) {
                 double d;
                 mean = row_at(&q, &law, i, &d), moved = mixed_given(&law, &q.seen, q.g);
-                variance = variance_of(&q);
+                variance = variance_of(&q), of_variance = log(variance);
             }
             double d = (q.u[i] - mean) / law.noise - moved;
-            logp[i * q.draws + k] = q.evidence[k] - 0.5 * (d * d / variance + log(variance)) -
-                                    log(law.noise) - HALF_LOG_2PI + (q.own ? q.slope[i] : 0);
+            logp[i * q.draws + k] = q.evidence[k] - 0.5 * (d * d / variance + of_variance) -
+                                    of_noise - HALF_LOG_2PI + (q.own ? q.slope[i] : 0);
         }
     }
     double total = mixed_log_sum(q.evidence, q.draws);

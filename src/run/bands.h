@@ -6,8 +6,9 @@
 #include "run/predict.h"
 
 /* mean, sd and quantiles of `out`, noise included; draws are left alone. A process without latents
- * has exact densities, whose integral is inverted. Of one with latents, each of the S functions is
- * taken at fixed levels of the noise, the same at all targets. */
+ * has densities, which are integrated, with care where they are skewed or have long tails. Of one
+ * with latents, each of the S functions is taken at fixed levels of the noise, the same at all
+ * targets. */
 mnp_status predictor_bands(predictor *p, const double *x, int64_t n, const mnp_summary *out);
 
 #endif

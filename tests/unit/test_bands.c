@@ -1,5 +1,6 @@
 /* test_bands.c: bands for pictures: those of a Gaussian process against its own formulas, those of
- * a network against many plain draws, and that they are smooth where draws are not. */
+ * an average of mixed models against integrals of its density and many draws, those of a network
+ * against many plain draws, and that they are smooth where draws are not. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -109,7 +110,7 @@ static void rows_of_a_place(void) {
         s.mean = one, s.sd = one + 1;
         for (int i = 0; i < MANY; i += 23) {
             CHECK(mnp_predictor_bands(p, places + i, 1, &s) == MNP_OK);
-            NEAR(mean[i], one[0], 1e-3 * sd[i], 0); /* heavy tails are cut where draws say */
+            NEAR(mean[i], one[0], 1e-3 * sd[i], 0); /* the draws say where to begin */
             NEAR(sd[i], one[1], 1e-3 * sd[i], 0);
         }
         mnp_predictor_destroy(p);
@@ -123,6 +124,112 @@ static void rows_of_a_place(void) {
 static int ascending(const void *a, const void *b) {
     double u = *(const double *)a, v = *(const double *)b;
     return (u > v) - (u < v);
+}
+
+/* Exponential curves of 20 plants that differ in size and in rate: each point is a row of x and y.
+ */
+enum { PLANTS = 20, DAYS = 8 };
+static void growth(double *x, double *y, mnp_set set[PLANTS]) {
+    for (int c = 0; c < PLANTS; c++) {
+        double size = exp(0.8 * sin(1.7 * c)), rate = 0.17 * exp(0.25 * sin(2.9 * c + 1));
+        for (int k = 0; k < DAYS; k++) {
+            x[c * DAYS + k] = 4 * k;
+            y[c * DAYS + k] = size * exp(rate * 4 * k + 0.08 * sin(5.3 * c + 7.1 * k));
+        }
+        set[c] = (mnp_set){DAYS, x + c * DAYS, y + c * DAYS};
+    }
+}
+
+enum { SKEWED = 3, FIVE = 5 };
+static const double five[FIVE] = {0.025, 0.25, 0.5, 0.75, 0.975};
+
+/* The density at place x integrated over y = sinh(w) in many small steps: the shares below the
+ * quantiles q are the levels. Mean and sd, too. */
+static void against_density(mnp_predictor *p, double x, double mean, double sd, const double *q,
+                            int64_t stride) {
+    enum { STEPS = 24000, EACH = 4000 };
+    const double far = 16, h = 2 * far / STEPS;
+    double sums[3] = {0, 0, 0}, below[FIVE] = {0};
+    double *at = malloc(sizeof *at * 3 * EACH), *y = at + EACH, *logp = y + EACH;
+    CHECK(at);
+    for (int64_t k = 0; k < STEPS; k++) {
+        at[k % EACH] = x, y[k % EACH] = sinh(-far + h * ((double)k + 0.5));
+        if (k % EACH < EACH - 1) continue;
+        CHECK(mnp_predictor_logp(p, &(mnp_set){EACH, at, y}, logp) == MNP_OK);
+        for (int64_t j = 0; j < EACH; j++) {
+            double part = exp(logp[j]) * hypot(1, y[j]) * h;
+            sums[0] += part, sums[1] += part * y[j], sums[2] += part * y[j] * y[j];
+            for (int l = 0; l < FIVE; l++) {
+                double edge =
+                    asinh(y[j]) + h / 2 - asinh(q[l * stride]); /* of the step, beyond q */
+                below[l] += part * fmax(0, fmin(1, 1 - edge / h));
+            }
+        }
+    }
+    NEAR(sums[0], 1, 1e-4, 0);
+    NEAR(mean, sums[1], 1e-3 * sd, 0);
+    NEAR(sd, sqrt(sums[2] - sums[1] * sums[1]), 3e-3 * sd, 0);
+    for (int l = 0; l < FIVE; l++) NEAR(below[l], five[l], 2e-4, 0);
+    free(at);
+}
+
+/* Draws y (S, n): how many lie below the quantiles, within 4 standard errors. */
+static void against_draws(const double *y, int64_t S, int64_t n, double mean, double sd,
+                          const double *q) {
+    double sum = 0;
+    int64_t below[FIVE] = {0};
+    for (int64_t s = 0; s < S; s++) {
+        sum += y[s * n];
+        for (int l = 0; l < FIVE; l++) below[l] += y[s * n] < q[l * n];
+    }
+    NEAR(sum / (double)S, mean, 4 * sd / sqrt((double)S), 0);
+    for (int l = 0; l < FIVE; l++)
+        NEAR((double)below[l] / (double)S, five[l], 4 * sqrt(five[l] * (1 - five[l]) / (double)S),
+             0);
+}
+
+/* The laws of an average are skewed where the curves differ by factors, and have long tails: of the
+ * population, of a curve with three points, and of one function, which stays the only one. */
+static void skewed(void) {
+    enum { S = 20000 };
+    double x[PLANTS * DAYS], y[PLANTS * DAYS];
+    const double at[SKEWED] = {0, 18, 28};
+    mnp_set set[PLANTS];
+    mnp_ctx *ctx = NULL;
+    mnp_data *data = NULL;
+    mnp_model *m = NULL;
+    mnp_trainer *t = NULL;
+    mnp_predictor *p = NULL;
+    growth(x, y, set);
+    CHECK(mnp_ctx_create(NULL, &ctx) == MNP_OK);
+    CHECK(mnp_data_from_sets(ctx, set, PLANTS, 1, &data) == MNP_OK);
+    CHECK(mnp_model_create(ctx, "lmm", NULL, "lmm_average=on", data, 1, &m) == MNP_OK);
+    const mnp_train_opts how = {.size = sizeof how, .options = "steps=1"};
+    CHECK(mnp_trainer_create(ctx, m, data, NULL, &how, &t) == MNP_OK);
+    CHECK(mnp_trainer_run(t, 1, NULL) == MNP_OK);
+    CHECK(mnp_predictor_create(ctx, m, NULL, &p) == MNP_OK);
+    double *draws = malloc(sizeof *draws * S * SKEWED);
+    CHECK(draws);
+    for (int64_t seen = 0; seen <= 3; seen += 3) {
+        double mean[SKEWED], sd[SKEWED], q[FIVE * SKEWED], one[SKEWED + 1] = {0, 0, 0, -7};
+        mnp_summary s = {sizeof s, FIVE, five, mean, sd, q, NULL};
+        CHECK(mnp_predictor_condition(p, &(mnp_set){seen, x, y}) == MNP_OK);
+        CHECK(mnp_predictor_draw_latents(p, 1, 1) == MNP_OK);
+        CHECK(mnp_predictor_bands(p, at, SKEWED, &s) == MNP_OK);
+        CHECK(mnp_predictor_predict(p, at, SKEWED, MNP_BASE_NORMAL, one) == MNP_OK);
+        CHECK(one[SKEWED] == -7);
+        for (int i = 0; i < SKEWED; i++) against_density(p, at[i], mean[i], sd[i], q + i, SKEWED);
+        CHECK(mnp_predictor_draw_latents(p, 2, S) == MNP_OK);
+        CHECK(mnp_predictor_predict(p, at, SKEWED, MNP_BASE_NORMAL, draws) == MNP_OK);
+        for (int i = 0; i < SKEWED; i++) against_draws(draws + i, S, SKEWED, mean[i], sd[i], q + i);
+        if (seen == 0) CHECK(mean[2] > 1.2 * q[2 * SKEWED + 2]); /* skewed indeed */
+    }
+    free(draws);
+    mnp_predictor_destroy(p);
+    mnp_trainer_destroy(t);
+    mnp_model_destroy(m);
+    mnp_data_destroy(data);
+    mnp_ctx_destroy(ctx);
 }
 
 /* Each function has noise of its own at each target: a target that is asked for R times shows R of
@@ -188,6 +295,7 @@ static void smooth(void) {
 int main(void) {
     RUN(gaussian_process);
     RUN(rows_of_a_place);
+    RUN(skewed);
     RUN(network);
     RUN(smooth);
     return check_done();

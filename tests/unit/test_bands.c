@@ -169,7 +169,7 @@ static void against_density(mnp_predictor *p, double x, double mean, double sd, 
     NEAR(sums[0], 1, 1e-4, 0);
     NEAR(mean, sums[1], 1e-3 * sd, 0);
     NEAR(sd, sqrt(sums[2] - sums[1] * sums[1]), 3e-3 * sd, 0);
-    for (int l = 0; l < FIVE; l++) NEAR(below[l], five[l], 2e-4, 0);
+    for (int l = 0; l < FIVE; l++) NEAR(below[l], five[l], 1e-3, 0);
     free(at);
 }
 

@@ -325,7 +325,7 @@ class Posterior:
 
     def bands(self, x: Any, q: Any = USUAL_LEVELS) -> Prediction:
         """What would be measured at each place by itself: smooth in x, as a picture wants it. A
-        process without latents (gp, lmm) gives integrals of its density. (n,), (n,), (levels, n)."""
+        process without latents (gp, lmm) integrates its density. (n,), (n,), (levels, n)."""
         x = self._targets(x)
         levels = levels_of(q)
         n, count = x.shape[0], levels.shape[0]

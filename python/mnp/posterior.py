@@ -344,37 +344,23 @@ class Posterior:
     def sample(self, x: Any, n: int | None = None, *, noise: bool = False) -> np.ndarray:
         """n whole functions at x: (n, len(x)). The same n gives the same functions at any x; those
         behind `mean` without n. A process without latents (gp) draws anew for each x."""
-        x = self._targets(x)
-        draws = count_of(n, self._how.draws)
-        out = np.empty((draws, x.shape[0]))
-        with self._inside():
-            drawing = self._drawn(draws)
-            drawing.context.call(
-                lib.mnp_predictor_predict,
-                drawing.predictor,
-                address(x),
-                x.shape[0],
-                noise,
-                address(out),
-            )
-        return out
+        return self._values(lib.mnp_predictor_predict, (), x, n, noise)
 
     def chain(self, x: Any, n: int | None = None, *, noise: bool = False) -> np.ndarray:
         """The way of n functions through the Markov chain, y_0 to y_T at x: (T + 1, n, len(x)), in
         the model's own units."""
+        steps = lib.mnp_model_steps(opened(self._model, "Posterior"))
+        return self._values(lib.mnp_predictor_path, (steps + 1,), x, n, noise)
+
+    def _values(self, call, first: tuple, x: Any, n: int | None, noise: bool) -> np.ndarray:
+        """What a call says of n functions at x: (*first, n, len(x))."""
         x = self._targets(x)
         draws = count_of(n, self._how.draws)
+        out = np.empty((*first, draws, x.shape[0]))
         with self._inside():
-            steps = lib.mnp_model_steps(self._model)
-            out = np.empty((steps + 1, draws, x.shape[0]))
             drawing = self._drawn(draws)
             drawing.context.call(
-                lib.mnp_predictor_path,
-                drawing.predictor,
-                address(x),
-                x.shape[0],
-                noise,
-                address(out),
+                call, drawing.predictor, address(x), x.shape[0], noise, address(out)
             )
         return out
 

@@ -198,26 +198,30 @@ static void chosen_knots(void) {
     mnp_ctx_destroy(ctx);
 }
 
-/* Every number of the tensor in the bytes of a model file. */
-static void fill(char *bytes, const char *tensor, float value) {
+/* A tensor in the bytes of a model file, and its length. */
+static char *find(char *bytes, const char *tensor, size_t *length) {
     uint64_t header;
     unsigned long long from = 0, to = 0;
     memcpy(&header, bytes, sizeof header);
     const char *at = strstr(bytes + 8, tensor);
     at = at ? strstr(at, "data_offsets") : NULL;
     CHECK(at && sscanf(at, "data_offsets\":[%llu,%llu", &from, &to) == 2);
-    for (; from < to; from += sizeof value) memcpy(bytes + 8 + header + from, &value, sizeof value);
+    *length = (size_t)(to - from);
+    return bytes + 8 + header + from;
 }
 
-/* Numbers of a tensor in the bytes of a model file. */
+/* Every number of it. */
+static void fill(char *bytes, const char *tensor, float value) {
+    size_t length;
+    char *at = find(bytes, tensor, &length);
+    for (size_t k = 0; k < length; k += sizeof value) memcpy(at + k, &value, sizeof value);
+}
+
+/* Its numbers. */
 static void put(char *bytes, const char *tensor, const void *values) {
-    uint64_t header;
-    unsigned long long from = 0, to = 0;
-    memcpy(&header, bytes, sizeof header);
-    const char *at = strstr(bytes + 8, tensor);
-    at = at ? strstr(at, "data_offsets") : NULL;
-    CHECK(at && sscanf(at, "data_offsets\":[%llu,%llu", &from, &to) == 2);
-    if (to > from) memcpy(bytes + 8 + header + from, values, (size_t)(to - from));
+    size_t length;
+    char *at = find(bytes, tensor, &length);
+    memcpy(at, values, length);
 }
 
 /* log-density of two numbers with the same variance. */

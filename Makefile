@@ -8,7 +8,7 @@
 # Sources are found by wildcard: a new file in src/, cli/, bench/, tests/ or examples/ needs no edit
 # here. Anything longer than a few lines lives in scripts/. What the compiler can do, nvcc and an MPI
 # are found by scripts/detect.sh, which writes $(BUILD)/config.mk; every other library is loaded when
-# it is first wanted (src/base/syslib.h), so that the build is the same whatever is installed.
+# it is first wanted (util/syslib.h), so that the build is the same whatever is installed.
 
 # ---- switches (make help says what they do) ----------------------------------------------------
 PREFIX       ?= /usr/local

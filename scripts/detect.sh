@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # detect.sh FILE: what this compiler and machine offer to the build, found by compiling and linking tiny
 # programs, written to FILE (config.mk) as make variables. (Libraries that are loaded at run time are not
-# asked for: base/syslib.h.) Reads CC and PORTABLE from the environment. A file whose answers still hold
+# asked for: util/syslib.h.) Reads CC and PORTABLE from the environment. A file whose answers still hold
 # is left alone: same settings, same tools, no package installed or removed since (KEEP=1: same settings).
 # The same file serves CMakeLists.txt.
 set -u

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/syslib.h"
 #include "util/least.h"
+#include "util/syslib.h"
 
 /* Eight sums side by side: a fixed order that vector units like. */
 static double dot(const double *x, const double *y, int64_t n) {

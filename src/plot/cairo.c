@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/syslib.h"
+#include "util/syslib.h"
 
 /* ---- the library's interface, as far as it is used ------------------------------------------- */
 

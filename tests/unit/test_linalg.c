@@ -3,8 +3,8 @@
  * matrix; QR also against LAPACK, where there is one. */
 #include "base/linalg.h"
 #include "base/rng.h"
-#include "base/syslib.h"
 #include "check.h"
+#include "util/syslib.h"
 
 static const int64_t sizes[] = {1, 2, 3, 5, 8, 31, 63, 64, 65, 97, 129, 255, 256, 261};
 enum { SIZES = sizeof sizes / sizeof *sizes, MAX = 261, LD = MAX + 3 };

@@ -1,7 +1,7 @@
 /* blas.c: see blas.h. */
 #include "backend/cpu/blas.h"
 
-#include "base/syslib.h"
+#include "util/syslib.h"
 
 enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 }; /* of the C interface */
 

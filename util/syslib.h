@@ -15,8 +15,8 @@
  *         {0}};
  *
  * Names without a folder go through the system's own search: never the current folder. */
-#ifndef MNP_BASE_SYSLIB_H
-#define MNP_BASE_SYSLIB_H
+#ifndef MNP_UTIL_SYSLIB_H
+#define MNP_UTIL_SYSLIB_H
 
 #include <stdbool.h>
 

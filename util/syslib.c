@@ -1,5 +1,5 @@
 /* syslib.c: see syslib.h. */
-#include "base/syslib.h"
+#include "util/syslib.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

@@ -90,11 +90,15 @@ static verdict judge(const subject *s, const mnp_laws *l) {
         {"unsettled",
          "unsettled: exact conditionals have no gap, so the sampler is off by more than its "
          "error; raise --samples or --gradients"},
+        {"inconsistent",
+         "no process: points are independent given the context, and contexts that grow contradict "
+         "each other"},
     };
     bool seen = l->conditional_errors > 2 || beyond(l->joint, l->joint_se);
     bool moves = beyond(l->conditional - l->half_conditional,
                         hypot(l->conditional_se, l->half_conditional_se)) ||
                  beyond(l->joint - l->half_joint, hypot(l->joint_se, l->half_joint_se));
+    if (seen && mnp_model_factorises(s->model)) return verdicts[4];
     return verdicts[!seen ? 0 : s->condition == MNP_EXACT ? 3 : moves ? 2 : 1];
 }
 

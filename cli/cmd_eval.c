@@ -56,6 +56,7 @@ static image_terms terms_of(const mnp_data *data, const mnp_eval_opts *o, const 
 typedef struct subject {
     const char *data, *things, *protocol; /* things: "curves" or "functions" */
     uint64_t seed;                        /* of the functions */
+    bool alone;                           /* points are independent given the context */
 } subject;
 
 /* " +- 0.0123"; nothing where a single curve has no standard error. */
@@ -86,6 +87,7 @@ static void say_bins(const cli *c, const mnp_scores *s, const subject *of) {
 
 static void say_scores(cli *c, const mnp_scores *s, const subject *of, const image_terms *t) {
     char how[64] = "exact";
+    if (of->alone) snprintf(how, sizeof how, "each point by itself");
     if (s->samples) snprintf(how, sizeof how, "bound with %lld samples", (long long)s->samples);
     cli_say(c, "%s on %lld %.*s of %s (data seed %llu), protocol %s (%s), seed %llu", c->args[0],
             (long long)s->functions, length_of(of->things, s->functions), of->things, of->data,
@@ -259,7 +261,8 @@ static int run(cli *c) {
     if (status != MNP_OK) code = cli_failed(c, status);
     if (code == 0) {
         image_terms t = terms_of(data, &o, &scores);
-        subject of = {mnp_data_name(data), source_things(data), protocol, data_seed};
+        subject of = {mnp_data_name(data), source_things(data), protocol, data_seed,
+                      mnp_model_factorises(m)};
         say_scores(c, &scores, &of, &t);
         eval_draws_say(c, &draws);
         code = cli_printed(c);
@@ -280,7 +283,9 @@ const command command_eval = {
         "Scores are in nats per point; higher is better. With latents (mnp, np) a score is a "
         "lower\n"
         "bound that rises with --samples: compare scores with the same number. lmm, gp, cbp and\n"
-        "oracle have no latents, and their scores are exact. A model infers its latents anew from\n"
+        "oracle have no latents, and their scores are exact. cnp predicts each point by itself: "
+        "its\n"
+        "score is the sum of theirs. A model infers its latents anew from\n"
         "every context, so a larger context need not agree with a smaller one as in a single\n"
         "stochastic process; 'mnp check' measures by how much.\n" SOURCE_SEEDS,
     .flags = flags,

@@ -33,6 +33,7 @@ typedef struct scoring {
     condition_ask ask;
     bool others; /* are there functions drawn in another way? */
     bool exact;  /* a process without latents */
+    bool alone;  /* points are independent given the context */
     int64_t curves;
     curve_score *curve;          /* (curves of the targets): those with points */
     mnp_draw_report *reports;    /* of them */
@@ -196,7 +197,10 @@ static void say_one(const scoring *s) {
     const estimates *e = &s->curve[0].sum;
     double n = (double)s->curve[0].targets;
     cli_say(c, "  %-25s  %12.4f   per point %10.4f",
-            s->exact ? "exact" : "importance-weighted bound", e->bound, e->bound / n);
+            s->alone   ? "each point by itself"
+            : s->exact ? "exact"
+                       : "importance-weighted bound",
+            e->bound, e->bound / n);
     if (!s->exact)
         cli_say(c, "  prior sampling             %12.4f   per point %10.4f", e->prior,
                 e->prior / n);
@@ -220,8 +224,11 @@ static void say_row(const scoring *s, const char *name, const char *counts, cons
 static void say_many(const scoring *s, const estimates *mean, double se) {
     bool evidence = s->others && s->ask.condition == MNP_EXACT;
     cli_say(s->c, "  %-20s %17s %10s%s%s%s", "per point", "given    targets",
-            s->exact ? "exact" : "bound", s->exact ? "" : "      prior",
-            s->others ? "      drawn" : "", evidence ? "   evidence" : "");
+            s->alone   ? "alone"
+            : s->exact ? "exact"
+                       : "bound",
+            s->exact ? "" : "      prior", s->others ? "      drawn" : "",
+            evidence ? "   evidence" : "");
     for (int64_t k = 0; k < s->curves; k++) {
         char counts[48];
         estimates e = per_point(&s->curve[k].sum, (double)s->curve[k].targets);
@@ -294,7 +301,11 @@ static void report(const scoring *s) {
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static int score(cli *c, const question *q, int64_t samples) {
-    scoring s = {.c = c, .q = q, .samples = samples, .exact = mnp_model_latent(q->model) == 0};
+    scoring s = {.c = c,
+                 .q = q,
+                 .samples = samples,
+                 .exact = mnp_model_latent(q->model) == 0,
+                 .alone = mnp_model_factorises(q->model)};
     size_t groups = (size_t)mnp_table_groups(q->places), seen = (size_t)mnp_table_groups(q->seen);
     if (!condition_read(c, MNP_NETWORK, &s.ask)) return c->status;
     s.others = s.ask.condition != MNP_NETWORK && !s.exact;
@@ -347,7 +358,8 @@ const command command_score = {
         "alone), which is lower and noisier. JSON: loglik and loglik_prior_sampling are per\n"
         "point, total and total_prior_sampling for all targets together; groups has each curve's.\n"
         "Several outputs are scored each in units of its own spread. Models without\n"
-        "latents (lmm, gp, cbp, oracle) are exact, and both are the same.\n"
+        "latents (lmm, gp, cbp, oracle) are exact, and both are the same. cnp predicts each\n"
+        "point by itself: its score is the sum of theirs.\n"
         "--condition refine adds loglik_draws, the log of the targets' mean density over "
         "functions\n"
         "drawn from the conditional; exact adds also loglik_evidence, log p(context and targets) "

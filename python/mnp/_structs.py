@@ -734,6 +734,7 @@ CALLS = {
     "mnp_model_x_dim": (c_int64, (c_void_p,)),
     "mnp_model_steps": (c_int64, (c_void_p,)),
     "mnp_model_latent": (c_int64, (c_void_p,)),
+    "mnp_model_factorises": (c_bool, (c_void_p,)),
     "mnp_model_options": (c_char_p, (c_void_p,)),
     "mnp_model_note": (c_char_p, (c_void_p, c_char_p)),
     "mnp_model_set_note": (c_int, (c_void_p, c_void_p, c_char_p, c_char_p)),

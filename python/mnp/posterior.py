@@ -416,7 +416,12 @@ class Posterior:
         >>> bool((f([0.2, 0.4])[1:] == f([0.4])).all())
         True
         """
-        if not lib.mnp_model_latent(opened(self._model, "Posterior")):
+        model = opened(self._model, "Posterior")
+        if lib.mnp_model_factorises(model):
+            raise UnsupportedError(
+                "the model predicts each point by itself and has no functions: use sample(x, n)"
+            )
+        if not lib.mnp_model_latent(model):
             raise UnsupportedError(
                 "a process without latents draws its functions jointly at the places of one call: "
                 "use sample(x, n)"

@@ -162,6 +162,10 @@ int64_t mnp_model_latent(const mnp_model *model) {
     return !model || process_is_exact(&model->m->spec) ? 0 : model->m->spec.d_z;
 }
 
+bool mnp_model_factorises(const mnp_model *model) {
+    return model && process_factorises(&model->m->spec);
+}
+
 const char *mnp_model_options(const mnp_model *model) {
     return model ? buf_str(&model->options) : "";
 }

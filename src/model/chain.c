@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "model/encoder/encoder.h"
+#include "model/features.h"
 #include "model/transition/transition.h"
 
 /* What is the same for every step of one recording. */
@@ -15,16 +16,9 @@ typedef struct chain {
     val prepared; /* the encoder's product with them, once */
 } chain;
 
-static val features(graph *g, const model_spec *s, val x) {
-    if (s->rff == 0) return x;
-    param_init init = {.kind = INIT_NORMAL, .gain = s->rff_std, .frozen = true};
-    val freq = graph_param(g, "features.freq", (int32_t)s->rff, (int32_t)s->x_dim, init);
-    return op_fourier(g, x, freq, s->rff_append_x);
-}
-
 static chain chain_begin(graph *g, const model_spec *s, val x) {
     chain c = {g, s, encoder_at(s->encoder), transition_at(s->transition), VAL_NONE, VAL_NONE};
-    c.phi = features(g, s, x);
+    c.phi = model_features(g, s, x);
     return c;
 }
 
@@ -33,26 +27,16 @@ static const char *step_name(char out[32], const char *what, int32_t t) {
     return out;
 }
 
-/* Numbers per point for step t: MLP([phi, z_t]). The first layer is phi W_x + b, shared by all
- * samples, plus z W_z, one row per sample. */
+/* Numbers per point for step t: MLP([phi, z_t]). */
 static val conditioner(const chain *c, int32_t t, val z) {
     const model_spec *s = c->s;
-    char name[32], first[NN_PATH];
-    step_name(name, "flow", t);
-    nn_path(c->g, first, name, "0");
-    int32_t features = graph_at(c->g, c->phi)->cols, d_z = (int32_t)s->d_z;
-    int32_t hidden = (int32_t)s->flow_hidden, fan_in = features + d_z;
-    val wx = nn_weight(c->g, first, "wx", features, hidden, fan_in, 1.0);
-    val wz = nn_weight(c->g, first, "wz", d_z, hidden, fan_in, 1.0);
-    val a = op_linear(c->g, c->phi, wx, nn_bias(c->g, first, hidden), ACT_NONE, VAL_NONE);
-    val row = op_linear(c->g, z, wz, VAL_NONE, ACT_NONE, VAL_NONE);
-    val h = op_join(c->g, a, row, VAL_NONE, VAL_NONE, ACT_RELU);
-    nn_mlp_opts o = {.hidden = hidden,
+    char name[32];
+    nn_mlp_opts o = {.hidden = (int32_t)s->flow_hidden,
                      .layers = (int32_t)s->flow_layers,
                      .out = c->tr->numbers(s),
                      .last_gain = s->flow_gain,
                      .last_bias = c->tr->start_bias ? c->tr->start_bias(s) : 0.0};
-    return nn_mlp_rest(c->g, h, name, &o);
+    return nn_mlp_beside(c->g, c->phi, z, step_name(name, "flow", t), "wz", &o);
 }
 
 /* One inference head: MLP([z_{t+1}, r]) on every row of r. z_{T+1} = 0 brings nothing, so the top

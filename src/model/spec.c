@@ -136,6 +136,9 @@ typedef struct preset {
 #define WHEEL  WHEEL_COMMON "enc_width=128 ds_layers=3 flow_hidden=128 flow_layers=3 flow_gain=3"
 #define WHEEL5 WHEEL_COMMON "enc_width=64 ds_layers=3 flow_hidden=128 flow_layers=2"
 
+/* Predictors are scored where they are asked: outside the context. */
+#define PREDICTOR "train_score=rest rff_append_x=on flow_gain=1 "
+
 /* docs/user/maps.md says why. */
 #define IMAGE_CODE                                                                                 \
     "encoder=isab enc_width=96 heads=6 n_sab=2 n_inducing=32 d_r=128 d_z=128 head_hidden=128 "     \
@@ -189,6 +192,10 @@ static const preset presets[] = {
     {"tiny", "np",
      "T=1 transition=gauss flow_gain=1 rff=16 d_z=16 d_r=32 enc_width=32 heads=2 n_sab=1 "
      "head_hidden=32 head_layers=1 flow_hidden=48"},
+    {"paper", "cnp",
+     PREDICTOR "encoder=deepset enc_width=128 ds_layers=2 d_r=128 flow_hidden=128 flow_layers=3"},
+    {"tiny", "cnp",
+     PREDICTOR "encoder=deepset rff=16 enc_width=32 ds_layers=2 d_r=32 flow_hidden=48"},
 };
 
 mnp_status spec_preset(env *e, const char *process, const char *name, model_spec *spec) {

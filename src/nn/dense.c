@@ -43,3 +43,15 @@ val nn_mlp_rest(graph *g, val h, const char *name, const nn_mlp_opts *o) {
                         (param_init){.kind = INIT_VALUES, .gain = o->last_bias});
     return op_linear(g, h, w, b, ACT_NONE, VAL_NONE);
 }
+
+val nn_mlp_beside(graph *g, val x, val row, const char *name, const char *of_row,
+                  const nn_mlp_opts *o) {
+    char first[NN_PATH];
+    nn_path(g, first, name, "0");
+    int32_t in = graph_at(g, x)->cols, more = graph_at(g, row)->cols, fan_in = in + more;
+    val wx = nn_weight(g, first, "wx", in, o->hidden, fan_in, 1.0);
+    val wr = nn_weight(g, first, of_row, more, o->hidden, fan_in, 1.0);
+    val a = op_linear(g, x, wx, nn_bias(g, first, o->hidden), ACT_NONE, VAL_NONE);
+    val b = op_linear(g, row, wr, VAL_NONE, ACT_NONE, VAL_NONE);
+    return nn_mlp_rest(g, op_join(g, a, b, VAL_NONE, VAL_NONE, ACT_RELU), name, o);
+}

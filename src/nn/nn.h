@@ -34,6 +34,10 @@ typedef struct nn_mlp_opts {
 } nn_mlp_opts;
 /* Layers after the first: h is the activated first hidden layer. */
 val nn_mlp_rest(graph *g, val h, const char *name, const nn_mlp_opts *o);
+/* The whole network on [x, row] at every row of x: its first layer is x W_x + b, shared by all
+ * samples, plus the one row times the weight name.0.<of_row>. */
+val nn_mlp_beside(graph *g, val x, val row, const char *name, const char *of_row,
+                  const nn_mlp_opts *o);
 
 /* Options of the attention blocks. */
 typedef struct nn_attn_opts {

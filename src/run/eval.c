@@ -308,7 +308,9 @@ static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opt
             return env_fail(v->env, MNP_ENUMERIC,
                             "%s: the score of function %lld is not a number%s", v->d->name,
                             function,
-                            process_is_exact(&v->m->spec) ? ": its covariance is singular" : "");
+                            process_is_exact(&v->m->spec) && !process_factorises(&v->m->spec)
+                                ? ": its covariance is singular"
+                                : "");
         out[k].prior =
             score_log_mean_exp(b->prior + wide, b->samples, NULL) / (double)out[k].scored - shift;
         out[k].alone = b->alone[k] - shift;

@@ -115,9 +115,11 @@ static mnp_status run(scorer *s, runner *r, int64_t n, int64_t m, uint64_t seed)
 
 static mnp_status check_score(scorer *s, double score) {
     if (!isnan(score)) return MNP_OK;
+    const model_spec *of = &s->m->spec;
     return env_fail(s->env, MNP_ENUMERIC, "the score is not a number: %s",
-                    process_is_exact(&s->m->spec) ? "the covariance of the points is singular"
-                                                  : "a point lies too far from the training data");
+                    process_is_exact(of) && !process_factorises(of)
+                        ? "the covariance of the points is singular"
+                        : "a point lies too far from the training data");
 }
 
 /* The log importance weights of a set that is loaded, into s->sums. */

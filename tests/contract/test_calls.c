@@ -505,6 +505,8 @@ static void model_answers(void) {
     GIVES(0, mnp_model_steps(NULL) == 0);
     CALL(mnp_model_latent);
     GIVES(0, mnp_model_latent(NULL) == 0);
+    CALL(mnp_model_factorises);
+    GIVES(0, !mnp_model_factorises(NULL));
     double lo = 7, hi = 7;
     char number[16] = "kept";
     CALL(mnp_model_range);

@@ -5,7 +5,9 @@
  * Two ways to predict. A process with latents draws z_1 .. z_T from the context once and is then
  * queried anywhere: given z, points are independent. A process without (latents() = 0) answers a
  * query from the context's own rows, which come first, and draws jointly over the rows of that
- * query; its densities are exact, so one sample says all. */
+ * query; its densities are exact, so one sample says all. Where the points are independent given
+ * the context (numbers), it is a predictor and no process: contexts that grow contradict each
+ * other. */
 #ifndef MNP_MODEL_PROCESS_H
 #define MNP_MODEL_PROCESS_H
 
@@ -87,6 +89,10 @@ typedef struct process_def {
      * context and the targets. Emits the path from noise to data, or the log-densities. */
     void (*query)(graph *g, const model_spec *s, process_query kind);
 
+    /* Where points are independent given the context: the numbers (n, *) of each row's density,
+     * from the context's points and the row's own x (factorised.h). NULL: they are not. */
+    val (*numbers)(graph *g, const model_spec *s, val x, val y);
+
     /* Weights that the data give at once, before the first step; NULL: none. d is what training
      * sees, scaled; loglik is their log-density where no step will tell it. */
     mnp_status (*from_data)(env *e, const model_spec *s, const data_view *d, uint64_t seed,
@@ -103,6 +109,11 @@ const char *process_name(int kind); /* NULL after the last */
 /* Whether its densities are exact and need one sample only. */
 static inline bool process_is_exact(const model_spec *s) {
     return process_at(s->kind)->latents(s) == 0;
+}
+
+/* Whether its points are independent given the context: no process, but one prediction for each. */
+static inline bool process_factorises(const model_spec *s) {
+    return process_at(s->kind)->numbers != NULL;
 }
 
 /* Feeds of one function's points: x (n, X) and y (n). */

@@ -1,0 +1,357 @@
+/* test_factorised.c: models that predict each point by itself, given the context. Densities against
+ * plain loops over the weights and against integrals, gradients against differences, and what the
+ * context and the other targets may change: the order of the context nothing, other targets
+ * nothing. A few steps of training on the CPU against the same in double. */
+#include "lab.h"
+#include "model/process/factorised.h"
+#include "run/predict.h"
+
+enum { N = 9, M = 4, X = 2, F = 3 };
+
+typedef struct subject {
+    const char *kind, *options;
+} subject;
+
+#define CNP "rff=3 enc_width=6 d_r=4 flow_hidden=5"
+static const subject subjects[] = {
+    {"cnp", CNP},
+    {"cnp", CNP " pool=sum rff=0 sigma_floor=0.1"},
+    {"cnp", CNP " encoder=sab heads=2 n_sab=1"},
+};
+enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+
+typedef struct points {
+    double x[N * X], y[N];
+} points;
+
+static points some_points(uint32_t stream) {
+    points p;
+    rng_stream s = rng_stream_make((rng_key){15}, RNG_TEST, stream);
+    for (int i = 0; i < N * X; i++) p.x[i] = (double)(float)rng_normal(&s);
+    for (int i = 0; i < N; i++) p.y[i] = (double)(float)rng_normal(&s);
+    return p;
+}
+
+static bool open_subject(lab *l, const subject *s, int x_dim) {
+    char options[200];
+    snprintf(options, sizeof options, "%s x_dim=%d", s->options, x_dim);
+    CASE(s->options);
+    if (!lab_open(l, s->kind, options, 3)) return false;
+    lab_randomise(l, 0.7, 22);
+    return true;
+}
+
+/* ---- plain loops ----------------------------------------------------------------------------- */
+
+static void record_logp(graph *g, const model_spec *s, void *arg) {
+    (void)arg;
+    val x, y;
+    process_feed_points(g, s, &x, &y);
+    op_emit(g, factorised_logp(g, s, x, y));
+}
+
+/* out += in W for the weight of this name. */
+static void add_product(const lab *l, const char *name, const double *in, double *out) {
+    const param *w = lab_param(l, name);
+    CHECK(w != NULL);
+    for (int32_t r = 0; w && r < w->rows; r++)
+        for (int32_t c = 0; c < w->cols; c++)
+            out[c] += in[r] * l->w[w->offset + (int64_t)r * w->ld + c];
+}
+
+static void layer(const lab *l, const char *name, const double *in, int width, bool relu,
+                  double *out) {
+    char weight[40], bias[40];
+    const double one = 1;
+    snprintf(weight, sizeof weight, "%s.w", name);
+    snprintf(bias, sizeof bias, "%s.b", name);
+    for (int c = 0; c < width; c++) out[c] = 0;
+    add_product(l, weight, in, out);
+    add_product(l, bias, &one, out);
+    for (int c = 0; relu && c < width; c++) out[c] = fmax(out[c], 0);
+}
+
+/* Cosines, sines, and x itself. */
+static void features(const lab *l, const double *x, double *phi) {
+    const param *freq = lab_param(l, "features.freq");
+    for (int f = 0; f < F; f++) {
+        double angle = 0;
+        for (int c = 0; c < X; c++) angle += l->w[freq->offset + (int64_t)f * freq->ld + c] * x[c];
+        phi[f] = cos(2 * M_PI * angle);
+        phi[F + f] = sin(2 * M_PI * angle);
+    }
+    for (int c = 0; c < X; c++) phi[2 * F + c] = x[c];
+}
+
+static double normal_logp(const double out[2], double y) {
+    double sigma = 1e-3 + (1 - 1e-3) * log1p(exp(out[1])), e = (y - out[0]) / sigma;
+    return -0.5 * e * e - log(sigma) - 0.5 * log(2 * M_PI);
+}
+
+static double cnp_by_loops(const lab *l, const points *p, int m, int i) {
+    enum { W = 6, R = 4, H = 5, PHI = 2 * F + X };
+    double phi[PHI], mean[W] = {0}, r[R] = {0}, a[H] = {0}, b[H], out[2];
+    const double one = 1;
+    for (int j = 0; j < m; j++) {
+        double u[W] = {0}, v[W], w[W];
+        features(l, p->x + j * X, phi);
+        add_product(l, "enc.0.wphi", phi, u);
+        add_product(l, "enc.0.wy", p->y + j, u);
+        add_product(l, "enc.0.b", &one, u);
+        for (int c = 0; c < W; c++) u[c] = fmax(u[c], 0);
+        layer(l, "enc.1", u, W, true, v);
+        layer(l, "enc.2", v, W, false, w);
+        for (int c = 0; c < W; c++) mean[c] += w[c] / m;
+    }
+    if (m)
+        layer(l, "enc.r", mean, R, true, r);
+    else
+        add_product(l, "enc.empty", &one, r);
+    features(l, p->x + i * X, phi);
+    add_product(l, "dec.0.wx", phi, a);
+    add_product(l, "dec.0.wr", r, a);
+    add_product(l, "dec.0.b", &one, a);
+    for (int c = 0; c < H; c++) a[c] = fmax(a[c], 0);
+    layer(l, "dec.1", a, H, true, b);
+    layer(l, "dec.2", b, 2, false, out);
+    return normal_logp(out, p->y[i]);
+}
+
+typedef double by_loops(const lab *l, const points *p, int m, int i);
+
+static void check_loops(const subject *s, by_loops *loops) {
+    static const char *const devices[] = {"ref", "cpu"};
+    points p = some_points(1);
+    lab l;
+    if (!open_subject(&l, s, X)) return;
+    for (int device = 0; device < 2; device++) {
+        lab_run r;
+        double logp[N], tol = device ? 2e-5 : 1e-12;
+        if (lab_start(&r, &l, devices[device], (plan_opts){N, N, 1}, record_logp, NULL)) {
+            r.io.feed[0] = p.x, r.io.feed[1] = p.y, r.io.emit[0] = logp;
+            for (int m = 0; m <= M; m += M) {
+                lab_go(&r, N, m);
+                for (int i = 0; i < N; i++) NEAR(logp[i], loops(&l, &p, m, i), tol, tol);
+            }
+        }
+        lab_stop(&r);
+    }
+    lab_close(&l);
+}
+
+static void densities_by_plain_loops(void) {
+    check_loops(&subjects[0], cnp_by_loops);
+}
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+/* The mean over the targets, as train_step has it, of points that are given. */
+static void record_loss(graph *g, const model_spec *s, void *arg) {
+    val x, y;
+    process_feed_points(g, s, &x, &y);
+    val logp = op_sum_rows(g, factorised_logp(g, s, x, y), ROWS_REST);
+    val loss = op_per_point(g, logp, ROWS_REST, -1.0);
+    if (arg) op_append_grad(g, loss);
+    op_emit(g, loss);
+}
+
+static double loss_of(lab *l, const points *p, int64_t m) {
+    lab_run r;
+    double loss = NAN;
+    if (lab_start(&r, l, "ref", (plan_opts){N, N, 1}, record_loss, NULL)) {
+        r.io.feed[0] = p->x, r.io.feed[1] = p->y, r.io.emit[0] = &loss;
+        lab_go(&r, N, m);
+    }
+    lab_stop(&r);
+    return loss;
+}
+
+/* Each weight along one random direction. */
+static void check_directions(lab *l, const lab_run *r, const points *p, int64_t m) {
+    const double h = 1e-6;
+    size_t words = (size_t)l->m->params.words;
+    double *old = calloc(words, sizeof *old), *way = calloc(words, sizeof *way);
+    rng_stream s = rng_stream_make((rng_key){15}, RNG_TEST, 4);
+    memcpy(old, l->w, words * sizeof *old);
+    for (int32_t k = 0; k < l->m->params.count; k++) {
+        const param *w = &l->m->params.list[k];
+        if (w->init.frozen) continue;
+        CASE(w->name);
+        double slope = 0, value[2];
+        memset(way, 0, words * sizeof *way);
+        for (int32_t i = 0; i < w->rows * w->cols; i++) {
+            int64_t at = w->offset + i / w->cols * w->ld + i % w->cols;
+            way[at] = rng_normal(&s);
+            slope += way[at] * lab_gradient(r, w, i / w->cols, i % w->cols);
+        }
+        for (int side = 0; side < 2; side++) {
+            for (size_t i = 0; i < words; i++) l->w[i] = old[i] + (side ? -h : h) * way[i];
+            value[side] = loss_of(l, p, m);
+        }
+        memcpy(l->w, old, words * sizeof *old);
+        NEAR(slope, (value[0] - value[1]) / (2 * h), 1e-7, 1e-5);
+    }
+    free(old);
+    free(way);
+}
+
+static void check_gradient(const subject *s, int x_dim, int64_t m) {
+    points p = some_points(2);
+    lab l;
+    lab_run r;
+    bool grad = true;
+    double loss;
+    if (!open_subject(&l, s, x_dim)) return;
+    if (lab_start(&r, &l, "ref", (plan_opts){N, N, 1}, record_loss, &grad)) {
+        r.io.feed[0] = p.x, r.io.feed[1] = p.y, r.io.emit[0] = &loss;
+        lab_go(&r, N, m);
+        check_directions(&l, &r, &p, m);
+    }
+    lab_stop(&r);
+    lab_close(&l);
+}
+
+static void gradients_are_slopes(void) {
+    for (int k = 0; k < SUBJECTS; k++) {
+        check_gradient(&subjects[k], 1, M);
+        check_gradient(&subjects[k], 1, 0);
+    }
+    check_gradient(&subjects[0], X, M);
+}
+
+/* ---- what may change what -------------------------------------------------------------------- */
+
+/* A context in another order, and targets asked one by one. */
+static void only_the_set_matters(void) {
+    for (int k = 0; k < SUBJECTS; k++) {
+        lab l;
+        predictor *p = NULL;
+        points at = some_points(5);
+        double all[N - M], other[N - M], one;
+        if (!open_subject(&l, &subjects[k], 1)) continue;
+        CHECK(predictor_create(&l.env, l.m, NULL, (backend_choice){0}, &p) == MNP_OK);
+        CHECK(predictor_condition(p, at.x, at.y, M) == MNP_OK);
+        CHECK(predictor_logp(p, at.x + M, at.y + M, N - M, all) == MNP_OK);
+        for (int i = M; i < N; i++) {
+            CHECK(predictor_logp(p, at.x + i, at.y + i, 1, &one) == MNP_OK);
+            NEAR(one, all[i - M], 1e-6, 1e-6);
+        }
+        double x[M], y[M];
+        for (int i = 0; i < M; i++) x[i] = at.x[(i + 3) % M], y[i] = at.y[(i + 3) % M];
+        CHECK(predictor_condition(p, x, y, M) == MNP_OK);
+        CHECK(predictor_logp(p, at.x + M, at.y + M, N - M, other) == MNP_OK);
+        for (int i = 0; i < N - M; i++) NEAR(other[i], all[i], 2e-5, 2e-5);
+        y[0] += 1; /* and the context does matter */
+        CHECK(predictor_condition(p, x, y, M) == MNP_OK);
+        CHECK(predictor_logp(p, at.x + M, at.y + M, N - M, other) == MNP_OK);
+        double moved = 0;
+        for (int i = 0; i < N - M; i++) moved += fabs(other[i] - all[i]);
+        CHECK(moved > 1e-3);
+        predictor_destroy(p);
+        lab_close(&l);
+    }
+}
+
+/* ---- densities and draws --------------------------------------------------------------------- */
+
+/* The density integrates to one; its mean is the smooth function, and draws have its moments. */
+static void draws_are_of_the_density(void) {
+    enum { GRID = 4001, DRAWS = 4000 };
+    static double x[GRID], y[GRID], logp[GRID], drawn[DRAWS];
+    const double far = 40;
+    for (int k = 0; k < SUBJECTS; k++) {
+        lab l;
+        predictor *p = NULL;
+        points at = some_points(6);
+        double smooth, sum = 0, mean = 0, square = 0, got = 0, spread = 0;
+        if (!open_subject(&l, &subjects[k], 1)) continue;
+        CHECK(predictor_create(&l.env, l.m, NULL, (backend_choice){0}, &p) == MNP_OK);
+        CHECK(predictor_condition(p, at.x, at.y, M) == MNP_OK);
+        for (int i = 0; i < GRID; i++) x[i] = at.x[M], y[i] = far * (2.0 * i / (GRID - 1) - 1);
+        CHECK(predictor_logp(p, x, y, GRID, logp) == MNP_OK);
+        for (int i = 0; i < GRID; i++) {
+            double share = exp(logp[i]) * 2 * far / (GRID - 1);
+            sum += share, mean += share * y[i], square += share * y[i] * y[i];
+        }
+        double sd = sqrt(square - mean * mean);
+        NEAR(sum, 1, 1e-5, 0);
+        CHECK(predictor_predict(p, x, 1, PREDICT_ZERO, &smooth) == MNP_OK);
+        NEAR(smooth, mean, 1e-4, 0);
+        CHECK(predictor_draw_latents(p, 7, DRAWS) == MNP_OK);
+        CHECK(predictor_predict(p, x, 1, PREDICT_NORMAL, drawn) == MNP_OK);
+        for (int i = 0; i < DRAWS; i++) got += drawn[i] / DRAWS;
+        for (int i = 0; i < DRAWS; i++) spread += (drawn[i] - got) * (drawn[i] - got) / DRAWS;
+        NEAR(got, mean, 5 * sd / sqrt(DRAWS), 0);
+        NEAR(sqrt(spread), sd, 5 * sd / sqrt(DRAWS), 0);
+        predictor_destroy(p);
+        lab_close(&l);
+    }
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+enum { FUNCTIONS = 8, POINTS = 16, STEPS = 60 };
+
+static void record_train(graph *g, const model_spec *s, void *arg) {
+    (void)arg;
+    process_train_opts o = {.draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 10}, .update = true};
+    process_at(s->kind)->train_step(g, s, &o);
+}
+
+/* Losses of steps on waves that differ in their phase. */
+static void train(lab *l, const char *device, double loss[STEPS]) {
+    float x[FUNCTIONS * POINTS], y[FUNCTIONS * POINTS];
+    int64_t start[FUNCTIONS + 1];
+    for (int i = 0; i < FUNCTIONS * POINTS; i++) {
+        x[i] = -2 + 4 * (float)(i % POINTS) / (POINTS - 1);
+        y[i] = sinf(2 * x[i] + (float)(i / POINTS));
+    }
+    for (int i = 0; i <= FUNCTIONS; i++) start[i] = i * (int64_t)POINTS;
+    data_view data = {FUNCTIONS, 1, start, x, y, false, 0, 0};
+    size_t words = (size_t)l->m->params.words + 16;
+    void *moments[2] = {calloc(words, sizeof(double)), calloc(words, sizeof(double))};
+    lab_run r;
+    if (lab_start(&r, l, device, (plan_opts){POINTS, POINTS, 1}, record_train, NULL)) {
+        r.io.data = &data, r.io.moment1 = moments[0], r.io.moment2 = moments[1];
+        r.step = (step_block){.seed = 1,
+                              .total = STEPS,
+                              .rate_max = 1e-2,
+                              .beta1 = 0.9,
+                              .beta2 = 0.999,
+                              .eps = 1e-8,
+                              .bad_item = -1};
+        for (int k = 0; k < STEPS; k++) {
+            CHECK(r.b->run(r.exec, &r.io, FUNCTIONS, 1) == MNP_OK);
+            loss[k] = r.step.loss;
+        }
+    }
+    lab_stop(&r);
+    free(moments[0]);
+    free(moments[1]);
+}
+
+/* The same numbers in float as in double, and a loss that falls. */
+static void training_agrees_with_double(void) {
+    for (int k = 0; k < SUBJECTS; k++) {
+        lab l;
+        double cpu[STEPS] = {0}, ref[STEPS] = {0};
+        char options[200];
+        snprintf(options, sizeof options, "%s x_dim=1", subjects[k].options);
+        CASE(options);
+        if (!lab_open(&l, subjects[k].kind, options, 3)) continue;
+        train(&l, "cpu", cpu);
+        train(&l, "ref", ref);
+        for (int i = 0; i < STEPS; i++) NEAR(cpu[i], ref[i], 1e-4, 1e-4);
+        CHECK(cpu[STEPS - 1] < cpu[0] - 0.05);
+        lab_close(&l);
+    }
+}
+
+int main(void) {
+    RUN(densities_by_plain_loops);
+    RUN(gradients_are_slopes);
+    RUN(only_the_set_matters);
+    RUN(draws_are_of_the_density);
+    RUN(training_agrees_with_double);
+    return check_done();
+}

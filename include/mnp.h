@@ -563,6 +563,13 @@ typedef struct mnp_draw_opts {
     uint64_t seed;
     void (*progress)(void *user, int64_t done, int64_t total); /* gradients; or NULL          */
     void *progress_user;
+    /* network: the noise of the latents is cos(angle) times that of `seed` plus sin(angle) times
+     * that of `towards`. For every angle that is standard normal noise again: as the angle grows,
+     * each function moves along a great circle of functions of the same law. 0: that of `seed`, bit
+     * for bit; pi / 2: that of `towards`. The noise of measurements stays that of `seed`. Other
+     * angles than 0 need two different seeds. */
+    uint64_t towards;
+    double angle; /* in radians */
 } mnp_draw_opts;
 
 enum {                        /* mnp_draw_report.warnings */
@@ -595,7 +602,9 @@ typedef struct mnp_draw_report {
  * warning is no failure: the functions are there. The same bits for any number of threads. Where
  * points were observed since an exact draw with the same gradients and seed, at most half as many
  * as there were, its particles go on: new points weigh them, move them once fewer than half are
- * effective, and let them begin afresh below a tenth. So draws follow a set at little cost. */
+ * effective, and let them begin afresh below a tenth. So draws follow a set at little cost.
+ * MNP_EINVAL: an angle other than 0 with refine or exact, or with one seed twice;
+ * MNP_EUNSUPPORTED: of a process without latents. */
 MNP_API mnp_status mnp_predictor_draw(mnp_predictor *p, const mnp_draw_opts *opts,
                                       mnp_draw_report *report);
 /* Values of the S functions at n targets, 1 or more: y (S, n). Draws one function with seed 0 if

@@ -79,6 +79,8 @@ typedef struct mnp_map_opts {
     /* The first input runs along the columns and the second along the rows, as on maps of x and y;
      * lo[0] and hi[0] of the frame are then the second input's. Images are not turned. */
     bool turned;
+    uint64_t towards; /* functions on a great circle: mnp_draw_opts */
+    double angle;
 } mnp_map_opts;
 
 /* Where a map goes; a place that is NULL is left out. A realisation is the smooth function of one

@@ -289,6 +289,8 @@ class mnp_draw_opts(Sized):
         ("seed", c_uint64),
         ("progress", CFUNCTYPE(None, c_void_p, c_int64, c_int64)),
         ("progress_user", c_void_p),
+        ("towards", c_uint64),
+        ("angle", c_double),
     ]
 
 
@@ -616,6 +618,8 @@ class mnp_map_opts(Sized):
         ("progress", CFUNCTYPE(None, c_void_p, c_int64, c_int64)),
         ("progress_user", c_void_p),
         ("turned", c_bool),
+        ("towards", c_uint64),
+        ("angle", c_double),
     ]
 
 

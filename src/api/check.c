@@ -117,6 +117,21 @@ mnp_status check_condition(env *e, mnp_condition condition, int64_t gradients) {
     return check_range(e, gradients, 0, GRADIENTS_MAX, "gradients");
 }
 
+mnp_status check_turn(env *e, const mnp_draw_opts *o) {
+    MNP_TRY(check_finite(e, o->angle, "angle"));
+    if (o->angle == 0) return MNP_OK;
+    if (o->condition != MNP_NETWORK)
+        return env_fail(e, MNP_EINVAL,
+                        "angle is %g: only draws of the network turn, those of refine and exact "
+                        "have angle 0",
+                        o->angle);
+    if (o->towards == o->seed)
+        return env_fail(e, MNP_EINVAL,
+                        "angle is %g, and towards is the seed itself, %llu: turn to another seed",
+                        o->angle, (unsigned long long)o->seed);
+    return MNP_OK;
+}
+
 void check_print(char *out, size_t size, const char *text) {
     if (!out || size == 0) return;
     size_t length = strlen(text), kept = length < size ? length : size - 1;

@@ -85,6 +85,7 @@ mnp_status check_bytes(env *e, const void *p, size_t bytes, const char *name);
 mnp_status check_array(env *e, const void *p, int64_t a, int64_t b, const char *name);
 /* How to draw, of the options of several calls. */
 mnp_status check_condition(env *e, mnp_condition condition, int64_t gradients);
+mnp_status check_turn(env *e, const mnp_draw_opts *o);
 /* n points with x (n, dims), and y (n) where they need it; at least `least` of them. A set with
  * none needs no arrays. */
 mnp_status check_set(env *e, const mnp_set *s, int64_t least, int64_t dims, const char *name);

@@ -220,7 +220,10 @@ mnp_status mnp_map_make(mnp_ctx *ctx, const mnp_model *model, const mnp_map_fram
                             .gradients = o.gradients,
                             .seed = o.seed,
                             .progress = o.progress,
-                            .progress_user = o.progress_user};
+                            .progress_user = o.progress_user,
+                            .towards = o.towards,
+                            .angle = o.angle};
+    MNP_TRY(check_turn(e, &q.how));
     if (context) q.context = *context;
     if (o.honour) q.honour = *o.honour;
     MNP_TRY(score_check_samples(e, q.samples));

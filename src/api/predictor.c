@@ -80,6 +80,7 @@ mnp_status mnp_predictor_draw(mnp_predictor *p, const mnp_draw_opts *opts,
     MNP_TRY(TAKE_OPTS(e, mnp_draw_opts, opts, &o));
     MNP_TRY(check_condition(e, o.condition, o.gradients));
     MNP_TRY(check_range(e, o.samples, 0, SAMPLES_MAX, "samples"));
+    MNP_TRY(check_turn(e, &o));
     if (report) MNP_TRY(CHECK_RESULT(e, mnp_draw_report, report));
     if (o.samples == 0) o.samples = 100;
     MNP_TRY(predictor_draw(p->p, &o, &done));

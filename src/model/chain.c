@@ -213,9 +213,9 @@ val chain_record_sum(graph *g, const model_spec *s, val x, val y) {
     return op_pool(g, c.enc->points(g, s, c.enc->prepare(g, s, c.phi), y), EXT_M, false);
 }
 
-val chain_record_latent(graph *g, const model_spec *s, val pooled, int32_t purpose) {
+val chain_record_latent(graph *g, const model_spec *s, val pooled, val eps, int32_t purpose) {
     chain c = {g, s, encoder_at(s->encoder), transition_at(s->transition), VAL_NONE, VAL_NONE};
     val r = unless_empty(&c, c.enc->of_pooled(g, s, pooled));
     return op_gauss_sample(g, head(&c, "mu", 1, r, VAL_NONE), head(&c, "sigma", 1, r, VAL_NONE), 0,
-                           VAL_NONE, purpose, 1, (sigma_kind)s->sigma_z, s->sigma_z_floor);
+                           eps, purpose, 1, (sigma_kind)s->sigma_z, s->sigma_z_floor);
 }

@@ -59,9 +59,10 @@ val chain_record_logp(graph *g, const model_spec *s, val x, val y, const val *z)
  * that grows point by point: the width of that sum, or 0. */
 int64_t chain_stream_width(const model_spec *s);
 /* The sum over the rows x, y (1, width); and from the mean or sum of a whole set (by s->pool) the
- * latent z (1, Z), sampled. m > 0 says that the set is not empty. */
+ * latent z (1, Z), sampled, with the noise eps or, VAL_NONE, its own. m > 0 says that the set is
+ * not empty. */
 val chain_record_sum(graph *g, const model_spec *s, val x, val y);
-val chain_record_latent(graph *g, const model_spec *s, val pooled, int32_t purpose);
+val chain_record_latent(graph *g, const model_spec *s, val pooled, val eps, int32_t purpose);
 
 /* The sleep phase at rows x: latents z from q(z | nothing) and y from p(y | x, z), both without a
  * gradient, then log q(z | C) - log q(z | nothing) of the first m points as context: a scalar whose

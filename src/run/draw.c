@@ -49,7 +49,10 @@ mnp_draw_report predictor_report(mnp_condition condition, const sampler_report *
 
 mnp_status predictor_draw(predictor *p, const mnp_draw_opts *o, mnp_draw_report *report) {
     *report = report_network(o->samples);
-    if (o->condition == MNP_NETWORK) return predictor_draw_latents(p, o->seed, o->samples);
+    if (o->condition == MNP_NETWORK) {
+        turn noise = {o->seed, o->towards, o->angle};
+        return predictor_draw_turned(p, &noise, o->samples);
+    }
     bool exact = o->condition == MNP_EXACT;
     sampler_opts how = {.kind = exact ? SAMPLER_EXACT : SAMPLER_REFINE,
                         .gradients = o->gradients ? o->gradients

@@ -19,8 +19,7 @@ enum { JOINT_CHUNK = 256, JOINT_ROWS = 8192 }; /* without latents; rows: set and
 /* ---- recording ------------------------------------------------------------------------------- */
 
 static void record_latents(graph *g, const model_spec *s, void *arg) {
-    (void)arg;
-    process_at(s->kind)->draw_latents(g, s);
+    process_at(s->kind)->draw_latents(g, s, *(const bool *)arg);
 }
 
 static void record_query(graph *g, const model_spec *s, void *arg) {
@@ -49,7 +48,7 @@ mnp_status predictor_create(env *e, const model *m, pool *pool, backend_choice d
 
 void predictor_destroy(predictor *p) {
     if (!p) return;
-    runner_destroy(p->latents);
+    for (int k = 0; k < 2; k++) runner_destroy(p->latents[k]);
     particles_destroy(p->particles);
     stream_destroy(p->stream);
     for (int k = 0; k < QUERY_KINDS; k++) runner_destroy(p->query[k]);
@@ -57,6 +56,7 @@ void predictor_destroy(predictor *p) {
     env_free(p->env, p->y);
     env_free(p->env, p->z);
     env_free(p->env, p->spare);
+    env_free(p->env, p->eps);
     env_free(p->env, p->work);
     env_free(p->env, p->lengths);
     env_free(p->env, p);
@@ -137,38 +137,42 @@ static void *at_least(predictor *p, void *at, size_t *cap, size_t count, size_t 
     return grown;
 }
 
-static mnp_status ensure_latents(predictor *p, int64_t chunk) {
-    int64_t need = p->count > 0 ? p->count : 1;
-    const plan_opts *have = p->latents ? &p->latents->plan->opts : NULL;
-    if (have && have->n >= need && have->samples >= chunk) return MNP_OK;
-    runner_destroy(p->latents);
-    p->latents = NULL;
-    int64_t cap = p->cap > 64 ? p->cap : 64;
-    runner_opts o = {.pool = p->pool, .device = p->device, .capacity = {cap, cap, chunk}};
-    return runner_make(p->env, p->m, &o, record_latents, NULL, &p->latents);
-}
-
-/* One item per chunk of samples, all with the same set. */
-static mnp_status run_latents(predictor *p, uint64_t seed, int64_t chunks, int64_t chunk,
-                              double *z) {
-    for (int64_t i = 0; i < chunks; i++) p->lengths[i] = p->count;
-    exec_io *io = &p->latents->io;
-    io->feed[0] = p->x, io->feed[1] = p->y;
-    for (int64_t t = 0; t < p->T; t++) {
-        io->emit[t] = z + t * chunks * chunk * p->m->spec.d_z;
-        io->emit_stride[t] = chunk * p->m->spec.d_z;
-    }
-    io->n = io->m = p->lengths;
-    io->samples = chunk;
-    io->chunks = chunks;
-    return runner_run(p->latents, seed, chunks);
-}
-
 /* The number of chunks is fixed by the samples, and a chunk's last draws may be surplus: then they
  * are computed and never shown. */
 typedef struct draw_shape {
     int64_t samples, chunks, chunk;
 } draw_shape;
+
+static mnp_status ensure_latents(predictor *p, bool fed, int64_t chunk) {
+    int64_t need = p->count > 0 ? p->count : 1;
+    const plan_opts *have = p->latents[fed] ? &p->latents[fed]->plan->opts : NULL;
+    if (have && have->n >= need && have->samples >= chunk) return MNP_OK;
+    runner_destroy(p->latents[fed]);
+    p->latents[fed] = NULL;
+    int64_t cap = p->cap > 64 ? p->cap : 64;
+    runner_opts o = {.pool = p->pool, .device = p->device, .capacity = {cap, cap, chunk}};
+    return runner_make(p->env, p->m, &o, record_latents, &fed, &p->latents[fed]);
+}
+
+/* One item per chunk of samples, all with the same set, into the spare block. eps: their noise, or
+ * NULL, and they draw it by the seed. */
+static mnp_status run_latents(predictor *p, uint64_t seed, const double *eps, const draw_shape *d) {
+    runner *r = p->latents[eps != NULL];
+    exec_io *io = &r->io;
+    int64_t item = d->chunk * p->m->spec.d_z;
+    for (int64_t i = 0; i < d->chunks; i++) p->lengths[i] = p->count;
+    io->feed[0] = p->x, io->feed[1] = p->y;
+    for (int64_t t = 0; t < p->T; t++) {
+        io->feed[2 + t] = eps ? eps + t * d->chunks * item : NULL;
+        io->feed_stride[2 + t] = item;
+        io->emit[t] = p->spare + t * d->chunks * item;
+        io->emit_stride[t] = item;
+    }
+    io->n = io->m = p->lengths;
+    io->samples = d->chunk;
+    io->chunks = d->chunks;
+    return runner_run(r, seed, d->chunks);
+}
 
 /* Room for new draws in the spare block, which takes the place of the other once they are there: a
  * failure leaves the functions that were drawn before. */
@@ -199,21 +203,43 @@ static void take_draw(predictor *p, const draw_shape *d, uint64_t seed) {
     p->seed = seed;
 }
 
-static mnp_status infer_latents(predictor *p, uint64_t seed, const draw_shape *d) {
+/* The noise of a turn; NULL at angle 0, where the network draws it itself. */
+static mnp_status make_noise(predictor *p, const turn *t, const draw_shape *d, const double **eps) {
+    int64_t S = d->chunks * d->chunk, Z = p->m->spec.d_z;
+    *eps = NULL;
+    if (t->angle == 0) return MNP_OK;
+    double *at = at_least(p, p->eps, &p->eps_cap, (size_t)(p->T * S * Z), sizeof *at);
+    if (!at) return MNP_ENOMEM;
+    *eps = p->eps = at;
+    turn_noise(p->pool, t, p->T, S, Z, at);
+    return MNP_OK;
+}
+
+static mnp_status infer_latents(predictor *p, const turn *t, const draw_shape *d) {
+    const double *eps;
+    MNP_TRY(make_noise(p, t, d, &eps));
     if (p->stream) {
         MNP_TRY(stream_catch_up(p->stream, p->x, p->y, p->count));
-        return stream_draw(p->stream, seed, d->chunks, d->chunk, p->lengths, p->spare);
+        return stream_draw(p->stream, t->seed, eps, d->chunks, d->chunk, p->lengths, p->spare);
     }
-    MNP_TRY(ensure_latents(p, d->chunk));
-    return run_latents(p, seed, d->chunks, d->chunk, p->spare);
+    MNP_TRY(ensure_latents(p, eps != NULL, d->chunk));
+    return run_latents(p, t->seed, eps, d);
+}
+
+mnp_status predictor_draw_turned(predictor *p, const turn *t, int64_t samples) {
+    draw_shape d;
+    if (t->angle != 0 && p->T == 0)
+        return env_fail(p->env, MNP_EUNSUPPORTED,
+                        "angle turns the noise of latents, and model %s has none: leave it 0",
+                        process_name(p->m->spec.kind));
+    MNP_TRY(prepare_draw(p, samples, &d));
+    if (p->T) MNP_TRY(infer_latents(p, t, &d));
+    take_draw(p, &d, t->seed);
+    return MNP_OK;
 }
 
 mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples) {
-    draw_shape d;
-    MNP_TRY(prepare_draw(p, samples, &d));
-    if (p->T) MNP_TRY(infer_latents(p, seed, &d));
-    take_draw(p, &d, seed);
-    return MNP_OK;
+    return predictor_draw_turned(p, &(turn){.seed = seed}, samples);
 }
 
 static mnp_status ensure_particles(predictor *p, int64_t count) {

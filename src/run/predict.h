@@ -8,6 +8,7 @@
 #define MNP_RUN_PREDICT_H
 
 #include "run/sampler.h"
+#include "run/turn.h"
 
 typedef struct predictor predictor;
 
@@ -33,8 +34,10 @@ int64_t predictor_samples(const predictor *p);
 /* Gradients of a particle where no number is given; of exact at most. */
 enum { REFINE_GRADIENTS = 30, EXACT_GRADIENTS = 200 };
 
-/* Draw S latents from q(z | set). */
+/* Draw S latents from q(z | set); and with turned noise, which needs a process with latents where
+ * the angle is not 0. */
 mnp_status predictor_draw_latents(predictor *p, uint64_t seed, int64_t samples);
+mnp_status predictor_draw_turned(predictor *p, const turn *t, int64_t samples);
 /* Draw S latents from p(z | set), the conditional of the process that the empty set is (sampler.h):
  * the S are among max(S, EXACT_PARTICLES) particles where o->kind is exact. Where points were
  * observed since such a drawing with the same o, its particles follow (particles.h). Without

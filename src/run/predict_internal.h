@@ -14,17 +14,18 @@ struct predictor {
     backend_choice device;
     double *x, *y; /* the set, scaled */
     int64_t count, cap;
-    runner *latents;
-    stream *stream; /* instead of it; NULL: the model or the device has none */
+    runner *latents[2]; /* with noise of their own; with noise that is fed */
+    stream *stream;     /* instead of it; NULL: the model or the device has none */
     particles *particles;
     int64_t particles_asked;   /* how many of them; there may be more */
     sampler_progress progress; /* of the present drawing; or NULL     */
     void *progress_user;
     runner *query[QUERY_KINDS];
     double *z, *spare; /* (T, chunks chunk, Z); the next ones */
+    double *eps;       /* (T, chunks chunk, Z): noise that is fed */
     double *work;      /* of a query */
     int64_t *lengths;  /* (2, chunks) */
-    size_t z_cap, spare_cap, work_cap, lengths_cap;
+    size_t z_cap, spare_cap, eps_cap, work_cap, lengths_cap;
     int64_t samples;       /* asked for; 0: none drawn */
     int64_t drawn_from;    /* points of the set they were drawn from */
     int64_t chunks, chunk; /* chunks of `chunk` samples, at least `samples` in all */

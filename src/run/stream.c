@@ -8,10 +8,10 @@ struct stream {
     env *env;
     const model *m;
     pool *pool;
-    int64_t width, count; /* of the sum; points in it */
-    double *sum;          /* (width) */
-    double *part;         /* (width): the sum of a block, or what the latents read */
-    runner *adder, *latents;
+    int64_t width, count;       /* of the sum; points in it */
+    double *sum;                /* (width) */
+    double *part;               /* (width): the sum of a block, or what the latents read */
+    runner *adder, *latents[2]; /* with noise of their own; with noise that is fed */
 };
 
 static void record_sum(graph *g, const model_spec *s, void *arg) {
@@ -20,8 +20,7 @@ static void record_sum(graph *g, const model_spec *s, void *arg) {
 }
 
 static void record_latents(graph *g, const model_spec *s, void *arg) {
-    (void)arg;
-    process_at(s->kind)->latents_of_sum(g, s);
+    process_at(s->kind)->latents_of_sum(g, s, *(const bool *)arg);
 }
 
 mnp_status stream_create(env *e, const model *m, pool *pool, stream **out) {
@@ -48,7 +47,7 @@ mnp_status stream_create(env *e, const model *m, pool *pool, stream **out) {
 void stream_destroy(stream *s) {
     if (!s) return;
     runner_destroy(s->adder);
-    runner_destroy(s->latents);
+    for (int k = 0; k < 2; k++) runner_destroy(s->latents[k]);
     env_free(s->env, s->sum);
     env_free(s->env, s->part);
     env_free(s->env, s);
@@ -73,28 +72,30 @@ mnp_status stream_catch_up(stream *s, const double *x, const double *y, int64_t 
     return MNP_OK;
 }
 
-static mnp_status ensure_latents(stream *s, int64_t chunk) {
-    if (s->latents && s->latents->plan->opts.samples >= chunk) return MNP_OK;
-    runner_destroy(s->latents);
-    s->latents = NULL;
+static mnp_status ensure_latents(stream *s, bool fed, int64_t chunk) {
+    if (s->latents[fed] && s->latents[fed]->plan->opts.samples >= chunk) return MNP_OK;
+    runner_destroy(s->latents[fed]);
+    s->latents[fed] = NULL;
     runner_opts o = {.pool = s->pool, .capacity = {1, 1, chunk}};
-    return runner_make(s->env, s->m, &o, record_latents, NULL, &s->latents);
+    return runner_make(s->env, s->m, &o, record_latents, &fed, &s->latents[fed]);
 }
 
 /* All chunks in one run: a draw's place is its number among them. */
-mnp_status stream_draw(stream *s, uint64_t seed, int64_t chunks, int64_t chunk, int64_t *lengths,
-                       double *z) {
-    MNP_TRY(ensure_latents(s, chunk));
+mnp_status stream_draw(stream *s, uint64_t seed, const double *eps, int64_t chunks, int64_t chunk,
+                       int64_t *lengths, double *z) {
+    bool fed = eps != NULL;
+    MNP_TRY(ensure_latents(s, fed, chunk));
     bool mean = s->m->spec.pool == 0 && s->count > 0;
     for (int64_t k = 0; k < s->width; k++)
         s->part[k] = mean ? s->sum[k] / (double)s->count : s->sum[k];
     for (int64_t i = 0; i < chunks; i++) lengths[i] = s->count > 0;
-    exec_io *io = &s->latents->io;
+    exec_io *io = &s->latents[fed]->io;
     io->feed[0] = s->part;
+    io->feed[1] = eps, io->feed_stride[1] = chunk * s->m->spec.d_z;
     io->emit[0] = z;
     io->emit_stride[0] = chunk * s->m->spec.d_z;
     io->n = io->m = lengths;
     io->samples = chunk;
     io->chunks = chunks;
-    return runner_run(s->latents, seed, chunks);
+    return runner_run(s->latents[fed], seed, chunks);
 }

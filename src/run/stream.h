@@ -16,9 +16,9 @@ void stream_reset(stream *s);
 /* Adds the points that are not yet in the sum, of the `count` at x (count, X), y (count), scaled;
  * those before are the ones that were added earlier. */
 mnp_status stream_catch_up(stream *s, const double *x, const double *y, int64_t count);
-/* Latents z (chunks, chunk, Z) from the sum, the same draws as from the whole set. lengths (chunks)
- * is for its use. */
-mnp_status stream_draw(stream *s, uint64_t seed, int64_t chunks, int64_t chunk, int64_t *lengths,
-                       double *z);
+/* Latents z (chunks, chunk, Z) from the sum, the same draws as from the whole set; with the noise
+ * eps (chunks, chunk, Z), or where it is NULL that of the seed. lengths (chunks) is for its use. */
+mnp_status stream_draw(stream *s, uint64_t seed, const double *eps, int64_t chunks, int64_t chunk,
+                       int64_t *lengths, double *z);
 
 #endif

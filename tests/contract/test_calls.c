@@ -949,7 +949,14 @@ static void drawing(void) {
     for (int k = 0; k < 3; k++) {
         BAD_FIELD(1, o, gradients, gradients[k], mnp_predictor_draw(w.predictor, &o.s, &r.s));
         BAD_FIELD(1, o, samples, samples[k], mnp_predictor_draw(w.predictor, &o.s, &r.s));
+        BAD_FIELD(1, o, angle, bad_numbers[k], mnp_predictor_draw(w.predictor, &o.s, &r.s));
     }
+    o.s.condition = MNP_EXACT;
+    o.s.towards = 1;
+    BAD_FIELD(1, o, angle, 0.5, mnp_predictor_draw(w.predictor, &o.s, &r.s));
+    o.s.condition = MNP_NETWORK;
+    o.s.seed = 1;
+    BAD_FIELD(1, o, angle, 0.5, mnp_predictor_draw(w.predictor, &o.s, &r.s));
     BAD_SIZES(2, mnp_draw_report, r, mnp_predictor_draw(w.predictor, &o.s, &r.s));
     CHECK(mnp_predictor_predict(w.predictor, xs, POINTS, MNP_BASE_ZERO, after) == MNP_OK);
     CHECK(memcmp(before, after, sizeof before) == 0 && r.s.particles == 0);
@@ -1646,6 +1653,7 @@ static void maps(void) {
     for (int k = 0; k < 3; k++) {
         BAD_FIELD(4, o, range, bad_numbers[k], MAP);
         BAD_FIELD(4, o, threshold, bad_numbers[k], MAP);
+        BAD_FIELD(4, o, angle, bad_numbers[k], MAP);
     }
     BAD(5, mnp_map_make(w.ctx, two, &good, &seen, &o.s, NULL));
     BAD_OPTS(5, mnp_map, m, MAP);

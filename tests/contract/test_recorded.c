@@ -13,7 +13,7 @@ static void note(graph *g) {
 }
 
 /* `kind` counts what a process may record. */
-enum { TRAIN, BOUND, PREDICTIVE, LATENTS, SUM, OF_SUM, QUERIES };
+enum { TRAIN, BOUND, PREDICTIVE, LATENTS, FED, SUM, OF_SUM, FED_SUM, QUERIES };
 
 static void record_particle(env *e, const model_spec *s, params *weights, process_particle what) {
     graph g;
@@ -39,9 +39,11 @@ static void record_one(env *e, const model_spec *s, int kind) {
     graph_init(&g, e, &weights);
     if (kind == BOUND) p->bound(&g, s, &score);
     if (kind == PREDICTIVE) p->predictive(&g, s, &score);
-    if (kind == LATENTS && p->draw_latents) p->draw_latents(&g, s);
+    if (kind == LATENTS && p->draw_latents) p->draw_latents(&g, s, false);
+    if (kind == FED && p->draw_latents) p->draw_latents(&g, s, true);
     if (kind == SUM && streams) p->sum(&g, s);
-    if (kind == OF_SUM && streams) p->latents_of_sum(&g, s);
+    if (kind == OF_SUM && streams) p->latents_of_sum(&g, s, false);
+    if (kind == FED_SUM && streams) p->latents_of_sum(&g, s, true);
     if (kind == LATENTS && p->particle)
         for (int what = PARTICLE_GRADIENT; what <= PARTICLE_NOISE; what++)
             record_particle(e, s, &weights, (process_particle)what);

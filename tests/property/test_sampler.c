@@ -33,7 +33,7 @@ typedef struct truth {
 
 static void record_latents(graph *g, const model_spec *s, void *arg) {
     (void)arg;
-    process_at(s->kind)->draw_latents(g, s);
+    process_at(s->kind)->draw_latents(g, s, false);
 }
 
 static void record_density(graph *g, const model_spec *s, void *arg) {

@@ -16,7 +16,7 @@ static void make_points(int64_t n, double *x, double *y) {
 
 static void record_latents(graph *g, const model_spec *s, void *arg) {
     (void)arg;
-    process_at(s->kind)->draw_latents(g, s);
+    process_at(s->kind)->draw_latents(g, s, false);
 }
 
 /* Latents of the set in one pass over all of it. */
@@ -50,7 +50,7 @@ static void a_sum_is_as_good_as_the_set(void) {
         for (size_t i = 0; s && i < sizeof sizes / sizeof *sizes; i++) {
             double got[Z], want[Z], exact[Z], size = 0;
             CHECK(stream_catch_up(s, x, y, sizes[i]) == MNP_OK);
-            CHECK(stream_draw(s, 1, 1, 1, &(int64_t){0}, got) == MNP_OK);
+            CHECK(stream_draw(s, 1, NULL, 1, 1, &(int64_t){0}, got) == MNP_OK);
             whole(&l, "cpu", x, y, sizes[i], want);
             whole(&l, "ref", x, y, sizes[i], exact);
             for (int d = 0; d < Z; d++) size = fmax(size, fabs(exact[d]));
@@ -114,7 +114,7 @@ static void long_streams_keep_their_digits(void) {
     CHECK(stream_create(&l.env, l.m, NULL, &s) == MNP_OK && s);
     for (int64_t i = 0; i < N; i += i < 1000 ? 1 : 7) CHECK(stream_catch_up(s, x, y, i) == MNP_OK);
     CHECK(stream_catch_up(s, x, y, N) == MNP_OK &&
-          stream_draw(s, 1, 1, 1, &(int64_t){0}, got) == MNP_OK);
+          stream_draw(s, 1, NULL, 1, 1, &(int64_t){0}, got) == MNP_OK);
     whole(&l, "cpu", x, y, N, want);
     for (int d = 0; d < Z; d++) NEAR(got[d], want[d], 1e-6, 1e-6);
     stream_destroy(s);

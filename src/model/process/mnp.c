@@ -86,10 +86,18 @@ static void predictive(graph *g, const model_spec *s, const process_score_opts *
     for (int64_t t = 0; o->latents && t < s->T; t++) op_emit(g, w.z[t]);
 }
 
-static void draw_latents(graph *g, const model_spec *s) {
+static void feed_noise(graph *g, const model_spec *s, bool wants_grad, val *eps) {
+    for (int64_t t = 0; t < s->T; t++)
+        eps[t] = op_feed(g, "eps", EXT_FIXED, 1, (int32_t)s->d_z, true, wants_grad);
+}
+
+static void draw_latents(graph *g, const model_spec *s, bool fed) {
+    val eps[MODEL_STEPS_MAX];
     val x = op_feed(g, "x", EXT_M, 0, (int32_t)s->x_dim, false, false);
     val y = op_feed_scalars(g, "y", EXT_M, false, false);
-    chain_walk_opts o = {.source = CHAIN_CONTEXT, .purpose = RNG_LATENT_EVAL};
+    if (fed) feed_noise(g, s, false, eps);
+    chain_walk_opts o = {
+        .source = CHAIN_CONTEXT, .purpose = RNG_LATENT_EVAL, .eps = fed ? eps : NULL};
     chain_walk w;
     chain_record_walk(g, s, x, y, &o, &w);
     for (int64_t t = 0; t < s->T; t++) op_emit(g, w.z[t]);
@@ -99,8 +107,7 @@ static void particle(graph *g, const model_spec *s, process_particle what) {
     g->frozen = true;
     val x, y, fed[MODEL_STEPS_MAX];
     process_feed_points(g, s, &x, &y);
-    for (int64_t t = 0; t < s->T; t++)
-        fed[t] = op_feed(g, "eps", EXT_FIXED, 1, (int32_t)s->d_z, true, what == PARTICLE_GRADIENT);
+    feed_noise(g, s, what == PARTICLE_GRADIENT, fed);
     chain_walk_opts o = {.source = CHAIN_ALL,
                          .with_prior = what == PARTICLE_GRADIENT,
                          .prior_is_empty = true,
@@ -128,10 +135,11 @@ static void sum(graph *g, const model_spec *s) {
     op_emit(g, chain_record_sum(g, s, x, y));
 }
 
-static void latents_of_sum(graph *g, const model_spec *s) {
+static void latents_of_sum(graph *g, const model_spec *s, bool fed) {
     int32_t width = (int32_t)chain_stream_width(s);
-    val pooled = op_feed(g, "pooled", EXT_FIXED, 1, width, false, false);
-    op_emit(g, chain_record_latent(g, s, pooled, RNG_LATENT_EVAL));
+    val pooled = op_feed(g, "pooled", EXT_FIXED, 1, width, false, false), eps = VAL_NONE;
+    if (fed) feed_noise(g, s, false, &eps);
+    op_emit(g, chain_record_latent(g, s, pooled, eps, RNG_LATENT_EVAL));
 }
 
 static void query(graph *g, const model_spec *s, process_query kind) {

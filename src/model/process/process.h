@@ -70,8 +70,9 @@ typedef struct process_def {
     void (*train_step)(graph *g, const model_spec *s, const process_train_opts *o);
     void (*bound)(graph *g, const model_spec *s, const process_score_opts *o);
     void (*predictive)(graph *g, const model_spec *s, const process_score_opts *o);
-    /* Feeds x and y of extent m; emits the latents. NULL without latents. */
-    void (*draw_latents)(graph *g, const model_spec *s);
+    /* Feeds x and y of extent m, and (fed) the noise eps_1 .. eps_T, which is drawn otherwise;
+     * emits the latents. NULL without latents. */
+    void (*draw_latents)(graph *g, const model_spec *s, bool fed);
     /* A particle of p(z | points) is the noise eps of the network's z = z(eps; points). Feeds x and
      * y of the n rows, then eps_1 .. eps_T; emits
      *   log w = sum_i log p(y_i | z) + log q(z | nothing) - log q(z | points),
@@ -80,11 +81,11 @@ typedef struct process_def {
     void (*particle)(graph *g, const model_spec *s, process_particle what);
     /* Sets that grow point by point. The latents depend on the set through a sum of rows alone: its
      * width, or 0 (NULL: 0). sum feeds x and y of extent m and emits their sum; latents_of_sum
-     * feeds that of the whole set, divided by the number of points where the model takes means, and
-     * emits what draw_latents does. */
+     * feeds that of the whole set, divided by the number of points where the model takes means,
+     * and (fed) the noise; it emits what draw_latents does. */
     int64_t (*stream_width)(const model_spec *s);
     void (*sum)(graph *g, const model_spec *s);
-    void (*latents_of_sum)(graph *g, const model_spec *s);
+    void (*latents_of_sum)(graph *g, const model_spec *s, bool fed);
     /* With latents: feeds x of the targets, z_1 .. z_T, and (densities) y. Without: x and y of the
      * context and the targets. Emits the path from noise to data, or the log-densities. */
     void (*query)(graph *g, const model_spec *s, process_query kind);

@@ -113,7 +113,9 @@ SIMD_SRC := $(wildcard src/backend/cpu/simd/*.c)
 MPI_SRC  := $(wildcard src/comm/mpi/*.c)
 NCCL_SRC := $(wildcard src/comm/nccl/*.c)
 LIB_SRC  := $(filter-out $(SIMD_SRC) $(MPI_SRC) $(NCCL_SRC),$(sort $(shell find src util -name '*.c')))
-CLI_SRC  := $(wildcard cli/*.c) $(shell find lab -name "*.c" 2>/dev/null)
+# What a request is answered with, portable C; serve/wasm.c is of the WebAssembly module alone.
+SERVE_SRC := $(filter-out serve/wasm.c,$(wildcard serve/*.c))
+CLI_SRC  := $(wildcard cli/*.c) $(SERVE_SRC) $(shell find lab -name "*.c" 2>/dev/null)
 MNP_SRC  := $(CLI_SRC) $(if $(CLI_SRC),$(wildcard bench/*.c))
 
 ISAS          := base $(if $(HAVE_AVX2),avx2) $(if $(HAVE_AVX512),avx512)
@@ -154,10 +156,10 @@ $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
 
-# cli/, lab/ and bench/ make the command. Only bench/, and cli/cmd_bench.c which includes its headers,
+# cli/, serve/, lab/ and bench/ make the command. Only bench/, and cli/cmd_bench.c which includes its headers,
 # see the inside of the library (scripts/check_includes.sh, tests/e2e/test_command.sh).
 INSIDE := -Isrc
-$(BUILD)/obj/cli/%.o $(BUILD)/obj/lab/%.o: INSIDE :=
+$(BUILD)/obj/cli/%.o $(BUILD)/obj/serve/%.o $(BUILD)/obj/lab/%.o: INSIDE :=
 $(BUILD)/obj/cli/cmd_bench.o: INSIDE := -Isrc
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -232,11 +234,12 @@ $(BUILD)/mnp: $(MNP_OBJ) $(LIB)
 # Objects loaded on demand are looked for beside a program, not in the folders above.
 PLUGINS_BESIDE = for part in cuda mpi nccl; do ln -sfn $(abspath $(BUILD))/libmnp_$$part.so $(@D)/; done
 
-# Tests of what lies in cli/, lab/ and bench/: the linker takes what it needs.
+# Tests of what lies in cli/, serve/, lab/ and bench/: the linker takes what it needs.
 $(BUILD)/command.a: $(filter-out %/main.o,$(MNP_OBJ))
 	@rm -f $@
 	$(call say,AR)$(AR) qcs $@ $^
 $(BUILD)/tests/fuzz/fuzz_wells $(BUILD)/tests/unit/test_krige: $(BUILD)/command.a
+$(BUILD)/tests/fuzz/fuzz_service $(BUILD)/tests/unit/test_service: $(BUILD)/command.a
 $(BUILD)/tests/contract/test_cuda $(BUILD)/tests/contract/test_ops: $(BUILD)/command.a
 # Tests see the inside of the library; examples only what a user sees.
 $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(BUILD)/flags

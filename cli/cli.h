@@ -157,8 +157,7 @@ typedef struct cli_member {
 void cli_json_members(cli_json *j, const cli_member *members, size_t count);
 void cli_json_object(cli *c, const cli_member *members, size_t count);
 void cli_json_end(cli *c, cli_json *j);
-/* The lines of a text as strings of the array that is open; and as the member "warnings". */
-void cli_json_lines(cli_json *j, const char *lines);
+/* The lines of a text as the member "warnings". */
 void cli_json_warnings(cli_json *j, const char *lines);
 
 /* Does this process write files? In a job rank 0 does, unless the ranks work alone. */

@@ -8,6 +8,7 @@
 
 #include "cli/outputs.h"
 #include "cli/source.h"
+#include "serve/service_points.h"
 #include "util/text.h"
 
 int points_failed(cli *c) {
@@ -192,15 +193,7 @@ int points_span(cli *c, int64_t x_dim, const double *lo, const double *hi, const
     }
     out->x = env_alloc(&c->env, (size_t)(out->n * x_dim), sizeof(double), "a grid");
     if (!out->x) return points_failed(c);
-    for (int64_t i = 0; i < out->n; i++) {
-        int64_t rest = i;
-        for (int64_t k = x_dim - 1; k >= 0; k--) {
-            int64_t at = rest % n[k];
-            rest /= n[k];
-            double part = n[k] > 1 ? (double)at / (double)(n[k] - 1) : 0;
-            out->x[i * x_dim + k] = lo[k] + part * (hi[k] - lo[k]);
-        }
-    }
+    places_fill(x_dim, lo, hi, n, out->x);
     return 0;
 }
 
@@ -358,15 +351,19 @@ int64_t points_columns(const question *q, mnp_column kind, int64_t *out) {
     return n;
 }
 
-void question_warn(const cli *c, const question *q) {
-    source_warn_outside(c, q->model, &(mnp_set){q->targets.n, q->targets.x, NULL}, "asked");
+void question_warn(cli *c, const question *q) {
+    buf lines;
+    buf_init(&lines, &c->env);
+    points_outside(q->model, &(mnp_set){q->targets.n, q->targets.x, NULL}, "asked", &lines);
+    cli_note_lines(c, "warning: ", buf_str(&lines));
+    buf_free(&lines);
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
 bool question_condition(cli *c, const question *q, condition_ask *out) {
-    mnp_condition usual = q->names.x_dim == 1 ? MNP_REFINE : MNP_NETWORK;
-    bool noted = mnp_model_condition(q->model, &usual);
+    bool noted;
+    mnp_condition usual = condition_usual(q->model, &noted);
     if (!condition_read(c, usual, out)) return false;
     out->noted = noted && !out->given;
     return true;

@@ -58,7 +58,7 @@ int question_match(cli *c, question *q);
 /* The context as points, for what takes one curve: several are refused. */
 int question_one(cli *c, question *q);
 /* A note for people where a picture leaves the training data. */
-void question_warn(const cli *c, const question *q);
+void question_warn(cli *c, const question *q);
 /* How the functions are drawn: --condition, or what the model notes, or the default. */
 bool question_condition(cli *c, const question *q, condition_ask *out); /* false: cli_bad() */
 /* Forecasts of all curves at once, as mnp_predict_groups() gives them. */

@@ -1,7 +1,6 @@
 /* source.c: see source.h. */
 #include "cli/source.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "cli/outputs.h"
@@ -49,45 +48,6 @@ const char *source_things(const mnp_data *data) {
 
 void source_warn(const cli *c, const mnp_data *data) {
     cli_note_lines(c, "warning: ", mnp_data_warnings(data));
-}
-
-/* The name of input k, or of y after the last, from the model's notes. */
-static void column_name(const mnp_model *m, int64_t k, char out[64]) {
-    const char *names = mnp_model_note(m, "x_names"), *y = mnp_model_note(m, "y_name");
-    snprintf(out, 64, "%s", k < mnp_model_x_dim(m) ? "x" : y ? y : "y");
-    if (!names || k >= mnp_model_x_dim(m)) return;
-    for (int64_t i = 0; i < k && *names; i++) {
-        names += strcspn(names, ",");
-        names += *names == ',';
-    }
-    int length = (int)strcspn(names, ",");
-    if (length > 0 && length < 64) snprintf(out, 64, "%.*s", length, names);
-}
-
-void source_warn_outside(const cli *c, const mnp_model *m, const mnp_set *set, const char *what) {
-    int64_t dims = mnp_model_x_dim(m);
-    for (int64_t k = 0; k < dims + (set->y != NULL); k++) {
-        const double *v = k < dims ? set->x + k : set->y;
-        double lo, hi, least = INFINITY, most = -INFINITY;
-        if (!mnp_model_range(m, k, &lo, &hi)) continue;
-        double slack = (k < dims ? 0.05 : 0.25) * (hi - lo);
-        int64_t out = 0;
-        for (int64_t i = 0; i < set->n; i++, v += k < dims ? dims : 1) {
-            out += *v < lo - slack || *v > hi + slack;
-            least = fmin(least, *v), most = fmax(most, *v);
-        }
-        if (!out) continue;
-        char name[64], from[64], to[64], low[64], high[64];
-        column_name(m, k, name);
-        mnp_model_text(m, k, least, from, sizeof from);
-        mnp_model_text(m, k, most, to, sizeof to);
-        mnp_model_text(m, k, lo, low, sizeof low);
-        mnp_model_text(m, k, hi, high, sizeof high);
-        cli_note(c,
-                 "warning: %lld of %lld %s points lie outside the training curves: %s goes from %s "
-                 "to %s, theirs from %s to %s",
-                 (long long)out, (long long)set->n, what, name, from, to, low, high);
-    }
 }
 
 void source_whole_command(cli *c, mnp_status status) {

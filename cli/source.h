@@ -36,8 +36,6 @@
 const char *source_things(const mnp_data *data);
 /* What is doubtful about the data, a line each on stderr. */
 void source_warn(const cli *c, const mnp_data *data);
-/* Points ("observed", "asked") outside what the model's table had, in x or in y. */
-void source_warn_outside(const cli *c, const mnp_model *m, const mnp_set *set, const char *what);
 
 /* A table whose columns must be named is refused with "; add: --y C": says the whole command with
  * that, after which cli_bad() is true. Any other failure is left alone. */

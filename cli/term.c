@@ -136,20 +136,10 @@ void cli_json_members(cli_json *j, const cli_member *members, size_t count) {
     }
 }
 
-void cli_json_lines(cli_json *j, const char *lines) {
-    const char *line;
-    int length;
-    char text[1024];
-    while (next_line(&lines, &line, &length)) {
-        snprintf(text, sizeof text, "%.*s", length, line);
-        json_put_string(&j->w, text);
-    }
-}
-
 void cli_json_warnings(cli_json *j, const char *lines) {
     json_key(&j->w, "warnings");
     json_array_begin(&j->w);
-    cli_json_lines(j, lines);
+    json_put_lines(&j->w, lines);
     json_array_end(&j->w);
 }
 

@@ -79,5 +79,6 @@ void json_put_bool(json_writer *w, bool v);
 void json_put_integer(json_writer *w, int64_t v);
 void json_put_number(json_writer *w, double v);
 void json_put_string(json_writer *w, const char *text);
+void json_put_lines(json_writer *w, const char *lines); /* each line of a text as a string */
 
 #endif

@@ -54,8 +54,7 @@ void json_array_end(json_writer *w) {
     buf_text(w->out, "]");
 }
 
-static void put_quoted(buf *b, const char *text) {
-    size_t left = strlen(text);
+static void put_quoted(buf *b, const char *text, size_t left) {
     buf_text(b, "\"");
     while (left) {
         unsigned char c = (unsigned char)*text;
@@ -79,14 +78,23 @@ static void put_quoted(buf *b, const char *text) {
 void json_key(json_writer *w, const char *key) {
     assert(w->depth > 0 && !w->after_key);
     separate(w, true);
-    put_quoted(w->out, key);
+    put_quoted(w->out, key, strlen(key));
     buf_text(w->out, w->indent ? ": " : ":");
     w->after_key = true;
 }
 
 void json_put_string(json_writer *w, const char *text) {
     separate(w, false);
-    put_quoted(w->out, text);
+    put_quoted(w->out, text, strlen(text));
+}
+
+void json_put_lines(json_writer *w, const char *lines) {
+    while (*lines) {
+        size_t length = strcspn(lines, "\n");
+        separate(w, false);
+        put_quoted(w->out, lines, length);
+        lines += length + (lines[length] == '\n');
+    }
 }
 
 void json_put_null(json_writer *w) {

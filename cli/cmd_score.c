@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/points.h"
+#include "serve/service_score.h"
 
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points, of one or many curves (default: none, the population)"},
@@ -11,14 +12,6 @@ static const flag_def flags[] = {
     {"samples", "L", "draws of the latents for each estimate (default 20)"},
     CONDITION_FLAGS("(default network); the others add estimates of their own"),
 };
-
-/* Log-densities of a curve's targets: in nats, or divided by their number. */
-typedef struct estimates {
-    double bound, prior;
-    double draws;            /* by functions drawn in another way than by the network: log of the */
-                             /* mean density of the targets over them                             */
-    double evidence, spread; /* log p(context and targets) - log p(context), and its sd           */
-} estimates;
 
 typedef struct curve_score {
     const char *name;
@@ -43,69 +36,25 @@ typedef struct scoring {
 
 /* ---- functions of the conditional ------------------------------------------------------------ */
 
-/* log of the mean over the S functions of p(targets | function). */
-static mnp_status score_draws(cli *c, mnp_predictor *p, const mnp_set *targets, int64_t samples,
-                              double *out) {
-    double *logp = env_alloc(&c->env, (size_t)(samples * targets->n), sizeof *logp, "densities");
-    if (!logp) return MNP_ENOMEM;
-    mnp_status status = mnp_predictor_logp(p, targets, logp);
-    double top = -INFINITY, sum = 0;
-    for (int64_t s = 0; s < samples && status == MNP_OK; s++) {
-        double all = 0;
-        for (int64_t i = 0; i < targets->n; i++) all += logp[s * targets->n + i];
-        logp[s] = all; /* its place is read already */
-        top = fmax(top, all);
-    }
-    for (int64_t s = 0; s < samples && status == MNP_OK; s++) sum += exp(logp[s] - top);
-    *out = top + log(sum / (double)samples);
-    env_free(&c->env, logp);
-    return status;
-}
-
-/* The context and the targets as one set; also after a failure its x goes to env_free(). */
-static bool join_sets(cli *c, int64_t x_dim, const mnp_set part[2], mnp_set *out) {
-    int64_t n = part[0].n + part[1].n;
-    double *x = env_alloc(&c->env, (size_t)n * ((size_t)x_dim + 1), sizeof *x, "the points");
-    *out = (mnp_set){n, x, x ? x + n * x_dim : NULL};
-    if (!x) return false;
-    for (int64_t k = 0, at = 0; k < 2; at += part[k++].n) {
-        if (part[k].n == 0) continue;
-        memcpy(x + at * x_dim, part[k].x, (size_t)part[k].n * (size_t)x_dim * sizeof *x);
-        memcpy(x + n * x_dim + at, part[k].y, (size_t)part[k].n * sizeof *x);
-    }
-    return true;
-}
-
-/* By two runs of their own: particles of the context are bad ones for a much larger set. Their
- * random numbers are apart, or the errors of the two would not be independent. */
-static mnp_status score_evidence(scoring *s, const mnp_set part[2], mnp_predictor *p,
-                                 const mnp_draw_report *before, estimates *out) {
-    cli *c = s->c;
-    bool none = part[0].n == 0;
-    drawn all;
-    mnp_set set;
-    condition_ask apart = s->ask;
-    apart.apart = UINT64_C(0x9e3779b97f4a7c15);
-    mnp_status status = join_sets(c, s->q->names.x_dim, part, &set) ? MNP_OK : MNP_ENOMEM;
-    if (status == MNP_OK) status = mnp_predictor_condition(p, &set);
-    if (status == MNP_OK) status = condition_draw(c, p, s->samples, &apart, &all);
-    env_free(&c->env, (void *)(uintptr_t)set.x);
-    if (status != MNP_OK) return status;
-    out->evidence = all.report.log_evidence - (none ? 0 : before->log_evidence);
-    out->spread = hypot(all.report.log_evidence_sd, none ? 0 : before->log_evidence_sd);
-    return MNP_OK;
-}
-
 static mnp_status score_others(scoring *s, const mnp_set part[2], mnp_draw_report *report,
                                estimates *out) {
+    cli *c = s->c;
     drawn how;
+    progress bar;
     mnp_predictor *p = NULL;
-    mnp_status status = mnp_predictor_create(s->c->ctx, s->q->model, NULL, &p);
+    mnp_draw_opts o = {.size = sizeof o,
+                       .samples = s->samples,
+                       .seed = c->seed,
+                       .progress = condition_progress,
+                       .progress_user = &bar};
+    mnp_status status = mnp_predictor_create(c->ctx, s->q->model, NULL, &p);
     if (status == MNP_OK) status = mnp_predictor_condition(p, &part[0]);
-    if (status == MNP_OK) status = condition_draw(s->c, p, s->samples, &s->ask, &how);
-    if (status == MNP_OK) status = score_draws(s->c, p, &part[1], s->samples, &out->draws);
-    if (status == MNP_OK && s->ask.condition == MNP_EXACT)
-        status = score_evidence(s, part, p, &how.report, out);
+    if (status == MNP_OK) status = condition_draw(c, p, s->samples, &s->ask, &how);
+    progress_begin(&bar, c, "gradients", 0, 1);
+    if (status == MNP_OK)
+        status = estimates_by_functions(&c->env, c->ctx, p, part, s->q->names.x_dim, &s->ask, &o,
+                                        &how.report, out);
+    progress_end(&bar);
     mnp_predictor_destroy(p);
     if (status == MNP_OK) *report = how.report;
     return status;
@@ -132,10 +81,8 @@ static int score_curve(scoring *s, int64_t g) {
     mnp_set part[2] = {{context.n, context.x, context.y}, {targets.n, targets.x, targets.y}};
     if (code == 0 && targets.n > 0) {
         curve_score *to = &s->curve[s->curves];
-        *to = (curve_score){mnp_table_group_name(q->places, g),
-                            context.n,
-                            targets.n,
-                            {.draws = NAN, .evidence = NAN, .spread = NAN}};
+        *to = (curve_score){mnp_table_group_name(q->places, g), context.n, targets.n,
+                            estimates_none()};
         mnp_status status = mnp_score_set(c->ctx, q->model, &part[0], &part[1], s->samples, c->seed,
                                           &to->sum.bound, &to->sum.prior);
         if (status == MNP_OK && s->others)
@@ -169,17 +116,12 @@ static int score_all(scoring *s) {
 
 /* ---- what is said ---------------------------------------------------------------------------- */
 
-static estimates per_point(const estimates *sum, double n) {
-    return (estimates){sum->bound / n, sum->prior / n, sum->draws / n, sum->evidence / n,
-                       sum->spread / n};
-}
-
 /* Every curve counts the same; se is the standard error over curves. */
 static estimates mean_of(const scoring *s, double *se) {
     estimates mean = {0};
     double n = (double)s->curves, squares = 0;
     for (int64_t k = 0; k < s->curves; k++) {
-        estimates e = per_point(&s->curve[k].sum, (double)s->curve[k].targets);
+        estimates e = estimates_per_point(&s->curve[k].sum, (double)s->curve[k].targets);
         mean.bound += e.bound / n, mean.prior += e.prior / n;
         mean.draws += e.draws / n, mean.evidence += e.evidence / n;
         mean.spread = hypot(mean.spread, e.spread / n);
@@ -231,7 +173,7 @@ static void say_many(const scoring *s, const estimates *mean, double se) {
             evidence ? "   evidence" : "");
     for (int64_t k = 0; k < s->curves; k++) {
         char counts[48];
-        estimates e = per_point(&s->curve[k].sum, (double)s->curve[k].targets);
+        estimates e = estimates_per_point(&s->curve[k].sum, (double)s->curve[k].targets);
         snprintf(counts, sizeof counts, "%lld %10lld", (long long)s->curve[k].context,
                  (long long)s->curve[k].targets);
         say_row(s, s->curve[k].name, counts, &e);
@@ -240,26 +182,16 @@ static void say_many(const scoring *s, const estimates *mean, double se) {
     cli_say(s->c, "  %-20s %17s %10.4f", "its standard error", "", se);
 }
 
-static void put_estimates(cli_json *j, const scoring *s, const estimates *each,
-                          const estimates *sum) {
-    cli_json_put(j, NUMBER("loglik", each->bound), NUMBER("loglik_prior_sampling", each->prior),
-                 NUMBER("total", sum->bound), NUMBER("total_prior_sampling", sum->prior));
-    if (s->others)
-        cli_json_put(j, NUMBER("loglik_draws", each->draws),
-                     NUMBER("loglik_evidence", each->evidence),
-                     NUMBER("loglik_evidence_sd", each->spread));
-}
-
 static void put_groups(cli_json *j, const scoring *s) {
     json_key(&j->w, "groups");
     json_array_begin(&j->w);
     for (int64_t k = 0; k < s->curves && points_grouped(s->q->places); k++) {
         const curve_score *one = &s->curve[k];
-        estimates e = per_point(&one->sum, (double)one->targets);
+        estimates e = estimates_per_point(&one->sum, (double)one->targets);
         json_object_begin(&j->w);
         cli_json_put(j, TEXT("group", one->name), INTEGER("context", one->context),
                      INTEGER("points", one->targets));
-        put_estimates(j, s, &e, &one->sum);
+        estimates_members(&j->w, s->others, &e, &one->sum);
         json_object_end(&j->w);
     }
     json_array_end(&j->w);
@@ -285,7 +217,7 @@ static void report(const scoring *s) {
         say_many(s, &mean, se);
     cli_json j;
     cli_json_begin(c, &j);
-    put_estimates(&j, s, &mean, &sum);
+    estimates_members(&j.w, s->others, &mean, &sum);
     cli_json_put(&j, NUMBER("se", se), INTEGER("points", targets), INTEGER("context", context),
                  INTEGER("samples", s->samples), INTEGER("seed", c->seed));
     put_groups(&j, s);

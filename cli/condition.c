@@ -28,7 +28,7 @@ mnp_status condition_draw(cli *c, mnp_predictor *p, int64_t samples, const condi
     progress bar;
     mnp_draw_opts o = {.size = sizeof o,
                        .samples = samples,
-                       .seed = c->seed + how->apart,
+                       .seed = c->seed,
                        .progress = condition_progress,
                        .progress_user = &bar};
     *out = (drawn){0};

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "cli/outputs.h"
+#include "serve/service_map.h"
 #include "util/csv.h"
 #include "util/limits.h"
 #include "util/npy.h"
@@ -299,16 +300,12 @@ int map_honour(cli *c, const map_frame *f, map_ask *ask) {
     return 0;
 }
 
-/* Of images: one picture drawn again and again, while the sd is large. */
-static void warn_alike(const cli *c, const map *m, double differ) {
-    double range = m->at.high - m->at.low, sd = 0;
-    int64_t n = m->at.rows * m->at.cols;
-    for (int64_t i = 0; i < n; i++) sd += m->sd[i] / (double)n;
-    if (m->samples > 1 && range > 0 && differ < 0.01 * range && sd > 0.1 * range)
-        cli_note(c,
-                 "warning: the realisations hardly differ (sd %.2g between them, %.2g with noise): "
-                 "the model takes differences between images for noise, and wants more training",
-                 differ, sd);
+static void warn_alike(cli *c, const map *m, double differ) {
+    buf line;
+    buf_init(&line, &c->env);
+    map_alike(m->at.low, m->at.high, m->samples, m->sd, m->at.rows * m->at.cols, differ, &line);
+    cli_note_lines(c, "warning: ", buf_str(&line));
+    buf_free(&line);
 }
 
 int map_make(cli *c, const question *q, const map_ask *ask, const map_frame *f, map *out) {

@@ -106,6 +106,18 @@ void condition_merge(const mnp_draw_report *reports, int64_t curves, int64_t lef
     all->log_evidence = all->log_evidence_sd = NAN; /* of a single set */
 }
 
+drawn condition_none(bool request) {
+    double nan = (double)NAN;
+    mnp_draw_report r = {.acceptance = nan,
+                         .particle_ess = nan,
+                         .rhat = nan,
+                         .log_evidence = nan,
+                         .log_evidence_sd = nan,
+                         .fit_before = nan,
+                         .fit_after = nan};
+    return (drawn){.report = r, .request = request};
+}
+
 bool condition_warning(const drawn *d, int k, char out[CONDITION_TEXT]) {
     char *to = out, *end = out + CONDITION_TEXT - 3;
     if (!(d->report.warnings & warnings[k].bit)) return false;

@@ -26,7 +26,6 @@ typedef struct condition_ask {
     bool given;        /* the condition was: nothing else will do */
     bool noted;        /* the model was scored so: many points are no reason for another way */
     bool silent;       /* nothing is said about it: condition_merge() is for many curves */
-    uint64_t apart;    /* added to the seed: other random numbers than another drawing's */
 } condition_ask;
 
 /* Which of network, refine, exact a word is, or -1. */
@@ -39,6 +38,8 @@ mnp_condition condition_usual(const mnp_model *model, bool *noted);
  * out->note then says why. */
 mnp_status condition_make(const mnp_ctx *ctx, mnp_predictor *p, const condition_ask *how,
                           mnp_draw_opts *o, drawn *out);
+/* Nothing was drawn. */
+drawn condition_none(bool request);
 /* One drawing out of those of many curves: means, and how many were warned of. `left` of them had
  * so many points that the network drew them. */
 void condition_merge(const mnp_draw_report *reports, int64_t curves, int64_t left, int64_t points,

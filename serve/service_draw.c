@@ -44,7 +44,8 @@ static size_t numbers_of(const request *q) {
 static bool same_drawing(const kept *k, const request *q, const mnp_draw_opts *o) {
     return k->drawn && k->n == q->context.n && k->ask.condition == q->ask.condition &&
            k->ask.given == q->ask.given && k->ask.gradients == q->ask.gradients &&
-           k->opts.samples == o->samples && k->opts.seed == o->seed &&
+           k->opts.samples == o->samples && k->opts.seed == o->seed && k->opts.angle == o->angle &&
+           (o->angle == 0 || k->opts.towards == o->towards) &&
            (k->n == 0 || memcmp(k->points, q->context.x, numbers_of(q) * sizeof(double)) == 0);
 }
 
@@ -66,9 +67,24 @@ static void remember(service_worker *w, kept *k, const request *q, const mnp_dra
     k->drawn = true;
 }
 
+mnp_draw_opts request_opts(const service_worker *w, const request *q) {
+    return (mnp_draw_opts){.size = sizeof(mnp_draw_opts),
+                           .samples = q->samples,
+                           .seed = (uint64_t)q->seed,
+                           .towards = (uint64_t)q->towards,
+                           .angle = q->angle,
+                           .progress = w->hooks.progress,
+                           .progress_user = w->hooks.user};
+}
+
+void request_forget(service_worker *w, const request *q) {
+    for (int k = 0; k < KEPT_MAX; k++)
+        if (w->kept[k].model == q->model->model) w->kept[k].drawn = false;
+}
+
 int request_draw(service_worker *w, request *q, drawn *how, mnp_predictor **out) {
     kept *k = NULL;
-    mnp_draw_opts o = {.size = sizeof o, .samples = q->samples, .seed = (uint64_t)q->seed};
+    mnp_draw_opts o = request_opts(w, q);
     *how = (drawn){.request = true};
     mnp_status status = keep_predictor(w, q->model->model, &k);
     if (status != MNP_OK) return worker_failed(w, status);
@@ -78,23 +94,21 @@ int request_draw(service_worker *w, request *q, drawn *how, mnp_predictor **out)
         return 0;
     }
     k->drawn = false;
-    o.progress = w->hooks.progress, o.progress_user = w->hooks.user;
     status = mnp_predictor_condition(k->p, &q->context);
     if (status == MNP_OK) status = condition_make(w->ctx, k->p, &q->ask, &o, how);
     if (status != MNP_OK) return worker_failed(w, status);
-    o.samples = q->samples;
     remember(w, k, q, &o, how);
     return 0;
 }
 
 /* ---- what is asked --------------------------------------------------------------------------- */
 
-static void warn(request *q) {
+void request_warn(request *q, const mnp_set *asked, const char *what) {
     const mnp_model *m = q->model->model;
     points_outside(m, &q->context, "observed", &q->warnings);
     points_far(m, &q->context, "observed", &q->warnings);
-    points_outside(m, &q->places, "asked", &q->warnings);
-    points_far(m, &q->places, "asked", &q->warnings);
+    points_outside(m, asked, what, &q->warnings);
+    points_far(m, asked, what, &q->warnings);
 }
 
 static void end_reply(json_writer *to, const request *q, const drawn *how, double start) {
@@ -137,7 +151,7 @@ int answer_predict(service_worker *w, request *q, json_writer *to) {
     mnp_status status = summarise(p, q, &s);
     if (status == MNP_OK && y) status = mnp_predictor_predict(p, q->places.x, n, MNP_BASE_ZERO, y);
     if (status != MNP_OK) return worker_failed(w, status);
-    warn(q);
+    request_warn(q, &q->places, "asked");
     json_object_begin(to);
     reply_places(to, q);
     put_summary(to, q, &s);
@@ -161,7 +175,7 @@ int answer_sample(service_worker *w, request *q, json_writer *to) {
     if (!y) return ANSWER_BUSY;
     mnp_status status = mnp_predictor_predict(p, q->places.x, n, base_of(q), y);
     if (status != MNP_OK) return worker_failed(w, status);
-    warn(q);
+    request_warn(q, &q->places, "asked");
     json_object_begin(to);
     reply_places(to, q);
     reply_rows(to, "draws", y, q->samples, n);
@@ -180,7 +194,7 @@ int answer_chain(service_worker *w, request *q, json_writer *to) {
     if (!path) return ANSWER_BUSY;
     mnp_status status = mnp_predictor_path(p, q->places.x, n, base_of(q), path);
     if (status != MNP_OK) return worker_failed(w, status);
-    warn(q);
+    request_warn(q, &q->places, "asked");
     json_object_begin(to);
     reply_places(to, q);
     json_key(to, "path");

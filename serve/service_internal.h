@@ -111,7 +111,8 @@ typedef struct request {
     int64_t x_dim;
     mnp_set context, targets; /* wells of a map are a context whose x are pixels */
     mnp_set places;
-    int64_t samples, seed, draws;
+    int64_t samples, seed, towards, draws;
+    double angle;
     condition_ask ask;
     int64_t levels; /* quantiles */
     const double *level;
@@ -165,12 +166,19 @@ void reply_text(json_writer *w, const char *key, const char *text); /* NULL: nul
 /* Numbers as the member `key` (NULL: as an item): a list of n, and lists of lists. */
 void reply_numbers(json_writer *w, const char *key, const double *v, int64_t n);
 void reply_rows(json_writer *w, const char *key, const double *v, int64_t rows, int64_t n);
+/* The same of floats, and of numbers that are written as floats. */
 void reply_floats(json_writer *w, const char *key, const float *v, int64_t n);
+void reply_narrow(json_writer *w, const char *key, const double *v, int64_t n);
 /* "x" of places: a list, or a list of lists where there are several inputs. */
 void reply_places(json_writer *w, const request *q);
 
-/* A predictor with the functions that the request asks for. */
+/* A predictor with the functions that the request asks for, and the options they are drawn with.
+ * It is the worker's; after other functions were drawn with it these are forgotten. */
 int request_draw(service_worker *w, request *q, drawn *how, mnp_predictor **out);
+mnp_draw_opts request_opts(const service_worker *w, const request *q);
+void request_forget(service_worker *w, const request *q);
+/* What is doubtful about the context and the points asked about. */
+void request_warn(request *q, const mnp_set *asked, const char *what);
 
 int answer_models(service_worker *w, request *q, json_writer *to);
 int answer_predict(service_worker *w, request *q, json_writer *to);

@@ -46,6 +46,20 @@ void reply_rows(json_writer *w, const char *key, const double *v, int64_t rows, 
     json_array_end(w);
 }
 
+void reply_floats(json_writer *w, const char *key, const float *v, int64_t n) {
+    if (key) json_key(w, key);
+    json_array_begin(w);
+    for (int64_t i = 0; i < n; i++) json_put_float(w, v[i]);
+    json_array_end(w);
+}
+
+void reply_narrow(json_writer *w, const char *key, const double *v, int64_t n) {
+    if (key) json_key(w, key);
+    json_array_begin(w);
+    for (int64_t i = 0; i < n; i++) json_put_float(w, (float)v[i]);
+    json_array_end(w);
+}
+
 void reply_places(json_writer *w, const request *q) {
     if (q->x_dim == 1)
         reply_numbers(w, "x", q->places.x, q->places.n);

@@ -22,6 +22,7 @@ enum {
 #define UP_TO(member)   offsetof(service_limits, member)
 #define WHOLE_MAX       9007199254740991.0 /* 2^53 - 1: what JSON carries exactly */
 #define REAL_MAX        1e30
+#define ANGLE_MAX       1e6
 #define UNBOUNDED(a, b) a, b, FIELD_NO_LIMIT
 
 /* clang-format off */
@@ -35,6 +36,8 @@ static const field_def fields[] = {
     {"seed", FIELD_INTEGER, DRAWN, AT(seed), UNBOUNDED(0, WHOLE_MAX), "0", "of their random numbers"},
     {"condition", FIELD_CONDITION, DRAWN, 0, UNBOUNDED(0, 0), NULL, "how functions are drawn given the points; by default what models say, and network for score and map"},
     {"gradients", FIELD_INTEGER, DRAWN, AT(ask.gradients), 0, 0, UP_TO(gradients), "0", "of each particle; 0: 30 for refine, at most 200 for exact"},
+    {"towards", FIELD_INTEGER, ASKED | MAP, AT(towards), UNBOUNDED(0, WHOLE_MAX), "0", "another seed, for angle"},
+    {"angle", FIELD_REAL, ASKED | MAP, AT(angle), UNBOUNDED(-ANGLE_MAX, ANGLE_MAX), "0", "radians: the latents' noise is cos(angle) times that of seed plus sin(angle) times that of towards; network alone, and processes with latents"},
     {"quantiles", FIELD_LEVELS, PREDICT, 0, UNBOUNDED(0, QUANTILES_MAX), "[0.05,0.25,0.5,0.75,0.95]", "probabilities"},
     {"bands", FIELD_SWITCH, PREDICT, AT(bands), UNBOUNDED(0, 1), "false", "mean, sd and quantiles smooth in x, as in a picture"},
     {"draws", FIELD_INTEGER, PREDICT | MAP, AT(draws), 0, 0, UP_TO(samples), "0", "how many of the functions are in the reply"},
@@ -237,6 +240,7 @@ static int read_number(const reader *r, const field_def *f, const json_value *v)
     if (real < f->lo || real > hi)
         return worker_refuse(r->w, limit && real > hi ? ANSWER_REFUSED : ANSWER_WRONG,
                              "%s must be from %.17g to %.17g", f->name, f->lo, hi);
+    if (f->at == AT(threshold)) r->q->has_threshold = true;
     if (f->kind == FIELD_INTEGER)
         memcpy(to, &whole, sizeof whole);
     else
@@ -366,12 +370,13 @@ static int check_limits(const reader *r) {
     return 0;
 }
 
-/* The command's default: of the model, and of scores and maps the network. */
+/* The command's default: of the model, and of scores, maps and turned functions the network. */
 static void choose_condition(const reader *r) {
     condition_ask *ask = &r->q->ask;
     if (ask->given) return;
     ask->condition = MNP_NETWORK;
-    if ((1u << r->v) & ASKED) ask->condition = condition_usual(r->q->model->model, &ask->noted);
+    if ((1u << r->v) & ASKED && r->q->angle == 0)
+        ask->condition = condition_usual(r->q->model->model, &ask->noted);
 }
 
 static int read_all(const reader *r) {

@@ -59,6 +59,8 @@ static int status_of(mnp_status status, int wrong) {
 
 int worker_failed(service_worker *w, mnp_status status) {
     if (status == MNP_ECANCELLED) return worker_refuse(w, ANSWER_BUSY, "the request was cancelled");
+    if (status == MNP_ENOMEM)
+        return worker_refuse(w, ANSWER_BUSY, "there is not enough memory for this request");
     if (status != MNP_OK) env_fail(&w->env, status, "%s", mnp_last_error(w->ctx));
     return status_of(status, ANSWER_REFUSED);
 }
@@ -121,10 +123,10 @@ static const struct {
     const char *name;
     int (*answer)(service_worker *w, request *q, json_writer *to);
 } verbs[VERBS] = {
-    [VERB_MODELS] = {"models", answer_models},
-    [VERB_PREDICT] = {"predict", answer_predict},
-    [VERB_SAMPLE] = {"sample", answer_sample},
-    [VERB_CHAIN] = {"chain", answer_chain},
+    [VERB_MODELS] = {"models", answer_models},    [VERB_PREDICT] = {"predict", answer_predict},
+    [VERB_SAMPLE] = {"sample", answer_sample},    [VERB_CHAIN] = {"chain", answer_chain},
+    [VERB_SCORE] = {"score", answer_score},       [VERB_MAP] = {"map", answer_map},
+    [VERB_OPENAPI] = {"openapi", answer_openapi},
 };
 
 const char *service_verb(int k) {
@@ -149,7 +151,6 @@ static int find_verb(service_worker *w, const char *name, verb *out) {
     char meant[TEXT_NAMES];
     text_nearest near = text_nearest_to(name);
     for (int k = 0; k < VERBS; k++) {
-        if (!verbs[k].name) continue;
         if (strcmp(verbs[k].name, name) == 0) return *out = (verb)k, 0;
         text_nearest_try(&near, verbs[k].name);
     }

@@ -78,7 +78,9 @@ void json_put_null(json_writer *w);
 void json_put_bool(json_writer *w, bool v);
 void json_put_integer(json_writer *w, int64_t v);
 void json_put_number(json_writer *w, double v);
+void json_put_float(json_writer *w, float v); /* with the digits of a float */
 void json_put_string(json_writer *w, const char *text);
+void json_put_raw(json_writer *w, const char *json);    /* text that is JSON already */
 void json_put_lines(json_writer *w, const char *lines); /* each line of a text as a string */
 
 #endif

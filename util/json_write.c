@@ -88,6 +88,11 @@ void json_put_string(json_writer *w, const char *text) {
     put_quoted(w->out, text, strlen(text));
 }
 
+void json_put_raw(json_writer *w, const char *json) {
+    separate(w, false);
+    buf_text(w->out, json);
+}
+
 void json_put_lines(json_writer *w, const char *lines) {
     while (*lines) {
         size_t length = strcspn(lines, "\n");
@@ -119,4 +124,13 @@ void json_put_number(json_writer *w, double v) {
     }
     separate(w, false);
     buf_double(w->out, v);
+}
+
+void json_put_float(json_writer *w, float v) {
+    if (!isfinite(v)) {
+        json_put_null(w);
+        return;
+    }
+    separate(w, false);
+    buf_float(w->out, v);
 }

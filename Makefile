@@ -121,7 +121,7 @@ MNP_SRC  := $(CLI_SRC) $(if $(CLI_SRC),$(wildcard bench/*.c))
 ISAS          := base $(if $(HAVE_AVX2),avx2) $(if $(HAVE_AVX512),avx512)
 LIB_OBJ       := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) \
                  $(foreach i,$(ISAS),$(SIMD_SRC:src/backend/cpu/simd/%.c=$(BUILD)/obj/simd-$i/%.o))
-MNP_OBJ       := $(MNP_SRC:%.c=$(BUILD)/obj/%.o)
+MNP_OBJ       := $(MNP_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/serve/page.o
 LIB           := $(BUILD)/libmnp.a
 SHLIB         := $(BUILD)/libmnp.so
 MNP           := $(if $(CLI_SRC),$(BUILD)/mnp)
@@ -164,6 +164,17 @@ $(BUILD)/obj/cli/cmd_bench.o: INSIDE := -Isrc
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)$(COMPILE) $(INSIDE) -I. $(DEPFLAGS) -c $< -o $@
+
+# The files of web/ as a part of the command; one that is gone makes it anew as well.
+WEB := $(shell find web -type f 2>/dev/null | sort)
+$(BUILD)/page-files: FORCE
+	@mkdir -p $(@D)
+	@echo '$(WEB)' | cmp -s - $@ || echo '$(WEB)' > $@
+$(BUILD)/page.c: scripts/embed.sh $(BUILD)/page-files $(WEB)
+	$(call say,GEN)scripts/embed.sh web > $@
+$(BUILD)/obj/serve/page.o: $(BUILD)/page.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC)$(COMPILE) -I. $(DEPFLAGS) -c $< -o $@
 
 # Where the objects loaded on demand lie once installed; PREFIX is for make and make install alike.
 $(BUILD)/obj/src/base/object.o: private BASE += -DMNP_LIBDIR='"$(PREFIX)/lib"'

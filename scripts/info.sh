@@ -34,11 +34,13 @@ loads() { # FILE.def: the first of its libraries that can be loaded
 }
 echo "Loaded at run time, where installed:"
 cairo=$(loads src/plot/cairo.def) lapack=$(loads src/base/lapack.def) blas=$(loads src/backend/cpu/blas.def)
+microhttpd=$(loads serve/microhttpd.def)
 row cairo "$cairo" "$cairo: PNG and PDF pictures" "pictures are written as SVG only (libcairo2)"
 row LAPACK "$lapack" "$lapack: matrices from 256 rows (Gaussian processes)" \
     "large Gaussian processes use our own, slower Cholesky (libopenblas0)"
 row BLAS "$blas" "$blas: measured beside our own dense products by mnp bench" \
     "mnp bench measures our own dense products alone; nothing else is lost (libopenblas0)"
+row microhttpd "$microhttpd" "$microhttpd: mnp serve" "there is no mnp serve (libmicrohttpd12)"
 
 echo "Built as objects of their own, where found:"
 row CUDA "$(value HAVE_NVCC)" "$(value NVCC)" "no NVIDIA GPU backend; the CPU backend does everything"

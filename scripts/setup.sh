@@ -47,6 +47,7 @@ look() {
     if [ "${PORTABLE:-0}" != 1 ]; then
         need_library libcairo2 src/plot/cairo.def
         need_library libopenblas0 src/backend/cpu/blas.def
+        need_library libmicrohttpd12 serve/microhttpd.def
         need_command mpicc libopenmpi-dev
         need_command mpirun openmpi-bin
     fi

@@ -49,13 +49,14 @@ for package in "$@"; do
     openmpi-bin) printf '#!/bin/sh\n' >"$machine/bin/mpirun" ;;
     libcairo2) echo "	libcairo.so.2 (libc6,x86-64) => /usr/lib/libcairo.so.2" >>"$machine/libraries" ;;
     libopenblas0) echo "	libopenblas.so.0 (libc6,x86-64) => /usr/lib/libopenblas.so.0" >>"$machine/libraries" ;;
+    libmicrohttpd12) echo "	libmicrohttpd.so.12 (libc6,x86-64) => /usr/lib/libmicrohttpd.so.12" >>"$machine/libraries" ;;
     esac
 done
 chmod +x "$machine"/bin/mpi* 2>/dev/null
 exit 0
 END
     # shellcheck disable=SC2046 # a list
-    cp -r Makefile scripts "$machine/tree/" && cp --parents include/*.h $(find src -name '*.def') "$machine/tree/"
+    cp -r Makefile scripts "$machine/tree/" && cp --parents include/*.h $(find src serve -name '*.def') "$machine/tree/"
 }
 # on_it ARGUMENT...: make there, with nothing of this machine's environment; what it says is kept
 on_it() {
@@ -69,7 +70,7 @@ calls() { wc -l 2>/dev/null <"$machine/calls" || echo 0; }
 said() { grep -qF -- "$1" "$machine/said" || { echo "did not say: $1" && return 1; }; }
 quiet() { ! grep -F setup: "$machine/said"; }
 has_mpi() { on_it info | grep -E '^  MPI  *yes'; }
-all_packages="libcairo2 libopenblas0 libopenmpi-dev openmpi-bin"
+all_packages="libcairo2 libopenblas0 libmicrohttpd12 libopenmpi-dev openmpi-bin"
 
 told_before() { # what, as whom, and how to refuse, before the first call of apt-get
     local package

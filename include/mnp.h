@@ -241,7 +241,8 @@ MNP_API void mnp_model_destroy(mnp_model *model);
 /* Numbers that are learned; of lmm_average=on those of all its laws together. */
 MNP_API int64_t mnp_model_parameters(const mnp_model *model);
 MNP_API int64_t mnp_model_x_dim(const mnp_model *model);
-MNP_API int64_t mnp_model_steps(const mnp_model *model);  /* T; splines of cbp; 1 for cnp; 0 for gp */
+MNP_API int64_t
+mnp_model_steps(const mnp_model *model); /* T; splines of cbp; 1 for cnp; 0 for gp */
 MNP_API int64_t mnp_model_latent(const mnp_model *model); /* width of one z_t; 0: none */
 /* Whether points are independent given the context (cnp): then the model is no process, and a score
  * is the sum of the points' own. */
@@ -264,12 +265,17 @@ MNP_API const char *mnp_model_note_key(const mnp_model *model, int k); /* NULL a
 MNP_API double mnp_model_distance(const mnp_model *model, int64_t k, double value);
 
 /* Of a model of a person's table: the range of input k, or of the output where k is the number of
- * inputs, over the curves it was trained on. False: not known, or a category. And a raw value as
- * the table would have it, a date where those are dates, into a caller's buffer, cut to `size`
- * bytes. */
+ * inputs, over the curves it was trained on. Of a built-in family: the range that its inputs come
+ * from. False: not known, or a category. And a raw value as the table would have it, a date where
+ * those are dates, into a caller's buffer, cut to `size` bytes. */
 MNP_API bool mnp_model_range(const mnp_model *model, int64_t k, double *lo, double *hi);
 MNP_API void mnp_model_text(const mnp_model *model, int64_t k, double value, char *out,
                             size_t size);
+
+/* The most points that its training showed as a context; 0: not known. And the standard deviation
+ * of the noise on y, of a built-in family or of river images; NaN: not known, or there is none. */
+MNP_API int64_t mnp_model_context_max(const mnp_model *model);
+MNP_API double mnp_model_noise(const mnp_model *model);
 
 /* The model's own data again: opened as its notes say, with the seed and the columns of that time.
  * functions as in mnp_data_opts, but 0 for MNP_TRAIN = as many as at that time; cache may be NULL.

@@ -33,6 +33,9 @@ MNP_API bool mnp_map_rivers(const mnp_model *model);
 /* The least and the greatest value of the images it was trained on, -1 and 1 of rivers. False: it
  * is no model of images. Neither place may be NULL. */
 MNP_API bool mnp_map_values(const mnp_model *model, double *lo, double *hi);
+/* Rows and columns of the images it was trained on. False: it is no model of images, or does not
+ * say. Neither place may be NULL. */
+MNP_API bool mnp_map_size(const mnp_model *model, int64_t *rows, int64_t *cols);
 
 /* Do measured values mean what they mean to the model? People code facies as 0 and 1, whatever the
  * images have. Where they do not, or perhaps not, `line` (size bytes, cut to fit) says why. */

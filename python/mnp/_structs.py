@@ -746,6 +746,8 @@ CALLS = {
     "mnp_model_distance": (c_double, (c_void_p, c_int64, c_double)),
     "mnp_model_range": (c_bool, (c_void_p, c_int64, c_void_p, c_void_p)),
     "mnp_model_text": (None, (c_void_p, c_int64, c_double, c_void_p, c_size_t)),
+    "mnp_model_context_max": (c_int64, (c_void_p,)),
+    "mnp_model_noise": (c_double, (c_void_p,)),
     "mnp_data_reopen": (c_int, (c_void_p, c_void_p, c_int, c_int64, c_char_p, c_void_p)),
     "mnp_table_open": (c_int, (c_void_p, c_void_p, c_char_p, c_bool, c_void_p, c_void_p)),
     "mnp_table_open_memory": (
@@ -881,6 +883,7 @@ CALLS = {
     "mnp_map_images": (c_bool, (c_void_p,)),
     "mnp_map_rivers": (c_bool, (c_void_p,)),
     "mnp_map_values": (c_bool, (c_void_p, c_void_p, c_void_p)),
+    "mnp_map_size": (c_bool, (c_void_p, c_void_p, c_void_p)),
     "mnp_map_meaning_of": (c_int, (c_void_p, c_int64, c_void_p, c_void_p, c_size_t)),
     "mnp_map_inputs": (c_int, (c_void_p, c_void_p, c_int64, c_void_p, c_void_p)),
     "mnp_map_pixels": (c_int, (c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_void_p)),

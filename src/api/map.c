@@ -6,6 +6,7 @@
 
 #include "api/api_internal.h"
 #include "data/images.h"
+#include "run/about.h"
 #include "run/score.h"
 
 static mnp_status check_frame(env *e, const mnp_map_frame *f) {
@@ -22,12 +23,11 @@ static mnp_status check_frame(env *e, const mnp_map_frame *f) {
 }
 
 bool mnp_map_images(const mnp_model *model) {
-    const char *data = mnp_model_note(model, "data"), *x = mnp_model_note(model, "x_names");
-    return data ? images_named(data) : x && strcmp(x, "row,col") == 0;
+    return model && about_images(model->m);
 }
 
 bool mnp_map_rivers(const mnp_model *model) {
-    return mnp_map_images(model) && !mnp_model_note(model, IMAGES_VALUES);
+    return model && about_rivers(model->m);
 }
 
 bool mnp_map_values(const mnp_model *model, double *lo, double *hi) {
@@ -35,6 +35,10 @@ bool mnp_map_values(const mnp_model *model, double *lo, double *hi) {
     *lo = -1, *hi = 1;
     const char *noted = mnp_model_note(model, IMAGES_VALUES);
     return !noted || images_noted_values(noted, lo, hi);
+}
+
+bool mnp_map_size(const mnp_model *model, int64_t *rows, int64_t *cols) {
+    return model && rows && cols && about_pixels(model->m, rows, cols);
 }
 
 /* ---- what values mean ------------------------------------------------------------------------ */

@@ -4,6 +4,7 @@
 #include "api/api_internal.h"
 
 #include "data/roles.h"
+#include "run/about.h"
 #include "run/make_model.h"
 #include "util/date.h"
 
@@ -205,9 +206,9 @@ size_t mnp_model_plan(mnp_ctx *ctx, const mnp_model *model, int64_t n, int64_t m
     return length;
 }
 
-/* ---- its table ------------------------------------------------------------------------------- */
+/* ---- its data ------------------------------------------------------------------------------- */
 
-/* The note is read anew: neither call is made often. */
+/* The note is read anew: the call is not made often. */
 static bool role_of(const mnp_model *model, int64_t k, env *e, roles *table, const role **out) {
     const char *text = model ? model_note_get(model->m, "table") : NULL;
     if (!text) return false;
@@ -220,14 +221,15 @@ static bool role_of(const mnp_model *model, int64_t k, env *e, roles *table, con
 }
 
 bool mnp_model_range(const mnp_model *model, int64_t k, double *lo, double *hi) {
-    env e;
-    roles table;
-    const role *x;
-    if (!lo || !hi || !role_of(model, k, &e, &table, &x)) return false;
-    bool known = x->unit != ROLE_CATEGORY && x->lo <= x->hi;
-    if (known) *lo = x->lo, *hi = x->hi;
-    roles_free(&table);
-    return known;
+    return model && lo && hi && about_range(model->m, k, lo, hi);
+}
+
+int64_t mnp_model_context_max(const mnp_model *model) {
+    return model ? about_context_max(model->m) : 0;
+}
+
+double mnp_model_noise(const mnp_model *model) {
+    return model ? about_noise(model->m) : NAN;
 }
 
 void mnp_model_text(const mnp_model *model, int64_t k, double value, char *out, size_t size) {

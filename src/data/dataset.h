@@ -95,6 +95,7 @@ typedef struct family_def {
     int64_t (*points)(const void *opts);
     option_span (*context)(const void *opts);
     double (*rff_std)(const void *opts);
+    option_range (*range)(const void *opts); /* of every input; NULL: they differ */
     /* Functions first .. first + count - 1 of the split: x (count, points, x_dim) ascending or in
      * any order, y (count, points). Draws only from streams (seed, RNG_DATA, step = split, function
      * = i

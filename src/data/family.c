@@ -50,6 +50,10 @@ double family_rff_std(const void *opts) {
     return 4 / (c->x.hi - c->x.lo);
 }
 
+option_range family_range(const void *opts) {
+    return ((const family_common *)opts)->x;
+}
+
 mnp_status family_check(env *e, const void *opts) {
     option_range x = ((const family_common *)opts)->x;
     if ((float)x.lo < (float)x.hi) return MNP_OK;

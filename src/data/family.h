@@ -37,11 +37,12 @@ option_span family_context(const void *opts);
 /* Random Fourier frequencies of scale 1 suit an interval of width 4; the scale goes with 1/width.
  */
 double family_rff_std(const void *opts);
+option_range family_range(const void *opts);
 mnp_status family_check(env *e, const void *opts);
 #define FAMILY_DEF(S, table)                                                                       \
     .options = (table), .n_options = OPTION_COUNT(table), .opts_size = sizeof(S),                  \
     .points = family_points, .context = family_context, .rff_std = family_rff_std,                 \
-    .check = family_check
+    .range = family_range, .check = family_check
 
 rng_stream family_stream(uint64_t seed, data_split split, int64_t function, uint32_t which);
 

@@ -14,9 +14,8 @@
 static const char PREFIX[] = "images:", RIVERS[] = "geofluvial";
 enum { STEP_POINTS = 512, STEP_SEEN = 256, CONTEXT_LO = 5, CONTEXT_HI = 180, BLOCK = 300 };
 enum { SIDE_MIN = 2 };
-static const double REGIONS = 0.3;      /* share of training contexts that are regions        */
-static const double RIVER_NOISE = 0.05; /* on targets, as in the published experiment         */
-static const double FREQUENCIES = 1.0;  /* [-1, 1] holds about two periods of a standard draw */
+static const double REGIONS = 0.3;     /* share of training contexts that are regions        */
+static const double FREQUENCIES = 1.0; /* [-1, 1] holds about two periods of a standard draw */
 
 bool images_drawn(const char *what) {
     size_t length = sizeof RIVERS - 1;
@@ -46,6 +45,10 @@ static mnp_status check_sides(env *e, const char *what, int64_t count, int64_t r
     return MNP_OK;
 }
 
+int64_t images_context_max(int64_t pixels) {
+    return pixels / 2 < CONTEXT_HI ? pixels / 2 : CONTEXT_HI;
+}
+
 /* A set of `count` images whose values are still to be filled in. */
 static mnp_status make_set(env *e, const char *what, int64_t count, int64_t rows, int64_t cols,
                            dataset **out) {
@@ -62,7 +65,7 @@ static mnp_status make_set(env *e, const char *what, int64_t count, int64_t rows
     d->rows = rows, d->cols = cols;
     d->longest = pixels;
     d->raw_x = true;
-    int64_t most = pixels / 2 < CONTEXT_HI ? pixels / 2 : CONTEXT_HI;
+    int64_t most = images_context_max(pixels);
     d->policy = (data_policy){.context_lo = most < CONTEXT_LO ? most : CONTEXT_LO,
                               .context_hi = most,
                               .step_points = pixels < STEP_POINTS ? pixels : STEP_POINTS,
@@ -86,6 +89,19 @@ bool images_noted_values(const char *note, double *lo, double *hi) {
     return text_parse_double(first, lo) == TEXT_OK &&
            text_parse_double(note + length + 1, hi) == TEXT_OK && isfinite(*lo) && isfinite(*hi) &&
            *lo <= *hi;
+}
+
+bool images_noted_size(const char *note, int64_t *rows, int64_t *cols) {
+    char first[TEXT_NUMBER];
+    int64_t size[2];
+    size_t length = strcspn(note, "x");
+    if (length >= sizeof first || !note[length]) return false;
+    snprintf(first, sizeof first, "%.*s", (int)length, note);
+    bool good = text_parse_int64(first, &size[0]) == TEXT_OK &&
+                text_parse_int64(note + length + 1, &size[1]) == TEXT_OK && size[0] >= SIDE_MIN &&
+                size[1] >= SIDE_MIN && size[0] <= IMAGE_SIDE_MAX && size[1] <= IMAGE_SIDE_MAX;
+    if (good) *rows = size[0], *cols = size[1];
+    return good;
 }
 
 /* Of all pixels, as a note; lo < hi, so that it is a scale for pictures too. */
@@ -134,7 +150,16 @@ static const char *split_word(data_split split) {
     return split == DATA_TRAIN ? "training" : split == DATA_VALID ? "validation" : "test";
 }
 
-static mnp_status finish(env *e, mnp_status status, dataset *d, const char *kind, dataset **out) {
+static mnp_status note_size(env *e, const data_source *s, dataset *d) {
+    char text[64];
+    snprintf(text, sizeof text, "%lldx%lld", (long long)d->rows, (long long)d->cols);
+    if (d->n_notes == 0) MNP_TRY(dataset_note_source(e, d, s));
+    return dataset_note(e, d, IMAGES_SIZE, text);
+}
+
+static mnp_status finish(env *e, mnp_status status, const data_source *s, dataset *d,
+                         const char *kind, dataset **out) {
+    if (status == MNP_OK) status = note_size(e, s, d);
     if (status == MNP_OK) status = report(e, d, kind);
     if (status == MNP_OK)
         *out = d;
@@ -146,7 +171,7 @@ static mnp_status finish(env *e, mnp_status status, dataset *d, const char *kind
 /* ---- rivers ---------------------------------------------------------------------------------- */
 
 static void mark_rivers(dataset *d, uint64_t seed) {
-    d->policy.noise = RIVER_NOISE;
+    d->policy.noise = IMAGES_RIVER_NOISE;
     d->policy.mirrors =
         true; /* no bank is preferred; mirrored in the columns the water runs the other way */
     d->seed = seed;
@@ -183,20 +208,32 @@ static mnp_status open_rivers(env *e, const char *what, const char *dir, const d
     MNP_TRY(geofluvial_set_check(e, &set, s->split, count));
     MNP_TRY(make_set(e, what, count, set.o.size, set.o.size, &d));
     mark_rivers(d, set.seed);
-    return finish(e, fill_from_folder(e, &set, s->split, d), d, split_word(s->split), out);
+    return finish(e, fill_from_folder(e, &set, s->split, d), s, d, split_word(s->split), out);
 }
 
-/* Images drawn here: "geofluvial:size=32,nit=400". */
-static mnp_status draw_rivers(env *e, pool *pool, const char *what, const data_source *s,
-                              dataset **out) {
+/* "geofluvial:size=32,nit=400". */
+static mnp_status drawn_options(env *e, const char *what, geofluvial_opts *o) {
     char settings[1024];
-    geofluvial_opts o;
-    dataset *d = NULL;
     const char *after = what[sizeof RIVERS - 1] ? what + sizeof RIVERS : "";
     snprintf(settings, sizeof settings, "%s", after);
     for (char *c = settings; *c; c++)
         if (*c == ',') *c = ' ';
-    MNP_TRY(geofluvial_options(e, settings, &o));
+    return geofluvial_options(e, settings, o);
+}
+
+bool images_drawn_size(env *e, const char *what, int64_t *rows, int64_t *cols) {
+    geofluvial_opts o;
+    if (!images_drawn(what) || drawn_options(e, what, &o) != MNP_OK) return false;
+    *rows = *cols = o.size;
+    return true;
+}
+
+/* Images drawn here. */
+static mnp_status draw_rivers(env *e, pool *pool, const char *what, const data_source *s,
+                              dataset **out) {
+    geofluvial_opts o;
+    dataset *d = NULL;
+    MNP_TRY(drawn_options(e, what, &o));
     int64_t count = s->functions;
     if (count < 1)
         return env_fail(e, MNP_EINVAL,
@@ -218,7 +255,7 @@ static mnp_status draw_rivers(env *e, pool *pool, const char *what, const data_s
         status = geofluvial_values(e, &o, mask, here, y);
     }
     env_free(e, mask);
-    return finish(e, status, d, split_word(s->split), out);
+    return finish(e, status, s, d, split_word(s->split), out);
 }
 
 /* ---- a person's images ----------------------------------------------------------------------- */
@@ -280,7 +317,7 @@ static mnp_status open_stack(env *e, const char *what, const char *path, const d
     env_free(e, index);
     npy_free(e, &a);
     if (status == MNP_OK) status = note_values(e, s, d);
-    return finish(e, status, d, part_word(s), out);
+    return finish(e, status, s, d, part_word(s), out);
 }
 
 static mnp_status fill_from_png(env *e, const png_list *list, const int64_t *index, dataset *d) {
@@ -308,7 +345,7 @@ static mnp_status open_pngs(env *e, const char *what, const char *dir, const dat
     env_free(e, index);
     png_list_close(e, &list);
     if (status == MNP_OK) status = note_values(e, s, d);
-    return finish(e, status, d, part_word(s), out);
+    return finish(e, status, s, d, part_word(s), out);
 }
 
 /* ---- which ----------------------------------------------------------------------------------- */

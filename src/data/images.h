@@ -19,6 +19,14 @@ bool images_named(const char *what); /* "images:..." or "geofluvial[:...]" */
  * the text is no such note. */
 #define IMAGES_VALUES "data.values"
 bool images_noted_values(const char *note, double *lo, double *hi);
+/* Rows and columns of all images, as a note "128x128"; false: the text is no such note. And those
+ * of images that are drawn here, which their name says. */
+#define IMAGES_SIZE "data.size"
+bool images_noted_size(const char *note, int64_t *rows, int64_t *cols);
+bool images_drawn_size(env *e, const char *what, int64_t *rows, int64_t *cols);
+#define IMAGES_RIVER_NOISE 0.05 /* sd on targets, as in the published experiment */
+/* The most pixels of a usual context. */
+int64_t images_context_max(int64_t pixels);
 mnp_status images_open(env *e, pool *pool, const char *what, const data_source *s, dataset **out);
 
 #endif

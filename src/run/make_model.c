@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/mixed/mixed.h"
+#include "run/about.h"
 #include "util/real.h"
 
 /* Mean and standard deviation of the training data, so that the networks see numbers near one. */
@@ -346,6 +347,7 @@ mnp_status model_roles(env *e, const model *m, roles *out) {
     mnp_status status = out->x && out->y.name ? MNP_OK : MNP_ENOMEM;
     for (int64_t k = 0; k < m->spec.x_dim && status == MNP_OK; k++) {
         status = plain_input(e, &names, k, m->spec.x_dim, &out->x[k]);
+        (void)about_range(m, k, &out->x[k].lo, &out->x[k].hi);
         out->n_x++;
     }
     if (status != MNP_OK) roles_free(out);

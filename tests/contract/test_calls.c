@@ -514,6 +514,10 @@ static void model_answers(void) {
     GIVES(1, !mnp_model_range(w.model, -1, &lo, &hi) && !mnp_model_range(w.model, 99, &lo, &hi));
     GIVES(2, !mnp_model_range(w.model, 0, NULL, &hi));
     GIVES(3, !mnp_model_range(w.model, 0, &lo, NULL) && lo == 7 && hi == 7);
+    CALL(mnp_model_context_max);
+    GIVES(0, mnp_model_context_max(NULL) == 0);
+    CALL(mnp_model_noise);
+    GIVES(0, isnan(mnp_model_noise(NULL)));
     CALL(mnp_model_text);
     GIVES(0, (mnp_model_text(NULL, 0, 1.5, number, sizeof number), strcmp(number, "1.5") == 0));
     GIVES(1, (mnp_model_text(w.model, -1, 2.5, number, sizeof number), strcmp(number, "2.5") == 0));
@@ -1582,6 +1586,10 @@ static void map_places(void) {
     GIVES(0, !mnp_map_values(NULL, &x[0], &x[1]));
     GIVES(1, !mnp_map_values(w.model, NULL, &x[1]));
     GIVES(2, !mnp_map_values(w.model, &x[0], NULL));
+    CALL(mnp_map_size);
+    GIVES(0, !mnp_map_size(NULL, &pixel[0], &pixel[1]));
+    GIVES(1, !mnp_map_size(w.model, NULL, &pixel[1]));
+    GIVES(2, !mnp_map_size(w.model, &pixel[0], NULL));
     char line[8] = "?";
     CALL(mnp_map_meaning_of);
     GIVES(0, mnp_map_meaning_of(NULL, 2, ys, line, 8) == MNP_MAP_VALUES && *line == '\0');

@@ -58,12 +58,22 @@ same_for_threads() {
         "$MNP" predict m.safetensors --context c.csv --grid=-2:2:9 --threads 3 --out t3.csv &&
         cmp t1.csv t3.csv
 }
+# the family's inputs lie in -2 .. 2
+outside_the_family() {
+    printf 'x,y\n0,0\n2.5,1\n' >far.csv
+    "$MNP" predict m.safetensors --context far.csv --grid=-2:3:6 --samples 3 --out f.csv 2>note.txt || return 1
+    cat note.txt
+    grep -qF 'warning: far.csv:3: x is 2.5, 0.5 beyond the training curves (-2 to 2)' note.txt &&
+        grep -qF 'warning: the grid: x is 3, 1 beyond the training curves (-2 to 2)' note.txt || return 1
+    "$MNP" predict m.safetensors --context c.csv --grid=-2:2:5 --samples 3 --out f.csv 2>note.txt && ! grep -q warning note.txt
+}
 run "predict: columns, ordered quantiles" predict_columns
 run "predict: the same table on stdout, notes on stderr" predict_stdout
 run "predict: statistics are those of the draws" predict_draws
 run "predict: JSON" predict_json
 run "predict: two inputs, named as in the data" predict_two_inputs
 run "predict: the same for any number of threads" same_for_threads
+run "predict: a warning outside the inputs of a built-in family" outside_the_family
 
 # ---- contexts
 empty_is_none() {

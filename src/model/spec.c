@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/process/process.h"
+#include "op/mixture.h"
 #include "util/limits.h"
 #include "util/text.h"
 
@@ -50,8 +51,8 @@ static const option_def table[] = {
          "how the standard deviation of z_t is kept positive"),
     REAL(sigma_z_floor, "0.05", 1e-6, 0.999, "least standard deviation of z_t"),
     INT(enc_width, "64", 1, MODEL_WIDTH_MAX, "width of the encoder"),
-    INT(heads, "4", 1, 64, "sab, isab: attention heads; a divisor of enc_width"),
-    INT(n_sab, "2", 1, 16, "sab, isab: attention blocks"),
+    INT(heads, "4", 1, 64, "sab, isab, tnp: attention heads; a divisor of enc_width"),
+    INT(n_sab, "2", 1, 16, "sab, isab, tnp: attention blocks"),
     INT(n_inducing, "32", 1, MODEL_WIDTH_MAX, "isab: number of inducing points"),
     INT(ds_layers, "2", 1, 8, "deepset: hidden layers"),
     BOOL(enc_out_relu, "off", "ReLU on the summary r (deepset always has it)"),
@@ -67,12 +68,15 @@ static const option_def table[] = {
     REAL(min_height, "1e-3", 1e-5, 0.5, "spline: least height of a bin, likewise"),
     REAL(min_derivative, "1e-3", 1e-5, 0.99, "spline: least slope at a knot"),
     REAL(kappa, "5", 0.01, 40, "affine: the logarithm of a step's scale stays within +-kappa"),
-    REAL(sigma_floor, "1e-3", 0, 0.999, "gauss: least standard deviation of y"),
+    REAL(sigma_floor, "1e-3", 0, 0.999, "gauss, cnp, tnp: least standard deviation of y"),
     REAL(flow_gain, "0.1", 0, 10,
          "factor on the weights of the last layer that makes the maps, at the start of training"),
     BOOL(identity_init, "off", "spline: start as the identity"),
     ENUM(init, "xavier", "xavier|authors",
          "how weights begin; authors is what the paper's code does"),
+    ENUM(head, "normal", "normal|mixture",
+         "cnp, tnp: the density of a point given the context; a mixture has several normals"),
+    INT(head_parts, "10", 1, MIXTURE_PARTS_MAX, "cnp, tnp: normals of a mixture"),
     ENUM(kl, "analytic", "analytic|sampled",
          "the KL term: exact for each step, or from the latents that were drawn"),
     REAL(kl_weight, "1", 0, 1e3,
@@ -194,6 +198,8 @@ static const preset presets[] = {
      "head_hidden=32 head_layers=1 flow_hidden=48"},
     {"paper", "cnp",
      PREDICTOR "encoder=deepset enc_width=128 ds_layers=2 d_r=128 flow_hidden=128 flow_layers=3"},
+    {"paper", "tnp", PREDICTOR "enc_width=128 heads=8 n_sab=6 flow_hidden=128 flow_layers=1"},
+    {"tiny", "tnp", PREDICTOR "rff=16 enc_width=32 heads=2 n_sab=2 flow_hidden=48 flow_layers=1"},
     {"tiny", "cnp",
      PREDICTOR "encoder=deepset rff=16 enc_width=32 ds_layers=2 d_r=32 flow_hidden=48"},
 };

@@ -42,6 +42,9 @@ typedef struct model_spec {
     double flow_gain;   /* initial gain of the conditioner's last layer           */
     bool identity_init; /* start the splines at the identity                      */
     int init;           /* nn_init */
+    /* predictors */
+    int head;           /* head_kind */
+    int64_t head_parts; /* normals of a mixture */
     /* training objective */
     int kl;           /* 0 analytic per step, 1 sampled ratio                      */
     double kl_weight; /* analytic: factor on the KL term                          */
@@ -68,6 +71,7 @@ typedef struct model_spec {
     int64_t lmm_draws; /* of the parameters; 0: the estimate alone                          */
 } model_spec;
 
+typedef enum head_kind { HEAD_NORMAL, HEAD_MIXTURE } head_kind;
 typedef enum gp_mean_kind { MEAN_CONSTANT, MEAN_SPLINE } gp_mean_kind;
 
 /* A view of the table on `spec`, for base/options.h. */

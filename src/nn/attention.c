@@ -31,15 +31,19 @@ val nn_project(graph *g, val x, const char *name, const nn_attn_opts *o, int32_t
     return op_linear(g, x, w, nn_project_bias(g, name, in, parts, o), ACT_NONE, VAL_NONE);
 }
 
-static val norm(graph *g, val x, const char *name, const char *which) {
-    char base[NN_PATH], path[NN_PATH];
+val nn_norm(graph *g, val x, const char *name) {
+    char path[NN_PATH];
     int32_t width = graph_at(g, x)->cols;
-    nn_path(g, base, name, which);
     val gain =
-        graph_param(g, nn_path(g, path, base, "gain"), 1, width, (param_init){.kind = INIT_ONE});
+        graph_param(g, nn_path(g, path, name, "gain"), 1, width, (param_init){.kind = INIT_ONE});
     val shift =
-        graph_param(g, nn_path(g, path, base, "shift"), 1, width, (param_init){.kind = INIT_ZERO});
+        graph_param(g, nn_path(g, path, name, "shift"), 1, width, (param_init){.kind = INIT_ZERO});
     return op_layernorm(g, x, gain, shift);
+}
+
+static val norm(graph *g, val x, const char *name, const char *which) {
+    char path[NN_PATH];
+    return nn_norm(g, x, nn_path(g, path, name, which));
 }
 
 val nn_mab(graph *g, val qv, int32_t q_col, val kv, int32_t k_col, extent queries, extent keys,

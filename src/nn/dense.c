@@ -25,6 +25,12 @@ val nn_dense(graph *g, val x, const char *name, int32_t out, act_kind act, doubl
     return op_linear(g, x, w, nn_bias(g, name, out), act, VAL_NONE);
 }
 
+val nn_dense_onto(graph *g, val x, const char *name, val y) {
+    int32_t in = graph_at(g, x)->cols, out = graph_at(g, y)->cols;
+    val w = nn_weight(g, name, "w", in, out, in, 0.5);
+    return op_linear(g, x, w, nn_bias(g, name, out), ACT_NONE, y);
+}
+
 static const char *layer_path(graph *g, char out[NN_PATH], const char *name, int32_t layer) {
     char number[16];
     snprintf(number, sizeof number, "%d", layer);

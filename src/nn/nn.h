@@ -26,6 +26,11 @@ val nn_bias(graph *g, const char *name, int32_t out);
 /* act(x W + b) with weights name.w and name.b; gain multiplies the initial W. */
 val nn_dense(graph *g, val x, const char *name, int32_t out, act_kind act, double gain);
 
+/* y + x W + b: the way back onto a residual stream y, half as large at the start. */
+val nn_dense_onto(graph *g, val x, const char *name, val y);
+/* Rows of x with mean 0 and variance 1, times name.gain, plus name.shift. */
+val nn_norm(graph *g, val x, const char *name);
+
 /* `layers` hidden layers of width `hidden` (ReLU), then a linear one to `out`; the first layer is
  * given as its pre-activation parts (nn_first). name.1.w ... follow name.0. */
 typedef struct nn_mlp_opts {

@@ -122,6 +122,9 @@ val op_attention(graph *g, val qv, val kv, const attention_opts *o);
 /* Mean or sum over the first rows (EXT_N, EXT_K or EXT_M) of h; an empty set gives zeros. */
 val op_pool(graph *g, val h, extent over, bool mean);
 
+/* The first rows (EXT_M or EXT_K) of x. */
+val op_prefix(graph *g, val x, extent rows);
+
 /* Rows of x normalised (biased variance, eps 1e-5), times gain, plus shift (each (1, C)). */
 val op_layernorm(graph *g, val x, val gain, val shift);
 
@@ -179,6 +182,11 @@ val op_gauss_ratio(graph *g, val z, val mu, val raw, sigma_kind kind, double flo
 val op_normal_logp(graph *g, val y, val logdet);
 /* Base noise for sampling: numbers per row, standard normal from the counter, or zero. */
 val op_base_noise(graph *g, extent ext, bool sampled, int32_t purpose, bool zero);
+/* A mixture of K normals at each row, raw (rows, 3K): logits, means, raw standard deviations, each
+ * floor + (1 - floor) softplus. The log-density of y; and a draw from the normals eps and pick, of
+ * which pick chooses the part, or (pick absent) the mean, which has no gradient. */
+val op_mixture_logp(graph *g, val y, val raw, double floor);
+val op_mixture_draw(graph *g, val raw, val eps, val pick, double floor);
 /* Sum of numbers per row over [0,n), [m,n), [0,m) or [k,n): a double scalar, per sample. */
 typedef enum row_range { ROWS_ALL, ROWS_REST, ROWS_CONTEXT, ROWS_UNSEEN } row_range;
 val op_sum_rows(graph *g, val per_point, row_range range);

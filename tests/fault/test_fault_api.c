@@ -246,8 +246,8 @@ static bool score_once(const char *kind, long n, int threads) {
 }
 
 static void scores_are_whole_or_refused(void) {
-    static const char *const kinds[] = {"gp", "cbp", "oracle", "np", "mnp", "lmm", "cnp"};
-    for (int k = 0; k < 7; k++) {
+    static const char *const kinds[] = {"gp", "cbp", "oracle", "np", "mnp", "lmm", "cnp", "tnp"};
+    for (int k = 0; k < 8; k++) {
         long n = 0;
         CASE(kinds[k]);
         while (score_once(kinds[k], n, 1) && !check_.bad) n++;

@@ -1,4 +1,4 @@
-/* op_algebra.c: stack, if_context, add, scale and dot on floats (the last
+/* op_algebra.c: prefix, stack, if_context, add, scale and dot on floats (the last
  * three also on double scalars), with their reverse instructions. All of them copy or combine once;
  * what there is to gain is in not touching memory twice. Contracts: op/<op>.c. */
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "op/dot.h"
 #include "op/elementwise.h"
 #include "op/if_context.h"
+#include "op/prefix.h"
 #include "op/stack.h"
 
 /* An operand: element (s, r, c) is at[((s or 0) rows + r) ld + c]. at == NULL: absent. */
@@ -54,6 +55,19 @@ static void move(block to, int64_t tr, block from, int64_t fr, int64_t rows, boo
         for (int64_t r = 0; r < rows; r++)
             add_or_copy(row_at(to, s, tr + r), row_at(from, s, fr + r), to.cols,
                         add || (s > 0 && to.samples == 1));
+}
+
+void cpu_prefix(frame *f, const instr *ins) {
+    block x = block_of(f, ins->in[PREFIX_X]), y = block_of(f, ins->out[PREFIX_Y]);
+    move(y, 0, x, 0, y.rows, cpu_acc(ins, PREFIX_Y));
+    if (!cpu_acc(ins, PREFIX_Y)) clear_padding(y);
+}
+
+void cpu_prefix_grad(frame *f, const instr *ins) {
+    block gy = block_of(f, ins->in[PREFIX_GRAD_G]), gx = block_of(f, ins->out[PREFIX_GX]);
+    if (!gx.at) return;
+    if (!cpu_acc(ins, PREFIX_GX)) clear(gx);
+    move(gx, 0, gy, 0, gy.rows, true);
 }
 
 void cpu_stack(frame *f, const instr *ins) {

@@ -1,5 +1,5 @@
 /* factorised.c: see factorised.h. The density of a row is normal, its mean and standard deviation
- * those of the transition gauss. */
+ * those of the transition gauss, or (head=mixture) a mixture of normals. */
 #include "model/process/factorised.h"
 
 #include "base/rng.h"
@@ -20,11 +20,12 @@ static const transition_def *normal(void) {
 }
 
 int32_t factorised_numbers(const model_spec *s) {
-    return normal()->numbers(s);
+    return s->head == HEAD_MIXTURE ? 3 * (int32_t)s->head_parts : normal()->numbers(s);
 }
 
 val factorised_logp(graph *g, const model_spec *s, val x, val y) {
     val raw = process_at(s->kind)->numbers(g, s, x, y);
+    if (s->head == HEAD_MIXTURE) return op_mixture_logp(g, y, raw, s->sigma_floor);
     mapped m = normal()->to_noise(g, s, y, raw, VAL_NONE);
     return op_normal_logp(g, m.y, m.logdet);
 }
@@ -33,6 +34,11 @@ val factorised_logp(graph *g, const model_spec *s, val x, val y) {
 static void draw(graph *g, const model_spec *s, val x, val y, bool smooth, val path[2]) {
     val raw = process_at(s->kind)->numbers(g, s, x, y);
     path[0] = op_base_noise(g, EXT_N, true, RNG_BASE, smooth);
+    if (s->head == HEAD_MIXTURE) {
+        val pick = smooth ? VAL_NONE : op_base_noise(g, EXT_N, true, RNG_LATENT_EVAL, false);
+        path[1] = op_mixture_draw(g, raw, path[0], pick, s->sigma_floor);
+        return;
+    }
     path[1] = normal()->to_data(g, s, path[0], raw, VAL_NONE).y;
 }
 

@@ -1,6 +1,8 @@
 /* algebra.cuh: copies and slices, element by element, weighted sums. Rows of all samples lie one
  * after the other; what samples share is added up over them by one thread, in order. */
 #ifdef CUDA_OP
+CUDA_OP(BLOCK, prefix, op_prefix(ins))
+CUDA_OP(BLOCK, prefix_grad, op_prefix_grad(ins))
 CUDA_OP(TEAM, stack, op_stack(ins, t))
 CUDA_OP(TEAM, stack_grad, op_stack_grad(ins, t))
 CUDA_OP(TEAM, if_context, op_if_context(ins, t))
@@ -18,9 +20,29 @@ CUDA_OP(BLOCK, dot_grad, op_dot_grad(ins, t))
 #include "op/dot.h"
 #include "op/elementwise.h"
 #include "op/if_context.h"
+#include "op/prefix.h"
 #include "op/stack.h"
 
 /* ---- copies ---------------------------------------------------------------------------------- */
+
+OP_FN void op_prefix(const dev_instr &ins) {
+    const View x = view_in(ins, PREFIX_X), y = view_out(ins, PREFIX_Y);
+    const int each = y.rows * y.ld;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < y.all_rows(frame().S) * y.ld; i += THREADS)
+        y.p[i] = x.sample(i / each)[i % each];
+}
+
+OP_FN void op_prefix_grad(const dev_instr &ins) {
+    const Frame &f = frame();
+    const View g = view_in(ins, PREFIX_GRAD_G), gx = view_out(ins, PREFIX_GX);
+    const bool add = adds(f, ins, PREFIX_GX);
+    if (!gx.p) return;
+    const int each = gx.rows * gx.ld, part = g.rows * g.ld;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < gx.all_rows(f.S) * gx.ld; i += THREADS)
+        put(gx.p + i, i % each < part ? g.sample(i / each)[i % each] : 0.0f, add);
+}
 
 OP_FN void op_stack(const dev_instr &ins, Team t) {
     const Frame &f = frame();

@@ -1,0 +1,167 @@
+/* picture.js: asks the engine for what curves.js draws, and keeps what came. Coarse while a point
+ * moves, fine when it rests; with "refine" the network's draws first, then better ones as they come. */
+import {LEVELS} from "./curves.js";
+import {heights, kernel} from "./density.js";
+import {interpolate} from "./scene.js";
+
+const COARSE = {samples: 12, places: 100};
+const FINE = {samples: 50, places: 200};
+const SMOOTH = {samples: 200, places: 200}; // as many functions as the command takes: smoother bands
+const REFINE_STEPS = [5, 15, 30];
+const DRAWS = 20;
+export const READ_SAMPLES = 200; // the command's default
+
+/** The context of a request. @param {{x: number, y: number}[]} points */
+export function contextOf(points) {
+    return {x: points.map((p) => p.x), y: points.map((p) => p.y)};
+}
+
+function pictureOf(reply) {
+    return {x: reply.x, mean: reply.mean, sd: reply.sd, bands: reply.quantiles.values, draws: reply.draws ?? [], report: reply};
+}
+
+export class Pictures {
+    /**
+     * @param {Queue} queue  @param {() => object} view {state, model, limits}
+     * @param {{changed: Function, failed: Function, progress: Function}} hooks
+     */
+    constructor(queue, view, hooks) {
+        Object.assign(this, {queue, view, ...hooks});
+        this.turn = 0; // counts changes of what is asked for
+        this.clear();
+    }
+
+    clear() {
+        this.turn++;
+        this.picture = this.truth = this.density = this.reading = this.hidden = null;
+    }
+
+    request(size, more) {
+        const {state, limits} = this.view();
+        return {model: state.model, context: contextOf(state.points), grid: [...limits.x, size.places], samples: size.samples,
+                seed: state.seed, condition: "network", quantiles: LEVELS, draws: Math.min(DRAWS, size.samples), ...more};
+    }
+
+    /** Asks and keeps. @returns {Promise<boolean>} false where something newer took its place */
+    async show(kind, request, options) {
+        const turn = this.turn;
+        const reply = await this.queue.ask(kind, "predict", request, options);
+        if (!reply || request.model !== this.view().state.model) return false;
+        this.picture = pictureOf(reply);
+        this.changed("picture");
+        return turn === this.turn;
+    }
+
+    /** The whole picture anew. @param {boolean} coarse while something is dragged */
+    async refresh(coarse) {
+        this.turn++;
+        this.queue.drop("slow");
+        this.progress(null);
+        try {
+            const size = coarse ? COARSE : FINE;
+            const rest = this.show("picture", this.request(size));
+            this.refreshTruth(size);
+            const newest = await rest;
+            this.refreshCursor();
+            if (!newest || coarse) return;
+            const {state} = this.view();
+            const way = state.points.length ? state.condition : "network";
+            if (way === "refine") await this.refine();
+            else if (way === "exact") await this.exact();
+            else await this.show("other", this.request(SMOOTH));
+        } catch (error) {
+            this.progress(null);
+            this.failed(error);
+        }
+    }
+
+    async refine() {
+        for (const gradients of REFINE_STEPS) {
+            this.progress({done: gradients, total: REFINE_STEPS[REFINE_STEPS.length - 1], text: `refine: ${gradients} gradients`});
+            if (!(await this.show("slow", this.request(FINE, {condition: "refine", gradients, draws: FINE.samples})))) return;
+            this.refreshCursor();
+        }
+        this.progress(null);
+    }
+
+    async exact() {
+        const turn = this.turn;
+        const onProgress = (done, total) => {
+            if (turn === this.turn) this.progress({done, total, text: "exact: particles are on their way"});
+        };
+        onProgress(0, 1);
+        const ok = await this.show("slow", this.request(FINE, {condition: "exact", draws: FINE.samples}), {onProgress});
+        if (turn === this.turn) this.progress(null);
+        if (ok) this.refreshCursor();
+    }
+
+    /** Stops refine and exact; the draws that are there stay. */
+    stop() {
+        this.turn++;
+        this.queue.drop("slow");
+        this.progress(null);
+    }
+
+    async refreshTruth(size) {
+        const {state, model} = this.view();
+        if (!state.truth || !model.truth) {
+            this.truth = null;
+            return;
+        }
+        const reply = await this.queue.ask("truth", "predict", {...this.request(size), model: model.truth, bands: true, samples: 1, draws: 0});
+        if (!reply || !this.view().state.truth) return;
+        this.truth = pictureOf(reply);
+        this.changed("truth");
+    }
+
+    /** Numbers and density at the cursor. */
+    async refreshCursor() {
+        const {state} = this.view();
+        if (!this.picture || !Number.isFinite(state.at) || state.view === "chain") return;
+        try {
+            if (this.picture.report.condition === "network" || !state.points.length) await this.askCursor();
+            else this.readPicture();
+            this.changed("cursor");
+            await this.askTruthCursor();
+            this.changed("cursor");
+        } catch (error) {
+            this.failed(error);
+        }
+    }
+
+    /* Of refine and exact the functions are there, and drawing others would take as long again. */
+    readPicture() {
+        const {state} = this.view();
+        const p = this.picture, x = state.at;
+        const at = (row) => interpolate(p.x, row, x);
+        this.keepReading({x, mean: at(p.mean), sd: at(p.sd), lo: at(p.bands[0]), hi: at(p.bands[LEVELS.length - 1])}, p.draws.map(at));
+    }
+
+    /* Of the network: the numbers of `mnp predict`. */
+    async askCursor() {
+        const {state} = this.view();
+        const x = state.at;
+        const reply = await this.queue.ask("cursor", "predict", {model: state.model, context: contextOf(state.points), seed: state.seed, condition: "network",
+                                                                 samples: READ_SAMPLES, at: [x], quantiles: [0.025, 0.975], draws: READ_SAMPLES});
+        if (!reply) return;
+        const [[lo], [hi]] = reply.quantiles.values;
+        this.keepReading({x, mean: reply.mean[0], sd: reply.sd[0], lo, hi}, (reply.draws ?? []).map((d) => d[0]));
+    }
+
+    keepReading(reading, values) {
+        const {limits} = this.view();
+        this.reading = reading;
+        this.density = {model: kernel(values, reading.sd, heights(reading.lo, reading.hi, limits.y)), truth: this.density?.truth ?? null};
+    }
+
+    /* The density itself, where the process tells it: the truth has no latents to draw. */
+    async askTruthCursor() {
+        const {state, model, limits} = this.view();
+        if (this.density) this.density.truth = null;
+        if (!state.truth || !model.truth || !this.truth) return;
+        const t = this.truth, x = state.at;
+        const y = heights(interpolate(t.x, t.bands[0], x), interpolate(t.x, t.bands[LEVELS.length - 1], x), limits.y);
+        const reply = await this.queue.ask("cursor", "score", {model: model.truth, context: contextOf(state.points), targets: {x: y.map(() => x), y}, marginal: true});
+        if (reply && this.density) this.density.truth = {y, p: reply.logp.map(Math.exp)};
+    }
+}

@@ -22,6 +22,7 @@ static const flag_def flags[] = {
     {"allow-origin", "O,O", "pages of these origins may call, as https://example.org"},
     HEADING("limits"),
     {"time-limit", "S", "seconds that one request may take (default 120)"},
+    {"receive-limit", "S", "seconds until a request must have arrived (default 30)"},
     {"queue", "Q", "requests that may wait while all threads work (default 64)"},
     {"connections", "N", "connections that may be open (default 256)"},
 };
@@ -142,6 +143,7 @@ static int read_opts(cli *c, const char *key, http_opts *o) {
         .queue = (int)cli_int(c, "queue", HTTP_QUEUE, 1, 100000),
         .connections = (int)cli_int(c, "connections", HTTP_CONNECTIONS, 1, 100000),
         .time_limit = cli_real(c, "time-limit", HTTP_TIME_LIMIT, 0.001, 1e6),
+        .receive_limit = cli_real(c, "receive-limit", HTTP_RECEIVE_LIMIT, 0.1, 3600),
         .log = c->quiet ? NULL : on_log,
     };
     if (cli_bad(c)) return c->status;

@@ -124,7 +124,8 @@ export function showReport(report, points) {
 
 export function showNotices(model, state, warnings) {
     const texts = model.rivers ? [] : pointWarnings(model, state.points);
-    for (const w of warnings ?? []) if (!texts.includes(w)) texts.push(w);
+    /* The ground outside is grey, and points there have their own sentence. */
+    texts.push(...(warnings ?? []).filter((w) => !w.includes("outside the training")));
     $("notices").replaceChildren(...texts.map((t) => element("p", "", t)));
 }
 
@@ -148,6 +149,7 @@ export function showError(error) {
 export function showAbilities(model, set) {
     const rivers = model.rivers;
     const latents = model.latents > 0;
+    $("plot").classList.toggle("map", rivers);
     const views = [{value: "functions", title: "Functions"}];
     if (model.steps > 0) views.push({value: "chain", title: "Chain"});
     if (rivers) segments($("views"), Object.entries(LAYERS).map(([value, l]) => ({value, title: l.title})), (layer) => set({layer}));
@@ -157,6 +159,8 @@ export function showAbilities(model, set) {
     $("move-note").hidden = !latents;
     $("well-bar").hidden = $("panel-map").hidden = !rivers;
     $("file-points-name").textContent = rivers ? "Wells …" : "Points …";
+    $("files-points-text").textContent = rivers ? "Wells: a CSV file with the columns row, col (pixels from the top left) and value (below 0: river)."
+                                                : "Points: a CSV file with the columns x and y.";
     $("truth").disabled = !model.truth;
     $("truth-text").textContent = model.truth ? "mean and 95 % band of the process that made the training functions" : "not known for these functions";
     $("chain-step").max = String(model.steps);

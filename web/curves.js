@@ -42,7 +42,7 @@ export function limitsOf(model, points) {
     const ys = points.map((p) => p.y);
     const out = model.output;
     const low = Number.isFinite(out.lo) ? out.lo : -3, high = Number.isFinite(out.hi) ? out.hi : 3;
-    const room = 0.12 * (high - low || 1);
+    const room = 0.14 * (high - low || 1);
     return {x, y: [Math.min(low - room, ...ys.map((v) => v - room / 2)), Math.max(high + room, ...ys.map((v) => v + room / 2))]};
 }
 

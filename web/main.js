@@ -86,6 +86,14 @@ function redraw() {
 
 /* ---- asking -------------------------------------------------------------------------------------- */
 
+/* Heights that functions of a model reach: from its file, or else from its prior. */
+async function knowHeights(m) {
+    if (m.rivers || (Number.isFinite(m.output.lo) && Number.isFinite(m.output.hi))) return;
+    const reply = await engine.call("predict", {model: m.name, grid: [...trainedRange(m), 41], samples: 40, condition: "network", quantiles: [0.025, 0.975]});
+    const [low, high] = reply.quantiles.values;
+    m.output = {...m.output, lo: Math.min(...low), hi: Math.max(...high)};
+}
+
 async function refreshChain() {
     try {
         const reply = await queue.ask("picture", "chain", {model: s.model, context: contextOf(s.points), grid: [...limits.x, CHAIN_SIZE.places],
@@ -142,7 +150,7 @@ function choose(name) {
     if (s.game) patch.game = null;
     if (s.game || (other && !next.rivers)) patch.points = [];
     if (next.rivers && !s.wells.length) patch.wells = FIRST_WELLS;
-    store.set(patch, "model");
+    knowHeights(next).then(() => store.set(patch, "model"), showError);
     return true;
 }
 
@@ -469,7 +477,7 @@ function bindWindow() {
         openFiles(e.dataTransfer.files);
     });
     addEventListener("hashchange", () => {
-        if (location.hash !== address) restore(location.hash);
+        if (location.hash !== address) restore(location.hash).catch(showError);
     });
     document.addEventListener("visibilitychange", setMotion);
     $("plot").addEventListener("focus", redraw);
@@ -509,7 +517,7 @@ function askKey(again) {
 
 /* ---- start --------------------------------------------------------------------------------------- */
 
-function restore(hash) {
+async function restore(hash) {
     const wanted = decode(hash);
     const {game, ...rest} = wanted;
     const first = models.find((m) => m.name === FIRST.model) ?? models.find(usable);
@@ -521,6 +529,7 @@ function restore(hash) {
     if (target.rivers && !rest.wells) start.wells = FIRST_WELLS;
     if (!(target.steps > 0)) start.view = "functions";
     if (start.moving && calm.matches) start.moving = false;
+    await knowHeights(target);
     if (game) startGame(game.seed, start).then(() => game.revealed && reveal());
     else store.set({...start, game: null}, "link");
 }
@@ -550,10 +559,10 @@ async function start() {
     models = list.map((m) => (m.rivers ? {...m, rows: m.rows ?? RIVER_SIDE, cols: m.cols ?? RIVER_SIDE} : m));
     $("engine").textContent = engine.kind === "server" ? `computed by mnp serve ${version ?? ""}` : `computed in this browser, mnp ${version ?? ""}`;
     $("where").textContent = engine.kind === "server" ? "this server" : "this browser";
-    if (engine.kind === "server") $("files-text").textContent = "Points: a CSV file with the columns x and y, or drop it on the page. A model of your own: start the server with it, as in mnp serve FILE.";
+    if (engine.kind === "server") $("files-text").textContent = "You may also drop a file on the page. A model of your own: start the server with it, as in mnp serve FILE.";
     store.watch(changed);
     startTheme($("theme"), redraw);
-    restore(location.hash);
+    await restore(location.hash);
     showHint();
 }
 

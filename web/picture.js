@@ -108,7 +108,7 @@ export class Pictures {
             this.truth = null;
             return;
         }
-        const reply = await this.queue.ask("truth", "predict", {...this.request(size), model: model.truth, bands: true, samples: 1, draws: 0});
+        const reply = await this.queue.ask("truth", "predict", {...this.request({...size, places: 2 * size.places}), model: model.truth, bands: true, samples: 1, draws: 0});
         if (!reply || !this.view().state.truth) return;
         this.truth = pictureOf(reply);
         this.changed("truth");

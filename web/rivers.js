@@ -132,6 +132,8 @@ export function riversScene(v) {
             Object.assign(image, {x: p.x, y: p.y, w: p.side, h: p.side, smooth: true});
             items.push(image);
         }
+        const far = p.x + p.side, low = p.y + p.side;
+        items.push({k: "line", at: [p.x, p.y, far, p.y, far, low, p.x, low, p.x, p.y], stroke: "cursor", width: 1, alpha: 0.6});
         const r = layer === "draws" ? 3.5 : 6;
         v.wells.forEach((w, k) => {
             const at = wellAt(w, model, p);

@@ -182,7 +182,7 @@ static bool format_special(double v, char out[FSIO_NUMBER_TEXT]) {
 }
 
 void fsio_format_double(double v, char out[FSIO_NUMBER_TEXT]) {
-    if (format_special(v, out)) return;
+    if (digits_double(v, out) || format_special(v, out)) return;
     double back = 0;
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(out, FSIO_NUMBER_TEXT, "%.*g", digits, v);
@@ -192,7 +192,7 @@ void fsio_format_double(double v, char out[FSIO_NUMBER_TEXT]) {
 }
 
 void fsio_format_float(float v, char out[FSIO_NUMBER_TEXT]) {
-    if (format_special((double)v, out)) return;
+    if (digits_float(v, out) || format_special((double)v, out)) return;
     double back = 0;
     for (int digits = 6; digits <= 9; digits++) {
         snprintf(out, FSIO_NUMBER_TEXT, "%.*g", digits, (double)v);

@@ -6,6 +6,7 @@
 #ifndef MNP_BASE_FSIO_H
 #define MNP_BASE_FSIO_H
 
+#include "util/digits.h"
 #include "util/env.h"
 #include "util/limits.h"
 
@@ -41,7 +42,7 @@ mnp_status buf_fixed(buf *b, double v, int decimals); /* "%.<decimals>f", for pi
 
 /* ---- numbers and characters ------------------------------------------------------------------ */
 
-enum { FSIO_NUMBER_TEXT = 40 };
+enum { FSIO_NUMBER_TEXT = DIGITS_TEXT };
 
 /* Decimal text ("-1.5e3", ".5", "5.") to the nearest double. False where the text is anything else
  * or longer than FSIO_NUMBER_MAX; a number too large becomes an infinity. */

@@ -76,3 +76,10 @@ void points_far(const mnp_model *m, const mnp_set *set, const char *what, buf *t
                    "data: the model knows nothing there (are the units right?)\n",
                    (long long)far, (long long)set->n, what, MNP_FAR);
 }
+
+void points_many(const mnp_model *m, int64_t n, buf *to) {
+    int64_t most = mnp_model_context_max(m);
+    if (most > 0 && n > most)
+        buf_printf(to, "%lld observed points are more than the model was trained with (%lld)\n",
+                   (long long)n, (long long)most);
+}

@@ -27,6 +27,15 @@ void reply_text(json_writer *w, const char *key, const char *text) {
         json_put_null(w);
 }
 
+/* null for 0: not known. */
+static void reply_known(json_writer *w, const char *key, int64_t v) {
+    json_key(w, key);
+    if (v > 0)
+        json_put_integer(w, v);
+    else
+        json_put_null(w);
+}
+
 static void reply_bool(json_writer *w, const char *key, bool v) {
     json_key(w, key);
     json_put_bool(w, v);
@@ -103,7 +112,9 @@ static void put_variables(json_writer *w, const mnp_model *m) {
 static void put_model(json_writer *w, const served *s) {
     const mnp_model *m = s->model;
     char process[32];
+    int64_t rows = 0, cols = 0;
     bool noted;
+    (void)mnp_map_size(m, &rows, &cols);
     service_process(m, process);
     json_object_begin(w);
     reply_text(w, "name", s->name);
@@ -112,18 +123,14 @@ static void put_model(json_writer *w, const served *s) {
     put_variables(w, m);
     reply_integer(w, "steps", mnp_model_steps(m));
     reply_integer(w, "latents", mnp_model_latent(m));
-    json_key(w, "context_max");
-    json_put_null(w);
-    json_key(w, "noise");
-    json_put_null(w);
+    reply_known(w, "context_max", mnp_model_context_max(m));
+    reply_number(w, "noise", mnp_model_noise(m));
     reply_text(w, "data", mnp_model_note(m, "data"));
     reply_text(w, "truth", s->truth);
     reply_bool(w, "images", mnp_map_images(m));
     reply_bool(w, "rivers", mnp_map_rivers(m));
-    json_key(w, "rows");
-    json_put_null(w);
-    json_key(w, "cols");
-    json_put_null(w);
+    reply_known(w, "rows", rows);
+    reply_known(w, "cols", cols);
     reply_text(w, "condition", condition_name(condition_usual(m, &noted)));
     json_object_end(w);
 }

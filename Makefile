@@ -250,7 +250,7 @@ $(BUILD)/command.a: $(filter-out %/main.o,$(MNP_OBJ))
 	@rm -f $@
 	$(call say,AR)$(AR) qcs $@ $^
 $(BUILD)/tests/fuzz/fuzz_wells $(BUILD)/tests/unit/test_krige: $(BUILD)/command.a
-$(BUILD)/tests/fuzz/fuzz_service $(addprefix $(BUILD)/tests/,unit/test_service e2e/test_service): $(BUILD)/command.a
+$(BUILD)/tests/fuzz/fuzz_service $(addprefix $(BUILD)/tests/,unit/test_service unit/test_service_refused e2e/test_service): $(BUILD)/command.a
 $(BUILD)/tests/fuzz/fuzz_http_header $(BUILD)/tests/unit/test_http_header: $(BUILD)/command.a
 $(BUILD)/tests/contract/test_cuda $(BUILD)/tests/contract/test_ops: $(BUILD)/command.a
 # Tests see the inside of the library; examples only what a user sees.

@@ -44,7 +44,7 @@ static mnp_ctx *world_open(void) {
     return ctx;
 }
 
-static void world_close(mnp_ctx *ctx) {
+static inline void world_close(mnp_ctx *ctx) {
     mnp_ctx_destroy(ctx);
     FUZZ_CHECK(world_held == 0);
 }

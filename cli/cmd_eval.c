@@ -283,10 +283,10 @@ const command command_eval = {
         "Scores are in nats per point; higher is better. With latents (mnp, np) a score is a "
         "lower\n"
         "bound that rises with --samples: compare scores with the same number. lmm, gp, cbp and\n"
-        "oracle have no latents, and their scores are exact. cnp and tnp predict each point by\n"
-        "itself: their score is the sum of the points' own. A model infers its latents anew from\n"
-        "every context, so a larger context need not agree with a smaller one as in a single\n"
-        "stochastic process; 'mnp check' measures by how much.\n" SOURCE_SEEDS,
+        "oracle have no latents, and their scores are exact. cnp, tnp and convcnp predict each\n"
+        "point by itself: their score is the sum of the points' own. A model infers its latents\n"
+        "anew from every context, so a larger context need not agree with a smaller one as in a\n"
+        "single stochastic process; 'mnp check' measures by how much.\n" SOURCE_SEEDS,
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,

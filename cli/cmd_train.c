@@ -19,8 +19,8 @@ static const flag_def flags[] = {
      "CSV file of fewer than 5000 curves, otherwise paper); wide is paper with noisier latents; "
      "wheel, wheel5 are for bandits, image, image-small for images"},
     {"model", "M",
-     "what to train: mnp (default), or lmm, np, gp, gp-authors, cbp, cnp, tnp, oracle to compare "
-     "with; for bandits also maml, c-bruno"},
+     "what to train: mnp (default), or lmm, np, gp, gp-authors, cbp, cnp, tnp, convcnp, oracle to "
+     "compare with; for bandits also maml, c-bruno"},
     HEADING("a CSV file (columns that are not given are guessed and printed)"),
     SOURCE_CSV,
     HEADING("functions of built-in families, and images"),

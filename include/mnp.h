@@ -241,11 +241,11 @@ MNP_API void mnp_model_destroy(mnp_model *model);
 /* Numbers that are learned; of lmm_average=on those of all its laws together. */
 MNP_API int64_t mnp_model_parameters(const mnp_model *model);
 MNP_API int64_t mnp_model_x_dim(const mnp_model *model);
-/* T; splines of cbp; 1 for cnp, tnp; 0 for gp. */
+/* T; splines of cbp; 1 for predictors; 0 for gp. */
 MNP_API int64_t mnp_model_steps(const mnp_model *model);
 MNP_API int64_t mnp_model_latent(const mnp_model *model); /* width of one z_t; 0: none */
-/* Whether points are independent given the context (cnp, tnp): then the model is no process, and a
- * score is the sum of the points' own. */
+/* Whether points are independent given the context (cnp, tnp, convcnp): then the model is no
+ * process, and a score is the sum of the points' own. */
 MNP_API bool mnp_model_factorises(const mnp_model *model);
 /* All options as text; owned by the model. */
 MNP_API const char *mnp_model_options(const mnp_model *model);

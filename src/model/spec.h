@@ -45,6 +45,8 @@ typedef struct model_spec {
     /* predictors */
     int head;           /* head_kind */
     int64_t head_parts; /* normals of a mixture */
+    int64_t conv_layers, conv_taps, grid_points;
+    double grid_lo, grid_hi; /* equal: by the data */
     /* training objective */
     int kl;           /* 0 analytic per step, 1 sampled ratio                      */
     double kl_weight; /* analytic: factor on the KL term                          */

@@ -128,6 +128,20 @@ val op_prefix(graph *g, val x, extent rows);
 /* Rows of x normalised (biased variance, eps 1e-5), times gain, plus shift (each (1, C)). */
 val op_layernorm(graph *g, val x, val gain, val shift);
 
+/* ---- a grid of one input --------------------------------------------------------------------- */
+
+typedef struct grid_opts {
+    int32_t points;
+    double lo, spacing;
+} grid_opts;
+/* The context's points x (n, 1), y spread over the grid by a Gaussian kernel of length exp(length):
+ * (points, 2), their density and the mean of y. */
+val op_set_conv(graph *g, val x, val y, val length, const grid_opts *o);
+/* Rows of x (fixed) beside `taps` neighbours `dilation` apart, for a convolution by op_linear. */
+val op_unfold(graph *g, val x, int32_t taps, int32_t dilation);
+/* Rows of the grid (points, C) at places x (n, 1), by cubic convolution; zero outside. */
+val op_interpolate(graph *g, val grid, val x, const grid_opts *o);
+
 /* ---- small algebra --------------------------------------------------------------------------- */
 
 val op_stack(graph *g, val a, val b); /* fixed rows: a's rows, then b's */

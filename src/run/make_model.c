@@ -124,6 +124,22 @@ static void keep_zero(const dataset *d, const model_spec *s, model_scaling *to) 
     if (to->y_shift < FAR * to->y_scale) to->y_shift = 0;
 }
 
+/* The grid of a convolutional model covers the inputs as it will see them, and some room beyond. */
+static void set_grid(const dataset *d, model_spec *s) {
+    const double room = 0.1;
+    if (s->kind != PROCESS_convcnp || s->grid_lo < s->grid_hi || d->points < 1) return;
+    model_scaling seen = {.x_scale = {1}, .y_scale = 1};
+    standardise(d, &seen);
+    double lo = INFINITY, hi = -INFINITY;
+    int64_t inputs = d->shared_x ? d->longest : d->points;
+    for (int64_t i = 0; i < inputs; i++) {
+        double x = (d->x_origin[0] + (double)d->x[i] - seen.x_shift[0]) / seen.x_scale[0];
+        lo = fmin(lo, x), hi = fmax(hi, x);
+    }
+    double width = hi > lo ? hi - lo : 1;
+    s->grid_lo = lo - room * width, s->grid_hi = hi + room * width;
+}
+
 const char *model_preset_for(const dataset *d) {
     enum { FEW = 5000 };
     return d && d->roles && d->functions < FEW ? "tiny" : "paper";
@@ -138,6 +154,7 @@ mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, mode
     if (wish->options) MNP_TRY(options_parse(e, &view, 1, wish->options));
     set_most_knots(&spec);
     MNP_TRY(set_knots(e, d, &spec));
+    if (d && d->x_dim == 1) set_grid(d, &spec);
     model *m = NULL;
     MNP_TRY(model_create(e, &spec, wish->seed, &m));
     if (d) standardise(d, &m->scaling);

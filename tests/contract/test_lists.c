@@ -29,7 +29,7 @@ static void processes_and_presets_make_models(void) {
         CHECK(help && *help && !strchr(help, '\n'));
         CHECK(makes(process, "paper", data));
     }
-    CHECK(processes == 9);
+    CHECK(processes == 10);
     for (int k = 0; (preset = mnp_model_preset(k, &help)); k++) {
         CASE(preset);
         bool made = false;

@@ -246,8 +246,9 @@ static bool score_once(const char *kind, long n, int threads) {
 }
 
 static void scores_are_whole_or_refused(void) {
-    static const char *const kinds[] = {"gp", "cbp", "oracle", "np", "mnp", "lmm", "cnp", "tnp"};
-    for (int k = 0; k < 8; k++) {
+    static const char *const kinds[] = {"gp",  "cbp", "oracle", "np",     "mnp",
+                                        "lmm", "cnp", "tnp",    "convcnp"};
+    for (int k = 0; k < 9; k++) {
         long n = 0;
         CASE(kinds[k]);
         while (score_once(kinds[k], n, 1) && !check_.bad) n++;

@@ -12,16 +12,19 @@ typedef struct subject {
     const char *kind, *options;
 } subject;
 
-#define CNP "rff=3 enc_width=6 d_r=4 flow_hidden=5"
-#define TNP "rff=3 enc_width=6 heads=2 n_sab=2 flow_hidden=5 flow_layers=1"
+#define CNP  "rff=3 enc_width=6 d_r=4 flow_hidden=5"
+#define TNP  "rff=3 enc_width=6 heads=2 n_sab=2 flow_hidden=5 flow_layers=1"
+#define CONV "enc_width=6 conv_layers=3 conv_taps=3 grid_points=14 flow_hidden=5 flow_layers=1"
 static const subject subjects[] = {
     {"cnp", CNP},
     {"cnp", CNP " pool=sum rff=0 sigma_floor=0.1"},
     {"cnp", CNP " encoder=sab heads=2 n_sab=1 head=mixture head_parts=3"},
     {"tnp", TNP},
     {"tnp", TNP " head=mixture head_parts=4 n_sab=1 sigma_floor=0.1"},
+    {"convcnp", CONV},
+    {"convcnp", CONV " head=mixture head_parts=2 conv_taps=5 grid_lo=-1 grid_hi=4"},
 };
-enum { PLAIN_CNP = 0, PLAIN_TNP = 3 }; /* those that loops below compute */
+enum { PLAIN_CNP = 0, PLAIN_TNP = 3, PLAIN_CONV = 5 }; /* those that loops below compute */
 enum { SUBJECTS = sizeof subjects / sizeof *subjects };
 
 typedef struct points {
@@ -204,13 +207,54 @@ static double tnp_by_loops(const lab *l, const points *p, int m, int i) {
     return normal_logp(out, p->y[i]);
 }
 
+/* Of one input, on 14 places from -2 to 2. */
+static double conv_by_loops(const lab *l, const points *p, int m, int i) {
+    enum { G = 14, W = 6, TAPS = 3, LAYERS = 3 };
+    const double step = 4.0 / (G - 1), one = 1;
+    double grid[G][W] = {{0}}, length = 0, at[W] = {0}, a[5], out[2];
+    int width = 2;
+    add_product(l, "grid.length", &one, &length);
+    for (int g = 0; g < G; g++) {
+        for (int j = 0; j < m; j++) {
+            double u = (-2 + g * step - p->x[j]) / exp(length), w = exp(-u * u / 2);
+            grid[g][0] += w, grid[g][1] += w * p->y[j];
+        }
+        grid[g][1] /= grid[g][0] + 1e-6;
+    }
+    for (int k = 0; k <= LAYERS; k++, width = W) {
+        char name[16];
+        double next[G][W];
+        int apart = k ? 1 << (k - 1) : 1;
+        snprintf(name, sizeof name, "conv.%d", k);
+        for (int g = 0; g < G; g++) {
+            double near[TAPS * W] = {0};
+            for (int t = 0; t < TAPS; t++)
+                for (int c = 0, from = g + (t - 1) * apart; from >= 0 && from < G && c < width; c++)
+                    near[t * width + c] = grid[from][c];
+            layer(l, name, near, W, true, next[g]);
+            for (int c = 0; k && c < W; c++) next[g][c] += grid[g][c];
+        }
+        memcpy(grid, next, sizeof grid);
+    }
+    double place = (p->x[i] + 2) / step;
+    for (int g = 0; g < G; g++) { /* Keys' kernel, from its definition */
+        double d = fabs(place - g), w = 0;
+        if (d < 1) w = 1.5 * d * d * d - 2.5 * d * d + 1;
+        if (d >= 1 && d < 2) w = -0.5 * d * d * d + 2.5 * d * d - 4 * d + 2;
+        for (int c = 0; c < W; c++) at[c] += w * grid[g][c];
+    }
+    layer(l, "dec.0", at, 5, true, a);
+    layer(l, "dec.1", a, 2, false, out);
+    return normal_logp(out, p->y[i]);
+}
+
 typedef double by_loops(const lab *l, const points *p, int m, int i);
 
-static void check_loops(const subject *s, by_loops *loops) {
+static void check_loops(const subject *s, by_loops *loops, int x_dim) {
     static const char *const devices[] = {"ref", "cpu"};
     points p = some_points(1);
     lab l;
-    if (!open_subject(&l, s, X)) return;
+    if (!open_subject(&l, s, x_dim)) return;
     for (int device = 0; device < 2; device++) {
         lab_run r;
         double logp[N], tol = device ? 2e-5 : 1e-12;
@@ -227,8 +271,9 @@ static void check_loops(const subject *s, by_loops *loops) {
 }
 
 static void densities_by_plain_loops(void) {
-    check_loops(&subjects[PLAIN_CNP], cnp_by_loops);
-    check_loops(&subjects[PLAIN_TNP], tnp_by_loops);
+    check_loops(&subjects[PLAIN_CNP], cnp_by_loops, X);
+    check_loops(&subjects[PLAIN_TNP], tnp_by_loops, X);
+    check_loops(&subjects[PLAIN_CONV], conv_by_loops, 1);
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */

@@ -230,6 +230,11 @@ MNP_API mnp_status mnp_model_create_from(mnp_ctx *ctx, const mnp_model *from, co
                                          mnp_model **out);
 MNP_API mnp_status mnp_model_load(mnp_ctx *ctx, const char *path, mnp_model **out);
 MNP_API mnp_status mnp_model_save(mnp_ctx *ctx, const mnp_model *model, const char *path);
+/* A file of about half the size, for the web and other slow lines: the matrices of networks have
+ * half precision (F16), which rounds a weight by 2^-11 of the largest in its matrix at most.
+ * Biases, frequencies, scales and notes stay as they are, a matrix that half precision does not
+ * hold so well too, and all of a process that is no network (gp, cbp, oracle, lmm). */
+MNP_API mnp_status mnp_model_save_half(mnp_ctx *ctx, const mnp_model *model, const char *path);
 /* The same from memory: `bytes` holds a model file. And to memory: its bytes into a caller's block
  * of `size`, and their number into `length`. out may be NULL with size 0, to learn the number;
  * MNP_EINVAL where size is less. */

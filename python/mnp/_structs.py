@@ -731,6 +731,7 @@ CALLS = {
     "mnp_model_create_from": (c_int, (c_void_p, c_void_p, c_void_p, c_void_p)),
     "mnp_model_load": (c_int, (c_void_p, c_char_p, c_void_p)),
     "mnp_model_save": (c_int, (c_void_p, c_void_p, c_char_p)),
+    "mnp_model_save_half": (c_int, (c_void_p, c_void_p, c_char_p)),
     "mnp_model_load_memory": (c_int, (c_void_p, c_void_p, c_size_t, c_void_p)),
     "mnp_model_save_memory": (c_int, (c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)),
     "mnp_model_destroy": (None, (c_void_p,)),

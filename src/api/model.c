@@ -70,6 +70,13 @@ mnp_status mnp_model_save(mnp_ctx *ctx, const mnp_model *model, const char *path
     return model_save(&ctx->env, model->m, NULL, path);
 }
 
+mnp_status mnp_model_save_half(mnp_ctx *ctx, const mnp_model *model, const char *path) {
+    if (!ctx) return MNP_EINVAL;
+    MNP_TRY(check_given(&ctx->env, model, "model"));
+    MNP_TRY(check_given(&ctx->env, path, "path"));
+    return model_save_half(&ctx->env, model->m, path);
+}
+
 mnp_status mnp_model_load_memory(mnp_ctx *ctx, const void *bytes, size_t size, mnp_model **out) {
     if (out) *out = NULL;
     if (!ctx) return MNP_EINVAL;

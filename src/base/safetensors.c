@@ -254,6 +254,18 @@ static float from_f16(uint16_t half) {
     return half >> 15 ? -v : v;
 }
 
+/* Steps of 2^-24 below 2^-14, else 10 bits after the first. The scaled number is at most 2048, so
+ * that rint() is exact, and a carry into the exponent is right as it is. */
+uint16_t safetensors_f16(float v) {
+    uint16_t sign = signbit(v) ? 0x8000 : 0;
+    double size = fabs((double)v);
+    if (isnan(v)) return sign | 0x7E00;
+    if (size >= 65520) return sign | 0x7C00;
+    int exponent = size >= 0x1p-14 ? ilogb(size) : -14;
+    int bits = (int)rint(ldexp(size, 10 - exponent)) + ((exponent + 14) << 10);
+    return (uint16_t)(sign | bits);
+}
+
 static double element(const safetensors_tensor *t, size_t i) {
     switch (t->dtype) {
     case SAFETENSORS_F32:

@@ -62,6 +62,9 @@ mnp_status safetensors_floats(env *e, const safetensors_tensor *t, float *out, s
 /* The elements of any tensor as doubles (integers beyond 2^53 are rounded). */
 mnp_status safetensors_doubles(env *e, const safetensors_tensor *t, double *out, size_t count);
 
+/* The nearest number of half precision, ties to an even last digit; infinite from 65520 on. */
+uint16_t safetensors_f16(float v);
+
 /* Writes atomically (fsio.h). The same input gives the same bytes: header keys come in the given
  * order, data ordered by element size, largest first, so that every tensor stays aligned to its
  * element without gaps. Names must be unique, UTF-8 and not "__metadata__". F32 must be finite,

@@ -170,6 +170,31 @@ static void unpad(const params *p, const float *weights, float *dense,
     }
 }
 
+/* Frequencies are frozen and rows of biases short: neither is rounded. A matrix whose largest
+ * number is below 2^-14 would have fewer digits, one from 65520 on is beyond half precision. */
+static bool suits_half(const param *p, const float *dense) {
+    float most = 0;
+    for (int64_t i = 0; i < (int64_t)p->rows * p->cols; i++) most = fmaxf(most, fabsf(dense[i]));
+    return !p->init.frozen && p->rows > 1 && (most == 0 || (most >= 0x1p-14f && most < 65520));
+}
+
+/* In place: a half lies where an earlier float was. */
+static void halve(const params *p, safetensors_tensor *tensors, float *dense) {
+    for (int32_t i = 0; i < p->count; i++) {
+        const param *w = &p->list[i];
+        int64_t count = (int64_t)w->rows * w->cols;
+        if (suits_half(w, dense)) {
+            char *to = (char *)dense;
+            for (int64_t k = 0; k < count; k++) {
+                uint16_t half = safetensors_f16(dense[k]);
+                memcpy(to + k * (int64_t)sizeof half, &half, sizeof half);
+            }
+            tensors[i].dtype = SAFETENSORS_F16;
+        }
+        dense += count;
+    }
+}
+
 static void put_scaling(const model *m, double *x, double *y, safetensors_tensor *tensors) {
     int64_t dims = m->spec.x_dim;
     for (int64_t k = 0; k < dims; k++) {
@@ -183,8 +208,8 @@ static void put_scaling(const model *m, double *x, double *y, safetensors_tensor
 }
 
 /* To a file, or to `bytes` where there is no path. */
-static mnp_status write_to(env *e, const model *m, const float *weights, const char *path,
-                           buf *bytes) {
+static mnp_status write_to(env *e, const model *m, const float *weights, bool half,
+                           const char *path, buf *bytes) {
     size_t count = (size_t)m->params.count;
     buf options;
     buf_init(&options, e);
@@ -195,6 +220,7 @@ static mnp_status write_to(env *e, const model *m, const float *weights, const c
     mnp_status status = dense && tensors ? model_options_text(e, m, &options) : MNP_ENOMEM;
     if (status == MNP_OK) {
         unpad(&m->params, weights, dense, tensors);
+        if (half && process_at(m->spec.kind)->networks) halve(&m->params, tensors, dense);
         put_scaling(m, x, y, tensors + count);
         safetensors_meta meta[MODEL_NOTES_MAX + 2] = {{format_key, format_number},
                                                       {options_key, buf_str(&options)}};
@@ -211,11 +237,15 @@ static mnp_status write_to(env *e, const model *m, const float *weights, const c
 }
 
 mnp_status model_save(env *e, const model *m, const float *weights, const char *path) {
-    return write_to(e, m, weights ? weights : m->weights, path, NULL);
+    return write_to(e, m, weights ? weights : m->weights, false, path, NULL);
+}
+
+mnp_status model_save_half(env *e, const model *m, const char *path) {
+    return write_to(e, m, m->weights, true, path, NULL);
 }
 
 mnp_status model_print(const model *m, buf *out) {
-    return write_to(out->e, m, m->weights, NULL, out);
+    return write_to(out->e, m, m->weights, false, NULL, out);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

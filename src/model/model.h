@@ -38,6 +38,8 @@ void model_destroy(model *m);
 mnp_status model_load(env *e, const char *path, model **out);
 /* `weights` (params.words floats) instead of the model's own; NULL = its own. */
 mnp_status model_save(env *e, const model *m, const float *weights, const char *path);
+/* Matrices of networks in half precision, where it holds them to 2^-11 of their largest number. */
+mnp_status model_save_half(env *e, const model *m, const char *path);
 /* The same from memory, where messages call it `name`; and the bytes of its file, appended. */
 mnp_status model_parse(env *e, const char *name, const void *bytes, size_t size, model **out);
 mnp_status model_print(const model *m, buf *out);

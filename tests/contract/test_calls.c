@@ -476,6 +476,10 @@ static void models(void) {
     MUTE(0, mnp_model_save(NULL, w.model, path_of("m")));
     BAD(1, mnp_model_save(w.ctx, NULL, path_of("m")));
     BAD(2, mnp_model_save(w.ctx, w.model, NULL));
+    CALL(mnp_model_save_half);
+    MUTE(0, mnp_model_save_half(NULL, w.model, path_of("m")));
+    BAD(1, mnp_model_save_half(w.ctx, NULL, path_of("m")));
+    BAD(2, mnp_model_save_half(w.ctx, w.model, NULL));
     CHECK(access(path_of("m"), F_OK) != 0);
 }
 

@@ -149,12 +149,139 @@ static void weights_of_16_bits_are_read(void) {
     }
 }
 
+/* The largest entry of a tensor, and the largest change from a to b. */
+static void compare(const mnp_model *a, const mnp_model *b, const char *name, double *most,
+                    double *change) {
+    mnp_tensor x = {.size = sizeof x}, y = {.size = sizeof y};
+    CHECK(mnp_model_tensor(ctx, a, name, &x) == MNP_OK);
+    CHECK(mnp_model_tensor(ctx, b, name, &y) == MNP_OK);
+    *most = *change = 0;
+    for (int64_t i = 0; i < x.rows * x.cols; i++) {
+        int64_t at = i / x.cols * x.stride + i % x.cols;
+        *most = fmax(*most, fabs((double)x.data[at]));
+        *change = fmax(*change, fabs((double)x.data[at] - (double)y.data[at]));
+    }
+}
+
+static safetensors_file *save_half(const mnp_model *m, mnp_model **out) {
+    char small[310];
+    safetensors_file *f = NULL;
+    snprintf(small, sizeof small, "%s.half", path);
+    CHECK(mnp_model_save_half(ctx, m, small) == MNP_OK);
+    CHECK(mnp_model_load(ctx, small, out) == MNP_OK);
+    CHECK(safetensors_read(&E, small, 1 << 24, &f) == MNP_OK);
+    return f;
+}
+
+static void half_files_keep_the_model(void) {
+    mnp_model *m = NULL;
+    safetensors_file *f = save_half(model, &m);
+    const char *name;
+    int64_t halves = 0;
+    for (int64_t k = 0; f && (name = mnp_model_tensor_name(model, k)); k++) {
+        double most, change;
+        CASE(name);
+        const safetensors_tensor *t = safetensors_find(f, name);
+        bool row = t->shape[0] == 1, frozen = strcmp(name, "features.freq") == 0;
+        CHECK(t->dtype == (row || frozen ? SAFETENSORS_F32 : SAFETENSORS_F16));
+        compare(model, m, name, &most, &change);
+        CHECK(t->dtype == SAFETENSORS_F32 ? change == 0 : change > 0 && change <= 0x1p-11 * most);
+        if (t->dtype == SAFETENSORS_F16) halves += (int64_t)t->count;
+    }
+    CHECK(halves > mnp_model_parameters(model) * 9 / 10);
+    STREQ(mnp_model_note(m, "who"), "a test");
+    STREQ(mnp_model_options(m), mnp_model_options(model));
+    safetensors_destroy(f);
+    mnp_model_destroy(m);
+}
+
+/* The same functions, to 1 % of their spread. */
+static void half_files_answer_alike(void) {
+    enum { S = 50, N = 9 };
+    double x[N], y[2][S * N], seen[] = {-1, 0.5}, at[] = {0.8, -0.2}, sum = 0, squares = 0;
+    mnp_model *m = NULL;
+    safetensors_destroy(save_half(model, &m));
+    mnp_set set = {2, seen, at};
+    for (int i = 0; i < N; i++) x[i] = -2 + 0.5 * i;
+    for (int k = 0; k < 2; k++) {
+        mnp_predictor *p = NULL;
+        CHECK(mnp_predictor_create(ctx, k ? m : model, NULL, &p) == MNP_OK);
+        CHECK(mnp_predictor_condition(p, &set) == MNP_OK);
+        CHECK(mnp_predictor_draw_latents(p, 3, S) == MNP_OK);
+        CHECK(mnp_predictor_predict(p, x, N, MNP_BASE_NORMAL, y[k]) == MNP_OK);
+        mnp_predictor_destroy(p);
+    }
+    for (int i = 0; i < S * N; i++) sum += y[0][i] / (S * N);
+    for (int i = 0; i < S * N; i++) squares += (y[0][i] - sum) * (y[0][i] - sum) / (S * N);
+    for (int i = 0; i < S * N; i++) NEAR(y[1][i], y[0][i], 0.01 * sqrt(squares), 0);
+    CHECK(memcmp(y[0], y[1], sizeof y[0]) != 0);
+    mnp_model_destroy(m);
+}
+
+/* A number beyond half precision, and a matrix of numbers too small for it, keep all digits. */
+static void what_half_does_not_hold(void) {
+    static const char big[] = "flow.2.0.wx", tiny[] = "mu.1.0.wr";
+    char odd[310];
+    double most, change;
+    safetensors_file *f = NULL;
+    mnp_model *m = NULL, *small = NULL;
+    snprintf(odd, sizeof odd, "%s.odd", path);
+    CHECK(safetensors_read(&E, path, 1 << 24, &f) == MNP_OK);
+    for (size_t k = 0; f && k < f->count; k++) { /* the data are the file's own copy */
+        float *v = (float *)(uintptr_t)f->tensors[k].data;
+        if (strcmp(f->tensors[k].name, big) == 0) v[3] = 65520;
+        for (size_t i = 0; strcmp(f->tensors[k].name, tiny) == 0 && i < f->tensors[k].count; i++)
+            v[i] *= 1e-6f;
+    }
+    CHECK(safetensors_write(&E, odd, f->meta, f->meta_count, f->tensors, f->count) == MNP_OK);
+    safetensors_destroy(f);
+    CHECK(mnp_model_load(ctx, odd, &m) == MNP_OK);
+    f = save_half(m, &small);
+    CHECK(safetensors_find(f, big)->dtype == SAFETENSORS_F32);
+    CHECK(safetensors_find(f, tiny)->dtype == SAFETENSORS_F32);
+    compare(m, small, big, &most, &change);
+    CHECK(most == 65520 && change == 0);
+    compare(m, small, tiny, &most, &change);
+    CHECK(most > 0 && most < 0x1p-14 && change == 0);
+    safetensors_destroy(f);
+    mnp_model_destroy(m);
+    mnp_model_destroy(small);
+}
+
+/* What is no network is written as ever, byte for byte. */
+static void other_processes_stay(void) {
+    static const char *const kinds[] = {"gp", "cbp", "lmm"};
+    for (int k = 0; k < 3; k++) {
+        mnp_data *data = NULL;
+        mnp_model *m = NULL;
+        char small[310], *file = NULL, *bytes;
+        size_t size = 0, length = 0;
+        mnp_data_opts o = {.size = sizeof o, .functions = 5};
+        CASE(kinds[k]);
+        CHECK(mnp_data_open(ctx, "rbf", &o, &data) == MNP_OK);
+        CHECK(mnp_model_create(ctx, kinds[k], NULL, NULL, data, 5, &m) == MNP_OK);
+        snprintf(small, sizeof small, "%s.%s", path, kinds[k]);
+        CHECK(mnp_model_save_half(ctx, m, small) == MNP_OK);
+        CHECK(fsio_read(&E, small, 1 << 24, &file, &size) == MNP_OK);
+        bytes = bytes_of(m, &length);
+        CHECK(length == size && memcmp(bytes, file, size) == 0);
+        free(bytes);
+        env_free(&E, file);
+        mnp_model_destroy(m);
+        mnp_data_destroy(data);
+    }
+}
+
 int main(void) {
     RUN(open_model);
     if (!model) return check_done();
     RUN(memory_holds_the_bytes_of_the_file);
     RUN(tensors_are_those_of_the_file);
     RUN(weights_of_16_bits_are_read);
+    RUN(half_files_keep_the_model);
+    RUN(half_files_answer_alike);
+    RUN(what_half_does_not_hold);
+    RUN(other_processes_stay);
     mnp_model_destroy(model);
     mnp_ctx_destroy(ctx);
     return check_done();

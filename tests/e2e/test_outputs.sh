@@ -38,6 +38,7 @@ train          OUT.safetensors  train --data rbf --functions 20 --preset tiny --
 train-seeds    OUT-s1.log.csv   train --data rbf --functions 20 --preset tiny --steps 2 --seeds 2 --out OUT
 train-agent    OUT.safetensors  train --data wheel --functions 4 --model maml --steps 1 --out OUT.safetensors
 eval-note      OUT.safetensors  eval OUT.safetensors --functions 2 --draws 0 --samples 1 --note
+shrink         OUT.safetensors  shrink m.safetensors --out OUT.safetensors
 info-note      OUT.safetensors  info OUT.safetensors --note k=v
 predict        OUT.csv          predict m.safetensors --grid=-1:1:5 --samples 2 --out OUT.csv
 predict-map    OUT.csv          predict ore.safetensors --grid 3x4 --samples 2 --out OUT
@@ -66,6 +67,7 @@ bandit-log bandit --agent uniform --log log.csv
 plot      plot --log m.log.csv --out quiet/p.svg
 info      info m.safetensors
 info-json info m.safetensors --json --quiet
+shrink    shrink m.safetensors --out quiet/s.safetensors
 info-agent info agent.safetensors
 bench     bench exp --seconds 0.01
 repro     repro table2 --quick --agents uniform --deltas 0.5 --horizon short --trials 1 --out quiet/r

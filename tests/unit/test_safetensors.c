@@ -276,6 +276,25 @@ static void impossible_tensors_are_not_written(void) {
     CHECK(access(path, F_OK) != 0);
 }
 
+/* Every half, the number in the middle of two neighbours, and those beside the middle. */
+static void the_nearest_half(void) {
+    float a = 0, b = 0;
+    for (uint16_t bits = 0; bits < 0x7bff; bits++) {
+        uint16_t next = (uint16_t)(bits + 1), even = bits % 2 ? next : bits;
+        CHECK(widen(SAFETENSORS_F16, bits, &a) == MNP_OK);
+        CHECK(widen(SAFETENSORS_F16, next, &b) == MNP_OK);
+        float middle = a + (b - a) / 2; /* exact */
+        bool good = safetensors_f16(a) == bits && safetensors_f16(-b) == (next | 0x8000) &&
+                    safetensors_f16(middle) == even &&
+                    safetensors_f16(nextafterf(middle, 0)) == bits &&
+                    safetensors_f16(nextafterf(middle, INFINITY)) == next;
+        if (!good) CHECK(good);
+    }
+    CHECK(safetensors_f16(nextafterf(65520, 0)) == 0x7bff && safetensors_f16(65520) == 0x7c00);
+    CHECK(safetensors_f16(-INFINITY) == 0xfc00 && safetensors_f16(-0.0f) == 0x8000);
+    CHECK((safetensors_f16(NAN) & 0x7fff) == 0x7e00 && safetensors_f16(1e-45f) == 0);
+}
+
 int main(void) {
     env_init(&E);
     const char *base = getenv("TEST_TMP");
@@ -283,6 +302,7 @@ int main(void) {
     RUN(a_file_is_read_back);
     RUN(elements_are_converted);
     RUN(half_precision_is_exact);
+    RUN(the_nearest_half);
     RUN(the_bytes_are_the_format);
     RUN(odd_but_valid_files_are_read);
     RUN(hostile_headers_are_refused);

@@ -165,9 +165,10 @@ static void query(graph *g, const model_spec *s, process_query kind) {
 }
 
 #define CHAIN                                                                                      \
-    .train = "", .steps = steps, .latents = steps, .train_step = train_step, .bound = bound,       \
-    .predictive = predictive, .draw_latents = draw_latents, .particle = particle, .query = query,  \
-    .stream_width = chain_stream_width, .sum = sum, .latents_of_sum = latents_of_sum
+    .train = "", .networks = true, .steps = steps, .latents = steps, .train_step = train_step,     \
+    .bound = bound, .predictive = predictive, .draw_latents = draw_latents, .particle = particle,  \
+    .query = query, .stream_width = chain_stream_width, .sum = sum,                                \
+    .latents_of_sum = latents_of_sum
 
 const process_def process_mnp = {
     CHAIN, .help = "Markov neural process: a chain of T steps, each with a latent", .check = check};

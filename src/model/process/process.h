@@ -58,6 +58,8 @@ typedef struct process_def {
     const char *help; /* one line */
     /* Options of the training where they differ from the usual ones, as text. */
     const char *train;
+    /* Its matrices are layers of networks, for which half precision does (model_save_half). */
+    bool networks;
     /* Options that do not fit together; may be NULL. */
     mnp_status (*check)(env *e, const model_spec *s);
     /* Maps between noise and data: a path has one value more. */

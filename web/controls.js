@@ -140,8 +140,8 @@ let errorTimer = 0;
 export function showError(error) {
     clearTimeout(errorTimer);
     $("error").hidden = !error;
+    $("error").textContent = error ? error.message ?? String(error) : "";
     if (!error) return;
-    $("error").textContent = error.message ?? String(error);
     errorTimer = setTimeout(() => showError(null), 12000);
 }
 

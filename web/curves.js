@@ -148,6 +148,6 @@ export function curvesScene(v) {
     items.push({k: "clip", x: box.x, y: box.y, w: box.w, h: box.h, items: inside});
     items.push(...pointItems(v.points, v.chosen, l));
     items.push(...legend(legendEntries(v), l));
-    if (v.density) items.push(...densityItems(v.density, l, label(v.at, 3)));
+    if (v.density) items.push(...densityItems(v.density, l, label(v.density.x, 3)));
     return items;
 }

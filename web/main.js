@@ -439,6 +439,7 @@ function bind() {
     on("clear", () => (model.rivers ? store.set({wells: [], chosen: -1}) : s.game ? endGame() : store.set({points: [], chosen: -1})));
     on("cancel", () => (model.rivers ? maps : pictures).stop());
     on("hint-close", closeHint);
+    $("hint").addEventListener("pointerdown", (e) => e.stopPropagation());
     on("keys-open", () => $("keys").showModal());
     on("about-open", () => $("about").showModal());
     on("game-start", () => startGame(Math.floor(Math.random() * 2 ** 31)));
@@ -485,14 +486,13 @@ function bindWindow() {
     new ResizeObserver(redraw).observe($("plot"));
 }
 
-/* The first visit has a hint; it goes with the first point. */
+/* The first visit has a hint, unless it follows a link to a picture; it goes with the first point. */
 function showHint() {
     try {
         $("hint").hidden = localStorage.getItem("mnp-hint") === "seen";
     } catch {
         $("hint").hidden = false;
     }
-    $("hint").addEventListener("pointerdown", (e) => e.stopPropagation());
 }
 
 function closeHint() {
@@ -562,8 +562,9 @@ async function start() {
     if (engine.kind === "server") $("files-text").textContent = "You may also drop a file on the page. A model of your own: start the server with it, as in mnp serve FILE.";
     store.watch(changed);
     startTheme($("theme"), redraw);
+    const linked = location.hash.length > 1;
     await restore(location.hash);
-    showHint();
+    if (!linked) showHint();
 }
 
 start().catch((error) => {

@@ -5,8 +5,11 @@ import {heights, kernel} from "./density.js";
 import {interpolate} from "./scene.js";
 
 const COARSE = {samples: 12, places: 100};
+const COARSEST = {samples: 8, places: 60};  // where that takes more than SLOW_MS
+const SLOW_MS = 90;
 const FINE = {samples: 50, places: 200};
 const SMOOTH = {samples: 200, places: 200}; // as many functions as the command takes: smoother bands
+const SMOOTH_MS = 350; // and only where FINE took less
 const REFINE_STEPS = [5, 15, 30];
 const DRAWS = 20;
 export const READ_SAMPLES = 200; // the command's default
@@ -28,6 +31,7 @@ export class Pictures {
     constructor(queue, view, hooks) {
         Object.assign(this, {queue, view, ...hooks});
         this.turn = 0; // counts changes of what is asked for
+        this.took = 0; // milliseconds of the last coarse picture
         this.clear();
     }
 
@@ -48,17 +52,18 @@ export class Pictures {
         const reply = await this.queue.ask(kind, "predict", request, options);
         if (!reply || request.model !== this.view().state.model) return false;
         this.picture = pictureOf(reply);
+        if (request.samples === COARSE.samples) this.took = 1000 * reply.seconds;
         this.changed("picture");
         return turn === this.turn;
     }
 
-    /** The whole picture anew. @param {boolean} coarse while something is dragged */
+    /** The whole picture anew, coarse or fine. @param {boolean} coarse while something is dragged */
     async refresh(coarse) {
         this.turn++;
         this.queue.drop("slow");
         this.progress(null);
         try {
-            const size = coarse ? COARSE : FINE;
+            const size = !coarse ? FINE : this.took > SLOW_MS ? COARSEST : COARSE;
             const rest = this.show("picture", this.request(size));
             this.refreshTruth(size);
             const newest = await rest;
@@ -68,7 +73,7 @@ export class Pictures {
             const way = state.points.length ? state.condition : "network";
             if (way === "refine") await this.refine();
             else if (way === "exact") await this.exact();
-            else await this.show("other", this.request(SMOOTH));
+            else if (1000 * this.picture.report.seconds < SMOOTH_MS) await this.show("slow", this.request(SMOOTH));
         } catch (error) {
             this.progress(null);
             this.failed(error);
@@ -151,7 +156,7 @@ export class Pictures {
     keepReading(reading, values) {
         const {limits} = this.view();
         this.reading = reading;
-        this.density = {model: kernel(values, reading.sd, heights(reading.lo, reading.hi, limits.y)), truth: this.density?.truth ?? null};
+        this.density = {x: reading.x, model: kernel(values, reading.sd, heights(reading.lo, reading.hi, limits.y)), truth: this.density?.truth ?? null};
     }
 
     /* The density itself, where the process tells it: the truth has no latents to draw. */

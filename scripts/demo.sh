@@ -51,3 +51,4 @@ show check "$out/monotonic.safetensors" --functions 10
 printf '\nLook at %s/plants.html (the report of the fit), %s/plant.svg, %s/conditioned.svg and %s/chain.svg%s.\n' "$out" "$out" "$out" "$out" \
     "${shipped:+, and $out/shipped.svg of the shipped model}"
 printf 'Your own curves (docs/user/tutorial.md):\n  mnp fit yours.csv\n'
+printf 'Touch the models in the browser (docs/user/explorer.md):\n  mnp serve\n'

@@ -98,7 +98,7 @@ export function axes(box, sx, sy, names, small = false) {
         items.push({k: "line", at: [x, box.y, x, box.y + box.h], stroke: "grid", width: 1});
         items.push({k: "text", x, y: box.y + box.h + size + 6, text: label(t), fill: "muted", size, anchor: "middle"});
     }
-    for (const t of ticks(sy.lo, sy.hi, Math.max(3, box.h / 64))) {
+    for (const t of ticks(sy.lo, sy.hi, Math.max(3, box.h / 54))) {
         const y = Math.round(sy(t)) + 0.5;
         items.push({k: "line", at: [box.x, y, box.x + box.w, y], stroke: "grid", width: 1});
         items.push({k: "text", x: box.x - 8, y: y + size * 0.35, text: label(t), fill: "muted", size, anchor: "end"});

@@ -243,7 +243,7 @@ _Static_assert((int)MNP_LEVELS == (int)PROCESS_LEVELS, "levels of the noise");
 mnp_status mnp_predictor_levels(mnp_predictor *p, const double *x, int64_t n, double *y) {
     if (!p) return MNP_EINVAL;
     MNP_TRY(check_query(p, x, n, y, MNP_LEVELS, "y"));
-    return predictor_levels(p->p, x, n, y);
+    return predictor_levels(p->p, x, n, MNP_LEVELS, y);
 }
 
 double mnp_level(int k) {

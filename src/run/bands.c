@@ -12,56 +12,36 @@
 
 /* ---- with latents: functions at levels of the noise ------------------------------------------ */
 
-enum { LEVELS = 20 };  /* of the noise, equally likely: the outermost bound a 95 % band */
-enum { REPEATS = 24 }; /* noises of a function at a target */
-enum { BLOCK = 32 };   /* targets that are asked about at once */
+enum { LEVELS = 20 }; /* of the noise, equally likely: the outermost bound a 95 % band */
 
-/* Every target has noise of its own, so `count` places that are asked for REPEATS times each show
- * so many noises of each function: path (T+1, S, count REPEATS), whose first level is the noise.
- * Into out (S LEVELS, n) from place `first`. */
-static void read_block(const double *path, int64_t steps, int64_t S, int64_t count, int64_t n,
-                       int64_t first, double *out) {
-    const double *last = path + steps * S * count * REPEATS;
+/* The functions at the levels that the model computes at once, y (PROCESS_LEVELS_ALL, S, n), say
+ * how each maps the noise at each target; that map is read at more levels: out (S LEVELS, n). */
+static void read_levels(const double *y, int64_t S, int64_t n, double *out) {
     double e[LEVELS];
+    noise_value known[PROCESS_LEVELS_ALL], p[PROCESS_LEVELS_ALL];
     noise_levels(LEVELS, e);
-    for (int64_t i = 0; i < S * count; i++) {
-        noise_value p[REPEATS];
-        for (int64_t r = 0; r < REPEATS; r++)
-            p[r] = (noise_value){path[i * REPEATS + r], last[i * REPEATS + r]};
-        noise_sort(p, REPEATS);
-        double *to = out + i / count * LEVELS * n + first + i % count;
-        for (int64_t k = 0; k < LEVELS; k++) to[k * n] = noise_read(p, REPEATS, e[k]);
+    for (int k = 0; k < PROCESS_LEVELS_ALL; k++)
+        known[k] = (noise_value){process_level[k], (double)k};
+    noise_sort(known, PROCESS_LEVELS_ALL); /* y is now which of the levels it is */
+    for (int64_t i = 0; i < S * n; i++) {
+        for (int k = 0; k < PROCESS_LEVELS_ALL; k++)
+            p[k] = (noise_value){known[k].e, y[(int64_t)known[k].y * S * n + i]};
+        double *to = out + i / n * LEVELS * n + i % n;
+        for (int64_t k = 0; k < LEVELS; k++) to[k * n] = noise_read(p, PROCESS_LEVELS_ALL, e[k]);
     }
-}
-
-static mnp_status ask_functions(predictor *p, const double *x, int64_t n, double *repeated,
-                                double *path, double *out) {
-    int64_t X = p->m->spec.x_dim, S = predictor_samples(p);
-    int64_t steps = process_at(p->m->spec.kind)->steps(&p->m->spec);
-    for (int64_t first = 0; first < n; first += BLOCK) {
-        int64_t count = least(BLOCK, n - first);
-        for (int64_t i = 0; i < count * REPEATS; i++)
-            memcpy(repeated + i * X, x + (first + i / REPEATS) * X, (size_t)X * sizeof *x);
-        MNP_TRY(predictor_path(p, repeated, count * REPEATS, PREDICT_NORMAL, path));
-        runner_unscale_y(p->m, path + steps * S * count * REPEATS, S * count * REPEATS);
-        read_block(path, steps, S, count, n, first, out);
-    }
-    return MNP_OK;
 }
 
 static mnp_status bands_of_functions(predictor *p, const double *x, int64_t n,
                                      const mnp_summary *out) {
-    int64_t steps = process_at(p->m->spec.kind)->steps(&p->m->spec);
-    size_t S = (size_t)predictor_samples(p), block = (size_t)least(BLOCK, n) * REPEATS;
-    double *repeated =
-        env_alloc(p->env, block * (size_t)p->m->spec.x_dim, sizeof *repeated, "bands");
-    double *path = env_alloc(p->env, ((size_t)steps + 1) * S * block, sizeof *path, "bands");
-    double *noisy = env_alloc(p->env, LEVELS * S * (size_t)n, sizeof *noisy, "bands");
-    mnp_status status =
-        repeated && path && noisy ? ask_functions(p, x, n, repeated, path, noisy) : MNP_ENOMEM;
-    if (status == MNP_OK) status = summary_make(p->env, noisy, (int64_t)S * LEVELS, n, out);
-    env_free(p->env, repeated);
-    env_free(p->env, path);
+    size_t S = (size_t)predictor_samples(p), N = (size_t)n;
+    double *y = env_alloc(p->env, PROCESS_LEVELS_ALL * S * N, sizeof *y, "bands");
+    double *noisy = env_alloc(p->env, LEVELS * S * N, sizeof *noisy, "bands");
+    mnp_status status = y && noisy ? predictor_levels(p, x, n, PROCESS_LEVELS_ALL, y) : MNP_ENOMEM;
+    if (status == MNP_OK) {
+        read_levels(y, (int64_t)S, n, noisy);
+        status = summary_make(p->env, noisy, (int64_t)S * LEVELS, n, out);
+    }
+    env_free(p->env, y);
     env_free(p->env, noisy);
     return status;
 }

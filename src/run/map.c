@@ -106,7 +106,7 @@ static mnp_status fill_block(env *e, predictor *p, const map_spec *q, const hono
     int64_t S = q->samples;
     double *pixel = x + 2 * count;
     fill_places(q, first, count, x);
-    MNP_TRY(predictor_levels(p, x, count, y));
+    MNP_TRY(predictor_levels(p, x, count, LEVELS, y));
     for (int64_t i = 0; i < count; i++) in_pixels(q, x + 2 * i, pixel + 2 * i);
     if (h) honour_apply(h, pixel, count, LEVELS, y);
     for (int64_t i = 0; i < count && out->below; i++) {

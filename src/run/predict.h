@@ -61,9 +61,9 @@ mnp_status predictor_path(predictor *p, const double *x, int64_t n, predict_base
  * log p(y_i | set) for every sample. */
 mnp_status predictor_logp(predictor *p, const double *x, const double *y, int64_t n, double *logp);
 
-/* The S functions at n targets for fixed levels of the base noise (process_level), each the same at
- * all targets: y (PROCESS_LEVELS, S, n). A target's values do not depend on the others, so a large
+/* The S functions at n targets for the first `levels` of the base noise (process_level), each the
+ * same at all targets: y (levels, S, n). A target's values do not depend on the others, so a large
  * set may be asked about in parts. MNP_EUNSUPPORTED without latents. */
-mnp_status predictor_levels(predictor *p, const double *x, int64_t n, double *y);
+mnp_status predictor_levels(predictor *p, const double *x, int64_t n, int levels, double *y);
 
 #endif

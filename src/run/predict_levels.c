@@ -12,7 +12,7 @@ typedef struct tiles {
     int64_t rows, most; /* targets of a block; blocks of a run */
     double *x;          /* (most chunks, rows, X) */
     double *z;          /* (T, most chunks, chunk, Z) */
-    double *out;        /* (PROCESS_LEVELS, most chunks, chunk, rows) */
+    double *out;        /* (PROCESS_LEVELS_ALL, most chunks, chunk, rows) */
     int64_t *n, *m;     /* (most chunks) */
 } tiles;
 
@@ -30,7 +30,7 @@ static mnp_status tiles_make(predictor *p, int64_t n, tiles *t) {
     size_t items = (size_t)(t->most * p->chunks), each = (size_t)(p->chunk * Z);
     t->x = env_alloc(p->env, items * (size_t)(t->rows * X), sizeof *t->x, "blocks of targets");
     t->z = env_alloc(p->env, items * each * (size_t)p->T, sizeof *t->z, "blocks of targets");
-    t->out = env_alloc(p->env, PROCESS_LEVELS * items * (size_t)(p->chunk * t->rows),
+    t->out = env_alloc(p->env, PROCESS_LEVELS_ALL * items * (size_t)(p->chunk * t->rows),
                        sizeof *t->out, "blocks of targets");
     t->n = env_alloc(p->env, 2 * items, sizeof *t->n, "blocks of targets");
     if (!t->x || !t->z || !t->out || !t->n) return MNP_ENOMEM;
@@ -42,9 +42,10 @@ static mnp_status tiles_make(predictor *p, int64_t n, tiles *t) {
     return MNP_OK;
 }
 
-/* Targets first .. first + count - 1 of x (n, X), at most `most` blocks of them. */
+/* Targets first .. first + count - 1 of x (n, X), at most `most` blocks of them; of so many
+ * levels. */
 static mnp_status run_tiles(predictor *p, tiles *t, const double *x, int64_t n, int64_t first,
-                            int64_t count, double *to) {
+                            int64_t count, int levels, double *to) {
     exec_io *io = &p->query[QUERY_LEVELS]->io;
     int64_t X = p->m->spec.x_dim, Z = p->m->spec.d_z, blocks = (count + t->rows - 1) / t->rows;
     int64_t items = blocks * p->chunks, most = t->most * p->chunks, wide = p->chunk * t->rows;
@@ -59,14 +60,14 @@ static mnp_status run_tiles(predictor *p, tiles *t, const double *x, int64_t n, 
         io->feed[1 + s] = t->z + s * most * p->chunk * Z;
         io->feed_stride[1 + s] = p->chunk * Z;
     }
-    for (int k = 0; k < PROCESS_LEVELS; k++) {
+    for (int k = 0; k < PROCESS_LEVELS_ALL; k++) {
         io->emit[k] = t->out + k * most * wide;
         io->emit_stride[k] = wide;
     }
     io->n = t->n, io->m = t->m;
     io->samples = p->chunk, io->chunks = p->chunks;
     MNP_TRY(runner_run(p->query[QUERY_LEVELS], p->seed, items));
-    for (int64_t k = 0; k < PROCESS_LEVELS * p->samples; k++) {
+    for (int64_t k = 0; k < levels * p->samples; k++) {
         int64_t level = k / p->samples, s = k % p->samples;
         for (int64_t b = 0; b < blocks; b++) {
             int64_t item = b * p->chunks + s / p->chunk, rows = t->n[item];
@@ -78,7 +79,7 @@ static mnp_status run_tiles(predictor *p, tiles *t, const double *x, int64_t n, 
     return MNP_OK;
 }
 
-mnp_status predictor_levels(predictor *p, const double *x, int64_t n, double *y) {
+mnp_status predictor_levels(predictor *p, const double *x, int64_t n, int levels, double *y) {
     if (p->T == 0)
         return env_fail(p->env, MNP_EUNSUPPORTED, "a process without latents has no noise levels");
     if (n < 1) return env_fail(p->env, MNP_EINVAL, "there are no target points");
@@ -91,14 +92,14 @@ mnp_status predictor_levels(predictor *p, const double *x, int64_t n, double *y)
     tiles t;
     mnp_status status = tiles_make(p, n, &t);
     for (int64_t at = 0, step = t.most * t.rows; at < n && status == MNP_OK; at += step) {
-        status = run_tiles(p, &t, scaled, n, at, least(step, n - at), y);
+        status = run_tiles(p, &t, scaled, n, at, least(step, n - at), levels, y);
         if (status == MNP_OK && env_cancelled(p->env))
             status = env_fail(p->env, MNP_ECANCELLED, "prediction was cancelled");
     }
     tiles_free(p, &t);
     env_free(p->env, scaled);
     MNP_TRY(status);
-    MNP_TRY(predictor_check_answer(p, y, PROCESS_LEVELS * p->samples * n, n));
-    runner_unscale_y(p->m, y, PROCESS_LEVELS * p->samples * n);
+    MNP_TRY(predictor_check_answer(p, y, levels * p->samples * n, n));
+    runner_unscale_y(p->m, y, levels * p->samples * n);
     return MNP_OK;
 }

@@ -153,9 +153,9 @@ static void query(graph *g, const model_spec *s, process_query kind) {
         return;
     }
     if (kind == QUERY_LEVELS) {
-        val y[PROCESS_LEVELS];
-        chain_record_levels(g, s, x, z, process_level, PROCESS_LEVELS, y);
-        for (int k = 0; k < PROCESS_LEVELS; k++) op_emit(g, y[k]);
+        val y[PROCESS_LEVELS_ALL];
+        chain_record_levels(g, s, x, z, process_level, PROCESS_LEVELS_ALL, y);
+        for (int k = 0; k < PROCESS_LEVELS_ALL; k++) op_emit(g, y[k]);
         return;
     }
     val path[MODEL_STEPS_MAX + 1];

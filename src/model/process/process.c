@@ -5,15 +5,17 @@
 #include "model/process/processes.def"
 #undef PROCESS
 
-const double process_level[PROCESS_LEVELS] = {0,
-                                              -1.6629596035333782,
-                                              -0.961651218017327,
-                                              -0.5298250061482329,
-                                              -0.17052200667927234,
-                                              0.17052200667927234,
-                                              0.5298250061482329,
-                                              0.961651218017327,
-                                              1.6629596035333782};
+const double process_level[PROCESS_LEVELS_ALL] = {0,
+                                                  -1.6629596035333782,
+                                                  -0.961651218017327,
+                                                  -0.5298250061482329,
+                                                  -0.17052200667927234,
+                                                  0.17052200667927234,
+                                                  0.5298250061482329,
+                                                  0.961651218017327,
+                                                  1.6629596035333782,
+                                                  -2.2,
+                                                  2.2};
 
 const process_def *process_at(int kind) {
     static const process_def *const table[] = {

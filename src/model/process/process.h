@@ -49,10 +49,10 @@ typedef enum process_query {
     QUERY_KINDS
 } process_query;
 
-/* The levels of the base noise: 0, then eight equally likely ones upwards, scaled to variance one.
- */
-enum { PROCESS_LEVELS = 9 };
-extern const double process_level[PROCESS_LEVELS];
+/* The levels of the base noise: 0, then eight equally likely ones upwards, scaled to variance one;
+ * and two outside of a 95 % band, for the tails of pictures. */
+enum { PROCESS_LEVELS = 9, PROCESS_LEVELS_ALL = 11 };
+extern const double process_level[PROCESS_LEVELS_ALL];
 
 typedef struct process_def {
     const char *help; /* one line */

@@ -33,6 +33,8 @@ mnp_status bench_context(bench_setup *s); /* 1 k, 10 k, 100 k points of context 
 mnp_status bench_condition(bench_setup *s);
 /* 64 particles that follow a set of 20 points; with a model, how often they move. */
 mnp_status bench_observe(bench_setup *s);
+/* Requests of the explorer, by the library and by the service. */
+mnp_status bench_serve(bench_setup *s);
 /* Acting and observing in a bandit. */
 mnp_status bench_bandit(bench_setup *s);
 /* Every case of the op table that is marked for it, forward alone and with its gradient. */

@@ -12,7 +12,8 @@
 static const flag_def flags[] = {
     {"seconds", "S", "time to spend on each measurement of a step or a latency (default 5)"},
     {"rows", "R", "rows of the dense products (default 128)"},
-    {"model", "M", "of observe: a model file with one input; also tells how often particles move"},
+    {"model", "M",
+     "of observe and serve: a model file with one input; observe tells how often particles move"},
     {"op", "NAME", "only operations with this in their name"},
     {"device", "D", "of step, eval and condition: cpu or cuda (default cpu)"},
     {"math", "M", "on a GPU: fp32, tf32, bf16 or all (default all)"},
@@ -95,6 +96,10 @@ static mnp_status run_bandit(bench *b) {
     return bench_bandit(&b->setup);
 }
 
+static mnp_status run_serve(bench *b) {
+    return bench_serve(&b->setup);
+}
+
 typedef struct part {
     const char *name, *help;
     mnp_status (*run)(bench *b);
@@ -115,6 +120,8 @@ static const part parts[] = {
      false},
     {"context", "time and memory for 1 000 to 100 000 context points", run_context, false},
     {"bandit", "act and observe after a history of 80 000, one thread", run_bandit, false},
+    {"serve", "requests of the explorer without a network (two threads, or --threads)", run_serve,
+     false},
     {"ops", "every operation at its own cases", run_ops, false},
 };
 enum { PARTS = sizeof parts / sizeof *parts };

@@ -107,7 +107,7 @@ static int read_key(cli *c, char key[KEY_MOST + 3]) {
     char *text = NULL;
     size_t bytes;
     key[0] = '\0';
-    if (!path && !given) return 0;
+    if (!path && (!given || !*given)) return 0;
     if (!path) {
         snprintf(key, KEY_MOST + 3, "%s", given);
         return check_key(c, "MNP_SERVE_KEY", key);

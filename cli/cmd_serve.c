@@ -20,6 +20,7 @@ static const flag_def flags[] = {
     {"host", "NAME,NAME", "names of this server in a browser, such as that of a proxy before it"},
     {"key-file", "F", "a file with the key that callers must send; or the variable MNP_SERVE_KEY"},
     {"allow-origin", "O,O", "pages of these origins may call, as https://example.org"},
+    DEVICE_FLAGS,
     HEADING("limits"),
     {"time-limit", "S", "seconds that one request may take (default 120)"},
     {"receive-limit", "S", "seconds until a request must have arrived (default 30)"},
@@ -208,7 +209,8 @@ static int run(cli *c) {
     int code = read_key(c, key);
     if (code == 0) code = read_opts(c, key, &o);
     if (code) return code;
-    if (service_create(NULL, &s) != MNP_OK) return cli_failed(c, MNP_ENOMEM);
+    if (service_create(&(service_opts){.device = cli_device(c)}, &s) != MNP_OK)
+        return cli_failed(c, MNP_ENOMEM);
     code = load_models(c, s);
     if (code == 0) code = serve(c, s, &o);
     service_destroy(s);

@@ -107,6 +107,7 @@ mnp_status service_create(const service_opts *opts, service **out) {
     s->env = e;
     s->limits = service_default_limits();
     if (opts) take_limits(&s->limits, &opts->limits);
+    if (opts) s->device = opts->device;
     mnp_ctx_opts c = {.size = sizeof c, .threads = 1};
     if (opts) c.allocator = opts->allocator;
     mnp_status status = mnp_ctx_create(&c, &s->ctx);
@@ -147,18 +148,29 @@ static void name_of(const char *path, char out[NAME]) {
     if (length > tail && strcmp(out + length - tail, ending) == 0) out[length - tail] = '\0';
 }
 
+/* A device that does not work, or not with this model, is found here and not by a request. */
+static mnp_status check_device(service *s, const mnp_model *m) {
+    mnp_predictor *p = NULL;
+    if (!s->device) return MNP_OK;
+    mnp_status status = mnp_predictor_create(s->ctx, m, s->device, &p);
+    mnp_predictor_destroy(p);
+    return status == MNP_OK ? status : env_fail(&s->env, status, "%s", mnp_last_error(s->ctx));
+}
+
 /* The model is the service's from here on. */
 static mnp_status adopt(service *s, const char *wanted, mnp_model *m) {
     char name[NAME];
     snprintf(name, sizeof name, "%.400s", *wanted ? wanted : "model");
     for (int k = 2; service_find(s, name); k++)
         snprintf(name, sizeof name, "%.400s-%d", *wanted ? wanted : "model", k);
-    mnp_status status = add(&s->env, &s->models, name, m);
+    mnp_status status = check_device(s, m);
+    if (status == MNP_OK) status = add(&s->env, &s->models, name, m);
     if (status != MNP_OK) {
         mnp_model_destroy(m);
         return status;
     }
     served *last = &s->models.of[s->models.count - 1];
+    last->device = s->device;
     status = find_truth(s, last);
     if (status == MNP_OK) return status;
     mnp_model_destroy(m);

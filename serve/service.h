@@ -34,6 +34,7 @@ typedef struct service_limits {
 typedef struct service_opts {
     service_limits limits;   /* a zero is the default of service_default_limits() */
     mnp_allocator allocator; /* both NULL: the C library's                        */
+    const char *device;      /* of mnp_predictor_create(), for models that are loaded; it stays   */
 } service_opts;
 
 service_limits service_default_limits(void);

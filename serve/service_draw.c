@@ -23,12 +23,12 @@ static void forget(service_worker *w, kept *k) {
     *k = (kept){0};
 }
 
-static mnp_status keep_predictor(service_worker *w, const mnp_model *m, kept **out) {
-    kept *k = place_for(w, m);
-    if (k->model != m) {
+static mnp_status keep_predictor(service_worker *w, const served *m, kept **out) {
+    kept *k = place_for(w, m->model);
+    if (k->model != m->model) {
         forget(w, k);
-        MNP_TRY(mnp_predictor_create(w->ctx, m, NULL, &k->p));
-        k->model = m;
+        MNP_TRY(mnp_predictor_create(w->ctx, m->model, m->device, &k->p));
+        k->model = m->model;
     }
     k->used = w->requests;
     *out = k;
@@ -86,7 +86,7 @@ int request_draw(service_worker *w, request *q, drawn *how, mnp_predictor **out)
     kept *k = NULL;
     mnp_draw_opts o = request_opts(w, q);
     *how = (drawn){.request = true};
-    mnp_status status = keep_predictor(w, q->model->model, &k);
+    mnp_status status = keep_predictor(w, q->model, &k);
     if (status != MNP_OK) return worker_failed(w, status);
     *out = k->p;
     if (same_drawing(k, q, &o)) {

@@ -21,7 +21,8 @@ enum {
 typedef struct served {
     char *name;
     mnp_model *model;
-    const char *truth; /* the name of the oracle that is the model's true process, or NULL */
+    const char *truth;  /* the name of the oracle that is the model's true process, or NULL */
+    const char *device; /* where it is computed; NULL: the processor */
 } served;
 
 typedef struct served_list {
@@ -33,6 +34,7 @@ struct service {
     env env;
     mnp_ctx *ctx; /* for loading */
     service_limits limits;
+    const char *device; /* NULL: the processor */
     served_list models, oracles;
 };
 

@@ -61,6 +61,7 @@ static int make(service_worker *w, request *q, map_reply *r) {
                       .threshold = q->has_threshold ? q->threshold : (r->lo + r->hi) / 2,
                       .condition = q->ask.condition,
                       .gradients = q->ask.gradients,
+                      .device = q->model->device,
                       .progress = w->hooks.progress,
                       .progress_user = w->hooks.user};
     mnp_map to = {.size = sizeof to,

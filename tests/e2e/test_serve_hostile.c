@@ -376,6 +376,7 @@ static void guards_the_key(void) {
     if (f) fclose(f);
     CHECK(refusal(words) == 1);
     CHECK(refusal("no-such-file.safetensors") == 1);
+    CHECK(refusal(MODEL " --device abacus") == 1);
     snprintf(words, sizeof words, MODEL " --address 127.0.0.2 --port %d", 0);
     CHECK(refusal(words) == 2); /* twice */
 }

@@ -35,9 +35,9 @@ export function mapCsv(map) {
 const table = (file, header, rows) => (rows.length ? `printf '${[header, ...rows].join("\\n")}\\n' > ${file}\n` : "");
 const quote = (text) => (/^[\w.\-/]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`);
 
-/** The model's file as one would type it. @param {boolean} own from the person's disk */
-export function fileOf(name, own) {
-    return quote(own ? name : `models/${name}.safetensors`);
+/** The model's file as one would type it. @param {boolean} shipped with the command */
+export function fileOf(name, shipped) {
+    return quote(`${shipped ? "models/" : ""}${name}.safetensors`);
 }
 
 /**

@@ -11,7 +11,7 @@ import {Motion} from "./motion.js";
 import {contextOf, Pictures, READ_SAMPLES} from "./picture.js";
 import {attachPointer} from "./pointer.js";
 import {Queue} from "./queue.js";
-import {FIRST_WELLS, Maps, riversLayout, riversScene} from "./rivers.js";
+import {FIRST_WELLS, FULL, mapRequest, Maps, riversLayout, riversScene} from "./rivers.js";
 import {interpolate} from "./scene.js";
 import {drawScene} from "./scene_canvas.js";
 import {sceneToSvg} from "./scene_svg.js";
@@ -19,7 +19,7 @@ import {createStore, initialState} from "./state.js";
 import {curvesSurface, riversSurface} from "./surfaces.js";
 import {startTheme} from "./theme.js";
 import {CONDITIONS, decode, encode} from "./url.js";
-import {summary} from "./words.js";
+import {familyOf, summary} from "./words.js";
 
 const SETTLE_MS = 160;      // after a change of points the full picture
 const CHAIN_MS = 7000;      // f(0) to f(T)
@@ -367,15 +367,18 @@ async function openFiles(files) {
 /* ---- out ----------------------------------------------------------------------------------------- */
 
 function command() {
-    const file = fileOf(own.has(s.model) ? `${s.model}.safetensors` : s.model, own.has(s.model));
+    const file = fileOf(s.model, !own.has(s.model) && familyOf(model) !== "");
     if (model.rivers)
-        return mapCommand({file, wells: s.wells, rows: maps.map?.rows ?? model.rows, cols: maps.map?.cols ?? model.cols, samples: maps.map?.samples ?? 32, seed: s.seed});
+        return mapCommand({file, wells: s.wells, rows: model.rows, cols: model.cols, samples: FULL.samples, seed: s.seed});
     return predictCommand({file, input: model.inputs[0].name, output: model.output.name, points: s.points, grid: [...limits.x, EXPORT_PLACES],
                            condition: s.condition, seed: s.seed});
 }
 
 async function csv() {
-    if (model.rivers) return maps.map && mapCsv(maps.map);
+    if (model.rivers) {
+        const map = maps.map?.full ? maps.map : await queue.ask("other", "map", mapRequest(model, s.wells, s.seed, FULL));
+        return map && mapCsv(map);
+    }
     const reply = await queue.ask("other", "predict", {model: s.model, context: contextOf(s.points), grid: [...limits.x, EXPORT_PLACES], samples: READ_SAMPLES,
                                                        seed: s.seed, condition: s.condition, quantiles: CSV_LEVELS});
     return reply && predictionCsv(reply, model.inputs[0].name);

@@ -3,7 +3,8 @@
 import {paint, rgb} from "./colours.js";
 import {label} from "./scene.js";
 
-const SIZES = [{side: 32, samples: 8}, {side: 64, samples: 16}, {side: 128, samples: 32}];
+export const FULL = {side: Infinity, samples: 32};
+const SIZES = [{side: 32, samples: 8}, {side: 64, samples: 16}, FULL];
 const DRAWS = 6;
 
 export const LAYERS = {
@@ -54,7 +55,7 @@ export class Maps {
                 onProgress?.(0, 1);
                 const reply = await this.queue.ask(small ? "picture" : "slow", "map", mapRequest(model, state.wells, state.seed, size), {onProgress});
                 if (!reply || model !== this.view().model) return;
-                this.map = {...reply, samples: size.samples, images: {}};
+                this.map = {...reply, full: size === FULL, images: {}};
                 this.changed("map");
                 if (turn !== this.turn) return;
             }

@@ -106,6 +106,7 @@ export function axes(box, sx, sy, names, small = false) {
     if (names.x)
         items.push({k: "text", x: box.x + box.w, y: box.y + box.h + 2 * size + 10, text: names.x, fill: "muted", size, anchor: "end", weight: 600});
     if (names.y)
-        items.push({k: "text", x: box.x - 8, y: box.y - 8, text: names.y, fill: "muted", size, anchor: "end", weight: 600});
+        items.push({k: "text", x: names.y.length > 4 ? 4 : box.x - 8, y: box.y - 10, text: names.y, fill: "muted", size, weight: 600,
+                    anchor: names.y.length > 4 ? "start" : "end"});
     return items;
 }

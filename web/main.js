@@ -69,7 +69,7 @@ function scene(forFile = false) {
     if (s.view === "chain")
         return chain ? chainScene({layout: l, model, chain, step: s.step ?? model.steps}) : [];
     const hidden = pictures.hidden && {...pictures.hidden, revealed: s.game?.revealed};
-    return curvesScene({layout: l, model, show: s.show, points: s.points, chosen, picture: pictures.picture, truth: s.truth ? pictures.truth : null,
+    return curvesScene({layout: l, model, show: s.show, points: s.points, chosen, picture: forFile ? pictures.picture : pictures.now(), truth: s.truth ? pictures.truth : null,
                         moving: s.moving ? motion.lines : null, hidden, asked, guessed, density: pictures.density, at: s.at, atY: s.atY, focused});
 }
 
@@ -81,6 +81,7 @@ function redraw() {
         if (!model) return;
         const [w, h] = size();
         drawScene($("canvas"), scene(), w, h, palette(), Math.min(devicePixelRatio || 1, 3));
+        if (pictures.turning) redraw();
     });
 }
 
@@ -541,7 +542,7 @@ async function start() {
     bind();
     engine = await openEngine(askKey);
     queue = new Queue(engine);
-    const hooks = {changed: () => { showTexts(); redraw(); }, failed: showError, progress: showProgress};
+    const hooks = {changed: () => { showTexts(); redraw(); }, failed: showError, progress: showProgress, calm: () => calm.matches};
     pictures = new Pictures(queue, view, hooks);
     maps = new Maps(queue, view, hooks);
     motion = new Motion(queue, view, redraw, showError);

@@ -4,13 +4,14 @@ import {LEVELS} from "./curves.js";
 import {heights, kernel} from "./density.js";
 import {interpolate} from "./scene.js";
 
-const COARSE = {samples: 12, places: 100};
-const COARSEST = {samples: 8, places: 60};  // where that takes more than SLOW_MS
+const COARSE = {samples: 12, places: 100, bands: false};
+const COARSEST = {samples: 8, places: 60, bands: false}; // where that takes more than SLOW_MS
 const SLOW_MS = 90;
-const FINE = {samples: 50, places: 200};
-const SMOOTH = {samples: 200, places: 200}; // as many functions as the command takes: smoother bands
+const FINE = {samples: 50, places: 200, bands: true};
+const SMOOTH = {samples: 200, places: 200, bands: true}; // as many functions as the command takes
 const SMOOTH_MS = 350; // and only where FINE took less
 const REFINE_STEPS = [5, 15, 30];
+const TURN_MS = 450;
 const DRAWS = 20;
 export const READ_SAMPLES = 200; // the command's default
 
@@ -23,10 +24,17 @@ function pictureOf(reply) {
     return {x: reply.x, mean: reply.mean, sd: reply.sd, bands: reply.quantiles.values, draws: reply.draws ?? [], report: reply};
 }
 
+/** Two pictures of the same places, and what lies between them. */
+export function between(a, b, part) {
+    const mix = (u, v) => v.map((y, i) => u[i] + part * (y - u[i]));
+    const rows = (u, v) => v.slice(0, u.length).map((row, i) => mix(u[i], row));
+    return {...b, mean: mix(a.mean, b.mean), bands: rows(a.bands, b.bands), draws: rows(a.draws, b.draws)};
+}
+
 export class Pictures {
     /**
      * @param {Queue} queue  @param {() => object} view {state, model, limits}
-     * @param {{changed: Function, failed: Function, progress: Function}} hooks
+     * @param {object} hooks {changed, failed, progress, calm}: functions
      */
     constructor(queue, view, hooks) {
         Object.assign(this, {queue, view, ...hooks});
@@ -37,13 +45,14 @@ export class Pictures {
 
     clear() {
         this.turn++;
+        this.turning = null; // {from, start}: a picture that turns into the next
         this.picture = this.truth = this.density = this.reading = this.hidden = null;
     }
 
     request(size, more) {
         const {state, limits} = this.view();
         return {model: state.model, context: contextOf(state.points), grid: [...limits.x, size.places], samples: size.samples,
-                seed: state.seed, condition: "network", quantiles: LEVELS, draws: Math.min(DRAWS, size.samples), ...more};
+                seed: state.seed, condition: "network", quantiles: LEVELS, bands: size.bands, draws: Math.min(DRAWS, size.samples), ...more};
     }
 
     /** Asks and keeps. @returns {Promise<boolean>} false where something newer took its place */
@@ -51,10 +60,22 @@ export class Pictures {
         const turn = this.turn;
         const reply = await this.queue.ask(kind, "predict", request, options);
         if (!reply || request.model !== this.view().state.model) return false;
+        const before = this.picture;
         this.picture = pictureOf(reply);
+        const gently = reply.condition === "refine" && before?.x.length === reply.x.length && !this.calm();
+        this.turning = gently ? {from: before, start: performance.now()} : null;
         if (request.samples === COARSE.samples) this.took = 1000 * reply.seconds;
         this.changed("picture");
         return turn === this.turn;
+    }
+
+    /** What is to be drawn: refined functions move to their new places. */
+    now() {
+        if (!this.turning) return this.picture;
+        const part = (performance.now() - this.turning.start) / TURN_MS;
+        if (part < 1) return between(this.turning.from, this.picture, part * part * (3 - 2 * part));
+        this.turning = null;
+        return this.picture;
     }
 
     /** The whole picture anew, coarse or fine. @param {boolean} coarse while something is dragged */

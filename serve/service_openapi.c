@@ -26,7 +26,13 @@ enum {
     "\"type\":\"string\"},\"lo\":" MAYBE("number") ",\"hi\":" MAYBE("number") "}}"
 #define PLACE                                                                                      \
     "{\"oneOf\":[{\"type\":\"number\"},{\"type\":\"array\",\"items\":{\"type\":\"number\"}}]}"
+#define SPAN       "{\"type\":\"array\",\"items\":{\"type\":\"number\"},\"minItems\":3,\"maxItems\":3}"
 #define CONDITIONS "{\"type\":\"string\",\"enum\":[\"network\",\"refine\",\"exact\"]}"
+
+#define LINES                                                                                      \
+    "{\"schema\":{\"type\":\"string\",\"description\":\"lines {\\\"done\\\": k, \\\"total\\\": "   \
+    "n} "                                                                                          \
+    "while functions are drawn, and last {\\\"reply\\\": {...}} or {\\\"error\\\": ...}\"}}"
 
 typedef struct member_def {
     const char *name;
@@ -205,6 +211,16 @@ static void put_number(json_writer *to, const char *type, double lo, double hi) 
     reply_number(to, "maximum", hi);
 }
 
+static void put_names(const service *s, json_writer *to) {
+    const served_list *const lists[] = {&s->models, &s->oracles};
+    reply_text(to, "type", "string");
+    json_key(to, "enum");
+    json_array_begin(to);
+    for (int l = 0; l < 2; l++)
+        for (size_t k = 0; k < lists[l]->count; k++) json_put_string(to, lists[l]->of[k].name);
+    json_array_end(to);
+}
+
 static void put_field(const service_worker *w, json_writer *to, const field_def *f) {
     double most = bound_of(w, f);
     json_key(to, f->name);
@@ -212,7 +228,7 @@ static void put_field(const service_worker *w, json_writer *to, const field_def 
     reply_text(to, "description", f->help);
     switch (f->kind) {
     case FIELD_MODEL:
-        reply_text(to, "type", "string");
+        put_names(w->s, to);
         break;
     case FIELD_SET:
         put_set(to, "x", "y", f->lo, most);
@@ -224,7 +240,8 @@ static void put_field(const service_worker *w, json_writer *to, const field_def 
         put_list(to, PLACE, f->lo, most);
         break;
     case FIELD_GRID:
-        put_list(to, PLACE, f->lo, MODEL_X_MAX);
+        json_key(to, "oneOf");
+        json_put_raw(to, "[" SPAN ",{\"type\":\"array\",\"minItems\":2,\"items\":" SPAN "}]");
         break;
     case FIELD_LEVELS:
         put_list(to, "{\"type\":\"number\",\"minimum\":0,\"maximum\":1}", f->lo, most);
@@ -284,10 +301,10 @@ static void put_request(const service_worker *w, json_writer *to, verb v) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static void open_content(json_writer *to, const char *type) {
+static void open_content(json_writer *to) {
     json_key(to, "content");
     json_object_begin(to);
-    json_key(to, type);
+    json_key(to, "application/json");
     json_object_begin(to);
     json_key(to, "schema");
 }
@@ -304,19 +321,24 @@ static void put_responses(json_writer *to, verb v) {
     json_key(to, "200");
     json_object_begin(to);
     reply_text(to, "description", calls[v].summary);
-    open_content(to, "application/json");
+    open_content(to);
     if (v == VERB_OPENAPI)
         json_put_raw(to, "{\"type\":\"object\"}");
     else
         put_members(to, replies, COUNT_OF(replies), 1u << v);
-    close_content(to);
+    json_object_end(to);
+    if ((1u << v) & DRAWN) {
+        json_key(to, "application/x-ndjson");
+        json_put_raw(to, LINES);
+    }
+    json_object_end(to);
     json_object_end(to);
     for (size_t k = 0; k < COUNT_OF(refusals); k++) {
         snprintf(status, sizeof status, "%d", refusals[k].status);
         json_key(to, status);
         json_object_begin(to);
         reply_text(to, "description", refusals[k].help);
-        open_content(to, "application/json");
+        open_content(to);
         json_put_raw(to, "{\"$ref\":\"#/components/schemas/Error\"}");
         close_content(to);
         json_object_end(to);
@@ -339,7 +361,7 @@ static void put_call(const service_worker *w, json_writer *to, verb v) {
         json_object_begin(to);
         json_key(to, "required");
         json_put_bool(to, true);
-        open_content(to, "application/json");
+        open_content(to);
         put_request(w, to, v);
         close_content(to);
         json_object_end(to);
@@ -360,12 +382,16 @@ int answer_openapi(service_worker *w, request *q, json_writer *to) {
     reply_text(to, "description",
                "Stochastic processes learned from functions: forecasts, draws, scores and maps.");
     json_object_end(to);
+    json_key(to, "security"); /* a server may want a key */
+    json_put_raw(to, "[{},{\"key\":[]}]");
     json_key(to, "paths");
     json_object_begin(to);
     for (verb v = VERB_MODELS; v < VERBS; v++) put_call(w, to, v);
     json_object_end(to);
     json_key(to, "components");
     json_object_begin(to);
+    json_key(to, "securitySchemes");
+    json_put_raw(to, "{\"key\":{\"type\":\"http\",\"scheme\":\"bearer\"}}");
     json_key(to, "schemas");
     json_object_begin(to);
     json_key(to, "Model");

@@ -349,12 +349,12 @@ static void put_responses(json_writer *to, verb v) {
 static void put_call(const service_worker *w, json_writer *to, verb v) {
     char path[64];
     bool get = v == VERB_MODELS || v == VERB_OPENAPI;
-    snprintf(path, sizeof path, "/v1/%s%s", service_verb(v), v == VERB_OPENAPI ? ".json" : "");
+    snprintf(path, sizeof path, "/v1/%s%s", service_verb((int)v), v == VERB_OPENAPI ? ".json" : "");
     json_key(to, path);
     json_object_begin(to);
     json_key(to, get ? "get" : "post");
     json_object_begin(to);
-    reply_text(to, "operationId", service_verb(v));
+    reply_text(to, "operationId", service_verb((int)v));
     reply_text(to, "summary", calls[v].summary);
     if (!get) {
         json_key(to, "requestBody");

@@ -6,7 +6,8 @@
 
 #include "util/limits.h"
 
-#define BYTES_MAX (8 * (size_t)CHECK_COUNT_MAX) /* no process has an array beyond this */
+/* no process has an array beyond this */
+#define BYTES_MAX ((size_t)(8 * CHECK_COUNT_MAX < PTRDIFF_MAX ? 8 * CHECK_COUNT_MAX : PTRDIFF_MAX))
 
 /* ---- structs --------------------------------------------------------------------------------- */
 

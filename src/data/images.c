@@ -295,7 +295,8 @@ static mnp_status open_stack(env *e, const char *what, const char *path, const d
                              dataset **out) {
     npy_array a = {0};
     dataset *d = NULL;
-    MNP_TRY(npy_read(e, path, NPY_FILE_MAX, &a));
+    const size_t most = (size_t)(NPY_FILE_MAX < PTRDIFF_MAX ? NPY_FILE_MAX : PTRDIFF_MAX);
+    MNP_TRY(npy_read(e, path, most, &a));
     mnp_status status = MNP_OK;
     if (a.ndim != 3)
         status = env_fail(e, MNP_EFORMAT,

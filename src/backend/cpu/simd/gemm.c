@@ -17,18 +17,24 @@
 #include "backend/cpu/simd/table.h"
 
 /* TILES(X) lists every tile shape X(m, n); MAX_ROWS[n] is the tallest tile of n vectors. With 32
- * vector registers the main tile is 14 x 2 (28 sums, 2 of B, 1 of A); with 16 it is 6 x 2. */
+ * vector registers the main tile is 14 x 2 (28 sums, 2 of B, 1 of A); with 16 it is 6 x 2.
+ * Compilers of WebAssembly do all loads of a round before its sums, with 15 registers: 2 x 4 is 8
+ * sums, 4 of B, 2 of A and a product. One pointer serves GROUP rows of A. */
 #define UP_TO_2(X, n) X(1, n) X(2, n)
 #define UP_TO_6(X, n) UP_TO_2(X, n) X(3, n) X(4, n) X(5, n) X(6, n)
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define UP_TO_9(X, n)  UP_TO_6(X, n) X(7, n) X(8, n) X(9, n)
 #define UP_TO_14(X, n) UP_TO_9(X, n) X(10, n) X(11, n) X(12, n) X(13, n) X(14, n)
 #define TILES(X)       UP_TO_14(X, 1) UP_TO_14(X, 2) UP_TO_9(X, 3) UP_TO_6(X, 4) UP_TO_2(X, 8)
-enum { TILE_ROWS = 14, TILE_VECS = 8 };
+enum { TILE_ROWS = 14, TILE_VECS = 8, GROUP = 5 };
 static const int8_t MAX_ROWS[TILE_VECS + 1] = {0, 14, 14, 9, 6, 0, 0, 0, 2};
+#elif defined(__wasm__)
+#define TILES(X) UP_TO_2(X, 4)
+enum { TILE_ROWS = 2, TILE_VECS = 4, GROUP = 1 };
+static const int8_t MAX_ROWS[TILE_VECS + 1] = {0, 0, 0, 0, 2};
 #else
 #define TILES(X) UP_TO_6(X, 1) UP_TO_6(X, 2) UP_TO_2(X, 4) X(1, 8)
-enum { TILE_ROWS = 6, TILE_VECS = 8 };
+enum { TILE_ROWS = 6, TILE_VECS = 8, GROUP = 5 };
 static const int8_t MAX_ROWS[TILE_VECS + 1] = {0, 6, 6, 0, 2, 0, 0, 0, 1};
 #endif
 
@@ -54,9 +60,8 @@ typedef void tile_fn(const product *p, int64_t i, int64_t j);
  * row from the first one, and that takes more offsets than there are general registers. */
 #define FORGET(p) __asm__("" : "+r"(p))
 
-/* acc(m,n) += sum over k of a(i,k) b(k,j), with a(i,k) = a[i*row + k*step]. One pointer serves
- * GROUP rows. */
-enum { GROUP = 5, GROUPS = (TILE_ROWS + GROUP - 1) / GROUP };
+/* acc(m,n) += sum over k of a(i,k) b(k,j), with a(i,k) = a[i*row + k*step]. */
+enum { GROUPS = (TILE_ROWS + GROUP - 1) / GROUP };
 SIMD_INLINE void tile_sum(const int m, const int n, vf acc[TILE_ROWS][TILE_VECS], int64_t K,
                           const float *a, int64_t row, int64_t step, const float *b, int64_t ldb) {
     const float *group[GROUPS];
@@ -73,6 +78,9 @@ SIMD_INLINE void tile_sum(const int m, const int n, vf acc[TILE_ROWS][TILE_VECS]
         }
         UNROLL for (int g = 0; g < GROUPS; g++) group[g] += step;
         b += ldb;
+#if defined(__wasm__)
+        FORGET(b); /* or every vector of b gets an address of its own */
+#endif
     }
 }
 
@@ -152,6 +160,7 @@ static int64_t ceil_div(int64_t a, int64_t b) {
 /* Vectors of the next column panel when `left` remain: the widest tile that few rows allow, so that
  * enough sums are in flight, and two vectors (three once, to end an odd count) for many rows. */
 static int panel_vectors(int64_t rows, int64_t left) {
+    if (MAX_ROWS[2] == 0) return TILE_VECS; /* the only width; a row has a multiple of it */
     static const int8_t few[] = {8, 4};
     for (int s = 0; s < 2; s++)
         if (left >= few[s] && rows <= MAX_ROWS[few[s]]) return few[s];

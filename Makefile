@@ -48,6 +48,7 @@ SOMAJOR := $(firstword $(subst ., ,$(VERSION)))
 # was built: root may have another PATH.
 GOALS := $(or $(MAKECMDGOALS),all)
 PYTHON_GOALS := wheel wheel-cuda test-python
+WEB_GOALS := wasm test-web
 SET_UP = PORTABLE=$(PORTABLE) SETUP=$(SETUP) scripts/setup.sh --note $(BUILD)/setup-tried
 ifneq ($(filter-out clean help format uninstall setup tsan asan coverage fuzz,$(GOALS)),)
 include $(BUILD)/config.mk
@@ -56,6 +57,7 @@ $(BUILD)/config.mk: FORCE
 	@mkdir -p $(@D)
 	$(if $(MAKE_RESTARTS),,$(if $(filter demo test test-long,$(GOALS)),@$(SET_UP) || true))
 	$(if $(MAKE_RESTARTS),,$(if $(filter $(PYTHON_GOALS),$(GOALS)),@$(SET_UP) python || true))
+	$(if $(MAKE_RESTARTS),,$(if $(filter $(WEB_GOALS),$(GOALS)),@$(SET_UP) web || true))
 	@CC='$(CC)' PORTABLE=$(PORTABLE) KEEP=$(if $(filter install,$(GOALS)),1) scripts/detect.sh $@
 
 # ---- flags -------------------------------------------------------------------------------------
@@ -145,7 +147,7 @@ endif
 TEST_BUILT    := $(filter $(BUILD)/%,$(TEST_PROGRAMS))
 
 # ---- rules -------------------------------------------------------------------------------------
-.PHONY: all demo setup test test-long $(PYTHON_GOALS) bench lint format asan tsan emulator coverage fuzz fuzzers examples \
+.PHONY: all demo setup test test-long $(PYTHON_GOALS) $(WEB_GOALS) bench lint format asan tsan emulator coverage fuzz fuzzers examples \
         install uninstall clean info help tests-built
 
 all: $(LIB) $(SHLIB) $(MNP) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB)
@@ -225,6 +227,31 @@ $(BUILD)/libmnp_mpi.so: $(MPI_SRC) $(BUILD)/flags
 $(BUILD)/libmnp_nccl.so: $(NCCL_SRC) $(BUILD)/flags
 	$(call say,LD)$(COMPILE) -Isrc -I. $(NCCL_CFLAGS) $(DEPFLAGS) -shared $(LINK) $(NCCL_SRC) $(NCCL_LIBS) -o $@
 
+# The module of the page: the library and serve/ for WebAssembly, one thread, with its 128-bit vectors.
+# src/wasi has what its C library lacks. The linker takes what the exports need; the memory ends at 1 GiB.
+WASM        := $(BUILD)/web/mnp.wasm
+WASM_SRC    := $(LIB_SRC) $(wildcard serve/service*.c) serve/wasm.c
+WASM_OBJ    := $(WASM_SRC:%.c=$(BUILD)/obj/wasm/%.o) $(SIMD_SRC:%.c=$(BUILD)/obj/wasm/%.o)
+WASM_FLAGS   = $(WASM_COMPILER) -std=c17 $(WARNINGS) -fvisibility=hidden -ffp-contract=off -fno-math-errno \
+               -include src/wasi/files.h -D_WASI_EMULATED_GETPID -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE \
+               -D_Thread_local= -DMNP_PORTABLE -Iinclude
+WASM_LINK   := -Wno-unused-command-line-argument -mexec-model=reactor -lwasi-emulated-getpid -lm \
+               -Wl,--strip-all,--stack-first,-z,stack-size=1048576,--max-memory=1073741824
+# small where it is not hot
+WASM_OPT    := -Oz
+$(BUILD)/obj/wasm/src/base/%.o $(BUILD)/obj/wasm/src/backend/cpu/%.o: WASM_OPT := -O2
+$(BUILD)/obj/wasm/src/backend/cpu/simd/%.o: WASM_OPT := -O2 -ffp-contract=fast -fno-trapping-math
+$(BUILD)/obj/wasm/%.o: %.c $(BUILD)/wasm-flags
+	@mkdir -p $(@D)
+	$(call say,WASM)$(WASM_FLAGS) $(WASM_OPT) -Isrc -I. $(DEPFLAGS) -c $< -o $@
+WASM_NOW = $(WASM_FLAGS) $(WASM_OPT) $(WASM_LINK) $(WASM_OBJ)
+$(BUILD)/wasm-flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(WASM_NOW)' | cmp -s - $@ || echo '$(WASM_NOW)' > $@
+$(WASM): $(WASM_OBJ)
+	@mkdir -p $(@D)
+	$(call say,LD)$(WASM_FLAGS) $(WASM_OBJ) $(WASM_LINK) -o $@
+
 # A list of the objects, so that removing a source file also rebuilds the library.
 $(BUILD)/objects: FORCE
 	@mkdir -p $(@D)
@@ -252,6 +279,7 @@ $(BUILD)/command.a: $(filter-out %/main.o,$(MNP_OBJ))
 $(BUILD)/tests/fuzz/fuzz_wells $(BUILD)/tests/unit/test_krige: $(BUILD)/command.a
 $(BUILD)/tests/fuzz/fuzz_service $(addprefix $(BUILD)/tests/,unit/test_service unit/test_service_refused e2e/test_service): $(BUILD)/command.a
 $(BUILD)/tests/fuzz/fuzz_http_header $(BUILD)/tests/unit/test_http_header: $(BUILD)/command.a
+$(BUILD)/tests/web/native: $(BUILD)/command.a
 $(BUILD)/tests/contract/test_cuda $(BUILD)/tests/contract/test_ops: $(BUILD)/command.a
 # Tests see the inside of the library; examples only what a user sees.
 $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/fuzz_main.c $(LIB) $(BUILD)/flags
@@ -267,7 +295,7 @@ $(BUILD)/examples/%: examples/%.c $(LIB) $(BUILD)/flags
 	$(call say,CC)$(COMPILE) $(DEPFLAGS) $(LINK_RUN) $< $(LIB) $(LIBS) -o $@
 	@$(PLUGINS_BESIDE)
 
--include $(addsuffix .d,$(LIB_OBJ) $(MNP_OBJ) $(CUDA_OBJ) $(MPI_LIB) $(NCCL_LIB) $(TEST_BUILT) $(EXAMPLES) $(EMU_OBJ))
+-include $(addsuffix .d,$(LIB_OBJ) $(MNP_OBJ) $(CUDA_OBJ) $(MPI_LIB) $(NCCL_LIB) $(TEST_BUILT) $(EXAMPLES) $(EMU_OBJ) $(WASM_OBJ))
 
 # ---- what people ask for -----------------------------------------------------------------------
 setup:
@@ -295,6 +323,13 @@ wheel-cuda: $(if $(HAVE_NVCC),$(BUILD)/libmnp_cuda.so)
 	@BUILD=$(BUILD) scripts/python_wheel.sh cuda
 test-python: wheel $(MNP)
 	@BUILD=$(BUILD) T='$(T)' scripts/python_test.sh
+
+# The page as a folder for any web server, and its tests: the module against the native build, and Chromium.
+wasm: $(if $(HAVE_WASM),$(WASM)) $(MNP) $(BUILD)/tests/web/native
+	$(if $(HAVE_WASM),,$(error there is no clang that compiles for WebAssembly: scripts/setup.sh web installs it))
+	@BUILD=$(BUILD) scripts/web_page.sh
+test-web: wasm
+	@BUILD=$(BUILD) T='$(T)' scripts/web_test.sh
 
 bench: all
 	$(BUILD)/mnp bench $(ARGS)

@@ -35,7 +35,9 @@ part() {
 
 # What the answers depend on is the first line of the file.
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
-tools="$(command -v mpicc) $nvcc ${NCCL_HOME:-}"
+wasm_cc=${WASM_CC:-$(command -v clang || compgen -c clang- | grep -xE 'clang-[0-9]+' | sort -t- -k2n | tail -n 1)}
+wasi=${WASI_SYSROOT:-/usr}
+tools="$(command -v mpicc) $nvcc ${NCCL_HOME:-} $wasm_cc $wasi"
 packages=$(stat -c %y /var/lib/dpkg/status 2>/dev/null)
 key="# found with $cc; PORTABLE=$portable; $tools; packages of ${packages:-?}; $(cksum <"$0")"
 settings="DETECTED_FOR := $cc PORTABLE=$portable"
@@ -74,6 +76,18 @@ for level in 3 2; do
 done
 links "$nothing" -Wl,-z,relro,-z,now,-z,noexecstack && say HARDEN_LIBS -Wl,-z,relro,-z,now,-z,noexecstack
 links "$nothing" -fPIC -pie && say PIE_LIBS -pie
+
+# WebAssembly: clang, its linker wasm-ld, the C library wasi-libc and the compiler's own for wasm32.
+# Only the folder of wasi-libc is searched for headers: those of this machine lie beside it.
+if [ -n "$wasm_cc" ]; then
+    wasm=("$wasm_cc" --target=wasm32-wasi "--sysroot=$wasi" -nostdlibinc -isystem src/wasi
+        -isystem "$wasi/include/wasm32-wasi" -msimd128 -mbulk-memory -mnontrapping-fptoint)
+    printf '%s\n' '#include <math.h>' 'double f(double x) { return exp(x); }' >"$dir/probe.c"
+    if "${wasm[@]}" "$dir/probe.c" -mexec-model=reactor -Wl,--export=f -lwasi-emulated-getpid -o "$dir/probe" >/dev/null 2>&1; then
+        say HAVE_WASM 1
+        say WASM_COMPILER "${wasm[*]}"
+    fi
+fi
 
 if [ "$portable" != 1 ]; then
     # Of an MPI the flags of its compiler wrapper: Open MPI answers --showme, MPICH -compile-info.

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# setup.sh [--note FILE] [dev|python]: install what mnp can use and this machine lacks, with apt.
+# setup.sh [--note FILE] [dev|python|web]: install what mnp can use and this machine lacks, with apt.
 #
 # Silent and quick when nothing is missing. Before it installs, it says what and how to refuse: SETUP=0
 # in the environment (make SETUP=0 demo) installs nothing. Where packages cannot be installed (no apt,
 # no rights, no network) it prints the line to run: the build goes on with what there is. The status is
 # 1 as long as something is missing. "dev" adds the tools of make lint, coverage and fuzz, and those
-# of the Python package; "python" asks for these alone.
+# of the Python package and of the page; "python" and "web" ask for these alone.
 #
 # --note FILE (seen from the top folder) is for a caller that comes often: a try that failed is noted
 # there, and is not repeated for ten minutes.
@@ -20,6 +20,7 @@ fi
 
 missing=()
 need_command() { command -v "$1" >/dev/null 2>&1 || missing+=("$2"); }
+need_file() { [ -e "$2" ] || missing+=("$1"); } # PACKAGE FILE
 need_header() { # looked up by the compiler, so any install location counts
     echo "#include <$1>" | cc -E - >/dev/null 2>&1 || missing+=("$2")
 }
@@ -39,6 +40,15 @@ look() {
     need_command cc gcc
     need_command make make
     need_header stdio.h libc6-dev
+    if [ "$1" = dev ] || [ "$1" = web ]; then
+        need_command clang clang
+        need_command wasm-ld lld
+        need_file wasi-libc "${WASI_SYSROOT:-/usr}/lib/wasm32-wasi/libc.a"
+        need_file libclang-rt-dev-wasm32 "$(clang --target=wasm32-wasi --print-libgcc-file-name 2>/dev/null)"
+        need_command node nodejs
+        need_command chromium chromium
+    fi
+    [ "$1" != web ] || return
     if [ -n "$1" ]; then
         need_command python3 python3
         python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
@@ -52,7 +62,6 @@ look() {
         need_command mpirun openmpi-bin
     fi
     [ "$1" = dev ] || return
-    need_command clang clang
     need_command clang-format clang-format
     need_command clang-tidy clang-tidy
     need_command shellcheck shellcheck

@@ -1,52 +1,53 @@
 /* main.js: puts the page together: the state, an engine, pictures, controls. */
 import {$, mark, segments, showAbilities, showCards, showError, showFamily, showNotices, showProgress, showReading, showReport, showState} from "./controls.js";
-import {chainLimits, chainScene} from "./chain.js";
+import {chainScene} from "./chain.js";
+import {ChainView} from "./chain_view.js";
 import {palette} from "./colours.js";
-import {readColumns} from "./csv.js";
 import {curvesScene, layout, limitsOf, trainedRange} from "./curves.js";
 import {openEngine} from "./engine.js";
-import {CSV_LEVELS, fileOf, imageUrl, mapCommand, mapCsv, predictCommand, predictionCsv, saveBlob} from "./export.js";
-import {hide, nextInput, Score} from "./game.js";
+import {openFiles} from "./files.js";
+import {GameView} from "./game_view.js";
 import {Motion} from "./motion.js";
-import {contextOf, Pictures, READ_SAMPLES} from "./picture.js";
+import {Pictures} from "./picture.js";
 import {attachPointer} from "./pointer.js";
 import {Queue} from "./queue.js";
-import {FIRST_WELLS, FULL, mapRequest, Maps, riversLayout, riversScene} from "./rivers.js";
-import {interpolate} from "./scene.js";
+import {FIRST_WELLS, Maps, riversLayout, riversScene} from "./rivers.js";
 import {drawScene} from "./scene_canvas.js";
-import {sceneToSvg} from "./scene_svg.js";
 import {createStore, initialState} from "./state.js";
 import {curvesSurface, riversSurface} from "./surfaces.js";
+import {bindTake, command} from "./take.js";
 import {startTheme} from "./theme.js";
 import {CONDITIONS, decode, encode} from "./url.js";
-import {familyOf, summary} from "./words.js";
+import {summary} from "./words.js";
 
 const SETTLE_MS = 160;      // after a change of points the full picture
-const CHAIN_MS = 7000;      // f(0) to f(T)
-const CHAIN_SIZE = {samples: 8, places: 120};
-const GUESSES = 12;
-const EXPORT_PLACES = 200;
 const RIVER_SIDE = 128;     // where a file does not say the size of its images
 const FIRST = {model: "mnp-rbf", points: [{x: -1.4, y: -0.6}, {x: -0.5, y: 0.9}, {x: 0.3, y: 0.2}]};
+const ASKED = ["model", "points", "wells", "seed", "condition", "view"]; // what a picture is computed from
 
 const store = createStore(initialState());
 const s = store.state;
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
-let engine, queue, pictures, maps, motion, curves, rivers;
-let models = [];            // objects of the protocol
-const own = new Set();      // names of models from the person's disk
-let model = null;           // the chosen one
-let limits = null;          // {x: [lo, hi], y: [lo, hi]}
-let chain = null;           // {x, path, y}
-let score = new Score();
-let guessed = null;         // {x, y}: the last guess
-let asked = null;           // the input of the game
-let brush = -1;
+
+/** What the parts of the page share. */
+const app = {
+    store,
+    state: s,
+    engine: null,
+    queue: null,
+    models: [],             // objects of the protocol
+    own: new Set(),         // names of models from the person's disk
+    model: null,            // the chosen one
+    limits: null,           // {x: [lo, hi], y: [lo, hi]}
+    brush: -1,              // the value of new wells
+    calm: matchMedia("(prefers-reduced-motion: reduce)"),
+    pictures: null, maps: null, motion: null, chain: null, game: null, curves: null, rivers: null,
+    redraw, scene, size, choose, shortcut, drag, layout: currentLayout,
+    guess: (y) => app.game.next(y),
+    flipBrush: () => setBrush(-app.brush),
+};
 let dragging = false;
 let settle = 0;
-let drawn = false;          // a frame is asked for
-
-const view = () => ({state: s, model, limits});
+let frameAsked = false;
 
 /* ---- the picture --------------------------------------------------------------------------------- */
 
@@ -57,62 +58,40 @@ function size() {
 
 function currentLayout() {
     const [w, h] = size();
-    return model.rivers ? riversLayout(w, h, s.layer) : layout(w, h, limits);
+    return app.model.rivers ? riversLayout(w, h, s.layer) : layout(w, h, app.limits);
 }
 
+/** The scene of what is chosen. @param {boolean} forFile without marks of the keyboard */
 function scene(forFile = false) {
+    const {model, pictures, game} = app;
     const focused = !forFile && $("plot").matches(":focus-visible");
     const chosen = forFile ? -1 : s.chosen;
     const l = currentLayout();
     if (model.rivers)
-        return riversScene({layout: l, model, layer: s.layer, map: maps.map, wells: s.wells, chosen, colour: palette(), focused, cursor: rivers.cursor()});
-    if (s.view === "chain")
-        return chain ? chainScene({layout: l, model, chain, step: s.step ?? model.steps}) : [];
-    const hidden = pictures.hidden && {...pictures.hidden, revealed: s.game?.revealed};
-    return curvesScene({layout: l, model, show: s.show, points: s.points, chosen, picture: forFile ? pictures.picture : pictures.now(), truth: s.truth ? pictures.truth : null,
-                        moving: s.moving ? motion.lines : null, hidden, asked, guessed, density: pictures.density, at: s.at, atY: s.atY, focused});
+        return riversScene({layout: l, model, layer: s.layer, map: app.maps.map, wells: s.wells, chosen, colour: palette(), focused, cursor: app.rivers.cursor()});
+    if (s.view === "chain") return app.chain.chain ? chainScene({layout: l, model, chain: app.chain.chain, step: s.step ?? model.steps}) : [];
+    return curvesScene({layout: l, model, show: s.show, points: s.points, chosen, picture: forFile ? pictures.picture : pictures.now(),
+                        truth: s.truth ? pictures.truth : null, moving: s.moving ? app.motion.lines : null,
+                        hidden: s.game && game.hidden && {...game.hidden, revealed: s.game.revealed}, asked: game.asked, guessed: game.guessed,
+                        density: pictures.density, at: s.at, atY: s.atY, focused});
 }
 
 function redraw() {
-    if (drawn || !model) return;
-    drawn = true;
+    if (frameAsked || !app.model) return;
+    frameAsked = true;
     requestAnimationFrame(() => {
-        drawn = false;
-        if (!model) return;
+        frameAsked = false;
         const [w, h] = size();
         drawScene($("canvas"), scene(), w, h, palette(), Math.min(devicePixelRatio || 1, 3));
-        if (pictures.turning) redraw();
+        if (app.pictures.turning) redraw();
     });
 }
 
-/* ---- asking -------------------------------------------------------------------------------------- */
-
-/* Heights that functions of a model reach: from its file, or else from its prior. */
-async function knowHeights(m) {
-    if (m.rivers || (Number.isFinite(m.output.lo) && Number.isFinite(m.output.hi))) return;
-    const reply = await engine.call("predict", {model: m.name, grid: [...trainedRange(m), 41], samples: 40, condition: "network", quantiles: [0.025, 0.975]});
-    const [low, high] = reply.quantiles.values;
-    m.output = {...m.output, lo: Math.min(...low), hi: Math.max(...high)};
-}
-
-async function refreshChain() {
-    try {
-        const reply = await queue.ask("picture", "chain", {model: s.model, context: contextOf(s.points), grid: [...limits.x, CHAIN_SIZE.places],
-                                                           samples: CHAIN_SIZE.samples, seed: s.seed, condition: "network", noise: true});
-        if (!reply || s.view !== "chain") return;
-        chain = {x: reply.x, path: reply.path, y: chainLimits(reply.path)};
-        redraw();
-    } catch (error) {
-        showError(error);
-    }
-}
-
 function refresh(coarse) {
-    if (!model) return;
-    if (model.rivers) maps.refresh(coarse);
-    else if (s.view === "chain") refreshChain();
-    else pictures.refresh(coarse);
-    if (motion.on) motion.restart();
+    if (app.model.rivers) app.maps.refresh(coarse);
+    else if (s.view === "chain") app.chain.refresh();
+    else app.pictures.refresh(coarse);
+    if (app.motion.on) app.motion.restart();
 }
 
 /* Coarse at once, fine when nothing has moved for a moment. */
@@ -122,8 +101,18 @@ function refreshSoon() {
     settle = setTimeout(() => refresh(false), SETTLE_MS);
 }
 
+/** A point is taken or let go: heights hold still in between. */
+function drag(on) {
+    dragging = on;
+    if (on) return;
+    app.limits = limitsOf(app.model, s.points);
+    clearTimeout(settle);
+    refresh(false);
+}
+
 function setMotion() {
-    const on = s.moving && s.condition === "network" && model && !model.rivers && model.latents > 0 && s.view === "functions" && !document.hidden;
+    const {model, motion} = app;
+    const on = s.moving && s.condition === "network" && !model.rivers && model.latents > 0 && s.view === "functions" && !document.hidden;
     if (on) motion.start();
     else if (motion.on) motion.stop();
     redraw();
@@ -131,40 +120,50 @@ function setMotion() {
 
 /* ---- models -------------------------------------------------------------------------------------- */
 
-function usable(m) {
-    return m.inputs.length === 1 || m.rivers;
+const usable = (m) => m.inputs.length === 1 || m.rivers;
+
+/* Heights that functions of a model reach: from its file, or else from its prior. */
+async function knowHeights(m) {
+    if (m.rivers || (Number.isFinite(m.output.lo) && Number.isFinite(m.output.hi))) return;
+    const reply = await app.queue.ask("other", "predict", {model: m.name, grid: [...trainedRange(m), 41], samples: 40, condition: "network", quantiles: [0.025, 0.975]});
+    if (!reply) return;
+    const [low, high] = reply.quantiles.values;
+    m.output = {...m.output, lo: Math.min(...low), hi: Math.max(...high)};
 }
 
-/** @returns {boolean} whether there is such a model */
-function choose(name) {
-    const next = models.find((m) => m.name === name);
-    if (!next) {
-        showError(new Error(`There is no model "${name}" here: if it is your own file, open it below under “Your own”.`));
-        return false;
-    }
-    if (!usable(next)) {
-        showError(new Error(`${name} has ${next.inputs.length} inputs: this page shows functions of one input, and maps of rivers.`));
-        return false;
+/* Why a model cannot be shown; "" where it can. */
+function refusal(name, m) {
+    if (!m) return `There is no model "${name}" here: if it is your own file, open it under “Your own”.`;
+    return usable(m) ? "" : `${name} has ${m.inputs.length} inputs: this page shows functions of one input, and maps of rivers.`;
+}
+
+async function choose(name) {
+    const {model} = app;
+    const next = app.models.find((m) => m.name === name);
+    try {
+        if (refusal(name, next)) throw new Error(refusal(name, next));
+        await knowHeights(next);
+    } catch (error) {
+        showError(error);
+        return;
     }
     const other = model && (model.rivers !== next.rivers || model.inputs[0].lo !== next.inputs[0].lo || model.inputs[0].hi !== next.inputs[0].hi);
-    const patch = {model: name, chosen: -1, view: next.steps > 0 ? s.view : "functions"};
-    if (s.game) patch.game = null;
+    const patch = {model: name, chosen: -1, game: null, view: next.steps > 0 ? s.view : "functions"};
     if (s.game || (other && !next.rivers)) patch.points = [];
     if (next.rivers && !s.wells.length) patch.wells = FIRST_WELLS;
-    knowHeights(next).then(() => store.set(patch, "model"), showError);
-    return true;
+    store.set(patch, "model");
 }
 
 function modelChanged() {
-    model = models.find((m) => m.name === s.model);
-    queue.drop();
-    pictures.clear();
-    maps.clear();
-    chain = null;
-    limits = limitsOf(model, s.points);
-    const middle = (limits.x[0] + limits.x[1]) / 2;
-    if (s.at === null || s.at < limits.x[0] || s.at > limits.x[1]) s.at = Number((middle + 0.2 * (limits.x[1] - limits.x[0])).toPrecision(3));
-    showCards(models, s.model, choose);
+    const model = app.model = app.models.find((m) => m.name === s.model);
+    app.queue.drop();
+    app.pictures.clear();
+    app.maps.clear();
+    app.chain.clear();
+    app.limits = limitsOf(model, s.points);
+    const [lo, hi] = app.limits.x;
+    if (s.at === null || s.at < lo || s.at > hi) s.at = Number((lo + 0.7 * (hi - lo)).toPrecision(3));
+    showCards(app.models, s.model, choose);
     showAbilities(model, (patch) => store.set(patch));
     showFamily(model);
     $("plot").setAttribute("aria-label", model.rivers ? "Map of a river. Arrow keys move the cursor, Enter adds a well."
@@ -173,44 +172,32 @@ function modelChanged() {
 
 /* ---- what follows a change ----------------------------------------------------------------------- */
 
-const ASKED = ["model", "points", "wells", "seed", "condition", "view"];
-
 function changed(_, names, why) {
-    if (names.has("model")) modelChanged();
-    if (!model) return;
-    if (names.has("points") && !dragging) limits = limitsOf(model, s.points);
-    if (names.has("view") && s.view === "chain") startChain();
-    if (names.has("view") && s.view !== "chain") playing = 0;
-    if (names.has("game") || names.has("points")) setAsked();
-    const soon = (names.has("points") || names.has("wells")) && !names.has("model");
-    if (soon) refreshSoon();
-    else if (ASKED.some((n) => names.has(n))) refresh(false);
-    else if (names.has("truth")) refreshTruth();
-    else if (names.has("at")) pictures.refreshCursor();
-    if (["moving", "condition", "view", "model"].some((n) => names.has(n))) setMotion();
-    showState(s, model);
+    const has = (...list) => list.some((n) => names.has(n));
+    if (has("model")) modelChanged();
+    if (has("points") && !dragging) app.limits = limitsOf(app.model, s.points);
+    if (has("view") && s.view === "chain") app.chain.enter();
+    if (has("view") && s.view !== "chain") app.chain.pause();
+    if (has("game", "points")) app.game.update();
+    if (has("points", "wells") && !has("model")) refreshSoon();
+    else if (has(...ASKED)) refresh(false);
+    else if (has("truth")) app.pictures.refreshTruth();
+    else if (has("at")) app.pictures.refreshCursor();
+    if (has("moving", "condition", "view", "model")) setMotion();
+    showState(s, app.model);
     showTexts();
-    if (why !== "hover" && (s.points.length || s.wells.length) && (why === "add" || why === "drag")) closeHint();
+    if (why === "add" || why === "drag") closeHint();
     keepAddress();
     redraw();
 }
 
-async function refreshTruth() {
-    try {
-        await pictures.refreshTruth({places: EXPORT_PLACES, samples: 1});
-        await pictures.refreshCursor();
-    } catch (error) {
-        showError(error);
-    }
-    redraw();
-}
-
 function showTexts() {
-    const report = model.rivers ? maps.map : pictures.picture?.report;
+    const {model, pictures} = app;
+    const report = model.rivers ? app.maps.map : pictures.picture?.report;
     showReading(pictures.reading, model);
-    showReport(model.rivers || !report ? null : report, s.points.length);
+    showReport(model.rivers ? null : report, s.points.length);
     showNotices(model, s, report?.warnings);
-    $("command").textContent = command();
+    $("command").textContent = command(app);
     sayLater();
 }
 
@@ -218,7 +205,7 @@ let sayTimer = 0;
 function sayLater() {
     clearTimeout(sayTimer);
     sayTimer = setTimeout(() => {
-        const text = model.rivers ? `River map given ${s.wells.length} wells, layer ${s.layer}.` : summary(model, s, pictures.reading);
+        const text = app.model.rivers ? `River map given ${s.wells.length} wells, layer ${s.layer}.` : summary(app.model, s, app.pictures.reading);
         if ($("summary").textContent !== text) $("summary").textContent = text;
     }, 500);
 }
@@ -233,190 +220,11 @@ function keepAddress() {
     }, 250);
 }
 
-/* ---- the chain ----------------------------------------------------------------------------------- */
-
-let playing = 0; // counts plays; 0: none
-let plays = 0;
-
-function startChain() {
-    if (s.step === null) {
-        s.step = calm.matches ? model.steps : 0;
-        if (!calm.matches) play();
-    }
-    $("chain-step").value = String(s.step);
-}
-
-function play() {
-    const mine = playing = ++plays;
-    let before = null;
-    if ((s.step ?? 0) >= model.steps) store.set({step: 0}, "play");
-    const tick = (now) => {
-        if (playing !== mine || s.view !== "chain") return;
-        if (chain && before !== null) {
-            const step = Math.min((s.step ?? 0) + ((now - before) / CHAIN_MS) * model.steps, model.steps);
-            $("chain-step").value = String(step);
-            store.set({step}, "play");
-            if (step >= model.steps) return pause();
-        }
-        before = now;
-        requestAnimationFrame(tick);
-    };
-    $("chain-play").textContent = "Pause";
-    requestAnimationFrame(tick);
-}
-
-function pause() {
-    playing = 0;
-    $("chain-play").textContent = "Play";
-}
-
-/* ---- hide and reveal ----------------------------------------------------------------------------- */
-
-function setAsked() {
-    const on = s.game && !s.game.revealed && pictures.hidden;
-    asked = on ? nextInput(s.game.seed, s.points.length, ...trainedRange(model)) : null;
-    if (on) s.at = asked;
-    $("game-start").textContent = s.game ? "Hide another" : "Hide a function";
-    for (const id of ["game-next", "game-reveal"]) $(id).hidden = !on;
-    $("game-end").hidden = !s.game;
-    if (!s.game) $("game-text").textContent = "";
-}
-
-async function startGame(seed, patch = {points: []}) {
-    try {
-        const from = models.find((m) => m.name === (patch.model ?? s.model));
-        const hidden = await hide(queue, from, trainedRange(from), seed);
-        if (!hidden) return;
-        score = new Score();
-        guessed = null;
-        store.set({...patch, game: {seed, revealed: false}, chosen: -1, view: "functions"}, "game");
-        pictures.hidden = hidden;
-        setAsked();
-        $("game-text").textContent = "Click the height where you think the function passes the dashed line.";
-        redraw();
-    } catch (error) {
-        showError(error);
-    }
-}
-
-function showNext(guess) {
-    if (!asked || !pictures.hidden) return;
-    const value = Number(interpolate(pictures.hidden.x, pictures.hidden.y, asked).toPrecision(6));
-    if (guess !== null && pictures.picture) {
-        score.add(guess, value, asked, pictures.picture);
-        guessed = {x: asked, y: guess};
-    }
-    store.set({points: [...s.points, {x: asked, y: value}], atY: null}, "add");
-    if (s.points.length >= GUESSES) reveal();
-    $("game-text").textContent = score.words();
-}
-
-function reveal() {
-    store.set({game: {...s.game, revealed: true}}, "game");
-    $("game-text").textContent = `${score.words()} The dotted line is the hidden function.`.trim();
-}
-
-function endGame() {
-    guessed = null;
-    pictures.hidden = null;
-    store.set({game: null, points: []}, "game");
-}
-
-/* ---- files --------------------------------------------------------------------------------------- */
-
-async function openPoints(file) {
-    const text = await file.text();
-    if (model.rivers) {
-        const rows = readColumns(text, ["row", "col", "value"], 500);
-        const wrong = rows.find(([r, c]) => !(r >= 0 && r < model.rows && c >= 0 && c < model.cols));
-        if (wrong) throw new Error(`A well at row ${wrong[0]}, column ${wrong[1]} lies outside the map of ${model.rows} × ${model.cols} pixels.`);
-        store.set({wells: rows.map(([row, col, value]) => ({row: Math.round(row), col: Math.round(col), value})), chosen: -1}, "file");
-        return;
-    }
-    let rows;
-    try {
-        rows = readColumns(text, ["x", "y"]);
-    } catch (error) {
-        const names = [model.inputs[0].name, model.output.name];
-        if (names.join() === "x,y") throw error;
-        rows = readColumns(text, names);
-    }
-    store.set({points: rows.map(([x, y]) => ({x, y})), game: null, chosen: -1}, "file");
-}
-
-async function openModel(file) {
-    const bytes = new Uint8Array(await file.arrayBuffer());
-    const added = await engine.load(file.name.replace(/\.safetensors$/, ""), bytes);
-    own.add(added.name);
-    models = [...models.filter((m) => m.name !== added.name), added];
-    choose(added.name);
-}
-
-async function openFiles(files) {
-    for (const file of files) {
-        try {
-            showError(null);
-            if (file.name.endsWith(".safetensors")) await openModel(file);
-            else if (file.size > 4e6) throw new Error(`${file.name} is too large for a table of points: 4 MB at most.`);
-            else await openPoints(file);
-        } catch (error) {
-            showError(new Error(`${file.name}: ${error.message}`));
-        }
-    }
-}
-
-/* ---- out ----------------------------------------------------------------------------------------- */
-
-function command() {
-    const file = fileOf(s.model, !own.has(s.model) && familyOf(model) !== "");
-    if (model.rivers)
-        return mapCommand({file, wells: s.wells, rows: model.rows, cols: model.cols, samples: FULL.samples, seed: s.seed});
-    return predictCommand({file, input: model.inputs[0].name, output: model.output.name, points: s.points, grid: [...limits.x, EXPORT_PLACES],
-                           condition: s.condition, seed: s.seed});
-}
-
-async function csv() {
-    if (model.rivers) {
-        const map = maps.map?.full ? maps.map : await queue.ask("other", "map", mapRequest(model, s.wells, s.seed, FULL));
-        return map && mapCsv(map);
-    }
-    const reply = await queue.ask("other", "predict", {model: s.model, context: contextOf(s.points), grid: [...limits.x, EXPORT_PLACES], samples: READ_SAMPLES,
-                                                       seed: s.seed, condition: s.condition, quantiles: CSV_LEVELS});
-    return reply && predictionCsv(reply, model.inputs[0].name);
-}
-
-async function save(kind) {
-    const name = `${s.model}.${kind}`;
-    const [w, h] = size();
-    try {
-        if (kind === "svg") saveBlob(new Blob([sceneToSvg(scene(true), w, h, palette(), imageUrl)], {type: "image/svg+xml"}), name);
-        else if (kind === "png") {
-            const canvas = document.createElement("canvas");
-            drawScene(canvas, scene(true), w, h, palette(), 2);
-            canvas.toBlob((blob) => saveBlob(blob, name), "image/png");
-        } else {
-            const text = await csv();
-            if (text) saveBlob(new Blob([text], {type: "text/csv"}), name);
-        }
-    } catch (error) {
-        showError(error);
-    }
-}
-
-async function copy(text, button) {
-    const before = button.textContent;
-    try {
-        await navigator.clipboard.writeText(text);
-        button.textContent = "Copied";
-    } catch {
-        button.textContent = "Copy it from the address bar";
-    }
-    setTimeout(() => { button.textContent = before; }, 1600);
-}
-
 /* ---- controls ------------------------------------------------------------------------------------ */
 
+/** Keys of one letter on the plot. @returns {boolean} whether it is one */
 function shortcut(key) {
+    const {model} = app;
     const does = {
         undo: () => store.undo(), u: () => store.undo(), m: () => $("moving").click(), t: () => $("truth").click(), n: () => $("reseed").click(),
         c: () => model.steps > 0 && !model.rivers && store.set({view: s.view === "chain" ? "functions" : "chain"}), "?": () => $("keys").showModal(),
@@ -428,43 +236,36 @@ function shortcut(key) {
 }
 
 function setBrush(value) {
-    brush = value;
-    mark($("brush"), String(brush));
+    app.brush = value;
+    mark($("brush"), String(value));
+}
+
+function clearAll() {
+    if (app.model.rivers) store.set({wells: [], chosen: -1});
+    else if (s.game) app.game.end();
+    else store.set({points: [], chosen: -1});
 }
 
 function bind() {
     const on = (id, f) => $(id).addEventListener("click", f);
-    for (const l of ["bands", "draws", "mean"])
-        $(`show-${l}`).addEventListener("change", (e) => store.set({show: {...s.show, [l]: e.target.checked}}));
-    $("truth").addEventListener("change", (e) => store.set({truth: e.target.checked}));
-    $("moving").addEventListener("change", (e) => store.set({moving: e.target.checked}));
+    const onChange = (id, f) => $(id).addEventListener("change", f);
+    for (const l of ["bands", "draws", "mean"]) onChange(`show-${l}`, (e) => store.set({show: {...s.show, [l]: e.target.checked}}));
+    onChange("truth", (e) => store.set({truth: e.target.checked}));
+    onChange("moving", (e) => store.set({moving: e.target.checked}));
     on("reseed", () => store.set({seed: (s.seed + 101) % 2 ** 31}));
     on("undo", () => store.undo());
-    on("clear", () => (model.rivers ? store.set({wells: [], chosen: -1}) : s.game ? endGame() : store.set({points: [], chosen: -1})));
-    on("cancel", () => (model.rivers ? maps : pictures).stop());
+    on("clear", clearAll);
+    on("cancel", () => (app.model.rivers ? app.maps : app.pictures).stop());
     on("hint-close", closeHint);
     $("hint").addEventListener("pointerdown", (e) => e.stopPropagation());
-    on("keys-open", () => $("keys").showModal());
-    on("about-open", () => $("about").showModal());
-    on("game-start", () => startGame(Math.floor(Math.random() * 2 ** 31)));
-    on("game-next", () => showNext(null));
-    on("game-reveal", reveal);
-    on("game-end", endGame);
-    on("chain-play", () => (playing ? pause() : play()));
-    $("chain-step").addEventListener("input", (e) => {
-        pause();
-        store.set({step: Number(e.target.value)});
-    });
-    for (const kind of ["png", "svg", "csv"]) on(`save-${kind}`, () => save(kind));
-    on("copy-link", (e) => copy(`${location.href.split("#")[0]}#${encode(s)}`, e.target));
-    on("copy-command", (e) => copy(command(), e.target));
     for (const id of ["file-points", "file-model"])
-        $(id).addEventListener("change", async (e) => {
-            await openFiles(e.target.files);
+        onChange(id, async (e) => {
+            await openFiles(app, [...e.target.files]);
             e.target.value = "";
         });
     segments($("brush"), [{value: "-1", title: "River"}, {value: "1", title: "Land"}], (v) => setBrush(Number(v)));
     setBrush(-1);
+    bindTake(app);
     bindWindow();
 }
 
@@ -479,7 +280,7 @@ function bindWindow() {
     addEventListener("drop", (e) => {
         e.preventDefault();
         $("drop").hidden = true;
-        openFiles(e.dataTransfer.files);
+        openFiles(app, [...e.dataTransfer.files]);
     });
     addEventListener("hashchange", () => {
         if (location.hash !== address) restore(location.hash).catch(showError);
@@ -509,65 +310,71 @@ function closeHint() {
     }
 }
 
+/* ---- start --------------------------------------------------------------------------------------- */
+
+/** @param {boolean} again a key was refused @returns {Promise<string|null>} null: the person gave up */
 function askKey(again) {
     const dialog = $("key-ask");
-    $("key-text").classList.toggle("again", again);
     if (again) $("key-text").textContent = "The server does not know this key. Try another.";
+    dialog.returnValue = "";
     dialog.showModal();
     return new Promise((resolve) => {
         dialog.addEventListener("close", () => resolve(dialog.returnValue === "ok" ? $("key-value").value.trim() : null), {once: true});
     });
 }
 
-/* ---- start --------------------------------------------------------------------------------------- */
-
+/** The state that a link names; without one, the first picture. */
 async function restore(hash) {
-    const wanted = decode(hash);
-    const {game, ...rest} = wanted;
-    const first = models.find((m) => m.name === FIRST.model) ?? models.find(usable);
+    const {game, ...wanted} = decode(hash);
+    const first = app.models.find((m) => m.name === FIRST.model) ?? app.models.find(usable);
     if (!first) throw new Error("There is no model of functions here: start the server as in `mnp serve models/mnp-rbf.safetensors`.");
-    const known = models.some((m) => m.name === rest.model && usable(m));
-    if (rest.model && !known) choose(rest.model);
-    const start = {...initialState(), ...(rest.model ? {} : {points: first.name === FIRST.model ? FIRST.points : []}), ...rest, model: known ? rest.model : first.name};
-    const target = models.find((m) => m.name === start.model);
-    if (target.rivers && !rest.wells) start.wells = FIRST_WELLS;
-    if (!(target.steps > 0)) start.view = "functions";
-    if (start.moving && calm.matches) start.moving = false;
-    await knowHeights(target);
-    if (game) startGame(game.seed, start).then(() => game.revealed && reveal());
-    else store.set({...start, game: null}, "link");
+    const named = app.models.find((m) => m.name === wanted.model);
+    const why = wanted.model ? refusal(wanted.model, named) : "";
+    if (why) showError(new Error(why));
+    const model = wanted.model && !why ? named : first;
+    const start = {...initialState(), ...(wanted.model || first.name !== FIRST.model ? {} : {points: FIRST.points}), ...wanted, model: model.name, game: null};
+    if (model.rivers && !wanted.wells) start.wells = FIRST_WELLS;
+    if (!(model.steps > 0)) start.view = "functions";
+    if (app.calm.matches) start.moving = false;
+    await knowHeights(model);
+    if (!game || model.rivers) return store.set(start, "link");
+    await app.game.start(game.seed, start);
+    return game.revealed && app.game.reveal();
+}
+
+function createParts() {
+    const view = () => app;
+    const hooks = {changed: () => { showTexts(); redraw(); }, failed: showError, progress: showProgress, calm: () => app.calm.matches};
+    app.queue = new Queue(app.engine);
+    app.pictures = new Pictures(app.queue, view, hooks);
+    app.maps = new Maps(app.queue, view, hooks);
+    app.motion = new Motion(app.queue, view, redraw, showError);
+    app.chain = new ChainView(app);
+    app.game = new GameView(app);
+    app.curves = curvesSurface(app);
+    app.rivers = riversSurface(app);
+}
+
+function showEngine(version) {
+    const server = app.engine.kind === "server";
+    $("engine").textContent = server ? `computed by mnp serve ${version}` : `computed in this browser, mnp ${version}`;
+    $("where").textContent = server ? "this server" : "this browser";
+    if (server) $("files-text").textContent = "You may also drop a file on the page. A model of your own: start the server with it, as in mnp serve FILE.";
 }
 
 async function start() {
-    bind();
-    engine = await openEngine(askKey);
-    queue = new Queue(engine);
-    const hooks = {changed: () => { showTexts(); redraw(); }, failed: showError, progress: showProgress, calm: () => calm.matches};
-    pictures = new Pictures(queue, view, hooks);
-    maps = new Maps(queue, view, hooks);
-    motion = new Motion(queue, view, redraw, showError);
-    const app = {store, pictures, layout: currentLayout, limits: () => limits, model: () => model, brush: () => brush, shortcut, redraw,
-                 flipBrush: () => setBrush(-brush), guess: showNext,
-                 drag: (on) => {
-                     dragging = on;
-                     if (!on) {
-                         limits = limitsOf(model, s.points);
-                         clearTimeout(settle);
-                         refresh(false);
-                     }
-                 }};
-    curves = curvesSurface(app);
-    rivers = riversSurface(app);
-    attachPointer($("plot"), () => (model?.rivers ? rivers : curves));
-    const {version, models: list} = await engine.models();
-    models = list.map((m) => (m.rivers ? {...m, rows: m.rows ?? RIVER_SIDE, cols: m.cols ?? RIVER_SIDE} : m));
-    $("engine").textContent = engine.kind === "server" ? `computed by mnp serve ${version ?? ""}` : `computed in this browser, mnp ${version ?? ""}`;
-    $("where").textContent = engine.kind === "server" ? "this server" : "this browser";
-    if (engine.kind === "server") $("files-text").textContent = "You may also drop a file on the page. A model of your own: start the server with it, as in mnp serve FILE.";
-    store.watch(changed);
+    for (const id of ["keys", "about"]) $(`${id}-open`).addEventListener("click", () => $(id).showModal());
     startTheme($("theme"), redraw);
+    app.engine = await openEngine(askKey);
+    const {version, models} = await app.engine.models();
+    app.models = models.map((m) => (m.rivers ? {...m, rows: m.rows ?? RIVER_SIDE, cols: m.cols ?? RIVER_SIDE} : m));
+    createParts();
+    showEngine(version ?? "");
+    store.watch(changed);
     const linked = location.hash.length > 1;
     await restore(location.hash);
+    bind();
+    attachPointer($("plot"), () => (app.model.rivers ? app.rivers : app.curves));
     if (!linked) showHint();
 }
 

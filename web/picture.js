@@ -46,7 +46,7 @@ export class Pictures {
     clear() {
         this.turn++;
         this.turning = null; // {from, start}: a picture that turns into the next
-        this.picture = this.truth = this.density = this.reading = this.hidden = null;
+        this.picture = this.truth = this.density = this.reading = null;
     }
 
     request(size, more) {
@@ -128,16 +128,23 @@ export class Pictures {
         this.progress(null);
     }
 
-    async refreshTruth(size) {
+    /** The true process given the same points, where it is known and wanted. */
+    async refreshTruth(size = FINE) {
         const {state, model} = this.view();
-        if (!state.truth || !model.truth) {
-            this.truth = null;
-            return;
+        const before = this.truth;
+        try {
+            if (!state.truth || !model.truth) this.truth = null;
+            else {
+                const request = {...this.request({...size, places: 2 * size.places, bands: true}), model: model.truth, samples: 1, draws: 0};
+                const reply = await this.queue.ask("truth", "predict", request);
+                if (!reply || !this.view().state.truth) return;
+                this.truth = pictureOf(reply);
+                this.changed("truth");
+            }
+        } catch (error) {
+            this.failed(error);
         }
-        const reply = await this.queue.ask("truth", "predict", {...this.request({...size, places: 2 * size.places}), model: model.truth, bands: true, samples: 1, draws: 0});
-        if (!reply || !this.view().state.truth) return;
-        this.truth = pictureOf(reply);
-        this.changed("truth");
+        if (!before !== !this.truth) await this.refreshCursor();
     }
 
     /** Numbers and density at the cursor. */

@@ -8,7 +8,7 @@ const without = (list, i) => list.filter((_, k) => k !== i);
 const changed = (list, i, item) => list.map((v, k) => (k === i ? item : v));
 
 /**
- * Points of a function. @param {object} app {store, layout(), limits, pictures, guess(y), shortcut(key), drag(on)}
+ * Points of a function. @param {object} app of main.js
  */
 export function curvesSurface(app) {
     const {store} = app;
@@ -64,7 +64,7 @@ export function curvesSurface(app) {
             store.set({at: toPoint(px, py).x, atY: null}, "hover");
         },
         nudge(dx, dy, far) {
-            const {x, y} = app.limits();
+            const {x, y} = app.limits;
             const step = far ? 0.05 : 0.005;
             const mx = dx * step * (x[1] - x[0]), my = dy * step * (y[1] - y[0]);
             const i = s.game ? -1 : s.chosen;
@@ -75,7 +75,7 @@ export function curvesSurface(app) {
         },
         enter() {
             if (still()) return;
-            const {x, y} = app.limits();
+            const {x, y} = app.limits;
             const p = {x: neat(s.at ?? 0, x[1] - x[0]), y: neat(cursorHeight(), y[1] - y[0])};
             if (guessing()) app.guess(p.y);
             else if (!s.game) store.set({points: [...s.points, p], chosen: -1, atY: null}, "add");
@@ -84,7 +84,7 @@ export function curvesSurface(app) {
     };
 }
 
-/** Wells of a map. @param {object} app {store, layout(), model(), brush(), shortcut(key), drag(on)} */
+/** Wells of a map. @param {object} app of main.js */
 export function riversSurface(app) {
     const {store} = app;
     const s = store.state;
@@ -92,18 +92,18 @@ export function riversSurface(app) {
     const panelAt = (px, py) => app.layout().panels.findIndex((p) => px >= p.x && px < p.x + p.side && py >= p.y && py < p.y + p.side);
     let panel = 0;
     const toWell = (px, py, value) => {
-        const p = app.layout().panels[panel], m = app.model();
+        const p = app.layout().panels[panel], m = app.model;
         return {row: clamp(Math.floor(((py - p.y) / p.side) * m.rows), 0, m.rows - 1), col: clamp(Math.floor(((px - p.x) / p.side) * m.cols), 0, m.cols - 1), value};
     };
-    const middle = () => ({row: Math.floor(app.model().rows / 2), col: Math.floor(app.model().cols / 2)});
+    const middle = () => ({row: Math.floor(app.model.rows / 2), col: Math.floor(app.model.cols / 2)});
     return {
         cursor: () => cursor ?? middle(),
         chosen: () => s.chosen,
-        marks: () => s.wells.map((w) => wellAt(w, app.model(), app.layout().panels[panel] ?? app.layout().panels[0])),
+        marks: () => s.wells.map((w) => wellAt(w, app.model, app.layout().panels[panel] ?? app.layout().panels[0])),
         add(px, py) {
             if (panelAt(px, py) < 0) return -1;
             panel = panelAt(px, py);
-            store.set({wells: [...s.wells, toWell(px, py, app.brush())], chosen: s.wells.length}, "add");
+            store.set({wells: [...s.wells, toWell(px, py, app.brush)], chosen: s.wells.length}, "add");
             return s.wells.length - 1;
         },
         choose: (i) => store.set({chosen: i}),
@@ -120,7 +120,7 @@ export function riversSurface(app) {
             if (panelAt(px, py) >= 0) panel = panelAt(px, py);
         },
         nudge(dx, dy, far) {
-            const m = app.model(), step = far ? 10 : 1;
+            const m = app.model, step = far ? 10 : 1;
             const moved = (w) => ({...w, row: clamp(w.row - dy * step, 0, m.rows - 1), col: clamp(w.col + dx * step, 0, m.cols - 1)});
             if (s.chosen >= 0) store.set({wells: changed(s.wells, s.chosen, moved(s.wells[s.chosen]))}, "key");
             else {
@@ -128,7 +128,7 @@ export function riversSurface(app) {
                 app.redraw();
             }
         },
-        enter: () => store.set({wells: [...s.wells, {...(cursor ?? middle()), value: app.brush()}], chosen: -1}, "add"),
+        enter: () => store.set({wells: [...s.wells, {...(cursor ?? middle()), value: app.brush}], chosen: -1}, "add"),
         key(key) {
             if (key !== "x") return app.shortcut(key);
             if (s.chosen >= 0) store.set({wells: changed(s.wells, s.chosen, {...s.wells[s.chosen], value: -s.wells[s.chosen].value})}, "add");

@@ -35,7 +35,7 @@ tidy() {
     # nccl.h itself does not pass, and neither object is built everywhere
     local apart='^src/comm/nccl/'
     [ ${#mpi[@]} -gt 0 ] || apart='^src/comm/(nccl|mpi)/'
-    printf '%s\0' "${files[@]}" | grep -zE '^(src|util|cli|lab|bench)/.*\.c$' | grep -zvE "$apart" |
+    printf '%s\0' "${files[@]}" | grep -zE '^(src|util|serve|cli|lab|bench)/.*\.c$' | grep -zvE "$apart" |
         xargs -0 -I{} -P "$jobs" clang-tidy --quiet --warnings-as-errors='*' {} -- "${flags[@]}" 2>/dev/null
 }
 # shellcheck disable=SC2317

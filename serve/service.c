@@ -4,14 +4,14 @@
 #include "serve/service_internal.h"
 
 service_limits service_default_limits(void) {
-    return (service_limits){.body = 4 << 20,
-                            .context = 4096,
-                            .places = 1 << 14,
-                            .joint = 2048,
-                            .samples = 4096,
-                            .values = 1 << 22,
-                            .gradients = 2000,
-                            .pixels = 1 << 18};
+    return (service_limits){.body = SERVICE_BODY_MAX,
+                            .context = SERVICE_CONTEXT_MAX,
+                            .places = SERVICE_PLACES_MAX,
+                            .joint = SERVICE_JOINT_MAX,
+                            .samples = SERVICE_SAMPLES_MAX,
+                            .values = SERVICE_VALUES_MAX,
+                            .gradients = SERVICE_GRADIENTS_MAX,
+                            .pixels = SERVICE_PIXELS_MAX};
 }
 
 /* ---- a list of models ------------------------------------------------------------------------ */

@@ -66,6 +66,16 @@
 #define LEARNER_INPUTS_MAX     128            /* inputs of maml and c-bruno; context and actions together */
 #define MLP_LAYERS_MAX         4              /* layers of an agent's network; they have a fixed place */
 
+/* ---- requests of the service; a caller may set others ---- */
+#define SERVICE_BODY_MAX       (1 << 22)      /* bytes of a request; its tree may take fifty times as much */
+#define SERVICE_CONTEXT_MAX    4096           /* points of a request's context, targets or wells; attention takes their square */
+#define SERVICE_PLACES_MAX     (1 << 14)      /* places of a request; each is a number in the reply */
+#define SERVICE_JOINT_MAX      2048           /* context and places of a process without latents; a matrix of this side is factored */
+#define SERVICE_SAMPLES_MAX    4096           /* functions of a request; each has latents of its own */
+#define SERVICE_VALUES_MAX     (1 << 22)      /* functions times places of a request; 32 MB, and 80 MB of text at most */
+#define SERVICE_GRADIENTS_MAX  2000           /* gradients of a particle of a request; ten times what exact takes by itself */
+#define SERVICE_PIXELS_MAX     (1 << 18)      /* pixels of a request's map; 512 x 512 */
+
 /* ---- the command, threads and processes ---- */
 #define GRID_POINTS_MAX        10000000       /* points of a grid; 80 MB for each input */
 #define PREDICT_VALUES_MAX     (1 << 28)      /* draws times targets of mnp predict; 2 GB */

@@ -88,7 +88,7 @@ static void chains_end_in_the_functions(void) {
             CHECK((number_at(first, k % 4) == 0) == !noise);
         }
     }
-    CHECK(memcmp(y[0], y[1], sizeof y[0]) != 0);
+    CHECK(y[0][0][0] != y[1][0][0] && y[0][2][3] != y[1][2][3]);
     close_desk(&d);
 }
 
@@ -145,7 +145,7 @@ static void inputs_may_be_several(void) {
     const json_value *x = json_get(root, "x");
     CHECK(count_of(x) == 6 && count_of(json_get(root, "mean")) == 6);
     for (size_t i = 0; i < 6; i++) { /* the last input runs fastest */
-        NEAR(number_at(json_at(x, i), 0), (double)(i / 3), 0, 0);
+        NEAR(number_at(json_at(x, i), 0), i < 3 ? 0 : 1, 0, 0);
         NEAR(number_at(json_at(x, i), 1), (double)(i % 3), 0, 0);
     }
     ask(&d, 400, "predict", "{\"model\":\"plane\",\"grid\":[0,1,2]}");

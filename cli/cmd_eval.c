@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/eval_draws.h"
+#include "cli/eval_truth.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
 
@@ -20,7 +21,8 @@ static const flag_def flags[] = {
     SOURCE_FLAGS,
     HEADING("images"),
     {"noise", "SD", "images: noise added to the scored values (default: the data's; 0 = none)"},
-    {"targets", "K", "images: score K pixels, chosen at random (default: all)"},
+    {"targets", "K",
+     "score K pixels or points, chosen at random (default: all; of a task its own number)"},
     {"proposal", "K",
      "images: pixels beside the context that the posterior is shown (default 2048)"},
     {"seen", "K", "images: most pixels of a context that the model is shown (default 1024)"},
@@ -234,6 +236,7 @@ static int run(cli *c) {
     o.progress = on_progress;
     o.progress_user = &p;
     if (cli_bad(c) || check_note(c)) return EXIT_USAGE;
+    if (eval_truth_named(c)) return eval_truth_run(c, &o);
     int code = cli_has(c, "note") ? cli_output(c, c->args[0]) : cli_input(c, c->args[0]);
     if (code) return code;
     const char *protocol = o.protocol == MNP_STRICT ? "strict" : "authors";
@@ -286,7 +289,9 @@ const command command_eval = {
         "oracle have no latents, and their scores are exact. cnp, tnp and convcnp predict each\n"
         "point by itself: their score is the sum of the points' own. A model infers its latents\n"
         "anew from every context, so a larger context need not agree with a smaller one as in a\n"
-        "single stochastic process; 'mnp check' measures by how much.\n" SOURCE_SEEDS,
+        "single stochastic process; 'mnp check' measures by how much.\n"
+        "'mnp eval truth --data FAMILY' scores the process that made the data: no model can score\n"
+        "more on average.\n" SOURCE_SEEDS,
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,

@@ -1,5 +1,6 @@
-/* cmd_gen.c: mnp gen DATASET: functions of a built-in family as CSV; images of rivers in a folder
- * (one bit a pixel, all three splits, resumable) or, those of one split, in one .npy file. */
+/* cmd_gen.c: mnp gen DATASET: functions of a built-in family as CSV or .npz; images of rivers in a
+ * folder (one bit a pixel, all three splits, resumable) or, those of one split, in one .npy file.
+ */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -17,7 +18,9 @@ static const char *const split_names[SPLITS] = {"train", "valid", "test"};
 static const flag_def flags[] = {
     {"functions", "N", "how many functions (default 100)"},
     {"split", "S", "train|valid|test: sets that share no function (default train)"},
-    {"out", "F.csv", "where to write (default: stdout); geofluvial: DIR or F.npy"},
+    {"out", "F",
+     "F.csv, or F.npz with contexts and targets as mnp eval splits them (default: CSV to stdout); "
+     "geofluvial: DIR or F.npy"},
     HEADING("images of rivers, geofluvial"),
     {"images", "N", "geofluvial: how many images (default 100)"},
     {"size", "PIXELS", "geofluvial: side of an image (default 128)"},
@@ -57,14 +60,15 @@ static void list_data(FILE *to) {
     fprintf(to, "\nfamilies (constants as NAME:key=value,key=value):\n");
     const char *name, *help;
     for (int k = 0; (name = mnp_data_family(k, &help)); k++)
-        fprintf(to, "  %-10s %s\n", name, help);
+        fprintf(to, "  %-18s %s\n", name, help);
     char options[8192];
     mnp_options_help(RIVERS, options, sizeof options);
-    fprintf(to,
-            "\nimages (train on them with --data images:DIR; options with --set KEY=VALUE):\n"
-            "  geofluvial channels of simulated meandering rivers, 18:2:5 train:valid:test\n\n"
-            "options of geofluvial:\n%s",
-            options);
+    fprintf(
+        to,
+        "\nimages (train on them with --data images:DIR; options with --set KEY=VALUE):\n"
+        "  geofluvial         channels of simulated meandering rivers, 18:2:5 train:valid:test\n\n"
+        "options of geofluvial:\n%s",
+        options);
 }
 
 static int failed(rivers *r, mnp_status status) {
@@ -384,7 +388,9 @@ static int run(cli *c) {
     if (code) return code;
     mnp_data *data = NULL;
     mnp_status status = mnp_data_open(c->ctx, c->args[0], &o, &data);
-    if (status == MNP_OK && cli_writes(c)) status = mnp_data_write_csv(c->ctx, data, out);
+    if (status == MNP_OK && cli_writes(c))
+        status = ends_with(out, ".npz") ? mnp_data_write_npz(c->ctx, data, c->seed, out)
+                                        : mnp_data_write_csv(c->ctx, data, out);
     code = status == MNP_OK ? 0 : cli_failed(c, status);
     if (code == 0 && cli_has(c, "out"))
         cli_say(c, "%s: %lld functions, %lld points of %s, seed %llu", out,

@@ -209,6 +209,11 @@ MNP_API double mnp_data_y_origin(const mnp_data *data);
  * "paper". */
 MNP_API const char *mnp_data_preset(const mnp_data *data);
 MNP_API mnp_status mnp_data_write_csv(mnp_ctx *ctx, const mnp_data *data, const char *path);
+/* Curves with their contexts and targets, as mnp_evaluate() with this seed and the data set's own
+ * sizes splits them: arrays x, y, context, targets and mask in an .npz file (docs/dev/formats.md).
+ */
+MNP_API mnp_status mnp_data_write_npz(mnp_ctx *ctx, const mnp_data *data, uint64_t seed,
+                                      const char *path);
 /* Name and one line of help of the k-th built-in family, static texts; NULL after the last. help
  * may be NULL. */
 MNP_API const char *mnp_data_family(int k, const char **help);
@@ -766,6 +771,24 @@ typedef struct mnp_predictive {
 MNP_API mnp_status mnp_evaluate_draws(mnp_ctx *ctx, const mnp_model *model, const mnp_data *data,
                                       const mnp_eval_opts *opts, const mnp_predictive_opts *how,
                                       mnp_predictive *out, int64_t rows);
+
+/* Scores of the process that made the data, nats per target: what no model can exceed on average.
+ * joint: log p(targets | context); marginal: each target by itself. Both as the mean over functions
+ * of the mean over their targets, with its standard error, and over all targets (pooled). marginal
+ * and crps are NaN where targets one by one are not known. */
+typedef struct mnp_truth {
+    size_t size;                    /* sizeof(mnp_truth)     */
+    int64_t context_lo, context_hi; /* sizes of the contexts */
+    int64_t functions, targets;
+    double joint, joint_se, joint_pooled;
+    double marginal, marginal_se, marginal_pooled;
+    double crps; /* in units of y */
+} mnp_truth;
+
+/* Functions, contexts, seed and progress are those of `opts`, as mnp_evaluate() takes them, which
+ * may be NULL. The data are a built-in family's. out (rows): as mnp_evaluate_draws() fills it. */
+MNP_API mnp_status mnp_evaluate_truth(mnp_ctx *ctx, const mnp_data *data, const mnp_eval_opts *opts,
+                                      mnp_truth *out, int64_t rows);
 
 /* ---- lists, for help and tools --------------------------------------------------------------- */
 

@@ -259,11 +259,12 @@ void npy_doubles(const npy_array *a, double *out) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-mnp_status npy_write(env *e, const char *path, const npy_array *a) {
-    size_t count;
-    if (a->ndim < 0 || a->ndim > NPY_DIMS_MAX || !shape_count(a, &count))
-        return env_fail(e, MNP_EINVAL, "%s: an array with an impossible shape", path);
-    char text[256]; /* 8 dimensions of at most 20 characters each fit */
+/* The preamble and the header of a version 1 file into `out`; its length, a multiple of 64 so that
+ * the data starts there. 0: the shape is impossible. */
+enum { HEADER_MAX = 384 }; /* 8 dimensions of at most 20 characters each fit */
+static size_t header_of(const npy_array *a, size_t *count, char out[HEADER_MAX]) {
+    if (a->ndim < 0 || a->ndim > NPY_DIMS_MAX || !shape_count(a, count)) return 0;
+    char text[256];
     int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (",
                      types[a->type].descr);
     for (int d = 0; d < a->ndim; d++)
@@ -272,17 +273,35 @@ mnp_status npy_write(env *e, const char *path, const npy_array *a) {
                       : d + 1 < a->ndim ? ", "
                                         : "");
     n += snprintf(text + n, sizeof text - (size_t)n, "), }");
-    size_t length = (10 + (size_t)n + 1 + 63) / 64 * 64 - 10; /* the data starts at 64 k */
-    char pad[64];
-    memset(pad, ' ', sizeof pad);
+    size_t whole = (10 + (size_t)n + 1 + 63) / 64 * 64, length = whole - 10;
     const char preamble[10] = {
         '\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)(length & 0xff), (char)(length >> 8)};
+    memset(out, ' ', whole);
+    memcpy(out, preamble, sizeof preamble);
+    memcpy(out + sizeof preamble, text, (size_t)n);
+    out[whole - 1] = '\n';
+    return whole;
+}
+
+static mnp_status impossible(env *e, const char *path) {
+    return env_fail(e, MNP_EINVAL, "%s: an array with an impossible shape", path);
+}
+
+mnp_status npy_encode(buf *out, const npy_array *a) {
+    char header[HEADER_MAX];
+    size_t count, bytes = header_of(a, &count, header);
+    if (bytes == 0) return impossible(out->e, "npy");
+    buf_append(out, header, bytes);
+    return buf_append(out, a->data, count * types[a->type].size);
+}
+
+mnp_status npy_write(env *e, const char *path, const npy_array *a) {
+    char header[HEADER_MAX];
+    size_t count, bytes = header_of(a, &count, header);
     fsio_writer w;
+    if (bytes == 0) return impossible(e, path);
     MNP_TRY(fsio_begin(e, path, &w));
-    fsio_append(&w, preamble, sizeof preamble); /* failures stick to the writer */
-    fsio_append(&w, text, (size_t)n);
-    fsio_append(&w, pad, length - (size_t)n - 1);
-    fsio_append(&w, "\n", 1);
+    fsio_append(&w, header, bytes); /* failures stick to the writer */
     fsio_append(&w, a->data, count * types[a->type].size);
     return fsio_commit(&w);
 }

@@ -7,6 +7,7 @@
 #define MNP_BASE_NPY_H
 
 #include "util/env.h"
+#include "util/fsio.h"
 #include "util/limits.h"
 
 typedef enum npy_type { NPY_F4, NPY_F8, NPY_I4, NPY_I8, NPY_U1, NPY_B1 } npy_type;
@@ -32,5 +33,7 @@ void npy_doubles(const npy_array *a, double *out);
 
 /* Writes atomically (fsio.h). a->count is worked out from the shape and ignored. */
 mnp_status npy_write(env *e, const char *path, const npy_array *a);
+/* The same bytes after those of a buffer. */
+mnp_status npy_encode(buf *out, const npy_array *a);
 
 #endif

@@ -5,25 +5,11 @@
 
 #include <string.h>
 
+#include "util/crc32.h"
+
 static void put_u32(buf *out, uint32_t v) {
     uint8_t bytes[4] = {(uint8_t)(v >> 24), (uint8_t)(v >> 16), (uint8_t)(v >> 8), (uint8_t)v};
     buf_append(out, bytes, sizeof bytes);
-}
-
-/* CRC-32 with the reflected polynomial 0xEDB88320, four bits at a time. */
-static uint32_t crc32(const uint8_t *data, size_t bytes) {
-    uint32_t table[16], crc = 0xFFFFFFFFu;
-    for (uint32_t k = 0; k < 16; k++) {
-        table[k] = k;
-        for (int bit = 0; bit < 4; bit++)
-            table[k] = table[k] & 1 ? 0xEDB88320u ^ (table[k] >> 1) : table[k] >> 1;
-    }
-    for (size_t i = 0; i < bytes; i++) {
-        crc ^= data[i];
-        crc = table[crc & 15] ^ (crc >> 4);
-        crc = table[crc & 15] ^ (crc >> 4);
-    }
-    return ~crc;
 }
 
 static uint32_t adler32(const uint8_t *data, size_t bytes) {

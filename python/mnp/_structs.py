@@ -407,6 +407,23 @@ class mnp_predictive(Sized):
     ]
 
 
+class mnp_truth(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("context_lo", c_int64),
+        ("context_hi", c_int64),
+        ("functions", c_int64),
+        ("targets", c_int64),
+        ("joint", c_double),
+        ("joint_se", c_double),
+        ("joint_pooled", c_double),
+        ("marginal", c_double),
+        ("marginal_se", c_double),
+        ("marginal_pooled", c_double),
+        ("crps", c_double),
+    ]
+
+
 class mnp_option(Sized):
     _fields_ = [
         ("size", c_size_t),
@@ -723,6 +740,7 @@ CALLS = {
     "mnp_data_y_origin": (c_double, (c_void_p,)),
     "mnp_data_preset": (c_char_p, (c_void_p,)),
     "mnp_data_write_csv": (c_int, (c_void_p, c_void_p, c_char_p)),
+    "mnp_data_write_npz": (c_int, (c_void_p, c_void_p, c_uint64, c_char_p)),
     "mnp_data_family": (c_char_p, (c_int, c_void_p)),
     "mnp_model_create": (
         c_int,
@@ -824,6 +842,7 @@ CALLS = {
         c_int,
         (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_int64),
     ),
+    "mnp_evaluate_truth": (c_int, (c_void_p, c_void_p, c_void_p, c_void_p, c_int64)),
     "mnp_model_process": (c_char_p, (c_int, c_void_p)),
     "mnp_model_preset": (c_char_p, (c_int, c_void_p)),
     "mnp_device": (c_char_p, (c_void_p, c_int, c_void_p, c_size_t)),

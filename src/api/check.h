@@ -40,6 +40,7 @@ enum {
     mnp_scores_first = STRUCT_END(mnp_scores, se_pixels),
     mnp_noted_score_first = STRUCT_END(mnp_noted_score, seed),
     mnp_predictive_opts_first = STRUCT_END(mnp_predictive_opts, sandwich),
+    mnp_truth_first = STRUCT_END(mnp_truth, crps),
     mnp_predictive_first = STRUCT_END(mnp_predictive, sandwich_se),
     mnp_laws_first = STRUCT_END(mnp_laws, samples),
     mnp_laws_opts_first = STRUCT_END(mnp_laws_opts, progress_user),

@@ -4,6 +4,7 @@
 
 #include "api/api_internal.h"
 #include "run/make_model.h"
+#include "run/test_set.h"
 
 /* A data handle around d, which it owns from then on, whatever happens. */
 static mnp_status wrap(mnp_ctx *ctx, dataset *d, mnp_data **out) {
@@ -266,6 +267,13 @@ mnp_status mnp_data_write_csv(mnp_ctx *ctx, const mnp_data *data, const char *pa
     MNP_TRY(check_given(&ctx->env, data, "data"));
     MNP_TRY(check_given(&ctx->env, path, "path"));
     return dataset_write_csv(&ctx->env, data->d, path);
+}
+
+mnp_status mnp_data_write_npz(mnp_ctx *ctx, const mnp_data *data, uint64_t seed, const char *path) {
+    if (!ctx) return MNP_EINVAL;
+    MNP_TRY(check_given(&ctx->env, data, "data"));
+    MNP_TRY(check_given(&ctx->env, path, "path"));
+    return test_set_write(&ctx->env, data->d, seed, path);
 }
 
 const char *mnp_data_family(int k, const char **help) {

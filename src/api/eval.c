@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "run/predictive.h"
 #include "run/score.h"
+#include "run/true_scores.h"
 
 static mnp_status check_eval_opts(env *e, const mnp_eval_opts *o) {
     MNP_TRY(check_range(e, o->functions, 0, INT64_MAX, "mnp_eval_opts.functions"));
@@ -37,6 +38,8 @@ static eval_opts options_of(const mnp_eval_opts *o, const dataset *d) {
                        .sizes = o->sizes,
                        .n_sizes = o->n_sizes,
                        .seed = o->seed,
+                       .targets_lo = o->targets ? o->targets : d->policy.targets_lo,
+                       .targets_hi = o->targets ? o->targets : d->policy.targets_hi,
                        .targets = o->targets,
                        .proposal = o->proposal,
                        .seen = o->seen,
@@ -149,6 +152,27 @@ mnp_status mnp_evaluate_draws(mnp_ctx *ctx, const mnp_model *model, const mnp_da
                     k < PREDICTIVE_ROWS ? &all[k] : &(mnp_predictive){0}, sizeof *all);
     evaluator_destroy(run.v);
     return status;
+}
+
+mnp_status mnp_evaluate_truth(mnp_ctx *ctx, const mnp_data *data, const mnp_eval_opts *opts,
+                              mnp_truth *out, int64_t rows) {
+    if (!ctx) return MNP_EINVAL;
+    env *e = &ctx->env;
+    mnp_eval_opts o;
+    mnp_truth all[PREDICTIVE_ROWS] = {0};
+    pool *workers = NULL;
+    MNP_TRY(check_given(e, data, "data"));
+    MNP_TRY(TAKE_OPTS(e, mnp_eval_opts, opts, &o));
+    MNP_TRY(check_eval_opts(e, &o));
+    MNP_TRY(check_range(e, rows, 1, INT32_MAX, "rows"));
+    MNP_TRY(CHECK_RESULTS(e, mnp_truth, out, rows));
+    MNP_TRY(ctx_pool(ctx, &workers));
+    eval_opts how = options_of(&o, data->d);
+    MNP_TRY(true_scores_run(e, workers, data->d, &how, o.progress, o.progress_user, all));
+    for (int64_t k = 0; k < rows; k++)
+        give_result((char *)out + (size_t)k * out->size,
+                    k < PREDICTIVE_ROWS ? &all[k] : &(mnp_truth){0}, sizeof *all);
+    return MNP_OK;
 }
 
 /* The context's points, then the targets'. */

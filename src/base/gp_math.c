@@ -66,6 +66,11 @@ static double sines2(const natural *c, const double *a, const double *b, int32_t
     return q;
 }
 
+/* How much the logarithm of the periodic part falls over a squared distance. */
+static double fading(const natural *c, double d2) {
+    return c->parts & GP_FADING ? 0.5 * d2 * c->c_rbf : 0;
+}
+
 static double covariance(const natural *c, const double *a, const double *b, int32_t x_dim) {
     double k = 0, d2 = distance2(a, b, x_dim);
     if (c->parts & GP_RBF) k += c->v_rbf * exp(-0.5 * d2 * c->c_rbf);
@@ -73,7 +78,8 @@ static double covariance(const natural *c, const double *a, const double *b, int
         double u = c->c_mat * sqrt(d2);
         k += c->v_mat * (1 + u + u * u / 3) * exp(-u);
     }
-    if (c->parts & GP_PERIODIC) k += c->v_per * exp(-2 * sines2(c, a, b, x_dim) * c->c_per);
+    if (c->parts & GP_PERIODIC)
+        k += c->v_per * exp(-2 * sines2(c, a, b, x_dim) * c->c_per - fading(c, d2));
     return k;
 }
 
@@ -92,7 +98,8 @@ static void covariance_grad(const natural *c, const double *a, const double *b, 
         hyper[GP_LOG_LENGTH_MATERN] += k * u * u * (1 + u) / 3;
     }
     if (c->parts & GP_PERIODIC) {
-        double q = sines2(c, a, b, x_dim), k = weight * c->v_per * exp(-2 * q * c->c_per), turn = 0;
+        double q = sines2(c, a, b, x_dim), fall = fading(c, d2), turn = 0;
+        double k = weight * c->v_per * exp(-2 * q * c->c_per - fall);
         for (int32_t j = 0; j < x_dim; j++) {
             double t = c->freq * (a[j] - b[j]);
             turn += t * sin(2 * t);
@@ -100,6 +107,7 @@ static void covariance_grad(const natural *c, const double *a, const double *b, 
         hyper[GP_LOG_VARIANCE_PERIODIC] += k;
         hyper[GP_LOG_LENGTH_PERIODIC] += k * 2 * c->power * q * c->c_per;
         hyper[GP_LOG_PERIOD] += k * 2 * c->c_per * turn;
+        if (c->parts & GP_FADING) hyper[GP_LOG_LENGTH_RBF] += k * 2 * fall;
     }
 }
 

@@ -4,6 +4,8 @@
  *   RBF           v exp(-d^2 / (2 l^2))
  *   Matern-5/2    v (1 + u + u^2/3) exp(-u),  u = sqrt(5) d / l
  *   periodic      v exp(-2 q / l^2),  q = sum_j sin^2(pi d_j / p)
+ *   fading        the periodic part times exp(-d^2 / (2 l^2)), l that of the RBF part: a weakly
+ *                 periodic function
  *
  * d is the Euclidean distance of two inputs, d_j its components. A kernel is the sum of the parts
  * asked for, each with its variance v and lengthscale l; observations add a noise variance on the
@@ -18,7 +20,8 @@ enum {
     GP_MATERN = 2,
     GP_PERIODIC = 4,
     GP_SUM = GP_RBF | GP_MATERN | GP_PERIODIC,
-    GP_UNSQUARED = 8 /* the periodic part divides by l, not l^2, as some libraries do */
+    GP_UNSQUARED = 8, /* the periodic part divides by l, not l^2, as some libraries do */
+    GP_FADING = 16    /* the periodic part fades with the distance                     */
 };
 
 /* The hyper-parameters, in this order; all but the mean are logarithms. Those of parts that a

@@ -155,6 +155,11 @@ static mnp_status fill_family(env *e, pool *pool, const family *f, const data_so
     d->longest = n;
     d->policy.context_lo = context.lo;
     d->policy.context_hi = context.hi;
+    if (f->def->targets) {
+        option_span targets = f->def->targets(f->opts);
+        d->policy.targets_lo = targets.lo;
+        d->policy.targets_hi = targets.hi;
+    }
     d->rff_std = f->def->rff_std(f->opts);
     for (int64_t i = 0; i <= d->functions; i++) d->start[i] = i * n;
     MNP_TRY(dataset_name_columns(e, d, f->def->x_names, f->def->y_name, NULL));

@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "base/pool.h"
 #include "base/rng.h"
+#include "data/hyper.h"
 #include "data/roles.h"
 
 typedef enum data_split { DATA_TRAIN, DATA_VALID, DATA_TEST } data_split;
@@ -28,6 +29,7 @@ enum { DATA_NOTES = 12 };
  * an image a step takes some points only, and its targets stand apart from its context. */
 typedef struct data_policy {
     int64_t context_lo, context_hi; /* usual context sizes                                       */
+    int64_t targets_lo, targets_hi; /* numbers of targets, drawn with the context; 0: the rest   */
     int64_t step_points;            /* points of a function that suit a training step; 0: all    */
     int64_t step_seen;              /* of those, that the posterior should see at most; 0: all   */
     double p_region;                /* share of training contexts from a region (op/region.h)    */
@@ -94,6 +96,7 @@ typedef struct family_def {
     int64_t train_functions;    /* the usual number to train on; 0 = family_functions()   */
     int64_t (*points)(const void *opts);
     option_span (*context)(const void *opts);
+    option_span (*targets)(const void *opts); /* NULL or 0:0: all points outside the context */
     double (*rff_std)(const void *opts);
     option_range (*range)(const void *opts); /* of every input; NULL: they differ */
     /* Functions first .. first + count - 1 of the split: x (count, points, x_dim) ascending or in
@@ -107,10 +110,12 @@ typedef struct family_def {
     /* What a model can reach: the Gaussian process the functions are drawn from, or the most nats
      * per point that the noise allows (NAN: no limit). Either may be NULL. */
     void (*oracle)(const void *opts, gp_kernel *out);
-    /* Or its own density of targets given a context, as truth_logp() asks for it; may be NULL. */
+    /* Or its own density of targets given a context, as truth_ask() asks for it; may be NULL. */
     mnp_status (*logp)(env *e, const void *opts, const double *x, const double *y, int64_t n,
                        int64_t m, double *out);
     double (*ceiling)(const void *opts);
+    /* Or the law given numbers that every function draws anew (hyper.h); may be NULL. */
+    void (*hyper)(const void *opts, hyper_law *out);
 } family_def;
 
 const family_def *family_find(const char *name); /* without the variant; NULL: none */

@@ -45,6 +45,10 @@ option_span family_context(const void *opts) {
     return s;
 }
 
+option_span family_targets(const void *opts) {
+    return ((const family_common *)opts)->targets;
+}
+
 double family_rff_std(const void *opts) {
     const family_common *c = opts;
     return 4 / (c->x.hi - c->x.lo);

@@ -53,3 +53,27 @@ done:
     env_free(e, at);
     return status;
 }
+
+mnp_status gp_family_draw_each(env *e, gp_family_kernel kernel, const void *opts, int32_t kind,
+                               uint64_t seed, data_split split, int64_t first, int64_t count,
+                               float *x, float *y) {
+    const family_common *c = opts;
+    int64_t n = c->points;
+    mnp_status status = MNP_ENOMEM;
+    double *l = env_alloc(e, (size_t)(n * n), sizeof *l, "a Cholesky factor");
+    double *at = env_alloc(e, (size_t)(2 * n), sizeof *at, "inputs of functions");
+    if (!l || !at) goto done;
+    status = MNP_OK;
+    for (int64_t i = 0; i < count && status == MNP_OK; i++) {
+        rng_stream s = family_stream(seed, split, first + i, FAMILY_SHARED);
+        gp_kernel k = kernel(opts, kind, &s);
+        family_inputs(&s, c->x, n, at);
+        MNP_TRY_DONE(factor(e, &k, at, n, l));
+        for (int64_t j = 0; j < n; j++) x[i * n + j] = (float)at[j];
+        draw_one(family_stream(seed, split, first + i, FAMILY_OWN), &k, l, n, at + n, y + i * n);
+    }
+done:
+    env_free(e, l);
+    env_free(e, at);
+    return status;
+}

@@ -5,15 +5,23 @@
 
 #include "data/dataset.h"
 
-/* log p(y_m .. y_n-1 | y_0 .. y_m-1) in nats for one function with inputs x (n, 1), in any order.
- * NaN where the family has no such density. */
-mnp_status truth_logp(env *e, const family *f, const double *x, const double *y, int64_t n,
-                      int64_t m, double *out);
-/* Mean and standard deviation (n - m each) of every target by itself given the context, noise
- * included: a normal distribution. NaN where the family is no Gaussian process. */
-mnp_status truth_marginals(env *e, const family *f, const double *x, const double *y, int64_t n,
-                           int64_t m, double *mean, double *sd);
-/* Standard deviation of the observation noise; NaN where the family does not tell. */
+/* Every target by itself given the context, noise included: a mixture of normals, with the same
+ * weights at all targets. One part for a Gaussian process; where its numbers are drawn for each
+ * function, a part for each of their values that the context leaves open. */
+typedef struct truth_law {
+    int64_t parts, targets; /* parts 0: not known  */
+    double *weight;         /* (parts), of sum 1   */
+    double *mean, *sd;      /* (targets, parts)    */
+} truth_law;
+void truth_law_free(env *e, truth_law *law);
+
+/* log p(y_m .. y_n-1 | y_0 .. y_m-1) in nats for one function with inputs x (n, 1), in any order,
+ * and its targets one by one; logp or law may be NULL. NaN, and no parts, where the family has no
+ * such density. */
+mnp_status truth_ask(env *e, const family *f, const double *x, const double *y, int64_t n,
+                     int64_t m, double *logp, truth_law *law);
+/* Standard deviation of the observation noise, the geometric mean where it differs; NaN where the
+ * family does not tell. */
 double truth_noise(const family *f);
 
 #endif

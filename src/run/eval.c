@@ -9,6 +9,7 @@
 #include "op/permute.h"
 #include "run/eval_internal.h"
 #include "run/marginals.h"
+#include "run/split.h"
 #include "util/least.h"
 
 /* What comes out of one function. */
@@ -40,28 +41,25 @@ static mnp_status curve_rows(evaluator *v, const eval_opts *o, int64_t *rows) {
     return MNP_OK;
 }
 
-/* Function i, its points permuted, context first; at least one point stays a target. */
-static int64_t split_curve(evaluator *v, const eval_opts *o, int64_t i, int64_t slot) {
+/* Function i, its points permuted, context first. */
+static int64_t split_points(evaluator *v, const eval_opts *o, int64_t i, int64_t slot) {
     const dataset *d = v->d;
-    int64_t first = d->start[i], n = d->start[i + 1] - first;
-    rng_at at = {.purpose = RNG_SPLIT_EVAL, .function = (uint32_t)i};
-    rng_stream s = rng_stream_at((rng_key){o->seed}, at);
-    int64_t hi = least(o->hi, n - 1), lo = least(o->lo, hi);
-    v->m_len[slot] = lo + (int64_t)rng_below(&s, (uint64_t)(hi - lo + 1));
-    v->n[slot] = n;
-    const int32_t *order = permute_prefix(&s, n, n, v->memory);
+    split_sizes sizes = {o->lo, o->hi, o->targets_lo, o->targets_hi};
+    curve_split split = split_curve(d, &sizes, o->seed, i, v->memory);
+    v->m_len[slot] = split.m;
+    v->n[slot] = split.n;
     const model_scaling *sc = &v->m->scaling;
-    for (int64_t k = 0; k < n; k++) {
-        int64_t to = slot * v->longest + k;
+    for (int64_t k = 0; k < split.n; k++) {
+        int64_t to = slot * v->longest + k, from = split.order[k];
         for (int32_t c = 0; c < d->x_dim; c++)
             v->x[to * d->x_dim + c] =
-                (dataset_raw_x(d, i, order[k], c) - sc->x_shift[c]) / sc->x_scale[c];
-        v->y[to] = (dataset_raw_y(d, first + order[k]) - sc->y_shift) / sc->y_scale;
+                (dataset_raw_x(d, i, from, c) - sc->x_shift[c]) / sc->x_scale[c];
+        v->y[to] = (dataset_raw_y(d, d->start[i] + from) - sc->y_shift) / sc->y_scale;
     }
-    return o->protocol == EVAL_STRICT ? n - v->m_len[slot] : n;
+    return o->protocol == EVAL_STRICT ? split.n - split.m : split.n;
 }
 
-static const eval_scheme curves = {.rows = curve_rows, .split = split_curve};
+static const eval_scheme curves = {.rows = curve_rows, .split = split_points};
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -229,7 +227,7 @@ static void score_truth(void *arg, int64_t k, int worker) {
         raw[i] = v->x[at + i] * s->x_scale[0] + s->x_shift[0];
         raw[n + i] = v->y[at + i] * s->y_scale + s->y_shift;
     }
-    t->status[k] = raw ? truth_logp(&e, &v->family, raw, raw + n, n, m, &sum) : MNP_ENOMEM;
+    t->status[k] = raw ? truth_ask(&e, &v->family, raw, raw + n, n, m, &sum, NULL) : MNP_ENOMEM;
     t->out[k].truth = sum / (double)(n - m);
     env_free(&e, raw);
 }

@@ -32,6 +32,7 @@ typedef struct eval_opts {
     int64_t lo, hi;       /* context sizes, both included                    */
     const int64_t *sizes; /* instead: every function once with each of these, in rising order */
     int64_t n_sizes;      /* 0: none                                                          */
+    int64_t targets_lo, targets_hi; /* curves: numbers of targets, drawn; 0: all other points */
     /* images */
     eval_context context; /* where the context comes from; a region gives all its pixels       */
     int64_t targets;      /* pixels scored, a random choice; 0: all                             */

@@ -65,8 +65,14 @@ static mnp_status set_oracle(env *e, const dataset *d, model_spec *s) {
     mnp_status status = MNP_OK;
     gp_kernel k = {0};
     double ceiling = f.def->ceiling ? f.def->ceiling(f.opts) : NAN;
-    if (f.def->oracle)
-        f.def->oracle(f.opts, &k);
+    if (f.def->oracle) f.def->oracle(f.opts, &k);
+    if (f.def->hyper || k.parts & GP_FADING)
+        status = env_fail(e, MNP_EINVAL,
+                          "%s is no Gaussian process that the oracle has; mnp eval truth --data %s "
+                          "scores its true density",
+                          d->name, d->name);
+    else if (f.def->oracle)
+        status = MNP_OK;
     else if (isfinite(ceiling))
         status = env_fail(e, MNP_EINVAL,
                           "%s has no exact oracle; its noise allows %.3f nats per point at most",

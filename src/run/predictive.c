@@ -8,6 +8,7 @@
 
 #include "comm/comm.h"
 #include "data/truth.h"
+#include "run/normals.h"
 #include "run/predict_internal.h"
 #include "run/predictive_internal.h"
 #include "util/least.h"
@@ -35,7 +36,7 @@ typedef struct predictive {
     double *z;                   /* (T, particles, Z)                                 */
     double *x, *y;               /* (longest, X), (longest): one function, raw units  */
     double *draws, *logp;        /* (S, longest)                                      */
-    double *mean, *sd;           /* (longest): the truth's                            */
+    truth_law law;               /* the truth's, of one function's targets            */
     double *columns;             /* (threads, S)                                      */
     double *context;             /* (longest): how far the mean is off                */
     target_score *target;        /* (longest)                                         */
@@ -96,8 +97,6 @@ static mnp_status make(predictive *w) {
     w->y = numbers(w, longest);
     w->draws = numbers(w, w->S * longest);
     w->logp = numbers(w, w->S * longest);
-    w->mean = numbers(w, longest);
-    w->sd = numbers(w, longest);
     w->context = numbers(w, longest);
     w->columns = numbers(w, (v->pool ? pool_threads(v->pool) : 1) * w->S);
     w->log_z = numbers(w, sets);
@@ -106,16 +105,16 @@ static mnp_status make(predictive *w) {
     w->own_z = numbers(w, w->group * w->T * w->Z + 1);
     w->sets = env_alloc(v->env, (size_t)sets, sizeof *w->sets, "scores of draws");
     w->target = env_alloc(v->env, (size_t)longest, sizeof *w->target, "scores of draws");
-    bool all = w->x && w->y && w->draws && w->logp && w->mean && w->sd && w->context &&
-               w->columns && w->log_z && w->hurried && w->own_y && w->own_z && w->sets && w->target;
+    bool all = w->x && w->y && w->draws && w->logp && w->context && w->columns && w->log_z &&
+               w->hurried && w->own_y && w->own_z && w->sets && w->target;
     return all ? MNP_OK : MNP_ENOMEM;
 }
 
 static void release(predictive *w) {
-    void *arrays[] = {w->z,       w->x,     w->y,       w->draws,   w->logp,
-                      w->mean,    w->sd,    w->context, w->columns, w->log_z,
-                      w->hurried, w->own_y, w->own_z,   w->sets,    w->target};
+    void *arrays[] = {w->z,     w->x,       w->y,     w->draws, w->logp, w->context, w->columns,
+                      w->log_z, w->hurried, w->own_y, w->own_z, w->sets, w->target};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) env_free(w->v->env, arrays[k]);
+    truth_law_free(w->v->env, &w->law);
     predictor_destroy(w->p);
     sampler_destroy(w->sampler);
     sampler_destroy(w->evidence);
@@ -127,6 +126,17 @@ typedef struct targets_task {
     predictive *w;
     int64_t m, n;
 } targets_task;
+
+/* The truth's scores of target i at y, and how far a normal of the draws' mean and sd is from it.
+ */
+static void score_truth(const truth_law *law, int64_t i, double y, double mean, double sd,
+                        target_score *to) {
+    int64_t parts = law->parts;
+    normals truth = {parts, law->weight, law->mean + i * parts, law->sd + i * parts};
+    to->v[MARGINAL_TRUE] = parts ? normals_log_density(&truth, y) : NAN;
+    to->v[CRPS_TRUE] = parts ? normals_crps(&truth, y) : NAN;
+    to->v[KL_TRUE] = parts ? normals_kl(&truth, mean, sd) : NAN;
+}
 
 static void score_target(void *arg, int64_t i, int worker) {
     const targets_task *t = arg;
@@ -144,9 +154,7 @@ static void score_target(void *arg, int64_t i, int worker) {
     marginals_sort(column, S);
     to->v[MARGINAL] = marginals_log_density(column, S, y);
     to->v[CRPS] = marginals_crps(column, S, y);
-    to->v[MARGINAL_TRUE] = normal_log_density(w->mean[i], w->sd[i], y);
-    to->v[CRPS_TRUE] = normal_crps(w->mean[i], w->sd[i], y);
-    to->v[KL_TRUE] = normal_kl(w->mean[i], w->sd[i], mean, sqrt(squares / (double)(S - 1)));
+    score_truth(&w->law, i, y, mean, sqrt(squares / (double)(S - 1)), to);
     to->rank = marginals_rank(column, S, y);
 }
 
@@ -188,13 +196,11 @@ static void unscale(predictive *w, int64_t slot) {
 /* What the process that made the data says. */
 static mnp_status ask_truth(predictive *w, int64_t m, int64_t n, function_score *f) {
     const family *family = &w->v->family;
-    for (int64_t i = 0; i < n - m; i++) w->mean[i] = w->sd[i] = NAN;
+    double sum, *joint = w->how->replicates ? &sum : NULL;
+    truth_law_free(w->v->env, &w->law);
     if (!family->def) return MNP_OK;
-    double sum;
-    MNP_TRY(truth_marginals(w->v->env, family, w->x, w->y, n, m, w->mean, w->sd));
-    if (w->how->replicates == 0) return MNP_OK;
-    MNP_TRY(truth_logp(w->v->env, family, w->x, w->y, n, m, &sum));
-    f->v[JOINT_TRUE] = sum / (double)(n - m);
+    MNP_TRY(truth_ask(w->v->env, family, w->x, w->y, n, m, joint, &w->law));
+    if (joint) f->v[JOINT_TRUE] = sum / (double)(n - m);
     return MNP_OK;
 }
 
@@ -381,7 +387,7 @@ static mnp_status score_group(predictive *w, const eval_opts *o, int64_t first, 
  * functions). */
 static mnp_status score_size(predictive *w, int64_t size, int64_t all, function_score *scores) {
     evaluator *v = w->v;
-    bool again = size > 0 && !v->d->policy.apart; /* curves: all points, whatever the context */
+    bool again = size > 0 && predictive_all_points(v, w->o);
     eval_opts o = eval_opts_of_size(w->o, size);
     int64_t total = evaluator_functions(v, &o), id = size * total;
     function_score *f = scores + id;

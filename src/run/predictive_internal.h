@@ -40,6 +40,11 @@ typedef struct function_score {
     int64_t m, targets;
 } function_score;
 
+/* Has a function the same points, context and targets together, whatever its context? */
+static inline bool predictive_all_points(const evaluator *v, const eval_opts *o) {
+    return !v->d->policy.apart && o->targets_hi == 0;
+}
+
 /* The scores f (sizes, functions), `all` in number, of one run: rows[0] over all of them, the
  * others by context size. */
 mnp_status predictive_rows(evaluator *v, const eval_opts *o, const function_score *f, int64_t all,

@@ -134,7 +134,7 @@ mnp_status predictive_rows(evaluator *v, const eval_opts *o, const function_scor
                 .all = all,
                 .lo = INT64_MIN,
                 .hi = INT64_MAX,
-                .shared = !v->d->policy.apart,
+                .shared = predictive_all_points(v, o),
                 .number = env_alloc(v->env, (size_t)all, sizeof *r.number, "scores")};
     if (!r.number) return MNP_ENOMEM;
     for (int k = 0; k <= bins; k++) {

@@ -413,6 +413,12 @@ static void data_calls(void) {
     MUTE(0, mnp_data_write_csv(NULL, w.data, path_of("d.csv")));
     BAD(1, mnp_data_write_csv(w.ctx, NULL, path_of("d.csv")));
     BAD(2, mnp_data_write_csv(w.ctx, w.data, NULL));
+    CALL(mnp_data_write_npz);
+    MUTE(0, mnp_data_write_npz(NULL, w.data, 0, path_of("d.npz")));
+    BAD(1, mnp_data_write_npz(w.ctx, NULL, 0, path_of("d.npz")));
+    BAD(3, mnp_data_write_npz(w.ctx, w.data, 0, NULL));
+    GIVES(2, mnp_data_write_npz(w.ctx, w.data, UINT64_MAX, path_of("d.npz")) == MNP_OK);
+    unlink(path_of("d.npz"));
     CHECK(access(path_of("d.csv"), F_OK) != 0);
 }
 
@@ -739,6 +745,37 @@ static void evaluating_draws(void) {
     CHECK(EVALUATE == MNP_OK);
     CHECK(r[0].functions == r[1].functions + r[2].functions && r[0].functions > 0);
     CHECK(r[0].size == sizeof *r && r[2].context_hi == 1 && isfinite(r[0].marginal));
+#undef EVALUATE
+}
+
+static void evaluating_the_truth(void) {
+    enum { ROWS = 2 };
+    mnp_truth r[ROWS] = {0};
+    mnp_data *rbf = NULL, *table = NULL;
+    ROOMY(mnp_eval_opts, o);
+    mnp_data_opts from = {.size = sizeof from, .functions = 3};
+    for (int k = 0; k < ROWS; k++) r[k].size = sizeof *r;
+    CHECK(mnp_data_open(w.ctx, "rbf:points=9", &from, &rbf) == MNP_OK);
+    CHECK(mnp_data_open(w.ctx, "convex", &from, &table) == MNP_OK);
+#define EVALUATE mnp_evaluate_truth(w.ctx, rbf, &o.s, r, ROWS)
+    CALL(mnp_evaluate_truth);
+    MUTE(0, mnp_evaluate_truth(NULL, rbf, NULL, r, ROWS));
+    BAD(1, mnp_evaluate_truth(w.ctx, NULL, NULL, r, ROWS));
+    BAD(1, mnp_evaluate_truth(w.ctx, table, NULL, r, ROWS)); /* whose density is not known */
+    BAD_OPTS(2, mnp_eval_opts, o, EVALUATE);
+    BAD_FIELD(2, o, functions, -1, EVALUATE);
+    BAD(3, mnp_evaluate_truth(w.ctx, rbf, NULL, NULL, ROWS));
+    for (int k = 0; k < WRONG_SIZES; k++) {
+        r[0].size = wrong_sizes[k];
+        BAD(3, EVALUATE);
+    }
+    r[0].size = sizeof *r;
+    for (int k = 0; k < 2; k++) BAD(4, mnp_evaluate_truth(w.ctx, rbf, NULL, r, -k));
+    CHECK(r[0].functions == 0);
+    CHECK(EVALUATE == MNP_OK);
+    CHECK(r[0].functions == 3 && isfinite(r[0].joint) && isfinite(r[0].marginal_pooled));
+    mnp_data_destroy(rbf);
+    mnp_data_destroy(table);
 #undef EVALUATE
 }
 
@@ -1894,6 +1931,7 @@ int main(void) {
     RUN(training);
     RUN(evaluating);
     RUN(evaluating_draws);
+    RUN(evaluating_the_truth);
     RUN(noted_scores);
     RUN(scoring_sets);
     RUN(checking);

@@ -40,6 +40,7 @@ static const layout layouts[] = {
     LAYOUT(mnp_scores, 480, 480),
     LAYOUT(mnp_predictive_opts, 41, 48),
     LAYOUT(mnp_predictive, 352, 360),
+    LAYOUT(mnp_truth, 96, 96),
     LAYOUT(mnp_laws, 56, 144),
     LAYOUT(mnp_laws_opts, 96, 96),
     LAYOUT(mnp_calibration_opts, 80, 80),

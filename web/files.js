@@ -29,6 +29,7 @@ function openPoints(app, text) {
 
 async function openModel(app, file) {
     const bytes = new Uint8Array(await file.arrayBuffer());
+    app.pictures.stop(); /* it would wait for exact conditioning to end */
     const added = await app.engine.load(file.name.replace(/\.safetensors$/, ""), bytes);
     app.own.add(added.name);
     app.models = [...app.models.filter((m) => m.name !== added.name), added];

@@ -29,7 +29,7 @@ export class GameView {
         if (on) state.at = this.asked;
         $("game-start").textContent = state.game ? "Hide another" : "Hide a function";
         for (const id of ["game-next", "game-reveal"]) $(id).hidden = !on;
-        $("game-end").hidden = !state.game;
+        $("game-bar").hidden = !state.game;
         if (!state.game) this.say("");
     }
 
@@ -48,6 +48,7 @@ export class GameView {
             this.guessed = null;
             this.hidden = hidden;
             store.set({...patch, game: {seed, revealed: false}, chosen: -1, view: "functions"}, "game");
+            $("plot").scrollIntoView({block: "nearest"});
             this.say("Click the height where you think the function passes the dashed line.");
         } catch (error) {
             showError(error);

@@ -151,6 +151,7 @@ async function choose(name) {
     const patch = {model: name, chosen: -1, game: null, view: next.steps > 0 ? s.view : "functions"};
     if (s.game || (other && !next.rivers)) patch.points = [];
     if (next.rivers && !s.wells.length) patch.wells = FIRST_WELLS;
+    showError(null);
     store.set(patch, "model");
 }
 

@@ -84,7 +84,8 @@ export class Pictures {
         this.queue.drop("slow");
         this.progress(null);
         try {
-            const size = !coarse ? FINE : this.took > SLOW_MS ? COARSEST : COARSE;
+            const slow = this.took > SLOW_MS;
+            const size = coarse ? (slow ? COARSEST : COARSE) : {...FINE, bands: !slow};
             const rest = this.show("picture", this.request(size));
             this.refreshTruth(size);
             const newest = await rest;

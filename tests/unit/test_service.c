@@ -1,5 +1,7 @@
 /* test_service.c: requests and replies of the service. Numbers are those of the library's own calls
  * on the same model; tests/e2e/test_service.c compares them with the command. */
+#include <pthread.h>
+
 #include "desk.h"
 
 static void models_are_listed(void) {
@@ -196,6 +198,62 @@ static void answers_do_not_depend_on_earlier_ones(void) {
     close_desk(&fresh);
 }
 
+/* ---- workers at the same time ---------------------------------------------------------------- */
+
+enum { THREADS = 4, ROUNDS = 12 };
+
+typedef struct asker {
+    const service *s;
+    char last[8192];
+    bool good;
+} asker;
+
+/* Models take turns, so that predictors come and go; the last request is the same for all. */
+static void *ask_often(void *arg) {
+    static const char *const models[] = {"small", "oracle:rbf", "m1", "m2", "oracle:matern", "m3"};
+    asker *a = arg;
+    service_worker *w = NULL;
+    env e;
+    buf reply;
+    env_init(&e);
+    buf_init(&reply, &e);
+    a->good = service_worker_create(a->s, 1, &w) == MNP_OK;
+    for (int i = 0; i < ROUNDS && a->good; i++) {
+        char body[256];
+        snprintf(body, sizeof body,
+                 "{\"model\":\"%s\",\"context\":{\"x\":[0.5],\"y\":[1]},\"grid\":[-1,1,3],"
+                 "\"samples\":3,\"draws\":1,\"condition\":\"network\"}",
+                 models[(ROUNDS - i) % 6]);
+        a->good = service_answer(w, "predict", body, strlen(body), NULL, &reply) == 200;
+    }
+    const char *end = strstr(buf_str(&reply), "\"seconds\":");
+    snprintf(a->last, sizeof a->last, "%.*s", end ? (int)(end - buf_str(&reply)) : 0,
+             buf_str(&reply));
+    buf_free(&reply);
+    service_worker_destroy(w);
+    return NULL;
+}
+
+static void workers_share_the_models(void) {
+    static asker askers[THREADS];
+    pthread_t threads[THREADS];
+    desk d;
+    open_desk(&d, NULL);
+    add_model(d.s, "m1", "np", model_options);
+    add_model(d.s, "m2", "gp", NULL);
+    add_model(d.s, "m3", "mnp", model_options);
+    for (int k = 0; k < THREADS; k++) {
+        askers[k].s = d.s;
+        CHECK(pthread_create(&threads[k], NULL, ask_often, &askers[k]) == 0);
+    }
+    for (int k = 0; k < THREADS; k++) {
+        CHECK(pthread_join(threads[k], NULL) == 0 && askers[k].good);
+        STREQ(askers[k].last, askers[0].last);
+    }
+    CHECK(strstr(askers[0].last, "\"mean\":[") != NULL);
+    close_desk(&d);
+}
+
 /* ---- the description ------------------------------------------------------------------------- */
 
 /* Every member of an object is described, and what is required is there. */
@@ -283,6 +341,7 @@ int main(void) {
     RUN(scores_of_one_target);
     RUN(inputs_may_be_several);
     RUN(answers_do_not_depend_on_earlier_ones);
+    RUN(workers_share_the_models);
     RUN(every_call_is_described);
     return check_done();
 }

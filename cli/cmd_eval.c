@@ -6,6 +6,7 @@
 #include "cli/eval_truth.h"
 #include "cli/outputs.h"
 #include "cli/source.h"
+#include "cli/turns.h"
 
 static const flag_def flags[] = {
     {"samples", "L", "draws of the latents for each score (default 20)"},
@@ -15,6 +16,8 @@ static const flag_def flags[] = {
      "context sizes (default: those of the data set), or a list as 5,10,20: every function with "
      "each; images: also uniform:N, top, left, center"},
     {"note", NULL, "write the score into MODEL as its note score.strict or score.authors"},
+    TURN_ORDER_FLAG("score the targets"),
+    TURN_ORDERS_FLAG,
     HEADING("draws, target by target"),
     EVAL_DRAW_FLAGS,
     HEADING("functions to score on (default: the model's own data)"),
@@ -59,6 +62,7 @@ typedef struct subject {
     const char *data, *things, *protocol; /* things: "curves" or "functions" */
     uint64_t seed;                        /* of the functions */
     bool alone;                           /* points are independent given the context */
+    const mnp_turn_opts *turns;           /* NULL: not in turn */
 } subject;
 
 /* " +- 0.0123"; nothing where a single curve has no standard error. */
@@ -103,6 +107,14 @@ static void say_scores(cli *c, const mnp_scores *s, const subject *of, const ima
     char se[32];
     cli_say(c, "  log-likelihood   %8.4f%s nats per point (%s)", s->loglik, error_text(se, s->se),
             how);
+    if (of->turns) {
+        char apart[48] = "";
+        if (of->turns->orders > 1)
+            snprintf(apart, sizeof apart, "   orders differ by %.4f (sd)", s->order_sd);
+        cli_say(c, "  in turn          %8.4f%s nats per point (%s)%s", s->loglik_in_turn,
+                error_text(se, s->se_in_turn),
+                of->turns->order == MNP_ORDER_X ? "by rising x" : "random order", apart);
+    }
     if (isfinite(s->loglik_true))
         cli_say(c, "  true process     %8.4f +- %.4f   the model is %.4f short of it",
                 s->loglik_true, s->se_true, s->loglik_true - s->loglik);
@@ -132,6 +144,10 @@ static void put_json(cli *c, const mnp_scores *s, const subject *of, const image
                  NUMBER("loglik_true", s->loglik_true), NUMBER("coverage50", s->coverage50),
                  NUMBER("coverage80", s->coverage80), NUMBER("coverage95", s->coverage95),
                  NUMBER("crps", s->crps));
+    if (of->turns)
+        cli_json_put(&j, NUMBER("loglik_in_turn", s->loglik_in_turn),
+                     NUMBER("se_in_turn", s->se_in_turn), INTEGER("orders", of->turns->orders),
+                     NUMBER("order_sd", s->order_sd));
     if (t->context) {
         cli_json_put(&j, TEXT("context", t->context), NUMBER("noise", t->noise),
                      INTEGER("pixels", t->pixels));
@@ -235,6 +251,9 @@ static int run(cli *c) {
     if (cli_has(c, "noise") && o.noise == 0) o.noise = -1;
     o.progress = on_progress;
     o.progress_user = &p;
+    mnp_turn_opts turns;
+    bool in_turn = turns_read(c, &turns);
+    if (in_turn) o.orders = turns.orders, o.order = turns.order;
     if (cli_bad(c) || check_note(c)) return EXIT_USAGE;
     if (eval_truth_named(c)) return eval_truth_run(c, &o);
     int code = cli_has(c, "note") ? cli_output(c, c->args[0]) : cli_input(c, c->args[0]);
@@ -256,6 +275,7 @@ static int run(cli *c) {
         progress_begin(&p, c, "scoring", 0, times * (total < o.functions ? total : o.functions));
         mnp_eval_opts bound = o;
         if (draws.wanted) bound.draws = -1;
+        o.orders = 0; /* those of the draws are not asked for again */
         status = mnp_evaluate(c->ctx, m, data, &bound, &scores);
         progress_end(&p);
         if (status == MNP_OK) status = eval_draws_run(c, m, data, &o, &draws);
@@ -264,8 +284,8 @@ static int run(cli *c) {
     if (status != MNP_OK) code = cli_failed(c, status);
     if (code == 0) {
         image_terms t = terms_of(data, &o, &scores);
-        subject of = {mnp_data_name(data), source_things(data), protocol, data_seed,
-                      mnp_model_factorises(m)};
+        subject of = {mnp_data_name(data), source_things(data),     protocol,
+                      data_seed,           mnp_model_factorises(m), in_turn ? &turns : NULL};
         say_scores(c, &scores, &of, &t);
         eval_draws_say(c, &draws);
         code = cli_printed(c);

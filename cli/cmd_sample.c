@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/points.h"
+#include "cli/turns.h"
 
 static const flag_def flags[] = {
     {"context", "C.csv", "observed points (default: none, the prior over functions)"},
@@ -12,6 +13,7 @@ static const flag_def flags[] = {
     {"n", "N", "how many functions of each curve (default 20); also -n N"},
     CONDITION_FLAGS("(default: what the model notes, else refine; network for several inputs)"),
     {"base", "B", "zero: smooth functions; normal: with the noise of measurements (default zero)"},
+    TURN_ORDER_FLAG("draw the places of a curve"),
     {"out", "F.csv", "where to write (default: stdout)"},
 };
 
@@ -72,7 +74,50 @@ static int write_table(cli *c, const question *q, const double *y, int64_t count
     return code;
 }
 
-static int sample(cli *c, question *q, int64_t count, mnp_base base, drawn *how) {
+/* ---- in turn --------------------------------------------------------------------------------- */
+
+/* Curve g of the places: its columns of y (count, all rows). */
+static int sample_curve(cli *c, const question *q, int64_t g, const mnp_turn_opts *o, int64_t count,
+                        double *y) {
+    points context = {0}, at = {0};
+    int64_t own = question_context_of(q, g), all = mnp_table_rows(q->places), x = q->names.x_dim;
+    int code = own < 0 ? 0 : points_of_curve(c, q->seen, own, 0, x, &context);
+    if (code == 0) code = points_of_curve(c, q->places, g, 0, x, &at);
+    double *drawn = env_alloc(&c->env, (size_t)(count * at.n) + 1, sizeof *drawn, "the draws");
+    if (code == 0 && !drawn) code = points_failed(c);
+    mnp_set given = {context.n, context.x, context.y};
+    if (code == 0 && at.n > 0) {
+        mnp_status status =
+            mnp_sample_in_turn(c->ctx, q->model, &given, at.x, at.n, o, count, drawn);
+        if (status != MNP_OK) code = cli_failed(c, status);
+    }
+    for (int64_t i = 0, k = 0; code == 0 && k < at.n && i < all; i++) {
+        if (mnp_table_group(q->places, i) != g) continue;
+        for (int64_t s = 0; s < count; s++) y[s * all + i] = drawn[s * at.n + k];
+        k++;
+    }
+    env_free(&c->env, drawn);
+    points_free(c, &context);
+    points_free(c, &at);
+    return code;
+}
+
+static int sample_in_turn(cli *c, const question *q, const mnp_turn_opts *o, int64_t count,
+                          double *y, drawn *how) {
+    int64_t groups = mnp_table_groups(q->places);
+    double start = cli_now();
+    int code = 0;
+    *how = (drawn){0};
+    for (int64_t g = 0; g < groups && code == 0; g++) code = sample_curve(c, q, g, o, count, y);
+    how->seconds = cli_now() - start;
+    return code;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+/* turns NULL: all places at once. */
+static int sample(cli *c, question *q, int64_t count, mnp_base base, const mnp_turn_opts *turns,
+                  drawn *how) {
     int64_t n = mnp_table_rows(q->places);
     if (n > SAMPLE_VALUES_MAX / count)
         return cli_fail(c, EXIT_USAGE,
@@ -82,7 +127,8 @@ static int sample(cli *c, question *q, int64_t count, mnp_base base, drawn *how)
     double *y = env_alloc(&c->env, (size_t)(n * count), sizeof *y, "the draws");
     if (!y) return points_failed(c);
     mnp_summary s = {.size = sizeof s, .draws = y};
-    int code = question_forecast(c, q, count, base == MNP_BASE_ZERO, &s, how);
+    int code = turns ? sample_in_turn(c, q, turns, count, y, how)
+                     : question_forecast(c, q, count, base == MNP_BASE_ZERO, &s, how);
     if (code == 0) code = write_table(c, q, y, count);
     env_free(&c->env, y);
     return code;
@@ -107,14 +153,20 @@ static void report(cli *c, const question *q, int64_t count, mnp_base base, cons
 static int run(cli *c) {
     int64_t count = cli_int(c, "n", 20, 1, 100000);
     mnp_base base = cli_choice(c, "base", "zero|normal", 0) ? MNP_BASE_NORMAL : MNP_BASE_ZERO;
+    mnp_turn_opts turns;
+    bool in_turn = turns_read_order(c, &turns);
     if (cli_bad(c)) return c->status;
+    if (in_turn && cli_has(c, "base") && base == MNP_BASE_ZERO)
+        return cli_fail(c, EXIT_USAGE,
+                        "what is drawn in turn has the noise of measurements: leave out --base");
+    if (in_turn) base = MNP_BASE_NORMAL;
     int code = points_check_out(c);
     if (code != 0) return code;
     question q;
     drawn how;
     code = question_open(c, &q);
     if (code == 0) code = question_places(c, &q);
-    if (code == 0) code = sample(c, &q, count, base, &how);
+    if (code == 0) code = sample(c, &q, count, base, in_turn ? &turns : NULL, &how);
     if (code == 0) report(c, &q, count, base, &how);
     question_close(c, &q);
     return code;
@@ -129,8 +181,10 @@ const command command_sample = {
         "data, and the group column in front where there are several curves. Where a column of "
         "the\n"
         "data is called function, that of the draws is called draw. Functions are smooth, without\n"
-        "the noise of measurements, unless --base normal is given. 'mnp help predict' says how\n"
-        "files are read.",
+        "the noise of measurements, unless --base normal is given. cnp, tnp and convcnp predict "
+        "each\n"
+        "place by itself; --order draws their places in turn, each given those before it, with\n"
+        "noise. 'mnp help predict' says how files are read.",
     .flags = flags,
     .n_flags = sizeof flags / sizeof *flags,
     .min_args = 1,

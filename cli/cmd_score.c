@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/points.h"
+#include "cli/turns.h"
 #include "serve/service_score.h"
 
 static const flag_def flags[] = {
@@ -11,12 +12,15 @@ static const flag_def flags[] = {
     POINTS_FLAGS,
     {"samples", "L", "draws of the latents for each estimate (default 20)"},
     CONDITION_FLAGS("(default network); the others add estimates of their own"),
+    TURN_ORDER_FLAG("score the targets"),
+    TURN_ORDERS_FLAG,
 };
 
 typedef struct curve_score {
     const char *name;
     int64_t context, targets;
-    estimates sum; /* over the targets */
+    estimates sum;         /* over the targets */
+    double turn, order_sd; /* in turn: the mean over orders; NaN where it is not asked for */
 } curve_score;
 
 typedef struct scoring {
@@ -27,6 +31,8 @@ typedef struct scoring {
     bool others; /* are there functions drawn in another way? */
     bool exact;  /* a process without latents */
     bool alone;  /* points are independent given the context */
+    bool in_turn;
+    mnp_turn_opts turns;
     int64_t curves;
     curve_score *curve;          /* (curves of the targets): those with points */
     mnp_draw_report *reports;    /* of them */
@@ -60,20 +66,29 @@ static mnp_status score_others(scoring *s, const mnp_set part[2], mnp_draw_repor
     return status;
 }
 
-/* ---- curves ---------------------------------------------------------------------------------- */
-
-/* The context of curve g of the targets, by its name, or the only one there is; -1: none. */
-static int64_t context_of(const question *q, int64_t g) {
-    if (!q->seen || mnp_table_groups(q->seen) == 0) return -1;
-    if (points_grouped(q->seen) != points_grouped(q->places)) return 0;
-    return mnp_table_find(q->seen, mnp_table_group_name(q->places, g));
+/* In turn, in every order. */
+static mnp_status score_turns(scoring *s, const mnp_set part[2], curve_score *to) {
+    double n = (double)s->turns.orders, squares = 0;
+    double *scores = env_alloc(&s->c->env, (size_t)s->turns.orders, sizeof *scores, "scores");
+    if (!scores) return MNP_ENOMEM;
+    mnp_status status =
+        mnp_score_in_turn(s->c->ctx, s->q->model, &part[0], &part[1], &s->turns, scores);
+    to->turn = 0;
+    for (int64_t k = 0; k < s->turns.orders; k++) to->turn += scores[k] / n;
+    for (int64_t k = 0; k < s->turns.orders; k++)
+        squares += (scores[k] - to->turn) * (scores[k] - to->turn);
+    if (s->turns.orders > 1) to->order_sd = sqrt(squares / (n - 1));
+    env_free(&s->c->env, scores);
+    return status;
 }
+
+/* ---- curves ---------------------------------------------------------------------------------- */
 
 static int score_curve(scoring *s, int64_t g) {
     cli *c = s->c;
     const question *q = s->q;
     points context = {0}, targets = {0};
-    int64_t own = context_of(q, g);
+    int64_t own = question_context_of(q, g);
     int code =
         own < 0 ? 0 : points_of_curve(c, q->seen, own, s->seen_at[own], q->names.x_dim, &context);
     if (code == 0)
@@ -81,12 +96,17 @@ static int score_curve(scoring *s, int64_t g) {
     mnp_set part[2] = {{context.n, context.x, context.y}, {targets.n, targets.x, targets.y}};
     if (code == 0 && targets.n > 0) {
         curve_score *to = &s->curve[s->curves];
-        *to = (curve_score){mnp_table_group_name(q->places, g), context.n, targets.n,
-                            estimates_none()};
+        *to = (curve_score){.name = mnp_table_group_name(q->places, g),
+                            .context = context.n,
+                            .targets = targets.n,
+                            .sum = estimates_none(),
+                            .turn = NAN,
+                            .order_sd = NAN};
         mnp_status status = mnp_score_set(c->ctx, q->model, &part[0], &part[1], s->samples, c->seed,
                                           &to->sum.bound, &to->sum.prior);
         if (status == MNP_OK && s->others)
             status = score_others(s, part, &s->reports[s->curves], &to->sum);
+        if (status == MNP_OK && s->in_turn) status = score_turns(s, part, to);
         if (status != MNP_OK) code = cli_failed(c, status);
         s->curves++;
     }
@@ -182,6 +202,30 @@ static void say_many(const scoring *s, const estimates *mean, double se) {
     cli_say(s->c, "  %-20s %17s %10.4f", "its standard error", "", se);
 }
 
+/* Per point: the mean over curves, and the root mean square of the spread over orders. */
+static double turn_of(const scoring *s, double *spread) {
+    double mean = 0, squares = 0, n = (double)s->curves;
+    for (int64_t k = 0; k < s->curves; k++) {
+        double points = (double)s->curve[k].targets, sd = s->curve[k].order_sd / points;
+        mean += s->curve[k].turn / points / n, squares += sd * sd / n;
+    }
+    *spread = sqrt(squares);
+    return mean;
+}
+
+static void say_turns(const scoring *s) {
+    double spread, mean = turn_of(s, &spread);
+    char apart[64] = "";
+    if (!s->in_turn) return;
+    if (s->turns.orders > 1)
+        snprintf(apart, sizeof apart, "; %lld orders differ by %.4f (sd)",
+                 (long long)s->turns.orders, spread);
+    char total[24] = "";
+    if (s->curves == 1) snprintf(total, sizeof total, "%.4f", s->curve[0].turn);
+    cli_say(s->c, "  %-25s  %12s   per point %10.4f%s", turns_name(s->turns.order), total, mean,
+            apart);
+}
+
 static void put_groups(cli_json *j, const scoring *s) {
     json_key(&j->w, "groups");
     json_array_begin(&j->w);
@@ -192,6 +236,7 @@ static void put_groups(cli_json *j, const scoring *s) {
         cli_json_put(j, TEXT("group", one->name), INTEGER("context", one->context),
                      INTEGER("points", one->targets));
         estimates_members(&j->w, s->others, &e, &one->sum);
+        if (s->in_turn) cli_json_put(j, NUMBER("loglik_in_turn", one->turn / (double)one->targets));
         json_object_end(&j->w);
     }
     json_array_end(&j->w);
@@ -215,11 +260,17 @@ static void report(const scoring *s) {
         say_one(s);
     else
         say_many(s, &mean, se);
+    say_turns(s);
     cli_json j;
     cli_json_begin(c, &j);
     estimates_members(&j.w, s->others, &mean, &sum);
     cli_json_put(&j, NUMBER("se", se), INTEGER("points", targets), INTEGER("context", context),
                  INTEGER("samples", s->samples), INTEGER("seed", c->seed));
+    if (s->in_turn) {
+        double spread, turn = turn_of(s, &spread);
+        cli_json_put(&j, NUMBER("loglik_in_turn", turn), INTEGER("orders", s->turns.orders),
+                     NUMBER("order_sd", spread));
+    }
     put_groups(&j, s);
     if (s->others) {
         cli_json_put(&j, NUMBER("seconds", s->how.seconds));
@@ -239,7 +290,8 @@ static int score(cli *c, const question *q, int64_t samples) {
                  .exact = mnp_model_latent(q->model) == 0,
                  .alone = mnp_model_factorises(q->model)};
     size_t groups = (size_t)mnp_table_groups(q->places), seen = (size_t)mnp_table_groups(q->seen);
-    if (!condition_read(c, MNP_NETWORK, &s.ask)) return c->status;
+    s.in_turn = turns_read(c, &s.turns);
+    if (cli_bad(c) || !condition_read(c, MNP_NETWORK, &s.ask)) return c->status;
     s.others = s.ask.condition != MNP_NETWORK && !s.exact;
     if (s.exact && s.ask.given)
         cli_note(c,
@@ -291,7 +343,8 @@ const command command_score = {
         "point, total and total_prior_sampling for all targets together; groups has each curve's.\n"
         "Several outputs are scored each in units of its own spread. Models without\n"
         "latents (lmm, gp, cbp, oracle) are exact, and both are the same. cnp, tnp and\n"
-        "convcnp predict each point by itself: their score is the sum of the points' own.\n"
+        "convcnp predict each point by itself: their score is the sum of the points' own. --order\n"
+        "scores their points in turn, which gives them a joint density; it depends on the order.\n"
         "--condition refine adds loglik_draws, the log of the targets' mean density over "
         "functions\n"
         "drawn from the conditional; exact adds also loglik_evidence, log p(context and targets) "

@@ -439,6 +439,12 @@ void question_json(cli_json *j, const question *q) {
     json_array_end(&j->w);
 }
 
+int64_t question_context_of(const question *q, int64_t g) {
+    if (!q->seen || mnp_table_groups(q->seen) == 0) return -1;
+    if (points_grouped(q->seen) != points_grouped(q->places)) return 0;
+    return mnp_table_find(q->seen, mnp_table_group_name(q->places, g));
+}
+
 int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_predictor **out) {
     condition_ask flags;
     if (!q->how && !question_condition(c, q, &flags)) return c->status;

@@ -75,6 +75,9 @@ void points_put_cell(csv_writer *w, const question *q, int64_t row, int64_t colu
 
 /* "groups": [{"group", "context", "rows"}, ...] and "rows". */
 void question_json(cli_json *j, const question *q);
+/* The curve of the context that curve g of the places is, by its name, or the only one there is;
+ * -1: none. */
+int64_t question_context_of(const question *q, int64_t g);
 /* A predictor conditioned on the context, with S functions drawn by --seed as --condition says: by
  * default refined for functions of one input. */
 int question_draw(cli *c, const question *q, int64_t samples, drawn *how, mnp_predictor **out);

@@ -432,6 +432,12 @@ typedef enum mnp_protocol {
     MNP_AUTHORS /* score all points, the context too    */
 } mnp_protocol;
 
+/* Targets in turn, each given the context and the targets before it: in which order. */
+typedef enum mnp_order {
+    MNP_ORDER_RANDOM,
+    MNP_ORDER_X /* by rising first input */
+} mnp_order;
+
 typedef struct mnp_eval_opts {
     size_t size;       /* sizeof(mnp_eval_opts)                                          */
     int64_t functions; /* 0 = all                                                        */
@@ -454,6 +460,8 @@ typedef struct mnp_eval_opts {
      * most MNP_SCORE_BINS in rising order; a larger context has the points of a smaller one */
     const int64_t *sizes; /* (n_sizes), or NULL */
     int64_t n_sizes;
+    int64_t orders;  /* > 0: score the targets in turn too, in so many orders (MNP_STRICT)  */
+    mnp_order order; /* see mnp_score_in_turn()                                            */
 } mnp_eval_opts;
 
 enum { MNP_SCORE_BINS = 8 };
@@ -474,6 +482,10 @@ typedef struct mnp_scores {
     /* images: mean over pixels of log p(pixel | context), each by itself, latents drawn from the
      * context; of the pixels that the proposal did not see; else NaN */
     double loglik_pixels, se_pixels;
+    /* targets in turn (mnp_eval_opts.orders): the mean over orders and functions, its standard
+     * error, and the standard deviation over the orders of a function, as a root mean square; else
+     * NaN */
+    double loglik_in_turn, se_in_turn, order_sd;
 } mnp_scores;
 
 /* opts may be NULL. */
@@ -503,6 +515,27 @@ MNP_API mnp_status mnp_model_score(mnp_ctx *ctx, const mnp_model *model, mnp_pro
 MNP_API mnp_status mnp_score_set(mnp_ctx *ctx, const mnp_model *model, const mnp_set *context,
                                  const mnp_set *targets, int64_t samples, uint64_t seed,
                                  double *bound, double *prior);
+
+typedef struct mnp_turn_opts {
+    size_t size; /* sizeof(mnp_turn_opts) */
+    mnp_order order;
+    int64_t orders; /* of a score: random ones, 0 = 1; by x there is one */
+    uint64_t seed;
+    const char *device; /* see mnp_predictor_create(); NULL = "cpu" */
+} mnp_turn_opts;
+
+/* The same by the chain rule, sum over k of log p(y_k | context, y_1 .. y_{k-1}), for models
+ * without latents: scores (orders). A process gives the same in every order; cnp, tnp and convcnp,
+ * which predict each point by itself, have a joint density by this alone, which depends on the
+ * order. context and opts may be NULL. MNP_EUNSUPPORTED with latents. */
+MNP_API mnp_status mnp_score_in_turn(mnp_ctx *ctx, const mnp_model *model, const mnp_set *context,
+                                     const mnp_set *targets, const mnp_turn_opts *opts,
+                                     double *scores);
+/* Draws with noise at x (n, X), each place given the context and those that were drawn before it:
+ * y (samples, n). Every draw has an order of its own (MNP_ORDER_RANDOM). */
+MNP_API mnp_status mnp_sample_in_turn(mnp_ctx *ctx, const mnp_model *model, const mnp_set *context,
+                                      const double *x, int64_t n, const mnp_turn_opts *opts,
+                                      int64_t samples, double *y);
 
 /* How well the laws of a stochastic process hold, as numbers (docs/dev/math.md):
  *   permutation  largest change of a point's log-density when the set is reordered

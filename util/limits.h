@@ -48,10 +48,12 @@
 #define SAMPLES_MAX            (1 << 17)      /* draws that answer one question; they are numbered in a field of twice as many */
 #define GRADIENTS_MAX          (1 << 20)      /* gradients of a particle; hours of work, and moves are numbered */
 #define REPLICATES_MAX         (1 << 10)      /* runs of an evidence that are averaged; their sets are listed at once */
+#define ORDERS_MAX             10000          /* orders of targets in turn; each costs a score of every target */
 #define CALIBRATION_MAX        10000          /* functions of a calibration; its band sums over all counts of them */
 #define CALIBRATION_DRAWS_MAX  1000           /* draws that a rank is among; the band has an interval for each */
 #define TRAIN_SAMPLES_MAX      4096           /* draws for each function of a training step; all are held at once */
 #define RQS_BINS_MAX           64             /* bins of a spline; kernels keep a spline on the stack */
+#define MIXTURE_PARTS_MAX      64             /* normals of a mixture; kernels keep their weights on the stack */
 #define NATURAL_KNOTS_MAX      16             /* knots of a natural spline; its matrix has a fixed place */
 #define MIXED_COLUMNS_MAX      256            /* columns of the population curve of a mixed model; a fit takes their cube */
 #define MIXED_RANDOM_MAX       24             /* columns of a curve's own part in a mixed model; a search over the square of their square */

@@ -54,6 +54,8 @@ MNP_COLUMN_CATEGORY = 4
 MNP_COLUMN_Y = 5
 MNP_STRICT = 0
 MNP_AUTHORS = 1
+MNP_ORDER_RANDOM = 0
+MNP_ORDER_X = 1
 MNP_SCORE_BINS = 8
 MNP_BASE_ZERO = 0
 MNP_BASE_NORMAL = 1
@@ -213,6 +215,8 @@ class mnp_eval_opts(Sized):
         ("seen", c_int64),
         ("sizes", c_void_p),
         ("n_sizes", c_int64),
+        ("orders", c_int64),
+        ("order", c_int),
     ]
 
 
@@ -243,6 +247,9 @@ class mnp_scores(Sized):
         ("bin_se", c_double * 8),
         ("loglik_pixels", c_double),
         ("se_pixels", c_double),
+        ("loglik_in_turn", c_double),
+        ("se_in_turn", c_double),
+        ("order_sd", c_double),
     ]
 
 
@@ -254,6 +261,16 @@ class mnp_noted_score(Sized):
         ("functions", c_int64),
         ("samples", c_int64),
         ("seed", c_uint64),
+    ]
+
+
+class mnp_turn_opts(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("order", c_int),
+        ("orders", c_int64),
+        ("seed", c_uint64),
+        ("device", c_char_p),
     ]
 
 
@@ -813,6 +830,11 @@ CALLS = {
     "mnp_score_set": (
         c_int,
         (c_void_p, c_void_p, c_void_p, c_void_p, c_int64, c_uint64, c_void_p, c_void_p),
+    ),
+    "mnp_score_in_turn": (c_int, (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
+    "mnp_sample_in_turn": (
+        c_int,
+        (c_void_p, c_void_p, c_void_p, c_void_p, c_int64, c_void_p, c_int64, c_void_p),
     ),
     "mnp_check": (c_int, (c_void_p, c_void_p, c_void_p, c_int64, c_int64, c_uint64, c_void_p)),
     "mnp_predictor_create": (c_int, (c_void_p, c_void_p, c_char_p, c_void_p)),

@@ -22,7 +22,7 @@ from ._context import current
 from ._library import lib
 from .data import Data, as_data
 from .errors import InvalidError
-from .posterior import condition_of
+from .posterior import ORDERS_MAX, condition_of, order_of
 
 if TYPE_CHECKING:
     from .process import Process
@@ -100,6 +100,9 @@ class Scores(NamedTuple):
     samples: int  #: 0: the scores are exact
     loglik_pixels: float  #: images
     se_pixels: float
+    loglik_in_turn: float  #: targets in turn, the mean over orders; NaN where not asked for
+    se_in_turn: float
+    order_sd: float  #: how much the orders of a function differ; NaN for one
     by_context: tuple[ContextScore, ...]
     predictive: tuple[Predictive, ...]  #: of draws: all functions, then by context size; or ()
     predictive_network: tuple[Predictive, ...]  #: of the network's draws, to compare with; or ()
@@ -181,6 +184,8 @@ def evaluate(
     joint: int = 0,
     sandwich: bool = False,
     context: Sequence[int] | str | None = None,
+    order: str | None = None,
+    orders: int = 1,
     protocol: str = "strict",
     seed: int = 0,
     device: str = "cpu",
@@ -192,7 +197,8 @@ def evaluate(
     context: sizes of the contexts, (lo, hi), or a list of three or more rising sizes, each used for
     every function; None: the data's own. draws, condition, joint or sandwich ask for scores of
     draws too (`Scores.predictive`), and coverage and CRPS are then theirs. joint: replicates of the
-    joint score. protocol: "strict" (points outside the context) or "authors" (all points).
+    joint score. order: "random" or "x" scores the targets in turn too, in `orders` orders
+    (`Posterior.score_in_turn`). protocol: "strict" (points outside the context) or "authors" (all points).
     """
     functions = whole(functions, "functions", 0)
     samples = whole(samples, "samples", 0)
@@ -212,6 +218,8 @@ def evaluate(
         progress=call,
     )
     kept = _sizes(opts, context)
+    if order is not None:
+        opts.order, opts.orders = order_of(order), whole(orders, "orders", 1, ORDERS_MAX)
     if wanted:
         opts.draws = -1
     scores = c.mnp_scores()
@@ -221,7 +229,7 @@ def evaluate(
     network: tuple[Predictive, ...] = ()
     more: dict[str, Any] = {}
     if wanted:
-        opts.draws = draws
+        opts.draws, opts.orders = draws, 0
         how = c.mnp_predictive_opts(
             draws=draws,
             condition=condition_of(condition or "network"),

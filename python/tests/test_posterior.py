@@ -380,3 +380,29 @@ def test_log_prob_of_many(process):
     assert np.array_equal(many.log_prob([at, at], np.array(y)), want)
     with pytest.raises(mnp.errors.InvalidError, match="of 2 curves"):
         many.log_prob(at, y[:1])
+
+
+def test_predictors_in_turn():
+    """cnp has a joint density in turn only: that of growing the context by hand."""
+    data = mnp.Data.family("rbf:points=16", functions=40, seed=1)
+    process = mnp.train(data, model="cnp", preset="tiny", steps=5)
+    x, y = np.array([0.4, -0.3, 0.9]), np.array([0.1, 0.2, -0.4])
+    posterior = process.condition([0.0], [0.5])
+    by_hand, given_x, given_y = 0.0, [0.0], [0.5]
+    for k in np.argsort(x):
+        one = process.condition(given_x, given_y)
+        by_hand += one.log_prob(x[[k]], y[[k]])
+        given_x.append(x[k])
+        given_y.append(y[k])
+    assert posterior.score_in_turn(x, y, order="x")[0] == pytest.approx(by_hand, abs=1e-4)
+    assert np.ptp(posterior.score_in_turn(x, y, orders=4)) > 0
+    drawn = posterior.sample_in_turn(x, 3)
+    assert drawn.shape == (3, 3)
+    assert np.array_equal(drawn, posterior.sample_in_turn(x, 3))
+    scores = process.evaluate(functions=3, order="random", orders=2)
+    assert np.isfinite(scores.loglik_in_turn) and scores.order_sd > 0
+    assert np.isnan(process.evaluate(functions=3).loglik_in_turn)
+    with pytest.raises(mnp.errors.UnsupportedError, match="by itself"):
+        posterior.functions(2)
+    with pytest.raises(mnp.errors.InvalidError, match="random or x"):
+        posterior.score_in_turn(x, y, order="y")

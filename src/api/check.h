@@ -37,6 +37,7 @@ enum {
     mnp_map_opts_first = STRUCT_END(mnp_map_opts, threshold),
     mnp_map_first = STRUCT_END(mnp_map, draws),
     mnp_rivers_opts_first = STRUCT_END(mnp_rivers_opts, progress_user),
+    mnp_turn_opts_first = STRUCT_END(mnp_turn_opts, device),
     mnp_scores_first = STRUCT_END(mnp_scores, se_pixels),
     mnp_noted_score_first = STRUCT_END(mnp_noted_score, seed),
     mnp_predictive_opts_first = STRUCT_END(mnp_predictive_opts, sandwich),

@@ -22,6 +22,8 @@ static mnp_status check_eval_opts(env *e, const mnp_eval_opts *o) {
     if (o->n_sizes) MNP_TRY(check_given(e, o->sizes, "mnp_eval_opts.sizes"));
     for (int64_t k = 0; k < o->n_sizes; k++)
         MNP_TRY(check_range(e, o->sizes[k], 0, INT32_MAX, "a size of mnp_eval_opts.sizes"));
+    MNP_TRY(check_range(e, o->orders, 0, ORDERS_MAX, "mnp_eval_opts.orders"));
+    MNP_TRY(check_enum(e, o->order, MNP_ORDER_X + 1, "mnp_eval_opts.order"));
     return check_finite(e, o->noise, "mnp_eval_opts.noise");
 }
 
@@ -37,6 +39,8 @@ static eval_opts options_of(const mnp_eval_opts *o, const dataset *d) {
                        .hi = own ? d->policy.context_hi : o->context_hi,
                        .sizes = o->sizes,
                        .n_sizes = o->n_sizes,
+                       .orders = o->orders,
+                       .order = o->order,
                        .seed = o->seed,
                        .targets_lo = o->targets ? o->targets : d->policy.targets_lo,
                        .targets_hi = o->targets ? o->targets : d->policy.targets_hi,
@@ -58,6 +62,9 @@ static void give_scores(const eval_scores *s, mnp_scores *out) {
                       .se_prior_sampling = s->prior_se,
                       .loglik_pixels = s->alone,
                       .se_pixels = s->alone_se,
+                      .loglik_in_turn = s->turn,
+                      .se_in_turn = s->turn_se,
+                      .order_sd = s->order_sd,
                       .loglik_true = s->truth,
                       .se_true = s->truth_se,
                       .coverage50 = s->coverage50,

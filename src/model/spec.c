@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "model/process/process.h"
-#include "op/mixture.h"
 #include "util/limits.h"
 #include "util/text.h"
 
@@ -209,9 +208,11 @@ static const preset presets[] = {
     {"paper", "tnp", PREDICTOR "enc_width=128 heads=8 n_sab=6 flow_hidden=128 flow_layers=1"},
     {"tiny", "tnp", PREDICTOR "rff=16 enc_width=32 heads=2 n_sab=2 flow_hidden=48 flow_layers=1"},
     {"paper", "convcnp",
-     PREDICTOR "enc_width=96 conv_layers=12 grid_points=256 flow_hidden=96 flow_layers=1"},
+     PREDICTOR "enc_width=96 conv_layers=12 grid_points=256 flow_hidden=96 flow_layers=1 "
+               "flow_gain=0.1"},
     {"tiny", "convcnp",
-     PREDICTOR "enc_width=32 conv_layers=4 grid_points=128 flow_hidden=48 flow_layers=1"},
+     PREDICTOR "enc_width=32 conv_layers=4 grid_points=128 flow_hidden=48 flow_layers=1 "
+               "flow_gain=0.1"},
     {"tiny", "cnp",
      PREDICTOR "encoder=deepset rff=16 enc_width=32 ds_layers=2 d_r=32 flow_hidden=48"},
 };

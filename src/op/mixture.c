@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "op/normal.h"
+#include "util/limits.h"
 
 static bool fits(const value *v, const value *raw) {
     return v->cols == 1 && v->ld == 1 && v->ext == raw->ext && v->rows == raw->rows;

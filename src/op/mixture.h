@@ -7,6 +7,5 @@ enum { MIXTURE_GRAD_RAW, MIXTURE_GRAD_Y, MIXTURE_G }; /* in of its grad         
 enum { MIXTURE_GRAW, MIXTURE_GY };                    /* out of its grad               */
 enum { MIXTURE_EPS = 1, MIXTURE_PICK };               /* in of mixture_draw, after raw */
 enum { MIXTURE_FLOOR };                               /* f[0]                          */
-enum { MIXTURE_PARTS_MAX = 64 };
 
 #endif

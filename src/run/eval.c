@@ -16,7 +16,8 @@
 typedef struct function_score {
     double loglik, elbo, kl, ess, prior, truth; /* per scored point, raw units */
     double alone;                               /* images: pixels one by one   */
-    double covered[3], crps;                    /* sums over targets           */
+    double turn, order_var;  /* in turn: the mean over orders, and the variance */
+    double covered[3], crps; /* sums over targets           */
     int64_t targets, scored, m;
 } function_score;
 
@@ -108,6 +109,7 @@ void evaluator_destroy(evaluator *v) {
     if (!v) return;
     runner_destroy(v->bound);
     runner_destroy(v->predictive);
+    turns_destroy(v->turns);
     if (v->scheme->release) v->scheme->release(v);
     env_free(v->env, v->x);
     env_free(v->env, v->y);
@@ -291,6 +293,23 @@ static mnp_status run_both(evaluator *v, const float *weights, const eval_opts *
     return more->rest(v, weights, o, first, count, b->samples, b->predictive, b->prior, b->alone);
 }
 
+/* The targets of the k-th function of a chunk in turn, in each of the orders. */
+static mnp_status score_turns(evaluator *v, const float *weights, const eval_opts *o,
+                              int64_t function, int64_t k, function_score *f) {
+    double mean = 0, squares = 0, count = (double)o->orders;
+    const double *x = v->x + k * v->longest * v->d->x_dim, *y = v->y + k * v->longest;
+    for (int64_t number = 0; number < o->orders; number++) {
+        turn_order order = {o->order, o->seed, function, number};
+        double score;
+        MNP_TRY(turns_score(v->turns, weights, x, y, v->n[k], v->m_len[k], &order, &score));
+        score /= (double)f->scored;
+        mean += score / count, squares += score * score / count;
+    }
+    f->turn = mean;
+    f->order_var = o->orders > 1 ? fmax(squares - mean * mean, 0) * count / (count - 1) : NAN;
+    return MNP_OK;
+}
+
 static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opts *o, buffers *b,
                               int64_t first, int64_t count, function_score *out) {
     double shift = log(v->m->scaling.y_scale);
@@ -301,17 +320,18 @@ static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opt
         int64_t at = k * b->samples, wide = k * b->predictive;
         score_bound(&out[k], b->loglik + at, b->kl + at, b->ratio + at, b->samples, shift);
         if (o->bound_only) continue;
-        long long function = first + k;
+        int64_t function = first + k;
         if (isnan(out[k].loglik))
             return env_fail(v->env, MNP_ENUMERIC,
                             "%s: the score of function %lld is not a number%s", v->d->name,
-                            function,
+                            (long long)function,
                             process_is_exact(&v->m->spec) && !process_factorises(&v->m->spec)
                                 ? ": its covariance is singular"
                                 : "");
         out[k].prior =
             score_log_mean_exp(b->prior + wide, b->samples, NULL) / (double)out[k].scored - shift;
         out[k].alone = b->alone[k] - shift;
+        if (o->orders) MNP_TRY(score_turns(v, weights, o, function, k, &out[k]));
         if (o->draws)
             score_draws(&out[k], b->draws + wide * v->longest, b->predictive, v->n[k],
                         v->y + k * v->longest, v->m->scaling.y_scale, b->column);
@@ -377,6 +397,9 @@ static void summarise(const function_score *f, int64_t count, const eval_opts *o
     out->prior = o->bound_only ? NAN : MEAN(prior, &out->prior_se);
     out->alone = o->bound_only ? NAN : MEAN(alone, &out->alone_se);
     out->truth = MEAN(truth, &out->truth_se);
+    out->turn = o->orders ? MEAN(turn, &out->turn_se) : NAN;
+    out->order_sd = o->orders ? sqrt(MEAN(order_var, NULL)) : NAN;
+    if (!o->orders) out->turn_se = NAN;
     double covered[3] = {0}, crps = 0, targets = 0;
     for (int64_t i = 0; i < count; i++) {
         out->points += f[i].scored;
@@ -422,6 +445,12 @@ mnp_status evaluator_check(evaluator *v, const eval_opts *o) {
             return env_fail(v->env, MNP_EINVAL, "a list of context sizes rises, from 0 or more");
     if (o->n_sizes && o->context != EVAL_UNIFORM)
         return env_fail(v->env, MNP_EINVAL, "a list of context sizes is for uniform contexts");
+    if (o->orders && (v->d->policy.apart || o->protocol != EVAL_STRICT))
+        return env_fail(v->env, MNP_EINVAL,
+                        "targets in turn are those of curves outside the context: for curves, with "
+                        "the protocol strict");
+    if (o->orders > 1 && o->order == MNP_ORDER_X)
+        return env_fail(v->env, MNP_EINVAL, "by x there is one order");
     if (v->d->functions < 1) return env_fail(v->env, MNP_EINVAL, "there is no function to score");
     return MNP_OK;
 }
@@ -465,6 +494,8 @@ mnp_status evaluator_run(evaluator *v, const float *weights, const eval_opts *o,
     mnp_status status = scores ? evaluator_make_rows(v, o) : MNP_ENOMEM;
     if (status == MNP_OK) status = make_buffers(v, o, &b);
     if (status == MNP_OK) status = prepare_graphs(v, o, &b);
+    if (status == MNP_OK && o->orders && !v->turns)
+        status = turns_create(v->env, v->m, v->pool, v->device, v->longest, &v->turns);
     for (int64_t k = 0; k < passes && status == MNP_OK; k++) {
         eval_opts one = eval_opts_of_size(o, k);
         status = score_functions(v, weights, &one, &b, k * total, all, scores + k * total);

@@ -39,6 +39,8 @@ typedef struct eval_opts {
     int64_t seen;         /* pixels of a larger context that the model looks at; 0: 1024        */
     int64_t proposal;     /* pixels that the posterior sees beside the context; 0: 2048        */
     double noise;         /* sd of the noise on targets, raw units; the context has none        */
+    int64_t orders; /* > 0: targets in turn as well (turns.h), in so many orders of this kind */
+    mnp_order order;
     uint64_t seed;
     bool bound_only; /* only loglik, elbo, kl, and not to be cancelled: for validation, which a */
                      /* resumed run would not repeat                                            */
@@ -51,6 +53,7 @@ typedef struct eval_scores {
     double alone,
         alone_se; /* images: mean over pixels of log p(pixel | context), each by itself, */
                   /* z ~ q(z | context); over those beside the proposal's; else NaN      */
+    double turn, turn_se, order_sd; /* targets in turn; else NaN */
     double truth, truth_se; /* of the process that made the data; NaN where it is not known */
     double coverage50, coverage80, coverage95, crps; /* NaN when not asked for */
     int64_t functions, points;                       /* scored                 */

@@ -3,6 +3,7 @@
 #define MNP_RUN_EVAL_INTERNAL_H
 
 #include "run/score.h"
+#include "run/turns.h"
 
 enum { EVAL_CHUNK = 128 }; /* functions at a time: a GPU has as many multiprocessors */
 
@@ -42,6 +43,7 @@ struct evaluator {
     int64_t *n, *m_len; /* (CHUNK)                                   */
     int32_t *memory;    /* of permute_prefix                         */
     image_chunk images;
+    turns *turns; /* where targets are scored in turn */
 };
 
 /* Are the options good? */

@@ -415,8 +415,9 @@ static mnp_status check(evaluator *v, const predictive_opts *how) {
     if (how->replicates == 1)
         return env_fail(v->env, MNP_EINVAL, "the error of a joint score needs 2 or more runs");
     if (process_factorises(&v->m->spec))
-        return env_fail(v->env, MNP_EUNSUPPORTED,
-                        "the model predicts each point by itself and has no joint score");
+        return env_fail(
+            v->env, MNP_EUNSUPPORTED,
+            "the model predicts each point by itself; orders scores its points in turn");
     if (process_is_exact(&v->m->spec))
         return env_fail(v->env, MNP_EUNSUPPORTED,
                         "the model has no latents: its log-likelihood is its joint score, exactly");

@@ -672,6 +672,9 @@ static void evaluating(void) {
     BAD_FIELD(3, o, context_lo, 2, EVALUATE); /* above context_hi */
     BAD_FIELD(3, o, context_hi, -1, EVALUATE);
     BAD_FIELD(3, o, context_hi, INT64_MAX, EVALUATE);
+    BAD_FIELD(3, o, orders, -1, EVALUATE);
+    BAD_FIELD(3, o, orders, INT64_MAX, EVALUATE);
+    BAD_FIELD(3, o, order, (mnp_order)2, EVALUATE);
     BAD_FIELD(3, o, targets, -1, EVALUATE);
     BAD_FIELD(3, o, targets, INT64_MAX, EVALUATE);
     BAD_FIELD(3, o, proposal, -1, EVALUATE);
@@ -849,6 +852,54 @@ static void scoring_sets(void) {
     GIVES(5, mnp_score_set(w.ctx, w.model, &none, &good, 2, UINT64_MAX, &bound, &prior) == MNP_OK);
     GIVES(6, mnp_score_set(w.ctx, w.model, NULL, &good, 2, 1, NULL, &prior) == MNP_OK);
     GIVES(7, mnp_score_set(w.ctx, w.model, NULL, &good, 2, 1, &bound, NULL) == MNP_OK);
+}
+
+static void in_turn(void) {
+    double scores[2] = {7, 7}, y[2 * POINTS];
+    mnp_set good = {POINTS, xs, ys}, none = {0, NULL, NULL};
+    const mnp_set wrong[] = {{-1, xs, ys},       {INT64_MAX, xs, ys},  {POINTS, NULL, ys},
+                             {POINTS, xs, NULL}, {3, bad_numbers, ys}, {3, xs, bad_numbers}};
+    ROOMY(mnp_turn_opts, o);
+    mnp_model *gp = NULL;
+    CHECK(mnp_model_create(w.ctx, "gp", NULL, NULL, w.data, 1, &gp) == MNP_OK);
+#define SCORE  mnp_score_in_turn(w.ctx, gp, NULL, &good, &o.s, scores)
+#define SAMPLE mnp_sample_in_turn(w.ctx, gp, NULL, xs, POINTS, &o.s, 2, y)
+    CALL(mnp_score_in_turn);
+    MUTE(0, mnp_score_in_turn(NULL, gp, NULL, &good, NULL, scores));
+    BAD(1, mnp_score_in_turn(w.ctx, NULL, NULL, &good, NULL, scores));
+    for (int k = 0; k < 6; k++) {
+        BAD(2, mnp_score_in_turn(w.ctx, gp, &wrong[k], &good, NULL, scores));
+        BAD(3, mnp_score_in_turn(w.ctx, gp, NULL, &wrong[k], NULL, scores));
+    }
+    BAD(3, mnp_score_in_turn(w.ctx, gp, NULL, &none, NULL, scores));
+    BAD(3, mnp_score_in_turn(w.ctx, gp, NULL, NULL, NULL, scores));
+    BAD_OPTS(4, mnp_turn_opts, o, SCORE);
+    BAD_FIELD(4, o, order, (mnp_order)2, SCORE);
+    BAD_FIELD(4, o, orders, -1, SCORE);
+    BAD_FIELD(4, o, orders, INT64_MAX, SCORE);
+    BAD_FIELD(4, o, device, "abacus", SCORE);
+    BAD(5, mnp_score_in_turn(w.ctx, gp, NULL, &good, NULL, NULL));
+    CHECK(scores[0] == 7 && scores[1] == 7);
+    GIVES(5, mnp_score_in_turn(w.ctx, gp, &none, &good, NULL, scores) == MNP_OK);
+    CHECK(scores[0] != 7 && scores[1] == 7);
+    CALL(mnp_sample_in_turn);
+    MUTE(0, mnp_sample_in_turn(NULL, gp, NULL, xs, POINTS, NULL, 2, y));
+    BAD(1, mnp_sample_in_turn(w.ctx, NULL, NULL, xs, POINTS, NULL, 2, y));
+    for (int k = 0; k < 6; k++)
+        BAD(2, mnp_sample_in_turn(w.ctx, gp, &wrong[k], xs, POINTS, NULL, 2, y));
+    BAD(3, mnp_sample_in_turn(w.ctx, gp, NULL, NULL, POINTS, NULL, 2, y));
+    BAD(3, mnp_sample_in_turn(w.ctx, gp, NULL, bad_numbers, 3, NULL, 2, y));
+    BAD(4, mnp_sample_in_turn(w.ctx, gp, NULL, xs, 0, NULL, 2, y));
+    BAD(4, mnp_sample_in_turn(w.ctx, gp, NULL, xs, INT64_MAX, NULL, 2, y));
+    BAD_OPTS(5, mnp_turn_opts, o, SAMPLE);
+    BAD_FIELD(5, o, order, (mnp_order)2, SAMPLE);
+    BAD(6, mnp_sample_in_turn(w.ctx, gp, NULL, xs, POINTS, NULL, 0, y));
+    BAD(6, mnp_sample_in_turn(w.ctx, gp, NULL, xs, POINTS, NULL, INT64_MAX, y));
+    BAD(7, mnp_sample_in_turn(w.ctx, gp, NULL, xs, POINTS, NULL, 2, NULL));
+    GIVES(7, mnp_sample_in_turn(w.ctx, gp, &none, xs, POINTS, NULL, 2, y) == MNP_OK);
+#undef SCORE
+#undef SAMPLE
+    mnp_model_destroy(gp);
 }
 
 static void checking(void) {
@@ -1934,6 +1985,7 @@ int main(void) {
     RUN(evaluating_the_truth);
     RUN(noted_scores);
     RUN(scoring_sets);
+    RUN(in_turn);
     RUN(checking);
     RUN(checking_laws);
     RUN(calibrating);

@@ -38,7 +38,7 @@ static val convolve(graph *g, const model_spec *s, int64_t k, val h, val onto) {
     snprintf(name, sizeof name, "conv.%lld", (long long)k);
     val u = op_unfold(g, h, taps, k ? 1 << (k - 1) % DILATIONS : 1);
     int32_t in = graph_at(g, u)->cols;
-    val w = nn_weight(g, name, "w", in, width, in, 1.0);
+    val w = nn_weight(g, name, "w", in, width, in, k ? 0.5 : 1.0);
     return op_linear(g, u, w, nn_bias(g, name, width), ACT_RELU, onto);
 }
 

@@ -25,7 +25,7 @@ void factorised_predictive(graph *g, const model_spec *s, const process_score_op
 void factorised_query(graph *g, const model_spec *s, process_query kind);
 
 #define FACTORISED                                                                                 \
-    .train = "", .networks = true, .steps = factorised_steps, .latents = factorised_latents,       \
+    .train = "clip=1", .networks = true, .steps = factorised_steps, .latents = factorised_latents, \
     .train_step = factorised_train_step, .bound = factorised_bound,                                \
     .predictive = factorised_predictive, .query = factorised_query
 

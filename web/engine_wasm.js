@@ -10,7 +10,7 @@ export class WasmEngine {
 
     /** @param {string|URL} base the folder of mnp.wasm and models.json */
     constructor(base = new URL(".", import.meta.url)) {
-        this.base = base;
+        this.base = new URL(base, import.meta.url);
         this.files = new Map(); /* name: a promise of the bytes of its file */
         this.opened = []; /* objects of the models that a person opened */
         this.pending = new Map(); /* id: who waits for an answer */

@@ -95,7 +95,8 @@ export function showFamily(model) {
     const {lo, hi, name} = model.inputs[0];
     const range = model.rivers ? `${model.rows} × ${model.cols} pixels` : Number.isFinite(lo) ? `${name} from ${label(lo)} to ${label(hi)}` : "";
     const rest = [model.name, `${model.parameters.toLocaleString("en").replace(/,/g, "\u202f")} parameters`, range].filter(Boolean).join(" · ");
-    $("family-text").replaceChildren(family ? `${family.text} ` : "", element("span", "model-line", rest));
+    const text = family?.text ?? `${model.output.name} by ${name}: a model of kind ${model.process}.`;
+    $("family-text").replaceChildren(`${text} `, element("span", "model-line", rest));
 }
 
 /** Numbers at the cursor: rounded for the eye, whole in data-value. */
@@ -154,13 +155,14 @@ export function showAbilities(model, set) {
     if (model.steps > 0) views.push({value: "chain", title: "Chain"});
     if (rivers) segments($("views"), Object.entries(LAYERS).map(([value, l]) => ({value, title: l.title})), (layer) => set({layer}));
     else segments($("views"), views, (view) => set({view}));
+    $("views").hidden = !rivers && views.length < 2;
     segments($("conditions"), CONDITIONS.map((value) => ({value, title: value})), (condition) => set({condition}));
         $("move-label").hidden = rivers || !latents;
     $("move-note").hidden = !latents;
     $("well-bar").hidden = $("panel-map").hidden = !rivers;
     $("file-points-name").textContent = rivers ? "Wells …" : "Points …";
     $("files-points-text").textContent = rivers ? "Wells: a CSV file with the columns row, col (pixels from the top left) and value (below 0: river)."
-                                                : "Points: a CSV file with the columns x and y.";
+                                                : `Points: a CSV file with the columns ${[...new Set(["x and y", `${model.inputs[0].name} and ${model.output.name}`])].join(", or ")}.`;
     $("truth").disabled = !model.truth;
     $("truth-text").textContent = model.truth ? "mean and 95 % band of the process that made the training functions" : "not known for these functions";
     $("chain-step").max = String(model.steps);

@@ -156,7 +156,7 @@ export class Pictures {
             if (this.picture.report.condition === "network" || !state.points.length) await this.askCursor();
             else this.readPicture();
             this.changed("cursor");
-            await this.askTruthCursor();
+            await this.askExactDensities();
             this.changed("cursor");
         } catch (error) {
             this.failed(error);
@@ -188,14 +188,22 @@ export class Pictures {
         this.density = {x: reading.x, model: kernel(values, reading.sd, heights(reading.lo, reading.hi, limits.y)), truth: this.density?.truth ?? null};
     }
 
-    /* The density itself, where the process tells it: the truth has no latents to draw. */
-    async askTruthCursor() {
-        const {state, model, limits} = this.view();
-        if (this.density) this.density.truth = null;
-        if (!state.truth || !model.truth || !this.truth) return;
-        const t = this.truth, x = state.at;
-        const y = heights(interpolate(t.x, t.bands[0], x), interpolate(t.x, t.bands[LEVELS.length - 1], x), limits.y);
-        const reply = await this.queue.ask("cursor", "score", {model: model.truth, context: contextOf(state.points), targets: {x: y.map(() => x), y}, marginal: true});
-        if (reply && this.density) this.density.truth = {y, p: reply.logp.map(Math.exp)};
+    /* The density itself, where no latents have to be drawn for it. */
+    async askDensity(name, lo, hi) {
+        const {state, limits} = this.view();
+        const y = heights(lo, hi, limits.y), x = y.map(() => state.at);
+        const reply = await this.queue.ask("cursor", "score", {model: name, context: contextOf(state.points), targets: {x, y}, marginal: true});
+        return reply && {y, p: reply.logp.map(Math.exp)};
+    }
+
+    async askExactDensities() {
+        const {state, model} = this.view();
+        if (!this.density) return;
+        if (!(model.latents > 0)) this.density.model = (await this.askDensity(state.model, this.reading.lo, this.reading.hi)) ?? this.density.model;
+        this.density.truth = null;
+        const t = this.truth;
+        if (!state.truth || !model.truth || !t) return;
+        const at = (row) => interpolate(t.x, row, state.at);
+        this.density.truth = await this.askDensity(model.truth, at(t.bands[0]), at(t.bands[LEVELS.length - 1]));
     }
 }

@@ -1,5 +1,5 @@
 /* take.js: what a person takes away: a picture, the numbers, a link, a command (export.js writes them). */
-import {$, showError} from "./controls.js";
+import {$, showError, showProgress} from "./controls.js";
 import {palette} from "./colours.js";
 import {CSV_LEVELS, fileOf, imageUrl, mapCommand, mapCsv, predictCommand, predictionCsv, saveBlob} from "./export.js";
 import {contextOf, READ_SAMPLES} from "./picture.js";
@@ -20,14 +20,22 @@ export function command({state, model, limits, own}) {
                            condition: state.condition, seed: state.seed});
 }
 
+/* With refine and exact this takes as long as the command: the bar shows it, and can stop it. */
 async function csv({state, model, limits, maps, queue}) {
-    if (model.rivers) {
-        const map = maps.map?.full ? maps.map : await queue.ask("other", "map", mapRequest(model, state.wells, state.seed, FULL));
-        return map && mapCsv(map);
+    const onProgress = (done, total) => showProgress({done, total, text: "numbers of the CSV file"});
+    if (model.rivers && maps.map?.full) return mapCsv(maps.map);
+    onProgress(0, 1);
+    try {
+        if (model.rivers) {
+            const map = await queue.ask("slow", "map", mapRequest(model, state.wells, state.seed, FULL), {onProgress});
+            return map && mapCsv(map);
+        }
+        const reply = await queue.ask("slow", "predict", {model: state.model, context: contextOf(state.points), grid: [...limits.x, PLACES], samples: READ_SAMPLES,
+                                                          seed: state.seed, condition: state.condition, quantiles: CSV_LEVELS}, {onProgress});
+        return reply && predictionCsv(reply, model.inputs[0].name);
+    } finally {
+        showProgress(null);
     }
-    const reply = await queue.ask("other", "predict", {model: state.model, context: contextOf(state.points), grid: [...limits.x, PLACES], samples: READ_SAMPLES,
-                                                       seed: state.seed, condition: state.condition, quantiles: CSV_LEVELS});
-    return reply && predictionCsv(reply, model.inputs[0].name);
 }
 
 async function save(app, kind) {

@@ -1,6 +1,7 @@
 /* test_page_units.mjs: the parts of the page that need no browser, in node. `node FILE` fails with
  * the first that is wrong. */
 import assert from "node:assert/strict";
+import {readdirSync, readFileSync} from "node:fs";
 import test from "node:test";
 
 import {atStep, chainLimits} from "../../web/chain.js";
@@ -245,4 +246,33 @@ test("the nearest mark within reach", () => {
     const marks = [{x: 0, y: 0}, {x: 10, y: 0}];
     assert.equal(nearest(marks, 8, 1, 12), 1);
     assert.equal(nearest(marks, 50, 0, 12), -1);
+});
+
+/* ---- the files of the page ----------------------------------------------------------------------- */
+
+const WEB = new URL("../../web/", import.meta.url);
+const page = readFileSync(new URL("index.html", WEB), "utf8");
+const modules = readdirSync(WEB).filter((f) => f.endsWith(".js")).map((f) => [f, readFileSync(new URL(f, WEB), "utf8")]);
+
+test("the page keeps its own content security policy", () => {
+    assert.ok(!/\sstyle=|\son[a-z]+=|<style|<script(?![^>]*\ssrc=)/i.test(page), "nothing inline");
+    assert.ok(!/(src|href)="(https?:)?\/\//.test(page), "nothing from elsewhere");
+    for (const [file, text] of modules) {
+        assert.ok(!/innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/.test(text), file);
+        assert.ok(!/["'`]https?:\/\/(?!www\.w3\.org)/.test(text), `${file} names another origin`);
+    }
+});
+
+test("every element that a module asks for is in the page, once", () => {
+    const ids = [...page.matchAll(/\sid="([^"]+)"/g)].map((m) => m[1]);
+    assert.equal(new Set(ids).size, ids.length);
+    for (const [file, text] of modules)
+        for (const [, id] of text.matchAll(/\$\("([^"]+)"\)/g)) assert.ok(ids.includes(id), `${file}: ${id}`);
+    for (const [, id] of page.matchAll(/aria-(?:labelledby|describedby)="([^"]+)"/g)) assert.ok(ids.includes(id), id);
+});
+
+test("modules import what is there", () => {
+    const files = new Set(modules.map(([f]) => f));
+    for (const [file, text] of modules)
+        for (const [, from] of text.matchAll(/from "\.\/([^"]+)"|import\("\.\/([^"]+)"\)/g)) if (from) assert.ok(files.has(from), `${file}: ${from}`);
 });

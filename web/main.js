@@ -89,7 +89,7 @@ function redraw() {
 
 function refresh(coarse) {
     if (app.model.rivers) app.maps.refresh(coarse);
-    else if (s.view === "chain") app.chain.refresh();
+    else if (s.view === "chain") coarse || app.chain.refresh();
     else app.pictures.refresh(coarse);
     if (app.motion.on) app.motion.restart();
 }
@@ -125,7 +125,7 @@ const usable = (m) => m.inputs.length === 1 || m.rivers;
 /* Heights that functions of a model reach: from its file, or else from its prior. */
 async function knowHeights(m) {
     if (m.rivers || (Number.isFinite(m.output.lo) && Number.isFinite(m.output.hi))) return;
-    const reply = await app.queue.ask("other", "predict", {model: m.name, grid: [...trainedRange(m), 41], samples: 40, condition: "network", quantiles: [0.025, 0.975]});
+    const reply = await app.queue.ask("other", "predict", {model: m.name, grid: [...trainedRange(m), 25], samples: 24, condition: "network", quantiles: [0.025, 0.975]});
     if (!reply) return;
     const [low, high] = reply.quantiles.values;
     m.output = {...m.output, lo: Math.min(...low), hi: Math.max(...high)};
@@ -180,7 +180,7 @@ function changed(_, names, why) {
     if (has("view") && s.view === "chain") app.chain.enter();
     if (has("view") && s.view !== "chain") app.chain.pause();
     if (has("game", "points")) app.game.update();
-    if (has("points", "wells") && !has("model")) refreshSoon();
+    if (has("model", "points", "wells")) refreshSoon();
     else if (has(...ASKED)) refresh(false);
     else if (has("truth")) app.pictures.refreshTruth();
     else if (has("at")) app.pictures.refreshCursor();

@@ -26,9 +26,9 @@ export function familyOf(model) {
 }
 
 export const CONDITION_WORDS = {
-    network: "The inference network looks at the points once and guesses which functions fit. Milliseconds.",
-    refine: "Starts from the network's draws and moves each of them towards the model's own conditional, gradient by gradient. About a second.",
-    exact: "Particles are led step by step from the network's guess to the exact conditional of one stochastic process. Seconds.",
+    network: "The inference network looks at the points once and guesses which functions fit. The quickest way.",
+    refine: "Starts from the network's draws and moves each of them towards the model's own conditional, gradient by gradient. The command's usual way.",
+    exact: "Particles are led step by step from the network's guess to the exact conditional of one stochastic process. The slowest way, and the most accurate.",
 };
 
 const many = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;

@@ -26,6 +26,7 @@ static const flag_def flags[] = {
     {"receive-limit", "S", "seconds until a request must have arrived (default 30)"},
     {"queue", "Q", "requests that may wait while all threads work (default 64)"},
     {"connections", "N", "connections that may be open (default 256)"},
+    {"memory", "MB", "for requests, and replies that are not read yet (default 256)"},
 };
 
 /* ---- models ---------------------------------------------------------------------------------- */
@@ -143,6 +144,7 @@ static int read_opts(cli *c, const char *key, http_opts *o) {
                                : 1,
         .queue = (int)cli_int(c, "queue", HTTP_QUEUE, 1, 100000),
         .connections = (int)cli_int(c, "connections", HTTP_CONNECTIONS, 1, 100000),
+        .memory = (size_t)cli_int(c, "memory", HTTP_MEMORY, 1, 1 << 20) << 20,
         .time_limit = cli_real(c, "time-limit", HTTP_TIME_LIMIT, 0.001, 1e6),
         .receive_limit = cli_real(c, "receive-limit", HTTP_RECEIVE_LIMIT, 0.1, 3600),
         .log = c->quiet ? NULL : on_log,

@@ -17,8 +17,9 @@ typedef struct http_opts {
     int workers;              /* requests that are computed at the same time (1) */
     int queue;                /* requests that wait for them (HTTP_QUEUE) */
     int connections;          /* open at the same time (HTTP_CONNECTIONS) */
-    double time_limit;        /* seconds of one request, its wait included (HTTP_TIME_LIMIT) */
-    double receive_limit;     /* seconds until a request has arrived (HTTP_RECEIVE_LIMIT) */
+    size_t memory;        /* bytes of bodies and of replies that are not read yet (HTTP_MEMORY) */
+    double time_limit;    /* seconds of one request, its wait included (HTTP_TIME_LIMIT) */
+    double receive_limit; /* seconds until a request has arrived (HTTP_RECEIVE_LIMIT) */
     void (*log)(void *user, const char *line); /* one line for each request; any thread */
     void *log_user;
 } http_opts;
@@ -27,6 +28,7 @@ enum {
     HTTP_PORT = 8350,
     HTTP_QUEUE = 64,
     HTTP_CONNECTIONS = 256,
+    HTTP_MEMORY = 256, /* MB */
     HTTP_TIME_LIMIT = 120,
     HTTP_RECEIVE_LIMIT = 30
 };

@@ -155,7 +155,7 @@ static int check_server(http_request *r) {
 int http_check(http_request *r, const char *url, const char *method) {
     fields f = {0};
     http_host host;
-    snprintf(r->method, sizeof r->method, "%s", method);
+    text_plain(r->method, sizeof r->method, method);
     text_plain(r->path, sizeof r->path, url);
     r->server->lib.get_connection_values(r->mhd, MHD_HEADER_KIND, note_field, &f);
     find_route(r, url);

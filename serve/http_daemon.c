@@ -54,31 +54,45 @@ void http_watch(http_server *s) {
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
+/* Bodies and replies together: 0, or a status. */
+static int check_memory(http_request *r) {
+    if (atomic_load(&r->server->held) <= r->server->o.memory) return 0;
+    return http_refuse(r, 503, "requests and replies take %zu MB already: try again later",
+                       r->server->o.memory >> 20);
+}
+
 /* Too many bytes: the rest is dropped until it is clear that it will not end. */
 static int take_body(http_request *r, const char *data, size_t bytes) {
     size_t limit = (size_t)service_limits_of(r->server->service)->body;
     r->received += bytes;
     if (r->received > limit && r->status == 0) {
         r->status = http_refuse(r, 413, "a request may have %zu bytes", limit);
-        buf_free(&r->body);
     }
     if (r->received > 2 * limit) return MHD_NO;
+    if (r->status == 0) r->status = check_memory(r);
+    if (r->status) buf_free(&r->body);
     if (r->status == 0 && r->route.verb && buf_append(&r->body, data, bytes) != MNP_OK) {
         r->status = http_refuse(r, 503, "there is no memory for this request now");
         buf_free(&r->body);
     }
+    http_hold(r, r->body.len);
     return MHD_YES;
+}
+
+/* Is there room for one more? 0, or a status. */
+static int check_room(http_request *r) {
+    int waiting, busy;
+    http_pool_counts(r->server, &waiting, &busy);
+    if (waiting >= r->server->o.queue)
+        return http_refuse(r, 503, "%d requests wait already: try again later", waiting);
+    return check_memory(r);
 }
 
 /* The request has arrived. */
 static int compute(http_request *r) {
-    int waiting, busy;
     http_turn(r, 0);
-    http_pool_counts(r->server, &waiting, &busy);
-    if (waiting >= r->server->o.queue) {
-        r->status = http_refuse(r, 503, "%d requests wait already: try again later", waiting);
-        return http_send(r);
-    }
+    r->status = check_room(r);
+    if (r->status) return http_send(r);
     if (r->lines && http_send_lines(r) != MHD_YES) return MHD_NO;
     http_pool_take(r);
     return MHD_YES;
@@ -142,6 +156,7 @@ static void set_defaults(http_opts *o) {
     if (o->workers <= 0) o->workers = 1;
     if (o->queue <= 0) o->queue = HTTP_QUEUE;
     if (o->connections <= 0) o->connections = HTTP_CONNECTIONS;
+    if (o->memory == 0) o->memory = (size_t)HTTP_MEMORY << 20;
     if (o->time_limit <= 0) o->time_limit = HTTP_TIME_LIMIT;
     if (o->receive_limit <= 0) o->receive_limit = HTTP_RECEIVE_LIMIT;
 }

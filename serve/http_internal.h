@@ -39,7 +39,7 @@ typedef struct http_request {
     http_connection *connection;
     mhd_connection *mhd;
     env e;
-    char method[8], path[HTTP_PATH_MAX]; /* for the log */
+    char method[16], path[HTTP_PATH_MAX]; /* for the log */
     http_route route;
     char origin[HTTP_NAME_MAX]; /* of a page elsewhere that may call; "": none */
     bool fresh;                 /* the client has these bytes already */
@@ -50,6 +50,7 @@ typedef struct http_request {
     int status;      /* of the reply; 0: there is none yet */
     size_t received; /* bytes of the body, those of a request that is refused too */
     size_t sent;     /* bytes of the reply */
+    size_t held;     /* bytes of memory that it was last seen to take */
     buf body, reply;
     const char *why; /* why the worker was told to stop; NULL: it was not */
     double looked;   /* when the worker last looked for the client */
@@ -89,6 +90,7 @@ struct http_server {
     buf fixed[2];                 /* replies that do not change: the bytes of these */
     http_asset models, openapi;
     http_pool pool;
+    atomic_size_t held;    /* bytes that all requests take: bodies, and replies not yet read */
     atomic_bool stopping;  /* connections end after their reply */
     atomic_bool cancelled; /* and work ends now */
 
@@ -104,6 +106,10 @@ double http_now(void); /* seconds, monotonic */
 
 http_request *http_request_create(http_server *s, mhd_connection *connection);
 void http_request_leave(http_request *r); /* one holder less */
+/* Its body and reply take so many bytes now. */
+void http_hold(http_request *r, size_t bytes);
+/* The client has time to read so many bytes, over a thin line too, but not for ever. */
+void http_expect_reading(http_request *r, size_t bytes);
 /* It is the client's turn for so many seconds, or (0) ours. */
 void http_turn(http_request *r, double seconds);
 

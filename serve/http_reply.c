@@ -97,12 +97,6 @@ static void put_health(http_request *r) {
     json_object_end(&w);
 }
 
-/* A reply of so many bytes may take a while over a thin line, but not for ever. */
-static void expect_reading(http_request *r) {
-    enum { AT_LEAST = 60, BYTES_PER_SECOND = 8 << 10 };
-    http_turn(r, AT_LEAST + (double)r->sent / BYTES_PER_SECOND);
-}
-
 int http_send(http_request *r) {
     const http_asset *file = NULL;
     if (r->status == 0) {
@@ -114,7 +108,7 @@ int http_send(http_request *r) {
     if (r->reply.status != MNP_OK) return MHD_NO; /* no memory for it, and none for another */
     const void *data = file ? file->data : buf_str(&r->reply);
     r->sent = r->status == 304 || r->status == 204 ? 0 : file ? file->bytes : r->reply.len;
-    expect_reading(r);
+    http_expect_reading(r, r->sent);
     /* The reply stays until the request is completed, files for ever: nothing is copied. */
     return queue(r,
                  r->server->lib.create_response_from_buffer(r->sent, (void *)(uintptr_t)data,
@@ -195,7 +189,10 @@ void http_put_last(http_request *r) {
         put_text(r, good ? "}\n" : "\n", good ? 2 : 1);
         if (r->reply.status != MNP_OK) r->stream.status = r->reply.status;
         r->finished = true;
+        http_expect_reading(r, r->stream.len);
         wake(r);
     }
+    http_hold(r, r->stream.len);
+    buf_free(&r->reply);
     pthread_mutex_unlock(&r->lock);
 }

@@ -47,6 +47,7 @@ void http_request_leave(http_request *r) {
     pthread_mutex_unlock(&r->lock);
     if (!last) return;
     http_server *s = r->server;
+    http_hold(r, 0);
     buf_free(&r->body);
     buf_free(&r->reply);
     buf_free(&r->stream);
@@ -62,4 +63,17 @@ void http_turn(http_request *r, double seconds) {
     r->connection->waits = seconds > 0 ? http_now() : 0;
     r->connection->patience = seconds;
     pthread_mutex_unlock(&r->server->lock);
+}
+
+void http_expect_reading(http_request *r, size_t bytes) {
+    enum { AT_LEAST = 60, BYTES_PER_SECOND = 32 << 10 };
+    http_turn(r, AT_LEAST + (double)bytes / BYTES_PER_SECOND);
+}
+
+void http_hold(http_request *r, size_t bytes) {
+    if (bytes > r->held)
+        atomic_fetch_add(&r->server->held, bytes - r->held);
+    else
+        atomic_fetch_sub(&r->server->held, r->held - bytes);
+    r->held = bytes;
 }

@@ -103,6 +103,7 @@ static void answer(const http_worker *w, http_request *r) {
                                 &r->reply);
     if (r->why) status = http_refuse(r, 503, "%s", r->why);
     buf_free(&r->body);
+    http_hold(r, r->reply.len);
     pthread_mutex_lock(&r->lock);
     r->status = status;
     pthread_mutex_unlock(&r->lock);

@@ -311,6 +311,30 @@ static void limits_connections(void) {
     CHECK(lives());
 }
 
+/* Who asks for much and reads nothing takes memory, up to a limit. */
+static void limits_memory(void) {
+    serve_server s;
+    char text[512];
+    const char *body = "{\"model\":\"mnp-monotonic\",\"grid\":[-2,2,100],\"samples\":4000,"
+                       "\"condition\":\"network\",\"noise\":true}"; /* a reply of 8 MB */
+    int narrow = 4096, fd = -1;
+    CHECK(serve_start(&s, MODEL " --threads 1 --memory 1"));
+    snprintf(text, sizeof text,
+             "POST /v1/sample HTTP/1.1\r\nHost: localhost\r\n" JSON "Content-Length: %zu\r\n\r\n%s",
+             strlen(body), body);
+    fd = serve_connect(&s);
+    CHECK(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &narrow, sizeof narrow) == 0 &&
+          serve_write(fd, text, strlen(text)));
+    CHECK(serve_read(fd, reply.text, 64, 1) > 0); /* it comes */
+    CHECK(serve_call(&s, "predict", small, &reply) == 503 && strstr(reply.body, "1 MB already"));
+    close(fd);
+    bool good = false;
+    for (int k = 0; k < 500 && !good; k++, pause_ms(20))
+        good = serve_call(&s, "predict", small, &reply) == 200;
+    CHECK(good);
+    CHECK(serve_end(&s, SIGTERM) == 0);
+}
+
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 static int with_key(const char *field) {
@@ -412,6 +436,7 @@ int main(void) {
         RUN(cuts_off_slow_clients);
         RUN(answers_half_closed_ones);
         RUN(limits_connections);
+        RUN(limits_memory);
         RUN(asks_for_the_key);
         RUN(guards_the_key);
         RUN(ends_well);

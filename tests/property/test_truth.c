@@ -218,7 +218,7 @@ static void one_target_is_a_joint_of_one(void) {
     for (int k = 0; k < 4; k++) {
         family f = named(names[k]);
         double worst = 0;
-        for (int64_t i = 0; i < 3; i++) {
+        for (int64_t i = 0; i < 2; i++) {
             enum { M = 10 };
             points p = function(&f, i, M + 1);
             double joint, whole = 0, step = 1e-3;
@@ -245,13 +245,11 @@ static void the_cubature_converges(void) {
         hyper_law h;
         f.def->hyper(f.opts, &h);
         hyper_effort usual = hyper_usual(), more = {usual.tolerance / 5, 2 * usual.cells};
-        for (int64_t i = 0; i < 2; i++) {
-            points p = function(&f, i, 40);
-            double a, b;
-            CHECK(hyper_integrate(&E, &h, &usual, p.x, p.y, 40, 10, &a, NULL) == MNP_OK);
-            CHECK(hyper_integrate(&E, &h, &more, p.x, p.y, 40, 10, &b, NULL) == MNP_OK);
-            NEAR(a, b, 0.1 + (k == 2 ? 0.5 : 0), 0); /* of 30 targets together */
-        }
+        points p = function(&f, 0, 40);
+        double a, b;
+        CHECK(hyper_integrate(&E, &h, &usual, p.x, p.y, 40, 10, &a, NULL) == MNP_OK);
+        CHECK(hyper_integrate(&E, &h, &more, p.x, p.y, 40, 10, &b, NULL) == MNP_OK);
+        NEAR(a, b, 0.1 + (k == 2 ? 0.5 : 0), 0); /* of 30 targets together */
         family_free(&E, &f);
     }
 }

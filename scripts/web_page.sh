@@ -9,6 +9,7 @@ most=3000000 # bytes of a model: a visitor waits for it
 mkdir -p "$page/models"
 rm -f "$page"/*.{html,css,js,svg}
 cp web/* "$page/"
+sed -i 's/host = "server"/host = "folder"/' "$page/host.js"
 
 models=(mnp-monotonic mnp-rbf mnp-matern mnp-periodic mnp-convex mnp-sde geofluvial)
 files=()

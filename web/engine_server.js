@@ -104,15 +104,3 @@ async function lines(body, onProgress) {
         if (done) throw new Error("The server ended its answer too early: try again.");
     }
 }
-
-/** @returns {Promise<ServerEngine|null>} null where this page does not come from `mnp serve` */
-export async function findServer(askKey) {
-    try {
-        const response = await fetch("v1/models", {cache: "no-store"});
-        const json = (response.headers.get("Content-Type") ?? "").includes("json");
-        if (response.status === 401 || (response.ok && json)) return new ServerEngine(askKey);
-    } catch {
-        /* a static folder, or no network */
-    }
-    return null;
-}

@@ -198,7 +198,8 @@ def evaluate(
     every function; None: the data's own. draws, condition, joint or sandwich ask for scores of
     draws too (`Scores.predictive`), and coverage and CRPS are then theirs. joint: replicates of the
     joint score. order: "random" or "x" scores the targets in turn too, in `orders` orders
-    (`Posterior.score_in_turn`). protocol: "strict" (points outside the context) or "authors" (all points).
+    (`Posterior.score_in_turn`). protocol: "strict" (points outside the context) or "authors" (all
+    points).
     """
     functions = whole(functions, "functions", 0)
     samples = whole(samples, "samples", 0)

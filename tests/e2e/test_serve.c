@@ -133,7 +133,7 @@ static void draws(void) {
 static void tells_progress(void) {
     static const char body[] =
         "{\"model\":\"mnp-monotonic\",\"context\":{\"x\":[-1,0,1],\"y\":[-0.5,"
-        "0,0.4]},\"grid\":[-2,2,9],\"condition\":\"exact\",\"samples\":20}";
+        "0,0.4]},\"grid\":[-2,2,9],\"condition\":\"exact\",\"samples\":8,\"gradients\":20}";
     double want = number(json_at(json_get(called("predict", 200, body), "mean"), 4));
     CHECK(serve_ask(&server, "POST /v1/predict",
                     "Content-Type: application/json\r\nAccept: application/x-ndjson\r\n", body,

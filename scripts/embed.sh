@@ -8,6 +8,7 @@ export LC_ALL
 
 media_type() { # of a file's name; a file of no known type is not part of the page
     case $1 in
+    */package.json) ;; # tells node alone that these are modules
     *.html) echo 'text/html; charset=utf-8' ;;
     *.css) echo 'text/css; charset=utf-8' ;;
     *.js | *.mjs) echo 'text/javascript; charset=utf-8' ;;

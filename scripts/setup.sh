@@ -48,7 +48,10 @@ look() {
         need_command node nodejs
         need_command chromium chromium
     fi
-    [ "$1" != web ] || return
+    if [ "$1" = web ]; then
+        need_library libmicrohttpd12 serve/microhttpd.def
+        return
+    fi
     if [ -n "$1" ]; then
         need_command python3 python3
         python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)

@@ -2,12 +2,12 @@
  * its numbers are held against. scripts/web_test.sh names the folder of the page (PAGE). */
 import assert from "node:assert/strict";
 import {spawn, spawnSync} from "node:child_process";
-import {mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync} from "node:fs";
-import {createServer} from "node:http";
+import {mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync} from "node:fs";
 import {tmpdir} from "node:os";
-import {extname, join, resolve} from "node:path";
+import {join, resolve} from "node:path";
 import {createInterface} from "node:readline";
 
+import {serve} from "./browser.mjs";
 import {Browser, findChromium} from "./chromium.mjs";
 
 export const PAGE = resolve(process.env.PAGE ?? "build/web");
@@ -27,39 +27,17 @@ export async function startBrowser() {
 
 /* ---- where the page comes from ------------------------------------------------------------------- */
 
-const TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json",
-               ".wasm": "application/wasm", ".safetensors": "application/octet-stream"};
-
 /* As strict as mnp serve (serve/http_reply.c): the page must do with it wherever it lies. */
 const POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; " +
     "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** The static folder, below a path as most hosts have it. `fetched`: bytes by path. */
+/** The static folder, below a path as most hosts have it. */
 export async function staticSite(folder = PAGE) {
-    const fetched = new Map();
-    const server = createServer((request, response) => {
-        const path = new URL(request.url, "http://localhost").pathname.replace(/^\/explorer\//, "/").replace(/\/$/, "/index.html");
-        const file = resolve(folder, `.${path}`);
-        let bytes = null;
-        try {
-            if (file.startsWith(folder) && statSync(file).isFile()) bytes = readFileSync(file);
-        } catch {
-            /* answered below */
-        }
-        if (bytes) fetched.set(path, bytes.length);
-        response.writeHead(bytes ? 200 : 404, {"Content-Type": bytes ? TYPES[extname(file)] ?? "text/plain" : "text/html", "Content-Security-Policy": POLICY});
-        response.end(bytes ?? "<!DOCTYPE html><title>Not here</title>");
-    });
-    await new Promise((listens) => server.listen(0, "127.0.0.1", listens));
-    const url = `http://127.0.0.1:${server.address().port}/explorer/`;
     return {
-        name: "static", url, fetched,
+        ...await serve(folder, "/explorer/", {"Content-Security-Policy": POLICY}),
+        name: "static",
         file: (model) => join(folder, "models", `${model}.safetensors`),
         models: async () => JSON.parse(readFileSync(join(folder, "models.json"))).models,
-        close: () => {
-            server.close();
-            server.closeAllConnections();
-        },
     };
 }
 
@@ -111,8 +89,8 @@ export function sameDigits(got, want, what) {
 
 /* ---- the page ------------------------------------------------------------------------------------ */
 
-/** What a request for v1/models logs where no server answers it, and one without a key. */
-const EXPECTED = /Failed to load resource: .* (404|401) .*\/v1\/models/;
+/** What a request without a key logs. */
+const EXPECTED = /Failed to load resource: .* 401 .*\/v1\/models/;
 
 /* Numbers beside an axis stand this much below their line: a third of their size. */
 const TEXT_DROP = 4.2;
@@ -255,6 +233,13 @@ export class Explorer {
         const r = await this.plot();
         const on = ([a, b], value, key) => a[key] + ((value - a.value) / (b.value - a.value)) * (b[key] - a[key]);
         return {x: r.left + on(axes.x, x, "x"), y: r.top + on(axes.y, y, "y") - TEXT_DROP};
+    }
+
+    /** Moves the cursor to an input. @returns {Promise<object>} the numbers there */
+    async read(x) {
+        await this.page.hover(await this.at(x, 0));
+        await this.page.untilSo(async () => Math.abs((await this.reading()).x - x) < 0.03, `the cursor at ${x}`);
+        return this.agrees();
     }
 
     async add(x, y) {

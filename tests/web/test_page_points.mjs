@@ -56,7 +56,7 @@ for (const site of sites) {
         await e.whole();
         await page.click("#clear");
         assert.deepEqual(await e.points(), []);
-        await page.hover(await e.at(x, 0));
+        await e.read(x);
         const again = await e.whole();
         near(again.sd, prior.sd, 0.3 * prior.sd, "the prior comes back");
     }));
@@ -64,8 +64,7 @@ for (const site of sites) {
     await run(`${site.name}: the mean is drawn where the numbers say, and can be hidden`, () => on(site, "model=mnp-rbf&points=-1,0.8;1,-0.5&at=0.5", async (e, page) => {
         const {x, mean} = await e.whole();
         for (const id of ["show-bands", "show-draws"]) await page.click(`#${id}`);
-        await page.hover(await e.at(-1.5, 0)); // the cursor's line goes elsewhere
-        await e.agrees();
+        await e.read(-1.5); // the cursor's line goes elsewhere
         const blue = async (y) => (await e.colours(x, y)).some(([r, , b]) => b - r > 80);
         assert.equal(await blue(mean), true, "the mean is a blue line");
         assert.equal(await blue(mean + 0.4), false);
@@ -130,13 +129,11 @@ for (const site of sites) {
         await e.whole();
     }));
 
-    await run(`${site.name}: the cursor reads anywhere`, () => on(site, "model=mnp-monotonic&points=-1,-0.6;0.5,0.3", async (e, page) => {
+    await run(`${site.name}: the cursor reads anywhere`, () => on(site, "model=mnp-monotonic&points=-1,-0.6;0.5,0.3", async (e) => {
         await e.whole();
         let before = -Infinity;
         for (const x of [-1.6, -0.2, 1.4]) {
-            await page.hover(await e.at(x, 0));
-            await page.untilSo(async () => Math.abs((await e.reading()).x - x) < 0.03, `the cursor at ${x}`);
-            const {mean, lo, hi} = await e.agrees();
+            const {mean, lo, hi} = await e.read(x);
             assert.ok(lo < mean && mean < hi && mean > before, `rising functions: ${mean} after ${before}`);
             before = mean;
         }
@@ -178,7 +175,7 @@ for (const site of sites) {
         const one = await picture(page);
         await page.untilSo(async () => (await picture(page)) !== one, "yet another picture");
         await page.click("#moving");
-        await page.untilSo(async () => (await picture(page)) === still, "the picture from before");
+        await resting(page);
     }));
 }
 

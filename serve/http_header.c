@@ -34,10 +34,12 @@ bool http_read_host(const char *text, http_host *out) {
     if (*text == '[') {
         if (!http_is_address(out->name)) return false;
     } else {
-        for (size_t k = 0; k < n; k++)
-            if (!is_name_letter(out->name[k])) return false;
+        for (size_t k = 0; k < n; k++) {
+            bool dot = out->name[k] == '.';
+            if (!is_name_letter(out->name[k]) || (dot && (k == 0 || text[k - 1] == '.')))
+                return false;
+        }
         if (out->name[n - 1] == '.') out->name[n - 1] = '\0';
-        if (!*out->name) return false;
     }
     return text[n] == '\0' || (text[n] == ':' && read_port(text + n + 1, &out->port));
 }

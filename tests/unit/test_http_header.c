@@ -10,9 +10,9 @@ static void reads_hosts(void) {
     STREQ(h.name, "[2001:db8::1]");
     CHECK(http_read_host("localhost.", &h));
     STREQ(h.name, "localhost");
-    static const char *const wrong[] = {"",     ".",   ":80",  "a:",    "a:0",  "a:65536",
-                                        "a:1x", "a b", "a\tb", "a/b",   "u@a",  "[::1",
-                                        "[]",   "[x]", "::1",  "a:1:2", "a%41", "\xc3\xa9"};
+    static const char *const wrong[] = {
+        "",     "..",  "a..b", ".a",   ".",  ":80", "a:",  "a:0",   "a:65536", "a:1x",    "a b",
+        "a\tb", "a/b", "u@a",  "[::1", "[]", "[x]", "::1", "a:1:2", "a%41",    "\xc3\xa9"};
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
         CASE(wrong[k]);
         CHECK(!http_read_host(wrong[k], &h));

@@ -10,6 +10,14 @@ export function heights(low, high, limits, n = 81) {
     return grid(low - room, high + room, n);
 }
 
+/* The deviation, or what the middle half of the values says of it where that is less: a few that lie
+ * far away must not blur the others. */
+function usualDeviation(values, deviation) {
+    const sorted = [...values].sort((a, b) => a - b), at = (p) => sorted[Math.round(p * (sorted.length - 1))];
+    const middle = (at(0.75) - at(0.25)) / 1.349;
+    return middle > 0 ? Math.min(deviation, middle) : deviation;
+}
+
 /**
  * A kernel density. The values have no noise, but the deviation does: what it has more than they
  * widens the kernel.
@@ -20,7 +28,7 @@ export function kernel(values, sd, y) {
     const n = values.length, mean = values.reduce((a, b) => a + b, 0) / n;
     const spread = values.reduce((a, b) => a + (b - mean) ** 2, 0) / Math.max(n - 1, 1);
     const noise = Math.sqrt(Math.max(sd * sd - spread, 0));
-    const width = Math.hypot(0.9 * Math.sqrt(spread) * n ** -0.2, noise) || 1e-9;
+    const width = Math.hypot(0.9 * usualDeviation(values, Math.sqrt(spread)) * n ** -0.2, noise) || 1e-9;
     const p = y.map((at) => values.reduce((a, v) => a + Math.exp(-0.5 * ((at - v) / width) ** 2), 0) / (n * width * Math.sqrt(2 * Math.PI)));
     return {y, p};
 }

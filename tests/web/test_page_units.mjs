@@ -124,6 +124,10 @@ test("a kernel density has mass one, and the noise that the deviation tells", ()
     assert.ok(Math.abs(mass - 1) < 1e-6);
     const spike = kernel(values.map(() => 0.3), 0.1, y); // functions agree: a normal density of sd 0.1
     assert.ok(Math.abs(Math.max(...spike.p) - 1 / (0.1 * Math.sqrt(2 * Math.PI))) < 1e-9);
+    const close = grid(-0.05, 0.05, 200), y2 = grid(-0.2, 0.2, 401);
+    const alone = Math.max(...kernel(close, 0.03, y2).p);
+    const withOne = [...close.slice(1), 3], sd = Math.sqrt(withOne.reduce((s, v) => s + (v - 0.015) ** 2, 0) / 199);
+    assert.ok(Math.max(...kernel(withOne, sd, y2).p) > 0.9 * alone, "one function that lies far away does not blur the others");
     const at = heights(0, 1, [-2, 2]);
     assert.ok(at[0] < -0.5 && at[at.length - 1] > 1.5);
 });

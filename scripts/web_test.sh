@@ -9,10 +9,12 @@ BUILD=$(cd "${BUILD:-build}" && pwd)
 export T=${T:-} PAGE=$BUILD/web NATIVE=$BUILD/tests/web/native MODELS=$BUILD/web-models
 logs=$PAGE/test-logs
 rm -rf "$logs" && mkdir -p "$logs" "$MODELS"
+# Without Chromium the tests that need it say so and are counted as skipped; in CI (CI=true) that is an error.
 for tool in node chromium; do
     command -v $tool >/dev/null && continue
-    echo "web_test: $tool is not here: scripts/setup.sh web installs it" >&2
-    exit 1
+    echo "skip $tool is not installed: scripts/setup.sh web installs it"
+    [ "${CI:-}" != true ] || exit 1
+    [ $tool = chromium ] || { echo "0 passed, 0 failed, 1 skipped" | tee "$logs/summary" && exit 0; }
 done
 
 # Models of the processes that are not shipped. What they have learnt does not matter.
@@ -35,7 +37,7 @@ count() {
 }
 for test in tests/web/test_*.mjs; do
     log=$logs/$(basename "$test" .mjs).log
-    timeout 240 node "$test" >"$log" 2>&1
+    timeout 400 node "$test" >"$log" 2>&1
     printf '%-32s %s\n' "$(basename "$test")" "$(count "$log")"
     if [[ $(count "$log") != *" 0 failed"* ]]; then
         { echo "FAIL $test (the log is $log)" && grep -A 12 -E '^(FAIL|not ok)' "$log"; } | tee "${log%.log}.report"

@@ -19,6 +19,14 @@ export function findChromium() {
     return null;
 }
 
+/** Ends a test file where there is no Chromium: what is missing is said, and counted. */
+export function needChromium() {
+    if (findChromium()) return;
+    console.log("skip chromium is not installed: scripts/setup.sh web installs it (Debian's package chromium)");
+    console.log("0 passed, 0 failed, 1 skipped");
+    process.exit(0);
+}
+
 /* Root in a container has no user namespaces for a sandbox, and often a small /dev/shm and no GPU. */
 const FLAGS = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run",
                "--no-default-browser-check", "--disable-extensions", "--disable-background-networking", "--disable-component-update",

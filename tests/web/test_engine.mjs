@@ -7,7 +7,9 @@ import {join} from "node:path";
 import {Module} from "../../web/module.js";
 import {inChromium} from "./browser.mjs";
 import {done, near, run} from "./check.mjs";
+import {needChromium} from "./chromium.mjs";
 
+needChromium();
 const {PAGE, MODELS} = process.env;
 const request = {model: "mnp-monotonic", context: {x: [-1, 0.5], y: [-0.5, 0.25]}, grid: [-2, 2, 21], samples: 8, seed: 4, condition: "network"};
 const own = readFileSync(join(MODELS, "lmm.safetensors")).toString("base64");

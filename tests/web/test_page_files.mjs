@@ -5,7 +5,7 @@ import {readFileSync, writeFileSync} from "node:fs";
 import {join} from "node:path";
 
 import {done, run} from "./check.mjs";
-import {Explorer, csvFile, mnp, sameDigits, scratch, serveSite, startBrowser, staticSite, table} from "./explorer.mjs";
+import {Explorer, TEXT_DROP, csvFile, mnp, sameDigits, scratch, serveSite, startBrowser, staticSite, table} from "./explorer.mjs";
 
 const browser = await startBrowser();
 const sites = [await staticSite(), await serveSite()];
@@ -40,12 +40,12 @@ const small = readFileSync("models/np-rbf.safetensors");
 
 await run("static: a model of one's own is dropped and computes", () => on(page0, "model=mnp-rbf&points=-1,0.8;0.5,-0.3&at=0", async (e, page) => {
     await e.whole();
-    await page.drop(await middle(e), [write("my curves.safetensors", small)]);
-    await page.until("/my curves/.test(document.getElementById('family-text').textContent)", "the new model");
+    await page.drop(await middle(e), [write("my <b>curves.safetensors", small)]); // a name is text, never HTML
+    await page.until("/my <b>curves/.test(document.getElementById('family-text').textContent)", "the new model");
     e.ownFile = "models/np-rbf.safetensors";
     assert.equal((await e.points()).length, 2, "the points stay");
     await e.whole();
-    assert.match(await page.text("#command"), /mnp predict 'my curves\.safetensors'/);
+    assert.match(await page.text("#command"), /mnp predict 'my <b>curves\.safetensors'/);
     await e.shot("own-model");
 }));
 
@@ -139,7 +139,7 @@ await run("static: PNG and SVG files show the picture", () => on(page0, "model=m
     /* the points stand where the axes say */
     const {x: [x0, x1], y: [y0, y1]} = await e.axes();
     const dots = [...svg.matchAll(/<circle cx="([-\d.]+)" cy="([-\d.]+)" r="5.5"/g)].map((m) => [Number(m[1]), Number(m[2])]);
-    const read = ([cx, cy]) => [x0.value + ((cx - x0.x) / (x1.x - x0.x)) * (x1.value - x0.value), y0.value + ((cy - y0.y + 4.2) / (y1.y - y0.y)) * (y1.value - y0.value)];
+    const read = ([cx, cy]) => [x0.value + ((cx - x0.x) / (x1.x - x0.x)) * (x1.value - x0.value), y0.value + ((cy - y0.y + TEXT_DROP) / (y1.y - y0.y)) * (y1.value - y0.value)];
     assert.equal(dots.length, 2);
     for (const [i, [x, y]] of (await e.points()).entries()) {
         const [gx, gy] = read(dots[i]);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 
 import {done, run} from "./check.mjs";
 import {sleep} from "./chromium.mjs";
-import {Explorer, mnp, csvFile, scratch, serveSite, startBrowser, staticSite} from "./explorer.mjs";
+import {Explorer, TEXT_DROP, mnp, csvFile, scratch, serveSite, startBrowser, staticSite} from "./explorer.mjs";
 
 const browser = await startBrowser();
 const sites = [await staticSite(), await serveSite()];
@@ -136,6 +136,8 @@ for (const site of sites) {
             const {mean, lo, hi} = await e.read(x);
             assert.ok(lo < mean && mean < hi && mean > before, `rising functions: ${mean} after ${before}`);
             before = mean;
+            const peak = await densityPeak(e);
+            assert.ok(peak > lo && peak < hi, `the density is largest at ${peak}, 95 % lie between ${lo} and ${hi}`);
         }
     }));
 
@@ -189,6 +191,17 @@ await run("static: a person who asked for less motion gets none unasked", () => 
 }, {calm: true}));
 
 /* ---- of pictures --------------------------------------------------------------------------------- */
+
+/* Where the density at the right of the plot is largest, by the axis. */
+async function densityPeak(e) {
+    const {bytes} = await e.page.download(() => e.page.evaluate("document.getElementById('save-svg').click()"));
+    const {x, y: [a, b]} = await e.axes();
+    const areas = [...bytes.toString().matchAll(/<path d="([^"]*)Z"/g)].map((m) => m[1].match(/-?\d+(\.\d+)?/g).map(Number));
+    const area = areas.find((at) => at.every((v, i) => i % 2 === 1 || v > x[1].x));
+    const points = area.map((v, i) => [v, area[i + 1]]).filter((_, i) => i % 2 === 0);
+    const [, top] = points.reduce((best, p) => (p[0] > best[0] ? p : best));
+    return a.value + ((top - a.y + TEXT_DROP) / (b.y - a.y)) * (b.value - a.value);
+}
 
 /* A digest of the canvas. */
 function picture(page) {

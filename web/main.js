@@ -360,6 +360,7 @@ function showEngine(version) {
     const server = app.engine.kind === "server";
     $("engine").textContent = server ? `computed by mnp serve ${version}` : `computed in this browser, mnp ${version}`;
     $("where").textContent = server ? "this server" : "this browser";
+    $("open-model").hidden = server;
     if (server) $("files-text").textContent = "You may also drop a file on the page. A model of your own: start the server with it, as in mnp serve FILE.";
 }
 

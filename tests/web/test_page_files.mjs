@@ -66,6 +66,7 @@ await run("static: a damaged model is refused with a sentence, and the page goes
 }));
 
 await run("serve: a server opens no model from the page, and says what to do", () => on(sites[1], "model=mnp-rbf&points=-1,0.8&at=0", async (e, page) => {
+    assert.equal(await page.evaluate("document.getElementById('open-model').checkVisibility()"), false, "no button for what cannot be");
     await page.drop(await middle(e), [write("mine.safetensors", small)]);
     await complaint(e, /mnp serve/);
     await page.drop(await middle(e), [csvFile("good.csv", "x,y", [[0, 0]])]);

@@ -315,12 +315,12 @@ static void limits_connections(void) {
 static void limits_memory(void) {
     serve_server s;
     char text[512];
-    const char *body = "{\"model\":\"mnp-monotonic\",\"grid\":[-2,2,100],\"samples\":4000,"
+    const char *body = "{\"model\":\"mnp-monotonic\",\"grid\":[-2,2,100],\"samples\":500,"
                        "\"condition\":\"network\",\"noise\":true}"; /* a reply of 8 MB */
     int narrow = 4096, fd = -1;
     CHECK(serve_start(&s, MODEL " --threads 1 --memory 1"));
     snprintf(text, sizeof text,
-             "POST /v1/sample HTTP/1.1\r\nHost: localhost\r\n" JSON "Content-Length: %zu\r\n\r\n%s",
+             "POST /v1/chain HTTP/1.1\r\nHost: localhost\r\n" JSON "Content-Length: %zu\r\n\r\n%s",
              strlen(body), body);
     fd = serve_connect(&s);
     CHECK(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &narrow, sizeof narrow) == 0 &&

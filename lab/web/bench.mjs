@@ -18,6 +18,7 @@ const request = {model, context: {x: [-1.5, -0.5, 0.3, 1.2], y: [-1, -0.2, 0.1, 
 const cases = [
     ["sample, 12 functions at 100 places", "sample", {grid: [-2, 2, 100], samples: 12, condition: "network"}, 60],
     ["sample, 50 functions at 200 places", "sample", {grid: [-2, 2, 200], samples: 50, condition: "network"}, 20],
+    ["predict, 12 functions at 100 places, all drawn", "predict", {grid: [-2, 2, 100], samples: 12, draws: 12, condition: "network"}, 40],
     ["predict, 50 functions at 200 places, 20 of them drawn", "predict", {grid: [-2, 2, 200], samples: 50, draws: 20, condition: "network"}, 15],
     ["sample refined, 12 functions at 100 places", "sample", {grid: [-2, 2, 100], samples: 12, condition: "refine"}, 5],
 ];

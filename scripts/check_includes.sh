@@ -48,8 +48,9 @@ done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' src --includ
 while IFS=: read -r file line text; do
     path=${text#*\"}
     path=${path%%\"*}
-    [[ $(dirname "$file") == "src/$(dirname "$path")" ]] || complain "$file:$line: \"$path\" belongs to its own folder"
-done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*".*_internal\.h"' src cli lab util include examples)
+    folder=$(dirname "$path")
+    [[ $(dirname "$file") == "src/$folder" || $(dirname "$file") == "$folder" ]] || complain "$file:$line: \"$path\" belongs to its own folder"
+done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*".*_internal\.h"' src serve cli lab util include examples)
 
 while IFS=: read -r file line text; do
     [[ $text == *'"util/'* || $text == *'"mnp.h"'* ]] || complain "$file:$line: util/ includes only itself: $text"

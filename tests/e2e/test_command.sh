@@ -29,7 +29,7 @@ clean() {
     local found
     [ -s "$TEST_TMP/private" ] && [ -s "$TEST_TMP/util" ] && [ -s "$TEST_TMP/public" ] || return 1
     # shellcheck disable=SC2046 # a list
-    found=$(uses_private $(grep -E '/obj/(cli|lab)/' "$TEST_TMP/objects"))
+    found=$(uses_private $(grep -E '/obj/(cli|serve|lab)/' "$TEST_TMP/objects"))
     [ -z "$found" ] || { echo "$found" && return 1; }
 }
 # bench/ looks inside: were it checked, it would be found
@@ -40,7 +40,7 @@ finds() {
 # A copy of the tree's program sources with one line more.
 refuses() { # FILE HEADER
     local tree=$TEST_TMP/tree
-    rm -rf "$tree" && mkdir -p "$tree" && cp -r scripts include src util cli lab "$tree/" || return 1
+    rm -rf "$tree" && mkdir -p "$tree" && cp -r scripts include src util serve cli lab "$tree/" || return 1
     echo "#include \"$2\"" >>"$tree/$1"
     bash "$tree/scripts/check_includes.sh" >"$tree/said" && return 1
     cat "$tree/said"
@@ -49,6 +49,7 @@ refuses() { # FILE HEADER
 run "the command uses public functions" clean
 run "a private function would be found" finds
 run "a private header in cli/ is refused" refuses cli/main.c run/train.h
+run "a private header in serve/ is refused" refuses serve/service.c run/train.h
 run "a private header in lab/ is refused" refuses "$(find lab -name '*.c' | head -n 1)" base/rng.h
 run "bench/ is for cmd_bench.c alone" refuses cli/cmd_info.c bench/peak.h
 check_done

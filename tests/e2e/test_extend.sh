@@ -10,7 +10,7 @@ tmp=${TEST_TMP:-$(mktemp -d)}
 top=$PWD
 page=$top/docs/dev/extend.md
 tree=$tmp/tree
-mkdir -p "$tree" && cp -r include src util tests cli lab bench "$tree"
+mkdir -p "$tree" && cp -r include src util tests cli serve lab bench "$tree"
 
 compile=$(cut -d'|' -f2 "$BUILD/flags")
 link=$(cut -d'|' -f4 "$BUILD/flags")
@@ -41,7 +41,8 @@ build() {
         src/model/process/hasty.c src/model/process/process.c cli/cmd_count.c cli/cmd_help.c lab/bound.c lab/study.c; do
         $compile -Isrc -I. -c "$file" -o "$tmp/$(basename "$file" .c).o" || return 1
     done
-    mapfile -t objects < <(cd "$top" && find cli lab bench -name '*.c' ! -name cmd_help.c ! -path lab/study.c | sed "s#^#$BUILD/obj/#; s#c\$#o#")
+    mapfile -t objects < <(cd "$top" && find cli serve lab bench -name '*.c' ! -name cmd_help.c ! -path lab/study.c ! -name wasm.c | sed "s#^#$BUILD/obj/#; s#c\$#o#")
+    objects+=("$BUILD/obj/serve/page.o")
     # shellcheck disable=SC2086
     $compile $link "$tmp"/*.o "${objects[@]}" "$BUILD/libmnp.a" $link -o "$tmp/mnp"
 }

@@ -16,7 +16,7 @@
 
 #include "check.h"
 
-enum { SERVE_REPLY = 1 << 20, SERVE_PATIENCE = 60000 /* ms; only a server that hangs needs it */ };
+enum { SERVE_REPLY = 1 << 20, SERVE_PATIENCE = 300000 /* ms; only a server that hangs needs it */ };
 
 typedef struct serve_server {
     pid_t pid;

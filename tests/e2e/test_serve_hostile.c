@@ -318,7 +318,7 @@ static void limits_memory(void) {
     const char *body = "{\"model\":\"mnp-monotonic\",\"grid\":[-2,2,100],\"samples\":500,"
                        "\"condition\":\"network\",\"noise\":true}"; /* a reply of 8 MB */
     int narrow = 4096, fd = -1;
-    CHECK(serve_start(&s, MODEL " --threads 1 --memory 1"));
+    CHECK(serve_start(&s, MODEL " --threads 1 --memory 1 --time-limit 1000"));
     snprintf(text, sizeof text,
              "POST /v1/chain HTTP/1.1\r\nHost: localhost\r\n" JSON "Content-Length: %zu\r\n\r\n%s",
              strlen(body), body);

@@ -133,6 +133,22 @@ static void put_summary(json_writer *to, const request *q, const mnp_summary *s)
     json_object_end(to);
 }
 
+/* The first q->draws functions without noise, y (draws, n). The network's are the same functions
+ * however many are drawn: where fewer are shown than the numbers were made of, only those are asked
+ * for, since a pass over all takes as long as the numbers did. */
+static mnp_status show_functions(service_worker *w, const request *q, const drawn *how,
+                                 mnp_predictor *p, double *y) {
+    if (q->draws < q->samples && how->report.condition == MNP_NETWORK &&
+        mnp_model_latent(q->model->model) > 0) {
+        mnp_draw_opts o = request_opts(w, q);
+        o.samples = q->draws;
+        request_forget(w, q);
+        mnp_status status = mnp_predictor_draw(p, &o, NULL);
+        if (status != MNP_OK) return status;
+    }
+    return mnp_predictor_predict(p, q->places.x, q->places.n, MNP_BASE_ZERO, y);
+}
+
 int answer_predict(service_worker *w, request *q, json_writer *to) {
     drawn how;
     mnp_predictor *p;
@@ -150,7 +166,7 @@ int answer_predict(service_worker *w, request *q, json_writer *to) {
                      .sd = space + n,
                      .quantiles = space + 2 * n};
     mnp_status status = summarise(p, q, &s);
-    if (status == MNP_OK && y) status = mnp_predictor_predict(p, q->places.x, n, MNP_BASE_ZERO, y);
+    if (status == MNP_OK && y) status = show_functions(w, q, &how, p, y);
     if (status != MNP_OK) return worker_failed(w, status);
     request_warn(q, &q->places, "asked");
     json_object_begin(to);

@@ -8,8 +8,10 @@ const COARSE = {samples: 12, places: 100, bands: false};
 const COARSEST = {samples: 8, places: 60, bands: false}; // where that takes more than SLOW_MS
 const SLOW_MS = 90;
 const FINE = {samples: 50, places: 200, bands: true};
-const SMOOTH = {samples: 200, places: 200, bands: true}; // as many functions as the command takes
-const SMOOTH_MS = 350; // and only where FINE took less
+const FULL = {...FINE, bands: false}; // comes first: smooth bands take twice as long
+const FULL_MS = 350; // where FULL took less, FINE comes after it,
+const SMOOTH = {samples: 200, places: 200, bands: true}; // or as many functions as the command takes
+const SMOOTH_MS = 100; // where it took less than this
 const REFINE_STEPS = [5, 15, 30];
 const TURN_MS = 450;
 const DRAWS = 20;
@@ -85,7 +87,7 @@ export class Pictures {
         this.progress(null);
         try {
             const slow = this.took > SLOW_MS;
-            const size = coarse ? (slow ? COARSEST : COARSE) : {...FINE, bands: !slow};
+            const size = coarse ? (slow ? COARSEST : COARSE) : FULL;
             const rest = this.show("picture", this.request(size));
             this.refreshTruth(size);
             const newest = await rest;
@@ -95,11 +97,16 @@ export class Pictures {
             const way = state.points.length ? state.condition : "network";
             if (way === "refine") await this.refine();
             else if (way === "exact") await this.exact();
-            else if (1000 * this.picture.report.seconds < SMOOTH_MS) await this.show("slow", this.request(SMOOTH));
+            else await this.smooth(1000 * this.picture.report.seconds);
         } catch (error) {
             this.progress(null);
             this.failed(error);
         }
+    }
+
+    /** Smooth bands of the network's functions. @param {number} took milliseconds of FULL */
+    async smooth(took) {
+        if (took < FULL_MS) await this.show("slow", this.request(took < SMOOTH_MS ? SMOOTH : FINE));
     }
 
     async refine() {

@@ -68,6 +68,7 @@ plot      plot --log m.log.csv --out quiet/p.svg
 info      info m.safetensors
 info-json info m.safetensors --json --quiet
 shrink    shrink m.safetensors --out quiet/s.safetensors
+serve     serve m.safetensors --port 0
 info-agent info agent.safetensors
 bench     bench exp --seconds 0.01
 repro     repro table2 --quick --agents uniform --deltas 0.5 --horizon short --trials 1 --out quiet/r

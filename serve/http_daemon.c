@@ -94,7 +94,10 @@ static int compute(http_request *r) {
     r->status = check_room(r);
     if (r->status) return http_send(r);
     if (r->lines && http_send_lines(r) != MHD_YES) return MHD_NO;
-    http_pool_take(r);
+    if (http_pool_take(r)) return MHD_YES;
+    r->status = http_refuse(r, 503, "the server stopped before this was computed");
+    if (!r->lines) return http_send(r);
+    http_put_last(r);
     return MHD_YES;
 }
 
@@ -107,6 +110,7 @@ static int on_access(void *user, mhd_connection *connection, const char *url, co
         r = http_request_create(user, connection);
         if (!r) return MHD_NO;
         *request = r;
+        http_turn(r, r->server->o.receive_limit);
         r->status = http_check(r, url, method);
         return r->status && r->closes ? http_send(r) : MHD_YES;
     }
@@ -141,8 +145,11 @@ static void on_completed(void *user, mhd_connection *connection, void **request,
     r->gone = true;
     int status = r->status;
     pthread_mutex_unlock(&r->lock);
+    pthread_mutex_lock(&r->server->lock);
+    bool cut = r->connection->cut;
+    pthread_mutex_unlock(&r->server->lock);
     if (how != MHD_REQUEST_TERMINATED_COMPLETED_OK && status != 413)
-        status = r->connection->cut ? TOO_SLOW : CLIENT_GONE;
+        status = cut ? TOO_SLOW : CLIENT_GONE;
     put_log(r, status);
     http_turn(r, r->server->o.receive_limit);
     *request = NULL;

@@ -136,7 +136,7 @@ void http_put_last(http_request *r);
 mnp_status http_pool_start(http_server *s);
 void http_pool_counts(http_server *s, int *waiting, int *busy);
 /* Hands a request to a worker. The connection sleeps until there is a reply, or lines of one. */
-void http_pool_take(http_request *r);
+bool http_pool_take(http_request *r);
 /* When all that wait have been answered. */
 void http_pool_stop(http_server *s);
 

@@ -21,22 +21,25 @@ void http_pool_counts(http_server *s, int *waiting, int *busy) {
     pthread_mutex_unlock(&s->pool.lock);
 }
 
-void http_pool_take(http_request *r) {
+/* False: the workers have ended. A connection that slept then would never wake. */
+bool http_pool_take(http_request *r) {
     http_pool *pool = &r->server->pool;
-    r->working = true;
-    r->holders++;
-    r->looked = http_now();
-    if (!r->lines) {
-        r->suspended = true;
-        r->server->lib.suspend_connection(r->mhd);
-    }
     pthread_mutex_lock(&pool->lock);
-    if (pool->last) pool->last->next = r;
-    if (!pool->first) pool->first = r;
-    pool->last = r;
-    pool->waiting++;
-    pthread_cond_signal(&pool->some);
+    bool open = !pool->closed;
+    if (open) {
+        r->working = true;
+        r->holders++;
+        r->looked = http_now();
+        r->suspended = !r->lines;
+        if (r->suspended) r->server->lib.suspend_connection(r->mhd);
+        if (pool->last) pool->last->next = r;
+        if (!pool->first) pool->first = r;
+        pool->last = r;
+        pool->waiting++;
+        pthread_cond_signal(&pool->some);
+    }
     pthread_mutex_unlock(&pool->lock);
+    return open;
 }
 
 /* NULL: the server stops, and nothing waits. */

@@ -142,6 +142,7 @@ static mnp_status show_functions(service_worker *w, const request *q, const draw
         mnp_model_latent(q->model->model) > 0) {
         mnp_draw_opts o = request_opts(w, q);
         o.samples = q->draws;
+        o.progress = NULL; /* that of the numbers has ended */
         request_forget(w, q);
         mnp_status status = mnp_predictor_draw(p, &o, NULL);
         if (status != MNP_OK) return status;

@@ -122,12 +122,11 @@ static const struct {
     {403, "the host or the origin is not allowed"},
     {404, "no such model or call"},
     {405, "another method"},
-    {408, "the request did not arrive in time"},
     {411, "its length is missing"},
     {413, "too many bytes"},
     {415, "it is no JSON"},
     {422, "beyond a limit, or the model refuses it"},
-    {429, "too many requests"},
+    {431, "the fields of its head are too long"},
     {500, "a fault of the server"},
     {503, "no memory for it, no worker is free, or it was cancelled"},
 };

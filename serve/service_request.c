@@ -273,8 +273,6 @@ static int read_field(const reader *r, const field_def *f, const json_value *v) 
         return worker_failed_here(
             r->w, json_bool(&r->w->env, v, f->name, (bool *)((char *)r->q + f->at)));
     case FIELD_REAL:
-        r->q->has_threshold = true;
-        return read_number(r, f, v);
     case FIELD_INTEGER:
         return read_number(r, f, v);
     }

@@ -25,11 +25,11 @@ export class ChainView {
     }
 
     async refresh() {
-        const {state, queue, limits, redraw} = this.app;
+        const {state, queue, limits, model, redraw} = this.app;
         try {
             const reply = await queue.ask("picture", "chain", {model: state.model, context: contextOf(state.points), grid: [...limits.x, SIZE.places],
                                                                samples: SIZE.samples, seed: state.seed, condition: "network", noise: true});
-            if (!reply || state.view !== "chain") return;
+            if (!reply || state.view !== "chain" || model !== this.app.model) return;
             this.chain = {x: reply.x, path: reply.path, y: chainLimits(reply.path)};
             redraw();
         } catch (error) {

@@ -1,6 +1,6 @@
 /* curves.js: the picture of functions of one input: bands, draws, mean, points, the truth, the
  * density at the cursor. Numbers in, a scene (scene.js) out. */
-import {axes, between, label, scale, trace} from "./scene.js";
+import {axes, between, label, neat, scale, trace} from "./scene.js";
 import {densityItems} from "./density.js";
 
 /** Pairs of levels whose bands hold 50, 80 and 95 %. */
@@ -37,7 +37,7 @@ export function limitsOf(model, points) {
     const [lo, hi] = trainedRange(model);
     const xs = points.map((p) => p.x);
     const pad = 0.1 * (hi - lo);
-    const round = (v) => Number(v.toPrecision(6));
+    const round = (v) => neat(v, hi - lo);
     const x = [round(Math.min(lo - pad, ...xs)), round(Math.max(hi + pad, ...xs))];
     const ys = points.map((p) => p.y);
     const out = model.output;

@@ -73,11 +73,13 @@ export class WasmEngine {
 
     /* What is fetched once; a failure may be tried again. */
     once(key, make) {
-        this[key] ??= make().catch((error) => {
-            this[key] = null;
+        if (this[key]) return this[key];
+        const made = make().catch((error) => {
+            if (this[key] === made) this[key] = null; /* a later try stays */
             throw error;
         });
-        return this[key];
+        this[key] = made;
+        return made;
     }
 
     index() {

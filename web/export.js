@@ -32,8 +32,9 @@ export function mapCsv(map) {
     return toCsv(["row", "col", "mean", "sd", "p_channel"], [row, col, map.mean.flat(), map.sd.flat(), map.below.flat()]);
 }
 
-const table = (file, header, rows) => (rows.length ? `printf '${[header, ...rows].join("\\n")}\\n' > ${file}\n` : "");
-const quote = (text) => (/^[\w.\-/]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`);
+/* Names come from a stranger's model file: as words of a shell they are quoted. */
+const quote = (text) => (/^[\w.,\-/]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`);
+const table = (file, header, rows) => (rows.length ? `printf '%s\\n' ${[header, ...rows].map(quote).join(" ")} > ${file}\n` : "");
 
 /** The model's file as one would type it. @param {boolean} shipped with the command */
 export function fileOf(name, shipped) {

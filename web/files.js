@@ -8,10 +8,10 @@ const WELLS = 500;
 
 function openWells(app, text) {
     const {store, model} = app;
-    const rows = readColumns(text, ["row", "col", "value"], WELLS);
+    const rows = readColumns(text, ["row", "col", "value"], WELLS).map(([r, c, value]) => [Math.round(r), Math.round(c), value]);
     const wrong = rows.find(([r, c]) => !(r >= 0 && r < model.rows && c >= 0 && c < model.cols));
     if (wrong) throw new Error(`A well at row ${wrong[0]}, column ${wrong[1]} lies outside the map of ${model.rows} × ${model.cols} pixels.`);
-    store.set({wells: rows.map(([row, col, value]) => ({row: Math.round(row), col: Math.round(col), value})), chosen: -1}, "file");
+    store.set({wells: rows.map(([row, col, value]) => ({row, col, value})), chosen: -1}, "file");
 }
 
 function openPoints(app, text) {

@@ -37,21 +37,23 @@ export class GameView {
         $("game-text").textContent = text;
     }
 
-    /** @param {object} patch of the state, as a link has it */
+    /** @param {object} patch of the state, as a link has it @returns {Promise<boolean>} it has begun */
     async start(seed, patch = {points: []}) {
         const {state, store, queue, models} = this.app;
         try {
             const from = models.find((m) => m.name === (patch.model ?? state.model));
             const hidden = await hide(queue, from, trainedRange(from), seed);
-            if (!hidden) return;
+            if (!hidden) return false;
             this.score = new Score();
             this.guessed = null;
             this.hidden = hidden;
             store.set({...patch, game: {seed, revealed: false}, chosen: -1, view: "functions"}, "game");
             $("plot").scrollIntoView({block: "nearest"});
             this.say("Click the height where you think the function passes the dashed line.");
+            return true;
         } catch (error) {
             showError(error);
+            return false;
         }
     }
 

@@ -12,6 +12,7 @@ import {Pictures} from "./picture.js";
 import {attachPointer} from "./pointer.js";
 import {Queue} from "./queue.js";
 import {FIRST_WELLS, Maps, riversLayout, riversScene} from "./rivers.js";
+import {neat} from "./scene.js";
 import {drawScene} from "./scene_canvas.js";
 import {createStore, initialState} from "./state.js";
 import {curvesSurface, riversSurface} from "./surfaces.js";
@@ -137,8 +138,10 @@ function refusal(name, m) {
     return usable(m) ? "" : `${name} has ${m.inputs.length} inputs: this page shows functions of one input, and maps of rivers.`;
 }
 
+let choosing = 0; // counts choices: the last one is shown
+
 async function choose(name) {
-    const {model} = app;
+    const {model} = app, mine = ++choosing;
     const next = app.models.find((m) => m.name === name);
     try {
         if (refusal(name, next)) throw new Error(refusal(name, next));
@@ -147,6 +150,7 @@ async function choose(name) {
         showError(error);
         return;
     }
+    if (mine !== choosing) return;
     const other = model && (model.rivers !== next.rivers || model.inputs[0].lo !== next.inputs[0].lo || model.inputs[0].hi !== next.inputs[0].hi);
     const patch = {model: name, chosen: -1, game: null, view: next.steps > 0 ? s.view : "functions"};
     if (s.game || (other && !next.rivers)) patch.points = [];
@@ -163,7 +167,7 @@ function modelChanged() {
     app.chain.clear();
     app.limits = limitsOf(model, s.points);
     const [lo, hi] = app.limits.x;
-    if (s.at === null || s.at < lo || s.at > hi) s.at = Number((lo + 0.7 * (hi - lo)).toPrecision(3));
+    if (s.at === null || s.at < lo || s.at > hi) s.at = neat(lo + 0.7 * (hi - lo), hi - lo);
     showCards(app.models, s.model, choose);
     showAbilities(model, (patch) => store.set(patch));
     showFamily(model);
@@ -284,7 +288,8 @@ function bindWindow() {
         openFiles(app, [...e.dataTransfer.files]);
     });
     addEventListener("hashchange", () => {
-        if (location.hash !== address) restore(location.hash).catch(showError);
+        const link = location.hash.includes("="); /* "Go to the plot" is none */
+        if (link && location.hash !== address) restore(location.hash).catch(showError);
     });
     document.addEventListener("visibilitychange", setMotion);
     $("plot").addEventListener("focus", redraw);
@@ -338,9 +343,9 @@ async function restore(hash) {
     if (!(model.steps > 0)) start.view = "functions";
     if (app.calm.matches) start.moving = false;
     await knowHeights(model);
-    if (!game || model.rivers) return store.set(start, "link");
-    await app.game.start(game.seed, start);
-    return game.revealed && app.game.reveal();
+    store.set(start, "link");
+    if (!game || model.rivers || !(await app.game.start(game.seed, start))) return;
+    if (game.revealed) app.game.reveal();
 }
 
 function createParts() {

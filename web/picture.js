@@ -145,7 +145,7 @@ export class Pictures {
             else {
                 const request = {...this.request({...size, places: 2 * size.places, bands: true}), model: model.truth, samples: 1, draws: 0};
                 const reply = await this.queue.ask("truth", "predict", request);
-                if (!reply || !this.view().state.truth) return;
+                if (!reply || !this.view().state.truth || model !== this.view().model) return;
                 this.truth = pictureOf(reply);
                 this.changed("truth");
             }
@@ -180,11 +180,11 @@ export class Pictures {
 
     /* Of the network: the numbers of `mnp predict`. */
     async askCursor() {
-        const {state} = this.view();
+        const {state, model} = this.view();
         const x = state.at;
         const reply = await this.queue.ask("cursor", "predict", {model: state.model, context: contextOf(state.points), seed: state.seed, condition: "network",
                                                                  samples: READ_SAMPLES, at: [x], quantiles: [0.025, 0.975], draws: READ_SAMPLES});
-        if (!reply) return;
+        if (!reply || model !== this.view().model) return;
         const [[lo], [hi]] = reply.quantiles.values;
         this.keepReading({x, mean: reply.mean[0], sd: reply.sd[0], lo, hi}, (reply.draws ?? []).map((d) => d[0]));
     }
@@ -205,12 +205,13 @@ export class Pictures {
 
     async askExactDensities() {
         const {state, model} = this.view();
-        if (!this.density) return;
-        if (!(model.latents > 0)) this.density.model = (await this.askDensity(state.model, this.reading.lo, this.reading.hi)) ?? this.density.model;
-        this.density.truth = null;
+        const density = this.density; /* another model has another */
+        if (!density) return;
+        if (!(model.latents > 0)) density.model = (await this.askDensity(state.model, this.reading.lo, this.reading.hi)) ?? density.model;
+        density.truth = null;
         const t = this.truth;
         if (!state.truth || !model.truth || !t) return;
         const at = (row) => interpolate(t.x, row, state.at);
-        this.density.truth = await this.askDensity(model.truth, at(t.bands[0]), at(t.bands[LEVELS.length - 1]));
+        density.truth = await this.askDensity(model.truth, at(t.bands[0]), at(t.bands[LEVELS.length - 1]));
     }
 }

@@ -54,6 +54,9 @@ export function grid(lo, hi, n) {
     return Array.from({length: n}, (_, i) => lo + ((hi - lo) * i) / (n - 1));
 }
 
+/** A number with as many digits as one sees where `span` fills the plot. */
+export const neat = (v, span) => Number(v.toFixed(Math.max(0, 3 - Math.floor(Math.log10(span)))));
+
 /** The value at x of a curve through (xs, ys), xs rising; ends are held. */
 export function interpolate(xs, ys, x) {
     const last = xs.length - 1;

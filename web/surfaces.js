@@ -1,9 +1,8 @@
 /* surfaces.js: what clicks, drags and keys mean (pointer.js) on a plot of functions and on a map. */
-import {interpolate} from "./scene.js";
+import {interpolate, neat} from "./scene.js";
 import {wellAt} from "./rivers.js";
 
 const clamp = (v, lo, hi) => Math.min(Math.max(v, lo), hi);
-const neat = (v, span) => Number(v.toFixed(Math.max(0, 3 - Math.floor(Math.log10(span)))));
 const without = (list, i) => list.filter((_, k) => k !== i);
 const changed = (list, i, item) => list.map((v, k) => (k === i ? item : v));
 

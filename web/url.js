@@ -7,7 +7,7 @@ export const LAYERS = ["mean", "below", "sd", "draws"];
 export const LAYERS_SHOWN = ["bands", "draws", "mean"];
 const POINTS_MAX = 2000;
 
-const short = (v) => String(Number(v.toPrecision(7)));
+const short = (v) => String(Number(v.toPrecision(12))); // times since 1970 have ten
 const pairs = (list, of) => list.map((p) => of(p).map(short).join(",")).join(";");
 
 /** @returns {string} without '#' */

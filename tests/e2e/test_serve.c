@@ -235,7 +235,7 @@ static void answers_in_order(void) {
 #endif
 static const char heavy[] =
     "{\"model\":\"mnp-monotonic\",\"context\":{\"x\":[-1.7,-1,-0.3,0.4,1.1,1.8],\"y\":[-0.9,-0.5,"
-    "-0.3,0.1,0.4,0.6]},\"grid\":[-2,2,101],\"condition\":\"exact\",\"gradients\":2000,"
+    "-0.3,0.1,0.4,0.6]},\"grid\":[-2,2,101],\"condition\":\"refine\",\"gradients\":2000,"
     "\"samples\":" PARTICLES "}";
 
 static int send_heavy(const serve_server *s) {

@@ -109,6 +109,13 @@ test("the scene of curves as SVG: every draw, band and point is there", () => {
     assert.equal(escapeXml(`<a b="c">&'`), "&lt;a b=&quot;c&quot;&gt;&amp;&#39;");
 });
 
+test("an hour of times since 1970 is a range, and a link keeps its seconds", () => {
+    const hour = {...MODEL, inputs: [{name: "time", lo: 1700000000, hi: 1700003600}]};
+    assert.deepEqual(limitsOf(hour, []).x, [1699999640, 1700003960]);
+    const s = {...initialState(), model: "m", points: [{x: 1700001234, y: 0.5}]};
+    assert.deepEqual(decode(encode(s)).points, s.points);
+});
+
 test("limits hold the trained range and all points", () => {
     const {x, y} = limitsOf(MODEL, [{x: 5, y: 9}]);
     assert.deepEqual(x, [-2.4, 5]);
@@ -194,9 +201,10 @@ test("values become colours", () => {
 
 test("the command names the file, the points and what was asked", () => {
     const c = {file: "models/m.safetensors", input: "x", output: "y", points: [{x: 1, y: -2}], grid: [-2, 2, 9], condition: "exact", seed: 4};
-    assert.equal(predictCommand(c), "printf 'x,y\\n1,-2\\n' > points.csv\nmnp predict models/m.safetensors \\\n  --context points.csv \\\n  --grid=-2:2:9 \\\n" +
+    assert.equal(predictCommand(c), "printf '%s\\n' x,y 1,-2 > points.csv\nmnp predict models/m.safetensors \\\n  --context points.csv \\\n  --grid=-2:2:9 \\\n" +
         "  --condition exact --seed 4 \\\n  --out forecast.csv");
     assert.ok(!predictCommand({...c, points: []}).includes("--context"));
+    assert.match(predictCommand({...c, output: "y'; rm -r ~ #%s"}), /^printf '%s\\n' 'x,y'\\''; rm -r ~ #%s' 1,-2 > points\.csv\n/);
     assert.match(mapCommand({file: "f", wells: [{row: 1, col: 2, value: -1}], rows: 128, cols: 128, samples: 32, seed: 0}), /--grid 128x128 --samples 32/);
 });
 

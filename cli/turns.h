@@ -16,6 +16,6 @@
  */
 bool turns_read_order(cli *c, mnp_turn_opts *o);
 bool turns_read(cli *c, mnp_turn_opts *o);
-const char *turns_name(mnp_order order); /* "in random order", "by rising x" */
+const char *turns_name(mnp_order order); /* "in turn, random order" or "in turn, by rising x" */
 
 #endif

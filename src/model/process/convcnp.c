@@ -5,7 +5,7 @@
  *   numbers at x = MLP(h(x)), h(x) interpolated
  *
  * The grid is the model's own, the same for all contexts: so a target does not depend on others.
- * Beyond it nothing is known, and the numbers are those of no context. */
+ * Beyond it h is 0, and the numbers are the same everywhere, whatever the context. */
 #include <math.h>
 
 #include "model/process/factorised.h"

@@ -190,7 +190,7 @@ static void refine(cells *s, double tolerance, int64_t parts) {
             total += s->error[i];
         }
         int64_t room = (most_cells(s) - s->count) / 2, before = s->count;
-        if (total < tolerance || room < 1) return;
+        if (!(total >= tolerance) || room < 1) return; /* also where it is not a number */
         double least_error = fmax(total / (2 * (double)s->count), largest(s, s->error, room));
         for (int64_t i = 0; i < before && room > 0; i++)
             if (s->error[i] >= least_error) cut(s, i), room--;
@@ -209,7 +209,7 @@ static void thin(cells *s) {
     s->count = kept;
 }
 
-/* The next number of points to look at: half as many more, but not beyond `end`. */
+/* The next number of points to look at: two fifths more, but not beyond `end`. */
 static int64_t next_points(int64_t n, int64_t end) {
     return least(n + most(1, n * 2 / 5), end);
 }

@@ -287,6 +287,22 @@ static void noise_bounds_the_sawtooth(void) {
     family_free(&E, &g);
 }
 
+/* The cubature ends where no density is a number. */
+static void no_number_has_no_density(void) {
+    static const char *const names[] = {"tnp-rbf", "sawtooth"};
+    for (int k = 0; k < 2; k++) {
+        family f = named(names[k]);
+        points p = function(&f, 0, 10);
+        double logp = 0;
+        truth_law law;
+        p.y[1] = NAN;
+        CHECK(truth_ask(&E, &f, p.x, p.y, 10, 4, &logp, &law) == MNP_OK);
+        CHECK(isnan(logp));
+        truth_law_free(&E, &law);
+        family_free(&E, &f);
+    }
+}
+
 /* ---- mixtures of normals --------------------------------------------------------------------- */
 
 static const double weight[] = {0.5, 0.3, 0.2}, mean[] = {-1, 0.4, 2}, sd[] = {0.3, 0.05, 1};
@@ -360,6 +376,7 @@ int main(void) {
     RUN(the_cubature_converges);
     RUN(the_chain_rule_holds);
     RUN(noise_bounds_the_sawtooth);
+    RUN(no_number_has_no_density);
     RUN(scores_of_a_mixture);
     RUN(tasks_have_their_sizes);
     return check_done();

@@ -59,7 +59,13 @@ option_range family_range(const void *opts) {
 }
 
 mnp_status family_check(env *e, const void *opts) {
-    option_range x = ((const family_common *)opts)->x;
+    const family_common *c = opts;
+    option_range x = c->x;
+    if (c->targets.hi > 0 && c->targets.lo < 1)
+        return env_fail(e, MNP_EINVAL,
+                        "targets=0:%lld: a function needs a target; write targets=1:%lld, or "
+                        "targets=0 for all points outside the context",
+                        (long long)c->targets.hi, (long long)c->targets.hi);
     if ((float)x.lo < (float)x.hi) return MNP_OK;
     char lo[FSIO_NUMBER_TEXT], hi[FSIO_NUMBER_TEXT];
     fsio_format_double(x.lo, lo);

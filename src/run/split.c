@@ -25,8 +25,8 @@ curve_split split_curve(const dataset *d, const split_sizes *sizes, uint64_t see
     if (sizes->targets_hi > 0) {
         at.sample = 1; /* of its own, so that the order is the same for any number of targets */
         s = rng_stream_at((rng_key){seed}, at);
-        int64_t most = least(sizes->targets_hi, points - out.m);
-        out.n = out.m + between(&s, least(sizes->targets_lo, most), most);
+        hi = least(sizes->targets_hi, points - out.m), lo = least(sizes->targets_lo, hi);
+        out.n = out.m + between(&s, lo, hi);
     }
     return out;
 }

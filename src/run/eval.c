@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/pool_errors.h"
 #include "comm/comm.h"
 #include "data/truth.h"
 #include "op/permute.h"
@@ -214,22 +215,25 @@ static void bind_emits(runner *r, double *const *to, const int64_t *stride, int 
 typedef struct truth_task {
     evaluator *v;
     function_score *out;
-    mnp_status status[EVAL_CHUNK]; /* of each function */
+    pool_errors errors;
 } truth_task;
 
 static void score_truth(void *arg, int64_t k, int worker) {
-    (void)worker;
     truth_task *t = arg;
     const evaluator *v = t->v;
     const model_scaling *s = &v->m->scaling;
-    env e = *v->env; /* a worker's own */
+    pool_seat seat;
+    env e;
+    if (!pool_errors_enter(&t->errors, k, worker, "evaluation was cancelled", &seat, &e)) return;
     int64_t n = v->n[k], m = v->m_len[k], at = k * v->longest;
     double *raw = env_alloc(&e, (size_t)(2 * n), sizeof *raw, "a function"), sum = NAN;
     for (int64_t i = 0; raw && i < n; i++) {
         raw[i] = v->x[at + i] * s->x_scale[0] + s->x_shift[0];
         raw[n + i] = v->y[at + i] * s->y_scale + s->y_shift;
     }
-    t->status[k] = raw ? truth_ask(&e, &v->family, raw, raw + n, n, m, &sum, NULL) : MNP_ENOMEM;
+    mnp_status status =
+        raw ? truth_ask(&e, &v->family, raw, raw + n, n, m, &sum, NULL) : MNP_ENOMEM;
+    if (status != MNP_OK) pool_errors_fail(&t->errors, k, status, e.error);
     t->out[k].truth = sum / (double)(n - m);
     env_free(&e, raw);
 }
@@ -239,13 +243,12 @@ static mnp_status score_truths(evaluator *v, const eval_opts *o, int64_t count,
     truth_task t = {.v = v, .out = out};
     bool known = v->family.def && o->protocol == EVAL_STRICT && !o->bound_only;
     for (int64_t k = 0; k < count; k++) out[k].truth = NAN;
-    if (known && v->pool) pool_run(v->pool, count, score_truth, &t);
-    for (int64_t k = 0; known && !v->pool && k < count; k++) score_truth(&t, k, 0);
-    for (int64_t k = 0; k < count; k++)
-        if (t.status[k] != MNP_OK)
-            return env_fail(v->env, t.status[k], "%s: the density of %s could not be computed",
-                            mnp_status_name(t.status[k]), v->d->name);
-    return MNP_OK;
+    if (!known) return MNP_OK;
+    pool_errors_begin(&t.errors, v->env);
+    if (v->pool) pool_run(v->pool, count, score_truth, &t);
+    for (int64_t k = 0; !v->pool && k < count; k++) score_truth(&t, k, 0);
+    mnp_status status = pool_errors_end(&t.errors);
+    return status == MNP_OK ? MNP_OK : env_fail(v->env, status, "%s", t.errors.error);
 }
 
 /* Is every point of function i, in place `slot`, within the model's reach? */

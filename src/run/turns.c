@@ -123,6 +123,7 @@ static void put_rows(const turns *t, const int32_t *order, const double *x, cons
 mnp_status turns_score(turns *t, const float *weights, const double *x, const double *y, int64_t n,
                        int64_t m, const turn_order *order, double *out) {
     int64_t count = n - m;
+    if (env_cancelled(t->env)) return env_fail(t->env, MNP_ECANCELLED, "scoring was cancelled");
     MNP_TRY(ensure(t, &t->score, score_record_bound));
     MNP_TRY(put_order(t, x + m * t->m->spec.x_dim, count, order, t->order));
     put_rows(t, t->order, x, y, n, m, t->x, t->y);

@@ -209,9 +209,9 @@ MNP_API double mnp_data_y_origin(const mnp_data *data);
  * "paper". */
 MNP_API const char *mnp_data_preset(const mnp_data *data);
 MNP_API mnp_status mnp_data_write_csv(mnp_ctx *ctx, const mnp_data *data, const char *path);
-/* Curves with their contexts and targets, as mnp_evaluate() with this seed and the data set's own
- * sizes splits them: arrays x, y, context, targets and mask in an .npz file (docs/dev/formats.md).
- */
+/* Curves of a built-in family with their contexts and targets, as mnp_evaluate() with this seed and
+ * the data set's own sizes splits them: arrays x, y, context, targets and mask in an .npz file
+ * (docs/dev/formats.md). */
 MNP_API mnp_status mnp_data_write_npz(mnp_ctx *ctx, const mnp_data *data, uint64_t seed,
                                       const char *path);
 /* Name and one line of help of the k-th built-in family, static texts; NULL after the last. help

@@ -36,6 +36,9 @@ mnp_status test_set_write(env *e, const dataset *d, uint64_t seed, const char *p
         [MASK] = {"mask", {.type = NPY_U1, .ndim = 2, .shape = {F, n}}},
     };
     if (d->rows > 0) return env_fail(e, MNP_EINVAL, "%s: images have no .npz file", d->name);
+    if (!d->builtin) /* its floats would blur times, which are counted from an origin */
+        return env_fail(e, MNP_EINVAL,
+                        "%s: only a built-in family has an .npz file: write a .csv file", d->name);
     int32_t *memory = env_alloc(e, (size_t)permute_words(n), sizeof *memory, "a split");
     bool made = memory != NULL;
     for (int k = 0; k < MEMBERS; k++) {

@@ -417,7 +417,13 @@ static void data_calls(void) {
     MUTE(0, mnp_data_write_npz(NULL, w.data, 0, path_of("d.npz")));
     BAD(1, mnp_data_write_npz(w.ctx, NULL, 0, path_of("d.npz")));
     BAD(3, mnp_data_write_npz(w.ctx, w.data, 0, NULL));
-    GIVES(2, mnp_data_write_npz(w.ctx, w.data, UINT64_MAX, path_of("d.npz")) == MNP_OK);
+    BAD(1, mnp_data_write_npz(w.ctx, w.data, 0, path_of("d.npz"))); /* no built-in family */
+    CHECK(access(path_of("d.npz"), F_OK) != 0);
+    mnp_data *drawn = NULL;
+    mnp_data_opts few = {.size = sizeof few, .functions = 1};
+    CHECK(mnp_data_open(w.ctx, "rbf", &few, &drawn) == MNP_OK);
+    GIVES(2, mnp_data_write_npz(w.ctx, drawn, UINT64_MAX, path_of("d.npz")) == MNP_OK);
+    mnp_data_destroy(drawn);
     unlink(path_of("d.npz"));
     CHECK(access(path_of("d.csv"), F_OK) != 0);
 }

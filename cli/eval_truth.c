@@ -68,6 +68,12 @@ static void put_json(cli *c, const mnp_data *data, const mnp_truth *rows) {
 }
 
 int eval_truth_run(cli *c, const mnp_eval_opts *opts) {
+    static const char *const of_models[] = {"samples",   "protocol",  "order", "orders",  "draws",
+                                            "condition", "gradients", "joint", "sandwich"};
+    for (size_t k = 0; k < sizeof of_models / sizeof *of_models; k++)
+        if (cli_has(c, of_models[k]))
+            return cli_fail(c, EXIT_USAGE, "--%s is for a model: mnp eval truth has no use for it",
+                            of_models[k]);
     const char *what = cli_text(c, "data", NULL);
     if (!what || mnp_data_path(what))
         return cli_fail(c, EXIT_USAGE, "mnp eval truth needs --data with a built-in family");

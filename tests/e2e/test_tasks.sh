@@ -39,10 +39,30 @@ refuses() {
         fails 1 'convex has no density that is known' "$MNP" eval truth --data convex --functions 2 --quiet &&
         fails 2 'needs --data with a built-in family' "$MNP" eval truth --quiet
 }
+of_models() { # flags that the truth has no use for
+    local flag
+    for flag in '--samples 5' '--protocol authors' '--order x' '--order random --orders 2' '--draws 5' '--condition network'; do
+        # shellcheck disable=SC2086
+        fails 2 "is for a model: mnp eval truth has no use for it" "$MNP" eval truth --data tnp-rbf --functions 2 $flag --quiet || return
+    done
+}
+no_targets() { # a function without targets has no score
+    fails 1 'targets=0:50: a function needs a target' "$MNP" eval truth --data tnp-rbf:targets=0:50 --functions 2 --quiet &&
+        "$MNP" eval truth --data tnp-rbf:targets=1:50 --functions 2 --json --quiet >few.json &&
+        "$MNP" eval truth --data tnp-rbf:targets=0 --functions 2 --json --quiet >all.json &&
+        [ "$(number targets few.json)" -lt "$(number targets all.json)" ]
+}
+own_data() { # a set of floats is for what was drawn as floats
+    "$MNP" gen tnp-rbf --functions 2 --out own.csv --quiet &&
+        fails 1 'only a built-in family has an .npz file' "$MNP" gen own.csv --out own.npz --quiet && [ ! -e own.npz ]
+}
 
 run "frozen test sets" frozen
 run "another set is noticed" frozen_notices
 run "the truth for any number of threads" any_threads
 run "the truth beside a model" of_a_model
 run "what has no truth" refuses
+run "flags of a model" of_models
+run "a task without targets" no_targets
+run "a test set of other data" own_data
 check_done

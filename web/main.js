@@ -260,7 +260,10 @@ function bind() {
     on("reseed", () => store.set({seed: (s.seed + 101) % 2 ** 31}));
     on("undo", () => store.undo());
     on("clear", clearAll);
-    on("cancel", () => (app.model.rivers ? app.maps : app.pictures).stop());
+    on("cancel", () => {
+        app.queue.drop("file");
+        (app.model.rivers ? app.maps : app.pictures).stop();
+    });
     on("hint-close", closeHint);
     $("hint").addEventListener("pointerdown", (e) => e.stopPropagation());
     for (const id of ["file-points", "file-model"])

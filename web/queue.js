@@ -2,10 +2,11 @@
  * from is never computed. */
 
 /** Kinds by urgency: a picture goes before what decorates it. */
-const URGENCY = ["picture", "truth", "cursor", "slow", "motion", "other"];
+const URGENCY = ["picture", "truth", "cursor", "file", "slow", "motion", "other"];
+const LONG = ["file", "slow"]; // are stopped while they run
 
 export class Queue {
-    /** @param {{call: Function, cancel: Function}} engine */
+    /** @param {{call: Function}} engine */
     constructor(engine) {
         this.engine = engine;
         this.waiting = new Map(); // kind -> job
@@ -25,7 +26,7 @@ export class Queue {
         });
     }
 
-    /** Forgets what waits, of one kind or all, and stops a slow request that runs. */
+    /** Forgets what waits, of one kind or all, and stops a long request that runs. */
     drop(kind = null) {
         for (const k of [...this.waiting.keys()]) {
             if (kind && k !== kind) continue;
@@ -33,7 +34,7 @@ export class Queue {
             this.waiting.delete(k);
         }
         const job = this.running;
-        if (job && job.kind === "slow" && (!kind || kind === "slow") && !job.dropped) {
+        if (job && LONG.includes(job.kind) && (!kind || kind === job.kind) && !job.dropped) {
             job.dropped = true;
             job.stop.abort();
         }

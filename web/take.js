@@ -27,10 +27,10 @@ async function csv({state, model, limits, maps, queue}) {
     onProgress(0, 1);
     try {
         if (model.rivers) {
-            const map = await queue.ask("slow", "map", mapRequest(model, state.wells, state.seed, FULL), {onProgress});
+            const map = await queue.ask("file", "map", mapRequest(model, state.wells, state.seed, FULL), {onProgress});
             return map && mapCsv(map);
         }
-        const reply = await queue.ask("slow", "predict", {model: state.model, context: contextOf(state.points), grid: [...limits.x, PLACES], samples: READ_SAMPLES,
+        const reply = await queue.ask("file", "predict", {model: state.model, context: contextOf(state.points), grid: [...limits.x, PLACES], samples: READ_SAMPLES,
                                                           seed: state.seed, condition: state.condition, quantiles: CSV_LEVELS}, {onProgress});
         return reply && predictionCsv(reply, model.inputs[0].name);
     } finally {

@@ -144,8 +144,8 @@ export class Explorer {
     /** The rows that the command shown on the page would write: [x, y], or [row, col, value]. */
     async points() {
         const text = await this.page.text("#command");
-        const rows = /^printf '[^\\]*\\n(.*)\\n' >/.exec(text)?.[1] ?? "";
-        return rows ? rows.split("\\n").map((row) => row.split(",").map(Number)) : [];
+        const rows = /^printf '%s\\n' \S+ (.*) > /.exec(text)?.[1] ?? "";
+        return rows ? rows.split(" ").map((row) => row.split(",").map(Number)) : [];
     }
 
     async commandOption(name) {

@@ -246,6 +246,15 @@ test("only the newest request of a kind is computed, and pictures go first", asy
     assert.deepEqual(await Promise.all([...replies, truth, motion]), [{n: 1}, null, {n: 3}, {n: 5}, {n: 9}]);
 });
 
+test("the numbers of a file wait for no picture, and none takes their place", async () => {
+    const asked = [];
+    const queue = new Queue({call: async (verb, request) => (asked.push(request.k), request.k)});
+    const first = queue.ask("picture", "predict", {k: 0}), file = queue.ask("file", "predict", {k: 1}), smooth = queue.ask("slow", "predict", {k: 2});
+    queue.drop("slow");
+    assert.deepEqual(await Promise.all([first, file, smooth]), [0, 1, null]);
+    assert.deepEqual(asked, [0, 1]);
+});
+
 test("a slow request is stopped when it is dropped", async () => {
     const engine = {call: (_, __, {signal}) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("gone"))))};
     const queue = new Queue(engine);

@@ -130,10 +130,11 @@ static void keep_zero(const dataset *d, const model_spec *s, model_scaling *to) 
     if (to->y_shift < FAR * to->y_scale) to->y_shift = 0;
 }
 
-/* The grid of a convolutional model covers the inputs as it will see them, and some room beyond. */
+/* The grid of a convolutional model covers the inputs as it will see them: with some room beyond,
+ * or as far as was asked for. */
 static void set_grid(const dataset *d, model_spec *s) {
     const double room = 0.1;
-    if (s->kind != PROCESS_convcnp || s->grid_lo < s->grid_hi || d->points < 1) return;
+    if (s->kind != PROCESS_convcnp || s->grid_lo > s->grid_hi || d->points < 1) return;
     model_scaling seen = {.x_scale = {1}, .y_scale = 1};
     standardise(d, &seen);
     double lo = INFINITY, hi = -INFINITY;
@@ -143,7 +144,10 @@ static void set_grid(const dataset *d, model_spec *s) {
         lo = fmin(lo, x), hi = fmax(hi, x);
     }
     double width = hi > lo ? hi - lo : 1;
-    s->grid_lo = lo - room * width, s->grid_hi = hi + room * width;
+    if (s->grid_lo < s->grid_hi)
+        s->grid_lo = fmin(s->grid_lo, lo), s->grid_hi = fmax(s->grid_hi, hi);
+    else
+        s->grid_lo = lo - room * width, s->grid_hi = hi + room * width;
 }
 
 const char *model_preset_for(const dataset *d) {

@@ -78,6 +78,12 @@ grid_of_the_data() { # x from 100 to 103 is standardised; the grid covers it
         "$MNP" info far.safetensors | grep -o 'grid_lo=[-0-9.]* grid_hi=[-0-9.]*' |
         awk -F'[ =]' '{ exit !($2 < -1.7 && $2 > -2.6 && $4 > 1.7 && $4 < 2.6) }'
 }
+one_end_of_the_grid() { # the other one stays where the data end: uniform inputs are within sqrt(3) of their mean
+    "$MNP" train --model convcnp --data far.csv --set grid_hi=4 --steps 5 --out wide --quiet &&
+        "$MNP" info wide.safetensors | grep -o 'grid_lo=[-0-9.]* grid_hi=[-0-9.]*' |
+        awk -F'[ =]' '{ exit !($2 < -1.5 && $2 > -2.1 && $4 == 4) }' &&
+        fails 1 'grid_lo=3 lies above grid_hi=1' "$MNP" train --model convcnp --data far.csv --set grid_lo=3 --set grid_hi=1 --steps 5 --out no --quiet
+}
 
 run "cnp, every command" everything cnp
 run "tnp, every command" everything tnp --set head=mixture
@@ -91,4 +97,5 @@ run "draws in turn" draws_in_turn
 run "resume" resumes
 run "inputs" two_inputs
 run "the grid" grid_of_the_data
+run "one end of the grid" one_end_of_the_grid
 check_done

@@ -1,6 +1,6 @@
 /* normals.h: a mixture of normal distributions: the scores of marginals.h and the levels of a law
- * that is known, in closed form for one part, else by integrals: to about six digits for up to 512
- * parts, to three for more. */
+ * that is known. KL of several parts is an integral. To about six digits for up to 512 parts, to
+ * three for more. */
 #ifndef MNP_RUN_NORMALS_H
 #define MNP_RUN_NORMALS_H
 

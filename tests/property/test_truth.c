@@ -337,6 +337,36 @@ static void scores_of_a_mixture(void) {
     NEAR(normals_log_density(&equal, y), normals_log_density(&one, y), 1e-12, 0);
 }
 
+/* The integral of (F - [u >= y])^2 by the midpoints of many steps. */
+static double crps_by_steps(const normals *p, double y, double lo, double hi) {
+    enum { STEPS = 200000 };
+    double sum = 0, h = (hi - lo) / STEPS;
+    for (int i = 0; i < STEPS; i++) {
+        double u = lo + (i + 0.5) * h, off = normals_cdf(p, u) - (u >= y);
+        sum += off * off * h;
+    }
+    return sum;
+}
+
+static void crps_is_an_integral(void) {
+    for (double y = -3; y < 5; y += 0.9)
+        NEAR(normals_crps(&three, y), crps_by_steps(&three, y, -8, 12), 1e-4, 0);
+}
+
+/* Parts whose sds are many orders apart: the narrow one is as good as a point, so the entropy is
+ * that of each and of the choice. */
+static void narrow_beside_wide(void) {
+    static const double half[] = {0.5, 0.5}, at[] = {0, 0}, sds[] = {1e-9, 1};
+    normals p = {2, half, at, sds};
+    /* |Y - y|: the normal's and y; |Y - Y'|: 0, the normal's twice, two normals' */
+    double pi = acos(-1.0), y = 0.4, one = sqrt(2 / pi), two = 2 / sqrt(pi);
+    double off = 2 * exp(-y * y / 2) / sqrt(2 * pi) + y * erf(y / sqrt(2));
+    NEAR(normals_crps(&p, y), (y + off) / 2 - (2 * one + two) / 8, 1e-8, 0);
+    double each = log(2 * pi) / 2 + 0.5, entropy = each + (log(1e-9) + log(1.0)) / 2 + log(2.0);
+    double cross = log(2 * pi) / 2 + log(1.5) + 0.5 * (0.5 * 1e-18 + 0.5) / 2.25;
+    NEAR(normals_kl(&p, 0, 1.5), cross - entropy, 1e-6, 0);
+}
+
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
 /* Contexts of 3 to 46, targets of 3 to 49 - context: every number with its probability. */
@@ -378,6 +408,8 @@ int main(void) {
     RUN(noise_bounds_the_sawtooth);
     RUN(no_number_has_no_density);
     RUN(scores_of_a_mixture);
+    RUN(crps_is_an_integral);
+    RUN(narrow_beside_wide);
     RUN(tasks_have_their_sizes);
     return check_done();
 }

@@ -10,6 +10,10 @@ rng_stream family_stream(uint64_t seed, data_split split, int64_t function, uint
                                                    .sample = which});
 }
 
+double family_uniform(rng_stream *s, option_range range) {
+    return range.lo + (range.hi - range.lo) * rng_u01(s);
+}
+
 /* The partial sums of n + 1 exponentials, divided by the last one, are n sorted uniforms. */
 void family_inputs(rng_stream *s, option_range range, int64_t n, double *x) {
     double sum = 0;

@@ -55,6 +55,8 @@ mnp_status family_check(env *e, const void *opts);
 
 rng_stream family_stream(uint64_t seed, data_split split, int64_t function, uint32_t which);
 
+double family_uniform(rng_stream *s, option_range range);
+
 /* n iid uniforms on the range in ascending order, each the value of a float: what is computed from
  * them in double precision then belongs to the stored inputs exactly. */
 void family_inputs(rng_stream *s, option_range range, int64_t n, double *x);

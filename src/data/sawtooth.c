@@ -26,13 +26,10 @@ static double value(const double *theta, int direction, double x) {
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static double uniform(rng_stream *s, option_range r) {
-    return r.lo + (r.hi - r.lo) * rng_u01(s);
-}
-
 static void draw_one(const sawtooth_opts *o, rng_stream s, double *at, float *x, float *y) {
     int64_t n = o->common.points;
-    double theta[HYPER_DIMS] = {uniform(&s, o->frequency), rng_u01(&s), uniform(&s, o->noise)};
+    double theta[HYPER_DIMS] = {family_uniform(&s, o->frequency), rng_u01(&s),
+                                family_uniform(&s, o->noise)};
     int direction = rng_u01(&s) < 0.5;
     family_inputs(&s, o->common.x, n, at);
     for (int64_t i = 0; i < n; i++) {
@@ -88,9 +85,8 @@ static void marginals(const hyper_law *law, const hyper_cell *at, const double *
                       int64_t n, int64_t m, double *mean, double *sd, double *work) {
     (void)law, (void)y, (void)work;
     for (int64_t i = m; i < n; i++) {
-        double reach = fabs(x[i]) * at->half[0] + at->half[1], noise = at->theta[2];
         mean[i - m] = value(at->theta, at->root, x[i]);
-        sd[i - m] = sqrt(noise * noise + reach * reach / 3);
+        sd[i - m] = at->theta[2];
     }
 }
 

@@ -21,14 +21,10 @@ static gp_kernel kernel(const tnp_opts *o, int32_t kind, const double *theta) {
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static double uniform(rng_stream *s, option_range r) {
-    return r.lo + (r.hi - r.lo) * rng_u01(s);
-}
-
 static gp_kernel draw_kernel(const void *opts, int32_t kind, rng_stream *s) {
     const tnp_opts *o = opts;
-    double theta[HYPER_DIMS] = {uniform(s, o->length), uniform(s, o->scale), 1};
-    if (kind == GP_PERIODIC) theta[2] = uniform(s, o->period);
+    double theta[HYPER_DIMS] = {family_uniform(s, o->length), family_uniform(s, o->scale), 1};
+    if (kind == GP_PERIODIC) theta[2] = family_uniform(s, o->period);
     return kernel(o, kind, theta);
 }
 

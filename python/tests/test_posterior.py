@@ -312,13 +312,13 @@ def test_warnings_of_draws(process):
 def test_far_points_warn(process):
     posterior = network(process, draws=2)
     for ask in (posterior.mean, posterior.predict, posterior.sample, posterior.bands):
-        with pytest.warns(mnp.Warning, match="1 of 2 asked points lie more than 100 times") as seen:
+        with pytest.warns(mnp.Warning, match="1 of 2 asked points .* from -2 to 2") as seen:
             ask([0.5, 1e4])
         assert seen[0].filename == __file__
-    with pytest.warns(mnp.Warning, match="1 of 1 observed points .* units right") as seen:
+    with pytest.warns(mnp.Warning, match="1 of 1 observed points .* from -2 to 2") as seen:
         network(process, [1e4], [0], draws=2)
     assert seen[0].filename == __file__
-    with pytest.warns(mnp.Warning, match="1 of 1 observed points") as seen:
+    with pytest.warns(mnp.Warning, match="1 of 1 observed points .* units right") as seen:
         posterior.observe(0.5, 1e4)
     assert seen[0].filename == __file__
 
@@ -358,11 +358,11 @@ def test_unaligned_numbers(process):
 
 def test_far_points_of_many(process):
     """Warnings as of one, with the points of all contexts together."""
-    with pytest.warns(mnp.Warning, match="1 of 4 observed points lie more than"):
+    with pytest.warns(mnp.Warning, match="1 of 4 observed points lie outside"):
         many = process.condition([X, [1e5]], [Y, [0.2]], condition="network", draws=3)
-    with pytest.warns(mnp.Warning, match="1 of 2 asked points lie more than"):
+    with pytest.warns(mnp.Warning, match="1 of 2 asked points lie outside"):
         many.mean([0.1, 1e5])
-    with pytest.warns(mnp.Warning, match="2 of 3 asked points lie more than"):
+    with pytest.warns(mnp.Warning, match="2 of 3 asked points lie outside"):
         many.mean([[0.1, 1e5], [1e5]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

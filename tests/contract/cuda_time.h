@@ -63,8 +63,11 @@ static int ascending(const void *a, const void *b) {
 static void time_steps(const char *preset, int64_t batch, int profile_math) {
     static const char *const names[] = {"fp32", "tf32", "bf16"};
     enum { ROUNDS = 25, STEPS = 10 };
+    const bool alone = profile_math >= 3;
+    profile_math %= 3;
     for (int math = 0; math < 3; math++) {
         training t;
+        if (alone && math != profile_math) continue;
         if (training_open(&t, "cuda", preset, (exec_opts){.math = (exec_math)math}, 0)) {
             double ms[ROUNDS];
             training_steps(&t, batch, 20);
@@ -73,9 +76,11 @@ static void time_steps(const char *preset, int64_t batch, int profile_math) {
                 ms[k] = cuda_milliseconds(t.exec) / STEPS;
             }
             qsort(ms, ROUNDS, sizeof *ms, ascending);
-            printf("%s batch %lld %s: %.4f ms a step (median of %d x %d; %.4f to %.4f), loss %.4f, "
+            printf("%s%s%s, %lld points, contexts up to %lld, batch %lld %s: %.4f ms a step "
+                   "(median of %d x %d; %.4f to %.4f), loss %.4f, "
                    "%.0f MB\n",
-                   preset, (long long)batch, names[math], ms[ROUNDS / 2], ROUNDS, STEPS, ms[0],
+                   preset, *changes ? " " : "", changes, (long long)points, (long long)longest,
+                   (long long)batch, names[math], ms[ROUNDS / 2], ROUNDS, STEPS, ms[0],
                    ms[ROUNDS - 1], t.step.loss, (double)t.b->memory(t.exec) / 1e6);
         }
         training_close(&t);

@@ -10,10 +10,13 @@
  *                           nccl: a step through NCCL has the bits of one without), "step": all
  *                           training runs. A name that selects nothing is an error (exit status 2).
  *                           Small: a few functions and steps, for the emulator (tests/emulator)
- *   test_cuda --time [0|1|2] [batch]
+ *   test_cuda --time [0|1|2] [batch] [points=N] [longest=M] [OPTION=VALUE ...]
  *                           milliseconds a step in each precision, and where they go in one of them
- *                           (fp32, tf32 or bf16; default 1)                                      */
+ *                           (fp32, tf32 or bf16; default 1), of functions of N points and contexts
+ *                           of up to M, with options on top of the preset's. 3, 4 or 5: the same of
+ *                           that precision alone                                                 */
 #include <float.h>
+#include <inttypes.h>
 #include <time.h>
 
 #include "base/object.h"
@@ -435,6 +438,13 @@ int main(int argc, char **argv) {
         return 0;
     }
     if (timing) {
+        static char options[256];
+        for (int k = 4; k < argc; k++)
+            if (sscanf(argv[k], "points=%" SCNd64, &points) != 1 &&
+                sscanf(argv[k], "longest=%" SCNd64, &longest) != 1)
+                snprintf(options + strlen(options), sizeof options - strlen(options), "%s ",
+                         argv[k]);
+        changes = options;
         time_steps("paper", argc > 3 ? atoi(argv[3]) : 100, argc > 2 ? atoi(argv[2]) : 1);
         return 0;
     }

@@ -14,8 +14,10 @@ static double asleep;            /* weight of a sleep phase  */
 static double prefix;            /* share of contexts that are first points */
 static double decay;             /* of the weights, in units of the rate    */
 static const char *changes = ""; /* options on top of the preset's */
+static int64_t points = 128;     /* of a function */
+static int64_t longest = 50;     /* points of a context, at most */
 
-enum { FUNCTIONS = 300, POINTS = 128 };
+enum { FUNCTIONS = 300 };
 
 typedef struct training {
     model *m;
@@ -31,17 +33,17 @@ typedef struct training {
 } training;
 
 static void make_data(training *t) {
-    t->x = calloc(FUNCTIONS * POINTS, sizeof *t->x);
-    t->y = calloc(FUNCTIONS * POINTS, sizeof *t->y);
+    t->x = calloc((size_t)(FUNCTIONS * points), sizeof *t->x);
+    t->y = calloc((size_t)(FUNCTIONS * points), sizeof *t->y);
     t->start = calloc(FUNCTIONS + 1, sizeof *t->start);
     rng_stream s = rng_stream_make((rng_key){3}, RNG_TEST, 1);
     for (int64_t i = 0; i < FUNCTIONS; i++) {
         double phase = 6.0 * rng_u01(&s), slope = rng_normal(&s);
-        t->start[i + 1] = (i + 1) * POINTS;
-        for (int64_t k = 0; k < POINTS; k++) {
-            double x = -2.0 + 4.0 * (double)k / (POINTS - 1);
-            t->x[i * POINTS + k] = (float)x;
-            t->y[i * POINTS + k] = (float)(sin(3 * x + phase) + 0.3 * slope * x);
+        t->start[i + 1] = (i + 1) * points;
+        for (int64_t k = 0; k < points; k++) {
+            double x = -2.0 + 4.0 * (double)k / (double)(points - 1);
+            t->x[i * points + k] = (float)x;
+            t->y[i * points + k] = (float)(sin(3 * x + phase) + 0.3 * slope * x);
         }
     }
     t->data = (data_view){FUNCTIONS, 1, t->start, t->x, t->y, false, 0, 0};
@@ -79,15 +81,16 @@ static bool training_open_as(training *t, const char *device, const char *preset
     spec.x_dim = images ? 2 : 1;
     CHECK(model_create(&world, &spec, 5, &t->m) == MNP_OK);
     process_train_opts c = {
-        .update = update, .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 50, .p_empty = 0.05}};
+        .update = update,
+        .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = (int32_t)longest, .p_empty = 0.05}};
     c.sleep = asleep;
     if (!images) c.draw.prefix = prefix;
     if (small) c.draw.p_empty = 0.4; /* so that some of the few have no context */
     if (images) c.draw.x_dim = 2, c.draw.p_region = 0.5, c.draw.noise = 0.05, c.draw.mirror = 2;
-    if (strcmp(preset, "image-small") == 0) c.draw.seen = POINTS / 2;
+    if (strcmp(preset, "image-small") == 0) c.draw.seen = (int32_t)(points / 2);
     graph_init(&t->graph, &world, &t->m->params);
     process_at(spec.kind)->train_step(&t->graph, &t->m->spec, &c);
-    plan_opts po = {.n = POINTS, .m = images ? POINTS : 50, .samples = 1};
+    plan_opts po = {.n = points, .m = images ? points : longest, .samples = 1};
     CHECK(plan_make(&t->graph, &po, op_is_step, &t->plan) == MNP_OK);
     mnp_status status = t->b->compile(&world, t->plan, &o, &t->exec);
     if (status != MNP_OK) check_bad(__FILE__, __LINE__, world.error);

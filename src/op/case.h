@@ -7,10 +7,11 @@
 #include "graph/graph.h"
 
 enum {
-    CASE_BENCH = 1, /* a row of `mnp bench`                                        */
-    CASE_NO_FD = 2, /* not differentiable there (ties, knots) or too large for it  */
-    CASE_LARGE = 4, /* needs seconds in the reference: gradient compared all the same */
-    CASE_DOUBLE = 8 /* the op computes in double on every backend: tight tolerance */
+    CASE_BENCH = 1,  /* a row of `mnp bench`                                        */
+    CASE_NO_FD = 2,  /* not differentiable there (ties, knots) or too large for it  */
+    CASE_LARGE = 4,  /* needs seconds in the reference: gradient compared all the same */
+    CASE_DOUBLE = 8, /* the op computes in double on every backend: tight tolerance */
+    CASE_MODES = 16  /* compared with rounded products as well: no ReLU that may switch */
 };
 
 typedef struct op_case {

@@ -91,28 +91,33 @@ static void ref_linear_grad(ref_run *r) {
 
 /* ---- cases: a = K, b = N, c = activation and residual ---------------------------------------- */
 
-enum { PLAIN, RELU, RELU_RESIDUAL, NO_BIAS };
+enum { PLAIN, RELU, RELU_RESIDUAL, NO_BIAS, RESIDUAL };
 
 static void build(case_build *b, const op_case *c) {
     val x = case_matrix(b, "x", EXT_N, 0, c->a, c->S > 1, true, CASE_NORMAL(0, 1));
     val w = case_weight(b, "w", c->a, c->b, 0.3);
     val bias = c->c == NO_BIAS ? VAL_NONE : case_weight(b, "b", 1, c->b, 0.3);
     act_kind act = c->c == RELU || c->c == RELU_RESIDUAL ? ACT_RELU : ACT_NONE;
-    case_output(b, op_linear(b->g, x, w, bias, act, c->c == RELU_RESIDUAL ? x : VAL_NONE));
+    case_output(b, op_linear(b->g, x, w, bias, act,
+                             c->c == RELU_RESIDUAL || c->c == RESIDUAL ? x : VAL_NONE));
 }
 
 #define FLOP(n, k, m) (2.0 * (n) * (k) * (m))
 static const op_case cases[] = {
     {"160x128", 128, 50, 1, 160, 128, RELU, 0, CASE_BENCH, FLOP(128, 160, 128), 0},
     {"128x128", 128, 50, 1, 128, 128, RELU, 0, CASE_BENCH, FLOP(128, 128, 128), 0},
-    {"128x29", 128, 50, 1, 128, 29, PLAIN, 0, CASE_BENCH, FLOP(128, 128, 29), 0},
+    {"128x29", 128, 50, 1, 128, 29, PLAIN, 0, CASE_BENCH | CASE_MODES, FLOP(128, 128, 29), 0},
     {"64x64 residual", 128, 50, 1, 64, 64, RELU_RESIDUAL, 0, CASE_BENCH, FLOP(128, 64, 64), 0},
-    {"161x64", 128, 50, 1, 161, 64, PLAIN, 0, CASE_BENCH, FLOP(128, 161, 64), 0},
+    {"161x64", 128, 50, 1, 161, 64, PLAIN, 0, CASE_BENCH | CASE_MODES, FLOP(128, 161, 64), 0},
     {"one point", 1, 0, 1, 7, 5, RELU, 0, 0, 0, 0},
-    {"one output", 17, 17, 1, 9, 1, NO_BIAS, 0, 0, 0, 0},
+    {"one output", 17, 17, 1, 9, 1, NO_BIAS, 0, CASE_MODES, 0, 0},
     {"odd widths", 33, 12, 3, 13, 21, RELU, 0, 0, 0, 0},
     {"samples, residual", 20, 20, 4, 6, 6, RELU_RESIDUAL, 0, 0, 0, 0},
     {"n = 1000", 1000, 400, 1, 64, 64, RELU, 0, CASE_NO_FD, 0, 0},
+    {"n = 700, residual", 700, 40, 1, 80, 80, RESIDUAL, 0, CASE_NO_FD | CASE_MODES, 0, 0},
+    {"wide", 130, 40, 1, 128, 384, PLAIN, 0, CASE_NO_FD | CASE_MODES, 0, 0},
+    {"wide, samples", 50, 20, 3, 250, 270, NO_BIAS, 0, CASE_NO_FD | CASE_MODES, 0, 0},
+    {"deep", 40, 20, 1, 530, 40, PLAIN, 0, CASE_NO_FD | CASE_MODES, 0, 0},
 };
 
 const op_def op_linear_def = {.name = "linear",

@@ -77,6 +77,10 @@ PTX uint32_t shared_at(const float *p) {
 PTX void store_word(uint32_t at, uint32_t v) {
     asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(v) : "memory");
 }
+/* Two words likewise. */
+PTX void store_pair(uint32_t at, uint32_t v, uint32_t w) {
+    asm volatile("st.shared.v2.u32 [%0], {%1,%2};" ::"r"(at), "r"(v), "r"(w) : "memory");
+}
 /* Two and four words of shared memory, read where the read stands in the program. */
 PTX float2 load_pair(uint32_t at) {
     float2 v;

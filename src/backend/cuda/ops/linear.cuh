@@ -8,6 +8,7 @@ CUDA_OP(TEAM, linear, team_linear(ins, t))
 
 #include "backend/cuda/device/gemm.cuh"
 #include "backend/cuda/device/resident.cuh"
+#include "backend/cuda/ops/linear16.cuh"
 #include "backend/cuda/ops/linear_few.cuh"
 
 /* ---- resident -------------------------------------------------------------------------------- */
@@ -153,12 +154,10 @@ OP_FN void op_linear(const dev_instr &ins) {
     const int rows = x.all_rows(frame().S), math = ins.math;
     if ((rows <= FEW_ROWS && w.ld <= FEW_WIDTH) || x.ld == 1)
         block_linear(ins);
-    else if (!forward_fits(w))
+    else if (math != DEV_FP32 && fits16(w))
+        math == DEV_TF32 ? linear16<DEV_TF32>(ins) : linear16<DEV_BF16>(ins);
+    else if (math != DEV_FP32 || !forward_fits(w))
         linear_large(ins);
-    else if (math == DEV_TF32)
-        linear_by_shape<DEV_TF32>(ins, w, rows);
-    else if (math == DEV_BF16)
-        linear_by_shape<DEV_BF16>(ins, w, rows);
     else
         linear_by_shape<DEV_FP32>(ins, w, rows);
 }

@@ -279,13 +279,11 @@ OP_FN void op_linear_grad(const dev_instr &ins) {
     const bool to_x = view_out(ins, LINEAR_GX).p, to_w = view_out(ins, LINEAR_GW).p;
     if (x.ld > 1 && rows <= FEW_ROWS && w.ld <= FEW_WIDTH && w.rows <= FEW_WIDTH)
         block_linear(ins);
-    else if (x.ld == 1 || w.cols > 192 || w.rows > 192 ||
+    else if (math != DEV_FP32 && x.ld > 1 && fits16(w))
+        math == DEV_TF32 ? linear_reverse16<DEV_TF32>(ins) : linear_reverse16<DEV_BF16>(ins);
+    else if (math != DEV_FP32 || x.ld == 1 || w.cols > 192 || w.rows > 192 ||
              buf_end(Sized(w), to_x, to_w) > WORK_WORDS)
         linear_reverse_large(ins);
-    else if (math == DEV_TF32)
-        reverse_by_shape<DEV_TF32>(ins, w, rows);
-    else if (math == DEV_BF16)
-        reverse_by_shape<DEV_BF16>(ins, w, rows);
     else
         reverse_by_shape<DEV_FP32>(ins, w, rows);
 }

@@ -68,6 +68,10 @@ PTX uint32_t shared_at(const float *p) {
 PTX void store_word(uint32_t at, uint32_t v) {
     memcpy(emulated_shared(at, sizeof v), &v, sizeof v);
 }
+PTX void store_pair(uint32_t at, uint32_t v, uint32_t w) {
+    const uint32_t both[2] = {v, w};
+    memcpy(emulated_shared(at, sizeof both), both, sizeof both);
+}
 PTX float2 load_pair(uint32_t at) {
     return *(const float2 *)emulated_shared(at, sizeof(float2));
 }

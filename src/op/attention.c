@@ -181,7 +181,9 @@ static void ref_attention_grad(ref_run *r) {
 }
 
 /* ---- cases: a = D, b = H, c = who attends to whom, d = fixed rows ----------------------------
- * TWICE: gradients of two readers meet; FIXED_QUERIES, FIXED_KEYS: one side gets no gradient. */
+ * TWICE: gradients of two readers meet; FIXED_QUERIES, FIXED_KEYS: one side gets no gradient.
+ * GRADIENTS: those that come in are near 10^d; KEYS: keys and values are, and queries so small
+ * that scores are not far from one. */
 
 enum {
     SELF,
@@ -196,10 +198,33 @@ enum {
     FIXED_QUERIES,
     FIXED_KEYS,
     SELF_SEEN,
-    SEEDS_SEEN
+    SEEDS_SEEN,
+    GRADIENTS,
+    KEYS
 };
 
+/* Numbers of other sizes than one, as some arithmetic has a range as well as digits. */
+static void build_sizes(case_build *b, const op_case *c) {
+    const double size = pow(10, c->d);
+    attention_opts o = {.width = c->a, .heads = c->b, .k_col = c->a, .v_col = 2 * c->a};
+    o.queries = o.keys = EXT_N;
+    if (c->c == KEYS) {
+        o.k_col = 0, o.v_col = c->a;
+        val q = case_matrix(b, "q", EXT_N, 0, c->a, false, true, CASE_NORMAL(0, fmin(1, 1 / size)));
+        val kv = case_matrix(b, "kv", EXT_N, 0, 2 * c->a, false, true, CASE_NORMAL(0, size));
+        case_output(b, op_attention(b->g, q, kv, &o));
+        return;
+    }
+    val qkv = case_matrix(b, "qkv", EXT_N, 0, 3 * c->a, false, true, CASE_NORMAL(0, size));
+    qkv = op_scale(b->g, qkv, 1 / size, 0);
+    case_output(b, op_scale(b->g, op_attention(b->g, qkv, qkv, &o), size, 0));
+}
+
 static void build(case_build *b, const op_case *c) {
+    if (c->c == GRADIENTS || c->c == KEYS) {
+        build_sizes(b, c);
+        return;
+    }
     const case_fill unit = CASE_NORMAL(0, 1);
     bool sampled = c->S > 1;
     attention_opts o = {.width = c->a, .heads = c->b, .q_col = 0, .k_col = c->a, .v_col = 2 * c->a};
@@ -287,6 +312,14 @@ static const op_case cases[] = {
     {"heads of 129", 40, 13, 2, 129, 1, SELF, 0, CASE_NO_FD, 0, 0},
     {"heads of 200, seeds", 70, 33, 2, 400, 2, SEEDS_SEEN, 3, CASE_NO_FD, 0, 0},
     {"heads of 37, gaps", 70, 33, 1, 74, 2, GAPS, 0, CASE_NO_FD, 0, 0},
+    {"heads of 16, gradients of 1e-7", 70, 33, 1, 32, 2, GRADIENTS, -7, CASE_NO_FD, 0, 0},
+    {"heads of 16, gradients of 1e4", 70, 33, 1, 32, 2, GRADIENTS, 4, CASE_NO_FD, 0, 0},
+    {"heads of 16, keys of 1e3", 70, 33, 1, 32, 2, KEYS, 3, CASE_NO_FD, 0, 0},
+    {"heads of 16, keys of 1e-4", 70, 33, 1, 32, 2, KEYS, -4, CASE_NO_FD, 0, 0},
+    {"heads of 40, gradients of 1e-7", 70, 33, 1, 80, 2, GRADIENTS, -7, CASE_NO_FD, 0, 0},
+    {"heads of 40, gradients of 1e4", 70, 33, 1, 80, 2, GRADIENTS, 4, CASE_NO_FD, 0, 0},
+    {"heads of 40, keys of 1e3", 70, 33, 1, 80, 2, KEYS, 3, CASE_NO_FD, 0, 0},
+    {"heads of 40, keys of 1e-4", 70, 33, 1, 80, 2, KEYS, -4, CASE_NO_FD, 0, 0},
     {"heads of 24, n = 300", 300, 120, 1, 48, 2, SELF_SEEN, 0, CASE_NO_FD | CASE_LARGE, 0, 0},
     {"n = 300", 300, 120, 1, 32, 2, SELF, 0, CASE_NO_FD | CASE_LARGE, 0, 0},
     {"n = 1000", 1000, 400, 1, 16, 2, SELF, 0, CASE_NO_FD | CASE_LARGE, 0, 0},

@@ -21,7 +21,7 @@ FN bool worth_pairs(int items, int items_of_pairs) {
 FN void attention_by_math(const dev_instr &ins, const Attention &a) {
     const bool pairs = worth_pairs(a.H * ((a.nq + 15) / 16), a.H * ((a.nq + 31) / 32));
     if (ins.math == DEV_TF32)
-        pairs ? resident_forward<DEV_TF32, 2>(ins) : resident_forward<DEV_TF32, 1>(ins);
+        pairs ? resident_forward<DEV_FP16, 2>(ins) : resident_forward<DEV_FP16, 1>(ins);
     else if (ins.math == DEV_BF16)
         pairs ? resident_forward<DEV_BF16, 2>(ins) : resident_forward<DEV_BF16, 1>(ins);
     else
@@ -40,7 +40,7 @@ OP_FN void op_attention(const dev_instr &ins) {
     else if (forward_fits(a))
         attention_by_math(ins, a);
     else if (ins.math == DEV_TF32)
-        forward_by_depth<DEV_TF32>(ins, a.dh);
+        forward_by_depth<DEV_FP16>(ins, a.dh);
     else if (ins.math == DEV_BF16)
         forward_by_depth<DEV_BF16>(ins, a.dh);
     else

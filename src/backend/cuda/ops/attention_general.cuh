@@ -13,6 +13,7 @@
 #ifndef MNP_CUDA_OPS_ATTENTION_GENERAL_CUH
 #define MNP_CUDA_OPS_ATTENTION_GENERAL_CUH
 
+#include "backend/cuda/ops/attention_grad_factor.cuh"
 #include "backend/cuda/ops/attention_resident.cuh"
 
 enum { SLAB_SIXTEENS = 4, SLAB = 16 * SLAB_SIXTEENS };
@@ -45,7 +46,7 @@ FN Rounds rounds_of(int H, int own, int other, int step, int slabs, int tile_wor
 #pragma unroll 1
     for (;; t.parts *= 2) {
         t.at_once = WARPS / t.parts, t.span = heads_met(t.at_once, t.tiles, H);
-        t.rows = (WORK_WORDS - t.at_once * tile_words) / (t.span * row_words) / step * step;
+        t.rows = (GRAD_ROOM - t.at_once * tile_words) / (t.span * row_words) / step * step;
         if (t.rows >= step || t.parts == WARPS) break;
     }
     /* scores that wait for other slabs stay in registers: one step for a warp */
@@ -131,7 +132,7 @@ FN void fetch_tiles(const Rounds &t, int first, const Rows &x, const Rows &y, co
         const int h = item / t.tiles, row = item < t.items ? item % t.tiles * 16 + r % 16 : x.n;
         const float4 u = row_quad(x, d, h, row, q), v = row_quad(y, d, h, row, q);
         put_quad<MATH>(to + r * P, q, scaled4(u, x.factor));
-        if (y.p) put_quad<MATH>(to + (rows + r) * P, q, v);
+        if (y.p) put_quad<MATH>(to + (rows + r) * P, q, scaled4(v, y.factor));
     }
 }
 
@@ -157,8 +158,9 @@ FN void fetch_others(const Share &w, int r0, int count, int rows, const Rows &x,
                 const int i = i0 + k * THREADS, r = i / QUADS, q = i % QUADS;
                 if (i >= count * QUADS) continue;
                 put_quad<MATH>(to + r * P, q, scaled4(u[k], x.factor));
-                VALUES ? put_values<MATH>(to + (rows + r) * P, q, v[k])
-                       : put_quad<MATH>(to + (rows + r) * P, q, v[k]);
+                const float4 y4 = scaled4(v[k], y.factor);
+                VALUES ? put_values<MATH>(to + (rows + r) * P, q, y4)
+                       : put_quad<MATH>(to + (rows + r) * P, q, y4);
             }
         }
 }
@@ -223,7 +225,7 @@ FN void step_values(Weighted<DT> &r, float p[4][4], const float *v, int left) {
     }
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        most[i] = fmaxf(r.top[i], quad_max(most[i]) - exponent_bias<MATH>());
+        most[i] = fmaxf(r.top[i], quad_max(most[i]));
         weighted_scale<DT>(r, i, fast_exp2(r.top[i] - most[i]));
         r.top[i] = most[i];
     }
@@ -295,7 +297,7 @@ FN void weighted_store(const dev_instr &ins, const Weighted<DT> &r, int s, int h
     for (int i = 0; i < 2; i++) {
         const int row = r0 + lane / 4 + i * 8, left = row < a.nq ? a.dh - from - 4 * t : 0;
         const float sum = quad_sum(r.sum[i]);
-        const float share = a.nk > 0 ? forward_share<MATH>(sum) : 0.0f;
+        const float share = a.nk > 0 ? __fdividef(1.0f, sum) : 0.0f;
         float4 was[DT];
 #pragma unroll
         for (int c = 0; c < DT; c++) /* all loads first */

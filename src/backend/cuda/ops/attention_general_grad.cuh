@@ -10,10 +10,25 @@
 #include "backend/cuda/ops/attention_general.cuh"
 #include "backend/cuda/ops/attention_resident_grad.cuh"
 
-/* delta of all queries and heads, eight lanes each */
-static __device__ __noinline__ void general_deltas(const dev_instr &ins) {
+/* The largest |v| that this thread sees, one of eight for a row and head. */
+FN float largest_value(const Attention &a) {
+    const int count = a.nk * a.H, from = threadIdx.x % 8 * 4;
+    const bool whole = whole_quads(a);
+    float most = 0;
+    for (int s = 0; s < (a.kv.sampled ? a.S : 1); s++)
+        for (int i = threadIdx.x / 8; i < count; i += THREADS / 8) {
+            const float *v = a.kv.sample(s) + a.vcol + (int64_t)(i / a.H) * a.kv.ld;
+            for (int c = from; c < a.dh; c += 32)
+                most = largest_of(most, get_some(v + i % a.H * a.dh + c, a.dh - c, whole));
+        }
+    return most;
+}
+
+/* delta of all queries and heads, eight lanes each; and what the factor of gradients needs */
+template <int MATH> static __device__ __noinline__ void general_deltas(const dev_instr &ins) {
     const AttentionGrad w = attention_grad_of(ins);
     const Attention &a = w.a;
+    float most = 0;
     const int count = a.nq * a.H, from = threadIdx.x % 8 * 4;
     const bool whole = whole_quads(a);
     for (int s = 0; s < a.S; s++) {
@@ -25,46 +40,46 @@ static __device__ __noinline__ void general_deltas(const dev_instr &ins) {
                 const int at = col + c, left = a.dh - c;
                 const float4 x = get_some(o + (int64_t)row * w.o.ld + at, left, whole);
                 const float4 y = get_some(q + (int64_t)row * a.qv.ld + at, left, whole);
-                sum +=
-                    dot4(get_some(g + (int64_t)row * w.g.ld + at, left, whole), add4(x, -1.0f, y));
+                const float4 z = get_some(g + (int64_t)row * w.g.ld + at, left, whole);
+                sum += dot4(z, add4(x, -1.0f, y)), most = largest_of(most, z);
             }
             for (int d = 4; d > 0; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
             if (from == 0 && i < count) w.delta[(int64_t)s * count + i] = sum;
         }
     }
+    if (MATH == DEV_FP16) found_largest(most, largest_value(a));
     __syncthreads();
 }
 
-/* The two sides of the scores: q times scale log2 e and g, k and v. */
+/* The two sides of the scores: q times scale log2 e and g times its factor, k and v. */
 FN Rows side_x(const AttentionGrad &w, int s, bool keys) {
     const Attention &a = w.a;
     return keys ? Rows{a.kv.sample(s) + a.kcol, a.kv.ld, a.nk, 1.0f}
                 : Rows{a.qv.sample(s) + a.qcol, a.qv.ld, a.nq, a.scale * LOG2E};
 }
-FN Rows side_y(const AttentionGrad &w, int s, bool keys) {
+FN Rows side_y(const AttentionGrad &w, int s, bool keys, float factor) {
     const Attention &a = w.a;
     return keys ? Rows{a.kv.sample(s) + a.vcol, a.kv.ld, a.nk, 1.0f}
-                : Rows{w.g.sample(s), w.g.ld, a.nq, 1.0f};
+                : Rows{w.g.sample(s), w.g.ld, a.nq, factor};
 }
 
 /* What products with query i start from. */
-template <int MATH> FN float start_lse(const AttentionGrad &w, int s, int i, int h) {
-    return exponent_bias<MATH>() - LOG2E * __ldcg(w.lse.sample(s) + (int64_t)i * w.a.H + h);
+FN float start_lse(const AttentionGrad &w, int s, int i, int h) {
+    return -LOG2E * __ldcg(w.lse.sample(s) + (int64_t)i * w.a.H + h);
 }
-FN float start_delta(const AttentionGrad &w, int s, int i, int h) {
-    return -__ldcg(w.delta + ((int64_t)s * w.a.nq + i) * w.a.H + h);
+FN float start_delta(const AttentionGrad &w, int s, int i, int h, float factor) {
+    return -factor * __ldcg(w.delta + ((int64_t)s * w.a.nq + i) * w.a.H + h);
 }
 
 /* Queries [r0, r0 + count) of the round's heads: lse (heads, 2 rows), then delta, every pair of
  * rows twice. Beyond the set's end weights are zero. */
-template <int MATH>
 FN void fetch_starts(const AttentionGrad &w, const Share &m, int s, int r0, int count, int rows,
-                     float *to) {
+                     float factor, float *to) {
     for (int i = threadIdx.x; i < m.heads * count; i += THREADS) {
         const int h = i / count, r = i % count, at = h * 2 * rows + pair_word(r);
         const bool in = r0 + r < w.a.nq;
-        const float l = in ? start_lse<MATH>(w, s, r0 + r, m.low + h) : -INFINITY;
-        const float d = in ? start_delta(w, s, r0 + r, m.low + h) : 0.0f;
+        const float l = in ? start_lse(w, s, r0 + r, m.low + h) : -INFINITY;
+        const float d = in ? start_delta(w, s, r0 + r, m.low + h, factor) : 0.0f;
         float *delta = to + m.heads * 2 * rows;
         to[at] = to[at + 2] = l, delta[at] = delta[at + 2] = d;
     }
@@ -184,24 +199,25 @@ FN void slab_store(const float sum[2 * DT][4], float factor, int r0, int rows, i
     }
 }
 
-template <int DT, bool KEYS>
+template <int MATH, int DT, bool KEYS>
 FN void gradients_store(const dev_instr &ins, const Gradients<DT, KEYS> &r, int s, const Share &m,
                         int from) {
     const AttentionGrad w = attention_grad_of(ins);
     const Attention &a = w.a;
     const int col = m.h * a.dh + from, left = a.dh - from;
     const bool whole = whole_quads(a);
+    const float back = grad_factor<MATH>(a.dh).back;
     if constexpr (KEYS) {
         float *out = w.gk.sample(s) + col;
         const bool add = add_to_keys(w, s);
         /* in shared memory q had the factor scale log2 e */
-        slab_store<DT>(r.sum[0], LN2, m.r0, a.nk, left, whole, nullptr, 0, out + a.kcol, w.gk.ld,
-                       add);
-        slab_store<DT>(r.sum[1], 1.0f, m.r0, a.nk, left, whole, nullptr, 0, out + a.vcol, w.gk.ld,
+        slab_store<DT>(r.sum[0], LN2 * back, m.r0, a.nk, left, whole, nullptr, 0, out + a.kcol,
+                       w.gk.ld, add);
+        slab_store<DT>(r.sum[1], back, m.r0, a.nk, left, whole, nullptr, 0, out + a.vcol, w.gk.ld,
                        add);
     } else {
-        slab_store<DT>(r.sum[0], a.scale, m.r0, a.nq, left, whole, w.g.sample(s) + col, w.g.ld,
-                       w.gq.sample(s) + a.qcol + col, w.gq.ld, add_to_queries(w, s));
+        slab_store<DT>(r.sum[0], a.scale * back, m.r0, a.nq, left, whole, w.g.sample(s) + col,
+                       w.g.ld, w.gq.sample(s) + a.qcol + col, w.gq.ld, add_to_queries(w, s));
     }
 }
 
@@ -221,11 +237,12 @@ FN void gradients_round(const dev_instr &ins, const Rounds &t, int s, int slabs,
     float lse[2] = {0.0f, 0.0f}, delta[2] = {0.0f, 0.0f};
     if constexpr (!KEYS) {
         const AttentionGrad w = attention_grad_of(ins);
+        const float factor = grad_factor<MATH>(w.a.dh).by;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int row = m.r0 + lane / 4 + i * 8;
             if (row < w.a.nq && m.live)
-                lse[i] = start_lse<MATH>(w, s, row, m.h), delta[i] = start_delta(w, s, row, m.h);
+                lse[i] = start_lse(w, s, row, m.h), delta[i] = start_delta(w, s, row, m.h, factor);
         }
     }
 #pragma unroll
@@ -239,13 +256,14 @@ FN void gradients_round(const dev_instr &ins, const Rounds &t, int s, int slabs,
             __syncthreads();
             {
                 const AttentionGrad w = attention_grad_of(ins);
+                const float factor = grad_factor<MATH>(w.a.dh).by;
                 const Depth d = {w.a.dh, (last + j) % slabs * SLAB, whole_quads(w.a)};
                 if (slabs > 1 || k0 == 0)
-                    fetch_tiles<MATH, DT>(t, first, side_x(w, s, KEYS), side_y(w, s, KEYS), d,
-                                          tiles);
+                    fetch_tiles<MATH, DT>(t, first, side_x(w, s, KEYS), side_y(w, s, KEYS, factor),
+                                          d, tiles);
                 fetch_others<MATH, DT, false>(m, k0, count, t.rows, side_x(w, s, !KEYS),
-                                              side_y(w, s, !KEYS), d, others);
-                if (KEYS && j == 1) fetch_starts<MATH>(w, m, s, k0, count, t.rows, starts);
+                                              side_y(w, s, !KEYS, factor), d, others);
+                if (KEYS && j == 1) fetch_starts(w, m, s, k0, count, t.rows, factor, starts);
             }
             __syncthreads();
 #pragma unroll 1
@@ -272,7 +290,7 @@ FN void gradients_round(const dev_instr &ins, const Rounds &t, int s, int slabs,
         }
     }
     if (t.parts > 1) gradients_meet<DT, KEYS>(r, t.parts, m.part);
-    if (m.live && m.part == 0) gradients_store<DT, KEYS>(ins, r, s, m, last * SLAB);
+    if (m.live && m.part == 0) gradients_store<MATH, DT, KEYS>(ins, r, s, m, last * SLAB);
 }
 
 template <int MATH, int DT, bool KEYS>

@@ -39,7 +39,7 @@ FN void attention_grad_by_math(const dev_instr &ins, const Attention &a) {
     const int items_of_pairs = (a.nq + 31) / 32 + (a.nk + 31) / 32;
     const bool pairs = worth_pairs(a.H * items, a.H * items_of_pairs);
     if (ins.math == DEV_TF32)
-        pairs ? resident_backward<DEV_TF32, 2>(ins) : resident_backward<DEV_TF32, 1>(ins);
+        pairs ? resident_backward<DEV_FP16, 2>(ins) : resident_backward<DEV_FP16, 1>(ins);
     else if (ins.math == DEV_BF16)
         pairs ? resident_backward<DEV_BF16, 2>(ins) : resident_backward<DEV_BF16, 1>(ins);
     else
@@ -49,7 +49,7 @@ FN void attention_grad_by_math(const dev_instr &ins, const Attention &a) {
 template <int MATH> FN void general_grad(const dev_instr &ins, const AttentionGrad &w) {
     const int dh = w.a.dh;
     const bool queries = w.gq.p, keys = w.gk.p;
-    general_deltas(ins);
+    general_deltas<MATH>(ins);
     if (queries) backward_by_depth<MATH, false>(ins, dh);
     if (keys) backward_by_depth<MATH, true>(ins, dh);
 }
@@ -69,7 +69,7 @@ OP_FN void op_attention_grad(const dev_instr &ins) {
     else if (grad_fits(a))
         attention_grad_by_math(ins, a);
     else if (ins.math == DEV_TF32)
-        general_grad<DEV_TF32>(ins, w);
+        general_grad<DEV_FP16>(ins, w);
     else if (ins.math == DEV_BF16)
         general_grad<DEV_BF16>(ins, w);
     else

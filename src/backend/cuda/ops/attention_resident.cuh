@@ -75,12 +75,12 @@ FN void forward_fetch(const Attention &a, const ForwardBuf &buf, int s, int h0, 
 /* 16 queries as a left operand, scaled so that scores are exponents of 2. */
 template <int MATH> FN void queries_a(FragA<MATH> &f, const float *q, float factor) {
     const int lane = threadIdx.x % 32;
-    if constexpr (MATH == DEV_BF16) {
+    if constexpr (PAIRED<MATH>) {
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const float *at = q + (lane / 4 + (j & 1) * 8) * PITCH_Q + (j >> 1) * 8 + lane % 4 * 2;
             const float2 x = *(const float2 *)at;
-            f.hi[j] = pack_bf16(factor * x.x, factor * x.y);
+            f.hi[j] = pack_pair<MATH>(factor * x.x, factor * x.y);
         }
     } else {
         float w[2][4];
@@ -135,10 +135,9 @@ FN void key_exponents(float p[MT][KEYS_AT_ONCE / 8][4], const Softmax<MT> &r,
     }
 }
 
-/* Lowers the lift so that the largest exponent becomes zero (and the bias that rounds); what was
- * summed up follows. The first time the lift may rise as well: there are no sums yet. */
-template <int MATH, int MT>
-FN void lower_lift(Softmax<MT> &r, float p[MT][KEYS_AT_ONCE / 8][4], bool first) {
+/* Lowers the lift so that the largest exponent becomes zero; what was summed up follows. The first
+ * time the lift may rise as well: there are no sums yet. */
+template <int MT> FN void lower_lift(Softmax<MT> &r, float p[MT][KEYS_AT_ONCE / 8][4], bool first) {
     float most[MT][2];
 #pragma unroll
     for (int i = 0; i < 2 * MT; i++) {
@@ -157,7 +156,7 @@ FN void lower_lift(Softmax<MT> &r, float p[MT][KEYS_AT_ONCE / 8][4], bool first)
 #pragma unroll
     for (int i = 0; i < 2 * MT; i++) {
         float &x = most[i / 2][i % 2];
-        x = fmaxf(x, __shfl_xor_sync(~0u, x, 2)) - exponent_bias<MATH>();
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, 2));
         if (!first) x = fmaxf(x, 0.0f);
     }
 #pragma unroll
@@ -190,7 +189,7 @@ template <int MT> FN bool key_weights(float p[MT][KEYS_AT_ONCE / 8][4], float su
                     s[j] += p[m][n][2 * i + j];
                 }
             sum[m][i] = s[0] + s[1];
-            large |= sum[m][i] > 0x1p60f;
+            large |= sum[m][i] > 0x1p15f; /* fp16 ends at 2^16 */
         }
     return __any_sync(~0u, large);
 }
@@ -204,7 +203,7 @@ FN void forward_keys(Softmax<MT> &r, const FragA<MATH> q[MT], const float *k, co
 #pragma unroll 1
     for (;;) {
         key_exponents<MATH, MT>(p, r, q, k, left);
-        if (exact) lower_lift<MATH, MT>(r, p, first);
+        if (exact) lower_lift<MT>(r, p, first);
         if (!key_weights<MT>(p, sum) || exact) break;
         exact = true; /* once more, after a look at the largest */
     }
@@ -240,12 +239,6 @@ FN void forward_sums(Softmax<MT> &r, const float *q, const float *k, const float
     }
 }
 
-/* What the sums of a row are multiplied by. In tf32 the sum of powers carries the exponents' bias,
- * the sums of values, cut off, do not. */
-template <int MATH> FN float forward_share(float sum) {
-    return __fdividef(MATH == DEV_TF32 ? 1.0f + 0.72f / 2048.0f : 1.0f, sum);
-}
-
 /* o = q + o / sum and the log of the sum, for the rows that exist. h counts from h0 on in shared
  * memory. */
 template <int MATH, int MT>
@@ -263,7 +256,7 @@ FN void forward_store(const dev_instr &ins, const Softmax<MT> &r, const float *q
             const float sum = quad_sum(r.sum[m][i]);
             if (row >= a.nq) continue;
             set4(o + (unsigned)row * ov.ld,
-                 add4(ld4(q + row * PITCH_Q + 4 * t), a.nk > 0 ? forward_share<MATH>(sum) : 0.0f,
+                 add4(ld4(q + row * PITCH_Q + 4 * t), a.nk > 0 ? __fdividef(1.0f, sum) : 0.0f,
                       result_quad<MATH>(r.o[m], i)));
             if (t == 0)
                 lse[(unsigned)row * a.H] = a.nk > 0 ? LN2 * (log2f(sum) - r.lift[m][i]) : -INFINITY;

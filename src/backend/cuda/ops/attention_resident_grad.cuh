@@ -10,11 +10,12 @@
 #ifndef MNP_CUDA_OPS_ATTENTION_RESIDENT_GRAD_CUH
 #define MNP_CUDA_OPS_ATTENTION_RESIDENT_GRAD_CUH
 
+#include "backend/cuda/ops/attention_grad_factor.cuh"
 #include "backend/cuda/ops/attention_resident.cuh"
 
-/* q (times scale log2 e), g (nq', PITCH); k, v (nk', PITCH); -lse log2 e, -delta (heads, 2 nq'),
- * every pair of rows twice: (0 1 0 1) (2 3 2 3) .. is what a tile of results with queries as
- * columns starts from. */
+/* q (times scale log2 e), g (times its factor) (nq', PITCH); k, v (nk', PITCH); -lse log2 e, -delta
+ * (heads, 2 nq'), every pair of rows twice: (0 1 0 1) (2 3 2 3) .. is what a tile of results with
+ * queries as columns starts from. */
 struct GradBuf {
     float *q, *g, *k, *v, *lse, *delta;
     int nq, nk; /* rows: rounded up */
@@ -34,7 +35,7 @@ template <int MATH, int MT> FN GradBuf grad_buf(const dev_instr &ins) {
 FN bool grad_fits(const Attention &a) {
     const int nq = round_up(a.nq, 32), nk = round_up(a.nk, 32);
     return attention_quads(a) &&
-           2 * (nq + nk) * PITCH<DEV_FP32> + 4 * nq * HEADS_AT_ONCE <= WORK_WORDS;
+           2 * (nq + nk) * PITCH<DEV_FP32> + 4 * nq * HEADS_AT_ONCE <= GRAD_ROOM;
 }
 
 /* Where the pair of row r begins; its second copy is two words on. */
@@ -44,13 +45,38 @@ FN int pair_word(int r) {
 
 /* ---- fetching -------------------------------------------------------------------------------- */
 
+/* g and delta, when the largest numbers are known: g once more from the second cache. */
+template <int MATH>
+FN void grad_fetch_scaled(const GradBuf &buf, const View &gv, int s, int n, int h0, int heads,
+                          float *delta) {
+    const int quad = threadIdx.x % ROW_QUADS, rows = quad < heads * 4 ? n : 0;
+    const float *g = gv.sample(s) + h0 * DH + quad * 4;
+    const float factor = grad_factor<MATH>(DH).by;
+    for (int r0 = threadIdx.x / ROW_QUADS; r0 < buf.nq; r0 += FETCHES * ROW_STEP) {
+        float4 x[FETCHES];
+#pragma unroll
+        for (int u = 0; u < FETCHES; u++) { /* all loads first */
+            const int r = r0 + u * ROW_STEP;
+            x[u] = r < rows ? get4(g + (unsigned)r * gv.ld) : zero4();
+        }
+#pragma unroll
+        for (int u = 0; u < FETCHES; u++) {
+            const int r = r0 + u * ROW_STEP;
+            if (r >= buf.nq) continue;
+            put_quad<MATH>(buf.g + r * PITCH<MATH>, quad, scaled4(x[u], factor));
+            if (delta) delta[pair_word(r)] *= factor;
+        }
+    }
+}
+
 /* Everything at once: the loads of keys and queries are on their way together. */
 template <int MATH>
 FN void grad_fetch(const dev_instr &ins, const GradBuf &buf, int s, int h0, int heads) {
     const AttentionGrad w = attention_grad_of(ins);
     const Attention &a = w.a;
     const int quad = threadIdx.x % ROW_QUADS, col = h0 * DH + quad * 4;
-    const int rows = quad < heads * 4 ? max(buf.nq, buf.nk) : 0;
+    const bool has = quad < heads * 4; /* a head: zeros where there is none */
+    const int rows = max(buf.nq, buf.nk), nq = has ? a.nq : 0, nk = has ? a.nk : 0;
     const float *q = a.qv.sample(s) + a.qcol + col;
     const float *g = w.g.sample(s) + col, *o = w.o.sample(s) + col;
     const float *k = a.kv.sample(s) + a.kcol + col, *v = a.kv.sample(s) + a.vcol + col;
@@ -58,6 +84,7 @@ FN void grad_fetch(const dev_instr &ins, const GradBuf &buf, int s, int h0, int 
     /* of the four lanes of a head, two put lse there and two delta */
     const bool puts_lse = quad % 4 < 2;
     float *to = (puts_lse ? buf.lse : buf.delta) + quad / 4 * 2 * buf.nq + quad % 2 * 2;
+    float most_g = 0, most_v = 0;
     for (int r0 = threadIdx.x / ROW_QUADS; r0 < rows; r0 += FETCHES * ROW_STEP) {
         float4 x[5][FETCHES];
         float l[FETCHES];
@@ -67,8 +94,8 @@ FN void grad_fetch(const dev_instr &ins, const GradBuf &buf, int s, int h0, int 
             const unsigned of_key = (unsigned)r * a.kv.ld;
             x[0][u] = x[1][u] = x[2][u] = x[3][u] = x[4][u] = zero4();
             l[u] = INFINITY;
-            if (r < a.nk) x[0][u] = get4(k + of_key), x[1][u] = get4(v + of_key);
-            if (r < a.nq) {
+            if (r < nk) x[0][u] = get4(k + of_key), x[1][u] = get4(v + of_key);
+            if (r < nq) {
                 x[2][u] = get4(q + (unsigned)r * a.qv.ld);
                 x[3][u] = get4(g + (unsigned)r * w.g.ld);
                 x[4][u] = get4(o + (unsigned)r * w.o.ld);
@@ -81,16 +108,22 @@ FN void grad_fetch(const dev_instr &ins, const GradBuf &buf, int s, int h0, int 
             if (r < buf.nk) {
                 put_quad<MATH>(buf.k + r * PITCH<MATH>, quad, x[0][u]);
                 put_quad<MATH>(buf.v + r * PITCH<MATH>, quad, x[1][u]);
+                if constexpr (MATH == DEV_FP16) most_v = largest_of(most_v, x[1][u]);
             }
             if (r >= buf.nq) continue;
-            const unsigned head = 0xfu << (threadIdx.x % 32 & ~3u); /* its four lanes */
-            float delta = dot4(x[3][u], add4(x[4][u], -1.0f, x[2][u]));
-            delta += __shfl_xor_sync(head, delta, 1);
-            delta += __shfl_xor_sync(head, delta, 2);
+            const float delta = quad_sum(dot4(x[3][u], add4(x[4][u], -1.0f, x[2][u])));
             put_quad<MATH>(buf.q + r * PITCH<MATH>, quad, scaled4(x[2][u], a.scale * LOG2E));
-            put_quad<MATH>(buf.g + r * PITCH<MATH>, quad, x[3][u]);
-            to[pair_word(r)] = puts_lse ? exponent_bias<MATH>() - LOG2E * l[u] : -delta;
+            if constexpr (MATH == DEV_FP16)
+                most_g = largest_of(most_g, x[3][u]);
+            else
+                put_quad<MATH>(buf.g + r * PITCH<MATH>, quad, x[3][u]);
+            to[pair_word(r)] = puts_lse ? -LOG2E * l[u] : -delta;
         }
+    }
+    if constexpr (MATH == DEV_FP16) {
+        found_largest(most_g, most_v);
+        __syncthreads();
+        grad_fetch_scaled<MATH>(buf, w.g, s, a.nq, h0, heads, puts_lse ? nullptr : to);
     }
     __syncthreads();
 }
@@ -198,8 +231,8 @@ template <int MATH, int MT> FN void by_queries(const dev_instr &ins, int s, int 
     if (left > 0) queries_keys<MATH, MT, true>(x, k, v, k_down, left);
     const AttentionGrad w = attention_grad_of(ins);
     const int col = (h0 + h) * DH;
-    grad_store<MT>(x.dq, w.a.scale, q0, w.a.nq, w.g.sample(s) + col, w.g.ld,
-                   w.gq.sample(s) + w.a.qcol + col, w.gq.ld, add_to_queries(w, s));
+    grad_store<MT>(x.dq, w.a.scale * grad_factor<MATH>(DH).back, q0, w.a.nq, w.g.sample(s) + col,
+                   w.g.ld, w.gq.sample(s) + w.a.qcol + col, w.gq.ld, add_to_queries(w, s));
 }
 
 /* ---- by keys --------------------------------------------------------------------------------- */
@@ -278,9 +311,10 @@ template <int MATH, int MT> FN void by_keys(const dev_instr &ins, int s, int h0,
     const AttentionGrad w = attention_grad_of(ins);
     float *out = w.gk.sample(s) + (h0 + h) * DH;
     const bool add = add_to_keys(w, s);
-    grad_store<MT>(x.dv, 1.0f, k0, w.a.nk, nullptr, 0, out + w.a.vcol, w.gk.ld, add);
+    const float back = grad_factor<MATH>(DH).back;
+    grad_store<MT>(x.dv, back, k0, w.a.nk, nullptr, 0, out + w.a.vcol, w.gk.ld, add);
     /* in shared memory q had the factor scale log2 e */
-    grad_store<MT>(x.dk, LN2, k0, w.a.nk, nullptr, 0, out + w.a.kcol, w.gk.ld, add);
+    grad_store<MT>(x.dk, LN2 * back, k0, w.a.nk, nullptr, 0, out + w.a.kcol, w.gk.ld, add);
 }
 
 /* One list of work for both passes: a warp goes on with the second when it is done with the first.

@@ -57,8 +57,8 @@ FN void attention_store(const Softmax<1> &r, int side, int row, int out) {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const float sum = quad_sum(r.sum[0][i]);
-        const float4 v = add4(ld4(q + i * 8 * PITCH_Q), forward_share<DEV_FP32>(sum),
-                              result_quad<DEV_FP32>(r.o[0], i));
+        const float4 v =
+            add4(ld4(q + i * 8 * PITCH_Q), __fdividef(1.0f, sum), result_quad<DEV_FP32>(r.o[0], i));
         st4(q + i * 8 * PITCH_Q, v);
         global_quad(a + i * 8 * WIDTH, v, i * 8 < left);
         if (t == i) mine = sum, lift = r.lift[0][i];

@@ -109,6 +109,8 @@ static const op_case cases[] = {
     {"samples", 10, 4, 3, 37, 0, 0, 0, 0, 0, 0},
     {"two readers", 10, 4, 2, 19, 1, 0, 0, 0, 0, 0},
     {"n = 1000", 1000, 400, 1, 64, 0, 0, 0, CASE_NO_FD, 0, 0},
+    {"wide", 37, 12, 1, 300, 0, 0, 0, CASE_NO_FD, 0, 0},
+    {"very wide", 19, 12, 1, 1900, 1, 0, 0, CASE_NO_FD, 0, 0},
 };
 
 const op_def op_layernorm_def = {.name = "layernorm",

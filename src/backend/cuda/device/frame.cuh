@@ -136,7 +136,7 @@ FN void resolve_all(int k) {
 FN View view_at(const dev_instr &ins, int j) {
     __builtin_assume(__isShared(&ins));
     const View v = ((const Held *)&ins)->views[j];
-    __builtin_assume(!__isShared(v.p) && !__isLocal(v.p));
+    __builtin_assume(__isGlobal(v.p));
     return v;
 }
 FN View view_in(const dev_instr &ins, int j) {

@@ -293,85 +293,258 @@ FN void op_join_grad(const dev_instr &ins, Team t) {
         join_grad_any(ins);
 }
 
-/* ---- layer norm: a warp per row -------------------------------------------------------------- */
+/* ---- layer norm ------------------------------------------------------------------------------ */
 
-FN float warp_sum(float v) {
-    for (int d = 16; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);
-    return v;
+/* Columns from `cols` on are zero; v has those from c on. */
+FN float4 within(const float4 &v, int c, int cols) {
+    return make_float4(c < cols ? v.x : 0, c + 1 < cols ? v.y : 0, c + 2 < cols ? v.z : 0,
+                       c + 3 < cols ? v.w : 0);
+}
+FN float4 times(const float4 &a, const float4 &b) { /* not fused with a sum that follows */
+    return make_float4(__fmul_rn(a.x, b.x), __fmul_rn(a.y, b.y), __fmul_rn(a.z, b.z),
+                       __fmul_rn(a.w, b.w));
+}
+FN void add4(float4 &sum, const float4 &v) {
+    sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
+}
+FN float sum4(const float4 &v) {
+    return v.x + v.y + (v.z + v.w);
 }
 
-FN void row_moments(const float *x, int cols, float *mu, float *inv) {
-    const int lane = threadIdx.x % 32;
-    float sum = 0, square = 0;
+/* The lanes of a row: a power of two; each has four columns of 4 * lanes and takes those that lie
+ * as far to the right too, where a row is wider. */
+struct NormRow {
+    int lanes, c, cols;
+    int first, step; /* which of the block's rows it is, and how many there are at once */
+    float share;     /* 1 / cols */
+
+    MEMBER float mean(float v) const {
+#pragma unroll
+        for (int d = 16; d > 0; d >>= 1) {
+            const float other = __shfl_xor_sync(~0u, v, d);
+            v += d < lanes ? other : 0.0f;
+        }
+        return v * share;
+    }
+    MEMBER float4 apart(const float4 &v, float mu, int at) const {
+        return within(make_float4(v.x - mu, v.y - mu, v.z - mu, v.w - mu), at, cols);
+    }
+    MEMBER float inverse(float square) const {
+        return rsqrtf(mean(square) + (float)LAYERNORM_EPS);
+    }
+    /* x of a row becomes (x - mu) / sigma; 1 / sigma is returned. */
+    MEMBER float normalize(float4 &v) const {
+        v = apart(v, mean(sum4(v)), c);
+        const float inv = inverse(dot4(v, v));
+        v.x *= inv, v.y *= inv, v.z *= inv, v.w *= inv;
+        return inv;
+    }
+};
+FN NormRow norm_row(const View &x) {
+    const int bits = x.ld > 64 ? 5 : x.ld > 32 ? 4 : x.ld > 16 ? 3 : 2, thread = threadIdx.x;
+    const int lane = thread & ((1 << bits) - 1);
+    return {1 << bits, lane * 4, x.cols, thread >> bits, THREADS >> bits, 1.0f / (float)x.cols};
+}
+enum { NORM_WIDTH = 128, NORM_FLIGHT = 4 }; /* columns in one go; rows of a lane on their way */
+
+template <int FLIGHT>
+static __device__ __noinline__ void norm_rows(const dev_instr &ins, int rows) {
+    const View x = view_in(ins, LAYERNORM_X), y = view_out(ins, LAYERNORM_Y);
+    const NormRow n = norm_row(x);
+    const int step = n.step, first = n.first, ld = x.ld;
+    const bool in = n.c < ld;
+    const float4 none = make_float4(0, 0, 0, 0);
+    const float4 gain = in ? ld4(view_in(ins, LAYERNORM_GAIN).p + n.c) : none;
+    const float4 shift = in ? ld4(view_in(ins, LAYERNORM_SHIFT).p + n.c) : none;
 #pragma unroll 1
-    for (int c = lane; c < cols; c += 32) sum += x[c];
-    *mu = warp_sum(sum) / (float)cols;
+    for (int r0 = 0; r0 < rows; r0 += FLIGHT * step) {
+        float4 v[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) {
+            const int r = r0 + first + j * step;
+            v[j] = in && r < rows ? ld4(x.p + r * ld + n.c) : none;
+        }
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) {
+            const int r = r0 + first + j * step;
+            n.normalize(v[j]);
+            const float4 u = make_float4(v[j].x * gain.x + shift.x, v[j].y * gain.y + shift.y,
+                                         v[j].z * gain.z + shift.z, v[j].w * gain.w + shift.w);
+            if (in && r < rows) st4(y.p + r * ld + n.c, within(u, n.c, n.cols));
+        }
+    }
+}
+
+/* Rows of more columns: a warp has one at a time and reads it again from the L1. */
+static __device__ __noinline__ void norm_wide(const dev_instr &ins, int rows) {
+    const View x = view_in(ins, LAYERNORM_X), gain = view_in(ins, LAYERNORM_GAIN);
+    const View shift = view_in(ins, LAYERNORM_SHIFT), y = view_out(ins, LAYERNORM_Y);
+    const NormRow n = norm_row(x);
 #pragma unroll 1
-    for (int c = lane; c < cols; c += 32) square += (x[c] - *mu) * (x[c] - *mu);
-    *inv = 1.0f / sqrtf(warp_sum(square) / (float)cols + (float)LAYERNORM_EPS);
+    for (int r = threadIdx.x / 32; r < rows; r += WARPS) {
+        const float *from = x.p + (int64_t)r * x.ld;
+        float sum = 0, square = 0;
+#pragma unroll 4
+        for (int c = n.c; c < x.ld; c += NORM_WIDTH) sum += sum4(ld4(from + c));
+        const float mu = n.mean(sum);
+#pragma unroll 4
+        for (int c = n.c; c < x.ld; c += NORM_WIDTH) {
+            const float4 v = n.apart(ld4(from + c), mu, c);
+            square += dot4(v, v);
+        }
+        const float inv = n.inverse(square);
+#pragma unroll 1
+        for (int c = n.c; c < x.ld; c += NORM_WIDTH) {
+            const float4 v = n.apart(ld4(from + c), mu, c);
+            const float4 a = ld4(gain.p + c), b = ld4(shift.p + c);
+            const float4 u = make_float4(v.x * inv * a.x + b.x, v.y * inv * a.y + b.y,
+                                         v.z * inv * a.z + b.z, v.w * inv * a.w + b.w);
+            st4(y.p + (int64_t)r * x.ld + c, within(u, c, n.cols));
+        }
+    }
 }
 
 OP_FN void op_layernorm(const dev_instr &ins) {
+    const View x = view_in(ins, LAYERNORM_X);
+    const int rows = x.all_rows(frame().S);
+    if (x.ld > NORM_WIDTH)
+        norm_wide(ins, rows);
+    else if (rows > norm_row(x).step)
+        norm_rows<NORM_FLIGHT>(ins, rows);
+    else
+        norm_rows<1>(ins, rows);
+}
+
+/* The gradient at four columns of a row: d = g * gain, u = (x - mu) / sigma. */
+FN float4 norm_slope(const float4 &d, const float4 &u, float mean_d, float mean_du, float inv) {
+    return make_float4(
+        (d.x - mean_d - u.x * mean_du) * inv, (d.y - mean_d - u.y * mean_du) * inv,
+        (d.z - mean_d - u.z * mean_du) * inv, (d.w - mean_d - u.w * mean_du) * inv);
+}
+
+/* What the first `warps` have summed up, buf (warps, 2, ld), to the gradients of gain and shift. */
+FN void norm_sums(const dev_instr &ins, const float *buf, int warps, int cols, int ld) {
     const Frame &f = frame();
-    View x = view_in(ins, LAYERNORM_X), gain = view_in(ins, LAYERNORM_GAIN);
-    View shift = view_in(ins, LAYERNORM_SHIFT), y = view_out(ins, LAYERNORM_Y);
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const View ggain = view_out(ins, LAYERNORM_GGAIN), gshift = view_out(ins, LAYERNORM_GSHIFT);
 #pragma unroll 1
-    for (int r = warp; r < x.all_rows(f.S); r += WARPS) {
-        const float *from = x.p + (int64_t)r * x.ld;
-        float mu, inv;
-        row_moments(from, x.cols, &mu, &inv);
-#pragma unroll 1
-        for (int c = lane; c < y.ld; c += 32)
-            y.p[(int64_t)r * y.ld + c] =
-                c < x.cols ? (from[c] - mu) * inv * gain.p[c] + shift.p[c] : 0.0f;
+    for (int i = threadIdx.x; i < 2 * ld; i += THREADS) {
+        const bool second = i >= ld;
+        const int c = second ? i - ld : i;
+        float *to = second ? gshift.p : ggain.p;
+        if (!to || c >= cols) continue;
+        float sum = adds(f, ins, second ? LAYERNORM_GSHIFT : LAYERNORM_GGAIN) ? to[c] : 0.0f;
+#pragma unroll 8
+        for (int w = 0; w < warps; w++) sum += buf[w * 2 * ld + i];
+        to[c] = sum;
     }
 }
 
-OP_FN void op_layernorm_grad(const dev_instr &ins) {
-    const Frame &f = frame();
-    View x = view_in(ins, LAYERNORM_GRAD_X), gain = view_in(ins, LAYERNORM_GRAD_GAIN);
-    View g = view_in(ins, LAYERNORM_GRAD_G), gx = view_out(ins, LAYERNORM_GX);
-    View ggain = view_out(ins, LAYERNORM_GGAIN), gshift = view_out(ins, LAYERNORM_GSHIFT);
-    const bool add_x = adds(f, ins, LAYERNORM_GX);
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, rows = x.all_rows(f.S);
-    float *stats = work(); /* (rows of a batch, 2) */
-    const int batch = WORK_WORDS / 2 - 64;
-    for (int r0 = 0; r0 == 0 || r0 < rows; r0 += batch) {
-        const int r1 = min(rows, r0 + batch);
-        for (int r = r0 + warp; r < r1; r += WARPS) {
-            const float *from = x.p + (int64_t)r * x.ld, *up = g.p + (int64_t)r * g.ld;
-            float mu, inv, h = 0, hu = 0;
-            row_moments(from, x.cols, &mu, &inv);
+template <int FLIGHT>
+static __device__ __noinline__ void norm_grad_rows(const dev_instr &ins, int rows) {
+    const View x = view_in(ins, LAYERNORM_GRAD_X), g = view_in(ins, LAYERNORM_GRAD_G);
+    const View gx = view_out(ins, LAYERNORM_GX);
+    const bool add = gx.p && adds(frame(), ins, LAYERNORM_GX);
+    const NormRow n = norm_row(x);
+    const int step = n.step, first = n.first, ld = x.ld;
+    const bool in = n.c < ld;
+    const float4 none = make_float4(0, 0, 0, 0);
+    const float4 gain =
+        in ? within(ld4(view_in(ins, LAYERNORM_GRAD_GAIN).p + n.c), n.c, n.cols) : none;
+    float4 to_gain = none, to_shift = none;
 #pragma unroll 1
-            for (int c = lane; c < x.cols; c += 32) {
-                const float d = __fmul_rn(up[c], gain.p[c]);
-                h += d, hu += d * (from[c] - mu) * inv;
-            }
-            h = warp_sum(h) / (float)x.cols, hu = warp_sum(hu) / (float)x.cols;
-            if (lane == 0) stats[2 * (r - r0)] = mu, stats[2 * (r - r0) + 1] = inv;
-#pragma unroll 1
-            for (int c = lane; c < gx.ld && gx.p; c += 32) {
-                const float d = c < x.cols ? __fmul_rn(up[c], gain.p[c]) : 0.0f; /* not fused */
-                const float v = c < x.cols ? (d - h - (from[c] - mu) * inv * hu) * inv : 0.0f;
-                put(gx.p + (int64_t)r * gx.ld + c, v, add_x);
-            }
+    for (int r0 = 0; r0 < rows; r0 += FLIGHT * step) {
+        float4 u[FLIGHT], v[FLIGHT], old[FLIGHT];
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) { /* all loads first */
+            const int r = r0 + first + j * step;
+            const bool there = in && r < rows;
+            u[j] = there ? ld4(x.p + r * ld + n.c) : none;
+            v[j] = there ? ld4(g.p + r * ld + n.c) : none;
+            old[j] = there && add ? ld4(gx.p + r * ld + n.c) : none;
         }
-        __syncthreads();
-#pragma unroll 1
-        for (int c = threadIdx.x; c < x.cols; c += THREADS) {
-            float sg = 0, ss = 0;
-            for (int r = r0; r < r1; r++) {
-                const float up = g.p[(int64_t)r * g.ld + c];
-                ss += up;
-                sg += up * (x.p[(int64_t)r * x.ld + c] - stats[2 * (r - r0)]) *
-                      stats[2 * (r - r0) + 1];
-            }
-            if (ggain.p) put(ggain.p + c, sg, r0 > 0 || adds(f, ins, LAYERNORM_GGAIN));
-            if (gshift.p) put(gshift.p + c, ss, r0 > 0 || adds(f, ins, LAYERNORM_GSHIFT));
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) {
+            const int r = r0 + first + j * step;
+            const float inv = n.normalize(u[j]);
+            const float4 d = times(v[j], gain);
+            float4 s = norm_slope(d, u[j], n.mean(sum4(d)), n.mean(dot4(d, u[j])), inv);
+            s = within(s, n.c, n.cols);
+            add4(to_gain, times(v[j], u[j])), add4(to_shift, v[j]), add4(s, old[j]);
+            if (gx.p && in && r < rows) st4(gx.p + r * ld + n.c, s);
         }
-        __syncthreads();
     }
+    const int warp = threadIdx.x / 32;
+    for (int d = n.lanes; d < 32; d <<= 1) { /* over the warp's rows */
+        to_gain.x += __shfl_xor_sync(~0u, to_gain.x, d);
+        to_gain.y += __shfl_xor_sync(~0u, to_gain.y, d);
+        to_gain.z += __shfl_xor_sync(~0u, to_gain.z, d);
+        to_gain.w += __shfl_xor_sync(~0u, to_gain.w, d);
+        to_shift.x += __shfl_xor_sync(~0u, to_shift.x, d);
+        to_shift.y += __shfl_xor_sync(~0u, to_shift.y, d);
+        to_shift.z += __shfl_xor_sync(~0u, to_shift.z, d);
+        to_shift.w += __shfl_xor_sync(~0u, to_shift.w, d);
+    }
+    float *buf = work() + warp * 2 * ld + n.c;
+    if (in && (int)threadIdx.x % 32 < n.lanes) st4(buf, to_gain), st4(buf + ld, to_shift);
+    __syncthreads();
+    norm_sums(ins, work(), WARPS, n.cols, ld);
+}
+
+static __device__ __noinline__ void norm_grad_wide(const dev_instr &ins, int rows) {
+    const View x = view_in(ins, LAYERNORM_GRAD_X), gain = view_in(ins, LAYERNORM_GRAD_GAIN);
+    const View g = view_in(ins, LAYERNORM_GRAD_G), gx = view_out(ins, LAYERNORM_GX);
+    const bool add = adds(frame(), ins, LAYERNORM_GX);
+    const NormRow n = norm_row(x);
+    const int warps = min((int)WARPS, (int)WORK_WORDS / (2 * x.ld)), warp = threadIdx.x / 32;
+    float *to_gain = work() + warp * 2 * x.ld, *to_shift = to_gain + x.ld; /* its own columns */
+    const float4 none = make_float4(0, 0, 0, 0);
+#pragma unroll 1
+    for (int c = n.c; warp < warps && c < x.ld; c += NORM_WIDTH)
+        st4(to_gain + c, none), st4(to_shift + c, none);
+#pragma unroll 1
+    for (int r = warp; warp < warps && r < rows; r += warps) {
+        const int64_t at = (int64_t)r * x.ld;
+        float sum = 0, square = 0, sum_d = 0, sum_du = 0;
+#pragma unroll 4
+        for (int c = n.c; c < x.ld; c += NORM_WIDTH) {
+            sum += sum4(ld4(x.p + at + c));
+            sum_d += sum4(within(times(ld4(g.p + at + c), ld4(gain.p + c)), c, n.cols));
+        }
+        const float mu = n.mean(sum), mean_d = n.mean(sum_d);
+#pragma unroll 2
+        for (int c = n.c; c < x.ld; c += NORM_WIDTH) {
+            const float4 v = n.apart(ld4(x.p + at + c), mu, c);
+            square += dot4(v, v);
+            sum_du += dot4(v, times(ld4(g.p + at + c), ld4(gain.p + c)));
+        }
+        const float inv = n.inverse(square), mean_du = n.mean(sum_du) * inv;
+#pragma unroll 1
+        for (int c = n.c; c < x.ld; c += NORM_WIDTH) {
+            float4 u = n.apart(ld4(x.p + at + c), mu, c), v = ld4(g.p + at + c);
+            u.x *= inv, u.y *= inv, u.z *= inv, u.w *= inv;
+            float4 a = ld4(to_gain + c), b = ld4(to_shift + c);
+            add4(a, times(u, v)), add4(b, v);
+            st4(to_gain + c, a), st4(to_shift + c, b);
+            if (!gx.p) continue;
+            float4 s = norm_slope(times(v, ld4(gain.p + c)), u, mean_d, mean_du, inv);
+            s = within(s, c, n.cols);
+            if (add) add4(s, ld4(gx.p + at + c));
+            st4(gx.p + at + c, s);
+        }
+    }
+    __syncthreads();
+    norm_sums(ins, work(), warps, n.cols, x.ld);
+}
+
+OP_FN void op_layernorm_grad(const dev_instr &ins) {
+    const View x = view_in(ins, LAYERNORM_GRAD_X);
+    const int rows = x.all_rows(frame().S);
+    if (x.ld > NORM_WIDTH)
+        norm_grad_wide(ins, rows);
+    else if (rows > norm_row(x).step)
+        norm_grad_rows<NORM_FLIGHT>(ins, rows);
+    else
+        norm_grad_rows<1>(ins, rows);
 }
 
 /* ---- pooling --------------------------------------------------------------------------------- */

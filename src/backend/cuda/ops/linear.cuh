@@ -126,7 +126,8 @@ FN bool forward_fits(const View &w) {
            ROWS_AT_ONCE * (K + 4) + K * (w.ld + 8) + SLACK_WORDS <= WORK_WORDS;
 }
 
-/* Shapes (rows, ld) of weights that have code of their own: those of preset paper. */
+/* Shapes (rows, ld) of weights that have code of their own for up to 128 points: those of preset
+ * paper. */
 #define LINEAR_SHAPES(SHAPE)                                                                       \
     SHAPE(64, 64) SHAPE(64, 192) SHAPE(64, 128) SHAPE(128, 128) SHAPE(160, 128) SHAPE(128, 32)
 
@@ -138,7 +139,10 @@ template <int MATH> FN void linear_by_shape(const dev_instr &ins, const View &w,
     else
     LINEAR_SHAPES(SHAPE)
 #undef SHAPE
-    linear_resident<MATH, Sized>(ins);
+    if constexpr (MATH == DEV_FP32)
+        linear_resident<MATH, Sized>(ins);
+    else
+        linear16<MATH>(ins);
 }
 
 /* ---- large ----------------------------------------------------------------------------------- */
@@ -154,12 +158,14 @@ OP_FN void op_linear(const dev_instr &ins) {
     const int rows = x.all_rows(frame().S), math = ins.math;
     if ((rows <= FEW_ROWS && w.ld <= FEW_WIDTH) || x.ld == 1)
         block_linear(ins);
-    else if (math != DEV_FP32 && fits16(w))
-        math == DEV_TF32 ? linear16<DEV_TF32>(ins) : linear16<DEV_BF16>(ins);
-    else if (math != DEV_FP32 || !forward_fits(w))
-        linear_large(ins);
-    else
+    else if (math == DEV_FP32 && forward_fits(w))
         linear_by_shape<DEV_FP32>(ins, w, rows);
+    else if (math == DEV_FP32 || !fits16(w))
+        linear_large(ins);
+    else if (math == DEV_TF32)
+        linear_by_shape<DEV_TF32>(ins, w, rows);
+    else
+        linear_by_shape<DEV_BF16>(ins, w, rows);
 }
 
 #endif

@@ -138,6 +138,9 @@ template <int MT> struct Tile16 {
 FN int tile_height(int rows, int cols) {
     return up32(rows) * up32(cols) >= WARPS * 32 * 32 ? 2 : 1;
 }
+FN int tiles_of(int rows, int cols, int height) {
+    return ((rows + 16 * height - 1) >> (3 + height)) * (up32(cols) / 32);
+}
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
@@ -148,14 +151,14 @@ struct Room {
 
 /* Columns in as few blocks of at most `most` as possible, all about as wide. */
 FN int even_columns(int NP, int most, int step) {
-    const int blocks = (NP + most - 1) / most;
-    return ((NP + blocks - 1) / blocks + step - 1) / step * step;
+    const int blocks = quotient(NP + most - 1, most);
+    return (quotient(NP + blocks - 1, blocks) + step - 1) / step * step;
 }
 
 FN Room forward_room(int KP, int NP, int rows) {
     Room z;
-    z.cols = even_columns(NP, max(32, (WORK_BYTES / 8 * 5 / KP - 16) / 64 * 32), 32);
-    z.rows = (WORK_BYTES - KP * panel_pitch(z.cols)) / panel_pitch(KP) / 32 * 32;
+    z.cols = even_columns(NP, max(32, (quotient(WORK_BYTES / 8 * 5, KP) - 16) / 64 * 32), 32);
+    z.rows = quotient(WORK_BYTES - KP * panel_pitch(z.cols), panel_pitch(KP)) / 32 * 32;
     z.rows = min(z.rows, up32(rows));
     return z;
 }
@@ -236,16 +239,23 @@ template <int MATH> static __device__ __noinline__ void linear16(const dev_instr
 /* Shared memory of the reverse pass, in bytes from work(): sums of g over strips of rows, the
  * warps' largest numbers, then the panels of G, of W where dx is wanted, of X where dW is. A thread
  * holds GRAD_QUADS quads of g. */
-enum { GRAD_QUADS = 13, GRAD_TOP = THREADS * 16, GRAD_PANELS = GRAD_TOP + 128, GRAD_SLACK = 64 };
+enum {
+    GRAD_QUADS = 15,
+    GRAD_BATCH = 5,
+    GRAD_TOP = THREADS * 16,
+    GRAD_PANELS = GRAD_TOP + 128,
+    GRAD_SLACK = 64
+};
 enum { GRAD_COLUMNS = 192 }; /* at most, so that GRAD_QUADS hold 128 rows */
 
 FN Room reverse_room(int KP, int NP, int rows, bool to_x, bool to_w) {
     Room z;
     const int all = WORK_BYTES - GRAD_PANELS - GRAD_SLACK;
-    const int fits = to_x ? max(16, (all / 2 / up32(KP) - 16) / 32 * 16) : (int)GRAD_COLUMNS;
+    const int fits =
+        to_x ? max(16, (quotient(all / 2, up32(KP)) - 16) / 32 * 16) : (int)GRAD_COLUMNS;
     z.cols = even_columns(NP, min(fits, (int)GRAD_COLUMNS), 16);
     const int left = all - (to_x ? up32(KP) * panel_pitch(z.cols) : 0);
-    const int fit = left / (panel_pitch(z.cols) + (to_w ? panel_pitch(KP) : 0));
+    const int fit = quotient(left, panel_pitch(z.cols) + (to_w ? panel_pitch(KP) : 0));
     z.rows = min(fit, GRAD_QUADS * quotient(THREADS, z.cols / 4)) / 16 * 16;
     z.rows = max(16, min(z.rows, up16(rows)));
     return z;
@@ -275,65 +285,78 @@ FN float block_most(float most) {
     return most;
 }
 
-/* g, masked, to its panel; the residual's gradient and this thread's share of db on the way. Also
- * fetches x, whose way hides the search for the factor, which it gives. */
-template <int MATH> FN float fetch_gradient(const dev_instr &ins, const Piece &p) {
-    const View gv = view_in(ins, LINEAR_GRAD_G);
-    const Strip s = panel_strip(p.cols);
-    const int to_row = up16(p.here);
-    const int64_t at = (int64_t)(p.r0 + s.row) * gv.ld + p.n0 + s.col,
-                  step = (int64_t)s.rows * gv.ld;
-    const float *h = view_in(ins, LINEAR_GRAD_H).p;
-    float4 v[GRAD_QUADS], sum = make_float4(0, 0, 0, 0);
-    float most = 0;
-#pragma unroll
-    for (int j = 0; j < GRAD_QUADS; j++)
-        v[j] = global_quad(gv.p + at + j * step, s.row + j * s.rows < p.here);
+/* Quads [from, from + GRAD_BATCH) of g: loaded, passed on to the residual's gradient, masked. at:
+ * the thread's first number; live: of how many quads there are rows. */
+template <int COUNT>
+FN void load_gradient(const dev_instr &ins, float4 *v, int64_t at, int64_t step, int live) {
+    const float *g = view_in(ins, LINEAR_GRAD_G).p + at, *h = view_in(ins, LINEAR_GRAD_H).p;
     float *res = view_out(ins, LINEAR_GRES).p;
+    float4 u[COUNT];
+#pragma unroll
+    for (int j = 0; j < COUNT; j++) v[j] = global_quad(g + j * step, j < live);
     if (res) {
         const bool add = adds(frame(), ins, LINEAR_GRES);
 #pragma unroll
-        for (int j = 0; j < GRAD_QUADS; j++) {
-            const bool live = s.row + j * s.rows < p.here;
-            const float4 u = global_quad(res + at + j * step, live && add);
-            global_quad(res + at + j * step,
-                        make_float4(u.x + v[j].x, u.y + v[j].y, u.z + v[j].z, u.w + v[j].w), live);
-        }
+        for (int j = 0; j < COUNT; j++) u[j] = global_quad(res + at + j * step, add && j < live);
+#pragma unroll
+        for (int j = 0; j < COUNT; j++)
+            global_quad(
+                res + at + j * step,
+                make_float4(u[j].x + v[j].x, u[j].y + v[j].y, u[j].z + v[j].z, u[j].w + v[j].w),
+                j < live);
     }
-    if (h)
+    if (!h) return;
 #pragma unroll
-        for (int j0 = 0; j0 < GRAD_QUADS; j0 += 5) {
-            float4 m[5];
+    for (int j = 0; j < COUNT; j++) u[j] = global_quad(h + at + j * step, j < live);
 #pragma unroll
-            for (int j = 0; j < 5 && j0 + j < GRAD_QUADS; j++)
-                m[j] = global_quad(h + at + (j0 + j) * step, s.row + (j0 + j) * s.rows < p.here);
+    for (int j = 0; j < COUNT; j++) {
+        v[j].x = u[j].x > 0 ? v[j].x : 0, v[j].y = u[j].y > 0 ? v[j].y : 0;
+        v[j].z = u[j].z > 0 ? v[j].z : 0, v[j].w = u[j].w > 0 ? v[j].w : 0;
+    }
+}
+
+FN float largest_of(float4 v) {
+    return fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
+}
+
+/* g, masked, to its panel; the residual's gradient and this thread's share of db on the way. Also
+ * fetches x, whose way hides the search for the factor, which it gives. */
+template <int MATH> FN float fetch_gradient(const dev_instr &ins, const Piece &p) {
+    const int ld = view_in(ins, LINEAR_GRAD_G).ld, to_row = up16(p.here);
+    const Strip s = panel_strip(p.cols);
+    const int64_t at = (int64_t)(p.r0 + s.row) * ld + p.n0 + s.col, step = (int64_t)s.rows * ld;
+    const int live = s.row < p.here ? quotient(p.here - 1 - s.row, s.rows) + 1 : 0;
+    float4 v[GRAD_QUADS], sum = make_float4(0, 0, 0, 0);
+    float most = 0;
 #pragma unroll
-            for (int j = 0; j < 5 && j0 + j < GRAD_QUADS; j++) {
-                float4 &x = v[j0 + j];
-                x.x = m[j].x > 0 ? x.x : 0, x.y = m[j].y > 0 ? x.y : 0;
-                x.z = m[j].z > 0 ? x.z : 0, x.w = m[j].w > 0 ? x.w : 0;
-            }
+    for (int b = 0; b < GRAD_QUADS / GRAD_BATCH; b++) {
+        float4 *const w = v + b * GRAD_BATCH;
+        if (b * GRAD_BATCH * s.rows >= to_row) break;
+        load_gradient<GRAD_BATCH>(ins, w, at + b * GRAD_BATCH * step, step, live - b * GRAD_BATCH);
+#pragma unroll
+        for (int j = 0; j < GRAD_BATCH; j++) {
+            sum.x += w[j].x, sum.y += w[j].y, sum.z += w[j].z, sum.w += w[j].w;
+            most = fmaxf(most, largest_of(w[j]));
         }
-#pragma unroll
-    for (int j = 0; j < GRAD_QUADS; j++) {
-        sum.x += v[j].x, sum.y += v[j].y, sum.z += v[j].z, sum.w += v[j].w;
-        most = fmaxf(
-            most, fmaxf(fmaxf(fabsf(v[j].x), fabsf(v[j].y)), fmaxf(fabsf(v[j].z), fabsf(v[j].w))));
     }
     if (s.row < THREADS) st4(work() + s.row * p.cols + s.col, sum);
     if (view_out(ins, LINEAR_GW).p && !p.has_x)
         fetch_panel<MATH>(p.x, view_in(ins, LINEAR_GRAD_X).p + (int64_t)p.r0 * p.KP, p.KP, p.here,
                           p.KP, to_row);
-    const float factor = MATH == DEV_BF16 ? 1.0f : factor_of(block_most(most));
+    const float f = MATH == DEV_BF16 ? 1.0f : factor_of(block_most(most));
 #pragma unroll
-    for (int j = 0; j < GRAD_QUADS; j++) {
-        const int r = s.row + j * s.rows;
-        if (r < to_row)
-            put_panel<MATH>(
-                p.g, r, s.col,
-                make_float4(factor * v[j].x, factor * v[j].y, factor * v[j].z, factor * v[j].w));
+    for (int b = 0; b < GRAD_QUADS / GRAD_BATCH; b++) {
+        const float4 *const w = v + b * GRAD_BATCH;
+        if (b * GRAD_BATCH * s.rows >= to_row) break;
+#pragma unroll
+        for (int j = 0; j < GRAD_BATCH; j++) {
+            const int r = s.row + (b * GRAD_BATCH + j) * s.rows;
+            if (r < to_row)
+                put_panel<MATH>(p.g, r, s.col,
+                                make_float4(f * w[j].x, f * w[j].y, f * w[j].z, f * w[j].w));
+        }
     }
-    return factor;
+    return f;
 }
 
 /* dx (+ what is there) (+ g, of a layer that adds its input) */
@@ -379,10 +402,8 @@ FN void bias16(const dev_instr &ins, const Piece &p) {
 template <int MATH> FN void reverse_jobs16(const dev_instr &ins, const Piece &p, float factor) {
     const int K = view_in(ins, LINEAR_GRAD_W).rows;
     const int xh = tile_height(p.here, p.KP), wh = tile_height(K, p.cols);
-    const int xs =
-        view_out(ins, LINEAR_GX).p ? (p.here + 16 * xh - 1) / (16 * xh) * (up32(p.KP) / 32) : 0;
-    const int ws =
-        view_out(ins, LINEAR_GW).p ? (K + 16 * wh - 1) / (16 * wh) * (up32(p.cols) / 32) : 0;
+    const int xs = view_out(ins, LINEAR_GX).p ? tiles_of(p.here, p.KP, xh) : 0;
+    const int ws = view_out(ins, LINEAR_GW).p ? tiles_of(K, p.cols, wh) : 0;
 #pragma unroll 1
     for (int job = threadIdx.x / 32; job < xs + ws; job += WARPS) {
         if (job < xs)

@@ -191,7 +191,10 @@ template <int MATH> FN void reverse_by_shape(const dev_instr &ins, const View &w
     else
     LINEAR_SHAPES(SHAPE)
 #undef SHAPE
-    linear_reverse<MATH, Sized>(ins);
+    if constexpr (MATH == DEV_FP32)
+        linear_reverse<MATH, Sized>(ins);
+    else
+        linear_reverse16<MATH>(ins);
 }
 
 /* ---- reverse, large -------------------------------------------------------------------------- */
@@ -280,7 +283,8 @@ OP_FN void op_linear_grad(const dev_instr &ins) {
     if (x.ld > 1 && rows <= FEW_ROWS && w.ld <= FEW_WIDTH && w.rows <= FEW_WIDTH)
         block_linear(ins);
     else if (math != DEV_FP32 && x.ld > 1 && fits16(w))
-        math == DEV_TF32 ? linear_reverse16<DEV_TF32>(ins) : linear_reverse16<DEV_BF16>(ins);
+        math == DEV_TF32 ? reverse_by_shape<DEV_TF32>(ins, w, rows)
+                         : reverse_by_shape<DEV_BF16>(ins, w, rows);
     else if (math != DEV_FP32 || x.ld == 1 || w.cols > 192 || w.rows > 192 ||
              buf_end(Sized(w), to_x, to_w) > WORK_WORDS)
         linear_reverse_large(ins);

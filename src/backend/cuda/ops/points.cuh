@@ -417,9 +417,8 @@ OP_FN void op_layernorm(const dev_instr &ins) {
 
 /* The gradient at four columns of a row: d = g * gain, u = (x - mu) / sigma. */
 FN float4 norm_slope(const float4 &d, const float4 &u, float mean_d, float mean_du, float inv) {
-    return make_float4(
-        (d.x - mean_d - u.x * mean_du) * inv, (d.y - mean_d - u.y * mean_du) * inv,
-        (d.z - mean_d - u.z * mean_du) * inv, (d.w - mean_d - u.w * mean_du) * inv);
+    return make_float4((d.x - mean_d - u.x * mean_du) * inv, (d.y - mean_d - u.y * mean_du) * inv,
+                       (d.z - mean_d - u.z * mean_du) * inv, (d.w - mean_d - u.w * mean_du) * inv);
 }
 
 /* What the first `warps` have summed up, buf (warps, 2, ld), to the gradients of gain and shift. */

@@ -7,7 +7,7 @@
 
 #include "backend/cuda/device/mma.cuh"
 
-enum { DH = 16 }; /* the depth of a head on all paths but the general one */
+enum { DH = 16 }; /* the depth of a head in the paper's model */
 
 #define LOG2E 1.4426950408889634f
 #define LN2   0.6931471805599453f

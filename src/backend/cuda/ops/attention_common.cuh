@@ -35,9 +35,9 @@ FN Attention attention_of(const Frame &f, const dev_instr &ins) {
     return a;
 }
 
-/* Heads of width 16 that can be read four numbers at a time. */
-FN bool attention_quads(const Attention &a) {
-    return a.dh == DH && (a.qcol | a.kcol | a.vcol) % 4 == 0;
+/* Heads that can be read four numbers at a time. */
+FN bool whole_quads(const Attention &a) {
+    return (a.dh | a.qcol | a.kcol | a.vcol) % 4 == 0;
 }
 
 struct AttentionGrad {

@@ -27,11 +27,6 @@ FN int round_up(int n, int to) {
     return (n + to - 1) / to * to;
 }
 
-/* Heads that can be read four numbers at a time. */
-FN bool whole_quads(const Attention &a) {
-    return (a.dh | a.qcol | a.kcol | a.vcol) % 4 == 0;
-}
-
 /* ---- fetching -------------------------------------------------------------------------------- */
 
 /* The quad of a row that the thread fetches: its head, counted from h0, its first column among

@@ -12,20 +12,30 @@ CUDA_OP(BLOCK, attention, op_attention(ins))
 #include "backend/cuda/ops/attention_general.cuh"
 #include "backend/cuda/ops/attention_single.cuh"
 
-/* How many rounds the block's warps need for this much work, in units of 16 rows: tiles of 32 rows
- * take twice as long and read half as often. */
+/* Whether tiles of 32 rows are as fast: for these the block's warps need as many rounds of twice
+ * the length, and read half as often. */
 FN bool worth_pairs(int items, int items_of_pairs) {
     return 2 * ((items_of_pairs + WARPS - 1) / WARPS) <= (items + WARPS - 1) / WARPS;
 }
+/* Whether so many tiles of `heads` heads give half of the warps something to do: of fewer the
+ * general code makes more. */
+FN bool worth_residence(int H, int heads, int tiles) {
+    return 2 * min(H, heads) * tiles >= WARPS;
+}
 
-FN void attention_by_math(const dev_instr &ins, const Attention &a) {
-    const bool pairs = worth_pairs(a.H * ((a.nq + 15) / 16), a.H * ((a.nq + 31) / 32));
-    if (ins.math == DEV_TF32)
-        pairs ? resident_forward<DEV_FP16, 2>(ins) : resident_forward<DEV_FP16, 1>(ins);
-    else if (ins.math == DEV_BF16)
-        pairs ? resident_forward<DEV_BF16, 2>(ins) : resident_forward<DEV_BF16, 1>(ins);
+/* The operands of 16 bits. */
+template <int MATH> FN void paired_forward(const dev_instr &ins, const Attention &a) {
+    const int tiles = (a.nq + 15) / 16, heads = min(a.H, 4);
+    const bool pairs = worth_pairs(heads * tiles, heads * ((a.nq + 31) / 32));
+    if (forward_fits<Layout<MATH, 1, 4, 1>>(a))
+        pairs ? resident_forward<Layout<MATH, 1, 4, 2>>(ins)
+              : resident_forward<Layout<MATH, 1, 4, 1>>(ins);
+    else if (forward_fits<Layout<MATH, 2, 8, 1>>(a) && worth_residence(a.H, 4, tiles))
+        resident_forward<Layout<MATH, 2, 8, 1>>(ins);
+    else if (forward_fits<Layout<MATH, 4, 8, 1>>(a) && worth_residence(a.H, 2, tiles))
+        resident_forward<Layout<MATH, 4, 8, 1>>(ins);
     else
-        resident_forward<DEV_FP32, 1>(ins); /* operands of pairs would not fit in registers */
+        forward_by_depth<MATH>(ins, a.dh);
 }
 
 OP_FN void op_attention(const dev_instr &ins) {
@@ -37,12 +47,12 @@ OP_FN void op_attention(const dev_instr &ins) {
         o.p[(int64_t)(i / pad) * o.ld + a.D + i % pad] = 0.0f;
     if (attention_single(a))
         single_forward(ins);
-    else if (forward_fits(a))
-        attention_by_math(ins, a);
     else if (ins.math == DEV_TF32)
-        forward_by_depth<DEV_FP16>(ins, a.dh);
+        paired_forward<DEV_FP16>(ins, a);
     else if (ins.math == DEV_BF16)
-        forward_by_depth<DEV_BF16>(ins, a.dh);
+        paired_forward<DEV_BF16>(ins, a);
+    else if (forward_fits<FloatRows>(a))
+        resident_forward<FloatRows>(ins); /* operands of 32 rows would not fit in registers */
     else
         forward_by_depth<DEV_FP32>(ins, a.dh);
 }

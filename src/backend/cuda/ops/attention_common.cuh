@@ -7,7 +7,7 @@
 
 #include "backend/cuda/device/mma.cuh"
 
-enum { DH = 16 }; /* the depth of a head on all paths but the general one */
+enum { DH = 16 }; /* the depth of a head in the paper's model */
 
 #define LOG2E 1.4426950408889634f
 #define LN2   0.6931471805599453f
@@ -35,9 +35,9 @@ FN Attention attention_of(const Frame &f, const dev_instr &ins) {
     return a;
 }
 
-/* Heads of width 16 that can be read four numbers at a time. */
-FN bool attention_quads(const Attention &a) {
-    return a.dh == DH && (a.qcol | a.kcol | a.vcol) % 4 == 0;
+/* Heads that can be read four numbers at a time. */
+FN bool whole_quads(const Attention &a) {
+    return (a.dh | a.qcol | a.kcol | a.vcol) % 4 == 0;
 }
 
 struct AttentionGrad {

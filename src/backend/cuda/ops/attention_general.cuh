@@ -19,7 +19,7 @@
 enum { SLAB_SIXTEENS = 4, SLAB = 16 * SLAB_SIXTEENS };
 enum { FORWARD_STEP = 32, GRAD_STEP = 16 }; /* rows of the other side that a warp takes at once */
 
-template <int MATH, int DT> constexpr int SLAB_PITCH = DT *HEAD_WORDS<MATH> + 4;
+template <int MATH, int DT> constexpr int SLAB_PITCH = DT *SIXTEEN_WORDS<MATH> + 4;
 
 /* ---- who does what --------------------------------------------------------------------------- */
 
@@ -87,10 +87,6 @@ struct Depth {
     int dh, from;
     bool whole;
 };
-
-FN bool whole_quads(const Attention &a) {
-    return (a.dh | a.qcol | a.kcol | a.vcol) % 4 == 0;
-}
 
 /* Up to four numbers, of which `left` exist. */
 FN float4 get_some(const float *p, int left, bool whole) {
@@ -194,7 +190,7 @@ template <int MATH, int DT> struct HeldQueries { FragA<MATH> f[HOLD<MATH, DT> ? 
 template <int MATH, int DT>
 FN void step_scores(float p[4][4], const HeldQueries<MATH, DT> &held, const float *q,
                     const float *k) {
-    constexpr int P = SLAB_PITCH<MATH, DT>, W = HEAD_WORDS<MATH>;
+    constexpr int P = SLAB_PITCH<MATH, DT>, W = SIXTEEN_WORDS<MATH>;
 #pragma unroll
     for (int c = 0; c < DT; c++) {
         FragA<MATH> f;
@@ -215,7 +211,7 @@ FN void step_scores(float p[4][4], const HeldQueries<MATH, DT> &held, const floa
 /* Scores of 32 keys, of which the first `left` exist, become weights; values are added up. */
 template <int MATH, int DT>
 FN void step_values(Weighted<DT> &r, float p[4][4], const float *v, int left) {
-    constexpr int P = SLAB_PITCH<MATH, DT>, W = HEAD_WORDS<MATH>;
+    constexpr int P = SLAB_PITCH<MATH, DT>, W = SIXTEEN_WORDS<MATH>;
     float most[2] = {-INFINITY, -INFINITY};
 #pragma unroll
     for (int i = 0; i < 16; i++) {
@@ -348,7 +344,7 @@ FN void forward_round(const dev_instr &ins, const Rounds &t, int s, int slabs, i
             if (HOLD<MATH, DT> && k0 == 0) {
 #pragma unroll
                 for (int c = 0; c < (HOLD<MATH, DT> ? DT : 1); c++)
-                    rows_a<MATH>(held.f[c], q + c * HEAD_WORDS<MATH>);
+                    rows_a<MATH>(held.f[c], q + c * SIXTEEN_WORDS<MATH>);
             }
 #pragma unroll 1
             for (int i = w.part * STEP; i < here && w.live; i += t.parts * STEP) {

@@ -97,7 +97,7 @@ template <int DT, bool KEYS> struct Gradients {
 template <int MATH, int DT, bool KEYS>
 FN void step_products(Gradients<DT, KEYS> &r, const float *own, int to_y, const float *other,
                       int to_other_y) {
-    constexpr int P = SLAB_PITCH<MATH, DT>, W = HEAD_WORDS<MATH>;
+    constexpr int P = SLAB_PITCH<MATH, DT>, W = SIXTEEN_WORDS<MATH>;
 #pragma unroll
     for (int c = 0; c < DT; c++) {
         FragA<MATH> f;
@@ -116,7 +116,7 @@ FN void step_products(Gradients<DT, KEYS> &r, const float *own, int to_y, const 
 /* sums += weights times 16 rows, read down */
 template <int MATH, int DT>
 FN void step_sums(float sum[2 * DT][4], const float weights[2][4], const float *rows) {
-    constexpr int P = SLAB_PITCH<MATH, DT>, W = HEAD_WORDS<MATH>;
+    constexpr int P = SLAB_PITCH<MATH, DT>, W = SIXTEEN_WORDS<MATH>;
     FragA<MATH> f;
     results_a<MATH>(f, weights);
 #pragma unroll

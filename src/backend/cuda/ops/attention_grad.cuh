@@ -34,24 +34,31 @@ static __device__ __noinline__ void grad_zero(View v, int S, int D, int q_col, i
     }
 }
 
-FN void attention_grad_by_math(const dev_instr &ins, const Attention &a) {
-    const int items = (a.nq + 15) / 16 + (a.nk + 15) / 16;
-    const int items_of_pairs = (a.nq + 31) / 32 + (a.nk + 31) / 32;
-    const bool pairs = worth_pairs(a.H * items, a.H * items_of_pairs);
-    if (ins.math == DEV_TF32)
-        pairs ? resident_backward<DEV_FP16, 2>(ins) : resident_backward<DEV_FP16, 1>(ins);
-    else if (ins.math == DEV_BF16)
-        pairs ? resident_backward<DEV_BF16, 2>(ins) : resident_backward<DEV_BF16, 1>(ins);
-    else
-        resident_backward<DEV_FP32, 1>(ins);
-}
-
 template <int MATH> FN void general_grad(const dev_instr &ins, const AttentionGrad &w) {
     const int dh = w.a.dh;
     const bool queries = w.gq.p, keys = w.gk.p;
     general_deltas<MATH>(ins);
     if (queries) backward_by_depth<MATH, false>(ins, dh);
     if (keys) backward_by_depth<MATH, true>(ins, dh);
+}
+
+/* The operands of 16 bits. */
+template <int MATH> FN void paired_grad(const dev_instr &ins, const AttentionGrad &w) {
+    const Attention &a = w.a;
+    const int tiles = (a.nq + 15) / 16 + (a.nk + 15) / 16, heads = min(a.H, 4);
+    const bool pairs = worth_pairs(heads * tiles, heads * ((a.nq + 31) / 32 + (a.nk + 31) / 32));
+    if (pairs && grad_fits<Layout<MATH, 1, 4, 2>>(a))
+        resident_backward<Layout<MATH, 1, 4, 2>>(ins);
+    else if (grad_fits<Layout<MATH, 1, 4, 1>>(a))
+        resident_backward<Layout<MATH, 1, 4, 1>>(ins);
+    else if (grad_fits<Layout<MATH, 1, 2, 2>>(a))
+        resident_backward<Layout<MATH, 1, 2, 2>>(ins);
+    else if (grad_fits<Layout<MATH, 2, 8, 1>>(a) && worth_residence(a.H, 4, tiles))
+        resident_backward<Layout<MATH, 2, 8, 1>>(ins);
+    else if (grad_fits<Layout<MATH, 4, 8, 1>>(a) && worth_residence(a.H, 2, tiles))
+        resident_backward<Layout<MATH, 4, 8, 1>>(ins);
+    else
+        general_grad<MATH>(ins, w);
 }
 
 OP_FN void op_attention_grad(const dev_instr &ins) {
@@ -66,12 +73,12 @@ OP_FN void op_attention_grad(const dev_instr &ins) {
     }
     if (attention_single(a))
         single_backward(ins);
-    else if (grad_fits(a))
-        attention_grad_by_math(ins, a);
     else if (ins.math == DEV_TF32)
-        general_grad<DEV_FP16>(ins, w);
+        paired_grad<DEV_FP16>(ins, w);
     else if (ins.math == DEV_BF16)
-        general_grad<DEV_BF16>(ins, w);
+        paired_grad<DEV_BF16>(ins, w);
+    else if (grad_fits<FloatRows>(a))
+        resident_backward<FloatRows>(ins);
     else
         general_grad<DEV_FP32>(ins, w);
 }

@@ -13,7 +13,7 @@
 #include "backend/cuda/ops/attention_grad_factor.cuh"
 #include "backend/cuda/ops/attention_resident.cuh"
 
-/* q (times scale log2 e), g (times its factor) (nq', PITCH); k, v (nk', PITCH); -lse log2 e, -delta
+/* q (times scale log2 e), g (times its factor) (nq', P); k, v (nk', P); -lse log2 e, -delta
  * (heads, 2 nq'), every pair of rows twice: (0 1 0 1) (2 3 2 3) .. is what a tile of results with
  * queries as columns starts from. */
 struct GradBuf {
@@ -22,20 +22,20 @@ struct GradBuf {
 };
 
 /* Worked out where it is needed: kept in registers through the loops it would be spilled. */
-template <int MATH, int MT> FN GradBuf grad_buf(const dev_instr &ins) {
+template <class L> FN GradBuf grad_buf(const dev_instr &ins) {
     const Attention a = attention_of(frame(), ins);
     GradBuf r;
-    r.nq = round_up(a.nq, 16 * MT), r.nk = round_up(a.nk, 16 * MT);
-    r.q = work(), r.g = r.q + r.nq * PITCH<MATH>;
-    r.k = r.g + r.nq * PITCH<MATH>, r.v = r.k + r.nk * PITCH<MATH>;
-    r.lse = r.v + r.nk * PITCH<MATH>, r.delta = r.lse + 2 * r.nq * HEADS_AT_ONCE;
+    r.nq = round_up(a.nq, 16 * L::MT), r.nk = round_up(a.nk, 16 * L::MT);
+    r.q = work(), r.g = r.q + r.nq * L::P;
+    r.k = r.g + r.nq * L::P, r.v = r.k + r.nk * L::P;
+    r.lse = r.v + r.nk * L::P, r.delta = r.lse + 2 * r.nq * L::HEADS;
     return r;
 }
 
-FN bool grad_fits(const Attention &a) {
-    const int nq = round_up(a.nq, 32), nk = round_up(a.nk, 32);
-    return attention_quads(a) &&
-           2 * (nq + nk) * PITCH<DEV_FP32> + 4 * nq * HEADS_AT_ONCE <= GRAD_ROOM;
+template <class L> FN bool grad_fits(const Attention &a) {
+    const int nq = round_up(a.nq, 16 * L::MT), nk = round_up(a.nk, 16 * L::MT);
+    return whole_quads(a) && a.dh <= 16 * L::D &&
+           2 * (nq + nk) * L::P + 4 * nq * L::HEADS <= GRAD_ROOM;
 }
 
 /* Where the pair of row r begins; its second copy is two words on. */
@@ -46,51 +46,59 @@ FN int pair_word(int r) {
 /* ---- fetching -------------------------------------------------------------------------------- */
 
 /* g and delta, when the largest numbers are known: g once more from the second cache. */
-template <int MATH>
-FN void grad_fetch_scaled(const GradBuf &buf, const View &gv, int s, int n, int h0, int heads,
-                          float *delta) {
-    const int quad = threadIdx.x % ROW_QUADS, rows = quad < heads * 4 ? n : 0;
-    const float *g = gv.sample(s) + h0 * DH + quad * 4;
-    const float factor = grad_factor<MATH>(DH).by;
-    for (int r0 = threadIdx.x / ROW_QUADS; r0 < buf.nq; r0 += FETCHES * ROW_STEP) {
+template <class L>
+FN void grad_fetch_scaled(const Attention &a, const GradBuf &buf, const View &gv, int s,
+                          const FetchedQuad &at, float *delta) {
+    const int n = at.has ? a.nq : 0;
+    const float *g = gv.sample(s) + at.col;
+    const float factor = grad_factor<L::MATH>(a.dh).by;
+    for (int r0 = threadIdx.x / L::QUADS; r0 < buf.nq; r0 += FETCHES * L::ROW_STEP) {
         float4 x[FETCHES];
 #pragma unroll
         for (int u = 0; u < FETCHES; u++) { /* all loads first */
-            const int r = r0 + u * ROW_STEP;
-            x[u] = r < rows ? get4(g + (unsigned)r * gv.ld) : zero4();
+            const int r = r0 + u * L::ROW_STEP;
+            x[u] = r < n ? get4(g + (unsigned)r * gv.ld) : zero4();
         }
 #pragma unroll
         for (int u = 0; u < FETCHES; u++) {
-            const int r = r0 + u * ROW_STEP;
+            const int r = r0 + u * L::ROW_STEP;
             if (r >= buf.nq) continue;
-            put_quad<MATH>(buf.g + r * PITCH<MATH>, quad, scaled4(x[u], factor));
+            put_quad<L::MATH>(buf.g + r * L::P, at.quad, scaled4(x[u], factor));
             if (delta) delta[pair_word(r)] *= factor;
         }
     }
 }
 
+/* The sum over the lanes of a head. */
+template <int LANES> FN float head_sum(float v) {
+#pragma unroll
+    for (int d = 1; d < LANES; d *= 2) v += __shfl_xor_sync(~0u, v, d);
+    return v;
+}
+
 /* Everything at once: the loads of keys and queries are on their way together. */
-template <int MATH>
+template <class L>
 FN void grad_fetch(const dev_instr &ins, const GradBuf &buf, int s, int h0, int heads) {
     const AttentionGrad w = attention_grad_of(ins);
     const Attention &a = w.a;
-    const int quad = threadIdx.x % ROW_QUADS, col = h0 * DH + quad * 4;
-    const bool has = quad < heads * 4; /* a head: zeros where there is none */
-    const int rows = max(buf.nq, buf.nk), nq = has ? a.nq : 0, nk = has ? a.nk : 0;
-    const float *q = a.qv.sample(s) + a.qcol + col;
-    const float *g = w.g.sample(s) + col, *o = w.o.sample(s) + col;
-    const float *k = a.kv.sample(s) + a.kcol + col, *v = a.kv.sample(s) + a.vcol + col;
-    const float *lse = w.lse.sample(s) + h0 + quad / 4;
-    /* of the four lanes of a head, two put lse there and two delta */
-    const bool puts_lse = quad % 4 < 2;
-    float *to = (puts_lse ? buf.lse : buf.delta) + quad / 4 * 2 * buf.nq + quad % 2 * 2;
+    const FetchedQuad at = fetched_quad<L>(a, h0, heads);
+    const int rows = max(buf.nq, buf.nk), nq = at.has ? a.nq : 0, nk = at.has ? a.nk : 0;
+    const float *q = a.qv.sample(s) + a.qcol + at.col;
+    const float *g = w.g.sample(s) + at.col, *o = w.o.sample(s) + at.col;
+    const float *k = a.kv.sample(s) + a.kcol + at.col, *v = a.kv.sample(s) + a.vcol + at.col;
+    const float *lse = w.lse.sample(s) + h0 + at.head;
+    /* of the lanes of a head, the first two put lse there, the next two delta */
+    const int lane = at.quad % (4 * L::D);
+    const bool puts_lse = lane < 2;
+    const int of_head = puts_lse && at.head < heads ? a.nq : 0;
+    float *to = (puts_lse ? buf.lse : buf.delta) + at.head * 2 * buf.nq + lane % 2 * 2;
     float most_g = 0, most_v = 0;
-    for (int r0 = threadIdx.x / ROW_QUADS; r0 < rows; r0 += FETCHES * ROW_STEP) {
+    for (int r0 = threadIdx.x / L::QUADS; r0 < rows; r0 += FETCHES * L::ROW_STEP) {
         float4 x[5][FETCHES];
         float l[FETCHES];
 #pragma unroll
         for (int u = 0; u < FETCHES; u++) { /* all loads first */
-            const int r = r0 + u * ROW_STEP;
+            const int r = r0 + u * L::ROW_STEP;
             const unsigned of_key = (unsigned)r * a.kv.ld;
             x[0][u] = x[1][u] = x[2][u] = x[3][u] = x[4][u] = zero4();
             l[u] = INFINITY;
@@ -99,31 +107,32 @@ FN void grad_fetch(const dev_instr &ins, const GradBuf &buf, int s, int h0, int 
                 x[2][u] = get4(q + (unsigned)r * a.qv.ld);
                 x[3][u] = get4(g + (unsigned)r * w.g.ld);
                 x[4][u] = get4(o + (unsigned)r * w.o.ld);
-                l[u] = __ldcg(lse + (unsigned)r * a.H);
             }
+            if (r < of_head) l[u] = __ldcg(lse + (unsigned)r * a.H);
         }
 #pragma unroll
         for (int u = 0; u < FETCHES; u++) {
-            const int r = r0 + u * ROW_STEP;
+            const int r = r0 + u * L::ROW_STEP;
             if (r < buf.nk) {
-                put_quad<MATH>(buf.k + r * PITCH<MATH>, quad, x[0][u]);
-                put_quad<MATH>(buf.v + r * PITCH<MATH>, quad, x[1][u]);
-                if constexpr (MATH == DEV_FP16) most_v = largest_of(most_v, x[1][u]);
+                put_quad<L::MATH>(buf.k + r * L::P, at.quad, x[0][u]);
+                put_quad<L::MATH>(buf.v + r * L::P, at.quad, x[1][u]);
+                most_v = largest_of(most_v, x[1][u]);
             }
+            /* whole warps: a step of rows is a multiple of what a warp has */
+            const float delta = head_sum<4 * L::D>(dot4(x[3][u], add4(x[4][u], -1.0f, x[2][u])));
             if (r >= buf.nq) continue;
-            const float delta = quad_sum(dot4(x[3][u], add4(x[4][u], -1.0f, x[2][u])));
-            put_quad<MATH>(buf.q + r * PITCH<MATH>, quad, scaled4(x[2][u], a.scale * LOG2E));
-            if constexpr (MATH == DEV_FP16)
+            put_quad<L::MATH>(buf.q + r * L::P, at.quad, scaled4(x[2][u], a.scale * LOG2E));
+            if constexpr (L::MATH == DEV_FP16)
                 most_g = largest_of(most_g, x[3][u]);
             else
-                put_quad<MATH>(buf.g + r * PITCH<MATH>, quad, x[3][u]);
-            to[pair_word(r)] = puts_lse ? -LOG2E * l[u] : -delta;
+                put_quad<L::MATH>(buf.g + r * L::P, at.quad, x[3][u]);
+            if (lane < 4) to[pair_word(r)] = puts_lse ? -LOG2E * l[u] : -delta;
         }
     }
-    if constexpr (MATH == DEV_FP16) {
+    if constexpr (L::MATH == DEV_FP16) {
         found_largest(most_g, most_v);
         __syncthreads();
-        grad_fetch_scaled<MATH>(buf, w.g, s, a.nq, h0, heads, puts_lse ? nullptr : to);
+        grad_fetch_scaled<L>(a, buf, w.g, s, at, lane < 2 || lane >= 4 ? nullptr : to);
     }
     __syncthreads();
 }
@@ -134,193 +143,228 @@ FN void expect_rows(const float *rows, int words) {
 }
 
 /* factor times the sums of one head's rows that exist, plus `plus` and what was there before;
- * plus (NULL for nothing) and out: the head's columns */
-template <int MT>
-FN void grad_store(const float d[MT][2][4], float factor, int r0, int rows, const float *plus,
-                   int ld_plus, float *out, int ld, bool add) {
+ * plus (NULL for nothing) and out: the head's columns, of which it has dh */
+template <class L>
+FN void grad_store(const float d[L::MT][2 * L::D][4], float factor, int r0, int rows, int dh,
+                   const float *plus, int ld_plus, float *out, int ld, bool add) {
+    constexpr int N = L::MT * 4 * L::D;
     const int lane = threadIdx.x % 32, first = r0 + lane / 4;
-    float2 x[MT * 4];
+    float2 x[N];
     out += (unsigned)first * ld + lane % 4 * 2;
     plus = plus ? plus + (unsigned)first * ld_plus + lane % 4 * 2 : nullptr;
+    const int left = dh - lane % 4 * 2;
 #pragma unroll
-    for (int i = 0; i < MT * 4; i++) { /* all loads first */
-        const unsigned row = (i >> 1) * 8, c = (i & 1) * 8;
+    for (int i = 0; i < N; i++) { /* all loads first */
+        const unsigned row = i / (2 * L::D) * 8, c = i % (2 * L::D) * 8;
         x[i] = make_float2(0.0f, 0.0f);
-        if (first + (int)row >= rows) continue;
+        if (first + (int)row >= rows || (int)c >= left) continue;
         if (plus) x[i] = get2(plus + row * ld_plus + c);
         if (!add) continue;
         const float2 old = get2(out + row * ld + c);
         x[i].x += old.x, x[i].y += old.y;
     }
 #pragma unroll
-    for (int i = 0; i < MT * 4; i++) {
-        const unsigned row = (i >> 1) * 8, c = (i & 1) * 8;
-        const float *sums = d[i >> 2][i & 1] + (i & 2);
-        if (first + (int)row < rows)
+    for (int i = 0; i < N; i++) {
+        const int half = i / (2 * L::D);
+        const unsigned row = half * 8, c = i % (2 * L::D) * 8;
+        const float *sums = d[half >> 1][i % (2 * L::D)] + (half & 1) * 2;
+        if (first + (int)row < rows && (int)c < left)
             set2(out + row * ld + c,
                  make_float2(x[i].x + factor * sums[0], x[i].y + factor * sums[1]));
+    }
+}
+
+/* sums += weights times 16 rows, read down */
+template <class L>
+FN void add_products(float sums[L::MT][2 * L::D][4], const float weights[L::MT][2][4],
+                     const float *down) {
+    FragA<L::MATH> f[L::MT];
+#pragma unroll
+    for (int m = 0; m < L::MT; m++) results_a<L::MATH>(f[m], weights[m]);
+#pragma unroll
+    for (int c = 0; c < L::D; c++) {
+        FragB<L::MATH> b[2];
+        down_b<L::MATH, L::P>(b, down + c * SIXTEEN_WORDS<L::MATH>);
+#pragma unroll
+        for (int m = 0; m < L::MT; m++) {
+            mma<L::MATH>(sums[m][2 * c], f[m], b[0]);
+            mma<L::MATH>(sums[m][2 * c + 1], f[m], b[1]);
+        }
     }
 }
 
 /* ---- by queries ------------------------------------------------------------------------------ */
 
 /* A warp's queries: operands, what their tiles start from, their sums. */
-template <int MATH, int MT> struct Queries {
-    FragA<MATH> q[MT], g[MT];
-    float lse[MT][4], delta[MT][4], dq[MT][2][4];
+template <class L> struct Queries {
+    FragA<L::MATH> q[L::MT][L::D], g[L::MT][L::D];
+    float lse[L::MT][4], delta[L::MT][4], dq[L::MT][2 * L::D][4];
 };
 
+/* d = a b + from over the depth of a head; rows: 16 of the other side, read across */
+template <class L>
+FN void queries_products(float d[L::MT][2][4], const FragA<L::MATH> a[L::MT][L::D],
+                         const float from[L::MT][4], const float *rows) {
+#pragma unroll
+    for (int c = 0; c < L::D; c++) {
+        FragB<L::MATH> b[2];
+        across_b<L::MATH, L::P>(b, rows + c * SIXTEEN_WORDS<L::MATH>);
+#pragma unroll
+        for (int i = 0; i < L::MT * 2; i++)
+            if (c == 0)
+                mma_from<L::MATH>(d[i >> 1][i & 1], a[i >> 1][c], b[i & 1], from[i >> 1]);
+            else
+                mma<L::MATH>(d[i >> 1][i & 1], a[i >> 1][c], b[i & 1]);
+    }
+}
+
 /* 16 keys, of which the first `left` exist in the tail; k and v are read across, k also down. */
-template <int MATH, int MT, bool TAIL>
-FN void queries_keys(Queries<MATH, MT> &x, const float *k, const float *v, const float *k_down,
-                     int left) {
-    float p[MT][2][4], d[MT][2][4];
-    FragB<MATH> b[2];
-    across_b<MATH>(b, k);
+template <class L, bool TAIL>
+FN void queries_keys(Queries<L> &x, const float *k, const float *v, const float *k_down, int left) {
+    float p[L::MT][2][4], d[L::MT][2][4];
+    queries_products<L>(p, x.q, x.lse, k);
+    queries_products<L>(d, x.g, x.delta, v);
 #pragma unroll
-    for (int i = 0; i < MT * 2; i++)
-        mma_from<MATH>(p[i >> 1][i & 1], x.q[i >> 1], b[i & 1], x.lse[i >> 1]);
-    across_b<MATH>(b, v);
-#pragma unroll
-    for (int i = 0; i < MT * 2; i++)
-        mma_from<MATH>(d[i >> 1][i & 1], x.g[i >> 1], b[i & 1], x.delta[i >> 1]);
-#pragma unroll
-    for (int i = 0; i < MT * 8; i++) {
+    for (int i = 0; i < L::MT * 8; i++) {
         const int m = i >> 3, n = i >> 2 & 1, j = i & 3;
         d[m][n][j] *= fast_exp2(p[m][n][j]);
         if constexpr (TAIL) /* an infinite weight times a row of zeros would not be zero */
             if (n * 8 + (int)threadIdx.x % 4 * 2 + (j & 1) >= left) d[m][n][j] = 0.0f;
     }
-    down_b<MATH>(b, k_down);
-#pragma unroll
-    for (int m = 0; m < MT; m++) {
-        FragA<MATH> f;
-        results_a<MATH>(f, d[m]);
-        mma<MATH>(x.dq[m][0], f, b[0]);
-        mma<MATH>(x.dq[m][1], f, b[1]);
-    }
+    add_products<L>(x.dq, d, k_down);
 }
 
 /* dq = g + dS k scale for 16 MT queries of head h0 + h. */
-template <int MATH, int MT> FN void by_queries(const dev_instr &ins, int s, int h0, int h, int q0) {
+template <class L> FN void by_queries(const dev_instr &ins, int s, int h0, int h, int q0) {
+    constexpr int MATH = L::MATH, P = L::P;
     const int nk = attention_of(frame(), ins).nk;
-    const GradBuf buf = grad_buf<MATH, MT>(ins);
-    const int at = h * HEAD_WORDS<MATH>;
-    Queries<MATH, MT> x;
+    const GradBuf buf = grad_buf<L>(ins);
+    const int at = h * L::HEAD;
+    Queries<L> x;
 #pragma unroll
-    for (int m = 0; m < MT; m++) {
-        const int r0 = q0 + m * 16;
-        rows_a<MATH>(x.q[m], buf.q + r0 * PITCH<MATH> + at + lane_rows<MATH>());
-        rows_a<MATH>(x.g[m], buf.g + r0 * PITCH<MATH> + at + lane_rows<MATH>());
+    for (int m = 0; m < L::MT; m++) {
+        const int r0 = q0 + m * 16, rows = r0 * P + at + lane_rows<MATH, P>();
+#pragma unroll
+        for (int c = 0; c < L::D; c++) {
+            rows_a<MATH>(x.q[m][c], buf.q + rows + c * SIXTEEN_WORDS<MATH>);
+            rows_a<MATH>(x.g[m][c], buf.g + rows + c * SIXTEEN_WORDS<MATH>);
+        }
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const int row = r0 + (int)threadIdx.x % 32 / 4 + (j >> 1) * 8;
             x.lse[m][j] = buf.lse[h * 2 * buf.nq + pair_word(row)];
             x.delta[m][j] = buf.delta[h * 2 * buf.nq + pair_word(row)];
-            x.dq[m][0][j] = x.dq[m][1][j] = 0.0f;
         }
+#pragma unroll
+        for (int j = 0; j < 8 * L::D; j++) x.dq[m][j >> 2][j & 3] = 0.0f;
     }
-    const float *k = buf.k + at + lane_across<MATH>(), *v = buf.v + at + lane_across<MATH>();
-    const float *k_down = buf.k + at + lane_down<MATH>();
+    const float *k = buf.k + at + lane_across<MATH, P>(), *v = k + (buf.v - buf.k);
+    const float *k_down = buf.k + at + lane_down<MATH, P>();
     int left = nk;
 #pragma unroll 1
     for (; left >= 16; left -= 16) {
-        queries_keys<MATH, MT, false>(x, k, v, k_down, left);
-        k += 16 * PITCH<MATH>, v += 16 * PITCH<MATH>, k_down += 16 * PITCH<MATH>;
+        queries_keys<L, false>(x, k, v, k_down, left);
+        k += 16 * P, v += 16 * P, k_down += 16 * P;
     }
-    if (left > 0) queries_keys<MATH, MT, true>(x, k, v, k_down, left);
+    if (left > 0) queries_keys<L, true>(x, k, v, k_down, left);
     const AttentionGrad w = attention_grad_of(ins);
-    const int col = (h0 + h) * DH;
-    grad_store<MT>(x.dq, w.a.scale * grad_factor<MATH>(DH).back, q0, w.a.nq, w.g.sample(s) + col,
-                   w.g.ld, w.gq.sample(s) + w.a.qcol + col, w.gq.ld, add_to_queries(w, s));
+    const int dh = w.a.dh, col = (h0 + h) * dh;
+    grad_store<L>(x.dq, w.a.scale * grad_factor<MATH>(dh).back, q0, w.a.nq, dh, w.g.sample(s) + col,
+                  w.g.ld, w.gq.sample(s) + w.a.qcol + col, w.gq.ld, add_to_queries(w, s));
 }
 
 /* ---- by keys --------------------------------------------------------------------------------- */
 
-/* A warp's keys: operands and their sums. */
-template <int MATH, int MT> struct Keys {
-    FragA<MATH> k[MT], v[MT];
-    float dk[MT][2][4], dv[MT][2][4];
+/* A warp's keys: operands and their sums. Where heads are deep, operands do not fit in registers
+ * beside the sums and are read each time. */
+template <class L> constexpr bool HOLD_KEYS = L::D < 4;
+template <class L> struct Keys {
+    FragA<L::MATH> k[L::MT][L::D], v[L::MT][L::D];
+    float dk[L::MT][2 * L::D][4], dv[L::MT][2 * L::D][4];
 };
 
-/* p = P^T and d = dS^T of 16 queries */
-template <int MATH, int MT>
-FN void keys_weights(const Keys<MATH, MT> &x, const float *q, const float *g, const float *lse,
-                     const float *delta, float p[MT][2][4], float d[MT][2][4]) {
-    FragB<MATH> b[2];
-    float from[4];
-    across_b<MATH>(b, q);
+/* d = a b + from over the depth of a head, own rows times 16 queries; from: as load_start() reads
+ */
+template <class L>
+FN void keys_products(float d[L::MT][2][4], const FragA<L::MATH> held[L::MT][L::D],
+                      const float *own, const float *from, const float *rows) {
+    constexpr int MATH = L::MATH, W = SIXTEEN_WORDS<MATH>;
 #pragma unroll
-    for (int i = 0; i < MT * 2; i++) {
-        load_start(from, lse + (i & 1) * 16);
-        mma_from<MATH>(p[i >> 1][i & 1], x.k[i >> 1], b[i & 1], from);
-    }
-    across_b<MATH>(b, g);
+    for (int c = 0; c < L::D; c++) {
+        FragB<MATH> b[2];
+        across_b<MATH, L::P>(b, rows + c * W);
 #pragma unroll
-    for (int i = 0; i < MT * 2; i++) {
-        load_start(from, delta + (i & 1) * 16);
-        mma_from<MATH>(d[i >> 1][i & 1], x.v[i >> 1], b[i & 1], from);
-    }
+        for (int m = 0; m < L::MT; m++) {
+            FragA<MATH> a;
+            if constexpr (HOLD_KEYS<L>)
+                a = held[m][c];
+            else
+                rows_a<MATH>(a, own + m * 16 * L::P + c * W);
 #pragma unroll
-    for (int i = 0; i < MT * 8; i++) {
-        const int m = i >> 3, n = i >> 2 & 1, j = i & 3;
-        p[m][n][j] = fast_exp2(p[m][n][j]);
-        d[m][n][j] *= p[m][n][j];
-    }
-}
-
-/* sums += weights times 16 rows, read down */
-template <int MATH, int MT>
-FN void keys_sums(float sums[MT][2][4], const float weights[MT][2][4], const float *rows) {
-    FragB<MATH> b[2];
-    down_b<MATH>(b, rows);
-#pragma unroll
-    for (int m = 0; m < MT; m++) {
-        FragA<MATH> f;
-        results_a<MATH>(f, weights[m]);
-        mma<MATH>(sums[m][0], f, b[0]);
-        mma<MATH>(sums[m][1], f, b[1]);
+            for (int i = 0; i < 2; i++) {
+                if (c == 0) {
+                    float start[4];
+                    load_start(start, from + i * 16);
+                    mma_from<MATH>(d[m][i], a, b[i], start);
+                } else {
+                    mma<MATH>(d[m][i], a, b[i]);
+                }
+            }
+        }
     }
 }
 
 /* dk and dv for 16 MT keys of head h0 + h. */
-template <int MATH, int MT> FN void by_keys(const dev_instr &ins, int s, int h0, int h, int k0) {
-    const GradBuf buf = grad_buf<MATH, MT>(ins);
-    const int at = h * HEAD_WORDS<MATH>;
-    Keys<MATH, MT> x;
+template <class L> FN void by_keys(const dev_instr &ins, int s, int h0, int h, int k0) {
+    constexpr int MATH = L::MATH, MT = L::MT, P = L::P;
+    const GradBuf buf = grad_buf<L>(ins);
+    const int at = h * L::HEAD;
+    const float *own_k = buf.k + k0 * P + at + lane_rows<MATH, P>();
+    const float *own_v = own_k + (buf.v - buf.k);
+    Keys<L> x;
 #pragma unroll
     for (int m = 0; m < MT; m++) {
-        const int r0 = k0 + m * 16;
-        rows_a<MATH>(x.k[m], buf.k + r0 * PITCH<MATH> + at + lane_rows<MATH>());
-        rows_a<MATH>(x.v[m], buf.v + r0 * PITCH<MATH> + at + lane_rows<MATH>());
 #pragma unroll
-        for (int j = 0; j < 8; j++) x.dk[m][j >> 2][j & 3] = x.dv[m][j >> 2][j & 3] = 0.0f;
+        for (int c = 0; c < L::D && HOLD_KEYS<L>; c++) {
+            rows_a<MATH>(x.k[m][c], own_k + m * 16 * P + c * SIXTEEN_WORDS<MATH>);
+            rows_a<MATH>(x.v[m][c], own_v + m * 16 * P + c * SIXTEEN_WORDS<MATH>);
+        }
+#pragma unroll
+        for (int j = 0; j < 8 * L::D; j++) x.dk[m][j >> 2][j & 3] = x.dv[m][j >> 2][j & 3] = 0.0f;
     }
     const float *q = buf.q + at, *g = buf.g + at;
     const float *lse = buf.lse + h * 2 * buf.nq + (int)threadIdx.x % 4 * 4;
     const float *delta = lse + (buf.delta - buf.lse);
-    const int across = lane_across<MATH>(), down = lane_down<MATH>();
+    const int across = lane_across<MATH, P>(), down = lane_down<MATH, P>();
 #pragma unroll 1
     for (int left = buf.nq; left > 0; left -= 16) {
-        float p[MT][2][4], d[MT][2][4];
-        keys_weights<MATH, MT>(x, q + across, g + across, lse, delta, p, d);
-        keys_sums<MATH, MT>(x.dv, p, g + down);
-        keys_sums<MATH, MT>(x.dk, d, q + down);
-        q += 16 * PITCH<MATH>, g += 16 * PITCH<MATH>, lse += 32, delta += 32;
+        float p[MT][2][4], d[MT][2][4]; /* P^T and dS^T of 16 queries */
+        keys_products<L>(p, x.k, own_k, lse, q + across);
+        keys_products<L>(d, x.v, own_v, delta, g + across);
+#pragma unroll
+        for (int i = 0; i < MT * 8; i++) {
+            const int m = i >> 3, n = i >> 2 & 1, j = i & 3;
+            p[m][n][j] = fast_exp2(p[m][n][j]);
+            d[m][n][j] *= p[m][n][j];
+        }
+        add_products<L>(x.dv, p, g + down);
+        add_products<L>(x.dk, d, q + down);
+        q += 16 * P, g += 16 * P, lse += 32, delta += 32;
     }
     const AttentionGrad w = attention_grad_of(ins);
-    float *out = w.gk.sample(s) + (h0 + h) * DH;
+    const int dh = w.a.dh;
+    float *out = w.gk.sample(s) + (h0 + h) * dh;
     const bool add = add_to_keys(w, s);
-    const float back = grad_factor<MATH>(DH).back;
-    grad_store<MT>(x.dv, back, k0, w.a.nk, nullptr, 0, out + w.a.vcol, w.gk.ld, add);
+    const float back = grad_factor<MATH>(dh).back;
+    grad_store<L>(x.dv, back, k0, w.a.nk, dh, nullptr, 0, out + w.a.vcol, w.gk.ld, add);
     /* in shared memory q had the factor scale log2 e */
-    grad_store<MT>(x.dk, LN2 * back, k0, w.a.nk, nullptr, 0, out + w.a.kcol, w.gk.ld, add);
+    grad_store<L>(x.dk, LN2 * back, k0, w.a.nk, dh, nullptr, 0, out + w.a.kcol, w.gk.ld, add);
 }
 
 /* One list of work for both passes: a warp goes on with the second when it is done with the first.
  */
-template <int MATH, int MT>
-static __device__ __noinline__ void resident_backward(const dev_instr &ins) {
+template <class L> static __device__ __noinline__ void resident_backward(const dev_instr &ins) {
+    constexpr int ROWS = 16 * L::MT;
     int queries, keys, H, S;
     {
         const AttentionGrad w = attention_grad_of(ins);
@@ -328,20 +372,20 @@ static __device__ __noinline__ void resident_backward(const dev_instr &ins) {
         H = a.H, S = a.S;
         if (w.gq.p && w.add_q) expect_rows(w.gq.p, a.nq * w.gq.ld);
         if (w.gk.p && w.add_k && w.gk.p != w.gq.p) expect_rows(w.gk.p, a.nk * w.gk.ld);
-        queries = w.gq.p ? (a.nq + 16 * MT - 1) / (16 * MT) : 0;
-        keys = w.gk.p ? (a.nk + 16 * MT - 1) / (16 * MT) : 0;
+        queries = w.gq.p ? (a.nq + ROWS - 1) / ROWS : 0;
+        keys = w.gk.p ? (a.nk + ROWS - 1) / ROWS : 0;
     }
     for (int s = 0; s < S; s++)
-        for (int h0 = 0; h0 < H; h0 += HEADS_AT_ONCE) {
-            const int heads = min((int)HEADS_AT_ONCE, H - h0);
+        for (int h0 = 0; h0 < H; h0 += L::HEADS) {
+            const int heads = min(L::HEADS, H - h0);
             if (s > 0 || h0 > 0) __syncthreads();
-            grad_fetch<MATH>(ins, grad_buf<MATH, MT>(ins), s, h0, heads);
+            grad_fetch<L>(ins, grad_buf<L>(ins), s, h0, heads);
             for (int item = threadIdx.x / 32; item < heads * (queries + keys); item += WARPS) {
                 const int h = item % heads, group = item / heads;
                 if (group < queries)
-                    by_queries<MATH, MT>(ins, s, h0, h, group * 16 * MT);
+                    by_queries<L>(ins, s, h0, h, group * ROWS);
                 else
-                    by_keys<MATH, MT>(ins, s, h0, h, (group - queries) * 16 * MT);
+                    by_keys<L>(ins, s, h0, h, (group - queries) * ROWS);
             }
         }
 }

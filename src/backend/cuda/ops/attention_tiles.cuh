@@ -1,21 +1,18 @@
-/* attention_tiles.cuh: rows of up to four heads in shared memory and the fragments read from them.
+/* attention_tiles.cuh: rows of heads in shared memory and the fragments read from them. A head is
+ * padded with zeros to a multiple of 16 numbers.
  *
  * A row is kept in the form the products want, converted once when it is put there:
- *   fp32        floats as they are (split at every use);  68 words
- *   fp16, bf16  pairs;                                    36 words
- * The pitch is the same for fewer heads, so that addresses inside a tile are constants, and an odd
- * multiple of 4 words, so that all the reads below touch every bank once. */
+ *   fp32        floats as they are (split at every use)
+ *   fp16, bf16  pairs
+ * The pitch P is a constant, so that addresses inside a tile are, and an odd multiple of 4 words,
+ * so that all the reads below touch every bank once. */
 #ifndef MNP_CUDA_OPS_ATTENTION_TILES_CUH
 #define MNP_CUDA_OPS_ATTENTION_TILES_CUH
 
 #include "backend/cuda/ops/attention_common.cuh"
 
-enum { HEADS_AT_ONCE = 4 };
-
-template <int MATH>
-constexpr int PITCH = (PAIRED<MATH> ? HEADS_AT_ONCE * DH / 2 : HEADS_AT_ONCE * DH) + 4;
-/* words of a head in a row */
-template <int MATH> constexpr int HEAD_WORDS = PAIRED<MATH> ? DH / 2 : DH;
+/* words of 16 numbers in a row */
+template <int MATH> constexpr int SIXTEEN_WORDS = PAIRED<MATH> ? 8 : 16;
 
 /* Numbers 4 quad .. 4 quad + 3 of a row. */
 template <int MATH> FN void put_quad(float *row, int quad, float4 v) {
@@ -43,17 +40,17 @@ template <bool TRANSPOSED> FN void load_words(const float *row, uint32_t w[4]) {
         load_matrices(shared_at(row), w);
 }
 
-/* Where a lane reads in a block of 16 rows, in words. P: the pitch, here and below. */
-template <int MATH, int P = PITCH<MATH>> FN int lane_rows() {
+/* Where a lane reads in a block of 16 rows, in words. */
+template <int MATH, int P> FN int lane_rows() {
     const int lane = threadIdx.x % 32;
     return lane % 16 * P + lane / 16 * 4;
 }
-template <int MATH, int P = PITCH<MATH>> FN int lane_across() {
+template <int MATH, int P> FN int lane_across() {
     const int lane = threadIdx.x % 32;
     return PAIRED<MATH> ? (lane % 8 + lane / 16 * 8) * P + (lane / 8 & 1) * 4
                         : lane % 8 * P + lane / 8 * 4;
 }
-template <int MATH, int P = PITCH<MATH>> FN int lane_down() {
+template <int MATH, int P> FN int lane_down() {
     const int lane = threadIdx.x % 32;
     return PAIRED<MATH> ? lane_rows<MATH, P>() : lane % 4 * 2 * P + lane / 4;
 }
@@ -85,7 +82,7 @@ template <int MATH> FN void set_b(FragB<MATH> &f, int u, int j, uint32_t w) {
 
 /* 16 rows as the columns of two right operands, k the head's numbers; across: the block plus
  * lane_across(). */
-template <int MATH, int P = PITCH<MATH>> FN void across_b(FragB<MATH> f[2], const float *across) {
+template <int MATH, int P> FN void across_b(FragB<MATH> f[2], const float *across) {
     if constexpr (PAIRED<MATH>) {
         uint32_t w[4];
         load_words<false>(across, w);
@@ -103,7 +100,7 @@ template <int MATH, int P = PITCH<MATH>> FN void across_b(FragB<MATH> f[2], cons
 
 /* 16 rows as k (numbered 2t, 2t+1 of each eight), the head's numbers as columns of two tiles;
  * down: the block plus lane_down(). */
-template <int MATH, int P = PITCH<MATH>> FN void down_b(FragB<MATH> f[2], const float *down) {
+template <int MATH, int P> FN void down_b(FragB<MATH> f[2], const float *down) {
     if constexpr (PAIRED<MATH>) {
         uint32_t w[4];
         load_words<true>(down, w);
@@ -122,11 +119,11 @@ template <int MATH, int P = PITCH<MATH>> FN void down_b(FragB<MATH> f[2], const 
 
 /* As down_b, but the columns of the two tiles are taken in an order that gives a lane of the
  * results four neighbours; values: the block plus lane_values(). */
-template <int MATH, int P = PITCH<MATH>> FN int lane_values() {
+template <int MATH, int P> FN int lane_values() {
     const int lane = threadIdx.x % 32;
     return PAIRED<MATH> ? lane_rows<MATH, P>() : lane % 4 * 2 * P + lane / 4 * 2;
 }
-template <int MATH, int P = PITCH<MATH>> FN void values_b(FragB<MATH> f[2], const float *values) {
+template <int MATH, int P> FN void values_b(FragB<MATH> f[2], const float *values) {
     if constexpr (PAIRED<MATH>) {
         down_b<MATH, P>(f, values); /* put_values() changed the order */
     } else {

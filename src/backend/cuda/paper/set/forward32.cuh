@@ -12,8 +12,8 @@ namespace set_part {
 /* A thread has four columns of each of q, k, v and every 32nd row. What it reads is asked for
  * first, then the weights. */
 FN void join_floats() {
-    constexpr int TURNS = SIDE_ROWS / ROW_STEP;
-    const int quad = threadIdx.x % ROW_QUADS, row = threadIdx.x / ROW_QUADS;
+    constexpr int TURNS = SIDE_ROWS / FloatRows::ROW_STEP;
+    const int quad = threadIdx.x % FloatRows::QUADS, row = threadIdx.x / FloatRows::QUADS;
     const int n = frame().n, m = frame().m;
     const float *pre = fused_at(SET_PRE) + row * 192 + quad * 4, *y = fused_at(SET_Y) + row;
     const float *wy = fused_at(SET_WY) + quad * 4;
@@ -23,16 +23,18 @@ FN void join_floats() {
     for (int r = 0; r < TURNS; r++)
 #pragma unroll
         for (int c = 0; c < 3; c++)
-            x[r][c] = global_quad(pre + r * ROW_STEP * 192 + c * 64, row + r * ROW_STEP < n);
+            x[r][c] = global_quad(pre + r * FloatRows::ROW_STEP * 192 + c * 64,
+                                  row + r * FloatRows::ROW_STEP < n);
 #pragma unroll
-    for (int r = 0; r < TURNS; r++) u[r] = row + r * ROW_STEP < n ? y[r * ROW_STEP] : 0.0f;
+    for (int r = 0; r < TURNS; r++)
+        u[r] = row + r * FloatRows::ROW_STEP < n ? y[r * FloatRows::ROW_STEP] : 0.0f;
 #pragma unroll
     for (int c = 0; c < 3; c++) w[c] = global_quad(wy + c * 64, true);
     begin_rows();
     copy_first();
 #pragma unroll
     for (int r = 0; r < TURNS; r++) {
-        const int at = row + r * ROW_STEP;
+        const int at = row + r * FloatRows::ROW_STEP;
 #pragma unroll
         for (int c = 0; c < 3; c++) {
             x[r][c] = add4(x[r][c], u[r], w[c]);
@@ -46,8 +48,21 @@ FN void join_floats() {
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
+/* 16 queries as a left operand, scaled so that scores are exponents of 2. */
+FN void load_queries(FragA<DEV_FP32> &f, const float *q) {
+    const int lane = threadIdx.x % 32;
+    float w[2][4];
+#pragma unroll
+    for (int u = 0; u < 2; u++) {
+        load_pieces(q + lane % 16 * PITCH_Q + lane / 16 * 4 + u * 8, w[u]);
+#pragma unroll
+        for (int j = 0; j < 4; j++) w[u][j] *= 0.125f * LOG2E;
+    }
+    make_a<DEV_FP32>(f, w);
+}
+
 /* a = q + sums / sum takes q's place; row: in the buffer. */
-FN void attention_store(const Softmax<1> &r, int side, int row, int out) {
+FN void attention_store(const Softmax<FloatRows> &r, int side, int row, int out) {
     const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, h = member();
     const int first = row - side * SIDE_ROWS + g, left = (side ? frame().m : frame().n) - first;
     float *q = work() + AT_Q + (row + g) * PITCH_Q + h * DH + 4 * t;
@@ -70,9 +85,11 @@ FN void attention_store(const Softmax<1> &r, int side, int row, int out) {
  * after which the logs are. */
 FN void attend_rows(int side, int row, int v, int key, int out) {
     const int at = key * PITCH_Q + member() * DH;
-    Softmax<1> r;
-    forward_sums<DEV_FP32, 1>(r, work() + AT_Q + row * PITCH_Q + member() * DH, work() + AT_K + at,
-                              work() + v + at, side ? frame().m : frame().n, 0.125f * LOG2E);
+    FragA<DEV_FP32> q[1][1];
+    Softmax<FloatRows> r;
+    load_queries(q[0][0], work() + AT_Q + row * PITCH_Q + member() * DH);
+    forward_sums<FloatRows>(r, q, work() + AT_K + at, work() + v + at,
+                            side ? frame().m : frame().n);
     attention_store(r, side, row, out);
 }
 

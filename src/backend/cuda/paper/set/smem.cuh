@@ -41,7 +41,7 @@ namespace set_part {
 
 enum { WIDTH = 64, HEADS = 4, SIDE_ROWS = FUSED_POINTS, ALL_ROWS = SIDE_ROWS + FUSED_CONTEXT };
 enum { GROUPS = 4, GROUP_ALL = SIDE_ROWS / GROUPS, GROUP_SOME = FUSED_CONTEXT / GROUPS };
-enum { FLOATS = PITCH_Q * ALL_ROWS };
+enum { PITCH_Q = FloatRows::P, FLOATS = PITCH_Q * ALL_ROWS };
 enum { AT_Q = 0, AT_K = FLOATS, AT_V0 = AT_K + SIDE_ROWS * PITCH_Q, AT_V = 2 * FLOATS };
 
 enum { PITCH_64 = 64 + 8, PITCH_128 = 128 + 8, PITCH_192 = 192 + 8 }; /* of weights */

@@ -190,6 +190,23 @@ FN float dot4(const float4 &a, const float4 &b) {
     return a.x * b.x + a.y * b.y + (a.z * b.z + a.w * b.w);
 }
 
+/* a / b for numbers below 2^20 */
+FN int quotient(int a, int b) {
+    return (int)(((float)a + 0.5f) * fast_inverse((float)b));
+}
+
+/* How a team goes over rows of `quads` times four columns: a thread keeps its columns and goes down
+ * the rows. Threads that are left over have none: their row is behind all. */
+struct Strips {
+    int row, rows, c; /* its first row, how many there are at once, its first column */
+    MEMBER Strips(int quads, Team t) {
+        const int width = min(quads, t.size);
+        row = quotient(t.rank, width), rows = quotient(t.size, width);
+        c = (t.rank - row * width) * 4;
+        if (row >= rows) row = INT32_MAX / 2;
+    }
+};
+
 /* Sum over the team in a fixed order, in its buffer. All threads get it. */
 FN double team_sum(double v, Team t) {
     double *buf = (double *)t.buf();

@@ -31,10 +31,6 @@
 enum { ROWS_AT_ONCE = 128, SLACK_WORDS = 64 };
 enum { FORWARD, TO_X, TO_W };
 
-/* a / b for small numbers */
-FN int quotient(int a, int b) {
-    return (int)(((float)a + 0.5f) * fast_inverse((float)b));
-}
 FN int up16(int x) {
     return (x + 15) & ~15;
 }

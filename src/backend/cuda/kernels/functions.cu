@@ -48,14 +48,13 @@ static __device__ __noinline__ void execute_small(const dev_instr &ins, Team t) 
 #undef CASE_BLOCK
 }
 
+/* With all threads of the block, whichever op it is: one table of jumps. */
 static __device__ __noinline__ void execute_large(const dev_instr &ins) {
     const Team t = whole_block();
-#define CASE_TEAM(op, call)
+#define CASE_TEAM(op, call)  CASE(op, call)
 #define CASE_BLOCK(op, call) CASE(op, call)
     switch (ins.op) {
 #include "backend/cuda/cuda_ops.def"
-    default:
-        execute_small(ins, t);
     }
 }
 #undef CUDA_OP
@@ -64,7 +63,12 @@ static __device__ __noinline__ void execute_large(const dev_instr &ins) {
 OP_FN void execute_together(const dev_instr &first, int count) {
     const Team t = team_of(DEV_TOGETHER);
     const int k = (int)((const Held *)&first - ((Head *)smem)->held);
-    if (t.id < count) execute_small(held(k + t.id), t);
+    if (t.id >= count) return;
+    const dev_instr &ins = held(k + t.id);
+    if (ins.op == OPCODE_linear || ins.op == OPCODE_linear_grad)
+        team_linear(ins, t); /* most of them: without a table, which comes from far away */
+    else
+        execute_small(ins, t);
 }
 
 FN void run_sets(const dev_instr &ins, bool forward) {

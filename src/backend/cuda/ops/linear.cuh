@@ -1,5 +1,5 @@
-/* linear.cuh: the dense layer. Three ways, by size: a few rows (heads, seeds, latents) as sums
- * (linear_few.cuh); operands that fit in shared memory as one fetch and then products by
+/* linear.cuh: the dense layer. Four ways, by size: a few rows (heads, seeds, latents) as sums
+ * (linear_few.cuh); a few columns as sums too (linear_narrow.cuh); operands that fit in shared memory as one fetch and then products by
  * warps; anything larger through the ring of device/gemm.cuh. */
 #ifdef CUDA_OP
 CUDA_OP(TEAM, linear, team_linear(ins, t))
@@ -10,6 +10,7 @@ CUDA_OP(TEAM, linear, team_linear(ins, t))
 #include "backend/cuda/device/resident.cuh"
 #include "backend/cuda/ops/linear16.cuh"
 #include "backend/cuda/ops/linear_few.cuh"
+#include "backend/cuda/ops/linear_narrow.cuh"
 
 /* ---- resident -------------------------------------------------------------------------------- */
 
@@ -158,6 +159,8 @@ OP_FN void op_linear(const dev_instr &ins) {
     const int rows = x.all_rows(frame().S), math = ins.math;
     if ((rows <= FEW_ROWS && w.ld <= FEW_WIDTH) || x.ld == 1)
         block_linear(ins);
+    else if (w.cols <= NARROW_COLS)
+        narrow_forward(ins);
     else if (math == DEV_FP32 && forward_fits(w))
         linear_by_shape<DEV_FP32>(ins, w, rows);
     else if (math == DEV_FP32 || !fits16(w))

@@ -29,6 +29,13 @@ struct ForwardEpilogue {
         }
         *(float2 *)(y + at) = make_float2(v0, v1);
     }
+    /* Four columns: v has its bias, and the residual is there. */
+    MEMBER void put_quad(int row, int col, float4 v, const float4 &res) const {
+        const int64_t at = (int64_t)row * ldy + col;
+        if (relu) v.x = relu_of(v.x), v.y = relu_of(v.y), v.z = relu_of(v.z), v.w = relu_of(v.w);
+        if (h) st4(h + at, v);
+        st4(y + at, make_float4(v.x + res.x, v.y + res.y, v.z + res.z, v.w + res.w));
+    }
 };
 
 /* out = acc (+ what is there) (+ skip) */

@@ -1,4 +1,4 @@
-/* linear_grad.cuh: the reverse pass of the dense layer, in the three ways of linear.cuh. */
+/* linear_grad.cuh: the reverse pass of the dense layer, in the ways of linear.cuh. */
 #ifdef CUDA_OP
 CUDA_OP(TEAM, linear_grad, team_linear(ins, t))
 #elif !defined(MNP_CUDA_OPS_LINEAR_GRAD_CUH)
@@ -282,6 +282,8 @@ OP_FN void op_linear_grad(const dev_instr &ins) {
     const bool to_x = view_out(ins, LINEAR_GX).p, to_w = view_out(ins, LINEAR_GW).p;
     if (x.ld > 1 && rows <= FEW_ROWS && w.ld <= FEW_WIDTH && w.rows <= FEW_WIDTH)
         block_linear(ins);
+    else if (narrow_grad_fits(ins))
+        narrow_grad(ins);
     else if (math != DEV_FP32 && x.ld > 1 && fits16(w))
         math == DEV_TF32 ? reverse_by_shape<DEV_TF32>(ins, w, rows)
                          : reverse_by_shape<DEV_BF16>(ins, w, rows);

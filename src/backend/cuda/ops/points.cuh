@@ -11,7 +11,7 @@ CUDA_OP(BLOCK, layernorm_grad, op_layernorm_grad(ins))
 #elif !defined(MNP_CUDA_OPS_POINTS_CUH)
 #define MNP_CUDA_OPS_POINTS_CUH
 
-#include "backend/cuda/device/frame.cuh"
+#include "backend/cuda/device/lanes.cuh"
 #include "op/join.h"
 #include "op/layernorm.h"
 
@@ -35,7 +35,7 @@ OP_FN void op_join(const dev_instr &ins, Team t) {
         for (int q = first < step ? c : quads; q < quads; q += width) {
             const float4 u = row.p ? ld4(row.sample(s) + q * 4) : none;
             const float4 x = p.p ? ld4(w.p + q * 4) : none;
-            const float *from = a.sample(s) + q * 4, *ps = p.p ? p.sample(s) : nullptr;
+            const float *from = a.sample(s) + q * 4, *ps = p.sample(s);
             float *to = y.sample(s) + q * 4;
 #pragma unroll 1
             for (int r0 = first; r0 < y.rows; r0 += JOIN_FLIGHT * step) {
@@ -45,7 +45,7 @@ OP_FN void op_join(const dev_instr &ins, Team t) {
                 for (int j = 0; j < JOIN_FLIGHT; j++) { /* all loads first */
                     const int r = r0 + j * step;
                     v[j] = r < y.rows ? ld4(from + r * y.ld) : none;
-                    k[j] = ps && r < y.rows ? ps[r * p.ld] : 0.0f;
+                    k[j] = p.p && r < y.rows ? ps[r * p.ld] : 0.0f;
                 }
 #pragma unroll
                 for (int j = 0; j < JOIN_FLIGHT; j++) {
@@ -65,232 +65,134 @@ OP_FN void join_grad_few(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     const View y = view_in(ins, JOIN_GRAD_Y), g = view_in(ins, JOIN_GRAD_G);
     const View ga = view_out(ins, JOIN_GA), grow = view_out(ins, JOIN_GROW);
-    const bool add_a = adds(f, ins, JOIN_GA), add_row = adds(f, ins, JOIN_GROW);
+    const bool add_a = ga.p && adds(f, ins, JOIN_GA), add_row = adds(f, ins, JOIN_GROW);
+#pragma unroll 1
     for (int c = t.rank; c < g.ld; c += t.size) {
-        float v[FEW_ROWS], sum = 0;
+        float v[FEW_ROWS], m[FEW_ROWS], old[FEW_ROWS];
+        float sum = grow.p && add_row ? grow.p[c] : 0.0f;
 #pragma unroll
-        for (int r = 0; r < FEW_ROWS; r++) {
+        for (int r = 0; r < FEW_ROWS; r++) { /* all loads first */
             const bool in = r < g.rows;
             v[r] = in ? g.p[r * g.ld + c] : 0.0f;
-            if (in && y.p && !(y.p[r * y.ld + c] > 0)) v[r] = 0.0f;
-            sum += v[r];
+            m[r] = in && y.p ? y.p[r * y.ld + c] : 1.0f;
+            old[r] = in && add_a ? ga.p[r * ga.ld + c] : 0.0f;
         }
 #pragma unroll
-        for (int r = 0; r < FEW_ROWS; r++)
-            if (ga.p && r < g.rows) put(ga.p + r * ga.ld + c, v[r], add_a);
-        if (grow.p) put(grow.p + c, sum, add_row);
+        for (int r = 0; r < FEW_ROWS; r++) {
+            if (!(m[r] > 0)) v[r] = 0.0f;
+            sum += v[r];
+            if (ga.p && r < g.rows) ga.p[r * ga.ld + c] = old[r] + v[r];
+        }
+        if (grow.p) grow.p[c] = sum;
     }
 }
 
-/* Four neighbouring threads share a row and take every fourth quad of it, so that the product with
- * w is summed over four lanes only; what goes to the columns (dw, or the gradient of the shared
- * row) is summed over the warp's eight rows by shuffles, then over warps in shared memory, in
- * order. 512 threads are 128 rows. PRODUCT: with p and w and without a row; otherwise the other way
- * round. */
-template <int QUADS, bool PRODUCT>
-FN void join_grad_rows(const dev_instr &ins, int s, float4 (&sum)[QUADS / 4]) {
+/* Sums over the block's warps of what each lane has at its columns, to columns from cb on. */
+template <int QUADS>
+FN void join_columns(const float4 (&part)[QUADS], const View &like, float *to, int cb, bool add) {
+    float *buf = work(); /* (WARPS, 128 QUADS) */
+    __syncthreads();
+#pragma unroll
+    for (int q = 0; q < QUADS; q++)
+        st4(buf + (threadIdx.x / 32 * QUADS + q) * 128 + threadIdx.x % 32 * 4, part[q]);
+    __syncthreads();
+    const int c = threadIdx.x;
+    if (c >= QUADS * 128 || cb + c >= like.ld) return;
+    float sum = add ? to[cb + c] : 0.0f;
+#pragma unroll
+    for (int k = 0; k < WARPS; k++) sum += buf[k * QUADS * 128 + c];
+    if (cb + c < like.cols || !add) to[cb + c] = sum;
+}
+
+/* A warp takes rows; a lane owns QUADS times four of 128 columns and adds them up over its rows.
+ * Wider rows are gone through in stretches. */
+template <int QUADS> static __device__ __noinline__ void join_grad_rows(const dev_instr &ins) {
+    constexpr int ROWS = 4 / QUADS; /* on their way at once */
     const Frame &f = frame();
     const View y = view_in(ins, JOIN_GRAD_Y), p = view_in(ins, JOIN_GRAD_P);
-    const View g = view_in(ins, JOIN_GRAD_G);
-    const View ga = view_out(ins, JOIN_GA), gp = view_out(ins, JOIN_GP);
-    const bool to_a = adds(f, ins, JOIN_GA) || (s > 0 && !ga.sampled);
-    const bool to_p = adds(f, ins, JOIN_GP) || (s > 0 && !gp.sampled);
-    const int lane = threadIdx.x % 4;
-    const float *w = PRODUCT ? view_in(ins, JOIN_GRAD_W).p + lane * 4 : nullptr;
-    constexpr int FLIGHT = 4;
-#pragma unroll 1
-    for (int r = threadIdx.x / 4; r < (g.rows + 7) / 8 * 8; r += THREADS / 4) {
-        const bool in = r < g.rows;
-        const int at = (in ? r : 0) * (4 * QUADS) + lane * 4;
-        const float *gs = g.sample(s) + at, *ys = y.p ? y.sample(s) + at : nullptr;
-        float *as = ga.p && in ? ga.sample(s) + at : nullptr;
-        const float k = !in ? 0.0f : PRODUCT ? p.sample(s)[r * p.ld] : 1.0f;
-        float d = 0;
-#pragma unroll
-        for (int j0 = 0; j0 < QUADS / 4; j0 += FLIGHT) { /* all loads of a batch first */
-            float4 v[FLIGHT], m[FLIGHT], old[FLIGHT], u[FLIGHT];
-#pragma unroll
-            for (int j = 0; j < FLIGHT; j++) {
-                v[j] = ld4(gs + (j0 + j) * 16);
-                if (!PRODUCT && ys) m[j] = ld4(ys + (j0 + j) * 16);
-                old[j] = as && to_a ? ld4(as + (j0 + j) * 16) : make_float4(0, 0, 0, 0);
-                if (PRODUCT) u[j] = ld4(w + (j0 + j) * 16);
-            }
-#pragma unroll
-            for (int j = 0; j < FLIGHT; j++) {
-                if (!PRODUCT && ys) {
-                    v[j].x = m[j].x > 0 ? v[j].x : 0, v[j].y = m[j].y > 0 ? v[j].y : 0;
-                    v[j].z = m[j].z > 0 ? v[j].z : 0, v[j].w = m[j].w > 0 ? v[j].w : 0;
-                }
-                if (PRODUCT)
-                    d += v[j].x * u[j].x + v[j].y * u[j].y + v[j].z * u[j].z + v[j].w * u[j].w;
-                sum[j0 + j].x += k * v[j].x, sum[j0 + j].y += k * v[j].y;
-                sum[j0 + j].z += k * v[j].z, sum[j0 + j].w += k * v[j].w;
-                if (as)
-                    st4(as + (j0 + j) * 16, make_float4(v[j].x + old[j].x, v[j].y + old[j].y,
-                                                        v[j].z + old[j].z, v[j].w + old[j].w));
-            }
-        }
-        if (!PRODUCT || !gp.p) continue;
-        d += __shfl_xor_sync(~0u, d, 1);
-        d += __shfl_xor_sync(~0u, d, 2);
-        if (lane == 0 && in) put(gp.sample(s) + r, d, to_p);
-    }
-}
-
-/* Sums over the block's rows of what each thread has at its columns, to (4 QUADS) numbers. */
-template <int QUADS>
-FN void join_columns(const float4 (&part)[QUADS / 4], float *to, int cols, int ld, bool add) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    float *buf = work(); /* (WARPS, 4 QUADS) */
-    __syncthreads();
-#pragma unroll
-    for (int j = 0; j < QUADS / 4; j++) {
-        float4 v = part[j];
-#pragma unroll
-        for (int x = 4; x < 32; x <<= 1) {
-            v.x += __shfl_xor_sync(~0u, v.x, x), v.y += __shfl_xor_sync(~0u, v.y, x);
-            v.z += __shfl_xor_sync(~0u, v.z, x), v.w += __shfl_xor_sync(~0u, v.w, x);
-        }
-        if (lane < 4) st4(buf + warp * 4 * QUADS + lane * 4 + j * 16, v);
-    }
-    __syncthreads();
-    for (int c = threadIdx.x; c < ld; c += THREADS) {
-        float sum = 0;
-#pragma unroll
-        for (int k = 0; k < WARPS; k++) sum += buf[k * 4 * QUADS + c];
-        if (c < cols)
-            put(to + c, sum, add);
-        else if (!add)
-            to[c] = 0.0f;
-    }
-}
-
-template <int QUADS, bool PRODUCT>
-static __device__ __noinline__ void join_grad_many(const dev_instr &ins) {
-    const Frame &f = frame();
-    const View g = view_in(ins, JOIN_GRAD_G);
-    const View grow = view_out(ins, JOIN_GROW), gw = view_out(ins, JOIN_GW);
-    const int S = g.sampled ? f.S : 1;
-    float4 sum[QUADS / 4] = {};
-#pragma unroll 1
-    for (int s = 0; s < S; s++) {
-        join_grad_rows<QUADS, PRODUCT>(ins, s, sum);
-        if (PRODUCT || !grow.p || !(grow.sampled || s == S - 1)) continue;
-        join_columns<QUADS>(sum, grow.sample(s), g.cols, grow.ld, adds(f, ins, JOIN_GROW));
-#pragma unroll
-        for (int j = 0; j < QUADS / 4; j++) sum[j] = make_float4(0, 0, 0, 0);
-    }
-    if (PRODUCT && gw.p) join_columns<QUADS>(sum, gw.p, g.cols, gw.ld, adds(f, ins, JOIN_GW));
-}
-
-/* Any width: a warp takes rows; a lane owns four of 128 columns and adds them up over its rows. */
-static __device__ __noinline__ void join_grad_any(const dev_instr &ins) {
-    const Frame &f = frame();
-    View y = view_in(ins, JOIN_GRAD_Y), p = view_in(ins, JOIN_GRAD_P);
-    View w = view_in(ins, JOIN_GRAD_W), g = view_in(ins, JOIN_GRAD_G);
-    View ga = view_out(ins, JOIN_GA), grow = view_out(ins, JOIN_GROW);
-    View gp = view_out(ins, JOIN_GP), gw = view_out(ins, JOIN_GW);
-    const bool add_a = adds(f, ins, JOIN_GA), add_row = adds(f, ins, JOIN_GROW);
-    const bool add_p = adds(f, ins, JOIN_GP), add_w = adds(f, ins, JOIN_GW);
+    const View w = view_in(ins, JOIN_GRAD_W), g = view_in(ins, JOIN_GRAD_G);
+    const View ga = view_out(ins, JOIN_GA), grow = view_out(ins, JOIN_GROW);
+    const View gp = view_out(ins, JOIN_GP), gw = view_out(ins, JOIN_GW);
+    const bool add_a = adds(f, ins, JOIN_GA), add_p = adds(f, ins, JOIN_GP);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, S = g.sampled ? f.S : 1;
-    float *buf = work(); /* (2, WARPS, 128) */
-    if (gp.p && gp.ld > 1 && !add_p)
+    const bool spread = gp.p && gp.ld > 1; /* further columns than the one that has a gradient */
+    const float4 none = make_float4(0, 0, 0, 0);
+    if (spread && !add_p) {
         zero_words(gp.p, (int64_t)gp.all_rows(f.S) * gp.ld, whole_block());
-    __syncthreads();
-    for (int cb = 0; cb < g.ld; cb += 128) {
-        const int c = cb + lane * 4;
-        const bool in = c < g.ld;
-        const float4 none = make_float4(0, 0, 0, 0);
-        const float4 wc = w.p && in ? ld4(w.p + c) : none;
-        float4 sw = none, sr = none;
+        __syncthreads();
+    }
+#pragma unroll 1
+    for (int cb = 0; cb < g.ld; cb += QUADS * 128) {
+        float4 wc[QUADS], sw[QUADS], sr[QUADS];
+#pragma unroll
+        for (int q = 0; q < QUADS; q++) {
+            const int c = cb + lane * 4 + q * 128;
+            wc[q] = w.p && c < g.ld ? ld4(w.p + c) : none;
+            sw[q] = sr[q] = none;
+        }
 #pragma unroll 1
         for (int s = 0; s < S; s++) {
-            const bool to_a = add_a || (s > 0 && !ga.sampled);
-            const bool to_p = add_p || cb > 0 || (gp.p && gp.ld > 1) || (s > 0 && !gp.sampled);
-            const float *gs = g.sample(s), *ys = y.p ? y.sample(s) : nullptr;
-            const float *ps = gw.p ? p.sample(s) : nullptr;
-            float *as = ga.p ? ga.sample(s) : nullptr, *to = gp.p ? gp.sample(s) : nullptr;
-            for (int r0 = warp; r0 < g.rows; r0 += 4 * WARPS) {
-                float4 v[4], m[4], u[4];
-                float k[4], d[4];
-#pragma unroll
-                for (int j = 0; j < 4; j++) { /* all loads first */
-                    const int r = r0 + j * WARPS;
-                    const bool ok = in && r < g.rows;
-                    const int64_t at = (int64_t)r * g.ld + c;
-                    v[j] = ok ? ld4(gs + at) : none;
-                    m[j] = ok && ys ? ld4(ys + at) : make_float4(1, 1, 1, 1);
-                    u[j] = ok && as && to_a ? ld4(as + at) : none;
-                    k[j] = ps && r < g.rows ? ps[(int64_t)r * p.ld] : 0.0f;
-                }
-#pragma unroll
-                for (int j = 0; j < 4; j++) {
-                    const int r = r0 + j * WARPS;
-                    v[j].x = m[j].x > 0 ? v[j].x : 0, v[j].y = m[j].y > 0 ? v[j].y : 0;
-                    v[j].z = m[j].z > 0 ? v[j].z : 0, v[j].w = m[j].w > 0 ? v[j].w : 0;
-                    sr.x += v[j].x, sr.y += v[j].y, sr.z += v[j].z, sr.w += v[j].w;
-                    sw.x += k[j] * v[j].x, sw.y += k[j] * v[j].y;
-                    sw.z += k[j] * v[j].z, sw.w += k[j] * v[j].w;
-                    d[j] = v[j].x * wc.x + v[j].y * wc.y + v[j].z * wc.z + v[j].w * wc.w;
-                    if (as && in && r < g.rows)
-                        st4(as + (int64_t)r * g.ld + c,
-                            make_float4(u[j].x + v[j].x, u[j].y + v[j].y, u[j].z + v[j].z,
-                                        u[j].w + v[j].w));
-                }
-                if (!to) continue;
-#pragma unroll
-                for (int x = 16; x > 0; x >>= 1)
-#pragma unroll
-                    for (int j = 0; j < 4; j++) d[j] += __shfl_xor_sync(~0u, d[j], x);
-                if (lane < 4 && r0 + lane * WARPS < g.rows)
-                    put(to + (int64_t)(r0 + lane * WARPS) * gp.ld,
-                        lane == 0   ? d[0]
-                        : lane == 1 ? d[1]
-                        : lane == 2 ? d[2]
-                                    : d[3],
-                        to_p);
-            }
-            if (grow.p && (grow.sampled || s == S - 1)) {
-                st4(buf + warp * 128 + lane * 4, sr);
-                __syncthreads();
-                if (threadIdx.x < 128 && cb + threadIdx.x < g.cols) {
-                    float sum = 0;
+            const bool to_a = ga.p && (add_a || (s > 0 && !ga.sampled));
+            const bool to_p = add_p || cb > 0 || spread || (s > 0 && !gp.sampled);
+            const float *gs = g.sample(s), *ys = y.sample(s), *ps = p.sample(s);
+            float *as = ga.sample(s), *to = gp.sample(s);
 #pragma unroll 1
-                    for (int k = 0; k < WARPS; k++) sum += buf[k * 128 + threadIdx.x];
-                    put(grow.sample(s) + cb + threadIdx.x, sum, add_row);
-                } else if (threadIdx.x < 128 && cb + threadIdx.x < grow.ld && !add_row) {
-                    grow.sample(s)[cb + threadIdx.x] = 0.0f;
+            for (int r0 = warp; r0 < g.rows; r0 += ROWS * WARPS) {
+                float4 v[ROWS][QUADS], m[ROWS][QUADS], old[ROWS][QUADS];
+                float k[ROWS], d[ROWS];
+                const int own = r0 + lane / (32 / ROWS) * WARPS; /* the row whose sum it gets */
+                const bool mine = gp.p && lane % (32 / ROWS) == 0 && own < g.rows;
+                const float before = mine && to_p ? to[own * gp.ld] : 0.0f;
+#pragma unroll
+                for (int j = 0; j < ROWS; j++) { /* all loads first */
+                    const int r = r0 + j * WARPS;
+                    k[j] = p.p && r < g.rows ? ps[r * p.ld] : 0.0f;
+#pragma unroll
+                    for (int q = 0; q < QUADS; q++) {
+                        const int c = cb + lane * 4 + q * 128, at = r * g.ld + c;
+                        const bool in = r < g.rows && c < g.ld;
+                        v[j][q] = in ? ld4(gs + at) : none;
+                        m[j][q] = in && y.p ? ld4(ys + at) : make_float4(1, 1, 1, 1);
+                        old[j][q] = in && to_a ? ld4(as + at) : none;
+                    }
                 }
-                __syncthreads();
-                sr = none;
+#pragma unroll
+                for (int j = 0; j < ROWS; j++) {
+                    d[j] = 0;
+#pragma unroll
+                    for (int q = 0; q < QUADS; q++) {
+                        const int r = r0 + j * WARPS, c = cb + lane * 4 + q * 128;
+                        float4 u = v[j][q];
+                        const float4 mask = m[j][q];
+                        u.x = mask.x > 0 ? u.x : 0, u.y = mask.y > 0 ? u.y : 0;
+                        u.z = mask.z > 0 ? u.z : 0, u.w = mask.w > 0 ? u.w : 0;
+                        add_scaled(sr[q], 1.0f, u), add_scaled(sw[q], k[j], u),
+                            d[j] += dot4(u, wc[q]);
+                        add_scaled(u, 1.0f, old[j][q]);
+                        if (ga.p && r < g.rows && c < g.ld) st4(as + r * g.ld + c, u);
+                    }
+                }
+                if (!gp.p) continue;
+                const float sum = before + lane_sum<ROWS, 16, 1>(d);
+                if (mine) to[own * gp.ld] = sum;
             }
+            if (!grow.p || !(grow.sampled || s == S - 1)) continue;
+            join_columns<QUADS>(sr, g, grow.sample(s), cb, adds(f, ins, JOIN_GROW));
+#pragma unroll
+            for (int q = 0; q < QUADS; q++) sr[q] = none;
         }
-        if (!gw.p) continue;
-        st4(buf + warp * 128 + lane * 4, sw);
-        __syncthreads();
-        if (threadIdx.x < 128 && cb + threadIdx.x < g.cols) {
-            float sum = 0;
-#pragma unroll 1
-            for (int k = 0; k < WARPS; k++) sum += buf[k * 128 + threadIdx.x];
-            put(gw.p + cb + threadIdx.x, sum, add_w);
-        }
-        __syncthreads();
+        if (gw.p) join_columns<QUADS>(sw, g, gw.p, cb, adds(f, ins, JOIN_GW));
     }
 }
 
 FN void op_join_grad(const dev_instr &ins, Team t) {
-    const View g = view_in(ins, JOIN_GRAD_G), gp = view_out(ins, JOIN_GP);
-    const bool product = view_in(ins, JOIN_GRAD_P).p, row = view_out(ins, JOIN_GROW).p;
-    const bool relu = view_in(ins, JOIN_GRAD_Y).p;
-    if (g.rows <= FEW_ROWS && frame().S == 1 && !product)
+    const View g = view_in(ins, JOIN_GRAD_G);
+    if (g.rows <= FEW_ROWS && frame().S == 1 && !view_in(ins, JOIN_GRAD_P).p)
         join_grad_few(ins, t);
-    else if (g.ld == 192 && product && !row && !relu && !(gp.p && gp.ld > 1))
-        join_grad_many<48, true>(ins);
-    else if (g.ld == 128 && !product)
-        join_grad_many<32, false>(ins);
+    else if (g.ld > 128)
+        join_grad_rows<2>(ins);
     else
-        join_grad_any(ins);
+        join_grad_rows<1>(ins);
 }
 
 /* ---- layer norm ------------------------------------------------------------------------------ */
@@ -303,9 +205,6 @@ FN float4 within(const float4 &v, int c, int cols) {
 FN float4 times(const float4 &a, const float4 &b) { /* not fused with a sum that follows */
     return make_float4(__fmul_rn(a.x, b.x), __fmul_rn(a.y, b.y), __fmul_rn(a.z, b.z),
                        __fmul_rn(a.w, b.w));
-}
-FN void add4(float4 &sum, const float4 &v) {
-    sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
 }
 FN float sum4(const float4 &v) {
     return v.x + v.y + (v.z + v.w);
@@ -468,7 +367,8 @@ static __device__ __noinline__ void norm_grad_rows(const dev_instr &ins, int row
             const float4 d = times(v[j], gain);
             float4 s = norm_slope(d, u[j], n.mean(sum4(d)), n.mean(dot4(d, u[j])), inv);
             s = within(s, n.c, n.cols);
-            add4(to_gain, times(v[j], u[j])), add4(to_shift, v[j]), add4(s, old[j]);
+            add_scaled(to_gain, 1.0f, times(v[j], u[j])), add_scaled(to_shift, 1.0f, v[j]),
+                add_scaled(s, 1.0f, old[j]);
             if (gx.p && in && r < rows) st4(gx.p + r * ld + n.c, s);
         }
     }
@@ -522,12 +422,12 @@ static __device__ __noinline__ void norm_grad_wide(const dev_instr &ins, int row
             float4 u = n.apart(ld4(x.p + at + c), mu, c), v = ld4(g.p + at + c);
             u.x *= inv, u.y *= inv, u.z *= inv, u.w *= inv;
             float4 a = ld4(to_gain + c), b = ld4(to_shift + c);
-            add4(a, times(u, v)), add4(b, v);
+            add_scaled(a, 1.0f, times(u, v)), add_scaled(b, 1.0f, v);
             st4(to_gain + c, a), st4(to_shift + c, b);
             if (!gx.p) continue;
             float4 s = norm_slope(times(v, ld4(gain.p + c)), u, mean_d, mean_du, inv);
             s = within(s, c, n.cols);
-            if (add) add4(s, ld4(gx.p + at + c));
+            if (add) add_scaled(s, 1.0f, ld4(gx.p + at + c));
             st4(gx.p + at + c, s);
         }
     }

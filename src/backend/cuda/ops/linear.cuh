@@ -1,6 +1,7 @@
 /* linear.cuh: the dense layer. Four ways, by size: a few rows (heads, seeds, latents) as sums
- * (linear_few.cuh); a few columns as sums too (linear_narrow.cuh); operands that fit in shared memory as one fetch and then products by
- * warps; anything larger through the ring of device/gemm.cuh. */
+ * (linear_few.cuh); a few columns as sums too (linear_narrow.cuh); operands that fit in shared
+ * memory as one fetch and then products by warps; anything larger through the ring of
+ * device/gemm.cuh. */
 #ifdef CUDA_OP
 CUDA_OP(TEAM, linear, team_linear(ins, t))
 #elif !defined(MNP_CUDA_OPS_LINEAR_CUH)

@@ -240,13 +240,13 @@ template <int MATH> static __device__ __noinline__ void linear16(const dev_instr
  * warps' largest numbers, then the panels of G, of W where dx is wanted, of X where dW is. A thread
  * holds GRAD_QUADS quads of g. */
 enum {
-    GRAD_QUADS = 15,
-    GRAD_BATCH = 5,
+    GRAD_QUADS = 12,
+    GRAD_BATCH = 4,
     GRAD_TOP = THREADS * 16,
     GRAD_PANELS = GRAD_TOP + 128,
     GRAD_SLACK = 64
 };
-enum { GRAD_COLUMNS = 192 }; /* at most, so that GRAD_QUADS hold 128 rows */
+enum { GRAD_COLUMNS = 176 }; /* at most, so that GRAD_QUADS hold 128 rows */
 
 FN Room reverse_room(int KP, int NP, int rows, bool to_x, bool to_w) {
     Room z;
@@ -285,7 +285,7 @@ FN float block_most(float most) {
     return most;
 }
 
-/* Quads [from, from + GRAD_BATCH) of g: loaded, passed on to the residual's gradient, masked. at:
+/* COUNT quads of g: loaded, passed on to the residual's gradient, masked. at:
  * the thread's first number; live: of how many quads there are rows. */
 template <int COUNT>
 FN void load_gradient(const dev_instr &ins, float4 *v, int64_t at, int64_t step, int live) {

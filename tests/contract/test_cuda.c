@@ -97,6 +97,9 @@ static double apart(const float *a, const float *b, int64_t count) {
     return sqrt(off / (norm > 0 ? norm : 1));
 }
 
+/* How far a batch's gradient may be from the CPU's. */
+static double most_apart = 1e-4;
+
 static void against_cpu_as(const char *preset, int64_t batch, int64_t steps, exec_opts o) {
     training cpu, gpu;
     bool ok = training_open(&cpu, "cpu", preset, (exec_opts){.slots = 16}, 0.9);
@@ -112,9 +115,9 @@ static void against_cpu_as(const char *preset, int64_t batch, int64_t steps, exe
             double g = apart(gpu.b->gradient(gpu.exec), cpu.b->gradient(cpu.exec), trainable);
             printf("     %s: gradient off by %.2e, loss %.7f against %.7f, KL %.7f, %.7f\n", preset,
                    g, gpu.step.loss, cpu.step.loss, gpu.step.kl, cpu.step.kl);
-            CHECK(g < 1e-4);
+            CHECK(g < most_apart);
             NEAR(gpu.step.kl, cpu.step.kl, 1e-6, 1e-4);
-            NEAR(gpu.step.grad_norm, cpu.step.grad_norm, 0, 1e-4);
+            NEAR(gpu.step.grad_norm, cpu.step.grad_norm, 0, most_apart);
         }
     }
     printf("     %s: loss of %lld steps off by %.2e, weights %.2e, averages %.2e\n", preset,
@@ -165,33 +168,46 @@ static void image_steps(void) {
     against_cpu("image", small ? 1 : 20, small ? 1 : 5);
 }
 
-/* A plan without an update: the gradient of one function, against the double reference. A relu
- * whose argument is nearly zero may fall to the other side, and no batch averages that out. Under
- * the emulator one does: flow.2.0 has its bias gradient off in number 108 alone (2.1e-4) and that
- * of wx in column 108 alone, by just as much times the 160 features of one point; the whole is off
- * by 1.1e-4 (the CPU's float, where none falls, by 2.4e-6). So the bound is as wide as that. */
-static void gradient_alone(void) {
+/* Gradients of single functions, from plans without an update, against the double reference: of
+ * `count` one that most exceed, and the largest. */
+static void functions_alone(const char *preset, int count, double *usual, double *largest) {
+    enum { MOST = 9 };
     training ref, gpu;
-    bool ok = training_open_as(&ref, "ref", "paper", (exec_opts){.slots = 1}, 0, false);
-    ok = training_open_as(&gpu, "cuda", "paper", (exec_opts){0}, 0, false) && ok;
+    bool ok = training_open_as(&ref, "ref", preset, (exec_opts){.slots = 1}, 0, false);
+    ok = training_open_as(&gpu, "cuda", preset, (exec_opts){0}, 0, false) && ok && count <= MOST;
     const int64_t trainable = ref.m->params.trainable;
-    double *weights = calloc((size_t)ref.m->params.words + 16, sizeof *weights);
+    double *weights = calloc((size_t)ref.m->params.words + 16, sizeof *weights), off[MOST];
     float *want = calloc((size_t)trainable, sizeof *want);
     for (int64_t i = 0; i < ref.m->params.words; i++) weights[i] = (double)ref.weights[i];
     ref.io.weights = weights;
-    ok = ok && ref.b->run(ref.exec, &ref.io, 1, 1) == MNP_OK;
-    ok = ok && gpu.b->run(gpu.exec, &gpu.io, 1, 1) == MNP_OK;
-    CHECK(ok);
-    if (ok) {
+    for (int k = 0; ok && k < count; k++) {
+        ref.step.seed = gpu.step.seed = (uint64_t)(11 + k);
+        ok = ref.b->run(ref.exec, &ref.io, 1, 1) == MNP_OK;
+        ok = ok && gpu.b->run(gpu.exec, &gpu.io, 1, 1) == MNP_OK;
+        if (!ok) break;
         const double *exact = ref.b->gradient(ref.exec);
         for (int64_t i = 0; i < trainable; i++) want[i] = (float)exact[i];
         double g = apart(gpu.b->gradient(gpu.exec), want, trainable);
-        printf("     paper: gradient off by %.2e\n", g);
-        CHECK(g < 1e-3);
+        int at = k;
+        for (; at > 0 && off[at - 1] > g; at--) off[at] = off[at - 1];
+        off[at] = g;
     }
+    CHECK(ok);
+    *usual = ok ? off[count / 3] : NAN, *largest = ok ? off[count - 1] : NAN;
+    printf("     %s: gradients of functions off by %.2e, at most %.2e\n", preset, *usual, *largest);
     free(weights), free(want);
     training_close(&ref);
     training_close(&gpu);
+}
+
+/* A relu whose argument is nearly zero may fall to the other side, and no batch averages that out.
+ * Under the emulator one does: flow.2.0 has its bias gradient off in number 108 alone (2.1e-4) and
+ * that of wx in column 108 alone, by just as much times the 160 features of one point; the whole is
+ * off by 1.1e-4 (the CPU's float, where none falls, by 2.4e-6). So the bound is as wide as that. */
+static void gradient_alone(void) {
+    double usual, largest;
+    functions_alone("paper", 1, &usual, &largest);
+    CHECK(largest < 1e-3);
 }
 
 /* More functions than multiprocessors: blocks take several and add up their gradients. */
@@ -295,11 +311,20 @@ static void precisions(void) {
     precisions_of("paper", small ? 5 : 300);
 }
 
-/* A model with other widths: near to the CPU, and with the same bits from run to run. */
+/* A model with other widths: near to the reference and to the CPU, and with the same bits from run
+ * to run. Where a relu falls to the other side the gradient jumps: of 100 functions of "tiny" with
+ * enc_width=128 heads=1 one is off by 5.5e-4 in double arithmetic when the weights are off by a
+ * rounding (1.5e-7), the others by 1e-6. In a batch of 20 that is 1.1e-4. So single functions, a
+ * few excepted, have the narrow bound, and the batch a wide one. */
 static void shape_of(const char *preset, const char *options, int64_t batch, bool all) {
+    double usual, largest;
     changes = options;
     printf("     %s %s\n", preset, options);
+    functions_alone(preset, small ? 1 : 5, &usual, &largest);
+    CHECK(usual < 5e-5 && largest < 1e-2);
+    most_apart = 1e-3;
     against_cpu(preset, batch, small ? 1 : 5);
+    most_apart = 1e-4;
     if (all) {
         precisions_of(preset, batch);
         same_bits_of(preset, batch, small ? 1 : 11);

@@ -1,9 +1,12 @@
 /* attention.cuh: multi-head attention (equations in op/attention.c), and which code it takes:
  *
- *   one query, heads of 16               attention_single.cuh
- *   heads of 16, sets that fit in shared memory, four heads at a time
+ *   one query                            attention_single.cuh
+ *   sets of which some heads fit in shared memory
  *                                        attention_resident.cuh, attention_resident_grad.cuh
- *   all others                           attention_general.cuh, attention_general_grad.cuh */
+ *   all others, and columns that are no multiples of 4
+ *                                        attention_general.cuh, attention_general_grad.cuh
+ *
+ * In mode tf32 operands are fp16 (mma.cuh). */
 #ifdef CUDA_OP
 CUDA_OP(BLOCK, attention, op_attention(ins))
 #elif !defined(MNP_CUDA_OPS_ATTENTION_CUH)

@@ -175,6 +175,21 @@ FN void put(double *to, double v, bool add) {
     *to = add ? *to + v : v;
 }
 
+/* A number that will be written or added to. What is there is read when this is made, before the
+ * stores: no load goes past one. */
+struct Target {
+    float *to;
+    bool there;
+    float old;
+    MEMBER Target(const View &v, int s, int64_t at, bool add) {
+        to = v.sample(s) + at, there = v.p;
+        old = there && add ? *to : 0.0f;
+    }
+    MEMBER void put(float v) const {
+        if (there) *to = old + v;
+    }
+};
+
 FN void zero_words(float *p, int64_t words, Team t) {
     for (int64_t i = t.rank; i < words; i += t.size) p[i] = 0.0f;
 }

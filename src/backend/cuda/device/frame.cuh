@@ -175,6 +175,21 @@ FN void put(double *to, double v, bool add) {
     *to = add ? *to + v : v;
 }
 
+/* A number that will be written or added to. What is there is read when this is made, before the
+ * stores: no load goes past one. */
+struct Target {
+    float *to;
+    bool there;
+    float old;
+    MEMBER Target(const View &v, int s, int64_t at, bool add) {
+        to = v.sample(s) + at, there = v.p;
+        old = there && add ? *to : 0.0f;
+    }
+    MEMBER void put(float v) const {
+        if (there) *to = old + v;
+    }
+};
+
 FN void zero_words(float *p, int64_t words, Team t) {
     for (int64_t i = t.rank; i < words; i += t.size) p[i] = 0.0f;
 }
@@ -195,17 +210,29 @@ FN int quotient(int a, int b) {
     return (int)(((float)a + 0.5f) * fast_inverse((float)b));
 }
 
-/* How a team goes over rows of `quads` times four columns: a thread keeps its columns and goes down
- * the rows. Threads that are left over have none: their row is behind all. */
+/* How a team goes over rows of `columns` numbers, or four times as many: a thread keeps its column
+ * and goes down the rows. Threads that are left over have none: their row is behind all. */
 struct Strips {
-    int row, rows, c; /* its first row, how many there are at once, its first column */
-    MEMBER Strips(int quads, Team t) {
-        const int width = min(quads, t.size);
+    int row, rows, at, c; /* its first row, how many there are at once, its first column; 4 at */
+    MEMBER Strips(int columns, Team t) {
+        const int width = min(columns, t.size);
         row = quotient(t.rank, width), rows = quotient(t.size, width);
-        c = (t.rank - row * width) * 4;
+        at = t.rank - row * width, c = 4 * at;
         if (row >= rows) row = INT32_MAX / 2;
     }
 };
+
+/* f(s, r, c, i) for every number of a value, padding too; i: where it lies. */
+template <class F> FN void each_number(const View &v, int S, Team t, F f) {
+    const Strips strip(v.ld, t);
+#pragma unroll 1
+    for (int s = 0; s < (v.sampled ? S : 1); s++)
+#pragma unroll 1
+        for (int c = strip.at; c < v.ld; c += t.size)
+#pragma unroll 1
+            for (int r = strip.row; r < v.rows; r += strip.rows)
+                f(s, r, c, (s * v.rows + r) * v.ld + c);
+}
 
 /* Sum over the team in a fixed order, in its buffer. All threads get it. */
 FN double team_sum(double v, Team t) {

@@ -1,5 +1,5 @@
 /* spline.cuh: the rational-quadratic spline inside one bin: the equations of op/rqs_math.h in
- * float. Who finds the bin is in ops/maps.cuh (a thread per point) and paper/flow/spline_lanes.cuh
+ * float. Who finds the bin is in ops/maps.cuh (a thread per point) and device/spline_lanes.cuh
  * (four). */
 #ifndef MNP_CUDA_DEVICE_SPLINE_CUH
 #define MNP_CUDA_DEVICE_SPLINE_CUH

@@ -27,10 +27,24 @@ CUDA_OP(BLOCK, dot_grad, op_dot_grad(ins, t))
 
 OP_FN void op_prefix(const dev_instr &ins) {
     const View x = view_in(ins, PREFIX_X), y = view_out(ins, PREFIX_Y);
-    const int each = y.rows * y.ld;
+    const int words = y.rows * y.ld;
+    constexpr int FLIGHT = 8;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < y.all_rows(frame().S) * y.ld; i += THREADS)
-        y.p[i] = x.sample(i / each)[i % each];
+    for (int s = 0; s < (y.sampled ? frame().S : 1); s++)
+#pragma unroll 1
+        for (int i0 = threadIdx.x; i0 < words; i0 += FLIGHT * THREADS) {
+            float v[FLIGHT];
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++) { /* all loads first */
+                const int i = i0 + j * THREADS;
+                v[j] = i < words ? x.sample(s)[i] : 0.0f;
+            }
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++) {
+                const int i = i0 + j * THREADS;
+                if (i < words) y.sample(s)[i] = v[j];
+            }
+        }
 }
 
 OP_FN void op_prefix_grad(const dev_instr &ins) {
@@ -38,43 +52,47 @@ OP_FN void op_prefix_grad(const dev_instr &ins) {
     const View g = view_in(ins, PREFIX_GRAD_G), gx = view_out(ins, PREFIX_GX);
     const bool add = adds(f, ins, PREFIX_GX);
     if (!gx.p) return;
-    const int each = gx.rows * gx.ld, part = g.rows * g.ld;
+    const int part = g.rows * g.ld, words = add ? part : gx.rows * gx.ld;
+    constexpr int FLIGHT = 8;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < gx.all_rows(f.S) * gx.ld; i += THREADS)
-        put(gx.p + i, i % each < part ? g.sample(i / each)[i % each] : 0.0f, add);
+    for (int s = 0; s < (gx.sampled ? f.S : 1); s++)
+#pragma unroll 1
+        for (int i0 = threadIdx.x; i0 < words; i0 += FLIGHT * THREADS) {
+            float v[FLIGHT], old[FLIGHT];
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++) { /* all loads first */
+                const int i = i0 + j * THREADS;
+                v[j] = i < part ? g.sample(s)[i] : 0.0f;
+                old[j] = add && i < part ? gx.sample(s)[i] : 0.0f;
+            }
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++) {
+                const int i = i0 + j * THREADS;
+                if (i < words) gx.sample(s)[i] = old[j] + v[j];
+            }
+        }
 }
 
 OP_FN void op_stack(const dev_instr &ins, Team t) {
-    const Frame &f = frame();
-    View a = view_in(ins, STACK_A), b = view_in(ins, STACK_B), y = view_out(ins, 0);
-    const int each = y.rows * y.ld;
-#pragma unroll 1
-    for (int i = t.rank; i < (y.sampled ? f.S : 1) * each; i += t.size) {
-        const int s = i / each, r = i % each / y.ld, c = i % y.ld;
+    const View a = view_in(ins, STACK_A), b = view_in(ins, STACK_B), y = view_out(ins, 0);
+    each_number(y, frame().S, t, [&](int s, int r, int c, int i) {
         y.p[i] = c >= y.cols  ? 0.0f
                  : r < a.rows ? a.sample(s)[r * a.ld + c]
                               : b.sample(s)[(r - a.rows) * b.ld + c];
-    }
+    });
 }
 
 /* gx[s, r, c] (+)= g[s, r0 + r, c], summed over samples when gx is shared. */
 FN void slice_grad(const View &g, const View &gx, int r0, bool add, int S, Team t) {
     if (!gx.p) return;
-    const int out = gx.sampled ? S : 1, per = gx.sampled || !g.sampled ? 1 : S;
+    const int per = gx.sampled || !g.sampled ? 1 : S;
+    each_number(gx, S, t, [&](int s, int r, int c, int i) {
+        float sum = add ? gx.p[i] : 0.0f;
 #pragma unroll 1
-    for (int i = t.rank; i < out * gx.rows * gx.ld; i += t.size) {
-        const int c = i % gx.ld, r = i / gx.ld % gx.rows;
-        const int s = i / gx.ld / gx.rows;
-        if (c >= gx.cols) {
-            if (!add) gx.p[i] = 0.0f;
-            continue;
-        }
-        float sum = 0;
-#pragma unroll 1
-        for (int k = 0; k < per; k++)
+        for (int k = 0; c < gx.cols && k < per; k++)
             sum += g.sample(per > 1 ? k : s)[(int64_t)(r0 + r) * g.ld + c];
-        put(gx.p + i, sum, add);
-    }
+        gx.p[i] = sum;
+    });
 }
 
 OP_FN void op_stack_grad(const dev_instr &ins, Team t) {
@@ -86,12 +104,11 @@ OP_FN void op_stack_grad(const dev_instr &ins, Team t) {
 
 OP_FN void op_if_context(const dev_instr &ins, Team t) {
     const Frame &f = frame();
-    View used = view_in(ins, f.m > 0 ? IF_CONTEXT_X : IF_CONTEXT_EMPTY), y = view_out(ins, 0);
-#pragma unroll 1
-    for (int i = t.rank; i < (y.sampled ? f.S : 1) * y.rows * y.ld; i += t.size) {
-        const int c = i % y.ld, r = i / y.ld % y.rows, s = i / y.ld / y.rows;
+    const View used = view_in(ins, f.m > 0 ? IF_CONTEXT_X : IF_CONTEXT_EMPTY);
+    const View y = view_out(ins, 0);
+    each_number(y, f.S, t, [&](int s, int r, int c, int i) {
         y.p[i] = c < y.cols ? used.sample(s)[(int64_t)r * used.ld + c] : 0.0f;
-    }
+    });
 }
 
 OP_FN void op_if_context_grad(const dev_instr &ins, Team t) {
@@ -113,49 +130,32 @@ FN double get(const View &v, bool is_double, int s, int r, int c) {
 OP_FN void op_element(const dev_instr &ins, Team t) {
     const Frame &f = frame();
     View a = view_in(ins, ELEMENT_A), b = view_in(ins, ELEMENT_B), y = view_out(ins, 0);
-    const bool d = ins.out[0].is_double;
-    const int S = y.sampled ? f.S : 1;
-#pragma unroll 1
-    for (int i = t.rank; i < S * y.rows * y.ld; i += t.size) {
-        const int c = i % y.ld, r = i / y.ld % y.rows, s = i / y.ld / y.rows;
-        if (c >= y.cols) {
-            y.p[i] = 0.0f;
-            continue;
-        }
-        const double u = get(a, d, s, r, c);
-        double v;
-        if (ins.op == OPCODE_scale)
-            v = ins.f[SCALE_FACTOR] * u + ins.f[SCALE_SHIFT];
-        else
-            v = u + get(b, d, s, r, c);
+    const bool d = ins.out[0].is_double, scale = ins.op == OPCODE_scale;
+    each_number(y, f.S, t, [&](int s, int r, int c, int i) {
+        const double u = c < y.cols ? get(a, d, s, r, c) : 0.0;
+        const double w = c < y.cols && !scale ? get(b, d, s, r, c) : 0.0;
+        const double v = scale && c < y.cols ? ins.f[SCALE_FACTOR] * u + ins.f[SCALE_SHIFT] : u + w;
         if (d)
             y.d()[i] = v;
         else
             y.p[i] = (float)v;
-    }
+    });
 }
 
 /* to (+)= value(s, r, c), summed over samples when `to` is shared and g is not */
 template <class F>
 FN void put_sums(const View &g, const View &to, bool d, bool add, int S, Team t, F value) {
     if (!to.p) return;
-    const int out = to.sampled ? S : 1, per = to.sampled || !g.sampled ? 1 : S;
+    const int per = to.sampled || !g.sampled ? 1 : S;
+    each_number(to, S, t, [&](int s, int r, int c, int i) {
+        double sum = !add ? 0.0 : d ? to.d()[i] : (double)to.p[i];
 #pragma unroll 1
-    for (int i = t.rank; i < out * to.rows * to.ld; i += t.size) {
-        const int c = i % to.ld, r = i / to.ld % to.rows;
-        const int s = i / to.ld / to.rows;
-        if (c >= to.cols) {
-            if (!add) to.p[i] = 0.0f;
-            continue;
-        }
-        double sum = 0;
-#pragma unroll 1
-        for (int k = 0; k < per; k++) sum += value(per > 1 ? k : s, r, c);
+        for (int k = 0; c < to.cols && k < per; k++) sum += value(per > 1 ? k : s, r, c);
         if (d)
-            put(to.d() + i, sum, add);
+            to.d()[i] = sum;
         else
-            put(to.p + i, (float)sum, add);
-    }
+            to.p[i] = (float)sum;
+    });
 }
 
 OP_FN void op_element_grad(const dev_instr &ins, Team t) {

@@ -37,17 +37,26 @@ OP_FN void op_fourier(const dev_instr &ins) {
 #pragma unroll 1
     for (int i = threadIdx.x; fits && i < rows * x.ld; i += THREADS) buf[i] = x.p[i];
     __syncthreads();
+    constexpr int FLIGHT = 4; /* rows of a thread, so that their chains of sums run side by side */
     const int side = max(1, THREADS / F); /* rows at a time; threads left over have none */
     const int first = side > 1 ? (int)threadIdx.x / F : 0;
 #pragma unroll 1
     for (int k = (int)threadIdx.x - first * F; first < side && k < F; k += THREADS)
 #pragma unroll 1
-        for (int r = first; r < rows; r += side) {
-            float t = 0;
+        for (int r0 = first; r0 < rows; r0 += FLIGHT * side) {
+            float turns[FLIGHT] = {};
 #pragma unroll 1
-            for (int c = 0; c < cols; c++) t += part_of_turn(ws[k * w.ld + c], xs[r * x.ld + c]);
-            float *to = y.p + (int64_t)r * y.ld + k;
-            wave(t, to, to + F);
+            for (int c = 0; c < cols; c++)
+#pragma unroll
+                for (int j = 0; j < FLIGHT; j++)
+                    turns[j] +=
+                        part_of_turn(ws[k * w.ld + c], xs[min(r0 + j * side, rows - 1) * x.ld + c]);
+#pragma unroll
+            for (int j = 0; j < FLIGHT; j++) {
+                float cosine, sine, *to = y.p + (int64_t)(r0 + j * side) * y.ld + k;
+                wave(turns[j], &cosine, &sine);
+                if (r0 + j * side < rows) to[0] = cosine, to[F] = sine;
+            }
         }
 #pragma unroll 1
     for (int i = threadIdx.x; i < rows * rest; i += THREADS) {

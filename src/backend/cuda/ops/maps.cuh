@@ -1,6 +1,6 @@
-/* maps.cuh: the pointwise maps: rational-quadratic spline and affine, a thread per point. The
- * bin is found without branches; the reverse pass does the forward again. A gradient that samples
- * share is added up by the thread that owns the row. */
+/* maps.cuh: the pointwise maps: rational-quadratic spline and affine, a thread per point; four to a
+ * point for the usual spline of ten bins. The bin is found without branches; the reverse pass does
+ * the forward again. A gradient that samples share is added up by the thread that owns the row. */
 #ifdef CUDA_OP
 CUDA_OP(BLOCK, rqs_to_noise, op_rqs(ins))
 CUDA_OP(BLOCK, rqs_to_noise_grad, op_rqs_grad(ins))
@@ -13,7 +13,8 @@ CUDA_OP(BLOCK, affine_to_data_grad, op_affine_grad(ins))
 #elif !defined(MNP_CUDA_OPS_MAPS_CUH)
 #define MNP_CUDA_OPS_MAPS_CUH
 
-#include "backend/cuda/device/spline.cuh"
+#include "backend/cuda/device/lanes.cuh"
+#include "backend/cuda/device/spline_lanes.cuh"
 
 /* The bin of v among the x knots (or the y knots). BINS: their number where it is known, which
  * keeps everything in registers; 0: any. */
@@ -101,20 +102,81 @@ template <int BINS> FN void rqs_points(const dev_instr &ins) {
     }
 }
 
+/* Ten bins, data to noise: four lanes to a point, rows of raw numbers in shared memory. */
+FN bool lanes_fit(const dev_instr &ins, const View &raw) {
+    return ins.i[0] == POINT_BINS && raw.ld == POINT_RAW;
+}
+
+/* Row i of all samples' rows; samples may share them. */
+FN int shared_row(const View &v, int i) {
+    return v.sampled || i < v.rows ? i : i % v.rows;
+}
+
+/* The raw numbers of `here` points from i0 on. */
+FN void bring_raw(const View &raw, int i0, int here) {
+#pragma unroll 2
+    for (int q = threadIdx.x; q < here * (POINT_RAW / 4); q += THREADS) {
+        const int row = q / (POINT_RAW / 4), c = q % (POINT_RAW / 4) * 4;
+        st4(work() + row * POINT_PITCH + c,
+            ld4(raw.p + (int64_t)shared_row(raw, i0 + row) * POINT_RAW + c));
+    }
+}
+
+/* A lane's point of those from i0 on. */
+struct LanePoint {
+    int i;
+    bool own;      /* there is one, and this is its first lane */
+    float v, *raw; /* where it is; its row in shared memory    */
+    bool valid, inside;
+    MEMBER LanePoint(const View &y, const Spline &o, int i0, int here) {
+        const int point = threadIdx.x / 4;
+        valid = point < here, own = valid && threadIdx.x % 4 == 0;
+        i = i0 + (valid ? point : 0), raw = work() + (valid ? point : 0) * POINT_PITCH;
+        v = y.p[(int64_t)shared_row(y, i) * y.ld];
+        inside = v >= -o.bound && v <= o.bound;
+    }
+};
+enum { LANE_POINTS = THREADS / 4 };
+
+OP_FN void rqs_lanes(const dev_instr &ins) {
+    const Spline o = spline_of(ins);
+    const View y = view_in(ins, DMAP_Y), raw = view_in(ins, DMAP_RAW);
+    const View logdet = view_in(ins, DMAP_LOGDET), out = view_out(ins, 0), l = view_out(ins, 1);
+    const int count = out.all_rows(frame().S);
+#pragma unroll 1
+    for (int i0 = 0; i0 < count; i0 += LANE_POINTS) {
+        const int here = min((int)LANE_POINTS, count - i0);
+        const LanePoint p(y, o, i0, here);
+        const float before =
+            logdet.p ? logdet.p[(int64_t)shared_row(logdet, p.i) * logdet.ld] : 0.0f;
+        if (i0 > 0) __syncthreads();
+        bring_raw(raw, i0, here);
+        __syncthreads();
+        Place t;
+        LaneBins bins;
+        locate_lanes(o, p.v, p.raw, t, bins);
+        if (!p.own) continue;
+        out.p[(int64_t)p.i * out.ld] = p.inside ? t.y0 + t.h * spline_share(t) : p.v;
+        l.p[(int64_t)p.i * l.ld] = before + (p.inside ? logf(t.g) : p.v == p.v ? 0.0f : p.v);
+    }
+}
+
 OP_FN void op_rqs(const dev_instr &ins) {
-    if (ins.i[0] == 10)
+    if (ins.op == OPCODE_rqs_to_noise && lanes_fit(ins, view_in(ins, DMAP_RAW)))
+        rqs_lanes(ins);
+    else if (ins.i[0] == 10)
         rqs_points<10>(ins);
     else
         rqs_points<0>(ins);
 }
 
-template <int BINS>
-FN void spline_axis_grad(int bins, int k, const float *raw, float top, float inv, float spare,
+/* ---- the spline's reverse pass --------------------------------------------------------------- */
+
+FN void spline_axis_grad(int K, int k, const float *raw, float top, float inv, float spare,
                          float share, float before, float size, float corner, float *to, bool add) {
     size *= spare, corner *= spare;
     const float mean = (share * size + before * corner) * inv;
-    const int K = BINS ? BINS : bins;
-#pragma unroll
+#pragma unroll 1
     for (int j = 0; j < K; j++) {
         const float gamma = j == k ? size - mean : j < k ? corner - mean : -mean;
         put(to + j, expf(raw[j] - top) * inv * gamma, add);
@@ -122,22 +184,22 @@ FN void spline_axis_grad(int bins, int k, const float *raw, float top, float inv
 }
 
 /* The raw gradient of one point into its row. */
-template <int BINS>
 FN void spline_raw_grad(const Spline &o, const Place &t, const BinGrad &q, const float *raw,
                         float *to, bool add) {
-    const int K = BINS ? BINS : o.bins;
-    spline_axis_grad<BINS>(K, t.k, raw, t.top_x, t.inv_x, o.spare_x, t.share_x, t.before_x, q.w,
-                           q.x0, to, add);
-    spline_axis_grad<BINS>(K, t.k, raw + K, t.top_y, t.inv_y, o.spare_y, t.share_y, t.before_y, q.h,
-                           q.y0, to + K, add);
+    const int K = o.bins;
+    spline_axis_grad(K, t.k, raw, t.top_x, t.inv_x, o.spare_x, t.share_x, t.before_x, q.w, q.x0, to,
+                     add);
+    spline_axis_grad(K, t.k, raw + K, t.top_y, t.inv_y, o.spare_y, t.share_y, t.before_y, q.h, q.y0,
+                     to + K, add);
     const float g0 = t.q0 < SLOPE_MAX ? q.d0 * sigmoid(t.q0) : 0.0f;
     const float g1 = t.q1 < SLOPE_MAX ? q.d1 * sigmoid(t.q1) : 0.0f;
-#pragma unroll
+#pragma unroll 1
     for (int j = 1; j < K; j++)
         put(to + 2 * K + j - 1, t.k == j ? g0 : t.k == j - 1 ? g1 : 0.0f, add);
 }
 
-template <int BINS> FN void rqs_points_grad(const dev_instr &ins) {
+/* Any number of bins, either way. */
+OP_FN void rqs_points_grad(const dev_instr &ins) {
     const Frame &f = frame();
     const Spline o = spline_of(ins);
     const bool by_y = ins.op == OPCODE_rqs_to_data_grad;
@@ -161,12 +223,11 @@ template <int BINS> FN void rqs_points_grad(const dev_instr &ins) {
             float dv = G;
             if (v >= -o.bound && v <= o.bound) {
                 Place t;
-                Row<BINS> row;
-                const float *from = row.get(raw.sample(s) + (int64_t)r * raw.ld);
-                locate<BINS>(o, by_y, v, from, t);
+                const float *from = raw.sample(s) + (int64_t)r * raw.ld;
+                locate<0>(o, by_y, v, from, t);
                 const BinGrad q = spline_derive(t, by_y, G, H);
                 dv = q.v;
-                if (to) spline_raw_grad<BINS>(o, t, q, from, to, add_raw);
+                if (to) spline_raw_grad(o, t, q, from, to, add_raw);
             } else if (to && !add_raw) {
                 for (int j = 0; j < graw.cols; j++) to[j] = 0.0f;
             }
@@ -177,11 +238,60 @@ template <int BINS> FN void rqs_points_grad(const dev_instr &ins) {
         }
 }
 
+/* Ten bins, data to noise; gradients that samples do not share. */
+OP_FN void rqs_lanes_grad(const dev_instr &ins, int count) {
+    const Frame &f = frame();
+    const Spline o = spline_of(ins);
+    const View y = view_in(ins, DMAP_G_Y), raw = view_in(ins, DMAP_G_RAW);
+    const View up = view_in(ins, DMAP_G_OUT), up_log = view_in(ins, DMAP_G_LOGDET);
+    const View gy = view_out(ins, DMAP_GY), graw = view_out(ins, DMAP_GRAW);
+    const View glog = view_out(ins, DMAP_GLOGDET);
+    const bool add_raw = adds(f, ins, DMAP_GRAW);
+#pragma unroll 1
+    for (int i0 = 0; i0 < count; i0 += LANE_POINTS) {
+        const int here = min((int)LANE_POINTS, count - i0);
+        const LanePoint p(y, o, i0, here);
+        const float G = up.p ? up.p[(int64_t)shared_row(up, p.i) * up.ld] : 0.0f;
+        const float H = up_log.p ? up_log.p[(int64_t)shared_row(up_log, p.i) * up_log.ld] : 0.0f;
+        const Target to_y(gy, 0, (int64_t)p.i * gy.ld, p.own && adds(f, ins, DMAP_GY));
+        const Target to_log(glog, 0, (int64_t)p.i * glog.ld, p.own && adds(f, ins, DMAP_GLOGDET));
+        if (i0 > 0) __syncthreads();
+        bring_raw(raw, i0, here);
+        __syncthreads();
+        Place t;
+        LaneBins bins;
+        locate_lanes(o, p.v, p.raw, t, bins);
+        const BinGrad q = spline_derive(t, false, G, H);
+        __syncwarp(); /* a point's lanes have read its numbers */
+        raw_grad_lanes(t, bins, q, p.inside, [&](int j, float g) {
+            if (p.valid) p.raw[j] = g;
+        });
+        if (p.own) to_y.put(p.inside ? q.v : G), to_log.put(H);
+        __syncthreads();
+#pragma unroll 2
+        for (int k = threadIdx.x; graw.p && k < here * (POINT_RAW / 4); k += THREADS) {
+            const float *from = work() + k / (POINT_RAW / 4) * POINT_PITCH;
+            float4 v = ld4(from + k % (POINT_RAW / 4) * 4);
+            float *to = graw.p + (int64_t)i0 * POINT_RAW + k * 4;
+            if (add_raw) add_scaled(v, 1.0f, ld4(to));
+            st4(to, v);
+        }
+    }
+}
+
 OP_FN void op_rqs_grad(const dev_instr &ins) {
-    if (ins.i[0] == 10)
-        rqs_points_grad<10>(ins);
+    const View y = view_in(ins, DMAP_G_Y), up = view_in(ins, DMAP_G_OUT);
+    const View gy = view_out(ins, DMAP_GY), graw = view_out(ins, DMAP_GRAW);
+    const View glog = view_out(ins, DMAP_GLOGDET);
+    const bool sampled = up.p ? up.sampled : view_in(ins, DMAP_G_LOGDET).sampled;
+    const int S = sampled ? frame().S : 1;
+    const bool own =
+        (!gy.p || gy.sampled) && (!graw.p || graw.sampled) && (!glog.p || glog.sampled);
+    if (ins.op == OPCODE_rqs_to_noise_grad && lanes_fit(ins, view_in(ins, DMAP_G_RAW)) &&
+        (S == 1 || own))
+        rqs_lanes_grad(ins, S * y.rows);
     else
-        rqs_points_grad<0>(ins);
+        rqs_points_grad(ins);
 }
 
 /* ---- affine ---------------------------------------------------------------------------------- */
@@ -219,34 +329,37 @@ OP_FN void op_affine(const dev_instr &ins) {
 OP_FN void op_affine_grad(const dev_instr &ins) {
     const Frame &f = frame();
     const bool to_noise = ins.op == OPCODE_affine_to_noise_grad;
-    View y = view_in(ins, DMAP_G_Y), raw = view_in(ins, DMAP_G_RAW);
-    View up = view_in(ins, DMAP_G_OUT), up_log = view_in(ins, DMAP_G_LOGDET);
-    View gy = view_out(ins, DMAP_GY), graw = view_out(ins, DMAP_GRAW);
-    View glog = view_out(ins, DMAP_GLOGDET);
+    const View y = view_in(ins, DMAP_G_Y), raw = view_in(ins, DMAP_G_RAW);
+    const View up = view_in(ins, DMAP_G_OUT), up_log = view_in(ins, DMAP_G_LOGDET);
+    const View gy = view_out(ins, DMAP_GY), graw = view_out(ins, DMAP_GRAW);
+    const View glog = view_out(ins, DMAP_GLOGDET);
     const int S = (up.p ? up.sampled : up_log.sampled) ? f.S : 1;
+    const float4 none = make_float4(0, 0, 0, 0);
 #pragma unroll 1
     for (int r = threadIdx.x; r < y.rows; r += THREADS)
 #pragma unroll 1
-        for (int s = 0; s < S; s++) {
+        for (int s = 0; s < S; s++) { /* all loads first */
+            const bool add = adds(f, ins, DMAP_GRAW) || (s > 0 && !graw.sampled);
+            const Target to_y(gy, s, (int64_t)r * gy.ld,
+                              adds(f, ins, DMAP_GY) || (s > 0 && !gy.sampled));
+            const Target to_log(glog, s, (int64_t)r * glog.ld,
+                                adds(f, ins, DMAP_GLOGDET) || (s > 0 && !glog.sampled));
+            float *to = graw.sample(s) + (int64_t)r * graw.ld;
+            const float4 old = graw.p && add ? ld4(to) : none;
             const float v = y.sample(s)[(int64_t)r * y.ld];
-            const float *from = raw.sample(s) + (int64_t)r * raw.ld;
+            const float2 from = *(const float2 *)(raw.sample(s) + (int64_t)r * raw.ld);
             const float G = up.p ? up.sample(s)[(int64_t)r * up.ld] : 0.0f;
             const float H = up_log.p ? up_log.sample(s)[(int64_t)r * up_log.ld] : 0.0f;
             float slope;
-            const float alpha = expf(log_scale(ins, from[1], &slope));
-            if (glog.p)
-                put(glog.sample(s) + (int64_t)r * glog.ld, H,
-                    adds(f, ins, DMAP_GLOGDET) || (s > 0 && !glog.sampled));
-            if (gy.p)
-                put(gy.sample(s) + (int64_t)r * gy.ld, to_noise ? G / alpha : G * alpha,
-                    adds(f, ins, DMAP_GY) || (s > 0 && !gy.sampled));
+            const float alpha = expf(log_scale(ins, from.y, &slope));
+            const float back = to_noise ? G / alpha : G * alpha;
+            to_y.put(back), to_log.put(H);
             if (!graw.p) continue;
-            const bool add = adds(f, ins, DMAP_GRAW) || (s > 0 && !graw.sampled);
-            float *to = graw.sample(s) + (int64_t)r * graw.ld;
-            put(to, to_noise ? -G / alpha : G, add);
-            put(to + 1, slope * (to_noise ? -(G * (v - from[0]) / alpha + H) : G * alpha * v + H),
-                add);
-            for (int j = 2; !add && j < graw.ld; j++) to[j] = 0.0f;
+            const float a = to_noise ? -back : G;
+            const float b = slope * (to_noise ? -(back * (v - from.x) + H) : back * v + H);
+            st4(to, make_float4(old.x + a, old.y + b, old.z, old.w));
+#pragma unroll 1
+            for (int j = 4; !add && j < graw.ld; j += 4) st4(to + j, none);
         }
 }
 

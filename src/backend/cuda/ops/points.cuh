@@ -448,36 +448,84 @@ OP_FN void op_layernorm_grad(const dev_instr &ins) {
 
 /* ---- pooling --------------------------------------------------------------------------------- */
 
+/* A thread keeps four columns and adds up its rows; then the threads of a column meet. */
 OP_FN void op_pool(const dev_instr &ins) {
     const Frame &f = frame();
-    View h = view_in(ins, 0), y = view_out(ins, 0);
-    const int rows = extent_rows(f, ins.i[0], h.rows), warp = threadIdx.x / 32;
+    const View h = view_in(ins, 0), y = view_out(ins, 0);
+    const int rows = extent_rows(f, ins.i[0], h.rows);
     const float factor = ins.i[1] && rows ? 1.0f / (float)rows : 1.0f;
+    const Strips strip(h.ld / 4, whole_block());
+    const int parts = min(strip.rows, rows), width = min(h.ld, 4 * THREADS);
+    double *buf = (double *)work(); /* (parts, width) */
+    constexpr int FLIGHT = 4;
 #pragma unroll 1
-    for (int i = warp; i < (y.sampled ? f.S : 1) * y.ld; i += WARPS) {
-        const int s = i / y.ld, c = i % y.ld;
-        double sum = 0;
+    for (int s = 0; s < (y.sampled ? f.S : 1); s++)
 #pragma unroll 1
-        for (int r = threadIdx.x % 32; r < rows && c < h.cols; r += 32)
-            sum += (double)h.sample(s)[(int64_t)r * h.ld + c];
-        for (int d = 16; d > 0; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
-        if (threadIdx.x % 32 == 0) y.sample(s)[c] = factor * (float)sum;
-    }
+        for (int c0 = 0; c0 < h.ld; c0 += width) {
+            const int c = c0 + strip.c;
+            const float *from = h.sample(s) + c;
+            double sum[4] = {};
+#pragma unroll 1
+            for (int r0 = strip.row; c < h.ld && r0 < rows; r0 += FLIGHT * strip.rows) {
+                float4 v[FLIGHT];
+#pragma unroll
+                for (int j = 0; j < FLIGHT; j++) {
+                    const int r = r0 + j * strip.rows;
+                    v[j] = r < rows ? ld4(from + (int64_t)r * h.ld) : make_float4(0, 0, 0, 0);
+                }
+#pragma unroll
+                for (int j = 0; j < FLIGHT; j++) {
+                    sum[0] += (double)v[j].x, sum[1] += (double)v[j].y;
+                    sum[2] += (double)v[j].z, sum[3] += (double)v[j].w;
+                }
+            }
+            __syncthreads();
+            if (strip.row < parts)
+#pragma unroll
+                for (int i = 0; i < 4; i++) buf[strip.row * width + strip.c + i] = sum[i];
+            __syncthreads();
+#pragma unroll 1
+            for (int i = threadIdx.x; i < width && c0 + i < y.ld; i += THREADS) {
+                double all = 0;
+#pragma unroll 4
+                for (int k = 0; k < parts; k++) all += buf[k * width + i];
+                y.sample(s)[c0 + i] = c0 + i < h.cols ? factor * (float)all : 0.0f;
+            }
+        }
 }
 
 OP_FN void op_pool_grad(const dev_instr &ins) {
     const Frame &f = frame();
-    View g = view_in(ins, 0), gh = view_out(ins, 0);
+    const View g = view_in(ins, 0), gh = view_out(ins, 0);
     if (!gh.p) return;
     const int rows = extent_rows(f, ins.i[0], gh.rows);
     const float factor = ins.i[1] && rows ? 1.0f / (float)rows : 1.0f;
     const bool add = adds(f, ins, 0);
+    const Strips strip(gh.ld / 4, whole_block());
+    const float4 none = make_float4(0, 0, 0, 0);
+    constexpr int FLIGHT = 4;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < gh.all_rows(f.S) * gh.ld; i += THREADS) {
-        const int r = i / gh.ld % gh.rows, s = i / gh.ld / gh.rows, c = i % gh.ld;
-        const float v = r < rows && c < g.cols ? factor * g.sample(s)[c] : 0.0f;
-        put(gh.p + i, v, add);
-    }
+    for (int s = 0; s < (gh.sampled ? f.S : 1); s++)
+#pragma unroll 1
+        for (int c = strip.c; c < gh.ld; c += 4 * THREADS) {
+            const float4 v = ld4(g.sample(s) + c);
+            float *to = gh.sample(s) + c;
+#pragma unroll 1
+            for (int r0 = strip.row; r0 < gh.rows; r0 += FLIGHT * strip.rows) {
+                float4 old[FLIGHT];
+#pragma unroll
+                for (int j = 0; j < FLIGHT; j++) {
+                    const int r = r0 + j * strip.rows;
+                    old[j] = add && r < gh.rows ? ld4(to + (int64_t)r * gh.ld) : none;
+                }
+#pragma unroll
+                for (int j = 0; j < FLIGHT; j++) {
+                    const int r = r0 + j * strip.rows;
+                    if (r < rows) add_scaled(old[j], factor, v);
+                    if (r < gh.rows) st4(to + (int64_t)r * gh.ld, old[j]);
+                }
+            }
+        }
 }
 
 #endif

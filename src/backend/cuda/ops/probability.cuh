@@ -60,35 +60,36 @@ OP_FN void op_gauss_noise(const dev_instr &ins, Team t) {
     }
 }
 
-/* Rows that get nothing are zeroed when a gradient is overwritten. */
-FN void zero_other_rows(const View &v, int S, int row, bool add, Team t) {
+/* Column d of the rows but `row` of a gradient that is written. */
+FN void zero_other_rows(const View &v, int s, int row, int d, bool add) {
     if (!v.p || add) return;
 #pragma unroll 1
-    for (int i = t.rank; i < v.all_rows(S) * v.ld; i += t.size)
-        if (i / v.ld % v.rows != row || i % v.ld >= v.cols) v.p[i] = 0.0f;
+    for (int r = 0; r < v.rows; r++)
+        if (r != row) v.sample(s)[r * v.ld + d] = 0.0f;
 }
 
 OP_FN void op_gauss_sample_grad(const dev_instr &ins, Team t) {
     const Frame &f = frame();
-    View raw = view_in(ins, 1), eps = view_in(ins, 2), up = view_in(ins, 3);
-    View gmu = view_out(ins, 0), graw = view_out(ins, 1), geps = view_out(ins, 2);
+    const View raw = view_in(ins, 1), eps = view_in(ins, 2), up = view_in(ins, 3);
+    const View gmu = view_out(ins, 0), graw = view_out(ins, 1), geps = view_out(ins, 2);
     const int row = ins.i[DSAMPLE_ROW];
-    const bool add_mu = adds(f, ins, 0), add_raw = adds(f, ins, 1), add_eps = adds(f, ins, 2);
-    zero_other_rows(gmu, f.S, row, add_mu, t);
-    zero_other_rows(graw, f.S, row, add_raw, t);
-    zero_other_rows(geps, f.S, 0, add_eps, t);
 #pragma unroll 1
-    for (int d = t.rank; d < up.cols; d += t.size)
+    for (int d = t.rank; d < up.ld; d += t.size)
 #pragma unroll 1
-        for (int s = 0; s < f.S; s++) {
-            const float G = up.sample(s)[d];
+        for (int s = 0; s < f.S; s++) { /* all loads first */
+            const bool add_mu = adds(f, ins, 0) || (s > 0 && !gmu.sampled);
+            const bool add_raw = adds(f, ins, 1) || (s > 0 && !graw.sampled);
+            const bool add_eps = adds(f, ins, 2) || (s > 0 && !geps.sampled);
+            const Target to_mu(gmu, s, row * gmu.ld + d, add_mu);
+            const Target to_raw(graw, s, row * graw.ld + d, add_raw), to_eps(geps, s, d, add_eps);
+            const bool in = d < up.cols;
+            const float G = in ? up.sample(s)[d] : 0.0f, e = eps.p && in ? eps.sample(s)[d] : 0.0f;
             float slope;
-            const float sigma = sigma_of(ins, raw.sample(s)[row * raw.ld + d], &slope);
-            if (geps.p) put(geps.sample(s) + d, G * sigma, add_eps || (s > 0 && !geps.sampled));
-            if (gmu.p) put(gmu.sample(s) + row * gmu.ld + d, G, add_mu || (s > 0 && !gmu.sampled));
-            if (graw.p)
-                put(graw.sample(s) + row * graw.ld + d, G * eps.sample(s)[d] * slope,
-                    add_raw || (s > 0 && !graw.sampled));
+            const float sigma = sigma_of(ins, in ? raw.sample(s)[row * raw.ld + d] : 0.0f, &slope);
+            to_eps.put(G * sigma), to_mu.put(G), to_raw.put(G * e * slope);
+            zero_other_rows(gmu, s, row, d, add_mu);
+            zero_other_rows(graw, s, row, d, add_raw);
+            zero_other_rows(geps, s, 0, d, add_eps);
         }
 }
 
@@ -136,26 +137,21 @@ OP_FN void op_gauss_kl_grad(const dev_instr &ins, Team t) {
     for (int d = t.rank; d < mu.ld; d += t.size)
 #pragma unroll 1
         for (int s = 0; s < S; s++) {
-            const bool to_mu = add_mu || (s > 0 && !gmu.sampled);
-            const bool to_raw = add_raw || (s > 0 && !graw.sampled);
+            const bool more_mu = add_mu || (s > 0 && !gmu.sampled);
+            const bool more_raw = add_raw || (s > 0 && !graw.sampled);
+            const Target mu0(gmu, s, d, more_mu), mu1(gmu, s, gmu.ld + d, more_mu);
+            const Target raw0(graw, s, d, more_raw), raw1(graw, s, graw.ld + d, more_raw);
             float a = 0, b0 = 0, b1 = 0;
             if (d < mu.cols) {
                 float slope0, slope1;
                 const float G = (float)*up.d(s);
-                const float s0 = sigma_of(ins, raw.sample(s)[d], &slope0);
-                const float s1 = sigma_of(ins, raw.sample(s)[raw.ld + d], &slope1);
-                const KlSlopes k =
-                    kl_slopes(mu.sample(s)[d], s0, slope0, mu.sample(s)[mu.ld + d], s1, slope1);
+                const float m0 = mu.sample(s)[d], m1 = mu.sample(s)[mu.ld + d];
+                const float w0 = raw.sample(s)[d], w1 = raw.sample(s)[raw.ld + d];
+                const float s0 = sigma_of(ins, w0, &slope0), s1 = sigma_of(ins, w1, &slope1);
+                const KlSlopes k = kl_slopes(m0, s0, slope0, m1, s1, slope1);
                 a = G * k.mean, b0 = G * k.raw0, b1 = G * k.raw1;
             }
-            if (gmu.p) {
-                put(gmu.sample(s) + d, a, to_mu);
-                put(gmu.sample(s) + gmu.ld + d, -a, to_mu);
-            }
-            if (graw.p) {
-                put(graw.sample(s) + d, b0, to_raw);
-                put(graw.sample(s) + graw.ld + d, b1, to_raw);
-            }
+            mu0.put(a), mu1.put(-a), raw0.put(b0), raw1.put(b1);
         }
     if (gmu.rows > 2) zero_further_rows(gmu, add_mu, f.S, t);
     if (graw.rows > 2) zero_further_rows(graw, add_raw, f.S, t);

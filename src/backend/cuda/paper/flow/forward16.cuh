@@ -9,7 +9,7 @@
 #define MNP_CUDA_PAPER_FLOW_FORWARD16_CUH
 
 #include "backend/cuda/paper/col8.cuh"
-#include "backend/cuda/paper/flow/spline_lanes.cuh"
+#include "backend/cuda/device/spline_lanes.cuh"
 
 namespace flow_half {
 

@@ -2,8 +2,8 @@
  * have the widths, lanes 2 and 3 the heights, five bins each. A point's raw numbers lie in shared
  * memory; with rows of 36 words its lanes read five numbers each without conflicts. All lanes of a
  * warp take part; data to noise only. */
-#ifndef MNP_CUDA_PAPER_FLOW_SPLINE_LANES_CUH
-#define MNP_CUDA_PAPER_FLOW_SPLINE_LANES_CUH
+#ifndef MNP_CUDA_DEVICE_SPLINE_LANES_CUH
+#define MNP_CUDA_DEVICE_SPLINE_LANES_CUH
 
 #include "backend/cuda/device/spline.cuh"
 

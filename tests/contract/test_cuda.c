@@ -3,14 +3,16 @@
  * capture, and the precision of the faster modes. Where there is no GPU it is skipped and says why;
  * so is a case that needs an op the device does not have.
  *
- *   test_cuda [--small] [NAME ...]
+ *   test_cuda [--general] [--small] [NAME ...]
  *                           all tests, or those that any of the names selects: an op whose name
  *                           contains it, "ops": all ops, a training run (tiny, paper, general,
  *                           image, gradient, large, bits, precision, shapes, culprit, runs;
  *                           nccl: a step through NCCL has the bits of one without), "step": all
  *                           training runs. A name that selects nothing is an error (exit status 2).
- *                           Small: a few functions and steps, for the emulator (tests/emulator)
- *   test_cuda --time [0|1|2] [batch]
+ *                           Small: a few functions and steps, for the emulator (tests/emulator).
+ *                           General: with the general set of kernels, as on other GPUs than those
+ *                           of compute capability 9.0
+ *   test_cuda [--general] --time [0|1|2] [batch]
  *                           milliseconds a step in each precision, and where they go in one of them
  *                           (fp32, tf32 or bf16; default 1)                                      */
 #include <float.h>
@@ -39,7 +41,7 @@ static void run_case(const op_def *op, const op_case *c) {
     contract *t = NULL;
     CHECK(contract_make(&world, op, c, true, &t) == MNP_OK);
     if (!t) return;
-    exec_opts o = {0};
+    exec_opts o = {.general = with_general};
     double want = NAN, got = NAN, *arrays[CONTRACT_ARRAYS] = {0};
     CHECK(contract_run(t, backend_find("ref"), &o, &want) == MNP_OK);
     for (int k = 0; k < t->n_arrays; k++) arrays[k] = copy(t->array[k], t->array_count[k]);
@@ -420,6 +422,8 @@ static void run_chosen(const names *n) {
 }
 
 int main(int argc, char **argv) {
+    with_general = argc > 1 && strcmp(argv[1], "--general") == 0;
+    if (with_general) argc--, argv++;
     const bool timing = argc > 1 && strcmp(argv[1], "--time") == 0;
     small = argc > 1 && strcmp(argv[1], "--small") == 0;
     const names n = {timing ? 0 : argc - 1 - small, argv + 1 + small};

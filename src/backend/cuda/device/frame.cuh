@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "backend/cuda/device/ptx.cuh"
+#include "backend/cuda/device/target.h"
 #include "backend/cuda/paper/fused.h"
 #include "backend/cuda/program/device.h"
 
@@ -20,7 +21,7 @@ enum { THREADS = 512, WARPS = THREADS / 32 };
 enum { FEW_ROWS = DEV_FEW_ROWS };
 /* Instructions held: up to DEV_TOGETHER that run now, as many next, and some on their way. */
 enum { HELD = 4 * DEV_TOGETHER };
-enum { HEAD_BYTES = 10752, SMEM_BYTES = 227 * 1024, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };
+enum { HEAD_BYTES = 10752, SMEM_BYTES = TARGET_SHARED, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };
 enum { WORK_WORDS = WORK_BYTES / 4 };
 enum { ARRIVALS = 8 };
 

@@ -13,7 +13,7 @@
 /* Both sides must know the same operations and parts, and the same layout of what one writes and
  * the other reads. The first number rises where operands change and none of these does. */
 enum {
-    CUDA_API_VERSION = (int)(9000 + OPCODE_COUNT + 331 * FUSED_COUNT + 17 * sizeof(dev_instr) +
+    CUDA_API_VERSION = (int)(10000 + OPCODE_COUNT + 331 * FUSED_COUNT + 17 * sizeof(dev_instr) +
                              7 * sizeof(dev_run))
 };
 
@@ -35,7 +35,6 @@ typedef struct cuda_device_info {
     char name[128];
     int processors;       /* multiprocessors                       */
     int major, minor;     /* compute capability                    */
-    int built_for;        /* 90 = code for 9.0                     */
     size_t memory, spare; /* bytes, and those free now             */
 } cuda_device_info;
 
@@ -43,7 +42,9 @@ typedef struct cuda_api {
     int version;
     const char *(*error_text)(int error);
     int (*probe)(cuda_device_info *info);
-    int (*queue_make)(cuda_queue **out);
+    /* full: for the set of kernels that compute capability 9.0 has; else the general one
+     * (device/target.h). */
+    int (*queue_make)(cuda_queue **out, int full);
     void (*queue_destroy)(cuda_queue *q);
     int (*alloc)(void **out, size_t bytes); /* zeroed */
     void (*release)(void *p);

@@ -54,7 +54,7 @@ static mnp_status send_program(exec *x) {
 }
 
 static mnp_status prepare(exec *x) {
-    MNP_TRY(exec_check(x, x->api->queue_make(&x->queue), "setting up"));
+    MNP_TRY(exec_check(x, x->api->queue_make(&x->queue, x->full), "setting up"));
     MNP_TRY(send_program(x));
     MNP_TRY(exec_alloc(x, &x->run, sizeof(dev_run), "the program"));
     MNP_TRY(exec_alloc(x, &x->step, sizeof(dev_step), "the step"));
@@ -96,7 +96,8 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
         status = cuda_select(e, api, comm_local(e), &x->device);
     if (status == MNP_OK) {
         x->api = api;
-        status = program_make(e, p, o->math, o->general ? 0 : PROGRAM_FUSE_ALL, &x->program);
+        x->full = cuda_has_full(&x->device) && !o->general;
+        status = program_make(e, p, o->math, x->full ? PROGRAM_FUSE_ALL : 0, &x->program);
     }
     if (status == MNP_OK) status = prepare(x);
     if (status != MNP_OK) {
@@ -118,7 +119,8 @@ static mnp_status describe(env *e, char *out, size_t size) {
     cuda_device_info info;
     char memory[TEXT_NUMBER];
     MNP_TRY(cuda_load(e, &api, &info));
-    snprintf(out, size, "%s, %s", info.name, text_bytes(memory, (double)info.memory));
+    snprintf(out, size, "%s, %s%s", info.name, text_bytes(memory, (double)info.memory),
+             cuda_has_full(&info) ? "" : ", general kernels");
     return MNP_OK;
 }
 

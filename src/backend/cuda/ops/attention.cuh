@@ -1,7 +1,7 @@
 /* attention.cuh: multi-head attention (equations in op/attention.c), and which code it takes:
  *
  *   one query, heads of 16               attention_single.cuh
- *   heads of 16, sets that fit in shared memory, four heads at a time
+ *   heads of 16, sets that fit in shared memory, HEADS_AT_ONCE heads at a time
  *                                        attention_resident.cuh, attention_resident_grad.cuh
  *   all others                           attention_general.cuh, attention_general_grad.cuh */
 #ifdef CUDA_OP
@@ -18,8 +18,14 @@ FN bool worth_pairs(int items, int items_of_pairs) {
     return 2 * ((items_of_pairs + WARPS - 1) / WARPS) <= (items + WARPS - 1) / WARPS;
 }
 
+/* The heads whose rows are multiplied between two barriers; more than four are counted together. */
+FN int heads_of_round(const Attention &a) {
+    return HEADS_AT_ONCE < 4 ? min(a.H, (int)HEADS_AT_ONCE) : a.H;
+}
+
 FN void attention_by_math(const dev_instr &ins, const Attention &a) {
-    const bool pairs = worth_pairs(a.H * ((a.nq + 15) / 16), a.H * ((a.nq + 31) / 32));
+    const int heads = heads_of_round(a);
+    const bool pairs = worth_pairs(heads * ((a.nq + 15) / 16), heads * ((a.nq + 31) / 32));
     if (ins.math == DEV_TF32)
         pairs ? resident_forward<DEV_TF32, 2>(ins) : resident_forward<DEV_TF32, 1>(ins);
     else if (ins.math == DEV_BF16)

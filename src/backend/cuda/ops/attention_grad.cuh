@@ -35,9 +35,9 @@ static __device__ __noinline__ void grad_zero(View v, int S, int D, int q_col, i
 }
 
 FN void attention_grad_by_math(const dev_instr &ins, const Attention &a) {
-    const int items = (a.nq + 15) / 16 + (a.nk + 15) / 16;
+    const int heads = heads_of_round(a), items = (a.nq + 15) / 16 + (a.nk + 15) / 16;
     const int items_of_pairs = (a.nq + 31) / 32 + (a.nk + 31) / 32;
-    const bool pairs = worth_pairs(a.H * items, a.H * items_of_pairs);
+    const bool pairs = worth_pairs(heads * items, heads * items_of_pairs);
     if (ins.math == DEV_TF32)
         pairs ? resident_backward<DEV_TF32, 2>(ins) : resident_backward<DEV_TF32, 1>(ins);
     else if (ins.math == DEV_BF16)

@@ -1,4 +1,4 @@
-/* attention_resident.cuh: attention forward where queries, keys and values of four heads lie in
+/* attention_resident.cuh: attention forward where queries, keys and values of two or four heads lie in
  * shared memory together, which is the case for the sets of the usual models.
  *
  * Everything is fetched at once and converted on the way. A warp takes 16 MT queries of one head;
@@ -11,7 +11,7 @@
 
 enum { KEYS_AT_ONCE = 32, FETCHES = 4, PITCH_Q = HEADS_AT_ONCE * DH + 4 };
 
-/* Threads fetch 16 bytes each, sixteen to a row of four heads, THREADS / 16 rows at a time: the
+/* Threads fetch 16 bytes each, ROW_QUADS to a row of all heads, ROW_STEP rows at a time: the
  * addresses of what a thread fetches differ by constants. (With fewer heads some have no work.) */
 enum { ROW_QUADS = HEADS_AT_ONCE * DH / 4, ROW_STEP = THREADS / ROW_QUADS };
 

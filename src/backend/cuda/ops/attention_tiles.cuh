@@ -1,9 +1,9 @@
-/* attention_tiles.cuh: rows of up to four heads in shared memory and the fragments read from them.
+/* attention_tiles.cuh: rows of up to HEADS_AT_ONCE heads in shared memory and the fragments read from them.
  *
  * A row is kept in the form the products want, converted once when it is put there:
- *   fp32  floats as they are (split at every use);  68 words
- *   tf32  floats rounded by to_tf32();              68 words
- *   bf16  pairs;                                    36 words
+ *   fp32  floats as they are (split at every use);  68 words (of two heads: 36)
+ *   tf32  floats rounded by to_tf32();              68 words (36)
+ *   bf16  pairs;                                    36 words (20)
  * The pitch is the same for fewer heads, so that addresses inside a tile are constants, and an odd
  * multiple of 4 words, so that all the reads below touch every bank once. */
 #ifndef MNP_CUDA_OPS_ATTENTION_TILES_CUH
@@ -11,7 +11,8 @@
 
 #include "backend/cuda/ops/attention_common.cuh"
 
-enum { HEADS_AT_ONCE = 4 };
+/* As many as let 128 points stay in shared memory whole. */
+enum { HEADS_AT_ONCE = TARGET_SHARED < 163 * 1024 ? 2 : 4 };
 
 template <int MATH>
 constexpr int PITCH = (MATH == DEV_BF16 ? HEADS_AT_ONCE * DH / 2 : HEADS_AT_ONCE * DH) + 4;

@@ -119,10 +119,12 @@ static __device__ __noinline__ void linear_resident(const dev_instr &ins) {
     }
 }
 
+/* K: a multiple of 16 */
+FN constexpr bool shape_fits(int K, int ld) {
+    return ROWS_AT_ONCE * (K + 4) + K * (ld + 8) + SLACK_WORDS <= WORK_WORDS;
+}
 FN bool forward_fits(const View &w) {
-    const int K = up16(w.rows);
-    return w.cols <= 192 && w.rows <= 512 &&
-           ROWS_AT_ONCE * (K + 4) + K * (w.ld + 8) + SLACK_WORDS <= WORK_WORDS;
+    return w.cols <= 192 && w.rows <= 512 && shape_fits(up16(w.rows), w.ld);
 }
 
 /* Shapes (rows, ld) of weights that have code of their own: those of preset paper. */
@@ -132,9 +134,9 @@ FN bool forward_fits(const View &w) {
 template <int MATH> FN void linear_by_shape(const dev_instr &ins, const View &w, int rows) {
     const int shape = rows <= ROWS_AT_ONCE ? w.rows << 8 | w.ld : 0;
 #define SHAPE(K, N)                                                                                \
-    if (shape == (K << 8 | N))                                                                     \
-        linear_resident<MATH, Fixed<K, N>>(ins);                                                   \
-    else
+    if (shape == (K << 8 | N)) {                                                                   \
+        if constexpr (shape_fits(K, N)) linear_resident<MATH, Fixed<K, N>>(ins);                   \
+    } else
     LINEAR_SHAPES(SHAPE)
 #undef SHAPE
     linear_resident<MATH, Sized>(ins);

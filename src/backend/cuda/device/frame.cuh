@@ -147,6 +147,13 @@ FN View view_out(const dev_instr &ins, int j) {
     return view_at(ins, DEV_IN + j);
 }
 
+/* How its products are taken. */
+FN int math_of(const dev_instr &ins) {
+    if (TARGET_FP32 && !TARGET_16) return DEV_FP32;
+    if (TARGET_16 && !TARGET_FP32) return ins.math == DEV_BF16 ? DEV_BF16 : DEV_TF32;
+    return ins.math;
+}
+
 /* Is out[j] added to? */
 FN bool adds(const Frame &f, const dev_instr &ins, int j) {
     return (ins.acc >> j & 1u) && !((ins.fresh >> j & 1u) && f.first);

@@ -17,6 +17,9 @@ enum {
                              7 * sizeof(dev_run))
 };
 
+/* Sets of kernels (device/target.h): for compute capability 9.0; for others, in fp32 and not. */
+enum { CUDA_FULL, CUDA_GENERAL_FP32, CUDA_GENERAL_16 };
+
 typedef struct cuda_queue cuda_queue; /* a stream with its captured step */
 
 /* A step that ranks share: each computes its functions, then reports and sums travel. */
@@ -42,9 +45,7 @@ typedef struct cuda_api {
     int version;
     const char *(*error_text)(int error);
     int (*probe)(cuda_device_info *info);
-    /* full: for the set of kernels that compute capability 9.0 has; else the general one
-     * (device/target.h). */
-    int (*queue_make)(cuda_queue **out, int full);
+    int (*queue_make)(cuda_queue **out, int set);
     void (*queue_destroy)(cuda_queue *q);
     int (*alloc)(void **out, size_t bytes); /* zeroed */
     void (*release)(void *p);

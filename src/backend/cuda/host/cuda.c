@@ -54,7 +54,7 @@ static mnp_status send_program(exec *x) {
 }
 
 static mnp_status prepare(exec *x) {
-    MNP_TRY(exec_check(x, x->api->queue_make(&x->queue, x->full), "setting up"));
+    MNP_TRY(exec_check(x, x->api->queue_make(&x->queue, x->set), "setting up"));
     MNP_TRY(send_program(x));
     MNP_TRY(exec_alloc(x, &x->run, sizeof(dev_run), "the program"));
     MNP_TRY(exec_alloc(x, &x->step, sizeof(dev_step), "the step"));
@@ -83,6 +83,11 @@ static mnp_status prepare(exec *x) {
     return ranks_open(x->env, &x->ranks);
 }
 
+static int set_for(const cuda_device_info *device, const exec_opts *o) {
+    if (cuda_has_full(device) && !o->general) return CUDA_FULL;
+    return o->math == MATH_FP32 ? CUDA_GENERAL_FP32 : CUDA_GENERAL_16;
+}
+
 static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out) {
     *out = NULL;
     exec *x = env_alloc(e, 1, sizeof *x, "a compiled plan");
@@ -96,8 +101,9 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
         status = cuda_select(e, api, comm_local(e), &x->device);
     if (status == MNP_OK) {
         x->api = api;
-        x->full = cuda_has_full(&x->device) && !o->general;
-        status = program_make(e, p, o->math, x->full ? PROGRAM_FUSE_ALL : 0, &x->program);
+        x->set = set_for(&x->device, o);
+        status = program_make(e, p, o->math, x->set == CUDA_FULL ? PROGRAM_FUSE_ALL : 0,
+                              &x->program);
     }
     if (status == MNP_OK) status = prepare(x);
     if (status != MNP_OK) {

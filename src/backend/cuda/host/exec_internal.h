@@ -22,7 +22,7 @@ struct exec {
     exec_opts opts;
     const cuda_api *api;
     cuda_device_info device;
-    bool full; /* with the full set of kernels, else the general one (device/target.h) */
+    int set; /* of kernels: CUDA_FULL ... (host/api.h) */
     cuda_queue *queue;
     cuda_program program;
     block code, outer, products, terms, grad_spans, wgrad_tasks, saved, run, act, slots, scratch,

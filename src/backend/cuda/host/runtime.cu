@@ -57,11 +57,14 @@ static void queue_destroy(cuda_queue *q) {
     free(q);
 }
 
-static int queue_make(cuda_queue **out, int full) {
+static const kernel_set *const sets[] = {&kernels, &general_fp32::kernels, &general_16::kernels};
+static_assert(CUDA_FULL == 0 && CUDA_GENERAL_FP32 == 1 && CUDA_GENERAL_16 == 2, "sets");
+
+static int queue_make(cuda_queue **out, int which) {
     *out = NULL;
     cuda_queue *q = (cuda_queue *)calloc(1, sizeof *q);
     if (!q) return (int)cudaErrorMemoryAllocation;
-    const kernel_set *set = q->kernels = full ? &kernels : &general::kernels;
+    const kernel_set *set = q->kernels = sets[which];
     cudaError_t e = cudaStreamCreateWithFlags(&q->stream, cudaStreamNonBlocking);
     if (e == cudaSuccess) e = cudaEventCreate(&q->begun);
     if (e == cudaSuccess) e = cudaEventCreate(&q->ended);

@@ -1,4 +1,4 @@
-/* kernels.cuh: the kernels that host/runtime.cu launches, in two sets (device/target.h). */
+/* kernels.cuh: the kernels that host/runtime.cu launches, in sets (device/target.h). */
 #ifndef MNP_CUDA_KERNELS_KERNELS_CUH
 #define MNP_CUDA_KERNELS_KERNELS_CUH
 
@@ -73,7 +73,10 @@ struct kernel_set {
                         cudaStream_t stream);
 };
 extern const kernel_set kernels; /* the full set */
-namespace general {
+namespace general_fp32 {
+extern const kernel_set kernels;
+}
+namespace general_16 {
 extern const kernel_set kernels;
 }
 

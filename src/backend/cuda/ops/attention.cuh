@@ -26,9 +26,9 @@ FN int heads_of_round(const Attention &a) {
 FN void attention_by_math(const dev_instr &ins, const Attention &a) {
     const int heads = heads_of_round(a);
     const bool pairs = worth_pairs(heads * ((a.nq + 15) / 16), heads * ((a.nq + 31) / 32));
-    if (ins.math == DEV_TF32)
+    if (math_of(ins) == DEV_TF32)
         pairs ? resident_forward<DEV_TF32, 2>(ins) : resident_forward<DEV_TF32, 1>(ins);
-    else if (ins.math == DEV_BF16)
+    else if (math_of(ins) == DEV_BF16)
         pairs ? resident_forward<DEV_BF16, 2>(ins) : resident_forward<DEV_BF16, 1>(ins);
     else
         resident_forward<DEV_FP32, 1>(ins); /* operands of pairs would not fit in registers */
@@ -45,9 +45,9 @@ OP_FN void op_attention(const dev_instr &ins) {
         single_forward(ins);
     else if (forward_fits(a))
         attention_by_math(ins, a);
-    else if (ins.math == DEV_TF32)
+    else if (math_of(ins) == DEV_TF32)
         forward_by_depth<DEV_TF32>(ins, a.dh);
-    else if (ins.math == DEV_BF16)
+    else if (math_of(ins) == DEV_BF16)
         forward_by_depth<DEV_BF16>(ins, a.dh);
     else
         forward_by_depth<DEV_FP32>(ins, a.dh);

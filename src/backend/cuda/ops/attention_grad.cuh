@@ -38,9 +38,9 @@ FN void attention_grad_by_math(const dev_instr &ins, const Attention &a) {
     const int heads = heads_of_round(a), items = (a.nq + 15) / 16 + (a.nk + 15) / 16;
     const int items_of_pairs = (a.nq + 31) / 32 + (a.nk + 31) / 32;
     const bool pairs = worth_pairs(heads * items, heads * items_of_pairs);
-    if (ins.math == DEV_TF32)
+    if (math_of(ins) == DEV_TF32)
         pairs ? resident_backward<DEV_TF32, 2>(ins) : resident_backward<DEV_TF32, 1>(ins);
-    else if (ins.math == DEV_BF16)
+    else if (math_of(ins) == DEV_BF16)
         pairs ? resident_backward<DEV_BF16, 2>(ins) : resident_backward<DEV_BF16, 1>(ins);
     else
         resident_backward<DEV_FP32, 1>(ins);
@@ -68,9 +68,9 @@ OP_FN void op_attention_grad(const dev_instr &ins) {
         single_backward(ins);
     else if (grad_fits(a))
         attention_grad_by_math(ins, a);
-    else if (ins.math == DEV_TF32)
+    else if (math_of(ins) == DEV_TF32)
         general_grad<DEV_TF32>(ins, w);
-    else if (ins.math == DEV_BF16)
+    else if (math_of(ins) == DEV_BF16)
         general_grad<DEV_BF16>(ins, w);
     else
         general_grad<DEV_FP32>(ins, w);

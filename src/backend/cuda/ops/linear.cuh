@@ -147,12 +147,12 @@ template <int MATH> FN void linear_by_shape(const dev_instr &ins, const View &w,
 static __device__ __noinline__ void linear_large(const dev_instr &ins) {
     const View x = view_in(ins, LINEAR_X), w = view_in(ins, LINEAR_W);
     const Product p = {x.p, w.p, x.ld, w.ld, x.all_rows(frame().S), w.cols, w.rows};
-    gemm<false, false>(ins.math, p, forward_epilogue(ins));
+    gemm<false, false>(math_of(ins), p, forward_epilogue(ins));
 }
 
 OP_FN void op_linear(const dev_instr &ins) {
     const View x = view_in(ins, LINEAR_X), w = view_in(ins, LINEAR_W);
-    const int rows = x.all_rows(frame().S), math = ins.math;
+    const int rows = x.all_rows(frame().S), math = math_of(ins);
     if ((rows <= FEW_ROWS && w.ld <= FEW_WIDTH) || x.ld == 1)
         block_linear(ins);
     else if (!forward_fits(w))

@@ -263,7 +263,7 @@ FN void narrow_reverse(const LinearGrad &d) {
 
 static __device__ __noinline__ void linear_reverse_large(const dev_instr &ins) {
     LinearGrad d = linear_grad_of(ins);
-    const int math = ins.math;
+    const int math = math_of(ins);
     large_prepare(d);
     if (d.x.ld == 1) {
         narrow_reverse(d);
@@ -283,7 +283,7 @@ static __device__ __noinline__ void linear_reverse_large(const dev_instr &ins) {
 
 OP_FN void op_linear_grad(const dev_instr &ins) {
     const View x = view_in(ins, LINEAR_GRAD_X), w = view_in(ins, LINEAR_GRAD_W);
-    const int rows = x.all_rows(frame().S), math = ins.math;
+    const int rows = x.all_rows(frame().S), math = math_of(ins);
     const bool to_x = view_out(ins, LINEAR_GX).p, to_w = view_out(ins, LINEAR_GW).p;
     if (x.ld > 1 && rows <= FEW_ROWS && w.ld <= FEW_WIDTH && w.rows <= FEW_WIDTH)
         block_linear(ins);

@@ -321,7 +321,7 @@ setup:
 	@$(SET_UP)
 examples: $(EXAMPLES)
 fuzzers: $(FUZZERS)
-tests-built: $(TEST_BUILT) $(if $(filter %/test_emulator.sh %/test_extend.sh %/test_kernels.sh,$(TEST_PROGRAMS)),$(EMULATOR)) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
+tests-built: $(TEST_BUILT) $(if $(filter %/test_emulator.sh %/test_emulator_general.sh %/test_extend.sh %/test_kernels.sh,$(TEST_PROGRAMS)),$(EMULATOR)) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
 
 # only what it shows: the kernels for a GPU alone take two minutes
 demo: $(MNP)
@@ -376,7 +376,7 @@ uninstall:
 	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) VERSION=$(VERSION) scripts/install.sh --remove
 
 info: $(BUILD)/config.mk
-	@CC='$(CC)' PORTABLE=$(PORTABLE) scripts/info.sh $(BUILD)/config.mk '$(VERSION)' '$(BUILD)' '$(ISAS)' '$(CUDA)'
+	@CC='$(CC)' PORTABLE=$(PORTABLE) scripts/info.sh $(BUILD)/config.mk '$(VERSION)' '$(BUILD)' '$(ISAS)' '$(CUDA)' '$(CUDA_ALL)'
 clean:
 	rm -rf build build-*
 help:

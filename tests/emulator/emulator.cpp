@@ -99,7 +99,8 @@ void emulated_fail(emulated_place at, const char *what) {
     abort();
 }
 
-/* ---- the GPU ---------------------------------------------------------------------------------- */
+/* ---- the GPU ----------------------------------------------------------------------------------
+ */
 
 int emulated_capability(void) {
     static const char *const text = getenv("MNP_EMULATED_GPU");
@@ -109,10 +110,10 @@ int emulated_capability(void) {
 /* "Maximum amount of shared memory per thread block" of the CUDA programming guide */
 int emulated_shared_limit(void) {
     const int of = emulated_capability();
-    const int kilobytes = of < 80                            ? 64
-                          : of == 80 || of == 87             ? 163
+    const int kilobytes = of < 80                             ? 64
+                          : of == 80 || of == 87              ? 163
                           : of == 86 || of == 89 || of >= 120 ? 99
-                                                             : 227;
+                                                              : 227;
     return kilobytes * 1024;
 }
 
@@ -357,8 +358,7 @@ static void check_bulk(const float *global, uint32_t shared, int bytes, emulated
     if (((uintptr_t)global | shared | (uint32_t)bytes) % 16)
         emulated_fail(at, "a copy is not aligned");
     if (emulated_capability() < 90) emulated_fail(at, "this GPU has no copy engine");
-    if (bytes < 0 || shared + (uint32_t)bytes > shared_bytes)
-        emulated_fail(at, "out of range");
+    if (bytes < 0 || shared + (uint32_t)bytes > shared_bytes) emulated_fail(at, "out of range");
 }
 
 void emulated_bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival,

@@ -5,8 +5,8 @@
  * stages that does not stop at the end of a tile. Rows beyond M and k beyond K count as zeros;
  * columns of the stored matrices are padded to 16 with zeros, so copies go four floats at a time.
  *
- * Strides in shared memory: BK + 4 for what is read along a row (bank 4 g + t, or 20 g + t), BN + 8 or
- * 136 for what is read down a column (bank 8 t + g): all without conflicts. */
+ * Strides in shared memory: BK + 4 for what is read along a row (bank 4 g + t, or 20 g + t), BN + 8
+ * or 136 for what is read down a column (bank 8 t + g): all without conflicts. */
 #ifndef MNP_CUDA_DEVICE_GEMM_CUH
 #define MNP_CUDA_DEVICE_GEMM_CUH
 

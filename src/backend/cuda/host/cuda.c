@@ -102,8 +102,8 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
     if (status == MNP_OK) {
         x->api = api;
         x->set = set_for(&x->device, o);
-        status = program_make(e, p, o->math, x->set == CUDA_FULL ? PROGRAM_FUSE_ALL : 0,
-                              &x->program);
+        status =
+            program_make(e, p, o->math, x->set == CUDA_FULL ? PROGRAM_FUSE_ALL : 0, &x->program);
     }
     if (status == MNP_OK) status = prepare(x);
     if (status != MNP_OK) {
@@ -118,6 +118,10 @@ static mnp_status usable(env *e) {
     const cuda_api *api = NULL;
     cuda_device_info info;
     return cuda_load(e, &api, &info);
+}
+
+static const char *kernels(const exec *x) {
+    return x && x->set != CUDA_FULL ? "gpu, general kernels" : "gpu";
 }
 
 static mnp_status describe(env *e, char *out, size_t size) {
@@ -244,6 +248,7 @@ bool cuda_profile(exec *x, int32_t k, cuda_cost *out) {
 const backend backend_cuda = {.name = "cuda",
                               .element = sizeof(float),
                               .modes = true,
+                              .kernels = kernels,
                               .compile = compile,
                               .run = run,
                               .usable = usable,

@@ -139,8 +139,8 @@ static int shared_update(cuda_queue *q) {
     if (!e && s->fast) e = s->api->sum(s->link, s->own, s->words, q->stream);
     if (!e && !s->fast)
         e = s->api->gather(s->link, s->own, s->sums, s->words * sizeof(float), q->stream);
-    q->kernels->update_linked(q->run, &q->shape, s->fast ? s->own : s->sums,
-                              s->fast ? 1 : s->ranks, q->stream);
+    q->kernels->update_linked(q->run, &q->shape, s->fast ? s->own : s->sums, s->fast ? 1 : s->ranks,
+                              q->stream);
     return e;
 }
 

@@ -352,19 +352,14 @@ void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t s
 /* ---- the set --------------------------------------------------------------------------------- */
 
 const kernel_set kernels = {
-    functions_prepare,
-    functions_launch,
+    functions_prepare,    functions_launch,
 #if TARGET_PARTS
-    products_prepare,
-    products_launch,
+    products_prepare,     products_launch,
 #else
     nullptr,
     nullptr,
 #endif
-    update_launch,
-    update_local_launch,
-    update_reports_launch,
-    update_linked_launch,
-    update_fp16_launch,
+    update_launch,        update_local_launch, update_reports_launch,
+    update_linked_launch, update_fp16_launch,
 };
 TARGET_END

@@ -144,8 +144,7 @@ FN void gradients_meet(Gradients<DT, KEYS> &r, int parts, int part) {
 }
 
 /* All of them at once, or where these do not fit one half after the other. */
-template <int DT, bool KEYS>
-FN void gradients_meet(Gradients<DT, KEYS> &r, int parts, int part) {
+template <int DT, bool KEYS> FN void gradients_meet(Gradients<DT, KEYS> &r, int parts, int part) {
     constexpr int ALL = (KEYS ? 16 : 8) * DT;
     if constexpr (ALL * THREADS <= WORK_WORDS) {
         gradients_meet<DT, KEYS, 0, ALL>(r, parts, part);

@@ -1,5 +1,5 @@
-/* attention_resident.cuh: attention forward where queries, keys and values of two or four heads lie in
- * shared memory together, which is the case for the sets of the usual models.
+/* attention_resident.cuh: attention forward where queries, keys and values of two or four heads lie
+ * in shared memory together, which is the case for the sets of the usual models.
  *
  * Everything is fetched at once and converted on the way. A warp takes 16 MT queries of one head;
  * the scores of 32 keys at a time live in registers and are never stored, and go into the second

@@ -1,4 +1,5 @@
-/* attention_tiles.cuh: rows of up to HEADS_AT_ONCE heads in shared memory and the fragments read from them.
+/* attention_tiles.cuh: rows of up to HEADS_AT_ONCE heads in shared memory and the fragments read
+ * from them.
  *
  * A row is kept in the form the products want, converted once when it is put there:
  *   fp32  floats as they are (split at every use);  68 words (of two heads: 36)

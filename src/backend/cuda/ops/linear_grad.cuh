@@ -184,19 +184,12 @@ static __device__ __noinline__ void linear_reverse(const dev_instr &ins) {
     }
 }
 
-/* With all that is wanted; a shape that has room for less than that is rare. */
-FN constexpr bool grad_shape_fits(int K, int N) {
-    return SMEM_G + (GRAD_ROWS + (K + 31) / 32 * 32) * (N + 4) + GRAD_ROWS * (K + 4) +
-               SLACK_WORDS <=
-           WORK_WORDS;
-}
-
 template <int MATH> FN void reverse_by_shape(const dev_instr &ins, const View &w, int rows) {
     const int shape = rows <= ROWS_AT_ONCE ? w.rows << 8 | w.ld : 0;
 #define SHAPE(K, N)                                                                                \
-    if (grad_shape_fits(K, N) && shape == (K << 8 | N)) {                                          \
-        if constexpr (grad_shape_fits(K, N)) linear_reverse<MATH, Fixed<K, N>>(ins);               \
-    } else
+    if (shape == (K << 8 | N))                                                                     \
+        linear_reverse<MATH, Fixed<K, N>>(ins);                                                    \
+    else
     LINEAR_SHAPES(SHAPE)
 #undef SHAPE
     linear_reverse<MATH, Sized>(ins);

@@ -101,7 +101,7 @@ CUDA_ALL  ?= 0
 CUDA_EACH := 80 90 100 120 # code for one also runs on later minor versions
 CUDA_FULL := -gencode arch=compute_90a,code=sm_90a
 CUDA_MOST := -gencode arch=compute_80,code=compute_80 $(if \
-    $(filter 1,$(CUDA_ALL)),$(foreach k,$(CUDA_EACH),-gencode arch=compute_$k$(comma)code=sm_$k))
+    $(filter 1,$(CUDA_ALL)),-Xfatbin -compress-all $(foreach k,$(CUDA_EACH),-gencode arch=compute_$k$(comma)code=sm_$k))
 NVCC_FLAGS := -O3 -std=c++17 -maxrregcount 128 -Iinclude -Isrc -I. \
               -Xcompiler $(subst $(space),$(comma),$(strip -fPIC -fvisibility=hidden $(HARDEN_CC))) \
               $(patsubst -Wl$(comma)%,-Xlinker %,$(HARDEN_LINK))

@@ -90,13 +90,19 @@ PIE         := $(PIE_LIBS)
 endif
 
 # CUDA needs nvcc; it is built when there are .cu files and nvcc was found (CUDA=0 leaves it out).
-# The kernels need compute capability 9.0; they are a shared object of their own, which the library
-# loads on demand: nothing else needs CUDA, at build time or at run time.
-CU_SRC := $(wildcard src/backend/cuda/*/*.cu)
+# The kernels are a shared object of their own, which the library loads on demand: nothing else needs
+# CUDA, at build time or at run time. They are two sets (src/backend/cuda/device/target.h): the full
+# one for compute capability 9.0, and the general one, in two halves, for 8.0 and later, which the
+# driver compiles when a GPU first runs it, unless CUDA_ALL=1 compiles it here.
+CU_SRC     := $(wildcard src/backend/cuda/*/*.cu)
+CU_GENERAL := $(addprefix src/backend/cuda/kernels/,functions.cu update.cu)
 CUDA   ?= $(if $(CU_SRC),$(if $(strip $(INSTRUMENT) $(filter 1,$(PORTABLE))),,$(HAVE_NVCC)))
-ARCH   ?= 90a
-NVCC_FLAGS := -O3 -std=c++17 -gencode arch=compute_$(ARCH),code=sm_$(ARCH) -maxrregcount 128 \
-              -DMNP_CUDA_ARCH=$(patsubst %a,%,$(ARCH)) -Iinclude -Isrc -I. \
+CUDA_ALL  ?= 0
+CUDA_EACH := 80 90 100 120 # code for one also runs on later minor versions
+CUDA_FULL := -gencode arch=compute_90a,code=sm_90a
+CUDA_MOST := -gencode arch=compute_80,code=compute_80 $(if \
+    $(filter 1,$(CUDA_ALL)),-Xfatbin -compress-all $(foreach k,$(CUDA_EACH),-gencode arch=compute_$k$(comma)code=sm_$k))
+NVCC_FLAGS := -O3 -std=c++17 -maxrregcount 128 -Iinclude -Isrc -I. \
               -Xcompiler $(subst $(space),$(comma),$(strip -fPIC -fvisibility=hidden $(HARDEN_CC))) \
               $(patsubst -Wl$(comma)%,-Xlinker %,$(HARDEN_LINK))
 
@@ -128,7 +134,7 @@ LIB           := $(BUILD)/libmnp.a
 SHLIB         := $(BUILD)/libmnp.so
 MNP           := $(if $(CLI_SRC),$(BUILD)/mnp)
 CUDA_LIB      := $(if $(filter 1,$(CUDA)),$(BUILD)/libmnp_cuda.so)
-CUDA_OBJ      := $(CU_SRC:%=$(BUILD)/obj/%.o)
+CUDA_OBJ      := $(CU_SRC:%=$(BUILD)/obj/%.o) $(foreach k,32 16,$(CU_GENERAL:%=$(BUILD)/obj/general-$k/%.o))
 MPI_LIB       := $(if $(filter 1,$(MPI)),$(BUILD)/libmnp_mpi.so)
 NCCL_LIB      := $(if $(CUDA_LIB),$(if $(HAVE_NCCL),$(BUILD)/libmnp_nccl.so))
 EXAMPLES      := $(patsubst %.c,$(BUILD)/%,$(wildcard examples/*.c))
@@ -195,18 +201,30 @@ $(foreach i,base avx2 avx512,$(eval $(call SIMD_RULE,$i)))
 
 $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/cuda-flags
 	@mkdir -p $(@D)
-	$(call say,NVCC)$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $@.d -MT $@ -c $< -o $@
+	$(call say,NVCC)$(NVCC) $(NVCC_FLAGS) $(CUDA_FULL) -MMD -MP -MF $@.d -MT $@ -c $< -o $@
+define GENERAL_RULE
+$(BUILD)/obj/general-$1/%.cu.o: %.cu $(BUILD)/cuda-flags
+	@mkdir -p $$(@D)
+	$$(call say,NVCC)$(NVCC) $(NVCC_FLAGS) $(CUDA_MOST) -DMNP_KERNELS_GENERAL=$1 -MMD -MP -MF $$@.d -MT $$@ \
+	    -c $$< -o $$@
+$(BUILD)/emulator/general-$1/%.o: % $(BUILD)/flags
+	@mkdir -p $$(@D)
+	$$(call say,EMU)$(CXX) $$(EMU_FLAGS) -DMNP_KERNELS_GENERAL=$1 $$(DEPFLAGS) -x c++ -c $$< -o $$@
+endef
+$(foreach k,32 16,$(eval $(call GENERAL_RULE,$k)))
+CUDA_NOW = $(NVCC) $(NVCC_FLAGS) $(CUDA_FULL) $(CUDA_MOST)
 $(BUILD)/cuda-flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(NVCC) $(NVCC_FLAGS)' | cmp -s - $@ || echo '$(NVCC) $(NVCC_FLAGS)' > $@
+	@echo '$(CUDA_NOW)' | cmp -s - $@ || echo '$(CUDA_NOW)' > $@
 $(BUILD)/libmnp_cuda.so: $(CUDA_OBJ)
-	$(call say,NVCC)$(NVCC) $(NVCC_FLAGS) -shared -cudart static $(CUDA_OBJ) -o $@
+	$(call say,NVCC)$(NVCC) $(NVCC_FLAGS) $(CUDA_FULL) -shared -cudart static $(CUDA_OBJ) -o $@
 
 # The same kernels compiled for the CPU (tests/emulator): neither nvcc nor a GPU is needed, but a C++
 # compiler and x86-64. Kernels compute addresses that they do not use.
 EMULATOR  := $(if $(filter x86_64,$(shell uname -m)),$(if $(shell command -v $(CXX)),$(if \
     $(filter 1,$(PORTABLE)),,$(addprefix $(BUILD)/emulator/,test_cuda libmnp_cuda.so))))
-EMU_OBJ   := $(patsubst %,$(BUILD)/emulator/%.o,$(CU_SRC) $(wildcard tests/emulator/*.cpp))
+EMU_OBJ   := $(patsubst %,$(BUILD)/emulator/%.o,$(CU_SRC) $(wildcard tests/emulator/*.cpp)) \
+             $(foreach k,32 16,$(CU_GENERAL:%=$(BUILD)/emulator/general-$k/%.o))
 # The thread sanitizer sees kernels, and of the emulator what it is told (tests/emulator/races.h).
 EMU_RACES := $(if $(findstring thread,$(SAN)),-DEMULATED_RACES)
 EMU_PLAIN := $(if $(EMU_RACES),-fno-sanitize=thread)
@@ -303,7 +321,7 @@ setup:
 	@$(SET_UP)
 examples: $(EXAMPLES)
 fuzzers: $(FUZZERS)
-tests-built: $(TEST_BUILT) $(if $(filter %/test_emulator.sh %/test_extend.sh %/test_kernels.sh,$(TEST_PROGRAMS)),$(EMULATOR)) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
+tests-built: $(TEST_BUILT) $(if $(filter %/test_emulator.sh %/test_emulator_general.sh %/test_extend.sh %/test_kernels.sh,$(TEST_PROGRAMS)),$(EMULATOR)) $(CUDA_LIB) $(MPI_LIB) $(NCCL_LIB) $(if $(findstring tests/e2e/,$(TEST_PROGRAMS)),all $(EXAMPLES))
 
 # only what it shows: the kernels for a GPU alone take two minutes
 demo: $(MNP)
@@ -358,7 +376,7 @@ uninstall:
 	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) VERSION=$(VERSION) scripts/install.sh --remove
 
 info: $(BUILD)/config.mk
-	@CC='$(CC)' PORTABLE=$(PORTABLE) scripts/info.sh $(BUILD)/config.mk '$(VERSION)' '$(BUILD)' '$(ISAS)' '$(CUDA)'
+	@CC='$(CC)' PORTABLE=$(PORTABLE) scripts/info.sh $(BUILD)/config.mk '$(VERSION)' '$(BUILD)' '$(ISAS)' '$(CUDA)' '$(CUDA_ALL)'
 clean:
 	rm -rf build build-*
 help:

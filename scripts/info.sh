@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# info.sh CONFIG VERSION BUILD ISAS CUDA: what make info prints: the parts the build found, the
+# info.sh CONFIG VERSION BUILD ISAS CUDA CUDA_ALL: what make info prints: the parts the build found, the
 # libraries a run would load now, and what is lost without each of them. Reads CC and PORTABLE.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -43,7 +43,9 @@ row BLAS "$blas" "$blas: measured beside our own dense products by mnp bench" \
 row microhttpd "$microhttpd" "$microhttpd: mnp serve" "there is no mnp serve (libmicrohttpd12)"
 
 echo "Built as objects of their own, where found:"
-row CUDA "$(value HAVE_NVCC)" "$(value NVCC)" "no NVIDIA GPU backend; the CPU backend does everything"
+gpus="9.0, and 8.0 or later through the driver's compiler"
+[ "${6:-}" = 1 ] && gpus="8.0 or later"
+row CUDA "$(value HAVE_NVCC)" "$(value NVCC): GPUs of compute capability $gpus" "no NVIDIA GPU backend; the CPU backend does everything"
 row NCCL "$(value HAVE_NCCL)" "$(value NCCL_LIBS)" "GPUs of several ranks do not share training steps"
 row MPI "$(value HAVE_MPI)" "$(value MPI_LIBS): mpirun -n R mnp train, eval, gen, repro" \
     "no runs over several processes or machines (mpirun)"

@@ -32,8 +32,9 @@ typedef struct backend {
     /* `steps` times: the function part for items 0..items-1, then the step part. MNP_ENUMERIC
      * when a loss was not finite: io->step->bad_item says where; weights are as before the step. */
     mnp_status (*run)(exec *x, exec_io *io, int64_t items, int64_t steps);
-    /* What fixes the bits of its results on this machine ("avx2"); NULL: nothing of its own. */
-    const char *(*kernels)(void);
+    /* What fixes the bits of results on this machine ("avx2"), of a compiled plan or of any (NULL).
+     * NULL: nothing of its own. */
+    const char *(*kernels)(const exec *x);
     /* Can it work here? The error text says why not. NULL: always. */
     mnp_status (*usable)(env *e);
     /* A line on the device, cut to `size` bytes, where it can work here; NULL: not for users. */

@@ -104,8 +104,7 @@ static mnp_status same_program(env *e) {
 }
 
 static const char *device_of(const trainer *t) {
-    if (t->b->kernels) return t->b->kernels();
-    return t->device.general ? "gpu, general kernels" : "gpu";
+    return t->b->kernels ? t->b->kernels(t->exec) : t->b->name;
 }
 
 mnp_status trainer_compare(trainer *t) {

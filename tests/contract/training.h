@@ -10,6 +10,7 @@
 
 static env world;
 static bool small;               /* few functions and steps */
+static bool with_general;        /* everything with the general kernels */
 static double asleep;            /* weight of a sleep phase  */
 static double prefix;            /* share of contexts that are first points */
 static double decay;             /* of the weights, in units of the rate    */
@@ -73,6 +74,7 @@ static void make_images(training *t) {
 static bool training_open_as(training *t, const char *device, const char *preset, exec_opts o,
                              double ema, bool update) {
     *t = (training){.b = backend_find(device)};
+    o.general |= with_general;
     model_spec spec;
     bool images = strncmp(preset, "image", 5) == 0;
     CHECK(spec_preset(&world, "mnp", preset, &spec) == MNP_OK);

@@ -14,9 +14,9 @@ fails() { # STATUS TEXT COMMAND...
     "$@" 2>"$tmp/err"
     [ $? = "$status" ] && [ "$(wc -l <"$tmp/err")" = 1 ] && grep -q -- "$text" "$tmp/err"
 }
-train() { # NAME KERNELS
-    (cd "$tmp" && ./mnp train --data rbf --functions 4 --preset paper --steps 1 --batch 2 --seed 1 --device cuda \
-        --math tf32 --kernels "$2" --set valid_functions=1 --set valid_samples=1 --out "$1.safetensors" --quiet)
+train() { # NAME KERNELS [COMPUTE CAPABILITY [MATH]]
+    (cd "$tmp" && MNP_EMULATED_GPU=${3:-9.0} ./mnp train --data rbf --functions 4 --preset "${PRESET:-paper}" --steps 1 \
+        --batch 2 --seed 1 --device cuda --math "${4:-tf32}" --kernels "$2" --set valid_functions=1 --set valid_samples=1 --out "$1.safetensors" --quiet)
 }
 # the loss that eval finds with a model's weights, on the CPU
 score() {
@@ -26,6 +26,25 @@ score() {
 agree() {
     train fused fused && train general general && ! cmp -s "$tmp/fused.safetensors" "$tmp/general.safetensors" &&
         awk -v a="$(score fused)" -v b="$(score general)" 'BEGIN { exit !(a != "" && (a - b) ^ 2 < 1e-6) }'
+}
+
+# a GPU that is not of compute capability 9.0 has the general kernels, whatever is asked for
+chosen() {
+    local math gpu
+    for math in fp32 bf16; do
+        PRESET=tiny train g general 9.0 $math || return 1
+        for gpu in 8.0 8.6 8.9 9.1 10.0 12.1; do
+            PRESET=tiny train o fused $gpu $math && cmp "$tmp/g.safetensors" "$tmp/o.safetensors" || return 1
+        done
+    done
+    train o fused 8.6 && cmp "$tmp/general.safetensors" "$tmp/o.safetensors"
+}
+too_old() { # a GPU before compute capability 8.0
+    (cd "$tmp" && export MNP_EMULATED_GPU=7.5 && fails 1 "$1" ./mnp train --data rbf --functions 4 --steps 1 --device cuda --out x)
+}
+old_is_left() { # --device auto says why, and goes to the CPU
+    (cd "$tmp" && MNP_EMULATED_GPU=7.5 ./mnp train --data rbf --functions 4 --preset tiny --steps 1 --device auto --out x \
+        --set valid_functions=1 --set valid_samples=1 2>err) && grep -q "has compute capability 7.5" "$tmp/err"
 }
 
 # draws of p(z | C): twice on the device the same bytes, and close to those of the CPU
@@ -50,6 +69,10 @@ run "an unknown kind" fails 1 "fused" \
 if [ -e "$BUILD/emulator/libmnp_cuda.so" ]; then
     cp "$MNP" "$BUILD/emulator/libmnp_cuda.so" "$tmp"
     run "general and fused train to the same scores" agree
+    run "the kernels follow the GPU" chosen
+    run "a GPU that is too old" too_old \
+        "emulated GPU has compute capability 7.5, and 8.0 or later is needed"
+    run "auto leaves it" old_is_left
     run "particles: the same bytes again, and the CPU's numbers" particles
 else
     skip "general and fused train to the same scores" "the emulator is not built"

@@ -2,8 +2,12 @@
 #ifndef MNP_EMULATOR_BLOCK_H
 #define MNP_EMULATOR_BLOCK_H
 
+#include <stdint.h>
+
 #include <functional>
 
-void emulated_run_block(unsigned index, unsigned threads, const std::function<void()> &body);
+/* shared: bytes of shared memory */
+void emulated_run_block(unsigned index, unsigned threads, uint32_t shared,
+                        const std::function<void()> &body);
 
 #endif

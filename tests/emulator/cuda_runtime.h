@@ -257,7 +257,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t g);
 cudaError_t emulated_launch(const cudaLaunchConfig_t &how, std::function<void()> kernel);
 
 template <class F> static inline cudaError_t cudaFuncSetAttribute(F *, int, int bytes) {
-    return bytes <= EMULATED_SHARED_BYTES ? cudaSuccess : cudaErrorUnknown;
+    return bytes <= emulated_shared_limit() ? cudaSuccess : cudaErrorUnknown;
 }
 template <class... P, class... A>
 static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *how, void (*kernel)(P...),

@@ -2,6 +2,7 @@
  * alone: the switch of fibres is written in assembly. */
 #include "emulator.h"
 
+#include <math.h>
 #include <sanitizer/asan_interface.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +85,7 @@ static void *host; /* the stack pointer of the caller of run_block */
 static void *host_races;
 static char starts, ends; /* tags */
 static int n_warps, n_running;
+static uint32_t shared_bytes; /* of the block */
 /* Threads run in turn, forwards or backwards. Which of them changes at barriers, so that a barrier
  * that is missing shows wherever it is; the bits of `order` decide. It goes on from launch to
  * launch: a step that is repeated runs in another order, and must have the same bits. */
@@ -95,6 +97,24 @@ void emulated_fail(emulated_place at, const char *what) {
     fprintf(stderr, "emulator: block %u, thread %u, %s:%d: %s\n", emulated_block.x,
             emulated_thread.x, at.file, at.line, what);
     abort();
+}
+
+/* ---- the GPU ----------------------------------------------------------------------------------
+ */
+
+int emulated_capability(void) {
+    static const char *const text = getenv("MNP_EMULATED_GPU");
+    static const int number = text ? (int)lround(10 * atof(text)) : 90;
+    return number;
+}
+/* "Maximum amount of shared memory per thread block" of the CUDA programming guide */
+int emulated_shared_limit(void) {
+    const int of = emulated_capability();
+    const int kilobytes = of < 80                             ? 64
+                          : of == 80 || of == 87              ? 163
+                          : of == 86 || of == 89 || of >= 120 ? 99
+                                                              : 227;
+    return kilobytes * 1024;
 }
 
 /* ---- fibres ---------------------------------------------------------------------------------- */
@@ -202,10 +222,18 @@ static void make_stacks(void) {
         mprotect(stacks + (size_t)t * STACK_BYTES, GUARD_BYTES, PROT_NONE);
 }
 
-void emulated_run_block(unsigned index, unsigned threads, const std::function<void()> &body) {
+/* Beyond the block's shared memory nothing may be written. */
+static void check_beyond(void) {
+    for (uint32_t k = shared_bytes; k < EMULATED_SHARED_BYTES; k++)
+        if (smem[k] != 0xff) emulated_fail({"shared memory", (int)k}, "out of range");
+}
+
+void emulated_run_block(unsigned index, unsigned threads, uint32_t shared,
+                        const std::function<void()> &body) {
     if (!stacks) make_stacks();
     if (threads % 32 || threads > THREADS_MOST) abort();
     memset(smem, 0xff, sizeof smem); /* NaNs */
+    shared_bytes = shared;
     for (Barrier &b : barriers) {
         b.arrived = 0;
         memset(b.waiting, 0, sizeof b.waiting);
@@ -224,6 +252,7 @@ void emulated_run_block(unsigned index, unsigned threads, const std::function<vo
     races_switch(fibres[emulated_thread.x].races);
     emulator_switch(&host, fibres[emulated_thread.x].sp);
     races_acquire(&ends);
+    check_beyond();
 }
 
 /* ---- rendezvous ------------------------------------------------------------------------------ */
@@ -291,7 +320,7 @@ uint32_t emulated_shared_at(const void *p) {
 
 void *emulated_shared(uint32_t at, uint32_t bytes) {
     if (at % bytes) emulated_fail({"shared memory", (int)at}, "the address is not aligned");
-    if (at > EMULATED_SHARED_BYTES - bytes)
+    if (bytes > shared_bytes || at > shared_bytes - bytes)
         emulated_fail({"shared memory", (int)at}, "out of range");
     return smem + at;
 }
@@ -328,8 +357,8 @@ void emulated_copy_wait(int leave) {
 static void check_bulk(const float *global, uint32_t shared, int bytes, emulated_place at) {
     if (((uintptr_t)global | shared | (uint32_t)bytes) % 16)
         emulated_fail(at, "a copy is not aligned");
-    if (bytes < 0 || shared + (uint32_t)bytes > EMULATED_SHARED_BYTES)
-        emulated_fail(at, "out of range");
+    if (emulated_capability() < 90) emulated_fail(at, "this GPU has no copy engine");
+    if (bytes < 0 || shared + (uint32_t)bytes > shared_bytes) emulated_fail(at, "out of range");
 }
 
 void emulated_bulk_load(uint32_t to, const float *from, int bytes, uint32_t arrival,
@@ -406,6 +435,7 @@ void emulated_bulk_wait(bool read) {
 
 /* Lanes of a warp come and go together, so one of them stands for all. */
 void emulated_group_reads(uint32_t at, int bytes) {
+    if (emulated_capability() != 90) emulated_fail({"group", 0}, "this GPU has no such products");
     if (emulated_thread.x % 32) return;
     races_read(smem + at, (size_t)bytes);
     fibres[emulated_thread.x].operands.push_back({at, (uint32_t)bytes});

@@ -5,7 +5,8 @@
  *
  * What a GPU leaves undefined stops the program with a message that says where: a barrier that some
  * threads never reach, threads at different __syncthreads, lanes of a warp in different
- * instructions, addresses of shared memory out of range or not aligned. Shared memory starts as
+ * instructions, addresses of shared memory out of range or not aligned, memory or instructions that
+ * the GPU does not have. Shared memory starts as
  * NaNs, and so is what an asynchronous copy is about to overwrite until somebody waits for it. */
 #ifndef MNP_EMULATOR_H
 #define MNP_EMULATOR_H
@@ -14,6 +15,11 @@
 #include <stdint.h>
 
 enum { EMULATED_SHARED_BYTES = 227 * 1024, EMULATED_PROCESSORS = 4 };
+
+/* The GPU that is emulated: 10 times its compute capability (90, unless the environment has another
+ * one, MNP_EMULATED_GPU=8.6), and the shared memory that a block of it can have. */
+int emulated_capability(void);
+int emulated_shared_limit(void);
 
 struct emulated_xyz {
     unsigned x, y, z;
@@ -38,7 +44,9 @@ void emulated_together(emulated_act *act, unsigned mask, void *what, emulated_pl
 /* `threads` threads wait for each other; strict: all at the same place of the source. */
 void emulated_barrier(int id, int threads, bool strict, emulated_place at);
 
-/* Shared memory: where a pointer lies in it, and the address of `bytes` bytes. */
+/* Shared memory of the block that runs; device/frame.cuh divides it. */
+extern unsigned char smem[];
+/* Where a pointer lies in it, and the address of `bytes` bytes. */
 uint32_t emulated_shared_at(const void *p);
 void *emulated_shared(uint32_t at, uint32_t bytes);
 

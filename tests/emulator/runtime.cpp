@@ -39,7 +39,8 @@ cudaError_t cudaSetDevice(int) {
     return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int) {
-    *p = {"emulated GPU", EMULATED_PROCESSORS, 9, 0};
+    const int of = emulated_capability();
+    *p = {"emulated GPU", EMULATED_PROCESSORS, of / 10, of % 10};
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
@@ -89,9 +90,11 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, int, cudaS
 
 cudaError_t emulated_launch(const cudaLaunchConfig_t &how, std::function<void()> kernel) {
     const unsigned blocks = how.gridDim.x, threads = how.blockDim.x;
+    const uint32_t shared = (uint32_t)how.dynamicSmemBytes;
+    if (how.dynamicSmemBytes > (size_t)emulated_shared_limit()) return cudaErrorUnknown;
     return submit(how.stream, [=] {
         emulated_grid_size = {blocks, 1, 1};
-        for (unsigned b = 0; b < blocks; b++) emulated_run_block(b, threads, kernel);
+        for (unsigned b = 0; b < blocks; b++) emulated_run_block(b, threads, shared, kernel);
     });
 }
 

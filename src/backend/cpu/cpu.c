@@ -152,13 +152,14 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
     return MNP_OK;
 }
 
-static const char *kernels(void) {
+static const char *kernels(const exec *x) {
+    (void)x;
     return cpu_kernels_best(NULL)->isa;
 }
 
 static mnp_status describe(env *e, char *out, size_t size) {
     (void)e;
-    snprintf(out, size, "the processor, %s kernels", kernels());
+    snprintf(out, size, "the processor, %s kernels", kernels(NULL));
     return MNP_OK;
 }
 

@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
         const size_t length = strlen(k.name);
         if (argc != 2 || strncmp(argv[1], k.name, length) != 0) continue;
         const bool right = strcmp(argv[1] + length, "-right") == 0;
-        emulated_run_block(0, THREADS, [&] { k.kernel(right); });
+        emulated_run_block(0, THREADS, EMULATED_SHARED_BYTES, [&] { k.kernel(right); });
         return 0;
     }
     fprintf(stderr, "usage: races NAME[-right]\n");

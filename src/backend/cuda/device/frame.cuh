@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "backend/cuda/device/ptx.cuh"
+#include "backend/cuda/device/target.h"
 #include "backend/cuda/paper/fused.h"
 #include "backend/cuda/program/device.h"
 
@@ -20,7 +21,7 @@ enum { THREADS = 512, WARPS = THREADS / 32 };
 enum { FEW_ROWS = DEV_FEW_ROWS };
 /* Instructions held: up to DEV_TOGETHER that run now, as many next, and some on their way. */
 enum { HELD = 4 * DEV_TOGETHER };
-enum { HEAD_BYTES = 10752, SMEM_BYTES = 227 * 1024, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };
+enum { HEAD_BYTES = 10752, SMEM_BYTES = TARGET_SHARED, WORK_BYTES = SMEM_BYTES - HEAD_BYTES };
 enum { WORK_WORDS = WORK_BYTES / 4 };
 enum { ARRIVALS = 8 };
 
@@ -144,6 +145,13 @@ FN View view_in(const dev_instr &ins, int j) {
 }
 FN View view_out(const dev_instr &ins, int j) {
     return view_at(ins, DEV_IN + j);
+}
+
+/* How its products are taken. */
+FN int math_of(const dev_instr &ins) {
+    if (TARGET_FP32 && !TARGET_16) return DEV_FP32;
+    if (TARGET_16 && !TARGET_FP32) return ins.math == DEV_BF16 ? DEV_BF16 : DEV_TF32;
+    return ins.math;
 }
 
 /* Is out[j] added to? */

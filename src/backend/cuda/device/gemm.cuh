@@ -1,18 +1,18 @@
 /* gemm.cuh: one block's matrix product C (M x N) = A (M x K) B (K x N), the epilogue given.
  *
  * AT: A is stored as its transpose, (K, M) row by row; BT: B as (N, K). The tile of the block is
- * 128 x BN, 16 warps as 4 x 4, 32 x BN/4 a warp; k goes in chunks of 32 through a ring of four
+ * 128 x BN, 16 warps as 4 x 4, 32 x BN/4 a warp; k goes in chunks of BK through a ring of four
  * stages that does not stop at the end of a tile. Rows beyond M and k beyond K count as zeros;
  * columns of the stored matrices are padded to 16 with zeros, so copies go four floats at a time.
  *
- * Strides in shared memory: 36 for what is read along a row (bank 4 g + t), BN + 8 or 136 for what
- * is read down a column (bank 8 t + g): both without conflicts. */
+ * Strides in shared memory: BK + 4 for what is read along a row (bank 4 g + t, or 20 g + t), BN + 8
+ * or 136 for what is read down a column (bank 8 t + g): all without conflicts. */
 #ifndef MNP_CUDA_DEVICE_GEMM_CUH
 #define MNP_CUDA_DEVICE_GEMM_CUH
 
 #include "backend/cuda/device/mma.cuh"
 
-enum { BM = 128, BK = 32, STAGES = 4 };
+enum { BM = 128, BK = TARGET_SHARED < 163 * 1024 ? 16 : 32, STAGES = 4 };
 
 template <bool AT> FN constexpr int a_words() {
     return AT ? BK * (BM + 8) : BM * (BK + 4);

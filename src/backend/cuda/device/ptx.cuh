@@ -1,11 +1,14 @@
 /* ptx.cuh: what C++ has no word for: the block's shared memory, and machine instructions as small
- * functions; no other file has inline assembly. tests/emulator has a file of the same name with the
+ * functions; no other file has inline assembly. What begins with TARGET_PARTS is of compute
+ * capability 9.0 (target.h). tests/emulator has a file of the same name with the
  * same functions, written for the CPU. Addresses in shared memory are in bytes (shared_at). */
 #ifndef MNP_CUDA_DEVICE_PTX_CUH
 #define MNP_CUDA_DEVICE_PTX_CUH
 
 #include <cuda_runtime.h>
 #include <stdint.h>
+
+#include "backend/cuda/device/target.h"
 
 #define PTX static __device__ __forceinline__
 
@@ -132,6 +135,7 @@ PTX float2 global_pair(const float *from, bool go) {
     return v;
 }
 
+#if TARGET_PARTS
 /* On top of what is there: memory does the sum, and nobody waits for it. Of two sums into one
  * place the first is done first if a barrier lies between them. */
 PTX void global_add(float *to, float v) {
@@ -146,14 +150,15 @@ PTX void global_add(float *to, float4 v) {
                  : "memory");
 }
 
+/* Some global memory to the second cache by the copy engine: a multiple of 16 bytes. */
+PTX void prefetch_bulk(const float *p, int bytes) {
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p), "r"(bytes) : "memory");
+}
+#endif
+
 /* A line of global memory to the second cache. */
 PTX void prefetch(const float *p) {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
-}
-
-/* The same by the copy engine: a multiple of 16 bytes. */
-PTX void prefetch_bulk(const float *p, int bytes) {
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(p), "r"(bytes) : "memory");
 }
 
 /* 16 bytes from global to shared memory, zeros when !valid; they are there for the thread that
@@ -188,6 +193,7 @@ PTX void load_transposed(uint32_t at, uint32_t w[4]) {
                  : "memory");
 }
 
+#if TARGET_PARTS
 /* Back: the transposed pieces are written, word (l / 4, l % 4) of every piece is the lane's. */
 PTX void store_transposed(uint32_t at, const uint32_t w[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(at),
@@ -201,6 +207,7 @@ PTX uint32_t transposed(uint32_t w) {
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r) : "r"(w));
     return r;
 }
+#endif
 
 /* c += a b, layouts in mma.cuh; d = a b + c: many products start from one c without its being
  * copied for each. */
@@ -224,6 +231,7 @@ MMA(bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 MMA(fp16, "m16n8k16.row.col.f32.f16.f16.f32")
 #undef MMA
 
+#if TARGET_PARTS
 /* ---- a group --------------------------------------------------------------------------------- */
 
 /* Four warps that multiply together: c (64, 8 J) += a (64, 8) b (8, 8 J). A warp has 16 rows of a
@@ -421,6 +429,8 @@ PTX void bulk_wait() {
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
+#endif
+
 /* ---- a block --------------------------------------------------------------------------------- */
 
 /* A barrier of some of a block's warps; 0 is the one of __syncthreads. */
@@ -432,12 +442,17 @@ PTX void barrier(int id, int threads) {
 
 /* A kernel that is launched early (launch_as) starts when all blocks of the one before it have
  * called grid_release() or are done; what that one wrote is there after grid_wait(). */
+#if TARGET_PARTS
 PTX void grid_wait() {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 PTX void grid_release() {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
+#else /* no kernel is launched early */
+PTX void grid_wait() {}
+PTX void grid_release() {}
+#endif
 
 #undef PTX
 

@@ -13,9 +13,12 @@
 /* Both sides must know the same operations and parts, and the same layout of what one writes and
  * the other reads. The first number rises where operands change and none of these does. */
 enum {
-    CUDA_API_VERSION = (int)(9000 + OPCODE_COUNT + 331 * FUSED_COUNT + 17 * sizeof(dev_instr) +
+    CUDA_API_VERSION = (int)(10000 + OPCODE_COUNT + 331 * FUSED_COUNT + 17 * sizeof(dev_instr) +
                              7 * sizeof(dev_run))
 };
+
+/* Sets of kernels (device/target.h): for compute capability 9.0; for others, in fp32 and not. */
+enum { CUDA_FULL, CUDA_GENERAL_FP32, CUDA_GENERAL_16 };
 
 typedef struct cuda_queue cuda_queue; /* a stream with its captured step */
 
@@ -35,7 +38,6 @@ typedef struct cuda_device_info {
     char name[128];
     int processors;       /* multiprocessors                       */
     int major, minor;     /* compute capability                    */
-    int built_for;        /* 90 = code for 9.0                     */
     size_t memory, spare; /* bytes, and those free now             */
 } cuda_device_info;
 
@@ -43,7 +45,7 @@ typedef struct cuda_api {
     int version;
     const char *(*error_text)(int error);
     int (*probe)(cuda_device_info *info);
-    int (*queue_make)(cuda_queue **out);
+    int (*queue_make)(cuda_queue **out, int set);
     void (*queue_destroy)(cuda_queue *q);
     int (*alloc)(void **out, size_t bytes); /* zeroed */
     void (*release)(void *p);

@@ -54,7 +54,7 @@ static mnp_status send_program(exec *x) {
 }
 
 static mnp_status prepare(exec *x) {
-    MNP_TRY(exec_check(x, x->api->queue_make(&x->queue), "setting up"));
+    MNP_TRY(exec_check(x, x->api->queue_make(&x->queue, x->set), "setting up"));
     MNP_TRY(send_program(x));
     MNP_TRY(exec_alloc(x, &x->run, sizeof(dev_run), "the program"));
     MNP_TRY(exec_alloc(x, &x->step, sizeof(dev_step), "the step"));
@@ -83,6 +83,11 @@ static mnp_status prepare(exec *x) {
     return ranks_open(x->env, &x->ranks);
 }
 
+static int set_for(const cuda_device_info *device, const exec_opts *o) {
+    if (cuda_has_full(device) && !o->general) return CUDA_FULL;
+    return o->math == MATH_FP32 ? CUDA_GENERAL_FP32 : CUDA_GENERAL_16;
+}
+
 static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out) {
     *out = NULL;
     exec *x = env_alloc(e, 1, sizeof *x, "a compiled plan");
@@ -96,7 +101,9 @@ static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out)
         status = cuda_select(e, api, comm_local(e), &x->device);
     if (status == MNP_OK) {
         x->api = api;
-        status = program_make(e, p, o->math, o->general ? 0 : PROGRAM_FUSE_ALL, &x->program);
+        x->set = set_for(&x->device, o);
+        status =
+            program_make(e, p, o->math, x->set == CUDA_FULL ? PROGRAM_FUSE_ALL : 0, &x->program);
     }
     if (status == MNP_OK) status = prepare(x);
     if (status != MNP_OK) {
@@ -113,12 +120,17 @@ static mnp_status usable(env *e) {
     return cuda_load(e, &api, &info);
 }
 
+static const char *kernels(const exec *x) {
+    return x && x->set != CUDA_FULL ? "gpu, general kernels" : "gpu";
+}
+
 static mnp_status describe(env *e, char *out, size_t size) {
     const cuda_api *api = NULL;
     cuda_device_info info;
     char memory[TEXT_NUMBER];
     MNP_TRY(cuda_load(e, &api, &info));
-    snprintf(out, size, "%s, %s", info.name, text_bytes(memory, (double)info.memory));
+    snprintf(out, size, "%s, %s%s", info.name, text_bytes(memory, (double)info.memory),
+             cuda_has_full(&info) ? "" : ", general kernels");
     return MNP_OK;
 }
 
@@ -236,6 +248,7 @@ bool cuda_profile(exec *x, int32_t k, cuda_cost *out) {
 const backend backend_cuda = {.name = "cuda",
                               .element = sizeof(float),
                               .modes = true,
+                              .kernels = kernels,
                               .compile = compile,
                               .run = run,
                               .usable = usable,

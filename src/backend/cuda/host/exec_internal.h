@@ -22,6 +22,7 @@ struct exec {
     exec_opts opts;
     const cuda_api *api;
     cuda_device_info device;
+    int set; /* of kernels: CUDA_FULL ... (host/api.h) */
     cuda_queue *queue;
     cuda_program program;
     block code, outer, products, terms, grad_spans, wgrad_tasks, saved, run, act, slots, scratch,

@@ -18,6 +18,14 @@ static mnp_status find_api(env *e, const cuda_api **api) {
     return MNP_OK;
 }
 
+static mnp_status check_device(env *e, const cuda_device_info *info) {
+    if (info->major >= CUDA_OLDEST) return MNP_OK;
+    return env_fail(e, MNP_EUNSUPPORTED,
+                    "CUDA cannot be used: %s has compute capability %d.%d, and %d.0 or later is "
+                    "needed",
+                    info->name, info->major, info->minor, CUDA_OLDEST);
+}
+
 mnp_status cuda_load(env *e, const cuda_api **api, cuda_device_info *info) {
     enum { NO_DEVICE = 100, OLD_DRIVER = 35 };
     MNP_TRY(find_api(e, api));
@@ -30,20 +38,17 @@ mnp_status cuda_load(env *e, const cuda_api **api, cuda_device_info *info) {
                         "CUDA cannot be used: there is no NVIDIA driver, or it is too old");
     if (error)
         return env_fail(e, MNP_EUNSUPPORTED, "CUDA cannot be used: %s", (*api)->error_text(error));
-    int has = info->major * 10 + info->minor;
-    if (has != info->built_for)
-        return env_fail(e, MNP_EUNSUPPORTED,
-                        "CUDA cannot be used: %s has compute capability %d.%d, this build is for "
-                        "%d.%d (make ARCH=%d)",
-                        info->name, info->major, info->minor, info->built_for / 10,
-                        info->built_for % 10, has);
-    return MNP_OK;
+    return check_device(e, info);
 }
 
 mnp_status cuda_select(env *e, const cuda_api *api, int ordinal, cuda_device_info *info) {
     int error = api->select(ordinal);
     if (!error) error = api->probe(info);
-    if (!error) return MNP_OK;
+    if (!error) return check_device(e, info);
     return env_fail(e, MNP_EDEVICE, "GPU %d of this host cannot be used: %s", ordinal,
                     api->error_text(error));
+}
+
+bool cuda_has_full(const cuda_device_info *info) {
+    return info->major == 9 && info->minor == 0;
 }

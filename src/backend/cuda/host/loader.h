@@ -5,9 +5,13 @@
 #include "backend/cuda/host/api.h"
 #include "util/env.h"
 
+enum { CUDA_OLDEST = 8 }; /* compute capability 8.0 */
+
 /* MNP_EUNSUPPORTED with the reason. The library stays loaded until the process ends. */
 mnp_status cuda_load(env *e, const cuda_api **api, cuda_device_info *info);
 /* This thread's GPU, where a host has several: `ordinal` modulo their number. */
 mnp_status cuda_select(env *e, const cuda_api *api, int ordinal, cuda_device_info *info);
+/* Does this GPU run the full set of kernels (device/target.h)? Else it runs the general one. */
+bool cuda_has_full(const cuda_device_info *info);
 
 #endif

@@ -6,15 +6,12 @@
 #include "backend/cuda/host/api.h"
 #include "backend/cuda/kernels/kernels.cuh"
 
-#ifndef MNP_CUDA_ARCH
-#define MNP_CUDA_ARCH 90
-#endif
-
 /* Steps that are captured together: within a graph a kernel is set up while the one before it ends.
  */
 enum { GROUP = 10 };
 
 struct cuda_queue {
+    const kernel_set *kernels;
     cudaStream_t stream;
     cudaEvent_t begun, ended;
     cudaGraphExec_t one, many; /* captured: a step, and GROUP of them, of ... */
@@ -42,7 +39,6 @@ static int probe(cuda_device_info *info) {
     info->name[sizeof info->name - 1] = '\0';
     info->processors = p.multiProcessorCount;
     info->major = p.major, info->minor = p.minor;
-    info->built_for = MNP_CUDA_ARCH;
     return (int)cudaMemGetInfo(&info->spare, &info->memory);
 }
 
@@ -61,15 +57,19 @@ static void queue_destroy(cuda_queue *q) {
     free(q);
 }
 
-static int queue_make(cuda_queue **out) {
+static const kernel_set *const sets[] = {&kernels, &general_fp32::kernels, &general_16::kernels};
+static_assert(CUDA_FULL == 0 && CUDA_GENERAL_FP32 == 1 && CUDA_GENERAL_16 == 2, "sets");
+
+static int queue_make(cuda_queue **out, int which) {
     *out = NULL;
     cuda_queue *q = (cuda_queue *)calloc(1, sizeof *q);
     if (!q) return (int)cudaErrorMemoryAllocation;
+    const kernel_set *set = q->kernels = sets[which];
     cudaError_t e = cudaStreamCreateWithFlags(&q->stream, cudaStreamNonBlocking);
     if (e == cudaSuccess) e = cudaEventCreate(&q->begun);
     if (e == cudaSuccess) e = cudaEventCreate(&q->ended);
-    if (e == cudaSuccess) e = functions_prepare();
-    if (e == cudaSuccess) e = products_prepare();
+    if (e == cudaSuccess) e = set->functions_prepare();
+    if (e == cudaSuccess && set->products) e = set->products_prepare();
     if (e != cudaSuccess) {
         queue_destroy(q);
         return (int)e;
@@ -113,37 +113,42 @@ static int sync_queue(cuda_queue *q) {
 
 static int to_fp16(cuda_queue *q, const float *weights, uint32_t *fp16, const int32_t *fp16_at,
                    int64_t words) {
-    update_fp16_launch(weights, fp16, fp16_at, words, q->stream);
+    q->kernels->update_fp16(weights, fp16, fp16_at, words, q->stream);
     return (int)cudaGetLastError();
 }
 
 static int functions(cuda_queue *q, const dev_run *run, int blocks) {
-    functions_launch(run, blocks, false, q->stream);
+    q->kernels->functions(run, blocks, false, q->stream);
     return (int)cudaGetLastError();
+}
+
+/* alone: no ranks share the step */
+static void form_products(cuda_queue *q, bool alone) {
+    if (q->kernels->products) q->kernels->products(q->run, &q->shape, alone, q->stream);
 }
 
 /* 0, or an error of the link. */
 static int shared_update(cuda_queue *q) {
     const cuda_shared_step *s = &q->shared;
     const int64_t row = 3 * (int64_t)sizeof(double), lo = s->items * s->rank / s->ranks;
-    products_launch(q->run, &q->shape, false, q->stream);
-    update_local_launch(q->run, &q->shape, q->stream);
+    form_products(q, false);
+    q->kernels->update_local(q->run, &q->shape, q->stream);
     int e = s->api->gather(s->link, (char *)s->reports + lo * row, s->all, (size_t)(s->most * row),
                            q->stream);
-    update_reports_launch(q->run, s->all, s->ranks, s->most, q->stream);
+    q->kernels->update_reports(q->run, s->all, s->ranks, s->most, q->stream);
     if (!e && s->fast) e = s->api->sum(s->link, s->own, s->words, q->stream);
     if (!e && !s->fast)
         e = s->api->gather(s->link, s->own, s->sums, s->words * sizeof(float), q->stream);
-    update_linked_launch(q->run, &q->shape, s->fast ? s->own : s->sums, s->fast ? 1 : s->ranks,
-                         q->stream);
+    q->kernels->update_linked(q->run, &q->shape, s->fast ? s->own : s->sums, s->fast ? 1 : s->ranks,
+                              q->stream);
     return e;
 }
 
 static int one_step(cuda_queue *q, bool first) {
-    functions_launch(q->run, q->shape.functions, !first, q->stream);
+    q->kernels->functions(q->run, q->shape.functions, !first, q->stream);
     if (q->shares) return shared_update(q) ? (int)cudaErrorUnknown : 0;
-    products_launch(q->run, &q->shape, true, q->stream);
-    update_launch(q->run, &q->shape, q->stream);
+    form_products(q, true);
+    q->kernels->update(q->run, &q->shape, q->stream);
     return 0;
 }
 

@@ -2,9 +2,14 @@
  * other and interprets the instruction list. Activations live in the block's arena in global
  * memory, where the plan placed them. Small instructions that do not depend on each other run side
  * by side, a team of threads each. The next instructions are fetched meanwhile. */
-#include "backend/cuda/cuda_ops.def"
 #include "backend/cuda/kernels/kernels.cuh"
+#include "base/rng_normal.h"
+
+TARGET_BEGIN
+#include "backend/cuda/cuda_ops.def"
+#if TARGET_PARTS
 #include "backend/cuda/paper/fused.cuh"
+#endif
 
 static_assert(sizeof(dev_instr) % 16 == 0, "instructions are copied 16 bytes at a time");
 
@@ -71,6 +76,9 @@ OP_FN void execute_together(const dev_instr &first, int count) {
         execute_small(ins, t);
 }
 
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+#if TARGET_PARTS
 FN void run_sets(const dev_instr &ins, bool forward) {
     if (ins.math == DEV_FP32)
         forward ? set_part::run() : set_grad_part::run();
@@ -108,6 +116,12 @@ FN void run_fused(const dev_instr &ins) {
 static_assert((int)FUSED_FLOW == 0 && (int)FUSED_FLOW_GRAD == 1 && (int)FUSED_SET == 2 &&
                   (int)FUSED_LATENT == 4 && (int)FUSED_FIRST == 6 && (int)FUSED_COUNT == 9,
               "parts in pairs");
+#else
+FN void make_arrivals() {}
+FN void run_fused(const dev_instr &) {}
+#endif
+
+/* ---- one instruction ------------------------------------------------------------------------- */
 
 /* Most instructions are one of a few; the rest goes through the switches. */
 FN void execute(const dev_instr &ins) {
@@ -338,3 +352,18 @@ cudaError_t functions_prepare(void) {
 void functions_launch(const dev_run *run, int blocks, bool early, cudaStream_t stream) {
     launch_as(launch_of(blocks, THREADS, SMEM_BYTES, stream), false, early, functions_kernel, run);
 }
+
+/* ---- the set --------------------------------------------------------------------------------- */
+
+const kernel_set kernels = {
+    functions_prepare,    functions_launch,
+#if TARGET_PARTS
+    products_prepare,     products_launch,
+#else
+    nullptr,
+    nullptr,
+#endif
+    update_launch,        update_local_launch, update_reports_launch,
+    update_linked_launch, update_fp16_launch,
+};
+TARGET_END

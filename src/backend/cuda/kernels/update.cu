@@ -1,5 +1,8 @@
 /* update.cu: the step that follows a batch (equations in op/update.h): the sums that wgrad tasks
  * did not form (fuse/wgrad_tasks.h), what the step says of its functions, and Adam. */
+#include "backend/cuda/kernels/kernels.cuh"
+
+TARGET_BEGIN
 #include "backend/cuda/kernels/sums.cuh"
 
 /* ---- the step -------------------------------------------------------------------------------- */
@@ -187,3 +190,4 @@ void update_linked_launch(const dev_run *run, const step_shape *s, const float *
     launch_update(sum_kernel, s->grad_spans + 1, SUM_BYTES, false, stream, run, 0, sums, ranks);
     launch_update(adam_kernel, adam_blocks(s->words), 0, true, stream, run);
 }
+TARGET_END

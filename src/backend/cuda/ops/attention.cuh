@@ -50,9 +50,9 @@ OP_FN void op_attention(const dev_instr &ins) {
         o.p[(int64_t)(i / pad) * o.ld + a.D + i % pad] = 0.0f;
     if (attention_single(a))
         single_forward(ins);
-    else if (ins.math == DEV_TF32)
+    else if (math_of(ins) == DEV_TF32)
         paired_forward<DEV_FP16>(ins, a);
-    else if (ins.math == DEV_BF16)
+    else if (math_of(ins) == DEV_BF16)
         paired_forward<DEV_BF16>(ins, a);
     else if (forward_fits<FloatRows>(a))
         resident_forward<FloatRows>(ins); /* operands of 32 rows would not fit in registers */

@@ -253,6 +253,7 @@ FN float *met_at(int warp, int words, int k) {
 /* What the warps of a tile found becomes its first warp's. */
 template <int DT> FN void weighted_meet(Weighted<DT> &r, int parts, int part) {
     constexpr int WORDS = 4 + 8 * DT;
+    static_assert(WORDS * THREADS <= WORK_WORDS, "what all warps found fits");
     const int warp = threadIdx.x / 32;
     __syncthreads();
 #pragma unroll

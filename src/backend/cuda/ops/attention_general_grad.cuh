@@ -142,19 +142,32 @@ FN void step_gradients(Gradients<DT, KEYS> &r, const float *down, int to_y, int 
     if constexpr (KEYS) step_sums<MATH, DT>(r.sum[1], r.p, down + to_y);
 }
 
-template <int DT, bool KEYS> FN void gradients_meet(Gradients<DT, KEYS> &r, int parts, int part) {
-    constexpr int WORDS = (KEYS ? 16 : 8) * DT;
+/* Numbers [FROM, FROM + WORDS) of each thread's sums meet. */
+template <int DT, bool KEYS, int FROM, int WORDS>
+FN void gradients_meet(Gradients<DT, KEYS> &r, int parts, int part) {
     const int warp = threadIdx.x / 32;
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < WORDS; k++)
-        if (part > 0) *met_at(warp, WORDS, k) = r.sum[k / (8 * DT)][k % (8 * DT) >> 2][k & 3];
+    for (int i = 0, k = FROM; i < WORDS; i++, k++)
+        if (part > 0) *met_at(warp, WORDS, i) = r.sum[k / (8 * DT)][k % (8 * DT) >> 2][k & 3];
     __syncthreads();
 #pragma unroll 1
     for (int other = warp + 1; part == 0 && other < warp + parts; other++)
 #pragma unroll
-        for (int k = 0; k < WORDS; k++)
-            r.sum[k / (8 * DT)][k % (8 * DT) >> 2][k & 3] += *met_at(other, WORDS, k);
+        for (int i = 0, k = FROM; i < WORDS; i++, k++)
+            r.sum[k / (8 * DT)][k % (8 * DT) >> 2][k & 3] += *met_at(other, WORDS, i);
+}
+
+/* All of them at once, or where these do not fit one half after the other. */
+template <int DT, bool KEYS> FN void gradients_meet(Gradients<DT, KEYS> &r, int parts, int part) {
+    constexpr int ALL = (KEYS ? 16 : 8) * DT;
+    if constexpr (ALL * THREADS <= WORK_WORDS) {
+        gradients_meet<DT, KEYS, 0, ALL>(r, parts, part);
+    } else {
+        static_assert(ALL / 2 * THREADS <= WORK_WORDS, "half of the sums fit");
+        gradients_meet<DT, KEYS, 0, ALL / 2>(r, parts, part);
+        gradients_meet<DT, KEYS, ALL / 2, ALL / 2>(r, parts, part);
+    }
 }
 
 /* factor times the sums of the rows that exist, plus `plus` (NULL for nothing) and what was there

@@ -73,9 +73,9 @@ OP_FN void op_attention_grad(const dev_instr &ins) {
     }
     if (attention_single(a))
         single_backward(ins);
-    else if (ins.math == DEV_TF32)
+    else if (math_of(ins) == DEV_TF32)
         paired_grad<DEV_FP16>(ins, w);
-    else if (ins.math == DEV_BF16)
+    else if (math_of(ins) == DEV_BF16)
         paired_grad<DEV_BF16>(ins, w);
     else if (grad_fits<FloatRows>(a))
         resident_backward<FloatRows>(ins);

@@ -1,5 +1,5 @@
-/* attention_resident_grad.cuh: the reverse pass of attention where everything it reads of four
- * heads lies in shared memory together.
+/* attention_resident_grad.cuh: the reverse pass of attention where everything it reads of two or
+ * four heads lies in shared memory together.
  *
  * It goes over the scores twice, by queries for dq and by keys for dk and dv: no sum crosses warps,
  * so its order is fixed, and nothing waits between the two. A warp takes 16 MT rows of one head and

@@ -122,10 +122,12 @@ static __device__ __noinline__ void linear_resident(const dev_instr &ins) {
     }
 }
 
+/* K: a multiple of 16 */
+FN constexpr bool shape_fits(int K, int ld) {
+    return ROWS_AT_ONCE * (K + 4) + K * (ld + 8) + SLACK_WORDS <= WORK_WORDS;
+}
 FN bool forward_fits(const View &w) {
-    const int K = up16(w.rows);
-    return w.cols <= 192 && w.rows <= 512 &&
-           ROWS_AT_ONCE * (K + 4) + K * (w.ld + 8) + SLACK_WORDS <= WORK_WORDS;
+    return w.cols <= 192 && w.rows <= 512 && shape_fits(up16(w.rows), w.ld);
 }
 
 /* Shapes (rows, ld) of weights that have code of their own for up to 128 points: those of preset
@@ -136,9 +138,8 @@ FN bool forward_fits(const View &w) {
 template <int MATH> FN void linear_by_shape(const dev_instr &ins, const View &w, int rows) {
     const int shape = rows <= ROWS_AT_ONCE ? w.rows << 8 | w.ld : 0;
 #define SHAPE(K, N)                                                                                \
-    if (shape == (K << 8 | N))                                                                     \
-        linear_resident<MATH, Fixed<K, N>>(ins);                                                   \
-    else
+    if constexpr (shape_fits(K, N))                                                                \
+        if (shape == (K << 8 | N)) return linear_resident<MATH, Fixed<K, N>>(ins);
     LINEAR_SHAPES(SHAPE)
 #undef SHAPE
     if constexpr (MATH == DEV_FP32)
@@ -152,12 +153,12 @@ template <int MATH> FN void linear_by_shape(const dev_instr &ins, const View &w,
 static __device__ __noinline__ void linear_large(const dev_instr &ins) {
     const View x = view_in(ins, LINEAR_X), w = view_in(ins, LINEAR_W);
     const Product p = {x.p, w.p, x.ld, w.ld, x.all_rows(frame().S), w.cols, w.rows};
-    gemm<false, false>(ins.math, p, forward_epilogue(ins));
+    gemm<false, false>(math_of(ins), p, forward_epilogue(ins));
 }
 
 OP_FN void op_linear(const dev_instr &ins) {
     const View x = view_in(ins, LINEAR_X), w = view_in(ins, LINEAR_W);
-    const int rows = x.all_rows(frame().S), math = ins.math;
+    const int rows = x.all_rows(frame().S), math = math_of(ins);
     if ((rows <= FEW_ROWS && w.ld <= FEW_WIDTH) || x.ld == 1)
         block_linear(ins);
     else if (w.cols <= NARROW_COLS)

@@ -8,17 +8,18 @@ CUDA_OP(TEAM, linear_grad, team_linear(ins, t))
 
 /* ---- reverse, resident ----------------------------------------------------------------------- */
 
-/* Shared memory of a reverse pass, in words from work(): sums for db, the ticket, masked g (128,
- * N), W (K, N) where dx is wanted, x (128, K) where dW is. */
+/* Shared memory of a reverse pass, in words from work(): sums for db, the ticket, masked g
+ * (GRAD_ROWS, N), W (K, N) where dx is wanted, x (GRAD_ROWS, K) where dW is. */
+enum { GRAD_ROWS = TARGET_SHARED < 163 * 1024 ? 48 : 128 };
 enum { TICKET = 2048, SMEM_G = TICKET + 4 };
 template <class S> FN int buf_w(const S &s) {
-    return SMEM_G + ROWS_AT_ONCE * (s.NP + 4);
+    return SMEM_G + GRAD_ROWS * (s.NP + 4);
 }
 template <class S> FN int spare_x(const S &s, bool to_x) {
     return buf_w(s) + (to_x ? up32(s.K) * (s.NP + 4) : 0);
 }
 template <class S> FN int buf_end(const S &s, bool to_x, bool to_w) {
-    return spare_x(s, to_x) + (to_w ? ROWS_AT_ONCE * (s.KP + 4) : 0) + SLACK_WORDS;
+    return spare_x(s, to_x) + (to_w ? GRAD_ROWS * (s.KP + 4) : 0) + SLACK_WORDS;
 }
 
 /* A chunk of rows: [r0, r0 + here). As in the forward pass operands are looked up where they are
@@ -159,7 +160,7 @@ FN void reverse_chunk(const dev_instr &ins, const S &s, const Chunk &c) {
     if (view_out(ins, LINEAR_GW).p)
         fetch_matrix<S>(strip_of<S>(s.KP / 4), base + spare_x(s, to_x), s.KP + 4,
                         view_in(ins, LINEAR_GRAD_X).p + (int64_t)c.r0 * s.KP, s.KP, c.here, s.KP,
-                        S::fixed ? ROWS_AT_ONCE : up16(c.here));
+                        S::fixed ? GRAD_ROWS : up16(c.here));
     copy_commit();
     fetch_masked(ins, s, c);
     if (threadIdx.x == 0) *(int *)(base + TICKET) = WARPS;
@@ -172,13 +173,13 @@ template <int MATH, class S>
 static __device__ __noinline__ void linear_reverse(const dev_instr &ins) {
     const S s(view_in(ins, LINEAR_GRAD_W));
     const int rows = view_in(ins, LINEAR_GRAD_X).all_rows(frame().S);
-    if constexpr (S::fixed) {
+    if constexpr (S::fixed && (int)GRAD_ROWS == (int)ROWS_AT_ONCE) {
         reverse_chunk<MATH, S>(ins, s, {0, rows});
     } else {
 #pragma unroll 1
-        for (int r0 = 0; r0 == 0 || r0 < rows; r0 += ROWS_AT_ONCE) {
+        for (int r0 = 0; r0 == 0 || r0 < rows; r0 += GRAD_ROWS) {
             if (r0 > 0) __syncthreads();
-            reverse_chunk<MATH, S>(ins, s, {r0, min(ROWS_AT_ONCE, rows - r0)});
+            reverse_chunk<MATH, S>(ins, s, {r0, min((int)GRAD_ROWS, rows - r0)});
         }
     }
 }
@@ -186,9 +187,8 @@ static __device__ __noinline__ void linear_reverse(const dev_instr &ins) {
 template <int MATH> FN void reverse_by_shape(const dev_instr &ins, const View &w, int rows) {
     const int shape = rows <= ROWS_AT_ONCE ? w.rows << 8 | w.ld : 0;
 #define SHAPE(K, N)                                                                                \
-    if (shape == (K << 8 | N))                                                                     \
-        linear_reverse<MATH, Fixed<K, N>>(ins);                                                    \
-    else
+    if constexpr (MATH == DEV_FP32 || (int)GRAD_ROWS == (int)ROWS_AT_ONCE)                         \
+        if (shape == (K << 8 | N)) return linear_reverse<MATH, Fixed<K, N>>(ins);
     LINEAR_SHAPES(SHAPE)
 #undef SHAPE
     if constexpr (MATH == DEV_FP32)
@@ -258,7 +258,7 @@ FN void narrow_reverse(const LinearGrad &d) {
 
 static __device__ __noinline__ void linear_reverse_large(const dev_instr &ins) {
     LinearGrad d = linear_grad_of(ins);
-    const int math = ins.math;
+    const int math = math_of(ins);
     large_prepare(d);
     if (d.x.ld == 1) {
         narrow_reverse(d);
@@ -278,7 +278,7 @@ static __device__ __noinline__ void linear_reverse_large(const dev_instr &ins) {
 
 OP_FN void op_linear_grad(const dev_instr &ins) {
     const View x = view_in(ins, LINEAR_GRAD_X), w = view_in(ins, LINEAR_GRAD_W);
-    const int rows = x.all_rows(frame().S), math = ins.math;
+    const int rows = x.all_rows(frame().S), math = math_of(ins);
     const bool to_x = view_out(ins, LINEAR_GX).p, to_w = view_out(ins, LINEAR_GW).p;
     if (x.ld > 1 && rows <= FEW_ROWS && w.ld <= FEW_WIDTH && w.rows <= FEW_WIDTH)
         block_linear(ins);

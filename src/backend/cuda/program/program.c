@@ -1,5 +1,6 @@
 /* program.c: see program.h. The passes in order: find fused parts (fuse/fuse.h), put operands into
  * instructions, choose the precision of products, set small instructions side by side (schedule.h).
+ * check.h has what each needs and leaves.
  * The first instruction that writes a weight's gradient overwrites, so slots need no zeroing. The
  * reverse pass of a small dense layer becomes two instructions: only the input's gradient is waited
  * for. */
@@ -12,6 +13,7 @@
 #include "backend/cuda/fuse/saved_rows.h"
 #include "backend/cuda/fuse/wgrad_tasks.h"
 #include "backend/cuda/program/arena.h"
+#include "backend/cuda/program/check.h"
 #include "backend/cuda/program/cuda_ops.h"
 #include "backend/cuda/program/grad_spans.h"
 #include "backend/cuda/program/schedule.h"
@@ -353,6 +355,11 @@ static mnp_status fill_place(env *e, const plan *p, exec_math math, const draft 
     return translate(e, p, out, &d->list[at], math, &out->code[k]);
 }
 
+static mnp_status checked(env *e, const plan *p, const cuda_program *program,
+                          program_check *check) {
+    return PROGRAM_CHECKS ? check(e, p, program) : MNP_OK;
+}
+
 static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cuda_program *out) {
     const size_t words = (size_t)d->count + 1;
     int32_t *order = env_alloc(e, words, 2 * sizeof *order, "a program");
@@ -362,14 +369,26 @@ static mnp_status fill(env *e, const plan *p, exec_math math, const draft *d, cu
         status = fill_place(e, p, math, d, order[k], k, out);
         out->code[k].together = order[words + (size_t)k];
     }
+    if (status == MNP_OK) status = checked(e, p, out, program_check_code);
     if (status == MNP_OK) status = mark_fresh(e, p, d, order, out);
-    if (status == MNP_OK) status = saved_rows_place(e, p->params->trainable, out);
-    if (status == MNP_OK) status = arena_shorten(e, p, out);
-    if (status == MNP_OK && out->updates) status = grad_spans_list(e, p->params, out);
-    if (status == MNP_OK && out->updates) status = wgrad_tasks_list(e, out);
-    if (status == MNP_OK) status = fp16_weights_place(e, p->params->words, out);
     env_free(e, order);
-    return status;
+    return status == MNP_OK ? checked(e, p, out, program_check_fresh) : status;
+}
+
+/* The passes over a program whose instructions stand. */
+static mnp_status finish(env *e, const plan *p, cuda_program *out) {
+    MNP_TRY(saved_rows_place(e, p->params->trainable, out));
+    MNP_TRY(checked(e, p, out, program_check_rows));
+    MNP_TRY(arena_shorten(e, p, out));
+    MNP_TRY(checked(e, p, out, program_check_arena));
+    if (out->updates) {
+        MNP_TRY(grad_spans_list(e, p->params, out));
+        MNP_TRY(checked(e, p, out, program_check_spans));
+        MNP_TRY(wgrad_tasks_list(e, out));
+        MNP_TRY(checked(e, p, out, program_check_tasks));
+    }
+    MNP_TRY(fp16_weights_place(e, p->params->words, out));
+    return checked(e, p, out, program_check_fp16);
 }
 
 mnp_status program_make(env *e, const plan *p, exec_math math, uint32_t kinds, cuda_program *out) {
@@ -379,6 +398,7 @@ mnp_status program_make(env *e, const plan *p, exec_math math, uint32_t kinds, c
     if (status == MNP_OK) status = place_small(e, p, out);
     if (status == MNP_OK) status = draft_make(e, p, kinds, out, &d);
     if (status == MNP_OK) status = fill(e, p, math, &d, out);
+    if (status == MNP_OK) status = finish(e, p, out);
     draft_free(e, &d);
     if (status != MNP_OK) program_free(e, out);
     return status;

@@ -8,8 +8,8 @@
 #ifndef MNP_CUDA_PAPER_FLOW_FORWARD16_CUH
 #define MNP_CUDA_PAPER_FLOW_FORWARD16_CUH
 
-#include "backend/cuda/paper/col8.cuh"
 #include "backend/cuda/device/spline_lanes.cuh"
+#include "backend/cuda/paper/col8.cuh"
 
 namespace flow_half {
 

@@ -5,12 +5,10 @@
 #include <cuda_runtime.h>
 #include <string.h>
 
+#include "backend/cuda/device/target.h"
 #include "races.h"
 
 #define PTX static inline
-
-/* Shared memory of the block; device/frame.cuh divides it. */
-extern unsigned char smem[];
 
 /* ---- one thread ------------------------------------------------------------------------------ */
 
@@ -90,6 +88,7 @@ PTX float global_word(const float *from, bool go) {
 PTX float2 global_pair(const float *from, bool go) {
     return go ? *(const float2 *)from : make_float2(0, 0);
 }
+#if TARGET_PARTS
 PTX void global_add(float *to, float v) {
     *to += v;
 }
@@ -99,8 +98,9 @@ PTX void global_add(float *to, float2 v) {
 PTX void global_add(float *to, float4 v) {
     to[0] += v.x, to[1] += v.y, to[2] += v.z, to[3] += v.w;
 }
-PTX void prefetch(const float *) {}
 PTX void prefetch_bulk(const float *, int) {}
+#endif
+PTX void prefetch(const float *) {}
 PTX void copy16(uint32_t to, const float *from, bool valid) {
     emulated_copy16(to, from, valid);
 }
@@ -123,6 +123,7 @@ PTX void load_transposed(uint32_t at, uint32_t w[4], emulated_place here = EMULA
     races_read(x.row, 16);
     emulated_together(emulated_load_transposed, ~0u, &x, here);
 }
+#if TARGET_PARTS
 PTX void store_transposed(uint32_t at, const uint32_t w[4], emulated_place here = EMULATED_HERE) {
     emulated_rows x = {emulated_shared(at, 16), (uint32_t *)w};
     races_write(x.row, 16);
@@ -135,6 +136,7 @@ PTX uint32_t transposed(uint32_t w, emulated_place here = EMULATED_HERE) {
                    b = __shfl_sync(~0u, w, from + 4, 32, here);
     return (a >> down & 0xffffu) | (b >> down & 0xffffu) << 16;
 }
+#endif
 PTX void first_tf32(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4],
                     emulated_place here = EMULATED_HERE) {
     emulated_product x = {d, a, b, c};
@@ -163,6 +165,7 @@ PTX void mma_fp16(float c[4], const uint32_t a[4], const uint32_t b[2],
     first_fp16(c, a, b, c, here);
 }
 
+#if TARGET_PARTS
 /* ---- a group --------------------------------------------------------------------------------- */
 
 PTX uint64_t group_operand(uint32_t at, int pitch) {
@@ -266,6 +269,8 @@ PTX void bulk_wait_read() {
 PTX void bulk_wait() {
     emulated_bulk_wait(false);
 }
+
+#endif
 
 /* ---- a block --------------------------------------------------------------------------------- */
 

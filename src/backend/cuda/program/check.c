@@ -1,0 +1,220 @@
+/* check.c: see check.h. */
+#include "backend/cuda/program/check.h"
+
+/* Pass `pass` has left instruction or entry k as it must not be. */
+static mnp_status broken(env *e, const char *pass, int64_t k, const char *what) {
+    return env_fail(e, MNP_EDEVICE, "a program for the GPU is wrong after pass '%s': %s (%lld)",
+                    pass, what, (long long)k);
+}
+
+/* ---- instructions ---------------------------------------------------------------------------- */
+
+static bool is_op(const dev_instr *ins) {
+    return ins->op < OPCODE_COUNT;
+}
+
+static int64_t words_of(const plan *p, const dev_operand *o) {
+    const int64_t rows = plan_rows(p, (extent)o->ext, o->rows);
+    return rows * o->ld * (o->sampled ? p->opts.samples : 1) * (o->is_double ? 2 : 1);
+}
+
+/* Words of a store; -1: unknown to the program. */
+static int64_t store_words(const plan *p, const cuda_program *program, int32_t store) {
+    switch (store) {
+    case DEV_STORE_ACT:
+        return program->act_words;
+    case DEV_STORE_PARAM:
+        return p->params->words;
+    case DEV_STORE_PGRAD:
+        return p->params->trainable;
+    default:
+        return -1;
+    }
+}
+
+static bool op_inside(const plan *p, const cuda_program *program, const dev_instr *ins) {
+    for (int j = 0; j < DEV_IN + DEV_OUT; j++) {
+        const dev_operand *o = j < DEV_IN ? &ins->in[j] : &ins->out[j - DEV_IN];
+        const int64_t end = o->present ? store_words(p, program, o->store) : -1;
+        if (end >= 0 && (o->offset < 0 || o->offset + words_of(p, o) > end)) return false;
+    }
+    return true;
+}
+
+static bool part_inside(const plan *p, const cuda_program *program, const dev_instr *ins) {
+    for (int k = 0; k < FUSED_OPERANDS; k++) {
+        const uint32_t addr = ins->fused.addr[k];
+        if (addr == FUSED_ABSENT) continue;
+        const int32_t store = (int32_t)(addr >> FUSED_OFFSET_BITS);
+        const int64_t end = store_words(p, program, store);
+        if (end >= 0 && addr - fused_addr(store, 0) >= end) return false;
+    }
+    return true;
+}
+
+static mnp_status check_places(env *e, const plan *p, const cuda_program *program,
+                               const char *pass) {
+    for (int32_t k = 0; k < program->count; k++) {
+        const dev_instr *ins = &program->code[k];
+        if (!(is_op(ins) ? op_inside : part_inside)(p, program, ins))
+            return broken(e, pass, k, "an operand lies outside its store");
+    }
+    return MNP_OK;
+}
+
+mnp_status program_check_code(env *e, const plan *p, const cuda_program *program) {
+    static const char pass[] = "translate";
+    for (int32_t k = 0; k < program->count;) {
+        const int32_t here = program->code[k].together;
+        if (here < 1 || here > DEV_TOGETHER || k + here > program->count)
+            return broken(e, pass, k, "a group of no or too many instructions");
+        for (int32_t j = k; j < k + here; j++) {
+            const dev_instr *ins = &program->code[j];
+            if (ins->op < 0 || ins->op >= OPCODE_COUNT + FUSED_COUNT)
+                return broken(e, pass, j, "no such op");
+            if (j > k && ins->together != 0) return broken(e, pass, j, "a group inside a group");
+            if (here > 1 && !is_op(ins)) return broken(e, pass, j, "a part in a group");
+        }
+        k += here;
+    }
+    return check_places(e, p, program, pass);
+}
+
+mnp_status program_check_arena(env *e, const plan *p, const cuda_program *program) {
+    return check_places(e, p, program, "arena");
+}
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+/* One write to the gradient at word `at`; seen: what has been written to before. */
+static bool writes_well(bool *seen, int64_t at, bool fresh, bool adds) {
+    const bool well = seen[at] ? adds && !fresh : fresh || !adds;
+    seen[at] = true;
+    return well;
+}
+
+static bool fresh_well(const dev_instr *ins, bool *seen) {
+    bool well = true;
+    const uint32_t first = fused_addr(DEV_STORE_PGRAD, 0);
+    for (int j = 0; is_op(ins) && j < DEV_OUT; j++)
+        if (ins->out[j].present && ins->out[j].store == DEV_STORE_PGRAD)
+            well &= writes_well(seen, ins->out[j].offset, ins->fresh >> j & 1u, ins->acc >> j & 1u);
+    for (int j = 0; !is_op(ins) && j < FUSED_OPERANDS; j++)
+        if (fused_in(ins->fused.addr[j], DEV_STORE_PGRAD))
+            well &= writes_well(seen, ins->fused.addr[j] - first, ins->fused.fresh >> j & 1u,
+                                ins->fused.acc >> j & 1u);
+    return well;
+}
+
+mnp_status program_check_fresh(env *e, const plan *p, const cuda_program *program) {
+    bool *seen = env_alloc(e, (size_t)p->params->trainable + 1, sizeof *seen, "a check");
+    if (!seen) return MNP_ENOMEM;
+    mnp_status status = MNP_OK;
+    for (int32_t k = 0; k < program->count && status == MNP_OK; k++)
+        if (!fresh_well(&program->code[k], seen))
+            status = broken(e, "mark_fresh", k,
+                            "a gradient's first writer adds, or a later one does not");
+    env_free(e, seen);
+    return status;
+}
+
+static bool row_inside(const cuda_program *program, int64_t at) {
+    return at >= DEV_SAVED_HEAD && at < program->saved_words;
+}
+
+mnp_status program_check_rows(env *e, const plan *p, const cuda_program *program) {
+    static const char pass[] = "saved rows";
+    const int64_t end = p->params->trainable;
+    for (int32_t k = 0; k < program->n_products; k++) {
+        const dev_product *d = &program->products[k];
+        if (d->at < 0 || d->at + (int64_t)(d->rows - 1) * d->ld + d->cols > end)
+            return broken(e, pass, k, "a product outside the gradient");
+        if (d->terms < 1 || d->first < 0 || d->first + d->terms > program->n_terms)
+            return broken(e, pass, k, "a product without terms");
+        if (d->base + d->split > program->product_pieces)
+            return broken(e, pass, k, "a product with more pieces than there are");
+    }
+    for (int32_t k = 0; k < program->n_terms; k++)
+        if (!row_inside(program, program->terms[k].x.at) ||
+            !row_inside(program, program->terms[k].g.at))
+            return broken(e, pass, k, "a term's rows are not saved");
+    for (int32_t k = 0; k < program->n_outer; k++) {
+        const dev_outer *o = &program->outer[k];
+        if (o->at < 0 || o->at + (int64_t)o->rows * o->cols > end)
+            return broken(e, pass, k, "outer products outside the gradient");
+        if (!row_inside(program, o->x) || !row_inside(program, o->g))
+            return broken(e, pass, k, "rows of outer products are not saved");
+    }
+    return MNP_OK;
+}
+
+static mnp_status cover(env *e, const cuda_program *program, int64_t trainable, bool *seen) {
+    static const char pass[] = "gradient spans";
+    for (int32_t k = 0; k < program->n_grad_spans; k++) {
+        const dev_grad_span *s = &program->grad_spans[k];
+        if (s->at < 0 || s->words < 1 || s->at + (int64_t)s->words > trainable)
+            return broken(e, pass, k, "a span outside the gradient");
+        for (int32_t j = s->at; j < s->at + s->words; j++) {
+            if (seen[j]) return broken(e, pass, k, "a word in two spans");
+            seen[j] = true;
+        }
+    }
+    return MNP_OK;
+}
+
+mnp_status program_check_spans(env *e, const plan *p, const cuda_program *program) {
+    const params *weights = p->params;
+    bool *seen = env_alloc(e, (size_t)weights->trainable + 1, sizeof *seen, "a check");
+    if (!seen) return MNP_ENOMEM;
+    mnp_status status = cover(e, program, weights->trainable, seen);
+    for (int32_t i = 0; i < weights->count && status == MNP_OK; i++) {
+        const param *w = &weights->list[i];
+        const int64_t end = w->offset + (int64_t)w->rows * w->ld;
+        for (int64_t j = w->offset; !w->init.frozen && j < end && status == MNP_OK; j++)
+            if (!seen[j]) status = broken(e, "gradient spans", i, "a weight in no span");
+    }
+    if (status == MNP_OK && program->task_spans > program->n_grad_spans)
+        status = broken(e, "gradient spans", program->task_spans, "more spans of tasks than spans");
+    env_free(e, seen);
+    return status;
+}
+
+mnp_status program_check_tasks(env *e, const plan *p, const cuda_program *program) {
+    static const char pass[] = "wgrad tasks";
+    int64_t parts = 0, spans = 0;
+    (void)p;
+    for (int32_t k = 0; k < program->n_products; k++) parts += program->products[k].split;
+    for (int32_t k = 0; k < program->n_wgrad_tasks; k++) {
+        const dev_wgrad_task *t = &program->wgrad_tasks[k];
+        if (k > 0 && t->milestone < program->wgrad_tasks[k - 1].milestone)
+            return broken(e, pass, k, "a task before its turn");
+        if (t->product >= program->n_products) return broken(e, pass, k, "no such product");
+        if (t->product >= 0 && t->part >= program->products[t->product].split)
+            return broken(e, pass, k, "no such part");
+        if (t->product < 0 && t->part + t->count > program->task_spans)
+            return broken(e, pass, k, "no such span");
+        if (t->product >= 0)
+            parts--;
+        else
+            spans += t->count;
+    }
+    if (parts != 0 || spans != program->task_spans)
+        return broken(e, pass, program->n_wgrad_tasks, "parts or spans that no task has");
+    return MNP_OK;
+}
+
+mnp_status program_check_fp16(env *e, const plan *p, const cuda_program *program) {
+    const int64_t fours = p->params->words / 4;
+    bool *seen = env_alloc(e, (size_t)fours + 1, sizeof *seen, "a check");
+    if (!seen) return MNP_ENOMEM;
+    mnp_status status = MNP_OK;
+    for (int64_t k = 0; k < fours && status == MNP_OK; k++) {
+        const int32_t at = program->fp16_at[k];
+        if (at < 0 || at >= fours || seen[at])
+            status = broken(e, "fp16", k, "two groups of weights at one place");
+        else
+            seen[at] = true;
+    }
+    env_free(e, seen);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* check.h: what each pass over a program leaves, checked where the library is built to be tested
+ * (sanitizers, or -DMNP_CHECK_PASSES): a pass that breaks a promise is named at once, not found by
+ * wrong numbers on a GPU. The passes stand in program.c, fill() and finish(), in this order:
+ *
+ *   pass           needs                          leaves
+ *   translate      operands placed, an order      ops and parts that exist, operands inside their
+ *                                                 stores, groups of at most DEV_TOGETHER neighbours
+ *   mark_fresh     translate                      of a weight's gradient, the first writer fresh
+ * and all others adding saved rows     mark_fresh                     rows inside a function's part
+ * of dev_run.saved, gradients inside the trainable words arena          saved rows values inside
+ * the shorter arena gradient spans saved rows                     every trainable word in one span,
+ * those of wgrad tasks first wgrad tasks    gradient spans                 every part of a product
+ * and every span of theirs once, in the order of milestones fp16           all every group of four
+ * weights at a place of its own
+ */
+#ifndef MNP_CUDA_PROGRAM_CHECK_H
+#define MNP_CUDA_PROGRAM_CHECK_H
+
+#include "backend/cuda/program/program.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(MNP_CHECK_PASSES)
+#define PROGRAM_CHECKS 1
+#else
+#define PROGRAM_CHECKS 0
+#endif
+
+typedef mnp_status program_check(env *e, const plan *p, const cuda_program *program);
+program_check program_check_code, program_check_fresh, program_check_rows, program_check_arena,
+    program_check_spans, program_check_tasks, program_check_fp16;
+
+#endif

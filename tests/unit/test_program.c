@@ -1,0 +1,136 @@
+/* test_program.c: programs for the GPU, made without one: every pass leaves what check.h says, for
+ * plans with fused parts and without, in each precision; and a program that breaks a promise is
+ * refused with the name of the pass. */
+#include <string.h>
+
+#include "backend/cuda/program/check.h"
+#include "check.h"
+#include "model/model.h"
+#include "model/process/process.h"
+
+static env world;
+
+typedef struct made {
+    model *m;
+    graph graph;
+    plan *plan;
+    cuda_program program;
+} made;
+
+static bool make(made *t, const char *preset, exec_math math, uint32_t kinds) {
+    model_spec spec;
+    *t = (made){0};
+    CHECK(spec_preset(&world, "mnp", preset, &spec) == MNP_OK);
+    const bool images = strcmp(preset, "image") == 0;
+    spec.x_dim = images ? 2 : 1;
+    CHECK(model_create(&world, &spec, 5, &t->m) == MNP_OK);
+    const process_train_opts c = {
+        .update = true, .draw = {.train = true, .x_dim = images ? 2 : 1, .lo = 2, .hi = 50}};
+    const plan_opts o = {.n = 128, .m = images ? 128 : 50, .samples = 1};
+    graph_init(&t->graph, &world, &t->m->params);
+    process_at(spec.kind)->train_step(&t->graph, &t->m->spec, &c);
+    CHECK(plan_make(&t->graph, &o, op_is_step, &t->plan) == MNP_OK);
+    return program_make(&world, t->plan, math, kinds, &t->program) == MNP_OK;
+}
+
+static void done(made *t) {
+    program_free(&world, &t->program);
+    plan_destroy(t->plan);
+    graph_free(&t->graph);
+    model_destroy(t->m);
+}
+
+static program_check *const finished[] = {
+    program_check_code,  program_check_fresh, program_check_rows, program_check_arena,
+    program_check_spans, program_check_tasks, program_check_fp16};
+enum { CHECKS = sizeof finished / sizeof *finished };
+
+/* A finished program also has what the passes before the last one left, but for gradients that are
+ * saved as rows: nobody writes them. */
+static void all_hold(const char *preset, exec_math math, uint32_t kinds, int parts) {
+    made t;
+    CHECK(make(&t, preset, math, kinds));
+    CHECK(t.program.n_fused == parts);
+    for (int k = 0; k < CHECKS; k++) {
+        if (finished[k] == program_check_fresh && t.program.n_products > 0) continue;
+        const mnp_status status = finished[k](&world, t.plan, &t.program);
+        if (status != MNP_OK) check_bad(__FILE__, __LINE__, world.error);
+    }
+    done(&t);
+}
+
+static void presets(void) {
+    for (int math = MATH_FP32; math <= MATH_BF16; math++) {
+        all_hold("tiny", (exec_math)math, PROGRAM_FUSE_ALL, 1);
+        all_hold("image", (exec_math)math, PROGRAM_FUSE_ALL, 0);
+        all_hold("paper", (exec_math)math, PROGRAM_FUSE_ALL, 45);
+        all_hold("paper", (exec_math)math, 0, 0);
+    }
+}
+
+static made wrong;
+
+static void refused(program_check *check, const char *pass) {
+    CHECK(check(&world, wrong.plan, &wrong.program) == MNP_EDEVICE);
+    CHECK(strstr(world.error, pass) != NULL);
+}
+
+/* One number is changed, and changed back. */
+#define REFUSED(number, value, check, pass)                                                        \
+    do {                                                                                           \
+        unsigned char was_[sizeof(number)];                                                        \
+        memcpy(was_, &(number), sizeof was_);                                                      \
+        (number) = (value);                                                                        \
+        refused(check, pass);                                                                      \
+        memcpy(&(number), was_, sizeof was_);                                                      \
+        CHECK(check(&world, wrong.plan, &wrong.program) == MNP_OK);                                \
+    } while (0)
+
+/* The first op that adds to a gradient which another instruction has written. */
+static dev_instr *second_writer(cuda_program *p) {
+    for (int32_t k = 0; k < p->count; k++)
+        for (int j = 0; p->code[k].op < OPCODE_COUNT && j < DEV_OUT; j++)
+            if (p->code[k].out[j].present && p->code[k].out[j].store == DEV_STORE_PGRAD &&
+                (p->code[k].acc & ~p->code[k].fresh) >> j & 1u)
+                return &p->code[k];
+    return NULL;
+}
+
+static void broken_ops(void) {
+    CHECK(make(&wrong, "tiny", MATH_FP32, 0));
+    cuda_program *p = &wrong.program;
+    REFUSED(p->code[3].together, 0, program_check_code, "translate");
+    REFUSED(p->code[3].together, DEV_TOGETHER + 1, program_check_code, "translate");
+    REFUSED(p->code[3].op, OPCODE_COUNT + FUSED_COUNT, program_check_code, "translate");
+    REFUSED(p->act_words, p->act_words - 1, program_check_arena, "arena");
+    dev_instr *second = second_writer(p);
+    CHECK(second != NULL);
+    if (second) REFUSED(second->fresh, second->acc, program_check_fresh, "mark_fresh");
+    if (second) REFUSED(second->acc, 0, program_check_fresh, "mark_fresh");
+    REFUSED(p->grad_spans[0].words, p->grad_spans[0].words - 1, program_check_spans, "spans");
+    REFUSED(p->grad_spans[1].at, p->grad_spans[0].at, program_check_spans, "spans");
+    REFUSED(p->fp16_at[7], p->fp16_at[8], program_check_fp16, "fp16");
+    done(&wrong);
+}
+
+static void broken_parts(void) {
+    CHECK(make(&wrong, "paper", MATH_TF32, PROGRAM_FUSE_ALL));
+    cuda_program *p = &wrong.program;
+    CHECK(p->n_products > 0 && p->n_outer > 0 && p->n_wgrad_tasks > 1);
+    REFUSED(p->products[0].at, wrong.plan->params->trainable, program_check_rows, "rows");
+    REFUSED(p->products[0].terms, 0, program_check_rows, "rows");
+    REFUSED(p->terms[0].x.at, (int32_t)p->saved_words, program_check_rows, "rows");
+    REFUSED(p->outer[0].g, 0, program_check_rows, "rows");
+    REFUSED(p->wgrad_tasks[0].milestone, DEV_ENDED + 1, program_check_tasks, "tasks");
+    REFUSED(p->n_wgrad_tasks, p->n_wgrad_tasks - 1, program_check_tasks, "tasks");
+    REFUSED(p->wgrad_tasks[0].part, 1000, program_check_tasks, "tasks");
+    done(&wrong);
+}
+
+int main(void) {
+    env_init(&world);
+    check_run("every pass", presets);
+    check_run("broken programs of ops", broken_ops);
+    check_run("broken programs with parts", broken_parts);
+    return check_done();
+}

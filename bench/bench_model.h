@@ -42,6 +42,7 @@ typedef struct bench_setup {
     /* of shapes */
     const char *shapes;    /* names, with commas; NULL: all                            */
     int random, rounds;    /* so many combinations; at most so many rounds, 0: list    */
+    bool same_batch;       /* all have `batch` functions                               */
     double budget;         /* seconds after which no row begins                        */
     double tflops, gbytes; /* peaks per second; 0: those of the device, where known    */
     bool (*stopped)(void); /* does the user want an end? may be NULL                   */

@@ -21,7 +21,7 @@ static const flag_def flags[] = {
     {"math", "M", "on a GPU: fp32, tf32, bf16 or all (default all)"},
     {"kernels", "K", "on a GPU: fused, or general: op by op (default fused)"},
     {"runs", "K", "on a GPU: also measure K training runs at once"},
-    {"batch", "B", "on a GPU: functions in a batch (default 100)"},
+    {"batch", "B", "on a GPU, and of shapes: functions in a batch (default 100, or the shape's)"},
     {"shapes", "A,B", "of shapes: only these (default: all)"},
     {"random", "K", "of shapes: also K combinations that --seed draws (default 0)"},
     {"rounds", "R", "of shapes: most rounds of a row; 0 lists the rows (default 20)"},
@@ -84,6 +84,7 @@ static mnp_status run_step(bench *b) {
 /* There are many: a moment for each, unless --seconds says otherwise. */
 static mnp_status run_shapes(bench *b) {
     if (!cli_has(b->c, "seconds")) b->setup.seconds = 1.5;
+    b->setup.same_batch = cli_has(b->c, "batch");
     return bench_shapes(&b->setup);
 }
 

@@ -175,8 +175,8 @@ def linear(w, name, x):
 class Encoder:
     """Summaries of sets: of the points that the posterior sees, and of contexts."""
 
-    def __init__(self, s, plain):
-        self.s, self.plain, self.scale = s, plain, 1 / math.sqrt(s.enc_width)
+    def __init__(self, s, plain, seen):
+        self.s, self.plain, self.seen, self.scale = s, plain, seen, 1 / math.sqrt(s.enc_width)
 
     def mixed(self, q, k, v, mask):
         """softmax(q k^T) v: (sets, a, D), (sets, b, D) twice -> (sets a, D)"""
@@ -264,7 +264,6 @@ class Encoder:
     def summaries(self, y, prepared, w, width, mask, some):
         """r of the whole sets, then of the contexts: (2 sets, D_R)."""
         s, (B, n) = self.s, prepared.shape[:2]
-        self.seen = min(n, self.seen_points)
         rows = prepared + y[:, :n].reshape(-1, B, n, 1) * w["w_y"]
         rows = rows.to(prepared.dtype).view(-1, n, prepared.shape[2])
         attends = s.encoder != "deepset"
@@ -325,8 +324,7 @@ class Transition:
 
     def __init__(self, s, plain, seen, first_scored):
         self.s, self.first_scored, self.layout = s, first_scored, Layout(s)
-        self.encoder = Encoder(s, plain)
-        self.encoder.seen_points = seen
+        self.encoder = Encoder(s, plain, seen)
 
     def divergence(self, eps, z, mu_q, s_q, mu_p, s_p):
         if self.s.objective == "iwae":

@@ -137,7 +137,7 @@ class Way:
         words = [sys.executable, os.path.abspath(__file__), "--way", way, "--way-row", json.dumps(row),
                  "--device", o.device, "--limit", str(o.limit), "--rounds", str(o.rounds),
                  "--row-seconds", str(o.row_seconds), "--threads", str(o.threads)]
-        words += ["--compile"] if o.compile else []
+        words += [] if o.eager else ["--compile"]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         stderr=subprocess.PIPE)
         self.errors = []
@@ -242,7 +242,7 @@ def run_all(o):
             count += 1
             line = {"shape": w.row["shape"], "way": w.way, "key": key_of(w.row), **w.result}
             told = f"{line['ms']:10.4f} ms" if "ms" in line else line["error"]
-            note = "" if line.get("compiled", True) or "ms" not in line else f"  uncompiled: {line['note']}"
+            note = "" if line.get("compiled", True) or "ms" not in line else f"  uncompiled: {line['note'] or '--eager'}"
             print(f"{line['shape']:22} {w.way:11} {told}{note}", flush=True)
             if out:
                 out.write(json.dumps(line) + "\n")
@@ -288,16 +288,14 @@ def main():
     p.add_argument("--rounds", type=int, default=20, help="of ten steps")
     p.add_argument("--row-seconds", type=float, default=1.5, help="for the rounds of one way")
     p.add_argument("--check", action="store_true", help="compare with the plain chain, and end")
-    p.add_argument("--eager", dest="compile", action="store_false", help="do not compile")
-    p.add_argument("--compile", action="store_true", default=None, help=argparse.SUPPRESS)
+    p.add_argument("--eager", action="store_true", help="do not compile")
+    p.add_argument("--compile", action="store_true", help=argparse.SUPPRESS)  # of one way
     p.add_argument("--way", help=argparse.SUPPRESS)
     p.add_argument("--way-row", help=argparse.SUPPRESS)
     p.add_argument("--gave-up", help=argparse.SUPPRESS)  # why it is not compiled
     o = p.parse_args()
     if o.way:
-        o.compile = bool(o.compile)
         return run_way(o)
-    o.compile = o.compile is not False
     if not o.shapes:
         p.error("the JSON of mnp bench shapes --json")
     return check_all(o) if o.check else run_all(o)

@@ -8,54 +8,11 @@
 #include "backend/cpu/kernels.h"
 #include "bench/bench_model.h"
 #include "bench/peak.h"
-#include "op/attention.h"
-#include "op/linear.h"
+#include "bench/work.h"
 #include "run/sampler_internal.h"
 
 enum { POINTS = 10, PARTICLES = 100, GRADIENTS = 10, ROUNDS_MAX = 400, ROUNDS_MIN = 3 };
 enum { EXACT = 80 }; /* gradients of an exact draw */
-
-/* ---- the work -------------------------------------------------------------------------------- */
-
-/* Rows of a value for all particles together, n points each. */
-static double rows_of(const plan *p, val v, double particles, double n) {
-    const value *at = &p->values[v];
-    return (at->sampled ? particles : 1) * (at->ext == EXT_FIXED ? (double)at->rows : n);
-}
-
-static double linear_flop(const plan *p, val x, val y, val w, double particles, double n) {
-    double rows = fmax(rows_of(p, x, particles, n), rows_of(p, y, particles, n));
-    return 2 * rows * (double)p->values[w].rows * (double)p->values[w].cols;
-}
-
-/* Two products forwards (scores, values), four in reverse. */
-static double attention_flop(const plan *p, const instr *ins, int products, double particles,
-                             double n) {
-    val q = ins->in[ATTENTION_QV], k = ins->in[ATTENTION_KV];
-    bool sampled = p->values[q].sampled || p->values[k].sampled;
-    double queries = rows_of(p, q, 1, n), keys = rows_of(p, k, 1, n);
-    return 2 * products * (sampled ? particles : 1) * queries * keys *
-           (double)ins->i[ATTENTION_WIDTH];
-}
-
-/* Of one run of the plan for so many particles of one context of n points. */
-static double plan_flop(const plan *p, double particles, double n) {
-    double sum = 0;
-    for (int32_t k = 0; k < p->n_function; k++) {
-        const instr *ins = &p->instrs[k];
-        if (ins->op == OP_linear)
-            sum += linear_flop(p, ins->in[LINEAR_X], ins->out[LINEAR_Y], ins->in[LINEAR_W],
-                               particles, n);
-        if (ins->op == OP_linear_grad)
-            for (int j = LINEAR_GX; j <= LINEAR_GW; j++)
-                if (ins->out[j] != VAL_NONE)
-                    sum += linear_flop(p, ins->in[LINEAR_GRAD_X], ins->in[LINEAR_GRAD_G],
-                                       ins->in[LINEAR_GRAD_W], particles, n);
-        if (ins->op == OP_attention) sum += attention_flop(p, ins, 2, particles, n);
-        if (ins->op == OP_attention_grad) sum += attention_flop(p, ins, 4, particles, n);
-    }
-    return sum;
-}
 
 /* ---- the rounds ------------------------------------------------------------------------------ */
 
@@ -111,7 +68,8 @@ static mnp_status run_rounds(const bench_setup *s, place *p, rounds *r) {
 
 static void tell(const bench_setup *s, place *p, rounds *r, int threads) {
     bench_report *to = s->report;
-    const double one = plan_flop(p->sampler->gradient->plan, PARTICLES, POINTS);
+    const work_counts counts = {POINTS, POINTS, POINTS, PARTICLES};
+    const double one = work_flop(p->sampler->gradient->plan, &counts);
     const double flop = one * (GRADIENTS + 1), part = flop / (r->best_wall * r->best_peak);
     const double rate = flop / r->best_wall;
     fprintf(to->out, "conditioning, paper preset, %d particles, %d points, %s\n", PARTICLES, POINTS,

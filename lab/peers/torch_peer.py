@@ -218,6 +218,38 @@ class Peer(nn.Module):
         return ((kl - logp) / n).mean(), (kl / n).mean()
 
 
+def named(net, of=lambda p: p):
+    """The weights, or what `of` takes from them (their gradients), as mnp names them: (in, out)."""
+    def dense(name, w, b):
+        return {f"{name}.w": of(w).T, f"{name}.b": of(b)[None]}
+
+    e = net.encoder
+    out = {"features.freq": net.frequency[:, None], "enc.0.qkv.wphi": of(e.w_phi).T, "enc.0.qkv.wy": of(e.w_y)[None],
+           "enc.0.qkv.b": of(e.b0)[None], "enc.pool.seed": of(e.seed), "enc.empty": of(e.empty),
+           **dense("enc.0.out", e.sab0.w, e.sab0.b), **dense("enc.1.qkv", e.w1, e.b1),
+           **dense("enc.1.out", e.sab1.w, e.sab1.b), **dense("enc.pool.q", e.w_q, e.b_q),
+           **dense("enc.pool.kv", e.w_kv, e.b_kv), **dense("enc.pool.out", e.pma.w, e.pma.b),
+           **dense("enc.r", e.w_r, e.b_r)}
+    for t in range(T):
+        for what, h in (("mu", net.mu[t]), ("sigma", net.raw[t]), ("flow", net.flow[t])):
+            name = f"{what}.{t + 1}"
+            first = {"wx": h.w_x} if what == "flow" else {"wr": h.w_r}
+            if h.w_z is not None:
+                first["wz"] = h.w_z
+            out.update({f"{name}.0.{k}": of(v).T for k, v in first.items()})
+            out.update({f"{name}.0.b": of(h.b0)[None], **dense(f"{name}.1", h.w1, h.b1),
+                        **dense(f"{name}.2", h.w2, h.b2)})
+    return out
+
+
+def packed(net, o, width, points, how):
+    """The same weights in the arrangement of torch_packed.py."""
+    import torch_packed
+    from torch_chain import Shape
+    return torch_packed.Packed(Shape(), named(net), o.batch, points, points, width, o.attention == "plain",
+                               net.bf16, how)
+
+
 # ---- data ------------------------------------------------------------------------------------
 
 
@@ -305,8 +337,7 @@ class Trainer:
             return torch.compile(f, dynamic=False, mode=o.compile_mode) if compiled else f
 
         if o.packed:
-            from torch_packed import Packed
-            self.net = self.loss_of = Packed(net, o.attention == "plain", how).to(self.device)
+            self.net = self.loss_of = packed(net, o, self.batches.hi, self.x.shape[1], how).to(self.device)
         else:
             self.net, self.loss_of = net, how(net)
         self.rate = torch.tensor(0.0 if compiled else o.lr, device=self.device)
@@ -408,7 +439,8 @@ def run_steps(trainer, o):
 
 def check(o):
     """Loss and gradients of both arrangements from the same weights, data and noise."""
-    from torch_packed import Packed, pack
+    from torch_chain import Shape
+    from torch_packed import pack
     torch.manual_seed(o.seed)
     device = torch.device(o.device)
     net = Peer(o.math, True).to(device)
@@ -416,21 +448,21 @@ def check(o):
         if p.dim() == 1:
             nn.init.uniform_(p, -0.1, 0.1)
     how = (lambda f: torch.compile(f, dynamic=False)) if o.compile else (lambda f: f)
-    packed = Packed(net, o.attention == "plain", how).to(device)
     batches = Batches(o, device)
     x, y, mask, some = batches.next()
+    fast = packed(net, o, batches.hi, x.shape[1], how).to(device)
     mask = mask if batches.lo != batches.hi or o.p_empty > 0 else None
     eps = torch.randn(T, o.batch, D_Z, device=device)
     losses = []
-    for f in (net, packed):
+    for f in (net, fast):
         loss, kl = f(x, y, eps, batches.hi, mask, some)
         loss.backward()
         losses.append((loss.item(), kl.item()))
-    want = pack(net, lambda p: torch.zeros_like(p) if p.grad is None else p.grad)
-    off = {k: ((v.grad - want[k]).norm() / want[k].norm()).item() for k, v in packed.flat.items()}
+    want = pack(Shape(), named(net, lambda p: torch.zeros_like(p) if p.grad is None else p.grad))
+    off = {k: ((v.grad - want[k]).norm() / want[k].norm()).item() for k, v in fast.flat.items()}
     if o.math != "fp32":  # small parts of the gradient are mostly rounding there
         off = {"all": math.sqrt(sum((v.grad - want[k]).norm().item() ** 2 for k, v in
-                                    packed.flat.items()) / sum(v.norm().item() ** 2
+                                    fast.flat.items()) / sum(v.norm().item() ** 2
                                                                for v in want.values()))}
     worst = max(off, key=off.get)
     bar = 0.05 if o.math == "bf16" else 1e-2 if o.math == "tf32" else 1e-4

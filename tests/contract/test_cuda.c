@@ -308,8 +308,8 @@ static void attend_steps(void) {
     shape_of("tiny", "attend=on train_score=rest", small ? 5 : 20, true);
     shape_of("tiny", "T=1 attend=on train_score=rest attend_width=48 attend_blocks=2 rff_append_x=on",
              small ? 2 : 20, !small);
+    shape_of("paper", "attend=on train_score=rest", 20, !small);
     if (small) return;
-    shape_of("paper", "attend=on train_score=rest", 20, true);
     shape_of("paper", "attend=on train_score=rest attend_width=128 attend_blocks=4 heads=8", 20,
              true);
 }

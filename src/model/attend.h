@@ -1,7 +1,7 @@
 /* attend.h: what a point is told of the context C by attention: a vector h_C(x) for every row x, of
- * its features and of the set C alone, whatever other rows there are. Every point is a token: one of
- * the context of its features and its y, a target of its features alone. All tokens attend to the
- * context's, block by block; so a target sees the context and, by the residuals, itself.
+ * its features and of the set C alone, whatever other rows there are. Every point is a token: one
+ * of the context of its features and its y, a target of its features alone. All tokens attend to
+ * the context's, block by block; so a target sees the context and, by the residuals, itself.
  *
  *   c_j = E(phi(x_j) W_x + y_j w_y + w_c + b),   t_i = E(phi(x_i) W_x + b),   E(u) = relu(u) W + b'
  *   a block:  h <- h + [q + softmax(q k^T / sqrt(D)) v] W_o,  h <- h + relu(norm(h) W_1) W_2

@@ -19,8 +19,7 @@ typedef struct chain {
 } chain;
 
 static chain chain_begin(graph *g, const model_spec *s, val x, val h) {
-    chain c = {g,        s,        encoder_at(s->encoder), transition_at(s->transition),
-               VAL_NONE, VAL_NONE, h};
+    chain c = {g, s, encoder_at(s->encoder), transition_at(s->transition), VAL_NONE, VAL_NONE, h};
     c.phi = model_features(g, s, x);
     return c;
 }
@@ -236,8 +235,8 @@ val chain_record_sum(graph *g, const model_spec *s, val x, val y) {
 }
 
 val chain_record_latent(graph *g, const model_spec *s, val pooled, val eps, int32_t purpose) {
-    chain c = {g,        s,        encoder_at(s->encoder), transition_at(s->transition),
-               VAL_NONE, VAL_NONE, VAL_NONE};
+    chain c = {g,        s,       encoder_at(s->encoder), transition_at(s->transition), VAL_NONE,
+               VAL_NONE, VAL_NONE};
     val r = unless_empty(&c, c.enc->of_pooled(g, s, pooled));
     return op_gauss_sample(g, head(&c, "mu", 1, r, VAL_NONE), head(&c, "sigma", 1, r, VAL_NONE), 0,
                            eps, purpose, 1, (sigma_kind)s->sigma_z, s->sigma_z_floor);

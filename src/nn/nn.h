@@ -38,7 +38,7 @@ typedef struct nn_mlp_opts {
     double last_gain, last_bias; /* where the last layer starts */
     const struct nn_also *also;  /* nn_mlp_beside: more columns of x; or NULL */
 } nn_mlp_opts;
-/* Columns (rows of x, C) that the first layer reads by the weight name.0.<suffix>, with the gain. */
+/* Columns (rows of x, C) that the first layer reads too, by the weight name.0.<suffix>. */
 typedef struct nn_also {
     val of;
     const char *suffix;

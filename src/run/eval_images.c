@@ -94,7 +94,8 @@ static mnp_status prepare(evaluator *v, int64_t samples) {
     c->query = NULL;
     c->samples = samples;
     size_t each = EVAL_CHUNK * (size_t)samples;
-    c->logp = env_alloc(v->env, each * (size_t)(c->lead + BLOCK), sizeof *c->logp, "densities of pixels");
+    c->logp =
+        env_alloc(v->env, each * (size_t)(c->lead + BLOCK), sizeof *c->logp, "densities of pixels");
     c->z = env_alloc(v->env, each * (size_t)(T * s->d_z), sizeof *c->z, "latents");
     if (!c->logp || !c->z) return MNP_ENOMEM;
     runner_opts o = {

@@ -286,8 +286,7 @@ mnp_status predictor_take_latents(predictor *p, const double *z, int64_t count, 
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-/* Rows of the set that go before the targets of a query: those that the functions were drawn from.
- */
+/* Rows of the set that go before the targets of a query: the functions were drawn from them. */
 int64_t predictor_lead(const predictor *p) {
     return process_asks_context(&p->m->spec) ? p->drawn_from : 0;
 }
@@ -314,7 +313,7 @@ mnp_status predictor_ensure_query(predictor *p, process_query kind, int64_t n) {
 /* What a query reads and where its rows go: `outputs` arrays of (samples, n). */
 typedef struct query {
     process_query kind;
-    double *x, *y; /* scaled, after the set's rows; y for densities and where a set is asked again */
+    double *x, *y; /* scaled, after the set's rows; y for densities, or with these rows */
     int64_t n;
     int outputs;      /* 1: the last emit alone */
     int first_output; /* emits before it are not wanted */

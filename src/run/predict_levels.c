@@ -9,12 +9,13 @@ enum { TILE_ITEMS = 264 }; /* of one run: a GPU works on over a hundred at once 
 /* Without random noise a row's value does not depend on which rows are beside it, so blocks of
  * targets can be items as well as chunks of samples: a GPU gets enough of them. */
 typedef struct tiles {
-    int64_t lead, rows, most; /* rows of the set; these and the targets of a block; blocks of a run */
-    double *x;                /* (most chunks, rows, X) */
-    double *y;                /* (rows): the set's */
-    double *z;                /* (T, most chunks, chunk, Z) */
-    double *out;              /* (PROCESS_LEVELS_ALL, most chunks, chunk, rows) */
-    int64_t *n, *m;           /* (most chunks) */
+    int64_t lead, rows; /* rows of the set; these and the targets of a block */
+    int64_t most;       /* blocks of a run */
+    double *x;          /* (most chunks, rows, X) */
+    double *y;          /* (rows): the set's */
+    double *z;          /* (T, most chunks, chunk, Z) */
+    double *out;        /* (PROCESS_LEVELS_ALL, most chunks, chunk, rows) */
+    int64_t *n, *m;     /* (most chunks) */
 } tiles;
 
 static void tiles_free(predictor *p, tiles *t) {
@@ -100,7 +101,8 @@ mnp_status predictor_levels(predictor *p, const double *x, int64_t n, int levels
     runner_scale_x(p->m, x, n, scaled);
     tiles t;
     mnp_status status = tiles_make(p, n, &t);
-    for (int64_t at = 0, step = t.most * (t.rows - t.lead); at < n && status == MNP_OK; at += step) {
+    int64_t step = t.most * (t.rows - t.lead);
+    for (int64_t at = 0; at < n && status == MNP_OK; at += step) {
         status = run_tiles(p, &t, scaled, n, at, least(step, n - at), levels, y);
         if (status == MNP_OK && env_cancelled(p->env))
             status = env_fail(p->env, MNP_ECANCELLED, "prediction was cancelled");

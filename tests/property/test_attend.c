@@ -1,7 +1,7 @@
-/* test_attend.c: chains whose maps see the context by attention (attend=on). Densities against plain
- * loops over the weights, gradients against differences, training in float against double; the two
- * laws that hold, to rounding; functions that stay the same while points are observed; and what is
- * refused. */
+/* test_attend.c: chains whose maps see the context by attention (attend=on). Densities against
+ * plain loops over the weights, gradients against differences, training in float against double;
+ * the two laws that hold, to rounding; functions that stay the same while points are observed; and
+ * what is refused. */
 #include "lab.h"
 #include "mnp.h"
 #include "mnp_check.h"
@@ -351,8 +351,8 @@ enum { FUNCTIONS = 8, POINTS = 16, SOME = 10, STEPS = 200 };
 
 static void record_train(graph *g, const model_spec *s, void *arg) {
     (void)arg;
-    process_train_opts o = {
-        .draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 10, .p_empty = 0.2}, .update = true};
+    process_train_opts o = {.draw = {.train = true, .x_dim = 1, .lo = 2, .hi = 10, .p_empty = 0.2},
+                            .update = true};
     process_at(s->kind)->train_step(g, s, &o);
 }
 

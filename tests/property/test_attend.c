@@ -397,7 +397,7 @@ static void training_agrees_with_double(void) {
         snprintf(options, sizeof options, "%s x_dim=1 enc_width=16 attend_width=16 flow_hidden=16",
                  subjects[k].options);
         CASE(options);
-        if (!lab_open(&l, subjects[k].kind, options, 3)) continue;
+        if (!lab_open(&l, subjects[k].kind, options, 5)) continue;
         train(&l, "cpu", cpu);
         train(&l, "ref", ref);
         double first = 0, last = 0;

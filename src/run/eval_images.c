@@ -83,10 +83,12 @@ static mnp_status prepare(evaluator *v, int64_t samples) {
     image_chunk *c = &v->images;
     const model_spec *s = &v->m->spec;
     int64_t T = process_at(s->kind)->latents(s);
-    bool longer = c->leads > c->lead;
-    if (longer) c->lead = c->leads, c->lengths = NULL;
+    if (c->leads > c->lead) { /* all of it anew */
+        runner_destroy(c->query);
+        c->query = NULL;
+        c->lead = c->leads, c->lengths = NULL;
+    }
     MNP_TRY(make_lists(v));
-    if (longer) runner_destroy(c->query), c->query = NULL;
     if (T == 0 || (c->query && c->samples >= samples)) return MNP_OK;
     env_free(v->env, c->logp);
     env_free(v->env, c->z);

@@ -93,6 +93,9 @@ static verdict judge(const subject *s, const mnp_laws *l) {
         {"inconsistent",
          "no process: points are independent given the context, and contexts that grow contradict "
          "each other"},
+        {"inconsistent",
+         "inconsistent: the gaps are no noise; with attend=on each context has a process of its "
+         "own, and contexts that grow are not conditionals of one"},
     };
     bool seen = l->conditional_errors > 2 || beyond(l->joint, l->joint_se);
     bool moves = beyond(l->conditional - l->half_conditional,
@@ -100,7 +103,8 @@ static verdict judge(const subject *s, const mnp_laws *l) {
                  beyond(l->joint - l->half_joint, hypot(l->joint_se, l->half_joint_se));
     const double rounding = 1e-3; /* scores of predictors have no noise */
     if (mnp_model_factorises(s->model)) return verdicts[l->conditional > rounding ? 4 : 0];
-    return verdicts[!seen ? 0 : s->condition == MNP_EXACT ? 3 : moves ? 2 : 1];
+    int gap = mnp_model_attends(s->model) ? 5 : 1;
+    return verdicts[!seen ? 0 : s->condition == MNP_EXACT ? 3 : moves ? 2 : gap];
 }
 
 static void say_laws(cli *c, const subject *s, int64_t size, const mnp_laws *l) {

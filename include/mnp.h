@@ -257,6 +257,9 @@ MNP_API int64_t mnp_model_latent(const mnp_model *model); /* width of one z_t; 0
 /* Whether points are independent given the context (cnp, tnp, convcnp): then the model is no
  * process, and a score is the sum of the points' own. */
 MNP_API bool mnp_model_factorises(const mnp_model *model);
+/* Whether its maps see the context themselves (attend=on): each context then has a process of its
+ * own, which the network draws; refine, exact and evidences are MNP_EUNSUPPORTED. */
+MNP_API bool mnp_model_attends(const mnp_model *model);
 /* All options as text; owned by the model. */
 MNP_API const char *mnp_model_options(const mnp_model *model);
 /* How it was made: "data", "seed", "steps", ...; NULL where it is not noted. The text stays until
@@ -743,7 +746,7 @@ MNP_API mnp_status mnp_predict_groups(mnp_ctx *ctx, const mnp_model *model,
 MNP_API size_t mnp_table_match(mnp_ctx *ctx, const mnp_table *context, const mnp_table *places,
                                char *out, size_t size);
 /* How functions were drawn when the model was scored, from its note "condition" (network, refine or
- * exact). False: it does not say, and out is untouched. */
+ * exact); the network where mnp_model_attends(). False: it does not say, and out is untouched. */
 MNP_API bool mnp_model_condition(const mnp_model *model, mnp_condition *out);
 
 /* Given its latents a function is, at every x, a monotone map of the base noise. Its values at n

@@ -775,6 +775,7 @@ CALLS = {
     "mnp_model_steps": (c_int64, (c_void_p,)),
     "mnp_model_latent": (c_int64, (c_void_p,)),
     "mnp_model_factorises": (c_bool, (c_void_p,)),
+    "mnp_model_attends": (c_bool, (c_void_p,)),
     "mnp_model_options": (c_char_p, (c_void_p,)),
     "mnp_model_note": (c_char_p, (c_void_p, c_char_p)),
     "mnp_model_set_note": (c_int, (c_void_p, c_void_p, c_char_p, c_char_p)),

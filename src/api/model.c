@@ -170,6 +170,10 @@ int64_t mnp_model_latent(const mnp_model *model) {
     return !model || process_is_exact(&model->m->spec) ? 0 : model->m->spec.d_z;
 }
 
+bool mnp_model_attends(const mnp_model *model) {
+    return model && model->m->spec.attend;
+}
+
 bool mnp_model_factorises(const mnp_model *model) {
     return model && process_factorises(&model->m->spec);
 }

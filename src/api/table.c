@@ -291,6 +291,7 @@ size_t mnp_table_match(mnp_ctx *ctx, const mnp_table *context, const mnp_table *
 bool mnp_model_condition(const mnp_model *model, mnp_condition *out) {
     static const char *const names[] = {"network", "refine", "exact"};
     const char *note = mnp_model_note(model, "condition");
+    if (mnp_model_attends(model)) note = names[MNP_NETWORK];
     for (int k = MNP_NETWORK; note && out && k <= MNP_EXACT; k++)
         if (strcmp(note, names[k]) == 0) {
             *out = (mnp_condition)k;

@@ -2,6 +2,7 @@
 #include "model/chain.h"
 
 #include "base/rng.h"
+#include "model/attend.h"
 #include "model/encoder/encoder.h"
 #include "model/features.h"
 #include "model/transition/transition.h"
@@ -14,12 +15,25 @@ typedef struct chain {
     const transition_def *tr;
     val phi;      /* features of x (rows, F)               */
     val prepared; /* the encoder's product with them, once */
+    val h;        /* h_C(x) (rows, A), or VAL_NONE         */
 } chain;
 
-static chain chain_begin(graph *g, const model_spec *s, val x) {
-    chain c = {g, s, encoder_at(s->encoder), transition_at(s->transition), VAL_NONE, VAL_NONE};
+static chain chain_begin(graph *g, const model_spec *s, val x, val h) {
+    chain c = {g, s, encoder_at(s->encoder), transition_at(s->transition), VAL_NONE, VAL_NONE, h};
     c.phi = model_features(g, s, x);
     return c;
+}
+
+/* What the first m rows, the context, tell every row. */
+static val seen_of(const chain *c, val y) {
+    attend_opts o = attend_of(c->s);
+    return c->s->attend ? attend_record(c->g, &o, c->phi, y) : VAL_NONE;
+}
+
+val chain_record_seen(graph *g, const model_spec *s, val x, val y) {
+    if (!s->attend) return VAL_NONE;
+    chain c = chain_begin(g, s, x, VAL_NONE);
+    return seen_of(&c, y);
 }
 
 static const char *step_name(char out[32], const char *what, int32_t t) {
@@ -27,11 +41,16 @@ static const char *step_name(char out[32], const char *what, int32_t t) {
     return out;
 }
 
-/* Numbers per point for step t: MLP([phi, z_t]). */
+/* At the start the maps are nearly those of a model without it. */
+#define SEEN_GAIN 0.1
+
+/* Numbers per point for step t: MLP([phi, z_t]), or MLP([phi, h, z_t]). */
 static val conditioner(const chain *c, int32_t t, val z) {
     const model_spec *s = c->s;
     char name[32];
+    nn_also seen = {c->h, "wh", SEEN_GAIN};
     nn_mlp_opts o = {.hidden = (int32_t)s->flow_hidden,
+                     .also = c->h == VAL_NONE ? NULL : &seen,
                      .layers = (int32_t)s->flow_layers,
                      .out = c->tr->numbers(s),
                      .last_gain = s->flow_gain,
@@ -114,7 +133,8 @@ static val noise_of(const chain *c, val z, val mu, val raw) {
 void chain_record_walk(graph *g, const model_spec *s, val x, val y, const chain_walk_opts *o,
                        chain_walk *out) {
     *out = (chain_walk){.kl_sum = VAL_NONE, .ratio_sum = VAL_NONE, .logp = VAL_NONE};
-    chain c = chain_begin(g, s, x);
+    chain c = chain_begin(g, s, x, VAL_NONE);
+    out->h = c.h = seen_of(&c, y);
     c.prepared = c.enc->prepare(g, s, c.phi);
     val logdet = VAL_NONE, z_next = VAL_NONE;
     for (int32_t t = (int32_t)s->T; t >= 1 && graph_ok(g); t--) {
@@ -133,16 +153,17 @@ void chain_record_walk(graph *g, const model_spec *s, val x, val y, const chain_
     if (o->to_base) out->logp = op_normal_logp(g, y, logdet);
 }
 
-void chain_record_draw(graph *g, const model_spec *s, val x, const val *z, val base, val *path) {
-    chain c = chain_begin(g, s, x);
+void chain_record_draw(graph *g, const model_spec *s, val x, val h, const val *z, val base,
+                       val *path) {
+    chain c = chain_begin(g, s, x, h);
     path[0] = base;
     for (int32_t t = 1; t <= s->T && graph_ok(g); t++)
         path[t] = c.tr->to_data(g, s, path[t - 1], conditioner(&c, t, z[t - 1]), VAL_NONE).y;
 }
 
-void chain_record_levels(graph *g, const model_spec *s, val x, const val *z, const double *level,
-                         int count, val *y) {
-    chain c = chain_begin(g, s, x);
+void chain_record_levels(graph *g, const model_spec *s, val x, val h, const val *z,
+                         const double *level, int count, val *y) {
+    chain c = chain_begin(g, s, x, h);
     val zero = op_base_noise(g, EXT_N, true, RNG_BASE, true);
     for (int k = 0; k < count; k++) y[k] = op_scale(g, zero, 1.0, level[k]);
     for (int32_t t = 1; t <= s->T && graph_ok(g); t++) {
@@ -151,8 +172,8 @@ void chain_record_levels(graph *g, const model_spec *s, val x, const val *z, con
     }
 }
 
-val chain_record_logp(graph *g, const model_spec *s, val x, val y, const val *z) {
-    chain c = chain_begin(g, s, x);
+val chain_record_logp(graph *g, const model_spec *s, val x, val h, val y, const val *z) {
+    chain c = chain_begin(g, s, x, h);
     mapped m = {y, VAL_NONE};
     for (int32_t t = (int32_t)s->T; t >= 1 && graph_ok(g); t--)
         m = c.tr->to_noise(g, s, m.y, conditioner(&c, t, z[t - 1]), m.logdet);
@@ -184,7 +205,7 @@ static void record_dream(const chain *c, dream *d) {
 }
 
 val chain_record_sleep(graph *g, const model_spec *s, val x) {
-    chain c = chain_begin(g, s, x);
+    chain c = chain_begin(g, s, x, VAL_NONE);
     dream d;
     g->detached = true;
     record_dream(&c, &d);
@@ -209,12 +230,13 @@ int64_t chain_stream_width(const model_spec *s) {
 }
 
 val chain_record_sum(graph *g, const model_spec *s, val x, val y) {
-    chain c = chain_begin(g, s, x);
+    chain c = chain_begin(g, s, x, VAL_NONE);
     return op_pool(g, c.enc->points(g, s, c.enc->prepare(g, s, c.phi), y), EXT_M, false);
 }
 
 val chain_record_latent(graph *g, const model_spec *s, val pooled, val eps, int32_t purpose) {
-    chain c = {g, s, encoder_at(s->encoder), transition_at(s->transition), VAL_NONE, VAL_NONE};
+    chain c = {g,        s,       encoder_at(s->encoder), transition_at(s->transition), VAL_NONE,
+               VAL_NONE, VAL_NONE};
     val r = unless_empty(&c, c.enc->of_pooled(g, s, pooled));
     return op_gauss_sample(g, head(&c, "mu", 1, r, VAL_NONE), head(&c, "sigma", 1, r, VAL_NONE), 0,
                            eps, purpose, 1, (sigma_kind)s->sigma_z, s->sigma_z_floor);

@@ -1,6 +1,7 @@
 /* chain.h: the Markov chain over functions and its inference network, recorded for one function.
  *
  *   y_0 iid normal;  y_t = F_t(y_{t-1}; x, z_t), t = 1..T;  the data are y_T.
+ *   with attend=on, given the context C:  y_t = F_t(y_{t-1}; x, z_t, h_C(x))  (model/attend.h).
  *   inference walks back: for t = T..1  r_t = Enc{(phi(x_i), y_{t,i})},
  *   z_t ~ N(mu_t([z_{t+1}, r_t]), sigma_t([z_{t+1}, r_t])),  y_{t-1} = F_t^{-1}(y_t; x, z_t).
  *
@@ -35,6 +36,7 @@ typedef struct chain_walk {
     val mu[MODEL_STEPS_MAX];    /* (1 or 2, Z): row 0 what was sampled, row 1 the prior  */
     val raw[MODEL_STEPS_MAX];   /* of sigma, likewise                                    */
     val y[MODEL_STEPS_MAX + 1]; /* y_t, index t; y[0] only with to_base                  */
+    val h;                      /* what the transitions see of the context; or VAL_NONE  */
     val kl[MODEL_STEPS_MAX];    /* scalars                                               */
     val kl_sum, ratio_sum;      /* scalars: sum of KL; log q_C(z) - log q_D(z)           */
     val logp;                   /* numbers per row: log p(y_i | z)                       */
@@ -44,16 +46,21 @@ typedef struct chain_walk {
 void chain_record_walk(graph *g, const model_spec *s, val x, val y, const chain_walk_opts *o,
                        chain_walk *out);
 
+/* h_C(x) of rows x and y, of which the first m are the context; VAL_NONE with attend=off. The
+ * recordings below take it beside the latents. */
+val chain_record_seen(graph *g, const model_spec *s, val x, val y);
+
 /* Noise to data at rows x, given latents z (T): path[t] = y_t, path[0] = base. */
-void chain_record_draw(graph *g, const model_spec *s, val x, const val *z, val base, val *path);
+void chain_record_draw(graph *g, const model_spec *s, val x, val h, const val *z, val base,
+                       val *path);
 
 /* The same for `count` values of the base noise, each the same at all rows: y[k] is the data at
  * level[k]. What does not depend on the noise is recorded once. */
-void chain_record_levels(graph *g, const model_spec *s, val x, const val *z, const double *level,
-                         int count, val *y);
+void chain_record_levels(graph *g, const model_spec *s, val x, val h, const val *z,
+                         const double *level, int count, val *y);
 
 /* log p(y_i | z) of each row, given latents. */
-val chain_record_logp(graph *g, const model_spec *s, val x, val y, const val *z);
+val chain_record_logp(graph *g, const model_spec *s, val x, val h, val y, const val *z);
 
 /* With one step, and an encoder that pools, the latent depends on the set through a sum of rows
  * that grows point by point: the width of that sum, or 0. */
@@ -66,7 +73,8 @@ val chain_record_latent(graph *g, const model_spec *s, val pooled, val eps, int3
 
 /* The sleep phase at rows x: latents z from q(z | nothing) and y from p(y | x, z), both without a
  * gradient, then log q(z | C) - log q(z | nothing) of the first m points as context: a scalar whose
- * gradient reaches the inference network alone. */
+ * gradient reaches the inference network alone. Not with attend=on, where the latents
+ * of two contexts belong to two processes. */
 val chain_record_sleep(graph *g, const model_spec *s, val x);
 
 /* The objective of a finished walk: a scalar to minimise, divided by the scored points. */

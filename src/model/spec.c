@@ -58,6 +58,11 @@ static const option_def table[] = {
     BOOL(layer_norm, "off", "sab, isab: layer norm in the attention blocks"),
     REAL(y_gain, "1", 0, 100, "factor on the encoder's weights for y, at the start of training"),
     ENUM(pool, "mean", "mean|sum", "deepset: what is taken over the points of a set"),
+    BOOL(attend, "off",
+         "mnp, np: every map also sees what attention from x to the context finds; training then "
+         "scores the points outside the context"),
+    INT(attend_width, "0", 0, MODEL_WIDTH_MAX, "attend: width of this attention; 0 is enc_width"),
+    INT(attend_blocks, "0", 0, 16, "attend: its blocks; 0 is n_sab"),
     INT(flow_hidden, "128", 1, MODEL_WIDTH_MAX, "width of the hidden layers that make the maps"),
     INT(flow_layers, "2", 1, 8, "how many of these layers"),
     INT(bins, "10", 2, RQS_BINS_MAX, "spline: number of bins"),
@@ -241,6 +246,9 @@ mnp_status spec_check(env *e, const model_spec *s) {
         return env_fail(e, MNP_EINVAL, "bins=%lld bins of at least min_width=%g do not fit",
                         (long long)s->bins,
                         s->min_width > s->min_height ? s->min_width : s->min_height);
+    if (s->attend && s->kind != PROCESS_mnp && s->kind != PROCESS_np)
+        return env_fail(e, MNP_EINVAL, "attend=on is for the models mnp and np, not for %s",
+                        process_name(s->kind));
     const process_def *p = process_at(s->kind);
     return p->check ? p->check(e, s) : MNP_OK;
 }

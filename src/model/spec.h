@@ -34,6 +34,9 @@ typedef struct model_spec {
     bool enc_out_relu, layer_norm;
     double y_gain; /* initial gain of the weights on y                            */
     int pool;      /* 0 mean, 1 sum */
+    /* attention of every point to the context */
+    bool attend;                         /* transitions see h_C(x) (model/attend.h)         */
+    int64_t attend_width, attend_blocks; /* 0: enc_width, n_sab                             */
     /* transitions */
     int64_t flow_hidden, flow_layers, bins;
     double bound, min_width, min_height, min_derivative;

@@ -58,6 +58,11 @@ val nn_mlp_beside(graph *g, val x, val row, const char *name, const char *of_row
     val wx = nn_weight(g, first, "wx", in, o->hidden, fan_in, 1.0);
     val wr = nn_weight(g, first, of_row, more, o->hidden, fan_in, 1.0);
     val a = op_linear(g, x, wx, nn_bias(g, first, o->hidden), ACT_NONE, VAL_NONE);
+    if (o->also) {
+        int32_t width = graph_at(g, o->also->of)->cols;
+        val w = nn_weight(g, first, o->also->suffix, width, o->hidden, width, o->also->gain);
+        a = op_linear(g, o->also->of, w, VAL_NONE, ACT_NONE, a);
+    }
     val b = op_linear(g, row, wr, VAL_NONE, ACT_NONE, VAL_NONE);
     return nn_mlp_rest(g, op_join(g, a, b, VAL_NONE, VAL_NONE, ACT_RELU), name, o);
 }

@@ -36,7 +36,14 @@ val nn_norm(graph *g, val x, const char *name);
 typedef struct nn_mlp_opts {
     int32_t hidden, layers, out;
     double last_gain, last_bias; /* where the last layer starts */
+    const struct nn_also *also;  /* nn_mlp_beside: more columns of x; or NULL */
 } nn_mlp_opts;
+/* Columns (rows of x, C) that the first layer reads too, by the weight name.0.<suffix>. */
+typedef struct nn_also {
+    val of;
+    const char *suffix;
+    double gain;
+} nn_also;
 /* Layers after the first: h is the activated first hidden layer. */
 val nn_mlp_rest(graph *g, val h, const char *name, const nn_mlp_opts *o);
 /* The whole network on [x, row] at every row of x: its first layer is x W_x + b, shared by all

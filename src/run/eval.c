@@ -454,6 +454,10 @@ mnp_status evaluator_check(evaluator *v, const eval_opts *o) {
                         "the protocol strict");
     if (o->orders > 1 && o->order == MNP_ORDER_X)
         return env_fail(v->env, MNP_EINVAL, "by x there is one order");
+    if (v->m->spec.attend && o->protocol != EVAL_STRICT)
+        return env_fail(v->env, MNP_EUNSUPPORTED,
+                        "protocol authors scores the context's points too, whose y a model with "
+                        "attend=on has seen: score it with the protocol strict");
     if (v->d->functions < 1) return env_fail(v->env, MNP_EINVAL, "there is no function to score");
     return MNP_OK;
 }

@@ -40,6 +40,7 @@ static int64_t most_near(const evaluator *v, const eval_opts *o) {
 static mnp_status image_rows(evaluator *v, const eval_opts *o, int64_t *rows) {
     int64_t seen = seen_of(o, context_size(v, o));
     *rows = seen + most_near(v, o);
+    v->images.leads = v->m->spec.attend ? seen : 0;
     if (process_is_exact(&v->m->spec) && *rows > JOINT_ROWS)
         return env_fail(v->env, MNP_EINVAL,
                         "this model scores all pixels jointly, and %lld with the context are too "
@@ -64,14 +65,14 @@ static void free_lists(evaluator *v) {
 
 static mnp_status make_lists(evaluator *v) {
     image_chunk *c = &v->images;
-    size_t pixels = (size_t)v->d->longest;
+    size_t pixels = (size_t)v->d->longest, rows = (size_t)(c->lead + BLOCK);
     if (c->lengths) return MNP_OK;
     free_lists(v); /* of a call that found no memory for all of them */
     c->targets = env_alloc(v->env, EVAL_CHUNK * pixels, sizeof *c->targets, "pixels to score");
     c->order = env_alloc(v->env, (size_t)permute_words(v->d->longest), sizeof *c->order, "a split");
     c->count = env_alloc(v->env, 4 * EVAL_CHUNK, sizeof *c->count, "pixels to score");
-    c->x = env_alloc(v->env, EVAL_CHUNK * 2 * BLOCK, sizeof *c->x, "a block of pixels");
-    c->y = env_alloc(v->env, EVAL_CHUNK * BLOCK, sizeof *c->y, "a block of pixels");
+    c->x = env_alloc(v->env, EVAL_CHUNK * 2 * rows, sizeof *c->x, "a block of pixels");
+    c->y = env_alloc(v->env, EVAL_CHUNK * rows, sizeof *c->y, "a block of pixels");
     if (!c->targets || !c->order || !c->count || !c->x || !c->y) return MNP_ENOMEM;
     c->near = c->count + EVAL_CHUNK;
     c->lengths = c->near + EVAL_CHUNK;
@@ -82,6 +83,11 @@ static mnp_status prepare(evaluator *v, int64_t samples) {
     image_chunk *c = &v->images;
     const model_spec *s = &v->m->spec;
     int64_t T = process_at(s->kind)->latents(s);
+    if (c->leads > c->lead) { /* all of it anew */
+        runner_destroy(c->query);
+        c->query = NULL;
+        c->lead = c->leads, c->lengths = NULL;
+    }
     MNP_TRY(make_lists(v));
     if (T == 0 || (c->query && c->samples >= samples)) return MNP_OK;
     env_free(v->env, c->logp);
@@ -90,10 +96,12 @@ static mnp_status prepare(evaluator *v, int64_t samples) {
     c->query = NULL;
     c->samples = samples;
     size_t each = EVAL_CHUNK * (size_t)samples;
-    c->logp = env_alloc(v->env, each * BLOCK, sizeof *c->logp, "densities of pixels");
+    c->logp =
+        env_alloc(v->env, each * (size_t)(c->lead + BLOCK), sizeof *c->logp, "densities of pixels");
     c->z = env_alloc(v->env, each * (size_t)(T * s->d_z), sizeof *c->z, "latents");
     if (!c->logp || !c->z) return MNP_ENOMEM;
-    runner_opts o = {.pool = v->pool, .device = v->device, .capacity = {BLOCK, 0, samples}};
+    runner_opts o = {
+        .pool = v->pool, .device = v->device, .capacity = {c->lead + BLOCK, c->lead, samples}};
     return runner_make(v->env, v->m, &o, record_query, NULL, &c->query);
 }
 
@@ -164,19 +172,26 @@ static void bind_latents(evaluator *v, runner *r, int emits, int64_t samples) {
     c->stride = samples * Z;
 }
 
+/* Rows of image k's context that stand before those of a block. */
+static int64_t lead_of(const evaluator *v, int64_t k) {
+    return v->images.leads ? v->m_len[k] : 0;
+}
+
 /* Targets `at` and on after the near ones of every image; false where none is left. */
 static bool fill_block(evaluator *v, const eval_opts *o, int64_t first, int64_t count, int64_t at) {
     image_chunk *c = &v->images;
     bool any = false;
     for (int64_t k = 0; k < count; k++) {
-        int64_t left = c->count[k] - c->near[k] - at;
+        int64_t left = c->count[k] - c->near[k] - at, lead = lead_of(v, k);
         int64_t rows = left < 0 ? 0 : least(left, BLOCK);
+        double *x = c->x + k * (c->lead + BLOCK) * 2, *y = c->y + k * (c->lead + BLOCK);
+        memcpy(x, v->x + k * v->longest * 2, (size_t)(2 * lead) * sizeof *x);
+        memcpy(y, v->y + k * v->longest, (size_t)lead * sizeof *y);
         const int32_t *targets = c->targets + k * v->d->longest + c->near[k] + at;
         for (int64_t i = 0; i < rows; i++)
-            put_pixel(v, o, first + k, targets[i], true, c->x + 2 * (k * BLOCK + i),
-                      c->y + k * BLOCK + i);
-        c->lengths[k] = rows;
-        c->lengths[EVAL_CHUNK + k] = 0;
+            put_pixel(v, o, first + k, targets[i], true, x + 2 * (lead + i), y + lead + i);
+        c->lengths[k] = rows ? lead + rows : 0;
+        c->lengths[EVAL_CHUNK + k] = rows ? lead : 0;
         any |= rows > 0;
     }
     return any;
@@ -189,22 +204,23 @@ static mnp_status run_block(evaluator *v, const float *weights, const eval_opts 
     exec_io *io = &c->query->io;
     int64_t T = process_at(s->kind)->latents(s);
     io->weights = (void *)(uintptr_t)weights;
-    io->feed[0] = c->x, io->feed_stride[0] = 2 * BLOCK;
+    int64_t rows = c->lead + BLOCK;
+    io->feed[0] = c->x, io->feed_stride[0] = 2 * rows;
     for (int64_t t = 0; t < T; t++) {
         io->feed[1 + t] = c->z + t * EVAL_CHUNK * c->samples * s->d_z;
         io->feed_stride[1 + t] = c->stride;
     }
-    io->feed[1 + T] = c->y, io->feed_stride[1 + T] = BLOCK;
-    io->emit[0] = c->logp, io->emit_stride[0] = samples * BLOCK;
+    io->feed[1 + T] = c->y, io->feed_stride[1 + T] = rows;
+    io->emit[0] = c->logp, io->emit_stride[0] = samples * rows;
     io->n = c->lengths, io->m = c->lengths + EVAL_CHUNK;
     io->samples = samples;
     return runner_run(c->query, o->seed, count);
 }
 
-/* The sum over a block's rows of log mean_s exp(logp), logp (samples, rows). */
-static double sum_alone(const double *logp, int64_t samples, int64_t rows) {
+/* The sum over a block's rows, after its lead, of log mean_s exp(logp), logp (samples, rows). */
+static double sum_alone(const double *logp, int64_t samples, int64_t lead, int64_t rows) {
     double sum = 0;
-    for (int64_t i = 0; i < rows; i++) {
+    for (int64_t i = lead; i < rows; i++) {
         double top = -INFINITY, total = 0;
         for (int64_t s = 0; s < samples; s++) top = fmax(top, logp[s * rows + i]);
         for (int64_t s = 0; s < samples; s++) total += exp(logp[s * rows + i] - top);
@@ -217,16 +233,19 @@ static mnp_status score_rest(evaluator *v, const float *weights, const eval_opts
                              int64_t count, int64_t samples, int64_t stride, double *loglik,
                              double *alone) {
     image_chunk *c = &v->images;
+    int64_t wide = c->lead + BLOCK;
     for (int64_t k = 0; k < count && alone; k++) alone[k] = c->count[k] > c->near[k] ? 0 : NAN;
     for (int64_t at = 0; fill_block(v, o, first, count, at); at += BLOCK) {
         MNP_TRY(run_block(v, weights, o, count, samples));
         for (int64_t k = 0; k < count && alone; k++)
-            alone[k] += sum_alone(c->logp + k * samples * BLOCK, samples, c->lengths[k]) /
+            alone[k] += sum_alone(c->logp + k * samples * wide, samples, c->lengths[EVAL_CHUNK + k],
+                                  c->lengths[k]) /
                         (double)(c->count[k] - c->near[k]);
         for (int64_t k = 0; k < count; k++)
             for (int64_t s = 0; s < samples; s++) {
-                const double *logp = c->logp + k * samples * BLOCK + s * c->lengths[k];
-                for (int64_t i = 0; i < c->lengths[k]; i++) loglik[k * stride + s] += logp[i];
+                const double *logp = c->logp + k * samples * wide + s * c->lengths[k];
+                for (int64_t i = c->lengths[EVAL_CHUNK + k]; i < c->lengths[k]; i++)
+                    loglik[k * stride + s] += logp[i];
             }
         if (!o->bound_only && env_cancelled(v->env))
             return env_fail(v->env, MNP_ECANCELLED, "evaluation was cancelled");

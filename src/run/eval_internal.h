@@ -14,8 +14,10 @@ typedef struct image_chunk {
     int64_t *count;   /* (CHUNK) targets                               */
     int64_t *near;    /* (CHUNK)                                       */
     int32_t *order;   /* (permute_words(pixels)) of the context's draw */
-    double *x, *y;    /* (CHUNK, block, 2), (CHUNK, block)             */
-    double *logp;     /* (CHUNK, samples, block)                       */
+    int64_t lead;     /* rows of the context that there is room for before a block's: */
+    int64_t leads;    /* of these options; 0: a query does not read them */
+    double *x, *y;    /* (CHUNK, lead + block, 2), (CHUNK, lead + block) */
+    double *logp;     /* (CHUNK, samples, lead + block)                */
     int64_t *lengths; /* (2, CHUNK) n and m of a block                 */
     double *z;        /* (T, CHUNK, samples, Z) of the bound or the predictive */
     int64_t samples;  /* what logp and z have room for                 */

@@ -155,6 +155,14 @@ const char *model_preset_for(const dataset *d) {
     return d && d->roles && d->functions < FEW ? "tiny" : "paper";
 }
 
+/* A model that sees the context's y is scored outside the context, unless another wish is told,
+ * which spec_check() refuses. */
+static mnp_status set_scored(env *e, const char *options, model_spec *s) {
+    option_view view = spec_view(s);
+    MNP_TRY(options_set(e, &view, 1, "train_score", "rest"));
+    return options ? options_parse(e, &view, 1, options) : MNP_OK;
+}
+
 mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, model **out) {
     model_spec spec;
     option_view view = spec_view(&spec);
@@ -162,6 +170,7 @@ mnp_status model_for_data(env *e, const model_wish *wish, const dataset *d, mode
     if (d) MNP_TRY(set_from_data(e, &view, d));
     if (spec.kind == PROCESS_oracle) MNP_TRY(set_oracle(e, d, &spec));
     if (wish->options) MNP_TRY(options_parse(e, &view, 1, wish->options));
+    if (spec.attend) MNP_TRY(set_scored(e, wish->options, &spec));
     set_most_knots(&spec);
     MNP_TRY(set_knots(e, d, &spec));
     if (d && d->x_dim == 1) set_grid(d, &spec);

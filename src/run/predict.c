@@ -286,33 +286,34 @@ mnp_status predictor_take_latents(predictor *p, const double *z, int64_t count, 
 
 /* ---- queries --------------------------------------------------------------------------------- */
 
-/* Rows of the set that go before the targets of a query. */
-static int64_t lead(const predictor *p) {
-    return p->T ? 0 : p->drawn_from;
+/* Rows of the set that go before the targets of a query: the functions were drawn from them. */
+int64_t predictor_lead(const predictor *p) {
+    return process_asks_context(&p->m->spec) ? p->drawn_from : 0;
 }
 
 mnp_status predictor_ensure_query(predictor *p, process_query kind, int64_t n) {
-    int64_t block = n > TARGET_BLOCK / 4 ? TARGET_BLOCK : TARGET_BLOCK / 4;
-    if (p->T == 0) block = lead(p) + n;
+    int64_t lead = predictor_lead(p);
+    int64_t block = lead + (n > TARGET_BLOCK / 4 ? TARGET_BLOCK : TARGET_BLOCK / 4);
+    if (p->T == 0) block = lead + n;
     if (p->T == 0 && block > JOINT_ROWS)
         return env_fail(p->env, MNP_EUNSUPPORTED,
                         "%lld targets given %lld points are more than the %d rows that can be "
                         "drawn jointly: split the targets",
-                        (long long)n, (long long)lead(p), JOINT_ROWS);
+                        (long long)n, (long long)lead, JOINT_ROWS);
     const plan_opts *have = p->query[kind] ? &p->query[kind]->plan->opts : NULL;
-    if (have && have->n >= block && have->samples >= p->chunk) return MNP_OK;
+    if (have && have->n >= block && have->m >= lead && have->samples >= p->chunk) return MNP_OK;
     runner_destroy(p->query[kind]);
     p->query[kind] = NULL;
-    runner_opts o = {
-        .pool = p->pool, .device = p->device, .capacity = {block, p->T ? 0 : block, p->chunk}};
+    runner_opts o = {.pool = p->pool, .device = p->device, .capacity = {block, 0, p->chunk}};
     if (p->T == 0) o.capacity.n = o.capacity.m = least(p->cap + n, JOINT_ROWS);
+    if (p->T && lead) o.capacity.m = p->cap, o.capacity.n = p->cap + block - lead;
     return runner_make(p->env, p->m, &o, record_query, &kind, &p->query[kind]);
 }
 
 /* What a query reads and where its rows go: `outputs` arrays of (samples, n). */
 typedef struct query {
     process_query kind;
-    const double *x, *y; /* scaled, after the set's rows; y for densities and without latents */
+    double *x, *y; /* scaled, after the set's rows; y for densities, or with these rows */
     int64_t n;
     int outputs;      /* 1: the last emit alone */
     int first_output; /* emits before it are not wanted */
@@ -323,9 +324,14 @@ static mnp_status run_block(predictor *p, const query *q, int64_t at, int64_t ro
                             double *staging) {
     runner *r = p->query[q->kind];
     exec_io *io = &r->io;
-    int64_t Z = p->m->spec.d_z, T = p->T, items = p->chunks, first = lead(p);
+    int64_t Z = p->m->spec.d_z, T = p->T, items = p->chunks, first = predictor_lead(p);
     int64_t all = first + rows, each = items * p->chunk * all; /* one output of all chunks */
-    io->feed[0] = q->x + at * p->m->spec.x_dim;
+    size_t dims = (size_t)p->m->spec.x_dim;
+    if (first && at) { /* in the place of targets that were asked about */
+        memcpy(q->x + (size_t)at * dims, p->x, (size_t)first * dims * sizeof *q->x);
+        memcpy(q->y + at, p->y, (size_t)first * sizeof *q->y);
+    }
+    io->feed[0] = q->x + (size_t)at * dims;
     for (int64_t t = 0; t < T; t++) {
         io->feed[1 + t] = p->z + t * items * p->chunk * Z;
         io->feed_stride[1 + t] = p->chunk * Z;
@@ -359,7 +365,8 @@ static mnp_status ask(predictor *p, query *q, const double *x, const double *y) 
     MNP_TRY(runner_check_points(p->env, p->m, x, y, n, "target"));
     if (p->samples == 0) MNP_TRY(predictor_draw_latents(p, 0, 1));
     MNP_TRY(predictor_ensure_query(p, q->kind, n));
-    int64_t block = p->T ? p->query[q->kind]->plan->opts.n : n, first = lead(p), all = first + n;
+    int64_t first = predictor_lead(p), all = first + n;
+    int64_t block = p->T ? p->query[q->kind]->plan->opts.n - first : n;
     int64_t staged = q->outputs * p->chunks * p->chunk * (first + least(block, n));
     size_t words = (size_t)(all * (dims + 1) + staged);
     double *at = at_least(p, p->work, &p->work_cap, words, sizeof *at);
@@ -371,7 +378,7 @@ static mnp_status ask(predictor *p, query *q, const double *x, const double *y) 
     runner_scale_x(p->m, x, n, at + first * dims);
     if (y) runner_scale_y(p->m, y, n, at_y + first);
     q->x = at;
-    q->y = y || p->T == 0 ? at_y : NULL;
+    q->y = y || process_asks_context(&p->m->spec) ? at_y : NULL;
     for (int64_t row = 0; row < n; row += block) {
         MNP_TRY(run_block(p, q, row, least(block, n - row), staging));
         if (env_cancelled(p->env))

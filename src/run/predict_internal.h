@@ -34,6 +34,8 @@ struct predictor {
 
 /* Are all `count` numbers about n targets, the targets running fastest, finite? */
 mnp_status predictor_check_answer(const predictor *p, const double *y, int64_t count, int64_t n);
+/* Rows of the set that go before the targets of a query. */
+int64_t predictor_lead(const predictor *p);
 /* Compiles the graph of a kind of query for n targets where it is not yet. */
 mnp_status predictor_ensure_query(predictor *p, process_query kind, int64_t n);
 

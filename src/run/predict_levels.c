@@ -9,8 +9,10 @@ enum { TILE_ITEMS = 264 }; /* of one run: a GPU works on over a hundred at once 
 /* Without random noise a row's value does not depend on which rows are beside it, so blocks of
  * targets can be items as well as chunks of samples: a GPU gets enough of them. */
 typedef struct tiles {
-    int64_t rows, most; /* targets of a block; blocks of a run */
+    int64_t lead, rows; /* rows of the set; these and the targets of a block */
+    int64_t most;       /* blocks of a run */
     double *x;          /* (most chunks, rows, X) */
+    double *y;          /* (rows): the set's */
     double *z;          /* (T, most chunks, chunk, Z) */
     double *out;        /* (PROCESS_LEVELS_ALL, most chunks, chunk, rows) */
     int64_t *n, *m;     /* (most chunks) */
@@ -18,6 +20,7 @@ typedef struct tiles {
 
 static void tiles_free(predictor *p, tiles *t) {
     env_free(p->env, t->x);
+    env_free(p->env, t->y);
     env_free(p->env, t->z);
     env_free(p->env, t->out);
     env_free(p->env, t->n);
@@ -25,15 +28,18 @@ static void tiles_free(predictor *p, tiles *t) {
 
 static mnp_status tiles_make(predictor *p, int64_t n, tiles *t) {
     int64_t Z = p->m->spec.d_z, X = p->m->spec.x_dim;
-    *t = (tiles){.rows = p->query[QUERY_LEVELS]->plan->opts.n};
-    t->most = least((n + t->rows - 1) / t->rows, TILE_ITEMS / p->chunks + 1);
+    *t = (tiles){.lead = predictor_lead(p), .rows = p->query[QUERY_LEVELS]->plan->opts.n};
+    int64_t block = t->rows - t->lead;
+    t->most = least((n + block - 1) / block, TILE_ITEMS / p->chunks + 1);
     size_t items = (size_t)(t->most * p->chunks), each = (size_t)(p->chunk * Z);
     t->x = env_alloc(p->env, items * (size_t)(t->rows * X), sizeof *t->x, "blocks of targets");
+    t->y = env_alloc(p->env, (size_t)t->rows, sizeof *t->y, "blocks of targets");
     t->z = env_alloc(p->env, items * each * (size_t)p->T, sizeof *t->z, "blocks of targets");
     t->out = env_alloc(p->env, PROCESS_LEVELS_ALL * items * (size_t)(p->chunk * t->rows),
                        sizeof *t->out, "blocks of targets");
     t->n = env_alloc(p->env, 2 * items, sizeof *t->n, "blocks of targets");
-    if (!t->x || !t->z || !t->out || !t->n) return MNP_ENOMEM;
+    if (!t->x || !t->y || !t->z || !t->out || !t->n) return MNP_ENOMEM;
+    if (t->lead) memcpy(t->y, p->y, (size_t)t->lead * sizeof *t->y);
     t->m = t->n + items;
     for (size_t s = 0; s < (size_t)p->T; s++) /* every block has all the latents */
         for (size_t b = 0; b < (size_t)t->most; b++)
@@ -47,19 +53,23 @@ static mnp_status tiles_make(predictor *p, int64_t n, tiles *t) {
 static mnp_status run_tiles(predictor *p, tiles *t, const double *x, int64_t n, int64_t first,
                             int64_t count, int levels, double *to) {
     exec_io *io = &p->query[QUERY_LEVELS]->io;
-    int64_t X = p->m->spec.x_dim, Z = p->m->spec.d_z, blocks = (count + t->rows - 1) / t->rows;
+    int64_t X = p->m->spec.x_dim, Z = p->m->spec.d_z, lead = t->lead, block = t->rows - lead;
+    int64_t blocks = (count + block - 1) / block;
     int64_t items = blocks * p->chunks, most = t->most * p->chunks, wide = p->chunk * t->rows;
     for (int64_t i = 0; i < items; i++) {
-        int64_t at = i / p->chunks * t->rows;
-        t->n[i] = least(t->rows, count - at);
-        t->m[i] = 0;
-        memcpy(t->x + i * t->rows * X, x + (first + at) * X, (size_t)(t->n[i] * X) * sizeof *x);
+        int64_t at = i / p->chunks * block, targets = least(block, count - at);
+        double *to = t->x + i * t->rows * X;
+        t->n[i] = lead + targets;
+        t->m[i] = lead;
+        if (lead) memcpy(to, p->x, (size_t)(lead * X) * sizeof *to);
+        memcpy(to + lead * X, x + (first + at) * X, (size_t)(targets * X) * sizeof *to);
     }
     io->feed[0] = t->x, io->feed_stride[0] = t->rows * X;
     for (int64_t s = 0; s < p->T; s++) {
         io->feed[1 + s] = t->z + s * most * p->chunk * Z;
         io->feed_stride[1 + s] = p->chunk * Z;
     }
+    io->feed[1 + p->T] = t->y; /* asked for with a lead alone */
     for (int k = 0; k < PROCESS_LEVELS_ALL; k++) {
         io->emit[k] = t->out + k * most * wide;
         io->emit_stride[k] = wide;
@@ -71,9 +81,9 @@ static mnp_status run_tiles(predictor *p, tiles *t, const double *x, int64_t n, 
         int64_t level = k / p->samples, s = k % p->samples;
         for (int64_t b = 0; b < blocks; b++) {
             int64_t item = b * p->chunks + s / p->chunk, rows = t->n[item];
-            memcpy(to + k * n + first + b * t->rows,
-                   t->out + (level * most + item) * wide + s % p->chunk * rows,
-                   (size_t)rows * sizeof *to);
+            memcpy(to + k * n + first + b * block,
+                   t->out + (level * most + item) * wide + s % p->chunk * rows + lead,
+                   (size_t)(rows - lead) * sizeof *to);
         }
     }
     return MNP_OK;
@@ -91,7 +101,8 @@ mnp_status predictor_levels(predictor *p, const double *x, int64_t n, int levels
     runner_scale_x(p->m, x, n, scaled);
     tiles t;
     mnp_status status = tiles_make(p, n, &t);
-    for (int64_t at = 0, step = t.most * t.rows; at < n && status == MNP_OK; at += step) {
+    int64_t step = t.most * (t.rows - t.lead);
+    for (int64_t at = 0; at < n && status == MNP_OK; at += step) {
         status = run_tiles(p, &t, scaled, n, at, least(step, n - at), levels, y);
         if (status == MNP_OK && env_cancelled(p->env))
             status = env_fail(p->env, MNP_ECANCELLED, "prediction was cancelled");

@@ -421,6 +421,10 @@ static mnp_status check(evaluator *v, const predictive_opts *how) {
     if (process_is_exact(&v->m->spec))
         return env_fail(v->env, MNP_EUNSUPPORTED,
                         "the model has no latents: its log-likelihood is its joint score, exactly");
+    if (v->m->spec.attend)
+        return env_fail(v->env, MNP_EUNSUPPORTED,
+                        "with attend=on sets have no evidence of one process: the log-likelihood "
+                        "is a bound of the joint score");
     return MNP_OK;
 }
 

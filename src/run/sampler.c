@@ -93,6 +93,10 @@ static int64_t chunk_of(const sampler_shape *shape, bool cpu) {
 mnp_status sampler_create(env *e, const model *m, pool *pool, backend_choice device,
                           const sampler_shape *shape, sampler **out) {
     *out = NULL;
+    if (m->spec.attend)
+        return env_fail(e, MNP_EUNSUPPORTED,
+                        "attend=on makes a process for each context, and refine and exact draw "
+                        "from that of all: draw with --condition network");
     sampler *s = env_alloc(e, 1, sizeof *s, "a sampler");
     if (!s) return MNP_ENOMEM;
     *s = (sampler){.env = e, .m = m, .pool = pool, .device = device};

@@ -81,6 +81,11 @@ static mnp_status check_spec(env *e, const train_spec *s, const model_spec *m) {
     if (s->sleep > 0 && process_is_exact(m))
         return env_fail(e, MNP_EINVAL, "sleep=%g: this model has no latents; leave it out",
                         s->sleep);
+    if (s->sleep > 0 && m->attend)
+        return env_fail(e, MNP_EINVAL,
+                        "sleep=%g teaches the latents of one process for all contexts, and with "
+                        "attend=on each context has its own: leave it out",
+                        s->sleep);
     if (!is_span(s->context) || !is_span(s->valid_context))
         return env_fail(e, MNP_EINVAL, "context sizes are lo:hi with 0 <= lo <= hi");
     if (s->steps > UINT32_MAX)
@@ -386,7 +391,7 @@ static mnp_status validate(trainer *t) {
     context_sizes(t, own ? t->spec.valid_context : t->spec.context, &lo, &hi);
     eval_opts o = {.functions = t->spec.valid_functions,
                    .samples = t->spec.valid_samples,
-                   .protocol = EVAL_AUTHORS,
+                   .protocol = t->m->spec.attend ? EVAL_STRICT : EVAL_AUTHORS,
                    .lo = lo,
                    .hi = hi,
                    .seed = t->seed,

@@ -523,6 +523,8 @@ static void model_answers(void) {
     GIVES(0, mnp_model_latent(NULL) == 0);
     CALL(mnp_model_factorises);
     GIVES(0, !mnp_model_factorises(NULL));
+    CALL(mnp_model_attends);
+    GIVES(0, !mnp_model_attends(NULL));
     double lo = 7, hi = 7;
     char number[16] = "kept";
     CALL(mnp_model_range);

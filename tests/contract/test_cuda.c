@@ -6,7 +6,7 @@
  *   test_cuda [--general] [--small] [NAME ...]
  *                           all tests, or those that any of the names selects: an op whose name
  *                           contains it, "ops": all ops, a training run (tiny, paper, general,
- *                           image, gradient, large, bits, precision, shapes, culprit, runs;
+ *                           image, gradient, large, bits, precision, shapes, attend, culprit, runs;
  *                           nccl: a step through NCCL has the bits of one without), "step": all
  *                           training runs. A name that selects nothing is an error (exit status 2).
  *                           Small: a few functions and steps, for the emulator (tests/emulator).
@@ -334,6 +334,18 @@ static void shape_of(const char *preset, const char *options, int64_t batch, boo
     changes = "";
 }
 
+/* Maps that see the context: what is fused without has no place here, and runs op by op. */
+static void attend_steps(void) {
+    shape_of("tiny", "attend=on train_score=rest", small ? 5 : 20, true);
+    shape_of("tiny",
+             "T=1 attend=on train_score=rest attend_width=48 attend_blocks=2 rff_append_x=on",
+             small ? 2 : 20, !small);
+    shape_of("paper", "attend=on train_score=rest", 20, !small);
+    if (small) return;
+    shape_of("paper", "attend=on train_score=rest attend_width=128 attend_blocks=4 heads=8", 20,
+             true);
+}
+
 /* Heads of other depths than the paper's 16, attention to and from inducing points. */
 static void shape_steps(void) {
     shape_of("tiny", "T=1 enc_width=16", small ? 2 : 20, !small);
@@ -437,7 +449,7 @@ static const training_run training_runs[] = {
     {"gradient", gradient_alone}, {"large", large_batch},     {"bits", same_bits},
     {"precision", precisions},    {"culprit", names_culprit}, {"nccl", linked_bits},
     {"runs", runs_at_once},       {"general", general_steps}, {"sleep", sleep_steps},
-    {"prefix", prefix_steps},     {"shapes", shape_steps},
+    {"prefix", prefix_steps},     {"shapes", shape_steps},    {"attend", attend_steps},
 };
 enum { TRAINING_RUNS = sizeof training_runs / sizeof *training_runs };
 

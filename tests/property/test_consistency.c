@@ -20,7 +20,7 @@ static void record_logp(graph *g, const model_spec *s, void *arg) {
     val z[T_MAX];
     for (int64_t t = 0; t < s->T; t++)
         z[t] = op_feed(g, "z", EXT_FIXED, 1, (int32_t)s->d_z, true, false);
-    op_emit(g, chain_record_logp(g, s, x, y, z));
+    op_emit(g, chain_record_logp(g, s, x, VAL_NONE, y, z));
 }
 
 typedef struct targets {

@@ -27,7 +27,7 @@ static void record_push(graph *g, const model_spec *s, void *arg) {
     val z[STEPS_MAX], path[STEPS_MAX + 1];
     for (int64_t t = 0; t < s->T; t++)
         z[t] = op_feed(g, "z", EXT_FIXED, 1, (int32_t)s->d_z, false, false);
-    chain_record_draw(g, s, x, z, u, path);
+    chain_record_draw(g, s, x, VAL_NONE, z, u, path);
     op_emit(g, path[s->T]);
 }
 
@@ -38,7 +38,7 @@ static void record_density(graph *g, const model_spec *s, void *arg) {
     val z[STEPS_MAX];
     for (int64_t t = 0; t < s->T; t++)
         z[t] = op_feed(g, "z", EXT_FIXED, 1, (int32_t)s->d_z, false, false);
-    op_emit(g, chain_record_logp(g, s, x, y, z));
+    op_emit(g, chain_record_logp(g, s, x, VAL_NONE, y, z));
 }
 
 /* f of `count` numbers at the scene's x. */

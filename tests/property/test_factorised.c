@@ -4,6 +4,7 @@
  * nothing. A few steps of training on the CPU against the same in double. */
 #include "lab.h"
 #include "model/process/factorised.h"
+#include "plain.h"
 #include "run/predict.h"
 
 enum { N = 9, M = 4, X = 2, F = 3 };
@@ -57,37 +58,8 @@ static void record_logp(graph *g, const model_spec *s, void *arg) {
     op_emit(g, factorised_logp(g, s, x, y));
 }
 
-/* out += in W for the weight of this name. */
-static void add_product(const lab *l, const char *name, const double *in, double *out) {
-    const param *w = lab_param(l, name);
-    CHECK(w != NULL);
-    for (int32_t r = 0; w && r < w->rows; r++)
-        for (int32_t c = 0; c < w->cols; c++)
-            out[c] += in[r] * l->w[w->offset + (int64_t)r * w->ld + c];
-}
-
-static void layer(const lab *l, const char *name, const double *in, int width, bool relu,
-                  double *out) {
-    char weight[40], bias[40];
-    const double one = 1;
-    snprintf(weight, sizeof weight, "%s.w", name);
-    snprintf(bias, sizeof bias, "%s.b", name);
-    for (int c = 0; c < width; c++) out[c] = 0;
-    add_product(l, weight, in, out);
-    add_product(l, bias, &one, out);
-    for (int c = 0; relu && c < width; c++) out[c] = fmax(out[c], 0);
-}
-
-/* Cosines, sines, and x itself. */
 static void features(const lab *l, const double *x, double *phi) {
-    const param *freq = lab_param(l, "features.freq");
-    for (int f = 0; f < F; f++) {
-        double angle = 0;
-        for (int c = 0; c < X; c++) angle += l->w[freq->offset + (int64_t)f * freq->ld + c] * x[c];
-        phi[f] = cos(2 * M_PI * angle);
-        phi[F + f] = sin(2 * M_PI * angle);
-    }
-    for (int c = 0; c < X; c++) phi[2 * F + c] = x[c];
+    plain_features(l, x, F, X, true, phi);
 }
 
 static double normal_logp(const double out[2], double y) {
@@ -102,108 +74,36 @@ static double cnp_by_loops(const lab *l, const points *p, int m, int i) {
     for (int j = 0; j < m; j++) {
         double u[W] = {0}, v[W], w[W];
         features(l, p->x + j * X, phi);
-        add_product(l, "enc.0.wphi", phi, u);
-        add_product(l, "enc.0.wy", p->y + j, u);
-        add_product(l, "enc.0.b", &one, u);
+        plain_add(l, "enc.0.wphi", phi, u);
+        plain_add(l, "enc.0.wy", p->y + j, u);
+        plain_add(l, "enc.0.b", &one, u);
         for (int c = 0; c < W; c++) u[c] = fmax(u[c], 0);
-        layer(l, "enc.1", u, W, true, v);
-        layer(l, "enc.2", v, W, false, w);
+        plain_layer(l, "enc.1", u, W, true, v);
+        plain_layer(l, "enc.2", v, W, false, w);
         for (int c = 0; c < W; c++) mean[c] += w[c] / m;
     }
     if (m)
-        layer(l, "enc.r", mean, R, true, r);
+        plain_layer(l, "enc.r", mean, R, true, r);
     else
-        add_product(l, "enc.empty", &one, r);
+        plain_add(l, "enc.empty", &one, r);
     features(l, p->x + i * X, phi);
-    add_product(l, "dec.0.wx", phi, a);
-    add_product(l, "dec.0.wr", r, a);
-    add_product(l, "dec.0.b", &one, a);
+    plain_add(l, "dec.0.wx", phi, a);
+    plain_add(l, "dec.0.wr", r, a);
+    plain_add(l, "dec.0.b", &one, a);
     for (int c = 0; c < H; c++) a[c] = fmax(a[c], 0);
-    layer(l, "dec.1", a, H, true, b);
-    layer(l, "dec.2", b, 2, false, out);
+    plain_layer(l, "dec.1", a, H, true, b);
+    plain_layer(l, "dec.2", b, 2, false, out);
     return normal_logp(out, p->y[i]);
 }
 
-enum { D = 6 }; /* width of a token */
-
-static void add_named(const lab *l, const char *name, const char *suffix, const double *in,
-                      double *out) {
-    char path[40];
-    snprintf(path, sizeof path, "%s.%s", name, suffix);
-    add_product(l, path, in, out);
-}
-
-static void token(const lab *l, const double *x, const double *y, double *out) {
-    double phi[2 * F + X], h[D] = {0};
-    const double one = 1;
-    features(l, x, phi);
-    add_product(l, "token.0.wx", phi, h);
-    add_product(l, "token.0.b", &one, h);
-    if (y) add_product(l, "token.0.wy", y, h);
-    if (y) add_product(l, "token.0.wc", &one, h);
-    for (int c = 0; c < D; c++) h[c] = fmax(h[c], 0);
-    layer(l, "token.1", h, D, false, out);
-}
-
-static void norm(const lab *l, const char *name, const double *h, double *out) {
-    double mean = 0, var = 0, gain[D] = {0}, shift[D] = {0};
-    const double one = 1;
-    for (int c = 0; c < D; c++) mean += h[c] / D;
-    for (int c = 0; c < D; c++) var += (h[c] - mean) * (h[c] - mean) / D;
-    add_named(l, name, "gain", &one, gain);
-    add_named(l, name, "shift", &one, shift);
-    for (int c = 0; c < D; c++) out[c] = (h[c] - mean) / sqrt(var + 1e-5) * gain[c] + shift[c];
-}
-
-/* h (D) after block k, with keys and values kv (m, 2 D). */
-static void block(const lab *l, int k, const double (*kv)[2 * D], int m, double *h) {
-    enum { HEADS = 2, W = D / HEADS };
-    char name[24], path[40];
-    double normed[D], q[D], o[D], u[2 * D], back[D];
-    snprintf(name, sizeof name, "block.%d", k);
-    snprintf(path, sizeof path, "%s.norm0", name);
-    norm(l, path, h, normed);
-    snprintf(path, sizeof path, "%s.q", name);
-    layer(l, path, normed, D, false, q);
-    for (int c = 0; c < D; c++) {
-        double sum = 0, all = 0;
-        for (int j = 0; j < m; j++) {
-            double dot = 0;
-            for (int e = c / W * W; e < (c / W + 1) * W; e++) dot += q[e] * kv[j][e];
-            all += exp(dot / sqrt(D)), sum += exp(dot / sqrt(D)) * kv[j][D + c];
-        }
-        o[c] = q[c] + (m ? sum / all : 0);
-    }
-    snprintf(path, sizeof path, "%s.out", name);
-    layer(l, path, o, D, false, back);
-    for (int c = 0; c < D; c++) h[c] += back[c];
-    snprintf(path, sizeof path, "%s.norm1", name);
-    norm(l, path, h, normed);
-    snprintf(path, sizeof path, "%s.hidden", name);
-    layer(l, path, normed, 2 * D, true, u);
-    snprintf(path, sizeof path, "%s.onto", name);
-    layer(l, path, u, D, false, back);
-    for (int c = 0; c < D; c++) h[c] += back[c];
-}
-
 static double tnp_by_loops(const lab *l, const points *p, int m, int i) {
-    double context[N][D], kv[N][2 * D], h[D], normed[D], a[5], out[2];
-    for (int j = 0; j < m; j++) token(l, p->x + j * X, p->y + j, context[j]);
-    token(l, p->x + i * X, NULL, h);
-    for (int k = 0; k < 2; k++) {
-        char path[40];
-        for (int j = 0; j < m; j++) {
-            snprintf(path, sizeof path, "block.%d.norm0", k);
-            norm(l, path, context[j], normed);
-            snprintf(path, sizeof path, "block.%d.kv", k);
-            layer(l, path, normed, 2 * D, false, kv[j]);
-        }
-        block(l, k, kv, m, h);
-        for (int j = 0; j < m; j++) block(l, k, kv, m, context[j]);
-    }
-    norm(l, "norm", h, normed);
-    layer(l, "dec.0", normed, 5, true, a);
-    layer(l, "dec.1", a, 2, false, out);
+    enum { D = 6 };
+    const plain_tokens tokens = {"", D, 2, 2};
+    double phi[N][PLAIN_FEATURES], told[PLAIN_WIDTH], a[5], out[2];
+    for (int j = 0; j < N; j++) features(l, p->x + j * X, phi[j]);
+    plain_told(l, &tokens, phi, p->y, m, i, told);
+    plain_layer(l, "dec.0", told, 5, true, a);
+    plain_layer(l, "dec.1", a, 2, false, out);
     return normal_logp(out, p->y[i]);
 }
 
@@ -213,7 +113,7 @@ static double conv_by_loops(const lab *l, const points *p, int m, int i) {
     const double step = 4.0 / (G - 1), one = 1;
     double grid[G][W] = {{0}}, length = 0, at[W] = {0}, a[5], out[2];
     int width = 2;
-    add_product(l, "grid.length", &one, &length);
+    plain_add(l, "grid.length", &one, &length);
     for (int g = 0; g < G; g++) {
         for (int j = 0; j < m; j++) {
             double u = (-2 + g * step - p->x[j]) / exp(length), w = exp(-u * u / 2);
@@ -231,7 +131,7 @@ static double conv_by_loops(const lab *l, const points *p, int m, int i) {
             for (int t = 0; t < TAPS; t++)
                 for (int c = 0, from = g + (t - 1) * apart; from >= 0 && from < G && c < width; c++)
                     near[t * width + c] = grid[from][c];
-            layer(l, name, near, W, true, next[g]);
+            plain_layer(l, name, near, W, true, next[g]);
             for (int c = 0; k && c < W; c++) next[g][c] += grid[g][c];
         }
         memcpy(grid, next, sizeof grid);
@@ -243,8 +143,8 @@ static double conv_by_loops(const lab *l, const points *p, int m, int i) {
         if (d >= 1 && d < 2) w = -0.5 * d * d * d + 2.5 * d * d - 4 * d + 2;
         for (int c = 0; c < W; c++) at[c] += w * grid[g][c];
     }
-    layer(l, "dec.0", at, 5, true, a);
-    layer(l, "dec.1", a, 2, false, out);
+    plain_layer(l, "dec.0", at, 5, true, a);
+    plain_layer(l, "dec.1", a, 2, false, out);
     return normal_logp(out, p->y[i]);
 }
 

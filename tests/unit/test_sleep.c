@@ -31,7 +31,7 @@ static void record_draw(graph *g, const model_spec *s, void *arg) {
     chain_walk w;
     chain_walk_opts o = {.source = CHAIN_CONTEXT, .eps = eps};
     chain_record_walk(g, s, x, y, &o, &w);
-    chain_record_draw(g, s, x, w.z, base, path);
+    chain_record_draw(g, s, x, VAL_NONE, w.z, base, path);
     op_emit(g, path[s->T]);
     for (int64_t t = 0; t < s->T; t++) op_emit(g, w.z[t]);
 }

@@ -13,7 +13,9 @@ static val points(graph *g, const model_spec *s, val prepared, val y) {
     int32_t width = (int32_t)s->enc_width;
     val w = nn_weight(g, "enc.0", "wy", 1, width, spec_features(s) + 1, s->y_gain);
     val h = op_join(g, prepared, VAL_NONE, y, w, ACT_RELU);
-    return nn_mlp_rest(g, h, "enc", &(nn_mlp_opts){width, (int32_t)s->ds_layers, width, 1.0, 0.0});
+    nn_mlp_opts o = {
+        .hidden = width, .layers = (int32_t)s->ds_layers, .out = width, .last_gain = 1.0};
+    return nn_mlp_rest(g, h, "enc", &o);
 }
 
 static val of_pooled(graph *g, const model_spec *s, val pooled) {

@@ -1,6 +1,7 @@
 /* mnp.c: the Markov chain of model/chain.h as a process, and the Neural Process, which is a chain
  * of one Gaussian step. */
 #include "base/rng.h"
+#include "model/attend.h"
 #include "model/chain.h"
 #include "model/process/process.h"
 #include "model/transition/transition.h"
@@ -9,7 +10,13 @@ static mnp_status check(env *e, const model_spec *s) {
     if (s->enc_width % s->heads)
         return env_fail(e, MNP_EINVAL, "heads=%lld does not divide enc_width=%lld",
                         (long long)s->heads, (long long)s->enc_width);
-    return MNP_OK;
+    if (!s->attend) return MNP_OK;
+    if (spec_scored(s) == ROWS_ALL)
+        return env_fail(e, MNP_EINVAL,
+                        "attend=on sees the y of the context, so the context's points cannot be "
+                        "scored: leave train_score=all out");
+    attend_opts o = attend_of(s);
+    return attend_check(e, &o);
 }
 
 static mnp_status check_np(env *e, const model_spec *s) {
@@ -80,7 +87,7 @@ static void predictive(graph *g, const model_spec *s, const process_score_opts *
     op_emit(g, op_sum_rows(g, w.logp, o->scored));
     val path[MODEL_STEPS_MAX + 1];
     if (o->draws) {
-        chain_record_draw(g, s, x, w.z, op_base_noise(g, EXT_N, true, RNG_BASE, false), path);
+        chain_record_draw(g, s, x, w.h, w.z, op_base_noise(g, EXT_N, true, RNG_BASE, false), path);
         op_emit(g, path[s->T]);
     }
     for (int64_t t = 0; o->latents && t < s->T; t++) op_emit(g, w.z[t]);
@@ -147,20 +154,22 @@ static void query(graph *g, const model_spec *s, process_query kind) {
     val z[MODEL_STEPS_MAX];
     for (int64_t t = 0; t < s->T; t++)
         z[t] = op_feed(g, "z", EXT_FIXED, 1, (int32_t)s->d_z, true, false);
+    val given = VAL_NONE;
+    if (kind == QUERY_LOGP || s->attend) given = op_feed_scalars(g, "y", EXT_N, false, false);
+    val h = chain_record_seen(g, s, x, given);
     if (kind == QUERY_LOGP) {
-        val y = op_feed_scalars(g, "y", EXT_N, false, false);
-        op_emit(g, chain_record_logp(g, s, x, y, z));
+        op_emit(g, chain_record_logp(g, s, x, h, given, z));
         return;
     }
     if (kind == QUERY_LEVELS) {
         val y[PROCESS_LEVELS_ALL];
-        chain_record_levels(g, s, x, z, process_level, PROCESS_LEVELS_ALL, y);
+        chain_record_levels(g, s, x, h, z, process_level, PROCESS_LEVELS_ALL, y);
         for (int k = 0; k < PROCESS_LEVELS_ALL; k++) op_emit(g, y[k]);
         return;
     }
     val path[MODEL_STEPS_MAX + 1];
     val base = op_base_noise(g, EXT_N, true, RNG_BASE, kind == QUERY_ZERO);
-    chain_record_draw(g, s, x, z, base, path);
+    chain_record_draw(g, s, x, h, z, base, path);
     for (int64_t t = 0; t <= s->T; t++) op_emit(g, path[t]);
 }
 

@@ -3,7 +3,8 @@
  * and a process_def.
  *
  * Two ways to predict. A process with latents draws z_1 .. z_T from the context once and is then
- * queried anywhere: given z, points are independent. A process without (latents() = 0) answers a
+ * queried anywhere: given z, points are independent. With attend=on a query also has the context's
+ * own rows, which come first. A process without (latents() = 0) answers a
  * query from the context's own rows, which come first, and draws jointly over the rows of that
  * query; its densities are exact, so one sample says all. Where the points are independent given
  * the context (numbers), it is a predictor and no process: contexts that grow contradict each
@@ -88,8 +89,9 @@ typedef struct process_def {
     int64_t (*stream_width)(const model_spec *s);
     void (*sum)(graph *g, const model_spec *s);
     void (*latents_of_sum)(graph *g, const model_spec *s, bool fed);
-    /* With latents: feeds x of the targets, z_1 .. z_T, and (densities) y. Without: x and y of the
-     * context and the targets. Emits the path from noise to data, or the log-densities. */
+    /* With latents: feeds x of the targets, z_1 .. z_T, and (densities) y; where the context is
+     * asked again, x and y are those of the context and the targets, y always. Without: x and y of
+     * the context and the targets. Emits the path from noise to data, or the log-densities. */
     void (*query)(graph *g, const model_spec *s, process_query kind);
 
     /* Where points are independent given the context: the numbers (n, *) of each row's density,
@@ -112,6 +114,11 @@ const char *process_name(int kind); /* NULL after the last */
 /* Whether its densities are exact and need one sample only. */
 static inline bool process_is_exact(const model_spec *s) {
     return process_at(s->kind)->latents(s) == 0;
+}
+
+/* Whether a query reads the context's rows, which then come before the targets'. */
+static inline bool process_asks_context(const model_spec *s) {
+    return process_is_exact(s) || s->attend;
 }
 
 /* Whether its points are independent given the context: no process, but one prediction for each. */

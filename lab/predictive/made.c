@@ -66,7 +66,9 @@ static bool can_make(predictive *s, const predictive_row *r, predictive_model *a
     mnp_status status = mnp_model_create(s->s.c->ctx, r->kind, "tiny", r->options, NULL, 0, &m);
     mnp_model_destroy(m);
     if (status != MNP_OK)
-        snprintf(at->why, sizeof at->why, "it cannot be made: %.400s", mnp_last_error(s->s.c->ctx));
+        snprintf(at->why, sizeof at->why, "%.400s",
+                 mnp_last_error(s->s.c->ctx)); /* its first part */
+    at->why[strcspn(at->why, ";")] = '\0';
     return status == MNP_OK;
 }
 

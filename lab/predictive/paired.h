@@ -14,5 +14,8 @@ typedef struct paired_mean {
 paired_mean paired_mean_of(const double *v, int64_t count);
 /* Of b - a. */
 paired_mean paired_difference(const double *a, const double *b, int64_t count);
+/* Of b - a, or of b alone where a is NULL, over the i with lo <= by[i] <= hi. */
+paired_mean paired_within(const double *a, const double *b, const double *by, double lo, double hi,
+                          int64_t count);
 
 #endif

@@ -4,11 +4,9 @@
 
 #include "lab/predictive/predictive.h"
 
-enum { BINS = 8 };
-
 typedef struct series {
     int count;
-    double x[BINS], y[BINS], se[BINS];
+    double x[GROUPS], y[GROUPS], se[GROUPS];
 } series;
 
 static int truth_row(const predictive *s) {
@@ -17,39 +15,21 @@ static int truth_row(const predictive *s) {
     return -1;
 }
 
-static const double *numbers_of(const predictive_cell *c, number k) {
-    return c->number + (int64_t)k * c->functions;
-}
-
 static void add(series *to, double x, paired_mean v) {
-    if (to->count == BINS || isnan(v.mean)) return;
+    if (to->count == GROUPS || isnan(v.mean)) return;
     to->x[to->count] = x;
     to->y[to->count] = v.mean;
     to->se[to->count++] = isnan(v.se) ? 0 : v.se;
 }
 
-/* The functions whose contexts are lo to hi points: `truth` - v, or v where it is NULL. work: room
- * for all of them. */
-static paired_mean between(const predictive_cell *c, const double *v, const double *truth,
-                           double lo, double hi, double *work) {
-    const double *m = numbers_of(c, N_CONTEXT);
-    int64_t count = 0;
-    for (int64_t i = 0; i < c->functions; i++)
-        if (m[i] >= lo && m[i] <= hi) work[count++] = truth ? truth[i] - v[i] : v[i];
-    return paired_mean_of(work, count);
-}
-
-/* Groups of contexts of equal width. */
-static void add_groups(series *to, const predictive_cell *c, const double *v, const double *truth,
-                       double *work) {
-    const double *m = numbers_of(c, N_CONTEXT);
-    double lo = INFINITY, hi = -INFINITY;
-    for (int64_t i = 0; i < c->functions; i++) lo = fmin(lo, m[i]), hi = fmax(hi, m[i]);
-    double width = ceil((hi - lo + 1) / BINS);
-    for (double from = lo; from <= hi; from += width) {
-        double end = fmin(from + width - 1, hi);
-        add(to, (from + end) / 2, between(c, v, truth, from, end, work));
-    }
+/* `truth` - v, or v where it is NULL, by groups of contexts. */
+static void add_groups(series *to, const predictive_cell *c, const double *v, const double *truth) {
+    double lo[GROUPS], hi[GROUPS];
+    int count = groups_of(c, lo, hi);
+    for (int k = 0; k < count; k++)
+        add(to, (lo[k] + hi[k]) / 2,
+            truth ? paired_within(v, truth, numbers_of(c, N_CONTEXT), lo[k], hi[k], c->functions)
+                  : paired_within(NULL, v, numbers_of(c, N_CONTEXT), lo[k], hi[k], c->functions));
 }
 
 static number number_of(const predictive *s, const predictive_cell *c, bool together) {
@@ -57,8 +37,7 @@ static number number_of(const predictive *s, const predictive_cell *c, bool toge
 }
 
 /* *truth: does the panel show what is lacking? */
-static series make_series(const predictive *s, int row, int task, bool together, bool *truth,
-                          double *work) {
+static series make_series(const predictive *s, int row, int task, bool together, bool *truth) {
     series r = {0};
     int true_row = truth_row(s);
     for (int k = 0; k < task_sizes(s, task); k++) {
@@ -71,14 +50,15 @@ static series make_series(const predictive *s, int row, int task, bool together,
         *truth = *truth || top;
         if (top && row == true_row) continue;
         if (task_size(s, task, k) == OWN_SIZES)
-            add_groups(&r, c, v, top, work);
+            add_groups(&r, c, v, top);
         else
-            add(&r, (double)task_size(s, task, k), between(c, v, top, 0, INFINITY, work));
+            add(&r, (double)task_size(s, task, k),
+                top ? paired_difference(v, top, c->functions) : paired_mean_of(v, c->functions));
     }
     return r;
 }
 
-static void draw_panel(const predictive *s, int task, bool together, double *work, mnp_panel *p) {
+static void draw_panel(const predictive *s, int task, bool together, mnp_panel *p) {
     static const mnp_plot_hue hues[] = {MNP_PLOT_BLACK,  MNP_PLOT_BLUE,      MNP_PLOT_SKY,
                                         MNP_PLOT_PURPLE, MNP_PLOT_GREY,      MNP_PLOT_YELLOW,
                                         MNP_PLOT_ORANGE, MNP_PLOT_VERMILION, MNP_PLOT_GREEN};
@@ -86,7 +66,7 @@ static void draw_panel(const predictive *s, int task, bool together, double *wor
     bool truth = false;
     mnp_panel_title(p, s->tasks.at[task]);
     for (int r = 0; r < s->n_rows; r++) {
-        series v = make_series(s, r, task, together, &truth, work);
+        series v = make_series(s, r, task, together, &truth);
         mnp_plot_style style = {.hue = hues[r % HUES],
                                 .width = 1.6,
                                 .dash = r < HUES ? MNP_PLOT_SOLID : MNP_PLOT_DASHED,
@@ -103,18 +83,12 @@ static void draw_panel(const predictive *s, int task, bool together, double *wor
 static int save(predictive *s, const char *title, bool together, const char *name) {
     int count = s->tasks.count, cols = count < 3 ? count : 3, rows = (count + cols - 1) / cols;
     mnp_plot *f = NULL;
-    double *work =
-        env_alloc(&s->s.c->env, (size_t)s->functions, sizeof *work, "scores of functions");
-    if (!work || figure_create(s->s.c, rows, cols, &f) != MNP_OK) {
-        env_free(&s->s.c->env, work);
-        return study_failed(&s->s);
-    }
+    if (figure_create(s->s.c, rows, cols, &f) != MNP_OK) return study_failed(&s->s);
     mnp_plot_size(f, 330 * cols, 230 * rows + 70);
     mnp_plot_title(f, title);
     mnp_plot_legend_below(f, true);
     for (int t = 0; t < count; t++)
-        draw_panel(s, t, together, work, mnp_plot_panel(f, t / cols, t % cols));
-    env_free(&s->s.c->env, work);
+        draw_panel(s, t, together, mnp_plot_panel(f, t / cols, t % cols));
     return study_save(&s->s, f, false, "%s", name);
 }
 

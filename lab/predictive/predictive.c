@@ -269,15 +269,31 @@ number joint_of(const predictive *s, const predictive_cell *c) {
     return predictive_model_of(s, c->row, c->task)->factorises ? N_TURN : N_JOINT;
 }
 
+const double *numbers_of(const predictive_cell *c, number k) {
+    return c->number + (int64_t)k * c->functions;
+}
+
 paired_mean mean_of(const predictive_cell *c, number k) {
-    return paired_mean_of(c->number + (int64_t)k * c->functions, c->functions);
+    return paired_mean_of(numbers_of(c, k), c->functions);
+}
+
+int groups_of(const predictive_cell *c, double lo[GROUPS], double hi[GROUPS]) {
+    const double *m = numbers_of(c, N_CONTEXT);
+    double least = INFINITY, most = -INFINITY;
+    int count = 0;
+    for (int64_t i = 0; i < c->functions; i++) least = fmin(least, m[i]), most = fmax(most, m[i]);
+    double width = ceil((most - least + 1) / GROUPS);
+    for (double from = least; from <= most && count < GROUPS; from += width, count++) {
+        lo[count] = from;
+        hi[count] = fmin(from + width - 1, most);
+    }
+    return count;
 }
 
 /* A row may have scored fewer functions: the first ones. */
 paired_mean short_of(const predictive_cell *a, number ka, const predictive_cell *b, number kb) {
     int64_t count = a->functions < b->functions ? a->functions : b->functions;
-    return paired_difference(a->number + (int64_t)ka * a->functions,
-                             b->number + (int64_t)kb * b->functions, count);
+    return paired_difference(numbers_of(a, ka), numbers_of(b, kb), count);
 }
 
 static void name_cell(const predictive *s, predictive_cell *c) {

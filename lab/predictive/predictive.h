@@ -98,6 +98,10 @@ bool row_is_truth(const predictive_row *r);
 /* Which number is the joint score: in turn for what predicts each point by itself. */
 number joint_of(const predictive *s, const predictive_cell *c);
 paired_mean mean_of(const predictive_cell *c, number k);
+const double *numbers_of(const predictive_cell *c, number k); /* (functions) */
+/* Groups of contexts of equal width, from the smallest to the largest there is; how many. */
+enum { GROUPS = 8 };
+int groups_of(const predictive_cell *c, double lo[GROUPS], double hi[GROUPS]);
 /* b - a, function by function. */
 paired_mean short_of(const predictive_cell *a, number ka, const predictive_cell *b, number kb);
 

@@ -223,8 +223,7 @@ void predictive_put(cli_json *j, const study *s, const void *at) {
     (void)s;
     fields_put(j, fields, FIELDS, cell);
     for (int k = 0; k < NUMBERS; k++)
-        numbers_put(j, number_name((number)k), cell->number + k * cell->functions,
-                    (int)cell->functions);
+        numbers_put(j, number_name((number)k), numbers_of(cell, (number)k), (int)cell->functions);
 }
 
 bool predictive_get(const json_value *root, const study *of, void *at) {

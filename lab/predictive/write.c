@@ -39,7 +39,7 @@ static int base_row(const predictive *s) {
 static double root_mean_square(const predictive_cell *c, number k) {
     double sum = 0, count = 0;
     for (int64_t i = 0; i < c->functions; i++) {
-        double v = c->number[(int64_t)k * c->functions + i];
+        double v = numbers_of(c, k)[i];
         if (!isnan(v)) sum += v * v, count++;
     }
     return count > 0 ? sqrt(sum / count) : NAN;
@@ -64,12 +64,10 @@ static bool make_line(const predictive *s, int row, int task, int size, line *l)
     l->marginal_short = l->together_short = l->crps_true = none;
     l->marginal_more = l->together_more = none;
     if (l->truth) {
-        predictive_cell same = *l->truth; /* on the functions that the cell has */
+        int64_t count = c->functions < l->truth->functions ? c->functions : l->truth->functions;
         l->marginal_short = short_of(c, N_MARGINAL, l->truth, N_MARGINAL);
         l->together_short = short_of(c, l->joint, l->truth, N_JOINT);
-        l->crps_true =
-            paired_mean_of(same.number + (int64_t)N_CRPS * same.functions,
-                           c->functions < same.functions ? c->functions : same.functions);
+        l->crps_true = paired_mean_of(numbers_of(l->truth, N_CRPS), count);
     }
     if (l->base && !row_is_truth(l->row)) {
         l->marginal_more = short_of(l->base, N_MARGINAL, c, N_MARGINAL);
@@ -222,6 +220,35 @@ static const char *how_together(const line *l) {
 
 #define PAIR(name, v) NUMBER(name, (v).mean), NUMBER(name "_se", (v).se)
 
+static paired_mean within(const line *l, number k, number k_true, bool lacking, double lo,
+                          double hi) {
+    const predictive_cell *c = l->c, *t = l->truth;
+    const double *v = numbers_of(c, k), *m = numbers_of(c, N_CONTEXT);
+    if (!lacking) return paired_within(NULL, v, m, lo, hi, c->functions);
+    if (!t || t->functions < c->functions) return none;
+    return paired_within(v, numbers_of(t, k_true), m, lo, hi, c->functions);
+}
+
+/* By context size, for tasks whose functions have contexts of many sizes. */
+static void json_groups(cli_json *j, const line *l) {
+    double lo[GROUPS], hi[GROUPS];
+    int count = groups_of(l->c, lo, hi);
+    list_begin(j, "by_context");
+    for (int k = 0; k < count; k++) {
+        paired_mean marginal = within(l, N_MARGINAL, N_MARGINAL, false, lo[k], hi[k]);
+        paired_mean lacks = within(l, N_MARGINAL, N_MARGINAL, true, lo[k], hi[k]);
+        paired_mean joint = within(l, l->joint, N_JOINT, false, lo[k], hi[k]);
+        paired_mean joint_lacks = within(l, l->joint, N_JOINT, true, lo[k], hi[k]);
+        json_object_begin(&j->w);
+        cli_json_put(j, INTEGER("lo", lo[k]), INTEGER("hi", hi[k]),
+                     INTEGER("functions", marginal.count), PAIR("marginal", marginal),
+                     PAIR("marginal_short", lacks), PAIR("joint", joint),
+                     PAIR("joint_short", joint_lacks));
+        json_object_end(&j->w);
+    }
+    json_array_end(&j->w);
+}
+
 static void json_cell(cli_json *j, const predictive *s, const predictive_cell *c, const line *l) {
     char given[32];
     const predictive_model *m = predictive_model_of(s, c->row, c->task);
@@ -239,6 +266,7 @@ static void json_cell(cli_json *j, const predictive *s, const predictive_cell *c
                      NUMBER("crps_true", l->crps_true.mean), NUMBER("coverage95", l->covered.mean),
                      PAIR("kl_true", l->kl), NUMBER("ms", c->ms), NUMBER("gap", c->gap),
                      NUMBER("gap_se", c->gap_se));
+    if (l->c && task_size(s, c->task, c->size) == OWN_SIZES) json_groups(j, l);
     json_object_end(&j->w);
 }
 
@@ -300,7 +328,7 @@ static void put_functions(buf *b, const predictive *s, const predictive_cell *c)
     for (int64_t i = 0; i < c->functions; i++) {
         buf_printf(b, "%s,%s,%lld", s->row[c->row].label, given, (long long)i);
         for (int k = 0; k < NUMBERS; k++) {
-            double v = c->number[(int64_t)k * c->functions + i];
+            double v = numbers_of(c, (number)k)[i];
             buf_text(b, ",");
             if (!isnan(v)) buf_double(b, v);
         }

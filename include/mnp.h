@@ -443,8 +443,8 @@ typedef enum mnp_order {
 typedef struct mnp_function_scores {
     size_t size; /* sizeof(mnp_function_scores) */
     int64_t function, context, targets;
-    double joint; /* log p(targets | context), nats per target: as mnp_scores.loglik, or
-                   * mnp_predictive.joint_exact, or mnp_truth.joint */
+    double joint;             /* log p(targets | context), nats per target: as mnp_scores.loglik, or
+                               * mnp_predictive.joint_exact, or mnp_truth.joint */
     double in_turn, order_sd; /* as in mnp_scores, of this function */
     double covered50, covered80, covered95;
     const double *marginal; /* log-density of each target by itself: of draws, or of the truth */

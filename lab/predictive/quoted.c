@@ -1,9 +1,10 @@
-/* quoted.c: published numbers on tasks of the same definition. They were found on functions of
- * their authors' own, and some are known from notes of others alone. */
+/* quoted.c: published numbers on tasks of the same definition, found on functions of their authors'
+ * own; some of them are known from notes of others alone. */
 #include "lab/predictive/predictive.h"
 
-static const char notes[] = "through third-party notes";
-static const char trained_on_rbf[] = "may be out of distribution: models trained on RBF";
+static const char notes[] = "their own functions; some such numbers come through notes of others";
+static const char trained_on_rbf[] =
+    "may be out of distribution: of models that were trained on RBF";
 static const char variant[] = "a close variant of the task";
 
 static const quoted table[] = {
@@ -20,7 +21,8 @@ static const quoted table[] = {
     {"np-eq", "ConvGNP", "KL to the true process", "0-.01", variant},
     {"np-matern", "ConvGNP", "KL to the true process", "0-.01", variant},
     {"np-weakly-periodic", "ConvGNP", "KL to the true process", "0-.01", variant},
-    {"sawtooth", "best published", "joint", "1.16", "the model is not named"},
+    {"sawtooth", "best published", "joint", "1.16",
+     "the model is not named, and the numbers of points are ours"},
 };
 
 const quoted *quoted_at(int k) {

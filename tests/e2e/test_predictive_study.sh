@@ -97,8 +97,8 @@ same_functions() {
 }
 # shellcheck disable=SC2086
 kept() { # a lost cell and a damaged truth are found again
-    cp -r whole kept && rm kept/cells/cnp-rbf-2-*.json kept/cells/truth-np-eq-0-*.json && head -c 200 whole/truth/np-eq-0-*.npy >cut &&
-        mv cut "$(ls kept/truth/np-eq-0-*.npy)" &&
+    cp -r whole kept && rm kept/cells/cnp-rbf-2-*.json kept/cells/truth-np-eq-0-*.json && head -c 200 whole/truth/np-eq-0-*.npy >cut.npy &&
+        mv cut.npy "$(ls kept/truth/np-eq-0-*.npy)" &&
         "$MNP" repro predictive $micro $few --out kept >kept.txt 2>&1 && grep -q '13 of them are finished' kept.txt &&
         same_functions whole kept && cmp whole/truth/np-eq-0-*.npy kept/truth/np-eq-0-*.npy
 }

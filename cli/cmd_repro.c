@@ -8,13 +8,15 @@
 static const flag_def flags[] = {
     {"models", "A,B",
      "table1: which models (default oracle,gp,cbp,np,mnp); table2: folder of "
-     "wheel-*.safetensors (default models); table3: folder of geofluvial*.safetensors"},
+     "wheel-*.safetensors (default models); table3: folder of geofluvial*.safetensors; predictive: "
+     "rows by name, or files (default: all rows)"},
     {"trained", "DIR",
-     "table1: read networks from DIR/MODEL-DATA[-sSEED].safetensors instead of training them"},
+     "table1: read networks from DIR/MODEL-DATA[-sSEED].safetensors instead of training them; "
+     "predictive: from DIR/ROW-TASK.safetensors (default models)"},
     {"images", "A,B", "table3: folders of images, one for each size (default: drawn, 128 and 64)"},
     {"data", "C,D", "families or CSV files (default: the six families; ablation: monotonic)"},
     {"protocol", "P", "strict|authors|both: what the tables show (default both)"},
-    {"functions", "N", "test functions (default 5000; quick 500)"},
+    {"functions", "N", "test functions (default 5000, quick 500; predictive 2000, quick 20)"},
     {"train-functions", "N",
      "training functions (default 50000; quick 5000; wheels of table2: 4000, quick 64)"},
     {"seeds", "K",
@@ -31,6 +33,11 @@ static const flag_def flags[] = {
     {"agents", "A,B", "table2: who plays (default: all)"},
     {"deltas", "D,E", "table2: radii (default 0.5,0.7,0.9,0.95,0.99; quick 0.5,0.9,0.99)"},
     {"horizon", "H", "table2: short|long|both: 2000 or 80000 steps (default both)"},
+    {"contexts", "M,N", "predictive: points given (default 3,5,10,20,40; quick 3,10)"},
+    {"draws", "S", "predictive: draws of each function (default 512; quick 64)"},
+    {"orders", "K", "predictive: random orders of targets in turn (default 4; quick 2)"},
+    {"joint", "R", "predictive: runs of the joint score of mnp-exact (default none)"},
+    {"exact-functions", "N", "predictive: test functions of mnp-exact (default 200; quick 4)"},
     {"trials", "R", "table2: trials of each (default 100 short, 20 long; quick 4)"},
     SET_FLAG("the models or the training"),
     {"quick", NULL, "small settings that take minutes on two cores; the tables say so"},

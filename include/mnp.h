@@ -441,6 +441,22 @@ typedef enum mnp_order {
     MNP_ORDER_X /* by rising first input */
 } mnp_order;
 
+/* What a call finds of one function (mnp_eval_opts.each): what it does not find is NaN or NULL.
+ * Arrays are (targets), in the order of the function's targets, and the call's own: copy them. */
+typedef struct mnp_function_scores {
+    size_t size; /* sizeof(mnp_function_scores) */
+    int64_t function, context, targets;
+    double joint;             /* log p(targets | context), nats per target: as mnp_scores.loglik, or
+                               * mnp_predictive.joint_exact, or mnp_truth.joint */
+    double in_turn, order_sd; /* as in mnp_scores, of this function */
+    double covered50, covered80, covered95;
+    const double *marginal; /* log-density of each target by itself: of draws, or of the truth */
+    const double *mixture;  /* log of the mean of p(y | z); exact for a model without latents  */
+    const double *crps;
+    const double *mean, *sd; /* of the draws, or of the true distribution */
+    const double *entropy;   /* of the true distribution, nats            */
+} mnp_function_scores;
+
 typedef struct mnp_eval_opts {
     size_t size;       /* sizeof(mnp_eval_opts)                                          */
     int64_t functions; /* 0 = all                                                        */
@@ -465,6 +481,11 @@ typedef struct mnp_eval_opts {
     int64_t n_sizes;
     int64_t orders;  /* > 0: score the targets in turn too, in so many orders (MNP_STRICT)  */
     mnp_order order; /* see mnp_score_in_turn()                                            */
+    /* called with the scores of each function, in their order; or NULL. In a job every rank is told
+     * of its own part. Not of images */
+    void (*each)(void *user, const mnp_function_scores *scores);
+    void *each_user;
+    bool no_truth; /* leave out what the truth scores: it may take longer than the model */
 } mnp_eval_opts;
 
 enum { MNP_SCORE_BINS = 8 };

@@ -93,13 +93,15 @@ bool fields_get(const json_value *root, const field *f, size_t count, void *to) 
     return true;
 }
 
+enum { CELL_BYTES = 1 << 28 }; /* of a file at most: some keep a number for every function */
+
 /* Is there a result with this very key? */
 static bool read_cell(const study *s, cell *c) {
     env quiet = s->c->env; /* a cell that is not there is no error */
     char path[STUDY_PATH + 8];
     json_doc *doc = NULL;
     snprintf(path, sizeof path, "%s.json", c->stem);
-    if (json_read(&quiet, path, 1 << 20, &doc) != MNP_OK) return false;
+    if (json_read(&quiet, path, CELL_BYTES, &doc) != MNP_OK) return false;
     const json_value *root = json_root(doc), *key = json_get(root, "key");
     bool ok = key && key->kind == JSON_STRING && strcmp(key->string, c->key) == 0 &&
               s->def->get(root, s, c);

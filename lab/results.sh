@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 # PAGE, FIGURES: another page and another folder of pictures
 page=${PAGE:-lab/RESULTS.md} figures=${FIGURES:-docs/figures} most=1000000
-[ $# -ge 2 ] || { echo "usage: lab/results.sh table1|table2|table3 DIR [\"how\"]" >&2 && exit 2; }
+[ $# -ge 2 ] || { echo "usage: lab/results.sh table1|table2|table3|predictive DIR [\"how\"]" >&2 && exit 2; }
 study=$1 dir=$2 how=${3:-}
 [ -s "$dir/$study.md" ] || { echo "$dir/$study.md is not there: mnp repro $study --out $dir" >&2 && exit 1; }
 grep -q "^<!-- $study -->\$" "$page" && grep -q "^<!-- /$study -->\$" "$page" ||

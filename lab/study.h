@@ -7,7 +7,8 @@
  *     study.c       from flags to tables: what all studies do alike
  *     cell.c        the cells one after the other, shared by the ranks of a job; their files
  *     runs.h        cells that are one model trained on one data set (table 1, ablation)
- *     table1/, table2/, table3/, ablation/   one study each;  kriging/  a peer of table 3
+ *     table1/, table2/, table3/, ablation/, predictive/   one study each;  kriging/  a peer of
+ *                                                         table 3
  *
  * Texts are made with %f and %g: the command never sets a locale. */
 #ifndef MNP_LAB_STUDY_H

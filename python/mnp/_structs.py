@@ -195,6 +195,27 @@ class mnp_train_report(Sized):
     ]
 
 
+class mnp_function_scores(Sized):
+    _fields_ = [
+        ("size", c_size_t),
+        ("function", c_int64),
+        ("context", c_int64),
+        ("targets", c_int64),
+        ("joint", c_double),
+        ("in_turn", c_double),
+        ("order_sd", c_double),
+        ("covered50", c_double),
+        ("covered80", c_double),
+        ("covered95", c_double),
+        ("marginal", c_void_p),
+        ("mixture", c_void_p),
+        ("crps", c_void_p),
+        ("mean", c_void_p),
+        ("sd", c_void_p),
+        ("entropy", c_void_p),
+    ]
+
+
 class mnp_eval_opts(Sized):
     _fields_ = [
         ("size", c_size_t),
@@ -217,6 +238,9 @@ class mnp_eval_opts(Sized):
         ("n_sizes", c_int64),
         ("orders", c_int64),
         ("order", c_int),
+        ("each", CFUNCTYPE(None, c_void_p, c_void_p)),
+        ("each_user", c_void_p),
+        ("no_truth", c_bool),
     ]
 
 

@@ -23,6 +23,7 @@ enum {
     mnp_data_opts_first = STRUCT_END(mnp_data_opts, action_column),
     mnp_train_opts_first = STRUCT_END(mnp_train_opts, device),
     mnp_eval_opts_first = STRUCT_END(mnp_eval_opts, seen),
+    mnp_function_scores_first = STRUCT_END(mnp_function_scores, entropy),
     mnp_bandit_opts_first = STRUCT_END(mnp_bandit_opts, agent_file),
     mnp_agent_train_opts_first = STRUCT_END(mnp_agent_train_opts, progress_user),
     mnp_log_opts_first = STRUCT_END(mnp_log_opts, passes),

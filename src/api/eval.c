@@ -42,6 +42,7 @@ static eval_opts options_of(const mnp_eval_opts *o, const dataset *d) {
                        .orders = o->orders,
                        .order = o->order,
                        .seed = o->seed,
+                       .no_truth = o->no_truth,
                        .targets_lo = o->targets ? o->targets : d->policy.targets_lo,
                        .targets_hi = o->targets ? o->targets : d->policy.targets_hi,
                        .targets = o->targets,
@@ -105,6 +106,7 @@ static mnp_status begin(mnp_ctx *ctx, const mnp_model *model, const mnp_data *da
     MNP_TRY(ctx_pool(ctx, &workers));
     MNP_TRY(evaluator_create(e, model->m, data->d, workers, where, &out->v));
     evaluator_on_progress(out->v, o.progress, o.progress_user);
+    evaluator_on_each(out->v, o.each, o.each_user);
     return MNP_OK;
 }
 
@@ -175,7 +177,8 @@ mnp_status mnp_evaluate_truth(mnp_ctx *ctx, const mnp_data *data, const mnp_eval
     MNP_TRY(CHECK_RESULTS(e, mnp_truth, out, rows));
     MNP_TRY(ctx_pool(ctx, &workers));
     eval_opts how = options_of(&o, data->d);
-    MNP_TRY(true_scores_run(e, workers, data->d, &how, o.progress, o.progress_user, all));
+    MNP_TRY(true_scores_run(e, workers, data->d, &how, o.progress, o.progress_user, o.each,
+                            o.each_user, all));
     for (int64_t k = 0; k < rows; k++)
         give_result((char *)out + (size_t)k * out->size,
                     k < PREDICTIVE_ROWS ? &all[k] : &(mnp_truth){0}, sizeof *all);

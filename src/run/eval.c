@@ -126,6 +126,11 @@ void evaluator_on_progress(evaluator *v, eval_progress fn, void *user) {
     v->progress_user = user;
 }
 
+void evaluator_on_each(evaluator *v, eval_each fn, void *user) {
+    v->each = v->d->policy.apart ? NULL : fn;
+    v->each_user = user;
+}
+
 /* ---- one chunk ------------------------------------------------------------------------------- */
 
 static mnp_status run_chunk(evaluator *v, runner *r, const float *weights, const eval_opts *o,
@@ -241,7 +246,7 @@ static void score_truth(void *arg, int64_t k, int worker) {
 static mnp_status score_truths(evaluator *v, const eval_opts *o, int64_t count,
                                function_score *out) {
     truth_task t = {.v = v, .out = out};
-    bool known = v->family.def && o->protocol == EVAL_STRICT && !o->bound_only;
+    bool known = v->family.def && o->protocol == EVAL_STRICT && !o->bound_only && !o->no_truth;
     for (int64_t k = 0; k < count; k++) out[k].truth = NAN;
     if (!known) return MNP_OK;
     pool_errors_begin(&t.errors, v->env);
@@ -313,6 +318,23 @@ static mnp_status score_turns(evaluator *v, const float *weights, const eval_opt
     return MNP_OK;
 }
 
+static void tell(const evaluator *v, const eval_opts *o, int64_t function,
+                 const function_score *f) {
+    if (!v->each) return;
+    double count = (double)f->targets;
+    mnp_function_scores s = {.size = sizeof s,
+                             .function = function,
+                             .context = f->m,
+                             .targets = f->scored,
+                             .joint = f->loglik,
+                             .in_turn = o->orders ? f->turn : NAN,
+                             .order_sd = o->orders > 1 ? sqrt(f->order_var) : NAN,
+                             .covered50 = f->covered[0] / count,
+                             .covered80 = f->covered[1] / count,
+                             .covered95 = f->covered[2] / count};
+    v->each(v->each_user, &s);
+}
+
 static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opts *o, buffers *b,
                               int64_t first, int64_t count, function_score *out) {
     double shift = log(v->m->scaling.y_scale);
@@ -338,6 +360,7 @@ static mnp_status score_chunk(evaluator *v, const float *weights, const eval_opt
         if (o->draws)
             score_draws(&out[k], b->draws + wide * v->longest, b->predictive, v->n[k],
                         v->y + k * v->longest, v->m->scaling.y_scale, b->column);
+        tell(v, o, function, &out[k]);
     }
     return MNP_OK;
 }

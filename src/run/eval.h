@@ -42,6 +42,7 @@ typedef struct eval_opts {
     int64_t orders; /* > 0: targets in turn as well (turns.h), in so many orders of this kind */
     mnp_order order;
     uint64_t seed;
+    bool no_truth;   /* the truth's scores are left out */
     bool bound_only; /* only loglik, elbo, kl, and not to be cancelled: for validation, which a */
                      /* resumed run would not repeat                                            */
 } eval_opts;
@@ -88,5 +89,8 @@ void evaluator_destroy(evaluator *v);
 /* Called with the number of functions done, between chunks. */
 typedef void (*eval_progress)(void *user, int64_t done, int64_t total);
 void evaluator_on_progress(evaluator *v, eval_progress fn, void *user);
+/* Called with what was found of each function (curves), in their order. */
+typedef void (*eval_each)(void *user, const mnp_function_scores *scores);
+void evaluator_on_each(evaluator *v, eval_each fn, void *user);
 
 #endif

@@ -38,6 +38,8 @@ struct evaluator {
     score_key bound_key, predictive_key;
     eval_progress progress;
     void *progress_user;
+    eval_each each;
+    void *each_user;
     family family; /* of a built-in data set: the truth is known there */
     /* one chunk of functions, split and scaled: rows of context, then targets */
     int64_t longest;    /* rows that there is room for               */

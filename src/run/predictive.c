@@ -16,6 +16,7 @@
 /* One target. */
 typedef struct target_score {
     double v[CONTEXT_OFF]; /* the scores before this one */
+    double mean, sd;       /* of the draws               */
     int64_t rank;
 } target_score;
 
@@ -39,7 +40,8 @@ typedef struct predictive {
     truth_law law;               /* the truth's, of one function's targets            */
     double *columns;             /* (threads, S)                                      */
     double *context;             /* (longest): how far the mean is off                */
-    target_score *target;        /* (longest)                                         */
+    target_score *target;        /* (group, longest)                                  */
+    double *told;                /* (5, longest): what evaluator_on_each() hears      */
     sampler_set *sets;           /* (2 R group)                                       */
     double *log_z, *hurried;     /* (2 R group)                                       */
     double *own_y, *own_z;       /* (group, longest), (group, T, Z): of the model     */
@@ -104,15 +106,17 @@ static mnp_status make(predictive *w) {
     w->own_y = numbers(w, w->group * longest);
     w->own_z = numbers(w, w->group * w->T * w->Z + 1);
     w->sets = env_alloc(v->env, (size_t)sets, sizeof *w->sets, "scores of draws");
-    w->target = env_alloc(v->env, (size_t)longest, sizeof *w->target, "scores of draws");
+    w->target =
+        env_alloc(v->env, (size_t)(w->group * longest), sizeof *w->target, "scores of draws");
+    w->told = numbers(w, 5 * longest);
     bool all = w->x && w->y && w->draws && w->logp && w->context && w->columns && w->log_z &&
-               w->hurried && w->own_y && w->own_z && w->sets && w->target;
+               w->hurried && w->own_y && w->own_z && w->sets && w->target && w->told;
     return all ? MNP_OK : MNP_ENOMEM;
 }
 
 static void release(predictive *w) {
     void *arrays[] = {w->z,     w->x,       w->y,     w->draws, w->logp, w->context, w->columns,
-                      w->log_z, w->hurried, w->own_y, w->own_z, w->sets, w->target};
+                      w->log_z, w->hurried, w->own_y, w->own_z, w->sets, w->target,  w->told};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++) env_free(w->v->env, arrays[k]);
     truth_law_free(w->v->env, &w->law);
     predictor_destroy(w->p);
@@ -125,6 +129,7 @@ static void release(predictive *w) {
 typedef struct targets_task {
     predictive *w;
     int64_t m, n;
+    target_score *to; /* (n - m) */
 } targets_task;
 
 /* The truth's scores of target i at y, and how far a normal of the draws' mean and sd is from it.
@@ -143,7 +148,7 @@ static void score_target(void *arg, int64_t i, int worker) {
     predictive *w = t->w;
     int64_t S = w->S, count = t->n - t->m;
     double y = w->y[t->m + i], *column = w->columns + worker * S;
-    target_score *to = &w->target[i];
+    target_score *to = &t->to[i];
     for (int64_t s = 0; s < S; s++) column[s] = w->logp[s * count + i];
     to->v[MIXTURE] = score_log_mean_exp(column, S, NULL);
     to->v[MIXTURE_HALF] = score_log_mean_exp(column, S / 2, NULL);
@@ -154,18 +159,19 @@ static void score_target(void *arg, int64_t i, int worker) {
     marginals_sort(column, S);
     to->v[MARGINAL] = marginals_log_density(column, S, y);
     to->v[CRPS] = marginals_crps(column, S, y);
-    score_truth(&w->law, i, y, mean, sqrt(squares / (double)(S - 1)), to);
+    to->mean = mean, to->sd = sqrt(squares / (double)(S - 1));
+    score_truth(&w->law, i, y, mean, to->sd, to);
     to->rank = marginals_rank(column, S, y);
 }
 
-static void score_targets(predictive *w, int64_t m, int64_t n, function_score *f) {
-    targets_task t = {w, m, n};
+static void score_targets(predictive *w, int64_t slot, int64_t m, int64_t n, function_score *f) {
+    targets_task t = {w, m, n, w->target + slot * w->v->longest};
     int64_t count = n - m;
     pool_run(w->v->pool, count, score_target, &t);
     for (int64_t i = 0; i < count; i++) {
-        for (int k = 0; k < CONTEXT_OFF; k++) f->v[k] += w->target[i].v[k] / (double)count;
-        marginals_cover(w->target[i].rank, w->S, f->covered);
-        marginals_pit(w->target[i].rank, w->S, f->pit);
+        for (int k = 0; k < CONTEXT_OFF; k++) f->v[k] += t.to[i].v[k] / (double)count;
+        marginals_cover(t.to[i].rank, w->S, f->covered);
+        marginals_pit(t.to[i].rank, w->S, f->pit);
     }
 }
 
@@ -198,7 +204,7 @@ static mnp_status ask_truth(predictive *w, int64_t m, int64_t n, function_score 
     const family *family = &w->v->family;
     double sum, *joint = w->how->replicates ? &sum : NULL;
     truth_law_free(w->v->env, &w->law);
-    if (!family->def) return MNP_OK;
+    if (!family->def || w->o->no_truth) return MNP_OK;
     MNP_TRY(truth_ask(w->v->env, family, w->x, w->y, n, m, joint, &w->law));
     if (joint) f->v[JOINT_TRUE] = sum / (double)(n - m);
     return MNP_OK;
@@ -233,7 +239,7 @@ static mnp_status score_function(predictive *w, int64_t i, int64_t slot,
     MNP_TRY(predictor_predict(w->p, x, n - m, PREDICT_NORMAL, w->draws));
     MNP_TRY(predictor_logp(w->p, x, y, n - m, w->logp));
     MNP_TRY(ask_truth(w, m, n, f));
-    score_targets(w, m, n, f);
+    score_targets(w, slot, m, n, f);
     return score_context(w, m, f);
 }
 
@@ -353,6 +359,35 @@ static mnp_status score_sandwich(predictive *w, int64_t first, int64_t count, fu
 
 /* ---- all functions --------------------------------------------------------------------------- */
 
+/* Of the function in place `slot`. */
+static void tell(predictive *w, int64_t function, int64_t slot, const function_score *f) {
+    const evaluator *v = w->v;
+    const target_score *t = w->target + slot * v->longest;
+    double count = (double)f->targets, *at[5];
+    if (!v->each) return;
+    for (int k = 0; k < 5; k++) at[k] = w->told + k * v->longest;
+    for (int64_t i = 0; i < f->targets; i++) {
+        at[0][i] = t[i].v[MARGINAL], at[1][i] = t[i].v[MIXTURE], at[2][i] = t[i].v[CRPS];
+        at[3][i] = t[i].mean, at[4][i] = t[i].sd;
+    }
+    mnp_function_scores s = {.size = sizeof s,
+                             .function = function,
+                             .context = f->m,
+                             .targets = f->targets,
+                             .joint = f->v[JOINT],
+                             .in_turn = NAN,
+                             .order_sd = NAN,
+                             .covered50 = f->covered[0] / count,
+                             .covered80 = f->covered[1] / count,
+                             .covered95 = f->covered[2] / count,
+                             .marginal = at[0],
+                             .mixture = at[1],
+                             .crps = at[2],
+                             .mean = at[3],
+                             .sd = at[4]};
+    v->each(v->each_user, &s);
+}
+
 /* Functions first .. first + count - 1 into f; `id` numbers the first and its context size; `same`:
  * see score_joint(). */
 static mnp_status score_group(predictive *w, const eval_opts *o, int64_t first, int64_t count,
@@ -380,7 +415,9 @@ static mnp_status score_group(predictive *w, const eval_opts *o, int64_t first, 
         MNP_TRY(score_function(w, first + k, k, report, &f[k]));
     }
     MNP_TRY(score_joint(w, id, count, same, f));
-    return score_sandwich(w, id, count, f);
+    MNP_TRY(score_sandwich(w, id, count, f));
+    for (int64_t k = 0; k < count; k++) tell(w, first + k, k, &f[k]);
+    return MNP_OK;
 }
 
 /* All functions with one size, or range of sizes, of the context: their part of scores (sizes,

@@ -15,6 +15,7 @@
 typedef struct true_score {
     double joint, marginal, crps;
     int64_t m, targets;
+    double *told; /* (5, targets): marginal, crps, mean, sd, entropy; NULL: not wanted */
 } true_score;
 
 typedef struct true_task {
@@ -23,15 +24,36 @@ typedef struct true_task {
     const eval_opts *o;
     int64_t first;
     true_score *to; /* (functions) */
+    bool told;
     pool_errors errors;
 } true_task;
+
+/* Mean and sd of target t, and the entropy: that of a normal distribution with these two, less the
+ * divergence from it. */
+static void describe(const truth_law *law, int64_t t, const normals *truth, double *told) {
+    const double half_log_2pi_e = 1.41893853320467274178;
+    double mean = 0, square = 0;
+    for (int64_t k = 0; k < law->parts; k++) mean += truth->weight[k] * truth->mean[k];
+    for (int64_t k = 0; k < law->parts; k++) {
+        double off = truth->mean[k] - mean;
+        square += truth->weight[k] * (truth->sd[k] * truth->sd[k] + off * off);
+    }
+    told[2 * law->targets + t] = mean;
+    told[3 * law->targets + t] = sqrt(square);
+    told[4 * law->targets + t] =
+        half_log_2pi_e + log(square) / 2 - normals_kl(truth, mean, sqrt(square));
+}
 
 static void score_targets(const truth_law *law, const double *y, true_score *to) {
     for (int64_t t = 0; t < law->targets; t++) {
         int64_t at = t * law->parts;
         normals truth = {law->parts, law->weight, law->mean + at, law->sd + at};
-        to->marginal += law->parts ? normals_log_density(&truth, y[t]) : NAN;
-        to->crps += law->parts ? normals_crps(&truth, y[t]) : NAN;
+        double density = law->parts ? normals_log_density(&truth, y[t]) : NAN;
+        double crps = law->parts ? normals_crps(&truth, y[t]) : NAN;
+        to->marginal += density, to->crps += crps;
+        if (!to->told || !law->parts) continue;
+        to->told[t] = density, to->told[law->targets + t] = crps;
+        describe(law, t, &truth, to->told);
     }
     if (law->targets == 0) to->marginal = to->crps = NAN; /* known jointly alone */
 }
@@ -52,6 +74,10 @@ static mnp_status score_function(const true_task *t, env *e, int64_t i, true_sco
     }
     *to = (true_score){.m = s.m, .targets = s.n - s.m};
     status = truth_ask(e, t->f, x, y, s.n, s.m, &to->joint, &law);
+    if (status == MNP_OK && t->told && law.parts > 0) {
+        to->told = env_alloc(e, (size_t)(5 * law.targets), sizeof *to->told, "a true law");
+        if (!to->told) status = MNP_ENOMEM;
+    }
     if (status == MNP_OK) score_targets(&law, y + s.m, to);
 done:
     truth_law_free(e, &law);
@@ -107,14 +133,41 @@ static void make_row(const true_score *f, int64_t count, int64_t lo, int64_t hi,
     mean_of(f, count, offsetof(true_score, crps), lo, hi, &to->crps, NULL, &over_targets);
 }
 
+/* Tells of the functions of a chunk, and frees what they were told by. */
+static void tell(env *e, true_score *f, int64_t first, int64_t count, eval_each each, void *user) {
+    for (int64_t k = 0; k < count; k++) {
+        double targets = (double)f[k].targets, *told = f[k].told;
+        int64_t n = f[k].targets;
+        mnp_function_scores s = {.size = sizeof s,
+                                 .function = first + k,
+                                 .context = f[k].m,
+                                 .targets = n,
+                                 .joint = f[k].joint / targets,
+                                 .in_turn = NAN,
+                                 .order_sd = NAN,
+                                 .covered50 = NAN,
+                                 .covered80 = NAN,
+                                 .covered95 = NAN};
+        if (told) {
+            s.marginal = s.mixture = told, s.crps = told + n;
+            s.mean = told + 2 * n, s.sd = told + 3 * n, s.entropy = told + 4 * n;
+        }
+        if (each && n > 0) each(user, &s);
+        env_free(e, told);
+        f[k].told = NULL;
+    }
+}
+
 static mnp_status score_all(true_task *t, env *e, pool *pool, int64_t total, eval_progress done,
-                            void *user) {
+                            void *user, eval_each each, void *each_user) {
+    t->told = each;
     for (int64_t at = 0; at < total; at += EVAL_CHUNK) {
         int64_t count = least(EVAL_CHUNK, total - at);
         t->first = at;
         pool_errors_begin(&t->errors, e);
         pool_run(pool, count, score_task, t);
         mnp_status status = pool_errors_end(&t->errors);
+        tell(e, t->to + at, at, count, status == MNP_OK ? each : NULL, each_user);
         if (status != MNP_OK) return env_fail(e, status, "%s: %s", t->d->name, t->errors.error);
         if (done) done(user, at + count, total);
     }
@@ -128,7 +181,8 @@ static mnp_status known(env *e, const family *f) {
 }
 
 mnp_status true_scores_run(env *e, pool *pool, const dataset *d, const eval_opts *o,
-                           eval_progress done, void *user, mnp_truth rows[PREDICTIVE_ROWS]) {
+                           eval_progress done, void *user, eval_each each, void *each_user,
+                           mnp_truth rows[PREDICTIVE_ROWS]) {
     if (!d->builtin)
         return env_fail(e, MNP_EINVAL, "%s: the true density is known of built-in families alone",
                         d->name);
@@ -140,7 +194,7 @@ mnp_status true_scores_run(env *e, pool *pool, const dataset *d, const eval_opts
     true_score *scores = env_alloc(e, (size_t)total, sizeof *scores, "scores");
     true_task t = {.d = d, .f = &f, .o = o, .to = scores};
     mnp_status status = scores ? known(e, &f) : MNP_ENOMEM;
-    if (status == MNP_OK) status = score_all(&t, e, pool, total, done, user);
+    if (status == MNP_OK) status = score_all(&t, e, pool, total, done, user, each, each_user);
     if (status == MNP_OK) {
         int64_t lo[EVAL_BINS], hi[EVAL_BINS];
         int bins = eval_bins(o, lo, hi);

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""The short tables of docs/user/choose.md from a run of `mnp repro predictive`.
+
+    lab/predictive/choose.py DIR ["how: machine, precision"]     fills the page between <!-- choose --> and <!-- /choose -->
+    lab/predictive/choose.py --print DIR                         prints them
+    lab/predictive/choose.py --page FILE DIR                     another page
+
+Bold are the best model of a column and those that are within two standard errors of it, the
+difference taken function by function. Only the standard library is used.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BEGIN, END = "<!-- choose -->", "<!-- /choose -->"
+MIDDLE = "10"  # points given, of the families
+
+
+def read(folder):
+    path = pathlib.Path(folder) / "predictive.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        sys.exit(f"choose.py: {path} is not there: mnp repro predictive --out {folder}")
+
+
+class Table:
+    def __init__(self, run):
+        self.cells = {(c["task"], c["given"], c["model"]): c for c in run["cells"] if c["state"] == "done" and c.get("functions")}
+        self.tasks = list(dict.fromkeys(c["task"] for c in run["cells"]))
+        self.models = list(dict.fromkeys(c["model"] for c in run["cells"]))
+        self.more = {}
+        for d in run["differences"]:
+            for key in ("marginal", "joint"):
+                at = (d["task"], d["given"], key)
+                self.more[(*at, d["from"], d["to"])] = (d[key], d[key + "_se"])
+                if d[key] is not None:
+                    self.more[(*at, d["to"], d["from"])] = (-d[key], d[key + "_se"])
+
+    def given(self, task):
+        sizes = [g for t, g, _ in self.cells if t == task]
+        return MIDDLE if MIDDLE in sizes else sizes[0] if sizes else None
+
+    def value(self, task, model, key):
+        cell = self.cells.get((task, self.given(task), model))
+        return None if cell is None else cell.get(key)
+
+    def best(self, task, key):
+        """The models that are not worse than the best by two standard errors."""
+        rows = [m for m in self.models if m != "truth" and self.value(task, m, key) is not None]
+        if not rows:
+            return set()
+        at = (task, self.given(task), key)
+        # compared in pairs, since models may have been scored on different numbers of functions
+        top = rows[0]
+        for m in rows[1:]:
+            if (self.more.get((*at, top, m), (0, 0))[0] or 0) > 0:
+                top = m
+        close = {top}
+        for m in rows:
+            more, se = self.more.get((*at, top, m), (None, None))
+            if more is not None and se is not None and more > -2 * se:
+                close.add(m)
+        return close
+
+    def rows(self, key, lacking):
+        """A line for each model: `lacking` where the truth is known, else the score."""
+        known = {t: self.value(t, "truth", key) is not None for t in self.tasks}
+        best = {t: self.best(t, key) for t in self.tasks}
+        yield "| model |" + "".join(f" `{t}` |" for t in self.tasks)
+        yield "|---|" + "---:|" * len(self.tasks)
+        for m in self.models:
+            line = f"| `{m}` |"
+            for t in self.tasks:
+                v = self.value(t, m, lacking if known[t] and m != "truth" else key)
+                text = "" if v is None else f"{v:.3f}"
+                if v is not None and m == "truth":
+                    text = f"*{text}*"
+                line += f" **{text}** |" if m in best[t] and text else f" {text} |"
+            yield line
+
+    def costs(self):
+        yield "| model | parameters | ms for a function | in the 95 % band, % | orders differ by |"
+        yield "|---|---:|---:|---:|---:|"
+        task = self.tasks[0]
+        for m in self.models:
+            cell = self.cells.get((task, self.given(task), m))
+            if cell is None or m == "truth":
+                continue
+            order = "0" if cell["order_sd"] is None else f"{cell['order_sd']:.3f}"
+            yield f"| `{m}` | {cell['parameters']} | {cell['ms']:.3g} | {100 * cell['coverage95']:.1f} | {order} |"
+
+
+def page_of(run, how):
+    table = Table(run)
+    n = run["functions"]
+    out = [how, ""] if how else []
+    out += [
+        f"{n} test functions for all models ({run['exact_functions']} for `mnp-exact`), {MIDDLE} points given, or as the task draws them.",
+        "Where the truth is known, a number is how far short of it the model is, in nats per target: lower is better. The row *truth* has its score. Elsewhere it is the",
+        "score itself: higher is better. Bold: the best, and what is within two standard errors of it, function by function.",
+        "",
+        "**Each target by itself:**",
+        "",
+        *table.rows("marginal", "marginal_short"),
+        "",
+        "**All targets together:**",
+        "",
+        *table.rows("joint", "joint_short"),
+        "",
+        f"**What it costs**, on `{table.tasks[0]}`:",
+        "",
+        *table.costs(),
+    ]
+    if run["quick"]:
+        out.insert(0, "These are quick settings: they say nothing of the models.\n")
+    return "\n".join(out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--print", action="store_true", dest="show")
+    parser.add_argument("--page", default=ROOT / "docs/user/choose.md", type=pathlib.Path)
+    parser.add_argument("folder")
+    parser.add_argument("how", nargs="?", default="")
+    args = parser.parse_args()
+    text = page_of(read(args.folder), args.how)
+    if args.show:
+        print(text)
+        return
+    page = args.page.read_text(encoding="utf-8")
+    if page.count(BEGIN) != 1 or page.count(END) != 1:
+        sys.exit(f"choose.py: {args.page} has no place for the tables: {BEGIN} and {END}")
+    before, rest = page.split(BEGIN)
+    args.page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    print(f"{args.page}: from {args.folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,414 @@
+/* predictive.c: the study predictive: rows, tasks and cells from the flags, and the model files. */
+#include "lab/predictive/predictive.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/outputs.h"
+#include "lab/runs.h"
+#include "util/limits.h"
+#include "util/text.h"
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static const predictive_row all_rows[] = {
+    {"truth", "", "", "", false, false},
+    {"mnp", "mnp", "mnp", "", false, false},
+    {"mnp-exact", "mnp", "mnp", "", true, false},
+    {"mnp-attend", "mnp-attend", "mnp", "attend=on", false, false},
+    {"np", "np", "np", "", false, false},
+    {"cnp", "cnp", "cnp", "", false, false},
+    {"tnp", "tnp", "tnp", "head=normal", false, false},
+    {"tnp-mixture", "tnp-mixture", "tnp", "head=mixture", false, false},
+    {"convcnp", "convcnp", "convcnp", "", false, false},
+    {"gp", "gp", "gp", "", false, false},
+};
+enum { ALL_ROWS = sizeof all_rows / sizeof *all_rows };
+
+static const char usual_tasks[] =
+    "rbf,matern,periodic,monotonic,convex,sde,"
+    "tnp-rbf,tnp-matern,tnp-periodic,np-eq,np-matern,np-weakly-periodic,sawtooth";
+
+bool row_is_truth(const predictive_row *r) {
+    return !*r->stem;
+}
+
+/* Tasks of the literature: contexts and targets of each function are drawn as published. */
+bool task_has_own_sizes(const char *task) {
+    return strncmp(task, "tnp-", 4) == 0 || strncmp(task, "np-", 3) == 0 ||
+           strncmp(task, "sawtooth", 8) == 0;
+}
+
+int task_sizes(const predictive *s, int task) {
+    return task_has_own_sizes(s->tasks.at[task]) ? 1 : s->n_sizes;
+}
+
+int64_t task_size(const predictive *s, int t, int k) {
+    return task_has_own_sizes(s->tasks.at[t]) ? OWN_SIZES : s->sizes[k];
+}
+
+predictive_model *predictive_model_of(const predictive *s, int row, int task) {
+    return &s->model[row * s->tasks.count + task];
+}
+
+static bool is_folder(const char *path) {
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+/* The file DIR/NAME.safetensors as a row of its own. */
+static int add_file(predictive *s, const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    predictive_row *r = &s->row[s->n_rows++];
+    *r = (predictive_row){.file = true};
+    int length = (int)strlen(name) - (int)strlen(".safetensors");
+    snprintf(r->label, sizeof r->label, "%.*s", length < 63 ? length : 63, name);
+    snprintf(r->stem, sizeof r->stem, "%s", path);
+    return strlen(path) < sizeof r->stem ? 0 : cli_fail(s->s.c, EXIT_USAGE, "--models is too long");
+}
+
+static bool is_file(const char *name) {
+    size_t length = strlen(name), ending = strlen(".safetensors");
+    return length > ending && strcmp(name + length - ending, ".safetensors") == 0;
+}
+
+static int add_row(predictive *s, const char *name) {
+    char meant[TEXT_NAMES];
+    text_nearest near = text_nearest_to(name);
+    if (is_file(name)) return add_file(s, name);
+    for (int k = 0; k < ALL_ROWS; k++) {
+        text_nearest_try(&near, all_rows[k].label);
+        if (strcmp(all_rows[k].label, name) != 0) continue;
+        s->row[s->n_rows++] = all_rows[k];
+        return 0;
+    }
+    return cli_fail(s->s.c, EXIT_USAGE, "there is no row '%s'%s", name,
+                    text_meant_or_all(meant, &near));
+}
+
+/* --models a,b: rows by name, or files; a folder means all rows, with their files there. */
+static int choose_rows(predictive *s) {
+    cli *c = s->s.c;
+    const char *given = cli_text(c, "models", NULL);
+    s->folder = cli_text(c, "trained", "models");
+    if (given && is_folder(given)) {
+        if (cli_has(c, "trained"))
+            return cli_fail(c, EXIT_USAGE, "--models %s and --trained both name a folder", given);
+        s->folder = given;
+        given = NULL;
+    }
+    if (!given) {
+        for (; s->n_rows < ALL_ROWS; s->n_rows++) s->row[s->n_rows] = all_rows[s->n_rows];
+        return 0;
+    }
+    int code = names_split(c, "models", given, &s->models);
+    for (int k = 0; k < s->models.count && code == 0; k++) code = add_row(s, s->models.at[k]);
+    return code;
+}
+
+/* ---- flags ----------------------------------------------------------------------------------- */
+
+static int choose_sizes(predictive *s) {
+    cli *c = s->s.c;
+    char text[STUDY_TEXT];
+    snprintf(text, sizeof text, "%s",
+             cli_text(c, "contexts", s->s.quick ? "3,10" : "3,5,10,20,40"));
+    for (char *word = strtok(text, ","); word; word = strtok(NULL, ",")) {
+        int64_t v;
+        if (s->n_sizes == SIZES_MAX || text_parse_int64(word, &v) != TEXT_OK || v < 1 ||
+            v > 100000 || (s->n_sizes && v <= s->sizes[s->n_sizes - 1]))
+            return cli_fail(c, EXIT_USAGE, "--contexts wants at most %d rising sizes, as 3,5,10",
+                            SIZES_MAX);
+        s->sizes[s->n_sizes++] = v;
+    }
+    return s->n_sizes ? 0 : cli_fail(c, EXIT_USAGE, "--contexts wants sizes, as 3,5,10");
+}
+
+static int read_flags(predictive *s) {
+    cli *c = s->s.c;
+    bool quick = s->s.quick;
+    s->functions = cli_int(c, "functions", quick ? 20 : 2000, 1, 1000000);
+    s->exact_functions = cli_int(c, "exact-functions", quick ? 4 : 200, 1, 1000000);
+    if (s->exact_functions > s->functions) s->exact_functions = s->functions;
+    s->draws = cli_int(c, "draws", quick ? 64 : 512, 2, SAMPLES_MAX);
+    s->samples = cli_int(c, "samples", 20, 1, 100000);
+    s->orders = cli_int(c, "orders", quick ? 2 : 4, 1, ORDERS_MAX);
+    s->joint = cli_int(c, "joint", 0, 2, REPLICATES_MAX);
+    s->law_functions = quick ? 2 : 20;
+    s->trains = quick || cli_has(c, "steps");
+    if (cli_bad(c)) return c->status;
+    int code = choose_rows(s);
+    return code ? code : choose_sizes(s);
+}
+
+/* A task is a built-in family: only there the same functions can be drawn again. */
+static int check_tasks(predictive *s) {
+    for (int k = 0; k < s->tasks.count; k++)
+        if (mnp_data_path(s->tasks.at[k]))
+            return cli_fail(s->s.c, EXIT_USAGE,
+                            "%s is no built-in family: the study draws its functions itself",
+                            s->tasks.at[k]);
+    return 0;
+}
+
+/* ---- model files ----------------------------------------------------------------------------- */
+
+static bool hash_file(predictive *s, const char *path, uint64_t *out) {
+    env quiet = s->s.c->env; /* a file that is not there is no error */
+    return study_hash_file(&quiet, path, out) == MNP_OK;
+}
+
+/* " key=value " in "kind=tnp head=normal ..."; "" is in all. An option of another version of the
+ * program, which this file does not have, is not there. */
+static bool has_option(const char *options, const char *option) {
+    size_t length = strlen(option);
+    for (const char *at = options; length && (at = strstr(at, option)); at += length)
+        if ((at == options || at[-1] == ' ') && (at[length] == ' ' || !at[length])) return true;
+    return length == 0;
+}
+
+/* Is it what the row and the task want? A file that was named is for its own task alone. */
+static int check_model(predictive *s, const predictive_row *row, int task, predictive_model *at,
+                       const mnp_model *m) {
+    cli *c = s->s.c;
+    const char *options = mnp_model_options(m), *data = mnp_model_note(m, "data");
+    char kind[32];
+    bool same = data && strcmp(data, s->tasks.at[task]) == 0;
+    if (row->file && !same) {
+        snprintf(at->why, sizeof at->why, "%.300s was trained on %.100s", at->path,
+                 data ? data : "data that it does not name");
+        return 0;
+    }
+    snprintf(kind, sizeof kind, "kind=%s", row->kind);
+    if (*row->kind && !has_option(options, kind))
+        return cli_fail(c, EXIT_FAILED, "%s is no %s: %.*s", at->path, row->kind,
+                        (int)strcspn(options, " "), options);
+    if (!has_option(options, row->options))
+        return cli_fail(c, EXIT_FAILED, "%s has not %s, which the row %s wants", at->path,
+                        row->options, row->label);
+    if (!same)
+        return cli_fail(c, EXIT_FAILED, "%s was trained on %s, not on %s", at->path,
+                        data ? data : "data that it does not name", s->tasks.at[task]);
+    if (row->exact && has_option(options, "attend=on"))
+        snprintf(at->why, sizeof at->why, "%.300s attends: it has no exact conditioning", at->path);
+    return 0;
+}
+
+static int look_at(predictive *s, int row, int task, predictive_model *at) {
+    static const char *const networks[] = {"kind=mnp", "kind=np", "kind=cnp", "kind=tnp",
+                                           "kind=convcnp"};
+    mnp_model *m = NULL;
+    mnp_status status = mnp_model_load(s->s.c->ctx, at->path, &m);
+    if (status != MNP_OK) return cli_failed(s->s.c, status);
+    int code = check_model(s, &s->row[row], task, at, m);
+    at->parameters = mnp_model_parameters(m);
+    at->factorises = mnp_model_factorises(m);
+    for (size_t k = 0; k < sizeof networks / sizeof *networks; k++)
+        at->network = at->network || has_option(mnp_model_options(m), networks[k]);
+    mnp_model_destroy(m);
+    return code;
+}
+
+/* Where the file of a row lies: in the folder of models, else in that of the study, else it is
+ * trained there where that was asked for. */
+static int find_model(study *of, int k) {
+    predictive *s = (predictive *)of;
+    int row = k / s->tasks.count, task = k % s->tasks.count;
+    const predictive_row *r = &s->row[row];
+    predictive_model *at = &s->model[k];
+    if (row_is_truth(r)) return 0;
+    if (r->file) {
+        snprintf(at->path, sizeof at->path, "%s", r->stem);
+        if (study_hash_file(&of->c->env, at->path, &at->hash) != MNP_OK) return study_failed(of);
+        return look_at(s, row, task, at);
+    }
+    char name[2 * 64 + 32];
+    snprintf(name, sizeof name, "%.63s-%.63s", r->stem, s->tasks.at[task]);
+    study_plain(name);
+    snprintf(at->path, sizeof at->path, "%.1500s/%s.safetensors", s->folder, name);
+    if (hash_file(s, at->path, &at->hash)) return look_at(s, row, task, at);
+    snprintf(at->why, sizeof at->why, "there is no %.400s", at->path);
+    snprintf(at->path, sizeof at->path, "%.1500s/models/%s.safetensors", s->s.dir, name);
+    if (hash_file(s, at->path, &at->hash)) {
+        *at->why = '\0';
+        return look_at(s, row, task, at);
+    }
+    if (!s->trains) return 0;
+    int code = predictive_make(s, row, task, at->path);
+    if (code || *at->why) return code;
+    if (study_hash_file(&of->c->env, at->path, &at->hash) != MNP_OK) return study_failed(of);
+    return look_at(s, row, task, at);
+}
+
+mnp_status predictive_test(predictive *s, int task) {
+    if (s->test && s->test_task == task) return MNP_OK;
+    mnp_data_opts o = {.size = sizeof o,
+                       .split = MNP_TEST,
+                       .functions = s->functions,
+                       .seed = s->s.c->seed,
+                       .cache = cli_text(s->s.c, "cache", NULL)};
+    mnp_data_destroy(s->test);
+    s->test = NULL;
+    s->test_task = task;
+    return mnp_data_open(s->s.c->ctx, s->tasks.at[task], &o, &s->test);
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+const predictive_cell *predictive_done(const predictive *s, int row, int task, int size) {
+    for (int k = 0; k < s->s.count; k++) {
+        const predictive_cell *c = predictive_at(&s->s, k);
+        if (c->row == row && c->task == task && c->size == size)
+            return c->head.state == CELL_DONE && c->functions > 0 ? c : NULL;
+    }
+    return NULL;
+}
+
+number joint_of(const predictive *s, const predictive_cell *c) {
+    return predictive_model_of(s, c->row, c->task)->factorises ? N_TURN : N_JOINT;
+}
+
+const double *numbers_of(const predictive_cell *c, number k) {
+    return c->number + (int64_t)k * c->functions;
+}
+
+paired_mean mean_of(const predictive_cell *c, number k) {
+    return paired_mean_of(numbers_of(c, k), c->functions);
+}
+
+int groups_of(const predictive_cell *c, double lo[GROUPS], double hi[GROUPS]) {
+    const double *m = numbers_of(c, N_CONTEXT);
+    double least = INFINITY, most = -INFINITY;
+    int count = 0;
+    for (int64_t i = 0; i < c->functions; i++) least = fmin(least, m[i]), most = fmax(most, m[i]);
+    double width = ceil((most - least + 1) / GROUPS);
+    for (double from = least; from <= most && count < GROUPS; from += width, count++) {
+        lo[count] = from;
+        hi[count] = fmin(from + width - 1, most);
+    }
+    return count;
+}
+
+/* A row may have scored fewer functions: the first ones. */
+paired_mean short_of(const predictive_cell *a, number ka, const predictive_cell *b, number kb) {
+    int64_t count = a->functions < b->functions ? a->functions : b->functions;
+    return paired_difference(numbers_of(a, ka), numbers_of(b, kb), count);
+}
+
+static void name_cell(const predictive *s, predictive_cell *c) {
+    const predictive_row *r = &s->row[c->row];
+    const char *task = s->tasks.at[c->task];
+    int64_t size = task_size(s, c->task, c->size);
+    c->head.label = r->label;
+    snprintf(
+        c->head.key, sizeof c->head.key,
+        "mnp %s; %s, model %016llx%s; %s, %lld functions, context %lld, seed %llu; %lld draws, "
+        "%lld samples, %lld orders, %lld runs, laws of %lld",
+        mnp_version(), r->label, (unsigned long long)predictive_model_of(s, c->row, c->task)->hash,
+        r->exact ? ", exact" : "", task, (long long)(r->exact ? s->exact_functions : s->functions),
+        (long long)size, (unsigned long long)s->s.c->seed, (long long)s->draws,
+        (long long)s->samples, (long long)s->orders, (long long)(r->exact ? s->joint : 0),
+        (long long)s->law_functions);
+    cell_name(&s->s, &c->head, "%.63s-%.63s-%lld", r->label, task, (long long)size);
+}
+
+/* The truth's cells come first, task by task: the others are measured by them. */
+static int make_cells(predictive *s) {
+    study *of = &s->s;
+    int code = study_cells(of, s->n_rows * s->tasks.count * s->n_sizes, sizeof(predictive_cell));
+    if (code) return code;
+    of->count = 0;
+    for (int truth = 1; truth >= 0; truth--)
+        for (int t = 0; t < s->tasks.count; t++)
+            for (int k = 0; k < task_sizes(s, t); k++)
+                for (int r = 0; r < s->n_rows; r++) {
+                    if (row_is_truth(&s->row[r]) != truth) continue;
+                    predictive_cell *c = predictive_at(of, of->count++);
+                    *c = (predictive_cell){.row = r, .task = t, .size = k};
+                    c->ms = c->gap = c->gap_se = NAN;
+                    if (*predictive_model_of(s, r, t)->why) c->head.state = CELL_ABSENT;
+                    name_cell(s, c);
+                }
+    return 0;
+}
+
+static int make_folders(predictive *s) {
+    static const char *const names[] = {"truth", "models"};
+    char path[STUDY_PATH];
+    int code = 0;
+    for (int k = 0; k < 2 && code == 0 && s->s.c->rank == 0; k++) {
+        snprintf(path, sizeof path, "%.1500s/%s", s->s.dir, names[k]);
+        code = cli_output_folder(s->s.c, path);
+    }
+    return code;
+}
+
+static int prepare(study *of) {
+    predictive *s = (predictive *)of;
+    ceiling_free(s);
+    int code = read_flags(s);
+    if (code == 0) code = runs_data(of->c, s->s.quick ? "rbf,tnp-rbf" : usual_tasks, &s->tasks);
+    if (code == 0) code = check_tasks(s);
+    if (code == 0) code = study_claim(of);
+    if (code == 0) code = make_folders(s);
+    int count = s->n_rows * s->tasks.count;
+    if (code) return code;
+    s->model = env_alloc(&of->c->env, (size_t)count, sizeof *s->model, "models");
+    if (!s->model) return study_failed(of);
+    code = study_find(of, count, find_model);
+    return code ? code : make_cells(s);
+}
+
+static void title(const study *of, const void *cell, char *text, size_t size) {
+    const predictive *s = (const predictive *)of;
+    const predictive_cell *c = cell;
+    int64_t points = task_size(s, c->task, c->size);
+    int used = snprintf(text, size, "%s on %.100s", c->head.label, s->tasks.at[c->task]);
+    if (points != OWN_SIZES && used > 0 && (size_t)used < size)
+        snprintf(text + used, size - (size_t)used, " given %lld", (long long)points);
+}
+
+static void say(const study *of, const void *cell, char *text, size_t size) {
+    const predictive *s = (const predictive *)of;
+    const predictive_cell *c = cell;
+    if (c->functions == 0) {
+        snprintf(text, size, "no density is known");
+        return;
+    }
+    paired_mean marginal = mean_of(c, N_MARGINAL), joint = mean_of(c, joint_of(s, c));
+    snprintf(text, size,
+             "each target %.4f +- %.4f, jointly %.4f +- %.4f nats per target, %.3g ms a "
+             "function",
+             marginal.mean, marginal.se, joint.mean, joint.se, c->ms);
+}
+
+static void close_study(study *of) {
+    predictive *s = (predictive *)of;
+    env *e = &of->c->env;
+    for (int k = 0; k < of->count; k++) env_free(e, predictive_at(of, k)->number);
+    ceiling_free(s);
+    mnp_data_destroy(s->test);
+    env_free(e, s->model);
+}
+
+const study_def study_predictive = {
+    .name = "predictive",
+    .help = "what models answer, given a few points of a function: densities of targets one by\n"
+            "            one and together, CRPS, coverage, KL, how far from the truth, by context\n"
+            "            size and on the tasks of the literature; paired by function. Models are\n"
+            "            files DIR/ROW-TASK.safetensors (--trained DIR); a missing one is a gap,\n"
+            "            or is trained where --steps or --quick say so",
+    .refused = "images protocol seeds seconds agents deltas horizon trials",
+    .bytes = sizeof(predictive),
+    .prepare = prepare,
+    .title = title,
+    .run = predictive_score,
+    .say = say,
+    .put = predictive_put,
+    .get = predictive_get,
+    .pictures = predictive_files,
+    .markdown = predictive_markdown,
+    .json = predictive_json,
+    .files = "predictive.md, predictive.json, predictive*.svg and functions-*.csv are the table",
+    .close = close_study};

@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# test_predictive_study.sh: small versions of mnp repro predictive: tables, cells that mnp eval agrees with, differences
+# from the file of functions, kept and killed cells, gaps, errors.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/check.sh
+. tests/check.sh
+MNP=${MNP:-$PWD/build/mnp}
+tmp=${TEST_TMP:-$(mktemp -d)}
+cd "$tmp" || exit 1
+
+micro="--quick --steps 12 --functions 6 --exact-functions 2 --contexts 2,4 --data rbf,np-eq --trained none"
+few="--models truth,mnp,mnp-exact,cnp,tnp-mixture"
+
+# shellcheck disable=SC2086
+whole() {
+    "$MNP" repro predictive $micro $few --out whole --json >whole.json 2>whole.err || { cat whole.err && return 1; }
+    [ "$(wc -l <whole.json)" = 1 ] && [ "$(ls whole/cells/*.json | wc -l)" = 15 ] && [ -s whole/predictive.svg ] &&
+        [ -s whole/predictive-joint.svg ] && [ "$(ls whole/models/*.safetensors | wc -l)" = 6 ] &&
+        [ "$(ls whole/truth/*.npy | wc -l)" = 3 ] && ! compgen -G 'whole/models/*.part*' >/dev/null &&
+        grep -q 'Quick settings' whole/predictive.md && grep -q '^| 2 | truth | 6 | ' whole/predictive.md &&
+        grep -q '^- \*ConvGNP (quoted)\*: 0-.01, KL' whole/predictive.md &&
+        [ "$(wc -l <whole/functions-rbf.csv)" = $((1 + 2 * (4 * 6 + 2))) ] &&
+        [ "$(head -1 whole/functions-rbf.csv)" = model,given,function,context,targets,joint,in_turn,order_sd,marginal,crps,covered95,kl ]
+}
+
+# FILE TASK GIVEN MODEL KEY: a number of predictive.json
+number() {
+    python3 -c 'import json, sys
+for c in json.load(open(sys.argv[1]))["cells"]:
+    if [c["task"], c["given"], c["model"]] == sys.argv[2:5]: print(repr(c[sys.argv[5]]))' "$@"
+}
+# EVAL.json CELL... : pairs KEY_OF_CELL=KEY_OF_EVAL agree
+same_numbers() {
+    local file=$1 task=$2 given=$3 model=$4 pair
+    shift 4
+    for pair in "$@"; do
+        python3 -c 'import json, math, sys
+a, b = float(sys.argv[1]), json.load(open(sys.argv[2]))[sys.argv[3]]
+sys.exit(not (math.isfinite(a) and abs(a - b) <= float(sys.argv[4]) * abs(b)))' \
+            "$(number whole/predictive.json "$task" "$given" "$model" "${pair%%=*}")" "$file" "${pair#*=}" "${close:-1e-12}" ||
+            { echo "$model on $task: $pair" && return 1; }
+    done
+}
+eval_agrees() {
+    local sizes="--data rbf --functions 6 --context 2:2 --draws 64 --samples 20 --json --quiet"
+    # shellcheck disable=SC2086
+    "$MNP" eval whole/models/cnp-rbf.safetensors $sizes --order random --orders 2 >cnp.json &&
+        same_numbers cnp.json rbf 2 cnp marginal=marginal_mixture joint=loglik_in_turn joint_se=se_in_turn order_sd=order_sd \
+            crps=crps coverage95=coverage95 crps_true=crps_true &&
+        close=1e-6 same_numbers cnp.json rbf 2 cnp kl_true=kl_true &&
+        "$MNP" eval whole/models/mnp-rbf.safetensors $sizes >mnp.json &&
+        same_numbers mnp.json rbf 2 mnp marginal=marginal marginal_se=marginal_se joint=loglik joint_se=se crps=crps \
+            marginal_short=marginal_short marginal_short_se=marginal_short_se coverage95=coverage95 &&
+        "$MNP" eval whole/models/mnp-rbf.safetensors ${sizes/functions 6/functions 2} --condition exact >exact.json &&
+        same_numbers exact.json rbf 2 mnp-exact marginal=marginal crps=crps marginal_short_se=marginal_short_se &&
+        "$MNP" eval truth --data np-eq --functions 6 --json --quiet >truth.json &&
+        same_numbers truth.json np-eq own truth marginal=marginal joint=joint joint_se=joint_se crps=crps
+}
+differences_from_the_file() {
+    python3 - <<'EOF'
+import csv, json, math, statistics
+table = json.load(open("whole/predictive.json"))
+rows = {}
+for r in csv.DictReader(open("whole/functions-rbf.csv", newline="")):
+    rows[r["model"], r["given"], int(r["function"])] = r
+checked = 0
+for d in table["differences"]:
+    if d["task"] != "rbf": continue
+    both = [i for i in range(6) if (d["from"], d["given"], i) in rows and (d["to"], d["given"], i) in rows]
+    off = [float(rows[d["to"], d["given"], i]["marginal"]) - float(rows[d["from"], d["given"], i]["marginal"]) for i in both]
+    assert d["functions"] == len(off)
+    assert math.isclose(d["marginal"], statistics.mean(off), rel_tol=1e-9, abs_tol=1e-12), d
+    assert math.isclose(d["marginal_se"], statistics.stdev(off) / math.sqrt(len(off)), rel_tol=1e-9), d
+    checked += 1
+assert checked == 2 * 10, checked
+EOF
+}
+gaps() { # what is not there is named, and what the truth does not say is no number
+    # shellcheck disable=SC2086
+    "$MNP" train --data monotonic --model cnp --preset tiny --functions 50 --steps 2 --out whole/models/cnp-monotonic --quiet &&
+        "$MNP" repro predictive --models truth,tnp,cnp --trained whole/models --functions 3 --contexts 2 --data rbf,monotonic --out gaps --quiet &&
+        grep -q '^- no tnp: there is no whole/models/tnp-rbf.safetensors$' gaps/predictive.md &&
+        grep -q '^| 2 | cnp | 3 | ' gaps/predictive.md && ! ls gaps/models/*.safetensors 2>/dev/null &&
+        grep -q '"state": "absent"' gaps/predictive.json &&
+        [ "$(number gaps/predictive.json monotonic 2 cnp marginal_short)" = None ] &&
+        [ "$(number gaps/predictive.json monotonic 2 cnp marginal)" != None ]
+}
+named_files() { # rows of files stand on their own tasks alone
+    "$MNP" repro predictive --quick --models whole/models/cnp-rbf.safetensors,cnp --trained whole/models --functions 3 --contexts 2 \
+        --data rbf,np-eq --out named --quiet &&
+        [ "$(number named/predictive.json rbf 2 cnp-rbf marginal)" = "$(number named/predictive.json rbf 2 cnp marginal)" ] &&
+        grep -q '^- no cnp-rbf: whole/models/cnp-rbf.safetensors was trained on rbf$' named/predictive.md
+}
+same_functions() {
+    for task in rbf np-eq; do cmp "$1/functions-$task.csv" "$2/functions-$task.csv" || return; done
+}
+# shellcheck disable=SC2086
+kept() { # a lost cell and a damaged truth are found again
+    cp -r whole kept && rm kept/cells/cnp-rbf-2-*.json kept/cells/truth-np-eq-0-*.json && head -c 200 whole/truth/np-eq-0-*.npy >cut.npy &&
+        mv cut.npy "$(ls kept/truth/np-eq-0-*.npy)" &&
+        "$MNP" repro predictive $micro $few --out kept >kept.txt 2>&1 && grep -q '13 of them are finished' kept.txt &&
+        same_functions whole kept && cmp whole/truth/np-eq-0-*.npy kept/truth/np-eq-0-*.npy
+}
+# shellcheck disable=SC2086
+killed() { # at any place: in training or in a cell
+    local pid
+    mkdir -p rude
+    for nap in 0.3 0.6 1 1.5; do
+        "$MNP" repro predictive $micro $few --out rude --quiet 2>/dev/null &
+        pid=$!
+        sleep $nap
+        kill -KILL $pid 2>/dev/null
+        wait $pid 2>/dev/null
+    done
+    "$MNP" repro predictive $micro $few --out rude --quiet && same_functions whole rude && cmp whole/models/tnp-mixture-rbf.safetensors \
+        rude/models/tnp-mixture-rbf.safetensors
+}
+# shellcheck disable=SC2086
+any_threads() {
+    mkdir -p one && cp -r whole/models one &&
+        "$MNP" repro predictive $micro $few --out one --threads 1 --quiet && same_functions one whole
+}
+# shellcheck disable=SC2086
+refuses() {
+    fails 2 "there is no row 'cpn'; did you mean cnp" "$MNP" repro predictive --quick --models truth,cpn --out no &&
+        fails 2 '--contexts wants at most 8 rising sizes' "$MNP" repro predictive --quick --contexts 5,3 --out no &&
+        fails 2 '--contexts wants at most 8 rising sizes' "$MNP" repro predictive --quick --contexts few --out no &&
+        fails 2 '--seeds is not for predictive' "$MNP" repro predictive --quick --seeds 2 --out no &&
+        fails 2 'both name a folder' "$MNP" repro predictive --models whole --trained whole --out no &&
+        printf 'x,y\n1,2\n2,3\n' >a.csv && fails 2 'a.csv is no built-in family' "$MNP" repro predictive --quick --data a.csv --out no &&
+        mkdir -p wrong && cp whole/models/cnp-rbf.safetensors wrong/tnp-rbf.safetensors &&
+        fails 1 'wrong/tnp-rbf.safetensors is no tnp: kind=cnp' "$MNP" repro predictive --models tnp --trained wrong --data rbf --out no2 --quiet &&
+        cp whole/models/tnp-mixture-rbf.safetensors wrong/tnp-rbf.safetensors &&
+        fails 1 'has not head=normal' "$MNP" repro predictive --models tnp --trained wrong --data rbf --out no2 --quiet &&
+        cp whole/models/cnp-np-eq.safetensors wrong/cnp-rbf.safetensors &&
+        fails 1 'was trained on np-eq, not on rbf' "$MNP" repro predictive --models cnp --trained wrong --data rbf --out no2 --quiet &&
+        fails 1 'none.safetensors' "$MNP" repro predictive --models none.safetensors --data rbf --out no2 --quiet && [ ! -e no ]
+}
+
+run "tables, pictures, functions" whole
+run "cells are what mnp eval says" eval_agrees
+run "differences from the file of functions" differences_from_the_file
+run "gaps are named" gaps
+run "files as rows" named_files
+run "kept cells" kept
+run "killed and resumed" killed
+run "any number of threads" any_threads
+run "refusals" refuses
+check_done

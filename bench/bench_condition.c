@@ -4,6 +4,8 @@
  * same. It is counted from the recording: products of matrices, once each; what attention
  * recomputes is not counted. */
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "backend/cpu/kernels.h"
 #include "bench/bench_model.h"
@@ -27,8 +29,11 @@ typedef struct place {
 static mnp_status open_place(const bench_setup *s, int threads, place *p) {
     model_spec spec;
     sampler_shape shape = {.points = POINTS, .particles = PARTICLES, .contexts = 1};
+    char device[64];
+    const bool named = strcmp(s->math, "all") != 0 && strcmp(s->device, "cpu") != 0;
+    snprintf(device, sizeof device, "%.31s%s%s", s->device, named ? ":" : "", named ? s->math : "");
     env_init(&p->env);
-    MNP_TRY(backend_choose(&p->env, s->device, &p->device));
+    MNP_TRY(backend_choose(&p->env, device, &p->device));
     MNP_TRY(pool_create(&p->env, threads, &p->pool));
     MNP_TRY(spec_preset(&p->env, "mnp", "paper", &spec));
     MNP_TRY(model_create(&p->env, &spec, s->seed, &p->m));

@@ -149,17 +149,17 @@ struct Room {
     int cols, rows;
 };
 
-/* Columns in as few blocks of at most `most` as possible, all about as wide. */
-FN int even_columns(int NP, int most, int step) {
-    const int blocks = quotient(NP + most - 1, most);
-    return (quotient(NP + blocks - 1, blocks) + step - 1) / step * step;
+/* The size of as few parts of at most `most` as possible, all about as large: multiples of step. */
+FN int even_part(int all, int most, int step) {
+    const int parts = max(1, quotient(all + most - 1, most));
+    return (quotient(all + parts - 1, parts) + step - 1) / step * step;
 }
 
 FN Room forward_room(int KP, int NP, int rows) {
     Room z;
-    z.cols = even_columns(NP, max(32, (quotient(WORK_BYTES / 8 * 5, KP) - 16) / 64 * 32), 32);
-    z.rows = quotient(WORK_BYTES - KP * panel_pitch(z.cols), panel_pitch(KP)) / 32 * 32;
-    z.rows = min(z.rows, up32(rows));
+    z.cols = even_part(NP, max(32, (quotient(WORK_BYTES / 8 * 5, KP) - 16) / 64 * 32), 32);
+    const int fit = quotient(WORK_BYTES - KP * panel_pitch(z.cols), panel_pitch(KP)) / 32 * 32;
+    z.rows = even_part(rows, fit, 32);
     return z;
 }
 
@@ -240,24 +240,24 @@ template <int MATH> static __device__ __noinline__ void linear16(const dev_instr
  * warps' largest numbers, then the panels of G, of W where dx is wanted, of X where dW is. A thread
  * holds GRAD_QUADS quads of g. */
 enum {
-    GRAD_QUADS = 12,
-    GRAD_BATCH = 4,
+    GRAD_QUADS = 13,
+    MASK_BATCH = 5,
     GRAD_TOP = THREADS * 16,
     GRAD_PANELS = GRAD_TOP + 128,
     GRAD_SLACK = 64
 };
-enum { GRAD_COLUMNS = 176 }; /* at most, so that GRAD_QUADS hold 128 rows */
+enum { GRAD_COLUMNS = 192 }; /* at most, so that GRAD_QUADS hold 128 rows */
 
 FN Room reverse_room(int KP, int NP, int rows, bool to_x, bool to_w) {
     Room z;
     const int all = WORK_BYTES - GRAD_PANELS - GRAD_SLACK;
     const int fits =
         to_x ? max(16, (quotient(all / 2, up32(KP)) - 16) / 32 * 16) : (int)GRAD_COLUMNS;
-    z.cols = even_columns(NP, min(fits, (int)GRAD_COLUMNS), 16);
+    z.cols = even_part(NP, min(fits, (int)GRAD_COLUMNS), 16);
     const int left = all - (to_x ? up32(KP) * panel_pitch(z.cols) : 0);
     const int fit = quotient(left, panel_pitch(z.cols) + (to_w ? panel_pitch(KP) : 0));
-    z.rows = min(fit, GRAD_QUADS * quotient(THREADS, z.cols / 4)) / 16 * 16;
-    z.rows = max(16, min(z.rows, up16(rows)));
+    const int held = GRAD_QUADS * quotient(THREADS, z.cols / 4);
+    z.rows = max(16, even_part(rows, min(fit, held) / 16 * 16, 16));
     return z;
 }
 
@@ -285,33 +285,37 @@ FN float block_most(float most) {
     return most;
 }
 
-/* COUNT quads of g: loaded, passed on to the residual's gradient, masked. at:
- * the thread's first number; live: of how many quads there are rows. */
-template <int COUNT>
-FN void load_gradient(const dev_instr &ins, float4 *v, int64_t at, int64_t step, int live) {
-    const float *g = view_in(ins, LINEAR_GRAD_G).p + at, *h = view_in(ins, LINEAR_GRAD_H).p;
+/* The gradient of a residual: g on top of what is there. at: the thread's first number; live: of
+ * how many quads there are rows. */
+FN void pass_on(const dev_instr &ins, int64_t at, int64_t step, int live) {
     float *res = view_out(ins, LINEAR_GRES).p;
-    float4 u[COUNT];
-#pragma unroll
-    for (int j = 0; j < COUNT; j++) v[j] = global_quad(g + j * step, j < live);
-    if (res) {
-        const bool add = adds(frame(), ins, LINEAR_GRES);
-#pragma unroll
-        for (int j = 0; j < COUNT; j++) u[j] = global_quad(res + at + j * step, add && j < live);
-#pragma unroll
-        for (int j = 0; j < COUNT; j++)
-            global_quad(
-                res + at + j * step,
-                make_float4(u[j].x + v[j].x, u[j].y + v[j].y, u[j].z + v[j].z, u[j].w + v[j].w),
-                j < live);
+    if (!res) return;
+    const bool add = adds(frame(), ins, LINEAR_GRES);
+#pragma unroll 1
+    for (int j = 0; j < live; j++) {
+        const float4 u = global_quad(res + at + j * step, add);
+        const float4 g = global_quad(view_in(ins, LINEAR_GRAD_G).p + at + j * step, true);
+        global_quad(res + at + j * step, make_float4(u.x + g.x, u.y + g.y, u.z + g.z, u.w + g.w),
+                    true);
     }
-    if (!h) return;
+}
+
+/* g where the layer's ReLU let numbers through */
+FN void mask_gradient(const dev_instr &ins, float4 *v, int64_t at, int64_t step, int live) {
+    const float *h = view_in(ins, LINEAR_GRAD_H).p + at;
 #pragma unroll
-    for (int j = 0; j < COUNT; j++) u[j] = global_quad(h + at + j * step, j < live);
+    for (int j0 = 0; j0 < GRAD_QUADS; j0 += MASK_BATCH) {
+        float4 m[MASK_BATCH];
+        if (j0 >= live) break;
 #pragma unroll
-    for (int j = 0; j < COUNT; j++) {
-        v[j].x = u[j].x > 0 ? v[j].x : 0, v[j].y = u[j].y > 0 ? v[j].y : 0;
-        v[j].z = u[j].z > 0 ? v[j].z : 0, v[j].w = u[j].w > 0 ? v[j].w : 0;
+        for (int j = 0; j < MASK_BATCH && j0 + j < GRAD_QUADS; j++)
+            m[j] = global_quad(h + (j0 + j) * step, j0 + j < live);
+#pragma unroll
+        for (int j = 0; j < MASK_BATCH && j0 + j < GRAD_QUADS; j++) {
+            float4 &x = v[j0 + j];
+            x.x = m[j].x > 0 ? x.x : 0, x.y = m[j].y > 0 ? x.y : 0;
+            x.z = m[j].z > 0 ? x.z : 0, x.w = m[j].w > 0 ? x.w : 0;
+        }
     }
 }
 
@@ -319,42 +323,40 @@ FN float largest_of(float4 v) {
     return fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w)));
 }
 
-/* g, masked, to its panel; the residual's gradient and this thread's share of db on the way. Also
- * fetches x, whose way hides the search for the factor, which it gives. */
-template <int MATH> FN float fetch_gradient(const dev_instr &ins, const Piece &p) {
+/* All panels of a piece. g is on its way while W and x are fetched; masked, its largest number
+ * gives the factor, which is returned. The residual's gradient and this thread's share of db on the
+ * way. */
+template <int MATH> FN float fetch_piece(const dev_instr &ins, const Piece &p) {
     const int ld = view_in(ins, LINEAR_GRAD_G).ld, to_row = up16(p.here);
     const Strip s = panel_strip(p.cols);
     const int64_t at = (int64_t)(p.r0 + s.row) * ld + p.n0 + s.col, step = (int64_t)s.rows * ld;
     const int live = s.row < p.here ? quotient(p.here - 1 - s.row, s.rows) + 1 : 0;
+    const float *g = view_in(ins, LINEAR_GRAD_G).p + at;
     float4 v[GRAD_QUADS], sum = make_float4(0, 0, 0, 0);
     float most = 0;
 #pragma unroll
-    for (int b = 0; b < GRAD_QUADS / GRAD_BATCH; b++) {
-        float4 *const w = v + b * GRAD_BATCH;
-        if (b * GRAD_BATCH * s.rows >= to_row) break;
-        load_gradient<GRAD_BATCH>(ins, w, at + b * GRAD_BATCH * step, step, live - b * GRAD_BATCH);
-#pragma unroll
-        for (int j = 0; j < GRAD_BATCH; j++) {
-            sum.x += w[j].x, sum.y += w[j].y, sum.z += w[j].z, sum.w += w[j].w;
-            most = fmaxf(most, largest_of(w[j]));
-        }
-    }
-    if (s.row < THREADS) st4(work() + s.row * p.cols + s.col, sum);
+    for (int j = 0; j < GRAD_QUADS; j++) v[j] = global_quad(g + j * step, j < live);
+    if (view_out(ins, LINEAR_GX).p && p.r0 == 0)
+        fetch_panel<MATH>(p.w, view_in(ins, LINEAR_GRAD_W).p + p.n0, ld,
+                          view_in(ins, LINEAR_GRAD_W).rows, p.cols, up32(p.KP));
     if (view_out(ins, LINEAR_GW).p && !p.has_x)
         fetch_panel<MATH>(p.x, view_in(ins, LINEAR_GRAD_X).p + (int64_t)p.r0 * p.KP, p.KP, p.here,
                           p.KP, to_row);
+    pass_on(ins, at, step, live);
+    if (view_in(ins, LINEAR_GRAD_H).p) mask_gradient(ins, v, at, step, live);
+#pragma unroll
+    for (int j = 0; j < GRAD_QUADS; j++) {
+        sum.x += v[j].x, sum.y += v[j].y, sum.z += v[j].z, sum.w += v[j].w;
+        most = fmaxf(most, largest_of(v[j]));
+    }
+    if (s.row < THREADS) st4(work() + s.row * p.cols + s.col, sum);
     const float f = MATH == DEV_BF16 ? 1.0f : factor_of(block_most(most));
 #pragma unroll
-    for (int b = 0; b < GRAD_QUADS / GRAD_BATCH; b++) {
-        const float4 *const w = v + b * GRAD_BATCH;
-        if (b * GRAD_BATCH * s.rows >= to_row) break;
-#pragma unroll
-        for (int j = 0; j < GRAD_BATCH; j++) {
-            const int r = s.row + (b * GRAD_BATCH + j) * s.rows;
-            if (r < to_row)
-                put_panel<MATH>(p.g, r, s.col,
-                                make_float4(f * w[j].x, f * w[j].y, f * w[j].z, f * w[j].w));
-        }
+    for (int j = 0; j < GRAD_QUADS; j++) {
+        const int r = s.row + j * s.rows;
+        if (r < to_row)
+            put_panel<MATH>(p.g, r, s.col,
+                            make_float4(f * v[j].x, f * v[j].y, f * v[j].z, f * v[j].w));
     }
     return f;
 }
@@ -418,7 +420,7 @@ template <int MATH> FN void reverse_jobs16(const dev_instr &ins, const Piece &p,
 
 template <int MATH> static __device__ __noinline__ void linear_reverse16(const dev_instr &ins) {
     const int rows = view_in(ins, LINEAR_GRAD_X).all_rows(frame().S);
-    const int NP = view_in(ins, LINEAR_GRAD_W).ld, K = view_in(ins, LINEAR_GRAD_W).rows;
+    const int NP = view_in(ins, LINEAR_GRAD_W).ld;
     const bool to_x = view_out(ins, LINEAR_GX).p, to_w = view_out(ins, LINEAR_GW).p;
     Piece p;
     p.KP = view_in(ins, LINEAR_GRAD_X).ld;
@@ -430,14 +432,12 @@ template <int MATH> static __device__ __noinline__ void linear_reverse16(const d
     for (p.n0 = 0; p.n0 < NP; p.n0 += z.cols) {
         p.cols = min(z.cols, NP - p.n0);
         if (p.n0 > 0) __syncthreads();
-        if (to_x)
-            fetch_panel<MATH>(p.w, view_in(ins, LINEAR_GRAD_W).p + p.n0, NP, K, p.cols, up32(p.KP));
 #pragma unroll 1
         for (p.r0 = 0; p.r0 == 0 || p.r0 < rows; p.r0 += z.rows) {
             p.here = min(z.rows, rows - p.r0);
             p.has_x = p.n0 > 0 && rows <= z.rows;
             if (p.r0 > 0) __syncthreads();
-            const float factor = fetch_gradient<MATH>(ins, p);
+            const float factor = fetch_piece<MATH>(ins, p);
             __syncthreads();
             reverse_jobs16<MATH>(ins, p, factor);
         }

@@ -26,6 +26,18 @@ FN bool worth_residence(int H, int heads, int tiles) {
     return 2 * min(H, heads) * tiles >= WARPS;
 }
 
+/* Heads deeper than 16 that stay in shared memory: in mode tf32 alone (the code takes long to
+ * compile). Whether there was such code. */
+template <int MATH> FN bool deep_forward(const dev_instr &ins, const Attention &a, int tiles) {
+    if constexpr (MATH == DEV_FP16) {
+        if (forward_fits<Layout<MATH, 2, 8, 1>>(a) && worth_residence(a.H, 4, tiles))
+            return resident_forward<Layout<MATH, 2, 8, 1>>(ins), true;
+        if (forward_fits<Layout<MATH, 4, 8, 1>>(a) && worth_residence(a.H, 2, tiles))
+            return resident_forward<Layout<MATH, 4, 8, 1>>(ins), true;
+    }
+    return false;
+}
+
 /* The operands of 16 bits. */
 template <int MATH> FN void paired_forward(const dev_instr &ins, const Attention &a) {
     const int tiles = (a.nq + 15) / 16, heads = min(a.H, 4);
@@ -33,11 +45,7 @@ template <int MATH> FN void paired_forward(const dev_instr &ins, const Attention
     if (forward_fits<Layout<MATH, 1, 4, 1>>(a))
         pairs ? resident_forward<Layout<MATH, 1, 4, 2>>(ins)
               : resident_forward<Layout<MATH, 1, 4, 1>>(ins);
-    else if (forward_fits<Layout<MATH, 2, 8, 1>>(a) && worth_residence(a.H, 4, tiles))
-        resident_forward<Layout<MATH, 2, 8, 1>>(ins);
-    else if (forward_fits<Layout<MATH, 4, 8, 1>>(a) && worth_residence(a.H, 2, tiles))
-        resident_forward<Layout<MATH, 4, 8, 1>>(ins);
-    else
+    else if (!deep_forward<MATH>(ins, a, tiles))
         forward_by_depth<MATH>(ins, a.dh);
 }
 

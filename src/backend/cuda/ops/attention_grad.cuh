@@ -43,6 +43,18 @@ template <int MATH> FN void general_grad(const dev_instr &ins, const AttentionGr
 }
 
 /* The operands of 16 bits. */
+/* Heads deeper than 16 that stay in shared memory: in mode tf32 alone (the code takes long to
+ * compile). Whether there was such code. */
+template <int MATH> FN bool deep_grad(const dev_instr &ins, const Attention &a, int tiles) {
+    if constexpr (MATH == DEV_FP16) {
+        if (grad_fits<Layout<MATH, 2, 8, 1>>(a) && worth_residence(a.H, 4, tiles))
+            return resident_backward<Layout<MATH, 2, 8, 1>>(ins), true;
+        if (grad_fits<Layout<MATH, 4, 8, 1>>(a) && worth_residence(a.H, 2, tiles))
+            return resident_backward<Layout<MATH, 4, 8, 1>>(ins), true;
+    }
+    return false;
+}
+
 template <int MATH> FN void paired_grad(const dev_instr &ins, const AttentionGrad &w) {
     const Attention &a = w.a;
     const int tiles = (a.nq + 15) / 16 + (a.nk + 15) / 16, heads = min(a.H, 4);
@@ -53,11 +65,7 @@ template <int MATH> FN void paired_grad(const dev_instr &ins, const AttentionGra
         resident_backward<Layout<MATH, 1, 4, 1>>(ins);
     else if (grad_fits<Layout<MATH, 1, 2, 2>>(a))
         resident_backward<Layout<MATH, 1, 2, 2>>(ins);
-    else if (grad_fits<Layout<MATH, 2, 8, 1>>(a) && worth_residence(a.H, 4, tiles))
-        resident_backward<Layout<MATH, 2, 8, 1>>(ins);
-    else if (grad_fits<Layout<MATH, 4, 8, 1>>(a) && worth_residence(a.H, 2, tiles))
-        resident_backward<Layout<MATH, 4, 8, 1>>(ins);
-    else
+    else if (!deep_grad<MATH>(ins, a, tiles))
         general_grad<MATH>(ins, w);
 }
 

@@ -130,15 +130,15 @@ FN bool forward_fits(const View &w) {
     return w.cols <= 192 && w.rows <= 512 && shape_fits(up16(w.rows), w.ld);
 }
 
-/* Shapes (rows, ld) of weights that have code of their own for up to 128 points: those of preset
- * paper. */
+/* Shapes (rows, ld) of weights that have code of their own for up to 128 points, in fp32 and tf32:
+ * those of preset paper. */
 #define LINEAR_SHAPES(SHAPE)                                                                       \
     SHAPE(64, 64) SHAPE(64, 192) SHAPE(64, 128) SHAPE(128, 128) SHAPE(160, 128) SHAPE(128, 32)
 
 template <int MATH> FN void linear_by_shape(const dev_instr &ins, const View &w, int rows) {
     const int shape = rows <= ROWS_AT_ONCE ? w.rows << 8 | w.ld : 0;
 #define SHAPE(K, N)                                                                                \
-    if constexpr (shape_fits(K, N))                                                                \
+    if constexpr (MATH != DEV_BF16 && shape_fits(K, N))                                            \
         if (shape == (K << 8 | N)) return linear_resident<MATH, Fixed<K, N>>(ins);
     LINEAR_SHAPES(SHAPE)
 #undef SHAPE

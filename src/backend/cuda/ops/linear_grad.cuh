@@ -187,7 +187,7 @@ static __device__ __noinline__ void linear_reverse(const dev_instr &ins) {
 template <int MATH> FN void reverse_by_shape(const dev_instr &ins, const View &w, int rows) {
     const int shape = rows <= ROWS_AT_ONCE ? w.rows << 8 | w.ld : 0;
 #define SHAPE(K, N)                                                                                \
-    if constexpr (MATH == DEV_FP32 || (int)GRAD_ROWS == (int)ROWS_AT_ONCE)                         \
+    if constexpr (MATH == DEV_FP32 || (MATH == DEV_TF32 && (int)GRAD_ROWS == (int)ROWS_AT_ONCE))   \
         if (shape == (K << 8 | N)) return linear_reverse<MATH, Fixed<K, N>>(ins);
     LINEAR_SHAPES(SHAPE)
 #undef SHAPE

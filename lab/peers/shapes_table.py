@@ -46,7 +46,7 @@ def line_of(row, way, failed):
     head += number(full and floor and full / floor, 7, 1)
     if way is None or not full:
         return f"{head} {'-':>10} {'-':>6}  {failed[0] if failed else 'not run'}", None
-    how = way["way"].replace(":", ", ") + ("" if way["compiled"] else f", uncompiled: {way["note"] or "--eager"}")
+    how = way["way"].replace(":", ", ") + ("" if way["compiled"] else f", uncompiled: {way['note'] or '--eager'}")
     ratio = way["ms"] / full
     return f"{head} {way['ms']:10.4f} {ratio:6.2f}  {how}", ratio
 

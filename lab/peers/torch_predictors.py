@@ -6,7 +6,7 @@ objective and schedule; for scores and times beside `mnp train --model tnp` on t
   mnp gen rbf --functions 5000 --seed 1 --split test --out test.npz
   torch_predictors.py --model tnp --train train.npz --test test.npz --steps 20000 --device cuda --math tf32 --compile
   mnp train --data rbf --functions 20000 --seed 1 --model tnp --steps 20000 --device cuda --math tf32 --out t.safetensors
-  mnp eval t.last.safetensors --functions 5000
+  mnp eval t.last.safetensors --data rbf --seed 1 --functions 5000 --draws 0
 
 Both score the points outside the contexts, with the contexts of test.npz, in nats per point. On a GPU
 the step is compiled (--compile) and captured. Sets are padded to the largest context and masked, as
@@ -370,7 +370,7 @@ def train(o):
     how = (lambda f: torch.compile(f, dynamic=False)) if o.compile else (lambda f: f)
     net = Predictor(options, draw_weights(options), o.math == "bf16", how).to(device)
     from torch_step import Step
-    step = Step(net, batches.next(), batches.hi, None, o.device == "cuda")
+    step = Step(net, batches.next(), batches.hi, None, o.device == "cuda", clip=o.clip)
     start = time.perf_counter()
     for k in range(o.steps):
         step.run(rate(k, o), *batches.next())
@@ -378,8 +378,9 @@ def train(o):
         torch.cuda.synchronize()
     seconds = time.perf_counter() - start
     loglik, se = score(net, o.test, device)
+    alone = step.times([batches.next() for _ in range(4)], 20, 2.0)  # trains on: the score is taken
     print(json.dumps({"model": o.model, "device": o.device, "math": o.math, "steps": o.steps, "batch": o.batch,
-                      "ms": 1e3 * seconds / o.steps, "loglik": loglik, "se": se, "loss": float(step.loss)}))
+                      "ms": 1e3 * seconds / o.steps, "ms_step": alone[len(alone) // 2], "loglik": loglik, "se": se, "loss": float(step.loss.detach())}))
     return 0 if math.isfinite(loglik) else 1
 
 
@@ -450,11 +451,14 @@ def main():
     p.add_argument("--context", default="2:50", help="context sizes lo:hi")
     p.add_argument("--p-empty", type=float, default=0.05, help="probability of an empty context")
     p.add_argument("--lr", type=float, default=1e-3)
+    p.add_argument("--clip", type=float, default=1.0, help="longest gradient; 0: any (default 1, as mnp's predictors)")
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     p.add_argument("--math", choices=["fp32", "tf32", "bf16"], default="fp32")
     p.add_argument("--compile", action="store_true", help="torch.compile")
+    p.add_argument("--threads", type=int, default=2, help="of the processor")
     o = p.parse_args()
+    torch.set_num_threads(o.threads)
     if o.check:
         with tempfile.TemporaryDirectory() as folder:
             return check(os.path.abspath(o.check), folder)

@@ -105,7 +105,8 @@ def run_way(o):
         if o.compile:
             watch.start()
         net, noise = network(row, math_name, attention, how, o.device)
-        step = Step(net, batches[0], row["context_hi"], noise, cuda)
+        clip = 0.0 if noise else 1.0  # as mnp trains its chains and its predictors
+        step = Step(net, batches[0], row["context_hi"], noise, cuda, clip=clip)
     except Exception as error:  # the compiler's faults are many
         watch.cancel()
         why = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:160]}"

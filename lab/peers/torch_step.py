@@ -6,16 +6,16 @@ import torch
 
 class Step:
     """net(x, y, noise, width, mask, some) -> loss, KL. batch: x, y and a mask (B, width) or None. noise:
-    the shape of the standard normals that a step draws, or None."""
+    the shape of the standard normals that a step draws, or None. clip: the longest gradient; 0: any."""
 
-    def __init__(self, net, batch, width, noise, cuda, graph=True, lr=1e-3):
-        self.net, self.width, self.cuda = net, width, cuda
+    def __init__(self, net, batch, width, noise, cuda, graph=True, lr=1e-3, clip=0.0):
+        self.clip, self.net, self.width, self.cuda = clip, net, width, cuda
         self.x, self.y, self.mask = (None if a is None else a.clone() for a in batch)
         device = self.x.device
         self.noise = None if noise is None else torch.empty(noise, device=device)
         self.rate = torch.tensor(0.0, device=device)  # the first steps only compile
-        trained = [p for p in net.parameters() if p.requires_grad]
-        self.adam = torch.optim.Adam(trained, lr=self.rate, fused=True, capturable=cuda)
+        self.trained = [p for p in net.parameters() if p.requires_grad]
+        self.adam = torch.optim.Adam(self.trained, lr=self.rate, fused=True, capturable=cuda)
         self.loss = None
         self.body()
         self.graph = self.capture() if cuda and graph else None
@@ -32,6 +32,8 @@ class Step:
         self.adam.zero_grad(set_to_none=True)
         self.loss, self.kl = self.net(self.x, self.y, self.noise, self.width, mask, some)
         self.loss.backward()
+        if self.clip > 0:
+            torch.nn.utils.clip_grad_norm_(self.trained, self.clip, foreach=True)
         self.adam.step()
 
     def forget(self):

@@ -50,7 +50,7 @@ const shape *shape_at(int k) {
 /* ---- combinations ---------------------------------------------------------------------------- */
 
 static int even(rng_stream *s, int lo, int hi) {
-    return lo + (int)rng_below(s, (uint64_t)(hi - lo + 1));
+    return lo + (int)rng_below(s, (uint64_t)hi - (uint64_t)lo + 1);
 }
 
 /* As often between 64 and 128 as between 512 and 1024. */

@@ -61,6 +61,13 @@ particles() {
             d = $k - $(k + NF / 2); if (d * d > 1e-6) exit bad = 1; n++ } } END { exit bad || n != 6 }'
 }
 
+# general has the same work as fused, and both are timed by the device's clock
+shapes() {
+    (cd "$tmp" && ./mnp bench shapes --device cuda --math tf32 --shapes cnp,paper,general --batch 1 --rounds 1 --seconds 0.01 --json) \
+        >"$tmp/shapes.json" 2>"$tmp/shapes.txt" && [ "$(grep -o '"ms_full":[0-9.]*[1-9]' "$tmp/shapes.json" | wc -l)" = 3 ] &&
+        grep -q '"shape":"general","math":"tf32".*"kernels":"general"' "$tmp/shapes.json" &&
+        [ "$(grep -o '"gflop":[0-9.]*' "$tmp/shapes.json" | sort -u | wc -l)" = 2 ]
+}
 run "the CPU has kernels of its own" fails 1 "leave ':general' out" \
     "$MNP" train --data rbf --functions 4 --steps 1 --kernels general --out "$tmp/x"
 run "bench: for a GPU" fails 2 "for --device cuda" "$MNP" bench step --kernels general
@@ -73,9 +80,11 @@ if [ -e "$BUILD/emulator/libmnp_cuda.so" ]; then
     run "a GPU that is too old" too_old \
         "emulated GPU has compute capability 7.5, and 8.0 or later is needed"
     run "auto leaves it" old_is_left
+    run "steps of several shapes are timed" shapes
     run "particles: the same bytes again, and the CPU's numbers" particles
 else
     skip "general and fused train to the same scores" "the emulator is not built"
+    skip "steps of several shapes are timed" "the emulator is not built"
     skip "particles: the same bytes again, and the CPU's numbers" "the emulator is not built"
 fi
 check_done

@@ -34,6 +34,7 @@ static const shape table[] = {
     OF_MODEL("encoder=deepset"),
     OF_MODEL("transition=affine"),
     OF_MODEL("layer_norm=on"),
+    OF_MODEL("attend=on"),
     PAPER("iwae", "rbf", "objective=iwae", " train_samples=4"),
     OF_TRAINING("batch=400"),
     {"image", "mnp", "image", "geofluvial:size=128", "", "batch=100 context=5:180", 32, false},

@@ -77,6 +77,17 @@ static int length_of(const char *things, int64_t count) {
     return (int)strlen(things) - (count == 1);
 }
 
+/* Rounded products cost this much or more: it is said. */
+static const double ROUNDING_WARNED = 0.02;
+
+static void say_rounding(const cli *c, const mnp_scores *s) {
+    if (!(s->rounding > ROUNDING_WARNED)) return;
+    cli_say(c,
+            "  rounding         products in fp32 give %.4f nats per point more on the first "
+            "functions: score with --math fp32",
+            s->rounding);
+}
+
 static void say_bins(const cli *c, const mnp_scores *s, const subject *of) {
     char se[32], sizes[64];
     if (s->bins) cli_say(c, "  by context size");
@@ -107,6 +118,7 @@ static void say_scores(cli *c, const mnp_scores *s, const subject *of, const ima
     char se[32];
     cli_say(c, "  log-likelihood   %8.4f%s nats per point (%s)", s->loglik, error_text(se, s->se),
             how);
+    say_rounding(c, s);
     if (of->turns) {
         char apart[48] = "";
         if (of->turns->orders > 1)
@@ -143,7 +155,7 @@ static void put_json(cli *c, const mnp_scores *s, const subject *of, const image
                  NUMBER("ess", s->ess), NUMBER("loglik_prior_sampling", s->loglik_prior_sampling),
                  NUMBER("loglik_true", s->loglik_true), NUMBER("coverage50", s->coverage50),
                  NUMBER("coverage80", s->coverage80), NUMBER("coverage95", s->coverage95),
-                 NUMBER("crps", s->crps));
+                 NUMBER("crps", s->crps), NUMBER("rounding", s->rounding));
     if (of->turns)
         cli_json_put(&j, NUMBER("loglik_in_turn", s->loglik_in_turn),
                      NUMBER("se_in_turn", s->se_in_turn), INTEGER("orders", of->turns->orders),

@@ -510,6 +510,9 @@ typedef struct mnp_scores {
      * error, and the standard deviation over the orders of a function, as a root mean square; else
      * NaN */
     double loglik_in_turn, se_in_turn, order_sd;
+    /* on a device with rounded products (tf32, bf16): what the score of the first 64 functions
+     * gains in fp32, in nats per point; else NaN */
+    double rounding;
 } mnp_scores;
 
 /* opts may be NULL. */

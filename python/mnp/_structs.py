@@ -274,6 +274,7 @@ class mnp_scores(Sized):
         ("loglik_in_turn", c_double),
         ("se_in_turn", c_double),
         ("order_sd", c_double),
+        ("rounding", c_double),
     ]
 
 

@@ -39,7 +39,7 @@ static const layout layouts[] = {
     LAYOUT(mnp_map, 40, 56),
     LAYOUT(mnp_rivers_opts, 40, 40),
     LAYOUT(mnp_turn_opts, 40, 40),
-    LAYOUT(mnp_scores, 480, 504),
+    LAYOUT(mnp_scores, 480, 512),
     LAYOUT(mnp_predictive_opts, 41, 48),
     LAYOUT(mnp_predictive, 352, 360),
     LAYOUT(mnp_truth, 96, 96),

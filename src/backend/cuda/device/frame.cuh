@@ -219,7 +219,7 @@ FN int quotient(int a, int b) {
 }
 
 /* How a team goes over rows of `columns` numbers, or four times as many: a thread keeps its column
- * and goes down the rows. Threads that are left over have none: their row is behind all. */
+ * and goes down the rows. Threads that are left over have none: their row is beyond the last. */
 struct Strips {
     int row, rows, at, c; /* its first row, how many there are at once, its first column; 4 at */
     MEMBER Strips(int columns, Team t) {

@@ -72,16 +72,16 @@ OP_FN void join_grad_few(const dev_instr &ins, Team t) {
         float sum = grow.p && add_row ? grow.p[c] : 0.0f;
 #pragma unroll
         for (int r = 0; r < FEW_ROWS; r++) { /* all loads first */
-            const bool in = r < g.rows;
-            v[r] = in ? g.p[r * g.ld + c] : 0.0f;
-            m[r] = in && y.p ? y.p[r * y.ld + c] : 1.0f;
-            old[r] = in && add_a ? ga.p[r * ga.ld + c] : 0.0f;
+            const int at = min(r, g.rows - 1) * g.ld + c;
+            v[r] = g.p[at];
+            m[r] = y.p ? y.p[at] : 1.0f;
+            old[r] = add_a ? ga.p[at] : 0.0f;
         }
 #pragma unroll
         for (int r = 0; r < FEW_ROWS; r++) {
-            if (!(m[r] > 0)) v[r] = 0.0f;
+            v[r] = r < g.rows && m[r] > 0 ? v[r] : 0.0f;
             sum += v[r];
-            if (ga.p && r < g.rows) ga.p[r * ga.ld + c] = old[r] + v[r];
+            if (ga.p && r < g.rows) ga.p[r * g.ld + c] = old[r] + v[r];
         }
         if (grow.p) grow.p[c] = sum;
     }
@@ -111,14 +111,14 @@ template <int QUADS> static __device__ __noinline__ void join_grad_rows(const de
     const Frame &f = frame();
     const View y = view_in(ins, JOIN_GRAD_Y), p = view_in(ins, JOIN_GRAD_P);
     const View w = view_in(ins, JOIN_GRAD_W), g = view_in(ins, JOIN_GRAD_G);
-    const View ga = view_out(ins, JOIN_GA), grow = view_out(ins, JOIN_GROW);
-    const View gp = view_out(ins, JOIN_GP), gw = view_out(ins, JOIN_GW);
+    const View ga = view_out(ins, JOIN_GA), gp = view_out(ins, JOIN_GP);
     const bool add_a = adds(f, ins, JOIN_GA), add_p = adds(f, ins, JOIN_GP);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, S = g.sampled ? f.S : 1;
     const bool spread = gp.p && gp.ld > 1; /* further columns than the one that has a gradient */
     const float4 none = make_float4(0, 0, 0, 0);
     if (spread && !add_p) {
-        zero_words(gp.p, (int64_t)gp.all_rows(f.S) * gp.ld, whole_block());
+#pragma unroll 1
+        for (int i = threadIdx.x; i < gp.all_rows(f.S) * gp.ld; i += THREADS) gp.p[i] = 0.0f;
         __syncthreads();
     }
 #pragma unroll 1
@@ -166,21 +166,25 @@ template <int QUADS> static __device__ __noinline__ void join_grad_rows(const de
                         const float4 mask = m[j][q];
                         u.x = mask.x > 0 ? u.x : 0, u.y = mask.y > 0 ? u.y : 0;
                         u.z = mask.z > 0 ? u.z : 0, u.w = mask.w > 0 ? u.w : 0;
-                        add_scaled(sr[q], 1.0f, u), add_scaled(sw[q], k[j], u),
-                            d[j] += dot4(u, wc[q]);
-                        add_scaled(u, 1.0f, old[j][q]);
-                        if (ga.p && r < g.rows && c < g.ld) st4(as + r * g.ld + c, u);
+                        add_scaled(sr[q], 1.0f, u), add_scaled(sw[q], k[j], u);
+                        d[j] += dot4(u, wc[q]);
+                        const float4 was = old[j][q];
+                        global_quad(as + r * g.ld + c,
+                                    make_float4(u.x + was.x, u.y + was.y, u.z + was.z, u.w + was.w),
+                                    ga.p && r < g.rows && c < g.ld);
                     }
                 }
                 if (!gp.p) continue;
                 const float sum = before + lane_sum<ROWS, 16, 1>(d);
                 if (mine) to[own * gp.ld] = sum;
             }
+            const View grow = view_out(ins, JOIN_GROW);
             if (!grow.p || !(grow.sampled || s == S - 1)) continue;
             join_columns<QUADS>(sr, g, grow.sample(s), cb, adds(f, ins, JOIN_GROW));
 #pragma unroll
             for (int q = 0; q < QUADS; q++) sr[q] = none;
         }
+        const View gw = view_out(ins, JOIN_GW);
         if (gw.p) join_columns<QUADS>(sw, g, gw.p, cb, adds(f, ins, JOIN_GW));
     }
 }
@@ -206,70 +210,69 @@ FN float4 times(const float4 &a, const float4 &b) { /* not fused with a sum that
     return make_float4(__fmul_rn(a.x, b.x), __fmul_rn(a.y, b.y), __fmul_rn(a.z, b.z),
                        __fmul_rn(a.w, b.w));
 }
+/* v - mu where there are columns; v has those from c on. */
+FN float4 apart(const float4 &v, float mu, int c, int cols) {
+    return within(make_float4(v.x - mu, v.y - mu, v.z - mu, v.w - mu), c, cols);
+}
 FN float sum4(const float4 &v) {
     return v.x + v.y + (v.z + v.w);
 }
 
-/* The lanes of a row: a power of two; each has four columns of 4 * lanes and takes those that lie
- * as far to the right too, where a row is wider. */
-struct NormRow {
-    int lanes, c, cols;
-    int first, step; /* which of the block's rows it is, and how many there are at once */
-    float share;     /* 1 / cols */
-
+/* LANES lanes share a row, four columns each, and take those as far to the right where a row is
+ * wider. What depends on the lane are numbers, not branches: rows go side by side then. */
+template <int LANES> struct NormRow {
+    int c, cols;
+    float share; /* 1 / cols */
+    float4 kept; /* one for each of the lane's columns that there is, zero for padding */
+    MEMBER explicit NormRow(const View &x) {
+        c = threadIdx.x % LANES * 4, cols = x.cols, share = fast_inverse((float)cols);
+        kept = within(make_float4(1, 1, 1, 1), c, cols);
+    }
     MEMBER float mean(float v) const {
 #pragma unroll
-        for (int d = 16; d > 0; d >>= 1) {
-            const float other = __shfl_xor_sync(~0u, v, d);
-            v += d < lanes ? other : 0.0f;
-        }
+        for (int d = LANES / 2; d > 0; d >>= 1) v += __shfl_xor_sync(~0u, v, d);
         return v * share;
-    }
-    MEMBER float4 apart(const float4 &v, float mu, int at) const {
-        return within(make_float4(v.x - mu, v.y - mu, v.z - mu, v.w - mu), at, cols);
     }
     MEMBER float inverse(float square) const {
         return rsqrtf(mean(square) + (float)LAYERNORM_EPS);
     }
     /* x of a row becomes (x - mu) / sigma; 1 / sigma is returned. */
     MEMBER float normalize(float4 &v) const {
-        v = apart(v, mean(sum4(v)), c);
+        const float mu = mean(sum4(v));
+        v = times(make_float4(v.x - mu, v.y - mu, v.z - mu, v.w - mu), kept);
         const float inv = inverse(dot4(v, v));
         v.x *= inv, v.y *= inv, v.z *= inv, v.w *= inv;
         return inv;
     }
 };
-FN NormRow norm_row(const View &x) {
-    const int bits = x.ld > 64 ? 5 : x.ld > 32 ? 4 : x.ld > 16 ? 3 : 2, thread = threadIdx.x;
-    const int lane = thread & ((1 << bits) - 1);
-    return {1 << bits, lane * 4, x.cols, thread >> bits, THREADS >> bits, 1.0f / (float)x.cols};
-}
 enum { NORM_WIDTH = 128, NORM_FLIGHT = 4 }; /* columns in one go; rows of a lane on their way */
 
-template <int FLIGHT>
+template <int LANES, int FLIGHT>
 static __device__ __noinline__ void norm_rows(const dev_instr &ins, int rows) {
+    constexpr int STEP = THREADS / LANES; /* rows at once */
     const View x = view_in(ins, LAYERNORM_X), y = view_out(ins, LAYERNORM_Y);
-    const NormRow n = norm_row(x);
-    const int step = n.step, first = n.first, ld = x.ld;
+    const NormRow<LANES> n(x);
+    const int first = threadIdx.x / LANES, ld = x.ld;
     const bool in = n.c < ld;
     const float4 none = make_float4(0, 0, 0, 0);
     const float4 gain = in ? ld4(view_in(ins, LAYERNORM_GAIN).p + n.c) : none;
     const float4 shift = in ? ld4(view_in(ins, LAYERNORM_SHIFT).p + n.c) : none;
 #pragma unroll 1
-    for (int r0 = 0; r0 < rows; r0 += FLIGHT * step) {
+    for (int r0 = 0; r0 < rows; r0 += FLIGHT * STEP) {
         float4 v[FLIGHT];
 #pragma unroll
         for (int j = 0; j < FLIGHT; j++) {
-            const int r = r0 + first + j * step;
+            const int r = r0 + first + j * STEP;
             v[j] = in && r < rows ? ld4(x.p + r * ld + n.c) : none;
         }
 #pragma unroll
+        for (int j = 0; j < FLIGHT; j++) n.normalize(v[j]);
+#pragma unroll
         for (int j = 0; j < FLIGHT; j++) {
-            const int r = r0 + first + j * step;
-            n.normalize(v[j]);
+            const int r = r0 + first + j * STEP;
             const float4 u = make_float4(v[j].x * gain.x + shift.x, v[j].y * gain.y + shift.y,
                                          v[j].z * gain.z + shift.z, v[j].w * gain.w + shift.w);
-            if (in && r < rows) st4(y.p + r * ld + n.c, within(u, n.c, n.cols));
+            if (in && r < rows) st4(y.p + r * ld + n.c, times(u, n.kept));
         }
     }
 }
@@ -278,7 +281,7 @@ static __device__ __noinline__ void norm_rows(const dev_instr &ins, int rows) {
 static __device__ __noinline__ void norm_wide(const dev_instr &ins, int rows) {
     const View x = view_in(ins, LAYERNORM_X), gain = view_in(ins, LAYERNORM_GAIN);
     const View shift = view_in(ins, LAYERNORM_SHIFT), y = view_out(ins, LAYERNORM_Y);
-    const NormRow n = norm_row(x);
+    const NormRow<32> n(x);
 #pragma unroll 1
     for (int r = threadIdx.x / 32; r < rows; r += WARPS) {
         const float *from = x.p + (int64_t)r * x.ld;
@@ -288,13 +291,13 @@ static __device__ __noinline__ void norm_wide(const dev_instr &ins, int rows) {
         const float mu = n.mean(sum);
 #pragma unroll 4
         for (int c = n.c; c < x.ld; c += NORM_WIDTH) {
-            const float4 v = n.apart(ld4(from + c), mu, c);
+            const float4 v = apart(ld4(from + c), mu, c, n.cols);
             square += dot4(v, v);
         }
         const float inv = n.inverse(square);
 #pragma unroll 1
         for (int c = n.c; c < x.ld; c += NORM_WIDTH) {
-            const float4 v = n.apart(ld4(from + c), mu, c);
+            const float4 v = apart(ld4(from + c), mu, c, n.cols);
             const float4 a = ld4(gain.p + c), b = ld4(shift.p + c);
             const float4 u = make_float4(v.x * inv * a.x + b.x, v.y * inv * a.y + b.y,
                                          v.z * inv * a.z + b.z, v.w * inv * a.w + b.w);
@@ -308,10 +311,12 @@ OP_FN void op_layernorm(const dev_instr &ins) {
     const int rows = x.all_rows(frame().S);
     if (x.ld > NORM_WIDTH)
         norm_wide(ins, rows);
-    else if (rows > norm_row(x).step)
-        norm_rows<NORM_FLIGHT>(ins, rows);
+    else if (x.ld > NORM_WIDTH / 2)
+        norm_rows<32, NORM_FLIGHT>(ins, rows);
+    else if (rows > THREADS / 16)
+        norm_rows<16, NORM_FLIGHT>(ins, rows);
     else
-        norm_rows<1>(ins, rows);
+        norm_rows<16, 1>(ins, rows);
 }
 
 /* The gradient at four columns of a row: d = g * gain, u = (x - mu) / sigma. */
@@ -337,54 +342,55 @@ FN void norm_sums(const dev_instr &ins, const float *buf, int warps, int cols, i
     }
 }
 
-template <int FLIGHT>
+/* Sums over the warp's rows. */
+template <int LANES> FN void norm_over_rows(float4 &v) {
+#pragma unroll
+    for (int d = LANES; d < 32; d <<= 1) {
+        v.x += __shfl_xor_sync(~0u, v.x, d), v.y += __shfl_xor_sync(~0u, v.y, d);
+        v.z += __shfl_xor_sync(~0u, v.z, d), v.w += __shfl_xor_sync(~0u, v.w, d);
+    }
+}
+
+template <int LANES, int FLIGHT>
 static __device__ __noinline__ void norm_grad_rows(const dev_instr &ins, int rows) {
+    constexpr int STEP = THREADS / LANES; /* rows at once */
     const View x = view_in(ins, LAYERNORM_GRAD_X), g = view_in(ins, LAYERNORM_GRAD_G);
     const View gx = view_out(ins, LAYERNORM_GX);
     const bool add = gx.p && adds(frame(), ins, LAYERNORM_GX);
-    const NormRow n = norm_row(x);
-    const int step = n.step, first = n.first, ld = x.ld;
+    const NormRow<LANES> n(x);
+    const int first = threadIdx.x / LANES, ld = x.ld;
     const bool in = n.c < ld;
     const float4 none = make_float4(0, 0, 0, 0);
-    const float4 gain =
-        in ? within(ld4(view_in(ins, LAYERNORM_GRAD_GAIN).p + n.c), n.c, n.cols) : none;
+    const float4 gain = in ? times(ld4(view_in(ins, LAYERNORM_GRAD_GAIN).p + n.c), n.kept) : none;
     float4 to_gain = none, to_shift = none;
 #pragma unroll 1
-    for (int r0 = 0; r0 < rows; r0 += FLIGHT * step) {
+    for (int r0 = 0; r0 < rows; r0 += FLIGHT * STEP) {
         float4 u[FLIGHT], v[FLIGHT], old[FLIGHT];
 #pragma unroll
         for (int j = 0; j < FLIGHT; j++) { /* all loads first */
-            const int r = r0 + first + j * step;
+            const int r = r0 + first + j * STEP;
             const bool there = in && r < rows;
             u[j] = there ? ld4(x.p + r * ld + n.c) : none;
             v[j] = there ? ld4(g.p + r * ld + n.c) : none;
             old[j] = there && add ? ld4(gx.p + r * ld + n.c) : none;
         }
 #pragma unroll
-        for (int j = 0; j < FLIGHT; j++) {
-            const int r = r0 + first + j * step;
+        for (int j = 0; j < FLIGHT; j++) { /* v: g, then the gradient of x */
             const float inv = n.normalize(u[j]);
             const float4 d = times(v[j], gain);
-            float4 s = norm_slope(d, u[j], n.mean(sum4(d)), n.mean(dot4(d, u[j])), inv);
-            s = within(s, n.c, n.cols);
-            add_scaled(to_gain, 1.0f, times(v[j], u[j])), add_scaled(to_shift, 1.0f, v[j]),
-                add_scaled(s, 1.0f, old[j]);
-            if (gx.p && in && r < rows) st4(gx.p + r * ld + n.c, s);
+            add_scaled(to_gain, 1.0f, times(v[j], u[j])), add_scaled(to_shift, 1.0f, v[j]);
+            v[j] = norm_slope(d, u[j], n.mean(sum4(d)), n.mean(dot4(d, u[j])), inv);
+        }
+#pragma unroll
+        for (int j = 0; j < FLIGHT; j++) {
+            const int r = r0 + first + j * STEP;
+            add_scaled(old[j], 1.0f, times(v[j], n.kept));
+            if (gx.p && in && r < rows) st4(gx.p + r * ld + n.c, old[j]);
         }
     }
-    const int warp = threadIdx.x / 32;
-    for (int d = n.lanes; d < 32; d <<= 1) { /* over the warp's rows */
-        to_gain.x += __shfl_xor_sync(~0u, to_gain.x, d);
-        to_gain.y += __shfl_xor_sync(~0u, to_gain.y, d);
-        to_gain.z += __shfl_xor_sync(~0u, to_gain.z, d);
-        to_gain.w += __shfl_xor_sync(~0u, to_gain.w, d);
-        to_shift.x += __shfl_xor_sync(~0u, to_shift.x, d);
-        to_shift.y += __shfl_xor_sync(~0u, to_shift.y, d);
-        to_shift.z += __shfl_xor_sync(~0u, to_shift.z, d);
-        to_shift.w += __shfl_xor_sync(~0u, to_shift.w, d);
-    }
-    float *buf = work() + warp * 2 * ld + n.c;
-    if (in && (int)threadIdx.x % 32 < n.lanes) st4(buf, to_gain), st4(buf + ld, to_shift);
+    norm_over_rows<LANES>(to_gain), norm_over_rows<LANES>(to_shift);
+    float *buf = work() + threadIdx.x / 32 * 2 * ld + n.c;
+    if (in && threadIdx.x % 32 < LANES) st4(buf, to_gain), st4(buf + ld, to_shift);
     __syncthreads();
     norm_sums(ins, work(), WARPS, n.cols, ld);
 }
@@ -393,7 +399,7 @@ static __device__ __noinline__ void norm_grad_wide(const dev_instr &ins, int row
     const View x = view_in(ins, LAYERNORM_GRAD_X), gain = view_in(ins, LAYERNORM_GRAD_GAIN);
     const View g = view_in(ins, LAYERNORM_GRAD_G), gx = view_out(ins, LAYERNORM_GX);
     const bool add = adds(frame(), ins, LAYERNORM_GX);
-    const NormRow n = norm_row(x);
+    const NormRow<32> n(x);
     const int warps = min((int)WARPS, (int)WORK_WORDS / (2 * x.ld)), warp = threadIdx.x / 32;
     float *to_gain = work() + warp * 2 * x.ld, *to_shift = to_gain + x.ld; /* its own columns */
     const float4 none = make_float4(0, 0, 0, 0);
@@ -412,14 +418,14 @@ static __device__ __noinline__ void norm_grad_wide(const dev_instr &ins, int row
         const float mu = n.mean(sum), mean_d = n.mean(sum_d);
 #pragma unroll 2
         for (int c = n.c; c < x.ld; c += NORM_WIDTH) {
-            const float4 v = n.apart(ld4(x.p + at + c), mu, c);
+            const float4 v = apart(ld4(x.p + at + c), mu, c, n.cols);
             square += dot4(v, v);
             sum_du += dot4(v, times(ld4(g.p + at + c), ld4(gain.p + c)));
         }
         const float inv = n.inverse(square), mean_du = n.mean(sum_du) * inv;
 #pragma unroll 1
         for (int c = n.c; c < x.ld; c += NORM_WIDTH) {
-            float4 u = n.apart(ld4(x.p + at + c), mu, c), v = ld4(g.p + at + c);
+            float4 u = apart(ld4(x.p + at + c), mu, c, n.cols), v = ld4(g.p + at + c);
             u.x *= inv, u.y *= inv, u.z *= inv, u.w *= inv;
             float4 a = ld4(to_gain + c), b = ld4(to_shift + c);
             add_scaled(a, 1.0f, times(u, v)), add_scaled(b, 1.0f, v);
@@ -440,10 +446,12 @@ OP_FN void op_layernorm_grad(const dev_instr &ins) {
     const int rows = x.all_rows(frame().S);
     if (x.ld > NORM_WIDTH)
         norm_grad_wide(ins, rows);
-    else if (rows > norm_row(x).step)
-        norm_grad_rows<NORM_FLIGHT>(ins, rows);
+    else if (x.ld > NORM_WIDTH / 2)
+        norm_grad_rows<32, NORM_FLIGHT>(ins, rows);
+    else if (rows > THREADS / 16)
+        norm_grad_rows<16, NORM_FLIGHT>(ins, rows);
     else
-        norm_grad_rows<1>(ins, rows);
+        norm_grad_rows<16, 1>(ins, rows);
 }
 
 /* ---- pooling --------------------------------------------------------------------------------- */

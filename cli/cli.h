@@ -80,7 +80,10 @@ void command_print_help(const command *c, FILE *to);
 /* The flags that cli_device() reads. */
 #define DEVICE_FLAGS                                                                               \
     {"device", "D", "where to compute: cpu, cuda, or auto: cuda where it works (default cpu)"},    \
-        {"math", "M", "GPU: fp32, or tf32 or bf16: faster products, fewer digits (default fp32)"}, \
+        {"math", "M",                                                                              \
+         "GPU: fp32; tf32 or bf16: faster products, fewer digits; mixed: tf32 in the encoder "     \
+         "alone "                                                                                  \
+         "(default fp32)"},                                                                        \
     {                                                                                              \
         "kernels", "K", "GPU: fused, or general: op by op, slower (default fused)"                 \
     }

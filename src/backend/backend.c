@@ -31,7 +31,8 @@ const char *backend_device(env *e, int k, char *out, size_t size) {
 }
 
 /* As text_choice() wants them; auto is cuda where it works. */
-static const char names[] = "cpu|cuda|auto", modes[] = "fp32|tf32|bf16|fused|general";
+static const char names[] = "cpu|cuda|auto", modes[] = "fp32|tf32|bf16|mixed|fused|general";
+enum { MODE_FUSED = MATH_MIXED + 1, MODE_GENERAL }; /* after those of exec_math */
 
 static mnp_status no_such(env *e, const char *what, const char *name, const char *choices) {
     char meant[TEXT_NAMES];
@@ -51,15 +52,15 @@ static mnp_status read_mode(env *e, const char *word, mode *given, backend_choic
     while (text_choice(modes, k, known, sizeof known) && strcmp(word, known) != 0) k++;
     if (!text_choice(modes, k, known, sizeof known))
         return no_such(e, "precision or kind of kernels", word, modes);
-    bool *twice = k < 3 ? &given->math : &given->kernels;
+    bool *twice = k < MODE_FUSED ? &given->math : &given->kernels;
     if (*twice)
         return env_fail(e, MNP_EINVAL,
                         "a device has one precision and one kind of kernels; leave '%s' out", word);
     *twice = true;
-    if (k < 3)
+    if (k < MODE_FUSED)
         out->math = (exec_math)k;
     else
-        out->general = k == 4;
+        out->general = k == MODE_GENERAL;
     return MNP_OK;
 }
 

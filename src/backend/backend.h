@@ -11,7 +11,9 @@ typedef struct exec exec; /* a compiled plan with its memory; one run at a time 
 
 /* How products of matrices are taken, where a device has a choice: with all digits of a float; with
  * the 11 of tf32; the same with bfloat16 (8) in the encoder. */
-typedef enum exec_math { MATH_FP32, MATH_TF32, MATH_BF16 } exec_math;
+/* mixed: the encoder, which only says where latents lie, in tf32; everything that a density is
+ * computed with in fp32. */
+typedef enum exec_math { MATH_FP32, MATH_TF32, MATH_BF16, MATH_MIXED } exec_math;
 
 typedef struct exec_opts {
     pool *pool;      /* workers; NULL = this thread alone                               */
@@ -61,7 +63,7 @@ typedef struct backend_choice {
 } backend_choice;
 
 /* "cpu" (also NULL), "cuda", "auto" (cuda where it can work, otherwise cpu and a note in the log).
- * After the last two may stand a precision, ":fp32", ":tf32" or ":bf16", and the kernels,
+ * After the last two may stand a precision, ":fp32", ":tf32", ":bf16" or ":mixed", and the kernels,
  * ":general" or ":fused", in any order. The name is not kept. */
 mnp_status backend_choose(env *e, const char *device, backend_choice *out);
 

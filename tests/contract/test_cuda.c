@@ -294,14 +294,16 @@ static void precisions_of(const char *preset, int64_t batch) {
     training full, fast;
     if (training_open(&full, "cuda", preset, (exec_opts){0}, 0)) training_steps(&full, batch, 1);
     const float *want = full.b->gradient(full.exec);
-    for (int math = MATH_TF32; math <= MATH_BF16; math++) {
+    for (int math = MATH_TF32; math <= MATH_MIXED; math++) {
+        static const char *const names[] = {"fp32", "tf32", "bf16", "mixed"};
+        static const double most[] = {0, 0.02, 0.1, 0.01};
         if (training_open(&fast, "cuda", preset, (exec_opts){.math = (exec_math)math}, 0))
             training_steps(&fast, batch, 1);
         double g = apart(fast.b->gradient(fast.exec), want, full.m->params.trainable);
-        printf("     %s: gradient off by %.2e, loss by %.2e\n", math == MATH_TF32 ? "tf32" : "bf16",
-               g, fabs(fast.step.loss / full.step.loss - 1));
-        CHECK(g < (math == MATH_TF32 ? 0.02 : 0.1));
-        NEAR(fast.step.loss, full.step.loss, 0, math == MATH_TF32 ? 1e-3 : 1e-2);
+        printf("     %s: gradient off by %.2e, loss by %.2e\n", names[math], g,
+               fabs(fast.step.loss / full.step.loss - 1));
+        CHECK(g < most[math]);
+        NEAR(fast.step.loss, full.step.loss, 0, math == MATH_BF16 ? 1e-2 : 1e-3);
         training_close(&fast);
     }
     training_close(&full);

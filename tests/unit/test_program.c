@@ -60,7 +60,7 @@ static void all_hold(const char *preset, exec_math math, uint32_t kinds, int par
 }
 
 static void presets(void) {
-    for (int math = MATH_FP32; math <= MATH_BF16; math++) {
+    for (int math = MATH_FP32; math <= MATH_MIXED; math++) {
         all_hold("tiny", (exec_math)math, PROGRAM_FUSE_ALL, 1);
         all_hold("image", (exec_math)math, PROGRAM_FUSE_ALL, 0);
         all_hold("paper", (exec_math)math, PROGRAM_FUSE_ALL, 45);

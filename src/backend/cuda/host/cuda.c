@@ -85,7 +85,7 @@ static mnp_status prepare(exec *x) {
 
 static int set_for(const cuda_device_info *device, const exec_opts *o) {
     if (cuda_has_full(device) && !o->general) return CUDA_FULL;
-    return o->math == MATH_FP32 ? CUDA_GENERAL_FP32 : CUDA_GENERAL_16;
+    return o->math == MATH_FP32 || o->math == MATH_MIXED ? CUDA_GENERAL_FP32 : CUDA_GENERAL_16;
 }
 
 static mnp_status compile(env *e, const plan *p, const exec_opts *o, exec **out) {

@@ -80,7 +80,7 @@ static bool in_encoder(const plan *p, const instr *ins) {
 }
 
 static int32_t math_of(const plan *p, const instr *ins, exec_math math) {
-    if (math == MATH_FP32) return DEV_FP32;
+    if (math == MATH_FP32 || (math == MATH_MIXED && !in_encoder(p, ins))) return DEV_FP32;
     return math == MATH_BF16 && in_encoder(p, ins) ? DEV_BF16 : DEV_TF32;
 }
 

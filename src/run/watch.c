@@ -60,7 +60,7 @@ static mnp_status two_steps(watch *w, const exec_io *of, int64_t batch) {
     exec_io io = *of;
     MNP_TRY(make(w));
     w->step = *of->step;
-    w->step.rate_max = 0;
+    w->step.rate_max = w->step.rate = 0;
     io.step = &w->step;
     io.moment1 = io.moment2 = io.average = NULL; /* its own, which nobody reads */
     MNP_TRY(backend_push(w->b, w->exec, &io));

@@ -82,11 +82,18 @@ void command_print_help(const command *c, FILE *to);
     {"device", "D", "where to compute: cpu, cuda, or auto: cuda where it works (default cpu)"},    \
         {"math", "M",                                                                              \
          "GPU: fp32; tf32 or bf16: faster products, fewer digits; mixed: tf32 in the encoder "     \
-         "alone "                                                                                  \
-         "(default fp32)"},                                                                        \
-    {                                                                                              \
-        "kernels", "K", "GPU: fused, or general: op by op, slower (default fused)"                 \
-    }
+         "alone (default fp32)"},                                                                  \
+        KERNELS_FLAG
+/* The same where a model is trained. */
+#define TRAINING_DEVICE_FLAGS                                                                      \
+    {"device", "D", "where to compute: cpu, cuda, or auto: cuda where it works (default cpu)"},    \
+        {"math", "M",                                                                              \
+         "GPU: fp32; tf32 or bf16: faster products, fewer digits; mixed: tf32 in the encoder "     \
+         "alone; auto: tf32, and fp32 once that "                                                  \
+         "is seen to cost score (default fp32)"},                                                  \
+        KERNELS_FLAG
+#define KERNELS_FLAG                                                                               \
+    { "kernels", "K", "GPU: fused, or general: op by op, slower (default fused)" }
 
 /* The flag of commands that spread over ranks. */
 #define RANK_FLAGS                                                                                 \

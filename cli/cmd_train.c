@@ -40,7 +40,7 @@ static const flag_def flags[] = {
     {"new-schedule", NULL, "with --resume: keep what was learnt and train for --steps more"},
     HEADING("several runs, GPUs, clusters"),
     {"seeds", "K", "K runs at once on the same data; seeds from --seed on, files M-s<seed>"},
-    DEVICE_FLAGS,
+    TRAINING_DEVICE_FLAGS,
     RANK_FLAGS,
     {"reduce", "R", "under mpirun: ordered (same bits for any number of ranks, default) or fast"},
 };
@@ -148,14 +148,6 @@ static int start_resumed(cli *c, training *t) {
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-/* Those of the data were said when they were read. */
-static void say_warnings(cli *c, const training *t) {
-    char text[TRAINING_WARNINGS];
-    mnp_trainer_warnings(t->trainer, text, sizeof text);
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        cli_note(c, "warning: %s", line);
-}
-
 static void say_result(cli *c, const training *t) {
     mnp_train_report r = training_report(t);
     if (r.step < t->stop_at) /* it ended before it was meant to */
@@ -222,7 +214,7 @@ static int finish(cli *c, training *t, int code) {
         return training_stopped(t, code, why);
     }
     if (code == 0) say_result(c, t);
-    if (code == 0) say_warnings(c, t);
+    if (code == 0) training_say_warnings(t);
     return code;
 }
 

@@ -10,8 +10,9 @@
 #include "util/text.h"
 
 static const char ending[] = ".safetensors";
-static const char header[] = "step,loss,kl,grad_norm,valid,rate,seconds\n";
-enum { COLUMNS = 7, LOG_STEP = 0, LOG_SECONDS = 6, LOG_LINES = 500 };
+static const char header[] = "step,loss,kl,grad_norm,valid,rate,seconds,rounding,sampling,shift\n";
+/* Logs of older versions end with the seconds. */
+enum { COLUMNS = 10, COLUMNS_FIRST = 7, LOG_STEP = 0, LOG_SECONDS = 6, LOG_LINES = 500 };
 
 /* Of a name without its ending. */
 static size_t stem(const char *out) {
@@ -84,6 +85,9 @@ void run_files_log(run_files *f, const mnp_train_report *r, double seconds) {
     csv_put_float(&w, (float)r->valid);
     csv_put_float(&w, (float)r->rate);
     csv_put_float(&w, (float)(f->seconds + seconds));
+    csv_put_float(&w, (float)r->rounding);
+    csv_put_float(&w, (float)r->sampling);
+    csv_put_float(&w, (float)r->shift);
     csv_end_row(&w);
 }
 
@@ -93,7 +97,8 @@ mnp_status run_files_write_log(run_files *f, cli *c) {
 }
 
 static void take_rows(run_files *f, cli *c, const csv_table *t, int64_t last) {
-    for (size_t r = 0; r < t->rows && t->columns == COLUMNS; r++) {
+    bool known = t->columns == COLUMNS || t->columns == COLUMNS_FIRST;
+    for (size_t r = 0; r < t->rows && known; r++) {
         int64_t at = 0;
         double seconds = 0;
         if (text_parse_int64(csv_cell(t, r, LOG_STEP), &at) != TEXT_OK || at <= f->logged ||
@@ -101,7 +106,7 @@ static void take_rows(run_files *f, cli *c, const csv_table *t, int64_t last) {
             break;
         if (csv_number(&c->env, t, r, LOG_SECONDS, &seconds, NULL) == MNP_OK) f->seconds = seconds;
         for (size_t k = 0; k < COLUMNS; k++)
-            buf_printf(&f->lines, "%s%s", k ? "," : "", csv_cell(t, r, k));
+            buf_printf(&f->lines, "%s%s", k ? "," : "", k < t->columns ? csv_cell(t, r, k) : "NA");
         buf_text(&f->lines, "\n");
         f->logged = at;
     }

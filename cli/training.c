@@ -1,6 +1,7 @@
 /* training.c: see training.h. */
 #include "cli/training.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -133,6 +134,22 @@ void training_warnings(const training *t, char out[TRAINING_WARNINGS]) {
     mnp_trainer_warnings(t->trainer, out + used, TRAINING_WARNINGS - used);
 }
 
+/* At most `count` lines. */
+static void say_warnings(training *t, int count) {
+    char text[TRAINING_WARNINGS];
+    mnp_trainer_warnings(t->trainer, text, sizeof text);
+    for (char *line = strtok(text, "\n"); line && count > 0; line = strtok(NULL, "\n"), count--) {
+        if (strstr(t->said, line)) continue;
+        cli_note(t->c, "warning: %s", line);
+        size_t used = strlen(t->said);
+        snprintf(t->said + used, sizeof t->said - used, "%s\n", line);
+    }
+}
+
+void training_say_warnings(training *t) {
+    say_warnings(t, INT_MAX);
+}
+
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 mnp_status training_resume(training *t, bool new_schedule) {
@@ -214,6 +231,8 @@ static void note_of(const training *t, const mnp_train_report *r, char *text, si
     int used = snprintf(text, size, "loss %.4f  KL %.4f", r->loss, r->kl);
     if (isfinite(r->valid) && used > 0)
         snprintf(text + used, size - (size_t)used, "  valid %.4f", r->valid);
+    if (isfinite(r->rounding))
+        snprintf(text + strlen(text), size - strlen(text), "  rounding %.2g", r->rounding);
     if (t->more) t->more(t->user, r, text + strlen(text), size - strlen(text));
 }
 
@@ -224,6 +243,17 @@ static int64_t next_chunk(const training *t, const mnp_train_report *r, double s
     int64_t quick = step_seconds > 0 ? (int64_t)(0.3 / step_seconds) : 1;
     if (chunk > quick) chunk = quick > 0 ? quick : 1;
     return r->step + chunk > t->stop_at ? t->stop_at - r->step : chunk;
+}
+
+/* Once, when it is found: rounding costs score, and what comes of it. */
+static void say_rounding(training *t, progress *p, int64_t found, const mnp_train_report *r) {
+    if (r->rounding_at == found) return;
+    progress_end(p);
+    if (r->exact_from > 0)
+        cli_say(t->c, "from step %lld on in fp32: products in tf32 would cost score",
+                (long long)r->exact_from);
+    else
+        say_warnings(t, 1); /* what is doubtful besides is seen at the end */
 }
 
 static mnp_status loop(training *t) {
@@ -247,10 +277,12 @@ static mnp_status loop(training *t) {
             break;
         }
         double start = cli_now();
+        int64_t found = r.rounding_at;
         status = mnp_trainer_run(t->trainer, told[0], &r);
         step_seconds = (cli_now() - start) / (double)told[0];
         run_files_log(&t->files, &r, cli_now() - t->started);
         note_of(t, &r, note, sizeof note);
+        if (status == MNP_OK) say_rounding(t, &p, found, &r);
         if (status == MNP_OK) progress_show(&p, r.step, note);
         if (status == MNP_OK && cli_now() - t->saved >= t->save_every) checkpoint(t);
     }

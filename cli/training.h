@@ -10,6 +10,8 @@
 
 #include "cli/run_files.h"
 
+enum { TRAINING_WARNINGS = 4096 };
+
 typedef struct training {
     cli *c;
     /* what is trained; the data are owned, the texts are not */
@@ -33,10 +35,11 @@ typedef struct training {
     double save_every; /* seconds between checkpoints */
     int64_t saved_best;
     int64_t saved_step; /* of the state on disk, as far as this rank knows; -1: none of this run */
-    uint64_t state_stamp; /* of the file of the state, before the run */
-    bool resumed;         /* an earlier state is part of the run */
-    const char *again;    /* the command that goes on; NULL: mnp train --resume M */
-    char why[512];        /* in a job: " (why it was interrupted)", or "" */
+    uint64_t state_stamp;         /* of the file of the state, before the run */
+    bool resumed;                 /* an earlier state is part of the run */
+    const char *again;            /* the command that goes on; NULL: mnp train --resume M */
+    char said[TRAINING_WARNINGS]; /* warnings that were said while it ran, each a line */
+    char why[512];                /* in a job: " (why it was interrupted)", or "" */
 } training;
 
 void training_init(training *t, cli *c);
@@ -59,12 +62,14 @@ mnp_status training_calibrate(training *t, double seconds, int64_t *steps);
 mnp_train_report training_report(const training *t);
 
 /* Warnings about the data and the run, a line each, into out; "" where there are none. */
-enum { TRAINING_WARNINGS = 4096 };
 void training_warnings(const training *t, char out[TRAINING_WARNINGS]);
 
 /* Runs to stop_at or the end and saves; 0, EXIT_INTERRUPTED (all saved, nothing said yet) or
  * EXIT_FAILED after one line on stderr. */
 int training_run(training *t);
+/* What is doubtful about the run, and was not said while it ran; the data's were when they were
+ * read. */
+void training_say_warnings(training *t);
 /* The last line of a run that stopped: why, and what is there to go on from. Returns `code`. */
 int training_stopped(training *t, int code, const char *why);
 /* Seconds of this run, its earlier parts included. */

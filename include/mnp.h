@@ -391,7 +391,8 @@ typedef struct mnp_train_opts {
     size_t size;         /* sizeof(mnp_train_opts)                                     */
     const char *options; /* "steps=2000 batch=50 lr=1e-3 context=2:20"; see mnp help train */
     uint64_t seed;
-    const char *device; /* see mnp_predictor_create(); NULL = "cpu"                   */
+    const char *device; /* see mnp_predictor_create(); NULL = "cpu". "cuda:auto" begins in
+                         * tf32 and goes on in fp32 once that is seen to cost score   */
 } mnp_train_opts;
 
 typedef struct mnp_train_report {
@@ -401,6 +402,13 @@ typedef struct mnp_train_report {
     double grad_norm, rate;
     double valid, best_valid; /* validation score; NaN and -inf before the first   */
     int64_t best_step;
+    /* On a GPU in tf32 or bf16 a step is now and then computed in fp32, too, with the same weights
+     * and functions. Of the last such step; NaN before, and where products are exact: */
+    double rounding;     /* |g - g32| / |g32|, how far the gradient is from that in fp32          */
+    double sampling;     /* the standard deviation of g32 from batch to batch, over |g32|         */
+    double shift;        /* loss - loss in fp32, nats per point                                   */
+    int64_t rounding_at; /* the step after which they were found to cost score; 0: they were not  */
+    int64_t exact_from;  /* precision auto: the step from which it computes in fp32; 0: not yet   */
 } mnp_train_report;
 
 /* The model is trained in place: nobody else may use it during mnp_trainer_run(). valid and opts
@@ -424,8 +432,9 @@ MNP_API mnp_status mnp_trainer_save_best(mnp_trainer *trainer, const char *path)
 MNP_API mnp_status mnp_trainer_save_last(mnp_trainer *trainer, const char *path);
 MNP_API mnp_status mnp_trainer_take_best(mnp_trainer *trainer);
 MNP_API size_t mnp_trainer_memory(const mnp_trainer *trainer); /* bytes of the compiled step */
-/* What is doubtful about the run so far (it overfits, it diverged), a line each, into a caller's
- * buffer, cut to `size` bytes; "" where nothing is. */
+/* What is doubtful about the run so far (rounded products cost score, which comes first; it
+ * overfits, it diverged), a line each, into a caller's buffer, cut to `size` bytes; "" where
+ * nothing is. */
 MNP_API void mnp_trainer_warnings(const mnp_trainer *trainer, char *out, size_t size);
 
 /* ---- scoring --------------------------------------------------------------------------------- */

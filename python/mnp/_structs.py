@@ -192,6 +192,11 @@ class mnp_train_report(Sized):
         ("valid", c_double),
         ("best_valid", c_double),
         ("best_step", c_int64),
+        ("rounding", c_double),
+        ("sampling", c_double),
+        ("shift", c_double),
+        ("rounding_at", c_int64),
+        ("exact_from", c_int64),
     ]
 
 

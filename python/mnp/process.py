@@ -351,6 +351,11 @@ class Progress(NamedTuple):
     valid: float  #: validation score; NaN before the first
     best_valid: float
     best_step: int
+    rounding: float  #: on a GPU in tf32 or bf16: |g - g32| / |g32| of the last step looked at
+    sampling: float  #: the standard deviation of g32 from batch to batch, over |g32|
+    shift: float  #: loss - loss in fp32
+    rounding_at: int  #: the step after which these were found to cost score; 0: they were not
+    exact_from: int  #: precision auto: the step from which it computes in fp32; 0: not yet
 
     @classmethod
     def of(cls, r: c.mnp_train_report) -> Progress:

@@ -16,7 +16,7 @@ mnp_status mnp_trainer_create(mnp_ctx *ctx, mnp_model *model, const mnp_data *tr
     MNP_TRY(check_given(e, out, "out"));
     MNP_TRY(TAKE_OPTS(e, mnp_train_opts, opts, &o));
     MNP_TRY(train_read_options(e, model->m, o.options, &spec));
-    MNP_TRY(backend_choose(e, o.device, &where));
+    MNP_TRY(backend_choose_training(e, o.device, &where));
     MNP_TRY(ctx_pool(ctx, &workers));
     mnp_trainer *t = env_alloc(e, 1, sizeof *t, "a trainer handle");
     if (!t) return MNP_ENOMEM;
@@ -48,7 +48,10 @@ static void give_report(const mnp_trainer *t, mnp_train_report *out) {
     train_state s = trainer_state(t->t);
     GIVE_RESULT(mnp_train_report, out, .step = s.step, .steps = s.steps, .loss = s.loss, .kl = s.kl,
                 .loglik = s.loglik, .grad_norm = s.grad_norm, .rate = s.rate, .valid = s.valid,
-                .best_valid = s.best_valid, .best_step = s.best_step);
+                .best_valid = s.best_valid, .best_step = s.best_step,
+                .rounding = s.rounding.distance, .sampling = s.rounding.sampling,
+                .shift = s.rounding.shift, .rounding_at = s.rounding_at,
+                .exact_from = s.exact_from);
 }
 
 mnp_status mnp_trainer_report(const mnp_trainer *t, mnp_train_report *out) {

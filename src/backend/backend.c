@@ -31,8 +31,8 @@ const char *backend_device(env *e, int k, char *out, size_t size) {
 }
 
 /* As text_choice() wants them; auto is cuda where it works. */
-static const char names[] = "cpu|cuda|auto", modes[] = "fp32|tf32|bf16|mixed|fused|general";
-enum { MODE_FUSED = MATH_MIXED + 1, MODE_GENERAL }; /* after those of exec_math */
+static const char names[] = "cpu|cuda|auto", modes[] = "fp32|tf32|bf16|mixed|auto|fused|general";
+enum { MODE_AUTO = MATH_MIXED + 1, MODE_FUSED, MODE_GENERAL }; /* after those of exec_math */
 
 static mnp_status no_such(env *e, const char *what, const char *name, const char *choices) {
     char meant[TEXT_NAMES];
@@ -58,7 +58,7 @@ static mnp_status read_mode(env *e, const char *word, mode *given, backend_choic
                         "a device has one precision and one kind of kernels; leave '%s' out", word);
     *twice = true;
     if (k < MODE_FUSED)
-        out->math = (exec_math)k;
+        out->math = k == MODE_AUTO ? MATH_TF32 : (exec_math)k, out->adapts = k == MODE_AUTO;
     else
         out->general = k == MODE_GENERAL;
     return MNP_OK;
@@ -72,6 +72,14 @@ static const backend *best_usable(env *e) {
 }
 
 mnp_status backend_choose(env *e, const char *device, backend_choice *out) {
+    MNP_TRY(backend_choose_training(e, device, out));
+    if (!out->adapts) return MNP_OK;
+    return env_fail(e, MNP_EINVAL,
+                    "device '%.60s': precision auto is for training alone; take fp32, tf32 or bf16",
+                    device);
+}
+
+mnp_status backend_choose_training(env *e, const char *device, backend_choice *out) {
     char name[64];
     mode given = {0};
     *out = (backend_choice){0};
@@ -97,6 +105,11 @@ mnp_status backend_choose(env *e, const char *device, backend_choice *out) {
             "device '%.60s': %s computes in fp32 by kernels of its own; leave '%.40s' out", device,
             name, strchr(device, ':'));
     return out->b->usable ? out->b->usable(e) : MNP_OK;
+}
+
+const char *backend_precision(const backend_choice *c) {
+    static const char *const math[] = {"fp32", "tf32", "bf16", "mixed"};
+    return c->adapts ? "auto" : math[c->math];
 }
 
 mnp_status backend_push(const backend *b, exec *x, exec_io *io) {

@@ -60,12 +60,18 @@ typedef struct backend_choice {
     const backend *b;
     exec_math math;
     bool general; /* op by op, without the fused kernels */
+    bool adapts;  /* training: in tf32, and in fp32 once that is seen to cost score */
 } backend_choice;
 
 /* "cpu" (also NULL), "cuda", "auto" (cuda where it can work, otherwise cpu and a note in the log).
  * After the last two may stand a precision, ":fp32", ":tf32", ":bf16" or ":mixed", and the kernels,
  * ":general" or ":fused", in any order. The name is not kept. */
 mnp_status backend_choose(env *e, const char *device, backend_choice *out);
+/* For training, where the precision may also be ":auto". */
+mnp_status backend_choose_training(env *e, const char *device, backend_choice *out);
+
+/* "fp32", "tf32", "bf16" or "auto". */
+const char *backend_precision(const backend_choice *c);
 
 mnp_status backend_push(const backend *b, exec *x, exec_io *io);
 mnp_status backend_pull(const backend *b, exec *x, exec_io *io);

@@ -10,6 +10,8 @@
 #include "run/train_internal.h"
 #include "util/text.h"
 
+/* Where products were rounded there are also numbers on that. */
+static const char rounding_name[] = "rounding";
 enum { PROGRAM_LIMIT = 1 << 30, BLOCKS = 5 };
 enum { NUMBER_STEP, NUMBER_VALID, NUMBER_BEST, NUMBER_BEST_STEP, NUMBERS };
 #define REMEDY "the file is damaged: use a copy of it, or train anew"
@@ -56,13 +58,18 @@ mnp_status trainer_save(trainer *t, const char *path) {
                                [NUMBER_BEST_STEP] = (double)t->best_step};
     float *blocks[BLOCKS];
     blocks_of(t, blocks);
-    safetensors_tensor tensors[BLOCKS + 1];
+    double rounding[ROUNDING_NUMBERS];
+    rounding_write(&t->rounding, rounding);
+    safetensors_tensor tensors[BLOCKS + 2];
     size_t count = 0;
     for (int k = 0; k < BLOCKS; k++)
         if (blocks[k])
             tensors[count++] = (safetensors_tensor){block_names[k],       SAFETENSORS_F32, 1,
                                                     {t->m->params.words}, blocks[k],       0};
     tensors[count++] = (safetensors_tensor){"numbers", SAFETENSORS_F64, 1, {NUMBERS}, numbers, 0};
+    if (t->rounding.checks > 0)
+        tensors[count++] = (safetensors_tensor){rounding_name,      SAFETENSORS_F64, 1,
+                                                {ROUNDING_NUMBERS}, rounding,        0};
     safetensors_meta meta[] = {{format_key, format_number},
                                {"model", buf_str(&d.model)},
                                {"train", buf_str(&d.train)},
@@ -116,6 +123,7 @@ mnp_status trainer_compare(trainer *t) {
     mnp_status status = describe(t, &d);
     if (status == MNP_OK) status = same_program(e);
     if (status == MNP_OK) status = comm_same(e, "device", device_of(t));
+    if (status == MNP_OK) status = comm_same(e, "precision", backend_precision(&t->device));
     if (status == MNP_OK) status = comm_same(e, "reduction", comm_fast(e) ? "fast" : "ordered");
     if (status == MNP_OK) status = comm_same(e, "seed", d.seed);
     if (status == MNP_OK) status = comm_same(e, "model", buf_str(&d.model));
@@ -240,6 +248,20 @@ static mnp_status read_numbers(const trainer *t, const safetensors_file *f, bool
     return check_numbers(t, numbers, new_schedule);
 }
 
+/* States of older versions, and of runs with exact products, have none. */
+static mnp_status read_rounding(const trainer *t, const safetensors_file *f, rounding_record *out) {
+    const safetensors_tensor *tensor = safetensors_find(f, rounding_name);
+    double numbers[ROUNDING_NUMBERS];
+    rounding_begin(out);
+    if (!tensor) return MNP_OK;
+    if (tensor->count != ROUNDING_NUMBERS || tensor->dtype != SAFETENSORS_F64)
+        return env_fail(t->env, MNP_EFORMAT, "'%s' has the wrong size or type", rounding_name);
+    MNP_TRY(safetensors_doubles(t->env, tensor, numbers, ROUNDING_NUMBERS));
+    if (rounding_read(out, numbers)) return MNP_OK;
+    return env_fail(t->env, MNP_EFORMAT, "'%s' holds numbers that no run can have; " REMEDY,
+                    rounding_name);
+}
+
 /* A run that stopped before its first step has its starts to compare yet. */
 static bool untouched(const trainer *t) {
     for (int64_t i = 0; i < t->m->params.words; i++)
@@ -259,12 +281,17 @@ static void set_numbers(trainer *t, const double numbers[NUMBERS], bool new_sche
 mnp_status trainer_load(trainer *t, const char *path, bool new_schedule) {
     safetensors_file *f = NULL;
     double numbers[NUMBERS];
+    rounding_record rounding;
     size_t tensors = BLOCKS * (size_t)t->m->params.words * sizeof(float);
     MNP_TRY(safetensors_read(t->env, path, tensors + STATE_FILE_EXTRA, &f));
     mnp_status status = check_description(t, f, new_schedule);
     if (status == MNP_OK) status = read_numbers(t, f, new_schedule, numbers);
+    if (status == MNP_OK) status = read_rounding(t, f, &rounding);
     if (status == MNP_OK) status = load_blocks(t, f);
     if (status == MNP_OK) set_numbers(t, numbers, new_schedule);
+    if (new_schedule && rounding.verdict > 0) rounding.verdict = 1; /* from the start */
+    if (status == MNP_OK) t->rounding = rounding;
+    if (status == MNP_OK) status = trainer_watch_resume(t);
     safetensors_destroy(f);
     return status == MNP_OK ? MNP_OK : env_context(t->env, status, "%s", path);
 }

@@ -29,6 +29,7 @@ static mnp_status try_start(trainer *t, int k, model **out, double *score) {
     (*out)->scaling = t->m->scaling;
     MNP_TRY(trainer_create(t->env, *out, t->data, t->held_out ? t->held_out : t->data, &steps,
                            t->seed, t->pool, t->device, &trial));
+    trial->rule.every = 0;
     mnp_status status = trainer_run(trial, steps.steps);
     if (status == MNP_OK) *score = trainer_state(trial).best_valid;
     trainer_destroy(trial);

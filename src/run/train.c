@@ -207,7 +207,7 @@ static void context_sizes(const trainer *t, option_span asked, int64_t *lo, int6
     *lo = least(own ? t->data->policy.context_lo : asked.lo, *hi);
 }
 
-static mnp_status compile_step(trainer *t, const exec_opts *eo) {
+static mnp_status plan_step(trainer *t) {
     int64_t lo, hi, n = t->data->longest;
     context_sizes(t, t->spec.context, &lo, &hi);
     if (t->spec.max_points > 0) n = least(n, t->spec.max_points);
@@ -232,8 +232,18 @@ static mnp_status compile_step(trainer *t, const exec_opts *eo) {
     graph_init(&t->graph, t->env, &t->m->params);
     process_at(t->m->spec.kind)->train_step(&t->graph, &t->m->spec, &o);
     plan_opts po = {.n = n, .m = regions ? seen : least(hi, n), .samples = t->spec.train_samples};
-    MNP_TRY(plan_make(&t->graph, &po, op_is_step, &t->plan));
-    return t->b->compile(t->env, t->plan, eo, &t->exec);
+    return plan_make(&t->graph, &po, op_is_step, &t->plan);
+}
+
+mnp_status trainer_compile(trainer *t) {
+    t->exec_opts.math = t->device.math;
+    if (t->exec) t->b->destroy(t->exec);
+    t->exec = NULL;
+    evaluator_destroy(t->valid);
+    t->valid = NULL;
+    if (t->plan) MNP_TRY(t->b->compile(t->env, t->plan, &t->exec_opts, &t->exec));
+    if (!t->held_out || t->held_out->functions < 1) return MNP_OK;
+    return evaluator_create(t->env, t->m, t->held_out, t->pool, t->device, &t->valid);
 }
 
 static void start_schedule(trainer *t) {
@@ -260,6 +270,11 @@ static void bind(trainer *t) {
                       .step = &t->step,
                       .data = &t->view,
                       .samples = t->spec.train_samples};
+}
+
+static int64_t valid_every(const trainer *t) {
+    int64_t every = t->spec.valid_every > 0 ? t->spec.valid_every : t->spec.steps / 20;
+    return every > 0 ? every : 1;
 }
 
 /* Options left to the data set. Where the posterior sees but a part of a step's points, a model
@@ -312,20 +327,18 @@ mnp_status trainer_create(env *e, model *m, const dataset *train, const dataset 
     t->last_valid = NAN;
     t->best_valid = -INFINITY;
     t->b = device.b ? device.b : backend_find("cpu");
-    exec_opts eo = {.pool = pool,
-                    .slots = (int32_t)spec->slots,
-                    .math = device.math,
-                    .general = device.general};
+    t->exec_opts =
+        (exec_opts){.pool = pool, .slots = (int32_t)spec->slots, .general = device.general};
     mnp_status status = MNP_OK;
     MNP_TRY_DONE(take_data_set(t));
     MNP_TRY_DONE(scale_data(t));
     MNP_TRY_DONE(prepare_fresh(t));
     MNP_TRY_DONE(allocate_state(t));
-    if (m->params.trainable > 0) MNP_TRY_DONE(compile_step(t, &eo));
-    if (valid && valid->functions > 0)
-        MNP_TRY_DONE(evaluator_create(e, m, valid, pool, device, &t->valid));
+    if (m->params.trainable > 0) MNP_TRY_DONE(plan_step(t));
+    MNP_TRY_DONE(trainer_compile(t));
     start_schedule(t);
     bind(t);
+    trainer_watch_open(t, valid_every(t));
     *out = t;
     return MNP_OK;
 done:
@@ -335,6 +348,7 @@ done:
 
 void trainer_destroy(trainer *t) {
     if (!t) return;
+    watch_rest(&t->watch);
     if (t->exec) t->b->destroy(t->exec);
     plan_destroy(t->plan);
     if (t->graph.env) graph_free(&t->graph);
@@ -352,11 +366,6 @@ void trainer_destroy(trainer *t) {
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
-
-static int64_t valid_every(const trainer *t) {
-    int64_t every = t->spec.valid_every > 0 ? t->spec.valid_every : t->spec.steps / 20;
-    return every > 0 ? every : 1;
-}
 
 /* Validations happen at fixed steps of the schedule and at its end: never because a run stopped. */
 static int64_t next_validation(const trainer *t) {
@@ -434,9 +443,12 @@ static mnp_status run_until(trainer *t, int64_t end) {
         if (t->env->cancel) count = least(count, CANCEL_STEPS);
         MNP_TRY(refresh_data(t));
         while (t->spec.fresh && count > 1 && block_at(t, at + count - 1) != t->block) count--;
+        count = least(count, trainer_watch_steps(t));
+        MNP_TRY(trainer_watch_before(t));
         mnp_status status = run_steps(t, count);
         comm_heartbeat(t->env);
         t->unjudged = t->step.step >= pause; /* ranks may stop after a step that is due */
+        if (status == MNP_OK) MNP_TRY(trainer_watch_after(t));
         if (t->unjudged && (status == MNP_OK || status == MNP_ECANCELLED)) {
             if (t->exec) MNP_TRY(backend_pull(t->b, t->exec, &t->io));
             MNP_TRY(validate(t));
@@ -497,7 +509,10 @@ train_state trainer_state(const trainer *t) {
                          .rate = t->step.rate,
                          .valid = t->last_valid,
                          .best_valid = t->best_valid,
-                         .best_step = t->best_step};
+                         .best_step = t->best_step,
+                         .rounding = t->rounding.latest,
+                         .rounding_at = t->rounding.verdict,
+                         .exact_from = t->device.adapts ? t->rounding.verdict : 0};
 }
 
 /* Nats per point: a validation this far below the best means overfitting, or divergence. */
@@ -507,6 +522,7 @@ train_state trainer_state(const trainer *t) {
 void trainer_warnings(const trainer *t, buf *to) {
     int64_t every = valid_every(t), at = t->step.step;
     double fall = t->best_valid - t->last_valid;
+    trainer_watch_warn(t, to);
     if (!t->valid || at < 2 * every) return;
     if (!isfinite(t->last_valid) || !isfinite(t->best_valid) || fall > DIVERGED)
         buf_printf(to,
@@ -531,7 +547,8 @@ const exec *trainer_exec(const trainer *t) {
 }
 
 size_t trainer_memory(const trainer *t) {
-    return (t->exec ? t->b->memory(t->exec) : 0) + (size_t)t->m->params.words * sizeof(float) * 5;
+    return (t->exec ? t->b->memory(t->exec) : 0) + watch_memory(&t->watch) +
+           (size_t)t->m->params.words * sizeof(float) * 5;
 }
 
 const float *trainer_best(const trainer *t) {

@@ -6,12 +6,13 @@
  *   M.safetensors        best weights by validation (the averaged ones when ema > 0)
  *   M.last.safetensors   last weights
  *   M.train.safetensors  all that resuming needs: weights, moments, averages, step, best score
- *   M.log.csv            step, loss, kl, grad_norm, valid, rate, seconds                         */
+ *   M.log.csv            step, loss, kl, grad_norm, valid, rate, seconds, and what rounding does */
 #ifndef MNP_RUN_TRAIN_H
 #define MNP_RUN_TRAIN_H
 
 #include "data/dataset.h"
 #include "run/eval.h"
+#include "run/rounding.h"
 
 typedef struct train_spec {
     int64_t steps, batch;
@@ -52,6 +53,9 @@ typedef struct train_state {
     double valid;                             /* last validation score, NaN before the first */
     double best_valid;
     int64_t best_step;
+    rounding_check rounding; /* the last; NaN before the first and where products are exact      */
+    int64_t rounding_at;     /* the step after which the verdict on it fell; 0: it has not       */
+    int64_t exact_from;      /* device.adapts: the step from which products are exact; 0: not yet */
 } train_state;
 
 /* `valid` may be NULL: then nothing is validated and the last weights are the best. The model is

@@ -1,8 +1,10 @@
-/* train_internal.h: the inside of a trainer, for train.c and checkpoint.c alone. */
+/* train_internal.h: the inside of a trainer, for the files of its own (train*.c, checkpoint.c,
+ * restart.c) and their tests. */
 #ifndef MNP_RUN_TRAIN_INTERNAL_H
 #define MNP_RUN_TRAIN_INTERNAL_H
 
 #include "run/train.h"
+#include "run/watch.h"
 
 struct trainer {
     env *env;
@@ -17,6 +19,7 @@ struct trainer {
     const backend *b;
     graph graph;
     plan *plan;
+    exec_opts exec_opts;
     exec *exec;
     evaluator *valid; /* NULL: no validation */
     float *x, *y;     /* the training data as the model sees them */
@@ -29,6 +32,10 @@ struct trainer {
     float *moment1, *moment2, *average, *best;
     double last_valid, best_valid;
     int64_t best_step;
+    rounding_rule rule; /* when rounding is looked at; of its own where a test says so */
+    rounding_record rounding;
+    watch watch;   /* where products are rounded                                   */
+    bool watching; /* the present step is looked at                                */
     bool fresh;    /* no step done and nothing loaded: starts may be compared */
     bool unjudged; /* the validation that is due at this step has not been done */
     bool torn;     /* a device failed between a step and the copy of its weights */
@@ -45,5 +52,19 @@ mnp_status trainer_take_data(trainer *t);
 /* Where the model's process names several starts: a few steps from each, and the weights of the one
  * with the best validation become the model's. Depends on the data, the options and the seed. */
 mnp_status trainer_choose_start(trainer *t);
+
+/* The step compiled, and the evaluator made, for the precision of t->device. */
+mnp_status trainer_compile(trainer *t);
+
+/* train_watch.c. Where products are rounded: what that does to the gradient, at the steps of
+ * t->rule. `before` and `after` go around every call that runs steps; `steps` is the most that the
+ * next one may run. In a job rank 0 looks, and tells the others. */
+void trainer_watch_open(trainer *t, int64_t valid_every);
+int64_t trainer_watch_steps(const trainer *t);
+mnp_status trainer_watch_before(trainer *t);
+mnp_status trainer_watch_after(trainer *t);
+/* After a state was loaded: does it go on in fp32? */
+mnp_status trainer_watch_resume(trainer *t);
+void trainer_watch_warn(const trainer *t, buf *to);
 
 #endif

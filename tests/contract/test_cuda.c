@@ -6,7 +6,8 @@
  *   test_cuda [--general] [--small] [NAME ...]
  *                           all tests, or those that any of the names selects: an op whose name
  *                           contains it, "ops": all ops, a training run (tiny, paper, general,
- *                           image, gradient, large, bits, precision, shapes, attend, culprit, runs;
+ *                           image, gradient, large, bits, precision, shapes, attend, culprit,
+ *                           watch, empty, runs;
  *                           nccl: a step through NCCL has the bits of one without), "step": all
  *                           training runs. A name that selects nothing is an error (exit status 2).
  *                           Small: a few functions and steps, for the emulator (tests/emulator).
@@ -27,6 +28,7 @@
 #include "contract/compare.h"
 #include "contract/cuda_runs.h"
 #include "contract/cuda_time.h"
+#include "contract/cuda_watch.h"
 #include "contract/training.h"
 
 /* ---- ops ------------------------------------------------------------------------------------- */
@@ -210,6 +212,40 @@ static void gradient_alone(void) {
     double usual, largest;
     functions_alone("paper", 1, &usual, &largest);
     CHECK(largest < 1e-3);
+}
+
+/* What a step leaves in the gradient's slots is not seen by the next one, also where a context is
+ * empty: gradients of steps one after the other, at the CPU's weights. */
+static void slots_of(const char *preset, const char *options) {
+    training cpu, gpu;
+    double worst = 0;
+    changes = options;
+    bool ok = training_open(&cpu, "cpu", preset, (exec_opts){.slots = 16}, 0);
+    ok = training_open(&gpu, "cuda", preset, (exec_opts){0}, 0) && ok;
+    changes = "";
+    for (int k = 0; ok && k < 6; k++) {
+        memcpy(gpu.weights, cpu.weights, (size_t)cpu.m->params.words * sizeof(float));
+        ok = backend_push(gpu.b, gpu.exec, &gpu.io) == MNP_OK;
+        ok = ok && training_steps(&cpu, 2, 1) && training_steps(&gpu, 2, 1);
+        if (!ok) break;
+        double g =
+            apart(gpu.b->gradient(gpu.exec), cpu.b->gradient(cpu.exec), cpu.m->params.trainable);
+        if (!(g <= worst)) worst = g;
+    }
+    printf("     %s %s: gradients off by %.2e\n", preset, options, worst);
+    CHECK(ok && worst < 5e-3);
+    training_close(&cpu);
+    training_close(&gpu);
+}
+
+static void empty_contexts(void) {
+    empty = 0.5;
+    slots_of("tiny", "");
+    slots_of("tiny", "layer_norm=on encoder=isab");
+    slots_of("tiny", "encoder=deepset");
+    slots_of("tiny", "attend=on train_score=rest");
+    slots_of("paper", "");
+    empty = 0;
 }
 
 /* More functions than multiprocessors: blocks take several and add up their gradients. */
@@ -452,6 +488,7 @@ static const training_run training_runs[] = {
     {"precision", precisions},    {"culprit", names_culprit}, {"nccl", linked_bits},
     {"runs", runs_at_once},       {"general", general_steps}, {"sleep", sleep_steps},
     {"prefix", prefix_steps},     {"shapes", shape_steps},    {"attend", attend_steps},
+    {"watch", watch_steps},       {"empty", empty_contexts},
 };
 enum { TRAINING_RUNS = sizeof training_runs / sizeof *training_runs };
 

@@ -26,7 +26,7 @@ static const layout layouts[] = {
     LAYOUT(mnp_bandit_opts, 144, 160),
     LAYOUT(mnp_agent_train_opts, 40, 40),
     LAYOUT(mnp_log_opts, 48, 48),
-    LAYOUT(mnp_train_report, 88, 88),
+    LAYOUT(mnp_train_report, 88, 128),
     LAYOUT(mnp_draw_opts, 56, 72),
     LAYOUT(mnp_draw_report, 113, 120),
     LAYOUT(mnp_tensor, 49, 56),

@@ -12,6 +12,7 @@ static env world;
 static bool small;               /* few functions and steps */
 static bool with_general;        /* everything with the general kernels */
 static double asleep;            /* weight of a sleep phase  */
+static double empty;             /* share of empty contexts; 0: the usual */
 static double prefix;            /* share of contexts that are first points */
 static double decay;             /* of the weights, in units of the rate    */
 static const char *changes = ""; /* options on top of the preset's */
@@ -88,6 +89,7 @@ static bool training_open_as(training *t, const char *device, const char *preset
     c.sleep = asleep;
     if (!images) c.draw.prefix = prefix;
     if (small) c.draw.p_empty = 0.4; /* so that some of the few have no context */
+    if (empty > 0) c.draw.p_empty = empty;
     if (images) c.draw.x_dim = 2, c.draw.p_region = 0.5, c.draw.noise = 0.05, c.draw.mirror = 2;
     if (strcmp(preset, "image-small") == 0) c.draw.seen = (int32_t)(points / 2);
     graph_init(&t->graph, &world, &t->m->params);

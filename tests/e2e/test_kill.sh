@@ -23,8 +23,8 @@ state_step() { # the first number of the state: after its header
 # rows 1, 2, ... without a gap, as many as the state has steps or more
 whole_log() {
     awk -F, -v steps="$(state_step m.train.safetensors)" '
-        NR == 1 {bad = $0 != "step,loss,kl,grad_norm,valid,rate,seconds"; next}
-        NF != 7 || $1 != NR - 1 {bad = 1}
+        NR == 1 {bad = $0 != "step,loss,kl,grad_norm,valid,rate,seconds,rounding,sampling,shift"; next}
+        NF != 10 || $1 != NR - 1 {bad = 1}
         END {if (bad || NR - 1 < steps) {print "rows to " NR - 1 ", state at " steps; exit 1}}' m.log.csv
 }
 loadable() {

@@ -20,7 +20,7 @@ four_files() {
         for f in whole.safetensors whole.last.safetensors whole.train.safetensors whole.log.csv; do
             [ -s $f ] || return 1
         done
-    [ "$(head -n 1 whole.log.csv)" = step,loss,kl,grad_norm,valid,rate,seconds ] &&
+    [ "$(head -n 1 whole.log.csv)" = step,loss,kl,grad_norm,valid,rate,seconds,rounding,sampling,shift ] &&
         [ "$(tail -n 1 whole.log.csv | cut -d, -f1)" = $steps ]
 }
 # one process, two with a pause, and other thread counts: the same bytes

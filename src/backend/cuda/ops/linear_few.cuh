@@ -218,6 +218,19 @@ FN void few_reverse(const dev_instr &ins, int r0, int rows, Team t) {
     if (to_w) few_to_w(ins, r0, rows, t);
 }
 
+/* No rows (an empty context): what nobody has written to before becomes zero. */
+static __device__ __noinline__ void few_zeros(const dev_instr &ins, Team t) {
+    const View w = view_in(ins, LINEAR_GRAD_W);
+#pragma unroll 1
+    for (int k = 0; k < 2; k++) {
+        const int which = k ? LINEAR_GB : LINEAR_GW, words = k ? w.ld : w.rows * w.ld;
+        float *to = adds(frame(), ins, which) ? nullptr : view_out(ins, which).p;
+#pragma unroll 1
+        for (int i = t.rank * 4; to && i < words; i += t.size * 4)
+            st4(to + i, make_float4(0, 0, 0, 0));
+    }
+}
+
 static __device__ __noinline__ void team_linear(const dev_instr &ins, Team t) {
     const View x = view_in(ins, 0);
     const int rows = x.all_rows(frame().S);
@@ -226,6 +239,7 @@ static __device__ __noinline__ void team_linear(const dev_instr &ins, Team t) {
         linear_column(ins, t);
         return;
     }
+    if (rows == 0 && ins.op != OPCODE_linear) few_zeros(ins, t);
 #pragma unroll 1
     for (int r0 = 0; r0 < rows; r0 += 2) {
         if (r0 > 0) t.sync();

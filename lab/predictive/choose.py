@@ -97,9 +97,10 @@ class Table:
 def page_of(run, how):
     table = Table(run)
     n = run["functions"]
+    exact = f" ({run['exact_functions']} for `mnp-exact`)" if "mnp-exact" in table.models else ""
     out = [how, ""] if how else []
     out += [
-        f"{n} test functions for all models ({run['exact_functions']} for `mnp-exact`), {MIDDLE} points given, or as the task draws them.",
+        f"{n} test functions for all models{exact}, {MIDDLE} points given, or as the task draws them.",
         "Where the truth is known, a number is how far short of it the model is, in nats per target: lower is better. The row *truth* has its score. Elsewhere it is the",
         "score itself: higher is better. Bold: the best, and what is within two standard errors of it, function by function.",
         "",

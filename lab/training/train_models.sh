@@ -7,6 +7,11 @@
 #   DEVICE=cuda MATH=tf32 TRAINED="NVIDIA H200, tf32" lab/training/train_models.sh
 #   STEPS=2000 OUT=/tmp/m lab/training/train_models.sh mnp-rbf-s3
 #
+# Those of models/ (mnp; convex has no noise and wants fp32: lab/RESULTS.md):
+#
+#   DEVICE=cuda MATH=tf32 STEPS=135000 AT_ONCE=5 SET="clip=1 beta2=0.99" lab/training/train_models.sh mnp-rbf-s3 ...
+#   DEVICE=cuda MATH=fp32 STEPS=36000 SET="clip=1 beta2=0.99" lab/training/train_models.sh mnp-convex-s3
+#
 #   DEVICE   cpu|cuda (cpu)             MATH     fp32|tf32|bf16 on a GPU (fp32)
 #   STEPS    of mnp (60000); np gets five twelfths of it
 #   AT_ONCE  trainings side by side (1); on a GPU start nvidia-cuda-mps-control -d before

@@ -693,6 +693,7 @@ static void evaluating(void) {
     static const char *const devices[] = {"gpu",      "",      "cpu:tf32",    "cpu:x",
                                           "cuda:fp8", "auto:", "cpu:general", "auto:general:"};
     for (int k = 0; k < 6; k++) BAD_FIELD(3, o, device, devices[k], EVALUATE);
+    BAD_FIELD(3, o, device, "auto:auto", EVALUATE); /* a precision for training alone */
     static const char *const contexts[] = {
         "", "uniform", "uniform:-1", "top", "uniform:2:1", "uniform:0:9223372036854775807", "x"};
     for (int k = 0; k < 7; k++) BAD_FIELD(3, o, context, contexts[k], EVALUATE);

@@ -51,6 +51,14 @@ new_schedule() {
         train --resume parts --steps 60 --new-schedule --quiet &&
         [ "$(tail -n 1 parts.log.csv | cut -d, -f1)" = 60 ]
 }
+# a log without the columns on rounding, as version 0.1 wrote it
+older_log() {
+    train --data monotonic --functions 60 --preset tiny --batch 8 --seed 4 --quiet --set valid_functions=10 --steps 6 --stop-at 3 \
+        --out older || return 1
+    cut -d, -f1-7 older.log.csv >older.rows && cp older.rows older.log.csv && train --resume older --quiet || return 1
+    [ "$(wc -l <older.log.csv)" = 7 ] && awk -F, 'NF != 10 {exit 1}' older.log.csv &&
+        head -n 4 older.log.csv | cut -d, -f1-7 | cmp - older.rows
+}
 other_options_refused() {
     fails 1 "lr=0.001" train --resume whole --set lr=0.1 --stop-at $steps --quiet &&
         fails 2 "--resume takes --batch" train --resume whole --batch 9 --quiet &&
@@ -160,6 +168,7 @@ run "1, 2, 3 and 8 threads give the same bits" threads_do_not_matter
 run "another seed is another run" seed_matters
 run "--set without a value is refused" settings_are_pairs
 run "a finished run goes on with --new-schedule" new_schedule
+run "a log of version 0.1 goes on" older_log
 run "resuming with other options is refused" other_options_refused
 run "--seconds finds the number of steps" seconds_calibrates
 printf 'function,x,y\na,1,2\na,2,3\nb,1,2\nb,2,3\n' >bad2.csv

@@ -360,7 +360,7 @@ static void shape_of(const char *preset, const char *options, int64_t batch, boo
     double usual, largest;
     changes = options;
     printf("     %s %s\n", preset, options);
-    functions_alone(preset, small ? 1 : 5, &usual, &largest);
+    functions_alone(preset, small ? 2 : 5, &usual, &largest);
     CHECK(usual < 1e-4 && largest < 1e-2);
     most_apart = 1e-3;
     against_cpu(preset, batch, small ? 1 : 5);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# cluster.sh [ROUNDS]: what sharing a training step over ranks costs, as a table (docs/user/cluster.md).
+# cluster.sh [ROUNDS]: what sharing a training step over ranks costs, as a table (lab/notebook/cluster.md).
 #
 #   same batch   1 rank x 2 threads against 2 ranks x 1 thread, and whether the bits agree
 #   weak         2 ranks x 1 thread against two processes that train at the same time and know

@@ -74,9 +74,11 @@ static const backend *best_usable(env *e) {
 mnp_status backend_choose(env *e, const char *device, backend_choice *out) {
     MNP_TRY(backend_choose_training(e, device, out));
     if (!out->adapts) return MNP_OK;
-    return env_fail(e, MNP_EINVAL,
-                    "device '%.60s': precision auto is for training alone; take fp32, tf32 or bf16",
-                    device);
+    return env_fail(
+        e, MNP_EINVAL,
+        "device '%.60s': precision auto is for training alone; take fp32, tf32, bf16 or "
+        "mixed",
+        device);
 }
 
 mnp_status backend_choose_training(env *e, const char *device, backend_choice *out) {
@@ -95,6 +97,8 @@ mnp_status backend_choose_training(env *e, const char *device, backend_choice *o
     }
     if (strcmp(name, "auto") == 0) {
         out->b = best_usable(e);
+        if (!out->b->modes) /* what was asked of a GPU does not hold for the CPU */
+            out->math = MATH_FP32, out->general = false;
         return MNP_OK;
     }
     out->b = backend_find(name);

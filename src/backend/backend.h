@@ -45,7 +45,7 @@ typedef struct backend {
      * the caller's after he changed them, pull brings them back. NULL: the caller's are used. */
     mnp_status (*push)(exec *x, exec_io *io);
     mnp_status (*pull)(exec *x, exec_io *io);
-    /* The summed gradient of the last step's batch (the trainable words), for tests. */
+    /* The summed gradient of the last step's batch (the trainable words); NULL: it did not come. */
     const void *(*gradient)(const exec *x);
     size_t (*memory)(const exec *x); /* bytes held */
     void (*destroy)(exec *x);
@@ -70,7 +70,7 @@ mnp_status backend_choose(env *e, const char *device, backend_choice *out);
 /* For training, where the precision may also be ":auto". */
 mnp_status backend_choose_training(env *e, const char *device, backend_choice *out);
 
-/* "fp32", "tf32", "bf16" or "auto". */
+/* "fp32", "tf32", "bf16", "mixed" or "auto". */
 const char *backend_precision(const backend_choice *c);
 
 mnp_status backend_push(const backend *b, exec *x, exec_io *io);

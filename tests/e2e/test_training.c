@@ -546,6 +546,29 @@ static void a_cancelled_run_can_go_on(void) {
     close_session(&s);
 }
 
+/* ---- precisions ------------------------------------------------------------------------------ */
+
+/* Where auto goes to the CPU, what was asked of a GPU is not looked for there. */
+static void the_cpu_has_one_precision(void) {
+    static const char *const devices[] = {"auto:tf32", "auto:mixed:general", "auto:auto"};
+    for (int k = 0; k < 3; k++) {
+        CASE(devices[k]);
+        session s;
+        backend_choice where;
+        mnp_trainer *t = NULL;
+        mnp_train_report r = {.size = sizeof r};
+        mnp_train_opts o = {.size = sizeof o, .options = plain, .device = devices[k]};
+        open_session(&s, 1, plain, 7);
+        OK(&s, backend_choose_training(&s.ctx->env, devices[k], &where));
+        CHECK(where.b->modes || (where.math == MATH_FP32 && !where.general));
+        OK(&s, mnp_trainer_create(s.ctx, s.model, s.train, s.valid, &o, &t));
+        OK(&s, mnp_trainer_run(t, 3, &r));
+        CHECK(r.step == 3 && (where.b->modes || isnan(r.rounding)));
+        mnp_trainer_destroy(t);
+        close_session(&s);
+    }
+}
+
 int main(void) {
     const char *base = getenv("TEST_TMP");
     snprintf(folder, sizeof folder, "%.150s/training-XXXXXX", base ? base : "/tmp");
@@ -570,5 +593,6 @@ int main(void) {
     for (int k = 0; k < 5; k++) unlink(in_folder(path, files[k]));
     rmdir(folder);
     RUN(a_cancelled_run_can_go_on);
+    RUN(the_cpu_has_one_precision);
     return check_done();
 }

@@ -289,9 +289,11 @@ mnp_status trainer_load(trainer *t, const char *path, bool new_schedule) {
     if (status == MNP_OK) status = read_rounding(t, f, &rounding);
     if (status == MNP_OK) status = load_blocks(t, f);
     if (status == MNP_OK) set_numbers(t, numbers, new_schedule);
-    if (new_schedule && rounding.verdict > 0) rounding.verdict = 1; /* from the start */
-    if (status == MNP_OK) t->rounding = rounding;
-    if (status == MNP_OK) status = trainer_watch_resume(t);
+    if (status == MNP_OK) {
+        if (new_schedule && rounding.verdict > 0) rounding.verdict = 1; /* from the start */
+        t->rounding = rounding;
+        status = trainer_watch_resume(t);
+    }
     safetensors_destroy(f);
     return status == MNP_OK ? MNP_OK : env_context(t->env, status, "%s", path);
 }

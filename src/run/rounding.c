@@ -53,7 +53,8 @@ static bool is_finite(const rounding_check *c) {
 }
 
 bool rounding_take(const rounding_rule *rule, rounding_record *r, rounding_check c, int64_t step) {
-    r->latest = c;
+    const rounding_check none = {NAN, NAN, NAN};
+    r->latest = is_finite(&c) ? c : none; /* one that was measured in part is none */
     r->checks++;
     if (step < rule->from || !is_finite(&c)) return false;
     r->last[r->counted % ROUNDING_KEPT] = c;

@@ -113,6 +113,20 @@ static void records_come_back(void) {
     CHECK(r.verdict > 0 && back.verdict == r.verdict);
 }
 
+/* A gradient of length zero: what is found of it is no number, and the state can be read again. */
+static void a_check_without_a_gradient(void) {
+    static const rounding_check odd[] = {{INFINITY, NAN, 0}, {NAN, NAN, 0.1}, {0.1, INFINITY, 0}};
+    for (int k = 0; k < 3; k++) {
+        double numbers[ROUNDING_NUMBERS];
+        rounding_record r, back;
+        rounding_begin(&r);
+        CHECK(!rounding_take(&rule, &r, odd[k], 40));
+        CHECK(r.checks == 1 && r.counted == 0 && isnan(r.latest.shift) && isnan(r.latest.distance));
+        rounding_write(&r, numbers);
+        CHECK(rounding_read(&back, numbers) && same(&r, &back));
+    }
+}
+
 /* Every number in turn becomes one that no run can have. */
 static void damage_is_refused(void) {
     double numbers[ROUNDING_NUMBERS];
@@ -162,6 +176,7 @@ int main(void) {
     RUN(medians);
     RUN(verdicts);
     RUN(records_come_back);
+    RUN(a_check_without_a_gradient);
     RUN(damage_is_refused);
     RUN(a_shift_in_nats);
     return check_done();

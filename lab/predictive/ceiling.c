@@ -17,6 +17,7 @@ bool ceiling_next(const ceiling *c, size_t *at, true_function *out) {
     if (*at == 0) *at = 1;
     if (c->functions == 0 || *at + HEAD > c->count) return false;
     const double *v = c->flat + *at;
+    if (!(v[1] >= 0 && v[1] < 1e9)) return false; /* the file may have been edited */
     *out = (true_function){v[0], v[2], (int64_t)v[1], v[3] != 0 ? v + HEAD : NULL};
     *at += HEAD + (v[3] != 0 ? EACH * (size_t)out->targets : 0);
     return *at <= c->count;
@@ -92,7 +93,7 @@ static void path_of(const predictive *s, int task, int size, char path[STUDY_PAT
              (unsigned long long)(text_hash(0, key, strlen(key)) >> 32));
 }
 
-/* The whole array must be there: the file may have been edited. */
+/* The whole array must be there. */
 static bool is_whole(const ceiling *c) {
     size_t at = 0;
     true_function f;

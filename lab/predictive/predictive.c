@@ -68,6 +68,16 @@ static int add_file(predictive *s, const char *path) {
     return strlen(path) < sizeof r->stem ? 0 : cli_fail(s->s.c, EXIT_USAGE, "--models is too long");
 }
 
+/* Cells, tables and pictures name a row by its label. */
+static int check_label(const predictive *s) {
+    int last = s->n_rows - 1;
+    for (int r = 0; r < last; r++)
+        if (strcmp(s->row[r].label, s->row[last].label) == 0)
+            return cli_fail(s->s.c, EXIT_USAGE, "--models has two rows that are called %s",
+                            s->row[r].label);
+    return 0;
+}
+
 static bool is_file(const char *name) {
     size_t length = strlen(name), ending = strlen(".safetensors");
     return length > ending && strcmp(name + length - ending, ".safetensors") == 0;
@@ -87,12 +97,19 @@ static int add_row(predictive *s, const char *name) {
                     text_meant_or_all(meant, &near));
 }
 
-/* --models a,b: rows by name, or files; a folder means all rows, with their files there. */
+static bool is_row(const char *name) {
+    for (int k = 0; k < ALL_ROWS; k++)
+        if (strcmp(all_rows[k].label, name) == 0) return true;
+    return false;
+}
+
+/* --models a,b: rows by name, or files; a folder that is not called like a row means all rows, with
+ * their files there. */
 static int choose_rows(predictive *s) {
     cli *c = s->s.c;
     const char *given = cli_text(c, "models", NULL);
     s->folder = cli_text(c, "trained", "models");
-    if (given && is_folder(given)) {
+    if (given && !is_row(given) && is_folder(given)) {
         if (cli_has(c, "trained"))
             return cli_fail(c, EXIT_USAGE, "--models %s and --trained both name a folder", given);
         s->folder = given;
@@ -103,7 +120,10 @@ static int choose_rows(predictive *s) {
         return 0;
     }
     int code = names_split(c, "models", given, &s->models);
-    for (int k = 0; k < s->models.count && code == 0; k++) code = add_row(s, s->models.at[k]);
+    for (int k = 0; k < s->models.count && code == 0; k++) {
+        code = add_row(s, s->models.at[k]);
+        if (code == 0) code = check_label(s);
+    }
     return code;
 }
 
@@ -142,14 +162,33 @@ static int read_flags(predictive *s) {
     return code ? code : choose_sizes(s);
 }
 
+/* Every size must leave a target. */
+static int check_sizes(predictive *s, const char *task) {
+    cli *c = s->s.c;
+    int64_t most = s->sizes[s->n_sizes - 1];
+    mnp_data_opts o = {.size = sizeof o, .functions = 1, .seed = c->seed};
+    mnp_data *one = NULL;
+    mnp_status status = mnp_data_open(c->ctx, task, &o, &one);
+    int64_t points = mnp_data_points(one);
+    mnp_data_destroy(one);
+    if (status != MNP_OK) return cli_failed(c, status);
+    if (most < points) return 0;
+    return cli_fail(c, EXIT_USAGE,
+                    "--contexts %lld leaves no target of %s: its functions have %lld points",
+                    (long long)most, task, (long long)points);
+}
+
 /* A task is a built-in family: only there the same functions can be drawn again. */
 static int check_tasks(predictive *s) {
-    for (int k = 0; k < s->tasks.count; k++)
-        if (mnp_data_path(s->tasks.at[k]))
+    int code = 0;
+    for (int k = 0; k < s->tasks.count && code == 0; k++) {
+        const char *task = s->tasks.at[k];
+        if (mnp_data_path(task))
             return cli_fail(s->s.c, EXIT_USAGE,
-                            "%s is no built-in family: the study draws its functions itself",
-                            s->tasks.at[k]);
-    return 0;
+                            "%s is no built-in family: the study draws its functions itself", task);
+        if (!task_has_own_sizes(task)) code = check_sizes(s, task);
+    }
+    return code;
 }
 
 /* ---- model files ----------------------------------------------------------------------------- */
@@ -239,6 +278,29 @@ static int find_model(study *of, int k) {
     if (code || *at->why) return code;
     if (study_hash_file(&of->c->env, at->path, &at->hash) != MNP_OK) return study_failed(of);
     return look_at(s, row, task, at);
+}
+
+/* Says what is left out, a line for each row; an error where no row has a file. */
+static int say_gaps(predictive *s) {
+    int wanted = 0, found = 0;
+    const char *first = "";
+    for (int r = 0; r < s->n_rows; r++) {
+        int gaps = 0;
+        const char *why = "";
+        for (int t = s->tasks.count - 1; t >= 0 && !row_is_truth(&s->row[r]); t--) {
+            const predictive_model *at = predictive_model_of(s, r, t);
+            wanted++, found += at->hash != 0;
+            if (*at->why) gaps++, why = at->why;
+        }
+        if (!*first) first = why;
+        if (gaps)
+            cli_say(s->s.c, "%s is left out of %d of %d tasks: %s", s->row[r].label, gaps,
+                    s->tasks.count, why);
+    }
+    if (!wanted || found) return 0;
+    return cli_fail(s->s.c, EXIT_FAILED,
+                    "%s, and no other model of these tables: --steps or --quick trains them",
+                    first);
 }
 
 mnp_status predictive_test(predictive *s, int task) {
@@ -357,6 +419,7 @@ static int prepare(study *of) {
     s->model = env_alloc(&of->c->env, (size_t)count, sizeof *s->model, "models");
     if (!s->model) return study_failed(of);
     code = study_find(of, count, find_model);
+    if (code == 0) code = say_gaps(s);
     return code ? code : make_cells(s);
 }
 
@@ -369,18 +432,26 @@ static void title(const study *of, const void *cell, char *text, size_t size) {
         snprintf(text + used, size - (size_t)used, " given %lld", (long long)points);
 }
 
+/* After what the text has; nothing where there is no such number. */
+static void say_mean(char *text, size_t size, const char *what, paired_mean v) {
+    size_t used = strlen(text);
+    if (isnan(v.mean)) return;
+    snprintf(text + used, size - used, "%s%s %.4f", used ? ", " : "", what, v.mean);
+    used = strlen(text);
+    if (!isnan(v.se)) snprintf(text + used, size - used, " +- %.4f", v.se);
+}
+
 static void say(const study *of, const void *cell, char *text, size_t size) {
     const predictive *s = (const predictive *)of;
     const predictive_cell *c = cell;
-    if (c->functions == 0) {
-        snprintf(text, size, "no density is known");
-        return;
-    }
-    paired_mean marginal = mean_of(c, N_MARGINAL), joint = mean_of(c, joint_of(s, c));
-    snprintf(text, size,
-             "each target %.4f +- %.4f, jointly %.4f +- %.4f nats per target, %.3g ms a "
-             "function",
-             marginal.mean, marginal.se, joint.mean, joint.se, c->ms);
+    snprintf(text, size, "%s", c->functions == 0 ? "no density is known" : "");
+    if (c->functions == 0) return;
+    say_mean(text, size, "each target", mean_of(c, N_MARGINAL));
+    say_mean(text, size, "jointly", mean_of(c, joint_of(s, c)));
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, " nats per target");
+    used = strlen(text);
+    if (!isnan(c->ms)) snprintf(text + used, size - used, ", %.3g ms a function", c->ms);
 }
 
 static void close_study(study *of) {

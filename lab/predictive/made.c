@@ -18,12 +18,33 @@ static mnp_status open_data(const predictive *s, int task, mnp_split split, int6
     return mnp_data_open(s->s.c->ctx, s->tasks.at[task], &o, out);
 }
 
+static int64_t train_functions(const predictive *s) {
+    return cli_int(s->s.c, "train-functions", s->s.quick ? 2000 : 50000, 1, 100000000);
+}
+
+/* The note of a model that was trained here: all that the command said of its training. */
+static const char made[] = "made";
+
+static void describe(const predictive *s, const training *t, buf *to) {
+    buf_printf(to, "preset %s, %s; training %s; %lld functions; seed %llu", t->preset,
+               buf_str(&t->model_options), buf_str(&t->train_options),
+               (long long)train_functions(s), (unsigned long long)t->seed);
+}
+
+static mnp_status note_how(const predictive *s, const training *t) {
+    buf how;
+    buf_init(&how, &s->s.c->env);
+    describe(s, t, &how);
+    mnp_status status = mnp_model_set_note(s->s.c->ctx, t->model, made, buf_str(&how));
+    buf_free(&how);
+    return status;
+}
+
 static mnp_status start(predictive *s, int task, training *t) {
-    cli *c = s->s.c;
-    int64_t functions = cli_int(c, "train-functions", s->s.quick ? 2000 : 50000, 1, 100000000);
-    MNP_TRY(open_data(s, task, MNP_TRAIN, functions, &t->train));
+    MNP_TRY(open_data(s, task, MNP_TRAIN, train_functions(s), &t->train));
     MNP_TRY(open_data(s, task, MNP_VALID, s->s.quick ? 64 : VALID_FUNCTIONS, &t->valid));
     MNP_TRY(training_make_model(t));
+    MNP_TRY(note_how(s, t));
     MNP_TRY(training_make_trainer(t));
     return run_files_exist(t->files.train) ? training_resume(t, false) : MNP_OK;
 }
@@ -70,6 +91,25 @@ static bool can_make(predictive *s, const predictive_row *r, predictive_model *a
                  mnp_last_error(s->s.c->ctx)); /* its first part */
     at->why[strcspn(at->why, ";")] = '\0';
     return status == MNP_OK;
+}
+
+int predictive_check_made(predictive *s, int row, const char *path, const mnp_model *m) {
+    cli *c = s->s.c;
+    const char *note = mnp_model_note(m, made);
+    training t;
+    buf how;
+    training_init(&t, c);
+    buf_init(&how, &c->env);
+    set_options(s, &s->row[row], &t);
+    describe(s, &t, &how);
+    int code = cli_bad(c) ? c->status : 0;
+    if (code == 0 && note && strcmp(note, buf_str(&how)) != 0)
+        code =
+            cli_fail(c, EXIT_FAILED,
+                     "%s was trained otherwise (%s): take another --out, or remove it", path, note);
+    buf_free(&how);
+    training_free(&t);
+    return code;
 }
 
 int predictive_make(predictive *s, int row, int task, const char *path) {

@@ -234,13 +234,15 @@ static int check_model(predictive *s, const predictive_row *row, int task, predi
     return 0;
 }
 
-static int look_at(predictive *s, int row, int task, predictive_model *at) {
+/* ours: it lies in the folder of the study. */
+static int look_at(predictive *s, int row, int task, bool ours, predictive_model *at) {
     static const char *const networks[] = {"kind=mnp", "kind=np", "kind=cnp", "kind=tnp",
                                            "kind=convcnp"};
     mnp_model *m = NULL;
     mnp_status status = mnp_model_load(s->s.c->ctx, at->path, &m);
     if (status != MNP_OK) return cli_failed(s->s.c, status);
     int code = check_model(s, &s->row[row], task, at, m);
+    if (code == 0 && ours && s->trains) code = predictive_check_made(s, row, at->path, m);
     at->parameters = mnp_model_parameters(m);
     at->factorises = mnp_model_factorises(m);
     for (size_t k = 0; k < sizeof networks / sizeof *networks; k++)
@@ -260,24 +262,24 @@ static int find_model(study *of, int k) {
     if (r->file) {
         snprintf(at->path, sizeof at->path, "%s", r->stem);
         if (study_hash_file(&of->c->env, at->path, &at->hash) != MNP_OK) return study_failed(of);
-        return look_at(s, row, task, at);
+        return look_at(s, row, task, false, at);
     }
     char name[2 * 64 + 32];
     snprintf(name, sizeof name, "%.63s-%.63s", r->stem, s->tasks.at[task]);
     study_plain(name);
     snprintf(at->path, sizeof at->path, "%.1500s/%s.safetensors", s->folder, name);
-    if (hash_file(s, at->path, &at->hash)) return look_at(s, row, task, at);
+    if (hash_file(s, at->path, &at->hash)) return look_at(s, row, task, false, at);
     snprintf(at->why, sizeof at->why, "there is no %.400s", at->path);
     snprintf(at->path, sizeof at->path, "%.1500s/models/%s.safetensors", s->s.dir, name);
     if (hash_file(s, at->path, &at->hash)) {
         *at->why = '\0';
-        return look_at(s, row, task, at);
+        return look_at(s, row, task, true, at);
     }
     if (!s->trains) return 0;
     int code = predictive_make(s, row, task, at->path);
     if (code || *at->why) return code;
     if (study_hash_file(&of->c->env, at->path, &at->hash) != MNP_OK) return study_failed(of);
-    return look_at(s, row, task, at);
+    return look_at(s, row, task, true, at);
 }
 
 /* Says what is left out, a line for each row; an error where no row has a file. */

@@ -107,6 +107,9 @@ paired_mean short_of(const predictive_cell *a, number ka, const predictive_cell 
 
 /* Trains the row's model; where that cannot be, its `why` says so. */
 int predictive_make(predictive *s, int row, int task, const char *path);
+/* Was it trained as this command would train it? A file without a note on that is taken as it is.
+ */
+int predictive_check_made(predictive *s, int row, const char *path, const mnp_model *m);
 
 mnp_status predictive_test(predictive *s, int task); /* s->test */
 /* s->ceiling is that of the task and size; without functions where no truth is known. */

@@ -149,6 +149,8 @@ refuses() {
         fails 2 'two rows that are called cnp-rbf' "$MNP" repro predictive --models wrong/cnp-rbf.safetensors,whole/models/cnp-rbf.safetensors --out no &&
         fails 2 'contexts 128 leaves no target of rbf' "$MNP" repro predictive --quick --contexts 3,128 --data rbf --out no &&
         fails 1 'no nowhere/cnp-rbf.safetensors, and no other model' "$MNP" repro predictive --models truth,cnp --trained nowhere --data rbf --out no2 --quiet &&
+        fails 1 'whole/models/cnp-rbf.safetensors was trained otherwise (preset tiny' \
+            "$MNP" repro predictive ${micro/steps 12/steps 13} --models cnp --out whole --quiet &&
         fails 1 'none.safetensors' "$MNP" repro predictive --models none.safetensors --data rbf --out no2 --quiet && [ ! -e no ]
 }
 
